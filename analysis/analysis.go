@@ -1,0 +1,160 @@
+// Package analysis turns the trials of a run into verdicts: it applies the
+// method of docs/method.md with the estimators of package stats.
+package analysis
+
+import (
+	"tare/experiment"
+	"tare/experiment/factor"
+	"tare/journal"
+	"tare/machine"
+)
+
+// Schema names the format of an analysis written as JSON.
+const Schema = "tare.analysis/v1"
+
+// Verdict is what the data say of one arm on one metric.
+type Verdict string
+
+// The verdicts.
+const (
+	Costs       Verdict = "costs"
+	Gains       Verdict = "gains"
+	Equivalent  Verdict = "equivalent"
+	NotResolved Verdict = "not resolved"
+	Invalid     Verdict = "invalid"
+)
+
+// Run is an analysed run.
+type Run struct {
+	Schema      string               `json:"schema"`
+	Directory   string               `json:"directory"`
+	Plan        *experiment.Plan     `json:"plan"`
+	Environment *machine.Environment `json:"environment,omitempty"`
+	// Verdicts says whether the run gives verdicts; Reasons say why not.
+	Valid   bool     `json:"valid"`
+	Reasons []string `json:"reasons,omitempty"`
+	// Finished is false for a run that can be resumed.
+	Finished    bool            `json:"finished"`
+	Rounds      int             `json:"rounds"` // rounds with any trial
+	Trials      Counts          `json:"trials"`
+	Family      int             `json:"family"` // hypotheses under Holm's correction
+	Comparisons []Comparison    `json:"comparisons"`
+	Controls    []Comparison    `json:"controls"` // the A/A arm, in the same form
+	Warnings    []Warning       `json:"warnings,omitempty"`
+	Cells       []CellSummary   `json:"cells"`
+	Invalids    []journal.Trial `json:"invalids,omitempty"` // invalid trials, each with its rule
+	Proofs      []ProofSummary  `json:"proofs,omitempty"`
+	Harness     Harness         `json:"harness"`
+}
+
+// Counts counts trials.
+type Counts struct {
+	Planned int            `json:"planned"`
+	Done    int            `json:"done"`
+	Valid   int            `json:"valid"`
+	Lost    int            `json:"lost"`             // planned trials still invalid after all attempts
+	ByRule  map[string]int `json:"byRule,omitempty"` // invalid trials by rule
+}
+
+// Interval is an estimate with its confidence interval. For a Ratio metric the
+// values are overheads as shares of the baseline (0.05: costs 5 %), for a
+// Difference metric overheads in the metric's unit. Positive is always a cost.
+type Interval struct {
+	Point float64 `json:"point"`
+	Lo    float64 `json:"lo"`
+	Hi    float64 `json:"hi"`
+}
+
+// Comparison is one arm against the baseline on one metric in one cell.
+type Comparison struct {
+	Cell      string            `json:"cell"`
+	Arm       string            `json:"arm"`
+	Metric    experiment.Metric `json:"metric"`
+	Verdict   Verdict           `json:"verdict"`
+	Text      string            `json:"text"`         // the verdict in a sentence: "costs 7.1 % [6.2, 8.0]"
+	Method    string            `json:"method"`       // "signed-rank", "t", "stein"
+	Rounds    int               `json:"rounds"`       // complete pairs
+	Overhead  Interval          `json:"overhead"`     // the headline interval
+	T         Interval          `json:"t"`            // paired t beside it
+	P         float64           `json:"p"`            // two-sided, of no difference
+	PAdjusted float64           `json:"pAdjusted"`    // after Holm
+	PEquiv    float64           `json:"pEquivalence"` // two one-sided tests at the margin; 1 for Difference metrics
+	MDE       float64           `json:"mde"`          // minimum detectable effect at the design's power, same scale
+	Needed    int               `json:"roundsNeeded"` // rounds that would resolve the observed effect; 0: not applicable or over 10,000
+	Floor     float64           `json:"floor"`        // noise floor: the control's |point|, same scale
+	Baseline  Summary           `json:"baseline"`     // of the pairs used, in the metric's unit
+	Treated   Summary           `json:"treated"`
+	Lag1      float64           `json:"lag1"`      // autocorrelation of the pairs' log ratios
+	OrderP    float64           `json:"orderP"`    // order effect: does running earlier or later in the block matter; 1 if untestable
+	Overheads []float64         `json:"overheads"` // one per round, in round order, same scale as Overhead
+	Warnings  []string          `json:"warnings,omitempty"`
+}
+
+// Summary describes values of one arm in the metric's unit.
+type Summary struct {
+	N      int     `json:"n"`
+	Min    float64 `json:"min"`
+	Q1     float64 `json:"q1"`
+	Median float64 `json:"median"`
+	Q3     float64 `json:"q3"`
+	Max    float64 `json:"max"`
+	Mean   float64 `json:"mean"`
+	SD     float64 `json:"sd"`
+	// MedianLo and MedianHi bound the median by order statistics at the
+	// design's confidence; NaN-free: both are 0 when n is too small.
+	MedianLo float64 `json:"medianLo"`
+	MedianHi float64 `json:"medianHi"`
+}
+
+// Warning is something that a reader must know before trusting a number.
+type Warning struct {
+	Cell   string `json:"cell,omitempty"`
+	Metric string `json:"metric,omitempty"`
+	Arm    string `json:"arm,omitempty"`
+	Text   string `json:"text"`
+}
+
+// CellSummary holds one cell's series for charts.
+type CellSummary struct {
+	ID      string         `json:"id"`
+	Kind    string         `json:"kind"`
+	Levels  []factor.Level `json:"levels,omitempty"`
+	Testbed any            `json:"testbed"`
+	Metrics []MetricSeries `json:"metrics"`
+}
+
+// MetricSeries holds every valid trial of one metric in one cell.
+type MetricSeries struct {
+	Metric experiment.Metric `json:"metric"`
+	Arms   []ArmSeries       `json:"arms"` // in the plan's order
+	// Changes are the rounds at which the baseline's level changes (first round
+	// of the new level), by changepoint detection; a warning sign.
+	Changes []int `json:"changes,omitempty"`
+}
+
+// ArmSeries holds the values of one arm in the order they were measured.
+type ArmSeries struct {
+	Arm     string    `json:"arm"`
+	Rounds  []int     `json:"rounds"`
+	Seconds []float64 `json:"seconds"` // since the start of the run
+	Values  []float64 `json:"values"`
+	Summary Summary   `json:"summary"`
+}
+
+// ProofSummary counts one check of one layer over the trials of one arm.
+type ProofSummary struct {
+	Arm      string `json:"arm"`
+	Layer    string `json:"layer"`
+	Name     string `json:"name"`
+	Expected string `json:"expected"`
+	Example  string `json:"example"` // what was observed, in the first trial
+	Once     bool   `json:"once"`
+	Passed   int    `json:"passed"`
+	Failed   int    `json:"failed"`
+}
+
+// Harness is what Tare itself cost the run.
+type Harness struct {
+	WallShare float64 `json:"wallShare"` // of the run's wall clock, outside trials
+	CPUShare  float64 `json:"cpuShare"`  // of one core, during trials
+}

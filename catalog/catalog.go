@@ -1,0 +1,43 @@
+// Package catalog is the table of what Tare can put around a workload and what
+// it can run. A new layer or workload is a package of its own and one line here.
+package catalog
+
+import (
+	"context"
+	"fmt"
+
+	"tare/experiment"
+	"tare/layer"
+	"tare/workload"
+)
+
+// Layers lists the kinds of layers.
+var Layers = []layer.Kind{}
+
+// Workloads lists the kinds of workloads.
+var Workloads = []workload.Kind{}
+
+// Kinds gives the catalog in the form that package experiment loads files with.
+func Kinds() experiment.Kinds {
+	k := experiment.Kinds{
+		Layers:    map[string]func() experiment.LayerConfig{},
+		Workloads: map[string]func() experiment.WorkloadConfig{},
+	}
+	for _, l := range Layers {
+		k.Layers[l.Name] = func() experiment.LayerConfig { return l.New() }
+	}
+	for _, w := range Workloads {
+		k.Workloads[w.Name] = func() experiment.WorkloadConfig { return w.New() }
+	}
+	return k
+}
+
+// RunHelper runs the named layer's own process (see testbed.Helper).
+func RunHelper(ctx context.Context, name string) error {
+	for _, l := range Layers {
+		if l.Name == name && l.Helper != nil {
+			return l.Helper(ctx)
+		}
+	}
+	return fmt.Errorf("no layer %q with a process of its own", name)
+}

@@ -1,0 +1,170 @@
+// Package experiment is the file that a user writes: its types, its strict
+// loading with every problem reported at its line and column, and its expansion
+// into a plan.
+//
+// The way is Load (text to Experiment), then Expand (Experiment to Expansion:
+// the Plan as data, with the layers and workloads that carry it out).
+package experiment
+
+import (
+	"time"
+
+	"tare/experiment/factor"
+	"tare/experiment/quantity"
+)
+
+// APIVersion and Kind are what an experiment file must declare.
+const (
+	APIVersion = "tare/v1alpha1"
+	Kind       = "Experiment"
+)
+
+// Experiment is one experiment file with its defaults filled in.
+type Experiment struct {
+	APIVersion  string                      `yaml:"apiVersion" doc:"version of this format"`
+	Kind        string                      `yaml:"kind" doc:"kind of document"`
+	Name        string                      `yaml:"name" doc:"name of the experiment: lower-case letters, digits and dashes"`
+	Description string                      `yaml:"description" doc:"what is asked, in a sentence for the report"`
+	Testbed     Testbed                     `yaml:"testbed" doc:"where trials run"`
+	Arms        []Arm                       `yaml:"arms" doc:"what is compared; the first is the baseline"`
+	Workloads   []WorkloadItem              `yaml:"workloads" doc:"what is run and measured in every arm"`
+	Design      Design                      `yaml:"design" doc:"how many rounds, and what counts as a difference"`
+	Limits      Limits                      `yaml:"limits" doc:"when a trial or the run is invalid"`
+	Budget      map[string]quantity.Percent `yaml:"budget" doc:"highest overhead allowed, by metric"`
+}
+
+// Testbed says where trials run. Exactly one member is set.
+type Testbed struct {
+	Local *Local `yaml:"local" doc:"this machine: nodes and pods as network namespaces"`
+}
+
+// Local is the testbed on this machine.
+type Local struct {
+	Link Link `yaml:"link" doc:"the wire between the two nodes"`
+}
+
+// Link is the wire between the two nodes of the local testbed.
+type Link struct {
+	Rate factor.Levels[quantity.Rate] `yaml:"rate" doc:"the rate that each direction is shaped to"`
+	MTU  factor.Levels[int]           `yaml:"mtu" doc:"largest IP packet on the wire, in bytes"`
+}
+
+// Arm is a named set of layers. The first arm of an experiment is the baseline.
+type Arm struct {
+	Name   string      `yaml:"name" doc:"name of the arm: lower-case letters, digits and dashes"`
+	Layers []LayerItem `yaml:"layers" doc:"the layers around the workload, from the inside out"`
+}
+
+// LayerItem is one layer of an arm: in the file a map with one key, the layer's
+// kind, and its parameters as the value.
+type LayerItem struct {
+	Kind   string
+	Config LayerConfig
+}
+
+// WorkloadItem is one workload: in the file a map with the workload's kind as a
+// key, its parameters as the value, and optionally a name beside it.
+type WorkloadItem struct {
+	Name   string // defaults to the kind
+	Kind   string
+	Config WorkloadConfig
+}
+
+// Design says how the experiment is carried out and judged (docs/method.md).
+type Design struct {
+	Rounds      int              `yaml:"rounds" doc:"number of rounds; each runs every arm once"`
+	Precision   quantity.Percent `yaml:"precision" doc:"half-width of the interval to reach, instead of rounds (Stein's two-stage rule)"`
+	Pilot       int              `yaml:"pilot" doc:"rounds of the first stage, with precision"`
+	MaxRounds   int              `yaml:"maxRounds" doc:"most rounds that precision may ask for"`
+	Confidence  quantity.Percent `yaml:"confidence" doc:"confidence of the intervals"`
+	Equivalence quantity.Percent `yaml:"equivalence" doc:"margin within which two arms count as equal"`
+	Power       quantity.Percent `yaml:"power" doc:"power of the minimum detectable effect"`
+	Seed        *uint64          `yaml:"seed" doc:"seed of the random order; drawn and recorded if absent"`
+	Attempts    int              `yaml:"attempts" doc:"times a trial is tried before its round goes without it"`
+}
+
+// Limits are the rules by which a trial, or the run, is invalid. A nil limit is
+// not applied.
+type Limits struct {
+	Errors        *quantity.Percent `yaml:"errors" doc:"share of failed operations in a trial"`
+	ForeignCPU    *quantity.Percent `yaml:"foreignCPU" doc:"CPU time of other programs, as a share of the machine's"`
+	Steal         *quantity.Percent `yaml:"steal" doc:"CPU time taken by the hypervisor, as a share of the machine's"`
+	CPUPressure   *quantity.Percent `yaml:"cpuPressure" doc:"share of the time in which some task waited for a CPU, the workload's own included"`
+	Throttling    *int              `yaml:"throttling" doc:"thermal or cgroup CPU throttling events during a trial"`
+	InvalidTrials *quantity.Percent `yaml:"invalidTrials" doc:"share of planned trials that stay invalid after all attempts"`
+}
+
+// LayerConfig is a layer's parameters as decoded from the file, with all that
+// the file and the plan need to know of it. Package layer extends it with what
+// the runner needs. Implementations are pointers to structs whose yaml-tagged
+// fields are the parameters; fields of type factor.Levels are swept.
+type LayerConfig interface {
+	// Needs says what the layer asks of the testbed.
+	Needs() Needs
+}
+
+// WorkloadConfig is a workload's parameters, in the same way.
+type WorkloadConfig interface {
+	// Needs says what the workload asks of the testbed.
+	Needs() Needs
+	// Metrics lists what one trial measures, at one level. It is called after
+	// expansion only.
+	Metrics() []Metric
+	// Expect estimates how long one trial takes, at one level.
+	Expect() time.Duration
+}
+
+// Validator is what a config implements to check its own values after decoding.
+// It reports every problem, each with the yaml path of the field ("duration").
+type Validator interface {
+	Validate() []FieldError
+}
+
+// FieldError is a bad value in a config.
+type FieldError struct {
+	Field   string // yaml path inside the config: "metrics[1].regex"
+	Message string // says the bad value and what is allowed
+}
+
+// Needs is what a layer or workload asks of a testbed.
+type Needs struct {
+	Network bool `json:"network,omitempty"` // two nodes with a pod each, and a service
+}
+
+// Kinds is one row of the catalog: how to make the config of a layer or
+// workload from its name.
+type Kinds struct {
+	Layers    map[string]func() LayerConfig // each returns a pointer with the defaults set
+	Workloads map[string]func() WorkloadConfig
+}
+
+// Better says which direction of a metric is good.
+type Better string
+
+// The two directions.
+const (
+	Higher Better = "higher"
+	Lower  Better = "lower"
+)
+
+// Scale says how arms are compared on a metric.
+type Scale string
+
+const (
+	// Ratio compares logarithms: values must be positive, overhead is a share
+	// of the baseline. Zero, negative or missing values invalidate the trial.
+	Ratio Scale = "ratio"
+	// Difference compares values as they are, in the metric's unit, for metrics
+	// whose zero is a real value (retransmits, loss). Never headline.
+	Difference Scale = "difference"
+)
+
+// Metric is one quantity that a trial yields.
+type Metric struct {
+	Name     string `json:"name"`     // "tcp-bandwidth"
+	Unit     string `json:"unit"`     // "bit/s", "s", "B", "s/Gbit"; "" for a count
+	Better   Better `json:"better"`   // direction
+	Headline bool   `json:"headline"` // judged under Holm's correction; the rest is exploratory
+	Scale    Scale  `json:"scale"`
+	Optional bool   `json:"optional,omitempty"` // may be missing in a trial without invalidating it
+}

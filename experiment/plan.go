@@ -1,0 +1,126 @@
+package experiment
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"tare/experiment/factor"
+	"tare/experiment/quantity"
+)
+
+// PlanSchema names the format of plan.json.
+const PlanSchema = "tare.plan/v1"
+
+// Role is an arm's part in the comparison.
+type Role string
+
+// The roles of arms.
+const (
+	Baseline  Role = "baseline"
+	Control   Role = "control" // the baseline's A/A copy, added by Tare
+	Treatment Role = "treatment"
+)
+
+// ControlName is the reserved name of the A/A arm.
+const ControlName = "control"
+
+// Plan is an expanded experiment as data: everything that the analysis of a run
+// needs to know besides its trials. It is plan.json in the run directory.
+type Plan struct {
+	Schema      string                      `json:"schema"`
+	Name        string                      `json:"name"`
+	Description string                      `json:"description,omitempty"`
+	Testbed     string                      `json:"testbed"` // "local"
+	Seed        uint64                      `json:"seed"`
+	Rounds      int                         `json:"rounds"`              // fixed rounds, or the pilot's with Precision
+	Precision   quantity.Percent            `json:"precision,omitempty"` // 0: fixed rounds
+	MaxRounds   int                         `json:"maxRounds,omitempty"`
+	Confidence  quantity.Percent            `json:"confidence"`
+	Equivalence quantity.Percent            `json:"equivalence"`
+	Power       quantity.Percent            `json:"power"`
+	Attempts    int                         `json:"attempts"`
+	Limits      Limits                      `json:"limits"`
+	Budget      map[string]quantity.Percent `json:"budget,omitempty"`
+	Arms        []PlannedArm                `json:"arms"`  // baseline first, control second
+	Cells       []Cell                      `json:"cells"` // in the order of the file
+}
+
+// PlannedArm is one arm at one level of its own factors.
+type PlannedArm struct {
+	Name   string         `json:"name"` // unique: "seccomp", or "seccomp[rules=8]" when swept
+	Role   Role           `json:"role"`
+	Levels []factor.Level `json:"levels,omitempty"`
+	Layers []PlannedLayer `json:"layers"`
+}
+
+// PlannedLayer is a layer with its parameters in force, as JSON.
+type PlannedLayer struct {
+	Kind   string `json:"kind"`
+	Config any    `json:"config"`
+}
+
+// Cell is one workload at one level of the workload's and the testbed's
+// factors: the unit in which arms are compared. Each round runs every arm once
+// in every cell.
+type Cell struct {
+	ID       string         `json:"id"` // unique and safe as a file name: "network.tcp.pod-to-pod"
+	Workload string         `json:"workload"`
+	Kind     string         `json:"kind"`
+	Levels   []factor.Level `json:"levels,omitempty"`
+	Config   any            `json:"config"`  // the workload's parameters in force
+	Testbed  any            `json:"testbed"` // the testbed's parameters in force
+	Metrics  []Metric       `json:"metrics"`
+	Expected time.Duration  `json:"expected"` // one trial, ns
+}
+
+// Expansion is a plan together with what carries it out. The slices run in
+// parallel with those of the plan.
+type Expansion struct {
+	Plan   Plan
+	Layers [][]LayerItem // by arm
+	Cells  []CellSetup   // by cell
+}
+
+// CellSetup is what a cell runs, every factor at one level.
+type CellSetup struct {
+	Workload WorkloadConfig
+	Testbed  Testbed
+}
+
+// Step is one trial to be run: indices into the plan's Cells and Arms.
+type Step struct{ Cell, Arm int }
+
+// Order gives the trials of a round (counted from 1): cells in random order,
+// and within each cell every arm once in random order, so that the arms that
+// are compared stand next to each other in time. It depends only on the seed
+// and the round.
+func (p *Plan) Order(round int) []Step {
+	rng := rand.New(rand.NewPCG(p.Seed, uint64(round)))
+	steps := make([]Step, 0, len(p.Cells)*len(p.Arms))
+	for _, cell := range rng.Perm(len(p.Cells)) {
+		for _, arm := range rng.Perm(len(p.Arms)) {
+			steps = append(steps, Step{Cell: cell, Arm: arm})
+		}
+	}
+	return steps
+}
+
+// HeadlineFamily is the number of hypotheses under Holm's correction:
+// treatments × headline metrics over all cells.
+func (p *Plan) HeadlineFamily() int {
+	metrics := 0
+	for _, c := range p.Cells {
+		for _, m := range c.Metrics {
+			if m.Headline {
+				metrics++
+			}
+		}
+	}
+	treatments := 0
+	for _, a := range p.Arms {
+		if a.Role == Treatment {
+			treatments++
+		}
+	}
+	return metrics * treatments
+}

@@ -1,0 +1,177 @@
+// Package quantity reads and prints the units of an experiment file as people
+// write them: 1Gbit, 64KiB, 3s, 2%.
+//
+// Every type implements encoding.TextUnmarshaler and encoding.TextMarshaler, so
+// that YAML and JSON carry the written form, and Describe, which says what is
+// accepted (used in error messages and in the JSON Schema).
+package quantity
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Rate is a data rate in bit/s. Zero means unlimited.
+type Rate float64
+
+// Size is an amount of data in bytes.
+type Size int64
+
+// Duration is a span of time.
+type Duration time.Duration
+
+// Percent is a share as a fraction: 2% is 0.02.
+type Percent float64
+
+// unit is a suffix and the factor that it stands for. Tables are ordered so
+// that the longest matching suffix comes first.
+type unit struct {
+	suffix string
+	factor float64
+}
+
+var rateUnits = []unit{
+	{"Tbit/s", 1e12}, {"Gbit/s", 1e9}, {"Mbit/s", 1e6}, {"kbit/s", 1e3}, {"bit/s", 1},
+	{"Tbit", 1e12}, {"Gbit", 1e9}, {"Mbit", 1e6}, {"kbit", 1e3}, {"bit", 1},
+}
+
+var sizeUnits = []unit{
+	{"TiB", 1 << 40}, {"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10},
+	{"TB", 1e12}, {"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}, {"B", 1},
+}
+
+// split parses "12.5Gbit" with the given units and returns the value in the
+// base unit. The number must be finite and not negative.
+func split(text string, units []unit, describe string) (float64, error) {
+	s := strings.TrimSpace(text)
+	for _, u := range units {
+		number, ok := strings.CutSuffix(s, u.suffix)
+		if !ok {
+			continue
+		}
+		v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+		if err != nil || math.IsNaN(v) || math.IsInf(v, 0) || v < 0 || v*u.factor > math.MaxInt64/2 {
+			break
+		}
+		return v * u.factor, nil
+	}
+	return 0, fmt.Errorf("%q is not %s", text, describe)
+}
+
+// join prints v with the largest unit that keeps it at 1 or more.
+func join(v float64, units []unit) string {
+	for _, u := range units {
+		if strings.HasSuffix(u.suffix, "/s") || math.Abs(v) < u.factor {
+			continue
+		}
+		return strconv.FormatFloat(v/u.factor, 'g', 12, 64) + u.suffix
+	}
+	return strconv.FormatFloat(v, 'g', 12, 64) + units[len(units)-1].suffix
+}
+
+// Describe says what a Rate accepts.
+func (Rate) Describe() string { return `a rate such as 1Gbit, 12.5Mbit or unlimited` }
+
+// UnmarshalText parses a rate; "unlimited" gives 0.
+func (r *Rate) UnmarshalText(text []byte) error {
+	if string(text) == "unlimited" {
+		*r = 0
+		return nil
+	}
+	v, err := split(string(text), rateUnits, r.Describe())
+	if err != nil {
+		return err
+	}
+	if v < 1 {
+		return fmt.Errorf("%q is not a usable rate: write unlimited for no cap", text)
+	}
+	*r = Rate(v)
+	return nil
+}
+
+// MarshalText gives the written form.
+func (r Rate) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
+
+// String gives the written form, "unlimited" for 0.
+func (r Rate) String() string {
+	if r == 0 {
+		return "unlimited"
+	}
+	return join(float64(r), rateUnits)
+}
+
+// Describe says what a Size accepts.
+func (Size) Describe() string { return `a size such as 64KiB, 1MiB or 1500B` }
+
+// UnmarshalText parses a size.
+func (s *Size) UnmarshalText(text []byte) error {
+	v, err := split(string(text), sizeUnits, s.Describe())
+	*s = Size(v)
+	return err
+}
+
+// MarshalText gives the written form.
+func (s Size) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// String gives the written form.
+func (s Size) String() string {
+	v := float64(s)
+	for _, u := range sizeUnits {
+		if v >= u.factor && math.Mod(v, u.factor) == 0 {
+			return strconv.FormatFloat(v/u.factor, 'f', -1, 64) + u.suffix
+		}
+	}
+	return strconv.FormatInt(int64(s), 10) + "B"
+}
+
+// Describe says what a Duration accepts.
+func (Duration) Describe() string { return `a duration such as 500ms, 3s or 2m` }
+
+// UnmarshalText parses a duration, which must not be negative.
+func (d *Duration) UnmarshalText(text []byte) error {
+	v, err := time.ParseDuration(strings.TrimSpace(string(text)))
+	if err != nil || v < 0 {
+		return fmt.Errorf("%q is not %s", text, d.Describe())
+	}
+	*d = Duration(v)
+	return nil
+}
+
+// MarshalText gives the written form.
+func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// String gives the written form without trailing zero units: 2m, not 2m0s.
+func (d Duration) String() string {
+	s := time.Duration(d).String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}
+
+// Std is the duration as the standard library's type.
+func (d Duration) Std() time.Duration { return time.Duration(d) }
+
+// Describe says what a Percent accepts.
+func (Percent) Describe() string { return `a percentage such as 2% or 0.5%` }
+
+// UnmarshalText parses a percentage, which must not be negative.
+func (p *Percent) UnmarshalText(text []byte) error {
+	v, err := split(string(text), []unit{{"%", 1}}, p.Describe())
+	*p = Percent(v / 100)
+	return err
+}
+
+// MarshalText gives the written form.
+func (p Percent) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
+
+// String gives the written form.
+func (p Percent) String() string {
+	return strconv.FormatFloat(float64(p)*100, 'g', 12, 64) + "%"
+}

@@ -1,0 +1,47 @@
+// Package journal is the run directory: an append-only record of finished
+// trials that survives kill -9 and a full disk, with the raw output of the tools
+// beside it.
+package journal
+
+import (
+	"time"
+
+	"tare/layer"
+	"tare/machine"
+	"tare/testbed"
+)
+
+// Trial is one line of trials.jsonl: one finished trial, valid or not.
+type Trial struct {
+	Seq        int                      `json:"seq"`      // running number in the run, from 1
+	Session    int                      `json:"session"`  // counts up with each resume, from 1
+	Round      int                      `json:"round"`    // from 1
+	Attempt    int                      `json:"attempt"`  // within its round, from 1
+	Position   int                      `json:"position"` // place in its block of arms, from 1
+	Cell       string                   `json:"cell"`
+	Arm        string                   `json:"arm"`
+	Start      time.Time                `json:"start"`
+	Wall       time.Duration            `json:"wall"` // of the workload itself, ns
+	Values     map[string]float64       `json:"values,omitempty"`
+	Invalid    []Violation              `json:"invalid,omitempty"` // empty: a valid trial
+	Checks     []layer.Check            `json:"checks,omitempty"`
+	Conditions machine.Conditions       `json:"conditions"`
+	Used       map[string]testbed.Usage `json:"used,omitempty"` // by part: client, server, layer
+	Harness    Harness                  `json:"harness"`
+	Raw        string                   `json:"raw,omitempty"` // directory below the run's
+}
+
+// Valid says whether the trial is data.
+func (t *Trial) Valid() bool { return len(t.Invalid) == 0 }
+
+// Violation is a rule that a trial broke.
+type Violation struct {
+	Rule   string `json:"rule"`
+	Detail string `json:"detail"`
+}
+
+// Harness is what Tare itself cost.
+type Harness struct {
+	CPU    time.Duration `json:"cpu"`    // of Tare's own process during the trial, ns
+	Around time.Duration `json:"around"` // wall clock spent on this trial outside the workload, ns
+}

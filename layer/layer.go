@@ -1,0 +1,122 @@
+// Package layer says what a security layer is to the runner: something that can
+// be put around the workload of a site, taken away again, and shown to be on or
+// off. Each layer is one package below this one; package catalog lists them.
+package layer
+
+import (
+	"context"
+	"time"
+
+	"tare/experiment"
+	"tare/testbed"
+)
+
+// Layer is a layer's parameters, all at one level, ready to be put around a site.
+type Layer interface {
+	experiment.LayerConfig
+	// Up puts the layer around the site and shows once whatever is too costly
+	// to show in every trial. It leaves nothing behind when it fails.
+	Up(ctx context.Context, site testbed.Site) (Active, error)
+	// ProveOff gathers evidence that the layer is not on at a site. It runs
+	// before every trial of an arm without the layer.
+	ProveOff(ctx context.Context, site testbed.Site) ([]Check, error)
+}
+
+// Active is a layer that is on at one site.
+type Active interface {
+	// Proofs gives the checks that were made once, when the layer was put up.
+	Proofs() []Check
+	// Before gathers evidence that the layer is on, before a trial.
+	Before(ctx context.Context) ([]Check, error)
+	// After gathers evidence that the trial went through the layer.
+	After(ctx context.Context, did Did) ([]Check, error)
+	// CPU is the CPU time that the layer's own processes have used so far, and
+	// whether it has any (a layer inside the kernel has not).
+	CPU() (used time.Duration, own bool, err error)
+	// Down takes the layer away.
+	Down(ctx context.Context) error
+}
+
+// Wrapper is an Active that changes the commands under test.
+type Wrapper interface {
+	// Wrap gives the command to run in place of cmd.
+	Wrap(cmd testbed.Command) testbed.Command
+}
+
+// Did is what a trial did, as far as a proof may need it.
+type Did struct {
+	Sent uint64 // bytes of payload that the workload moved between the pods; 0 if unknown
+}
+
+// Check is one piece of evidence. A trial with a check that is not OK yields no
+// number.
+type Check struct {
+	Layer    string `json:"layer"`    // kind of layer
+	Name     string `json:"name"`     // "marker on the wire"
+	Expected string `json:"expected"` // "not in clear"
+	Observed string `json:"observed"` // "0 of 2 frames"
+	OK       bool   `json:"ok"`
+	Once     bool   `json:"once,omitempty"` // made once when the layer was put up, not in this trial
+}
+
+// Kind describes a layer to `tare list` and `tare doctor`.
+type Kind struct {
+	Name    string
+	Summary string // one line
+	New     func() Layer
+	// Probe tries whether the layer works on this machine.
+	Probe func(ctx context.Context) []Finding
+	// Helper is the entry point of the layer's own process, if it has one:
+	// Tare starts itself with it inside a node (see testbed.HelperCommand).
+	Helper func(ctx context.Context) error
+}
+
+// Status is what a probe found.
+type Status string
+
+// The three things that doctor can say.
+const (
+	Works   Status = "works"
+	Refused Status = "refused" // by this system
+	Missing Status = "missing" // something that can be installed
+)
+
+// Finding is one answer of a probe.
+type Finding struct {
+	Name   string `json:"name"` // "kernel", "userspace"
+	Status Status `json:"status"`
+	Detail string `json:"detail,omitempty"` // why
+	Hint   string `json:"hint,omitempty"`   // the command that installs what is missing
+}
+
+// dressed is a site whose commands under test go through the layers' wrappers.
+type dressed struct {
+	testbed.Site
+	wrappers []Wrapper
+}
+
+func (d dressed) Unwrap() testbed.Site { return d.Site }
+
+func (d dressed) Start(ctx context.Context, where testbed.Place, cmd testbed.Command) (testbed.Process, error) {
+	if cmd.Subject {
+		for _, w := range d.wrappers {
+			cmd = w.Wrap(cmd)
+		}
+	}
+	return d.Site.Start(ctx, where, cmd)
+}
+
+// Dress gives the site as the workload of an arm sees it: subject commands go
+// through the wrappers of the active layers, the first layer innermost.
+func Dress(site testbed.Site, active []Active) testbed.Site {
+	d := dressed{Site: site}
+	for _, a := range active {
+		if w, ok := a.(Wrapper); ok {
+			d.wrappers = append(d.wrappers, w)
+		}
+	}
+	if d.wrappers == nil {
+		return site
+	}
+	return d
+}

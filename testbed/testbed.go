@@ -1,0 +1,168 @@
+// Package testbed says what a trial needs from its surroundings, as interfaces.
+//
+// A Site is the surroundings of one arm at one level of the testbed's factors.
+// It stays set up for the whole run. What only some testbeds can do is a small
+// optional interface (Network, Wire, Nodes) that As finds, through any wrappers,
+// in the way of errors.As.
+package testbed
+
+import (
+	"context"
+	"io"
+	"net/netip"
+	"time"
+)
+
+// Place names where in a site a command runs.
+type Place string
+
+// The places of a site. Host is outside any node and always there; the others
+// need a network.
+const (
+	Host       Place = "host"
+	ClientNode Place = "client-node"
+	ServerNode Place = "server-node"
+	ClientPod  Place = "client-pod"
+	ServerPod  Place = "server-pod"
+)
+
+// Command is a program to run.
+type Command struct {
+	Args   []string // program and arguments; the program is looked up in PATH
+	Env    []string // "NAME=value", added to the testbed's own environment
+	Dir    string   // working directory; "" for the testbed's own
+	Stdin  io.Reader
+	Stdout io.Writer
+	Stderr io.Writer
+	// Subject marks the programs that the experiment is about: layers that put
+	// something around a command do so for these only, not for Tare's own probes.
+	Subject bool
+}
+
+// Process is a started command. It and all its descendants are gone after Wait
+// or Kill, or with the process that started it.
+type Process interface {
+	// Wait waits for the end and gives what was used, also when the command
+	// failed. A non-zero exit is an *ExitError.
+	Wait() (Usage, error)
+	// Kill ends the process and its descendants; Wait then returns.
+	Kill() error
+	// CPU is the CPU time used so far by all threads of the process.
+	CPU() (time.Duration, error)
+}
+
+// Usage is what a process consumed over its life, waited-for children included.
+type Usage struct {
+	User   time.Duration `json:"user"`
+	System time.Duration `json:"system"`
+	Wall   time.Duration `json:"wall"`
+	MaxRSS int64         `json:"maxRSS"` // peak resident memory, bytes
+}
+
+// CPU is user and system time together.
+func (u Usage) CPU() time.Duration { return u.User + u.System }
+
+// Site is the surroundings of one arm at one level of the testbed.
+type Site interface {
+	// Start starts a command. The context kills it when done.
+	Start(ctx context.Context, where Place, cmd Command) (Process, error)
+}
+
+// Testbed makes sites.
+type Testbed interface {
+	// Open sets up a site. Level is the testbed's parameters at one level, of
+	// the type that belongs to the testbed (*experiment.Local for local).
+	Open(ctx context.Context, name string, network bool, level any) (Site, error)
+	// Close takes down all sites and everything else that was made.
+	Close() error
+}
+
+// Path is a way from the client pod to the server pod.
+type Path string
+
+// The paths of the published studies.
+const (
+	PodToPod     Path = "pod-to-pod"     // to the pod's own address
+	PodToService Path = "pod-to-service" // to a ClusterIP, translated on the client's node
+)
+
+// Network is a site with two nodes, a pod on each, and a service.
+type Network interface {
+	// Address is where the client pod reaches the server pod on that path.
+	Address(Path) netip.Addr
+	// Ports lists the server's ports that the service forwards, TCP and UDP.
+	Ports() []uint16
+	// LinkRate is the rate that the wire is shaped to, in bit/s; 0: unlimited.
+	LinkRate() float64
+	// Deliver sends one UDP datagram from the client pod to the server pod's
+	// own address and says whether it arrived within the limit.
+	Deliver(ctx context.Context, payload []byte, limit time.Duration) (bool, error)
+}
+
+// Wire is a site on which the frames between the nodes can be seen.
+type Wire interface {
+	// Watch starts counting frames on the wire that contain pattern; stop ends
+	// it and gives the count.
+	Watch(ctx context.Context, pattern []byte) (stop func() (frames int, err error), err error)
+}
+
+// Shaper is a site whose wire can be given another rate than its testbed's.
+type Shaper interface {
+	// Shape sets the rate of both directions, in bit/s (0: no cap).
+	Shape(rate float64) error
+	// Shaped reads the rate in force back from the kernel.
+	Shaped() (float64, error)
+}
+
+// Nodes is a site whose nodes' network can be changed by a layer.
+type Nodes interface {
+	// Nodes gives the client's node and the server's node.
+	Nodes() [2]Node
+}
+
+// Node is one node's network.
+type Node interface {
+	// Place is where commands on this node run.
+	Place() Place
+	// Address is the node's address on the wire.
+	Address() netip.Addr
+	// PodNetwork is the network of the pods on this node.
+	PodNetwork() netip.Prefix
+	// MTU is the largest IP packet that the wire takes, in bytes.
+	MTU() int
+	// Do runs f on an OS thread inside the node's network namespace. f must not
+	// start goroutines that rely on the namespace.
+	Do(f func() error) error
+	// RouteVia sends what the node forwards to prefix over the named interface
+	// of the node, with its pods' route to prefix limited to that MTU; with
+	// dev "" the node's own route over the wire is restored.
+	RouteVia(prefix netip.Prefix, dev string, mtu int) error
+}
+
+// Unwrapper is a Site around another.
+type Unwrapper interface {
+	Unwrap() Site
+}
+
+// As finds the optional interface T in a site or in what it wraps.
+func As[T any](s Site) (T, bool) {
+	for {
+		if t, ok := s.(T); ok {
+			return t, true
+		}
+		u, ok := s.(Unwrapper)
+		if !ok {
+			var zero T
+			return zero, false
+		}
+		s = u.Unwrap()
+	}
+}
+
+// ExitError is a command that ran and failed.
+type ExitError struct {
+	Args   []string
+	Code   int    // -1 when ended by a signal
+	Signal string // "killed", when ended by one
+	Stderr string // the last of what it said, if it was captured
+}

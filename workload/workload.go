@@ -1,0 +1,89 @@
+// Package workload says what a workload is to the runner: something that runs
+// once in a site and yields metrics. Each workload is one package below this
+// one; package catalog lists them.
+package workload
+
+import (
+	"context"
+	"io"
+
+	"tare/experiment"
+	"tare/layer"
+	"tare/testbed"
+)
+
+// Workload is a workload's parameters, all at one level, ready to run.
+type Workload interface {
+	experiment.WorkloadConfig
+	// Run carries out one trial. A trial that breaks one of the method's rules
+	// returns an *Invalid error; any other error ends the run.
+	Run(ctx context.Context, site testbed.Site, raw Raw) (Result, error)
+}
+
+// Raw takes the output of tools as they wrote it, into the trial's own directory.
+type Raw interface {
+	// Create opens a file to be kept, by a plain name ("iperf3-client.json").
+	Create(name string) (io.WriteCloser, error)
+}
+
+// Result is what one trial measured.
+type Result struct {
+	Values map[string]float64 // by metric name, in the metric's unit
+	// Used is what the programs under test consumed, by part: "client", "server".
+	Used map[string]testbed.Usage
+	// Work is the amount of work done in units of Unit, for cost metrics.
+	Work float64
+	// Sent is the payload moved between the pods in bytes; 0 if unknown.
+	Sent uint64
+	// Failed is the share of operations that failed, 0 to 1.
+	Failed float64
+}
+
+// Costed is a workload that has Tare derive cost metrics from the CPU time and
+// memory of client, server and layers.
+type Costed interface {
+	// Cost names the unit of work ("Gbit") and the prefix of the metrics ("tcp").
+	Cost() Cost
+}
+
+// Cost says how the cost metrics of a workload are named.
+type Cost struct {
+	Prefix string   // "tcp": metrics are tcp-cpu, tcp-cpu-client, …
+	Unit   string   // unit of work: "Gbit"
+	Parts  []string // the parts in Result.Used: "client", "server"
+	Layer  bool     // whether layers' own processes take part
+}
+
+// Rules by which a trial is invalid. They are fixed before the run and never
+// look at the value of a metric.
+const (
+	RuleExit       = "exit-status"  // a program failed
+	RuleParse      = "parse"        // output that cannot be read
+	RuleMetric     = "metric"       // a metric is missing, zero, negative or not finite
+	RuleTimeout    = "timeout"      // the trial took too long
+	RuleErrors     = "errors"       // failed operations over the limit
+	RuleRate       = "rate"         // the requested rate was not reached
+	RuleLate       = "late"         // the generator fell behind
+	RuleProof      = "proof"        // a proof of treatment failed
+	RuleForeignCPU = "foreign-cpu"  // other programs used the CPU
+	RuleSteal      = "steal"        // the hypervisor took the CPU
+	RulePressure   = "cpu-pressure" // tasks waited for a CPU
+	RuleThrottled  = "throttling"   // the clock or the cgroup was throttled
+)
+
+// Invalid is a trial that broke a rule.
+type Invalid struct {
+	Rule   string
+	Detail string
+}
+
+func (e *Invalid) Error() string { return e.Rule + ": " + e.Detail }
+
+// Kind describes a workload to `tare list` and `tare doctor`.
+type Kind struct {
+	Name    string
+	Summary string // one line
+	New     func() Workload
+	// Probe tries whether the workload works on this machine.
+	Probe func(ctx context.Context) []layer.Finding
+}
