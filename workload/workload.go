@@ -6,6 +6,7 @@ package workload
 import (
 	"context"
 	"io"
+	"time"
 
 	"tare/experiment"
 	"tare/layer"
@@ -39,19 +40,10 @@ type Result struct {
 	Failed float64
 }
 
-// Costed is a workload that has Tare derive cost metrics from the CPU time and
-// memory of client, server and layers.
-type Costed interface {
-	// Cost names the unit of work ("Gbit") and the prefix of the metrics ("tcp").
-	Cost() Cost
-}
-
-// Cost says how the cost metrics of a workload are named.
-type Cost struct {
-	Prefix string   // "tcp": metrics are tcp-cpu, tcp-cpu-client, …
-	Unit   string   // unit of work: "Gbit"
-	Parts  []string // the parts in Result.Used: "client", "server"
-	Layer  bool     // whether layers' own processes take part
+// Bounded is a workload that says how long a trial may take at most; the runner
+// allows others five times what they expect and half a minute more.
+type Bounded interface {
+	Bound() time.Duration
 }
 
 // Rules by which a trial is invalid. They are fixed before the run and never

@@ -1,0 +1,61 @@
+package workload
+
+import (
+	"fmt"
+	"time"
+
+	"tare/experiment"
+)
+
+// Costed is a workload whose trials are priced: from Result.Used, Result.Work
+// and the layers' CPU time the runner derives what the work cost beside its
+// speed. Such a workload appends Cost().Metrics() to its own.
+type Costed interface {
+	Cost() Cost
+}
+
+// Cost says how the cost metrics of a workload are named and counted.
+type Cost struct {
+	Prefix string   // "tcp": the metrics are tcp-cpu, tcp-cpu-client, …
+	Unit   string   // unit of work, of which Result.Work is the amount: "Gbit"
+	Parts  []string // the parts in Result.Used: "client", "server"
+}
+
+// Metrics lists the cost metrics: CPU seconds per unit of work in all (the
+// parts and the layers' own processes together), per part and of the layers,
+// and peak memory per part. The layers' share is compared as a difference,
+// since it is truly zero in an arm without layers.
+func (c Cost) Metrics() []experiment.Metric {
+	unit := "s/" + c.Unit
+	metrics := []experiment.Metric{{Name: c.Prefix + "-cpu", Unit: unit, Better: experiment.Lower, Headline: true, Scale: experiment.Ratio}}
+	for _, part := range c.Parts {
+		metrics = append(metrics, experiment.Metric{Name: c.Prefix + "-cpu-" + part, Unit: unit, Better: experiment.Lower, Scale: experiment.Ratio})
+	}
+	metrics = append(metrics, experiment.Metric{Name: c.Prefix + "-cpu-layer", Unit: unit, Better: experiment.Lower, Scale: experiment.Difference})
+	for _, part := range c.Parts {
+		metrics = append(metrics, experiment.Metric{Name: c.Prefix + "-memory-" + part, Unit: "B", Better: experiment.Lower, Scale: experiment.Ratio})
+	}
+	return metrics
+}
+
+// Values computes the cost metrics of a trial in which the layers' own
+// processes used that much CPU time. It fails when the trial did no work or a
+// part is missing.
+func (c Cost) Values(r Result, layers time.Duration) (map[string]float64, error) {
+	if !(r.Work > 0) {
+		return nil, fmt.Errorf("no work done: %v %s", r.Work, c.Unit)
+	}
+	total := layers
+	values := map[string]float64{c.Prefix + "-cpu-layer": layers.Seconds() / r.Work}
+	for _, part := range c.Parts {
+		used, ok := r.Used[part]
+		if !ok {
+			return nil, fmt.Errorf("no usage of the %s", part)
+		}
+		total += used.CPU()
+		values[c.Prefix+"-cpu-"+part] = used.CPU().Seconds() / r.Work
+		values[c.Prefix+"-memory-"+part] = float64(used.MaxRSS)
+	}
+	values[c.Prefix+"-cpu"] = total.Seconds() / r.Work
+	return values, nil
+}
