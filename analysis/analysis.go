@@ -3,6 +3,8 @@
 package analysis
 
 import (
+	"time"
+
 	"tare/experiment"
 	"tare/experiment/factor"
 	"tare/journal"
@@ -34,8 +36,11 @@ type Run struct {
 	Valid   bool     `json:"valid"`
 	Reasons []string `json:"reasons,omitempty"`
 	// Finished is false for a run that can be resumed.
-	Finished    bool            `json:"finished"`
-	Rounds      int             `json:"rounds"` // rounds with any trial
+	Finished bool `json:"finished"`
+	// Start is when the first trial started; all Seconds count from it.
+	Start       time.Time       `json:"start"`
+	Sessions    []Session       `json:"sessions,omitempty"` // more than one: the run was resumed
+	Rounds      int             `json:"rounds"`             // rounds with any trial
 	Trials      Counts          `json:"trials"`
 	Family      int             `json:"family"` // hypotheses under Holm's correction
 	Comparisons []Comparison    `json:"comparisons"`
@@ -45,6 +50,13 @@ type Run struct {
 	Invalids    []journal.Trial `json:"invalids,omitempty"` // invalid trials, each with its rule
 	Proofs      []ProofSummary  `json:"proofs,omitempty"`
 	Harness     Harness         `json:"harness"`
+}
+
+// Session is a stretch of a run without interruption.
+type Session struct {
+	Number int     `json:"number"` // from 1
+	From   float64 `json:"from"`   // start of its first trial, seconds since the run's start
+	To     float64 `json:"to"`     // end of its last trial, same
 }
 
 // Counts counts trials.
