@@ -1,0 +1,159 @@
+package stats
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+)
+
+// changepointPermutations is the number of shuffles behind one significance:
+// enough for levels of 1 % (p is a multiple of 1/500).
+const changepointPermutations = 499
+
+// Changepoints finds where a series changes its distribution: the index of
+// the first value of each new segment, in order, or nil. Segments have at
+// least minSegment values (2 at least). Values that are not finite give nil.
+//
+// The method is E-divisive (Matteson & James 2014) with one split at a time:
+// the split with the largest energy distance between what lies before and
+// behind it is claimed if fewer than alpha of the shuffles of the segment
+// reach a larger distance somewhere, and both sides are then searched in turn.
+// It takes any change of distribution for one, assumes none, and does not
+// mind lone spikes. Because the shuffles make the first test exact, a series
+// of exchangeable values yields any claim at all with probability alpha at
+// most. Autocorrelated series are not exchangeable and yield more. The same
+// seed gives the same answer.
+func Changepoints(x []float64, alpha float64, minSegment int, seed uint64) []int {
+	if checkFinite("", x) != nil || !(alpha > 0) {
+		return nil
+	}
+	minSegment = max(2, minSegment)
+	random := rand.New(rand.NewPCG(seed, 0))
+	var changes []int
+	var search func(from, to int)
+	search = func(from, to int) {
+		if to-from < 2*minSegment {
+			return
+		}
+		split, found := splitSegment(x[from:to], alpha, minSegment, random)
+		if !found {
+			return
+		}
+		changes = append(changes, from+split)
+		search(from, from+split)
+		search(from+split, to)
+	}
+	search(0, len(x))
+	slices.Sort(changes)
+	return changes
+}
+
+// splitSegment returns the best split of a segment and whether it is
+// significant.
+func splitSegment(segment []float64, alpha float64, minSegment int, random *rand.Rand) (split int, found bool) {
+	e := newEnergy(segment)
+	order := slices.Clone(e.ranks)
+	split, observed := e.bestSplit(order, minSegment)
+	// p = (1 + larger) / (1 + permutations) ≤ alpha; stop once it cannot be.
+	allowed := int(math.Floor(alpha*(changepointPermutations+1)+1e-9)) - 1
+	larger := 0
+	for range changepointPermutations {
+		if larger > allowed {
+			return 0, false
+		}
+		random.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+		if _, q := e.bestSplit(order, minSegment); q >= observed {
+			larger++
+		}
+	}
+	return split, larger <= allowed
+}
+
+// energy computes the energy distance between the two sides of every split of
+// any arrangement of the same values in O(n log n): the sum of distances from
+// a value to those on its left comes from two Fenwick trees over the ranks.
+type energy struct {
+	ranks  []int     // of the values in the order given, from 1, ties apart
+	sorted []float64 // minus the median, so that sums stay small
+	whole  []float64 // by rank: the sum of distances to all values
+	total  float64   // the sum over all pairs
+	counts []int     // Fenwick trees over the ranks on the left
+	sums   []float64
+}
+
+func newEnergy(x []float64) *energy {
+	n := len(x)
+	order := make([]int, n)
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		if x[a] < x[b] {
+			return -1
+		}
+		if x[a] > x[b] {
+			return 1
+		}
+		return 0
+	})
+	e := &energy{
+		ranks: make([]int, n), sorted: make([]float64, n), whole: make([]float64, n),
+		counts: make([]int, n+1), sums: make([]float64, n+1),
+	}
+	centre := x[order[n/2]]
+	all := 0.0
+	for i, at := range order {
+		e.ranks[at] = i + 1
+		e.sorted[i] = x[at] - centre
+		all += e.sorted[i]
+	}
+	before := 0.0
+	for i, v := range e.sorted {
+		e.whole[i] = v*float64(i) - before + (all - before) - v*float64(n-i)
+		before += v
+		e.total += e.whole[i] / 2
+	}
+	return e
+}
+
+// bestSplit returns the split of the values with the given ranks whose scaled
+// energy distance is largest, and that distance.
+//
+// With W(L), W(R) and B the sums of distances over pairs within the left,
+// within the right and between, and k + m = n values, the distance scaled for
+// size is km/n · (2B/km - 2W(L)/k² - 2W(R)/m²).
+func (e *energy) bestSplit(ranks []int, minSegment int) (split int, largest float64) {
+	clear(e.counts)
+	clear(e.sums)
+	n := len(ranks)
+	largest = math.Inf(-1)
+	within, between := 0.0, 0.0 // W(L) and B
+	leftCount, leftSum := 0, 0.0
+	for i, rank := range ranks {
+		v := e.sorted[rank-1]
+		count, sum := 0, 0.0 // of the left values below v
+		for at := rank; at > 0; at &= at - 1 {
+			count += e.counts[at]
+			sum += e.sums[at]
+		}
+		toLeft := v*float64(2*count-leftCount) - 2*sum + leftSum
+		for at := rank; at <= n; at += at & -at {
+			e.counts[at]++
+			e.sums[at] += v
+		}
+		leftCount++
+		leftSum += v
+		within += toLeft
+		between += e.whole[rank-1] - 2*toLeft
+
+		k, m := float64(i+1), float64(n-i-1)
+		if i+1 < minSegment || n-i-1 < minSegment {
+			continue
+		}
+		right := e.total - within - between
+		if q := (2*between - 2*within*m/k - 2*right*k/m) / (k + m); q > largest {
+			split, largest = i+1, q
+		}
+	}
+	return split, largest
+}

@@ -1,0 +1,65 @@
+package stats
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// The reasons for which an input is refused. Every error of this package wraps
+// one of them and says which value or how many values it is about.
+var (
+	// ErrTooFew: no interval of the asked confidence exists for so few values.
+	ErrTooFew = errors.New("too few values")
+	// ErrNotFinite: a value is NaN or infinite.
+	ErrNotFinite = errors.New("not a finite number")
+	// ErrConstant: all values are the same, so that a method which estimates
+	// its own spread (the t family) has nothing to go by.
+	ErrConstant = errors.New("values do not vary")
+	// ErrArgument: a confidence, margin, seed size or the like is out of range.
+	ErrArgument = errors.New("argument out of range")
+)
+
+// Interval is an estimate with its confidence interval, in the unit of the
+// values it was made from.
+type Interval struct{ Point, Lo, Hi float64 }
+
+// Contains says whether v lies in the interval, bounds included.
+func (i Interval) Contains(v float64) bool { return i.Lo <= v && v <= i.Hi }
+
+// Estimate is an interval with the test that belongs to it.
+type Estimate struct {
+	Interval
+	P float64 // two-sided p of "the location, or the shift, is 0"
+	N int     // values used; of both samples together for two samples
+}
+
+func checkFinite(name string, x []float64) error {
+	for i, v := range x {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return fmt.Errorf("%s: value %d of %d is %v: %w", name, i+1, len(x), v, ErrNotFinite)
+		}
+	}
+	return nil
+}
+
+func checkCount(name string, n, least int) error {
+	if n < least {
+		return fmt.Errorf("%s: %d given, at least %d needed: %w", name, n, least, ErrTooFew)
+	}
+	return nil
+}
+
+func checkConfidence(name string, confidence float64) error {
+	if !(confidence > 0 && confidence < 1) {
+		return fmt.Errorf("%s: confidence %v is not between 0 and 1 (95 %% is 0.95): %w", name, confidence, ErrArgument)
+	}
+	return nil
+}
+
+func checkPositive(name, what string, v float64) error {
+	if !(v > 0) || math.IsInf(v, 0) {
+		return fmt.Errorf("%s: %s %v is not a positive number: %w", name, what, v, ErrArgument)
+	}
+	return nil
+}

@@ -1,0 +1,103 @@
+package stats
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/integrate/quad"
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// Power returns the chance that a two-sided paired t test at level alpha over
+// n rounds claims a difference when the true mean of the differences is effect
+// and their standard deviation sd: both tails of the noncentral t distribution.
+// NaN if n < 2, sd ≤ 0 or alpha is not between 0 and 1.
+func Power(effect, sd float64, n int, alpha float64) float64 {
+	if n < 2 || !(sd > 0) || !(alpha > 0 && alpha < 1) {
+		return math.NaN()
+	}
+	return studentPower(math.Abs(effect)/sd*math.Sqrt(float64(n)), n, studentQuantile(1-alpha/2, float64(n-1)))
+}
+
+// DetectableEffect returns the smallest true mean difference that a two-sided
+// paired t test at level alpha over n rounds finds with the given power, in
+// the unit of sd, the standard deviation of the differences. Signed-rank tests
+// need about 5 % more rounds for the same on normal values, fewer on values
+// with heavy tails; below ten rounds they need one or two more. It is 0 for
+// sd = 0 and NaN for n < 2 or arguments out of range (alpha < power < 1).
+func DetectableEffect(sd float64, n int, alpha, power float64) float64 {
+	if n < 2 || !(sd >= 0) || !(alpha > 0 && alpha < power && power < 1) {
+		return math.NaN()
+	}
+	critical := studentQuantile(1-alpha/2, float64(n-1))
+	lo, hi := 0.0, 1.0
+	for studentPower(hi, n, critical) < power {
+		lo, hi = hi, 2*hi
+	}
+	for hi-lo > 1e-12*hi {
+		mid := lo + (hi-lo)/2
+		if studentPower(mid, n, critical) < power {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	return hi * sd / math.Sqrt(float64(n))
+}
+
+// RoundsNeeded returns the smallest number of rounds after which a two-sided
+// paired t test at level alpha finds a true mean difference of effect with the
+// given power, or 0 if that takes more than max rounds, or cannot be said:
+// effect 0 or an argument out of range.
+func RoundsNeeded(effect, sd, alpha, power float64, max int) int {
+	enough := func(n int) bool { return Power(effect, sd, n, alpha) >= power }
+	valid := effect != 0 && sd >= 0 && alpha > 0 && alpha < power && power < 1 && max >= 2
+	switch {
+	case !valid || math.IsNaN(effect):
+		return 0
+	case sd == 0:
+		return 2
+	case !enough(max):
+		return 0
+	}
+	few, many := 1, max // power grows with n: too few, and enough
+	for many-few > 1 {
+		if mid := few + (many-few)/2; enough(mid) {
+			many = mid
+		} else {
+			few = mid
+		}
+	}
+	return many
+}
+
+// studentPower returns P(|T| > critical) for T of the noncentral t
+// distribution with n-1 degrees of freedom and the given shift ≥ 0.
+//
+// T = (Z+shift)/S with Z normal and S the relative error of the estimated
+// standard deviation, so the chance is an average over S, whose density is
+// that of a scaled chi. The normal part steps from 0 to 1 around S =
+// shift/critical, within a width of 1/critical; the integral is cut there so
+// that Gauss–Legendre meets only smooth pieces.
+func studentPower(shift float64, n int, critical float64) float64 {
+	nu := float64(n - 1)
+	logGamma, _ := math.Lgamma(nu / 2)
+	logScale := math.Ln2 + nu/2*math.Log(nu/2) - logGamma
+	claimed := func(s float64) float64 {
+		density := math.Exp(logScale + (nu-1)*math.Log(s) - nu*s*s/2)
+		return density * (distuv.UnitNormal.CDF(shift-critical*s) + distuv.UnitNormal.CDF(-shift-critical*s))
+	}
+	spread := 10 / math.Sqrt(2*nu)
+	first, last := math.Max(0, 1-spread), 1+spread
+	cuts := []float64{first}
+	for _, z := range []float64{-9, -4, 0, 4, 9} {
+		if cut := (shift + z) / critical; cut > cuts[len(cuts)-1] && cut < last {
+			cuts = append(cuts, cut)
+		}
+	}
+	cuts = append(cuts, last)
+	sum := 0.0
+	for i := 1; i < len(cuts); i++ {
+		sum += quad.Fixed(claimed, cuts[i-1], cuts[i], 48, quad.Legendre{}, 0)
+	}
+	return math.Min(1, sum)
+}

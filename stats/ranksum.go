@@ -1,0 +1,187 @@
+package stats
+
+import (
+	"fmt"
+	"math"
+	"sync"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+const (
+	// maxExactRankSum is the largest size of either sample for which the
+	// interval and an untied P come from the exact null distribution.
+	maxExactRankSum = 50
+	// maxExactRankSumTied is the largest size of both samples together for
+	// which a P with ties is exact.
+	maxExactRankSumTied = 50
+)
+
+// RankSum estimates by how much y lies above x, two independent samples: the
+// Hodges–Lehmann shift (the median of all differences y[j]-x[i]) with the
+// interval between the k-th smallest and k-th largest difference, k from the
+// exact null distribution of Mann and Whitney's U (Hollander, Wolfe & Chicken,
+// 3rd ed., section 4.3), and the two-sided test. It assumes that the two
+// distributions differ by a shift only. The true confidence is at least the
+// one asked for; samples too small for it give ErrTooFew (at 95 %, 4 and 4 are
+// enough, or 3 and 5).
+//
+// With ties P is exact given the mid-ranks up to 50 values together, and the
+// interval covers more often than asked. Beyond 50 values in a sample (with
+// ties, P: 50 together) the normal approximation with continuity correction
+// and tie-corrected variance takes over.
+func RankSum(x, y []float64, confidence float64) (Estimate, error) {
+	const name = "rank sum"
+	if err := checkConfidence(name, confidence); err != nil {
+		return Estimate{}, err
+	}
+	if err := checkFinite(name+", first sample", x); err != nil {
+		return Estimate{}, err
+	}
+	if err := checkFinite(name+", second sample", y); err != nil {
+		return Estimate{}, err
+	}
+	m, n := len(x), len(y)
+	k := 0
+	if m > 0 && n > 0 {
+		k = rankSumDepth(m, n, 1-confidence)
+	}
+	if k < 1 {
+		return Estimate{}, fmt.Errorf("%s: samples of %d and %d allow no interval at %g %%: %w",
+			name, m, n, 100*confidence, ErrTooFew)
+	}
+	sx, sy := sortedCopy(x), sortedCopy(y)
+	least, most := sy[0]-sx[m-1], sy[n-1]-sx[0]
+	atMost := func(v float64) int { return differencesAtMost(sx, sy, v) }
+	lower, upper := rankSumTails(x, y)
+	return Estimate{
+		Interval: Interval{
+			Point: medianOf(m*n, least, most, atMost),
+			Lo:    kthSmallest(k, least, most, atMost),
+			Hi:    kthSmallest(m*n+1-k, least, most, atMost),
+		},
+		P: twoSided(lower, upper),
+		N: m + n,
+	}, nil
+}
+
+// differencesAtMost counts the pairs of the sorted x and y with y-x ≤ v.
+func differencesAtMost(x, y []float64, v float64) int {
+	count, j := 0, 0
+	for _, low := range x { // the larger x, the more y qualify
+		for j < len(y) && y[j]-low <= v {
+			j++
+		}
+		count += j
+	}
+	return count
+}
+
+// rankSumDepth returns the largest k with P(U ≤ k-1) ≤ alpha/2, or 0.
+func rankSumDepth(m, n int, alpha float64) int {
+	level := alpha / 2 * (1 + 1e-12)
+	if m > maxExactRankSum || n > maxExactRankSum {
+		fm, fn := float64(m), float64(n)
+		mean, sd := fm*fn/2, math.Sqrt(fm*fn*(fm+fn+1)/12)
+		return max(0, 1+int(math.Floor(mean+sd*distuv.UnitNormal.Quantile(level)-0.5)))
+	}
+	k := 0
+	for cdf := rankSumCDF(m, n); k < len(cdf) && cdf[k] <= level; {
+		k++
+	}
+	return k
+}
+
+// rankSumTails returns P(U ≤ u) and P(U ≥ u) if x and y come from the same
+// distribution, where U counts the pairs with y above x, half for equal ones.
+func rankSumTails(x, y []float64) (lower, upper float64) {
+	m, n := len(x), len(y)
+	ranks, ties := midRanks(append(append(make([]float64, 0, m+n), x...), y...))
+	sum := 0.0
+	for _, r := range ranks[m:] {
+		sum += r
+	}
+	u := sum - float64(n)*float64(n+1)/2
+	switch {
+	case ties == 0 && m <= maxExactRankSum && n <= maxExactRankSum:
+		cdf := rankSumCDF(m, n)
+		return cdf[int(u)], cdf[m*n-int(u)]
+	case m+n <= maxExactRankSumTied:
+		return drawnSumTails(ranks, n, sum)
+	}
+	fm, fn := float64(m), float64(n)
+	total := fm + fn
+	variance := fm * fn / 12 * (total + 1 - ties/(total*(total-1)))
+	if variance <= 0 {
+		return 1, 1 // all values are equal
+	}
+	return normalTails(u, fm*fn/2, math.Sqrt(variance))
+}
+
+// rankSumCDF returns P(U ≤ u) for u = 0 … mn, worked out once per size by
+// Mann and Whitney's recurrence: the largest value comes from y, in which case
+// it exceeds all m of x, or from x.
+func rankSumCDF(m, n int) []float64 {
+	key := [2]int{m, n}
+	if known, ok := rankSumCDFs.Load(key); ok {
+		return known.([]float64)
+	}
+	row := make([][]float64, n+1) // row[j]: distribution for i of x and j of y
+	for j := range row {
+		row[j] = []float64{1}
+	}
+	for i := 1; i <= m; i++ {
+		for j := 1; j <= n; j++ {
+			fromX, fromY := float64(i)/float64(i+j), float64(j)/float64(i+j)
+			p := make([]float64, i*j+1)
+			for u, q := range row[j] {
+				p[u] += fromX * q
+			}
+			for u, q := range row[j-1] {
+				p[u+i] += fromY * q
+			}
+			row[j] = p
+		}
+	}
+	cdf := row[n]
+	for u := 1; u < len(cdf); u++ {
+		cdf[u] += cdf[u-1]
+	}
+	rankSumCDFs.Store(key, cdf)
+	return cdf
+}
+
+var rankSumCDFs sync.Map // [2]int{m, n} → []float64
+
+// drawnSumTails returns P(S ≤ sum) and P(S ≥ sum) for the sum S of n of the
+// mid-ranks drawn at random. The counts stay exact: at most 50 over 25.
+func drawnSumTails(ranks []float64, n int, sum float64) (lower, upper float64) {
+	total := 0
+	for _, r := range ranks {
+		total += int(2 * r)
+	}
+	ways := make([][]float64, n+1) // ways[j][s]: to draw j with doubled sum s
+	for j := range ways {
+		ways[j] = make([]float64, total+1)
+	}
+	ways[0][0] = 1
+	for _, r := range ranks {
+		w := int(2 * r)
+		for j := n; j >= 1; j-- {
+			for s := total; s >= w; s-- {
+				ways[j][s] += ways[j-1][s-w]
+			}
+		}
+	}
+	all := 0.0
+	for s, count := range ways[n] {
+		all += count
+		if s <= int(2*sum) {
+			lower += count
+		}
+		if s >= int(2*sum) {
+			upper += count
+		}
+	}
+	return lower / all, upper / all
+}

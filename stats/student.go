@@ -1,0 +1,122 @@
+package stats
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// PairedT estimates the mean of d, usually one difference or log ratio per
+// round, with Student's t interval and test (n ≥ 2). It is exact for normal
+// values and the only choice below n = 6. Values that do not vary give
+// ErrConstant: they say nothing about the spread that the method needs, and an
+// interval of no width would claim certainty.
+func PairedT(d []float64, confidence float64) (Estimate, error) {
+	const name = "paired t"
+	if err := checkConfidence(name, confidence); err != nil {
+		return Estimate{}, err
+	}
+	mean, se, err := meanAndError(name, d)
+	if err != nil {
+		return Estimate{}, err
+	}
+	return studentEstimate(mean, se, float64(len(d)-1), confidence, len(d)), nil
+}
+
+// EquivalenceT is the p of "the mean of d lies at -margin or below, or at
+// margin or above", by two one-sided t tests (Schuirmann 1987).
+func EquivalenceT(d []float64, margin float64) (p float64, err error) {
+	const name = "t equivalence"
+	if err := checkPositive(name, "margin", margin); err != nil {
+		return 0, err
+	}
+	mean, se, err := meanAndError(name, d)
+	if err != nil {
+		return 0, err
+	}
+	df := float64(len(d) - 1)
+	return studentTail((margin-math.Abs(mean))/se, df), nil
+}
+
+// WelchT estimates mean(y) - mean(x) of two independent samples with unequal
+// variances: Welch's interval and test with the Welch–Satterthwaite degrees of
+// freedom (two values at least in each).
+func WelchT(x, y []float64, confidence float64) (Estimate, error) {
+	const name = "Welch t"
+	if err := checkConfidence(name, confidence); err != nil {
+		return Estimate{}, err
+	}
+	var mean, square [2]float64
+	var df float64
+	for i, sample := range [][]float64{x, y} {
+		which := [2]string{"first", "second"}[i]
+		if err := checkFinite(name+", "+which+" sample", sample); err != nil {
+			return Estimate{}, err
+		}
+		if err := checkCount(name+", "+which+" sample", len(sample), 2); err != nil {
+			return Estimate{}, err
+		}
+		m, sd := meanSD(sample)
+		mean[i], square[i] = m, sd*sd/float64(len(sample))
+		df += square[i] * square[i] / float64(len(sample)-1)
+	}
+	total := square[0] + square[1]
+	se := math.Sqrt(total)
+	if negligible(se, math.Max(math.Abs(mean[0]), math.Abs(mean[1]))) {
+		return Estimate{}, fmt.Errorf("%s: neither sample varies: %w", name, ErrConstant)
+	}
+	return studentEstimate(mean[1]-mean[0], se, total*total/df, confidence, len(x)+len(y)), nil
+}
+
+func studentEstimate(mean, se, df, confidence float64, n int) Estimate {
+	half := se * studentQuantile(1-(1-confidence)/2, df)
+	return Estimate{
+		Interval: Interval{Point: mean, Lo: mean - half, Hi: mean + half},
+		P:        min(1, 2*studentTail(math.Abs(mean)/se, df)),
+		N:        n,
+	}
+}
+
+// meanAndError returns the mean and its standard error, or why there is none.
+func meanAndError(name string, d []float64) (mean, se float64, err error) {
+	if err := checkFinite(name, d); err != nil {
+		return 0, 0, err
+	}
+	if err := checkCount(name, len(d), 2); err != nil {
+		return 0, 0, err
+	}
+	mean, sd := meanSD(d)
+	se = sd / math.Sqrt(float64(len(d)))
+	if negligible(se, math.Abs(mean)) {
+		return 0, 0, fmt.Errorf("%s: all %d values are %v: %w", name, len(d), d[0], ErrConstant)
+	}
+	return mean, se, nil
+}
+
+// negligible says whether a standard error is rounding noise, as R's t.test
+// does.
+func negligible(se, magnitude float64) bool { return se <= 10*0x1p-52*magnitude }
+
+// meanSD returns the mean and the standard deviation with n-1 (two passes).
+func meanSD(x []float64) (mean, sd float64) {
+	n := float64(len(x))
+	for _, v := range x {
+		mean += v / n
+	}
+	var sum, sumSquares float64
+	for _, v := range x {
+		sum += v - mean
+		sumSquares += (v - mean) * (v - mean)
+	}
+	return mean + sum/n, math.Sqrt((sumSquares - sum*sum/n) / (n - 1))
+}
+
+// studentTail returns P(T > t).
+func studentTail(t, df float64) float64 {
+	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: df}.CDF(-t)
+}
+
+func studentQuantile(p, df float64) float64 {
+	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: df}.Quantile(p)
+}
