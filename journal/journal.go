@@ -1,0 +1,407 @@
+package journal
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"tare/experiment"
+	"tare/machine"
+)
+
+// Journal is a run directory that is being written. Its methods may be called
+// from several goroutines. Only one Journal can hold a directory at a time.
+type Journal struct {
+	root   *os.Root
+	lock   *os.File
+	trials *lineLog
+	notes  *lineLog
+
+	mu  sync.Mutex
+	run *Run            // what is on disk
+	raw map[string]*Raw // handed out in this session and not yet recorded, by directory
+	now func() time.Time
+}
+
+// Create makes a run directory and takes its lock. The directory must not exist
+// or be empty. The file is the experiment as the user wrote it; env may be nil
+// where nothing is known of the machine (an imported run). When Create returns,
+// everything is on the disk; when it fails, it leaves no directory of its own.
+func Create(dir string, file []byte, plan *experiment.Plan, env *machine.Environment) (j *Journal, err error) {
+	changed, err := makeDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("cannot make the run directory: %w", err)
+	}
+	root, lock, err := hold(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			lock.Close()
+			root.Close()
+		}
+	}()
+	// Another Tare may have come first between the two steps above.
+	if err := checkEmpty(dir); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			unmake(root, dir, len(changed) > 1)
+		}
+	}()
+	if err := populate(root, file, plan, env); err != nil {
+		return nil, &WriteError{Dir: dir, File: "the run directory", Fresh: true, Err: err}
+	}
+	for _, d := range changed {
+		if err := syncPath(d); err != nil {
+			return nil, err
+		}
+	}
+	j, err = load(dir, root, lock)
+	if err != nil {
+		return nil, err
+	}
+	if err := j.startSession("started"); err != nil {
+		return nil, errors.Join(err, j.closeLogs())
+	}
+	return j, nil
+}
+
+// populate writes the files of a new run. plan.json comes last: a directory
+// with a plan is a whole run directory.
+func populate(root *os.Root, file []byte, plan *experiment.Plan, env *machine.Environment) error {
+	if err := writeFile(root, ExperimentFile, file); err != nil {
+		return err
+	}
+	if env != nil {
+		e := *env
+		e.Schema = machine.EnvironmentSchema
+		if err := writeJSON(root, EnvironmentFile, &e); err != nil {
+			return err
+		}
+	}
+	for _, name := range []string{TrialsFile, NotesFile} {
+		if err := writeFile(root, name, nil); err != nil {
+			return err
+		}
+	}
+	if err := root.Mkdir(RawDir, 0o755); err != nil {
+		return err
+	}
+	p := *plan
+	p.Schema = experiment.PlanSchema
+	return writeJSON(root, PlanFile, &p)
+}
+
+// Resume opens a run directory to go on with it: it takes the lock, drops a
+// line that was being written when the run was killed (with a note), and begins
+// the next session. A run that is finished can be resumed, but records nothing
+// more: Finished tells.
+func Resume(dir string) (j *Journal, err error) {
+	if _, err := os.Stat(dir); err != nil {
+		return nil, fmt.Errorf("no run to resume: %w", err)
+	}
+	root, lock, err := hold(dir)
+	if err != nil {
+		return nil, err
+	}
+	j, err = load(dir, root, lock)
+	if err != nil {
+		lock.Close()
+		root.Close()
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, j.Close())
+			j = nil
+		}
+	}()
+	dropped, err := j.repair()
+	if err != nil || j.run.Finished {
+		return j, err
+	}
+	if err := j.startSession("resumed"); err != nil {
+		return j, err
+	}
+	for _, text := range dropped {
+		if err := j.Note(text); err != nil {
+			return j, err
+		}
+	}
+	return j, nil
+}
+
+// hold opens a run directory and takes its lock.
+func hold(dir string) (*os.Root, *os.File, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	lock, err := takeLock(root, dir)
+	if err != nil {
+		root.Close()
+		return nil, nil, err
+	}
+	return root, lock, nil
+}
+
+// load reads what is in a run directory and opens its logs for writing.
+func load(dir string, root *os.Root, lock *os.File) (*Journal, error) {
+	r, err := read(dir, root)
+	if err != nil {
+		return nil, err
+	}
+	j := &Journal{root: root, lock: lock, run: r, raw: map[string]*Raw{}, now: time.Now}
+	if j.trials, err = openLog(root, dir, TrialsFile, r.trialsEnd); err != nil {
+		return nil, err
+	}
+	if j.notes, err = openLog(root, dir, NotesFile, r.notesEnd); err != nil {
+		return nil, errors.Join(err, j.trials.file.Close())
+	}
+	return j, nil
+}
+
+// repair cuts both logs back to their last whole line and says what it dropped.
+func (j *Journal) repair() (dropped []string, err error) {
+	for _, l := range []*lineLog{j.trials, j.notes} {
+		what, err := l.repair()
+		if err != nil {
+			return nil, err
+		}
+		if what != "" {
+			dropped = append(dropped, what)
+		}
+	}
+	return dropped, nil
+}
+
+// startSession records that the next session begins.
+func (j *Journal) startSession(text string) error {
+	n := Note{Kind: NoteSession, Session: j.run.session() + 1, Text: text}
+	return j.note(n)
+}
+
+// Dir is the run directory as it was named to Create or Resume.
+func (j *Journal) Dir() string { return j.run.Dir }
+
+// Plan is the plan as plan.json has it. Parameters of unknown shape (Config,
+// Testbed) are JSON values, their numbers json.Number.
+func (j *Journal) Plan() *experiment.Plan { return j.run.Plan }
+
+// Session is the number of this session: 1 for a new run, one more with each
+// Resume.
+func (j *Journal) Session() int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.run.session()
+}
+
+// Trials are the recorded trials of all sessions in the order of their Seq. The
+// caller must not change them.
+func (j *Journal) Trials() []Trial {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return slices.Clip(j.run.Trials)
+}
+
+// Notes are the recorded notes of all sessions in order. The caller must not
+// change them.
+func (j *Journal) Notes() []Note {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return slices.Clip(j.run.Notes)
+}
+
+// Rounds is the number of rounds to run: those that SetRounds fixed, and
+// otherwise the plan's.
+func (j *Journal) Rounds() int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.run.Rounds()
+}
+
+// RoundsFixed is the number of rounds that SetRounds fixed, in this session or
+// an earlier one; 0: none yet.
+func (j *Journal) RoundsFixed() int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.run.RoundsFixed
+}
+
+// Finished says whether the run was marked complete.
+func (j *Journal) Finished() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.run.Finished
+}
+
+// Append records a finished trial and returns when it is on the disk together
+// with its raw output, which it closes. It sets the trial's Seq and Session,
+// and gives its Start in UTC.
+//
+// The raw output is made durable first, then the line: a trial on record always
+// has its raw output. Nothing is left to be written back afterwards, so that
+// recording one trial costs the next one no disk time.
+//
+// When the line cannot be written, for want of space for instance, the file is
+// cut back to its last whole line and the error is a *WriteError: everything
+// recorded so far is intact, and nothing more is recorded in this session.
+func (j *Journal) Append(t *Trial) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.run.Finished {
+		return fmt.Errorf("run %s is finished and takes no more trials", j.run.Dir)
+	}
+	if t.Raw != "" {
+		raw, ok := j.raw[t.Raw]
+		if !ok {
+			return fmt.Errorf("trial of arm %q in cell %q: %q is not raw output of this session", t.Arm, t.Cell, t.Raw)
+		}
+		if err := raw.finish(); err != nil {
+			return err
+		}
+	}
+	t.Seq = len(j.run.Trials) + 1
+	t.Session = j.run.session()
+	t.Start = t.Start.UTC().Round(0)
+	line, err := json.Marshal(trialLine{Schema: TrialSchema, Trial: t})
+	if err != nil {
+		return fmt.Errorf("trial of arm %q in cell %q, round %d, cannot be recorded: %w", t.Arm, t.Cell, t.Round, err)
+	}
+	if err := j.trials.append(line); err != nil {
+		return err
+	}
+	j.run.Trials = append(j.run.Trials, *t)
+	delete(j.raw, t.Raw)
+	return nil
+}
+
+// Note records a remark that belongs to the run: that a session was
+// interrupted, that a layer had to be put up again. It is durable on return.
+func (j *Journal) Note(text string) error {
+	return j.note(Note{Kind: NoteRemark, Text: text})
+}
+
+// SetRounds fixes the number of rounds, once in the life of a run: the second
+// stage of Stein's rule. Why says where the number comes from. Setting the same
+// number again does nothing; another number is an error, since a number of
+// rounds that follows the data twice would void the interval.
+func (j *Journal) SetRounds(n int, why string) error {
+	fixed := j.RoundsFixed()
+	switch {
+	case n < 1:
+		return fmt.Errorf("%d is not a number of rounds", n)
+	case fixed == n:
+		return nil
+	case fixed != 0:
+		return fmt.Errorf("the number of rounds is fixed at %d and cannot become %d", fixed, n)
+	}
+	return j.note(Note{Kind: NoteRounds, Rounds: n, Text: why})
+}
+
+// Finish marks the run complete. Doing so again does nothing.
+func (j *Journal) Finish() error {
+	if j.Finished() {
+		return nil
+	}
+	return j.note(Note{Kind: NoteFinished, Text: "finished"})
+}
+
+// note records n with the time and, unless it has one, the session's number.
+func (j *Journal) note(n Note) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	n.Time = j.now().UTC().Round(0)
+	if n.Session == 0 {
+		n.Session = j.run.session()
+	}
+	line, err := json.Marshal(noteLine{Schema: NoteSchema, Note: &n})
+	if err != nil {
+		return fmt.Errorf("note cannot be recorded: %w", err)
+	}
+	if err := j.notes.append(line); err != nil {
+		return err
+	}
+	j.run.addNote(n)
+	return nil
+}
+
+// AddEnvironment records the machine that a resumed session runs on, as
+// environment-SESSION.json. Where it differs from the machine that the run
+// began on, it says so in a note and returns the differences.
+func (j *Journal) AddEnvironment(env *machine.Environment) (differences []string, err error) {
+	session := j.Session()
+	if session < 2 {
+		return nil, errors.New("the first session has its environment from Create")
+	}
+	e := *env
+	e.Schema = machine.EnvironmentSchema
+	name := environmentFile(session)
+	if err := writeJSON(j.root, name, &e); err != nil {
+		return nil, &WriteError{Dir: j.run.Dir, File: name, Err: err}
+	}
+	j.mu.Lock()
+	j.run.setEnvironment(session, &e)
+	first := j.run.Environment
+	j.mu.Unlock()
+	if first == nil {
+		return nil, nil
+	}
+	differences = first.Differences(&e)
+	for _, d := range differences {
+		if err := j.Note(fmt.Sprintf("session %d runs on a changed machine: %s", session, d)); err != nil {
+			return differences, err
+		}
+	}
+	return differences, nil
+}
+
+// Close gives the directory free. What was recorded is on the disk already.
+func (j *Journal) Close() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	var errs []error
+	for _, raw := range j.raw {
+		errs = append(errs, raw.finish())
+	}
+	clear(j.raw)
+	errs = append(errs, j.closeLogs(), j.lock.Close(), j.root.Close())
+	return errors.Join(errs...)
+}
+
+func (j *Journal) closeLogs() error {
+	return errors.Join(j.trials.file.Close(), j.notes.file.Close())
+}
+
+// makeDir makes dir and its missing parents, or accepts it when empty. It gives
+// the directories that have a new entry and must be synced, and in the first
+// place dir itself if it was made.
+func makeDir(dir string) (changed []string, err error) {
+	err = checkEmpty(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return mkdirAll(dir)
+	}
+	return []string{dir}, err
+}
+
+// checkEmpty fails when dir holds anything but a lock.
+func checkEmpty(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if e.Name() != LockFile {
+			return fmt.Errorf("%s is not empty: choose another directory, or go on with this one: tare resume %s", dir, dir)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,88 @@
+package journal
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// trialLine and noteLine are lines of the logs: the record and its schema.
+type (
+	trialLine struct {
+		Schema string `json:"schema"`
+		*Trial
+	}
+	noteLine struct {
+		Schema string `json:"schema"`
+		*Note
+	}
+)
+
+// parseTrials reads the lines of trials.jsonl and gives the bytes that whole
+// lines take. Trials are numbered from 1 without a gap, so that a line that was
+// lost or doubled is noticed.
+func parseTrials(file io.Reader) (trials []Trial, end int64, err error) {
+	end, err = eachLine(file, TrialsFile, func(line []byte, where string) error {
+		var t Trial
+		if err := decode(line, where, TrialSchema, &t); err != nil {
+			return err
+		}
+		if t.Seq != len(trials)+1 {
+			return fmt.Errorf("%s: trial number %d where %d is expected: lines are missing or doubled", where, t.Seq, len(trials)+1)
+		}
+		trials = append(trials, t)
+		return nil
+	})
+	if err != nil {
+		return nil, 0, err
+	}
+	return trials, end, nil
+}
+
+// eachLine hands every line of a log to f, and gives the bytes up to the end of
+// the last whole line. Only the last line may be torn, and is then left out: a
+// line is torn when it is not valid JSON, however it ends, since a crash may
+// leave a hole in it. A line before the last that is not valid JSON is damage,
+// never passed over. A last line that only lacks its newline is whole.
+func eachLine(file io.Reader, name string, f func(line []byte, where string) error) (end int64, err error) {
+	r := bufio.NewReaderSize(file, 64<<10)
+	for number := 1; ; number++ {
+		where := fmt.Sprintf("%s:%d", name, number)
+		line, err := readLine(r)
+		if err != nil {
+			return 0, fmt.Errorf("%s: %w", where, err)
+		}
+		if len(line) == 0 {
+			return end, nil
+		}
+		if !json.Valid(line) {
+			if _, err := r.Peek(1); errors.Is(err, io.EOF) {
+				return end, nil
+			}
+			return 0, fmt.Errorf("%s: damaged: not JSON: %.60q", where, line)
+		}
+		if err := f(line, where); err != nil {
+			return 0, err
+		}
+		end += int64(len(line))
+	}
+}
+
+// readLine reads one line with its newline, if it has one; nothing at the end.
+func readLine(r *bufio.Reader) ([]byte, error) {
+	var line []byte
+	for {
+		part, err := r.ReadSlice('\n')
+		line = append(line, part...)
+		switch {
+		case len(line) > maxLine:
+			return nil, fmt.Errorf("the line is longer than %d bytes", maxLine)
+		case err == nil, errors.Is(err, io.EOF):
+			return line, nil
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return nil, err
+		}
+	}
+}

@@ -1,0 +1,178 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"tare/experiment"
+	"tare/machine"
+)
+
+// Run is a run directory as read.
+type Run struct {
+	Dir         string
+	Experiment  []byte               // experiment.yaml as given
+	Plan        *experiment.Plan     // parameters of unknown shape are JSON values, their numbers json.Number
+	Environment *machine.Environment // of the first session; nil if none was recorded
+	Trials      []Trial              // in the order of their Seq
+	Notes       []Note               // in the order written
+	Sessions    []Session
+	RoundsFixed int  // rounds fixed by Stein's second stage; 0: none
+	Finished    bool // complete; otherwise it runs still, or can be resumed
+
+	trialsEnd, notesEnd int64 // bytes of whole lines in the logs
+}
+
+// Session is one stretch of a run, from its start or resumption to its end or
+// interruption.
+type Session struct {
+	Number      int // from 1
+	Start       time.Time
+	Environment *machine.Environment // nil if none was recorded
+}
+
+// NoteKind says what a note is about.
+type NoteKind string
+
+// The kinds of notes.
+const (
+	NoteSession  NoteKind = "session"  // a session begins
+	NoteRemark   NoteKind = "remark"   // something that a reader of the run should know
+	NoteRounds   NoteKind = "rounds"   // the number of rounds is fixed
+	NoteFinished NoteKind = "finished" // the run is complete
+)
+
+// Note is one line of notes.jsonl: something that happened to the run.
+type Note struct {
+	Kind    NoteKind  `json:"kind"`
+	Session int       `json:"session"`
+	Time    time.Time `json:"time"`
+	Rounds  int       `json:"rounds,omitempty"` // with NoteRounds
+	Text    string    `json:"text"`
+}
+
+// Rounds is the number of rounds to run: the one fixed during the run, and
+// otherwise the plan's.
+func (r *Run) Rounds() int {
+	if r.RoundsFixed > 0 {
+		return r.RoundsFixed
+	}
+	return r.Plan.Rounds
+}
+
+// Open reads a run directory. It takes no lock and changes nothing, and may be
+// used while another process writes the run: a last line that is not whole yet
+// is passed over.
+func Open(dir string) (*Run, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("cannot open the run: %w", err)
+	}
+	defer root.Close()
+	return read(dir, root)
+}
+
+// read reads everything but the raw output. Notes come before trials: with a
+// writer at work, a run that reads as finished then has all its trials.
+func read(dir string, root *os.Root) (*Run, error) {
+	r := &Run{Dir: dir, Plan: &experiment.Plan{}}
+	err := readJSON(root, PlanFile, experiment.PlanSchema, r.Plan)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s is not a run directory: it has no %s", dir, PlanFile)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("run %s: %w", dir, err)
+	}
+	if r.Experiment, err = readFile(root, ExperimentFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("run %s: %w", dir, err)
+	}
+	for _, part := range []func(*os.Root) error{r.readNotes, r.readEnvironments, r.readTrials} {
+		if err := part(root); err != nil {
+			return nil, fmt.Errorf("run %s: %w", dir, err)
+		}
+	}
+	return r, nil
+}
+
+func (r *Run) readNotes(root *os.Root) error {
+	f, err := openFile(root, NotesFile, maxLog)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	r.notesEnd, err = eachLine(f, NotesFile, func(line []byte, where string) error {
+		var n Note
+		if err := decode(line, where, NoteSchema, &n); err != nil {
+			return err
+		}
+		r.addNote(n)
+		return nil
+	})
+	return err
+}
+
+// addNote takes a note up into the state of the run.
+func (r *Run) addNote(n Note) {
+	r.Notes = append(r.Notes, n)
+	switch n.Kind {
+	case NoteSession:
+		r.Sessions = append(r.Sessions, Session{Number: n.Session, Start: n.Time})
+	case NoteRounds:
+		r.RoundsFixed = n.Rounds
+	case NoteFinished:
+		r.Finished = true
+	}
+}
+
+// session is the number of the last session, 0 before the first.
+func (r *Run) session() int {
+	if len(r.Sessions) == 0 {
+		return 0
+	}
+	return r.Sessions[len(r.Sessions)-1].Number
+}
+
+func (r *Run) readEnvironments(root *os.Root) error {
+	sessions := []int{1}
+	for _, s := range r.Sessions {
+		if s.Number > 1 {
+			sessions = append(sessions, s.Number)
+		}
+	}
+	for _, n := range sessions {
+		var e machine.Environment
+		err := readJSON(root, environmentFile(n), machine.EnvironmentSchema, &e)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		r.setEnvironment(n, &e)
+	}
+	return nil
+}
+
+func (r *Run) setEnvironment(session int, e *machine.Environment) {
+	if session == 1 {
+		r.Environment = e
+	}
+	for i := range r.Sessions {
+		if r.Sessions[i].Number == session {
+			r.Sessions[i].Environment = e
+		}
+	}
+}
+
+func (r *Run) readTrials(root *os.Root) error {
+	f, err := openFile(root, TrialsFile, maxLog)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	r.Trials, r.trialsEnd, err = parseTrials(f)
+	return err
+}
