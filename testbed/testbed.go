@@ -86,6 +86,9 @@ const (
 	PodToService Path = "pod-to-service" // to a ClusterIP, translated on the client's node
 )
 
+// Values lists the paths.
+func (Path) Values() []string { return []string{string(PodToPod), string(PodToService)} }
+
 // Network is a site with two nodes, a pod on each, and a service.
 type Network interface {
 	// Address is where the client pod reaches the server pod on that path.

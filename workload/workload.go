@@ -46,6 +46,16 @@ type Bounded interface {
 	Bound() time.Duration
 }
 
+// Preparer is a workload with a part that belongs to every trial but is not
+// measured: a search for the rate to measure at, warm-up runs, files to lay out.
+// Its Run does both parts; a runner that calls Prepare instead, and then what
+// it gives, can count the CPU time of the layers over the second part alone,
+// which is the part that Result.Used and Result.Work cover.
+type Preparer interface {
+	// Prepare carries the first part out and gives the second. Errors are as in Run.
+	Prepare(ctx context.Context, site testbed.Site, raw Raw) (measure func(context.Context) (Result, error), err error)
+}
+
 // Rules by which a trial is invalid. They are fixed before the run and never
 // look at the value of a metric.
 const (
