@@ -1,0 +1,43 @@
+# Two targets for users: `make demo` and `make test`. Both install what is
+# missing on a Debian machine.
+
+GO      ?= go
+BIN     := bin/tare
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+
+.PHONY: demo test build tools lint fuzz bench truth clean
+
+demo: tools build ## Install what is missing, build, and price WireGuard on a real network path (under 3 minutes).
+	$(BIN) run examples/quickstart.yaml
+
+build: ## Build the static binary bin/tare.
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-X tare/cli.version=$(VERSION)" -o $(BIN) .
+
+test: tools build ## Install what is missing and run all tests.
+	$(GO) vet ./...
+	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo "not gofmt-ed"; exit 1; }
+	$(GO) test -p 2 -timeout 20m ./...
+
+tools: ## Install the programs under test.
+	@.ci/tools
+
+lint: ## Run golangci-lint, installed if it is missing.
+	@command -v golangci-lint >/dev/null || $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.5.0
+	PATH="$$($(GO) env GOPATH)/bin:$$PATH" golangci-lint run ./...
+
+fuzz: ## Fuzz every parser for a while (FUZZTIME each).
+	@for pkg in $$(grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u); do \
+	  for f in $$(grep -rhoE --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' $$pkg | sed 's/func //'); do \
+	    echo "$$pkg $$f"; $(GO) test $$pkg -run '^$$' -fuzz "^$$f$$" -fuzztime $${FUZZTIME:-20s} || exit 1; \
+	  done; done
+
+bench: ## Simulate the method, time the analysis.
+	$(GO) run ./bench/method
+	$(GO) test -run '^$$' -bench . ./stats ./analysis ./report ./journal
+
+truth: build ## Check verdicts against known effects on the real path (about 15 minutes).
+	$(GO) run ./bench/truth
+
+clean: ## Remove what was built, and what killed runs left behind.
+	-$(BIN) clean
+	rm -rf bin

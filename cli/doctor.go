@@ -1,0 +1,161 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"tare/catalog"
+	"tare/experiment"
+	"tare/layer"
+	"tare/testbed/local"
+)
+
+// part is something that an experiment may need, with what its probe found.
+type part struct {
+	Kind     string          `json:"kind"` // "testbed", "layer", "workload"
+	Name     string          `json:"name"`
+	Findings []layer.Finding `json:"findings"`
+}
+
+// usable says whether any way of having the part works.
+func (p part) usable() bool {
+	return slices.ContainsFunc(p.Findings, func(f layer.Finding) bool { return f.Status == layer.Works })
+}
+
+func newDoctor(s State) *cobra.Command {
+	var out string
+	c := &cobra.Command{
+		Use:   "doctor [FILE]",
+		Short: "Say what works on this machine, by trying it",
+		Long: `Say for the testbed and for every layer and workload whether it works, is
+refused by this system (and why), or misses something (and the command that
+installs it). Each answer comes from trying the thing. With FILE, only what that
+experiment needs; the exit code is 1 if it cannot run here.`,
+		Example: `  tare doctor
+  tare doctor examples/quickstart.yaml
+  tare doctor -o json`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: completeFiles("yaml", "yml"),
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := checkFormat(out, "table", "json", "yaml"); err != nil {
+				return err
+			}
+			want := everything
+			if len(args) == 1 {
+				x, _, err := load(s, args[0])
+				if err != nil {
+					return err
+				}
+				want = neededBy(x)
+			}
+			if code, entered, err := enterNamespace(c.Context(), s, nil, nil); entered {
+				return ended(code, err)
+			}
+			parts := examine(c.Context(), want)
+			if err := printParts(s, parts, out); err != nil {
+				return err
+			}
+			if len(args) == 1 && slices.ContainsFunc(parts, func(p part) bool { return !p.usable() }) {
+				return exit(ExitError)
+			}
+			return nil
+		},
+	}
+	addFormat(c, &out, "table", "json", "yaml")
+	return c
+}
+
+// wanted says whether a part is asked for.
+type wanted func(kind, name string) bool
+
+func everything(string, string) bool { return true }
+
+// neededBy selects the parts that an experiment uses.
+func neededBy(x *experiment.Experiment) wanted {
+	need := map[string]bool{}
+	network := false
+	for _, a := range x.Arms {
+		for _, l := range a.Layers {
+			need["layer "+l.Kind] = true
+			network = network || l.Config.Needs().Network
+		}
+	}
+	for _, w := range x.Workloads {
+		need["workload "+w.Kind] = true
+		network = network || w.Config.Needs().Network
+	}
+	need["testbed local"] = network
+	return func(kind, name string) bool { return need[kind+" "+name] }
+}
+
+// examine probes the parts that are wanted.
+func examine(ctx context.Context, want wanted) []part {
+	var parts []part
+	if want("testbed", "local") {
+		parts = append(parts, part{"testbed", "local", local.Probe(ctx)})
+	}
+	for _, k := range catalog.Layers {
+		if want("layer", k.Name) {
+			parts = append(parts, part{"layer", k.Name, k.Probe(ctx)})
+		}
+	}
+	for _, k := range catalog.Workloads {
+		if want("workload", k.Name) {
+			parts = append(parts, part{"workload", k.Name, k.Probe(ctx)})
+		}
+	}
+	return parts
+}
+
+// printParts prints what the probes found.
+func printParts(s State, parts []part, out string) error {
+	if out != "table" {
+		return encode(s.Stdout, parts, out)
+	}
+	t := tabwriter.NewWriter(s.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "PART\tNAME\tWAY\tSTATUS\tDETAIL")
+	for _, p := range parts {
+		for _, f := range p.Findings {
+			detail := f.Detail
+			if f.Hint != "" {
+				detail = strings.TrimPrefix(detail+"; try: "+f.Hint, "; ")
+			}
+			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", p.Kind, p.Name, f.Name, f.Status, plainText(detail))
+		}
+	}
+	return t.Flush()
+}
+
+// ready fails when a part that the experiment needs works in no way here.
+func ready(ctx context.Context, x *experiment.Expansion) error {
+	want := neededByExpansion(x)
+	for _, p := range examine(ctx, want) {
+		if p.usable() || len(p.Findings) == 0 {
+			continue
+		}
+		f := p.Findings[0]
+		err := fmt.Errorf("%s %s does not work here: %s: %s (%s)", p.Kind, p.Name, f.Name, f.Status, f.Detail)
+		if f.Hint != "" {
+			return hinted(err, "%s", f.Hint)
+		}
+		return hinted(err, "tare doctor says what works on this machine")
+	}
+	return nil
+}
+
+// neededByExpansion selects the parts that an expansion uses.
+func neededByExpansion(x *experiment.Expansion) wanted {
+	all := &experiment.Experiment{}
+	for _, items := range x.Layers {
+		all.Arms = append(all.Arms, experiment.Arm{Layers: items})
+	}
+	for i, c := range x.Cells {
+		all.Workloads = append(all.Workloads, experiment.WorkloadItem{Kind: x.Plan.Cells[i].Kind, Config: c.Workload})
+	}
+	return neededBy(all)
+}

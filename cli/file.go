@@ -1,0 +1,85 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"tare/catalog"
+	"tare/examples"
+	"tare/experiment"
+)
+
+// maxFile bounds the size of an experiment file.
+const maxFile = 4 << 20
+
+// readExperiment reads an experiment file: from stdin for "-", from disk, or,
+// for a name below examples/ that is not on disk, from those built in.
+func readExperiment(s State, name string) ([]byte, error) {
+	if name == "-" {
+		return limited(s.Stdin, "standard input")
+	}
+	f, err := os.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		if base, ok := strings.CutPrefix(filepath.ToSlash(name), "examples/"); ok {
+			if data, builtin := examples.Files.ReadFile(base); builtin == nil {
+				return data, nil
+			}
+		}
+		return nil, hintedUsage(err, "tare list examples names the experiments that are built in")
+	}
+	if err != nil {
+		return nil, usage(err)
+	}
+	defer f.Close()
+	return limited(f, name)
+}
+
+func limited(r io.Reader, name string) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, maxFile+1))
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", name, err)
+	}
+	if len(data) > maxFile {
+		return nil, usage(fmt.Errorf("%s is larger than %d MiB: not an experiment file", name, maxFile>>20))
+	}
+	return data, nil
+}
+
+// load reads and checks an experiment file.
+func load(s State, name string) (*experiment.Experiment, []byte, error) {
+	data, err := readExperiment(s, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	x, err := experiment.Load(name, data, catalog.Kinds())
+	if err != nil {
+		return nil, nil, usage(err)
+	}
+	return x, data, nil
+}
+
+// overrides are the parts of a design that flags may set.
+type overrides struct {
+	rounds int
+	seed   uint64
+	seeded bool
+}
+
+// apply puts the flags' values into the experiment; the plan records them.
+func (o overrides) apply(x *experiment.Experiment) error {
+	if o.rounds < 0 || o.rounds == 1 {
+		return hintedUsage(fmt.Errorf("--rounds %d: at least 2 rounds are needed", o.rounds), "6 rounds are the fewest that give an exact 95 %% interval")
+	}
+	if o.rounds > 0 {
+		x.Design.Rounds, x.Design.Precision = o.rounds, 0
+	}
+	if o.seeded {
+		x.Design.Seed = &o.seed
+	}
+	return nil
+}

@@ -1,0 +1,107 @@
+package cli
+
+import (
+	"fmt"
+	"io/fs"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"tare/catalog"
+	"tare/examples"
+	"tare/experiment"
+)
+
+// listed is one row of a list.
+type listed struct {
+	Name    string `json:"name"`
+	Summary string `json:"summary"`
+}
+
+func newList(s State) *cobra.Command {
+	var out string
+	c := &cobra.Command{
+		Use:       "list layers|workloads|examples [NAME]",
+		Short:     "List the layers, workloads and examples that are built in",
+		Long:      "List the layers, workloads and examples that are built in. With the name of an example, print its file.",
+		Example:   "  tare list layers\n  tare list examples quickstart.yaml > my-experiment.yaml",
+		Args:      cobra.RangeArgs(1, 2),
+		ValidArgs: []string{"layers", "workloads", "examples"},
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := checkFormat(out, "table", "json", "yaml"); err != nil {
+				return err
+			}
+			if len(args) == 2 {
+				return printExample(s, args)
+			}
+			rows, err := list(args[0])
+			if err != nil {
+				return err
+			}
+			if out != "table" {
+				return encode(s.Stdout, rows, out)
+			}
+			t := tabwriter.NewWriter(s.Stdout, 0, 0, 2, ' ', 0)
+			for _, r := range rows {
+				fmt.Fprintf(t, "%s\t%s\n", r.Name, r.Summary)
+			}
+			return t.Flush()
+		},
+	}
+	addFormat(c, &out, "table", "json", "yaml")
+	return c
+}
+
+// list gives the rows of one list.
+func list(what string) ([]listed, error) {
+	var rows []listed
+	switch what {
+	case "layers":
+		for _, k := range catalog.Layers {
+			rows = append(rows, listed{k.Name, k.Summary})
+		}
+	case "workloads":
+		for _, k := range catalog.Workloads {
+			rows = append(rows, listed{k.Name, k.Summary})
+		}
+	case "examples":
+		return listExamples()
+	default:
+		return nil, hintedUsage(fmt.Errorf("no list of %q", what), "one of layers, workloads, examples")
+	}
+	return rows, nil
+}
+
+// listExamples gives each example with the question that it asks.
+func listExamples() ([]listed, error) {
+	names, err := fs.Glob(examples.Files, "*.yaml")
+	if err != nil {
+		return nil, err
+	}
+	var rows []listed
+	for _, name := range names {
+		data, err := examples.Files.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		x, err := experiment.Load(name, data, catalog.Kinds())
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, listed{name, x.Description})
+	}
+	return rows, nil
+}
+
+// printExample prints the file of a built-in example.
+func printExample(s State, args []string) error {
+	if args[0] != "examples" {
+		return usage(fmt.Errorf("only an example has a file to print, not %s", args[0]))
+	}
+	data, err := examples.Files.ReadFile(args[1])
+	if err != nil {
+		return hintedUsage(fmt.Errorf("no example %q", args[1]), "tare list examples names them")
+	}
+	_, err = s.Stdout.Write(data)
+	return err
+}

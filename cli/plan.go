@@ -1,0 +1,150 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"tare/analysis"
+	"tare/experiment"
+	"tare/experiment/factor"
+)
+
+func newPlan(s State) *cobra.Command {
+	var o overrides
+	var out string
+	var order bool
+	c := &cobra.Command{
+		Use:   "plan FILE",
+		Short: "Show what an experiment would do, and whether it can run here",
+		Long: `Show what an experiment would do: its arms and cells, the order of the first
+rounds for the seed, the expected duration, how many rounds a claim needs at
+least, and which requirement is missing on this machine. Nothing is run.`,
+		Example: `  tare plan examples/quickstart.yaml
+  tare plan experiment.yaml --seed 7 --order
+  tare plan experiment.yaml -o json`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: completeFiles("yaml", "yml"),
+		RunE: func(c *cobra.Command, args []string) error {
+			o.seeded = c.Flags().Changed("seed")
+			if err := checkFormat(out, "table", "json", "yaml"); err != nil {
+				return err
+			}
+			x, data, err := load(s, args[0])
+			if err != nil {
+				return err
+			}
+			if err := o.apply(x); err != nil {
+				return err
+			}
+			expansion, err := experiment.Expand(x, Version())
+			if err != nil {
+				return usage(err)
+			}
+			if out != "table" {
+				return encode(s.Stdout, expansion.Plan, out)
+			}
+			if code, entered, err := enterNamespace(c.Context(), s, expansion, data); entered {
+				return ended(code, err)
+			}
+			printPlan(s.Stdout, &expansion.Plan, x.Design.Seed != nil, order)
+			fmt.Fprintln(s.Stdout, "\nOn this machine")
+			return printParts(s, examine(c.Context(), neededBy(x)), "table")
+		},
+	}
+	c.Flags().IntVar(&o.rounds, "rounds", 0, "number of rounds, in place of the file's design")
+	c.Flags().Uint64Var(&o.seed, "seed", 0, "seed of the random order")
+	c.Flags().BoolVar(&order, "order", false, "list every trial in its order")
+	addFormat(c, &out, "table", "json", "yaml")
+	return c
+}
+
+// printPlan prints a plan for people.
+func printPlan(w io.Writer, p *experiment.Plan, seeded, whole bool) {
+	fmt.Fprintf(w, "%s", p.Name)
+	if p.Description != "" {
+		fmt.Fprintf(w, ": %s", p.Description)
+	}
+	fmt.Fprintln(w, "\n\nArms")
+	for _, a := range p.Arms {
+		fmt.Fprintf(w, "  %-20s %-10s %s\n", a.Name, a.Role, layerNames(a))
+	}
+	fmt.Fprintln(w, "\nCells")
+	for _, c := range p.Cells {
+		fmt.Fprintf(w, "  %-40s %s a trial; headline: %s\n", c.ID, span(c.Expected), headlines(c))
+	}
+	fmt.Fprintln(w, "\nDesign")
+	printDesign(w, p, seeded)
+	fmt.Fprintln(w, "\nOrder")
+	printOrder(w, p, whole)
+}
+
+func printDesign(w io.Writer, p *experiment.Plan, seeded bool) {
+	if p.Precision > 0 {
+		fmt.Fprintf(w, "  a pilot of %d rounds, then as many as ±%v needs (at most %d)\n", p.Rounds, p.Precision, p.MaxRounds)
+	} else {
+		fmt.Fprintf(w, "  %d rounds\n", p.Rounds)
+	}
+	fmt.Fprintf(w, "  %d trials, about %s\n", p.Rounds*len(p.Arms)*len(p.Cells), span(p.Duration()))
+	fmt.Fprintf(w, "  confidence %v, equivalence margin ±%v, seed %d", p.Confidence, p.Equivalence, p.Seed)
+	if !seeded {
+		fmt.Fprint(w, " (drawn now; another one at the next call)")
+	}
+	fewest := analysis.FewestRounds(p)
+	fmt.Fprintf(w, "\n  %d headline comparisons under Holm's correction: a claim needs at least %d rounds\n", p.HeadlineFamily(), fewest)
+	if p.Precision == 0 && p.Rounds < fewest {
+		fmt.Fprintf(w, "  warning: with %d rounds no exact interval can support any claim; set design.rounds to %d or more\n", p.Rounds, fewest)
+	}
+}
+
+// printOrder prints the order of the first round, or of all.
+func printOrder(w io.Writer, p *experiment.Plan, whole bool) {
+	rounds := 1
+	if whole {
+		rounds = p.Rounds
+	}
+	for round := 1; round <= rounds; round++ {
+		for block := range slices.Chunk(p.Order(round), len(p.Arms)) {
+			var arms []string
+			for _, step := range block {
+				arms = append(arms, p.Arms[step.Arm].Name)
+			}
+			fmt.Fprintf(w, "  round %d  %s: %s\n", round, p.Cells[block[0].Cell].ID, strings.Join(arms, ", "))
+		}
+	}
+	if !whole && p.Rounds > 1 {
+		fmt.Fprintln(w, "  … every further round in its own order (--order lists them)")
+	}
+}
+
+func layerNames(a experiment.PlannedArm) string {
+	if len(a.Layers) == 0 {
+		return "no layers"
+	}
+	var names []string
+	for _, l := range a.Layers {
+		names = append(names, l.Kind)
+	}
+	return strings.Join(names, ", ") + levels(a.Levels)
+}
+
+func levels(ls []factor.Level) string {
+	var s string
+	for _, l := range ls {
+		s += " " + l.String()
+	}
+	return s
+}
+
+func headlines(c experiment.Cell) string {
+	var names []string
+	for _, m := range c.Metrics {
+		if m.Headline {
+			names = append(names, m.Name)
+		}
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,115 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"tare/experiment"
+	"tare/experiment/quantity"
+	"tare/runner"
+)
+
+// progress tells on stderr how a run goes: one live line on a terminal, plain
+// lines on a pipe. It writes when something happens and never in between, so
+// that it does not disturb a trial.
+type progress struct {
+	w    io.Writer
+	live bool
+	dir  string
+	last int // width of the live line
+	bad  int // trials that broke a rule
+}
+
+// journaled is what progress needs of a journal.
+type journaled interface{ Dir() string }
+
+func newProgress(s State, j journaled, quiet bool) *progress {
+	p := &progress{w: s.Stderr, live: s.StderrTerminal, dir: j.Dir()}
+	if quiet {
+		p.w = io.Discard
+	}
+	return p
+}
+
+// begin says what is about to be done.
+func (p *progress) begin(plan *experiment.Plan) {
+	rounds := fmt.Sprintf("%d rounds", plan.Rounds)
+	if plan.Precision > 0 {
+		rounds = fmt.Sprintf("a pilot of %d rounds for ±%v", plan.Rounds, plan.Precision)
+	}
+	fmt.Fprintf(p.w, "%s: %d arms × %d cells, %s, seed %d, about %s\n", plan.Name, len(plan.Arms), len(plan.Cells), rounds, plan.Seed, span(plan.Duration()))
+	fmt.Fprintf(p.w, "run directory: %s\n", p.dir)
+}
+
+// event takes what the runner tells.
+func (p *progress) event(e runner.Event) {
+	switch e := e.(type) {
+	case runner.SiteReady:
+		p.status("set up " + e.Arm)
+	case runner.TrialStarted:
+		p.status(fmt.Sprintf("round %d/%d  %s  %s  %d/%d trials  %s left", e.Round, e.Rounds, e.Cell, e.Arm, e.Progress.Done, e.Progress.Total, span(e.Progress.Left)))
+	case runner.TrialDone:
+		p.done(e)
+	case runner.RoundsFixed:
+		p.line(fmt.Sprintf("the pilot fixes the number of rounds at %d", e.Rounds))
+	}
+}
+
+// done reports a finished trial: on a pipe each one, on a terminal those that
+// broke a rule.
+func (p *progress) done(e runner.TrialDone) {
+	t := e.Trial
+	name := fmt.Sprintf("round %d  %s  %s", t.Round, t.Cell, t.Arm)
+	if !t.Valid() {
+		p.bad++
+		p.line(fmt.Sprintf("%s: invalid (%s: %s)", name, t.Invalid[0].Rule, t.Invalid[0].Detail))
+		return
+	}
+	if !p.live {
+		p.line(fmt.Sprintf("%s: done in %s; %d/%d trials, %s left", name, t.Wall.Round(100*time.Millisecond), e.Progress.Done, e.Progress.Total, span(e.Progress.Left)))
+	}
+}
+
+// end clears the live line.
+func (p *progress) end() {
+	p.status("")
+	if p.bad > 0 {
+		fmt.Fprintf(p.w, "%d trials broke a rule and were repeated where attempts were left\n", p.bad)
+	}
+}
+
+// status replaces the live line.
+func (p *progress) status(text string) {
+	if !p.live {
+		return
+	}
+	pad := strings.Repeat(" ", max(p.last-len(text), 0))
+	fmt.Fprintf(p.w, "\r%s%s\r%s", text, pad, text)
+	p.last = len(text)
+}
+
+// line prints a line above the live one.
+func (p *progress) line(text string) {
+	p.status("")
+	fmt.Fprintln(p.w, plainText(text))
+}
+
+// plainText keeps control characters of tools' output off the terminal.
+func plainText(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || (r >= 0x80 && r < 0xa0) {
+			return ' '
+		}
+		return r
+	}, s)
+}
+
+// span writes a time that is an estimate: 2m30s, 45s.
+func span(d time.Duration) string {
+	if d > 10*time.Minute {
+		return quantity.Duration(d.Round(time.Minute)).String()
+	}
+	return quantity.Duration(d.Round(time.Second)).String()
+}

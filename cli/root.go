@@ -1,0 +1,81 @@
+package cli
+
+import (
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+)
+
+// version is set by the linker in a release; otherwise the build information
+// tells.
+var version = ""
+
+// Version is the version of this build.
+func Version() string {
+	if version != "" {
+		return version
+	}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	revision, dirty := "", ""
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "vcs.revision" && len(s.Value) >= 12:
+			revision = s.Value[:12]
+		case s.Key == "vcs.modified" && s.Value == "true":
+			dirty = "-dirty"
+		}
+	}
+	if revision == "" {
+		return "devel"
+	}
+	return "devel-" + revision + dirty
+}
+
+// newRoot builds the tree of commands.
+func newRoot(s State) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "tare",
+		Short: "Measure what a security layer costs the workload inside it",
+		Long: `Tare measures what a security layer costs the workload inside it, as an honest
+A/B experiment: random order in rounds, an A/A control, proof that the layer was
+on, paired intervals, and a verdict for every metric.
+
+  tare run examples/quickstart.yaml     carry out an experiment
+  tare show                             what the last run says
+  tare doctor                           what works on this machine`,
+		Version:       Version(),
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.NoArgs,
+		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	root.SetOut(s.Stdout)
+	root.SetErr(s.Stderr)
+	root.SetIn(s.Stdin)
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
+	root.AddCommand(
+		newRun(s), newResume(s), newPlan(s), newValidate(s), newShow(s), newReport(s),
+		newDoctor(s), newList(s), newClean(s),
+	)
+	for _, c := range root.Commands() {
+		markUsage(c)
+	}
+	return root
+}
+
+// markUsage makes a wrong number of arguments a usage error.
+func markUsage(c *cobra.Command) {
+	check := c.Args
+	if check == nil {
+		return
+	}
+	c.Args = func(c *cobra.Command, args []string) error {
+		if err := check(c, args); err != nil {
+			return hintedUsage(err, "see %s --help", c.CommandPath())
+		}
+		return nil
+	}
+}

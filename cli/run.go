@@ -1,0 +1,222 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"tare/analysis"
+	"tare/experiment"
+	"tare/journal"
+	"tare/machine"
+	"tare/runner"
+	"tare/testbed/local"
+)
+
+func newRun(s State) *cobra.Command {
+	var o overrides
+	var dir, out string
+	var quiet bool
+	c := &cobra.Command{
+		Use:   "run FILE",
+		Short: "Carry out an experiment and say what it found",
+		Long: `Carry out an experiment and say what it found.
+
+Every finished trial is durable before the next one starts: after an
+interruption, of whatever kind, tare resume goes on where it stopped. The run
+directory holds everything; report.html in it is the report.`,
+		Example: `  tare run examples/quickstart.yaml
+  tare run experiment.yaml --rounds 20 --dir runs/today
+  tare run experiment.yaml -o json > result.json
+  generate-experiment | tare run -`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: completeFiles("yaml", "yml"),
+		RunE: func(c *cobra.Command, args []string) error {
+			o.seeded = c.Flags().Changed("seed")
+			if err := checkFormat(out); err != nil {
+				return err
+			}
+			x, data, err := load(s, args[0])
+			if err != nil {
+				return err
+			}
+			if err := o.apply(x); err != nil {
+				return err
+			}
+			expansion, err := experiment.Expand(x, Version())
+			if err != nil {
+				return usage(err)
+			}
+			if code, entered, err := enterNamespace(c.Context(), s, expansion, data); entered {
+				return ended(code, err)
+			}
+			if err := ready(c.Context(), expansion); err != nil {
+				return err
+			}
+			if dir == "" {
+				dir = journal.DefaultDir("runs", x.Name, time.Now())
+			}
+			j, err := journal.Create(dir, data, &expansion.Plan, environment(c.Context(), expansion))
+			if err != nil {
+				return err
+			}
+			return carryOut(c.Context(), s, j, expansion, out, quiet)
+		},
+	}
+	c.Flags().IntVar(&o.rounds, "rounds", 0, "number of rounds, in place of the file's design")
+	c.Flags().Uint64Var(&o.seed, "seed", 0, "seed of the random order, in place of the file's or a drawn one")
+	c.Flags().StringVar(&dir, "dir", "", "run directory to make (default runs/NAME-DATE-TIME)")
+	c.Flags().BoolVarP(&quiet, "quiet", "q", false, "no progress on stderr")
+	addFormat(c, &out)
+	return c
+}
+
+func newResume(s State) *cobra.Command {
+	var out string
+	var quiet bool
+	c := &cobra.Command{
+		Use:   "resume RUN",
+		Short: "Go on with a run that was interrupted",
+		Long: `Go on with a run that was interrupted, by the same plan and seed. At most the
+trial that was under way is lost. Without RUN, the newest run below runs/.`,
+		Example: `  tare resume
+  tare resume runs/quickstart-20260102-150405`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: completeRuns,
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := checkFormat(out); err != nil {
+				return err
+			}
+			dir, err := runDir(args)
+			if err != nil {
+				return err
+			}
+			expansion, data, err := replan(dir)
+			if err != nil {
+				return err
+			}
+			if code, entered, err := enterNamespace(c.Context(), s, expansion, data); entered {
+				return ended(code, err)
+			}
+			if err := ready(c.Context(), expansion); err != nil {
+				return err
+			}
+			j, err := journal.Resume(dir)
+			if err != nil {
+				return err
+			}
+			if err := j.AddEnvironment(environment(c.Context(), expansion)); err != nil {
+				return errors.Join(err, j.Close())
+			}
+			return carryOut(c.Context(), s, j, expansion, out, quiet)
+		},
+	}
+	c.Flags().BoolVarP(&quiet, "quiet", "q", false, "no progress on stderr")
+	addFormat(c, &out)
+	return c
+}
+
+// replan makes the expansion of a run that exists: the plan is the recorded one,
+// the layers and workloads come from the recorded experiment file. The two must
+// still agree, which they don't when another version of Tare expands the file
+// differently.
+func replan(dir string) (*experiment.Expansion, []byte, error) {
+	run, err := journal.Open(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	x, err := experiment.Load(filepath.Join(dir, "experiment.yaml"), run.Experiment, kinds())
+	if err != nil {
+		return nil, nil, err
+	}
+	x.Design.Seed = &run.Plan.Seed
+	expansion, err := experiment.Expand(x, Version())
+	if err != nil {
+		return nil, nil, err
+	}
+	if !samePlan(&expansion.Plan, run.Plan) {
+		return nil, nil, fmt.Errorf("%s: this version of tare (%s) expands experiment.yaml to other arms or cells than plan.json holds; resume it with the version that made it", dir, Version())
+	}
+	expansion.Plan = *run.Plan
+	return expansion, run.Experiment, nil
+}
+
+// samePlan says whether two plans have the same arms and cells.
+func samePlan(a, b *experiment.Plan) bool {
+	if len(a.Arms) != len(b.Arms) || len(a.Cells) != len(b.Cells) {
+		return false
+	}
+	for i := range a.Arms {
+		if a.Arms[i].Name != b.Arms[i].Name {
+			return false
+		}
+	}
+	for i := range a.Cells {
+		if a.Cells[i].ID != b.Cells[i].ID {
+			return false
+		}
+	}
+	return true
+}
+
+// carryOut runs the plan, then shows and reports what the run says.
+func carryOut(ctx context.Context, s State, j *journal.Journal, expansion *experiment.Expansion, out string, quiet bool) (err error) {
+	defer func() { err = errors.Join(err, j.Close()) }()
+	bed := local.New(local.Options{})
+	progress := newProgress(s, j, quiet)
+	progress.begin(&expansion.Plan)
+	runErr := runner.Run(ctx, runner.Options{
+		Expansion: expansion,
+		Testbed:   bed,
+		Journal:   j,
+		Sampler:   machine.NewSampler(),
+		Rounds:    analysis.NeededRounds,
+		Events:    progress.event,
+	})
+	progress.end()
+	if err := errors.Join(runErr, bed.Close()); err != nil {
+		return whatNext(ctx, j, err)
+	}
+	result := analyse(j.Dir(), &expansion.Plan, j.Trials(), j.Environment(), true)
+	if err := writeReport(result, j.Dir(), filepath.Join(j.Dir(), "report.html"), data(j)); err != nil {
+		return err
+	}
+	if err := show(s, result, out, false); err != nil {
+		return err
+	}
+	if !quiet {
+		fmt.Fprintf(s.Stderr, "report: %s\n", filepath.Join(j.Dir(), "report.html"))
+	}
+	if !result.Valid {
+		return exit(ExitInvalid)
+	}
+	return nil
+}
+
+// data is the experiment file of a run, for its report.
+func data(j *journal.Journal) []byte {
+	b, err := os.ReadFile(filepath.Join(j.Dir(), "experiment.yaml"))
+	if err != nil {
+		return nil
+	}
+	return bytes.Clone(b)
+}
+
+// whatNext adds to the error that ended a run how to go on.
+func whatNext(ctx context.Context, j *journal.Journal, err error) error {
+	done := len(j.Trials())
+	var hopeless *runner.HopelessError
+	switch {
+	case errors.As(err, &hopeless):
+		return &codedError{err: err, code: ExitInvalid, hint: "tare doctor says what works here; the trials and their raw output are in " + j.Dir()}
+	case ctx.Err() != nil:
+		return &codedError{err: fmt.Errorf("interrupted after %d trials, all of them safe", done), code: ExitInterrupted, hint: "tare resume " + j.Dir() + " goes on"}
+	}
+	return hinted(err, "%d trials are safe; tare resume %s goes on", done, j.Dir())
+}

@@ -1,0 +1,105 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"tare/analysis"
+	"tare/catalog"
+	"tare/experiment"
+	"tare/journal"
+	"tare/machine"
+)
+
+func newShow(s State) *cobra.Command {
+	var out string
+	var all bool
+	c := &cobra.Command{
+		Use:   "show [RUN]",
+		Short: "Show what a run says",
+		Long: `Show what a run says: one line per metric and arm with the verdict, the
+overhead and its interval. Without RUN, the newest run below runs/. A run that is
+still going, or was interrupted, is shown as far as it is.`,
+		Example: `  tare show
+  tare show runs/quickstart-20260102-150405 --all
+  tare show -o json | jq '.comparisons[] | {arm, metric: .metric.name, text}'`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: completeRuns,
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := checkFormat(out); err != nil {
+				return err
+			}
+			run, result, err := openRun(args)
+			if err != nil {
+				return err
+			}
+			if len(run.Trials) == 0 {
+				fmt.Fprintf(s.Stderr, "%s has no finished trial yet\n", run.Dir)
+			}
+			return show(s, result, out, all)
+		},
+	}
+	c.Flags().BoolVar(&all, "all", false, "exploratory metrics too, not only the headline ones")
+	addFormat(c, &out)
+	return c
+}
+
+// openRun reads and analyses the run named on the command line, or the newest.
+func openRun(args []string) (*journal.Run, *analysis.Run, error) {
+	dir, err := runDir(args)
+	if err != nil {
+		return nil, nil, err
+	}
+	run, err := journal.Open(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	return run, analyse(run.Dir, run.Plan, run.Trials, run.Environment, run.Finished), nil
+}
+
+func analyse(dir string, plan *experiment.Plan, trials []journal.Trial, env *machine.Environment, finished bool) *analysis.Run {
+	result := analysis.Analyze(plan, trials, env)
+	result.Directory = dir
+	result.Finished = finished
+	return result
+}
+
+// runDir is the run directory that the arguments name, or the newest one.
+func runDir(args []string) (string, error) {
+	if len(args) == 1 {
+		if _, err := os.Stat(filepath.Join(args[0], "plan.json")); err != nil {
+			return "", hintedUsage(fmt.Errorf("%s is not a run directory: %w", args[0], err), "a run directory is what tare run makes; it holds plan.json and trials.jsonl")
+		}
+		return args[0], nil
+	}
+	dirs, err := journal.Find("runs")
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return "", err
+	}
+	if len(dirs) == 0 {
+		return "", hintedUsage(errors.New("no run below runs/"), "tare run examples/quickstart.yaml makes one; or name a run directory")
+	}
+	return newest(dirs), nil
+}
+
+// newest is the run directory whose plan was written last.
+func newest(dirs []string) string {
+	return slices.MaxFunc(dirs, func(a, b string) int { return made(a).Compare(made(b)) })
+}
+
+func kinds() experiment.Kinds { return catalog.Kinds() }
+
+// made is when a run was begun.
+func made(dir string) time.Time {
+	info, err := os.Stat(filepath.Join(dir, "plan.json"))
+	if err != nil {
+		return time.Time{}
+	}
+	return info.ModTime()
+}

@@ -1,0 +1,130 @@
+// Package cli is the command line: one file per command, flags in, text out. It
+// is the only package that prints. Data goes to stdout, progress and messages to
+// stderr.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"golang.org/x/term"
+
+	"tare/catalog"
+	"tare/testbed"
+)
+
+// State is what a command may know of the process around it, so that whole
+// commands run inside tests.
+type State struct {
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	// StdoutTerminal and StderrTerminal say whether a person is looking.
+	StdoutTerminal, StderrTerminal bool
+	Width                          int // of the terminal; 0 if none
+	Color                          bool
+}
+
+// System is the state of this process.
+func System() State {
+	s := State{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}
+	s.StdoutTerminal = term.IsTerminal(int(os.Stdout.Fd()))
+	s.StderrTerminal = term.IsTerminal(int(os.Stderr.Fd()))
+	if w, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil {
+		s.Width = w
+	}
+	s.Color = s.StdoutTerminal && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	return s
+}
+
+// Main runs the command line and gives the exit code.
+func Main(args []string, s State) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	if name := testbed.Helper(); name != "" {
+		return report(s, catalog.RunHelper(ctx, name))
+	}
+	root := newRoot(s)
+	root.SetArgs(args)
+	return report(s, root.ExecuteContext(ctx))
+}
+
+// The exit codes of tare. They are documented in docs/commands.md.
+const (
+	ExitDone        = 0   // whatever the verdicts
+	ExitError       = 1   // something failed
+	ExitUsage       = 2   // the command line or the experiment file is wrong
+	ExitInvalid     = 5   // the run gives no verdicts
+	ExitInterrupted = 130 // SIGINT or SIGTERM
+)
+
+// codedError is an error with the exit code it leads to and what to do next.
+type codedError struct {
+	err  error
+	code int
+	hint string
+}
+
+func (e *codedError) Error() string { return e.err.Error() }
+func (e *codedError) Unwrap() error { return e.err }
+
+// hinted adds what the user can do next to an error.
+func hinted(err error, format string, args ...any) error {
+	if err == nil {
+		return nil
+	}
+	code := ExitError
+	if errors.Is(err, context.Canceled) {
+		code = ExitInterrupted
+	}
+	var inner *codedError
+	if errors.As(err, &inner) {
+		code = inner.code
+	}
+	return &codedError{err: err, code: code, hint: fmt.Sprintf(format, args...)}
+}
+
+// usage marks an error as the user's.
+func usage(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &codedError{err: err, code: ExitUsage}
+}
+
+// exit ends the command with a code, without a message of its own.
+type exit int
+
+func (e exit) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
+
+// report prints an error and gives its exit code.
+func report(s State, err error) int {
+	var silent exit
+	var coded *codedError
+	switch {
+	case err == nil:
+		return ExitDone
+	case errors.As(err, &silent):
+		return int(silent)
+	case errors.As(err, &coded):
+		fmt.Fprintln(s.Stderr, "tare: "+coded.Error())
+		if coded.hint != "" {
+			fmt.Fprintln(s.Stderr, "hint: "+coded.hint)
+		}
+		return coded.code
+	case errors.Is(err, context.Canceled):
+		fmt.Fprintln(s.Stderr, "tare: interrupted")
+		return ExitInterrupted
+	}
+	fmt.Fprintln(s.Stderr, "tare: "+err.Error())
+	return ExitError
+}
+
+// hintedUsage is usage with what to do next.
+func hintedUsage(err error, format string, args ...any) error {
+	return hinted(usage(err), format, args...)
+}

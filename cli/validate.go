@@ -1,0 +1,35 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+func newValidate(s State) *cobra.Command {
+	return &cobra.Command{
+		Use:   "validate FILE...",
+		Short: "Check experiment files and report every problem",
+		Long: `Check experiment files and report every problem, each with its line and column.
+Nothing is run and nothing is asked of the machine.`,
+		Example: `  tare validate experiment.yaml
+  tare validate examples/*.yaml`,
+		Args:              cobra.MinimumNArgs(1),
+		ValidArgsFunction: completeFiles("yaml", "yml"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			failed := false
+			for _, name := range args {
+				if _, _, err := load(s, name); err != nil {
+					failed = true
+					report(s, err)
+					continue
+				}
+				fmt.Fprintf(s.Stdout, "%s: ok\n", name)
+			}
+			if failed {
+				return exit(ExitUsage)
+			}
+			return nil
+		},
+	}
+}

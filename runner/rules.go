@@ -1,0 +1,49 @@
+package runner
+
+import (
+	"fmt"
+	"math"
+
+	"tare/experiment"
+	"tare/experiment/quantity"
+	"tare/journal"
+	"tare/workload"
+)
+
+// violate records that a trial broke a rule.
+func violate(t *journal.Trial, rule, detail string) {
+	t.Invalid = append(t.Invalid, journal.Violation{Rule: rule, Detail: detail})
+}
+
+// judge applies the rules that hold for every workload. None of them looks at
+// how good or bad a value is.
+func judge(t *journal.Trial, result workload.Result, metrics []experiment.Metric, limits experiment.Limits) {
+	for _, m := range metrics {
+		v, ok := t.Values[m.Name]
+		switch {
+		case !ok && m.Optional:
+		case !ok:
+			violate(t, workload.RuleMetric, m.Name+" is missing")
+		case math.IsNaN(v) || math.IsInf(v, 0):
+			violate(t, workload.RuleMetric, m.Name+" is not a finite number")
+			delete(t.Values, m.Name)
+		case m.Scale == experiment.Ratio && v <= 0:
+			violate(t, workload.RuleMetric, fmt.Sprintf("%s is %v; a value on a ratio scale must be positive", m.Name, v))
+		}
+	}
+	over(t, workload.RuleErrors, "failed operations", result.Failed, limits.Errors)
+	c := t.Conditions
+	over(t, workload.RuleForeignCPU, "CPU time of other programs", c.ForeignCPU, limits.ForeignCPU)
+	over(t, workload.RuleSteal, "CPU time taken by the hypervisor", c.Steal, limits.Steal)
+	over(t, workload.RulePressure, "time in which a task waited for a CPU", c.CPUPressure, limits.CPUPressure)
+	if limits.Throttling != nil && c.Throttled > *limits.Throttling {
+		violate(t, workload.RuleThrottled, fmt.Sprintf("%d throttling events, over the limit of %d", c.Throttled, *limits.Throttling))
+	}
+}
+
+// over applies a limit on a share.
+func over(t *journal.Trial, rule, what string, share float64, limit *quantity.Percent) {
+	if limit != nil && share > float64(*limit) {
+		violate(t, rule, fmt.Sprintf("%s %.1f%%, over the limit of %v", what, share*100, *limit))
+	}
+}

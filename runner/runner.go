@@ -1,0 +1,213 @@
+// Package runner carries a plan out: it sets up every arm, runs the rounds in
+// their random order, proves the treatment around each trial, applies the rules
+// of invalidation, and hands every finished trial to the journal before the next
+// one starts. It knows neither testbeds, layers nor workloads but by their
+// interfaces, and sleeps while a trial runs.
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"tare/experiment"
+	"tare/journal"
+	"tare/machine"
+	"tare/testbed"
+)
+
+// Journal is where finished trials go (journal.Journal).
+type Journal interface {
+	Trials() []journal.Trial
+	Session() int
+	Raw(round, attempt int, arm, cell string) (*journal.Raw, error)
+	Append(*journal.Trial) error
+	SetRounds(n int, why string) error
+	Rounds() int // as set by SetRounds, in this session or an earlier one; 0 if not
+	Note(text string) error
+	Finish() error
+}
+
+// Sampler tells what else happened on the machine during a trial
+// (machine.Sampler).
+type Sampler interface {
+	Start() error
+	// Stop ends the sample; own is the CPU time that Tare and everything it
+	// started used since Start.
+	Stop(own time.Duration) (machine.Conditions, error)
+}
+
+// Options is what a run needs.
+type Options struct {
+	Expansion *experiment.Expansion
+	Testbed   testbed.Testbed
+	Journal   Journal
+	Sampler   Sampler
+	// Rounds gives the total number of rounds from the pilot's trials, for a
+	// plan with a precision goal (analysis.NeededRounds).
+	Rounds func(*experiment.Plan, []journal.Trial) (int, error)
+	// Events takes what happens, from one goroutine; nil drops it.
+	Events func(Event)
+}
+
+// run is one session of a run.
+type run struct {
+	Options
+	plan  *experiment.Plan
+	sites *sites
+	clock *clock
+	last  time.Time // end of the last trial, to account for the time between
+}
+
+// Run carries the plan out from wherever the journal stands, and returns when
+// the run is complete, an error ends it, or the context is done. Everything it
+// set up is taken down again before it returns; the testbed stays the caller's
+// to close.
+func Run(ctx context.Context, o Options) (err error) {
+	if o.Events == nil {
+		o.Events = func(Event) {}
+	}
+	r := &run{Options: o, plan: &o.Expansion.Plan, clock: newClock(&o.Expansion.Plan)}
+	r.sites, err = openSites(ctx, o.Expansion, o.Testbed, func(e Event) { o.Events(e) })
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.sites.close(context.WithoutCancel(ctx))) }()
+	r.last = time.Now()
+	if err := r.rounds(ctx); err != nil {
+		return err
+	}
+	return o.Journal.Finish()
+}
+
+// rounds runs every round that is not complete yet. With a precision goal the
+// number of rounds is fixed once, after the pilot, and recorded.
+func (r *run) rounds(ctx context.Context) error {
+	total := r.plan.Rounds
+	fixed := r.plan.Precision == 0
+	if n := r.Journal.Rounds(); n > 0 {
+		total, fixed = n, true
+	}
+	for round := 1; ; round++ {
+		if round > total && !fixed {
+			n, err := r.Rounds(r.plan, r.Journal.Trials())
+			if err != nil {
+				return fmt.Errorf("number of rounds from the pilot: %w", err)
+			}
+			total, fixed = max(n, total), true
+			if err := r.Journal.SetRounds(total, fmt.Sprintf("the pilot of %d rounds asks for %d in all to reach ±%v", r.plan.Rounds, total, r.plan.Precision)); err != nil {
+				return err
+			}
+			r.Events(RoundsFixed{Rounds: total})
+		}
+		if round > total {
+			return nil
+		}
+		r.clock.rounds = total
+		if err := r.round(ctx, round); err != nil {
+			return err
+		}
+		if err := r.hopeless(round); err != nil {
+			return err
+		}
+	}
+}
+
+// round runs the blocks of one round: cell by cell, every arm once, then again
+// those whose trial was invalid, up to the plan's attempts.
+func (r *run) round(ctx context.Context, round int) error {
+	steps := r.plan.Order(round)
+	width := len(r.plan.Arms)
+	for len(steps) > 0 {
+		if err := r.block(ctx, round, steps[:width]); err != nil {
+			return err
+		}
+		steps = steps[width:]
+	}
+	return nil
+}
+
+// block runs one cell of one round. The journal says what an earlier session
+// has done of it.
+func (r *run) block(ctx context.Context, round int, steps []experiment.Step) error {
+	position := 0
+	for pass := 1; pass <= r.plan.Attempts; pass++ {
+		for _, step := range steps {
+			attempts, valid, last := r.done(round, step)
+			position = max(position, last)
+			if valid || attempts >= pass {
+				continue
+			}
+			position++
+			t, err := r.trial(ctx, trialID{round: round, attempt: attempts + 1, position: position, step: step})
+			if err != nil {
+				return err
+			}
+			if err := r.Journal.Append(t); err != nil {
+				return err
+			}
+			r.last = time.Now()
+			r.Events(TrialDone{Trial: t, Progress: r.clock.progress(r.Journal.Trials())})
+		}
+	}
+	return nil
+}
+
+// done counts the attempts at a step that the journal holds, and gives the
+// highest position that any trial of that block has.
+func (r *run) done(round int, step experiment.Step) (attempts int, valid bool, position int) {
+	cell, arm := r.plan.Cells[step.Cell].ID, r.plan.Arms[step.Arm].Name
+	trials := r.Journal.Trials()
+	for i := len(trials) - 1; i >= 0 && trials[i].Round >= round; i-- {
+		t := &trials[i]
+		if t.Round != round || t.Cell != cell {
+			continue
+		}
+		position = max(position, t.Position)
+		if t.Arm == arm {
+			attempts++
+			valid = valid || t.Valid()
+		}
+	}
+	return attempts, valid, position
+}
+
+// HopelessError ends a run in which an arm cannot give a number.
+type HopelessError struct {
+	Arm, Cell string
+	Trials    int
+	Last      journal.Violation
+}
+
+// Error names the arm, the cell and the rule.
+func (e *HopelessError) Error() string {
+	return fmt.Sprintf("arm %s gives no valid trial of %s: %d of %d broke a rule, the last one %s: %s", e.Arm, e.Cell, e.Trials, e.Trials, e.Last.Rule, e.Last.Detail)
+}
+
+// hopeless ends the run after its second round when an arm has not had one
+// valid trial in a cell: more rounds would cost time and give nothing.
+func (r *run) hopeless(round int) error {
+	if round != 2 {
+		return nil
+	}
+	type key struct{ arm, cell string }
+	count, valid, last := map[key]int{}, map[key]bool{}, map[key]journal.Violation{}
+	for _, t := range r.Journal.Trials() {
+		k := key{t.Arm, t.Cell}
+		count[k]++
+		if t.Valid() {
+			valid[k] = true
+		} else {
+			last[k] = t.Invalid[0]
+		}
+	}
+	for _, cell := range r.plan.Cells {
+		for _, arm := range r.plan.Arms {
+			if k := (key{arm.Name, cell.ID}); count[k] > 0 && !valid[k] {
+				return &HopelessError{Arm: arm.Name, Cell: cell.ID, Trials: count[k], Last: last[k]}
+			}
+		}
+	}
+	return nil
+}

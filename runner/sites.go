@@ -1,0 +1,204 @@
+package runner
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"tare/experiment"
+	"tare/layer"
+	"tare/testbed"
+	"tare/workload"
+)
+
+// teardownLimit bounds how long taking one layer down may take.
+const teardownLimit = 20 * time.Second
+
+// place is one arm at one level of the testbed: the site, the layers that are on
+// there, and those of other arms that must be off.
+type place struct {
+	bare   testbed.Site // as the testbed made it, for proofs
+	site   testbed.Site // as the workload sees it, through the layers' wrappers
+	active []layer.Active
+	absent []layer.Layer
+}
+
+// sites holds the places of a run. Cells at the same level of the testbed share
+// the place of an arm.
+type sites struct {
+	cells  [][]*place // by cell and arm
+	opened []*place
+}
+
+// openSites sets up every arm at every level of the testbed, with its layers.
+func openSites(ctx context.Context, x *experiment.Expansion, bed testbed.Testbed, event func(Event)) (*sites, error) {
+	s := &sites{cells: make([][]*place, len(x.Cells))}
+	byLevel := map[string][]*place{}
+	for c, cell := range x.Cells {
+		network := cell.Workload.Needs().Network || layersNeedNetwork(x)
+		level, err := json.Marshal(x.Plan.Cells[c].Testbed)
+		if err != nil {
+			return nil, fmt.Errorf("testbed of %s: %w", x.Plan.Cells[c].ID, err)
+		}
+		key := fmt.Sprintf("%s %v", level, network)
+		if byLevel[key] == nil {
+			for a := range x.Plan.Arms {
+				p, err := open(ctx, x, a, bed, network, cell.Testbed.Local)
+				if err != nil {
+					err = fmt.Errorf("arm %s: %w", x.Plan.Arms[a].Name, err)
+					return nil, errors.Join(err, s.close(context.WithoutCancel(ctx)))
+				}
+				s.opened = append(s.opened, p)
+				byLevel[key] = append(byLevel[key], p)
+				event(SiteReady{Arm: x.Plan.Arms[a].Name})
+			}
+		}
+		s.cells[c] = byLevel[key]
+	}
+	return s, nil
+}
+
+func layersNeedNetwork(x *experiment.Expansion) bool {
+	for _, items := range x.Layers {
+		for _, item := range items {
+			if item.Config.Needs().Network {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// open sets up one arm at one level and puts its layers up, from the first
+// (innermost) to the last.
+func open(ctx context.Context, x *experiment.Expansion, arm int, bed testbed.Testbed, network bool, level any) (*place, error) {
+	site, err := bed.Open(ctx, x.Plan.Arms[arm].Name, network, level)
+	if err != nil {
+		return nil, err
+	}
+	p := &place{bare: site}
+	for _, item := range x.Layers[arm] {
+		l, ok := item.Config.(layer.Layer)
+		if !ok {
+			return nil, fmt.Errorf("layer %s cannot be run", item.Kind)
+		}
+		up, err := l.Up(ctx, site)
+		if err != nil {
+			err = fmt.Errorf("layer %s: %w", item.Kind, err)
+			return nil, errors.Join(err, p.down(context.WithoutCancel(ctx)))
+		}
+		p.active = append(p.active, up)
+		for _, check := range up.Proofs() {
+			if !check.OK {
+				err := fmt.Errorf("layer %s is not on: %s: expected %s, observed %s", item.Kind, check.Name, check.Expected, check.Observed)
+				return nil, errors.Join(err, p.down(context.WithoutCancel(ctx)))
+			}
+		}
+	}
+	p.site = layer.Dress(site, p.active)
+	p.absent = absent(x, arm)
+	return p, nil
+}
+
+// absent lists the layers that other arms have and this one has not: one of
+// each kind and parameters. A kind that the arm has too, with other parameters,
+// is left to its own proof.
+func absent(x *experiment.Expansion, arm int) []layer.Layer {
+	has := map[string]bool{}
+	for _, item := range x.Layers[arm] {
+		has[item.Kind] = true
+	}
+	var off []layer.Layer
+	for a, items := range x.Layers {
+		for i, item := range items {
+			config, _ := json.Marshal(x.Plan.Arms[a].Layers[i])
+			if l, ok := item.Config.(layer.Layer); ok && !has[item.Kind] && !has[string(config)] {
+				has[string(config)] = true
+				off = append(off, l)
+			}
+		}
+	}
+	return off
+}
+
+// down takes the layers of a place down, the last one first.
+func (p *place) down(ctx context.Context) error {
+	var errs []error
+	for i := len(p.active) - 1; i >= 0; i-- {
+		limited, cancel := context.WithTimeout(ctx, teardownLimit)
+		errs = append(errs, p.active[i].Down(limited))
+		cancel()
+	}
+	return errors.Join(errs...)
+}
+
+func (s *sites) close(ctx context.Context) error {
+	var errs []error
+	for _, p := range s.opened {
+		errs = append(errs, p.down(ctx))
+	}
+	return errors.Join(errs...)
+}
+
+// layersCPU is the CPU time that the layers' own processes have used so far.
+func (p *place) layersCPU() (time.Duration, error) {
+	var sum time.Duration
+	for _, a := range p.active {
+		used, own, err := a.CPU()
+		if err != nil {
+			return 0, err
+		}
+		if own {
+			sum += used
+		}
+	}
+	return sum, nil
+}
+
+// before gathers the evidence that holds before a trial: the arm's layers are
+// on, the others' are off.
+func (p *place) before(ctx context.Context) ([]layer.Check, error) {
+	var checks []layer.Check
+	for _, a := range p.active {
+		got, err := a.Before(ctx)
+		checks = append(checks, got...)
+		if err != nil {
+			return checks, err
+		}
+	}
+	for _, l := range p.absent {
+		got, err := l.ProveOff(ctx, p.bare)
+		checks = append(checks, got...)
+		if err != nil {
+			return checks, err
+		}
+	}
+	return checks, nil
+}
+
+// after gathers the evidence that the trial went through the layers.
+func (p *place) after(ctx context.Context, result workload.Result) ([]layer.Check, error) {
+	var checks []layer.Check
+	for _, a := range p.active {
+		got, err := a.After(ctx, layer.Did{Sent: result.Sent})
+		checks = append(checks, got...)
+		if err != nil {
+			return checks, err
+		}
+	}
+	return checks, nil
+}
+
+// once gives the evidence gathered when the layers were put up.
+func (p *place) once() []layer.Check {
+	var checks []layer.Check
+	for _, a := range p.active {
+		for _, c := range a.Proofs() {
+			c.Once = true
+			checks = append(checks, c)
+		}
+	}
+	return checks
+}

@@ -1,0 +1,180 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"tare/experiment"
+	"tare/journal"
+	"tare/layer"
+	"tare/testbed"
+	"tare/workload"
+)
+
+// trialID says which trial is to be run.
+type trialID struct {
+	round, attempt, position int
+	step                     experiment.Step
+}
+
+// trial runs one trial with the proofs around it and judges it by the rules. An
+// error means that the run cannot go on; a trial that broke a rule is no error.
+func (r *run) trial(ctx context.Context, id trialID) (*journal.Trial, error) {
+	cell, arm := r.plan.Cells[id.step.Cell], r.plan.Arms[id.step.Arm]
+	p := r.sites.cells[id.step.Cell][id.step.Arm]
+	r.Events(TrialStarted{Round: id.round, Rounds: r.clock.rounds, Cell: cell.ID, Arm: arm.Name, Attempt: id.attempt, Expected: cell.Expected, Progress: r.clock.progress(r.Journal.Trials())})
+	raw, err := r.Journal.Raw(id.round, id.attempt, arm.Name, cell.ID)
+	if err != nil {
+		return nil, err
+	}
+	t := &journal.Trial{Round: id.round, Attempt: id.attempt, Position: id.position, Cell: cell.ID, Arm: arm.Name, Raw: raw.Dir(), Checks: p.once()}
+
+	checks, err := p.before(ctx)
+	t.Checks = append(t.Checks, checks...)
+	if failed := proofs(t, err); failed {
+		t.Start = time.Now()
+	} else if err := r.measure(ctx, id, p, raw, t); err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err // the trial under way is lost, as documented
+	}
+	t.Harness.Around = time.Since(r.last) - t.Wall
+	return t, nil
+}
+
+// measure runs the workload and fills in the trial: values, conditions, and
+// the rules that it broke.
+func (r *run) measure(ctx context.Context, id trialID, p *place, raw workload.Raw, t *journal.Trial) error {
+	load := r.Expansion.Cells[id.step.Cell].Workload.(workload.Workload)
+	before, err := account(p)
+	if err != nil {
+		return err
+	}
+	if err := r.Sampler.Start(); err != nil {
+		return err
+	}
+	t.Start = time.Now()
+	limited, cancel := context.WithTimeout(ctx, bound(load, r.plan.Cells[id.step.Cell].Expected))
+	result, err := load.Run(limited, p.site, raw)
+	timedOut := limited.Err() != nil && ctx.Err() == nil
+	cancel()
+	t.Wall = time.Since(t.Start)
+	used, accountErr := account(p)
+	if accountErr != nil {
+		return accountErr
+	}
+	used = used.since(before)
+	conditions, sampleErr := r.Sampler.Stop(used.own + used.children + used.layers)
+	if sampleErr != nil {
+		return sampleErr
+	}
+	t.Conditions, t.Harness.CPU = conditions, used.own
+	if err := failure(t, err, timedOut); err != nil {
+		return fmt.Errorf("%s in arm %s, round %d: %w", t.Cell, t.Arm, t.Round, err)
+	}
+	if !t.Valid() {
+		return nil
+	}
+	t.Values, t.Used = result.Values, result.Used
+	if used.layers > 0 {
+		if t.Used == nil {
+			t.Used = map[string]testbed.Usage{}
+		}
+		t.Used["layer"] = testbed.Usage{User: used.layers, Wall: t.Wall}
+	}
+	price(t, load, result, used.layers)
+	checks, err := p.after(ctx, result)
+	t.Checks = append(t.Checks, checks...)
+	proofs(t, err)
+	judge(t, result, r.plan.Cells[id.step.Cell].Metrics, r.plan.Limits)
+	return nil
+}
+
+// bound is how long a trial may take.
+func bound(load workload.Workload, expected time.Duration) time.Duration {
+	if b, ok := load.(workload.Bounded); ok {
+		return b.Bound()
+	}
+	return 5*expected + 30*time.Second
+}
+
+// failure turns what the workload returned into a broken rule, or gives back an
+// error that ends the run.
+func failure(t *journal.Trial, err error, timedOut bool) error {
+	var invalid *workload.Invalid
+	switch {
+	case timedOut:
+		violate(t, workload.RuleTimeout, fmt.Sprintf("not done after %v", t.Wall.Round(time.Millisecond)))
+	case errors.As(err, &invalid):
+		violate(t, invalid.Rule, invalid.Detail)
+	default:
+		return err
+	}
+	return nil
+}
+
+// price adds the cost metrics of a workload that has them.
+func price(t *journal.Trial, load workload.Workload, result workload.Result, layers time.Duration) {
+	costed, ok := load.(workload.Costed)
+	if !ok {
+		return
+	}
+	values, err := costed.Cost().Values(result, layers)
+	if err != nil {
+		violate(t, workload.RuleMetric, err.Error())
+		return
+	}
+	for name, v := range values {
+		t.Values[name] = v
+	}
+}
+
+// proofs applies the rule of proof to the checks gathered so far and to an
+// error in gathering them, and says whether it was broken.
+func proofs(t *journal.Trial, err error) bool {
+	if err != nil {
+		violate(t, workload.RuleProof, err.Error())
+		return true
+	}
+	failed := false
+	for _, c := range t.Checks {
+		if !c.OK {
+			failed = true
+			violate(t, workload.RuleProof, describe(c))
+		}
+	}
+	return failed
+}
+
+func describe(c layer.Check) string {
+	return fmt.Sprintf("%s: %s: expected %s, observed %s", c.Layer, c.Name, c.Expected, c.Observed)
+}
+
+// cpuTimes is the CPU time used so far by Tare itself, by the programs it
+// started that have ended, and by the layers' own processes.
+type cpuTimes struct{ own, children, layers time.Duration }
+
+func (c cpuTimes) since(b cpuTimes) cpuTimes {
+	return cpuTimes{c.own - b.own, c.children - b.children, c.layers - b.layers}
+}
+
+func account(p *place) (cpuTimes, error) {
+	layers, err := p.layersCPU()
+	if err != nil {
+		return cpuTimes{}, fmt.Errorf("CPU time of the layers: %w", err)
+	}
+	var own, children unix.Rusage
+	if err := errors.Join(unix.Getrusage(unix.RUSAGE_SELF, &own), unix.Getrusage(unix.RUSAGE_CHILDREN, &children)); err != nil {
+		return cpuTimes{}, fmt.Errorf("getrusage: %w", err)
+	}
+	return cpuTimes{own: cpu(own), children: cpu(children), layers: layers}, nil
+}
+
+func cpu(r unix.Rusage) time.Duration {
+	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
+}
