@@ -1,0 +1,227 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"tare/experiment"
+	"tare/machine"
+)
+
+// Create makes a run directory and takes its lock. The directory must not exist
+// or be empty. The file is the experiment as the user wrote it; env may be nil
+// where nothing is known of the machine (an imported run). When Create returns,
+// everything is on the disk; when it fails, it leaves no directory of its own.
+func Create(dir string, file []byte, plan *experiment.Plan, env *machine.Environment) (j *Journal, err error) {
+	changed, err := makeDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("cannot make the run directory: %w", err)
+	}
+	root, lock, err := hold(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			lock.Close()
+			root.Close()
+		}
+	}()
+	// Another Tare may have come first between the two steps above.
+	if err := checkEmpty(dir); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			unmake(root, dir, len(changed) > 1)
+		}
+	}()
+	if err := populate(root, file, plan, env); err != nil {
+		return nil, &WriteError{Dir: dir, File: "the run directory", Fresh: true, Err: err}
+	}
+	for _, d := range changed {
+		if err := syncPath(d); err != nil {
+			return nil, err
+		}
+	}
+	j, err = load(dir, root, lock)
+	if err != nil {
+		return nil, err
+	}
+	if err := j.startSession("started"); err != nil {
+		return nil, errors.Join(err, j.closeLogs())
+	}
+	return j, nil
+}
+
+// populate writes the files of a new run. plan.json comes last: a directory
+// with a plan is a whole run directory.
+func populate(root *os.Root, file []byte, plan *experiment.Plan, env *machine.Environment) error {
+	if err := writeFile(root, ExperimentFile, file); err != nil {
+		return err
+	}
+	if env != nil {
+		e := *env
+		e.Schema = machine.EnvironmentSchema
+		if err := writeJSON(root, EnvironmentFile, &e); err != nil {
+			return err
+		}
+	}
+	for _, name := range []string{TrialsFile, NotesFile} {
+		if err := writeFile(root, name, nil); err != nil {
+			return err
+		}
+	}
+	if err := root.Mkdir(RawDir, 0o755); err != nil {
+		return err
+	}
+	p := *plan
+	p.Schema = experiment.PlanSchema
+	return writeJSON(root, PlanFile, &p)
+}
+
+// Resume opens a run directory to go on with it: it takes the lock, drops a
+// line that was being written when the run was killed (with a note), and begins
+// the next session. A run that is finished can be resumed, but records nothing
+// more: Finished tells.
+func Resume(dir string) (j *Journal, err error) {
+	if _, err := os.Stat(dir); err != nil {
+		return nil, fmt.Errorf("no run to resume: %w", err)
+	}
+	root, lock, err := hold(dir)
+	if err != nil {
+		return nil, err
+	}
+	j, err = load(dir, root, lock)
+	if err != nil {
+		lock.Close()
+		root.Close()
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, j.Close())
+			j = nil
+		}
+	}()
+	dropped, err := j.repair()
+	if err != nil || j.run.Finished {
+		return j, err
+	}
+	if err := j.startSession("resumed"); err != nil {
+		return j, err
+	}
+	for _, text := range dropped {
+		if err := j.Note(text); err != nil {
+			return j, err
+		}
+	}
+	return j, nil
+}
+
+// hold opens a run directory and takes its lock.
+func hold(dir string) (*os.Root, *os.File, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	lock, err := takeLock(root, dir)
+	if err != nil {
+		root.Close()
+		return nil, nil, err
+	}
+	return root, lock, nil
+}
+
+// load reads what is in a run directory and opens its logs for writing.
+func load(dir string, root *os.Root, lock *os.File) (*Journal, error) {
+	r, err := read(dir, root)
+	if err != nil {
+		return nil, err
+	}
+	j := &Journal{root: root, lock: lock, run: r, raw: map[string]*Raw{}, now: time.Now}
+	if j.trials, err = openLog(root, dir, TrialsFile, r.trialsEnd); err != nil {
+		return nil, err
+	}
+	if j.notes, err = openLog(root, dir, NotesFile, r.notesEnd); err != nil {
+		return nil, errors.Join(err, j.trials.file.Close())
+	}
+	return j, nil
+}
+
+// repair cuts both logs back to their last whole line and says what it dropped.
+func (j *Journal) repair() (dropped []string, err error) {
+	for _, l := range []*lineLog{j.trials, j.notes} {
+		what, err := l.repair()
+		if err != nil {
+			return nil, err
+		}
+		if what != "" {
+			dropped = append(dropped, what)
+		}
+	}
+	return dropped, nil
+}
+
+// startSession records that the next session begins.
+func (j *Journal) startSession(text string) error {
+	n := Note{Kind: NoteSession, Session: j.run.session() + 1, Text: text}
+	return j.note(n)
+}
+
+// makeDir makes dir and its missing parents, or accepts it when empty. It gives
+// the directories that have a new entry and must be synced, and in the first
+// place dir itself if it was made.
+func makeDir(dir string) (changed []string, err error) {
+	err = checkEmpty(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return mkdirAll(dir)
+	}
+	return []string{dir}, err
+}
+
+// checkEmpty fails when dir holds anything but a lock.
+func checkEmpty(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if e.Name() != LockFile {
+			return fmt.Errorf("%s is not empty: choose another directory, or go on with this one: tare resume %s", dir, dir)
+		}
+	}
+	return nil
+}
+
+// mkdirAll is os.MkdirAll that tells which directories got a new entry, dir
+// itself (which will) first.
+func mkdirAll(dir string) (changed []string, err error) {
+	parent := filepath.Dir(filepath.Clean(dir))
+	if _, err := os.Stat(parent); errors.Is(err, fs.ErrNotExist) {
+		if changed, err = mkdirAll(parent); err != nil {
+			return nil, err
+		}
+	} else {
+		changed = []string{parent}
+	}
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return nil, err
+	}
+	return append([]string{dir}, changed...), nil
+}
+
+// unmake removes what Create wrote, and the directory if Create made it. What
+// cannot be removed stays: it is no run directory without a plan.
+func unmake(root *os.Root, dir string, made bool) {
+	for _, name := range []string{PlanFile, ExperimentFile, EnvironmentFile, TrialsFile, NotesFile, RawDir, LockFile} {
+		root.Remove(name)
+	}
+	if made {
+		os.Remove(dir)
+	}
+}

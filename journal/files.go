@@ -1,0 +1,156 @@
+package journal
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// openFile opens a regular file of at most max bytes for reading.
+func openFile(root *os.Root, name string, max int64) (*os.File, error) {
+	// A pipe in place of a file must not hang the reader: ask before opening.
+	info, err := root.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file", name)
+	}
+	if info.Size() > max {
+		return nil, fmt.Errorf("%s has %d bytes, more than %d", name, info.Size(), max)
+	}
+	return root.Open(name)
+}
+
+// readFile reads a regular file of at most maxLine bytes.
+func readFile(root *os.Root, name string) ([]byte, error) {
+	f, err := openFile(root, name, maxLine)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, maxLine))
+}
+
+// readJSON reads a JSON document of a known schema. Numbers of unknown type
+// stay as written (json.Number), so that no parameter loses digits.
+func readJSON(root *os.Root, name, schema string, into any) error {
+	data, err := readFile(root, name)
+	if err != nil {
+		return err
+	}
+	return decode(data, name, schema, into)
+}
+
+// decode decodes one JSON document after looking at its schema; where says
+// where it stands, for errors.
+func decode(data []byte, where, schema string, into any) error {
+	var head struct {
+		Schema string `json:"schema"`
+	}
+	if err := json.Unmarshal(data, &head); err != nil {
+		return fmt.Errorf("%s: %w", where, err)
+	}
+	if err := checkSchema(head.Schema, schema); err != nil {
+		return fmt.Errorf("%s: %w", where, err)
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	if err := d.Decode(into); err != nil {
+		return fmt.Errorf("%s: %w", where, err)
+	}
+	return nil
+}
+
+// checkSchema compares the schema that a document names with the one that this
+// program reads, both of the form "tare.plan/v1".
+func checkSchema(got, want string) error {
+	if got == want {
+		return nil
+	}
+	if got == "" {
+		return fmt.Errorf("names no schema where %s is expected", want)
+	}
+	base, version := splitSchema(got)
+	wantBase, wantVersion := splitSchema(want)
+	if base == wantBase && version > wantVersion {
+		return fmt.Errorf("written by a newer Tare: %s, where this one reads up to %s: update Tare", got, want)
+	}
+	return fmt.Errorf("schema %q where %s is expected", got, want)
+}
+
+func splitSchema(s string) (base string, version int) {
+	base, v, _ := strings.Cut(s, "/v")
+	version, err := strconv.Atoi(v)
+	if err != nil {
+		return base, 0
+	}
+	return base, version
+}
+
+// writeJSON writes v as an indented JSON document, whole or not at all.
+func writeJSON(root *os.Root, name string, v any) error {
+	data, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	if len(data) >= maxLine {
+		return fmt.Errorf("%s would be larger than %d bytes", name, maxLine)
+	}
+	return writeFile(root, name, append(data, '\n'))
+}
+
+// writeFile writes a file under a temporary name, makes it durable and gives it
+// its name, so that the name never stands for half a file.
+func writeFile(root *os.Root, name string, data []byte) error {
+	temporary := name + ".new"
+	f, err := root.Create(temporary)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = root.Rename(temporary, name)
+	}
+	if err != nil {
+		return errors.Join(err, root.Remove(temporary))
+	}
+	return syncDir(root, ".")
+}
+
+// syncDir makes the entries of a directory below root durable.
+func syncDir(root *os.Root, name string) error {
+	d, err := root.Open(name)
+	if err != nil {
+		return err
+	}
+	return syncClose(d)
+}
+
+// syncPath is syncDir for a path outside any root.
+func syncPath(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return syncClose(d)
+}
+
+// syncClose syncs a directory and closes it. Some file systems cannot sync
+// directories and say EINVAL: there is nothing more to be done there.
+func syncClose(d *os.File) error {
+	err := d.Sync()
+	if errors.Is(err, syscall.EINVAL) {
+		err = nil
+	}
+	return errors.Join(err, d.Close())
+}
