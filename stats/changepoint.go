@@ -54,6 +54,7 @@ func splitSegment(segment []float64, alpha float64, minSegment int, random *rand
 	e := newEnergy(segment)
 	order := slices.Clone(e.ranks)
 	split, observed := e.bestSplit(order, minSegment)
+	observed -= 1e-9 * math.Abs(observed) // the same split summed in another order
 	// p = (1 + larger) / (1 + permutations) ≤ alpha; stop once it cannot be.
 	allowed := int(math.Floor(alpha*(changepointPermutations+1)+1e-9)) - 1
 	larger := 0

@@ -88,10 +88,11 @@ func OrderEffect(values []float64, positions []int) (p float64, err error) {
 		sum += (x[i] - (n+1)/2) * (y[i] - (n+1)/2)
 	}
 	r := sum / math.Sqrt((all-tiesX)/12*(all-tiesY)/12)
+	least := 2 / math.Gamma(n+1) // no permutation test can go below
 	if math.Abs(r) >= 1 {
-		return 0, nil
+		return least, nil
 	}
-	return min(1, 2*studentTail(math.Abs(r)*math.Sqrt((n-2)/(1-r*r)), n-2)), nil
+	return max(least, min(1, 2*studentTail(math.Abs(r)*math.Sqrt((n-2)/(1-r*r)), n-2))), nil
 }
 
 // permutedProductP returns the share of the permutations of y for which the

@@ -1,0 +1,322 @@
+package stats
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+func TestRefusals(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(1)
+	six := []float64{1, 2, 3, 4, 5, 6}
+	estimate := func(e Estimate, err error) error { return err }
+	interval := func(i Interval, err error) error { return err }
+	p := func(p float64, err error) error { return err }
+	stein := func(n int, capped bool, err error) error { return err }
+	median := func(i Interval, actual float64, err error) error { return err }
+	for _, c := range []struct {
+		err  error
+		is   error
+		text string
+	}{
+		{estimate(SignedRank(six[:5], 0.95)), ErrTooFew, "signed rank: 5 values, at least 6 needed at 95 %: too few values"},
+		{estimate(SignedRank(six, 0.99)), ErrTooFew, "signed rank: 6 values, at least 8 needed at 99 %: too few values"},
+		{estimate(SignedRank(nil, 0.95)), ErrTooFew, "signed rank: 0 values, at least 6 needed at 95 %: too few values"},
+		{estimate(SignedRank([]float64{1, 2, nan, 4}, 0.95)), ErrNotFinite, "signed rank: value 3 of 4 is NaN: not a finite number"},
+		{estimate(SignedRank(six, 95)), ErrArgument, "signed rank: confidence 95 is not between 0 and 1 (95 % is 0.95): argument out of range"},
+		{estimate(PairedT(six[:1], 0.95)), ErrTooFew, "paired t: 1 given, at least 2 needed: too few values"},
+		{estimate(PairedT([]float64{1, inf}, 0.95)), ErrNotFinite, "paired t: value 2 of 2 is +Inf: not a finite number"},
+		{estimate(PairedT([]float64{0.1, 0.1, 0.1}, 0.95)), ErrConstant, "paired t: all 3 values are 0.1: values do not vary"},
+		{estimate(PairedT(six, 0)), ErrArgument, "paired t: confidence 0 is not between 0 and 1 (95 % is 0.95): argument out of range"},
+		{p(EquivalenceSignedRank(six, 0)), ErrArgument, "signed-rank equivalence: margin 0 is not a positive number: argument out of range"},
+		{p(EquivalenceSignedRank(six[:1], 1)), ErrTooFew, "signed-rank equivalence: 1 given, at least 2 needed: too few values"},
+		{p(EquivalenceT(six, nan)), ErrArgument, "t equivalence: margin NaN is not a positive number: argument out of range"},
+		{p(EquivalenceT([]float64{2, 2}, 1)), ErrConstant, "t equivalence: all 2 values are 2: values do not vary"},
+		{stein(SteinRounds(six, 0.1, 0.95, 5)), ErrArgument, "Stein rounds: at most 5 rounds, but the pilot has 6: argument out of range"},
+		{stein(SteinRounds(six, -1, 0.95, 50)), ErrArgument, "Stein rounds: half-width -1 is not a positive number: argument out of range"},
+		{stein(SteinRounds(six[:1], 1, 0.95, 50)), ErrTooFew, "Stein rounds: 1 given, at least 2 needed: too few values"},
+		{estimate(SteinInterval(0, 6, six, 0.95)), ErrArgument, "Stein interval: pilot's standard deviation 0 is not a positive number: argument out of range"},
+		{estimate(SteinInterval(1, 1, six, 0.95)), ErrTooFew, "Stein interval, pilot: 1 given, at least 2 needed: too few values"},
+		{estimate(SteinInterval(1, 7, six, 0.95)), ErrTooFew, "Stein interval: 6 given, at least 7 needed: too few values"},
+		{median(MedianInterval(six[:5], 0.95)), ErrTooFew, "median interval: 5 values, at least 6 needed at 95 %: too few values"},
+		{median(MedianInterval([]float64{nan}, 0.95)), ErrNotFinite, "median interval: value 1 of 1 is NaN: not a finite number"},
+		{interval(BootstrapPercentile(six[:1], mean, 0.95, 999, 1)), ErrTooFew, "bootstrap: 1 given, at least 2 needed: too few values"},
+		{interval(BootstrapPercentile(six, mean, 0.95, 39, 1)), ErrArgument, "bootstrap: 39 resamples, at least 40 needed at 95 %: argument out of range"},
+		{interval(BootstrapBCa(six, func([]float64) float64 { return nan }, 0.95, 40, 1)), ErrNotFinite, "BCa bootstrap, statistic: value 1 of 41 is NaN: not a finite number"},
+		{estimate(RankSum(six[:3], six[:4], 0.95)), ErrTooFew, "rank sum: samples of 3 and 4 allow no interval at 95 %: too few values"},
+		{estimate(RankSum(nil, six, 0.95)), ErrTooFew, "rank sum: samples of 0 and 6 allow no interval at 95 %: too few values"},
+		{estimate(RankSum(six, []float64{inf}, 0.95)), ErrNotFinite, "rank sum, second sample: value 1 of 1 is +Inf: not a finite number"},
+		{estimate(WelchT(six, six[:1], 0.95)), ErrTooFew, "Welch t, second sample: 1 given, at least 2 needed: too few values"},
+		{estimate(WelchT([]float64{1, 1}, []float64{2, 2}, 0.95)), ErrConstant, "Welch t: neither sample varies: values do not vary"},
+		{p(OrderEffect(six, []int{1, 2})), ErrArgument, "order effect: 6 values but 2 positions: argument out of range"},
+		{p(OrderEffect(six[:3], []int{0, 1, 2})), ErrTooFew, "order effect: 3 given, at least 4 needed: too few values"},
+		{p(OrderEffect(six[:4], []int{1, 1, 1, 1})), ErrConstant, "order effect: every position is 1: values do not vary"},
+	} {
+		if c.err == nil || c.err.Error() != c.text || !errors.Is(c.err, c.is) {
+			t.Errorf("error %v, want %s (%v)", c.err, c.text, c.is)
+		}
+	}
+}
+
+// The interval by selection is the one that sorting all Walsh averages gives.
+func TestSelectionAgainstSorting(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for trial := range 300 {
+		n := 1 + random.IntN(40)
+		s := make([]float64, n)
+		for i := range s {
+			s[i] = random.NormFloat64() * math.Pow(10, float64(random.IntN(9)-4))
+			if trial%3 == 0 {
+				s[i] = math.Round(s[i])
+			}
+		}
+		slices.Sort(s)
+		var walsh []float64
+		for i := range s {
+			for j := i; j < n; j++ {
+				walsh = append(walsh, s[i]/2+s[j]/2)
+			}
+		}
+		slices.Sort(walsh)
+		atMost := func(v float64) int { return walshAtMost(s, v) }
+		for k, want := range walsh {
+			if got := kthSmallest(k+1, s[0], s[n-1], atMost); got != want {
+				t.Fatalf("Walsh average %d of %v is %v, want %v", k+1, s, got, want)
+			}
+		}
+		if got, want := medianOf(len(walsh), s[0], s[n-1], atMost), Quantile(walsh, 0.5); math.Abs(got-want) > 1e-12*math.Abs(want) {
+			t.Fatalf("median of the Walsh averages of %v is %v, want %v", s, got, want)
+		}
+	}
+}
+
+// Without ties, the interval holds 0 exactly if the test does not reject it.
+func TestIntervalAndPAgree(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	draw := func(n int, shift float64) []float64 {
+		x := make([]float64, n)
+		for i := range x {
+			x[i] = shift + random.NormFloat64()
+		}
+		return x
+	}
+	for range 2000 {
+		d := draw(6+random.IntN(20), random.Float64())
+		signed, err := SignedRank(d, 0.95)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if signed.Contains(0) != (signed.P > 0.05) {
+			t.Fatalf("signed rank of %v: %+v", d, signed)
+		}
+		x, y := draw(4+random.IntN(9), 0), draw(4+random.IntN(9), random.Float64()*2)
+		sum, err := RankSum(x, y, 0.95)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if sum.Contains(0) != (sum.P > 0.05) {
+			t.Fatalf("rank sum of %v and %v: %+v", x, y, sum)
+		}
+	}
+}
+
+// Where the exact distribution ends, the normal one goes on without claiming
+// more confidence than it has; far out in the tails it gives some away.
+func TestLargeSampleDepths(t *testing.T) {
+	for _, alpha := range []float64{0.1, 0.05, 0.01, 0.001} {
+		cdf := signedRankCDF(maxExactSignedRank + 1)
+		k := signedRankDepth(maxExactSignedRank+1, alpha)
+		if reached := cdf[k-1]; reached > alpha/2*1.001 || reached < alpha/2*0.85 {
+			t.Errorf("signed rank: tail %v for alpha/2 = %v", reached, alpha/2)
+		}
+		both := rankSumCDF(maxExactRankSum+1, maxExactRankSum+1)
+		k = rankSumDepth(maxExactRankSum+1, maxExactRankSum+1, alpha)
+		if reached := both[k-1]; reached > alpha/2*1.001 || reached < alpha/2*0.85 {
+			t.Errorf("rank sum: tail %v for alpha/2 = %v", reached, alpha/2)
+		}
+	}
+}
+
+func TestHolm(t *testing.T) {
+	for _, c := range []struct{ p, want []float64 }{
+		{nil, []float64{}},
+		{[]float64{0.01, 0.04, 0.03, 0.005}, []float64{0.03, 0.06, 0.06, 0.02}}, // Holm's procedure by hand
+		{[]float64{0.04}, []float64{0.04}},
+		{[]float64{0.01, math.NaN(), 0.02}, []float64{0.03, 1, 0.04}},
+	} {
+		got := Holm(c.p)
+		if !slices.EqualFunc(got, c.want, func(a, b float64) bool { return math.Abs(a-b) < 1e-15 }) {
+			t.Errorf("Holm(%v) = %v, want %v", c.p, got, c.want)
+		}
+	}
+}
+
+func TestQuantileEdges(t *testing.T) {
+	for _, c := range []struct {
+		x       []float64
+		q, want float64
+	}{
+		{nil, 0.5, math.NaN()}, {[]float64{7}, 0.99, 7}, {[]float64{1, 2}, -0.1, math.NaN()},
+		{[]float64{1, 2}, math.NaN(), math.NaN()}, {[]float64{1, 2}, 0.25, 1.25},
+	} {
+		if got := Quantile(c.x, c.q); got != c.want && !(math.IsNaN(got) && math.IsNaN(c.want)) {
+			t.Errorf("Quantile(%v, %v) = %v, want %v", c.x, c.q, got, c.want)
+		}
+	}
+}
+
+func TestMedianInterval(t *testing.T) {
+	// n = 6: from the least to the largest value, 1 - 2/64.
+	got, actual, err := MedianInterval([]float64{3, 1, 2, 6, 5, 4}, 0.95)
+	if want := (Interval{3.5, 1, 6}); got != want || math.Abs(actual-0.96875) > 1e-15 || err != nil {
+		t.Errorf("%+v at %v, %v; want %+v at 0.96875", got, actual, err, want)
+	}
+}
+
+func TestSignedRankDegenerate(t *testing.T) {
+	for _, c := range []struct {
+		d    []float64
+		want Estimate
+	}{
+		{make([]float64, 6), Estimate{Interval{0, 0, 0}, 1, 6}},
+		{[]float64{2, 2, 2, 2, 2, 2}, Estimate{Interval{2, 2, 2}, 0.03125, 6}},
+		{[]float64{-1, -2, -3, -4, -5, -6}, Estimate{Interval{-3.5, -6, -1}, 0.03125, 6}},
+	} {
+		if got, err := SignedRank(c.d, 0.95); got != c.want || err != nil {
+			t.Errorf("SignedRank(%v) = %+v, %v; want %+v", c.d, got, err, c.want)
+		}
+	}
+}
+
+func TestPowerEdges(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		got, want float64
+	}{
+		{"no spread", DetectableEffect(0, 6, 0.05, 0.8), 0},
+		{"one round", DetectableEffect(1, 1, 0.05, 0.8), math.NaN()},
+		{"power below alpha", DetectableEffect(1, 6, 0.05, 0.01), math.NaN()},
+		{"no effect: the level itself", Power(0, 1, 10, 0.05), 0.05},
+		{"huge effect", Power(1e9, 1, 2, 0.001), 1},
+		{"two rounds at a strict level", Power(DetectableEffect(1, 2, 1e-6, 0.9), 1, 2, 1e-6), 0.9},
+		{"very many rounds", Power(DetectableEffect(1, 100000, 0.05, 0.9), 1, 100000, 0.05), 0.9},
+		{"rounds for no effect", float64(RoundsNeeded(0, 1, 0.05, 0.8, 100)), 0},
+		{"rounds without spread", float64(RoundsNeeded(0.1, 0, 0.05, 0.8, 100)), 2},
+		{"rounds over the limit", float64(RoundsNeeded(0.01, 1, 0.05, 0.8, 10000)), 0},
+		{"rounds for a gain", float64(RoundsNeeded(-1, 1, 0.05, 0.8, 100)), 10},
+	} {
+		if math.Abs(c.got-c.want) > 1e-9 || math.IsNaN(c.got) != math.IsNaN(c.want) {
+			t.Errorf("%s: %v, want %v", c.name, c.got, c.want)
+		}
+	}
+}
+
+func TestSteinCapped(t *testing.T) {
+	n, capped, err := SteinRounds([]float64{1, 2, 3, 4, 5, 6}, 0.001, 0.95, 40)
+	if n != 40 || !capped || err != nil {
+		t.Errorf("%d, %v, %v; want 40, capped", n, capped, err)
+	}
+	n, capped, err = SteinRounds([]float64{1, 1, 1}, 0.001, 0.95, 40)
+	if n != 3 || capped || err != nil {
+		t.Errorf("%d, %v, %v; want the pilot's 3", n, capped, err)
+	}
+}
+
+func TestBootstrap(t *testing.T) {
+	x := []float64{3, 1, 4, 1, 5, 9, 2, 6}
+	first, err := BootstrapBCa(x, mean, 0.95, 999, 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, _ := BootstrapBCa(x, mean, 0.95, 999, 7); again != first {
+		t.Errorf("the same seed gives %+v and %+v", first, again)
+	}
+	if other, _ := BootstrapBCa(x, mean, 0.95, 999, 8); other == first {
+		t.Errorf("another seed gives %+v too", other)
+	}
+	if still, err := BootstrapBCa([]float64{2, 2, 2}, mean, 0.95, 99, 1); still != (Interval{2, 2, 2}) || err != nil {
+		t.Errorf("values that do not vary: %+v, %v", still, err)
+	}
+	byRounds, err := BootstrapRounds(len(x), func(rounds []int) float64 {
+		sum := 0.0
+		for _, r := range rounds {
+			sum += x[r]
+		}
+		return sum / float64(len(rounds))
+	}, 0.95, 999, 7)
+	byValues, _ := BootstrapPercentile(x, mean, 0.95, 999, 7)
+	if err != nil || math.Abs(byRounds.Lo-byValues.Lo) > 1e-12 || math.Abs(byRounds.Hi-byValues.Hi) > 1e-12 {
+		t.Errorf("by rounds %+v (%v), by values %+v", byRounds, err, byValues)
+	}
+}
+
+func TestLag1Edges(t *testing.T) {
+	for _, c := range []struct {
+		x    []float64
+		want float64
+	}{
+		{nil, 0}, {[]float64{1, 2}, 0}, {[]float64{0.1, 0.1, 0.1, 0.1}, 0}, {[]float64{1, -1, 1, -1}, -0.75}, {[]float64{1, 2, math.NaN()}, math.NaN()},
+	} {
+		if got := Lag1(c.x); math.Abs(got-c.want) > 1e-15 || math.IsNaN(got) != math.IsNaN(c.want) {
+			t.Errorf("Lag1(%v) = %v, want %v", c.x, got, c.want)
+		}
+	}
+}
+
+func TestOrderEffectEdges(t *testing.T) {
+	rising := []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
+	positions := []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}
+	for _, c := range []struct {
+		name      string
+		values    []float64
+		positions []int
+		want      float64
+	}{
+		{"all equal", []float64{4, 4, 4, 4}, []int{0, 1, 0, 1}, 1},
+		{"perfect order of 5: 2 of 120", rising[:5], positions[:5], 2. / 120},
+		{"perfect order of 10: 2 of 10!", rising, positions, 2. / 3628800},
+	} {
+		if got, err := OrderEffect(c.values, c.positions); math.Abs(got-c.want) > 1e-15 || err != nil {
+			t.Errorf("%s: %v, %v; want %v", c.name, got, err, c.want)
+		}
+	}
+}
+
+func TestChangepoints(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 6))
+	series := func(levels ...float64) []float64 { // 25 values a level
+		var x []float64
+		for _, level := range levels {
+			for range 25 {
+				x = append(x, level+random.NormFloat64())
+			}
+		}
+		return x
+	}
+	spike := series(0, 0)
+	spike[20] = 40
+	early := append([]float64{30}, series(0, 0)...) // the first value alone
+	for _, c := range []struct {
+		name string
+		x    []float64
+		want []int // within 3 values
+	}{
+		{"nothing", nil, nil},
+		{"constant", make([]float64, 50), nil},
+		{"one step", series(0, 0, 4, 4), []int{50}},
+		{"up and down", series(0, 5, 0), []int{25, 50}},
+		{"three levels", series(0, 3, 9, 9), []int{25, 50}},
+		{"lone spike", spike, nil},
+		{"lone first value", early, nil},
+		{"too short", []float64{0, 0, 0, 9, 9, 9}, nil},
+		{"not finite", []float64{0, math.NaN()}, nil},
+	} {
+		got := Changepoints(c.x, 0.01, 5, 1)
+		same := slices.EqualFunc(got, c.want, func(a, b int) bool { return a-b <= 3 && b-a <= 3 })
+		if !same || !slices.Equal(got, Changepoints(c.x, 0.01, 5, 1)) {
+			t.Errorf("%s: changes at %v, want %v", c.name, got, c.want)
+		}
+	}
+}
