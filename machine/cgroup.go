@@ -1,0 +1,127 @@
+package machine
+
+import (
+	"io/fs"
+	"path"
+	"strconv"
+	"strings"
+)
+
+// cgroupPaths are the directories of Tare's own cgroup and of those above it,
+// whose limits hold for it as well, innermost first.
+type cgroupPaths struct {
+	version int      // 2, 1, or 0 where there are no cgroups
+	cpu     []string // directories with cpu.max (version 2) or cpu.cfs_quota_us (version 1)
+	memory  []string
+}
+
+const cgroupMount = "sys/fs/cgroup"
+
+// ownCgroup finds the cgroup of this process.
+func ownCgroup(sys fs.FS) cgroupPaths {
+	groups := parseCgroup(readText(sys, "proc/self/cgroup"))
+	if group, ok := groups[""]; ok && exists(sys, path.Join(cgroupMount, "cgroup.controllers")) {
+		dirs := upward(sys, cgroupMount, group)
+		return cgroupPaths{version: 2, cpu: dirs, memory: dirs}
+	}
+	p := cgroupPaths{}
+	if group, ok := groups["cpu"]; ok {
+		p.version = 1
+		p.cpu = upward(sys, path.Join(cgroupMount, "cpu"), group)
+	}
+	if group, ok := groups["memory"]; ok {
+		p.version = 1
+		p.memory = upward(sys, path.Join(cgroupMount, "memory"), group)
+	}
+	return p
+}
+
+// parseCgroup reads /proc/self/cgroup: the group by controller, with that of
+// version 2 under "".
+func parseCgroup(text string) map[string]string {
+	groups := map[string]string{}
+	for line := range strings.Lines(text) {
+		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(parts) != 3 {
+			continue
+		}
+		for _, controller := range strings.Split(parts[1], ",") {
+			groups[controller] = parts[2]
+		}
+	}
+	return groups
+}
+
+// upward lists the directory of a group and those above it up to the mount. A
+// group that does not exist below the mount is the host's name of the group that
+// a container sees as the mount itself.
+func upward(sys fs.FS, mount, group string) []string {
+	var dirs []string
+	for p := path.Clean("/" + group); p != "/"; p = path.Dir(p) {
+		if dir := path.Join(mount, p); exists(sys, dir) {
+			dirs = append(dirs, dir)
+		}
+	}
+	return append(dirs, mount)
+}
+
+// limits gives the tightest limits that hold for the cgroup.
+func (p cgroupPaths) limits(sys fs.FS) Cgroup {
+	c := Cgroup{Version: p.version}
+	for _, dir := range p.cpu {
+		if q := cpuQuota(sys, dir, p.version); q > 0 && (c.CPUs == 0 || q < c.CPUs) {
+			c.CPUs = q
+		}
+	}
+	for _, dir := range p.memory {
+		if m := memoryLimit(sys, dir, p.version); m > 0 && (c.Memory == 0 || m < c.Memory) {
+			c.Memory = m
+		}
+	}
+	return c
+}
+
+// cpuQuota gives the CPU quota of one cgroup in cores, 0 for none.
+func cpuQuota(sys fs.FS, dir string, version int) float64 {
+	text := readText(sys, path.Join(dir, "cpu.max")) // "max 100000" or "150000 100000"
+	if version == 1 {
+		text = readText(sys, path.Join(dir, "cpu.cfs_quota_us")) + " " + readText(sys, path.Join(dir, "cpu.cfs_period_us"))
+	}
+	quota, period, _ := strings.Cut(text, " ")
+	q, err1 := strconv.ParseInt(quota, 10, 64)
+	p, err2 := strconv.ParseInt(period, 10, 64)
+	if err1 != nil || err2 != nil || q <= 0 || p <= 0 {
+		return 0
+	}
+	return float64(q) / float64(p)
+}
+
+// memoryLimit gives the memory limit of one cgroup in bytes, 0 for none. Version
+// 1 writes "none" as the largest multiple of the page size.
+func memoryLimit(sys fs.FS, dir string, version int) int64 {
+	name := "memory.max"
+	if version == 1 {
+		name = "memory.limit_in_bytes"
+	}
+	n, err := strconv.ParseInt(readText(sys, path.Join(dir, name)), 10, 64)
+	if err != nil || n <= 0 || n >= 1<<62 {
+		return 0
+	}
+	return n
+}
+
+// throttled counts how often the cgroup, or one above it, was stopped for having
+// used up its CPU quota.
+func (p cgroupPaths) throttled(sys fs.FS) int {
+	sum := 0
+	for _, dir := range p.cpu {
+		for line := range strings.Lines(readText(sys, path.Join(dir, "cpu.stat"))) {
+			if text, ok := strings.CutPrefix(line, "nr_throttled "); ok {
+				if n, err := strconv.Atoi(strings.TrimSpace(text)); err == nil && n > 0 {
+					sum += n
+				}
+			}
+		}
+	}
+	return sum
+}

@@ -1,0 +1,138 @@
+package machine
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// tick is the unit of CPU time in /proc (USER_HZ), which is 100 Hz on every
+// architecture that Tare is built for, whatever the kernel's own tick.
+const tick = 10 * time.Millisecond
+
+// cpuStat is the CPU time of the whole machine since it was started.
+type cpuStat struct {
+	busy       time.Duration // user, nice and system, guests included
+	interrupts time.Duration // irq and softirq
+	steal      time.Duration // runnable, but the hypervisor ran another machine
+	cpus       int           // online
+}
+
+// parseStat reads /proc/stat (proc_stat(5)).
+func parseStat(data []byte) (cpuStat, error) {
+	var s cpuStat
+	total := false
+	for line := range bytes.Lines(data) {
+		f := strings.Fields(string(line))
+		if len(f) == 0 || !strings.HasPrefix(f[0], "cpu") {
+			continue
+		}
+		if f[0] != "cpu" {
+			s.cpus++
+			continue
+		}
+		// user nice system idle iowait irq softirq steal guest guest_nice;
+		// guest time is part of user time.
+		var v [8]time.Duration
+		for i := range v {
+			if i+1 >= len(f) {
+				break // kernels before 2.6.11 told less
+			}
+			ticks, err := strconv.ParseUint(f[i+1], 10, 64)
+			if err != nil || ticks > math.MaxInt64/uint64(4*tick) {
+				return cpuStat{}, fmt.Errorf("/proc/stat: %q is not a number of ticks", f[i+1])
+			}
+			v[i] = time.Duration(ticks) * tick
+		}
+		s.busy, s.interrupts, s.steal = v[0]+v[1]+v[2], v[5]+v[6], v[7]
+		total = true
+	}
+	if !total {
+		return cpuStat{}, errors.New("/proc/stat: no line that begins with cpu")
+	}
+	return s, nil
+}
+
+// parsePressure reads the total of the line "some" of /proc/pressure/cpu: the
+// time in which at least one task waited for a CPU.
+func parsePressure(data []byte) (time.Duration, bool) {
+	for line := range bytes.Lines(data) {
+		f := strings.Fields(string(line))
+		if len(f) == 0 || f[0] != "some" {
+			continue
+		}
+		for _, field := range f[1:] {
+			text, ok := strings.CutPrefix(field, "total=")
+			if !ok {
+				continue
+			}
+			us, err := strconv.ParseUint(text, 10, 64)
+			if err != nil || us > math.MaxInt64/uint64(time.Microsecond) {
+				return 0, false
+			}
+			return time.Duration(us) * time.Microsecond, true
+		}
+	}
+	return 0, false
+}
+
+// thermalEvents counts how often a CPU was slowed for its temperature since the
+// machine was started: once per core, and the most that any core tells of its
+// package, which all cores of a package tell alike.
+func thermalEvents(sys fs.FS) int {
+	var cores, packages int
+	dirs, err := fs.Glob(sys, "sys/devices/system/cpu/cpu[0-9]*/thermal_throttle")
+	if err != nil {
+		return 0
+	}
+	for _, dir := range dirs {
+		cores += readInt(sys, path.Join(dir, "core_throttle_count"))
+		packages = max(packages, readInt(sys, path.Join(dir, "package_throttle_count")))
+	}
+	return cores + packages
+}
+
+// loadAverage gives the three load averages, or zeros.
+func loadAverage(sys fs.FS) (load [3]float64) {
+	f := strings.Fields(readText(sys, "proc/loadavg"))
+	for i := range min(len(f), len(load)) {
+		v, err := strconv.ParseFloat(f[i], 64)
+		if err == nil && v >= 0 && !math.IsInf(v, 0) {
+			load[i] = v
+		}
+	}
+	return load
+}
+
+// maxText bounds what is taken from a file of /proc or /sys.
+const maxText = 16 << 20
+
+// readText reads a small file without surrounding white space; "" if it cannot.
+func readText(sys fs.FS, name string) string {
+	data, err := fs.ReadFile(sys, name)
+	if err != nil || len(data) > maxText {
+		return ""
+	}
+	return strings.TrimSpace(string(data))
+}
+
+// readInt reads a file with one number that is not negative; 0 if it cannot.
+func readInt(sys fs.FS, name string) int {
+	n, err := strconv.Atoi(readText(sys, name))
+	if err != nil || n < 0 {
+		return 0
+	}
+	return n
+}
+
+// exists says whether there is a file of that name.
+func exists(sys fs.FS, name string) bool {
+	_, err := fs.Stat(sys, name)
+	return err == nil
+}

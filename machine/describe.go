@@ -1,0 +1,143 @@
+package machine
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Describe records the machine that this process runs on, and the versions of
+// the named tools. Version is Tare's own. What the machine does not tell stays
+// empty; there is no error.
+//
+// The record is meant to be published: it holds no host name, user name,
+// address, serial number, environment variable or command line.
+func Describe(ctx context.Context, version string, tools []ToolQuery) *Environment {
+	e := describe(os.DirFS("/"))
+	e.Time = time.Now().UTC().Round(0)
+	e.TareVersion = version
+	e.Go = runtime.Version()
+	e.Root = os.Geteuid() == 0
+	if e.Architecture == "" {
+		e.Architecture = runtime.GOARCH
+	}
+	var affinity unix.CPUSet
+	if unix.SchedGetaffinity(0, &affinity) == nil {
+		e.CPU.Usable = affinity.Count()
+	}
+	e.Notes = append(e.Notes, affinityNotes(e)...)
+	e.Tools = queryTools(ctx, tools)
+	return e
+}
+
+// describe reads what the files of a machine tell, below the root of sys.
+func describe(sys fs.FS) *Environment {
+	cpu := readCPU(sys)
+	e := &Environment{
+		Schema:       EnvironmentSchema,
+		Kernel:       readText(sys, "proc/sys/kernel/osrelease"),
+		KernelBuild:  readText(sys, "proc/sys/kernel/version"),
+		OS:           osName(readText(sys, "etc/os-release")),
+		Architecture: readText(sys, "proc/sys/kernel/arch"),
+		CPU:          cpu,
+		Mitigations:  mitigations(sys),
+		Memory:       totalMemory(readText(sys, "proc/meminfo")),
+		Cgroup:       ownCgroup(sys).limits(sys),
+		ClockSource:  readText(sys, "sys/devices/system/clocksource/clocksource0/current_clocksource"),
+		Load:         loadAverage(sys),
+		Hypervisor:   hypervisor(sys, cpu.Flags),
+		Instance:     instance(sys),
+		Confidential: confidential(sys, cpu.Flags),
+		UserNS:       inUserNamespace(readText(sys, "proc/self/uid_map")),
+		CipherDriver: parseCrypto(readText(sys, "proc/crypto")),
+	}
+	if e.OS == "" {
+		e.OS = osName(readText(sys, "usr/lib/os-release"))
+	}
+	e.Notes = notes(sys, e)
+	return e
+}
+
+// osName reads PRETTY_NAME from os-release(5).
+func osName(text string) string {
+	for line := range strings.Lines(text) {
+		if v, ok := strings.CutPrefix(strings.TrimSpace(line), "PRETTY_NAME="); ok {
+			return strings.Trim(v, `"'`)
+		}
+	}
+	return ""
+}
+
+// totalMemory reads MemTotal, in bytes.
+func totalMemory(meminfo string) int64 {
+	for line := range strings.Lines(meminfo) {
+		f := strings.Fields(line)
+		if len(f) >= 2 && f[0] == "MemTotal:" {
+			kib, err := strconv.ParseInt(f[1], 10, 64)
+			if err != nil || kib < 0 || kib > 1<<50 {
+				return 0
+			}
+			return kib << 10
+		}
+	}
+	return 0
+}
+
+// inUserNamespace says whether the ids of this process are mapped: only the
+// first namespace maps the whole range onto itself.
+func inUserNamespace(uidMap string) bool {
+	f := strings.Fields(uidMap)
+	return len(f) > 0 && strings.Join(f, " ") != "0 0 4294967295"
+}
+
+// notes says what a reader of the run should know about the machine.
+func notes(sys fs.FS, e *Environment) []string {
+	var n []string
+	add := func(condition bool, format string, args ...any) {
+		if condition {
+			n = append(n, fmt.Sprintf(format, args...))
+		}
+	}
+	add(strings.Contains(e.CPU.Governor, "powersave") || strings.Contains(e.CPU.Governor, "ondemand"),
+		"the CPU frequency governor is %s: the clock follows the load", e.CPU.Governor)
+	add(!hasAES(e), "the processor has no AES instructions")
+	aes := e.CipherDriver["aes"]
+	add(hasAES(e) && softwareAES(aes) && softwareAES(e.CipherDriver["xts(aes)"]) && softwareAES(e.CipherDriver["gcm(aes)"]),
+		"the kernel's crypto does not use the processor's AES instructions (the driver of aes is %s)", aes)
+	add(e.Hypervisor != "", "the machine is virtual (%s): others may share its processors", e.Hypervisor)
+	where := container(sys)
+	add(where != "", "Tare runs in a container (%s)", where)
+	add(!seesKernelThreads(sys), "kernel threads cannot be seen: their CPU time counts as that of other programs")
+	add(slowClock(e.ClockSource), "the clock source is %s: reading the time is slow", e.ClockSource)
+	add(e.Cgroup.CPUs > 0 && e.Cgroup.CPUs < float64(e.CPU.Online),
+		"a cgroup limits Tare to %.4g of %d processors", e.Cgroup.CPUs, e.CPU.Online)
+	add(e.Cgroup.Memory > 0 && e.Cgroup.Memory < e.Memory,
+		"a cgroup limits Tare to %d MiB of memory", e.Cgroup.Memory>>20)
+	add(e.CPU.Online > 0 && e.Load[0] > 0.25*float64(e.CPU.Online),
+		"the machine was busy at the start: load average %.2f on %d processors", e.Load[0], e.CPU.Online)
+	return n
+}
+
+// affinityNotes is what notes cannot tell from files.
+func affinityNotes(e *Environment) []string {
+	if e.CPU.Usable == 0 || e.CPU.Usable >= e.CPU.Online {
+		return nil
+	}
+	return []string{fmt.Sprintf("Tare may use %d of %d processors", e.CPU.Usable, e.CPU.Online)}
+}
+
+// slowClock says whether reading the clock source needs the kernel or a device.
+func slowClock(source string) bool {
+	switch source {
+	case "hpet", "acpi_pm", "pit", "jiffies", "refined-jiffies":
+		return true
+	}
+	return false
+}

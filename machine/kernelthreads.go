@@ -1,0 +1,143 @@
+package machine
+
+import (
+	"io/fs"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// kernelThreads reads the CPU time of the kernel's own threads. They are the
+// children of process 2, kthreadd, which the kernel lists in one file; where it
+// does not, the list of processes is gone through, and what once was no kernel
+// thread is not looked at again.
+type kernelThreads struct {
+	sys    fs.FS
+	others map[int]bool // known not to be kernel threads
+}
+
+const kthreadd = 2
+
+// read gives the CPU time of each kernel thread by process id. The map is empty
+// where kernel threads cannot be seen.
+func (k *kernelThreads) read() map[int]time.Duration {
+	times := map[int]time.Duration{}
+	if !seesKernelThreads(k.sys) {
+		return times
+	}
+	for _, pid := range append(k.list(), kthreadd) {
+		if t, ok := k.cpu(pid); ok {
+			times[pid] = t
+		}
+	}
+	return times
+}
+
+// seesKernelThreads says whether process 2 is the parent of the kernel threads.
+func seesKernelThreads(sys fs.FS) bool {
+	return readText(sys, "proc/2/comm") == "kthreadd"
+}
+
+// list gives the process ids of the kernel threads but kthreadd.
+func (k *kernelThreads) list() []int {
+	data, err := fs.ReadFile(k.sys, "proc/2/task/2/children")
+	if err != nil {
+		return k.scan()
+	}
+	var pids []int
+	for _, f := range strings.Fields(string(data)) {
+		if pid, err := strconv.Atoi(f); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// scan goes through all processes.
+func (k *kernelThreads) scan() []int {
+	entries, err := fs.ReadDir(k.sys, "proc")
+	if err != nil {
+		return nil
+	}
+	var pids []int
+	others := map[int]bool{}
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		if !k.others[pid] && k.parent(pid) == kthreadd {
+			pids = append(pids, pid)
+			continue
+		}
+		others[pid] = true
+	}
+	k.others = others
+	return pids
+}
+
+// parent gives the parent of a process, 0 if it is gone.
+func (k *kernelThreads) parent(pid int) int {
+	data, err := fs.ReadFile(k.sys, path.Join("proc", strconv.Itoa(pid), "stat"))
+	if err != nil {
+		return 0
+	}
+	return parseParent(string(data))
+}
+
+// parseParent reads the parent's process id from /proc/PID/stat. The name of the
+// program stands in brackets before it and may itself contain brackets.
+func parseParent(stat string) int {
+	_, rest, ok := cutLast(stat, ')')
+	f := strings.Fields(rest)
+	if !ok || len(f) < 2 {
+		return 0
+	}
+	parent, err := strconv.Atoi(f[1])
+	if err != nil || parent < 0 {
+		return 0
+	}
+	return parent
+}
+
+func cutLast(s string, sep byte) (before, after string, found bool) {
+	i := strings.LastIndexByte(s, sep)
+	if i < 0 {
+		return s, "", false
+	}
+	return s[:i], s[i+1:], true
+}
+
+// cpu gives the CPU time of a thread from its schedstat, whose first field is
+// in nanoseconds.
+func (k *kernelThreads) cpu(pid int) (time.Duration, bool) {
+	data, err := fs.ReadFile(k.sys, path.Join("proc", strconv.Itoa(pid), "schedstat"))
+	if err != nil {
+		return 0, false
+	}
+	return parseSchedstat(string(data))
+}
+
+func parseSchedstat(text string) (time.Duration, bool) {
+	f := strings.Fields(text)
+	if len(f) == 0 {
+		return 0, false
+	}
+	ns, err := strconv.ParseInt(f[0], 10, 64)
+	if err != nil || ns < 0 {
+		return 0, false
+	}
+	return time.Duration(ns), true
+}
+
+// threadTime gives the CPU time of kernel threads between two readings. One that
+// is new counts in full; one that is gone does not count, nor does one whose
+// process id was given to another in between.
+func threadTime(before, after map[int]time.Duration) time.Duration {
+	var sum time.Duration
+	for pid, t := range after {
+		sum += max(0, t-before[pid])
+	}
+	return sum
+}

@@ -1,0 +1,155 @@
+package machine
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"syscall"
+	"time"
+)
+
+// Sampler tells what else used the CPU while a trial ran. It looks at the
+// machine once before the trial and once after, and does nothing in between.
+//
+// # Method
+//
+// The kernel counts the CPU time of the whole machine in /proc/stat, and that of
+// every process by itself. What remains of user, nice and system time after
+// taking away what Tare and everything it started used (the caller knows that,
+// from the resource usage of waited-for processes) and what kernel threads used
+// (their schedstat) is the time of programs that have nothing to do with the
+// trial: Conditions.ForeignCPU. Looking at every foreign process instead would
+// miss those that begin and end within the trial.
+//
+// Kernel threads, interrupts and softirqs cannot be attributed: they may work
+// for the trial (network, storage, encryption) or for others. They are reported
+// together as Conditions.KernelCPU and never counted as foreign.
+//
+// # Bias
+//
+// With the usual tick accounting, time in interrupts and softirqs that
+// interrupt a process is part of that process's own time as well as of the
+// machine's irq and softirq time. Such time of Tare's processes is taken away
+// though it is not in the user and system time, so that ForeignCPU is a slight
+// underestimate under heavy network load. The machine's time is counted in ticks
+// of 10 ms: within a trial under a second the shares are coarse. A kernel thread
+// that ends within the trial takes its time with it, and that time counts as
+// foreign; so does the time of all kernel threads inside a container with
+// process ids of its own, where they cannot be seen (Describe notes it).
+type Sampler struct {
+	sys    fs.FS
+	now    func() time.Time
+	kernel kernelThreads
+
+	begun  bool
+	before snapshot
+	paths  cgroupPaths
+}
+
+// NewSampler makes a sampler for this machine.
+func NewSampler() *Sampler { return newSampler(os.DirFS("/")) }
+
+func newSampler(sys fs.FS) *Sampler {
+	return &Sampler{sys: sys, now: time.Now, kernel: kernelThreads{sys: sys}}
+}
+
+// snapshot is the state of the machine's counters at one moment.
+type snapshot struct {
+	time      time.Time
+	stat      cpuStat
+	threads   map[int]time.Duration // CPU time of kernel threads, by process id
+	waiting   time.Duration         // time in which some task waited for a CPU
+	pressure  bool                  // whether the kernel tells waiting
+	throttled int
+}
+
+// Start takes the snapshot before a trial. Call it last, right before the trial.
+func (s *Sampler) Start() error {
+	s.begun = false
+	s.paths = ownCgroup(s.sys)
+	var shot snapshot
+	s.readSlow(&shot)
+	if err := s.readClock(&shot); err != nil {
+		return err
+	}
+	s.before, s.begun = shot, true
+	return nil
+}
+
+// Stop takes the snapshot after the trial and gives what happened since Start.
+// Own is the CPU time that Tare itself (SelfCPU) and everything that it started
+// used in between. Call it first, right after the trial; own is to be complete,
+// so wait for all processes before.
+func (s *Sampler) Stop(own time.Duration) (Conditions, error) {
+	if !s.begun {
+		return Conditions{}, errors.New("machine: Stop without a Start")
+	}
+	s.begun = false
+	var after snapshot
+	if err := s.readClock(&after); err != nil {
+		return Conditions{}, err
+	}
+	s.readSlow(&after)
+	c := difference(&s.before, &after, own)
+	c.Load = loadAverage(s.sys)[0]
+	return c, nil
+}
+
+// readClock reads the time and the counters that must belong to it.
+func (s *Sampler) readClock(shot *snapshot) error {
+	data, err := fs.ReadFile(s.sys, "proc/stat")
+	if err != nil {
+		return fmt.Errorf("cannot tell what the CPUs do: %w", err)
+	}
+	shot.time = s.now()
+	if shot.stat, err = parseStat(data); err != nil {
+		return err
+	}
+	if data, err := fs.ReadFile(s.sys, "proc/pressure/cpu"); err == nil {
+		shot.waiting, shot.pressure = parsePressure(data)
+	}
+	return nil
+}
+
+// readSlow reads what takes longer: it is done outside the time between the two
+// readings of the clock.
+func (s *Sampler) readSlow(shot *snapshot) {
+	shot.threads = s.kernel.read()
+	shot.throttled = thermalEvents(s.sys) + s.paths.throttled(s.sys)
+}
+
+// difference computes the conditions between two snapshots.
+func difference(before, after *snapshot, own time.Duration) Conditions {
+	wall := after.time.Sub(before.time)
+	capacity := wall.Seconds() * float64(max(1, after.stat.cpus))
+	share := func(d time.Duration) float64 {
+		if capacity <= 0 {
+			return 0
+		}
+		return min(1, max(0, d.Seconds()/capacity))
+	}
+	threads := threadTime(before.threads, after.threads)
+	busy := after.stat.busy - before.stat.busy
+	c := Conditions{
+		ForeignCPU:  share(busy - own - threads),
+		Steal:       share(after.stat.steal - before.stat.steal),
+		KernelCPU:   share(threads + after.stat.interrupts - before.stat.interrupts),
+		CPUPressure: -1,
+		Throttled:   max(0, after.throttled-before.throttled),
+	}
+	if before.pressure && after.pressure && wall > 0 {
+		c.CPUPressure = min(1, max(0, (after.waiting-before.waiting).Seconds()/wall.Seconds()))
+	}
+	return c
+}
+
+// SelfCPU is the CPU time that Tare's own process has used so far, without its
+// children.
+func SelfCPU() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
