@@ -58,20 +58,20 @@ func (j *Journal) Notes() []Note {
 	return slices.Clip(j.run.Notes)
 }
 
-// Rounds is the number of rounds to run: those that SetRounds fixed, and
-// otherwise the plan's.
+// Environment is the record of the machine that the run began on; nil if there
+// is none.
+func (j *Journal) Environment() *machine.Environment {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.run.Environment
+}
+
+// Rounds is the number of rounds that SetRounds fixed, in this session or an
+// earlier one; 0 if none was.
 func (j *Journal) Rounds() int {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.run.Rounds()
-}
-
-// RoundsFixed is the number of rounds that SetRounds fixed, in this session or
-// an earlier one; 0: none yet.
-func (j *Journal) RoundsFixed() int {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.run.RoundsFixed
+	return j.run.Rounds
 }
 
 // Finished says whether the run was marked complete.
@@ -133,7 +133,7 @@ func (j *Journal) Note(text string) error {
 // number again does nothing; another number is an error, since a number of
 // rounds that follows the data twice would void the interval.
 func (j *Journal) SetRounds(n int, why string) error {
-	fixed := j.RoundsFixed()
+	fixed := j.Rounds()
 	switch {
 	case n < 1:
 		return fmt.Errorf("%d is not a number of rounds", n)
@@ -173,33 +173,36 @@ func (j *Journal) note(n Note) error {
 }
 
 // AddEnvironment records the machine that a resumed session runs on, as
-// environment-SESSION.json. Where it differs from the machine that the run
-// began on, it says so in a note and returns the differences.
-func (j *Journal) AddEnvironment(env *machine.Environment) (differences []string, err error) {
+// environment-SESSION.json, and notes in what it differs from the machine that
+// the run began on. In a finished run there is no such session, and it does
+// nothing.
+func (j *Journal) AddEnvironment(env *machine.Environment) error {
 	session := j.Session()
+	if j.Finished() {
+		return nil
+	}
 	if session < 2 {
-		return nil, errors.New("the first session has its environment from Create")
+		return errors.New("the first session has its environment from Create")
 	}
 	e := *env
 	e.Schema = machine.EnvironmentSchema
 	name := environmentFile(session)
 	if err := writeJSON(j.root, name, &e); err != nil {
-		return nil, &WriteError{Dir: j.run.Dir, File: name, Err: err}
+		return &WriteError{Dir: j.run.Dir, File: name, Err: err}
 	}
 	j.mu.Lock()
 	j.run.setEnvironment(session, &e)
 	first := j.run.Environment
 	j.mu.Unlock()
 	if first == nil {
-		return nil, nil
+		return nil
 	}
-	differences = first.Differences(&e)
-	for _, d := range differences {
-		if err := j.Note(fmt.Sprintf("session %d runs on a changed machine: %s", session, d)); err != nil {
-			return differences, err
+	for _, d := range first.Differences(&e) {
+		if err := j.Note("the machine changed: " + d); err != nil {
+			return err
 		}
 	}
-	return differences, nil
+	return nil
 }
 
 // Close gives the directory free. What was recorded is on the disk already.

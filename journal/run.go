@@ -20,7 +20,7 @@ type Run struct {
 	Trials      []Trial              // in the order of their Seq
 	Notes       []Note               // in the order written
 	Sessions    []Session
-	RoundsFixed int  // rounds fixed by Stein's second stage; 0: none
+	Rounds      int  // rounds in all, as fixed by Stein's second stage; 0: not fixed
 	Finished    bool // complete; otherwise it runs still, or can be resumed
 
 	trialsEnd, notesEnd int64 // bytes of whole lines in the logs
@@ -52,15 +52,6 @@ type Note struct {
 	Time    time.Time `json:"time"`
 	Rounds  int       `json:"rounds,omitempty"` // with NoteRounds
 	Text    string    `json:"text"`
-}
-
-// Rounds is the number of rounds to run: the one fixed during the run, and
-// otherwise the plan's.
-func (r *Run) Rounds() int {
-	if r.RoundsFixed > 0 {
-		return r.RoundsFixed
-	}
-	return r.Plan.Rounds
 }
 
 // Open reads a run directory. It takes no lock and changes nothing, and may be
@@ -121,7 +112,7 @@ func (r *Run) addNote(n Note) {
 	case NoteSession:
 		r.Sessions = append(r.Sessions, Session{Number: n.Session, Start: n.Time})
 	case NoteRounds:
-		r.RoundsFixed = n.Rounds
+		r.Rounds = n.Rounds
 	case NoteFinished:
 		r.Finished = true
 	}

@@ -50,5 +50,5 @@ func hasAES(e *Environment) bool {
 // softwareAES says whether a driver is one of the portable implementations. A
 // driver that is not loaded (yet) counts as such.
 func softwareAES(driver string) bool {
-	return driver == "" || strings.Contains(driver, "generic") || strings.Contains(driver, "fixed-time") || strings.Contains(driver, "-lib")
+	return driver == "" || strings.Contains(driver, "generic") || strings.Contains(driver, "fixed-time")
 }
