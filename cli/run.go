@@ -111,8 +111,12 @@ trial that was under way is lost. Without RUN, the newest run below runs/.`,
 			if err != nil {
 				return err
 			}
-			if err := j.AddEnvironment(environment(c.Context(), expansion)); err != nil {
+			changed, err := j.AddEnvironment(environment(c.Context(), expansion))
+			if err != nil {
 				return errors.Join(err, j.Close())
+			}
+			for _, difference := range changed {
+				fmt.Fprintln(s.Stderr, "since the run began: "+plainText(difference))
 			}
 			return carryOut(c.Context(), s, j, expansion, out, quiet)
 		},

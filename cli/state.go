@@ -46,11 +46,11 @@ func Main(args []string, s State) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	if name := testbed.Helper(); name != "" {
-		return report(s, catalog.RunHelper(ctx, name))
+		return conclude(s, catalog.RunHelper(ctx, name))
 	}
 	root := newRoot(s)
 	root.SetArgs(args)
-	return report(s, root.ExecuteContext(ctx))
+	return conclude(s, root.ExecuteContext(ctx))
 }
 
 // The exit codes of tare. They are documented in docs/commands.md.
@@ -101,8 +101,8 @@ type exit int
 
 func (e exit) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
-// report prints an error and gives its exit code.
-func report(s State, err error) int {
+// conclude prints an error and gives its exit code.
+func conclude(s State, err error) int {
 	var silent exit
 	var coded *codedError
 	switch {

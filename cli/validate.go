@@ -21,7 +21,7 @@ Nothing is run and nothing is asked of the machine.`,
 			for _, name := range args {
 				if _, _, err := load(s, name); err != nil {
 					failed = true
-					report(s, err)
+					conclude(s, err)
 					continue
 				}
 				fmt.Fprintf(s.Stdout, "%s: ok\n", name)

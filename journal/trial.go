@@ -21,7 +21,8 @@ type Trial struct {
 	Cell       string                   `json:"cell"`
 	Arm        string                   `json:"arm"`
 	Start      time.Time                `json:"start"`
-	Wall       time.Duration            `json:"wall"` // of the workload itself, ns
+	Prepared   time.Duration            `json:"prepared,omitempty"` // of the part before that is not measured, ns
+	Wall       time.Duration            `json:"wall"`               // of the measured part, ns
 	Values     map[string]float64       `json:"values,omitempty"`
 	Invalid    []Violation              `json:"invalid,omitempty"` // empty: a valid trial
 	Checks     []layer.Check            `json:"checks,omitempty"`

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -43,7 +44,7 @@ func (r *run) trial(ctx context.Context, id trialID) (*journal.Trial, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err // the trial under way is lost, as documented
 	}
-	t.Harness.Around = time.Since(r.last) - t.Wall
+	t.Harness.Around = time.Since(r.last) - t.Prepared - t.Wall
 	return t, nil
 }
 
@@ -51,29 +52,17 @@ func (r *run) trial(ctx context.Context, id trialID) (*journal.Trial, error) {
 // the rules that it broke.
 func (r *run) measure(ctx context.Context, id trialID, p *place, raw workload.Raw, t *journal.Trial) error {
 	load := r.Expansion.Cells[id.step.Cell].Workload.(workload.Workload)
-	before, err := account(p)
-	if err != nil {
-		return err
-	}
-	if err := r.Sampler.Start(); err != nil {
-		return err
-	}
-	t.Start = time.Now()
 	limited, cancel := context.WithTimeout(ctx, bound(load, r.plan.Cells[id.step.Cell].Expected))
-	result, err := load.Run(limited, p.site, raw)
+	defer cancel()
+	t.Start = time.Now()
+	measured, err := load.Prepare(limited, p.site, raw)
+	t.Prepared = time.Since(t.Start)
+	var result workload.Result
+	var used cpuTimes
+	if err == nil {
+		result, used, err = r.observe(limited, p, measured, t)
+	}
 	timedOut := limited.Err() != nil && ctx.Err() == nil
-	cancel()
-	t.Wall = time.Since(t.Start)
-	used, accountErr := account(p)
-	if accountErr != nil {
-		return accountErr
-	}
-	used = used.since(before)
-	conditions, sampleErr := r.Sampler.Stop(used.own + used.children + used.layers)
-	if sampleErr != nil {
-		return sampleErr
-	}
-	t.Conditions, t.Harness.CPU = conditions, used.own
 	if err := failure(t, err, timedOut); err != nil {
 		return fmt.Errorf("%s in arm %s, round %d: %w", t.Cell, t.Arm, t.Round, err)
 	}
@@ -82,9 +71,7 @@ func (r *run) measure(ctx context.Context, id trialID, p *place, raw workload.Ra
 	}
 	t.Values, t.Used = result.Values, result.Used
 	if used.layers > 0 {
-		if t.Used == nil {
-			t.Used = map[string]testbed.Usage{}
-		}
+		t.Used = maps.Clone(result.Used)
 		t.Used["layer"] = testbed.Usage{User: used.layers, Wall: t.Wall}
 	}
 	price(t, load, result, used.layers)
@@ -93,6 +80,33 @@ func (r *run) measure(ctx context.Context, id trialID, p *place, raw workload.Ra
 	proofs(t, err)
 	judge(t, result, r.plan.Cells[id.step.Cell].Metrics, r.plan.Limits)
 	return nil
+}
+
+// observe runs the measured part of a trial and takes the CPU time and the
+// conditions over it.
+func (r *run) observe(ctx context.Context, p *place, measured workload.Measured, t *journal.Trial) (workload.Result, cpuTimes, error) {
+	var none workload.Result
+	before, err := account(p)
+	if err != nil {
+		return none, before, err
+	}
+	if err := r.Sampler.Start(); err != nil {
+		return none, before, err
+	}
+	start := time.Now()
+	result, runErr := measured(ctx)
+	t.Wall = time.Since(start)
+	after, err := account(p)
+	if err != nil {
+		return none, after, err
+	}
+	used := after.since(before)
+	t.Harness.CPU = used.own
+	t.Conditions, err = r.Sampler.Stop(used.own + used.children + used.layers)
+	if err != nil {
+		return none, used, err
+	}
+	return result, used, runErr
 }
 
 // bound is how long a trial may take.

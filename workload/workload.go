@@ -16,10 +16,16 @@ import (
 // Workload is a workload's parameters, all at one level, ready to run.
 type Workload interface {
 	experiment.WorkloadConfig
-	// Run carries out one trial. A trial that breaks one of the method's rules
-	// returns an *Invalid error; any other error ends the run.
-	Run(ctx context.Context, site testbed.Site, raw Raw) (Result, error)
+	// Prepare begins one trial with whatever belongs to it but is not measured
+	// (a search for the rate to measure at, warm-up runs, files to lay out) and
+	// gives the part that is. Both parts may take time; CPU time, conditions and
+	// Result.Used cover the second one only. A trial that breaks one of the
+	// method's rules returns an *Invalid error; any other error ends the run.
+	Prepare(ctx context.Context, site testbed.Site, raw Raw) (Measured, error)
 }
+
+// Measured is the measured part of a trial.
+type Measured func(ctx context.Context) (Result, error)
 
 // Raw takes the output of tools as they wrote it, into the trial's own directory.
 type Raw interface {
@@ -44,16 +50,6 @@ type Result struct {
 // allows others five times what they expect and half a minute more.
 type Bounded interface {
 	Bound() time.Duration
-}
-
-// Preparer is a workload with a part that belongs to every trial but is not
-// measured: a search for the rate to measure at, warm-up runs, files to lay out.
-// Its Run does both parts; a runner that calls Prepare instead, and then what
-// it gives, can count the CPU time of the layers over the second part alone,
-// which is the part that Result.Used and Result.Work cover.
-type Preparer interface {
-	// Prepare carries the first part out and gives the second. Errors are as in Run.
-	Prepare(ctx context.Context, site testbed.Site, raw Raw) (measure func(context.Context) (Result, error), err error)
 }
 
 // Rules by which a trial is invalid. They are fixed before the run and never
