@@ -1,0 +1,126 @@
+package stats
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+)
+
+func normals(n int, seed uint64) []float64 {
+	random := rand.New(rand.NewPCG(seed, 0))
+	x := make([]float64, n)
+	for i := range x {
+		x[i] = random.NormFloat64()
+	}
+	return x
+}
+
+func BenchmarkSignedRank(b *testing.B) {
+	for _, n := range []int{12, 50, 200, 1000} {
+		d := normals(n, 1)
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			for b.Loop() {
+				if _, err := SignedRank(d, 0.95); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkReport is the work of one large report: 200 comparisons of 1,000
+// rounds each, by both estimators.
+func BenchmarkReport(b *testing.B) {
+	d := normals(1000, 1)
+	for b.Loop() {
+		for range 200 {
+			if _, err := SignedRank(d, 0.95); err != nil {
+				b.Fatal(err)
+			}
+			if _, err := PairedT(d, 0.95); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+}
+
+func BenchmarkSignedRankTies(b *testing.B) {
+	d := normals(100, 1)
+	for i := range d {
+		d[i] = float64(int(d[i] * 3))
+	}
+	for b.Loop() {
+		if _, err := SignedRank(d, 0.95); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkRankSum(b *testing.B) {
+	for _, n := range []int{10, 50, 1000} {
+		x, y := normals(n, 1), normals(n, 2)
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			for b.Loop() {
+				if _, err := RankSum(x, y, 0.95); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkPower(b *testing.B) {
+	b.Run("detectable", func(b *testing.B) {
+		for b.Loop() {
+			DetectableEffect(1, 12, 0.05, 0.8)
+		}
+	})
+	b.Run("rounds", func(b *testing.B) {
+		for b.Loop() {
+			RoundsNeeded(0.05, 1, 0.05, 0.8, 10000)
+		}
+	})
+}
+
+func BenchmarkChangepoints(b *testing.B) {
+	for _, n := range []int{50, 200, 1000} {
+		flat := normals(n, 1)
+		step := normals(n, 1)
+		for i := range step[n/2:] {
+			step[n/2+i] += 3
+		}
+		for name, x := range map[string][]float64{"flat": flat, "step": step} {
+			b.Run(fmt.Sprintf("%s/%d", name, n), func(b *testing.B) {
+				for b.Loop() {
+					Changepoints(x, 0.01, 5, 1)
+				}
+			})
+		}
+	}
+}
+
+func BenchmarkBootstrapBCa(b *testing.B) {
+	x := normals(50, 1)
+	for b.Loop() {
+		if _, err := BootstrapBCa(x, mean, 0.95, 2000, 1); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkOrderEffect(b *testing.B) {
+	for _, n := range []int{8, 50} {
+		x := normals(n, 1)
+		at := make([]int, n)
+		for i := range at {
+			at[i] = i % 4
+		}
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			for b.Loop() {
+				if _, err := OrderEffect(x, at); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
