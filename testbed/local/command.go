@@ -1,0 +1,86 @@
+package local
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+)
+
+// environment is what a command sees: this process's variables, those that were
+// asked for, and the marker. The variable that says that this process is inside
+// a user namespace of its own is nobody else's business.
+func environment(added []string, m marker) []string {
+	var env []string
+	for _, v := range os.Environ() {
+		if !strings.HasPrefix(v, UserNamespaceVariable+"=") {
+			env = append(env, v)
+		}
+	}
+	env = append(env, added...)
+	return append(env, m.environment()...)
+}
+
+// lookUp finds a program in the PATH of the environment that it will run in.
+func lookUp(program, dir string, env []string) (string, error) {
+	if strings.Contains(program, "/") {
+		return program, nil // relative to the working directory of the command
+	}
+	var path string
+	for _, v := range env {
+		if value, ok := strings.CutPrefix(v, "PATH="); ok {
+			path = value
+		}
+	}
+	for _, d := range filepath.SplitList(path) {
+		if !filepath.IsAbs(d) {
+			d = filepath.Join(dir, d)
+		}
+		found, err := exec.LookPath(filepath.Join(d, program))
+		if err == nil || errors.Is(err, exec.ErrDot) {
+			return found, nil
+		}
+		if errors.Is(err, fs.ErrPermission) {
+			return "", fmt.Errorf("%s: found in %s, but it may not be executed", program, d)
+		}
+	}
+	return "", fmt.Errorf("%s: %w in PATH=%s; is it installed? (see tare doctor)", program, exec.ErrNotFound, path)
+}
+
+// tail passes on what is written and keeps the last of it for error messages.
+type tail struct {
+	to   io.Writer // may be nil
+	mu   sync.Mutex
+	last []byte
+}
+
+// tailSize is how much of a command's standard error an error carries.
+const tailSize = 4096
+
+func (t *tail) Write(b []byte) (int, error) {
+	t.mu.Lock()
+	t.last = append(t.last, b...)
+	if cut := len(t.last) - tailSize; cut > 0 {
+		t.last = append(t.last[:0], t.last[cut:]...)
+	}
+	t.mu.Unlock()
+	if t.to == nil {
+		return len(b), nil
+	}
+	return t.to.Write(b)
+}
+
+// String is what was written last; a nil tail kept nothing.
+func (t *tail) String() string {
+	if t == nil {
+		return ""
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return string(t.last)
+}

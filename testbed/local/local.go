@@ -1,0 +1,151 @@
+// Package local is the testbed on this machine: two nodes joined by a wire, a
+// pod on each, all of them network namespaces of this process.
+//
+// A Testbed makes sites (Open); a site starts commands at its places (Start)
+// and, when it was opened with a network, is also a testbed.Network, Wire,
+// Shaper and Nodes. Several sites are open at once, one per arm and level, all
+// with the same addresses, since their namespaces know nothing of each other.
+//
+// Three rules keep the machine clean:
+//
+//   - Namespaces have no name and no mount: they end with the threads and the
+//     file descriptors of this process, and what is in them ends with them.
+//   - Every command is forked by an OS thread that lives as long as its site,
+//     with a death signal tied to that thread: when this process dies, however
+//     it dies, the kernel kills the command.
+//   - Every command carries a marker in its environment that names this
+//     process, so that descendants which a killed Tare could not reach are
+//     found by Strays and killed by Clean.
+//
+// Making namespaces takes rights that an ordinary user has only inside a user
+// namespace of its own: see NeedsUserNamespace and EnterUserNamespace.
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"tare/experiment"
+	"tare/testbed"
+)
+
+// Testbed makes sites on this machine.
+type Testbed struct {
+	owner owner   // this process, as the markers of its commands name it
+	host  *thread // forks the commands that run outside any node
+
+	number int // tells this testbed from others of the same process
+
+	mu     sync.Mutex
+	closed bool
+	sites  []*site
+}
+
+// New makes a testbed. It declares this process the reaper of its orphaned
+// descendants (PR_SET_CHILD_SUBREAPER), so that a command that puts itself into
+// the background is still found and ended with its trial. Close it.
+func New() (*Testbed, error) {
+	self, err := thisProcess()
+	if err != nil {
+		return nil, fmt.Errorf("local testbed: %w", err)
+	}
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return nil, fmt.Errorf("local testbed: become the reaper of orphaned processes: %w", err)
+	}
+	host, err := startThread(nil)
+	if err != nil {
+		return nil, fmt.Errorf("local testbed: %w", err)
+	}
+	return &Testbed{owner: self, host: host, number: commands.nextTestbed()}, nil
+}
+
+// Open sets up a site. Without a network it has the host place only, and level
+// is not looked at. With one, level is an *experiment.Local at one level.
+func (t *Testbed) Open(ctx context.Context, name string, network bool, level any) (testbed.Site, error) {
+	s := &site{bed: t, name: name, places: map[testbed.Place]*thread{testbed.Host: t.host}}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if !network {
+		return s, t.add(s)
+	}
+	parameters, ok := level.(*experiment.Local)
+	if !ok || parameters == nil {
+		return nil, fmt.Errorf("site %s: a local network needs the parameters of a local testbed, not %T", name, level)
+	}
+	n, err := openNetwork(s, parameters.Link.Rate.One(), parameters.Link.MTU.One())
+	if err != nil {
+		return nil, fmt.Errorf("site %s: %w", name, err)
+	}
+	if err := t.add(s); err != nil {
+		n.close()
+		return nil, err
+	}
+	return n, nil
+}
+
+// add notes a site, to be taken down by Close.
+func (t *Testbed) add(s *site) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		return errors.New("local testbed: already closed")
+	}
+	t.sites = append(t.sites, s)
+	return nil
+}
+
+// Close kills what still runs, takes down all sites and waits until both is
+// done. It may be called more than once.
+func (t *Testbed) Close() error {
+	t.mu.Lock()
+	if t.closed {
+		t.mu.Unlock()
+		return nil
+	}
+	t.closed = true
+	sites := t.sites
+	t.mu.Unlock()
+
+	var failed []error
+	for _, p := range commands.of(t) {
+		failed = append(failed, p.Kill())
+	}
+	mine := func(m marker) bool { return m.owner == t.owner && m.bed == t.number }
+	if _, err := endMarked(context.Background(), mine); err != nil {
+		failed = append(failed, err)
+	}
+	for _, s := range sites {
+		s.close()
+	}
+	t.host.stop()
+	return errors.Join(failed...)
+}
+
+// site is the surroundings of one arm: where commands run.
+type site struct {
+	bed     *Testbed
+	name    string
+	places  map[testbed.Place]*thread
+	network *network // nil when opened without
+}
+
+// Start starts a command at a place of the site.
+func (s *site) Start(ctx context.Context, where testbed.Place, cmd testbed.Command) (testbed.Process, error) {
+	place, ok := s.places[where]
+	if !ok {
+		return nil, fmt.Errorf("site %s has no %s: it was opened without a network", s.name, where)
+	}
+	return s.bed.start(ctx, place, cmd)
+}
+
+// close ends what the site holds.
+func (s *site) close() {
+	if s.network != nil {
+		s.network.close()
+	}
+}

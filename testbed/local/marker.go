@@ -1,0 +1,109 @@
+package local
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// The variables that every command carries.
+const (
+	ownerVariable   = "TARE_OWNER"   // which Tare started it
+	processVariable = "TARE_PROCESS" // which of its commands it belongs to
+)
+
+// owner names a process for all time until the next boot: process ids are
+// reused, and mean something else in another process id namespace.
+type owner struct {
+	pid   int
+	start uint64 // start time in ticks since boot
+	space uint64 // inode of the process id namespace
+}
+
+// marker is what a command carries in its environment, and hands on to all its
+// descendants unless they clear theirs.
+type marker struct {
+	owner  owner
+	bed    int // which testbed of the owner
+	serial int // which command of the owner
+}
+
+func (o owner) String() string { return fmt.Sprintf("%d-%d-%d", o.pid, o.start, o.space) }
+
+// parseOwner reads what String writes.
+func parseOwner(text string) (owner, error) {
+	bad := fmt.Errorf("%q does not name a process as PID-START-NAMESPACE", text)
+	fields := strings.Split(text, "-")
+	if len(fields) != 3 {
+		return owner{}, bad
+	}
+	pid, err1 := strconv.ParseInt(fields[0], 10, 32)
+	start, err2 := strconv.ParseUint(fields[1], 10, 64)
+	space, err3 := strconv.ParseUint(fields[2], 10, 64)
+	if err1 != nil || err2 != nil || err3 != nil || pid <= 0 {
+		return owner{}, bad
+	}
+	return owner{pid: int(pid), start: start, space: space}, nil
+}
+
+// thisProcess names this process.
+func thisProcess() (owner, error) {
+	stat, err := readStat(os.Getpid())
+	if err != nil {
+		return owner{}, fmt.Errorf("read own start time (is /proc mounted for this process id namespace?): %w", err)
+	}
+	var ns unix.Stat_t
+	if err := unix.Stat("/proc/self/ns/pid", &ns); err != nil {
+		return owner{}, fmt.Errorf("read own process id namespace: %w", err)
+	}
+	return owner{pid: os.Getpid(), start: stat.start, space: ns.Ino}, nil
+}
+
+// alive says whether that process still runs. It must be in our process id
+// namespace.
+func (o owner) alive() bool {
+	stat, err := readStat(o.pid)
+	return err == nil && stat.start == o.start && !stat.gone()
+}
+
+func (m marker) environment() []string {
+	return []string{
+		ownerVariable + "=" + m.owner.String(),
+		fmt.Sprintf("%s=%d-%d", processVariable, m.bed, m.serial),
+	}
+}
+
+// readMarker reads the marker of a running process. ok is false for one that
+// has none, that has ended, or whose environment is not ours to read.
+func readMarker(pid int) (m marker, ok bool) {
+	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	if err != nil {
+		return marker{}, false
+	}
+	return parseMarker(env)
+}
+
+// parseMarker finds the marker in an environment as /proc/PID/environ gives it.
+func parseMarker(environ []byte) (m marker, ok bool) {
+	var haveOwner, haveProcess bool
+	for v := range bytes.SplitSeq(environ, []byte{0}) {
+		name, value, _ := strings.Cut(string(v), "=")
+		var err error
+		switch name {
+		case ownerVariable:
+			m.owner, err = parseOwner(value)
+			haveOwner = err == nil
+		case processVariable:
+			bed, serial, _ := strings.Cut(value, "-")
+			var err2 error
+			m.bed, err = strconv.Atoi(bed)
+			m.serial, err2 = strconv.Atoi(serial)
+			haveProcess = err == nil && err2 == nil
+		}
+	}
+	return m, haveOwner && haveProcess
+}

@@ -1,0 +1,318 @@
+package local
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"tare/experiment"
+	"tare/experiment/factor"
+	"tare/experiment/quantity"
+	"tare/testbed"
+)
+
+func link(rate quantity.Rate, mtu int) *experiment.Local {
+	return &experiment.Local{Link: experiment.Link{Rate: factor.Of(rate), MTU: factor.Of(mtu)}}
+}
+
+// openSite opens a site with a network, or skips where that can't be done.
+func openSite(t *testing.T, rate quantity.Rate, mtu int) *network {
+	t.Helper()
+	if NeedsUserNamespace() {
+		t.Skip("needs root, or to be run inside a user namespace (unshare -Ur)")
+	}
+	bed, err := New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := bed.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	site, err := bed.Open(context.Background(), "test", true, link(rate, mtu))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return site.(*network)
+}
+
+func TestTraffic(t *testing.T) {
+	n := openSite(t, 1e9, 1500)
+	for _, path := range []testbed.Path{testbed.PodToPod, testbed.PodToService} {
+		for _, port := range []uint16{n.Ports()[0], n.Ports()[len(n.Ports())-1]} {
+			t.Run(fmt.Sprintf("tcp %s %d", path, port), func(t *testing.T) { transferTCP(t, n, path, port) })
+			t.Run(fmt.Sprintf("udp %s %d", path, port), func(t *testing.T) { exchangeUDP(t, n, path, port) })
+		}
+	}
+}
+
+// transferTCP sends a megabyte from the client pod to the server pod.
+func transferTCP(t *testing.T, n *network, path testbed.Path, port uint16) {
+	var listener net.Listener
+	err := n.pods[1].thread.do(func() (err error) {
+		listener, err = net.Listen("tcp4", netip.AddrPortFrom(podAddress[1], port).String())
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	type result struct {
+		got []byte
+		err error
+	}
+	received := make(chan result, 1)
+	go func() {
+		conn, err := listener.Accept()
+		if err != nil {
+			received <- result{nil, err}
+			return
+		}
+		defer conn.Close()
+		got, err := io.ReadAll(conn)
+		received <- result{got, err}
+	}()
+	var conn net.Conn
+	err = n.pods[0].thread.do(func() (err error) {
+		conn, err = net.DialTimeout("tcp4", netip.AddrPortFrom(n.Address(path), port).String(), 5*time.Second)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sent := make([]byte, 1<<20)
+	_, _ = rand.Read(sent)
+	if _, err := conn.Write(sent); err != nil {
+		t.Fatal(err)
+	}
+	conn.Close()
+	r := <-received
+	if r.err != nil || !bytes.Equal(r.got, sent) {
+		t.Errorf("%d bytes arrived of %d: %v", len(r.got), len(sent), r.err)
+	}
+}
+
+// exchangeUDP sends a datagram there and one back.
+func exchangeUDP(t *testing.T, n *network, path testbed.Path, port uint16) {
+	var server *net.UDPConn
+	err := n.pods[1].thread.do(func() (err error) {
+		server, err = net.ListenUDP("udp4", net.UDPAddrFromAddrPort(netip.AddrPortFrom(podAddress[1], port)))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	client, err := n.pods[0].listen(podAddress[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	to := netip.AddrPortFrom(n.Address(path), port)
+	if _, err := client.WriteToUDPAddrPort([]byte("ping"), to); err != nil {
+		t.Fatal(err)
+	}
+	buffer := make([]byte, 100)
+	_ = server.SetReadDeadline(time.Now().Add(5 * time.Second))
+	size, from, err := server.ReadFromUDPAddrPort(buffer)
+	if err != nil || string(buffer[:size]) != "ping" {
+		t.Fatalf("server got %q, %v", buffer[:size], err)
+	}
+	if _, err := server.WriteToUDPAddrPort([]byte("pong"), from); err != nil {
+		t.Fatal(err)
+	}
+	_ = client.SetReadDeadline(time.Now().Add(5 * time.Second))
+	size, from, err = client.ReadFromUDPAddrPort(buffer)
+	if err != nil || string(buffer[:size]) != "pong" || from != to {
+		t.Errorf("client got %q from %s, want pong from %s: %v", buffer[:size], from, to, err)
+	}
+}
+
+func TestDeliver(t *testing.T) {
+	n := openSite(t, 1e9, 1500)
+	arrived, err := n.Deliver(context.Background(), []byte("hello"), 5*time.Second)
+	if err != nil || !arrived {
+		t.Fatalf("arrived %v, %v", arrived, err)
+	}
+	// The client's node sends to the server pod's network back to the pod.
+	if err := n.nodes[0].RouteVia(podNetwork[1], "lo", 1000); err != nil {
+		t.Fatal(err)
+	}
+	arrived, err = n.Deliver(context.Background(), []byte("hello"), 50*time.Millisecond)
+	if err != nil || arrived {
+		t.Errorf("without a route: arrived %v, %v", arrived, err)
+	}
+	if err := n.nodes[0].RouteVia(podNetwork[1], "", 0); err != nil {
+		t.Fatal(err)
+	}
+	arrived, err = n.Deliver(context.Background(), []byte("hello"), 5*time.Second)
+	if err != nil || !arrived {
+		t.Errorf("route restored: arrived %v, %v", arrived, err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := n.Deliver(ctx, []byte("hello"), time.Hour); !errors.Is(err, context.Canceled) && err != nil {
+		t.Errorf("with an ended context: %v", err)
+	}
+}
+
+func TestWatchCountsThePattern(t *testing.T) {
+	n := openSite(t, 1e9, 1500)
+	pattern := []byte("a pattern to look for")
+	stop, err := n.Watch(context.Background(), pattern)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const datagrams = 20
+	for i := range 2 * datagrams {
+		payload := fmt.Appendf(nil, "datagram %d", i)
+		if i%2 == 0 {
+			payload = append(payload, pattern...)
+		}
+		if arrived, err := n.Deliver(context.Background(), payload, 5*time.Second); err != nil || !arrived {
+			t.Fatalf("arrived %v, %v", arrived, err)
+		}
+	}
+	frames, err := stop()
+	if err != nil || frames < datagrams || frames%datagrams != 0 {
+		t.Errorf("%d frames seen of %d datagrams: %v", frames, datagrams, err)
+	}
+	if _, err := n.Watch(context.Background(), nil); err == nil {
+		t.Error("a watch for nothing was started")
+	}
+}
+
+func TestShape(t *testing.T) {
+	n := openSite(t, 0, 1500)
+	for _, rate := range []float64{0, 1e9, 999e6, 1051e6, 10e9, 100e9, 1e6, 1e9, 0} {
+		if err := n.Shape(rate); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := n.Shaped(); err != nil || got != rate {
+			t.Errorf("shaped to %g, kernel says %g, %v", rate, got, err)
+		}
+	}
+	if n.LinkRate() != 0 {
+		t.Errorf("the testbed's rate changed to %g", n.LinkRate())
+	}
+	if err := n.nodes[0].shape(1e6); err != nil {
+		t.Fatal(err)
+	}
+	_, err := n.Shaped()
+	if want := "the directions of the wire have different rates: 1e+06 and 0 bit/s"; err == nil || err.Error() != want {
+		t.Errorf("error %q, want %q", err, want)
+	}
+}
+
+func TestBucket(t *testing.T) {
+	cases := []struct {
+		rate float64 // byte/s
+		mtu  int
+		want float64 // bytes
+	}{
+		{1e9 / 8, 1500, 1 << 20},
+		{10e9 / 8, 8896, 1 << 20},
+		{100e9 / 8, 1500, 1e7},
+		{100e6 / 8, 1500, 125000},
+		{1e6 / 8, 1500, 6056},
+	}
+	for _, c := range cases {
+		if got := bucket(c.rate, c.mtu); got != c.want {
+			t.Errorf("bucket(%g, %d) = %g, want %g", c.rate, c.mtu, got, c.want)
+		}
+	}
+}
+
+func TestMTU(t *testing.T) {
+	for _, mtu := range []int{minMTU, 1450, 1500, 8896, maxMTU} {
+		n := openSite(t, 0, mtu)
+		if got := n.nodes[0].MTU(); got != mtu {
+			t.Errorf("MTU %d, want %d", got, mtu)
+		}
+		for size, want := range map[int]bool{mtu - 28: true, mtu - 27: false} {
+			if fits := sendsUnfragmented(t, n, size); fits != want {
+				t.Errorf("MTU %d: a datagram of %d bytes passes unfragmented: %v, want %v", mtu, size, fits, want)
+			}
+		}
+	}
+}
+
+// sendsUnfragmented says whether the client pod may send so many bytes in one
+// packet.
+func sendsUnfragmented(t *testing.T, n *network, size int) bool {
+	t.Helper()
+	socket, err := n.pods[0].listen(podAddress[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer socket.Close()
+	raw, err := socket.SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = raw.Control(func(fd uintptr) {
+		err = unix.SetsockoptInt(int(fd), unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_DO)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = socket.WriteToUDPAddrPort(make([]byte, size), netip.AddrPortFrom(podAddress[1], 9))
+	if err != nil && !errors.Is(err, unix.EMSGSIZE) {
+		t.Fatal(err)
+	}
+	return err == nil
+}
+
+// Sites have the same addresses and know nothing of each other.
+func TestManySites(t *testing.T) {
+	var sites []*network
+	for range 12 {
+		sites = append(sites, openSite(t, 1e9, 1500))
+	}
+	stop, err := sites[0].Watch(context.Background(), []byte("marker"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, n := range sites[1:] {
+		if arrived, err := n.Deliver(context.Background(), []byte("marker"), 5*time.Second); err != nil || !arrived {
+			t.Errorf("site %d: arrived %v, %v", i+1, arrived, err)
+		}
+	}
+	if frames, err := stop(); err != nil || frames != 0 {
+		t.Errorf("%d frames of other sites seen on the wire: %v", frames, err)
+	}
+}
+
+func TestOpenErrors(t *testing.T) {
+	if NeedsUserNamespace() {
+		t.Skip("needs root, or to be run inside a user namespace (unshare -Ur)")
+	}
+	bed, err := New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer bed.Close()
+	cases := []struct {
+		level any
+		want  string
+	}{
+		{nil, "site s: a local network needs the parameters of a local testbed, not <nil>"},
+		{3, "site s: a local network needs the parameters of a local testbed, not int"},
+		{link(1e9, 10), "site s: link MTU 10: must be 576 to 65535 bytes"},
+	}
+	for _, c := range cases {
+		if _, err := bed.Open(context.Background(), "s", true, c.level); err == nil || err.Error() != c.want {
+			t.Errorf("level %v: error %q, want %q", c.level, err, c.want)
+		}
+	}
+}

@@ -1,0 +1,386 @@
+package local
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"tare/testbed"
+)
+
+// openHost opens a site without a network and closes it with the test.
+func openHost(t *testing.T) testbed.Site {
+	t.Helper()
+	bed, err := New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := bed.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	site, err := bed.Open(context.Background(), "test", false, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return site
+}
+
+func shell(script string, args ...string) testbed.Command {
+	return testbed.Command{Args: append([]string{"sh", "-c", script, "sh"}, args...)}
+}
+
+func TestStartRunsTheCommandAsItIs(t *testing.T) {
+	site := openHost(t)
+	dir := t.TempDir()
+	var out, errOut bytes.Buffer
+	cmd := shell(`cat; pwd; echo "$TARE_TEST $1"; echo complaint >&2`, "an argument")
+	cmd.Dir, cmd.Env = dir, []string{"TARE_TEST=a value"}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader("input\n"), &out, &errOut
+	p, err := site.Start(context.Background(), testbed.Host, cmd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if want := "input\n" + dir + "\na value an argument\n"; out.String() != want {
+		t.Errorf("stdout %q, want %q", out.String(), want)
+	}
+	if errOut.String() != "complaint\n" {
+		t.Errorf("stderr %q", errOut.String())
+	}
+}
+
+func TestStartErrors(t *testing.T) {
+	site := openHost(t)
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	cases := []struct {
+		name  string
+		ctx   context.Context
+		where testbed.Place
+		cmd   testbed.Command
+		want  string
+	}{
+		{"no command", context.Background(), testbed.Host, testbed.Command{}, "start: no command given"},
+		{"no such program", context.Background(), testbed.Host,
+			testbed.Command{Args: []string{"no-such-program"}, Env: []string{"PATH=/nowhere"}},
+			"no-such-program: executable file not found in $PATH in PATH=/nowhere; is it installed? (see tare doctor)"},
+		{"no such file", context.Background(), testbed.Host, testbed.Command{Args: []string{"/nowhere/x", "a b"}},
+			"start /nowhere/x 'a b': fork/exec /nowhere/x: no such file or directory"},
+		{"no such place", context.Background(), testbed.ClientPod, shell("true"),
+			"site test has no client-pod: it was opened without a network"},
+		{"ended context", ended, testbed.Host, shell("true"), "context canceled"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := site.Start(c.ctx, c.where, c.cmd)
+			if err == nil || err.Error() != c.want {
+				t.Errorf("error %q, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestExit(t *testing.T) {
+	site := openHost(t)
+	cases := []struct{ script, want string }{
+		{"exit 0", ""},
+		{"echo broken >&2; exit 3", `sh -c 'echo broken >&2; exit 3' sh: exit status 3: broken`},
+		{"kill -TERM $$", `sh -c 'kill -TERM $$' sh: signal: terminated`},
+	}
+	for _, c := range cases {
+		p, err := site.Start(context.Background(), testbed.Host, shell(c.script))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = p.Wait()
+		if got := fmt.Sprint(err); got != c.want && !(c.want == "" && err == nil) {
+			t.Errorf("%s: %s, want %q", c.script, got, c.want)
+		}
+		var exit *testbed.ExitError
+		if c.want != "" && !errors.As(err, &exit) {
+			t.Errorf("%s: %T is not an *ExitError", c.script, err)
+		}
+	}
+}
+
+func TestUsageCountsDescendants(t *testing.T) {
+	site := openHost(t)
+	// The second part leaves the group and outlives its parent.
+	const burn = `i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done`
+	for name, script := range map[string]string{
+		"waited for": "(" + burn + ")",
+		"left":       "setsid sh -c '" + burn + "; echo done; sleep 100' & read line",
+	} {
+		t.Run(name, func(t *testing.T) {
+			alone, err := site.Start(context.Background(), testbed.Host, shell(burn))
+			if err != nil {
+				t.Fatal(err)
+			}
+			own, err := alone.Wait()
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, w, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer r.Close()
+			cmd := shell(script)
+			cmd.Stdout, cmd.Stdin = w, r // "done" releases the parent
+			p, err := site.Start(context.Background(), testbed.Host, cmd)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.Close()
+			used, err := p.Wait()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if used.CPU() < own.CPU()/4 {
+				t.Errorf("%v used with a descendant that needs about %v", used.CPU(), own.CPU())
+			}
+			if used.Wall <= 0 || used.MaxRSS <= 0 {
+				t.Errorf("wall %v, peak memory %d", used.Wall, used.MaxRSS)
+			}
+		})
+	}
+}
+
+func TestPeakMemory(t *testing.T) {
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Skip("needs python3 to fill memory")
+	}
+	site := openHost(t)
+	const size = 300 << 20
+	cmd := testbed.Command{Args: []string{"python3", "-c", "b = bytearray(" + strconv.Itoa(size) + ")"}}
+	p, err := site.Start(context.Background(), testbed.Host, cmd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	used, err := p.Wait()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if used.MaxRSS < size || used.MaxRSS > size+100<<20 {
+		t.Errorf("peak memory %d of a program that fills %d", used.MaxRSS, size)
+	}
+}
+
+// The kernel's ru_maxrss of a small program is that of the program that forked it.
+func TestPeakMemoryOfASmallProgramIsItsOwn(t *testing.T) {
+	ballast := bytes.Repeat([]byte{1}, 100<<20)
+	site := openHost(t)
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	cmd := testbed.Command{Args: []string{"cat"}, Stdin: r}
+	p, err := site.Start(context.Background(), testbed.Host, cmd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	w.Close()
+	used, err := p.Wait()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if used.MaxRSS <= 0 || used.MaxRSS > int64(len(ballast))/2 {
+		t.Errorf("peak memory %d of cat, started by a program of at least %d", used.MaxRSS, len(ballast))
+	}
+}
+
+func TestCPUGrowsWhileRunningAndStays(t *testing.T) {
+	site := openHost(t)
+	p, err := site.Start(context.Background(), testbed.Host, shell("while :; do :; done"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var before time.Duration
+	for before == 0 {
+		if before, err = p.CPU(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	after := before
+	for after <= before {
+		if after, err = p.CPU(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := p.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	used, err := p.Wait()
+	if err == nil || err.Error() != "sh -c 'while :; do :; done' sh: signal: killed" {
+		t.Errorf("error %q", err)
+	}
+	last, err := p.CPU()
+	if err != nil || last < after {
+		t.Errorf("CPU after the end %v, %v; before it was %v", last, err, after)
+	}
+	// Two accounts of the same thing: the scheduler's clock and rusage.
+	if diff := (used.CPU() - last).Abs(); diff > 20*time.Millisecond {
+		t.Errorf("%v by the process clock, %v by rusage", last, used.CPU())
+	}
+}
+
+func TestContextKills(t *testing.T) {
+	site := openHost(t)
+	ctx, cancel := context.WithCancelCause(context.Background())
+	p, err := site.Start(ctx, testbed.Host, shell("sleep 1000 & sleep 1000"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancel(errors.New("the trial took too long"))
+	if _, err = p.Wait(); err == nil || err.Error() != "sh -c 'sleep 1000 & sleep 1000' sh: the trial took too long" {
+		t.Errorf("error %q", err)
+	}
+}
+
+// started runs a script that prints a process id per line before anything else,
+// and gives these.
+func started(t *testing.T, site testbed.Site, script string, lines int) (testbed.Process, []int) {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	cmd := shell(script)
+	cmd.Stdout = w
+	p, err := site.Start(context.Background(), testbed.Host, cmd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	return p, readPIDs(t, r, lines)
+}
+
+func readPIDs(t *testing.T, r *os.File, lines int) []int {
+	t.Helper()
+	var pids []int
+	for range lines {
+		var pid int
+		if _, err := fmt.Fscanln(r, &pid); err != nil {
+			t.Fatal(err)
+		}
+		pids = append(pids, pid)
+	}
+	return pids
+}
+
+// running says whether a process is there and not merely waiting to be reaped.
+func running(pid int) bool {
+	s, err := readStat(pid)
+	return err == nil && !s.gone()
+}
+
+// Four ways of staying behind: in the group, in a group of its own, in a
+// session of its own, and behind a parent that ends at once.
+const leaveBehind = `
+sleep 1000 & echo $!
+set -m; sleep 1000 & echo $!; set +m
+setsid sh -c 'echo $$; exec sleep 1000' &
+(setsid sh -c 'sleep 1000 & echo $!' &)
+`
+
+func TestNothingIsLeftBehind(t *testing.T) {
+	ends := map[string]struct {
+		then string
+		end  func(testbed.Process)
+	}{
+		"exit": {"sleep 0.05", func(p testbed.Process) { _, _ = p.Wait() }},
+		"kill": {"sleep 1000", func(p testbed.Process) { _ = p.Kill() }},
+	}
+	for name, c := range ends {
+		t.Run(name, func(t *testing.T) {
+			site := openHost(t)
+			p, pids := started(t, site, leaveBehind+c.then, 4)
+			for _, pid := range pids {
+				if !running(pid) {
+					t.Fatalf("process %d does not run", pid)
+				}
+			}
+			c.end(p)
+			for _, pid := range pids {
+				if running(pid) {
+					t.Errorf("process %d still runs", pid)
+				}
+				if _, err := readStat(pid); err == nil {
+					t.Errorf("process %d was not reaped", pid)
+				}
+			}
+		})
+	}
+}
+
+func TestOtherChildrenAreLeftAlone(t *testing.T) {
+	site := openHost(t)
+	other := exec.Command("sleep", "1000")
+	other.SysProcAttr = &unix.SysProcAttr{Setpgid: true}
+	if err := other.Start(); err != nil {
+		t.Fatal(err)
+	}
+	quick := exec.Command("false")
+	if err := quick.Start(); err != nil {
+		t.Fatal(err)
+	}
+	p, neighbour := started(t, site, "echo $$; sleep 1000", 1)
+	q, err := site.Start(context.Background(), testbed.Host, shell("true"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := q.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if !running(other.Process.Pid) || !running(neighbour[0]) {
+		t.Error("a process that does not belong to the command was killed")
+	}
+	if err := quick.Wait(); err == nil || err.Error() != "exit status 1" {
+		t.Errorf("another child's exit status was taken away: %v", err)
+	}
+	_ = p.Kill()
+	_ = other.Process.Kill()
+	_ = other.Wait()
+}
+
+func TestCloseKillsEverything(t *testing.T) {
+	bed, err := New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	site, err := bed.Open(context.Background(), "test", false, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, pids := started(t, site, leaveBehind+"sleep 1000", 4)
+	if err := bed.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, pid := range pids {
+		if running(pid) {
+			t.Errorf("process %d still runs", pid)
+		}
+	}
+	if _, err := site.Start(context.Background(), testbed.Host, shell("true")); err == nil || !strings.Contains(err.Error(), "the site is closed") {
+		t.Errorf("start after close: %v", err)
+	}
+	if err := bed.Close(); err != nil {
+		t.Errorf("second close: %v", err)
+	}
+}

@@ -1,0 +1,140 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Stray is a process that a Tare which no longer runs has left behind.
+type Stray struct {
+	PID     int    `json:"pid"`
+	Command string `json:"command"` // its command line
+	Owner   string `json:"owner"`   // PID-START-NAMESPACE of the Tare that started it
+}
+
+// Strays lists the processes of this user whose marker names a Tare that is
+// dead. The direct children of a Tare die with it; what can remain are
+// descendants of these.
+func Strays() ([]Stray, error) {
+	self, err := thisProcess()
+	if err != nil {
+		return nil, fmt.Errorf("strays: %w", err)
+	}
+	var strays []Stray
+	for _, pid := range allProcesses() {
+		m, ok := ownMarked(pid, self)
+		if ok && orphaned(m, self) {
+			strays = append(strays, describe(pid, m))
+		}
+	}
+	return strays, nil
+}
+
+// Clean kills the strays and whatever strays they still start, waits until they
+// are gone, and says which there were. It touches nothing else: a process is
+// killed only if, with its id held so that it cannot become another's, it still
+// carries the marker of a dead Tare.
+func Clean(ctx context.Context) ([]Stray, error) {
+	self, err := thisProcess()
+	if err != nil {
+		return nil, fmt.Errorf("clean: %w", err)
+	}
+	return endMarked(ctx, func(m marker) bool { return orphaned(m, self) })
+}
+
+// orphaned says whether a marker's owner is dead. Process ids of another
+// namespace mean nothing here, so those are left alone.
+func orphaned(m marker, self owner) bool {
+	return m.owner.space == self.space && !m.owner.alive()
+}
+
+// ownMarked reads the marker of another process of the same user.
+func ownMarked(pid int, self owner) (marker, bool) {
+	if pid == self.pid {
+		return marker{}, false
+	}
+	var st unix.Stat_t
+	if err := unix.Stat(fmt.Sprintf("/proc/%d", pid), &st); err != nil || int(st.Uid) != os.Geteuid() {
+		return marker{}, false
+	}
+	return readMarker(pid)
+}
+
+func describe(pid int, m marker) Stray {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	command := strings.TrimSpace(strings.ReplaceAll(string(text), "\x00", " "))
+	return Stray{PID: pid, Command: command, Owner: m.owner.String()}
+}
+
+// endMarked kills all processes whose marker is meant and waits for their end,
+// again and again until there are none: they may be starting others.
+func endMarked(ctx context.Context, meant func(marker) bool) ([]Stray, error) {
+	self, err := thisProcess()
+	if err != nil {
+		return nil, err
+	}
+	var ended []Stray
+	for {
+		before := len(ended)
+		for _, pid := range allProcesses() {
+			stray, ok, err := endOne(ctx, pid, self, meant)
+			if err != nil {
+				return ended, err
+			}
+			if ok {
+				ended = append(ended, stray)
+			}
+		}
+		if len(ended) == before {
+			return ended, nil
+		}
+	}
+}
+
+// endOne kills one process if its marker is meant.
+func endOne(ctx context.Context, pid int, self owner, meant func(marker) bool) (Stray, bool, error) {
+	if m, ok := ownMarked(pid, self); !ok || !meant(m) {
+		return Stray{}, false, nil
+	}
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		if errors.Is(err, unix.ESRCH) {
+			return Stray{}, false, nil
+		}
+		return Stray{}, false, fmt.Errorf("hold process %d: %w", pid, err)
+	}
+	defer func() { _ = unix.Close(fd) }()
+	// From here on the descriptor stands for this very process. The marker is
+	// read again: the id may have changed hands before it was opened.
+	m, ok := ownMarked(pid, self)
+	if !ok || !meant(m) {
+		return Stray{}, false, nil
+	}
+	stray := describe(pid, m)
+	if err := unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {
+		return Stray{}, false, fmt.Errorf("kill stray process %d (%s): %w", pid, stray.Command, err)
+	}
+	return stray, true, awaitEnd(ctx, fd, stray)
+}
+
+// awaitEnd waits until a killed process has ended.
+func awaitEnd(ctx context.Context, fd int, stray Stray) error {
+	deadline := time.Now().Add(10 * time.Second)
+	for time.Now().Before(deadline) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if n, _ := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 50); n > 0 {
+			// Ours to reap if it was reparented to us; not our child otherwise.
+			_, _ = unix.Wait4(stray.PID, nil, unix.WNOHANG, nil)
+			return nil
+		}
+	}
+	return fmt.Errorf("process %d (%s) was killed but does not end: the kernel holds it", stray.PID, stray.Command)
+}

@@ -1,0 +1,131 @@
+package local
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+
+	"github.com/vishvananda/netlink"
+
+	"tare/testbed"
+)
+
+// buildWire makes the bridge between the nodes.
+func (n *network) buildWire() error {
+	attrs := netlink.NewLinkAttrs()
+	attrs.Name, attrs.MTU = wireName, n.mtu
+	snooping := false
+	if err := n.wire.LinkAdd(&netlink.Bridge{LinkAttrs: attrs, MulticastSnooping: &snooping}); err != nil {
+		return fmt.Errorf("add a bridge: %w", err)
+	}
+	// A new namespace sends bridged frames through iptables and with them
+	// through connection tracking, if the kernel has br_netfilter loaded: a cost
+	// that a wire has not.
+	for _, family := range []string{"iptables", "ip6tables", "arptables"} {
+		err := n.wire.sysctl("bridge/bridge-nf-call-"+family, "0")
+		if err != nil && !os.IsNotExist(err) {
+			return err
+		}
+	}
+	return n.wire.up(wireName)
+}
+
+// buildNode makes a node and its pod, and plugs the node into the wire.
+func (n *network) buildNode(i int, nodePlace, podPlace testbed.Place) error {
+	s, err := openSpace(string(nodePlace))
+	if err != nil {
+		return err
+	}
+	n.nodes[i] = &node{space: s, network: n, index: i, place: nodePlace}
+	n.places[nodePlace] = s.thread
+	if n.pods[i], err = openSpace(string(podPlace)); err != nil {
+		return err
+	}
+	n.places[podPlace] = n.pods[i].thread
+	if err := s.sysctl("ipv4/ip_forward", "1"); err != nil {
+		return err
+	}
+	port := fmt.Sprintf(wirePorts, i+1)
+	if err := cable(s, outside, n.wire, port, n.mtu); err != nil {
+		return err
+	}
+	if err := n.plugIn(port); err != nil {
+		return err
+	}
+	if err := s.addAddress(outside, netip.PrefixFrom(nodeAddress[i], 24)); err != nil {
+		return err
+	}
+	if err := cable(n.pods[i], outside, s, podCable, n.mtu); err != nil {
+		return err
+	}
+	if err := s.addAddress(podCable, netip.PrefixFrom(podGateway[i], podNetwork[i].Bits())); err != nil {
+		return err
+	}
+	if err := n.pods[i].addAddress(outside, netip.PrefixFrom(podAddress[i], podNetwork[i].Bits())); err != nil {
+		return err
+	}
+	return n.pods[i].routeVia(netip.PrefixFrom(netip.IPv4Unspecified(), 0), podGateway[i], 0)
+}
+
+// cable joins two namespaces with a pair of virtual Ethernet interfaces.
+func cable(a *space, aName string, b *space, bName string, mtu int) error {
+	attrs := netlink.NewLinkAttrs()
+	attrs.Name, attrs.MTU = aName, mtu
+	pair := netlink.NewVeth(attrs)
+	pair.PeerName, pair.PeerNamespace, pair.PeerMTU = bName, netlink.NsFd(int(b.ns)), uint32(mtu)
+	if err := a.LinkAdd(pair); err != nil {
+		return fmt.Errorf("add the cable from %s to %s with MTU %d: %w", a.name, b.name, mtu, err)
+	}
+	if err := b.up(bName); err != nil {
+		return err
+	}
+	return a.up(aName)
+}
+
+// plugIn makes an interface of the wire's namespace a port of the bridge.
+func (n *network) plugIn(port string) error {
+	bridge, err := n.wire.LinkByName(wireName)
+	if err != nil {
+		return fmt.Errorf("interface %s: %w", wireName, err)
+	}
+	link, err := n.wire.LinkByName(port)
+	if err != nil {
+		return fmt.Errorf("interface %s: %w", port, err)
+	}
+	if err := n.wire.LinkSetMaster(link, bridge); err != nil {
+		return fmt.Errorf("plug %s into the wire: %w", port, err)
+	}
+	return nil
+}
+
+// addAddress gives an interface an address.
+func (s *space) addAddress(name string, address netip.Prefix) error {
+	link, err := s.LinkByName(name)
+	if err != nil {
+		return fmt.Errorf("interface %s: %w", name, err)
+	}
+	network := ipNet(address)
+	network.IP = address.Addr().AsSlice()
+	if err := s.AddrAdd(link, &netlink.Addr{IPNet: network}); err != nil {
+		return fmt.Errorf("give %s the address %s: %w", name, address, err)
+	}
+	return nil
+}
+
+// routeVia sends packets to prefix to a neighbour; mtu 0 leaves the interface's.
+func (s *space) routeVia(prefix netip.Prefix, neighbour netip.Addr, mtu int) error {
+	route := netlink.Route{Dst: ipNet(prefix), Gw: neighbour.AsSlice(), MTU: mtu}
+	if err := s.RouteReplace(&route); err != nil {
+		return fmt.Errorf("route %s via %s: %w", prefix, neighbour, err)
+	}
+	return nil
+}
+
+// ipNet is a prefix in the form that netlink takes.
+func ipNet(p netip.Prefix) *net.IPNet {
+	return &net.IPNet{
+		IP:   p.Masked().Addr().AsSlice(),
+		Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen()),
+	}
+}
