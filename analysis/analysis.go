@@ -84,22 +84,29 @@ type Comparison struct {
 	Metric    experiment.Metric `json:"metric"`
 	Verdict   Verdict           `json:"verdict"`
 	Text      string            `json:"text"`         // the verdict in a sentence: "costs 7.1 % [6.2, 8.0]"
-	Method    string            `json:"method"`       // "signed-rank", "t", "stein"
+	Method    string            `json:"method"`       // of the headline interval, one of the Method constants
 	Rounds    int               `json:"rounds"`       // complete pairs
 	Overhead  Interval          `json:"overhead"`     // the headline interval
 	T         Interval          `json:"t"`            // paired t beside it
 	P         float64           `json:"p"`            // two-sided, of no difference
 	PAdjusted float64           `json:"pAdjusted"`    // after Holm
 	PEquiv    float64           `json:"pEquivalence"` // two one-sided tests at the margin; 1 for Difference metrics
-	MDE       float64           `json:"mde"`          // minimum detectable effect at the design's power, same scale
-	Needed    int               `json:"roundsNeeded"` // rounds that would resolve the observed effect; 0: not applicable or over 10,000
-	Floor     float64           `json:"floor"`        // noise floor: the control's |point|, same scale
-	Baseline  Summary           `json:"baseline"`     // of the pairs used, in the metric's unit
-	Treated   Summary           `json:"treated"`
-	Lag1      float64           `json:"lag1"`      // autocorrelation of the pairs' log ratios
-	OrderP    float64           `json:"orderP"`    // order effect: does running earlier or later in the block matter; 1 if untestable
-	Overheads []float64         `json:"overheads"` // one per round, in round order, same scale as Overhead
-	Warnings  []string          `json:"warnings,omitempty"`
+	// PEquivAdjusted is PEquiv after Holm, in a family of its own.
+	PEquivAdjusted float64 `json:"pEquivalenceAdjusted"`
+	// EstimatorsAgree says that the t interval alone would give the same verdict.
+	EstimatorsAgree bool `json:"estimatorsAgree"`
+	// MDE is the minimum detectable effect at the design's power, on the scale of
+	// Overhead, for the alpha that Holm leaves in the worst case; 0 if there is
+	// none because so few rounds can claim nothing.
+	MDE       float64   `json:"mde"`
+	Needed    int       `json:"roundsNeeded"` // rounds that would resolve the observed effect; 0: not applicable or over 10,000
+	Floor     float64   `json:"floor"`        // noise floor: the control's |point|, same scale
+	Baseline  Summary   `json:"baseline"`     // of the pairs used, in the metric's unit
+	Treated   Summary   `json:"treated"`
+	Lag1      float64   `json:"lag1"`      // autocorrelation of the pairs' log ratios
+	OrderP    float64   `json:"orderP"`    // order effect: does running earlier or later in the block matter; 1 if untestable
+	Overheads []float64 `json:"overheads"` // one per round, in round order, same scale as Overhead
+	Warnings  []string  `json:"warnings,omitempty"`
 }
 
 // Summary describes values of one arm in the metric's unit.

@@ -1,0 +1,162 @@
+package analysis
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"tare/experiment"
+	"tare/journal"
+	"tare/machine"
+	"tare/stats"
+)
+
+// mostRounds is the largest number of rounds that Comparison.Needed gives.
+const mostRounds = 10_000
+
+// Analyze turns the trials of a run, in the order of its journal, into verdicts
+// with everything that a report shows beside them. It is a pure function: the
+// same plan and trials give the same result. A run that is not finished is
+// analysed as far as it goes. The environment may be nil.
+func Analyze(plan *experiment.Plan, trials []journal.Trial, env *machine.Environment) *Run {
+	t := tabulate(plan, trials)
+	run, j := judgeRun(t, trials)
+	run.Environment = env
+	run.Start = began(trials)
+	run.Sessions = sessions(trials, run.Start)
+	run.Harness = harness(trials)
+	run.Proofs = proofs(plan, trials)
+	run.Cells = cells(t, run.Start)
+	for i := range trials {
+		if !trials[i].Valid() {
+			run.Invalids = append(run.Invalids, trials[i])
+		}
+	}
+	w := wording{rules: j.rules, plan: plan, table: t, unit: unitEffects{}}
+	for i, h := range j.treatments {
+		w.complete(&run.Comparisons[i], h, run.Valid)
+	}
+	for i, h := range j.controls {
+		w.complete(&run.Controls[i], h, true)
+	}
+	run.Warnings = warnings(t, run, env)
+	return run
+}
+
+// Judge gives the verdicts and the numbers that lead to them, and leaves out
+// what only explains them: texts, minimum detectable effects, diagnostics,
+// warnings and series. It is for simulating the method (bench/method); Analyze
+// takes the same way.
+func Judge(plan *experiment.Plan, trials []journal.Trial) *Run {
+	run, _ := judgeRun(tabulate(plan, trials), trials)
+	return run
+}
+
+func judgeRun(t *table, trials []journal.Trial) (*Run, *judgement) {
+	j := judge(t)
+	rounds, _ := totalRounds(t)
+	run := &Run{
+		Schema: Schema,
+		Plan:   t.plan,
+		Rounds: len(t.rounds),
+		Trials: t.counts(rounds, trials),
+		Family: t.plan.HeadlineFamily(),
+	}
+	run.Finished = run.Trials.Done >= run.Trials.Planned
+	run.Reasons = j.reasons
+	if role(t.plan, experiment.Baseline) < 0 {
+		run.Reasons = append(run.Reasons, "the plan has no baseline")
+	}
+	if limit := t.plan.Limits.InvalidTrials; limit != nil && run.Trials.Planned > 0 {
+		if lost := float64(run.Trials.Lost) / float64(run.Trials.Planned); lost > float64(*limit) {
+			run.Reasons = append(run.Reasons, fmt.Sprintf("%d of %d planned trials (%s) stayed invalid after all attempts, over the limit of %s",
+				run.Trials.Lost, run.Trials.Planned, percent(lost), percent(float64(*limit))))
+		}
+	}
+	run.Valid = len(run.Reasons) == 0
+	run.Comparisons = make([]Comparison, 0, len(j.treatments))
+	for _, h := range j.treatments {
+		c := j.comparison(t.plan, h)
+		if !run.Valid {
+			c.Verdict = Invalid
+		}
+		run.Comparisons = append(run.Comparisons, c)
+	}
+	run.Controls = make([]Comparison, 0, len(j.controls))
+	for _, h := range j.controls {
+		run.Controls = append(run.Controls, j.comparison(t.plan, h))
+	}
+	return run, j
+}
+
+// comparison puts a judged hypothesis into the form of the result.
+func (j *judgement) comparison(plan *experiment.Plan, h *hypothesis) Comparison {
+	c := Comparison{
+		Cell:            plan.Cells[h.cell].ID,
+		Arm:             plan.Arms[h.arm].Name,
+		Metric:          h.metric,
+		Verdict:         h.verdict,
+		Method:          h.method,
+		Rounds:          len(h.contrasts),
+		Overhead:        overheads(h.main.at, h.metric),
+		T:               overheads(h.t.at, h.metric),
+		P:               h.main.p,
+		PAdjusted:       h.adjusted,
+		PEquiv:          h.main.equiv,
+		PEquivAdjusted:  h.equivAdjusted,
+		EstimatorsAgree: !h.main.ok || !h.t.ok || h.verdict == h.byT,
+		OrderP:          1,
+	}
+	if h.control != nil {
+		c.Floor = math.Abs(overhead(h.control.main.at.Point, h.metric))
+	}
+	return c
+}
+
+// complete adds what explains a verdict: the minimum detectable effect, the
+// values themselves, the diagnostics, the sentence.
+func (w wording) complete(c *Comparison, h *hypothesis, valid bool) {
+	c.Baseline = summarize(h.baseline, w.confidence)
+	c.Treated = summarize(h.treated, w.confidence)
+	c.Overheads = make([]float64, len(h.contrasts))
+	for i, x := range h.contrasts {
+		c.Overheads[i] = overhead(x, h.metric)
+	}
+	w.detectable(c, h)
+	w.diagnose(c, h)
+	c.Text = w.sentence(c, h, valid)
+}
+
+// detectable sets the minimum detectable effect and, for what is not resolved,
+// the number of rounds that would resolve it. Both are made for the worst case
+// of Holm's correction, alpha over the number of hypotheses, and from the
+// deviation of the contrasts seen. Where so few rounds can claim nothing there
+// is no effect that they could detect, and it stays 0.
+func (w wording) detectable(c *Comparison, h *hypothesis) {
+	n := len(h.contrasts)
+	if !h.main.ok || n < 2 {
+		return
+	}
+	alpha, power := w.alpha/float64(h.family), float64(w.plan.Power)
+	if !w.hopeless(h) && h.sd > 0 {
+		unit := w.unit.at(n, alpha, power)
+		c.MDE = math.Abs(w.overheadOf(h.sd*unit, h.metric))
+	}
+	if h.verdict == NotResolved && h.sd > 0 {
+		needed := stats.RoundsNeeded(math.Abs(h.main.at.Point), h.sd, alpha, power, mostRounds)
+		if needed > 0 {
+			c.Needed = max(needed, n+1, w.fewest(h))
+		}
+	}
+}
+
+// began is the start of the first trial; the zero time without trials.
+func began(trials []journal.Trial) time.Time {
+	var first time.Time
+	for i := range trials {
+		if s := trials[i].Start; !s.IsZero() && (first.IsZero() || s.Before(first)) {
+			first = s
+		}
+	}
+	return first
+}

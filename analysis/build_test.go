@@ -1,0 +1,94 @@
+package analysis
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"tare/experiment"
+	"tare/experiment/quantity"
+	"tare/journal"
+)
+
+// testPlan is a plan with a baseline, a control and the named treatments over
+// one cell.
+func testPlan(rounds int, metrics []experiment.Metric, treatments ...string) *experiment.Plan {
+	p := &experiment.Plan{
+		Schema: experiment.PlanSchema, Name: "test", Seed: 7, Rounds: rounds,
+		Confidence: 0.95, Equivalence: 0.02, Power: 0.8, Attempts: 2,
+		Arms: []experiment.PlannedArm{{Name: "plain", Role: experiment.Baseline}, {Name: "control", Role: experiment.Control}},
+		Cells: []experiment.Cell{{
+			ID: "network", Workload: "network", Kind: "network", Metrics: metrics,
+			Testbed: map[string]any{"link": map[string]any{"rate": "1Gbit", "mtu": 1500}},
+		}},
+	}
+	for _, name := range treatments {
+		p.Arms = append(p.Arms, experiment.PlannedArm{Name: name, Role: experiment.Treatment})
+	}
+	return p
+}
+
+func headline(name string, better experiment.Better) experiment.Metric {
+	return experiment.Metric{Name: name, Unit: "s", Better: better, Headline: true, Scale: experiment.Ratio}
+}
+
+var testStart = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+// testTrials carries the plan out: value gives a metric's value in a round.
+func testTrials(p *experiment.Plan, rounds int, value func(round int, cell, arm, metric string) float64) []journal.Trial {
+	var trials []journal.Trial
+	for round := 1; round <= rounds; round++ {
+		for i, step := range p.Order(round) {
+			cell, arm := p.Cells[step.Cell], p.Arms[step.Arm]
+			t := journal.Trial{
+				Seq: len(trials) + 1, Session: 1, Round: round, Attempt: 1, Position: i%len(p.Arms) + 1,
+				Cell: cell.ID, Arm: arm.Name, Values: map[string]float64{},
+				Start: testStart.Add(time.Duration(len(trials)) * 4 * time.Second), Wall: 3 * time.Second,
+				Harness: journal.Harness{CPU: 15 * time.Millisecond, Around: time.Second},
+			}
+			for _, m := range cell.Metrics {
+				t.Values[m.Name] = value(round, cell.ID, arm.Name, m.Name)
+			}
+			trials = append(trials, t)
+		}
+	}
+	return trials
+}
+
+// noisy gives values around 100 with log-normal noise, times each arm's factor.
+func noisy(seed uint64, sd float64, factor map[string]float64) func(int, string, string, string) float64 {
+	rng := rand.New(rand.NewPCG(seed, 1))
+	return func(_ int, _, arm, metric string) float64 {
+		f, ok := factor[arm+" "+metric]
+		if !ok {
+			f, ok = factor[arm]
+		}
+		if !ok {
+			f = 1
+		}
+		return 100 * f * math.Exp(sd*rng.NormFloat64())
+	}
+}
+
+// breakRule makes every trial of an arm invalid.
+func breakRule(trials []journal.Trial, arm, rule string) {
+	for i := range trials {
+		if trials[i].Arm == arm {
+			trials[i].Values = nil
+			trials[i].Invalid = []journal.Violation{{Rule: rule, Detail: "made so"}}
+		}
+	}
+}
+
+func percentOf(v float64) *quantity.Percent {
+	p := quantity.Percent(v)
+	return &p
+}
+
+func texts(r *Run) (list []string) {
+	for _, c := range r.Comparisons {
+		list = append(list, fmt.Sprintf("%s/%s/%s: %s", c.Cell, c.Arm, c.Metric.Name, c.Text))
+	}
+	return list
+}

@@ -1,0 +1,186 @@
+package analysis
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"tare/experiment"
+	"tare/journal"
+	"tare/stats"
+)
+
+// Changepoints are looked for at a level at which one of a hundred quiet series
+// is reported, in segments of at least five rounds.
+const (
+	changeLevel   = 0.01
+	changeSegment = 5
+)
+
+// cells gives every valid value for the charts, with the changepoints of the
+// baseline.
+func cells(t *table, start time.Time) []CellSummary {
+	base := role(t.plan, experiment.Baseline)
+	list := make([]CellSummary, 0, len(t.plan.Cells))
+	for c, cell := range t.plan.Cells {
+		s := CellSummary{ID: cell.ID, Kind: cell.Kind, Levels: cell.Levels, Testbed: cell.Testbed, Metrics: make([]MetricSeries, 0, len(cell.Metrics))}
+		for _, m := range cell.Metrics {
+			ms := MetricSeries{Metric: m, Arms: make([]ArmSeries, 0, len(t.plan.Arms))}
+			for a := range t.plan.Arms {
+				arm := t.series(c, a, m, start)
+				if a == base {
+					for _, at := range stats.Changepoints(arm.Values, changeLevel, changeSegment, t.plan.Seed) {
+						ms.Changes = append(ms.Changes, arm.Rounds[at])
+					}
+				}
+				ms.Arms = append(ms.Arms, arm)
+			}
+			s.Metrics = append(s.Metrics, ms)
+		}
+		list = append(list, s)
+	}
+	return list
+}
+
+// series gives the valid values of a metric in one arm, in the order of rounds.
+func (t *table) series(c, a int, m experiment.Metric, start time.Time) ArmSeries {
+	n := len(t.rounds)
+	s := ArmSeries{Arm: t.plan.Arms[a].Name, Rounds: make([]int, 0, n), Seconds: make([]float64, 0, n), Values: make([]float64, 0, n)}
+	for i, slot := range t.slots[c][a] {
+		if v, ok := value(slot.valid, m); ok {
+			s.Rounds = append(s.Rounds, t.rounds[i])
+			s.Seconds = append(s.Seconds, slot.valid.Start.Sub(start).Seconds())
+			s.Values = append(s.Values, v)
+		}
+	}
+	s.Summary = summarize(s.Values, float64(t.plan.Confidence))
+	return s
+}
+
+// summarize describes values. Quartiles are Hyndman and Fan's type 7.
+func summarize(values []float64, confidence float64) Summary {
+	if len(values) == 0 {
+		return Summary{}
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	q := func(p float64) float64 { return finite(stats.Quantile(sorted, p)) }
+	s := Summary{
+		N:   len(sorted),
+		Min: sorted[0], Q1: q(0.25), Median: q(0.5), Q3: q(0.75), Max: sorted[len(sorted)-1],
+		SD: deviation(sorted),
+	}
+	for i, v := range sorted {
+		s.Mean += v/float64(i+1) - s.Mean/float64(i+1)
+	}
+	s.Mean = finite(s.Mean)
+	if i, _, err := stats.MedianInterval(sorted, confidence); err == nil {
+		s.MedianLo, s.MedianHi = finite(i.Lo), finite(i.Hi)
+	}
+	return s
+}
+
+// sessions gives the stretches between interruptions, in the order of their
+// numbers.
+func sessions(trials []journal.Trial, start time.Time) []Session {
+	var list []Session
+	for i := range trials {
+		t := &trials[i]
+		from := t.Start.Sub(start).Seconds()
+		to := from + t.Wall.Seconds()
+		at := slices.IndexFunc(list, func(s Session) bool { return s.Number == t.Session })
+		if at < 0 {
+			list = append(list, Session{Number: t.Session, From: from, To: to})
+			continue
+		}
+		list[at].From, list[at].To = min(list[at].From, from), max(list[at].To, to)
+	}
+	slices.SortFunc(list, func(a, b Session) int { return a.Number - b.Number })
+	return list
+}
+
+// harness sums up what Tare itself cost, over all trials.
+func harness(trials []journal.Trial) Harness {
+	var cpu, around, wall float64
+	for i := range trials {
+		t := &trials[i]
+		cpu += t.Harness.CPU.Seconds()
+		around += max(t.Harness.Around.Seconds(), 0)
+		wall += t.Wall.Seconds()
+	}
+	var h Harness
+	if wall > 0 {
+		h.CPUShare = cpu / wall
+	}
+	if wall+around > 0 {
+		h.WallShare = around / (wall + around)
+	}
+	return h
+}
+
+// proofs counts the checks of each arm over all trials, valid or not. A check
+// that was made once when the layer was put up is carried by every trial of the
+// session and counts once for each outcome in it.
+func proofs(plan *experiment.Plan, trials []journal.Trial) []ProofSummary {
+	type key struct {
+		arm, layer, name, expected string
+		once                       bool
+	}
+	type outcome struct {
+		key
+		session  int
+		observed string
+		ok       bool
+	}
+	at, counted := map[key]int{}, map[outcome]bool{}
+	var list []ProofSummary
+	for i := range trials {
+		t := &trials[i]
+		for _, c := range t.Checks {
+			k := key{t.Arm, c.Layer, c.Name, c.Expected, c.Once}
+			if _, ok := at[k]; !ok {
+				at[k] = len(list)
+				list = append(list, ProofSummary{Arm: k.arm, Layer: k.layer, Name: k.name, Expected: k.expected, Example: c.Observed, Once: k.once})
+			}
+			if c.Once {
+				o := outcome{k, t.Session, c.Observed, c.OK}
+				if counted[o] {
+					continue
+				}
+				counted[o] = true
+			}
+			if c.OK {
+				list[at[k]].Passed++
+			} else {
+				list[at[k]].Failed++
+			}
+		}
+	}
+	order := func(name string) int {
+		return slices.IndexFunc(plan.Arms, func(a experiment.PlannedArm) bool { return a.Name == name })
+	}
+	slices.SortStableFunc(list, func(a, b ProofSummary) int { return order(a.Arm) - order(b.Arm) })
+	return list
+}
+
+// unusable counts the valid trials of a cell that have no usable value of a
+// metric, though they have some.
+func (t *table) unusable(c int, m experiment.Metric) (bad, valid int) {
+	for _, arm := range t.slots[c] {
+		for i := range arm {
+			if arm[i].valid == nil {
+				continue
+			}
+			valid++
+			if _, ok := value(arm[i].valid, m); !ok {
+				bad++
+			}
+		}
+	}
+	return bad, valid
+}
+
+// autocorrelated says whether a lag-1 autocorrelation over n rounds is beyond
+// what one of a hundred independent series shows.
+func autocorrelated(r float64, n int) bool {
+	return n >= 10 && math.Abs(r+1/float64(n)) > 2.58/math.Sqrt(float64(n))
+}

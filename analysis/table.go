@@ -1,0 +1,156 @@
+package analysis
+
+import (
+	"math"
+	"slices"
+
+	"tare/experiment"
+	"tare/journal"
+)
+
+// table holds the trials of a run where they stand in the plan.
+type table struct {
+	plan   *experiment.Plan
+	rounds []int      // rounds with any trial, ascending
+	slots  [][][]slot // by cell, arm and index into rounds
+	final  int        // highest round with any trial
+	stray  int        // trials that belong to nothing in the plan
+}
+
+// slot is one planned trial with what came of it.
+type slot struct {
+	valid    *journal.Trial // the latest valid attempt; nil: none
+	attempts int
+	rule     string // broken by the latest invalid attempt
+}
+
+// tabulate sorts the trials into the plan. Trials are expected in the order of
+// the journal; of several valid attempts at one planned trial the latest counts.
+func tabulate(plan *experiment.Plan, trials []journal.Trial) *table {
+	t := &table{plan: plan}
+	cells, arms := map[string]int{}, map[string]int{}
+	for i, c := range plan.Cells {
+		cells[c.ID] = i
+	}
+	for i, a := range plan.Arms {
+		arms[a.Name] = i
+	}
+	index := map[int]int{}
+	for i := range trials {
+		if r := trials[i].Round; index[r] == 0 {
+			index[r] = 1
+			t.rounds = append(t.rounds, r)
+		}
+	}
+	slices.Sort(t.rounds)
+	for i, r := range t.rounds {
+		index[r] = i
+		t.final = r
+	}
+	t.slots = make([][][]slot, len(plan.Cells))
+	for c := range t.slots {
+		t.slots[c] = make([][]slot, len(plan.Arms))
+		for a := range t.slots[c] {
+			t.slots[c][a] = make([]slot, len(t.rounds))
+		}
+	}
+	for i := range trials {
+		trial := &trials[i]
+		c, okCell := cells[trial.Cell]
+		a, okArm := arms[trial.Arm]
+		if !okCell || !okArm {
+			t.stray++
+			continue
+		}
+		t.slots[c][a][index[trial.Round]].add(trial)
+	}
+	return t
+}
+
+// add counts one attempt.
+func (s *slot) add(t *journal.Trial) {
+	s.attempts++
+	if t.Valid() {
+		s.valid = t
+	} else {
+		s.rule = t.Invalid[0].Rule
+	}
+}
+
+// attemptsAllowed is the plan's number of attempts, at least one.
+func (t *table) attemptsAllowed() int { return max(t.plan.Attempts, 1) }
+
+// settled says whether nothing more is to come of a slot: it is valid, out of
+// attempts, or its round is over.
+func (t *table) settled(s *slot, round int) bool {
+	return s.valid != nil || s.attempts >= t.attemptsAllowed() || s.attempts > 0 && round < t.final
+}
+
+// counts counts trials against the number of rounds that the run is to have.
+func (t *table) counts(rounds int, trials []journal.Trial) Counts {
+	c := Counts{Planned: rounds * len(t.plan.Cells) * len(t.plan.Arms)}
+	for _, cell := range t.slots {
+		for _, arm := range cell {
+			for i := range arm {
+				switch s := &arm[i]; {
+				case s.valid != nil:
+					c.Done++
+					c.Valid++
+				case t.settled(s, t.rounds[i]):
+					c.Done++
+					c.Lost++
+				}
+			}
+		}
+	}
+	for i := range trials {
+		broken := trials[i].Invalid
+		for k, v := range broken {
+			if slices.ContainsFunc(broken[:k], func(b journal.Violation) bool { return b.Rule == v.Rule }) {
+				continue // a trial counts once for a rule
+			}
+			if c.ByRule == nil {
+				c.ByRule = map[string]int{}
+			}
+			c.ByRule[v.Rule]++
+		}
+	}
+	return c
+}
+
+// value gives a metric of a valid trial, if it can be analysed: finite, and
+// positive on a ratio scale.
+func value(t *journal.Trial, m experiment.Metric) (float64, bool) {
+	if t == nil {
+		return 0, false
+	}
+	v, ok := t.Values[m.Name]
+	if !ok || math.IsNaN(v) || math.IsInf(v, 0) || m.Scale != experiment.Difference && v <= 0 {
+		return 0, false
+	}
+	return v, true
+}
+
+// role gives the index of the first arm with that role, -1 if there is none.
+func role(plan *experiment.Plan, r experiment.Role) int {
+	return slices.IndexFunc(plan.Arms, func(a experiment.PlannedArm) bool { return a.Role == r })
+}
+
+// complete says whether every slot of the rounds up to last is settled.
+func (t *table) complete(last int) bool {
+	seen := 0
+	for i, r := range t.rounds {
+		if r < 1 || r > last {
+			continue
+		}
+		seen++
+		for _, cell := range t.slots {
+			for _, arm := range cell {
+				if !t.settled(&arm[i], r) {
+					return false
+				}
+			}
+		}
+	}
+	return seen == last
+}

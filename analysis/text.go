@@ -1,0 +1,164 @@
+package analysis
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"tare/experiment"
+)
+
+// wording is what a verdict's sentence needs besides the comparison.
+type wording struct {
+	rules
+	plan  *experiment.Plan
+	table *table
+	unit  unitEffects
+}
+
+// sentence says the verdict with its numbers.
+func (w wording) sentence(c *Comparison, h *hypothesis, valid bool) string {
+	text := w.verdict(c, h)
+	switch {
+	case !valid && h.main.ok:
+		text = "no verdict, the run is invalid: " + signed(c)
+	case !valid:
+		text = "no verdict, the run is invalid"
+	}
+	if !c.Metric.Headline {
+		text = "exploratory: " + text
+	}
+	return text
+}
+
+func (w wording) verdict(c *Comparison, h *hypothesis) string {
+	switch h.verdict {
+	case Costs, Gains:
+		return directed(c)
+	case Equivalent:
+		return fmt.Sprintf("equivalent within ±%s (%s)", w.margin(), directed(c))
+	}
+	return "not resolved: " + w.unresolved(c, h)
+}
+
+// unresolved says why neither a difference nor equivalence is claimed.
+func (w wording) unresolved(c *Comparison, h *hypothesis) string {
+	switch h.reason {
+	case noPairs:
+		return w.missing(h)
+	case noSpread:
+		return fmt.Sprintf("all %d pairs have the same %s, which allows no interval under %d pairs", len(h.contrasts), contrastName(c.Metric), least(w.alpha))
+	case noControl:
+		return fmt.Sprintf("%s, but the control has no estimate on this metric to stand against", signed(c))
+	case notByHolm:
+		return fmt.Sprintf("%s excludes 0 by itself, but not as one of %d claims (Holm p = %s)%s", signed(c), h.family, probability(c.PAdjusted), w.unseen(c, h))
+	case underBias:
+		return fmt.Sprintf("%s, but the control differs by up to %s itself", signed(c), bound(w.overheadOf(h.bias, c.Metric), c.Metric))
+	case straddling:
+		return fmt.Sprintf("%s, p = %s: so many values are the same that the interval cannot exclude 0", signed(c), probability(c.PAdjusted))
+	}
+	return signed(c) + w.unseen(c, h)
+}
+
+// unseen says, in brackets, what could have been seen and what it would take.
+func (w wording) unseen(c *Comparison, h *hypothesis) string {
+	switch {
+	case w.hopeless(h):
+		return fmt.Sprintf(" (%d rounds are too few to claim anything of %d comparisons: at least %d are needed)", len(h.contrasts), h.family, w.fewest(h))
+	case c.MDE == 0:
+		return ""
+	case c.Needed > 0:
+		return fmt.Sprintf(" (differences under %s cannot be seen here; about %d rounds would)", bound(c.MDE, c.Metric), c.Needed)
+	}
+	return fmt.Sprintf(" (differences under %s cannot be seen here)", bound(c.MDE, c.Metric))
+}
+
+// fewest is the number of rounds that any claim on a hypothesis needs.
+func (w wording) fewest(h *hypothesis) int { return least(w.alpha / float64(h.family)) }
+
+// hopeless says whether the ranks of so few rounds can never reach a p that
+// survives the correction.
+func (w wording) hopeless(h *hypothesis) bool {
+	ranks := h.method == MethodSignedRank || h.method == MethodBoth
+	return ranks && len(h.contrasts) < w.fewest(h)
+}
+
+// missing says why a comparison has fewer than two pairs.
+func (w wording) missing(h *hypothesis) string {
+	head := "no valid pairs"
+	if len(h.contrasts) == 1 {
+		head = "only one valid pair"
+	}
+	base := role(w.plan, experiment.Baseline)
+	for _, a := range []int{h.arm, base} {
+		count, without, rules := 0, 0, map[string]int{}
+		for _, s := range w.table.slots[h.cell][a] {
+			if s.attempts == 0 {
+				continue
+			}
+			count++
+			if s.valid == nil {
+				rules[s.rule]++
+			} else if _, ok := value(s.valid, h.metric); !ok {
+				without++
+			}
+		}
+		of := "trials"
+		if a == base {
+			of = "baseline trials"
+		}
+		if without*2 > count {
+			return fmt.Sprintf("%s: %d of %d %s have no usable value of %s", head, without, count, of, h.metric.Name)
+		}
+		for _, rule := range slices.Sorted(maps.Keys(rules)) {
+			if n := rules[rule]; n*2 > count {
+				return fmt.Sprintf("%s: %d of %d %s broke rule %s", head, n, count, of, rule)
+			}
+		}
+		if lost := len(rules); lost > 1 {
+			return fmt.Sprintf("%s: trials of %s broke rules %s", head, w.plan.Arms[a].Name, strings.Join(slices.Sorted(maps.Keys(rules)), ", "))
+		}
+	}
+	return head
+}
+
+// directed writes an overhead by its direction: "costs 7.1 % [6.2, 8.0]".
+func directed(c *Comparison) string {
+	word, o := "costs ", c.Overhead
+	if o.Point < 0 {
+		word, o = "gains ", Interval{Point: -o.Point, Lo: -o.Hi, Hi: -o.Lo}
+	}
+	return word + scaleFor(o, c.Metric).estimate(o)
+}
+
+// signed writes an overhead with its sign: "−0.4 % [−3.1, 2.2]".
+func signed(c *Comparison) string { return scaleFor(c.Overhead, c.Metric).estimate(c.Overhead) }
+
+// margin is the plan's equivalence margin as written: "2 %".
+func (w wording) margin() string { return percent(float64(w.plan.Equivalence)) }
+
+// percent writes a share with two significant digits.
+func percent(share float64) string { return bound(share, experiment.Metric{Scale: experiment.Ratio}) }
+
+// overheadOf is the size of a contrast as an overhead.
+func (w wording) overheadOf(size float64, m experiment.Metric) float64 {
+	if m.Better == experiment.Higher && m.Scale != experiment.Difference {
+		size = -size
+	}
+	return overhead(size, m)
+}
+
+func contrastName(m experiment.Metric) string {
+	if m.Scale == experiment.Difference {
+		return "difference"
+	}
+	return "ratio"
+}
+
+// failure says by how much a control misses.
+func (j *judgement) failure(plan *experiment.Plan, h *hypothesis) string {
+	c := &Comparison{Metric: h.metric, Overhead: overheads(h.main.at, h.metric)}
+	return fmt.Sprintf("the control, a second copy of the baseline, differs on %s in %s: %s, Holm p = %s, and is not shown to be within ±%s",
+		h.metric.Name, plan.Cells[h.cell].ID, signed(c), probability(h.adjusted), percent(float64(plan.Equivalence)))
+}
