@@ -1,0 +1,139 @@
+package report
+
+import (
+	_ "embed"
+	"html"
+	"strconv"
+	"strings"
+
+	"tare/experiment"
+)
+
+// pictureCSS gives the pictures their colours: custom properties for light and
+// dark surroundings, and the classes that use them. The page includes it once,
+// a standalone picture carries it inside.
+//
+//go:embed picture.css
+var pictureCSS string
+
+// colours is how many arm colours pictureCSS has.
+const colours = 7
+
+// drawing collects an SVG picture. Every string goes through escape.
+type drawing struct {
+	strings.Builder
+	w, h float64
+}
+
+// escape makes any string safe as text or attribute value of HTML and XML.
+func escape(s string) string { return html.EscapeString(plain(s)) }
+
+// px writes a coordinate: one decimal, no trailing zero.
+func px(v float64) string {
+	s := strconv.FormatFloat(v, 'f', 1, 64)
+	s = strings.TrimSuffix(s, ".0")
+	if s == "-0" {
+		return "0"
+	}
+	return s
+}
+
+// start opens the picture. The title is what a screen reader says.
+func (d *drawing) start(title string) {
+	d.WriteString(`<svg xmlns="http://www.w3.org/2000/svg" class="picture" viewBox="0 0 ` + px(d.w) + " " + px(d.h) +
+		`" role="img" aria-label="` + escape(title) + `">` + "\n")
+}
+
+func (d *drawing) end() { d.WriteString("</svg>\n") }
+
+// text writes s at x, y. The class says how it looks; the anchor is start,
+// middle or end.
+func (d *drawing) text(x, y float64, class, anchor, s string) {
+	d.WriteString(`<text x="` + px(x) + `" y="` + px(y) + `" class="` + class + `"`)
+	if anchor != "start" {
+		d.WriteString(` text-anchor="` + anchor + `"`)
+	}
+	d.WriteString(">" + escape(s) + "</text>\n")
+}
+
+// fitted writes s shortened to the room, with the whole as a tooltip.
+func (d *drawing) fitted(x, y float64, class, s string, room, fontSize float64) {
+	s = plain(s)
+	short := fit(s, room, fontSize)
+	d.labelled(x, y, class, short, s)
+}
+
+// labelled writes a short form with the whole as a tooltip where they differ.
+func (d *drawing) labelled(x, y float64, class, short, whole string) {
+	if short == plain(whole) {
+		d.text(x, y, class, "start", short)
+		return
+	}
+	d.WriteString(`<text x="` + px(x) + `" y="` + px(y) + `" class="` + class + `"><title>` + escape(whole) + "</title>" +
+		escape(short) + "</text>\n")
+}
+
+func (d *drawing) line(x1, y1, x2, y2 float64, class string) {
+	d.path("M"+px(x1)+" "+px(y1)+"L"+px(x2)+" "+px(y2), class)
+}
+
+func (d *drawing) rect(x, y, w, h float64, class string) {
+	d.WriteString(`<rect x="` + px(x) + `" y="` + px(y) + `" width="` + px(max(w, 0)) + `" height="` + px(max(h, 0)) +
+		`" class="` + class + `"/>` + "\n")
+}
+
+func (d *drawing) path(data, class string) {
+	d.WriteString(`<path d="` + data + `" class="` + class + `"/>` + "\n")
+}
+
+// letter is the width of an average letter of the wider system fonts, in em.
+const letter = 0.6
+
+// fit shortens s to the room in pixels at a font size.
+func fit(s string, room, fontSize float64) string {
+	return shorten(s, max(4, int(room/(letter*fontSize))), "…")
+}
+
+// looks is how an arm looks in every picture of a run.
+type looks struct {
+	class string // of colour
+	shape int    // index into shapes
+}
+
+// looks gives each arm its own pair of shape and colour: the baseline in ink,
+// the control in grey, treatments by their place.
+func (s *sheet) looks(arm string) looks {
+	switch s.role(arm) {
+	case experiment.Baseline:
+		return looks{"base", 0}
+	case experiment.Control:
+		return looks{"ctrl", 0}
+	}
+	i := s.place(arm)
+	for _, a := range s.plan.Arms[:min(i, len(s.plan.Arms))] {
+		if a.Role != experiment.Treatment {
+			i--
+		}
+	}
+	return looks{"c" + strconv.Itoa(i%colours), 1 + i%(len(shapes)-1)}
+}
+
+// shapes are the markers, as paths around 0,0 that fit a circle of radius 1:
+// circle (also the baseline's and the control's), then those of treatments.
+var shapes = []string{
+	"M-.85 0a.85.85 0 1 0 1.7 0a.85.85 0 1 0-1.7 0z",
+	"M-.8-.8h1.6v1.6h-1.6z",
+	"M0-1.05L1 .75H-1z",
+	"M0-1.1L1.1 0L0 1.1L-1.1 0z",
+	"M0 1.05L1-.75H-1z",
+	"M-.35-1h.7v.65h.65v.7h-.65v.65h-.7v-.65h-.65v-.7h.65z",
+	"M0-1L.95-.31L.59.81H-.59L-.95-.31z",
+	"M-.5-.87h1L1 0L.5.87h-1L-1 0z",
+	"M-1-.6L1-.6L0 1z M-1-1h2v.25h-2z",
+}
+
+// marker draws an arm's shape with the given radius.
+func (d *drawing) marker(x, y, r float64, l looks, extra string) {
+	d.WriteString(`<path transform="translate(` + px(x) + " " + px(y) + `) scale(` + px(r) + `)" d="` + shapes[l.shape] +
+		`" class="mark ` + l.class + extra + `"/>` + "\n")
+}

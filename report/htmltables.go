@@ -1,0 +1,114 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"tare/analysis"
+	"tare/experiment"
+)
+
+// pageBlock is a cell of a table.
+type pageBlock struct {
+	ID, Levels string
+	Groups     []pageGroup
+}
+
+// pageGroup is a metric of a table.
+type pageGroup struct {
+	Metric, Better, Baseline, BaselineName, Changes string
+	Rows                                            []pageRow
+}
+
+// pageRow is an arm of a table.
+type pageRow struct {
+	Arm     string
+	Control bool
+	Verdict pageVerdict
+	// Results.
+	Point, Interval, Median, MDE, Floor, Rounds string
+	// Diagnostics.
+	Method, T, P, Holm, Equiv, Needed, Lag1, OrderP string
+}
+
+// tables fills the tables of results and diagnostics.
+func (p *page) tables(s *sheet) {
+	p.Headline, p.Exploratory = s.pageBlocks(true), s.pageBlocks(false)
+	p.ExploratoryCount = count(len(s.groups(false)), "metric", "metrics")
+	p.Diagnostics = append(append([]pageBlock{}, p.Headline...), p.Exploratory...)
+	if s.run.Family > 0 {
+		p.FamilyNote = fmt.Sprintf("%s tested together and corrected by Holm's method.",
+			count(s.run.Family, "comparison of a headline metric is", "comparisons of headline metrics are"))
+	}
+}
+
+// pageBlocks are the cells with their headline or exploratory metrics.
+func (s *sheet) pageBlocks(headline bool) []pageBlock {
+	var list []pageBlock
+	for _, b := range s.blocks {
+		block := pageBlock{ID: plain(b.id), Levels: b.levels}
+		for _, g := range b.only(headline) {
+			if len(g.lines()) == 0 {
+				continue
+			}
+			pg := pageGroup{Metric: plain(g.metric.Name), Better: plain(string(g.metric.Better)), Changes: g.changes()}
+			if v, ok := g.baselineMedian(); ok {
+				pg.Baseline, pg.BaselineName = Value(v, g.metric.Unit), s.baseline
+			}
+			for _, c := range g.lines() {
+				pg.Rows = append(pg.Rows, s.pageRow(c))
+			}
+			block.Groups = append(block.Groups, pg)
+		}
+		if block.Groups != nil {
+			list = append(list, block)
+		}
+	}
+	return list
+}
+
+// pageRow writes a comparison's numbers.
+func (s *sheet) pageRow(c analysis.Comparison) pageRow {
+	row := pageRow{Arm: plain(c.Arm), Control: s.role(c.Arm) == experiment.Control, Verdict: badge(c.Verdict),
+		Rounds: number(float64(c.Rounds), 9)}
+	row.Point, row.Interval = overhead(c)
+	if !judged(c) {
+		return row
+	}
+	if c.Treated.N > 0 {
+		row.Median = Value(c.Treated.Median, c.Metric.Unit)
+	}
+	if c.MDE > 0 {
+		row.MDE = size(c.Metric, c.MDE)
+	}
+	if !row.Control {
+		row.Floor = size(c.Metric, c.Floor)
+	}
+	row.Method = plain(c.Method)
+	if p, i := written(c, c.T, signed); i != "" {
+		row.T = p + " " + i
+	}
+	row.P, row.Lag1, row.OrderP = probability(c.P), fixed(c.Lag1, 2), probability(c.OrderP)
+	if c.Metric.Headline && !row.Control {
+		row.Holm = probability(c.PAdjusted)
+	}
+	if isRatio(c.Metric) {
+		row.Equiv = probability(c.PEquiv)
+	}
+	if c.Needed > 0 {
+		row.Needed = number(float64(c.Needed), 9)
+	}
+	return row
+}
+
+// changes says at which rounds the baseline's level changed.
+func (g group) changes() string {
+	if g.series == nil || len(g.series.Changes) == 0 {
+		return ""
+	}
+	var rounds []string
+	for _, r := range g.series.Changes {
+		rounds = append(rounds, fmt.Sprint(r))
+	}
+	return "the baseline's level changes at round " + strings.Join(rounds, ", ")
+}

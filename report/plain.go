@@ -1,0 +1,206 @@
+package report
+
+import (
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// sequence matches what a terminal would act on rather than show: CSI, OSC and
+// the other string sequences (ended by BEL or ST, or by the end of the text),
+// and two-byte escapes; also their 8-bit forms.
+var sequence = regexp.MustCompile(
+	"(?:\x1b\\[|\u009b)[0-?]*[ -/]*[@-~]?" +
+		"|(?:\x1b[\\]PX^_]|[\u009d\u0090\u0098\u009e\u009f])[^\x07\x1b\u009c]*(?:\x07|\x1b\\\\|\u009c)?" +
+		"|\x1b[ -/]*[0-~]?")
+
+// plain makes one line of harmless text from any string: escape sequences and
+// control characters are gone, invalid bytes are U+FFFD, and runs of white space
+// are one space. The result still has to be escaped for its format.
+func plain(s string) string {
+	return strings.Join(strings.Fields(plainLines(s)), " ")
+}
+
+// plainLines is plain for text of several lines: line breaks and tabs stay.
+func plainLines(s string) string {
+	if harmless(s) {
+		return s
+	}
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	s = strings.ReplaceAll(s, "\r\n", "\n")
+	s = sequence.ReplaceAllString(s, "")
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return r
+		case r == '\r' || r == '\v' || r == '\f' || r == 0x85 || r == 0x2028 || r == 0x2029:
+			return '\n'
+		case unicode.IsControl(r), hidden(r):
+			return -1
+		}
+		return r
+	}, s)
+}
+
+// harmless is the common case: printable ASCII.
+func harmless(s string) bool {
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] > '~' {
+			return false
+		}
+	}
+	return true
+}
+
+// hidden says whether r changes how its neighbours are shown without being seen
+// itself: direction overrides, zero-width characters, tags, and characters that
+// XML does not allow.
+func hidden(r rune) bool {
+	return r >= 0x200B && r <= 0x200F || r >= 0x202A && r <= 0x202E ||
+		r >= 0x2060 && r <= 0x2069 || r == 0xFEFF || r == 0xFFFE || r == 0xFFFF ||
+		r >= 0xE0000 && r <= 0xE007F
+}
+
+// cells is how many columns of a terminal a string takes: none for combining
+// marks, two for East Asian wide characters, otherwise one.
+func cells(s string) int {
+	n := 0
+	for _, r := range s {
+		n += runeCells(r)
+	}
+	return n
+}
+
+func runeCells(r rune) int {
+	switch {
+	case unicode.In(r, unicode.Mn, unicode.Me):
+		return 0
+	case r >= 0x1100 && r <= 0x115F, r >= 0x2E80 && r <= 0xA4CF, r >= 0xAC00 && r <= 0xD7A3,
+		r >= 0xF900 && r <= 0xFAFF, r >= 0xFE30 && r <= 0xFE6F, r >= 0xFF00 && r <= 0xFF60,
+		r >= 0xFFE0 && r <= 0xFFE6, r >= 0x1F300 && r <= 0x1FAFF, r >= 0x20000 && r <= 0x3FFFD:
+		return 2
+	}
+	return 1
+}
+
+// shorten cuts s to at most n columns by leaving out its middle, since names of
+// arms and cells differ at both ends.
+func shorten(s string, n int, mark string) string {
+	if cells(s) <= n {
+		return s
+	}
+	room := n - cells(mark)
+	if room < 2 {
+		return takeCells(s, n)
+	}
+	tail := room / 2
+	return takeCells(s, room-tail) + mark + dropCells(s, tail)
+}
+
+// abbreviate shortens names to n columns so that they stay distinct: names that
+// would read the same keep the part in which they differ.
+func abbreviate(names []string, n int, mark string) map[string]string {
+	out, taken := map[string]string{}, map[string][]string{}
+	for _, name := range names {
+		if _, ok := out[name]; !ok {
+			out[name] = shorten(plain(name), n, mark)
+			taken[out[name]] = append(taken[out[name]], name)
+		}
+	}
+	for short, same := range taken {
+		if len(same) < 2 || cells(plain(same[0])) <= n {
+			continue
+		}
+		shared := plain(same[0])
+		for _, name := range same[1:] {
+			shared = commonPrefix(shared, plain(name))
+		}
+		head := takeCells(short, n/3)
+		for _, name := range same {
+			rest := plain(name)[len(shared):]
+			lead := min(max(n-cells(head)-cells(mark)-cells(rest), 2), n/3)
+			out[name] = takeCells(head+mark+dropCells(shared, lead)+rest, n)
+		}
+	}
+	return out
+}
+
+// commonPrefix is the longest prefix of both, in whole characters.
+func commonPrefix(a, b string) string {
+	for i, r := range a {
+		if !strings.HasPrefix(b[min(i, len(b)):], string(r)) {
+			return a[:i]
+		}
+	}
+	return a
+}
+
+// takeCells gives the longest prefix of s within n columns.
+func takeCells(s string, n int) string {
+	for i, r := range s {
+		n -= runeCells(r)
+		if n < 0 {
+			return s[:i]
+		}
+	}
+	return s
+}
+
+// dropCells gives the longest suffix of s within n columns.
+func dropCells(s string, n int) string {
+	i := len(s)
+	for i > 0 {
+		r, size := utf8.DecodeLastRuneInString(s[:i])
+		n -= runeCells(r)
+		if n < 0 {
+			break
+		}
+		i -= size
+	}
+	return s[i:]
+}
+
+// pad fills s with spaces to n columns, on the right.
+func pad(s string, n int) string {
+	return s + strings.Repeat(" ", max(0, n-cells(s)))
+}
+
+// padLeft fills s with spaces to n columns, on the left.
+func padLeft(s string, n int) string {
+	return strings.Repeat(" ", max(0, n-cells(s))) + s
+}
+
+// wrap breaks s at spaces into lines of at most width columns. Words longer
+// than a line are broken where they must be.
+func wrap(s string, width int) []string {
+	width = max(width, 8)
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(s) {
+		for line == "" && cells(word) > width {
+			head := takeCells(word, width)
+			lines = append(lines, head)
+			word = word[len(head):]
+		}
+		switch {
+		case line == "":
+			line = word
+		case cells(line)+1+cells(word) <= width:
+			line += " " + word
+		default:
+			lines = append(lines, line)
+			line = ""
+			for cells(word) > width {
+				head := takeCells(word, width)
+				lines = append(lines, head)
+				word = word[len(head):]
+			}
+			line = word
+		}
+	}
+	if line != "" {
+		lines = append(lines, line)
+	}
+	return lines
+}

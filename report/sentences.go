@@ -1,0 +1,350 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"tare/analysis"
+	"tare/experiment"
+)
+
+// manyCells is how many cells with the same metric are told one by one; more
+// are counted by verdict.
+const manyCells = 3
+
+// Summary says the run in plain sentences: what was asked, how sure the answer
+// can be, the answer per arm and headline metric, and what could not be seen.
+func Summary(r *analysis.Run) []string {
+	s := arrange(r)
+	list := []string{s.asked(), s.done()}
+	list = append(list, s.trust()...)
+	for _, a := range s.answers() {
+		list = append(list, a.Text)
+	}
+	return append(list, s.limits()...)
+}
+
+// asked says what the run compares.
+func (s *sheet) asked() string {
+	arms := s.treatments()
+	what := "what the arms cost"
+	if len(arms) > 0 {
+		what = "what " + enumerate(arms, 6, "arms") + " cost"
+		if len(arms) == 1 {
+			what += "s"
+		}
+	}
+	text := fmt.Sprintf("Asked: %s compared with %s", what, s.baseline)
+	if n := len(s.plan.Cells); n > 0 {
+		text += ", in " + count(n, "cell", "cells")
+	}
+	if d := plain(s.plan.Description); d != "" {
+		text += " (" + strings.TrimSuffix(d, ".") + ")"
+	}
+	return text + "."
+}
+
+// done says how much of the plan was carried out.
+func (s *sheet) done() string {
+	t := s.run.Trials
+	text := fmt.Sprintf("%s, each with every arm once in random order; %s of %s gave data",
+		count(s.run.Rounds, "round", "rounds"), number(float64(t.Valid), 9), count(t.Planned, "planned trial", "planned trials"))
+	if bad := len(s.run.Invalids); bad > 0 {
+		text += "; " + count(bad, "trial was", "trials were") + " invalid by the experiment's rules"
+		if t.Lost > 0 {
+			text += fmt.Sprintf(", and %s stayed so after all attempts", count(t.Lost, "planned trial", "planned trials"))
+		}
+	}
+	text += "."
+	if !s.run.Finished {
+		text += " The run is not finished: resume it to add the missing trials."
+	}
+	return text
+}
+
+// trust says what the control and the validity of the run allow to conclude.
+func (s *sheet) trust() []string {
+	var list []string
+	if !s.run.Valid {
+		list = append(list, "This run gives no verdicts. "+sentence(strings.Join(plainAll(s.run.Reasons), "; ")))
+	}
+	if text := s.controlSentence(); text != "" {
+		list = append(list, text)
+	}
+	return list
+}
+
+// floor is the noise floor: over how many headline metrics the control was
+// compared, how far it was from the baseline at most, and where its interval
+// excludes zero.
+func (s *sheet) floor() (n int, worst float64, off []string) {
+	for _, c := range s.run.Controls {
+		if !c.Metric.Headline || !isRatio(c.Metric) || !judged(c) {
+			continue
+		}
+		n++
+		worst = max(worst, abs(c.Overhead.Point))
+		if c.Verdict == analysis.Costs || c.Verdict == analysis.Gains {
+			off = append(off, plain(c.Metric.Name)+" in "+plain(c.Cell))
+		}
+	}
+	return n, worst, off
+}
+
+// controlSentence says how far the control is from the baseline.
+func (s *sheet) controlSentence() string {
+	n, worst, off := s.floor()
+	if n == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("The control, a second copy of %s, differs from it by at most %s on %s: this is the noise floor.",
+		s.baseline, share(worst), count(n, "headline metric", "headline metrics"))
+	if len(off) > 0 {
+		text += fmt.Sprintf(" Its interval excludes zero on %s: differences of this size arise here without any layer.",
+			enumerate(off, 3, "metrics"))
+	}
+	return text
+}
+
+// answer is one result in words. The verdict is empty where several cells with
+// different verdicts are told together.
+type answer struct {
+	Verdict analysis.Verdict
+	Text    string
+}
+
+// answers are the results of the headline metrics, by arm and metric.
+func (s *sheet) answers() []answer {
+	type key struct{ arm, metric string }
+	var order []key
+	byKey := map[key][]analysis.Comparison{}
+	for _, g := range s.groups(true) {
+		for _, c := range g.rows {
+			k := key{c.Arm, c.Metric.Name}
+			if byKey[k] == nil {
+				order = append(order, k)
+			}
+			byKey[k] = append(byKey[k], c)
+		}
+	}
+	slices.SortStableFunc(order, func(a, b key) int { return s.place(a.arm) - s.place(b.arm) })
+	var list []answer
+	for _, k := range order {
+		cs := byKey[k]
+		if len(cs) > manyCells {
+			list = append(list, answer{common(cs), s.countedAnswer(cs)})
+			continue
+		}
+		for _, c := range cs {
+			list = append(list, answer{c.Verdict, s.answer(c)})
+		}
+	}
+	return list
+}
+
+// common is the verdict that all share, if there is one.
+func common(cs []analysis.Comparison) analysis.Verdict {
+	for _, c := range cs {
+		if c.Verdict != cs[0].Verdict {
+			return ""
+		}
+	}
+	return cs[0].Verdict
+}
+
+// answer is one comparison in a sentence.
+func (s *sheet) answer(c analysis.Comparison) string {
+	arm, where := plain(c.Arm), plain(c.Metric.Name)+" in "+plain(c.Cell)
+	confidence := share(float64(s.plan.Confidence))
+	switch c.Verdict {
+	case analysis.Costs, analysis.Gains:
+		return fmt.Sprintf("%s %s on %s (%s interval; median %s with %s, %s with %s).", arm, phrase(c, s.margin()), where,
+			confidence, Value(c.Baseline.Median, c.Metric.Unit), s.baseline, Value(c.Treated.Median, c.Metric.Unit), arm)
+	case analysis.Equivalent:
+		p, i := overhead(c)
+		return fmt.Sprintf("%s and %s are equivalent on %s: the overhead, %s %s, lies within ±%s.",
+			arm, s.baseline, where, p, i, share(s.margin()))
+	case analysis.NotResolved:
+		p, i := overhead(c)
+		return fmt.Sprintf("What %s costs on %s is not resolved (%s %s): %s.", arm, where, p, i, unseen(c))
+	}
+	text := fmt.Sprintf("%s on %s has no verdict", arm, where)
+	if len(c.Warnings) > 0 {
+		text += ": " + strings.Join(plainAll(c.Warnings), "; ")
+	}
+	return text + "."
+}
+
+// phrase is a verdict with its numbers: "costs 7.1 % [6.2, 8.0]".
+func phrase(c analysis.Comparison, margin float64) string {
+	switch c.Verdict {
+	case analysis.Costs:
+		p, i := written(c, c.Overhead, fixed)
+		return "costs " + p + " " + i
+	case analysis.Gains:
+		o := analysis.Interval{Point: -c.Overhead.Point, Lo: -c.Overhead.Hi, Hi: -c.Overhead.Lo}
+		p, i := written(c, o, fixed)
+		return "gains " + p + " " + i
+	case analysis.Equivalent:
+		p, i := overhead(c)
+		return fmt.Sprintf("equivalent within ±%s (%s %s)", share(margin), p, i)
+	case analysis.NotResolved:
+		p, i := overhead(c)
+		return fmt.Sprintf("not resolved (%s %s; %s)", p, i, unseen(c))
+	}
+	return "invalid"
+}
+
+// unseen says what a comparison could not see and what it would take.
+func unseen(c analysis.Comparison) string {
+	text := "too few rounds to say what could be seen"
+	if c.MDE > 0 && finite(c.MDE) {
+		text = "differences under " + size(c.Metric, c.MDE) + " cannot be seen here"
+	}
+	if c.Needed > 0 {
+		text += "; about " + count(c.Needed, "round", "rounds") + " would"
+	}
+	return text
+}
+
+// countedAnswer tells the cells of one arm and metric by verdict.
+func (s *sheet) countedAnswer(cs []analysis.Comparison) string {
+	var parts []string
+	for _, v := range []analysis.Verdict{analysis.Costs, analysis.Gains, analysis.Equivalent, analysis.NotResolved, analysis.Invalid} {
+		n, lo, hi := 0, analysis.Comparison{}, analysis.Comparison{}
+		for _, c := range cs {
+			if c.Verdict != v {
+				continue
+			}
+			n++
+			if n == 1 || abs(c.Overhead.Point) < abs(lo.Overhead.Point) {
+				lo = c
+			}
+			if n == 1 || abs(c.Overhead.Point) > abs(hi.Overhead.Point) {
+				hi = c
+			}
+		}
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%s in %d", s.countedVerdict(v, lo, hi), n))
+		}
+	}
+	return fmt.Sprintf("%s on %s, over %d cells: %s.", plain(cs[0].Arm), plain(cs[0].Metric.Name), len(cs), strings.Join(parts, ", "))
+}
+
+// countedVerdict words a verdict that holds in several cells, the smallest and
+// largest effect being lo and hi.
+func (s *sheet) countedVerdict(v analysis.Verdict, lo, hi analysis.Comparison) string {
+	a, b := share(abs(lo.Overhead.Point)), share(abs(hi.Overhead.Point))
+	extent := strings.TrimSuffix(a, " %") + " to " + b
+	if a == b {
+		extent = a
+	}
+	switch v {
+	case analysis.Costs, analysis.Gains:
+		return string(v) + " " + extent
+	case analysis.Equivalent:
+		return "equivalent within ±" + share(s.margin())
+	case analysis.Invalid:
+		return "no verdict"
+	}
+	return string(v)
+}
+
+// limits says what size of difference the run could have seen, and what is not
+// a finding.
+func (s *sheet) limits() []string {
+	var list []string
+	lo, hi, n := 0.0, 0.0, 0
+	for _, g := range s.groups(true) {
+		for _, c := range g.rows {
+			if !judged(c) || c.MDE <= 0 || !finite(c.MDE) || !isRatio(c.Metric) {
+				continue
+			}
+			if n == 0 || c.MDE < lo {
+				lo = c.MDE
+			}
+			hi, n = max(hi, c.MDE), n+1
+		}
+	}
+	if n > 0 {
+		extent := share(hi)
+		if share(lo) != share(hi) {
+			extent = "between " + share(lo) + " and " + share(hi) + ", depending on the metric"
+		}
+		list = append(list, fmt.Sprintf("What could not be seen: the smallest true difference that these rounds find with a probability of %s is %s.",
+			share(float64(s.plan.Power)), extent))
+	}
+	if n := len(s.groups(false)); n > 0 {
+		list = append(list, fmt.Sprintf("%s exploratory: not corrected for their number, so a difference there is a hint and not a finding.",
+			count(n, "further metric is", "further metrics are")))
+	}
+	return list
+}
+
+// controlState is the state of the control in a word or two.
+func (s *sheet) controlState() string {
+	n := 0
+	for _, c := range s.run.Controls {
+		if c.Metric.Headline && judged(c) {
+			n++
+			if c.Verdict == analysis.Costs || c.Verdict == analysis.Gains {
+				return "differs"
+			}
+		}
+	}
+	switch {
+	case n == 0 && !slices.ContainsFunc(s.plan.Arms, func(a experiment.PlannedArm) bool { return a.Role == experiment.Control }):
+		return "none"
+	case n == 0:
+		return "no data"
+	}
+	return "ok"
+}
+
+// enumerate joins names with commas and "and"; beyond limit it counts them.
+func enumerate(names []string, limit int, noun string) string {
+	switch n := len(names); {
+	case n == 0:
+		return "nothing"
+	case n == 1:
+		return names[0]
+	case n > limit:
+		return fmt.Sprintf("%d %s", n, noun)
+	default:
+		return strings.Join(names[:n-1], ", ") + " and " + names[n-1]
+	}
+}
+
+func plainAll(list []string) []string {
+	out := make([]string, len(list))
+	for i, s := range list {
+		out[i] = plain(s)
+	}
+	return out
+}
+
+// sentence gives text a capital and a full stop.
+func sentence(text string) string {
+	if text == "" {
+		return ""
+	}
+	return upperFirst(strings.TrimSuffix(text, ".")) + "."
+}
+
+func upperFirst(s string) string {
+	r, n := utf8.DecodeRuneInString(s)
+	if n == 0 {
+		return ""
+	}
+	return string(unicode.ToUpper(r)) + s[n:]
+}
+
+func abs(v float64) float64 {
+	if v < 0 {
+		return -v
+	}
+	return v
+}

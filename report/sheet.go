@@ -1,0 +1,285 @@
+package report
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+
+	"tare/analysis"
+	"tare/experiment"
+	"tare/journal"
+)
+
+// sheet is a run arranged for reading: by cell, then metric, then arm, each in
+// the plan's order, with the control beside the arms that it judges.
+type sheet struct {
+	run      *analysis.Run
+	plan     experiment.Plan // a zero plan if the run has none
+	baseline string          // name of the baseline arm
+	arms     map[string]int  // place in the plan's order
+	blocks   []block
+	invalids map[[2]string][]journal.Trial // by cell and arm, made when first asked for
+}
+
+// block is one cell.
+type block struct {
+	id     string
+	levels string // "mtu=1500, rate=1Gbit", unless the ID says so already
+	groups []group
+}
+
+// group is one metric in one cell, with all arms.
+type group struct {
+	cell   string
+	metric experiment.Metric
+	rows   []analysis.Comparison // treatments, in the plan's order
+	// control and series are nil where the run has none.
+	control *analysis.Comparison
+	series  *analysis.MetricSeries
+}
+
+// arrange makes the sheet of a run.
+func arrange(r *analysis.Run) *sheet {
+	s := &sheet{run: r, baseline: "baseline", arms: map[string]int{}}
+	if r.Plan != nil {
+		s.plan = *r.Plan
+	}
+	for i, a := range s.plan.Arms {
+		s.arms[a.Name] = i
+		if a.Role == experiment.Baseline {
+			s.baseline = plain(a.Name)
+		}
+	}
+	type key struct{ cell, metric string }
+	at := map[key]*group{}
+	var order []*group
+	find := func(cell string, m experiment.Metric) *group {
+		k := key{cell, m.Name}
+		if at[k] == nil {
+			at[k] = &group{cell: cell, metric: m}
+			order = append(order, at[k])
+		}
+		return at[k]
+	}
+	for _, c := range s.plan.Cells {
+		for _, m := range c.Metrics {
+			find(c.ID, m)
+		}
+	}
+	for i := range r.Cells {
+		for j := range r.Cells[i].Metrics {
+			series := &r.Cells[i].Metrics[j]
+			find(r.Cells[i].ID, series.Metric).series = series
+		}
+	}
+	for _, c := range r.Comparisons {
+		g := find(c.Cell, c.Metric)
+		g.rows = append(g.rows, c)
+	}
+	for i, c := range r.Controls {
+		find(c.Cell, c.Metric).control = &r.Controls[i]
+	}
+	s.fill(order)
+	return s
+}
+
+// fill sorts the groups into blocks, dropping those without any data.
+func (s *sheet) fill(order []*group) {
+	places := map[string]int{}
+	for _, g := range order {
+		if g.rows == nil && g.control == nil && g.series == nil {
+			continue
+		}
+		slices.SortStableFunc(g.rows, func(a, b analysis.Comparison) int {
+			return cmp.Compare(s.place(a.Arm), s.place(b.Arm))
+		})
+		i, ok := places[g.cell]
+		if !ok {
+			i = len(s.blocks)
+			places[g.cell] = i
+			s.blocks = append(s.blocks, block{id: g.cell, levels: s.levels(g.cell)})
+		}
+		s.blocks[i].groups = append(s.blocks[i].groups, *g)
+	}
+}
+
+// place is an arm's place in the plan; unknown arms come last.
+func (s *sheet) place(arm string) int {
+	if i, ok := s.arms[arm]; ok {
+		return i
+	}
+	return len(s.arms)
+}
+
+// levels says at which levels of its factors a cell runs.
+func (s *sheet) levels(cell string) string {
+	for _, c := range s.plan.Cells {
+		if c.ID != cell {
+			continue
+		}
+		text := ""
+		for _, l := range c.Levels {
+			if text != "" {
+				text += ", "
+			}
+			text += plain(l.String())
+		}
+		return text
+	}
+	return ""
+}
+
+// role is an arm's role; arms that the plan does not know are treatments.
+func (s *sheet) role(arm string) experiment.Role {
+	if i, ok := s.arms[arm]; ok {
+		return s.plan.Arms[i].Role
+	}
+	if arm == experiment.ControlName {
+		return experiment.Control
+	}
+	return experiment.Treatment
+}
+
+// treatments are the names of the arms that are compared with the baseline.
+func (s *sheet) treatments() []string {
+	var names []string
+	for _, a := range s.plan.Arms {
+		if a.Role == experiment.Treatment {
+			names = append(names, plain(a.Name))
+		}
+	}
+	return names
+}
+
+// groups gives the groups of all cells, headline or exploratory ones.
+func (s *sheet) groups(headline bool) []group {
+	var list []group
+	for _, b := range s.blocks {
+		list = append(list, b.only(headline)...)
+	}
+	return list
+}
+
+// only gives the block's headline or exploratory groups.
+func (b block) only(headline bool) []group {
+	var list []group
+	for _, g := range b.groups {
+		if g.metric.Headline == headline {
+			list = append(list, g)
+		}
+	}
+	return list
+}
+
+// margin is the equivalence margin as a share.
+func (s *sheet) margin() float64 { return float64(s.plan.Equivalence) }
+
+// marginFor is the margin on a metric's scale; only ratio metrics have one.
+func (s *sheet) marginFor(m experiment.Metric) float64 {
+	if isRatio(m) {
+		return s.margin()
+	}
+	return 0
+}
+
+// baselineMedian is the group's baseline level, if any pair was used.
+func (g group) baselineMedian() (float64, bool) {
+	for _, c := range g.rows {
+		if c.Baseline.N > 0 {
+			return c.Baseline.Median, true
+		}
+	}
+	if g.control != nil && g.control.Baseline.N > 0 {
+		return g.control.Baseline.Median, true
+	}
+	return 0, false
+}
+
+// lines are the group's treatments with the control, if any, last.
+func (g group) lines() []analysis.Comparison {
+	if g.control == nil {
+		return g.rows
+	}
+	return append(slices.Clone(g.rows), *g.control)
+}
+
+// judged says whether a comparison has numbers to show.
+func judged(c analysis.Comparison) bool {
+	o := c.Overhead
+	return c.Verdict != analysis.Invalid && c.Rounds > 0 && finite(o.Point) && finite(o.Lo) && finite(o.Hi)
+}
+
+// isRatio says whether overheads are shares of the baseline.
+func isRatio(m experiment.Metric) bool { return m.Scale != experiment.Difference }
+
+// overhead writes the point and the interval of a comparison, signed so that a
+// plus is a cost: "+7.1 %" and "[+6.2, +8.0]".
+func overhead(c analysis.Comparison) (point, interval string) {
+	return written(c, c.Overhead, signed)
+}
+
+// written writes an interval on the scale of a comparison's metric.
+func written(c analysis.Comparison, o analysis.Interval, write func(float64, int) string) (point, interval string) {
+	if !judged(c) {
+		return missing, ""
+	}
+	div, label := 0.01, "%"
+	if !isRatio(c.Metric) {
+		sc := scaleOf(c.Metric.Unit, math.Max(math.Abs(o.Lo), math.Abs(o.Hi)))
+		div, label = sc.div, sc.label
+	}
+	if !finite(o.Point) || !finite(o.Lo) || !finite(o.Hi) {
+		return missing, ""
+	}
+	d := decimalsFor((o.Hi - o.Lo) / div / 2)
+	for d < 3 && (vanishes(o.Lo/div, d) || vanishes(o.Hi/div, d)) {
+		d++
+	}
+	point = write(o.Point/div, d)
+	if label != "" {
+		point += " " + label
+	}
+	return point, "[" + write(o.Lo/div, d) + ", " + write(o.Hi/div, d) + "]"
+}
+
+// vanishes says whether rounding would hide on which side of zero v lies.
+func vanishes(v float64, decimals int) bool {
+	return v != 0 && strings.Trim(fixed(v, decimals), "0.,"+minusSign) == ""
+}
+
+// size writes a magnitude on the scale of a metric: "1.3 %" or "12 ms".
+func size(m experiment.Metric, v float64) string {
+	if isRatio(m) {
+		return share(v)
+	}
+	return scaleOf(m.Unit, v).short(v)
+}
+
+// short writes v with two or three significant digits and its label.
+func (s scale) short(v float64) string {
+	text := number(v/s.div, 3)
+	if s.label == "" || text == missing {
+		return text
+	}
+	return text + " " + s.label
+}
+
+// mark is a verdict's sign, so that it can be told without colour or reading.
+func mark(v analysis.Verdict, ascii bool) string {
+	signs := [2]string{"×", "x"}
+	switch v {
+	case analysis.Costs:
+		signs = [2]string{"▲", "+"}
+	case analysis.Gains:
+		signs = [2]string{"▼", "-"}
+	case analysis.Equivalent:
+		signs = [2]string{"≈", "="}
+	case analysis.NotResolved:
+		signs = [2]string{"?", "?"}
+	}
+	if ascii {
+		return signs[1]
+	}
+	return signs[0]
+}
