@@ -1,9 +1,30 @@
 // Package experiment is the file that a user writes: its types, its strict
 // loading with every problem reported at its line and column, and its expansion
-// into a plan.
+// into a plan. docs/experiment.md explains the file to its users.
 //
 // The way is Load (text to Experiment), then Expand (Experiment to Expansion:
-// the Plan as data, with the layers and workloads that carry it out).
+// the Plan as data, with the layers and workloads that carry it out). JSONSchema
+// describes to editors what Load accepts. All three walk the same types, by the
+// struct tags that package strictyaml lists.
+//
+// # How to write the config of a layer or workload
+//
+// A config is a struct whose fields carry yaml and doc tags; a pointer to it
+// implements LayerConfig or WorkloadConfig. Its defaults are what New gives.
+//
+//	type Config struct {
+//		Mode  Mode                 `yaml:"mode" doc:"how it is done"`
+//		Size  factor.Levels[quantity.Size] `yaml:"size" doc:"bytes per request"`
+//		Paths factor.Levels[Path]  `yaml:"paths" factor:"path" doc:"ways to the server"`
+//		Run   []string             `yaml:"run" required:"true" doc:"program and arguments"`
+//		Tries int                  `yaml:"tries" min:"1" doc:"times it is tried"`
+//	}
+//
+// Text types with a method Values() []string are enumerations; sweepable
+// parameters are factor.Levels; units are the types of package quantity. What
+// tags cannot say is checked by Validate (see Validator), which sees the config
+// before expansion, so that a factor may have several levels, and also when
+// other fields have problems and hold their defaults.
 package experiment
 
 import (
@@ -21,13 +42,13 @@ const (
 
 // Experiment is one experiment file with its defaults filled in.
 type Experiment struct {
-	APIVersion  string                      `yaml:"apiVersion" doc:"version of this format"`
-	Kind        string                      `yaml:"kind" doc:"kind of document"`
-	Name        string                      `yaml:"name" doc:"name of the experiment: lower-case letters, digits and dashes"`
+	APIVersion  string                      `yaml:"apiVersion" required:"true" enum:"tare/v1alpha1" doc:"version of this format: tare/v1alpha1"`
+	Kind        string                      `yaml:"kind" required:"true" enum:"Experiment" doc:"kind of document: Experiment"`
+	Name        string                      `yaml:"name" required:"true" pattern:"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$" form:"up to 63 lower-case letters, digits and dashes, with a letter or digit at both ends" doc:"name of the experiment: lower-case letters, digits and dashes"`
 	Description string                      `yaml:"description" doc:"what is asked, in a sentence for the report"`
 	Testbed     Testbed                     `yaml:"testbed" doc:"where trials run"`
-	Arms        []Arm                       `yaml:"arms" doc:"what is compared; the first is the baseline"`
-	Workloads   []WorkloadItem              `yaml:"workloads" doc:"what is run and measured in every arm"`
+	Arms        []Arm                       `yaml:"arms" required:"true" doc:"what is compared; the first is the baseline"`
+	Workloads   []WorkloadItem              `yaml:"workloads" required:"true" doc:"what is run and measured in every arm"`
 	Design      Design                      `yaml:"design" doc:"how many rounds, and what counts as a difference"`
 	Limits      Limits                      `yaml:"limits" doc:"when a trial or the run is invalid"`
 	Budget      map[string]quantity.Percent `yaml:"budget" doc:"highest overhead allowed, by metric"`
@@ -46,12 +67,12 @@ type Local struct {
 // Link is the wire between the two nodes of the local testbed.
 type Link struct {
 	Rate factor.Levels[quantity.Rate] `yaml:"rate" doc:"the rate that each direction is shaped to"`
-	MTU  factor.Levels[int]           `yaml:"mtu" doc:"largest IP packet on the wire, in bytes"`
+	MTU  factor.Levels[int]           `yaml:"mtu" min:"576" max:"65535" doc:"largest IP packet on the wire, in bytes"`
 }
 
 // Arm is a named set of layers. The first arm of an experiment is the baseline.
 type Arm struct {
-	Name   string      `yaml:"name" doc:"name of the arm: lower-case letters, digits and dashes"`
+	Name   string      `yaml:"name" required:"true" pattern:"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$" form:"up to 63 lower-case letters, digits and dashes, with a letter or digit at both ends" doc:"name of the arm: lower-case letters, digits and dashes"`
 	Layers []LayerItem `yaml:"layers" doc:"the layers around the workload, from the inside out"`
 }
 
@@ -72,26 +93,26 @@ type WorkloadItem struct {
 
 // Design says how the experiment is carried out and judged (docs/method.md).
 type Design struct {
-	Rounds      int              `yaml:"rounds" doc:"number of rounds; each runs every arm once"`
-	Precision   quantity.Percent `yaml:"precision" doc:"half-width of the interval to reach, instead of rounds (Stein's two-stage rule)"`
-	Pilot       int              `yaml:"pilot" doc:"rounds of the first stage, with precision"`
-	MaxRounds   int              `yaml:"maxRounds" doc:"most rounds that precision may ask for"`
-	Confidence  quantity.Percent `yaml:"confidence" doc:"confidence of the intervals"`
-	Equivalence quantity.Percent `yaml:"equivalence" doc:"margin within which two arms count as equal"`
-	Power       quantity.Percent `yaml:"power" doc:"power of the minimum detectable effect"`
+	Rounds      int              `yaml:"rounds" min:"2" max:"100000" doc:"number of rounds; each runs every arm once"`
+	Precision   quantity.Percent `yaml:"precision" above:"0%" below:"100%" doc:"half-width of the interval to reach, instead of rounds (Stein's two-stage rule)"`
+	Pilot       int              `yaml:"pilot" min:"2" max:"100000" doc:"rounds of the first stage, with precision"`
+	MaxRounds   int              `yaml:"maxRounds" min:"2" max:"100000" doc:"most rounds that precision may ask for"`
+	Confidence  quantity.Percent `yaml:"confidence" min:"50%" below:"100%" doc:"confidence of the intervals"`
+	Equivalence quantity.Percent `yaml:"equivalence" above:"0%" below:"100%" doc:"margin within which two arms count as equal"`
+	Power       quantity.Percent `yaml:"power" min:"50%" below:"100%" doc:"power of the minimum detectable effect"`
 	Seed        *uint64          `yaml:"seed" doc:"seed of the random order; drawn and recorded if absent"`
-	Attempts    int              `yaml:"attempts" doc:"times a trial is tried before its round goes without it"`
+	Attempts    int              `yaml:"attempts" min:"1" max:"100" doc:"times a trial is tried before its round goes without it"`
 }
 
 // Limits are the rules by which a trial, or the run, is invalid. A nil limit is
 // not applied.
 type Limits struct {
-	Errors        *quantity.Percent `yaml:"errors" doc:"share of failed operations in a trial"`
-	ForeignCPU    *quantity.Percent `yaml:"foreignCPU" doc:"CPU time of other programs, as a share of the machine's"`
-	Steal         *quantity.Percent `yaml:"steal" doc:"CPU time taken by the hypervisor, as a share of the machine's"`
-	CPUPressure   *quantity.Percent `yaml:"cpuPressure" doc:"share of the time in which some task waited for a CPU, the workload's own included"`
-	Throttling    *int              `yaml:"throttling" doc:"thermal or cgroup CPU throttling events during a trial"`
-	InvalidTrials *quantity.Percent `yaml:"invalidTrials" doc:"share of planned trials that stay invalid after all attempts"`
+	Errors        *quantity.Percent `yaml:"errors" json:"errors" none:"true" max:"100%" doc:"share of failed operations in a trial"`
+	ForeignCPU    *quantity.Percent `yaml:"foreignCPU" json:"foreignCPU" none:"true" max:"100%" doc:"CPU time of other programs, as a share of the machine's"`
+	Steal         *quantity.Percent `yaml:"steal" json:"steal" none:"true" max:"100%" doc:"CPU time taken by the hypervisor, as a share of the machine's"`
+	CPUPressure   *quantity.Percent `yaml:"cpuPressure" json:"cpuPressure" none:"true" max:"100%" doc:"share of the time in which some task waited for a CPU, the workload's own included"`
+	Throttling    *int              `yaml:"throttling" json:"throttling" none:"true" min:"0" doc:"thermal or cgroup CPU throttling events during a trial"`
+	InvalidTrials *quantity.Percent `yaml:"invalidTrials" json:"invalidTrials" none:"true" max:"100%" doc:"share of planned trials that stay invalid after all attempts"`
 }
 
 // LayerConfig is a layer's parameters as decoded from the file, with all that
@@ -114,8 +135,8 @@ type WorkloadConfig interface {
 	Expect() time.Duration
 }
 
-// Validator is what a config implements to check its own values after decoding.
-// It reports every problem, each with the yaml path of the field ("duration").
+// Validator is what a config implements to check its own values after decoding,
+// before expansion: a factor may have several levels. It reports every problem, each with the yaml path of the field ("duration").
 type Validator interface {
 	Validate() []FieldError
 }

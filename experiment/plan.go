@@ -28,6 +28,7 @@ const ControlName = "control"
 // needs to know besides its trials. It is plan.json in the run directory.
 type Plan struct {
 	Schema      string                      `json:"schema"`
+	Version     string                      `json:"version,omitempty"` // of Tare, which expanded it
 	Name        string                      `json:"name"`
 	Description string                      `json:"description,omitempty"`
 	Testbed     string                      `json:"testbed"` // "local"

@@ -3,7 +3,12 @@
 // package expands each list into one variant per level.
 package factor
 
-import "encoding/json"
+import (
+	"encoding"
+	"encoding/json"
+	"fmt"
+	"reflect"
+)
 
 // Levels are the values of one parameter, in the order written. After
 // expansion there is exactly one.
@@ -27,6 +32,23 @@ func (l Levels[T]) MarshalJSON() ([]byte, error) {
 		return json.Marshal(l[0])
 	}
 	return json.Marshal([]T(l))
+}
+
+// swept marks Levels of every element type.
+func (l Levels[T]) swept() {}
+
+// Is says whether a type is Levels of anything.
+func Is(t reflect.Type) bool { return t.Implements(reflect.TypeFor[interface{ swept() }]()) }
+
+// Text is a level's value as it is shown: the way it is written in the file
+// where its type knows that.
+func Text(value any) string {
+	if m, ok := value.(encoding.TextMarshaler); ok {
+		if text, err := m.MarshalText(); err == nil {
+			return string(text)
+		}
+	}
+	return fmt.Sprint(value)
 }
 
 // Level is one factor held at one value, as shown to the user.

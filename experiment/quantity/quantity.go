@@ -2,13 +2,15 @@
 // write them: 1Gbit, 64KiB, 3s, 2%.
 //
 // Every type implements encoding.TextUnmarshaler and encoding.TextMarshaler, so
-// that YAML and JSON carry the written form, and Describe, which says what is
-// accepted (used in error messages and in the JSON Schema).
+// that YAML and JSON carry the written form, and says what it accepts: Describe
+// in words for error messages, Pattern as a regular expression for the JSON
+// Schema, Units as a list for hints.
 package quantity
 
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -43,17 +45,25 @@ var sizeUnits = []unit{
 	{"TB", 1e12}, {"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}, {"B", 1},
 }
 
+// decimal is a number as people write it: no sign, no exponent.
+const decimal = `[0-9]+(\.[0-9]+)?`
+
+var isDecimal = regexp.MustCompile(`^` + decimal + `$`)
+
 // split parses "12.5Gbit" with the given units and returns the value in the
-// base unit. The number must be finite and not negative.
+// base unit, which is at most 2^62.
 func split(text string, units []unit, describe string) (float64, error) {
-	s := strings.TrimSpace(text)
 	for _, u := range units {
-		number, ok := strings.CutSuffix(s, u.suffix)
+		number, ok := strings.CutSuffix(text, u.suffix)
 		if !ok {
 			continue
 		}
-		v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
-		if err != nil || math.IsNaN(v) || math.IsInf(v, 0) || v < 0 || v*u.factor > math.MaxInt64/2 {
+		number = strings.TrimSuffix(number, " ")
+		if !isDecimal.MatchString(number) {
+			break
+		}
+		v, err := strconv.ParseFloat(number, 64)
+		if err != nil || v*u.factor > 1<<62 {
 			break
 		}
 		return v * u.factor, nil
@@ -67,13 +77,42 @@ func join(v float64, units []unit) string {
 		if strings.HasSuffix(u.suffix, "/s") || math.Abs(v) < u.factor {
 			continue
 		}
-		return strconv.FormatFloat(v/u.factor, 'g', 12, 64) + u.suffix
+		return digits(v/u.factor) + u.suffix
 	}
-	return strconv.FormatFloat(v, 'g', 12, 64) + units[len(units)-1].suffix
+	return digits(v) + units[len(units)-1].suffix
+}
+
+// digits prints a number without exponent, to 12 significant digits, so that
+// what the binary form adds (0.07*100 = 7.000000000000001) stays out of sight.
+func digits(v float64) string {
+	rounded, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 12, 64), 64)
+	if err != nil {
+		rounded = v
+	}
+	return strconv.FormatFloat(rounded, 'f', -1, 64)
+}
+
+// pattern is the regular expression of numbers with the given units.
+func pattern(units []unit) string {
+	return `^` + decimal + ` ?(` + strings.Join(suffixes(units), "|") + `)$`
+}
+
+func suffixes(units []unit) []string {
+	out := make([]string, len(units))
+	for i, u := range units {
+		out[i] = u.suffix
+	}
+	return out
 }
 
 // Describe says what a Rate accepts.
 func (Rate) Describe() string { return `a rate such as 1Gbit, 12.5Mbit or unlimited` }
+
+// Pattern is the regular expression of a Rate.
+func (Rate) Pattern() string { return `^unlimited$|` + pattern(rateUnits) }
+
+// Units lists the units of a Rate.
+func (Rate) Units() []string { return suffixes(rateUnits[len(rateUnits)/2:]) }
 
 // UnmarshalText parses a rate; "unlimited" gives 0.
 func (r *Rate) UnmarshalText(text []byte) error {
@@ -106,11 +145,23 @@ func (r Rate) String() string {
 // Describe says what a Size accepts.
 func (Size) Describe() string { return `a size such as 64KiB, 1MiB or 1500B` }
 
-// UnmarshalText parses a size.
+// Pattern is the regular expression of a Size.
+func (Size) Pattern() string { return pattern(sizeUnits) }
+
+// Units lists the units of a Size.
+func (Size) Units() []string { return suffixes(sizeUnits) }
+
+// UnmarshalText parses a size, which must come out as whole bytes.
 func (s *Size) UnmarshalText(text []byte) error {
 	v, err := split(string(text), sizeUnits, s.Describe())
+	if err != nil {
+		return err
+	}
+	if v != math.Trunc(v) {
+		return fmt.Errorf("%q is not a whole number of bytes", text)
+	}
 	*s = Size(v)
-	return err
+	return nil
 }
 
 // MarshalText gives the written form.
@@ -130,10 +181,18 @@ func (s Size) String() string {
 // Describe says what a Duration accepts.
 func (Duration) Describe() string { return `a duration such as 500ms, 3s or 2m` }
 
-// UnmarshalText parses a duration, which must not be negative.
+// Pattern is the regular expression of a Duration.
+func (Duration) Pattern() string { return `^(` + decimal + `(ns|us|µs|μs|ms|s|m|h))+$` }
+
+// Units lists the units of a Duration.
+func (Duration) Units() []string { return []string{"h", "m", "s", "ms", "us", "ns"} }
+
+var isDuration = regexp.MustCompile(Duration(0).Pattern())
+
+// UnmarshalText parses a duration, which must have a unit and not be negative.
 func (d *Duration) UnmarshalText(text []byte) error {
-	v, err := time.ParseDuration(strings.TrimSpace(string(text)))
-	if err != nil || v < 0 {
+	v, err := time.ParseDuration(string(text))
+	if err != nil || !isDuration.Match(text) {
 		return fmt.Errorf("%q is not %s", text, d.Describe())
 	}
 	*d = Duration(v)
@@ -161,17 +220,27 @@ func (d Duration) Std() time.Duration { return time.Duration(d) }
 // Describe says what a Percent accepts.
 func (Percent) Describe() string { return `a percentage such as 2% or 0.5%` }
 
+// percentUnits is the one unit of shares.
+var percentUnits = []unit{{"%", 1}}
+
+// Pattern is the regular expression of a Percent.
+func (Percent) Pattern() string { return pattern(percentUnits) }
+
+// Units lists the unit of a Percent.
+func (Percent) Units() []string { return suffixes(percentUnits) }
+
 // UnmarshalText parses a percentage, which must not be negative.
 func (p *Percent) UnmarshalText(text []byte) error {
-	v, err := split(string(text), []unit{{"%", 1}}, p.Describe())
+	v, err := split(string(text), percentUnits, p.Describe())
+	if err != nil {
+		return err
+	}
 	*p = Percent(v / 100)
-	return err
+	return nil
 }
 
 // MarshalText gives the written form.
 func (p Percent) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
 // String gives the written form.
-func (p Percent) String() string {
-	return strconv.FormatFloat(float64(p)*100, 'g', 12, 64) + "%"
-}
+func (p Percent) String() string { return digits(float64(p)*100) + "%" }

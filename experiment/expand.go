@@ -1,0 +1,222 @@
+package experiment
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+
+	"tare/experiment/factor"
+	"tare/experiment/strictyaml"
+)
+
+// maxTrials is the most trials that one round may have. It catches lists of
+// levels whose product nobody meant.
+const maxTrials = 10_000
+
+// Expand makes the plan of an experiment that Load accepted: it draws a seed if
+// the file gives none, adds the control arm behind the baseline, and turns
+// every factor into one cell or arm per level. Version is Tare's own, for the
+// record. The experiment is not changed and shares nothing with the result.
+func Expand(x *Experiment, version string) (*Expansion, error) {
+	if len(x.Arms) == 0 || len(x.Workloads) == 0 {
+		return nil, fmt.Errorf("experiment %q needs at least one arm and one workload", x.Name)
+	}
+	if _, err := x.trials(); err != nil {
+		return nil, err
+	}
+	d := x.Design
+	plan := Plan{
+		Schema: PlanSchema, Version: version,
+		Name: x.Name, Description: x.Description, Testbed: "local",
+		Rounds: d.Rounds, Confidence: d.Confidence, Equivalence: d.Equivalence,
+		Power: d.Power, Attempts: d.Attempts, Limits: clone(x.Limits), Budget: clone(x.Budget),
+	}
+	if d.Precision > 0 {
+		plan.Rounds, plan.Precision, plan.MaxRounds = d.Pilot, d.Precision, d.MaxRounds
+	}
+	plan.Seed = drawn(d.Seed)
+	e := &Expansion{Plan: plan}
+	e.addArms(x.Arms)
+	e.addCells(x)
+	return e, nil
+}
+
+// drawn is the seed given, or one from the system. A drawn seed has 32 bits, so
+// that it is short to type and exact in every reader of JSON.
+func drawn(given *uint64) uint64 {
+	if given != nil {
+		return *given
+	}
+	var bytes [4]byte
+	rand.Read(bytes[:]) // never fails: it ends the program instead
+	return uint64(binary.BigEndian.Uint32(bytes[:]))
+}
+
+// trials is the number of trials of one round, or an error when they are too
+// many.
+func (x *Experiment) trials() (int, error) {
+	arms := 1 // the control
+	for _, a := range x.Arms {
+		n := 1
+		for _, l := range a.Layers {
+			n = min(n*variants(sweeps(l.Config), maxTrials), maxTrials+1)
+		}
+		arms += n
+	}
+	cells := 0
+	for _, w := range x.Workloads {
+		n := variants(sweeps(w.Config), maxTrials)
+		if w.Config.Needs().Network {
+			n *= variants(sweeps(x.local()), maxTrials)
+		}
+		cells += min(n, maxTrials+1)
+	}
+	arms, cells = min(arms, maxTrials+1), min(cells, maxTrials+1)
+	if arms*cells > maxTrials {
+		return 0, fmt.Errorf("one round would have more than %d trials (%s in %s); shorten the lists of levels",
+			maxTrials, counted(arms, "arm"), counted(cells, "cell"))
+	}
+	return arms * cells, nil
+}
+
+func counted(n int, what string) string {
+	switch {
+	case n > maxTrials:
+		return fmt.Sprintf("over %d %ss", maxTrials, what)
+	case n == 1:
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// local is the local testbed's parameters, the defaults where there are none.
+func (x *Experiment) local() *Local {
+	if x.Testbed.Local == nil {
+		return defaultLocal()
+	}
+	return x.Testbed.Local
+}
+
+// addArms adds the baseline, the control and the treatments.
+func (e *Expansion) addArms(arms []Arm) {
+	for i, a := range arms {
+		for _, v := range armVariants(a) {
+			v.planned.Role = Treatment
+			if i == 0 {
+				v.planned.Role = Baseline
+			}
+			e.addArm(v)
+		}
+		if i == 0 {
+			control := armVariants(a)[0]
+			control.planned.Name, control.planned.Role = ControlName, Control
+			e.addArm(control)
+		}
+	}
+}
+
+func (e *Expansion) addArm(v armVariant) {
+	e.Plan.Arms = append(e.Plan.Arms, v.planned)
+	e.Layers = append(e.Layers, v.layers)
+}
+
+// armVariant is an arm at one level of each of its factors.
+type armVariant struct {
+	planned PlannedArm
+	layers  []LayerItem
+}
+
+// armVariants expands the factors of an arm's layers. The last factor of the
+// last layer changes fastest.
+func armVariants(a Arm) []armVariant {
+	variants := []armVariant{{planned: PlannedArm{Name: a.Name, Layers: []PlannedLayer{}}}}
+	names := armFactorNames(a)
+	for i, item := range a.Layers {
+		factors := swept(sweeps(item.Config))
+		var next []armVariant
+		for _, v := range variants {
+			combinations(factors, func(levels []int) {
+				config := clone(item.Config)
+				chosen := append([]factor.Level(nil), v.planned.Levels...)
+				for k, s := range factors {
+					s.hold(config, levels[k])
+					chosen = append(chosen, factor.Level{Factor: names[i][k], Value: s.levels[levels[k]]})
+				}
+				planned := PlannedLayer{Kind: item.Kind, Config: strictyaml.Plain(config)}
+				next = append(next, armVariant{
+					planned: PlannedArm{Name: a.Name, Levels: chosen, Layers: append(v.planned.Layers[:len(v.planned.Layers):len(v.planned.Layers)], planned)},
+					layers:  append(cloneLayers(v.layers), LayerItem{Kind: item.Kind, Config: config}),
+				})
+			})
+		}
+		variants = next
+	}
+	taken := map[string]bool{}
+	for i := range variants {
+		variants[i].planned.Name = unique(armName(a.Name, variants[i].planned.Levels), taken)
+	}
+	return variants
+}
+
+func cloneLayers(layers []LayerItem) []LayerItem {
+	out := make([]LayerItem, 0, len(layers)+1)
+	for _, l := range layers {
+		out = append(out, LayerItem{Kind: l.Kind, Config: clone(l.Config)})
+	}
+	return out
+}
+
+// armFactorNames names the swept factors of each layer of an arm, with the
+// layer's kind in front where two layers have a factor of the same name.
+func armFactorNames(a Arm) [][]string {
+	count := map[string]int{}
+	names := make([][]string, len(a.Layers))
+	for i, item := range a.Layers {
+		for _, s := range swept(sweeps(item.Config)) {
+			names[i] = append(names[i], s.name)
+			count[s.name]++
+		}
+	}
+	for i, item := range a.Layers {
+		for k, name := range names[i] {
+			if count[name] > 1 {
+				names[i][k] = item.Kind + "." + name
+			}
+		}
+	}
+	return names
+}
+
+// addCells adds the cells of all workloads. The levels of the testbed change
+// fastest; a workload that does not use the network has one cell for all of
+// them, at the first level of each.
+func (e *Expansion) addCells(x *Experiment) {
+	taken := map[string]bool{}
+	for _, item := range x.Workloads {
+		own, bed := swept(sweeps(item.Config)), swept(sweeps(x.local()))
+		if !item.Config.Needs().Network {
+			bed = nil
+		}
+		both := append(append([]sweep(nil), own...), bed...)
+		combinations(both, func(levels []int) {
+			config, local := clone(item.Config), clone(x.local())
+			var chosen []factor.Level
+			for k, s := range both {
+				if k < len(own) {
+					s.hold(config, levels[k])
+				} else {
+					s.hold(local, levels[k])
+				}
+				chosen = append(chosen, s.held(levels[k]))
+			}
+			holdFirst(local) // where the workload does not follow the testbed's levels
+			e.Plan.Cells = append(e.Plan.Cells, Cell{
+				ID:       unique(cellID(item.Name, own, bed, levels), taken),
+				Workload: item.Name, Kind: item.Kind, Levels: chosen,
+				Config: strictyaml.Plain(config), Testbed: strictyaml.Plain(local),
+				Metrics: config.Metrics(), Expected: config.Expect(),
+			})
+			e.Cells = append(e.Cells, CellSetup{Workload: config, Testbed: Testbed{Local: local}})
+		})
+	}
+}

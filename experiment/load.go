@@ -1,0 +1,142 @@
+package experiment
+
+import (
+	"reflect"
+	"slices"
+
+	"tare/experiment/factor"
+	"tare/experiment/quantity"
+	"tare/experiment/strictyaml"
+)
+
+// Problem is one thing that is wrong with a file, with its place and a hint.
+type Problem = strictyaml.Problem
+
+// Problems are all that is wrong with a file. A *Problems is the error of Load.
+type Problems = strictyaml.Problems
+
+// Load reads an experiment file. The name is the file's, for messages. The
+// error is a *Problems with everything that is wrong; without one the
+// experiment is complete, with its defaults filled in, and Expand will take it.
+func Load(name string, data []byte, kinds Kinds) (*Experiment, error) {
+	l := loader{file: strictyaml.Read(name, data), kinds: kinds}
+	x := defaults()
+	if root := l.file.Root; root != nil {
+		l.file.Custom = map[reflect.Type]func(*strictyaml.Node, string, reflect.Value){
+			reflect.TypeFor[Testbed]():      l.testbed,
+			reflect.TypeFor[LayerItem]():    l.layer,
+			reflect.TypeFor[WorkloadItem](): l.workload,
+		}
+		l.file.Decode(root, "", &x)
+		l.validate(&x)
+	}
+	if problems := l.file.Problems(); len(problems) > 0 {
+		return nil, &problems
+	}
+	return &x, nil
+}
+
+// loader is the loading of one file.
+type loader struct {
+	file  *strictyaml.File
+	kinds Kinds
+}
+
+// DefaultRounds is the number of rounds where the file gives neither rounds nor
+// a precision: enough for a distribution-free 95 % interval to be useful.
+const DefaultRounds = 12
+
+// defaults is an experiment as it is where the file says nothing. Rounds are
+// settled after decoding, because precision takes their place.
+func defaults() Experiment {
+	percent := func(p quantity.Percent) *quantity.Percent { return &p }
+	none := 0
+	return Experiment{
+		Testbed: Testbed{Local: defaultLocal()},
+		Design: Design{
+			Pilot: 8, MaxRounds: 60, Attempts: 3,
+			Confidence: 0.95, Equivalence: 0.02, Power: 0.80,
+		},
+		Limits: Limits{
+			Errors:        percent(0),
+			ForeignCPU:    percent(0.20),
+			Steal:         percent(0.05),
+			Throttling:    &none,
+			InvalidTrials: percent(0.20),
+		},
+	}
+}
+
+func defaultLocal() *Local {
+	return &Local{Link: Link{Rate: factor.Of[quantity.Rate](1e9), MTU: factor.Of(1500)}}
+}
+
+// testbed decodes the choice of a testbed: its name alone, or a map of its name
+// to its parameters.
+func (l *loader) testbed(n *strictyaml.Node, path string, v reflect.Value) {
+	names := strictyaml.Names(strictyaml.Fields(v.Type()))
+	kind, params, ok := l.choose(n, path, "testbed", names, nil)
+	if !ok {
+		return
+	}
+	switch kind {
+	case "local":
+		local := defaultLocal()
+		l.file.Decode(params, strictyaml.Join(path, kind), local)
+		v.Set(reflect.ValueOf(Testbed{Local: local}))
+	}
+}
+
+// layer decodes an item of an arm's layers.
+func (l *loader) layer(n *strictyaml.Node, path string, v reflect.Value) {
+	kind, params, ok := l.choose(n, path, "layer", sortedKeys(l.kinds.Layers), nil)
+	if !ok {
+		return
+	}
+	config := l.kinds.Layers[kind]()
+	l.config(params, strictyaml.Join(path, kind), config)
+	v.Set(reflect.ValueOf(LayerItem{Kind: kind, Config: config}))
+}
+
+// workload decodes an item of the workloads, which may have a name beside it.
+func (l *loader) workload(n *strictyaml.Node, path string, v reflect.Value) {
+	kind, params, ok := l.choose(n, path, "workload", sortedKeys(l.kinds.Workloads), []string{"name"})
+	if !ok {
+		return
+	}
+	item := WorkloadItem{Kind: kind, Config: l.kinds.Workloads[kind]()}
+	beside := struct {
+		Name string `yaml:"name" pattern:"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$" form:"up to 63 lower-case letters, digits and dashes, with a letter or digit at both ends"`
+	}{Name: kind}
+	if name := n.Get("name"); name != nil {
+		only := *n
+		only.Entries = slices.DeleteFunc(slices.Clone(n.Entries), func(e strictyaml.Entry) bool { return e.Key.Value == kind })
+		l.file.Decode(&only, path, &beside)
+	}
+	item.Name = beside.Name
+	l.config(params, strictyaml.Join(path, kind), item.Config)
+	v.Set(reflect.ValueOf(item))
+}
+
+// config decodes the parameters of a layer or workload and has them validated.
+func (l *loader) config(params *strictyaml.Node, path string, config any) {
+	l.file.Decode(params, path, config)
+	validator, ok := config.(Validator)
+	if !ok {
+		return
+	}
+	for _, e := range validator.Validate() {
+		if at := strictyaml.Join(path, e.Field); !l.file.Troubled(at) {
+			l.file.ReportAt(at, e.Message, "")
+		}
+	}
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}

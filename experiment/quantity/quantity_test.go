@@ -1,0 +1,135 @@
+package quantity
+
+import (
+	"encoding"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// text is what all the types of this package have.
+type text interface {
+	encoding.TextUnmarshaler
+	Describe() string
+	Pattern() string
+	Units() []string
+	String() string
+}
+
+// accepted lists for each type what is read, and how it is printed.
+var accepted = []struct {
+	into    func() text
+	value   func(text) float64
+	written string
+	want    float64
+	printed string
+}{
+	{rate, rateOf, "1Gbit", 1e9, "1Gbit"},
+	{rate, rateOf, "12.5 Mbit", 12.5e6, "12.5Mbit"},
+	{rate, rateOf, "1000kbit/s", 1e6, "1Mbit"},
+	{rate, rateOf, "1051Mbit", 1051e6, "1.051Gbit"},
+	{rate, rateOf, "unlimited", 0, "unlimited"},
+	{size, sizeOf, "64KiB", 65536, "64KiB"},
+	{size, sizeOf, "0.5KiB", 512, "512B"},
+	{size, sizeOf, "1500B", 1500, "1500B"},
+	{size, sizeOf, "1MB", 1e6, "1MB"},
+	{size, sizeOf, "0B", 0, "0B"},
+	{duration, durationOf, "3s", 3, "3s"},
+	{duration, durationOf, "1m30s", 90, "1m30s"},
+	{duration, durationOf, "120s", 120, "2m"},
+	{duration, durationOf, "1h", 3600, "1h"},
+	{duration, durationOf, "0.5s", 0.5, "500ms"},
+	{percent, percentOf, "2%", 0.02, "2%"},
+	{percent, percentOf, "7%", 0.07, "7%"},
+	{percent, percentOf, "0.0001%", 1e-6, "0.0001%"},
+	{percent, percentOf, "150 %", 1.5, "150%"},
+}
+
+func rate() text     { return new(Rate) }
+func size() text     { return new(Size) }
+func duration() text { return new(Duration) }
+func percent() text  { return new(Percent) }
+
+func rateOf(t text) float64     { return float64(*t.(*Rate)) }
+func sizeOf(t text) float64     { return float64(*t.(*Size)) }
+func durationOf(t text) float64 { return time.Duration(*t.(*Duration)).Seconds() }
+func percentOf(t text) float64  { return float64(*t.(*Percent)) }
+
+func TestAccepted(t *testing.T) {
+	for _, c := range accepted {
+		got := c.into()
+		if err := got.UnmarshalText([]byte(c.written)); err != nil {
+			t.Errorf("%s: %v", c.written, err)
+			continue
+		}
+		if v := c.value(got); v != c.want {
+			t.Errorf("%s is %v, want %v", c.written, v, c.want)
+		}
+		if got.String() != c.printed {
+			t.Errorf("%s is printed %s, want %s", c.written, got, c.printed)
+		}
+		if !regexp.MustCompile(got.Pattern()).MatchString(c.written) {
+			t.Errorf("the pattern %s does not match %s", got.Pattern(), c.written)
+		}
+	}
+}
+
+func TestRefused(t *testing.T) {
+	for _, c := range []struct {
+		into    func() text
+		written string
+		want    string
+	}{
+		{rate, "1", `"1" is not a rate such as 1Gbit, 12.5Mbit or unlimited`},
+		{rate, "1GB", `"1GB" is not a rate`},
+		{rate, "0bit", `"0bit" is not a usable rate: write unlimited for no cap`},
+		{rate, "-1Gbit", `"-1Gbit" is not a rate`},
+		{rate, "1e3Mbit", `"1e3Mbit" is not a rate`},
+		{rate, "99999999999999999999Tbit", `is not a rate`},
+		{size, "1.5B", `"1.5B" is not a whole number of bytes`},
+		{size, "64k", `"64k" is not a size such as 64KiB, 1MiB or 1500B`},
+		{duration, "3", `"3" is not a duration such as 500ms, 3s or 2m`},
+		{duration, "-3s", `"-3s" is not a duration`},
+		{duration, "0", `"0" is not a duration`},
+		{duration, "9999999999h", `is not a duration`},
+		{percent, "2", `"2" is not a percentage such as 2% or 0.5%`},
+		{percent, "Inf%", `"Inf%" is not a percentage`},
+		{percent, "0x10%", `"0x10%" is not a percentage`},
+		{percent, "", `"" is not a percentage`},
+	} {
+		got := c.into()
+		err := got.UnmarshalText([]byte(c.written))
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q gives %v, want an error with %s", c.written, err, c.want)
+		}
+	}
+}
+
+// FuzzText checks that whatever is read prints as something that is read as the
+// same value, and that Pattern accepts all that UnmarshalText does.
+func FuzzText(f *testing.F) {
+	for _, c := range accepted {
+		f.Add(c.written)
+	}
+	f.Add("1..2%")
+	f.Add("９s")
+	f.Fuzz(func(t *testing.T, s string) {
+		for _, into := range []func() text{rate, size, duration, percent} {
+			first := into()
+			if first.UnmarshalText([]byte(s)) != nil {
+				continue
+			}
+			if !regexp.MustCompile(first.Pattern()).MatchString(s) {
+				t.Errorf("%T reads %q, which its pattern does not match", first, s)
+			}
+			second := into()
+			if err := second.UnmarshalText([]byte(first.String())); err != nil {
+				t.Errorf("%T reads %q but not %q, as which it prints: %v", first, s, first, err)
+			}
+			if second.String() != first.String() {
+				t.Errorf("%T prints %q as %s and then as %s", first, s, first, second)
+			}
+		}
+	})
+}

@@ -1,0 +1,194 @@
+package strictyaml
+
+import (
+	"fmt"
+	"reflect"
+
+	"tare/experiment/factor"
+)
+
+// Decode decodes a node into what the pointer points to, which holds the
+// defaults. Problems are reported in the file; what has none is set.
+func (f *File) Decode(n *Node, path string, into any) {
+	f.value(n, path, reflect.ValueOf(into).Elem(), Field{})
+}
+
+// value decodes a node into a settable value. The field gives its limits.
+func (f *File) value(n *Node, path string, v reflect.Value, field Field) {
+	t := v.Type()
+	if custom, ok := f.Custom[t]; ok {
+		custom(n, path, v)
+		return
+	}
+	switch {
+	case t.Kind() == reflect.Pointer:
+		f.pointer(n, path, v, field)
+	case factor.Is(t):
+		f.levels(n, path, v, field)
+	case ReadsText(t):
+		f.text(n, path, v, field)
+	case t.Kind() == reflect.Struct:
+		f.structure(n, path, v)
+	case t.Kind() == reflect.Slice:
+		f.list(n, path, v, field)
+	case t.Kind() == reflect.Map:
+		f.mapping(n, path, v, field)
+	default:
+		f.scalar(n, path, v, field)
+	}
+}
+
+// wrong reports a value of a wrong kind.
+func (f *File) wrong(n *Node, path string, expected, hint string) {
+	if n.Form == Null {
+		f.Report(n, path, fmt.Sprintf("%s has no value; expected %s", label(path), expected), "give a value, or leave the line out")
+		return
+	}
+	what := label(path)
+	if what == "" {
+		what = "the file"
+	}
+	f.Report(n, path, fmt.Sprintf("%s is %s; expected %s", what, n.found(), expected), hint)
+}
+
+func (f *File) pointer(n *Node, path string, v reflect.Value, field Field) {
+	if field.None && n.Form == Text && n.Value == "none" {
+		v.SetZero()
+		return
+	}
+	fresh := reflect.New(v.Type().Elem())
+	if !v.IsNil() {
+		fresh.Elem().Set(v.Elem())
+	}
+	f.value(n, path, fresh.Elem(), field)
+	v.Set(fresh)
+}
+
+// structure decodes a map into a struct. An empty value keeps all defaults.
+func (f *File) structure(n *Node, path string, v reflect.Value) {
+	fields := Fields(v.Type())
+	if n.Form != Map && n.Form != Null {
+		f.wrong(n, path, Describe(v.Type()), "")
+		return
+	}
+	byName := map[string]Field{}
+	for _, field := range fields {
+		byName[field.Name] = field
+	}
+	given := map[string]*Node{}
+	for _, e := range n.Entries {
+		field, known := byName[e.Key.Value]
+		if !known {
+			f.unknown(e.Key, path, Names(fields))
+			continue
+		}
+		if f.repeated(e.Key, path, given) {
+			continue
+		}
+		f.value(e.Value, Join(path, field.Name), v.FieldByIndex(field.Index), field)
+	}
+	for _, field := range fields {
+		if field.Required && given[field.Name] == nil {
+			where := " in " + label(path)
+			if path == "" {
+				where = ""
+			}
+			f.Report(n, Join(path, field.Name), fmt.Sprintf("%s is missing%s", field.Name, where),
+				field.Name+": "+field.Doc)
+		}
+	}
+}
+
+func (f *File) unknown(key *Node, path string, names []string) {
+	where := " in " + label(path)
+	if path == "" {
+		where = ""
+	}
+	f.Report(key, Join(path, key.Value), fmt.Sprintf("unknown field %q%s", shorten(key.Value), where),
+		Suggest(key.Value, "fields here", names))
+}
+
+// repeated reports a key that was given before, and notes it otherwise.
+func (f *File) repeated(key *Node, path string, given map[string]*Node) bool {
+	first := given[key.Value]
+	if first == nil {
+		given[key.Value] = key
+		return false
+	}
+	f.Report(key, Join(path, key.Value), fmt.Sprintf("%s is given twice", shorten(key.Value)),
+		fmt.Sprintf("it was first given in line %d", first.Line))
+	return true
+}
+
+func (f *File) list(n *Node, path string, v reflect.Value, field Field) {
+	if n.Form != List {
+		hint := ""
+		if n.Scalar() {
+			hint = "write it in brackets: [" + shorten(n.Value) + "]"
+		}
+		f.wrong(n, path, "a list", hint)
+		return
+	}
+	out := reflect.MakeSlice(v.Type(), len(n.Items), len(n.Items))
+	for i, item := range n.Items {
+		f.element(item, Index(path, i), out.Index(i), field, n)
+	}
+	v.Set(out)
+}
+
+// element decodes an item of a list; an empty one is shown at the list.
+func (f *File) element(item *Node, path string, v reflect.Value, field Field, list *Node) {
+	if item.Form == Null && v.Kind() != reflect.Struct {
+		f.Report(list, path, label(path)+" is empty; expected "+Describe(v.Type()), "")
+		return
+	}
+	f.value(item, path, v, field)
+}
+
+// levels decodes a factor: one value, or a list of different ones.
+func (f *File) levels(n *Node, path string, v reflect.Value, field Field) {
+	if n.Form == Null {
+		f.wrong(n, path, Describe(v.Type().Elem())+", or a list of such values", "")
+		return
+	}
+	if n.Form != List {
+		out := reflect.MakeSlice(v.Type(), 1, 1)
+		f.value(n, path, out.Index(0), field)
+		v.Set(out)
+		return
+	}
+	if len(n.Items) == 0 {
+		f.Report(n, path, label(path)+" is an empty list; expected at least one value", "leave the line out for the default")
+		return
+	}
+	out := reflect.MakeSlice(v.Type(), len(n.Items), len(n.Items))
+	for i, item := range n.Items {
+		before := len(f.problems)
+		f.element(item, Index(path, i), out.Index(i), field, n)
+		for j := range i {
+			if len(f.problems) == before && reflect.DeepEqual(out.Index(i).Interface(), out.Index(j).Interface()) {
+				f.Report(item, Index(path, i), fmt.Sprintf("%s lists %s twice", label(path), shorten(item.Value)), "every level is run once per round")
+				break
+			}
+		}
+	}
+	v.Set(out)
+}
+
+func (f *File) mapping(n *Node, path string, v reflect.Value, field Field) {
+	if n.Form != Map {
+		f.wrong(n, path, Describe(v.Type()), "")
+		return
+	}
+	out := reflect.MakeMapWithSize(v.Type(), len(n.Entries))
+	given := map[string]*Node{}
+	for _, e := range n.Entries {
+		if f.repeated(e.Key, path, given) {
+			continue
+		}
+		value := reflect.New(v.Type().Elem()).Elem()
+		f.value(e.Value, Join(path, e.Key.Value), value, field)
+		out.SetMapIndex(reflect.ValueOf(e.Key.Value).Convert(v.Type().Key()), value)
+	}
+	v.Set(out)
+}

@@ -1,0 +1,162 @@
+package strictyaml
+
+import (
+	"encoding"
+	"reflect"
+	"strings"
+)
+
+// Field is a field of a struct that files can set, by its tags (see the
+// package comment).
+type Field struct {
+	Name     string // in the file
+	Doc      string
+	Required bool
+	None     bool   // a pointer that the word none sets to nil
+	Factor   string // name of a level, for factors
+	Enum     []string
+	Pattern  string
+	Form     string // what Pattern accepts, in words
+	Bounds   Bounds
+	Index    []int // for reflect.Value.FieldByIndex
+	Type     reflect.Type
+}
+
+// Bounds are the limits of a number or unit as written in the tags; "" is none.
+type Bounds struct{ Min, Max, Above, Below string }
+
+// Fields lists the fields of a struct type in their order. Those of embedded
+// structs stand in the place of the embedding.
+func Fields(t reflect.Type) []Field {
+	var fields []Field
+	for i := range t.NumField() {
+		sf := t.Field(i)
+		name, _, _ := strings.Cut(sf.Tag.Get("yaml"), ",")
+		if sf.Anonymous && name == "" && sf.Type.Kind() == reflect.Struct {
+			for _, inner := range Fields(sf.Type) {
+				inner.Index = append([]int{i}, inner.Index...)
+				fields = append(fields, inner)
+			}
+			continue
+		}
+		if name == "" || name == "-" || !sf.IsExported() {
+			continue
+		}
+		tag := sf.Tag.Get
+		f := Field{
+			Name: name, Doc: tag("doc"), Required: tag("required") == "true", None: tag("none") == "true",
+			Factor: tag("factor"), Pattern: tag("pattern"), Form: tag("form"),
+			Bounds: Bounds{Min: tag("min"), Max: tag("max"), Above: tag("above"), Below: tag("below")},
+			Index:  []int{i}, Type: sf.Type,
+		}
+		if f.Factor == "" {
+			f.Factor = name
+		}
+		if enum := tag("enum"); enum != "" {
+			f.Enum = strings.Split(enum, ",")
+		}
+		fields = append(fields, f)
+	}
+	return fields
+}
+
+// Names lists the fields' names.
+func Names(fields []Field) []string {
+	names := make([]string, len(fields))
+	for i, f := range fields {
+		names[i] = f.Name
+	}
+	return names
+}
+
+// MustBeGiven says whether a struct type has required fields, so that it cannot
+// be left empty.
+func MustBeGiven(t reflect.Type) bool {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct {
+		return false
+	}
+	for _, f := range Fields(t) {
+		if f.Required {
+			return true
+		}
+	}
+	return false
+}
+
+// described is a type that says in words what it accepts.
+type described interface{ Describe() string }
+
+// patterned is a type that says as a regular expression what it accepts.
+type patterned interface{ Pattern() string }
+
+// united is a type that lists its units.
+type united interface{ Units() []string }
+
+// enumerated is a text type that lists its values.
+type enumerated interface{ Values() []string }
+
+var textUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()
+
+// ReadsText says whether values of a type are read by UnmarshalText.
+func ReadsText(t reflect.Type) bool { return reflect.PointerTo(t).Implements(textUnmarshaler) }
+
+// asked is the value of an optional method of a type.
+func asked[I any](t reflect.Type) (I, bool) {
+	i, ok := reflect.New(t).Interface().(I)
+	return i, ok
+}
+
+// EnumOf gives the values of an enumeration type, or nil.
+func EnumOf(t reflect.Type) []string {
+	if e, ok := asked[enumerated](t); ok && t.Kind() == reflect.String {
+		return e.Values()
+	}
+	return nil
+}
+
+// PatternOf gives the regular expression of a type that has one, or "".
+func PatternOf(t reflect.Type) string {
+	if p, ok := asked[patterned](t); ok {
+		return p.Pattern()
+	}
+	return ""
+}
+
+func oneOf(values []string) string {
+	if len(values) == 1 {
+		return values[0]
+	}
+	return "one of " + strings.Join(values, ", ")
+}
+
+// Describe says in words what a type accepts: "a whole number".
+func Describe(t reflect.Type) string {
+	if values := EnumOf(t); values != nil {
+		return oneOf(values)
+	}
+	if d, ok := asked[described](t); ok {
+		return d.Describe()
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		return Describe(t.Elem())
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return "a whole number"
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return "a whole number, 0 or more"
+	case reflect.Float32, reflect.Float64:
+		return "a number"
+	case reflect.Slice:
+		return "a list"
+	case reflect.Map:
+		return "a map of names to values"
+	case reflect.Struct:
+		return "a map of " + strings.Join(Names(Fields(t)), ", ")
+	}
+	return "text"
+}

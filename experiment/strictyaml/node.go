@@ -1,0 +1,107 @@
+package strictyaml
+
+import (
+	"strconv"
+	"strings"
+)
+
+// Form is what a node is.
+type Form int
+
+// The forms of nodes.
+const (
+	Null Form = iota // a key without a value, or the word null
+	Text             // quoted, or plain and neither a number nor a bool
+	Number
+	Bool
+	List
+	Map
+)
+
+// Node is a value of the file with the place where it stands: a scalar, a list
+// or a map. Aliases and merge keys are already followed.
+type Node struct {
+	Form         Form
+	Line, Column int     // of its first character; of the key, for Null
+	Value        string  // of a scalar, as written but without quotes
+	Quoted       bool    // written in quotes or as a block
+	Items        []*Node // of a list
+	Entries      []Entry // of a map, in the order of the file; keys may repeat
+	Key          *Node   // that the node is the value of, or nil
+}
+
+// Entry is a key of a map with its value.
+type Entry struct {
+	Key   *Node // a scalar
+	Value *Node
+}
+
+// Scalar says whether the node is a single value.
+func (n *Node) Scalar() bool { return n.Form == Text || n.Form == Number || n.Form == Bool }
+
+// Get gives the value of a key of a map, or nil.
+func (n *Node) Get(key string) *Node {
+	for _, e := range n.Entries {
+		if e.Key.Value == key {
+			return e.Value
+		}
+	}
+	return nil
+}
+
+// found says what the node is, for messages.
+func (n *Node) found() string {
+	switch n.Form {
+	case Null:
+		return "empty"
+	case List:
+		return "a list"
+	case Map:
+		return "a map"
+	case Number, Bool:
+		return shorten(n.Value)
+	}
+	return strconv.Quote(shorten(n.Value))
+}
+
+// find follows a path ("arms[1].name") as far as it goes. Exact says whether
+// that was all the way.
+func (n *Node) find(path string) (at *Node, exact bool) {
+	for path != "" {
+		step, rest := cutStep(path)
+		var next *Node
+		switch {
+		case n.Form == List && step[0] == '[':
+			if i, err := strconv.Atoi(strings.Trim(step, "[]")); err == nil && i >= 0 && i < len(n.Items) {
+				next = n.Items[i]
+			}
+		case n.Form == Map:
+			next = n.Get(step)
+		}
+		if next == nil {
+			return n, false
+		}
+		n, path = next, rest
+	}
+	return n, true
+}
+
+// cutStep splits the first step off a path: "a.b[1]" gives "a" and "b[1]",
+// "b[1].c" gives "b" and "[1].c", "[1].c" gives "[1]" and "c".
+func cutStep(path string) (step, rest string) {
+	end := strings.IndexAny(path[1:], ".[")
+	if end < 0 {
+		return path, ""
+	}
+	step, rest = path[:end+1], path[end+1:]
+	return step, strings.TrimPrefix(rest, ".")
+}
+
+// shorten keeps values in messages readable.
+func shorten(s string) string {
+	const most = 60
+	if r := []rune(s); len(r) > most {
+		return string(r[:most]) + "…"
+	}
+	return s
+}

@@ -1,0 +1,97 @@
+package strictyaml
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+	"unicode"
+)
+
+// Problem is one thing that is wrong with a file.
+type Problem struct {
+	File    string `json:"file"`
+	Line    int    `json:"line"`   // from 1
+	Column  int    `json:"column"` // from 1, in characters
+	Path    string `json:"path"`   // "arms[1].layers[0].wireguard.implementation"; "" for the whole file
+	Message string `json:"message"`
+	Hint    string `json:"hint,omitempty"` // what to write instead
+	Source  string `json:"source"`         // the line, as it stands in the file
+}
+
+// Problems are all that is wrong with a file. As an error it prints each as
+// file:line:column, the line with a caret below the place, and the hint.
+type Problems []Problem
+
+// Error prints every problem.
+func (p *Problems) Error() string {
+	var b strings.Builder
+	for i, problem := range *p {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(problem.String())
+	}
+	return b.String()
+}
+
+func (p Problems) sort() {
+	sort.SliceStable(p, func(i, j int) bool {
+		if p[i].Line != p[j].Line {
+			return p[i].Line < p[j].Line
+		}
+		return p[i].Column < p[j].Column
+	})
+}
+
+// String prints the problem over several lines, without a newline at the end.
+// Control characters of the file are not passed on to the terminal.
+func (p Problem) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s:%d:%d: %s", printable(p.File), p.Line, p.Column, printable(p.Message))
+	if strings.TrimSpace(p.Source) != "" {
+		line, caret := excerpt(p.Source, p.Column)
+		fmt.Fprintf(&b, "\n    %s\n    %s", line, caret)
+	}
+	if p.Hint != "" {
+		fmt.Fprintf(&b, "\n    %s", printable(p.Hint))
+	}
+	return b.String()
+}
+
+// Widths of the excerpt of a long line, in characters.
+const (
+	excerptWidth  = 100
+	excerptBefore = 60
+)
+
+// excerpt gives the part of a line around a column, and a caret for below it.
+func excerpt(source string, column int) (line, caret string) {
+	runes := []rune(printable(source))
+	at := min(max(column-1, 0), len(runes))
+	prefix, suffix := "", ""
+	if from := at - excerptBefore; len(runes) > excerptWidth && from > 0 {
+		runes, at, prefix = runes[from:], at-from, "…"
+	}
+	if len(runes) > excerptWidth {
+		runes, suffix = runes[:excerptWidth], "…"
+	}
+	var pad strings.Builder
+	for _, r := range prefix + string(runes[:at]) {
+		if r == '\t' {
+			pad.WriteRune('\t') // keeps the caret below its character at any tab width
+		} else {
+			pad.WriteByte(' ')
+		}
+	}
+	return prefix + string(runes) + suffix, pad.String() + "^"
+}
+
+// printable replaces characters that would act on a terminal, one for one.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\t' || unicode.IsPrint(r) {
+			return r
+		}
+		return unicode.ReplacementChar
+	}, s)
+}

@@ -1,0 +1,184 @@
+package strictyaml
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
+)
+
+// Read reads a file into a tree. The name is for messages. When the text is not
+// usable YAML, the result has no Root and says why in its Problems.
+func Read(name string, data []byte) *File {
+	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
+	f := &File{name: name, lines: []string{""}}
+	if len(data) > maxBytes {
+		f.report(1, 1, "", fmt.Sprintf("the file has %d bytes; at most %d are read", len(data), maxBytes), "")
+		return f
+	}
+	f.lines = splitLines(string(data))
+	if !f.readable(data) {
+		return f
+	}
+	if body := f.parse(string(data)); body != nil {
+		t := tree{file: f, anchors: map[string]*Node{}}
+		f.Root = t.node(body, 0)
+		if t.refused {
+			f.Root = nil
+		}
+	}
+	return f
+}
+
+// splitLines cuts a text into lines; there is at least one.
+func splitLines(text string) []string {
+	text = strings.ReplaceAll(text, "\r\n", "\n")
+	return strings.Split(strings.ReplaceAll(text, "\r", "\n"), "\n")
+}
+
+// readable reports text that is not UTF-8 or holds control characters.
+func (f *File) readable(data []byte) bool {
+	if bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) {
+		f.lines = []string{""}
+		f.report(1, 1, "", "the file is UTF-16", "save it as UTF-8")
+		return false
+	}
+	for i, line := range f.lines {
+		column := 0
+		for rest := line; rest != ""; {
+			r, size := utf8.DecodeRuneInString(rest)
+			column++
+			if r == utf8.RuneError && size == 1 {
+				// Positions count characters, so nothing behind this byte may be shown.
+				f.lines[i] = strings.ToValidUTF8(line, "\uFFFD")
+				f.report(i+1, column, "", fmt.Sprintf("byte %#02x is not UTF-8 text", rest[0]), "save the file as UTF-8")
+				return false
+			}
+			if r < ' ' && r != '\t' || r == 0x7f || r == 0xfeff {
+				f.report(i+1, column, "", fmt.Sprintf("control character %U is not allowed", r), "")
+				return false
+			}
+			rest = rest[size:]
+		}
+	}
+	return true
+}
+
+// parse gives the one document of the file, or reports why there is none.
+func (f *File) parse(text string) (body ast.Node) {
+	defer func() {
+		// The parser is known to panic on some malformed input.
+		if fault := recover(); fault != nil {
+			f.report(1, 1, "", "this is not YAML that can be read", "")
+			body = nil
+		}
+	}()
+	tokens := lexer.Tokenize(text)
+	if !f.bounded(tokens) {
+		return nil
+	}
+	file, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
+	if err != nil {
+		f.syntaxError(err)
+		return nil
+	}
+	for _, doc := range file.Docs {
+		if doc.Body == nil || doc.Body.Type() == ast.DirectiveType {
+			continue
+		}
+		if body != nil {
+			at := doc.Body.GetToken().Position
+			if doc.Start != nil {
+				at = doc.Start.Position
+			}
+			f.report(at.Line, at.Column, "", "a second document begins here; a file holds one", "put it into a file of its own")
+			return nil
+		}
+		body = doc.Body
+	}
+	if body == nil {
+		f.report(1, 1, "", "the file is empty", "")
+	}
+	return body
+}
+
+// bounded refuses, before the recursive parser sees them, files that nest too
+// deeply, and what no experiment needs: tags and complex keys.
+func (f *File) bounded(tokens token.Tokens) bool {
+	flow := 0
+	for _, t := range tokens {
+		refuse := ""
+		switch t.Type {
+		case token.SequenceStartType, token.MappingStartType:
+			if flow++; flow > maxDepth {
+				refuse = fmt.Sprintf("brackets nest deeper than %d", maxDepth)
+			}
+		case token.SequenceEndType, token.MappingEndType:
+			flow = max(flow-1, 0)
+		case token.SequenceEntryType, token.MappingValueType:
+			if flow == 0 && t.Position.Column > maxIndent {
+				refuse = fmt.Sprintf("nothing may begin beyond column %d", maxIndent)
+			}
+		case token.TagType:
+			refuse = fmt.Sprintf("tags such as %s are not used here", shorten(t.Value))
+		case token.MappingKeyType:
+			refuse = "keys written with ? are not used here"
+		}
+		if refuse != "" {
+			f.report(t.Position.Line, t.Position.Column, "", refuse, "")
+			return false
+		}
+	}
+	return true
+}
+
+// syntaxWords says in plain words what the parser says in its own.
+var syntaxWords = []struct{ theirs, ours, hint string }{
+	{"found character '\t'", "a tab cannot indent", "use spaces"},
+	{"',' or ']' must be specified", "the list before this has no closing ]", "write ] or ,"},
+	{"',' or '}' must be specified", "the map before this has no closing }", "write } or ,"},
+	{"could not find end character of", "the quote that opens here is not closed", "close it on the same line"},
+	{"mapping value is not allowed in this context", "a second key: value cannot begin here",
+		"check the indentation, or put a value that contains a colon in quotes"},
+	{"is a reserved character", "a value cannot begin with this character", "put the value in quotes"},
+	{"unexpected key name", "a key needs a colon and a space behind it", "write key: value"},
+	{"block sequence entries are not allowed", "a list cannot begin on the line of its key",
+		"begin each - on a line of its own, or write [a, b]"},
+	{"value is not allowed in this context", "this does not belong to what stands above it", "check the indentation"},
+	{"could not find flow map content", "a map in braces needs a key here", "remove the extra comma"},
+	{"undefined anchor value", "the anchor has no value", ""},
+	{"found an invalid key for this map", "a key must be plain text", ""},
+}
+
+// syntaxError reports an error of the parser in the form of the other problems.
+func (f *File) syntaxError(err error) {
+	var at yaml.Error
+	if !errors.As(err, &at) {
+		f.report(1, 1, "", "not valid YAML: "+firstLine(err.Error()), "")
+		return
+	}
+	line, column := 1, 1
+	if t := at.GetToken(); t != nil && t.Position != nil {
+		line, column = t.Position.Line, t.Position.Column
+	}
+	message, hint := "not valid YAML: "+firstLine(at.GetMessage()), ""
+	for _, w := range syntaxWords {
+		if strings.Contains(at.GetMessage(), w.theirs) {
+			message, hint = w.ours, w.hint
+			break
+		}
+	}
+	f.report(line, column, "", message, hint)
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(s, "\n")
+	return shorten(line)
+}

@@ -1,0 +1,208 @@
+package strictyaml
+
+import (
+	"encoding"
+	"fmt"
+	"math"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// text decodes a value with UnmarshalText.
+func (f *File) text(n *Node, path string, v reflect.Value, field Field) {
+	expected := Describe(v.Type())
+	if field.None {
+		expected += ", or none"
+	}
+	if !n.Scalar() {
+		f.wrong(n, path, expected, "")
+		return
+	}
+	fresh := reflect.New(v.Type())
+	if err := fresh.Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(n.Value)); err != nil {
+		if _, says := asked[described](v.Type()); says {
+			f.wrong(n, path, expected, unitHint(n.Value, v.Type()))
+			return
+		}
+		f.Report(n, path, fmt.Sprintf("%s: %v", label(path), err), "")
+		return
+	}
+	if f.within(n, path, fresh.Elem(), field.Bounds) {
+		v.Set(fresh.Elem())
+	}
+}
+
+// unitHint is the hint for a quantity with a wrong unit or none.
+func unitHint(text string, t reflect.Type) string {
+	units, ok := asked[united](t)
+	number := strings.TrimRight(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ/% ")
+	if _, err := strconv.ParseFloat(number, 64); err != nil || !ok {
+		return ""
+	}
+	unit := strings.TrimSpace(text[len(number):])
+	if all := units.Units(); unit == "" && len(all) == 1 {
+		return "did you mean " + number + all[0] + "?"
+	}
+	if unit == "" {
+		return "add a unit: " + strings.Join(units.Units(), ", ")
+	}
+	if near := Nearest(unit, units.Units()); near != "" && near != unit {
+		return "did you mean " + number + near + "?"
+	}
+	return "known units: " + strings.Join(units.Units(), ", ")
+}
+
+// scalar decodes bools, numbers and text.
+func (f *File) scalar(n *Node, path string, v reflect.Value, field Field) {
+	if !n.Scalar() {
+		f.wrong(n, path, expectedOf(v.Type(), field), "")
+		return
+	}
+	fresh := reflect.New(v.Type()).Elem()
+	switch v.Kind() {
+	case reflect.String:
+		if !f.word(n, path, v.Type(), field) {
+			return
+		}
+		fresh.SetString(n.Value)
+	case reflect.Bool:
+		if n.Form != Bool {
+			f.wrong(n, path, "true or false", unquote(n, Bool))
+			return
+		}
+		fresh.SetBool(strings.EqualFold(n.Value, "true"))
+	default:
+		if !number(n, fresh) {
+			f.wrong(n, path, Describe(v.Type()), unquote(n, Number))
+			return
+		}
+		if !f.within(n, path, fresh, field.Bounds) {
+			return
+		}
+	}
+	v.Set(fresh)
+}
+
+// expectedOf describes a field with its own list of values, if it has one.
+func expectedOf(t reflect.Type, field Field) string {
+	if field.Enum != nil {
+		return oneOf(field.Enum)
+	}
+	return Describe(t)
+}
+
+// unquote is the hint for a number or bool that was written in quotes.
+func unquote(n *Node, form Form) string {
+	if !n.Quoted {
+		return ""
+	}
+	_, err := strconv.ParseFloat(n.Value, 64)
+	if form == Number && err == nil || form == Bool && (n.Value == "true" || n.Value == "false") {
+		return "write it without quotes"
+	}
+	return ""
+}
+
+// word checks a text against its enumeration or pattern.
+func (f *File) word(n *Node, path string, t reflect.Type, field Field) bool {
+	values := field.Enum
+	if values == nil {
+		values = EnumOf(t)
+	}
+	if values != nil {
+		if slices.Contains(values, n.Value) {
+			return true
+		}
+		hint := ""
+		if near := Nearest(n.Value, values); near != "" {
+			hint = "did you mean " + near + "?"
+		}
+		f.wrong(n, path, oneOf(values), hint)
+		return false
+	}
+	if field.Pattern == "" {
+		return true
+	}
+	if n.Form != Text {
+		f.wrong(n, path, field.Form, "write it in quotes")
+		return false
+	}
+	if !regexp.MustCompile(field.Pattern).MatchString(n.Value) {
+		f.wrong(n, path, field.Form, "")
+		return false
+	}
+	return true
+}
+
+// number parses a plain decimal number into a value of a number kind.
+func number(n *Node, v reflect.Value) bool {
+	if n.Form != Number {
+		return false
+	}
+	switch v.Kind() {
+	case reflect.Float32, reflect.Float64:
+		x, err := strconv.ParseFloat(n.Value, v.Type().Bits())
+		if err != nil || math.IsInf(x, 0) || math.IsNaN(x) {
+			return false
+		}
+		v.SetFloat(x)
+		return true
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		x, err := strconv.ParseUint(n.Value, 10, v.Type().Bits())
+		v.SetUint(x)
+		return err == nil
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		x, err := strconv.ParseInt(n.Value, 10, v.Type().Bits())
+		v.SetInt(x)
+		return err == nil
+	}
+	panic("strictyaml: fields of type " + v.Type().String() + " are not supported")
+}
+
+// within checks a number or unit against its bounds.
+func (f *File) within(n *Node, path string, v reflect.Value, b Bounds) bool {
+	x := magnitude(v)
+	broken := func(bound, words string, ok func(limit float64) bool) bool {
+		if bound == "" || ok(limitOf(bound, v.Type())) {
+			return false
+		}
+		f.Report(n, path, fmt.Sprintf("%s is %s; it must be %s %s", label(path), shorten(n.Value), words, bound), "")
+		return true
+	}
+	return !broken(b.Min, "at least", func(l float64) bool { return x >= l }) &&
+		!broken(b.Max, "at most", func(l float64) bool { return x <= l }) &&
+		!broken(b.Above, "above", func(l float64) bool { return x > l }) &&
+		!broken(b.Below, "below", func(l float64) bool { return x < l })
+}
+
+// limitOf reads a bound in the way of the type that it bounds.
+func limitOf(bound string, t reflect.Type) float64 {
+	v := reflect.New(t)
+	if u, ok := v.Interface().(encoding.TextUnmarshaler); ok {
+		if err := u.UnmarshalText([]byte(bound)); err != nil {
+			panic("strictyaml: bound " + bound + ": " + err.Error())
+		}
+		return magnitude(v.Elem())
+	}
+	x, err := strconv.ParseFloat(bound, 64)
+	if err != nil {
+		panic("strictyaml: bound " + bound + " is not a number")
+	}
+	return x
+}
+
+// magnitude is the value of any number kind. Kinds that have none give 0.
+func magnitude(v reflect.Value) float64 {
+	switch {
+	case v.CanInt():
+		return float64(v.Int())
+	case v.CanUint():
+		return float64(v.Uint())
+	case v.CanFloat():
+		return v.Float()
+	}
+	return 0
+}

@@ -1,0 +1,184 @@
+package strictyaml
+
+import (
+	"fmt"
+
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/token"
+)
+
+// tree turns the parser's tree into Nodes. It follows aliases and merge keys
+// and counts what comes of them, so that a small file cannot become huge.
+type tree struct {
+	file    *File
+	anchors map[string]*Node // nil value: being defined
+	count   int
+	refused bool // a problem that leaves the tree unusable was reported
+}
+
+func (t *tree) refuse(at *Node, message, hint string) {
+	if !t.refused {
+		t.file.Report(at, "", message, hint)
+	}
+	t.refused = true
+}
+
+// node converts one value. It never returns nil.
+func (t *tree) node(n ast.Node, depth int) *Node {
+	out := &Node{Line: 1, Column: 1}
+	if tk := tokenOf(n); tk != nil {
+		out.Line, out.Column, out.Value = tk.Position.Line, tk.Position.Column, tk.Value
+	}
+	t.count++
+	if t.count > maxNodes {
+		t.refuse(out, fmt.Sprintf("the file has more than %d values", maxNodes), "")
+	}
+	if depth > maxDepth {
+		t.refuse(out, fmt.Sprintf("values nest deeper than %d", maxDepth), "")
+	}
+	if t.refused {
+		return out
+	}
+	switch n := n.(type) {
+	case *ast.NullNode, nil:
+		out.Form, out.Value = Null, ""
+	case *ast.BoolNode:
+		out.Form = Bool
+	case *ast.IntegerNode, *ast.FloatNode, *ast.InfinityNode, *ast.NanNode:
+		out.Form = Number
+	case *ast.StringNode:
+		out.Form, out.Value = Text, n.Value
+		out.Quoted = n.Token.Type == token.SingleQuoteType || n.Token.Type == token.DoubleQuoteType
+	case *ast.LiteralNode:
+		out.Form, out.Value, out.Quoted = Text, n.Value.Value, true
+	case *ast.SequenceNode:
+		out.Form = List
+		for _, item := range n.Values {
+			out.Items = append(out.Items, t.node(item, depth+1))
+		}
+	case *ast.MappingNode:
+		t.mapping(out, n.Values, n.IsFlowStyle, depth)
+	case *ast.MappingValueNode:
+		t.mapping(out, []*ast.MappingValueNode{n}, false, depth)
+	case *ast.AnchorNode:
+		return t.anchor(n, depth)
+	case *ast.AliasNode:
+		return t.alias(n, out)
+	default:
+		t.refuse(out, "this kind of YAML is not used here", "")
+	}
+	return out
+}
+
+// tokenOf is GetToken for nodes that may be missing.
+func tokenOf(n ast.Node) *token.Token {
+	if n == nil {
+		return nil
+	}
+	return n.GetToken()
+}
+
+// mapping converts a map; merge keys come last and only fill gaps.
+func (t *tree) mapping(out *Node, values []*ast.MappingValueNode, flow bool, depth int) {
+	out.Form, out.Value = Map, ""
+	var merges []*Node
+	for i, v := range values {
+		key := t.node(v.Key, depth+1)
+		if i == 0 && !flow {
+			out.Line, out.Column = key.Line, key.Column
+		}
+		value := t.node(v.Value, depth+1)
+		if t.refused {
+			return
+		}
+		value.Key = key
+		if value.Form == Null {
+			value.Line, value.Column = key.Line, key.Column
+		}
+		if v.Key.IsMergeKey() {
+			value.Line, value.Column = key.Line, key.Column
+			merges = append(merges, value)
+			continue
+		}
+		if key.Form == Null {
+			key.Form, key.Value = Text, "null"
+		}
+		if !key.Scalar() {
+			t.refuse(key, "a key must be plain text", "")
+			return
+		}
+		out.Entries = append(out.Entries, Entry{Key: key, Value: value})
+	}
+	for _, m := range merges {
+		t.merge(out, m)
+	}
+}
+
+// merge adds the entries of what a merge key names, where they are missing.
+func (t *tree) merge(out, from *Node) {
+	switch from.Form {
+	case Map:
+		for _, e := range from.Entries {
+			if out.Get(e.Key.Value) == nil {
+				out.Entries = append(out.Entries, Entry{Key: e.Key, Value: e.Value})
+			}
+			if t.count++; t.count > maxNodes {
+				t.refuse(out, fmt.Sprintf("the file has more than %d values", maxNodes), "")
+				return
+			}
+		}
+	case List:
+		for _, item := range from.Items {
+			if item.Form != Map {
+				t.refuse(from, "<< takes a map, or a list of maps", "")
+				return
+			}
+			t.merge(out, item)
+		}
+	default:
+		t.refuse(from, "<< takes a map, or a list of maps", "")
+	}
+}
+
+func (t *tree) anchor(n *ast.AnchorNode, depth int) *Node {
+	name := n.Name.GetToken().Value
+	t.anchors[name] = nil
+	value := t.node(n.Value, depth+1)
+	t.anchors[name] = value
+	return value
+}
+
+// alias gives the anchored value itself; its size counts once more.
+func (t *tree) alias(n *ast.AliasNode, at *Node) *Node {
+	name := n.Value.GetToken().Value
+	value, known := t.anchors[name]
+	if !known {
+		t.refuse(at, fmt.Sprintf("no &%s is defined above", shorten(name)), "")
+		return at
+	}
+	if value == nil {
+		t.refuse(at, fmt.Sprintf("*%s stands inside its own definition", shorten(name)), "")
+		return at
+	}
+	t.count += value.size(maxNodes)
+	copied := *value // a null is given the place of its key, which differs by use
+	return &copied
+}
+
+// size counts the nodes below and with n, up to a limit.
+func (n *Node) size(limit int) int {
+	count := 1
+	for _, item := range n.Items {
+		if count > limit {
+			return count
+		}
+		count += item.size(limit - count)
+	}
+	for _, e := range n.Entries {
+		if count > limit {
+			return count
+		}
+		count += 1 + e.Value.size(limit-count)
+	}
+	return count
+}

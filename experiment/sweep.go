@@ -1,0 +1,164 @@
+package experiment
+
+import (
+	"reflect"
+
+	"tare/experiment/factor"
+	"tare/experiment/strictyaml"
+)
+
+// sweep is one factor of a config: where it stands, and its levels.
+type sweep struct {
+	name   string // "mtu", or the whole path where two factors share a name
+	path   string // "link.mtu"
+	index  [][]int
+	levels []string // as shown
+}
+
+// sweeps lists the factors of a config, of one level or more, in the order of
+// its fields. Config is a pointer to a struct.
+func sweeps(config any) []sweep {
+	var found []sweep
+	collect(reflect.ValueOf(config).Elem(), "", nil, &found)
+	count := map[string]int{}
+	for _, s := range found {
+		count[s.name]++
+	}
+	for i, s := range found {
+		if count[s.name] > 1 {
+			found[i].name = s.path
+		}
+	}
+	return found
+}
+
+// collect walks nested structs and pointers to structs. Each element of index
+// leads from one struct to the next.
+func collect(v reflect.Value, path string, index [][]int, found *[]sweep) {
+	for _, field := range strictyaml.Fields(v.Type()) {
+		value := v.FieldByIndex(field.Index)
+		at := strictyaml.Join(path, field.Name)
+		here := append(index[:len(index):len(index)], field.Index)
+		if factor.Is(field.Type) && value.Len() > 0 {
+			s := sweep{name: field.Factor, path: at, index: here}
+			for i := range value.Len() {
+				s.levels = append(s.levels, factor.Text(value.Index(i).Interface()))
+			}
+			*found = append(*found, s)
+			continue
+		}
+		if value.Kind() == reflect.Pointer && !value.IsNil() {
+			value = value.Elem()
+		}
+		if value.Kind() == reflect.Struct && !strictyaml.ReadsText(value.Type()) {
+			collect(value, at, here, found)
+		}
+	}
+}
+
+// swept keeps the factors with more than one level.
+func swept(all []sweep) []sweep {
+	var out []sweep
+	for _, s := range all {
+		if len(s.levels) > 1 {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// hold sets a factor of a config, a pointer to a struct, to one of its levels.
+func (s sweep) hold(config any, level int) {
+	v := reflect.ValueOf(config)
+	for _, step := range s.index {
+		v = reflect.Indirect(v).FieldByIndex(step)
+	}
+	one := reflect.MakeSlice(v.Type(), 1, 1)
+	one.Index(0).Set(v.Index(level))
+	v.Set(one)
+}
+
+// holdFirst sets every factor of a config to its first level.
+func holdFirst(config any) {
+	for _, s := range sweeps(config) {
+		s.hold(config, 0)
+	}
+}
+
+// held is what a factor is held at.
+func (s sweep) held(level int) factor.Level {
+	return factor.Level{Factor: s.name, Value: s.levels[level]}
+}
+
+// combinations calls f with every combination of levels, the last factor
+// changing fastest; without factors, once.
+func combinations(factors []sweep, f func(levels []int)) {
+	levels := make([]int, len(factors))
+	for {
+		f(levels)
+		i := len(levels) - 1
+		for ; i >= 0; i-- {
+			if levels[i]++; levels[i] < len(factors[i].levels) {
+				break
+			}
+			levels[i] = 0
+		}
+		if i < 0 {
+			return
+		}
+	}
+}
+
+// variants is the number of combinations, at most one more than the limit.
+func variants(factors []sweep, limit int) int {
+	n := 1
+	for _, s := range factors {
+		if n *= len(s.levels); n > limit {
+			return limit + 1
+		}
+	}
+	return n
+}
+
+// clone copies a config, a pointer to a struct, so deeply that nothing of the
+// copy is shared with the original but what its unexported fields point to.
+func clone[T any](config T) T {
+	return deep(reflect.ValueOf(&config).Elem()).Interface().(T)
+}
+
+func deep(v reflect.Value) reflect.Value {
+	out := reflect.New(v.Type()).Elem()
+	out.Set(v)
+	switch v.Kind() {
+	case reflect.Interface:
+		if !v.IsNil() {
+			out.Set(deep(v.Elem()))
+		}
+	case reflect.Pointer:
+		if !v.IsNil() {
+			out.Set(reflect.New(v.Type().Elem()))
+			out.Elem().Set(deep(v.Elem()))
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				out.Field(i).Set(deep(v.Field(i)))
+			}
+		}
+	case reflect.Slice:
+		if !v.IsNil() {
+			out.Set(reflect.MakeSlice(v.Type(), v.Len(), v.Len()))
+			for i := range v.Len() {
+				out.Index(i).Set(deep(v.Index(i)))
+			}
+		}
+	case reflect.Map:
+		if !v.IsNil() {
+			out.Set(reflect.MakeMapWithSize(v.Type(), v.Len()))
+			for _, key := range v.MapKeys() {
+				out.SetMapIndex(key, deep(v.MapIndex(key)))
+			}
+		}
+	}
+	return out
+}

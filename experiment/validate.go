@@ -1,0 +1,193 @@
+package experiment
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"tare/experiment/strictyaml"
+)
+
+// validate reports what the types cannot say, and settles the rounds.
+func (l *loader) validate(x *Experiment) {
+	l.design(&x.Design)
+	l.arms(x.Arms)
+	l.workloads(x.Workloads)
+	l.whole(x)
+}
+
+func (l *loader) design(d *Design) {
+	rounds, precision := l.file.Has("design.rounds"), l.file.Has("design.precision")
+	if rounds && precision {
+		l.file.ReportKey("design.precision", "rounds and precision exclude each other",
+			"keep rounds for a fixed number, or precision to have the number found by a pilot")
+	}
+	if !rounds && !precision {
+		d.Rounds = DefaultRounds
+	}
+	for _, field := range []string{"pilot", "maxRounds"} {
+		if at := "design." + field; !precision && l.file.Has(at) {
+			l.file.ReportKey(at, field+" has no effect without precision", "")
+		}
+	}
+	if d.MaxRounds < d.Pilot {
+		at := "design.maxRounds"
+		if !l.file.Has(at) {
+			at = "design.pilot"
+		}
+		l.file.ReportAt(at, fmt.Sprintf("maxRounds (%d) is less than the pilot's %d rounds", d.MaxRounds, d.Pilot), "")
+	}
+}
+
+// arms checks names and layers of the arms.
+func (l *loader) arms(arms []Arm) {
+	if len(arms) == 0 && l.file.Has("arms") && !l.file.Troubled("arms") {
+		l.file.ReportAt("arms", "arms is empty; expected at least one arm",
+			"one arm measures the noise against its own copy; a second one is compared with it")
+	}
+	first := map[string]int{}
+	for i, a := range arms {
+		at := strictyaml.Index("arms", i)
+		name := at + ".name"
+		if a.Name == ControlName {
+			l.file.ReportAt(name, "the name control is reserved", "Tare adds the arm control itself, as a second copy of the baseline")
+		} else if j, taken := first[a.Name]; taken && a.Name != "" {
+			l.file.ReportAt(name, fmt.Sprintf("two arms are called %s", a.Name), fmt.Sprintf("the other is arms[%d]", j))
+		} else {
+			first[a.Name] = i
+		}
+		l.layersOnce(a, at)
+	}
+	if len(arms) > 0 {
+		l.steadyBaseline(arms[0])
+	}
+	l.differ(arms)
+}
+
+// layersOnce reports a kind of layer that an arm has twice.
+func (l *loader) layersOnce(a Arm, at string) {
+	seen := map[string]bool{}
+	for i, item := range a.Layers {
+		if item.Kind != "" && seen[item.Kind] {
+			l.file.ReportAt(strictyaml.Index(at+".layers", i), fmt.Sprintf("the layer %s is twice in arm %s", item.Kind, a.Name),
+				"an arm takes each kind of layer once")
+		}
+		seen[item.Kind] = true
+	}
+}
+
+// steadyBaseline reports factors in the baseline, of which there is only one.
+func (l *loader) steadyBaseline(a Arm) {
+	for i, item := range a.Layers {
+		if item.Config == nil {
+			continue
+		}
+		for _, s := range swept(sweeps(item.Config)) {
+			l.file.ReportAt(strictyaml.Join(strictyaml.Index("arms[0].layers", i), item.Kind+"."+s.path),
+				fmt.Sprintf("the baseline cannot have several levels of %s", s.name), "give one value; other arms may list several")
+		}
+	}
+}
+
+// differ reports arms that do the same as an earlier one. The file's problems
+// so far can make arms look the same, so it says nothing then.
+func (l *loader) differ(arms []Arm) {
+	if l.file.Troubled("arms") || l.tooMany(arms) {
+		return
+	}
+	first := map[string]string{}
+	for i, a := range arms {
+		for _, v := range armVariants(a) {
+			text, err := json.Marshal(v.planned.Layers)
+			if err != nil {
+				continue
+			}
+			if other, same := first[string(text)]; same {
+				hint := "an arm differs from the others by its layers"
+				if i > 0 && other == arms[0].Name {
+					hint = "Tare adds a second copy of the baseline itself, as the arm control"
+				}
+				l.file.ReportAt(strictyaml.Index("arms", i), fmt.Sprintf("arm %s has the same layers as arm %s", v.planned.Name, other), hint)
+				continue
+			}
+			first[string(text)] = v.planned.Name
+		}
+	}
+}
+
+// tooMany says whether expanding the arms would not end; trials reports it.
+func (l *loader) tooMany(arms []Arm) bool {
+	for _, a := range arms {
+		n := 1
+		for _, item := range a.Layers {
+			if n *= variants(sweeps(item.Config), maxTrials); n > maxTrials {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (l *loader) workloads(items []WorkloadItem) {
+	if len(items) == 0 && l.file.Has("workloads") && !l.file.Troubled("workloads") {
+		l.file.ReportAt("workloads", "workloads is empty; expected at least one workload",
+			strictyaml.Suggest("", "known workloads", sortedKeys(l.kinds.Workloads)))
+	}
+	first := map[string]int{}
+	for i, w := range items {
+		if w.Name == "" {
+			continue
+		}
+		j, taken := first[w.Name]
+		if !taken {
+			first[w.Name] = i
+			continue
+		}
+		at := strictyaml.Index("workloads", i)
+		if l.file.Has(at + ".name") {
+			at += ".name"
+		}
+		l.file.ReportAt(at, fmt.Sprintf("two workloads are called %s", w.Name),
+			fmt.Sprintf("the other is workloads[%d]; put a different name beside the kind: {name: %s-2, %s: …}", j, w.Name, w.Kind))
+	}
+}
+
+// whole checks what holds between the parts. It needs parts without problems.
+func (l *loader) whole(x *Experiment) {
+	if l.file.Troubled("arms") || l.file.Troubled("workloads") || l.file.Troubled("testbed") ||
+		len(x.Workloads) == 0 || len(x.Arms) == 0 {
+		return
+	}
+	if _, err := x.trials(); err != nil {
+		l.file.ReportAt("workloads", err.Error(), "")
+		return
+	}
+	if factors := swept(sweeps(x.local())); len(factors) > 0 && !slices.ContainsFunc(x.Workloads, usesNetwork) {
+		l.file.ReportAt("testbed.local."+factors[0].path,
+			fmt.Sprintf("no workload uses the network, so levels of %s change nothing", factors[0].name), "")
+	}
+	l.budget(x)
+}
+
+func usesNetwork(w WorkloadItem) bool { return w.Config.Needs().Network }
+
+// budget checks that every budget is for a metric that some cell has.
+func (l *loader) budget(x *Experiment) {
+	var cells Expansion
+	cells.addCells(x)
+	known := map[string]bool{}
+	for _, c := range cells.Plan.Cells {
+		for _, m := range c.Metrics {
+			known[m.Name] = true
+		}
+	}
+	names := slices.Sorted(maps.Keys(known))
+	for _, metric := range sortedKeys(x.Budget) {
+		if !known[metric] {
+			l.file.ReportKey("budget."+metric, fmt.Sprintf("no workload here measures %q", strings.ToValidUTF8(metric, "?")),
+				strictyaml.Suggest(metric, "metrics here", names))
+		}
+	}
+}
