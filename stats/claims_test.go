@@ -42,18 +42,20 @@ func falseClaimSimulations() []simulation {
 				}})
 		}
 	}
-	for _, n := range []int{12, 50, 200} {
+	changes := func(noise string, n int, most float64) {
+		rows = append(rows, simulation{method: "Changepoints, any", noise: noise, n: n, most: most, cost: 4,
+			happens: func(r *rand.Rand) bool {
+				return len(Changepoints(sample(r, noise, n), 0.05, 3, r.Uint64())) > 0
+			}})
+	}
+	for _, n := range []int{12, 50} {
 		for _, noise := range []string{"normal", "heavy tails", "skewed", "rounded"} {
-			rows = append(rows, simulation{method: "Changepoints, any", noise: noise, n: n, most: 0.05, cost: n / 2,
-				happens: func(r *rand.Rand) bool {
-					return len(Changepoints(sample(r, noise, n), 0.05, 3, r.Uint64())) > 0
-				}})
+			changes(noise, n, 0.05)
 		}
 	}
-	return append(rows, simulation{method: "Changepoints, any", noise: "autocorrelated, 0.3", n: 50, most: 0.4, cost: 20,
-		happens: func(r *rand.Rand) bool {
-			return len(Changepoints(autocorrelated(r, 50), 0.05, 3, r.Uint64())) > 0
-		}})
+	changes("normal", 200, 0.05)
+	changes("autocorrelated, 0.3", 50, 0.4)
+	return rows
 }
 
 // familySimulations compare ten arms to one baseline when all are the same.
@@ -89,30 +91,39 @@ func familySimulations() []simulation {
 	}
 }
 
-// powerSimulations look for an effect of the size that DetectableEffect says.
+// powerSimulations look for an effect of the size that the power functions say.
 func powerSimulations() []simulation {
+	type detectable func(sd float64, n int, alpha, power float64) float64
 	var rows []simulation
-	add := func(method string, estimate oneSample, noise string, n int, sd, least, most float64) {
-		effect := DetectableEffect(sd, n, 0.05, 0.8)
+	add := func(method string, estimate oneSample, size detectable, noise string, n int, sd, alpha, least, most float64) {
+		effect := size(sd, n, alpha, 0.8)
+		if alpha != 0.05 {
+			method = fmt.Sprintf("%s at %g %%", method, 100*alpha)
+		}
 		rows = append(rows, simulation{method: method, noise: noise, n: n, least: least, most: most,
 			happens: func(r *rand.Rand) bool {
 				d := sample(r, noise, n)
 				for i := range d {
 					d[i] += effect
 				}
-				e, err := estimate(d, 0.95)
+				e, err := estimate(d, 1-alpha)
 				return err == nil && !e.Contains(0)
 			}})
 	}
 	for _, n := range []int{3, 6, 8, 12, 30} {
-		add("PairedT", PairedT, "normal", n, 1, 0.8, 0.8)
+		add("PairedT", PairedT, DetectableEffect, "normal", n, 1, 0.05, 0.8, 0.8)
 	}
-	for i, n := range []int{6, 8, 12, 30} {
-		least := []float64{0.55, 0.68, 0.74, 0.77}[i]
-		add("SignedRank", SignedRank, "normal", n, 1, least, 0.8)
+	for _, n := range []int{6, 7, 8, 12, 30} {
+		add("SignedRank", SignedRank, SignedRankDetectableEffect, "normal", n, 1, 0.05, 0.79, 0.81)
 	}
+	for _, n := range []int{9, 12, 30} {
+		add("SignedRank", SignedRank, SignedRankDetectableEffect, "normal", n, 1, 0.005, 0.77, 0.83)
+	}
+	add("SignedRank, effect of t", SignedRank, DetectableEffect, "normal", 6, 1, 0.05, 0.6, 0.65)
+	add("SignedRank, effect of t", SignedRank, DetectableEffect, "normal", 12, 1, 0.05, 0.74, 0.78)
 	const spikySD = 1.4142135623730951
-	add("SignedRank", SignedRank, "spiky", 12, spikySD, 0.75, 0.9)
-	add("SignedRank", SignedRank, "spiky", 30, spikySD, 0.8, 0.95)
+	for _, n := range []int{12, 30} {
+		add("SignedRank", SignedRank, SignedRankDetectableEffect, "spiky", n, spikySD, 0.05, 0.8, 0.95)
+	}
 	return rows
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-var coverageN = flag.Int("coverage.n", 1000, "simulated experiments behind each share of TestCoverage")
+var coverageN = flag.Int("coverage.n", 500, "simulated experiments behind each share of TestCoverage")
 
 // simulation is one line of the table in the package comment: the share of
 // simulated experiments in which something happens, an interval holding the
@@ -73,6 +73,9 @@ func studentT3(r *rand.Rand) float64 {
 }
 
 func sample(r *rand.Rand, noise string, n int) []float64 {
+	if noise == "autocorrelated, 0.3" {
+		return autocorrelated(r, n)
+	}
 	x := make([]float64, n)
 	for i := range x {
 		x[i] = noises[noise](r)
@@ -101,13 +104,7 @@ func pairedSimulations() []simulation {
 	add := func(method string, estimate oneSample, noise string, n int, truth, least, most float64) {
 		rows = append(rows, simulation{method: method, noise: noise, n: n, least: least, most: most,
 			happens: func(r *rand.Rand) bool {
-				d := make([]float64, 0)
-				if noise == "autocorrelated, 0.3" {
-					d = autocorrelated(r, n)
-				} else {
-					d = sample(r, noise, n)
-				}
-				e, err := estimate(d, 0.95)
+				e, err := estimate(sample(r, noise, n), 0.95)
 				return holds(e, err, truth)
 			}})
 	}

@@ -20,46 +20,50 @@ func Power(effect, sd float64, n int, alpha float64) float64 {
 
 // DetectableEffect returns the smallest true mean difference that a two-sided
 // paired t test at level alpha over n rounds finds with the given power, in
-// the unit of sd, the standard deviation of the differences. Signed-rank tests
-// need about 5 % more rounds for the same on normal values, fewer on values
-// with heavy tails; below ten rounds they need one or two more. It is 0 for
+// the unit of sd, the standard deviation of the differences. It is 0 for
 // sd = 0 and NaN for n < 2 or arguments out of range (alpha < power < 1).
 func DetectableEffect(sd float64, n int, alpha, power float64) float64 {
 	if n < 2 || !(sd >= 0) || !(alpha > 0 && alpha < power && power < 1) {
 		return math.NaN()
 	}
 	critical := studentQuantile(1-alpha/2, float64(n-1))
+	shift := smallestShift(power, func(shift float64) float64 { return studentPower(shift, n, critical) })
+	return shift * sd / math.Sqrt(float64(n))
+}
+
+// smallestShift returns where a rising power function reaches a power.
+func smallestShift(power float64, at func(shift float64) float64) float64 {
 	lo, hi := 0.0, 1.0
-	for studentPower(hi, n, critical) < power {
+	for at(hi) < power {
 		lo, hi = hi, 2*hi
 	}
 	for hi-lo > 1e-12*hi {
 		mid := lo + (hi-lo)/2
-		if studentPower(mid, n, critical) < power {
+		if at(mid) < power {
 			lo = mid
 		} else {
 			hi = mid
 		}
 	}
-	return hi * sd / math.Sqrt(float64(n))
+	return hi
 }
 
 // RoundsNeeded returns the smallest number of rounds after which a two-sided
 // paired t test at level alpha finds a true mean difference of effect with the
-// given power, or 0 if that takes more than max rounds, or cannot be said:
+// given power, or 0 if that takes more than limit rounds, or cannot be said:
 // effect 0 or an argument out of range.
-func RoundsNeeded(effect, sd, alpha, power float64, max int) int {
+func RoundsNeeded(effect, sd, alpha, power float64, limit int) int {
 	enough := func(n int) bool { return Power(effect, sd, n, alpha) >= power }
-	valid := effect != 0 && sd >= 0 && alpha > 0 && alpha < power && power < 1 && max >= 2
+	valid := effect != 0 && sd >= 0 && alpha > 0 && alpha < power && power < 1 && limit >= 2
 	switch {
-	case !valid || math.IsNaN(effect):
+	case !valid || math.IsNaN(effect) || math.IsInf(sd, 0):
 		return 0
 	case sd == 0:
 		return 2
-	case !enough(max):
+	case !enough(limit):
 		return 0
 	}
-	few, many := 1, max // power grows with n: too few, and enough
+	few, many := 1, limit // power grows with n: too few, and enough
 	for many-few > 1 {
 		if mid := few + (many-few)/2; enough(mid) {
 			many = mid

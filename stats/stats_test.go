@@ -205,6 +205,15 @@ func TestPowerEdges(t *testing.T) {
 		{"rounds for no effect", float64(RoundsNeeded(0, 1, 0.05, 0.8, 100)), 0},
 		{"rounds without spread", float64(RoundsNeeded(0.1, 0, 0.05, 0.8, 100)), 2},
 		{"rounds over the limit", float64(RoundsNeeded(0.01, 1, 0.05, 0.8, 10000)), 0},
+		{"signed rank below six rounds", SignedRankPower(1, 1, 5, 0.05), 0},
+		{"signed rank with nothing to claim", SignedRankDetectableEffect(1, 5, 0.05, 0.8), math.NaN()},
+		{"signed rank of six: all of one sign", SignedRankPower(0, 1, 6, 0.05), 0.03125},
+		{"signed rank, there and back", SignedRankPower(SignedRankDetectableEffect(2, 12, 0.05, 0.8), 2, 12, 0.05), 0.8},
+		{"signed rank needs six at least", float64(SignedRankRoundsNeeded(100, 1, 0.05, 0.8, 100)), 6},
+		{"signed rank without spread", float64(SignedRankRoundsNeeded(1, 0, 0.05, 0.8, 100)), 6},
+		{"signed rank, some more than t's 10", float64(SignedRankRoundsNeeded(-1, 1, 0.05, 0.8, 100)), 11},
+		{"signed rank, 5 % more than t's 787", float64(SignedRankRoundsNeeded(0.1, 1, 0.05, 0.8, 1000)), 824},
+		{"signed rank over the limit", float64(SignedRankRoundsNeeded(0.1, 1, 0.05, 0.8, 800)), 0},
 		{"rounds for a gain", float64(RoundsNeeded(-1, 1, 0.05, 0.8, 100)), 10},
 	} {
 		if math.Abs(c.got-c.want) > 1e-9 || math.IsNaN(c.got) != math.IsNaN(c.want) {

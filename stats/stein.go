@@ -10,9 +10,9 @@ import (
 // Stein's two-stage rule (Stein 1945): n = max(n₀, ⌈(t·s/halfWidth)²⌉) with the
 // pilot's n₀ and s and t of n₀-1 degrees of freedom. The number is fixed once,
 // from the pilot's spread alone and never from its mean, which is why looking
-// does not bias the result. A number over max is cut to it and reported as
+// does not bias the result. A number over limit is cut to it and reported as
 // capped: the interval is then still valid, but wider than asked for.
-func SteinRounds(pilot []float64, halfWidth, confidence float64, max int) (n int, capped bool, err error) {
+func SteinRounds(pilot []float64, halfWidth, confidence float64, limit int) (n int, capped bool, err error) {
 	const name = "Stein rounds"
 	if err := checkConfidence(name, confidence); err != nil {
 		return 0, false, err
@@ -26,15 +26,15 @@ func SteinRounds(pilot []float64, halfWidth, confidence float64, max int) (n int
 	if err := checkCount(name, len(pilot), 2); err != nil {
 		return 0, false, err
 	}
-	if max < len(pilot) {
-		return 0, false, fmt.Errorf("%s: at most %d rounds, but the pilot has %d: %w", name, max, len(pilot), ErrArgument)
+	if limit < len(pilot) {
+		return 0, false, fmt.Errorf("%s: at most %d rounds, but the pilot has %d: %w", name, limit, len(pilot), ErrArgument)
 	}
 	_, sd := meanSD(pilot)
 	t := studentQuantile(1-(1-confidence)/2, float64(len(pilot)-1))
 	needed := math.Ceil(math.Pow(t*sd/halfWidth, 2))
 	switch {
-	case needed > float64(max):
-		return max, true, nil
+	case needed > float64(limit):
+		return limit, true, nil
 	case needed > float64(len(pilot)):
 		return int(needed), false, nil
 	}
