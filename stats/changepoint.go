@@ -7,7 +7,7 @@ import (
 )
 
 // changepointPermutations is the number of shuffles behind one significance:
-// enough for levels of 1 % (p is a multiple of 1/500).
+// enough for levels of 1 % (p is a multiple of 1/500; no claim below 0.2 %).
 const changepointPermutations = 499
 
 // Changepoints finds where a series changes its distribution: the index of

@@ -81,7 +81,9 @@ func RoundsNeeded(effect, sd, alpha, power float64, limit int) int {
 // standard deviation, so the chance is an average over S, whose density is
 // that of a scaled chi. The normal part steps from 0 to 1 around S =
 // shift/critical, within a width of 1/critical; the integral is cut there so
-// that Gauss–Legendre meets only smooth pieces.
+// that Gauss–Legendre meets only smooth pieces. (distuv.NoncentralT agrees, but
+// takes the far lower tail for 1 where shift exceeds 38, which two or three
+// rounds at a strict level reach.)
 func studentPower(shift float64, n int, critical float64) float64 {
 	nu := float64(n - 1)
 	logGamma, _ := math.Lgamma(nu / 2)

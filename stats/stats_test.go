@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 func TestRefusals(t *testing.T) {
@@ -218,6 +220,21 @@ func TestPowerEdges(t *testing.T) {
 	} {
 		if math.Abs(c.got-c.want) > 1e-9 || math.IsNaN(c.got) != math.IsNaN(c.want) {
 			t.Errorf("%s: %v, want %v", c.name, c.got, c.want)
+		}
+	}
+}
+
+func TestPowerAgainstGonum(t *testing.T) {
+	for _, n := range []int{2, 3, 6, 12, 50, 1000} {
+		for _, alpha := range []float64{0.05, 0.001} {
+			for _, shift := range []float64{0, 0.5, 2, 5, 15, 30} {
+				critical := studentQuantile(1-alpha/2, float64(n-1))
+				t0 := distuv.NoncentralT{Nu: float64(n - 1), Mu: shift}
+				want := 1 - t0.CDF(critical) + t0.CDF(-critical)
+				if got := studentPower(shift, n, critical); math.Abs(got-want) > 1e-9 {
+					t.Errorf("power for shift %v, n = %d, alpha = %v: %v, want %v", shift, n, alpha, got, want)
+				}
+			}
 		}
 	}
 }
