@@ -43,6 +43,7 @@ type Testbed struct {
 	mu     sync.Mutex
 	closed bool
 	sites  []*site
+	guard  *guard // nil without
 }
 
 // New makes a testbed. It declares this process the reaper of its orphaned
@@ -108,7 +109,7 @@ func (t *Testbed) Close() error {
 		return nil
 	}
 	t.closed = true
-	sites := t.sites
+	sites, guard := t.sites, t.guard
 	t.mu.Unlock()
 
 	var failed []error
@@ -123,6 +124,9 @@ func (t *Testbed) Close() error {
 		s.close()
 	}
 	t.host.stop()
+	if guard != nil {
+		guard.dismiss()
+	}
 	return errors.Join(failed...)
 }
 

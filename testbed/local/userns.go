@@ -3,6 +3,11 @@ package local
 import (
 	"errors"
 	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"runtime"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -10,13 +15,10 @@ import (
 // UserNamespaceVariable is set in a Tare that has entered a user namespace.
 const UserNamespaceVariable = "TARE_USER_NAMESPACE"
 
-// explain adds what the user can do about an error of setting up a network.
-func explain(err error) error {
-	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) {
-		return fmt.Errorf("%w: this takes root or a user namespace (see tare doctor)", err)
-	}
-	return err
-}
+// ErrNoRights means that even inside a user namespace of its own this process
+// may not set up a network.
+var ErrNoRights = errors.New("inside a user namespace of its own Tare still lacks CAP_NET_ADMIN and CAP_SYS_ADMIN: " +
+	"the system restricts user namespaces (see tare doctor); run Tare as root")
 
 // NeedsUserNamespace says that this process lacks the rights to set up a
 // network, which it would have inside a user namespace of its own.
@@ -28,4 +30,93 @@ func NeedsUserNamespace() bool {
 	}
 	const needed = 1<<unix.CAP_NET_ADMIN | 1<<unix.CAP_SYS_ADMIN
 	return data[0].Effective&needed != needed
+}
+
+// EnterUserNamespace runs this program again with the given arguments (without
+// the program's name), as root of a new user namespace in which root stands for
+// the current user, and gives its exit status: 128 and the signal's number if a
+// signal ended it. Working directory, environment and open standard files are
+// the same. The second program gets every signal that this one gets, once, and
+// dies with it.
+//
+// Call it when NeedsUserNamespace, before anything else is started, and exit
+// with the status. An error means that the second program could not be started.
+func EnterUserNamespace(args ...string) (status int, err error) {
+	if os.Getenv(UserNamespaceVariable) != "" {
+		return 0, ErrNoRights
+	}
+	again := exec.Command("/proc/self/exe", args...)
+	again.Args[0] = os.Args[0]
+	again.Env = append(os.Environ(), UserNamespaceVariable+"=1")
+	again.Stdin, again.Stdout, again.Stderr = os.Stdin, os.Stdout, os.Stderr
+	again.SysProcAttr = inUserNamespace()
+	// With a process group of its own it gets nothing from the terminal, and so
+	// nothing twice: all signals come through here.
+	again.SysProcAttr.Setpgid = true
+	again.SysProcAttr.Pdeathsig = syscall.SIGKILL
+
+	// The death signal comes when this thread ends.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	signals := make(chan os.Signal, 16)
+	signal.Notify(signals, forwarded...)
+	defer signal.Stop(signals)
+	if err := again.Start(); err != nil {
+		return 0, fmt.Errorf("enter a user namespace: %w; %s", err, userNamespaceHint())
+	}
+	ended := make(chan struct{})
+	go forward(signals, again.Process, ended)
+	err = again.Wait()
+	close(ended)
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		return 0, fmt.Errorf("in the user namespace: %w", err)
+	}
+	if how, ok := again.ProcessState.Sys().(syscall.WaitStatus); ok && how.Signaled() {
+		return 128 + int(how.Signal()), nil
+	}
+	return again.ProcessState.ExitCode(), nil
+}
+
+// inUserNamespace starts a process as root of a new user namespace, in which
+// root stands for the current user and group.
+func inUserNamespace() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{
+		Cloneflags:  syscall.CLONE_NEWUSER,
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Geteuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getegid(), Size: 1}},
+	}
+}
+
+// forwarded are the signals that the program in the user namespace gets as well.
+var forwarded = []os.Signal{
+	syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2,
+	syscall.SIGWINCH, syscall.SIGTSTP, syscall.SIGCONT,
+}
+
+// forward passes signals on until the process has ended. Being stopped from the
+// terminal is passed on as a stop that cannot be caught, and then done here, so
+// that the shell notices.
+func forward(signals <-chan os.Signal, to *os.Process, ended <-chan struct{}) {
+	for {
+		select {
+		case s := <-signals:
+			if s == syscall.SIGTSTP {
+				_ = to.Signal(syscall.SIGSTOP)
+				_ = unix.Kill(unix.Getpid(), unix.SIGSTOP)
+				continue
+			}
+			_ = to.Signal(s)
+		case <-ended:
+			return
+		}
+	}
+}
+
+// explain adds what the user can do about an error of setting up a network.
+func explain(err error) error {
+	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) {
+		return fmt.Errorf("%w: this takes root or a user namespace (see tare doctor)", err)
+	}
+	return err
 }

@@ -1,0 +1,142 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"tare/layer"
+	"tare/testbed"
+)
+
+// Probe tries everything that a local network is made of, each in namespaces
+// that are thrown away, and says what works. A process that needs a user
+// namespace can only tell whether it would get one; it should enter it first.
+func Probe(ctx context.Context) []layer.Finding {
+	findings := []layer.Finding{probeUserNamespace(ctx)}
+	n := &network{site: &site{places: map[testbed.Place]*thread{}}, mtu: 1500}
+	defer n.close()
+	steps := []struct {
+		name string
+		try  func() error
+		hint string
+	}{
+		{"network namespaces", n.probeNamespaces, userNamespaceHint()},
+		{"bridge", n.buildWire, "modprobe bridge"},
+		{"virtual cables", n.probeCables, "modprobe veth"},
+		{"shaping (tbf)", n.probeShaping, "modprobe sch_tbf"},
+		{"nftables dnat", func() error { return addService(n.nodes[0].space) }, "modprobe -a nf_tables nft_chain_nat nf_nat"},
+	}
+	var missing string // the step without which the next can't be tried
+	for i, step := range steps {
+		finding := layer.Finding{Name: step.name, Status: layer.Works}
+		if missing != "" {
+			finding.Status, finding.Detail = layer.Refused, "not tried without "+missing
+		} else if err := step.try(); err != nil {
+			finding.Status, finding.Detail, finding.Hint = refusal(err), err.Error(), step.hint
+			if i < 3 {
+				missing = step.name
+			}
+		}
+		findings = append(findings, finding)
+	}
+	return findings
+}
+
+// refusal tells a kernel without the feature, which a module may bring, from one
+// that does not allow it.
+func refusal(err error) layer.Status {
+	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) {
+		return layer.Refused
+	}
+	return layer.Missing
+}
+
+// probeUserNamespace starts a program as root of a new user namespace, in a
+// network namespace that belongs to it: some systems allow the first, but take
+// the rights away that would be needed for the second.
+func probeUserNamespace(ctx context.Context) layer.Finding {
+	const name = "user namespace"
+	if os.Getenv(UserNamespaceVariable) != "" && !NeedsUserNamespace() {
+		return layer.Finding{Name: name, Status: layer.Works, Detail: "this runs in one"}
+	}
+	program, err := exec.LookPath("true")
+	if err != nil {
+		return layer.Finding{Name: name, Status: layer.Missing, Detail: err.Error()}
+	}
+	cmd := exec.CommandContext(ctx, program)
+	cmd.SysProcAttr = inUserNamespace()
+	cmd.SysProcAttr.Cloneflags |= unix.CLONE_NEWNET
+	if err := cmd.Run(); err != nil {
+		return layer.Finding{Name: name, Status: layer.Refused, Detail: err.Error(), Hint: userNamespaceHint()}
+	}
+	detail := ""
+	if !NeedsUserNamespace() {
+		detail = "not needed: this process has the rights without"
+	}
+	return layer.Finding{Name: name, Status: layer.Works, Detail: detail}
+}
+
+// userNamespaceHint says which setting of this system forbids user namespaces,
+// as far as it can be told.
+func userNamespaceHint() string {
+	for _, switchOff := range []struct{ file, forbids, hint string }{
+		{"kernel/unprivileged_userns_clone", "0", "sysctl -w kernel.unprivileged_userns_clone=1"},
+		{"user/max_user_namespaces", "0", "sysctl -w user.max_user_namespaces=10000"},
+		{"kernel/apparmor_restrict_unprivileged_userns", "1", "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"},
+	} {
+		value, err := os.ReadFile("/proc/sys/" + switchOff.file)
+		if err == nil && strings.TrimSpace(string(value)) == switchOff.forbids {
+			return "as root: " + switchOff.hint + "; or run Tare as root"
+		}
+	}
+	return "this system (or the container around it) does not allow user namespaces: run Tare as root"
+}
+
+// probeNamespaces makes the namespaces that the other probes use.
+func (n *network) probeNamespaces() error {
+	var err error
+	if n.wire, err = openSpace("wire"); err != nil {
+		return err
+	}
+	s, err := openSpace(string(testbed.ClientNode))
+	if err != nil {
+		return err
+	}
+	n.nodes[0] = &node{space: s, network: n, place: testbed.ClientNode}
+	return s.sysctl("ipv4/ip_forward", "1")
+}
+
+// probeCables plugs a node into the wire.
+func (n *network) probeCables() error {
+	if err := cable(n.nodes[0].space, outside, n.wire, "node1", n.mtu); err != nil {
+		return err
+	}
+	return n.plugIn("node1")
+}
+
+// probeShaping shapes one direction and reads the rate back.
+func (n *network) probeShaping() error {
+	const rate = 1e9
+	node := n.nodes[0]
+	if err := node.shape(rate); err != nil {
+		return err
+	}
+	link, err := node.LinkByName(outside)
+	if err != nil {
+		return fmt.Errorf("interface %s: %w", outside, err)
+	}
+	filter, err := node.filter(link)
+	if err != nil {
+		return err
+	}
+	if filter == nil || filter.Rate*8 != rate {
+		return fmt.Errorf("the kernel took a limit of %g bit/s but does not show it", float64(rate))
+	}
+	return nil
+}

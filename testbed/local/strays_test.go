@@ -1,0 +1,259 @@
+package local
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// startVictim starts this program as a Tare that is going to be killed.
+func startVictim(t *testing.T, argument string) (*exec.Cmd, io.Writer, victim) {
+	t.Helper()
+	if NeedsUserNamespace() {
+		t.Skip("needs root, or to be run inside a user namespace (unshare -Ur)")
+	}
+	cmd := exec.Command("/proc/self/exe", argument)
+	cmd.Env = append(os.Environ(), roleVariable+"=victim")
+	cmd.Stderr = io.Discard // of the panic
+	orders, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	var v victim
+	if err := json.NewDecoder(out).Decode(&v); err != nil {
+		t.Fatal(err)
+	}
+	for _, pid := range append(v.Commands, v.Left...) {
+		if !running(pid) {
+			t.Fatalf("process %d does not run", pid)
+		}
+	}
+	return cmd, orders, v
+}
+
+// hold gives descriptors that stand for processes whatever becomes of their ids.
+func hold(t *testing.T, pids []int) []unix.PollFd {
+	t.Helper()
+	var held []unix.PollFd
+	for _, pid := range pids {
+		fd, err := unix.PidfdOpen(pid, 0)
+		if err != nil {
+			t.Fatalf("process %d: %v", pid, err)
+		}
+		t.Cleanup(func() { _ = unix.Close(fd) })
+		held = append(held, unix.PollFd{Fd: int32(fd), Events: unix.POLLIN})
+	}
+	return held
+}
+
+// await waits until the processes have ended, each for at most 10 s.
+func await(t *testing.T, what string, pids []int, held []unix.PollFd) {
+	t.Helper()
+	for i := range held {
+		n, err := 0, error(unix.EINTR)
+		for err == unix.EINTR {
+			n, err = unix.Poll(held[i:i+1], 10000)
+		}
+		if n == 0 {
+			t.Errorf("%s %d does not end", what, pids[i])
+		}
+		_, _ = unix.Wait4(pids[i], nil, unix.WNOHANG, nil) // handed to us if we are a sub-reaper
+	}
+}
+
+// inUse says whether any thread on the machine is in one of those namespaces.
+func inUse(namespaces []uint64) string {
+	links, _ := filepath.Glob("/proc/[0-9]*/task/[0-9]*/ns/net")
+	for _, l := range links {
+		var ns unix.Stat_t
+		if err := unix.Stat(l, &ns); err == nil && slices.Contains(namespaces, ns.Ino) {
+			return l
+		}
+	}
+	return ""
+}
+
+func TestDeathOfTareLeavesNothing(t *testing.T) {
+	ends := map[string]func(*exec.Cmd, io.Writer){
+		"kill -9": func(cmd *exec.Cmd, _ io.Writer) { _ = cmd.Process.Kill() },
+		"SIGTERM": func(cmd *exec.Cmd, _ io.Writer) { _ = cmd.Process.Signal(unix.SIGTERM) },
+		"SIGINT":  func(cmd *exec.Cmd, _ io.Writer) { _ = cmd.Process.Signal(unix.SIGINT) },
+		"panic":   func(_ *exec.Cmd, orders io.Writer) { fmt.Fprintln(orders, "panic") },
+		"exit":    func(_ *exec.Cmd, orders io.Writer) { fmt.Fprintln(orders, "exit") },
+	}
+	for name, end := range ends {
+		t.Run(name, func(t *testing.T) {
+			cmd, orders, v := startVictim(t, "unguarded")
+			commands := hold(t, v.Commands)
+			end(cmd, orders)
+			_ = cmd.Wait()
+			await(t, "command", v.Commands, commands)
+
+			// What the commands have put into the background is found and killed.
+			found, err := Strays()
+			if err != nil {
+				t.Fatal(err)
+			}
+			left := hold(t, v.Left)
+			checkStrays(t, "found", found, v.Left, cmd.Process.Pid)
+			cleaned, err := Clean(context.Background())
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkStrays(t, "cleaned", cleaned, v.Left, cmd.Process.Pid)
+			await(t, "stray", v.Left, left)
+			if found, err = Strays(); err != nil || len(found) != 0 {
+				t.Errorf("after cleaning: %v, %v", found, err)
+			}
+			if user := inUse(v.Namespaces); user != "" {
+				t.Errorf("%s is still in a namespace of the site", user)
+			}
+		})
+	}
+}
+
+// checkStrays says whether all strays are of that owner, and the ones that were
+// left behind among them (the rest are their shells).
+func checkStrays(t *testing.T, what string, strays []Stray, left []int, owner int) {
+	t.Helper()
+	var pids []int
+	for _, s := range strays {
+		pids = append(pids, s.PID)
+		if !strings.HasPrefix(s.Owner, fmt.Sprintf("%d-", owner)) {
+			t.Errorf("%s a stray of another owner: %+v", what, s)
+		}
+		if !strings.Contains(s.Command, "sleep 1000") {
+			t.Errorf("%s a stray with the command %q", what, s.Command)
+		}
+	}
+	for _, pid := range left {
+		if !slices.Contains(pids, pid) {
+			t.Errorf("%s not the stray %d", what, pid)
+		}
+	}
+}
+
+func TestGuardCleansAfterKill(t *testing.T) {
+	cmd, _, v := startVictim(t, "guarded")
+	all := append(slices.Clone(v.Commands), v.Left...)
+	held := hold(t, all)
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	await(t, "process", all, held)
+}
+
+func TestGuardIsDismissedByClose(t *testing.T) {
+	bed, err := New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	proof := filepath.Join(t.TempDir(), "proof")
+	if err := bed.Guard("touch", proof); err != nil {
+		t.Fatal(err)
+	}
+	if err := bed.Guard("true"); err == nil || err.Error() != "guard: the testbed is closed or has one already" {
+		t.Errorf("second guard: %v", err)
+	}
+	if err := bed.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(proof); !os.IsNotExist(err) {
+		t.Errorf("the cleaner ran: %v", err)
+	}
+}
+
+func TestStraysOfLivingOwnersAreLeftAlone(t *testing.T) {
+	site := openHost(t)
+	p, pids := started(t, site, "echo $$; exec sleep 1000", 1)
+	found, err := Strays()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range found {
+		if s.PID == pids[0] {
+			t.Errorf("a command of a living Tare is taken for a stray: %+v", s)
+		}
+	}
+	_ = p.Kill()
+}
+
+// A marker of another process id namespace, or one whose owner's id has been
+// taken by another process since, must not be misread.
+func TestOrphaned(t *testing.T) {
+	self, err := thisProcess()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases := []struct {
+		name  string
+		owner owner
+		want  bool
+	}{
+		{"alive", self, false},
+		{"id reused", owner{self.pid, self.start + 1, self.space}, true},
+		{"no such process", owner{1 << 30, 5, self.space}, true},
+		{"other namespace", owner{1 << 30, 5, self.space + 1}, false},
+	}
+	for _, c := range cases {
+		if got := orphaned(marker{owner: c.owner}, self); got != c.want {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+func FuzzParseMarker(f *testing.F) {
+	f.Add([]byte("PATH=/bin\x00TARE_OWNER=12-34-56\x00TARE_PROCESS=7-8\x00"))
+	f.Add([]byte("TARE_OWNER=12-34\x00TARE_PROCESS=x"))
+	f.Add([]byte("TARE_OWNER=0-0-0\x00TARE_PROCESS=--"))
+	f.Fuzz(func(t *testing.T, environ []byte) {
+		m, ok := parseMarker(environ)
+		if !ok {
+			return
+		}
+		again, ok := parseMarker([]byte(strings.Join(m.environment(), "\x00")))
+		if !ok || again != m || m.owner.pid <= 0 {
+			t.Errorf("%q gives %+v, then %+v", environ, m, again)
+		}
+	})
+}
+
+func FuzzParseStat(f *testing.F) {
+	own, err := os.ReadFile("/proc/self/stat")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(own)
+	f.Add([]byte("7 (a ) R b) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20"))
+	f.Add([]byte("7 ("))
+	f.Fuzz(func(t *testing.T, line []byte) {
+		s, err := parseStat(line)
+		if err == nil && s.state == 0 {
+			t.Errorf("%q gives %+v", line, s)
+		}
+	})
+}
+
+func TestParseStat(t *testing.T) {
+	s, err := parseStat([]byte("7 (a ) R b) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20"))
+	want := procStat{state: 'S', parent: 1, group: 2, ticks: 11 + 12, start: 19}
+	if err != nil || s != want {
+		t.Errorf("%+v, %v, want %+v", s, err, want)
+	}
+}
