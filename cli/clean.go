@@ -26,7 +26,7 @@ Run directories are never touched. Nothing that Tare did not start is touched.`,
 			}
 			strays, err := find()
 			for _, stray := range strays {
-				fmt.Fprintf(s.Stdout, "%s %s\n", verb, plainText(stray.String()))
+				fmt.Fprintf(s.Stdout, "%s process %d: %s\n", verb, stray.PID, plainText(stray.Command))
 			}
 			if err == nil && len(strays) == 0 {
 				fmt.Fprintln(s.Stderr, "nothing left behind")

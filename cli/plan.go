@@ -88,7 +88,7 @@ func printDesign(w io.Writer, p *experiment.Plan, seeded bool) {
 	} else {
 		fmt.Fprintf(w, "  %d rounds\n", p.Rounds)
 	}
-	fmt.Fprintf(w, "  %d trials, about %s\n", p.Rounds*len(p.Arms)*len(p.Cells), span(p.Duration()))
+	fmt.Fprintf(w, "  %d trials, about %s\n", p.Rounds*len(p.Arms)*len(p.Cells), span(p.Duration(p.Rounds)))
 	fmt.Fprintf(w, "  confidence %v, equivalence margin ±%v, seed %d", p.Confidence, p.Equivalence, p.Seed)
 	if !seeded {
 		fmt.Fprint(w, " (drawn now; another one at the next call)")

@@ -39,7 +39,7 @@ func (p *progress) begin(plan *experiment.Plan) {
 	if plan.Precision > 0 {
 		rounds = fmt.Sprintf("a pilot of %d rounds for ±%v", plan.Rounds, plan.Precision)
 	}
-	fmt.Fprintf(p.w, "%s: %d arms × %d cells, %s, seed %d, about %s\n", plan.Name, len(plan.Arms), len(plan.Cells), rounds, plan.Seed, span(plan.Duration()))
+	fmt.Fprintf(p.w, "%s: %d arms × %d cells, %s, seed %d, about %s\n", plan.Name, len(plan.Arms), len(plan.Cells), rounds, plan.Seed, span(plan.Duration(plan.Rounds)))
 	fmt.Fprintf(p.w, "run directory: %s\n", p.dir)
 }
 

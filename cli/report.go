@@ -14,6 +14,9 @@ import (
 	"tare/report"
 )
 
+// reportFile is the report in a run directory.
+const reportFile = "report.html"
+
 func newReport(s State) *cobra.Command {
 	var out, to string
 	c := &cobra.Command{
@@ -62,7 +65,7 @@ func reportRun(s State, args []string, out, to string) error {
 	}
 	if out == "html" {
 		if to == "" {
-			to = filepath.Join(run.Dir, "report.html")
+			to = filepath.Join(run.Dir, reportFile)
 		}
 		if err := writeReport(result, run.Dir, to, run.Experiment); err != nil {
 			return err

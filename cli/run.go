@@ -1,11 +1,9 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -62,7 +60,8 @@ directory holds everything; report.html in it is the report.`,
 			if dir == "" {
 				dir = journal.DefaultDir("runs", x.Name, time.Now())
 			}
-			j, err := journal.Create(dir, data, &expansion.Plan, environment(c.Context(), expansion))
+			env := environment(c.Context(), expansion)
+			j, err := journal.Create(dir, data, &expansion.Plan, env)
 			if err != nil {
 				return err
 			}
@@ -111,12 +110,8 @@ trial that was under way is lost. Without RUN, the newest run below runs/.`,
 			if err != nil {
 				return err
 			}
-			changed, err := j.AddEnvironment(environment(c.Context(), expansion))
-			if err != nil {
+			if err := j.AddEnvironment(environment(c.Context(), expansion)); err != nil {
 				return errors.Join(err, j.Close())
-			}
-			for _, difference := range changed {
-				fmt.Fprintln(s.Stderr, "since the run began: "+plainText(difference))
 			}
 			return carryOut(c.Context(), s, j, expansion, out, quiet)
 		},
@@ -135,7 +130,7 @@ func replan(dir string) (*experiment.Expansion, []byte, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	x, err := experiment.Load(filepath.Join(dir, "experiment.yaml"), run.Experiment, kinds())
+	x, err := experiment.Load(filepath.Join(dir, journal.ExperimentFile), run.Experiment, kinds())
 	if err != nil {
 		return nil, nil, err
 	}
@@ -172,7 +167,10 @@ func samePlan(a, b *experiment.Plan) bool {
 // carryOut runs the plan, then shows and reports what the run says.
 func carryOut(ctx context.Context, s State, j *journal.Journal, expansion *experiment.Expansion, out string, quiet bool) (err error) {
 	defer func() { err = errors.Join(err, j.Close()) }()
-	bed := local.New(local.Options{})
+	bed, err := local.New()
+	if err != nil {
+		return err
+	}
 	progress := newProgress(s, j, quiet)
 	progress.begin(&expansion.Plan)
 	runErr := runner.Run(ctx, runner.Options{
@@ -187,29 +185,24 @@ func carryOut(ctx context.Context, s State, j *journal.Journal, expansion *exper
 	if err := errors.Join(runErr, bed.Close()); err != nil {
 		return whatNext(ctx, j, err)
 	}
-	result := analyse(j.Dir(), &expansion.Plan, j.Trials(), j.Environment(), true)
-	if err := writeReport(result, j.Dir(), filepath.Join(j.Dir(), "report.html"), data(j)); err != nil {
+	run, result, err := openRun([]string{j.Dir()})
+	if err != nil {
+		return err
+	}
+	to := filepath.Join(run.Dir, reportFile)
+	if err := writeReport(result, run.Dir, to, run.Experiment); err != nil {
 		return err
 	}
 	if err := show(s, result, out, false); err != nil {
 		return err
 	}
 	if !quiet {
-		fmt.Fprintf(s.Stderr, "report: %s\n", filepath.Join(j.Dir(), "report.html"))
+		fmt.Fprintf(s.Stderr, "report: %s\n", to)
 	}
 	if !result.Valid {
 		return exit(ExitInvalid)
 	}
 	return nil
-}
-
-// data is the experiment file of a run, for its report.
-func data(j *journal.Journal) []byte {
-	b, err := os.ReadFile(filepath.Join(j.Dir(), "experiment.yaml"))
-	if err != nil {
-		return nil
-	}
-	return bytes.Clone(b)
 }
 
 // whatNext adds to the error that ended a run how to go on.

@@ -24,7 +24,7 @@ type Journal interface {
 	Raw(round, attempt int, arm, cell string) (*journal.Raw, error)
 	Append(*journal.Trial) error
 	SetRounds(n int, why string) error
-	RoundsFixed() int // by SetRounds, in this session or an earlier one; 0: not yet
+	Rounds() int // as set by SetRounds, in this session or an earlier one; 0: not yet
 	Finish() error
 }
 
@@ -85,7 +85,7 @@ func Run(ctx context.Context, o Options) (err error) {
 func (r *run) rounds(ctx context.Context) error {
 	total := r.plan.Rounds
 	fixed := r.plan.Precision == 0
-	if n := r.Journal.RoundsFixed(); n > 0 {
+	if n := r.Journal.Rounds(); n > 0 {
 		total, fixed = n, true
 	}
 	for round := 1; ; round++ {

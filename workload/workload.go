@@ -10,6 +10,7 @@ import (
 
 	"tare/experiment"
 	"tare/layer"
+	"tare/machine"
 	"tare/testbed"
 )
 
@@ -50,6 +51,12 @@ type Result struct {
 // allows others five times what they expect and half a minute more.
 type Bounded interface {
 	Bound() time.Duration
+}
+
+// Tooled is a workload that runs programs whose versions belong into the
+// environment record.
+type Tooled interface {
+	Tools() []machine.ToolQuery
 }
 
 // Rules by which a trial is invalid. They are fixed before the run and never

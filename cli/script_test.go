@@ -1,0 +1,126 @@
+package cli_test
+
+import (
+	"flag"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"tare/cli"
+	"tare/testbed"
+)
+
+var update = flag.Bool("update", false, "rewrite the expected output in the scripts")
+
+func TestMain(m *testing.M) {
+	tare := func() {
+		signal.Reset()
+		os.Exit(cli.Main(os.Args[1:], cli.System()))
+	}
+	if testbed.Helper() != "" {
+		tare() // a layer's own process, started by a run in a test
+	}
+	testscript.Main(m, map[string]func(){"tare": tare})
+}
+
+// TestScripts is the command line's specification: one readable script for each
+// thing a user does.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:           "testdata/script",
+		UpdateScripts: *update,
+		Condition:     condition,
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"killed":     killed,
+			"wait-trial": waitTrial,
+			"tear":       tear,
+			"lines":      lines,
+		},
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("HOME", env.WorkDir)
+			return nil
+		},
+	})
+}
+
+// condition tells scripts what this machine can do.
+func condition(name string) (bool, error) {
+	switch name {
+	case "network":
+		_, err := exec.LookPath("iperf3")
+		return err == nil && canUnshare(), nil
+	case "root":
+		return os.Geteuid() == 0, nil
+	}
+	return false, nil
+}
+
+// canUnshare says whether network namespaces can be made here, as root or in a
+// user namespace.
+func canUnshare() bool {
+	cmd := exec.Command("true")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
+	if os.Geteuid() != 0 {
+		cmd.SysProcAttr.Cloneflags |= syscall.CLONE_NEWUSER
+	}
+	return cmd.Run() == nil
+}
+
+// killed ends the process whose number is in a file, by SIGKILL: killed FILE.
+func killed(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 1 || neg {
+		ts.Fatalf("usage: killed PIDFILE")
+	}
+	pid := strings.TrimSpace(ts.ReadFile(args[0]))
+	ts.Check(exec.Command("kill", "-9", pid).Run())
+}
+
+// waitTrial waits until a run has that many trials on record: wait-trial DIR N.
+func waitTrial(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 2 || neg {
+		ts.Fatalf("usage: wait-trial DIR N")
+	}
+	file := ts.MkAbs(args[0] + "/trials.jsonl")
+	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		data, _ := os.ReadFile(file)
+		if strings.Count(string(data), "\n") >= number(ts, args[1]) {
+			return
+		}
+	}
+	ts.Fatalf("no %s trials in %s", args[1], file)
+}
+
+// tear cuts the last bytes off a file, as a crash while writing does: tear FILE.
+func tear(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 1 || neg {
+		ts.Fatalf("usage: tear FILE")
+	}
+	name := ts.MkAbs(args[0])
+	info, err := os.Stat(name)
+	ts.Check(err)
+	ts.Check(os.Truncate(name, info.Size()-20))
+}
+
+// lines compares the number of lines of a file: lines FILE N.
+func lines(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 2 || neg {
+		ts.Fatalf("usage: lines FILE N")
+	}
+	got := strings.Count(ts.ReadFile(args[0]), "\n")
+	if want := number(ts, args[1]); got != want {
+		ts.Fatalf("%s has %d lines, want %d", args[0], got, want)
+	}
+}
+
+func number(ts *testscript.TestScript, s string) int {
+	n, err := strconv.Atoi(s)
+	ts.Check(err)
+	return n
+}

@@ -1,0 +1,314 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tare/experiment"
+	"tare/journal"
+	"tare/layer"
+	"tare/testbed"
+	"tare/workload"
+)
+
+// sequence writes the trials of a run as "round arm attempt rule".
+func sequence(trials []journal.Trial) []string {
+	var s []string
+	for _, t := range trials {
+		line := fmt.Sprintf("%d %s %d", t.Round, t.Arm, t.Attempt)
+		for _, v := range t.Invalid {
+			line += " " + v.Rule
+		}
+		s = append(s, line)
+	}
+	return s
+}
+
+func TestRunFollowsThePlan(t *testing.T) {
+	x := expand(&fakeWorkload{})
+	j := record(t, x)
+	if err := Run(t.Context(), options(x, j)); err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	for round := 1; round <= 3; round++ {
+		for _, step := range x.Plan.Order(round) {
+			want = append(want, fmt.Sprintf("%d %s 1", round, x.Plan.Arms[step.Arm].Name))
+		}
+	}
+	if diff := cmp.Diff(want, sequence(j.Trials())); diff != "" {
+		t.Errorf("trials (-want +got):\n%s", diff)
+	}
+	if !j.Finished() {
+		t.Error("the run is not marked complete")
+	}
+}
+
+func TestInvalidTrialIsRepeatedAtTheEndOfItsBlock(t *testing.T) {
+	w := &fakeWorkload{run: func(n int) (workload.Result, error) {
+		if n == 1 || n == 4 {
+			return workload.Result{}, &workload.Invalid{Rule: workload.RuleExit, Detail: "exit status 1"}
+		}
+		return good(), nil
+	}}
+	x := expand(w)
+	x.Plan.Rounds = 1
+	j := record(t, x)
+	if err := Run(t.Context(), options(x, j)); err != nil {
+		t.Fatal(err)
+	}
+	order := x.Plan.Order(1)
+	arm := func(i int) string { return x.Plan.Arms[order[i].Arm].Name }
+	want := []string{
+		"1 " + arm(0) + " 1 exit-status", "1 " + arm(1) + " 1", "1 " + arm(2) + " 1",
+		"1 " + arm(0) + " 2 exit-status", "1 " + arm(0) + " 3",
+	}
+	if diff := cmp.Diff(want, sequence(j.Trials())); diff != "" {
+		t.Errorf("trials (-want +got):\n%s", diff)
+	}
+	if got := j.Trials()[4].Position; got != 5 {
+		t.Errorf("position of the last repeat = %d, want 5", got)
+	}
+}
+
+func TestHopelessRunEndsAfterTwoRounds(t *testing.T) {
+	bad := &fakeLayer{log: new([]string), name: "bad", proof: func() []layer.Check {
+		return []layer.Check{{Layer: "bad", Name: "on", Expected: "there", Observed: "not there"}}
+	}}
+	w := &fakeWorkload{}
+	x := expand(w, bad)
+	j := record(t, x)
+	err := Run(t.Context(), options(x, j))
+	var hopeless *HopelessError
+	if !errors.As(err, &hopeless) {
+		t.Fatalf("error %v, want a HopelessError", err)
+	}
+	want := "arm arm gives no valid trial of fake: 6 of 6 broke a rule, the last one proof: bad: on: expected there, observed not there"
+	if err.Error() != want {
+		t.Errorf("error %q, want %q", err, want)
+	}
+	if w.count != 4 {
+		t.Errorf("the workload ran %d times, want 4: never in the arm whose proof failed", w.count)
+	}
+	if j.Finished() {
+		t.Error("a hopeless run is marked complete")
+	}
+}
+
+func TestRules(t *testing.T) {
+	values := func(speed, loss float64) func(int) (workload.Result, error) {
+		return func(int) (workload.Result, error) {
+			return workload.Result{Values: map[string]float64{"speed": speed, "loss": loss}, Sent: 1}, nil
+		}
+	}
+	tests := []struct {
+		name    string
+		run     func(int) (workload.Result, error)
+		foreign float64
+		want    string // rule: detail; "" for a valid trial
+	}{
+		{name: "good", run: values(5, 0)},
+		{name: "zero on a ratio scale", run: values(0, 0), want: "metric: speed is 0; a value on a ratio scale must be positive"},
+		{name: "negative on a ratio scale", run: values(-1, 0), want: "metric: speed is -1; a value on a ratio scale must be positive"},
+		{name: "not a number", run: values(math.NaN(), 0), want: "metric: speed is not a finite number"},
+		{name: "infinite", run: values(5, math.Inf(1)), want: "metric: loss is not a finite number"},
+		{name: "missing", run: func(int) (workload.Result, error) {
+			return workload.Result{Values: map[string]float64{"speed": 1}, Sent: 1}, nil
+		}, want: "metric: loss is missing"},
+		{name: "failed operations", run: func(int) (workload.Result, error) {
+			r := good()
+			r.Failed = 0.015
+			return r, nil
+		}, want: "errors: failed operations 1.5%, over the limit of 0%"},
+		{name: "foreign CPU", run: values(5, 0), foreign: 0.25, want: "foreign-cpu: CPU time of other programs 25.0%, over the limit of 20%"},
+		{name: "foreign CPU at the limit", run: values(5, 0), foreign: 0.2},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			x := expand(&fakeWorkload{run: tt.run})
+			x.Plan.Rounds, x.Plan.Attempts = 1, 1
+			j := record(t, x)
+			o := options(x, j)
+			o.Sampler = &fakeSampler{foreign: []float64{tt.foreign, tt.foreign, tt.foreign}}
+			if err := Run(t.Context(), o); err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, v := range j.Trials()[0].Invalid {
+				got = append(got, v.Rule+": "+v.Detail)
+			}
+			if s := strings.Join(got, "\n"); s != tt.want {
+				t.Errorf("broken rules %q, want %q", s, tt.want)
+			}
+		})
+	}
+}
+
+func TestTrialTakesTooLong(t *testing.T) {
+	w := &fakeWorkload{bound: time.Millisecond}
+	slow := &slowWorkload{fakeWorkload: w}
+	x := expand(w)
+	x.Cells[0].Workload = slow
+	x.Plan.Rounds, x.Plan.Attempts = 1, 1
+	j := record(t, x)
+	if err := Run(t.Context(), options(x, j)); err != nil {
+		t.Fatal(err)
+	}
+	for _, trial := range j.Trials() {
+		if len(trial.Invalid) != 1 || trial.Invalid[0].Rule != workload.RuleTimeout {
+			t.Errorf("%s: broken rules %v, want timeout", trial.Arm, trial.Invalid)
+		}
+	}
+}
+
+// slowWorkload runs until it is stopped.
+type slowWorkload struct{ *fakeWorkload }
+
+func (s *slowWorkload) Prepare(context.Context, testbed.Site, workload.Raw) (workload.Measured, error) {
+	return func(ctx context.Context) (workload.Result, error) {
+		<-ctx.Done()
+		return workload.Result{}, ctx.Err()
+	}, nil
+}
+
+func TestLayersGoUpAndDown(t *testing.T) {
+	var log []string
+	first := &fakeLayer{log: &log, name: "first"}
+	second := &fakeLayer{log: &log, name: "second"}
+	x := expand(&fakeWorkload{}, first, second)
+	j := record(t, x)
+	if err := Run(t.Context(), options(x, j)); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"up first", "up second", "down second", "down first"}, log); diff != "" {
+		t.Errorf("layers (-want +got):\n%s", diff)
+	}
+	names := map[string][]string{}
+	for _, trial := range j.Trials() {
+		names[trial.Arm] = nil
+		for _, c := range trial.Checks {
+			names[trial.Arm] = append(names[trial.Arm], c.Layer+" "+c.Name)
+		}
+	}
+	want := map[string][]string{
+		"plain":   {"first off", "second off"},
+		"control": {"first off", "second off"},
+		"arm":     {"first once", "second once", "first on", "second on", "first through", "second through"},
+	}
+	if diff := cmp.Diff(want, names); diff != "" {
+		t.Errorf("checks (-want +got):\n%s", diff)
+	}
+}
+
+func TestLayersGoDownWhenOneFails(t *testing.T) {
+	var log []string
+	first := &fakeLayer{log: &log, name: "first"}
+	second := &fakeLayer{log: &log, name: "second", upErr: errors.New("refused")}
+	x := expand(&fakeWorkload{}, first, second)
+	err := Run(t.Context(), options(x, record(t, x)))
+	if err == nil || err.Error() != "arm arm: layer second: refused" {
+		t.Errorf("error %v", err)
+	}
+	if diff := cmp.Diff([]string{"up first", "up second", "down first"}, log); diff != "" {
+		t.Errorf("layers (-want +got):\n%s", diff)
+	}
+}
+
+func TestInterruptedRunGoesOn(t *testing.T) {
+	whole := expand(&fakeWorkload{})
+	reference := record(t, whole)
+	if err := Run(t.Context(), options(whole, reference)); err != nil {
+		t.Fatal(err)
+	}
+	for stop := 1; stop < 9; stop++ {
+		ctx, cancel := context.WithCancel(t.Context())
+		w := &fakeWorkload{}
+		w.run = func(n int) (workload.Result, error) {
+			if n == stop {
+				cancel()
+			}
+			return good(), nil
+		}
+		x := expand(w)
+		j := record(t, x)
+		if err := Run(ctx, options(x, j)); !errors.Is(err, context.Canceled) {
+			t.Fatalf("stopped in trial %d: error %v, want canceled", stop, err)
+		}
+		if got := len(j.Trials()); got != stop-1 {
+			t.Errorf("stopped in trial %d: %d trials on record", stop, got)
+		}
+		j.Close()
+		again, err := journal.Resume(j.Dir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		x = expand(&fakeWorkload{})
+		if err := Run(t.Context(), options(x, again)); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(sequence(reference.Trials()), sequence(again.Trials())); diff != "" {
+			t.Errorf("stopped in trial %d (-uninterrupted +resumed):\n%s", stop, diff)
+		}
+		again.Close()
+	}
+}
+
+func TestPilotFixesTheRoundsOnce(t *testing.T) {
+	x := expand(&fakeWorkload{})
+	x.Plan.Rounds, x.Plan.Precision, x.Plan.MaxRounds = 2, 0.02, 10
+	j := record(t, x)
+	o := options(x, j)
+	asked := 0
+	o.Rounds = func(_ *experiment.Plan, trials []journal.Trial) (int, error) {
+		asked++
+		if len(trials) != 6 {
+			t.Errorf("asked after %d trials, want 6", len(trials))
+		}
+		return 5, nil
+	}
+	var fixed []int
+	o.Events = func(e Event) {
+		if e, ok := e.(RoundsFixed); ok {
+			fixed = append(fixed, e.Rounds)
+		}
+	}
+	if err := Run(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	if asked != 1 || len(j.Trials()) != 15 || j.Rounds() != 5 {
+		t.Errorf("asked %d times, %d trials, %d rounds fixed; want 1, 15, 5", asked, len(j.Trials()), j.Rounds())
+	}
+	if diff := cmp.Diff([]int{5}, fixed); diff != "" {
+		t.Errorf("events: %s", diff)
+	}
+}
+
+func TestProgressCounts(t *testing.T) {
+	x := expand(&fakeWorkload{})
+	j := record(t, x)
+	o := options(x, j)
+	var last Progress
+	var done []int
+	o.Events = func(e Event) {
+		if e, ok := e.(TrialDone); ok {
+			last = e.Progress
+			done = append(done, e.Progress.Done)
+		}
+	}
+	if err := Run(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	if last.Done != 9 || last.Total != 9 || last.Left != 0 {
+		t.Errorf("progress at the end %+v", last)
+	}
+	if diff := cmp.Diff([]int{1, 2, 3, 4, 5, 6, 7, 8, 9}, done); diff != "" {
+		t.Errorf("trials done: %s", diff)
+	}
+}
