@@ -1,0 +1,141 @@
+package journal
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestTornLine cuts the last line of either log at every byte and resumes: what
+// stands before must be there, and writing must go on.
+func TestTornLine(t *testing.T) {
+	for _, log := range []string{TrialsFile, NotesFile} {
+		j := create(t)
+		for n := range 2 {
+			if err := j.Append(&Trial{Round: n + 1, Cell: "x", Arm: "plain"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := j.Note("the last note"); err != nil {
+			t.Fatal(err)
+		}
+		want := reopen(t, j.Dir())
+		j.Close()
+		data, err := os.ReadFile(filepath.Join(j.Dir(), log))
+		if err != nil {
+			t.Fatal(err)
+		}
+		start := bytes.LastIndexByte(data[:len(data)-1], '\n') + 1
+		for cut := start; cut < len(data); cut++ {
+			tear(t, want, log, data, start, cut)
+		}
+	}
+}
+
+// tear resumes a copy of the run whose log is cut at a byte of its last line.
+func tear(t *testing.T, whole *Run, log string, data []byte, start, cut int) {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "run")
+	if err := os.CopyFS(dir, os.DirFS(whole.Dir)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, log), data[:cut], 0o644); err != nil {
+		t.Fatal(err)
+	}
+	trials, notes := whole.Trials, whole.Notes
+	kept := cut == len(data)-1 // only the newline is missing: the line is whole
+	if !kept && log == TrialsFile {
+		trials = trials[:len(trials)-1]
+	}
+	if !kept && log == NotesFile {
+		notes = notes[:len(notes)-1]
+	}
+	r := reopen(t, dir)
+	if d := cmp.Diff(trials, r.Trials) + cmp.Diff(notes, r.Notes); d != "" {
+		t.Fatalf("%s cut at %d, read (-want +got):\n%s", log, cut, d)
+	}
+	j, err := Resume(dir)
+	if err != nil {
+		t.Fatalf("%s cut at %d: %v", log, cut, err)
+	}
+	defer j.Close()
+	said := ""
+	if last := j.Notes()[len(j.Notes())-1]; last.Kind == NoteRemark {
+		said = last.Text
+	}
+	want := fmt.Sprintf("dropped a torn last line of %s (%d bytes)", log, cut-start)
+	if torn := !kept && cut > start; torn != strings.HasPrefix(said, want) {
+		t.Fatalf("%s cut at %d: the note is %q", log, cut, said)
+	}
+	last := record(t, j, 9)
+	if d := cmp.Diff(append(trials[:len(trials):len(trials)], *last), reopen(t, dir).Trials); d != "" {
+		t.Fatalf("%s cut at %d, after going on (-want +got):\n%s", log, cut, d)
+	}
+}
+
+// TestHole is what a crash of the machine may leave: the length of the line, and
+// zeros in place of a part of it.
+func TestHole(t *testing.T) {
+	j := create(t)
+	for n := range 2 {
+		record(t, j, n+1)
+	}
+	j.Close()
+	path := filepath.Join(j.Dir(), TrialsFile)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clear(data[len(data)-100 : len(data)-50])
+	if err := os.WriteFile(path, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	j, err = Resume(j.Dir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	if n := len(j.Trials()); n != 1 {
+		t.Errorf("%d trials, want 1", n)
+	}
+	record(t, j, 3)
+	if n := len(reopen(t, j.Dir()).Trials); n != 2 {
+		t.Errorf("%d trials after going on, want 2", n)
+	}
+}
+
+// FuzzTrials reads any bytes as trials.jsonl. Whatever they are, the whole lines
+// read alone give the same trials, and the reader does not fail on them.
+func FuzzTrials(f *testing.F) {
+	j := create(f)
+	record(f, j, 1)
+	record(f, j, 2)
+	data, err := os.ReadFile(filepath.Join(j.Dir(), TrialsFile))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(data)
+	f.Add(data[:len(data)-7])
+	f.Add(bytes.Replace(data, []byte("{"), []byte("["), 1))
+	f.Add([]byte("{}\n\n{}"))
+	f.Add([]byte("\x00\n"))
+	f.Add([]byte(`{"schema":"tare.trial/v1","seq":1,"values":{"a":1e999}}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		trials, end, err := parseTrials(bytes.NewReader(data))
+		if err != nil {
+			return
+		}
+		if end < 0 || end > int64(len(data)) {
+			t.Fatalf("%d bytes of whole lines in %d", end, len(data))
+		}
+		again, end2, err := parseTrials(bytes.NewReader(data[:end]))
+		if err != nil || end2 != end || !cmp.Equal(trials, again) {
+			t.Fatalf("whole lines alone: %v, %d bytes of %d", err, end2, end)
+		}
+	})
+}
