@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -92,8 +93,11 @@ type peak struct {
 	marked int64 // largest high-water mark seen, bytes
 }
 
-// watch looks at the high-water marks until the process ends: at first, and
-// then in growing intervals, so that a long trial is not disturbed.
+// look takes the high-water marks of a process and its descendants.
+func (k *peak) look(pid int) { k.marked = max(k.marked, highWater(pid, 0)) }
+
+// watch looks until the process ends, in growing intervals, so that a long trial
+// is not disturbed.
 func (k *peak) watch(pid int) {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
@@ -101,7 +105,7 @@ func (k *peak) watch(pid int) {
 	}
 	defer func() { _ = unix.Close(fd) }()
 	for wait := 10 * time.Millisecond; ; wait = min(2*wait, 500*time.Millisecond) {
-		k.marked = max(k.marked, highWater(pid, 0))
+		k.look(pid)
 		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(wait.Milliseconds()))
 		if n > 0 || (err != nil && err != unix.EINTR) {
 			return
@@ -115,6 +119,16 @@ func (k *peak) ended(maxrss, floor int64) {
 	if maxrss > floor {
 		k.exact = max(k.exact, maxrss)
 	}
+}
+
+// ownPeak is the peak resident memory of this process, as much as exec can have
+// taken it for. The kernel counts pages per CPU and adds the counts up roughly
+// there, to within a batch (percpu_counter_batch) per CPU for each of the three
+// kinds of pages.
+func ownPeak() int64 {
+	cpus := int64(runtime.NumCPU())
+	batch := max(32, 2*cpus)
+	return statusBytes(os.Getpid(), "VmHWM:") + 3*batch*cpus*int64(os.Getpagesize())
 }
 
 func (k *peak) bytes() int64 { return max(k.exact, k.marked) }

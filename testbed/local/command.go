@@ -37,6 +37,7 @@ func lookUp(program, dir string, env []string) (string, error) {
 			path = value
 		}
 	}
+	var refused string // like a shell, go on looking behind what may not be executed
 	for _, d := range filepath.SplitList(path) {
 		if !filepath.IsAbs(d) {
 			d = filepath.Join(dir, d)
@@ -46,8 +47,11 @@ func lookUp(program, dir string, env []string) (string, error) {
 			return found, nil
 		}
 		if errors.Is(err, fs.ErrPermission) {
-			return "", fmt.Errorf("%s: found in %s, but it may not be executed", program, d)
+			refused = filepath.Join(d, program)
 		}
+	}
+	if refused != "" {
+		return "", fmt.Errorf("%s: may not be executed: %w", refused, fs.ErrPermission)
 	}
 	return "", fmt.Errorf("%s: %w in PATH=%s; is it installed? (see tare doctor)", program, exec.ErrNotFound, path)
 }

@@ -123,15 +123,17 @@ func openSpace(name string) (*space, error) {
 			return fmt.Errorf("make a network namespace for the %s: %w", name, err)
 		}
 		s.ns = ns
+		// Opened here, and not from outside with NewHandleAt: that goes back to the
+		// namespace it came from, which an ordinary user may not enter.
+		s.Handle, err = netlink.NewHandle(unix.NETLINK_ROUTE)
+		if err != nil {
+			return fmt.Errorf("%s: netlink: %w", name, err)
+		}
 		return nil
 	})
 	if err != nil {
+		_ = s.ns.Close()
 		return nil, err
-	}
-	s.Handle, err = netlink.NewHandleAt(s.ns, unix.NETLINK_ROUTE)
-	if err != nil {
-		s.close()
-		return nil, fmt.Errorf("%s: netlink: %w", name, err)
 	}
 	for _, setting := range []string{"all", "default"} {
 		if err := s.sysctl("ipv6/conf/"+setting+"/disable_ipv6", "1"); err != nil && !os.IsNotExist(err) {

@@ -116,6 +116,7 @@ func (p *process) fork() error {
 		return err
 	}
 	p.pid = p.cmd.Process.Pid
+	p.peak.look(p.pid)
 	commands.add(p)
 	return nil
 }
@@ -163,7 +164,7 @@ func (p *process) finish(ctx context.Context) {
 func (p *process) account(state *os.ProcessState, orphans []unix.Rusage) {
 	p.usage.User, p.usage.System = state.UserTime(), state.SystemTime()
 	if ru, ok := state.SysUsage().(*syscall.Rusage); ok {
-		p.peak.ended(ru.Maxrss*1024, statusBytes(os.Getpid(), "VmHWM:"))
+		p.peak.ended(ru.Maxrss*1024, ownPeak())
 	}
 	for _, ru := range orphans {
 		p.usage.User += time.Duration(ru.Utime.Nano())

@@ -12,8 +12,11 @@ import (
 // addService makes the ClusterIP on the client's node: what pods send there is
 // redirected to the server pod by destination NAT before it is routed, as
 // kube-proxy does it. Ports stay as they are.
-func addService(node *space) error {
-	conn, err := nftables.New(nftables.WithNetNSFd(int(node.ns)))
+func addService(node *space) error { return node.thread.do(addRules) }
+
+// addRules works in the namespace of the calling thread.
+func addRules() error {
+	conn, err := nftables.New()
 	if err != nil {
 		return fmt.Errorf("nftables: %w", err)
 	}
