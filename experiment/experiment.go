@@ -86,7 +86,7 @@ type LayerItem struct {
 // WorkloadItem is one workload: in the file a map with the workload's kind as a
 // key, its parameters as the value, and optionally a name beside it.
 type WorkloadItem struct {
-	Name   string // defaults to the kind
+	Name   string `yaml:"name" pattern:"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$" form:"up to 63 lower-case letters, digits and dashes, with a letter or digit at both ends" doc:"name of the workload, where two are of the same kind"` // defaults to the kind
 	Kind   string
 	Config WorkloadConfig
 }

@@ -104,16 +104,15 @@ func (l *loader) workload(n *strictyaml.Node, path string, v reflect.Value) {
 	if !ok {
 		return
 	}
-	item := WorkloadItem{Kind: kind, Config: l.kinds.Workloads[kind]()}
-	beside := struct {
-		Name string `yaml:"name" pattern:"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$" form:"up to 63 lower-case letters, digits and dashes, with a letter or digit at both ends"`
-	}{Name: kind}
-	if name := n.Get("name"); name != nil {
-		only := *n
-		only.Entries = slices.DeleteFunc(slices.Clone(n.Entries), func(e strictyaml.Entry) bool { return e.Key.Value == kind })
-		l.file.Decode(&only, path, &beside)
+	// The name is the one field that a WorkloadItem has in the file by its tags.
+	var beside struct{ WorkloadItem }
+	beside.WorkloadItem = WorkloadItem{Name: kind, Kind: kind, Config: l.kinds.Workloads[kind]()}
+	if n.Get("name") != nil {
+		names := *n
+		names.Entries = slices.DeleteFunc(slices.Clone(n.Entries), func(e strictyaml.Entry) bool { return e.Key.Value != "name" })
+		l.file.Decode(&names, path, &beside)
 	}
-	item.Name = beside.Name
+	item := beside.WorkloadItem
 	l.config(params, strictyaml.Join(path, kind), item.Config)
 	v.Set(reflect.ValueOf(item))
 }
