@@ -45,6 +45,9 @@ experiment needs; the exit code is 1 if it cannot run here.`,
 			if err := checkFormat(out, "table", "json", "yaml"); err != nil {
 				return err
 			}
+			if err := tryNamespace(); err != nil {
+				return err
+			}
 			want := everything
 			if len(args) == 1 {
 				x, _, err := load(s, args[0])
@@ -52,9 +55,6 @@ experiment needs; the exit code is 1 if it cannot run here.`,
 					return err
 				}
 				want = neededBy(x)
-			}
-			if code, entered, err := enterNamespace(c.Context(), s, nil, nil); entered {
-				return ended(code, err)
 			}
 			parts := examine(c.Context(), want)
 			if err := printParts(s, parts, out); err != nil {

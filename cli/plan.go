@@ -33,7 +33,10 @@ least, and which requirement is missing on this machine. Nothing is run.`,
 			if err := checkFormat(out, "table", "json", "yaml"); err != nil {
 				return err
 			}
-			x, data, err := load(s, args[0])
+			if err := tryNamespace(); err != nil {
+				return err
+			}
+			x, _, err := load(s, args[0])
 			if err != nil {
 				return err
 			}
@@ -47,12 +50,10 @@ least, and which requirement is missing on this machine. Nothing is run.`,
 			if out != "table" {
 				return encode(s.Stdout, expansion.Plan, out)
 			}
-			if code, entered, err := enterNamespace(c.Context(), s, expansion, data); entered {
-				return ended(code, err)
-			}
+			parts := examine(c.Context(), neededBy(x))
 			printPlan(s.Stdout, &expansion.Plan, x.Design.Seed != nil, order)
 			fmt.Fprintln(s.Stdout, "\nOn this machine")
-			return printParts(s, examine(c.Context(), neededBy(x)), "table")
+			return printParts(s, parts, "table")
 		},
 	}
 	c.Flags().IntVar(&o.rounds, "rounds", 0, "number of rounds, in place of the file's design")

@@ -40,6 +40,9 @@ directory holds everything; report.html in it is the report.`,
 			if err := checkFormat(out); err != nil {
 				return err
 			}
+			if err := inNamespace(args[0] == "-"); err != nil {
+				return err // before standard input is read
+			}
 			x, data, err := load(s, args[0])
 			if err != nil {
 				return err
@@ -51,8 +54,8 @@ directory holds everything; report.html in it is the report.`,
 			if err != nil {
 				return usage(err)
 			}
-			if code, entered, err := enterNamespace(c.Context(), s, expansion, data); entered {
-				return ended(code, err)
+			if err := inNamespace(needsNetwork(expansion)); err != nil {
+				return err
 			}
 			if err := ready(c.Context(), expansion); err != nil {
 				return err
@@ -96,12 +99,12 @@ trial that was under way is lost. Without RUN, the newest run below runs/.`,
 			if err != nil {
 				return err
 			}
-			expansion, data, err := replan(dir)
+			expansion, err := replan(dir)
 			if err != nil {
 				return err
 			}
-			if code, entered, err := enterNamespace(c.Context(), s, expansion, data); entered {
-				return ended(code, err)
+			if err := inNamespace(needsNetwork(expansion)); err != nil {
+				return err
 			}
 			if err := ready(c.Context(), expansion); err != nil {
 				return err
@@ -125,25 +128,25 @@ trial that was under way is lost. Without RUN, the newest run below runs/.`,
 // the layers and workloads come from the recorded experiment file. The two must
 // still agree, which they don't when another version of Tare expands the file
 // differently.
-func replan(dir string) (*experiment.Expansion, []byte, error) {
+func replan(dir string) (*experiment.Expansion, error) {
 	run, err := journal.Open(dir)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	x, err := experiment.Load(filepath.Join(dir, journal.ExperimentFile), run.Experiment, kinds())
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	x.Design.Seed = &run.Plan.Seed
 	expansion, err := experiment.Expand(x, Version())
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if !samePlan(&expansion.Plan, run.Plan) {
-		return nil, nil, fmt.Errorf("%s: this version of tare (%s) expands experiment.yaml to other arms or cells than plan.json holds; resume it with the version that made it", dir, Version())
+		return nil, fmt.Errorf("%s: this version of tare (%s) expands experiment.yaml to other arms or cells than plan.json holds; resume it with the version that made it", dir, Version())
 	}
 	expansion.Plan = *run.Plan
-	return expansion, run.Experiment, nil
+	return expansion, nil
 }
 
 // samePlan says whether two plans have the same arms and cells.
