@@ -3,6 +3,7 @@ package stats
 import (
 	"fmt"
 	"math"
+	"sync"
 
 	"gonum.org/v1/gonum/stat/distuv"
 )
@@ -117,6 +118,19 @@ func studentTail(t, df float64) float64 {
 	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: df}.CDF(-t)
 }
 
+// studentQuantile remembers the quantiles of whole degrees of freedom: they are
+// asked for again with every comparison of a run, and take longer to work out
+// than the rest of an interval.
 func studentQuantile(p, df float64) float64 {
-	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: df}.Quantile(p)
+	whole := df == math.Trunc(df)
+	if known, ok := studentQuantiles.Load([2]float64{p, df}); whole && ok {
+		return known.(float64)
+	}
+	q := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: df}.Quantile(p)
+	if whole {
+		studentQuantiles.Store([2]float64{p, df}, q)
+	}
+	return q
 }
+
+var studentQuantiles sync.Map // probability and degrees of freedom → quantile
