@@ -1,4 +1,127 @@
 // Package stats holds the estimators behind every verdict: numbers in,
-// estimates out. It imports nothing of this module, keeps no state and reads
-// no clock; whatever is random takes a seed.
+// estimates out. It imports nothing of this module, reads no clock and keeps
+// nothing between calls but null distributions that it has worked out once;
+// whatever is random takes a seed.
+//
+// A value is what one trial gave, or the log ratio of two trials of one round.
+// It is never one request, one second or one packet out of a trial: those
+// share the trial's luck, and counting them as independent makes every
+// interval too narrow.
+//
+// # Why these methods
+//
+// Paired by round, where there are rounds. Machines drift, by heat, by
+// neighbours, by fill level, and arms of one round drift together. The
+// difference within the round is free of it; unpaired methods see the drift as
+// noise. [SignedRank] and [PairedT] take one log ratio per round. [RankSum]
+// and [WelchT] are for data that came without rounds.
+//
+// Ranks first, t beside them. The noise of measurements has spikes and modes,
+// and seldom enough rounds to hope for normality. The signed-rank interval has
+// its confidence exactly, whatever the distribution, if only it is symmetric.
+// The log ratio of two trials with the same noise is symmetric even when the
+// noise is not: swapping the two flips its sign. The price is at least six
+// rounds at 95 % and steps in the confidence reached (96.9 % at six). The t
+// interval serves below that and as a second opinion; with fewer than six
+// rounds of bimodal noise it is too sure of itself.
+//
+// Exact distributions, not approximations, up to sizes nobody will run by
+// hand, ties and zeros included. Approximations fail in the tails of small
+// samples, which is where verdicts are made.
+//
+// Equivalence is a claim that needs evidence ([EquivalenceSignedRank],
+// [EquivalenceT]): a p over 5 % of "no difference" is not evidence of none.
+// And what is not resolved is told with the size that would have been
+// ([SignedRankDetectableEffect]) and the rounds it would take
+// ([SignedRankRoundsNeeded]).
+//
+// Stopping is decided once ([SteinRounds]), from the spread of a pilot. Looking
+// after every round until the interval is narrow selects quiet runs and loses
+// coverage; Stein's interval is exact because it keeps to the pilot's spread.
+//
+// [Holm] over all that is claimed together: it assumes nothing about how the
+// claims depend on each other, which matters because all arms share one
+// baseline, and is never weaker than Bonferroni.
+//
+// The bootstrap only where nothing else exists, by whole rounds
+// ([BootstrapRounds]): as the table shows, it is too narrow for few values,
+// BCa included.
+//
+// # What simulation says
+//
+// The share of 95 % intervals that hold the true value, out of 40,000 (so that
+// ± 0.2 is chance), made with
+//
+//	go test ./stats -run Coverage -v -coverage.n 40000
+//
+// on normal noise; heavy tails (t with 3 degrees of freedom); spiky (the
+// difference of two exponential values); bimodal (±1, each with some noise);
+// rounded (normal, rounded to whole deviations: mostly ties and zeros); skewed
+// (exponential); and log ratios of which each carries 0.3 of the last one's
+// deviation over.
+//
+//	                      n   normal  heavy  spiky  bimodal  rounded  skewed  carried over
+//	SignedRank            6     96.9   96.9   97.0     96.8     99.8
+//	                      8     96.1   96.0   96.1     96.2     99.1
+//	                     12     95.9   95.7   95.9     95.8     99.7    95.1          87.9
+//	                     20     95.3   95.0   95.3     95.4     99.8
+//	                     50     95.0   95.0   95.2     95.0    100.0    94.6
+//	                    250     94.9
+//	PairedT               2     95.1
+//	                      3     95.0   96.2   96.8     75.4
+//	                      5     95.0   96.3   96.5     93.8
+//	                      6     94.9   96.3   96.3
+//	                     12     95.1   95.9   95.5     95.2             90.7          86.0
+//	                     50     94.9   95.5   95.2                      93.5
+//	Stein, pilot of 4           95.0          94.4
+//	Stein, pilot of 6           95.1          94.4
+//	Stein, pilot of 10          95.1          94.8
+//	Stein, capped at 15         94.9 to 95.0 for the three pilots
+//	MedianInterval        6                                             96.8
+//	                     11                                             98.8
+//	                     30                                             95.8
+//	RankSum           4 + 4     97.1                            99.1    97.2
+//	                  6 + 6     95.8                            99.5    95.8
+//	                 12 + 6     95.8                            99.6    95.8
+//	                30 + 30     95.0                           100.0    95.1
+//	WelchT            4 + 4     96.0                                    97.6
+//	                  6 + 6     95.5                                    97.0
+//	                 12 + 6     95.0                                    94.9
+//	                30 + 30     95.1                                    95.4
+//
+// Skewed values do for the one-sample methods what is warned of above: t aims
+// at the mean and loses four points at twelve values. Nothing here repairs
+// values that carry over; that is what random order and rounds are for, and
+// what [Lag1] and [OrderEffect] watch. Unequal spread (deviations 1 and 3) is
+// within 0.4 points of 95 % for WelchT; RankSum falls to 89.9 % when the
+// smaller sample is the wider one (12 + 6) and rises to 97.4 % when it is the
+// narrower (6 + 12).
+//
+// Bootstrap intervals of a mean, 999 resamples, out of 2,000 (± 1 is chance):
+//
+//	              percentile          BCa
+//	     n    normal  skewed   normal  skewed
+//	    10      90.1    85.2     89.7    87.7
+//	    20      91.6    90.7     92.4    91.0
+//	    50      94.0    92.8     94.1    92.0
+//
+// False claims at a level of 5 %, by the same command (changepoints: out of
+// 10,000):
+//
+//	ten arms like the baseline, any claim, n = 12    Holm 4.1, unadjusted 26.8
+//	EquivalenceSignedRank on the margin, n = 5, 6, 12, 50    3.1, 4.7, 4.6, 5.1
+//	EquivalenceT on the margin, n = 5, 6, 12, 50             5.0, 5.0, 5.0, 5.1
+//	OrderEffect, 5 arms, n = 6, 8, 9, 12, 30                 3.8, 4.7, 5.5, 5.4, 4.9
+//	OrderEffect, 2 arms, n = 6, 8, 9, 12, 30                 0.0, 2.3, 5.4, 5.3, 5.2
+//	Changepoints, any, n = 12    normal 4.7, heavy 4.7, skewed 5.0, rounded 3.7
+//	Changepoints, any, n = 50    normal 5.0, heavy 5.1, skewed 4.9, rounded 5.0
+//	Changepoints, any, n = 200   normal 5.0
+//	Changepoints, any, n = 50, carried over                  22.9
+//
+// True claims where 80 % is planned for normal noise: PairedT at the size of
+// [DetectableEffect] 79.7 to 80.1 % (n = 3 to 30); SignedRank at that of
+// [SignedRankDetectableEffect] 79.6 to 80.4 % (n = 6 to 30), 78.5 to 80.8 % at a level
+// of 0.5 % (n = 9 to 30), and 83.8 and 88.6 % (n = 12 and 30) on spiky noise of the
+// same deviation. At the size that
+// holds for t, SignedRank finds 62 % at six rounds and 76 % at twelve.
 package stats
