@@ -86,17 +86,21 @@ func (a axis) ticks(n int) []float64 {
 	return list
 }
 
-// bentTicks are zero and powers of ten to both sides that leave room for labels.
+// bentTicks are zero and round values to both sides that leave room for labels,
+// powers of ten before their multiples.
 func (a axis) bentTicks(n int) []float64 {
 	list := []float64{0}
-	gap := 1 / float64(n+1)
-	for _, side := range []float64{-1, 1} {
-		last := a.at(0)
-		start := math.Pow(10, math.Floor(math.Log10(a.bend)))
-		for v := start; v <= max(-a.lo, a.hi); v *= 10 {
-			if t := side * v; t >= a.lo && t <= a.hi && abs(a.at(t)-last) >= gap {
-				list = append(list, t)
-				last = a.at(t)
+	gap := 0.75 / float64(n)
+	free := func(t float64) bool {
+		return t >= a.lo && t <= a.hi && !slices.ContainsFunc(list, func(o float64) bool { return abs(a.at(t)-a.at(o)) < gap })
+	}
+	start := math.Pow(10, math.Floor(math.Log10(a.bend)))
+	for _, m := range []float64{1, 5, 2} {
+		for v := start * m; v <= max(-a.lo, a.hi); v *= 10 {
+			for _, t := range []float64{-v, v} {
+				if free(t) {
+					list = append(list, t)
+				}
 			}
 		}
 	}

@@ -13,7 +13,7 @@ import (
 const (
 	boxesWidth    = 400
 	runChartWidth = 460
-	lanePitch     = 48 // one arm
+	lanePitch     = 54 // one arm
 	laneTop       = 6
 	laneFoot      = 38 // axis and its title
 )
@@ -106,14 +106,14 @@ func (d *drawing) scaleBelow(ax axis, unit scale, x func(float64) float64, botto
 // box draws one arm's lane.
 func (d *drawing) box(a analysis.ArmSeries, l looks, x func(float64) float64, top float64, name string, unit scale) {
 	d.marker(8, top+9, 4, l, "")
-	d.labelled(18, top+13, "", name, a.Arm)
+	d.labelled(18, top+13, "halo", name, a.Arm)
 	m := a.Summary
 	if m.N == 0 {
 		d.text(d.w-6, top+13, "small muted", "end", "no valid trial")
 		return
 	}
-	d.text(d.w-6, top+13, "small muted num", "end", "median "+unit.with(m.Median))
-	mid := top + 32
+	d.text(d.w-6, top+13, "small muted num halo", "end", "median "+unit.with(m.Median))
+	mid := top + laneMiddle
 	d.path(fmt.Sprintf("M%s %sH%sM%s %sv10M%s %sv10M%s %sH%s", px(x(m.Min)), px(mid), px(x(m.Q1)), px(x(m.Min)), px(mid-5),
 		px(x(m.Max)), px(mid-5), px(x(m.Q3)), px(mid), px(x(m.Max))), "thin "+l.class)
 	d.rect(x(m.Q1), mid-9, x(m.Q3)-x(m.Q1), 18, "box "+l.class)

@@ -38,9 +38,17 @@ func px(v float64) string {
 	return s
 }
 
-// start opens the picture. The title is what a screen reader says.
-func (d *drawing) start(title string) {
-	d.WriteString(`<svg xmlns="http://www.w3.org/2000/svg" class="picture" viewBox="0 0 ` + px(d.w) + " " + px(d.h) +
+// start opens a picture that fills the width it is given. The title is what a
+// screen reader says.
+func (d *drawing) start(title string) { d.open(title, "") }
+
+// startSized opens a picture that has a size of its own.
+func (d *drawing) startSized(title string) {
+	d.open(title, ` width="`+px(d.w)+`" height="`+px(d.h)+`"`)
+}
+
+func (d *drawing) open(title, size string) {
+	d.WriteString(`<svg xmlns="http://www.w3.org/2000/svg" class="picture"` + size + ` viewBox="0 0 ` + px(d.w) + " " + px(d.h) +
 		`" role="img" aria-label="` + escape(title) + `">` + "\n")
 }
 

@@ -14,9 +14,9 @@ func Figure(r *analysis.Run) string {
 	f := s.plant(s.ratioGroups(true), forestWide)
 	const pad, head = 18, 62
 	inner := f.h
-	outer := drawing{w: f.w + 2*pad, h: inner + head + 2*pad + 6}
+	outer := drawing{w: f.w + 2*pad, h: inner + head + 2*pad - 8}
 	name := plain(s.plan.Name)
-	outer.start("Overheads measured by the experiment " + name)
+	outer.startSized("Overheads measured by the experiment " + name)
 	outer.WriteString("<style>\n" + pictureCSS + "</style>\n")
 	outer.rect(0, 0, outer.w, outer.h, "paper")
 	outer.fitted(pad, pad+16, "heading", figureTitle(s), f.w, 17)

@@ -22,10 +22,11 @@ func Forest(r *analysis.Run) string {
 	return s.forest(s.ratioGroups(true), forestWide)
 }
 
-// ratioGroups are the groups that a forest plot can show on one axis.
+// ratioGroups are the groups that a forest plot can show on one axis: those with
+// an overhead as a share.
 func (s *sheet) ratioGroups(headline bool) []group {
 	return slices.DeleteFunc(s.groups(headline), func(g group) bool {
-		return !isRatio(g.metric) || len(g.lines()) == 0
+		return !isRatio(g.metric) || !slices.ContainsFunc(g.lines(), judged)
 	})
 }
 
@@ -59,6 +60,7 @@ const (
 	forestHeader = 26 // name of a group
 	forestGap    = 8  // after a group
 	forestFoot   = 26 // tick labels
+	forestNote   = 16 // what kind of axis it is, if not an even one
 )
 
 // plant lays a forest plot out.
@@ -68,15 +70,18 @@ func (s *sheet) plant(groups []group, width float64) *forest {
 	for _, g := range groups {
 		cs = append(cs, g.lines()...)
 	}
-	longest := 0
+	longest, numbers := 0, 14
 	for _, c := range cs {
 		arms = append(arms, c.Arm)
 		longest = max(longest, cells(s.label(c)))
+		point, interval := overhead(c)
+		numbers = max(numbers, cells(point+" "+interval))
 	}
 	f := &forest{sheet: s, groups: groups, axis: overheadAxis(cs, s.margin()), narrow: width < 560, row: 22}
 	f.w = width
 	labels := min(max(float64(longest)*letter*12+24, 90), 230)
-	f.x0, f.verdictX, f.numberX = labels, width-268, width-158
+	f.numberX = width - float64(numbers)*letter*12
+	f.x0, f.verdictX = labels, f.numberX-110
 	f.x1 = f.verdictX - 14
 	room := labels - 24
 	if f.narrow {
@@ -84,6 +89,9 @@ func (s *sheet) plant(groups []group, width float64) *forest {
 	}
 	f.names = abbreviate(arms, int(room/(letter*12)), "…")
 	f.h = forestTop + forestFoot
+	if f.axis.bend > 0 {
+		f.h += forestNote
+	}
 	for _, g := range groups {
 		f.h += forestHeader + forestGap + f.row*float64(len(g.lines()))
 	}
@@ -103,6 +111,10 @@ func (f *forest) x(v float64) float64 { return f.x0 + f.axis.at(v)*(f.x1-f.x0) }
 // grow draws everything from the given height down.
 func (f *forest) grow(top float64) {
 	bottom := top + f.h - forestFoot
+	if f.axis.bend > 0 {
+		bottom -= forestNote
+		f.text((f.x0+f.x1)/2, bottom+33, "small muted", "middle", "scale: even near zero, logarithmic beyond ±"+share(f.axis.bend))
+	}
 	f.ground(top, bottom)
 	y := top + forestTop
 	for _, g := range f.groups {
@@ -122,7 +134,7 @@ func (f *forest) ground(top, bottom float64) {
 	if m := f.sheet.margin(); m > 0 {
 		f.rect(f.x(-m), y0, f.x(m)-f.x(-m), bottom-y0, "band")
 	}
-	n := max(3, int((f.x1-f.x0)/70))
+	n := max(3, int((f.x1-f.x0)/60))
 	for _, v := range f.axis.ticks(n) {
 		class := "grid"
 		if v == 0 {
@@ -145,12 +157,13 @@ func (f *forest) ground(top, bottom float64) {
 
 // header names the metric and the cell of a group.
 func (f *forest) header(g group, y float64) {
-	name := fit(plain(g.metric.Name), f.w*0.5, 12)
 	f.rect(0, y+2, f.w, 20, "paper")
 	f.line(0, y+2.5, f.w, y+2.5, "grid")
-	f.labelled(0, y+17, "strong", name, g.metric.Name)
-	at := float64(cells(name))*letter*12 + 14
-	f.fitted(at, y+17, "muted", g.cell, f.w-at, 12)
+	room := f.w / (letter * 12)
+	name := shorten(plain(g.metric.Name), int(room*0.6), "…")
+	cell := shorten(plain(g.cell), max(4, int(room)-cells(name)-2), "…")
+	f.WriteString(`<text x="0" y="` + px(y+17) + `"><title>` + escape(g.metric.Name+" in "+g.cell) + `</title><tspan class="strong">` +
+		escape(name) + `</tspan><tspan class="muted" dx="10">` + escape(cell) + "</tspan></text>\n")
 }
 
 // comparison draws one row.
@@ -161,9 +174,9 @@ func (f *forest) comparison(c analysis.Comparison, y float64) {
 	if control {
 		hollow = " hollow"
 	}
-	name, class := f.names[c.Arm], ""
+	name, class := f.names[c.Arm], "halo"
 	if control {
-		class = "muted"
+		class = "halo muted"
 		if name == plain(c.Arm) {
 			name = f.sheet.label(c)
 		}
@@ -180,7 +193,10 @@ func (f *forest) comparison(c analysis.Comparison, y float64) {
 	switch {
 	case f.narrow:
 		plot = y + 40
-		f.text(20, y+30, "small num "+class, "start", verdict+" "+numbers)
+		if verdict != "" {
+			numbers = mark(c.Verdict, false) + " " + verdict + " " + numbers
+		}
+		f.text(20, y+30, "small num "+class, "start", numbers)
 	default:
 		if verdict != "" {
 			f.text(f.verdictX, line, "strong", "start", mark(c.Verdict, false)+" "+verdict)
@@ -192,5 +208,5 @@ func (f *forest) comparison(c analysis.Comparison, y float64) {
 	}
 	lo, hi := f.x(c.Overhead.Lo), f.x(c.Overhead.Hi)
 	f.path(fmt.Sprintf("M%s %sH%sM%s %sv8M%s %sv8", px(lo), px(plot), px(hi), px(lo), px(plot-4), px(hi), px(plot-4)), "range "+look.class)
-	f.marker(f.x(c.Overhead.Point), plot, 5, look, hollow)
+	f.marker(f.x(c.Overhead.Point), plot, 4.5, look, hollow)
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/url"
 	"path"
+	"regexp"
 	"strings"
 	"time"
 
@@ -122,7 +123,7 @@ func makePage(s *sheet, o HTMLOptions) *page {
 		CSS: template.CSS(pictureCSS + pageCSS), Title: name + " – Tare report", Name: name,
 		Description: plain(s.plan.Description), Facts: s.facts(), Baseline: s.baseline,
 		Confidence: share(float64(s.plan.Confidence)), Power: share(float64(s.plan.Power)),
-		Asked: s.asked(), Done: s.done(), Control: s.controlSentence(), Limits: s.limits(),
+		Asked: s.asked(), Done: s.done(), Control: tie(s.controlSentence()), Limits: s.limits(),
 		Definitions: s.definitions(),
 	}
 	if s.margin() > 0 {
@@ -160,8 +161,11 @@ func badge(v analysis.Verdict) pageVerdict {
 	return pageVerdict{"invalid", plain(string(v))}
 }
 
-// tie keeps numbers and their percent signs on one line.
-func tie(s string) string { return strings.ReplaceAll(s, " %", "\u00a0%") }
+// quantityText finds numbers with their units in sentences.
+var quantityText = regexp.MustCompile(`([0-9]) (%|[nµm]?s\b|[kMGT]?bit|[KMGT]iB\b)`)
+
+// tie keeps numbers and their units on one line.
+func tie(s string) string { return quantityText.ReplaceAllString(s, "$1\u00a0$2") }
 
 // facts are the run at a glance.
 func (s *sheet) facts() []entry {

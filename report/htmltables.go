@@ -35,7 +35,11 @@ type pageRow struct {
 func (p *page) tables(s *sheet) {
 	p.Headline, p.Exploratory = s.pageBlocks(true), s.pageBlocks(false)
 	p.ExploratoryCount = count(len(s.groups(false)), "metric", "metrics")
-	p.Diagnostics = append(append([]pageBlock{}, p.Headline...), p.Exploratory...)
+	p.Diagnostics = append(p.Diagnostics, p.Headline...)
+	for _, b := range p.Exploratory {
+		b.ID += ", exploratory"
+		p.Diagnostics = append(p.Diagnostics, b)
+	}
 	if s.run.Family > 0 {
 		p.FamilyNote = fmt.Sprintf("%s tested together and corrected by Holm's method.",
 			count(s.run.Family, "comparison of a headline metric is", "comparisons of headline metrics are"))

@@ -40,7 +40,7 @@ const (
 	chartLeft  = 8
 	chartRight = runChartWidth - 8
 	laneHalf   = 14
-	laneMiddle = 32 // below the lane's top
+	laneMiddle = 34 // below the lane's top
 )
 
 // runChart draws the run chart of a group.
@@ -103,8 +103,8 @@ func (c *chart) lane(a analysis.ArmSeries, top float64, name string) {
 	l := c.sheet.looks(a.Arm)
 	mid := top + laneMiddle
 	c.marker(8, top+9, 4, l, "")
-	c.labelled(18, top+13, "", name, a.Arm)
-	c.text(c.w-6, top+13, "small muted num", "end", "lane ±"+c.extent())
+	c.labelled(18, top+13, "halo", name, a.Arm)
+	c.text(c.w-6, top+13, "small muted num halo", "end", "lane ±"+c.extent())
 	c.line(chartLeft, mid, chartRight, mid, "grid")
 	y := func(v float64) float64 {
 		d := c.deviation(v, a.Summary.Median) / c.reach

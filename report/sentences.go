@@ -19,7 +19,11 @@ const manyCells = 3
 // can be, the answer per arm and headline metric, and what could not be seen.
 func Summary(r *analysis.Run) []string {
 	s := arrange(r)
-	list := []string{s.asked(), s.done()}
+	var list []string
+	if d := plain(s.plan.Description); d != "" {
+		list = append(list, d)
+	}
+	list = append(list, s.asked(), s.done())
 	list = append(list, s.trust()...)
 	for _, a := range s.answers() {
 		list = append(list, a.Text)
@@ -40,9 +44,6 @@ func (s *sheet) asked() string {
 	text := fmt.Sprintf("Asked: %s compared with %s", what, s.baseline)
 	if n := len(s.plan.Cells); n > 0 {
 		text += ", in " + count(n, "cell", "cells")
-	}
-	if d := plain(s.plan.Description); d != "" {
-		text += " (" + strings.TrimSuffix(d, ".") + ")"
 	}
 	return text + "."
 }

@@ -1,0 +1,94 @@
+package report
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"tare/analysis"
+)
+
+// columns are the columns of CSV. Overheads, intervals, detectable effects and
+// noise floors are shares of the baseline on the scale "ratio", and in the
+// metric's unit on the scale "difference"; a plus is a cost.
+var columns = []string{
+	"cell", "metric", "unit", "better", "scale", "headline", "arm", "role", "verdict", "rounds",
+	"overhead", "overhead_lo", "overhead_hi", "method", "t", "t_lo", "t_hi", "p", "p_holm", "p_equivalence",
+	"mde", "rounds_needed", "noise_floor", "baseline_median", "arm_median", "lag1", "order_p", "text",
+}
+
+// CSV writes one line for each comparison, the control's included, in the order
+// of the plan. Numbers have full precision. Fields that a spreadsheet would take
+// for a formula are quoted with an apostrophe.
+func CSV(w io.Writer, r *analysis.Run) error {
+	out := csv.NewWriter(w)
+	s := arrange(r)
+	err := out.Write(columns)
+	for _, g := range append(s.groups(true), s.groups(false)...) {
+		for _, c := range g.lines() {
+			if err == nil {
+				err = out.Write(s.record(c))
+			}
+		}
+	}
+	out.Flush()
+	if err == nil {
+		err = out.Error()
+	}
+	if err != nil {
+		return fmt.Errorf("write csv: %w", err)
+	}
+	return nil
+}
+
+// record is a comparison's line. An invalid one has no numbers.
+func (s *sheet) record(c analysis.Comparison) []string {
+	m := c.Metric
+	numbers := []float64{c.P, c.PAdjusted, c.PEquiv, c.MDE, float64(c.Needed), c.Floor, c.Baseline.Median, c.Treated.Median, c.Lag1, c.OrderP}
+	estimates := []float64{c.Overhead.Point, c.Overhead.Lo, c.Overhead.Hi}
+	second := []float64{c.T.Point, c.T.Lo, c.T.Hi}
+	rec := []string{c.Cell, m.Name, m.Unit, string(m.Better), string(m.Scale), strconv.FormatBool(m.Headline), c.Arm,
+		string(s.role(c.Arm)), string(c.Verdict), strconv.Itoa(c.Rounds)}
+	for i := range rec {
+		rec[i] = unformula(plain(rec[i]))
+	}
+	ok := judged(c)
+	rec = append(rec, exact(estimates, ok)...)
+	rec = append(rec, unformula(plain(c.Method)))
+	rec = append(rec, exact(second, ok)...)
+	rec = append(rec, exact(numbers, ok)...)
+	return append(rec, unformula(plain(c.Text)))
+}
+
+// exact writes numbers so that they are read back the same; nothing where there
+// is none.
+func exact(values []float64, ok bool) []string {
+	out := make([]string, len(values))
+	for i, v := range values {
+		if ok && finite(v) {
+			out[i] = strconv.FormatFloat(v, 'g', -1, 64)
+		}
+	}
+	return out
+}
+
+// unformula keeps a spreadsheet from running a text.
+func unformula(s string) string {
+	if s != "" && strings.ContainsRune("=+-@", rune(s[0])) {
+		return "'" + s
+	}
+	return s
+}
+
+// JSON writes the analysis itself, indented, in the schema that it names.
+func JSON(w io.Writer, r *analysis.Run) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(r); err != nil {
+		return fmt.Errorf("write json: %w", err)
+	}
+	return nil
+}
