@@ -110,9 +110,10 @@ func (f *File) parse(text string) (body ast.Node) {
 }
 
 // bounded refuses, before the recursive parser sees them, files that nest too
-// deeply, and what no experiment needs: tags and complex keys.
+// deeply, what no experiment needs (tags and complex keys), and what the parser
+// reports at a wrong place (a missing value in a list).
 func (f *File) bounded(tokens token.Tokens) bool {
-	flow := 0
+	flow, comma := 0, false
 	for _, t := range tokens {
 		refuse := ""
 		switch t.Type {
@@ -126,6 +127,10 @@ func (f *File) bounded(tokens token.Tokens) bool {
 			if flow == 0 && t.Position.Column > maxIndent {
 				refuse = fmt.Sprintf("nothing may begin beyond column %d", maxIndent)
 			}
+		case token.CollectEntryType:
+			if comma {
+				refuse = "a value is missing between two commas"
+			}
 		case token.TagType:
 			refuse = fmt.Sprintf("tags such as %s are not used here", shorten(t.Value))
 		case token.MappingKeyType:
@@ -135,6 +140,7 @@ func (f *File) bounded(tokens token.Tokens) bool {
 			f.report(t.Position.Line, t.Position.Column, "", refuse, "")
 			return false
 		}
+		comma = t.Type == token.CollectEntryType || comma && t.Type == token.CommentType
 	}
 	return true
 }
@@ -153,6 +159,12 @@ var syntaxWords = []struct{ theirs, ours, hint string }{
 		"begin each - on a line of its own, or write [a, b]"},
 	{"value is not allowed in this context", "this does not belong to what stands above it", "check the indentation"},
 	{"could not find flow map content", "a map in braces needs a key here", "remove the extra comma"},
+	{"sequence end token ']' not found", "the list that opens here is not closed", "write ]"},
+	{"could not find flow mapping end token", "the map that opens here is not closed", "write }"},
+	{"corresponding to '}'", "there is no { that this closes", "remove it, or put the value in quotes"},
+	{"corresponding to ']'", "there is no [ that this closes", "remove it, or put the value in quotes"},
+	{"non-map value is specified", "expected key: value here", "a colon needs a space behind it"},
+	{"tab character", "a tab cannot indent", "use spaces"},
 	{"undefined anchor value", "the anchor has no value", ""},
 	{"found an invalid key for this map", "a key must be plain text", ""},
 }

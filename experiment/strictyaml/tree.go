@@ -46,6 +46,8 @@ func (t *tree) node(n ast.Node, depth int) *Node {
 		out.Form = Bool
 	case *ast.IntegerNode, *ast.FloatNode, *ast.InfinityNode, *ast.NanNode:
 		out.Form = Number
+	case *ast.MergeKeyNode:
+		out.Form = Text
 	case *ast.StringNode:
 		out.Form, out.Value = Text, n.Value
 		out.Quoted = n.Token.Type == token.SingleQuoteType || n.Token.Type == token.DoubleQuoteType
