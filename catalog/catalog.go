@@ -9,13 +9,16 @@ import (
 	"tare/experiment"
 	"tare/layer"
 	"tare/workload"
+	"tare/workload/network"
 )
 
 // Layers lists the kinds of layers.
 var Layers = []layer.Kind{}
 
 // Workloads lists the kinds of workloads.
-var Workloads = []workload.Kind{}
+var Workloads = []workload.Kind{
+	network.Kind,
+}
 
 // Kinds gives the catalog in the form that package experiment loads files with.
 func Kinds() experiment.Kinds {

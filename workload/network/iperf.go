@@ -1,0 +1,248 @@
+package network
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+
+	"tare/testbed"
+	"tare/workload"
+)
+
+// pair is a server and a client of iperf3 at one site.
+type pair struct {
+	site    testbed.Site
+	raw     workload.Raw
+	address netip.Addr
+	port    uint16
+}
+
+// order is a run to be made. Its output goes to NAME-client.json and
+// NAME-server.json.
+type order struct {
+	name      string
+	duration  time.Duration // that counts
+	omit      time.Duration // before it, not counted
+	direction Direction
+	streams   int
+	args      []string // more arguments of the client
+}
+
+// length is how long the run sends.
+func (o order) length() time.Duration { return o.omit + o.duration }
+
+// limit is how long the run may take.
+func (o order) limit() time.Duration { return o.length() + 2*settle }
+
+// outcome is what a run measured, and what its programs used.
+type outcome struct {
+	figures
+	client, server testbed.Usage
+}
+
+// The readings of a run are as dense as a useful mean round-trip time asks for,
+// and in long runs rarer, which holds down the size of the output.
+const (
+	dense = 0.25 // seconds
+	rare  = 1.0
+	long  = time.Minute
+)
+
+func (o order) interval() string {
+	if o.length() > long {
+		return decimal(rare)
+	}
+	return decimal(dense)
+}
+
+// arguments are the client's, besides the address.
+func (o order) arguments() []string {
+	args := []string{"-t", decimal(o.length().Seconds()), "-i", o.interval(), "-P", strconv.Itoa(o.streams)}
+	switch o.direction {
+	case Download:
+		args = append(args, "-R")
+	case Both:
+		args = append(args, "--bidir")
+	}
+	return append(args, o.args...)
+}
+
+func decimal(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+
+// settle is how long a server may take to listen, and afterwards to end.
+const settle = 10 * time.Second
+
+// run runs one server and one client.
+func (p pair) run(ctx context.Context, o order) (*outcome, error) {
+	limited, cancel := context.WithTimeoutCause(ctx, o.limit(), errTooLong)
+	defer cancel()
+	port := strconv.Itoa(int(p.port))
+	server, err := p.start(limited, testbed.ServerPod, []string{"iperf3", "-s", "-1", "-J", "-p", port, "-i", o.interval()})
+	if err != nil {
+		return nil, err
+	}
+	defer server.end()
+	client, err := p.connect(limited, server, append([]string{"iperf3", "-c", p.address.String(), "-p", port, "-J"}, o.arguments()...))
+	if client != nil {
+		err = errors.Join(err, p.keep(o.name+"-client.json", client.stdout.Bytes()))
+	}
+	if err != nil {
+		return nil, p.explain(ctx, limited, "client", err)
+	}
+	said, err := client.report()
+	if err != nil {
+		if client.refused() && server.ended() {
+			if _, why := server.report(); why != nil {
+				return nil, p.explain(ctx, limited, "server", why)
+			}
+		}
+		return nil, p.explain(ctx, limited, "client", err)
+	}
+	select {
+	case <-server.done:
+	case <-limited.Done():
+		server.end()
+	}
+	if err := p.keep(o.name+"-server.json", server.stdout.Bytes()); err != nil {
+		return nil, err
+	}
+	heard, err := server.report()
+	if err != nil {
+		return nil, p.explain(ctx, limited, "server", err)
+	}
+	f, err := read(said, heard, o.direction, o.length().Seconds(), o.omit.Seconds())
+	if err != nil {
+		return nil, p.explain(ctx, limited, "output", err)
+	}
+	return &outcome{figures: f, client: client.usage, server: server.usage}, nil
+}
+
+var errTooLong = errors.New("iperf3 took too long")
+
+// explain turns a failure of one side into a broken rule, unless the trial
+// itself was called off.
+func (p pair) explain(ctx, limited context.Context, side string, err error) error {
+	var invalid *workload.Invalid
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case context.Cause(limited) == errTooLong:
+		return &workload.Invalid{Rule: workload.RuleTimeout, Detail: fmt.Sprintf("iperf3 %s: %v", side, err)}
+	case errors.As(err, &invalid):
+		return &workload.Invalid{Rule: invalid.Rule, Detail: fmt.Sprintf("iperf3 %s: %s", side, invalid.Detail)}
+	}
+	return fmt.Errorf("iperf3 %s: %w", side, err)
+}
+
+// connect starts clients until one finds the server listening. A server that
+// writes JSON says nothing before its end, and whatever else could be asked
+// (its sockets in /proc) is not to be seen from outside of every sandbox.
+func (p pair) connect(ctx context.Context, server *program, args []string) (*program, error) {
+	deadline := time.Now().Add(settle)
+	for pause := 2 * time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
+		client, err := p.start(ctx, testbed.ClientPod, args)
+		if err != nil {
+			return nil, err
+		}
+		<-client.done
+		if !client.refused() || time.Now().After(deadline) {
+			return client, nil
+		}
+		select {
+		case <-server.done:
+			return client, nil // the server's report tells why
+		case <-ctx.Done():
+			return client, context.Cause(ctx)
+		case <-time.After(pause):
+		}
+	}
+}
+
+func (p pair) keep(name string, data []byte) error {
+	f, err := p.raw.Create(name)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, bytes.NewReader(data))
+	return errors.Join(err, f.Close())
+}
+
+// program is an iperf3 that has been started.
+type program struct {
+	args           []string
+	process        testbed.Process
+	stdout, stderr bytes.Buffer
+	done           chan struct{} // closed when it has ended; then the rest may be read
+	usage          testbed.Usage
+	err            error
+}
+
+func (p pair) start(ctx context.Context, where testbed.Place, args []string) (*program, error) {
+	g := &program{args: args, done: make(chan struct{})}
+	process, err := p.site.Start(ctx, where, testbed.Command{
+		Args: args, Env: []string{"LC_ALL=C"}, Stdout: &g.stdout, Stderr: &g.stderr, Subject: true,
+	})
+	if errors.Is(err, exec.ErrNotFound) {
+		return nil, fmt.Errorf("%w (%s)", err, install)
+	}
+	if err != nil {
+		return nil, err
+	}
+	g.process = process
+	go func() {
+		defer close(g.done)
+		g.usage, g.err = process.Wait()
+	}()
+	return g, nil
+}
+
+// ended says whether the program has ended.
+func (g *program) ended() bool {
+	select {
+	case <-g.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// end ends the program if it still runs.
+func (g *program) end() {
+	if !g.ended() {
+		_ = g.process.Kill() // it may have ended in this moment
+		<-g.done
+	}
+}
+
+// refused says whether the client found nobody listening.
+func (g *program) refused() bool {
+	said := g.stdout.String() + g.stderr.String()
+	return strings.Contains(said, "unable to connect to server") && strings.Contains(said, "Connection refused")
+}
+
+// report reads what the program said. iperf3 3.12 ends with status 0 even when
+// its JSON tells of an error, so that both count.
+func (g *program) report() (*report, error) {
+	r, err := parse(g.stdout.Bytes())
+	var invalid *workload.Invalid
+	toldError := errors.As(err, &invalid) && invalid.Rule == workload.RuleExit
+	var exit *testbed.ExitError
+	switch {
+	case toldError || g.err == nil:
+		return r, err
+	case errors.As(g.err, &exit):
+		detail := exit.Error()
+		if said := strings.TrimSpace(g.stderr.String()); said != "" && exit.Stderr == "" {
+			detail += ": " + said
+		}
+		return nil, &workload.Invalid{Rule: workload.RuleExit, Detail: detail}
+	}
+	return nil, fmt.Errorf("%s: %w", testbed.Quote(g.args), g.err)
+}

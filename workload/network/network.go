@@ -1,0 +1,202 @@
+// Package network measures the path between two pods with iperf3 (3.12 and
+// later), one protocol on one path in each trial.
+//
+// A trial starts a fresh one-off server in the server's pod and a client in the
+// client's pod, and keeps the JSON of both as it came. What iperf3 cannot say
+// is missing, never zero; a run that failed invalidates the trial.
+//
+// TCP is one run of the given duration after the warm-up: the bandwidth that
+// the receiver saw, retransmits, and the mean of the round-trip times that the
+// sender's kernel gave.
+//
+// UDP has no flow control, so that a sender at full speed (iperf3 -b 0) measures
+// how an overloaded receiver throws packets away. Instead a search finds the
+// highest offered rate of which less than the loss limit is lost (see search.go),
+// and one run of the full duration at that rate is the measurement.
+package network
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"time"
+
+	"tare/experiment"
+	"tare/experiment/factor"
+	"tare/experiment/quantity"
+	"tare/testbed"
+	"tare/workload"
+)
+
+// Protocol is a transport protocol.
+type Protocol string
+
+// The protocols that are measured.
+const (
+	TCP Protocol = "tcp"
+	UDP Protocol = "udp"
+)
+
+// Values lists the protocols.
+func (Protocol) Values() []string { return []string{string(TCP), string(UDP)} }
+
+// Direction is the way that the data goes.
+type Direction string
+
+// The directions, as the client sees them.
+const (
+	Upload   Direction = "upload"   // client to server
+	Download Direction = "download" // server to client
+	Both     Direction = "both"     // both ways at the same time; bandwidth is the sum
+)
+
+// Values lists the directions.
+func (Direction) Values() []string { return []string{string(Upload), string(Download), string(Both)} }
+
+// Config is the parameters of the workload. iperf3 takes whole seconds only.
+type Config struct {
+	Protocols  factor.Levels[Protocol]      `yaml:"protocols" json:"protocols" doc:"transport protocols, each measured in trials of its own"`
+	Paths      factor.Levels[testbed.Path]  `yaml:"paths" json:"paths" doc:"ways from the client pod to the server pod"`
+	Direction  factor.Levels[Direction]     `yaml:"direction" json:"direction" doc:"way that the data goes, as the client sees it"`
+	Streams    factor.Levels[int]           `yaml:"streams" json:"streams" doc:"parallel streams, 1 to 128"`
+	Duration   quantity.Duration            `yaml:"duration" json:"duration" doc:"length of the measurement, in whole seconds"`
+	Omit       quantity.Duration            `yaml:"omit" json:"omit" doc:"warm-up before it that is not counted, in whole seconds"`
+	Congestion string                       `yaml:"congestion" json:"congestion,omitempty" doc:"TCP congestion control; the kernel's default if absent"`
+	LossLimit  quantity.Percent             `yaml:"lossLimit" json:"lossLimit" doc:"share of UDP packets that may be lost at the rate that is reported"`
+	Probe      quantity.Duration            `yaml:"probe" json:"probe" doc:"length of one step of the UDP search, in whole seconds"`
+	Datagram   factor.Levels[quantity.Size] `yaml:"datagram" json:"datagram" doc:"payload of a UDP packet; 0B for the largest that the path takes unfragmented"`
+	Buffer     quantity.Size                `yaml:"buffer" json:"buffer" doc:"socket buffers of UDP; 0B for the kernel's default"`
+}
+
+// defaultBuffer is what kernels allow without privilege (rmem_max) and twice
+// what a UDP socket has by default. With the default, a receiver that does not
+// run for two milliseconds at 1 Gbit/s loses packets on a path that loses none.
+const defaultBuffer = 208 << 10
+
+// New gives the workload with its defaults.
+func New() workload.Workload {
+	return &Config{
+		Protocols: factor.Of(TCP, UDP),
+		Paths:     factor.Of(testbed.PodToPod, testbed.PodToService),
+		Direction: factor.Of(Upload),
+		Streams:   factor.Of(1),
+		Duration:  quantity.Duration(3 * time.Second),
+		Omit:      quantity.Duration(time.Second),
+		LossLimit: 0.01,
+		Probe:     quantity.Duration(time.Second),
+		Datagram:  factor.Of(quantity.Size(0)),
+		Buffer:    defaultBuffer,
+	}
+}
+
+// Kind describes the workload.
+var Kind = workload.Kind{
+	Name:    "network",
+	Summary: "TCP and UDP between two pods: bandwidth, retransmits, loss, CPU per gigabit (iperf3)",
+	New:     New,
+	Probe:   probe,
+}
+
+// Needs says that the workload needs two pods.
+func (c *Config) Needs() experiment.Needs { return experiment.Needs{Network: true} }
+
+// Cost names the cost metrics: CPU time per gigabit received.
+func (c *Config) Cost() workload.Cost {
+	return workload.Cost{Prefix: string(c.Protocols.One()), Unit: "Gbit", Parts: []string{"client", "server"}}
+}
+
+// Metrics lists what a trial of the protocol in force measures.
+func (c *Config) Metrics() []experiment.Metric {
+	metrics := []experiment.Metric{
+		{Name: "tcp-bandwidth", Unit: "bit/s", Better: experiment.Higher, Headline: true, Scale: experiment.Ratio},
+		{Name: "tcp-retransmits", Better: experiment.Lower, Scale: experiment.Difference},
+		{Name: "tcp-rtt", Unit: "s", Better: experiment.Lower, Scale: experiment.Ratio, Optional: true},
+	}
+	if c.Protocols.One() == UDP {
+		metrics = []experiment.Metric{
+			{Name: "udp-bandwidth", Unit: "bit/s", Better: experiment.Higher, Headline: true, Scale: experiment.Ratio},
+			{Name: "udp-loss", Better: experiment.Lower, Scale: experiment.Difference},
+			{Name: "udp-jitter", Unit: "s", Better: experiment.Lower, Scale: experiment.Ratio, Optional: true},
+		}
+	}
+	return append(metrics, c.Cost().Metrics()...)
+}
+
+// startUp is what starting and ending a client and a server takes besides the
+// time in which they send.
+const startUp = 150 * time.Millisecond
+
+// Expect estimates how long a trial takes: for UDP with a search of usual length.
+func (c *Config) Expect() time.Duration {
+	one := (c.Omit + c.Duration).Std() + startUp
+	if c.Protocols.One() == UDP {
+		return one + usualSteps*(c.Probe.Std()+startUp)
+	}
+	return one
+}
+
+// Bound is how long a trial may take at most.
+func (c *Config) Bound() time.Duration {
+	one := order{duration: c.Duration.Std(), omit: c.Omit.Std()}.limit()
+	if c.Protocols.One() == UDP {
+		return maxSteps*order{duration: c.Probe.Std()}.limit() + measureAttempts*one
+	}
+	return one
+}
+
+var congestionName = regexp.MustCompile(`^[a-z0-9_-]*$`)
+
+// Validate checks the values.
+func (c *Config) Validate() []experiment.FieldError {
+	var errs []experiment.FieldError
+	bad := func(field, format string, args ...any) {
+		errs = append(errs, experiment.FieldError{Field: field, Message: fmt.Sprintf(format, args...)})
+	}
+	seconds := func(field string, d quantity.Duration, least, most time.Duration) {
+		if d.Std() < least || d.Std() > most || d.Std()%time.Second != 0 {
+			bad(field, "%v is not a number of whole seconds from %v to %v, which is what iperf3 takes", d, quantity.Duration(least), quantity.Duration(most))
+		}
+	}
+	seconds("duration", c.Duration, time.Second, time.Hour)
+	seconds("omit", c.Omit, 0, time.Minute)
+	seconds("probe", c.Probe, time.Second, time.Minute)
+	for i, n := range c.Streams {
+		if n < 1 || n > 128 {
+			bad(fmt.Sprintf("streams[%d]", i), "%d is not a number of streams from 1 to 128", n)
+		}
+	}
+	for i, size := range c.Datagram {
+		if size != 0 && (size < 16 || size > 65507) {
+			bad(fmt.Sprintf("datagram[%d]", i), "%v is not 0B (as large as the path takes) or a size from 16B to 65507B", size)
+		}
+	}
+	if c.LossLimit >= 1 {
+		bad("lossLimit", "%v is not less than 100%%", c.LossLimit)
+	}
+	if !congestionName.MatchString(c.Congestion) {
+		bad("congestion", "%q is not the name of a congestion control such as cubic or bbr", c.Congestion)
+	}
+	return errs
+}
+
+// Prepare carries out the search for the UDP rate. TCP has nothing to prepare.
+func (c *Config) Prepare(ctx context.Context, site testbed.Site, raw workload.Raw) (workload.Measured, error) {
+	network, ok := testbed.As[testbed.Network](site)
+	if !ok {
+		return nil, fmt.Errorf("the site has no network to measure")
+	}
+	ports := network.Ports()
+	if len(ports) == 0 {
+		return nil, fmt.Errorf("the service of the site forwards no ports")
+	}
+	p := pair{
+		site:    site,
+		raw:     raw,
+		address: network.Address(c.Paths.One()),
+		port:    ports[0],
+	}
+	if c.Protocols.One() == UDP {
+		return c.prepareUDP(ctx, p, network.LinkRate())
+	}
+	return func(ctx context.Context) (workload.Result, error) { return c.measureTCP(ctx, p) }, nil
+}

@@ -1,0 +1,79 @@
+package network
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"time"
+
+	"tare/experiment/factor"
+	"tare/experiment/quantity"
+	"tare/layer"
+	"tare/testbed"
+)
+
+const install = "install it with: apt-get install iperf3"
+
+// oldest is the oldest version of iperf3 that is known to say what is needed.
+var oldest = [2]int{3, 12}
+
+// probe tries iperf3 on the loopback interface.
+func probe(ctx context.Context) []layer.Finding {
+	f := layer.Finding{Name: "iperf3", Status: layer.Missing, Hint: "apt-get install iperf3"}
+	path, err := exec.LookPath("iperf3")
+	if err != nil {
+		f.Detail = "iperf3 is not in the PATH"
+		return []layer.Finding{f}
+	}
+	out, err := exec.CommandContext(ctx, path, "--version").CombinedOutput()
+	if err != nil {
+		f.Detail = fmt.Sprintf("%s --version: %v", path, err)
+		return []layer.Finding{f}
+	}
+	version, ok := readVersion(string(out))
+	if !ok || version[0] < oldest[0] || version[0] == oldest[0] && version[1] < oldest[1] {
+		f.Detail = fmt.Sprintf("%s is version %d.%d; %d.%d or later is needed", path, version[0], version[1], oldest[0], oldest[1])
+		return []layer.Finding{f}
+	}
+	if err := tryLoopback(ctx); err != nil {
+		return []layer.Finding{{Name: "iperf3", Status: layer.Refused, Detail: err.Error()}}
+	}
+	return []layer.Finding{{Name: "iperf3", Status: layer.Works, Detail: fmt.Sprintf("%s, version %d.%d", path, version[0], version[1])}}
+}
+
+var versionText = regexp.MustCompile(`(?m)^iperf (\d+)\.(\d+)`)
+
+// readVersion finds the version in what iperf3 --version prints.
+func readVersion(text string) (version [2]int, ok bool) {
+	m := versionText.FindStringSubmatch(text)
+	if m == nil {
+		return version, false
+	}
+	for i := range version {
+		v, err := strconv.Atoi(m[i+1])
+		if err != nil {
+			return [2]int{}, false
+		}
+		version[i] = v
+	}
+	return version, true
+}
+
+// tryLoopback measures TCP from this machine to itself for a second.
+func tryLoopback(ctx context.Context) error {
+	site, err := openLoopback(0)
+	if err != nil {
+		return err
+	}
+	c := New().(*Config)
+	c.Protocols, c.Paths = factor.Of(TCP), factor.Of(testbed.PodToPod)
+	c.Duration, c.Omit = quantity.Duration(time.Second), 0
+	measure, err := c.Prepare(ctx, site, nowhere{})
+	if err != nil {
+		return err
+	}
+	_, err = measure(ctx)
+	return err
+}

@@ -1,0 +1,126 @@
+package network
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"tare/experiment/quantity"
+	"tare/testbed"
+	"tare/workload"
+)
+
+// A measurement that loses more than the limit, although its rate came out of
+// the search, is repeated at a rate lower by backOff, up to measureAttempts
+// measurements in all.
+const (
+	backOff         = 0.03
+	measureAttempts = 6
+)
+
+// iperf3 keeps a rate by sending in bursts, one each pacing timer, which is
+// 1000 µs by itself: 125 kB at 1 Gbit/s, about what the default buffer takes
+// with what the kernel adds to each packet. Above that the timer is shortened
+// so that bursts do not grow, down to the shortest tick that still holds a rate.
+const (
+	burst        = 125_000 // bytes
+	shortestTick = 20      // µs
+)
+
+// prepareUDP searches for the rate to measure at.
+func (c *Config) prepareUDP(ctx context.Context, p pair, linkRate float64) (workload.Measured, error) {
+	moved := 0.0
+	s := search{limit: float64(c.LossLimit), try: func(ctx context.Context, n int, offered float64) (step, error) {
+		o, err := p.run(ctx, c.udpOrder(fmt.Sprintf("search-%02d", n), offered, c.Probe.Std()-c.probeOmit(), c.probeOmit()))
+		if err != nil {
+			return step{}, err
+		}
+		moved += o.moved
+		ways := 1.0
+		if c.Direction.One() == Both {
+			ways = 2
+		}
+		return step{Sent: o.sent / ways, Received: o.received / ways, Loss: o.loss}, nil
+	}}
+	rate, err := s.find(ctx, linkRate)
+	if keepErr := p.keepSteps(s.steps); err == nil {
+		err = keepErr
+	}
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) (workload.Result, error) { return c.measureUDP(ctx, p, rate, moved) }, nil
+}
+
+func (p pair) keepSteps(steps []step) error {
+	text, err := json.MarshalIndent(steps, "", "  ")
+	if err != nil {
+		return err
+	}
+	return p.keep("search.json", append(text, '\n'))
+}
+
+// probeOmit is the part of a step that is not counted: the first quarter.
+func (c *Config) probeOmit() time.Duration { return c.Probe.Std() / 4 }
+
+// measureUDP measures at the rate found, or a little below. before is the
+// payload that the search moved, in bytes.
+func (c *Config) measureUDP(ctx context.Context, p pair, rate, before float64) (workload.Result, error) {
+	total, loss := outcome{}, 0.0
+	for attempt := 1; attempt <= measureAttempts; attempt++ {
+		name := "iperf3"
+		if attempt > 1 {
+			rate *= 1 - backOff
+			name = fmt.Sprintf("iperf3-again-%d", attempt)
+		}
+		o, err := p.run(ctx, c.udpOrder(name, rate, c.Duration.Std(), c.Omit.Std()))
+		if err != nil {
+			return workload.Result{}, err
+		}
+		// The layers' CPU time covers all attempts, and so must the rest.
+		total.client, total.server = add(total.client, o.client), add(total.server, o.server)
+		total.moved += o.moved
+		if loss = o.loss; loss <= float64(c.LossLimit) {
+			return total.result(udpValues(o.figures), before), nil
+		}
+	}
+	return workload.Result{}, &workload.Invalid{Rule: workload.RuleRate, Detail: fmt.Sprintf(
+		"the rate found by the search did not hold: after %d measurements, the last at %v, %.3g%% are lost; at most %v may be",
+		measureAttempts, quantity.Rate(math.Round(rate)), 100*loss, c.LossLimit)}
+}
+
+// udpValues are the metrics of a measurement. A jitter of zero is not data.
+func udpValues(f figures) map[string]float64 {
+	values := map[string]float64{"udp-bandwidth": f.received, "udp-loss": max(0, f.loss)}
+	if f.jitter > 0 {
+		values["udp-jitter"] = f.jitter
+	}
+	return values
+}
+
+func add(a, b testbed.Usage) testbed.Usage {
+	return testbed.Usage{User: a.User + b.User, System: a.System + b.System, Wall: a.Wall + b.Wall, MaxRSS: max(a.MaxRSS, b.MaxRSS)}
+}
+
+// udpOrder makes an order. Without a size, iperf3 takes the segment size that
+// TCP found for its control connection, which fits the path's MTU in every arm:
+// start.test_start.blksize in its JSON. The rate is each stream's for iperf3; 0
+// is as much as the sender can give.
+func (c *Config) udpOrder(name string, rate float64, duration, omit time.Duration) order {
+	o := order{name: name, duration: duration, omit: omit, direction: c.Direction.One(), streams: c.Streams.One()}
+	each := math.Round(rate / float64(o.streams))
+	o.args = []string{"-u", "-b", decimal(each)}
+	if tick := math.Round(burst * 8e6 / each); each > 0 && tick < 1000 {
+		o.args = append(o.args, "--pacing-timer", decimal(max(shortestTick, tick)))
+	}
+	if size := c.Datagram.One(); size > 0 {
+		o.args = append(o.args, "-l", strconv.FormatInt(int64(size), 10))
+	}
+	if c.Buffer > 0 {
+		o.args = append(o.args, "-w", strconv.FormatInt(int64(c.Buffer), 10))
+	}
+	return o
+}
