@@ -47,8 +47,8 @@ func hasAES(e *Environment) bool {
 	return !known || slices.Contains(e.CPU.Flags, "aes")
 }
 
-// softwareAES says whether a driver is one of the portable implementations. A
-// driver that is not loaded (yet) counts as such.
+// softwareAES says whether a driver is one of the portable implementations. No
+// driver at all, as for a mode that nothing has asked for yet, counts as such.
 func softwareAES(driver string) bool {
 	return driver == "" || strings.Contains(driver, "generic") || strings.Contains(driver, "fixed-time")
 }

@@ -109,7 +109,7 @@ func notes(sys fs.FS, e *Environment) []string {
 		"the CPU frequency governor is %s: the clock follows the load", e.CPU.Governor)
 	add(!hasAES(e), "the processor has no AES instructions")
 	aes := e.CipherDriver["aes"]
-	add(hasAES(e) && softwareAES(aes) && softwareAES(e.CipherDriver["xts(aes)"]) && softwareAES(e.CipherDriver["gcm(aes)"]),
+	add(hasAES(e) && aes != "" && softwareAES(aes) && softwareAES(e.CipherDriver["xts(aes)"]) && softwareAES(e.CipherDriver["gcm(aes)"]),
 		"the kernel's crypto does not use the processor's AES instructions (the driver of aes is %s)", aes)
 	add(e.Hypervisor != "", "the machine is virtual (%s): others may share its processors", e.Hypervisor)
 	where := container(sys)
