@@ -1,7 +1,7 @@
 // Package stats holds the estimators behind every verdict: numbers in,
 // estimates out. It imports nothing of this module, reads no clock and keeps
-// nothing between calls but null distributions that it has worked out once;
-// whatever is random takes a seed.
+// nothing between calls but null distributions and quantiles that it has worked
+// out once; whatever is random takes a seed.
 //
 // A value is what one trial gave, or the log ratio of two trials of one round.
 // It is never one request, one second or one packet out of a trial: those
@@ -37,7 +37,8 @@
 //
 // Stopping is decided once ([SteinRounds]), from the spread of a pilot. Looking
 // after every round until the interval is narrow selects quiet runs and loses
-// coverage; Stein's interval is exact because it keeps to the pilot's spread.
+// coverage; Stein's interval is exact because it keeps to the pilot's spread, and
+// so does [EquivalenceStein].
 //
 // [Holm] over all that is claimed together: it assumes nothing about how the
 // claims depend on each other, which matters because all arms share one
@@ -99,11 +100,11 @@
 //
 // Bootstrap intervals of a mean, 999 resamples, out of 2,000 (± 1 is chance):
 //
-//	              percentile          BCa
-//	     n    normal  skewed   normal  skewed
-//	    10      90.1    85.2     89.7    87.7
-//	    20      91.6    90.7     92.4    91.0
-//	    50      94.0    92.8     94.1    92.0
+//	          percentile          BCa
+//	 n    normal  skewed   normal  skewed
+//	10      90.1    85.2     89.7    87.7
+//	20      91.6    90.7     92.4    91.0
+//	50      94.0    92.8     94.1    92.0
 //
 // False claims at a level of 5 %, by the same command (changepoints: out of
 // 10,000):
@@ -119,9 +120,9 @@
 //	Changepoints, any, n = 50, carried over                  22.9
 //
 // True claims where 80 % is planned for normal noise: PairedT at the size of
-// [DetectableEffect] 79.7 to 80.1 % (n = 3 to 30); SignedRank at that of
-// [SignedRankDetectableEffect] 79.6 to 80.4 % (n = 6 to 30), 78.5 to 80.8 % at a level
-// of 0.5 % (n = 9 to 30), and 83.8 and 88.6 % (n = 12 and 30) on spiky noise of the
-// same deviation. At the size that
-// holds for t, SignedRank finds 62 % at six rounds and 76 % at twelve.
+// [DetectableEffect] 79.7 to 80.1 % (n = 3 to 30); SignedRank at the size of
+// [SignedRankDetectableEffect] 79.6 to 80.4 % (n = 6 to 30), 78.5 to 80.8 % at
+// a level of 0.5 % (n = 9 to 30), and 83.8 and 88.6 % on spiky noise of the same
+// deviation (n = 12 and 30). At the size that holds for t, SignedRank finds
+// 62 % at six rounds and 76 % at twelve.
 package stats

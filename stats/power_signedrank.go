@@ -33,7 +33,7 @@ func SignedRankPower(effect, sd float64, n int, alpha float64) float64 {
 // SignedRankDetectableEffect is DetectableEffect for the signed-rank test. It
 // is NaN where n allows no claim at level alpha.
 func SignedRankDetectableEffect(sd float64, n int, alpha, power float64) float64 {
-	if n < 1 || !(sd >= 0) || !(alpha > 0 && alpha < power && power < 1) {
+	if n < 1 || !(sd >= 0) || !(alpha > 0 && alpha < power && power <= mostPower) {
 		return math.NaN()
 	}
 	at := signedRankPower(n, alpha)
@@ -77,6 +77,6 @@ func signedRankPower(n int, alpha float64) func(shift float64) float64 {
 	if n <= maxExactSignedRank {
 		level = 2 * signedRankCDF(n)[depth-1]
 	}
-	critical := studentQuantile(1-level/2, float64(n-1))
+	critical := -studentQuantile(level/2, float64(n-1))
 	return func(shift float64) float64 { return studentPower(signedRankEfficiency*shift, n, critical) }
 }

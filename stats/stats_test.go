@@ -113,6 +113,12 @@ func TestIntervalAndPAgree(t *testing.T) {
 		if signed.Contains(0) != (signed.P > 0.05) {
 			t.Fatalf("signed rank of %v: %+v", d, signed)
 		}
+		inner, _ := SignedRank(d, 0.9)
+		margin := 2 * random.Float64()
+		p, err := EquivalenceSignedRank(d, margin)
+		if inside := -margin < inner.Lo && inner.Hi < margin; inside != (p <= 0.05) || err != nil {
+			t.Fatalf("equivalence of %v within %v: p = %v, %v, 90 %% interval %+v", d, margin, p, err, inner)
+		}
 		x, y := draw(4+random.IntN(9), 0), draw(4+random.IntN(9), random.Float64()*2)
 		sum, err := RankSum(x, y, 0.95)
 		if err != nil {
@@ -200,6 +206,8 @@ func TestPowerEdges(t *testing.T) {
 		{"no spread", DetectableEffect(0, 6, 0.05, 0.8), 0},
 		{"one round", DetectableEffect(1, 1, 0.05, 0.8), math.NaN()},
 		{"power below alpha", DetectableEffect(1, 6, 0.05, 0.01), math.NaN()},
+		{"certainty", DetectableEffect(1, 6, 0.05, 1), math.NaN()},
+		{"almost certainty", Power(DetectableEffect(1, 3, 0.05, 1-1e-9), 1, 3, 0.05), 1 - 1e-9},
 		{"no effect: the level itself", Power(0, 1, 10, 0.05), 0.05},
 		{"huge effect", Power(1e9, 1, 2, 0.001), 1},
 		{"two rounds at a strict level", Power(DetectableEffect(1, 2, 1e-6, 0.9), 1, 2, 1e-6), 0.9},
