@@ -22,9 +22,18 @@ type part struct {
 	Findings []layer.Finding `json:"findings"`
 }
 
-// usable says whether any way of having the part works.
+// usable says whether the part can be used: a layer or a workload when any way
+// of having it works, the testbed when all that it is made of does.
 func (p part) usable() bool {
+	if p.Kind == "testbed" {
+		return !slices.ContainsFunc(p.Findings, func(f layer.Finding) bool { return f.Status != layer.Works })
+	}
 	return slices.ContainsFunc(p.Findings, func(f layer.Finding) bool { return f.Status == layer.Works })
+}
+
+// firstProblem is the first finding that does not work.
+func (p part) firstProblem() layer.Finding {
+	return p.Findings[slices.IndexFunc(p.Findings, func(f layer.Finding) bool { return f.Status != layer.Works })]
 }
 
 func newDoctor(s State) *cobra.Command {
@@ -138,7 +147,7 @@ func ready(ctx context.Context, x *experiment.Expansion) error {
 		if p.usable() || len(p.Findings) == 0 {
 			continue
 		}
-		f := p.Findings[0]
+		f := p.firstProblem()
 		err := fmt.Errorf("%s %s does not work here: %s: %s (%s)", p.Kind, p.Name, f.Name, f.Status, f.Detail)
 		if f.Hint != "" {
 			return hinted(err, "%s", f.Hint)
