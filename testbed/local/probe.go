@@ -14,6 +14,9 @@ import (
 	"tare/testbed"
 )
 
+// Shaping is the name of Probe's finding about rate limits on the wire.
+const Shaping = "shaping (tbf)"
+
 // Probe tries everything that a local network is made of, each in namespaces
 // that are thrown away, and says what works. A process that needs a user
 // namespace can only tell whether it would get one; it should enter it first.
@@ -29,7 +32,7 @@ func Probe(ctx context.Context) []layer.Finding {
 		{"network namespaces", n.probeNamespaces, userNamespaceHint()},
 		{"bridge", n.buildWire, "modprobe bridge"},
 		{"virtual cables", n.probeCables, "modprobe veth"},
-		{"shaping (tbf)", n.probeShaping, "modprobe sch_tbf"},
+		{Shaping, n.probeShaping, "modprobe sch_tbf"},
 		{"nftables dnat", func() error { return addService(n.nodes[0].space) }, "modprobe -a nf_tables nft_chain_nat nf_nat"},
 	}
 	var missing string // the step without which the next can't be tried

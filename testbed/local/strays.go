@@ -29,8 +29,12 @@ func Strays() ([]Stray, error) {
 	var strays []Stray
 	for _, pid := range allProcesses() {
 		m, ok := ownMarked(pid, self)
-		if ok && orphaned(m, self) {
-			strays = append(strays, describe(pid, m))
+		if !ok || !orphaned(m, self) {
+			continue
+		}
+		// One that is just ending has no command line any more.
+		if s := describe(pid, m); s.Command != "" {
+			strays = append(strays, s)
 		}
 	}
 	return strays, nil

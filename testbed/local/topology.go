@@ -43,8 +43,12 @@ func (n *network) buildNode(i int, nodePlace, podPlace testbed.Place) error {
 		return err
 	}
 	n.places[podPlace] = n.pods[i].thread
-	if err := s.sysctl("ipv4/ip_forward", "1"); err != nil {
-		return err
+	// Reverse path filters, which a namespace may inherit from the host, would be
+	// a difference between machines.
+	for name, value := range map[string]string{"ip_forward": "1", "conf/all/rp_filter": "0", "conf/default/rp_filter": "0"} {
+		if err := s.sysctl("ipv4/"+name, value); err != nil {
+			return err
+		}
 	}
 	port := fmt.Sprintf(wirePorts, i+1)
 	if err := cable(s, outside, n.wire, port, n.mtu); err != nil {

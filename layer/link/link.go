@@ -1,0 +1,122 @@
+// Package link is the layer that gives an arm's wire another rate than the
+// testbed's. It protects nothing: its effect is known beforehand, so it shows
+// whether the instrument finds what is there (a wire at 999 instead of 1051
+// Mbit/s must be found to cost 4.9 % of the bandwidth).
+package link
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"tare/experiment"
+	"tare/experiment/factor"
+	"tare/experiment/quantity"
+	"tare/layer"
+	"tare/testbed"
+)
+
+// Kind describes the layer.
+var Kind = layer.Kind{
+	Name:    "link",
+	Summary: "another rate of the wire: a known effect, to test the instrument with",
+	New:     New,
+	Probe:   probe,
+}
+
+// Config is the layer's parameters.
+type Config struct {
+	Rate factor.Levels[quantity.Rate] `yaml:"rate" json:"rate" required:"true" doc:"the rate that each direction is shaped to"`
+}
+
+// New makes the layer with no rate: the file must give one.
+func New() layer.Layer { return &Config{} }
+
+// Needs says that the layer needs a wire.
+func (c *Config) Needs() experiment.Needs { return experiment.Needs{Network: true} }
+
+// Up shapes the wire of the site.
+func (c *Config) Up(_ context.Context, site testbed.Site) (layer.Active, error) {
+	s, err := shaped(site)
+	if err != nil {
+		return nil, err
+	}
+	a := &active{site: s, rate: c.Rate.One()}
+	if err := s.Shape(float64(a.rate)); err != nil {
+		return nil, fmt.Errorf("set the wire to %s: %w", a.rate, err)
+	}
+	return a, nil
+}
+
+// ProveOff reads back that the wire has the testbed's rate.
+func (c *Config) ProveOff(_ context.Context, site testbed.Site) ([]layer.Check, error) {
+	s, err := shaped(site)
+	if err != nil {
+		return nil, err
+	}
+	return s.check(quantity.Rate(s.LinkRate()))
+}
+
+// wire is what the layer needs of a site.
+type wire struct {
+	testbed.Network
+	testbed.Shaper
+}
+
+func shaped(site testbed.Site) (wire, error) {
+	network, ok1 := testbed.As[testbed.Network](site)
+	shaper, ok2 := testbed.As[testbed.Shaper](site)
+	if !ok1 || !ok2 {
+		return wire{}, fmt.Errorf("this testbed has no wire whose rate can be set")
+	}
+	return wire{network, shaper}, nil
+}
+
+// rounding is the most that the kernel's figure may differ, in bit/s: it keeps
+// whole bytes per second.
+const rounding = 8
+
+// check compares the rate in force, as the kernel tells it, with what it is to be.
+func (w wire) check(want quantity.Rate) ([]layer.Check, error) {
+	got, err := w.Shaped()
+	if err != nil {
+		return nil, fmt.Errorf("read the rate of the wire: %w", err)
+	}
+	return []layer.Check{{
+		Layer:    Kind.Name,
+		Name:     "rate of the wire",
+		Expected: want.String(),
+		Observed: quantity.Rate(got).String(),
+		OK:       math.Abs(got-float64(want)) < rounding,
+	}}, nil
+}
+
+// active is a wire at the layer's rate.
+type active struct {
+	site wire
+	rate quantity.Rate
+}
+
+// Proofs gives nothing: the rate is read before and after every trial.
+func (a *active) Proofs() []layer.Check { return nil }
+
+// Before reads the rate back from the kernel.
+func (a *active) Before(context.Context) ([]layer.Check, error) { return a.site.check(a.rate) }
+
+// After reads it again: it was in force until the end.
+func (a *active) After(context.Context, layer.Did) ([]layer.Check, error) {
+	return a.site.check(a.rate)
+}
+
+// CPU says that the layer has no processes of its own.
+func (a *active) CPU() (time.Duration, bool, error) { return 0, false, nil }
+
+// Down gives the wire the testbed's rate again.
+func (a *active) Down(context.Context) error {
+	rate := quantity.Rate(a.site.LinkRate())
+	if err := a.site.Shape(float64(rate)); err != nil {
+		return fmt.Errorf("set the wire back to %s: %w", rate, err)
+	}
+	return nil
+}
