@@ -113,6 +113,11 @@ func (f *File) parse(text string) (body ast.Node) {
 // deeply, what no experiment needs (tags and complex keys), and what the parser
 // reports at a wrong place (a missing value in a list).
 func (f *File) bounded(tokens token.Tokens) bool {
+	if len(tokens) > maxTokens {
+		at := tokens[maxTokens].Position
+		f.report(at.Line, at.Column, "", fmt.Sprintf("the file is too long: more than %d words and signs up to here", maxTokens), "")
+		return false
+	}
 	flow, comma := 0, false
 	for _, t := range tokens {
 		refuse := ""
