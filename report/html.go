@@ -186,6 +186,13 @@ func (s *sheet) facts() []entry {
 	if !r.Start.IsZero() {
 		list = append(list, entry{"Started", r.Start.UTC().Format("2 January 2006, 15:04 UTC")})
 	}
+	var under time.Duration
+	for _, session := range r.Sessions {
+		under += time.Duration((session.To - session.From) * float64(time.Second))
+	}
+	if under > 0 {
+		list = append(list, entry{"Took", span(under)})
+	}
 	if n := len(r.Sessions); n > 1 {
 		list = append(list, entry{"Resumed", count(n-1, "time", "times")})
 	}

@@ -42,7 +42,7 @@ func (p *page) evidence(s *sheet, o HTMLOptions) {
 		if c.Once {
 			made, list = "once, at set-up", &once
 		}
-		p.Proofs = append(p.Proofs, pageProof{plain(c.Arm), plain(c.Layer), plain(c.Name), plain(c.Expected), plain(c.Example),
+		p.Proofs = append(p.Proofs, pageProof{plain(c.Arm), plain(c.Layer), plain(c.Name), brief(c.Expected), brief(c.Example),
 			made, c.Passed, c.Failed})
 		if name := plain(c.Name); !slices.Contains(*list, name) {
 			*list = append(*list, name)
@@ -62,7 +62,7 @@ func (p *page) evidence(s *sheet, o HTMLOptions) {
 		row := pageTrial{Seq: t.Seq, Round: t.Round, Attempt: t.Attempt, Cell: plain(t.Cell), Arm: plain(t.Arm)}
 		var broken, details []string
 		for _, v := range t.Invalid {
-			broken, details = append(broken, plain(v.Rule)), append(details, plain(v.Detail))
+			broken, details = append(broken, plain(v.Rule)), append(details, brief(v.Detail))
 		}
 		row.Rule, row.Detail = strings.Join(broken, ", "), strings.Join(details, "; ")
 		if t.Raw != "" {

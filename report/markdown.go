@@ -26,7 +26,7 @@ func Markdown(w io.Writer, r *analysis.Run) error {
 	if !r.Valid {
 		fmt.Fprintf(b, "**This run gives no verdicts.**\n\n")
 		for _, reason := range r.Reasons {
-			fmt.Fprintf(b, "- %s\n", md(reason))
+			fmt.Fprintf(b, "- %s\n", md(brief(reason)))
 		}
 		fmt.Fprintln(b)
 	}
@@ -99,8 +99,8 @@ func (s *sheet) markdownEvidence(b *bufio.Writer) {
 			if p.Once {
 				made = "once"
 			}
-			fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s | %d | %d |\n", md(p.Arm), md(p.Layer), md(p.Name), md(p.Expected),
-				md(p.Example), made, p.Passed, p.Failed)
+			fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s | %d | %d |\n", md(p.Arm), md(p.Layer), md(p.Name), md(brief(p.Expected)),
+				md(brief(p.Example)), made, p.Passed, p.Failed)
 		}
 		fmt.Fprintln(b)
 	}

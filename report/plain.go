@@ -171,35 +171,35 @@ func padLeft(s string, n int) string {
 	return strings.Repeat(" ", max(0, n-cells(s))) + s
 }
 
+// brief is plain for texts that may be of any length, such as what a tool wrote:
+// the middle of a very long one is left out.
+func brief(s string) string { return shorten(plain(s), 600, " … ") }
+
 // wrap breaks s at spaces into lines of at most width columns. Words longer
 // than a line are broken where they must be.
 func wrap(s string, width int) []string {
 	width = max(width, 8)
 	var lines []string
-	line := ""
+	line, used := "", 0
 	for _, word := range strings.Fields(s) {
-		for line == "" && cells(word) > width {
+		for {
 			head := takeCells(word, width)
-			lines = append(lines, head)
-			word = word[len(head):]
-		}
-		switch {
-		case line == "":
-			line = word
-		case cells(line)+1+cells(word) <= width:
-			line += " " + word
-		default:
-			lines = append(lines, line)
-			line = ""
-			for cells(word) > width {
-				head := takeCells(word, width)
-				lines = append(lines, head)
-				word = word[len(head):]
+			n := cells(head)
+			if used > 0 && used+1+n <= width && len(head) == len(word) {
+				line, used = line+" "+head, used+1+n
+				break
 			}
-			line = word
+			if used > 0 {
+				lines = append(lines, line)
+			}
+			line, used = head, n
+			word = word[len(head):]
+			if word == "" {
+				break
+			}
 		}
 	}
-	if line != "" {
+	if used > 0 {
 		lines = append(lines, line)
 	}
 	return lines

@@ -162,7 +162,7 @@ func (s *sheet) answer(c analysis.Comparison) string {
 	confidence := share(float64(s.plan.Confidence))
 	switch c.Verdict {
 	case analysis.Costs, analysis.Gains:
-		return fmt.Sprintf("%s %s on %s (%s interval; median %s with %s, %s with %s).", arm, phrase(c, s.margin()), where,
+		return fmt.Sprintf("%s %s on %s (%s interval; median %s with %s, %s with %s).", arm, effect(c), where,
 			confidence, Value(c.Baseline.Median, c.Metric.Unit), s.baseline, Value(c.Treated.Median, c.Metric.Unit), arm)
 	case analysis.Equivalent:
 		p, i := overhead(c)
@@ -174,29 +174,19 @@ func (s *sheet) answer(c analysis.Comparison) string {
 	}
 	text := fmt.Sprintf("%s on %s has no verdict", arm, where)
 	if len(c.Warnings) > 0 {
-		text += ": " + strings.Join(plainAll(c.Warnings), "; ")
+		text += ": " + strings.TrimSuffix(strings.Join(plainAll(c.Warnings), "; "), ".")
 	}
 	return text + "."
 }
 
-// phrase is a verdict with its numbers: "costs 7.1 % [6.2, 8.0]".
-func phrase(c analysis.Comparison, margin float64) string {
-	switch c.Verdict {
-	case analysis.Costs:
-		p, i := written(c, c.Overhead, fixed)
-		return "costs " + p + " " + i
-	case analysis.Gains:
-		o := analysis.Interval{Point: -c.Overhead.Point, Lo: -c.Overhead.Hi, Hi: -c.Overhead.Lo}
-		p, i := written(c, o, fixed)
-		return "gains " + p + " " + i
-	case analysis.Equivalent:
-		p, i := overhead(c)
-		return fmt.Sprintf("equivalent within ±%s (%s %s)", share(margin), p, i)
-	case analysis.NotResolved:
-		p, i := overhead(c)
-		return fmt.Sprintf("not resolved (%s %s; %s)", p, i, unseen(c))
+// effect is a cost or a gain with its numbers: "costs 7.1 % [6.2, 8.0]".
+func effect(c analysis.Comparison) string {
+	o := c.Overhead
+	if c.Verdict == analysis.Gains {
+		o = analysis.Interval{Point: -o.Point, Lo: -o.Hi, Hi: -o.Lo}
 	}
-	return "invalid"
+	p, i := written(c, o, fixed)
+	return string(c.Verdict) + " " + p + " " + i
 }
 
 // unseen says what a comparison could not see and what it would take.
@@ -322,7 +312,7 @@ func enumerate(names []string, limit int, noun string) string {
 func plainAll(list []string) []string {
 	out := make([]string, len(list))
 	for i, s := range list {
-		out[i] = plain(s)
+		out[i] = brief(s)
 	}
 	return out
 }

@@ -97,7 +97,7 @@ func (t *terminal) header() {
 		t.line("")
 		t.line(t.style(verdictStyle(analysis.Invalid), "INVALID: this run gives no verdicts"))
 		for _, reason := range r.Reasons {
-			t.para("  - ", plain(reason))
+			t.para("  - ", brief(reason))
 		}
 	}
 }
@@ -260,32 +260,33 @@ func (t *terminal) comparison(c analysis.Comparison) {
 	}
 	if c.Verdict == analysis.Invalid {
 		for _, w := range c.Warnings {
-			t.para("      ", plain(w))
+			t.para("      ", brief(w))
 		}
 	}
 }
 
 // drawing is the interval on the axis, with the zero line and the margin.
 func (t *terminal) drawing(c analysis.Comparison) string {
+	if !judged(c) {
+		return ""
+	}
 	row := []rune(strings.Repeat(" ", t.plot))
 	if m := t.sheet.marginFor(c.Metric); m > 0 {
 		row[t.column(-m)], row[t.column(m)] = '┊', '┊'
 	}
 	zero := t.column(0)
 	row[zero] = '│'
-	if judged(c) {
-		lo, hi, at := t.column(c.Overhead.Lo), t.column(c.Overhead.Hi), t.column(c.Overhead.Point)
-		for i := lo; i <= hi; i++ {
-			row[i] = '─'
-		}
-		if zero > lo && zero < hi {
-			row[zero] = '┼'
-		}
-		row[lo], row[hi] = '├', '┤'
-		row[at] = '●'
-		if t.sheet.role(c.Arm) == "control" {
-			row[at] = '○'
-		}
+	lo, hi, at := t.column(c.Overhead.Lo), t.column(c.Overhead.Hi), t.column(c.Overhead.Point)
+	for i := lo; i <= hi; i++ {
+		row[i] = '─'
+	}
+	if zero > lo && zero < hi {
+		row[zero] = '┼'
+	}
+	row[lo], row[hi] = '├', '┤'
+	row[at] = '●'
+	if t.sheet.role(c.Arm) == "control" {
+		row[at] = '○'
 	}
 	return string(row)
 }
@@ -313,63 +314,4 @@ func (t *terminal) notes() {
 		t.para("", count(n, "exploratory metric is", "exploratory metrics are")+" not shown (--all shows them)")
 	}
 	t.para("", s.legend(t.plot > 0))
-}
-
-// legend explains the columns.
-func (s *sheet) legend(plot bool) string {
-	text := fmt.Sprintf("Beside a metric stands the median of %s. Overheads are relative to it, plus is a cost, [%s interval].", s.baseline, share(float64(s.plan.Confidence)))
-	if plot {
-		text += " Plot: ├●┤ estimate and interval, │ no difference"
-		if s.margin() > 0 {
-			text += ", ┊ the margin of ±" + share(s.margin())
-		}
-		text += "."
-	}
-	return text
-}
-
-// warnings are the run's warnings and those of its comparisons, each once.
-func (s *sheet) warnings() []string {
-	var list []string
-	seen := map[string]bool{}
-	add := func(text string, parts ...string) {
-		where := strings.Join(slices.DeleteFunc(plainAll(parts), func(p string) bool { return p == "" }), ", ")
-		text = plain(text)
-		if where != "" {
-			text = where + ": " + text
-		}
-		if !seen[text] {
-			seen[text] = true
-			list = append(list, text)
-		}
-	}
-	for _, w := range s.run.Warnings {
-		add(w.Text, w.Arm, w.Metric, w.Cell)
-	}
-	for _, g := range append(s.groups(true), s.groups(false)...) {
-		for _, c := range g.lines() {
-			if c.Verdict == analysis.Invalid {
-				continue // told beside the verdict
-			}
-			for _, w := range c.Warnings {
-				add(w, c.Arm, c.Metric.Name, c.Cell)
-			}
-		}
-	}
-	return list
-}
-
-// rules are the rules in a count, the most frequent first.
-func rules(by map[string]int) []string {
-	var list []string
-	for rule := range by {
-		list = append(list, rule)
-	}
-	slices.SortFunc(list, func(a, b string) int {
-		if by[a] != by[b] {
-			return by[b] - by[a]
-		}
-		return strings.Compare(a, b)
-	})
-	return list
 }

@@ -108,7 +108,7 @@ func number(v float64, digits int) string {
 		decimals--
 	}
 	decimals = max(decimals, 0)
-	if a == math.Trunc(a) {
+	if abs(a-math.Round(a)) < 1e-12*a {
 		decimals = 0
 	}
 	return thousands(strconv.FormatFloat(v, 'f', decimals, 64))

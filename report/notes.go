@@ -1,0 +1,68 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"tare/analysis"
+)
+
+// legend explains the columns.
+func (s *sheet) legend(plot bool) string {
+	text := fmt.Sprintf("Beside a metric stands the median of %s. Overheads are relative to it, plus is a cost, [%s interval].", s.baseline, share(float64(s.plan.Confidence)))
+	if plot {
+		text += " Plot: ├●┤ estimate and interval, │ no difference"
+		if s.margin() > 0 {
+			text += ", ┊ the margin of ±" + share(s.margin())
+		}
+		text += "."
+	}
+	return text
+}
+
+// warnings are the run's warnings and those of its comparisons, each once.
+func (s *sheet) warnings() []string {
+	var list []string
+	seen := map[string]bool{}
+	add := func(text string, parts ...string) {
+		where := strings.Join(slices.DeleteFunc(plainAll(parts), func(p string) bool { return p == "" }), ", ")
+		text = brief(text)
+		if where != "" {
+			text = where + ": " + text
+		}
+		if !seen[text] {
+			seen[text] = true
+			list = append(list, text)
+		}
+	}
+	for _, w := range s.run.Warnings {
+		add(w.Text, w.Arm, w.Metric, w.Cell)
+	}
+	for _, g := range append(s.groups(true), s.groups(false)...) {
+		for _, c := range g.lines() {
+			if c.Verdict == analysis.Invalid {
+				continue // told beside the verdict
+			}
+			for _, w := range c.Warnings {
+				add(w, c.Arm, c.Metric.Name, c.Cell)
+			}
+		}
+	}
+	return list
+}
+
+// rules are the rules in a count, the most frequent first.
+func rules(by map[string]int) []string {
+	var list []string
+	for rule := range by {
+		list = append(list, rule)
+	}
+	slices.SortFunc(list, func(a, b string) int {
+		if by[a] != by[b] {
+			return by[b] - by[a]
+		}
+		return strings.Compare(a, b)
+	})
+	return list
+}

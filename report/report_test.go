@@ -1,0 +1,213 @@
+package report
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tare/analysis"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// golden compares got with a file in testdata.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.MkdirAll("testdata", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("%v (run go test -update)", err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s differs (run go test -update if intended):\n%s", path, diff)
+	}
+}
+
+// fixtures are runs of all kinds.
+func fixtures() map[string]*analysis.Run {
+	return map[string]*analysis.Run{
+		"wireguard": spoiled(wireguard().run(), 5), "many": wide(8, 16, 12), "three-rounds": wide(1, 1, 3),
+		"extreme": extreme(), "hollow": hollow(), "empty": {}, "long": long(300),
+	}
+}
+
+// long is a run of many rounds with a baseline that changes.
+func long(rounds int) *analysis.Run {
+	s := wireguard()
+	s.rounds = rounds
+	r := s.run()
+	for i := range r.Cells {
+		for j := range r.Cells[i].Metrics {
+			r.Cells[i].Metrics[j].Changes = []int{rounds / 3}
+		}
+	}
+	r.Warnings = []analysis.Warning{{Cell: r.Cells[0].ID, Metric: "tcp-bandwidth", Text: "the baseline's level changes"}}
+	return r
+}
+
+func TestGolden(t *testing.T) {
+	r := spoiled(wireguard().run(), 5)
+	r.Warnings = []analysis.Warning{{Cell: "network.tcp.pod-to-pod", Metric: "tcp-cpu", Text: "the two estimators disagree on the verdict"}}
+	var text, narrow, ascii, invalid, markdown, table bytes.Buffer
+	for _, err := range []error{
+		Text(&text, r, TextOptions{All: true}), Text(&narrow, wide(3, 1, 12), TextOptions{Width: 60}),
+		Text(&ascii, r, TextOptions{Width: 100, ASCII: true}), Text(&invalid, hollow(), TextOptions{}),
+		Markdown(&markdown, r), CSV(&table, r),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	golden(t, "wireguard.txt", text.String())
+	golden(t, "narrow.txt", narrow.String())
+	golden(t, "ascii.txt", ascii.String())
+	golden(t, "invalid.txt", invalid.String())
+	golden(t, "wireguard.md", markdown.String())
+	golden(t, "wireguard.csv", table.String())
+	golden(t, "wireguard.svg", Figure(r))
+	golden(t, "boxes.svg", Boxes(r, "network.tcp.pod-to-pod", "tcp-bandwidth"))
+	golden(t, "runchart.svg", RunChart(r, "network.tcp.pod-to-pod", "tcp-bandwidth"))
+	golden(t, "summary.txt", strings.Join(Summary(r), "\n")+"\n")
+}
+
+func TestTextFitsTheWidth(t *testing.T) {
+	for name, r := range fixtures() {
+		for _, width := range []int{40, 60, 80, 100, 200} {
+			for _, plainText := range []bool{false, true} {
+				var b bytes.Buffer
+				if err := Text(&b, r, TextOptions{Width: width, All: true, ASCII: plainText}); err != nil {
+					t.Fatal(err)
+				}
+				for line := range strings.Lines(b.String()) {
+					line = strings.TrimSuffix(line, "\n")
+					if cells(line) > width && width >= 80 {
+						t.Errorf("%s at width %d: %d columns: %q", name, width, cells(line), line)
+					}
+					for _, r := range line {
+						if plainText && r > '~' {
+							t.Errorf("%s: not ASCII: %q", name, line)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestTextColour(t *testing.T) {
+	var with, without bytes.Buffer
+	r := wireguard().run()
+	if err := errors.Join(Text(&with, r, TextOptions{Color: true}), Text(&without, r, TextOptions{})); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(without.String(), "\x1b") {
+		t.Error("colour without being asked")
+	}
+	if !strings.Contains(with.String(), "\x1b[1;31m▲ costs") {
+		t.Error("no coloured verdict")
+	}
+	if got := sequence.ReplaceAllString(with.String(), ""); got != without.String() {
+		t.Errorf("colour changes the text:\n%s", cmp.Diff(without.String(), got))
+	}
+}
+
+func TestPicturesAreWellFormed(t *testing.T) {
+	for name, r := range fixtures() {
+		pictures := map[string]string{"figure": Figure(r), "forest": Forest(r)}
+		for _, c := range r.Cells {
+			for _, m := range c.Metrics {
+				pictures["boxes "+c.ID+m.Metric.Name] = Boxes(r, c.ID, m.Metric.Name)
+				pictures["runchart "+c.ID+m.Metric.Name] = RunChart(r, c.ID, m.Metric.Name)
+			}
+		}
+		for picture, svg := range pictures {
+			if err := wellFormed(svg); err != nil {
+				t.Errorf("%s, %s: %v", name, picture, err)
+			}
+			if strings.Contains(svg, "NaN") || strings.Contains(svg, "Inf") {
+				t.Errorf("%s, %s holds a coordinate that is no number", name, picture)
+			}
+		}
+	}
+	if got := Boxes(wireguard().run(), "no such cell", "x") + RunChart(wireguard().run(), "no such cell", "x"); got != "" {
+		t.Errorf("picture of an unknown cell: %q", got)
+	}
+}
+
+func wellFormed(doc string) error {
+	d := xml.NewDecoder(strings.NewReader(doc))
+	for {
+		if _, err := d.Token(); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+}
+
+func TestCSVReadsBack(t *testing.T) {
+	for name, r := range fixtures() {
+		var b bytes.Buffer
+		if err := CSV(&b, r); err != nil {
+			t.Fatal(err)
+		}
+		rows, err := csv.NewReader(&b).ReadAll()
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if want := 1 + len(r.Comparisons) + len(r.Controls); len(rows) != want {
+			t.Errorf("%s: %d lines, want %d", name, len(rows), want)
+		}
+	}
+}
+
+func TestJSONReadsBack(t *testing.T) {
+	r := spoiled(wireguard().run(), 5)
+	var b bytes.Buffer
+	if err := JSON(&b, r); err != nil {
+		t.Fatal(err)
+	}
+	var back analysis.Run
+	if err := json.Unmarshal(b.Bytes(), &back); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(r.Comparisons, back.Comparisons); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// broken is a writer on a full disk.
+type broken struct{}
+
+func (broken) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
+
+func TestWriteErrorsAreReported(t *testing.T) {
+	r := wireguard().run()
+	for name, err := range map[string]error{
+		"text": Text(broken{}, r, TextOptions{}), "markdown": Markdown(broken{}, r), "page": HTML(broken{}, r, HTMLOptions{}),
+		"csv": CSV(broken{}, r), "json": JSON(broken{}, r),
+	} {
+		if want := fmt.Sprintf("write %s: no space left on device", name); err == nil || err.Error() != want {
+			t.Errorf("%s: %v, want %q", name, err, want)
+		}
+	}
+}
