@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"syscall"
 	"time"
 )
 
@@ -78,8 +77,8 @@ func (s *Sampler) Start() error {
 }
 
 // Stop takes the snapshot after the trial and gives what happened since Start.
-// Own is the CPU time that Tare itself (SelfCPU) and everything that it started
-// used in between. Call it first, right after the trial; own is to be complete,
+// Own is the CPU time that Tare itself and everything that it started used in
+// between. Call it first, right after the trial; own is to be complete,
 // so wait for all processes before.
 func (s *Sampler) Stop(own time.Duration) (Conditions, error) {
 	if !s.begun {
@@ -142,14 +141,4 @@ func difference(before, after *snapshot, own time.Duration) Conditions {
 		c.CPUPressure = min(1, max(0, (after.waiting-before.waiting).Seconds()/wall.Seconds()))
 	}
 	return c
-}
-
-// SelfCPU is the CPU time that Tare's own process has used so far, without its
-// children.
-func SelfCPU() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -151,10 +152,19 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// selfCPU is the CPU time that this process has used so far.
+func selfCPU() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		panic(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
 // burn uses CPU time of this process.
 func burn(d time.Duration) {
 	x := 1.5
-	for end := SelfCPU() + d; SelfCPU() < end; {
+	for end := selfCPU() + d; selfCPU() < end; {
 		for range 10_000 {
 			x = math.Sqrt(x + 1)
 		}
@@ -183,7 +193,7 @@ func TestSamplerCounts(t *testing.T) {
 	defer in.Close()
 
 	foreign, own := NewSampler(), NewSampler()
-	self := SelfCPU()
+	self := selfCPU()
 	if err := errors.Join(foreign.Start(), own.Start()); err != nil {
 		t.Fatal(err)
 	}
@@ -193,8 +203,8 @@ func TestSamplerCounts(t *testing.T) {
 		t.Fatalf("the child says %q, %v", line, err)
 	}
 	wall := time.Since(start)
-	f, err1 := foreign.Stop(SelfCPU() - self)
-	o, err2 := own.Stop(SelfCPU() - self + burnt)
+	f, err1 := foreign.Stop(selfCPU() - self)
+	o, err2 := own.Stop(selfCPU() - self + burnt)
 	if err := errors.Join(err1, err2); err != nil {
 		t.Fatal(err)
 	}
