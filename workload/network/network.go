@@ -55,8 +55,8 @@ func (Direction) Values() []string { return []string{string(Upload), string(Down
 
 // Config is the parameters of the workload. iperf3 takes whole seconds only.
 type Config struct {
-	Protocols  factor.Levels[Protocol]      `yaml:"protocols" json:"protocols" doc:"transport protocols, each measured in trials of its own"`
-	Paths      factor.Levels[testbed.Path]  `yaml:"paths" json:"paths" doc:"ways from the client pod to the server pod"`
+	Protocols  factor.Levels[Protocol]      `yaml:"protocols" factor:"protocol" json:"protocols" doc:"transport protocols, each measured in trials of its own"`
+	Paths      factor.Levels[testbed.Path]  `yaml:"paths" factor:"path" json:"paths" doc:"ways from the client pod to the server pod"`
 	Direction  factor.Levels[Direction]     `yaml:"direction" json:"direction" doc:"way that the data goes, as the client sees it"`
 	Streams    factor.Levels[int]           `yaml:"streams" json:"streams" doc:"parallel streams, 1 to 128"`
 	Duration   quantity.Duration            `yaml:"duration" json:"duration" doc:"length of the measurement, in whole seconds"`
