@@ -1,0 +1,116 @@
+package journal
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tare/workload"
+)
+
+var _ workload.Raw = (*Raw)(nil)
+
+func TestRawNames(t *testing.T) {
+	for _, c := range []struct{ name, want string }{
+		{"iperf3-client.json", "iperf3-client.json"},
+		{"../../etc/passwd", "etc_passwd"},
+		{"/absolute", "absolute"},
+		{"..", "unnamed"},
+		{"", "unnamed"},
+		{".hidden", "hidden"},
+		{"-rf", "rf"},
+		{"a\x00b\nc", "a_b_c"},
+		{"seccomp[rules=8]", "seccomp_rules=8"},
+		{"größe", "gr_e"},
+		{"end.", "end"},
+		{strings.Repeat("x", 1000), strings.Repeat("x", maxName)},
+	} {
+		if got := plain(c.name); got != c.want {
+			t.Errorf("plain(%q) = %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+func TestRawDirectories(t *testing.T) {
+	j := create(t)
+	dir := func(round, attempt int, arm, cell string) string {
+		raw, err := j.Raw(round, attempt, arm, cell)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return raw.Dir()
+	}
+	for _, c := range []struct{ got, want string }{
+		{dir(7, 1, "plain", "x"), "raw/007-plain-x"},
+		{dir(7, 2, "plain", "x"), "raw/007-plain-x-2"},
+		{dir(7, 1, "plain", "x-2"), "raw/007-plain-x-2+2"}, // another trial, of the same name once plain
+		{dir(7, 1, "../..", "../../x"), "raw/007-unnamed-x"},
+		{dir(1234, 1, "a[n=1]", "b"), "raw/1234-a_n=1-b"},
+	} {
+		if c.got != c.want {
+			t.Errorf("%s, want %s", c.got, c.want)
+		}
+	}
+}
+
+// TestRawOfInterruptedTrial runs a trial anew whose first try was killed: its
+// output must not mix with what was left.
+func TestRawOfInterruptedTrial(t *testing.T) {
+	j := create(t)
+	raw, err := j.Raw(1, 1, "plain", "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := raw.Create("leftover"); err != nil {
+		t.Fatal(err)
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if j, err = Resume(j.Dir()); err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	if raw, err = j.Raw(1, 1, "plain", "x"); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir(filepath.Join(j.Dir(), raw.Dir()))
+	if err != nil || len(entries) != 0 {
+		t.Errorf("%v, %v", entries, err)
+	}
+}
+
+func TestRawFiles(t *testing.T) {
+	j := create(t)
+	raw, err := j.Raw(1, 1, "plain", "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := raw.Create("left-open")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(w, "all of it"); err != nil {
+		t.Fatal(err)
+	}
+	_, err = raw.Create("left-open")
+	wantError(t, err, "raw/001-plain-x/left-open is there already")
+	tr := trial(1)
+	tr.Raw = raw.Dir()
+	if err := j.Append(tr); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write([]byte("more")); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("writing after the trial is on record: %v", err)
+	}
+	if err := w.Close(); err != nil {
+		t.Errorf("closing again: %v", err)
+	}
+	data, err := os.ReadFile(filepath.Join(j.Dir(), tr.Raw, "left-open"))
+	if string(data) != "all of it" {
+		t.Errorf("%q, %v", data, err)
+	}
+}
