@@ -138,15 +138,14 @@ func (w wording) detectable(c *Comparison, h *hypothesis) {
 		return
 	}
 	alpha, power := w.alpha/float64(h.family), float64(w.plan.Power)
-	if !w.hopeless(h) && h.sd > 0 {
-		unit := w.unit.at(n, alpha, power)
-		c.MDE = math.Abs(w.overheadOf(h.sd*unit, h.metric))
+	unit := w.unit.at(unitCase{n, alpha, power, ranks(h.method)})
+	c.MDE = math.Abs(w.overheadOf(h.sd*unit, h.metric))
+	if h.verdict != NotResolved || h.sd == 0 {
+		return
 	}
-	if h.verdict == NotResolved && h.sd > 0 {
-		needed := stats.RoundsNeeded(math.Abs(h.main.at.Point), h.sd, alpha, power, mostRounds)
-		if needed > 0 {
-			c.Needed = max(needed, n+1, w.fewest(h))
-		}
+	needed := stats.SignedRankRoundsNeeded(math.Abs(h.main.at.Point), h.sd, alpha, power, mostRounds)
+	if needed > 0 {
+		c.Needed = max(needed, n+1)
 	}
 }
 

@@ -24,6 +24,9 @@ const (
 	MethodBoth = "signed-rank+stein"
 )
 
+// ranks says whether a method claims nothing that the signed-rank test does not.
+func ranks(method string) bool { return method == MethodSignedRank || method == MethodBoth }
+
 // view is what one estimator says of the contrasts of a comparison.
 type view struct {
 	ok    bool // there is an estimate; else p and equiv are 1
@@ -49,13 +52,18 @@ type unitEffects map[unitCase]float64
 type unitCase struct {
 	n            int
 	alpha, power float64
+	ranks        bool
 }
 
-func (u unitEffects) at(n int, alpha, power float64) float64 {
-	c := unitCase{n, alpha, power}
+// at is 0 where so few pairs can claim nothing.
+func (u unitEffects) at(c unitCase) float64 {
 	v, ok := u[c]
 	if !ok {
-		v = finite(stats.DetectableEffect(1, n, alpha, power))
+		if c.ranks {
+			v = finite(stats.SignedRankDetectableEffect(1, c.n, c.alpha, c.power))
+		} else {
+			v = finite(stats.DetectableEffect(1, c.n, c.alpha, c.power))
+		}
 		u[c] = v
 	}
 	return v
@@ -121,28 +129,9 @@ func (r rules) stein(p pairs) view {
 	}
 	v := seen(stats.SteinInterval(sd, p.pilot, p.contrasts, r.confidence))
 	if v.ok && r.tests(p.metric) {
-		// Two one-sided tests: each against the mean lying at one margin.
-		above, errAbove := stats.SteinInterval(sd, p.pilot, shifted(p.contrasts, r.margin), r.confidence)
-		below, errBelow := stats.SteinInterval(sd, p.pilot, shifted(p.contrasts, -r.margin), r.confidence)
-		v.equiv = max(orOne(upper(above), errAbove), orOne(1-upper(below), errBelow))
+		v.equiv = orOne(stats.EquivalenceStein(sd, p.pilot, p.contrasts, r.margin))
 	}
 	return v
-}
-
-// upper is the one-sided p against a centre of 0 or below.
-func upper(e stats.Estimate) float64 {
-	if e.Point > 0 {
-		return e.P / 2
-	}
-	return 1 - e.P/2
-}
-
-func shifted(x []float64, by float64) []float64 {
-	s := make([]float64, len(x))
-	for i, v := range x {
-		s[i] = v + by
-	}
-	return s
 }
 
 // hull claims only what both views claim: the point of the first, the smallest

@@ -35,34 +35,38 @@ func tabulate(plan *experiment.Plan, trials []journal.Trial) *table {
 	for i, a := range plan.Arms {
 		arms[a.Name] = i
 	}
-	index := map[int]int{}
 	for i := range trials {
-		if r := trials[i].Round; index[r] == 0 {
-			index[r] = 1
-			t.rounds = append(t.rounds, r)
+		if n := len(t.rounds); n == 0 || t.rounds[n-1] != trials[i].Round {
+			t.rounds = append(t.rounds, trials[i].Round)
 		}
 	}
 	slices.Sort(t.rounds)
-	for i, r := range t.rounds {
-		index[r] = i
-		t.final = r
+	t.rounds = slices.Compact(t.rounds)
+	if n := len(t.rounds); n > 0 {
+		t.final = t.rounds[n-1]
 	}
 	t.slots = make([][][]slot, len(plan.Cells))
+	n := len(t.rounds)
+	all := make([]slot, len(plan.Cells)*len(plan.Arms)*n)
 	for c := range t.slots {
 		t.slots[c] = make([][]slot, len(plan.Arms))
 		for a := range t.slots[c] {
-			t.slots[c][a] = make([]slot, len(t.rounds))
+			t.slots[c][a], all = all[:n:n], all[n:]
 		}
 	}
+	at := 0 // index of the round; a journal stays in one for many trials
 	for i := range trials {
 		trial := &trials[i]
+		if t.rounds[at] != trial.Round {
+			at, _ = slices.BinarySearch(t.rounds, trial.Round)
+		}
 		c, okCell := cells[trial.Cell]
 		a, okArm := arms[trial.Arm]
 		if !okCell || !okArm {
 			t.stray++
 			continue
 		}
-		t.slots[c][a][index[trial.Round]].add(trial)
+		t.slots[c][a][at].add(trial)
 	}
 	return t
 }

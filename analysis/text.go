@@ -80,8 +80,7 @@ func (w wording) fewest(h *hypothesis) int { return least(w.alpha / float64(h.fa
 // hopeless says whether the ranks of so few rounds can never reach a p that
 // survives the correction.
 func (w wording) hopeless(h *hypothesis) bool {
-	ranks := h.method == MethodSignedRank || h.method == MethodBoth
-	return ranks && len(h.contrasts) < w.fewest(h)
+	return ranks(h.method) && len(h.contrasts) < w.fewest(h)
 }
 
 // missing says why a comparison has fewer than two pairs.
