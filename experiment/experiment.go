@@ -168,6 +168,9 @@ const (
 	Lower  Better = "lower"
 )
 
+// Values lists the directions.
+func (Better) Values() []string { return []string{string(Higher), string(Lower)} }
+
 // Scale says how arms are compared on a metric.
 type Scale string
 
@@ -179,6 +182,9 @@ const (
 	// whose zero is a real value (retransmits, loss). Never headline.
 	Difference Scale = "difference"
 )
+
+// Values lists the scales.
+func (Scale) Values() []string { return []string{string(Ratio), string(Difference)} }
 
 // Metric is one quantity that a trial yields.
 type Metric struct {

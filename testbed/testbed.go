@@ -26,6 +26,11 @@ const (
 	ServerPod  Place = "server-pod"
 )
 
+// Values lists the places.
+func (Place) Values() []string {
+	return []string{string(Host), string(ClientPod), string(ServerPod), string(ClientNode), string(ServerNode)}
+}
+
 // Command is a program to run.
 type Command struct {
 	Args   []string // program and arguments; the program is looked up in PATH
