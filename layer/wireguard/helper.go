@@ -1,0 +1,184 @@
+package wireguard
+
+import (
+	"bufio"
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/vishvananda/netlink"
+	"golang.zx2c4.com/wireguard/conn"
+	wgdevice "golang.zx2c4.com/wireguard/device"
+	"golang.zx2c4.com/wireguard/tun"
+	"golang.zx2c4.com/wireguard/wgctrl/wgtypes"
+)
+
+// order is one line to the helper; exactly one member is set.
+type order struct {
+	Open    *openOrder  `json:"open,omitempty"`
+	Rekey   *rekeyOrder `json:"rekey,omitempty"`
+	Traffic *struct{}   `json:"traffic,omitempty"`
+}
+
+// openOrder asks for the interface, without a key or a peer.
+type openOrder struct {
+	MTU  int    `json:"mtu"`
+	Port uint16 `json:"port"`
+}
+
+// rekeyOrder asks to forget all that was agreed and to begin anew.
+type rekeyOrder struct {
+	Private wgtypes.Key `json:"private"`
+	Peer    peer        `json:"peer"`
+}
+
+// String names the order without what is in it.
+func (o order) String() string {
+	switch {
+	case o.Open != nil:
+		return "open"
+	case o.Rekey != nil:
+		return "set key and peer"
+	default:
+		return "read the counters"
+	}
+}
+
+// answer is the helper's line to an order.
+type answer struct {
+	Error   string  `json:"error,omitempty"`
+	Traffic traffic `json:"traffic"`
+}
+
+// Helper is the main function of the process that runs wireguard-go on a node.
+// It serves orders from standard input until that ends.
+func Helper(ctx context.Context) error {
+	h := &helper{}
+	defer h.close()
+	stop := context.AfterFunc(ctx, func() { _ = os.Stdin.Close() })
+	defer stop()
+	return h.serve(os.Stdin, os.Stdout)
+}
+
+// helper runs one device in the network namespace that it was started in.
+type helper struct {
+	device *wgdevice.Device
+}
+
+// serve answers orders until there are no more.
+func (h *helper) serve(orders io.Reader, answers io.Writer) error {
+	lines := bufio.NewScanner(orders)
+	encoder := json.NewEncoder(answers)
+	for lines.Scan() {
+		var o order
+		var a answer
+		err := json.Unmarshal(lines.Bytes(), &o)
+		if err == nil {
+			a, err = h.obey(o)
+		}
+		if err != nil {
+			a.Error = err.Error()
+		}
+		if err := encoder.Encode(a); err != nil {
+			return fmt.Errorf("answer: %w", err)
+		}
+	}
+	return lines.Err()
+}
+
+func (h *helper) obey(o order) (answer, error) {
+	if o.Open != nil {
+		return answer{}, h.open(*o.Open)
+	}
+	if h.device == nil {
+		return answer{}, errors.New("the tunnel is not open")
+	}
+	switch {
+	case o.Rekey != nil:
+		return answer{}, h.rekey(*o.Rekey)
+	case o.Traffic != nil:
+		t, err := h.traffic()
+		return answer{Traffic: t}, err
+	}
+	return answer{}, errors.New("an order that says nothing")
+}
+
+// open makes the interface and switches it on.
+func (h *helper) open(o openOrder) error {
+	if h.device != nil {
+		return errors.New("the tunnel is open already")
+	}
+	t, err := tun.CreateTUN(device, o.MTU)
+	if err != nil {
+		return fmt.Errorf("make the interface %s: %w", device, err)
+	}
+	h.device = wgdevice.NewDevice(t, conn.NewDefaultBind(), wgdevice.NewLogger(wgdevice.LogLevelError, ""))
+	// The UDP socket is opened here, before the interface is up.
+	if err := errors.Join(h.device.IpcSet(fmt.Sprintf("listen_port=%d\n", o.Port)), h.device.Up()); err != nil {
+		return err
+	}
+	link, err := netlink.LinkByName(device)
+	if err != nil {
+		return fmt.Errorf("interface %s: %w", device, err)
+	}
+	if err := netlink.LinkSetUp(link); err != nil {
+		return fmt.Errorf("switch on the interface %s: %w", device, err)
+	}
+	return nil
+}
+
+// rekey sets the private key and the only peer, in the configuration language of
+// https://www.wireguard.com/xplatform/. The old peer goes first: it would keep
+// the handshake that it has begun, and wait before it begins another.
+func (h *helper) rekey(o rekeyOrder) error {
+	var b strings.Builder
+	fmt.Fprintln(&b, "replace_peers=true")
+	fmt.Fprintf(&b, "private_key=%s\n", hex.EncodeToString(o.Private[:]))
+	fmt.Fprintf(&b, "public_key=%s\n", hex.EncodeToString(o.Peer.Public[:]))
+	fmt.Fprintf(&b, "endpoint=%s\n", o.Peer.Endpoint)
+	fmt.Fprintf(&b, "allowed_ip=%s\n", o.Peer.Allowed)
+	return h.device.IpcSet(b.String())
+}
+
+// traffic reads the peer's counters.
+func (h *helper) traffic() (traffic, error) {
+	text, err := h.device.IpcGet()
+	if err != nil {
+		return traffic{}, err
+	}
+	return parseTraffic(text)
+}
+
+// parseTraffic adds up the counters in the answer to a "get".
+func parseTraffic(text string) (traffic, error) {
+	var sum traffic
+	for line := range strings.Lines(text) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		var counter *uint64
+		switch name {
+		case "tx_bytes":
+			counter = &sum.Sent
+		case "rx_bytes":
+			counter = &sum.Received
+		default:
+			continue
+		}
+		var n uint64
+		if _, err := fmt.Sscanf(value, "%d", &n); err != nil {
+			return traffic{}, fmt.Errorf("counter %q: %w", strings.TrimSpace(line), err)
+		}
+		*counter += n
+	}
+	return sum, nil
+}
+
+func (h *helper) close() {
+	if h.device != nil {
+		h.device.Close()
+	}
+}

@@ -1,0 +1,70 @@
+package wireguard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"tare/experiment"
+	"tare/experiment/factor"
+	"tare/experiment/quantity"
+	"tare/layer"
+	"tare/testbed/local"
+)
+
+// probe puts both implementations around a site of the local testbed that is
+// thrown away, with all their proofs.
+func probe(ctx context.Context) []layer.Finding {
+	return []layer.Finding{find(ctx, Kernel), find(ctx, Userspace)}
+}
+
+func find(ctx context.Context, which Implementation) layer.Finding {
+	f := layer.Finding{Name: string(which), Status: layer.Works}
+	detail, err := try(ctx, which)
+	if err == nil {
+		f.Detail = detail
+		return f
+	}
+	f.Status, f.Detail = layer.Refused, err.Error()
+	switch {
+	case which == Kernel && errors.Is(err, unix.EOPNOTSUPP):
+		f.Hint = kernelHint
+	case which == Userspace && errors.Is(err, errNoTUN):
+		f.Hint = tunHint
+	}
+	return f
+}
+
+// try puts the tunnel up and takes it down again, and says what it was.
+func try(ctx context.Context, which Implementation) (description string, err error) {
+	bed, err := local.New()
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, bed.Close()) }()
+	link := experiment.Link{Rate: factor.Of[quantity.Rate](0), MTU: factor.Of(1500)}
+	site, err := bed.Open(ctx, "probe", true, &experiment.Local{Link: link})
+	if err != nil {
+		return "", err
+	}
+	up, err := (&Config{Implementation: which}).Up(ctx, site)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, up.Down(ctx)) }()
+	checks, err := up.Before(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, c := range append(up.Proofs(), checks...) {
+		if c.Name == implementationCheck {
+			description = c.Observed
+		}
+		if !c.OK {
+			return "", fmt.Errorf("%s: expected %s, observed %s", c.Name, c.Expected, c.Observed)
+		}
+	}
+	return description, nil
+}

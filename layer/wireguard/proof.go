@@ -1,0 +1,196 @@
+package wireguard
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"time"
+
+	"golang.zx2c4.com/wireguard/wgctrl/wgtypes"
+
+	"tare/layer"
+	"tare/testbed"
+)
+
+const (
+	// arrival is how long a marker may take that should arrive: longer than the
+	// five seconds after which WireGuard repeats a handshake that got lost.
+	arrival = 6 * time.Second
+	// absence is how long a marker is waited for that should not arrive. With the
+	// right key it takes a few milliseconds, handshake included.
+	absence = 300 * time.Millisecond
+)
+
+// sighting is what became of a marker.
+type sighting struct {
+	size    int // of the marker, bytes
+	arrived bool
+	clear   int // frames on the wire that show it in clear
+}
+
+// sendMarker sends a random marker from the client pod to the server pod and
+// looks for it on the wire.
+func sendMarker(ctx context.Context, s surroundings, limit time.Duration) (sighting, error) {
+	random := make([]byte, 32)
+	if _, err := rand.Read(random); err != nil {
+		return sighting{}, fmt.Errorf("make a marker: %w", err)
+	}
+	marker := []byte(hex.EncodeToString(random))
+	stop, err := s.Watch(ctx, marker)
+	if err != nil {
+		return sighting{}, err
+	}
+	arrived, err := s.Deliver(ctx, marker, limit)
+	clear, watchErr := stop()
+	if err == nil {
+		err = watchErr
+	}
+	if err != nil {
+		return sighting{}, err
+	}
+	return sighting{size: len(marker), arrived: arrived, clear: clear}, nil
+}
+
+// checkArrival says that a marker should arrive, or should not.
+func (m sighting) checkArrival(name string, want bool) layer.Check {
+	say := map[bool]string{true: "arrives", false: "does not arrive"}
+	return layer.Check{Layer: kind, Name: name, Expected: say[want], Observed: say[m.arrived], OK: m.arrived == want}
+}
+
+// checkWire says that a marker that has arrived should have been seen in clear
+// between the nodes, or should not.
+func (m sighting) checkWire(name string, clear bool) layer.Check {
+	say := map[bool]string{true: "in clear in at least 1 frame", false: "in clear in 0 frames"}
+	return layer.Check{
+		Layer: kind, Name: name, Expected: say[clear],
+		Observed: fmt.Sprintf("in clear in %d frames", m.clear),
+		OK:       m.arrived && (m.clear > 0) == clear,
+	}
+}
+
+// proveClear shows that pods reach each other in clear.
+func proveClear(ctx context.Context, s surroundings, prefix string) ([]layer.Check, error) {
+	m, err := sendMarker(ctx, s, arrival)
+	if err != nil {
+		return nil, fmt.Errorf("prove that the wire is in clear: %w", err)
+	}
+	return []layer.Check{
+		m.checkArrival(prefix+"marker from pod to pod", true),
+		m.checkWire(prefix+"marker on the wire", true),
+	}, nil
+}
+
+// ProveOff shows that at a site without the layer pods reach each other in clear.
+func (c *Config) ProveOff(ctx context.Context, site testbed.Site) ([]layer.Check, error) {
+	s, err := surround(site)
+	if err != nil {
+		return nil, err
+	}
+	return proveClear(ctx, s, "")
+}
+
+// Proofs gives what was shown when the tunnel was put up.
+func (a *active) Proofs() []layer.Check {
+	for i := range a.proofs {
+		a.proofs[i].Once = true
+	}
+	return a.proofs
+}
+
+// implementationCheck is the name of the check that records whose WireGuard it is.
+const implementationCheck = "implementation"
+
+// implementation records whose WireGuard is in force.
+func (a *active) implementation(wanted Implementation) layer.Check {
+	expected := string(wanted)
+	if wanted == Auto {
+		expected = "kernel where it has one, else userspace"
+	}
+	return layer.Check{Layer: kind, Name: implementationCheck, Expected: expected, Observed: a.tunnels[0].describe(), OK: true}
+}
+
+// proveKeys shows that nothing gets through as long as the client's node has a
+// key that the server's node does not know, and that the marker arrives as soon
+// as it has the right one.
+func (a *active) proveKeys(ctx context.Context, client end) error {
+	stranger, err := wgtypes.GeneratePrivateKey()
+	if err != nil {
+		return fmt.Errorf("make a wrong key: %w", err)
+	}
+	for _, try := range []struct {
+		name    string
+		key     wgtypes.Key
+		arrives bool
+		limit   time.Duration
+	}{
+		{"marker from a peer with a wrong key", stranger, false, absence},
+		{"marker from the peer with the right key", client.private, true, arrival},
+	} {
+		if err := a.tunnels[0].rekey(ctx, try.key); err != nil {
+			return err
+		}
+		m, err := sendMarker(ctx, a.site, try.limit)
+		if err != nil {
+			return fmt.Errorf("prove that only the right key is let in: %w", err)
+		}
+		a.proofs = append(a.proofs, m.checkArrival(try.name, try.arrives))
+	}
+	return nil
+}
+
+// Before shows that a marker arrives, through the tunnel, and is not seen in
+// clear between the nodes. It also reads the counters for After.
+func (a *active) Before(ctx context.Context) ([]layer.Check, error) {
+	idle, err := a.traffic(ctx)
+	if err != nil {
+		return nil, err
+	}
+	m, err := sendMarker(ctx, a.site, arrival)
+	if err != nil {
+		return nil, fmt.Errorf("prove that the tunnel is on: %w", err)
+	}
+	if a.before, err = a.traffic(ctx); err != nil {
+		return nil, err
+	}
+	return []layer.Check{
+		m.checkArrival("marker from pod to pod", true),
+		m.checkWire("marker on the wire", false),
+		checkTraffic("marker through the tunnel", idle, a.before, uint64(m.size)),
+	}, nil
+}
+
+// After shows that the tunnel's counters grew by what the trial sent.
+func (a *active) After(ctx context.Context, did layer.Did) ([]layer.Check, error) {
+	now, err := a.traffic(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return []layer.Check{checkTraffic("trial through the tunnel", a.before, now, did.Sent)}, nil
+}
+
+// traffic adds up the counters of both ends.
+func (a *active) traffic(ctx context.Context) (traffic, error) {
+	var sum traffic
+	for _, t := range a.tunnels {
+		one, err := t.traffic(ctx)
+		if err != nil {
+			return traffic{}, err
+		}
+		sum.Sent += one.Sent
+		sum.Received += one.Received
+	}
+	return sum, nil
+}
+
+// checkTraffic says that so many bytes should have entered the tunnel, at one
+// end or the other, and as many left it.
+func checkTraffic(name string, from, to traffic, size uint64) layer.Check {
+	in, out := to.Sent-from.Sent, to.Received-from.Received
+	return layer.Check{
+		Layer: kind, Name: name,
+		Expected: fmt.Sprintf("at least %d bytes in and out", size),
+		Observed: fmt.Sprintf("%d bytes in, %d bytes out", in, out),
+		OK:       to.Sent >= from.Sent && to.Received >= from.Received && in >= size && out >= size,
+	}
+}

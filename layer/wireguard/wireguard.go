@@ -1,0 +1,204 @@
+// Package wireguard is the layer that encrypts what the nodes of a network send
+// each other for their pods, with a WireGuard tunnel between the nodes, as
+// Cilium's and Calico's transparent encryption do.
+//
+// There are two implementations of the tunnel. The kernel's is used where the
+// kernel has it. Otherwise wireguard-go does it, in a process of its own on each
+// node (this program started again, see Helper), so that its CPU time is
+// accounted to the layer. Which of the two a figure belongs to is recorded: they
+// differ several times over.
+//
+// The evidence that the layer is on is gathered on the wire itself: a random
+// marker sent from pod to pod arrives, passes through the tunnel's counters, and
+// is not seen in clear between the nodes; without the layer it is seen.
+package wireguard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"tare/experiment"
+	"tare/layer"
+	"tare/testbed"
+)
+
+// kind is the layer's name in the file.
+const kind = "wireguard"
+
+// Kind describes the layer.
+var Kind = layer.Kind{
+	Name:    kind,
+	Summary: "encryption between the nodes: a WireGuard tunnel of the kernel or of wireguard-go",
+	New:     New,
+	Probe:   probe,
+	Helper:  Helper,
+}
+
+// Implementation says whose WireGuard is used.
+type Implementation string
+
+// The implementations.
+const (
+	Auto      Implementation = "auto" // the kernel's where it has one
+	Kernel    Implementation = "kernel"
+	Userspace Implementation = "userspace" // wireguard-go
+)
+
+// Values lists the implementations.
+func (Implementation) Values() []string {
+	return []string{string(Auto), string(Kernel), string(Userspace)}
+}
+
+// Config is the layer's parameters.
+type Config struct {
+	Implementation Implementation `yaml:"implementation" json:"implementation" doc:"whose WireGuard: the kernel's, wireguard-go's (userspace), or the kernel's where it has one (auto)"`
+}
+
+// New makes the layer with its defaults.
+func New() layer.Layer { return &Config{Implementation: Auto} }
+
+// Needs says that the layer needs two nodes.
+func (c *Config) Needs() experiment.Needs { return experiment.Needs{Network: true} }
+
+const (
+	device     = "wg0" // name of the tunnel's interface on each node
+	listenPort = 51820
+	// overhead is what WireGuard adds to a packet at most, in bytes: 40 for IPv6
+	// (20 for IPv4), 8 for UDP and 32 of its own. wg-quick(8) takes it off the
+	// MTU in the same way.
+	overhead = 80
+)
+
+// surroundings is what the layer needs of a site.
+type surroundings struct {
+	testbed.Site
+	testbed.Network
+	testbed.Wire
+	testbed.Nodes
+}
+
+func surround(site testbed.Site) (surroundings, error) {
+	network, ok1 := testbed.As[testbed.Network](site)
+	wire, ok2 := testbed.As[testbed.Wire](site)
+	nodes, ok3 := testbed.As[testbed.Nodes](site)
+	if !ok1 || !ok2 || !ok3 {
+		return surroundings{}, errors.New("this testbed has no nodes between which a tunnel could be put and watched")
+	}
+	return surroundings{site, network, wire, nodes}, nil
+}
+
+// active is a tunnel between the two nodes of a site.
+type active struct {
+	site    surroundings
+	tunnels [2]tunnel // by node
+	proofs  []layer.Check
+	before  traffic // of the tunnel when the trial began
+}
+
+// Up puts the tunnel between the nodes and shows once that the marker crosses
+// the wire in clear without it, and that with a wrong key it does not arrive.
+func (c *Config) Up(ctx context.Context, site testbed.Site) (layer.Active, error) {
+	s, err := surround(site)
+	if err != nil {
+		return nil, err
+	}
+	a := &active{site: s}
+	if a.proofs, err = proveClear(ctx, s, "without the tunnel: "); err != nil {
+		return nil, err
+	}
+	if err := a.raise(ctx, c.Implementation); err != nil {
+		return nil, errors.Join(err, a.Down(context.WithoutCancel(ctx)))
+	}
+	return a, nil
+}
+
+// raise opens both ends, proves what is proved once, and leaves the tunnel on.
+func (a *active) raise(ctx context.Context, wanted Implementation) error {
+	open, err := choose(wanted, a.site)
+	if err != nil {
+		return err
+	}
+	ends, err := makeEnds(a.site.Nodes.Nodes())
+	if err != nil {
+		return err
+	}
+	if err := a.open(ctx, open, ends); err != nil {
+		return err
+	}
+	if err := a.route(device); err != nil {
+		return err
+	}
+	a.proofs = append(a.proofs, a.implementation(wanted))
+	return a.proveKeys(ctx, ends[0])
+}
+
+// choose gives the way to open an end of the tunnel.
+func choose(wanted Implementation, s surroundings) (opener, error) {
+	if wanted == Userspace {
+		return openUserspace, nil
+	}
+	err := kernelHas(s.Nodes.Nodes()[0].Do)
+	switch {
+	case err == nil:
+		return openKernel, nil
+	case wanted == Auto && errors.Is(err, unix.EOPNOTSUPP):
+		return openUserspace, nil
+	default:
+		return nil, fmt.Errorf("the kernel's WireGuard: %w (%s)", err, kernelHint)
+	}
+}
+
+// open opens both ends at the same time.
+func (a *active) open(ctx context.Context, open opener, ends [2]end) error {
+	var errs [2]error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		a.tunnels[1], errs[1] = open(ctx, a.site, ends[1])
+	}()
+	a.tunnels[0], errs[0] = open(ctx, a.site, ends[0])
+	<-done
+	return errors.Join(errs[:]...)
+}
+
+// route sends what the pods send each other through the tunnel, or with dev ""
+// over the wire.
+func (a *active) route(dev string) error {
+	nodes := a.site.Nodes.Nodes()
+	var errs []error
+	for i, node := range nodes {
+		other := nodes[1-i].PodNetwork()
+		if err := node.RouteVia(other, dev, node.MTU()-overhead); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", node.Place(), err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// CPU is what the tunnel's processes have used; the kernel's tunnel has none.
+func (a *active) CPU() (time.Duration, bool, error) {
+	var sum time.Duration
+	for _, t := range a.tunnels {
+		used, own, err := t.cpu()
+		if err != nil || !own {
+			return 0, own, err
+		}
+		sum += used
+	}
+	return sum, true, nil
+}
+
+// Down sends traffic over the wire again and takes the tunnel away.
+func (a *active) Down(ctx context.Context) error {
+	errs := []error{a.route("")}
+	for _, t := range a.tunnels {
+		if t != nil {
+			errs = append(errs, t.close(ctx))
+		}
+	}
+	return errors.Join(errs...)
+}

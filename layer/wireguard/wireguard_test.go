@@ -1,0 +1,439 @@
+package wireguard
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vishvananda/netlink"
+
+	"tare/experiment"
+	"tare/experiment/factor"
+	"tare/experiment/quantity"
+	"tare/layer"
+	"tare/testbed"
+	"tare/testbed/local"
+)
+
+// streamVariable makes this test program move a stream of bytes instead of
+// running its tests: "serve ADDRESS" or "send ADDRESS".
+const streamVariable = "TARE_WIREGUARD_TEST"
+
+func TestMain(m *testing.M) {
+	var err error
+	switch {
+	case testbed.Helper() == Kind.Name:
+		err = Helper(context.Background())
+	case os.Getenv(streamVariable) != "":
+		err = stream(os.Getenv(streamVariable))
+	default:
+		os.Exit(m.Run())
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// stream is one side of a transfer of some megabytes.
+func stream(what string) error {
+	side, address, _ := strings.Cut(what, " ")
+	if side == "send" {
+		conn, err := net.DialTimeout("tcp4", address, 5*time.Second)
+		if err != nil {
+			return err
+		}
+		if _, err := conn.Write(make([]byte, streamSize)); err != nil {
+			return err
+		}
+		return conn.Close()
+	}
+	listener, err := net.Listen("tcp4", address)
+	if err != nil {
+		return err
+	}
+	fmt.Println("ready")
+	conn, err := listener.Accept()
+	if err != nil {
+		return err
+	}
+	n, err := io.Copy(io.Discard, conn)
+	if err == nil && n != streamSize {
+		err = fmt.Errorf("%d bytes arrived of %d", n, streamSize)
+	}
+	return err
+}
+
+const streamSize = 4 << 20
+
+// transfer moves streamSize bytes from the client pod to the server pod.
+func transfer(t *testing.T, site testbed.Site, path testbed.Path) {
+	t.Helper()
+	network, _ := testbed.As[testbed.Network](site)
+	port := network.Ports()[0]
+	self := testbed.Command{Args: []string{"/proc/self/exe"}}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	self.Env = []string{fmt.Sprintf("%s=serve 0.0.0.0:%d", streamVariable, port)}
+	self.Stdout = w
+	server, err := site.Start(context.Background(), testbed.ServerPod, self)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	if _, err := io.ReadFull(r, make([]byte, len("ready\n"))); err != nil {
+		t.Fatal(err)
+	}
+	self.Env = []string{streamVariable + "=send " + netip.AddrPortFrom(network.Address(path), port).String()}
+	self.Stdout = nil
+	client, err := site.Start(context.Background(), testbed.ClientPod, self)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := server.Wait(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func open(t *testing.T, network bool, mtu int) testbed.Site {
+	t.Helper()
+	if network && local.NeedsUserNamespace() {
+		t.Skip("needs root, or to be run inside a user namespace (unshare -Ur)")
+	}
+	if file, err := os.OpenFile("/dev/net/tun", os.O_RDWR, 0); network && err != nil {
+		t.Skipf("%v (%s)", err, tunHint)
+	} else if network {
+		file.Close()
+	}
+	bed, err := local.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := bed.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	level := &experiment.Local{Link: experiment.Link{Rate: factor.Of[quantity.Rate](1e9), MTU: factor.Of(mtu)}}
+	site, err := bed.Open(context.Background(), "test", network, level)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return site
+}
+
+// up puts the layer around a site, to be taken down with the test.
+func up(t *testing.T, site testbed.Site, which Implementation) *active {
+	t.Helper()
+	a, err := (&Config{Implementation: which}).Up(context.Background(), site)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a.(*active)
+}
+
+// text is the outcome of checks, one a line.
+func text(t *testing.T, checks []layer.Check, err error) string {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	for _, c := range checks {
+		if c.Layer != "wireguard" {
+			t.Errorf("layer %q in %+v", c.Layer, c)
+		}
+		fmt.Fprintf(&b, "%s: expected %s, observed %s: %v\n", c.Name, c.Expected, c.Observed, c.OK)
+	}
+	return b.String()
+}
+
+func assert(t *testing.T, what, got, want string) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s:\n%swant:\n%s", what, got, want)
+	}
+}
+
+const (
+	inClear = `marker from pod to pod: expected arrives, observed arrives: true
+marker on the wire: expected in clear in at least 1 frame, observed in clear in 2 frames: true
+`
+	encrypted = `marker from pod to pod: expected arrives, observed arrives: true
+marker on the wire: expected in clear in 0 frames, observed in clear in 0 frames: true
+`
+)
+
+func TestUserspaceTunnel(t *testing.T) {
+	for _, mtu := range []int{1450, 1500, 8896} {
+		t.Run(fmt.Sprint(mtu), func(t *testing.T) { tunnelWorks(t, open(t, true, mtu), Userspace) })
+	}
+}
+
+func TestKernelTunnel(t *testing.T) {
+	site := open(t, true, 1500)
+	if f := find(context.Background(), Kernel); f.Status != layer.Works {
+		if !strings.Contains(f.Detail, "operation not supported") {
+			t.Errorf("refused for a reason that this test does not know: %s", f.Detail)
+		}
+		t.Skip(f.Detail)
+	}
+	tunnelWorks(t, site, Kernel)
+}
+
+// tunnelWorks goes through the life of the layer at a site.
+func tunnelWorks(t *testing.T, site testbed.Site, which Implementation) {
+	ctx := context.Background()
+	c := &Config{Implementation: which}
+	checks, err := c.ProveOff(ctx, site)
+	assert(t, "before", text(t, checks, err), inClear)
+
+	a := up(t, site, which)
+	for _, proof := range a.Proofs() {
+		if !proof.Once {
+			t.Errorf("not marked as shown once: %+v", proof)
+		}
+	}
+	assert(t, "proofs", text(t, a.Proofs(), nil), `without the tunnel: marker from pod to pod: expected arrives, observed arrives: true
+without the tunnel: marker on the wire: expected in clear in at least 1 frame, observed in clear in 2 frames: true
+implementation: expected `+string(which)+", observed "+a.tunnels[0].describe()+`: true
+marker from a peer with a wrong key: expected does not arrive, observed does not arrive: true
+marker from the peer with the right key: expected arrives, observed arrives: true
+`)
+	cpu, own, err := a.CPU()
+	if err != nil || own != (which == Userspace) || own && cpu <= 0 {
+		t.Errorf("CPU %v, own %v, %v", cpu, own, err)
+	}
+	for _, path := range []testbed.Path{testbed.PodToPod, testbed.PodToService} {
+		checks, err = a.Before(ctx)
+		got := text(t, checks, err)
+		if !strings.HasPrefix(got, encrypted) || strings.Contains(got, ": false") {
+			t.Errorf("before a trial:\n%s", got)
+		}
+		transfer(t, site, path)
+		checks, err = a.After(ctx, layer.Did{Sent: streamSize})
+		if len(checks) != 1 || err != nil || !checks[0].OK {
+			t.Errorf("after a trial: %+v, %v", checks, err)
+		}
+	}
+	if used, _, err := a.CPU(); err != nil || own && used <= cpu {
+		t.Errorf("CPU %v after a trial, %v before, %v", used, cpu, err)
+	}
+	if err := a.Down(ctx); err != nil {
+		t.Fatal(err)
+	}
+	checks, err = c.ProveOff(ctx, site)
+	assert(t, "after", text(t, checks, err), inClear)
+	leftNothing(t, site)
+}
+
+// leftNothing says whether an interface remains on a node, or a limit of the MTU.
+func leftNothing(t *testing.T, site testbed.Site) {
+	t.Helper()
+	nodes, _ := testbed.As[testbed.Nodes](site)
+	for _, node := range nodes.Nodes() {
+		_ = node.Do(func() error {
+			if _, err := netlink.LinkByName(device); err == nil {
+				t.Errorf("%s still has %s", node.Place(), device)
+			}
+			return nil
+		})
+	}
+	transfer(t, site, testbed.PodToPod)
+}
+
+func TestAutoTakesTheKernelsWhereThereIsOne(t *testing.T) {
+	site := open(t, true, 1500)
+	want := "userspace (wireguard-go "
+	nodes, _ := testbed.As[testbed.Nodes](site)
+	if kernelHas(nodes.Nodes()[0].Do) == nil {
+		want = "kernel (Linux "
+	}
+	a := up(t, site, New().(*Config).Implementation)
+	for _, proof := range a.Proofs() {
+		if proof.Name == implementationCheck && (!strings.HasPrefix(proof.Observed, want) ||
+			proof.Expected != "kernel where it has one, else userspace") {
+			t.Errorf("%+v, want %s…", proof, want)
+		}
+	}
+	if err := a.Down(context.Background()); err != nil {
+		t.Error(err)
+	}
+}
+
+// What a proof is worth shows where it must fail.
+func TestProofsFail(t *testing.T) {
+	ctx := context.Background()
+	site := open(t, true, 1500)
+	a := up(t, site, Userspace)
+
+	checks, err := (&Config{}).ProveOff(ctx, site)
+	assert(t, "off, while it is on", text(t, checks, err), `marker from pod to pod: expected arrives, observed arrives: true
+marker on the wire: expected in clear in at least 1 frame, observed in clear in 0 frames: false
+`)
+	if _, err := a.Before(ctx); err != nil {
+		t.Fatal(err)
+	}
+	checks, err = a.After(ctx, layer.Did{Sent: 1e9})
+	if len(checks) != 1 || err != nil || checks[0].OK {
+		t.Errorf("a gigabyte that was not sent through the tunnel: %+v, %v", checks, err)
+	}
+
+	if err := a.route(""); err != nil {
+		t.Fatal(err)
+	}
+	checks, err = a.Before(ctx)
+	assert(t, "on, while traffic goes round it", text(t, checks, err), `marker from pod to pod: expected arrives, observed arrives: true
+marker on the wire: expected in clear in 0 frames, observed in clear in 2 frames: false
+marker through the tunnel: expected at least 64 bytes in and out, observed 0 bytes in, 0 bytes out: false
+`)
+	transfer(t, site, testbed.PodToPod)
+	checks, err = a.After(ctx, layer.Did{Sent: streamSize})
+	assert(t, "after, round it", text(t, checks, err),
+		"trial through the tunnel: expected at least 4194304 bytes in and out, observed 0 bytes in, 0 bytes out: false\n")
+
+	if err := a.Down(ctx); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A marker that does not arrive proves nothing about the wire.
+func TestASilentWireIsNoProof(t *testing.T) {
+	m := sighting{size: 64}
+	for _, clear := range []bool{true, false} {
+		if c := m.checkWire("marker on the wire", clear); c.OK {
+			t.Errorf("%+v", c)
+		}
+	}
+	if c := m.checkArrival("marker", true); c.OK {
+		t.Errorf("%+v", c)
+	}
+}
+
+// The layer's process may die; that is an error that says so, not a proof.
+func TestDeadProcess(t *testing.T) {
+	ctx := context.Background()
+	site := open(t, true, 1500)
+	a := up(t, site, Userspace)
+	if err := a.tunnels[1].(*userspaceTunnel).process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	const want = "server-node: wireguard-go: read the counters: /proc/self/exe: signal: killed"
+	if _, err := a.Before(ctx); err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+	if err := a.Down(ctx); err == nil || err.Error() != "server-node: wireguard-go: /proc/self/exe: signal: killed" {
+		t.Errorf("down: %v", err)
+	}
+	checks, err := (&Config{}).ProveOff(ctx, site)
+	assert(t, "afterwards", text(t, checks, err), inClear)
+}
+
+func TestFailedUpLeavesNothing(t *testing.T) {
+	site := open(t, true, 1500)
+	nodes, _ := testbed.As[testbed.Nodes](site)
+	server := nodes.Nodes()[1]
+	// The name of the interface is taken on one node.
+	err := server.Do(func() error {
+		attrs := netlink.NewLinkAttrs()
+		attrs.Name = device
+		return netlink.LinkAdd(&netlink.Bridge{LinkAttrs: attrs})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = (&Config{Implementation: Userspace}).Up(context.Background(), site)
+	if err == nil || !strings.HasPrefix(err.Error(), "wireguard-go works on a TUN interface: server-node: wireguard-go: open: make the interface wg0: ") {
+		t.Errorf("%v", err)
+	}
+	_ = server.Do(func() error {
+		link, err := netlink.LinkByName(device)
+		if err == nil {
+			err = netlink.LinkDel(link)
+		}
+		return err
+	})
+	leftNothing(t, site)
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := (&Config{Implementation: Userspace}).Up(ended, site); err == nil {
+		t.Error("put up under an ended context")
+	}
+	leftNothing(t, site)
+}
+
+func TestWithoutNodes(t *testing.T) {
+	const want = "this testbed has no nodes between which a tunnel could be put and watched"
+	site := open(t, false, 1500)
+	if _, err := New().Up(context.Background(), site); err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+	if _, err := New().ProveOff(context.Background(), site); err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
+func TestProbe(t *testing.T) {
+	open(t, true, 1500) // skips where it can't be tried
+	findings := Kind.Probe(context.Background())
+	if len(findings) != 2 || findings[0].Name != "kernel" || findings[1].Name != "userspace" {
+		t.Fatalf("%+v", findings)
+	}
+	if f := findings[1]; f.Status != layer.Works || !strings.HasPrefix(f.Detail, "userspace (wireguard-go ") {
+		t.Errorf("%+v", f)
+	}
+	if f := findings[0]; f.Status != layer.Works && (f.Detail == "" || f.Hint != "modprobe wireguard") {
+		t.Errorf("%+v", f)
+	}
+}
+
+// Keys are nowhere to be seen: not in what the process was started with.
+func TestKeysStayInside(t *testing.T) {
+	site := open(t, true, 1500)
+	a := up(t, site, Userspace)
+	for _, end := range a.tunnels {
+		u := end.(*userspaceTunnel)
+		for _, secret := range []string{u.end.private.String(), fmt.Sprintf("%x", u.end.private[:])} {
+			for _, file := range processFiles(t) {
+				if bytes.Contains(file, []byte(secret)) {
+					t.Errorf("a key in the arguments or variables of a process")
+				}
+			}
+		}
+	}
+	if err := a.Down(context.Background()); err != nil {
+		t.Error(err)
+	}
+}
+
+// processFiles gives the arguments and variables of all processes.
+func processFiles(t *testing.T) [][]byte {
+	t.Helper()
+	var all [][]byte
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		for _, name := range []string{"cmdline", "environ"} {
+			if file, err := os.ReadFile("/proc/" + e.Name() + "/" + name); err == nil {
+				all = append(all, file)
+			}
+		}
+	}
+	return all
+}
