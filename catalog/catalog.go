@@ -8,12 +8,17 @@ import (
 
 	"tare/experiment"
 	"tare/layer"
+	"tare/layer/link"
+	"tare/layer/wireguard"
 	"tare/workload"
 	"tare/workload/network"
 )
 
 // Layers lists the kinds of layers.
-var Layers = []layer.Kind{}
+var Layers = []layer.Kind{
+	link.Kind,
+	wireguard.Kind,
+}
 
 // Workloads lists the kinds of workloads.
 var Workloads = []workload.Kind{
