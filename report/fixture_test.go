@@ -143,7 +143,7 @@ func (s spec) cell(r *analysis.Run, rng *rand.Rand, id string) {
 // compare makes up a comparison from the mean of the pairs.
 func compare(cell string, m experiment.Metric, base, arm analysis.ArmSeries) analysis.Comparison {
 	c := analysis.Comparison{Cell: cell, Arm: arm.Arm, Metric: m, Method: "signed-rank", Rounds: len(arm.Values),
-		Baseline: base.Summary, Treated: arm.Summary, P: 0.0005, PAdjusted: 0.002, PEquiv: 0.9, Lag1: 0.07, OrderP: 0.61}
+		Baseline: base.Summary, Treated: arm.Summary, P: 0.0005, PAdjusted: 0.002, PEquiv: 0.9, PEquivAdjusted: 0.9, EstimatorsAgree: true, Lag1: 0.07, OrderP: 0.61}
 	for i := range arm.Values {
 		d := arm.Values[i] - base.Values[i]
 		if m.Scale == experiment.Ratio {
@@ -165,7 +165,7 @@ func compare(cell string, m experiment.Metric, base, arm analysis.ArmSeries) ana
 	case c.Overhead.Hi < 0:
 		c.Verdict = analysis.Gains
 	case m.Scale == experiment.Ratio && c.Overhead.Lo > -0.02 && c.Overhead.Hi < 0.02:
-		c.Verdict, c.PEquiv = analysis.Equivalent, 0.003
+		c.Verdict, c.PEquiv, c.PEquivAdjusted = analysis.Equivalent, 0.003, 0.006
 	default:
 		c.Verdict, c.P, c.PAdjusted, c.Needed = analysis.NotResolved, 0.41, 1, 87
 	}
@@ -246,7 +246,7 @@ func hollow() *analysis.Run {
 	for _, cell := range r.Plan.Cells {
 		for _, m := range cell.Metrics {
 			r.Comparisons = append(r.Comparisons, analysis.Comparison{Cell: cell.ID, Arm: "wireguard", Metric: m,
-				Verdict: analysis.Invalid, Warnings: []string{"no round has a valid trial of both arms"}})
+				Verdict: analysis.Invalid, Text: "no verdict, the run is invalid"})
 		}
 	}
 	r.Trials = analysis.Counts{Planned: 72, Done: 216, Lost: 48, ByRule: map[string]int{"proof": 216}}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/url"
 	"path"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"time"
@@ -27,7 +28,8 @@ var pageTemplate = template.Must(template.ParseFS(pageFiles, "page/*.gohtml"))
 // HTMLOptions is what a page shows besides the analysis.
 type HTMLOptions struct {
 	Experiment []byte    // the experiment file as given; may be empty
-	RunDir     string    // the run directory as seen from the page, for links; "": the page lies in it
+	RunDir     string    // the run directory
+	Page       string    // the file that the page is written to, for links to the run directory; "": a file in it
 	Command    string    // how to repeat the run; "": tare run with the run's own experiment file
 	Generated  time.Time // shown at the foot unless zero
 }
@@ -67,6 +69,7 @@ type page struct {
 	Limits       []string
 	Warnings     []string
 	MoreWarnings string
+	Hints        []string // warnings of exploratory metrics
 	// Overheads and results.
 	Baseline, Confidence, Margin string
 	Forests                      []pageForest
@@ -138,7 +141,8 @@ func makePage(s *sheet, o HTMLOptions) *page {
 	for _, a := range s.answers() {
 		p.Answers = append(p.Answers, pageAnswer{badge(a.Verdict), tie(a.Text)})
 	}
-	p.Warnings = s.warnings()
+	p.Warnings, p.Hints = s.warnings(true), s.warnings(false)
+	p.Hints = p.Hints[:min(len(p.Hints), mostWarnings)]
 	if extra := len(p.Warnings) - mostWarnings; extra > 0 {
 		p.Warnings = p.Warnings[:mostWarnings]
 		p.MoreWarnings = fmt.Sprintf("%s more; tare show lists all.", count(extra, "warning", "warnings"))
@@ -264,12 +268,27 @@ func (g group) note() string {
 	return strings.Join(parts, ", ")
 }
 
+// base is the way from the page to the run directory; "" if the page lies in it.
+func (o HTMLOptions) base() string {
+	if o.Page == "" {
+		return ""
+	}
+	rel, err := filepath.Rel(filepath.Dir(o.Page), cmp.Or(o.RunDir, "."))
+	if err != nil {
+		rel = o.RunDir // one of them is absolute
+	}
+	if rel == "." {
+		return ""
+	}
+	return filepath.ToSlash(rel)
+}
+
 // link gives the address of a file of the run, as seen from the page. Whatever
-// the name is, the result is a relative path.
-func link(dir, name string) string {
+// the name is, the result is a path below the run directory.
+func link(base, name string) string {
 	slash := strings.HasSuffix(name, "/")
-	name = path.Join(dir, path.Clean("/" + name)[1:])
-	if dir == "" {
+	name = path.Join(base, path.Clean("/" + name)[1:])
+	if !path.IsAbs(name) {
 		name = "./" + name
 	}
 	u := (&url.URL{Path: name}).EscapedPath()

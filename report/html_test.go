@@ -47,11 +47,11 @@ func TestPageSections(t *testing.T) {
 
 func TestPageSays(t *testing.T) {
 	r := spoiled(wireguard().run(), 5)
-	page := page0(t, r, HTMLOptions{Experiment: []byte("name: wireguard # <as given>\n"), RunDir: "../runs/w g", Command: "tare run --seed 7 my.yaml",
+	page := page0(t, r, HTMLOptions{Experiment: []byte("name: wireguard # <as given>\n"), RunDir: "runs/w g", Page: "public/report.html", Command: "tare run --seed 7 my.yaml",
 		Generated: time.Date(2026, 3, 14, 15, 0, 0, 0, time.UTC)})
 	for _, want := range []string{
-		"name: wireguard # &lt;as given&gt;", "tare run --seed 7 my.yaml", `href="../runs/w%20g/raw/"`, `href="../runs/w%20g/trials.jsonl"`,
-		`href="../runs/w%20g/raw/0002-plain-network.tcp.pod-to-pod/"`,
+		"name: wireguard # &lt;as given&gt;", "tare run --seed 7 my.yaml", `href="./../runs/w%20g/raw/"`, `href="./../runs/w%20g/trials.jsonl"`,
+		`href="./../runs/w%20g/raw/0002-plain-network.tcp.pod-to-pod/"`,
 		"Made once, when the layer was set up: peer with a wrong key.", "no WireGuard in this kernel", "14 March 2026, 15:00 UTC",
 		"3.1&nbsp;%", "seed 7",
 	} {

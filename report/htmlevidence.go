@@ -66,7 +66,7 @@ func (p *page) evidence(s *sheet, o HTMLOptions) {
 		}
 		row.Rule, row.Detail = strings.Join(broken, ", "), strings.Join(details, "; ")
 		if t.Raw != "" {
-			row.Raw = link(o.RunDir, t.Raw+"/")
+			row.Raw = link(o.base(), t.Raw+"/")
 		}
 		p.Invalids = append(p.Invalids, row)
 	}
@@ -127,7 +127,7 @@ func (p *page) surroundings(s *sheet, o HTMLOptions) {
 		p.Arms = append(p.Arms, arm)
 	}
 	for _, name := range []string{"experiment.yaml", "plan.json", "environment.json", "trials.jsonl", "raw/"} {
-		p.Links = append(p.Links, entry{name, link(o.RunDir, name)})
+		p.Links = append(p.Links, entry{name, link(o.base(), name)})
 	}
 }
 

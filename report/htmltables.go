@@ -91,13 +91,16 @@ func (s *sheet) pageRow(c analysis.Comparison) pageRow {
 	row.Method = plain(c.Method)
 	if p, i := written(c, c.T, signed); i != "" {
 		row.T = p + " " + i
+		if !c.EstimatorsAgree {
+			row.T = "≠ " + row.T
+		}
 	}
 	row.P, row.Lag1, row.OrderP = probability(c.P), fixed(c.Lag1, 2), probability(c.OrderP)
 	if c.Metric.Headline && !row.Control {
 		row.Holm = probability(c.PAdjusted)
 	}
 	if isRatio(c.Metric) {
-		row.Equiv = probability(c.PEquiv)
+		row.Equiv = probability(c.PEquivAdjusted)
 	}
 	if c.Needed > 0 {
 		row.Needed = number(float64(c.Needed), 9)

@@ -52,7 +52,7 @@ func Markdown(w io.Writer, r *analysis.Run) error {
 }
 
 func (s *sheet) markdownWarnings(b *bufio.Writer) {
-	list := s.warnings()
+	list := s.warnings(true)
 	if len(list) == 0 {
 		return
 	}

@@ -21,8 +21,9 @@ func (s *sheet) legend(plot bool) string {
 	return text
 }
 
-// warnings are the run's warnings and those of its comparisons, each once.
-func (s *sheet) warnings() []string {
+// warnings are the warnings of comparisons, each once: of headline metrics, with
+// those of the run before them, or of exploratory metrics.
+func (s *sheet) warnings(headline bool) []string {
 	var list []string
 	seen := map[string]bool{}
 	add := func(text string, parts ...string) {
@@ -37,9 +38,11 @@ func (s *sheet) warnings() []string {
 		}
 	}
 	for _, w := range s.run.Warnings {
-		add(w.Text, w.Arm, w.Metric, w.Cell)
+		if headline {
+			add(w.Text, w.Arm, w.Metric, w.Cell)
+		}
 	}
-	for _, g := range append(s.groups(true), s.groups(false)...) {
+	for _, g := range s.groups(headline) {
 		for _, c := range g.lines() {
 			if c.Verdict == analysis.Invalid {
 				continue // told beside the verdict

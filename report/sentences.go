@@ -169,14 +169,16 @@ func (s *sheet) answer(c analysis.Comparison) string {
 		return fmt.Sprintf("%s and %s are equivalent on %s: the overhead, %s %s, lies within ±%s.",
 			arm, s.baseline, where, p, i, share(s.margin()))
 	case analysis.NotResolved:
+		if !judged(c) {
+			return fmt.Sprintf("What %s costs on %s is not resolved: %s.", arm, where, why(c))
+		}
 		p, i := overhead(c)
-		return fmt.Sprintf("What %s costs on %s is not resolved (%s %s): %s.", arm, where, p, i, unseen(c))
+		return fmt.Sprintf("What %s costs on %s is not resolved (%s %s): %s.", arm, where, p, i, why(c))
 	}
-	text := fmt.Sprintf("%s on %s has no verdict", arm, where)
-	if len(c.Warnings) > 0 {
-		text += ": " + strings.TrimSuffix(strings.Join(plainAll(c.Warnings), "; "), ".")
+	if text := brief(c.Text); text != "" {
+		return fmt.Sprintf("%s on %s: %s.", arm, where, strings.TrimSuffix(text, "."))
 	}
-	return text + "."
+	return fmt.Sprintf("%s on %s has no verdict.", arm, where)
 }
 
 // effect is a cost or a gain with its numbers: "costs 7.1 % [6.2, 8.0]".
@@ -189,12 +191,33 @@ func effect(c analysis.Comparison) string {
 	return string(c.Verdict) + " " + p + " " + i
 }
 
+// why says why a comparison is not resolved: what its text says beyond the
+// estimate, which stands beside it already.
+func why(c analysis.Comparison) string {
+	text := brief(c.Text)
+	for _, head := range []string{"exploratory: ", "not resolved: ", "not resolved"} {
+		text = strings.TrimPrefix(text, head)
+	}
+	if _, rest, ok := strings.Cut(text, "] "); ok {
+		text = rest
+	} else if _, rest, ok := strings.Cut(text, "], "); ok {
+		text = strings.TrimPrefix(rest, "but ")
+	}
+	if inner, ok := strings.CutPrefix(text, "("); ok {
+		text = strings.TrimSuffix(inner, ")")
+	}
+	if text == "" || strings.HasSuffix(text, "]") {
+		return unseen(c)
+	}
+	return text
+}
+
 // unseen says what a comparison could not see and what it would take.
 func unseen(c analysis.Comparison) string {
-	text := "too few rounds to say what could be seen"
-	if c.MDE > 0 && finite(c.MDE) {
-		text = "differences under " + size(c.Metric, c.MDE) + " cannot be seen here"
+	if c.MDE <= 0 || !finite(c.MDE) {
+		return "the rounds are too few to say what could be seen"
 	}
+	text := "differences under " + size(c.Metric, c.MDE) + " cannot be seen here"
 	if c.Needed > 0 {
 		text += "; about " + count(c.Needed, "round", "rounds") + " would"
 	}
@@ -277,12 +300,12 @@ func (s *sheet) limits() []string {
 
 // controlState is the state of the control in a word or two.
 func (s *sheet) controlState() string {
-	n := 0
+	n, state := 0, "ok"
 	for _, c := range s.run.Controls {
 		if c.Metric.Headline && judged(c) {
 			n++
 			if c.Verdict == analysis.Costs || c.Verdict == analysis.Gains {
-				return "differs"
+				state = "differs"
 			}
 		}
 	}
@@ -291,8 +314,10 @@ func (s *sheet) controlState() string {
 		return "none"
 	case n == 0:
 		return "no data"
+	case state == "differs" && !s.run.Valid:
+		return "failed"
 	}
-	return "ok"
+	return state
 }
 
 // enumerate joins names with commas and "and"; beyond limit it counts them.

@@ -207,6 +207,9 @@ func (g group) lines() []analysis.Comparison {
 // judged says whether a comparison has numbers to show.
 func judged(c analysis.Comparison) bool {
 	o := c.Overhead
+	if c.Verdict == analysis.NotResolved && o == (analysis.Interval{}) {
+		return false // no estimate
+	}
 	return c.Verdict != analysis.Invalid && c.Rounds > 0 && finite(o.Point) && finite(o.Lo) && finite(o.Hi)
 }
 

@@ -256,9 +256,9 @@ func (t *terminal) comparison(c analysis.Comparison) {
 	}
 	t.line(s)
 	if c.Verdict == analysis.NotResolved && !control {
-		t.para("      ", unseen(c))
+		t.para("      ", why(c))
 	}
-	if c.Verdict == analysis.Invalid {
+	if c.Verdict == analysis.Invalid && t.sheet.run.Valid {
 		for _, w := range c.Warnings {
 			t.para("      ", brief(w))
 		}
@@ -294,7 +294,10 @@ func (t *terminal) drawing(c analysis.Comparison) string {
 // notes are what a reader must know before trusting a number, and the legend.
 func (t *terminal) notes() {
 	s, r := t.sheet, t.sheet.run
-	warnings := s.warnings()
+	warnings := s.warnings(true)
+	if t.o.All {
+		warnings = append(warnings, s.warnings(false)...)
+	}
 	if len(warnings) > 0 {
 		t.line("")
 		t.line(t.style(bold, "Warnings"))
