@@ -93,7 +93,7 @@ type WorkloadItem struct {
 
 // Design says how the experiment is carried out and judged (docs/method.md).
 type Design struct {
-	Rounds      int              `yaml:"rounds" min:"2" max:"100000" doc:"number of rounds; each runs every arm once"`
+	Rounds      int              `yaml:"rounds" min:"2" max:"100000" doc:"number of rounds, each of which runs every arm once; under 6 there is no exact 95% interval"`
 	Precision   quantity.Percent `yaml:"precision" above:"0%" below:"100%" doc:"half-width of the interval to reach, instead of rounds (Stein's two-stage rule)"`
 	Pilot       int              `yaml:"pilot" min:"2" max:"100000" doc:"rounds of the first stage, with precision"`
 	MaxRounds   int              `yaml:"maxRounds" min:"2" max:"100000" doc:"most rounds that precision may ask for"`

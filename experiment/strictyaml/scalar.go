@@ -30,7 +30,7 @@ func (f *File) text(n *Node, path string, v reflect.Value, field Field) {
 		f.Report(n, path, fmt.Sprintf("%s: %v", label(path), err), "")
 		return
 	}
-	if f.within(n, path, fresh.Elem(), field.Bounds) {
+	if f.within(n, path, fresh.Elem(), field) {
 		v.Set(fresh.Elem())
 	}
 }
@@ -79,7 +79,7 @@ func (f *File) scalar(n *Node, path string, v reflect.Value, field Field) {
 			f.wrong(n, path, Describe(v.Type()), unquote(n, Number))
 			return
 		}
-		if !f.within(n, path, fresh, field.Bounds) {
+		if !f.within(n, path, fresh, field) {
 			return
 		}
 	}
@@ -163,13 +163,14 @@ func number(n *Node, v reflect.Value) bool {
 }
 
 // within checks a number or unit against its bounds.
-func (f *File) within(n *Node, path string, v reflect.Value, b Bounds) bool {
+func (f *File) within(n *Node, path string, v reflect.Value, field Field) bool {
+	b := field.Bounds
 	x := magnitude(v)
 	broken := func(bound, words string, ok func(limit float64) bool) bool {
 		if bound == "" || ok(limitOf(bound, v.Type())) {
 			return false
 		}
-		f.Report(n, path, fmt.Sprintf("%s is %s; it must be %s %s", label(path), shorten(n.Value), words, bound), "")
+		f.Report(n, path, fmt.Sprintf("%s is %s; it must be %s %s", label(path), shorten(n.Value), words, bound), field.Doc)
 		return true
 	}
 	return !broken(b.Min, "at least", func(l float64) bool { return x >= l }) &&
