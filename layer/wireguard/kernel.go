@@ -15,13 +15,14 @@ import (
 	"tare/testbed"
 )
 
-const kernelHint = "modprobe wireguard"
+// errNoKernel says that the kernel has no WireGuard.
+var errNoKernel = errors.New("this kernel has no WireGuard")
 
 // kernelTunnel is an end that the kernel runs.
 type kernelTunnel struct{ end end }
 
 // kernelHas tries whether the kernel makes WireGuard interfaces, in the network
-// namespace that do runs functions in; EOPNOTSUPP says that it can't.
+// namespace that do runs functions in. errNoKernel says that it can't.
 func kernelHas(do func(func() error) error) error {
 	return do(func() error {
 		link, err := addLink(1420)
@@ -37,7 +38,11 @@ func addLink(mtu int) (netlink.Link, error) {
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name, attrs.MTU = device, mtu
 	link := &netlink.Wireguard{LinkAttrs: attrs}
-	if err := netlink.LinkAdd(link); err != nil {
+	err := netlink.LinkAdd(link)
+	if errors.Is(err, unix.EOPNOTSUPP) {
+		return nil, fmt.Errorf("%w: add an interface of type wireguard: %w", errNoKernel, err)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("add an interface of type wireguard: %w", err)
 	}
 	return link, nil

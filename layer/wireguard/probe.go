@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"golang.org/x/sys/unix"
-
 	"tare/experiment"
 	"tare/experiment/factor"
 	"tare/experiment/quantity"
@@ -27,13 +25,7 @@ func find(ctx context.Context, which Implementation) layer.Finding {
 		f.Detail = detail
 		return f
 	}
-	f.Status, f.Detail = layer.Refused, err.Error()
-	switch {
-	case which == Kernel && errors.Is(err, unix.EOPNOTSUPP):
-		f.Hint = kernelHint
-	case which == Userspace && errors.Is(err, errNoTUN):
-		f.Hint = tunHint
-	}
+	f.Status, f.Detail, f.Hint = layer.Refused, err.Error(), hint(err)
 	return f
 }
 
@@ -49,7 +41,7 @@ func try(ctx context.Context, which Implementation) (description string, err err
 	if err != nil {
 		return "", err
 	}
-	up, err := (&Config{Implementation: which}).Up(ctx, site)
+	up, err := (&Config{Implementation: which}).up(ctx, site)
 	if err != nil {
 		return "", err
 	}

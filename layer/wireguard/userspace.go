@@ -37,9 +37,6 @@ type userspaceTunnel struct {
 // errNoTUN says that the helper got no TUN interface.
 var errNoTUN = errors.New("wireguard-go works on a TUN interface")
 
-// tunHint says what to do then.
-const tunHint = "as root: modprobe tun; chmod 0666 /dev/net/tun"
-
 // openUserspace starts the helper on the node and has it open the tunnel.
 func openUserspace(ctx context.Context, site testbed.Site, e end) (tunnel, error) {
 	t := &userspaceTunnel{end: e}
@@ -48,7 +45,7 @@ func openUserspace(ctx context.Context, site testbed.Site, e end) (tunnel, error
 	}
 	_, err := t.ask(ctx, order{Open: &openOrder{MTU: e.node.MTU() - overhead, Port: listenPort}})
 	if err != nil {
-		err = fmt.Errorf("%w: %w (%s)", errNoTUN, err, tunHint)
+		err = fmt.Errorf("%w: %w", errNoTUN, err)
 	} else {
 		err = t.rekey(ctx, e.private)
 	}

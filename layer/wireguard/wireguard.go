@@ -14,12 +14,11 @@
 package wireguard
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"tare/experiment"
 	"tare/layer"
@@ -102,6 +101,29 @@ type active struct {
 // Up puts the tunnel between the nodes and shows once that the marker crosses
 // the wire in clear without it, and that with a wrong key it does not arrive.
 func (c *Config) Up(ctx context.Context, site testbed.Site) (layer.Active, error) {
+	a, err := c.up(ctx, site)
+	if hint := hint(err); hint != "" {
+		return nil, fmt.Errorf("%w (%s)", err, hint)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+// hint says what to do about an error that means that this system lacks
+// something.
+func hint(err error) string {
+	switch {
+	case errors.Is(err, errNoKernel):
+		return "modprobe wireguard; or use wireguard-go with implementation: userspace"
+	case errors.Is(err, errNoTUN):
+		return "as root: modprobe tun; chmod 0666 /dev/net/tun"
+	}
+	return ""
+}
+
+func (c *Config) up(ctx context.Context, site testbed.Site) (*active, error) {
 	s, err := surround(site)
 	if err != nil {
 		return nil, err
@@ -145,10 +167,10 @@ func choose(wanted Implementation, s surroundings) (opener, error) {
 	switch {
 	case err == nil:
 		return openKernel, nil
-	case wanted == Auto && errors.Is(err, unix.EOPNOTSUPP):
+	case wanted == Auto && errors.Is(err, errNoKernel):
 		return openUserspace, nil
 	default:
-		return nil, fmt.Errorf("the kernel's WireGuard: %w (%s)", err, kernelHint)
+		return nil, err
 	}
 }
 
@@ -162,7 +184,7 @@ func (a *active) open(ctx context.Context, open opener, ends [2]end) error {
 	}()
 	a.tunnels[0], errs[0] = open(ctx, a.site, ends[0])
 	<-done
-	return errors.Join(errs[:]...)
+	return cmp.Or(errs[:]...) // both would say the same
 }
 
 // route sends what the pods send each other through the tunnel, or with dev ""
