@@ -126,6 +126,9 @@ func (f *File) list(n *Node, path string, v reflect.Value, field Field) {
 		if n.Scalar() {
 			hint = "write it in brackets: [" + shorten(n.Value) + "]"
 		}
+		if n.Form == Map {
+			hint = "begin each item with a dash"
+		}
 		f.wrong(n, path, "a list", hint)
 		return
 	}

@@ -9,7 +9,7 @@ import (
 // Nearest gives the candidate that a misspelt word most likely means, or "".
 // Upper and lower case, dashes and underscores do not count as differences.
 func Nearest(word string, candidates []string) string {
-	best, least := "", 0
+	best, least := "", 0.0
 	folded := fold(word)
 	if len(folded) > 64 {
 		return ""
@@ -24,8 +24,8 @@ func Nearest(word string, candidates []string) string {
 			}
 			d = 1 + len(f)/4
 		}
-		if best == "" || d < least {
-			best, least = c, d
+		if share := float64(d) / float64(len(f)); best == "" || share < least {
+			best, least = c, share
 		}
 	}
 	return best

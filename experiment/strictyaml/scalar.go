@@ -91,6 +91,9 @@ func expectedOf(t reflect.Type, field Field) string {
 	if field.Enum != nil {
 		return oneOf(field.Enum)
 	}
+	if field.Form != "" {
+		return field.Form
+	}
 	return Describe(t)
 }
 

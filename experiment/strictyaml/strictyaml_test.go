@@ -139,6 +139,7 @@ func TestProblems(t *testing.T) {
 		{"whole:", []string{"1:1 whole has no value; expected a whole number | give a value, or leave the line out"}},
 		{"whole: ~", []string{"1:1 whole has no value; expected a whole number | give a value, or leave the line out"}},
 		{"mode: fsat", []string{`1:7 mode is "fsat"; expected one of fast, slow | did you mean fast?`}},
+		{"name:", []string{"1:1 name has no value; expected lower-case letters | give a value, or leave the line out"}},
 		{"name: 12", []string{"1:7 name is 12; expected lower-case letters | write it in quotes"}},
 		{"size: 12", []string{"1:7 size is 12; expected a size such as 64KiB, 1MiB or 1500B | add a unit: TiB, GiB, MiB, KiB, TB, GB, MB, kB, B"}},
 		{"size: 12Kib", []string{`1:7 size is "12Kib"; expected a size such as 64KiB, 1MiB or 1500B | did you mean 12KiB?`}},
@@ -148,7 +149,7 @@ func TestProblems(t *testing.T) {
 		{"part: {}", []string{"1:7 key is missing in part | key: what it is"}},
 		{"part:", []string{"1:1 key is missing in part | key: what it is"}},
 		{"part: [a]", []string{"1:7 part is a list; expected a map of key, value"}},
-		{"parts: {key: a}", []string{"1:8 parts is a map; expected a list"}},
+		{"parts: {key: a}", []string{"1:8 parts is a map; expected a list | begin each item with a dash"}},
 		{"list: a", []string{`1:7 list is "a"; expected a list | write it in brackets: [a]`}},
 		{"list: [a, , b]", []string{"1:11 a value is missing between two commas"}},
 		{"list:\n- a\n-\n", []string{"2:1 list[1] is empty; expected text"}},
@@ -235,10 +236,10 @@ func TestPrinting(t *testing.T) {
 }
 
 func TestNearest(t *testing.T) {
-	known := []string{"wireguard", "env", "link", "wrap", "rounds", "maxRounds", "tcp", "udp"}
+	known := []string{"wireguard", "env", "link", "wrap", "rounds", "maxRounds", "tcp", "udp", "pod-to-pod", "pod-to-service"}
 	for word, want := range map[string]string{
 		"wiregaurd": "wireguard", "wire-guard": "wireguard", "WireGuard": "wireguard", "round": "rounds",
-		"max_rounds": "maxRounds", "environment": "env", "links": "link", "upd": "udp",
+		"max_rounds": "maxRounds", "environment": "env", "links": "link", "upd": "udp", "pod-to-svc": "pod-to-service",
 		"xyz": "", "": "", "fscrypt": "", strings.Repeat("w", 1000): "",
 	} {
 		if got := Nearest(word, known); got != want {
