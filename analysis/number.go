@@ -93,10 +93,10 @@ func bound(v float64, m experiment.Metric) string {
 	return text + s.unit
 }
 
-// probability writes a p: "0.012", "under 0.001".
+// probability writes a p: "p = 0.012", "p < 0.001".
 func probability(p float64) string {
 	if p < 0.001 {
-		return "under 0.001"
+		return "p < 0.001"
 	}
-	return strconv.FormatFloat(p, 'g', 2, 64)
+	return "p = " + strconv.FormatFloat(p, 'g', 2, 64)
 }

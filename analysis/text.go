@@ -33,8 +33,12 @@ func (w wording) sentence(c *Comparison, h *hypothesis, valid bool) string {
 }
 
 func (w wording) verdict(c *Comparison, h *hypothesis) string {
+	control := w.plan.Arms[h.arm].Role == experiment.Control
 	switch h.verdict {
 	case Costs, Gains:
+		if control {
+			return "differs from the baseline by " + signed(c)
+		}
 		return directed(c)
 	case Equivalent:
 		return fmt.Sprintf("equivalent within ±%s (%s)", w.margin(), directed(c))
@@ -52,26 +56,26 @@ func (w wording) unresolved(c *Comparison, h *hypothesis) string {
 	case noControl:
 		return fmt.Sprintf("%s, but the control has no estimate on this metric to stand against", signed(c))
 	case notByHolm:
-		return fmt.Sprintf("%s excludes 0 by itself, but not as one of %d claims (Holm p = %s)%s", signed(c), h.family, probability(c.PAdjusted), w.unseen(c, h))
+		return fmt.Sprintf("%s excludes 0 by itself, but not as one of %d claims (Holm %s; %s)", signed(c), h.family, probability(c.PAdjusted), w.unseen(c, h))
 	case underBias:
 		return fmt.Sprintf("%s, but the control differs by up to %s itself", signed(c), bound(w.overheadOf(h.bias, c.Metric), c.Metric))
 	case straddling:
-		return fmt.Sprintf("%s, p = %s: so many values are the same that the interval cannot exclude 0", signed(c), probability(c.PAdjusted))
+		return fmt.Sprintf("%s, %s: so many values are the same that the interval cannot exclude 0", signed(c), probability(c.PAdjusted))
 	}
-	return signed(c) + w.unseen(c, h)
+	return signed(c) + " (" + w.unseen(c, h) + ")"
 }
 
-// unseen says, in brackets, what could have been seen and what it would take.
+// unseen says what could have been seen and what it would take.
 func (w wording) unseen(c *Comparison, h *hypothesis) string {
 	switch {
 	case w.hopeless(h):
-		return fmt.Sprintf(" (%d rounds are too few to claim anything of %d comparisons: at least %d are needed)", len(h.contrasts), h.family, w.fewest(h))
+		return fmt.Sprintf("%d rounds are too few to claim anything of %d comparisons: at least %d are needed", len(h.contrasts), h.family, w.fewest(h))
 	case c.MDE == 0:
-		return ""
+		return "the pairs do not vary, so that nothing says what could be seen"
 	case c.Needed > 0:
-		return fmt.Sprintf(" (differences under %s cannot be seen here; about %d rounds would)", bound(c.MDE, c.Metric), c.Needed)
+		return fmt.Sprintf("differences under %s cannot be seen here; about %d rounds would", bound(c.MDE, c.Metric), c.Needed)
 	}
-	return fmt.Sprintf(" (differences under %s cannot be seen here)", bound(c.MDE, c.Metric))
+	return fmt.Sprintf("differences under %s cannot be seen here", bound(c.MDE, c.Metric))
 }
 
 // fewest is the number of rounds that any claim on a hypothesis needs.
@@ -158,6 +162,6 @@ func contrastName(m experiment.Metric) string {
 // failure says by how much a control misses.
 func (j *judgement) failure(plan *experiment.Plan, h *hypothesis) string {
 	c := &Comparison{Metric: h.metric, Overhead: overheads(h.main.at, h.metric)}
-	return fmt.Sprintf("the control, a second copy of the baseline, differs on %s in %s: %s, Holm p = %s, and is not shown to be within ±%s",
+	return fmt.Sprintf("the control, a second copy of the baseline, differs on %s in %s: %s, Holm %s, and is not shown to be within ±%s",
 		h.metric.Name, plan.Cells[h.cell].ID, signed(c), probability(h.adjusted), percent(float64(plan.Equivalence)))
 }

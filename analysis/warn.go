@@ -32,7 +32,7 @@ func (w wording) diagnose(c *Comparison, h *hypothesis) {
 		}
 	}
 	if c.OrderP < orderLevel {
-		warn("it matters whether the arm runs before or after the baseline (order effect, p = %s): look for what one trial leaves to the next", probability(c.OrderP))
+		warn("it matters whether the arm runs before or after the baseline (order effect, %s): look for what one trial leaves to the next", probability(c.OrderP))
 	}
 	if !c.EstimatorsAgree {
 		warn("the two estimators disagree: by %s alone it would be %q", map[bool]string{true: "Stein's t", false: "paired t"}[h.method == MethodBoth], h.byT)

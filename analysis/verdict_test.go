@@ -1,0 +1,168 @@
+package analysis
+
+import (
+	"math"
+	"testing"
+
+	"tare/experiment"
+	"tare/journal"
+)
+
+// quiet is noise in log units, small, symmetric and without ties.
+var quiet = []float64{0.004, -0.006, 0.009, -0.002, 0.007, -0.008, 0.001, -0.003, 0.005, -0.010, 0.002, -0.004}
+
+// scripted gives 100 in the baseline and in the other arms what the contrasts
+// say for the round, in turn.
+func scripted(contrasts map[string][]float64) func(int, string, string, string) float64 {
+	return func(round int, _, arm, _ string) float64 {
+		list := contrasts[arm]
+		if len(list) == 0 {
+			return 100
+		}
+		return 100 * math.Exp(list[(round-1)%len(list)])
+	}
+}
+
+// around is the quiet noise stretched by a factor around a centre, started at
+// another place of the list so that arms differ.
+func around(centre, stretch float64, from int) []float64 {
+	list := make([]float64, len(quiet))
+	for i := range list {
+		list[i] = centre + stretch*quiet[(i+from)%len(quiet)]
+	}
+	return list
+}
+
+func TestVerdicts(t *testing.T) {
+	lower, higher := headline("time", experiment.Lower), headline("rate", experiment.Higher)
+	exploratory := lower
+	exploratory.Headline = false
+	retransmits := experiment.Metric{Name: "retransmits", Better: experiment.Lower, Scale: experiment.Difference}
+	control := around(0, 1, 5)
+	for _, c := range []struct {
+		name    string
+		rounds  int
+		metric  experiment.Metric
+		arm     []float64 // contrasts of the arm to the baseline
+		control []float64 // of the control; nil: the usual
+		change  func(*experiment.Plan, []journal.Trial) []journal.Trial
+		want    Verdict
+		text    string
+	}{
+		{name: "cost of a time", rounds: 12, metric: lower, arm: around(0.07, 1, 0),
+			want: Costs, text: "costs 7.2 % [6.8, 7.7]"},
+		{name: "cost of a rate", rounds: 12, metric: higher, arm: around(-0.07, 1, 0),
+			want: Costs, text: "costs 6.8 % [6.4, 7.2]"},
+		{name: "gain", rounds: 12, metric: lower, arm: around(-0.05, 1, 0),
+			want: Gains, text: "gains 4.9 % [4.5, 5.3]"},
+		{name: "gain of a rate", rounds: 12, metric: higher, arm: around(0.05, 1, 0),
+			want: Gains, text: "gains 5.1 % [4.7, 5.5]"},
+		{name: "equivalent", rounds: 12, metric: lower, arm: around(0.003, 1, 0),
+			want: Equivalent, text: "equivalent within ±2 % (costs 0.3 % [−0.1, 0.7])"},
+		{name: "equivalent though different", rounds: 12, metric: lower, arm: around(-0.01, 1, 0),
+			want: Equivalent, text: "equivalent within ±2 % (gains 1.0 % [0.6, 1.4])"},
+		{name: "not resolved", rounds: 12, metric: lower, arm: around(0.01, 8, 0),
+			want: NotResolved, text: "not resolved: 0.6 % [−2.6, 4.3] (differences under 4.6 % cannot be seen here; about 538 rounds would)"},
+		{name: "exploratory", rounds: 12, metric: exploratory, arm: around(0.07, 1, 0),
+			want: Costs, text: "exploratory: costs 7.2 % [6.8, 7.7]"},
+		{name: "difference", rounds: 12, metric: retransmits, arm: around(0.07, 1, 0),
+			want: Costs, text: "exploratory: costs 7.2 [6.8, 7.7]"},
+		{name: "t where ranks are too few", rounds: 4, metric: lower, arm: around(0.07, 1, 0),
+			want: Costs, text: "costs 7.4 % [6.3, 8.5]"},
+		{name: "one round", rounds: 1, metric: lower, arm: around(0.07, 1, 0),
+			want: NotResolved, text: "not resolved: only one valid pair"},
+		{name: "no round", rounds: 0, metric: lower,
+			want: NotResolved, text: "not resolved: no valid pairs"},
+		{name: "no spread", rounds: 3, metric: lower, arm: []float64{0.07},
+			want: NotResolved, text: "not resolved: all 3 pairs have the same ratio, which allows no interval under 6 pairs"},
+		{name: "no spread, but ranks", rounds: 6, metric: lower, arm: []float64{0.07},
+			want: Costs, text: "costs 7.3 % [7.3, 7.3]"},
+		{name: "proof fails", rounds: 6, metric: lower, arm: around(0.07, 1, 0),
+			change: func(_ *experiment.Plan, trials []journal.Trial) []journal.Trial {
+				breakRule(trials, "layer", "proof")
+				return trials
+			},
+			want: NotResolved, text: "not resolved: no valid pairs: 6 of 6 trials broke rule proof"},
+		{name: "baseline fails", rounds: 6, metric: lower, arm: around(0.07, 1, 0),
+			change: func(_ *experiment.Plan, trials []journal.Trial) []journal.Trial {
+				breakRule(trials, "plain", "errors")
+				return trials
+			},
+			want: NotResolved, text: "not resolved: no valid pairs: 6 of 6 baseline trials broke rule errors"},
+		{name: "control fails its rules", rounds: 6, metric: lower, arm: around(0.07, 1, 0),
+			change: func(_ *experiment.Plan, trials []journal.Trial) []journal.Trial {
+				breakRule(trials, "control", "errors")
+				return trials
+			},
+			want: NotResolved, text: "not resolved: 7.3 % [6.4, 8.2], but the control has no estimate on this metric to stand against"},
+		{name: "metric missing", rounds: 6, metric: lower, arm: around(0.07, 1, 0),
+			change: func(_ *experiment.Plan, trials []journal.Trial) []journal.Trial {
+				for i := range trials {
+					if trials[i].Arm == "layer" {
+						trials[i].Values = nil
+					}
+				}
+				return trials
+			},
+			want: NotResolved, text: "not resolved: no valid pairs: 6 of 6 trials have no usable value of time"},
+		{name: "control differs beyond the margin", rounds: 12, metric: lower, arm: around(0.07, 1, 0), control: around(0.05, 1, 3),
+			want: Invalid, text: "no verdict, the run is invalid: 7.2 % [6.8, 7.7]"},
+		{name: "claim under the control's difference", rounds: 12, metric: lower, arm: around(0.03, 3, 0), control: around(0.014, 1, 3),
+			want: NotResolved, text: "not resolved: 2.9 % [1.7, 4.3], but the control differs by up to 1.8 % itself"},
+		{name: "claim over the control's difference", rounds: 12, metric: lower, arm: around(0.05, 3, 0), control: around(0.014, 1, 3),
+			want: Costs, text: "costs 5.0 % [3.7, 6.4]"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.control == nil {
+				c.control = control
+			}
+			plan := testPlan(c.rounds, []experiment.Metric{c.metric}, "layer")
+			trials := testTrials(plan, c.rounds, scripted(map[string][]float64{"layer": c.arm, "control": c.control}))
+			if c.change != nil {
+				trials = c.change(plan, trials)
+			}
+			got := Analyze(plan, trials, nil).Comparisons[0]
+			if got.Verdict != c.want || got.Text != c.text {
+				t.Errorf("got  %s: %s\nwant %s: %s", got.Verdict, got.Text, c.want, c.text)
+			}
+			if judged := Judge(plan, trials).Comparisons[0]; judged.Verdict != got.Verdict || judged.Overhead != got.Overhead {
+				t.Errorf("Judge says %s %v, Analyze %s %v", judged.Verdict, judged.Overhead, got.Verdict, got.Overhead)
+			}
+		})
+	}
+}
+
+// Two treatments share one family: what would be a claim alone is none among
+// more, and the text says so.
+func TestHolm(t *testing.T) {
+	plan := testPlan(6, []experiment.Metric{headline("time", experiment.Lower)}, "a", "b", "c", "d")
+	factor := map[string][]float64{"control": around(0, 1, 5)}
+	for i, arm := range []string{"a", "b", "c", "d"} {
+		factor[arm] = around(0.07, 1, i)
+	}
+	got := texts(Analyze(plan, testTrials(plan, 6, scripted(factor)), nil))
+	want := "network/a/time: not resolved: 7.3 % [6.4, 8.2] excludes 0 by itself, but not as one of 4 claims (Holm p = 0.12; 6 rounds are too few to claim anything of 4 comparisons: at least 8 are needed)"
+	if got[0] != want {
+		t.Errorf("got  %s\nwant %s", got[0], want)
+	}
+	plan.Rounds = 12
+	got = texts(Analyze(plan, testTrials(plan, 12, scripted(factor)), nil))
+	if want := "network/a/time: costs 7.2 % [6.8, 7.7]"; got[0] != want {
+		t.Errorf("got  %s\nwant %s", got[0], want)
+	}
+}
+
+func TestControlFailure(t *testing.T) {
+	plan := testPlan(12, []experiment.Metric{headline("time", experiment.Lower)}, "layer")
+	run := Analyze(plan, testTrials(plan, 12, scripted(map[string][]float64{"layer": around(0.07, 1, 0), "control": around(0.05, 1, 3)})), nil)
+	want := "the control, a second copy of the baseline, differs on time in network: 5.1 % [4.7, 5.5], Holm p < 0.001, and is not shown to be within ±2 %"
+	if run.Valid || len(run.Reasons) != 1 || run.Reasons[0] != want {
+		t.Errorf("valid %v, reasons %q, want %q", run.Valid, run.Reasons, want)
+	}
+	if c := run.Controls[0]; c.Verdict != Costs || c.Text != "differs from the baseline by 5.1 % [4.7, 5.5]" {
+		t.Errorf("control %s: %s", c.Verdict, c.Text)
+	}
+	if floor := run.Comparisons[0].Floor; math.Abs(floor-0.0508) > 0.001 {
+		t.Errorf("floor %v, want about 0.051", floor)
+	}
+}
