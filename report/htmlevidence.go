@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"tare/analysis"
 	"tare/machine"
 )
 
@@ -37,7 +38,7 @@ type pageArm struct {
 // evidence fills the proofs and the invalid trials.
 func (p *page) evidence(s *sheet, o HTMLOptions) {
 	var once, each []string
-	for _, c := range s.run.Proofs {
+	for _, c := range s.proofs() {
 		made, list := "in every trial", &each
 		if c.Once {
 			made, list = "once, at set-up", &once
@@ -70,6 +71,37 @@ func (p *page) evidence(s *sheet, o HTMLOptions) {
 		}
 		p.Invalids = append(p.Invalids, row)
 	}
+}
+
+// proofs are the run's checks, one for each arm, layer and name: a check whose
+// expectation depends on what the trial did (bytes through a tunnel) shows the
+// first.
+func (s *sheet) proofs() []analysis.ProofSummary {
+	type key struct {
+		arm, layer, name string
+		once             bool
+	}
+	var list []analysis.ProofSummary
+	at := map[key]int{}
+	varies := map[int]bool{}
+	for _, p := range s.run.Proofs {
+		k := key{p.Arm, p.Layer, p.Name, p.Once}
+		i, ok := at[k]
+		if !ok {
+			at[k] = len(list)
+			list = append(list, p)
+			continue
+		}
+		list[i].Passed += p.Passed
+		list[i].Failed += p.Failed
+		varies[i] = varies[i] || p.Expected != list[i].Expected
+	}
+	for i := range varies {
+		if varies[i] {
+			list[i].Expected = brief(list[i].Expected) + " (differs by trial)"
+		}
+	}
+	return list
 }
 
 // proofNote says which checks were made how often.
@@ -118,7 +150,7 @@ func (p *page) surroundings(s *sheet, o HTMLOptions) {
 		share(h.WallShare), share(h.CPUShare))
 	p.Experiment = plainLines(string(bytes.TrimRight(o.Experiment, "\n")))
 	p.Command = cmp.Or(plainLines(o.Command), "tare run experiment.yaml")
-	p.RepeatNote = fmt.Sprintf("The order of trials is drawn from seed %d; with the seed in the experiment file, the same order is run again.", s.plan.Seed)
+	p.RepeatNote = fmt.Sprintf("The order of trials is drawn from the seed. With seed: %d under design in the experiment file, the same order is run again.", s.plan.Seed)
 	for _, a := range s.plan.Arms {
 		arm := pageArm{Name: plain(a.Name), Role: string(a.Role)}
 		for _, l := range a.Layers {

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"tare/analysis"
@@ -16,8 +17,8 @@ type pageBlock struct {
 
 // pageGroup is a metric of a table.
 type pageGroup struct {
-	Metric, Better, Baseline, BaselineName, Changes string
-	Rows                                            []pageRow
+	Metric, Better, Baseline, BaselineName, Changes, Methods string
+	Rows                                                     []pageRow
 }
 
 // pageRow is an arm of a table.
@@ -28,7 +29,7 @@ type pageRow struct {
 	// Results.
 	Point, Interval, Median, MDE, Floor, Rounds string
 	// Diagnostics.
-	Method, T, P, Holm, Equiv, Needed, Lag1, OrderP string
+	T, P, Holm, Equiv, Needed, Lag1, OrderP string
 }
 
 // tables fills the tables of results and diagnostics.
@@ -62,6 +63,7 @@ func (s *sheet) pageBlocks(headline bool) []pageBlock {
 			for _, c := range g.lines() {
 				pg.Rows = append(pg.Rows, s.pageRow(c))
 			}
+			pg.Methods = g.methods()
 			block.Groups = append(block.Groups, pg)
 		}
 		if block.Groups != nil {
@@ -88,7 +90,6 @@ func (s *sheet) pageRow(c analysis.Comparison) pageRow {
 	if !row.Control {
 		row.Floor = size(c.Metric, c.Floor)
 	}
-	row.Method = plain(c.Method)
 	if p, i := written(c, c.T, signed); i != "" {
 		row.T = p + " " + i
 		if !c.EstimatorsAgree {
@@ -106,6 +107,17 @@ func (s *sheet) pageRow(c analysis.Comparison) pageRow {
 		row.Needed = number(float64(c.Needed), 9)
 	}
 	return row
+}
+
+// methods names where the headline intervals of a group come from.
+func (g group) methods() string {
+	var list []string
+	for _, c := range g.lines() {
+		if m := plain(c.Method); judged(c) && m != "" && !slices.Contains(list, m) {
+			list = append(list, m)
+		}
+	}
+	return strings.Join(list, " and ")
 }
 
 // changes says at which rounds the baseline's level changed.

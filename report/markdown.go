@@ -94,7 +94,7 @@ func (s *sheet) markdownResults(b *bufio.Writer, headline bool) {
 func (s *sheet) markdownEvidence(b *bufio.Writer) {
 	if len(s.run.Proofs) > 0 {
 		fmt.Fprintf(b, "## Proof of treatment\n\n| arm | layer | check | expected | observed | made | passed | failed |\n|---|---|---|---|---|---|--:|--:|\n")
-		for _, p := range s.run.Proofs {
+		for _, p := range s.proofs() {
 			made := "in every trial"
 			if p.Once {
 				made = "once"

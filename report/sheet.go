@@ -207,10 +207,14 @@ func (g group) lines() []analysis.Comparison {
 // judged says whether a comparison has numbers to show.
 func judged(c analysis.Comparison) bool {
 	o := c.Overhead
-	if c.Verdict == analysis.NotResolved && o == (analysis.Interval{}) {
-		return false // no estimate
+	if c.Verdict == analysis.Invalid || c.Rounds == 0 || !finite(o.Point) || !finite(o.Lo) || !finite(o.Hi) {
+		return false
 	}
-	return c.Verdict != analysis.Invalid && c.Rounds > 0 && finite(o.Point) && finite(o.Lo) && finite(o.Hi)
+	if c.Verdict == analysis.NotResolved && o == (analysis.Interval{}) {
+		// Zero is an estimate only where every round gave zero.
+		return c.Rounds > 1 && len(c.Overheads) > 0 && !slices.ContainsFunc(c.Overheads, func(v float64) bool { return v != 0 })
+	}
+	return true
 }
 
 // isRatio says whether overheads are shares of the baseline.

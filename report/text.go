@@ -135,6 +135,9 @@ func (t *terminal) results() {
 		for _, g := range head {
 			t.group(g)
 		}
+		if len(rest) > 0 {
+			t.line("  exploratory:")
+		}
 		for _, g := range rest {
 			t.group(g)
 		}
@@ -224,9 +227,6 @@ func (t *terminal) group(g group) {
 	}
 	if g.metric.Better != "" {
 		title += ", " + string(g.metric.Better) + " is better"
-	}
-	if !g.metric.Headline {
-		title += ", exploratory"
 	}
 	t.axis = overheadAxis(g.lines(), t.sheet.marginFor(g.metric))
 	if at := t.plotColumn() - 2; t.plot > 0 && slices.ContainsFunc(g.lines(), judged) {
