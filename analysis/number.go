@@ -63,7 +63,7 @@ func decimals(half float64) int {
 
 // number writes a value without its unit, with a true minus sign.
 func (s scale) number(v float64) string {
-	v *= s.factor
+	v = finite(v * s.factor)
 	text := strconv.FormatFloat(v, 'f', s.decimals, 64)
 	if math.Abs(v) >= 1e7 {
 		text = strconv.FormatFloat(v, 'g', 4, 64)
@@ -82,13 +82,10 @@ func (s scale) estimate(i Interval) string {
 // bound writes a limit with two significant digits: "4 %", "0.35 %".
 func bound(v float64, m experiment.Metric) string {
 	s := scaleFor(Interval{Point: v}, m)
-	rounded, err := strconv.ParseFloat(strconv.FormatFloat(v*s.factor, 'g', 2, 64), 64)
-	if err != nil {
-		rounded = v * s.factor
-	}
-	text := strconv.FormatFloat(rounded, 'f', -1, 64)
-	if math.Abs(rounded) >= 1e7 {
-		text = strconv.FormatFloat(rounded, 'g', 2, 64)
+	v = finite(v * s.factor)
+	text := strconv.FormatFloat(v, 'g', 2, 64)
+	if rounded, err := strconv.ParseFloat(text, 64); err == nil && math.Abs(rounded) < 1e7 {
+		text = strconv.FormatFloat(rounded, 'f', -1, 64)
 	}
 	return text + s.unit
 }

@@ -1,0 +1,117 @@
+package analysis
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"tare/experiment"
+	"tare/stats"
+)
+
+func TestFewestRounds(t *testing.T) {
+	for _, c := range []struct {
+		treatments, metrics int
+		confidence          float64
+		want                int
+	}{
+		{1, 1, 0.95, 6},  // 2/2^6 = 3.1 %
+		{1, 0, 0.95, 6},  // nothing headline: by itself
+		{1, 1, 0.99, 8},  // 2/2^8 = 0.78 %
+		{2, 1, 0.95, 7},  // 2/2^7 = 1.6 % ≤ 2.5 %
+		{3, 4, 0.95, 9},  // 2/2^9 = 0.39 % ≤ 0.42 %
+		{4, 8, 0.95, 11}, // 2/2^11 = 0.098 % ≤ 0.16 %
+	} {
+		var metrics []experiment.Metric
+		for i := range c.metrics {
+			metrics = append(metrics, headline(string(rune('a'+i)), experiment.Lower))
+		}
+		plan := testPlan(6, metrics, []string{"a", "b", "c", "d"}[:c.treatments]...)
+		plan.Confidence = percentValue(c.confidence)
+		if got := FewestRounds(plan); got != c.want {
+			t.Errorf("%d treatments × %d metrics at %v: %d rounds, want %d", c.treatments, c.metrics, c.confidence, got, c.want)
+		}
+	}
+}
+
+func TestNeededRounds(t *testing.T) {
+	metrics := []experiment.Metric{headline("time", experiment.Lower), {Name: "extra", Better: experiment.Lower, Scale: experiment.Ratio}}
+	plan := testPlan(6, metrics, "calm", "loud")
+	plan.Precision, plan.MaxRounds = 0.02, 500
+	value := func(round int, _, arm, metric string) float64 {
+		scale := map[string]float64{"calm": 1, "loud": 6, "control": 50}[arm]
+		if metric == "extra" {
+			scale = 90
+		}
+		return 100 * math.Exp(scale*quiet[round%len(quiet)])
+	}
+	trials := testTrials(plan, 20, value)
+	// The loudest treatment on a headline metric decides; neither the control, the
+	// exploratory metric nor rounds after the pilot count.
+	var contrasts []float64
+	for round := 1; round <= 6; round++ {
+		contrasts = append(contrasts, 6*quiet[round])
+	}
+	want, _, err := stats.SteinRounds(contrasts, math.Log(1.02), 0.95, 500)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := NeededRounds(plan, trials)
+	if err != nil || got != want || got <= 6 {
+		t.Errorf("%d rounds, %v; want %d", got, err, want)
+	}
+	plan.MaxRounds = 9
+	if got, err := NeededRounds(plan, trials); err != nil || got != 9 {
+		t.Errorf("%d rounds, %v; want the cap of 9", got, err)
+	}
+	run := Analyze(plan, trials, nil)
+	if want := "a precision of ±2 % would take more than the 9 rounds allowed: some intervals are wider than asked for"; !strings.Contains(strings.Join(warningTexts(run), "\n"), want) {
+		t.Errorf("no warning %q", want)
+	}
+	if want := 9 * 4; run.Trials.Planned != want {
+		t.Errorf("%d trials planned, want %d", run.Trials.Planned, want)
+	}
+	plan.Precision = 0.5
+	if got, err := NeededRounds(plan, trials); err != nil || got != 6 {
+		t.Errorf("%d rounds, %v; want the pilot's 6", got, err)
+	}
+	breakRule(trials, "plain", "errors")
+	if _, err := NeededRounds(plan, trials); err == nil || err.Error() != "no treatment has two valid pairs with the baseline on a headline metric in the pilot of 6 rounds" {
+		t.Errorf("error %v", err)
+	}
+}
+
+// After a pilot the headline is the hull of both intervals and claims only what
+// both claim; the t interval beside it is Stein's.
+func TestStein(t *testing.T) {
+	plan := testPlan(6, timeOnly, "layer")
+	plan.Precision, plan.MaxRounds = 0.01, 100
+	trials := testTrials(plan, 12, scripted(map[string][]float64{"layer": around(0.07, 2, 0), "control": around(0, 1, 5)}))
+	c := Analyze(plan, trials, nil).Comparisons[0]
+	d := around(0.07, 2, 0)
+	rank, err := stats.SignedRank(d, 0.95)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stein, err := stats.SteinInterval(deviation(d[:6]), 6, d, 0.95)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Interval{math.Expm1(rank.Point), math.Expm1(min(rank.Lo, stein.Lo)), math.Expm1(max(rank.Hi, stein.Hi))}
+	near := func(a, b Interval) bool {
+		return math.Abs(a.Point-b.Point) < 1e-12 && math.Abs(a.Lo-b.Lo) < 1e-12 && math.Abs(a.Hi-b.Hi) < 1e-12
+	}
+	if c.Method != MethodBoth || !near(c.Overhead, want) {
+		t.Errorf("%s %v, want %s %v", c.Method, c.Overhead, MethodBoth, want)
+	}
+	if beside := (Interval{math.Expm1(stein.Point), math.Expm1(stein.Lo), math.Expm1(stein.Hi)}); !near(c.T, beside) {
+		t.Errorf("beside it %v, want Stein's %v", c.T, beside)
+	}
+	if want := max(rank.P, stein.P); c.P != want {
+		t.Errorf("p %v, want %v", c.P, want)
+	}
+	plan.Rounds = 3
+	if c := Analyze(plan, trials[:9], nil).Comparisons[0]; c.Method != MethodStein || c.Rounds != 3 {
+		t.Errorf("three rounds: %s over %d, want %s", c.Method, c.Rounds, MethodStein)
+	}
+}
