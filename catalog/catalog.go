@@ -8,16 +8,20 @@ import (
 
 	"tare/experiment"
 	"tare/layer"
+	"tare/layer/env"
 	"tare/layer/link"
 	"tare/layer/wireguard"
+	"tare/layer/wrap"
 	"tare/workload"
 	"tare/workload/network"
 )
 
 // Layers lists the kinds of layers.
 var Layers = []layer.Kind{
+	env.Kind,
 	link.Kind,
 	wireguard.Kind,
+	wrap.Kind,
 }
 
 // Workloads lists the kinds of workloads.

@@ -1,0 +1,114 @@
+// Package env is a layer of environment variables around the commands under
+// test: the simplest way to price what a variable switches on.
+//
+//   - env: {set: {GODEBUG: madvdontneed=0, LD_PRELOAD: /usr/lib/libhardened_malloc.so}}
+//
+// Proof, before every trial: a process started in the way of the commands under
+// test reports the variables that it has. In an arm with the layer each must
+// have its value, in an arm without it none may. Values that are hidden (taken
+// from the environment, or of a secret's name; see package environ) are compared
+// by their SHA-256, which goes through a pipe only; neither enters the run.
+package env
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"tare/experiment"
+	"tare/experiment/environ"
+	"tare/layer"
+	"tare/testbed"
+)
+
+const name = "env"
+
+// Config is the parameters of the layer.
+type Config struct {
+	Set environ.Variables `yaml:"set" json:"set" required:"true" doc:"variables to add; $NAME takes a value from the environment of tare, $$ is a $"`
+}
+
+// New gives the layer's parameters; there are no defaults.
+func New() layer.Layer { return &Config{} }
+
+// Kind describes the layer.
+var Kind = layer.Kind{
+	Name:    name,
+	Summary: "environment variables around the commands under test",
+	New:     New,
+	Probe: func(context.Context) []layer.Finding {
+		return []layer.Finding{{Name: name, Status: layer.Works, Detail: "any variable"}}
+	},
+	Helper: report,
+}
+
+// Needs says that the layer needs nothing.
+func (c *Config) Needs() experiment.Needs { return experiment.Needs{} }
+
+// Validate checks the values.
+func (c *Config) Validate() []experiment.FieldError {
+	if len(c.Set) == 0 {
+		return []experiment.FieldError{{Field: "set", Message: "no variable is given: the layer would do nothing"}}
+	}
+	return c.Set.Validate("set")
+}
+
+// Up resolves the variables.
+func (c *Config) Up(_ context.Context, site testbed.Site) (layer.Active, error) {
+	values, err := c.Set.Resolve()
+	if err != nil {
+		return nil, err
+	}
+	return &active{config: c, site: site, values: values}, nil
+}
+
+// ProveOff shows that a command under test does not have the values.
+func (c *Config) ProveOff(ctx context.Context, site testbed.Site) ([]layer.Check, error) {
+	values, err := c.Set.Resolve()
+	if err != nil {
+		return nil, err
+	}
+	seen, err := c.look(ctx, site, nil)
+	if err != nil {
+		return nil, err
+	}
+	var checks []layer.Check
+	for _, n := range c.Set.Names() {
+		checks = append(checks, c.check(n, values[n], seen[n], false))
+	}
+	return checks, nil
+}
+
+// active is the layer at one site.
+type active struct {
+	config *Config
+	site   testbed.Site
+	values map[string]string
+}
+
+// Wrap adds the variables to a command.
+func (a *active) Wrap(cmd testbed.Command) testbed.Command {
+	cmd.Env = append(slices.Clone(cmd.Env), environ.Assignments(a.values)...)
+	return cmd
+}
+
+func (a *active) Proofs() []layer.Check { return nil }
+
+// Before shows that a command under test has the values.
+func (a *active) Before(ctx context.Context) ([]layer.Check, error) {
+	seen, err := a.config.look(ctx, a.site, a)
+	if err != nil {
+		return nil, err
+	}
+	var checks []layer.Check
+	for _, n := range a.config.Set.Names() {
+		checks = append(checks, a.config.check(n, a.values[n], seen[n], true))
+	}
+	return checks, nil
+}
+
+func (a *active) After(context.Context, layer.Did) ([]layer.Check, error) { return nil, nil }
+
+func (a *active) CPU() (time.Duration, bool, error) { return 0, false, nil }
+
+func (a *active) Down(context.Context) error { return nil }

@@ -1,0 +1,203 @@
+package env
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tare/experiment"
+	"tare/experiment/environ"
+	"tare/layer"
+	"tare/testbed"
+	"tare/testbed/local"
+)
+
+func TestMain(m *testing.M) {
+	if testbed.Helper() == name {
+		if err := report(context.Background()); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+func openHost(t *testing.T) testbed.Site {
+	t.Helper()
+	bed, err := local.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := bed.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	site, err := bed.Open(t.Context(), t.Name(), false, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return site
+}
+
+func TestProofs(t *testing.T) {
+	t.Setenv("TARE_TEST_SECRET", "hunter2")
+	t.Setenv("TARE_TEST_PRESENT", "here")
+	set := environ.Variables{"TARE_TEST_LEVEL": "debug", "TARE_TEST_TOKEN": "$TARE_TEST_SECRET", "TARE_TEST_DOLLAR": "$$5"}
+	off := []layer.Check{
+		{Layer: "env", Name: "variable TARE_TEST_DOLLAR", Expected: `not "$5"`, Observed: "not set", OK: true},
+		{Layer: "env", Name: "variable TARE_TEST_LEVEL", Expected: `not "debug"`, Observed: "not set", OK: true},
+		{Layer: "env", Name: "variable TARE_TEST_TOKEN", Expected: "not the value of $TARE_TEST_SECRET", Observed: "not set", OK: true},
+	}
+	on := []layer.Check{
+		{Layer: "env", Name: "variable TARE_TEST_DOLLAR", Expected: `"$5"`, Observed: `"$5"`, OK: true},
+		{Layer: "env", Name: "variable TARE_TEST_LEVEL", Expected: `"debug"`, Observed: `"debug"`, OK: true},
+		{Layer: "env", Name: "variable TARE_TEST_TOKEN", Expected: "the value of $TARE_TEST_SECRET", Observed: "that value", OK: true},
+	}
+	site := openHost(t)
+	c := &Config{Set: set}
+	compare(t, off, off, c, site, on)
+	for _, k := range append(on, off...) {
+		if strings.Contains(fmt.Sprint(k), "hunter2") || strings.Contains(fmt.Sprint(k), hash("hunter2")) {
+			t.Errorf("%+v shows the secret", k)
+		}
+	}
+}
+
+func compare(t *testing.T, off, again []layer.Check, c *Config, site testbed.Site, on []layer.Check) {
+	t.Helper()
+	got, err := c.ProveOff(t.Context(), site)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(off, got); diff != "" {
+		t.Errorf("off: %s", diff)
+	}
+	a, err := c.Up(t.Context(), site)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err = a.Before(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(on, got); diff != "" {
+		t.Errorf("on: %s", diff)
+	}
+	if err := a.Down(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got, err = c.ProveOff(t.Context(), site); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(again, got); diff != "" {
+		t.Errorf("off again: %s", diff)
+	}
+}
+
+// A proof must fail when the variable is there without the layer, and when a
+// command under test does not get it although the layer is up.
+func TestProofsFail(t *testing.T) {
+	t.Setenv("TARE_TEST_LEVEL", "debug")
+	t.Setenv("TARE_TEST_KEY", "k")
+	site := openHost(t)
+	c := &Config{Set: environ.Variables{"TARE_TEST_LEVEL": "debug", "TARE_TEST_KEY": "$TARE_TEST_KEY"}}
+	got, err := c.ProveOff(t.Context(), site)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []layer.Check{
+		{Layer: "env", Name: "variable TARE_TEST_KEY", Expected: "not the value of $TARE_TEST_KEY", Observed: "that value"},
+		{Layer: "env", Name: "variable TARE_TEST_LEVEL", Expected: `not "debug"`, Observed: `"debug"`},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("off: %s", diff)
+	}
+
+	t.Setenv("TARE_TEST_LEVEL", "info")
+	t.Setenv("TARE_TEST_KEY", "other")
+	a := &active{config: c, site: stripped{site}, values: map[string]string{"TARE_TEST_LEVEL": "debug", "TARE_TEST_KEY": "k"}}
+	if got, err = a.Before(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	want = []layer.Check{
+		{Layer: "env", Name: "variable TARE_TEST_KEY", Expected: "the value of $TARE_TEST_KEY", Observed: "another value"},
+		{Layer: "env", Name: "variable TARE_TEST_LEVEL", Expected: `"debug"`, Observed: `"info"`},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("on: %s", diff)
+	}
+}
+
+// stripped is a site that loses the variables which layers add.
+type stripped struct{ testbed.Site }
+
+func (s stripped) Start(ctx context.Context, where testbed.Place, cmd testbed.Command) (testbed.Process, error) {
+	cmd.Env = cmd.Env[:1]
+	return s.Site.Start(ctx, where, cmd)
+}
+
+func TestSubjectsGetTheVariables(t *testing.T) {
+	site := openHost(t)
+	a, err := (&Config{Set: environ.Variables{"TARE_TEST_A": "1 2"}}).Up(t.Context(), site)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for subject, want := range map[bool]string{true: "TARE_TEST_A=1 2\n", false: ""} {
+		var out strings.Builder
+		p, err := layer.Dress(site, []layer.Active{a}).Start(t.Context(), testbed.Host, testbed.Command{
+			Args: []string{"sh", "-c", "env | grep TARE_TEST_A; true"}, Stdout: &out, Subject: subject})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := p.Wait(); err != nil {
+			t.Fatal(err)
+		}
+		if out.String() != want {
+			t.Errorf("subject %v: got %q, want %q", subject, out.String(), want)
+		}
+	}
+}
+
+func TestUpWithoutTheVariable(t *testing.T) {
+	_, err := (&Config{Set: environ.Variables{"A": "$TARE_TEST_NOT_SET"}}).Up(t.Context(), nil)
+	if err == nil || !strings.Contains(err.Error(), "TARE_TEST_NOT_SET") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestValidate(t *testing.T) {
+	tests := []struct {
+		set  environ.Variables
+		want []experiment.FieldError
+	}{
+		{nil, []experiment.FieldError{{Field: "set", Message: "no variable is given: the layer would do nothing"}}},
+		{environ.Variables{"A": "1"}, nil},
+		{environ.Variables{"A=": "1"}, []experiment.FieldError{{Field: "set.A=", Message: `"A=" is not the name of a variable: letters, digits and underscores`}}},
+	}
+	for _, test := range tests {
+		if diff := cmp.Diff(test.want, (&Config{Set: test.set}).Validate()); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+func FuzzReportAnswers(f *testing.F) {
+	f.Add([]byte(`{"A": {"set": true, "value": "1"}}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		seen := map[string]answer{}
+		if json.Unmarshal(data, &seen) != nil {
+			return
+		}
+		c := &Config{Set: environ.Variables{"A": "1"}}
+		on, off := c.check("A", "1", seen["A"], true), c.check("A", "1", seen["A"], false)
+		if on.OK == off.OK {
+			t.Errorf("on and off at the same time: %+v, %+v", on, off)
+		}
+	})
+}

@@ -1,0 +1,122 @@
+package wrap
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"strings"
+	"time"
+
+	"tare/layer"
+	"tare/testbed"
+)
+
+const (
+	proofLimit = 30 * time.Second // how long a proof may take
+	outputRead = 1 << 20          // bytes of its output that are looked at
+	shown      = 80               // bytes of it that the check shows
+)
+
+// check runs the proof as a command under test, in the wrapper if there is one,
+// and compares: it must match with it and must not match without.
+func (p *Proof) check(ctx context.Context, site testbed.Site, w layer.Wrapper) (layer.Check, error) {
+	pattern, err := regexp.Compile(p.Match)
+	if err != nil {
+		return layer.Check{}, fmt.Errorf("proof.match: %w", err)
+	}
+	text, failed := output(ctx, site, w, testbed.Command{Args: p.Run})
+	if ctx.Err() != nil {
+		return layer.Check{}, ctx.Err()
+	}
+	check := layer.Check{Layer: name, Name: testbed.Quote(p.Run), Expected: "not to match " + p.Match, Observed: quote(text)}
+	if w != nil {
+		check.Expected = "to match " + p.Match
+	}
+	check.OK = pattern.MatchString(text) == (w != nil)
+	// A proof that fails without the layer still proves that it is off, but
+	// not if it could not be started or did not end.
+	var exit *testbed.ExitError
+	if failed != nil {
+		check.Observed += "; " + failed.Error()
+		check.OK = check.OK && errors.As(failed, &exit) && exit.Code >= 0
+	}
+	return check, nil
+}
+
+// starts shows that the wrapper starts a command and passes on its answer.
+func starts(ctx context.Context, site testbed.Site, w layer.Wrapper) (layer.Check, error) {
+	question := fmt.Sprintf("%d", time.Now().UnixNano())
+	cmd := testbed.HelperCommand(name)
+	cmd.Stdin = strings.NewReader(question)
+	text, failed := output(ctx, site, w, cmd)
+	if ctx.Err() != nil {
+		return layer.Check{}, ctx.Err()
+	}
+	check := layer.Check{Layer: name, Name: "command in front", Expected: "it starts a command and passes its answer on", OK: true}
+	check.Observed = "it does; that it does anything else is not shown, since no proof was given"
+	if failed != nil || text != answerTo(question) {
+		check.OK = false
+		check.Observed = "it answered " + quote(text)
+		if failed != nil {
+			check.Observed += "; " + failed.Error()
+		}
+	}
+	return check, nil
+}
+
+func answerTo(question string) string { return "started: " + question }
+
+// answer is the process that is started to show that the wrapper starts one.
+func answer(context.Context) error {
+	question, err := io.ReadAll(io.LimitReader(os.Stdin, outputRead))
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(os.Stdout, answerTo(string(question)))
+	return err
+}
+
+// output runs a command as one under test and gives its standard output. The
+// error holds the end of its standard error.
+func output(ctx context.Context, site testbed.Site, w layer.Wrapper, cmd testbed.Command) (string, error) {
+	var stdout, stderr limited
+	cmd.Stdout, cmd.Stderr, cmd.Subject = &stdout, &stderr, true
+	if w != nil {
+		cmd = w.Wrap(cmd)
+	}
+	ctx, cancel := context.WithTimeout(ctx, proofLimit)
+	defer cancel()
+	process, err := site.Start(ctx, testbed.Host, cmd)
+	if err != nil {
+		return "", err
+	}
+	_, err = process.Wait()
+	var exit *testbed.ExitError
+	switch {
+	case ctx.Err() != nil:
+		err = fmt.Errorf("no answer within %v", proofLimit)
+	case errors.As(err, &exit) && exit.Stderr == "":
+		exit.Stderr = strings.TrimSpace(stderr.kept.String())
+	}
+	return stdout.kept.String(), err
+}
+
+// limited keeps the beginning of what is written to it.
+type limited struct{ kept bytes.Buffer }
+
+func (l *limited) Write(p []byte) (int, error) {
+	l.kept.Write(p[:min(len(p), outputRead-l.kept.Len())])
+	return len(p), nil
+}
+
+// quote shows the beginning of a text.
+func quote(text string) string {
+	if len(text) > shown {
+		return fmt.Sprintf("%q and %d more bytes", text[:shown], len(text)-shown)
+	}
+	return fmt.Sprintf("%q", text)
+}

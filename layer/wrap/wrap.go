@@ -1,0 +1,146 @@
+// Package wrap is a layer that puts a command in front of the commands under
+// test: a sandbox, a tracer, a runtime, anything that takes a command as its
+// last arguments. With it a layer can be priced that Tare does not know.
+//
+//   - wrap:
+//     run: [bwrap, --unshare-net, --dev-bind, /, /]
+//     proof:
+//     run: [cat, /proc/net/dev]
+//     match: 'lo:\s+0\s[^\n]*\n$'
+//
+// Proof, before every trial: proof.run under the command in front prints
+// something that matches, and alone it does not. Without a proof, all that can
+// be shown is that the command in front starts what it is given and lets its
+// answer through; that it does anything is not shown, and the check says so. In
+// an arm without the layer there is then nothing to show, and the check says
+// that too.
+package wrap
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"time"
+
+	"tare/experiment"
+	"tare/layer"
+	"tare/testbed"
+)
+
+const name = "wrap"
+
+// Config is the parameters of the layer.
+type Config struct {
+	Run   []string `yaml:"run" json:"run" required:"true" doc:"program and arguments to put in front of the command"`
+	Proof *Proof   `yaml:"proof" json:"proof,omitempty" doc:"how to see that it is on"`
+}
+
+// Proof is a command whose output differs with the layer.
+type Proof struct {
+	Run   []string `yaml:"run" json:"run" required:"true" doc:"program and arguments; its standard output is looked at"`
+	Match string   `yaml:"match" json:"match" required:"true" doc:"regular expression that matches with the layer, and does not without"`
+}
+
+// New gives the layer's parameters; there are no defaults.
+func New() layer.Layer { return &Config{} }
+
+// Kind describes the layer.
+var Kind = layer.Kind{
+	Name:    name,
+	Summary: "a command in front of the commands under test, such as a sandbox",
+	New:     New,
+	Probe: func(context.Context) []layer.Finding {
+		return []layer.Finding{{Name: name, Status: layer.Works, Detail: "any program that takes a command as its last arguments"}}
+	},
+	Helper: answer,
+}
+
+// Needs says that the layer needs nothing.
+func (c *Config) Needs() experiment.Needs { return experiment.Needs{} }
+
+// Validate checks the values.
+func (c *Config) Validate() []experiment.FieldError {
+	var errs []experiment.FieldError
+	bad := func(field, message string) {
+		errs = append(errs, experiment.FieldError{Field: field, Message: message})
+	}
+	if len(c.Run) == 0 || c.Run[0] == "" {
+		bad("run", "no program is given: write it as a list, [program, argument…]")
+	}
+	if c.Proof == nil {
+		return errs
+	}
+	if len(c.Proof.Run) == 0 || c.Proof.Run[0] == "" {
+		bad("proof.run", "no program is given: write it as a list, [program, argument…]")
+	}
+	pattern, err := regexp.Compile(c.Proof.Match)
+	switch {
+	case err != nil:
+		bad("proof.match", fmt.Sprintf("%q is not a regular expression: %v", c.Proof.Match, err))
+	case pattern.MatchString(""):
+		bad("proof.match", fmt.Sprintf("%q matches even if nothing is printed, and so proves nothing", c.Proof.Match))
+	}
+	return errs
+}
+
+// Up looks for the program.
+func (c *Config) Up(_ context.Context, site testbed.Site) (layer.Active, error) {
+	if _, err := exec.LookPath(c.Run[0]); err != nil {
+		return nil, fmt.Errorf("the program in front: %w", err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("the path of this program: %w", err)
+	}
+	return &active{config: c, site: site, self: self}, nil
+}
+
+// ProveOff shows that the proof does not match without the layer.
+func (c *Config) ProveOff(ctx context.Context, site testbed.Site) ([]layer.Check, error) {
+	if c.Proof == nil {
+		return []layer.Check{{Layer: name, Name: "command in front", Expected: "not used in this arm", Observed: "not put in front; no proof was given to look for its effect", OK: true}}, nil
+	}
+	check, err := c.Proof.check(ctx, site, nil)
+	return []layer.Check{check}, err
+}
+
+// active is the layer at one site.
+type active struct {
+	config *Config
+	site   testbed.Site
+	self   string // path of this program
+}
+
+// Wrap puts the command in front. /proc/self/exe, as which Tare starts itself,
+// would be the command in front and is written out.
+func (a *active) Wrap(cmd testbed.Command) testbed.Command {
+	args := slices.Concat(a.config.Run, cmd.Args)
+	if first := len(a.config.Run); args[first] == "/proc/self/exe" {
+		args[first] = a.self
+	}
+	cmd.Args = args
+	return cmd
+}
+
+func (a *active) Proofs() []layer.Check { return nil }
+
+// Before shows that the layer is on.
+func (a *active) Before(ctx context.Context) ([]layer.Check, error) {
+	var check layer.Check
+	var err error
+	if a.config.Proof != nil {
+		check, err = a.config.Proof.check(ctx, a.site, a)
+	} else {
+		check, err = starts(ctx, a.site, a)
+	}
+	return []layer.Check{check}, err
+}
+
+func (a *active) After(context.Context, layer.Did) ([]layer.Check, error) { return nil, nil }
+
+func (a *active) CPU() (time.Duration, bool, error) { return 0, false, nil }
+
+func (a *active) Down(context.Context) error { return nil }

@@ -1,0 +1,163 @@
+package wrap
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tare/experiment"
+	"tare/layer"
+	"tare/testbed"
+	"tare/testbed/local"
+)
+
+func TestMain(m *testing.M) {
+	if testbed.Helper() == name {
+		if err := answer(context.Background()); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+func openHost(t *testing.T) testbed.Site {
+	t.Helper()
+	bed, err := local.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := bed.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	site, err := bed.Open(t.Context(), t.Name(), false, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return site
+}
+
+func TestProofs(t *testing.T) {
+	const none = "not put in front; no proof was given to look for its effect"
+	tests := []struct {
+		name    string
+		config  Config
+		on, off layer.Check
+	}{
+		{
+			"shown by its effect",
+			Config{Run: []string{"env", "TARE_TEST_WRAP=1"}, Proof: &Proof{Run: []string{"sh", "-c", "echo got=$TARE_TEST_WRAP"}, Match: "got=1"}},
+			layer.Check{Name: "sh -c 'echo got=$TARE_TEST_WRAP'", Expected: "to match got=1", Observed: `"got=1\n"`, OK: true},
+			layer.Check{Name: "sh -c 'echo got=$TARE_TEST_WRAP'", Expected: "not to match got=1", Observed: `"got=\n"`, OK: true},
+		},
+		{
+			"no effect",
+			Config{Run: []string{"env"}, Proof: &Proof{Run: []string{"sh", "-c", "echo got=$TARE_TEST_WRAP"}, Match: "got=1"}},
+			layer.Check{Name: "sh -c 'echo got=$TARE_TEST_WRAP'", Expected: "to match got=1", Observed: `"got=\n"`},
+			layer.Check{Name: "sh -c 'echo got=$TARE_TEST_WRAP'", Expected: "not to match got=1", Observed: `"got=\n"`, OK: true},
+		},
+		{
+			"matches always",
+			Config{Run: []string{"env"}, Proof: &Proof{Run: []string{"echo", "yes"}, Match: "yes"}},
+			layer.Check{Name: "echo yes", Expected: "to match yes", Observed: `"yes\n"`, OK: true},
+			layer.Check{Name: "echo yes", Expected: "not to match yes", Observed: `"yes\n"`},
+		},
+		{
+			"proof fails without the layer",
+			Config{Run: []string{"env", "X=0"}, Proof: &Proof{Run: []string{"sh", "-c", "echo why >&2; test -n \"$X\" && echo x || exit 3"}, Match: "x"}},
+			layer.Check{Name: `sh -c 'echo why >&2; test -n "$X" && echo x || exit 3'`, Expected: "to match x", Observed: `"x\n"`, OK: true},
+			layer.Check{Name: `sh -c 'echo why >&2; test -n "$X" && echo x || exit 3'`, Expected: "not to match x",
+				Observed: `""; sh -c 'echo why >&2; test -n "$X" && echo x || exit 3': exit status 3: why`, OK: true},
+		},
+		{
+			"without a proof",
+			Config{Run: []string{"env", "-u", "HOME"}},
+			layer.Check{Name: "command in front", Expected: "it starts a command and passes its answer on",
+				Observed: "it does; that it does anything else is not shown, since no proof was given", OK: true},
+			layer.Check{Name: "command in front", Expected: "not used in this arm", Observed: none, OK: true},
+		},
+		{
+			"starts nothing",
+			Config{Run: []string{"echo"}},
+			layer.Check{Name: "command in front", Expected: "it starts a command and passes its answer on", Observed: "it answered ANSWER"},
+			layer.Check{Name: "command in front", Expected: "not used in this arm", Observed: none, OK: true},
+		},
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	site := openHost(t)
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			test.on.Layer, test.off.Layer = name, name
+			test.on.Observed = strings.Replace(test.on.Observed, "ANSWER", quote(self+"\n"), 1)
+			a, err := test.config.Up(t.Context(), site)
+			if err != nil {
+				t.Fatal(err)
+			}
+			on, err := a.Before(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff([]layer.Check{test.on}, on); diff != "" {
+				t.Errorf("on: %s", diff)
+			}
+			off, err := test.config.ProveOff(t.Context(), site)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff([]layer.Check{test.off}, off); diff != "" {
+				t.Errorf("off: %s", diff)
+			}
+		})
+	}
+}
+
+func TestProofThatCannotStart(t *testing.T) {
+	c := Config{Run: []string{"env"}, Proof: &Proof{Run: []string{"tare-test-no-such-program"}, Match: "x"}}
+	checks, err := c.ProveOff(t.Context(), openHost(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if checks[0].OK || !strings.Contains(checks[0].Observed, "tare-test-no-such-program") {
+		t.Errorf("%+v", checks[0])
+	}
+}
+
+func TestUpWithoutTheProgram(t *testing.T) {
+	_, err := (&Config{Run: []string{"tare-test-no-such-program"}}).Up(t.Context(), nil)
+	want := `the program in front: exec: "tare-test-no-such-program": executable file not found in $PATH`
+	if err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+}
+
+func TestValidate(t *testing.T) {
+	tests := []struct {
+		config Config
+		want   []experiment.FieldError
+	}{
+		{Config{Run: []string{"env"}}, nil},
+		{Config{Proof: &Proof{Match: "["}}, []experiment.FieldError{
+			{Field: "run", Message: "no program is given: write it as a list, [program, argument…]"},
+			{Field: "proof.run", Message: "no program is given: write it as a list, [program, argument…]"},
+			{Field: "proof.match", Message: "\"[\" is not a regular expression: error parsing regexp: missing closing ]: `[`"},
+		}},
+		{Config{Run: []string{"env"}, Proof: &Proof{Run: []string{"true"}, Match: "a*"}}, []experiment.FieldError{
+			{Field: "proof.match", Message: `"a*" matches even if nothing is printed, and so proves nothing`},
+		}},
+	}
+	for _, test := range tests {
+		if diff := cmp.Diff(test.want, test.config.Validate()); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
