@@ -222,7 +222,7 @@ func read(client, server *report, d Direction, length, omit float64) (figures, e
 }
 
 // covered is the share of the measurement that intervals must account for.
-const covered = 0.9
+const covered = 0.5
 
 // plausible rejects totals that cannot be those of a run of that many seconds.
 func plausible(sent, received totals, udp bool, seconds float64) error {

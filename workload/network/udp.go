@@ -14,11 +14,11 @@ import (
 )
 
 // A measurement that loses more than the limit, although its rate came out of
-// the search, is repeated at a rate lower by backOff, up to measureAttempts
-// measurements in all.
+// the search, is repeated at a lower rate: first by backOff, then each time by
+// twice as much as before, measureAttempts measurements in all.
 const (
 	backOff         = 0.03
-	measureAttempts = 6
+	measureAttempts = 5
 )
 
 // iperf3 keeps a rate by sending in bursts, one each pacing timer, which is
@@ -69,11 +69,12 @@ func (c *Config) probeOmit() time.Duration { return c.Probe.Std() / 4 }
 // measureUDP measures at the rate found, or a little below. before is the
 // payload that the search moved, in bytes.
 func (c *Config) measureUDP(ctx context.Context, p pair, rate, before float64) (workload.Result, error) {
-	total, loss := outcome{}, 0.0
+	total, loss, back := outcome{}, 0.0, backOff
 	for attempt := 1; attempt <= measureAttempts; attempt++ {
 		name := "iperf3"
 		if attempt > 1 {
-			rate *= 1 - backOff
+			rate *= 1 - back
+			back *= 2
 			name = fmt.Sprintf("iperf3-again-%d", attempt)
 		}
 		o, err := p.run(ctx, c.udpOrder(name, rate, c.Duration.Std(), c.Omit.Std()))
