@@ -76,6 +76,7 @@ type page struct {
 	Headline, Exploratory        []pageBlock
 	ExploratoryCount             string
 	Cells                        []pageCell
+	Thinned                      string
 	// Method and evidence.
 	FamilyNote, Power, ProofNote string
 	Diagnostics                  []pageBlock
@@ -214,6 +215,9 @@ func (p *page) pictures(s *sheet) {
 		p.Forests = []pageForest{s.pageForest("", groups)}
 	} else {
 		p.splitForests(s, groups)
+	}
+	if s.run.Rounds > manyDots {
+		p.Thinned = fmt.Sprintf("As each arm has more than %d trials, the dots are an even choice of them, and the lanes show the range and the median of neighbouring trials.", manyDots)
 	}
 	open := 0
 	for _, b := range s.blocks {

@@ -19,7 +19,7 @@ import (
 	"tare/journal"
 )
 
-func page0(t testing.TB, r *analysis.Run, o HTMLOptions) string {
+func render(t testing.TB, r *analysis.Run, o HTMLOptions) string {
 	var b bytes.Buffer
 	if err := HTML(&b, r, o); err != nil {
 		t.Fatal(err)
@@ -29,7 +29,7 @@ func page0(t testing.TB, r *analysis.Run, o HTMLOptions) string {
 
 func TestPageSections(t *testing.T) {
 	for name, r := range fixtures() {
-		page := page0(t, r, HTMLOptions{Experiment: []byte("name: x\n")})
+		page := render(t, r, HTMLOptions{Experiment: []byte("name: x\n")})
 		at := 0
 		for _, id := range []string{"summary", "overheads", "results", "trials", "diagnostics", "proof", "invalid", "machine", "harness", "repeat", "definitions"} {
 			i := strings.Index(page[at:], `<section id="`+id+`">`)
@@ -47,7 +47,7 @@ func TestPageSections(t *testing.T) {
 
 func TestPageSays(t *testing.T) {
 	r := spoiled(wireguard().run(), 5)
-	page := page0(t, r, HTMLOptions{Experiment: []byte("name: wireguard # <as given>\n"), RunDir: "runs/w g", Page: "public/report.html", Command: "tare run --seed 7 my.yaml",
+	page := render(t, r, HTMLOptions{Experiment: []byte("name: wireguard # <as given>\n"), RunDir: "runs/w g", Page: "public/report.html", Command: "tare run --seed 7 my.yaml",
 		Generated: time.Date(2026, 3, 14, 15, 0, 0, 0, time.UTC)})
 	for _, want := range []string{
 		"name: wireguard # &lt;as given&gt;", "tare run --seed 7 my.yaml", `href="./../runs/w%20g/raw/"`, `href="./../runs/w%20g/trials.jsonl"`,
@@ -151,7 +151,7 @@ func poisoned() *analysis.Run {
 
 func TestHostileStringsStayText(t *testing.T) {
 	r := poisoned()
-	page := page0(t, r, HTMLOptions{Experiment: []byte("name: " + venom), Command: venom})
+	page := render(t, r, HTMLOptions{Experiment: []byte("name: " + venom), Command: venom})
 	checkPage(t, "poisoned", page)
 	if strings.Contains(page, "<script") || strings.Contains(page, "<img") {
 		t.Error("the page holds markup of the run")
@@ -218,7 +218,7 @@ func large() *analysis.Run {
 }
 
 func TestLargePageStaysSmall(t *testing.T) {
-	if n := len(page0(t, large(), HTMLOptions{})); n > 3<<20 {
+	if n := len(render(t, large(), HTMLOptions{})); n > 3<<20 {
 		t.Errorf("the page has %d bytes, over 3 MiB", n)
 	}
 }
