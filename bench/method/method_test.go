@@ -1,0 +1,120 @@
+package main
+
+import (
+	"bytes"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+)
+
+// A small run of everything, and the same again: the output depends on the seed
+// only, not on how the tasks are spread over the cores.
+func TestRun(t *testing.T) {
+	o := options{times: 300, powerTimes: 0, seed: 1, rounds: []int{6, 12}, only: "drift", markdown: true}
+	var first, second bytes.Buffer
+	if _, err := run(&first, o); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := run(&second, o); err != nil {
+		t.Fatal(err)
+	}
+	if first.String() != second.String() {
+		t.Error("two runs with the same seed differ")
+	}
+	for _, want := range []string{
+		"<!-- made by: go run ./bench/method -n 300 -power-n 0 -rounds 6,12 -cells drift -markdown -->\n",
+		"Every figure comes from 300 simulated experiments",
+		"\n## Fixed number of rounds\n", "\n## Precision goal: Stein's two-stage rule\n", "\n## What others do:",
+		"\n| drift | ",
+	} {
+		if !strings.Contains(first.String(), want) {
+			t.Errorf("no %q in the output:\n%s", want, first.String())
+		}
+	}
+	if strings.Contains(first.String(), "| iid") || strings.Contains(first.String(), "Rounds needed") {
+		t.Errorf("the output holds what was not asked for:\n%s", first.String())
+	}
+}
+
+// The requirements with room for the error of a small simulation: four standard
+// errors at 500 experiments.
+func TestMethod(t *testing.T) {
+	const times = 500
+	slack := 4 * standardError(0.05, times)
+	for _, r := range (options{rounds: []int{6, 12}}).rows() {
+		p := pool{}
+		r.schedule(&p, options{times: times, seed: 2})
+		if err := p.run(); err != nil {
+			t.Fatal(err)
+		}
+		if claims := float64(r.tallies[0].claims) / times; claims > mostFalse+slack {
+			t.Errorf("%s: %.1f %% false claims", r.name(), 100*claims)
+		}
+		for e, tally := range r.tallies {
+			if coverage := 1 - float64(tally.missed)/times; coverage < leastCoverage-slack {
+				t.Errorf("%s: coverage %.1f %% at a true effect of %v", r.name(), 100*coverage, effects[e])
+			}
+		}
+	}
+}
+
+// What fails a requirement is named, and the result is not ok.
+func TestMissIsReported(t *testing.T) {
+	r := &row{noise: noises[0], rounds: 6, arms: 1, tallies: []tally{{n: 100, claims: 6}, {n: 100, missed: 7}, {n: 100}}}
+	var out bytes.Buffer
+	if report(&out, options{times: 100, rounds: roundCounts}, []*row{r}, nil, nil) {
+		t.Error("a miss passes")
+	}
+	for _, want := range []string{
+		"MISS fixed-6/iid: false claims 6.00 %, over 5.5 %",
+		"MISS fixed-6/iid: coverage at a true effect of 2 % is 93.00 %, under 94 %",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, out.String())
+		}
+	}
+}
+
+func TestNoise(t *testing.T) {
+	want := map[string]float64{ // standard deviation of a trial in a long run
+		"iid":     0.02,
+		"drift":   math.Hypot(0.02, 0.03),
+		"spiky":   math.Hypot(0.02, math.Log(1.2)*math.Sqrt(0.05*0.95)),
+		"bimodal": math.Hypot(0.02, math.Log(1.1)*math.Sqrt(0.3*0.7)),
+		"trend":   math.Hypot(0.02, math.Log(1.06)/math.Sqrt(12)),
+	}
+	for _, kind := range noises {
+		const n = 200_000
+		c := kind.start(rand.New(rand.NewPCG(1, 1)), n)
+		var sum, squares float64
+		for range n {
+			x := c.next()
+			sum += x
+			squares += x * x
+		}
+		if sd := math.Sqrt(squares/n - sum*sum/n/n); math.Abs(sd/want[kind.name]-1) > 0.03 {
+			t.Errorf("%s: standard deviation %.4f, want %.4f", kind.name, sd, want[kind.name])
+		}
+	}
+}
+
+func TestEffort(t *testing.T) {
+	e := effort{effect: 0.05, noise: 0.03}
+	if err := e.simulate(200, 1); err != nil {
+		t.Fatal(err)
+	}
+	if e.quiet < 7 || e.quiet > 14 || e.predicted < 7 || e.predicted > 12 || e.welch < 5 || e.welch > 11 {
+		t.Errorf("%+v: far from the textbook's 2·(2.8·0.042/0.049)²", e)
+	}
+}
+
+func TestSetRounds(t *testing.T) {
+	var o options
+	if err := o.setRounds("3,5"); err != nil || len(o.rounds) != 2 {
+		t.Errorf("%v %v", o.rounds, err)
+	}
+	if err := o.setRounds("3,x"); err == nil || err.Error() != `"x" is not a number of rounds from 2 to 100` {
+		t.Errorf("%v", err)
+	}
+}

@@ -1,0 +1,190 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"tare/analysis"
+	"tare/experiment"
+	"tare/experiment/quantity"
+	"tare/journal"
+	"tare/stats"
+)
+
+// The design of every simulated experiment.
+const (
+	confidence  = 0.95
+	equivalence = 0.02
+	precision   = 0.02 // of the Stein designs
+	maxRounds   = 100
+	metric      = "time"
+)
+
+// design is one line of a table: an experiment to be repeated many times.
+type design struct {
+	noise  noise
+	rounds int     // fixed, or the pilot's
+	stein  bool    // then as many rounds as the precision asks for
+	arms   int     // treatments, all alike
+	effect float64 // true cost of an arm, as a share of the baseline
+}
+
+// tally counts what came of many repetitions of a design. Intervals are those of
+// the first arm.
+type tally struct {
+	n             int // experiments
+	rounds        int // all together
+	claims        int // verdict costs or gains, of any arm
+	right         int // verdict costs
+	equivalent    int // verdict equivalent
+	significant   int // p within alpha, whatever the verdict
+	missed        int // true effect outside the headline interval
+	missedT       int // … outside the t interval beside it (Stein's after a pilot)
+	missedRank    int // … outside the signed-rank interval alone
+	controlFailed int // run invalid
+}
+
+func (t *tally) add(o tally) {
+	t.n += o.n
+	t.rounds += o.rounds
+	t.claims += o.claims
+	t.right += o.right
+	t.equivalent += o.equivalent
+	t.significant += o.significant
+	t.missed += o.missed
+	t.missedT += o.missedT
+	t.missedRank += o.missedRank
+	t.controlFailed += o.controlFailed
+}
+
+// laboratory repeats a design. It goes the way of the real thing: the plan's own
+// random order, trials as the journal holds them, analysis.NeededRounds after a
+// pilot, analysis.Judge for the verdict.
+type laboratory struct {
+	design
+	rng    *rand.Rand
+	plan   experiment.Plan
+	trials []journal.Trial
+	clock  *clock
+}
+
+func newLaboratory(d design, rng *rand.Rand) *laboratory {
+	l := &laboratory{design: d, rng: rng}
+	l.plan = experiment.Plan{
+		Rounds: d.rounds, MaxRounds: maxRounds, Confidence: confidence, Equivalence: equivalence, Power: 0.8, Attempts: 1,
+		Arms: []experiment.PlannedArm{
+			{Name: "baseline", Role: experiment.Baseline},
+			{Name: experiment.ControlName, Role: experiment.Control},
+		},
+		Cells: []experiment.Cell{{ID: "cell", Metrics: []experiment.Metric{
+			{Name: metric, Unit: "s", Better: experiment.Lower, Headline: true, Scale: experiment.Ratio},
+		}}},
+	}
+	for i := range d.arms {
+		l.plan.Arms = append(l.plan.Arms, experiment.PlannedArm{Name: fmt.Sprintf("layer-%d", i+1), Role: experiment.Treatment})
+	}
+	if d.stein {
+		l.plan.Precision = quantity.Percent(precision)
+	}
+	return l
+}
+
+// repeat carries the experiment out that many times.
+func (l *laboratory) repeat(times int) (tally, error) {
+	var sum tally
+	for range times {
+		one, err := l.once()
+		if err != nil {
+			return sum, err
+		}
+		sum.add(one)
+	}
+	return sum, nil
+}
+
+func (l *laboratory) once() (tally, error) {
+	l.plan.Seed = l.rng.Uint64()
+	l.trials = l.trials[:0]
+	l.clock = l.noise.start(l.rng, l.rounds*len(l.plan.Arms))
+	l.carryOut(1, l.rounds)
+	total := l.rounds
+	if l.stein {
+		var err error
+		if total, err = analysis.NeededRounds(&l.plan, l.trials); err != nil {
+			return tally{}, err
+		}
+		l.carryOut(l.rounds+1, total)
+	}
+	return l.count(analysis.Judge(&l.plan, l.trials), total), nil
+}
+
+// carryOut runs the rounds from first to last.
+func (l *laboratory) carryOut(first, last int) {
+	for round := first; round <= last; round++ {
+		for position, step := range l.plan.Order(round) {
+			arm := l.plan.Arms[step.Arm]
+			x := l.clock.next()
+			if arm.Role == experiment.Treatment {
+				x += math.Log1p(l.effect)
+			}
+			l.record(journal.Trial{Round: round, Attempt: 1, Position: position + 1, Session: 1, Cell: "cell", Arm: arm.Name}, 100*math.Exp(x))
+		}
+	}
+}
+
+// record appends a trial, in the memory of an earlier experiment's if it can.
+func (l *laboratory) record(t journal.Trial, value float64) {
+	n := len(l.trials)
+	if n < cap(l.trials) {
+		t.Values = l.trials[:n+1][n].Values
+	}
+	if t.Values == nil {
+		t.Values = map[string]float64{}
+	}
+	t.Values[metric] = value
+	l.trials = append(l.trials, t)
+}
+
+func (l *laboratory) count(run *analysis.Run, rounds int) tally {
+	c := run.Comparisons[0]
+	t := tally{n: 1, rounds: rounds}
+	t.claims = one(slices.ContainsFunc(run.Comparisons, func(c analysis.Comparison) bool {
+		return c.Verdict == analysis.Costs || c.Verdict == analysis.Gains
+	}))
+	t.right = one(c.Verdict == analysis.Costs)
+	t.equivalent = one(c.Verdict == analysis.Equivalent)
+	t.significant = one(c.P <= 1-confidence)
+	t.controlFailed = one(!run.Valid)
+	t.missed = one(!holds(c.Overhead, l.effect))
+	t.missedT = one(!holds(c.T, l.effect))
+	if l.stein {
+		t.missedRank = one(!l.rankHolds(rounds))
+	}
+	return t
+}
+
+// rankHolds says whether the signed-rank interval alone holds the true effect.
+func (l *laboratory) rankHolds(rounds int) bool {
+	d := make([]float64, rounds)
+	for i := range l.trials {
+		switch t := &l.trials[i]; t.Arm {
+		case l.plan.Arms[0].Name:
+			d[t.Round-1] -= math.Log(t.Values[metric])
+		case l.plan.Arms[2].Name:
+			d[t.Round-1] += math.Log(t.Values[metric])
+		}
+	}
+	e, err := stats.SignedRank(d, confidence)
+	return err == nil && e.Contains(math.Log1p(l.effect))
+}
+
+func holds(i analysis.Interval, v float64) bool { return i.Lo <= v && v <= i.Hi }
+
+func one(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,177 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// report prints the tables and what misses the requirements.
+func report(w io.Writer, o options, rows []*row, sequentials []sequentialRow, needs []effort) (ok bool) {
+	if o.markdown {
+		fmt.Fprintf(w, "<!-- made by: %s -->\n\n# The method, simulated\n\n", o.command())
+	}
+	o.introduce(w)
+	fixed, stein, several := tables(rows)
+	misses := missed(rows)
+	fixed.write(w, o.markdown)
+	stein.write(w, o.markdown)
+	several.write(w, o.markdown)
+	elsewhere(sequentials).write(w, o.markdown)
+	needed(o, needs).write(w, o.markdown)
+	fmt.Fprintln(w)
+	for _, m := range misses {
+		fmt.Fprintln(w, m)
+	}
+	if len(misses) == 0 {
+		fmt.Fprintf(w, "Every design claims falsely in at most %s %% of the experiments and covers the truth in at least %s %%.\n", share(mostFalse), share(leastCoverage))
+	}
+	return len(misses) == 0
+}
+
+// command is what makes the same output again.
+func (o options) command() string {
+	parts := []string{"go run ./bench/method"}
+	if o.times != 10_000 {
+		parts = append(parts, fmt.Sprintf("-n %d", o.times))
+	}
+	if o.powerTimes != 1_000 {
+		parts = append(parts, fmt.Sprintf("-power-n %d", o.powerTimes))
+	}
+	if o.seed != 1 {
+		parts = append(parts, fmt.Sprintf("-seed %d", o.seed))
+	}
+	if !slices.Equal(o.rounds, roundCounts) {
+		parts = append(parts, "-rounds "+strings.ReplaceAll(strings.Trim(fmt.Sprint(o.rounds), "[]"), " ", ","))
+	}
+	if o.only != "" {
+		parts = append(parts, "-cells "+o.only)
+	}
+	if o.markdown {
+		parts = append(parts, "-markdown")
+	}
+	return strings.Join(parts, " ")
+}
+
+func (o options) introduce(w io.Writer) {
+	fmt.Fprintf(w, "Every figure comes from %d simulated experiments of a baseline, a control and one\n", o.times)
+	fmt.Fprintf(w, "arm, judged by the code that judges real runs, at a confidence of %s %% and an\n", share(confidence))
+	fmt.Fprintf(w, "equivalence margin of ±%s %%. A percentage near 5 has a standard error of %s points.\n\n", share(equivalence), number(100*standardError(0.05, o.times)))
+	fmt.Fprintln(w, "The kinds of noise:")
+	fmt.Fprintln(w)
+	for _, n := range noises {
+		fmt.Fprintf(w, "- %s: %s\n", n.name, n.about)
+	}
+}
+
+// standardError is the binomial standard error of a share over n experiments.
+func standardError(p float64, n int) float64 { return math.Sqrt(p * (1 - p) / float64(n)) }
+
+// tables fills the tables of the fixed designs, the Stein designs, and the
+// designs of several arms.
+func tables(rows []*row) (fixed, stein, several *table) {
+	fixed = &table{
+		title: "Fixed number of rounds",
+		notes: []string{
+			"False claims: verdicts *costs* or *gains* where there is no difference.",
+			"Coverage: the headline interval holds the true effect.",
+			"False equivalence: verdicts *equivalent* where the arm lies exactly on the\nmargin, which the method allows in 5 %.",
+			"Control failed: the run gives no verdicts although nothing is wrong.",
+		},
+		head: []string{"noise", "rounds", "false claims %", "coverage at 0 %", "at 2 %", "at 5 %", "false equivalence %", "control failed %"},
+	}
+	stein = &table{
+		title: "Precision goal: Stein's two-stage rule",
+		notes: []string{
+			fmt.Sprintf("The pilot sets the number of rounds once, for a half-width of ±%s %%, at most %d.\nThe headline interval is the hull of the signed-rank interval and Stein's t\ninterval. The last two columns show why: what each would cover alone at 0 %%.", share(precision), maxRounds),
+		},
+		head: []string{"noise", "pilot", "mean rounds", "false claims %", "coverage at 0 %", "at 2 %", "at 5 %", "false equivalence %", "control failed %", "signed-rank alone", "Stein's t alone"},
+	}
+	several = &table{
+		title: "Several arms",
+		notes: []string{fmt.Sprintf("False claims: experiments of %d rounds in which any of the arms, none of which\ndiffers, gets the verdict *costs* or *gains*.", manyRounds)},
+		head:  []string{"noise", "arms", "false claims %", "control failed %"},
+	}
+	for _, r := range rows {
+		null := r.tallies[0]
+		claims, failed := rate(null.claims, null.n), rate(null.controlFailed, null.n)
+		if r.arms > 1 {
+			several.add(r.noise.name, fmt.Sprint(r.arms), claims, failed)
+			continue
+		}
+		covered := make([]string, len(r.tallies))
+		for e, t := range r.tallies {
+			covered[e] = rate(t.n-t.missed, t.n)
+		}
+		margin := r.tallies[1]
+		cells := append([]string{claims}, covered...)
+		cells = append(cells, rate(margin.equivalent, margin.n), failed)
+		if !r.stein {
+			fixed.add(append([]string{r.noise.name, fmt.Sprint(r.rounds)}, cells...)...)
+			continue
+		}
+		mean := fmt.Sprintf("%.1f", float64(null.rounds)/float64(null.n))
+		cells = append([]string{r.noise.name, fmt.Sprint(r.rounds), mean}, cells...)
+		stein.add(append(cells, rate(null.n-null.missedRank, null.n), rate(null.n-null.missedT, null.n))...)
+	}
+	return fixed, stein, several
+}
+
+// missed lists what misses the requirements.
+func missed(rows []*row) (misses []string) {
+	for _, r := range rows {
+		if null := r.tallies[0]; float64(null.claims) > mostFalse*float64(null.n) {
+			misses = append(misses, fmt.Sprintf("MISS %s: false claims %s %%, over %s %%", r.name(), rate(null.claims, null.n), share(mostFalse)))
+		}
+		for e, t := range r.tallies {
+			if float64(t.n-t.missed) < leastCoverage*float64(t.n) {
+				misses = append(misses, fmt.Sprintf("MISS %s: coverage at a true effect of %s %% is %s %%, under %s %%", r.name(), share(effects[e]), rate(t.n-t.missed, t.n), share(leastCoverage)))
+			}
+		}
+	}
+	return misses
+}
+
+// elsewhere shows the same null experiments done one arm after the other.
+func elsewhere(rows []sequentialRow) *table {
+	t := &table{
+		title: "What others do: all trials of one arm, then all of the other",
+		notes: []string{
+			fmt.Sprintf("False claims in %% where there is no difference. Averages: two means that differ by\nmore than %s %% are taken for a finding, without any interval.", share(threshold)),
+		},
+		head: []string{"noise", "trials of each arm", "Welch's t", "Mann–Whitney", "averages"},
+	}
+	for _, r := range rows {
+		o := r.tally
+		t.add(r.noise.name, fmt.Sprint(r.n), rate(o.welch, o.n), rate(o.rankSum, o.n), rate(o.averages, o.n))
+	}
+	return t
+}
+
+// needed shows the trials that a true effect takes.
+func needed(o options, needs []effort) *table {
+	t := &table{
+		title: "Rounds needed to find a true effect",
+		notes: []string{
+			fmt.Sprintf("The fewest rounds after which at least %s %% of %d simulated experiments say *costs*.\nA round has one trial of the baseline, one of the arm and one of the control.", share(power), o.powerTimes),
+			"Predicted is what Tare prints as rounds needed. It counts on the signed-rank test,\nwhich takes 6 rounds at least (below, the t interval serves), and leaves out the runs\nthat the control takes away.",
+			"Welch is the number of trials of each arm, one arm after the other, where nothing\ndrifts. Where it drifts, that order claims falsely too often to be counted.",
+		},
+		head: []string{"noise of a trial", "true effect", "predicted rounds", "rounds, iid", "rounds, drift of 3 %", "Welch, iid"},
+	}
+	for _, e := range needs {
+		t.add(share(e.noise)+" %", share(e.effect)+" %", fmt.Sprint(e.predicted), fmt.Sprint(e.quiet), fmt.Sprint(e.drifting), fmt.Sprint(e.welch))
+	}
+	return t
+}
+
+// rate is a count as a percentage of n.
+func rate(k, n int) string { return fmt.Sprintf("%.2f", 100*float64(k)/float64(n)) }
+
+// share is a share as a percentage in as few digits as it has.
+func share(v float64) string { return number(math.Round(v*1e6) / 1e4) }
+
+func number(v float64) string { return strconv.FormatFloat(v, 'g', 2, 64) }

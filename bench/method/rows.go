@@ -1,0 +1,123 @@
+package main
+
+import (
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"slices"
+	"sync"
+)
+
+// roundCounts are the default numbers of rounds, or of pilot rounds.
+var roundCounts = []int{6, 8, 10, 12, 20, 30, 50}
+
+// effects are the true effects. At the second one the arm lies exactly on the
+// equivalence margin.
+var effects = []float64{0, equivalence, 0.05}
+
+// chunk is the number of experiments that one task carries out.
+const chunk = 500
+
+// armCounts are the numbers of treatments in the table of many arms, and
+// manyRounds its rounds.
+var armCounts = []int{2, 4, 8}
+
+const manyRounds = 12
+
+// row is one design at several true effects.
+type row struct {
+	noise  noise
+	rounds int
+	stein  bool
+	arms   int
+
+	mu      sync.Mutex
+	tallies []tally // one for each of the first effects
+}
+
+func (r *row) name() string {
+	kind := "fixed"
+	switch {
+	case r.stein:
+		kind = "stein"
+	case r.arms > 1:
+		kind = fmt.Sprintf("%d-arms", r.arms)
+	}
+	return fmt.Sprintf("%s-%d/%s", kind, r.rounds, r.noise.name)
+}
+
+func (o options) rows() []*row {
+	var list []*row
+	for _, stein := range []bool{false, true} {
+		for _, kind := range noises {
+			for _, n := range o.rounds {
+				list = append(list, &row{noise: kind, rounds: n, stein: stein, arms: 1, tallies: make([]tally, len(effects))})
+			}
+		}
+	}
+	for _, kind := range noises {
+		for _, arms := range armCounts {
+			list = append(list, &row{noise: kind, rounds: manyRounds, arms: arms, tallies: make([]tally, 1)})
+		}
+	}
+	return slices.DeleteFunc(list, func(r *row) bool { return !o.selected(r.name()) })
+}
+
+// schedule adds the row's experiments to the pool.
+func (r *row) schedule(p *pool, o options) {
+	for e := range r.tallies {
+		effect := effects[e]
+		for first := 0; first < o.times; first += chunk {
+			p.add(func() error {
+				rng := source(o.seed, fmt.Sprintf("%s %v %d", r.name(), effect, first))
+				d := design{noise: r.noise, rounds: r.rounds, stein: r.stein, arms: r.arms, effect: effect}
+				t, err := newLaboratory(d, rng).repeat(min(chunk, o.times-first))
+				r.mu.Lock()
+				defer r.mu.Unlock()
+				r.tallies[e].add(t)
+				return err
+			})
+		}
+	}
+}
+
+// sequentialRow is what others do, in one environment with n trials of each arm.
+type sequentialRow struct {
+	noise noise
+	n     int
+
+	mu    *sync.Mutex
+	tally *others
+}
+
+func (o options) sequentials() []sequentialRow {
+	var list []sequentialRow
+	for _, kind := range noises {
+		for _, n := range o.rounds {
+			if o.selected(fmt.Sprintf("fixed-%d/%s", n, kind.name)) {
+				list = append(list, sequentialRow{noise: kind, n: n, mu: new(sync.Mutex), tally: new(others)})
+			}
+		}
+	}
+	return list
+}
+
+func (r sequentialRow) schedule(p *pool, o options) {
+	for first := 0; first < o.times; first += chunk {
+		p.add(func() error {
+			rng := source(o.seed, fmt.Sprintf("sequential-%d/%s %d", r.n, r.noise.name, first))
+			t, err := sequential(r.noise, r.n, 0, min(chunk, o.times-first), rng)
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.tally.add(t)
+			return err
+		})
+	}
+}
+
+// source is a generator of its own for every name.
+func source(seed uint64, name string) *rand.Rand {
+	h := fnv.New64a()
+	h.Write([]byte(name))
+	return rand.New(rand.NewPCG(seed, h.Sum64()))
+}
