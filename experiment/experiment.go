@@ -171,9 +171,6 @@ const (
 // Values lists the directions.
 func (Better) Values() []string { return []string{string(Higher), string(Lower)} }
 
-// Values lists the directions.
-func (Better) Values() []string { return []string{string(Higher), string(Lower)} }
-
 // Scale says how arms are compared on a metric.
 type Scale string
 
@@ -185,9 +182,6 @@ const (
 	// whose zero is a real value (retransmits, loss). Never headline.
 	Difference Scale = "difference"
 )
-
-// Values lists the scales.
-func (Scale) Values() []string { return []string{string(Ratio), string(Difference)} }
 
 // Values lists the scales.
 func (Scale) Values() []string { return []string{string(Ratio), string(Difference)} }
