@@ -213,6 +213,8 @@ func whatNext(ctx context.Context, j *journal.Journal, err error) error {
 	done := len(j.Trials())
 	var hopeless *runner.HopelessError
 	switch {
+	case errors.As(err, &hopeless) && hopeless.Environment():
+		return &codedError{err: err, code: ExitInvalid, hint: "the machine is too busy to measure on; when it is quiet, tare resume " + j.Dir() + " goes on (the limits are under limits: in the experiment file)"}
 	case errors.As(err, &hopeless):
 		return &codedError{err: err, code: ExitInvalid, hint: "tare doctor says what works here; the trials and their raw output are in " + j.Dir()}
 	case ctx.Err() != nil:

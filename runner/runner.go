@@ -15,6 +15,7 @@ import (
 	"tare/journal"
 	"tare/machine"
 	"tare/testbed"
+	"tare/workload"
 )
 
 // Journal is where finished trials go (journal.Journal).
@@ -179,31 +180,46 @@ type HopelessError struct {
 	Last      journal.Violation
 }
 
-// Error names the arm, the cell and the rule.
-func (e *HopelessError) Error() string {
-	return fmt.Sprintf("arm %s gives no valid trial of %s: %d of %d broke a rule, the last one %s: %s", e.Arm, e.Cell, e.Trials, e.Trials, e.Last.Rule, e.Last.Detail)
+// Environment says whether the rule is about the machine's condition rather
+// than about the workload or a layer: the run may go on when that has passed.
+func (e *HopelessError) Environment() bool {
+	switch e.Last.Rule {
+	case workload.RuleForeignCPU, workload.RuleSteal, workload.RulePressure, workload.RuleThrottled:
+		return true
+	}
+	return false
 }
 
-// hopeless ends the run after its second round when an arm has not had one
-// valid trial in a cell: more rounds would cost time and give nothing.
+// Error names the arm, the cell and the rule.
+func (e *HopelessError) Error() string {
+	return fmt.Sprintf("arm %s has given no valid trial of %s in two rounds: %d of %d broke a rule, the last one %s: %s", e.Arm, e.Cell, e.Trials, e.Trials, e.Last.Rule, e.Last.Detail)
+}
+
+// hopeless ends the session after a round when an arm has not had one valid
+// trial in a cell in this round and the one before: more rounds would cost time
+// and give nothing. A resumed session starts afresh.
 func (r *run) hopeless(round int) error {
-	if round != 2 {
-		return nil
-	}
 	type key struct{ arm, cell string }
 	count, valid, last := map[key]int{}, map[key]bool{}, map[key]journal.Violation{}
-	for _, t := range r.Journal.Trials() {
+	before := map[key]bool{} // tried in the round before
+	trials := r.Journal.Trials()
+	for i := len(trials) - 1; i >= 0 && trials[i].Round >= round-1; i-- {
+		t := &trials[i]
 		k := key{t.Arm, t.Cell}
+		if t.Session != r.Journal.Session() {
+			continue
+		}
 		count[k]++
+		before[k] = before[k] || t.Round == round-1
 		if t.Valid() {
 			valid[k] = true
-		} else {
+		} else if _, known := last[k]; !known {
 			last[k] = t.Invalid[0]
 		}
 	}
 	for _, cell := range r.plan.Cells {
 		for _, arm := range r.plan.Arms {
-			if k := (key{arm.Name, cell.ID}); count[k] > 0 && !valid[k] {
+			if k := (key{arm.Name, cell.ID}); before[k] && !valid[k] {
 				return &HopelessError{Arm: arm.Name, Cell: cell.ID, Trials: count[k], Last: last[k]}
 			}
 		}

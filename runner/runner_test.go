@@ -90,7 +90,7 @@ func TestHopelessRunEndsAfterTwoRounds(t *testing.T) {
 	if !errors.As(err, &hopeless) {
 		t.Fatalf("error %v, want a HopelessError", err)
 	}
-	want := "arm arm gives no valid trial of fake: 6 of 6 broke a rule, the last one proof: bad: on: expected there, observed not there"
+	want := "arm arm has given no valid trial of fake in two rounds: 6 of 6 broke a rule, the last one proof: bad: on: expected there, observed not there"
 	if err.Error() != want {
 		t.Errorf("error %q, want %q", err, want)
 	}
