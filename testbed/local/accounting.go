@@ -1,13 +1,9 @@
 package local
 
 import (
-	"bytes"
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime"
-	"strconv"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -31,52 +27,6 @@ func processClock(pid int) (time.Duration, error) {
 		return 0, fmt.Errorf("CPU time of process %d: %w", pid, err)
 	}
 	return time.Duration(stat.ticks) * (time.Second / clockTicks), nil
-}
-
-// procStat is what this package needs of /proc/PID/stat.
-type procStat struct {
-	state  byte
-	parent int
-	group  int
-	ticks  uint64 // user and system time
-	start  uint64 // start time in ticks since boot: with the id, unique
-}
-
-// gone says that the process has ended and only waits to be reaped.
-func (s procStat) gone() bool { return s.state == 'Z' || s.state == 'X' }
-
-func readStat(pid int) (procStat, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return procStat{}, err
-	}
-	return parseStat(text)
-}
-
-// parseStat reads a line of /proc/PID/stat. The second field is the program's
-// name in parentheses and may itself hold spaces and parentheses.
-func parseStat(text []byte) (procStat, error) {
-	end := bytes.LastIndexByte(text, ')')
-	fields := strings.Fields(string(text[end+1:]))
-	if end < 0 || len(fields) < 20 {
-		return procStat{}, fmt.Errorf("unexpected /proc/PID/stat: %q", text)
-	}
-	var s procStat
-	var errs [5]error
-	var user, system uint64
-	s.state = fields[0][0]
-	s.parent, errs[0] = strconv.Atoi(fields[1])
-	s.group, errs[1] = strconv.Atoi(fields[2])
-	user, errs[2] = strconv.ParseUint(fields[11], 10, 64)
-	system, errs[3] = strconv.ParseUint(fields[12], 10, 64)
-	s.start, errs[4] = strconv.ParseUint(fields[19], 10, 64)
-	s.ticks = user + system
-	for _, err := range errs {
-		if err != nil {
-			return procStat{}, fmt.Errorf("unexpected /proc/PID/stat: %q: %w", text, err)
-		}
-	}
-	return s, nil
 }
 
 // peak finds the peak resident memory of a command, the largest of any one
@@ -104,7 +54,7 @@ func (k *peak) watch(pid int) {
 		return
 	}
 	defer func() { _ = unix.Close(fd) }()
-	for wait := 10 * time.Millisecond; ; wait = min(2*wait, 500*time.Millisecond) {
+	for wait := 10 * time.Millisecond; ; wait = min(2*wait, time.Second) {
 		k.look(pid)
 		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(wait.Milliseconds()))
 		if n > 0 || (err != nil && err != unix.EINTR) {
@@ -144,49 +94,4 @@ func highWater(pid, depth int) int64 {
 		top = max(top, highWater(child, depth+1))
 	}
 	return top
-}
-
-// statusBytes reads a size from /proc/PID/status; 0 if it isn't there.
-func statusBytes(pid int, field string) int64 {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return 0
-	}
-	_, rest, ok := strings.Cut(string(text), "\n"+field)
-	if !ok {
-		return 0
-	}
-	line, _, _ := strings.Cut(rest, "\n")
-	kB, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(line), " kB"), 10, 64)
-	if err != nil {
-		return 0
-	}
-	return kB * 1024
-}
-
-// childrenOf lists the children of a process from /proc/PID/task/TID/children.
-// Kernels without CONFIG_PROC_CHILDREN don't have these: then listed is false.
-func childrenOf(pid int) (children []int, listed bool) {
-	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
-	for _, list := range lists {
-		text, _ := os.ReadFile(list)
-		for _, f := range strings.Fields(string(text)) {
-			if child, err := strconv.Atoi(f); err == nil {
-				children = append(children, child)
-			}
-		}
-	}
-	return children, len(lists) > 0
-}
-
-// allProcesses lists the process ids that /proc shows.
-func allProcesses() []int {
-	entries, _ := os.ReadDir("/proc")
-	var pids []int
-	for _, e := range entries {
-		if pid, err := strconv.Atoi(e.Name()); err == nil {
-			pids = append(pids, pid)
-		}
-	}
-	return pids
 }

@@ -80,7 +80,7 @@ func (m marker) environment() []string {
 // readMarker reads the marker of a running process. ok is false for one that
 // has none, that has ended, or whose environment is not ours to read.
 func readMarker(pid int) (m marker, ok bool) {
-	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	env, err := readProc(fmt.Sprintf("/proc/%d/environ", pid))
 	if err != nil {
 		return marker{}, false
 	}

@@ -240,16 +240,50 @@ func TestMTU(t *testing.T) {
 			t.Errorf("MTU %d, want %d", got, mtu)
 		}
 		for size, want := range map[int]bool{mtu - 28: true, mtu - 27: false} {
-			if fits := sendsUnfragmented(t, n, size); fits != want {
+			if fits := sendsUnfragmented(t, n, podAddress[1], size); fits != want {
 				t.Errorf("MTU %d: a datagram of %d bytes passes unfragmented: %v, want %v", mtu, size, fits, want)
 			}
 		}
 	}
 }
 
+// A route through a tunnel limits what the pods send there, to the service too.
+func TestRouteViaLimitsThePods(t *testing.T) {
+	const limit = 1000
+	n := openSite(t, 0, 1500)
+	check := func(want bool) {
+		t.Helper()
+		for _, to := range []netip.Addr{podAddress[1], serviceAddress} {
+			if fits := sendsUnfragmented(t, n, to, limit-27); fits != want {
+				t.Errorf("one byte more than the limit to %s passes: %v, want %v", to, fits, want)
+			}
+			if !sendsUnfragmented(t, n, to, limit-28) {
+				t.Errorf("the limit itself does not pass to %s", to)
+			}
+		}
+	}
+	check(true)
+	for range 2 { // also when it is set twice, and taken away twice
+		if err := n.nodes[0].RouteVia(podNetwork[1], outside, limit); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check(false)
+	for range 2 {
+		if err := n.nodes[0].RouteVia(podNetwork[1], "", 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check(true)
+	err := n.nodes[0].RouteVia(podNetwork[1], "no-such", limit)
+	if err == nil || err.Error() != "interface no-such: Link not found" {
+		t.Errorf("%v", err)
+	}
+}
+
 // sendsUnfragmented says whether the client pod may send so many bytes in one
 // packet.
-func sendsUnfragmented(t *testing.T, n *network, size int) bool {
+func sendsUnfragmented(t *testing.T, n *network, to netip.Addr, size int) bool {
 	t.Helper()
 	socket, err := n.pods[0].listen(podAddress[0])
 	if err != nil {
@@ -266,7 +300,7 @@ func sendsUnfragmented(t *testing.T, n *network, size int) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = socket.WriteToUDPAddrPort(make([]byte, size), netip.AddrPortFrom(podAddress[1], 9))
+	_, err = socket.WriteToUDPAddrPort(make([]byte, size), netip.AddrPortFrom(to, 9))
 	if err != nil && !errors.Is(err, unix.EMSGSIZE) {
 		t.Fatal(err)
 	}

@@ -71,7 +71,7 @@ func ownMarked(pid int, self owner) (marker, bool) {
 }
 
 func describe(pid int, m marker) Stray {
-	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	text, _ := readProc(fmt.Sprintf("/proc/%d/cmdline", pid))
 	command := strings.TrimSpace(strings.ReplaceAll(string(text), "\x00", " "))
 	return Stray{PID: pid, Command: command, Owner: m.owner.String()}
 }
