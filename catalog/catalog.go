@@ -13,6 +13,7 @@ import (
 	"tare/layer/wireguard"
 	"tare/layer/wrap"
 	"tare/workload"
+	"tare/workload/command"
 	"tare/workload/network"
 )
 
@@ -26,6 +27,7 @@ var Layers = []layer.Kind{
 
 // Workloads lists the kinds of workloads.
 var Workloads = []workload.Kind{
+	command.Kind,
 	network.Kind,
 }
 

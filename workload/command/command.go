@@ -1,0 +1,205 @@
+// Package command runs any program as a workload and reads its metrics.
+//
+//   - command:
+//     run: [./bench.sh, --fast]
+//     warmup: 1
+//     metrics:
+//   - {name: latency, unit: ms, better: lower, regex: 'took ([0-9.]+) ms'}
+//   - {name: throughput, unit: req/s, better: higher, json: 'results[0].rate'}
+//   - {name: wall, from: wall-clock}
+//
+// A trial runs the program once, after the warm-up runs. Without metrics it is
+// timed: wall clock, CPU time and peak memory, of the program and all its
+// children that it waited for. The first metric is the headline unless others
+// say that they are.
+//
+// Standard output and error are kept with the run as they came, so that a
+// program must not print secrets. Metrics are read from outputs of up to 16 MiB;
+// what is larger invalidates the trial rather than being read in part. A metric
+// that is not found invalidates the trial too, and shows what was there instead.
+//
+// The program sees TARE_PEER and TARE_SERVICE where it runs in a pod or node:
+// the address of the server's pod, and of the service in front of it.
+package command
+
+import (
+	"context"
+	"time"
+
+	"tare/experiment"
+	"tare/experiment/environ"
+	"tare/experiment/quantity"
+	"tare/layer"
+	"tare/testbed"
+	"tare/workload"
+)
+
+// Config is the parameters of the workload.
+type Config struct {
+	Command []string          `yaml:"run" json:"run,omitempty" doc:"program and arguments; either this or shell"`
+	Shell   string            `yaml:"shell" json:"shell,omitempty" doc:"text for /bin/sh -c; either this or run"`
+	Env     environ.Variables `yaml:"env" json:"env,omitempty" doc:"variables to add; $NAME takes a value from the environment of tare, $$ is a $"`
+	Dir     string            `yaml:"dir" json:"dir,omitempty" doc:"working directory; that of tare if absent"`
+	In      testbed.Place     `yaml:"in" json:"in" doc:"where the program runs"`
+	Timeout quantity.Duration `yaml:"timeout" json:"timeout" doc:"how long one run of the program may take"`
+	Warmup  int               `yaml:"warmup" json:"warmup" doc:"runs in each trial before the one that counts"`
+	Expects quantity.Duration `yaml:"expect" json:"expect,omitempty" doc:"how long one run is expected to take, for the plan's estimate"`
+	OK      []int             `yaml:"ok" json:"ok" doc:"exit statuses that count as success"`
+	Read    []Metric          `yaml:"metrics" json:"metrics,omitempty" doc:"what is measured; wall clock, CPU time and peak memory if absent"`
+}
+
+// Metric is one metric and where it is read from: exactly one of From, Regex
+// and JSON.
+type Metric struct {
+	Name     string            `yaml:"name" json:"name" required:"true" doc:"name of the metric: lower-case letters, digits and dashes"`
+	From     Source            `yaml:"from" json:"from,omitempty" doc:"what the program used"`
+	Regex    string            `yaml:"regex" json:"regex,omitempty" doc:"regular expression with one group around the number"`
+	JSON     string            `yaml:"json" json:"json,omitempty" doc:"path of the number in JSON output: results[0].p99"`
+	Output   Output            `yaml:"output" json:"output,omitempty" doc:"where regex and json look"`
+	Which    Which             `yaml:"which" json:"which,omitempty" doc:"which of several matches, or of several JSON documents; first if absent"`
+	Unit     string            `yaml:"unit" json:"unit,omitempty" doc:"unit of the number, as it is to be shown"`
+	Better   experiment.Better `yaml:"better" json:"better,omitempty" doc:"direction that is good; lower if absent"`
+	Scale    experiment.Scale  `yaml:"scale" json:"scale,omitempty" doc:"ratio for what is never zero, which is usual; difference for what may be, such as a count of errors"`
+	Headline *bool             `yaml:"headline" json:"headline,omitempty" doc:"whether it is judged under the correction for many comparisons; the first metric is if none says so"`
+}
+
+// Source is something that the program used.
+type Source string
+
+// The sources.
+const (
+	WallClock  Source = "wall-clock"  // s
+	UserCPU    Source = "user-cpu"    // s
+	SystemCPU  Source = "system-cpu"  // s
+	CPU        Source = "cpu"         // user and system, s
+	PeakMemory Source = "peak-memory" // B
+)
+
+// Values lists the sources.
+func (Source) Values() []string {
+	return []string{string(WallClock), string(UserCPU), string(SystemCPU), string(CPU), string(PeakMemory)}
+}
+
+// unit is the unit of a source.
+func (s Source) unit() string {
+	if s == PeakMemory {
+		return "B"
+	}
+	return "s"
+}
+
+// value reads the source.
+func (s Source) value(u testbed.Usage) float64 {
+	switch s {
+	case UserCPU:
+		return u.User.Seconds()
+	case SystemCPU:
+		return u.System.Seconds()
+	case CPU:
+		return u.CPU().Seconds()
+	case PeakMemory:
+		return float64(u.MaxRSS)
+	}
+	return u.Wall.Seconds()
+}
+
+// Output is one of the program's outputs.
+type Output string
+
+// The outputs.
+const (
+	Stdout Output = "stdout"
+	Stderr Output = "stderr"
+)
+
+// Values lists the outputs.
+func (Output) Values() []string { return []string{string(Stdout), string(Stderr)} }
+
+// Which says which of several numbers is taken.
+type Which string
+
+// The choices.
+const (
+	First Which = "first"
+	Last  Which = "last"
+	Sum   Which = "sum"
+	Mean  Which = "mean"
+)
+
+// Values lists the choices.
+func (Which) Values() []string {
+	return []string{string(First), string(Last), string(Sum), string(Mean)}
+}
+
+// New gives the workload with its defaults.
+func New() workload.Workload {
+	return &Config{In: testbed.Host, Timeout: quantity.Duration(10 * time.Minute), OK: []int{0}}
+}
+
+// Kind describes the workload.
+var Kind = workload.Kind{
+	Name:    "command",
+	Summary: "any program: wall clock, CPU time, memory, or numbers from its output",
+	New:     New,
+	Probe: func(context.Context) []layer.Finding {
+		return []layer.Finding{{Name: "command", Status: layer.Works, Detail: "any program"}}
+	},
+}
+
+// Needs says that the workload needs the network when it runs in a pod or node.
+func (c *Config) Needs() experiment.Needs { return experiment.Needs{Network: c.In != testbed.Host} }
+
+// metrics are those given, or else how much time and memory the program takes.
+// The latter two are optional: the kernel may account a program that ends at
+// once with neither.
+func (c *Config) metrics() []Metric {
+	if len(c.Read) > 0 {
+		return c.Read
+	}
+	return []Metric{{Name: "wall-clock", From: WallClock}, {Name: "cpu", From: CPU}, {Name: "peak-memory", From: PeakMemory}}
+}
+
+// Metrics lists what a trial measures.
+func (c *Config) Metrics() []experiment.Metric {
+	var metrics []experiment.Metric
+	chosen := false
+	for _, m := range c.metrics() {
+		e := experiment.Metric{Name: m.Name, Unit: m.Unit, Better: m.Better, Scale: m.Scale}
+		if m.From != "" {
+			e.Unit = m.From.unit()
+		}
+		if e.Better == "" {
+			e.Better = experiment.Lower
+		}
+		if e.Scale == "" {
+			e.Scale = experiment.Ratio
+		}
+		if m.Headline != nil {
+			e.Headline = *m.Headline
+			chosen = true
+		}
+		e.Optional = len(c.Read) == 0 && m.From != WallClock
+		metrics = append(metrics, e)
+	}
+	if !chosen {
+		metrics[0].Headline = metrics[0].Scale == experiment.Ratio
+	}
+	return metrics
+}
+
+// usual is what a run is expected to take if nothing is said.
+const usual = time.Second
+
+// Expect estimates how long a trial takes.
+func (c *Config) Expect() time.Duration {
+	one := c.Expects.Std()
+	if one == 0 {
+		one = usual
+	}
+	return time.Duration(c.Warmup+1) * one
+}
+
+// Bound is how long a trial may take at most.
+func (c *Config) Bound() time.Duration {
+	return time.Duration(c.Warmup+1) * (c.Timeout.Std() + time.Second)
+}

@@ -1,0 +1,150 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"tare/experiment/environ"
+	"tare/testbed"
+	"tare/workload"
+)
+
+// Prepare carries out the warm-up runs.
+func (c *Config) Prepare(ctx context.Context, site testbed.Site, raw workload.Raw) (workload.Measured, error) {
+	variables, err := c.variables(site)
+	if err != nil {
+		return nil, err
+	}
+	r := runner{config: c, site: site, raw: raw, env: variables}
+	for n := range c.Warmup {
+		if _, _, err := r.run(ctx, fmt.Sprintf("warmup-%d-", n+1)); err != nil {
+			return nil, inWarmup(err, n+1)
+		}
+	}
+	return r.measure, nil
+}
+
+// inWarmup says that it was a warm-up run that broke a rule.
+func inWarmup(err error, n int) error {
+	var invalid *workload.Invalid
+	if errors.As(err, &invalid) {
+		return &workload.Invalid{Rule: invalid.Rule, Detail: fmt.Sprintf("warm-up run %d: %s", n, invalid.Detail)}
+	}
+	return fmt.Errorf("warm-up run %d: %w", n, err)
+}
+
+// variables are the program's: those given, and where the peers are.
+func (c *Config) variables(site testbed.Site) ([]string, error) {
+	values, err := c.Env.Resolve()
+	if err != nil {
+		return nil, err
+	}
+	variables := environ.Assignments(values)
+	if c.In == testbed.Host {
+		return variables, nil
+	}
+	network, ok := testbed.As[testbed.Network](site)
+	if !ok {
+		return nil, fmt.Errorf("the program is to run in the %s, but the site has no network", c.In)
+	}
+	return append(variables,
+		"TARE_PEER="+network.Address(testbed.PodToPod).String(),
+		"TARE_SERVICE="+network.Address(testbed.PodToService).String(),
+	), nil
+}
+
+// runner runs the program of a trial.
+type runner struct {
+	config *Config
+	site   testbed.Site
+	raw    workload.Raw
+	env    []string
+}
+
+// measure is the run that counts.
+func (r runner) measure(ctx context.Context) (workload.Result, error) {
+	used, outputs, err := r.run(ctx, "")
+	if err != nil {
+		return workload.Result{}, err
+	}
+	values := map[string]float64{}
+	for _, m := range r.config.metrics() {
+		if m.From != "" {
+			if v := m.From.value(used); v > 0 {
+				values[m.Name] = v // nothing accounted for is a missing value, not zero
+			}
+			continue
+		}
+		if values[m.Name], err = m.read(outputs[m.from()]); err != nil {
+			return workload.Result{}, err
+		}
+	}
+	return workload.Result{Values: values, Used: map[string]testbed.Usage{"command": used}}, nil
+}
+
+// run runs the program once. Its outputs go to PREFIXstdout.txt and
+// PREFIXstderr.txt.
+func (r runner) run(ctx context.Context, prefix string) (used testbed.Usage, outputs map[Output]*output, err error) {
+	outputs = map[Output]*output{}
+	for _, name := range []Output{Stdout, Stderr} {
+		file, err := r.raw.Create(prefix + string(name) + ".txt")
+		if err != nil {
+			return used, nil, errors.Join(err, closeAll(outputs))
+		}
+		outputs[name] = &output{file: file, keep: prefix == "" && r.config.reads(name)}
+	}
+	defer func() { err = errors.Join(err, closeAll(outputs)) }()
+
+	c := r.config
+	args := c.Command
+	if c.Shell != "" {
+		args = []string{"/bin/sh", "-c", c.Shell}
+	}
+	limited, cancel := context.WithTimeoutCause(ctx, c.Timeout.Std(), errTimeout)
+	defer cancel()
+	process, err := r.site.Start(limited, c.In, testbed.Command{
+		Args: args, Env: r.env, Dir: c.Dir, Stdout: outputs[Stdout], Stderr: outputs[Stderr], Subject: true,
+	})
+	if err != nil {
+		return used, nil, err
+	}
+	used, err = process.Wait()
+	return used, outputs, c.judge(ctx, limited, used, err)
+}
+
+var errTimeout = errors.New("timeout")
+
+// judge says whether the end of the program breaks a rule.
+func (c *Config) judge(ctx, limited context.Context, used testbed.Usage, err error) error {
+	var exit *testbed.ExitError
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil && context.Cause(limited) == errTimeout:
+		return &workload.Invalid{Rule: workload.RuleTimeout, Detail: fmt.Sprintf("not done after %v, the limit is %v", used.Wall.Round(time.Millisecond), c.Timeout)}
+	case errors.As(err, &exit):
+		if slices.Contains(c.OK, exit.Code) {
+			return nil
+		}
+		return &workload.Invalid{Rule: workload.RuleExit, Detail: exit.Error()}
+	case err == nil && !slices.Contains(c.OK, 0):
+		return &workload.Invalid{Rule: workload.RuleExit, Detail: fmt.Sprintf("exit status 0, which is not one of %v", c.OK)}
+	}
+	return err
+}
+
+// reads says whether a metric is read from that output.
+func (c *Config) reads(name Output) bool {
+	return slices.ContainsFunc(c.metrics(), func(m Metric) bool { return m.From == "" && m.from() == name })
+}
+
+func closeAll(outputs map[Output]*output) error {
+	var errs []error
+	for _, o := range outputs {
+		errs = append(errs, o.file.Close())
+	}
+	return errors.Join(errs...)
+}

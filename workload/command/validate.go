@@ -1,0 +1,97 @@
+package command
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"time"
+
+	"tare/experiment"
+)
+
+var metricName = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+
+// Validate checks the values and reports every problem.
+func (c *Config) Validate() []experiment.FieldError {
+	var errs problems
+	switch {
+	case len(c.Command) == 0 && c.Shell == "":
+		errs.add("run", "no program is given: write run: [program, argument…], or shell: text for /bin/sh")
+	case len(c.Command) > 0 && c.Shell != "":
+		errs.add("shell", "there is run too; a trial runs one of them")
+	case len(c.Command) > 0 && c.Command[0] == "":
+		errs.add("run[0]", "the program has no name")
+	}
+	errs = append(errs, c.Env.Validate("env")...)
+	if c.Timeout.Std() < time.Millisecond {
+		errs.add("timeout", "%v is too short for any program", c.Timeout)
+	}
+	if c.Warmup < 0 || c.Warmup > 1000 {
+		errs.add("warmup", "%d is not a number of runs from 0 to 1000", c.Warmup)
+	}
+	if len(c.OK) == 0 {
+		errs.add("ok", "no exit status counts as success")
+	}
+	for i, status := range c.OK {
+		if status < 0 || status > 255 {
+			errs.add(fmt.Sprintf("ok[%d]", i), "%d is not an exit status from 0 to 255", status)
+		}
+	}
+	for i, m := range c.Read {
+		m.validate(&errs, fmt.Sprintf("metrics[%d]", i))
+		if same := slices.IndexFunc(c.Read, func(o Metric) bool { return o.Name == m.Name }); same < i {
+			errs.add(fmt.Sprintf("metrics[%d].name", i), "%q is the name of metrics[%d] too", m.Name, same)
+		}
+	}
+	return errs
+}
+
+// problems gathers field errors.
+type problems []experiment.FieldError
+
+func (p *problems) add(field, format string, args ...any) {
+	*p = append(*p, experiment.FieldError{Field: field, Message: fmt.Sprintf(format, args...)})
+}
+
+// validate checks one metric.
+func (m Metric) validate(errs *problems, field string) {
+	if !metricName.MatchString(m.Name) {
+		errs.add(field+".name", "%q is not a name of lower-case letters, digits and single dashes", m.Name)
+	}
+	given := 0
+	for _, source := range []string{string(m.From), m.Regex, m.JSON} {
+		if source != "" {
+			given++
+		}
+	}
+	if given != 1 {
+		errs.add(field, "metric %q has %d of from, regex and json; it must have one", m.Name, given)
+	}
+	if m.From != "" {
+		for _, option := range [][2]string{{"output", string(m.Output)}, {"which", string(m.Which)}} {
+			if option[1] != "" {
+				errs.add(field+"."+option[0], "%q is for metrics that are read from the output; this one is %s", option[1], m.From)
+			}
+		}
+		if m.Unit != "" && m.Unit != m.From.unit() {
+			errs.add(field+".unit", "%q is not the unit of %s, which is %s", m.Unit, m.From, m.From.unit())
+		}
+	}
+	if m.Regex != "" {
+		pattern, err := regexp.Compile(m.Regex)
+		switch {
+		case err != nil:
+			errs.add(field+".regex", "%q is not a regular expression: %v", m.Regex, err)
+		case pattern.NumSubexp() != 1:
+			errs.add(field+".regex", "%q has %d groups; one (…) must enclose the number, others are written (?:…)", m.Regex, pattern.NumSubexp())
+		}
+	}
+	if m.JSON != "" {
+		if _, err := parsePath(m.JSON); err != nil {
+			errs.add(field+".json", "%v", err)
+		}
+	}
+	if m.Scale == experiment.Difference && m.Headline != nil && *m.Headline {
+		errs.add(field+".headline", "a metric on the scale difference cannot be a headline")
+	}
+}
