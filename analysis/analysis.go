@@ -1,5 +1,22 @@
 // Package analysis turns the trials of a run into verdicts: it applies the
 // method of docs/method.md with the estimators of package stats.
+//
+// The unit is the pair: one valid trial of an arm and one of the baseline in the
+// same round of the same cell, as the logarithm of their ratio. Whatever slows
+// the machine down for a while slows both down and cancels; the random order
+// within the round makes the sign of what is left a fair coin, which is all that
+// the signed-rank interval assumes. That is why the figures of bench/method hold
+// for noise of any kind.
+//
+// The way through the files: table.go puts trials where they stand in the plan;
+// pairs.go makes the contrasts of a comparison; estimate.go gives what the two
+// estimators say of them; judge.go decides, the controls first and then the
+// treatments as one family; text.go and number.go say it in words. rounds.go
+// answers how many rounds are needed. describe.go and warn.go add what a reader
+// needs to trust or doubt a number, and analyze.go ties it together.
+//
+// Nothing here reads a clock or a file, or depends on the order of a map: the
+// same run gives the same analysis. Numbers that reach a Run are finite.
 package analysis
 
 import (
@@ -79,18 +96,20 @@ type Interval struct {
 
 // Comparison is one arm against the baseline on one metric in one cell.
 type Comparison struct {
-	Cell      string            `json:"cell"`
-	Arm       string            `json:"arm"`
-	Metric    experiment.Metric `json:"metric"`
-	Verdict   Verdict           `json:"verdict"`
-	Text      string            `json:"text"`         // the verdict in a sentence: "costs 7.1 % [6.2, 8.0]"
-	Method    string            `json:"method"`       // of the headline interval, one of the Method constants
-	Rounds    int               `json:"rounds"`       // complete pairs
-	Overhead  Interval          `json:"overhead"`     // the headline interval
-	T         Interval          `json:"t"`            // paired t beside it
-	P         float64           `json:"p"`            // two-sided, of no difference
-	PAdjusted float64           `json:"pAdjusted"`    // after Holm
-	PEquiv    float64           `json:"pEquivalence"` // two one-sided tests at the margin; 1 for Difference metrics
+	Cell    string            `json:"cell"`
+	Arm     string            `json:"arm"`
+	Metric  experiment.Metric `json:"metric"`
+	Verdict Verdict           `json:"verdict"`
+	Text    string            `json:"text"`   // the verdict in a sentence: "costs 7.1 % [6.2, 8.0]"
+	Method  string            `json:"method"` // of the headline interval, one of the Method constants
+	Rounds  int               `json:"rounds"` // complete pairs
+	// Overhead is the headline interval and T the paired t interval beside it (after
+	// a pilot, Stein's). Where the pairs allow no interval, both bounds are the point.
+	Overhead  Interval `json:"overhead"`
+	T         Interval `json:"t"`
+	P         float64  `json:"p"`            // two-sided, of no difference
+	PAdjusted float64  `json:"pAdjusted"`    // after Holm
+	PEquiv    float64  `json:"pEquivalence"` // two one-sided tests at the margin; 1 for Difference metrics
 	// PEquivAdjusted is PEquiv after Holm, in a family of its own.
 	PEquivAdjusted float64 `json:"pEquivalenceAdjusted"`
 	// EstimatorsAgree says that the t interval alone would give the same verdict.

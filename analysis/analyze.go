@@ -3,6 +3,7 @@ package analysis
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"tare/experiment"
@@ -63,16 +64,7 @@ func judgeRun(t *table, trials []journal.Trial) (*Run, *judgement) {
 		Family: t.plan.HeadlineFamily(),
 	}
 	run.Finished = run.Trials.Done >= run.Trials.Planned
-	run.Reasons = j.reasons
-	if role(t.plan, experiment.Baseline) < 0 {
-		run.Reasons = append(run.Reasons, "the plan has no baseline")
-	}
-	if limit := t.plan.Limits.InvalidTrials; limit != nil && run.Trials.Planned > 0 {
-		if lost := float64(run.Trials.Lost) / float64(run.Trials.Planned); lost > float64(*limit) {
-			run.Reasons = append(run.Reasons, fmt.Sprintf("%d of %d planned trials (%s) stayed invalid after all attempts, over the limit of %s",
-				run.Trials.Lost, run.Trials.Planned, percent(lost), percent(float64(*limit))))
-		}
-	}
+	run.Reasons = append(j.reasons, invalidity(t.plan, run.Trials)...)
 	run.Valid = len(run.Reasons) == 0
 	run.Comparisons = make([]Comparison, 0, len(j.treatments))
 	for _, h := range j.treatments {
@@ -89,6 +81,22 @@ func judgeRun(t *table, trials []journal.Trial) (*Run, *judgement) {
 	return run, j
 }
 
+// invalidity says what, besides the controls, takes the verdicts from a run.
+func invalidity(plan *experiment.Plan, trials Counts) (reasons []string) {
+	if role(plan, experiment.Baseline) < 0 {
+		reasons = append(reasons, "the plan has no baseline")
+	}
+	limit := plan.Limits.InvalidTrials
+	if limit == nil || trials.Planned == 0 {
+		return reasons
+	}
+	if lost := float64(trials.Lost) / float64(trials.Planned); lost > float64(*limit) {
+		reasons = append(reasons, fmt.Sprintf("%d of %d planned trials (%s) stayed invalid after all attempts, over the limit of %s",
+			trials.Lost, trials.Planned, percent(lost), percent(float64(*limit))))
+	}
+	return reasons
+}
+
 // comparison puts a judged hypothesis into the form of the result.
 func (j *judgement) comparison(plan *experiment.Plan, h *hypothesis) Comparison {
 	c := Comparison{
@@ -98,8 +106,8 @@ func (j *judgement) comparison(plan *experiment.Plan, h *hypothesis) Comparison 
 		Verdict:         h.verdict,
 		Method:          h.method,
 		Rounds:          len(h.contrasts),
-		Overhead:        overheads(h.main.at, h.metric),
-		T:               overheads(h.t.at, h.metric),
+		Overhead:        overheads(h.shown(h.main), h.metric),
+		T:               overheads(h.shown(h.t), h.metric),
 		P:               h.main.p,
 		PAdjusted:       h.adjusted,
 		PEquiv:          h.main.equiv,
@@ -111,6 +119,16 @@ func (j *judgement) comparison(plan *experiment.Plan, h *hypothesis) Comparison 
 		c.Floor = math.Abs(overhead(h.control.main.at.Point, h.metric))
 	}
 	return c
+}
+
+// shown is a view's interval or, where there is none, the median contrast as an
+// interval without width.
+func (h *hypothesis) shown(v view) stats.Interval {
+	if v.ok || len(h.contrasts) == 0 {
+		return v.at
+	}
+	m := stats.Quantile(slices.Sorted(slices.Values(h.contrasts)), 0.5)
+	return stats.Interval{Point: m, Lo: m, Hi: m}
 }
 
 // complete adds what explains a verdict: the minimum detectable effect, the
@@ -131,7 +149,8 @@ func (w wording) complete(c *Comparison, h *hypothesis, valid bool) {
 // the number of rounds that would resolve it. Both are made for the worst case
 // of Holm's correction, alpha over the number of hypotheses, and from the
 // deviation of the contrasts seen. Where so few rounds can claim nothing there
-// is no effect that they could detect, and it stays 0.
+// is no effect that they could detect, and it stays 0. After a pilot both are
+// slightly optimistic, because they leave out Stein's interval.
 func (w wording) detectable(c *Comparison, h *hypothesis) {
 	n := len(h.contrasts)
 	if !h.main.ok || n < 2 {
@@ -140,8 +159,8 @@ func (w wording) detectable(c *Comparison, h *hypothesis) {
 	alpha, power := w.alpha/float64(h.family), float64(w.plan.Power)
 	unit := w.unit.at(unitCase{n, alpha, power, ranks(h.method)})
 	c.MDE = math.Abs(w.overheadOf(h.sd*unit, h.metric))
-	if h.verdict != NotResolved || h.sd == 0 {
-		return
+	if h.verdict != NotResolved || h.sd == 0 || h.reason == underBias || h.reason == noControl {
+		return // more rounds would change nothing, or what they would is not known
 	}
 	needed := stats.SignedRankRoundsNeeded(math.Abs(h.main.at.Point), h.sd, alpha, power, mostRounds)
 	if needed > 0 {

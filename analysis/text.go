@@ -93,37 +93,43 @@ func (w wording) missing(h *hypothesis) string {
 	if len(h.contrasts) == 1 {
 		head = "only one valid pair"
 	}
-	base := role(w.plan, experiment.Baseline)
-	for _, a := range []int{h.arm, base} {
-		count, without, rules := 0, 0, map[string]int{}
-		for _, s := range w.table.slots[h.cell][a] {
-			if s.attempts == 0 {
-				continue
-			}
-			count++
-			if s.valid == nil {
-				rules[s.rule]++
-			} else if _, ok := value(s.valid, h.metric); !ok {
-				without++
-			}
-		}
-		of := "trials"
-		if a == base {
-			of = "baseline trials"
-		}
-		if without*2 > count {
-			return fmt.Sprintf("%s: %d of %d %s have no usable value of %s", head, without, count, of, h.metric.Name)
-		}
-		for _, rule := range slices.Sorted(maps.Keys(rules)) {
-			if n := rules[rule]; n*2 > count {
-				return fmt.Sprintf("%s: %d of %d %s broke rule %s", head, n, count, of, rule)
-			}
-		}
-		if lost := len(rules); lost > 1 {
-			return fmt.Sprintf("%s: trials of %s broke rules %s", head, w.plan.Arms[a].Name, strings.Join(slices.Sorted(maps.Keys(rules)), ", "))
-		}
+	if why := w.table.loss(h.cell, h.arm, h.metric); why != "" {
+		return head + ": " + why
+	}
+	if why := w.table.loss(h.cell, role(w.plan, experiment.Baseline), h.metric); why != "" {
+		return head + ": of the baseline, " + why
 	}
 	return head
+}
+
+// loss says what most trials of an arm are lost to, if most are.
+func (t *table) loss(c, a int, m experiment.Metric) string {
+	count, without, broken := 0, 0, map[string]int{}
+	for _, s := range t.slots[c][a] {
+		if s.attempts == 0 {
+			continue
+		}
+		count++
+		if s.valid == nil {
+			broken[s.rule]++
+		} else if _, ok := value(s.valid, m); !ok {
+			without++
+		}
+	}
+	if without*2 > count {
+		return fmt.Sprintf("%d of %d trials have no usable value of %s", without, count, m.Name)
+	}
+	names, lost := slices.Sorted(maps.Keys(broken)), 0
+	for _, n := range broken {
+		lost += n
+	}
+	if lost*2 <= count {
+		return ""
+	}
+	if len(names) == 1 {
+		return fmt.Sprintf("%d of %d trials broke rule %s", lost, count, names[0])
+	}
+	return fmt.Sprintf("%d of %d trials broke rules %s", lost, count, strings.Join(names, ", "))
 }
 
 // directed writes an overhead by its direction: "costs 7.1 % [6.2, 8.0]".

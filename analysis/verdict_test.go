@@ -88,7 +88,14 @@ func TestVerdicts(t *testing.T) {
 				breakRule(trials, "plain", "errors")
 				return trials
 			},
-			want: NotResolved, text: "not resolved: no valid pairs: 6 of 6 baseline trials broke rule errors"},
+			want: NotResolved, text: "not resolved: no valid pairs: of the baseline, 6 of 6 trials broke rule errors"},
+		{name: "several rules", rounds: 6, metric: lower, arm: around(0.07, 1, 0),
+			change: func(_ *experiment.Plan, trials []journal.Trial) []journal.Trial {
+				breakRule(trials[9:], "layer", "steal")
+				breakRule(trials[:9], "layer", "errors")
+				return trials
+			},
+			want: NotResolved, text: "not resolved: no valid pairs: 6 of 6 trials broke rules errors, steal"},
 		{name: "control fails its rules", rounds: 6, metric: lower, arm: around(0.07, 1, 0),
 			change: func(_ *experiment.Plan, trials []journal.Trial) []journal.Trial {
 				breakRule(trials, "control", "errors")
