@@ -114,7 +114,7 @@ func TestMetricsFromOutput(t *testing.T) {
 }
 
 func TestUsage(t *testing.T) {
-	c := config(`awk "BEGIN { s = sprintf(\"%20000000s\", \"\"); print length(s) }"; i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done`,
+	c := config("dd if=/dev/zero of=/dev/null bs=30M count=5; i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done",
 		Metric{Name: "wall", From: WallClock}, Metric{Name: "user", From: UserCPU}, Metric{Name: "system", From: SystemCPU},
 		Metric{Name: "cpu", From: CPU}, Metric{Name: "memory", From: PeakMemory})
 	r, err := run(t.Context(), c, openHost(t), memory{})
