@@ -1,13 +1,18 @@
 package catalog_test
 
 import (
+	"bytes"
 	"flag"
+	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/goccy/go-yaml"
 	"github.com/google/go-cmp/cmp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"tare/catalog"
 	"tare/experiment"
@@ -32,7 +37,7 @@ func TestSchema(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("the types have changed; go test ./catalog -run Schema -update writes the schema anew (-published +types):\n%s", diff)
+		t.Errorf("the types have changed: go test ./catalog -run Schema -update writes the schema anew (-published +types):\n%s", diff)
 	}
 }
 
@@ -49,17 +54,62 @@ func TestDocumentedExamples(t *testing.T) {
 	if len(blocks) == 0 {
 		t.Fatal("the page has no examples")
 	}
+	schema := published(t)
 	for _, b := range blocks {
 		line := 1 + strings.Count(string(page[:b[2]]), "\n")
-		x, err := experiment.Load("example", []byte(completed(string(page[b[2]:b[3]]))), catalog.Kinds())
-		if err != nil {
-			t.Errorf("docs/experiment.md:%d: the example does not load:\n%v", line, err)
-			continue
-		}
-		if _, err := experiment.Expand(x, "test"); err != nil {
-			t.Errorf("docs/experiment.md:%d: the example does not expand: %v", line, err)
-		}
+		works(t, fmt.Sprintf("docs/experiment.md:%d", line), completed(string(page[b[2]:b[3]])), schema)
 	}
+}
+
+// TestExamples loads and expands the experiments that come with Tare.
+func TestExamples(t *testing.T) {
+	files, err := filepath.Glob("../examples/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no examples: %v", err)
+	}
+	schema := published(t)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		works(t, file, string(text), schema)
+	}
+}
+
+// works checks that the loader and the schema accept an experiment, and that it
+// expands.
+func works(t *testing.T, where, text string, schema *jsonschema.Schema) {
+	t.Helper()
+	x, err := experiment.Load(where, []byte(text), catalog.Kinds())
+	if err != nil {
+		t.Errorf("%s does not load:\n%v", where, err)
+		return
+	}
+	if _, err := experiment.Expand(x, "test"); err != nil {
+		t.Errorf("%s does not expand: %v", where, err)
+	}
+	asJSON, err := yaml.YAMLToJSON([]byte(text))
+	if err != nil {
+		t.Fatalf("%s: %v", where, err)
+	}
+	instance, err := jsonschema.UnmarshalJSON(bytes.NewReader(asJSON))
+	if err != nil {
+		t.Fatalf("%s: %v", where, err)
+	}
+	if err := schema.Validate(instance); err != nil {
+		t.Errorf("%s: the schema refuses it: %v", where, err)
+	}
+}
+
+// published compiles the published schema.
+func published(t *testing.T) *jsonschema.Schema {
+	t.Helper()
+	schema, err := jsonschema.NewCompiler().Compile("../docs/experiment.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return schema
 }
 
 // completed adds what a part of a file lacks to be a whole one.

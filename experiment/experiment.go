@@ -44,7 +44,7 @@ const (
 type Experiment struct {
 	APIVersion  string                      `yaml:"apiVersion" required:"true" enum:"tare/v1alpha1" doc:"version of this format: tare/v1alpha1"`
 	Kind        string                      `yaml:"kind" required:"true" enum:"Experiment" doc:"kind of document: Experiment"`
-	Name        string                      `yaml:"name" required:"true" pattern:"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$" form:"up to 63 lower-case letters, digits and dashes, with a letter or digit at both ends" doc:"name of the experiment: lower-case letters, digits and dashes"`
+	Name        string                      `yaml:"name" required:"true" pattern:"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$" form:"up to 63 lower-case letters, digits and dashes, with a letter or digit at both ends" doc:"name of the experiment"`
 	Description string                      `yaml:"description" doc:"what is asked, in a sentence for the report"`
 	Testbed     Testbed                     `yaml:"testbed" doc:"where trials run"`
 	Arms        []Arm                       `yaml:"arms" required:"true" doc:"what is compared; the first is the baseline"`
@@ -72,7 +72,7 @@ type Link struct {
 
 // Arm is a named set of layers. The first arm of an experiment is the baseline.
 type Arm struct {
-	Name   string      `yaml:"name" required:"true" pattern:"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$" form:"up to 63 lower-case letters, digits and dashes, with a letter or digit at both ends" doc:"name of the arm: lower-case letters, digits and dashes"`
+	Name   string      `yaml:"name" required:"true" pattern:"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$" form:"up to 63 lower-case letters, digits and dashes, with a letter or digit at both ends" doc:"name of the arm"`
 	Layers []LayerItem `yaml:"layers" doc:"the layers around the workload, from the inside out"`
 }
 
