@@ -47,7 +47,7 @@ import (
 // hostile files from using memory or stack.
 const (
 	maxBytes    = 256 << 10
-	maxTokens   = 20_000  // the parser takes quadratic time for some input
+	maxTokens   = 10_000  // the parser takes quadratic time for some input
 	maxDepth    = 64      // nested lists and maps
 	maxIndent   = 1000    // column of a key or a dash
 	maxNodes    = 100_000 // after aliases are followed
