@@ -3,6 +3,7 @@ package local
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -20,7 +21,7 @@ import (
 const roleVariable = "TARE_LOCAL_TEST"
 
 func TestMain(m *testing.M) {
-	roles := map[string]func() (int, error){
+	roles := map[string]func() error{
 		"enter":   enterRole,
 		"signals": signalsRole,
 		"victim":  victimRole,
@@ -30,45 +31,58 @@ func TestMain(m *testing.M) {
 	if !ok {
 		os.Exit(m.Run())
 	}
-	status, err := role()
-	if err != nil {
+	var exit exitStatus
+	err := role()
+	switch {
+	case errors.As(err, &exit):
+		os.Exit(int(exit))
+	case err != nil:
 		fmt.Fprintln(os.Stderr, err)
-		status = 1
+		os.Exit(1)
 	}
-	os.Exit(status)
+	os.Exit(0)
 }
+
+// exitStatus is an error that stands for an exit status.
+type exitStatus int
+
+func (s exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
 
 // enterRole enters a user namespace and there runs the tests, or plays the role
 // that is named after a dash.
-func enterRole() (int, error) {
+func enterRole() error {
 	next, args := "tests", os.Args[1:]
 	if len(args) > 0 && strings.HasPrefix(args[0], "role=") {
 		next, args = strings.TrimPrefix(args[0], "role="), args[1:]
 	}
 	if err := os.Setenv(roleVariable, next); err != nil {
-		return 0, err
+		return err
 	}
-	return EnterUserNamespace(args...)
+	status, err := EnterUserNamespace(args...)
+	if err == nil && status != 0 {
+		return exitStatus(status)
+	}
+	return err
 }
 
 // signalsRole prints the signals that it gets and ends with 7 at SIGTERM.
-func signalsRole() (int, error) {
+func signalsRole() error {
 	got := make(chan os.Signal, 16)
 	signal.Notify(got, syscall.SIGUSR1, syscall.SIGINT, syscall.SIGTERM)
 	fmt.Println("ready", os.Getpid())
 	for s := range got {
 		fmt.Println(s)
 		if s == syscall.SIGTERM {
-			return 7, nil
+			return exitStatus(7)
 		}
 	}
-	return 0, nil
+	return nil
 }
 
 // cleanRole is what "tare clean" does.
-func cleanRole() (int, error) {
+func cleanRole() error {
 	_, err := Clean(context.Background())
-	return 0, err
+	return err
 }
 
 // victim is what a victimRole says of itself.
@@ -80,30 +94,30 @@ type victim struct {
 
 // victimRole holds an open site in which commands run, says so, and waits to be
 // killed, or ends in the way that its argument names.
-func victimRole() (int, error) {
+func victimRole() error {
 	bed, err := New()
 	if err != nil {
-		return 0, err
+		return err
 	}
 	if os.Args[1] == "guarded" {
 		self, err := os.Executable()
 		if err != nil {
-			return 0, err
+			return err
 		}
 		if err := bed.Guard("env", roleVariable+"=clean", self); err != nil {
-			return 0, err
+			return err
 		}
 	}
 	s, err := bed.Open(context.Background(), "victim", true, link(1e9, 1500))
 	if err != nil {
-		return 0, err
+		return err
 	}
 	v, err := s.(*network).inhabit()
 	if err != nil {
-		return 0, err
+		return err
 	}
 	if err := json.NewEncoder(os.Stdout).Encode(v); err != nil {
-		return 0, err
+		return err
 	}
 	var order string
 	_, _ = fmt.Scanln(&order)
@@ -112,9 +126,9 @@ func victimRole() (int, error) {
 		go func() { panic("as ordered") }()
 		select {}
 	case "close":
-		return 0, bed.Close()
+		return bed.Close()
 	}
-	return 0, nil
+	return nil
 }
 
 // inhabit starts a command at every place of the site.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -77,14 +78,37 @@ func (m marker) environment() []string {
 	}
 }
 
+// How long a process may have neither arguments nor variables before that is
+// taken for what it is, and not for the middle of an exec; and how long it may
+// have arguments but no variables, which are set a moment later.
+const (
+	execLimit      = 2 * time.Second
+	variablesLimit = 50 * time.Millisecond
+)
+
 // readMarker reads the marker of a running process. ok is false for one that
 // has none, that has ended, or whose environment is not ours to read.
+//
+// While a process executes a new program there is a moment in which it has no
+// environment, which on a busy machine may last. It is waited out.
 func readMarker(pid int) (m marker, ok bool) {
-	env, err := readProc(fmt.Sprintf("/proc/%d/environ", pid))
-	if err != nil {
-		return marker{}, false
+	for begun := time.Now(); ; time.Sleep(time.Millisecond) {
+		env, err := readProc(fmt.Sprintf("/proc/%d/environ", pid))
+		if err != nil || len(env) > 0 {
+			return parseMarker(env)
+		}
+		stat, err := readStat(pid)
+		if err != nil || stat.gone() || stat.kernel {
+			return marker{}, false
+		}
+		limit := execLimit
+		if arguments, _ := readProc(fmt.Sprintf("/proc/%d/cmdline", pid)); len(arguments) > 0 {
+			limit = variablesLimit
+		}
+		if time.Since(begun) > limit {
+			return marker{}, false
+		}
 	}
-	return parseMarker(env)
 }
 
 // parseMarker finds the marker in an environment as /proc/PID/environ gives it.

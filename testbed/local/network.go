@@ -151,7 +151,7 @@ func openSpace(name string) (*space, error) {
 // close ends the namespace, once nothing else is in it.
 func (s *space) close() {
 	if s.Handle != nil {
-		s.Handle.Close()
+		s.Close() // the netlink handle's
 	}
 	s.thread.stop()
 	_ = s.ns.Close()

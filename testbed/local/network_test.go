@@ -66,7 +66,7 @@ func transferTCP(t *testing.T, n *network, path testbed.Path, port uint16) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close()
+	defer func() { _ = listener.Close() }()
 	type result struct {
 		got []byte
 		err error
@@ -78,7 +78,7 @@ func transferTCP(t *testing.T, n *network, path testbed.Path, port uint16) {
 			received <- result{nil, err}
 			return
 		}
-		defer conn.Close()
+		defer func() { _ = conn.Close() }()
 		got, err := io.ReadAll(conn)
 		received <- result{got, err}
 	}()
@@ -95,7 +95,7 @@ func transferTCP(t *testing.T, n *network, path testbed.Path, port uint16) {
 	if _, err := conn.Write(sent); err != nil {
 		t.Fatal(err)
 	}
-	conn.Close()
+	_ = conn.Close()
 	r := <-received
 	if r.err != nil || !bytes.Equal(r.got, sent) {
 		t.Errorf("%d bytes arrived of %d: %v", len(r.got), len(sent), r.err)
@@ -112,12 +112,12 @@ func exchangeUDP(t *testing.T, n *network, path testbed.Path, port uint16) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer server.Close()
+	defer func() { _ = server.Close() }()
 	client, err := n.pods[0].listen(podAddress[0])
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer client.Close()
+	defer func() { _ = client.Close() }()
 	to := netip.AddrPortFrom(n.Address(path), port)
 	if _, err := client.WriteToUDPAddrPort([]byte("ping"), to); err != nil {
 		t.Fatal(err)
@@ -289,7 +289,7 @@ func sendsUnfragmented(t *testing.T, n *network, to netip.Addr, size int) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer socket.Close()
+	defer func() { _ = socket.Close() }()
 	raw, err := socket.SyscallConn()
 	if err != nil {
 		t.Fatal(err)
@@ -335,7 +335,7 @@ func TestOpenErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer bed.Close()
+	defer func() { _ = bed.Close() }()
 	cases := []struct {
 		level any
 		want  string

@@ -106,8 +106,8 @@ func TestExit(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = p.Wait()
-		if got := fmt.Sprint(err); got != c.want && !(c.want == "" && err == nil) {
-			t.Errorf("%s: %s, want %q", c.script, got, c.want)
+		if (err == nil) != (c.want == "") || err != nil && err.Error() != c.want {
+			t.Errorf("%s: %v, want %q", c.script, err, c.want)
 		}
 		var exit *testbed.ExitError
 		if c.want != "" && !errors.As(err, &exit) {

@@ -16,9 +16,13 @@ type procStat struct {
 	state  byte
 	parent int
 	group  int
+	kernel bool   // a thread of the kernel
 	ticks  uint64 // user and system time
 	start  uint64 // start time in ticks since boot: with the id, unique
 }
+
+// kernelThread is PF_KTHREAD, one of the flags in /proc/PID/stat.
+const kernelThread = 0x00200000
 
 // gone says that the process has ended and only waits to be reaped.
 func (s procStat) gone() bool { return s.state == 'Z' || s.state == 'X' }
@@ -36,18 +40,20 @@ func readStat(pid int) (procStat, error) {
 func parseStat(text []byte) (procStat, error) {
 	end := bytes.LastIndexByte(text, ')')
 	fields := strings.Fields(string(text[end+1:]))
-	if end < 0 || len(fields) < 20 {
+	if end < 0 || len(fields) < 20 || len(fields[0]) != 1 || fields[0][0] < 'A' {
 		return procStat{}, fmt.Errorf("unexpected /proc/PID/stat: %q", text)
 	}
 	var s procStat
-	var errs [5]error
-	var user, system uint64
+	var errs [6]error
+	var flags, user, system uint64
 	s.state = fields[0][0]
 	s.parent, errs[0] = strconv.Atoi(fields[1])
 	s.group, errs[1] = strconv.Atoi(fields[2])
 	user, errs[2] = strconv.ParseUint(fields[11], 10, 64)
 	system, errs[3] = strconv.ParseUint(fields[12], 10, 64)
+	flags, errs[5] = strconv.ParseUint(fields[6], 10, 64)
 	s.start, errs[4] = strconv.ParseUint(fields[19], 10, 64)
+	s.kernel = flags&kernelThread != 0
 	s.ticks = user + system
 	for _, err := range errs {
 		if err != nil {

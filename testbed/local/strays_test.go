@@ -3,6 +3,7 @@ package local
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -67,8 +68,8 @@ func hold(t *testing.T, pids []int) []unix.PollFd {
 func await(t *testing.T, what string, pids []int, held []unix.PollFd) {
 	t.Helper()
 	for i := range held {
-		n, err := 0, error(unix.EINTR)
-		for err == unix.EINTR {
+		n, err := unix.Poll(held[i:i+1], 10000)
+		for errors.Is(err, unix.EINTR) {
 			n, err = unix.Poll(held[i:i+1], 10000)
 		}
 		if n == 0 {
@@ -194,6 +195,28 @@ func TestStraysOfLivingOwnersAreLeftAlone(t *testing.T) {
 	_ = p.Kill()
 }
 
+// A process without an environment is none of ours; one that is just being
+// started has not got it yet.
+func TestMarkerOfProcessWithoutEnvironment(t *testing.T) {
+	cmd := exec.Command("sleep", "1000")
+	cmd.Env = []string{"X="}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
+	if m, ok := readMarker(cmd.Process.Pid); ok {
+		t.Errorf("%+v", m)
+	}
+	bare := exec.Command("env", "-i", "sleep", "1000")
+	if err := bare.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = bare.Process.Kill(); _ = bare.Wait() }()
+	if m, ok := readMarker(bare.Process.Pid); ok {
+		t.Errorf("%+v", m)
+	}
+}
+
 // A marker of another process id namespace, or one whose owner's id has been
 // taken by another process since, must not be misread.
 func TestOrphaned(t *testing.T) {
@@ -242,17 +265,18 @@ func FuzzParseStat(f *testing.F) {
 	f.Add(own)
 	f.Add([]byte("7 (a ) R b) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20"))
 	f.Add([]byte("7 ("))
+	f.Add([]byte("00000)\x000 0 0 0 0 0 0 0 0 00 00 00 00 00 00 00 00 00 00 0"))
 	f.Fuzz(func(t *testing.T, line []byte) {
 		s, err := parseStat(line)
-		if err == nil && s.state == 0 {
+		if err == nil && (s.state < 'A' || s.state == ' ') {
 			t.Errorf("%q gives %+v", line, s)
 		}
 	})
 }
 
 func TestParseStat(t *testing.T) {
-	s, err := parseStat([]byte("7 (a ) R b) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20"))
-	want := procStat{state: 'S', parent: 1, group: 2, ticks: 11 + 12, start: 19}
+	s, err := parseStat([]byte("7 (a ) R b) S 1 2 3 4 5 2129984 7 8 9 10 11 12 13 14 15 16 17 18 19 20"))
+	want := procStat{state: 'S', parent: 1, group: 2, kernel: true, ticks: 11 + 12, start: 19}
 	if err != nil || s != want {
 		t.Errorf("%+v, %v, want %+v", s, err, want)
 	}

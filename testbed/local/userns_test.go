@@ -168,7 +168,7 @@ func TestRefusalIsExplained(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer bed.Close()
+	defer func() { _ = bed.Close() }()
 	_, err = bed.Open(context.Background(), "s", true, link(1e9, 1500))
 	const want = "site s: make a network namespace for the wire: operation not permitted: " +
 		"this takes root or a user namespace (see tare doctor)"
