@@ -68,7 +68,7 @@ func (p *progress) done(e runner.TrialDone) {
 		return
 	}
 	if !p.live {
-		p.line(fmt.Sprintf("%s: done in %s; %d/%d trials, %s left", name, t.Wall.Round(100*time.Millisecond), e.Progress.Done, e.Progress.Total, span(e.Progress.Left)))
+		p.line(fmt.Sprintf("%s: done in %s; %d/%d trials, %s left", name, brief(t.Wall), e.Progress.Done, e.Progress.Total, span(e.Progress.Left)))
 	}
 }
 
@@ -106,10 +106,27 @@ func plainText(s string) string {
 	}, s)
 }
 
+// plainLines is plainText for text of several lines.
+func plainLines(s string) string {
+	lines := strings.Split(s, "\n")
+	for i := range lines {
+		lines[i] = plainText(lines[i])
+	}
+	return strings.Join(lines, "\n")
+}
+
 // span writes a time that is an estimate: 2m30s, 45s.
 func span(d time.Duration) string {
 	if d > 10*time.Minute {
 		return quantity.Duration(d.Round(time.Minute)).String()
 	}
 	return quantity.Duration(d.Round(time.Second)).String()
+}
+
+// brief writes a time that was measured: 12ms, 3.1s.
+func brief(d time.Duration) string {
+	if d < time.Second {
+		return d.Round(time.Millisecond).String()
+	}
+	return d.Round(100 * time.Millisecond).String()
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -38,10 +39,11 @@ func TestScripts(t *testing.T) {
 		UpdateScripts: *update,
 		Condition:     condition,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"killed":     killed,
-			"wait-trial": waitTrial,
-			"tear":       tear,
-			"lines":      lines,
+			"killed":       killed,
+			"nothing-left": nothingLeft,
+			"wait-trial":   waitTrial,
+			"tear":         tear,
+			"lines":        lines,
 		},
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("HOME", env.WorkDir)
@@ -95,6 +97,35 @@ func waitTrial(ts *testscript.TestScript, neg bool, args []string) {
 		}
 	}
 	ts.Fatalf("no %s trials in %s", args[1], file)
+}
+
+// nothingLeft fails when a process that a run of this script started is still
+// there: nothing-left.
+func nothingLeft(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 0 || neg {
+		ts.Fatalf("usage: nothing-left")
+	}
+	var left []string
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		if left = started(ts.Getenv("WORK")); len(left) == 0 {
+			return
+		}
+	}
+	ts.Fatalf("left behind: %v", left)
+}
+
+// started lists the processes below a work directory, by their environment.
+func started(work string) []string {
+	files, _ := filepath.Glob("/proc/[0-9]*/environ")
+	var found []string
+	for _, file := range files {
+		environ, _ := os.ReadFile(file) // gone, or another user's
+		if strings.Contains(string(environ), "HOME="+work+"\x00") {
+			command, _ := os.ReadFile(filepath.Dir(file) + "/cmdline")
+			found = append(found, strings.ReplaceAll(string(command), "\x00", " "))
+		}
+	}
+	return found
 }
 
 // tear cuts the last bytes off a file, as a crash while writing does: tear FILE.

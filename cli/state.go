@@ -111,16 +111,16 @@ func conclude(s State, err error) int {
 	case errors.As(err, &silent):
 		return int(silent)
 	case errors.As(err, &coded):
-		fmt.Fprintln(s.Stderr, "tare: "+coded.Error())
+		fmt.Fprintln(s.Stderr, "tare: "+plainLines(coded.Error()))
 		if coded.hint != "" {
-			fmt.Fprintln(s.Stderr, "hint: "+coded.hint)
+			fmt.Fprintln(s.Stderr, "hint: "+plainLines(coded.hint))
 		}
 		return coded.code
 	case errors.Is(err, context.Canceled):
 		fmt.Fprintln(s.Stderr, "tare: interrupted")
 		return ExitInterrupted
 	}
-	fmt.Fprintln(s.Stderr, "tare: "+err.Error())
+	fmt.Fprintln(s.Stderr, "tare: "+plainLines(err.Error()))
 	return ExitError
 }
 
