@@ -15,6 +15,7 @@ import (
 	"golang.org/x/term"
 
 	"tare/catalog"
+	"tare/experiment"
 	"tare/testbed"
 )
 
@@ -105,11 +106,15 @@ func (e exit) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 func conclude(s State, err error) int {
 	var silent exit
 	var coded *codedError
+	var problems *experiment.Problems
 	switch {
 	case err == nil:
 		return ExitDone
 	case errors.As(err, &silent):
 		return int(silent)
+	case errors.As(err, &problems): // as compilers write them, for editors
+		fmt.Fprintln(s.Stderr, plainLines(problems.Error()))
+		return ExitUsage
 	case errors.As(err, &coded):
 		fmt.Fprintln(s.Stderr, "tare: "+plainLines(coded.Error()))
 		if coded.hint != "" {

@@ -22,7 +22,11 @@ func (a axis) at(v float64) float64 {
 	if hi <= lo || math.IsNaN(v) {
 		return 0.5
 	}
-	return min(1, max(0, (a.warp(v)-lo)/(hi-lo)))
+	at := (a.warp(v) - lo) / (hi - lo)
+	if math.IsNaN(at) {
+		return 0.5 // values too far apart for arithmetic
+	}
+	return min(1, max(0, at))
 }
 
 func (a axis) warp(v float64) float64 {

@@ -80,7 +80,7 @@ func (s *sheet) seriesNames(arms []analysis.ArmSeries, room float64) map[string]
 	for _, a := range arms {
 		names = append(names, a.Arm)
 	}
-	return abbreviate(names, int(room/(letter*12)), "…")
+	return abbreviate(names, int(room/(letter*12)))
 }
 
 // scaleBelow draws the axis of values with its grid and unit.

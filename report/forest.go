@@ -87,7 +87,7 @@ func (s *sheet) plant(groups []group, width float64) *forest {
 	if f.narrow {
 		f.x0, f.x1, f.row, room = 8, width-8, 50, width-30
 	}
-	f.names = abbreviate(arms, int(room/(letter*12)), "…")
+	f.names = abbreviate(arms, int(room/(letter*12)))
 	f.h = forestTop + forestFoot
 	if f.axis.bend > 0 {
 		f.h += forestNote

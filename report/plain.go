@@ -84,6 +84,9 @@ func runeCells(r rune) int {
 	return 1
 }
 
+// ellipsis stands for what was left out.
+const ellipsis = "…"
+
 // shorten cuts s to at most n columns by leaving out its middle, since names of
 // arms and cells differ at both ends.
 func shorten(s string, n int, mark string) string {
@@ -100,11 +103,11 @@ func shorten(s string, n int, mark string) string {
 
 // abbreviate shortens names to n columns so that they stay distinct: names that
 // would read the same keep the part in which they differ.
-func abbreviate(names []string, n int, mark string) map[string]string {
+func abbreviate(names []string, n int) map[string]string {
 	out, taken := map[string]string{}, map[string][]string{}
 	for _, name := range names {
 		if _, ok := out[name]; !ok {
-			out[name] = shorten(plain(name), n, mark)
+			out[name] = shorten(plain(name), n, ellipsis)
 			taken[out[name]] = append(taken[out[name]], name)
 		}
 	}
@@ -119,8 +122,8 @@ func abbreviate(names []string, n int, mark string) map[string]string {
 		head := takeCells(short, n/3)
 		for _, name := range same {
 			rest := plain(name)[len(shared):]
-			lead := min(max(n-cells(head)-cells(mark)-cells(rest), 2), n/3)
-			out[name] = takeCells(head+mark+dropCells(shared, lead)+rest, n)
+			lead := min(max(n-cells(head)-cells(ellipsis)-cells(rest), 2), n/3)
+			out[name] = takeCells(head+ellipsis+dropCells(shared, lead)+rest, n)
 		}
 	}
 	return out

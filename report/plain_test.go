@@ -53,7 +53,7 @@ func TestShorten(t *testing.T) {
 }
 
 func TestAbbreviateKeepsNamesApart(t *testing.T) {
-	got := abbreviate([]string{"a-layer-with-a-long-name[rules=1,kind=file]", "a-layer-with-a-long-name[rules=16,kind=file]", "b"}, 20, "…")
+	got := abbreviate([]string{"a-layer-with-a-long-name[rules=1,kind=file]", "a-layer-with-a-long-name[rules=16,kind=file]", "b"}, 20)
 	seen := map[string]string{}
 	for name, short := range got {
 		if cells(short) > 20 {

@@ -46,7 +46,7 @@ func golden(t *testing.T, name, got string) {
 func fixtures() map[string]*analysis.Run {
 	return map[string]*analysis.Run{
 		"wireguard": spoiled(wireguard().run(), 5), "many": wide(8, 16, 12), "three-rounds": wide(1, 1, 3),
-		"extreme": extreme(), "hollow": hollow(), "empty": {}, "long": long(300),
+		"extreme": extreme(), "boundless": boundless(), "hollow": hollow(), "empty": {}, "long": long(300),
 	}
 }
 
@@ -156,7 +156,7 @@ func TestPicturesAreWellFormed(t *testing.T) {
 func wellFormed(doc string) error {
 	d := xml.NewDecoder(strings.NewReader(doc))
 	for {
-		if _, err := d.Token(); err == io.EOF {
+		if _, err := d.Token(); errors.Is(err, io.EOF) {
 			return nil
 		} else if err != nil {
 			return err

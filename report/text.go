@@ -52,7 +52,7 @@ func (t *terminal) line(s string) {
 	if t.o.ASCII {
 		s = ascii(s)
 	}
-	t.w.WriteString(strings.TrimRight(s, " ") + "\n")
+	_, _ = t.w.WriteString(strings.TrimRight(s, " ") + "\n") // Flush tells
 }
 
 // para writes text wrapped to the width, the following lines indented more.
@@ -169,7 +169,7 @@ func (t *terminal) measure(cs []analysis.Comparison) {
 	for _, c := range cs {
 		arms = append(arms, c.Arm)
 	}
-	t.names = abbreviate(arms, t.arm, "…")
+	t.names = abbreviate(arms, t.arm)
 }
 
 // word is what stands in the verdict column. The control has no verdict; what
