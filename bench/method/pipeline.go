@@ -17,18 +17,17 @@ import (
 const (
 	confidence  = 0.95
 	equivalence = 0.02
-	precision   = 0.02 // of the Stein designs
 	maxRounds   = 100
 	metric      = "time"
 )
 
 // design is one line of a table: an experiment to be repeated many times.
 type design struct {
-	noise  noise
-	rounds int     // fixed, or the pilot's
-	stein  bool    // then as many rounds as the precision asks for
-	arms   int     // treatments, all alike
-	effect float64 // true cost of an arm, as a share of the baseline
+	noise     noise
+	rounds    int     // fixed, or the pilot's
+	precision float64 // then as many rounds as it asks for; 0: fixed
+	arms      int     // treatments, all alike
+	effect    float64 // true cost of an arm, as a share of the baseline
 }
 
 // tally counts what came of many repetitions of a design. Intervals are those of
@@ -39,10 +38,9 @@ type tally struct {
 	claims        int // verdict costs or gains, of any arm
 	right         int // verdict costs
 	equivalent    int // verdict equivalent
-	significant   int // p within alpha, whatever the verdict
 	missed        int // true effect outside the headline interval
 	missedT       int // … outside the t interval beside it (Stein's after a pilot)
-	missedRank    int // … outside the signed-rank interval alone
+	missedRank    int // … outside the signed-rank interval alone, at effect 0 after a pilot
 	controlFailed int // run invalid
 }
 
@@ -52,7 +50,6 @@ func (t *tally) add(o tally) {
 	t.claims += o.claims
 	t.right += o.right
 	t.equivalent += o.equivalent
-	t.significant += o.significant
 	t.missed += o.missed
 	t.missedT += o.missedT
 	t.missedRank += o.missedRank
@@ -85,9 +82,7 @@ func newLaboratory(d design, rng *rand.Rand) *laboratory {
 	for i := range d.arms {
 		l.plan.Arms = append(l.plan.Arms, experiment.PlannedArm{Name: fmt.Sprintf("layer-%d", i+1), Role: experiment.Treatment})
 	}
-	if d.stein {
-		l.plan.Precision = quantity.Percent(precision)
-	}
+	l.plan.Precision = quantity.Percent(d.precision)
 	return l
 }
 
@@ -110,7 +105,7 @@ func (l *laboratory) once() (tally, error) {
 	l.clock = l.noise.start(l.rng, l.rounds*len(l.plan.Arms))
 	l.carryOut(1, l.rounds)
 	total := l.rounds
-	if l.stein {
+	if l.precision > 0 {
 		var err error
 		if total, err = analysis.NeededRounds(&l.plan, l.trials); err != nil {
 			return tally{}, err
@@ -155,11 +150,10 @@ func (l *laboratory) count(run *analysis.Run, rounds int) tally {
 	}))
 	t.right = one(c.Verdict == analysis.Costs)
 	t.equivalent = one(c.Verdict == analysis.Equivalent)
-	t.significant = one(c.P <= 1-confidence)
 	t.controlFailed = one(!run.Valid)
 	t.missed = one(!holds(c.Overhead, l.effect))
 	t.missedT = one(!holds(c.T, l.effect))
-	if l.stein {
+	if l.precision > 0 && l.effect == 0 {
 		t.missedRank = one(!l.rankHolds(rounds))
 	}
 	return t

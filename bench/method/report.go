@@ -86,9 +86,9 @@ func tables(rows []*row) (fixed, stein, several *table) {
 	stein = &table{
 		title: "Precision goal: Stein's two-stage rule",
 		notes: []string{
-			fmt.Sprintf("The pilot sets the number of rounds once, for a half-width of ±%s %%, at most %d.\nThe headline interval is the hull of the signed-rank interval and Stein's t\ninterval. The last two columns show why: what each would cover alone at 0 %%.", share(precision), maxRounds),
+			fmt.Sprintf("The pilot sets the number of rounds once, for that half-width, at most %d.\nThe headline interval is the hull of the signed-rank interval and Stein's t\ninterval. The last two columns show why: what each would cover alone at 0 %%. The\nsigned-rank interval suffers from quiet pilots (±%s %%, iid), Stein's from outliers\nthat the pilot has not seen (spiky).", maxRounds, share(finePrecision)),
 		},
-		head: []string{"noise", "pilot", "mean rounds", "false claims %", "coverage at 0 %", "at 2 %", "at 5 %", "false equivalence %", "control failed %", "signed-rank alone", "Stein's t alone"},
+		head: []string{"noise", "precision %", "pilot", "mean rounds", "false claims %", "coverage at 0 %", "at 2 %", "at 5 %", "false equivalence %", "control failed %", "signed-rank alone", "Stein's t alone"},
 	}
 	several = &table{
 		title: "Several arms",
@@ -109,12 +109,12 @@ func tables(rows []*row) (fixed, stein, several *table) {
 		margin := r.tallies[1]
 		cells := append([]string{claims}, covered...)
 		cells = append(cells, rate(margin.equivalent, margin.n), failed)
-		if !r.stein {
+		if r.precision == 0 {
 			fixed.add(append([]string{r.noise.name, fmt.Sprint(r.rounds)}, cells...)...)
 			continue
 		}
 		mean := fmt.Sprintf("%.1f", float64(null.rounds)/float64(null.n))
-		cells = append([]string{r.noise.name, fmt.Sprint(r.rounds), mean}, cells...)
+		cells = append([]string{r.noise.name, "±" + share(r.precision), fmt.Sprint(r.rounds), mean}, cells...)
 		stein.add(append(cells, rate(null.n-null.missedRank, null.n), rate(null.n-null.missedT, null.n))...)
 	}
 	return fixed, stein, several

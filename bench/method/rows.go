@@ -24,12 +24,19 @@ var armCounts = []int{2, 4, 8}
 
 const manyRounds = 12
 
+// The precision of the Stein designs, and a finer one under independent noise,
+// where a quiet pilot misleads most.
+const (
+	precision     = 0.02
+	finePrecision = 0.01
+)
+
 // row is one design at several true effects.
 type row struct {
-	noise  noise
-	rounds int
-	stein  bool
-	arms   int
+	noise     noise
+	rounds    int
+	precision float64 // 0: fixed rounds
+	arms      int
 
 	mu      sync.Mutex
 	tallies []tally // one for each of the first effects
@@ -38,7 +45,9 @@ type row struct {
 func (r *row) name() string {
 	kind := "fixed"
 	switch {
-	case r.stein:
+	case r.precision == finePrecision:
+		kind = "fine-stein"
+	case r.precision > 0:
 		kind = "stein"
 	case r.arms > 1:
 		kind = fmt.Sprintf("%d-arms", r.arms)
@@ -48,10 +57,12 @@ func (r *row) name() string {
 
 func (o options) rows() []*row {
 	var list []*row
-	for _, stein := range []bool{false, true} {
+	for _, precision := range []float64{0, precision, finePrecision} {
 		for _, kind := range noises {
 			for _, n := range o.rounds {
-				list = append(list, &row{noise: kind, rounds: n, stein: stein, arms: 1, tallies: make([]tally, len(effects))})
+				if precision != finePrecision || kind.name == "iid" && n <= 12 {
+					list = append(list, &row{noise: kind, rounds: n, precision: precision, arms: 1, tallies: make([]tally, len(effects))})
+				}
 			}
 		}
 	}
@@ -70,7 +81,7 @@ func (r *row) schedule(p *pool, o options) {
 		for first := 0; first < o.times; first += chunk {
 			p.add(func() error {
 				rng := source(o.seed, fmt.Sprintf("%s %v %d", r.name(), effect, first))
-				d := design{noise: r.noise, rounds: r.rounds, stein: r.stein, arms: r.arms, effect: effect}
+				d := design{noise: r.noise, rounds: r.rounds, precision: r.precision, arms: r.arms, effect: effect}
 				t, err := newLaboratory(d, rng).repeat(min(chunk, o.times-first))
 				r.mu.Lock()
 				defer r.mu.Unlock()
