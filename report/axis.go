@@ -50,8 +50,9 @@ func overheadAxis(cs []analysis.Comparison, margin float64) axis {
 		if !judged(c) {
 			continue
 		}
-		a.lo, a.hi = min(a.lo, c.Overhead.Lo), max(a.hi, c.Overhead.Hi)
-		bounds = append(bounds, max(abs(c.Overhead.Lo), abs(c.Overhead.Hi)))
+		lo, hi := bounded(c.Overhead.Lo), bounded(c.Overhead.Hi)
+		a.lo, a.hi = min(a.lo, lo), max(a.hi, hi)
+		bounds = append(bounds, max(abs(lo), abs(hi)))
 	}
 	if a.lo == a.hi {
 		return axis{lo: -0.05, hi: 0.05}
@@ -69,6 +70,10 @@ func overheadAxis(cs []analysis.Comparison, margin float64) axis {
 	room := (a.hi - a.lo) * 0.04
 	return axis{lo: a.lo - room, hi: a.hi + room}
 }
+
+// bounded keeps the ends of an axis within what can be computed with and
+// labelled; what lies beyond is drawn at the edge.
+func bounded(v float64) float64 { return min(1e15, max(-1e15, v)) }
 
 // ticks are round values on the axis, about n of them.
 func (a axis) ticks(n int) []float64 {
@@ -144,7 +149,7 @@ func hold(values ...float64) axis {
 	a := axis{lo: math.Inf(1), hi: math.Inf(-1)}
 	for _, v := range values {
 		if finite(v) {
-			a.lo, a.hi = min(a.lo, v), max(a.hi, v)
+			a.lo, a.hi = min(a.lo, bounded(v)), max(a.hi, bounded(v))
 		}
 	}
 	if a.lo > a.hi {

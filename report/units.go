@@ -164,6 +164,9 @@ func fixed(v float64, decimals int) string {
 	if !finite(v) {
 		return missing
 	}
+	if abs(v) >= 1e12 {
+		return number(v, 4)
+	}
 	s := thousands(strconv.FormatFloat(v, 'f', decimals, 64))
 	if rest, ok := strings.CutPrefix(s, minusSign); ok && strings.Trim(rest, "0.,") == "" {
 		return rest
