@@ -30,9 +30,9 @@ import (
 const (
 	resolution = 0.01 // relative width of the bracket at which the search ends
 	quarter    = 0.75 // factor between rates as long as none is within the limit
-	passing    = 5    // losses up to this many times the limit are tried again
+	passing    = 20   // losses up to this many times the limit are tried again
 	reached    = 0.97 // share of the offered rate that counts as reached
-	usualSteps = 7    // for estimates of time
+	usualSteps = 8    // for estimates of time
 	maxSteps   = 30   // after which the trial is given up
 )
 

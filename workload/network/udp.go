@@ -14,11 +14,11 @@ import (
 )
 
 // A measurement that loses more than the limit, although its rate came out of
-// the search, is repeated at a lower rate: first by backOff, then each time by
-// twice as much as before, measureAttempts measurements in all.
+// the search, is repeated: first at the same rate, then at one lower by backOff,
+// then each time by twice as much as before, measureAttempts measurements in all.
 const (
 	backOff         = 0.03
-	measureAttempts = 5
+	measureAttempts = 6
 )
 
 // iperf3 keeps a rate by sending in bursts, one each pacing timer, which is
@@ -66,16 +66,18 @@ func (p pair) keepSteps(steps []step) error {
 // probeOmit is the part of a step that is not counted: the first quarter.
 func (c *Config) probeOmit() time.Duration { return c.Probe.Std() / 4 }
 
-// measureUDP measures at the rate found, or a little below. before is the
+// measureUDP measures at the rate found, or below if it does not hold. before is the
 // payload that the search moved, in bytes.
 func (c *Config) measureUDP(ctx context.Context, p pair, rate, before float64) (workload.Result, error) {
 	total, loss, back := outcome{}, 0.0, backOff
 	for attempt := 1; attempt <= measureAttempts; attempt++ {
 		name := "iperf3"
 		if attempt > 1 {
+			name = fmt.Sprintf("iperf3-again-%d", attempt)
+		}
+		if attempt > 2 {
 			rate *= 1 - back
 			back *= 2
-			name = fmt.Sprintf("iperf3-again-%d", attempt)
 		}
 		o, err := p.run(ctx, c.udpOrder(name, rate, c.Duration.Std(), c.Omit.Std()))
 		if err != nil {
