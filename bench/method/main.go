@@ -30,10 +30,10 @@ const (
 
 func main() {
 	o := options{rounds: roundCounts}
-	flag.IntVar(&o.times, "n", 10_000, "experiments per design and true effect")
+	flag.IntVar(&o.times, "n", 10_000, "experiments per design and true effect; with few, a requirement can be missed by chance")
 	flag.IntVar(&o.powerTimes, "power-n", 1_000, "experiments per step of the search for the trials needed; 0 leaves that table out")
 	flag.Uint64Var(&o.seed, "seed", 1, "seed of all random numbers")
-	flag.StringVar(&o.only, "cells", "", "only designs whose name contains this (drift, stein-12, fixed-6/iid)")
+	flag.StringVar(&o.only, "cells", "", "only designs whose name contains this (drift, fine-stein, fixed-6/iid)")
 	flag.BoolVar(&o.markdown, "markdown", false, "print Markdown")
 	flag.Func("rounds", "numbers of rounds, and of pilot rounds, separated by commas (default 6,8,10,12,20,30,50)", o.setRounds)
 	flag.Parse()
@@ -73,6 +73,9 @@ func (o *options) setRounds(text string) error {
 // reaches what is required.
 func run(w io.Writer, o options) (ok bool, err error) {
 	rows, sequentials, needs := o.rows(), o.sequentials(), o.efforts()
+	if len(rows) == 0 {
+		return false, fmt.Errorf("no design has %q in its name; names are like fixed-6/iid and stein-12/drift", o.only)
+	}
 	p := pool{}
 	for _, r := range rows {
 		r.schedule(&p, o)
