@@ -22,6 +22,7 @@ type pair struct {
 	raw     workload.Raw
 	address netip.Addr
 	port    uint16
+	buffer  int64 // socket buffers of UDP, in bytes
 }
 
 // order is a run to be made. Its output goes to NAME-client.json and

@@ -65,13 +65,8 @@ type Config struct {
 	LossLimit  quantity.Percent             `yaml:"lossLimit" json:"lossLimit" doc:"share of UDP packets that may be lost at the rate that is reported"`
 	Probe      quantity.Duration            `yaml:"probe" json:"probe" doc:"length of one step of the UDP search, in whole seconds"`
 	Datagram   factor.Levels[quantity.Size] `yaml:"datagram" json:"datagram" doc:"payload of a UDP packet; 0B for the largest that the path takes unfragmented"`
-	Buffer     quantity.Size                `yaml:"buffer" json:"buffer" doc:"socket buffers of UDP; 0B for the kernel's default"`
+	Buffer     quantity.Size                `yaml:"buffer" json:"buffer" doc:"socket buffers of UDP; 0B for what the kernel grants, up to 2MiB"`
 }
-
-// defaultBuffer is what kernels allow without privilege (rmem_max) and twice
-// what a UDP socket has by default. With the default, a receiver that does not
-// run for two milliseconds at 1 Gbit/s loses packets on a path that loses none.
-const defaultBuffer = 208 << 10
 
 // New gives the workload with its defaults.
 func New() workload.Workload {
@@ -85,7 +80,6 @@ func New() workload.Workload {
 		LossLimit: 0.01,
 		Probe:     quantity.Duration(time.Second),
 		Datagram:  factor.Of(quantity.Size(0)),
-		Buffer:    defaultBuffer,
 	}
 }
 

@@ -257,9 +257,38 @@ func TestUDPOrder(t *testing.T) {
 		{1e12, "-t 3 -i 0.25 -P 4 -R -u -b 250000000000 --pacing-timer 20 -w 212992"},
 	}
 	for _, test := range tests {
-		got := strings.Join(c.udpOrder("", test.rate, 2*time.Second, time.Second).arguments(), " ")
+		got := strings.Join(c.udpOrder(pair{buffer: 212992}, "", test.rate, 2*time.Second, time.Second).arguments(), " ")
 		if got != test.want {
 			t.Errorf("%v bit/s:\ngot  %s\nwant %s", test.rate, got, test.want)
 		}
+	}
+}
+
+func TestGranted(t *testing.T) {
+	tests := []struct {
+		text string
+		want int64
+		ok   bool
+	}{
+		{"212992\n212992\n", 212992, true},
+		{"4194304\n8388608\n", 2 << 20, true},
+		{"4194304\n1048576\n", 1 << 20, true},
+		{"212992\n", 212992, false},
+		{"", 2 << 20, false},
+		{"x\n1\n", 0, false},
+		{"0\n1\n", 0, false},
+	}
+	for _, test := range tests {
+		got, ok := granted(test.text)
+		if ok != test.ok || got != test.want {
+			t.Errorf("granted(%q): got %d, %v; want %d, %v", test.text, got, ok, test.want, test.ok)
+		}
+	}
+}
+
+func TestBuffersOfThisMachine(t *testing.T) {
+	size, err := pair{site: loopback{}}.buffers(t.Context())
+	if err != nil || size < 4096 || size > wantedBuffer {
+		t.Errorf("got %d, %v", size, err)
 	}
 }

@@ -40,7 +40,12 @@ func probe(ctx context.Context) []layer.Finding {
 	if err := tryLoopback(ctx); err != nil {
 		return []layer.Finding{{Name: "iperf3", Status: layer.Refused, Detail: err.Error()}}
 	}
-	return []layer.Finding{{Name: "iperf3", Status: layer.Works, Detail: fmt.Sprintf("%s, version %d.%d", path, version[0], version[1])}}
+	f = layer.Finding{Name: "iperf3", Status: layer.Works, Detail: fmt.Sprintf("%s, version %d.%d", path, version[0], version[1])}
+	if size, err := (pair{site: loopback{}}).buffers(ctx); err == nil && size < wantedBuffer {
+		f.Detail += fmt.Sprintf("; UDP socket buffers of %v at most, which makes UDP noisy", quantity.Size(size))
+		f.Hint = fmt.Sprintf("sysctl -w net.core.rmem_max=%d net.core.wmem_max=%d", wantedBuffer, wantedBuffer)
+	}
+	return []layer.Finding{f}
 }
 
 var versionText = regexp.MustCompile(`(?m)^iperf (\d+)\.(\d+)`)

@@ -22,8 +22,8 @@ const (
 )
 
 // iperf3 keeps a rate by sending in bursts, one each pacing timer, which is
-// 1000 µs by itself: 125 kB at 1 Gbit/s, about what the default buffer takes
-// with what the kernel adds to each packet. Above that the timer is shortened
+// 1000 µs by itself: 125 kB at 1 Gbit/s, about half of what the smallest buffer
+// takes with what the kernel adds to each packet. Above that the timer is shortened
 // so that bursts do not grow, down to the shortest tick that still holds a rate.
 const (
 	burst        = 125_000 // bytes
@@ -32,9 +32,12 @@ const (
 
 // prepareUDP searches for the rate to measure at.
 func (c *Config) prepareUDP(ctx context.Context, p pair, linkRate float64) (workload.Measured, error) {
+	if err := c.sizeBuffers(ctx, &p); err != nil {
+		return nil, err
+	}
 	moved := 0.0
 	s := search{limit: float64(c.LossLimit), try: func(ctx context.Context, n int, offered float64) (step, error) {
-		o, err := p.run(ctx, c.udpOrder(fmt.Sprintf("search-%02d", n), offered, c.Probe.Std()-c.probeOmit(), c.probeOmit()))
+		o, err := p.run(ctx, c.udpOrder(p, fmt.Sprintf("search-%02d", n), offered, c.Probe.Std()-c.probeOmit(), c.probeOmit()))
 		if err != nil {
 			return step{}, err
 		}
@@ -63,6 +66,14 @@ func (p pair) keepSteps(steps []step) error {
 	return p.keep("search.json", append(text, '\n'))
 }
 
+// sizeBuffers settles the size of the socket buffers.
+func (c *Config) sizeBuffers(ctx context.Context, p *pair) (err error) {
+	if p.buffer = int64(c.Buffer); p.buffer == 0 {
+		p.buffer, err = p.buffers(ctx)
+	}
+	return err
+}
+
 // probeOmit is the part of a step that is not counted: the first quarter.
 func (c *Config) probeOmit() time.Duration { return c.Probe.Std() / 4 }
 
@@ -79,7 +90,7 @@ func (c *Config) measureUDP(ctx context.Context, p pair, rate, before float64) (
 			rate *= 1 - back
 			back *= 2
 		}
-		o, err := p.run(ctx, c.udpOrder(name, rate, c.Duration.Std(), c.Omit.Std()))
+		o, err := p.run(ctx, c.udpOrder(p, name, rate, c.Duration.Std(), c.Omit.Std()))
 		if err != nil {
 			return workload.Result{}, err
 		}
@@ -112,7 +123,7 @@ func add(a, b testbed.Usage) testbed.Usage {
 // TCP found for its control connection, which fits the path's MTU in every arm:
 // start.test_start.blksize in its JSON. The rate is each stream's for iperf3; 0
 // is as much as the sender can give.
-func (c *Config) udpOrder(name string, rate float64, duration, omit time.Duration) order {
+func (c *Config) udpOrder(p pair, name string, rate float64, duration, omit time.Duration) order {
 	o := order{name: name, duration: duration, omit: omit, direction: c.Direction.One(), streams: c.Streams.One()}
 	each := math.Round(rate / float64(o.streams))
 	o.args = []string{"-u", "-b", decimal(each)}
@@ -122,8 +133,6 @@ func (c *Config) udpOrder(name string, rate float64, duration, omit time.Duratio
 	if size := c.Datagram.One(); size > 0 {
 		o.args = append(o.args, "-l", strconv.FormatInt(int64(size), 10))
 	}
-	if c.Buffer > 0 {
-		o.args = append(o.args, "-w", strconv.FormatInt(int64(c.Buffer), 10))
-	}
+	o.args = append(o.args, "-w", strconv.FormatInt(p.buffer, 10))
 	return o
 }
