@@ -97,7 +97,7 @@ func writeReport(r *analysis.Run, dir, to string, file []byte) error {
 	}
 	defer os.Remove(f.Name())
 	w := bufio.NewWriter(f)
-	err = report.HTML(w, r, report.HTMLOptions{Experiment: file, RunDir: dir, Command: "tare run " + journal.ExperimentFile, Generated: time.Now()})
+	err = report.HTML(w, r, report.HTMLOptions{Experiment: file, RunDir: dir, Page: to, Command: "tare run " + journal.ExperimentFile, Generated: time.Now()})
 	if err == nil {
 		err = w.Flush()
 	}

@@ -79,30 +79,31 @@ func (s *sheet) trust() []string {
 }
 
 // floor is the noise floor: over how many headline metrics the control was
-// compared, how far it was from the baseline at most, and where its interval
-// excludes zero.
-func (s *sheet) floor() (n int, worst float64, off []string) {
+// compared, how far it was from the baseline at most, how far its intervals
+// reach, and where they exclude zero.
+func (s *sheet) floor() (n int, worst, reach float64, off []string) {
 	for _, c := range s.run.Controls {
 		if !c.Metric.Headline || !isRatio(c.Metric) || !judged(c) {
 			continue
 		}
 		n++
 		worst = max(worst, abs(c.Overhead.Point))
+		reach = max(reach, abs(c.Overhead.Lo), abs(c.Overhead.Hi))
 		if c.Verdict == analysis.Costs || c.Verdict == analysis.Gains {
 			off = append(off, plain(c.Metric.Name)+" in "+plain(c.Cell))
 		}
 	}
-	return n, worst, off
+	return n, worst, reach, off
 }
 
 // controlSentence says how far the control is from the baseline.
 func (s *sheet) controlSentence() string {
-	n, worst, off := s.floor()
+	n, worst, reach, off := s.floor()
 	if n == 0 {
 		return ""
 	}
-	text := fmt.Sprintf("The control, a second copy of %s, differs from it by at most %s on %s: this is the noise floor.",
-		s.baseline, share(worst), count(n, "headline metric", "headline metrics"))
+	text := fmt.Sprintf("The control, a second copy of %s, is estimated to differ from it by at most %s on %s, and by its intervals by at most %s: this is the noise floor.",
+		s.baseline, share(worst), count(n, "headline metric", "headline metrics"), share(reach))
 	if len(off) > 0 {
 		text += fmt.Sprintf(" Its interval excludes zero on %s: differences of this size arise here without any layer.",
 			enumerate(off, 3, "metrics"))

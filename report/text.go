@@ -105,9 +105,9 @@ func (t *terminal) header() {
 // controlLine is the state of the control in one line.
 func (s *sheet) controlLine() string {
 	state := s.controlState()
-	if n, worst, _ := s.floor(); n > 0 {
-		return fmt.Sprintf("control %s: at most %s from %s on %s", state, share(worst), s.baseline,
-			count(n, "headline metric", "headline metrics"))
+	if n, worst, reach, _ := s.floor(); n > 0 {
+		return fmt.Sprintf("control %s: at most %s from %s on %s, by its intervals at most %s", state, share(worst), s.baseline,
+			count(n, "headline metric", "headline metrics"), share(reach))
 	}
 	return "control: " + state
 }
