@@ -33,6 +33,7 @@ fuzz: ## Fuzz every parser for a while (FUZZTIME each).
 
 bench: ## Simulate the method, time the analysis.
 	$(GO) run ./bench/method
+	$(GO) run ./bench/speed
 	$(GO) test -run '^$$' -bench . ./stats ./analysis ./report ./journal
 
 truth: build ## Check verdicts against known effects on the real path (about 15 minutes).
