@@ -1,7 +1,9 @@
 package local
 
 import (
+	"slices"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -67,58 +69,85 @@ func (r *registry) of(t *Testbed) []*process {
 	return all
 }
 
+// endLimit is how long a process may take from the beginning of its exit to its
+// end before it is no longer waited for.
+const endLimit = 2 * time.Second
+
 // endOrphans kills and reaps the descendants that a command left behind when
 // its leader ended. They are our children now, because this process is their
-// sub-reaper, also if they left the process group. Each that ends may hand us
-// its own children, so it goes on until there are none. It gives what they used.
+// sub-reaper, also if they left the process group. Each that ends hands us its
+// own children, so it goes on until nothing changes any more. It gives what
+// they used.
 func endOrphans(p *process) []unix.Rusage {
 	var used []unix.Rusage
-	for {
-		found := 0
-		for _, pid := range ownChildren() {
-			belongs, abandoned := orphanOf(p, pid)
-			if !belongs && !abandoned {
+	var before []int
+	for begun := time.Now(); ; {
+		children := ownChildren()
+		changing := !slices.Equal(children, before)
+		for _, pid := range children {
+			switch relation(p, pid) {
+			case unrelated:
 				continue
-			}
-			var ru unix.Rusage
-			_ = unix.Kill(pid, unix.SIGKILL)
-			if !reap(pid, &ru) {
+			case ending:
+				changing = true
+				time.Sleep(time.Millisecond)
 				continue
+			case related:
+				var ru unix.Rusage
+				if kill(pid, &ru) {
+					used = append(used, ru)
+				}
+			case abandoned:
+				kill(pid, &unix.Rusage{})
 			}
-			found++
-			if belongs {
-				used = append(used, ru)
-			}
+			changing = true
 		}
-		if found == 0 {
+		if !changing || time.Since(begun) > endLimit {
 			return used
 		}
+		before = children
 	}
 }
 
-// orphanOf says whether a child of ours belongs to that command; and if that
-// can't be told, whether it is at least an ended orphan of some command.
+// kin is what a child of ours is to a command.
+type kin int
+
+const (
+	unrelated kin = iota
+	related       // it descends from the command
+	abandoned     // it is dead, and descended from one of our commands
+	ending        // it is about to be dead: then its children will be ours
+)
+
+// relation says whether a child of ours descends from that command.
 //
-// An ended process no longer shows its environment. It is told by its process
+// A dead process no longer shows its environment. It is told by its process
 // group: the command's own, or one that neither we nor the process itself lead,
 // which is where a process gets that puts itself into the background by forking
 // twice. A child that this program started in the ordinary way is in our group
 // or leads its own, and is left to whoever waits for it.
-func orphanOf(p *process, pid int) (belongs, abandoned bool) {
+func relation(p *process, pid int) kin {
 	if commands.has(pid) {
-		return false, false
+		return unrelated
 	}
 	if m, ok := readMarker(pid); ok {
-		return m == p.marker, false
+		if m == p.marker {
+			return related
+		}
+		return unrelated
 	}
 	stat, err := readStat(pid)
-	if err != nil || !stat.gone() {
-		return false, false
+	switch {
+	case err != nil || !stat.gone():
+		return unrelated
+	case stat.group == p.pid:
+		return related
+	case !stat.dead():
+		return ending
+	case stat.group != unix.Getpgrp() && stat.group != pid && !commands.has(stat.group):
+		return abandoned
 	}
-	if stat.group == p.pid {
-		return true, false
-	}
-	return false, stat.group != unix.Getpgrp() && stat.group != pid && !commands.has(stat.group)
+	return unrelated
 }
 
 // ownChildren lists the children of this process.
@@ -136,8 +165,9 @@ func ownChildren() []int {
 	return children
 }
 
-// reap waits for a child that has been killed.
-func reap(pid int, ru *unix.Rusage) bool {
+// kill ends and reaps a child.
+func kill(pid int, ru *unix.Rusage) bool {
+	_ = unix.Kill(pid, unix.SIGKILL)
 	for {
 		got, err := unix.Wait4(pid, nil, 0, ru)
 		if err != unix.EINTR {

@@ -253,7 +253,7 @@ func TestContextKills(t *testing.T) {
 }
 
 // started runs a script that prints a process id per line before anything else,
-// and gives these.
+// and gives these. Once they are seen to run its standard input ends.
 func started(t *testing.T, site testbed.Site, script string, lines int) (testbed.Process, []int) {
 	t.Helper()
 	r, w, err := os.Pipe()
@@ -261,14 +261,26 @@ func started(t *testing.T, site testbed.Site, script string, lines int) (testbed
 		t.Fatal(err)
 	}
 	defer r.Close()
+	stdin, release, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stdin.Close()
+	defer release.Close()
 	cmd := shell(script)
-	cmd.Stdout = w
+	cmd.Stdin, cmd.Stdout = stdin, w
 	p, err := site.Start(context.Background(), testbed.Host, cmd)
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.Close()
-	return p, readPIDs(t, r, lines)
+	pids := readPIDs(t, r, lines)
+	for _, pid := range pids {
+		if !running(pid) {
+			t.Fatalf("process %d does not run", pid)
+		}
+	}
+	return p, pids
 }
 
 func readPIDs(t *testing.T, r *os.File, lines int) []int {
@@ -304,18 +316,13 @@ func TestNothingIsLeftBehind(t *testing.T) {
 		then string
 		end  func(testbed.Process)
 	}{
-		"exit": {"sleep 0.05", func(p testbed.Process) { _, _ = p.Wait() }},
+		"exit": {"read line", func(p testbed.Process) { _, _ = p.Wait() }},
 		"kill": {"sleep 1000", func(p testbed.Process) { _ = p.Kill() }},
 	}
 	for name, c := range ends {
 		t.Run(name, func(t *testing.T) {
 			site := openHost(t)
 			p, pids := started(t, site, leaveBehind+c.then, 4)
-			for _, pid := range pids {
-				if !running(pid) {
-					t.Fatalf("process %d does not run", pid)
-				}
-			}
 			c.end(p)
 			for _, pid := range pids {
 				if running(pid) {

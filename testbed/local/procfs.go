@@ -17,15 +17,23 @@ type procStat struct {
 	parent int
 	group  int
 	kernel bool   // a thread of the kernel
+	ending bool   // has begun to exit: its memory and files may be gone already
 	ticks  uint64 // user and system time
 	start  uint64 // start time in ticks since boot: with the id, unique
 }
 
-// kernelThread is PF_KTHREAD, one of the flags in /proc/PID/stat.
-const kernelThread = 0x00200000
+// Two of the flags in /proc/PID/stat: PF_KTHREAD and PF_EXITING.
+const (
+	kernelThread = 0x00200000
+	exiting      = 0x00000004
+)
 
-// gone says that the process has ended and only waits to be reaped.
-func (s procStat) gone() bool { return s.state == 'Z' || s.state == 'X' }
+// dead says that the process has ended and only waits to be reaped. Its
+// children are its parent's now.
+func (s procStat) dead() bool { return s.state == 'Z' || s.state == 'X' }
+
+// gone says that the process is dead or about to be.
+func (s procStat) gone() bool { return s.dead() || s.ending }
 
 func readStat(pid int) (procStat, error) {
 	text, err := readProc(fmt.Sprintf("/proc/%d/stat", pid))
@@ -53,7 +61,7 @@ func parseStat(text []byte) (procStat, error) {
 	system, errs[3] = strconv.ParseUint(fields[12], 10, 64)
 	flags, errs[5] = strconv.ParseUint(fields[6], 10, 64)
 	s.start, errs[4] = strconv.ParseUint(fields[19], 10, 64)
-	s.kernel = flags&kernelThread != 0
+	s.kernel, s.ending = flags&kernelThread != 0, flags&exiting != 0
 	s.ticks = user + system
 	for _, err := range errs {
 		if err != nil {

@@ -275,8 +275,8 @@ func FuzzParseStat(f *testing.F) {
 }
 
 func TestParseStat(t *testing.T) {
-	s, err := parseStat([]byte("7 (a ) R b) S 1 2 3 4 5 2129984 7 8 9 10 11 12 13 14 15 16 17 18 19 20"))
-	want := procStat{state: 'S', parent: 1, group: 2, kernel: true, ticks: 11 + 12, start: 19}
+	s, err := parseStat([]byte("7 (a ) R b) S 1 2 3 4 5 2129988 7 8 9 10 11 12 13 14 15 16 17 18 19 20"))
+	want := procStat{state: 'S', parent: 1, group: 2, kernel: true, ending: true, ticks: 11 + 12, start: 19}
 	if err != nil || s != want {
 		t.Errorf("%+v, %v, want %+v", s, err, want)
 	}
