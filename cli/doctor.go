@@ -31,9 +31,23 @@ func (p part) usable() bool {
 	return slices.ContainsFunc(p.Findings, func(f layer.Finding) bool { return f.Status == layer.Works })
 }
 
-// firstProblem is the first finding that does not work.
-func (p part) firstProblem() layer.Finding {
-	return p.Findings[slices.IndexFunc(p.Findings, func(f layer.Finding) bool { return f.Status != layer.Works })]
+// problem says why a part cannot be used, with what each way of having it takes.
+func (p part) problem() error {
+	var why, hints []string
+	for _, f := range p.Findings {
+		if f.Status == layer.Works {
+			continue
+		}
+		why = append(why, fmt.Sprintf("%s: %s (%s)", f.Name, f.Status, f.Detail))
+		if f.Hint != "" {
+			hints = append(hints, f.Hint)
+		}
+	}
+	err := fmt.Errorf("%s %s does not work here: %s", p.Kind, p.Name, strings.Join(why, "; "))
+	if len(hints) == 0 {
+		hints = []string{"tare doctor says what works on this machine"}
+	}
+	return hinted(err, "%s", strings.Join(hints, "; "))
 }
 
 func newDoctor(s State) *cobra.Command {
@@ -147,12 +161,7 @@ func ready(ctx context.Context, x *experiment.Expansion) error {
 		if p.usable() || len(p.Findings) == 0 {
 			continue
 		}
-		f := p.firstProblem()
-		err := fmt.Errorf("%s %s does not work here: %s: %s (%s)", p.Kind, p.Name, f.Name, f.Status, f.Detail)
-		if f.Hint != "" {
-			return hinted(err, "%s", f.Hint)
-		}
-		return hinted(err, "tare doctor says what works on this machine")
+		return p.problem()
 	}
 	return nil
 }
