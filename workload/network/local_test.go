@@ -1,0 +1,52 @@
+package network
+
+import (
+	"testing"
+
+	"tare/experiment"
+	"tare/experiment/factor"
+	"tare/experiment/quantity"
+	"tare/testbed"
+	"tare/testbed/local"
+)
+
+// TestLocalTestbed measures the service path of a shaped link, whose rate must
+// bound what is found.
+func TestLocalTestbed(t *testing.T) {
+	needIperf3(t)
+	if local.NeedsUserNamespace() {
+		t.Skip("making a network takes rights that this process has not; package testbed/local tests how they are got")
+	}
+	bed, err := local.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := bed.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	const rate = 20e6
+	site, err := bed.Open(t.Context(), "plain", true, &experiment.Local{
+		Link: experiment.Link{Rate: factor.Of(quantity.Rate(rate)), MTU: factor.Of(1500)},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []Protocol{TCP, UDP} {
+		c := short(p, Download, 1)
+		c.Paths = factor.Of(testbed.PodToService)
+		r, err := run(t.Context(), c, site, &memory{})
+		if err != nil {
+			t.Fatal(p, err)
+		}
+		// The shaper lets bursts of up to a megabyte pass above its rate.
+		got := r.Values[string(p)+"-bandwidth"]
+		if got <= 0 || got > rate+8*1.1e6 {
+			t.Errorf("%s: %.3g bit/s over a link of %.3g", p, got, rate)
+		}
+		if _, err := c.Cost().Values(r, 0); err != nil {
+			t.Error(p, err)
+		}
+	}
+}
