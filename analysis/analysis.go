@@ -185,7 +185,8 @@ type ProofSummary struct {
 	Layer    string `json:"layer"`
 	Name     string `json:"name"`
 	Expected string `json:"expected"`
-	Example  string `json:"example"` // what was observed, in the first trial
+	Example  string `json:"example"`          // what was observed, in the first trial
+	Caveat   string `json:"caveat,omitempty"` // what a reader must know of the layer as it was found
 	Once     bool   `json:"once"`
 	Passed   int    `json:"passed"`
 	Failed   int    `json:"failed"`

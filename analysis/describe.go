@@ -139,7 +139,7 @@ func proofs(plan *experiment.Plan, trials []journal.Trial) []ProofSummary {
 			k := key{t.Arm, c.Layer, c.Name, c.Expected, c.Once}
 			if _, ok := at[k]; !ok {
 				at[k] = len(list)
-				list = append(list, ProofSummary{Arm: k.arm, Layer: k.layer, Name: k.name, Expected: k.expected, Example: c.Observed, Once: k.once})
+				list = append(list, ProofSummary{Arm: k.arm, Layer: k.layer, Name: k.name, Expected: k.expected, Example: c.Observed, Caveat: c.Caveat, Once: k.once})
 			}
 			if c.Once {
 				o := outcome{k, t.Session, c.Observed, c.OK}

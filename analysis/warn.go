@@ -88,9 +88,24 @@ func warnings(t *table, run *Run, env *machine.Environment) []Warning {
 			}
 		}
 	}
+	list = append(list, caveats(t.plan, run)...)
 	if env != nil {
 		for _, note := range env.Notes {
 			warn(Warning{}, "%s", note)
+		}
+	}
+	return list
+}
+
+// caveats are those of the checks, each arm's once.
+func caveats(plan *experiment.Plan, run *Run) []Warning {
+	var list []Warning
+	for _, arm := range plan.Arms {
+		for _, p := range run.Proofs {
+			w := Warning{Arm: arm.Name, Text: p.Caveat}
+			if p.Caveat != "" && p.Arm == arm.Name && !slices.Contains(list, w) {
+				list = append(list, w)
+			}
 		}
 	}
 	return list

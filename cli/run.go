@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -178,6 +179,9 @@ func carryOut(ctx context.Context, s State, j *journal.Journal, expansion *exper
 	if err != nil {
 		return err
 	}
+	if err := guard(bed); err != nil {
+		return errors.Join(err, bed.Close())
+	}
 	progress := newProgress(s, j, quiet)
 	progress.begin(&expansion.Plan)
 	runErr := runner.Run(ctx, runner.Options{
@@ -210,6 +214,16 @@ func carryOut(ctx context.Context, s State, j *journal.Journal, expansion *exper
 		return exit(ExitInvalid)
 	}
 	return nil
+}
+
+// guard has tare clean run when this process is killed: its direct children die
+// with it, but a program under test may have put others into the background.
+func guard(bed *local.Testbed) error {
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("the path of this program: %w", err)
+	}
+	return bed.Guard(self, "clean")
 }
 
 // whatNext adds to the error that ended a run how to go on.

@@ -17,8 +17,9 @@ type Layer interface {
 	// Up puts the layer around the site and shows once whatever is too costly
 	// to show in every trial. It leaves nothing behind when it fails.
 	Up(ctx context.Context, site testbed.Site) (Active, error)
-	// ProveOff gathers evidence that the layer is not on at a site. It runs
-	// before every trial of an arm without the layer.
+	// ProveOff gathers evidence that the layer is not on at a site, given as the
+	// workload of that arm gets it. It runs before every trial of an arm without
+	// the layer.
 	ProveOff(ctx context.Context, site testbed.Site) ([]Check, error)
 }
 
@@ -26,8 +27,10 @@ type Layer interface {
 type Active interface {
 	// Proofs gives the checks that were made once, when the layer was put up.
 	Proofs() []Check
-	// Before gathers evidence that the layer is on, before a trial.
-	Before(ctx context.Context) ([]Check, error)
+	// Before gathers evidence that the layer is on, before a trial. The site is
+	// the one that the workload gets: subject commands started on it go through
+	// the wrappers of all the arm's layers, this one's included.
+	Before(ctx context.Context, site testbed.Site) ([]Check, error)
 	// After gathers evidence that the trial went through the layer.
 	After(ctx context.Context, did Did) ([]Check, error)
 	// CPU is the CPU time that the layer's own processes have used so far, and
@@ -57,6 +60,9 @@ type Check struct {
 	Observed string `json:"observed"` // "0 of 2 frames"
 	OK       bool   `json:"ok"`
 	Once     bool   `json:"once,omitempty"` // made once when the layer was put up, not in this trial
+	// Caveat is what a reader must know before trusting numbers made with the
+	// layer as it was found: that a stand-in was used, or how weak the proof is.
+	Caveat string `json:"caveat,omitempty"`
 }
 
 // Kind describes a layer to `tare list` and `tare doctor`.

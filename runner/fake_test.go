@@ -41,7 +41,7 @@ func (a fakeActive) Proofs() []layer.Check {
 	return []layer.Check{{Layer: a.l.name, Name: "once", OK: true}}
 }
 
-func (a fakeActive) Before(context.Context) ([]layer.Check, error) {
+func (a fakeActive) Before(context.Context, testbed.Site) ([]layer.Check, error) {
 	if a.l.proof != nil {
 		return a.l.proof(), nil
 	}

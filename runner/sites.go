@@ -19,7 +19,6 @@ const teardownLimit = 20 * time.Second
 // place is one arm at one level of the testbed: the site, the layers that are on
 // there, and those of other arms that must be off.
 type place struct {
-	bare   testbed.Site // as the testbed made it, for proofs
 	site   testbed.Site // as the workload sees it, through the layers' wrappers
 	active []layer.Active
 	absent []layer.Layer
@@ -78,7 +77,7 @@ func open(ctx context.Context, x *experiment.Expansion, arm int, bed testbed.Tes
 	if err != nil {
 		return nil, err
 	}
-	p := &place{bare: site}
+	p := &place{}
 	for _, item := range x.Layers[arm] {
 		l, ok := item.Config.(layer.Layer)
 		if !ok {
@@ -162,14 +161,14 @@ func (p *place) layersCPU() (time.Duration, error) {
 func (p *place) before(ctx context.Context) ([]layer.Check, error) {
 	var checks []layer.Check
 	for _, a := range p.active {
-		got, err := a.Before(ctx)
+		got, err := a.Before(ctx, p.site)
 		checks = append(checks, got...)
 		if err != nil {
 			return checks, err
 		}
 	}
 	for _, l := range p.absent {
-		got, err := l.ProveOff(ctx, p.bare)
+		got, err := l.ProveOff(ctx, p.site)
 		checks = append(checks, got...)
 		if err != nil {
 			return checks, err

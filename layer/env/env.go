@@ -54,12 +54,12 @@ func (c *Config) Validate() []experiment.FieldError {
 }
 
 // Up resolves the variables.
-func (c *Config) Up(_ context.Context, site testbed.Site) (layer.Active, error) {
+func (c *Config) Up(context.Context, testbed.Site) (layer.Active, error) {
 	values, err := c.Set.Resolve()
 	if err != nil {
 		return nil, err
 	}
-	return &active{config: c, site: site, values: values}, nil
+	return &active{config: c, values: values}, nil
 }
 
 // ProveOff shows that a command under test does not have the values.
@@ -68,7 +68,7 @@ func (c *Config) ProveOff(ctx context.Context, site testbed.Site) ([]layer.Check
 	if err != nil {
 		return nil, err
 	}
-	seen, err := c.look(ctx, site, nil)
+	seen, err := c.look(ctx, site)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +82,6 @@ func (c *Config) ProveOff(ctx context.Context, site testbed.Site) ([]layer.Check
 // active is the layer at one site.
 type active struct {
 	config *Config
-	site   testbed.Site
 	values map[string]string
 }
 
@@ -95,8 +94,8 @@ func (a *active) Wrap(cmd testbed.Command) testbed.Command {
 func (a *active) Proofs() []layer.Check { return nil }
 
 // Before shows that a command under test has the values.
-func (a *active) Before(ctx context.Context) ([]layer.Check, error) {
-	seen, err := a.config.look(ctx, a.site, a)
+func (a *active) Before(ctx context.Context, site testbed.Site) ([]layer.Check, error) {
+	seen, err := a.config.look(ctx, site)
 	if err != nil {
 		return nil, err
 	}

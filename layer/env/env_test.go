@@ -83,7 +83,7 @@ func compare(t *testing.T, off, again []layer.Check, c *Config, site testbed.Sit
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err = a.Before(t.Context()); err != nil {
+	if got, err = a.Before(t.Context(), layer.Dress(site, []layer.Active{a})); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(on, got); diff != "" {
@@ -121,8 +121,8 @@ func TestProofsFail(t *testing.T) {
 
 	t.Setenv("TARE_TEST_LEVEL", "info")
 	t.Setenv("TARE_TEST_KEY", "other")
-	a := &active{config: c, site: stripped{site}, values: map[string]string{"TARE_TEST_LEVEL": "debug", "TARE_TEST_KEY": "k"}}
-	if got, err = a.Before(t.Context()); err != nil {
+	a := &active{config: c, values: map[string]string{"TARE_TEST_LEVEL": "debug", "TARE_TEST_KEY": "k"}}
+	if got, err = a.Before(t.Context(), layer.Dress(stripped{site}, []layer.Active{a})); err != nil {
 		t.Fatal(err)
 	}
 	want = []layer.Check{

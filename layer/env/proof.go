@@ -32,7 +32,7 @@ const lookLimit = 20 * time.Second
 
 // look starts the process that reports variables, as a command under test in
 // the layer's wrapper if there is one.
-func (c *Config) look(ctx context.Context, site testbed.Site, w layer.Wrapper) (map[string]answer, error) {
+func (c *Config) look(ctx context.Context, site testbed.Site) (map[string]answer, error) {
 	var questions []question
 	for _, n := range c.Set.Names() {
 		questions = append(questions, question{Name: n, Hidden: c.Set.Hidden(n)})
@@ -44,9 +44,6 @@ func (c *Config) look(ctx context.Context, site testbed.Site, w layer.Wrapper) (
 	var stdout, stderr bytes.Buffer
 	cmd := testbed.HelperCommand(name)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.Subject = bytes.NewReader(text), &stdout, &stderr, true
-	if w != nil {
-		cmd = w.Wrap(cmd)
-	}
 	ctx, cancel := context.WithTimeout(ctx, lookLimit)
 	defer cancel()
 	process, err := site.Start(ctx, testbed.Host, cmd)

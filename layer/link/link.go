@@ -102,7 +102,9 @@ type active struct {
 func (a *active) Proofs() []layer.Check { return nil }
 
 // Before reads the rate back from the kernel.
-func (a *active) Before(context.Context) ([]layer.Check, error) { return a.site.check(a.rate) }
+func (a *active) Before(context.Context, testbed.Site) ([]layer.Check, error) {
+	return a.site.check(a.rate)
+}
 
 // After reads it again: it was in force until the end.
 func (a *active) After(context.Context, layer.Did) ([]layer.Check, error) {

@@ -54,7 +54,7 @@ func TestLink(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	checks, err = up.Before(ctx)
+	checks, err = up.Before(ctx, site)
 	one(t, checks, err, "999Mbit", "999Mbit", true)
 	checks, err = up.After(ctx, layer.Did{Sent: 1})
 	one(t, checks, err, "999Mbit", "999Mbit", true)
@@ -69,7 +69,7 @@ func TestLink(t *testing.T) {
 	if err := shaper.Shape(0); err != nil {
 		t.Fatal(err)
 	}
-	checks, err = up.Before(ctx)
+	checks, err = up.Before(ctx, site)
 	one(t, checks, err, "999Mbit", "unlimited", false)
 
 	if err := up.Down(ctx); err != nil {
@@ -88,7 +88,7 @@ func TestRounding(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	checks, err := up.Before(ctx)
+	checks, err := up.Before(ctx, site)
 	one(t, checks, err, "1.234567Mbit", "1.234568Mbit", true)
 }
 

@@ -46,7 +46,7 @@ func try(ctx context.Context, which Implementation) (description string, err err
 		return "", err
 	}
 	defer func() { err = errors.Join(err, up.Down(ctx)) }()
-	checks, err := up.Before(ctx)
+	checks, err := up.Before(ctx, site)
 	if err != nil {
 		return "", err
 	}

@@ -1,12 +1,13 @@
 // Package command runs any program as a workload and reads its metrics.
 //
-//   - command:
-//     run: [./bench.sh, --fast]
-//     warmup: 1
-//     metrics:
-//   - {name: latency, unit: ms, better: lower, regex: 'took ([0-9.]+) ms'}
-//   - {name: throughput, unit: req/s, better: higher, json: 'results[0].rate'}
-//   - {name: wall, from: wall-clock}
+//	workloads:
+//	  - command:
+//	      run: [./bench.sh, --fast]
+//	      warmup: 1
+//	      metrics:
+//	        - {name: latency, unit: ms, better: lower, regex: 'took ([0-9.]+) ms'}
+//	        - {name: throughput, unit: req/s, better: higher, json: 'results[0].rate'}
+//	        - {name: wall, from: wall-clock}
 //
 // A trial runs the program once, after the warm-up runs. Without metrics it is
 // timed: wall clock, CPU time and peak memory, of the program and all its

@@ -24,6 +24,7 @@ import (
 	"tare/experiment"
 	"tare/experiment/factor"
 	"tare/experiment/quantity"
+	"tare/machine"
 	"tare/testbed"
 	"tare/workload"
 )
@@ -193,4 +194,9 @@ func (c *Config) Prepare(ctx context.Context, site testbed.Site, raw workload.Ra
 		return c.prepareUDP(ctx, p, network.LinkRate())
 	}
 	return func(ctx context.Context) (workload.Result, error) { return c.measureTCP(ctx, p) }, nil
+}
+
+// Tools names the program that a run's record should know the version of.
+func (c *Config) Tools() []machine.ToolQuery {
+	return []machine.ToolQuery{{Name: "iperf3", Args: []string{"--version"}}}
 }
