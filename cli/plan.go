@@ -5,6 +5,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -70,13 +71,16 @@ func printPlan(w io.Writer, p *experiment.Plan, seeded, whole bool) {
 		fmt.Fprintf(w, ": %s", p.Description)
 	}
 	fmt.Fprintln(w, "\n\nArms")
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, a := range p.Arms {
-		fmt.Fprintf(w, "  %-20s %-10s %s\n", a.Name, a.Role, layerNames(a))
+		fmt.Fprintf(t, "  %s\t%s\t%s\n", a.Name, a.Role, layerNames(a))
 	}
+	t.Flush()
 	fmt.Fprintln(w, "\nCells")
 	for _, c := range p.Cells {
-		fmt.Fprintf(w, "  %-40s %s a trial; headline: %s\n", c.ID, span(c.Expected), headlines(c))
+		fmt.Fprintf(t, "  %s\t%s a trial\theadline: %s\n", c.ID, span(c.Expected), headlines(c))
 	}
+	t.Flush()
 	fmt.Fprintln(w, "\nDesign")
 	printDesign(w, p, seeded)
 	fmt.Fprintln(w, "\nOrder")
