@@ -12,25 +12,39 @@ import (
 // children of process 2, kthreadd, which the kernel lists in one file; where it
 // does not, the list of processes is gone through, and what once was no kernel
 // thread is not looked at again.
+//
+// The threads that serve softirqs, ksoftirqd/0 and so on, are left out: what they
+// do there is in the machine's softirq time and not in its system time
+// (account_system_time in the kernel's sched/cputime.c), and would be counted
+// twice.
 type kernelThreads struct {
 	sys    fs.FS
 	others map[int]bool // known not to be kernel threads
+	serves map[int]bool // kernel threads seen last: whether it serves softirqs
 }
 
 const kthreadd = 2
 
-// read gives the CPU time of each kernel thread by process id. The map is empty
-// where kernel threads cannot be seen.
+// read gives the CPU time of each kernel thread by process id, but of those that
+// serve softirqs. The map is empty where kernel threads cannot be seen.
 func (k *kernelThreads) read() map[int]time.Duration {
 	times := map[int]time.Duration{}
 	if !seesKernelThreads(k.sys) {
 		return times
 	}
-	for _, pid := range append(k.list(), kthreadd) {
-		if t, ok := k.cpu(pid); ok {
+	pids := append(k.list(), kthreadd)
+	serves := make(map[int]bool, len(pids))
+	for _, pid := range pids {
+		softirqs, known := k.serves[pid]
+		if !known {
+			softirqs = strings.HasPrefix(readText(k.sys, path.Join("proc", strconv.Itoa(pid), "comm")), "ksoftirqd/")
+		}
+		serves[pid] = softirqs
+		if t, ok := k.cpu(pid); ok && !softirqs {
 			times[pid] = t
 		}
 	}
+	k.serves = serves
 	return times
 }
 

@@ -87,6 +87,22 @@ func TestSamplerArithmetic(t *testing.T) {
 	}
 }
 
+// TestSamplerSoftirqThreads has ksoftirqd work for 4 of 10 s on two CPUs. The
+// kernel counts that as softirq time, not as system time, so that it neither
+// hides the 5 s of a foreign program nor counts twice as the kernel's own.
+func TestSamplerSoftirqThreads(t *testing.T) {
+	before := state("cpu 0 0 0 0 0 0 0 0", "", "0 5 5\n", "0")
+	after := state("cpu 500 0 0 1100 0 0 400 0", "", "4000000000 5 5\n", "0")
+	for _, files := range []fstest.MapFS{before, after} {
+		files["proc/3/comm"] = &fstest.MapFile{Data: []byte("ksoftirqd/0\n")}
+	}
+	got := sample(t, before, after, 0)
+	want := Conditions{ForeignCPU: 5.0 / 20, KernelCPU: 4.0 / 20, CPUPressure: -1, Load: 1.5}
+	if d := cmp.Diff(want, got, cmpopts.EquateApprox(1e-9, 0)); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
 func TestSamplerErrors(t *testing.T) {
 	s := newSampler(fstest.MapFS{})
 	if err := s.Start(); err == nil || !strings.Contains(err.Error(), "cannot tell what the CPUs do: open proc/stat") {
