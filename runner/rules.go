@@ -36,6 +36,9 @@ func judge(t *journal.Trial, result workload.Result, metrics []experiment.Metric
 	over(t, workload.RuleForeignCPU, "CPU time of other programs", c.ForeignCPU, limits.ForeignCPU)
 	over(t, workload.RuleSteal, "CPU time taken by the hypervisor", c.Steal, limits.Steal)
 	over(t, workload.RulePressure, "time in which a task waited for a CPU", c.CPUPressure, limits.CPUPressure)
+	if limits.CPUPressure != nil && c.CPUPressure < 0 {
+		violate(t, workload.RulePressure, fmt.Sprintf("this kernel does not tell it (/proc/pressure/cpu), and the limit is %v", *limits.CPUPressure))
+	}
 	if limits.Throttling != nil && c.Throttled > *limits.Throttling {
 		violate(t, workload.RuleThrottled, fmt.Sprintf("%d throttling events, over the limit of %d", c.Throttled, *limits.Throttling))
 	}

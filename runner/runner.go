@@ -57,7 +57,9 @@ type run struct {
 	plan  *experiment.Plan
 	sites *sites
 	clock *clock
-	last  time.Time // end of the last trial, to account for the time between
+	// last is until when time has been accounted to trials: recording a trial
+	// counts as time around the next one.
+	last time.Time
 }
 
 // Run carries the plan out from wherever the journal stands, and returns when
@@ -147,7 +149,6 @@ func (r *run) block(ctx context.Context, round int, steps []experiment.Step) err
 			if err := r.Journal.Append(t); err != nil {
 				return err
 			}
-			r.last = time.Now()
 			r.Events(TrialDone{Trial: t, Progress: r.clock.progress(r.Journal.Trials())})
 		}
 	}

@@ -12,8 +12,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tare/experiment"
+	"tare/experiment/quantity"
 	"tare/journal"
 	"tare/layer"
+	"tare/machine"
 	"tare/testbed"
 	"tare/workload"
 )
@@ -148,6 +150,56 @@ func TestRules(t *testing.T) {
 				t.Errorf("broken rules %q, want %q", s, tt.want)
 			}
 		})
+	}
+}
+
+// A limit that cannot be checked is not kept.
+func TestPressureThatIsNotTold(t *testing.T) {
+	limit := quantity.Percent(0.5)
+	for told, want := range map[float64]string{
+		-1:  "cpu-pressure: this kernel does not tell it (/proc/pressure/cpu), and the limit is 50%",
+		0.6: "cpu-pressure: time in which a task waited for a CPU 60.0%, over the limit of 50%",
+		0.5: "",
+	} {
+		trial := &journal.Trial{Conditions: machine.Conditions{CPUPressure: told}}
+		judge(trial, workload.Result{}, nil, experiment.Limits{CPUPressure: &limit})
+		got := ""
+		for _, v := range trial.Invalid {
+			got += v.Rule + ": " + v.Detail
+		}
+		if got != want {
+			t.Errorf("pressure %v: broken rules %q, want %q", told, got, want)
+		}
+		judge(trial, workload.Result{}, nil, experiment.Limits{})
+		if trial.Conditions.CPUPressure < 0 && len(trial.Invalid) != 1 {
+			t.Errorf("without a limit: %v", trial.Invalid)
+		}
+	}
+}
+
+// slowJournal takes its time to record a trial.
+type slowJournal struct{ *journal.Journal }
+
+const recording = 20 * time.Millisecond
+
+func (j slowJournal) Append(t *journal.Trial) error {
+	time.Sleep(recording)
+	return j.Journal.Append(t)
+}
+
+// The time in which trials are recorded is Tare's own and is accounted.
+func TestRecordingIsTimeAroundTrials(t *testing.T) {
+	x := expand(&fakeWorkload{})
+	j := record(t, x)
+	o := options(x, j)
+	o.Journal = slowJournal{j}
+	if err := Run(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	for _, trial := range j.Trials()[1:] {
+		if trial.Harness.Around < recording {
+			t.Errorf("trial %d: %v around it, of which recording the one before took %v", trial.Seq, trial.Harness.Around, recording)
+		}
 	}
 }
 

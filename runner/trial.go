@@ -44,7 +44,9 @@ func (r *run) trial(ctx context.Context, id trialID) (*journal.Trial, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err // the trial under way is lost, as documented
 	}
-	t.Harness.Around = time.Since(r.last) - t.Prepared - t.Wall
+	now := time.Now()
+	t.Harness.Around = now.Sub(r.last) - t.Prepared - t.Wall
+	r.last = now
 	return t, nil
 }
 
