@@ -2,10 +2,13 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -148,28 +151,33 @@ func replan(dir string) (*experiment.Expansion, error) {
 		return nil, err
 	}
 	if !samePlan(&expansion.Plan, run.Plan) {
-		return nil, fmt.Errorf("%s: this version of tare (%s) expands experiment.yaml to other arms or cells than plan.json holds; resume it with the version that made it", dir, Version())
+		return nil, fmt.Errorf("%s: this version of tare (%s) expands experiment.yaml to other arms, cells or parameters than plan.json holds; resume it with the version that made it, and experiment.yaml as it was", dir, Version())
 	}
 	expansion.Plan = *run.Plan
 	return expansion, nil
 }
 
-// samePlan says whether two plans have the same arms and cells.
+// samePlan says whether two plans compare the same: arms with the same layers, and
+// cells with the same workloads and metrics, all by their parameters in force.
+// Otherwise trials of different things would stand under one name.
 func samePlan(a, b *experiment.Plan) bool {
-	if len(a.Arms) != len(b.Arms) || len(a.Cells) != len(b.Cells) {
-		return false
+	one, errOne := compared(a)
+	other, errOther := compared(b)
+	return errOne == nil && errOther == nil && reflect.DeepEqual(one, other)
+}
+
+// compared is what a plan compares, as JSON values: parameters in a plan that was
+// read back are no structs any more.
+func compared(p *experiment.Plan) (parts any, err error) {
+	cells := slices.Clone(p.Cells)
+	for i := range cells {
+		cells[i].Expected = 0 // an estimate
 	}
-	for i := range a.Arms {
-		if a.Arms[i].Name != b.Arms[i].Name {
-			return false
-		}
+	text, err := json.Marshal(map[string]any{"arms": p.Arms, "cells": cells})
+	if err != nil {
+		return nil, err
 	}
-	for i := range a.Cells {
-		if a.Cells[i].ID != b.Cells[i].ID {
-			return false
-		}
-	}
-	return true
+	return parts, json.Unmarshal(text, &parts)
 }
 
 // carryOut runs the plan, then shows and reports what the run says.
