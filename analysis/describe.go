@@ -100,30 +100,32 @@ func sessions(trials []journal.Trial, start time.Time) []Session {
 
 // harness sums up what Tare itself cost, over all trials.
 func harness(trials []journal.Trial) Harness {
-	var cpu, around, wall float64
+	var cpu, around, wall, prepared float64
 	for i := range trials {
 		t := &trials[i]
 		cpu += t.Harness.CPU.Seconds()
 		around += max(t.Harness.Around.Seconds(), 0)
 		wall += t.Wall.Seconds()
+		prepared += t.Prepared.Seconds()
 	}
 	var h Harness
 	if wall > 0 {
 		h.CPUShare = cpu / wall
 	}
-	if wall+around > 0 {
-		h.WallShare = around / (wall + around)
+	if all := prepared + wall + around; all > 0 {
+		h.WallShare = around / all
 	}
 	return h
 }
 
 // proofs counts the checks of each arm over all trials, valid or not. A check
 // that was made once when the layer was put up is carried by every trial of the
-// session and counts once for each outcome in it.
+// session and counts once for each outcome in it. A caveat that a later session
+// brings (it found another implementation, say) stands in a summary of its own.
 func proofs(plan *experiment.Plan, trials []journal.Trial) []ProofSummary {
 	type key struct {
-		arm, layer, name, expected string
-		once                       bool
+		arm, layer, name, expected, caveat string
+		once                               bool
 	}
 	type outcome struct {
 		key
@@ -136,10 +138,10 @@ func proofs(plan *experiment.Plan, trials []journal.Trial) []ProofSummary {
 	for i := range trials {
 		t := &trials[i]
 		for _, c := range t.Checks {
-			k := key{t.Arm, c.Layer, c.Name, c.Expected, c.Once}
+			k := key{t.Arm, c.Layer, c.Name, c.Expected, c.Caveat, c.Once}
 			if _, ok := at[k]; !ok {
 				at[k] = len(list)
-				list = append(list, ProofSummary{Arm: k.arm, Layer: k.layer, Name: k.name, Expected: k.expected, Example: c.Observed, Caveat: c.Caveat, Once: k.once})
+				list = append(list, ProofSummary{Arm: k.arm, Layer: k.layer, Name: k.name, Expected: k.expected, Example: c.Observed, Caveat: k.caveat, Once: k.once})
 			}
 			if c.Once {
 				o := outcome{k, t.Session, c.Observed, c.OK}

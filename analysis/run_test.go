@@ -227,6 +227,38 @@ func TestProofs(t *testing.T) {
 	}
 }
 
+// A resumed session may find a layer otherwise than the first one did: what must
+// be known of it is not lost.
+func TestCaveatsOfEverySession(t *testing.T) {
+	plan := testPlan(6, timeOnly, "layer")
+	trials := testTrials(plan, 6, noisy(1, 0.01, nil))
+	for i := range trials {
+		if trials[i].Arm != "layer" {
+			continue
+		}
+		check := layer.Check{Layer: "wireguard", Name: "implementation", Expected: "any", Observed: "kernel", OK: true, Once: true}
+		if trials[i].Round > 3 {
+			trials[i].Session, check.Observed, check.Caveat = 2, "userspace", "it runs in user space"
+		}
+		trials[i].Checks = []layer.Check{check}
+	}
+	if got := warningTexts(Analyze(plan, trials, nil)); !slices.Contains(got, "layer: it runs in user space") {
+		t.Errorf("the second session's caveat is missing among\n%s", strings.Join(got, "\n"))
+	}
+}
+
+// Time in which a trial is prepared is time in trials.
+func TestHarnessCountsPreparation(t *testing.T) {
+	plan := testPlan(6, timeOnly, "layer")
+	trials := testTrials(plan, 6, noisy(1, 0.01, nil))
+	for i := range trials {
+		trials[i].Prepared = 6 * time.Second
+	}
+	if got := Analyze(plan, trials, nil).Harness.WallShare; got != 0.1 { // 1 of 6+3+1 s
+		t.Errorf("wall share %v, want 0.1", got)
+	}
+}
+
 func TestSeriesSessionsHarness(t *testing.T) {
 	plan := testPlan(6, timeOnly, "layer")
 	trials := testTrials(plan, 6, scripted(map[string][]float64{"layer": around(0.07, 1, 0)}))
