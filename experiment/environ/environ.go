@@ -28,7 +28,7 @@ type Variables map[string]string
 
 var (
 	validName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	secret    = regexp.MustCompile(`(?i)(^|_)(TOKEN|PASSWORD|PASSWD|PASSPHRASE|PASS|PWD|SECRET|SECRETS|KEY|APIKEY|CREDENTIAL|CREDENTIALS|AUTH)($|_|[0-9])`)
+	secret    = regexp.MustCompile(`(?i)((^|_)(TOKEN|PASS|PWD|KEY|CREDENTIAL|CREDENTIALS|AUTH)|PASSWORD|PASSWD|PASSPHRASE|SECRET|SECRETS|APIKEY)($|_|[0-9])`)
 )
 
 // Names gives the names in order.

@@ -39,8 +39,9 @@ func TestValidate(t *testing.T) {
 }
 
 func TestHidden(t *testing.T) {
-	v := Variables{"PLAIN": "a", "REF": "$X", "DOLLAR": "$$X", "api_key": "", "KEY2": "$$", "KEYBOARD": "us"}
-	for name, want := range map[string]bool{"PLAIN": false, "REF": true, "DOLLAR": false, "api_key": true, "KEY2": true, "KEYBOARD": false} {
+	v := Variables{"PLAIN": "a", "REF": "$X", "DOLLAR": "$$X", "api_key": "", "KEY2": "$$", "KEYBOARD": "us", "PGPASSWORD": "", "DBPasswd2": "", "CLIENTSECRET": "", "BYPASS": "1", "PASSWORDLESS": "1", "SECRETARY": "x"}
+	for name, want := range map[string]bool{"PLAIN": false, "REF": true, "DOLLAR": false, "api_key": true, "KEY2": true, "KEYBOARD": false,
+		"PGPASSWORD": true, "DBPasswd2": true, "CLIENTSECRET": true, "BYPASS": false, "PASSWORDLESS": false, "SECRETARY": false} {
 		if got := v.Hidden(name); got != want {
 			t.Errorf("Hidden(%s): got %v, want %v", name, got, want)
 		}
