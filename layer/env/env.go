@@ -7,7 +7,8 @@
 // test reports the variables that it has. In an arm with the layer each must
 // have its value, in an arm without it none may. Values that are hidden (taken
 // from the environment, or of a secret's name; see package environ) are compared
-// by their SHA-256, which goes through a pipe only; neither enters the run.
+// by their SHA-256, which goes through a pipe only; neither enters the run. Nor
+// does a value that is not the layer's, which the variable has from elsewhere.
 package env
 
 import (

@@ -127,10 +127,24 @@ func TestProofsFail(t *testing.T) {
 	}
 	want = []layer.Check{
 		{Layer: "env", Name: "variable TARE_TEST_KEY", Expected: "the value of $TARE_TEST_KEY", Observed: "another value"},
-		{Layer: "env", Name: "variable TARE_TEST_LEVEL", Expected: `"debug"`, Observed: `"info"`},
+		{Layer: "env", Name: "variable TARE_TEST_LEVEL", Expected: `"debug"`, Observed: "another value"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("on: %s", diff)
+	}
+}
+
+// What a variable is where Tare runs may be a secret (DATABASE_URL), whatever the
+// experiment sets it to.
+func TestProofsDoNotShowTheSurroundings(t *testing.T) {
+	t.Setenv("TARE_TEST_URL", "db://user:hunter2@host")
+	checks, err := (&Config{Set: environ.Variables{"TARE_TEST_URL": "db://test"}}).ProveOff(t.Context(), openHost(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []layer.Check{{Layer: "env", Name: "variable TARE_TEST_URL", Expected: `not "db://test"`, Observed: "another value", OK: true}}
+	if diff := cmp.Diff(want, checks); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -109,10 +109,10 @@ func (c *Config) check(n, value string, seen answer, on bool) layer.Check {
 	switch {
 	case !seen.Set:
 		k.Observed = "not set"
-	case hidden && same:
-		k.Observed = "that value"
-	case hidden:
+	case !same: // it comes from elsewhere and is nobody's business
 		k.Observed = "another value"
+	case hidden:
+		k.Observed = "that value"
 	default:
 		k.Observed = fmt.Sprintf("%q", seen.Value)
 	}
