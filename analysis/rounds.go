@@ -14,8 +14,9 @@ import (
 // after which every treatment's interval on every headline metric is to have the
 // half-width of the plan's precision, on the log scale: ln(1 + precision). It is
 // capped at the plan's MaxRounds and never under the pilot. Later trials are
-// ignored, so that asking again gives the same answer. It is an error when no
-// treatment has two valid pairs on a headline metric.
+// ignored, so that asking again gives the same answer. In a plan without
+// treatments, which asks for the noise, the control stands for them. It is an
+// error when no such arm has two valid pairs on a headline metric.
 func NeededRounds(plan *experiment.Plan, trials []journal.Trial) (int, error) {
 	n, _, err := neededRounds(tabulate(plan, trials))
 	return n, err
@@ -28,11 +29,15 @@ func neededRounds(t *table) (rounds int, capped bool, err error) {
 	half := math.Log1p(float64(plan.Precision))
 	most := max(plan.MaxRounds, plan.Rounds)
 	base := role(plan, experiment.Baseline)
+	wanted := experiment.Treatment
+	if role(plan, wanted) < 0 {
+		wanted = experiment.Control
+	}
 	asked := 0
 	for c, cell := range plan.Cells {
 		for a, arm := range plan.Arms {
 			for _, m := range cell.Metrics {
-				if base < 0 || arm.Role != experiment.Treatment || !m.Headline {
+				if base < 0 || arm.Role != wanted || !m.Headline {
 					continue
 				}
 				p := t.pair(c, a, base, m)
@@ -49,7 +54,7 @@ func neededRounds(t *table) (rounds int, capped bool, err error) {
 		}
 	}
 	if asked == 0 {
-		return 0, false, fmt.Errorf("no treatment has two valid pairs with the baseline on a headline metric in the pilot of %d rounds", plan.Rounds)
+		return 0, false, fmt.Errorf("no %s has two valid pairs with the baseline on a headline metric in the pilot of %d rounds", wanted, plan.Rounds)
 	}
 	return rounds, capped, nil
 }

@@ -81,6 +81,21 @@ func TestNeededRounds(t *testing.T) {
 	}
 }
 
+// An experiment of one arm asks how large the noise is: the control is sized.
+func TestNeededRoundsOfTheControl(t *testing.T) {
+	plan := testPlan(6, timeOnly)
+	plan.Precision, plan.MaxRounds = 0.001, 500
+	trials := testTrials(plan, 6, scripted(map[string][]float64{"control": around(0, 1, 5)}))
+	d := around(0, 1, 5)
+	want, _, err := stats.SteinRounds(d[:6], math.Log(1.001), 0.95, 500)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := NeededRounds(plan, trials); err != nil || got != want || got <= 6 {
+		t.Errorf("%d rounds, %v; want %d", got, err, want)
+	}
+}
+
 // After a pilot the headline is the hull of both intervals and claims only what
 // both claim; the t interval beside it is Stein's.
 func TestStein(t *testing.T) {

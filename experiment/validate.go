@@ -168,7 +168,24 @@ func (l *loader) whole(x *Experiment) {
 		l.file.ReportAt("testbed.local."+factors[0].path,
 			fmt.Sprintf("no workload uses the network, so levels of %s change nothing", factors[0].name), "")
 	}
+	if x.Design.Precision > 0 {
+		l.sizable(x)
+	}
 	l.budget(x)
+}
+
+// sizable checks that there is an interval whose width the precision is about:
+// after the pilot it would be too late to find that there is none.
+func (l *loader) sizable(x *Experiment) {
+	var e Expansion
+	e.addCells(x)
+	for _, c := range e.Plan.Cells {
+		if slices.ContainsFunc(c.Metrics, func(m Metric) bool { return m.Headline }) {
+			return
+		}
+	}
+	l.file.ReportKey("design.precision", "no workload has a headline metric, so there is no interval to size",
+		"make a metric on the scale ratio the headline, or give rounds in place of precision")
 }
 
 func usesNetwork(w WorkloadItem) bool { return w.Config.Needs().Network }
