@@ -387,6 +387,19 @@ func TestWithoutNodes(t *testing.T) {
 	}
 }
 
+// Either implementation has something that a reader of CPU metrics must know.
+func TestCaveats(t *testing.T) {
+	for want, end := range map[string]tunnel{
+		"the kernel's WireGuard encrypts in threads of the kernel": &kernelTunnel{},
+		"WireGuard runs in user space":                             &userspaceTunnel{},
+	} {
+		a := &active{tunnels: [2]tunnel{end, end}}
+		if check := a.implementation(Auto); !check.OK || !strings.HasPrefix(check.Caveat, want) {
+			t.Errorf("%+v, want the caveat %q", check, want)
+		}
+	}
+}
+
 func TestProbe(t *testing.T) {
 	open(t, true, 1500) // skips where it can't be tried
 	findings := Kind.Probe(context.Background())
