@@ -64,7 +64,7 @@ func judgeRun(t *table, trials []journal.Trial) (*Run, *judgement) {
 		Family: t.plan.HeadlineFamily(),
 	}
 	run.Finished = run.Trials.Done >= run.Trials.Planned
-	run.Reasons = append(j.reasons, invalidity(t.plan, run.Trials)...)
+	run.Reasons = slices.Concat(j.reasons, invalidity(t.plan, run.Trials))
 	run.Valid = len(run.Reasons) == 0
 	run.Comparisons = make([]Comparison, 0, len(j.treatments))
 	for _, h := range j.treatments {

@@ -21,7 +21,7 @@ func Expand(x *Experiment, version string) (*Expansion, error) {
 	if len(x.Arms) == 0 || len(x.Workloads) == 0 {
 		return nil, fmt.Errorf("experiment %q needs at least one arm and one workload", x.Name)
 	}
-	if _, err := x.trials(); err != nil {
+	if err := x.tooMany(); err != nil {
 		return nil, err
 	}
 	d := x.Design
@@ -52,31 +52,30 @@ func drawn(given *uint64) uint64 {
 	return uint64(binary.BigEndian.Uint32(bytes[:]))
 }
 
-// trials is the number of trials of one round, or an error when they are too
-// many.
-func (x *Experiment) trials() (int, error) {
+// tooMany says that one round would have too many trials.
+func (x *Experiment) tooMany() error {
 	arms := 1 // the control
 	for _, a := range x.Arms {
 		n := 1
 		for _, l := range a.Layers {
-			n = min(n*variants(sweeps(l.Config), maxTrials), maxTrials+1)
+			n = min(n*variants(sweeps(l.Config)), maxTrials+1)
 		}
 		arms += n
 	}
 	cells := 0
 	for _, w := range x.Workloads {
-		n := variants(sweeps(w.Config), maxTrials)
+		n := variants(sweeps(w.Config))
 		if w.Config.Needs().Network {
-			n *= variants(sweeps(x.local()), maxTrials)
+			n *= variants(sweeps(x.local()))
 		}
 		cells += min(n, maxTrials+1)
 	}
 	arms, cells = min(arms, maxTrials+1), min(cells, maxTrials+1)
 	if arms*cells > maxTrials {
-		return 0, fmt.Errorf("one round would have more than %d trials (%s in %s); shorten the lists of levels",
+		return fmt.Errorf("one round would have more than %d trials (%s in %s); shorten the lists of levels",
 			maxTrials, counted(arms, "arm"), counted(cells, "cell"))
 	}
-	return arms * cells, nil
+	return nil
 }
 
 func counted(n int, what string) string {

@@ -103,11 +103,12 @@ func (c *command) Validate() []experiment.FieldError {
 		errs = append(errs, experiment.FieldError{Field: "run", Message: "run is empty; expected a program"})
 	}
 	for i, m := range c.Measure {
-		if m.Regex == "" {
+		switch m.Regex {
+		case "":
 			errs = append(errs, experiment.FieldError{
 				Field: "metrics[" + string(rune('0'+i%10)) + "].regex", Message: "the metric has no regex",
 			})
-		} else if m.Regex == "(" {
+		case "(":
 			errs = append(errs, experiment.FieldError{
 				Field: "metrics[" + string(rune('0'+i%10)) + "].regex", Message: `regex "(" does not compile`,
 			})

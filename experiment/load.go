@@ -79,12 +79,9 @@ func (l *loader) testbed(n *strictyaml.Node, path string, v reflect.Value) {
 	if !ok {
 		return
 	}
-	switch kind {
-	case "local":
-		local := defaultLocal()
-		l.file.Decode(params, strictyaml.Join(path, kind), local)
-		v.Set(reflect.ValueOf(Testbed{Local: local}))
-	}
+	local := defaultLocal() // the only kind so far
+	l.file.Decode(params, strictyaml.Join(path, kind), local)
+	v.Set(reflect.ValueOf(Testbed{Local: local}))
 }
 
 // layer decodes an item of an arm's layers.

@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"reflect"
+	"slices"
 
 	"tare/experiment/factor"
 	"tare/experiment/strictyaml"
@@ -38,7 +39,7 @@ func collect(v reflect.Value, path string, index [][]int, found *[]sweep) {
 	for _, field := range strictyaml.Fields(v.Type()) {
 		value := v.FieldByIndex(field.Index)
 		at := strictyaml.Join(path, field.Name)
-		here := append(index[:len(index):len(index)], field.Index)
+		here := append(slices.Clone(index), field.Index)
 		if factor.Is(field.Type) && value.Len() > 0 {
 			s := sweep{name: field.Factor, path: at, index: here}
 			for i := range value.Len() {
@@ -109,12 +110,12 @@ func combinations(factors []sweep, f func(levels []int)) {
 	}
 }
 
-// variants is the number of combinations, at most one more than the limit.
-func variants(factors []sweep, limit int) int {
+// variants is the number of combinations, at most one more than maxTrials.
+func variants(factors []sweep) int {
 	n := 1
 	for _, s := range factors {
-		if n *= len(s.levels); n > limit {
-			return limit + 1
+		if n *= len(s.levels); n > maxTrials {
+			return maxTrials + 1
 		}
 	}
 	return n

@@ -122,7 +122,7 @@ func (l *loader) tooMany(arms []Arm) bool {
 	for _, a := range arms {
 		n := 1
 		for _, item := range a.Layers {
-			if n *= variants(sweeps(item.Config), maxTrials); n > maxTrials {
+			if n *= variants(sweeps(item.Config)); n > maxTrials {
 				return true
 			}
 		}
@@ -160,7 +160,7 @@ func (l *loader) whole(x *Experiment) {
 		len(x.Workloads) == 0 || len(x.Arms) == 0 {
 		return
 	}
-	if _, err := x.trials(); err != nil {
+	if err := x.tooMany(); err != nil {
 		l.file.ReportAt("workloads", err.Error(), "")
 		return
 	}

@@ -219,7 +219,7 @@ func mkdirAll(dir string) (changed []string, err error) {
 // cannot be removed stays: it is no run directory without a plan.
 func unmake(root *os.Root, dir string, made bool) {
 	for _, name := range []string{PlanFile, ExperimentFile, EnvironmentFile, TrialsFile, NotesFile, RawDir, LockFile} {
-		root.Remove(name)
+		_ = root.Remove(name)
 	}
 	if made {
 		os.Remove(dir)

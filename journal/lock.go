@@ -42,7 +42,7 @@ func takeLock(root *os.Root, dir string) (*os.File, error) {
 	// The process id serves the other's error message only. On a full disk it
 	// cannot be written, which is no reason to refuse the lock.
 	if err := f.Truncate(0); err == nil {
-		f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
+		_, _ = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
 	}
 	return f, nil
 }

@@ -104,7 +104,7 @@ func (r *Raw) finish() error {
 	}
 	r.mu.Unlock()
 	for _, w := range open {
-		w.Close() // its error is kept
+		_ = w.Close() // its error is kept
 	}
 	r.mu.Lock()
 	err := r.err

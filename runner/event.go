@@ -10,10 +10,10 @@ import (
 // Event is something that happened in a run: one of the types below.
 type Event interface{ event() }
 
-// SiteReady: an arm is set up, with its layers, at one level of the testbed.
+// SiteReady says that an arm is set up, with its layers, at one level of the testbed.
 type SiteReady struct{ Arm string }
 
-// TrialStarted: a trial begins.
+// TrialStarted says that a trial begins.
 type TrialStarted struct {
 	Round, Rounds int
 	Cell, Arm     string
@@ -22,13 +22,13 @@ type TrialStarted struct {
 	Progress      Progress
 }
 
-// TrialDone: a trial is in the journal.
+// TrialDone says that a trial is in the journal.
 type TrialDone struct {
 	Trial    *journal.Trial
 	Progress Progress
 }
 
-// RoundsFixed: the pilot has set the number of rounds.
+// RoundsFixed says that the pilot has set the number of rounds.
 type RoundsFixed struct{ Rounds int }
 
 func (SiteReady) event()    {}

@@ -31,7 +31,7 @@ func SteinRounds(pilot []float64, halfWidth, confidence float64, limit int) (n i
 	}
 	_, sd := meanSD(pilot)
 	t := studentQuantile(1-(1-confidence)/2, float64(len(pilot)-1))
-	needed := math.Ceil(math.Pow(t*sd/halfWidth, 2))
+	needed := math.Ceil((t * sd / halfWidth) * (t * sd / halfWidth))
 	switch {
 	case needed > float64(limit):
 		return limit, true, nil

@@ -33,11 +33,10 @@ func main() {
 	repetitions := flag.Int("repetitions", 20, "runs of the experiment without effect")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
 	ok, err := check(ctx, *binary, *files, *repetitions)
+	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "truth:", err)
-		os.Exit(1)
 	}
 	if !ok {
 		os.Exit(1)

@@ -16,9 +16,9 @@ type tree struct {
 	refused bool // a problem that leaves the tree unusable was reported
 }
 
-func (t *tree) refuse(at *Node, message, hint string) {
+func (t *tree) refuse(at *Node, message string) {
 	if !t.refused {
-		t.file.Report(at, "", message, hint)
+		t.file.Report(at, "", message, "")
 	}
 	t.refused = true
 }
@@ -31,10 +31,10 @@ func (t *tree) node(n ast.Node, depth int) *Node {
 	}
 	t.count++
 	if t.count > maxNodes {
-		t.refuse(out, fmt.Sprintf("the file has more than %d values", maxNodes), "")
+		t.refuse(out, fmt.Sprintf("the file has more than %d values", maxNodes))
 	}
 	if depth > maxDepth {
-		t.refuse(out, fmt.Sprintf("values nest deeper than %d", maxDepth), "")
+		t.refuse(out, fmt.Sprintf("values nest deeper than %d", maxDepth))
 	}
 	if t.refused {
 		return out
@@ -67,7 +67,7 @@ func (t *tree) node(n ast.Node, depth int) *Node {
 	case *ast.AliasNode:
 		return t.alias(n, out)
 	default:
-		t.refuse(out, "this kind of YAML is not used here", "")
+		t.refuse(out, "this kind of YAML is not used here")
 	}
 	return out
 }
@@ -106,7 +106,7 @@ func (t *tree) mapping(out *Node, values []*ast.MappingValueNode, flow bool, dep
 			key.Form, key.Value = Text, "null"
 		}
 		if !key.Scalar() {
-			t.refuse(key, "a key must be plain text", "")
+			t.refuse(key, "a key must be plain text")
 			return
 		}
 		out.Entries = append(out.Entries, Entry{Key: key, Value: value})
@@ -125,20 +125,20 @@ func (t *tree) merge(out, from *Node) {
 				out.Entries = append(out.Entries, Entry{Key: e.Key, Value: e.Value})
 			}
 			if t.count++; t.count > maxNodes {
-				t.refuse(out, fmt.Sprintf("the file has more than %d values", maxNodes), "")
+				t.refuse(out, fmt.Sprintf("the file has more than %d values", maxNodes))
 				return
 			}
 		}
 	case List:
 		for _, item := range from.Items {
 			if item.Form != Map {
-				t.refuse(from, "<< takes a map, or a list of maps", "")
+				t.refuse(from, "<< takes a map, or a list of maps")
 				return
 			}
 			t.merge(out, item)
 		}
 	default:
-		t.refuse(from, "<< takes a map, or a list of maps", "")
+		t.refuse(from, "<< takes a map, or a list of maps")
 	}
 }
 
@@ -155,11 +155,11 @@ func (t *tree) alias(n *ast.AliasNode, at *Node) *Node {
 	name := n.Value.GetToken().Value
 	value, known := t.anchors[name]
 	if !known {
-		t.refuse(at, fmt.Sprintf("no &%s is defined above", shorten(name)), "")
+		t.refuse(at, fmt.Sprintf("no &%s is defined above", shorten(name)))
 		return at
 	}
 	if value == nil {
-		t.refuse(at, fmt.Sprintf("*%s stands inside its own definition", shorten(name)), "")
+		t.refuse(at, fmt.Sprintf("*%s stands inside its own definition", shorten(name)))
 		return at
 	}
 	t.count += value.size(maxNodes)

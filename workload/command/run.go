@@ -123,7 +123,7 @@ func (c *Config) judge(ctx, limited context.Context, used testbed.Usage, err err
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case err != nil && context.Cause(limited) == errTimeout:
+	case err != nil && errors.Is(context.Cause(limited), errTimeout):
 		return &workload.Invalid{Rule: workload.RuleTimeout, Detail: fmt.Sprintf("not done after %v, the limit is %v", used.Wall.Round(time.Millisecond), c.Timeout)}
 	case errors.As(err, &exit):
 		if slices.Contains(c.OK, exit.Code) {

@@ -134,7 +134,7 @@ func (p pair) explain(ctx, limited context.Context, side string, err error) erro
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case context.Cause(limited) == errTooLong:
+	case errors.Is(context.Cause(limited), errTooLong):
 		return &workload.Invalid{Rule: workload.RuleTimeout, Detail: fmt.Sprintf("iperf3 %s: %v", side, err)}
 	case errors.As(err, &invalid):
 		return &workload.Invalid{Rule: invalid.Rule, Detail: fmt.Sprintf("iperf3 %s: %s", side, invalid.Detail)}
