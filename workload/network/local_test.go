@@ -10,9 +10,9 @@ import (
 	"tare/testbed/local"
 )
 
-// TestLocalTestbed measures the service path of a shaped link, whose rate must
-// bound what is found.
-func TestLocalTestbed(t *testing.T) {
+// openSite opens a site of the local testbed with a wire of that rate, in bit/s.
+func openSite(t *testing.T, rate float64) testbed.Site {
+	t.Helper()
 	needIperf3(t)
 	if local.NeedsUserNamespace() {
 		t.Skip("making a network takes rights that this process has not; package testbed/local tests how they are got")
@@ -26,13 +26,20 @@ func TestLocalTestbed(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	const rate = 20e6
 	site, err := bed.Open(t.Context(), "plain", true, &experiment.Local{
 		Link: experiment.Link{Rate: factor.Of(quantity.Rate(rate)), MTU: factor.Of(1500)},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
+	return site
+}
+
+// TestLocalTestbed measures the service path of a shaped link, whose rate must
+// bound what is found.
+func TestLocalTestbed(t *testing.T) {
+	const rate = 20e6
+	site := openSite(t, rate)
 	for _, p := range []Protocol{TCP, UDP} {
 		c := short(p, Download, 1)
 		c.Paths = factor.Of(testbed.PodToService)
@@ -48,5 +55,22 @@ func TestLocalTestbed(t *testing.T) {
 		if _, err := c.Cost().Values(r, 0); err != nil {
 			t.Error(p, err)
 		}
+	}
+}
+
+// TestFasterThanTheTestbed gives the wire more than the testbed's rate, as the
+// layer link can: the search must not stop at the testbed's.
+func TestFasterThanTheTestbed(t *testing.T) {
+	site := openSite(t, 2e6)
+	shaper, _ := testbed.As[testbed.Shaper](site)
+	if err := shaper.Shape(20e6); err != nil {
+		t.Fatal(err)
+	}
+	r, err := run(t.Context(), short(UDP, Upload, 1), site, &memory{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := r.Values["udp-bandwidth"]; got < 4e6 {
+		t.Errorf("%.3g bit/s over a wire of 2e+07", got)
 	}
 }

@@ -191,9 +191,27 @@ func (c *Config) Prepare(ctx context.Context, site testbed.Site, raw workload.Ra
 		port:    ports[0],
 	}
 	if c.Protocols.One() == UDP {
-		return c.prepareUDP(ctx, p, network.LinkRate())
+		rate, err := wireRate(site, network)
+		if err != nil {
+			return nil, err
+		}
+		return c.prepareUDP(ctx, p, rate)
 	}
 	return func(ctx context.Context) (workload.Result, error) { return c.measureTCP(ctx, p) }, nil
+}
+
+// wireRate is the rate of the wire in bit/s, 0 if it is unlimited: the one in
+// force, which a layer may have set, where the site can tell it.
+func wireRate(site testbed.Site, network testbed.Network) (float64, error) {
+	shaper, ok := testbed.As[testbed.Shaper](site)
+	if !ok {
+		return network.LinkRate(), nil
+	}
+	rate, err := shaper.Shaped()
+	if err != nil {
+		return 0, fmt.Errorf("read the rate of the wire: %w", err)
+	}
+	return rate, nil
 }
 
 // Tools names the program that a run's record should know the version of.
