@@ -30,7 +30,6 @@ import (
 	"tare/experiment"
 	"tare/experiment/environ"
 	"tare/experiment/quantity"
-	"tare/layer"
 	"tare/testbed"
 	"tare/workload"
 )
@@ -142,8 +141,8 @@ var Kind = workload.Kind{
 	Name:    "command",
 	Summary: "any program: wall clock, CPU time, memory, or numbers from its output",
 	New:     New,
-	Probe: func(context.Context) []layer.Finding {
-		return []layer.Finding{{Name: "command", Status: layer.Works, Detail: "any program"}}
+	Probe: func(context.Context) []testbed.Finding {
+		return []testbed.Finding{{Name: "command", Status: testbed.Works, Detail: "any program"}}
 	},
 }
 

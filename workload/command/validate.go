@@ -7,9 +7,14 @@ import (
 	"time"
 
 	"tare/experiment"
+	"tare/experiment/quantity"
 )
 
 var metricName = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+
+// longest is the longest run of a program. A thousand warm-up runs of it are a
+// duration that can be counted.
+const longest = 1000 * time.Hour
 
 // Validate checks the values and reports every problem.
 func (c *Config) Validate() []experiment.FieldError {
@@ -23,8 +28,14 @@ func (c *Config) Validate() []experiment.FieldError {
 		errs.add("run[0]", "the program has no name")
 	}
 	errs = append(errs, c.Env.Validate("env")...)
-	if c.Timeout.Std() < time.Millisecond {
+	switch {
+	case c.Timeout.Std() < time.Millisecond:
 		errs.add("timeout", "%v is too short for any program", c.Timeout)
+	case c.Timeout.Std() > longest:
+		errs.add("timeout", "%v is longer than %v", c.Timeout, quantity.Duration(longest))
+	}
+	if c.Expects.Std() > longest {
+		errs.add("expect", "%v is longer than %v", c.Expects, quantity.Duration(longest))
 	}
 	if c.Warmup < 0 || c.Warmup > 1000 {
 		errs.add("warmup", "%d is not a number of runs from 0 to 1000", c.Warmup)
