@@ -29,7 +29,9 @@ func TestValidate(t *testing.T) {
 			{Field: "timeout", Message: "0s is too short for any program"},
 			{Field: "warmup", Message: "-1 is not a number of runs from 0 to 1000"},
 			{Field: "ok[1]", Message: "256 is not an exit status from 0 to 255"}}},
-		{"longer than can be counted", func(c *Config) { c.Timeout, c.Expects = quantity.Duration(1001*time.Hour), quantity.Duration(1001*time.Hour) }, []experiment.FieldError{
+		{"longer than can be counted", func(c *Config) {
+			c.Timeout, c.Expects = quantity.Duration(1001*time.Hour), quantity.Duration(1001*time.Hour)
+		}, []experiment.FieldError{
 			{Field: "timeout", Message: "1001h is longer than 1000h"},
 			{Field: "expect", Message: "1001h is longer than 1000h"}}},
 		{"no status", func(c *Config) { c.OK = nil }, []experiment.FieldError{
