@@ -11,31 +11,31 @@ import (
 
 	"tare/catalog"
 	"tare/experiment"
-	"tare/layer"
+	"tare/testbed"
 	"tare/testbed/local"
 )
 
 // part is something that an experiment may need, with what its probe found.
 type part struct {
-	Kind     string          `json:"kind"` // "testbed", "layer", "workload"
-	Name     string          `json:"name"`
-	Findings []layer.Finding `json:"findings"`
+	Kind     string            `json:"kind"` // "testbed", "layer", "workload"
+	Name     string            `json:"name"`
+	Findings []testbed.Finding `json:"findings"`
 }
 
 // usable says whether the part can be used: a layer or a workload when any way
 // of having it works, the testbed when all that it is made of does.
 func (p part) usable() bool {
 	if p.Kind == "testbed" {
-		return !slices.ContainsFunc(p.Findings, func(f layer.Finding) bool { return f.Status != layer.Works })
+		return !slices.ContainsFunc(p.Findings, func(f testbed.Finding) bool { return f.Status != testbed.Works })
 	}
-	return slices.ContainsFunc(p.Findings, func(f layer.Finding) bool { return f.Status == layer.Works })
+	return slices.ContainsFunc(p.Findings, func(f testbed.Finding) bool { return f.Status == testbed.Works })
 }
 
 // problem says why a part cannot be used, with what each way of having it takes.
 func (p part) problem() error {
 	var why, hints []string
 	for _, f := range p.Findings {
-		if f.Status == layer.Works {
+		if f.Status == testbed.Works {
 			continue
 		}
 		why = append(why, fmt.Sprintf("%s: %s (%s)", f.Name, f.Status, f.Detail))

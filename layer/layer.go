@@ -71,28 +71,10 @@ type Kind struct {
 	Summary string // one line
 	New     func() Layer
 	// Probe tries whether the layer works on this machine.
-	Probe func(ctx context.Context) []Finding
+	Probe func(ctx context.Context) []testbed.Finding
 	// Helper is the entry point of the layer's own process, if it has one:
 	// Tare starts itself with it inside a node (see testbed.HelperCommand).
 	Helper func(ctx context.Context) error
-}
-
-// Status is what a probe found.
-type Status string
-
-// The three things that doctor can say.
-const (
-	Works   Status = "works"
-	Refused Status = "refused" // by this system
-	Missing Status = "missing" // something that can be installed
-)
-
-// Finding is one answer of a probe.
-type Finding struct {
-	Name   string `json:"name"` // "kernel", "userspace"
-	Status Status `json:"status"`
-	Detail string `json:"detail,omitempty"` // why
-	Hint   string `json:"hint,omitempty"`   // the command that installs what is missing
 }
 
 // dressed is a site whose commands under test go through the layers' wrappers.

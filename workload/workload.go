@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"tare/experiment"
-	"tare/layer"
 	"tare/machine"
 	"tare/testbed"
 )
@@ -90,5 +89,5 @@ type Kind struct {
 	Summary string // one line
 	New     func() Workload
 	// Probe tries whether the workload works on this machine.
-	Probe func(ctx context.Context) []layer.Finding
+	Probe func(ctx context.Context) []testbed.Finding
 }

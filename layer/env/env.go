@@ -37,8 +37,8 @@ var Kind = layer.Kind{
 	Name:    name,
 	Summary: "environment variables around the commands under test",
 	New:     New,
-	Probe: func(context.Context) []layer.Finding {
-		return []layer.Finding{{Name: name, Status: layer.Works, Detail: "any variable"}}
+	Probe: func(context.Context) []testbed.Finding {
+		return []testbed.Finding{{Name: name, Status: testbed.Works, Detail: "any variable"}}
 	},
 	Helper: report,
 }

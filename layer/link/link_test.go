@@ -109,7 +109,7 @@ func TestProbe(t *testing.T) {
 	if len(findings) != 1 || findings[0].Name != local.Shaping {
 		t.Fatalf("%+v", findings)
 	}
-	if findings[0].Status != layer.Works && !local.NeedsUserNamespace() {
+	if findings[0].Status != testbed.Works && !local.NeedsUserNamespace() {
 		t.Errorf("%+v", findings[0])
 	}
 }

@@ -2,16 +2,16 @@ package link
 
 import (
 	"context"
+	"tare/testbed"
 
-	"tare/layer"
 	"tare/testbed/local"
 )
 
 // probe passes on what the local testbed finds about shaping.
-func probe(ctx context.Context) []layer.Finding {
+func probe(ctx context.Context) []testbed.Finding {
 	for _, f := range local.Probe(ctx) {
 		if f.Name == local.Shaping {
-			return []layer.Finding{f}
+			return []testbed.Finding{f}
 		}
 	}
 	return nil

@@ -8,24 +8,24 @@ import (
 	"tare/experiment"
 	"tare/experiment/factor"
 	"tare/experiment/quantity"
-	"tare/layer"
+	"tare/testbed"
 	"tare/testbed/local"
 )
 
 // probe puts both implementations around a site of the local testbed that is
 // thrown away, with all their proofs.
-func probe(ctx context.Context) []layer.Finding {
-	return []layer.Finding{find(ctx, Kernel), find(ctx, Userspace)}
+func probe(ctx context.Context) []testbed.Finding {
+	return []testbed.Finding{find(ctx, Kernel), find(ctx, Userspace)}
 }
 
-func find(ctx context.Context, which Implementation) layer.Finding {
-	f := layer.Finding{Name: string(which), Status: layer.Works}
+func find(ctx context.Context, which Implementation) testbed.Finding {
+	f := testbed.Finding{Name: string(which), Status: testbed.Works}
 	detail, err := try(ctx, which)
 	if err == nil {
 		f.Detail = detail
 		return f
 	}
-	f.Status, f.Detail, f.Hint = layer.Refused, err.Error(), hint(err)
+	f.Status, f.Detail, f.Hint = testbed.Refused, err.Error(), hint(err)
 	return f
 }
 

@@ -186,7 +186,7 @@ func TestUserspaceTunnel(t *testing.T) {
 
 func TestKernelTunnel(t *testing.T) {
 	site := open(t, true, 1500)
-	if f := find(context.Background(), Kernel); f.Status != layer.Works {
+	if f := find(context.Background(), Kernel); f.Status != testbed.Works {
 		if f.Detail != "this kernel has no WireGuard: add an interface of type wireguard: operation not supported" {
 			t.Errorf("refused for a reason that this test does not know: %s", f.Detail)
 		}
@@ -406,10 +406,10 @@ func TestProbe(t *testing.T) {
 	if len(findings) != 2 || findings[0].Name != "kernel" || findings[1].Name != "userspace" {
 		t.Fatalf("%+v", findings)
 	}
-	if f := findings[1]; f.Status != layer.Works || !strings.HasPrefix(f.Detail, "userspace (wireguard-go ") {
+	if f := findings[1]; f.Status != testbed.Works || !strings.HasPrefix(f.Detail, "userspace (wireguard-go ") {
 		t.Errorf("%+v", f)
 	}
-	if f := findings[0]; f.Status != layer.Works && (f.Detail == "" || !strings.HasPrefix(f.Hint, "modprobe wireguard")) {
+	if f := findings[0]; f.Status != testbed.Works && (f.Detail == "" || !strings.HasPrefix(f.Hint, "modprobe wireguard")) {
 		t.Errorf("%+v", f)
 	}
 }

@@ -10,7 +10,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"tare/layer"
 	"tare/testbed"
 )
 
@@ -20,8 +19,8 @@ const Shaping = "shaping (tbf)"
 // Probe tries everything that a local network is made of, each in namespaces
 // that are thrown away, and says what works. A process that needs a user
 // namespace can only tell whether it would get one; it should enter it first.
-func Probe(ctx context.Context) []layer.Finding {
-	findings := []layer.Finding{probeUserNamespace(ctx)}
+func Probe(ctx context.Context) []testbed.Finding {
+	findings := []testbed.Finding{probeUserNamespace(ctx)}
 	n := &network{site: &site{places: map[testbed.Place]*thread{}}, mtu: 1500}
 	defer n.close()
 	steps := []struct {
@@ -37,9 +36,9 @@ func Probe(ctx context.Context) []layer.Finding {
 	}
 	var missing string // the step without which the next can't be tried
 	for i, step := range steps {
-		finding := layer.Finding{Name: step.name, Status: layer.Works}
+		finding := testbed.Finding{Name: step.name, Status: testbed.Works}
 		if missing != "" {
-			finding.Status, finding.Detail = layer.Refused, "not tried without "+missing
+			finding.Status, finding.Detail = testbed.Refused, "not tried without "+missing
 		} else if err := step.try(); err != nil {
 			finding.Status, finding.Detail, finding.Hint = refusal(err), err.Error(), step.hint
 			if i < 3 {
@@ -53,36 +52,36 @@ func Probe(ctx context.Context) []layer.Finding {
 
 // refusal tells a kernel without the feature, which a module may bring, from one
 // that does not allow it.
-func refusal(err error) layer.Status {
+func refusal(err error) testbed.Status {
 	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) {
-		return layer.Refused
+		return testbed.Refused
 	}
-	return layer.Missing
+	return testbed.Missing
 }
 
 // probeUserNamespace starts a program as root of a new user namespace, in a
 // network namespace that belongs to it: some systems allow the first, but take
 // the rights away that would be needed for the second.
-func probeUserNamespace(ctx context.Context) layer.Finding {
+func probeUserNamespace(ctx context.Context) testbed.Finding {
 	const name = "user namespace"
 	if os.Getenv(UserNamespaceVariable) != "" && !NeedsUserNamespace() {
-		return layer.Finding{Name: name, Status: layer.Works, Detail: "this runs in one"}
+		return testbed.Finding{Name: name, Status: testbed.Works, Detail: "this runs in one"}
 	}
 	program, err := exec.LookPath("true")
 	if err != nil {
-		return layer.Finding{Name: name, Status: layer.Missing, Detail: err.Error()}
+		return testbed.Finding{Name: name, Status: testbed.Missing, Detail: err.Error()}
 	}
 	cmd := exec.CommandContext(ctx, program)
 	cmd.SysProcAttr = inUserNamespace()
 	cmd.SysProcAttr.Cloneflags |= unix.CLONE_NEWNET
 	if err := cmd.Run(); err != nil {
-		return layer.Finding{Name: name, Status: layer.Refused, Detail: err.Error(), Hint: userNamespaceHint()}
+		return testbed.Finding{Name: name, Status: testbed.Refused, Detail: err.Error(), Hint: userNamespaceHint()}
 	}
 	detail := ""
 	if !NeedsUserNamespace() {
 		detail = "not needed: this process has the rights without"
 	}
-	return layer.Finding{Name: name, Status: layer.Works, Detail: detail}
+	return testbed.Finding{Name: name, Status: testbed.Works, Detail: detail}
 }
 
 // userNamespaceHint says which setting of this system forbids user namespaces,

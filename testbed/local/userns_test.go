@@ -10,18 +10,17 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"tare/testbed"
 	"testing"
 
 	"golang.org/x/sys/unix"
-
-	"tare/layer"
 )
 
 // asNobody gives a command that runs this test program without any rights. As
 // root it is the user nobody's, from a place where nobody can execute it.
 func asNobody(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
-	if finding := probeUserNamespace(context.Background()); finding.Status != layer.Works {
+	if finding := probeUserNamespace(context.Background()); finding.Status != testbed.Works {
 		t.Skipf("no user namespaces here: %s (%s)", finding.Detail, finding.Hint)
 	}
 	if os.Geteuid() != 0 {
@@ -142,10 +141,10 @@ func TestProbe(t *testing.T) {
 	var names []string
 	for _, f := range findings {
 		names = append(names, f.Name)
-		if f.Status != layer.Works && !NeedsUserNamespace() {
+		if f.Status != testbed.Works && !NeedsUserNamespace() {
 			t.Errorf("%+v", f)
 		}
-		if f.Status != layer.Works && f.Detail == "" {
+		if f.Status != testbed.Works && f.Detail == "" {
 			t.Errorf("no reason given: %+v", f)
 		}
 	}
@@ -176,7 +175,7 @@ func TestRefusalIsExplained(t *testing.T) {
 		t.Errorf("error %q, want %q", err, want)
 	}
 	findings := Probe(context.Background())
-	if f := findings[1]; f.Status != layer.Refused || f.Hint == "" {
+	if f := findings[1]; f.Status != testbed.Refused || f.Hint == "" {
 		t.Errorf("%+v", f)
 	}
 	if f := findings[2]; f.Detail != "not tried without network namespaces" {

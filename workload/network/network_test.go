@@ -19,7 +19,6 @@ import (
 	"tare/experiment"
 	"tare/experiment/factor"
 	"tare/experiment/quantity"
-	"tare/layer"
 	"tare/testbed"
 	"tare/workload"
 )
@@ -121,12 +120,12 @@ func TestLoopback(t *testing.T) {
 func TestProbe(t *testing.T) {
 	needIperf3(t)
 	for _, f := range probe(t.Context()) {
-		if f.Status != layer.Works {
+		if f.Status != testbed.Works {
 			t.Errorf("%+v", f)
 		}
 	}
 	t.Setenv("PATH", t.TempDir())
-	want := []layer.Finding{{Name: "iperf3", Status: layer.Missing, Detail: "iperf3 is not in the PATH", Hint: "apt-get install iperf3"}}
+	want := []testbed.Finding{{Name: "iperf3", Status: testbed.Missing, Detail: "iperf3 is not in the PATH", Hint: "apt-get install iperf3"}}
 	if diff := cmp.Diff(want, probe(t.Context())); diff != "" {
 		t.Error(diff)
 	}

@@ -10,7 +10,6 @@ import (
 
 	"tare/experiment/factor"
 	"tare/experiment/quantity"
-	"tare/layer"
 	"tare/testbed"
 )
 
@@ -20,32 +19,32 @@ const install = "install it with: apt-get install iperf3"
 var oldest = [2]int{3, 12}
 
 // probe tries iperf3 on the loopback interface.
-func probe(ctx context.Context) []layer.Finding {
-	f := layer.Finding{Name: "iperf3", Status: layer.Missing, Hint: "apt-get install iperf3"}
+func probe(ctx context.Context) []testbed.Finding {
+	f := testbed.Finding{Name: "iperf3", Status: testbed.Missing, Hint: "apt-get install iperf3"}
 	path, err := exec.LookPath("iperf3")
 	if err != nil {
 		f.Detail = "iperf3 is not in the PATH"
-		return []layer.Finding{f}
+		return []testbed.Finding{f}
 	}
 	out, err := exec.CommandContext(ctx, path, "--version").CombinedOutput()
 	if err != nil {
 		f.Detail = fmt.Sprintf("%s --version: %v", path, err)
-		return []layer.Finding{f}
+		return []testbed.Finding{f}
 	}
 	version, ok := readVersion(string(out))
 	if !ok || version[0] < oldest[0] || version[0] == oldest[0] && version[1] < oldest[1] {
 		f.Detail = fmt.Sprintf("%s is version %d.%d; %d.%d or later is needed", path, version[0], version[1], oldest[0], oldest[1])
-		return []layer.Finding{f}
+		return []testbed.Finding{f}
 	}
 	if err := tryLoopback(ctx); err != nil {
-		return []layer.Finding{{Name: "iperf3", Status: layer.Refused, Detail: err.Error()}}
+		return []testbed.Finding{{Name: "iperf3", Status: testbed.Refused, Detail: err.Error()}}
 	}
-	f = layer.Finding{Name: "iperf3", Status: layer.Works, Detail: fmt.Sprintf("%s, version %d.%d", path, version[0], version[1])}
+	f = testbed.Finding{Name: "iperf3", Status: testbed.Works, Detail: fmt.Sprintf("%s, version %d.%d", path, version[0], version[1])}
 	if size, err := (pair{site: loopback{}}).buffers(ctx); err == nil && size < wantedBuffer {
 		f.Detail += fmt.Sprintf("; UDP socket buffers of %v at most, which makes UDP noisy", quantity.Size(size))
 		f.Hint = fmt.Sprintf("sysctl -w net.core.rmem_max=%d net.core.wmem_max=%d", wantedBuffer, wantedBuffer)
 	}
-	return []layer.Finding{f}
+	return []testbed.Finding{f}
 }
 
 var versionText = regexp.MustCompile(`(?m)^iperf (\d+)\.(\d+)`)

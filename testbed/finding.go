@@ -1,0 +1,19 @@
+package testbed
+
+// Status is what a probe found.
+type Status string
+
+// The three things that doctor can say.
+const (
+	Works   Status = "works"
+	Refused Status = "refused" // by this system
+	Missing Status = "missing" // something that can be installed
+)
+
+// Finding is one answer of a probe.
+type Finding struct {
+	Name   string `json:"name"` // "kernel", "userspace"
+	Status Status `json:"status"`
+	Detail string `json:"detail,omitempty"` // why
+	Hint   string `json:"hint,omitempty"`   // the command that installs what is missing
+}
