@@ -60,7 +60,21 @@ func openRun(args []string) (*journal.Run, *analysis.Run, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return run, analyse(run.Dir, run.Plan, run.Trials, run.Environment, run.Finished), nil
+	result := analyse(run.Dir, run.Plan, run.Trials, run.Environment, run.Finished)
+	result.Warnings = append(result.Warnings, remarks(run.Notes)...)
+	return run, result, nil
+}
+
+// remarks are what a run's notes tell its readers, as that a session ran on
+// another machine than the first one.
+func remarks(notes []journal.Note) []analysis.Warning {
+	var list []analysis.Warning
+	for _, n := range notes {
+		if n.Kind == journal.NoteRemark {
+			list = append(list, analysis.Warning{Text: fmt.Sprintf("in session %d, %s", n.Session, n.Text)})
+		}
+	}
+	return list
 }
 
 func analyse(dir string, plan *experiment.Plan, trials []journal.Trial, env *machine.Environment, finished bool) *analysis.Run {
