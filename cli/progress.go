@@ -52,6 +52,8 @@ func (p *progress) event(e runner.Event) {
 		p.status(fmt.Sprintf("round %d/%d  %s  %s  %d/%d trials  %s left", e.Round, e.Rounds, e.Cell, e.Arm, e.Progress.Done, e.Progress.Total, span(e.Progress.Left)))
 	case runner.TrialDone:
 		p.done(e)
+	case runner.Resting:
+		p.status(fmt.Sprintf("the machine is busy: next attempt in %s", brief(e.Pause)))
 	case runner.RoundsFixed:
 		p.line(fmt.Sprintf("the pilot fixes the number of rounds at %d", e.Rounds))
 	}

@@ -180,6 +180,9 @@ func compared(p *experiment.Plan) (parts any, err error) {
 	return parts, json.Unmarshal(text, &parts)
 }
 
+// pause is the first wait for a busy machine to become quiet.
+const pause = 2 * time.Second
+
 // carryOut runs the plan, then shows and reports what the run says.
 func carryOut(ctx context.Context, s State, j *journal.Journal, expansion *experiment.Expansion, out string, quiet bool) (err error) {
 	defer func() { err = errors.Join(err, j.Close()) }()
@@ -198,6 +201,7 @@ func carryOut(ctx context.Context, s State, j *journal.Journal, expansion *exper
 		Journal:   j,
 		Sampler:   machine.NewSampler(),
 		Rounds:    analysis.NeededRounds,
+		Pause:     pause,
 		Events:    progress.event,
 	})
 	progress.end()

@@ -31,10 +31,14 @@ type TrialDone struct {
 // RoundsFixed says that the pilot has set the number of rounds.
 type RoundsFixed struct{ Rounds int }
 
+// Resting says that the run waits for the machine to become quiet.
+type Resting struct{ Pause time.Duration }
+
 func (SiteReady) event()    {}
 func (TrialStarted) event() {}
 func (TrialDone) event()    {}
 func (RoundsFixed) event()  {}
+func (Resting) event()      {}
 
 // Progress is how far a run is.
 type Progress struct {

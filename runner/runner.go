@@ -47,6 +47,9 @@ type Options struct {
 	// Rounds gives the total number of rounds from the pilot's trials, for a
 	// plan with a precision goal (analysis.NeededRounds).
 	Rounds func(*experiment.Plan, []journal.Trial) (int, error)
+	// Pause is how long to wait before a trial that the machine's condition has
+	// spoilt is repeated for the first time; each further time it doubles.
+	Pause time.Duration
 	// Events takes what happens, from one goroutine; nil drops it.
 	Events func(Event)
 }
@@ -134,7 +137,14 @@ func (r *run) round(ctx context.Context, round int) error {
 // has done of it.
 func (r *run) block(ctx context.Context, round int, steps []experiment.Step) error {
 	position := 0
+	disturbed := false
 	for pass := 1; pass <= r.plan.Attempts; pass++ {
+		if disturbed {
+			if err := r.rest(ctx, pass); err != nil {
+				return err
+			}
+			disturbed = false
+		}
 		for _, step := range steps {
 			attempts, valid, last := r.done(round, step)
 			position = max(position, last)
@@ -150,9 +160,25 @@ func (r *run) block(ctx context.Context, round int, steps []experiment.Step) err
 				return err
 			}
 			r.Events(TrialDone{Trial: t, Progress: r.clock.progress(r.Journal.Trials())})
+			disturbed = disturbed || !t.Valid() && environmental(t.Invalid[0].Rule)
 		}
 	}
 	return nil
+}
+
+// rest waits before trials that the machine's condition has spoilt are
+// repeated: a pause the first time, twice as long the next. What spoilt them is
+// likely to be there still, and the attempts are few.
+func (r *run) rest(ctx context.Context, pass int) error {
+	pause := r.Pause << (pass - 2)
+	r.Events(Resting{Pause: pause})
+	select {
+	case <-time.After(pause):
+		r.last = time.Now() // not the harness's time
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // done counts the attempts at a step that the journal holds, and gives the
@@ -183,8 +209,11 @@ type HopelessError struct {
 
 // Environment says whether the rule is about the machine's condition rather
 // than about the workload or a layer: the run may go on when that has passed.
-func (e *HopelessError) Environment() bool {
-	switch e.Last.Rule {
+func (e *HopelessError) Environment() bool { return environmental(e.Last.Rule) }
+
+// environmental says whether a rule is about the machine's condition.
+func environmental(rule string) bool {
+	switch rule {
 	case workload.RuleForeignCPU, workload.RuleSteal, workload.RulePressure, workload.RuleThrottled:
 		return true
 	}

@@ -104,6 +104,30 @@ func TestHopelessRunEndsAfterTwoRounds(t *testing.T) {
 	}
 }
 
+func TestBusyMachineIsWaitedFor(t *testing.T) {
+	x := expand(&fakeWorkload{})
+	x.Plan.Rounds = 1
+	j := record(t, x)
+	o := options(x, j)
+	o.Sampler = &fakeSampler{foreign: []float64{0.9, 0, 0, 0.9}}
+	o.Pause = time.Microsecond
+	var rests []time.Duration
+	o.Events = func(e Event) {
+		if e, ok := e.(Resting); ok {
+			rests = append(rests, e.Pause)
+		}
+	}
+	if err := Run(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]time.Duration{time.Microsecond, 2 * time.Microsecond}, rests); diff != "" {
+		t.Errorf("pauses (-want +got):\n%s", diff)
+	}
+	if got := len(j.Trials()); got != 5 {
+		t.Errorf("%d trials, want 5: two of one arm were spoilt", got)
+	}
+}
+
 func TestRules(t *testing.T) {
 	values := func(speed, loss float64) func(int) (workload.Result, error) {
 		return func(int) (workload.Result, error) {
