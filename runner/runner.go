@@ -214,7 +214,7 @@ func (e *HopelessError) Environment() bool { return environmental(e.Last.Rule) }
 // environmental says whether a rule is about the machine's condition.
 func environmental(rule string) bool {
 	switch rule {
-	case workload.RuleForeignCPU, workload.RuleSteal, workload.RulePressure, workload.RuleThrottled:
+	case workload.RuleForeignCPU, workload.RuleSteal, workload.RulePressure, workload.RuleThrottled, workload.RuleStopped:
 		return true
 	}
 	return false

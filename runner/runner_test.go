@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 
 	"tare/experiment"
 	"tare/experiment/quantity"
@@ -198,6 +199,30 @@ func TestPressureThatIsNotTold(t *testing.T) {
 		if trial.Conditions.CPUPressure < 0 && len(trial.Invalid) != 1 {
 			t.Errorf("without a limit: %v", trial.Invalid)
 		}
+	}
+}
+
+// A trial in which Tare stood still saw its end too late.
+func TestStoppedTrialIsRepeated(t *testing.T) {
+	w := &fakeWorkload{}
+	w.run = func(n int) (workload.Result, error) {
+		if n == 2 {
+			if err := unix.Kill(unix.Getpid(), unix.SIGCONT); err != nil {
+				t.Error(err)
+			}
+		}
+		return good(), nil
+	}
+	x := expand(w)
+	x.Plan.Rounds = 1
+	j := record(t, x)
+	if err := Run(t.Context(), options(x, j)); err != nil {
+		t.Fatal(err)
+	}
+	arm := func(i int) string { return x.Plan.Arms[x.Plan.Order(1)[i].Arm].Name }
+	want := []string{"1 " + arm(0) + " 1", "1 " + arm(1) + " 1 stopped", "1 " + arm(2) + " 1", "1 " + arm(1) + " 2"}
+	if diff := cmp.Diff(want, sequence(j.Trials())); diff != "" {
+		t.Errorf("trials (-want +got):\n%s", diff)
 	}
 }
 

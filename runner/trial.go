@@ -95,10 +95,14 @@ func (r *run) observe(ctx context.Context, p *place, measured workload.Measured,
 	if err := r.Sampler.Start(); err != nil {
 		return none, before, err
 	}
+	pauses := watchPauses()
 	start := time.Now()
 	result, runErr := measured(ctx)
 	t.Wall = time.Since(start)
 	after, err := account(p)
+	if why := pauses.end(); why != "" {
+		violate(t, workload.RuleStopped, why+" during the trial")
+	}
 	if err != nil {
 		return none, after, err
 	}

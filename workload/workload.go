@@ -73,6 +73,7 @@ const (
 	RuleSteal      = "steal"        // the hypervisor took the CPU
 	RulePressure   = "cpu-pressure" // tasks waited for a CPU
 	RuleThrottled  = "throttling"   // the clock or the cgroup was throttled
+	RuleStopped    = "stopped"      // Tare or the machine stood still in between
 )
 
 // Invalid is a trial that broke a rule.

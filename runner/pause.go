@@ -1,0 +1,52 @@
+package runner
+
+import (
+	"fmt"
+	"os"
+	"os/signal"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// pause tells whether a trial was interrupted from outside: because Tare was
+// stopped (Ctrl-Z) while the workload ran on, so that it saw the end too late,
+// or because the whole machine was asleep.
+type pause struct {
+	continued chan os.Signal
+	asleep    time.Duration // of the machine since it was started
+}
+
+// watchPauses begins to watch; end ends it.
+func watchPauses() *pause {
+	p := &pause{continued: make(chan os.Signal, 1), asleep: asleep()}
+	signal.Notify(p.continued, unix.SIGCONT) // the stop itself cannot be seen
+	return p
+}
+
+// shortestSleep is what the two clocks may differ by without a sleep.
+const shortestSleep = 10 * time.Millisecond
+
+// end says what interrupted the trial; "" if nothing did.
+func (p *pause) end() string {
+	signal.Stop(p.continued)
+	if d := asleep() - p.asleep; d > shortestSleep {
+		return fmt.Sprintf("the machine was suspended for %v", d.Round(time.Millisecond))
+	}
+	select {
+	case <-p.continued:
+		return "Tare was stopped and continued"
+	default:
+		return ""
+	}
+}
+
+// asleep is how long the machine has been suspended since it was started: by
+// that much the clock that counts suspension is ahead of the one that does not.
+func asleep() time.Duration {
+	var all, awake unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_MONOTONIC, &awake) != nil || unix.ClockGettime(unix.CLOCK_BOOTTIME, &all) != nil {
+		return 0
+	}
+	return time.Duration(all.Nano() - awake.Nano())
+}
