@@ -159,7 +159,7 @@ func (w wording) detectable(c *Comparison, h *hypothesis) {
 	alpha, power := w.alpha/float64(h.family), float64(w.plan.Power)
 	unit := w.unit.at(unitCase{n, alpha, power, ranks(h.method)})
 	c.MDE = math.Abs(w.overheadOf(h.sd*unit, h.metric))
-	if h.verdict != NotResolved || h.sd == 0 || h.reason == underBias || h.reason == noControl {
+	if h.verdict != NotResolved || h.sd == 0 || h.reason == underBias || h.reason == noControl || h.reason == thinControl {
 		return // more rounds would change nothing, or what they would is not known
 	}
 	needed := stats.SignedRankRoundsNeeded(math.Abs(h.main.at.Point), h.sd, alpha, power, mostRounds)

@@ -17,6 +17,7 @@ const (
 	notByHolm                // by itself a difference, but not among the family
 	underBias                // a difference no larger than the control's
 	noControl                // the control arm has no estimate to stand against
+	thinControl              // it has one of so few pairs that it could hardly differ
 	straddling               // p is small, but ties leave 0 in the interval
 )
 
@@ -143,6 +144,8 @@ func (h *hypothesis) decide(v view, p, equiv float64, r rules) (Verdict, reason)
 		return NotResolved, noSpread
 	case h.control != nil && !h.control.main.ok:
 		return NotResolved, noControl
+	case h.control != nil && 2*len(h.control.contrasts) < len(h.contrasts):
+		return NotResolved, thinControl
 	case equiv <= r.alpha:
 		return Equivalent, plain
 	case p > r.alpha && v.p <= r.alpha && excludes:

@@ -55,6 +55,8 @@ func (w wording) unresolved(c *Comparison, h *hypothesis) string {
 		return fmt.Sprintf("all %d pairs have the same %s, which allows no interval under %d pairs", len(h.contrasts), contrastName(c.Metric), least(w.alpha))
 	case noControl:
 		return fmt.Sprintf("%s, but the control has no estimate on this metric to stand against", signed(c))
+	case thinControl:
+		return fmt.Sprintf("%s, but the control has only %d pairs on this metric to stand against %d", signed(c), len(h.control.contrasts), len(h.contrasts))
 	case notByHolm:
 		return fmt.Sprintf("%s excludes 0 by itself, but not as one of %d claims (Holm %s; %s)", signed(c), h.family, probability(c.PAdjusted), w.unseen(c, h))
 	case underBias:

@@ -102,6 +102,12 @@ func TestVerdicts(t *testing.T) {
 				return trials
 			},
 			want: NotResolved, text: "not resolved: 7.3 % [6.4, 8.2], but the control has no estimate on this metric to stand against"},
+		{name: "control of too few pairs to fail", rounds: 12, metric: lower, arm: around(0.07, 1, 0), control: around(0.2, 20, 5),
+			change: func(_ *experiment.Plan, trials []journal.Trial) []journal.Trial {
+				breakRule(trials[6:], "control", "errors")
+				return trials
+			},
+			want: NotResolved, text: "not resolved: 7.2 % [6.8, 7.7], but the control has only 2 pairs on this metric to stand against 12"},
 		{name: "metric missing", rounds: 6, metric: lower, arm: around(0.07, 1, 0),
 			change: func(_ *experiment.Plan, trials []journal.Trial) []journal.Trial {
 				for i := range trials {
