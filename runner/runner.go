@@ -166,11 +166,17 @@ func (r *run) block(ctx context.Context, round int, steps []experiment.Step) err
 	return nil
 }
 
+// longestRest bounds how long the run waits at once for the machine to become quiet.
+const longestRest = 5 * time.Minute
+
 // rest waits before trials that the machine's condition has spoilt are
 // repeated: a pause the first time, twice as long the next. What spoilt them is
 // likely to be there still, and the attempts are few.
 func (r *run) rest(ctx context.Context, pass int) error {
-	pause := r.Pause << (pass - 2)
+	pause := longestRest
+	if doublings := pass - 2; doublings < 16 {
+		pause = min(r.Pause<<doublings, longestRest)
+	}
 	r.Events(Resting{Pause: pause})
 	select {
 	case <-time.After(pause):

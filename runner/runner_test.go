@@ -129,6 +129,26 @@ func TestBusyMachineIsWaitedFor(t *testing.T) {
 	}
 }
 
+// With a hundred attempts allowed, doubling must end somewhere.
+func TestRestsAreBounded(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, pass := range []int{2, 3, 30, 62, 64, 100} {
+		var got time.Duration
+		r := &run{Options: Options{Pause: 2 * time.Second, Events: func(e Event) { got = e.(Resting).Pause }}}
+		if err := r.rest(ctx, pass); !errors.Is(err, context.Canceled) {
+			t.Errorf("pass %d: %v", pass, err)
+		}
+		want := map[int]time.Duration{2: 2 * time.Second, 3: 4 * time.Second}[pass]
+		if want == 0 {
+			want = longestRest
+		}
+		if got != want {
+			t.Errorf("pass %d: a pause of %v, want %v", pass, got, want)
+		}
+	}
+}
+
 func TestRules(t *testing.T) {
 	values := func(speed, loss float64) func(int) (workload.Result, error) {
 		return func(int) (workload.Result, error) {
