@@ -21,10 +21,14 @@ const (
 	shown      = 80               // bytes of it that the check shows
 )
 
+// pattern is what the output is looked at with. As in grep, ^ and $ match at the
+// beginning and end of each line: what programs print ends in a newline.
+func (p *Proof) pattern() (*regexp.Regexp, error) { return regexp.Compile("(?m)" + p.Match) }
+
 // check runs the proof as a command under test, in the wrapper if there is one,
 // and compares: it must match with it and must not match without.
 func (p *Proof) check(ctx context.Context, site testbed.Site, on bool) (layer.Check, error) {
-	pattern, err := regexp.Compile(p.Match)
+	pattern, err := p.pattern()
 	if err != nil {
 		return layer.Check{}, fmt.Errorf("proof.match: %w", err)
 	}

@@ -23,6 +23,7 @@ import (
 	"os/exec"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"tare/experiment"
@@ -41,7 +42,7 @@ type Config struct {
 // Proof is a command whose output differs with the layer.
 type Proof struct {
 	Run   []string `yaml:"run" json:"run" required:"true" doc:"program and arguments; its standard output is looked at"`
-	Match string   `yaml:"match" json:"match" required:"true" doc:"regular expression that matches with the layer, and does not without"`
+	Match string   `yaml:"match" json:"match" required:"true" doc:"regular expression that matches with the layer, and does not without; ^ and $ match at each line"`
 }
 
 // New gives the layer's parameters; there are no defaults.
@@ -114,14 +115,26 @@ type active struct {
 }
 
 // Wrap puts the command in front. /proc/self/exe, as which Tare starts itself,
-// would be the command in front and is written out.
+// would be the command in front and is written out; the variable by which it
+// knows what it was started for is set behind that command, which may clear the
+// environment, as many sandboxes do.
 func (a *active) Wrap(cmd testbed.Command) testbed.Command {
-	args := slices.Concat(a.config.Run, cmd.Args)
-	if first := len(a.config.Run); args[first] == "/proc/self/exe" {
-		args[first] = a.self
+	args := cmd.Args
+	if args[0] == "/proc/self/exe" {
+		args = slices.Concat([]string{"env"}, helperVariables(cmd.Env), []string{a.self}, args[1:])
 	}
-	cmd.Args = args
+	cmd.Args = slices.Concat(a.config.Run, args)
 	return cmd
+}
+
+func helperVariables(env []string) []string {
+	var vars []string
+	for _, v := range env {
+		if strings.HasPrefix(v, testbed.HelperVariable+"=") {
+			vars = append(vars, v)
+		}
+	}
+	return vars
 }
 
 func (a *active) Proofs() []layer.Check { return nil }

@@ -84,6 +84,19 @@ func TestProofs(t *testing.T) {
 			layer.Check{}, // nothing to look for
 		},
 		{
+			"clears the environment",
+			Config{Run: []string{"env", "-i"}},
+			layer.Check{Name: "command in front", Expected: "it starts a command and passes its answer on",
+				Observed: "it does", Caveat: weak, OK: true},
+			layer.Check{}, // nothing to look for
+		},
+		{
+			"matches a line",
+			Config{Run: []string{"env", "X=19"}, Proof: &Proof{Run: []string{"sh", "-c", "echo $X"}, Match: "^19$"}},
+			layer.Check{Name: "sh -c 'echo $X'", Expected: "to match ^19$", Observed: `"19\n"`, OK: true},
+			layer.Check{Name: "sh -c 'echo $X'", Expected: "not to match ^19$", Observed: `"\n"`, OK: true},
+		},
+		{
 			"starts nothing",
 			Config{Run: []string{"echo"}},
 			layer.Check{Name: "command in front", Expected: "it starts a command and passes its answer on", Observed: "it answered ANSWER", Caveat: weak},
@@ -98,7 +111,7 @@ func TestProofs(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			test.on.Layer, test.off.Layer = name, name
-			test.on.Observed = strings.Replace(test.on.Observed, "ANSWER", quote(self+"\n"), 1)
+			test.on.Observed = strings.Replace(test.on.Observed, "ANSWER", quote("env "+testbed.HelperVariable+"="+name+" "+self+"\n"), 1)
 			a, err := test.config.Up(t.Context(), site)
 			if err != nil {
 				t.Fatal(err)

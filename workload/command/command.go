@@ -53,7 +53,7 @@ type Config struct {
 type Metric struct {
 	Name     string            `yaml:"name" json:"name" required:"true" doc:"name of the metric: lower-case letters, digits and dashes"`
 	From     Source            `yaml:"from" json:"from,omitempty" doc:"what the program used"`
-	Regex    string            `yaml:"regex" json:"regex,omitempty" doc:"regular expression with one group around the number"`
+	Regex    string            `yaml:"regex" json:"regex,omitempty" doc:"regular expression with one group around the number; ^ and $ match at each line"`
 	JSON     string            `yaml:"json" json:"json,omitempty" doc:"path of the number in JSON output: results[0].p99"`
 	Output   Output            `yaml:"output" json:"output,omitempty" doc:"where regex and json look"`
 	Which    Which             `yaml:"which" json:"which,omitempty" doc:"which of several matches, or of several JSON documents; first if absent"`

@@ -83,6 +83,7 @@ func TestMetricsFromOutput(t *testing.T) {
 		want   float64
 	}{
 		{"regex", lines, Metric{Regex: `took ([0-9.]+) ms`}, 12.5},
+		{"regex of a whole line", "echo n; echo 7; echo end", Metric{Regex: `^([0-9]+)$`}, 7},
 		{"last", lines, Metric{Regex: `took ([0-9.]+) ms`, Which: Last}, 7.5},
 		{"sum", lines, Metric{Regex: `took ([0-9.]+) ms`, Which: Sum}, 20},
 		{"mean", lines, Metric{Regex: `took ([0-9.]+) ms`, Which: Mean}, 10},

@@ -63,12 +63,15 @@ func (m Metric) from() Output {
 	return m.Output
 }
 
+// pattern is Regex by lines: as in grep, ^ and $ match at each line.
+func (m Metric) pattern() (*regexp.Regexp, error) { return regexp.Compile("(?m)" + m.Regex) }
+
 // numbers gives all that match; there is at least one.
 func (m Metric) numbers(text []byte) ([]float64, error) {
 	if m.JSON != "" {
 		return jsonNumbers(text, m.JSON)
 	}
-	pattern, err := regexp.Compile(m.Regex)
+	pattern, err := m.pattern()
 	if err != nil {
 		return nil, err
 	}
