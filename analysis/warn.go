@@ -55,7 +55,7 @@ func warnings(t *table, run *Run, env *machine.Environment) []Warning {
 	}
 	plan := t.plan
 	if !run.Finished {
-		warn(Warning{}, "the run is not finished: %d of %d planned trials are done", run.Trials.Done, run.Trials.Planned)
+		warn(Warning{}, "the run is not finished: %d of %d planned trials are done, and to stop at a verdict that comes early makes false claims several times as likely", run.Trials.Done, run.Trials.Planned)
 	}
 	if t.stray > 0 {
 		warn(Warning{}, "%d trials belong to no cell or arm of the plan and are left out", t.stray)
