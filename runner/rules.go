@@ -7,6 +7,7 @@ import (
 	"tare/experiment"
 	"tare/experiment/quantity"
 	"tare/journal"
+	"tare/machine"
 	"tare/workload"
 )
 
@@ -32,15 +33,20 @@ func judge(t *journal.Trial, result workload.Result, metrics []experiment.Metric
 		}
 	}
 	over(t, workload.RuleErrors, "failed operations", result.Failed, limits.Errors)
-	c := t.Conditions
-	over(t, workload.RuleForeignCPU, "CPU time of other programs", c.ForeignCPU, limits.ForeignCPU)
-	over(t, workload.RuleSteal, "CPU time taken by the hypervisor", c.Steal, limits.Steal)
-	over(t, workload.RulePressure, "time in which a task waited for a CPU", c.CPUPressure, limits.CPUPressure)
+	conditions(t, t.Conditions, limits, "")
+}
+
+// conditions applies the limits on how the machine did; when says in which part
+// of the trial.
+func conditions(t *journal.Trial, c machine.Conditions, limits experiment.Limits, when string) {
+	over(t, workload.RuleForeignCPU, "CPU time of other programs"+when, c.ForeignCPU, limits.ForeignCPU)
+	over(t, workload.RuleSteal, "CPU time taken by the hypervisor"+when, c.Steal, limits.Steal)
+	over(t, workload.RulePressure, "time in which a task waited for a CPU"+when, c.CPUPressure, limits.CPUPressure)
 	if limits.CPUPressure != nil && c.CPUPressure < 0 {
 		violate(t, workload.RulePressure, fmt.Sprintf("this kernel does not tell it (/proc/pressure/cpu), and the limit is %v", *limits.CPUPressure))
 	}
 	if limits.Throttling != nil && c.Throttled > *limits.Throttling {
-		violate(t, workload.RuleThrottled, fmt.Sprintf("%d throttling events, over the limit of %d", c.Throttled, *limits.Throttling))
+		violate(t, workload.RuleThrottled, fmt.Sprintf("%d throttling events%s, over the limit of %d", c.Throttled, when, *limits.Throttling))
 	}
 }
 

@@ -129,6 +129,32 @@ func TestBusyMachineIsWaitedFor(t *testing.T) {
 	}
 }
 
+// searchingWorkload decides in its preparation what it measures.
+type searchingWorkload struct{ *fakeWorkload }
+
+func (searchingWorkload) Searches() bool { return true }
+
+// A search that others disturbed is not measured at.
+func TestSearchOnABusyMachine(t *testing.T) {
+	w := &fakeWorkload{}
+	x := expand(w)
+	x.Cells[0].Workload = searchingWorkload{w}
+	x.Plan.Rounds = 1
+	j := record(t, x)
+	o := options(x, j)
+	o.Sampler = &fakeSampler{foreign: []float64{0.5}}
+	if err := Run(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	want := []journal.Violation{{Rule: workload.RuleForeignCPU, Detail: "CPU time of other programs during the search 50.0%, over the limit of 20%"}}
+	if diff := cmp.Diff(want, j.Trials()[0].Invalid); diff != "" {
+		t.Errorf("broken rules (-want +got):\n%s", diff)
+	}
+	if len(j.Trials()) != 4 || w.count != 3 {
+		t.Errorf("%d trials, %d measured; want 4 and 3", len(j.Trials()), w.count)
+	}
+}
+
 // With a hundred attempts allowed, doubling must end somewhere.
 func TestRestsAreBounded(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())

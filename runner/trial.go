@@ -57,11 +57,11 @@ func (r *run) measure(ctx context.Context, id trialID, p *place, raw workload.Ra
 	limited, cancel := context.WithTimeout(ctx, bound(load, r.plan.Cells[id.step.Cell].Expected))
 	defer cancel()
 	t.Start = time.Now()
-	measured, err := load.Prepare(limited, p.site, raw)
+	measured, err := r.prepare(limited, load, p, raw, t)
 	t.Prepared = time.Since(t.Start)
 	var result workload.Result
 	var used cpuTimes
-	if err == nil {
+	if err == nil && t.Valid() {
 		result, used, err = r.observe(limited, p, measured, t)
 	}
 	timedOut := limited.Err() != nil && ctx.Err() == nil
@@ -82,6 +82,34 @@ func (r *run) measure(ctx context.Context, id trialID, p *place, raw workload.Ra
 	proofs(t, err)
 	judge(t, result, r.plan.Cells[id.step.Cell].Metrics, r.plan.Limits)
 	return nil
+}
+
+// prepare runs the part before the measured one. Where it decides what is
+// measured, the limits on the machine's conditions hold for it as well.
+func (r *run) prepare(ctx context.Context, load workload.Workload, p *place, raw workload.Raw, t *journal.Trial) (workload.Measured, error) {
+	searching, ok := load.(workload.Searching)
+	if !ok || !searching.Searches() {
+		return load.Prepare(ctx, p.site, raw)
+	}
+	before, err := account(p)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.Sampler.Start(); err != nil {
+		return nil, err
+	}
+	measured, prepareErr := load.Prepare(ctx, p.site, raw)
+	after, err := account(p)
+	if err != nil {
+		return nil, err
+	}
+	used := after.since(before)
+	c, err := r.Sampler.Stop(used.own + used.children + used.layers)
+	if err != nil {
+		return nil, err
+	}
+	conditions(t, c, r.plan.Limits, " during the search")
+	return measured, prepareErr
 }
 
 // observe runs the measured part of a trial and takes the CPU time and the

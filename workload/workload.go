@@ -19,8 +19,9 @@ type Workload interface {
 	// Prepare begins one trial with whatever belongs to it but is not measured
 	// (a search for the rate to measure at, warm-up runs, files to lay out) and
 	// gives the part that is. Both parts may take time; CPU time, conditions and
-	// Result.Used cover the second one only. A trial that breaks one of the
-	// method's rules returns an *Invalid error; any other error ends the run.
+	// Result.Used cover the second one only (but see Searching). A trial that
+	// breaks one of the method's rules returns an *Invalid error; any other error
+	// ends the run.
 	Prepare(ctx context.Context, site testbed.Site, raw Raw) (Measured, error)
 }
 
@@ -50,6 +51,13 @@ type Result struct {
 // allows others five times what they expect and half a minute more.
 type Bounded interface {
 	Bound() time.Duration
+}
+
+// Searching is a workload whose Prepare may search for what is then measured. A
+// search on a busy machine finds something else, so that the limits on the
+// machine's conditions hold for it as they do for the measured part.
+type Searching interface {
+	Searches() bool
 }
 
 // Tooled is a workload that runs programs whose versions belong into the

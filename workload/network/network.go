@@ -174,6 +174,9 @@ func (c *Config) Validate() []experiment.FieldError {
 	return errs
 }
 
+// Searches says that Prepare decides the rate that UDP is measured at.
+func (c *Config) Searches() bool { return c.Protocols.One() == UDP }
+
 // Prepare carries out the search for the UDP rate. TCP has nothing to prepare.
 func (c *Config) Prepare(ctx context.Context, site testbed.Site, raw workload.Raw) (workload.Measured, error) {
 	network, ok := testbed.As[testbed.Network](site)
