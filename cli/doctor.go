@@ -17,7 +17,7 @@ import (
 
 // part is something that an experiment may need, with what its probe found.
 type part struct {
-	Kind     string            `json:"kind"` // "testbed", "layer", "workload"
+	Kind     string            `json:"kind"` // "testbed", "layer", "workload", "program"
 	Name     string            `json:"name"`
 	Findings []testbed.Finding `json:"findings"`
 }
@@ -58,7 +58,8 @@ func newDoctor(s State) *cobra.Command {
 		Long: `Say for the testbed and for every layer and workload whether it works, is
 refused by this system (and why), or misses something (and the command that
 installs it). Each answer comes from trying the thing. With FILE, only what that
-experiment needs; the exit code is 1 if it cannot run here.`,
+experiment needs, the programs that it names included; the exit code is 1 if it
+cannot run here.`,
 		Example: `  tare doctor
   tare doctor examples/quickstart.yaml
   tare doctor -o json`,
@@ -71,15 +72,16 @@ experiment needs; the exit code is 1 if it cannot run here.`,
 			if err := tryNamespace(); err != nil {
 				return err
 			}
-			want := everything
+			var parts []part
 			if len(args) == 1 {
 				x, _, err := load(s, args[0])
 				if err != nil {
 					return err
 				}
-				want = neededBy(x)
+				parts = append(examine(c.Context(), neededBy(x)), programs(x)...)
+			} else {
+				parts = examine(c.Context(), everything)
 			}
-			parts := examine(c.Context(), want)
 			if err := printParts(s, parts, out); err != nil {
 				return err
 			}
@@ -156,8 +158,8 @@ func printParts(s State, parts []part, out string) error {
 
 // ready fails when a part that the experiment needs works in no way here.
 func ready(ctx context.Context, x *experiment.Expansion) error {
-	want := neededByExpansion(x)
-	for _, p := range examine(ctx, want) {
+	all := unexpanded(x)
+	for _, p := range append(examine(ctx, neededBy(all)), programs(all)...) {
 		if p.usable() || len(p.Findings) == 0 {
 			continue
 		}
@@ -166,8 +168,8 @@ func ready(ctx context.Context, x *experiment.Expansion) error {
 	return nil
 }
 
-// neededByExpansion selects the parts that an expansion uses.
-func neededByExpansion(x *experiment.Expansion) wanted {
+// unexpanded is an expansion's layers and workloads, as an experiment has them.
+func unexpanded(x *experiment.Expansion) *experiment.Experiment {
 	all := &experiment.Experiment{}
 	for _, items := range x.Layers {
 		all.Arms = append(all.Arms, experiment.Arm{Layers: items})
@@ -175,5 +177,5 @@ func neededByExpansion(x *experiment.Expansion) wanted {
 	for i, c := range x.Cells {
 		all.Workloads = append(all.Workloads, experiment.WorkloadItem{Kind: x.Plan.Cells[i].Kind, Config: c.Workload})
 	}
-	return neededBy(all)
+	return all
 }

@@ -34,5 +34,5 @@ func tryNamespace() error {
 
 // needsNetwork says whether an experiment needs nodes with a network.
 func needsNetwork(x *experiment.Expansion) bool {
-	return neededByExpansion(x)("testbed", "local")
+	return neededBy(unexpanded(x))("testbed", "local")
 }

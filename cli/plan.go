@@ -51,7 +51,7 @@ least, and which requirement is missing on this machine. Nothing is run.`,
 			if out != "table" {
 				return encode(s.Stdout, expansion.Plan, out)
 			}
-			parts := examine(c.Context(), neededBy(x))
+			parts := append(examine(c.Context(), neededBy(x)), programs(x)...)
 			printPlan(s.Stdout, &expansion.Plan, x.Design.Seed != nil, order)
 			fmt.Fprintln(s.Stdout, "\nOn this machine")
 			return printParts(s, parts, "table")
@@ -99,7 +99,7 @@ func printDesign(w io.Writer, p *experiment.Plan, seeded bool) {
 		fmt.Fprint(w, " (drawn now; another one at the next call)")
 	}
 	fewest := analysis.FewestRounds(p)
-	fmt.Fprintf(w, "\n  %d headline comparisons under Holm's correction: a claim needs at least %d rounds\n", p.HeadlineFamily(), fewest)
+	fmt.Fprintf(w, "\n  headline comparisons, under Holm's correction: %d; a claim needs at least %d rounds\n", p.HeadlineFamily(), fewest)
 	if p.Precision == 0 && p.Rounds < fewest {
 		fmt.Fprintf(w, "  warning: with %d rounds no exact interval can support any claim; set design.rounds to %d or more\n", p.Rounds, fewest)
 	}

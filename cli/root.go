@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"fmt"
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -49,7 +51,7 @@ on, paired intervals, and a verdict for every metric.
 		Version:       Version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          cobra.NoArgs,
+		Args:          noSuchCommand,
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	root.SetOut(s.Stdout)
@@ -64,6 +66,19 @@ on, paired intervals, and a verdict for every metric.
 		markUsage(c)
 	}
 	return root
+}
+
+// noSuchCommand refuses what is left when no command has the name given.
+func noSuchCommand(root *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	hint := "see tare --help"
+	root.SuggestionsMinimumDistance = 2
+	if like := root.SuggestionsFor(args[0]); len(like) > 0 {
+		hint = "did you mean tare " + strings.Join(like, " or tare ") + "?"
+	}
+	return hintedUsage(fmt.Errorf("unknown command %q", args[0]), "%s", hint)
 }
 
 // markUsage makes a wrong number of arguments a usage error.

@@ -87,7 +87,7 @@ func newResume(s State) *cobra.Command {
 	var out string
 	var quiet bool
 	c := &cobra.Command{
-		Use:   "resume RUN",
+		Use:   "resume [RUN]",
 		Short: "Go on with a run that was interrupted",
 		Long: `Go on with a run that was interrupted, by the same plan and seed. At most the
 trial that was under way is lost. Without RUN, the newest run below runs/.`,

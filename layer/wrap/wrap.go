@@ -62,6 +62,9 @@ var Kind = layer.Kind{
 // Needs says that the layer needs nothing.
 func (c *Config) Needs() experiment.Needs { return experiment.Needs{} }
 
+// Program is the one in front.
+func (c *Config) Program() (program, dir string) { return c.Run[0], "" }
+
 // Validate checks the values.
 func (c *Config) Validate() []experiment.FieldError {
 	var errs []experiment.FieldError

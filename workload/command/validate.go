@@ -16,6 +16,14 @@ var metricName = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 // duration that can be counted.
 const longest = 1000 * time.Hour
 
+// Program is the one to start; a shell's is always there.
+func (c *Config) Program() (program, dir string) {
+	if len(c.Command) == 0 {
+		return "", c.Dir
+	}
+	return c.Command[0], c.Dir
+}
+
 // Validate checks the values and reports every problem.
 func (c *Config) Validate() []experiment.FieldError {
 	var errs problems
