@@ -97,22 +97,8 @@ func (k *kernelThreads) parent(pid int) int {
 	if err != nil {
 		return 0
 	}
-	return parseParent(string(data))
-}
-
-// parseParent reads the parent's process id from /proc/PID/stat. The name of the
-// program stands in brackets before it and may itself contain brackets.
-func parseParent(stat string) int {
-	_, rest, ok := cutLast(stat, ')')
-	f := strings.Fields(rest)
-	if !ok || len(f) < 2 {
-		return 0
-	}
-	parent, err := strconv.Atoi(f[1])
-	if err != nil || parent < 0 {
-		return 0
-	}
-	return parent
+	p, _ := parseProcess(string(data))
+	return p.parent
 }
 
 func cutLast(s string, sep byte) (before, after string, found bool) {

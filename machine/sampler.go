@@ -13,35 +13,38 @@ import (
 //
 // # Method
 //
-// The kernel counts the CPU time of the whole machine in /proc/stat, and that of
-// every process by itself. What remains of user, nice and system time after
-// taking away what Tare and everything it started used (the caller knows that,
-// from the resource usage of waited-for processes) and what kernel threads used
-// (their schedstat) is the time of programs that have nothing to do with the
-// trial: Conditions.ForeignCPU. Looking at every foreign process instead would
-// miss those that begin and end within the trial.
+// Foreign CPU time, Conditions.ForeignCPU, is found in two ways, and the larger
+// one counts, since each misses something.
+//
+//   - What remains of the machine's user, nice and system time in /proc/stat after
+//     taking away what Tare and everything it started used (the caller knows that,
+//     from the resource usage of waited-for processes) and what kernel threads
+//     used (their schedstat). This sees everything on the machine, also outside
+//     of a container.
+//   - The growth of the CPU time of all processes that are not Tare's, those that
+//     began and ended in between included (see processTimes). This sees what the
+//     first hides: with tick accounting, time in softirqs that interrupt a
+//     process is part of that process's own time and not of the machine's user
+//     and system time, so that under network load too much is taken away there.
+//     iperf3 sending small datagrams as fast as two processors allow hid a
+//     quarter of the machine.
 //
 // Kernel threads, interrupts and softirqs cannot be attributed: they may work
 // for the trial (network, storage, encryption) or for others. They are reported
 // together as Conditions.KernelCPU and never counted as foreign.
 //
-// # Bias
+// # Limits
 //
-// With the usual tick accounting, time in interrupts and softirqs that
-// interrupt a process is part of that process's own time as well as of the
-// machine's irq and softirq time. Such time of Tare's processes is taken away
-// though it is not in the user and system time, so that ForeignCPU is too low
-// under network load, by up to KernelCPU: iperf3 sending small datagrams as fast
-// as two processors allow hid a quarter of the machine. Kernels with
-// CONFIG_IRQ_TIME_ACCOUNTING, as most distributions have it, keep the two apart.
-// The machine's time is counted in ticks
-// of 10 ms: within a trial under a second the shares are coarse. A kernel thread
-// that ends within the trial takes its time with it, and that time counts as
-// foreign; so does the time of all kernel threads inside a container with
-// process ids of its own, where they cannot be seen (Describe notes it).
+// CPU time in /proc comes in ticks of 10 ms: within a trial under a second the
+// shares are coarse. A kernel thread that ends within the trial takes its time
+// with it, and that time counts as foreign; so does the time of all kernel
+// threads inside a container with process ids of its own, where they cannot be
+// seen (Describe notes it). Under network load on a kernel with tick accounting,
+// programs outside of such a container are underestimated.
 type Sampler struct {
 	sys    fs.FS
 	now    func() time.Time
+	self   int // process id of Tare
 	kernel kernelThreads
 
 	begun  bool
@@ -53,7 +56,7 @@ type Sampler struct {
 func NewSampler() *Sampler { return newSampler(os.DirFS("/")) }
 
 func newSampler(sys fs.FS) *Sampler {
-	return &Sampler{sys: sys, now: time.Now, kernel: kernelThreads{sys: sys}}
+	return &Sampler{sys: sys, now: time.Now, self: os.Getpid(), kernel: kernelThreads{sys: sys}}
 }
 
 // snapshot is the state of the machine's counters at one moment.
@@ -61,6 +64,7 @@ type snapshot struct {
 	time      time.Time
 	stat      cpuStat
 	threads   map[int]time.Duration // CPU time of kernel threads, by process id
+	others    time.Duration         // CPU time of processes that are neither those nor Tare's
 	waiting   time.Duration         // time in which some task waited for a CPU
 	pressure  bool                  // whether the kernel tells waiting
 	throttled int
@@ -118,6 +122,7 @@ func (s *Sampler) readClock(shot *snapshot) error {
 // readings of the clock.
 func (s *Sampler) readSlow(shot *snapshot) {
 	shot.threads = s.kernel.read()
+	shot.others = processTimes(s.sys, s.self)
 	shot.throttled = thermalEvents(s.sys) + s.paths.throttled(s.sys)
 }
 
@@ -134,7 +139,7 @@ func difference(before, after *snapshot, own time.Duration) Conditions {
 	threads := threadTime(before.threads, after.threads)
 	busy := after.stat.busy - before.stat.busy
 	c := Conditions{
-		ForeignCPU:  share(busy - own - threads),
+		ForeignCPU:  share(max(busy-own-threads, after.others-before.others)),
 		Steal:       share(after.stat.steal - before.stat.steal),
 		KernelCPU:   share(threads + after.stat.interrupts - before.stat.interrupts),
 		CPUPressure: -1,

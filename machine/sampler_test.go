@@ -126,8 +126,8 @@ func TestKernelThreads(t *testing.T) {
 		t.Errorf("by list (-want +got):\n%s", d)
 	}
 	delete(sys, "proc/2/task/2/children")
-	sys["proc/3/stat"] = &fstest.MapFile{Data: []byte("3 (kworker/0:1) S 2 0 0")}
-	sys["proc/4/stat"] = &fstest.MapFile{Data: []byte("4 (a) S 2 (b) S 1 4 4")}
+	sys["proc/3/stat"] = &fstest.MapFile{Data: []byte("3 (kworker/0:1) S 2 0 0 0 -1 69238880 0 0 0 0 0 0 0 0 20")}
+	sys["proc/4/stat"] = &fstest.MapFile{Data: []byte("4 (a) S 2 (b) S 1 4 4 0 -1 4194304 0 0 0 0 0 0 0 0 20")}
 	sys["proc/4/schedstat"] = &fstest.MapFile{Data: []byte("777 1 1\n")}
 	for range 2 {
 		if d := cmp.Diff(want, k.read()); d != "" {
@@ -267,6 +267,7 @@ func FuzzCounters(f *testing.F) {
 	f.Add("3024 6050888 60\n")
 	f.Add("2 (kthreadd) S 0 0 0 0 -1")
 	f.Add("1 (a) b) R -5")
+	f.Add("1 (a) b) R 1 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1")
 	f.Fuzz(func(t *testing.T, text string) {
 		if d, ok := parsePressure([]byte(text)); d < 0 || !ok && d != 0 {
 			t.Errorf("pressure %v, %v", d, ok)
@@ -274,7 +275,7 @@ func FuzzCounters(f *testing.F) {
 		if d, ok := parseSchedstat(text); d < 0 || !ok && d != 0 {
 			t.Errorf("schedstat %v, %v", d, ok)
 		}
-		if parseParent(text) < 0 {
+		if p, _ := parseProcess(text); p.parent < 0 || p.used < 0 {
 			t.Error("negative parent")
 		}
 	})
