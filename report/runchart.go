@@ -14,9 +14,9 @@ import (
 
 // RunChart draws every trial of one metric in one cell over time as an SVG
 // picture: a lane per arm, around the arm's own median and all to the same
-// scale, so that drift, steps and outliers show. Crosses mark invalid trials,
-// dashed lines where the run was resumed. It is empty if the run has no such
-// series.
+// scale, so that drift, steps and outliers show. Arrows point to trials that lie
+// beyond a lane, crosses mark invalid trials, dashed lines where the run was
+// resumed. It is empty if the run has no such series.
 func RunChart(r *analysis.Run, cell, metric string) string {
 	s := arrange(r)
 	if g := s.find(cell, metric); g != nil {
@@ -115,6 +115,7 @@ func (c *chart) lane(a analysis.ArmSeries, top float64, name string) {
 	} else {
 		c.trace(a, l, y)
 	}
+	c.beyond(a, y)
 	if c.sheet.role(a.Arm) == experiment.Baseline {
 		c.changes(a, mid)
 	}
@@ -154,6 +155,30 @@ func (c *chart) trace(a analysis.ArmSeries, l looks, y func(float64) float64) {
 	if line.Len() > 0 {
 		c.path(line.String(), "trace "+l.class)
 		c.path(dots.String(), "dots "+l.class)
+	}
+}
+
+// beyond points out of the lane where a trial lies further out than it reaches,
+// as far as they fit.
+func (c *chart) beyond(a analysis.ArmSeries, y func(float64) float64) {
+	var arrows strings.Builder
+	n := 0
+	for i, v := range a.Values {
+		d := c.deviation(v, a.Summary.Median)
+		if abs(d) <= c.reach {
+			continue
+		}
+		if n++; n > manyDots {
+			break
+		}
+		tip := -4.0 // up
+		if d < 0 {
+			tip = 4
+		}
+		arrows.WriteString("M" + px(c.x(when(a, i))-4) + " " + px(y(v)+tip/2) + "l4 " + px(tip) + "l4 " + px(-tip))
+	}
+	if n > 0 {
+		c.path(arrows.String(), "cross")
 	}
 }
 
