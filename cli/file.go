@@ -42,7 +42,11 @@ func readExperiment(s State, name string) ([]byte, error) {
 func limited(r io.Reader, name string) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxFile+1))
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", name, err)
+		var known *fs.PathError // that names it already
+		if errors.As(err, &known) {
+			err = known.Err
+		}
+		return nil, usage(fmt.Errorf("read %s: %w", name, err))
 	}
 	if len(data) > maxFile {
 		return nil, usage(fmt.Errorf("%s is larger than %d MiB: not an experiment file", name, maxFile>>20))

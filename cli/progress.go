@@ -19,7 +19,9 @@ type progress struct {
 	live bool
 	dir  string
 	last int // width of the live line
-	bad  int // trials that broke a rule
+	// columns is how wide the terminal is; 0 if that is not known.
+	columns func() int
+	bad     int // trials that broke a rule
 }
 
 // journaled is what progress needs of a journal.
@@ -27,6 +29,10 @@ type journaled interface{ Dir() string }
 
 func newProgress(s State, j journaled, quiet bool) *progress {
 	p := &progress{w: s.Stderr, live: s.StderrTerminal, dir: j.Dir()}
+	p.columns = s.Columns
+	if p.columns == nil {
+		p.columns = func() int { return 0 }
+	}
 	if quiet {
 		p.w = io.Discard
 	}
@@ -49,7 +55,7 @@ func (p *progress) event(e runner.Event) {
 	case runner.SiteReady:
 		p.status("set up " + e.Arm)
 	case runner.TrialStarted:
-		p.status(fmt.Sprintf("round %d/%d  %s  %s  %d/%d trials  %s left", e.Round, e.Rounds, e.Cell, e.Arm, e.Progress.Done, e.Progress.Total, span(e.Progress.Left)))
+		p.status(fmt.Sprintf("%d/%d trials, %s left  round %d/%d  %s  %s", e.Progress.Done, e.Progress.Total, span(e.Progress.Left), e.Round, e.Rounds, e.Arm, e.Cell))
 	case runner.TrialDone:
 		p.done(e)
 	case runner.Resting:
@@ -82,14 +88,19 @@ func (p *progress) end() {
 	}
 }
 
-// status replaces the live line.
+// status replaces the live line. It is cut to the terminal, as a line that wraps
+// could not be replaced.
 func (p *progress) status(text string) {
 	if !p.live {
 		return
 	}
-	pad := strings.Repeat(" ", max(p.last-len(text), 0))
-	fmt.Fprintf(p.w, "\r%s%s\r%s", text, pad, text)
-	p.last = len(text)
+	runes := []rune(text)
+	if w := p.columns(); w > 0 && len(runes) >= w {
+		runes = append(runes[:max(w-2, 0)], '…')
+	}
+	pad := strings.Repeat(" ", max(p.last-len(runes), 0))
+	fmt.Fprintf(p.w, "\r%s%s\r%s", string(runes), pad, string(runes))
+	p.last = len(runes)
 }
 
 // line prints a line above the live one.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -69,6 +70,9 @@ directory holds everything; report.html in it is the report.`,
 			}
 			env := environment(c.Context(), expansion)
 			j, err := journal.Create(dir, data, &expansion.Plan, env)
+			if errors.Is(err, fs.ErrPermission) {
+				return hinted(err, "--dir names another place for the run directory")
+			}
 			if err != nil {
 				return err
 			}

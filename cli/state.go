@@ -28,6 +28,8 @@ type State struct {
 	StdoutTerminal, StderrTerminal bool
 	Width                          int // of the terminal; 0 if none
 	Color                          bool
+	// Columns is how wide the terminal of Stderr is now; nil if it is none.
+	Columns func() int
 }
 
 // System is the state of this process.
@@ -37,6 +39,12 @@ func System() State {
 	s.StderrTerminal = term.IsTerminal(int(os.Stderr.Fd()))
 	if w, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil {
 		s.Width = w
+	}
+	if s.StderrTerminal {
+		s.Columns = func() int {
+			w, _, _ := term.GetSize(int(os.Stderr.Fd())) // 0 where it cannot be told
+			return w
+		}
 	}
 	s.Color = s.StdoutTerminal && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 	return s
