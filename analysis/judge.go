@@ -16,6 +16,7 @@ const (
 	noSpread                 // too few pairs for ranks, and no spread for a t interval
 	notByHolm                // by itself a difference, but not among the family
 	underBias                // a difference no larger than the control's
+	tooFew                   // fewer pairs than any claim of the family takes
 	noControl                // the control arm has no estimate to stand against
 	thinControl              // it has one of so few pairs that it could hardly differ
 	straddling               // p is small, but ties leave 0 in the interval
@@ -142,6 +143,8 @@ func (h *hypothesis) decide(v view, p, equiv float64, r rules) (Verdict, reason)
 		return NotResolved, noPairs
 	case !v.ok:
 		return NotResolved, noSpread
+	case h.tooFew(r):
+		return NotResolved, tooFew
 	case h.control != nil && !h.control.main.ok:
 		return NotResolved, noControl
 	case h.control != nil && 2*len(h.control.contrasts) < len(h.contrasts):
@@ -162,6 +165,14 @@ func (h *hypothesis) decide(v view, p, equiv float64, r rules) (Verdict, reason)
 	return Gains, plain
 }
 
+// tooFew says whether there are fewer pairs than the signed-rank test takes to
+// claim anything at all on a headline metric. The t interval, which serves
+// there, is shown but supports no claim: it rests on normal noise, which so few
+// pairs cannot show, and fewer rounds must not claim more than more rounds do.
+func (h *hypothesis) tooFew(r rules) bool {
+	return h.metric.Headline && len(h.contrasts) < least(r.alpha/float64(h.family))
+}
+
 // different says whether a control differs from the baseline by more than
 // chance, however little.
 func (h *hypothesis) different(r rules) bool { return h.main.ok && h.adjusted <= r.alpha }
@@ -169,5 +180,5 @@ func (h *hypothesis) different(r rules) bool { return h.main.ok && h.adjusted <=
 // failed says whether a control takes the verdicts from the run: it differs on a
 // headline metric and is not shown to be equivalent.
 func (h *hypothesis) failed(r rules) bool {
-	return h.metric.Headline && h.different(r) && h.main.equiv > r.alpha
+	return h.metric.Headline && !h.tooFew(r) && h.different(r) && h.main.equiv > r.alpha
 }

@@ -71,7 +71,7 @@ func (w wording) unresolved(c *Comparison, h *hypothesis) string {
 func (w wording) unseen(c *Comparison, h *hypothesis) string {
 	switch {
 	case w.hopeless(h):
-		return fmt.Sprintf("%d rounds are too few to claim anything of %d comparisons: at least %d are needed", len(h.contrasts), h.family, w.fewest(h))
+		return fmt.Sprintf("%d rounds are too few to claim anything of %s: at least %d are needed", len(h.contrasts), comparisons(h.family), w.fewest(h))
 	case c.MDE == 0:
 		return "the pairs do not vary, so that nothing says what could be seen"
 	case c.Needed > 0:
@@ -80,14 +80,19 @@ func (w wording) unseen(c *Comparison, h *hypothesis) string {
 	return fmt.Sprintf("differences under %s cannot be seen here", bound(c.MDE, c.Metric))
 }
 
+// comparisons counts them.
+func comparisons(n int) string {
+	if n == 1 {
+		return "1 comparison"
+	}
+	return fmt.Sprintf("%d comparisons", n)
+}
+
 // fewest is the number of rounds that any claim on a hypothesis needs.
 func (w wording) fewest(h *hypothesis) int { return least(w.alpha / float64(h.family)) }
 
-// hopeless says whether the ranks of so few rounds can never reach a p that
-// survives the correction.
-func (w wording) hopeless(h *hypothesis) bool {
-	return ranks(h.method) && len(h.contrasts) < w.fewest(h)
-}
+// hopeless says whether so few rounds can support no claim.
+func (w wording) hopeless(h *hypothesis) bool { return h.tooFew(w.rules) }
 
 // missing says why a comparison has fewer than two pairs.
 func (w wording) missing(h *hypothesis) string {

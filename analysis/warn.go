@@ -40,6 +40,11 @@ func (w wording) diagnose(c *Comparison, h *hypothesis) {
 	if h.main.ok && h.method == MethodT {
 		warn("%d pairs are too few for the exact interval (%d at this confidence): the t interval shown assumes normal noise", n, least(w.alpha))
 	}
+	if goal := math.Log1p(float64(w.plan.Precision)); goal > 0 && h.metric.Headline && h.main.ok && h.method != MethodT {
+		if half := (h.main.at.Hi - h.main.at.Lo) / 2; half > goal*(1+1e-9) {
+			warn("the precision asked for, ±%s, is not reached: the interval is ±%s wide", percent(float64(w.plan.Precision)), percent(math.Expm1(half)))
+		}
+	}
 	if n > 1 && h.sd == 0 {
 		warn("all pairs have the same %s: the metric may be too coarse to show noise", contrastName(h.metric))
 	}
@@ -116,8 +121,8 @@ func caveats(plan *experiment.Plan, run *Run) []Warning {
 func roundWarnings(t *table, run *Run) []Warning {
 	var list []Warning
 	total, capped := totalRounds(t)
-	fewest, exact := FewestRounds(t.plan), least(1-float64(t.plan.Confidence))
-	if t.plan.Precision == 0 && total >= exact && total < fewest && run.Family > 0 {
+	fewest := FewestRounds(t.plan)
+	if t.plan.Precision == 0 && total < fewest && run.Family > 0 {
 		list = append(list, Warning{Text: fmt.Sprintf("%d rounds are too few to claim anything of %d headline comparisons: at least %d are needed", total, run.Family, fewest)})
 	}
 	if capped {

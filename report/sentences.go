@@ -302,9 +302,13 @@ func (s *sheet) limits() []string {
 // controlState is the state of the control in a word or two.
 func (s *sheet) controlState() string {
 	n, state := 0, "ok"
+	fewest := analysis.FewestRounds(&s.plan)
 	for _, c := range s.run.Controls {
 		if c.Metric.Headline && judged(c) {
 			n++
+			if c.Rounds < fewest && state == "ok" {
+				state = "not shown in so few rounds"
+			}
 			if c.Verdict == analysis.Costs || c.Verdict == analysis.Gains {
 				state = "differs"
 			}
