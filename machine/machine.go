@@ -64,10 +64,13 @@ type Tool struct {
 
 // Conditions is how the machine did during a trial.
 type Conditions struct {
-	ForeignCPU  float64 `json:"foreignCPU"`  // CPU time of other programs as a share of the machine's
-	Steal       float64 `json:"steal"`       // CPU time taken by the hypervisor, same
-	KernelCPU   float64 `json:"kernelCPU"`   // kernel threads and softirqs, same: not attributed to anyone
-	CPUPressure float64 `json:"cpuPressure"` // share of the time in which some task waited for a CPU; -1: not told
-	Throttled   int     `json:"throttled"`   // thermal and cgroup throttling events
-	Load        float64 `json:"load"`        // 1-minute load average at the end
+	ForeignCPU float64 `json:"foreignCPU"` // CPU time of other programs as a share of the machine's
+	Steal      float64 `json:"steal"`      // CPU time taken by the hypervisor, same
+	KernelCPU  float64 `json:"kernelCPU"`  // kernel threads and softirqs, same: not attributed to anyone
+	// Busy is the CPU time that the whole machine used, in interrupts, in the
+	// kernel's threads and for other programs as well.
+	Busy        time.Duration `json:"busy"`
+	CPUPressure float64       `json:"cpuPressure"` // share of the time in which some task waited for a CPU; -1: not told
+	Throttled   int           `json:"throttled"`   // thermal and cgroup throttling events
+	Load        float64       `json:"load"`        // 1-minute load average at the end
 }

@@ -142,6 +142,7 @@ func difference(before, after *snapshot, own time.Duration) Conditions {
 		ForeignCPU:  share(max(busy-own-threads, after.others-before.others)),
 		Steal:       share(after.stat.steal - before.stat.steal),
 		KernelCPU:   share(threads + after.stat.interrupts - before.stat.interrupts),
+		Busy:        min(max(0, busy+after.stat.interrupts-before.stat.interrupts), time.Duration(capacity*float64(time.Second))),
 		CPUPressure: -1,
 		Throttled:   max(0, after.throttled-before.throttled),
 	}

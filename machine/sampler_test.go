@@ -68,15 +68,15 @@ func TestSamplerArithmetic(t *testing.T) {
 		{"user, nice and system minus own and kernel threads",
 			// user +8 s, nice +1 s, system +5 s, irq and softirq +1 s each, steal +2 s; kernel thread 2 s, own 7 s.
 			state("cpu 1800 200 1500 5000 10 150 150 220 99 99", "some avg10=1.00 total=3500000\n", "3000000000 5 5\n", "5"), 7 * time.Second,
-			Conditions{ForeignCPU: 5.0 / 20, Steal: 2.0 / 20, KernelCPU: 4.0 / 20, CPUPressure: 0.25, Throttled: 6, Load: 1.5}},
+			Conditions{ForeignCPU: 5.0 / 20, Steal: 2.0 / 20, KernelCPU: 4.0 / 20, Busy: 16 * time.Second, CPUPressure: 0.25, Throttled: 6, Load: 1.5}},
 		{"own time beyond what the ticks tell is not negative",
 			state("cpu 1100 100 1000 5000 10 50 50 20", "some total=1000000\n", "1000000000 5 5\n", "3"), 2 * time.Second,
-			Conditions{Load: 1.5}},
+			Conditions{Busy: time.Second, Load: 1.5}},
 		{"no pressure told", state("cpu 1000 100 1000 5000 10 50 50 20", "", "1000000000 5 5\n", "3"), 0,
 			Conditions{CPUPressure: -1, Load: 1.5}},
 		{"counters that go back", state("cpu 0 0 0 0 0 0 0 0", "some total=0\n", "0 0 0\n", "0"), 0, Conditions{Load: 1.5}},
 		{"never over the whole", state("cpu 900000 0 0 0 0 90000 0 90000", "some total=999000000\n", "1000000000 5 5\n", "3"), 0,
-			Conditions{ForeignCPU: 1, Steal: 1, KernelCPU: 1, CPUPressure: 1, Load: 1.5}},
+			Conditions{ForeignCPU: 1, Steal: 1, KernelCPU: 1, Busy: 20 * time.Second, CPUPressure: 1, Load: 1.5}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := sample(t, before, c.after, c.own)
@@ -97,7 +97,7 @@ func TestSamplerSoftirqThreads(t *testing.T) {
 		files["proc/3/comm"] = &fstest.MapFile{Data: []byte("ksoftirqd/0\n")}
 	}
 	got := sample(t, before, after, 0)
-	want := Conditions{ForeignCPU: 5.0 / 20, KernelCPU: 4.0 / 20, CPUPressure: -1, Load: 1.5}
+	want := Conditions{ForeignCPU: 5.0 / 20, KernelCPU: 4.0 / 20, Busy: 9 * time.Second, CPUPressure: -1, Load: 1.5}
 	if d := cmp.Diff(want, got, cmpopts.EquateApprox(1e-9, 0)); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}

@@ -172,7 +172,7 @@ func price(t *journal.Trial, load workload.Workload, result workload.Result, lay
 	if !ok {
 		return
 	}
-	values, err := costed.Cost().Values(result, layers)
+	values, err := costed.Cost().Values(result, layers, t.Conditions.Busy)
 	if err != nil {
 		violate(t, workload.RuleMetric, err.Error())
 		return

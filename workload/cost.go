@@ -22,9 +22,11 @@ type Cost struct {
 }
 
 // Metrics lists the cost metrics: CPU seconds per unit of work in all (the
-// parts and the layers' own processes together), per part and of the layers,
-// and peak memory per part. The layers' share is compared as a difference,
-// since it is truly zero in an arm without layers.
+// parts and the layers' own processes together), per part and of the layers, of
+// the whole machine, and peak memory per part. The layers' share is compared as
+// a difference, since it is truly zero in an arm without layers. The machine's
+// includes what the kernel does in interrupts and threads of its own, which no
+// process is charged for; it also includes other programs.
 func (c Cost) Metrics() []experiment.Metric {
 	unit := "s/" + c.Unit
 	metrics := []experiment.Metric{{Name: c.Prefix + "-cpu", Unit: unit, Better: experiment.Lower, Headline: true, Scale: experiment.Ratio}}
@@ -32,6 +34,7 @@ func (c Cost) Metrics() []experiment.Metric {
 		metrics = append(metrics, experiment.Metric{Name: c.Prefix + "-cpu-" + part, Unit: unit, Better: experiment.Lower, Scale: experiment.Ratio})
 	}
 	metrics = append(metrics, experiment.Metric{Name: c.Prefix + "-cpu-layer", Unit: unit, Better: experiment.Lower, Scale: experiment.Difference})
+	metrics = append(metrics, experiment.Metric{Name: c.Prefix + "-cpu-machine", Unit: unit, Better: experiment.Lower, Scale: experiment.Ratio, Optional: true})
 	for _, part := range c.Parts {
 		metrics = append(metrics, experiment.Metric{Name: c.Prefix + "-memory-" + part, Unit: "B", Better: experiment.Lower, Scale: experiment.Ratio})
 	}
@@ -39,9 +42,10 @@ func (c Cost) Metrics() []experiment.Metric {
 }
 
 // Values computes the cost metrics of a trial in which the layers' own
-// processes used that much CPU time. It fails when the trial did no work or a
-// part is missing.
-func (c Cost) Values(r Result, layers time.Duration) (map[string]float64, error) {
+// processes, and the whole machine, used that much CPU time; 0 for the machine
+// leaves its metric out. It fails when the trial did no work or a part is
+// missing.
+func (c Cost) Values(r Result, layers, machine time.Duration) (map[string]float64, error) {
 	if !(r.Work > 0) {
 		return nil, fmt.Errorf("no work done: %v %s", r.Work, c.Unit)
 	}
@@ -55,6 +59,9 @@ func (c Cost) Values(r Result, layers time.Duration) (map[string]float64, error)
 		total += used.CPU()
 		values[c.Prefix+"-cpu-"+part] = used.CPU().Seconds() / r.Work
 		values[c.Prefix+"-memory-"+part] = float64(used.MaxRSS)
+	}
+	if machine > 0 {
+		values[c.Prefix+"-cpu-machine"] = machine.Seconds() / r.Work
 	}
 	values[c.Prefix+"-cpu"] = total.Seconds() / r.Work
 	return values, nil

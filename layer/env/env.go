@@ -13,6 +13,8 @@ package env
 
 import (
 	"context"
+	"fmt"
+	"os"
 	"slices"
 	"time"
 
@@ -59,6 +61,11 @@ func (c *Config) Up(context.Context, testbed.Site) (layer.Active, error) {
 	values, err := c.Set.Resolve()
 	if err != nil {
 		return nil, err
+	}
+	for _, n := range c.Set.Names() {
+		if outside, set := os.LookupEnv(n); set && outside == values[n] {
+			return nil, fmt.Errorf("the variable %s has this value in the environment of tare already, so every arm would have it: unset it, or take the value from a variable of another name", n)
+		}
 	}
 	return &active{config: c, values: values}, nil
 }

@@ -52,7 +52,7 @@ func TestLocalTestbed(t *testing.T) {
 		if got <= 0 || got > rate+8*1.1e6 {
 			t.Errorf("%s: %.3g bit/s over a link of %.3g", p, got, rate)
 		}
-		if _, err := c.Cost().Values(r, 0); err != nil {
+		if _, err := c.Cost().Values(r, 0, 0); err != nil {
 			t.Error(p, err)
 		}
 	}
