@@ -67,6 +67,22 @@ func load(s State, name string) (*experiment.Experiment, []byte, error) {
 	return x, data, nil
 }
 
+// expand loads an experiment file, applies the flags and expands it.
+func (o overrides) expand(s State, name string) (*experiment.Experiment, *experiment.Expansion, []byte, error) {
+	x, data, err := load(s, name)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if err := o.apply(x); err != nil {
+		return nil, nil, nil, err
+	}
+	expansion, err := experiment.Expand(x, Version())
+	if err != nil {
+		return nil, nil, nil, usage(err)
+	}
+	return x, expansion, data, nil
+}
+
 // overrides are the parts of a design that flags may set.
 type overrides struct {
 	rounds int

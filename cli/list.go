@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io/fs"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -98,7 +99,7 @@ func printExample(s State, args []string) error {
 	if args[0] != "examples" {
 		return usage(fmt.Errorf("only an example has a file to print, not %s", args[0]))
 	}
-	data, err := examples.Files.ReadFile(args[1])
+	data, err := examples.Files.ReadFile(strings.TrimSuffix(args[1], ".yaml") + ".yaml")
 	if err != nil {
 		return hintedUsage(fmt.Errorf("no example %q", args[1]), "tare list examples names them")
 	}

@@ -37,16 +37,9 @@ least, and which requirement is missing on this machine. Nothing is run.`,
 			if err := tryNamespace(); err != nil {
 				return err
 			}
-			x, _, err := load(s, args[0])
+			x, expansion, _, err := o.expand(s, args[0])
 			if err != nil {
 				return err
-			}
-			if err := o.apply(x); err != nil {
-				return err
-			}
-			expansion, err := experiment.Expand(x, Version())
-			if err != nil {
-				return usage(err)
 			}
 			if out != "table" {
 				return encode(s.Stdout, expansion.Plan, out)
@@ -78,7 +71,7 @@ func printPlan(w io.Writer, p *experiment.Plan, seeded, whole bool) {
 	t.Flush()
 	fmt.Fprintln(w, "\nCells")
 	for _, c := range p.Cells {
-		fmt.Fprintf(t, "  %s\t%s a trial\theadline: %s\n", c.ID, span(c.Expected), headlines(c))
+		fmt.Fprintf(t, "  %s\t%s a trial\theadline: %s\n", c.ID, brief(c.Expected), headlines(c))
 	}
 	t.Flush()
 	fmt.Fprintln(w, "\nDesign")

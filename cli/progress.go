@@ -45,7 +45,7 @@ func (p *progress) begin(plan *experiment.Plan) {
 	if plan.Precision > 0 {
 		rounds = fmt.Sprintf("a pilot of %d rounds for ±%v", plan.Rounds, plan.Precision)
 	}
-	fmt.Fprintf(p.w, "%s: %d arms × %d cells, %s, seed %d, about %s\n", plan.Name, len(plan.Arms), len(plan.Cells), rounds, plan.Seed, span(plan.Duration(plan.Rounds)))
+	fmt.Fprintf(p.w, "%s: %s × %s, %s, seed %d, about %s\n", plan.Name, counted(len(plan.Arms), "arm"), counted(len(plan.Cells), "cell"), rounds, plan.Seed, span(plan.Duration(plan.Rounds)))
 	fmt.Fprintf(p.w, "run directory: %s\n", p.dir)
 }
 
@@ -134,6 +134,14 @@ func span(d time.Duration) string {
 		return quantity.Duration(d.Round(time.Minute)).String()
 	}
 	return quantity.Duration(d.Round(time.Second)).String()
+}
+
+// counted writes a number of things.
+func counted(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }
 
 // brief writes a time that was measured: 12ms, 3.1s.

@@ -48,16 +48,9 @@ directory holds everything; report.html in it is the report.`,
 			if err := inNamespace(args[0] == "-"); err != nil {
 				return err // before standard input is read
 			}
-			x, data, err := load(s, args[0])
+			x, expansion, data, err := o.expand(s, args[0])
 			if err != nil {
 				return err
-			}
-			if err := o.apply(x); err != nil {
-				return err
-			}
-			expansion, err := experiment.Expand(x, Version())
-			if err != nil {
-				return usage(err)
 			}
 			if err := inNamespace(needsNetwork(expansion)); err != nil {
 				return err
@@ -66,7 +59,7 @@ directory holds everything; report.html in it is the report.`,
 				return err
 			}
 			if dir == "" {
-				dir = journal.DefaultDir("runs", x.Name, time.Now())
+				dir = freeDir(journal.DefaultDir(journal.DefaultRoot, x.Name, time.Now()))
 			}
 			env := environment(c.Context(), expansion)
 			j, err := journal.Create(dir, data, &expansion.Plan, env)
@@ -134,6 +127,17 @@ trial that was under way is lost. Without RUN, the newest run below runs/.`,
 	c.Flags().BoolVarP(&quiet, "quiet", "q", false, "no progress on stderr")
 	addFormat(c, &out)
 	return c
+}
+
+// freeDir is the directory, or the first of its name with a number that does not
+// exist yet: two runs may begin within a second.
+func freeDir(dir string) string {
+	for free, n := dir, 2; ; n++ {
+		if _, err := os.Lstat(free); err != nil {
+			return free
+		}
+		free = fmt.Sprintf("%s-%d", dir, n)
+	}
 }
 
 // replan makes the expansion of a run that exists: the plan is the recorded one,
@@ -252,7 +256,7 @@ func whatNext(ctx context.Context, j *journal.Journal, err error) error {
 	case errors.As(err, &hopeless):
 		return &codedError{err: err, code: ExitInvalid, hint: "tare doctor says what works here; the trials and their raw output are in " + j.Dir()}
 	case ctx.Err() != nil:
-		return &codedError{err: fmt.Errorf("interrupted after %d trials, all of them safe", done), code: ExitInterrupted, hint: "tare resume " + j.Dir() + " goes on"}
+		return &codedError{err: fmt.Errorf("interrupted; recorded and safe: %s", counted(done, "trial")), code: ExitInterrupted, hint: "tare resume " + j.Dir() + " goes on"}
 	}
-	return hinted(err, "%d trials are safe; tare resume %s goes on", done, j.Dir())
+	return hinted(err, "recorded and safe: %s; tare resume %s goes on", counted(done, "trial"), j.Dir())
 }

@@ -47,7 +47,9 @@ func TestScripts(t *testing.T) {
 		},
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("HOME", env.WorkDir)
-			return nil
+			readme, err := filepath.Abs("../README.md")
+			env.Setenv("README", readme)
+			return err
 		},
 	})
 }
