@@ -11,15 +11,15 @@ import (
 type reason int
 
 const (
-	plain      reason = iota // neither a difference nor equivalence is shown
-	noPairs                  // fewer than two pairs
-	noSpread                 // too few pairs for ranks, and no spread for a t interval
-	notByHolm                // by itself a difference, but not among the family
-	underBias                // a difference no larger than the control's
-	tooFew                   // fewer pairs than any claim of the family takes
-	noControl                // the control arm has no estimate to stand against
-	thinControl              // it has one of so few pairs that it could hardly differ
-	straddling               // p is small, but ties leave 0 in the interval
+	plain       reason = iota // neither a difference nor equivalence is shown
+	noPairs                   // fewer than two pairs
+	noSpread                  // too few pairs for ranks, and no spread for a t interval
+	notByHolm                 // by itself a difference, but not among the family
+	underBias                 // a difference no larger than the control's
+	tooFew                    // fewer pairs than any claim of the family takes
+	noControl                 // the control arm has no estimate to stand against
+	thinControl               // it has one of so few pairs that it could hardly differ
+	straddling                // p is small, but ties leave 0 in the interval
 )
 
 // hypothesis is one comparison on its way to a verdict.
