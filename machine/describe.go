@@ -120,7 +120,7 @@ func notes(sys fs.FS, e *Environment) []string {
 		"a cgroup limits Tare to %.4g of %d processors", e.Cgroup.CPUs, e.CPU.Online)
 	add(e.Cgroup.Memory > 0 && e.Cgroup.Memory < e.Memory,
 		"a cgroup limits Tare to %d MiB of memory", e.Cgroup.Memory>>20)
-	add(e.CPU.Online > 0 && e.Load[0] > 0.25*float64(e.CPU.Online),
+	add(e.CPU.Online > 0 && e.Load[0] > 0.5*float64(e.CPU.Online),
 		"the machine was busy at the start: load average %.2f on %d processors", e.Load[0], e.CPU.Online)
 	return n
 }

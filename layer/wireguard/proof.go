@@ -112,9 +112,9 @@ func (a *active) implementation(wanted Implementation) layer.Check {
 	check.OK = wanted == Auto || strings.HasPrefix(check.Observed, string(wanted))
 	switch {
 	case strings.HasPrefix(check.Observed, string(Userspace)):
-		check.Caveat = "WireGuard runs in user space (wireguard-go): it costs more CPU time than the kernel's"
+		check.Caveat = "WireGuard runs in user space (wireguard-go): its CPU time says nothing of the kernel's WireGuard"
 	case strings.HasPrefix(check.Observed, string(Kernel)):
-		check.Caveat = "the kernel's WireGuard encrypts in threads of the kernel, whose CPU time is charged to nobody: metrics of CPU time leave most of its cost out"
+		check.Caveat = "the kernel's WireGuard encrypts in threads of the kernel, whose CPU time is charged to nobody: only the CPU time of the whole machine has its cost in it"
 	}
 	return check
 }
