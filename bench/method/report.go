@@ -157,7 +157,7 @@ func needed(o options, needs []effort) *table {
 		title: "Rounds needed to find a true effect",
 		notes: []string{
 			fmt.Sprintf("The fewest rounds after which at least %s %% of %d simulated experiments say *costs*.\nA round has one trial of the baseline, one of the arm and one of the control.", share(power), o.powerTimes),
-			"Predicted is what Tare prints as rounds needed. It counts on the signed-rank test,\nwhich takes 6 rounds at least (below, the t interval serves), and leaves out the runs\nthat the control takes away.",
+			"Predicted is what Tare prints as rounds needed. It counts on the signed-rank test,\nwhich takes 6 rounds at least, and leaves out the runs that the control takes away.",
 			"Welch is the number of trials of each arm, one arm after the other, where nothing\ndrifts. Where it drifts, that order claims falsely too often to be counted.",
 		},
 		head: []string{"noise of a trial", "true effect", "predicted rounds", "rounds, iid", "rounds, drift of 3 %", "Welch, iid"},
