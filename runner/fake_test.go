@@ -22,6 +22,8 @@ type fakeLayer struct {
 	name  string
 	upErr error
 	proof func() []layer.Check // of Before
+	cpu   time.Duration        // used between two questions for it
+	used  time.Duration
 }
 
 func (*fakeLayer) Needs() experiment.Needs { return experiment.Needs{} }
@@ -52,7 +54,10 @@ func (a fakeActive) After(_ context.Context, did layer.Did) ([]layer.Check, erro
 	return []layer.Check{{Layer: a.l.name, Name: "through", Observed: fmt.Sprint(did.Sent), OK: did.Sent > 0}}, nil
 }
 
-func (fakeActive) CPU() (time.Duration, bool, error) { return 0, true, nil }
+func (a fakeActive) CPU() (time.Duration, bool, error) {
+	a.l.used += a.l.cpu
+	return a.l.used, true, nil
+}
 
 func (a fakeActive) Down(context.Context) error {
 	*a.l.log = append(*a.l.log, "down "+a.l.name)

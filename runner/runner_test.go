@@ -354,6 +354,22 @@ func TestLayersGoUpAndDown(t *testing.T) {
 	}
 }
 
+func TestLayersCPU(t *testing.T) {
+	log := []string{}
+	x := expand(&fakeWorkload{}, &fakeLayer{log: &log, name: "busy", cpu: time.Second})
+	x.Plan.Rounds = 1
+	j := record(t, x)
+	if err := Run(t.Context(), options(x, j)); err != nil {
+		t.Fatal(err)
+	}
+	for _, trial := range j.Trials() {
+		want := map[string]time.Duration{"arm": time.Second}[trial.Arm]
+		if got := trial.Used["layer"].CPU(); got != want {
+			t.Errorf("%s: the layers used %v, want %v", trial.Arm, got, want)
+		}
+	}
+}
+
 func TestLayersGoDownWhenOneFails(t *testing.T) {
 	var log []string
 	first := &fakeLayer{log: &log, name: "first"}

@@ -73,7 +73,8 @@ func (r *run) measure(ctx context.Context, id trialID, p *place, raw workload.Ra
 	}
 	t.Values, t.Used = result.Values, result.Used
 	if used.layers > 0 {
-		t.Used = maps.Clone(result.Used)
+		t.Used = map[string]testbed.Usage{}
+		maps.Copy(t.Used, result.Used)
 		t.Used["layer"] = testbed.Usage{User: used.layers, Wall: t.Wall}
 	}
 	price(t, load, result, used.layers)
