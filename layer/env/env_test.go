@@ -14,7 +14,7 @@ import (
 	"tare/experiment/environ"
 	"tare/layer"
 	"tare/testbed"
-	"tare/testbed/local"
+	"tare/testbed/local/localtest"
 )
 
 func TestMain(m *testing.M) {
@@ -26,24 +26,6 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	os.Exit(m.Run())
-}
-
-func openHost(t *testing.T) testbed.Site {
-	t.Helper()
-	bed, err := local.New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := bed.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	site, err := bed.Open(t.Context(), t.Name(), false, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return site
 }
 
 func TestProofs(t *testing.T) {
@@ -60,7 +42,7 @@ func TestProofs(t *testing.T) {
 		{Layer: "env", Name: "variable TARE_TEST_LEVEL", Expected: `"debug"`, Observed: `"debug"`, OK: true},
 		{Layer: "env", Name: "variable TARE_TEST_TOKEN", Expected: "the value of $TARE_TEST_SECRET", Observed: "that value", OK: true},
 	}
-	site := openHost(t)
+	site := localtest.Host(t)
 	c := &Config{Set: set}
 	compare(t, off, off, c, site, on)
 	for _, k := range append(on, off...) {
@@ -105,7 +87,7 @@ func compare(t *testing.T, off, again []layer.Check, c *Config, site testbed.Sit
 func TestProofsFail(t *testing.T) {
 	t.Setenv("TARE_TEST_LEVEL", "debug")
 	t.Setenv("TARE_TEST_KEY", "k")
-	site := openHost(t)
+	site := localtest.Host(t)
 	c := &Config{Set: environ.Variables{"TARE_TEST_LEVEL": "debug", "TARE_TEST_KEY": "$TARE_TEST_KEY"}}
 	got, err := c.ProveOff(t.Context(), site)
 	if err != nil {
@@ -138,7 +120,7 @@ func TestProofsFail(t *testing.T) {
 // experiment sets it to.
 func TestProofsDoNotShowTheSurroundings(t *testing.T) {
 	t.Setenv("TARE_TEST_URL", "db://user:hunter2@host")
-	checks, err := (&Config{Set: environ.Variables{"TARE_TEST_URL": "db://test"}}).ProveOff(t.Context(), openHost(t))
+	checks, err := (&Config{Set: environ.Variables{"TARE_TEST_URL": "db://test"}}).ProveOff(t.Context(), localtest.Host(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +139,7 @@ func (s stripped) Start(ctx context.Context, where testbed.Place, cmd testbed.Co
 }
 
 func TestSubjectsGetTheVariables(t *testing.T) {
-	site := openHost(t)
+	site := localtest.Host(t)
 	a, err := (&Config{Set: environ.Variables{"TARE_TEST_A": "1 2"}}).Up(t.Context(), site)
 	if err != nil {
 		t.Fatal(err)

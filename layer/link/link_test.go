@@ -4,35 +4,13 @@ import (
 	"context"
 	"testing"
 
-	"tare/experiment"
 	"tare/experiment/factor"
 	"tare/experiment/quantity"
 	"tare/layer"
 	"tare/testbed"
 	"tare/testbed/local"
+	"tare/testbed/local/localtest"
 )
-
-func open(t *testing.T, network bool, rate quantity.Rate) testbed.Site {
-	t.Helper()
-	if network && local.NeedsUserNamespace() {
-		t.Skip("needs root, or to be run inside a user namespace (unshare -Ur)")
-	}
-	bed, err := local.New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := bed.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	level := &experiment.Local{Link: experiment.Link{Rate: factor.Of(rate), MTU: factor.Of(1500)}}
-	site, err := bed.Open(context.Background(), "test", network, level)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return site
-}
 
 // one asserts that there is one check, and what it says.
 func one(t *testing.T, checks []layer.Check, err error, expected, observed string, ok bool) {
@@ -45,7 +23,7 @@ func one(t *testing.T, checks []layer.Check, err error, expected, observed strin
 
 func TestLink(t *testing.T) {
 	ctx := context.Background()
-	site := open(t, true, 1051e6)
+	site := localtest.Network(t, 1051e6, 1500)
 	c := &Config{Rate: factor.Of[quantity.Rate](999e6)}
 	checks, err := c.ProveOff(ctx, site)
 	one(t, checks, err, "1.051Gbit", "1.051Gbit", true)
@@ -82,7 +60,7 @@ func TestLink(t *testing.T) {
 // The kernel keeps whole bytes per second.
 func TestRounding(t *testing.T) {
 	ctx := context.Background()
-	site := open(t, true, 0)
+	site := localtest.Network(t, 0, 1500)
 	c := &Config{Rate: factor.Of[quantity.Rate](1234567.0)}
 	up, err := c.Up(ctx, site)
 	if err != nil {
@@ -94,7 +72,7 @@ func TestRounding(t *testing.T) {
 
 func TestWithoutAWire(t *testing.T) {
 	const want = "this testbed has no wire whose rate can be set"
-	site := open(t, false, 0)
+	site := localtest.Host(t)
 	c := &Config{Rate: factor.Of[quantity.Rate](1e9)}
 	if _, err := c.Up(context.Background(), site); err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)

@@ -14,12 +14,9 @@ import (
 
 	"github.com/vishvananda/netlink"
 
-	"tare/experiment"
-	"tare/experiment/factor"
-	"tare/experiment/quantity"
 	"tare/layer"
 	"tare/testbed"
-	"tare/testbed/local"
+	"tare/testbed/local/localtest"
 )
 
 // streamVariable makes this test program move a stream of bytes instead of
@@ -109,31 +106,15 @@ func transfer(t *testing.T, site testbed.Site, path testbed.Path) {
 	}
 }
 
-func open(t *testing.T, network bool, mtu int) testbed.Site {
+// openSite opens a site with a network of that MTU on which a tunnel can be made.
+func openSite(t *testing.T, mtu int) testbed.Site {
 	t.Helper()
-	if network && local.NeedsUserNamespace() {
-		t.Skip("needs root, or to be run inside a user namespace (unshare -Ur)")
-	}
-	if file, err := os.OpenFile("/dev/net/tun", os.O_RDWR, 0); network && err != nil {
+	file, err := os.OpenFile("/dev/net/tun", os.O_RDWR, 0)
+	if err != nil {
 		t.Skipf("%v: %s", err, hint(errNoTUN))
-	} else if network {
-		file.Close()
 	}
-	bed, err := local.New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := bed.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	level := &experiment.Local{Link: experiment.Link{Rate: factor.Of[quantity.Rate](1e9), MTU: factor.Of(mtu)}}
-	site, err := bed.Open(context.Background(), "test", network, level)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return site
+	file.Close()
+	return localtest.Network(t, 1e9, mtu)
 }
 
 // up puts the layer around a site, to be taken down with the test.
@@ -180,12 +161,12 @@ marker on the wire: expected in clear in 0 frames, observed in clear in 0 frames
 
 func TestUserspaceTunnel(t *testing.T) {
 	for _, mtu := range []int{1450, 1500, 8896} {
-		t.Run(fmt.Sprint(mtu), func(t *testing.T) { tunnelWorks(t, open(t, true, mtu), Userspace) })
+		t.Run(fmt.Sprint(mtu), func(t *testing.T) { tunnelWorks(t, openSite(t, mtu), Userspace) })
 	}
 }
 
 func TestKernelTunnel(t *testing.T) {
-	site := open(t, true, 1500)
+	site := openSite(t, 1500)
 	if f := find(context.Background(), Kernel); f.Status != testbed.Works {
 		if f.Detail != "this kernel has no WireGuard: add an interface of type wireguard: operation not supported" {
 			t.Errorf("refused for a reason that this test does not know: %s", f.Detail)
@@ -257,7 +238,7 @@ func leftNothing(t *testing.T, site testbed.Site) {
 }
 
 func TestAutoTakesTheKernelsWhereThereIsOne(t *testing.T) {
-	site := open(t, true, 1500)
+	site := openSite(t, 1500)
 	want := "userspace (wireguard-go "
 	nodes, _ := testbed.As[testbed.Nodes](site)
 	if kernelHas(nodes.Nodes()[0].Do) == nil {
@@ -278,7 +259,7 @@ func TestAutoTakesTheKernelsWhereThereIsOne(t *testing.T) {
 // What a proof is worth shows where it must fail.
 func TestProofsFail(t *testing.T) {
 	ctx := context.Background()
-	site := open(t, true, 1500)
+	site := openSite(t, 1500)
 	a := up(t, site, Userspace)
 
 	checks, err := (&Config{}).ProveOff(ctx, site)
@@ -327,7 +308,7 @@ func TestASilentWireIsNoProof(t *testing.T) {
 // The layer's process may die; that is an error that says so, not a proof.
 func TestDeadProcess(t *testing.T) {
 	ctx := context.Background()
-	site := open(t, true, 1500)
+	site := openSite(t, 1500)
 	a := up(t, site, Userspace)
 	if err := a.tunnels[1].(*userspaceTunnel).process.Kill(); err != nil {
 		t.Fatal(err)
@@ -344,7 +325,7 @@ func TestDeadProcess(t *testing.T) {
 }
 
 func TestFailedUpLeavesNothing(t *testing.T) {
-	site := open(t, true, 1500)
+	site := openSite(t, 1500)
 	nodes, _ := testbed.As[testbed.Nodes](site)
 	server := nodes.Nodes()[1]
 	// The name of the interface is taken on one node.
@@ -378,7 +359,7 @@ func TestFailedUpLeavesNothing(t *testing.T) {
 
 func TestWithoutNodes(t *testing.T) {
 	const want = "this testbed has no nodes between which a tunnel could be put and watched"
-	site := open(t, false, 1500)
+	site := localtest.Host(t)
 	if _, err := New().Up(context.Background(), site); err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
@@ -401,7 +382,7 @@ func TestCaveats(t *testing.T) {
 }
 
 func TestProbe(t *testing.T) {
-	open(t, true, 1500) // skips where it can't be tried
+	openSite(t, 1500) // skips where it can't be tried
 	findings := Kind.Probe(context.Background())
 	if len(findings) != 2 || findings[0].Name != "kernel" || findings[1].Name != "userspace" {
 		t.Fatalf("%+v", findings)
@@ -416,7 +397,7 @@ func TestProbe(t *testing.T) {
 
 // Keys are nowhere to be seen: not in what the process was started with.
 func TestKeysStayInside(t *testing.T) {
-	site := open(t, true, 1500)
+	site := openSite(t, 1500)
 	a := up(t, site, Userspace)
 	for _, end := range a.tunnels {
 		u := end.(*userspaceTunnel)

@@ -12,7 +12,7 @@ import (
 	"tare/experiment"
 	"tare/layer"
 	"tare/testbed"
-	"tare/testbed/local"
+	"tare/testbed/local/localtest"
 )
 
 func TestMain(m *testing.M) {
@@ -24,24 +24,6 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	os.Exit(m.Run())
-}
-
-func openHost(t *testing.T) testbed.Site {
-	t.Helper()
-	bed, err := local.New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := bed.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	site, err := bed.Open(t.Context(), t.Name(), false, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return site
 }
 
 func TestProofs(t *testing.T) {
@@ -107,7 +89,7 @@ func TestProofs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	site := openHost(t)
+	site := localtest.Host(t)
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			test.on.Layer, test.off.Layer = name, name
@@ -140,7 +122,7 @@ func TestProofs(t *testing.T) {
 
 func TestProofThatCannotStart(t *testing.T) {
 	c := Config{Run: []string{"env"}, Proof: &Proof{Run: []string{"tare-test-no-such-program"}, Match: "x"}}
-	checks, err := c.ProveOff(t.Context(), openHost(t))
+	checks, err := c.ProveOff(t.Context(), localtest.Host(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 	"tare/experiment/environ"
 	"tare/experiment/quantity"
 	"tare/testbed"
-	"tare/testbed/local"
+	"tare/testbed/local/localtest"
 	"tare/workload"
 )
 
@@ -38,24 +38,6 @@ func (m memory) texts() map[string]string {
 		texts[name] = b.String()
 	}
 	return texts
-}
-
-func openHost(t *testing.T) testbed.Site {
-	t.Helper()
-	bed, err := local.New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := bed.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	site, err := bed.Open(t.Context(), t.Name(), false, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return site
 }
 
 // config makes a config that runs a shell text and reads metrics.
@@ -95,7 +77,7 @@ func TestMetricsFromOutput(t *testing.T) {
 		{"bare number", "echo 17", Metric{JSON: "$"}, 17},
 		{"awk", `awk 'BEGIN { printf "%.3f s\n", 1/8 }'`, Metric{Regex: `([0-9.]+) s`}, 0.125},
 	}
-	site := openHost(t)
+	site := localtest.Host(t)
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			test.metric.Name = "m"
@@ -118,7 +100,7 @@ func TestUsage(t *testing.T) {
 	c := config("dd if=/dev/zero of=/dev/null bs=60M count=3; i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done",
 		Metric{Name: "wall", From: WallClock}, Metric{Name: "user", From: UserCPU}, Metric{Name: "system", From: SystemCPU},
 		Metric{Name: "cpu", From: CPU}, Metric{Name: "memory", From: PeakMemory})
-	r, err := run(t.Context(), c, openHost(t), memory{})
+	r, err := run(t.Context(), c, localtest.Host(t), memory{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +125,7 @@ func TestDefaultMetrics(t *testing.T) {
 	if diff := cmp.Diff(want, c.Metrics()); diff != "" {
 		t.Error(diff)
 	}
-	r, err := run(t.Context(), c, openHost(t), memory{})
+	r, err := run(t.Context(), c, localtest.Host(t), memory{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +187,7 @@ func TestBrokenRules(t *testing.T) {
 		{"warm-up", config("echo why >&2; exit 1"), func(c *Config) { c.Warmup = 2 },
 			"exit-status: warm-up run 1: /bin/sh -c 'echo why >&2; exit 1': exit status 1: why"},
 	}
-	site := openHost(t)
+	site := localtest.Host(t)
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			if test.change != nil {
@@ -223,7 +205,7 @@ func TestBrokenRules(t *testing.T) {
 func TestTimeout(t *testing.T) {
 	c := config("sleep 60 & sleep 60")
 	c.Timeout = quantity.Duration(50 * time.Millisecond)
-	_, err := run(t.Context(), c, openHost(t), memory{})
+	_, err := run(t.Context(), c, localtest.Host(t), memory{})
 	var invalid *workload.Invalid
 	if !errors.As(err, &invalid) || invalid.Rule != workload.RuleTimeout || !strings.HasSuffix(invalid.Detail, "the limit is 50ms") {
 		t.Errorf("got %v", err)
@@ -233,7 +215,7 @@ func TestTimeout(t *testing.T) {
 func TestCalledOff(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(50*time.Millisecond, cancel)
-	if _, err := run(ctx, config("sleep 60"), openHost(t), memory{}); !errors.Is(err, context.Canceled) {
+	if _, err := run(ctx, config("sleep 60"), localtest.Host(t), memory{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want %v", err, context.Canceled)
 	}
 }
@@ -245,7 +227,7 @@ func TestSurroundings(t *testing.T) {
 	c.Dir, c.OK, c.Warmup = dir, []int{0, 4}, 1
 	c.Env = environ.Variables{"A": "in file", "B": "$TARE_TEST_GIVEN"}
 	raw := memory{}
-	if _, err := run(t.Context(), c, openHost(t), raw); err != nil {
+	if _, err := run(t.Context(), c, localtest.Host(t), raw); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]string{
@@ -256,7 +238,7 @@ func TestSurroundings(t *testing.T) {
 		t.Error(diff)
 	}
 	os.Unsetenv("TARE_TEST_GIVEN")
-	if _, err := run(t.Context(), c, openHost(t), raw); err == nil || !strings.Contains(err.Error(), "TARE_TEST_GIVEN") {
+	if _, err := run(t.Context(), c, localtest.Host(t), raw); err == nil || !strings.Contains(err.Error(), "TARE_TEST_GIVEN") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -264,7 +246,7 @@ func TestSurroundings(t *testing.T) {
 func TestMissingProgram(t *testing.T) {
 	c := New().(*Config)
 	c.Command = []string{"tare-test-no-such-program"}
-	_, err := run(t.Context(), c, openHost(t), memory{})
+	_, err := run(t.Context(), c, localtest.Host(t), memory{})
 	var invalid *workload.Invalid
 	if err == nil || errors.As(err, &invalid) || !strings.Contains(err.Error(), "tare-test-no-such-program") {
 		t.Errorf("got %v, want an error that ends the run", err)

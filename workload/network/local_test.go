@@ -3,36 +3,17 @@ package network
 import (
 	"testing"
 
-	"tare/experiment"
 	"tare/experiment/factor"
 	"tare/experiment/quantity"
 	"tare/testbed"
-	"tare/testbed/local"
+	"tare/testbed/local/localtest"
 )
 
 // openSite opens a site of the local testbed with a wire of that rate, in bit/s.
 func openSite(t *testing.T, rate float64) testbed.Site {
 	t.Helper()
 	needIperf3(t)
-	if local.NeedsUserNamespace() {
-		t.Skip("making a network takes rights that this process has not; package testbed/local tests how they are got")
-	}
-	bed, err := local.New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := bed.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	site, err := bed.Open(t.Context(), "plain", true, &experiment.Local{
-		Link: experiment.Link{Rate: factor.Of(quantity.Rate(rate)), MTU: factor.Of(1500)},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return site
+	return localtest.Network(t, quantity.Rate(rate), 1500)
 }
 
 // TestLocalTestbed measures the service path of a shaped link, whose rate must

@@ -1,0 +1,48 @@
+// Package localtest opens sites of the local testbed for the tests of layers and
+// workloads. Each site is closed with its test.
+package localtest
+
+import (
+	"testing"
+
+	"tare/experiment"
+	"tare/experiment/factor"
+	"tare/experiment/quantity"
+	"tare/testbed"
+	"tare/testbed/local"
+)
+
+// Host opens a site without a network, which needs no rights.
+func Host(t testing.TB) testbed.Site {
+	t.Helper()
+	return open(t, false, nil)
+}
+
+// Network opens a site whose wire has that rate and MTU. It skips the test where
+// this process may not make a network; package testbed/local tests how the
+// rights are got.
+func Network(t testing.TB, rate quantity.Rate, mtu int) testbed.Site {
+	t.Helper()
+	if local.NeedsUserNamespace() {
+		t.Skip("needs root, or to be run inside a user namespace (unshare -Ur)")
+	}
+	return open(t, true, &experiment.Local{Link: experiment.Link{Rate: factor.Of(rate), MTU: factor.Of(mtu)}})
+}
+
+func open(t testing.TB, network bool, level any) testbed.Site {
+	t.Helper()
+	bed, err := local.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := bed.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	site, err := bed.Open(t.Context(), "test", network, level)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return site
+}
