@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
+	"os/signal"
 	"strings"
 	"testing"
 	"time"
@@ -248,14 +250,24 @@ func TestPressureThatIsNotTold(t *testing.T) {
 	}
 }
 
+// stand does to this process what standing still does: it is continued. When it
+// returns, everything in it that listens for that was told.
+func stand(t *testing.T) {
+	told := make(chan os.Signal, 1)
+	signal.Notify(told, unix.SIGCONT)
+	if err := unix.Kill(unix.Getpid(), unix.SIGCONT); err != nil {
+		t.Error(err)
+	}
+	<-told
+	signal.Stop(told) // waits until a signal under way has reached every channel
+}
+
 // A trial in which Tare stood still saw its end too late.
 func TestStoppedTrialIsRepeated(t *testing.T) {
 	w := &fakeWorkload{}
 	w.run = func(n int) (workload.Result, error) {
 		if n == 2 {
-			if err := unix.Kill(unix.Getpid(), unix.SIGCONT); err != nil {
-				t.Error(err)
-			}
+			stand(t)
 		}
 		return good(), nil
 	}
