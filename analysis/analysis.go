@@ -9,8 +9,8 @@
 // for noise of any kind.
 //
 // The way through the files: table.go puts trials where they stand in the plan;
-// pairs.go makes the contrasts of a comparison; estimate.go gives what the two
-// estimators say of them; judge.go decides, the controls first and then the
+// pairs.go gathers what a comparison rests on; package contrast estimates it;
+// judge.go decides, the controls first and then the
 // treatments as one family; text.go and number.go say it in words. rounds.go
 // answers how many rounds are needed. describe.go and warn.go add what a reader
 // needs to trust or doubt a number, and analyze.go ties it together.
@@ -52,6 +52,10 @@ type Run struct {
 	// Verdicts says whether the run gives verdicts; Reasons say why not.
 	Valid   bool     `json:"valid"`
 	Reasons []string `json:"reasons,omitempty"`
+	// Observational says why what is concluded is weaker than an experiment: "arms
+	// ran one after the other", for instance. It is empty for a run that Tare
+	// carried out in rounds of random order.
+	Observational string `json:"observational,omitempty"`
 	// Finished is false for a run that can be resumed.
 	Finished bool `json:"finished"`
 	// Start is when the first trial started; all Seconds count from it.
@@ -102,7 +106,8 @@ type Comparison struct {
 	Verdict Verdict           `json:"verdict"`
 	Text    string            `json:"text"`   // the verdict in a sentence: "costs 7.1 % [6.2, 8.0]"
 	Method  string            `json:"method"` // of the headline interval, one of the Method constants
-	Rounds  int               `json:"rounds"` // complete pairs
+	Paired  bool              `json:"paired"` // trials of the same round were compared; else two independent samples
+	Rounds  int               `json:"rounds"` // complete pairs; for independent samples, values of the smaller one
 	// Overhead is the headline interval and T the paired t interval beside it (after
 	// a pilot, Stein's). Where the pairs allow no interval, both bounds are the point.
 	Overhead  Interval `json:"overhead"`
@@ -124,8 +129,21 @@ type Comparison struct {
 	Treated   Summary   `json:"treated"`
 	Lag1      float64   `json:"lag1"`      // autocorrelation of the pairs' log ratios
 	OrderP    float64   `json:"orderP"`    // order effect: does running earlier or later in the block matter; 1 if untestable
-	Overheads []float64 `json:"overheads"` // one per round, in round order, same scale as Overhead
-	Warnings  []string  `json:"warnings,omitempty"`
+	Overheads []float64 `json:"overheads"` // one per pair, in round order, same scale as Overhead; empty for independent samples
+	// WithInvalid is what the verdict would be with the trials that broke the rule
+	// on errors; it is there only where that changes the verdict.
+	WithInvalid *Alternative `json:"withInvalid,omitempty"`
+	// Restates names the metric that a closed loop makes this one say once more.
+	Restates string   `json:"restates,omitempty"`
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// Alternative is what a comparison would be on other trials.
+type Alternative struct {
+	Verdict  Verdict  `json:"verdict"`
+	Overhead Interval `json:"overhead"`
+	Text     string   `json:"text"`
+	Trials   int      `json:"trials"` // invalid trials that it takes in, of both arms
 }
 
 // Summary describes values of one arm in the metric's unit.
@@ -159,6 +177,18 @@ type CellSummary struct {
 	Levels  []factor.Level `json:"levels,omitempty"`
 	Testbed any            `json:"testbed"`
 	Metrics []MetricSeries `json:"metrics"`
+	Loop    *LoopSummary   `json:"loop,omitempty"` // nil: nothing tells of a closed loop
+}
+
+// LoopSummary says that a cell's load is a closed loop, so that its mean latency
+// restates its throughput.
+type LoopSummary struct {
+	experiment.Loop
+	// Least, Median and Most are mean latency × throughput over all valid trials.
+	Least  float64 `json:"least"`
+	Median float64 `json:"median"`
+	Most   float64 `json:"most"`
+	Text   string  `json:"text"` // the same in a sentence
 }
 
 // MetricSeries holds every valid trial of one metric in one cell.
@@ -177,6 +207,19 @@ type ArmSeries struct {
 	Seconds []float64 `json:"seconds"` // since the start of the run
 	Values  []float64 `json:"values"`
 	Summary Summary   `json:"summary"`
+	// The diagnostics of independent samples, in the order measured; nil where
+	// trials are paired, which needs none of it.
+	Diagnostics *Diagnostics `json:"diagnostics,omitempty"`
+}
+
+// Diagnostics say what of a series does not look like independent values from
+// one distribution.
+type Diagnostics struct {
+	Lag1    float64 `json:"lag1"`              // autocorrelation at lag one
+	TrendP  float64 `json:"trendP"`            // of no trend over the series; 1 if untestable
+	Trend   float64 `json:"trend"`             // change from first to last by the line fitted, as a share of the median
+	Changes []int   `json:"changes,omitempty"` // places in the series at which its level changes
+	DipP    float64 `json:"dipP"`              // of one mode (Hartigan's dip test); 1 if untestable
 }
 
 // ProofSummary counts one check of one layer over the trials of one arm.

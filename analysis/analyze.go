@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"tare/analysis/contrast"
 	"tare/experiment"
 	"tare/journal"
 	"tare/machine"
@@ -33,7 +34,7 @@ func Analyze(plan *experiment.Plan, trials []journal.Trial, env *machine.Environ
 			run.Invalids = append(run.Invalids, trials[i])
 		}
 	}
-	w := wording{rules: j.rules, plan: plan, table: t, unit: unitEffects{}}
+	w := wording{Rules: j.Rules, plan: plan, table: t, unit: unitEffects{}}
 	for i, h := range j.treatments {
 		w.complete(&run.Comparisons[i], h, run.Valid)
 	}
@@ -102,43 +103,43 @@ func (j *judgement) comparison(plan *experiment.Plan, h *hypothesis) Comparison 
 	c := Comparison{
 		Cell:            plan.Cells[h.cell].ID,
 		Arm:             plan.Arms[h.arm].Name,
-		Metric:          h.metric,
+		Metric:          h.Metric,
 		Verdict:         h.verdict,
-		Method:          h.method,
-		Rounds:          len(h.contrasts),
-		Overhead:        overheads(h.shown(h.main), h.metric),
-		T:               overheads(h.shown(h.t), h.metric),
-		P:               h.main.p,
+		Method:          h.Method,
+		Rounds:          len(h.Contrasts),
+		Overhead:        Interval(contrast.Overheads(h.shown(h.Main), h.Metric)),
+		T:               Interval(contrast.Overheads(h.shown(h.T), h.Metric)),
+		P:               h.Main.P,
 		PAdjusted:       h.adjusted,
-		PEquiv:          h.main.equiv,
+		PEquiv:          h.Main.Equiv,
 		PEquivAdjusted:  h.equivAdjusted,
-		EstimatorsAgree: !h.main.ok || !h.t.ok || h.verdict == h.byT,
+		EstimatorsAgree: !h.Main.OK || !h.T.OK || h.verdict == h.byT,
 		OrderP:          1,
 	}
 	if h.control != nil {
-		c.Floor = math.Abs(overhead(h.control.main.at.Point, h.metric))
+		c.Floor = math.Abs(contrast.Overhead(h.control.Main.At.Point, h.Metric))
 	}
 	return c
 }
 
 // shown is a view's interval or, where there is none, the median contrast as an
 // interval without width.
-func (h *hypothesis) shown(v view) stats.Interval {
-	if v.ok || len(h.contrasts) == 0 {
-		return v.at
+func (h *hypothesis) shown(v contrast.View) stats.Interval {
+	if v.OK || len(h.Contrasts) == 0 {
+		return v.At
 	}
-	m := stats.Quantile(slices.Sorted(slices.Values(h.contrasts)), 0.5)
+	m := stats.Quantile(slices.Sorted(slices.Values(h.Contrasts)), 0.5)
 	return stats.Interval{Point: m, Lo: m, Hi: m}
 }
 
 // complete adds what explains a verdict: the minimum detectable effect, the
 // values themselves, the diagnostics, the sentence.
 func (w wording) complete(c *Comparison, h *hypothesis, valid bool) {
-	c.Baseline = summarize(h.baseline, w.confidence)
-	c.Treated = summarize(h.treated, w.confidence)
-	c.Overheads = make([]float64, len(h.contrasts))
-	for i, x := range h.contrasts {
-		c.Overheads[i] = overhead(x, h.metric)
+	c.Baseline = summarize(h.Baseline, w.Confidence)
+	c.Treated = summarize(h.Treated, w.Confidence)
+	c.Overheads = make([]float64, len(h.Contrasts))
+	for i, x := range h.Contrasts {
+		c.Overheads[i] = contrast.Overhead(x, h.Metric)
 	}
 	w.detectable(c, h)
 	w.diagnose(c, h)
@@ -152,17 +153,17 @@ func (w wording) complete(c *Comparison, h *hypothesis, valid bool) {
 // is no effect that they could detect, and it stays 0. After a pilot both are
 // slightly optimistic, because they leave out Stein's interval.
 func (w wording) detectable(c *Comparison, h *hypothesis) {
-	n := len(h.contrasts)
-	if !h.main.ok || n < 2 {
+	n := len(h.Contrasts)
+	if !h.Main.OK || n < 2 {
 		return
 	}
-	alpha, power := w.alpha/float64(h.family), float64(w.plan.Power)
-	unit := w.unit.at(unitCase{n, alpha, power, ranks(h.method)})
-	c.MDE = math.Abs(w.overheadOf(h.sd*unit, h.metric))
-	if h.verdict != NotResolved || h.sd == 0 || h.reason == underBias || h.reason == noControl || h.reason == thinControl {
+	alpha, power := w.Alpha/float64(h.family), float64(w.plan.Power)
+	unit := w.unit.at(unitCase{n, alpha, power, ranks(h.Method)})
+	c.MDE = math.Abs(w.overheadOf(h.SD*unit, h.Metric))
+	if h.verdict != NotResolved || h.SD == 0 || h.reason == underBias || h.reason == noControl || h.reason == thinControl {
 		return // more rounds would change nothing, or what they would is not known
 	}
-	needed := stats.SignedRankRoundsNeeded(math.Abs(h.main.at.Point), h.sd, alpha, power, mostRounds)
+	needed := stats.SignedRankRoundsNeeded(math.Abs(h.Main.At.Point), h.SD, alpha, power, mostRounds)
 	if needed > 0 {
 		c.Needed = max(needed, n+1)
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"tare/analysis/contrast"
 	"tare/experiment"
 	"tare/journal"
 	"tare/stats"
@@ -63,18 +64,18 @@ func summarize(values []float64, confidence float64) Summary {
 		return Summary{}
 	}
 	sorted := slices.Sorted(slices.Values(values))
-	q := func(p float64) float64 { return finite(stats.Quantile(sorted, p)) }
+	q := func(p float64) float64 { return contrast.Finite(stats.Quantile(sorted, p)) }
 	s := Summary{
 		N:   len(sorted),
 		Min: sorted[0], Q1: q(0.25), Median: q(0.5), Q3: q(0.75), Max: sorted[len(sorted)-1],
-		SD: deviation(sorted),
+		SD: contrast.Deviation(sorted),
 	}
 	for i, v := range sorted {
 		s.Mean += v/float64(i+1) - s.Mean/float64(i+1)
 	}
-	s.Mean = finite(s.Mean)
+	s.Mean = contrast.Finite(s.Mean)
 	if i, _, err := stats.MedianInterval(sorted, confidence); err == nil {
-		s.MedianLo, s.MedianHi = finite(i.Lo), finite(i.Hi)
+		s.MedianLo, s.MedianHi = contrast.Finite(i.Lo), contrast.Finite(i.Hi)
 	}
 	return s
 }

@@ -3,6 +3,7 @@ package analysis
 import (
 	"math"
 
+	"tare/analysis/contrast"
 	"tare/experiment"
 	"tare/stats"
 )
@@ -24,7 +25,9 @@ const (
 
 // hypothesis is one comparison on its way to a verdict.
 type hypothesis struct {
-	estimate
+	cell, arm int
+	contrast.Data
+	contrast.Estimate
 	adjusted      float64 // p after Holm; p itself for an exploratory metric
 	equivAdjusted float64
 	control       *hypothesis // the A/A comparison on the same metric; nil: none planned
@@ -37,7 +40,7 @@ type hypothesis struct {
 
 // judgement is every comparison of a run, in the order cell, metric, arm.
 type judgement struct {
-	rules
+	contrast.Rules
 	treatments []*hypothesis
 	controls   []*hypothesis
 	reasons    []string // why the run gives no verdicts
@@ -46,14 +49,14 @@ type judgement struct {
 // judge makes every comparison and decides it. The controls come first: they
 // say what a claim must exceed, and whether there may be any.
 func judge(t *table) *judgement {
-	j := &judgement{rules: rulesOf(t.plan)}
+	j := &judgement{Rules: contrast.RulesOf(t.plan)}
 	j.compare(t)
-	decide(j.controls, j.rules)
+	decide(j.controls, j.Rules)
 	for _, c := range j.controls {
-		if c.different(j.rules) {
-			c.bias = math.Max(math.Abs(c.main.at.Lo), math.Abs(c.main.at.Hi))
+		if c.different(j.Rules) {
+			c.bias = math.Max(math.Abs(c.Main.At.Lo), math.Abs(c.Main.At.Hi))
 		}
-		if c.failed(j.rules) {
+		if c.failed(j.Rules) {
 			j.reasons = append(j.reasons, j.failure(t.plan, c))
 		}
 	}
@@ -62,7 +65,7 @@ func judge(t *table) *judgement {
 			h.bias = h.control.bias
 		}
 	}
-	decide(j.treatments, j.rules)
+	decide(j.treatments, j.Rules)
 	return j
 }
 
@@ -76,13 +79,14 @@ func (j *judgement) compare(t *table) {
 		for _, m := range cell.Metrics {
 			var control *hypothesis
 			if a := role(t.plan, experiment.Control); a >= 0 {
-				control = &hypothesis{estimate: j.estimates(t.pair(c, a, base, m))}
+				control = j.hypothesis(t.pair(c, a, base, m))
 				control.cell, control.arm = c, a
 				j.controls = append(j.controls, control)
 			}
 			for a, arm := range t.plan.Arms {
 				if arm.Role == experiment.Treatment {
-					h := &hypothesis{estimate: j.estimates(t.pair(c, a, base, m)), control: control}
+					h := j.hypothesis(t.pair(c, a, base, m))
+					h.control = control
 					h.cell, h.arm = c, a
 					j.treatments = append(j.treatments, h)
 				}
@@ -91,40 +95,45 @@ func (j *judgement) compare(t *table) {
 	}
 }
 
+// hypothesis estimates a comparison.
+func (j *judgement) hypothesis(d contrast.Data) *hypothesis {
+	return &hypothesis{Data: d, Estimate: j.Estimate(&d)}
+}
+
 // decide gives every hypothesis its verdict, the headline ones as one family
 // under Holm's correction. It does so a second time with the t intervals alone,
 // to see whether the estimators agree.
-func decide(all []*hypothesis, r rules) {
-	main, equiv := holm(all, func(h *hypothesis) view { return h.main })
-	byT, equivByT := holm(all, func(h *hypothesis) view { return h.t })
+func decide(all []*hypothesis, r contrast.Rules) {
+	main, equiv := holm(all, func(h *hypothesis) contrast.View { return h.Main })
+	byT, equivByT := holm(all, func(h *hypothesis) contrast.View { return h.T })
 	headline := 0
 	for _, h := range all {
-		if h.metric.Headline {
+		if h.Metric.Headline {
 			headline++
 		}
 	}
 	for i, h := range all {
 		h.family = 1
-		if h.metric.Headline {
+		if h.Metric.Headline {
 			h.family = headline
 		}
 		h.adjusted, h.equivAdjusted = main[i], equiv[i]
-		h.verdict, h.reason = h.decide(h.main, main[i], equiv[i], r)
-		h.byT, _ = h.decide(h.t, byT[i], equivByT[i], r)
+		h.verdict, h.reason = h.decide(h.Main, main[i], equiv[i], r)
+		h.byT, _ = h.decide(h.T, byT[i], equivByT[i], r)
 	}
 }
 
 // holm adjusts the p values of the headline hypotheses for their number.
-func holm(all []*hypothesis, of func(*hypothesis) view) (p, equiv []float64) {
+func holm(all []*hypothesis, of func(*hypothesis) contrast.View) (p, equiv []float64) {
 	p, equiv = make([]float64, len(all)), make([]float64, len(all))
 	var family []int
 	var familyP, familyEquiv []float64
 	for i, h := range all {
 		v := of(h)
-		p[i], equiv[i] = v.p, v.equiv
-		if h.metric.Headline {
+		p[i], equiv[i] = v.P, v.Equiv
+		if h.Metric.Headline {
 			family = append(family, i)
-			familyP, familyEquiv = append(familyP, v.p), append(familyEquiv, v.equiv)
+			familyP, familyEquiv = append(familyP, v.P), append(familyEquiv, v.Equiv)
 		}
 	}
 	familyP, familyEquiv = stats.Holm(familyP), stats.Holm(familyEquiv)
@@ -136,30 +145,30 @@ func holm(all []*hypothesis, of func(*hypothesis) view) (p, equiv []float64) {
 
 // decide is the order of decision: equivalent, else costs or gains, else not
 // resolved and why.
-func (h *hypothesis) decide(v view, p, equiv float64, r rules) (Verdict, reason) {
-	excludes := v.at.Lo > 0 || v.at.Hi < 0
+func (h *hypothesis) decide(v contrast.View, p, equiv float64, r contrast.Rules) (Verdict, reason) {
+	excludes := v.At.Lo > 0 || v.At.Hi < 0
 	switch {
-	case len(h.contrasts) < 2:
+	case len(h.Contrasts) < 2:
 		return NotResolved, noPairs
-	case !v.ok:
+	case !v.OK:
 		return NotResolved, noSpread
 	case h.tooFew(r):
 		return NotResolved, tooFew
-	case h.control != nil && !h.control.main.ok:
+	case h.control != nil && !h.control.Main.OK:
 		return NotResolved, noControl
-	case h.control != nil && 2*len(h.control.contrasts) < len(h.contrasts):
+	case h.control != nil && 2*len(h.control.Contrasts) < len(h.Contrasts):
 		return NotResolved, thinControl
-	case equiv <= r.alpha:
+	case equiv <= r.Alpha:
 		return Equivalent, plain
-	case p > r.alpha && v.p <= r.alpha && excludes:
+	case p > r.Alpha && v.P <= r.Alpha && excludes:
 		return NotResolved, notByHolm
-	case p > r.alpha:
+	case p > r.Alpha:
 		return NotResolved, plain
 	case !excludes:
 		return NotResolved, straddling
-	case v.at.Lo <= h.bias && v.at.Hi >= -h.bias:
+	case v.At.Lo <= h.bias && v.At.Hi >= -h.bias:
 		return NotResolved, underBias
-	case overhead(v.at.Point, h.metric) > 0:
+	case contrast.Overhead(v.At.Point, h.Metric) > 0:
 		return Costs, plain
 	}
 	return Gains, plain
@@ -169,16 +178,16 @@ func (h *hypothesis) decide(v view, p, equiv float64, r rules) (Verdict, reason)
 // claim anything at all on a headline metric. The t interval, which serves
 // there, is shown but supports no claim: it rests on normal noise, which so few
 // pairs cannot show, and fewer rounds must not claim more than more rounds do.
-func (h *hypothesis) tooFew(r rules) bool {
-	return h.metric.Headline && len(h.contrasts) < least(r.alpha/float64(h.family))
+func (h *hypothesis) tooFew(r contrast.Rules) bool {
+	return h.Metric.Headline && len(h.Contrasts) < least(r.Alpha/float64(h.family))
 }
 
 // different says whether a control differs from the baseline by more than
 // chance, however little.
-func (h *hypothesis) different(r rules) bool { return h.main.ok && h.adjusted <= r.alpha }
+func (h *hypothesis) different(r contrast.Rules) bool { return h.Main.OK && h.adjusted <= r.Alpha }
 
 // failed says whether a control takes the verdicts from the run: it differs on a
 // headline metric and is not shown to be equivalent.
-func (h *hypothesis) failed(r rules) bool {
-	return h.metric.Headline && !h.tooFew(r) && h.different(r) && h.main.equiv > r.alpha
+func (h *hypothesis) failed(r contrast.Rules) bool {
+	return h.Metric.Headline && !h.tooFew(r) && h.different(r) && h.Main.Equiv > r.Alpha
 }

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"tare/analysis/contrast"
 	"tare/experiment"
 )
 
@@ -63,7 +64,7 @@ func decimals(half float64) int {
 
 // number writes a value without its unit, with a true minus sign.
 func (s scale) number(v float64) string {
-	v = finite(v * s.factor)
+	v = contrast.Finite(v * s.factor)
 	text := strconv.FormatFloat(v, 'f', s.decimals, 64)
 	if math.Abs(v) >= 1e7 {
 		text = strconv.FormatFloat(v, 'g', 4, 64)
@@ -82,7 +83,7 @@ func (s scale) estimate(i Interval) string {
 // bound writes a limit with two significant digits: "4 %", "0.35 %".
 func bound(v float64, m experiment.Metric) string {
 	s := scaleFor(Interval{Point: v}, m)
-	v = finite(v * s.factor)
+	v = contrast.Finite(v * s.factor)
 	text := strconv.FormatFloat(v, 'g', 2, 64)
 	if rounded, err := strconv.ParseFloat(text, 64); err == nil && math.Abs(rounded) < 1e7 {
 		text = strconv.FormatFloat(rounded, 'f', -1, 64)

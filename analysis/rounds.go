@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"tare/analysis/contrast"
 	"tare/experiment"
 	"tare/journal"
 	"tare/stats"
@@ -41,10 +42,10 @@ func neededRounds(t *table) (rounds int, capped bool, err error) {
 					continue
 				}
 				p := t.pair(c, a, base, m)
-				if p.pilot < 2 {
+				if p.Pilot < 2 {
 					continue
 				}
-				n, cut, err := stats.SteinRounds(p.contrasts[:p.pilot], half, float64(plan.Confidence), most)
+				n, cut, err := stats.SteinRounds(p.Contrasts[:p.Pilot], half, float64(plan.Confidence), most)
 				if err != nil {
 					return 0, false, fmt.Errorf("%s of %s in %s: %w", m.Name, arm.Name, cell.ID, err)
 				}
@@ -77,7 +78,7 @@ func totalRounds(t *table) (rounds int, capped bool) {
 // metric is possible at all: the smallest p that the exact signed-rank test can
 // give, 2 in 2^rounds, must be at most alpha over the number of hypotheses.
 func FewestRounds(plan *experiment.Plan) int {
-	return least(rulesOf(plan).alpha / float64(max(plan.HeadlineFamily(), 1)))
+	return least(contrast.RulesOf(plan).Alpha / float64(max(plan.HeadlineFamily(), 1)))
 }
 
 // least is the smallest number of pairs at which the exact two-sided signed-rank

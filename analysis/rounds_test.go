@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"tare/analysis/contrast"
 	"tare/experiment"
 	"tare/stats"
 )
@@ -108,7 +109,7 @@ func TestStein(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stein, err := stats.SteinInterval(deviation(d[:6]), 6, d, 0.95)
+	stein, err := stats.SteinInterval(contrast.Deviation(d[:6]), 6, d, 0.95)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,8 +117,8 @@ func TestStein(t *testing.T) {
 	near := func(a, b Interval) bool {
 		return math.Abs(a.Point-b.Point) < 1e-12 && math.Abs(a.Lo-b.Lo) < 1e-12 && math.Abs(a.Hi-b.Hi) < 1e-12
 	}
-	if c.Method != MethodBoth || !near(c.Overhead, want) {
-		t.Errorf("%s %v, want %s %v", c.Method, c.Overhead, MethodBoth, want)
+	if c.Method != contrast.MethodBoth || !near(c.Overhead, want) {
+		t.Errorf("%s %v, want %s %v", c.Method, c.Overhead, contrast.MethodBoth, want)
 	}
 	if beside := (Interval{math.Expm1(stein.Point), math.Expm1(stein.Lo), math.Expm1(stein.Hi)}); !near(c.T, beside) {
 		t.Errorf("beside it %v, want Stein's %v", c.T, beside)
@@ -126,7 +127,7 @@ func TestStein(t *testing.T) {
 		t.Errorf("p %v, want %v", c.P, want)
 	}
 	plan.Rounds = 3
-	if c := Analyze(plan, trials[:9], nil).Comparisons[0]; c.Method != MethodStein || c.Rounds != 3 {
-		t.Errorf("three rounds: %s over %d, want %s", c.Method, c.Rounds, MethodStein)
+	if c := Analyze(plan, trials[:9], nil).Comparisons[0]; c.Method != contrast.MethodStein || c.Rounds != 3 {
+		t.Errorf("three rounds: %s over %d, want %s", c.Method, c.Rounds, contrast.MethodStein)
 	}
 }

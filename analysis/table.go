@@ -1,9 +1,9 @@
 package analysis
 
 import (
-	"math"
 	"slices"
 
+	"tare/analysis/contrast"
 	"tare/experiment"
 	"tare/journal"
 )
@@ -129,7 +129,7 @@ func value(t *journal.Trial, m experiment.Metric) (float64, bool) {
 		return 0, false
 	}
 	v, ok := t.Values[m.Name]
-	if !ok || math.IsNaN(v) || math.IsInf(v, 0) || m.Scale != experiment.Difference && v <= 0 {
+	if !ok || !contrast.Usable(v, m) {
 		return 0, false
 	}
 	return v, true

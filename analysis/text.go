@@ -6,12 +6,13 @@ import (
 	"slices"
 	"strings"
 
+	"tare/analysis/contrast"
 	"tare/experiment"
 )
 
 // wording is what a verdict's sentence needs besides the comparison.
 type wording struct {
-	rules
+	contrast.Rules
 	plan  *experiment.Plan
 	table *table
 	unit  unitEffects
@@ -21,7 +22,7 @@ type wording struct {
 func (w wording) sentence(c *Comparison, h *hypothesis, valid bool) string {
 	text := w.verdict(c, h)
 	switch {
-	case !valid && h.main.ok:
+	case !valid && h.Main.OK:
 		text = "no verdict, the run is invalid: " + signed(c)
 	case !valid:
 		text = "no verdict, the run is invalid"
@@ -52,11 +53,11 @@ func (w wording) unresolved(c *Comparison, h *hypothesis) string {
 	case noPairs:
 		return w.missing(h)
 	case noSpread:
-		return fmt.Sprintf("all %d pairs have the same %s, which allows no interval under %d pairs", len(h.contrasts), contrastName(c.Metric), least(w.alpha))
+		return fmt.Sprintf("all %d pairs have the same %s, which allows no interval under %d pairs", len(h.Contrasts), contrastName(c.Metric), least(w.Alpha))
 	case noControl:
 		return fmt.Sprintf("%s, but the control has no estimate on this metric to stand against", signed(c))
 	case thinControl:
-		return fmt.Sprintf("%s, but the control has only %d pairs on this metric to stand against %d", signed(c), len(h.control.contrasts), len(h.contrasts))
+		return fmt.Sprintf("%s, but the control has only %d pairs on this metric to stand against %d", signed(c), len(h.control.Contrasts), len(h.Contrasts))
 	case notByHolm:
 		return fmt.Sprintf("%s excludes 0 by itself, but not as one of %d claims (Holm %s; %s)", signed(c), h.family, probability(c.PAdjusted), w.unseen(c, h))
 	case underBias:
@@ -71,7 +72,7 @@ func (w wording) unresolved(c *Comparison, h *hypothesis) string {
 func (w wording) unseen(c *Comparison, h *hypothesis) string {
 	switch {
 	case w.hopeless(h):
-		return fmt.Sprintf("%d rounds are too few to claim anything of %s: at least %d are needed", len(h.contrasts), comparisons(h.family), w.fewest(h))
+		return fmt.Sprintf("%d rounds are too few to claim anything of %s: at least %d are needed", len(h.Contrasts), comparisons(h.family), w.fewest(h))
 	case c.MDE == 0:
 		return "the pairs do not vary, so that nothing says what could be seen"
 	case c.Needed > 0:
@@ -89,21 +90,21 @@ func comparisons(n int) string {
 }
 
 // fewest is the number of rounds that any claim on a hypothesis needs.
-func (w wording) fewest(h *hypothesis) int { return least(w.alpha / float64(h.family)) }
+func (w wording) fewest(h *hypothesis) int { return least(w.Alpha / float64(h.family)) }
 
 // hopeless says whether so few rounds can support no claim.
-func (w wording) hopeless(h *hypothesis) bool { return h.tooFew(w.rules) }
+func (w wording) hopeless(h *hypothesis) bool { return h.tooFew(w.Rules) }
 
 // missing says why a comparison has fewer than two pairs.
 func (w wording) missing(h *hypothesis) string {
 	head := "no valid pairs"
-	if len(h.contrasts) == 1 {
+	if len(h.Contrasts) == 1 {
 		head = "only one valid pair"
 	}
-	if why := w.table.loss(h.cell, h.arm, h.metric); why != "" {
+	if why := w.table.loss(h.cell, h.arm, h.Metric); why != "" {
 		return head + ": " + why
 	}
-	if why := w.table.loss(h.cell, role(w.plan, experiment.Baseline), h.metric); why != "" {
+	if why := w.table.loss(h.cell, role(w.plan, experiment.Baseline), h.Metric); why != "" {
 		return head + ": of the baseline, " + why
 	}
 	return head
@@ -162,7 +163,7 @@ func (w wording) overheadOf(size float64, m experiment.Metric) float64 {
 	if m.Better == experiment.Higher && m.Scale != experiment.Difference {
 		size = -size
 	}
-	return overhead(size, m)
+	return contrast.Overhead(size, m)
 }
 
 func contrastName(m experiment.Metric) string {
@@ -174,7 +175,7 @@ func contrastName(m experiment.Metric) string {
 
 // failure says by how much a control misses.
 func (j *judgement) failure(plan *experiment.Plan, h *hypothesis) string {
-	c := &Comparison{Metric: h.metric, Overhead: overheads(h.main.at, h.metric)}
+	c := &Comparison{Metric: h.Metric, Overhead: Interval(contrast.Overheads(h.Main.At, h.Metric))}
 	return fmt.Sprintf("the control, a second copy of the baseline, differs on %s in %s: %s, Holm %s, and is not shown to be within ±%s",
-		h.metric.Name, plan.Cells[h.cell].ID, signed(c), probability(h.adjusted), percent(float64(plan.Equivalence)))
+		h.Metric.Name, plan.Cells[h.cell].ID, signed(c), probability(h.adjusted), percent(float64(plan.Equivalence)))
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"tare/analysis/contrast"
 	"tare/experiment"
 	"tare/machine"
 	"tare/stats"
@@ -19,9 +20,9 @@ const orderLevel = 0.01
 // diagnose sets the diagnostics of one comparison and warns of what they say.
 func (w wording) diagnose(c *Comparison, h *hypothesis) {
 	warn := func(format string, args ...any) { c.Warnings = append(c.Warnings, fmt.Sprintf(format, args...)) }
-	n := len(h.contrasts)
-	c.Lag1 = finite(stats.Lag1(h.contrasts))
-	if p, err := stats.OrderEffect(h.contrasts, h.moved); err == nil && !math.IsNaN(p) {
+	n := len(h.Contrasts)
+	c.Lag1 = contrast.Finite(stats.Lag1(h.Contrasts))
+	if p, err := stats.OrderEffect(h.Contrasts, h.Moved); err == nil && !math.IsNaN(p) {
 		c.OrderP = p
 	}
 	if autocorrelated(c.Lag1, n) {
@@ -35,18 +36,18 @@ func (w wording) diagnose(c *Comparison, h *hypothesis) {
 		warn("it matters whether the arm runs before or after the baseline (order effect, %s): look for what one trial leaves to the next", probability(c.OrderP))
 	}
 	if !c.EstimatorsAgree {
-		warn("the two estimators disagree: by %s alone it would be %q", map[bool]string{true: "Stein's t", false: "paired t"}[h.method == MethodBoth], h.byT)
+		warn("the two estimators disagree: by %s alone it would be %q", map[bool]string{true: "Stein's t", false: "paired t"}[h.Method == contrast.MethodBoth], h.byT)
 	}
-	if h.main.ok && h.method == MethodT {
-		warn("%d pairs are too few for the exact interval (%d at this confidence): the t interval shown assumes normal noise", n, least(w.alpha))
+	if h.Main.OK && h.Method == contrast.MethodT {
+		warn("%d pairs are too few for the exact interval (%d at this confidence): the t interval shown assumes normal noise", n, least(w.Alpha))
 	}
-	if goal := math.Log1p(float64(w.plan.Precision)); goal > 0 && h.metric.Headline && h.main.ok && h.method != MethodT {
-		if half := (h.main.at.Hi - h.main.at.Lo) / 2; half > goal*(1+1e-9) {
+	if goal := math.Log1p(float64(w.plan.Precision)); goal > 0 && h.Metric.Headline && h.Main.OK && h.Method != contrast.MethodT {
+		if half := (h.Main.At.Hi - h.Main.At.Lo) / 2; half > goal*(1+1e-9) {
 			warn("the precision asked for, ±%s, is not reached: the interval is ±%s wide", percent(float64(w.plan.Precision)), percent(math.Expm1(half)))
 		}
 	}
-	if n > 1 && h.sd == 0 {
-		warn("all pairs have the same %s: the metric may be too coarse to show noise", contrastName(h.metric))
+	if n > 1 && h.SD == 0 {
+		warn("all pairs have the same %s: the metric may be too coarse to show noise", contrastName(h.Metric))
 	}
 }
 

@@ -31,7 +31,8 @@ type Plan struct {
 	Version     string                      `json:"version,omitempty"` // of Tare, which expanded it
 	Name        string                      `json:"name"`
 	Description string                      `json:"description,omitempty"`
-	Testbed     string                      `json:"testbed"` // "local"
+	Testbed     string                      `json:"testbed"`          // "local", or TestbedImport
+	Import      *Import                     `json:"import,omitempty"` // where imported trials come from; nil: Tare ran them
 	Seed        uint64                      `json:"seed"`
 	Rounds      int                         `json:"rounds"`              // fixed rounds, or the pilot's with Precision
 	Precision   quantity.Percent            `json:"precision,omitempty"` // 0: fixed rounds
@@ -44,6 +45,32 @@ type Plan struct {
 	Budget      map[string]quantity.Percent `json:"budget,omitempty"`
 	Arms        []PlannedArm                `json:"arms"`  // baseline first, control second
 	Cells       []Cell                      `json:"cells"` // in the order of the file
+}
+
+// TestbedImport is the testbed of trials that another tool ran.
+const TestbedImport = "import"
+
+// Import says how the trials of a run came from the files of another tool. No
+// such trial ran in an order that Tare drew: whatever is concluded from it is
+// observational.
+type Import struct {
+	Tool   string        `json:"tool"`             // name of the format: "fio"
+	PairBy string        `json:"pairBy,omitempty"` // what trials were paired by; "": they are independent samples
+	Arms   []ImportedArm `json:"arms"`             // in the order of the plan's arms
+}
+
+// Paired says whether trials of the same round belong together.
+func (p *Plan) Paired() bool { return p.Import == nil || p.Import.PairBy != "" }
+
+// ImportedArm says where the trials of one arm come from.
+type ImportedArm struct {
+	Name  string   `json:"name"`
+	From  []string `json:"from"`  // directories, patterns and files as given
+	Files int      `json:"files"` // read, valid or not
+	// Facts are what the files tell of the system that they were made on, by the
+	// names that people use ("kernel", "fio version"): the distinct values in the
+	// order in which they appeared.
+	Facts map[string][]string `json:"facts,omitempty"`
 }
 
 // PlannedArm is one arm at one level of its own factors.
@@ -71,7 +98,18 @@ type Cell struct {
 	Config   any            `json:"config"`  // the workload's parameters in force
 	Testbed  any            `json:"testbed"` // the testbed's parameters in force
 	Metrics  []Metric       `json:"metrics"`
-	Expected time.Duration  `json:"expected"` // one trial, ns
+	Loop     *Loop          `json:"loop,omitempty"` // metrics that Little's law may tie together
+	Expected time.Duration  `json:"expected"`       // one trial, ns
+}
+
+// Loop names two metrics of a cell that measure one thing when the load is a
+// closed loop, in which each of a fixed number of workers sends its next request
+// as soon as the last one is answered: mean latency × throughput is then the
+// number of workers, whatever the system does (Little's law).
+type Loop struct {
+	Latency    string  `json:"latency"`           // mean latency, in s
+	Throughput string  `json:"throughput"`        // answers, in 1/s
+	Workers    float64 `json:"workers,omitempty"` // requests under way at a time; 0: not told
 }
 
 // Expansion is a plan together with what carries it out. The slices run in

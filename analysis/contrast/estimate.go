@@ -1,0 +1,202 @@
+package contrast
+
+import (
+	"math"
+
+	"tare/experiment"
+	"tare/stats"
+)
+
+// The methods that Estimate.Method names.
+const (
+	// MethodSignedRank: Hodges–Lehmann with the exact signed-rank interval.
+	MethodSignedRank = "signed-rank"
+	// MethodT: the paired t interval, for fewer pairs than the signed-rank
+	// interval needs.
+	MethodT = "t"
+	// MethodStein: the same with Stein's t interval, after a pilot.
+	MethodStein = "stein"
+	// MethodBoth, after a pilot: Hodges–Lehmann with the hull of the signed-rank
+	// and Stein's interval, and the larger p of both. A pilot that happens to be
+	// quiet asks for few rounds, and a signed-rank interval over those rounds is
+	// too narrow; Stein's interval allows for that, but not for rare large
+	// outliers that the pilot has not seen. bench/method shows what each costs.
+	MethodBoth = "signed-rank+stein"
+	// MethodRankSum, unpaired: two-sample Hodges–Lehmann with Mann and Whitney's
+	// interval.
+	MethodRankSum = "rank-sum"
+	// MethodWelch, unpaired: Welch's t, for samples too small for MethodRankSum.
+	MethodWelch = "welch"
+)
+
+// View is what one estimator says of the contrasts.
+type View struct {
+	OK    bool           // there is an estimate; else P and Equiv are 1
+	At    stats.Interval // on the scale of contrasts
+	P     float64        // two-sided, of no difference
+	Equiv float64        // of not being within the margin
+}
+
+// Estimate is what the estimators say of one comparison.
+type Estimate struct {
+	SD     float64 // of the contrasts
+	Method string
+	Main   View // the headline's
+	T      View // paired t (Stein's t after a pilot; Welch's t for unpaired data), always beside it
+}
+
+// Rules are the numbers of a plan that estimating needs.
+type Rules struct {
+	Confidence float64
+	Alpha      float64
+	Margin     float64 // of equivalence, on the log scale; 0: none
+	Pilot      bool    // a pilot sets the number of rounds
+}
+
+// RulesOf gives the rules of a plan.
+func RulesOf(plan *experiment.Plan) Rules {
+	return Rules{
+		Confidence: float64(plan.Confidence),
+		Alpha:      1 - float64(plan.Confidence),
+		Margin:     math.Log1p(float64(plan.Equivalence)),
+		Pilot:      plan.Precision > 0,
+	}
+}
+
+// Estimate makes the estimates of one comparison.
+func (r Rules) Estimate(d *Data) Estimate {
+	if !d.Paired {
+		return r.unpaired(d)
+	}
+	e := Estimate{SD: Deviation(d.Contrasts)}
+	rank := r.signedRank(d)
+	stein := r.stein(d)
+	switch {
+	case stein.OK && rank.OK:
+		e.Method, e.Main, e.T = MethodBoth, hull(rank, stein), stein
+	case stein.OK:
+		e.Method, e.Main, e.T = MethodStein, stein, stein
+	case rank.OK:
+		e.Method, e.Main, e.T = MethodSignedRank, rank, r.pairedT(d)
+	default:
+		e.Method, e.T = MethodT, r.pairedT(d)
+		e.Main = e.T
+	}
+	return e
+}
+
+// Exceeds is the one-sided p of "the overhead is limit or less": small when the
+// data show that it is more. It rests on the estimator that Estimate makes the
+// headline; where there is none, and for a limit that no value can exceed, it is 1.
+func (r Rules) Exceeds(d *Data, limit float64) float64 {
+	shift := FromOverhead(limit, d.Metric)
+	if math.IsInf(shift, 0) || math.IsNaN(shift) {
+		return 1
+	}
+	moved := *d
+	if d.Paired {
+		moved.Contrasts = shifted(d.Contrasts, shift)
+	} else {
+		moved.Baseline = raised(d.Baseline, shift, d.Metric)
+	}
+	r.Margin = 0
+	v := r.Estimate(&moved).Main
+	if !v.OK {
+		return 1
+	}
+	if cost(v.At.Point, d.Metric) > 0 {
+		return v.P / 2
+	}
+	return 1 - v.P/2
+}
+
+func shifted(x []float64, by float64) []float64 {
+	y := make([]float64, len(x))
+	for i, v := range x {
+		y[i] = v - by
+	}
+	return y
+}
+
+// raised gives values whose contrasts to the same arm are smaller by a shift.
+func raised(x []float64, by float64, m experiment.Metric) []float64 {
+	y := make([]float64, len(x))
+	for i, v := range x {
+		switch {
+		case m.Scale != experiment.Difference:
+			y[i] = v * math.Exp(by)
+		case m.Better == experiment.Higher:
+			y[i] = v - by
+		default:
+			y[i] = v + by
+		}
+	}
+	return y
+}
+
+// unpaired estimates the shift between two independent samples.
+func (r Rules) unpaired(d *Data) Estimate {
+	return Estimate{Method: MethodWelch, Main: none, T: none}
+}
+
+// none is the view of an estimator that has nothing to say.
+var none = View{P: 1, Equiv: 1}
+
+// signedRank is there as soon as the number of pairs allows its interval.
+func (r Rules) signedRank(d *Data) View {
+	v := seen(stats.SignedRank(d.Contrasts, r.Confidence))
+	if v.OK && r.tests(d.Metric) {
+		v.Equiv = orOne(stats.EquivalenceSignedRank(d.Contrasts, r.Margin))
+	}
+	return v
+}
+
+func (r Rules) pairedT(d *Data) View {
+	v := seen(stats.PairedT(d.Contrasts, r.Confidence))
+	if v.OK && r.tests(d.Metric) {
+		v.Equiv = orOne(stats.EquivalenceT(d.Contrasts, r.Margin))
+	}
+	return v
+}
+
+// stein is there where a pilot of varying values sets the number of rounds.
+func (r Rules) stein(d *Data) View {
+	sd := Deviation(d.Contrasts[:d.Pilot])
+	if !r.Pilot || sd == 0 {
+		return none
+	}
+	v := seen(stats.SteinInterval(sd, d.Pilot, d.Contrasts, r.Confidence))
+	if v.OK && r.tests(d.Metric) {
+		v.Equiv = orOne(stats.EquivalenceStein(sd, d.Pilot, d.Contrasts, r.Margin))
+	}
+	return v
+}
+
+// hull claims only what both views claim: the point of the first, the smallest
+// interval that holds both, the larger p of each test.
+func hull(a, b View) View {
+	a.At.Lo, a.At.Hi = min(a.At.Lo, b.At.Lo), max(a.At.Hi, b.At.Hi)
+	a.P, a.Equiv = max(a.P, b.P), max(a.Equiv, b.Equiv)
+	return a
+}
+
+// tests says whether equivalence is tested on a metric.
+func (r Rules) tests(m experiment.Metric) bool {
+	return r.Margin > 0 && m.Scale != experiment.Difference
+}
+
+// seen turns an estimate into a view. An error means that the values allow no
+// estimate (too few, or no spread for a t interval): there is then none.
+func seen(e stats.Estimate, err error) View {
+	if err != nil || math.IsNaN(e.P) || math.IsNaN(e.Lo) || math.IsNaN(e.Hi) {
+		return none
+	}
+	return View{OK: true, At: e.Interval, P: e.P, Equiv: 1}
+}
+
+func orOne(p float64, err error) float64 {
+	if err != nil || math.IsNaN(p) {
+		return 1
+	}
+	return p
+}

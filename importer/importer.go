@@ -1,0 +1,106 @@
+// Package importer turns result files of other tools into runs.
+//
+// One file is one trial of an arm, in every cell that the file tells of: a fio
+// file with four jobs gives four. A format is a package of its own below this
+// one, and a Format in the table of package catalog. It reads one file at a time
+// from a stream and emits what it finds; where files come from, which arm they
+// belong to, what becomes of broken ones and how a run is made of it all is the
+// business of this package.
+//
+// Files are foreign: they may be truncated, empty, made by another version, or
+// hostile. A format answers with an error that says what is wrong in the user's
+// terms, never with a panic, and never reads more than Limit bytes into memory.
+package importer
+
+import (
+	"io"
+	"time"
+
+	"tare/experiment"
+	"tare/experiment/factor"
+)
+
+// Limit is the largest size, in bytes, of a document that has to be in memory as
+// a whole, and of what an archive may unpack to.
+const Limit = 64 << 20
+
+// Format reads the files of one tool.
+type Format struct {
+	Name string // as on the command line: "vault-benchmark"
+	Doc  string // what it reads, in a sentence without a full stop
+	// Extensions are those of the files that are looked for in a directory, with
+	// their dots; none: every file.
+	Extensions []string
+	// Read reads one file and emits its trials, in order. An error is about the
+	// whole file and takes back what was emitted; a trial of which only some value
+	// is missing or useless is emitted without it, or with Broken set.
+	Read func(f File, emit func(Trial) error) error
+}
+
+// File is one file to be read.
+type File struct {
+	Name string // path as the user knows it; for messages, and for formats whose files are told apart by name
+	io.Reader
+}
+
+// Trial is what a file says of one trial in one cell.
+type Trial struct {
+	// Arm is the arm's name where the file itself tells it, as the long CSV does;
+	// otherwise it is empty and the command line tells.
+	Arm string
+	// Round is where the file tells which trials belong together; 0: it does not.
+	Round int
+	// Cell names what was measured: unique within the file, short, and the same in
+	// every file of the same benchmark: "randread-4k", "transit_sign".
+	Cell   string
+	Kind   string // of workload: "storage", "network", "http", "vault", "cpu", "command", …
+	Levels []factor.Level
+	Start  time.Time     // zero: not told
+	Wall   time.Duration // of the measured part; 0: not told
+	Values []Value       // in the order in which they are to be shown
+	// Errors is the share of failed operations, 0 to 1; Told says that the file
+	// tells it.
+	Errors ErrorRate
+	Loop   *experiment.Loop // metrics that a closed loop ties together; nil: none
+	// Facts are what the file tells of the system: kernel, versions, sizes, options.
+	Facts map[string]string
+	// Series and Histograms are what happened within the trial. They are kept
+	// beside the raw file and are never taken for independent values.
+	Series     []Series
+	Histograms []Histogram
+	// Broken says why the trial is no data although the file is well-formed: the
+	// tool reports that it failed, for instance.
+	Broken string
+}
+
+// Value is one metric of one trial. The unit is a base unit ("s", "bit/s", "B",
+// "B/s", "1/s", "" for a count) or the tool's own; formats convert. A metric has
+// the same description in every file.
+type Value struct {
+	Metric experiment.Metric
+	Value  float64
+}
+
+// ErrorRate is a share of failed operations.
+type ErrorRate struct {
+	Share float64
+	Told  bool
+}
+
+// Series is a value over time within a trial, as the tool gave it.
+type Series struct {
+	Name    string    `json:"name"`
+	Unit    string    `json:"unit"`
+	Seconds []float64 `json:"seconds"` // end of each interval, from the start of the trial
+	Values  []float64 `json:"values"`
+}
+
+// Histogram is a distribution within a trial. Bin i counts the values from
+// Lower[i] to Upper[i].
+type Histogram struct {
+	Name  string    `json:"name"`
+	Unit  string    `json:"unit"`
+	Lower []float64 `json:"lower"`
+	Upper []float64 `json:"upper"`
+	Count []int64   `json:"count"`
+}
