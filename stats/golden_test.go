@@ -16,6 +16,7 @@ type golden struct {
 	Confidence, Margin, Q       float64
 	Effect, SD, Alpha, Power    float64
 	HalfWidth, Point, Lo, Hi, P float64
+	T, DF                       float64
 	N                           int
 }
 
@@ -64,8 +65,8 @@ func (g golden) p(t *testing.T, got float64, err error) {
 	g.near(t, "p", got, g.P, 1e-9)
 }
 
-func TestAgainstR(t *testing.T)     { checkGolden(t, "golden-r.json", 207) }
-func TestAgainstSciPy(t *testing.T) { checkGolden(t, "golden-scipy.json", 45) }
+func TestAgainstR(t *testing.T)     { checkGolden(t, "golden-r.json", 276) }
+func TestAgainstSciPy(t *testing.T) { checkGolden(t, "golden-scipy.json", 117) }
 
 func checkGolden(t *testing.T, file string, count int) {
 	cases := readGolden(t, file)
@@ -113,6 +114,26 @@ var goldenChecks = map[string]func(*testing.T, golden){
 	"welchT": func(t *testing.T, g golden) {
 		got, err := WelchT(g.X, g.Y, g.Confidence)
 		g.estimate(t, got, err)
+	},
+	"rankSumInterval": func(t *testing.T, g golden) {
+		got, err := RankSum(g.X, g.Y, g.Confidence)
+		g.interval(t, got.Interval, err)
+	},
+	"equivalenceRankSum": func(t *testing.T, g golden) {
+		p, err := EquivalenceRankSum(g.X, g.Y, g.Margin)
+		g.p(t, p, err)
+	},
+	"welch": func(t *testing.T, g golden) {
+		difference, se, df, err := welch("Welch t", g.X, g.Y)
+		if err != nil {
+			t.Errorf("%s %q: %v", g.Kind, g.Name, err)
+		}
+		g.near(t, "t", difference/se, g.T, 1e-9)
+		g.near(t, "degrees of freedom", df, g.DF, 1e-9)
+	},
+	"equivalenceWelch": func(t *testing.T, g golden) {
+		p, err := EquivalenceWelch(g.X, g.Y, g.Margin)
+		g.p(t, p, err)
 	},
 	"holm": func(t *testing.T, g golden) {
 		for i, p := range Holm(g.X) {

@@ -50,6 +50,20 @@ func checkCount(name string, n, least int) error {
 	return nil
 }
 
+// checkSamples looks at two samples of which each needs some least count.
+func checkSamples(name string, x, y []float64, least int) error {
+	for i, sample := range [][]float64{x, y} {
+		which := name + [2]string{", first sample", ", second sample"}[i]
+		if err := checkFinite(which, sample); err != nil {
+			return err
+		}
+		if err := checkCount(which, len(sample), least); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func checkConfidence(name string, confidence float64) error {
 	if !(confidence > 0 && confidence < 1) {
 		return fmt.Errorf("%s: confidence %v is not between 0 and 1 (95 %% is 0.95): %w", name, confidence, ErrArgument)

@@ -48,26 +48,49 @@ func WelchT(x, y []float64, confidence float64) (Estimate, error) {
 	if err := checkConfidence(name, confidence); err != nil {
 		return Estimate{}, err
 	}
-	var mean, square [2]float64
-	var df float64
-	for i, sample := range [][]float64{x, y} {
-		which := [2]string{"first", "second"}[i]
-		if err := checkFinite(name+", "+which+" sample", sample); err != nil {
-			return Estimate{}, err
-		}
-		if err := checkCount(name+", "+which+" sample", len(sample), 2); err != nil {
-			return Estimate{}, err
-		}
-		m, sd := meanSD(sample)
-		mean[i], square[i] = m, sd*sd/float64(len(sample))
-		df += square[i] * square[i] / float64(len(sample)-1)
+	difference, se, df, err := welch(name, x, y)
+	if err != nil {
+		return Estimate{}, err
 	}
-	total := square[0] + square[1]
-	se := math.Sqrt(total)
-	if negligible(se, math.Max(math.Abs(mean[0]), math.Abs(mean[1]))) {
-		return Estimate{}, fmt.Errorf("%s: neither sample varies: %w", name, ErrConstant)
+	return studentEstimate(difference, se, df, confidence, len(x)+len(y)), nil
+}
+
+// EquivalenceWelch is the p of "the mean of y lies margin or more above or
+// below the mean of x", by two one-sided Welch tests.
+func EquivalenceWelch(x, y []float64, margin float64) (p float64, err error) {
+	const name = "Welch equivalence"
+	if err := checkPositive(name, "margin", margin); err != nil {
+		return 0, err
 	}
-	return studentEstimate(mean[1]-mean[0], se, total*total/df, confidence, len(x)+len(y)), nil
+	difference, se, df, err := welch(name, x, y)
+	if err != nil {
+		return 0, err
+	}
+	return studentTail((margin-math.Abs(difference))/se, df), nil
+}
+
+// welch returns mean(y) - mean(x), its standard error and the
+// Welch–Satterthwaite degrees of freedom.
+func welch(name string, x, y []float64) (difference, se, df float64, err error) {
+	if err := checkSamples(name, x, y, 2); err != nil {
+		return 0, 0, 0, err
+	}
+	meanX, sdX := meanSD(x)
+	meanY, sdY := meanSD(y)
+	se, df = welchError(sdX, sdY, len(x), len(y))
+	if negligible(se, math.Max(math.Abs(meanX), math.Abs(meanY))) {
+		return 0, 0, 0, fmt.Errorf("%s: neither sample varies: %w", name, ErrConstant)
+	}
+	return meanY - meanX, se, df, nil
+}
+
+// welchError returns the standard error of the difference of the means of m
+// and n values, and its degrees of freedom after Welch and Satterthwaite.
+func welchError(sdX, sdY float64, m, n int) (se, df float64) {
+	x, y := sdX/math.Sqrt(float64(m)), sdY/math.Sqrt(float64(n))
+	se = math.Hypot(x, y)
+	shareX, shareY := x/se*(x/se), y/se*(y/se) // of the variance of the difference
+	return se, 1 / (shareX*shareX/float64(m-1) + shareY*shareY/float64(n-1))
 }
 
 func studentEstimate(mean, se, df, confidence float64, n int) Estimate {

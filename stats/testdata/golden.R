@@ -133,4 +133,42 @@ for (half in c(0.02, 0.005, 0.001)) {
 }
 case("changepoints", "Nile", x = list_of(Nile))
 
+# Two samples of the sizes that imports bring, without and with ties.
+for (size in list(c(4, 4), c(6, 9), c(30, 30), c(60, 80))) for (tied in c(FALSE, TRUE)) {
+  grid <- if (tied) function(v) round(2 * v) / 2 else short
+  x <- grid(rnorm(size[1], 10))
+  y <- grid(rnorm(size[2], 10.4, 1.3))
+  name <- paste0(size[1], "+", size[2], if (tied) ", ties" else "")
+  exact <- !tied && max(size) <= 50
+  if (exact) {
+    w <- wilcox.test(y, x, conf.int = TRUE, exact = TRUE)
+    case("rankSum", name, x = list_of(x), y = list_of(y), confidence = "0.95", point = num(unname(w$estimate)),
+      lo = num(w$conf.int[1]), hi = num(w$conf.int[2]), p = num(w$p.value))
+  } else {
+    # What wilcox.test does in exact cases: order statistics of the differences.
+    differences <- sort(outer(y, x, "-"))
+    k <- max(1, qwilcox(0.025, size[1], size[2]))
+    case("rankSumInterval", name, x = list_of(x), y = list_of(y), confidence = "0.95", point = num(median(differences)),
+      lo = num(differences[k]), hi = num(differences[length(differences) + 1 - k]))
+  }
+  if (exact || sum(size) > 50) { # smaller ones with ties: golden.py
+    if (!exact) case("rankSumP", name, x = list_of(x), y = list_of(y), confidence = "0.95",
+      p = num(wilcox.test(y, x, exact = FALSE, correct = TRUE)$p.value))
+    for (margin in c(0.3, 0.95, 2)) {
+      less <- wilcox.test(y, x, mu = margin, alternative = "less", exact = exact)$p.value
+      greater <- wilcox.test(y, x, mu = -margin, alternative = "greater", exact = exact)$p.value
+      case("equivalenceRankSum", name, x = list_of(x), y = list_of(y), margin = num(margin), p = num(max(less, greater)))
+    }
+  }
+  t <- t.test(y, x)
+  case("welchT", name, x = list_of(x), y = list_of(y), confidence = "0.95", point = num(mean(y) - mean(x)),
+    lo = num(t$conf.int[1]), hi = num(t$conf.int[2]), p = num(t$p.value))
+  case("welch", name, x = list_of(x), y = list_of(y), t = num(unname(t$statistic)), df = num(unname(t$parameter)))
+  for (margin in c(0.3, 0.95, 2)) {
+    less <- t.test(y, x, mu = margin, alternative = "less")$p.value
+    greater <- t.test(y, x, mu = -margin, alternative = "greater")$p.value
+    case("equivalenceWelch", name, x = list_of(x), y = list_of(y), margin = num(margin), p = num(max(less, greater)))
+  }
+}
+
 cat("[\n", paste(cases, collapse = ",\n"), "\n]\n", sep = "")

@@ -102,4 +102,40 @@ for name, x in (("step", np.concatenate([rng.normal(0, 1, 30), rng.normal(2, 1, 
         best = max(best, (k, scaled), key=lambda b: b[1])
     case("energy", name, x=x, n=best[0], point=best[1])
 
+
+
+def rank_sum_tails(x, y):
+    """Both tails of the rank sum of y over all ways to choose its places; ties by mid-ranks."""
+    ranks = stats.rankdata(np.concatenate([x, y]))
+    observed = ranks[len(x):].sum()
+    sums = np.array([ranks[list(c)].sum() for c in itertools.combinations(range(len(ranks)), len(y))])
+    return np.mean(sums <= observed + 1e-9), np.mean(sums >= observed - 1e-9)
+
+
+for m, n in ((4, 4), (6, 9), (30, 30), (60, 80)):
+    for tied in (False, True):
+        x, y = (np.round(2 * v) / 2 if tied else np.round(v, 6)
+                for v in (rng.normal(10, 1, m), rng.normal(10.4, 1.3, n)))
+        name = f"{m}+{n}" + (", ties" if tied else "")
+        if tied and m + n <= 50:
+            case("rankSumP", name, x=x, y=y, confidence=0.95, p=min(1, 2 * min(rank_sum_tails(x, y))))
+            for margin in (0.5, 1, 2):
+                case("equivalenceRankSum", name, x=x, y=y, margin=margin,
+                     p=max(rank_sum_tails(x, y + margin)[1], rank_sum_tails(x, y - margin)[0]))
+        else:
+            method = "exact" if max(m, n) <= 50 and not tied else "asymptotic"
+            case("rankSumP", name, x=x, y=y, confidence=0.95, p=stats.mannwhitneyu(y, x, method=method).pvalue)
+            for margin in (0.3, 0.95, 2):
+                case("equivalenceRankSum", name, x=x, y=y, margin=margin,
+                     p=max(stats.mannwhitneyu(y + margin, x, alternative="greater", method=method).pvalue,
+                           stats.mannwhitneyu(y - margin, x, alternative="less", method=method).pvalue))
+        t = stats.ttest_ind(y, x, equal_var=False)
+        ci = t.confidence_interval(0.95)
+        case("welchT", name, x=x, y=y, confidence=0.95, point=y.mean() - x.mean(), lo=ci.low, hi=ci.high, p=t.pvalue)
+        case("welch", name, x=x, y=y, t=t.statistic, df=t.df)
+        for margin in (0.3, 0.95, 2):
+            case("equivalenceWelch", name, x=x, y=y, margin=margin,
+                 p=max(stats.ttest_ind(y + margin, x, equal_var=False, alternative="greater").pvalue,
+                       stats.ttest_ind(y - margin, x, equal_var=False, alternative="less").pvalue))
+
 print("[\n" + ",\n".join(json.dumps(c) for c in cases) + "\n]")
