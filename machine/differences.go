@@ -4,60 +4,90 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 )
 
-// Differences says in what e, where a run began, and o, where it goes on,
-// differ, one sentence fragment for each: "kernel is 6.8.0, was 6.6.1". What
-// changes on every machine all the time (time, load, notes) does not count.
-func (e *Environment) Differences(o *Environment) []string {
-	var d []string
-	compare := func(what string, was, is any) {
-		if was != is {
-			d = append(d, fmt.Sprintf("%s is %s, was %s", what, shown(is), shown(was)))
-		}
-	}
-	compare("Tare", e.TareVersion, o.TareVersion)
-	compare("Go", e.Go, o.Go)
-	compare("kernel", e.Kernel, o.Kernel)
-	compare("kernel build", e.KernelBuild, o.KernelBuild)
-	compare("operating system", e.OS, o.OS)
-	compare("architecture", e.Architecture, o.Architecture)
-	compare("processor", e.CPU.Model, o.CPU.Model)
-	compare("number of processors online", e.CPU.Online, o.CPU.Online)
-	compare("number of usable processors", e.CPU.Usable, o.CPU.Usable)
-	compare("frequency governor", e.CPU.Governor, o.CPU.Governor)
-	compare("turbo", e.CPU.Turbo, o.CPU.Turbo)
-	compare("SMT", e.CPU.SMT, o.CPU.SMT)
-	compare("microcode", e.CPU.Microcode, o.CPU.Microcode)
-	compare("memory", e.Memory, o.Memory)
-	compare("cgroup version", e.Cgroup.Version, o.Cgroup.Version)
-	compare("cgroup CPU quota", e.Cgroup.CPUs, o.Cgroup.CPUs)
-	compare("cgroup memory limit", e.Cgroup.Memory, o.Cgroup.Memory)
-	compare("clock source", e.ClockSource, o.ClockSource)
-	compare("hypervisor", e.Hypervisor, o.Hypervisor)
-	compare("instance type", e.Instance, o.Instance)
-	compare("confidential computing", e.Confidential, o.Confidential)
-	compare("root", e.Root, o.Root)
-	compare("user namespace", e.UserNS, o.UserNS)
-	if !slices.Equal(e.CPU.Flags, o.CPU.Flags) {
-		d = append(d, "processor flags changed")
-	}
-	d = append(d, changedKeys("mitigation of ", e.Mitigations, o.Mitigations)...)
-	d = append(d, changedKeys("cipher driver of ", e.CipherDriver, o.CipherDriver)...)
-	return append(d, changedKeys("tool ", versions(e.Tools), versions(o.Tools))...)
+// Property is one thing that environment records tell of their machines.
+type Property struct {
+	Name   string
+	Values []string // one for each record; "": not told
 }
 
-// changedKeys compares two maps key by key, in order.
-func changedKeys(what string, was, is map[string]string) []string {
-	keys := maps.Clone(was)
-	if keys == nil {
-		keys = map[string]string{}
+// Same says whether every record has the same value.
+func (p Property) Same() bool { return len(slices.Compact(slices.Clone(p.Values))) < 2 }
+
+// FlagsProperty is the name of the property that holds the processor's flags,
+// in order, with spaces between them: too long for a sentence.
+const FlagsProperty = "processor flags"
+
+// Properties puts records side by side: everything that makes one machine
+// different from another, in a fixed order. What changes on every machine all
+// the time (time, load, notes) is not among them. A nil record tells nothing.
+func Properties(records ...*Environment) []Property {
+	var list []Property
+	add := func(name string, of func(*Environment) any) {
+		p := Property{Name: name, Values: make([]string, len(records))}
+		for i, e := range records {
+			if e != nil {
+				p.Values[i] = fmt.Sprint(of(e))
+			}
+		}
+		list = append(list, p)
 	}
-	maps.Copy(keys, is)
+	keyed := func(what string, of func(*Environment) map[string]string) {
+		keys := map[string]bool{}
+		for _, e := range records {
+			if e != nil {
+				for k := range of(e) {
+					keys[k] = true
+				}
+			}
+		}
+		for _, k := range slices.Sorted(maps.Keys(keys)) {
+			add(what+k, func(e *Environment) any { return of(e)[k] })
+		}
+	}
+	add("Tare", func(e *Environment) any { return e.TareVersion })
+	add("Go", func(e *Environment) any { return e.Go })
+	add("kernel", func(e *Environment) any { return e.Kernel })
+	add("kernel build", func(e *Environment) any { return e.KernelBuild })
+	add("operating system", func(e *Environment) any { return e.OS })
+	add("architecture", func(e *Environment) any { return e.Architecture })
+	add("processor", func(e *Environment) any { return e.CPU.Model })
+	add("number of processors online", func(e *Environment) any { return e.CPU.Online })
+	add("number of usable processors", func(e *Environment) any { return e.CPU.Usable })
+	add("frequency governor", func(e *Environment) any { return e.CPU.Governor })
+	add("turbo", func(e *Environment) any { return e.CPU.Turbo })
+	add("SMT", func(e *Environment) any { return e.CPU.SMT })
+	add("microcode", func(e *Environment) any { return e.CPU.Microcode })
+	add("memory", func(e *Environment) any { return e.Memory })
+	add("cgroup version", func(e *Environment) any { return e.Cgroup.Version })
+	add("cgroup CPU quota", func(e *Environment) any { return e.Cgroup.CPUs })
+	add("cgroup memory limit", func(e *Environment) any { return e.Cgroup.Memory })
+	add("clock source", func(e *Environment) any { return e.ClockSource })
+	add("hypervisor", func(e *Environment) any { return e.Hypervisor })
+	add("instance type", func(e *Environment) any { return e.Instance })
+	add("confidential computing", func(e *Environment) any { return e.Confidential })
+	add("root", func(e *Environment) any { return e.Root })
+	add("user namespace", func(e *Environment) any { return e.UserNS })
+	add(FlagsProperty, func(e *Environment) any { return strings.Join(e.CPU.Flags, " ") })
+	keyed("mitigation of ", func(e *Environment) map[string]string { return e.Mitigations })
+	keyed("cipher driver of ", func(e *Environment) map[string]string { return e.CipherDriver })
+	keyed("tool ", func(e *Environment) map[string]string { return versions(e.Tools) })
+	return list
+}
+
+// Differences says in what e, where a run began, and o, where it goes on,
+// differ, one sentence fragment for each: "kernel is 6.8.0, was 6.6.1".
+func (e *Environment) Differences(o *Environment) []string {
 	var d []string
-	for _, k := range slices.Sorted(maps.Keys(keys)) {
-		if was[k] != is[k] {
-			d = append(d, fmt.Sprintf("%s%s is %s, was %s", what, k, shown(is[k]), shown(was[k])))
+	for _, p := range Properties(e, o) {
+		switch {
+		case p.Same():
+		case p.Name == FlagsProperty:
+			d = append(d, "processor flags changed")
+		default:
+			d = append(d, fmt.Sprintf("%s is %s, was %s", p.Name, shown(p.Values[1]), shown(p.Values[0])))
 		}
 	}
 	return d
@@ -71,10 +101,10 @@ func versions(tools []Tool) map[string]string {
 	return m
 }
 
-// shown prints a value, with a word for an empty one.
-func shown(v any) string {
-	if s := fmt.Sprint(v); s != "" {
-		return s
+// shown is a value, with a word for one that is not told.
+func shown(value string) string {
+	if value != "" {
+		return value
 	}
 	return "unknown"
 }
