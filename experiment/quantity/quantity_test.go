@@ -44,17 +44,27 @@ var accepted = []struct {
 	{percent, percentOf, "7%", 0.07, "7%"},
 	{percent, percentOf, "0.0001%", 1e-6, "0.0001%"},
 	{percent, percentOf, "150 %", 1.5, "150%"},
+	{limit, limitOf, "10%", 10, "10%"},
+	{limit, limitOf, "7 %", 7, "7%"},
+	{limit, limitOf, "1.50ms", 1.5, "1.5ms"},
+	{limit, limitOf, "200Mbit/s", 200, "200Mbit/s"},
+	{limit, limitOf, "0.5", 0.5, "0.5"},
+	{limit, limitOf, "0", 0, "0"},
+	{limit, limitOf, "200 1/s", 200, "200 1/s"},
+	{limit, limitOf, "3 µs", 3, "3µs"},
 }
 
 func rate() text     { return new(Rate) }
 func size() text     { return new(Size) }
 func duration() text { return new(Duration) }
 func percent() text  { return new(Percent) }
+func limit() text    { return new(Limit) }
 
 func rateOf(t text) float64     { return float64(*t.(*Rate)) }
 func sizeOf(t text) float64     { return float64(*t.(*Size)) }
 func durationOf(t text) float64 { return time.Duration(*t.(*Duration)).Seconds() }
 func percentOf(t text) float64  { return float64(*t.(*Percent)) }
+func limitOf(t text) float64    { return t.(*Limit).Number }
 
 func TestAccepted(t *testing.T) {
 	for _, c := range accepted {
@@ -97,6 +107,16 @@ func TestRefused(t *testing.T) {
 		{percent, "Inf%", `"Inf%" is not a percentage`},
 		{percent, "0x10%", `"0x10%" is not a percentage`},
 		{percent, "", `"" is not a percentage`},
+		{limit, "-5ms", `"-5ms" is not a share of the baseline such as 10%, or an amount such as 1ms, 5MiB or 0.5`},
+		{limit, "ms", `"ms" is not a share`},
+		{limit, "NaN", `"NaN" is not a share`},
+		{limit, "Inf%", `"Inf%" is not a share`},
+		{limit, "1,5ms", `"1,5ms" is not a share`},
+		{limit, "1.2.3", `"1.2.3" is not a share`},
+		{limit, "99999999999999999999ms", `is not a share`},
+		{limit, "5\x1b[31m", `is not a share`},
+		{limit, "5m\xff", `is not a share`},
+		{limit, "", `"" is not a share`},
 	} {
 		got := c.into()
 		err := got.UnmarshalText([]byte(c.written))
@@ -115,7 +135,7 @@ func FuzzText(f *testing.F) {
 	f.Add("1..2%")
 	f.Add("９s")
 	f.Fuzz(func(t *testing.T, s string) {
-		for _, into := range []func() text{rate, size, duration, percent} {
+		for _, into := range []func() text{rate, size, duration, percent, limit} {
 			first := into()
 			if first.UnmarshalText([]byte(s)) != nil {
 				continue
