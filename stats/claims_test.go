@@ -125,5 +125,58 @@ func powerSimulations() []simulation {
 	for _, n := range []int{12, 30} {
 		add("SignedRank", SignedRank, SignedRankDetectableEffect, "spiky", n, spikySD, 0.05, 0.8, 0.95)
 	}
+	return append(rows, twoSamplePowerSimulations()...)
+}
+
+// twoSamplePowerSimulations do the same for two independent samples.
+func twoSamplePowerSimulations() []simulation {
+	var rows []simulation
+	type twoSamples func(x, y []float64, confidence float64) (Estimate, error)
+	add := func(method string, estimate twoSamples, noise string, m, n int, sdX, sdY, effect, alpha, least, most float64) {
+		if alpha != 0.05 {
+			method = fmt.Sprintf("%s at %g %%", method, 100*alpha)
+		}
+		name := fmt.Sprintf("%s, %d and %d", noise, m, n)
+		if sdX != sdY {
+			name = fmt.Sprintf("%s, sd %g:%g", name, sdX, sdY)
+		}
+		rows = append(rows, simulation{method: method, noise: name, n: m + n, least: least, most: most,
+			happens: func(r *rand.Rand) bool {
+				x, y := sample(r, noise, m), sample(r, noise, n)
+				for i := range x {
+					x[i] *= sdX
+				}
+				for i := range y {
+					y[i] = y[i]*sdY + effect
+				}
+				e, err := estimate(x, y, 1-alpha)
+				return err == nil && !e.Contains(0)
+			}})
+	}
+	for _, size := range [][2]int{{3, 3}, {4, 4}, {6, 6}, {12, 6}, {30, 30}} {
+		m, n := size[0], size[1]
+		least := 0.78
+		switch m { // the test does not know how many degrees of freedom it has
+		case 3:
+			least = 0.69
+		case 4:
+			least = 0.75
+		}
+		for _, sd := range [][2]float64{{1, 1}, {1, 3}, {3, 1}} {
+			add("WelchT", WelchT, "normal", m, n, sd[0], sd[1], WelchDetectableEffect(sd[0], sd[1], m, n, 0.05, 0.8), 0.05, least, 0.81)
+		}
+		if m > 3 {
+			add("RankSum", RankSum, "normal", m, n, 1, 1, RankSumDetectableEffect(1, m, n, 0.05, 0.8), 0.05, 0.78, 0.82)
+		}
+	}
+	for _, size := range [][2]int{{6, 6}, {12, 6}, {30, 30}} {
+		m, n := size[0], size[1]
+		add("RankSum", RankSum, "normal", m, n, 1, 1, RankSumDetectableEffect(1, m, n, 0.005, 0.8), 0.005, 0.76, 0.84)
+	}
+	const spikySD = 1.4142135623730951
+	add("RankSum", RankSum, "spiky", 12, 12, 1, 1, RankSumDetectableEffect(spikySD, 12, 12, 0.05, 0.8), 0.05, 0.8, 0.95)
+	add("RankSum", RankSum, "spiky", 30, 30, 1, 1, RankSumDetectableEffect(spikySD, 30, 30, 0.05, 0.8), 0.05, 0.8, 0.95)
+	add("RankSum, effect of Welch", RankSum, "normal", 4, 4, 1, 1, WelchDetectableEffect(1, 1, 4, 4, 0.05, 0.8), 0.05, 0.5, 0.8)
+	add("RankSum, effect of Welch", RankSum, "normal", 6, 6, 1, 1, WelchDetectableEffect(1, 1, 6, 6, 0.05, 0.8), 0.05, 0.6, 0.8)
 	return rows
 }

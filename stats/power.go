@@ -19,7 +19,7 @@ func Power(effect, sd float64, n int, alpha float64) float64 {
 	if n < 2 || !(sd > 0) || !(alpha > 0 && alpha < 1) {
 		return math.NaN()
 	}
-	return studentPower(math.Abs(effect)/sd*math.Sqrt(float64(n)), n, -studentQuantile(alpha/2, float64(n-1)))
+	return studentPower(math.Abs(effect)/sd*math.Sqrt(float64(n)), float64(n-1), -studentQuantile(alpha/2, float64(n-1)))
 }
 
 // DetectableEffect returns the smallest true mean difference that a two-sided
@@ -30,8 +30,9 @@ func DetectableEffect(sd float64, n int, alpha, power float64) float64 {
 	if n < 2 || !(sd >= 0) || !(alpha > 0 && alpha < power && power <= mostPower) {
 		return math.NaN()
 	}
-	critical := -studentQuantile(alpha/2, float64(n-1))
-	shift := smallestShift(power, func(shift float64) float64 { return studentPower(shift, n, critical) })
+	df := float64(n - 1)
+	critical := -studentQuantile(alpha/2, df)
+	shift := smallestShift(power, func(shift float64) float64 { return studentPower(shift, df, critical) })
 	return shift * sd / math.Sqrt(float64(n))
 }
 
@@ -87,7 +88,13 @@ func RoundsNeeded(effect, sd, alpha, power float64, limit int) int {
 	case !enough(limit):
 		return 0
 	}
-	few, many := 1, limit // power grows with n: too few, and enough
+	return fewest(limit, enough)
+}
+
+// fewest returns the smallest number that is enough, given that limit is and
+// that more never are too few.
+func fewest(limit int, enough func(n int) bool) int {
+	few, many := 1, limit // too few, and enough
 	for many-few > 1 {
 		if mid := few + (many-few)/2; enough(mid) {
 			many = mid
@@ -99,7 +106,7 @@ func RoundsNeeded(effect, sd, alpha, power float64, limit int) int {
 }
 
 // studentPower returns P(|T| > critical) for T of the noncentral t
-// distribution with n-1 degrees of freedom and the given shift ≥ 0.
+// distribution with nu degrees of freedom and the given shift ≥ 0.
 //
 // T = (Z+shift)/S with Z normal and S the relative error of the estimated
 // standard deviation, so the chance is an average over S, whose density is
@@ -108,8 +115,7 @@ func RoundsNeeded(effect, sd, alpha, power float64, limit int) int {
 // that Gauss–Legendre meets only smooth pieces. (distuv.NoncentralT agrees, but
 // takes the far lower tail for 1 where shift exceeds 38, which two or three
 // rounds at a strict level reach.)
-func studentPower(shift float64, n int, critical float64) float64 {
-	nu := float64(n - 1)
+func studentPower(shift, nu, critical float64) float64 {
 	logGamma, _ := math.Lgamma(nu / 2)
 	logScale := math.Ln2 + nu/2*math.Log(nu/2) - logGamma
 	claimed := func(s float64) float64 {

@@ -15,7 +15,8 @@ import (
 // The smallest samples, where only differences of one sign can be claimed, are
 // exact. On values with heavy tails the test finds more than is said here.
 
-var signedRankEfficiency = math.Sqrt(3 / math.Pi)
+// rankEfficiency is what a shift counts with ranks, also those of two samples.
+var rankEfficiency = math.Sqrt(3 / math.Pi)
 
 // SignedRankPower is Power for the signed-rank test. It is 0 where n allows no
 // claim at level alpha at all (n < 6 at 5 %).
@@ -46,7 +47,7 @@ func SignedRankDetectableEffect(sd float64, n int, alpha, power float64) float64
 // SignedRankRoundsNeeded is RoundsNeeded for the signed-rank test: at least
 // the number below which it can claim nothing.
 func SignedRankRoundsNeeded(effect, sd, alpha, power float64, limit int) int {
-	n := RoundsNeeded(effect*signedRankEfficiency, sd, alpha, power, limit)
+	n := RoundsNeeded(effect*rankEfficiency, sd, alpha, power, limit)
 	if n == 0 {
 		return 0
 	}
@@ -77,6 +78,7 @@ func signedRankPower(n int, alpha float64) func(shift float64) float64 {
 	if n <= maxExactSignedRank {
 		level = 2 * signedRankCDF(n)[depth-1]
 	}
-	critical := -studentQuantile(level/2, float64(n-1))
-	return func(shift float64) float64 { return studentPower(signedRankEfficiency*shift, n, critical) }
+	df := float64(n - 1)
+	critical := -studentQuantile(level/2, df)
+	return func(shift float64) float64 { return studentPower(rankEfficiency*shift, df, critical) }
 }

@@ -131,6 +131,11 @@ func rankSumTails(x, y []float64) (lower, upper float64) {
 	case m+n <= maxExactRankSumTied:
 		return drawnSumTails(ranks, n, sum)
 	}
+	return rankSumNormalTails(m, n, u, ties)
+}
+
+// rankSumNormalTails approximates both tails of U.
+func rankSumNormalTails(m, n int, u, ties float64) (lower, upper float64) {
 	fm, fn := float64(m), float64(n)
 	total := fm + fn
 	variance := fm * fn / 12 * (total + 1 - ties/(total*(total-1)))
