@@ -1,0 +1,11 @@
+package catalog
+
+import (
+	"tare/importer"
+	"tare/importer/vaultbench"
+)
+
+// Formats lists the result files of other tools that can be imported.
+var Formats = []importer.Format{
+	vaultbench.Format,
+}

@@ -1,0 +1,93 @@
+package importer
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// TooLargeError is a document, or what an archive unpacks to, that is larger
+// than may be read.
+type TooLargeError struct {
+	What string // "the document", "knb.tcp.txt in the archive"
+	Max  int64  // bytes
+}
+
+// Error says the limit in megabytes.
+func (e *TooLargeError) Error() string {
+	if e.Max < 1<<20 {
+		return fmt.Sprintf("%s is larger than %d bytes, the most that is read", e.What, e.Max)
+	}
+	return fmt.Sprintf("%s is larger than %d MB, the most that is read", e.What, e.Max>>20)
+}
+
+// Bound gives a reader that ends with a TooLargeError after most bytes. A format
+// puts it around whatever it unpacks, so that a bomb of a few kilobytes ends in
+// an error and not in the machine's memory; several parts of one archive share
+// one Bound, or count down.
+func Bound(r io.Reader, most int64, what string) io.Reader {
+	return &bounded{r: r, left: most, err: &TooLargeError{What: what, Max: most}}
+}
+
+type bounded struct {
+	r    io.Reader
+	left int64 // bytes that may still be read
+	err  error
+}
+
+// Read reads on until one byte more than allowed has been seen.
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.left < 0 {
+		return 0, b.err
+	}
+	if int64(len(p)) > b.left+1 {
+		p = p[:b.left+1]
+	}
+	n, err := b.r.Read(p)
+	if b.left -= int64(n); b.left < 0 {
+		return n - 1, b.err
+	}
+	return n, err
+}
+
+// ReadAll reads a document that has to be in memory as a whole. An empty one, or
+// one of more than Limit bytes, is an error.
+func ReadAll(r io.Reader) ([]byte, error) {
+	data, err := io.ReadAll(Bound(r, Limit, "the file"))
+	if err != nil {
+		return nil, err
+	}
+	if len(data) == 0 {
+		return nil, errors.New("the file is empty")
+	}
+	return data, nil
+}
+
+// Number reads a decimal number as tools print it: no infinity or NaN, no
+// hexadecimal, no underscores. Blanks around it are allowed.
+func Number(text string) (float64, error) {
+	text = strings.TrimSpace(text)
+	if text == "" {
+		return 0, errors.New("a number is missing")
+	}
+	v, err := strconv.ParseFloat(text, 64)
+	switch {
+	case errors.Is(err, strconv.ErrRange), err == nil && (math.IsInf(v, 0) || math.IsNaN(v)):
+		return 0, fmt.Errorf("%s is not a finite number", quoted(text))
+	case err != nil || strings.ContainsAny(text, "_xXpP"):
+		return 0, fmt.Errorf("%s is not a number", quoted(text))
+	}
+	return v, nil
+}
+
+// quoted quotes text from a file for a message: escaped and not too long.
+func quoted(text string) string {
+	const most = 40
+	if len(text) > most {
+		return strconv.Quote(text[:most]) + "…"
+	}
+	return strconv.Quote(text)
+}

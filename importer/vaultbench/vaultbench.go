@@ -1,0 +1,141 @@
+// Package vaultbench reads the results of hashicorp/vault-benchmark, written with
+// report_mode=json.
+//
+// A file holds one run: the statistics of all requests ("total") and those of each
+// test in the mix ("transit_sign_test_1"), as the load generator vegeta computed
+// them, with times in nanoseconds. Each is a cell of its own.
+//
+// vault-benchmark is a closed loop unless it was given a rate: a fixed number of
+// workers, each waiting for its answer. Mean latency and throughput then say the
+// same thing, so that only one of them can be a headline: it is the mean latency
+// of total, which people publish. The file tells neither the number of workers
+// nor the rate. Latency counts failed requests, too, and those are often fast:
+// hence the share of them goes along, to be held against the limit on errors.
+package vaultbench
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"tare/experiment"
+	"tare/importer"
+)
+
+// Format reads vault-benchmark's JSON.
+var Format = importer.Format{
+	Name:       "vault-benchmark",
+	Doc:        "vault-benchmark's JSON (report_mode=json), with or without log lines before it",
+	Extensions: []string{".json"},
+	Read:       read,
+}
+
+// document is the part of a result file that is used.
+type document struct {
+	Metrics map[string]*statistics `json:"metrics"`
+}
+
+// statistics are vegeta's, of all requests or those of one test. Pointers tell
+// what is missing from what is zero.
+type statistics struct {
+	Latencies  map[string]float64 `json:"latencies"` // ns
+	Earliest   time.Time          `json:"earliest"`
+	Duration   int64              `json:"duration"` // from the first request to the last, ns
+	Wait       int64              `json:"wait"`     // from the last request to its answer, ns
+	Requests   *int64             `json:"requests"`
+	Throughput *float64           `json:"throughput"` // successful answers in Duration + Wait, 1/s
+	Success    *float64           `json:"success"`    // share of the requests
+}
+
+// total is the name of the statistics of all requests.
+const total = "total"
+
+// The metrics that the closed loop ties together.
+const (
+	meanLatency = "latency-mean"
+	throughput  = "throughput"
+)
+
+// latencies are vegeta's names of the statistics and ours, in the order shown.
+var latencies = []struct{ theirs, ours string }{
+	{"mean", meanLatency},
+	{"50th", "latency-p50"},
+	{"90th", "latency-p90"},
+	{"95th", "latency-p95"},
+	{"99th", "latency-p99"},
+	{"max", "latency-max"},
+	{"min", "latency-min"},
+}
+
+func read(f importer.File, emit func(importer.Trial) error) error {
+	var doc document
+	if err := importer.ReadJSON(f, &doc, "metrics"); err != nil {
+		return err
+	}
+	if len(doc.Metrics) == 0 {
+		return errors.New("the document has no metrics: is it vault-benchmark's?")
+	}
+	names := slices.Sorted(maps.Keys(doc.Metrics))
+	if at := slices.Index(names, total); at > 0 {
+		names = slices.Insert(slices.Delete(names, at, at+1), 0, total)
+	}
+	for _, name := range names {
+		t, err := doc.Metrics[name].trial(name)
+		if err != nil {
+			return fmt.Errorf("metrics.%s: %w", name, err)
+		}
+		if err := emit(t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// trial makes a trial of the statistics of one test, or of all requests.
+func (s *statistics) trial(name string) (importer.Trial, error) {
+	if s == nil || s.Requests == nil || s.Throughput == nil || s.Success == nil || s.Latencies == nil {
+		return importer.Trial{}, errors.New("latencies, requests, throughput or success is missing")
+	}
+	if *s.Success < 0 || *s.Success > 1 {
+		return importer.Trial{}, fmt.Errorf("success is %g, which is no share", *s.Success)
+	}
+	t := importer.Trial{
+		Cell:   name,
+		Kind:   "vault",
+		Start:  s.Earliest,
+		Wall:   wall(s.Duration, s.Wait),
+		Errors: importer.ErrorRate{Share: 1 - *s.Success, Told: true},
+		Loop:   &experiment.Loop{Latency: meanLatency, Throughput: throughput},
+	}
+	if *s.Requests <= 0 {
+		t.Broken = "no request was made"
+		return t, nil
+	}
+	for _, l := range latencies {
+		ns, ok := s.Latencies[l.theirs]
+		if !ok {
+			continue // versions differ in the quantiles that they give
+		}
+		t.Values = append(t.Values, importer.Value{
+			Metric: experiment.Metric{Name: l.ours, Unit: "s", Better: experiment.Lower, Headline: name == total && l.ours == meanLatency, Scale: experiment.Ratio},
+			Value:  ns / 1e9,
+		})
+	}
+	t.Values = append(t.Values, importer.Value{
+		Metric: experiment.Metric{Name: throughput, Unit: "1/s", Better: experiment.Higher, Scale: experiment.Ratio},
+		Value:  *s.Throughput,
+	})
+	return t, nil
+}
+
+// wall is the time from the first request to the last answer; 0, not told, where
+// the file has no sensible one.
+func wall(duration, wait int64) time.Duration {
+	if duration < 0 || wait < 0 || wait > math.MaxInt64-duration {
+		return 0
+	}
+	return time.Duration(duration + wait)
+}
