@@ -100,7 +100,7 @@ func (x *Experiment) local() *Local {
 func (e *Expansion) addArms(arms []Arm) {
 	for i, a := range arms {
 		for _, v := range armVariants(a) {
-			v.planned.Role = Treatment
+			v.planned.Role, v.planned.Budget = Treatment, clone(a.Budget)
 			if i == 0 {
 				v.planned.Role = Baseline
 			}

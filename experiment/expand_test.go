@@ -306,3 +306,69 @@ func TestOrder(t *testing.T) {
 		t.Error("rounds 1 and 2 have the same order")
 	}
 }
+
+// TestBudgets checks where budgets stand in the plan: an arm's own with every
+// level of the arm.
+func TestBudgets(t *testing.T) {
+	x := load(t, head+`arms:
+- name: plain
+- name: filtered
+  layers: [seccomp: {rules: [1, 2]}]
+  budget: {wall: 20ms, faults: 3}
+- name: tunnel
+  layers: [wireguard]
+workloads: [command: {run: ["true"]}]
+budget: {wall: 10%, faults: 0.5}
+`)
+	e, err := experiment.Expand(x, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	written, err := json.Marshal(e.Plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var plan experiment.Plan
+	if err := json.Unmarshal(written, &plan); err != nil {
+		t.Fatal(err)
+	}
+	percent := experiment.Budget{"wall": {Number: 10, Unit: "%"}, "faults": {Number: 0.5}}
+	own := experiment.Budget{"wall": {Number: 20, Unit: "ms"}, "faults": {Number: 3}}
+	got := map[string]experiment.Budget{"": plan.Budget}
+	for _, a := range plan.Arms {
+		got[a.Name] = a.Budget
+	}
+	want := map[string]experiment.Budget{
+		"": percent, "plain": nil, "control": nil, "filtered[rules=1]": own, "filtered[rules=2]": own, "tunnel": nil,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("budgets differ (-want +got):\n%s", diff)
+	}
+}
+
+func TestBound(t *testing.T) {
+	time := experiment.Metric{Name: "wall", Unit: "s", Better: experiment.Lower, Scale: experiment.Ratio}
+	rate := experiment.Metric{Name: "rate", Unit: "bit/s", Better: experiment.Higher, Scale: experiment.Ratio}
+	faults := experiment.Metric{Name: "faults", Better: experiment.Lower, Scale: experiment.Difference}
+	loss := experiment.Metric{Name: "loss", Unit: "share", Better: experiment.Lower, Scale: experiment.Difference}
+	for _, c := range []struct {
+		metric experiment.Metric
+		limit  quantity.Limit
+		want   experiment.Bound
+		err    string
+	}{
+		{time, quantity.Limit{Number: 150, Unit: "%"}, experiment.Bound{Value: 1.5, Scale: experiment.Ratio}, ""},
+		{time, quantity.Limit{Number: 1, Unit: "ms"}, experiment.Bound{Value: 0.001, Scale: experiment.Difference}, ""},
+		{rate, quantity.Limit{Number: 100, Unit: "%"}, experiment.Bound{}, "no more than all of rate can be lost, so that a limit of 100% never fails"},
+		{rate, quantity.Limit{Number: 1, Unit: "ms"}, experiment.Bound{}, "rate is in bit/s; 1ms is not"},
+		{faults, quantity.Limit{Number: 2}, experiment.Bound{Value: 2, Scale: experiment.Difference}, ""},
+		{faults, quantity.Limit{Number: 10, Unit: "%"}, experiment.Bound{}, "faults may be zero, so that 10% of it says nothing"},
+		{faults, quantity.Limit{Number: 1, Unit: "s"}, experiment.Bound{}, "faults has no unit; 1s has one"},
+		{loss, quantity.Limit{Number: 0.5, Unit: "%"}, experiment.Bound{Value: 0.005, Scale: experiment.Difference}, ""},
+	} {
+		got, err := c.metric.Bound(c.limit)
+		if text := fmt.Sprint(err); got != c.want || err != nil && text != c.err || err == nil && c.err != "" {
+			t.Errorf("%s of %s: %v, %v; want %v, %q", c.limit, c.metric.Name, got, err, c.want, c.err)
+		}
+	}
+}

@@ -92,7 +92,10 @@ type commandMetric struct {
 func (*command) Needs() experiment.Needs { return experiment.Needs{} }
 
 func (*command) Metrics() []experiment.Metric {
-	return []experiment.Metric{{Name: "wall", Unit: "s", Better: experiment.Lower, Headline: true, Scale: experiment.Ratio}}
+	return []experiment.Metric{
+		{Name: "wall", Unit: "s", Better: experiment.Lower, Headline: true, Scale: experiment.Ratio},
+		{Name: "faults", Better: experiment.Lower, Scale: experiment.Difference},
+	}
 }
 
 func (*command) Expect() time.Duration { return time.Second }

@@ -27,24 +27,24 @@ const ControlName = "control"
 // Plan is an expanded experiment as data: everything that the analysis of a run
 // needs to know besides its trials. It is plan.json in the run directory.
 type Plan struct {
-	Schema      string                      `json:"schema"`
-	Version     string                      `json:"version,omitempty"` // of Tare, which expanded it
-	Name        string                      `json:"name"`
-	Description string                      `json:"description,omitempty"`
-	Testbed     string                      `json:"testbed"`          // "local", or TestbedImport
-	Import      *Import                     `json:"import,omitempty"` // where imported trials come from; nil: Tare ran them
-	Seed        uint64                      `json:"seed"`
-	Rounds      int                         `json:"rounds"`              // fixed rounds, or the pilot's with Precision
-	Precision   quantity.Percent            `json:"precision,omitempty"` // 0: fixed rounds
-	MaxRounds   int                         `json:"maxRounds,omitempty"`
-	Confidence  quantity.Percent            `json:"confidence"`
-	Equivalence quantity.Percent            `json:"equivalence"`
-	Power       quantity.Percent            `json:"power"`
-	Attempts    int                         `json:"attempts"`
-	Limits      Limits                      `json:"limits"`
-	Budget      map[string]quantity.Percent `json:"budget,omitempty"`
-	Arms        []PlannedArm                `json:"arms"`  // baseline first, control second
-	Cells       []Cell                      `json:"cells"` // in the order of the file
+	Schema      string           `json:"schema"`
+	Version     string           `json:"version,omitempty"` // of Tare, which expanded it
+	Name        string           `json:"name"`
+	Description string           `json:"description,omitempty"`
+	Testbed     string           `json:"testbed"`          // "local", or TestbedImport
+	Import      *Import          `json:"import,omitempty"` // where imported trials come from; nil: Tare ran them
+	Seed        uint64           `json:"seed"`
+	Rounds      int              `json:"rounds"`              // fixed rounds, or the pilot's with Precision
+	Precision   quantity.Percent `json:"precision,omitempty"` // 0: fixed rounds
+	MaxRounds   int              `json:"maxRounds,omitempty"`
+	Confidence  quantity.Percent `json:"confidence"`
+	Equivalence quantity.Percent `json:"equivalence"`
+	Power       quantity.Percent `json:"power"`
+	Attempts    int              `json:"attempts"`
+	Limits      Limits           `json:"limits"`
+	Budget      Budget           `json:"budget,omitempty"` // for all arms that have none of their own
+	Arms        []PlannedArm     `json:"arms"`             // baseline first, control second
+	Cells       []Cell           `json:"cells"`            // in the order of the file
 }
 
 // TestbedImport is the testbed of trials that another tool ran.
@@ -79,6 +79,7 @@ type PlannedArm struct {
 	Role   Role           `json:"role"`
 	Levels []factor.Level `json:"levels,omitempty"`
 	Layers []PlannedLayer `json:"layers"`
+	Budget Budget         `json:"budget,omitempty"` // of its own; at every level of its factors the same
 }
 
 // PlannedLayer is a layer with its parameters in force, as JSON.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"tare/experiment/factor"
+	"tare/experiment/quantity"
 	"tare/experiment/strictyaml"
 )
 
@@ -174,6 +175,8 @@ func (s schema) value(f strictyaml.Field, t reflect.Type, standard reflect.Value
 		return object{{"$ref", "#/$defs/layer"}}
 	case reflect.TypeFor[WorkloadItem]():
 		return object{{"$ref", "#/$defs/workload"}}
+	case reflect.TypeFor[quantity.Limit](): // a count is a number in YAML
+		return object{{"type", []string{"string", "number"}}, {"pattern", strictyaml.PatternOf(t)}, {"minimum", 0}}
 	}
 	switch {
 	case t.Kind() == reflect.Pointer:

@@ -3,9 +3,7 @@ package experiment
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
 
 	"tare/experiment/strictyaml"
 )
@@ -171,7 +169,7 @@ func (l *loader) whole(x *Experiment) {
 	if x.Design.Precision > 0 {
 		l.sizable(x)
 	}
-	l.budget(x)
+	l.budgets(x)
 }
 
 // sizable checks that there is an interval whose width the precision is about:
@@ -189,22 +187,3 @@ func (l *loader) sizable(x *Experiment) {
 }
 
 func usesNetwork(w WorkloadItem) bool { return w.Config.Needs().Network }
-
-// budget checks that every budget is for a metric that some cell has.
-func (l *loader) budget(x *Experiment) {
-	var cells Expansion
-	cells.addCells(x)
-	known := map[string]bool{}
-	for _, c := range cells.Plan.Cells {
-		for _, m := range c.Metrics {
-			known[m.Name] = true
-		}
-	}
-	names := slices.Sorted(maps.Keys(known))
-	for _, metric := range sortedKeys(x.Budget) {
-		if !known[metric] {
-			l.file.ReportKey("budget."+metric, fmt.Sprintf("no workload here measures %q", strings.ToValidUTF8(metric, "?")),
-				strictyaml.Suggest(metric, "metrics here", names))
-		}
-	}
-}

@@ -32,7 +32,7 @@ func plan() *experiment.Plan {
 		Seed: math.MaxUint64, Rounds: 6, Precision: 0.02, MaxRounds: 40,
 		Confidence: 0.95, Equivalence: 0.071, Power: 0.8, Attempts: 3,
 		Limits: experiment.Limits{Errors: new(quantity.Percent), ForeignCPU: &limit, Throttling: &events},
-		Budget: map[string]quantity.Percent{"latency": 0.1},
+		Budget: experiment.Budget{"latency": {Number: 10, Unit: "%"}},
 		Arms: []experiment.PlannedArm{
 			{Name: "plain", Role: experiment.Baseline, Layers: []experiment.PlannedLayer{}},
 			{Name: "seccomp[rules=8]", Role: experiment.Treatment, Levels: []factor.Level{{Factor: "rules", Value: "8"}},

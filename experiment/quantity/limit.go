@@ -33,15 +33,6 @@ func (Limit) Describe() string {
 // Pattern is the regular expression of a Limit.
 func (Limit) Pattern() string { return limitPattern }
 
-// Units lists the units that are known; a metric may have others.
-func (Limit) Units() []string {
-	units := []string{"%"}
-	for _, f := range families {
-		units = append(units, suffixes(f)...)
-	}
-	return units
-}
-
 // UnmarshalText parses a limit.
 func (l *Limit) UnmarshalText(text []byte) error {
 	written := string(text)

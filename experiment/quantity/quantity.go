@@ -4,7 +4,7 @@
 // Every type implements encoding.TextUnmarshaler and encoding.TextMarshaler, so
 // that YAML and JSON carry the written form, and says what it accepts: Describe
 // in words for error messages, Pattern as a regular expression for the JSON
-// Schema, Units as a list for hints.
+// Schema, Units as a list for hints (a Limit takes any unit).
 package quantity
 
 import (

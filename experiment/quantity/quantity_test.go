@@ -13,7 +13,6 @@ type text interface {
 	encoding.TextUnmarshaler
 	Describe() string
 	Pattern() string
-	Units() []string
 	String() string
 }
 
