@@ -1,0 +1,146 @@
+// Package importertest checks formats: what they make of the fixtures in their
+// testdata against golden files, and that no file makes them break the rules that
+// package importer relies on.
+//
+// Every file in testdata is a fixture, except README.md, which says how each was
+// made, the golden files and the corpora of fuzz tests. The golden file of
+// NAME is NAME.golden; an error is golden, too.
+package importertest
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tare/importer"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// Read reads a text as a file of the format.
+func Read(f importer.Format, name, text string) ([]importer.Trial, error) {
+	var trials []importer.Trial
+	err := f.Read(importer.File{Name: name, Reader: strings.NewReader(text)}, func(t importer.Trial) error {
+		trials = append(trials, t)
+		return nil
+	})
+	return trials, err
+}
+
+// Golden compares what the format makes of every fixture with its golden file.
+func Golden(t *testing.T, f importer.Format) {
+	for name, text := range fixtures(t) {
+		t.Run(name, func(t *testing.T) {
+			trials, err := Read(f, name, text)
+			var got bytes.Buffer
+			for _, trial := range trials {
+				print(&got, trial)
+			}
+			if err != nil {
+				fmt.Fprintf(&got, "error: %v\n", err)
+			} else {
+				check(t, trials)
+			}
+			golden := filepath.Join("testdata", name+".golden")
+			if *update {
+				if err := os.WriteFile(golden, got.Bytes(), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(got.Bytes(), want) {
+				t.Errorf("testdata/%s is read as\n%s\nand not as in %s (-update writes it)", name, got.Bytes(), golden)
+			}
+		})
+	}
+}
+
+// Truncated checks that a fixture cut off at the offset is an error that contains
+// a text.
+func Truncated(t *testing.T, f importer.Format, fixture string, at int, want string) {
+	t.Helper()
+	text := Fixture(t, fixture)
+	trials, err := Read(f, fixture, text[:at])
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%s cut off after %d bytes gives %d trials and the error %v, want %q", fixture, at, len(trials), err, want)
+	}
+}
+
+// Fuzz reads mutations of the fixtures, and of further texts, and checks that the
+// format keeps the rules, whatever the file.
+func Fuzz(f *testing.F, format importer.Format, more ...string) {
+	for _, text := range fixtures(f) {
+		f.Add(text)
+		f.Add(text[:len(text)/2])
+	}
+	for _, text := range more {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		trials, err := Read(format, "dir/name_of_a.file", text)
+		if err == nil {
+			check(t, trials)
+		}
+		if len(trials) == 0 {
+			return
+		}
+		stop := errors.New("stop")
+		emitted := 0
+		err = format.Read(importer.File{Name: "dir/name_of_a.file", Reader: strings.NewReader(text)}, func(importer.Trial) error {
+			emitted++
+			return stop
+		})
+		if !errors.Is(err, stop) || emitted != 1 {
+			t.Errorf("an error of emit is answered with %v after %d trials", err, emitted)
+		}
+	})
+}
+
+// Benchmark reads a fixture over and over.
+func Benchmark(b *testing.B, f importer.Format, fixture string) {
+	text := Fixture(b, fixture)
+	b.SetBytes(int64(len(text)))
+	b.ReportAllocs()
+	for b.Loop() {
+		err := f.Read(importer.File{Name: fixture, Reader: strings.NewReader(text)}, func(importer.Trial) error { return nil })
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// Fixture gives the content of a file in testdata.
+func Fixture(t testing.TB, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func fixtures(t testing.TB) map[string]string {
+	entries, err := os.ReadDir("testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts := map[string]string{}
+	for _, e := range entries {
+		if name := e.Name(); !e.IsDir() && name != "README.md" && !strings.HasSuffix(name, ".golden") {
+			texts[name] = Fixture(t, name)
+		}
+	}
+	if len(texts) == 0 {
+		t.Fatal("no fixtures in testdata")
+	}
+	return texts
+}
