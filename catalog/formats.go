@@ -2,10 +2,12 @@ package catalog
 
 import (
 	"tare/importer"
+	"tare/importer/longcsv"
 	"tare/importer/vaultbench"
 )
 
 // Formats lists the result files of other tools that can be imported.
 var Formats = []importer.Format{
+	longcsv.Format,
 	vaultbench.Format,
 }

@@ -1,0 +1,115 @@
+// Package longcsv reads the plain table that a spreadsheet or any script can
+// write: one value a row.
+//
+//	arm,round,metric,unit,better,value
+//	plain,1,latency,ms,lower,12.3
+//	mtls,1,latency,ms,lower,14.1
+//
+// The header names the columns, in any order and in either case. Only metric,
+// better and value must be there. A trial is what stands in rows with the same
+// arm, cell and round, wherever they are in the file; without rounds, the n-th
+// values of all metrics of an arm and cell are its n-th trial.
+//
+// A row that cannot be understood ends the file with an error that names line
+// and column: what follows it cannot be trusted either. A value that is missing
+// or no finite number only breaks its trial.
+package longcsv
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+
+	"tare/importer"
+)
+
+// Format reads the long CSV.
+var Format = importer.Format{
+	Name:       "csv",
+	Doc:        "a table with a header and one value a row: arm, round, metric, unit, better, value",
+	Extensions: []string{".csv", ".tsv"},
+	Read:       read,
+}
+
+func read(f importer.File, emit func(importer.Trial) error) error {
+	in := bufio.NewReaderSize(&text{r: importer.Bound(f, importer.Limit, "the file")}, 64<<10)
+	s, err := layout(in)
+	if err != nil {
+		return err
+	}
+	r := csv.NewReader(in)
+	r.Comma = s.comma
+	r.ReuseRecord = true
+	r.FieldsPerRecord = -1 // counted here, for a better message
+	record, err := r.Read()
+	if err != nil {
+		return describe(err, s.line-1)
+	}
+	h, err := newHeader(record)
+	if err != nil {
+		return fmt.Errorf("line %d: %w", s.line, err)
+	}
+	t := newTrials(h)
+	row := row{header: h, source: r, before: s.line - 1, comma: s.comma}
+	for {
+		row.fields, err = r.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err == nil && len(row.fields) != h.width {
+			err = fmt.Errorf("line %d: %d fields where the header has %d", row.at(0).line, len(row.fields), h.width)
+		}
+		if err == nil {
+			err = t.add(&row)
+		}
+		if err != nil {
+			return describe(err, row.before)
+		}
+	}
+	if len(t.list) == 0 {
+		return errors.New("the file has a header and no rows")
+	}
+	for i := range t.list {
+		if err := emit(t.list[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// place is where a field stands in the file, both counted from 1; the column in
+// bytes.
+type place struct{ line, column int }
+
+func (p place) String() string { return fmt.Sprintf("line %d, column %d", p.line, p.column) }
+
+// describe puts an error of package csv into words with the same shape as ours.
+func describe(err error, before int) error {
+	var parse *csv.ParseError
+	if !errors.As(err, &parse) {
+		return err
+	}
+	at := place{before + parse.Line, parse.Column}
+	switch {
+	case errors.Is(parse.Err, csv.ErrBareQuote):
+		return fmt.Errorf("%s: a quote inside a field that is not quoted: quote the field, and double the quote", at)
+	case errors.Is(parse.Err, csv.ErrQuote):
+		return fmt.Errorf("%s: a quoted field that does not end where it should: a quote inside it is written twice", at)
+	}
+	return fmt.Errorf("%s: %w", at, parse.Err)
+}
+
+// text is a reader that refuses what is no text, before a field of it grows as
+// long as the file.
+type text struct{ r io.Reader }
+
+func (t *text) Read(p []byte) (int, error) {
+	n, err := t.r.Read(p)
+	if bytes.IndexByte(p[:n], 0) >= 0 {
+		return 0, errors.New("the file holds NUL bytes: it is no text, or not in UTF-8")
+	}
+	return n, err
+}

@@ -1,0 +1,192 @@
+package longcsv
+
+import (
+	"fmt"
+	"strings"
+
+	"tare/experiment"
+	"tare/importer"
+)
+
+// cellName and kind stand for what the table does not tell.
+const (
+	cellName = "results"
+	kind     = "csv"
+)
+
+// trials assembles trials from rows in any order.
+type trials struct {
+	*header
+	list    []importer.Trial // in the order in which they first appeared
+	ids     map[string]int   // numbers for the names of arms, cells and metrics
+	metrics map[pair]described
+	index   map[triple]int // into list, by arm, cell and round
+	seen    map[pair]int   // line of a value, by index into list and metric
+	counts  map[triple]int // values so far without a round, by arm, cell and metric
+	rounds  map[bool]int   // line of the first row with, and without, a round
+}
+
+type (
+	pair   struct{ a, b int }
+	triple struct{ a, b, c int }
+)
+
+// described is a metric with the line that described it first.
+type described struct {
+	experiment.Metric
+	line int
+}
+
+func newTrials(h *header) *trials {
+	return &trials{
+		header: h, ids: map[string]int{}, metrics: map[pair]described{}, index: map[triple]int{},
+		seen: map[pair]int{}, counts: map[triple]int{}, rounds: map[bool]int{},
+	}
+}
+
+// id gives a name its number.
+func (t *trials) id(name string) int {
+	id, ok := t.ids[name]
+	if !ok {
+		id = len(t.ids)
+		t.ids[strings.Clone(name)] = id // a field keeps its whole row alive
+	}
+	return id
+}
+
+// add takes up one row.
+func (t *trials) add(r *row) error {
+	arm, cell := r.field(colArm), t.cell(r)
+	if t.has(colArm) && arm == "" {
+		return r.wrong(colArm, "the name of an arm is missing")
+	}
+	line := r.at(0).line
+	key := triple{t.id(arm), t.id(cell), 0}
+	m, metric, err := t.metric(r, key.b, line)
+	if err != nil {
+		return err
+	}
+	if key.c, err = t.round(r, key, metric, line); err != nil {
+		return err
+	}
+	at, known := t.index[key]
+	if !known {
+		at = len(t.list)
+		t.index[key] = at
+		t.list = append(t.list, t.trial(r, arm, cell, key.c))
+	}
+	trial := &t.list[at]
+	if before, ok := t.seen[pair{at, metric}]; ok {
+		return r.wrong(colMetric, "%s has a value for this arm, cell and round in line %d already", m.Name, before)
+	}
+	t.seen[pair{at, metric}] = line
+	if err := t.about(trial, r); err != nil {
+		return err
+	}
+	value, err := r.number(r.field(colValue))
+	if err != nil {
+		if trial.Broken == "" {
+			trial.Broken = r.wrong(colValue, "%s of %s", err, m.Name).Error()
+		}
+		return nil
+	}
+	trial.Values = append(trial.Values, importer.Value{Metric: m, Value: value})
+	return nil
+}
+
+// cell names what the row measured.
+func (t *trials) cell(r *row) string {
+	for _, column := range []int{colCell, colWorkload} {
+		if name := r.field(column); name != "" {
+			return name
+		}
+	}
+	return cellName
+}
+
+// metric gives the row's metric as it was first described in this cell, and its
+// number.
+func (t *trials) metric(r *row, cell, line int) (experiment.Metric, int, error) {
+	m, err := r.metric()
+	if err != nil {
+		return m, 0, err
+	}
+	id := t.id(m.Name)
+	known, ok := t.metrics[pair{cell, id}]
+	if !ok {
+		m.Name, m.Unit = strings.Clone(m.Name), strings.Clone(m.Unit)
+		t.metrics[pair{cell, id}] = described{m, line}
+		return m, id, nil
+	}
+	if m != known.Metric {
+		return m, 0, r.wrong(colMetric, "%s is described otherwise in line %d (unit, better, scale or headline)", m.Name, known.line)
+	}
+	return known.Metric, id, nil
+}
+
+// round gives the number of the trial: the round, or how many values this metric
+// has had in this arm and cell.
+func (t *trials) round(r *row, key triple, metric, line int) (int, error) {
+	n, err := r.round()
+	if err != nil {
+		return 0, err
+	}
+	if _, ok := t.rounds[n > 0]; !ok {
+		t.rounds[n > 0] = line
+	}
+	if other, ok := t.rounds[n == 0]; ok {
+		if n == 0 {
+			return 0, fmt.Errorf("line %d: round is empty, but not in line %d: give it in all rows or in none", line, other)
+		}
+		return 0, fmt.Errorf("line %d: round is %d, but empty in line %d: give it in all rows or in none", line, n, other)
+	}
+	if n == 0 {
+		key.c = metric
+		t.counts[key]++
+		n = t.counts[key]
+	}
+	return n, nil
+}
+
+// trial begins a trial with its first row.
+func (t *trials) trial(r *row, arm, cell string, round int) importer.Trial {
+	n := importer.Trial{Arm: strings.Clone(arm), Cell: strings.Clone(cell), Kind: kind}
+	if _, told := t.rounds[true]; told {
+		n.Round = round
+	}
+	if workload := r.field(colWorkload); workload != "" {
+		n.Kind = strings.Clone(workload)
+	}
+	return n
+}
+
+// about takes up what a row says of its trial rather than of its metric. It may
+// stand in any of the trial's rows.
+func (t *trials) about(trial *importer.Trial, r *row) error {
+	if t.has(colStart) && trial.Start.IsZero() {
+		at, err := r.start()
+		if err != nil {
+			return err
+		}
+		trial.Start = at
+	}
+	if t.has(colErrors) {
+		e, err := r.errors()
+		if err != nil {
+			return err
+		}
+		if e.Told && (!trial.Errors.Told || e.Share > trial.Errors.Share) {
+			trial.Errors = e
+		}
+	}
+	if t.has(colValid) && trial.Broken == "" {
+		valid, err := r.yes(colValid, true)
+		if err != nil {
+			return err
+		}
+		if !valid {
+			trial.Broken = fmt.Sprintf("line %d: marked invalid in the file", r.at(0).line)
+		}
+	}
+	return nil
+}
