@@ -42,6 +42,15 @@ func falseClaimSimulations() []simulation {
 				}})
 		}
 	}
+	for _, n := range []int{6, 12, 50} {
+		for _, noise := range []string{"normal", "skewed", "rounded"} {
+			rows = append(rows, simulation{method: "Trend", noise: noise, n: n, most: 0.05,
+				happens: func(r *rand.Rand) bool {
+					_, p, err := Trend(sample(r, noise, n))
+					return err == nil && p <= 0.05
+				}})
+		}
+	}
 	changes := func(noise string, n int, most float64) {
 		rows = append(rows, simulation{method: "Changepoints, any", noise: noise, n: n, most: most, cost: 4,
 			happens: func(r *rand.Rand) bool {

@@ -65,8 +65,8 @@ func (g golden) p(t *testing.T, got float64, err error) {
 	g.near(t, "p", got, g.P, 1e-9)
 }
 
-func TestAgainstR(t *testing.T)     { checkGolden(t, "golden-r.json", 276) }
-func TestAgainstSciPy(t *testing.T) { checkGolden(t, "golden-scipy.json", 117) }
+func TestAgainstR(t *testing.T)     { checkGolden(t, "golden-r.json", 283) }
+func TestAgainstSciPy(t *testing.T) { checkGolden(t, "golden-scipy.json", 120) }
 
 func checkGolden(t *testing.T, file string, count int) {
 	cases := readGolden(t, file)
@@ -163,6 +163,17 @@ var goldenChecks = map[string]func(*testing.T, golden){
 	},
 	"lag1": func(t *testing.T, g golden) {
 		g.near(t, "autocorrelation", Lag1(g.X), g.Point, 1e-9)
+	},
+	"trendP": func(t *testing.T, g golden) {
+		_, p, err := Trend(g.X)
+		g.p(t, p, err)
+	},
+	"slope": func(t *testing.T, g golden) {
+		slope, _, err := Trend(g.X)
+		if err != nil {
+			t.Errorf("%s %q: %v", g.Kind, g.Name, err)
+		}
+		g.near(t, "slope", slope, g.Point, 1e-12)
 	},
 	"order": func(t *testing.T, g golden) {
 		positions := make([]int, len(g.Y))

@@ -17,6 +17,7 @@ func TestRefusals(t *testing.T) {
 	interval := func(i Interval, err error) error { return err }
 	p := func(p float64, err error) error { return err }
 	stein := func(n int, capped bool, err error) error { return err }
+	trend := func(slope, p float64, err error) error { return err }
 	median := func(i Interval, actual float64, err error) error { return err }
 	for _, c := range []struct {
 		err  error
@@ -59,6 +60,8 @@ func TestRefusals(t *testing.T) {
 		{p(OrderEffect(six, []int{1, 2})), ErrArgument, "order effect: 6 values but 2 positions: argument out of range"},
 		{p(OrderEffect(six[:3], []int{0, 1, 2})), ErrTooFew, "order effect: 3 given, at least 4 needed: too few values"},
 		{p(OrderEffect(six[:4], []int{1, 1, 1, 1})), ErrConstant, "order effect: every position is 1: values do not vary"},
+		{trend(Trend(six[:3])), ErrTooFew, "trend: 3 given, at least 4 needed: too few values"},
+		{trend(Trend([]float64{1, inf, 2, 3})), ErrNotFinite, "trend: value 2 of 4 is +Inf: not a finite number"},
 	} {
 		if c.err == nil || c.err.Error() != c.text || !errors.Is(c.err, c.is) {
 			t.Errorf("error %v, want %s (%v)", c.err, c.text, c.is)
@@ -337,6 +340,32 @@ func TestLag1Edges(t *testing.T) {
 	} {
 		if got := Lag1(c.x); math.Abs(got-c.want) > 1e-15 || math.IsNaN(got) != math.IsNaN(c.want) {
 			t.Errorf("Lag1(%v) = %v, want %v", c.x, got, c.want)
+		}
+	}
+}
+
+func TestTrendEdges(t *testing.T) {
+	line := func(n int, slope float64) []float64 {
+		x := make([]float64, n)
+		for i := range x {
+			x[i] = 5 + slope*float64(i)
+		}
+		return x
+	}
+	for _, c := range []struct {
+		name     string
+		x        []float64
+		slope, p float64
+	}{
+		{"all equal", line(8, 0), 0, 1},
+		{"falling, 2 of 4!", line(4, -2), -2, 2. / 24},
+		{"rising, beyond the exact sizes", line(51, 1), 1, 0},
+		{"a line of blocks", line(50000, 0.25), 0.25, 0},
+		{"a line of blocks and a rest", line(601, -0.5), -0.5, 0},
+	} {
+		slope, p, err := Trend(c.x)
+		if err != nil || math.Abs(slope-c.slope) > 1e-12 || math.Abs(p-c.p) > 1e-12 {
+			t.Errorf("%s: slope %v, p %v, %v; want %v, %v", c.name, slope, p, err, c.slope, c.p)
 		}
 	}
 }

@@ -171,4 +171,14 @@ for (size in list(c(4, 4), c(6, 9), c(30, 30), c(60, 80))) for (tied in c(FALSE,
   }
 }
 
+# Mann and Kendall's test is Kendall's tau against the order.
+for (n in c(4, 7, 12, 49)) {
+  x <- short(rnorm(n) + 0.02 * seq_len(n))
+  case("trendP", paste("exact", n), x = list_of(x), p = num(cor.test(x, seq_along(x), method = "kendall", exact = TRUE)$p.value))
+}
+for (x in list(round(rnorm(12, 0, 2)), round(rnorm(200) + seq_len(200) / 150, 1), rnorm(400))) {
+  case("trendP", paste("large or tied", length(x)), x = list_of(x),
+    p = num(cor.test(x, seq_along(x), method = "kendall", exact = FALSE, continuity = TRUE)$p.value))
+}
+
 cat("[\n", paste(cases, collapse = ",\n"), "\n]\n", sep = "")

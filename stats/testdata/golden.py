@@ -138,4 +138,9 @@ for m, n in ((4, 4), (6, 9), (30, 30), (60, 80)):
                  p=max(stats.ttest_ind(y + margin, x, equal_var=False, alternative="greater").pvalue,
                        stats.ttest_ind(y - margin, x, equal_var=False, alternative="less").pvalue))
 
+for name, x in (("five", rng.normal(0, 1, 5)), ("rising", rng.normal(0, 1, 60) + np.arange(60) / 20),
+                ("ties", np.round(rng.normal(0, 1, 41)))):
+    x = np.round(x, 4)
+    case("slope", name, x=x, point=stats.theilslopes(x).slope)
+
 print("[\n" + ",\n".join(json.dumps(c) for c in cases) + "\n]")
