@@ -1,12 +1,13 @@
 // Package analysis turns the trials of a run into verdicts: it applies the
 // method of docs/method.md with the estimators of package stats.
 //
-// The unit is the pair: one valid trial of an arm and one of the baseline in the
+// The unit is the trial, and where Tare ran them the pair: one valid trial of an arm and one of the baseline in the
 // same round of the same cell, as the logarithm of their ratio. Whatever slows
 // the machine down for a while slows both down and cancels; the random order
 // within the round makes the sign of what is left a fair coin, which is all that
 // the signed-rank interval assumes. That is why the figures of bench/method hold
-// for noise of any kind.
+// for noise of any kind. Imported trials are mostly no pairs but independent
+// samples; samples.go, observe.go and diagnostics.go say what may then be doubted.
 //
 // The way through the files: table.go puts trials where they stand in the plan;
 // pairs.go gathers what a comparison rests on; package contrast estimates it;
@@ -127,7 +128,7 @@ type Comparison struct {
 	Floor     float64   `json:"floor"`        // noise floor: the control's |point|, same scale
 	Baseline  Summary   `json:"baseline"`     // of the pairs used, in the metric's unit
 	Treated   Summary   `json:"treated"`
-	Lag1      float64   `json:"lag1"`      // autocorrelation of the pairs' log ratios
+	Lag1      float64   `json:"lag1"`      // autocorrelation of the pairs' log ratios; 0 for independent samples
 	OrderP    float64   `json:"orderP"`    // order effect: does running earlier or later in the block matter; 1 if untestable
 	Overheads []float64 `json:"overheads"` // one per pair, in round order, same scale as Overhead; empty for independent samples
 	// WithInvalid is what the verdict would be with the trials that broke the rule
@@ -168,6 +169,8 @@ type Warning struct {
 	Metric string `json:"metric,omitempty"`
 	Arm    string `json:"arm,omitempty"`
 	Text   string `json:"text"`
+	// Exploratory marks what only matters to who looks at exploratory metrics.
+	Exploratory bool `json:"exploratory,omitempty"`
 }
 
 // CellSummary holds one cell's series for charts.
@@ -204,7 +207,7 @@ type MetricSeries struct {
 type ArmSeries struct {
 	Arm     string    `json:"arm"`
 	Rounds  []int     `json:"rounds"`
-	Seconds []float64 `json:"seconds"` // since the start of the run
+	Seconds []float64 `json:"seconds"` // since the start of the run; empty where imported files do not tell it
 	Values  []float64 `json:"values"`
 	Summary Summary   `json:"summary"`
 	// The diagnostics of independent samples, in the order measured; nil where
@@ -218,7 +221,7 @@ type Diagnostics struct {
 	Lag1    float64 `json:"lag1"`              // autocorrelation at lag one
 	TrendP  float64 `json:"trendP"`            // of no trend over the series; 1 if untestable
 	Trend   float64 `json:"trend"`             // change from first to last by the line fitted, as a share of the median
-	Changes []int   `json:"changes,omitempty"` // places in the series at which its level changes
+	Changes []int   `json:"changes,omitempty"` // places in the series, from 1, of the first values of a new level
 	DipP    float64 `json:"dipP"`              // of one mode (Hartigan's dip test); 1 if untestable
 }
 

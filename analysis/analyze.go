@@ -21,25 +21,33 @@ const mostRounds = 10_000
 // same plan and trials give the same result. A run that is not finished is
 // analysed as far as it goes. The environment may be nil.
 func Analyze(plan *experiment.Plan, trials []journal.Trial, env *machine.Environment) *Run {
-	t := tabulate(plan, trials)
+	t := tabulate(plan, trials, validOnly)
 	run, j := judgeRun(t, trials)
 	run.Environment = env
 	run.Start = began(trials)
-	run.Sessions = sessions(trials, run.Start)
+	if plan.Import == nil {
+		run.Sessions = sessions(trials, run.Start)
+	}
 	run.Harness = harness(trials)
 	run.Proofs = proofs(plan, trials)
 	run.Cells = cells(t, run.Start)
+	if !plan.Paired() {
+		diagnoseSeries(run, plan.Seed)
+	}
 	for i := range trials {
 		if !trials[i].Valid() {
 			run.Invalids = append(run.Invalids, trials[i])
 		}
 	}
-	w := wording{Rules: j.Rules, plan: plan, table: t, unit: unitEffects{}}
+	w := wording{Rules: j.Rules, plan: plan, table: t, unit: unitEffects{}, observational: run.Observational != ""}
 	for i, h := range j.treatments {
 		w.complete(&run.Comparisons[i], h, run.Valid)
 	}
 	for i, h := range j.controls {
 		w.complete(&run.Controls[i], h, true)
+	}
+	if run.Valid {
+		w.alternatives(run, j, trials)
 	}
 	run.Warnings = warnings(t, run, env)
 	return run
@@ -50,7 +58,7 @@ func Analyze(plan *experiment.Plan, trials []journal.Trial, env *machine.Environ
 // warnings and series. It is for simulating the method (bench/method); Analyze
 // takes the same way.
 func Judge(plan *experiment.Plan, trials []journal.Trial) *Run {
-	run, _ := judgeRun(tabulate(plan, trials), trials)
+	run, _ := judgeRun(tabulate(plan, trials, validOnly), trials)
 	return run
 }
 
@@ -58,11 +66,12 @@ func judgeRun(t *table, trials []journal.Trial) (*Run, *judgement) {
 	j := judge(t)
 	rounds, _ := totalRounds(t)
 	run := &Run{
-		Schema: Schema,
-		Plan:   t.plan,
-		Rounds: len(t.rounds),
-		Trials: t.counts(rounds, trials),
-		Family: t.plan.HeadlineFamily(),
+		Schema:        Schema,
+		Plan:          t.plan,
+		Rounds:        len(t.rounds),
+		Trials:        t.counts(rounds, trials),
+		Family:        j.family,
+		Observational: observational(t.plan, trials),
 	}
 	run.Finished = run.Trials.Done >= run.Trials.Planned
 	run.Reasons = slices.Concat(j.reasons, invalidity(t.plan, run.Trials))
@@ -91,7 +100,13 @@ func invalidity(plan *experiment.Plan, trials Counts) (reasons []string) {
 	if limit == nil || trials.Planned == 0 {
 		return reasons
 	}
-	if lost := float64(trials.Lost) / float64(trials.Planned); lost > float64(*limit) {
+	lost := float64(trials.Lost) / float64(trials.Planned)
+	switch {
+	case lost <= float64(*limit):
+	case plan.Import != nil:
+		reasons = append(reasons, fmt.Sprintf("%d of %d trials (%s) are invalid, over the limit of %s",
+			trials.Lost, trials.Planned, percent(lost), percent(float64(*limit))))
+	default:
 		reasons = append(reasons, fmt.Sprintf("%d of %d planned trials (%s) stayed invalid after all attempts, over the limit of %s",
 			trials.Lost, trials.Planned, percent(lost), percent(float64(*limit))))
 	}
@@ -106,7 +121,9 @@ func (j *judgement) comparison(plan *experiment.Plan, h *hypothesis) Comparison 
 		Metric:          h.Metric,
 		Verdict:         h.verdict,
 		Method:          h.Method,
-		Rounds:          len(h.Contrasts),
+		Paired:          h.Paired,
+		Rounds:          h.Size(),
+		Restates:        h.restates,
 		Overhead:        Interval(contrast.Overheads(h.shown(h.Main), h.Metric)),
 		T:               Interval(contrast.Overheads(h.shown(h.T), h.Metric)),
 		P:               h.Main.P,
@@ -122,13 +139,13 @@ func (j *judgement) comparison(plan *experiment.Plan, h *hypothesis) Comparison 
 	return c
 }
 
-// shown is a view's interval or, where there is none, the median contrast as an
-// interval without width.
+// shown is a view's interval or, where there is none, the middle of the
+// contrasts as an interval without width.
 func (h *hypothesis) shown(v contrast.View) stats.Interval {
-	if v.OK || len(h.Contrasts) == 0 {
+	if v.OK || h.Size() == 0 {
 		return v.At
 	}
-	m := stats.Quantile(slices.Sorted(slices.Values(h.Contrasts)), 0.5)
+	m := h.Middle()
 	return stats.Interval{Point: m, Lo: m, Hi: m}
 }
 
@@ -142,30 +159,31 @@ func (w wording) complete(c *Comparison, h *hypothesis, valid bool) {
 		c.Overheads[i] = contrast.Overhead(x, h.Metric)
 	}
 	w.detectable(c, h)
-	w.diagnose(c, h)
+	if h.Paired {
+		w.diagnose(c, h)
+	} else {
+		w.diagnoseSamples(c, h)
+	}
 	c.Text = w.sentence(c, h, valid)
 }
 
 // detectable sets the minimum detectable effect and, for what is not resolved,
-// the number of rounds that would resolve it. Both are made for the worst case
+// the number of rounds, or of values of each arm, that would resolve it. Both are made for the worst case
 // of Holm's correction, alpha over the number of hypotheses, and from the
-// deviation of the contrasts seen. Where so few rounds can claim nothing there
+// deviation seen. Where so few values can claim nothing there
 // is no effect that they could detect, and it stays 0. After a pilot both are
 // slightly optimistic, because they leave out Stein's interval.
 func (w wording) detectable(c *Comparison, h *hypothesis) {
-	n := len(h.Contrasts)
-	if !h.Main.OK || n < 2 {
+	if !h.Main.OK || h.Size() < 2 {
 		return
 	}
 	alpha, power := w.Alpha/float64(h.family), float64(w.plan.Power)
-	unit := w.unit.at(unitCase{n, alpha, power, ranks(h.Method)})
-	c.MDE = math.Abs(w.overheadOf(h.SD*unit, h.Metric))
+	c.MDE = math.Abs(w.overheadOf(deviation(h)*w.unit.at(unitOf(h, alpha, power)), h.Metric))
 	if h.verdict != NotResolved || h.SD == 0 || h.reason == underBias || h.reason == noControl || h.reason == thinControl {
 		return // more rounds would change nothing, or what they would is not known
 	}
-	needed := stats.SignedRankRoundsNeeded(math.Abs(h.Main.At.Point), h.SD, alpha, power, mostRounds)
-	if needed > 0 {
-		c.Needed = max(needed, n+1)
+	if n := needed(h, alpha, power); n > 0 {
+		c.Needed = max(n, h.Size()+1)
 	}
 }
 

@@ -24,12 +24,12 @@ func cells(t *table, start time.Time) []CellSummary {
 	base := role(t.plan, experiment.Baseline)
 	list := make([]CellSummary, 0, len(t.plan.Cells))
 	for c, cell := range t.plan.Cells {
-		s := CellSummary{ID: cell.ID, Kind: cell.Kind, Levels: cell.Levels, Testbed: cell.Testbed, Metrics: make([]MetricSeries, 0, len(cell.Metrics))}
+		s := CellSummary{Loop: t.loops[c], ID: cell.ID, Kind: cell.Kind, Levels: cell.Levels, Testbed: cell.Testbed, Metrics: make([]MetricSeries, 0, len(cell.Metrics))}
 		for _, m := range cell.Metrics {
 			ms := MetricSeries{Metric: m, Arms: make([]ArmSeries, 0, len(t.plan.Arms))}
 			for a := range t.plan.Arms {
 				arm := t.series(c, a, m, start)
-				if a == base {
+				if a == base && t.plan.Paired() {
 					for _, at := range stats.Changepoints(arm.Values, changeLevel, changeSegment, t.plan.Seed) {
 						ms.Changes = append(ms.Changes, arm.Rounds[at])
 					}
@@ -43,16 +43,21 @@ func cells(t *table, start time.Time) []CellSummary {
 	return list
 }
 
-// series gives the valid values of a metric in one arm, in the order of rounds.
+// series gives the valid values of a metric in one arm, in the order of rounds or
+// of independent samples in that measured.
 func (t *table) series(c, a int, m experiment.Metric, start time.Time) ArmSeries {
-	n := len(t.rounds)
+	n, timed := len(t.slots[c][a]), true
 	s := ArmSeries{Arm: t.plan.Arms[a].Name, Rounds: make([]int, 0, n), Seconds: make([]float64, 0, n), Values: make([]float64, 0, n)}
 	for i, slot := range t.slots[c][a] {
 		if v, ok := value(slot.valid, m); ok {
 			s.Rounds = append(s.Rounds, t.rounds[i])
 			s.Seconds = append(s.Seconds, slot.valid.Start.Sub(start).Seconds())
 			s.Values = append(s.Values, v)
+			timed = timed && (t.plan.Import == nil || !slot.valid.Start.IsZero())
 		}
+	}
+	if !timed {
+		s.Seconds = s.Seconds[:0]
 	}
 	s.Summary = summarize(s.Values, float64(t.plan.Confidence))
 	return s

@@ -13,11 +13,11 @@ type reason int
 
 const (
 	plain       reason = iota // neither a difference nor equivalence is shown
-	noPairs                   // fewer than two pairs
-	noSpread                  // too few pairs for ranks, and no spread for a t interval
+	noPairs                   // fewer than two pairs, or than two values of an arm
+	noSpread                  // too few values for ranks, and no spread for a t interval
 	notByHolm                 // by itself a difference, but not among the family
 	underBias                 // a difference no larger than the control's
-	tooFew                    // fewer pairs than any claim of the family takes
+	tooFew                    // fewer values than any claim of the family takes
 	noControl                 // the control arm has no estimate to stand against
 	thinControl               // it has one of so few pairs that it could hardly differ
 	straddling                // p is small, but ties leave 0 in the interval
@@ -25,7 +25,7 @@ const (
 
 // hypothesis is one comparison on its way to a verdict.
 type hypothesis struct {
-	cell, arm int
+	cell, arm, base int
 	contrast.Data
 	contrast.Estimate
 	adjusted      float64 // p after Holm; p itself for an exploratory metric
@@ -35,6 +35,8 @@ type hypothesis struct {
 	verdict       Verdict
 	reason        reason
 	family        int     // hypotheses that share its correction; 1 for an exploratory metric
+	restates      string  // the metric that a closed loop makes this one say once more; "": none
+	echo          bool    // that metric is a headline as well: both are one claim
 	byT           Verdict // what the t interval alone would say
 }
 
@@ -44,6 +46,7 @@ type judgement struct {
 	treatments []*hypothesis
 	controls   []*hypothesis
 	reasons    []string // why the run gives no verdicts
+	family     int      // hypotheses of treatments under Holm's correction
 }
 
 // judge makes every comparison and decides it. The controls come first: they
@@ -66,6 +69,12 @@ func judge(t *table) *judgement {
 		}
 	}
 	decide(j.treatments, j.Rules)
+	j.family = t.plan.HeadlineFamily()
+	for _, h := range j.treatments {
+		if h.echo {
+			j.family--
+		}
+	}
 	return j
 }
 
@@ -79,15 +88,13 @@ func (j *judgement) compare(t *table) {
 		for _, m := range cell.Metrics {
 			var control *hypothesis
 			if a := role(t.plan, experiment.Control); a >= 0 {
-				control = j.hypothesis(t.pair(c, a, base, m))
-				control.cell, control.arm = c, a
+				control = j.hypothesis(t, c, a, base, m)
 				j.controls = append(j.controls, control)
 			}
 			for a, arm := range t.plan.Arms {
 				if arm.Role == experiment.Treatment {
-					h := j.hypothesis(t.pair(c, a, base, m))
+					h := j.hypothesis(t, c, a, base, m)
 					h.control = control
-					h.cell, h.arm = c, a
 					j.treatments = append(j.treatments, h)
 				}
 			}
@@ -95,9 +102,14 @@ func (j *judgement) compare(t *table) {
 	}
 }
 
-// hypothesis estimates a comparison.
-func (j *judgement) hypothesis(d contrast.Data) *hypothesis {
-	return &hypothesis{Data: d, Estimate: j.Estimate(&d)}
+// hypothesis estimates the comparison of arm a with the baseline b.
+func (j *judgement) hypothesis(t *table, c, a, b int, m experiment.Metric) *hypothesis {
+	d := t.compared(c, a, b, m)
+	h := &hypothesis{cell: c, arm: a, base: b, Data: d, Estimate: j.Estimate(&d), restates: t.restates(c, m)}
+	if original := namedMetric(t.plan.Cells[c], h.restates); original != nil {
+		h.echo = m.Headline && original.Headline
+	}
+	return h
 }
 
 // decide gives every hypothesis its verdict, the headline ones as one family
@@ -108,7 +120,7 @@ func decide(all []*hypothesis, r contrast.Rules) {
 	byT, equivByT := holm(all, func(h *hypothesis) contrast.View { return h.T })
 	headline := 0
 	for _, h := range all {
-		if h.Metric.Headline {
+		if h.Metric.Headline && !h.echo {
 			headline++
 		}
 	}
@@ -123,22 +135,45 @@ func decide(all []*hypothesis, r contrast.Rules) {
 	}
 }
 
-// holm adjusts the p values of the headline hypotheses for their number.
+// holm adjusts the p values of the headline hypotheses for their number. What a
+// closed loop makes two metrics say is one claim: the one that restates is
+// adjusted in the other's place.
 func holm(all []*hypothesis, of func(*hypothesis) contrast.View) (p, equiv []float64) {
 	p, equiv = make([]float64, len(all)), make([]float64, len(all))
-	var family []int
-	var familyP, familyEquiv []float64
+	type place struct {
+		cell, arm int
+		metric    string
+	}
+	echoed := map[place]bool{}
 	for i, h := range all {
 		v := of(h)
 		p[i], equiv[i] = v.P, v.Equiv
-		if h.Metric.Headline {
-			family = append(family, i)
-			familyP, familyEquiv = append(familyP, v.P), append(familyEquiv, v.Equiv)
+		if h.echo {
+			echoed[place{h.cell, h.arm, h.restates}] = true
 		}
 	}
-	familyP, familyEquiv = stats.Holm(familyP), stats.Holm(familyEquiv)
-	for k, i := range family {
-		p[i], equiv[i] = familyP[k], familyEquiv[k]
+	adjust := func(in, keep func(h *hypothesis) bool) {
+		var family []int
+		var familyP, familyEquiv []float64
+		for i, h := range all {
+			if h.Metric.Headline && in(h) {
+				v := of(h)
+				family = append(family, i)
+				familyP, familyEquiv = append(familyP, v.P), append(familyEquiv, v.Equiv)
+			}
+		}
+		familyP, familyEquiv = stats.Holm(familyP), stats.Holm(familyEquiv)
+		for k, i := range family {
+			if keep(all[i]) {
+				p[i], equiv[i] = familyP[k], familyEquiv[k]
+			}
+		}
+	}
+	echo := func(h *hypothesis) bool { return h.echo }
+	original := func(h *hypothesis) bool { return !h.echo }
+	adjust(original, original)
+	if len(echoed) > 0 {
+		adjust(func(h *hypothesis) bool { return !echoed[place{h.cell, h.arm, h.Metric.Name}] }, echo)
 	}
 	return p, equiv
 }
@@ -148,7 +183,7 @@ func holm(all []*hypothesis, of func(*hypothesis) contrast.View) (p, equiv []flo
 func (h *hypothesis) decide(v contrast.View, p, equiv float64, r contrast.Rules) (Verdict, reason) {
 	excludes := v.At.Lo > 0 || v.At.Hi < 0
 	switch {
-	case len(h.Contrasts) < 2:
+	case h.Size() < 2:
 		return NotResolved, noPairs
 	case !v.OK:
 		return NotResolved, noSpread
@@ -156,7 +191,7 @@ func (h *hypothesis) decide(v contrast.View, p, equiv float64, r contrast.Rules)
 		return NotResolved, tooFew
 	case h.control != nil && !h.control.Main.OK:
 		return NotResolved, noControl
-	case h.control != nil && 2*len(h.control.Contrasts) < len(h.Contrasts):
+	case h.control != nil && 2*h.control.Size() < h.Size():
 		return NotResolved, thinControl
 	case equiv <= r.Alpha:
 		return Equivalent, plain
@@ -174,12 +209,12 @@ func (h *hypothesis) decide(v contrast.View, p, equiv float64, r contrast.Rules)
 	return Gains, plain
 }
 
-// tooFew says whether there are fewer pairs than the signed-rank test takes to
-// claim anything at all on a headline metric. The t interval, which serves
-// there, is shown but supports no claim: it rests on normal noise, which so few
-// pairs cannot show, and fewer rounds must not claim more than more rounds do.
+// tooFew says whether there are fewer values than the rank test takes to claim
+// anything at all on a headline metric. The t interval, which serves there, is
+// shown but supports no claim: it rests on normal noise, which so few values
+// cannot show, and fewer rounds must not claim more than more rounds do.
 func (h *hypothesis) tooFew(r contrast.Rules) bool {
-	return h.Metric.Headline && len(h.Contrasts) < least(r.Alpha/float64(h.family))
+	return h.Metric.Headline && h.LeastP() > r.Alpha/float64(h.family)*(1+1e-9)
 }
 
 // different says whether a control differs from the baseline by more than

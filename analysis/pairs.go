@@ -5,6 +5,25 @@ import (
 	"tare/experiment"
 )
 
+// compared collects what arm a and the baseline b have to say of a metric.
+func (t *table) compared(c, a, b int, m experiment.Metric) contrast.Data {
+	if t.plan.Paired() {
+		return t.pair(c, a, b, m)
+	}
+	return contrast.Data{Metric: m, Baseline: t.sample(c, b, m), Treated: t.sample(c, a, m)}
+}
+
+// sample is every usable value of an arm, in the order measured.
+func (t *table) sample(c, a int, m experiment.Metric) []float64 {
+	values := make([]float64, 0, len(t.slots[c][a]))
+	for _, s := range t.slots[c][a] {
+		if v, ok := value(s.valid, m); ok {
+			values = append(values, v)
+		}
+	}
+	return values
+}
+
 // pair collects the pairs of arm a with the baseline b in cell c.
 func (t *table) pair(c, a, b int, m experiment.Metric) contrast.Data {
 	p := contrast.Data{Metric: m, Paired: true}

@@ -19,7 +19,7 @@ import (
 // treatments, which asks for the noise, the control stands for them. It is an
 // error when no such arm has two valid pairs on a headline metric.
 func NeededRounds(plan *experiment.Plan, trials []journal.Trial) (int, error) {
-	n, _, err := neededRounds(tabulate(plan, trials))
+	n, _, err := neededRounds(tabulate(plan, trials, validOnly))
 	return n, err
 }
 
@@ -64,6 +64,9 @@ func neededRounds(t *table) (rounds int, capped bool, err error) {
 // known: the pilot's until the pilot is complete.
 func totalRounds(t *table) (rounds int, capped bool) {
 	rounds = t.plan.Rounds
+	if t.plan.Import != nil {
+		return len(t.rounds), false
+	}
 	if t.plan.Precision == 0 || t.final < rounds || !t.complete(rounds) {
 		return rounds, false
 	}
@@ -76,9 +79,25 @@ func totalRounds(t *table) (rounds int, capped bool) {
 
 // FewestRounds is the smallest number of rounds at which any claim on a headline
 // metric is possible at all: the smallest p that the exact signed-rank test can
-// give, 2 in 2^rounds, must be at most alpha over the number of hypotheses.
+// give, 2 in 2^rounds, must be at most alpha over the number of hypotheses. Of a
+// plan whose trials are independent samples it is the number of values of each
+// arm, by the rank-sum test.
 func FewestRounds(plan *experiment.Plan) int {
-	return least(contrast.RulesOf(plan).Alpha / float64(max(plan.HeadlineFamily(), 1)))
+	alpha := contrast.RulesOf(plan).Alpha / float64(max(plan.HeadlineFamily(), 1))
+	if !plan.Paired() {
+		return leastValues(alpha)
+	}
+	return least(alpha)
+}
+
+// leastValues is the smallest size of two samples at which the rank-sum test can
+// reach a p of alpha.
+func leastValues(alpha float64) int {
+	n := 1
+	for n < 1000 && stats.RankSumLeast(n, n) > alpha*(1+1e-9) {
+		n++
+	}
+	return n
 }
 
 // least is the smallest number of pairs at which the exact two-sided signed-rank

@@ -11,11 +11,23 @@ import (
 // table holds the trials of a run where they stand in the plan.
 type table struct {
 	plan   *experiment.Plan
-	rounds []int      // rounds with any trial, ascending
-	slots  [][][]slot // by cell, arm and index into rounds
-	final  int        // highest round with any trial
-	stray  int        // trials that belong to nothing in the plan
+	rounds []int          // rounds with any trial, ascending; of independent samples, places from 1
+	slots  [][][]slot     // by cell, arm and index into rounds, which an arm of fewer trials than others does not fill
+	final  int            // highest round with any trial
+	stray  int            // trials that belong to nothing in the plan
+	broken int            // imported files of which not even the cell could be read
+	double int            // valid trials that another one of the same round has replaced
+	loops  []*LoopSummary // by cell; nil: no closed loop
+	data   admission      // which invalid trials are taken for data
 }
+
+// admission says which trials are data.
+type admission int
+
+const (
+	validOnly  admission = iota
+	withFailed           // also those that broke no rule but the one on errors
+)
 
 // slot is one planned trial with what came of it.
 type slot struct {
@@ -26,15 +38,33 @@ type slot struct {
 
 // tabulate sorts the trials into the plan. Trials are expected in the order of
 // the journal; of several valid attempts at one planned trial the latest counts.
-func tabulate(plan *experiment.Plan, trials []journal.Trial) *table {
-	t := &table{plan: plan}
-	cells, arms := map[string]int{}, map[string]int{}
+func tabulate(plan *experiment.Plan, trials []journal.Trial, data admission) *table {
+	t := &table{plan: plan, data: data}
+	if plan.Paired() {
+		t.byRound(trials)
+	} else {
+		t.inOrder(trials)
+	}
+	t.loops = loops(t)
+	return t
+}
+
+// places finds cells and arms by their names.
+func places(plan *experiment.Plan) (cells, arms map[string]int) {
+	cells, arms = map[string]int{}, map[string]int{}
 	for i, c := range plan.Cells {
 		cells[c.ID] = i
 	}
 	for i, a := range plan.Arms {
 		arms[a.Name] = i
 	}
+	return cells, arms
+}
+
+// byRound puts trials of the same round side by side.
+func (t *table) byRound(trials []journal.Trial) {
+	plan := t.plan
+	cells, arms := places(plan)
 	for i := range trials {
 		if n := len(t.rounds); n == 0 || t.rounds[n-1] != trials[i].Round {
 			t.rounds = append(t.rounds, trials[i].Round)
@@ -63,21 +93,36 @@ func tabulate(plan *experiment.Plan, trials []journal.Trial) *table {
 		c, okCell := cells[trial.Cell]
 		a, okArm := arms[trial.Arm]
 		if !okCell || !okArm {
-			t.stray++
+			t.lose(trial)
 			continue
 		}
-		t.slots[c][a][at].add(trial)
+		t.add(&t.slots[c][a][at], trial)
 	}
-	return t
+}
+
+// lose counts a trial that has no place. An imported file that could not be read
+// has none by its nature.
+func (t *table) lose(trial *journal.Trial) {
+	if t.plan.Import != nil && !trial.Valid() {
+		t.broken++
+		return
+	}
+	t.stray++
 }
 
 // add counts one attempt.
-func (s *slot) add(t *journal.Trial) {
+func (t *table) add(s *slot, trial *journal.Trial) {
 	s.attempts++
-	if t.Valid() {
-		s.valid = t
-	} else {
-		s.rule = t.Invalid[0].Rule
+	switch {
+	case trial.Valid():
+		if s.valid != nil && s.valid.Valid() {
+			t.double++
+		}
+		s.valid = trial
+	case t.data == withFailed && onlyFailed(trial) && (s.valid == nil || !s.valid.Valid()):
+		s.valid = trial
+	default:
+		s.rule = trial.Invalid[0].Rule
 	}
 }
 
@@ -85,9 +130,9 @@ func (s *slot) add(t *journal.Trial) {
 func (t *table) attemptsAllowed() int { return max(t.plan.Attempts, 1) }
 
 // settled says whether nothing more is to come of a slot: it is valid, out of
-// attempts, or its round is over.
+// attempts, or its round is over. To what is imported nothing comes.
 func (t *table) settled(s *slot, round int) bool {
-	return s.valid != nil || s.attempts >= t.attemptsAllowed() || s.attempts > 0 && round < t.final
+	return t.plan.Import != nil && s.attempts > 0 || s.valid != nil || s.attempts >= t.attemptsAllowed() || s.attempts > 0 && round < t.final
 }
 
 // counts counts trials against the number of rounds that the run is to have.
@@ -106,6 +151,10 @@ func (t *table) counts(rounds int, trials []journal.Trial) Counts {
 				}
 			}
 		}
+	}
+	if t.plan.Import != nil {
+		c.Done, c.Lost = c.Done+t.broken, c.Lost+t.broken
+		c.Planned = c.Done // nothing was planned: there is what there is
 	}
 	for i := range trials {
 		broken := trials[i].Invalid

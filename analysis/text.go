@@ -13,9 +13,10 @@ import (
 // wording is what a verdict's sentence needs besides the comparison.
 type wording struct {
 	contrast.Rules
-	plan  *experiment.Plan
-	table *table
-	unit  unitEffects
+	plan          *experiment.Plan
+	table         *table
+	unit          unitEffects
+	observational bool
 }
 
 // sentence says the verdict with its numbers.
@@ -27,8 +28,14 @@ func (w wording) sentence(c *Comparison, h *hypothesis, valid bool) string {
 	case !valid:
 		text = "no verdict, the run is invalid"
 	}
+	if c.Restates != "" {
+		text = "restates " + c.Restates + ": " + text
+	}
 	if !c.Metric.Headline {
 		text = "exploratory: " + text
+	}
+	if w.observational {
+		text = "observational: " + text
 	}
 	return text
 }
@@ -53,11 +60,15 @@ func (w wording) unresolved(c *Comparison, h *hypothesis) string {
 	case noPairs:
 		return w.missing(h)
 	case noSpread:
+		if !h.Paired {
+			return fmt.Sprintf("no value of either arm varies, which allows no interval of %s", values(h))
+		}
 		return fmt.Sprintf("all %d pairs have the same %s, which allows no interval under %d pairs", len(h.Contrasts), contrastName(c.Metric), least(w.Alpha))
 	case noControl:
 		return fmt.Sprintf("%s, but the control has no estimate on this metric to stand against", signed(c))
 	case thinControl:
-		return fmt.Sprintf("%s, but the control has only %d pairs on this metric to stand against %d", signed(c), len(h.control.Contrasts), len(h.Contrasts))
+		noun := map[bool]string{true: "pairs", false: "values"}[h.Paired]
+		return fmt.Sprintf("%s, but the control has only %d %s on this metric to stand against %d", signed(c), h.control.Size(), noun, h.Size())
 	case notByHolm:
 		return fmt.Sprintf("%s excludes 0 by itself, but not as one of %d claims (Holm %s; %s)", signed(c), h.family, probability(c.PAdjusted), w.unseen(c, h))
 	case underBias:
@@ -71,6 +82,12 @@ func (w wording) unresolved(c *Comparison, h *hypothesis) string {
 // unseen says what could have been seen and what it would take.
 func (w wording) unseen(c *Comparison, h *hypothesis) string {
 	switch {
+	case w.hopeless(h) && !h.Paired:
+		return fmt.Sprintf("%s are too few to claim anything of %s: at least %d of each arm are needed", values(h), comparisons(h.family), leastValues(w.Alpha/float64(h.family)))
+	case c.MDE == 0 && !h.Paired:
+		return "the values do not vary, so that nothing says what could be seen"
+	case c.Needed > 0 && !h.Paired:
+		return fmt.Sprintf("differences under %s cannot be seen here; about %d values per arm would", bound(c.MDE, c.Metric), c.Needed)
 	case w.hopeless(h):
 		return fmt.Sprintf("%d rounds are too few to claim anything of %s: at least %d are needed", len(h.Contrasts), comparisons(h.family), w.fewest(h))
 	case c.MDE == 0:
@@ -79,6 +96,14 @@ func (w wording) unseen(c *Comparison, h *hypothesis) string {
 		return fmt.Sprintf("differences under %s cannot be seen here; about %d rounds would", bound(c.MDE, c.Metric), c.Needed)
 	}
 	return fmt.Sprintf("differences under %s cannot be seen here", bound(c.MDE, c.Metric))
+}
+
+// values counts those of two independent samples: "6 values per arm".
+func values(h *hypothesis) string {
+	if n := len(h.Baseline); n == len(h.Treated) {
+		return fmt.Sprintf("%d values per arm", n)
+	}
+	return fmt.Sprintf("%d values of the baseline and %d of the arm", len(h.Baseline), len(h.Treated))
 }
 
 // comparisons counts them.
@@ -95,10 +120,13 @@ func (w wording) fewest(h *hypothesis) int { return least(w.Alpha / float64(h.fa
 // hopeless says whether so few rounds can support no claim.
 func (w wording) hopeless(h *hypothesis) bool { return h.tooFew(w.Rules) }
 
-// missing says why a comparison has fewer than two pairs.
+// missing says why a comparison has fewer than two pairs, or values of an arm.
 func (w wording) missing(h *hypothesis) string {
 	head := "no valid pairs"
-	if len(h.Contrasts) == 1 {
+	switch {
+	case !h.Paired:
+		head = "too few valid values, " + values(h)
+	case len(h.Contrasts) == 1:
 		head = "only one valid pair"
 	}
 	if why := w.table.loss(h.cell, h.arm, h.Metric); why != "" {

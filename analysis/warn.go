@@ -36,7 +36,7 @@ func (w wording) diagnose(c *Comparison, h *hypothesis) {
 		warn("it matters whether the arm runs before or after the baseline (order effect, %s): look for what one trial leaves to the next", probability(c.OrderP))
 	}
 	if !c.EstimatorsAgree {
-		warn("the two estimators disagree: by %s alone it would be %q", map[bool]string{true: "Stein's t", false: "paired t"}[h.Method == contrast.MethodBoth], h.byT)
+		warn("%s", disagreement(h))
 	}
 	if h.Main.OK && h.Method == contrast.MethodT {
 		warn("%d pairs are too few for the exact interval (%d at this confidence): the t interval shown assumes normal noise", n, least(w.Alpha))
@@ -49,6 +49,18 @@ func (w wording) diagnose(c *Comparison, h *hypothesis) {
 	if n > 1 && h.SD == 0 {
 		warn("all pairs have the same %s: the metric may be too coarse to show noise", contrastName(h.Metric))
 	}
+}
+
+// disagreement says what the second estimator would say.
+func disagreement(h *hypothesis) string {
+	second := "paired t"
+	switch {
+	case !h.Paired:
+		second = "Welch's t"
+	case h.Method == contrast.MethodBoth:
+		second = "Stein's t"
+	}
+	return fmt.Sprintf("the two estimators disagree: by %s alone it would be %q", second, h.byT)
 }
 
 // warnings gathers what a reader must know of the run as a whole and of the
@@ -66,7 +78,10 @@ func warnings(t *table, run *Run, env *machine.Environment) []Warning {
 	if t.stray > 0 {
 		warn(Warning{}, "%d trials belong to no cell or arm of the plan and are left out", t.stray)
 	}
-	if role(plan, experiment.Control) < 0 {
+	if t.double > 0 && plan.Import != nil {
+		warn(Warning{}, "%d valid trials are second ones of their arm and round, of which only the latest counts", t.double)
+	}
+	if role(plan, experiment.Control) < 0 && plan.Import == nil {
 		warn(Warning{}, "there is no control arm: nothing shows what this machine makes up by itself")
 	}
 	list = append(list, roundWarnings(t, run)...)
@@ -94,6 +109,10 @@ func warnings(t *table, run *Run, env *machine.Environment) []Warning {
 			}
 		}
 	}
+	if !plan.Paired() {
+		list = append(list, seriesWarnings(run)...)
+	}
+	list = append(list, omissions(plan, run)...)
 	list = append(list, caveats(t.plan, run)...)
 	if env != nil {
 		for _, note := range env.Notes {
@@ -123,6 +142,9 @@ func roundWarnings(t *table, run *Run) []Warning {
 	var list []Warning
 	total, capped := totalRounds(t)
 	fewest := FewestRounds(t.plan)
+	if !t.plan.Paired() {
+		return sizeWarnings(t, run)
+	}
 	if t.plan.Precision == 0 && total < fewest && run.Family > 0 {
 		list = append(list, Warning{Text: fmt.Sprintf("%d rounds are too few to claim anything of %d headline comparisons: at least %d are needed", total, run.Family, fewest)})
 	}
@@ -132,10 +154,30 @@ func roundWarnings(t *table, run *Run) []Warning {
 	return list
 }
 
+// sizeWarnings tells whether no sample of a headline metric is large enough for
+// a claim.
+func sizeWarnings(t *table, run *Run) []Warning {
+	most, able := 0, false
+	alpha := (1 - float64(t.plan.Confidence)) / float64(max(run.Family, 1))
+	for _, c := range run.Comparisons {
+		if c.Metric.Headline {
+			most = max(most, c.Rounds)
+			able = able || stats.RankSumLeast(c.Baseline.N, c.Treated.N) <= alpha*(1+1e-9)
+		}
+	}
+	if able || run.Family == 0 || most == 0 {
+		return nil
+	}
+	return []Warning{{Text: fmt.Sprintf("at most %d values per arm are too few to claim anything of %d headline comparisons: at least %d of each arm are needed", most, run.Family, leastValues(alpha))}}
+}
+
 // interrupted lists the rounds whose valid trials in a cell are of more than one
 // session.
 func (t *table) interrupted(c int) []int {
 	var rounds []int
+	if t.plan.Import != nil {
+		return nil // sessions are of Tare's own runs
+	}
 	for i, r := range t.rounds {
 		session := 0
 		for _, arm := range t.slots[c] {
@@ -172,7 +214,7 @@ func joined(rounds []int) string {
 // testbed's parameters are a struct in a fresh plan and a map in one that was
 // read back, so they are looked at as JSON.
 func unlimited(plan *experiment.Plan) bool {
-	return slices.ContainsFunc(plan.Cells, func(c experiment.Cell) bool {
+	return plan.Import == nil && slices.ContainsFunc(plan.Cells, func(c experiment.Cell) bool {
 		text, err := json.Marshal(c.Testbed)
 		if err != nil {
 			return false

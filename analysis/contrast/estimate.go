@@ -39,7 +39,10 @@ type View struct {
 
 // Estimate is what the estimators say of one comparison.
 type Estimate struct {
-	SD     float64 // of the contrasts
+	// SD is the standard deviation of the contrasts; of unpaired data, that of a
+	// value around its arm's mean, the root of the mean of both variances.
+	SD     float64
+	Spread [2]float64 // of the baseline's and the arm's values; 0 for pairs
 	Method string
 	Main   View // the headline's
 	T      View // paired t (Stein's t after a pilot; Welch's t for unpaired data), always beside it
@@ -66,7 +69,8 @@ func RulesOf(plan *experiment.Plan) Rules {
 // Estimate makes the estimates of one comparison.
 func (r Rules) Estimate(d *Data) Estimate {
 	if !d.Paired {
-		return r.unpaired(d)
+		base, arm := d.samples()
+		return r.twoSamples(base, arm, d.Metric)
 	}
 	e := Estimate{SD: Deviation(d.Contrasts)}
 	rank := r.signedRank(d)
@@ -93,14 +97,16 @@ func (r Rules) Exceeds(d *Data, limit float64) float64 {
 	if math.IsInf(shift, 0) || math.IsNaN(shift) {
 		return 1
 	}
-	moved := *d
-	if d.Paired {
-		moved.Contrasts = shifted(d.Contrasts, shift)
-	} else {
-		moved.Baseline = raised(d.Baseline, shift, d.Metric)
-	}
 	r.Margin = 0
-	v := r.Estimate(&moved).Main
+	var v View
+	if d.Paired {
+		moved := *d
+		moved.Contrasts = shifted(d.Contrasts, -shift)
+		v = r.Estimate(&moved).Main
+	} else {
+		base, arm := d.samples()
+		v = r.twoSamples(shifted(base, shift), arm, d.Metric).Main
+	}
 	if !v.OK {
 		return 1
 	}
@@ -113,30 +119,9 @@ func (r Rules) Exceeds(d *Data, limit float64) float64 {
 func shifted(x []float64, by float64) []float64 {
 	y := make([]float64, len(x))
 	for i, v := range x {
-		y[i] = v - by
+		y[i] = v + by
 	}
 	return y
-}
-
-// raised gives values whose contrasts to the same arm are smaller by a shift.
-func raised(x []float64, by float64, m experiment.Metric) []float64 {
-	y := make([]float64, len(x))
-	for i, v := range x {
-		switch {
-		case m.Scale != experiment.Difference:
-			y[i] = v * math.Exp(by)
-		case m.Better == experiment.Higher:
-			y[i] = v - by
-		default:
-			y[i] = v + by
-		}
-	}
-	return y
-}
-
-// unpaired estimates the shift between two independent samples.
-func (r Rules) unpaired(d *Data) Estimate {
-	return Estimate{Method: MethodWelch, Main: none, T: none}
 }
 
 // none is the view of an estimator that has nothing to say.

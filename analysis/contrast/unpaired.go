@@ -1,0 +1,82 @@
+package contrast
+
+import (
+	"math"
+	"slices"
+
+	"tare/experiment"
+	"tare/stats"
+)
+
+// samples gives the values of both arms on the scale on which they are taken to
+// differ by a shift, the contrast: logarithms for a ratio metric, signed values
+// for a difference metric.
+func (d *Data) samples() (base, arm []float64) {
+	return scaled(d.Baseline, d.Metric), scaled(d.Treated, d.Metric)
+}
+
+func scaled(values []float64, m experiment.Metric) []float64 {
+	x := make([]float64, len(values))
+	for i, v := range values {
+		switch {
+		case m.Scale != experiment.Difference:
+			x[i] = math.Log(v)
+		case m.Better == experiment.Higher:
+			x[i] = min(max(-v, -largest), largest)
+		default:
+			x[i] = min(max(v, -largest), largest)
+		}
+	}
+	return x
+}
+
+// twoSamples estimates the shift from one independent sample to another. Where
+// the sizes allow the rank-sum interval, it leads: like the signed-rank interval
+// of pairs it takes the noise as it is. Welch's t stands beside it and serves
+// below that.
+func (r Rules) twoSamples(base, arm []float64, m experiment.Metric) Estimate {
+	e := Estimate{Spread: [2]float64{Deviation(base), Deviation(arm)}}
+	e.SD = Finite(math.Hypot(e.Spread[0], e.Spread[1]) / math.Sqrt2)
+	e.T = seen(stats.WelchT(base, arm, r.Confidence))
+	rank := seen(stats.RankSum(base, arm, r.Confidence))
+	if r.tests(m) {
+		if e.T.OK {
+			e.T.Equiv = orOne(stats.EquivalenceWelch(base, arm, r.Margin))
+		}
+		if rank.OK {
+			rank.Equiv = orOne(stats.EquivalenceRankSum(base, arm, r.Margin))
+		}
+	}
+	e.Method, e.Main = MethodRankSum, rank
+	if !rank.OK {
+		e.Method, e.Main = MethodWelch, e.T
+	}
+	return e
+}
+
+// Middle is the contrast that stands where there is no estimate: the median one
+// of pairs, or that of the medians of two samples. It is 0 without values.
+func (d *Data) Middle() float64 {
+	if d.Size() == 0 {
+		return 0
+	}
+	if d.Paired {
+		return median(d.Contrasts)
+	}
+	base, arm := d.samples()
+	return median(arm) - median(base)
+}
+
+func median(x []float64) float64 {
+	return stats.Quantile(slices.Sorted(slices.Values(x)), 0.5)
+}
+
+// LeastP is the smallest two-sided p that the rank test of the data can give,
+// whatever the values: that of pairs which all have one sign, or of samples of
+// which one lies all above the other. A claim at a smaller level is impossible.
+func (d *Data) LeastP() float64 {
+	if d.Paired {
+		return math.Min(1, math.Exp2(1-float64(len(d.Contrasts))))
+	}
+	return stats.RankSumLeast(len(d.Baseline), len(d.Treated))
+}

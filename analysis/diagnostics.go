@@ -1,0 +1,234 @@
+package analysis
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"tare/analysis/contrast"
+	"tare/experiment"
+	"tare/stats"
+)
+
+// Independent samples have no rounds to cancel what drifts. What a series tells
+// of itself is then all there is to doubt an interval by, and it is looked for in
+// every arm.
+//
+// With many arms and metrics, something looks odd somewhere by chance alone. All
+// diagnostics of the headline metrics together raise a false alarm in about one of
+// twenty runs: each is asked for at diagnosticLevel over their number. Changes of
+// level cannot be asked for below 1 in 500 (that is how often values are shuffled).
+const (
+	diagnosticLevel = 0.05
+	diagnosticKinds = 4
+	changeLeast     = 0.002
+	fewestTrend     = 8   // values under which neither trend nor modes are looked for
+	lagLeast        = 0.1 // autocorrelation under which an interval is about right
+)
+
+// diagnoseSeries fills the diagnostics of every series, which are in the order
+// measured, at the level for one series of its class.
+func diagnoseSeries(run *Run, seed uint64) {
+	level := diagnosticLevels(run)
+	for c := range run.Cells {
+		for m := range run.Cells[c].Metrics {
+			ms := &run.Cells[c].Metrics[m]
+			for a := range ms.Arms {
+				s := &ms.Arms[a]
+				s.Diagnostics = diagnosticsOf(s.Values, s.Summary, max(level[ms.Metric.Headline], changeLeast), seed)
+			}
+		}
+	}
+}
+
+// diagnosticLevels gives the level of one diagnostic of one series, for headline
+// metrics and for the others.
+func diagnosticLevels(run *Run) map[bool]float64 {
+	level := map[bool]float64{}
+	for _, headline := range []bool{true, false} {
+		series := 0
+		for _, c := range run.Cells {
+			for _, m := range c.Metrics {
+				if m.Metric.Headline == headline {
+					series += len(m.Arms)
+				}
+			}
+		}
+		level[headline] = diagnosticLevel / diagnosticKinds / float64(max(series, 1))
+	}
+	return level
+}
+
+func diagnosticsOf(values []float64, s Summary, changeLevel float64, seed uint64) *Diagnostics {
+	d := &Diagnostics{Lag1: contrast.Finite(stats.Lag1(values)), TrendP: 1, DipP: 1}
+	n := len(values)
+	if s.Min == s.Max || n < fewestTrend {
+		return d
+	}
+	if slope, p, err := stats.Trend(values); err == nil {
+		d.TrendP = p
+		if s.Median != 0 {
+			d.Trend = contrast.Finite(slope * float64(n-1) / math.Abs(s.Median))
+		}
+	}
+	for _, at := range stats.Changepoints(values, changeLevel, max(changeSegment, n/20), seed) {
+		d.Changes = append(d.Changes, at+1)
+	}
+	return d
+}
+
+// oddity is what a series does not look like independent values by. A change of
+// level is also a trend and makes neighbours alike; only the first that applies
+// is told.
+type oddity int
+
+const (
+	changing oddity = iota // the level changes
+	drifting               // rises or falls all along
+	carrying               // neighbours resemble each other
+	grouped                // more than one mode
+)
+
+// oddities judges a series of n values at a level.
+func (d *Diagnostics) oddities(n int, level float64) []oddity {
+	var list []oddity
+	switch {
+	case len(d.Changes) > 0:
+		return []oddity{changing} // which also makes more than one mode
+	case d.TrendP <= level:
+		list = append(list, drifting)
+	case d.Lag1 >= lagLeast && lagP(d.Lag1, n) <= level:
+		list = append(list, carrying)
+	}
+	if d.DipP <= level {
+		list = append(list, grouped)
+	}
+	return list
+}
+
+// lagP is the two-sided p of an autocorrelation at lag one of n independent
+// values, by its large-sample distribution around -1/n; 1 for fewer than ten.
+func lagP(r float64, n int) float64 {
+	if n < 10 {
+		return 1
+	}
+	return math.Erfc(math.Abs(r+1/float64(n)) * math.Sqrt(float64(n)/2))
+}
+
+// says words an oddity of one metric.
+func (o oddity) says(d *Diagnostics) string {
+	switch o {
+	case changing:
+		return "at trial " + joined(d.Changes)
+	case drifting:
+		word := "rising"
+		if d.Trend < 0 {
+			word = "falling"
+		}
+		if d.Trend == 0 {
+			return probability(d.TrendP)
+		}
+		return fmt.Sprintf("%s by %s", word, percent(math.Abs(d.Trend)))
+	case carrying:
+		return fmt.Sprintf("lag-1 autocorrelation %.2f", d.Lag1)
+	}
+	return "dip test " + probability(d.DipP)
+}
+
+// means words what an oddity does to the interval; %s is the metrics.
+var means = map[oddity]string{
+	changing: "values of %s change level on the way: the interval is about a mixture of levels and not about one",
+	drifting: "values of %s drift from the first trial to the last: what drifts is part of the difference, and the interval does not know of it",
+	carrying: "neighbouring trials resemble each other on %s: the interval takes them for independent and is too narrow",
+	grouped:  "values of %s fall into more than one group: the interval is about a mixture of them and may describe none",
+}
+
+// seriesWarnings warns of odd series: once for each cell, arm and oddity, with
+// all metrics that show it, the headline ones apart.
+func seriesWarnings(run *Run) []Warning {
+	var list []Warning
+	levels := diagnosticLevels(run)
+	for _, headline := range []bool{true, false} {
+		for _, c := range run.Cells {
+			for a := range armsOf(c) {
+				for _, o := range []oddity{changing, drifting, carrying, grouped} {
+					if w, ok := c.odd(a, o, headline, levels[headline]); ok {
+						list = append(list, w)
+					}
+				}
+			}
+		}
+	}
+	return list
+}
+
+// armsOf is the number of arms of a cell's series.
+func armsOf(c CellSummary) int {
+	if len(c.Metrics) == 0 {
+		return 0
+	}
+	return len(c.Metrics[0].Arms)
+}
+
+// odd gathers the metrics on which an arm shows an oddity.
+func (c *CellSummary) odd(arm int, o oddity, headline bool, level float64) (Warning, bool) {
+	w := Warning{Cell: c.ID, Exploratory: !headline}
+	var parts []string
+	for _, m := range c.Metrics {
+		s := &m.Arms[arm]
+		if m.Metric.Headline != headline || s.Diagnostics == nil || !slices.Contains(s.Diagnostics.oddities(len(s.Values), level), o) {
+			continue
+		}
+		w.Arm, w.Metric = s.Arm, m.Metric.Name
+		parts = append(parts, fmt.Sprintf("%s (%s)", m.Metric.Name, o.says(s.Diagnostics)))
+	}
+	if len(parts) > 1 {
+		w.Metric = ""
+	}
+	w.Text = fmt.Sprintf(means[o], strings.Join(parts, ", "))
+	return w, len(parts) > 0
+}
+
+// spreadRatio is how many times as wide the middle half of one arm's values must
+// be for the arms to count as different in more than their level, and
+// spreadFewest how many values it takes to say so.
+const (
+	spreadRatio  = 3
+	spreadFewest = 20
+)
+
+// diagnoseSamples warns of what two independent samples say of their own
+// comparison.
+func (w wording) diagnoseSamples(c *Comparison, h *hypothesis) {
+	warn := func(format string, args ...any) { c.Warnings = append(c.Warnings, fmt.Sprintf(format, args...)) }
+	if !c.EstimatorsAgree {
+		warn("%s", disagreement(h))
+	}
+	if h.Main.OK && h.Method == contrast.MethodWelch {
+		warn("%s are too few for the rank-sum interval: Welch's t interval shown assumes normal noise", values(h))
+	}
+	if h.Size() > 1 && h.SD == 0 {
+		warn("no value of either arm varies: the metric may be too coarse to show noise")
+	}
+	base, arm := relativeSpread(c.Baseline, c.Metric), relativeSpread(c.Treated, c.Metric)
+	if h.Size() >= spreadFewest && base > 0 && arm > 0 {
+		if ratio := max(arm/base, base/arm); ratio >= spreadRatio {
+			wider := "arm"
+			if base > arm {
+				wider = "baseline"
+			}
+			warn("the values of the %s spread %.2g times as wide as those of the other: the arms differ in more than their level, which is all that the interval is about", wider, ratio)
+		}
+	}
+}
+
+// relativeSpread is the width of the middle half of values, relative to their
+// median where that is the scale.
+func relativeSpread(s Summary, m experiment.Metric) float64 {
+	width := s.Q3 - s.Q1
+	if m.Scale != experiment.Difference && s.Median > 0 {
+		width /= s.Median
+	}
+	return width
+}

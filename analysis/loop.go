@@ -1,0 +1,158 @@
+package analysis
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+
+	"tare/analysis/contrast"
+	"tare/experiment"
+	"tare/stats"
+)
+
+// In a system of any kind, mean latency × throughput is the mean number of
+// requests under way (Little's law). In a closed loop that number is the number
+// of workers, fixed before the start: the two metrics are then one, and latency
+// says how long workers wait for their turn rather than how long a request takes.
+// It shows in the data, whatever the format tells.
+const (
+	// loopNear is how far the median product may lie from the number of workers
+	// told. Ramp-up and the end of a trial, when fewer than all are under way, take
+	// some percent of it.
+	loopNear = 0.05
+	// loopShare is the deviation of the product, relative to that of latency, up to
+	// which it counts as constant where workers are not told: three quarters of the
+	// variance of latency at least are then that of throughput. With a rate given
+	// from outside (an open loop) the product varies as latency does.
+	loopShare = 0.5
+	// loopTrials is the number of trials that this takes: of ten independent pairs
+	// less than one in a thousand looks so.
+	loopTrials = 10
+)
+
+// loops looks for closed loops in every cell whose metrics allow it.
+func loops(t *table) []*LoopSummary {
+	list := make([]*LoopSummary, len(t.plan.Cells))
+	for c, cell := range t.plan.Cells {
+		if cell.Loop != nil {
+			list[c] = t.loop(c, *cell.Loop)
+		}
+	}
+	return list
+}
+
+// loop gives the summary of a cell's closed loop, nil if the trials show none.
+func (t *table) loop(c int, l experiment.Loop) *LoopSummary {
+	latency, throughput := namedMetric(t.plan.Cells[c], l.Latency), namedMetric(t.plan.Cells[c], l.Throughput)
+	if latency == nil || throughput == nil {
+		return nil
+	}
+	var products, logProducts, logLatencies []float64
+	for _, arm := range t.slots[c] {
+		for i := range arm {
+			seconds, okLatency := value(arm[i].valid, *latency)
+			rate, okThroughput := value(arm[i].valid, *throughput)
+			if okLatency && okThroughput && seconds > 0 && rate > 0 {
+				products = append(products, contrast.Finite(seconds*rate))
+				logProducts = append(logProducts, math.Log(seconds)+math.Log(rate))
+				logLatencies = append(logLatencies, math.Log(seconds))
+			}
+		}
+	}
+	if len(products) == 0 {
+		return nil
+	}
+	slices.Sort(products)
+	s := &LoopSummary{Loop: l, Least: products[0], Median: stats.Quantile(products, 0.5), Most: products[len(products)-1]}
+	n := len(products)
+	told := l.Workers > 0 && math.Abs(s.Median/l.Workers-1) <= loopNear
+	if !told && (n < loopTrials || contrast.Deviation(logProducts) > loopShare*contrast.Deviation(logLatencies)) {
+		return nil
+	}
+	s.Text = s.sentence(n, told)
+	return s
+}
+
+func (s *LoopSummary) sentence(n int, told bool) string {
+	text := fmt.Sprintf("closed loop: %s × %s is %s in the median of %d trials (%s to %s)",
+		s.Latency, s.Throughput, round(s.Median), n, round(s.Least), round(s.Most))
+	if told {
+		text += fmt.Sprintf(", as many as the %s workers, each of which waits for its answer before it asks again", round(s.Workers))
+	} else {
+		text += ", whatever the latency, as with a fixed number of workers, each of which waits for its answer before it asks again"
+	}
+	return text + fmt.Sprintf("; %s says the same as %s", s.Latency, s.Throughput)
+}
+
+// round writes a number of requests with three digits, or as a whole.
+func round(v float64) string {
+	if v >= 100 && v < 1e15 {
+		return fmt.Sprintf("%.0f", v)
+	}
+	return fmt.Sprintf("%.3g", v)
+}
+
+func namedMetric(c experiment.Cell, name string) *experiment.Metric {
+	i := slices.IndexFunc(c.Metrics, func(m experiment.Metric) bool { return m.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &c.Metrics[i]
+}
+
+// restates names the metric that a metric says once more, if any.
+func (t *table) restates(c int, m experiment.Metric) string {
+	if l := t.loops[c]; l != nil && m.Name == l.Latency {
+		return l.Throughput
+	}
+	return ""
+}
+
+// extreme finds the names of percentiles and maxima: "latency-p99", "p99.9", "max".
+var extreme = regexp.MustCompile(`(^|[^a-z0-9])(p[0-9.]+|[0-9.]+th|max|maximum|worst)($|[^a-z0-9])`)
+
+// omits says whether a metric suffers from what a closed loop leaves out.
+func (l *LoopSummary) omits(cell experiment.Cell, m experiment.Metric) bool {
+	latency := namedMetric(cell, l.Latency)
+	return m.Name != l.Latency && m.Unit == latency.Unit && extreme.MatchString(strings.ToLower(m.Name))
+}
+
+// omissions warn of percentiles and maxima of closed loops, once for all cells in
+// which the same metrics are concerned.
+func omissions(plan *experiment.Plan, run *Run) []Warning {
+	type which struct {
+		metrics  string
+		headline bool
+	}
+	cells := map[which][]string{}
+	var order []which
+	for c, cell := range plan.Cells {
+		loop := run.Cells[c].Loop
+		if loop == nil {
+			continue
+		}
+		for _, headline := range []bool{true, false} {
+			var names []string
+			for _, m := range cell.Metrics {
+				if m.Headline == headline && loop.omits(cell, m) {
+					names = append(names, m.Name)
+				}
+			}
+			if len(names) > 0 {
+				w := which{strings.Join(names, ", "), headline}
+				if cells[w] == nil {
+					order = append(order, w)
+				}
+				cells[w] = append(cells[w], cell.ID)
+			}
+		}
+	}
+	var list []Warning
+	for _, w := range order {
+		text := fmt.Sprintf("%s of a closed loop: while an answer is slow its worker asks nothing, and the requests that would have waited are missing (coordinated omission)", w.metrics)
+		list = append(list, Warning{Cell: strings.Join(cells[w], ", "), Text: text, Exploratory: !w.headline})
+	}
+	return list
+}
