@@ -6,9 +6,17 @@ import (
 	"slices"
 )
 
-// changepointPermutations is the number of shuffles behind one significance:
-// enough for levels of 1 % (p is a multiple of 1/500; no claim below 0.2 %).
-const changepointPermutations = 499
+// The number of shuffles behind one significance: as many as a claim at the
+// level takes twice over, within bounds. The smaller is enough for levels down
+// to 0.4 % (p is a multiple of 1/500); levels below 0.001 % claim nothing.
+const (
+	leastPermutations = 499
+	mostPermutations  = 99_999
+)
+
+func changepointPermutations(alpha float64) int {
+	return int(min(max(math.Ceil(2/alpha)-1, leastPermutations), mostPermutations))
+}
 
 // Changepoints finds where a series changes its distribution: the index of
 // the first value of each new segment, in order, or nil. Segments have at
@@ -55,10 +63,11 @@ func splitSegment(segment []float64, alpha float64, minSegment int, random *rand
 	order := slices.Clone(e.ranks)
 	split, observed := e.bestSplit(order, minSegment)
 	observed -= 1e-9 * math.Abs(observed) // the same split summed in another order
+	permutations := changepointPermutations(alpha)
 	// p = (1 + larger) / (1 + permutations) ≤ alpha; stop once it cannot be.
-	allowed := int(math.Floor(alpha*(changepointPermutations+1)+1e-9)) - 1
+	allowed := int(math.Floor(alpha*float64(permutations+1)+1e-9)) - 1
 	larger := 0
-	for range changepointPermutations {
+	for range permutations {
 		if larger > allowed {
 			return 0, false
 		}
