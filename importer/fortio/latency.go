@@ -1,0 +1,127 @@
+package fortio
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"tare/experiment"
+	"tare/importer"
+)
+
+// histogram is a distribution as Fortio exports it: exact moments, buckets, and
+// percentiles interpolated in them.
+type histogram struct {
+	Count int64
+	Min   float64
+	Max   float64
+	Avg   float64
+	Data  []struct {
+		Start, End float64
+		Count      int64
+	}
+	Percentiles []struct {
+		Percentile float64 // 50, 99.9
+		Value      float64
+	}
+}
+
+// The metrics that a closed loop ties together.
+const (
+	meanLatency = "latency-mean"
+	throughput  = "throughput"
+)
+
+func closedLoop(connections int) *experiment.Loop {
+	return &experiment.Loop{Latency: meanLatency, Throughput: throughput, Workers: float64(max(0, connections))}
+}
+
+// values are the metrics. At a fixed rate latency is the result, otherwise
+// throughput.
+func (r *result) values(fixed bool) []importer.Value {
+	h := r.DurationHistogram
+	latency := func(name string, value float64, headline bool) importer.Value {
+		return importer.Value{
+			Metric: experiment.Metric{Name: name, Unit: "s", Better: experiment.Lower, Scale: experiment.Ratio, Headline: headline, Optional: !headline},
+			Value:  value,
+		}
+	}
+	values := []importer.Value{{
+		Metric: experiment.Metric{Name: throughput, Unit: "1/s", Better: experiment.Higher, Scale: experiment.Ratio, Headline: !fixed, Optional: fixed},
+		Value:  *r.ActualQPS,
+	}, latency(meanLatency, h.Avg, fixed)}
+	seen := map[string]bool{meanLatency: true, "latency-max": true}
+	for _, p := range h.Percentiles {
+		name := "latency-" + quantile(p.Percentile)
+		if seen[name] || p.Value <= 0 || !h.resolved(p.Value) {
+			continue // -p may ask for the same one twice
+		}
+		seen[name] = true
+		values = append(values, latency(name, p.Value, false))
+	}
+	if h.Max > 0 {
+		values = append(values, latency("latency-max", h.Max, false))
+	}
+	if r.SocketCount != nil {
+		values = append(values, importer.Value{
+			Metric: experiment.Metric{Name: "sockets", Better: experiment.Lower, Scale: experiment.Difference, Optional: true},
+			Value:  float64(*r.SocketCount),
+		})
+	}
+	return values
+}
+
+func quantile(percentile float64) string {
+	return "p" + strconv.FormatFloat(percentile, 'f', -1, 64)
+}
+
+// coarse is the width of a bucket, as a share of a percentile in it, above which
+// the percentile says more about where the bucket ends than about the latency.
+const coarse = 0.25
+
+// resolved says whether the buckets are fine enough for a percentile.
+func (h *histogram) resolved(value float64) bool {
+	for _, b := range h.Data {
+		if value >= b.Start && value <= b.End {
+			return b.End-b.Start <= coarse*value
+		}
+	}
+	return false
+}
+
+// unresolved names the percentiles that are left out.
+func (h *histogram) unresolved() []string {
+	var names []string
+	for _, p := range h.Percentiles {
+		if !h.resolved(p.Value) {
+			names = append(names, quantile(p.Percentile))
+		}
+	}
+	return names
+}
+
+// histograms are the distributions of latency, of all requests and of failed
+// ones.
+func (r *result) histograms() ([]importer.Histogram, error) {
+	var all []importer.Histogram
+	for _, of := range []struct {
+		name string
+		h    *histogram
+	}{{"latency", r.DurationHistogram}, {"latency of failed requests", r.ErrorsDurationHistogram}} {
+		if of.h == nil || len(of.h.Data) == 0 {
+			continue
+		}
+		out := importer.Histogram{Name: of.name, Unit: "s"}
+		for i, b := range of.h.Data {
+			// Buckets meet within rounding, and the last ends at the largest value.
+			if b.Count < 0 || !(b.Start <= b.End) || math.IsInf(b.End, 0) {
+				return nil, fmt.Errorf("the histogram of %s counts %d values from %g to %g in bucket %d", of.name, b.Count, b.Start, b.End, i+1)
+			}
+			out.Lower = append(out.Lower, b.Start)
+			out.Upper = append(out.Upper, b.End)
+			out.Count = append(out.Count, b.Count)
+		}
+		all = append(all, out)
+	}
+	return all, nil
+}
