@@ -1,6 +1,11 @@
 package history
 
 import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
 	"tare/analysis"
 	"tare/experiment"
 )
@@ -16,10 +21,11 @@ type Growth struct {
 	// Recent compares the new run with the runs since the last change, Anchor with
 	// the reference runs at the beginning. A slow decline passes the first and not
 	// the second. Both are shares (0.02: costs 2 % more than it did), positive for
-	// worse.
+	// worse; in the metric's unit on a difference scale.
 	Recent Change `json:"recent"`
 	Anchor Change `json:"anchor"`
-	// Reason says why there is no estimate; empty if there is one.
+	// Reason says why there is no estimate, neither of Recent nor of Anchor; empty
+	// if there are both.
 	Reason string `json:"reason,omitempty"`
 }
 
@@ -30,5 +36,169 @@ type Change struct {
 	From     string            `json:"from"` // first of these runs
 	To       string            `json:"to"`   // last of them
 	// P is the one-sided p of "it grew by limit or less", as a function of the limit.
+	// It is 1 where there is no estimate.
 	P func(limit float64) float64 `json:"-"`
+}
+
+// Growth compares a new run with the history of its experiment: every overhead
+// of its treatments, or the level of its only arm. The run itself is left out
+// of the history, and so are runs that started later.
+//
+// Recent compares with the runs since the last change. Anchor compares with the
+// first runs of the history, as many as a segment has at least; the anchor names
+// another run, from which on the reference runs are taken: one at which a change
+// was accepted. It is an error if the experiment has no such run.
+func (h *History) Growth(run *Run, anchor string) ([]Growth, error) {
+	before := h.before(run)
+	first := 0
+	if anchor != "" {
+		path := canonical(anchor)
+		first = slices.IndexFunc(before.Runs, func(r *Run) bool { return r.path == path })
+		if first < 0 {
+			return nil, fmt.Errorf("the anchor %s: %w", anchor, ErrNoAnchor)
+		}
+	}
+	var list []Growth
+	for _, v := range run.values {
+		if v.of == OfLevel && v.machine {
+			continue
+		}
+		c := comparison{history: h, before: before, new: run, value: v, first: first}
+		list = append(list, c.growth())
+	}
+	return list, nil
+}
+
+// ErrNoAnchor says that the anchor is none of the runs to compare with.
+var ErrNoAnchor = errors.New("is no earlier run of the same experiment in this history")
+
+// before is the experiment of a run as it was before that run.
+func (h *History) before(run *Run) *Experiment {
+	at := slices.IndexFunc(h.Experiments, func(e *Experiment) bool { return e.Name == run.Name })
+	if at < 0 {
+		return &Experiment{Name: run.Name}
+	}
+	e := h.Experiments[at]
+	later := func(r *Run) bool {
+		return r.path == run.path || !run.Start.IsZero() && r.Start.After(run.Start)
+	}
+	if !slices.ContainsFunc(e.Runs, later) {
+		return e
+	}
+	out := &Experiment{Name: e.Name, Runs: slices.DeleteFunc(slices.Clone(e.Runs), later)}
+	out.Series = series(out.Runs, Options{Alpha: h.Alpha, Segment: h.Segment})
+	return out
+}
+
+// comparison is one value of a new run on its way to a Growth.
+type comparison struct {
+	history *History
+	before  *Experiment
+	new     *Run
+	value   value
+	first   int // index of the run at which the reference runs begin
+}
+
+func (c *comparison) growth() Growth {
+	g := Growth{Cell: c.value.cell, Arm: c.value.arm, Metric: c.value.metric, Of: c.value.of}
+	g.Recent.P, g.Anchor.P = never, never
+	if err := c.fill(&g); err != nil {
+		g.Reason = err.Error()
+	}
+	return g
+}
+
+func never(float64) float64 { return 1 }
+
+// fill makes both comparisons, or says why it cannot.
+func (c *comparison) fill(g *Growth) error {
+	scale := scale{c.value.metric, c.value.of}
+	if c.new.LeftOut != "" {
+		return fmt.Errorf("the new run cannot be compared: %s", c.new.LeftOut)
+	}
+	if c.value.estimate == nil {
+		return fmt.Errorf("the new run has no value: %s", c.value.why)
+	}
+	at, se, ok := scale.place(c.value)
+	if !ok {
+		return errors.New("the value of the new run cannot be compared")
+	}
+	series, stretch, err := c.comparable()
+	if err != nil {
+		return err
+	}
+	earlier := series.used(stretch)
+	var segments [][]float64
+	for _, s := range series.Segments {
+		if s.Stretch == stretch {
+			segments = append(segments, s.values)
+		}
+	}
+	if len(earlier) < c.history.Segment {
+		return fmt.Errorf("%d earlier runs can be compared with, at least %d are needed", len(earlier), c.history.Segment)
+	}
+	last := segments[len(segments)-1]
+	sd, df := spreadWithin(last)
+	if g.Recent, err = c.change(at, se, earlier[len(earlier)-len(last):], sd, df); err != nil {
+		return err
+	}
+	from := slices.IndexFunc(earlier, func(p Point) bool { return p.Run >= c.first })
+	if from < 0 || len(earlier)-from < c.history.Segment {
+		return fmt.Errorf("at least %d runs from the anchor on are needed", c.history.Segment)
+	}
+	sd, df = spreadWithin(segments...)
+	g.Anchor, err = c.change(at, se, earlier[from:from+c.history.Segment], sd, df)
+	return err
+}
+
+// comparable finds the series of the value and the stretch with its parameters.
+func (c *comparison) comparable() (*Series, int, error) {
+	at := slices.IndexFunc(c.before.Series, func(s Series) bool {
+		return keyOf(s.Cell, s.Arm, s.Metric, s.Of) == c.value.key
+	})
+	if at < 0 {
+		return nil, 0, errors.New("no earlier run of this experiment has it")
+	}
+	s := &c.before.Series[at]
+	if observed := c.new.state == observational; observed != s.Observational {
+		return nil, 0, errors.New("experiments and observations are not compared with each other")
+	}
+	stretch := slices.IndexFunc(s.Stretches, func(st Stretch) bool { return st.asked.text == c.value.asked.text })
+	if stretch < 0 {
+		latest := s.Stretches[s.Points[len(s.Points)-1].Stretch].asked
+		return nil, 0, fmt.Errorf("no earlier run had these parameters: %s", strings.Join(latest.differs(c.value.asked), "; "))
+	}
+	return s, stretch, nil
+}
+
+// used are the points of a stretch that are part of the statistics.
+func (s *Series) used(stretch int) []Point {
+	var list []Point
+	for _, p := range s.Points {
+		if p.Stretch == stretch && p.LeftOut == "" {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// change compares the new value with those of some runs, among which runs have
+// a standard deviation known with so many degrees of freedom.
+func (c *comparison) change(at, se float64, reference []Point, sd, df float64) (Change, error) {
+	values := make([]float64, len(reference))
+	usual := 0.0 // variance within a run
+	for i, p := range reference {
+		values[i] = p.at
+		usual += p.se * p.se / float64(len(reference))
+	}
+	p := predict(at, values, sd, df, max(0, se*se-usual))
+	if !(p.error > 0) {
+		return Change{P: never}, errors.New("the earlier runs do not vary, which leaves nothing to judge by")
+	}
+	scale := scale{c.value.metric, c.value.of}
+	return Change{
+		Interval: scale.changes(p.interval()), Runs: len(reference),
+		From: c.before.Runs[reference[0].Run].Directory, To: c.before.Runs[reference[len(reference)-1].Run].Directory,
+		P: func(limit float64) float64 { return p.exceeds(scale.difference(limit)) },
+	}, nil
 }

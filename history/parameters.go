@@ -1,0 +1,159 @@
+package history
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tare/experiment"
+)
+
+// parameters are what a run asked of one arm in one cell, everything that the
+// values depend on by intent: the layers of the arm and of the baseline, the
+// workload and the testbed, each parameter by its path. The number of rounds,
+// the seed, limits and margins are not among them: they make a value more or
+// less certain, not different.
+type parameters struct {
+	text  string // one line for all, to compare with
+	paths map[string]string
+}
+
+// asker makes the parameters of a plan's arms and cells, each once.
+type asker struct {
+	plan  *experiment.Plan
+	arms  map[string]map[string]string
+	cells map[string]map[string]string
+	made  map[[2]string]*parameters
+}
+
+func newAsker(plan *experiment.Plan) *asker {
+	a := &asker{plan: plan, arms: map[string]map[string]string{}, cells: map[string]map[string]string{}, made: map[[2]string]*parameters{}}
+	for _, arm := range plan.Arms {
+		paths := map[string]string{}
+		for _, l := range arm.Layers {
+			flatten(paths, l.Kind, l.Config)
+		}
+		a.arms[arm.Name] = paths
+	}
+	for _, c := range plan.Cells {
+		paths := map[string]string{"workload": c.Kind, "testbed": plan.Testbed}
+		if plan.Import != nil {
+			paths["import.tool"] = plan.Import.Tool
+			paths["import.pairBy"] = plan.Import.PairBy
+		}
+		flatten(paths, c.Kind, c.Config)
+		flatten(paths, "testbed", c.Testbed)
+		for _, l := range c.Levels {
+			paths["level."+l.Factor] = l.Value
+		}
+		a.cells[c.ID] = paths
+	}
+	return a
+}
+
+// of gives the parameters of an arm in a cell.
+func (a *asker) of(cell, arm string) *parameters {
+	at := [2]string{cell, arm}
+	if p := a.made[at]; p != nil {
+		return p
+	}
+	p := &parameters{paths: maps.Clone(a.cells[cell])}
+	if p.paths == nil {
+		p.paths = map[string]string{}
+	}
+	for _, planned := range a.plan.Arms {
+		switch {
+		case planned.Name == arm:
+			for path, v := range a.arms[arm] {
+				p.paths[path] = v
+			}
+		case planned.Role == experiment.Baseline:
+			for path, v := range a.arms[planned.Name] {
+				p.paths["baseline."+path] = v
+			}
+		}
+	}
+	var text strings.Builder
+	for _, path := range slices.Sorted(maps.Keys(p.paths)) {
+		text.WriteString(strconv.Quote(path) + "=" + strconv.Quote(p.paths[path]) + "\n")
+	}
+	p.text = text.String()
+	a.made[at] = p
+	return p
+}
+
+// flatten writes every leaf of a JSON value under its path.
+func flatten(into map[string]string, path string, v any) {
+	switch x := v.(type) {
+	case map[string]any:
+		if len(x) == 0 {
+			into[path] = "{}"
+		}
+		for k, member := range x {
+			flatten(into, path+"."+k, member)
+		}
+	case []any:
+		if len(x) == 0 {
+			into[path] = "[]"
+		}
+		for i, member := range x {
+			flatten(into, path+"."+strconv.Itoa(i), member)
+		}
+	case nil:
+		into[path] = "none"
+	case string:
+		into[path] = x
+	case bool, json.Number, float64:
+		into[path] = fmt.Sprint(x)
+	default: // a plan that was not read from a file has structs in it
+		flatten(into, path, decoded(x))
+	}
+}
+
+// decoded is what a value would be had it been read from plan.json.
+func decoded(v any) any {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprintf("%T", v)
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	var out any
+	if err := d.Decode(&out); err != nil {
+		return string(data)
+	}
+	return out
+}
+
+// differs says in what q differs from p, a phrase for each path.
+func (p *parameters) differs(q *parameters) []string {
+	return changed(p.paths, q.paths)
+}
+
+// changed compares two maps key by key, in the order of the keys.
+func changed(was, is map[string]string) []string {
+	keys := maps.Clone(was)
+	if keys == nil {
+		keys = map[string]string{}
+	}
+	maps.Copy(keys, is)
+	var list []string
+	for _, k := range slices.Sorted(maps.Keys(keys)) {
+		before, hadIt := was[k]
+		after, hasIt := is[k]
+		switch {
+		case before == after && hadIt == hasIt:
+		case !hadIt:
+			list = append(list, fmt.Sprintf("%s is %s, was not set", k, after))
+		case !hasIt:
+			list = append(list, fmt.Sprintf("%s is not set, was %s", k, before))
+		default:
+			list = append(list, fmt.Sprintf("%s is %s, was %s", k, after, before))
+		}
+	}
+	return list
+}

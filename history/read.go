@@ -1,0 +1,68 @@
+package history
+
+import (
+	"context"
+	"runtime"
+	"sync"
+
+	"tare/journal"
+)
+
+// Read finds the runs below the directories, which may be runs themselves, and
+// reads each once. A directory that cannot be read is skipped by name, as is one
+// below which there is no run; an error means that a directory could not be
+// looked through, or that ctx was cancelled.
+func Read(ctx context.Context, dirs ...string) (runs []*Run, skipped []Skipped, err error) {
+	var found []string
+	seen := map[string]bool{}
+	for _, dir := range dirs {
+		below, err := journal.Find(dir)
+		if err != nil {
+			return nil, nil, err
+		}
+		if len(below) == 0 {
+			skipped = append(skipped, Skipped{dir, "it is no run directory, and there is none below it"})
+		}
+		for _, run := range below {
+			if path := canonical(run); !seen[path] {
+				seen[path] = true
+				found = append(found, run)
+			}
+		}
+	}
+	read, errs := make([]*Run, len(found)), make([]error, len(found))
+	each(len(found), func(i int) {
+		if ctx.Err() == nil {
+			read[i], errs[i] = Open(found[i])
+		}
+	})
+	if err := ctx.Err(); err != nil {
+		return nil, nil, err
+	}
+	for i := range found {
+		if errs[i] != nil {
+			skipped = append(skipped, Skipped{found[i], errs[i].Error()})
+			continue
+		}
+		runs = append(runs, read[i])
+	}
+	return runs, skipped, nil
+}
+
+// each calls f for 0 to n-1, on all processors.
+func each(n int, f func(i int)) {
+	next := make(chan int)
+	var workers sync.WaitGroup
+	for range min(n, runtime.GOMAXPROCS(0)) {
+		workers.Go(func() {
+			for i := range next {
+				f(i)
+			}
+		})
+	}
+	for i := range n {
+		next <- i
+	}
+	close(next)
+	workers.Wait()
+}

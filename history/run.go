@@ -1,0 +1,213 @@
+package history
+
+import (
+	"math"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"tare/analysis"
+	"tare/analysis/contrast"
+	"tare/experiment"
+	"tare/journal"
+	"tare/machine"
+	"tare/stats"
+)
+
+// state orders runs by what they are good for.
+type state int
+
+const (
+	sound         state = iota // an experiment with verdicts
+	observational              // trials that ran in no random order
+	useless                    // LeftOut says why
+)
+
+// value is what one run has to say of one series.
+type value struct {
+	key
+	metric experiment.Metric
+	asked  *parameters
+	// estimate is nil if there is none, and why says so; it has no width where the
+	// trials allow no interval.
+	estimate *analysis.Interval
+	why      string
+	z        float64 // half the interval's width in standard errors, about
+	machine  bool    // the level of a baseline beside treatments
+}
+
+// key tells series apart.
+type key struct {
+	cell, arm, metric, unit string
+	better                  experiment.Better
+	scale                   experiment.Scale
+	of                      string
+}
+
+// facts are what a run tells of its surroundings.
+type facts struct {
+	environment *machine.Environment
+	imported    map[string]string // what the files of an imported run tell, by name
+	design      map[string]string // what the plan sets besides parameters
+}
+
+// Open reads one run directory.
+func Open(dir string) (*Run, error) {
+	j, err := journal.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	return Of(j), nil
+}
+
+// Of keeps what a history needs of a run that has been read.
+func Of(j *journal.Run) *Run {
+	judged := analysis.Judge(j.Plan, j.Trials)
+	r := &Run{
+		Directory: j.Dir, Name: j.Plan.Name, Start: began(j), TareVersion: j.Plan.Version,
+		path: canonical(j.Dir), seed: j.Plan.Seed, facts: factsOf(j),
+	}
+	if r.TareVersion == "" && j.Environment != nil {
+		r.TareVersion = j.Environment.TareVersion
+	}
+	switch {
+	case len(j.Trials) == 0:
+		r.leaveOut("it has no trial")
+	case !j.Finished:
+		r.leaveOut("it is not finished")
+	case !judged.Valid:
+		r.leaveOut(invalid(judged.Reasons))
+	case j.Plan.Import != nil:
+		r.state = observational
+		r.Observational = "imported from " + j.Plan.Import.Tool + ": its trials did not run in rounds of random order"
+	}
+	r.values = append(overheads(j.Plan, judged), levels(j)...)
+	return r
+}
+
+func (r *Run) leaveOut(why string) { r.state, r.LeftOut = useless, why }
+
+func invalid(reasons []string) string {
+	if len(reasons) == 0 {
+		return "it is invalid"
+	}
+	return "it is invalid: " + reasons[0]
+}
+
+// began is when the first trial started; for a run without any, when it was
+// begun. An import knows only what the files tell.
+func began(j *journal.Run) (first time.Time) {
+	for i := range j.Trials {
+		if s := j.Trials[i].Start; !s.IsZero() && (first.IsZero() || s.Before(first)) {
+			first = s
+		}
+	}
+	if first.IsZero() && j.Plan.Import == nil && len(j.Sessions) > 0 {
+		return j.Sessions[0].Start
+	}
+	return first
+}
+
+// canonical is a directory's path by which it is recognised.
+func canonical(dir string) string {
+	if full, err := filepath.Abs(dir); err == nil {
+		dir = full
+	}
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
+	return dir
+}
+
+func keyOf(cell, arm string, m experiment.Metric, of string) key {
+	return key{cell, arm, m.Name, m.Unit, m.Better, m.Scale, of}
+}
+
+// overheads are the comparisons of a run.
+func overheads(plan *experiment.Plan, judged *analysis.Run) []value {
+	asked := newAsker(plan)
+	list := make([]value, 0, len(judged.Comparisons))
+	for _, c := range judged.Comparisons {
+		v := value{key: keyOf(c.Cell, c.Arm, c.Metric, OfOverhead), metric: c.Metric, asked: asked.of(c.Cell, c.Arm), z: z(plan)}
+		if c.Rounds == 0 {
+			v.why = "no trial of it can be compared"
+		} else {
+			at := c.Overhead
+			v.estimate = &at
+		}
+		list = append(list, v)
+	}
+	return list
+}
+
+// levels are the medians of the baseline, or of the only arm.
+func levels(j *journal.Run) []value {
+	plan := j.Plan
+	arm := slices.IndexFunc(plan.Arms, func(a experiment.PlannedArm) bool { return a.Role == experiment.Baseline })
+	if arm < 0 {
+		return nil
+	}
+	name := plan.Arms[arm].Name
+	machine := slices.ContainsFunc(plan.Arms, func(a experiment.PlannedArm) bool { return a.Role == experiment.Treatment })
+	trials := map[string][]*journal.Trial{} // by cell
+	for i := range j.Trials {
+		if t := &j.Trials[i]; t.Arm == name && t.Valid() {
+			trials[t.Cell] = append(trials[t.Cell], t)
+		}
+	}
+	asked := newAsker(plan)
+	var list []value
+	for _, cell := range plan.Cells {
+		latest := lastOfRounds(trials[cell.ID])
+		for _, m := range cell.Metrics {
+			v := value{key: keyOf(cell.ID, name, m, OfLevel), metric: m, asked: asked.of(cell.ID, name), machine: machine, z: z(plan)}
+			if v.estimate = median(latest, m, float64(plan.Confidence)); v.estimate == nil {
+				v.why = "no valid trial has it"
+			}
+			list = append(list, v)
+		}
+	}
+	return list
+}
+
+// lastOfRounds keeps the last of several valid trials of a round, as the
+// analysis does.
+func lastOfRounds(trials []*journal.Trial) []*journal.Trial {
+	at := make(map[int]int, len(trials))
+	var list []*journal.Trial
+	for _, t := range trials {
+		if i, again := at[t.Round]; again {
+			list[i] = t
+			continue
+		}
+		at[t.Round] = len(list)
+		list = append(list, t)
+	}
+	return list
+}
+
+// median is a level: the median with its interval by order statistics, or
+// without width where there are too few values; nil if there are none.
+func median(trials []*journal.Trial, m experiment.Metric, confidence float64) *analysis.Interval {
+	values := make([]float64, 0, len(trials))
+	for _, t := range trials {
+		if v, ok := t.Values[m.Name]; ok && contrast.Usable(v, m) {
+			values = append(values, v)
+		}
+	}
+	if len(values) == 0 {
+		return nil
+	}
+	if i, _, err := stats.MedianInterval(values, confidence); err == nil {
+		return &analysis.Interval{Point: i.Point, Lo: i.Lo, Hi: i.Hi}
+	}
+	slices.Sort(values)
+	middle := stats.Quantile(values, 0.5)
+	return &analysis.Interval{Point: middle, Lo: middle, Hi: middle}
+}
+
+// z is how many standard errors half an interval of the plan spans, roughly: by
+// the normal distribution.
+func z(plan *experiment.Plan) float64 {
+	return math.Sqrt2 * math.Erfinv(float64(plan.Confidence))
+}

@@ -1,0 +1,151 @@
+package history
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// New makes the history of runs, in any order. The runs become part of it.
+func New(runs []*Run, skipped []Skipped, o Options) *History {
+	o = o.normalised()
+	h := &History{Schema: Schema, Alpha: o.Alpha, Segment: o.Segment, Confidence: Confidence, Experiments: []*Experiment{}, Skipped: skipped}
+	byName := map[string]*Experiment{}
+	for _, r := range runs {
+		e := byName[r.Name]
+		if e == nil {
+			e = &Experiment{Name: r.Name}
+			byName[r.Name] = e
+			h.Experiments = append(h.Experiments, e)
+		}
+		e.Runs = append(e.Runs, r)
+	}
+	slices.SortFunc(h.Experiments, func(a, b *Experiment) int { return strings.Compare(a.Name, b.Name) })
+	for _, e := range h.Experiments {
+		arrange(e.Runs)
+		note(e.Runs)
+		e.Series = series(e.Runs, o)
+	}
+	return h
+}
+
+func (o Options) normalised() Options {
+	if o.Alpha <= 0 {
+		o.Alpha = DefaultAlpha
+	}
+	if o.Segment <= 0 {
+		o.Segment = DefaultSegment
+	}
+	o.Segment = max(o.Segment, leastSegment)
+	return o
+}
+
+// leastSegment is the smallest number of runs that has a rank-sum interval
+// against as many others.
+const leastSegment = 4
+
+// arrange puts runs in the order in which they ran, those of unknown time first,
+// and leaves out copies of a run.
+func arrange(runs []*Run) {
+	slices.SortStableFunc(runs, func(a, b *Run) int {
+		return cmp.Or(a.Start.Compare(b.Start), strings.Compare(a.Directory, b.Directory))
+	})
+	for i, r := range runs {
+		if i == 0 || r.LeftOut != "" || r.Start.IsZero() {
+			continue
+		}
+		if before := runs[i-1]; before.Start.Equal(r.Start) && before.seed == r.seed {
+			r.leaveOut("it has the same start and seed as " + before.Directory + ": a copy")
+		}
+	}
+}
+
+// series makes every series of an experiment, in the order of the latest plans,
+// and looks for changes in them.
+func series(runs []*Run, o Options) []Series {
+	m := maker{at: map[key]int{}}
+	for i := len(runs) - 1; i >= 0; i-- { // the latest first, for order and metric
+		for _, v := range runs[i].values {
+			if _, known := m.at[v.key]; !known {
+				m.at[v.key] = len(m.list)
+				m.list = append(m.list, Series{Cell: v.cell, Arm: v.arm, Metric: v.metric, Of: v.of})
+			}
+		}
+	}
+	for i, r := range runs {
+		for _, v := range r.values {
+			m.add(i, r, v)
+		}
+	}
+	for i := range m.list {
+		m.list[i].mix(runs)
+	}
+	detect(m.list, runs, o)
+	return m.list
+}
+
+// maker collects series.
+type maker struct {
+	at   map[key]int
+	list []Series
+}
+
+// add appends a run's point to the series of a value.
+func (m *maker) add(run int, r *Run, v value) {
+	at := m.at[v.key]
+	s := &m.list[at]
+	s.Machine = s.Machine || v.machine
+	p := Point{Run: run, LeftOut: r.LeftOut, Value: v.estimate}
+	if v.estimate == nil {
+		p.LeftOut = cmp.Or(p.LeftOut, v.why)
+	} else if y, se, ok := s.scale().place(v); ok {
+		p.at, p.se = y, se
+	} else {
+		p.LeftOut = cmp.Or(p.LeftOut, "its value cannot be compared")
+	}
+	p.Stretch = slices.IndexFunc(s.Stretches, func(st Stretch) bool { return st.asked.text == v.asked.text })
+	if p.Stretch < 0 {
+		p.Stretch = len(s.Stretches)
+		st := Stretch{First: run, asked: v.asked}
+		if n := len(s.Points); n > 0 {
+			st.Differs = s.Stretches[s.Points[n-1].Stretch].asked.differs(v.asked)
+		}
+		s.Stretches = append(s.Stretches, st)
+	}
+	s.Points = append(s.Points, p)
+}
+
+// place maps an estimate to the scale of computation, with its standard error.
+func (s scale) place(v value) (y, se float64, ok bool) {
+	y, ok = s.compute(v.estimate.Point)
+	lo, okLo := s.compute(v.estimate.Lo)
+	hi, okHi := s.compute(v.estimate.Hi)
+	if okLo && okHi && v.z > 0 {
+		se = max(hi-lo, lo-hi) / 2 / v.z
+	}
+	return y, se, ok
+}
+
+// mix keeps experiments and observations apart: where a series has both, the
+// observations are left out; where it has nothing else, it is labelled.
+func (s *Series) mix(runs []*Run) {
+	sounds, observed := 0, 0
+	for _, p := range s.Points {
+		if p.LeftOut == "" {
+			if runs[p.Run].state == observational {
+				observed++
+			} else {
+				sounds++
+			}
+		}
+	}
+	s.Observational = observed > 0 && sounds == 0
+	if observed == 0 || sounds == 0 {
+		return
+	}
+	for i := range s.Points {
+		if p := &s.Points[i]; p.LeftOut == "" && runs[p.Run].state == observational {
+			p.LeftOut = "it is observational, unlike others of the series"
+		}
+	}
+}
