@@ -1,0 +1,32 @@
+package analysis
+
+import (
+	"slices"
+
+	"tare/analysis/contrast"
+	"tare/experiment"
+	"tare/journal"
+)
+
+// Values are the values of a run's trials where they stand in the plan: what the
+// comparisons of an analysis rest on, for those who ask another question of them.
+type Values struct{ table *table }
+
+// ValuesOf sorts the trials of a run, in the order of its journal, into the plan.
+func ValuesOf(plan *experiment.Plan, trials []journal.Trial) *Values {
+	return &Values{tabulate(plan, trials, validOnly)}
+}
+
+// Data is what an arm and the baseline have to say of a metric in a cell: the
+// valid values that Analyze compares. It is empty where the plan has no such
+// cell, arm or baseline.
+func (v *Values) Data(cell, arm string, m experiment.Metric) contrast.Data {
+	plan := v.table.plan
+	c := slices.IndexFunc(plan.Cells, func(x experiment.Cell) bool { return x.ID == cell })
+	a := slices.IndexFunc(plan.Arms, func(x experiment.PlannedArm) bool { return x.Name == arm })
+	base := role(plan, experiment.Baseline)
+	if c < 0 || a < 0 || base < 0 {
+		return contrast.Data{Metric: m, Paired: plan.Paired()}
+	}
+	return v.table.compared(c, a, base, m)
+}
