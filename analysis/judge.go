@@ -54,13 +54,28 @@ type judgement struct {
 func judge(t *table) *judgement {
 	j := &judgement{Rules: contrast.RulesOf(t.plan)}
 	j.compare(t)
+	for _, i := range j.settle() {
+		j.reasons = append(j.reasons, j.failure(t.plan, j.controls[i]))
+	}
+	j.family = t.plan.HeadlineFamily()
+	for _, h := range j.treatments {
+		if h.echo {
+			j.family--
+		}
+	}
+	return j
+}
+
+// settle decides the controls, then the treatments that stand against them, and
+// gives the controls that failed.
+func (j *judgement) settle() (failed []int) {
 	decide(j.controls, j.Rules)
-	for _, c := range j.controls {
+	for i, c := range j.controls {
 		if c.different(j.Rules) {
 			c.bias = math.Max(math.Abs(c.Main.At.Lo), math.Abs(c.Main.At.Hi))
 		}
 		if c.failed(j.Rules) {
-			j.reasons = append(j.reasons, j.failure(t.plan, c))
+			failed = append(failed, i)
 		}
 	}
 	for _, h := range j.treatments {
@@ -69,13 +84,7 @@ func judge(t *table) *judgement {
 		}
 	}
 	decide(j.treatments, j.Rules)
-	j.family = t.plan.HeadlineFamily()
-	for _, h := range j.treatments {
-		if h.echo {
-			j.family--
-		}
-	}
-	return j
+	return failed
 }
 
 // compare makes the estimates of every arm but the baseline.

@@ -129,6 +129,9 @@ func (w wording) missing(h *hypothesis) string {
 	case len(h.Contrasts) == 1:
 		head = "only one valid pair"
 	}
+	if w.table == nil { // of no single run
+		return head
+	}
 	if why := w.table.loss(h.cell, h.arm, h.Metric); why != "" {
 		return head + ": " + why
 	}

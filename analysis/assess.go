@@ -1,0 +1,110 @@
+package analysis
+
+import (
+	"slices"
+
+	"tare/analysis/contrast"
+	"tare/experiment"
+	"tare/experiment/factor"
+)
+
+// Question is a comparison that no run makes by itself: of arms of two runs, or
+// of two overheads.
+type Question struct {
+	Cell, Arm string
+	// Against tells what the arm stands against, apart from other questions on the
+	// same cell, arm and metric. A control stands for all that have its cell,
+	// metric and Against.
+	Against  string
+	Restates string // the metric that a closed loop makes this one say once more
+	contrast.Data
+	Estimate *contrast.Estimate // where Data alone do not say how it is made; nil: they do
+}
+
+// Answers are the comparisons in the order of the questions.
+type Answers struct {
+	Asked    []Comparison
+	Controls []Comparison
+	Failed   []int // of the controls, those that differ where nothing does
+	Family   int   // hypotheses of Asked under Holm's correction
+}
+
+// Assess judges questions as one family, by the rules of a plan, as Analyze
+// judges the arms of a run. From what a failed control takes the verdict is left
+// to the caller.
+func Assess(plan *experiment.Plan, asked, controls []Question) Answers {
+	all := *plan
+	all.Arms, all.Cells = nil, nil
+	w := wording{Rules: contrast.RulesOf(plan), plan: &all, unit: unitEffects{}}
+	j := &judgement{Rules: w.Rules}
+	for _, q := range controls {
+		j.controls = append(j.controls, w.hypothesis(q, experiment.Control))
+	}
+	for _, q := range asked {
+		h := w.hypothesis(q, experiment.Treatment)
+		for i, c := range controls {
+			if c.Cell == q.Cell && c.Metric.Name == q.Metric.Name && c.Against == q.Against {
+				h.control = j.controls[i]
+			}
+		}
+		h.echo = q.Metric.Headline && q.echoes(asked)
+		j.treatments = append(j.treatments, h)
+	}
+	var a Answers
+	a.Failed = j.settle()
+	for _, h := range j.treatments {
+		a.Asked = append(a.Asked, w.answer(j, h))
+		if h.Metric.Headline && !h.echo {
+			a.Family++
+		}
+	}
+	for _, h := range j.controls {
+		a.Controls = append(a.Controls, w.answer(j, h))
+	}
+	return a
+}
+
+// hypothesis gives a question a place of its own in the plan, which stands for
+// the runs that it is about.
+func (w wording) hypothesis(q Question, r experiment.Role) *hypothesis {
+	h := &hypothesis{cell: len(w.plan.Cells), arm: len(w.plan.Arms), Data: q.Data, restates: q.Restates}
+	for i, c := range w.plan.Cells {
+		if c.ID == q.Cell {
+			h.cell = i
+		}
+	}
+	if h.cell == len(w.plan.Cells) {
+		w.plan.Cells = append(w.plan.Cells, experiment.Cell{ID: q.Cell})
+	}
+	for i, a := range w.plan.Arms {
+		if a.Name == q.Arm && a.Role == r && a.Levels[0].Value == q.Against {
+			h.arm = i
+		}
+	}
+	if h.arm == len(w.plan.Arms) {
+		against := []factor.Level{{Factor: "against", Value: q.Against}}
+		w.plan.Arms = append(w.plan.Arms, experiment.PlannedArm{Name: q.Arm, Role: r, Levels: against})
+	}
+	if h.Estimate = w.Estimate(&h.Data); q.Estimate != nil {
+		h.Estimate = *q.Estimate
+	}
+	return h
+}
+
+// echoes says whether the metric that a question restates is a headline among
+// all that is asked of the same arm.
+func (q Question) echoes(all []Question) bool {
+	return q.Restates != "" && slices.ContainsFunc(all, func(o Question) bool {
+		return o.Cell == q.Cell && o.Arm == q.Arm && o.Against == q.Against && o.Metric.Name == q.Restates && o.Metric.Headline
+	})
+}
+
+// answer is a judged hypothesis in the form of the result.
+func (w wording) answer(j *judgement, h *hypothesis) Comparison {
+	c := j.comparison(w.plan, h)
+	w.complete(&c, h, true)
+	return c
+}
+
+// Estimated writes an interval of overheads of a metric: "7.1 % [6.2, 8.0]".
+func Estimated(i Interval, m experiment.Metric) string { return scaleFor(i, m).estimate(i) }
