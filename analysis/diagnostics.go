@@ -18,11 +18,13 @@ import (
 // With many arms and metrics, something looks odd somewhere by chance alone. All
 // diagnostics of the headline metrics together raise a false alarm in about one of
 // twenty runs: each is asked for at diagnosticLevel over their number. Changes of
-// level cannot be asked for below 1 in 500 (that is how often values are shuffled).
+// level cannot be asked for below 1 in 500 (that is how often values are shuffled),
+// and modes not below 1 in 10,000 (where the table of the dip test ends).
 const (
 	diagnosticLevel = 0.05
 	diagnosticKinds = 4
 	changeLeast     = 0.002
+	dipLeast        = 0.0001
 	fewestTrend     = 8   // values under which neither trend nor modes are looked for
 	lagLeast        = 0.1 // autocorrelation under which an interval is about right
 )
@@ -72,10 +74,19 @@ func diagnosticsOf(values []float64, s Summary, changeLevel float64, seed uint64
 			d.Trend = contrast.Finite(slope * float64(n-1) / math.Abs(s.Median))
 		}
 	}
+	if distinct(values)*2 > n { // values on a coarse grid look like many modes
+		if _, p, err := stats.Dip(values); err == nil {
+			d.DipP = p
+		}
+	}
 	for _, at := range stats.Changepoints(values, changeLevel, max(changeSegment, n/20), seed) {
 		d.Changes = append(d.Changes, at+1)
 	}
 	return d
+}
+
+func distinct(values []float64) int {
+	return len(slices.Compact(slices.Sorted(slices.Values(values))))
 }
 
 // oddity is what a series does not look like independent values by. A change of
@@ -101,7 +112,7 @@ func (d *Diagnostics) oddities(n int, level float64) []oddity {
 	case d.Lag1 >= lagLeast && lagP(d.Lag1, n) <= level:
 		list = append(list, carrying)
 	}
-	if d.DipP <= level {
+	if d.DipP <= max(level, dipLeast) {
 		list = append(list, grouped)
 	}
 	return list
@@ -136,26 +147,27 @@ func (o oddity) says(d *Diagnostics) string {
 	return "dip test " + probability(d.DipP)
 }
 
-// means words what an oddity does to the interval; %s is the metrics.
-var means = map[oddity]string{
-	changing: "values of %s change level on the way: the interval is about a mixture of levels and not about one",
-	drifting: "values of %s drift from the first trial to the last: what drifts is part of the difference, and the interval does not know of it",
-	carrying: "neighbouring trials resemble each other on %s: the interval takes them for independent and is too narrow",
-	grouped:  "values of %s fall into more than one group: the interval is about a mixture of them and may describe none",
+// means words what an oddity does to the interval; %s is what shows it, or where.
+var means = [...]string{
+	changing: "values change level on the way%s: the interval is about a mixture of levels and not about one",
+	drifting: "values drift from the first trial to the last%s: what drifts is part of the difference, and the interval does not know of it",
+	carrying: "neighbouring trials resemble each other%s: the interval takes them for independent and is too narrow",
+	grouped:  "values fall into more than one group%s: the interval is about a mixture of them and may describe none",
 }
 
-// seriesWarnings warns of odd series: once for each cell, arm and oddity, with
-// all metrics that show it, the headline ones apart.
-func seriesWarnings(run *Run) []Warning {
+// mostPlaces is how many metrics one warning names.
+const mostPlaces = 6
+
+// seriesWarnings warns of odd series: once for each arm and oddity, with all
+// metrics that show it; those of headline metrics first, and the others apart.
+func seriesWarnings(plan *experiment.Plan, run *Run) []Warning {
 	var list []Warning
 	levels := diagnosticLevels(run)
 	for _, headline := range []bool{true, false} {
-		for _, c := range run.Cells {
-			for a := range armsOf(c) {
-				for _, o := range []oddity{changing, drifting, carrying, grouped} {
-					if w, ok := c.odd(a, o, headline, levels[headline]); ok {
-						list = append(list, w)
-					}
+		for a := range plan.Arms {
+			for o := range oddity(len(means)) {
+				if w, ok := run.odd(a, o, headline, levels[headline]); ok {
+					list = append(list, w)
 				}
 			}
 		}
@@ -163,31 +175,31 @@ func seriesWarnings(run *Run) []Warning {
 	return list
 }
 
-// armsOf is the number of arms of a cell's series.
-func armsOf(c CellSummary) int {
-	if len(c.Metrics) == 0 {
-		return 0
-	}
-	return len(c.Metrics[0].Arms)
-}
-
-// odd gathers the metrics on which an arm shows an oddity.
-func (c *CellSummary) odd(arm int, o oddity, headline bool, level float64) (Warning, bool) {
-	w := Warning{Cell: c.ID, Exploratory: !headline}
-	var parts []string
-	for _, m := range c.Metrics {
-		s := &m.Arms[arm]
-		if m.Metric.Headline != headline || s.Diagnostics == nil || !slices.Contains(s.Diagnostics.oddities(len(s.Values), level), o) {
-			continue
+// odd gathers where an arm shows an oddity.
+func (r *Run) odd(arm int, o oddity, headline bool, level float64) (Warning, bool) {
+	w := Warning{Exploratory: !headline}
+	var shown string
+	var places []string
+	for _, c := range r.Cells {
+		for _, m := range c.Metrics {
+			s := &m.Arms[arm]
+			if m.Metric.Headline == headline && slices.Contains(s.Diagnostics.oddities(len(s.Values), level), o) {
+				w.Arm, w.Metric, w.Cell = s.Arm, m.Metric.Name, c.ID
+				shown = " (" + o.says(s.Diagnostics) + ")"
+				places = append(places, m.Metric.Name+" in "+c.ID+shown)
+			}
 		}
-		w.Arm, w.Metric = s.Arm, m.Metric.Name
-		parts = append(parts, fmt.Sprintf("%s (%s)", m.Metric.Name, o.says(s.Diagnostics)))
 	}
-	if len(parts) > 1 {
-		w.Metric = ""
+	n := len(places)
+	if more := len(places) - mostPlaces; more > 1 {
+		places = append(places[:mostPlaces], fmt.Sprintf("%d more", more))
 	}
-	w.Text = fmt.Sprintf(means[o], strings.Join(parts, ", "))
-	return w, len(parts) > 0
+	if n > 1 {
+		w.Metric, w.Cell = "", ""
+		shown = ", on " + strings.Join(places, ", ")
+	}
+	w.Text = fmt.Sprintf(means[o], shown)
+	return w, n > 0
 }
 
 // spreadRatio is how many times as wide the middle half of one arm's values must

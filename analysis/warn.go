@@ -110,7 +110,7 @@ func warnings(t *table, run *Run, env *machine.Environment) []Warning {
 		}
 	}
 	if !plan.Paired() {
-		list = append(list, seriesWarnings(run)...)
+		list = append(list, seriesWarnings(plan, run)...)
 	}
 	list = append(list, omissions(plan, run)...)
 	list = append(list, caveats(t.plan, run)...)
