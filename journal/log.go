@@ -94,10 +94,11 @@ func (l *lineLog) repair() (dropped string, err error) {
 // WriteError is a record that could not be written, mostly for want of space.
 // What was recorded before it is intact.
 type WriteError struct {
-	Dir   string // the run directory
-	File  string // the file in it
-	Fresh bool   // the run had not begun
-	Err   error
+	Dir    string // the run directory
+	File   string // the file in it
+	Fresh  bool   // the run had not begun
+	Unmade bool   // the run was to be made in one go, and nothing of it stays
+	Err    error
 }
 
 // Error says what happened, that nothing is lost, and how to go on.
@@ -110,6 +111,9 @@ func (e *WriteError) Error() string {
 		hint = "raise the limit on file sizes (ulimit -f)"
 	case errors.Is(e.Err, syscall.EROFS):
 		hint = "make the file system writable"
+	}
+	if e.Unmade {
+		return fmt.Sprintf("cannot write %s of run %s: %v: no run was made; %s and start again", e.File, e.Dir, e.Err, hint)
 	}
 	if e.Fresh {
 		return fmt.Sprintf("cannot write %s %s: %v: %s and start again", e.File, e.Dir, e.Err, hint)

@@ -17,18 +17,18 @@ type Trial struct {
 	Session    int                      `json:"session"`  // counts up with each resume, from 1
 	Round      int                      `json:"round"`    // from 1
 	Attempt    int                      `json:"attempt"`  // within its round, from 1
-	Position   int                      `json:"position"` // place in its block of arms, from 1
+	Position   int                      `json:"position"` // place in its block of arms, from 1; 0: not known
 	Cell       string                   `json:"cell"`
 	Arm        string                   `json:"arm"`
-	Start      time.Time                `json:"start"`
+	Start      time.Time                `json:"start,omitzero"`     // zero: not told
 	Prepared   time.Duration            `json:"prepared,omitempty"` // of the part before that is not measured, ns
-	Wall       time.Duration            `json:"wall"`               // of the measured part, ns
+	Wall       time.Duration            `json:"wall"`               // of the measured part, ns; 0: not told
 	Values     map[string]float64       `json:"values,omitempty"`
 	Invalid    []Violation              `json:"invalid,omitempty"` // empty: a valid trial
 	Checks     []layer.Check            `json:"checks,omitempty"`
-	Conditions machine.Conditions       `json:"conditions"`
-	Used       map[string]testbed.Usage `json:"used,omitempty"` // by part: client, server, layer
-	Harness    Harness                  `json:"harness"`
+	Conditions machine.Conditions       `json:"conditions,omitzero"` // zero: an imported trial
+	Used       map[string]testbed.Usage `json:"used,omitempty"`      // by part: client, server, layer
+	Harness    Harness                  `json:"harness,omitzero"`
 	Raw        string                   `json:"raw,omitempty"` // directory below the run's
 }
 

@@ -1,0 +1,261 @@
+package journal
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"tare/experiment"
+)
+
+// Bulk writes a whole run that is made in one go, from trials that were measured
+// before. Nothing of it stands under the run's name before Finish: a program that
+// fails or is killed half-way leaves no half run, only a directory as named by
+// unfinished that Unfinished finds. Hence nothing needs to be durable on its own,
+// and the logs are synced once, at the end.
+//
+// Raw output is not synced: it is a copy of files that still exist. A Bulk is for
+// one goroutine.
+type Bulk struct {
+	dir       string // what the run is to be called
+	temporary string // what it is called until it is finished
+	root      *os.Root
+	lock      *os.File
+	trials    *os.File
+	buffer    *bufio.Writer
+	size      int64 // of trials.jsonl
+	count     int
+}
+
+// unfinished is between the name of the run and a random number in the name of
+// the directory beside it in which it is being made. The leading dot is hidden.
+const unfinished = ".unfinished-"
+
+// NewBulk begins a run directory. Like with Create, dir must not exist or be
+// empty.
+func NewBulk(dir string) (b *Bulk, err error) {
+	if err := checkEmpty(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("cannot make the run directory: %w", err)
+	}
+	parent, name := filepath.Split(filepath.Clean(dir))
+	if parent == "" {
+		parent = "."
+	}
+	if err := os.MkdirAll(parent, 0o755); err != nil {
+		return nil, fmt.Errorf("cannot make the run directory: %w", err)
+	}
+	temporary, err := os.MkdirTemp(parent, "."+name+unfinished)
+	if err != nil {
+		return nil, fmt.Errorf("cannot make the run directory: %w", err)
+	}
+	b = &Bulk{dir: dir, temporary: temporary}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, b.Discard())
+		}
+	}()
+	if err := os.Chmod(temporary, 0o755); err != nil {
+		return b, err
+	}
+	if b.root, b.lock, err = hold(temporary); err != nil {
+		return b, err
+	}
+	if err := b.root.Mkdir(RawDir, 0o755); err != nil {
+		return b, b.failed(RawDir, err)
+	}
+	if b.trials, err = b.root.Create(TrialsFile); err != nil {
+		return b, b.failed(TrialsFile, err)
+	}
+	b.buffer = bufio.NewWriterSize(b.trials, 256<<10)
+	return b, nil
+}
+
+// Unfinished lists the directories below root that a killed program left in the
+// middle of making a run, in the order of their paths. What another process is
+// still working on is not among them.
+func Unfinished(root string) ([]string, error) {
+	var left []string
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil && path == root && !errors.Is(err, fs.ErrNotExist):
+			return err
+		case err != nil, !d.IsDir():
+			return nil
+		case strings.HasPrefix(d.Name(), ".") && strings.Contains(d.Name(), unfinished):
+			if root, lock, err := hold(path); err == nil {
+				left = append(left, path)
+				return errors.Join(fs.SkipDir, lock.Close(), root.Close())
+			}
+			return fs.SkipDir
+		case isRun(path), depth(root, path) >= findDepth:
+			return fs.SkipDir
+		}
+		return nil
+	})
+	return left, err
+}
+
+// Dir is what the run is to be called.
+func (b *Bulk) Dir() string { return b.dir }
+
+// Add writes one trial. It sets the trial's Seq and Session, and gives its Start
+// in UTC.
+func (b *Bulk) Add(t *Trial) error {
+	t.Seq = b.count + 1
+	t.Session = 1
+	t.Start = t.Start.UTC().Round(0)
+	line, err := json.Marshal(trialLine{Schema: TrialSchema, Trial: t})
+	if err != nil {
+		return fmt.Errorf("trial of arm %q in cell %q, round %d, cannot be recorded: %w", t.Arm, t.Cell, t.Round, err)
+	}
+	if len(line) >= maxLine {
+		return fmt.Errorf("trial of arm %q in cell %q, round %d, takes %d bytes, more than the %d of a line", t.Arm, t.Cell, t.Round, len(line), maxLine)
+	}
+	if b.size += int64(len(line)) + 1; b.size > maxLog {
+		return fmt.Errorf("%d trials take more than the %d bytes that %s may have: import them in parts", b.count, int64(maxLog), TrialsFile)
+	}
+	if _, err := b.buffer.Write(append(line, '\n')); err != nil {
+		return b.failed(TrialsFile, err)
+	}
+	b.count++
+	return nil
+}
+
+// Trials is the number of trials written so far.
+func (b *Bulk) Trials() int { return b.count }
+
+// RawDir makes a directory for raw output and gives its path below the run: what
+// Trial.Raw is to be. What is not fit for a file name is replaced; the caller sees
+// to it that names stay different.
+func (b *Bulk) RawDir(name string) (string, error) {
+	dir := path.Join(RawDir, plain(name))
+	if err := b.root.Mkdir(dir, 0o755); err != nil {
+		return "", b.failed(dir, err)
+	}
+	return dir, nil
+}
+
+// Create opens a new file below the run, in a directory that RawDir made or at
+// the top.
+func (b *Bulk) Create(name string) (*BulkFile, error) {
+	if dir := path.Dir(name); dir != "." {
+		name = path.Join(dir, plain(path.Base(name)))
+	}
+	f, err := b.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return nil, b.failed(name, err)
+	}
+	return &BulkFile{file: f, bulk: b, name: name}, nil
+}
+
+// Remove removes a file or an empty directory below the run.
+func (b *Bulk) Remove(name string) error { return b.root.Remove(name) }
+
+// BulkFile is a file of a run that is being made. Errors in writing it say which
+// file of which run it was.
+type BulkFile struct {
+	file *os.File
+	bulk *Bulk
+	name string
+}
+
+// Name is the file's path below the run.
+func (f *BulkFile) Name() string { return f.name }
+
+// Write writes to the file.
+func (f *BulkFile) Write(p []byte) (int, error) {
+	n, err := f.file.Write(p)
+	if err != nil {
+		err = f.bulk.failed(f.name, err)
+	}
+	return n, err
+}
+
+// Close closes the file.
+func (f *BulkFile) Close() error {
+	if err := f.file.Close(); err != nil {
+		return f.bulk.failed(f.name, err)
+	}
+	return nil
+}
+
+// Finish writes what is missing, marks the run as finished, makes it durable and
+// gives it its name. The remarks become notes.
+func (b *Bulk) Finish(plan *experiment.Plan, remarks []string) error {
+	if err := b.buffer.Flush(); err != nil {
+		return b.failed(TrialsFile, err)
+	}
+	if err := b.trials.Sync(); err != nil {
+		return b.failed(TrialsFile, err)
+	}
+	notes, err := b.notes(remarks)
+	if err != nil {
+		return err
+	}
+	if err := writeFile(b.root, NotesFile, notes); err != nil {
+		return b.failed(NotesFile, err)
+	}
+	p := *plan
+	p.Schema = experiment.PlanSchema
+	if err := writeJSON(b.root, PlanFile, &p); err != nil {
+		return b.failed(PlanFile, err)
+	}
+	if err := os.Rename(b.temporary, b.dir); err != nil {
+		return fmt.Errorf("cannot name the run directory, which may have been made by another process meanwhile: %w", err)
+	}
+	b.temporary = "" // nothing to discard any more
+	return errors.Join(syncPath(filepath.Dir(filepath.Clean(b.dir))), b.close())
+}
+
+// notes gives notes.jsonl.
+func (b *Bulk) notes(remarks []string) ([]byte, error) {
+	list := []Note{{Kind: NoteSession, Text: "imported"}}
+	for _, text := range remarks {
+		list = append(list, Note{Kind: NoteRemark, Text: text})
+	}
+	list = append(list, Note{Kind: NoteFinished, Text: "finished"})
+	var data []byte
+	for i := range list {
+		list[i].Session = 1
+		list[i].Time = time.Now().UTC().Round(0)
+		line, err := json.Marshal(noteLine{Schema: NoteSchema, Note: &list[i]})
+		if err != nil {
+			return nil, fmt.Errorf("note cannot be recorded: %w", err)
+		}
+		data = append(append(data, line...), '\n')
+	}
+	return data, nil
+}
+
+// Discard removes everything that was written, unless the run is finished.
+func (b *Bulk) Discard() error {
+	if b.temporary == "" {
+		return nil
+	}
+	err := errors.Join(b.close(), os.RemoveAll(b.temporary))
+	b.temporary = ""
+	return err
+}
+
+// close gives the directory free.
+func (b *Bulk) close() error {
+	var errs []error
+	if b.trials != nil {
+		errs = append(errs, b.trials.Close())
+	}
+	if b.lock != nil {
+		errs = append(errs, b.lock.Close(), b.root.Close())
+	}
+	return errors.Join(errs...)
+}
+
+func (b *Bulk) failed(file string, err error) error {
+	return &WriteError{Dir: b.dir, File: file, Unmade: true, Err: err}
+}
