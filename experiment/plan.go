@@ -57,6 +57,8 @@ type Import struct {
 	Tool   string        `json:"tool"`             // name of the format: "fio"
 	PairBy string        `json:"pairBy,omitempty"` // what trials were paired by; "": they are independent samples
 	Arms   []ImportedArm `json:"arms"`             // in the order of the plan's arms
+	// Command repeats the import, for a shell; "": not known.
+	Command string `json:"command,omitempty"`
 }
 
 // Paired says whether trials of the same round belong together.
