@@ -1,0 +1,287 @@
+package compare
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"tare/analysis"
+	"tare/experiment"
+)
+
+// comparison is a comparison of runs under way.
+type comparison struct {
+	in        []Input
+	options   Options
+	reference Reference
+	result    *Result
+}
+
+func (c *comparison) unknown(format string, args ...any) {
+	c.result.Unknown = append(c.result.Unknown, fmt.Sprintf(format, args...))
+}
+
+func (c *comparison) warn(format string, args ...any) {
+	c.result.Warnings = append(c.result.Warnings, fmt.Sprintf(format, args...))
+}
+
+// have begins a sentence: "run 2 has", "runs 2 and 3 have".
+func have(runs []int) string {
+	if len(runs) == 1 {
+		return fmt.Sprintf("run %d has", runs[0])
+	}
+	return "runs " + joined(runs) + " have"
+}
+
+// joined writes numbers as "1, 2 and 3".
+func joined(numbers []int) string {
+	words := make([]string, len(numbers))
+	for i, n := range numbers {
+		words[i] = fmt.Sprint(n)
+	}
+	if n := len(words); n > 1 {
+		return strings.Join(words[:n-1], ", ") + " and " + words[n-1]
+	}
+	return strings.Join(words, "")
+}
+
+// cellIDs are the cells of all runs in the order of the plans.
+func (c *comparison) cellIDs() []string {
+	var ids []string
+	for _, in := range c.in {
+		for i := range in.Run.Plan.Cells {
+			if id := in.Run.Plan.Cells[i].ID; !slices.Contains(ids, id) {
+				ids = append(ids, id)
+			}
+		}
+	}
+	return ids
+}
+
+// armNames are the arms of all runs in the order of the plans.
+func (c *comparison) armNames() []string {
+	var names []string
+	for _, in := range c.in {
+		for _, a := range in.Run.Plan.Arms {
+			if !slices.Contains(names, a.Name) {
+				names = append(names, a.Name)
+			}
+		}
+	}
+	return names
+}
+
+func cellOf(plan *experiment.Plan, id string) *experiment.Cell {
+	for i := range plan.Cells {
+		if plan.Cells[i].ID == id {
+			return &plan.Cells[i]
+		}
+	}
+	return nil
+}
+
+func armOf(plan *experiment.Plan, name string) *experiment.PlannedArm {
+	for i := range plan.Arms {
+		if plan.Arms[i].Name == name {
+			return &plan.Arms[i]
+		}
+	}
+	return nil
+}
+
+// armWith is the name of the arm with a role; "" if there is none.
+func armWith(plan *experiment.Plan, role experiment.Role) string {
+	for _, a := range plan.Arms {
+		if a.Role == role {
+			return a.Name
+		}
+	}
+	return ""
+}
+
+// firstWith is the index of the first run in which an arm is a treatment; -1
+// for none.
+func (c *comparison) firstWith(arm string) int {
+	return slices.IndexFunc(c.in, func(in Input) bool { return treatment(in.Run.Plan, arm) })
+}
+
+func treatment(plan *experiment.Plan, arm string) bool {
+	a := armOf(plan, arm)
+	return a != nil && a.Role == experiment.Treatment
+}
+
+// metricOf finds a metric of a cell.
+func metricOf(cell *experiment.Cell, name string) *experiment.Metric {
+	if cell == nil {
+		return nil
+	}
+	for i := range cell.Metrics {
+		if cell.Metrics[i].Name == name {
+			return &cell.Metrics[i]
+		}
+	}
+	return nil
+}
+
+// sameKind says whether values of two metrics of one name can be compared.
+func sameKind(a, b *experiment.Metric) bool {
+	return a != nil && b != nil && a.Unit == b.Unit && a.Better == b.Better && a.Scale == b.Scale
+}
+
+// shared is a metric in a cell as runs share it: a headline only where it is one
+// in every run that has it.
+type shared struct {
+	cell   string
+	metric experiment.Metric
+	runs   []bool // that have it in this form
+}
+
+// align finds what the runs have in common with the first that has it, and what
+// only some have.
+func (c *comparison) align() ([]shared, error) {
+	var list []shared
+	for _, id := range c.cellIDs() {
+		var with []int
+		for i, in := range c.in {
+			if cellOf(in.Run.Plan, id) != nil {
+				with = append(with, i+1)
+			}
+		}
+		if len(with) < len(c.in) {
+			c.apart("cell", id, with, "")
+		}
+		list = append(list, c.alignMetrics(id)...)
+	}
+	for _, name := range c.armNames() {
+		var with []int
+		for i, in := range c.in {
+			if armOf(in.Run.Plan, name) != nil {
+				with = append(with, i+1)
+			}
+		}
+		if len(with) < len(c.in) {
+			c.apart("arm", name, with, "")
+		}
+	}
+	if len(c.in) > 1 && !slices.ContainsFunc(list, func(s shared) bool { return count(s.runs) > 1 }) {
+		return nil, c.nothing()
+	}
+	return list, nil
+}
+
+// alignMetrics gives the metrics of a cell.
+func (c *comparison) alignMetrics(id string) []shared {
+	var list []shared
+	for _, in := range c.in {
+		cell := cellOf(in.Run.Plan, id)
+		if cell == nil {
+			continue
+		}
+		for _, m := range cell.Metrics {
+			if slices.ContainsFunc(list, func(s shared) bool { return s.metric.Name == m.Name }) {
+				continue
+			}
+			list = append(list, c.sharedMetric(id, m))
+		}
+	}
+	return list
+}
+
+func (c *comparison) sharedMetric(id string, m experiment.Metric) shared {
+	s := shared{cell: id, metric: m, runs: make([]bool, len(c.in))}
+	var other []int
+	var with []int
+	cells := 0
+	for i, in := range c.in {
+		cell := cellOf(in.Run.Plan, id)
+		if cell != nil {
+			cells++
+		}
+		theirs := metricOf(cell, m.Name)
+		if s.runs[i] = sameKind(&m, theirs); s.runs[i] {
+			with = append(with, i+1)
+			s.metric.Headline = s.metric.Headline && theirs.Headline
+		} else if theirs != nil {
+			other = append(other, i+1)
+		}
+	}
+	switch {
+	case other != nil:
+		c.apart("metric", m.Name+" in "+id, with, "unit, direction or scale differ in "+named(other))
+	case len(with) < cells:
+		c.apart("metric", m.Name+" in "+id, with, "")
+	}
+	return s
+}
+
+func named(runs []int) string {
+	if len(runs) == 1 {
+		return "run " + joined(runs)
+	}
+	return "runs " + joined(runs)
+}
+
+func (c *comparison) apart(what, name string, runs []int, why string) {
+	c.result.Apart = append(c.result.Apart, Apart{What: what, Name: name, Runs: runs, Why: why})
+}
+
+func count(list []bool) int {
+	n := 0
+	for _, b := range list {
+		if b {
+			n++
+		}
+	}
+	return n
+}
+
+// mostNamed is how many cells an error names.
+const mostNamed = 8
+
+// nothing says what each run has when they have nothing in common.
+func (c *comparison) nothing() error {
+	var parts []string
+	for i, in := range c.in {
+		var ids []string
+		for _, cell := range in.Run.Plan.Cells {
+			ids = append(ids, cell.ID)
+		}
+		text := strings.Join(ids[:min(len(ids), mostNamed)], ", ")
+		if extra := len(ids) - mostNamed; extra > 0 {
+			text += fmt.Sprintf(" and %d more", extra)
+		}
+		parts = append(parts, fmt.Sprintf("run %d (%s) has %s", i+1, in.Name, text))
+	}
+	return fmt.Errorf("%w with the same metric: %s", ErrNothingInCommon, strings.Join(parts, "; "))
+}
+
+// series finds the valid values of an arm.
+func series(run *analysis.Run, cell, metric, arm string) *analysis.ArmSeries {
+	for i := range run.Cells {
+		if run.Cells[i].ID != cell {
+			continue
+		}
+		for k := range run.Cells[i].Metrics {
+			ms := &run.Cells[i].Metrics[k]
+			for a := range ms.Arms {
+				if ms.Metric.Name == metric && ms.Arms[a].Arm == arm {
+					return &ms.Arms[a]
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// restates names the metric that a closed loop makes a metric say once more,
+// where some run has found that.
+func (c *comparison) restates(cell, metric string) string {
+	for _, in := range c.in {
+		for _, own := range in.Run.Comparisons {
+			if own.Cell == cell && own.Metric.Name == metric && own.Restates != "" {
+				return own.Restates
+			}
+		}
+	}
+	return ""
+}

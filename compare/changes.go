@@ -1,0 +1,217 @@
+package compare
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"tare/analysis"
+	"tare/analysis/contrast"
+	"tare/experiment"
+)
+
+// asking is a change of overheads that is asked for: arm in one run against arm
+// in another, or in the same.
+type asking struct {
+	shared
+	from, to       int // indices of runs
+	fromArm, toArm string
+}
+
+// changes compares the overheads of arms that are treatments in several runs,
+// and of arms that are matched. The control's is compared in the same way:
+// nothing differs there, so that it shows what such a comparison makes up.
+func (c *comparison) changes(list []shared) {
+	var asked, controls []asking
+	for _, s := range list {
+		for _, name := range c.armNames() {
+			asked = append(asked, c.versions(s, name)...)
+		}
+		for _, m := range c.options.Matches {
+			asked = append(asked, c.matched(s, m)...)
+		}
+		controls = append(controls, c.floors(s, asked)...)
+	}
+	rules := contrast.RulesOf(c.plan())
+	answers := analysis.Assess(c.plan(), c.questions(asked, rules), c.questions(controls, rules))
+	c.result.Family.Changes = answers.Family
+	failed := c.failed(controls, answers)
+	for i, a := range asked {
+		c.result.Changes = append(c.result.Changes, c.change(a, answers.Asked[i], failed[a.against()]))
+	}
+	for i, a := range controls {
+		c.result.Floors = append(c.result.Floors, c.change(a, answers.Controls[i], ""))
+	}
+}
+
+// failed warns of controls whose overheads differ between two runs, and says for
+// which pairs of runs that takes the verdicts away.
+func (c *comparison) failed(controls []asking, answers analysis.Answers) map[string]string {
+	reasons := map[string]string{}
+	for _, i := range answers.Failed {
+		a := controls[i]
+		reasons[a.against()] = "the control has changed as well"
+		c.warn("changes from run %d to run %d have no verdicts: the control's overhead, behind which there is nothing, differs on %s in %s by %s",
+			a.from+1, a.to+1, a.metric.Name, a.cell, analysis.Estimated(answers.Controls[i].Overhead, a.metric))
+	}
+	return reasons
+}
+
+// versions asks for an arm in the first run that has it against every other one.
+func (c *comparison) versions(s shared, arm string) []asking {
+	var list []asking
+	first := -1
+	for _, i := range c.order() {
+		switch {
+		case !s.runs[i] || !treatment(c.in[i].Run.Plan, arm):
+		case first < 0:
+			first = i
+		default:
+			list = append(list, asking{shared: s, from: first, to: i, fromArm: arm, toArm: arm})
+		}
+	}
+	return list
+}
+
+// matched asks for the new arm of a match wherever there is one: against the old
+// arm beside it in the same run, otherwise against the first run that has the
+// old arm.
+func (c *comparison) matched(s shared, m Match) []asking {
+	has := func(i int, arm string) bool { return s.runs[i] && treatment(c.in[i].Run.Plan, arm) }
+	order := c.order()
+	at := slices.IndexFunc(order, func(i int) bool { return has(i, m.Old) })
+	if at < 0 {
+		return nil
+	}
+	var list []asking
+	for _, i := range order {
+		from := order[at]
+		if has(i, m.Old) {
+			from = i
+		}
+		if has(i, m.New) {
+			list = append(list, asking{shared: s, from: from, to: i, fromArm: m.Old, toArm: m.New})
+		}
+	}
+	return list
+}
+
+// floors asks for the control of every two runs whose overheads are compared.
+func (c *comparison) floors(s shared, asked []asking) []asking {
+	var list []asking
+	for _, a := range asked {
+		if a.cell != s.cell || a.metric.Name != s.metric.Name || a.from == a.to {
+			continue
+		}
+		from, to := armWith(c.in[a.from].Run.Plan, experiment.Control), armWith(c.in[a.to].Run.Plan, experiment.Control)
+		same := func(b asking) bool { return b.from == a.from && b.to == a.to }
+		if from != "" && to != "" && !slices.ContainsFunc(list, same) {
+			list = append(list, asking{shared: s, from: a.from, to: a.to, fromArm: from, toArm: to})
+		}
+	}
+	return list
+}
+
+// questions puts what is asked for into the form of package analysis.
+func (c *comparison) questions(list []asking, r contrast.Rules) []analysis.Question {
+	questions := make([]analysis.Question, len(list))
+	for i, a := range list {
+		q := analysis.Question{Cell: a.cell, Arm: a.toArm, Against: a.against(), Restates: c.restates(a.cell, a.metric.Name)}
+		from := c.in[a.from].Run
+		if a.from == a.to {
+			q.Data = between(from, a.cell, a.metric, a.fromArm, a.toArm).data()
+		} else {
+			to := c.in[a.to].Run
+			q.Data, q.Estimate = changed(
+				between(from, a.cell, a.metric, armWith(from.Plan, experiment.Baseline), a.fromArm),
+				between(to, a.cell, a.metric, armWith(to.Plan, experiment.Baseline), a.toArm), r)
+		}
+		questions[i] = q
+	}
+	return questions
+}
+
+// against names the pair of runs, which a change shares with its control.
+func (a asking) against() string { return fmt.Sprintf("%d %d", a.from+1, a.to+1) }
+
+// change puts an answer into the form of the result. Failed says why there is no
+// verdict although both runs are valid.
+func (c *comparison) change(a asking, answer analysis.Comparison, failed string) Change {
+	answer.Metric = a.metric
+	ch := Change{From: c.overhead(a, a.from, a.fromArm), To: c.overhead(a, a.to, a.toArm), Direct: a.from == a.to, Comparison: answer}
+	if !ch.Direct && !(c.in[a.from].Run.Plan.Paired() && c.in[a.to].Run.Plan.Paired()) {
+		ch.Baseline, ch.Treated = analysis.Summary{}, analysis.Summary{} // of one sample only, and no overhead
+	}
+	if treatment(c.in[a.to].Run.Plan, a.toArm) {
+		ch.Text = moreOrLess(answer, thanIn(a))
+	}
+	if invalid := cmp.Or(c.invalid(a.from, a.to), failed); invalid != "" {
+		ch.Verdict = analysis.Invalid
+		ch.Text = "no verdict, " + invalid + ": " + analysis.Estimated(answer.Overhead, answer.Metric)
+	}
+	return ch
+}
+
+// overhead is what a run itself says of an arm.
+func (c *comparison) overhead(a asking, run int, arm string) Overhead {
+	o := Overhead{Run: run + 1, Arm: arm}
+	r := c.in[run].Run
+	for _, list := range [][]analysis.Comparison{r.Comparisons, r.Controls} {
+		for _, own := range list {
+			if own.Cell == a.cell && own.Arm == arm && own.Metric.Name == a.metric.Name {
+				o.Overhead, o.Verdict, o.Known = own.Overhead, own.Verdict, own.Rounds > 0
+			}
+		}
+	}
+	return o
+}
+
+// thanIn says what the new overhead is more or less than.
+func thanIn(a asking) string {
+	switch {
+	case a.from == a.to:
+		return "than " + a.fromArm
+	case a.fromArm != a.toArm:
+		return fmt.Sprintf("than %s in run %d", a.fromArm, a.from+1)
+	}
+	return fmt.Sprintf("than in run %d", a.from+1)
+}
+
+// moreOrLess turns a verdict on two overheads into words: an overhead that
+// "gains" against another costs less than it. What stands before the verdict
+// ("exploratory: ") stays.
+func moreOrLess(c analysis.Comparison, than string) string {
+	o, word := c.Overhead, "more "
+	if o.Point < 0 {
+		o, word = analysis.Interval{Point: -o.Point, Lo: -o.Hi, Hi: -o.Lo}, "less "
+	}
+	by := "costs " + analysis.Estimated(o, c.Metric) + " " + word + than
+	at := strings.LastIndex(c.Text, string(c.Verdict)+" ")
+	switch {
+	case at < 0 || c.Verdict == analysis.NotResolved:
+		return c.Text
+	case c.Verdict == analysis.Equivalent:
+		within, _, _ := strings.Cut(c.Text[at:], " (")
+		return c.Text[:at] + within + " (" + by + ")"
+	}
+	return c.Text[:at] + by
+}
+
+// invalid names those of the runs that give no verdicts.
+func (c *comparison) invalid(runs ...int) string {
+	slices.Sort(runs)
+	var list []int
+	for _, i := range slices.Compact(runs) {
+		if !c.in[i].Run.Valid {
+			list = append(list, i+1)
+		}
+	}
+	switch len(list) {
+	case 0:
+		return ""
+	case 1:
+		return named(list) + " is invalid"
+	}
+	return named(list) + " are invalid"
+}

@@ -1,0 +1,241 @@
+// Package compare puts runs side by side that were made at different times, on
+// different machines, or of different versions of a layer.
+//
+// Three things are said of them, in this order. What differs between them
+// besides their numbers: the machine, the layers' parameters, the workloads, the
+// testbed (differences.go), because whatever differs is being compared, too.
+// Then the overheads: how much more or less a layer costs than it did, each
+// overhead against the baseline of its own run (changes.go). Then the levels:
+// every arm against one arm of one run, the reference (levels.go).
+//
+// The second is worth more than the third. A level tells of the machine at least
+// as much as of the layer; an overhead is measured against a baseline in the
+// next minute on the same machine, and what slows both down cancels in it before
+// runs are compared at all. What is left is a machine on which the layer itself
+// is relatively dearer.
+//
+// Between runs nothing was randomised: no coin decided which trial ran when or
+// where. All that is said across runs is therefore observational, however narrow
+// its interval, and the result says so. Cells are the same when their ID is, that
+// is the workload's name and the levels of all factors; metrics when name, unit,
+// direction and scale are. The decisions are those of package analysis, by the
+// rules of the reference's run.
+package compare
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"time"
+
+	"tare/analysis"
+	"tare/experiment"
+)
+
+// Schema names the format of a result written as JSON.
+const Schema = "tare.comparison/v1"
+
+// Input is one run to be compared.
+type Input struct {
+	Name string // as the user named it: a directory
+	Run  *analysis.Run
+}
+
+// Options say what to compare.
+type Options struct {
+	Reference Reference // the zero value: the baseline of the first run
+	Matches   []Match
+}
+
+// Reference is the arm that levels are compared with.
+type Reference struct {
+	Run int    `json:"run"` // number, from 1
+	Arm string `json:"arm"`
+}
+
+// Match says that two arms of different names are versions of one layer.
+type Match struct {
+	Old string `json:"old"`
+	New string `json:"new"`
+}
+
+// Result is what a comparison of runs says.
+type Result struct {
+	Schema    string    `json:"schema"`
+	Runs      []Run     `json:"runs"`
+	Reference Reference `json:"reference"`
+	// Observational says why nothing here is an experiment; empty if all that is
+	// compared comes from one run that was one.
+	Observational string `json:"observational,omitempty"`
+	// Differences and Same are the properties that the runs tell, the important
+	// ones first. Unknown are sentences on what cannot be compared.
+	Differences []Property `json:"differences"`
+	Same        []Property `json:"same"`
+	Unknown     []string   `json:"unknown,omitempty"`
+	// Apart are arms, cells and metrics that not every run has in the same form.
+	Apart   []Apart  `json:"apart,omitempty"`
+	Family  Family   `json:"family"`
+	Changes []Change `json:"changes"`
+	// Floors are the changes of the controls: nothing differs there.
+	Floors   []Change `json:"floors,omitempty"`
+	Levels   []Level  `json:"levels"`
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// Family counts the hypotheses on headline metrics that Holm's correction takes
+// together: the changes are one family, the levels another.
+type Family struct {
+	Changes int `json:"changes"`
+	Levels  int `json:"levels"`
+}
+
+// Run is one of the runs.
+type Run struct {
+	Number        int       `json:"number"` // from 1, as in all of the result
+	Name          string    `json:"name"`
+	Experiment    string    `json:"experiment"`
+	Testbed       string    `json:"testbed"`
+	Start         time.Time `json:"start"` // of the first trial; zero: not told
+	Rounds        int       `json:"rounds"`
+	Trials        int       `json:"validTrials"`
+	Valid         bool      `json:"valid"`
+	Finished      bool      `json:"finished"`
+	Reasons       []string  `json:"reasons,omitempty"` // why it gives no verdicts
+	Observational string    `json:"observational,omitempty"`
+	Arms          []Arm     `json:"arms"`
+}
+
+// Arm is an arm of a run.
+type Arm struct {
+	Name string          `json:"name"`
+	Role experiment.Role `json:"role"`
+}
+
+// Apart is something that cannot be compared because not all runs have it.
+type Apart struct {
+	What string `json:"what"` // "arm", "cell" or "metric"
+	Name string `json:"name"`
+	Runs []int  `json:"runs"` // that have it
+	Why  string `json:"why,omitempty"`
+}
+
+// Change is how an overhead has changed from one run to another, or from one
+// version to another within a run.
+type Change struct {
+	From Overhead `json:"from"`
+	To   Overhead `json:"to"`
+	// Direct says that both arms are of one run and were compared without the
+	// detour over the baseline.
+	Direct bool `json:"direct,omitempty"`
+	// The comparison of the two overheads: Overhead is the share of From's cost
+	// factor (on the scale difference: the amount) by which To costs more.
+	analysis.Comparison
+}
+
+// Overhead is an arm's overhead in a run, against its own baseline.
+type Overhead struct {
+	Run      int               `json:"run"`
+	Arm      string            `json:"arm"`
+	Known    bool              `json:"known"` // the run has an estimate
+	Overhead analysis.Interval `json:"overhead"`
+	Verdict  analysis.Verdict  `json:"verdict"` // as the run gives it
+}
+
+// Level is one arm of one run on one metric.
+type Level struct {
+	Cell   string            `json:"cell"`
+	Metric experiment.Metric `json:"metric"`
+	Run    int               `json:"run"`
+	Arm    string            `json:"arm"`
+	Values analysis.Summary  `json:"values"`
+	// Against compares it with the reference; nil for the reference itself.
+	Against *analysis.Comparison `json:"against,omitempty"`
+}
+
+// Errors of the input, for which the user has to name other runs.
+var (
+	// ErrNothingInCommon says that no cell has a metric that two runs share.
+	ErrNothingInCommon = errors.New("the runs have no cell in common")
+	// ErrSameRun says that a run was named twice.
+	ErrSameRun = errors.New("a run cannot be compared with itself")
+	// ErrNothingToCompare says that there is a single run and nothing asked of it.
+	ErrNothingToCompare = errors.New("there is only one run")
+)
+
+// Runs compares runs. The result says all there is to say, whatever the
+// verdicts; errors are about runs that cannot be compared at all.
+func Runs(in []Input, o Options) (*Result, error) {
+	if err := check(in, o); err != nil {
+		return nil, err
+	}
+	c := &comparison{in: in, options: o, reference: o.Reference}
+	if c.reference.Run == 0 {
+		c.reference = Reference{Run: 1, Arm: armWith(in[0].Run.Plan, experiment.Baseline)}
+	}
+	c.result = &Result{Schema: Schema, Reference: c.reference, Changes: []Change{}, Levels: []Level{}}
+	for i := range in {
+		c.result.Runs = append(c.result.Runs, c.describe(i))
+	}
+	list, err := c.align()
+	if err != nil {
+		return nil, err
+	}
+	c.differences()
+	c.result.Observational = c.observational()
+	c.doubts()
+	c.changes(list)
+	c.levels(list)
+	return c.result, nil
+}
+
+func check(in []Input, o Options) error {
+	switch {
+	case len(in) == 0, len(in) == 1 && o.Reference.Run == 0 && o.Matches == nil:
+		return fmt.Errorf("%w: name another one, or two arms of it", ErrNothingToCompare)
+	}
+	for i, r := range in {
+		if r.Run == nil || r.Run.Plan == nil {
+			return fmt.Errorf("run %d (%s) has no plan", i+1, r.Name)
+		}
+		for k, earlier := range in[:i] {
+			if sameTrials(earlier.Run, r.Run) {
+				return fmt.Errorf("%w: runs %d (%s) and %d (%s) hold the same trials", ErrSameRun, k+1, earlier.Name, i+1, r.Name)
+			}
+		}
+	}
+	return nil
+}
+
+// sameTrials says whether two runs are copies of one: trial by trial the same
+// values at the same times.
+func sameTrials(a, b *analysis.Run) bool {
+	return a.Trials.Valid > 0 && a.Start.Equal(b.Start) && reflect.DeepEqual(a.Cells, b.Cells)
+}
+
+// plan is the plan whose rules decide: the reference's.
+func (c *comparison) plan() *experiment.Plan { return c.in[c.reference.Run-1].Run.Plan }
+
+// order gives the indices of the runs, the reference's first.
+func (c *comparison) order() []int {
+	ref := c.reference.Run - 1
+	list := []int{ref}
+	for i := range c.in {
+		if i != ref {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
+// describe says what a run is.
+func (c *comparison) describe(i int) Run {
+	in := c.in[i]
+	r := Run{Number: i + 1, Name: in.Name, Experiment: in.Run.Plan.Name, Testbed: in.Run.Plan.Testbed, Start: in.Run.Start,
+		Rounds: in.Run.Rounds, Trials: in.Run.Trials.Valid, Valid: in.Run.Valid, Finished: in.Run.Finished,
+		Reasons: slices.Clone(in.Run.Reasons), Observational: in.Run.Observational}
+	for _, a := range in.Run.Plan.Arms {
+		r.Arms = append(r.Arms, Arm{Name: a.Name, Role: a.Role})
+	}
+	return r
+}

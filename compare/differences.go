@@ -1,0 +1,239 @@
+package compare
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"tare/experiment"
+	"tare/experiment/factor"
+	"tare/machine"
+)
+
+// flagsPath is the path of the processor's flags.
+const flagsPath = machine.FlagsProperty
+
+// minorOnMachines are the properties of a machine that seldom matter to what is
+// measured; tools are a group of their own.
+var minorOnMachines = []string{"Go", "kernel build", "microcode", "cgroup version", "clock source", "root", "user namespace",
+	flagsPath, "cipher driver of "}
+
+// differences compares all that the runs tell besides their trials.
+func (c *comparison) differences() {
+	var p properties
+	c.compareArms(&p)
+	c.compareFacts(&p)
+	c.compareMachines(&p)
+	c.compareCells(&p, Testbed, func(*experiment.Cell) string { return "" }, func(cell *experiment.Cell) any { return cell.Testbed })
+	c.compareCells(&p, Workloads, func(cell *experiment.Cell) string { return cell.Workload + ": " }, func(cell *experiment.Cell) any { return cell.Config })
+	c.compareDesigns(&p)
+	c.result.Differences, c.result.Same = p.apart()
+}
+
+// compareMachines compares the records of the machines that there are.
+func (c *comparison) compareMachines(p *properties) {
+	records, has := make([]*machine.Environment, len(c.in)), make([]bool, len(c.in))
+	var without []int
+	for i, in := range c.in {
+		records[i] = in.Run.Environment
+		if has[i] = records[i] != nil; !has[i] {
+			without = append(without, i+1)
+		}
+	}
+	if len(without) > 0 {
+		c.unknown("%s no record of the machine: whether machines differ cannot be said", have(without))
+	}
+	for _, property := range machine.Properties(records...) {
+		group, name := Machine, property.Name
+		minor := slices.ContainsFunc(minorOnMachines, func(m string) bool { return strings.HasPrefix(name, m) })
+		switch {
+		case name == "Tare": // stands in the plan, too
+			continue
+		case strings.HasPrefix(name, "tool "):
+			group, name = Tools, strings.TrimPrefix(name, "tool ")
+		}
+		p.add(group, name, property.Values, has, minor)
+	}
+}
+
+// compareArms compares the layers of arms that several runs have, and of arms
+// that are matched as versions of one layer.
+func (c *comparison) compareArms(p *properties) {
+	for _, name := range c.armNames() {
+		arms := make([]*experiment.PlannedArm, len(c.in))
+		for i, in := range c.in {
+			arms[i] = armOf(in.Run.Plan, name)
+		}
+		compareLayers(p, name, arms)
+	}
+	for _, m := range c.options.Matches {
+		from, to := c.firstWith(m.Old), c.firstWith(m.New)
+		if from == to {
+			continue // both arms stand in one plan for the reader to see; nothing differs between runs
+		}
+		arms := make([]*experiment.PlannedArm, len(c.in))
+		arms[from], arms[to] = armOf(c.in[from].Run.Plan, m.Old), armOf(c.in[to].Run.Plan, m.New)
+		compareLayers(p, m.Old+" as "+m.New, arms)
+	}
+}
+
+// compareLayers compares an arm's layers and their parameters in force.
+func compareLayers(p *properties, name string, arms []*experiment.PlannedArm) {
+	leaves, kinds, has := make([]map[string]string, len(arms)), make([]string, len(arms)), make([]bool, len(arms))
+	for i, a := range arms {
+		if has[i] = a != nil; !has[i] {
+			continue
+		}
+		leaves[i] = map[string]string{}
+		counted := map[string]int{}
+		var list []string
+		for _, l := range a.Layers {
+			list = append(list, l.Kind)
+			key := l.Kind
+			if counted[l.Kind]++; counted[l.Kind] > 1 {
+				key = fmt.Sprintf("%s#%d", l.Kind, counted[l.Kind])
+			}
+			for path, v := range flatten(l.Config) {
+				leaves[i][key+"."+path] = v
+			}
+		}
+		kinds[i] = strings.Join(list, ", ")
+		if list == nil {
+			kinds[i] = "none"
+		}
+	}
+	p.add(Layers, name+": layers", kinds, has, false)
+	for _, path := range paths(leaves) {
+		p.add(Layers, name+": "+path, row(leaves, path), has, false)
+	}
+}
+
+// mostFacts is how many values of one fact are shown.
+const mostFacts = 4
+
+// compareFacts compares what imported files tell of the systems they were made
+// on.
+func (c *comparison) compareFacts(p *properties) {
+	facts, has := make([]map[string]string, len(c.in)), make([]bool, len(c.in))
+	for i, in := range c.in {
+		if imported := in.Run.Plan.Import; imported != nil {
+			facts[i], has[i] = factsOf(imported), true
+		}
+	}
+	for _, name := range paths(facts) {
+		p.add(Imported, name, row(facts, name), has, false)
+	}
+	tools := make([]string, len(c.in))
+	for i, in := range c.in {
+		if has[i] {
+			tools[i] = in.Run.Plan.Import.Tool
+		}
+	}
+	p.add(Imported, "format", tools, has, false)
+}
+
+// factsOf gives each fact once where all arms that tell it agree, and by arm
+// where they don't.
+func factsOf(imported *experiment.Import) map[string]string {
+	byArm := map[string][]string{}
+	agreed := map[string]string{}
+	differ := map[string]bool{}
+	for _, a := range imported.Arms {
+		for name, values := range a.Facts {
+			v := listed(values)
+			if byArm[name] == nil {
+				agreed[name] = v
+			}
+			differ[name] = differ[name] || agreed[name] != v
+			byArm[name] = append(byArm[name], a.Name+": "+v)
+		}
+	}
+	for name := range differ {
+		if differ[name] {
+			agreed[name] = strings.Join(byArm[name], "; ")
+		}
+	}
+	return agreed
+}
+
+// listed writes the values of a fact, the first of many.
+func listed(values []string) string {
+	if extra := len(values) - mostFacts; extra > 0 {
+		return strings.Join(values[:mostFacts], ", ") + fmt.Sprintf(" and %d more", extra)
+	}
+	return strings.Join(values, ", ")
+}
+
+// compareCells compares parameters of the cells that several runs have: each
+// path once if all cells tell the same of it, and cell by cell where they don't.
+func (c *comparison) compareCells(p *properties, group Group, prefix func(*experiment.Cell) string, of func(*experiment.Cell) any) {
+	rows := map[string][]Property{} // by path
+	var order []string
+	for _, id := range c.cellIDs() {
+		leaves, has := make([]map[string]string, len(c.in)), make([]bool, len(c.in))
+		head := ""
+		for i, in := range c.in {
+			if cell := cellOf(in.Run.Plan, id); cell != nil {
+				leaves[i], has[i], head = flatten(of(cell)), true, prefix(cell)
+			}
+		}
+		var cell properties
+		for _, path := range paths(leaves) {
+			cell.add(group, id, row(leaves, path), has, false)
+			for _, one := range cell {
+				if rows[head+path] == nil {
+					order = append(order, head+path)
+				}
+				rows[head+path] = append(rows[head+path], one)
+			}
+			cell = nil // the next path
+		}
+	}
+	for _, path := range order {
+		cells := rows[path]
+		if !slices.ContainsFunc(cells, func(one Property) bool { return !slices.Equal(one.Values, cells[0].Values) }) {
+			cells[0].Path = path
+			*p = append(*p, cells[0])
+			continue
+		}
+		for _, one := range cells {
+			if one.differs { // what each cell has to itself stands in its name
+				one.Path += ": " + path
+				*p = append(*p, one)
+			}
+		}
+	}
+}
+
+// compareDesigns compares how the runs were laid out and judged. The seed only
+// draws an order, and does not count.
+func (c *comparison) compareDesigns(p *properties) {
+	leaves := make([]map[string]string, len(c.in))
+	for i, in := range c.in {
+		plan := in.Run.Plan
+		m := map[string]string{
+			"rounds": fmt.Sprint(plan.Rounds), "confidence": factor.Text(plan.Confidence),
+			"equivalence margin": factor.Text(plan.Equivalence), "power": factor.Text(plan.Power), "attempts": fmt.Sprint(plan.Attempts),
+		}
+		if plan.Precision > 0 {
+			m["precision"] = factor.Text(plan.Precision)
+		}
+		for path, v := range flatten(plan.Limits) {
+			if v == "" {
+				v = "none"
+			}
+			m["limit of "+path] = v
+		}
+		leaves[i] = m
+	}
+	all := slices.Repeat([]bool{true}, len(c.in))
+	for _, path := range paths(leaves) {
+		p.add(Design, path, row(leaves, path), all, false)
+	}
+	beds, versions := make([]string, len(c.in)), make([]string, len(c.in))
+	for i, in := range c.in {
+		beds[i], versions[i] = in.Run.Plan.Testbed, in.Run.Plan.Version
+	}
+	p.add(Testbed, "kind", beds, all, false)
+	p.add(Tools, "Tare", versions, all, false)
+}

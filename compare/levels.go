@@ -1,0 +1,93 @@
+package compare
+
+import (
+	"fmt"
+
+	"tare/analysis"
+	"tare/analysis/contrast"
+	"tare/experiment"
+)
+
+// levels compares every arm of every run with the reference: by rounds within
+// its run, as independent samples across runs. What the reference's run says of
+// its own arms against its own baseline is taken over from it, with the control
+// and the correction that belong to it.
+func (c *comparison) levels(list []shared) {
+	var questions []analysis.Question
+	var places []int // of the answers, among the levels
+	ref := c.reference.Run - 1
+	for _, s := range list {
+		if !s.runs[ref] {
+			continue
+		}
+		for i, in := range c.in {
+			if !s.runs[i] {
+				continue
+			}
+			for _, arm := range in.Run.Plan.Arms {
+				itself := i == ref && arm.Name == c.reference.Arm
+				if arm.Role == experiment.Control && !itself {
+					continue
+				}
+				l := Level{Cell: s.cell, Metric: s.metric, Run: i + 1, Arm: arm.Name}
+				if values := series(in.Run, s.cell, s.metric.Name, arm.Name); values != nil {
+					l.Values = values.Summary
+				}
+				if own := c.own(s, i, arm.Name); own != nil {
+					l.Against = own
+				} else if !itself {
+					questions = append(questions, c.question(s, i, arm.Name))
+					places = append(places, len(c.result.Levels))
+				}
+				c.result.Levels = append(c.result.Levels, l)
+			}
+		}
+	}
+	answers := analysis.Assess(c.plan(), questions, nil)
+	c.result.Family.Levels = answers.Family
+	for k, at := range places {
+		c.result.Levels[at].Against = c.against(answers.Asked[k], c.result.Levels[at].Run-1)
+	}
+}
+
+// own is what the reference's run says itself: of an arm against its baseline.
+func (c *comparison) own(s shared, run int, arm string) *analysis.Comparison {
+	ref := c.reference.Run - 1
+	if run != ref || c.reference.Arm != armWith(c.plan(), experiment.Baseline) {
+		return nil
+	}
+	r := c.in[ref].Run
+	for i := range r.Comparisons {
+		if own := &r.Comparisons[i]; own.Cell == s.cell && own.Arm == arm && own.Metric.Name == s.metric.Name {
+			return own
+		}
+	}
+	return nil
+}
+
+// question compares an arm of a run with the reference.
+func (c *comparison) question(s shared, run int, arm string) analysis.Question {
+	ref := c.reference.Run - 1
+	q := analysis.Question{Cell: s.cell, Arm: arm, Against: fmt.Sprint(run + 1), Restates: c.restates(s.cell, s.metric.Name)}
+	if run == ref {
+		q.Data = between(c.in[ref].Run, s.cell, s.metric, c.reference.Arm, arm).data()
+		return q
+	}
+	q.Data = contrast.Data{Metric: s.metric}
+	if values := series(c.in[ref].Run, s.cell, s.metric.Name, c.reference.Arm); values != nil {
+		q.Baseline = values.Values
+	}
+	if values := series(c.in[run].Run, s.cell, s.metric.Name, arm); values != nil {
+		q.Treated = values.Values
+	}
+	return q
+}
+
+// against withholds the verdict where a run gives none.
+func (c *comparison) against(answer analysis.Comparison, run int) *analysis.Comparison {
+	if invalid := c.invalid(run, c.reference.Run-1); invalid != "" {
+		answer.Verdict = analysis.Invalid
+		answer.Text = "no verdict, " + invalid + ": " + analysis.Estimated(answer.Overhead, answer.Metric)
+	}
+	return &answer
+}

@@ -1,0 +1,111 @@
+package compare
+
+import (
+	"slices"
+	"strings"
+)
+
+// Group is what a property is a property of.
+type Group string
+
+// The groups, the most important first.
+const (
+	Layers    Group = "layers"
+	Imported  Group = "imported facts"
+	Machine   Group = "machine"
+	Testbed   Group = "testbed"
+	Workloads Group = "workloads"
+	Tools     Group = "tools"
+	Design    Group = "design"
+)
+
+var groups = []Group{Layers, Imported, Machine, Testbed, Workloads, Tools, Design}
+
+// Property is one thing that the runs tell of themselves.
+type Property struct {
+	Group   Group    `json:"group"`
+	Path    string   `json:"path"`            // "kernel", "wireguard: wireguard.implementation"
+	Values  []string `json:"values"`          // one for each run; "": not told, or not there
+	Minor   bool     `json:"minor,omitempty"` // seldom matters to what is measured
+	differs bool
+}
+
+// properties collects what is told.
+type properties []Property
+
+// add takes a property up. Only the runs for which has is true are compared;
+// with fewer than two of them, or none that tells anything, there is nothing to
+// say.
+func (p *properties) add(group Group, path string, values []string, has []bool, minor bool) {
+	var told []string
+	for i, v := range values {
+		if has[i] {
+			told = append(told, v)
+		}
+	}
+	if len(told) < 2 {
+		return
+	}
+	if told = slices.Compact(told); len(told) == 1 && told[0] == "" {
+		return
+	}
+	*p = append(*p, Property{Group: group, Path: path, Values: values, Minor: minor, differs: len(told) > 1})
+}
+
+// apart parts what differs from what is the same, the important first, then by
+// group.
+func (p properties) apart() (differences, same []Property) {
+	slices.SortStableFunc(p, func(a, b Property) int {
+		if a.Minor != b.Minor {
+			if a.Minor {
+				return 1
+			}
+			return -1
+		}
+		return slices.Index(groups, a.Group) - slices.Index(groups, b.Group)
+	})
+	differences, same = []Property{}, []Property{}
+	for _, one := range p {
+		if one.differs {
+			differences = append(differences, one)
+		} else {
+			same = append(same, one)
+		}
+	}
+	return differences, same
+}
+
+// Change writes a property's values as "old → new", and of more than two runs
+// all of them. What is not told is a dash.
+func (p Property) Change() string {
+	shown := make([]string, len(p.Values))
+	for i, v := range p.Values {
+		if shown[i] = v; v == "" {
+			shown[i] = "–"
+		}
+	}
+	if p.Path == flagsPath && len(shown) == 2 {
+		return flagChange(p.Values[0], p.Values[1])
+	}
+	return strings.Join(shown, " → ")
+}
+
+// flagChange says which words are gone and which have come: "−avx512f +vaes".
+func flagChange(was, is string) string {
+	old, recent := strings.Fields(was), strings.Fields(is)
+	var list []string
+	for _, w := range old {
+		if !slices.Contains(recent, w) {
+			list = append(list, "−"+w)
+		}
+	}
+	for _, w := range recent {
+		if !slices.Contains(old, w) {
+			list = append(list, "+"+w)
+		}
+	}
+	if list == nil {
+		return "the same in another order"
+	}
+	return strings.Join(list, " ")
+}

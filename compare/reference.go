@@ -1,0 +1,113 @@
+package compare
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tare/experiment"
+)
+
+// ParseReference reads RUN or RUN:ARM. A run is named by its directory as given,
+// by its number in the order given, or by the last element of its path; without
+// an arm its baseline is meant. Names may have colons in them.
+func ParseReference(text string, in []Input) (Reference, error) {
+	if run, err := runNamed(text, in); run > 0 || err != nil {
+		if err != nil {
+			return Reference{}, err
+		}
+		base := armWith(in[run-1].Run.Plan, experiment.Baseline)
+		if base == "" {
+			return Reference{}, fmt.Errorf("run %d (%s) has no baseline: name the arm, as in %s:ARM", run, in[run-1].Name, text)
+		}
+		return Reference{Run: run, Arm: base}, nil
+	}
+	for i, r := range text {
+		if r != ':' {
+			continue
+		}
+		run, err := runNamed(text[:i], in)
+		if err != nil {
+			return Reference{}, err
+		}
+		if run == 0 {
+			continue
+		}
+		plan, arm := in[run-1].Run.Plan, text[i+1:]
+		if armOf(plan, arm) == nil {
+			return Reference{}, fmt.Errorf("run %d (%s) has no arm %q; it has %s", run, in[run-1].Name, arm, arms(plan))
+		}
+		return Reference{Run: run, Arm: arm}, nil
+	}
+	return Reference{}, fmt.Errorf("reference %q names none of the runs; write RUN or RUN:ARM, RUN being a directory, its last element or a number from 1 to %d", text, len(in))
+}
+
+// runNamed is the number of the run with that name, 0 for none.
+func runNamed(name string, in []Input) (int, error) {
+	if i := slices.IndexFunc(in, func(r Input) bool { return r.Name == name }); i >= 0 {
+		return i + 1, nil
+	}
+	if n, err := strconv.Atoi(name); err == nil && n >= 1 && n <= len(in) {
+		return n, nil
+	}
+	var found []int
+	for i, r := range in {
+		if name != "" && filepath.Base(filepath.Clean(r.Name)) == strings.TrimSuffix(name, "/") {
+			found = append(found, i+1)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return 0, nil
+	case 1:
+		return found[0], nil
+	}
+	return 0, fmt.Errorf("%q names runs %s alike; use the number", name, joined(found))
+}
+
+// arms lists a plan's arms for an error.
+func arms(plan *experiment.Plan) string {
+	var names []string
+	for _, a := range plan.Arms {
+		names = append(names, a.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// ParseMatch reads OLD=NEW, both names of treatments; names may have an = in
+// them ("seccomp[rules=8]").
+func ParseMatch(text string, in []Input) (Match, error) {
+	known := func(name string) bool {
+		return slices.ContainsFunc(in, func(r Input) bool { return treatment(r.Run.Plan, name) })
+	}
+	cuts := 0
+	for i, r := range text {
+		if r != '=' {
+			continue
+		}
+		cuts++
+		m := Match{Old: text[:i], New: text[i+1:]}
+		if m.Old != m.New && known(m.Old) && known(m.New) {
+			return m, nil
+		}
+	}
+	if cuts == 0 {
+		return Match{}, fmt.Errorf("match %q: write OLD=NEW, two arms", text)
+	}
+	var list []string
+	for i, r := range in {
+		var names []string
+		for _, a := range r.Run.Plan.Arms {
+			if a.Role == experiment.Treatment {
+				names = append(names, a.Name)
+			}
+		}
+		if names == nil {
+			names = []string{"none"}
+		}
+		list = append(list, fmt.Sprintf("run %d has %s", i+1, strings.Join(names, ", ")))
+	}
+	return Match{}, fmt.Errorf("match %q does not name two different treatments: %s", text, strings.Join(list, "; "))
+}
