@@ -1,0 +1,166 @@
+// Package hyperfine reads what hyperfine writes with --export-json.
+//
+// hyperfine is made to compare commands on one machine, so a file with several
+// commands is a comparison: each command is an arm, named as hyperfine names it,
+// and all are in the cell "command". A file with one command is one arm's, which
+// the command line names, and the cell is the command.
+//
+// Each run of a command is a trial; hyperfine's own mean and deviation are not
+// used. It runs one command to the end before it starts the next. The number of a
+// run is its round, but runs of the same number had nothing in common: whatever is
+// concluded from such a file is observational. User and system time are given as
+// means over the runs only, and are not read.
+package hyperfine
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"tare/experiment"
+	"tare/importer"
+)
+
+// Format reads hyperfine's JSON.
+var Format = importer.Format{
+	Name:       "hyperfine",
+	Doc:        "hyperfine's JSON (--export-json); in a file with several commands, each is an arm",
+	Extensions: []string{".json"},
+	Read:       read,
+}
+
+// several is the cell of a file that compares commands.
+const several = "command"
+
+// document is an export. Times are in s.
+type document struct {
+	Results []result `json:"results"`
+}
+
+// result is one command.
+type result struct {
+	Command    string            `json:"command"` // or its name
+	Times      []float64         `json:"times"`
+	ExitCodes  []*int            `json:"exit_codes"`        // null: ended by a signal
+	Memory     []float64         `json:"memory_usage_byte"` // largest resident set, B; since 1.19
+	Parameters map[string]string `json:"parameters"`
+}
+
+func read(f importer.File, emit func(importer.Trial) error) error {
+	var doc document
+	if err := importer.ReadJSON(f, &doc, "results"); err != nil {
+		return err
+	}
+	if len(doc.Results) == 0 {
+		return errors.New("the document has no results: did hyperfine run to its end?")
+	}
+	names := doc.names()
+	for i := range doc.Results {
+		r := &doc.Results[i]
+		if err := r.valid(); err != nil {
+			return fmt.Errorf("results[%d] (%.60q): %w", i, r.Command, err)
+		}
+		arm, cell := "", names[i]
+		if len(names) > 1 {
+			arm, cell = names[i], several
+		}
+		for n := range r.Times {
+			t := r.trial(n)
+			t.Arm, t.Cell = arm, cell
+			if err := emit(t); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// names tells the commands apart: by the command, with the parameters where that
+// is the same, with a number where these are, too.
+func (d *document) names() []string {
+	count := map[string]int{}
+	for _, r := range d.Results {
+		count[r.Command]++
+	}
+	names := make([]string, len(d.Results))
+	taken := map[string]bool{}
+	for i, r := range d.Results {
+		name := r.Command
+		if name == "" {
+			name = several
+		}
+		if count[r.Command] > 1 && len(r.Parameters) > 0 {
+			name += " [" + r.parameters() + "]"
+		}
+		names[i] = name
+		for n := 2; taken[names[i]]; n++ {
+			names[i] = fmt.Sprintf("%s (%d)", name, n)
+		}
+		taken[names[i]] = true
+	}
+	return names
+}
+
+// parameters gives "level=9,size=1", by name.
+func (r *result) parameters() string {
+	parts := make([]string, 0, len(r.Parameters))
+	for _, name := range slices.Sorted(maps.Keys(r.Parameters)) {
+		parts = append(parts, name+"="+r.Parameters[name])
+	}
+	return strings.Join(parts, ",")
+}
+
+func (r *result) valid() error {
+	switch n := len(r.Times); {
+	case n == 0:
+		return errors.New("it has no times")
+	case len(r.ExitCodes) != 0 && len(r.ExitCodes) != n:
+		return fmt.Errorf("it has %d times and %d exit codes", n, len(r.ExitCodes))
+	case len(r.Memory) != 0 && len(r.Memory) != n:
+		return fmt.Errorf("it has %d times and %d values of memory_usage_byte", n, len(r.Memory))
+	}
+	return nil
+}
+
+// The metrics of a run.
+var (
+	elapsed    = experiment.Metric{Name: "time", Unit: "s", Better: experiment.Lower, Headline: true, Scale: experiment.Ratio}
+	peakMemory = experiment.Metric{Name: "peak-memory", Unit: "B", Better: experiment.Lower, Scale: experiment.Ratio, Optional: true}
+)
+
+// trial makes the trial of run n, counted from 0. A run that failed counts as one
+// failed operation: hyperfine goes on past it only with --ignore-failure.
+func (r *result) trial(n int) importer.Trial {
+	t := importer.Trial{
+		Round:  n + 1,
+		Kind:   "command",
+		Wall:   wall(r.Times[n]),
+		Values: []importer.Value{{Metric: elapsed, Value: r.Times[n]}},
+		Facts:  map[string]string{"command": r.Command},
+	}
+	if len(r.Parameters) > 0 {
+		t.Facts["parameters"] = r.parameters()
+	}
+	if len(r.ExitCodes) > 0 {
+		t.Errors.Told = true
+		if code := r.ExitCodes[n]; code == nil || *code != 0 {
+			t.Errors.Share = 1
+		}
+	}
+	if len(r.Memory) > 0 && r.Memory[n] > 0 {
+		t.Values = append(t.Values, importer.Value{Metric: peakMemory, Value: r.Memory[n]})
+	}
+	return t
+}
+
+// wall is a time of s seconds; 0, not told, where that is not a sensible one.
+func wall(s float64) time.Duration {
+	if ns := s * 1e9; ns > 0 && ns < math.MaxInt64 {
+		return time.Duration(ns)
+	}
+	return 0
+}

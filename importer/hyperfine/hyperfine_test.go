@@ -1,0 +1,66 @@
+package hyperfine
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"tare/importer/importertest"
+)
+
+func TestGolden(t *testing.T) { importertest.Golden(t, Format) }
+
+func FuzzRead(f *testing.F) {
+	importertest.Fuzz(f, Format,
+		`{"results":[{"command":"a","times":[1e300,-1,0]},{"command":"a","times":[1]},{"command":"a (2)","times":[1]}]}`,
+		`{"results":[{"command":"","times":[1],"parameters":{"":""}},{"command":"","times":[1],"parameters":{"":""}}]}`,
+	)
+}
+
+func BenchmarkRead(b *testing.B) { importertest.Benchmark(b, Format, "two.json") }
+
+func TestArms(t *testing.T) {
+	for _, c := range []struct {
+		name, results string
+		want          []string // arm/cell
+	}{
+		{"one command", `{"command":"a","times":[1]}`, []string{"/a"}},
+		{"one run each", `{"command":"a","times":[1]},{"command":"b","times":[1]}`, []string{"a/command", "b/command"}},
+		{"told apart by parameters", `{"command":"nap","times":[1],"parameters":{"d":"1"}},{"command":"nap","times":[1],"parameters":{"d":"2"}}`,
+			[]string{"nap [d=1]/command", "nap [d=2]/command"}},
+		{"the same twice", `{"command":"a","times":[1]},{"command":"a","times":[1]}`, []string{"a/command", "a (2)/command"}},
+		{"no name", `{"times":[1]}`, []string{"/command"}},
+	} {
+		trials, err := importertest.Read(Format, "f", `{"results":[`+c.results+`]}`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, trial := range trials {
+			got = append(got, trial.Arm+"/"+trial.Cell)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+func TestRefused(t *testing.T) {
+	for _, c := range []struct{ name, text, want string }{
+		{"empty", "", "the file is empty"},
+		{"other JSON", `{"jobs":[]}`, "not what this format reads"},
+		{"no results", `{"results":[]}`, "no results: did hyperfine run to its end?"},
+		{"no times", `{"results":[{"command":"a","mean":1}]}`, `results[0] ("a"): it has no times`},
+		{"exit codes missing", `{"results":[{"command":"a","times":[1,2],"exit_codes":[0]}]}`, "2 times and 1 exit codes"},
+		{"memory missing", `{"results":[{"command":"a","times":[1,2],"memory_usage_byte":[0]}]}`, "2 times and 1 values of memory_usage_byte"},
+		{"text for a time", `{"results":[{"command":"a","times":["1"]}]}`, "holds a string"},
+		{"infinite", `{"results":[{"command":"a","times":[1e999]}]}`, "1e999"},
+		{"hostile command", `{"results":[{"command":"\u001b[2J"}]}`, `results[0] ("\x1b[2J"): it has no times`},
+		{"nesting", `{"results":` + strings.Repeat("[", 100_000), "JSON"},
+	} {
+		if _, err := importertest.Read(Format, c.name, c.text); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: the error is %v, want %q", c.name, err, c.want)
+		}
+	}
+	importertest.Truncated(t, Format, "two.json", 700, "truncated")
+}
