@@ -2,12 +2,14 @@ package catalog
 
 import (
 	"tare/importer"
+	"tare/importer/fio"
 	"tare/importer/longcsv"
 	"tare/importer/vaultbench"
 )
 
 // Formats lists the result files of other tools that can be imported.
 var Formats = []importer.Format{
+	fio.Format,
 	longcsv.Format,
 	vaultbench.Format,
 }

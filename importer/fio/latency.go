@@ -1,0 +1,102 @@
+package fio
+
+import (
+	"bytes"
+	"fmt"
+	"math/bits"
+	"strconv"
+	"strings"
+)
+
+// Latency is the distribution of a latency, in nanoseconds.
+type Latency struct {
+	Mean        float64 `json:"mean"`
+	Count       float64 `json:"N"` // since fio 3.20 or so
+	Percentiles Pairs   `json:"percentile"`
+	// Bins are the histogram of json+: the middle of each bin and its count.
+	Bins Pairs `json:"bins"`
+}
+
+// Pairs is a JSON object of numbers by number, in the order of the file.
+type Pairs []Pair
+
+// mostPairs is the size of fio's histogram (FIO_IO_U_PLAT_NR), and some.
+const mostPairs = 1 << 12
+
+// Pair is one member of it.
+type Pair struct{ Key, Value float64 }
+
+// UnmarshalJSON reads the object. It is by far the longest part of json+, and a
+// map of it would be sorted anew.
+func (p *Pairs) UnmarshalJSON(data []byte) error {
+	if string(data) == "null" {
+		return nil
+	}
+	inner, ok := bytes.CutPrefix(data, []byte("{"))
+	if !ok {
+		return fmt.Errorf("%.40q is not an object of numbers", data)
+	}
+	inner = bytes.TrimSpace(inner[:len(inner)-1]) // JSON that ends with its brace
+	n := bytes.Count(inner, []byte(":"))
+	if n > mostPairs {
+		return fmt.Errorf("%d bins, and fio has at most %d", n, mostPairs)
+	}
+	*p = make(Pairs, 0, n)
+	for len(inner) > 0 {
+		member, rest, _ := bytes.Cut(inner, []byte(","))
+		inner = rest
+		key, value, _ := strings.Cut(string(member), ":")
+		k, err := strconv.ParseFloat(strings.Trim(key, " \t\r\n\""), 64)
+		if err != nil {
+			return fmt.Errorf("%.40q is not a number by number", member)
+		}
+		v, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
+		if err != nil {
+			return fmt.Errorf("%.40q is not a number by number", member)
+		}
+		*p = append(*p, Pair{k, v})
+	}
+	return nil
+}
+
+// Samples is how many latencies were counted; 0: not told.
+func (l *Latency) Samples() float64 {
+	if l.Count > 0 || len(l.Bins) == 0 {
+		return l.Count
+	}
+	total := 0.0
+	for _, b := range l.Bins {
+		total += b.Value
+	}
+	return total
+}
+
+// Quantile is a percentile (99.9), as fio gives it or else from the bins: the
+// first that the share is reached in, as fio itself counts. False: neither tells.
+func (l *Latency) Quantile(percent float64) (ns float64, ok bool) {
+	for _, p := range l.Percentiles {
+		if p.Key == percent {
+			return p.Value, p.Value > 0
+		}
+	}
+	total, reached := l.Samples(), 0.0
+	for _, b := range l.Bins {
+		if reached += b.Value; reached >= percent/100*total {
+			return b.Key, b.Key > 0
+		}
+	}
+	return 0, false
+}
+
+// binBits is how many bits of a latency fio's histogram keeps below the first
+// (FIO_IO_U_PLAT_BITS in its stat.h; the same in all of 3.x).
+const binBits = 6
+
+// binBounds are the bounds of the bin that the middle is given of: exact below 128 ns,
+// and above it 64 bins for each power of two.
+func binBounds(middle float64) (lower, upper float64) {
+	ns := uint64(middle)
+	lost := max(bits.Len64(ns)-1-binBits, 0)
+	lower = float64(ns >> lost << lost)
+	return lower, lower + float64(uint64(1)<<lost)
+}

@@ -1,0 +1,178 @@
+package fio
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"tare/importer"
+	"tare/importer/jsondoc"
+)
+
+// Report is the output of one run of fio.
+type Report struct {
+	Version string    // as fio writes it: "fio-3.33"
+	End     time.Time // when the report was made; zero: not told
+	Options Options   // of the [global] section
+	Jobs    []Job
+}
+
+// Job is one entry of the report: a job, one of its clones, or with
+// group_reporting all jobs of a group taken together.
+type Job struct {
+	Name        string   `json:"jobname"`
+	Group       float64  `json:"groupid"`   // jobs of a group run at the same time
+	JobStart    float64  `json:"job_start"` // ms since 1970; since fio 3.36
+	Error       float64  `json:"error"`     // errno of the first failure; 0: none
+	TotalErrors *float64 `json:"total_err"` // failed I/Os; only with continue_on_error
+	FirstError  float64  `json:"first_error"`
+	Elapsed     float64  `json:"elapsed"`     // s, of the whole run of fio so far
+	Runtime     float64  `json:"job_runtime"` // ms, added up over threads; since fio 3.6
+	UserCPU     float64  `json:"usr_cpu"`     // % of one CPU, mean of the threads
+	SystemCPU   float64  `json:"sys_cpu"`
+	Depth       float64  `json:"latency_depth"` // iodepth, also where no option tells it
+	Options     Options  `json:"job options"`
+	Read        *Way     `json:"read"`
+	Write       *Way     `json:"write"`
+	Trim        *Way     `json:"trim"`
+	Mixed       *Way     `json:"mixed"` // unified_rw_reporting: all of them together
+	Sync        *Way     `json:"sync"`  // fsync and its like: a count and a latency
+}
+
+// Way is what a job did of one kind of I/O: fio's data direction.
+type Way struct {
+	Bytes     float64 `json:"io_bytes"`
+	BytesRate float64 `json:"bw_bytes"` // per second; since fio 3.5
+	KiBRate   float64 `json:"bw"`
+	IOPS      float64 `json:"iops"`
+	Runtime   float64 `json:"runtime"`   // ms
+	Total     float64 `json:"total_ios"` // issued, failed ones included
+	Complete  Latency `json:"clat_ns"`   // from submission to completion
+	Whole     Latency `json:"lat_ns"`    // submission included
+}
+
+// Options are options by name, as they were written: "bs": "4k".
+type Options map[string]string
+
+// Parse reads the report of a run of fio. Text around the JSON, such as warnings,
+// is passed over. With --status-interval fio writes a report at each interval, of
+// everything so far; Parse gives the last.
+func Parse(r io.Reader) (*Report, error) {
+	documents := jsondoc.New(importer.Bound(r, importer.Limit, "the file"))
+	var last *Report
+	for {
+		decoder, err := documents.Next()
+		switch {
+		case errors.Is(err, io.EOF) && last != nil:
+			return last, nil
+		case errors.Is(err, io.EOF) && documents.Blank():
+			return nil, errors.New("the file is empty")
+		case errors.Is(err, io.EOF):
+			return nil, errors.New("no report in JSON: fio writes one with --output-format=json or json+, unless it fails before the first job")
+		case err != nil:
+			return nil, err
+		}
+		report, err := decode(decoder)
+		if err != nil {
+			return nil, err
+		}
+		if report != nil {
+			last = report
+		}
+	}
+}
+
+// decode reads one document, a job at a time, which holds the memory down to what
+// is kept of it. It gives nil for a document that is not fio's.
+func decode(d *json.Decoder) (*Report, error) {
+	open, err := d.Token()
+	if err != nil {
+		return nil, jsondoc.Explain(err)
+	}
+	if open != json.Delim('{') {
+		return nil, errors.New("the JSON is a list, and not fio's report")
+	}
+	var r Report
+	var stamp, stampMS float64
+	ours := false
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return nil, jsondoc.Explain(err)
+		}
+		switch key {
+		case "fio version":
+			err = d.Decode(&r.Version)
+		case "timestamp":
+			err = d.Decode(&stamp)
+		case "timestamp_ms":
+			err = d.Decode(&stampMS)
+		case "global options":
+			err = d.Decode(&r.Options)
+		case "jobs", "client_stats": // the second when fio drives servers with --client
+			ours = true
+			if r.Jobs, err = decodeJobs(d); err != nil {
+				return nil, err
+			}
+		default:
+			err = d.Decode(&skipped{})
+		}
+		if err != nil {
+			return nil, jsondoc.Explain(err)
+		}
+	}
+	if _, err := d.Token(); err != nil { // the closing brace
+		return nil, jsondoc.Explain(err)
+	}
+	if stampMS == 0 {
+		stampMS = stamp * 1e3
+	}
+	r.End = moment(stampMS)
+	if !ours {
+		return nil, nil
+	}
+	return &r, nil
+}
+
+// skipped is a value that nothing is kept of.
+type skipped struct{}
+
+// UnmarshalJSON takes any value.
+func (skipped) UnmarshalJSON([]byte) error { return nil }
+
+// mostJobs is many times what fio can run at once.
+const mostJobs = 1 << 16
+
+func decodeJobs(d *json.Decoder) ([]Job, error) {
+	open, err := d.Token()
+	if err != nil {
+		return nil, jsondoc.Explain(err)
+	}
+	if open != json.Delim('[') {
+		return nil, errors.New("the jobs of the report are not a list")
+	}
+	var jobs []Job
+	for d.More() {
+		if len(jobs) == mostJobs {
+			return nil, fmt.Errorf("more than %d jobs, the most that are read", mostJobs)
+		}
+		var j Job
+		if err := d.Decode(&j); err != nil {
+			return nil, fmt.Errorf("job %d: %w", len(jobs)+1, jsondoc.Explain(err))
+		}
+		jobs = append(jobs, j)
+	}
+	_, err = d.Token() // the closing bracket
+	return jobs, jsondoc.Explain(err)
+}
+
+// moment is a time in milliseconds since 1970; zero if that cannot be one.
+func moment(ms float64) time.Time {
+	const end = 253402300800e3 // the year 10000
+	if !(ms > 0 && ms < end) {
+		return time.Time{}
+	}
+	return time.UnixMilli(int64(ms)).UTC()
+}
