@@ -21,12 +21,23 @@ func ValuesOf(plan *experiment.Plan, trials []journal.Trial) *Values {
 // valid values that Analyze compares. It is empty where the plan has no such
 // cell, arm or baseline.
 func (v *Values) Data(cell, arm string, m experiment.Metric) contrast.Data {
+	base := role(v.table.plan, experiment.Baseline)
+	if base < 0 {
+		return contrast.Data{Metric: m, Paired: v.table.plan.Paired()}
+	}
+	return v.Between(cell, v.table.plan.Arms[base].Name, arm, m)
+}
+
+// Between is the same of any two arms, the first in the baseline's place.
+func (v *Values) Between(cell, base, arm string, m experiment.Metric) contrast.Data {
 	plan := v.table.plan
 	c := slices.IndexFunc(plan.Cells, func(x experiment.Cell) bool { return x.ID == cell })
-	a := slices.IndexFunc(plan.Arms, func(x experiment.PlannedArm) bool { return x.Name == arm })
-	base := role(plan, experiment.Baseline)
-	if c < 0 || a < 0 || base < 0 {
+	place := func(name string) int {
+		return slices.IndexFunc(plan.Arms, func(x experiment.PlannedArm) bool { return x.Name == name })
+	}
+	a, b := place(arm), place(base)
+	if c < 0 || a < 0 || b < 0 {
 		return contrast.Data{Metric: m, Paired: plan.Paired()}
 	}
-	return v.table.compared(c, a, base, m)
+	return v.table.compared(c, a, b, m)
 }

@@ -12,6 +12,7 @@ import (
 // comparison is a comparison of runs under way.
 type comparison struct {
 	in        []Input
+	values    []*analysis.Values // by run
 	options   Options
 	reference Reference
 	result    *Result

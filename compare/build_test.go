@@ -83,7 +83,7 @@ func (m made) run(t *testing.T) Input {
 	}
 	r := analysis.Analyze(plan, trials, env)
 	r.Directory, r.Finished = m.name, true
-	return Input{Name: m.name, Run: r}
+	return Input{Name: m.name, Run: r, Trials: trials}
 }
 
 // trials gives every arm its factor times the baseline's level, with a drift

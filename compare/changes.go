@@ -118,14 +118,11 @@ func (c *comparison) questions(list []asking, r contrast.Rules) []analysis.Quest
 	questions := make([]analysis.Question, len(list))
 	for i, a := range list {
 		q := analysis.Question{Cell: a.cell, Arm: a.toArm, Against: a.against(), Restates: c.restates(a.cell, a.metric.Name)}
-		from := c.in[a.from].Run
 		if a.from == a.to {
-			q.Data = between(from, a.cell, a.metric, a.fromArm, a.toArm).data()
+			q.Data = c.values[a.from].Between(a.cell, a.fromArm, a.toArm, a.metric)
 		} else {
-			to := c.in[a.to].Run
-			q.Data, q.Estimate = changed(
-				between(from, a.cell, a.metric, armWith(from.Plan, experiment.Baseline), a.fromArm),
-				between(to, a.cell, a.metric, armWith(to.Plan, experiment.Baseline), a.toArm), r)
+			from, to := c.values[a.from].Data(a.cell, a.fromArm, a.metric), c.values[a.to].Data(a.cell, a.toArm, a.metric)
+			q.Data, q.Estimate = changed(sides{from}, sides{to}, r)
 		}
 		questions[i] = q
 	}

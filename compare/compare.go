@@ -31,6 +31,7 @@ import (
 
 	"tare/analysis"
 	"tare/experiment"
+	"tare/journal"
 )
 
 // Schema names the format of a result written as JSON.
@@ -38,8 +39,9 @@ const Schema = "tare.comparison/v1"
 
 // Input is one run to be compared.
 type Input struct {
-	Name string // as the user named it: a directory
-	Run  *analysis.Run
+	Name   string // as the user named it: a directory
+	Run    *analysis.Run
+	Trials []journal.Trial // of that run
 }
 
 // Options say what to compare.
@@ -174,7 +176,8 @@ func Runs(in []Input, o Options) (*Result, error) {
 		c.reference = Reference{Run: 1, Arm: armWith(in[0].Run.Plan, experiment.Baseline)}
 	}
 	c.result = &Result{Schema: Schema, Reference: c.reference, Changes: []Change{}, Levels: []Level{}}
-	for i := range in {
+	for i, r := range in {
+		c.values = append(c.values, analysis.ValuesOf(r.Run.Plan, r.Trials))
 		c.result.Runs = append(c.result.Runs, c.describe(i))
 	}
 	list, err := c.align()

@@ -70,7 +70,7 @@ func (c *comparison) question(s shared, run int, arm string) analysis.Question {
 	ref := c.reference.Run - 1
 	q := analysis.Question{Cell: s.cell, Arm: arm, Against: fmt.Sprint(run + 1), Restates: c.restates(s.cell, s.metric.Name)}
 	if run == ref {
-		q.Data = between(c.in[ref].Run, s.cell, s.metric, c.reference.Arm, arm).data()
+		q.Data = c.values[ref].Between(s.cell, c.reference.Arm, arm, s.metric)
 		return q
 	}
 	q.Data = contrast.Data{Metric: s.metric}
