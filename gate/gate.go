@@ -1,0 +1,159 @@
+// Package gate says whether a run keeps its budgets, so that a pipeline can pass
+// or fail by it. docs/pipeline.md explains it to users.
+//
+// A case is one hypothesis: an arm, in a cell, on a metric that has a limit. It
+// has one of three outcomes:
+//
+//   - pass: the upper bound of the headline interval lies within the limit;
+//   - fail: the overhead is shown to be more than the limit;
+//   - unresolved: neither, and why.
+//
+// The two errors that a gate can make are bounded by the same level, half of
+// what the design's confidence leaves (2.5 % at 95 %), the side of a two-sided
+// interval. Passing needs no correction for the number of cases: a gate passes
+// only if all of them do, so that letting a bad run through takes an error in
+// the case that is bad (an intersection–union test: Berger 1982). Failing takes
+// an error in any case, so it is corrected by Holm's method over all of them: a
+// gate with twenty budgets does not fail once in two runs by chance.
+//
+// Nothing is decided from a run that is not finished, since looking again and
+// again until the outcome suits would void both levels, nor from one that gives
+// no verdicts. The way through the files: limits.go says which limit holds
+// where, run.go judges a run by its own baseline, growth.go judges what became
+// of it since earlier runs, decide.go is the rule that both share, and rounds.go
+// how many rounds a decision takes.
+package gate
+
+import (
+	"time"
+
+	"tare/analysis"
+	"tare/experiment"
+	"tare/experiment/quantity"
+)
+
+// Schema names the format of a result written as JSON.
+const Schema = "tare.gate/v1"
+
+// Outcome is what a gate, or one case of it, comes to.
+type Outcome string
+
+// The outcomes. Only a whole gate is invalid, and then every case with it.
+const (
+	Pass       Outcome = "pass"
+	Fail       Outcome = "fail"
+	Unresolved Outcome = "unresolved"
+	Invalid    Outcome = "invalid" // the run gives no verdicts
+)
+
+// Reason says in words why a case has its outcome.
+type Reason string
+
+// The reasons.
+const (
+	Within      Reason = "the interval ends within the limit"
+	Exceeds     Reason = "shown to be over the limit"
+	Straddles   Reason = "the limit lies within the interval"
+	NotByHolm   Reason = "over the limit by itself, but not as one of so many cases"
+	UnderBias   Reason = "not clear of the limit by more than the control differs from the baseline"
+	TooFew      Reason = "too few values for an interval that holds for any noise"
+	NoData      Reason = "no values to compare"
+	NoControl   Reason = "too few values of the control to stand against"
+	NotFinished Reason = "the run is not finished"
+	NotRandom   Reason = "the run is observational"
+	NoHistory   Reason = "nothing in the history to compare with"
+	NoVerdicts  Reason = "the run gives no verdicts"
+)
+
+// Result is what became of all budgets of a run.
+type Result struct {
+	Schema  string  `json:"schema"`
+	Run     string  `json:"run"` // its directory
+	Name    string  `json:"name"`
+	Outcome Outcome `json:"outcome"`
+	// Reasons say why the run gives no verdicts; empty if it does.
+	Reasons []string `json:"reasons,omitempty"`
+	// Observational says why the outcome is weaker than that of an experiment; it is
+	// empty for a run in rounds of random order.
+	Observational string `json:"observational,omitempty"`
+	Finished      bool   `json:"finished"`
+	// Against names the history that the run is compared with; empty: its own
+	// baseline.
+	Against    string    `json:"against,omitempty"`
+	Baseline   string    `json:"baseline"`
+	Confidence float64   `json:"confidence"` // of the intervals
+	Level      float64   `json:"level"`      // of failing by chance, over all cases together
+	Rounds     int       `json:"rounds"`
+	Start      time.Time `json:"start"`   // of the first trial
+	Seconds    float64   `json:"seconds"` // of all trials
+	Cases      []Case    `json:"cases"`
+	Warnings   []string  `json:"warnings,omitempty"` // of the run, on what the cases rest on
+}
+
+// Case is one hypothesis. Overhead, Limit.Value and their like are shares of the
+// baseline where the limit is one, and otherwise in the metric's unit; positive
+// is a cost.
+type Case struct {
+	Cell    string            `json:"cell"`
+	Arm     string            `json:"arm"`
+	Metric  experiment.Metric `json:"metric"`
+	Budget  quantity.Limit    `json:"budget"` // as written: "10%"
+	Limit   experiment.Bound  `json:"limit"`  // what it means
+	Outcome Outcome           `json:"outcome"`
+	Reason  Reason            `json:"reason"`
+	Detail  string            `json:"detail,omitempty"` // what else there is to say of it
+	// Estimated says that there is an interval; else Overhead is zero.
+	Estimated bool              `json:"estimated"`
+	Overhead  analysis.Interval `json:"overhead"`
+	Method    string            `json:"method,omitempty"` // of the interval, one of the contrast package's
+	P         float64           `json:"p"`                // one-sided, of "the overhead is the limit or less"
+	PAdjusted float64           `json:"pAdjusted"`        // after Holm
+	Bias      float64           `json:"bias,omitempty"`   // what the control differs by, where that is more than chance
+	Size      int               `json:"size"`             // pairs, values of the smaller sample, or runs of the history
+	Needed    int               `json:"roundsNeeded"`     // rounds that would resolve it, about; 0: not known, or over 10,000
+	Baseline  float64           `json:"baselineMedian,omitempty"`
+	Treated   float64           `json:"armMedian,omitempty"`
+	Seconds   float64           `json:"seconds"` // its share of the time of the arm's trials in the cell
+	// The part of the history that a case is about; nil without a history.
+	History *Stretch `json:"history,omitempty"`
+}
+
+// Stretch is the part of a history that a run is compared with.
+type Stretch struct {
+	Part string `json:"part"` // PartRecent or PartAnchor
+	Of   string `json:"of"`   // what grew: "overhead" or "level"
+	Runs int    `json:"runs"`
+	From string `json:"from"`
+	To   string `json:"to"`
+}
+
+// The parts of a history.
+const (
+	PartRecent = "recent" // the runs since the last change
+	PartAnchor = "anchor" // the first runs, so that a slow decline shows
+)
+
+// Count counts the cases with an outcome.
+func (r *Result) Count(o Outcome) int {
+	n := 0
+	for i := range r.Cases {
+		if r.Cases[i].Outcome == o {
+			n++
+		}
+	}
+	return n
+}
+
+// conclude sets the outcome of the whole from those of the cases.
+func (r *Result) conclude() {
+	switch {
+	case len(r.Reasons) > 0:
+		r.Outcome = Invalid
+	case r.Count(Fail) > 0:
+		r.Outcome = Fail
+	case r.Count(Pass) == len(r.Cases):
+		r.Outcome = Pass
+	default:
+		r.Outcome = Unresolved
+	}
+}

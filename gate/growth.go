@@ -1,0 +1,71 @@
+package gate
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"tare/analysis"
+	"tare/experiment"
+	"tare/history"
+	"tare/journal"
+)
+
+// Against judges how much a run has got worse than the runs of a history, whose
+// name is for the reader, at the confidence that their intervals have. A limit
+// bounds the growth, on the metric's own scale: an amount says nothing of a
+// metric that is compared as a ratio. Every metric that has a limit makes two
+// cases, both of which must pass: against the runs since the last change, which
+// is sharp, and against the first runs, which does not follow a slow decline.
+func Against(run *analysis.Run, trials []journal.Trial, growths []history.Growth, limits *Limits, name string, confidence float64, o Options) (*Result, error) {
+	r := resultOf(run, trials)
+	r.Against, r.Confidence, r.Level = name, confidence, (1-confidence)/2
+	for _, g := range growths {
+		at := slices.IndexFunc(run.Plan.Arms, func(a experiment.PlannedArm) bool { return a.Name == g.Arm })
+		if at < 0 || run.Plan.Arms[at].Role == experiment.Control {
+			continue
+		}
+		limit, bound, ok, err := limits.bound(run.Plan.Arms[at], g.Metric)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			continue
+		}
+		if (bound.Scale == experiment.Difference) != (g.Metric.Scale == experiment.Difference) {
+			return nil, &LimitError{fmt.Sprintf("the budget of %s is an amount, %s; what grew since earlier runs is known as a share only", g.Metric.Name, limit),
+				fmt.Sprintf("--budget %s=5%% takes its place", g.Metric.Name)}
+		}
+		c := Case{Cell: g.Cell, Arm: g.Arm, Metric: g.Metric, Budget: limit, Limit: bound}
+		r.Cases = append(r.Cases, grown(c, g, PartRecent, g.Recent), grown(c, g, PartAnchor, g.Anchor))
+	}
+	if len(r.Cases) == 0 {
+		return nil, ErrNoBudget
+	}
+	r.withhold(o)
+	decide(r.Cases, r.Level)
+	r.share(trials)
+	r.conclude()
+	return r, nil
+}
+
+// grown is the case of one part of the history.
+func grown(c Case, g history.Growth, part string, change history.Change) Case {
+	c.History = &Stretch{Part: part, Of: g.Of, Runs: change.Runs, From: change.From, To: change.To}
+	c.Size, c.P = change.Runs, 1
+	i := change.Interval
+	switch {
+	case g.Reason != "":
+		c.Reason, c.Detail = NoHistory, g.Reason
+	case change.Runs == 0 || change.P == nil || !finite(i.Point) || !finite(i.Lo) || !finite(i.Hi):
+		c.Reason = NoHistory
+	default:
+		c.Estimated, c.Overhead = true, i
+		if p := change.P(c.Limit.Value); p >= 0 && p <= 1 {
+			c.P = p
+		}
+	}
+	return c
+}
+
+func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

@@ -1,0 +1,87 @@
+package gate
+
+import (
+	"errors"
+	"testing"
+
+	"tare/experiment"
+)
+
+// TestPrecedence checks which of several limits holds.
+func TestPrecedence(t *testing.T) {
+	general := experiment.Budget{"latency": limit("10%")}
+	own := experiment.Budget{"latency": limit("8%")}
+	for _, c := range []struct {
+		name          string
+		general, own  experiment.Budget
+		added         []string
+		one, eight, m string // limits of seccomp[rules=1], seccomp[rules=8] and mtls
+	}{
+		{"none", nil, nil, nil, "", "", ""},
+		{"general", general, nil, nil, "10%", "10%", "10%"},
+		{"an arm's own", general, own, nil, "8%", "8%", "10%"},
+		{"added for all", general, own, []string{"latency=3%"}, "3%", "3%", "3%"},
+		{"added for an arm with levels", general, own, []string{"seccomp:latency=3%"}, "3%", "3%", "10%"},
+		{"added for a level", general, own, []string{"seccomp[rules=8]:latency=3%", "seccomp:latency=4%", "latency=5%"}, "4%", "3%", "5%"},
+		{"the later", nil, nil, []string{"latency=3%", "latency=4%"}, "4%", "4%", "4%"},
+		{"an amount", nil, nil, []string{"mtls:latency=1.5ms"}, "", "", "1.5ms"},
+	} {
+		p := sweptPlan()
+		p.Budget = c.general
+		p.Arms[2].Budget, p.Arms[3].Budget = c.own, c.own
+		l := LimitsOf(p)
+		for _, text := range c.added {
+			if err := l.Add(text); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i, want := range []string{c.one, c.eight, c.m} {
+			got, ok := l.of(p.Arms[2+i], "latency")
+			if ok != (want != "") || ok && got.String() != want {
+				t.Errorf("%s: %s has %v, %v; want %q", c.name, p.Arms[2+i].Name, got, ok, want)
+			}
+		}
+	}
+}
+
+func TestLimitErrors(t *testing.T) {
+	for _, c := range []struct{ text, want, hint string }{
+		{"latency", `"latency" is not of the form [ARM:]METRIC=LIMIT`, "such as tcp-bandwidth=10%, or wireguard:tcp-rtt=50us"},
+		{"=5%", `"=5%" is not of the form [ARM:]METRIC=LIMIT`, "such as tcp-bandwidth=10%, or wireguard:tcp-rtt=50us"},
+		{"latency=fast", `budget latency=fast: "fast" is not a share of the baseline such as 10%, or an amount such as 1ms, 5MiB or 0.5`, ""},
+		{"latnecy=5%", `the run has no metric "latnecy"`, "did you mean latency? metrics: latency"},
+		{"mtl:latency=5%", `the run compares no arm "mtl" with the baseline`, "did you mean mtls? arms: mtls, seccomp, seccomp[rules=1], seccomp[rules=8]"},
+		{"plain:latency=5%", `the run compares no arm "plain" with the baseline`, "arms: mtls, seccomp, seccomp[rules=1], seccomp[rules=8]"},
+		{"mtls:lat=5%", `the run has no metric "lat"`, "did you mean latency? metrics: latency"},
+	} {
+		err := LimitsOf(sweptPlan()).Add(c.text)
+		var known *LimitError
+		if !errors.As(err, &known) || known.Text != c.want || known.Hint != c.hint {
+			t.Errorf("%s: %#v; want %q, %q", c.text, err, c.want, c.hint)
+		}
+	}
+	p := sweptPlan()
+	_, err := judged(p, trialsOf(p, 12, exactly(nil)), Options{}, "latency=1MiB")
+	var known *LimitError
+	if !errors.As(err, &known) || known.Text != "budget of seccomp[rules=1]: latency is in s; 1MiB is not" {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+// TestColonInMetric checks that the metric of another tool may hold the sign that
+// stands behind an arm.
+func TestColonInMetric(t *testing.T) {
+	p := sweptPlan()
+	p.Cells[0].Metrics[0].Name = "read:p99=max"
+	l := LimitsOf(p)
+	for _, text := range []string{"read:p99=max=5%", "mtls:read:p99=max=6%"} {
+		if err := l.Add(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	one, _ := l.of(p.Arms[2], "read:p99=max")
+	mtls, _ := l.of(p.Arms[4], "read:p99=max")
+	if one.String() != "5%" || mtls.String() != "6%" {
+		t.Errorf("limits are %s and %s", one, mtls)
+	}
+}

@@ -1,0 +1,66 @@
+package gate
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"tare/analysis/contrast"
+	"tare/experiment"
+	"tare/stats"
+)
+
+// mostRounds is the largest number of rounds that Case.Needed gives.
+const mostRounds = 10_000
+
+// needed is about how many rounds would resolve a case: so many that the
+// interval's side towards the limit, which shrinks with their root, fits between
+// the estimate and the limit. Should the overhead be over the limit, the case has
+// to stand Holm's correction as well, for the number of cases at worst. It is a
+// guess from one run: at that number the chance of a decision is about one half
+// if the estimate is right.
+func needed(c *Case, d *contrast.Data, est contrast.Estimate, level float64, cases int) int {
+	switch c.Reason {
+	case Straddles, NotByHolm:
+	case TooFew:
+		return fewest(d, level)
+	default:
+		return 0
+	}
+	at, limit := est.Main.At, contrast.FromOverhead(c.Limit.Value, d.Metric)
+	distance, side, least := limit-at.Point, at.Hi-at.Point, fewest(d, level)
+	if d.Metric.Scale != experiment.Difference && d.Metric.Better == experiment.Higher {
+		distance, side = at.Point-limit, at.Point-at.Lo
+	}
+	if distance < 0 { // over the limit: the other side of the interval
+		side = at.Hi - at.Lo - side
+		side *= upper(level/float64(cases)) / upper(level)
+		least = fewest(d, level/float64(cases))
+	}
+	if distance == 0 || math.IsInf(distance, 0) {
+		return 0
+	}
+	n := math.Ceil(float64(d.Size()) * (side / distance) * (side / distance))
+	if n > mostRounds || math.IsNaN(n) {
+		return 0
+	}
+	return max(int(n), least, d.Size()+1)
+}
+
+// upper is the quantile of the normal distribution that a share lies beyond.
+func upper(share float64) float64 { return -distuv.UnitNormal.Quantile(share) }
+
+// fewest is the smallest number of values of each arm at which the rank test can
+// give a one-sided p of level at all.
+func fewest(d *contrast.Data, level float64) int {
+	for n := 1; n <= mostRounds; n++ {
+		least := math.Exp2(-float64(n))
+		if !d.Paired {
+			least = stats.RankSumLeast(n, n) / 2
+		}
+		if least <= level*(1+1e-9) {
+			return n
+		}
+	}
+	return 0
+}

@@ -1,0 +1,210 @@
+package gate
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"tare/analysis"
+	"tare/analysis/contrast"
+	"tare/experiment"
+	"tare/journal"
+)
+
+// Options say how a run is judged.
+type Options struct {
+	// Observational lets a run be judged whose arms did not run in rounds of random
+	// order: what differed between the arms besides the layers is then part of what
+	// is judged.
+	Observational bool
+}
+
+// Run judges a run by its own baseline. The trials are those that the analysis
+// was made from. Without any limit the error is ErrNoBudget; one that cannot be
+// is a *LimitError.
+func Run(run *analysis.Run, trials []journal.Trial, limits *Limits, o Options) (*Result, error) {
+	r := resultOf(run, trials)
+	j := judge{result: r, rules: contrast.RulesOf(run.Plan), run: run, values: analysis.ValuesOf(run.Plan, trials)}
+	for _, cell := range run.Plan.Cells {
+		for _, m := range cell.Metrics {
+			for _, arm := range run.Plan.Arms {
+				if arm.Role != experiment.Treatment {
+					continue
+				}
+				limit, bound, ok, err := limits.bound(arm, m)
+				if err != nil {
+					return nil, err
+				}
+				if ok {
+					j.add(Case{Cell: cell.ID, Arm: arm.Name, Metric: m, Budget: limit, Limit: bound})
+				}
+			}
+		}
+	}
+	if len(r.Cases) == 0 {
+		return nil, ErrNoBudget
+	}
+	r.withhold(o)
+	decide(r.Cases, r.Level)
+	for i := range r.Cases {
+		r.Cases[i].Needed = needed(&r.Cases[i], &j.data[i], j.estimates[i], r.Level, len(r.Cases))
+	}
+	r.share(trials)
+	r.conclude()
+	return r, nil
+}
+
+// resultOf is a result without cases.
+func resultOf(run *analysis.Run, trials []journal.Trial) *Result {
+	r := &Result{
+		Schema: Schema, Run: run.Directory, Name: run.Plan.Name, Finished: run.Finished, Observational: run.Observational,
+		Confidence: float64(run.Plan.Confidence), Level: (1 - float64(run.Plan.Confidence)) / 2,
+		Rounds: run.Rounds, Start: run.Start,
+	}
+	if !run.Valid {
+		r.Reasons = append(r.Reasons, run.Reasons...)
+		if len(r.Reasons) == 0 {
+			r.Reasons = []string{string(NoVerdicts)}
+		}
+	}
+	for _, a := range run.Plan.Arms {
+		if a.Role == experiment.Baseline {
+			r.Baseline = a.Name
+		}
+	}
+	for i := range trials {
+		r.Seconds += trials[i].Wall.Seconds()
+	}
+	for _, w := range run.Warnings {
+		if w.Cell == "" && w.Metric == "" && w.Arm == "" {
+			r.Warnings = append(r.Warnings, w.Text)
+		}
+	}
+	return r
+}
+
+// withhold gives the cases of a run that nothing may be decided from the reason,
+// the strongest first.
+func (r *Result) withhold(o Options) {
+	reason := Reason("")
+	switch {
+	case len(r.Reasons) > 0:
+		reason = NoVerdicts
+	case !r.Finished:
+		reason = NotFinished
+	case r.Observational != "" && !o.Observational:
+		reason = NotRandom
+	default:
+		return
+	}
+	for i := range r.Cases {
+		r.Cases[i].Reason = reason
+	}
+}
+
+// share gives every case its part of the time that the trials of its arm took in
+// its cell, so that the parts add up to that time.
+func (r *Result) share(trials []journal.Trial) {
+	type place struct{ cell, arm string }
+	spent, cases := map[place]time.Duration{}, map[place]int{}
+	for i := range trials {
+		spent[place{trials[i].Cell, trials[i].Arm}] += trials[i].Wall
+	}
+	for _, c := range r.Cases {
+		cases[place{c.Cell, c.Arm}]++
+	}
+	for i := range r.Cases {
+		at := place{r.Cases[i].Cell, r.Cases[i].Arm}
+		r.Cases[i].Seconds = spent[at].Seconds() / float64(cases[at])
+	}
+}
+
+// judge makes the estimates that cases rest on. Data and estimates run in
+// parallel with the result's cases.
+type judge struct {
+	result    *Result
+	rules     contrast.Rules
+	run       *analysis.Run
+	values    *analysis.Values
+	data      []contrast.Data
+	estimates []contrast.Estimate
+}
+
+func (j *judge) add(c Case) {
+	d := onScale(j.values.Data(c.Cell, c.Arm, c.Metric), c.Limit.Scale)
+	est := j.rules.Estimate(&d)
+	c.Size, c.Method, c.P = d.Size(), est.Method, 1
+	c.Baseline, c.Treated = middle(d.Baseline), middle(d.Treated)
+	if est.Main.OK {
+		c.Estimated = true
+		c.Overhead = analysis.Interval(contrast.Overheads(est.Main.At, d.Metric))
+		c.P = j.rules.Exceeds(&d, c.Limit.Value)
+	}
+	switch {
+	case c.Size == 0:
+		c.Reason = NoData
+	case !est.Main.OK || !ranked(est.Method):
+		c.Reason = TooFew
+	default:
+		c.Reason, c.Bias = j.control(&c, c.Size)
+	}
+	j.data, j.estimates = append(j.data, d), append(j.estimates, est)
+	j.result.Cases = append(j.result.Cases, c)
+}
+
+// ranked says whether an interval takes the noise as it is. The t intervals,
+// which serve where there are fewer values, rest on noise that is normal, and so
+// few values cannot show that it is: they support no verdict in the analysis,
+// and decide nothing here.
+func ranked(method string) bool {
+	return method == contrast.MethodSignedRank || method == contrast.MethodBoth || method == contrast.MethodRankSum
+}
+
+// control is what the A/A arm has to say of a case: how much it differs from the
+// baseline itself, if that is more than chance, or that it says too little. A
+// run that was planned without a control has nothing to say.
+func (j *judge) control(c *Case, size int) (Reason, float64) {
+	at := slices.IndexFunc(j.run.Controls, func(k analysis.Comparison) bool {
+		return k.Cell == c.Cell && k.Metric.Name == c.Metric.Name
+	})
+	if at < 0 {
+		return "", 0
+	}
+	d := onScale(j.values.Data(c.Cell, j.run.Controls[at].Arm, c.Metric), c.Limit.Scale)
+	est := j.rules.Estimate(&d)
+	if !est.Main.OK || 2*d.Size() < size {
+		return NoControl, 0
+	}
+	if j.run.Controls[at].PAdjusted > j.rules.Alpha {
+		return "", 0
+	}
+	o := contrast.Overheads(est.Main.At, d.Metric)
+	return "", math.Max(math.Abs(o.Lo), math.Abs(o.Hi))
+}
+
+// onScale gives the same values compared on another scale: an amount bounds the
+// differences of a metric whose overhead is otherwise a share.
+func onScale(d contrast.Data, s experiment.Scale) contrast.Data {
+	if d.Metric.Scale == s || s != experiment.Difference {
+		return d
+	}
+	d.Metric.Scale = s
+	if d.Paired {
+		contrasts := make([]float64, len(d.Treated))
+		for i := range contrasts {
+			contrasts[i] = contrast.Of(d.Treated[i], d.Baseline[i], d.Metric)
+		}
+		d.Contrasts = contrasts
+	}
+	return d
+}
+
+// middle is the median, 0 of nothing.
+func middle(values []float64) float64 {
+	if len(values) == 0 {
+		return 0
+	}
+	x := slices.Sorted(slices.Values(values))
+	n := len(x)
+	return x[(n-1)/2]/2 + x[n/2]/2
+}

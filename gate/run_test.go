@@ -1,0 +1,213 @@
+package gate
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"tare/experiment"
+	"tare/journal"
+)
+
+func TestOutcomes(t *testing.T) {
+	twice := []experiment.Metric{latency, throughput, retries}
+	costs := map[string]float64{"slow": 1.10, "slow throughput": 0.90}
+	for _, c := range []struct {
+		name    string
+		rounds  int // carried out
+		planned int // 0: the same
+		value   func(int, string, string) float64
+		edit    func(*experiment.Plan, []journal.Trial)
+		budgets []string
+		options Options
+		want    Outcome
+		cases   string
+	}{
+		{name: "inside and outside", rounds: 12, value: exactly(costs), budgets: []string{"latency=15%", "throughput=5%"}, want: Fail,
+			cases: "latency pass: the interval ends within the limit; throughput fail: shown to be over the limit"},
+		{name: "all inside", rounds: 12, value: exactly(costs), budgets: []string{"latency=15%", "throughput=15%"}, want: Pass,
+			cases: "latency pass: the interval ends within the limit; throughput pass: the interval ends within the limit"},
+		{name: "amounts", rounds: 12, value: exactly(costs), budgets: []string{"latency=9s", "throughput=11bit/s", "retries=11"}, want: Fail,
+			cases: "latency fail: shown to be over the limit; throughput pass: the interval ends within the limit; retries pass: the interval ends within the limit"},
+		{name: "around the limit", rounds: 12, value: noisy(3, 0.02, costs), budgets: []string{"latency=10%"}, want: Unresolved,
+			cases: "latency unresolved: the limit lies within the interval"},
+		{name: "a gain", rounds: 12, value: exactly(map[string]float64{"slow": 0.5}), budgets: []string{"latency=0%"}, want: Pass,
+			cases: "latency pass: the interval ends within the limit"},
+		{name: "too few rounds", rounds: 5, value: exactly(costs), budgets: []string{"latency=50%"}, want: Unresolved,
+			cases: "latency unresolved: too few values for an interval that holds for any noise"},
+		{name: "not finished", rounds: 8, planned: 12, value: exactly(costs), budgets: []string{"latency=50%", "throughput=5%"}, want: Unresolved,
+			cases: "latency unresolved: the run is not finished; throughput unresolved: the run is not finished"},
+		{name: "no values", rounds: 12, value: exactly(costs), budgets: []string{"latency=50%"}, want: Unresolved,
+			edit: func(_ *experiment.Plan, trials []journal.Trial) {
+				for i := range trials {
+					if trials[i].Arm == "slow" {
+						delete(trials[i].Values, "latency")
+					}
+				}
+			}, cases: "latency unresolved: no values to compare"},
+		{name: "invalid", rounds: 12, value: exactly(map[string]float64{"control": 1.3}), budgets: []string{"latency=50%"}, want: Invalid,
+			cases: "latency invalid: the run gives no verdicts"},
+		{name: "control without values", rounds: 12, value: exactly(costs), budgets: []string{"latency=50%"}, want: Unresolved,
+			edit: func(_ *experiment.Plan, trials []journal.Trial) {
+				for i := range trials {
+					if trials[i].Arm == "control" {
+						delete(trials[i].Values, "latency")
+					}
+				}
+			}, cases: "latency unresolved: too few values of the control to stand against"},
+		{name: "biased control", rounds: 12, value: exactly(map[string]float64{"control": 1.015, "slow": 1.1}),
+			budgets: []string{"latency=10.5%"}, want: Unresolved,
+			cases: "latency unresolved: not clear of the limit by more than the control differs from the baseline"},
+		{name: "biased control, clearly over", rounds: 12, value: exactly(map[string]float64{"control": 1.015, "slow": 1.2}),
+			budgets: []string{"latency=10%"}, want: Fail, cases: "latency fail: shown to be over the limit"},
+		{name: "biased control, over by less", rounds: 12, value: exactly(map[string]float64{"control": 1.015, "slow": 1.11}),
+			budgets: []string{"latency=10%"}, want: Unresolved,
+			cases: "latency unresolved: not clear of the limit by more than the control differs from the baseline"},
+		{name: "observational", rounds: 12, value: exactly(costs), budgets: []string{"latency=15%"}, edit: imported, want: Unresolved,
+			cases: "latency unresolved: the run is observational"},
+		{name: "observational, allowed", rounds: 12, value: exactly(costs), budgets: []string{"latency=15%", "throughput=5%"}, edit: imported,
+			options: Options{Observational: true}, want: Fail,
+			cases: "latency pass: the interval ends within the limit; throughput fail: shown to be over the limit"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := planOf(max(c.rounds, c.planned), twice, "slow")
+			trials := trialsOf(p, c.rounds, c.value)
+			if c.edit != nil {
+				c.edit(p, trials)
+			}
+			r, err := judged(p, trials, c.options, c.budgets...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var cases []string
+			for _, k := range r.Cases {
+				cases = append(cases, fmt.Sprintf("%s %s: %s", k.Metric.Name, k.Outcome, k.Reason))
+			}
+			if got := strings.Join(cases, "; "); r.Outcome != c.want || got != c.cases {
+				t.Errorf("%s: %s\nwant %s: %s\n%+v", r.Outcome, got, c.want, c.cases, r.Cases)
+			}
+			if _, err := json.Marshal(r); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// imported turns a run into one of another tool: no control, independent samples.
+func imported(p *experiment.Plan, trials []journal.Trial) {
+	p.Import = &experiment.Import{Tool: "fio"}
+	p.Testbed = experiment.TestbedImport
+	p.Arms = append(p.Arms[:1], p.Arms[2:]...)
+	for i := range trials {
+		if trials[i].Arm == "control" {
+			trials[i].Arm = "gone"
+		}
+	}
+}
+
+// TestAmount checks that an amount is held against the differences of the same
+// values, round by round, and a cost is positive whichever direction is better.
+func TestAmount(t *testing.T) {
+	p := planOf(12, []experiment.Metric{latency, throughput}, "slow")
+	trials := trialsOf(p, 12, func(round int, arm, metric string) float64 {
+		base := 1000 * float64(round) // drifts by far more than the arm costs
+		switch {
+		case arm != "slow":
+			return base
+		case metric == "throughput":
+			return base - 40 - float64(round%3)
+		}
+		return base + 40 + float64(round%3)
+	})
+	r, err := judged(p, trials, Options{}, "latency=50s", "throughput=30bit/s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []Outcome{Pass, Fail} {
+		c := r.Cases[i]
+		if c.Outcome != want || math.Abs(c.Overhead.Point-41) > 0.5 || c.Overhead.Lo < 40 || c.Overhead.Hi > 42 {
+			t.Errorf("%s: %s, %+v; want %s about 41", c.Metric.Name, c.Outcome, c.Overhead, want)
+		}
+	}
+}
+
+// TestHolm checks that a case which fails alone does not fail as one of many.
+func TestHolm(t *testing.T) {
+	for _, c := range []struct {
+		arms   int
+		want   Outcome
+		reason Reason
+	}{{1, Fail, Exceeds}, {40, Unresolved, NotByHolm}} {
+		names := []string{"slow"}
+		for i := range c.arms - 1 {
+			names = append(names, fmt.Sprintf("same-%d", i))
+		}
+		p := planOf(8, []experiment.Metric{latency}, names...)
+		r, err := judged(p, trialsOf(p, 8, exactly(map[string]float64{"slow": 1.2})), Options{}, "latency=10%")
+		if err != nil {
+			t.Fatal(err)
+		}
+		k := r.Cases[0]
+		if k.Outcome != c.want || k.Reason != c.reason || k.P != 1.0/256 || k.PAdjusted != min(1, float64(c.arms)/256) {
+			t.Errorf("as one of %d: %s, %s, p %v, adjusted %v", c.arms, k.Outcome, k.Reason, k.P, k.PAdjusted)
+		}
+		if c.arms == 40 && k.Needed != 11 { // 2^-11 is the first under 0.025/40
+			t.Errorf("%d rounds would resolve it, want 11", k.Needed)
+		}
+	}
+}
+
+// TestNeeded checks the number of rounds against its definition: the interval's
+// side towards the limit, shrunk by the root, fits between estimate and limit.
+func TestNeeded(t *testing.T) {
+	p := planOf(12, []experiment.Metric{latency, throughput}, "slow")
+	trials := trialsOf(p, 12, noisy(3, 0.02, map[string]float64{"slow": 1.10, "slow throughput": 0.9}))
+	r, err := judged(p, trials, Options{}, "latency=10.8%", "throughput=10.8%")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range r.Cases {
+		if c.Reason != Straddles || c.Needed <= 12 {
+			t.Fatalf("%+v", c)
+		}
+		side, distance := c.Overhead.Hi-c.Overhead.Point, c.Limit.Value-c.Overhead.Point
+		if distance < 0 {
+			side, distance = c.Overhead.Point-c.Overhead.Lo, -distance
+		}
+		want := 12 * (side / distance) * (side / distance)
+		if got := float64(c.Needed); math.Abs(got-want) > 0.05*want+1 { // logs against shares
+			t.Errorf("%s: %v rounds, want about %v", c.Metric.Name, got, want)
+		}
+	}
+}
+
+func TestTimes(t *testing.T) {
+	p := planOf(6, []experiment.Metric{latency, throughput}, "slow")
+	r, err := judged(p, trialsOf(p, 6, exactly(nil)), Options{}, "latency=10%", "throughput=10%")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Seconds != 54 || r.Cases[0].Seconds != 9 || r.Cases[1].Seconds != 9 {
+		t.Errorf("run %v s, cases %v and %v s; want 54, and 18 shared by two", r.Seconds, r.Cases[0].Seconds, r.Cases[1].Seconds)
+	}
+}
+
+func TestNoBudget(t *testing.T) {
+	p := planOf(6, []experiment.Metric{latency}, "slow")
+	if _, err := judged(p, trialsOf(p, 6, exactly(nil)), Options{}); !errors.Is(err, ErrNoBudget) {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+// TestEmptyRun checks that a plan of which nothing was carried out gives an
+// answer.
+func TestEmptyRun(t *testing.T) {
+	p := planOf(6, []experiment.Metric{latency}, "slow")
+	r, err := judged(p, nil, Options{}, "latency=10%")
+	if err != nil || r.Outcome != Unresolved || r.Cases[0].Reason != NotFinished {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
