@@ -38,7 +38,7 @@ func diagnoseSeries(run *Run, seed uint64) {
 			ms := &run.Cells[c].Metrics[m]
 			for a := range ms.Arms {
 				s := &ms.Arms[a]
-				s.Diagnostics = diagnosticsOf(s.Values, s.Summary, max(level[ms.Metric.Headline], changeLeast), seed)
+				s.Diagnostics = diagnosticsOf(s.Values, s.Summary, level[ms.Metric.Headline], seed)
 			}
 		}
 	}
@@ -62,7 +62,7 @@ func diagnosticLevels(run *Run) map[bool]float64 {
 	return level
 }
 
-func diagnosticsOf(values []float64, s Summary, changeLevel float64, seed uint64) *Diagnostics {
+func diagnosticsOf(values []float64, s Summary, level float64, seed uint64) *Diagnostics {
 	d := &Diagnostics{Lag1: contrast.Finite(stats.Lag1(values)), TrendP: 1, DipP: 1}
 	n := len(values)
 	if s.Min == s.Max || n < fewestTrend {
@@ -79,10 +79,63 @@ func diagnosticsOf(values []float64, s Summary, changeLevel float64, seed uint64
 			d.DipP = p
 		}
 	}
-	for _, at := range stats.Changepoints(values, changeLevel, max(changeSegment, n/20), seed) {
-		d.Changes = append(d.Changes, at+1)
+	changes := stats.Changepoints(values, max(level, changeLeast), max(changeSegment, n/20), seed)
+	if steps(values, changes, level) {
+		for _, at := range changes {
+			d.Changes = append(d.Changes, at+1)
+		}
 	}
 	return d
+}
+
+// steps says whether changes of level describe a series better than what they
+// are mistaken for: a straight rise or fall, which a line fits more closely, and
+// values that carry over, which go on resembling their neighbours within the
+// segments.
+func steps(values []float64, changes []int, level float64) bool {
+	if len(changes) == 0 {
+		return false
+	}
+	rest := make([]float64, 0, len(values))
+	from := 0
+	for _, to := range append(slices.Clone(changes), len(values)) {
+		mean := average(values[from:to])
+		for _, v := range values[from:to] {
+			rest = append(rest, v-mean)
+		}
+		from = to
+	}
+	return squares(rest) < squares(detrended(values)) && lagP(stats.Lag1(rest), len(rest)) > level
+}
+
+// detrended is what a least-squares line leaves of a series.
+func detrended(values []float64) []float64 {
+	mean, middle := average(values), float64(len(values)-1)/2
+	var up, across float64
+	for i, v := range values {
+		x := float64(i) - middle
+		up += x * (v - mean)
+		across += x * x
+	}
+	rest := make([]float64, len(values))
+	for i, v := range values {
+		rest[i] = v - mean - up/across*(float64(i)-middle)
+	}
+	return rest
+}
+
+func average(x []float64) (mean float64) {
+	for i, v := range x {
+		mean += (v - mean) / float64(i+1)
+	}
+	return mean
+}
+
+func squares(x []float64) (sum float64) {
+	for _, v := range x {
+		sum += v * v
+	}
+	return sum
 }
 
 func distinct(values []float64) int {

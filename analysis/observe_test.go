@@ -1,0 +1,190 @@
+package analysis
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"tare/experiment"
+	"tare/journal"
+)
+
+func TestObservational(t *testing.T) {
+	// every gives a trial each two minutes from a minute on.
+	every := func(minute int) func(int) time.Time {
+		return func(i int) time.Time { return testStart.Add(time.Duration(minute+2*i) * time.Minute) }
+	}
+	partlyTold := func(i int) time.Time {
+		if i == 3 {
+			return time.Time{}
+		}
+		return every(0)(i)
+	}
+	for _, c := range []struct {
+		name   string
+		starts []func(int) time.Time // of the baseline aks, then of c11n and gke
+		facts  []map[string][]string
+		want   string
+	}{
+		{"one after the other", []func(int) time.Time{every(0), every(100)}, nil, "arms ran one after the other"},
+		{"the baseline last", []func(int) time.Time{every(100), every(0)}, nil, "arms ran one after the other"},
+		{"interleaved", []func(int) time.Time{every(0), every(1)}, nil, "arms interleaved in time, in an order that was not drawn at random"},
+		{"at the same moments", []func(int) time.Time{every(0), every(0)}, nil, "arms interleaved in time, in an order that was not drawn at random"},
+		{"overlapping at the ends", []func(int) time.Time{every(0), every(15)}, nil, "arms overlapped in time only in part"},
+		{"untold", []func(int) time.Time{every(0), never}, nil, "when the arms ran is not told"},
+		{"one file does not tell", []func(int) time.Time{every(0), partlyTold}, nil, "when the arms ran is not told"},
+		{"two arms of two kinds", []func(int) time.Time{every(0), every(1), every(200)}, nil,
+			"gke ran before or after aks; c11n interleaved in time with aks, in an order that was not drawn at random"},
+		{"other machines", []func(int) time.Time{every(0), every(100)},
+			[]map[string][]string{{"kernel": {"5.15"}, "fio version": {"3.28"}, "node": {"a", "b"}, "cpu": {"x"}}, {"kernel": {"6.1"}, "fio version": {"3.28"}, "node": {"b", "a", "b"}}},
+			"arms ran one after the other, on different machines or versions (kernel)"},
+		{"many differences", []func(int) time.Time{every(0), every(100)},
+			[]map[string][]string{{"a": {"1"}, "b": {"1"}, "c": {"1"}, "d": {"1"}, "e": {"1"}, "f": {"1"}, "g": {"1"}, "h": {"1"}},
+				{"a": {"2"}, "b": {"2"}, "c": {"2"}, "d": {"2"}, "e": {"2"}, "f": {"2"}, "g": {"2"}, "h": {"2"}}},
+			"arms ran one after the other, on different machines or versions (a, b, c, d, e, f, 2 more)"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			plan := importedPlan([]experiment.Metric{headline("time", experiment.Lower)}, []string{"aks", "c11n", "gke"}[:len(c.starts)]...)
+			for i, f := range c.facts {
+				plan.Import.Arms[i].Facts = f
+			}
+			var trials []journal.Trial
+			for i, start := range c.starts {
+				trials = append(trials, imported(plan.Arms[i].Name, "time", start, normal(uint64(i), 10, 100)...)...)
+			}
+			run := Analyze(plan, trials, nil)
+			if run.Observational != c.want {
+				t.Errorf("%q, want %q", run.Observational, c.want)
+			}
+			for _, x := range run.Comparisons {
+				if !strings.HasPrefix(x.Text, "observational: ") {
+					t.Errorf("%q does not say that it is observational", x.Text)
+				}
+			}
+		})
+	}
+}
+
+func TestNotObservational(t *testing.T) {
+	plan := testPlan(12, []experiment.Metric{headline("time", experiment.Lower)}, "one")
+	run := Analyze(plan, testTrials(plan, 12, noisy(1, 0.01, nil)), nil)
+	if run.Observational != "" || strings.Contains(run.Comparisons[0].Text, "observational") || !run.Comparisons[0].Paired {
+		t.Errorf("%q, %q", run.Observational, run.Comparisons[0].Text)
+	}
+}
+
+// loopTrial is a trial of n workers: each waits 1/speed s for its answer.
+func loopTrial(arm string, i int, workers, latency float64) journal.Trial {
+	return journal.Trial{Seq: i, Session: 1, Round: i, Cell: "randread", Arm: arm, Start: hour(0)(i),
+		Values: map[string]float64{"latency-mean": latency, "latency-p99": 3 * latency, "throughput": workers / latency}}
+}
+
+func TestClosedLoop(t *testing.T) {
+	latency, p99, throughput := headline("latency-mean", experiment.Lower), headline("latency-p99", experiment.Lower), headline("throughput", experiment.Higher)
+	throughput.Unit = "1/s"
+	for _, c := range []struct {
+		name    string
+		workers float64 // as told
+		trials  int     // of each arm
+		rate    float64 // given from outside; 0: a closed loop of 64 workers
+		jitter  float64 // of the number under way
+		want    string
+	}{
+		{"told, constant", 64, 4, 0, 0,
+			"closed loop: latency-mean × throughput is 64 in the median of 8 trials (64 to 64), as many as the 64 workers, each of which waits for its answer before it asks again; latency-mean says the same as throughput"},
+		{"told, but others", 128, 4, 0, 0, ""},
+		{"not told, constant", 0, 6, 0, 0.01,
+			"closed loop: latency-mean × throughput is 64.2 in the median of 12 trials (62.6 to 66.1), whatever the latency, as with a fixed number of workers, each of which waits for its answer before it asks again; latency-mean says the same as throughput"},
+		{"not told, few trials", 0, 4, 0, 0, ""},
+		{"open loop", 0, 20, 100, 0, ""},
+		{"open loop, told", 64, 20, 100, 0, ""},
+		{"number under way varies with the latency", 0, 20, 0, 0.10, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			plan := importedPlan([]experiment.Metric{latency, p99, throughput}, "aks", "c11n")
+			plan.Cells[0].Loop = &experiment.Loop{Latency: "latency-mean", Throughput: "throughput", Workers: c.workers}
+			var trials []journal.Trial
+			spread, under := normal(3, 2*c.trials, 1), normal(4, 2*c.trials, 1)
+			for i := range 2 * c.trials {
+				seconds := 0.02 * (1 + 8*(spread[i]-1)) // ± 8 %
+				workers := 64 * (1 + c.jitter*100*(under[i]-1))
+				if c.rate > 0 {
+					workers = seconds * c.rate
+				}
+				trials = append(trials, loopTrial([]string{"aks", "c11n"}[i%2], i+1, workers, seconds))
+			}
+			run := Analyze(plan, trials, nil)
+			text := ""
+			if l := run.Cells[0].Loop; l != nil {
+				text = l.Text
+			}
+			if text != c.want {
+				t.Errorf("%q\nwant %q", text, c.want)
+			}
+			closed := c.want != ""
+			family := map[bool]int{true: 2, false: 3}[closed]
+			if run.Family != family {
+				t.Errorf("family of %d, want %d", run.Family, family)
+			}
+			warned := slices.ContainsFunc(run.Warnings, func(w Warning) bool {
+				return strings.HasPrefix(w.Text, "latency-p99 of a closed loop:") && strings.Contains(w.Text, "coordinated omission")
+			})
+			if warned != closed {
+				t.Errorf("warned of coordinated omission: %v", warned)
+			}
+			for _, x := range run.Comparisons {
+				restates := ""
+				if closed && x.Metric.Name == "latency-mean" {
+					restates = "throughput"
+				}
+				if x.Restates != restates || strings.Contains(x.Text, "restates throughput: ") != (restates != "") {
+					t.Errorf("%s restates %q: %q", x.Metric.Name, x.Restates, x.Text)
+				}
+			}
+		})
+	}
+}
+
+// TestEchoIsNoSecondClaim: latency and throughput of a closed loop have the same
+// p, and Holm's correction counts them once.
+func TestEchoIsNoSecondClaim(t *testing.T) {
+	latency, throughput := headline("latency-mean", experiment.Lower), headline("throughput", experiment.Higher)
+	plan := importedPlan([]experiment.Metric{latency, throughput}, "aks", "c11n", "gke")
+	plan.Cells[0].Loop = &experiment.Loop{Latency: "latency-mean", Throughput: "throughput", Workers: 64}
+	var trials []journal.Trial
+	for a, arm := range []string{"aks", "c11n", "gke"} {
+		for i, x := range normal(uint64(a), 8, []float64{1, 1.012, 1.001}[a]) {
+			trials = append(trials, loopTrial(arm, i+1, 64, 0.02*x))
+		}
+	}
+	run := Analyze(plan, trials, nil)
+	if run.Family != 2 {
+		t.Fatalf("family of %d, want 2", run.Family)
+	}
+	byName := map[string]Comparison{}
+	for _, c := range run.Comparisons {
+		byName[c.Arm+" "+c.Metric.Name] = c
+	}
+	for _, arm := range []string{"c11n", "gke"} {
+		a, b := byName[arm+" latency-mean"], byName[arm+" throughput"]
+		if fmt.Sprintf("%.9f", a.P) != fmt.Sprintf("%.9f", b.P) || fmt.Sprintf("%.9f", a.PAdjusted) != fmt.Sprintf("%.9f", b.PAdjusted) {
+			t.Errorf("%s: p %v and %v, adjusted %v and %v", arm, a.P, b.P, a.PAdjusted, b.PAdjusted)
+		}
+	}
+	if c := byName["c11n throughput"]; c.PAdjusted > 2*c.P*(1+1e-9) || c.PAdjusted < c.P {
+		t.Errorf("adjusted %v of p %v in a family of 2", c.PAdjusted, c.P)
+	}
+}
+
+func TestExtremes(t *testing.T) {
+	for name, want := range map[string]bool{
+		"latency-p99": true, "latency-p99.9": true, "p50": true, "latency-max": true, "latency_99th": true, "Max": true, "clat p99": true,
+		"latency-mean": false, "latency-min": false, "maxed-out": false, "wall": false, "pp99x": false, "ramp": false,
+	} {
+		if got := extreme.MatchString(strings.ToLower(name)); got != want {
+			t.Errorf("%q: %v", name, got)
+		}
+	}
+}

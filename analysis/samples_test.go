@@ -1,0 +1,240 @@
+package analysis
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"tare/experiment"
+	"tare/journal"
+	"tare/workload"
+)
+
+// importedPlan is a plan of imported trials: the first arm is the baseline.
+func importedPlan(metrics []experiment.Metric, arms ...string) *experiment.Plan {
+	p := &experiment.Plan{
+		Schema: experiment.PlanSchema, Name: "imported", Testbed: experiment.TestbedImport, Import: &experiment.Import{Tool: "fio"},
+		Confidence: 0.95, Equivalence: 0.02, Power: 0.8,
+		Cells: []experiment.Cell{{ID: "randread", Workload: "storage", Kind: "storage", Metrics: metrics}},
+	}
+	for i, name := range arms {
+		r := experiment.Treatment
+		if i == 0 {
+			r = experiment.Baseline
+		}
+		p.Arms = append(p.Arms, experiment.PlannedArm{Name: name, Role: r})
+		p.Import.Arms = append(p.Import.Arms, experiment.ImportedArm{Name: name, From: []string{name + "/"}})
+	}
+	return p
+}
+
+// hour is a schedule: trials of an arm, one each ten seconds, from an hour on.
+func hour(h int) func(int) time.Time {
+	return func(i int) time.Time { return testStart.Add(time.Duration(h)*time.Hour + time.Duration(i)*10*time.Second) }
+}
+
+func never(int) time.Time { return time.Time{} }
+
+// imported are trials of an arm with one metric.
+func imported(arm, metric string, start func(int) time.Time, values ...float64) []journal.Trial {
+	var list []journal.Trial
+	for i, v := range values {
+		list = append(list, journal.Trial{Seq: i + 1, Session: 1, Round: i + 1, Attempt: 1, Cell: "randread", Arm: arm,
+			Start: start(i), Values: map[string]float64{metric: v}})
+	}
+	return list
+}
+
+// normal gives n values around a centre with a deviation of 1 % of it.
+func normal(seed uint64, n int, centre float64) []float64 {
+	rng := rand.New(rand.NewPCG(seed, 9))
+	x := make([]float64, n)
+	for i := range x {
+		x[i] = centre * math.Exp(0.01*rng.NormFloat64())
+	}
+	return x
+}
+
+func TestIndependentSamples(t *testing.T) {
+	lower, higher := headline("time", experiment.Lower), headline("rate", experiment.Higher)
+	exploratory := lower
+	exploratory.Headline = false
+	count := experiment.Metric{Name: "errors", Better: experiment.Lower, Headline: true, Scale: experiment.Difference}
+	for _, c := range []struct {
+		name      string
+		metric    experiment.Metric
+		base, arm []float64
+		want      Verdict
+		method    string
+		text      string
+	}{
+		{"cost of a time", lower, normal(1, 20, 100), normal(2, 15, 107), Costs, "rank-sum", "observational: costs 7.0 % [6.2, 7.7]"},
+		{"cost of a rate", higher, normal(1, 20, 100), normal(2, 15, 93), Costs, "rank-sum", "observational: costs 7.0 % [6.4, 7.7]"},
+		{"gain", lower, normal(1, 20, 100), normal(2, 15, 95), Gains, "rank-sum", "observational: gains 5.0 % [4.3, 5.7]"},
+		{"gain of a rate", higher, normal(1, 20, 100), normal(2, 15, 105), Gains, "rank-sum", "observational: gains 5.0 % [4.2, 5.7]"},
+		{"equivalent", lower, normal(1, 20, 100), normal(2, 20, 100.3), Equivalent, "rank-sum", "observational: equivalent within ±2 % (costs 0.4 % [−0.2, 1.1])"},
+		{"exploratory", exploratory, normal(1, 20, 100), normal(2, 15, 107), Costs, "rank-sum", "observational: exploratory: costs 7.0 % [6.2, 7.7]"},
+		{"difference", count, []float64{0, 1, 0, 2, 1, 0}, []float64{9, 7, 8, 9, 11, 8}, Costs, "rank-sum", "observational: costs 8.0 [7.0, 9.0]"},
+		{"too few for any claim", lower, normal(1, 3, 100), normal(2, 3, 150), NotResolved, "welch",
+			"observational: not resolved: 51.1 % [46.6, 55.7] (3 values per arm are too few to claim anything of 1 comparison: at least 4 of each arm are needed)"},
+		{"too few of one", lower, normal(1, 30, 100), normal(2, 1, 150), NotResolved, "welch",
+			"observational: not resolved: too few valid values, 30 values of the baseline and 1 of the arm"},
+		{"none of one", lower, normal(1, 30, 100), nil, NotResolved, "welch",
+			"observational: not resolved: too few valid values, 30 values of the baseline and 0 of the arm"},
+		{"constant", lower, []float64{5, 5, 5}, []float64{5, 5, 5}, NotResolved, "welch",
+			"observational: not resolved: no value of either arm varies, which allows no interval of 3 values per arm"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			plan := importedPlan([]experiment.Metric{c.metric}, "aks", "c11n")
+			trials := slices.Concat(imported("aks", c.metric.Name, hour(0), c.base...), imported("c11n", c.metric.Name, hour(5), c.arm...))
+			got := Analyze(plan, trials, nil).Comparisons[0]
+			if got.Verdict != c.want || got.Text != c.text || got.Method != c.method || got.Paired {
+				t.Errorf("%s, %q by %s, paired %v\nwant %s, %q by %s", got.Verdict, got.Text, got.Method, got.Paired, c.want, c.text, c.method)
+			}
+			if got.Rounds != min(len(c.base), len(c.arm)) || len(got.Overheads) != 0 || got.OrderP != 1 || got.Lag1 != 0 {
+				t.Errorf("rounds %d, overheads %v, order p %v, lag-1 %v", got.Rounds, got.Overheads, got.OrderP, got.Lag1)
+			}
+			if got.Baseline.N != len(c.base) || got.Treated.N != len(c.arm) {
+				t.Errorf("summaries of %d and %d values", got.Baseline.N, got.Treated.N)
+			}
+		})
+	}
+}
+
+func TestNotResolvedSaysWhatItTakes(t *testing.T) {
+	plan := importedPlan([]experiment.Metric{headline("time", experiment.Lower)}, "aks", "c11n")
+	wide := func(seed uint64, centre float64) []float64 {
+		x := normal(seed, 12, centre)
+		for i := range x {
+			x[i] *= 1 + 0.15*float64(i%4)
+		}
+		return x
+	}
+	c := Analyze(plan, slices.Concat(imported("aks", "time", hour(0), wide(1, 100)...), imported("c11n", "time", hour(5), wide(2, 106)...)), nil).Comparisons[0]
+	want := fmt.Sprintf("(differences under 20 %% cannot be seen here; about %d values per arm would)", c.Needed)
+	if c.Verdict != NotResolved || !strings.HasSuffix(c.Text, want) || c.Needed <= 12 || c.MDE < 0.19 || c.MDE > 0.20 {
+		t.Errorf("%q, MDE %v, needed %d; want %q", c.Text, c.MDE, c.Needed, want)
+	}
+}
+
+// TestPairedImport: with rounds told, pairs cancel what drifts, but it remains
+// observational.
+func TestPairedImport(t *testing.T) {
+	plan := importedPlan([]experiment.Metric{headline("time", experiment.Lower)}, "aks", "c11n")
+	plan.Import.PairBy = "round"
+	plan.Rounds = 12
+	base, arm := normal(1, 12, 100), normal(2, 12, 107)
+	for i := range base {
+		drift := math.Exp(0.1 * float64(i))
+		base[i], arm[i] = base[i]*drift, arm[i]*drift
+	}
+	trials := slices.Concat(imported("aks", "time", hour(0), base...), imported("c11n", "time", hour(0), arm...))
+	run := Analyze(plan, trials, nil)
+	c := run.Comparisons[0]
+	if !c.Paired || c.Verdict != Costs || c.Method != "signed-rank" || c.Text != "observational: costs 7.0 % [5.9, 8.1]" || c.Rounds != 12 {
+		t.Errorf("%+v", c)
+	}
+	if run.Cells[0].Metrics[0].Arms[0].Diagnostics != nil {
+		t.Error("diagnostics of independent samples on pairs")
+	}
+	if !run.Finished || !run.Valid || run.Observational == "" {
+		t.Errorf("finished %v, valid %v, observational %q", run.Finished, run.Valid, run.Observational)
+	}
+}
+
+// TestOrderOfFiles: nothing hangs on the order in which files are read or on
+// their round numbers, and the series is in the order measured.
+func TestOrderOfFiles(t *testing.T) {
+	plan := importedPlan([]experiment.Metric{headline("time", experiment.Lower)}, "aks", "c11n")
+	trials := slices.Concat(imported("aks", "time", hour(0), normal(1, 20, 100)...), imported("c11n", "time", hour(5), normal(2, 20, 103)...))
+	want := Analyze(plan, trials, nil)
+	shuffled := slices.Clone(trials)
+	rand.New(rand.NewPCG(1, 1)).Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
+	for i := range shuffled {
+		shuffled[i].Round = 1 + i%3
+	}
+	got := Analyze(plan, shuffled, nil)
+	if got.Comparisons[0].Text != want.Comparisons[0].Text || !slices.Equal(got.Cells[0].Metrics[0].Arms[0].Values, want.Cells[0].Metrics[0].Arms[0].Values) {
+		t.Errorf("%q, want %q", got.Comparisons[0].Text, want.Comparisons[0].Text)
+	}
+	if got.Trials.Planned != 40 || got.Trials.Done != 40 || got.Trials.Valid != 40 || got.Sessions != nil {
+		t.Errorf("trials %+v, sessions %v", got.Trials, got.Sessions)
+	}
+}
+
+func TestBrokenFiles(t *testing.T) {
+	limit := percentOf(0.1)
+	plan := importedPlan([]experiment.Metric{headline("time", experiment.Lower)}, "aks", "c11n")
+	trials := slices.Concat(imported("aks", "time", hour(0), normal(1, 8, 100)...), imported("c11n", "time", hour(5), normal(2, 8, 107)...))
+	broken := journal.Trial{Seq: 17, Session: 1, Attempt: 1, Arm: "c11n", Raw: "c11n/9.json", Invalid: []journal.Violation{{Rule: "unreadable", Detail: "empty"}}}
+	trials = append(trials, broken, broken)
+	run := Analyze(plan, trials, nil)
+	if run.Trials.Planned != 18 || run.Trials.Lost != 2 || run.Trials.ByRule["unreadable"] != 2 || len(run.Invalids) != 2 || !run.Valid {
+		t.Errorf("%+v, %d invalid", run.Trials, len(run.Invalids))
+	}
+	for _, w := range run.Warnings {
+		if strings.Contains(w.Text, "belong to no cell") || strings.Contains(w.Text, "control") || strings.Contains(w.Text, "not finished") {
+			t.Errorf("warning of a run of Tare's own: %q", w.Text)
+		}
+	}
+	plan.Limits.InvalidTrials = limit
+	run = Analyze(plan, trials, nil)
+	if want := []string{"2 of 18 trials (11 %) are invalid, over the limit of 10 %"}; run.Valid || !slices.Equal(run.Reasons, want) {
+		t.Errorf("valid %v, reasons %q, want %q", run.Valid, run.Reasons, want)
+	}
+	if want := "observational: no verdict, the run is invalid: 7.0 % [5.3, 8.0]"; run.Comparisons[0].Text != want {
+		t.Errorf("%q, want %q", run.Comparisons[0].Text, want)
+	}
+}
+
+// failing marks the first trials of an arm as having failed operations.
+func failing(trials []journal.Trial, arm string, n int, rules ...string) {
+	for i := range trials {
+		if trials[i].Arm == arm && n > 0 {
+			n--
+			for _, r := range rules {
+				trials[i].Invalid = append(trials[i].Invalid, journal.Violation{Rule: r, Detail: "made so"})
+			}
+		}
+	}
+}
+
+func TestVerdictWithFailedTrials(t *testing.T) {
+	metrics := []experiment.Metric{headline("time", experiment.Lower)}
+	for _, c := range []struct {
+		name  string
+		value float64 // of the trials with failed operations
+		rules []string
+		text  string // "": the verdict stays
+	}{
+		{"errors that change the verdict", 99.8, []string{workload.RuleErrors}, "observational: with the 14 trials that had failed operations, equivalent within ±2 % (costs 0.6 % "},
+		{"errors that do not", 108, []string{workload.RuleErrors}, ""},
+		{"another rule", 100, []string{workload.RuleErrors, "unreadable"}, ""},
+	} {
+		plan := importedPlan(metrics, "aks", "c11n")
+		arm := normal(2, 20, 107)
+		for i := range 14 {
+			arm[i] *= c.value / 107
+		}
+		trials := slices.Concat(imported("aks", "time", hour(0), normal(1, 20, 100)...), imported("c11n", "time", hour(5), arm...))
+		failing(trials, "c11n", 14, c.rules...)
+		got := Analyze(plan, trials, nil).Comparisons[0]
+		if got.Verdict != Costs || got.Rounds != 6 {
+			t.Errorf("%s: %s of %d values", c.name, got.Text, got.Rounds)
+		}
+		if c.text == "" {
+			if got.WithInvalid != nil {
+				t.Errorf("%s: %q", c.name, got.WithInvalid.Text)
+			}
+			continue
+		}
+		a := got.WithInvalid
+		if a == nil || a.Trials != 14 || a.Verdict != Equivalent || !strings.HasPrefix(a.Text, c.text) || a.Overhead.Point > 0.07 {
+			t.Errorf("%s: %+v, want %q", c.name, a, c.text)
+		}
+	}
+}
