@@ -1,0 +1,158 @@
+// Package gobench reads the Go benchmark format: what "go test -bench" prints, and
+// what other tools write so that benchstat reads it.
+//
+// Each line of a result is a trial. The cell is the package and the benchmark,
+// with the number of processors behind the dash, as Go writes it; parts of the
+// name like "size=1024" are levels. Lines of the same benchmark, as -count makes
+// them, are its rounds. Go runs one benchmark to the end before it starts the
+// next, so that the same round of two benchmarks has nothing in common.
+//
+// Values are converted to base units as benchstat does (ns to s, MB to B). The
+// time per operation is the headline. A unit of the benchmark's own needs a line
+// like "Unit frames/s better=higher": without a direction, it is not read, and
+// named in the facts. Text that the program printed in the middle of the results
+// is passed over.
+package gobench
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/perf/benchfmt"
+
+	"tare/importer"
+)
+
+// Format reads the Go benchmark format.
+var Format = importer.Format{
+	Name:       "gobench",
+	Doc:        "the Go benchmark format, as go test -bench prints it and benchstat reads it; each line is a trial",
+	Extensions: []string{".txt", ".bench", ".out", ".log"},
+	Read:       read,
+}
+
+func read(f importer.File, emit func(importer.Trial) error) error {
+	data, err := importer.ReadAll(f)
+	if err != nil {
+		return err
+	}
+	var r benchfmt.Reader
+	whole, err := survey(&r, f.Name, data)
+	if err != nil {
+		return err
+	}
+	rounds := map[string]int{}
+	r.Reset(bytes.NewReader(data), f.Name)
+	for r.Scan() {
+		result, ok := r.Result().(*benchfmt.Result)
+		if !ok {
+			continue // a line about units, or none of a result
+		}
+		t := trial(result, r.Units())
+		rounds[t.Cell]++
+		t.Round = rounds[t.Cell]
+		if whole.strange > 0 {
+			t.Facts["lines not understood"] = fmt.Sprintf("%d, the first: %s", whole.strange, whole.first)
+		}
+		if err := emit(t); err != nil {
+			return err
+		}
+	}
+	return r.Err()
+}
+
+// found is what a first pass through the file finds.
+type found struct {
+	results int
+	strange int    // lines that begin like a result and are none
+	first   string // what is wrong with the first of them
+}
+
+// survey reads the file once for its units, which may be described behind the
+// results that they are in, and for what cannot be understood.
+func survey(r *benchfmt.Reader, name string, data []byte) (found, error) {
+	var all found
+	r.Reset(bytes.NewReader(data), name)
+	last := 0
+	for r.Scan() {
+		switch record := r.Result().(type) {
+		case *benchfmt.Result:
+			all.results++
+		case *benchfmt.SyntaxError:
+			if all.strange++; all.strange == 1 {
+				all.first = fmt.Sprintf("line %d: %s", record.Line, record.Msg)
+			}
+			last = record.Line
+		}
+	}
+	lines := bytes.Count(data, []byte("\n")) + 1
+	switch err := r.Err(); {
+	case errors.Is(err, bufio.ErrTooLong):
+		return all, fmt.Errorf("a line is longer than %d bytes, the most that is read", bufio.MaxScanTokenSize)
+	case err != nil:
+		return all, err
+	case last == lines:
+		return all, fmt.Errorf("line %d, the last, is not complete: the file is truncated", last)
+	case all.results > 0:
+		return all, nil
+	case all.strange > 0:
+		return all, fmt.Errorf("the file has no result; %s", all.first)
+	case bytes.Contains(data, []byte(`"Action":"`)):
+		return all, errors.New("the file has no result; it looks like go test -json: use the output without -json")
+	}
+	return all, errors.New("the file has no line that begins with Benchmark and holds a result")
+}
+
+// trial makes a trial of one line.
+func trial(r *benchfmt.Result, units benchfmt.UnitMetadataMap) importer.Trial {
+	t := importer.Trial{Kind: "command", Facts: map[string]string{}, Cell: string(r.Name.Full())}
+	for _, c := range r.Config {
+		if c.Key != "pkg" {
+			t.Facts[c.Key] = string(c.Value)
+		} else if len(c.Value) > 0 {
+			t.Cell = string(c.Value) + "." + t.Cell
+		}
+	}
+	if t.Cell == "" {
+		t.Cell = "Benchmark"
+	}
+	t.Levels = levels(r.Name)
+	var aimless []string // units without a direction
+	for _, v := range r.Values {
+		m, ok := metric(v.Unit, units)
+		switch {
+		case !ok:
+			aimless = append(aimless, v.Unit)
+			continue
+		case math.IsNaN(v.Value) || math.IsInf(v.Value, 0), m.Optional && positive(m) && v.Value <= 0:
+			continue
+		case slices.ContainsFunc(t.Values, func(known importer.Value) bool { return known.Metric.Name == m.Name }):
+			continue // a line tells it once
+		}
+		t.Values = append(t.Values, importer.Value{Metric: m, Value: v.Value})
+		if m == perOp {
+			t.Wall = wall(v.Value * float64(r.Iters))
+		}
+	}
+	if len(aimless) > 0 {
+		t.Facts["units without a direction"] = strings.Join(aimless, ", ")
+	}
+	if len(t.Values) == 0 {
+		t.Broken = "no value is a finite number in a unit that says which direction is better"
+	}
+	return t
+}
+
+// wall is a time of s seconds; 0, not told, where that is not a sensible one.
+func wall(s float64) time.Duration {
+	if ns := s * 1e9; ns > 0 && ns < math.MaxInt64 {
+		return time.Duration(ns)
+	}
+	return 0
+}
