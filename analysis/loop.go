@@ -114,9 +114,9 @@ func (t *table) restates(c int, m experiment.Metric) string {
 var extreme = regexp.MustCompile(`(^|[^a-z0-9])(p[0-9.]+|[0-9.]+th|max|maximum|worst)($|[^a-z0-9])`)
 
 // omits says whether a metric suffers from what a closed loop leaves out.
-func (l *LoopSummary) omits(cell experiment.Cell, m experiment.Metric) bool {
-	latency := namedMetric(cell, l.Latency)
-	return m.Name != l.Latency && m.Unit == latency.Unit && extreme.MatchString(strings.ToLower(m.Name))
+func (s *LoopSummary) omits(cell experiment.Cell, m experiment.Metric) bool {
+	latency := namedMetric(cell, s.Latency)
+	return m.Name != s.Latency && m.Unit == latency.Unit && extreme.MatchString(strings.ToLower(m.Name))
 }
 
 // omissions warn of percentiles and maxima of closed loops, once for all cells in

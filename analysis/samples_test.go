@@ -34,7 +34,9 @@ func importedPlan(metrics []experiment.Metric, arms ...string) *experiment.Plan 
 
 // hour is a schedule: trials of an arm, one each ten seconds, from an hour on.
 func hour(h int) func(int) time.Time {
-	return func(i int) time.Time { return testStart.Add(time.Duration(h)*time.Hour + time.Duration(i)*10*time.Second) }
+	return func(i int) time.Time {
+		return testStart.Add(time.Duration(h)*time.Hour + time.Duration(i)*10*time.Second)
+	}
 }
 
 func never(int) time.Time { return time.Time{} }
