@@ -36,13 +36,13 @@ func (o Options) normalised() Options {
 	if o.Segment <= 0 {
 		o.Segment = DefaultSegment
 	}
-	o.Segment = max(o.Segment, leastSegment)
+	o.Segment = max(o.Segment, LeastSegment)
 	return o
 }
 
-// leastSegment is the smallest number of runs that has a rank-sum interval
+// LeastSegment is the smallest number of runs that has a rank-sum interval
 // against as many others.
-const leastSegment = 4
+const LeastSegment = 4
 
 // arrange puts runs in the order in which they ran, those of unknown time first,
 // and leaves out copies of a run.

@@ -1,0 +1,189 @@
+package cli
+
+import (
+	"bufio"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"tare/experiment/quantity"
+	"tare/history"
+	"tare/journal"
+	"tare/report"
+)
+
+// historyFlags are the flags of tare history.
+type historyFlags struct {
+	name, out, to string
+	all           bool
+	options       history.Options
+}
+
+// historyFormats are the values of -o of tare history.
+var historyFormats = []string{"table", "json", "yaml", "markdown", "csv", "html"}
+
+func newHistory(s State) *cobra.Command {
+	var f historyFlags
+	alpha := quantity.Percent(history.DefaultAlpha)
+	c := &cobra.Command{
+		Use:   "history [DIR|RUN]...",
+		Short: "Show many runs over time and where something changed",
+		Long: `Show many runs over time: every overhead and every level of a baseline from run
+to run, and the runs at which something changed. Runs are found below each DIR
+(runs/ unless told otherwise) and ordered by when they ran. Runs that are invalid
+or unfinished are marked and left out of the statistics. A directory that cannot
+be read is named and skipped.
+
+The exit code is 0 whether anything changed or not; tare gate --against judges a
+run by a history.`,
+		Example: `  tare history
+  tare history nightly --name wireguard --all
+  tare history nightly -o html --to history.html
+  tare history nightly -o json | jq '.experiments[].series[] | select(.changes != []) | {cell, arm, changes}'`,
+		ValidArgsFunction: completeRuns,
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := checkFormat(f.out, historyFormats...); err != nil {
+				return err
+			}
+			if f.to != "" && f.out != "html" {
+				return usage(fmt.Errorf("--to is for -o html; the output of -o %s goes to stdout", f.out))
+			}
+			if err := f.check(alpha); err != nil {
+				return err
+			}
+			f.options.Alpha = float64(alpha)
+			runs, skipped, err := f.read(c, s, args)
+			if err != nil {
+				return err
+			}
+			return f.show(s, history.New(runs, skipped, f.options))
+		},
+	}
+	c.Flags().StringVar(&f.name, "name", "", "only the experiment of this name")
+	c.Flags().BoolVar(&f.all, "all", false, "exploratory metrics too, not only the headline ones")
+	c.Flags().Var((*percentFlag)(&alpha), "alpha", "share of histories without any change that may show one")
+	c.Flags().IntVar(&f.options.Segment, "segment", history.DefaultSegment, "fewest runs between two changes, before the first and after the last")
+	c.Flags().StringVar(&f.to, "to", "", "file to write with -o html (default history.html)")
+	addFormat(c, &f.out, historyFormats...)
+	return c
+}
+
+func (f *historyFlags) check(alpha quantity.Percent) error {
+	if alpha <= 0 || alpha >= 0.5 {
+		return usage(fmt.Errorf("--alpha %s: between 0%% and 50%% is possible", alpha))
+	}
+	if f.options.Segment < history.LeastSegment {
+		return usage(fmt.Errorf("--segment %d: at least %d runs are needed to tell two levels apart", f.options.Segment, history.LeastSegment))
+	}
+	return nil
+}
+
+// read finds and reads the runs, and names on stderr what it could not read.
+func (f *historyFlags) read(c *cobra.Command, s State, dirs []string) ([]*history.Run, []history.Skipped, error) {
+	for _, dir := range dirs {
+		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+			return nil, nil, usage(fmt.Errorf("%s does not exist", dir))
+		}
+	}
+	if len(dirs) == 0 {
+		dirs = []string{journal.DefaultRoot}
+	}
+	runs, skipped, err := history.Read(c.Context(), dirs...)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, skip := range skipped {
+		fmt.Fprintln(s.Stderr, plainLines("skipped "+skip.Directory+": "+skip.Reason))
+	}
+	names := map[string]bool{}
+	for _, r := range runs {
+		names[r.Name] = true
+	}
+	if f.name != "" {
+		runs = slices.DeleteFunc(runs, func(r *history.Run) bool { return r.Name != f.name })
+	}
+	switch {
+	case len(names) == 0:
+		return nil, nil, hintedUsage(fmt.Errorf("no run below %s", strings.Join(dirs, ", ")), "tare run makes one; or name a directory that holds runs")
+	case len(runs) == 0:
+		var known []string
+		for name := range names {
+			known = append(known, name)
+		}
+		slices.Sort(known)
+		return nil, nil, hintedUsage(fmt.Errorf("no run of experiment %q below %s", f.name, strings.Join(dirs, ", ")), "there are: %s", strings.Join(known, ", "))
+	}
+	return runs, skipped, nil
+}
+
+// show prints a history, or writes its page.
+func (f *historyFlags) show(s State, h *history.History) error {
+	switch f.out {
+	case "json", "yaml":
+		return encode(s.Stdout, h, f.out)
+	case "markdown":
+		return report.HistoryMarkdown(s.Stdout, h, f.all)
+	case "csv":
+		return report.HistoryCSV(s.Stdout, h)
+	case "html":
+		to := cmp.Or(f.to, "history.html")
+		if err := writeWhole(to, func(w io.Writer) error { return report.HistoryHTML(w, h, historyOptions(h, to)) }); err != nil {
+			return err
+		}
+		fmt.Fprintln(s.Stdout, to)
+		return nil
+	}
+	return report.HistoryText(s.Stdout, h, report.TextOptions{Width: s.Width, Color: s.Color, All: f.all})
+}
+
+// historyOptions finds the reports that the page can point to.
+func historyOptions(h *history.History, page string) report.HistoryOptions {
+	o := report.HistoryOptions{Page: page, Reports: map[string]bool{}, Generated: time.Now()}
+	for _, e := range h.Experiments {
+		for _, r := range e.Runs {
+			if _, err := os.Stat(filepath.Join(r.Directory, reportFile)); err == nil {
+				o.Reports[r.Directory] = true
+			}
+		}
+	}
+	return o
+}
+
+// writeWhole writes a file whole or not at all.
+func writeWhole(to string, write func(io.Writer) error) error {
+	f, err := os.CreateTemp(filepath.Dir(to), ".history-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	w := bufio.NewWriter(f)
+	err = write(w)
+	if err == nil {
+		err = w.Flush()
+	}
+	if err == nil {
+		err = f.Chmod(0o644)
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), to)
+}
+
+// percentFlag is a share on the command line: "2%".
+type percentFlag quantity.Percent
+
+func (p *percentFlag) String() string { return quantity.Percent(*p).String() }
+func (p *percentFlag) Type() string   { return "percent" }
+func (p *percentFlag) Set(text string) error {
+	return (*quantity.Percent)(p).UnmarshalText([]byte(text))
+}

@@ -1,0 +1,301 @@
+package report
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tare/history"
+)
+
+// historyLayout is the size of a history's chart.
+type historyLayout struct {
+	width, height float64
+	left, right   float64 // margins of the plot
+	dates         int     // labels along the time axis
+	links         bool    // every run a mark of its own, with a title and a link
+}
+
+var (
+	historyWide   = historyLayout{width: 1000, height: 250, left: 76, right: 14, dates: 8, links: true}
+	historyNarrow = historyLayout{width: 430, height: 230, left: 66, right: 10, dates: 3}
+)
+
+// Heights of what stands above and below the plot.
+const (
+	historyTop  = 34 // two rows of labels of changes
+	historyFoot = 34 // ticks of events, dates
+)
+
+// pastChart is a chart under way.
+type pastChart struct {
+	drawing
+	past   past
+	series *history.Series
+	layout historyLayout
+	axis   axis
+	bottom float64
+	look   looks
+}
+
+// chart draws a series over the runs of its experiment: a mark with its interval
+// for each, the levels between changes as lines, the changes, runs left out as
+// crosses, and at the foot what else changed.
+func (p past) chart(s *history.Series, o HistoryOptions, l historyLayout) string {
+	c := &pastChart{past: p, series: s, layout: l, axis: pastAxis(s), look: looks{"c0", 0}}
+	if s.Machine {
+		c.look = looks{"base", 0}
+	}
+	c.w, c.h = l.width, l.height
+	c.bottom = c.h - historyFoot
+	c.start("History of " + seriesName(s) + " in " + s.Cell)
+	c.unsure()
+	c.grid()
+	c.stretches()
+	c.dates()
+	c.events()
+	c.points(o)
+	c.levels()
+	c.shifts()
+	c.end()
+	return c.String()
+}
+
+// pastAxis holds the estimates and levels, and of the intervals as much as twice
+// the range of the estimates takes; what lies beyond is drawn at the edge.
+func pastAxis(s *history.Series) axis {
+	var values []float64
+	for _, p := range s.Points {
+		if p.LeftOut == "" && p.Value != nil {
+			values = append(values, p.Value.Point)
+		}
+	}
+	for _, seg := range s.Segments {
+		values = append(values, seg.Level.Point)
+	}
+	if len(values) == 0 {
+		for _, p := range s.Points {
+			if p.Value != nil {
+				values = append(values, p.Value.Point)
+			}
+		}
+	}
+	if len(values) == 0 {
+		return axis{lo: 0, hi: 1}
+	}
+	lo, hi := slices.Min(values), slices.Max(values)
+	room := (hi - lo) / 2
+	for _, p := range s.Points {
+		if p.LeftOut == "" && p.Value != nil {
+			values = append(values, math.Max(p.Value.Lo, lo-room), math.Min(p.Value.Hi, hi+room))
+		}
+	}
+	return hold(values...)
+}
+
+// x is the place of a run, y that of a value.
+func (c *pastChart) x(run float64) float64 {
+	n := float64(max(len(c.past.Runs), 1))
+	return c.layout.left + (run+0.5)/n*(c.w-c.layout.left-c.layout.right)
+}
+
+func (c *pastChart) y(v float64) float64 {
+	return c.bottom - 4 - c.axis.at(v)*(c.bottom-historyTop-8)
+}
+
+// pitch is the distance between two runs.
+func (c *pastChart) pitch() float64 { return c.x(1) - c.x(0) }
+
+func (c *pastChart) grid() {
+	ticks := c.axis.ticks(5)
+	for _, t := range ticks {
+		class := "grid"
+		if t == 0 && c.series.Of == history.OfOverhead {
+			class = "zero"
+		}
+		c.line(c.layout.left, c.y(t), c.w-c.layout.right, c.y(t), class)
+		c.text(c.layout.left-8, c.y(t)+4, "small muted num", "end", c.tick(t))
+	}
+}
+
+// tick labels a value of the axis.
+func (c *pastChart) tick(v float64) string {
+	s := c.series
+	switch {
+	case s.Of == history.OfOverhead && isRatio(s.Metric):
+		return percentTick(v)
+	case v == 0:
+		return "0"
+	}
+	return scaleOf(s.Metric.Unit, max(abs(c.axis.lo), abs(c.axis.hi))).short(v)
+}
+
+// stretches draws a dashed line wherever the parameters change.
+func (c *pastChart) stretches() {
+	points := c.series.Points
+	for i := 1; i < len(points); i++ {
+		if points[i].Stretch == points[i-1].Stretch {
+			continue
+		}
+		x := c.x((float64(points[i].Run) + float64(points[i-1].Run)) / 2)
+		c.line(x, historyTop-6, x, c.bottom, "break")
+	}
+}
+
+// dates labels some runs with the day on which they ran, or with their number.
+func (c *pastChart) dates() {
+	n := len(c.past.Runs)
+	shown := min(n, c.layout.dates)
+	for k := range shown {
+		run := 0
+		if shown > 1 {
+			run = k * (n - 1) / (shown - 1)
+		}
+		label := "run " + strconv.Itoa(run+1)
+		if r := c.past.Runs[run]; !r.Start.IsZero() {
+			label = r.Start.UTC().Format("2006-01-02")
+		}
+		x := c.x(float64(run))
+		c.line(x, c.bottom, x, c.bottom+3, "grid")
+		c.text(min(max(x, 36), c.w-36), c.h-6, "small muted num", "middle", label)
+	}
+	c.line(c.layout.left, c.bottom, c.w-c.layout.right, c.bottom, "grid")
+}
+
+// events marks the runs in which something else changed.
+func (c *pastChart) events() {
+	for i, r := range c.past.Runs {
+		if len(r.Events) == 0 {
+			continue
+		}
+		x := c.x(float64(i))
+		mark := `<path d="M` + px(x-3.5) + " " + px(c.bottom+11) + "h7l-3.5 -7z" + `" class="event"`
+		if !c.layout.links {
+			c.WriteString(mark + "/>\n")
+			continue
+		}
+		texts := plainAll(r.Events[:min(len(r.Events), mostRunEvents)])
+		if n := len(r.Events) - mostRunEvents; n > 0 {
+			texts = append(texts, "and "+strconv.Itoa(n)+" more")
+		}
+		c.WriteString(mark + "><title>" + escape(c.past.runTitle(i)) + ":\n" + escapeLines(texts) + "</title></path>\n")
+	}
+}
+
+// escapeLines makes lines safe as the text of a title.
+func escapeLines(lines []string) string {
+	out := make([]string, len(lines))
+	for i, l := range lines {
+		out[i] = escape(brief(l))
+	}
+	return strings.Join(out, "\n")
+}
+
+// points draws the runs.
+func (c *pastChart) points(o HistoryOptions) {
+	radius := min(4, max(1.6, c.pitch()/2.4))
+	if c.layout.links {
+		for _, p := range c.series.Points {
+			c.point(p, radius, o.link(c.past.Runs[p.Run]))
+		}
+		return
+	}
+	var whiskers, dots, crosses strings.Builder
+	for _, p := range c.series.Points {
+		x := c.x(float64(p.Run))
+		if p.LeftOut != "" || p.Value == nil {
+			crosses.WriteString(cross(x, c.crossAt(p)))
+			continue
+		}
+		whiskers.WriteString("M" + px(x) + " " + px(c.y(p.Value.Lo)) + "V" + px(c.y(p.Value.Hi)))
+		dots.WriteString("M" + px(x) + " " + px(c.y(p.Value.Point)) + "h0")
+	}
+	c.path(whiskers.String(), "whisker "+c.look.class)
+	c.path(dots.String(), "dots "+c.look.class)
+	if crosses.Len() > 0 {
+		c.path(crosses.String(), "left")
+	}
+}
+
+func cross(x, y float64) string {
+	return "M" + px(x-3) + " " + px(y-3) + "l6 6m0 -6l-6 6"
+}
+
+// crossAt is where a run that is left out stands: at its value, or at the foot.
+func (c *pastChart) crossAt(p history.Point) float64 {
+	if p.Value == nil {
+		return c.bottom - 6
+	}
+	return c.y(p.Value.Point)
+}
+
+// point draws one run as a link with a title.
+func (c *pastChart) point(p history.Point, radius float64, href string) {
+	x := c.x(float64(p.Run))
+	title := c.past.runTitle(p.Run)
+	if v := plain(c.past.Runs[p.Run].TareVersion); v != "" {
+		title += ", Tare " + v
+	}
+	value := "no value"
+	if p.Value != nil {
+		value = pastValue(c.series, *p.Value)
+	}
+	if p.LeftOut != "" {
+		value += "; left out: " + brief(p.LeftOut)
+	}
+	c.WriteString(`<a href="` + escape(href) + `"><title>` + escape(title) + "\n" + escape(value) + "</title>")
+	if p.LeftOut != "" || p.Value == nil {
+		c.path(cross(x, c.crossAt(p)), "left")
+	} else {
+		c.path("M"+px(x)+" "+px(c.y(p.Value.Lo))+"V"+px(c.y(p.Value.Hi)), "whisker "+c.look.class)
+		c.marker(x, c.y(p.Value.Point), radius, c.look, "")
+	}
+	c.WriteString("</a>\n")
+}
+
+// levels draws the level of each segment.
+func (c *pastChart) levels() {
+	for _, s := range c.series.Segments {
+		if s.Runs < 2 {
+			continue
+		}
+		y := c.y(s.Level.Point)
+		c.line(c.x(float64(s.From)-0.4), y, c.x(float64(s.To)+0.4), y, "level "+c.look.class)
+	}
+}
+
+// unsure shades the runs among which a change may lie.
+func (c *pastChart) unsure() {
+	for _, s := range c.series.Shifts {
+		from, to := c.x(float64(s.Earliest)-0.5), c.x(float64(s.Latest)+0.5)
+		c.rect(from, historyTop-6, to-from, c.bottom-historyTop+6, "unsure")
+	}
+}
+
+// shifts marks the changes, with their sizes above in two rows in turn.
+func (c *pastChart) shifts() {
+	for i, s := range c.series.Shifts {
+		x := c.x((float64(s.Run) + float64(s.Last)) / 2)
+		c.line(x, historyTop-6, x, c.bottom, "zero")
+		row := 12 + 14*float64(i%2)
+		label := shiftMark(s) + " " + labelSize(c.series, s)
+		anchor := "middle"
+		switch {
+		case x < c.layout.left+40:
+			anchor = "start"
+		case x > c.w-60:
+			anchor = "end"
+		}
+		c.text(x, row, "small strong num halo", anchor, label)
+	}
+}
+
+// labelSize is the size of a change, with its sign, for its label.
+func labelSize(s *history.Series, c history.Shift) string {
+	text := size(s.Metric, abs(c.Size.Point))
+	if c.Size.Point < 0 {
+		return minusSign + text
+	}
+	return "+" + text
+}

@@ -1,0 +1,172 @@
+package report
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"tare/history"
+)
+
+// HistoryText writes a history for a terminal: for each series its level, a
+// small plot over the runs, and its changes.
+func HistoryText(w io.Writer, h *history.History, o TextOptions) error {
+	if o.Width == 0 {
+		o.Width = 80
+	}
+	o.Width = max(o.Width, 40)
+	buffered := bufio.NewWriter(w)
+	t := &terminal{w: buffered, o: o}
+	for i, p := range pasts(h) {
+		if i > 0 {
+			t.line("")
+		}
+		t.past(p)
+	}
+	t.line("")
+	t.para("", terms(h))
+	if err := buffered.Flush(); err != nil {
+		return fmt.Errorf("write text: %w", err)
+	}
+	return nil
+}
+
+// past writes one experiment.
+func (t *terminal) past(p past) {
+	name := plain(p.Name)
+	if name == "" {
+		name = "(no name)"
+	}
+	t.line(t.style(bold, shorten(name, t.o.Width, ellipsis)))
+	t.para("", p.heading()+". "+p.outcome(p.chosen(t.o.All)))
+	for _, c := range byCell(p.chosen(t.o.All)) {
+		t.line("")
+		t.line(t.style(bold, shorten(plain(c.id), t.o.Width, ellipsis)))
+		for _, s := range c.series {
+			t.pastSeries(p, s)
+		}
+	}
+	if left := p.leftOut(); len(left) > 0 {
+		t.line("")
+		t.line(t.style(bold, "Left out"))
+		for _, r := range left[:min(len(left), mostLeftOut)] {
+			t.para("  - ", plain(r.Directory)+": "+brief(r.LeftOut))
+		}
+		if n := len(left) - mostLeftOut; n > 0 {
+			t.line("  - and " + count(n, "more run", "more runs"))
+		}
+	}
+	if n := len(p.chosen(true)) - len(p.chosen(false)); n > 0 && !t.o.All {
+		t.line("")
+		t.para("", count(n, "series of exploratory metrics is", "series of exploratory metrics are")+" not shown (--all shows them)")
+	}
+}
+
+// mostLeftOut is how many runs are listed as left out.
+const mostLeftOut = 10
+
+func (t *terminal) pastSeries(p past, s *history.Series) {
+	label, level := seriesName(s), nowText(s)
+	if room := t.o.Width - 4 - cells(level); room >= 20 {
+		label = pad(shorten(label, room, ellipsis), room)
+	} else {
+		label = shorten(label, t.o.Width-2, ellipsis)
+		level = "\n    " + level
+	}
+	for _, l := range strings.Split("  "+label+"  "+level, "\n") {
+		t.line(l)
+	}
+	plot, marks, extent := spark(s, len(p.Runs), t.o.Width-4-22)
+	t.line("    " + plot + "  " + extent)
+	if strings.TrimSpace(marks) != "" {
+		t.line("    " + marks)
+	}
+	for _, c := range s.Shifts {
+		t.marked(t.style(shiftStyle(c), shiftMark(c)), shiftWord(s, c)+" "+p.shiftPlace(c))
+		for _, cause := range p.shiftCause(c) {
+			t.para("      ", cause)
+		}
+	}
+	for _, st := range s.Stretches[min(1, len(s.Stretches)):] {
+		t.marked("┊", "other parameters from "+p.runTitle(st.First)+": "+brief(strings.Join(st.Differs, "; ")))
+	}
+	for _, n := range s.Notes {
+		t.para("    ", brief(n))
+	}
+}
+
+// marked writes text behind a sign of one column.
+func (t *terminal) marked(sign, text string) {
+	for i, l := range wrap(text, t.o.Width-6) {
+		if i > 0 {
+			sign = " "
+		}
+		t.line("    " + sign + " " + l)
+	}
+}
+
+// shiftStyle colours a change as verdicts are.
+func shiftStyle(c history.Shift) string {
+	switch c.Direction {
+	case history.Worse:
+		return verdictStyle("costs")
+	case history.Better:
+		return verdictStyle("gains")
+	}
+	return verdictStyle("not resolved")
+}
+
+// sparks are the heights of a small plot.
+var sparks = []rune("▁▂▃▄▅▆▇█")
+
+// spark plots a series over its runs in at most width columns, several runs in a
+// column where there are more (their median). A cross is a run left out. Below
+// stand the changes and the beginnings of stretches; extent says from where to
+// where the plot reaches.
+func spark(s *history.Series, runs, width int) (plot, marks, extent string) {
+	columns := max(1, min(runs, width))
+	at := func(run int) int { return run * columns / max(runs, 1) }
+	values := make([][]float64, columns)
+	out := []rune(strings.Repeat(" ", columns))
+	below := []rune(strings.Repeat(" ", columns))
+	axis := axis{lo: 0, hi: 0}
+	first := true
+	for _, p := range s.Points {
+		if p.LeftOut != "" || p.Value == nil {
+			out[at(p.Run)] = '×'
+			continue
+		}
+		v := p.Value.Point
+		values[at(p.Run)] = append(values[at(p.Run)], v)
+		if first {
+			axis.lo, axis.hi, first = v, v, false
+		}
+		axis.lo, axis.hi = min(axis.lo, v), max(axis.hi, v)
+	}
+	for i, v := range values {
+		if len(v) > 0 {
+			slices.Sort(v)
+			out[i] = sparks[min(len(sparks)-1, int(axis.at(v[len(v)/2])*float64(len(sparks))))]
+		}
+	}
+	for _, st := range s.Stretches[min(1, len(s.Stretches)):] {
+		below[at(st.First)] = '┊'
+	}
+	for _, c := range s.Shifts {
+		below[at(c.Run)] = []rune(shiftMark(c))[0]
+	}
+	if !first {
+		extent = pastEnd(s, axis.lo) + " to " + pastEnd(s, axis.hi)
+	}
+	return string(out), string(below), extent
+}
+
+// pastEnd labels the end of an axis of a series.
+func pastEnd(s *history.Series, v float64) string {
+	if s.Of == history.OfLevel {
+		return scaleOf(s.Metric.Unit, v).short(v)
+	}
+	return endLabel(s.Metric, v)
+}

@@ -1,0 +1,272 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"tare/analysis"
+	"tare/experiment"
+	"tare/history"
+)
+
+// past is one experiment's history arranged for reading.
+type past struct {
+	*history.Experiment
+	h *history.History
+}
+
+// pasts are the experiments of a history.
+func pasts(h *history.History) []past {
+	list := make([]past, len(h.Experiments))
+	for i, e := range h.Experiments {
+		list[i] = past{e, h}
+	}
+	return list
+}
+
+// chosen are the series to show: those of headline metrics, or all.
+func (p past) chosen(all bool) []*history.Series {
+	var list []*history.Series
+	for i := range p.Series {
+		if all || p.Series[i].Metric.Headline {
+			list = append(list, &p.Series[i])
+		}
+	}
+	return list
+}
+
+// pastCell is the series of one cell, in the order of the plan.
+type pastCell struct {
+	id     string
+	series []*history.Series
+}
+
+// byCell groups series: first the cells in the order in which they appear.
+func byCell(list []*history.Series) []pastCell {
+	var cells []pastCell
+	for _, s := range list {
+		i := slices.IndexFunc(cells, func(c pastCell) bool { return c.id == s.Cell })
+		if i < 0 {
+			i = len(cells)
+			cells = append(cells, pastCell{id: s.Cell})
+		}
+		cells[i].series = append(cells[i].series, s)
+	}
+	return cells
+}
+
+// seriesName says what a series is of, within its cell.
+func seriesName(s *history.Series) string {
+	name := plain(s.Metric.Name) + ", " + plain(s.Arm)
+	if s.Machine {
+		name += ", level of the baseline"
+	} else if s.Of == history.OfLevel {
+		name += ", level"
+	}
+	return name
+}
+
+// seriesNote says how the values of a series are to be read.
+func seriesNote(s *history.Series) string {
+	var parts []string
+	if s.Of == history.OfOverhead {
+		parts = append(parts, "overhead, plus is a cost")
+	} else if s.Metric.Better != "" {
+		parts = append(parts, plain(string(s.Metric.Better))+" is better")
+	}
+	if s.Machine {
+		parts = append(parts, "tells of the machine, not of a layer")
+	}
+	if !s.Metric.Headline {
+		parts = append(parts, "exploratory")
+	}
+	if s.Observational {
+		parts = append(parts, "observational: no trials in rounds of random order")
+	}
+	return strings.Join(parts, "; ")
+}
+
+// pastValue writes an estimate of a series with its interval, where it has one.
+func pastValue(s *history.Series, i analysis.Interval) string {
+	m, write := s.Metric, signed
+	if s.Of == history.OfLevel {
+		m.Scale, write = experiment.Difference, fixed
+	}
+	point, interval := written(analysis.Comparison{Metric: m, Rounds: 1, Overhead: i}, i, write)
+	if i.Lo == i.Hi {
+		if s.Of == history.OfLevel {
+			return Value(i.Point, s.Metric.Unit)
+		}
+		return point
+	}
+	return point + " " + interval
+}
+
+// shiftSize writes how much a change is, without its direction.
+func shiftSize(s *history.Series, c history.Shift) string {
+	i := c.Size
+	write := fixed
+	switch c.Direction {
+	case history.Better, history.Fell:
+		i = analysis.Interval{Point: -i.Point, Lo: -i.Hi, Hi: -i.Lo}
+	case history.Spread:
+		write = signed
+	}
+	point, interval := written(analysis.Comparison{Metric: s.Metric, Rounds: 1, Overhead: i}, i, write)
+	return strings.TrimSpace(point + " " + interval)
+}
+
+// shiftWord says a change in few words: "worse by 5.1 % [4.0, 6.2]".
+func shiftWord(s *history.Series, c history.Shift) string {
+	if c.Direction == history.Spread {
+		return "another spread, level " + shiftSize(s, c)
+	}
+	return c.Direction + " by " + shiftSize(s, c)
+}
+
+// shiftMark is the sign of a change.
+func shiftMark(c history.Shift) string {
+	switch c.Direction {
+	case history.Worse, history.Rose:
+		return "▲"
+	case history.Better, history.Fell:
+		return "▼"
+	}
+	return "≈"
+}
+
+// runTitle names a run with its time.
+func (p past) runTitle(i int) string {
+	r := p.Runs[i]
+	if r.Start.IsZero() {
+		return plain(r.Directory)
+	}
+	return plain(r.Directory) + " (" + moment(r) + ")"
+}
+
+func moment(r *history.Run) string { return r.Start.UTC().Format("2006-01-02 15:04") }
+
+// shiftPlace says at which run a change is, and how sure that is.
+func (p past) shiftPlace(c history.Shift) string {
+	r := p.Runs[c.Run]
+	text := "from " + p.runTitle(c.Run)
+	if v := plain(r.TareVersion); v != "" {
+		text += ", Tare " + v
+	}
+	if c.Earliest == c.Run && c.Latest == c.Run {
+		return text + ", no other run is likely"
+	}
+	return text + fmt.Sprintf("; %s sure: from %s to %s", share(p.h.Confidence), plain(p.Runs[c.Earliest].Directory), plain(p.Runs[c.Latest].Directory))
+}
+
+// mostEvents is how many events are written out in a sentence.
+const mostEvents = 3
+
+// shiftCause says what else changed, which may be why.
+func (p past) shiftCause(c history.Shift) []string {
+	var list []string
+	if len(c.With) > 0 {
+		list = append(list, "together with: "+eventList(c.With))
+	}
+	if len(c.Near) > 0 {
+		list = append(list, "within these runs: "+eventList(c.Near))
+	}
+	return list
+}
+
+func eventList(events []history.Event) string {
+	var parts []string
+	for _, e := range events[:min(len(events), mostEvents)] {
+		parts = append(parts, brief(e.Text))
+	}
+	text := strings.Join(parts, "; ")
+	if n := len(events) - mostEvents; n > 0 {
+		text += fmt.Sprintf("; and %d more", n)
+	}
+	return text
+}
+
+// now is the level since the last change.
+func now(s *history.Series) (history.Segment, bool) {
+	if len(s.Points) == 0 || len(s.Segments) == 0 {
+		return history.Segment{}, false
+	}
+	best := s.Segments[0]
+	for _, seg := range s.Segments {
+		if seg.To >= best.To {
+			best = seg
+		}
+	}
+	return best, true
+}
+
+// nowText says the level since the last change.
+func nowText(s *history.Series) string {
+	seg, ok := now(s)
+	if !ok {
+		return "no run can be used"
+	}
+	return pastValue(s, seg.Level) + " over " + count(seg.Runs, "run", "runs")
+}
+
+// heading counts the runs of an experiment.
+func (p past) heading() string {
+	text := count(len(p.Runs), "run", "runs")
+	first, last := p.Runs[0].Start, p.Runs[len(p.Runs)-1].Start
+	if !first.IsZero() {
+		text += " from " + first.UTC().Format("2006-01-02")
+		if to := last.UTC().Format("2006-01-02"); to != first.UTC().Format("2006-01-02") {
+			text += " to " + to
+		}
+	}
+	if n := len(p.leftOut()); n > 0 {
+		text += fmt.Sprintf(", %d of them left out", n)
+	}
+	return text
+}
+
+// leftOut are the runs of which nothing is part of the statistics.
+func (p past) leftOut() []*history.Run {
+	var list []*history.Run
+	for _, r := range p.Runs {
+		if r.LeftOut != "" {
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+// finding is a change with its series.
+type finding struct {
+	*history.Series
+	history.Shift
+}
+
+// findings are the changes of the series, in the order in which they happened.
+func findings(list []*history.Series) []finding {
+	var all []finding
+	for _, s := range list {
+		for _, c := range s.Shifts {
+			all = append(all, finding{s, c})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b finding) int { return a.Run - b.Run })
+	return all
+}
+
+// outcome counts the changes.
+func (p past) outcome(list []*history.Series) string {
+	n := len(findings(list))
+	if n == 0 {
+		return "No change in " + count(len(list), "series", "series") + "."
+	}
+	return count(n, "change", "changes") + " in " + count(len(list), "series", "series") + "."
+}
+
+// terms says how a history was judged.
+func terms(h *history.History) string {
+	return fmt.Sprintf("Changes are looked for at a level at which %s of histories without any would show one, at least %d runs apart. "+
+		"Each point is one run; levels are Hodges–Lehmann estimates over the runs between changes, intervals have %s confidence.",
+		share(h.Alpha), h.Segment, share(h.Confidence))
+}
