@@ -1,0 +1,367 @@
+package report
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/xml"
+	"io"
+	"math"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"tare/analysis"
+	"tare/experiment"
+	"tare/experiment/quantity"
+	"tare/gate"
+)
+
+// gateFixture has a case for every reason. The numbers are made up.
+func gateFixture() *gate.Result {
+	bandwidth := experiment.Metric{Name: "tcp-bandwidth", Unit: "bit/s", Better: experiment.Higher, Headline: true, Scale: experiment.Ratio}
+	rtt := experiment.Metric{Name: "tcp-rtt", Unit: "s", Better: experiment.Lower, Scale: experiment.Ratio}
+	retransmits := experiment.Metric{Name: "tcp-retransmits", Better: experiment.Lower, Scale: experiment.Difference}
+	share := func(v float64) (quantity.Limit, experiment.Bound) {
+		return quantity.Limit{Number: 100 * v, Unit: "%"}, experiment.Bound{Value: v, Scale: experiment.Ratio}
+	}
+	r := &gate.Result{Schema: gate.Schema, Run: "runs/wireguard", Name: "wireguard", Outcome: gate.Fail, Finished: true, Baseline: "plain",
+		Confidence: 0.95, Level: 0.025, Rounds: 12, Start: start, Seconds: 230.4}
+	add := func(cell, arm string, m experiment.Metric, limit quantity.Limit, b experiment.Bound, o gate.Outcome, why gate.Reason, at analysis.Interval, edit func(*gate.Case)) {
+		c := gate.Case{Cell: cell, Arm: arm, Metric: m, Budget: limit, Limit: b, Outcome: o, Reason: why, Estimated: true, Overhead: at,
+			Method: "signed-rank", P: 0.0002, PAdjusted: 0.0018, Size: 12, Seconds: 12.6}
+		if edit != nil {
+			edit(&c)
+		}
+		r.Cases = append(r.Cases, c)
+	}
+	const one, two = "network.tcp.pod-to-pod", "network.tcp.pod-to-service"
+	tenth, tenthBound := share(0.1)
+	fifth, fifthBound := share(0.05)
+	ms, msBound := quantity.Limit{Number: 50, Unit: "us"}, experiment.Bound{Value: 50e-6, Scale: experiment.Difference}
+	add(one, "wireguard", bandwidth, tenth, tenthBound, gate.Pass, gate.Within, analysis.Interval{Point: 0.07, Lo: 0.058, Hi: 0.081}, nil)
+	add(one, "mtls", bandwidth, fifth, fifthBound, gate.Fail, gate.Exceeds, analysis.Interval{Point: 0.07, Lo: 0.058, Hi: 0.081}, nil)
+	add(one, "wireguard", rtt, ms, msBound, gate.Unresolved, gate.Straddles, analysis.Interval{Point: 43e-6, Lo: 31e-6, Hi: 56e-6},
+		func(c *gate.Case) { c.Needed, c.P, c.PAdjusted = 44, 0.9, 1 })
+	add(one, "mtls", rtt, ms, msBound, gate.Unresolved, gate.Straddles, analysis.Interval{Point: 50e-6, Lo: 31e-6, Hi: 66e-6}, nil)
+	add(one, "wireguard", retransmits, quantity.Limit{Number: 5}, experiment.Bound{Value: 5, Scale: experiment.Difference}, gate.Unresolved, gate.UnderBias,
+		analysis.Interval{Point: 7.2, Lo: 6.1, Hi: 8.4}, func(c *gate.Case) { c.Bias = 1.6 })
+	add(two, "wireguard", bandwidth, fifth, fifthBound, gate.Unresolved, gate.NotByHolm, analysis.Interval{Point: 0.07, Lo: 0.052, Hi: 0.081},
+		func(c *gate.Case) { c.PAdjusted, c.Needed = 0.04, 15 })
+	add(two, "mtls", bandwidth, tenth, tenthBound, gate.Unresolved, gate.TooFew, analysis.Interval{Point: 0.07, Lo: -0.01, Hi: 0.15},
+		func(c *gate.Case) { c.Method, c.Size, c.Needed = "t", 4, 6 })
+	add(two, "mtls", rtt, ms, msBound, gate.Unresolved, gate.NoData, analysis.Interval{}, func(c *gate.Case) { c.Estimated, c.Size, c.P = false, 0, 1 })
+	add(two, "wireguard", rtt, ms, msBound, gate.Unresolved, gate.NoControl, analysis.Interval{Point: 43e-6, Lo: 31e-6, Hi: 46e-6}, nil)
+	return r
+}
+
+// gateHistory is a gate against earlier runs.
+func gateHistory() *gate.Result {
+	r := gateFixture()
+	r.Against, r.Cases = "runs/history", r.Cases[:4]
+	for i := range r.Cases {
+		part := gate.PartRecent
+		if i%2 == 1 {
+			part = gate.PartAnchor
+		}
+		r.Cases[i].History = &gate.Stretch{Part: part, Of: "overhead", Runs: 9, From: "runs/a", To: "runs/i"}
+		r.Cases[i].Size = 9
+	}
+	r.Cases[3] = gate.Case{Cell: r.Cases[3].Cell, Arm: r.Cases[3].Arm, Metric: r.Cases[3].Metric, Budget: r.Cases[3].Budget, Limit: r.Cases[3].Limit,
+		Outcome: gate.Unresolved, Reason: gate.NoHistory, Detail: "2 earlier runs can be compared with, at least 5 are needed",
+		P: 1, PAdjusted: 1, History: &gate.Stretch{Part: gate.PartAnchor}}
+	return r
+}
+
+// gateWithheld is a gate of which nothing may be decided.
+func gateWithheld(o gate.Outcome, why gate.Reason) *gate.Result {
+	r := gateFixture()
+	r.Outcome, r.Cases = o, r.Cases[:2]
+	for i := range r.Cases {
+		r.Cases[i].Outcome, r.Cases[i].Reason = o, why
+	}
+	switch why {
+	case gate.NoVerdicts:
+		r.Reasons = []string{"the control, a second copy of the baseline, differs on tcp-bandwidth"}
+	case gate.NotRandom:
+		r.Observational = "arms ran one after the other"
+	case gate.NotFinished:
+		r.Finished = false
+	}
+	return r
+}
+
+// hostileText has what terminals, HTML, Markdown, XML and spreadsheets act on, and
+// what XML cannot hold.
+const hostileText = "=a\x1b]0;x\x07<script>alert(1)</script>|`*]]>&\"'\x00\x0b\ufffe\xff\u202e\nb"
+
+// gateHostile has hostile names wherever a name can be.
+func gateHostile() *gate.Result {
+	r := gateHistory()
+	r.Run, r.Name, r.Baseline, r.Against, r.Observational = hostileText, hostileText, hostileText, hostileText, hostileText
+	r.Reasons, r.Warnings = []string{hostileText}, []string{hostileText}
+	for i := range r.Cases {
+		c := &r.Cases[i]
+		c.Cell, c.Arm, c.Metric.Name, c.Metric.Unit, c.Budget.Unit, c.Detail = hostileText, hostileText, hostileText, hostileText, hostileText, hostileText
+		c.History.Part, c.History.From, c.Method = hostileText, hostileText, hostileText
+		c.Overhead = analysis.Interval{Point: math.MaxFloat64, Lo: -math.MaxFloat64, Hi: math.MaxFloat64}
+	}
+	r.Cases[0].Overhead = analysis.Interval{Point: math.NaN(), Lo: math.Inf(-1), Hi: math.Inf(1)}
+	return r
+}
+
+func gateFixtures() map[string]*gate.Result {
+	passed := gateFixture()
+	passed.Outcome, passed.Cases = gate.Pass, passed.Cases[:2]
+	passed.Cases[1].Outcome, passed.Cases[1].Reason = gate.Pass, gate.Within
+	passed.Cases[1].Overhead = analysis.Interval{Point: -0.03, Lo: -0.04, Hi: -0.02}
+	allowed := gateFixture()
+	allowed.Observational = "arms ran one after the other"
+	return map[string]*gate.Result{
+		"mixed": gateFixture(), "passed": passed, "history": gateHistory(), "hostile": gateHostile(), "empty": {}, "allowed": allowed,
+		"invalid": gateWithheld(gate.Invalid, gate.NoVerdicts), "observational": gateWithheld(gate.Unresolved, gate.NotRandom),
+		"unfinished": gateWithheld(gate.Unresolved, gate.NotFinished),
+	}
+}
+
+func TestGateGolden(t *testing.T) {
+	for name, r := range gateFixtures() {
+		if name == "hostile" || name == "empty" {
+			continue
+		}
+		var text, markdown bytes.Buffer
+		for _, err := range []error{GateText(&text, r, TextOptions{Width: 90}), GateMarkdown(&markdown, r, "runs/wireguard/report.html")} {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		golden(t, "gate-"+name+".txt", text.String())
+		if name == "mixed" || name == "passed" || name == "observational" {
+			golden(t, "gate-"+name+".md", markdown.String())
+		}
+	}
+	var junit, table bytes.Buffer
+	for _, err := range []error{GateJUnit(&junit, gateFixture()), GateCSV(&table, gateFixture())} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	golden(t, "gate-mixed.xml", junit.String())
+	golden(t, "gate-mixed.csv", table.String())
+}
+
+func TestGateTextFitsTheWidth(t *testing.T) {
+	for name, r := range gateFixtures() {
+		for _, width := range []int{40, 60, 80, 120} {
+			for _, plainText := range []bool{false, true} {
+				var b bytes.Buffer
+				if err := GateText(&b, r, TextOptions{Width: width, ASCII: plainText}); err != nil {
+					t.Fatal(err)
+				}
+				for _, line := range strings.Split(b.String(), "\n") {
+					if cells(line) > width {
+						t.Errorf("%s: %d columns at a width of %d: %q", name, cells(line), width, line)
+					}
+				}
+				if strings.ContainsAny(b.String(), "\x1b\x07\x00\u202e") {
+					t.Errorf("%s: control characters reach the terminal", name)
+				}
+			}
+		}
+	}
+}
+
+// TestGateLabel checks that every form of an observational gate says that it is
+// one, whether or not it was judged.
+func TestGateLabel(t *testing.T) {
+	for _, name := range []string{"observational", "allowed"} {
+		r := gateFixtures()[name]
+		var text, markdown, junit, table bytes.Buffer
+		for _, err := range []error{GateText(&text, r, TextOptions{}), GateMarkdown(&markdown, r, ""), GateJUnit(&junit, r), GateCSV(&table, r)} {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		for form, got := range map[string]string{"text": text.String(), "markdown": markdown.String(), "junit": junit.String(), "csv": table.String()} {
+			if !strings.Contains(got, "bservational") || !strings.Contains(got, "rms ran one after the other") {
+				t.Errorf("%s, %s: no label in\n%s", name, form, got)
+			}
+		}
+	}
+}
+
+// TestGateMarkdownIsInert checks that names are no markup, and that the table has
+// the same number of columns in every row.
+func TestGateMarkdownIsInert(t *testing.T) {
+	for name, r := range gateFixtures() {
+		var b bytes.Buffer
+		if err := GateMarkdown(&b, r, "javascript:alert(1)"); err != nil {
+			t.Fatal(err)
+		}
+		text := b.String()
+		if strings.Contains(text, "<script") || strings.Contains(text, "](javascript") || strings.Contains(text, "](<javascript") {
+			t.Errorf("%s: markup gets through:\n%s", name, text)
+		}
+		for _, line := range strings.Split(text, "\n") {
+			bars := strings.Count(line, "|") - strings.Count(line, `\|`)
+			if strings.HasPrefix(line, "|") && bars != 8 {
+				t.Errorf("%s: %d bars in %s", name, bars, line)
+			}
+		}
+	}
+}
+
+func TestMarkdownLink(t *testing.T) {
+	for _, c := range []struct{ to, want string }{
+		{"https://ci.example/runs/1?a=b#c", "[Report](<https://ci.example/runs/1?a=b#c>)"},
+		{"runs/x y/report.html", "[Report](<runs/x%20y/report.html>)"},
+		{"javascript:alert(1)", "Report: javascript:alert(1)"},
+		{"//evil.example/x", "Report: //evil.example/x"},
+		{"a>)](b", "[Report](<a%3E%29%5D%28b>)"},
+		{"http://[bad", `Report: http&#58;//\[bad`},
+	} {
+		got := mdLink("Report", c.to)
+		if got != c.want && got != strings.NewReplacer("%29", ")", "%28", "(", "%5D", "]").Replace(c.want) {
+			t.Errorf("%s is linked as %s, want %s", c.to, got, c.want)
+		}
+	}
+}
+
+// junitGrammar is what Jenkins' junit-10.xsd allows: attributes (with a star:
+// required) and elements of each element.
+var junitGrammar = map[string]struct{ attributes, elements string }{
+	"testsuites": {"name time tests failures errors", "testsuite"},
+	"testsuite":  {"name* tests* failures* errors* group time skipped timestamp hostname id package file log url", "testsuite properties testcase system-out system-err"},
+	"properties": {"", "property"},
+	"property":   {"name* value*", ""},
+	"testcase":   {"name* time classname group", "skipped error failure system-out system-err"},
+	"failure":    {"type message", ""},
+	"error":      {"type message", ""},
+	"system-out": {"", ""},
+}
+
+var junitTime = regexp.MustCompile(`^[0-9]+\.[0-9]{3}$`)
+
+// TestGateJUnit checks documents against that grammar, the counts against what
+// they count, and that names stand for one case each.
+func TestGateJUnit(t *testing.T) {
+	for name, r := range gateFixtures() {
+		var b bytes.Buffer
+		if err := GateJUnit(&b, r); err != nil {
+			t.Fatal(err)
+		}
+		checkGrammar(t, name, b.Bytes())
+		var doc junitSuites
+		if err := xml.Unmarshal(b.Bytes(), &doc); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		tests, failures, errors, seen := 0, 0, 0, map[string]bool{}
+		spent := 0.0
+		for _, s := range doc.Suites {
+			tests, failures, errors = tests+s.Tests, failures+s.Failures, errors+s.Errors
+			if len(s.Cases) != s.Tests || !junitTime.MatchString(s.Time) {
+				t.Errorf("%s: suite %q has %d cases for %d, time %s", name, s.Name, len(s.Cases), s.Tests, s.Time)
+			}
+			for _, c := range s.Cases {
+				seen[c.Classname+" "+c.Name] = true
+				took, err := strconv.ParseFloat(c.Time, 64)
+				if err != nil {
+					t.Errorf("%s: time %s", name, c.Time)
+				}
+				spent += took
+				if c.Out == "" || (c.Failure != nil && c.Error != nil) {
+					t.Errorf("%s: %+v", name, c)
+				}
+			}
+		}
+		red := r.Count(gate.Unresolved) + r.Count(gate.Invalid)
+		if tests != len(r.Cases) || failures != r.Count(gate.Fail) || errors != red || doc.Tests != tests || doc.Failures != failures || doc.Errors != errors {
+			t.Errorf("%s: %d tests, %d failures, %d errors; want %d, %d, %d", name, tests, failures, errors, len(r.Cases), r.Count(gate.Fail), red)
+		}
+		if name != "hostile" && len(seen) != len(r.Cases) {
+			t.Errorf("%s: %d names for %d cases", name, len(seen), len(r.Cases))
+		}
+	}
+}
+
+func checkGrammar(t *testing.T, name string, text []byte) {
+	t.Helper()
+	var open []string
+	d := xml.NewDecoder(bytes.NewReader(text))
+	for {
+		token, err := d.Token()
+		if err == io.EOF {
+			return
+		}
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", name, err, text)
+		}
+		switch e := token.(type) {
+		case xml.StartElement:
+			rule, known := junitGrammar[e.Name.Local]
+			if !known || len(open) > 0 && !contains(junitGrammar[open[len(open)-1]].elements, e.Name.Local) {
+				t.Errorf("%s: <%s> in %v", name, e.Name.Local, open)
+			}
+			given := ""
+			for _, a := range e.Attr {
+				given += a.Name.Local + " "
+				if !contains(strings.ReplaceAll(rule.attributes, "*", ""), a.Name.Local) {
+					t.Errorf("%s: <%s %s>", name, e.Name.Local, a.Name.Local)
+				}
+			}
+			for _, a := range strings.Fields(rule.attributes) {
+				if needed, required := strings.CutSuffix(a, "*"); required && !contains(given, needed) {
+					t.Errorf("%s: <%s> without %s", name, e.Name.Local, needed)
+				}
+			}
+			open = append(open, e.Name.Local)
+		case xml.EndElement:
+			open = open[:len(open)-1]
+		}
+	}
+}
+
+func contains(words, word string) bool {
+	return strings.Contains(" "+words+" ", " "+word+" ")
+}
+
+// TestGateJUnitElsewhere reads the documents with a parser of another make.
+func TestGateJUnitElsewhere(t *testing.T) {
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("no python3 on this machine")
+	}
+	for name, r := range gateFixtures() {
+		var b bytes.Buffer
+		if err := GateJUnit(&b, r); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command(python, "-c", "import sys, xml.dom.minidom as m; d = m.parseString(sys.stdin.buffer.read()); print(len(d.getElementsByTagName('testcase')))")
+		cmd.Stdin = &b
+		out, err := cmd.CombinedOutput()
+		if err != nil || strings.TrimSpace(string(out)) != strconv.Itoa(len(r.Cases)) {
+			t.Errorf("%s: %s, %v; want %d cases", name, out, err, len(r.Cases))
+		}
+	}
+}
+
+func TestGateCSV(t *testing.T) {
+	for name, r := range gateFixtures() {
+		var b bytes.Buffer
+		if err := GateCSV(&b, r); err != nil {
+			t.Fatal(err)
+		}
+		rows, err := csv.NewReader(&b).ReadAll()
+		if err != nil || len(rows) != len(r.Cases)+1 {
+			t.Fatalf("%s: %d rows, %v", name, len(rows), err)
+		}
+		for _, row := range rows {
+			for _, field := range row {
+				if _, err := strconv.ParseFloat(field, 64); err != nil && field != "" && strings.ContainsRune("=+-@", rune(field[0])) {
+					t.Errorf("%s: a spreadsheet would run %q", name, field)
+				}
+			}
+		}
+	}
+}

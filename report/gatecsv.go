@@ -1,0 +1,57 @@
+package report
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"strconv"
+
+	"tare/gate"
+)
+
+// gateColumns are the columns of GateCSV. Limits and overheads are shares of the
+// baseline on the scale "ratio", and in the metric's unit on "difference".
+var gateColumns = []string{
+	"cell", "arm", "metric", "unit", "budget", "scale", "limit", "outcome", "reason", "overhead", "overhead_lo", "overhead_hi",
+	"method", "size", "p", "p_holm", "rounds_needed", "history", "history_runs", "observational", "text",
+}
+
+// GateCSV writes one line for each case. Fields that a spreadsheet would take for
+// a formula are quoted with an apostrophe.
+func GateCSV(w io.Writer, r *gate.Result) error {
+	out := csv.NewWriter(w)
+	err := out.Write(gateColumns)
+	for _, c := range r.Cases {
+		if err == nil {
+			err = out.Write(gateRecord(r, c))
+		}
+	}
+	out.Flush()
+	if err == nil {
+		err = out.Error()
+	}
+	if err != nil {
+		return fmt.Errorf("write csv: %w", err)
+	}
+	return nil
+}
+
+func gateRecord(r *gate.Result, c gate.Case) []string {
+	rec := []string{c.Cell, c.Arm, c.Metric.Name, c.Metric.Unit, c.Budget.String(), string(c.Limit.Scale)}
+	rec = append(rec, exact([]float64{c.Limit.Value}, true)...)
+	rec = append(rec, string(c.Outcome), string(c.Reason))
+	rec = append(rec, exact([]float64{c.Overhead.Point, c.Overhead.Lo, c.Overhead.Hi}, c.Estimated)...)
+	rec = append(rec, c.Method, strconv.Itoa(c.Size))
+	rec = append(rec, exact([]float64{c.P, c.PAdjusted, float64(c.Needed)}, true)...)
+	part, runs := "", ""
+	if c.History != nil {
+		part, runs = c.History.Part, strconv.Itoa(c.History.Runs)
+	}
+	rec = append(rec, part, runs, r.Observational, gateSentence(r, c))
+	for i := range rec {
+		if _, err := strconv.ParseFloat(rec[i], 64); err != nil {
+			rec[i] = unformula(plain(rec[i]))
+		}
+	}
+	return rec
+}

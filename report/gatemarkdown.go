@@ -1,0 +1,75 @@
+package report
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net/url"
+	"strings"
+
+	"tare/gate"
+)
+
+// GateMarkdown writes a gate as a summary fit for a pull request: the outcome in
+// one line, a table, and the reasons folded away. Link is where the report of the
+// run is, as a URL or a relative path; empty for none.
+func GateMarkdown(w io.Writer, r *gate.Result, link string) error {
+	b := bufio.NewWriter(w)
+	fmt.Fprintf(b, "### %s %s\n\n", gateMark(r.Outcome, false), md(upperFirst(GateLine(r))))
+	fmt.Fprintf(b, "%s.", md(gateAbout(r)))
+	if link != "" {
+		fmt.Fprintf(b, " %s", mdLink("Report", link))
+	}
+	fmt.Fprint(b, "\n\n")
+	if label := gateObservational(r); label != "" {
+		fmt.Fprintf(b, "**%s**\n\n", md(upperFirst(label)))
+	}
+	for _, note := range gateNotes(r) {
+		fmt.Fprintf(b, "- %s\n", md(note))
+	}
+	if len(gateNotes(r)) > 0 {
+		fmt.Fprintln(b)
+	}
+	gateMarkdownTable(b, r)
+	gateMarkdownDetails(b, r)
+	if err := b.Flush(); err != nil {
+		return fmt.Errorf("write markdown: %w", err)
+	}
+	return nil
+}
+
+func gateMarkdownTable(b *bufio.Writer, r *gate.Result) {
+	fmt.Fprintf(b, "| | arm | metric | cell | limit | overhead | %s interval |\n|---|---|---|---|--:|--:|--:|\n", md(share(r.Confidence)))
+	for _, c := range r.Cases {
+		point, interval := gateOverhead(c)
+		fmt.Fprintf(b, "| %s %s | %s | %s | %s | %s | %s | %s |\n", gateMark(c.Outcome, false), c.Outcome, md(c.Arm), md(gateWhat(c)), md(c.Cell),
+			md(c.Budget.String()), md(point), md(interval))
+	}
+	fmt.Fprintln(b)
+}
+
+func gateMarkdownDetails(b *bufio.Writer, r *gate.Result) {
+	fmt.Fprint(b, "<details><summary>Why</summary>\n\n")
+	for _, c := range r.Cases {
+		fmt.Fprintf(b, "- %s\n", md(gateSentence(r, c)))
+	}
+	fmt.Fprintf(b, "\n%s\n", md(gateLegend(r)))
+	fmt.Fprint(b, "\n</details>\n")
+}
+
+// gateLegend says how the numbers are to be read.
+func gateLegend(r *gate.Result) string {
+	return fmt.Sprintf("Plus is a cost. A case passes when its interval ends within the limit, and fails when the overhead is shown to be over it; the chance of any false failure is at most %s.",
+		share(r.Level))
+}
+
+// mdLink is a link to a page of the web or a file below this one; anything else
+// is written out as text.
+func mdLink(text, to string) string {
+	u, err := url.Parse(to)
+	if err != nil || u.Scheme != "" && u.Scheme != "http" && u.Scheme != "https" || u.Scheme == "" && u.Host != "" {
+		return md(text + ": " + to)
+	}
+	safe := strings.NewReplacer("<", "%3C", ">", "%3E", "\\", "%5C", "\n", "", "\r", "").Replace(u.String())
+	return "[" + md(text) + "](<" + safe + ">)"
+}
