@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 
 	"tare/analysis"
 	"tare/journal"
+	"tare/published"
 	"tare/report"
 )
 
@@ -19,6 +21,8 @@ const reportFile = "report.html"
 
 func newReport(s State) *cobra.Command {
 	var out, to string
+	var withTable bool
+	var table publishedFlags
 	c := &cobra.Command{
 		Use:   "report [RUN]...",
 		Short: "Write the report of a run",
@@ -28,9 +32,17 @@ picture of the overheads as SVG. Without RUN, the newest run below runs/.`,
   tare report runs/quickstart-20260102-150405 -o markdown > result.md
   tare report -o svg --to overhead.svg`,
 		ValidArgsFunction: completeRuns,
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(c *cobra.Command, args []string) error {
 			if err := checkFormat(out, "html", "markdown", "svg"); err != nil {
 				return err
+			}
+			switch {
+			case withTable && out == "svg":
+				return usage(errors.New("--published: a picture has no table"))
+			case !withTable:
+				if err := table.refuse(c, "--published"); err != nil {
+					return err
+				}
 			}
 			if len(args) > 1 && to != "" {
 				return usage(fmt.Errorf("--to names one file, but %d runs are to be reported", len(args)))
@@ -43,7 +55,11 @@ picture of the overheads as SVG. Without RUN, the newest run below runs/.`,
 				if arg != "" {
 					named = []string{arg}
 				}
-				if err := reportRun(s, named, out, to); err != nil {
+				var flags *publishedFlags
+				if withTable {
+					flags = &table
+				}
+				if err := reportRun(s, named, out, to, flags); err != nil {
 					return err
 				}
 			}
@@ -51,23 +67,32 @@ picture of the overheads as SVG. Without RUN, the newest run below runs/.`,
 		},
 	}
 	c.Flags().StringVar(&to, "to", "", "file to write (default report.html in the run directory; stdout for markdown and svg)")
+	c.Flags().BoolVar(&withTable, "published", false, "add the published table: means, variances, differences in percent")
+	table.add(c)
 	addFormat(c, &out, "html", "markdown", "svg")
 	c.Flags().Lookup("output").DefValue = "html"
 	out = "html"
 	return c
 }
 
-// reportRun writes one run's report.
-func reportRun(s State, args []string, out, to string) error {
+// reportRun writes one run's report, with the published table if its flags are
+// given.
+func reportRun(s State, args []string, out, to string, flags *publishedFlags) error {
 	run, result, err := openRun(args)
 	if err != nil {
 		return err
+	}
+	var table *published.Table
+	if flags != nil {
+		if table, err = flags.table(run, result); err != nil {
+			return err
+		}
 	}
 	if out == "html" {
 		if to == "" {
 			to = filepath.Join(run.Dir, reportFile)
 		}
-		if err := writeReport(result, run.Dir, to, run.Experiment); err != nil {
+		if err := writePage(result, to, report.HTMLOptions{Experiment: run.Experiment, RunDir: run.Dir, Published: table}); err != nil {
 			return err
 		}
 		fmt.Fprintln(s.Stdout, to)
@@ -86,18 +111,28 @@ func reportRun(s State, args []string, out, to string) error {
 		_, err = fmt.Fprintln(w, report.Figure(result))
 		return err
 	}
-	return report.Markdown(w, result)
+	if err := report.Markdown(w, result); err != nil || table == nil {
+		return err
+	}
+	fmt.Fprintln(w)
+	return report.PublishedMarkdown(w, table)
 }
 
-// writeReport writes the HTML report whole or not at all.
+// writeReport writes the HTML report of a run that has just been made.
 func writeReport(r *analysis.Run, dir, to string, file []byte) error {
+	return writePage(r, to, report.HTMLOptions{Experiment: file, RunDir: dir})
+}
+
+// writePage writes an HTML report whole or not at all.
+func writePage(r *analysis.Run, to string, o report.HTMLOptions) error {
+	o.Page, o.Command, o.Generated = to, "tare run "+journal.ExperimentFile, time.Now()
 	f, err := os.CreateTemp(filepath.Dir(to), ".report-*")
 	if err != nil {
 		return err
 	}
 	defer os.Remove(f.Name())
 	w := bufio.NewWriter(f)
-	err = report.HTML(w, r, report.HTMLOptions{Experiment: file, RunDir: dir, Page: to, Command: "tare run " + journal.ExperimentFile, Generated: time.Now()})
+	err = report.HTML(w, r, o)
 	if err == nil {
 		err = w.Flush()
 	}

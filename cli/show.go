@@ -18,22 +18,33 @@ import (
 )
 
 func newShow(s State) *cobra.Command {
-	var out string
+	var out, as string
 	var all bool
+	var table publishedFlags
 	c := &cobra.Command{
 		Use:   "show [RUN]",
 		Short: "Show what a run says",
 		Long: `Show what a run says: one line per metric and arm with the verdict, the
 overhead and its interval. Without RUN, the newest run below runs/. A run that is
-still going, or was interrupted, is shown as far as it is.`,
+still going, or was interrupted, is shown as far as it is.
+
+With --as published, the table that write-ups of benchmarks print: means with
+their variances, differences in percent of either side, and beside each what the
+intervals say of it.`,
 		Example: `  tare show
   tare show runs/quickstart-20260102-150405 --all
-  tare show -o json | jq '.comparisons[] | {arm, metric: .metric.name, text}'`,
+  tare show -o json | jq '.comparisons[] | {arm, metric: .metric.name, text}'
+  tare show --as published`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeRuns,
-		RunE: func(_ *cobra.Command, args []string) error {
-			if err := checkFormat(out); err != nil {
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := errors.Join(checkFormat(out), checkAs(as)); err != nil {
 				return err
+			}
+			if as == "" {
+				if err := table.refuse(c, "--as published"); err != nil {
+					return err
+				}
 			}
 			run, result, err := openRun(args)
 			if err != nil {
@@ -42,10 +53,20 @@ still going, or was interrupted, is shown as far as it is.`,
 			if len(run.Trials) == 0 {
 				fmt.Fprintf(s.Stderr, "%s has no finished trial yet\n", run.Dir)
 			}
+			if as == asPublished {
+				t, err := table.table(run, result)
+				if err != nil {
+					return err
+				}
+				return showPublished(s, t, out)
+			}
 			return show(s, result, out, all)
 		},
 	}
 	c.Flags().BoolVar(&all, "all", false, "exploratory metrics too, not only the headline ones")
+	c.Flags().StringVar(&as, "as", "", "another form: published")
+	_ = c.RegisterFlagCompletionFunc("as", cobra.FixedCompletions([]string{asPublished}, cobra.ShellCompDirectiveNoFileComp))
+	table.add(c)
 	addFormat(c, &out)
 	return c
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"tare/analysis"
+	"tare/published"
 )
 
 //go:embed page/*.gohtml
@@ -27,11 +28,12 @@ var pageTemplate = template.Must(template.ParseFS(pageFiles, "page/*.gohtml"))
 
 // HTMLOptions is what a page shows besides the analysis.
 type HTMLOptions struct {
-	Experiment []byte    // the experiment file as given; may be empty
-	RunDir     string    // the run directory
-	Page       string    // the file that the page is written to, for links to the run directory; "": a file in it
-	Command    string    // how to repeat the run; "": tare run with the run's own experiment file
-	Generated  time.Time // shown at the foot unless zero
+	Experiment []byte           // the experiment file as given; may be empty
+	RunDir     string           // the run directory
+	Page       string           // the file that the page is written to, for links to the run directory; "": a file in it
+	Command    string           // how to repeat the run; "": tare run with the run's own experiment file
+	Generated  time.Time        // shown at the foot unless zero
+	Published  *published.Table // a section of the page; nil: none
 }
 
 // Limits of the page's lists; the run directory has everything.
@@ -77,6 +79,7 @@ type page struct {
 	ExploratoryCount             string
 	Cells                        []pageCell
 	Thinned                      string
+	Published                    *pagePublished
 	// Method and evidence.
 	FamilyNote, Power, ProofNote string
 	Diagnostics                  []pageBlock
@@ -128,7 +131,7 @@ func makePage(s *sheet, o HTMLOptions) *page {
 		Description: plain(s.plan.Description), Facts: s.facts(), Baseline: s.baseline,
 		Confidence: share(float64(s.plan.Confidence)), Power: share(float64(s.plan.Power)),
 		Asked: s.asked(), Done: s.done(), Control: tie(s.controlSentence()), Limits: s.limits(),
-		Definitions: s.definitions(),
+		Definitions: s.definitions(), Published: publishedSection(o.Published),
 	}
 	if s.margin() > 0 {
 		p.Margin = "±" + share(s.margin())

@@ -1,0 +1,197 @@
+// Package published makes the table that write-ups of benchmarks print: for each
+// arm and metric the mean and the population variance over the trials, and the
+// differences between arms as percentages.
+//
+// The table is there so that published numbers can be checked digit by digit,
+// and because people ask for it. It is not how Tare judges anything. A difference
+// of two means says nothing of how sure it is, a mean is moved by a single odd
+// trial, and a percentage has two readings: 1.63 s is 1.17 % under 1.65 s, and
+// 1.65 s is 1.19 % over 1.63 s. So each difference is given relative to either
+// side and named as what it is, and beside it stands what the intervals say.
+//
+// In a pair (a, b) the arm that comes first in the plan is a, whatever the
+// reference: relative to a is (b − a)/a, relative to b is (b − a)/b.
+package published
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"tare/analysis"
+	"tare/experiment"
+	"tare/journal"
+)
+
+// Schema names the format of a table written as JSON.
+const Schema = "tare.published/v1"
+
+// fewArms is the largest number of arms of which every pair is shown unless a
+// reference is named.
+const fewArms = 4
+
+// Options say what the table shows.
+type Options struct {
+	// Reference is the arm whose pairs are shown. Empty: all pairs of few arms, of
+	// more those with the baseline.
+	Reference string
+	// WithInvalid takes in trials that broke a rule, as far as they have values.
+	WithInvalid bool
+}
+
+// Table is the published table of a run.
+type Table struct {
+	Schema        string  `json:"schema"`
+	Experiment    string  `json:"experiment"`
+	Valid         bool    `json:"valid"` // the run gives verdicts
+	WithInvalid   bool    `json:"withInvalid"`
+	Observational string  `json:"observational,omitempty"`
+	Margin        float64 `json:"margin"` // of equivalence, of the verdicts
+	Arms          []Arm   `json:"arms"`
+	Cells         []Cell  `json:"cells"`
+}
+
+// Arm counts the trials of an arm, over all cells.
+type Arm struct {
+	Name    string `json:"name"`
+	Trials  int    `json:"trials"`
+	Invalid int    `json:"invalid"` // of them
+}
+
+// Cell is one cell of the run.
+type Cell struct {
+	ID      string   `json:"id"`
+	Metrics []Metric `json:"metrics"`
+}
+
+// Metric is one metric in one cell.
+type Metric struct {
+	Metric      experiment.Metric `json:"metric"`
+	Arms        []Moments         `json:"arms"`
+	Differences []Difference      `json:"differences"`
+}
+
+// Moments are the mean and the population variance of an arm's values, in the
+// metric's unit and its square.
+type Moments struct {
+	Arm      string  `json:"arm"`
+	N        int     `json:"n"`
+	Invalid  int     `json:"invalid"` // of these values, how many are of invalid trials
+	Mean     float64 `json:"mean"`
+	Variance float64 `json:"variance"`
+}
+
+// Difference is that of two means, as shares, and what the intervals say.
+type Difference struct {
+	A string `json:"a"`
+	B string `json:"b"`
+	// RelativeToA is (b − a)/a and RelativeToB is (b − a)/b; null where the
+	// divisor is 0 or a mean is missing.
+	RelativeToA *float64 `json:"relativeToA"`
+	RelativeToB *float64 `json:"relativeToB"`
+	// Said is B judged against A, on valid trials; nil: not judged.
+	Said *analysis.Comparison `json:"said,omitempty"`
+}
+
+// Of makes the table of a run. The error is about a reference that the run does
+// not have.
+func Of(run *analysis.Run, trials []journal.Trial, o Options) (*Table, error) {
+	t := &Table{Schema: Schema, Experiment: run.Plan.Name, Valid: run.Valid, WithInvalid: o.WithInvalid,
+		Observational: run.Observational, Margin: float64(run.Plan.Equivalence)}
+	shown := shownArms(run.Plan, o.Reference)
+	if o.Reference != "" && !slices.Contains(shown, o.Reference) {
+		return nil, fmt.Errorf("reference %q is no arm of this run; it has %s", o.Reference, strings.Join(shown, ", "))
+	}
+	for _, name := range shown {
+		t.Arms = append(t.Arms, Arm{Name: name})
+	}
+	t.count(trials)
+	values := gather(trials, o.WithInvalid)
+	judged := judge(run, trials, shown, o.Reference)
+	for _, cell := range run.Plan.Cells {
+		c := Cell{ID: cell.ID}
+		for _, m := range cell.Metrics {
+			one := Metric{Metric: m}
+			for _, arm := range shown {
+				one.Arms = append(one.Arms, values.moments(cell.ID, arm, m.Name))
+			}
+			for _, p := range pairs(run.Plan, shown, o.Reference) {
+				d := difference(one.Arms[p[0]], one.Arms[p[1]])
+				d.Said = judged[place{cell.ID, m.Name, d.A, d.B}]
+				one.Differences = append(one.Differences, d)
+			}
+			c.Metrics = append(c.Metrics, one)
+		}
+		t.Cells = append(t.Cells, c)
+	}
+	return t, nil
+}
+
+// shownArms are all arms but the control, which appears only as a reference: no
+// published table has one.
+func shownArms(plan *experiment.Plan, reference string) []string {
+	var names []string
+	for _, a := range plan.Arms {
+		if a.Role != experiment.Control || a.Name == reference {
+			names = append(names, a.Name)
+		}
+	}
+	return names
+}
+
+// pairs gives the pairs that are shown, as indices of arms in the plan's order.
+func pairs(plan *experiment.Plan, shown []string, reference string) [][2]int {
+	if reference == "" && len(shown) > fewArms {
+		reference = baseline(plan)
+	}
+	var list [][2]int
+	for a := range shown {
+		for b := a + 1; b < len(shown); b++ {
+			if reference == "" || shown[a] == reference || shown[b] == reference {
+				list = append(list, [2]int{a, b})
+			}
+		}
+	}
+	return list
+}
+
+func baseline(plan *experiment.Plan) string {
+	for _, a := range plan.Arms {
+		if a.Role == experiment.Baseline {
+			return a.Name
+		}
+	}
+	return ""
+}
+
+// count counts trials by arm.
+func (t *Table) count(trials []journal.Trial) {
+	for i := range trials {
+		for k := range t.Arms {
+			if t.Arms[k].Name == trials[i].Arm {
+				t.Arms[k].Trials++
+				if !trials[i].Valid() {
+					t.Arms[k].Invalid++
+				}
+			}
+		}
+	}
+}
+
+// difference relates two means.
+func difference(a, b Moments) Difference {
+	d := Difference{A: a.Arm, B: b.Arm}
+	if a.N == 0 || b.N == 0 {
+		return d
+	}
+	ratio := func(by float64) *float64 {
+		share := (b.Mean - a.Mean) / by
+		if math.IsNaN(share) || math.IsInf(share, 0) {
+			return nil
+		}
+		return &share
+	}
+	d.RelativeToA, d.RelativeToB = ratio(a.Mean), ratio(b.Mean)
+	return d
+}

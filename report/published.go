@@ -1,0 +1,207 @@
+package report
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"tare/analysis"
+	"tare/experiment"
+	"tare/published"
+)
+
+// Published writes the published table for a terminal: means with their
+// variances, then the differences with what the intervals say of each.
+func Published(w io.Writer, t *published.Table, o TextOptions) error {
+	if o.Width == 0 {
+		o.Width = 80
+	}
+	buffered := bufio.NewWriter(w)
+	out := &terminal{w: buffered, o: o}
+	out.line(out.style(bold, publishedTitle(t)))
+	for _, s := range publishedNotes(t) {
+		out.para("", s)
+	}
+	for _, c := range t.Cells {
+		out.line("")
+		out.line(out.style(bold, shorten(plain(c.ID), max(o.Width, 40), "…")))
+		for _, m := range c.Metrics {
+			out.published(m)
+		}
+	}
+	if err := buffered.Flush(); err != nil {
+		return fmt.Errorf("write published table: %w", err)
+	}
+	return nil
+}
+
+// published writes one metric.
+func (t *terminal) published(m published.Metric) {
+	sc := publishedScale(m)
+	title := plain(m.Metric.Name)
+	if sc.label != "" {
+		title += ", " + sc.label
+	}
+	t.line("  " + title + exploratoryMark(m.Metric))
+	arm, pair := 0, 0
+	for _, a := range m.Arms {
+		arm = max(arm, cells(plain(a.Arm)))
+	}
+	for _, d := range m.Differences {
+		pair = max(pair, cells(pairName(d)))
+	}
+	for _, a := range m.Arms {
+		t.line("    " + pad(plain(a.Arm), arm) + "  " + sc.moments(a))
+	}
+	for _, d := range m.Differences {
+		toA, toB := relative(d)
+		t.line("    " + pad(pairName(d), pair) + "  " + toA + ", " + toB)
+		t.para("      ", said(d))
+	}
+}
+
+func publishedTitle(t *published.Table) string {
+	name := plain(t.Experiment)
+	if name == "" {
+		name = "run"
+	}
+	return name + ": mean (population variance) over trials"
+}
+
+// publishedNotes say what a reader must know of the table: which trials are in
+// it, and how many of its differences survive.
+func publishedNotes(t *published.Table) []string {
+	list := []string{publishedTrials(t)}
+	if text := survivors(t); text != "" {
+		list = append(list, text)
+	}
+	if t.Observational != "" {
+		list = append(list, "Observational: "+brief(t.Observational)+".")
+	}
+	if !t.Valid {
+		list = append(list, "This run gives no verdicts, so nothing is said of its differences.")
+	}
+	return list
+}
+
+// publishedTrials says which trials are in the table.
+func publishedTrials(t *published.Table) string {
+	var parts []string
+	invalid := 0
+	for _, a := range t.Arms {
+		text := plain(a.Name) + " " + number(float64(a.Trials), 9)
+		if a.Invalid > 0 {
+			text += fmt.Sprintf(" (%s invalid)", number(float64(a.Invalid), 9))
+		}
+		invalid += a.Invalid
+		parts = append(parts, text)
+	}
+	text := "Trials: " + strings.Join(parts, ", ") + ". "
+	switch {
+	case invalid == 0:
+		return text + "All are valid and in the table."
+	case t.WithInvalid:
+		return text + "The invalid ones are in the table as far as they have values, as in tables that check no errors; the verdicts rest on valid trials only."
+	}
+	return text + "Only valid ones are in the table; --with-invalid takes in the others, as tables do that check no errors."
+}
+
+// survivors counts what the intervals make of the differences.
+func survivors(t *published.Table) string {
+	total, byVerdict := 0, map[analysis.Verdict]int{}
+	for _, c := range t.Cells {
+		for _, m := range c.Metrics {
+			for _, d := range m.Differences {
+				if d.Said != nil && m.Metric.Headline {
+					total++
+					byVerdict[d.Said.Verdict]++
+				}
+			}
+		}
+	}
+	if total == 0 || !t.Valid {
+		return ""
+	}
+	shown := byVerdict[analysis.Costs] + byVerdict[analysis.Gains]
+	text := fmt.Sprintf("Of %s of headline metrics, the intervals show %d to be there", count(total, "difference", "differences"), shown)
+	if n := byVerdict[analysis.Equivalent]; n > 0 {
+		text += fmt.Sprintf(", show %d to be smaller than %s", n, share(t.Margin))
+	}
+	if n := byVerdict[analysis.NotResolved]; n > 0 {
+		text += fmt.Sprintf(", and leave %d open", n)
+	}
+	return text + "."
+}
+
+func exploratoryMark(m experiment.Metric) string {
+	if m.Headline {
+		return ""
+	}
+	return " (exploratory)"
+}
+
+// pairName writes a difference as it is taken: "c11n − aks".
+func pairName(d published.Difference) string { return plain(d.B) + " − " + plain(d.A) }
+
+// relative names both percentages as what they are.
+func relative(d published.Difference) (toA, toB string) {
+	return sixPercent(d.RelativeToA) + " of " + plain(d.A), sixPercent(d.RelativeToB) + " of " + plain(d.B)
+}
+
+// said is what the intervals say of b against a.
+func said(d published.Difference) string {
+	if d.Said == nil {
+		return "not judged"
+	}
+	text := strings.TrimPrefix(brief(d.Said.Text), "observational: ")
+	if a := d.Said.WithInvalid; a != nil {
+		text += "; " + strings.TrimPrefix(brief(a.Text), "observational: ")
+	}
+	return plain(d.B) + " " + text
+}
+
+// largeMean is where values are written in a larger unit.
+const largeMean = 1e4
+
+// publishedScale is the unit in which a metric's moments are written: its own, as
+// tables print it, unless the numbers are large.
+func publishedScale(m published.Metric) scale {
+	largest := 0.0
+	for _, a := range m.Arms {
+		largest = max(largest, abs(a.Mean))
+	}
+	if largest < largeMean {
+		return scale{1, plain(m.Metric.Unit)}
+	}
+	return scaleOf(m.Metric.Unit, largest)
+}
+
+// moments writes "1.632200 (0.002057)".
+func (s scale) moments(m published.Moments) string {
+	if m.N == 0 {
+		return missing
+	}
+	return six(m.Mean/s.div) + " (" + six(m.Variance/s.div/s.div) + ")"
+}
+
+// six writes six decimals, and values too small for them as a power of ten.
+func six(v float64) string {
+	if a := abs(v); finite(v) && (a == 0 || a >= 1e-4 && a < 1e12) {
+		return fixed(v, 6)
+	}
+	return number(v, 6)
+}
+
+// sixPercent writes a share in percent with six decimals and its sign.
+func sixPercent(v *float64) string {
+	if v == nil {
+		return missing
+	}
+	text := strconv.FormatFloat(*v*100, 'f', 6, 64)
+	if *v >= 0 {
+		text = "+" + text
+	}
+	return minus(text) + " %"
+}
