@@ -15,11 +15,14 @@ package hyperfine
 import (
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"maps"
 	"math"
 	"slices"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"tare/experiment"
 	"tare/importer"
@@ -79,6 +82,28 @@ func read(f importer.File, emit func(importer.Trial) error) error {
 	return nil
 }
 
+// longest is the length of the longest command, in bytes, that is its own name.
+const longest = 100
+
+// name makes a name of a command: on one line, and not too long.
+func name(command string) string {
+	line := strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) && r != utf8.RuneError {
+			return r
+		}
+		return '_'
+	}, strings.Join(strings.Fields(command), " "))
+	if line == "" {
+		return several
+	}
+	if len(line) <= longest {
+		return line
+	}
+	hash := fnv.New32a()
+	hash.Write([]byte(command))
+	return fmt.Sprintf("%s…~%08x", strings.ToValidUTF8(line[:longest], ""), hash.Sum32())
+}
+
 // names tells the commands apart: by the command, with the parameters where that
 // is the same, with a number where these are, too.
 func (d *document) names() []string {
@@ -89,13 +114,11 @@ func (d *document) names() []string {
 	names := make([]string, len(d.Results))
 	taken := map[string]bool{}
 	for i, r := range d.Results {
-		name := r.Command
-		if name == "" {
-			name = several
-		}
+		told := r.Command
 		if count[r.Command] > 1 && len(r.Parameters) > 0 {
-			name += " [" + r.parameters() + "]"
+			told += " [" + r.parameters() + "]"
 		}
+		name := name(told)
 		names[i] = name
 		for n := 2; taken[names[i]]; n++ {
 			names[i] = fmt.Sprintf("%s (%d)", name, n)

@@ -102,7 +102,7 @@ func check(t *testing.T, trials []importer.Trial) {
 			t.Errorf("a trial has no cell or no kind: %+v", trial)
 		case trial.Round < 0 || trial.Wall < 0:
 			t.Errorf("%v: the round %d or the wall time %v is negative", at, trial.Round, trial.Wall)
-		case seen[at]:
+		case at.round > 0 && seen[at]:
 			t.Errorf("%v comes twice", at)
 		case !(trial.Errors.Share >= 0 && trial.Errors.Share <= 1):
 			t.Errorf("%v: %g is no share", at, trial.Errors.Share)
@@ -110,7 +110,7 @@ func check(t *testing.T, trials []importer.Trial) {
 			t.Errorf("%v has no value and does not say why", at)
 		}
 		seen[at] = true
-		names := map[string]bool{}
+		names := map[string]bool{} // of metrics
 		for _, v := range trial.Values {
 			checkValue(t, at.cell, v)
 			if names[v.Metric.Name] {
@@ -139,6 +139,8 @@ func checkValue(t *testing.T, cell string, v importer.Value) {
 		t.Errorf("%s: %s is headline on a scale of differences", cell, m.Name)
 	case m.Headline && m.Optional:
 		t.Errorf("%s: %s is headline and optional", cell, m.Name)
+	case m.Optional && m.Scale == experiment.Ratio && v.Value <= 0:
+		t.Errorf("%s: %s may be missing and is %g, which spoils the trial", cell, m.Name, v.Value)
 	case math.IsNaN(v.Value) || math.IsInf(v.Value, 0):
 		t.Errorf("%s: %s is %g", cell, m.Name, v.Value)
 	}
