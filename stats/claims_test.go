@@ -51,6 +51,17 @@ func falseClaimSimulations() []simulation {
 				}})
 		}
 	}
+	for _, c := range []struct {
+		noise string
+		n     int
+		most  float64
+	}{{"normal", 12, 0.05}, {"normal", 50, 0.03}, {"normal", 300, 0.01}, {"skewed", 50, 0.01}, {"heavy tails", 50, 0.03}, {"rounded", 50, 1}} {
+		rows = append(rows, simulation{method: "Dip", noise: c.noise, n: c.n, most: c.most,
+			happens: func(r *rand.Rand) bool {
+				_, p, err := Dip(sample(r, c.noise, c.n))
+				return err == nil && p <= 0.05
+			}})
+	}
 	changes := func(noise string, n int, most float64) {
 		rows = append(rows, simulation{method: "Changepoints, any", noise: noise, n: n, most: most, cost: 4,
 			happens: func(r *rand.Rand) bool {

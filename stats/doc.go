@@ -116,6 +116,7 @@
 //	OrderEffect, 5 arms, n = 6, 8, 9, 12, 30                 3.8, 4.7, 5.5, 5.4, 4.9
 //	OrderEffect, 2 arms, n = 6, 8, 9, 12, 30                 0.0, 2.3, 5.4, 5.3, 5.2
 //	Trend, n = 6, 12, 50     normal 1.7, 4.3, 5.1, skewed 1.6, 4.7, 4.9, rounded 1.7, 3.7, 4.6
+//	Dip, n = 50              normal 0.2, skewed 0.4, heavy 0.1, rounded 0.0
 //	Changepoints, any, n = 12    normal 4.7, heavy 4.7, skewed 5.0, rounded 3.7
 //	Changepoints, any, n = 50    normal 5.0, heavy 5.1, skewed 4.9, rounded 5.0
 //	Changepoints, any, n = 200   normal 5.0

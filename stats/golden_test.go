@@ -65,7 +65,7 @@ func (g golden) p(t *testing.T, got float64, err error) {
 	g.near(t, "p", got, g.P, 1e-9)
 }
 
-func TestAgainstR(t *testing.T)     { checkGolden(t, "golden-r.json", 283) }
+func TestAgainstR(t *testing.T)     { checkGolden(t, "golden-r.json", 300) }
 func TestAgainstSciPy(t *testing.T) { checkGolden(t, "golden-scipy.json", 120) }
 
 func checkGolden(t *testing.T, file string, count int) {
@@ -174,6 +174,20 @@ var goldenChecks = map[string]func(*testing.T, golden){
 			t.Errorf("%s %q: %v", g.Kind, g.Name, err)
 		}
 		g.near(t, "slope", slope, g.Point, 1e-12)
+	},
+	"dip": func(t *testing.T, g golden) {
+		d, _, err := Dip(g.X)
+		if err != nil {
+			t.Errorf("%s %q: %v", g.Kind, g.Name, err)
+		}
+		g.near(t, "dip", d, g.Point, 1e-12)
+	},
+	"dipP": func(t *testing.T, g golden) {
+		_, p, err := Dip(g.X)
+		if err != nil {
+			t.Errorf("%s %q: %v", g.Kind, g.Name, err)
+		}
+		g.near(t, "p", p, g.P, 0.001+0.03*g.P) // two tables, each from simulations
 	},
 	"order": func(t *testing.T, g golden) {
 		positions := make([]int, len(g.Y))

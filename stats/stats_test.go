@@ -17,7 +17,7 @@ func TestRefusals(t *testing.T) {
 	interval := func(i Interval, err error) error { return err }
 	p := func(p float64, err error) error { return err }
 	stein := func(n int, capped bool, err error) error { return err }
-	trend := func(slope, p float64, err error) error { return err }
+	withP := func(_, p float64, err error) error { return err }
 	median := func(i Interval, actual float64, err error) error { return err }
 	for _, c := range []struct {
 		err  error
@@ -60,8 +60,10 @@ func TestRefusals(t *testing.T) {
 		{p(OrderEffect(six, []int{1, 2})), ErrArgument, "order effect: 6 values but 2 positions: argument out of range"},
 		{p(OrderEffect(six[:3], []int{0, 1, 2})), ErrTooFew, "order effect: 3 given, at least 4 needed: too few values"},
 		{p(OrderEffect(six[:4], []int{1, 1, 1, 1})), ErrConstant, "order effect: every position is 1: values do not vary"},
-		{trend(Trend(six[:3])), ErrTooFew, "trend: 3 given, at least 4 needed: too few values"},
-		{trend(Trend([]float64{1, inf, 2, 3})), ErrNotFinite, "trend: value 2 of 4 is +Inf: not a finite number"},
+		{withP(Dip(six[:3])), ErrTooFew, "dip: 3 given, at least 4 needed: too few values"},
+		{withP(Dip([]float64{1, 2, nan, 4})), ErrNotFinite, "dip: value 3 of 4 is NaN: not a finite number"},
+		{withP(Trend(six[:3])), ErrTooFew, "trend: 3 given, at least 4 needed: too few values"},
+		{withP(Trend([]float64{1, inf, 2, 3})), ErrNotFinite, "trend: value 2 of 4 is +Inf: not a finite number"},
 	} {
 		if c.err == nil || c.err.Error() != c.text || !errors.Is(c.err, c.is) {
 			t.Errorf("error %v, want %s (%v)", c.err, c.text, c.is)
@@ -89,13 +91,12 @@ func TestSelectionAgainstSorting(t *testing.T) {
 			}
 		}
 		slices.Sort(walsh)
-		atMost := func(v float64) int { return walshAtMost(s, v) }
 		for k, want := range walsh {
-			if got := kthSmallest(k+1, s[0], s[n-1], atMost); got != want {
+			if got := kthSmallest(k+1, walshAverages(s)); got != want {
 				t.Fatalf("Walsh average %d of %v is %v, want %v", k+1, s, got, want)
 			}
 		}
-		if got, want := medianOf(len(walsh), s[0], s[n-1], atMost), Quantile(walsh, 0.5); math.Abs(got-want) > 1e-12*math.Abs(want) {
+		if got, want := medianOf(walshAverages(s)), Quantile(walsh, 0.5); math.Abs(got-want) > 1e-12*math.Abs(want) {
 			t.Fatalf("median of the Walsh averages of %v is %v, want %v", s, got, want)
 		}
 	}
@@ -340,6 +341,46 @@ func TestLag1Edges(t *testing.T) {
 	} {
 		if got := Lag1(c.x); math.Abs(got-c.want) > 1e-15 || math.IsNaN(got) != math.IsNaN(c.want) {
 			t.Errorf("Lag1(%v) = %v, want %v", c.x, got, c.want)
+		}
+	}
+}
+
+func TestDipEdges(t *testing.T) {
+	uniform := make([]float64, 100_000)
+	for i := range uniform {
+		uniform[i] = float64(i)
+	}
+	apart := make([]float64, 40)
+	for i := range apart {
+		apart[i] = float64(i%2) + float64(i)/1e6
+	}
+	for _, c := range []struct {
+		name string
+		x    []float64
+		d, p float64
+	}{
+		{"all equal", []float64{7, 7, 7, 7}, 1. / 8, 1},
+		{"evenly spread", uniform, 0.5e-5, 1},
+		{"as far apart as numbers can be", []float64{-math.MaxFloat64, -1e308, 0, 1e-320, 1e308, math.MaxFloat64}, 0.0927114107711334, 0.898},
+		{"two heaps", apart, 0.2499905000095, 0.0001},
+	} {
+		d, p, err := Dip(c.x)
+		if err != nil || math.Abs(d-c.d) > 1e-9 || math.Abs(p-c.p) > 0.001 {
+			t.Errorf("%s: dip %v, p %v, %v; want %v, %v", c.name, d, p, err, c.d, c.p)
+		}
+	}
+}
+
+// p never rises with the dip, and never leaves (0, 1], at any size.
+func TestDipPIsMonotone(t *testing.T) {
+	for _, n := range []int{4, 5, 7, 11, 14, 25, 99, 3000, 20000, 1_000_000} {
+		last := 1.
+		for d := 0.5 / float64(n); d <= 0.25; d += 0.25 / 997 {
+			p := dipP(n, d)
+			if !(p > 0 && p <= last) {
+				t.Fatalf("n = %d: p %v at dip %v, after %v", n, p, d, last)
+			}
+			last = p
 		}
 	}
 }

@@ -1,5 +1,6 @@
 # Writes golden-r.json: what R says, for the tests of package stats.
-# Run in this directory: Rscript golden.R > golden-r.json   (base R, made with 4.2.2)
+# Run in this directory: Rscript golden.R > golden-r.json   (R and its package
+# diptest, made with 4.2.2 and 0.76)
 
 num <- function(x) {
   s <- ifelse(is.finite(x), sprintf("%.17g", x), "null")
@@ -179,6 +180,15 @@ for (n in c(4, 7, 12, 49)) {
 for (x in list(round(rnorm(12, 0, 2)), round(rnorm(200) + seq_len(200) / 150, 1), rnorm(400))) {
   case("trendP", paste("large or tied", length(x)), x = list_of(x),
     p = num(cor.test(x, seq_along(x), method = "kendall", exact = FALSE, continuity = TRUE)$p.value))
+}
+
+# Hartigan's dip; statfaculty are the 63 values of Hartigan & Hartigan (1985). With ties, our p is another one.
+library(diptest)
+data(statfaculty)
+for (x in list(statfaculty, short(rnorm(9)), short(rnorm(30)), short(c(rnorm(25), rnorm(15, 4))), round(rnorm(60, 0, 3)),
+  c(1, 1, 1, 1, 2), 1:12, short(rexp(300)), short(c(rnorm(500), rnorm(700, 2.6))), c(rnorm(2500), rnorm(2500, 2.2)))) {
+  case("dip", paste("dip", length(x)), x = list_of(x), point = num(dip(x)))
+  if (!anyDuplicated(x)) case("dipP", paste("dip", length(x)), x = list_of(x), p = num(suppressWarnings(dip.test(x))$p.value))
 }
 
 cat("[\n", paste(cases, collapse = ",\n"), "\n]\n", sep = "")
