@@ -124,3 +124,41 @@ func BenchmarkOrderEffect(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkLarge is each method on as many values per sample as imports bring.
+func BenchmarkLarge(b *testing.B) {
+	const n = 50_000
+	x, y := normals(n, 1), normals(n, 2)
+	step := normals(n, 3)
+	for i := range step[n/2:] {
+		step[n/2+i] += 3
+	}
+	rounded := make([]float64, n)
+	for i, v := range x {
+		rounded[i] = float64(int(10 * v))
+	}
+	for _, method := range []struct {
+		name string
+		run  func() error
+	}{
+		{"RankSum", func() error { _, err := RankSum(x, y, 0.95); return err }},
+		{"RankSum/ties", func() error { _, err := RankSum(rounded, rounded, 0.95); return err }},
+		{"EquivalenceRankSum", func() error { _, err := EquivalenceRankSum(x, y, 0.1); return err }},
+		{"WelchT", func() error { _, err := WelchT(x, y, 0.95); return err }},
+		{"SignedRank", func() error { _, err := SignedRank(x, 0.95); return err }},
+		{"MedianInterval", func() error { _, _, err := MedianInterval(x, 0.95); return err }},
+		{"Lag1", func() error { Lag1(x); return nil }},
+		{"Trend", func() error { _, _, err := Trend(x); return err }},
+		{"Dip", func() error { _, _, err := Dip(x); return err }},
+		{"Changepoints/flat", func() error { Changepoints(x, 0.01, 5, 1); return nil }},
+		{"Changepoints/step", func() error { Changepoints(step, 0.01, 5, 1); return nil }},
+	} {
+		b.Run(method.name, func(b *testing.B) {
+			for b.Loop() {
+				if err := method.run(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -47,15 +47,13 @@ func RankSum(x, y []float64, confidence float64) (Estimate, error) {
 		return Estimate{}, fmt.Errorf("%s: samples of %d and %d allow no interval at %g %%: %w",
 			name, m, n, 100*confidence, ErrTooFew)
 	}
-	sx, sy := sortedCopy(x), sortedCopy(y)
-	least, most := sy[0]-sx[m-1], sy[n-1]-sx[0]
-	atMost := func(v float64) int { return differencesAtMost(sx, sy, v) }
-	lower, upper := rankSumTails(x, y)
+	all := differences{sortedCopy(x), sortedCopy(y)}
+	lower, upper := rankSumTails(all.x, all.y)
 	return Estimate{
 		Interval: Interval{
-			Point: medianOf(m*n, least, most, atMost),
-			Lo:    kthSmallest(k, least, most, atMost),
-			Hi:    kthSmallest(m*n+1-k, least, most, atMost),
+			Point: medianOf(all),
+			Lo:    kthSmallest(k, all),
+			Hi:    kthSmallest(m*n+1-k, all),
 		},
 		P: twoSided(lower, upper),
 		N: m + n,
@@ -75,28 +73,50 @@ func EquivalenceRankSum(x, y []float64, margin float64) (p float64, err error) {
 	if err := checkSamples(name, x, y, 2); err != nil {
 		return 0, err
 	}
+	sx, sy := sortedCopy(x), sortedCopy(y)
 	shifted := func(by float64) []float64 {
-		s := make([]float64, len(y))
-		for i, v := range y {
+		s := make([]float64, len(sy))
+		for i, v := range sy {
 			s[i] = v + by
 		}
 		return s
 	}
-	_, above := rankSumTails(x, shifted(margin))  // against: y lies margin or more below
-	below, _ := rankSumTails(x, shifted(-margin)) // against: margin or more above
+	_, above := rankSumTails(sx, shifted(margin))  // against: y lies margin or more below
+	below, _ := rankSumTails(sx, shifted(-margin)) // against: margin or more above
 	return max(above, below), nil
 }
 
-// differencesAtMost counts the pairs of the sorted x and y with y-x ≤ v.
-func differencesAtMost(x, y []float64, v float64) int {
+// differences are all y[j]-x[i] of two sorted samples.
+type differences struct{ x, y []float64 }
+
+func (d differences) size() int { return len(d.x) * len(d.y) }
+
+func (d differences) bounds() (least, most float64) {
+	return d.y[0] - d.x[len(d.x)-1], d.y[len(d.y)-1] - d.x[0]
+}
+
+func (d differences) atMost(v float64) int {
 	count, j := 0, 0
-	for _, low := range x { // the larger x, the more y qualify
-		for j < len(y) && y[j]-low <= v {
+	for _, low := range d.x { // the larger x, the more y qualify
+		for j < len(d.y) && d.y[j]-low <= v {
 			j++
 		}
 		count += j
 	}
 	return count
+}
+
+func (d differences) between(a, b float64) (members []float64) {
+	from := 0
+	for _, low := range d.x {
+		for from < len(d.y) && d.y[from]-low <= a {
+			from++
+		}
+		for j := from; j < len(d.y) && d.y[j]-low <= b; j++ {
+			members = append(members, d.y[j]-low)
+		}
+	}
+	return members
 }
 
 // rankSumDepth returns the largest k with P(U ≤ k-1) ≤ alpha/2, or 0.
@@ -114,24 +134,45 @@ func rankSumDepth(m, n int, alpha float64) int {
 	return k
 }
 
-// rankSumTails returns P(U ≤ u) and P(U ≥ u) if x and y come from the same
-// distribution, where U counts the pairs with y above x, half for equal ones.
+// rankSumTails returns P(U ≤ u) and P(U ≥ u) if the sorted x and y come from the
+// same distribution, where U counts the pairs with y above x, half for equal ones.
 func rankSumTails(x, y []float64) (lower, upper float64) {
 	m, n := len(x), len(y)
-	ranks, ties := midRanks(append(append(make([]float64, 0, m+n), x...), y...))
-	sum := 0.0
-	for _, r := range ranks[m:] {
-		sum += r
-	}
-	u := sum - float64(n)*float64(n+1)/2
+	u, ties := pairsAbove(x, y)
 	switch {
 	case ties == 0 && m <= maxExactRankSum && n <= maxExactRankSum:
 		cdf := rankSumCDF(m, n)
 		return cdf[int(u)], cdf[m*n-int(u)]
 	case m+n <= maxExactRankSumTied:
-		return drawnSumTails(ranks, n, sum)
+		ranks, _ := midRanks(append(append(make([]float64, 0, m+n), x...), y...))
+		return drawnSumTails(ranks, n, u+float64(n)*float64(n+1)/2)
 	}
 	return rankSumNormalTails(m, n, u, ties)
+}
+
+// pairsAbove returns U of two sorted samples, and the sum of t³-t over the groups
+// of t equal values of both together.
+func pairsAbove(x, y []float64) (u, ties float64) {
+	for i, j := 0, 0; i < len(x) || j < len(y); {
+		v := math.Inf(1)
+		if i < len(x) {
+			v = x[i]
+		}
+		if j < len(y) {
+			v = min(v, y[j])
+		}
+		fromX, fromY := i, j
+		for i < len(x) && x[i] == v {
+			i++
+		}
+		for j < len(y) && y[j] == v {
+			j++
+		}
+		u += float64(j-fromY) * float64(fromX+i) / 2
+		t := float64(i - fromX + j - fromY)
+		ties += t*t*t - t
+	}
+	return u, ties
 }
 
 // rankSumNormalTails approximates both tails of U.

@@ -48,15 +48,13 @@ func SignedRank(d []float64, confidence float64) (Estimate, error) {
 		return Estimate{}, fmt.Errorf("%s: %d values, at least %d needed at %g %%: %w",
 			name, n, leastSignedRank(1-confidence), 100*confidence, ErrTooFew)
 	}
-	s := sortedCopy(d)
-	size := n * (n + 1) / 2
-	atMost := func(v float64) int { return walshAtMost(s, v) }
+	walsh := walshAverages(sortedCopy(d))
 	lower, upper := signedRankTails(d)
 	return Estimate{
 		Interval: Interval{
-			Point: medianOf(size, s[0], s[n-1], atMost),
-			Lo:    kthSmallest(k, s[0], s[n-1], atMost),
-			Hi:    kthSmallest(size+1-k, s[0], s[n-1], atMost),
+			Point: medianOf(walsh),
+			Lo:    kthSmallest(k, walsh),
+			Hi:    kthSmallest(walsh.size()+1-k, walsh),
 		},
 		P: twoSided(lower, upper),
 		N: n,
@@ -90,8 +88,13 @@ func EquivalenceSignedRank(d []float64, margin float64) (p float64, err error) {
 	return max(above, below), nil
 }
 
-// walshAtMost counts the Walsh averages of the sorted s that are at most v.
-func walshAtMost(s []float64, v float64) int {
+// walshAverages are all (s[i]+s[j])/2, i ≤ j, of a sorted sample.
+type walshAverages []float64
+
+func (s walshAverages) size() int                     { return len(s) * (len(s) + 1) / 2 }
+func (s walshAverages) bounds() (least, most float64) { return s[0], s[len(s)-1] }
+
+func (s walshAverages) atMost(v float64) int {
 	count, j := 0, len(s)-1
 	for i := range s {
 		for j >= i && s[i]/2+s[j]/2 > v {
@@ -103,6 +106,19 @@ func walshAtMost(s []float64, v float64) int {
 		count += j - i + 1
 	}
 	return count
+}
+
+func (s walshAverages) between(a, b float64) (members []float64) {
+	last := len(s) - 1
+	for i := range s {
+		for last >= i && s[i]/2+s[last]/2 > b {
+			last--
+		}
+		for j := last; j >= i && s[i]/2+s[j]/2 > a; j-- {
+			members = append(members, s[i]/2+s[j]/2)
+		}
+	}
+	return members
 }
 
 // signedRankDepth returns the largest k with P(T ≤ k-1) ≤ alpha/2, which is 0
