@@ -1,0 +1,168 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"tare/catalog"
+	"tare/importer"
+	"tare/journal"
+)
+
+// importFlags are the flags of tare import as given.
+type importFlags struct {
+	arms                    []string
+	baseline, pairBy        string
+	headline                []string
+	strict, noRaw, quiet    bool
+	dir, name, out          string
+	errors, invalid         string
+	confidence, equivalence string
+}
+
+func newImport(s State) *cobra.Command {
+	var f importFlags
+	c := &cobra.Command{
+		Use:   "import TOOL [--arm NAME=DIR|PATTERN|FILE]... [FILE]...",
+		Short: "Make a run of the result files of other tools",
+		Long: `Make a run of the result files of other tools. One file is one trial; --arm says
+which arm it belongs to, the first arm being the baseline. The run can then be
+shown, reported, compared and gated like any other. -o json and yaml say what was
+imported; the other formats, what the run says.
+
+Files that cannot be read are reported, counted as invalid trials, and do not end
+the import of the others. tare list formats names the tools.`,
+		Example: `  tare import vault-benchmark --arm aks=results/aks --arm gke=results/gke
+  tare import fio --arm plain='out/plain-*.json' --arm luks='out/luks-*.json' --pair-by 'round-([0-9]+)'
+  tare import csv results.csv --pair-by round
+  generate-results | tare import csv -
+  tare import fio --arm today nightly/*.json --dir history/today`,
+		ValidArgsFunction: completeImport,
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := checkFormat(f.out); err != nil {
+				return err
+			}
+			o, err := f.options(args)
+			if err != nil {
+				return err
+			}
+			return runImport(c, s, &f, o)
+		},
+	}
+	flags := c.Flags()
+	flags.StringArrayVar(&f.arms, "arm", nil, "an arm and where its files are, NAME=DIR|PATTERN|FILE; may be repeated, also for one arm. Without =, the arm of the FILEs")
+	flags.StringVar(&f.baseline, "baseline", "", "arm to compare with (default the first)")
+	flags.StringVar(&f.pairBy, "pair-by", "", "what trials of a round have in common: name, index, round, or a regular expression with one group for the path (default: independent samples)")
+	flags.StringSliceVar(&f.headline, "headline", nil, "metrics to be judged, as METRIC or CELL:METRIC, in place of those that the format chooses")
+	flags.BoolVar(&f.strict, "strict", false, "end at the first file or trial that cannot be read, and make no run")
+	flags.BoolVar(&f.noRaw, "no-raw", false, "keep no copies of the files in the run, only their names, sizes and checksums")
+	flags.StringVar(&f.dir, "dir", "", "run directory to make (default runs/NAME-DATE-TIME)")
+	flags.StringVar(&f.name, "name", "", "name of the run (default the tool's)")
+	flags.StringVar(&f.errors, "errors", "0%", "share of failed operations above which a trial is invalid, or none")
+	flags.StringVar(&f.invalid, "invalid-trials", "20%", "share of invalid trials above which the run is invalid, or none")
+	flags.StringVar(&f.confidence, "confidence", "95%", "confidence of the intervals")
+	flags.StringVar(&f.equivalence, "equivalence", "2%", "margin within which two arms count as equal")
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no progress on stderr")
+	addFormat(c, &f.out)
+	_ = c.RegisterFlagCompletionFunc("pair-by", cobra.FixedCompletions(importer.Pairings, cobra.ShellCompDirectiveNoFileComp))
+	return c
+}
+
+// completeImport completes the tool first, then files.
+func completeImport(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+	var list []string
+	for _, f := range catalog.Formats {
+		list = append(list, f.Name+"\t"+f.Doc)
+	}
+	return list, cobra.ShellCompDirectiveNoFileComp
+}
+
+// runImport imports, and shows and reports what came of it.
+func runImport(c *cobra.Command, s State, f *importFlags, o importer.Options) error {
+	dir := f.dir
+	if dir == "" {
+		dir = freeDir(journal.DefaultDir(journal.DefaultRoot, strings.Map(safeRune, o.Name), time.Now()))
+	}
+	o.Stdin, o.Command = s.Stdin, importCommand(c)
+	p := newImportProgress(s, f.quiet)
+	o.Progress = p.update
+	result, err := importer.Run(c.Context(), dir, o)
+	p.end()
+	var failed *importer.Unimported
+	if errors.As(err, &failed) {
+		printImported(s, failed.Result)
+	}
+	if err != nil {
+		return importError(err)
+	}
+	if !f.quiet {
+		printImported(s, result)
+		fmt.Fprintf(s.Stderr, "run directory: %s\n", plainText(dir))
+	}
+	run, analysed, err := openRun([]string{dir})
+	if err != nil {
+		return err
+	}
+	to := filepath.Join(run.Dir, reportFile)
+	if err := writeReport(analysed, run.Dir, to, run.Experiment); err != nil {
+		return err
+	}
+	if f.out == "json" || f.out == "yaml" {
+		err = encode(s.Stdout, importedRun{Schema: importSchema, Directory: dir, Report: to, Result: result}, f.out)
+	} else {
+		err = show(s, analysed, f.out, false)
+	}
+	if err != nil {
+		return err
+	}
+	if !f.quiet {
+		fmt.Fprintf(s.Stderr, "report: %s\n", plainText(to))
+	}
+	if !analysed.Valid {
+		return exit(ExitInvalid)
+	}
+	return nil
+}
+
+// importSchema names the format of what tare import -o json prints.
+const importSchema = "tare.import/v1"
+
+// importedRun is what tare import -o json prints: what was imported. What it says
+// is tare show's to tell.
+type importedRun struct {
+	Schema    string `json:"schema"`
+	Directory string `json:"directory"`
+	Report    string `json:"report"`
+	*importer.Result
+}
+
+// importError gives an error of an import its exit code and hint.
+func importError(err error) error {
+	var wrong *importer.UsageError
+	switch {
+	case errors.As(err, &wrong) && wrong.Hint != "":
+		return hintedUsage(err, "%s", wrong.Hint)
+	case errors.As(err, &wrong):
+		return usage(err)
+	case errors.Is(err, fs.ErrPermission):
+		return hinted(err, "--dir names another place for the run directory")
+	}
+	return err
+}
+
+// safeRune replaces what is not fit for the name of a directory.
+func safeRune(r rune) rune {
+	if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.", r) {
+		return r
+	}
+	return '_'
+}

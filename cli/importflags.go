@@ -1,0 +1,159 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"tare/catalog"
+	"tare/experiment/quantity"
+	"tare/experiment/strictyaml"
+	"tare/importer"
+)
+
+// options makes the import of the command line.
+func (f *importFlags) options(args []string) (importer.Options, error) {
+	var o importer.Options
+	var err error
+	if o.Format, err = formatNamed(args); err != nil {
+		return o, err
+	}
+	if o.Sources, err = sources(f.arms, args[1:]); err != nil {
+		return o, err
+	}
+	if o.PairBy, err = importer.ParsePairing(f.pairBy); err != nil {
+		return o, importError(err)
+	}
+	o.Name = f.name
+	if o.Name == "" {
+		o.Name = o.Format.Name
+	}
+	o.Baseline, o.Headline, o.Strict, o.NoRaw = f.baseline, f.headline, f.strict, f.noRaw
+	o.Version, o.Power = Version(), 0.80
+	if o.Limits.Errors, err = limit("errors", f.errors); err != nil {
+		return o, err
+	}
+	if o.Limits.InvalidTrials, err = limit("invalid-trials", f.invalid); err != nil {
+		return o, err
+	}
+	if o.Confidence, err = share("confidence", f.confidence, 0.5); err != nil {
+		return o, err
+	}
+	o.Equivalence, err = share("equivalence", f.equivalence, 0)
+	return o, err
+}
+
+// formatNamed gives the format that the first argument names.
+func formatNamed(args []string) (importer.Format, error) {
+	var names []string
+	for _, f := range catalog.Formats {
+		if len(args) > 0 && f.Name == args[0] {
+			return f, nil
+		}
+		names = append(names, f.Name)
+	}
+	if len(args) == 0 {
+		return importer.Format{}, hintedUsage(errors.New("the tool is missing whose results are to be imported"), "one of %s", strings.Join(names, ", "))
+	}
+	return importer.Format{}, hintedUsage(fmt.Errorf("no format %q", args[0]), "%s", strictyaml.Suggest(args[0], "one of", names))
+}
+
+// sources says which files belong to which arm.
+func sources(arms, files []string) ([]importer.Source, error) {
+	var list []importer.Source
+	of := ""
+	for _, arm := range arms {
+		name, from, ok := strings.Cut(arm, "=")
+		if name == "" || ok && from == "" {
+			return nil, hintedUsage(fmt.Errorf("--arm %s names no %s", arm, map[bool]string{true: "arm", false: "files"}[name == ""]), "as in --arm aks=results/aks")
+		}
+		if ok {
+			list = append(list, importer.Source{Arm: name, From: []string{from}})
+			continue
+		}
+		if of != "" {
+			return nil, hintedUsage(fmt.Errorf("the files belong to one arm, not to both %s and %s", of, name), "as in --arm %s=results/%s", name, name)
+		}
+		of = name
+	}
+	switch {
+	case of != "" && len(files) == 0:
+		return nil, hintedUsage(fmt.Errorf("no files for arm %s", of), "as in --arm %s=DIR, or --arm %s FILE...", of, of)
+	case len(files) > 0:
+		list = append(list, importer.Source{Arm: of, From: files})
+	case len(list) == 0:
+		return nil, hintedUsage(errors.New("no files to import"), "as in --arm aks=results/aks --arm gke=results/gke, or name the files of one arm")
+	}
+	return list, nil
+}
+
+// limit reads a share that may be turned off.
+func limit(flag, text string) (*quantity.Percent, error) {
+	if text == "none" {
+		return nil, nil
+	}
+	var p quantity.Percent
+	err := p.UnmarshalText([]byte(text))
+	if err == nil && p > 1 {
+		err = fmt.Errorf("%s is more than 100%%", text)
+	}
+	if err != nil {
+		return nil, hintedUsage(fmt.Errorf("--%s: %w", flag, err), "a percentage such as 1%%, or none")
+	}
+	return &p, nil
+}
+
+// share reads a share above least and below 100 %.
+func share(flag, text string, least float64) (quantity.Percent, error) {
+	var p quantity.Percent
+	if err := p.UnmarshalText([]byte(text)); err != nil {
+		return 0, hintedUsage(fmt.Errorf("--%s: %w", flag, err), "a percentage such as 95%%")
+	}
+	if float64(p) < least || p == 0 || p >= 1 {
+		return 0, usage(fmt.Errorf("--%s %s: not between %g%% and 100%%", flag, text, least*100))
+	}
+	return p, nil
+}
+
+// importCommand is the command line of an import, to be repeated in a shell: what
+// was said of the run, and not what was said of this command's output.
+func importCommand(c *cobra.Command) string {
+	parts := []string{"tare", "import"}
+	c.Flags().Visit(func(f *pflag.Flag) {
+		switch f.Name {
+		case "dir", "output", "quiet":
+		case "arm":
+			arms, _ := c.Flags().GetStringArray("arm") // it is one
+			for _, arm := range arms {
+				parts = append(parts, "--arm", shellWord(arm))
+			}
+		case "headline":
+			parts = append(parts, "--headline", shellWord(strings.Trim(f.Value.String(), "[]")))
+		default:
+			parts = append(parts, shellWord("--"+f.Name+"="+f.Value.String()))
+		}
+	})
+	for i, arg := range c.Flags().Args() {
+		word := shellWord(arg)
+		if i == 0 {
+			parts = append(parts[:2:2], append([]string{word}, parts[2:]...)...)
+			continue
+		}
+		parts = append(parts, word)
+	}
+	return strings.Join(parts, " ")
+}
+
+// shellWord quotes a word for a shell where it needs that.
+func shellWord(s string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./=:,@%+", r)
+	}
+	if s != "" && strings.IndexFunc(s, func(r rune) bool { return !plain(r) }) < 0 {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}

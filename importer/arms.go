@@ -1,0 +1,106 @@
+package importer
+
+import (
+	"slices"
+
+	"tare/experiment"
+)
+
+// imported is the name of the only arm where nothing names one.
+const imported = "imported"
+
+// arms are the arms of an import, in the order in which they were given or first
+// appeared in a file.
+type arms struct {
+	list   []*arm
+	byName map[string]*arm
+}
+
+// arm is an arm in the making.
+type arm struct {
+	name   string
+	index  int
+	from   []string
+	files  int
+	rounds map[int]bool
+	last   int          // largest round
+	cells  map[int]bool // indices of those that it was measured in
+	facts  map[string][]string
+}
+
+// named gives the arm with this name.
+func (l *arms) named(name string) *arm {
+	if a, ok := l.byName[name]; ok {
+		return a
+	}
+	a := &arm{name: name, index: len(l.list), rounds: map[int]bool{}, cells: map[int]bool{}}
+	if l.byName == nil {
+		l.byName = map[string]*arm{}
+	}
+	l.byName[name] = a
+	l.list = append(l.list, a)
+	return a
+}
+
+// inOrder gives the arms as they stand in the plan: the baseline, the control,
+// the treatments.
+func (l *arms) inOrder(baseline string) ([]*arm, error) {
+	var names []string
+	for _, a := range l.list {
+		names = append(names, a.name)
+	}
+	at := slices.Index(names, baseline)
+	switch {
+	case baseline == experiment.ControlName:
+		return nil, misuse("name the arm that it is a copy of", "%s is the A/A copy of the baseline and cannot be the baseline", baseline)
+	case baseline != "" && at < 0:
+		return nil, misuse(suggest(baseline, names), "no arm %s to be the baseline", baseline)
+	case baseline == "":
+		at = slices.IndexFunc(names, func(n string) bool { return n != experiment.ControlName })
+	}
+	if at < 0 {
+		return nil, misuse("name the arm that it is a copy of", "the only arm is %s, the A/A copy of a baseline that is not there", experiment.ControlName)
+	}
+	list := []*arm{l.list[at]}
+	for _, wanted := range []bool{true, false} {
+		for i, a := range l.list {
+			if i != at && (a.name == experiment.ControlName) == wanted {
+				list = append(list, a)
+			}
+		}
+	}
+	return list, nil
+}
+
+// take notes a trial of the arm.
+func (a *arm) take(round, cell int) {
+	a.rounds[round] = true
+	a.last = max(a.last, round)
+	a.cells[cell] = true
+}
+
+// next is a round that the arm has not had.
+func (a *arm) next() int {
+	a.last++
+	return a.last
+}
+
+// Bounds on facts, which a hostile file could give without end.
+const (
+	mostFacts      = 100 // names
+	mostFactValues = 20  // of a name; most have one
+)
+
+// learn adds what a file tells of the system.
+func (a *arm) learn(facts map[string]string) {
+	for name, value := range facts {
+		known := a.facts[name]
+		if value == "" || slices.Contains(known, value) || len(known) == mostFactValues || len(known) == 0 && len(a.facts) == mostFacts {
+			continue
+		}
+		if a.facts == nil {
+			a.facts = map[string][]string{}
+		}
+		a.facts[short(name)] = append(known, short(value))
+	}
+}

@@ -1,0 +1,192 @@
+package importer
+
+import (
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"tare/experiment"
+	"tare/experiment/strictyaml"
+)
+
+// cells collects what the files measured: the union over all of them, in the
+// order of first appearance.
+type cells struct {
+	list []*cell
+	at   map[string]*cell // by name in the files
+	ids  map[string]bool  // taken
+}
+
+// cell is a cell in the making.
+type cell struct {
+	experiment.Cell
+	index   int
+	trials  int // that were not broken
+	metrics map[string]*counted
+	order   []*counted
+}
+
+// counted is a metric and in how many trials it had a value.
+type counted struct {
+	experiment.Metric
+	trials int
+}
+
+func newCells() *cells { return &cells{at: map[string]*cell{}, ids: map[string]bool{}} }
+
+// of gives the cell of a trial.
+func (c *cells) of(t *Trial) *cell {
+	known, ok := c.at[t.Cell]
+	if ok {
+		return known
+	}
+	n := &cell{index: len(c.list), metrics: map[string]*counted{}}
+	n.ID = c.id(t.Cell)
+	n.Workload, n.Kind, n.Levels = t.Kind, t.Kind, t.Levels
+	c.at[t.Cell] = n
+	c.list = append(c.list, n)
+	return n
+}
+
+// maxID is the longest ID of a cell, which becomes part of file names.
+const maxID = 100
+
+// id makes a name fit for file names, and unique.
+func (c *cells) id(name string) string {
+	id := strings.Map(func(r rune) rune {
+		if r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune(".,=%+-_", r)) {
+			return r
+		}
+		return '_'
+	}, name)
+	id = strings.TrimLeft(id, ".-") // no hidden file, no flag
+	if id == "" {
+		id = "_"
+	}
+	if len(id) > maxID {
+		hash := fnv.New32a()
+		hash.Write([]byte(name))
+		id = fmt.Sprintf("%s~%08x", id[:maxID-9], hash.Sum32())
+	}
+	free := id
+	for n := 2; c.ids[free]; n++ {
+		free = fmt.Sprintf("%s+%d", id, n)
+	}
+	c.ids[free] = true
+	return free
+}
+
+// take counts a trial's metrics in, and says why they do not fit into the cell;
+// empty if they do.
+func (c *cell) take(t *Trial) (conflict string) {
+	if t.Broken == "" {
+		c.trials++
+	}
+	if t.Loop != nil {
+		c.tie(*t.Loop)
+	}
+	if !slices.Equal(c.Levels, t.Levels) || c.Kind != t.Kind {
+		conflict = fmt.Sprintf("%s is something else here (%s %v) than in the files before (%s %v)", t.Cell, t.Kind, t.Levels, c.Kind, c.Levels)
+	}
+	for _, v := range t.Values {
+		m, ok := c.metrics[v.Metric.Name]
+		if !ok {
+			m = &counted{Metric: v.Metric}
+			c.metrics[v.Metric.Name] = m
+			c.order = append(c.order, m)
+		}
+		if m.Unit != v.Metric.Unit || m.Better != v.Metric.Better || m.Scale != v.Metric.Scale {
+			if conflict == "" {
+				conflict = fmt.Sprintf("%s is described otherwise here (%s) than in the files before (%s)", m.Name, describe(v.Metric), describe(m.Metric))
+			}
+			continue
+		}
+		if t.Broken == "" {
+			m.trials++
+		}
+	}
+	return conflict
+}
+
+// tie notes which metrics a closed loop ties together. A number of workers that
+// changes from file to file is none of the cell.
+func (c *cell) tie(l experiment.Loop) {
+	if c.Loop == nil {
+		c.Loop = &l
+	} else if c.Loop.Workers != l.Workers {
+		c.Loop.Workers = 0
+	}
+}
+
+// describe describes a metric for a message.
+func describe(m experiment.Metric) string {
+	unit := m.Unit
+	if unit == "" {
+		unit = "no unit"
+	}
+	return fmt.Sprintf("%s, %s is better, %s", unit, m.Better, m.Scale)
+}
+
+// plan gives the cells as they stand in the plan. A metric that is missing in
+// some trials is optional there.
+func (c *cells) plan() []experiment.Cell {
+	list := make([]experiment.Cell, len(c.list))
+	for i, cell := range c.list {
+		cell.Metrics = make([]experiment.Metric, len(cell.order))
+		for k, m := range cell.order {
+			m.Optional = m.trials < cell.trials
+			cell.Metrics[k] = m.Metric
+		}
+		list[i] = cell.Cell
+	}
+	return list
+}
+
+// headline makes the named metrics the headline ones, in place of those that the
+// format marks. A name is that of a metric, or CELL:METRIC for one cell only.
+func (c *cells) headline(names []string) error {
+	if len(names) == 0 {
+		return nil
+	}
+	var known []string
+	found := map[string]bool{}
+	for _, cell := range c.list {
+		for _, m := range cell.order {
+			both := cell.ID + ":" + m.Name
+			known = append(known, m.Name, both)
+			m.Headline = false
+			for _, name := range names {
+				if name != m.Name && name != both {
+					continue
+				}
+				if m.Scale == experiment.Difference {
+					return misuse("a metric whose zero is a real value has no share of the baseline", "%s cannot be a headline: it is compared by differences", name)
+				}
+				m.Headline, found[name] = true, true
+			}
+		}
+	}
+	for _, name := range names {
+		if !found[name] {
+			slices.Sort(known)
+			return misuse(suggest(name, slices.Compact(known)), "no metric %s in the files", name)
+		}
+	}
+	return nil
+}
+
+// suggest is the hint for an unknown name: the nearest, or the first few.
+func suggest(name string, known []string) string {
+	if near := strictyaml.Nearest(name, known); near != "" {
+		return "did you mean " + near + "?"
+	}
+	const most = 12
+	more := ""
+	if len(known) > most {
+		known, more = known[:most], ", …"
+	}
+	return "there are " + strings.Join(known, ", ") + more
+}

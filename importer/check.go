@@ -1,0 +1,162 @@
+package importer
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"unicode"
+	"unicode/utf8"
+
+	"tare/experiment"
+	"tare/experiment/quantity"
+	"tare/journal"
+	"tare/workload"
+)
+
+// RuleImport is the rule by which a trial is invalid whose file cannot be read,
+// or says nothing that could be compared.
+const RuleImport = "import"
+
+// maxName is the longest name of an arm, cell or metric, in bytes.
+const maxName = 200
+
+// checkName refuses what nobody could type or tell apart.
+func checkName(what, name string) error {
+	switch {
+	case name == "":
+		return fmt.Errorf("a %s without a name", what)
+	case len(name) > maxName:
+		return fmt.Errorf("the name of a %s is longer than %d bytes: %s", what, maxName, quoted(name))
+	case !utf8.ValidString(name):
+		return fmt.Errorf("the name of a %s is not in UTF-8: %s", what, quoted(name))
+	}
+	for _, r := range name {
+		if !unicode.IsPrint(r) {
+			return fmt.Errorf("the name of a %s holds a character that cannot be printed: %s", what, quoted(name))
+		}
+	}
+	return nil
+}
+
+// checkTrial checks what a format gave for what no run can hold.
+func checkTrial(t *Trial) error {
+	if err := checkName("cell", t.Cell); err != nil {
+		return err
+	}
+	if err := checkName("workload", t.Kind); err != nil {
+		return err
+	}
+	for _, v := range t.Values {
+		if err := checkName("metric", v.Metric.Name); err != nil {
+			return err
+		}
+		if v.Metric.Unit != "" {
+			if err := checkName("unit", v.Metric.Unit); err != nil {
+				return err
+			}
+		}
+	}
+	if t.Arm != "" {
+		return checkName("arm", t.Arm)
+	}
+	return nil
+}
+
+// violations says which rules a trial breaks. Values never break one, other than
+// by being none: what is compared by ratios has to be positive.
+func violations(t *Trial, conflict string, limit *quantity.Percent) []journal.Violation {
+	var list []journal.Violation
+	add := func(rule, format string, args ...any) {
+		list = append(list, journal.Violation{Rule: rule, Detail: fmt.Sprintf(format, args...)})
+	}
+	if t.Broken != "" {
+		add(RuleImport, "%s", short(t.Broken))
+	}
+	if conflict != "" {
+		add(RuleImport, "%s", short(conflict))
+	}
+	for _, v := range t.Values {
+		switch {
+		case math.IsNaN(v.Value) || math.IsInf(v.Value, 0):
+			add(RuleImport, "%s is not a finite number", v.Metric.Name)
+		case v.Metric.Scale != experiment.Difference && v.Value <= 0:
+			add(RuleImport, "%s is %v; a value on a ratio scale must be positive", v.Metric.Name, v.Value)
+		}
+	}
+	if len(t.Values) == 0 && t.Broken == "" {
+		add(RuleImport, "there is no value")
+	}
+	switch e := t.Errors; {
+	case !e.Told:
+	case !(e.Share >= 0 && e.Share <= 1):
+		add(RuleImport, "the share of failed operations is %v", e.Share)
+	case limit != nil && e.Share > float64(*limit):
+		add(workload.RuleErrors, "failed operations %s, over the limit of %v", share(e.Share), *limit)
+	}
+	return list
+}
+
+// share writes a share as a percentage that is not rounded to nothing.
+func share(v float64) string {
+	if v < 0.0005 {
+		return fmt.Sprintf("%.2g%%", v*100)
+	}
+	return fmt.Sprintf("%.1f%%", v*100)
+}
+
+// values gives the finite values of a trial by metric, and the name of a metric
+// that has two.
+func values(t *Trial) (m map[string]float64, twice string) {
+	m = make(map[string]float64, len(t.Values))
+	for _, v := range t.Values {
+		if _, ok := m[v.Metric.Name]; ok {
+			twice = v.Metric.Name
+		} else if !math.IsNaN(v.Value) && !math.IsInf(v.Value, 0) {
+			m[v.Metric.Name] = v.Value
+		}
+	}
+	return m, twice
+}
+
+// checkWithin checks what happened within a trial before it is kept.
+func checkWithin(t *Trial) error {
+	for _, s := range t.Series {
+		if len(s.Seconds) != len(s.Values) {
+			return fmt.Errorf("the series %s has %d times for %d values", quoted(s.Name), len(s.Seconds), len(s.Values))
+		}
+		if !finite(s.Seconds) || !finite(s.Values) {
+			return fmt.Errorf("the series %s holds what is not a finite number", quoted(s.Name))
+		}
+	}
+	for _, h := range t.Histograms {
+		if len(h.Lower) != len(h.Upper) || len(h.Lower) != len(h.Count) {
+			return errors.New("the histogram " + quoted(h.Name) + " has bins without bounds or counts")
+		}
+		if !finite(h.Lower) || !finite(h.Upper) {
+			return errors.New("the histogram " + quoted(h.Name) + " holds what is not a finite number")
+		}
+	}
+	return nil
+}
+
+func finite(list []float64) bool {
+	for _, v := range list {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return false
+		}
+	}
+	return true
+}
+
+// short keeps a reason from a file short enough for a table.
+func short(reason string) string {
+	const most = 300
+	if len(reason) <= most {
+		return reason
+	}
+	cut := most
+	for cut > 0 && !utf8.RuneStart(reason[cut]) {
+		cut--
+	}
+	return reason[:cut] + "…"
+}

@@ -1,0 +1,273 @@
+package importer
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Source is where the trials of one arm come from.
+type Source struct {
+	Arm  string   // "": the files tell, or there is only one arm
+	From []string // directories, patterns and files, as given; "-" is standard input
+}
+
+// UsageError is something that the user asked for and that makes no sense.
+type UsageError struct {
+	Err  error
+	Hint string // what to do, if there is more to say
+}
+
+func (e *UsageError) Error() string { return e.Err.Error() }
+
+// Unwrap gives the cause.
+func (e *UsageError) Unwrap() error { return e.Err }
+
+func misuse(hint, format string, args ...any) error {
+	return &UsageError{Err: fmt.Errorf(format, args...), Hint: hint}
+}
+
+// found is a file to be read. There may be very many: it holds no more than a path.
+type found struct {
+	path string // as the user knows it
+	name string // relative to the directory, or to the fixed part of the pattern
+	from *place
+	// refused says why the file is not read; empty: it is.
+	refused string
+}
+
+// place is one of the directories, patterns and files of a source.
+type place struct {
+	source int      // index of the source
+	root   *os.Root // directory that its files are not to lead out of; nil: none
+}
+
+// stdin is what stands for standard input on the command line.
+const stdin = "-"
+
+// search finds the files of sources.
+type search struct {
+	extensions []string
+	files      []found
+	remarks    []string // what was passed over
+	roots      []*os.Root
+}
+
+// find lists the files of all sources: the arms in the order given, the files of
+// each directory and pattern in natural order.
+func find(sources []Source, extensions []string) (*search, error) {
+	s := &search{extensions: extensions}
+	for i, source := range sources {
+		for _, from := range source.From {
+			if err := s.add(i, from); err != nil {
+				return nil, errors.Join(err, s.close())
+			}
+		}
+	}
+	if err := s.twice(sources); err != nil {
+		return nil, errors.Join(err, s.close())
+	}
+	return s, nil
+}
+
+func (s *search) close() error {
+	var errs []error
+	for _, root := range s.roots {
+		errs = append(errs, root.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// add finds the files of one place.
+func (s *search) add(source int, from string) error {
+	at := &place{source: source}
+	if from == stdin {
+		s.files = append(s.files, found{path: stdin, name: stdin, from: at})
+		return nil
+	}
+	info, err := os.Stat(from)
+	switch {
+	case err == nil && info.IsDir():
+		return s.directory(at, from)
+	case err == nil:
+		s.files = append(s.files, found{path: from, name: filepath.Base(from), from: at})
+		return nil
+	case !strings.ContainsAny(from, `*?[`):
+		return misuse("", "cannot read %s: %w", from, bare(err))
+	}
+	return s.pattern(at, from)
+}
+
+// directory finds the files below a directory, in natural order.
+func (s *search) directory(at *place, dir string) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return misuse("", "cannot read %s: %w", dir, bare(err))
+	}
+	s.roots = append(s.roots, root)
+	at.root = root
+	begin := len(s.files)
+	err = fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+		f := found{path: filepath.Join(dir, name), name: name, from: at}
+		switch {
+		case err != nil:
+			f.refused = bare(err).Error()
+		case name != "." && strings.HasPrefix(d.Name(), "."):
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		case d.IsDir():
+			return nil
+		case d.Type()&fs.ModeSymlink != 0:
+			info, err := root.Stat(name)
+			if err == nil && info.IsDir() {
+				s.remarks = append(s.remarks, f.path+" is a link to a directory and was not followed")
+				return nil
+			}
+			if !s.fits(name) {
+				return nil
+			}
+			switch {
+			case err != nil:
+				f.refused = "a link that leads nowhere or out of " + dir
+			case !info.Mode().IsRegular():
+				f.refused = "not a regular file"
+			}
+		case !s.fits(name):
+			return nil
+		case !d.Type().IsRegular():
+			f.refused = "not a regular file"
+		}
+		s.files = append(s.files, f)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("cannot read %s: %w", dir, err)
+	}
+	if len(s.files) == begin {
+		return misuse("name the files themselves if they are called otherwise", "no %s below %s", s.wanted(), dir)
+	}
+	slices.SortStableFunc(s.files[begin:], func(a, b found) int { return natural(a.name, b.name) })
+	return nil
+}
+
+// pattern finds the files that match a pattern, in natural order. A directory
+// that matches stands for its files.
+func (s *search) pattern(at *place, pattern string) error {
+	matches, err := glob(pattern)
+	if err != nil {
+		return misuse("the special characters are * ? [ ] and **, for any directories", "%s: %w", pattern, err)
+	}
+	if len(matches) == 0 {
+		return misuse("", "nothing matches %s", pattern)
+	}
+	slices.SortFunc(matches, natural)
+	fixed := fixedPart(pattern)
+	deep := strings.Contains(pattern, "**")
+	for _, m := range matches {
+		info, err := os.Stat(m)
+		switch {
+		case err == nil && info.IsDir():
+			if deep {
+				continue // what is in it matches by itself
+			}
+			if err := s.directory(&place{source: at.source}, m); err != nil {
+				return err
+			}
+			continue
+		case err != nil:
+			s.files = append(s.files, found{path: m, name: m, from: at, refused: bare(err).Error()})
+			continue
+		}
+		name, err := filepath.Rel(fixed, m)
+		if err != nil {
+			return err
+		}
+		f := found{path: m, name: name, from: at}
+		if !info.Mode().IsRegular() {
+			f.refused = "not a regular file"
+		}
+		s.files = append(s.files, f)
+	}
+	return nil
+}
+
+// fits says whether a file has one of the format's extensions.
+func (s *search) fits(name string) bool {
+	name = strings.ToLower(path.Base(name))
+	return len(s.extensions) == 0 || slices.ContainsFunc(s.extensions, func(e string) bool { return strings.HasSuffix(name, e) })
+}
+
+// wanted names the files that are looked for in a directory.
+func (s *search) wanted() string {
+	if len(s.extensions) == 0 {
+		return "file"
+	}
+	return strings.Join(s.extensions, " or ") + " file"
+}
+
+// twice refuses a file that is given twice: it would be counted as two trials, or
+// be compared with itself.
+func (s *search) twice(sources []Source) error {
+	seen := make(map[string]int, len(s.files))
+	for i, f := range s.files {
+		if f.path == stdin {
+			if k, ok := seen[stdin]; ok && k != i {
+				return misuse("", "standard input (-) can be read only once")
+			}
+		}
+		full, err := filepath.Abs(f.path)
+		if f.path == stdin {
+			full, err = stdin, nil
+		}
+		if err != nil {
+			return err
+		}
+		if k, ok := seen[full]; ok {
+			one, other := sources[s.files[k].from.source].Arm, sources[f.from.source].Arm
+			if one != other {
+				return misuse("a file is one trial of one arm", "%s is given for two arms, %s and %s", f.path, one, other)
+			}
+			return misuse("a file is one trial", "%s is given twice", f.path)
+		}
+		seen[full] = i
+	}
+	return nil
+}
+
+// open opens a file for reading.
+func (f *found) open(in io.Reader) (io.ReadCloser, error) {
+	switch {
+	case f.refused != "":
+		return nil, errors.New(f.refused)
+	case f.path == stdin:
+		return io.NopCloser(in), nil
+	case f.from.root != nil:
+		file, err := f.from.root.Open(filepath.FromSlash(f.name))
+		if err != nil {
+			return nil, bare(err)
+		}
+		return file, nil
+	}
+	file, err := os.Open(f.path)
+	if err != nil {
+		return nil, bare(err)
+	}
+	return file, nil
+}
+
+// bare is an error about a file without the file, which is named beside it.
+func bare(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}

@@ -1,0 +1,252 @@
+package importer
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"tare/journal"
+)
+
+// file reads one file and records its trials.
+func (r *run) file(i int) error {
+	f := &r.files[i]
+	given := r.Sources[f.from.source].Arm
+	line := KeptFile{Path: f.path, Arm: given}
+	trials, kept, reason, err := r.read(i, given)
+	if err != nil {
+		return err
+	}
+	if reason == "" && len(trials) == 0 {
+		reason = "the file holds no result"
+	}
+	if reason != "" {
+		line.Broken = short(reason)
+		if err := r.keeper.record(line, kept); err != nil {
+			return err
+		}
+		return r.lose(i, given, line.Broken, kept)
+	}
+	line.Trials = len(trials)
+	if err := r.add(i, given, trials, kept); err != nil {
+		return err
+	}
+	if err := r.keeper.record(line, kept); err != nil {
+		return err
+	}
+	if kept.whole {
+		r.same(i, string(r.keeper.hash.Sum(nil)))
+	}
+	return nil
+}
+
+// read reads one file. The reason says why it gives nothing; an error ends the
+// import.
+func (r *run) read(i int, given string) (trials []Trial, k *kept, reason string, err error) {
+	f := &r.files[i]
+	in, err := f.open(r.Stdin)
+	if err != nil {
+		return nil, nil, err.Error(), nil
+	}
+	defer in.Close()
+	k, source, err := r.keeper.begin(in, i+1, given, f.path)
+	if err != nil {
+		return nil, nil, "", err
+	}
+	readErr := r.Format.Read(File{Name: f.path, Reader: source}, func(t Trial) error {
+		if err := checkTrial(&t); err != nil {
+			return err
+		}
+		if err := checkWithin(&t); err != nil {
+			return err
+		}
+		if t.Arm != "" && given != "" {
+			return fmt.Errorf("the file tells the arms itself (%s): give it without --arm", quoted(t.Arm))
+		}
+		if r.PairBy.how == byRound && t.Round < 1 {
+			return errors.New("the file does not tell the round: --pair-by " + byRound + " needs that")
+		}
+		trials = append(trials, t)
+		return nil
+	})
+	if err := k.finish(readErr != nil); err != nil {
+		return nil, nil, "", err
+	}
+	if readErr != nil {
+		return nil, k, bare(readErr).Error(), nil
+	}
+	return trials, k, "", nil
+}
+
+// lose notes a file that gave nothing.
+func (r *run) lose(i int, given, reason string, k *kept) error {
+	f := &r.files[i]
+	r.result.Broken++
+	r.problem(Problem{File: f.path, Rule: RuleImport, Reason: reason})
+	if r.Strict {
+		return fmt.Errorf("%s: %s", f.path, reason)
+	}
+	b := broken{path: f.path, reason: reason}
+	if k != nil {
+		b.raw = k.dir
+	}
+	if given != "" {
+		b.arm = r.arms.named(given)
+		b.arm.files++
+		switch {
+		case r.keys != nil:
+			b.round = r.rounds.round(r.keys[i], 1)
+		case r.PairBy.how == "":
+			b.round = b.arm.next()
+		}
+	}
+	r.broken = append(r.broken, b)
+	return nil
+}
+
+// numbering gives the trials of one file their rounds. A file with several trials
+// of a cell has one in each of several rounds.
+type numbering struct {
+	run   *run
+	key   string
+	seen  map[[2]string]int // trials so far, by arm and cell, where no round is told
+	given map[[2]int]int    // rounds given to this file's trials, by arm and its n
+}
+
+func (n *numbering) round(a *arm, t *Trial) int {
+	if n.run.PairBy.how == byRound {
+		return t.Round
+	}
+	nth := t.Round
+	if nth == 0 {
+		at := [2]string{a.name, t.Cell}
+		n.seen[at]++
+		nth = n.seen[at]
+	}
+	at := [2]int{a.index, nth}
+	round, ok := n.given[at]
+	if !ok {
+		if n.run.PairBy.how == "" {
+			round = a.next()
+		} else {
+			round = n.run.rounds.round(n.key, nth)
+		}
+		n.given[at] = round
+	}
+	return round
+}
+
+// add records the trials of one file.
+func (r *run) add(i int, given string, trials []Trial, k *kept) error {
+	n := numbering{run: r, seen: map[[2]string]int{}, given: map[[2]int]int{}}
+	if r.keys != nil {
+		n.key = r.keys[i]
+	}
+	if hasWithin(trials) {
+		if _, err := k.directory(); err != nil {
+			return err
+		}
+	}
+	var series []TrialSeries
+	var histograms []TrialHistograms
+	counted := map[*arm]bool{}
+	for j := range trials {
+		t := &trials[j]
+		name := t.Arm
+		for _, or := range []string{given, imported} {
+			if name == "" {
+				name = or
+			}
+		}
+		a := r.arms.named(name)
+		if !counted[a] {
+			counted[a] = true
+			a.files++
+		}
+		a.learn(t.Facts)
+		record, err := r.record(i, a, t, n.round(a, t))
+		if err != nil {
+			return err
+		}
+		if len(t.Series) > 0 {
+			series = append(series, TrialSeries{record.Cell, record.Round, t.Series})
+		}
+		if len(t.Histograms) > 0 {
+			histograms = append(histograms, TrialHistograms{record.Cell, record.Round, t.Histograms})
+		}
+		record.Raw = k.dir
+		if err := r.bulk.Add(record); err != nil {
+			return err
+		}
+	}
+	return k.within(series, histograms)
+}
+
+// hasWithin says whether anything is known of what happened within the trials.
+func hasWithin(trials []Trial) bool {
+	return slices.ContainsFunc(trials, func(t Trial) bool { return len(t.Series) > 0 || len(t.Histograms) > 0 })
+}
+
+// record makes the line of one trial.
+func (r *run) record(i int, a *arm, t *Trial, round int) (*journal.Trial, error) {
+	cell := r.cells.of(t)
+	if r.PairBy.how == byRound {
+		at := position{a.index, cell.index, round}
+		if other, ok := r.taken[at]; ok {
+			return nil, fmt.Errorf("%s and %s both hold round %d of arm %s in %s", r.files[other].path, r.files[i].path, round, a.name, t.Cell)
+		}
+		r.taken[at] = i
+	}
+	conflict := cell.take(t)
+	found, twice := values(t)
+	if conflict == "" && twice != "" {
+		conflict = twice + " has two values"
+	}
+	record := &journal.Trial{
+		Round: round, Attempt: 1, Cell: cell.ID, Arm: a.name, Start: t.Start, Wall: max(t.Wall, 0),
+		Values: found, Invalid: violations(t, conflict, r.Limits.Errors),
+	}
+	if conflict != "" {
+		record.Values = nil // one of them is not what its name says
+	}
+	a.take(round, cell.index)
+	if record.Valid() {
+		r.result.Valid++
+		return record, nil
+	}
+	rules := map[string]bool{}
+	for _, v := range record.Invalid {
+		if !rules[v.Rule] {
+			rules[v.Rule] = true
+			r.result.ByRule[v.Rule]++
+		}
+	}
+	worst := record.Invalid[0]
+	r.problem(Problem{File: r.files[i].path, Cell: cell.ID, Rule: worst.Rule, Reason: worst.Detail})
+	if r.Strict && rules[RuleImport] {
+		return nil, fmt.Errorf("%s: %s: %s", r.files[i].path, cell.ID, worst.Detail)
+	}
+	return record, nil
+}
+
+// problem notes one of the first problems, to be shown.
+func (r *run) problem(p Problem) {
+	if len(r.result.Problems) < mostProblems {
+		r.result.Problems = append(r.result.Problems, p)
+		return
+	}
+	r.result.More++
+}
+
+// same remarks on a file with the content of another: a copy is no second trial.
+func (r *run) same(i int, sum string) {
+	first, ok := r.hashes[sum]
+	if !ok {
+		r.hashes[strings.Clone(sum)] = i
+		return
+	}
+	if r.copies++; r.copies == 1 {
+		r.result.Remarks = append(r.result.Remarks, fmt.Sprintf("%s and %s have the same content: a copy of a result is no second trial", r.files[first].path, r.files[i].path))
+	}
+}

@@ -1,0 +1,268 @@
+package importer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"tare/experiment"
+	"tare/experiment/quantity"
+	"tare/journal"
+)
+
+// Options say what is imported, and how.
+type Options struct {
+	Format   Format
+	Sources  []Source  // the first is the baseline unless told otherwise
+	Stdin    io.Reader // for the file "-"
+	Baseline string    // name of the arm; "": the first that is no control
+	PairBy   Pairing
+	Headline []string // metrics, in place of those that the format marks
+	Strict   bool     // end at the first broken file
+	NoRaw    bool     // keep no copies of the files
+
+	// For the plan.
+	Name        string
+	Version     string // of Tare
+	Command     string // that repeats the import
+	Limits      experiment.Limits
+	Confidence  quantity.Percent
+	Equivalence quantity.Percent
+	Power       quantity.Percent
+
+	// Progress is called after each file with how many of how many are done; nil
+	// for none.
+	Progress func(done, files int)
+}
+
+// Result says what was imported.
+type Result struct {
+	Files    int            `json:"files"`
+	Broken   int            `json:"broken"` // files that gave no trial
+	Trials   int            `json:"trials"` // valid or not; a broken file counts in every cell of its arm
+	Valid    int            `json:"valid"`
+	ByRule   map[string]int `json:"byRule,omitempty"`   // invalid trials
+	Problems []Problem      `json:"problems,omitempty"` // the first of them
+	More     int            `json:"more,omitempty"`     // problems beyond those listed
+	Remarks  []string       `json:"remarks,omitempty"`
+}
+
+// Problem is a file, or a trial in it, that is no data.
+type Problem struct {
+	File   string `json:"file"`
+	Cell   string `json:"cell,omitempty"` // "": the whole file
+	Rule   string `json:"rule"`
+	Reason string `json:"reason"`
+}
+
+func (p Problem) String() string {
+	if p.Cell == "" {
+		return p.File + ": " + p.Reason
+	}
+	return p.File + ": " + p.Cell + ": " + p.Reason
+}
+
+// mostProblems bounds Result.Problems.
+const mostProblems = 10
+
+// Unimported is an import that gave no run. It still tells what was found.
+type Unimported struct {
+	Result *Result
+	Err    error
+}
+
+func (e *Unimported) Error() string { return e.Err.Error() }
+
+// Unwrap gives the cause.
+func (e *Unimported) Unwrap() error { return e.Err }
+
+// Run imports files into a new run directory. Nothing stands under its name
+// before everything does.
+func Run(ctx context.Context, dir string, o Options) (*Result, error) {
+	search, err := find(o.Sources, o.Format.Extensions)
+	if err != nil {
+		return nil, err
+	}
+	defer search.close() // nothing was written through them
+	rounds := newSequence(o.PairBy)
+	keys, err := rounds.keys(search.files, o.Sources)
+	if err != nil {
+		return nil, err
+	}
+	bulk, err := journal.NewBulk(dir)
+	if err != nil {
+		return nil, err
+	}
+	r := &run{
+		Options: o, bulk: bulk, rounds: rounds, cells: newCells(), taken: map[position]int{},
+		files: search.files, keys: keys, hashes: map[string]int{},
+		result: &Result{Files: len(search.files), ByRule: map[string]int{}, Remarks: search.remarks},
+	}
+	if err := r.all(ctx); err != nil {
+		err = errors.Join(err, bulk.Discard())
+		return nil, &Unimported{Result: r.result, Err: err}
+	}
+	return r.result, nil
+}
+
+// run is an import under way.
+type run struct {
+	Options
+	bulk   *journal.Bulk
+	keeper *keeper
+	files  []found
+	keys   []string // of the files, for pairing; nil: none
+	rounds *sequence
+	cells  *cells
+	arms   arms
+	taken  map[position]int // index of the file, with pairing by the told round
+	hashes map[string]int   // index of the first file with this content
+	copies int              // files with the content of another
+	broken []broken
+	result *Result
+}
+
+// position is where a trial stands: indices of arm and cell, and the round.
+type position struct{ arm, cell, round int }
+
+// broken is a file that gave nothing.
+type broken struct {
+	arm    *arm // nil: the file would have told
+	round  int
+	path   string
+	reason string
+	raw    string
+}
+
+// all reads all files and finishes the run.
+func (r *run) all(ctx context.Context) (err error) {
+	if r.keeper, err = newKeeper(r.bulk, !r.NoRaw, len(r.files)); err != nil {
+		return err
+	}
+	for _, s := range r.Sources {
+		if s.Arm != "" {
+			a := r.arms.named(s.Arm)
+			a.from = append(a.from, s.From...)
+		}
+	}
+	for i := range r.files {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := r.file(i); err != nil {
+			return err
+		}
+		if r.Progress != nil {
+			r.Progress(i+1, len(r.files))
+		}
+	}
+	return r.finish()
+}
+
+// finish writes what could not be known before the last file was read.
+func (r *run) finish() error {
+	if r.result.Valid == 0 {
+		return fmt.Errorf("no valid trial in %s", plural(len(r.files), "file"))
+	}
+	if err := r.cells.headline(r.Headline); err != nil {
+		return err
+	}
+	arms, err := r.arms.inOrder(r.Baseline)
+	if err != nil {
+		return err
+	}
+	if err := r.addBroken(arms); err != nil {
+		return err
+	}
+	if err := r.partners(arms); err != nil {
+		return err
+	}
+	if err := r.keeper.close(); err != nil {
+		return err
+	}
+	r.result.Trials = r.bulk.Trials()
+	return r.bulk.Finish(r.plan(arms), r.result.Remarks)
+}
+
+// addBroken records each file that gave nothing as a trial of every cell that its
+// arm has been measured in: it would have had one there. It is not known of an
+// arm of which no file could be read; that has all cells.
+func (r *run) addBroken(arms []*arm) error {
+	for _, b := range r.broken {
+		for _, a := range arms {
+			if b.arm != nil && b.arm != a {
+				continue
+			}
+			round := b.round
+			if round == 0 {
+				round = a.next()
+			}
+			a.rounds[round] = true
+			for k, c := range r.cells.list {
+				if len(a.cells) > 0 && !a.cells[k] {
+					continue
+				}
+				t := journal.Trial{
+					Round: round, Attempt: 1, Cell: c.ID, Arm: a.name, Raw: b.raw,
+					Invalid: []journal.Violation{{Rule: RuleImport, Detail: b.path + ": " + b.reason}},
+				}
+				r.result.ByRule[RuleImport]++
+				if err := r.bulk.Add(&t); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// plan makes the plan of the run.
+func (r *run) plan(arms []*arm) *experiment.Plan {
+	p := &experiment.Plan{
+		Version: r.Version, Name: r.Name, Testbed: experiment.TestbedImport,
+		Import:     &experiment.Import{Tool: r.Format.Name, PairBy: r.PairBy.String(), Command: r.Command},
+		Confidence: r.Confidence, Equivalence: r.Equivalence, Power: r.Power, Attempts: 1, Limits: r.Limits,
+		Cells: r.cells.plan(),
+	}
+	all := map[int]bool{}
+	for i, a := range arms {
+		role := experiment.Treatment
+		switch {
+		case i == 0:
+			role = experiment.Baseline
+		case a.name == experiment.ControlName:
+			role = experiment.Control
+		}
+		p.Arms = append(p.Arms, experiment.PlannedArm{Name: a.name, Role: role, Layers: []experiment.PlannedLayer{}})
+		p.Import.Arms = append(p.Import.Arms, experiment.ImportedArm{Name: a.name, From: r.from(a), Files: a.files, Facts: a.facts})
+		for round := range a.rounds {
+			all[round] = true
+		}
+	}
+	p.Rounds = len(all)
+	return p
+}
+
+// from gives where an arm's files are from. Where the files tell the arms, it is
+// all files that were not given for an arm.
+func (r *run) from(a *arm) []string {
+	if len(a.from) > 0 {
+		return a.from
+	}
+	var list []string
+	for _, s := range r.Sources {
+		if s.Arm == "" {
+			list = append(list, s.From...)
+		}
+	}
+	return slices.Compact(list)
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
