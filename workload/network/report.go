@@ -6,51 +6,16 @@ import (
 	"math"
 
 	"tare/workload"
+	"tare/workload/network/iperf"
 )
 
-// report is the part of iperf3's JSON that is used: the series of intervals,
-// as one side saw it. iperf3's own way to leave a warm-up out (-O) is not used,
-// since its output then lacks some of the bytes of the warm-up, which the CPU
-// time of the processes includes. Pointers tell what is missing from what is
-// zero; numbers are floats, since iperf3 writes some counts that went below
-// zero as 18446744073709551234.
-type report struct {
-	Start struct {
-		TestStart *struct {
-			Protocol string `json:"protocol"`
-		} `json:"test_start"`
-	} `json:"start"`
-	Intervals []interval `json:"intervals"`
-	Error     string     `json:"error"`
-}
-
-// interval is one span of the run. In a run both ways, Sum is from the client
-// to the server and Reverse is back; otherwise Sum is what there is.
-type interval struct {
-	Streams []struct {
-		RTT    float64 `json:"rtt"` // µs, by the sender's kernel
-		Sender bool    `json:"sender"`
-	} `json:"streams"`
-	Sum     *sum `json:"sum"`
-	Reverse *sum `json:"sum_bidir_reverse"`
-}
-
-// sum is an interval's total over the streams.
-type sum struct {
-	Start       *float64 `json:"start"` // seconds since the beginning
-	End         *float64 `json:"end"`
-	Seconds     *float64 `json:"seconds"`
-	Bytes       *float64 `json:"bytes"`
-	Retransmits *float64 `json:"retransmits"` // TCP, sender
-	Jitter      *float64 `json:"jitter_ms"`   // UDP, receiver; mean of the streams
-	Lost        *float64 `json:"lost_packets"`
-	Packets     *float64 `json:"packets"`
-}
-
-// parse reads the JSON of an iperf3. An error that iperf3 tells of breaks the
-// rule exit-status, JSON that cannot be read the rule parse.
-func parse(data []byte) (*report, error) {
-	var r report
+// parse reads the JSON of an iperf3, of which the series of intervals is used.
+// iperf3's own way to leave a warm-up out (-O) is not used, since its output then
+// lacks some of the bytes of the warm-up, which the CPU time of the processes
+// includes. An error that iperf3 tells of breaks the rule exit-status, JSON that
+// cannot be read the rule parse.
+func parse(data []byte) (*iperf.Report, error) {
+	var r iperf.Report
 	if len(data) == 0 {
 		return nil, &workload.Invalid{Rule: workload.RuleParse, Detail: "no output"}
 	}
@@ -73,17 +38,12 @@ func missing(field string) error {
 	return &workload.Invalid{Rule: workload.RuleParse, Detail: "the JSON has no " + field}
 }
 
-func (r *report) udp() bool { return r.Start.TestStart.Protocol == "UDP" }
-
 // number reads a count that must be there.
 func number(v *float64, name string) (float64, error) {
 	if v == nil {
 		return 0, missing(name)
 	}
-	n := *v
-	if n >= 1<<63 {
-		n -= 1 << 64
-	}
+	n := iperf.Count(*v)
 	if math.Abs(n) >= 1<<62 {
 		return 0, &workload.Invalid{Rule: workload.RuleParse, Detail: fmt.Sprintf("%s is %g", name, *v)}
 	}
@@ -106,7 +66,7 @@ type totals struct {
 
 // side is what one end of the run saw of one way.
 type side struct {
-	report   *report
+	report   *iperf.Report
 	reverse  bool // of a run both ways, the way back
 	receives bool
 }
@@ -130,7 +90,7 @@ func (s side) total(omit float64) (totals, error) {
 	return t, nil
 }
 
-func (s side) add(t *totals, i interval, u *sum, name string, omit float64) error {
+func (s side) add(t *totals, i iperf.Interval, u *iperf.Sum, name string, omit float64) error {
 	var failed error
 	read := func(v *float64, key string) float64 {
 		n, err := number(v, name+"."+key)
@@ -146,7 +106,7 @@ func (s side) add(t *totals, i interval, u *sum, name string, omit float64) erro
 	}
 	t.bytes += bytes
 	t.seconds += read(u.Seconds, "seconds")
-	switch udp := s.report.udp(); {
+	switch udp := s.report.UDP(); {
 	case udp && s.receives:
 		packets := read(u.Packets, "packets")
 		t.packets += packets
@@ -176,7 +136,7 @@ type figures struct {
 }
 
 // read gives the figures of a run of that length, warm-up included, in seconds.
-func read(client, server *report, d Direction, length, omit float64) (figures, error) {
+func read(client, server *iperf.Report, d Direction, length, omit float64) (figures, error) {
 	type way struct{ sender, receiver side }
 	var ways []way
 	switch d {
@@ -201,7 +161,7 @@ func read(client, server *report, d Direction, length, omit float64) (figures, e
 		if err != nil {
 			return figures{}, err
 		}
-		if err := plausible(sent, received, client.udp(), length-omit); err != nil {
+		if err := plausible(sent, received, client.UDP(), length-omit); err != nil {
 			return figures{}, err
 		}
 		f.received += received.bytes * 8 / received.seconds
@@ -210,7 +170,7 @@ func read(client, server *report, d Direction, length, omit float64) (figures, e
 		f.retransmits += sent.retransmits
 		f.rtt += sent.rtt
 		readings += sent.readings
-		if client.udp() {
+		if client.UDP() {
 			f.loss = max(f.loss, received.lost/received.packets)
 			f.jitter += received.jitter / received.packets / 1e3 / float64(len(ways))
 		}

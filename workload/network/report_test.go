@@ -9,11 +9,12 @@ import (
 	"testing"
 
 	"tare/workload"
+	"tare/workload/network/iperf"
 )
 
 // The files in testdata are from iperf3 3.12 between two network namespaces
 // over a link of 1 Gbit/s.
-func readReport(t *testing.T, name string) *report {
+func readReport(t *testing.T, name string) *iperf.Report {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", name))
 	if err != nil {
@@ -88,7 +89,7 @@ func TestReportErrors(t *testing.T) {
 		{"no time", replace(`"seconds"`, `"gone"`), "parse: the JSON has no intervals.sum.seconds"},
 		{"no retransmits", replace(`"retransmits"`, `"gone"`), "parse: the JSON has no intervals.sum.retransmits"},
 		{"wrong type", `{"start": {"test_start": {"protocol": 7}}}`,
-			"parse: JSON of 42 bytes: json: cannot unmarshal number into Go struct field .start.test_start.protocol of type string"},
+			"parse: JSON of 42 bytes: json: cannot unmarshal number into Go struct field TestStart.start.test_start.protocol of type string"},
 		{"huge", replace(`"seconds":	`, `"seconds":	1e300, "x": `), "parse: intervals.sum.seconds is 1e+300"},
 		{"too short", replace(`"seconds":	0.`, `"seconds":	0.0`), "parse: the intervals cover"},
 		{"refused", file(t, "refused-client.json"), "exit-status: unable to connect to server: Connection refused"},
