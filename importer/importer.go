@@ -13,6 +13,7 @@
 package importer
 
 import (
+	"errors"
 	"io"
 	"time"
 
@@ -36,6 +37,10 @@ type Format struct {
 	// is missing or useless is emitted without it, or with Broken set.
 	Read func(f File, emit func(Trial) error) error
 }
+
+// ErrBeside is the error, or within the error, of Read for a file that the tool
+// writes beside its results, such as a log: it holds no trial, and none is lost.
+var ErrBeside = errors.New("not a result, but written beside one")
 
 // File is one file to be read.
 type File struct {
