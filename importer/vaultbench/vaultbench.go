@@ -108,7 +108,9 @@ func (s *statistics) trial(name string) (importer.Trial, error) {
 		Start:  s.Earliest,
 		Wall:   wall(s.Duration, s.Wait),
 		Errors: importer.ErrorRate{Share: 1 - *s.Success, Told: true},
-		Loop:   &experiment.Loop{Latency: meanLatency, Throughput: throughput},
+	}
+	if name == total { // the workers of one test are as many as happen to be in it
+		t.Loop = &experiment.Loop{Latency: meanLatency, Throughput: throughput}
 	}
 	if *s.Requests <= 0 {
 		t.Broken = "no request was made"
