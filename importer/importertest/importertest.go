@@ -45,6 +45,7 @@ func Golden(t *testing.T, f importer.Format) {
 				fmt.Fprintf(&got, "error: %v\n", err)
 			} else {
 				check(t, trials)
+				consistent(t, trials)
 			}
 			golden := filepath.Join("testdata", name+".golden")
 			if *update {

@@ -93,8 +93,6 @@ func check(t *testing.T, trials []importer.Trial) {
 		round     int
 	}
 	seen := map[place]bool{}
-	type column struct{ cell, metric string }
-	described := map[column]experiment.Metric{}
 	for _, trial := range trials {
 		at := place{trial.Arm, trial.Cell, trial.Round}
 		switch {
@@ -117,12 +115,24 @@ func check(t *testing.T, trials []importer.Trial) {
 				t.Errorf("%v: the metric %q comes twice", at, v.Metric.Name)
 			}
 			names[v.Metric.Name] = true
-			if known, ok := described[column{at.cell, v.Metric.Name}]; ok && known != v.Metric {
-				t.Errorf("%v: %+v was described as %+v", at, v.Metric, known)
-			}
-			described[column{at.cell, v.Metric.Name}] = v.Metric
 		}
 		checkWithin(t, trial)
+	}
+}
+
+// consistent fails where a metric of a cell is described in two ways, which the
+// import refuses: good files are not to be refused.
+func consistent(t *testing.T, trials []importer.Trial) {
+	type column struct{ cell, metric string }
+	described := map[column]experiment.Metric{}
+	for _, trial := range trials {
+		for _, v := range trial.Values {
+			at := column{trial.Cell, v.Metric.Name}
+			if known, ok := described[at]; ok && known != v.Metric {
+				t.Errorf("%v: %+v was described as %+v", at, v.Metric, known)
+			}
+			described[at] = v.Metric
+		}
 	}
 }
 

@@ -1,0 +1,243 @@
+package unixbench
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"tare/experiment/factor"
+	"tare/importer"
+)
+
+// section is the run of all tests with one number of copies.
+type section struct {
+	start   time.Time
+	copies  string
+	tests   []*test
+	indexes bool    // the table of indexes has begun
+	ended   bool    // and its score has been seen
+	score   float64 // over all tests of the system; 0: not told
+}
+
+// test is one line of results.
+type test struct {
+	title  string // as in the report
+	values []importer.Value
+	wall   time.Duration
+	broken string
+}
+
+// newSection reads when a section began: "Sat Nov 21 2026 23:06:44 - 23:13:32", in
+// the time of the machine, which is taken for UTC since no zone is told. It is not
+// told at all where months have other names.
+func newSection(when string) section {
+	from, _, _ := strings.Cut(when, " - ")
+	start, err := time.Parse("Mon Jan _2 2006 15:04:05", from)
+	if err != nil {
+		return section{}
+	}
+	return section{start: start}
+}
+
+// running takes in the line "2 CPUs in system; running 1 parallel copy of tests".
+func (s *section) running(text string) error {
+	_, text, _ = strings.Cut(text, " running ")
+	copies, _, _ := strings.Cut(text, " ")
+	if n, err := strconv.Atoi(copies); err != nil || n < 1 {
+		return fmt.Errorf("a section ran %q copies, which is no number of them", copies)
+	}
+	s.copies = copies
+	return nil
+}
+
+// units gives a rate's unit in base units, and by what to multiply.
+var units = map[string]struct {
+	unit   string
+	factor float64
+}{
+	"lps":  {"1/s", 1},
+	"lpm":  {"1/s", 1. / 60},
+	"KBps": {"B/s", 1024},
+	"fps":  {"1/s", 1},
+}
+
+// add takes in a line of results: the test, its rate, the unit, the time of a
+// sample and how many there were, "Execl Throughput 508.2 lps (30.0 s, 1 samples)".
+// A test that failed has no number.
+func (s *section) add(text string) error {
+	open := strings.LastIndexByte(text, '(')
+	if open < 0 {
+		return nil
+	}
+	rest, unit := last(text[:open])
+	title, value := last(rest)
+	if title == "" {
+		return nil
+	}
+	if s.named(title) != nil {
+		return fmt.Errorf("the test %q comes twice in the section with copies: %s", title, s.copies)
+	}
+	seconds, samples, _ := strings.Cut(strings.TrimSuffix(text[open+1:], " samples)"), " s, ")
+	each, err := importer.Number(seconds)
+	if err != nil {
+		return fmt.Errorf("test %q: the time of a sample: %w", title, err)
+	}
+	n, err := importer.Number(samples)
+	if err != nil {
+		return fmt.Errorf("test %q: the number of samples: %w", title, err)
+	}
+	t := &test{title: title}
+	s.tests = append(s.tests, t)
+	if ns := each * n * 1e9; ns > 0 && ns < 1<<62 {
+		t.wall = time.Duration(ns)
+	}
+	v, err := importer.Number(value)
+	switch {
+	case err != nil:
+		t.broken = fmt.Sprintf("its rate is %s", value)
+		return nil
+	case n <= 0:
+		t.broken = "no sample of it succeeded"
+		return nil
+	}
+	base, ok := units[unit]
+	if !ok {
+		base.unit, base.factor = unit, 1
+	}
+	t.values = append(t.values, importer.Value{Metric: rate(base.unit), Value: v * base.factor})
+	return nil
+}
+
+// last cuts the last word off a line.
+func last(text string) (rest, word string) {
+	text = strings.TrimRight(text, " ")
+	cut := strings.LastIndexByte(text, ' ') + 1
+	return strings.TrimRight(text[:cut], " "), text[cut:]
+}
+
+// index takes in a line of the table of indexes: the test, its baseline, its rate
+// and its index.
+func (s *section) index(text string) error {
+	rest, value := last(text)
+	rest, _ = last(rest)
+	title, _ := last(rest)
+	t := s.named(title)
+	if t == nil || value == "---" { // which has no baseline
+		return nil
+	}
+	v, err := importer.Number(value)
+	if err != nil {
+		return fmt.Errorf("the index of %q: %w", title, err)
+	}
+	if t.broken == "" && len(t.values) == 1 && v > 0 {
+		t.values = append(t.values, importer.Value{Metric: indexOf("index"), Value: v})
+	}
+	return nil
+}
+
+// total takes in the score over all tests of a category. That of some of them, and
+// of graphics, is passed over.
+func (s *section) total(text string) error {
+	title, value := last(text)
+	if title != "System Benchmarks Index Score" {
+		return nil
+	}
+	v, err := importer.Number(value)
+	if err != nil {
+		return fmt.Errorf("the index score: %w", err)
+	}
+	s.score = v
+	return nil
+}
+
+func (s *section) named(title string) *test {
+	for _, t := range s.tests {
+		if t.title == title {
+			return t
+		}
+	}
+	return nil
+}
+
+// whole says whether the section was written to its end, which is a table of
+// indexes with a score, or a line that there is none.
+func (s *section) whole() error {
+	switch {
+	case s.copies == "":
+		return errors.New("a section does not say how many copies ran: the file is truncated")
+	case len(s.tests) == 0:
+		return fmt.Errorf("the section with copies: %s has no results: the file is truncated", s.copies)
+	case s.indexes && !s.ended:
+		return fmt.Errorf("the section with copies: %s has no score at its end: the file is truncated", s.copies)
+	case !s.ended && s.named("System Call Overhead") != nil: // which has an index
+		return fmt.Errorf("the section with copies: %s has no indexes: the file is truncated", s.copies)
+	}
+	return nil
+}
+
+// emit emits the trials of a section.
+func (s *section) emit(facts map[string]string, emit func(importer.Trial) error) error {
+	for _, t := range s.tests {
+		name, kind := cell(t.title)
+		if err := emit(s.trial(name, kind, t, facts)); err != nil {
+			return err
+		}
+	}
+	if s.score <= 0 {
+		return nil
+	}
+	score := &test{values: []importer.Value{{Metric: indexOf("score"), Value: s.score}}}
+	return emit(s.trial("index", "cpu", score, facts))
+}
+
+func (s *section) trial(name, kind string, t *test, facts map[string]string) importer.Trial {
+	if s.copies != "1" {
+		name += ".copies=" + s.copies
+	}
+	return importer.Trial{
+		Cell: name, Kind: kind, Levels: []factor.Level{{Factor: "copies", Value: s.copies}},
+		Start: s.start, Wall: t.wall, Values: t.values, Broken: t.broken, Facts: maps.Clone(facts),
+	}
+}
+
+// cells are Run's own names of the tests in a report, and what they load.
+var cells = map[string]struct{ name, kind string }{
+	"Dhrystone 2 using register variables":   {"dhry2reg", "cpu"},
+	"Double-Precision Whetstone":             {"whetstone-double", "cpu"},
+	"System Call Overhead":                   {"syscall", "syscalls"},
+	"Exec System Call Overhead":              {"sysexec", "syscalls"},
+	"Pipe-based Context Switching":           {"context1", "syscalls"},
+	"Pipe Throughput":                        {"pipe", "syscalls"},
+	"Process Creation":                       {"spawn", "syscalls"},
+	"Execl Throughput":                       {"execl", "syscalls"},
+	"File Write 1024 bufsize 2000 maxblocks": {"fstime-w", "storage"},
+	"File Read 1024 bufsize 2000 maxblocks":  {"fstime-r", "storage"},
+	"File Copy 1024 bufsize 2000 maxblocks":  {"fstime", "storage"},
+	"File Write 256 bufsize 500 maxblocks":   {"fsbuffer-w", "storage"},
+	"File Read 256 bufsize 500 maxblocks":    {"fsbuffer-r", "storage"},
+	"File Copy 256 bufsize 500 maxblocks":    {"fsbuffer", "storage"},
+	"File Write 4096 bufsize 8000 maxblocks": {"fsdisk-w", "storage"},
+	"File Read 4096 bufsize 8000 maxblocks":  {"fsdisk-r", "storage"},
+	"File Copy 4096 bufsize 8000 maxblocks":  {"fsdisk", "storage"},
+	"Shell Scripts (1 concurrent)":           {"shell1", "syscalls"},
+	"Shell Scripts (8 concurrent)":           {"shell8", "syscalls"},
+	"Shell Scripts (16 concurrent)":          {"shell16", "syscalls"},
+}
+
+var letters = regexp.MustCompile(`[^a-z0-9]+`)
+
+// cell names the cell of a test, and its kind.
+func cell(title string) (name, kind string) {
+	if c, ok := cells[title]; ok {
+		return c.name, c.kind
+	}
+	name = strings.Trim(letters.ReplaceAllString(strings.ToLower(title), "-"), "-")
+	if name == "" {
+		name = "test"
+	}
+	return name, "cpu"
+}
