@@ -3,6 +3,7 @@ package catalog
 import (
 	"tare/importer"
 	"tare/importer/fio"
+	"tare/importer/iperf3"
 	"tare/importer/longcsv"
 	"tare/importer/vaultbench"
 )
@@ -10,6 +11,7 @@ import (
 // Formats lists the result files of other tools that can be imported.
 var Formats = []importer.Format{
 	fio.Format,
+	iperf3.Format,
 	longcsv.Format,
 	vaultbench.Format,
 }

@@ -1,0 +1,40 @@
+// Package iperf3 reads the JSON of iperf3, versions 3.1 to 3.21: -J of the client
+// or the server, and the events of --json-stream.
+//
+// A test is a trial in a cell that protocol, direction and number of streams
+// name. A file may hold several tests, as that of a server does; of the same cell they are
+// told apart by a number. Bandwidth is what was received, of payload, without the
+// warm-up (-O). What differs between versions is in package workload/network/iperf.
+//
+// file.go finds the tests of a file, ways.go what was sent and received in them,
+// and trial.go and series.go make trials of them.
+package iperf3
+
+import (
+	"strconv"
+
+	"tare/importer"
+)
+
+// Format reads iperf3's JSON.
+var Format = importer.Format{
+	Name:       "iperf3",
+	Doc:        "iperf3's JSON (-J or --json-stream), of the client or the server",
+	Extensions: []string{".json", ".jsonl", ".txt", ".log", ".out"},
+	Read:       read,
+}
+
+func read(f importer.File, emit func(importer.Trial) error) error {
+	cells := map[string]int{}
+	return tests(f, func(t test) error {
+		trial, err := t.trial()
+		if err != nil {
+			return err
+		}
+		cells[trial.Cell]++
+		if n := cells[trial.Cell]; n > 1 {
+			trial.Cell += "-" + strconv.Itoa(n) // no cell of another shape ends like this
+		}
+		return emit(trial)
+	})
+}

@@ -1,0 +1,218 @@
+package iperf3
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"tare/experiment"
+	"tare/experiment/factor"
+	"tare/importer"
+)
+
+// directions, as the client sees them and as Tare's own workload names them.
+const (
+	upload   = "upload"
+	download = "download"
+	both     = "both"
+)
+
+func (t *test) direction() string {
+	switch {
+	case t.both():
+		return both
+	case t.Start.TestStart.Reverse != 0:
+		return download
+	}
+	return upload
+}
+
+// protocol is the transport protocol, in the small letters that metrics begin with.
+func (t *test) protocol() (string, error) {
+	switch p := t.Start.TestStart.Protocol; p {
+	case "TCP", "UDP", "SCTP":
+		return strings.ToLower(p), nil
+	default:
+		return "", fmt.Errorf("the protocol %.20q is not one of iperf3's", p)
+	}
+}
+
+// trial makes a trial of the test.
+func (t *test) trial() (importer.Trial, error) {
+	protocol, err := t.protocol()
+	if err != nil {
+		return importer.Trial{}, err
+	}
+	direction, streams := t.direction(), whole(t.Start.TestStart.Streams)
+	trial := importer.Trial{
+		Cell: protocol,
+		Kind: "network",
+		Levels: []factor.Level{
+			{Factor: "protocol", Value: protocol}, {Factor: "direction", Value: direction}, {Factor: "streams", Value: streams},
+		},
+		Start: t.start(),
+		Facts: t.facts(),
+	}
+	if direction != upload {
+		trial.Cell += "-" + direction
+	}
+	if streams != "1" {
+		trial.Cell += "-" + streams + "-streams"
+	}
+	trial.Series = t.series()
+	if t.Error != "" {
+		trial.Broken = "iperf3 reports: " + t.Error
+		return trial, nil
+	}
+	t.measure(&trial, protocol)
+	if len(trial.Values) == 0 || !trial.Values[0].Metric.Headline {
+		trial.Broken = "the report has no bandwidth at its end: nothing was received"
+		trial.Values = nil
+	}
+	return trial, nil
+}
+
+// measure adds the values.
+func (t *test) measure(trial *importer.Trial, protocol string) {
+	add := func(name, unit string, better experiment.Better, scale experiment.Scale, v float64) {
+		if math.IsNaN(v) || math.IsInf(v, 0) || scale == experiment.Ratio && v <= 0 {
+			return
+		}
+		headline := name == "bandwidth"
+		trial.Values = append(trial.Values, importer.Value{Value: v, Metric: experiment.Metric{
+			Name: protocol + "-" + name, Unit: unit, Better: better, Headline: headline, Scale: scale, Optional: !headline,
+		}})
+	}
+	ways := t.ways()
+	var all way
+	var received, retransmits float64
+	counted := false
+	for _, w := range ways {
+		all.received = all.received.and(w.received)
+		received += w.received.rate()
+		if w.retransmits != nil && *w.retransmits >= 0 { // -1: the system doesn't tell
+			retransmits, counted = retransmits+*w.retransmits, true
+		}
+		all.lost = max(all.lost, w.lost)
+		all.jitter += w.jitter / float64(len(ways))
+	}
+	trial.Wall = seconds(all.received.seconds)
+	add("bandwidth", "bit/s", experiment.Higher, experiment.Ratio, received)
+	if len(ways) == 2 {
+		for _, w := range ways {
+			name := "bandwidth-" + download
+			if w.sends == (t.Start.Accepted == nil) {
+				name = "bandwidth-" + upload
+			}
+			add(name, "bit/s", experiment.Higher, experiment.Ratio, w.received.rate())
+		}
+	}
+	if t.UDP() {
+		add("loss", "", experiment.Lower, experiment.Difference, all.lost)
+		add("jitter", "s", experiment.Lower, experiment.Ratio, all.jitter)
+	} else if counted {
+		add("retransmits", "", experiment.Lower, experiment.Difference, retransmits)
+	}
+	add("rtt", "s", experiment.Lower, experiment.Ratio, t.rtt())
+	client, server := t.cpu()
+	gigabits := all.received.bytes * 8 / 1e9
+	add("cpu-client", "s/Gbit", experiment.Lower, experiment.Ratio, client*all.received.seconds/gigabits)
+	add("cpu-server", "s/Gbit", experiment.Lower, experiment.Ratio, server*all.received.seconds/gigabits)
+}
+
+// rtt is the mean round-trip time of the streams that this side sends, in s; 0:
+// not told. What a receiver's kernel has for one is none.
+func (t *test) rtt() float64 {
+	sum, n := 0.0, 0.0
+	for _, s := range t.End.Streams {
+		if s.Sender == nil || s.Sender.MeanRTT == nil || !s.Sender.Sender && (t.both() || !t.sends()) {
+			continue
+		}
+		if rtt := *s.Sender.MeanRTT / 1e6; rtt > 0 {
+			sum, n = sum+rtt, n+1
+		}
+	}
+	if n == 0 {
+		return 0
+	}
+	return sum / n
+}
+
+// cpu is how many CPUs each side's iperf3 kept busy; 0: not told.
+func (t *test) cpu() (client, server float64) {
+	if t.End.CPU == nil {
+		return 0, 0
+	}
+	host, remote := t.End.CPU.Host/100, t.End.CPU.Remote/100
+	if t.Start.Accepted != nil {
+		return remote, host
+	}
+	return host, remote
+}
+
+func (t *test) start() time.Time {
+	ms := max(t.Start.Timestamp.Milliseconds, t.Start.Timestamp.Seconds*1e3)
+	const end = 253402300800e3 // the year 10000
+	if !(ms > 0 && ms < end) {
+		return time.Time{}
+	}
+	return time.UnixMilli(int64(ms)).UTC()
+}
+
+// seconds is a duration; 0 if the number cannot be one of a test.
+func seconds(s float64) time.Duration {
+	const most = 10 * 365 * 24 * 3600
+	if !(s > 0 && s < most) {
+		return 0
+	}
+	return time.Duration(s * float64(time.Second)).Round(time.Millisecond)
+}
+
+// facts are the versions and options that one has to know to compare.
+func (t *test) facts() map[string]string {
+	s := &t.Start
+	facts := map[string]string{
+		"iperf3 version": strings.TrimPrefix(s.Version, "iperf "),
+		"congestion":     t.End.Congestion,
+		"mss":            bytes(max(s.MSS, s.MSSDefault)),
+		"block":          bytes(s.TestStart.Block),
+		"buffer":         bytes(s.Buffer),
+		"side":           "client",
+	}
+	if s.Accepted != nil {
+		facts["side"] = "server"
+	}
+	if s.MSS > 0 { // asked for
+		facts["mss"] = bytes(s.MSS)
+	}
+	if s.TestStart.Target > 0 {
+		facts["target"] = whole(s.TestStart.Target) + " bit/s a stream"
+	}
+	if s.TestStart.Omit > 0 {
+		facts["omit"] = whole(s.TestStart.Omit) + " s"
+	}
+	if s.TestStart.Duration > 0 {
+		facts["duration"] = whole(s.TestStart.Duration) + " s"
+	}
+	// As uname -a: "Linux host 6.1.0 …".
+	if uname := strings.Fields(s.SystemInfo); len(uname) > 2 {
+		facts["kernel"] = uname[2]
+	}
+	for name, value := range facts {
+		if value == "" {
+			delete(facts, name)
+		}
+	}
+	return facts
+}
+
+func bytes(n float64) string {
+	if n <= 0 {
+		return ""
+	}
+	return whole(n) + " B"
+}
+
+func whole(n float64) string { return strconv.FormatFloat(n, 'f', 0, 64) }

@@ -1,0 +1,146 @@
+package iperf3
+
+import (
+	"math"
+
+	"tare/workload/network/iperf"
+)
+
+// way is what went one way in a test or a part of it.
+type way struct {
+	sends       bool // this side sends
+	sent        amount
+	received    amount
+	retransmits *float64
+	lost        float64 // UDP: share of the packets
+	jitter      float64 // UDP: s; 0: not told
+}
+
+// amount is a payload; zero where it is not told.
+type amount struct{ bytes, seconds float64 }
+
+func (a amount) rate() float64 {
+	if !(a.bytes > 0 && a.seconds > 0) {
+		return 0
+	}
+	return a.bytes * 8 / a.seconds
+}
+
+func of(s *iperf.Sum) amount {
+	if s == nil || s.Bytes == nil || s.Seconds == nil {
+		return amount{}
+	}
+	return amount{iperf.Count(*s.Bytes), *s.Seconds}
+}
+
+// both says whether data went both ways. Versions 3.7 to 3.12 don't tell, other
+// than by streams of both kinds.
+func (t *test) both() bool {
+	if t.Start.TestStart.Bidir != 0 || t.End.ReceivedReverse != nil || t.End.SumReverse != nil {
+		return true
+	}
+	sending, streams := 0, 0
+	for _, s := range t.End.Streams {
+		for _, sum := range []*iperf.Sum{s.Sender, s.UDP} {
+			if sum == nil {
+				continue
+			}
+			streams++
+			if sum.Sender {
+				sending++
+			}
+		}
+	}
+	return t.Start.TestStart.Reverse == 0 && sending > 0 && sending < streams
+}
+
+// sends says whether this side sends, in a test one way.
+func (t *test) sends() bool { return (t.Start.Accepted == nil) == (t.Start.TestStart.Reverse == 0) }
+
+// ways gives what went each way in the whole test.
+func (t *test) ways() []way {
+	e := &t.End
+	switch {
+	case !t.both():
+		return []way{t.way(t.sends(), e.Sum, e.Sent, e.Received)}
+	case e.ReceivedReverse != nil || e.SumReverse != nil:
+		return []way{
+			t.way(true, e.Sum, e.Sent, e.Received),
+			t.way(false, e.SumReverse, e.SentReverse, e.ReceivedReverse),
+		}
+	}
+	return []way{t.fromStreams(true), t.fromStreams(false)}
+}
+
+func (t *test) way(sends bool, udp, sent, received *iperf.Sum) way {
+	w := way{sends: sends, sent: of(sent), received: of(received)}
+	if sent != nil {
+		w.retransmits = sent.Retransmits
+	}
+	if !t.UDP() {
+		return w
+	}
+	if received == nil {
+		received = udp
+		w.sent, w.received = of(udp), t.arrived(udp)
+	}
+	if received != nil {
+		w.jitter = positive(received.Jitter) / 1e3
+		w.lost = share(received)
+	}
+	return w
+}
+
+// arrived is what of UDP arrived, where the version (up to 3.10) gives only the
+// bytes that were sent: whole packets that were not lost.
+func (t *test) arrived(s *iperf.Sum) amount {
+	if s == nil || s.Packets == nil || s.Lost == nil || s.Seconds == nil {
+		return amount{}
+	}
+	return amount{(iperf.Count(*s.Packets) - iperf.Count(*s.Lost)) * t.Start.TestStart.Block, *s.Seconds}
+}
+
+// fromStreams adds up the streams of a test both ways of a version (up to 3.10)
+// that gives both sums the same name, so that one hides the other.
+func (t *test) fromStreams(sends bool) way {
+	w := way{sends: sends}
+	var packets, lost, jitter, streams float64
+	retransmits := 0.0
+	for _, s := range t.End.Streams {
+		if s.UDP != nil && s.UDP.Sender == sends {
+			w.sent = w.sent.and(of(s.UDP))
+			w.received = w.received.and(t.arrived(s.UDP))
+			packets, lost = packets+positive(s.UDP.Packets), lost+positive(s.UDP.Lost)
+			jitter, streams = jitter+positive(s.UDP.Jitter)/1e3, streams+1
+		}
+		if s.Sender != nil && s.Sender.Sender == sends {
+			w.sent = w.sent.and(of(s.Sender))
+			w.received = w.received.and(of(s.Receiver))
+			retransmits += positive(s.Sender.Retransmits)
+			w.retransmits = &retransmits
+		}
+	}
+	if packets > 0 {
+		w.lost, w.jitter = math.Min(1, lost/packets), jitter/streams
+	}
+	return w
+}
+
+// and adds what was moved at the same time.
+func (a amount) and(b amount) amount { return amount{a.bytes + b.bytes, max(a.seconds, b.seconds)} }
+
+// positive is a number that cannot be below zero; 0 if it is missing.
+func positive(v *float64) float64 {
+	if v == nil {
+		return 0
+	}
+	return max(0, iperf.Count(*v))
+}
+
+// share is the share of lost packets.
+func share(s *iperf.Sum) float64 {
+	if packets := positive(s.Packets); packets > 0 {
+		return min(1, positive(s.Lost)/packets)
+	}
+	return 0
+}
