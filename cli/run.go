@@ -229,6 +229,9 @@ func carryOut(ctx context.Context, s State, j *journal.Journal, expansion *exper
 	}
 	if !quiet {
 		fmt.Fprintf(s.Stderr, "report: %s\n", to)
+		if hasBudget(run.Plan) {
+			fmt.Fprintf(s.Stderr, "budgets: tare gate %s says whether they are kept\n", run.Dir)
+		}
 	}
 	if !result.Valid {
 		return exit(ExitInvalid)

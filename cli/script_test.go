@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"errors"
 	"flag"
 	"os"
 	"os/exec"
@@ -44,6 +45,7 @@ func TestScripts(t *testing.T) {
 			"wait-trial":   waitTrial,
 			"tear":         tear,
 			"lines":        lines,
+			"exits":        exits,
 		},
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("HOME", env.WorkDir)
@@ -149,6 +151,24 @@ func lines(ts *testscript.TestScript, neg bool, args []string) {
 	got := strings.Count(ts.ReadFile(args[0]), "\n")
 	if want := number(ts, args[1]); got != want {
 		ts.Fatalf("%s has %d lines, want %d", args[0], got, want)
+	}
+}
+
+// exits runs a program that must end with a status: exits STATUS PROGRAM ARG...
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) < 2 || neg {
+		ts.Fatalf("usage: exits STATUS PROGRAM [ARG...]")
+	}
+	want, got := number(ts, args[0]), 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		var status *exec.ExitError
+		if !errors.As(err, &status) {
+			ts.Fatalf("%v", err)
+		}
+		got = status.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("%v ends with status %d, want %d", args[1:], got, want)
 	}
 }
 

@@ -67,6 +67,8 @@ const (
 	ExitDone        = 0   // whatever the verdicts
 	ExitError       = 1   // something failed
 	ExitUsage       = 2   // the command line or the experiment file is wrong
+	ExitFailed      = 3   // tare gate: a budget is exceeded
+	ExitUnresolved  = 4   // tare gate: none is, but some are not resolved
 	ExitInvalid     = 5   // the run gives no verdicts
 	ExitInterrupted = 130 // SIGINT or SIGTERM
 )

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"tare/analysis"
+	"tare/analysis/contrast"
 	"tare/experiment"
 	"tare/gate"
 )
@@ -118,7 +119,11 @@ func gateWhy(r *gate.Result, c gate.Case) string {
 	case gate.UnderBias:
 		return fmt.Sprintf("not clear of the limit of %s: the control differs from %s by up to %s itself", limit, gateBaseline(r), gateAmount(c, c.Bias))
 	case gate.TooFew:
-		text := count(c.Size, "value is", "values are") + " too few for an interval that holds for any noise"
+		text := count(c.Size, "complete round is", "complete rounds are")
+		if c.Method == contrast.MethodWelch {
+			text = count(c.Size, "value is", "values are")
+		}
+		text += " too few for an interval that holds for any noise"
 		if c.Needed > 0 {
 			text += "; at least " + count(c.Needed, "is", "are") + " needed"
 		}
@@ -200,12 +205,12 @@ func gateStyle(o gate.Outcome) string {
 	return "33"
 }
 
-// gateNotes are what a reader must know of the run besides its cases.
-func gateNotes(r *gate.Result) []string {
+// gateReasons say why the run gives no verdicts.
+func gateReasons(r *gate.Result) []string { return plainAll(r.Reasons) }
+
+// gateWarnings are what a reader must know of the run before trusting its numbers.
+func gateWarnings(r *gate.Result) []string {
 	var list []string
-	for _, reason := range r.Reasons {
-		list = append(list, brief(reason))
-	}
 	for _, w := range r.Warnings {
 		if w = brief(w); w != "" && !strings.EqualFold(w, brief(r.Observational)) {
 			list = append(list, w)

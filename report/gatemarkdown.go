@@ -24,12 +24,7 @@ func GateMarkdown(w io.Writer, r *gate.Result, link string) error {
 	if label := gateObservational(r); label != "" {
 		fmt.Fprintf(b, "**%s**\n\n", md(upperFirst(label)))
 	}
-	for _, note := range gateNotes(r) {
-		fmt.Fprintf(b, "- %s\n", md(note))
-	}
-	if len(gateNotes(r)) > 0 {
-		fmt.Fprintln(b)
-	}
+	gateMarkdownList(b, gateReasons(r))
 	gateMarkdownTable(b, r)
 	gateMarkdownDetails(b, r)
 	if err := b.Flush(); err != nil {
@@ -50,11 +45,26 @@ func gateMarkdownTable(b *bufio.Writer, r *gate.Result) {
 
 func gateMarkdownDetails(b *bufio.Writer, r *gate.Result) {
 	fmt.Fprint(b, "<details><summary>Why</summary>\n\n")
+	var list []string
 	for _, c := range r.Cases {
-		fmt.Fprintf(b, "- %s\n", md(gateSentence(r, c)))
+		list = append(list, gateSentence(r, c))
 	}
-	fmt.Fprintf(b, "\n%s\n", md(gateLegend(r)))
-	fmt.Fprint(b, "\n</details>\n")
+	gateMarkdownList(b, list)
+	if warnings := gateWarnings(r); len(warnings) > 0 {
+		fmt.Fprint(b, "Before trusting these numbers:\n\n")
+		gateMarkdownList(b, warnings)
+	}
+	fmt.Fprintf(b, "%s\n\n</details>\n", md(gateLegend(r)))
+}
+
+// gateMarkdownList writes texts as a list, if there are any.
+func gateMarkdownList(b *bufio.Writer, list []string) {
+	for _, text := range list {
+		fmt.Fprintf(b, "- %s\n", md(text))
+	}
+	if len(list) > 0 {
+		fmt.Fprintln(b)
+	}
 }
 
 // gateLegend says how the numbers are to be read.

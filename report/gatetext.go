@@ -20,6 +20,7 @@ func GateText(w io.Writer, r *gate.Result, o TextOptions) error {
 	t := &gateTerminal{terminal: terminal{w: buffered, o: o}, result: r}
 	t.header()
 	t.cases()
+	t.warnings()
 	if err := buffered.Flush(); err != nil {
 		return fmt.Errorf("write text: %w", err)
 	}
@@ -47,8 +48,20 @@ func (t *gateTerminal) header() {
 	if label := gateObservational(r); label != "" {
 		t.para("", label)
 	}
-	for _, note := range gateNotes(r) {
-		t.para("  - ", note)
+	for _, reason := range gateReasons(r) {
+		t.para("  - ", reason)
+	}
+}
+
+func (t *gateTerminal) warnings() {
+	list := gateWarnings(t.result)
+	if len(list) == 0 {
+		return
+	}
+	t.line("")
+	t.line(t.style(bold, "Warnings"))
+	for _, w := range list {
+		t.para("  - ", w)
 	}
 }
 

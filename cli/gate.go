@@ -1,0 +1,238 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"tare/analysis"
+	"tare/experiment"
+	"tare/gate"
+	"tare/history"
+	"tare/journal"
+	"tare/report"
+)
+
+// gateFormats are the values of -o of tare gate.
+var gateFormats = []string{"table", "json", "yaml", "markdown", "junit", "csv"}
+
+// gateFlags are the flags of tare gate.
+type gateFlags struct {
+	budgets               []string
+	against, anchor       string
+	observational         bool
+	junit, markdown, link string
+	out                   string
+}
+
+func newGate(s State) *cobra.Command {
+	var f gateFlags
+	c := &cobra.Command{
+		Use:   "gate [RUN]",
+		Short: "Pass or fail a run by its budgets",
+		Long: `Pass or fail a run by its budgets: those of the experiment file, and those of
+--budget, which add to them and take their place. A limit is a share of the
+baseline (10%) or an amount in the metric's unit (1ms, 5MiB, 200Mbit/s). Without
+RUN, the newest run below runs/.
+
+A budget is kept when the whole interval lies within the limit, and exceeded when
+the overhead is shown to be over it, corrected for the number of budgets. Anything
+else is not resolved, with the number of rounds that would resolve it.
+
+With --against, budgets bound how much a run may be worse than the earlier runs
+below a directory: than those since the last change, and than the first ones.
+
+Exit codes: 0 all kept, 3 any exceeded, 4 none exceeded but some not resolved,
+5 the run gives no verdicts.`,
+		Example: `  tare gate
+  tare gate runs/wireguard-20260102-150405 --budget tcp-bandwidth=10% --budget wireguard:tcp-rtt=50us
+  tare gate --junit gate.xml --markdown "$GITHUB_STEP_SUMMARY"
+  tare gate --against history --budget tcp-bandwidth=3%
+  tare gate -o json | jq -r '.cases[] | select(.outcome != "pass") | [.arm, .metric.name, .reason] | @tsv'`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: completeRuns,
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := checkFormat(f.out, gateFormats...); err != nil {
+				return err
+			}
+			if f.anchor != "" && f.against == "" {
+				return usage(errors.New("--anchor is for --against: it names one of its runs"))
+			}
+			run, result, err := openRun(args)
+			if err != nil {
+				return err
+			}
+			r, err := f.judge(c.Context(), s, run, result)
+			if err != nil {
+				return f.explain(run.Plan, err)
+			}
+			return f.show(s, r, run.Dir)
+		},
+	}
+	c.Flags().StringArrayVar(&f.budgets, "budget", nil, "[ARM:]METRIC=LIMIT, in place of the file's; may be repeated")
+	c.Flags().StringVar(&f.against, "against", "", "directory with earlier runs, which this one must not be worse than")
+	c.Flags().StringVar(&f.anchor, "anchor", "", "with --against: the run at which the reference runs begin, where a change was accepted")
+	c.Flags().BoolVar(&f.observational, "observational", false, "judge a run too whose arms did not run in rounds of random order")
+	c.Flags().StringVar(&f.junit, "junit", "", "file to write as JUnit XML, beside the output")
+	c.Flags().StringVar(&f.markdown, "markdown", "", "file to write as Markdown; the one that $GITHUB_STEP_SUMMARY names is added to")
+	c.Flags().StringVar(&f.link, "link", "", "URL of the report, for Markdown (default the path of report.html)")
+	_ = c.RegisterFlagCompletionFunc("budget", completeBudgets)
+	_ = c.RegisterFlagCompletionFunc("anchor", completeRuns)
+	_ = c.MarkFlagDirname("against")
+	addFormat(c, &f.out, gateFormats...)
+	return c
+}
+
+// judge holds a run against its own baseline or against earlier runs.
+func (f *gateFlags) judge(ctx context.Context, s State, run *journal.Run, result *analysis.Run) (*gate.Result, error) {
+	limits := gate.LimitsOf(run.Plan)
+	for _, text := range f.budgets {
+		if err := limits.Add(text); err != nil {
+			return nil, err
+		}
+	}
+	o := gate.Options{Observational: f.observational}
+	if f.against == "" {
+		return gate.Run(result, run.Trials, limits, o)
+	}
+	if info, err := os.Stat(f.against); err != nil || !info.IsDir() {
+		return nil, hintedUsage(fmt.Errorf("--against %s: not a directory", f.against), "it is a directory below which earlier runs are, such as runs")
+	}
+	runs, skipped, err := history.Read(ctx, f.against)
+	if err != nil {
+		return nil, err
+	}
+	for _, skip := range skipped {
+		fmt.Fprintln(s.Stderr, plainLines("skipped "+skip.Directory+": "+skip.Reason))
+	}
+	h := history.New(runs, skipped, history.Options{})
+	growths, err := h.Growth(history.Of(run), f.anchor)
+	if err != nil {
+		return nil, usage(err)
+	}
+	return gate.Against(result, run.Trials, growths, limits, f.against, h.Confidence, o)
+}
+
+// explain turns what is wrong with the budgets into errors of use, with what can
+// be done.
+func (f *gateFlags) explain(plan *experiment.Plan, err error) error {
+	var limit *gate.LimitError
+	switch {
+	case errors.As(err, &limit) && limit.Hint != "":
+		return hintedUsage(err, "%s", limit.Hint)
+	case errors.As(err, &limit):
+		return usage(err)
+	case errors.Is(err, gate.ErrNoBudget) && f.against == "" && !slices.ContainsFunc(plan.Arms, isTreatment):
+		return hintedUsage(errors.New("the run has no arm to compare with its baseline"), "tare gate --against DIR compares it with earlier runs")
+	case errors.Is(err, gate.ErrNoBudget):
+		return hintedUsage(err, "put budget: into the experiment file, or give --budget METRIC=LIMIT; metrics: %s", strings.Join(metricNames(plan), ", "))
+	}
+	return err
+}
+
+func isTreatment(a experiment.PlannedArm) bool { return a.Role == experiment.Treatment }
+
+// metricNames lists the metrics of a plan, each once.
+func metricNames(plan *experiment.Plan) []string {
+	var names []string
+	for _, c := range plan.Cells {
+		for _, m := range c.Metrics {
+			if !slices.Contains(names, m.Name) {
+				names = append(names, m.Name)
+			}
+		}
+	}
+	return names
+}
+
+// show writes the files and prints the result; the outcome becomes the exit code.
+func (f *gateFlags) show(s State, r *gate.Result, dir string) error {
+	link := f.link
+	if report := filepath.Join(dir, reportFile); link == "" && exists(report) {
+		link = filepath.ToSlash(report)
+	}
+	if f.junit != "" {
+		if err := writeWhole(f.junit, func(w io.Writer) error { return report.GateJUnit(w, r) }); err != nil {
+			return fmt.Errorf("--junit: %w", err)
+		}
+	}
+	if f.markdown != "" {
+		if err := writeSummary(f.markdown, func(w io.Writer) error { return report.GateMarkdown(w, r, link) }); err != nil {
+			return fmt.Errorf("--markdown: %w", err)
+		}
+	}
+	if err := f.print(s, r, link); err != nil {
+		return err
+	}
+	switch r.Outcome {
+	case gate.Pass:
+		return nil
+	case gate.Fail:
+		return exit(ExitFailed)
+	case gate.Invalid:
+		return exit(ExitInvalid)
+	}
+	return exit(ExitUnresolved)
+}
+
+func (f *gateFlags) print(s State, r *gate.Result, link string) error {
+	switch f.out {
+	case "json", "yaml":
+		return encode(s.Stdout, r, f.out)
+	case "markdown":
+		return report.GateMarkdown(s.Stdout, r, link)
+	case "junit":
+		return report.GateJUnit(s.Stdout, r)
+	case "csv":
+		return report.GateCSV(s.Stdout, r)
+	}
+	return report.GateText(s.Stdout, r, report.TextOptions{Width: s.Width, Color: s.Color})
+}
+
+// writeSummary writes a file anew, or adds to it where GitHub collects what the
+// steps of a job have to say.
+func writeSummary(to string, write func(io.Writer) error) error {
+	if to != os.Getenv("GITHUB_STEP_SUMMARY") {
+		return writeWhole(to, write)
+	}
+	file, err := os.OpenFile(to, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	return errors.Join(write(file), file.Close())
+}
+
+func exists(name string) bool {
+	_, err := os.Stat(name)
+	return err == nil
+}
+
+// completeBudgets completes the metrics of the run.
+func completeBudgets(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	dir, err := runDir(args)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	run, err := journal.Open(dir)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var list []string
+	for _, name := range metricNames(run.Plan) {
+		list = append(list, name+"=")
+	}
+	return list, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+}
+
+// hasBudget says whether a plan says how much any of its arms may cost.
+func hasBudget(plan *experiment.Plan) bool {
+	own := func(a experiment.PlannedArm) bool { return isTreatment(a) && len(a.Budget)+len(plan.Budget) > 0 }
+	return slices.ContainsFunc(plan.Arms, own)
+}
