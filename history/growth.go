@@ -55,7 +55,7 @@ func (h *History) Growth(run *Run, anchor string) ([]Growth, error) {
 		path := canonical(anchor)
 		first = slices.IndexFunc(before.Runs, func(r *Run) bool { return r.path == path })
 		if first < 0 {
-			return nil, fmt.Errorf("the anchor %s: %w", anchor, ErrNoAnchor)
+			return nil, fmt.Errorf("the anchor %s %w", anchor, ErrNoAnchor)
 		}
 	}
 	var list []Growth

@@ -2,6 +2,7 @@ package history
 
 import (
 	"context"
+	"path/filepath"
 	"runtime"
 	"sync"
 
@@ -16,7 +17,7 @@ func Read(ctx context.Context, dirs ...string) (runs []*Run, skipped []Skipped, 
 	var found []string
 	seen := map[string]bool{}
 	for _, dir := range dirs {
-		below, err := journal.Find(dir)
+		below, err := journal.Find(dir + string(filepath.Separator)) // so that a link is followed
 		if err != nil {
 			return nil, nil, err
 		}
@@ -26,7 +27,7 @@ func Read(ctx context.Context, dirs ...string) (runs []*Run, skipped []Skipped, 
 		for _, run := range below {
 			if path := canonical(run); !seen[path] {
 				seen[path] = true
-				found = append(found, run)
+				found = append(found, filepath.Clean(run))
 			}
 		}
 	}

@@ -265,19 +265,32 @@ func (c *pastChart) levels() {
 	}
 }
 
-// unsure shades the runs among which a change may lie.
+// unsure shades the places at which a change may be.
 func (c *pastChart) unsure() {
 	for _, s := range c.series.Shifts {
-		from, to := c.x(float64(s.Earliest)-0.5), c.x(float64(s.Latest)+0.5)
+		from, to := c.between(s, s.Earliest), c.between(s, s.Latest)
 		c.rect(from, historyTop-6, to-from, c.bottom-historyTop+6, "unsure")
 	}
+}
+
+// between is the middle between a run and the one before it in the statistics.
+func (c *pastChart) between(s history.Shift, run int) float64 {
+	before := run
+	for _, p := range c.series.Points {
+		if p.Run < run && p.Stretch == s.Stretch && p.LeftOut == "" {
+			before = p.Run
+		}
+	}
+	return c.x(float64(run+before) / 2)
 }
 
 // shifts marks the changes, with their sizes above in two rows in turn.
 func (c *pastChart) shifts() {
 	for i, s := range c.series.Shifts {
-		x := c.x((float64(s.Run) + float64(s.Last)) / 2)
+		x := c.between(s, s.Run)
+		c.WriteString("<g><title>" + escape(shiftWord(c.series, s)+" "+c.past.shiftPlace(s)) + "</title>\n")
 		c.line(x, historyTop-6, x, c.bottom, "zero")
+		c.WriteString("</g>\n")
 		row := 12 + 14*float64(i%2)
 		label := shiftMark(s) + " " + labelSize(c.series, s)
 		anchor := "middle"

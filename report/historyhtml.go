@@ -108,7 +108,7 @@ func makeHistoryPage(h *history.History, o HistoryOptions) *historyPage {
 	p.Facts = []entry{
 		{"Runs", number(float64(runs), 9)}, {"Left out", number(float64(left), 9)},
 		{"Experiments", number(float64(len(h.Experiments)), 9)}, {"Smallest segment", count(h.Segment, "run", "runs")},
-		{"False histories", "at most " + share(h.Alpha)},
+		{"Chance of a false change", "at most " + share(h.Alpha)},
 	}
 	for _, s := range h.Skipped[:min(len(h.Skipped), mostWarnings)] {
 		p.Skipped = append(p.Skipped, entry{plain(s.Directory), brief(s.Reason)})

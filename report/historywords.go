@@ -150,14 +150,22 @@ func moment(r *history.Run) string { return r.Start.UTC().Format("2006-01-02 15:
 // shiftPlace says at which run a change is, and how sure that is.
 func (p past) shiftPlace(c history.Shift) string {
 	r := p.Runs[c.Run]
-	text := "from " + p.runTitle(c.Run)
+	text := "since " + plain(r.Directory)
+	var about []string
+	if !r.Start.IsZero() {
+		about = append(about, moment(r))
+	}
 	if v := plain(r.TareVersion); v != "" {
-		text += ", Tare " + v
+		about = append(about, "Tare "+v)
 	}
-	if c.Earliest == c.Run && c.Latest == c.Run {
-		return text + ", no other run is likely"
+	if about != nil {
+		text += " (" + strings.Join(about, ", ") + ")"
 	}
-	return text + fmt.Sprintf("; %s sure: from %s to %s", share(p.h.Confidence), plain(p.Runs[c.Earliest].Directory), plain(p.Runs[c.Latest].Directory))
+	sure := share(p.h.Confidence)
+	if c.Earliest == c.Latest {
+		return text + "; hardly in another run (" + sure + ")"
+	}
+	return text + fmt.Sprintf("; it began in one of the runs %s to %s (%s)", plain(p.Runs[c.Earliest].Directory), plain(p.Runs[c.Latest].Directory), sure)
 }
 
 // mostEvents is how many events are written out in a sentence.

@@ -1,0 +1,184 @@
+package history_test
+
+import (
+	"strings"
+	"testing"
+
+	"tare/history"
+	"tare/history/historytest"
+)
+
+// The goals that the project states, on fixed seeds. bench/history has the same
+// over thousands of histories.
+
+func TestStepIsFound(t *testing.T) {
+	h := history.New(walk(stepped(noise(50, 7), 30)), nil, history.Options{})
+	s := only(t, h, "disk.1", "plain", "time", history.OfLevel)
+	if len(s.Shifts) != 1 {
+		t.Fatalf("%d changes, want 1: %+v", len(s.Shifts), s.Shifts)
+	}
+	c := s.Shifts[0]
+	if c.Run < 28 || c.Run > 32 {
+		t.Errorf("change at run %d, want 30 ± 2", c.Run)
+	}
+	if c.Direction != history.Worse || c.Size.Lo > 0.05 || c.Size.Hi < 0.05 {
+		t.Errorf("%s by %+v, want worse by 5 %% within the interval", c.Direction, c.Size)
+	}
+	if c.Earliest > 30 || c.Latest < 30 {
+		t.Errorf("place %d to %d, want 30 within", c.Earliest, c.Latest)
+	}
+	if rate := only(t, h, "disk.1", "plain", "rate", history.OfLevel); len(rate.Shifts) != 1 || rate.Shifts[0].Direction != history.Worse {
+		t.Errorf("the rate, of which more is better: %+v, want worse", rate.Shifts)
+	}
+}
+
+// How often a 5 % step in 3 % noise is found within two runs is limited by the
+// noise, not by the method: the most likely place itself is that near in 80 %.
+func TestStepsAreFoundNearby(t *testing.T) {
+	const histories = 200
+	found, near, covered := 0, 0, 0
+	for seed := range histories {
+		at := 15 + seed%21
+		h := history.New(walk(stepped(noise(50, uint64(100+seed)), at)), nil, history.Options{})
+		hit, inside := false, false
+		s := only(t, h, "disk.1", "plain", "time", history.OfLevel)
+		for _, c := range s.Shifts {
+			hit = hit || c.Run >= at-2 && c.Run <= at+2
+			inside = inside || c.Earliest <= at && at <= c.Latest
+		}
+		found += btoi(len(s.Shifts) > 0)
+		near += btoi(hit)
+		covered += btoi(inside)
+	}
+	t.Logf("of %d histories with a step: change found in %d, within 2 runs in %d, within its bounds in %d", histories, found, near, covered)
+	if found < histories*90/100 || near < histories*70/100 || covered < found*90/100 {
+		t.Errorf("fewer than expected")
+	}
+}
+
+func TestFlatHistories(t *testing.T) {
+	const histories = 200
+	claimed := 0
+	for seed := range histories {
+		h := history.New(walk(noise(50, uint64(1000+seed))), nil, history.Options{})
+		claimed += btoi(len(only(t, h, "disk.1", "plain", "time", history.OfLevel).Shifts) > 0)
+	}
+	t.Logf("changes claimed in %d of %d flat histories", claimed, histories)
+	if claimed > histories*5/100 {
+		t.Errorf("in more than 5 %%")
+	}
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// Peers have claimed a change at the second point: neither side of a change may
+// have fewer runs than a segment.
+func TestNoChangeNearTheEnds(t *testing.T) {
+	for _, at := range []int{1, 2, 3, 47, 48, 49} {
+		x := noise(50, uint64(at))
+		for i := range x {
+			if (at < 25) == (i < at) {
+				x[i] += 0.5
+			}
+		}
+		s := only(t, history.New(walk(x), nil, history.Options{}), "disk.1", "plain", "time", history.OfLevel)
+		for _, c := range s.Shifts {
+			if c.Run < 5 || c.Run > 45 {
+				t.Errorf("step at %d: change at run %d, with fewer than 5 runs on one side", at, c.Run)
+			}
+		}
+	}
+}
+
+func TestOverheadCancelsTheMachine(t *testing.T) {
+	h := history.New(made(30, func(i int, r *historytest.Run) {
+		if i >= 15 {
+			r.Level *= 1.3
+			r.Kernel = "6.8"
+		}
+	}), nil, history.Options{})
+	if s := only(t, h, "disk.1", "layered", "time", history.OfOverhead); len(s.Shifts) != 0 {
+		t.Errorf("the overhead changes: %+v", s.Shifts)
+	}
+	s := only(t, h, "disk.1", "plain", "time", history.OfLevel)
+	if len(s.Shifts) != 1 || !s.Machine {
+		t.Fatalf("machine %v, changes %+v, want one in the machine's level", s.Machine, s.Shifts)
+	}
+	with := s.Shifts[0].With
+	if len(with) != 1 || with[0].Run != 15 || with[0].Text != "kernel is 6.8, was 6.1" {
+		t.Errorf("together with %+v, want the kernel", with)
+	}
+}
+
+// Runs with other parameters are a stretch of their own, also in between, and
+// never a change.
+func TestStretches(t *testing.T) {
+	h := history.New(made(30, func(i int, r *historytest.Run) {
+		if i == 4 || i >= 20 {
+			r.Size = "8KiB"
+			r.Cost, r.Level = 0.3, 0.9
+		}
+	}), nil, history.Options{})
+	s := only(t, h, "disk.1", "layered", "time", history.OfOverhead)
+	if len(s.Shifts) != 0 || len(s.Stretches) != 2 || len(s.Segments) != 2 {
+		t.Fatalf("%d changes, %d stretches, %d segments, want 0, 2 and 2", len(s.Shifts), len(s.Stretches), len(s.Segments))
+	}
+	if got := strings.Join(s.Stretches[1].Differs, "; "); got != "command.size is 8KiB, was 4KiB" {
+		t.Errorf("differs %q", got)
+	}
+	if s.Stretches[1].First != 4 || s.Segments[0].Runs != 19 || s.Segments[1].Runs != 11 {
+		t.Errorf("stretch from %d, segments of %d and %d runs", s.Stretches[1].First, s.Segments[0].Runs, s.Segments[1].Runs)
+	}
+}
+
+func TestLeftOut(t *testing.T) {
+	runs := made(12, func(i int, r *historytest.Run) {
+		switch i {
+		case 1:
+			r.Invalid = true
+		case 2:
+			r.Running = true
+		case 3:
+			r.Tool = "fio"
+		}
+	})
+	runs = append(runs, history.Of(base.Journal("copy/000")))
+	h := history.New(runs, nil, history.Options{})
+	s := only(t, h, "disk.1", "layered", "time", history.OfOverhead)
+	want := map[string]string{
+		"copy/000": "", // sorts before the run that it is a copy of
+		"runs/000": "it has the same start and seed as copy/000: a copy",
+		"runs/001": "it is invalid: 8 of 24 planned trials (33 %) stayed invalid after all attempts, over the limit of 10 %",
+		"runs/002": "it is not finished",
+		"runs/003": "it is observational, unlike others of the series",
+		"runs/004": "",
+	}
+	for _, p := range s.Points {
+		dir := h.Experiments[0].Runs[p.Run].Directory
+		if why, told := want[dir]; told && p.LeftOut != why {
+			t.Errorf("%s left out %q, want %q", dir, p.LeftOut, why)
+		}
+	}
+	if s.Observational {
+		t.Error("the series is called observational")
+	}
+	if n := s.Segments[0].Runs; n != 9 {
+		t.Errorf("%d runs in the statistics, want 9", n)
+	}
+}
+
+func TestObservations(t *testing.T) {
+	h := history.New(made(6, func(_ int, r *historytest.Run) { r.Tool = "fio"; r.Alone = true }), nil, history.Options{})
+	s := only(t, h, "disk.1", "plain", "time", history.OfLevel)
+	if !s.Observational || s.Machine || s.Segments[0].Runs != 6 {
+		t.Errorf("observational %v, machine %v, segments %+v", s.Observational, s.Machine, s.Segments)
+	}
+	if len(s.Notes) != 1 || s.Notes[0] != "changes can be seen from 10 runs on; there are 6" {
+		t.Errorf("notes %q", s.Notes)
+	}
+}

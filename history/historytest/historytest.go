@@ -1,0 +1,169 @@
+// Package historytest makes up runs whose levels and overheads are known, in
+// memory or as directories, for tests of what is made of many runs.
+package historytest
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"time"
+
+	"tare/experiment"
+	"tare/experiment/quantity"
+	"tare/journal"
+	"tare/machine"
+)
+
+// Start is when the first run of a made-up history starts.
+var Start = time.Date(2026, 1, 5, 2, 0, 0, 0, time.UTC)
+
+// Run says what run to make up: "layered" beside "plain" (and its control) in
+// Cells cells of two metrics, "time" (headline, lower is better) and "rate"
+// (exploratory, higher is better).
+type Run struct {
+	Name    string // of the experiment
+	Number  int    // days after Start
+	Level   float64
+	Cost    float64 // overhead of the layer, as a share
+	Noise   float64 // of a trial, on the log scale
+	Rounds  int
+	Cells   int
+	Kernel  string // "": the run has no environment
+	Version string // of Tare
+	Size    string // a parameter of the workload
+	Alone   bool   // only the baseline
+	Tool    string // not empty: imported from this tool
+	Invalid bool   // every trial of the layer broke a rule
+	Running bool   // not finished
+}
+
+// Journal makes the run as if it had been read from dir.
+func (r Run) Journal(dir string) *journal.Run {
+	r.Rounds, r.Cells = max(r.Rounds, 1), max(r.Cells, 1)
+	j := &journal.Run{Dir: dir, Plan: r.plan(), Finished: !r.Running, Environment: r.environment()}
+	rng := rand.New(rand.NewPCG(uint64(r.Number), 1))
+	at := Start.AddDate(0, 0, r.Number)
+	j.Sessions = []journal.Session{{Number: 1, Start: at}}
+	for round := 1; round <= r.Rounds; round++ {
+		for i, step := range j.Plan.Order(round) {
+			j.Trials = append(j.Trials, r.trial(j, rng, round, i, step, at))
+		}
+	}
+	return j
+}
+
+func (r Run) trial(j *journal.Run, rng *rand.Rand, round, i int, step experiment.Step, at time.Time) journal.Trial {
+	arm := j.Plan.Arms[step.Arm]
+	value := r.Level * math.Exp(r.Noise*rng.NormFloat64())
+	if arm.Role == experiment.Treatment {
+		value *= 1 + r.Cost
+	}
+	t := journal.Trial{
+		Seq: len(j.Trials) + 1, Session: 1, Round: round, Attempt: 1, Position: i%len(j.Plan.Arms) + 1,
+		Cell: j.Plan.Cells[step.Cell].ID, Arm: arm.Name, Start: at.Add(time.Duration(len(j.Trials)) * time.Second), Wall: time.Second,
+	}
+	if r.Invalid && arm.Role == experiment.Treatment {
+		t.Invalid = []journal.Violation{{Rule: "errors", Detail: "made so"}}
+		return t
+	}
+	t.Values = map[string]float64{"time": value, "rate": 1 / value}
+	return t
+}
+
+func (r Run) plan() *experiment.Plan {
+	p := &experiment.Plan{
+		Schema: experiment.PlanSchema, Version: r.Version, Name: r.Name, Testbed: "local", Seed: uint64(r.Number) + 1, Rounds: r.Rounds,
+		Confidence: 0.95, Equivalence: 0.02, Power: 0.8, Attempts: 1,
+		Arms: []experiment.PlannedArm{{Name: "plain", Role: experiment.Baseline}},
+	}
+	if r.Invalid {
+		none := quantity.Percent(0.1)
+		p.Limits.InvalidTrials = &none
+	}
+	if r.Tool != "" {
+		p.Testbed = experiment.TestbedImport
+		p.Import = &experiment.Import{Tool: r.Tool, Arms: []experiment.ImportedArm{{Name: "plain", From: []string{"results"}, Files: r.Rounds}}}
+	} else {
+		p.Arms = append(p.Arms, experiment.PlannedArm{Name: experiment.ControlName, Role: experiment.Control})
+	}
+	if !r.Alone {
+		p.Arms = append(p.Arms, experiment.PlannedArm{Name: "layered", Role: experiment.Treatment,
+			Layers: []experiment.PlannedLayer{{Kind: "env", Config: map[string]any{"set": map[string]any{"LAYER": "on"}}}}})
+		if p.Import != nil {
+			p.Import.Arms = append(p.Import.Arms, experiment.ImportedArm{Name: "layered", From: []string{"results"}, Files: r.Rounds})
+		}
+	}
+	for c := range r.Cells {
+		p.Cells = append(p.Cells, experiment.Cell{
+			ID: fmt.Sprintf("disk.%d", c+1), Workload: "disk", Kind: "command", Expected: time.Second,
+			Config: map[string]any{"size": r.Size}, Testbed: map[string]any{},
+			Metrics: []experiment.Metric{
+				{Name: "time", Unit: "s", Better: experiment.Lower, Headline: true, Scale: experiment.Ratio},
+				{Name: "rate", Unit: "1/s", Better: experiment.Higher, Scale: experiment.Ratio},
+			},
+		})
+	}
+	return p
+}
+
+func (r Run) environment() *machine.Environment {
+	if r.Kernel == "" {
+		return nil
+	}
+	return &machine.Environment{Schema: machine.EnvironmentSchema, TareVersion: r.Version, Kernel: r.Kernel}
+}
+
+// Write writes the run as a directory. Nothing is made durable.
+func (r Run) Write(dir string) error {
+	j := r.Journal(dir)
+	if err := os.MkdirAll(filepath.Join(dir, journal.RawDir), 0o755); err != nil {
+		return err
+	}
+	if err := writeLines(filepath.Join(dir, journal.PlanFile), j.Plan); err != nil {
+		return err
+	}
+	if j.Environment != nil {
+		if err := writeLines(filepath.Join(dir, journal.EnvironmentFile), j.Environment); err != nil {
+			return err
+		}
+	}
+	var trials, notes []any
+	for i := range j.Trials {
+		trials = append(trials, struct {
+			Schema string `json:"schema"`
+			journal.Trial
+		}{journal.TrialSchema, j.Trials[i]})
+	}
+	for _, n := range []journal.Note{{Kind: journal.NoteSession, Session: 1, Time: j.Sessions[0].Start, Text: "started"},
+		{Kind: journal.NoteFinished, Session: 1, Time: j.Sessions[0].Start.Add(time.Hour), Text: "finished"}} {
+		if n.Kind != journal.NoteFinished || j.Finished {
+			notes = append(notes, struct {
+				Schema string `json:"schema"`
+				journal.Note
+			}{journal.NoteSchema, n})
+		}
+	}
+	if err := writeLines(filepath.Join(dir, journal.TrialsFile), trials...); err != nil {
+		return err
+	}
+	return writeLines(filepath.Join(dir, journal.NotesFile), notes...)
+}
+
+// writeLines writes JSON values, one a line.
+func writeLines(name string, values ...any) error {
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	lines := json.NewEncoder(f)
+	for _, v := range values {
+		if err := lines.Encode(v); err != nil {
+			return err
+		}
+	}
+	return f.Close()
+}
