@@ -49,7 +49,7 @@ func showPublished(s State, t *published.Table, out string) error {
 	case "csv":
 		return report.PublishedCSV(s.Stdout, t)
 	}
-	return report.Published(s.Stdout, t, report.TextOptions{Width: s.Width, Color: s.Color})
+	return report.PublishedText(s.Stdout, t, report.TextOptions{Width: s.Width, Color: s.Color})
 }
 
 // checkAs checks the value of show --as.

@@ -31,6 +31,7 @@ import (
 
 	"tare/analysis"
 	"tare/experiment"
+	"tare/experiment/quantity"
 	"tare/journal"
 )
 
@@ -70,6 +71,10 @@ type Result struct {
 	// Observational says why nothing here is an experiment; empty if all that is
 	// compared comes from one run that was one.
 	Observational string `json:"observational,omitempty"`
+	// Confidence and Margin are the rules by which all is judged: those of the
+	// reference's run.
+	Confidence quantity.Percent `json:"confidence"`
+	Margin     quantity.Percent `json:"equivalence"`
 	// Differences and Same are the properties that the runs tell, the important
 	// ones first. Unknown are sentences on what cannot be compared.
 	Differences []Property `json:"differences"`
@@ -175,7 +180,8 @@ func Runs(in []Input, o Options) (*Result, error) {
 	if c.reference.Run == 0 {
 		c.reference = Reference{Run: 1, Arm: armWith(in[0].Run.Plan, experiment.Baseline)}
 	}
-	c.result = &Result{Schema: Schema, Reference: c.reference, Changes: []Change{}, Levels: []Level{}}
+	c.result = &Result{Schema: Schema, Reference: c.reference, Confidence: c.plan().Confidence, Margin: c.plan().Equivalence,
+		Changes: []Change{}, Levels: []Level{}}
 	for i, r := range in {
 		c.values = append(c.values, analysis.ValuesOf(r.Run.Plan, r.Trials))
 		c.result.Runs = append(c.result.Runs, c.describe(i))

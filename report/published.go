@@ -12,9 +12,9 @@ import (
 	"tare/published"
 )
 
-// Published writes the published table for a terminal: means with their
+// PublishedText writes the published table for a terminal: means with their
 // variances, then the differences with what the intervals say of each.
-func Published(w io.Writer, t *published.Table, o TextOptions) error {
+func PublishedText(w io.Writer, t *published.Table, o TextOptions) error {
 	if o.Width == 0 {
 		o.Width = 80
 	}

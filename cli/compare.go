@@ -1,0 +1,137 @@
+package cli
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"tare/compare"
+	"tare/report"
+)
+
+func newCompare(s State) *cobra.Command {
+	var out, to, reference string
+	var matches []string
+	var all bool
+	formats := []string{"table", "json", "yaml", "markdown", "csv", "html"}
+	c := &cobra.Command{
+		Use:   "compare RUN...",
+		Short: "Compare runs made at different times, on different machines, or of different versions",
+		Long: `Compare runs. What differs between them besides the numbers comes first: machine,
+layers, workloads, testbed, versions. Then how much more or less each layer costs
+than it did, each overhead against the baseline of its own run. Then the levels of
+all arms against one of them.
+
+Runs are named by their directories. --reference takes one of them, its last
+element or its number in the order given, and after a colon an arm. --match says
+that two arms of different names are versions of one layer, of two runs or of one.`,
+		Example: `  tare compare runs/wireguard-20260102-150405 runs/wireguard-20260203-150405
+  tare compare runs/azure runs/gcp --reference gcp:plain
+  tare compare runs/istio-1.1 runs/istio-1.2 --match release-1.1=release-1.2
+  tare compare runs/both-releases --match release-1.1=release-1.2 -o markdown`,
+		Args:              cobra.MinimumNArgs(1),
+		ValidArgsFunction: completeRuns,
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := checkFormat(out, formats...); err != nil {
+				return err
+			}
+			if to != "" && out != "html" {
+				return usage(fmt.Errorf("--to is for -o html; the output of -o %s goes to stdout", out))
+			}
+			r, err := compareRuns(args, reference, matches)
+			if err != nil {
+				return err
+			}
+			return showComparison(s, r, out, cmp.Or(to, "comparison.html"), all)
+		},
+	}
+	c.Flags().StringVar(&reference, "reference", "", "RUN or RUN:ARM that levels are compared with (default: the baseline of the first run)")
+	c.Flags().StringArrayVar(&matches, "match", nil, "OLD=NEW: two arms that are versions of one layer; may be repeated")
+	c.Flags().BoolVar(&all, "all", false, "exploratory metrics too, not only the headline ones")
+	c.Flags().StringVar(&to, "to", "", "file to write with -o html (default comparison.html)")
+	addFormat(c, &out, formats...)
+	return c
+}
+
+// compareRuns opens and compares run directories.
+func compareRuns(dirs []string, reference string, matches []string) (*compare.Result, error) {
+	if err := distinct(dirs); err != nil {
+		return nil, err
+	}
+	var in []compare.Input
+	for _, dir := range dirs {
+		run, result, err := openRun([]string{dir})
+		if err != nil {
+			return nil, err
+		}
+		in = append(in, compare.Input{Name: dir, Run: result, Trials: run.Trials})
+	}
+	var o compare.Options
+	if reference != "" {
+		ref, err := compare.ParseReference(reference, in)
+		if err != nil {
+			return nil, usage(err)
+		}
+		o.Reference = ref
+	}
+	for _, text := range matches {
+		m, err := compare.ParseMatch(text, in)
+		if err != nil {
+			return nil, usage(err)
+		}
+		o.Matches = append(o.Matches, m)
+	}
+	r, err := compare.Runs(in, o)
+	switch {
+	case errors.Is(err, compare.ErrNothingInCommon):
+		return nil, hintedUsage(err, "cells are the same when their workload's name and the levels of its factors are; name the workloads alike in both experiments")
+	case errors.Is(err, compare.ErrNothingToCompare):
+		return nil, hintedUsage(err, "tare compare RUN RUN, or tare compare RUN --match OLD=NEW")
+	case err != nil:
+		return nil, usage(err)
+	}
+	return r, nil
+}
+
+// distinct refuses a directory that is named twice, in whatever way.
+func distinct(dirs []string) error {
+	infos := make([]os.FileInfo, len(dirs))
+	for i, dir := range dirs {
+		info, err := os.Stat(dir)
+		if err != nil {
+			continue // opening it says what is wrong
+		}
+		infos[i] = info
+		for k, earlier := range infos[:i] {
+			if earlier != nil && os.SameFile(earlier, info) {
+				return hintedUsage(fmt.Errorf("%w: %s and %s are the same directory", compare.ErrSameRun, dirs[k], dir), "two arms of one run: tare compare RUN --match OLD=NEW")
+			}
+		}
+	}
+	return nil
+}
+
+// showComparison prints a comparison, or writes its page and prints the name.
+func showComparison(s State, r *compare.Result, out, to string, all bool) error {
+	switch out {
+	case "json", "yaml":
+		return encode(s.Stdout, r, out)
+	case "markdown":
+		return report.CompareMarkdown(s.Stdout, r)
+	case "csv":
+		return report.CompareCSV(s.Stdout, r)
+	case "html":
+		o := report.CompareOptions{Generated: time.Now()}
+		if err := writeWhole(to, func(w io.Writer) error { return report.CompareHTML(w, r, o) }); err != nil {
+			return fmt.Errorf("write the page: %w", err)
+		}
+		fmt.Fprintln(s.Stdout, to)
+		return nil
+	}
+	return report.CompareText(s.Stdout, r, report.TextOptions{Width: s.Width, Color: s.Color, All: all})
+}

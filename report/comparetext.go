@@ -1,0 +1,195 @@
+package report
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+
+	comparing "tare/compare"
+)
+
+// CompareText writes a comparison of runs for a terminal: what differs between
+// them, then the changes of overheads, then the levels.
+func CompareText(w io.Writer, r *comparing.Result, o TextOptions) error {
+	if o.Width == 0 {
+		o.Width = 80
+	}
+	o.Width = max(o.Width, 40)
+	buffered := bufio.NewWriter(w)
+	t := &terminal{w: buffered, o: o}
+	t.line(t.style(bold, "Comparison of "+count(len(r.Runs), "run", "runs")))
+	for _, run := range r.Runs {
+		t.para(fmt.Sprintf("  %d  ", run.Number), shorten(plain(run.Name), o.Width, ellipsis)+": "+comparedRun(run))
+	}
+	if r.Observational != "" {
+		t.para("", "Observational: "+brief(r.Observational)+".")
+	}
+	if len(r.Warnings) > 0 {
+		t.line("")
+		t.line(t.style(bold, "Warnings"))
+		for _, text := range r.Warnings {
+			t.para("  - ", sentence(brief(text)))
+		}
+	}
+	t.differences(r)
+	t.compared("Overheads, each against the baseline of its own run", changeRows(r, true), r.Family.Changes)
+	t.compared("Levels against "+comparedReference(r), levelRows(r, true), r.Family.Levels)
+	if o.All {
+		t.compared("Overheads, exploratory metrics", changeRows(r, false), 0)
+		t.compared("Levels, exploratory metrics", levelRows(r, false), 0)
+	} else if n := len(levelRows(r, false)); n > 0 {
+		t.line("")
+		t.para("", count(n, "exploratory metric is", "exploratory metrics are")+" not shown (--all shows them)")
+	}
+	if err := buffered.Flush(); err != nil {
+		return fmt.Errorf("write text: %w", err)
+	}
+	return nil
+}
+
+// mostSame is how many things are named of a group in which nothing differs.
+const mostSame = 300
+
+// differences writes what differs, what is the same, and what cannot be said.
+func (t *terminal) differences(r *comparing.Result) {
+	if len(r.Runs) < 2 {
+		return
+	}
+	t.line("")
+	t.line(t.style(bold, "What differs besides the numbers"))
+	if len(r.Differences) == 0 {
+		t.para("  ", "Nothing that is on record.")
+	}
+	path := 0
+	for _, p := range r.Differences {
+		path = max(path, cells(plain(p.Path)))
+	}
+	path = min(path, t.o.Width/3)
+	group := comparing.Group("")
+	minor := false
+	for _, p := range r.Differences {
+		if p.Minor && !minor {
+			t.line("  of less weight:")
+			minor, group = true, ""
+		}
+		if p.Group != group {
+			group = p.Group
+			t.line("  " + t.style(faint, plain(string(group))))
+		}
+		name := plain(p.Path)
+		if cells(name) > path {
+			t.para("    ", name)
+			name = ""
+		}
+		for i, l := range wrap(brief(p.Change()), t.o.Width-path-6) {
+			if i > 0 {
+				name = ""
+			}
+			t.line("    " + pad(name, path) + "  " + l)
+		}
+	}
+	for _, a := range r.Apart {
+		t.para("  - ", apartText(a))
+	}
+	for _, text := range r.Unknown {
+		t.para("  - ", brief(text))
+	}
+	for _, e := range sameByGroup(r) {
+		t.para("  ", "The same, "+e.Key+": "+shorten(e.Value, mostSame, " … ")+".")
+	}
+}
+
+// compared writes a table with a column for each run, or, where the terminal is
+// too narrow for it, a line for each run.
+func (t *terminal) compared(title string, metrics []*comparedMetric, family int) {
+	if len(metrics) == 0 {
+		return
+	}
+	t.line("")
+	t.line(t.style(bold, title))
+	if note := familyNote(family); note != "" {
+		t.para("", note)
+	}
+	cell := ""
+	for _, m := range metrics {
+		if m.Cell != cell {
+			cell = m.Cell
+			t.line(shorten(cell, t.o.Width, ellipsis))
+		}
+		t.line("  " + shorten(m.Metric, t.o.Width-2, ellipsis))
+		arm, entry := 5, 0
+		for _, row := range m.Rows {
+			arm = max(arm, cells(row.Name))
+			for _, e := range row.Entries {
+				entry = max(entry, cells(e.Value), cells(t.against(e)))
+			}
+		}
+		if arm = min(arm, max(12, t.o.Width/4)); 4+arm+len(m.Rows[0].Entries)*(entry+2) > t.o.Width {
+			t.comparedLines(m)
+			continue
+		}
+		t.comparedColumns(m, arm, entry)
+	}
+}
+
+// against writes what an entry is against what it is compared with.
+func (t *terminal) against(e comparedEntry) string {
+	switch {
+	case e.Reference:
+		return "(compared with)"
+	case e.Against == "" && e.verdict == "":
+		return ""
+	case e.verdict == "":
+		return e.Against
+	}
+	return strings.TrimSpace(mark(e.verdict, t.o.ASCII) + " " + e.Against)
+}
+
+func (t *terminal) comparedColumns(m *comparedMetric, arm, entry int) {
+	head := "    " + pad("", arm)
+	for i := range m.Rows[0].Entries {
+		head += "  " + padLeft(fmt.Sprintf("run %d", i+1), entry)
+	}
+	t.line(t.style(faint, head))
+	for _, row := range m.Rows {
+		values, against, any := "    "+pad(shorten(row.Name, arm, ellipsis), arm), "    "+pad("", arm), false
+		if row.Floor {
+			against = "    " + pad(shorten("noise floor", arm, ellipsis), arm)
+		}
+		for _, e := range row.Entries {
+			text := t.against(e)
+			any = any || text != ""
+			values += "  " + padLeft(e.Value, entry)
+			against += "  " + padLeft(text, entry)
+		}
+		t.line(values)
+		if any {
+			t.line(against)
+		}
+		t.rowNotes(row)
+	}
+}
+
+func (t *terminal) comparedLines(m *comparedMetric) {
+	for _, row := range m.Rows {
+		name := row.Name
+		if row.Floor {
+			name += " (noise floor)"
+		}
+		t.line("    " + shorten(name, t.o.Width-4, ellipsis))
+		for i, e := range row.Entries {
+			if e.Value == "" {
+				continue
+			}
+			t.para("      ", strings.TrimSpace(fmt.Sprintf("run %d  %s  %s", i+1, e.Value, t.against(e))))
+		}
+		t.rowNotes(row)
+	}
+}
+
+func (t *terminal) rowNotes(row comparedRow) {
+	for _, note := range row.Notes {
+		t.para("      ", note)
+	}
+}
