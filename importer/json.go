@@ -30,7 +30,7 @@ func ReadJSON(r io.Reader, into any, members ...string) error {
 func describeJSON(err error) error {
 	var kind *json.UnmarshalTypeError
 	if errors.As(err, &kind) && kind.Field != "" {
-		return fmt.Errorf("member %q holds a %s where a %s is expected", kind.Field, kind.Value, kind.Type.Kind())
+		return fmt.Errorf("member %q holds %s where %s is expected", kind.Field, kind.Value, kind.Type.Kind())
 	}
 	return err
 }
