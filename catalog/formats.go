@@ -4,6 +4,7 @@ import (
 	"tare/importer"
 	"tare/importer/fio"
 	"tare/importer/iperf3"
+	"tare/importer/kubestr"
 	"tare/importer/longcsv"
 	"tare/importer/vaultbench"
 )
@@ -12,6 +13,7 @@ import (
 var Formats = []importer.Format{
 	fio.Format,
 	iperf3.Format,
+	kubestr.Format,
 	longcsv.Format,
 	vaultbench.Format,
 }

@@ -120,6 +120,9 @@ func (r *Report) facts(j *Job, g *groups) map[string]string {
 	} else {
 		facts["iodepth"] = r.option(j, "iodepth")
 	}
+	if reduced := r.option(j, "gtod_reduce"); reduced != "" && reduced != "0" {
+		facts["latency"] = "not measured: gtod_reduce=" + reduced
+	}
 	if n := g.together[j.Group]; n > 1 && j.Name != allClients {
 		facts["concurrent jobs"] = fmt.Sprintf("%d, which share the disk: no stonewall between them", n)
 	}
