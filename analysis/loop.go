@@ -76,12 +76,11 @@ func (t *table) loop(c int, l experiment.Loop) *LoopSummary {
 }
 
 func (s *LoopSummary) sentence(n int, told bool) string {
-	text := fmt.Sprintf("closed loop: %s × %s is %s in the median of %d trials (%s to %s)",
-		s.Latency, s.Throughput, round(s.Median), n, round(s.Least), round(s.Most))
+	text := fmt.Sprintf("closed loop: %s × %s is %s (%s to %s over %d trials)", s.Latency, s.Throughput, round(s.Median), round(s.Least), round(s.Most), n)
 	if told {
-		text += fmt.Sprintf(", as many as the %s workers, each of which waits for its answer before it asks again", round(s.Workers))
+		text += fmt.Sprintf(", as many as the %s workers", round(s.Workers))
 	} else {
-		text += ", whatever the latency, as with a fixed number of workers, each of which waits for its answer before it asks again"
+		text += " whatever the latency, as with a fixed number of workers"
 	}
 	return text + fmt.Sprintf("; %s says the same as %s", s.Latency, s.Throughput)
 }

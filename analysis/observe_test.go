@@ -93,10 +93,10 @@ func TestClosedLoop(t *testing.T) {
 		want    string
 	}{
 		{"told, constant", 64, 4, 0, 0,
-			"closed loop: latency-mean × throughput is 64 in the median of 8 trials (64 to 64), as many as the 64 workers, each of which waits for its answer before it asks again; latency-mean says the same as throughput"},
+			"closed loop: latency-mean × throughput is 64 (64 to 64 over 8 trials), as many as the 64 workers; latency-mean says the same as throughput"},
 		{"told, but others", 128, 4, 0, 0, ""},
 		{"not told, constant", 0, 6, 0, 0.01,
-			"closed loop: latency-mean × throughput is 64.2 in the median of 12 trials (62.6 to 66.1), whatever the latency, as with a fixed number of workers, each of which waits for its answer before it asks again; latency-mean says the same as throughput"},
+			"closed loop: latency-mean × throughput is 64.2 (62.6 to 66.1 over 12 trials) whatever the latency, as with a fixed number of workers; latency-mean says the same as throughput"},
 		{"not told, few trials", 0, 4, 0, 0, ""},
 		{"open loop", 0, 20, 100, 0, ""},
 		{"open loop, told", 64, 20, 100, 0, ""},

@@ -127,15 +127,16 @@ func (d *drawing) dots(a analysis.ArmSeries, l looks, x func(float64) float64, m
 	lo, hi := a.Summary.Q1-reach, a.Summary.Q3+reach
 	step := max(1, (len(a.Values)+manyDots-1)/manyDots)
 	var in, out strings.Builder
-	circles := 0
+	circles, least, most := 0, false, false
 	for i, v := range a.Values {
 		if !finite(v) {
 			continue
 		}
 		at, y := x(v), mid+jitter(i)*7
 		switch {
-		case (v < lo || v > hi) && (circles < manyDots/4 || v == a.Summary.Min || v == a.Summary.Max):
+		case (v < lo || v > hi) && (circles < manyDots/4 || v == a.Summary.Min && !least || v == a.Summary.Max && !most):
 			circles++
+			least, most = least || v == a.Summary.Min, most || v == a.Summary.Max
 			out.WriteString("M" + px(at-3.4) + " " + px(y) + "a3.4 3.4 0 1 0 6.8 0a3.4 3.4 0 1 0-6.8 0")
 		case i%step == 0:
 			in.WriteString("M" + px(at) + " " + px(y) + "h0")

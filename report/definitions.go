@@ -6,6 +6,9 @@ type entry struct{ Key, Value string }
 // definitions are the words of a report.
 func (s *sheet) definitions() []entry {
 	margin := share(s.margin())
+	if s.imported() {
+		return s.importedDefinitions(margin)
+	}
 	return []entry{
 		{"Arm", "A named set of security layers around the workload. The first arm is the baseline; the control is a second copy of it."},
 		{"Cell", "One workload at one setting of its parameters and of the testbed. Arms are compared within a cell only."},
@@ -20,4 +23,37 @@ func (s *sheet) definitions() []entry {
 		{"Headline, exploratory", "Headline metrics were named as the question before the run and are corrected for their number together. All others are exploratory."},
 		{"Invalid trial", "A trial that broke a rule fixed in the experiment, such as a failed proof or a busy machine. Rules never look at the value measured."},
 	}
+}
+
+// importedDefinitions are those of a report on what another tool ran.
+func (s *sheet) importedDefinitions(margin string) []entry {
+	over := "values"
+	if s.plan.Paired() {
+		over = "rounds"
+	}
+	list := []entry{
+		{"Observational", "Nobody drew the order of the trials at random and put the arms side by side, so that what differs between the arms besides the thing in question is part of every difference. A verdict says that the arms differ, not what makes them."},
+		{"Arm", "A set of files that belong together. The first arm is the baseline."},
+		{"Cell", "What was measured, at one setting of its parameters. Arms are compared within a cell only."},
+		{"Trial", "What one file, or one row, says of one cell. It is the unit of all statistics here, never the single request inside it."},
+		{"Overhead", "The difference of an arm from the baseline, relative to it; plus is always a cost. 5 % means 5 % less where higher is better, and 5 % more where lower is better."},
+		{"Interval", "The range of true differences that the " + over + " are compatible with, if they are independent of each other: over many such imports, " + share(float64(s.plan.Confidence)) + " of these intervals hold the true difference between the arms as they were."},
+		{"Costs, gains", "The difference is not zero, after correction for the number of comparisons."},
+	}
+	if s.plan.Paired() {
+		list = append(list, entry{"Round", "Trials of all arms that belong together by " + plain(s.plan.Import.PairBy) + "; arms are compared round by round."})
+	}
+	if s.margin() > 0 {
+		list = append(list, entry{"Equivalent", "The difference was shown to be smaller than the margin of ±" + margin + "."})
+	}
+	for _, c := range s.run.Cells {
+		if c.Loop != nil {
+			list = append(list, entry{"Closed loop", "A fixed number of workers, each of which sends its next request when its last one is answered. Mean latency × throughput is then that number, and one says the same as the other. While an answer is slow nothing is sent, so that percentiles miss the requests that would have waited."})
+			break
+		}
+	}
+	return append(list,
+		entry{"Not resolved", "Neither a difference nor equivalence was shown. It does not mean that there is no difference; the smallest one that could have been seen stands beside it."},
+		entry{"Headline, exploratory", "Headline metrics are corrected for their number together. All others are exploratory: hints, not findings."},
+		entry{"Invalid trial", "A trial that broke a rule: a file that cannot be read, or failed operations over the limit. Rules never look at whether a value is high or low."})
 }

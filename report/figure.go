@@ -42,6 +42,13 @@ func figureTitle(s *sheet) string {
 
 // figureNote says how the numbers came about.
 func figureNote(s *sheet) string {
+	if s.imported() {
+		text := fmt.Sprintf("Overhead relative to %s, imported from %s, %s intervals; observational: %s", s.baseline, s.tool(), share(float64(s.plan.Confidence)), brief(s.run.Observational))
+		if !s.run.Valid {
+			text += "; invalid run, no verdicts"
+		}
+		return text
+	}
 	text := fmt.Sprintf("Overhead relative to %s: %s in random order, %s intervals",
 		s.baseline, count(s.run.Rounds, "round", "rounds"), share(float64(s.plan.Confidence)))
 	if !s.run.Valid {

@@ -142,7 +142,7 @@ func (s spec) cell(r *analysis.Run, rng *rand.Rand, id string) {
 
 // compare makes up a comparison from the mean of the pairs.
 func compare(cell string, m experiment.Metric, base, arm analysis.ArmSeries) analysis.Comparison {
-	c := analysis.Comparison{Cell: cell, Arm: arm.Arm, Metric: m, Method: "signed-rank", Rounds: len(arm.Values),
+	c := analysis.Comparison{Cell: cell, Arm: arm.Arm, Metric: m, Method: "signed-rank", Paired: true, Rounds: len(arm.Values),
 		Baseline: base.Summary, Treated: arm.Summary, P: 0.0005, PAdjusted: 0.002, PEquiv: 0.9, PEquivAdjusted: 0.9, EstimatorsAgree: true, Lag1: 0.07, OrderP: 0.61}
 	for i := range arm.Values {
 		d := arm.Values[i] - base.Values[i]

@@ -82,6 +82,9 @@ func (s *sheet) plant(groups []group, width float64) *forest {
 	labels := min(max(float64(longest)*letter*12+24, 90), 230)
 	f.numberX = width - float64(numbers)*letter*12
 	f.x0, f.verdictX = labels, f.numberX-110
+	if s.run.Observational != "" {
+		f.verdictX -= 34 // verdicts are longer
+	}
 	f.x1 = f.verdictX - 14
 	room := labels - 24
 	if f.narrow {
@@ -182,7 +185,7 @@ func (f *forest) comparison(c analysis.Comparison, y float64) {
 		}
 	}
 	point, interval := overhead(c)
-	verdict := string(c.Verdict)
+	verdict := f.sheet.verdictWord(c.Verdict)
 	if control {
 		verdict = ""
 	}

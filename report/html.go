@@ -69,6 +69,7 @@ type page struct {
 	Answers      []pageAnswer
 	Control      string
 	Limits       []string
+	Observed     string // why the run is no experiment; "": it is one
 	Warnings     []string
 	MoreWarnings string
 	Hints        []string // warnings of exploratory metrics
@@ -76,6 +77,8 @@ type page struct {
 	Baseline, Confidence, Margin string
 	Forests                      []pageForest
 	Headline, Exploratory        []pageBlock
+	Paired, Imported, HasControl bool
+	SizeHead                     string
 	ExploratoryCount             string
 	Cells                        []pageCell
 	Thinned                      string
@@ -83,6 +86,8 @@ type page struct {
 	// Method and evidence.
 	FamilyNote, Power, ProofNote string
 	Diagnostics                  []pageBlock
+	Series                       []pageSeries
+	MoreSeries                   string
 	Proofs                       []pageProof
 	InvalidNote, MoreInvalids    string
 	InvalidsOpen                 bool
@@ -95,8 +100,13 @@ type page struct {
 	MachineDetails                           []pageDetail
 	Harness, RepeatNote, Command, Experiment string
 	Arms                                     []pageArm
-	Links                                    []entry
-	Definitions                              []entry
+	// Of an imported run.
+	Sources       []entry
+	FactArms      []string
+	FactRows      []pageFact
+	ImportCommand string
+	Links         []entry
+	Definitions   []entry
 }
 
 type pageVerdict struct{ Class, Word string }
@@ -132,6 +142,14 @@ func makePage(s *sheet, o HTMLOptions) *page {
 		Confidence: share(float64(s.plan.Confidence)), Power: share(float64(s.plan.Power)),
 		Asked: s.asked(), Done: s.done(), Control: tie(s.controlSentence()), Limits: s.limits(),
 		Definitions: s.definitions(), Published: publishedSection(o.Published),
+		Observed: tie(s.observed()), Paired: s.plan.Paired(), Imported: s.imported(),
+		HasControl: len(s.run.Controls) > 0, SizeHead: s.sizeHead(), Sources: s.sources(), FactRows: s.armFacts(),
+	}
+	if s.imported() {
+		p.ImportCommand = plainLines(s.plan.Import.Command)
+		for _, a := range s.plan.Import.Arms {
+			p.FactArms = append(p.FactArms, plain(a.Name))
+		}
 	}
 	if s.margin() > 0 {
 		p.Margin = "±" + share(s.margin())
@@ -153,6 +171,7 @@ func makePage(s *sheet, o HTMLOptions) *page {
 	}
 	p.pictures(s)
 	p.tables(s)
+	p.series(s)
 	p.evidence(s, o)
 	p.surroundings(s, o)
 	return p
@@ -184,6 +203,9 @@ func (s *sheet) facts() []entry {
 	}
 	if !r.Valid {
 		state += ", invalid"
+	}
+	if s.imported() {
+		return s.importedFacts(state)
 	}
 	list := []entry{{"Run", state}, {"Rounds", number(float64(r.Rounds), 9)},
 		{"Valid trials", fmt.Sprintf("%s of %s", number(float64(r.Trials.Valid), 9), number(float64(r.Trials.Planned), 9))},

@@ -19,8 +19,8 @@ type pageProof struct {
 }
 
 type pageTrial struct {
-	Seq, Round, Attempt          int
-	Cell, Arm, Rule, Detail, Raw string
+	Seq, Round, Attempt                int
+	File, Cell, Arm, Rule, Detail, Raw string // File of an imported trial
 }
 
 type pageTool struct{ Name, Version, Path string }
@@ -65,6 +65,7 @@ func (p *page) evidence(s *sheet, o HTMLOptions) {
 		for _, v := range t.Invalid {
 			broken, details = append(broken, plain(v.Rule)), append(details, brief(v.Detail))
 		}
+		row.File, _ = reasonOf(t)
 		row.Rule, row.Detail = strings.Join(broken, ", "), strings.Join(details, "; ")
 		if t.Raw != "" {
 			row.Raw = link(o.base(), t.Raw+"/")
@@ -120,7 +121,13 @@ func proofNote(once, each []string) string {
 func (s *sheet) invalidNote() string {
 	n := len(s.run.Invalids)
 	if n == 0 {
+		if s.imported() {
+			return "No trial broke a rule."
+		}
 		return "No trial broke a rule of the experiment."
+	}
+	if s.imported() {
+		return count(n, "trial broke", "trials broke") + " a rule and gave no data. Rules never look at whether a value is high or low."
 	}
 	text := fmt.Sprintf("%s a rule that was fixed before the run, and gave no data. An invalid trial is repeated within its round, up to %s in all",
 		count(n, "trial broke", "trials broke"), count(s.plan.Attempts, "attempt", "attempts"))

@@ -12,24 +12,39 @@ import (
 // pageBlock is a cell of a table.
 type pageBlock struct {
 	ID, Levels string
+	Loop       string // of a closed loop
 	Groups     []pageGroup
 }
 
 // pageGroup is a metric of a table.
 type pageGroup struct {
-	Metric, Better, Baseline, BaselineName, Changes, Methods string
-	Rows                                                     []pageRow
+	Metric, Better, Baseline, BaselineName, Changes, Methods, Restates string
+	Rows                                                               []pageRow
 }
 
 // pageRow is an arm of a table.
 type pageRow struct {
-	Arm     string
-	Control bool
-	Verdict pageVerdict
+	Arm      string
+	Control  bool
+	Verdict  pageVerdict
+	Observed bool // a claim of a run that is no experiment
 	// Results.
 	Point, Interval, Median, MDE, Floor, Rounds string
+	Aside                                       string // what it would be with failed trials
 	// Diagnostics.
 	T, P, Holm, Equiv, Needed, Lag1, OrderP string
+}
+
+// pageTable is a table of results.
+type pageTable struct {
+	Blocks     []pageBlock
+	HasControl bool
+	SizeHead   string
+}
+
+// Table makes the table of results of some blocks; the template asks for it.
+func (p *page) Table(blocks []pageBlock) pageTable {
+	return pageTable{blocks, p.HasControl, p.SizeHead}
 }
 
 // tables fills the tables of results and diagnostics.
@@ -51,12 +66,12 @@ func (p *page) tables(s *sheet) {
 func (s *sheet) pageBlocks(headline bool) []pageBlock {
 	var list []pageBlock
 	for _, b := range s.blocks {
-		block := pageBlock{ID: plain(b.id), Levels: b.levels}
+		block := pageBlock{ID: plain(b.id), Levels: b.levels, Loop: tie(s.loop(b.id))}
 		for _, g := range b.only(headline) {
 			if len(g.lines()) == 0 {
 				continue
 			}
-			pg := pageGroup{Metric: plain(g.metric.Name), Better: plain(string(g.metric.Better)), Changes: g.changes()}
+			pg := pageGroup{Metric: plain(g.metric.Name), Better: plain(string(g.metric.Better)), Changes: g.changes(), Restates: g.restates()}
 			if v, ok := g.baselineMedian(); ok {
 				pg.Baseline, pg.BaselineName = Value(v, g.metric.Unit), s.baseline
 			}
@@ -76,7 +91,7 @@ func (s *sheet) pageBlocks(headline bool) []pageBlock {
 // pageRow writes a comparison's numbers.
 func (s *sheet) pageRow(c analysis.Comparison) pageRow {
 	row := pageRow{Arm: plain(c.Arm), Control: s.role(c.Arm) == experiment.Control, Verdict: badge(c.Verdict),
-		Rounds: number(float64(c.Rounds), 9)}
+		Observed: s.observes(c.Verdict), Rounds: valueCount(c), Aside: aside(c)}
 	row.Point, row.Interval = overhead(c)
 	if !judged(c) {
 		return row
@@ -87,7 +102,7 @@ func (s *sheet) pageRow(c analysis.Comparison) pageRow {
 	if c.MDE > 0 {
 		row.MDE = size(c.Metric, c.MDE)
 	}
-	if !row.Control {
+	if !row.Control && len(s.run.Controls) > 0 {
 		row.Floor = size(c.Metric, c.Floor)
 	}
 	if p, i := written(c, c.T, signed); i != "" {
@@ -96,7 +111,10 @@ func (s *sheet) pageRow(c analysis.Comparison) pageRow {
 			row.T = "≠ " + row.T
 		}
 	}
-	row.P, row.Lag1, row.OrderP = probability(c.P), fixed(c.Lag1, 2), probability(c.OrderP)
+	row.P = probability(c.P)
+	if c.Paired {
+		row.Lag1, row.OrderP = fixed(c.Lag1, 2), probability(c.OrderP)
+	}
 	if c.Metric.Headline && !row.Control {
 		row.Holm = probability(c.PAdjusted)
 	}

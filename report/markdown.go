@@ -31,6 +31,7 @@ func Markdown(w io.Writer, r *analysis.Run) error {
 		fmt.Fprintln(b)
 	}
 	fmt.Fprintf(b, "%s %s\n\n", md(s.asked()), md(s.done()))
+	s.markdownSources(b)
 	for _, a := range s.answers() {
 		fmt.Fprintf(b, "- %s\n", md(a.Text))
 	}
@@ -74,13 +75,25 @@ func (s *sheet) markdownResults(b *bufio.Writer, headline bool) {
 			fmt.Fprintf(b, "## %s\n\n", title)
 		}
 		fmt.Fprintf(b, "### %s\n\n", md(block.ID))
-		fmt.Fprintf(b, "| metric | arm | verdict | overhead | interval | %s | arm | smallest visible | rounds |\n", md(s.baseline))
+		if block.Loop != "" {
+			fmt.Fprintf(b, "%s\n\n", md(block.Loop))
+		}
+		fmt.Fprintf(b, "| metric | arm | verdict | overhead | interval | %s | arm | smallest visible | %s |\n", md(s.baseline), strings.ToLower(s.sizeHead()))
 		fmt.Fprintf(b, "|---|---|---|--:|--:|--:|--:|--:|--:|\n")
 		for _, g := range block.Groups {
 			for _, row := range g.Rows {
 				verdict := row.Verdict.Word
+				if row.Observed {
+					verdict += " (obs.)"
+				}
 				if row.Control {
 					verdict = "*noise floor*"
+				}
+				if g.Restates != "" {
+					verdict += ", restates " + md(g.Restates)
+				}
+				if row.Aside != "" {
+					verdict += "; " + md(row.Aside)
 				}
 				fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", md(g.Metric), md(row.Arm), verdict, md(row.Point),
 					md(row.Interval), md(g.Baseline), md(row.Median), md(row.MDE), row.Rounds)
@@ -104,6 +117,7 @@ func (s *sheet) markdownEvidence(b *bufio.Writer) {
 		}
 		fmt.Fprintln(b)
 	}
+	s.markdownFacts(b)
 	if len(s.run.Trials.ByRule) > 0 {
 		fmt.Fprintf(b, "## Invalid trials\n\n| rule | trials |\n|---|--:|\n")
 		for _, rule := range rules(s.run.Trials.ByRule) {
@@ -111,6 +125,7 @@ func (s *sheet) markdownEvidence(b *bufio.Writer) {
 		}
 		fmt.Fprintln(b)
 	}
+	s.markdownFiles(b)
 }
 
 // special are the characters that Markdown or HTML could act on anywhere in a

@@ -18,6 +18,9 @@ func (s *sheet) legend(plot bool) string {
 		}
 		text += "."
 	}
+	if s.run.Observational != "" {
+		text += " (obs.): observational, no experiment; see above."
+	}
 	return text
 }
 
@@ -38,7 +41,7 @@ func (s *sheet) warnings(headline bool) []string {
 		}
 	}
 	for _, w := range s.run.Warnings {
-		if headline {
+		if headline != w.Exploratory {
 			add(w.Text, w.Arm, w.Metric, w.Cell)
 		}
 	}

@@ -16,7 +16,8 @@ import (
 // picture: a lane per arm, around the arm's own median and all to the same
 // scale, so that drift, steps and outliers show. Arrows point to trials that lie
 // beyond a lane, crosses mark invalid trials, dashed lines where the run was
-// resumed. It is empty if the run has no such series.
+// resumed. Imported trials stand in the order measured, each arm by itself: arms
+// may have run days apart, or nobody knows when. It is empty if the run has no such series.
 func RunChart(r *analysis.Run, cell, metric string) string {
 	s := arrange(r)
 	if g := s.find(cell, metric); g != nil {
@@ -33,6 +34,7 @@ type chart struct {
 	time  timeline
 	reach float64 // deviation that fills half a lane
 	ratio bool    // deviations are shares of the median
+	order bool    // across is the place in the order measured, not the time
 }
 
 // Edges of the plot and half the height of a lane's plot.
@@ -46,12 +48,21 @@ const (
 // runChart draws the run chart of a group.
 func (s *sheet) runChart(g group) string {
 	arms := g.series.Arms
-	c := &chart{sheet: s, group: g, time: s.timeline(arms), ratio: isRatio(g.metric)}
+	c := &chart{sheet: s, group: g, ratio: isRatio(g.metric), order: s.imported()}
+	if c.order {
+		c.time = ordered(arms)
+	} else {
+		c.time = s.timeline(arms)
+	}
 	c.w, c.h = runChartWidth, laneTop+laneFoot+lanePitch*float64(len(arms))
 	c.reach = c.span(arms)
 	c.start(fmt.Sprintf("Run chart of %s in %s", g.metric.Name, g.cell))
 	bottom := c.h - laneFoot
-	c.clock(bottom)
+	if c.order {
+		c.counter(bottom)
+	} else {
+		c.clock(bottom)
+	}
 	names := s.seriesNames(arms, runChartWidth-190)
 	for i, a := range arms {
 		c.lane(a, laneTop+lanePitch*float64(i), names[a.Arm])
@@ -116,10 +127,25 @@ func (c *chart) lane(a analysis.ArmSeries, top float64, name string) {
 		c.trace(a, l, y)
 	}
 	c.beyond(a, y)
+	if a.Diagnostics != nil {
+		for _, place := range a.Diagnostics.Changes {
+			c.change(float64(place-1), mid)
+		}
+	}
 	if c.sheet.role(a.Arm) == experiment.Baseline {
 		c.changes(a, mid)
 	}
-	c.invalid(a.Arm, mid)
+	if !c.order {
+		c.invalid(a.Arm, mid)
+	}
+}
+
+// at is where a trial stands across the chart.
+func (c *chart) at(a analysis.ArmSeries, i int) float64 {
+	if c.order {
+		return float64(i)
+	}
+	return when(a, i)
 }
 
 // when is when a trial started; without times, trials are a second apart.
@@ -143,8 +169,8 @@ func (c *chart) trace(a analysis.ArmSeries, l looks, y func(float64) float64) {
 	var line, dots strings.Builder
 	last := -1
 	for i, v := range a.Values {
-		at := px(c.x(when(a, i))) + " " + px(y(v))
-		if session := c.time.session(when(a, i)); session != last {
+		at := px(c.x(c.at(a, i))) + " " + px(y(v))
+		if session := c.time.session(c.at(a, i)); session != last {
 			line.WriteString("M" + at)
 			last = session
 		} else {
@@ -175,7 +201,7 @@ func (c *chart) beyond(a analysis.ArmSeries, y func(float64) float64) {
 		if d < 0 {
 			tip = 4
 		}
-		arrows.WriteString("M" + px(c.x(when(a, i))-4) + " " + px(y(v)+tip/2) + "l4 " + px(tip) + "l4 " + px(-tip))
+		arrows.WriteString("M" + px(c.x(c.at(a, i))-4) + " " + px(y(v)+tip/2) + "l4 " + px(tip) + "l4 " + px(-tip))
 	}
 	if n > 0 {
 		c.path(arrows.String(), "cross")
@@ -189,7 +215,7 @@ func (c *chart) spread(a analysis.ArmSeries, l looks, y func(float64) float64) {
 	for b := range bins {
 		from, to := b*len(a.Values)/bins, (b+1)*len(a.Values)/bins
 		v := slices.Sorted(slices.Values(a.Values[from:to]))
-		x := px(c.x(when(a, (from+to)/2)))
+		x := px(c.x(c.at(a, (from+to)/2)))
 		upper = append(upper, x+" "+px(y(v[len(v)-1])))
 		lower = append(lower, x+" "+px(y(v[0])))
 		middle = append(middle, x+" "+px(y(v[len(v)/2])))
@@ -206,10 +232,15 @@ func (c *chart) changes(a analysis.ArmSeries, mid float64) {
 		if i < 0 {
 			continue
 		}
-		x := c.x(when(a, i))
-		c.line(x, mid-laneHalf-1, x, mid+laneHalf+1, "zero")
-		c.path("M"+px(x-4)+" "+px(mid-laneHalf-2)+"h8l-4 5z", "cross")
+		c.change(c.at(a, i), mid)
 	}
+}
+
+// change marks a change of level.
+func (c *chart) change(at, mid float64) {
+	x := c.x(at)
+	c.line(x, mid-laneHalf-1, x, mid+laneHalf+1, "zero")
+	c.path("M"+px(x-4)+" "+px(mid-laneHalf-2)+"h8l-4 5z", "cross")
 }
 
 // invalid marks the arm's invalid trials in this cell, as far as they fit.
@@ -239,6 +270,31 @@ func (s *sheet) spoiled(cell, arm string) []journal.Trial {
 		}
 	}
 	return s.invalids[[2]string{cell, arm}]
+}
+
+// ordered is the axis of places in the order measured.
+func ordered(arms []analysis.ArmSeries) timeline {
+	last := 0
+	for _, a := range arms {
+		last = max(last, len(a.Values)-1)
+	}
+	return timeline{sessions: []analysis.Session{{Number: 1, To: float64(last)}}, total: max(float64(last), 1)}
+}
+
+// counter draws the axis of places.
+func (c *chart) counter(bottom float64) {
+	ticks := []float64{1}
+	for _, t := range (axis{lo: 1, hi: c.time.total + 1}).ticks(5) {
+		if t > 1 && t == math.Trunc(t) {
+			ticks = append(ticks, t)
+		}
+	}
+	for _, t := range ticks {
+		x := c.x(t - 1)
+		c.line(x, bottom, x, bottom+3, "grid")
+		c.text(min(max(x, 12), c.w-16), bottom+14, "small muted num", "middle", number(t, 9))
+	}
+	c.text(c.w/2, bottom+30, "small muted", "middle", "trials, in the order measured")
 }
 
 // clock draws the time axis and the breaks between sessions.

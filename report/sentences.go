@@ -24,6 +24,9 @@ func Summary(r *analysis.Run) []string {
 		list = append(list, d)
 	}
 	list = append(list, s.asked(), s.done())
+	if o := s.observed(); o != "" {
+		list = append(list, o)
+	}
 	list = append(list, s.trust()...)
 	for _, a := range s.answers() {
 		list = append(list, a.Text)
@@ -51,6 +54,9 @@ func (s *sheet) asked() string {
 // done says how much of the plan was carried out.
 func (s *sheet) done() string {
 	t := s.run.Trials
+	if s.imported() {
+		return s.importedTrials()
+	}
 	text := fmt.Sprintf("%s, each with every arm once in random order; %s of %s gave data",
 		count(s.run.Rounds, "round", "rounds"), number(float64(t.Valid), 9), count(t.Planned, "planned trial", "planned trials"))
 	if bad := len(s.run.Invalids); bad > 0 {
@@ -64,6 +70,23 @@ func (s *sheet) done() string {
 		text += " The run is not finished: resume it to add the missing trials."
 	}
 	return text
+}
+
+// importedTrials says how much of what was imported gave data.
+func (s *sheet) importedTrials() string {
+	t, files := s.run.Trials, 0
+	for _, a := range s.plan.Import.Arms {
+		files += a.Files
+	}
+	text := fmt.Sprintf("Imported from %s of %s: %s of %s gave data", count(files, "file", "files"), s.tool(),
+		number(float64(t.Valid), 9), count(t.Planned, "trial", "trials"))
+	if bad := len(s.run.Invalids); bad > 0 {
+		text += "; " + count(bad, "trial was", "trials were") + " invalid by rule"
+	}
+	if s.plan.Paired() {
+		text += ". Trials of the same round are compared as pairs"
+	}
+	return text + "."
 }
 
 // trust says what the control and the validity of the run allow to conclude.
@@ -137,14 +160,34 @@ func (s *sheet) answers() []answer {
 	for _, k := range order {
 		cs := byKey[k]
 		if len(cs) > manyCells {
-			list = append(list, answer{common(cs), s.countedAnswer(cs)})
+			list = append(list, answer{common(cs), s.observedLabel(common(cs)) + s.countedAnswer(cs) + s.restated(cs[0])})
 			continue
 		}
 		for _, c := range cs {
-			list = append(list, answer{c.Verdict, s.answer(c)})
+			text := s.observedLabel(c.Verdict) + s.answer(c) + s.restated(c)
+			if c.WithInvalid != nil {
+				text += " " + sentence(strings.TrimPrefix(brief(c.WithInvalid.Text), "observational: "))
+			}
+			list = append(list, answer{c.Verdict, text})
 		}
 	}
 	return list
+}
+
+// observedLabel begins the answers of a run that is no experiment.
+func (s *sheet) observedLabel(v analysis.Verdict) string {
+	if s.observes(v) {
+		return "Observational: "
+	}
+	return ""
+}
+
+// restated says that an answer is another one once more.
+func (s *sheet) restated(c analysis.Comparison) string {
+	if c.Restates == "" {
+		return ""
+	}
+	return " This restates " + plain(c.Restates) + "."
 }
 
 // common is the verdict that all share, if there is one.
@@ -196,7 +239,7 @@ func effect(c analysis.Comparison) string {
 // estimate, which stands beside it already.
 func why(c analysis.Comparison) string {
 	text := brief(c.Text)
-	for _, head := range []string{"exploratory: ", "not resolved: ", "not resolved"} {
+	for _, head := range []string{"observational: ", "exploratory: ", "restates " + brief(c.Restates) + ": ", "not resolved: ", "not resolved"} {
 		text = strings.TrimPrefix(text, head)
 	}
 	if _, rest, ok := strings.Cut(text, "] "); ok {
@@ -215,12 +258,16 @@ func why(c analysis.Comparison) string {
 
 // unseen says what a comparison could not see and what it would take.
 func unseen(c analysis.Comparison) string {
+	rounds, round := "rounds", "round"
+	if !c.Paired {
+		rounds, round = "values per arm", "value per arm"
+	}
 	if c.MDE <= 0 || !finite(c.MDE) {
-		return "the rounds are too few to say what could be seen"
+		return "the " + rounds + " are too few to say what could be seen"
 	}
 	text := "differences under " + size(c.Metric, c.MDE) + " cannot be seen here"
 	if c.Needed > 0 {
-		text += "; about " + count(c.Needed, "round", "rounds") + " would"
+		text += "; about " + count(c.Needed, round, rounds) + " would"
 	}
 	return text
 }
@@ -289,8 +336,8 @@ func (s *sheet) limits() []string {
 		if share(lo) != share(hi) {
 			extent = "between " + share(lo) + " and " + share(hi) + ", depending on the metric"
 		}
-		list = append(list, fmt.Sprintf("What could not be seen: the smallest true difference that these rounds find with a probability of %s is %s.",
-			share(float64(s.plan.Power)), extent))
+		list = append(list, fmt.Sprintf("What could not be seen: the smallest true difference that these %s find with a probability of %s is %s.",
+			s.rounds(), share(float64(s.plan.Power)), extent))
 	}
 	if n := len(s.groups(false)); n > 0 {
 		list = append(list, fmt.Sprintf("%s exploratory: not corrected for their number, so a difference there is a hint and not a finding.",

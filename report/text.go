@@ -80,6 +80,36 @@ func (t *terminal) header() {
 	if d := plain(s.plan.Description); d != "" {
 		t.para("", d)
 	}
+	t.state()
+	if o := s.observed(); o != "" {
+		t.line("")
+		for _, l := range wrap(o, t.o.Width) {
+			t.line(t.style(bold, l))
+		}
+	}
+	if !r.Valid {
+		t.line("")
+		t.line(t.style(verdictStyle(analysis.Invalid), "INVALID: this run gives no verdicts"))
+		for _, reason := range r.Reasons {
+			t.para("  - ", brief(reason))
+		}
+	}
+}
+
+// state says how much of the run there is.
+func (t *terminal) state() {
+	s, r := t.sheet, t.sheet.run
+	if s.imported() {
+		t.para("", fmt.Sprintf("imported from %s, %s of %s valid", s.tool(),
+			number(float64(r.Trials.Valid), 9), count(r.Trials.Planned, "trial", "trials")))
+		for _, a := range s.sources() {
+			t.para("  - ", a.Key+": "+a.Value)
+		}
+		if len(r.Controls) > 0 {
+			t.para("", s.controlLine())
+		}
+		return
+	}
 	state := fmt.Sprintf("%s, %s of %s valid, baseline %s", count(r.Rounds, "round", "rounds"),
 		number(float64(r.Trials.Valid), 9), count(r.Trials.Planned, "planned trial", "planned trials"), s.baseline)
 	if b := plain(s.plan.Testbed); b != "" {
@@ -93,13 +123,6 @@ func (t *terminal) header() {
 	}
 	t.para("", state)
 	t.para("", s.controlLine())
-	if !r.Valid {
-		t.line("")
-		t.line(t.style(verdictStyle(analysis.Invalid), "INVALID: this run gives no verdicts"))
-		for _, reason := range r.Reasons {
-			t.para("  - ", brief(reason))
-		}
-	}
 }
 
 // controlLine is the state of the control in one line.
@@ -132,6 +155,9 @@ func (t *terminal) results() {
 		}
 		t.line("")
 		t.line(t.style(bold, shorten(plain(b.id), t.o.Width, "…")))
+		if l := t.sheet.loop(b.id); l != "" {
+			t.para("  ", l)
+		}
 		for _, g := range head {
 			t.group(g)
 		}
@@ -178,7 +204,7 @@ func (t *terminal) word(c analysis.Comparison) string {
 	if t.sheet.role(c.Arm) == "control" {
 		return "  noise floor"
 	}
-	return mark(c.Verdict, t.o.ASCII) + " " + string(c.Verdict)
+	return mark(c.Verdict, t.o.ASCII) + " " + t.sheet.verdictWord(c.Verdict)
 }
 
 func (t *terminal) plotColumn() int {
@@ -228,6 +254,9 @@ func (t *terminal) group(g group) {
 	if g.metric.Better != "" {
 		title += ", " + string(g.metric.Better) + " is better"
 	}
+	if r := g.restates(); r != "" {
+		title += ", restates " + r
+	}
 	t.axis = overheadAxis(g.lines(), t.sheet.marginFor(g.metric))
 	if at := t.plotColumn() - 2; t.plot > 0 && slices.ContainsFunc(g.lines(), judged) {
 		t.line("  " + pad(shorten(title, at-2, "…"), at) + t.axisLabels(g.metric))
@@ -257,6 +286,9 @@ func (t *terminal) comparison(c analysis.Comparison) {
 	t.line(s)
 	if c.Verdict == analysis.NotResolved && !control {
 		t.para("      ", why(c))
+	}
+	if a := aside(c); a != "" {
+		t.para("      ", a)
 	}
 	if c.Verdict == analysis.Invalid && t.sheet.run.Valid {
 		for _, w := range c.Warnings {
@@ -312,9 +344,27 @@ func (t *terminal) notes() {
 			t.line(fmt.Sprintf("  %s  %d", plain(rule), r.Trials.ByRule[rule]))
 		}
 	}
+	t.invalidFiles()
 	t.line("")
 	if n := len(s.groups(false)); n > 0 && !t.o.All {
 		t.para("", count(n, "exploratory metric is", "exploratory metrics are")+" not shown (--all shows them)")
 	}
 	t.para("", s.legend(t.plot > 0))
+}
+
+// mostFiles is how many invalid files a terminal lists.
+const mostFiles = 12
+
+// invalidFiles lists the files that gave no data, by name and reason.
+func (t *terminal) invalidFiles() {
+	if !t.sheet.imported() {
+		return
+	}
+	for i, f := range t.sheet.invalidFiles() {
+		if i == mostFiles {
+			t.para("  - ", fmt.Sprintf("%s more; the report lists them", count(len(t.sheet.invalidFiles())-i, "file", "files")))
+			return
+		}
+		t.para("  - ", f.text())
+	}
 }

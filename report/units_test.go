@@ -120,7 +120,7 @@ func TestAnswer(t *testing.T) {
 		{analysis.Invalid, 0, 0, 0, "", "wg on rtt in net has no verdict."},
 	}
 	for _, tt := range tests {
-		c := analysis.Comparison{Arm: "wg", Cell: "net", Metric: experiment.Metric{Name: "rtt", Unit: "s", Scale: experiment.Ratio},
+		c := analysis.Comparison{Paired: true, Arm: "wg", Cell: "net", Metric: experiment.Metric{Name: "rtt", Unit: "s", Scale: experiment.Ratio},
 			Rounds: 12, Verdict: tt.verdict, MDE: 0.04, Needed: 22, Text: tt.text,
 			Overhead: analysis.Interval{Point: tt.point, Lo: tt.lo, Hi: tt.hi},
 			Baseline: analysis.Summary{N: 12, Median: 400e-6}, Treated: analysis.Summary{N: 12, Median: 428.4e-6}}

@@ -1,0 +1,247 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"tare/analysis"
+	"tare/experiment"
+	"tare/journal"
+)
+
+// imported says whether another tool ran the trials.
+func (s *sheet) imported() bool { return s.plan.Import != nil }
+
+// tool is the format that an imported run came from.
+func (s *sheet) tool() string {
+	if !s.imported() {
+		return ""
+	}
+	return cmp.Or(plain(s.plan.Import.Tool), "files")
+}
+
+// verdictWord is a verdict as a word. What a run that is no experiment claims is
+// marked wherever it stands.
+func (s *sheet) verdictWord(v analysis.Verdict) string {
+	if s.observes(v) {
+		return string(v) + " (obs.)"
+	}
+	return string(v)
+}
+
+// observes says whether a verdict, or "" for several, is a claim of a run that is
+// no experiment.
+func (s *sheet) observes(v analysis.Verdict) bool {
+	return s.run.Observational != "" && v != analysis.NotResolved && v != analysis.Invalid
+}
+
+// observed says why what the run concludes is weaker than an experiment, and what
+// that means; "" for an experiment.
+func (s *sheet) observed() string {
+	if s.run.Observational == "" {
+		return ""
+	}
+	return fmt.Sprintf("Observational: %s. A difference may come from anything else that differed between the arms; no statistics can tell that apart.",
+		brief(s.run.Observational))
+}
+
+// sources say where the trials of each arm are from.
+func (s *sheet) sources() []entry {
+	if !s.imported() {
+		return nil
+	}
+	var list []entry
+	for _, a := range s.plan.Import.Arms {
+		text := count(a.Files, "file", "files")
+		if len(a.From) > 0 {
+			text += " from " + enumerate(plainAll(a.From), 4, "places")
+		}
+		if s.role(a.Name) == experiment.Baseline {
+			text += "; the baseline"
+		}
+		list = append(list, entry{plain(a.Name), text})
+	}
+	return list
+}
+
+// pageFact is one fact that the files of some arm tell, by arm.
+type pageFact struct {
+	Name    string
+	Values  []string // in the order of the import's arms; "": not told
+	Differs bool     // between arms that tell it
+}
+
+// armFacts are what files tell of the systems that they were made on, those that
+// differ first.
+func (s *sheet) armFacts() []pageFact {
+	if !s.imported() {
+		return nil
+	}
+	names := map[string]bool{}
+	for _, a := range s.plan.Import.Arms {
+		for name := range a.Facts {
+			names[name] = true
+		}
+	}
+	var list []pageFact
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		f := pageFact{Name: plain(name)}
+		var told []string
+		for _, a := range s.plan.Import.Arms {
+			values := plainAll(a.Facts[name])
+			f.Values = append(f.Values, enumerateFacts(values))
+			if len(values) > 0 {
+				slices.Sort(values)
+				told = append(told, strings.Join(slices.Compact(values), "\n"))
+			}
+		}
+		f.Differs = len(told) > 0 && slices.ContainsFunc(told, func(v string) bool { return v != told[0] })
+		list = append(list, f)
+	}
+	slices.SortStableFunc(list, func(a, b pageFact) int {
+		switch {
+		case a.Differs == b.Differs:
+			return 0
+		case a.Differs:
+			return -1
+		}
+		return 1
+	})
+	return list
+}
+
+// enumerateFacts writes the values of a fact, of which there may be one a file.
+func enumerateFacts(values []string) string {
+	const most = 4
+	if len(values) > most {
+		return fmt.Sprintf("%s and %d more", strings.Join(values[:most], ", "), len(values)-most)
+	}
+	return strings.Join(values, ", ")
+}
+
+// invalidFile is an imported file with what it did wrong, over all its trials.
+type invalidFile struct {
+	Arm, Name, Reason string
+	Trials            int
+}
+
+// invalidFiles are the files of invalid trials, in the order of the run. The name
+// is that of the copy in the run directory, unless the reason begins with the
+// file's own.
+func (s *sheet) invalidFiles() []invalidFile {
+	type key struct{ arm, file string }
+	at := map[key]int{}
+	var list []invalidFile
+	for _, t := range s.run.Invalids {
+		name, reason := reasonOf(t)
+		k := key{t.Arm, cmp.Or(t.Raw, name+reason)}
+		if i, ok := at[k]; ok {
+			list[i].Trials++
+			continue
+		}
+		at[k] = len(list)
+		list = append(list, invalidFile{Arm: plain(t.Arm), Name: name, Reason: reason, Trials: 1})
+	}
+	return list
+}
+
+// reasonOf gives an invalid trial's file and what was wrong with it.
+func reasonOf(t journal.Trial) (name, reason string) {
+	if t.Raw != "" {
+		name = plain(path.Base(t.Raw))
+	}
+	var details []string
+	for _, v := range t.Invalid {
+		details = append(details, plain(v.Rule)+": "+brief(v.Detail))
+	}
+	return name, strings.Join(details, "; ")
+}
+
+// text is the file with its reason in a line.
+func (f invalidFile) text() string {
+	text := f.Arm + ": " + f.Reason
+	if f.Name != "" {
+		text = f.Arm + ", " + f.Name + ": " + f.Reason
+	}
+	if f.Trials > 1 {
+		text += fmt.Sprintf(" (first of %d trials)", f.Trials)
+	}
+	return text
+}
+
+// aside is what a reader must know of one comparison beside its verdict: what it
+// would be with the trials that had failed operations; "" where that is the same.
+func aside(c analysis.Comparison) string {
+	if c.WithInvalid == nil {
+		return ""
+	}
+	return strings.TrimPrefix(brief(c.WithInvalid.Text), "observational: ")
+}
+
+// restates names the metric that a group says once more, if any.
+func (g group) restates() string {
+	for _, c := range g.lines() {
+		if c.Restates != "" {
+			return plain(c.Restates)
+		}
+	}
+	return ""
+}
+
+// loop is the sentence about a cell's closed loop, if it has one.
+func (s *sheet) loop(cell string) string {
+	for i := range s.run.Cells {
+		if c := &s.run.Cells[i]; c.ID == cell && c.Loop != nil {
+			return sentence(brief(c.Loop.Text))
+		}
+	}
+	return ""
+}
+
+// valueCount is how many values a comparison rests on.
+func valueCount(c analysis.Comparison) string {
+	if !c.Paired && c.Baseline.N != c.Treated.N {
+		return number(float64(c.Baseline.N), 9) + " and " + number(float64(c.Treated.N), 9)
+	}
+	return number(float64(c.Rounds), 9)
+}
+
+// sizeHead heads the column of sizes.
+func (s *sheet) sizeHead() string {
+	if s.plan.Paired() {
+		return "Rounds"
+	}
+	return "Values per arm"
+}
+
+// rounds is what the comparisons of the run rest on.
+func (s *sheet) rounds() string {
+	if s.plan.Paired() {
+		return "rounds"
+	}
+	return "values"
+}
+
+// importedFacts are an imported run at a glance.
+func (s *sheet) importedFacts(state string) []entry {
+	r, files := s.run, 0
+	for _, a := range s.plan.Import.Arms {
+		files += a.Files
+	}
+	list := []entry{{"Imported from", s.tool()}, {"Run", state}, {"Files", number(float64(files), 9)}}
+	if s.plan.Paired() {
+		list = append(list, entry{"Rounds", number(float64(r.Rounds), 9)})
+	}
+	list = append(list, entry{"Valid trials", fmt.Sprintf("%s of %s", number(float64(r.Trials.Valid), 9), number(float64(r.Trials.Planned), 9))})
+	if len(r.Controls) > 0 {
+		list = append(list, entry{"Control", s.controlState()})
+	}
+	if !r.Start.IsZero() {
+		list = append(list, entry{"First trial", r.Start.UTC().Format("2 January 2006, 15:04 UTC")})
+	}
+	return list
+}
