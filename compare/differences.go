@@ -77,6 +77,9 @@ func (c *comparison) compareArms(p *properties) {
 	}
 }
 
+// none stands for an arm without layers.
+const none = "none"
+
 // compareLayers compares an arm's layers and their parameters in force.
 func compareLayers(p *properties, name string, arms []*experiment.PlannedArm) {
 	leaves, kinds, has := make([]map[string]string, len(arms)), make([]string, len(arms)), make([]bool, len(arms))
@@ -99,10 +102,12 @@ func compareLayers(p *properties, name string, arms []*experiment.PlannedArm) {
 		}
 		kinds[i] = strings.Join(list, ", ")
 		if list == nil {
-			kinds[i] = "none"
+			kinds[i] = none
 		}
 	}
-	p.add(Layers, name+": layers", kinds, has, false)
+	if slices.ContainsFunc(kinds, func(k string) bool { return k != "" && k != none }) {
+		p.add(Layers, name+": layers", kinds, has, false)
+	}
 	for _, path := range paths(leaves) {
 		p.add(Layers, name+": "+path, row(leaves, path), has, false)
 	}

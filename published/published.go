@@ -42,17 +42,17 @@ type Options struct {
 
 // Table is the published table of a run.
 type Table struct {
-	Schema        string  `json:"schema"`
-	Experiment    string  `json:"experiment"`
-	Valid         bool    `json:"valid"` // the run gives verdicts
-	WithInvalid   bool    `json:"withInvalid"`
-	Observational string  `json:"observational,omitempty"`
-	Margin        float64 `json:"margin"` // of equivalence, of the verdicts
-	Arms          []Arm   `json:"arms"`
-	Cells         []Cell  `json:"cells"`
+	Schema        string   `json:"schema"`
+	Experiment    string   `json:"experiment"`
+	Valid         bool     `json:"valid"` // the run gives verdicts
+	WithInvalid   bool     `json:"withInvalid"`
+	Observational string   `json:"observational,omitempty"`
+	Margin        float64  `json:"margin"` // of equivalence, of the verdicts
+	Arms          []string `json:"arms"`
+	Cells         []Cell   `json:"cells"`
 }
 
-// Arm counts the trials of an arm, over all cells.
+// Arm counts the trials of an arm in a cell.
 type Arm struct {
 	Name    string `json:"name"`
 	Trials  int    `json:"trials"`
@@ -62,6 +62,7 @@ type Arm struct {
 // Cell is one cell of the run.
 type Cell struct {
 	ID      string   `json:"id"`
+	Trials  []Arm    `json:"trials"` // by arm
 	Metrics []Metric `json:"metrics"`
 }
 
@@ -103,14 +104,11 @@ func Of(run *analysis.Run, trials []journal.Trial, o Options) (*Table, error) {
 	if o.Reference != "" && !slices.Contains(shown, o.Reference) {
 		return nil, fmt.Errorf("reference %q is no arm of this run; it has %s", o.Reference, strings.Join(shown, ", "))
 	}
-	for _, name := range shown {
-		t.Arms = append(t.Arms, Arm{Name: name})
-	}
-	t.count(trials)
+	t.Arms = shown
 	values := gather(trials, o.WithInvalid)
 	judged := judge(run, trials, shown, o.Reference)
 	for _, cell := range run.Plan.Cells {
-		c := Cell{ID: cell.ID}
+		c := Cell{ID: cell.ID, Trials: counted(trials, cell.ID, shown)}
 		for _, m := range cell.Metrics {
 			one := Metric{Metric: m}
 			for _, arm := range shown {
@@ -165,18 +163,23 @@ func baseline(plan *experiment.Plan) string {
 	return ""
 }
 
-// count counts trials by arm.
-func (t *Table) count(trials []journal.Trial) {
+// counted counts the trials of a cell by arm.
+func counted(trials []journal.Trial, cell string, shown []string) []Arm {
+	list := make([]Arm, len(shown))
+	for k, name := range shown {
+		list[k].Name = name
+	}
 	for i := range trials {
-		for k := range t.Arms {
-			if t.Arms[k].Name == trials[i].Arm {
-				t.Arms[k].Trials++
-				if !trials[i].Valid() {
-					t.Arms[k].Invalid++
-				}
-			}
+		k := slices.Index(shown, trials[i].Arm)
+		if k < 0 || trials[i].Cell != cell {
+			continue
+		}
+		list[k].Trials++
+		if !trials[i].Valid() {
+			list[k].Invalid++
 		}
 	}
+	return list
 }
 
 // difference relates two means.

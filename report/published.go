@@ -88,17 +88,21 @@ func publishedNotes(t *published.Table) []string {
 
 // publishedTrials says which trials are in the table.
 func publishedTrials(t *published.Table) string {
-	var parts []string
-	invalid := 0
-	for _, a := range t.Arms {
-		text := plain(a.Name) + " " + number(float64(a.Trials), 9)
-		if a.Invalid > 0 {
-			text += fmt.Sprintf(" (%s invalid)", number(float64(a.Invalid), 9))
+	text, invalid := "", 0
+	for _, c := range t.Cells {
+		one, lost := countedTrials(c.Trials)
+		invalid += lost
+		switch {
+		case text == "":
+			text = one
+		case text != one:
+			text = "see the numbers beside the means"
 		}
-		invalid += a.Invalid
-		parts = append(parts, text)
 	}
-	text := "Trials: " + strings.Join(parts, ", ") + ". "
+	if len(t.Cells) > 1 {
+		text += " in each cell"
+	}
+	text = "Trials: " + text + ". "
 	switch {
 	case invalid == 0:
 		return text + "All are valid and in the table."
@@ -106,6 +110,20 @@ func publishedTrials(t *published.Table) string {
 		return text + "The invalid ones are in the table as far as they have values, as in tables that check no errors; the verdicts rest on valid trials only."
 	}
 	return text + "Only valid ones are in the table; --with-invalid takes in the others, as tables do that check no errors."
+}
+
+// countedTrials lists the trials of a cell by arm.
+func countedTrials(arms []published.Arm) (text string, invalid int) {
+	var parts []string
+	for _, a := range arms {
+		one := plain(a.Name) + " " + number(float64(a.Trials), 9)
+		if a.Invalid > 0 {
+			one += fmt.Sprintf(" (%s invalid)", number(float64(a.Invalid), 9))
+		}
+		invalid += a.Invalid
+		parts = append(parts, one)
+	}
+	return strings.Join(parts, ", "), invalid
 }
 
 // survivors counts what the intervals make of the differences.
@@ -155,11 +173,25 @@ func said(d published.Difference) string {
 	if d.Said == nil {
 		return "not judged"
 	}
-	text := strings.TrimPrefix(brief(d.Said.Text), "observational: ")
-	if a := d.Said.WithInvalid; a != nil {
-		text += "; " + strings.TrimPrefix(brief(a.Text), "observational: ")
+	text := plain(d.B) + ": " + verdictOnly(d.Said.Text)
+	if m := plain(d.Said.Restates); m != "" {
+		text += "; restates " + m
 	}
-	return plain(d.B) + " " + text
+	if a := d.Said.WithInvalid; a != nil {
+		text += "; " + verdictOnly(a.Text)
+	}
+	return text
+}
+
+// verdictOnly leaves out what the table says of all its differences, or beside
+// the metric.
+func verdictOnly(text string) string {
+	text = strings.TrimPrefix(brief(text), "observational: ")
+	text = strings.TrimPrefix(text, "exploratory: ")
+	if rest, ok := strings.CutPrefix(text, "restates "); ok {
+		_, text, _ = strings.Cut(rest, ": ")
+	}
+	return text
 }
 
 // largeMean is where values are written in a larger unit.

@@ -87,7 +87,7 @@ func publishedCells(t *published.Table) []publishedCell {
 	for _, c := range t.Cells {
 		cell := publishedCell{ID: plain(c.ID)}
 		for _, a := range t.Arms {
-			cell.Arms = append(cell.Arms, plain(a.Name))
+			cell.Arms = append(cell.Arms, plain(a))
 		}
 		for _, m := range c.Metrics {
 			sc := publishedScale(m)
