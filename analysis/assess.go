@@ -17,6 +17,8 @@ type Question struct {
 	// metric and Against.
 	Against  string
 	Restates string // the metric that a closed loop makes this one say once more
+	// Observational says that the answer is of no experiment, and is to say so.
+	Observational bool
 	contrast.Data
 	Estimate *contrast.Estimate // where Data alone do not say how it is made; nil: they do
 }
@@ -52,13 +54,15 @@ func Assess(plan *experiment.Plan, asked, controls []Question) Answers {
 	}
 	var a Answers
 	a.Failed = j.settle()
-	for _, h := range j.treatments {
+	for i, h := range j.treatments {
+		w.observational = asked[i].Observational
 		a.Asked = append(a.Asked, w.answer(j, h))
 		if h.Metric.Headline && !h.echo {
 			a.Family++
 		}
 	}
-	for _, h := range j.controls {
+	for i, h := range j.controls {
+		w.observational = controls[i].Observational
 		a.Controls = append(a.Controls, w.answer(j, h))
 	}
 	return a

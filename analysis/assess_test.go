@@ -87,13 +87,13 @@ func TestAssessControls(t *testing.T) {
 func TestAssessRestatedAndMissing(t *testing.T) {
 	plan, latency, rate := testPlan(12, nil, "a"), headline("latency", experiment.Lower), headline("rate", experiment.Higher)
 	restated := asked("a", "2", latency, 1.1)
-	restated.Restates = "rate"
+	restated.Restates, restated.Observational = "rate", true
 	empty := Question{Cell: "other", Arm: "a", Data: contrast.Data{Metric: latency}}
 	a := Assess(plan, []Question{restated, asked("a", "2", rate, 0.9), empty}, nil)
 	if a.Family != 2 {
 		t.Errorf("family of %d, want 2", a.Family)
 	}
-	if got := a.Asked[0].Text; got != "restates rate: costs 10.0 % [9.3, 10.7]" {
+	if got := a.Asked[0].Text; got != "observational: restates rate: costs 10.0 % [9.3, 10.7]" {
 		t.Errorf("restated: %s", got)
 	}
 	if got := a.Asked[2].Text; got != "not resolved: too few valid values, 0 values per arm" {

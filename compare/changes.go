@@ -117,7 +117,8 @@ func (c *comparison) floors(s shared, asked []asking) []asking {
 func (c *comparison) questions(list []asking, r contrast.Rules) []analysis.Question {
 	questions := make([]analysis.Question, len(list))
 	for i, a := range list {
-		q := analysis.Question{Cell: a.cell, Arm: a.toArm, Against: a.against(), Restates: c.restates(a.cell, a.metric.Name)}
+		q := analysis.Question{Cell: a.cell, Arm: a.toArm, Against: a.against(), Restates: c.restates(a.cell, a.metric.Name),
+			Observational: a.from != a.to || c.in[a.from].Run.Observational != ""}
 		if a.from == a.to {
 			q.Data = c.values[a.from].Between(a.cell, a.fromArm, a.toArm, a.metric)
 		} else {

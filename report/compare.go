@@ -119,7 +119,13 @@ func changeName(c comparing.Change) string {
 
 // changeNote says a change in a sentence.
 func changeNote(c comparing.Change) string {
-	return fmt.Sprintf("Run %d: %s.", c.To.Run, strings.TrimSuffix(brief(c.Text), "."))
+	return fmt.Sprintf("Run %d: %s.", c.To.Run, acrossRuns(c.Text))
+}
+
+// acrossRuns leaves out of a verdict what the head of a comparison says of all
+// that is across runs.
+func acrossRuns(text string) string {
+	return strings.TrimSuffix(strings.TrimPrefix(brief(text), "observational: "), ".")
 }
 
 // ownOverhead writes the overhead of an arm as its run gives it.
@@ -155,8 +161,7 @@ func levelRows(r *comparing.Result, headline bool) []*comparedMetric {
 		}
 		e.Verdict, e.verdict = badge(l.Against.Verdict), l.Against.Verdict
 		if l.Against.Verdict == analysis.NotResolved || l.Against.Verdict == analysis.Invalid {
-			text := strings.TrimPrefix(brief(l.Against.Text), "observational: ")
-			row.Notes = append(row.Notes, fmt.Sprintf("Run %d: %s.", l.Run, strings.TrimSuffix(text, ".")))
+			row.Notes = append(row.Notes, fmt.Sprintf("Run %d: %s.", l.Run, acrossRuns(l.Against.Text)))
 		}
 	}
 	return rows.metrics

@@ -125,7 +125,7 @@ func makeComparePage(r *comparing.Result, o CompareOptions) *comparePage {
 // changeAnswer says a change with where it stands.
 func changeAnswer(c comparing.Change) string {
 	return fmt.Sprintf("%s on %s in %s, run %d: %s.", plain(changeName(c)), plain(c.Metric.Name), plain(c.Cell), c.To.Run,
-		strings.TrimSuffix(brief(c.Text), "."))
+		acrossRuns(c.Text))
 }
 
 // forests draws the changes. They are put into the form of a run whose arms are

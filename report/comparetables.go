@@ -21,7 +21,7 @@ func CompareMarkdown(w io.Writer, r *comparing.Result) error {
 	}
 	fmt.Fprintln(b)
 	if r.Observational != "" {
-		fmt.Fprintf(b, "**Observational**: %s.\n\n", md(r.Observational))
+		fmt.Fprintf(b, "**Observational, across runs**: %s.\n\n", md(r.Observational))
 	}
 	markdownList(b, "**Before trusting these numbers**", r.Warnings)
 	if len(r.Runs) > 1 {

@@ -23,7 +23,7 @@ func CompareText(w io.Writer, r *comparing.Result, o TextOptions) error {
 		t.para(fmt.Sprintf("  %d  ", run.Number), shorten(plain(run.Name), o.Width, ellipsis)+": "+comparedRun(run))
 	}
 	if r.Observational != "" {
-		t.para("", "Observational: "+brief(r.Observational)+".")
+		t.para("", "Observational, across runs: "+brief(r.Observational)+".")
 	}
 	if len(r.Warnings) > 0 {
 		t.line("")
