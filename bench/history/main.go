@@ -1,0 +1,87 @@
+// Command history checks by simulation what tare history and tare gate --against
+// claim: it makes histories whose truth is known, lets package history judge
+// them, and counts what it finds, where, and what it claims that is not there.
+//
+//	go run ./bench/history -markdown > docs/figures/history.md
+//
+// It exits with 1 when flat histories of independent runs show a change more
+// often than they may, or a gate at 5 % fails flat histories more often.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"sync"
+)
+
+func main() {
+	o := options{}
+	flag.IntVar(&o.times, "n", 2_000, "histories per row; with few, a requirement can be missed by chance")
+	flag.Uint64Var(&o.seed, "seed", 1, "seed of all random numbers")
+	flag.BoolVar(&o.markdown, "markdown", false, "print Markdown")
+	flag.Parse()
+	if !run(os.Stdout, o) {
+		fmt.Fprintln(os.Stderr, "history: a requirement is missed")
+		os.Exit(1)
+	}
+}
+
+type options struct {
+	times    int
+	seed     uint64
+	markdown bool
+}
+
+// run simulates everything, prints the tables, and says whether what is required
+// holds.
+func run(w io.Writer, o options) (ok bool) {
+	title(w, o)
+	ok = true
+	for _, t := range []func(options) (table, bool){flats, steps, places, segments, drifts, gates, declines} {
+		t, fine := t(o)
+		t.write(w, o.markdown)
+		ok = ok && fine
+	}
+	return ok
+}
+
+// repeat carries a simulation out many times on all processors. Each time has
+// random numbers of its own, so that the result does not depend on how they are
+// spread; what it returns is kept in order.
+func repeat[T any](o options, name string, once func(rng *rand.Rand) T) []T {
+	h := fnv.New64a()
+	h.Write([]byte(name))
+	stream := h.Sum64()
+	out := make([]T, o.times)
+	next := make(chan int)
+	var workers sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			for i := range next {
+				out[i] = once(rand.New(rand.NewPCG(o.seed+uint64(i)<<32, stream)))
+			}
+		})
+	}
+	for i := range o.times {
+		next <- i
+	}
+	close(next)
+	workers.Wait()
+	return out
+}
+
+// share is how often something is so.
+func share[T any](list []T, so func(T) bool) float64 {
+	n := 0
+	for _, v := range list {
+		if so(v) {
+			n++
+		}
+	}
+	return float64(n) / float64(len(list))
+}
