@@ -18,9 +18,14 @@ func changepointPermutations(alpha float64) int {
 	return int(min(max(math.Ceil(2/alpha)-1, leastPermutations), mostPermutations))
 }
 
+// maxChangeValues is the largest number of values, or medians of blocks, in which
+// changes are looked for.
+const maxChangeValues = 500
+
 // Changepoints finds where a series changes its distribution: the index of
 // the first value of each new segment, in order, or nil. Segments have at
-// least minSegment values (2 at least). Values that are not finite give nil.
+// least minSegment values (2 at least), so that no change is ever claimed among
+// the first or last minSegment-1 values. Values that are not finite give nil.
 //
 // The method is E-divisive (Matteson & James 2014) with one split at a time:
 // the split with the largest energy distance between what lies before and
@@ -31,19 +36,29 @@ func changepointPermutations(alpha float64) int {
 // of exchangeable values yields any claim at all with probability alpha at
 // most. Autocorrelated series are not exchangeable and yield more. The same
 // seed gives the same answer.
+//
+// A split is placed while changes beside it are not known yet, and they pull at
+// it. When all are found, each is placed anew between its neighbours.
+//
+// Beyond 500 values, changes are looked for in the medians of at most 500 blocks
+// of neighbours, which are as exchangeable as the values, and then placed among
+// the values of the blocks around. Such a series shows changes of level only,
+// and of segments of two blocks at least.
 func Changepoints(x []float64, alpha float64, minSegment int, seed uint64) []int {
 	if checkFinite("", x) != nil || !(alpha > 0) {
 		return nil
 	}
 	minSegment = max(2, minSegment)
+	medians, size := blockMedians(x, maxChangeValues)
+	minBlocks := max(2, (minSegment+size-1)/size)
 	random := rand.New(rand.NewPCG(seed, 0))
 	var changes []int
 	var search func(from, to int)
 	search = func(from, to int) {
-		if to-from < 2*minSegment {
+		if to-from < 2*minBlocks {
 			return
 		}
-		split, found := splitSegment(x[from:to], alpha, minSegment, random)
+		split, found := splitSegment(medians[from:to], alpha, minBlocks, random)
 		if !found {
 			return
 		}
@@ -51,9 +66,36 @@ func Changepoints(x []float64, alpha float64, minSegment int, seed uint64) []int
 		search(from, from+split)
 		search(from+split, to)
 	}
-	search(0, len(x))
+	search(0, len(medians))
 	slices.Sort(changes)
+	if len(changes) > 1 {
+		place(changes, medians, len(medians), minBlocks)
+		place(changes, medians, len(medians), minBlocks) // beside neighbours that have moved
+	}
+	if size > 1 {
+		for i := range changes {
+			changes[i] *= size
+		}
+		place(changes, x, max(2*size, minSegment), minSegment)
+	}
 	return changes
+}
+
+// place moves each change to the best split between the changes before and
+// behind it, as far as the values within reach tell.
+func place(changes []int, x []float64, reach, minSegment int) {
+	for i, at := range changes {
+		from, to := max(0, at-reach), min(len(x), at+reach)
+		if i > 0 {
+			from = max(from, changes[i-1])
+		}
+		if i+1 < len(changes) {
+			to = min(to, changes[i+1])
+		}
+		e := newEnergy(x[from:to])
+		split, _ := e.bestSplit(e.ranks, minSegment)
+		changes[i] = from + split
+	}
 }
 
 // splitSegment returns the best split of a segment and whether it is

@@ -62,20 +62,7 @@ func falseClaimSimulations() []simulation {
 				return err == nil && p <= 0.05
 			}})
 	}
-	changes := func(noise string, n int, most float64) {
-		rows = append(rows, simulation{method: "Changepoints, any", noise: noise, n: n, most: most, cost: 4,
-			happens: func(r *rand.Rand) bool {
-				return len(Changepoints(sample(r, noise, n), 0.05, 3, r.Uint64())) > 0
-			}})
-	}
-	for _, n := range []int{12, 50} {
-		for _, noise := range []string{"normal", "heavy tails", "skewed", "rounded"} {
-			changes(noise, n, 0.05)
-		}
-	}
-	changes("normal", 200, 0.05)
-	changes("autocorrelated, 0.3", 50, 0.4)
-	return rows
+	return append(rows, changeSimulations()...)
 }
 
 // familySimulations compare ten arms to one baseline when all are the same.

@@ -31,6 +31,7 @@ func TestCoverage(t *testing.T) {
 		{"share of 95 % intervals that hold the true value, others", otherSimulations()},
 		{"share of false claims", falseClaimSimulations()},
 		{"share of true claims where 80 % is planned", powerSimulations()},
+		{"share of series with a step in which it is found", stepSimulations()},
 	} {
 		fmt.Fprintf(t.Output(), "\n%s\n", part.name)
 		for i, row := range part.rows {

@@ -50,8 +50,7 @@ func theilSen(x []float64) float64 {
 			slopes = append(slopes, (medians[j]-medians[i])/float64(j-i))
 		}
 	}
-	slices.Sort(slopes)
-	return Quantile(slopes, 0.5) / float64(size)
+	return halfway(slopes) / float64(size)
 }
 
 // mannKendall returns the two-sided p of the number of rising pairs less that
