@@ -3,8 +3,10 @@ package analysis
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"tare/experiment"
+	"tare/journal"
 )
 
 // BenchmarkAnalyze is the size that the project promises to analyse and report
@@ -29,5 +31,55 @@ func BenchmarkJudge(b *testing.B) {
 	trials := testTrials(plan, 12, noisy(1, 0.03, map[string]float64{"one": 1.05}))
 	for b.Loop() {
 		Judge(plan, trials)
+	}
+}
+
+// importedRun makes n trials of every arm in each of so many cells.
+func importedRun(n, cells, metrics int, arms ...string) (*experiment.Plan, []journal.Trial) {
+	var list []experiment.Metric
+	for i := range metrics {
+		m := headline(fmt.Sprintf("metric-%d", i), experiment.Lower)
+		m.Headline = i < 4
+		list = append(list, m)
+	}
+	plan := importedPlan(list, arms...)
+	cell := plan.Cells[0]
+	plan.Cells = nil
+	var trials []journal.Trial
+	for c := range cells {
+		cell.ID = fmt.Sprintf("cell-%d", c)
+		plan.Cells = append(plan.Cells, cell)
+		for a, arm := range arms {
+			values := make([][]float64, metrics)
+			for m := range values {
+				values[m] = normal(uint64(100*c+10*m+a), n, 100)
+			}
+			for i := range n {
+				t := journal.Trial{Round: i + 1, Attempt: 1, Cell: cell.ID, Arm: arm, Start: testStart.Add(time.Duration(i) * time.Second), Values: map[string]float64{}}
+				for m := range values {
+					t.Values[list[m].Name] = values[m][i]
+				}
+				trials = append(trials, t)
+			}
+		}
+	}
+	return plan, trials
+}
+
+// BenchmarkAnalyzeRows is a long table: 50,000 values of each of two arms. It is
+// to take well under 0.5 s.
+func BenchmarkAnalyzeRows(b *testing.B) {
+	plan, trials := importedRun(50_000, 1, 1, "a", "b")
+	for b.Loop() {
+		Analyze(plan, trials, nil)
+	}
+}
+
+// BenchmarkAnalyzeFiles is a directory of 600 files with four tests of ten
+// metrics each. It is to take well under 0.5 s.
+func BenchmarkAnalyzeFiles(b *testing.B) {
+	plan, trials := importedRun(300, 4, 10, "a", "b")
+	for b.Loop() {
+		Analyze(plan, trials, nil)
 	}
 }

@@ -66,7 +66,10 @@ func (p *page) tables(s *sheet) {
 func (s *sheet) pageBlocks(headline bool) []pageBlock {
 	var list []pageBlock
 	for _, b := range s.blocks {
-		block := pageBlock{ID: plain(b.id), Levels: b.levels, Loop: tie(s.loop(b.id))}
+		block := pageBlock{ID: plain(b.id), Levels: b.levels}
+		if headline || len(b.only(true)) == 0 {
+			block.Loop = tie(s.loop(b.id))
+		}
 		for _, g := range b.only(headline) {
 			if len(g.lines()) == 0 {
 				continue
