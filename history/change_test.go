@@ -13,7 +13,7 @@ import (
 
 func TestStepIsFound(t *testing.T) {
 	h := history.New(walk(stepped(noise(50, 7), 30)), nil, history.Options{})
-	s := only(t, h, "disk.1", "plain", "time", history.OfLevel)
+	s := only(t, h, "plain", "time", history.OfLevel)
 	if len(s.Shifts) != 1 {
 		t.Fatalf("%d changes, want 1: %+v", len(s.Shifts), s.Shifts)
 	}
@@ -27,7 +27,7 @@ func TestStepIsFound(t *testing.T) {
 	if c.Earliest > 30 || c.Latest < 30 {
 		t.Errorf("place %d to %d, want 30 within", c.Earliest, c.Latest)
 	}
-	if rate := only(t, h, "disk.1", "plain", "rate", history.OfLevel); len(rate.Shifts) != 1 || rate.Shifts[0].Direction != history.Worse {
+	if rate := only(t, h, "plain", "rate", history.OfLevel); len(rate.Shifts) != 1 || rate.Shifts[0].Direction != history.Worse {
 		t.Errorf("the rate, of which more is better: %+v, want worse", rate.Shifts)
 	}
 }
@@ -41,7 +41,7 @@ func TestStepsAreFoundNearby(t *testing.T) {
 		at := 15 + seed%21
 		h := history.New(walk(stepped(noise(50, uint64(100+seed)), at)), nil, history.Options{})
 		hit, inside := false, false
-		s := only(t, h, "disk.1", "plain", "time", history.OfLevel)
+		s := only(t, h, "plain", "time", history.OfLevel)
 		for _, c := range s.Shifts {
 			hit = hit || c.Run >= at-2 && c.Run <= at+2
 			inside = inside || c.Earliest <= at && at <= c.Latest
@@ -61,7 +61,7 @@ func TestFlatHistories(t *testing.T) {
 	claimed := 0
 	for seed := range histories {
 		h := history.New(walk(noise(50, uint64(1000+seed))), nil, history.Options{})
-		claimed += btoi(len(only(t, h, "disk.1", "plain", "time", history.OfLevel).Shifts) > 0)
+		claimed += btoi(len(only(t, h, "plain", "time", history.OfLevel).Shifts) > 0)
 	}
 	t.Logf("changes claimed in %d of %d flat histories", claimed, histories)
 	if claimed > histories*5/100 {
@@ -86,7 +86,7 @@ func TestNoChangeNearTheEnds(t *testing.T) {
 				x[i] += 0.5
 			}
 		}
-		s := only(t, history.New(walk(x), nil, history.Options{}), "disk.1", "plain", "time", history.OfLevel)
+		s := only(t, history.New(walk(x), nil, history.Options{}), "plain", "time", history.OfLevel)
 		for _, c := range s.Shifts {
 			if c.Run < 5 || c.Run > 45 {
 				t.Errorf("step at %d: change at run %d, with fewer than 5 runs on one side", at, c.Run)
@@ -102,10 +102,10 @@ func TestOverheadCancelsTheMachine(t *testing.T) {
 			r.Kernel = "6.8"
 		}
 	}), nil, history.Options{})
-	if s := only(t, h, "disk.1", "layered", "time", history.OfOverhead); len(s.Shifts) != 0 {
+	if s := only(t, h, "layered", "time", history.OfOverhead); len(s.Shifts) != 0 {
 		t.Errorf("the overhead changes: %+v", s.Shifts)
 	}
-	s := only(t, h, "disk.1", "plain", "time", history.OfLevel)
+	s := only(t, h, "plain", "time", history.OfLevel)
 	if len(s.Shifts) != 1 || !s.Machine {
 		t.Fatalf("machine %v, changes %+v, want one in the machine's level", s.Machine, s.Shifts)
 	}
@@ -124,7 +124,7 @@ func TestStretches(t *testing.T) {
 			r.Cost, r.Level = 0.3, 0.9
 		}
 	}), nil, history.Options{})
-	s := only(t, h, "disk.1", "layered", "time", history.OfOverhead)
+	s := only(t, h, "layered", "time", history.OfOverhead)
 	if len(s.Shifts) != 0 || len(s.Stretches) != 2 || len(s.Segments) != 2 {
 		t.Fatalf("%d changes, %d stretches, %d segments, want 0, 2 and 2", len(s.Shifts), len(s.Stretches), len(s.Segments))
 	}
@@ -149,7 +149,7 @@ func TestLeftOut(t *testing.T) {
 	})
 	runs = append(runs, history.Of(base.Journal("copy/000")))
 	h := history.New(runs, nil, history.Options{})
-	s := only(t, h, "disk.1", "layered", "time", history.OfOverhead)
+	s := only(t, h, "layered", "time", history.OfOverhead)
 	want := map[string]string{
 		"copy/000": "", // sorts before the run that it is a copy of
 		"runs/000": "it has the same start and seed as copy/000: a copy",
@@ -174,7 +174,7 @@ func TestLeftOut(t *testing.T) {
 
 func TestObservations(t *testing.T) {
 	h := history.New(made(6, func(_ int, r *historytest.Run) { r.Tool = "fio"; r.Alone = true }), nil, history.Options{})
-	s := only(t, h, "disk.1", "plain", "time", history.OfLevel)
+	s := only(t, h, "plain", "time", history.OfLevel)
 	if !s.Observational || s.Machine || s.Segments[0].Runs != 6 {
 		t.Errorf("observational %v, machine %v, segments %+v", s.Observational, s.Machine, s.Segments)
 	}

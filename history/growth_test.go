@@ -2,7 +2,6 @@ package history_test
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"testing"
 
@@ -170,7 +169,7 @@ func TestGrowthOfALessPreciseRun(t *testing.T) {
 				return g.Recent.Interval.Hi - g.Recent.Interval.Lo
 			}
 		}
-		t.Fatal(fmt.Sprintf("no growth in %+v", list))
+		t.Fatalf("no growth in %+v", list)
 		return 0
 	}
 	if alike, less := width(20, 0.01), width(8, 0.02); less <= 1.2*alike {

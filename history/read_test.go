@@ -85,7 +85,7 @@ func TestOddRuns(t *testing.T) {
 	if h.Segment != history.LeastSegment {
 		t.Errorf("segment %d", h.Segment)
 	}
-	s := only(t, h, "disk.1", "layered", "time", history.OfOverhead)
+	s := only(t, h, "layered", "time", history.OfOverhead)
 	if p := s.Points[6]; p.Value != nil || p.LeftOut == "" {
 		t.Errorf("a run with negative values gives %+v", p)
 	}
