@@ -25,8 +25,8 @@ type (
 // lost or doubled is noticed.
 func parseTrials(file io.Reader) (trials []Trial, end int64, err error) {
 	end, err = eachLine(file, TrialsFile, func(line []byte, where string) error {
-		var t Trial
-		if err := decode(line, where, TrialSchema, &t); err != nil {
+		t, err := parseTrial(line, where)
+		if err != nil {
 			return err
 		}
 		if t.Seq != len(trials)+1 {
@@ -41,11 +41,25 @@ func parseTrials(file io.Reader) (trials []Trial, end int64, err error) {
 	return trials, end, nil
 }
 
-// eachLine hands every line of a log to f, and gives the bytes up to the end of
-// the last whole line. Only the last line may be torn, and is then left out: a
-// line is torn when it is not valid JSON, however it ends, since a crash may
-// leave a hole in it. A line before the last that is not valid JSON is damage,
-// never passed over. A last line that only lacks its newline is whole.
+// parseTrial reads one line. There may be very many: a line that is as it should
+// be is looked at once.
+func parseTrial(line []byte, where string) (Trial, error) {
+	var t Trial
+	whole := trialLine{Trial: &t}
+	if err := json.Unmarshal(line, &whole); err == nil && whole.Schema == TrialSchema {
+		return t, nil
+	}
+	t = Trial{}
+	err := decode(line, where, TrialSchema, &t) // says what is wrong
+	return t, err
+}
+
+// eachLine hands every line of a log to f, which refuses what is not JSON, and
+// gives the bytes up to the end of the last whole line. Only the last line may be
+// torn, and is then left out: a line is torn when it is not valid JSON, however it
+// ends, since a crash may leave a hole in it. A line before the last that is not
+// valid JSON is damage, never passed over. A last line that only lacks its newline
+// is whole.
 func eachLine(file io.Reader, name string, f func(line []byte, where string) error) (end int64, err error) {
 	r := bufio.NewReaderSize(file, 64<<10)
 	for number := 1; ; number++ {
@@ -57,14 +71,14 @@ func eachLine(file io.Reader, name string, f func(line []byte, where string) err
 		if len(line) == 0 {
 			return end, nil
 		}
-		if !json.Valid(line) {
+		if err := f(line, where); err != nil {
+			if json.Valid(line) {
+				return 0, err
+			}
 			if _, err := r.Peek(1); errors.Is(err, io.EOF) {
 				return end, nil
 			}
 			return 0, fmt.Errorf("%s: damaged: not JSON: %.60q", where, line)
-		}
-		if err := f(line, where); err != nil {
-			return 0, err
 		}
 		end += int64(len(line))
 	}
