@@ -1,0 +1,47 @@
+// Package netperf reads the output of netperf's omni tests, in each of its three
+// forms: comma-separated (-- -o), columns (-- -O) and KEY=value (-- -k). The last is
+// also what the super-netperf of k8s-netperf prints.
+//
+// Each result is a trial. The cell is the test with the sizes that the output
+// tells: "tcp-rr.request=1.response=1". Results of the same cell in one file, of
+// netperfs run one after the other or at the same time, are trials of their own.
+//
+// The headline is the bandwidth of a stream, as received, or the transactions of a
+// request/response test. Such a test is a closed loop, with as many transactions
+// under way as its burst has, plus one: round-trip is calculated from the rate and
+// restates it. What netperf's quantiles and means of latency measure is a
+// transaction, a call of send or receive in a stream, and with a burst the time from
+// a send to the next answer. They are in whole microseconds: a quantile of less than
+// four is left out, since its neighbours are further away than a quarter of it.
+package netperf
+
+import (
+	"fmt"
+
+	"tare/importer"
+)
+
+// Format reads netperf's omni output.
+var Format = importer.Format{
+	Name:       "netperf",
+	Doc:        "netperf's omni output (test-specific -o, -O or -k), with one or more results in a file",
+	Extensions: []string{".txt", ".csv", ".log", ".out", ".keys"},
+	Read:       read,
+}
+
+func read(f importer.File, emit func(importer.Trial) error) error {
+	data, err := importer.ReadAll(f)
+	if err != nil {
+		return err
+	}
+	number := 0
+	p := parser{done: func(r *result) error {
+		number++
+		t, err := r.trial()
+		if err != nil {
+			return fmt.Errorf("result %d: %w", number, err)
+		}
+		return emit(t)
+	}}
+	return p.all(string(data))
+}

@@ -1,0 +1,193 @@
+package netperf
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"tare/experiment"
+	"tare/experiment/factor"
+	"tare/importer"
+)
+
+// trial makes a trial of a result.
+func (r *result) trial() (importer.Trial, error) {
+	throughput, err := r.need("THROUGHPUT")
+	if err != nil {
+		return importer.Trial{}, err
+	}
+	u, ok := units[r.fields["THROUGHPUT_UNITS"]]
+	if !ok {
+		return importer.Trial{}, fmt.Errorf("the unit of the throughput is %q: select THROUGHPUT_UNITS, too", r.fields["THROUGHPUT_UNITS"])
+	}
+	t := importer.Trial{Kind: "network", Levels: r.levels(), Facts: r.facts(), Series: r.series()}
+	t.Cell = r.test(u.transactions)
+	for _, l := range t.Levels {
+		t.Cell += "." + l.String()
+	}
+	if s, ok := r.number("ELAPSED_TIME"); ok && s > 0 && s < math.MaxInt64/1e9 {
+		t.Wall = time.Duration(s * 1e9)
+	}
+	if math.IsInf(throughput*u.factor, 0) {
+		return t, fmt.Errorf("THROUGHPUT: %g %s is no rate", throughput, r.fields["THROUGHPUT_UNITS"])
+	}
+	if !u.transactions && !r.asks() {
+		t.Values = append(r.stream(throughput*u.factor), r.common()...)
+		return t, nil
+	}
+	if !u.transactions { // -f asked for another unit
+		if throughput, ok = r.number("TRANSACTION_RATE"); !ok {
+			return t, errors.New("the throughput of a request/response test is given in bits or bytes: select TRANSACTION_RATE, or run without -f")
+		}
+	}
+	t.Values = append(r.transactions(throughput), r.common()...)
+	t.Loop = r.loop()
+	return t, nil
+}
+
+// need gives a number without which there is no trial.
+func (r *result) need(name string) (float64, error) {
+	text, ok := r.fields[name]
+	if !ok {
+		return 0, fmt.Errorf("%s is missing: select it", name)
+	}
+	v, err := importer.Number(text)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", name, err)
+	}
+	return v, nil
+}
+
+// number gives a number that may be missing. What netperf does not know is -1, or
+// no number at all.
+func (r *result) number(name string) (float64, bool) {
+	v, err := importer.Number(r.fields[name])
+	return v, err == nil && v >= 0
+}
+
+// units are those of THROUGHPUT, and by what to multiply to get bit/s. Bytes are
+// counted in powers of 1024.
+var units = map[string]struct {
+	factor       float64
+	transactions bool
+}{
+	"Trans/s":    {1, true},
+	"10^0bits/s": {1, false},
+	"10^3bits/s": {1e3, false},
+	"10^6bits/s": {1e6, false},
+	"10^9bits/s": {1e9, false},
+	"Bytes/s":    {8, false},
+	"KBytes/s":   {8 << 10, false},
+	"MBytes/s":   {8 << 20, false},
+	"GBytes/s":   {8 << 30, false},
+}
+
+// tests are the short names of those in the line that begins a result.
+var tests = strings.NewReplacer("migrated ", "", "connect/request/response", "crr", "request/response", "rr", " ", "-", "|", "-")
+
+// test names the test: as the banner does, or by protocol and direction.
+func (r *result) test(transactions bool) string {
+	for _, mark := range []string{" TEST from ", " TEST to "} {
+		if name, _, ok := strings.Cut(r.banner, mark); ok && !strings.HasPrefix(name, "OMNI") {
+			return tests.Replace(strings.ToLower(strings.TrimSpace(name)))
+		}
+	}
+	kind := map[string]string{"Send": "stream", "Receive": "maerts", "Send|Recv": "rr"}[r.fields["DIRECTION"]]
+	switch protocol := strings.ToLower(r.fields["PROTOCOL"]); {
+	case kind != "" && protocol != "":
+		return protocol + "-" + kind
+	case transactions:
+		return "omni-rr"
+	case strings.HasPrefix(r.banner, "OMNI Receive"):
+		return "omni-maerts"
+	}
+	return "omni-stream"
+}
+
+// asks says whether the test is one of requests and responses.
+func (r *result) asks() bool {
+	name := r.test(false)
+	return strings.HasSuffix(name, "-rr") || strings.HasSuffix(name, "-crr")
+}
+
+// levels are the sizes and the burst that the output tells, where there are any.
+func (r *result) levels() []factor.Level {
+	var levels []factor.Level
+	for _, l := range []struct{ name, key string }{
+		{"send", "LOCAL_SEND_SIZE"}, {"remote-send", "REMOTE_SEND_SIZE"},
+		{"request", "REQUEST_SIZE"}, {"response", "RESPONSE_SIZE"},
+	} {
+		asks := r.asks() // the sizes of sends follow from those of requests
+		if v, ok := r.number(l.key); ok && v > 0 && (!asks || !strings.HasSuffix(l.name, "send")) {
+			levels = append(levels, factor.Level{Factor: l.name, Value: strconv.FormatFloat(v, 'f', -1, 64)})
+		}
+	}
+	if burst := r.burst(); burst > 0 {
+		levels = append(levels, factor.Level{Factor: "burst", Value: strconv.FormatFloat(burst, 'f', -1, 64)})
+	}
+	return levels
+}
+
+// facts are what the output tells of the test and the system.
+func (r *result) facts() map[string]string {
+	facts := map[string]string{}
+	for _, f := range []struct{ name, key string }{
+		{"command", "COMMAND_LINE"}, {"congestion control", "LOCAL_CONG_CONTROL"}, {"mss", "TRANSPORT_MSS"},
+	} {
+		if v := r.fields[f.key]; v != "" && v != "-1" && v != "Deprecated" {
+			facts[f.name] = v
+		}
+	}
+	if n, ok := r.number("CONFIDENCE_ITERATION"); ok && n > 1 {
+		facts["mean of iterations"] = r.fields["CONFIDENCE_ITERATION"]
+	}
+	return facts
+}
+
+// burst is how many transactions are under way besides the first.
+func (r *result) burst() float64 {
+	burst, ok := r.number("BURST_SIZE")
+	if _, after, found := strings.Cut(r.banner, ": first burst "); found && !ok {
+		burst, _ = importer.Number(after)
+	}
+	return max(0, burst)
+}
+
+// loop ties the rate of transactions to their latency. With a burst, what netperf
+// measures is not that of a transaction, but from a send to the next answer.
+func (r *result) loop() *experiment.Loop {
+	l := experiment.Loop{Throughput: rate, Workers: 1 + r.burst()}
+	if v, ok := r.number("MEAN_LATENCY"); ok && v > 0 && l.Workers == 1 {
+		l.Latency = "latency-mean"
+	} else if v, ok := r.number("RT_LATENCY"); ok && v > 0 {
+		l.Latency = roundTrip
+	} else {
+		return nil
+	}
+	return &l
+}
+
+// series is what demo mode printed during the test, in bit/s or 1/s.
+func (r *result) series() []importer.Series {
+	s := importer.Series{Name: rate, Unit: "1/s"}
+	end := 0.
+	for _, i := range r.interim {
+		u, ok := units[i.unit]
+		if !ok {
+			return nil
+		}
+		if !u.transactions {
+			s.Name, s.Unit = bandwidth, "bit/s"
+		}
+		end += i.seconds
+		s.Seconds = append(s.Seconds, end)
+		s.Values = append(s.Values, i.value*u.factor)
+	}
+	if len(s.Values) == 0 || math.IsInf(end, 0) {
+		return nil
+	}
+	return []importer.Series{s}
+}
