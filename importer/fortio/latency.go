@@ -3,6 +3,7 @@ package fortio
 import (
 	"fmt"
 	"math"
+	"sort"
 	"strconv"
 
 	"tare/experiment"
@@ -16,7 +17,7 @@ type histogram struct {
 	Min   float64
 	Max   float64
 	Avg   float64
-	Data  []struct {
+	Data  []struct { // in ascending order
 		Start, End float64
 		Count      int64
 	}
@@ -81,12 +82,8 @@ const coarse = 0.25
 
 // resolved says whether the buckets are fine enough for a percentile.
 func (h *histogram) resolved(value float64) bool {
-	for _, b := range h.Data {
-		if value >= b.Start && value <= b.End {
-			return b.End-b.Start <= coarse*value
-		}
-	}
-	return false
+	i := sort.Search(len(h.Data), func(i int) bool { return h.Data[i].End >= value })
+	return i < len(h.Data) && value >= h.Data[i].Start && h.Data[i].End-h.Data[i].Start <= coarse*value
 }
 
 // unresolved names the percentiles that are left out.

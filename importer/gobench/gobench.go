@@ -20,7 +20,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"time"
 
@@ -123,7 +122,8 @@ func trial(r *benchfmt.Result, units benchfmt.UnitMetadataMap) importer.Trial {
 		t.Cell = "Benchmark"
 	}
 	t.Levels = levels(r.Name)
-	var aimless []string // units without a direction
+	var aimless []string      // units without a direction
+	told := map[string]bool{} // metrics
 	for _, v := range r.Values {
 		m, ok := metric(v.Unit, units)
 		switch {
@@ -132,9 +132,10 @@ func trial(r *benchfmt.Result, units benchfmt.UnitMetadataMap) importer.Trial {
 			continue
 		case math.IsNaN(v.Value) || math.IsInf(v.Value, 0), m.Optional && positive(m) && v.Value <= 0:
 			continue
-		case slices.ContainsFunc(t.Values, func(known importer.Value) bool { return known.Metric.Name == m.Name }):
-			continue // a line tells it once
+		case told[m.Name]:
+			continue
 		}
+		told[m.Name] = true
 		t.Values = append(t.Values, importer.Value{Metric: m, Value: v.Value})
 		if m == perOp {
 			t.Wall = wall(v.Value * float64(r.Iters))

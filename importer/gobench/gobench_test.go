@@ -62,3 +62,7 @@ func TestNoValue(t *testing.T) {
 		t.Errorf("trials %+v, error %v", trials, err)
 	}
 }
+
+func TestLarge(t *testing.T) {
+	importertest.Large(t, Format, "", "", "BenchmarkA 1 1 ns/op\n", "BenchmarkA", "Unit a better=lower\n", "a: b\n", "Benchmark/a=b 1 1 a\n", "BenchmarkA 1"+strings.Repeat(" 1 a", 5000)+"\n")
+}

@@ -112,18 +112,18 @@ func (d *document) names() []string {
 		count[r.Command]++
 	}
 	names := make([]string, len(d.Results))
-	taken := map[string]bool{}
+	taken := map[string]int{} // how often; also names with a number
 	for i, r := range d.Results {
 		told := r.Command
 		if count[r.Command] > 1 && len(r.Parameters) > 0 {
 			told += " [" + r.parameters() + "]"
 		}
-		name := name(told)
-		names[i] = name
-		for n := 2; taken[names[i]]; n++ {
-			names[i] = fmt.Sprintf("%s (%d)", name, n)
+		base := name(told)
+		for names[i] = base; taken[names[i]] > 0; {
+			taken[base]++
+			names[i] = fmt.Sprintf("%s (%d)", base, taken[base])
 		}
-		taken[names[i]] = true
+		taken[names[i]]++
 	}
 	return names
 }

@@ -55,7 +55,7 @@ func TestRefused(t *testing.T) {
 		{"no times", `{"results":[{"command":"a","mean":1}]}`, `results[0] ("a"): it has no times`},
 		{"exit codes missing", `{"results":[{"command":"a","times":[1,2],"exit_codes":[0]}]}`, "2 times and 1 exit codes"},
 		{"memory missing", `{"results":[{"command":"a","times":[1,2],"memory_usage_byte":[0]}]}`, "2 times and 1 values of memory_usage_byte"},
-		{"text for a time", `{"results":[{"command":"a","times":["1"]}]}`, "holds a string"},
+		{"text for a time", `{"results":[{"command":"a","times":["1"]}]}`, `"results.times" holds`},
 		{"infinite", `{"results":[{"command":"a","times":[1e999]}]}`, "1e999"},
 		{"hostile command", `{"results":[{"command":"\u001b[2J"}]}`, `results[0] ("\x1b[2J"): it has no times`},
 		{"nesting", `{"results":` + strings.Repeat("[", 100_000), "JSON"},
@@ -65,4 +65,10 @@ func TestRefused(t *testing.T) {
 		}
 	}
 	importertest.Truncated(t, Format, "two.json", 700, "truncated")
+}
+
+func TestLarge(t *testing.T) {
+	importertest.Large(t, Format, `{"results":[`, `{"times":[1]}]}`, `{"command":"a","times":[1]},`, `{"command":"a","parameters":{"a":"b"},"times":[1]},`)
+	importertest.Large(t, Format, `{"results":[{"times":[`, `1]}]}`, "1,")
+	importertest.Large(t, Format, "", "", "{", "[", `{"results":`)
 }

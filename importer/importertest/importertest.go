@@ -106,6 +106,20 @@ func Fuzz(f *testing.F, format importer.Format, more ...string) {
 	})
 }
 
+// Large reads units of text repeated to a megabyte. That there is an end to it is
+// what is tested: a format that takes the square of a file's length has none.
+func Large(t *testing.T, f importer.Format, head, end string, units ...string) {
+	for _, unit := range units {
+		text := head + strings.Repeat(unit, (1<<20)/len(unit)) + end
+		emitted := 0
+		err := f.Read(importer.File{Name: "large", Reader: strings.NewReader(text)}, func(importer.Trial) error {
+			emitted++
+			return nil
+		})
+		t.Logf("%q repeated: %d trials, error %.100v", unit, emitted, err)
+	}
+}
+
 // Benchmark reads a fixture over and over.
 func Benchmark(b *testing.B, f importer.Format, fixture string) {
 	text := Fixture(b, fixture)

@@ -18,6 +18,7 @@ type section struct {
 	start   time.Time
 	copies  string
 	tests   []*test
+	titled  map[string]*test
 	indexes bool    // the table of indexes has begun
 	ended   bool    // and its score has been seen
 	score   float64 // over all tests of the system; 0: not told
@@ -38,9 +39,9 @@ func newSection(when string) section {
 	from, _, _ := strings.Cut(when, " - ")
 	start, err := time.Parse("Mon Jan _2 2006 15:04:05", from)
 	if err != nil {
-		return section{}
+		start = time.Time{}
 	}
-	return section{start: start}
+	return section{start: start, titled: map[string]*test{}}
 }
 
 // running takes in the line "2 CPUs in system; running 1 parallel copy of tests".
@@ -78,7 +79,7 @@ func (s *section) add(text string) error {
 	if title == "" {
 		return nil
 	}
-	if s.named(title) != nil {
+	if s.titled[title] != nil {
 		return fmt.Errorf("the test %q comes twice in the section with copies: %s", title, s.copies)
 	}
 	seconds, samples, _ := strings.Cut(strings.TrimSuffix(text[open+1:], " samples)"), " s, ")
@@ -92,6 +93,7 @@ func (s *section) add(text string) error {
 	}
 	t := &test{title: title}
 	s.tests = append(s.tests, t)
+	s.titled[title] = t
 	if ns := each * n * 1e9; ns > 0 && ns < 1<<62 {
 		t.wall = time.Duration(ns)
 	}
@@ -125,7 +127,7 @@ func (s *section) index(text string) error {
 	rest, value := last(text)
 	rest, _ = last(rest)
 	title, _ := last(rest)
-	t := s.named(title)
+	t := s.titled[title]
 	if t == nil || value == "---" { // which has no baseline
 		return nil
 	}
@@ -154,15 +156,6 @@ func (s *section) total(text string) error {
 	return nil
 }
 
-func (s *section) named(title string) *test {
-	for _, t := range s.tests {
-		if t.title == title {
-			return t
-		}
-	}
-	return nil
-}
-
 // whole says whether the section was written to its end, which is a table of
 // indexes with a score, or a line that there is none.
 func (s *section) whole() error {
@@ -173,7 +166,7 @@ func (s *section) whole() error {
 		return fmt.Errorf("the section with copies: %s has no results: the file is truncated", s.copies)
 	case s.indexes && !s.ended:
 		return fmt.Errorf("the section with copies: %s has no score at its end: the file is truncated", s.copies)
-	case !s.ended && s.named("System Call Overhead") != nil: // which has an index
+	case !s.ended && s.titled["System Call Overhead"] != nil: // which has an index
 		return fmt.Errorf("the section with copies: %s has no indexes: the file is truncated", s.copies)
 	}
 	return nil

@@ -98,3 +98,9 @@ func TestBeside(t *testing.T) {
 		t.Errorf("a report called renamed.log: %v", err)
 	}
 }
+
+func TestLarge(t *testing.T) {
+	head := before("Shell")
+	importertest.Large(t, Format, head, "", "a 1 lps (1 s, 1 samples)\n", "Benchmark Run: \n", "1 CPU in system; running 1 parallel copy of tests\n", "a BASELINE INDEX\n", " ", "(")
+	importertest.Large(t, Format, "", "", "BYTE UNIX Benchmarks (Version ", " samples)\n")
+}
