@@ -93,11 +93,14 @@ func (p past) markdown(b *bufio.Writer, all bool) {
 	chosen := p.chosen(all)
 	fmt.Fprintf(b, "# %s\n\n%s. %s\n\n", md(p.Name), md(p.heading()), md(p.outcome(chosen)))
 	if found := findings(chosen); len(found) > 0 {
-		fmt.Fprintf(b, "| from run | what | change | sure | changed as well |\n|---|---|---|---|---|\n")
+		fmt.Fprintf(b, "| since run | what | change | began in (%s) | changed as well |\n|---|---|---|---|---|\n", share(p.h.Confidence))
 		for _, f := range found {
-			fmt.Fprintf(b, "| %s | %s: %s | %s %s | from %s to %s | %s |\n", md(p.runTitle(f.Run)), md(f.Cell), md(seriesName(f.Series)),
-				shiftMark(f.Shift), md(shiftWord(f.Series, f.Shift)), md(p.Runs[f.Earliest].Directory), md(p.Runs[f.Latest].Directory),
-				md(strings.Join(p.shiftCause(f.Shift), "; ")))
+			sure := p.Runs[f.Earliest].Directory
+			if f.Earliest != f.Latest {
+				sure += " to " + p.Runs[f.Latest].Directory
+			}
+			fmt.Fprintf(b, "| %s | %s: %s | %s %s | %s | %s |\n", md(p.runTitle(f.Run)), md(f.Cell), md(seriesName(f.Series)),
+				shiftMark(f.Shift), md(shiftWord(f.Series, f.Shift)), md(sure), md(strings.Join(p.shiftCause(f.Shift), "; ")))
 		}
 		fmt.Fprintln(b)
 	}

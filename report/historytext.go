@@ -78,7 +78,8 @@ func (t *terminal) pastSeries(p past, s *history.Series) {
 	for _, l := range strings.Split("  "+label+"  "+level, "\n") {
 		t.line(l)
 	}
-	plot, marks, extent := spark(s, len(p.Runs), t.o.Width-4-22)
+	axis, extent := sparkAxis(s)
+	plot, marks := t.spark(s, axis, len(p.Runs), t.o.Width-4-2-cells(extent))
 	t.line("    " + plot + "  " + extent)
 	if strings.TrimSpace(marks) != "" {
 		t.line("    " + marks)
@@ -119,36 +120,54 @@ func shiftStyle(c history.Shift) string {
 }
 
 // sparks are the heights of a small plot.
-var sparks = []rune("▁▂▃▄▅▆▇█")
+var (
+	sparks      = []rune("▁▂▃▄▅▆▇█")
+	sparksASCII = []rune("_.:-=+*#")
+)
+
+// sparkAxis is what a small plot reaches over, in words as well.
+func sparkAxis(s *history.Series) (a axis, extent string) {
+	first := true
+	for _, p := range s.Points {
+		if p.LeftOut != "" || p.Value == nil {
+			continue
+		}
+		v := p.Value.Point
+		if first {
+			a.lo, a.hi, first = v, v, false
+		}
+		a.lo, a.hi = min(a.lo, v), max(a.hi, v)
+	}
+	if first {
+		return a, ""
+	}
+	return a, pastEnd(s, a.lo) + " to " + pastEnd(s, a.hi)
+}
 
 // spark plots a series over its runs in at most width columns, several runs in a
 // column where there are more (their median). A cross is a run left out. Below
-// stand the changes and the beginnings of stretches; extent says from where to
-// where the plot reaches.
-func spark(s *history.Series, runs, width int) (plot, marks, extent string) {
+// stand the changes and the beginnings of stretches.
+func (t *terminal) spark(s *history.Series, a axis, runs, width int) (plot, marks string) {
 	columns := max(1, min(runs, width))
 	at := func(run int) int { return run * columns / max(runs, 1) }
 	values := make([][]float64, columns)
 	out := []rune(strings.Repeat(" ", columns))
 	below := []rune(strings.Repeat(" ", columns))
-	axis := axis{lo: 0, hi: 0}
-	first := true
 	for _, p := range s.Points {
 		if p.LeftOut != "" || p.Value == nil {
 			out[at(p.Run)] = '×'
 			continue
 		}
-		v := p.Value.Point
-		values[at(p.Run)] = append(values[at(p.Run)], v)
-		if first {
-			axis.lo, axis.hi, first = v, v, false
-		}
-		axis.lo, axis.hi = min(axis.lo, v), max(axis.hi, v)
+		values[at(p.Run)] = append(values[at(p.Run)], p.Value.Point)
+	}
+	heights := sparks
+	if t.o.ASCII {
+		heights = sparksASCII
 	}
 	for i, v := range values {
 		if len(v) > 0 {
 			slices.Sort(v)
-			out[i] = sparks[min(len(sparks)-1, int(axis.at(v[len(v)/2])*float64(len(sparks))))]
+			out[i] = heights[min(len(heights)-1, int(a.at(v[len(v)/2])*float64(len(heights))))]
 		}
 	}
 	for _, st := range s.Stretches[min(1, len(s.Stretches)):] {
@@ -157,10 +176,7 @@ func spark(s *history.Series, runs, width int) (plot, marks, extent string) {
 	for _, c := range s.Shifts {
 		below[at(c.Run)] = []rune(shiftMark(c))[0]
 	}
-	if !first {
-		extent = pastEnd(s, axis.lo) + " to " + pastEnd(s, axis.hi)
-	}
-	return string(out), string(below), extent
+	return string(out), string(below)
 }
 
 // pastEnd labels the end of an axis of a series.

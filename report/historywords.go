@@ -274,7 +274,7 @@ func (p past) outcome(list []*history.Series) string {
 
 // terms says how a history was judged.
 func terms(h *history.History) string {
-	return fmt.Sprintf("Changes are looked for at a level at which %s of histories without any would show one, at least %d runs apart. "+
+	return fmt.Sprintf("Changes are looked for at a level at which at most %s of histories without any would show one, at least %d runs apart. "+
 		"Each point is one run; levels are Hodges–Lehmann estimates over the runs between changes, intervals have %s confidence.",
 		share(h.Alpha), h.Segment, share(h.Confidence))
 }

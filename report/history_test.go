@@ -1,0 +1,213 @@
+package report
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+
+	"tare/analysis"
+	"tare/history"
+	"tare/history/historytest"
+)
+
+// someHistory is 40 runs: the layer costs 3 % more from the 21st on, with a new
+// kernel; the machine is slower from the 31st on; some runs are left out, and one
+// asks for something else.
+func someHistory() *history.History {
+	var runs []*history.Run
+	rng := rand.New(rand.NewPCG(1, 9))
+	for i := range 40 {
+		r := historytest.Run{Name: "disk", Number: i, Level: 0.4 * math.Exp(0.01*rng.NormFloat64()), Cost: 0.07 + 0.005*rng.NormFloat64(),
+			Noise: 0.005, Rounds: 8, Size: "4KiB", Kernel: "6.1", Version: "v1.0.0"}
+		if i >= 20 {
+			r.Cost, r.Kernel = r.Cost+0.03, "6.8"
+		}
+		if i >= 30 {
+			r.Level *= 1.1
+		}
+		switch i {
+		case 7:
+			r.Invalid = true
+		case 12:
+			r.Size = "1MiB"
+		case 39:
+			r.Running = true
+		}
+		runs = append(runs, history.Of(r.Journal(fmt.Sprintf("nightly/%03d", i))))
+	}
+	return history.New(runs, []history.Skipped{{Directory: "nightly/odd", Reason: "plan.json: not JSON"}}, history.Options{})
+}
+
+// histories are those that every format must cope with.
+func histories() map[string]*history.History {
+	alone := history.Of(historytest.Run{Name: "one", Level: 1, Rounds: 1, Alone: true, Tool: "fio"}.Journal("one"))
+	empty := history.Of(historytest.Run{Name: "none", Level: -1, Rounds: 1}.Journal("none"))
+	return map[string]*history.History{
+		"some": someHistory(), "one": history.New([]*history.Run{alone}, nil, history.Options{}),
+		"none": history.New([]*history.Run{empty}, nil, history.Options{}), "empty": history.New(nil, nil, history.Options{}),
+	}
+}
+
+func historyPageOf(t *testing.T, h *history.History, o HistoryOptions) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := HistoryHTML(&b, h, o); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestHistoryGolden(t *testing.T) {
+	h := someHistory()
+	var text, narrow, all, markdown, table bytes.Buffer
+	for _, err := range []error{
+		HistoryText(&text, h, TextOptions{Width: 80}), HistoryText(&narrow, h, TextOptions{Width: 40, ASCII: true}),
+		HistoryText(&all, h, TextOptions{Width: 100, All: true}), HistoryMarkdown(&markdown, h, false), HistoryCSV(&table, h),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	golden(t, "history.txt", text.String())
+	golden(t, "history-narrow.txt", narrow.String())
+	golden(t, "history-all.txt", all.String())
+	golden(t, "history.md", markdown.String())
+	golden(t, "history.csv", table.String())
+	p := pasts(h)[0]
+	golden(t, "history-wide.svg", p.chart(&p.Series[0], HistoryOptions{}, historyWide))
+	golden(t, "history-small.svg", p.chart(&p.Series[0], HistoryOptions{}, historyNarrow))
+}
+
+func TestHistoryTextFitsTheWidth(t *testing.T) {
+	for name, h := range histories() {
+		for _, width := range []int{40, 80, 120} {
+			for _, plainText := range []bool{false, true} {
+				var b bytes.Buffer
+				if err := HistoryText(&b, h, TextOptions{Width: width, All: true, ASCII: plainText}); err != nil {
+					t.Fatal(err)
+				}
+				for line := range strings.Lines(b.String()) {
+					line = strings.TrimSuffix(line, "\n")
+					if cells(line) > width {
+						t.Errorf("%s at width %d: %d columns: %q", name, width, cells(line), line)
+					}
+					if plainText && strings.ContainsFunc(line, func(r rune) bool { return r > '~' }) {
+						t.Errorf("%s: not ASCII: %q", name, line)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestHistoryPage(t *testing.T) {
+	for name, h := range histories() {
+		checkPage(t, name, historyPageOf(t, h, HistoryOptions{}))
+	}
+	page := historyPageOf(t, someHistory(), HistoryOptions{Page: "public/history.html", Reports: map[string]bool{"nightly/003": true},
+		Generated: time.Date(2026, 3, 14, 15, 0, 0, 0, time.UTC)})
+	for _, want := range []string{
+		"History of disk", "together with: kernel is 6.8, was 6.1", `<a href="./../nightly/003/report.html">`, `<a href="./../nightly/004/">`,
+		"nightly/odd", "plan.json: not JSON", "left out: it is not finished", "command.size is 1MiB, was 4KiB", "14 March 2026, 15:00 UTC",
+		"level of the baseline", "40 runs from 2026-01-05 to 2026-02-13, 2 of them left out",
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	if n := strings.Count(page, "<svg"); n != 2*4 {
+		t.Errorf("%d pictures, want a wide and a narrow one of 4 series", n)
+	}
+}
+
+func TestHostileHistoryStaysText(t *testing.T) {
+	h := someHistory()
+	for _, e := range h.Experiments {
+		e.Name += venom
+		for _, r := range e.Runs {
+			r.Directory, r.TareVersion, r.LeftOut = r.Directory+venom, r.TareVersion+venom, strings.Replace(r.LeftOut, "it", venom, 1)
+			r.Events = append(r.Events, venom)
+		}
+		for i := range e.Series {
+			s := &e.Series[i]
+			s.Cell, s.Arm, s.Metric.Name, s.Metric.Unit = s.Cell+venom, s.Arm+venom, s.Metric.Name+venom, s.Metric.Unit+venom
+			s.Notes = append(s.Notes, venom)
+			for k := range s.Stretches {
+				s.Stretches[k].Differs = append(s.Stretches[k].Differs, venom)
+			}
+			for k := range s.Shifts {
+				s.Shifts[k].With = append(s.Shifts[k].With, history.Event{Text: venom})
+			}
+			for k := range s.Points {
+				if s.Points[k].LeftOut != "" {
+					s.Points[k].LeftOut += venom
+				}
+			}
+		}
+	}
+	h.Skipped[0].Directory, h.Skipped[0].Reason = venom, venom
+	page := historyPageOf(t, h, HistoryOptions{})
+	checkPage(t, "hostile history", page)
+	if strings.Contains(page, "<script") || strings.Contains(page, "<img") || !strings.Contains(page, "&lt;script&gt;alert(1)") {
+		t.Error("the page holds markup of the runs, or not their text")
+	}
+	var text, markdown, table bytes.Buffer
+	for _, err := range []error{HistoryText(&text, h, TextOptions{All: true}), HistoryMarkdown(&markdown, h, true), HistoryCSV(&table, h)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, s := range map[string]string{"page": page, "text": text.String(), "markdown": markdown.String(), "csv": table.String()} {
+		for _, c := range s {
+			if c != '\n' && c != '\t' && (unicode.IsControl(c) || hidden(c)) {
+				t.Fatalf("%s holds %U", name, c)
+			}
+		}
+	}
+	checkMarkdown(t, markdown.String())
+	rows, err := csv.NewReader(&table).ReadAll()
+	if err != nil || len(rows) != 1+4*40 {
+		t.Errorf("csv: %d rows, %v", len(rows), err)
+	}
+}
+
+// Values at the ends of what numbers can be are drawn, and JSON can be written.
+func TestExtremeHistory(t *testing.T) {
+	h := someHistory()
+	for i := range h.Experiments[0].Series {
+		s := &h.Experiments[0].Series[i]
+		for k := range s.Points {
+			switch k % 4 {
+			case 0:
+				s.Points[k].Value = &analysis.Interval{Point: 1e300, Lo: -math.MaxFloat64, Hi: math.MaxFloat64}
+			case 1:
+				s.Points[k].Value = &analysis.Interval{}
+			}
+		}
+	}
+	page := historyPageOf(t, h, HistoryOptions{})
+	checkPage(t, "extreme", page)
+	if strings.Contains(page, "NaN") || strings.Contains(page, "Inf") {
+		t.Error("the page holds what is not a number")
+	}
+	if _, err := json.Marshal(h); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestHistoryWriteErrorsAreReported(t *testing.T) {
+	h := someHistory()
+	for name, err := range map[string]error{"text": HistoryText(broken{}, h, TextOptions{}), "markdown": HistoryMarkdown(broken{}, h, true),
+		"page": HistoryHTML(broken{}, h, HistoryOptions{}), "csv": HistoryCSV(broken{}, h)} {
+		if want := "write " + name + ": no space left on device"; err == nil || err.Error() != want {
+			t.Errorf("%s: %v, want %q", name, err, want)
+		}
+	}
+}
