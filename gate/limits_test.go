@@ -85,3 +85,29 @@ func TestColonInMetric(t *testing.T) {
 		t.Errorf("limits are %s and %s", one, mtls)
 	}
 }
+
+// FuzzAdd checks that no text makes Add panic, and that what it takes holds for
+// an arm and a metric of the plan.
+func FuzzAdd(f *testing.F) {
+	for _, text := range []string{"latency=5%", "mtls:latency=1.5ms", "seccomp[rules=8]:latency=0", "latency", "=", ":=5%", "a:b:c=1=2%", "latency=\xff"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		p := sweptPlan()
+		l := LimitsOf(p)
+		err := l.Add(text)
+		var known *LimitError
+		if err != nil && !errors.As(err, &known) {
+			t.Fatalf("%q: %v", text, err)
+		}
+		held := 0
+		for _, a := range p.Arms[2:] {
+			if _, ok := l.of(a, "latency"); ok {
+				held++
+			}
+		}
+		if (err == nil) != (held > 0) {
+			t.Errorf("%q: %v, and %d arms have a limit", text, err, held)
+		}
+	})
+}

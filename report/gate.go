@@ -131,7 +131,7 @@ func gateWhy(r *gate.Result, c gate.Case) string {
 	case gate.NotFinished:
 		return "the run is not finished; tare resume goes on with it"
 	case gate.NotRandom:
-		return brief(r.Observational) + "; --observational judges it all the same"
+		return "not judged, since the run is observational; --observational judges it all the same"
 	}
 	text := string(c.Reason)
 	if d := brief(c.Detail); d != "" {
@@ -157,10 +157,12 @@ func gateNeeded(c gate.Case) string {
 	switch {
 	case c.History != nil:
 		return ""
+	case c.Needed > 0 && c.Method == contrast.MethodRankSum:
+		return "; about " + count(c.Needed, "value", "values") + " of each arm would resolve it"
 	case c.Needed > 0:
 		return "; about " + count(c.Needed, "round", "rounds") + " would resolve it"
 	}
-	return "; the estimate is so near to it that 10,000 rounds would not resolve it"
+	return "; the estimate is so near to it that no reasonable number of rounds would resolve it"
 }
 
 // gateSentence is a case in a sentence with its names.
