@@ -3,8 +3,10 @@ package analysis
 import (
 	"fmt"
 	"math"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 
 	"tare/analysis/contrast"
 	"tare/experiment"
@@ -16,10 +18,11 @@ import (
 // every arm.
 //
 // With many arms and metrics, something looks odd somewhere by chance alone. All
-// diagnostics of the headline metrics together raise a false alarm in about one of
-// twenty runs: each is asked for at diagnosticLevel over their number. Changes of
-// level cannot be asked for below 1 in 500 (that is how often values are shuffled),
-// and modes not below 1 in 10,000 (where the table of the dip test ends).
+// diagnostics of the headline metrics together are to raise a false alarm in about
+// one of twenty runs: each is asked for at diagnosticLevel over their number. There
+// are two bounds to that. Changes of level are not asked for below 1 in 500, for
+// every series that does change is shuffled twice as often as that. Modes are not
+// asked for below 1 in 10,000, where the table of the dip test ends.
 const (
 	diagnosticLevel = 0.05
 	diagnosticKinds = 4
@@ -33,15 +36,22 @@ const (
 // measured, at the level for one series of its class.
 func diagnoseSeries(run *Run, seed uint64) {
 	level := diagnosticLevels(run)
+	var series sync.WaitGroup
+	free := make(chan struct{}, runtime.GOMAXPROCS(0)) // they take most of the time of an analysis
 	for c := range run.Cells {
 		for m := range run.Cells[c].Metrics {
 			ms := &run.Cells[c].Metrics[m]
 			for a := range ms.Arms {
 				s := &ms.Arms[a]
-				s.Diagnostics = diagnosticsOf(s.Values, s.Summary, level[ms.Metric.Headline], seed)
+				free <- struct{}{}
+				series.Go(func() {
+					s.Diagnostics = diagnosticsOf(s.Values, s.Summary, level[ms.Metric.Headline], seed)
+					<-free
+				})
 			}
 		}
 	}
+	series.Wait()
 }
 
 // diagnosticLevels gives the level of one diagnostic of one series, for headline
