@@ -164,6 +164,10 @@ func (r *Run) readTrials(root *os.Root) error {
 		return err
 	}
 	defer f.Close()
-	r.Trials, r.trialsEnd, err = parseTrials(f)
+	size := int64(0) // not told: the list grows
+	if info, err := f.Stat(); err == nil {
+		size = info.Size()
+	}
+	r.Trials, r.trialsEnd, err = parseTrials(f, size)
 	return err
 }
