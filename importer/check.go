@@ -31,7 +31,7 @@ func checkName(what, name string) error {
 		return fmt.Errorf("the name of a %s is not in UTF-8: %s", what, quoted(name))
 	}
 	for _, r := range name {
-		if !unicode.IsPrint(r) {
+		if (r < ' ' || r > '~') && !unicode.IsPrint(r) {
 			return fmt.Errorf("the name of a %s holds a character that cannot be printed: %s", what, quoted(name))
 		}
 	}

@@ -23,7 +23,8 @@ type trials struct {
 	index   map[triple]int // into list, by arm, cell and round
 	seen    map[pair]int   // line of a value, by index into list and metric
 	counts  map[triple]int // values so far without a round, by arm, cell and metric
-	rounds  map[bool]int   // line of the first row with, and without, a round
+	with    int            // line of the first row with a round; 0: none had one
+	without int            // line of the first row without
 }
 
 type (
@@ -40,7 +41,7 @@ type described struct {
 func newTrials(h *header) *trials {
 	return &trials{
 		header: h, ids: map[string]int{}, metrics: map[pair]described{}, index: map[triple]int{},
-		seen: map[pair]int{}, counts: map[triple]int{}, rounds: map[bool]int{},
+		seen: map[pair]int{}, counts: map[triple]int{},
 	}
 }
 
@@ -131,14 +132,17 @@ func (t *trials) round(r *row, key triple, metric, line int) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	if _, ok := t.rounds[n > 0]; !ok {
-		t.rounds[n > 0] = line
+	if n > 0 && t.with == 0 {
+		t.with = line
 	}
-	if other, ok := t.rounds[n == 0]; ok {
-		if n == 0 {
-			return 0, fmt.Errorf("line %d: round is empty, but not in line %d: give it in all rows or in none", line, other)
-		}
-		return 0, fmt.Errorf("line %d: round is %d, but empty in line %d: give it in all rows or in none", line, n, other)
+	if n == 0 && t.without == 0 {
+		t.without = line
+	}
+	switch {
+	case n == 0 && t.with > 0:
+		return 0, fmt.Errorf("line %d: round is empty, but not in line %d: give it in all rows or in none", line, t.with)
+	case n > 0 && t.without > 0:
+		return 0, fmt.Errorf("line %d: round is %d, but empty in line %d: give it in all rows or in none", line, n, t.without)
 	}
 	if n == 0 {
 		key.c = metric
@@ -151,7 +155,7 @@ func (t *trials) round(r *row, key triple, metric, line int) (int, error) {
 // trial begins a trial with its first row.
 func (t *trials) trial(r *row, arm, cell string, round int) importer.Trial {
 	n := importer.Trial{Arm: strings.Clone(arm), Cell: strings.Clone(cell), Kind: kind}
-	if _, told := t.rounds[true]; told {
+	if t.with > 0 {
 		n.Round = round
 	}
 	if workload := r.field(colWorkload); workload != "" {
