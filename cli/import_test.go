@@ -1,0 +1,75 @@
+package cli_test
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"tare/cli"
+	"tare/importer/vaultbench/vaultbenchtest"
+)
+
+// BenchmarkImport imports, analyses and reports, as tare import does:
+//
+//	go test ./cli -run '^$' -bench Import
+//
+// The files are the 600 published runs of vault-benchmark; the tables have
+// 100,000 rows each.
+func BenchmarkImport(b *testing.B) {
+	b.Run("600 files", func(b *testing.B) {
+		dir := b.TempDir()
+		vaultbenchtest.Write(b, dir, vaultbenchtest.Study(b))
+		args := []string{"vault-benchmark"}
+		for _, arm := range []string{"aks", "c11n", "gke"} {
+			for _, replicas := range []string{"2", "5"} {
+				args = append(args, "--arm", arm+replicas+"="+filepath.Join(dir, replicas+"replicas", arm))
+			}
+		}
+		benchImport(b, args)
+	})
+	for _, shape := range []struct{ arms, metrics, rounds int }{{2, 5, 10_000}, {4, 5, 5_000}, {10, 100, 100}, {2, 1, 50_000}} {
+		b.Run(fmt.Sprintf("csv of %d arms %d metrics %d rounds", shape.arms, shape.metrics, shape.rounds), func(b *testing.B) {
+			table := filepath.Join(b.TempDir(), "table.csv")
+			if err := os.WriteFile(table, longTable(shape.arms, shape.metrics, shape.rounds), 0o644); err != nil {
+				b.Fatal(err)
+			}
+			benchImport(b, []string{"csv", table})
+		})
+	}
+}
+
+func benchImport(b *testing.B, args []string) {
+	dir := b.TempDir()
+	for i := 0; b.Loop(); i++ {
+		var stdout, stderr bytes.Buffer
+		to := filepath.Join(dir, fmt.Sprint(i))
+		code := cli.Main(append([]string{"import", "--quiet", "--dir", to}, args...), cli.State{Stdout: &stdout, Stderr: &stderr})
+		if code != cli.ExitDone && code != cli.ExitInvalid {
+			b.Fatal(stderr.String())
+		}
+		if _, err := os.Stat(filepath.Join(to, "report.html")); err != nil {
+			b.Fatal(err)
+		}
+		if err := os.RemoveAll(to); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// longTable makes a long CSV of values 5 % wide, with 1 % between the arms.
+func longTable(arms, metrics, rounds int) []byte {
+	rng := rand.New(rand.NewPCG(1, 2))
+	var t bytes.Buffer
+	t.WriteString("arm,round,metric,unit,better,value\n")
+	for round := 1; round <= rounds; round++ {
+		for arm := range arms {
+			for m := range metrics {
+				fmt.Fprintf(&t, "arm-%d,%d,metric-%d,s,lower,%.6f\n", arm, round, m, 1+0.05*rng.NormFloat64()+0.01*float64(arm))
+			}
+		}
+	}
+	return t.Bytes()
+}
