@@ -45,6 +45,7 @@ func TestScripts(t *testing.T) {
 			"wait-trial":   waitTrial,
 			"tear":         tear,
 			"lines":        lines,
+			"nightly":      nightly,
 			"exits":        exits,
 		},
 		Setup: func(env *testscript.Env) error {
