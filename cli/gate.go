@@ -132,25 +132,12 @@ func (f *gateFlags) explain(plan *experiment.Plan, err error) error {
 	case errors.Is(err, gate.ErrNoBudget) && f.against == "" && !slices.ContainsFunc(plan.Arms, isTreatment):
 		return hintedUsage(errors.New("the run has no arm to compare with its baseline"), "tare gate --against DIR compares it with earlier runs")
 	case errors.Is(err, gate.ErrNoBudget):
-		return hintedUsage(err, "put budget: into the experiment file, or give --budget METRIC=LIMIT; metrics: %s", strings.Join(metricNames(plan), ", "))
+		return hintedUsage(err, "put budget: into the experiment file, or give --budget METRIC=LIMIT; metrics: %s", strings.Join(gate.LimitsOf(plan).Metrics(), ", "))
 	}
 	return err
 }
 
 func isTreatment(a experiment.PlannedArm) bool { return a.Role == experiment.Treatment }
-
-// metricNames lists the metrics of a plan, each once.
-func metricNames(plan *experiment.Plan) []string {
-	var names []string
-	for _, c := range plan.Cells {
-		for _, m := range c.Metrics {
-			if !slices.Contains(names, m.Name) {
-				names = append(names, m.Name)
-			}
-		}
-	}
-	return names
-}
 
 // show writes the files and prints the result; the outcome becomes the exit code.
 func (f *gateFlags) show(s State, r *gate.Result, dir string) error {
@@ -225,7 +212,7 @@ func completeBudgets(_ *cobra.Command, args []string, _ string) ([]string, cobra
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	var list []string
-	for _, name := range metricNames(run.Plan) {
+	for _, name := range gate.LimitsOf(run.Plan).Metrics() {
 		list = append(list, name+"=")
 	}
 	return list, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace

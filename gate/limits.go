@@ -50,7 +50,7 @@ func (l *Limits) Add(text string) error {
 	if err := a.limit.UnmarshalText([]byte(written)); err != nil {
 		return &LimitError{fmt.Sprintf("budget %s: %v", text, err), ""}
 	}
-	metrics := l.metrics()
+	metrics := l.Metrics()
 	if !slices.Contains(metrics, name) {
 		// Names of imported metrics may hold a colon themselves.
 		arm, metric, ok := strings.Cut(name, ":")
@@ -77,8 +77,8 @@ func cutLast(s, sep string) (before, after string, found bool) {
 	return s[:i], s[i+len(sep):], true
 }
 
-// metrics lists the metrics of a plan, each once, for completion and hints.
-func (l *Limits) metrics() []string {
+// Metrics lists the metrics that can have a limit.
+func (l *Limits) Metrics() []string {
 	var names []string
 	for _, c := range l.plan.Cells {
 		for _, m := range c.Metrics {
