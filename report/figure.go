@@ -43,7 +43,7 @@ func figureTitle(s *sheet) string {
 // figureNote says how the numbers came about.
 func figureNote(s *sheet) string {
 	if s.imported() {
-		text := fmt.Sprintf("Overhead relative to %s, imported from %s, %s intervals; observational: %s", s.baseline, s.tool(), share(float64(s.plan.Confidence)), brief(s.run.Observational))
+		text := fmt.Sprintf("Observational: overhead relative to %s, %s intervals; %s", s.baseline, share(float64(s.plan.Confidence)), brief(s.run.Observational))
 		if !s.run.Valid {
 			text += "; invalid run, no verdicts"
 		}

@@ -254,14 +254,14 @@ func (t *terminal) group(g group) {
 	if g.metric.Better != "" {
 		title += ", " + string(g.metric.Better) + " is better"
 	}
-	if r := g.restates(); r != "" {
-		title += ", restates " + r
-	}
 	t.axis = overheadAxis(g.lines(), t.sheet.marginFor(g.metric))
 	if at := t.plotColumn() - 2; t.plot > 0 && slices.ContainsFunc(g.lines(), judged) {
 		t.line("  " + pad(shorten(title, at-2, "…"), at) + t.axisLabels(g.metric))
 	} else {
 		t.line("  " + shorten(title, t.o.Width-2, "…"))
+	}
+	if r := g.restates(); r != "" {
+		t.para("    ", "restates "+r)
 	}
 	for _, c := range g.lines() {
 		t.comparison(c)

@@ -1,0 +1,200 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"tare/analysis"
+	"tare/experiment"
+	"tare/journal"
+	"tare/workload"
+)
+
+// importedRun is an import as a user has it, analysed by the real thing: 20 files
+// of each of three clusters, two of gke with failed requests, one that cannot be
+// read, aks slower from its ninth file on, and a closed loop.
+func importedRun(pairBy string) *analysis.Run {
+	metrics := []experiment.Metric{
+		{Name: "throughput", Unit: "1/s", Better: experiment.Higher, Headline: true, Scale: experiment.Ratio},
+		{Name: "latency-mean", Unit: "s", Better: experiment.Lower, Headline: true, Scale: experiment.Ratio},
+		{Name: "latency-p99", Unit: "s", Better: experiment.Lower, Scale: experiment.Ratio},
+	}
+	plan := &experiment.Plan{Schema: experiment.PlanSchema, Name: "vault", Testbed: experiment.TestbedImport,
+		Import:     &experiment.Import{Tool: "vault-benchmark", PairBy: pairBy, Command: "tare import vault-benchmark --arm c11n=c11n/ --arm aks=aks/ --arm gke=gke/"},
+		Confidence: 0.95, Equivalence: 0.02, Power: 0.8, Attempts: 1,
+		Cells: []experiment.Cell{{ID: "transit_sign", Workload: "vault", Kind: "vault", Metrics: metrics,
+			Loop: &experiment.Loop{Latency: "latency-mean", Throughput: "throughput", Workers: 1300}}},
+	}
+	var trials []journal.Trial
+	for a, arm := range []string{"c11n", "aks", "gke"} {
+		role := experiment.Treatment
+		if a == 0 {
+			role = experiment.Baseline
+		}
+		plan.Arms = append(plan.Arms, experiment.PlannedArm{Name: arm, Role: role})
+		plan.Import.Arms = append(plan.Import.Arms, experiment.ImportedArm{Name: arm, From: []string{arm + "/"}, Files: 20,
+			Facts: map[string][]string{"kernel": {[]string{"5.15", "5.15", "6.1"}[a]}, "vault version": {"1.14.1"}}})
+		rng := rand.New(rand.NewPCG(uint64(a), 7))
+		for i := range 20 {
+			latency := 1.7 * []float64{1, 1.01, 1.015}[a] * math.Exp(0.015*rng.NormFloat64())
+			if arm == "aks" && i >= 8 {
+				latency *= 1.08
+			}
+			t := journal.Trial{Seq: len(trials) + 1, Session: 1, Round: i + 1, Attempt: 1, Cell: "transit_sign", Arm: arm,
+				Start: start.Add(time.Duration(a)*time.Hour + time.Duration(i)*time.Minute), Raw: fmt.Sprintf("raw/%s-%03d.json", arm, i+1),
+				Values: map[string]float64{"throughput": 1290 / latency, "latency-mean": latency, "latency-p99": 4 * latency * math.Exp(0.1*rng.NormFloat64())}}
+			switch {
+			case arm == "gke" && i < 2:
+				t.Values["throughput"], t.Values["latency-mean"] = 0.6*1290/latency, 0.5*latency
+				t.Invalid = []journal.Violation{{Rule: workload.RuleErrors, Detail: "failed operations 47.8%, over the limit of 0%"}}
+			case arm == "aks" && i == 19:
+				t.Values = nil
+				t.Invalid = []journal.Violation{{Rule: "import", Detail: "aks/020.json: the file is empty"}}
+			}
+			trials = append(trials, t)
+		}
+	}
+	if pairBy != "" {
+		plan.Rounds = 20
+	}
+	r := analysis.Analyze(plan, trials, nil)
+	r.Directory = "runs/vault"
+	return r
+}
+
+func TestImportedGolden(t *testing.T) {
+	for name, r := range map[string]*analysis.Run{"imported": importedRun(""), "imported-pairs": importedRun("round")} {
+		var text, markdown bytes.Buffer
+		if err := Text(&text, r, TextOptions{All: true, Width: 100}); err != nil {
+			t.Fatal(err)
+		}
+		if err := Markdown(&markdown, r); err != nil {
+			t.Fatal(err)
+		}
+		golden(t, name+".txt", text.String())
+		golden(t, name+".md", markdown.String())
+		golden(t, name+".svg", Figure(r))
+	}
+	golden(t, "imported-runchart.svg", RunChart(importedRun(""), "transit_sign", "latency-mean"))
+}
+
+// words is a page as a reader sees it, tags and styles left out.
+func words(page string) string {
+	_, page, _ = strings.Cut(page, "</head>")
+	return plain(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(page, " "))
+}
+
+func TestImportedPage(t *testing.T) {
+	r := importedRun("")
+	page := render(t, r, HTMLOptions{})
+	checkPage(t, "imported", page)
+	text := words(page)
+	for _, want := range []string{
+		"Imported from vault-benchmark", "Observational: arms ran one after the other, on different machines or versions (kernel).",
+		"Closed loop: latency-mean × throughput is 1290 (1290 to 1290 over 57 trials), as many as the 1300 workers",
+		"restates throughput", "20 files from c11n/; the baseline", "aks/020.json: the file is empty", "gke-001.json",
+		"tare import vault-benchmark --arm c11n=c11n/", "values change level on the way", "Values per arm", "20 and 19", "Each arm by itself",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page does not say %q", want)
+		}
+	}
+	for _, no := range []string{"seed", "Seed", "noise floor", "Proof", "wall clock", "Round ", "rounds", "its own copy", "Cost of measuring"} {
+		if strings.Contains(text, no) {
+			t.Errorf("the page of an import speaks of %q", no)
+		}
+	}
+}
+
+// TestNoBareClaim: wherever a run that is no experiment claims something, it says
+// what it is.
+func TestNoBareClaim(t *testing.T) {
+	for _, pairBy := range []string{"", "round"} {
+		r := importedRun(pairBy)
+		claimed := false
+		for _, c := range r.Comparisons {
+			claimed = claimed || c.Verdict == analysis.Costs || c.Verdict == analysis.Gains
+		}
+		if !claimed {
+			t.Fatal("the fixture claims nothing")
+		}
+		var text, markdown, table bytes.Buffer
+		for _, err := range []error{Text(&text, r, TextOptions{All: true, Width: 200}), Markdown(&markdown, r), CSV(&table, r)} {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		for name, doc := range map[string]string{"text": text.String(), "markdown": markdown.String(), "csv": table.String(),
+			"figure": Figure(r), "summary": strings.Join(Summary(r), "\n"), "page": render(t, r, HTMLOptions{})} {
+			for line := range strings.Lines(doc) {
+				line = strings.ReplaceAll(line, `v-costs::before`, "")
+				claim := regexp.MustCompile(`\b(costs|gains) [0-9]|[▲▼] (costs|gains)|\| (costs|gains)|>(costs|gains)<|,(costs|gains),`).FindString(line)
+				if claim != "" && !regexp.MustCompile(`\(obs\.\)|[Oo]bservational|class="obs"`).MatchString(line) && !strings.Contains(line, "had failed operations") {
+					t.Errorf("%s, %q: a bare claim in %q", pairBy, name, strings.TrimSpace(line))
+				}
+			}
+		}
+	}
+}
+
+func TestVerdictWithFailedTrialsIsShown(t *testing.T) {
+	r := importedRun("")
+	r.Comparisons[0].WithInvalid = &analysis.Alternative{Verdict: analysis.Equivalent, Trials: 3,
+		Text: "observational: with the 3 trials that had failed operations, equivalent within ±2 % (costs 0.5 % [−0.1, 1.1])"}
+	var text, markdown bytes.Buffer
+	for _, err := range []error{Text(&text, r, TextOptions{Width: 160}), Markdown(&markdown, r)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, doc := range map[string]string{"text": text.String(), "markdown": strings.ReplaceAll(markdown.String(), `\`, ""), "page": words(render(t, r, HTMLOptions{}))} {
+		if !strings.Contains(doc, "ith the 3 trials that had failed operations, equivalent within ±2 %") {
+			t.Errorf("%s does not show the verdict with failed trials", name)
+		}
+	}
+}
+
+func TestHostileImport(t *testing.T) {
+	r := importedRun("")
+	r.Comparisons[0].WithInvalid = &analysis.Alternative{Verdict: analysis.Equivalent, Text: "with others"}
+	n := 0
+	poison(reflect.ValueOf(r), &n)
+	page := render(t, r, HTMLOptions{})
+	checkPage(t, "poisoned import", page)
+	if strings.Contains(page, "<script") || strings.Contains(page, "<img") {
+		t.Error("the page holds markup of the run")
+	}
+	var text, markdown bytes.Buffer
+	for _, err := range []error{Text(&text, r, TextOptions{All: true}), Markdown(&markdown, r)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if strings.ContainsRune(text.String(), '\x1b') {
+		t.Error("text holds an escape sequence of the run")
+	}
+	checkMarkdown(t, markdown.String())
+}
+
+func TestManyInvalidFilesAreCounted(t *testing.T) {
+	r := importedRun("")
+	for i := range 100 {
+		r.Invalids = append(r.Invalids, journal.Trial{Arm: "aks", Cell: "transit_sign", Invalid: []journal.Violation{{Rule: "import", Detail: fmt.Sprintf("aks/x%d.json: the file is empty", i)}}})
+	}
+	var text, markdown bytes.Buffer
+	for _, err := range []error{Text(&text, r, TextOptions{}), Markdown(&markdown, r)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !strings.Contains(text.String(), "- 91 files more; the report lists them") || !strings.Contains(markdown.String(), "- 53 files more\n") {
+		t.Errorf("%s\n%s", text.String(), markdown.String())
+	}
+}
