@@ -4,6 +4,7 @@ import (
 	"tare/importer"
 	"tare/importer/fio"
 	"tare/importer/iperf3"
+	"tare/importer/knb"
 	"tare/importer/kubestr"
 	"tare/importer/longcsv"
 	"tare/importer/vaultbench"
@@ -13,6 +14,7 @@ import (
 var Formats = []importer.Format{
 	fio.Format,
 	iperf3.Format,
+	knb.Format,
 	kubestr.Format,
 	longcsv.Format,
 	vaultbench.Format,

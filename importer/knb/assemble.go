@@ -1,0 +1,129 @@
+package knb
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+
+	"tare/importer"
+)
+
+// assemble makes a result of the files of an archive. The file env tells which
+// tests were run, and what their files are named by: that of a test is the name of
+// its client's pod.
+func assemble(files map[string]string) (*report, error) {
+	env, ok := files["env"]
+	if !ok {
+		return nil, errors.New("the archive has no file env: it is not one that knb wrote with -o data")
+	}
+	settings := parseEnv(env)
+	r := &report{}
+	r.Metadata.Generator, r.Metadata.Version, r.Metadata.Date = settings["GENERATOR"], settings["VERSION"], settings["BENCHMARK_DATE"]
+	r.Metadata.ServerNode, r.Metadata.ClientNode = settings["SERVER_NODE"], settings["CLIENT_NODE"]
+	r.Metadata.Buffer = settings["SOCKET_BUFFER_SIZE"]
+	r.Data.CPU, r.Data.Kernel = strings.TrimSpace(files["cpu"]), strings.TrimSpace(files["kernel"])
+	r.Data.Kubernetes, r.Data.MTU = strings.TrimSpace(files["k8s-version"]), strings.TrimSpace(files["mtu"])
+	for _, t := range []struct {
+		setting string
+		into    **test
+	}{
+		{"IDLE_POD_NAME", &r.Data.Idle},
+		{"CLIENT_TCP_P2P_POD_NAME", &r.Data.Pod.TCP},
+		{"CLIENT_UDP_P2P_POD_NAME", &r.Data.Pod.UDP},
+		{"CLIENT_TCP_P2S_POD_NAME", &r.Data.Service.TCP},
+		{"CLIENT_UDP_P2S_POD_NAME", &r.Data.Service.UDP},
+	} {
+		pod := settings[t.setting]
+		if pod == "" {
+			continue // the test was not asked for
+		}
+		var err error
+		if *t.into, err = assembleTest(files, pod); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// parseEnv reads assignments as knb writes them, NAME="value". knb itself has its
+// shell execute the file; here nothing is.
+func parseEnv(text string) map[string]string {
+	settings := map[string]string{}
+	for line := range strings.Lines(text) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok {
+			settings[name] = unquote(value)
+		}
+	}
+	return settings
+}
+
+func assembleTest(files map[string]string, pod string) (*test, error) {
+	t := &test{log: parseLog(files[pod+".log"])}
+	var err error
+	if t.Bandwidth, err = optional(files[pod+".bw"]); err != nil {
+		return nil, fmt.Errorf("%.60q in the archive: %w", pod+".bw", err)
+	}
+	for side, into := range map[string]*node{"-client": &t.Client, "-server": &t.Server} {
+		if err := into.average(files[pod+side+".avg"]); err != nil {
+			return nil, fmt.Errorf("%.60q in the archive: %w", pod+side+".avg", err)
+		}
+		into.readings = parseReadings(files[pod+side+".metrics"])
+	}
+	return t, nil
+}
+
+// average reads a line of titles and one of user, nice, system, iowait and steal in
+// per cent, and memory in MiB.
+func (n *node) average(text string) error {
+	_, line, _ := strings.Cut(text, "\n")
+	fields := strings.Fields(line)
+	if len(fields) == 0 {
+		return nil // the monitor had nothing of that time
+	}
+	if len(fields) < 6 {
+		return fmt.Errorf("there are %d numbers, and 6 are expected", len(fields))
+	}
+	numbers, err := parseNumbers(fields[:6])
+	if err != nil {
+		return err
+	}
+	cpu := total(numbers)
+	n.CPU.Total, n.Memory = &cpu, &numbers[5]
+	return nil
+}
+
+// total is the CPU time of a reading, as knb adds it up and rounds it: waiting and
+// steal are in it.
+func total(numbers []float64) float64 {
+	return math.Round(100*(numbers[0]+numbers[1]+numbers[2]+numbers[3]+numbers[4])) / 100
+}
+
+// parseReadings reads what average sums up, with the time in s since 1970 as
+// the seventh number. Lines that are none are left out.
+func parseReadings(text string) []reading {
+	var list []reading
+	for line := range strings.Lines(text) {
+		fields := strings.Fields(line)
+		if len(fields) != 7 {
+			continue
+		}
+		numbers, err := parseNumbers(fields)
+		if err != nil || len(list) > 0 && numbers[6] <= list[len(list)-1].at {
+			continue
+		}
+		list = append(list, reading{at: numbers[6], cpu: total(numbers), memory: numbers[5]})
+	}
+	return list
+}
+
+func parseNumbers(fields []string) ([]float64, error) {
+	numbers := make([]float64, len(fields))
+	for i, field := range fields {
+		var err error
+		if numbers[i], err = importer.Number(field); err != nil {
+			return nil, err
+		}
+	}
+	return numbers, nil
+}

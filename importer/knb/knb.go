@@ -1,0 +1,78 @@
+// Package knb reads the results of knb 1.5, the Kubernetes network benchmark of
+// k8s-bench-suite: its JSON and YAML, and its archive of raw data (-o data).
+//
+// A file holds up to five tests, each a cell: pod to pod and pod to service, over
+// TCP and UDP, and both nodes at rest. knb runs them in that order, one after the
+// other. Bandwidth is in whole Mbit/s, as knb has it from iperf3. CPU and memory
+// are of the whole node, mean over the test, and not of iperf3. The archive holds
+// iperf3's own words and the readings of each second besides, and with them
+// retransmits, loss, jitter and series.
+//
+// report.go is a result as data. plain.go reads it from JSON, yaml.go from YAML,
+// archive.go and log.go from the archive; trial.go makes trials of it.
+package knb
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+
+	"tare/importer"
+)
+
+// Format reads results of knb.
+var Format = importer.Format{
+	Name:       "knb",
+	Doc:        "results of knb 1.5 in JSON, YAML and as an archive (-o json, yaml, data)",
+	Extensions: []string{".json", ".yaml", ".yml", ".knbdata", ".tgz", ".gz"},
+	Read:       read,
+}
+
+func read(f importer.File, emit func(importer.Trial) error) error {
+	r, err := open(f)
+	if err != nil {
+		return err
+	}
+	trials := r.trials()
+	if len(trials) == 0 {
+		return errors.New("there is no test in the result: is it of knb, and not of another tool?")
+	}
+	for _, t := range trials {
+		if err := emit(t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mostText is the largest size of a result in JSON or YAML, which take about 3 kB.
+const mostText = 1 << 20
+
+var gzipMagic = []byte{0x1f, 0x8b}
+
+// open tells the three forms apart by what is in them.
+func open(f importer.File) (*report, error) {
+	in := bufio.NewReader(f)
+	if start, _ := in.Peek(len(gzipMagic)); bytes.Equal(start, gzipMagic) {
+		return readArchive(in)
+	}
+	text, err := io.ReadAll(importer.Bound(in, mostText, "the file"))
+	if err != nil {
+		return nil, err
+	}
+	if len(bytes.TrimSpace(text)) == 0 {
+		return nil, errors.New("the file is empty")
+	}
+	at := 0
+	for line := range bytes.Lines(text) { // knb's own messages may stand before the result
+		switch word := bytes.TrimRight(line, " \t\r\n"); {
+		case bytes.HasPrefix(line, []byte("{")):
+			return readJSON(text[at:])
+		case bytes.Equal(word, []byte("metadata:")), bytes.Equal(word, []byte("data:")):
+			return readYAML(text[at:])
+		}
+		at += len(line)
+	}
+	return nil, errors.New("no result of knb: it writes those that can be imported with -o json, yaml or data")
+}

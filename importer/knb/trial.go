@@ -1,0 +1,145 @@
+package knb
+
+import (
+	"math"
+	"time"
+
+	"tare/experiment"
+	"tare/experiment/factor"
+	"tare/importer"
+)
+
+// trials gives a trial for each test, in the order in which knb runs them.
+func (r *report) trials() []importer.Trial {
+	var list []importer.Trial
+	for _, t := range []struct {
+		cell, path, protocol string
+		*test
+	}{
+		{"idle", "", "", r.Data.Idle},
+		{"pod2pod-tcp", "pod-to-pod", "tcp", r.Data.Pod.TCP},
+		{"pod2pod-udp", "pod-to-pod", "udp", r.Data.Pod.UDP},
+		{"pod2svc-tcp", "pod-to-service", "tcp", r.Data.Service.TCP},
+		{"pod2svc-udp", "pod-to-service", "udp", r.Data.Service.UDP},
+	} {
+		if t.test == nil {
+			continue
+		}
+		trial := importer.Trial{Cell: t.cell, Kind: "network", Start: r.start(), Facts: r.facts()}
+		if t.protocol != "" {
+			trial.Levels = []factor.Level{{Factor: "path", Value: t.path}, {Factor: "protocol", Value: t.protocol}}
+			t.network(&trial, t.protocol)
+		}
+		t.nodes(&trial)
+		if t.protocol == "" && len(trial.Values) == 0 {
+			trial.Broken = "knb's monitors gave no reading"
+		}
+		list = append(list, trial)
+	}
+	return list
+}
+
+// network adds what was measured between the pods.
+func (t *test) network(trial *importer.Trial, protocol string) {
+	switch {
+	case t.log != nil && t.log.failure != "":
+		trial.Broken = "iperf3 reports: " + t.log.failure
+	case t.Bandwidth == nil:
+		trial.Broken = "knb has no bandwidth of this test: its iperf3 failed"
+	case *t.Bandwidth <= 0:
+		trial.Broken = "nothing was received"
+	default:
+		add(trial, experiment.Metric{Name: protocol + "-bandwidth", Unit: "bit/s", Better: experiment.Higher, Headline: true}, t.Bandwidth, 1e6)
+	}
+	if t.log == nil {
+		return
+	}
+	add(trial, experiment.Metric{Name: "tcp-retransmits", Better: experiment.Lower, Scale: experiment.Difference}, t.log.retransmits, 1)
+	add(trial, experiment.Metric{Name: "udp-loss", Better: experiment.Lower, Scale: experiment.Difference}, t.log.lost, 1)
+	add(trial, experiment.Metric{Name: "udp-jitter", Unit: "s", Better: experiment.Lower}, t.log.jitter, 1)
+	t.log.series(trial)
+}
+
+// series adds what iperf3 said each second.
+func (l *log) series(trial *importer.Trial) {
+	var ends, rates, retransmits []float64
+	for _, i := range l.intervals {
+		ends, rates = append(ends, i.end), append(rates, i.rate)
+		if i.retransmits >= 0 {
+			retransmits = append(retransmits, i.retransmits)
+		}
+	}
+	if len(ends) == 0 {
+		return
+	}
+	if last := ends[len(ends)-1]; last > 0 && last < 1e6 {
+		trial.Wall = time.Duration(last * float64(time.Second)).Round(10 * time.Millisecond)
+	}
+	trial.Series = append(trial.Series, importer.Series{Name: "bandwidth", Unit: "bit/s", Seconds: ends, Values: rates})
+	if len(retransmits) == len(ends) {
+		trial.Series = append(trial.Series, importer.Series{Name: "retransmits", Seconds: ends, Values: retransmits})
+	}
+}
+
+// nodes adds what the nodes did meanwhile.
+func (t *test) nodes(trial *importer.Trial) {
+	for _, side := range []struct {
+		name string
+		*node
+	}{{"client", &t.Client}, {"server", &t.Server}} {
+		add(trial, experiment.Metric{Name: "node-cpu-" + side.name, Unit: "%", Better: experiment.Lower}, side.CPU.Total, 1)
+		add(trial, experiment.Metric{Name: "node-memory-" + side.name, Unit: "B", Better: experiment.Lower}, side.Memory, 1<<20)
+		if len(side.readings) == 0 {
+			continue
+		}
+		var at, cpu, memory []float64
+		for _, r := range side.readings {
+			at = append(at, r.at-side.readings[0].at+1) // each is of one second
+			cpu, memory = append(cpu, r.cpu), append(memory, r.memory*(1<<20))
+		}
+		trial.Series = append(trial.Series,
+			importer.Series{Name: "node-cpu-" + side.name, Unit: "%", Seconds: at, Values: cpu},
+			importer.Series{Name: "node-memory-" + side.name, Unit: "B", Seconds: at, Values: memory})
+	}
+}
+
+// add adds a value in a base unit, if there is one; a ratio scale has no zero.
+func add(trial *importer.Trial, m experiment.Metric, v *float64, unit float64) {
+	if m.Scale == "" {
+		m.Scale = experiment.Ratio
+	}
+	m.Optional = !m.Headline
+	if v == nil || trial.Broken != "" || math.IsInf(*v*unit, 0) || *v < 0 || *v == 0 && m.Scale == experiment.Ratio {
+		return
+	}
+	trial.Values = append(trial.Values, importer.Value{Metric: m, Value: *v * unit})
+}
+
+// start is when knb began: it tells no other time.
+func (r *report) start() time.Time {
+	at, err := time.Parse(time.DateTime, r.Metadata.Date)
+	if err != nil {
+		return time.Time{}
+	}
+	return at
+}
+
+// facts are what knb tells of the cluster.
+func (r *report) facts() map[string]string {
+	facts := map[string]string{}
+	for name, value := range map[string]string{
+		"knb version":        r.Metadata.Version,
+		"server node":        r.Metadata.ServerNode,
+		"client node":        r.Metadata.ClientNode,
+		"udp buffer":         r.Metadata.Buffer,
+		"cpu":                r.Data.CPU,
+		"kernel":             r.Data.Kernel,
+		"kubernetes version": r.Data.Kubernetes,
+		"mtu":                r.Data.MTU,
+	} {
+		if value != "" {
+			facts[name] = value
+		}
+	}
+	return facts
+}
