@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bufio"
 	"cmp"
 	"errors"
 	"fmt"
@@ -156,27 +155,6 @@ func historyOptions(h *history.History, page string) report.HistoryOptions {
 		}
 	}
 	return o
-}
-
-// writeWhole writes a file whole or not at all.
-func writeWhole(to string, write func(io.Writer) error) error {
-	f, err := os.CreateTemp(filepath.Dir(to), ".history-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	w := bufio.NewWriter(f)
-	err = write(w)
-	if err == nil {
-		err = w.Flush()
-	}
-	if err == nil {
-		err = f.Chmod(0o644)
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), to)
 }
 
 // percentFlag is a share on the command line: "2%".

@@ -1,9 +1,9 @@
 package cli
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"time"
@@ -126,24 +126,8 @@ func writeReport(r *analysis.Run, dir, to string, file []byte) error {
 // writePage writes an HTML report whole or not at all.
 func writePage(r *analysis.Run, to string, o report.HTMLOptions) error {
 	o.Page, o.Command, o.Generated = to, "tare run "+journal.ExperimentFile, time.Now()
-	f, err := os.CreateTemp(filepath.Dir(to), ".report-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	w := bufio.NewWriter(f)
-	err = report.HTML(w, r, o)
-	if err == nil {
-		err = w.Flush()
-	}
-	if err == nil {
-		err = f.Chmod(0o644)
-	}
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
-	if err != nil {
+	if err := writeWhole(to, func(w io.Writer) error { return report.HTML(w, r, o) }); err != nil {
 		return fmt.Errorf("write report: %w", err)
 	}
-	return os.Rename(f.Name(), to)
+	return nil
 }
