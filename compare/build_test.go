@@ -22,7 +22,7 @@ type made struct {
 	rounds  int
 	seed    uint64
 	start   time.Time
-	import_ bool // unpaired, as imported
+	foreign bool // unpaired, as imported
 	change  func(*experiment.Plan, *machine.Environment)
 	spoil   func([]journal.Trial)
 }
@@ -58,7 +58,7 @@ func (m made) run(t *testing.T) Input {
 	plan := &experiment.Plan{Schema: experiment.PlanSchema, Version: "0.3.0", Name: "wg", Testbed: "local", Rounds: m.rounds, Seed: m.seed,
 		Confidence: 0.95, Equivalence: 0.02, Power: 0.8, Attempts: 2,
 		Arms: []experiment.PlannedArm{{Name: "plain", Role: experiment.Baseline, Layers: []experiment.PlannedLayer{}}}}
-	if m.import_ {
+	if m.foreign {
 		plan.Testbed, plan.Import = experiment.TestbedImport, &experiment.Import{Tool: "vault-benchmark"}
 		plan.Import.Arms = []experiment.ImportedArm{{Name: "plain", Facts: map[string][]string{"kernel": {"5.15"}}}}
 	} else {
@@ -78,7 +78,7 @@ func (m made) run(t *testing.T) Input {
 	if m.spoil != nil {
 		m.spoil(trials)
 	}
-	if m.import_ {
+	if m.foreign {
 		env = nil
 	}
 	r := analysis.Analyze(plan, trials, env)

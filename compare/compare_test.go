@@ -1,27 +1,361 @@
 package compare
 
 import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tare/analysis"
+	"tare/experiment"
+	"tare/experiment/factor"
+	"tare/journal"
+	"tare/machine"
 )
 
-func TestSmoke(t *testing.T) {
-	a := made{name: "runs/a", arms: []string{"wireguard"}, factors: map[string]float64{"wireguard": 1.05}, seed: 1}.run(t)
-	b := made{name: "runs/b", arms: []string{"wireguard"}, factors: map[string]float64{"wireguard": 1.08}, seed: 2, level: 140, start: february}.run(t)
-	r, err := Runs([]Input{a, b}, Options{})
+// wireguard is a run with one treatment that costs what is said.
+func wireguard(name string, factor float64, seed uint64) made {
+	return made{name: name, arms: []string{"wireguard"}, factors: map[string]float64{"wireguard": factor}, seed: seed}
+}
+
+func comparing(t *testing.T, o Options, in ...Input) *Result {
+	t.Helper()
+	r, err := Runs(in, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Log(r.Observational)
-	for _, c := range append(r.Changes, r.Floors...) {
-		t.Log(c.Arm, c.From, c.To, c.Text, c.Warnings)
+	return r
+}
+
+// An overhead is compared with what it was, whatever the level of the machine.
+func TestChangeOfOverhead(t *testing.T) {
+	later := wireguard("b", 1.08, 2)
+	later.level, later.start = 250, february
+	r := comparing(t, Options{}, wireguard("a", 1.05, 1).run(t), later.run(t))
+	if len(r.Changes) != 1 || len(r.Floors) != 1 || r.Family.Changes != 1 {
+		t.Fatalf("%d changes, %d floors, family of %d", len(r.Changes), len(r.Floors), r.Family.Changes)
 	}
-	for _, l := range r.Levels {
-		if l.Against != nil {
-			t.Log(l.Run, l.Arm, l.Against.Text)
+	c := r.Changes[0]
+	if c.Text != "observational: costs 2.7 % [2.2, 3.1] more than in run 1" || c.Verdict != analysis.Costs || c.Method != "rank-sum" || c.Paired {
+		t.Errorf("%s, %s, by %s", c.Text, c.Verdict, c.Method)
+	}
+	if truth := 1.08/1.05 - 1; c.Overhead.Lo > truth || c.Overhead.Hi < truth {
+		t.Errorf("[%v, %v] does not hold %v", c.Overhead.Lo, c.Overhead.Hi, truth)
+	}
+	if c.From.Run != 1 || c.To.Run != 2 || c.From.Verdict != analysis.Costs || math.Abs(c.To.Overhead.Point-0.08) > 0.01 {
+		t.Errorf("from %+v to %+v", c.From, c.To)
+	}
+	if c.Floor == 0 || r.Floors[0].Arm != experiment.ControlName {
+		t.Errorf("floor %v of %+v", c.Floor, r.Floors)
+	}
+	if want := "the runs were made at different times (2026-01-02 and 2026-02-03), on machines whose records are the same"; r.Observational != want {
+		t.Errorf("%s\nwant %s", r.Observational, want)
+	}
+}
+
+// The sign is that of a cost for a metric of which more is better, too.
+func TestChangeOfBandwidth(t *testing.T) {
+	metrics := []experiment.Metric{bandwidth}
+	a, b := wireguard("a", 0.95, 1), wireguard("b", 0.90, 2)
+	a.metrics, b.metrics = metrics, metrics
+	c := comparing(t, Options{}, a.run(t), b.run(t)).Changes[0]
+	if c.Verdict != analysis.Costs || math.Abs(c.Overhead.Point-(1-0.90/0.95)) > 0.005 {
+		t.Errorf("%s", c.Text)
+	}
+	back := comparing(t, Options{Reference: Reference{Run: 2, Arm: "plain"}}, a.run(t), b.run(t)).Changes[0]
+	if back.Verdict != analysis.Gains || !strings.HasSuffix(back.Text, "less than in run 2") || back.From.Run != 2 {
+		t.Errorf("the other way round: %s", back.Text)
+	}
+}
+
+// Amounts are compared as amounts: 10 more drops a trial than before.
+func TestChangeOfAmount(t *testing.T) {
+	a, b := wireguard("a", 1, 1), wireguard("b", 2, 2)
+	a.metrics, b.metrics = []experiment.Metric{drops}, []experiment.Metric{drops}
+	c := comparing(t, Options{}, a.run(t), b.run(t)).Changes[0]
+	if c.Verdict != analysis.Costs || c.Overhead.Lo < 5 || c.Overhead.Hi > 15 || c.Metric != drops {
+		t.Errorf("%s of %+v", c.Text, c.Metric)
+	}
+}
+
+// Over many pairs of runs the intervals hold the true change about as often as
+// they say, and where there is none, few claim one; paired and imported.
+func TestChangesCover(t *testing.T) {
+	const times = 250
+	for _, foreign := range []bool{false, true} {
+		held, claimed := 0, 0
+		for i := range times {
+			a, b := wireguard("a", 1.05, uint64(2*i)), wireguard("b", 1.05, uint64(2*i+1))
+			a.rounds, b.rounds, b.level, b.start = 12, 16, 170, february
+			a.foreign, b.foreign = foreign, foreign
+			c := comparing(t, Options{}, a.run(t), b.run(t)).Changes[0]
+			if c.Overhead.Lo <= 0 && c.Overhead.Hi >= 0 {
+				held++
+			}
+			if c.Verdict == analysis.Costs || c.Verdict == analysis.Gains {
+				claimed++
+			}
+		}
+		if held < times*92/100 || claimed > times*8/100 {
+			t.Errorf("imported %v: of %d, %d intervals hold the truth and %d claim a change", foreign, times, held, claimed)
 		}
 	}
-	for _, p := range r.Differences {
-		t.Log(p.Group, p.Path, p.Change())
+}
+
+// Overheads of trials without pairs are differences of two samples each.
+func TestChangeOfImported(t *testing.T) {
+	a, b := wireguard("a", 1.05, 1), wireguard("b", 1.20, 2)
+	a.foreign, b.foreign, a.rounds, b.rounds = true, true, 40, 40
+	b.start, b.change = february, func(p *experiment.Plan, _ *machine.Environment) {
+		p.Import.Arms[0].Facts = map[string][]string{"kernel": {"6.8"}}
 	}
-	t.Log(r.Warnings, len(r.Same))
+	r := comparing(t, Options{}, a.run(t), b.run(t))
+	c := r.Changes[0]
+	if c.Method != MethodWelchSum || c.Verdict != analysis.Costs || math.Abs(c.Overhead.Point-(1.20/1.05-1)) > 0.03 {
+		t.Errorf("%s by %s", c.Text, c.Method)
+	}
+	if c.Baseline.N != 0 || len(r.Floors) != 0 {
+		t.Errorf("summary %+v, floors %+v", c.Baseline, r.Floors)
+	}
+	mixed := comparing(t, Options{}, wireguard("c", 1.05, 3).run(t), b.run(t)).Changes[0]
+	if mixed.Method != MethodWelchSum || mixed.Verdict != analysis.Costs {
+		t.Errorf("paired against unpaired: %s by %s", mixed.Text, mixed.Method)
+	}
+	if want := []Property{{Group: Imported, Path: "kernel", Values: []string{"5.15", "6.8"}}}; !sameProperties(r.Differences, want) {
+		t.Errorf("differences %+v", r.Differences)
+	}
+	if !strings.Contains(r.Observational, "machines that are not all on record; within run 1, ") {
+		t.Error(r.Observational)
+	}
+}
+
+func sameProperties(got, want []Property) bool {
+	plain := func(list []Property) string { return fmt.Sprint(paths3(list)) }
+	return plain(got) == plain(want)
+}
+
+func paths3(list []Property) (out [][]string) {
+	for _, p := range list {
+		out = append(out, append([]string{string(p.Group), p.Path}, p.Values...))
+	}
+	return out
+}
+
+// Two versions in one run are compared with each other by rounds; in two runs,
+// overhead with overhead.
+func TestMatch(t *testing.T) {
+	match := []Match{{Old: "release-1.1", New: "release-1.2"}}
+	both := made{name: "a", arms: []string{"release-1.1", "release-1.2"}, factors: map[string]float64{"release-1.1": 1.10, "release-1.2": 1.15}, seed: 1}
+	r := comparing(t, Options{Matches: match}, both.run(t))
+	c := r.Changes[0]
+	if !c.Direct || !c.Paired || c.Method != "signed-rank" || c.Text != "costs 4.4 % [4.1, 4.7] more than release-1.1" {
+		t.Errorf("%s by %s", c.Text, c.Method)
+	}
+	if r.Observational != "" || len(r.Floors) != 0 {
+		t.Errorf("observational %q, floors %v", r.Observational, r.Floors)
+	}
+	old := made{name: "b", arms: []string{"release-1.1"}, factors: map[string]float64{"release-1.1": 1.10}, seed: 2}
+	recent := made{name: "c", arms: []string{"release-1.2"}, factors: map[string]float64{"release-1.2": 1.15}, seed: 3, start: february}
+	recent.change = func(p *experiment.Plan, _ *machine.Environment) {
+		p.Arms[2].Layers[0].Config = map[string]any{"implementation": "kernel", "version": "1.2"}
+	}
+	r = comparing(t, Options{Matches: match}, old.run(t), recent.run(t))
+	if c = r.Changes[0]; c.Direct || !strings.HasSuffix(c.Text, " more than release-1.1 in run 1") || len(r.Floors) != 1 {
+		t.Errorf("%s, %d floors", c.Text, len(r.Floors))
+	}
+	if want := []Property{{Group: Layers, Path: "release-1.1 as release-1.2: wireguard.version", Values: []string{"", "1.2"}}}; !sameProperties(r.Differences, want) {
+		t.Errorf("differences %v", paths3(r.Differences))
+	}
+	// Three runs, one of which has both: there the two are compared directly.
+	r = comparing(t, Options{Matches: match}, old.run(t), both.run(t), recent.run(t))
+	var got []string
+	for _, c := range r.Changes {
+		got = append(got, fmt.Sprintf("%s in %d against %s in %d", c.To.Arm, c.To.Run, c.From.Arm, c.From.Run))
+	}
+	want := []string{"release-1.1 in 2 against release-1.1 in 1", "release-1.2 in 3 against release-1.2 in 2",
+		"release-1.2 in 2 against release-1.1 in 2", "release-1.2 in 3 against release-1.1 in 1"}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+}
+
+// Levels: the reference's run speaks for itself, other runs are two samples.
+func TestLevels(t *testing.T) {
+	a, b, c := wireguard("a", 1.05, 1), wireguard("b", 1.05, 2), wireguard("c", 1.05, 3)
+	b.level, b.start, c.level, c.start = 120, february, 80, february.AddDate(0, 1, 0)
+	in := []Input{a.run(t), b.run(t), c.run(t)}
+	r := comparing(t, Options{}, in...)
+	var got []string
+	for _, l := range r.Levels {
+		text := "the reference"
+		if l.Against != nil {
+			text = fmt.Sprintf("%s, paired %v", l.Against.Verdict, l.Against.Paired)
+		}
+		got = append(got, fmt.Sprintf("%s of %d: %s", l.Arm, l.Run, text))
+	}
+	want := []string{"plain of 1: the reference", "wireguard of 1: costs, paired true", "plain of 2: costs, paired false", "wireguard of 2: costs, paired false",
+		"plain of 3: gains, paired false", "wireguard of 3: gains, paired false"}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+	if own := in[0].Run.Comparisons[0].Text; r.Levels[1].Against.Text != own || r.Family.Levels != 4 {
+		t.Errorf("%s, want %s; family of %d", r.Levels[1].Against.Text, own, r.Family.Levels)
+	}
+	// A treatment as the reference, and the control, which else is not among them.
+	r = comparing(t, Options{Reference: Reference{Run: 2, Arm: "wireguard"}}, in...)
+	for _, l := range r.Levels {
+		switch {
+		case l.Run == 2 && l.Arm == "plain" && (l.Against.Verdict != analysis.Gains || !l.Against.Paired || strings.HasPrefix(l.Against.Text, "observational")):
+			t.Errorf("plain against wireguard in one run: %s", l.Against.Text)
+		case l.Run == 1 && !strings.HasPrefix(l.Against.Text, "observational: "):
+			t.Errorf("across runs: %s", l.Against.Text)
+		}
+	}
+	r = comparing(t, Options{Reference: Reference{Run: 1, Arm: experiment.ControlName}}, in[0])
+	if r.Levels[1].Arm != experiment.ControlName || r.Levels[1].Against != nil || r.Levels[0].Against.Verdict != analysis.Equivalent {
+		t.Errorf("the control as reference: %+v", r.Levels)
+	}
+}
+
+// Runs without verdicts give none here; unfinished ones are warned of.
+func TestInvalidAndUnfinished(t *testing.T) {
+	broken := wireguard("b", 1.08, 2)
+	broken.factors[experiment.ControlName] = 1.05
+	in := []Input{wireguard("a", 1.05, 1).run(t), broken.run(t)}
+	in[0].Run.Finished = false
+	r := comparing(t, Options{}, in...)
+	for _, c := range r.Changes {
+		if c.Verdict != analysis.Invalid || !strings.HasPrefix(c.Text, "no verdict, run 2 is invalid: ") {
+			t.Errorf("%s: %s", c.Verdict, c.Text)
+		}
+	}
+	for _, l := range r.Levels {
+		if l.Run == 2 && l.Against.Verdict != analysis.Invalid {
+			t.Errorf("level of %s in run 2: %s", l.Arm, l.Against.Text)
+		}
+	}
+	if len(r.Warnings) < 2 || !strings.HasPrefix(r.Warnings[0], "run 1 is not finished: 60 of 60") || !strings.HasPrefix(r.Warnings[1], "run 2 gives no verdicts") {
+		t.Errorf("warnings %q", r.Warnings)
+	}
+}
+
+// Controls that each pass but differ between runs take the verdicts away.
+func TestFloorFails(t *testing.T) {
+	a, b := wireguard("a", 1.05, 1), wireguard("b", 1.08, 2)
+	a.factors[experiment.ControlName], b.factors[experiment.ControlName] = 0.985, 1.015
+	a.rounds, b.rounds = 40, 40
+	in := []Input{a.run(t), b.run(t)}
+	if !in[0].Run.Valid || !in[1].Run.Valid {
+		t.Fatalf("the runs are not valid by themselves: %v, %v", in[0].Run.Reasons, in[1].Run.Reasons)
+	}
+	r := comparing(t, Options{}, in...)
+	if c := r.Changes[0]; c.Verdict != analysis.Invalid || !strings.HasPrefix(c.Text, "no verdict, the control has changed as well: ") {
+		t.Errorf("%s: %s", c.Verdict, c.Text)
+	}
+	if len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "the control's overhead, behind which there is nothing, differs on latency in network.tcp by ") {
+		t.Errorf("warnings %q", r.Warnings)
+	}
+}
+
+// What cannot be compared at all.
+func TestRefusals(t *testing.T) {
+	a := wireguard("a", 1.05, 1).run(t)
+	other := wireguard("other", 1.05, 2)
+	other.change = func(p *experiment.Plan, _ *machine.Environment) { p.Cells[0].ID = "storage.read" }
+	unit := wireguard("unit", 1.05, 3)
+	unit.metrics = []experiment.Metric{{Name: "latency", Unit: "ms", Better: experiment.Lower, Headline: true, Scale: experiment.Ratio}}
+	copied := a
+	copied.Name = "copy of a"
+	for _, c := range []struct {
+		name string
+		in   []Input
+		want error
+		text string
+	}{
+		{"none", nil, ErrNothingToCompare, "there is only one run: name another one, or two arms of it"},
+		{"one", []Input{a}, ErrNothingToCompare, "there is only one run: name another one, or two arms of it"},
+		{"twice", []Input{a, copied}, ErrSameRun, "a run cannot be compared with itself: runs 1 (a) and 2 (copy of a) hold the same trials"},
+		{"other cells", []Input{a, other.run(t)}, ErrNothingInCommon, "the runs have no cell in common with the same metric: run 1 (a) has network.tcp; run 2 (other) has storage.read"},
+		{"other unit", []Input{a, unit.run(t)}, ErrNothingInCommon, "the runs have no cell in common with the same metric: run 1 (a) has network.tcp; run 2 (unit) has network.tcp"},
+		{"no plan", []Input{a, {Name: "b"}}, nil, "run 2 (b) has no plan"},
+	} {
+		_, err := Runs(c.in, Options{})
+		if err == nil || err.Error() != c.text || c.want != nil && !errors.Is(err, c.want) {
+			t.Errorf("%s: %v\nwant %s", c.name, err, c.text)
+		}
+	}
+}
+
+// Arms, cells and metrics of some runs only are told.
+func TestApart(t *testing.T) {
+	a, b := wireguard("a", 1.05, 1), made{name: "b", arms: []string{"ipsec"}, factors: map[string]float64{"ipsec": 1.2}, seed: 2}
+	b.metrics = []experiment.Metric{latency, bandwidth}
+	b.change = func(p *experiment.Plan, _ *machine.Environment) {
+		p.Cells = append(p.Cells, experiment.Cell{ID: "network.udp", Workload: "network", Metrics: p.Cells[0].Metrics})
+	}
+	r := comparing(t, Options{}, a.run(t), b.run(t))
+	var got []string
+	for _, one := range r.Apart {
+		got = append(got, fmt.Sprintln(one.What, one.Name, one.Runs, one.Why))
+	}
+	want := []string{"metric bandwidth in network.tcp [2] \n", "cell network.udp [2] \n", "arm wireguard [1] \n", "arm ipsec [2] \n"}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+	if len(r.Changes) != 0 {
+		t.Errorf("changes of arms of different names: %+v", r.Changes)
+	}
+}
+
+// Sweeps: a level that differs between cells is no difference between runs.
+func TestSweptCells(t *testing.T) {
+	swept := func(mtus ...int) func(*experiment.Plan, *machine.Environment) {
+		return func(p *experiment.Plan, _ *machine.Environment) {
+			one := p.Cells[0]
+			p.Cells = nil
+			for i, mtu := range mtus {
+				one.ID = fmt.Sprintf("network.%d", i)
+				one.Levels = []factor.Level{{Factor: "mtu", Value: fmt.Sprint(mtu)}}
+				one.Testbed = map[string]any{"link": map[string]any{"mtu": mtu, "rate": "1Gbit"}}
+				p.Cells = append(p.Cells, one)
+			}
+		}
+	}
+	a, b := wireguard("a", 1.05, 1), wireguard("b", 1.05, 2)
+	a.change, b.change = swept(1500, 9000), swept(1500, 8896)
+	r := comparing(t, Options{}, a.run(t), b.run(t))
+	if want := []Property{{Group: Testbed, Path: "network.1: link.mtu", Values: []string{"9000", "8896"}}}; !sameProperties(r.Differences, want) {
+		t.Errorf("differences %v", paths3(r.Differences))
+	}
+}
+
+// A pilot's adaptive number of rounds is told of.
+func TestPilotIsToldOf(t *testing.T) {
+	b := wireguard("b", 1.05, 2)
+	b.change = func(p *experiment.Plan, _ *machine.Environment) {
+		p.Precision, p.MaxRounds, p.Equivalence = 0.02, 20, 0.03
+	}
+	r := comparing(t, Options{}, wireguard("a", 1.05, 1).run(t), b.run(t))
+	if text := strings.Join(r.Warnings, "\n"); !strings.Contains(text, "a pilot set the number of rounds of run 2") || !strings.Contains(text, "run 2 was to be judged at another") {
+		t.Errorf("warnings %q", r.Warnings)
+	}
+}
+
+// No valid trial on one side: no estimate, no panic, no JSON that cannot be written.
+func TestEmptyArm(t *testing.T) {
+	b := wireguard("b", 1.05, 2)
+	b.spoil = func(trials []journal.Trial) {
+		for i := range trials {
+			if trials[i].Arm == "wireguard" {
+				trials[i].Values, trials[i].Invalid = nil, []journal.Violation{{Rule: "proof"}}
+			}
+		}
+	}
+	r := comparing(t, Options{}, wireguard("a", 1.05, 1).run(t), b.run(t))
+	if c := r.Changes[0]; c.Verdict != analysis.NotResolved || c.To.Known {
+		t.Errorf("%s: %+v", c.Text, c.To)
+	}
 }

@@ -1,0 +1,125 @@
+package compare
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tare/experiment"
+	"tare/experiment/quantity"
+	"tare/machine"
+)
+
+func TestDifferences(t *testing.T) {
+	b := wireguard("b", 1.05, 2)
+	b.change = func(p *experiment.Plan, e *machine.Environment) {
+		e.Kernel, e.KernelBuild, e.CPU.Model, e.CPU.Flags = "6.6.1", "#2", "EPYC 9V74", []string{"aes", "vaes"}
+		e.Tools[0].Version, e.Instance = "iperf 3.17", "DC4as_v5"
+		errors := quantity.Percent(0.01)
+		p.Version, p.Rounds, p.Limits.Errors = "0.4.0", 20, &errors
+		p.Arms[2].Layers = []experiment.PlannedLayer{{Kind: "wireguard", Config: struct {
+			Implementation string   `json:"implementation"`
+			Allowed        []string `json:"allowed"`
+		}{"userspace", []string{"a", "b"}}}, {Kind: "seccomp"}}
+		p.Cells[0].Config = map[string]any{"duration": "10s"}
+		p.Cells[0].Testbed = map[string]any{"link": map[string]any{"mtu": 9000, "rate": "1Gbit"}}
+	}
+	r := comparing(t, Options{}, wireguard("a", 1.05, 1).run(t), b.run(t))
+	var got []string
+	for _, p := range r.Differences {
+		minor := ""
+		if p.Minor {
+			minor = " (minor)"
+		}
+		got = append(got, fmt.Sprintf("%s%s, %s: %s", p.Group, minor, p.Path, p.Change()))
+	}
+	want := []string{
+		"layers, wireguard: layers: wireguard → wireguard, seccomp",
+		"layers, wireguard: wireguard.allowed: – → a, b",
+		"layers, wireguard: wireguard.implementation: kernel → userspace",
+		"machine, kernel: 6.1.0 → 6.6.1",
+		"machine, processor: EPYC 7763 → EPYC 9V74",
+		"machine, instance type: – → DC4as_v5",
+		"testbed, link.mtu: 1500 → 9000",
+		"workloads, network: duration: 3s → 10s",
+		"tools, iperf3: iperf 3.12 → iperf 3.17",
+		"tools, Tare: 0.3.0 → 0.4.0",
+		"design, limit of errors: none → 1%",
+		"machine (minor), kernel build: #1 → #2",
+		"machine (minor), processor flags: −avx2 +vaes",
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+	same := map[string]string{}
+	for _, p := range r.Same {
+		same[string(p.Group)+", "+p.Path] = p.Values[0]
+	}
+	for path, value := range map[string]string{"testbed, link.rate": "1Gbit", "testbed, kind": "local", "machine, memory": "17179869184",
+		"design, confidence": "95%", "design, rounds": "20"} {
+		if same[path] != value {
+			t.Errorf("the same: %s is %q, want %q", path, same[path], value)
+		}
+	}
+	if _, ok := same["design, seed"]; ok {
+		t.Error("the seed counts as a property")
+	}
+	if want := "on machines that differ (kernel, processor, instance type)"; r.Observational[len(r.Observational)-len(want):] != want {
+		t.Error(r.Observational)
+	}
+}
+
+// A run compared with one that differs in nothing but its trials.
+func TestNothingDiffers(t *testing.T) {
+	r := comparing(t, Options{}, wireguard("a", 1.05, 1).run(t), wireguard("b", 1.05, 2).run(t))
+	if len(r.Differences) != 0 || len(r.Same) < 20 || len(r.Unknown) != 0 {
+		t.Errorf("differences %v, %d the same, unknown %v", r.Differences, len(r.Same), r.Unknown)
+	}
+}
+
+func TestNoRecord(t *testing.T) {
+	in := []Input{wireguard("a", 1.05, 1).run(t), wireguard("b", 1.05, 2).run(t), wireguard("c", 1.05, 3).run(t)}
+	in[1].Run.Environment = nil
+	r := comparing(t, Options{}, in...)
+	if want := []string{"run 2 has no record of the machine: whether machines differ cannot be said"}; cmp.Diff(want, r.Unknown) != "" {
+		t.Errorf("unknown: %q", r.Unknown)
+	}
+	if len(r.Differences) != 0 { // the two that have a record are the same
+		t.Errorf("differences %v", r.Differences)
+	}
+}
+
+func TestFacts(t *testing.T) {
+	imported := &experiment.Import{Arms: []experiment.ImportedArm{
+		{Name: "aks", Facts: map[string][]string{"kernel": {"5.15"}, "workers": {"10"}, "pod": {"1", "2", "3", "4", "5", "6"}}},
+		{Name: "gke", Facts: map[string][]string{"kernel": {"5.10"}, "workers": {"10"}}},
+	}}
+	want := map[string]string{"kernel": "aks: 5.15; gke: 5.10", "workers": "10", "pod": "1, 2, 3, 4 and 2 more"}
+	if d := cmp.Diff(want, factsOf(imported)); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+}
+
+func TestFlatten(t *testing.T) {
+	var deep any = "bottom"
+	for range 40 {
+		deep = map[string]any{"x": deep}
+	}
+	for _, c := range []struct {
+		in   any
+		want map[string]string
+	}{
+		{nil, map[string]string{"": ""}},
+		{map[string]any{"a": map[string]any{"b": 1.5, "c": nil}, "d": []any{1, "x", true}}, map[string]string{"a.b": "1.5", "a.c": "", "d": "1, x, true"}},
+		{map[string]any{"l": []any{map[string]any{"k": "v"}, "w"}}, map[string]string{"l.1.k": "v", "l.2": "w"}},
+		{make(chan int), map[string]string{}}, // no JSON
+	} {
+		if d := cmp.Diff(c.want, flatten(c.in)); d != "" {
+			t.Errorf("%v: (-want +got)\n%s", c.in, d)
+		}
+	}
+	if got := flatten(deep); len(got) != 1 {
+		t.Errorf("a deep document has %d leaves", len(got))
+	}
+}
