@@ -33,7 +33,7 @@ func layout(in *bufio.Reader) (style, error) {
 	s := style{line: 1}
 	for ; ; s.line++ {
 		head, err := in.Peek(in.Size())
-		if err != nil && !errors.Is(err, io.EOF) && len(head) == 0 {
+		if err != nil && !errors.Is(err, io.EOF) {
 			return s, err
 		}
 		line, _, whole := bytes.Cut(head, []byte("\n"))

@@ -104,12 +104,19 @@ func describe(err error, before int) error {
 
 // text is a reader that refuses what is no text, before a field of it grows as
 // long as the file.
-type text struct{ r io.Reader }
+type text struct {
+	r   io.Reader
+	err error
+}
 
 func (t *text) Read(p []byte) (int, error) {
+	if t.err != nil {
+		return 0, t.err
+	}
 	n, err := t.r.Read(p)
-	if bytes.IndexByte(p[:n], 0) >= 0 {
-		return 0, errors.New("the file holds NUL bytes: it is no text, or not in UTF-8")
+	if at := bytes.IndexByte(p[:n], 0); at >= 0 {
+		t.err = errors.New("the file holds NUL bytes: it is no text, or not in UTF-8")
+		return at, t.err
 	}
 	return n, err
 }

@@ -114,9 +114,9 @@ func (r *row) number(text string) (float64, error) {
 	if comma && (r.comma != ';' || strings.ContainsAny(whole, ".") || strings.ContainsAny(fraction, ",.")) {
 		return 0, fmt.Errorf("%.40q is not a number: write it without thousands separators", text)
 	}
-	point := '.'
+	point, plain := '.', text
 	if comma {
-		point, text = ',', whole+"."+fraction
+		point, plain = ',', whole+"."+fraction
 	}
 	if r.point == 0 {
 		r.point = point
@@ -124,7 +124,7 @@ func (r *row) number(text string) (float64, error) {
 	if r.point != point {
 		return 0, fmt.Errorf("%.40q has another decimal point than the numbers before it", text)
 	}
-	return importer.Number(text)
+	return importer.Number(plain)
 }
 
 // errors gives the share of failed operations: "0.02" or "2%".

@@ -87,7 +87,7 @@ func (t *trials) add(r *row) error {
 	value, err := r.number(r.field(colValue))
 	if err != nil {
 		if trial.Broken == "" {
-			trial.Broken = r.wrong(colValue, "%s of %s", err, m.Name).Error()
+			trial.Broken = r.wrong(colValue, "%s: %s", m.Name, err).Error()
 		}
 		return nil
 	}

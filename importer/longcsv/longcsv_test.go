@@ -1,0 +1,110 @@
+package longcsv_test
+
+import (
+	"strings"
+	"testing"
+
+	"tare/importer/importertest"
+	"tare/importer/longcsv"
+)
+
+func TestGolden(t *testing.T) { importertest.Golden(t, longcsv.Format) }
+
+// TestErrors checks that what is wrong is named with its line and column.
+func TestErrors(t *testing.T) {
+	const header = "arm,round,metric,unit,better,value\n"
+	for _, test := range []struct{ name, text, want string }{
+		{"empty", "", "the file is empty"},
+		{"blank", "\n\n  \n", "the file is empty"},
+		{"header only", header, "the file has a header and no rows"},
+		{"no header", "plain,1,latency,ms,lower,12.3\n", `line 1 must be a header with columns separated by commas, semicolons or tabs, one of them metric`},
+		{"another table", "a|b|c\n1|2|3\n", `as in "arm,round,metric,unit,better,value"; it is "a|b|c"`},
+		{"missing column", "arm,metric,value\n", "line 1: the column better is missing"},
+		{"misspelt column", "arm,metric,bettr,value\n", `line 1: unknown column "bettr": did you mean better?`},
+		{"column twice", "arm,metric,better,value,Value\n", "line 1: the column value is there twice"},
+		{"too few fields", header + "plain,1,latency,ms,lower\n", "line 2: 5 fields where the header has 6"},
+		{"too many fields", header + "plain,1,latency,ms,lower,1,5\n", "line 2: 7 fields where the header has 6"},
+		{"no direction", header + "plain,1,latency,ms,lower,1\nplain,2,latency,ms,less,1\n", `line 3, column 20: better: "less" is neither higher nor lower`},
+		{"no metric", header + "plain,1, ,ms,lower,1\n", "line 2, column 9: metric: the name of a metric is missing"},
+		{"no arm", header + ",1,latency,ms,lower,1\n", "line 2, column 1: arm: the name of an arm is missing"},
+		{"round 0", header + "plain,0,latency,ms,lower,1\n", `line 2, column 7: round: "0" is not a number of a round`},
+		{"round 1.5", header + "plain,1.5,latency,ms,lower,1\n", `round: "1.5" is not a number of a round`},
+		{"round out of range", header + "plain,99999999999999999999,latency,ms,lower,1\n", "is not a number of a round"},
+		{"round missing", header + "plain,1,latency,ms,lower,1\nplain,,latency,ms,lower,1\n", "line 3: round is empty, but not in line 2"},
+		{"round sometimes", header + "plain,,latency,ms,lower,1\nplain,4,latency,ms,lower,1\n", "line 3: round is 4, but empty in line 2"},
+		{"value twice", header + "plain,1,latency,ms,lower,1\nplain,1,latency,ms,lower,2\n", "line 3, column 9: metric: latency has a value for this arm, cell and round in line 2 already"},
+		{"other unit", header + "plain,1,latency,ms,lower,1\nmtls,1,latency,s,lower,2\n", "line 3, column 8: metric: latency is described otherwise in line 2"},
+		{"other direction", header + "plain,1,latency,ms,lower,1\nmtls,1,latency,ms,higher,2\n", "latency is described otherwise in line 2"},
+		{"bare quote", header + "pl\"ain,1,latency,ms,lower,1\n", "line 2, column 3: a quote inside a field that is not quoted"},
+		{"open quote", header + "plain,1,latency,ms,lower,\"1\n", "a quoted field that does not end where it should"},
+		{"open quote behind others", "\n\n" + header + "plain,1,latency,ms,lower,1\nplain,2,latency,ms,low\"er,1\n", "line 5, column 23: a quote inside"},
+		{"scale", "metric,better,value,scale\nx,lower,1,log\n", `line 2, column 11: scale: "log" is neither ratio nor difference`},
+		{"headline", "metric,better,value,headline\nx,lower,1,maybe\n", `headline: "maybe" is neither true nor false`},
+		{"headline of a difference", "metric,better,value,headline,scale\nx,lower,1,yes,difference\n", "a metric on the scale difference cannot be a headline"},
+		{"errors", "metric,better,value,errors\nx,lower,1,200%\n", `errors: "200%" is not a share of failed operations`},
+		{"errors not finite", "metric,better,value,errors\nx,lower,1,NaN\n", `errors: "NaN" is not a share`},
+		{"start", "metric,better,value,start\nx,lower,1,yesterday\n", `start: "yesterday" is neither a time as 2026-01-02T15:04:05Z nor seconds since 1970`},
+		{"valid", "metric,better,value,valid\nx,lower,1,ok\n", `valid: "ok" is neither true nor false`},
+		{"UTF-16", "\xff\xfea\x00r\x00m\x00", "the file is in UTF-16: save it as CSV UTF-8"},
+		{"NUL bytes", header + "plain,1,latency,ms,lower,1\n\x00\x00\x00", "the file holds NUL bytes"},
+		{"escape sequence", header + "plain,1,latency,ms,\x1b[31m,1\n", `better: "\x1b[31m" is neither`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			trials, err := importertest.Read(longcsv.Format, "x.csv", test.text)
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error %v, want %q", err, test.want)
+			}
+			if len(trials) > 0 {
+				t.Errorf("%d trials before the error", len(trials))
+			}
+		})
+	}
+}
+
+// TestValues checks what numbers may look like, and how a useless one breaks its
+// trial.
+func TestValues(t *testing.T) {
+	for _, test := range []struct {
+		separator string
+		values    []string
+		want      float64 // of the last
+		broken    string
+	}{
+		{",", []string{"12.5"}, 12.5, ""},
+		{",", []string{`"12,5"`}, 0, `line 2, column 9: value: x: "12,5" is not a number: write it without thousands separators`},
+		{";", []string{"12,5"}, 12.5, ""},
+		{";", []string{"12.5"}, 12.5, ""},
+		{";", []string{"7", "-12,5e3"}, -12500, ""},
+		{";", []string{"12,5", "1.234"}, 0, `"1.234" has another decimal point than the numbers before it`},
+		{";", []string{"12.5", "1,234"}, 0, `"1,234" has another decimal point than the numbers before it`},
+		{";", []string{"1.234,5"}, 0, "write it without thousands separators"},
+		{"\t", []string{"1,234"}, 0, "write it without thousands separators"},
+		{",", []string{""}, 0, "a number is missing"},
+		{",", []string{"Inf"}, 0, `"Inf" is not a finite number`},
+		{",", []string{"#DIV/0!"}, 0, `"#DIV/0!" is not a number`},
+		{",", []string{"0x10"}, 0, "is not a number"},
+	} {
+		text := strings.Join([]string{"metric", "better", "value"}, test.separator) + "\n"
+		for _, v := range test.values {
+			text += strings.Join([]string{"x", "lower", v}, test.separator) + "\n"
+		}
+		trials, err := importertest.Read(longcsv.Format, "x.csv", text)
+		if err != nil || len(trials) != len(test.values) {
+			t.Errorf("%q gives %d trials, %v", text, len(trials), err)
+			continue
+		}
+		last := trials[len(trials)-1]
+		if !strings.Contains(last.Broken, test.broken) || (last.Broken == "") != (test.broken == "") {
+			t.Errorf("%q is broken: %q, want %q", text, last.Broken, test.broken)
+		}
+		if test.broken == "" && last.Values[0].Value != test.want {
+			t.Errorf("%q is read as %v", text, last.Values[0].Value)
+		}
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	importertest.Fuzz(f, longcsv.Format, "metric\tbetter\tvalue\nx\tlower\t1\n", "metric,better,value\n\"x\n", "sep=;\nmetric;better;value\nx;lower;1,5\n")
+}
+
+func BenchmarkRead(b *testing.B) { importertest.Benchmark(b, longcsv.Format, "rounds.csv") }
