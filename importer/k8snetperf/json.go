@@ -1,0 +1,139 @@
+package k8snetperf
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"tare/importer"
+)
+
+// document is one element of what --json prints.
+type document struct {
+	Timestamp      time.Time `json:"timestamp"`
+	Driver         string    `json:"driver"`
+	Profile        string    `json:"profile"`
+	HostNetwork    bool      `json:"hostNetwork"`
+	Service        bool      `json:"service"`
+	Local          bool      `json:"local"`
+	Virt           bool      `json:"virt"`
+	AcrossAZ       bool      `json:"acrossAZ"`
+	ExternalServer bool      `json:"externalServer"`
+	Parallelism    int       `json:"parallelism"`
+	MessageSize    int       `json:"messageSize"`
+	Burst          int       `json:"burst"`
+	Samples        int       `json:"samples"`
+	Duration       int       `json:"duration"`
+	Throughput     *float64  `json:"throughput"`
+	Latency        float64   `json:"latency"`
+	TputMetric     string    `json:"tputMetric"`
+	LtcyMetric     string    `json:"ltcyMetric"`
+	Retransmits    *float64  `json:"tcpRetransmits"`
+	Loss           *float64  `json:"udpLossPercent"`
+	ClientCPU      node      `json:"clientCPU"`
+	ServerCPU      node      `json:"serverCPU"`
+	UDN            string    `json:"udnInfo"`
+	Bridge         string    `json:"bridgeInfo"`
+	SRIOV          string    `json:"sriovInfo"`
+	Macvlan        string    `json:"macvlanInfo"`
+	Localnet       string    `json:"localnetInfo"`
+	ToolVersion    string    `json:"toolVersion"`
+	Metadata       struct {
+		Kernel   string `json:"kernel"`
+		MTU      int    `json:"mtu"`
+		Platform string `json:"platform"`
+		K8s      string `json:"k8sVersion"`
+		SDN      string `json:"sdnType"`
+		Workers  string `json:"workerNodesType"`
+	} `json:"metadata"`
+}
+
+// node is how a node spent its CPU time, in %. Where nothing was collected, all are
+// zero.
+type node struct {
+	Idle   float64 `json:"idleCPU"`
+	User   float64 `json:"userCPU"`
+	System float64 `json:"systemCPU"`
+	Steal  float64 `json:"stealCPU"`
+	Nice   float64 `json:"niceCPU"`
+	IRQ    float64 `json:"irqCPU"`
+	Soft   float64 `json:"softCPU"`
+}
+
+// busy is the time neither idle nor waiting; nil: not collected.
+func (n node) busy() *float64 {
+	sum := n.User + n.System + n.Nice + n.IRQ + n.Soft
+	if sum == 0 && n.Idle == 0 {
+		return nil
+	}
+	return &sum
+}
+
+// readJSON reads what --json prints, between the tool's messages.
+func readJSON(data []byte, emit func(importer.Trial) error) error {
+	result := importer.HasMembers("driver", "profile", "throughput")
+	list, err := importer.SkipToJSON(data, func(doc json.RawMessage) bool { return doc[0] == '[' && result(doc) })
+	if err != nil {
+		return err
+	}
+	var docs []document
+	if err := json.Unmarshal(list, &docs); err != nil {
+		return err
+	}
+	for i := range docs {
+		t, err := docs[i].trial()
+		if err != nil {
+			return fmt.Errorf("result %d: %w", i+1, err)
+		}
+		if err := emit(t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *document) trial() (importer.Trial, error) {
+	if d.Throughput == nil {
+		return importer.Trial{}, errors.New("throughput is missing")
+	}
+	r := row{
+		driver: d.Driver, profile: d.Profile, unit: d.TputMetric,
+		sameNode: d.Local, host: d.HostNetwork, service: d.Service,
+		parallelism: d.Parallelism, message: d.MessageSize, burst: d.Burst, samples: d.Samples, duration: d.Duration,
+		throughput: *d.Throughput, clientBusy: d.ClientCPU.busy(), serverBusy: d.ServerCPU.busy(),
+		start: d.Timestamp, facts: d.facts(),
+	}
+	if d.LtcyMetric == "usec" {
+		r.latency = d.Latency
+	}
+	switch d.Profile { // the other of the two is written, too, as 0
+	case "TCP_STREAM", "TCP_STREAM_LAT":
+		r.retransmits = d.Retransmits
+	case "UDP_STREAM":
+		r.loss = d.Loss
+	}
+	return r.trial()
+}
+
+func (d *document) facts() map[string]string {
+	facts := map[string]string{}
+	for _, f := range []struct{ name, value string }{
+		{"k8s-netperf version", d.ToolVersion}, {"kernel", d.Metadata.Kernel}, {"platform", d.Metadata.Platform},
+		{"kubernetes version", d.Metadata.K8s}, {"network plug-in", d.Metadata.SDN}, {"instance type", d.Metadata.Workers},
+		{"user-defined network", d.UDN}, {"bridge", d.Bridge}, {"SR-IOV", d.SRIOV}, {"macvlan", d.Macvlan}, {"localnet", d.Localnet},
+	} {
+		if f.value != "" {
+			facts[f.name] = f.value
+		}
+	}
+	if d.Metadata.MTU > 0 {
+		facts["mtu"] = fmt.Sprint(d.Metadata.MTU)
+	}
+	for name, on := range map[string]bool{"virtual machines": d.Virt, "external server": d.ExternalServer, "across zones": d.AcrossAZ} {
+		if on {
+			facts[name] = "true"
+		}
+	}
+	return facts
+}

@@ -1,0 +1,74 @@
+package k8snetperf
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"tare/importer"
+	"tare/importer/importertest"
+)
+
+func TestGolden(t *testing.T) { importertest.Golden(t, Format) }
+
+func FuzzRead(f *testing.F) {
+	importertest.Fuzz(f, Format, header+row1, strings.Replace(header, "Burst,", "", 1)+row1,
+		`[{"driver":"a","profile":"b","throughput":1,"tputMetric":"OP/s","serverCPU":{"idleCPU":1e308,"userCPU":1e308,"softCPU":1e308},"udpLossPercent":-1}]`)
+}
+
+func BenchmarkRead(b *testing.B) {
+	for _, f := range []string{"result-1795302000.csv", "printed.json"} {
+		b.Run(f, func(b *testing.B) { importertest.Benchmark(b, Format, f) })
+	}
+}
+
+const (
+	header = "Driver,Profile,Same node,Host Network,Service,Duration,Parallelism,# of Samples,Message Size,Burst,Avg Throughput,Throughput Metric,99%tile Observed Latency,Latency Metric\n"
+	row1   = "netperf,TCP_RR,false,false,true,10,1,3,64,4,100.5,OP/s,20,usec\n"
+)
+
+func TestRefused(t *testing.T) {
+	change := func(old, to string) string { return header + strings.Replace(row1, old, to, 1) }
+	for _, c := range []struct{ name, text, want string }{
+		{"empty", "", "the file is empty"},
+		{"no JSON", "hello\n", "the file holds no JSON document"},
+		{"other CSV", "a,b\n1,2\n", `the first line has no column "Driver"`},
+		{"no rows", header, "the table has no rows"},
+		{"truncated", header + row1 + row1[:40], "line 3: there are 9 values where 14 are needed: is the file truncated?"},
+		{"a flag", change("true", "perhaps"), `line 2: Service is "perhaps", not true or false`},
+		{"a count", change(",10,", ",-10,"), `line 2: Duration is "-10", not a whole number`},
+		{"a number", change("100.5", "many"), `line 2: Avg Throughput is "many", not a number`},
+		{"infinite", change("100.5", "+Inf"), `line 2: Avg Throughput is "+Inf", not a number`},
+		{"a unit", change("OP/s", "furlongs"), `line 2: the unit of the throughput is "furlongs"`},
+		{"no driver", change("netperf", ""), "line 2: the driver or the profile is missing"},
+		{"a quote", change("TCP_RR", `T"`), `bare " in non-quoted`},
+		{"twice", strings.Replace(header, "Burst", "Service", 1) + row1, `line 2: the column "Service" comes twice`},
+		{"JSON without throughput", `[{"driver":"a","profile":"b","throughput":null}]`, "result 1: throughput is missing"},
+		{"other JSON", `[{"a":1}]`, "not what this format reads"},
+	} {
+		if _, err := importertest.Read(Format, c.name, c.text); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: the error is %v, want %q", c.name, err, c.want)
+		}
+	}
+	importertest.Truncated(t, Format, "printed.json", 1500, "truncated")
+}
+
+func TestBeside(t *testing.T) {
+	if _, err := importertest.Read(Format, "f", importertest.Fixture(t, "cpu-result-1795302000.csv")); !errors.Is(err, importer.ErrBeside) {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+// TestNoSample reads a row for which no sample succeeded: a throughput of 0 is for
+// the import to refuse, as on every scale without a zero.
+func TestNoSample(t *testing.T) {
+	trials, err := importertest.Read(Format, "f", header+strings.Replace(row1, "100.5", "NaN", 1))
+	if err != nil || len(trials) != 1 || trials[0].Values[0].Value != 0 {
+		t.Errorf("trials %+v, error %v", trials, err)
+	}
+}
+
+func TestLarge(t *testing.T) {
+	importertest.Large(t, Format, header, "", row1, ",", "\"", "\n")
+	importertest.Large(t, Format, "", "", "a,", `[{"driver":1},`)
+}
