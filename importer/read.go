@@ -14,17 +14,21 @@ func (r *run) file(i int) error {
 	f := &r.files[i]
 	given := r.Sources[f.from.source].Arm
 	line := KeptFile{Path: f.path, Arm: given}
-	trials, kept, reason, err := r.read(i, given)
+	trials, kept, broken, err := r.read(i, given)
 	if err != nil {
 		return err
 	}
-	if reason == "" && len(trials) == 0 {
-		reason = "the file holds no result"
+	if broken == nil && len(trials) == 0 {
+		broken = errors.New("the file holds no result")
 	}
-	if reason != "" {
-		line.Broken = short(reason)
+	if broken != nil {
+		line.Broken = short(broken.Error())
 		if err := r.keeper.record(line, kept); err != nil {
 			return err
+		}
+		if errors.Is(broken, ErrBeside) {
+			r.beside = append(r.beside, i)
+			return nil
 		}
 		return r.lose(i, given, line.Broken, kept)
 	}
@@ -41,18 +45,18 @@ func (r *run) file(i int) error {
 	return nil
 }
 
-// read reads one file. The reason says why it gives nothing; an error ends the
-// import.
-func (r *run) read(i int, given string) (trials []Trial, k *kept, reason string, err error) {
+// read reads one file. What is broken in it is why it gives nothing; an error ends
+// the import.
+func (r *run) read(i int, given string) (trials []Trial, k *kept, broken, err error) {
 	f := &r.files[i]
 	in, err := f.open(r.Stdin)
 	if err != nil {
-		return nil, nil, err.Error(), nil
+		return nil, nil, err, nil
 	}
 	defer in.Close()
 	k, source, err := r.keeper.begin(in, i+1, given, f.path)
 	if err != nil {
-		return nil, nil, "", err
+		return nil, nil, nil, err
 	}
 	readErr := r.Format.Read(File{Name: f.path, Reader: source}, func(t Trial) error {
 		if err := checkTrial(&t); err != nil {
@@ -71,12 +75,12 @@ func (r *run) read(i int, given string) (trials []Trial, k *kept, reason string,
 		return nil
 	})
 	if err := k.finish(readErr != nil); err != nil {
-		return nil, nil, "", err
+		return nil, nil, nil, err
 	}
 	if readErr != nil {
-		return nil, k, bare(readErr).Error(), nil
+		return nil, k, bare(readErr), nil
 	}
-	return trials, k, "", nil
+	return trials, k, nil, nil
 }
 
 // lose notes a file that gave nothing.
@@ -222,6 +226,7 @@ func (r *run) record(i int, a *arm, t *Trial, round int) (*journal.Trial, error)
 			r.result.ByRule[v.Rule]++
 		}
 	}
+	record.Source = r.files[i].path
 	worst := record.Invalid[0]
 	r.problem(Problem{File: r.files[i].path, Cell: cell.ID, Rule: worst.Rule, Reason: worst.Detail})
 	if r.Strict && rules[RuleImport] {

@@ -121,6 +121,7 @@ type run struct {
 	hashes map[string]int   // index of the first file with this content
 	copies int              // files with the content of another
 	broken []broken
+	beside []int // files that hold no result by their nature
 	result *Result
 }
 
@@ -163,6 +164,9 @@ func (r *run) all(ctx context.Context) (err error) {
 
 // finish writes what could not be known before the last file was read.
 func (r *run) finish() error {
+	if n := len(r.beside); n > 0 {
+		r.result.Remarks = append(r.result.Remarks, fmt.Sprintf("%s passed over that hold no result, but are written beside one; the first is %s", plural(n, "file"), r.files[r.beside[0]].path))
+	}
 	if r.result.Valid == 0 {
 		return fmt.Errorf("no valid trial in %s", plural(len(r.files), "file"))
 	}
@@ -205,8 +209,8 @@ func (r *run) addBroken(arms []*arm) error {
 					continue
 				}
 				t := journal.Trial{
-					Round: round, Attempt: 1, Cell: c.ID, Arm: a.name, Raw: b.raw,
-					Invalid: []journal.Violation{{Rule: RuleImport, Detail: b.path + ": " + b.reason}},
+					Round: round, Attempt: 1, Cell: c.ID, Arm: a.name, Raw: b.raw, Source: b.path,
+					Invalid: []journal.Violation{{Rule: RuleImport, Detail: b.reason}},
 				}
 				r.result.ByRule[RuleImport]++
 				if err := r.bulk.Add(&t); err != nil {

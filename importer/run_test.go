@@ -22,8 +22,8 @@ import (
 )
 
 // lines is a format for tests: a file of lines "CELL METRIC VALUE", with "broken"
-// for a cell that has no data, "round N" for the trials that follow, and any
-// other line an error.
+// for a cell that has no data, "round N" for the trials that follow, "beside" for
+// a file without results, and any other line an error.
 var lines = importer.Format{Name: "lines", Doc: "lines", Extensions: []string{".txt"}, Read: func(f importer.File, emit func(importer.Trial) error) error {
 	text, err := importer.ReadAll(f)
 	if err != nil {
@@ -35,6 +35,9 @@ var lines = importer.Format{Name: "lines", Doc: "lines", Extensions: []string{".
 		var v importer.Value
 		if n, _ := fmt.Sscanf(line, "round %d", &round); n == 1 {
 			continue
+		}
+		if line == "beside\n" {
+			return fmt.Errorf("%w: it has no numbers", importer.ErrBeside)
 		}
 		n, _ := fmt.Sscan(line, &t.Cell, &v.Metric.Name, &v.Value)
 		if n < 2 {
@@ -224,6 +227,11 @@ func TestRun(t *testing.T) {
 			arms:  []string{"a=a", "b=b"}, options: pairBy("name"),
 			trials: "1 a x s-mean=1\n2 a x s-mean=2\n1 a y s-mean=3\n3 a x s-mean=4\n1 b x s-mean=5\n2 b x s-mean=6",
 			notes:  []string{"1 of the 3 rounds of a have no partner in b: 2.txt"}},
+		"files beside": {
+			files: map[string]string{"a/1.txt": "x s-mean 1\n", "a/2.txt": "beside\n", "a/3.txt": "beside\n"}, arms: []string{"a=a"},
+			options: func(o *importer.Options) { o.Strict = true },
+			trials:  "1 a x s-mean=1",
+			notes:   []string{"2 files passed over that hold no result, but are written beside one; the first is a/2.txt"}},
 		"broken files": {
 			files: map[string]string{"a/1.txt": "x s-mean 1\n", "a/2.txt": "what\n", "a/3.txt": "", "b/1.txt": "y s-mean 1\nx s-mean 2\n", "b/2.txt": "x broken\ny s-mean 0\n"},
 			arms:  []string{"a=a", "b=b"}, trials: `
