@@ -22,12 +22,12 @@ type listed struct {
 func newList(s State) *cobra.Command {
 	var out string
 	c := &cobra.Command{
-		Use:       "list layers|workloads|examples [NAME]",
-		Short:     "List the layers, workloads and examples that are built in",
-		Long:      "List the layers, workloads and examples that are built in. With the name of an example, print its file.",
+		Use:       "list layers|workloads|formats|examples [NAME]",
+		Short:     "List the layers, workloads, import formats and examples that are built in",
+		Long:      "List the layers, workloads, import formats and examples that are built in. With the name of an example, print its file.",
 		Example:   "  tare list layers\n  tare list examples quickstart.yaml > my-experiment.yaml",
 		Args:      cobra.RangeArgs(1, 2),
-		ValidArgs: []string{"layers", "workloads", "examples"},
+		ValidArgs: []string{"layers", "workloads", "formats", "examples"},
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := checkFormat(out, "table", "json", "yaml"); err != nil {
 				return err
@@ -65,10 +65,14 @@ func list(what string) ([]listed, error) {
 		for _, k := range catalog.Workloads {
 			rows = append(rows, listed{k.Name, k.Summary})
 		}
+	case "formats":
+		for _, f := range catalog.Formats {
+			rows = append(rows, listed{f.Name, f.Doc})
+		}
 	case "examples":
 		return listExamples()
 	default:
-		return nil, hintedUsage(fmt.Errorf("no list of %q", what), "one of layers, workloads, examples")
+		return nil, hintedUsage(fmt.Errorf("no list of %q", what), "one of layers, workloads, formats, examples")
 	}
 	return rows, nil
 }

@@ -100,13 +100,13 @@ trial that was under way is lost. Without RUN, the newest run below runs/.`,
 			if err != nil {
 				return err
 			}
-			expansion, err := replan(dir)
-			if err != nil {
-				return err
-			}
 			if run, result, err := openRun([]string{dir}); err == nil && run.Finished {
 				fmt.Fprintf(s.Stderr, "%s is complete: nothing to resume\n", dir)
 				return show(s, result, out, false)
+			}
+			expansion, err := replan(dir)
+			if err != nil {
+				return err
 			}
 			if err := inNamespace(needsNetwork(expansion)); err != nil {
 				return err
