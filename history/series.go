@@ -68,7 +68,7 @@ func series(runs []*Run, o Options) []Series {
 		for _, v := range runs[i].values {
 			if _, known := m.at[v.key]; !known {
 				m.at[v.key] = len(m.list)
-				m.list = append(m.list, Series{Cell: v.cell, Arm: v.arm, Metric: v.metric, Of: v.of})
+				m.list = append(m.list, Series{Cell: v.cell, Arm: v.arm, Metric: v.metric, Of: v.of, Segments: []Segment{}, Shifts: []Shift{}})
 			}
 		}
 	}
