@@ -11,7 +11,7 @@ import (
 // Latency is the distribution of a latency, in nanoseconds.
 type Latency struct {
 	Mean        float64 `json:"mean"`
-	Count       float64 `json:"N"` // since fio 3.20 or so
+	Count       float64 `json:"N"` // since fio 3.18
 	Percentiles Pairs   `json:"percentile"`
 	// Bins are the histogram of json+: the middle of each bin and its count.
 	Bins Pairs `json:"bins"`

@@ -131,7 +131,7 @@ func TestWorkers(t *testing.T) {
 		want       float64
 	}{
 		{"asynchronous", fmt.Sprintf(job, `"ioengine":"io_uring"`, 1000, 16), 16},
-		{"before 3.6", fmt.Sprintf(job, `"ioengine":"io_uring"`, 0, 16), 16},
+		{"before 3.8", fmt.Sprintf(job, `"ioengine":"io_uring"`, 0, 16), 16},
 		{"grouped", fmt.Sprintf(job, `"ioengine":"io_uring","numjobs":"4"`, 3990, 16), 64},
 		{"not grouped", fmt.Sprintf(job+","+job, `"ioengine":"io_uring","numjobs":"2"`, 1000, 16, `"numjobs":"2"`, 1000, 16), 16},
 		{"different jobs grouped", fmt.Sprintf(job, `"ioengine":"io_uring"`, 3000, 16), 0},

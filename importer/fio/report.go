@@ -29,7 +29,7 @@ type Job struct {
 	TotalErrors *float64 `json:"total_err"` // failed I/Os; only with continue_on_error
 	FirstError  float64  `json:"first_error"`
 	Elapsed     float64  `json:"elapsed"`     // s, of the whole run of fio so far
-	Runtime     float64  `json:"job_runtime"` // ms, added up over threads; since fio 3.6
+	Runtime     float64  `json:"job_runtime"` // ms, added up over threads; since fio 3.8
 	UserCPU     float64  `json:"usr_cpu"`     // % of one CPU, mean of the threads
 	SystemCPU   float64  `json:"sys_cpu"`
 	Depth       float64  `json:"latency_depth"` // iodepth, also where no option tells it
@@ -44,7 +44,7 @@ type Job struct {
 // Way is what a job did of one kind of I/O: fio's data direction.
 type Way struct {
 	Bytes     float64 `json:"io_bytes"`
-	BytesRate float64 `json:"bw_bytes"` // per second; since fio 3.5
+	BytesRate float64 `json:"bw_bytes"` // per second; since fio 3.2
 	KiBRate   float64 `json:"bw"`
 	IOPS      float64 `json:"iops"`
 	Runtime   float64 `json:"runtime"`   // ms

@@ -61,7 +61,7 @@ func (d *draft) sync() {
 	}
 }
 
-// bandwidth is in B/s. The report has it in KiB/s only before fio 3.5.
+// bandwidth is in B/s. The report has it in KiB/s only before fio 3.2.
 func (w *Way) bandwidth() float64 {
 	switch {
 	case w.BytesRate > 0:
@@ -92,7 +92,7 @@ var percentiles = []float64{50, 90, 95, 99, 99.9}
 func (d *draft) distribution(prefix string, total float64, l *Latency) {
 	count := l.Samples()
 	if count == 0 {
-		count = total // before fio 3.20 or so
+		count = total // before fio 3.18
 	}
 	for _, p := range percentiles {
 		ns, ok := l.Quantile(p)
