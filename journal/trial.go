@@ -30,6 +30,8 @@ type Trial struct {
 	Used       map[string]testbed.Usage `json:"used,omitempty"`      // by part: client, server, layer
 	Harness    Harness                  `json:"harness,omitzero"`
 	Raw        string                   `json:"raw,omitempty"` // directory below the run's
+	// Source is the file that an invalid imported trial is from, as it was given.
+	Source string `json:"source,omitempty"`
 }
 
 // Valid says whether the trial is data.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"path"
 	"slices"
 	"strings"
 
@@ -129,16 +128,14 @@ type invalidFile struct {
 	Trials            int
 }
 
-// invalidFiles are the files of invalid trials, in the order of the run. The name
-// is that of the copy in the run directory, unless the reason begins with the
-// file's own.
+// invalidFiles are the files of invalid trials, in the order of the run.
 func (s *sheet) invalidFiles() []invalidFile {
 	type key struct{ arm, file string }
 	at := map[key]int{}
 	var list []invalidFile
 	for _, t := range s.run.Invalids {
 		name, reason := reasonOf(t)
-		k := key{t.Arm, cmp.Or(t.Raw, name+reason)}
+		k := key{t.Arm, cmp.Or(t.Source, t.Raw, reason)}
 		if i, ok := at[k]; ok {
 			list[i].Trials++
 			continue
@@ -151,9 +148,7 @@ func (s *sheet) invalidFiles() []invalidFile {
 
 // reasonOf gives an invalid trial's file and what was wrong with it.
 func reasonOf(t journal.Trial) (name, reason string) {
-	if t.Raw != "" {
-		name = plain(path.Base(t.Raw))
-	}
+	name = cmp.Or(brief(t.Source), plain(t.Raw))
 	var details []string
 	for _, v := range t.Invalid {
 		details = append(details, plain(v.Rule)+": "+brief(v.Detail))
@@ -163,10 +158,7 @@ func reasonOf(t journal.Trial) (name, reason string) {
 
 // text is the file with its reason in a line.
 func (f invalidFile) text() string {
-	text := f.Arm + ": " + f.Reason
-	if f.Name != "" {
-		text = f.Arm + ", " + f.Name + ": " + f.Reason
-	}
+	text := cmp.Or(f.Name, f.Arm) + ": " + f.Reason
 	if f.Trials > 1 {
 		text += fmt.Sprintf(" (first of %d trials)", f.Trials)
 	}

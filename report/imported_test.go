@@ -53,10 +53,11 @@ func importedRun(pairBy string) *analysis.Run {
 			switch {
 			case arm == "gke" && i < 2:
 				t.Values["throughput"], t.Values["latency-mean"] = 0.6*1290/latency, 0.5*latency
+				t.Source = fmt.Sprintf("gke/%03d.json", i+1)
 				t.Invalid = []journal.Violation{{Rule: workload.RuleErrors, Detail: "failed operations 47.8%, over the limit of 0%"}}
 			case arm == "aks" && i == 19:
-				t.Values = nil
-				t.Invalid = []journal.Violation{{Rule: "import", Detail: "aks/020.json: the file is empty"}}
+				t.Values, t.Source = nil, "aks/020.json"
+				t.Invalid = []journal.Violation{{Rule: "import", Detail: "the file is empty"}}
 			}
 			trials = append(trials, t)
 		}
@@ -99,7 +100,7 @@ func TestImportedPage(t *testing.T) {
 	for _, want := range []string{
 		"Imported from vault-benchmark", "Observational: arms ran one after the other, on different machines or versions (kernel).",
 		"Closed loop: latency-mean × throughput is 1290 (1290 to 1290 over 57 trials), as many as the 1300 workers",
-		"restates throughput", "20 files from c11n/; the baseline", "aks/020.json: the file is empty", "gke-001.json",
+		"restates throughput", "20 files from c11n/; the baseline", "aks/020.json", "the file is empty", "gke/001.json",
 		"tare import vault-benchmark --arm c11n=c11n/", "values change level on the way", "Values per arm", "20 and 19", "Each arm by itself",
 	} {
 		if !strings.Contains(text, want) {
@@ -186,7 +187,7 @@ func TestHostileImport(t *testing.T) {
 func TestManyInvalidFilesAreCounted(t *testing.T) {
 	r := importedRun("")
 	for i := range 100 {
-		r.Invalids = append(r.Invalids, journal.Trial{Arm: "aks", Cell: "transit_sign", Invalid: []journal.Violation{{Rule: "import", Detail: fmt.Sprintf("aks/x%d.json: the file is empty", i)}}})
+		r.Invalids = append(r.Invalids, journal.Trial{Arm: "aks", Cell: "transit_sign", Source: fmt.Sprintf("aks/x%d.json", i), Invalid: []journal.Violation{{Rule: "import", Detail: "the file is empty"}}})
 	}
 	var text, markdown bytes.Buffer
 	for _, err := range []error{Text(&text, r, TextOptions{}), Markdown(&markdown, r)} {
