@@ -6,11 +6,53 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
 
 	"tare/cli"
 	"tare/importer/vaultbench/vaultbenchtest"
 )
+
+// vaultFiles is the script command "vault-files DIR": the published runs of
+// vault-benchmark as files below DIR, REPLICASreplicas/PLATFORM/results-TIME.json.
+func vaultFiles(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: vault-files DIR")
+	}
+	t := scriptT{ts: ts}
+	vaultbenchtest.Write(t, ts.MkAbs(args[0]), vaultbenchtest.Study(t))
+}
+
+// scriptT lets helpers for tests fail a script.
+type scriptT struct {
+	testing.TB
+	ts *testscript.TestScript
+}
+
+func (scriptT) Helper()             {}
+func (t scriptT) Fatal(args ...any) { t.ts.Fatalf("%s", fmt.Sprint(args...)) }
+
+// hostile is the script command "hostile DIR": files and links below DIR that no
+// archive can hold, or would not be the same in.
+func hostile(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: hostile DIR")
+	}
+	in := func(name string) string { return filepath.Join(ts.MkAbs(args[0]), name) }
+	ts.Check(os.WriteFile(in("nul.json"), make([]byte, 1000), 0o644))
+	ts.Check(os.WriteFile(in("name\nwith \x1b[31mescape.json"), []byte("{}"), 0o644))
+	ts.Check(os.WriteFile(in("escape.json"), []byte("{\"metrics\": {\"\\u001b[31mred\\n<script>\": {\"latencies\": {\"mean\": 5}, \"requests\": 3, \"throughput\": 1, \"success\": 1}}}"), 0o644))
+	ts.Check(os.WriteFile(in("sparse.json"), nil, 0o644))
+	ts.Check(os.Truncate(in("sparse.json"), 200<<20))
+	ts.Check(os.WriteFile(in("unreadable.json"), []byte("{}"), 0))
+	ts.Check(os.Symlink("..", in("out")))
+	ts.Check(os.Symlink(".", in("loop")))
+	ts.Check(os.Symlink("self.json", in("self.json")))
+	ts.Check(os.Symlink("/etc/passwd", in("outside.json")))
+	ts.Check(syscall.Mkfifo(in("pipe.json"), 0o644))
+}
 
 // BenchmarkImport imports, analyses and reports, as tare import does:
 //

@@ -45,6 +45,8 @@ func TestScripts(t *testing.T) {
 			"wait-trial":   waitTrial,
 			"tear":         tear,
 			"lines":        lines,
+			"vault-files":  vaultFiles,
+			"hostile":      hostile,
 			"nightly":      nightly,
 			"exits":        exits,
 		},

@@ -132,6 +132,9 @@ func (s *search) directory(at *place, dir string) error {
 				return nil
 			}
 			if !s.fits(name) {
+				if err != nil {
+					s.remarks = append(s.remarks, f.path+" is a link that leads nowhere or out of "+dir+" and was not followed")
+				}
 				return nil
 			}
 			switch {
