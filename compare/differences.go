@@ -10,13 +10,10 @@ import (
 	"tare/machine"
 )
 
-// flagsPath is the path of the processor's flags.
-const flagsPath = machine.FlagsProperty
-
 // minorOnMachines are the properties of a machine that seldom matter to what is
 // measured; tools are a group of their own.
 var minorOnMachines = []string{"Go", "kernel build", "microcode", "cgroup version", "clock source", "root", "user namespace",
-	flagsPath, "cipher driver of "}
+	machine.FlagsProperty, "cipher driver of "}
 
 // differences compares all that the runs tell besides their trials.
 func (c *comparison) differences() {

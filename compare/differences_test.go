@@ -2,6 +2,7 @@ package compare
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -32,22 +33,22 @@ func TestDifferences(t *testing.T) {
 		if p.Minor {
 			minor = " (minor)"
 		}
-		got = append(got, fmt.Sprintf("%s%s, %s: %s", p.Group, minor, p.Path, p.Change()))
+		got = append(got, fmt.Sprintf("%s%s, %s: %s", p.Group, minor, p.Path, strings.Join(p.Shown(), " → ")))
 	}
 	want := []string{
 		"layers, wireguard: layers: wireguard → wireguard, seccomp",
-		"layers, wireguard: wireguard.allowed: – → a, b",
+		"layers, wireguard: wireguard.allowed:  → a, b",
 		"layers, wireguard: wireguard.implementation: kernel → userspace",
 		"machine, kernel: 6.1.0 → 6.6.1",
 		"machine, processor: EPYC 7763 → EPYC 9V74",
-		"machine, instance type: – → DC4as_v5",
+		"machine, instance type:  → DC4as_v5",
 		"testbed, link.mtu: 1500 → 9000",
 		"workloads, network: duration: 3s → 10s",
 		"tools, iperf3: iperf 3.12 → iperf 3.17",
 		"tools, Tare: 0.3.0 → 0.4.0",
 		"design, limit of errors: none → 1%",
 		"machine (minor), kernel build: #1 → #2",
-		"machine (minor), processor flags: −avx2 +vaes",
+		"machine (minor), processor flags: 2 flags → −avx2 +vaes",
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("(-want +got)\n%s", d)

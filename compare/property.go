@@ -1,8 +1,11 @@
 package compare
 
 import (
+	"fmt"
 	"slices"
 	"strings"
+
+	"tare/machine"
 )
 
 // Group is what a property is a property of.
@@ -75,19 +78,24 @@ func (p properties) apart() (differences, same []Property) {
 	return differences, same
 }
 
-// Change writes a property's values as "old → new", and of more than two runs
-// all of them. What is not told is a dash.
-func (p Property) Change() string {
-	shown := make([]string, len(p.Values))
-	for i, v := range p.Values {
-		if shown[i] = v; v == "" {
-			shown[i] = "–"
+// Shown are the values in a form to be read. Of the processor's flags, which are
+// many, it says how many the first has and which the others have more or less.
+func (p Property) Shown() []string {
+	list := slices.Clone(p.Values)
+	if p.Path != machine.FlagsProperty || !p.differs {
+		return list
+	}
+	first := slices.IndexFunc(list, func(v string) bool { return v != "" })
+	for i, v := range list {
+		switch {
+		case v == "":
+		case i == first:
+			list[i] = fmt.Sprintf("%d flags", len(strings.Fields(v)))
+		default:
+			list[i] = flagChange(p.Values[first], v)
 		}
 	}
-	if p.Path == flagsPath && len(shown) == 2 {
-		return flagChange(p.Values[0], p.Values[1])
-	}
-	return strings.Join(shown, " → ")
+	return list
 }
 
 // flagChange says which words are gone and which have come: "−avx512f +vaes".
@@ -105,7 +113,7 @@ func flagChange(was, is string) string {
 		}
 	}
 	if list == nil {
-		return "the same in another order"
+		return "the same"
 	}
 	return strings.Join(list, " ")
 }

@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"tare/analysis"
@@ -161,7 +160,9 @@ func levelRows(r *comparing.Result, headline bool) []*comparedMetric {
 		}
 		e.Verdict, e.verdict = badge(l.Against.Verdict), l.Against.Verdict
 		if l.Against.Verdict == analysis.NotResolved || l.Against.Verdict == analysis.Invalid {
-			row.Notes = append(row.Notes, fmt.Sprintf("Run %d: %s.", l.Run, acrossRuns(l.Against.Text)))
+			if text := acrossRuns(l.Against.Text); text != "" {
+				row.Notes = append(row.Notes, fmt.Sprintf("Run %d: %s.", l.Run, text))
+			}
 		}
 	}
 	return rows.metrics
@@ -201,16 +202,39 @@ func apartText(a comparing.Apart) string {
 	return text
 }
 
-// sameByGroup names what is the same, group by group.
-func sameByGroup(r *comparing.Result) []entry {
-	var list []entry
+// mostSame is how many things are named of a group in which nothing differs,
+// where there is little room.
+const mostSame = 12
+
+// sameByGroup names what is the same, group by group: the first most of each; 0
+// for all.
+func sameByGroup(r *comparing.Result, most int) []entry {
+	names := map[comparing.Group][]string{}
+	var order []comparing.Group
 	for _, p := range r.Same {
-		key, path := string(p.Group), plain(p.Path)
-		i := slices.IndexFunc(list, func(e entry) bool { return e.Key == key })
-		if i < 0 {
-			list = append(list, entry{key, path})
-		} else {
-			list[i].Value += ", " + path
+		if names[p.Group] == nil {
+			order = append(order, p.Group)
+		}
+		names[p.Group] = append(names[p.Group], plain(p.Path))
+	}
+	var list []entry
+	for _, g := range order {
+		shown, more := names[g], ""
+		if extra := len(shown) - most; most > 0 && extra > 1 {
+			shown, more = shown[:most], fmt.Sprintf(" and %d more", extra)
+		}
+		list = append(list, entry{plain(string(g)), strings.Join(shown, ", ") + more})
+	}
+	return list
+}
+
+// comparedValues are a property's values by run, a dash where there is none. Of
+// the processor's flags, which are many, those that came and went.
+func comparedValues(p comparing.Property) []string {
+	list := p.Shown()
+	for i, v := range list {
+		if list[i] = plain(v); list[i] == "" {
+			list[i] = missing
 		}
 	}
 	return list

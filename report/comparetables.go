@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 
 	"tare/analysis"
 	comparing "tare/compare"
@@ -74,24 +75,13 @@ func markdownDifferences(b *bufio.Writer, r *comparing.Result) {
 		rest = append(rest, apartText(a))
 	}
 	rest = append(rest, r.Unknown...)
-	for _, e := range sameByGroup(r) {
+	for _, e := range sameByGroup(r, 0) {
 		rest = append(rest, "the same, "+e.Key+": "+e.Value)
 	}
 	for _, text := range rest {
-		fmt.Fprintf(b, "- %s\n", md(shorten(plain(text), 1000, " … ")))
+		fmt.Fprintf(b, "- %s\n", md(brief(text)))
 	}
 	fmt.Fprintln(b)
-}
-
-// comparedValues are a property's values by run, a dash where there is none.
-func comparedValues(p comparing.Property) []string {
-	list := make([]string, len(p.Values))
-	for i, v := range p.Values {
-		if list[i] = plain(v); list[i] == "" {
-			list[i] = missing
-		}
-	}
-	return list
 }
 
 func markdownCompared(b *bufio.Writer, title string, metrics []*comparedMetric, runs, family int) {
@@ -140,19 +130,17 @@ func markdownCompared(b *bufio.Writer, title string, metrics []*comparedMetric, 
 	}
 }
 
-// markdownEntry writes an entry in one cell of a table, on two lines.
+// markdownEntry writes an entry in one cell of a table.
 func markdownEntry(e comparedEntry) string {
 	text := md(e.Value)
+	against := strings.TrimSpace(mark(e.verdict, false) + " " + md(e.Against))
 	switch {
-	case e.Reference:
+	case e.Reference, e.verdict == "" && e.Against == "":
 		return text
-	case e.Against != "":
-		text += "<br>" + md(e.Against)
+	case e.verdict == "":
+		against = md(e.Against)
 	}
-	if e.verdict != "" {
-		text += " " + mark(e.verdict, false)
-	}
-	return text
+	return text + "; " + against
 }
 
 // compareColumns are the columns of CompareCSV. A line of kind "change" or

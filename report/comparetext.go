@@ -20,7 +20,11 @@ func CompareText(w io.Writer, r *comparing.Result, o TextOptions) error {
 	t := &terminal{w: buffered, o: o}
 	t.line(t.style(bold, "Comparison of "+count(len(r.Runs), "run", "runs")))
 	for _, run := range r.Runs {
-		t.para(fmt.Sprintf("  %d  ", run.Number), shorten(plain(run.Name), o.Width, ellipsis)+": "+comparedRun(run))
+		indent := fmt.Sprintf("  %d  ", run.Number)
+		for _, l := range wrap(shorten(plain(run.Name), o.Width, ellipsis)+": "+comparedRun(run), o.Width-len(indent)) {
+			t.line(indent + l)
+			indent = strings.Repeat(" ", len(indent))
+		}
 	}
 	if r.Observational != "" {
 		t.para("", "Observational, across runs: "+brief(r.Observational)+".")
@@ -47,9 +51,6 @@ func CompareText(w io.Writer, r *comparing.Result, o TextOptions) error {
 	}
 	return nil
 }
-
-// mostSame is how many things are named of a group in which nothing differs.
-const mostSame = 300
 
 // differences writes what differs, what is the same, and what cannot be said.
 func (t *terminal) differences(r *comparing.Result) {
@@ -82,7 +83,7 @@ func (t *terminal) differences(r *comparing.Result) {
 			t.para("    ", name)
 			name = ""
 		}
-		for i, l := range wrap(brief(p.Change()), t.o.Width-path-6) {
+		for i, l := range wrap(brief(strings.Join(comparedValues(p), " → ")), t.o.Width-path-6) {
 			if i > 0 {
 				name = ""
 			}
@@ -95,8 +96,8 @@ func (t *terminal) differences(r *comparing.Result) {
 	for _, text := range r.Unknown {
 		t.para("  - ", brief(text))
 	}
-	for _, e := range sameByGroup(r) {
-		t.para("  ", "The same, "+e.Key+": "+shorten(e.Value, mostSame, " … ")+".")
+	for _, e := range sameByGroup(r, mostSame) {
+		t.para("  ", "The same, "+e.Key+": "+e.Value+".")
 	}
 }
 
@@ -107,7 +108,9 @@ func (t *terminal) compared(title string, metrics []*comparedMetric, family int)
 		return
 	}
 	t.line("")
-	t.line(t.style(bold, title))
+	for _, l := range wrap(title, t.o.Width) {
+		t.line(t.style(bold, l))
+	}
 	if note := familyNote(family); note != "" {
 		t.para("", note)
 	}
@@ -118,7 +121,7 @@ func (t *terminal) compared(title string, metrics []*comparedMetric, family int)
 			t.line(shorten(cell, t.o.Width, ellipsis))
 		}
 		t.line("  " + shorten(m.Metric, t.o.Width-2, ellipsis))
-		arm, entry := 5, 0
+		arm, entry := cells(noiseFloor), 0
 		for _, row := range m.Rows {
 			arm = max(arm, cells(row.Name))
 			for _, e := range row.Entries {
@@ -146,6 +149,9 @@ func (t *terminal) against(e comparedEntry) string {
 	return strings.TrimSpace(mark(e.verdict, t.o.ASCII) + " " + e.Against)
 }
 
+// noiseFloor is what the rows of the control show.
+const noiseFloor = "noise floor"
+
 func (t *terminal) comparedColumns(m *comparedMetric, arm, entry int) {
 	head := "    " + pad("", arm)
 	for i := range m.Rows[0].Entries {
@@ -155,7 +161,7 @@ func (t *terminal) comparedColumns(m *comparedMetric, arm, entry int) {
 	for _, row := range m.Rows {
 		values, against, any := "    "+pad(shorten(row.Name, arm, ellipsis), arm), "    "+pad("", arm), false
 		if row.Floor {
-			against = "    " + pad(shorten("noise floor", arm, ellipsis), arm)
+			against = "    " + pad(noiseFloor, arm)
 		}
 		for _, e := range row.Entries {
 			text := t.against(e)
@@ -175,7 +181,7 @@ func (t *terminal) comparedLines(m *comparedMetric) {
 	for _, row := range m.Rows {
 		name := row.Name
 		if row.Floor {
-			name += " (noise floor)"
+			name += " (" + noiseFloor + ")"
 		}
 		t.line("    " + shorten(name, t.o.Width-4, ellipsis))
 		for i, e := range row.Entries {

@@ -18,15 +18,18 @@ func PublishedText(w io.Writer, t *published.Table, o TextOptions) error {
 	if o.Width == 0 {
 		o.Width = 80
 	}
+	o.Width = max(o.Width, 40)
 	buffered := bufio.NewWriter(w)
 	out := &terminal{w: buffered, o: o}
-	out.line(out.style(bold, publishedTitle(t)))
+	for _, l := range wrap(publishedTitle(t), o.Width) {
+		out.line(out.style(bold, l))
+	}
 	for _, s := range publishedNotes(t) {
 		out.para("", s)
 	}
 	for _, c := range t.Cells {
 		out.line("")
-		out.line(out.style(bold, shorten(plain(c.ID), max(o.Width, 40), "…")))
+		out.line(out.style(bold, shorten(plain(c.ID), o.Width, ellipsis)))
 		for _, m := range c.Metrics {
 			out.published(m)
 		}
@@ -57,7 +60,11 @@ func (t *terminal) published(m published.Metric) {
 	}
 	for _, d := range m.Differences {
 		toA, toB := relative(d)
-		t.line("    " + pad(pairName(d), pair) + "  " + toA + ", " + toB)
+		if line := "    " + pad(pairName(d), pair) + "  " + toA + ", " + toB; cells(line) <= t.o.Width {
+			t.line(line)
+		} else {
+			t.para("    ", pairName(d)+": "+toA+", "+toB)
+		}
 		t.para("      ", said(d))
 	}
 }
@@ -194,17 +201,17 @@ func verdictOnly(text string) string {
 	return text
 }
 
-// largeMean is where values are written in a larger unit.
-const largeMean = 1e4
+// Between these bounds of the largest mean, values are written in the metric's own
+// unit, as tables print them; beyond, six decimals need another.
+const smallMean, largeMean = 1e-3, 1e4
 
-// publishedScale is the unit in which a metric's moments are written: its own, as
-// tables print it, unless the numbers are large.
+// publishedScale is the unit in which a metric's moments are written.
 func publishedScale(m published.Metric) scale {
 	largest := 0.0
 	for _, a := range m.Arms {
 		largest = max(largest, abs(a.Mean))
 	}
-	if largest < largeMean {
+	if largest >= smallMean && largest < largeMean {
 		return scale{1, plain(m.Metric.Unit)}
 	}
 	return scaleOf(m.Metric.Unit, largest)

@@ -40,7 +40,7 @@ func (t *terminal) style(style, s string) string {
 // toASCII spells what the report itself writes beyond ASCII.
 var toASCII = strings.NewReplacer(
 	"─", "-", "┼", "|", "│", "|", "┊", ":", "├", "[", "┤", "]", "●", "o", "○", "o",
-	minusSign, "-", missing, "-", "±", "+/-", "…", "~", "µ", "u", "▲", "+", "▼", "-", "≈", "=", "×", "x",
+	minusSign, "-", missing, "-", "±", "+/-", "…", "~", "µ", "u", "▲", "+", "▼", "-", "→", ">", "≈", "=", "×", "x",
 )
 
 // ascii spells s in ASCII; other characters become a question mark.

@@ -1,0 +1,199 @@
+package report
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+
+	"tare/analysis"
+	comparing "tare/compare"
+	"tare/journal"
+)
+
+// trialsOf gives the trials behind the series of a made run.
+func trialsOf(r *analysis.Run) []journal.Trial {
+	var list []journal.Trial
+	for _, c := range r.Cells {
+		for a, arm := range r.Plan.Arms {
+			for i := range r.Rounds {
+				t := journal.Trial{Round: i + 1, Attempt: 1, Position: a + 1, Cell: c.ID, Arm: arm.Name, Values: map[string]float64{}}
+				for _, m := range c.Metrics {
+					t.Values[m.Metric.Name] = m.Arms[a].Values[i]
+				}
+				list = append(list, t)
+			}
+		}
+	}
+	return list
+}
+
+// someComparison compares n runs, each a month later, of which the second and
+// those after it were made on another machine and cost more.
+func someComparison(t testing.TB, n int) *comparing.Result {
+	t.Helper()
+	var in []comparing.Input
+	for i := range n {
+		s := wireguard()
+		s.rounds += i
+		s.cells = s.cells[:1]
+		for k := range s.arms[0].effects {
+			s.arms[0].effects[k] += 0.03 * float64(i)
+		}
+		r := s.run()
+		for k := range r.Comparisons {
+			r.Comparisons[k].Text = string(r.Comparisons[k].Verdict) + " as its run says"
+		}
+		r.Start = r.Start.AddDate(0, i, 0)
+		for k := range r.Cells[0].Metrics {
+			for a := range r.Cells[0].Metrics[k].Arms {
+				values := r.Cells[0].Metrics[k].Arms[a].Values
+				for j := range values {
+					values[j] *= 1 + 0.01*float64(i*(j%3)) // other trials, another level
+				}
+			}
+		}
+		if i > 0 {
+			r.Environment.Kernel, r.Environment.CPU.Flags = "6.8.0", append(r.Environment.CPU.Flags[1:], "vaes")
+			r.Plan.Cells[0].Testbed = map[string]any{"link": map[string]any{"mtu": 1500, "rate": "1Gbit"}}
+			r.Warnings = nil
+		}
+		in = append(in, comparing.Input{Name: "runs/wireguard-" + r.Start.Format("20060102"), Run: r, Trials: trialsOf(r)})
+	}
+	r, err := comparing.Runs(in, comparing.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func comparePageOf(t testing.TB, r *comparing.Result, o CompareOptions) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := CompareHTML(&b, r, o); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestCompareGolden(t *testing.T) {
+	r := someComparison(t, 2)
+	var text, narrow, three, markdown, table bytes.Buffer
+	for _, err := range []error{
+		CompareText(&text, r, TextOptions{Width: 100, All: true}), CompareText(&narrow, r, TextOptions{Width: 50}),
+		CompareText(&three, someComparison(t, 3), TextOptions{Width: 120, ASCII: true}),
+		CompareMarkdown(&markdown, r), CompareCSV(&table, r),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	golden(t, "compare.txt", text.String())
+	golden(t, "compare-narrow.txt", narrow.String())
+	golden(t, "compare-three.txt", three.String())
+	golden(t, "compare.md", markdown.String())
+	golden(t, "compare.csv", table.String())
+}
+
+func TestCompareTextFitsTheWidth(t *testing.T) {
+	for n := 2; n <= 4; n++ {
+		r := someComparison(t, n)
+		for _, width := range []int{40, 80, 140} {
+			for _, plainText := range []bool{false, true} {
+				var b bytes.Buffer
+				if err := CompareText(&b, r, TextOptions{Width: width, All: true, ASCII: plainText}); err != nil {
+					t.Fatal(err)
+				}
+				for line := range strings.Lines(b.String()) {
+					line = strings.TrimSuffix(line, "\n")
+					if cells(line) > width {
+						t.Errorf("%d runs at width %d: %d columns: %q", n, width, cells(line), line)
+					}
+					if plainText && strings.ContainsFunc(line, func(r rune) bool { return r > '~' }) {
+						t.Errorf("not ASCII: %q", line)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestComparePage(t *testing.T) {
+	for n := 2; n <= 4; n++ {
+		page := comparePageOf(t, someComparison(t, n), CompareOptions{})
+		checkPage(t, "comparison", page)
+		if got := strings.Count(page, "<svg"); got != 2 {
+			t.Errorf("%d runs: %d pictures, want a wide and a narrow one", n, got)
+		}
+	}
+	page := comparePageOf(t, someComparison(t, 2), CompareOptions{Generated: time.Date(2026, 6, 1, 8, 0, 0, 0, time.UTC)})
+	for _, want := range []string{"Comparison of 2 runs", "runs/wireguard-20260414", "6.8.0", "What is the same", "1 June 2026, 08:00 UTC",
+		"made at different times (2026-03-14 and 2026-04-14)", "more than in run 1", "Levels against plain of run 1", "control (noise floor)"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+}
+
+func TestHostileComparisonStaysText(t *testing.T) {
+	r := someComparison(t, 3)
+	r.Warnings, r.Unknown = []string{"odd"}, []string{"odd"}
+	r.Apart = []comparing.Apart{{What: "arm", Name: "x", Runs: []int{1}, Why: "y"}}
+	n := 0
+	poison(reflect.ValueOf(r), &n)
+	page := comparePageOf(t, r, CompareOptions{})
+	checkPage(t, "hostile comparison", page)
+	if strings.Contains(page, "<script") || strings.Contains(page, "<img") || !strings.Contains(page, "&lt;script&gt;alert(1)") {
+		t.Error("the page holds markup of the runs, or not their text")
+	}
+	var text, markdown, table bytes.Buffer
+	for _, err := range []error{CompareText(&text, r, TextOptions{All: true}), CompareMarkdown(&markdown, r), CompareCSV(&table, r)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, s := range map[string]string{"page": page, "text": text.String(), "markdown": markdown.String(), "csv": table.String()} {
+		for _, c := range s {
+			if c != '\n' && c != '\t' && (unicode.IsControl(c) || hidden(c)) {
+				t.Fatalf("%s holds %U", name, c)
+			}
+		}
+	}
+	checkMarkdown(t, markdown.String())
+	rows, err := csv.NewReader(&table).ReadAll()
+	if err != nil || len(rows) != 1+len(r.Changes)+len(r.Floors)+len(r.Levels) {
+		t.Errorf("csv: %d rows, %v", len(rows), err)
+	}
+}
+
+// Numbers at the ends of what they can be are drawn, and JSON can be written.
+func TestExtremeComparison(t *testing.T) {
+	r := someComparison(t, 2)
+	for i := range r.Changes {
+		r.Changes[i].Overhead = analysis.Interval{Point: 1e300, Lo: -math.MaxFloat64, Hi: math.MaxFloat64}
+		r.Changes[i].From.Overhead = r.Changes[i].Overhead
+	}
+	page := comparePageOf(t, r, CompareOptions{})
+	checkPage(t, "extreme comparison", page)
+	if strings.Contains(page, "NaN") || strings.Contains(page, "Inf") {
+		t.Error("the page holds what is not a number")
+	}
+	if _, err := json.Marshal(r); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestCompareWriteErrorsAreReported(t *testing.T) {
+	r := someComparison(t, 2)
+	for name, err := range map[string]error{"text": CompareText(broken{}, r, TextOptions{}), "markdown": CompareMarkdown(broken{}, r),
+		"csv": CompareCSV(broken{}, r), "page": CompareHTML(broken{}, r, CompareOptions{})} {
+		if err == nil || !strings.Contains(err.Error(), "no space left on device") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

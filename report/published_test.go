@@ -1,0 +1,120 @@
+package report
+
+import (
+	"bytes"
+	"encoding/csv"
+	"reflect"
+	"strings"
+	"testing"
+	"unicode"
+
+	"tare/analysis"
+	"tare/journal"
+	"tare/published"
+)
+
+// someTable is the published table of a run of which trials failed.
+func someTable(t testing.TB, o published.Options) (*analysis.Run, *published.Table) {
+	t.Helper()
+	s := wireguard()
+	s.cells = s.cells[:1]
+	s.arms = append(s.arms, madeArm{"ipsec", []float64{0.09, 0.4, 0.002}})
+	r := s.run()
+	r.Observational = "arms ran one after the other"
+	for i := range r.Comparisons {
+		c := &r.Comparisons[i]
+		c.Text = "observational: " + string(c.Verdict) + " " + analysis.Estimated(c.Overhead, c.Metric)
+	}
+	trials := trialsOf(r)
+	trials[0].Invalid = []journal.Violation{{Rule: "errors", Detail: "failed operations 50 %"}}
+	table, err := published.Of(r, trials, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table.Cells[0].Metrics[0].Differences[0].Said.WithInvalid = &analysis.Alternative{Text: "with the 1 trial that had failed operations, not resolved"}
+	return r, table
+}
+
+func TestPublishedGolden(t *testing.T) {
+	_, without := someTable(t, published.Options{})
+	_, with := someTable(t, published.Options{WithInvalid: true, Reference: "wireguard"})
+	var text, reference, markdown, table bytes.Buffer
+	for _, err := range []error{
+		PublishedText(&text, without, TextOptions{}), PublishedText(&reference, with, TextOptions{Width: 100, ASCII: true}),
+		PublishedMarkdown(&markdown, without), PublishedCSV(&table, without),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	golden(t, "published.txt", text.String())
+	golden(t, "published-reference.txt", reference.String())
+	golden(t, "published.md", markdown.String())
+	golden(t, "published.csv", table.String())
+}
+
+func TestPublishedTextFitsTheWidth(t *testing.T) {
+	_, table := someTable(t, published.Options{})
+	for _, width := range []int{40, 80, 120} {
+		var b bytes.Buffer
+		if err := PublishedText(&b, table, TextOptions{Width: width}); err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(b.String()) {
+			if line = strings.TrimSuffix(line, "\n"); cells(line) > width {
+				t.Errorf("width %d: %d columns: %q", width, cells(line), line)
+			}
+		}
+	}
+}
+
+// The section is on a page only where it is asked for.
+func TestPublishedSection(t *testing.T) {
+	r, table := someTable(t, published.Options{})
+	page := render(t, r, HTMLOptions{Published: table})
+	checkPage(t, "published", page)
+	for _, want := range []string{`<section id="published">`, `href="#published"`, " of ipsec</td>", "1 invalid"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	if page := render(t, r, HTMLOptions{}); strings.Contains(page, "published") {
+		t.Error("a page without the table speaks of it")
+	}
+}
+
+func TestHostilePublishedStaysText(t *testing.T) {
+	r, table := someTable(t, published.Options{})
+	n := 0
+	poison(reflect.ValueOf(table), &n)
+	page := render(t, r, HTMLOptions{Published: table})
+	checkPage(t, "hostile table", page)
+	if strings.Contains(page, "<script") || !strings.Contains(page, "&lt;script&gt;alert(1)") {
+		t.Error("the page holds markup of the table, or not its text")
+	}
+	var text, markdown, lines bytes.Buffer
+	for _, err := range []error{PublishedText(&text, table, TextOptions{}), PublishedMarkdown(&markdown, table), PublishedCSV(&lines, table)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, s := range map[string]string{"text": text.String(), "markdown": markdown.String(), "csv": lines.String()} {
+		for _, c := range s {
+			if c != '\n' && c != '\t' && (unicode.IsControl(c) || hidden(c)) {
+				t.Fatalf("%s holds %U", name, c)
+			}
+		}
+	}
+	checkMarkdown(t, markdown.String())
+	if rows, err := csv.NewReader(&lines).ReadAll(); err != nil || len(rows) < 10 {
+		t.Errorf("csv: %d rows, %v", len(rows), err)
+	}
+}
+
+func TestSix(t *testing.T) {
+	for v, want := range map[float64]string{0: "0.000000", 1.6322: "1.632200", 0.000133: "0.000133", 0.00001234: "1.2340e−5", -2.5: "−2.500000", 1e13: "1.0000e13"} {
+		if got := six(v); got != want {
+			t.Errorf("six(%v) = %s, want %s", v, got, want)
+		}
+	}
+}
