@@ -37,9 +37,9 @@ func changeSimulations() []simulation {
 // noise of 3 %, of which a change within some places is claimed.
 func stepSimulations() []simulation {
 	var rows []simulation
-	add := func(n, within int, alpha, least, most float64) {
+	add := func(n, within, cost int, alpha, least, most float64) {
 		name := fmt.Sprintf("within %d, at %g %%", within, 100*alpha)
-		rows = append(rows, simulation{method: name, noise: "normal", n: n, least: least, most: most, cost: 4,
+		rows = append(rows, simulation{method: name, noise: "normal", n: n, least: least, most: most, cost: cost,
 			happens: func(r *rand.Rand) bool {
 				x := sample(r, "normal", n)
 				at := n/3 + r.IntN(n/3+1)
@@ -55,12 +55,12 @@ func stepSimulations() []simulation {
 			}})
 	}
 	for _, alpha := range []float64{0.05, 0.01} {
-		add(50, 2, alpha, 0.84, 0.88)
-		add(50, 50, alpha, 0.97, 1) // anywhere
+		add(50, 2, 4, alpha, 0.84, 0.88)
+		add(50, 50, 4, alpha, 0.97, 1) // anywhere
 	}
-	add(50, 0, 0.01, 0.5, 0.55)
-	add(50, 4, 0.01, 0.92, 0.96)
-	add(1000, 2, 0.01, 0.82, 0.88)
+	add(50, 0, 4, 0.01, 0.5, 0.55)
+	add(50, 4, 4, 0.01, 0.92, 0.96)
+	add(1000, 2, 20, 0.01, 0.82, 0.88)
 	return rows
 }
 

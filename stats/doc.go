@@ -117,10 +117,31 @@
 //	OrderEffect, 2 arms, n = 6, 8, 9, 12, 30                 0.0, 2.3, 5.4, 5.3, 5.2
 //	Trend, n = 6, 12, 50     normal 1.7, 4.3, 5.1, skewed 1.6, 4.7, 4.9, rounded 1.7, 3.7, 4.6
 //	Dip, n = 50              normal 0.2, skewed 0.4, heavy 0.1, rounded 0.0
-//	Changepoints, any, n = 12    normal 4.7, heavy 4.7, skewed 5.0, rounded 3.7
-//	Changepoints, any, n = 50    normal 5.0, heavy 5.1, skewed 4.9, rounded 5.0
-//	Changepoints, any, n = 200   normal 5.0
-//	Changepoints, any, n = 50, carried over                  22.9
+//	Changepoints, any, n = 12    normal 5.0, heavy 4.4, skewed 4.6, rounded 3.8
+//	Changepoints, any, n = 50    normal 5.1, heavy 5.3, skewed 5.0, rounded 5.0
+//	Changepoints, any, n = 200   normal 5.1
+//	Changepoints, any, n = 1200  normal 4.9 (medians of blocks)
+//	Changepoints, segments of 5 at least, n = 50     5.3; at a level of 1 % 0.9
+//	Changepoints, any, n = 50, carried over          22.7
+//
+// Dip claims so little because its p is for a uniform distribution.
+//
+// Where Changepoints places a step of 5 % in normal noise of 3 % (1.67
+// deviations), anywhere in the middle third of 50 values, with segments of 5 at
+// least, out of 10,000:
+//
+//	                at 5 %   at 1 %
+//	found at all      99.7     98.0
+//	within 4 places            92.6
+//	within 2 places   85.8     84.9
+//	at the place               51.1
+//
+// The largest CUSUM, which is the maximum likelihood for normal noise, places the
+// same steps no better (86.3 % within 2 where the energy distance has 86.7, of
+// 2,000), so that more is not to be had from such series; with heavy tails it
+// places them worse (89.3 against 93.8 %). Of 1,000 values in blocks it is 85.2 %
+// within 2 (of 2,000). Placing changes anew between their neighbours puts 4 to 6 %
+// more of them within 2 places where there are two steps in 75 values.
 //
 // True claims where 80 % is planned for normal noise: PairedT at the size of
 // [DetectableEffect] 79.7 to 80.1 % (n = 3 to 30); SignedRank at the size of
