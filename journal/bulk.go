@@ -91,7 +91,9 @@ func Unfinished(root string) ([]string, error) {
 		case strings.HasPrefix(d.Name(), ".") && strings.Contains(d.Name(), unfinished):
 			if root, lock, err := hold(path); err == nil {
 				left = append(left, path)
-				return errors.Join(fs.SkipDir, lock.Close(), root.Close())
+				if err := errors.Join(lock.Close(), root.Close()); err != nil {
+					return err
+				}
 			}
 			return fs.SkipDir
 		case isRun(path), depth(root, path) >= findDepth:

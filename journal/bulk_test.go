@@ -1,0 +1,134 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// bulk begins a run that is made in one go.
+func bulk(t *testing.T, dir string) *Bulk {
+	t.Helper()
+	b, err := NewBulk(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// add adds trials of rounds 1 to n.
+func add(t *testing.T, b *Bulk, n int) {
+	t.Helper()
+	for round := range n {
+		if err := b.Add(&Trial{Round: round + 1, Attempt: 1, Cell: "x", Arm: "plain", Values: map[string]float64{"v": 1}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestBulk(t *testing.T) {
+	parent := t.TempDir()
+	dir := filepath.Join(parent, "deep", "run")
+	b := bulk(t, dir)
+	add(t, b, 3)
+	raw, err := b.RawDir("1 a/b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := b.Create(raw + "/../x?.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Write([]byte("{}")); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(dir); err == nil {
+		t.Error("the run is there before it is finished")
+	}
+	if runs, err := Find(parent); err != nil || len(runs) != 0 {
+		t.Errorf("found %v, %v", runs, err)
+	}
+	if err := b.Finish(plan(), []string{"a remark"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Discard(); err != nil {
+		t.Fatal(err)
+	}
+	r, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Trials) != 3 || r.Trials[2].Seq != 3 || r.Trials[2].Session != 1 || !r.Finished || r.Experiment != nil || r.Plan.Name != plan().Name {
+		t.Errorf("read as %+v", r)
+	}
+	if got := r.Notes[1]; got.Kind != NoteRemark || got.Text != "a remark" || len(r.Sessions) != 1 {
+		t.Errorf("notes: %+v", r.Notes)
+	}
+	if raw != "raw/1_a_b" || f.Name() != "raw/x_.json" {
+		t.Errorf("raw output in %s as %s", raw, f.Name())
+	}
+	if left, _ := filepath.Glob(filepath.Join(parent, "deep", ".*")); len(left) != 0 {
+		t.Errorf("left behind: %v", left)
+	}
+	if _, err := NewBulk(dir); err == nil || !strings.Contains(err.Error(), "is not empty") {
+		t.Errorf("a second run in the same directory: %v", err)
+	}
+}
+
+// TestUnfinished leaves a run in the middle of being made, as a killed process
+// does, beside one that another process still works on.
+func TestUnfinished(t *testing.T) {
+	parent := t.TempDir()
+	killed, working := bulk(t, filepath.Join(parent, "killed")), bulk(t, filepath.Join(parent, "working"))
+	add(t, killed, 2)
+	if err := killed.close(); err != nil { // what the kernel does for a dead process
+		t.Fatal(err)
+	}
+	left, err := Unfinished(parent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(left, []string{killed.temporary}) {
+		t.Errorf("unfinished: %v, want %s", left, killed.temporary)
+	}
+	// The same name can be used again.
+	again := bulk(t, filepath.Join(parent, "killed"))
+	add(t, again, 1)
+	if err := errors.Join(again.Finish(plan(), nil), working.Discard()); err != nil {
+		t.Fatal(err)
+	}
+	runs, err := Find(parent)
+	if err != nil || len(runs) != 1 {
+		t.Errorf("found %v, %v", runs, err)
+	}
+}
+
+// TestBulkFullDisk fills the disk while a run is being made: the error says so,
+// and nothing stays.
+func TestBulkFullDisk(t *testing.T) {
+	disk := smallDisk(t)
+	b := bulk(t, filepath.Join(disk, "run"))
+	filler := fill(t, disk)
+	var err error
+	for round := 1; err == nil && round < 1_000_000; round++ {
+		err = b.Add(&Trial{Round: round, Attempt: 1, Cell: "x", Arm: "plain"})
+	}
+	if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(fmt.Sprint(err), "no run was made; free some disk space and start again") {
+		t.Errorf("error %v", err)
+	}
+	if err := b.Discard(); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir(disk)
+	if err != nil || len(entries) != 1 || entries[0].Name() != filepath.Base(filler) {
+		t.Errorf("left behind: %v, %v", entries, err)
+	}
+}
