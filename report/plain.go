@@ -15,6 +15,10 @@ var sequence = regexp.MustCompile(
 		"|(?:\x1b[\\]PX^_]|[\u009d\u0090\u0098\u009e\u009f])[^\x07\x1b\u009c]*(?:\x07|\x1b\\\\|\u009c)?" +
 		"|\x1b[ -/]*[0-~]?")
 
+// Plain is for formats of other packages: one line of harmless text from any
+// string. It still has to be escaped for the format.
+func Plain(s string) string { return plain(s) }
+
 // plain makes one line of harmless text from any string: escape sequences and
 // control characters are gone, invalid bytes are U+FFFD, and runs of white space
 // are one space. The result still has to be escaped for its format.

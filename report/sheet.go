@@ -204,6 +204,9 @@ func (g group) lines() []analysis.Comparison {
 	return append(slices.Clone(g.rows), *g.control)
 }
 
+// Judged says whether a comparison has numbers to show.
+func Judged(c analysis.Comparison) bool { return judged(c) }
+
 // judged says whether a comparison has numbers to show.
 func judged(c analysis.Comparison) bool {
 	o := c.Overhead

@@ -75,6 +75,9 @@ func exact(values []float64, ok bool) []string {
 	return out
 }
 
+// Field is any text as a field of a table that a spreadsheet may open.
+func Field(s string) string { return unformula(plain(s)) }
+
 // unformula keeps a spreadsheet from running a text.
 func unformula(s string) string {
 	if s != "" && strings.ContainsRune("=+-@", rune(s[0])) {
