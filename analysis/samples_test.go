@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -237,6 +238,45 @@ func TestVerdictWithFailedTrials(t *testing.T) {
 		a := got.WithInvalid
 		if a == nil || a.Trials != 14 || a.Verdict != Equivalent || !strings.HasPrefix(a.Text, c.text) || a.Overhead.Point > 0.07 {
 			t.Errorf("%s: %+v, want %q", c.name, a, c.text)
+		}
+	}
+}
+
+// TestOddImports: whatever the files hold, the analysis ends, and with numbers
+// that JSON can carry.
+func TestOddImports(t *testing.T) {
+	odd := []float64{math.NaN(), math.Inf(1), math.Inf(-1), 0, -1, 1e308, 5e-324, 1, 1, 2}
+	ratio, count := headline("time", experiment.Lower), headline("errors", experiment.Higher)
+	count.Scale = experiment.Difference
+	for seed := range uint64(60) {
+		rng := rand.New(rand.NewPCG(seed, 21))
+		plan := importedPlan([]experiment.Metric{ratio, count}, "aks", "c11n", "gke")
+		plan.Cells[0].Loop = &experiment.Loop{Latency: "time", Throughput: "errors", Workers: float64(rng.IntN(2))}
+		if seed%3 == 0 {
+			plan.Import.PairBy = "round"
+		}
+		if seed%7 == 0 {
+			plan.Import.Arms = nil
+		}
+		var trials []journal.Trial
+		for range rng.IntN(40) {
+			trial := journal.Trial{Round: rng.IntN(5), Arm: []string{"aks", "c11n", "gke", "?"}[rng.IntN(4)], Cell: []string{"randread", "randread", "?"}[rng.IntN(3)],
+				Values: map[string]float64{"time": odd[rng.IntN(len(odd))], "errors": odd[rng.IntN(len(odd))]}}
+			if rng.IntN(4) == 0 {
+				trial.Invalid = []journal.Violation{{Rule: workload.RuleErrors}}
+			}
+			if rng.IntN(2) == 0 {
+				trial.Start = testStart.Add(time.Duration(rng.IntN(1000)) * time.Second)
+			}
+			trials = append(trials, trial)
+		}
+		run := Analyze(plan, trials, nil)
+		run.Invalids = nil // trials as they came
+		if _, err := json.Marshal(run); err != nil {
+			t.Errorf("seed %d: %v", seed, err)
+		}
+		if len(run.Comparisons) != 4 {
+			t.Errorf("seed %d: %d comparisons", seed, len(run.Comparisons))
 		}
 	}
 }
