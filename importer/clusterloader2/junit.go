@@ -1,0 +1,121 @@
+package clusterloader2
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"time"
+
+	"tare/experiment"
+	"tare/importer"
+)
+
+// testcase is a test, or one step of it.
+type testcase struct {
+	Name    string   `xml:"name,attr"` // "load overall (testing/load/config.yaml)", "load: [step: 01] …"
+	Time    string   `xml:"time,attr"` // s
+	Failure *failure `xml:"failure"`
+	Error   *failure `xml:"error"`
+}
+
+type failure struct {
+	Message string `xml:"message,attr"`
+	Text    string `xml:",chardata"`
+}
+
+// overall is what is behind a test's name where it is not one of its steps.
+const overall = " overall ("
+
+// readJUnit emits a trial for each test in junit.xml.
+func readJUnit(text []byte, emit func(importer.Trial) error) error {
+	d := xml.NewDecoder(bytes.NewReader(text))
+	tests := 0
+	for root := true; ; {
+		token, err := d.Token()
+		var syntax *xml.SyntaxError
+		switch {
+		case errors.Is(err, io.EOF) && tests > 0:
+			return nil
+		case errors.Is(err, io.EOF):
+			return errors.New("junit.xml holds no test of ClusterLoader2 (\"NAME overall (CONFIG)\")")
+		case errors.As(err, &syntax) && syntax.Msg == "unexpected EOF":
+			return fmt.Errorf("the XML has no end (line %d): the file is truncated", syntax.Line)
+		case err != nil:
+			return err
+		}
+		begin, ok := token.(xml.StartElement)
+		if !ok {
+			continue
+		}
+		if name := begin.Name.Local; root && name != "testsuite" && name != "testsuites" {
+			return fmt.Errorf("the XML begins with <%.40s>, not with a test suite: is it junit.xml?", name)
+		}
+		root = false
+		if begin.Name.Local != "testcase" {
+			continue
+		}
+		var c testcase
+		if err := d.DecodeElement(&c, &begin); err != nil {
+			if errors.As(err, &syntax) && syntax.Msg == "unexpected EOF" {
+				return fmt.Errorf("the XML has no end (line %d): the file is truncated", syntax.Line)
+			}
+			return err
+		}
+		if !strings.Contains(c.Name, overall) {
+			continue // the failure of a step is told of the test, too
+		}
+		tests++
+		t, err := c.trial()
+		if err != nil {
+			return err
+		}
+		if err := emit(t); err != nil {
+			return err
+		}
+	}
+}
+
+func (c *testcase) trial() (importer.Trial, error) {
+	name, config, _ := strings.Cut(c.Name, overall)
+	t := importer.Trial{
+		Kind: "kubernetes", Cell: "junit." + strings.TrimSpace(name),
+		Facts: map[string]string{"config": strings.TrimSuffix(config, ")")},
+	}
+	s, err := importer.Number(c.Time)
+	if err != nil {
+		return t, fmt.Errorf("the time of %.60q: %w", c.Name, err)
+	}
+	if s > 0 && s < math.MaxInt64/1e9 {
+		t.Wall = time.Duration(s * 1e9)
+	}
+	for _, f := range []*failure{c.Failure, c.Error} {
+		if f != nil {
+			t.Broken = "the test failed: " + reason(f)
+			return t, nil
+		}
+	}
+	t.Values = []importer.Value{{
+		Metric: experiment.Metric{Name: "duration", Unit: "s", Better: experiment.Lower, Scale: experiment.Ratio},
+		Value:  s,
+	}}
+	return t, nil
+}
+
+// reason is the text of a failure on one line, without the places in code around
+// it, which ClusterLoader2 leaves empty.
+func reason(f *failure) string {
+	var lines []string
+	for line := range strings.Lines(f.Message + "\n" + f.Text) {
+		if line = strings.TrimSpace(line); line != "" && line != ":0" {
+			lines = append(lines, line)
+		}
+	}
+	if len(lines) == 0 {
+		return "no reason is told"
+	}
+	return strings.Join(lines, " ")
+}

@@ -1,0 +1,191 @@
+package clusterloader2
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tare/experiment"
+	"tare/experiment/factor"
+	"tare/importer"
+)
+
+// summary is a file of any form that is read.
+type summary struct {
+	DataItems *[]item `json:"dataItems"` // PerfData
+
+	// Pods scheduled in intervals of some seconds, 1/s. From Prometheus, there is
+	// only the largest.
+	Perc50 *float64 `json:"perc50"`
+	Perc90 *float64 `json:"perc90"`
+	Perc99 *float64 `json:"perc99"`
+	Max    *float64 `json:"max"`
+}
+
+// item is one item of PerfData: values by bucket ("Perc99"), all in one unit.
+type item struct {
+	Data   map[string]float64 `json:"data"`
+	Unit   string             `json:"unit"`
+	Labels map[string]string  `json:"labels"`
+}
+
+func readSummary(name string, text []byte, emit func(importer.Trial) error) error {
+	from := originOf(name)
+	var s summary
+	switch err := json.Unmarshal(text, &s); {
+	case err == nil && s.DataItems != nil:
+		return readItems(from, *s.DataItems, emit)
+	case err == nil && s.Max != nil:
+		return emit(from.scheduling(&s))
+	}
+	var usage map[string][]container
+	err := json.Unmarshal(text, &usage)
+	var syntax *json.SyntaxError
+	switch {
+	case err == nil && isUsage(usage):
+		return readUsage(from, usage, emit)
+	case errors.As(err, &syntax) && syntax.Offset >= int64(len(text)), errors.Is(err, io.ErrUnexpectedEOF):
+		return errors.New("the JSON document has no end: the file is truncated")
+	case errors.As(err, &syntax):
+		return err
+	case strings.Contains(string(text[:min(len(text), 1<<16)]), `"dataItems"`):
+		return errors.New("it looks like PerfData, but its dataItems are not a list of data, unit and labels")
+	}
+	return fmt.Errorf("%w: neither PerfData nor resource usage nor scheduling throughput", importer.ErrBeside)
+}
+
+// readItems emits the trials of a PerfData summary.
+func readItems(from origin, items []item, emit func(importer.Trial) error) error {
+	emitted := 0
+	for i := range items {
+		t, ok := from.item(&items[i])
+		if !ok {
+			continue
+		}
+		emitted++
+		if err := emit(t); err != nil {
+			return err
+		}
+	}
+	switch {
+	case len(items) == 0:
+		return fmt.Errorf("%w: the summary has no items", importer.ErrBeside)
+	case emitted == 0:
+		return fmt.Errorf("%w: no item has a value that says which direction is better and is not 0", importer.ErrBeside)
+	}
+	return nil
+}
+
+// counts are labels that tell how often, and not what.
+var counts = map[string]bool{"Count": true, "SlowCount": true}
+
+// item makes the trial of an item; false if it tells nothing: where there was no
+// pod or call, all quantiles are 0.
+func (o origin) item(i *item) (importer.Trial, bool) {
+	t := importer.Trial{Kind: "kubernetes", Cell: o.name, Start: o.start}
+	for _, label := range i.order() {
+		value := i.Labels[label]
+		t.Levels = append(t.Levels, factor.Level{Factor: strings.ToLower(label), Value: value})
+		switch label {
+		case "Metric", "Verb", "Resource", "Subresource":
+			t.Cell += "." + value
+		default:
+			t.Cell += "." + strings.ToLower(label) + "=" + value
+		}
+	}
+	for _, bucket := range slices.Sorted(maps.Keys(i.Data)) {
+		m, factor, ok := i.metric(bucket)
+		if v := i.Data[bucket] * factor; ok && v > 0 && !math.IsInf(v, 0) {
+			t.Values = append(t.Values, importer.Value{Metric: m, Value: v})
+		}
+	}
+	if len(t.Values) == 0 {
+		return t, false
+	}
+	if slow, err := strconv.ParseUint(i.Labels["SlowCount"], 10, 32); err == nil {
+		t.Values = append(t.Values, importer.Value{
+			Metric: experiment.Metric{Name: "slow-calls", Better: experiment.Lower, Scale: experiment.Difference, Optional: true},
+			Value:  float64(slow),
+		})
+	}
+	return t, true
+}
+
+// order gives the labels that name a cell, those of a call as one says them.
+func (i *item) order() []string {
+	known := []string{"Metric", "Verb", "Resource", "Subresource", "Scope"}
+	var labels []string
+	for _, label := range slices.Sorted(maps.Keys(i.Labels)) {
+		if label != "" && i.Labels[label] != "" && !counts[label] && !slices.Contains(known, label) {
+			labels = append(labels, label)
+		}
+	}
+	for _, label := range slices.Backward(known) {
+		if i.Labels[label] != "" {
+			labels = slices.Insert(labels, 0, label)
+		}
+	}
+	return labels
+}
+
+// units are those whose direction is known, and by what to multiply to get base
+// units. What a query of the user's own asked for may be better either way.
+var units = map[string]struct {
+	unit   string
+	factor float64
+	better experiment.Better
+}{
+	"ns":         {"s", 1e-9, experiment.Lower},
+	"us":         {"s", 1e-6, experiment.Lower},
+	"ms":         {"s", 1e-3, experiment.Lower},
+	"s":          {"s", 1, experiment.Lower},
+	"seconds":    {"s", 1, experiment.Lower},
+	"B":          {"B", 1, experiment.Lower},
+	"bytes":      {"B", 1, experiment.Lower},
+	"MB":         {"B", 1 << 20, experiment.Lower}, // as ClusterLoader2 divides
+	"GB":         {"B", 1 << 30, experiment.Lower},
+	"kbytes/sec": {"kbytes/sec", 1, experiment.Higher},
+	"pps":        {"1/s", 1, experiment.Higher},
+}
+
+// objectives are the latencies whose 99th percentile an objective is about.
+var objectives = []string{"pod_startup", "NetworkProgrammingLatency", "claim_allocation"}
+
+// metric describes the values in a bucket.
+func (i *item) metric(bucket string) (m experiment.Metric, factor float64, ok bool) {
+	u, ok := units[i.Unit]
+	if !ok || bucket == "" {
+		return m, 0, false
+	}
+	m = experiment.Metric{Name: bucket, Unit: u.unit, Better: u.better, Scale: experiment.Ratio}
+	if quantile, ok := strings.CutPrefix(bucket, "Perc"); ok && quantile != "" {
+		m.Name = "p" + strings.TrimPrefix(quantile, "0")
+	}
+	m.Headline = bucket == "Perc99" && slices.Contains(objectives, i.Labels["Metric"])
+	m.Optional = !m.Headline
+	return m, u.factor, true
+}
+
+// scheduling makes the trial of the throughput of the scheduler.
+func (o origin) scheduling(s *summary) importer.Trial {
+	t := importer.Trial{Kind: "kubernetes", Cell: o.name, Start: o.start}
+	for _, v := range []struct {
+		name  string
+		value *float64
+	}{{"throughput-max", s.Max}, {"throughput-p50", s.Perc50}, {"throughput-p90", s.Perc90}, {"throughput-p99", s.Perc99}} {
+		headline := v.value == s.Max
+		if v.value != nil && (*v.value > 0 || headline) {
+			t.Values = append(t.Values, importer.Value{
+				Metric: experiment.Metric{Name: v.name, Unit: "1/s", Better: experiment.Higher, Headline: headline, Optional: !headline, Scale: experiment.Ratio},
+				Value:  *v.value,
+			})
+		}
+	}
+	return t
+}

@@ -1,0 +1,83 @@
+package clusterloader2
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tare/experiment"
+	"tare/importer"
+)
+
+// container is what one container used at a percentile of the run's samples.
+type container struct {
+	Name string  `json:"Name"` // POD/CONTAINER
+	CPU  float64 `json:"CPU"`  // processors
+	Mem  float64 `json:"Mem"`  // working set, B
+}
+
+// isUsage says whether a file is a ResourceUsageSummary: containers by percentile.
+func isUsage(usage map[string][]container) bool {
+	for key, containers := range usage {
+		if _, err := strconv.ParseUint(key, 10, 8); err != nil || len(containers) == 0 || containers[0].Name == "" {
+			return false
+		}
+	}
+	return len(usage) > 0
+}
+
+// readUsage emits a trial for each container. Pods of one set are one: of their
+// containers, the largest counts, as in ClusterLoader2's own charts.
+func readUsage(from origin, usage map[string][]container, emit func(importer.Trial) error) error {
+	type quantity struct{ name, unit string }
+	largest := map[string]map[quantity]float64{} // by container
+	for _, key := range slices.Sorted(maps.Keys(usage)) {
+		for _, c := range usage[key] {
+			name := stable(c.Name)
+			if largest[name] == nil {
+				largest[name] = map[quantity]float64{}
+			}
+			for q, v := range map[quantity]float64{{"cpu-p" + key, ""}: c.CPU, {"memory-p" + key, "B"}: c.Mem} {
+				largest[name][q] = max(largest[name][q], v)
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(largest)) {
+		t := importer.Trial{Kind: "kubernetes", Cell: from.name + "." + name, Start: from.start}
+		quantities := slices.SortedFunc(maps.Keys(largest[name]), func(a, b quantity) int { return strings.Compare(a.name, b.name) })
+		for _, q := range quantities {
+			if v := largest[name][q]; v > 0 {
+				t.Values = append(t.Values, importer.Value{
+					Metric: experiment.Metric{Name: q.name, Unit: q.unit, Better: experiment.Lower, Scale: experiment.Ratio, Optional: true},
+					Value:  v,
+				})
+			}
+		}
+		if len(t.Values) == 0 {
+			continue
+		}
+		if err := emit(t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stable takes from a pod's name what Kubernetes makes up anew in every run:
+// "coredns-6d4b75cb6d-x8w2p/coredns" is "coredns/coredns". The parts that it makes
+// up have four letters and more, none of them a vowel.
+func stable(name string) string {
+	pod, container, ok := strings.Cut(name, "/")
+	if !ok {
+		return name
+	}
+	parts := strings.Split(pod, "-")
+	for i, part := range parts {
+		if i > 0 && len(part) >= 4 && !strings.ContainsAny(part, "aeiouy") {
+			parts = parts[:i]
+			break
+		}
+	}
+	return strings.Join(parts, "-") + "/" + container
+}
