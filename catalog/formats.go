@@ -2,20 +2,34 @@ package catalog
 
 import (
 	"tare/importer"
+	"tare/importer/clusterloader2"
 	"tare/importer/fio"
+	"tare/importer/fortio"
+	"tare/importer/gobench"
+	"tare/importer/hyperfine"
 	"tare/importer/iperf3"
+	"tare/importer/k8snetperf"
 	"tare/importer/knb"
 	"tare/importer/kubestr"
 	"tare/importer/longcsv"
+	"tare/importer/netperf"
+	"tare/importer/unixbench"
 	"tare/importer/vaultbench"
 )
 
 // Formats lists the result files of other tools that can be imported.
 var Formats = []importer.Format{
+	clusterloader2.Format,
 	fio.Format,
+	fortio.Format,
+	gobench.Format,
+	hyperfine.Format,
 	iperf3.Format,
+	k8snetperf.Format,
 	knb.Format,
 	kubestr.Format,
 	longcsv.Format,
+	netperf.Format,
+	unixbench.Format,
 	vaultbench.Format,
 }
