@@ -156,7 +156,7 @@ func (p *comparePage) forests(r *comparing.Result) {
 		}
 	}
 	s := arrange(drawn)
-	groups := s.ratioGroups(true)
+	groups := s.ratioGroups()
 	rows := 0
 	for _, g := range groups {
 		rows += len(g.lines())

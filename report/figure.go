@@ -11,7 +11,7 @@ import (
 // surroundings.
 func Figure(r *analysis.Run) string {
 	s := arrange(r)
-	f := s.plant(s.ratioGroups(true), forestWide)
+	f := s.plant(s.ratioGroups(), forestWide)
 	const pad, head = 18, 62
 	inner := f.h
 	outer := drawing{w: f.w + 2*pad, h: inner + head + 2*pad - 8}

@@ -19,13 +19,13 @@ const (
 // It needs the styles of a page; Figure stands on its own.
 func Forest(r *analysis.Run) string {
 	s := arrange(r)
-	return s.forest(s.ratioGroups(true), forestWide)
+	return s.forest(s.ratioGroups(), forestWide)
 }
 
-// ratioGroups are the groups that a forest plot can show on one axis: those with
+// ratioGroups are the groups of headline metrics that a forest plot can show on one axis: those with
 // an overhead as a share.
-func (s *sheet) ratioGroups(headline bool) []group {
-	return slices.DeleteFunc(s.groups(headline), func(g group) bool {
+func (s *sheet) ratioGroups() []group {
+	return slices.DeleteFunc(s.groups(true), func(g group) bool {
 		return !isRatio(g.metric) || !slices.ContainsFunc(g.lines(), judged)
 	})
 }

@@ -231,7 +231,7 @@ func (s *sheet) facts() []entry {
 
 // pictures draws the forests and the charts of every metric.
 func (p *page) pictures(s *sheet) {
-	groups := s.ratioGroups(true)
+	groups := s.ratioGroups()
 	rows := 0
 	for _, g := range groups {
 		rows += len(g.lines())

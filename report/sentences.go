@@ -72,23 +72,6 @@ func (s *sheet) done() string {
 	return text
 }
 
-// importedTrials says how much of what was imported gave data.
-func (s *sheet) importedTrials() string {
-	t, files := s.run.Trials, 0
-	for _, a := range s.plan.Import.Arms {
-		files += a.Files
-	}
-	text := fmt.Sprintf("Imported from %s of %s: %s of %s gave data", count(files, "file", "files"), s.tool(),
-		number(float64(t.Valid), 9), count(t.Planned, "trial", "trials"))
-	if bad := len(s.run.Invalids); bad > 0 {
-		text += "; " + count(bad, "trial was", "trials were") + " invalid by rule"
-	}
-	if s.plan.Paired() {
-		text += ". Trials of the same round are compared as pairs"
-	}
-	return text + "."
-}
-
 // trust says what the control and the validity of the run allow to conclude.
 func (s *sheet) trust() []string {
 	var list []string
@@ -172,22 +155,6 @@ func (s *sheet) answers() []answer {
 		}
 	}
 	return list
-}
-
-// observedLabel begins the answers of a run that is no experiment.
-func (s *sheet) observedLabel(v analysis.Verdict) string {
-	if s.observes(v) {
-		return "Observational: "
-	}
-	return ""
-}
-
-// restated says that an answer is another one once more.
-func (s *sheet) restated(c analysis.Comparison) string {
-	if c.Restates == "" {
-		return ""
-	}
-	return " This restates " + plain(c.Restates) + "."
 }
 
 // common is the verdict that all share, if there is one.

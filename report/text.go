@@ -100,14 +100,7 @@ func (t *terminal) header() {
 func (t *terminal) state() {
 	s, r := t.sheet, t.sheet.run
 	if s.imported() {
-		t.para("", fmt.Sprintf("imported from %s, %s of %s valid", s.tool(),
-			number(float64(r.Trials.Valid), 9), count(r.Trials.Planned, "trial", "trials")))
-		for _, a := range s.sources() {
-			t.para("  - ", a.Key+": "+a.Value)
-		}
-		if len(r.Controls) > 0 {
-			t.para("", s.controlLine())
-		}
+		t.importedState()
 		return
 	}
 	state := fmt.Sprintf("%s, %s of %s valid, baseline %s", count(r.Rounds, "round", "rounds"),
@@ -350,21 +343,4 @@ func (t *terminal) notes() {
 		t.para("", count(n, "exploratory metric is", "exploratory metrics are")+" not shown (--all shows them)")
 	}
 	t.para("", s.legend(t.plot > 0))
-}
-
-// mostFiles is how many invalid files a terminal lists.
-const mostFiles = 12
-
-// invalidFiles lists the files that gave no data, by name and reason.
-func (t *terminal) invalidFiles() {
-	if !t.sheet.imported() {
-		return
-	}
-	for i, f := range t.sheet.invalidFiles() {
-		if i == mostFiles {
-			t.para("  - ", fmt.Sprintf("%s more; the report lists them", count(len(t.sheet.invalidFiles())-i, "file", "files")))
-			return
-		}
-		t.para("  - ", f.text())
-	}
 }
