@@ -79,6 +79,7 @@ func separator(header string) (rune, error) {
 const (
 	colArm = iota
 	colRound
+	colAttempt
 	colCell
 	colWorkload
 	colMetric
@@ -94,7 +95,7 @@ const (
 )
 
 var names = [columns]string{
-	"arm", "round", "cell", "workload", "metric", "unit", "better", "scale", "headline", "value", "start", "errors", "valid",
+	"arm", "round", "attempt", "cell", "workload", "metric", "unit", "better", "scale", "headline", "value", "start", "errors", "valid",
 }
 
 // required are the columns without which no row can be understood. Which way is

@@ -8,7 +8,8 @@
 // The header names the columns, in any order and in either case. Only metric,
 // better and value must be there. A trial is what stands in rows with the same
 // arm, cell and round, wherever they are in the file; without rounds, the n-th
-// values of all metrics of an arm and cell are its n-th trial.
+// values of all metrics of an arm and cell are its n-th trial. Where a round has
+// several attempts, as tare export writes them, the last one is the trial.
 //
 // A row that cannot be understood ends the file with an error that names line
 // and column: what follows it cannot be trusted either. A value that is missing
@@ -73,6 +74,9 @@ func read(f importer.File, emit func(importer.Trial) error) error {
 		return errors.New("the file has a header and no rows")
 	}
 	for i := range t.list {
+		if t.undone[i] {
+			continue
+		}
 		if err := emit(t.list[i]); err != nil {
 			return err
 		}

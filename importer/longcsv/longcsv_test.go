@@ -45,6 +45,8 @@ func TestErrors(t *testing.T) {
 		{"errors not finite", "metric,better,value,errors\nx,lower,1,NaN\n", `errors: "NaN" is not a share`},
 		{"start", "metric,better,value,start\nx,lower,1,yesterday\n", `start: "yesterday" is neither a time as 2026-01-02T15:04:05Z nor seconds since 1970`},
 		{"valid", "metric,better,value,valid\nx,lower,1,ok\n", `valid: "ok" is neither true nor false`},
+		{"attempt", "round,attempt,metric,better,value\n1,first,x,lower,1\n", `line 2, column 3: attempt: "first" is not a number of an attempt, which are whole and begin at 1`},
+		{"attempt twice", "round,attempt,metric,better,value\n1,2,x,lower,1\n1,2,x,lower,1\n", "x has a value for this arm, cell and round in line 2 already"},
 		{"UTF-16", "\xff\xfea\x00r\x00m\x00", "the file is in UTF-16: save it as CSV UTF-8"},
 		{"NUL bytes", header + "plain,1,latency,ms,lower,1\n\x00\x00\x00", "the file holds NUL bytes"},
 		{"escape sequence", header + "plain,1,latency,ms,\x1b[31m,1\n", `better: "\x1b[31m" is neither`},
@@ -108,3 +110,36 @@ func FuzzRead(f *testing.F) {
 }
 
 func BenchmarkRead(b *testing.B) { importertest.Benchmark(b, longcsv.Format, "rounds.csv") }
+
+// TestAttempts checks that the last attempt at a round is the trial, wherever it
+// stands.
+func TestAttempts(t *testing.T) {
+	trials, err := importertest.Read(longcsv.Format, "x.csv", `arm,round,attempt,metric,better,value,valid
+a,1,1,x,lower,,false
+a,1,1,y,lower,3,false
+a,2,,x,lower,10,
+a,1,3,x,lower,30,true
+a,1,2,x,lower,20,false
+a,1,3,y,lower,31,true
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(trials) != 2 {
+		t.Fatalf("%d trials, want 2", len(trials))
+	}
+	for i, want := range []struct {
+		round  int
+		values []float64
+	}{{2, []float64{10}}, {1, []float64{30, 31}}} {
+		got := trials[i]
+		if got.Round != want.round || got.Broken != "" || len(got.Values) != len(want.values) {
+			t.Fatalf("trial %d is %+v", i, got)
+		}
+		for k, v := range want.values {
+			if got.Values[k].Value != v {
+				t.Errorf("value %d of trial %d is %v, want %v", k, i, got.Values[k].Value, v)
+			}
+		}
+	}
+}

@@ -77,13 +77,24 @@ func (r *row) metric() (experiment.Metric, error) {
 
 // round gives the number of the round; 0 where the field is empty.
 func (r *row) round() (int, error) {
-	text := r.field(colRound)
+	return r.count(colRound, "is not a number of a round, which are whole and begin at 1")
+}
+
+// attempt gives the number of the attempt at a round; 1 where the field is empty.
+func (r *row) attempt() (int, error) {
+	n, err := r.count(colAttempt, "is not a number of an attempt, which are whole and begin at 1")
+	return max(1, n), err
+}
+
+// count reads a number that counts from 1; 0 where the field is empty.
+func (r *row) count(column int, trouble string) (int, error) {
+	text := r.field(column)
 	if text == "" {
 		return 0, nil
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 || n > math.MaxInt32 {
-		return 0, r.wrong(colRound, "%.40q is not a number of a round, which are whole and begin at 1", text)
+		return 0, r.wrong(column, "%.40q %s", text, trouble)
 	}
 	return n, nil
 }

@@ -17,14 +17,16 @@ const (
 // trials assembles trials from rows in any order.
 type trials struct {
 	*header
-	list    []importer.Trial // in the order in which they first appeared
-	ids     map[string]int   // numbers for the names of arms, cells and metrics
-	metrics map[pair]described
-	index   map[triple]int // into list, by arm, cell and round
-	seen    map[pair]int   // line of a value, by index into list and metric
-	counts  map[triple]int // values so far without a round, by arm, cell and metric
-	with    int            // line of the first row with a round; 0: none had one
-	without int            // line of the first row without
+	list     []importer.Trial // in the order in which they first appeared
+	ids      map[string]int   // numbers for the names of arms, cells and metrics
+	metrics  map[pair]described
+	attempts []int          // numbers of the attempts, in parallel
+	index    map[triple]int // into list, by arm, cell and round
+	undone   map[int]bool   // by index into list: a later attempt took its place
+	seen     map[pair]int   // line of a value, by index into list and metric
+	counts   map[triple]int // values so far without a round, by arm, cell and metric
+	with     int            // line of the first row with a round; 0: none had one
+	without  int            // line of the first row without
 }
 
 type (
@@ -40,7 +42,7 @@ type described struct {
 
 func newTrials(h *header) *trials {
 	return &trials{
-		header: h, ids: map[string]int{}, metrics: map[pair]described{}, index: map[triple]int{},
+		header: h, ids: map[string]int{}, metrics: map[pair]described{}, index: map[triple]int{}, undone: map[int]bool{},
 		seen: map[pair]int{}, counts: map[triple]int{},
 	}
 }
@@ -70,11 +72,9 @@ func (t *trials) add(r *row) error {
 	if key.c, err = t.round(r, key, metric, line); err != nil {
 		return err
 	}
-	at, known := t.index[key]
-	if !known {
-		at = len(t.list)
-		t.index[key] = at
-		t.list = append(t.list, t.trial(r, arm, cell, key.c))
+	at, err := t.place(r, arm, cell, key)
+	if err != nil || at < 0 {
+		return err
 	}
 	trial := &t.list[at]
 	if before, ok := t.seen[pair{at, metric}]; ok {
@@ -93,6 +93,31 @@ func (t *trials) add(r *row) error {
 	}
 	trial.Values = append(trial.Values, importer.Value{Metric: m, Value: value})
 	return nil
+}
+
+// place gives the index into list of the trial that a row belongs to; -1: none,
+// since a later attempt at it stands in the file already.
+func (t *trials) place(r *row, arm, cell string, key triple) (int, error) {
+	at, known := t.index[key]
+	attempt := 1
+	if t.with > 0 && t.has(colAttempt) {
+		var err error
+		if attempt, err = r.attempt(); err != nil {
+			return 0, err
+		}
+	}
+	switch {
+	case known && attempt < t.attempts[at]:
+		return -1, nil
+	case known && attempt == t.attempts[at]:
+		return at, nil
+	case known:
+		t.undone[at] = true
+	}
+	t.index[key] = len(t.list)
+	t.list = append(t.list, t.trial(r, arm, cell, key.c))
+	t.attempts = append(t.attempts, attempt)
+	return len(t.list) - 1, nil
 }
 
 // cell names what the row measured.
