@@ -5,7 +5,7 @@ GO      ?= go
 BIN     := bin/tare
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 
-.PHONY: demo test build tools lint fuzz bench truth clean
+.PHONY: demo test build tools consumers lint fuzz bench truth clean
 
 demo: tools build ## Install what is missing, build, and price WireGuard on a real network path (under 3 minutes).
 	$(BIN) run examples/quickstart.yaml
@@ -13,13 +13,16 @@ demo: tools build ## Install what is missing, build, and price WireGuard on a re
 build: ## Build the static binary bin/tare.
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-X tare/cli.version=$(VERSION)" -o $(BIN) .
 
-test: tools build ## Install what is missing and run all tests.
+test: tools consumers build ## Install what is missing and run all tests.
 	$(GO) vet ./...
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo "not gofmt-ed"; exit 1; }
 	$(GO) test -p 2 -timeout 20m ./...
 
 tools: ## Install the programs under test.
 	@.ci/tools
+
+consumers: ## Install the programs that read exports in tests.
+	@.ci/consumers
 
 lint: ## Run golangci-lint, installed if it is missing.
 	@command -v golangci-lint >/dev/null || $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.5.0
