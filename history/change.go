@@ -42,8 +42,7 @@ func detect(list []Series, runs []*Run, o Options) {
 	each(len(strands), func(i int) {
 		s := strands[i]
 		if len(s.values) >= 2*o.Segment {
-			alpha := o.Alpha / float64(tests[s.series.Metric.Headline])
-			s.changes = stats.Changepoints(s.values, alpha, o.Segment, seed)
+			s.changes = search(s.values, o.Alpha/float64(tests[s.series.Metric.Headline]), o.Segment)
 		}
 	})
 	for _, s := range strands {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 
 	"tare/history"
@@ -190,6 +191,26 @@ func drifts(o options) (table, bool) {
 				sum += c
 			}
 			t.add(percent(size)+" %", percent(noise)+" %", percent(share(counts, func(c int) bool { return c > 0 })), fmt.Sprintf("%.2f", float64(sum)/float64(len(counts))))
+		}
+	}
+	return t, true
+}
+
+// interludes has a level that comes and goes.
+func interludes(o options) (table, bool) {
+	t := table{title: "A change that is taken back", head: []string{"change", "runs", "shown %", "both ends within 2 %", "more than two changes %"}}
+	t.note("The level changes in the middle of 50 runs for some runs, and then is what it was.")
+	for _, size := range []float64{0.05, 0.10} {
+		for _, length := range []int{3, 5, 8, 15} {
+			list := repeat(o, fmt.Sprint("interlude ", size, length), func(rng *rand.Rand) []history.Shift {
+				return shifts(history.Options{}, step(step(normal(rng, 50, sd), 20, size), 20+length, 1/(1+size)-1))
+			})
+			near := func(list []history.Shift, at int) bool {
+				return slices.ContainsFunc(list, func(s history.Shift) bool { return max(s.Run-at, at-s.Run) <= 2 })
+			}
+			t.add(percent(size)+" %", strconv.Itoa(length), percent(share(list, func(l []history.Shift) bool { return len(l) > 0 })),
+				percent(share(list, func(l []history.Shift) bool { return near(l, 20) && near(l, 20+length) })),
+				percent(share(list, func(l []history.Shift) bool { return len(l) > 2 })))
 		}
 	}
 	return t, true

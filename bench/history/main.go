@@ -21,7 +21,7 @@ import (
 
 func main() {
 	o := options{}
-	flag.IntVar(&o.times, "n", 2_000, "histories per row; with few, a requirement can be missed by chance")
+	flag.IntVar(&o.times, "n", 1_000, "histories per row; with few, a requirement can be missed by chance")
 	flag.Uint64Var(&o.seed, "seed", 1, "seed of all random numbers")
 	flag.BoolVar(&o.markdown, "markdown", false, "print Markdown")
 	flag.Parse()
@@ -42,7 +42,7 @@ type options struct {
 func run(w io.Writer, o options) (ok bool) {
 	title(w, o)
 	ok = true
-	for _, t := range []func(options) (table, bool){flats, steps, places, segments, drifts, gates, declines} {
+	for _, t := range []func(options) (table, bool){flats, steps, places, interludes, segments, drifts, gates, declines} {
 		t, fine := t(o)
 		t.write(w, o.markdown)
 		ok = ok && fine

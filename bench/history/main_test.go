@@ -16,7 +16,7 @@ func TestRunIsReproducible(t *testing.T) {
 	if first.String() != second.String() {
 		t.Error("two runs with the same seed differ")
 	}
-	for _, want := range []string{"## Flat histories\n", "## One step among 50 runs\n", "## Steps near the ends\n", "## The smallest segment\n",
+	for _, want := range []string{"## Flat histories\n", "## One step among 50 runs\n", "## Steps near the ends\n", "## A change that is taken back\n", "## The smallest segment\n",
 		"## Slow drift\n", "## A gate on a flat history\n", "## A slow decline at the gate\n", "| normal, levels known |", "| AR(0.6)"} {
 		if !strings.Contains(first.String(), want) {
 			t.Errorf("no %q in the output", want)
