@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -64,6 +65,7 @@ type historyFinding struct {
 	Where, Text  string
 	Place, Chart string
 	Causes       []string
+	run          int
 }
 
 type historyCell struct {
@@ -160,6 +162,7 @@ func (p past) page(id string, o HistoryOptions) historyExperiment {
 		return cells
 	}
 	e.Headline = draw(headline, "h")
+	slices.SortStableFunc(e.Findings, func(a, b historyFinding) int { return a.run - b.run })
 	e.Exploratory = draw(rest, "x")
 	if len(rest) > 0 {
 		e.ExploratoryNote = count(len(rest), "series", "series") + ", with a level of their own for changes"
@@ -177,7 +180,7 @@ func (p past) finding(f finding, chart string) historyFinding {
 		verdict.Class = "gains"
 	}
 	return historyFinding{Verdict: verdict, Chart: chart, Where: plain(f.Cell) + ": " + seriesName(f.Series),
-		Text: tie(shiftWord(f.Series, f.Shift)), Place: tie(p.shiftPlace(f.Shift)), Causes: p.shiftCause(f.Shift)}
+		Text: tie(shiftWord(f.Series, f.Shift)), Place: tie(p.shiftPlace(f.Shift)), Causes: p.shiftCause(f.Shift), run: f.Run}
 }
 
 // rows are the runs, the latest first.
