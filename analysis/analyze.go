@@ -39,7 +39,7 @@ func Analyze(plan *experiment.Plan, trials []journal.Trial, env *machine.Environ
 			run.Invalids = append(run.Invalids, trials[i])
 		}
 	}
-	w := wording{Rules: j.Rules, plan: plan, table: t, unit: unitEffects{}, observational: run.Observational != ""}
+	w := wording{Rules: j.Rules, plan: plan, table: t, unit: unitEffects{}, observational: run.Observational != "", cells: run.Cells}
 	for i, h := range j.treatments {
 		w.complete(&run.Comparisons[i], h, run.Valid)
 	}
@@ -152,8 +152,7 @@ func (h *hypothesis) shown(v contrast.View) stats.Interval {
 // complete adds what explains a verdict: the minimum detectable effect, the
 // values themselves, the diagnostics, the sentence.
 func (w wording) complete(c *Comparison, h *hypothesis, valid bool) {
-	c.Baseline = summarize(h.Baseline, w.Confidence)
-	c.Treated = summarize(h.Treated, w.Confidence)
+	c.Baseline, c.Treated = w.summaries(h)
 	c.Overheads = make([]float64, len(h.Contrasts))
 	for i, x := range h.Contrasts {
 		c.Overheads[i] = contrast.Overhead(x, h.Metric)
@@ -165,6 +164,19 @@ func (w wording) complete(c *Comparison, h *hypothesis, valid bool) {
 		w.diagnoseSamples(c, h)
 	}
 	c.Text = w.sentence(c, h, valid)
+}
+
+// summaries describe the values of both arms. Those of independent samples are
+// the whole series, which have been described already.
+func (w wording) summaries(h *hypothesis) (base, treated Summary) {
+	if h.cell < len(w.cells) && !h.Paired {
+		for _, m := range w.cells[h.cell].Metrics {
+			if m.Metric.Name == h.Metric.Name {
+				return m.Arms[h.base].Summary, m.Arms[h.arm].Summary
+			}
+		}
+	}
+	return summarize(h.Baseline, w.Confidence), summarize(h.Treated, w.Confidence)
 }
 
 // detectable sets the minimum detectable effect and, for what is not resolved,

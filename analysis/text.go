@@ -17,6 +17,7 @@ type wording struct {
 	table         *table
 	unit          unitEffects
 	observational bool
+	cells         []CellSummary // of the run; nil: of no single run
 }
 
 // sentence says the verdict with its numbers.
