@@ -127,7 +127,7 @@ func TestChangeOfImported(t *testing.T) {
 	if want := []Property{{Group: Imported, Path: "kernel", Values: []string{"5.15", "6.8"}}}; !sameProperties(r.Differences, want) {
 		t.Errorf("differences %+v", r.Differences)
 	}
-	if !strings.Contains(r.Observational, "machines that are not all on record; within run 1, ") {
+	if !strings.Contains(r.Observational, "machines that are not all on record; within runs 1 and 2, ") {
 		t.Error(r.Observational)
 	}
 }

@@ -16,28 +16,36 @@ func (c *comparison) observational() string {
 		return c.in[0].Run.Observational
 	}
 	text := "the runs were made " + c.times() + ", " + c.machines()
+	said := map[string][]int{}
 	for i, in := range c.in {
-		if o := in.Run.Observational; o != "" {
-			text += fmt.Sprintf("; within run %d, %s", i+1, o)
+		o := in.Run.Observational
+		said[o] = append(said[o], i+1)
+	}
+	for _, in := range c.in {
+		if o := in.Run.Observational; o != "" && said[o] != nil {
+			text += "; within " + named(said[o]) + ", " + o
+			delete(said, o)
 		}
 	}
 	return text
 }
 
-// times says when the runs were made.
+// times says when the runs were made, as exactly as it takes to tell them apart.
 func (c *comparison) times() string {
-	var days, minutes []string
-	for _, in := range c.in {
-		if in.Run.Start.IsZero() {
-			return "at times that are not all told"
+	var at []string
+	for _, layout := range []string{time.DateOnly, "2006-01-02 15:04", time.DateTime} {
+		at = nil
+		for _, in := range c.in {
+			if in.Run.Start.IsZero() {
+				return "at times that are not all told"
+			}
+			at = append(at, in.Run.Start.UTC().Format(layout))
 		}
-		days = append(days, in.Run.Start.UTC().Format(time.DateOnly))
-		minutes = append(minutes, in.Run.Start.UTC().Format("2006-01-02 15:04"))
+		if len(slices.Compact(slices.Sorted(slices.Values(at)))) == len(at) {
+			break
+		}
 	}
-	if len(slices.Compact(slices.Sorted(slices.Values(days)))) < len(days) {
-		days = minutes
-	}
-	return "at different times (" + strings.Join(days[:len(days)-1], ", ") + " and " + days[len(days)-1] + ")"
+	return "at different times (" + strings.Join(at[:len(at)-1], ", ") + " and " + at[len(at)-1] + ")"
 }
 
 // machines says whether they were made on different machines.

@@ -242,7 +242,7 @@ func comparedValues(p comparing.Property) []string {
 
 // familyNote says what was corrected for.
 func familyNote(n int) string {
-	if n == 0 {
+	if n < 2 {
 		return ""
 	}
 	return fmt.Sprintf("Corrected by Holm's method as a family of %s.", count(n, "claim", "claims"))

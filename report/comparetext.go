@@ -67,8 +67,7 @@ func (t *terminal) differences(r *comparing.Result) {
 		path = max(path, cells(plain(p.Path)))
 	}
 	path = min(path, t.o.Width/3)
-	group := comparing.Group("")
-	minor := false
+	group, minor := comparing.Group(""), false
 	for _, p := range r.Differences {
 		if p.Minor && !minor {
 			t.line("  of less weight:")
@@ -78,17 +77,7 @@ func (t *terminal) differences(r *comparing.Result) {
 			group = p.Group
 			t.line("  " + t.style(faint, plain(string(group))))
 		}
-		name := plain(p.Path)
-		if cells(name) > path {
-			t.para("    ", name)
-			name = ""
-		}
-		for i, l := range wrap(brief(strings.Join(comparedValues(p), " → ")), t.o.Width-path-6) {
-			if i > 0 {
-				name = ""
-			}
-			t.line("    " + pad(name, path) + "  " + l)
-		}
+		t.property(p, path)
 	}
 	for _, a := range r.Apart {
 		t.para("  - ", apartText(a))
@@ -98,6 +87,21 @@ func (t *terminal) differences(r *comparing.Result) {
 	}
 	for _, e := range sameByGroup(r, mostSame) {
 		t.para("  ", "The same, "+e.Key+": "+e.Value+".")
+	}
+}
+
+// property writes what differs in a line, and what is too long for it in a
+// paragraph for each run.
+func (t *terminal) property(p comparing.Property, path int) {
+	name, values := plain(p.Path), comparedValues(p)
+	line := "    " + pad(name, path) + "  " + strings.Join(values, " → ")
+	if cells(line) <= t.o.Width {
+		t.line(line)
+		return
+	}
+	t.para("    ", name)
+	for i, v := range values {
+		t.para("      - ", fmt.Sprintf("run %d: %s", i+1, brief(v)))
 	}
 }
 
@@ -128,11 +132,11 @@ func (t *terminal) compared(title string, metrics []*comparedMetric, family int)
 				entry = max(entry, cells(e.Value), cells(t.against(e)))
 			}
 		}
-		if arm = min(arm, max(12, t.o.Width/4)); 4+arm+len(m.Rows[0].Entries)*(entry+2) > t.o.Width {
+		if room := t.o.Width - 4 - len(m.Rows[0].Entries)*(entry+2); room >= min(arm, 12) {
+			t.comparedColumns(m, min(arm, room), entry)
+		} else {
 			t.comparedLines(m)
-			continue
 		}
-		t.comparedColumns(m, arm, entry)
 	}
 }
 
