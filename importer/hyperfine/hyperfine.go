@@ -67,13 +67,12 @@ func read(f importer.File, emit func(importer.Trial) error) error {
 		if err := r.valid(); err != nil {
 			return fmt.Errorf("results[%d] (%.60q): %w", i, r.Command, err)
 		}
-		arm, cell := "", names[i]
-		if len(names) > 1 {
-			arm, cell = names[i], several
-		}
 		for n := range r.Times {
 			t := r.trial(n)
-			t.Arm, t.Cell = arm, cell
+			if t.Cell = names[i]; len(names) > 1 {
+				t.Arm, t.Cell = names[i], several
+				t.Facts = nil // the arms are what differs
+			}
 			if err := emit(t); err != nil {
 				return err
 			}

@@ -4,8 +4,8 @@
 // A report has a section for each number of parallel copies, and each section a
 // line for each test. Test and copies make a cell, named as on the command line of
 // Run: "execl", "execl.copies=2". The rate of a test is its headline; it is itself
-// a mean of several samples, of the better two thirds of them, which Tare does not
-// get to see. The index of a test, the rate as a multiple of that of a SPARCstation
+// the geometric mean of the better two thirds of several samples, which Tare does
+// not get to see. The index of a test, the rate as a multiple of that of a SPARCstation
 // of 1995, and the score over all tests say the same thing once more, and are
 // exploratory. A score over a part of the tests is not read.
 package unixbench
