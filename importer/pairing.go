@@ -77,10 +77,10 @@ func (q *sequence) keys(files []found, sources []Source) ([]string, error) {
 	index := map[string]int{}
 	for i, f := range files {
 		arm := sources[f.from.source].Arm
-		switch {
-		case q.pairing.how == byName:
+		switch q.pairing.how {
+		case byName:
 			keys[i] = f.name
-		case q.pairing.how == byIndex:
+		case byIndex:
 			index[arm]++
 			keys[i] = fmt.Sprint(index[arm])
 		default:

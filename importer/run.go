@@ -85,7 +85,7 @@ func Run(ctx context.Context, dir string, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer search.close() // nothing was written through them
+	defer func() { _ = search.close() }() // nothing was written through them
 	rounds := newSequence(o.PairBy)
 	keys, err := rounds.keys(search.files, o.Sources)
 	if err != nil {
