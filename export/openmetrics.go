@@ -93,9 +93,9 @@ func runFamilies(r Run) []*family {
 	if !a.Start.IsZero() {
 		start.add(float64(a.Start.UnixMilli())/1000, run)
 	}
-	trials := &family{name: "tare_trials", help: "Trials, by whether they are valid."}
+	trials := &family{name: "tare_trials", help: "Trials, each attempt counted, by whether they are valid."}
 	trials.add(float64(a.Trials.Valid), run, label{"valid", "true"})
-	trials.add(float64(a.Trials.Done-a.Trials.Valid), run, label{"valid", "false"})
+	trials.add(float64(len(a.Invalids)), run, label{"valid", "false"})
 	return []*family{info, valid, finished, start, trials}
 }
 

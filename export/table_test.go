@@ -1,0 +1,162 @@
+package export
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"tare/importer"
+	"tare/importer/longcsv"
+)
+
+func TestCSV(t *testing.T) {
+	text := written(t, "csv", fixture())
+	checkGolden(t, "trials.csv", text)
+	records, err := csv.NewReader(strings.NewReader(text)).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// 8 rounds of 3 arms with 2 metrics, less the 3 missing in round 3, and 1 metric;
+	// and the 2 rows of an invalid attempt.
+	if want := 1 + 8*3*3 - 3 + 2; len(records) != want {
+		t.Errorf("%d lines, want %d", len(records), want)
+	}
+	for i, record := range records {
+		for k, field := range record {
+			number := slices.Contains([]string{"round", "attempt", "position", "session", "wall_seconds", "value"}, columns[k])
+			if field != "" && strings.ContainsAny(field[:1], "=+-@\t\r") && !number {
+				t.Errorf("line %d: a spreadsheet takes %q for a formula", i+1, field)
+			}
+		}
+	}
+}
+
+// TestCSVImports reads the table back with the importer: the same valid trials
+// with the same values, and an invalid attempt gone for the one after it.
+func TestCSVImports(t *testing.T) {
+	r := fixture()
+	var trials []importer.Trial
+	file := importer.File{Name: "trials.csv", Reader: strings.NewReader(written(t, "csv", r))}
+	if err := longcsv.Format.Read(file, func(t importer.Trial) error { trials = append(trials, t); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	type key struct {
+		arm, cell string
+		round     int
+	}
+	got := map[key]map[string]float64{}
+	for _, trial := range trials {
+		if trial.Broken != "" {
+			t.Errorf("%s: %s", trial.Arm, trial.Broken)
+		}
+		values := map[string]float64{}
+		for _, v := range trial.Values {
+			values[v.Metric.Name] = v.Value
+		}
+		got[key{trial.Arm, trial.Cell, trial.Round}] = values
+	}
+	for i := range r.Record.Trials {
+		trial := &r.Record.Trials[i]
+		cell := strings.Replace(trial.Cell, "-drops", "'-drops", 1)
+		values := got[key{trial.Arm, cell, trial.Round}]
+		if !trial.Valid() {
+			continue
+		}
+		if len(values) != len(trial.Values) {
+			t.Errorf("%s, round %d: %v is read for %v", trial.Arm, trial.Round, values, trial.Values)
+		}
+		for name, want := range trial.Values {
+			if values[name] != want {
+				t.Errorf("%s, round %d: %s is read as %v, want %v", trial.Arm, trial.Round, name, values[name], want)
+			}
+		}
+	}
+	if len(got) != 8*3*2 {
+		t.Errorf("%d trials, want %d", len(got), 8*3*2)
+	}
+}
+
+// duckRow is a row as DuckDB gives it.
+type duckRow struct {
+	Run, Directory, Cell, Workload, Levels, Arm, Role, Start, Metric, Unit, Better, Scale, Rules string
+	Round, Attempt, Session                                                                      int
+	Position                                                                                     *int
+	Wall, Value                                                                                  *float64
+	Headline, Valid                                                                              bool
+}
+
+// TestParquet has DuckDB read the table, which must say the same as the rows, in
+// the right types.
+func TestParquet(t *testing.T) {
+	r := fixture()
+	file := filepath.Join(t.TempDir(), "trials.parquet")
+	if err := os.WriteFile(file, []byte(written(t, "parquet", r)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	types := python(t, `
+import duckdb, sys
+for name, type, *_ in duckdb.execute("describe from read_parquet(?)", [sys.argv[1]]).fetchall():
+    print(name, type)
+`, "", file)
+	checkGolden(t, "parquet-types.txt", types)
+
+	text := python(t, `
+import duckdb, json, sys
+duckdb.sql("set timezone = 'UTC'")
+rows = duckdb.execute("""
+    select run, directory, cell, workload, levels, arm, role, metric, unit, better, scale, headline, valid,
+           round, attempt, session, position, wall_seconds as wall, value, invalid_rules as rules,
+           coalesce(strftime(start, '%Y-%m-%dT%H:%M:%S.%f'), '') as start
+    from read_parquet(?)""", [sys.argv[1]])
+names = [column[0] for column in rows.description]
+json.dump([dict(zip(names, row)) for row in rows.fetchall()], sys.stdout)
+`, "", file)
+	var got []duckRow
+	if err := json.Unmarshal([]byte(text), &got); err != nil {
+		t.Fatal(err)
+	}
+	i := 0
+	for want := range Rows(r.Record) {
+		if i == len(got) {
+			t.Fatalf("%d rows are too few", i)
+		}
+		checkRow(t, i, got[i], want)
+		i++
+	}
+	if i != len(got) {
+		t.Errorf("%d rows, want %d", len(got), i)
+	}
+}
+
+func checkRow(t *testing.T, i int, got duckRow, want Row) {
+	t.Helper()
+	start := ""
+	if !want.Start.IsZero() {
+		start = want.Start.UTC().Format("2006-01-02T15:04:05.000000")
+	}
+	flat := duckRow{
+		Run: want.Run, Directory: want.Directory, Cell: want.Cell, Workload: want.Workload, Levels: want.Levels, Arm: want.Arm,
+		Role: string(want.Role), Start: start, Metric: want.Metric.Name, Unit: want.Metric.Unit, Better: string(want.Metric.Better),
+		Scale: string(want.Metric.Scale), Rules: want.Rules, Round: want.Round, Attempt: want.Attempt, Session: want.Session,
+		Headline: want.Metric.Headline, Valid: want.Valid,
+	}
+	position, wall, value := got.Position, got.Wall, got.Value
+	got.Position, got.Wall, got.Value = nil, nil, nil
+	if got != flat {
+		t.Errorf("row %d is %+v, want %+v", i, got, flat)
+	}
+	if (position == nil) != (want.Position == 0) || position != nil && *position != want.Position {
+		t.Errorf("row %d: position %v, want %v", i, position, want.Position)
+	}
+	if (wall == nil) != (want.Wall == 0) || wall != nil && *wall != want.Wall.Seconds() {
+		t.Errorf("row %d: wall %v, want %v", i, wall, want.Wall)
+	}
+	if (value == nil) != math.IsNaN(want.Value) || value != nil && *value != want.Value {
+		t.Errorf("row %d: value %v, want %v", i, value, want.Value)
+	}
+}
