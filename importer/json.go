@@ -20,14 +20,13 @@ func ReadJSON(r io.Reader, into any, members ...string) error {
 	if err != nil {
 		return err
 	}
-	if err := json.Unmarshal(doc, into); err != nil {
-		return describeJSON(err)
-	}
-	return nil
+	return DecodeJSON(doc, into)
 }
 
-// describeJSON says what is wrong with a document in the words of its author.
-func describeJSON(err error) error {
+// DecodeJSON decodes a document, and says what is wrong with it in the words of its
+// author.
+func DecodeJSON(doc []byte, into any) error {
+	err := json.Unmarshal(doc, into)
 	var kind *json.UnmarshalTypeError
 	if errors.As(err, &kind) && kind.Field != "" {
 		return fmt.Errorf("member %q holds %s where %s is expected", kind.Field, kind.Value, kind.Type.Kind())

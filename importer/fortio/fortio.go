@@ -22,6 +22,8 @@
 package fortio
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -74,8 +76,16 @@ type result struct {
 }
 
 func read(f importer.File, emit func(importer.Trial) error) error {
+	data, err := importer.ReadAll(f)
+	if err != nil {
+		return err
+	}
+	doc, err := importer.SkipToJSON(data, looksLikeOne)
+	if err != nil {
+		return err
+	}
 	var r result
-	if err := importer.ReadJSON(f, &r, "RunType", "DurationHistogram"); err != nil {
+	if err := importer.DecodeJSON(doc, &r); err != nil {
 		return err
 	}
 	t, err := r.trial()
@@ -83,6 +93,11 @@ func read(f importer.File, emit func(importer.Trial) error) error {
 		return err
 	}
 	return emit(t)
+}
+
+// looksLikeOne tells a result from the messages before it, which are JSON, too.
+func looksLikeOne(doc json.RawMessage) bool {
+	return bytes.Contains(doc, []byte(`"RunType":`)) && bytes.Contains(doc, []byte(`"DurationHistogram":`))
 }
 
 // trial makes the file's trial.

@@ -78,7 +78,7 @@ func readJSON(data []byte, emit func(importer.Trial) error) error {
 		return err
 	}
 	var docs []document
-	if err := json.Unmarshal(list, &docs); err != nil {
+	if err := importer.DecodeJSON(list, &docs); err != nil {
 		return err
 	}
 	for i := range docs {
