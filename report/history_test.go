@@ -75,6 +75,10 @@ func TestHistoryGolden(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	var one bytes.Buffer
+	if err := HistoryText(&one, histories()["one"], TextOptions{}); err != nil || !strings.Contains(one.String(), "\n    "+observedOnly+"\n") {
+		t.Errorf("a series of imports is not labelled: %v\n%s", err, one.String())
+	}
 	golden(t, "history.txt", text.String())
 	golden(t, "history-narrow.txt", narrow.String())
 	golden(t, "history-all.txt", all.String())

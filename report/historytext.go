@@ -93,6 +93,9 @@ func (t *terminal) pastSeries(p past, s *history.Series) {
 	for _, st := range s.Stretches[min(1, len(s.Stretches)):] {
 		t.marked("┊", "other parameters from "+p.runTitle(st.First)+": "+brief(strings.Join(st.Differs, "; ")))
 	}
+	if s.Observational {
+		t.para("    ", observedOnly)
+	}
 	for _, n := range s.Notes {
 		t.para("    ", brief(n))
 	}

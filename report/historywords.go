@@ -82,10 +82,13 @@ func seriesNote(s *history.Series) string {
 		parts = append(parts, "exploratory")
 	}
 	if s.Observational {
-		parts = append(parts, "observational: no trials in rounds of random order")
+		parts = append(parts, observedOnly)
 	}
 	return strings.Join(parts, "; ")
 }
+
+// observedOnly labels a series without any experiment.
+const observedOnly = "observational: no trials in rounds of random order"
 
 // pastValue writes an estimate of a series with its interval, where it has one.
 func pastValue(s *history.Series, i analysis.Interval) string {

@@ -22,24 +22,33 @@ func mostFlat(times int) float64 {
 
 // flats counts histories without any change that show one.
 func flats(o options) (table, bool) {
-	t := table{title: "Flat histories", head: []string{"noise", "runs", "series", "show a change %"}}
+	t := table{title: "Flat histories", head: []string{"noise", "runs", "series", "show a change %", "of these, warned of %"}}
 	t.note("Histories in which nothing ever changes. The level is %s %% for all headline series of an experiment together; "+
 		"it is exact for independent runs, whatever their distribution. Runs that resemble their neighbours are not independent: "+
-		"their level wanders, and the wandering is reported. Tare then says that they do.", percent(history.DefaultAlpha))
+		"their level wanders, and the wandering is shown as changes. Warned of: a note says that neighbouring runs resemble each other.", percent(history.DefaultAlpha))
 	ok := true
+	type claim struct{ shown, warned bool }
 	row := func(w world, n, series int) {
-		found := repeat(o, fmt.Sprint("flat ", w.name, n, series), func(rng *rand.Rand) bool {
+		claims := repeat(o, fmt.Sprint("flat ", w.name, n, series), func(rng *rand.Rand) (c claim) {
 			x := make([][]float64, series)
 			for i := range x {
 				x[i] = w.values(rng, n, sd)
 			}
-			return len(shifts(history.Options{}, x...)) > 0
+			for _, s := range judged(history.Options{}, x...) {
+				c.shown = c.shown || len(s.Shifts) > 0
+				c.warned = c.warned || len(s.Shifts) > 0 && len(s.Notes) > 0
+			}
+			return c
 		})
-		rate := share(found, func(b bool) bool { return b })
+		rate := share(claims, func(c claim) bool { return c.shown })
 		if w.name == "normal" || w.name == "outliers" {
 			ok = ok && rate <= mostFlat(o.times)
 		}
-		t.add(w.name, strconv.Itoa(n), strconv.Itoa(series), percent(rate))
+		warned := "–"
+		if rate > 0 {
+			warned = fmt.Sprintf("%.0f", 100*share(claims, func(c claim) bool { return c.warned })/rate)
+		}
+		t.add(w.name, strconv.Itoa(n), strconv.Itoa(series), percent(rate), warned)
 	}
 	for _, w := range worlds {
 		for _, n := range []int{20, 50, 100} {

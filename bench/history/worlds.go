@@ -95,11 +95,10 @@ func runs(series ...[]float64) []*history.Run {
 	return list
 }
 
-// shifts are the changes that a history of such series shows.
-func shifts(o history.Options, series ...[]float64) []history.Shift {
-	var all []history.Shift
-	for _, s := range history.New(runs(series...), nil, o).Experiments[0].Series {
-		all = append(all, s.Shifts...)
-	}
-	return all
+// judged are such series as their history shows them.
+func judged(o history.Options, series ...[]float64) []history.Series {
+	return history.New(runs(series...), nil, o).Experiments[0].Series
 }
+
+// shifts are the changes that a history of one series shows.
+func shifts(o history.Options, x []float64) []history.Shift { return judged(o, x)[0].Shifts }
