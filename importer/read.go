@@ -47,7 +47,7 @@ func (r *run) file(i int) error {
 
 // read reads one file. What is broken in it is why it gives nothing; an error ends
 // the import.
-func (r *run) read(i int, given string) (trials []Trial, k *kept, broken, err error) {
+func (r *run) read(i int, given string) (trials []*Trial, k *kept, broken, err error) {
 	f := &r.files[i]
 	in, err := f.open(r.Stdin)
 	if err != nil {
@@ -71,7 +71,7 @@ func (r *run) read(i int, given string) (trials []Trial, k *kept, broken, err er
 		if r.PairBy.how == byRound && t.Round < 1 {
 			return errors.New("the file does not tell the round: --pair-by " + byRound + " needs that")
 		}
-		trials = append(trials, t)
+		trials = append(trials, &t)
 		return nil
 	})
 	if err := k.finish(readErr != nil); err != nil {
@@ -142,7 +142,7 @@ func (n *numbering) round(a *arm, t *Trial) int {
 }
 
 // add records the trials of one file.
-func (r *run) add(i int, given string, trials []Trial, k *kept) error {
+func (r *run) add(i int, given string, trials []*Trial, k *kept) error {
 	n := numbering{run: r, seen: map[[2]string]int{}, given: map[[2]int]int{}}
 	if r.keys != nil {
 		n.key = r.keys[i]
@@ -155,8 +155,7 @@ func (r *run) add(i int, given string, trials []Trial, k *kept) error {
 	var series []TrialSeries
 	var histograms []TrialHistograms
 	counted := map[*arm]bool{}
-	for j := range trials {
-		t := &trials[j]
+	for _, t := range trials {
 		name := t.Arm
 		for _, or := range []string{given, imported} {
 			if name == "" {
@@ -188,8 +187,8 @@ func (r *run) add(i int, given string, trials []Trial, k *kept) error {
 }
 
 // hasWithin says whether anything is known of what happened within the trials.
-func hasWithin(trials []Trial) bool {
-	return slices.ContainsFunc(trials, func(t Trial) bool { return len(t.Series) > 0 || len(t.Histograms) > 0 })
+func hasWithin(trials []*Trial) bool {
+	return slices.ContainsFunc(trials, func(t *Trial) bool { return len(t.Series) > 0 || len(t.Histograms) > 0 })
 }
 
 // record makes the line of one trial.

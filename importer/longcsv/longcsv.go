@@ -77,7 +77,7 @@ func read(f importer.File, emit func(importer.Trial) error) error {
 		if t.undone[i] {
 			continue
 		}
-		if err := emit(t.list[i]); err != nil {
+		if err := emit(*t.list[i]); err != nil {
 			return err
 		}
 	}

@@ -17,8 +17,8 @@ const (
 // trials assembles trials from rows in any order.
 type trials struct {
 	*header
-	list     []importer.Trial // in the order in which they first appeared
-	ids      map[string]int   // numbers for the names of arms, cells and metrics
+	list     []*importer.Trial // in the order in which they first appeared
+	ids      map[string]int    // numbers for the names of arms, cells and metrics
 	metrics  map[pair]described
 	attempts []int          // numbers of the attempts, in parallel
 	index    map[triple]int // into list, by arm, cell and round
@@ -76,7 +76,7 @@ func (t *trials) add(r *row) error {
 	if err != nil || at < 0 {
 		return err
 	}
-	trial := &t.list[at]
+	trial := t.list[at]
 	if before, ok := t.seen[pair{at, metric}]; ok {
 		return r.wrong(colMetric, "%s has a value for this arm, cell and round in line %d already", m.Name, before)
 	}
@@ -178,8 +178,8 @@ func (t *trials) round(r *row, key triple, metric, line int) (int, error) {
 }
 
 // trial begins a trial with its first row.
-func (t *trials) trial(r *row, arm, cell string, round int) importer.Trial {
-	n := importer.Trial{Arm: strings.Clone(arm), Cell: strings.Clone(cell), Kind: kind}
+func (t *trials) trial(r *row, arm, cell string, round int) *importer.Trial {
+	n := &importer.Trial{Arm: strings.Clone(arm), Cell: strings.Clone(cell), Kind: kind}
 	if t.with > 0 {
 		n.Round = round
 	}
