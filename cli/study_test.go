@@ -169,8 +169,12 @@ func studyPage(t *testing.T, five, two, twoAll, unchecked *published.Table) stri
 	shown, small, open := 0, 0, 0
 	for arm := range study.differences {
 		for _, metric := range study.metrics {
-			switch differenceOf(t, five, metric, arm).Said.Verdict {
+			d := differenceOf(t, five, metric, arm)
+			switch d.Said.Verdict {
 			case analysis.Costs, analysis.Gains:
+				if (*d.RelativeToB > 0) != (d.Said.Verdict == analysis.Costs) {
+					t.Errorf("%s of %s: published the other way round than %s", metric, arm, d.Said.Text)
+				}
 				shown++
 			case analysis.Equivalent:
 				small++

@@ -95,6 +95,9 @@ func (m made) trials(plan *experiment.Plan) []journal.Trial {
 		drift := math.Exp(0.02 * rng.NormFloat64())
 		for i, step := range plan.Order(round) {
 			cell, arm := plan.Cells[step.Cell], plan.Arms[step.Arm]
+			if m.foreign { // independent samples share nothing
+				drift = math.Exp(0.02 * rng.NormFloat64())
+			}
 			f, ok := m.factors[arm.Name]
 			if !ok {
 				f = 1

@@ -138,7 +138,7 @@ func (a asking) against() string { return fmt.Sprintf("%d %d", a.from+1, a.to+1)
 func (c *comparison) change(a asking, answer analysis.Comparison, failed string) Change {
 	answer.Metric = a.metric
 	ch := Change{From: c.overhead(a, a.from, a.fromArm), To: c.overhead(a, a.to, a.toArm), Direct: a.from == a.to, Comparison: answer}
-	if !ch.Direct && !(c.in[a.from].Run.Plan.Paired() && c.in[a.to].Run.Plan.Paired()) {
+	if answer.Method == MethodWelchSum {
 		ch.Baseline, ch.Treated = analysis.Summary{}, analysis.Summary{} // of one sample only, and no overhead
 	}
 	if treatment(c.in[a.to].Run.Plan, a.toArm) {
