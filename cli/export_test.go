@@ -1,0 +1,18 @@
+package cli_test
+
+import (
+	"strings"
+	"testing"
+
+	"tare/cli"
+)
+
+// TestExportToTerminal checks that what is no text is not written to a terminal.
+func TestExportToTerminal(t *testing.T) {
+	var stdout, stderr strings.Builder
+	code := cli.Main([]string{"export", "--as", "parquet"}, cli.State{Stdout: &stdout, Stderr: &stderr, StdoutTerminal: true})
+	want := "tare: parquet is not written to a terminal\nhint: name a file: --to trials.parquet\n"
+	if code != cli.ExitUsage || stderr.String() != want || stdout.Len() > 0 {
+		t.Errorf("status %d, %q on stderr, %d bytes on stdout; want status %d and %q", code, stderr.String(), stdout.Len(), cli.ExitUsage, want)
+	}
+}
