@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 
 	"tare/published"
@@ -128,17 +129,16 @@ func PublishedCSV(w io.Writer, t *published.Table) error {
 		for _, m := range c.Metrics {
 			head := []string{unformula(plain(c.ID)), unformula(plain(m.Metric.Name)), unformula(plain(m.Metric.Unit))}
 			for _, a := range m.Arms {
-				line := append(head[:3:3], "mean", unformula(plain(a.Arm)), "", strconv.Itoa(a.N), strconv.Itoa(a.Invalid))
-				lines = append(lines, append(append(line, exact([]float64{a.Mean, a.Variance}, a.N > 0)...), "", "", "", ""))
+				lines = append(lines, slices.Concat(head, []string{"mean", unformula(plain(a.Arm)), "", strconv.Itoa(a.N), strconv.Itoa(a.Invalid)},
+					exact([]float64{a.Mean, a.Variance}, a.N > 0), []string{"", "", "", ""}))
 			}
 			for _, d := range m.Differences {
-				line := append(head[:3:3], "difference", unformula(plain(d.A)), unformula(plain(d.B)), "", "", "", "", percentOf(d.RelativeToA), percentOf(d.RelativeToB))
-				if d.Said == nil {
-					line = append(line, "", "")
-				} else {
-					line = append(line, string(d.Said.Verdict), unformula(plain(d.Said.Text)))
+				verdict, text := "", ""
+				if d.Said != nil {
+					verdict, text = unformula(plain(string(d.Said.Verdict))), unformula(plain(d.Said.Text))
 				}
-				lines = append(lines, line)
+				lines = append(lines, slices.Concat(head, []string{"difference", unformula(plain(d.A)), unformula(plain(d.B)), "", "", "", "",
+					percentOf(d.RelativeToA), percentOf(d.RelativeToB), verdict, text}))
 			}
 		}
 	}
