@@ -1,0 +1,160 @@
+// Command cluster brings up a real two-node Kubernetes on this machine for
+// tests, and takes it down without a trace. docs/test-cluster.md tells what it
+// is and how to use it.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"tare/test/cluster/cluster"
+	"tare/test/cluster/machine"
+)
+
+const usage = `usage: cluster [--name NAME] [--state DIR] COMMAND
+
+  up [--gvisor=false] [--apiserver-arg FLAG]... [--keep] [--source DIR]
+                        bring the cluster up, unless it is up
+  down                  take it down and leave nothing of it
+  status                show its machines and what runs on them
+  kubectl ARG...        run kubectl on it
+  load ARCHIVE...       give its nodes the images of a docker or OCI archive
+  exec MACHINE ARG...   run a command on control-plane, node1 or node2
+  stop MACHINE PART     stop a part such as kubelet or kube-apiserver
+  start MACHINE PART    start it again as it was
+  check                 say whether this machine can run a cluster
+`
+
+func main() {
+	machine.RunInit()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	err := run(ctx, os.Args[1:])
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+	case errors.As(err, &exit):
+		os.Exit(max(exit.ExitCode(), 1)) // of a command of the user's, which has said why
+	case errors.Is(err, errUsage):
+		fmt.Fprint(os.Stderr, usage)
+		os.Exit(2)
+	default:
+		fmt.Fprintln(os.Stderr, "cluster:", err)
+		os.Exit(1)
+	}
+}
+
+var errUsage = errors.New("usage")
+
+func run(ctx context.Context, args []string) error {
+	global := newFlags()
+	name := global.String("name", "test", "")
+	state := global.String("state", cluster.DefaultBase, "")
+	if global.Parse(args) != nil || global.NArg() == 0 {
+		return errUsage
+	}
+	c, err := cluster.New(*name, *state, os.Stderr)
+	if err != nil {
+		return err
+	}
+	command, args := global.Arg(0), global.Args()[1:]
+	switch {
+	case command == "up":
+		return up(ctx, c, args)
+	case command == "down" && len(args) == 0:
+		return c.Down(ctx)
+	case command == "status" && len(args) == 0:
+		return c.Status(os.Stdout)
+	case command == "check" && len(args) == 0:
+		return cluster.Check()
+	case command == "kubectl":
+		kubectl, err := c.Kubectl(args...)
+		if err != nil {
+			return err
+		}
+		return foreground(kubectl)
+	case command == "load" && len(args) > 0:
+		return c.Load(ctx, args...)
+	case command == "exec" && len(args) > 1:
+		inside, err := c.Exec(args[0], args[1:]...)
+		if err != nil {
+			return err
+		}
+		return foreground(inside)
+	case (command == "stop" || command == "start") && len(args) == 2:
+		m, err := c.Machine(args[0])
+		if err != nil {
+			return err
+		}
+		if command == "stop" {
+			return m.Stop(args[1])
+		}
+		return m.Restart(args[1])
+	}
+	return errUsage
+}
+
+func up(ctx context.Context, c *cluster.Cluster, args []string) error {
+	var o cluster.Options
+	flags := newFlags()
+	flags.BoolVar(&o.GVisor, "gvisor", true, "")
+	flags.BoolVar(&o.Keep, "keep", false, "")
+	flags.StringVar(&o.Source, "source", source(), "")
+	flags.Func("apiserver-arg", "", func(arg string) error {
+		o.APIServerArgs = append(o.APIServerArgs, arg)
+		return nil
+	})
+	if flags.Parse(args) != nil || flags.NArg() > 0 {
+		return errUsage
+	}
+	if err := c.Up(ctx, o); err != nil {
+		return err
+	}
+	fmt.Printf(`
+Cluster %s is up: nodes node1 and node2, images tare.test/tools:1 and tare.test/pause:1
+(imagePullPolicy: Never or IfNotPresent), storage classes hostpath (default) and local.
+
+  export KUBECONFIG=%s    # for kubectl and others on this machine
+  %s kubectl get nodes
+`, c.Name, c.Kubeconfig(), self(c))
+	return nil
+}
+
+// self is how to call this program for this cluster.
+func self(c *cluster.Cluster) string {
+	words := []string{os.Args[0], "--name", c.Name}
+	if c.Base != cluster.DefaultBase {
+		words = append(words, "--state", strconv.Quote(c.Base))
+	}
+	return strings.Join(words, " ")
+}
+
+// source is the directory that this program was compiled from, and in which
+// the nested modules are.
+func source() string {
+	_, file, _, _ := runtime.Caller(0)
+	return filepath.Dir(file)
+}
+
+func newFlags() *flag.FlagSet {
+	flags := flag.NewFlagSet("cluster", flag.ContinueOnError)
+	flags.Usage = func() {}
+	flags.SetOutput(io.Discard)
+	return flags
+}
+
+func foreground(cmd *exec.Cmd) error {
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	return cmd.Run()
+}
