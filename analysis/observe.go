@@ -37,7 +37,7 @@ func observational(plan *experiment.Plan, trials []journal.Trial) string {
 		if more := len(names) - most; more > 1 {
 			names = append(names[:most], fmt.Sprintf("%d more", more))
 		}
-		text += ", on different machines or versions (" + strings.Join(names, ", ") + ")"
+		text += ", on systems or with settings that differ in " + strings.Join(names, ", ")
 	}
 	return text
 }

@@ -39,11 +39,11 @@ func TestObservational(t *testing.T) {
 			"gke ran before or after aks; c11n interleaved in time with aks, in an order that was not drawn at random"},
 		{"other machines", []func(int) time.Time{every(0), every(100)},
 			[]map[string][]string{{"kernel": {"5.15"}, "fio version": {"3.28"}, "node": {"a", "b"}, "cpu": {"x"}}, {"kernel": {"6.1"}, "fio version": {"3.28"}, "node": {"b", "a", "b"}}},
-			"arms ran one after the other, on different machines or versions (kernel)"},
+			"arms ran one after the other, on systems or with settings that differ in kernel"},
 		{"many differences", []func(int) time.Time{every(0), every(100)},
 			[]map[string][]string{{"a": {"1"}, "b": {"1"}, "c": {"1"}, "d": {"1"}, "e": {"1"}, "f": {"1"}, "g": {"1"}, "h": {"1"}},
 				{"a": {"2"}, "b": {"2"}, "c": {"2"}, "d": {"2"}, "e": {"2"}, "f": {"2"}, "g": {"2"}, "h": {"2"}}},
-			"arms ran one after the other, on different machines or versions (a, b, c, d, e, f, 2 more)"},
+			"arms ran one after the other, on systems or with settings that differ in a, b, c, d, e, f, 2 more"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			plan := importedPlan([]experiment.Metric{headline("time", experiment.Lower)}, []string{"aks", "c11n", "gke"}[:len(c.starts)]...)

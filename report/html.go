@@ -77,6 +77,7 @@ type page struct {
 	Baseline, Confidence, Margin string
 	Forests                      []pageForest
 	Headline, Exploratory        []pageBlock
+	Alone                        bool // there is no second arm to compare with
 	Paired, Imported, HasControl bool
 	SizeHead                     string
 	ExploratoryCount             string
@@ -160,6 +161,7 @@ func makePage(s *sheet, o HTMLOptions) *page {
 			p.Reasons = []string{"No reason was recorded."}
 		}
 	}
+	p.Alone = s.alone()
 	for _, a := range s.answers() {
 		p.Answers = append(p.Answers, pageAnswer{badge(a.Verdict), tie(a.Text)})
 	}

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -98,7 +99,7 @@ func TestImportedPage(t *testing.T) {
 	checkPage(t, "imported", page)
 	text := words(page)
 	for _, want := range []string{
-		"Imported from vault-benchmark", "Observational: arms ran one after the other, on different machines or versions (kernel).",
+		"Imported from vault-benchmark", "Observational: arms ran one after the other, on systems or with settings that differ in kernel.",
 		"Closed loop: latency-mean × throughput is 1290 (1290 to 1290 over 57 trials), as many as the 1300 workers",
 		"restates throughput", "20 files from c11n/; the baseline", "aks/020.json", "the file is empty", "gke/001.json",
 		"tare import vault-benchmark --arm c11n=c11n/", "values change level on the way", "Values per arm", "20 and 19", "Each arm by itself",
@@ -197,5 +198,34 @@ func TestManyInvalidFilesAreCounted(t *testing.T) {
 	}
 	if !strings.Contains(text.String(), "- 91 files more; the report lists them") || !strings.Contains(markdown.String(), "- 53 files more\n") {
 		t.Errorf("%s\n%s", text.String(), markdown.String())
+	}
+}
+
+// A lone arm shows its levels: there is nothing to compare it with.
+func TestLoneArm(t *testing.T) {
+	both := importedRun("")
+	plan := *both.Plan
+	plan.Arms, plan.Import = plan.Arms[:1], &experiment.Import{Tool: "vault-benchmark", Arms: plan.Import.Arms[:1]}
+	var trials []journal.Trial
+	for i := range 20 {
+		v := 1.6 + float64(i)/100
+		trials = append(trials, journal.Trial{Seq: i + 1, Session: 1, Round: i + 1, Attempt: 1, Cell: "transit_sign", Arm: "c11n",
+			Values: map[string]float64{"throughput": 1300 / v, "latency-mean": v, "latency-p99": 4 * v}})
+	}
+	run := analysis.Analyze(&plan, trials, nil)
+	var text, markdown, page bytes.Buffer
+	if err := errors.Join(Text(&text, run, TextOptions{Width: 100}), Markdown(&markdown, run), HTML(&page, run, HTMLOptions{})); err != nil {
+		t.Fatal(err)
+	}
+	for format, out := range map[string]string{"text": text.String(), "markdown": strings.ReplaceAll(markdown.String(), `\`, ""), "html": strings.ReplaceAll(page.String(), "\u00a0", " ")} {
+		// The interval holds the 6th to the 15th of 20 values, with 95.9 % confidence.
+		if want := "median 1.695 s [1.650, 1.740] over 20 trials"; !strings.Contains(out, want) {
+			t.Errorf("%s lacks %q:\n%s", format, want, out)
+		}
+		for _, absent := range []string{"no complete pairs", "compared with c11n, ", "is a cost"} {
+			if strings.Contains(out, absent) {
+				t.Errorf("%s of a lone arm says %q", format, absent)
+			}
+		}
 	}
 }

@@ -10,6 +10,9 @@ import (
 
 // legend explains the columns.
 func (s *sheet) legend(plot bool) string {
+	if s.alone() {
+		return fmt.Sprintf("Medians with their %s intervals. Nothing is compared with %s.", share(float64(s.plan.Confidence)), s.baseline)
+	}
 	text := fmt.Sprintf("Beside a metric stands the median of %s. Overheads are relative to it, plus is a cost, [%s interval].", s.baseline, share(float64(s.plan.Confidence)))
 	if plot {
 		text += " Plot: ├●┤ estimate and interval, │ no difference"

@@ -36,6 +36,9 @@ func Summary(r *analysis.Run) []string {
 
 // asked says what the run compares.
 func (s *sheet) asked() string {
+	if s.alone() {
+		return fmt.Sprintf("%s is the only arm: its levels stand here, and nothing is compared with it. tare history and tare compare set runs beside each other.", s.baseline)
+	}
 	arms := s.treatments()
 	what := "what the arms cost"
 	if len(arms) > 0 {
@@ -126,6 +129,9 @@ type answer struct {
 
 // answers are the results of the headline metrics, by arm and metric.
 func (s *sheet) answers() []answer {
+	if s.alone() {
+		return s.levelAnswers()
+	}
 	type key struct{ arm, metric string }
 	var order []key
 	byKey := map[key][]analysis.Comparison{}

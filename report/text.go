@@ -259,8 +259,15 @@ func (t *terminal) group(g group) {
 	for _, c := range g.lines() {
 		t.comparison(c)
 	}
-	if len(g.rows) == 0 && g.control == nil {
+	if len(g.rows) > 0 || g.control != nil {
+		return
+	}
+	if g.series == nil || !t.sheet.alone() {
 		t.line("    no complete pairs")
+		return
+	}
+	for _, a := range g.series.Arms {
+		t.para("    ", plain(a.Arm)+"  "+level(a, g.metric))
 	}
 }
 
