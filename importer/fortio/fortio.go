@@ -22,8 +22,6 @@
 package fortio
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -34,6 +32,7 @@ import (
 
 	"tare/experiment/factor"
 	"tare/importer"
+	"tare/importer/jsondoc"
 )
 
 // Format reads Fortio's JSON.
@@ -76,16 +75,9 @@ type result struct {
 }
 
 func read(f importer.File, emit func(importer.Trial) error) error {
-	data, err := importer.ReadAll(f)
+	r, err := jsondoc.First(importer.Bound(f, importer.Limit, "the file"), (*result).looksLikeOne,
+		"no result of Fortio: it writes one with -json or -a")
 	if err != nil {
-		return err
-	}
-	doc, err := importer.SkipToJSON(data, looksLikeOne)
-	if err != nil {
-		return err
-	}
-	var r result
-	if err := importer.DecodeJSON(doc, &r); err != nil {
 		return err
 	}
 	t, err := r.trial()
@@ -96,9 +88,7 @@ func read(f importer.File, emit func(importer.Trial) error) error {
 }
 
 // looksLikeOne tells a result from the messages before it, which are JSON, too.
-func looksLikeOne(doc json.RawMessage) bool {
-	return bytes.Contains(doc, []byte(`"RunType":`)) && bytes.Contains(doc, []byte(`"DurationHistogram":`))
-}
+func (r *result) looksLikeOne() bool { return r.RunType != "" }
 
 // trial makes the file's trial.
 func (r *result) trial() (importer.Trial, error) {

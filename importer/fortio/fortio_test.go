@@ -43,13 +43,13 @@ func TestRate(t *testing.T) {
 func TestRefused(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"empty", "", "the file is empty"},
-		{"other JSON", `{"jobs":[]}`, "not what this format reads"},
+		{"other JSON", `{"jobs":[]}`, "no result of Fortio: it writes one with -json or -a"},
 		{"no histogram", strings.Replace(least, `"DurationHistogram":{`, `"DurationHistogram":null,"x":{`, 1), "DurationHistogram or ActualQPS is missing"},
 		{"no rate", strings.Replace(least, `"ActualQPS":99,`, "", 1), "DurationHistogram or ActualQPS is missing"},
 		{"strange rate", strings.Replace(least, `"100"`, `"NaN"`, 1), `RequestedQPS is "NaN", neither "max" nor a rate`},
 		{"negative rate", strings.Replace(least, `"100"`, `"-1"`, 1), `RequestedQPS is "-1", neither "max" nor a rate`},
 		{"negative count", strings.Replace(least, `"503":1`, `"503":-1`, 1), `RetCodes counts -1 requests with "503"`},
-		{"text for a number", strings.Replace(least, `"ActualQPS":99`, `"ActualQPS":"many"`, 1), `"ActualQPS" holds string where float64 is expected`},
+		{"text for a number", strings.Replace(least, `"ActualQPS":99`, `"ActualQPS":"many"`, 1), `member "ActualQPS" is text where a number is expected`},
 		{"reversed bucket", strings.Replace(least, `"Avg"`, `"Data":[{"Start":2,"End":1,"Count":1}],"Avg"`, 1), "counts 1 values from 2 to 1 in bucket 1"},
 		{"nesting", `{"RunType":` + strings.Repeat("[", 100_000), "JSON"},
 	} {

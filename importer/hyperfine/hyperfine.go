@@ -26,6 +26,7 @@ import (
 
 	"tare/experiment"
 	"tare/importer"
+	"tare/importer/jsondoc"
 )
 
 // Format reads hyperfine's JSON.
@@ -54,8 +55,9 @@ type result struct {
 }
 
 func read(f importer.File, emit func(importer.Trial) error) error {
-	var doc document
-	if err := importer.ReadJSON(f, &doc, "results"); err != nil {
+	doc, err := jsondoc.First(importer.Bound(f, importer.Limit, "the file"), func(d *document) bool { return d.Results != nil },
+		"no result of hyperfine: it writes one with --export-json")
+	if err != nil {
 		return err
 	}
 	if len(doc.Results) == 0 {

@@ -50,12 +50,12 @@ func TestArms(t *testing.T) {
 func TestRefused(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"empty", "", "the file is empty"},
-		{"other JSON", `{"jobs":[]}`, "not what this format reads"},
+		{"other JSON", `{"jobs":[]}`, "no result of hyperfine: it writes one with --export-json"},
 		{"no results", `{"results":[]}`, "no results: did hyperfine run to its end?"},
 		{"no times", `{"results":[{"command":"a","mean":1}]}`, `results[0] ("a"): it has no times`},
 		{"exit codes missing", `{"results":[{"command":"a","times":[1,2],"exit_codes":[0]}]}`, "2 times and 1 exit codes"},
 		{"memory missing", `{"results":[{"command":"a","times":[1,2],"memory_usage_byte":[0]}]}`, "2 times and 1 values of memory_usage_byte"},
-		{"text for a time", `{"results":[{"command":"a","times":["1"]}]}`, `"results.times" holds`},
+		{"text for a time", `{"results":[{"command":"a","times":["1"]}]}`, `member "results.times" is text where a number is expected`},
 		{"infinite", `{"results":[{"command":"a","times":[1e999]}]}`, "1e999"},
 		{"hostile command", `{"results":[{"command":"\u001b[2J"}]}`, `results[0] ("\x1b[2J"): it has no times`},
 		{"nesting", `{"results":` + strings.Repeat("[", 100_000), "JSON"},

@@ -1,12 +1,13 @@
 package k8snetperf
 
 import (
-	"encoding/json"
+	"bytes"
 	"errors"
 	"fmt"
 	"time"
 
 	"tare/importer"
+	"tare/importer/jsondoc"
 )
 
 // document is one element of what --json prints.
@@ -72,17 +73,14 @@ func (n node) busy() *float64 {
 
 // readJSON reads what --json prints, between the tool's messages.
 func readJSON(data []byte, emit func(importer.Trial) error) error {
-	result := importer.HasMembers("driver", "profile", "throughput")
-	list, err := importer.SkipToJSON(data, func(doc json.RawMessage) bool { return doc[0] == '[' && result(doc) })
+	docs, err := jsondoc.First(bytes.NewReader(data), func(list *[]document) bool {
+		return len(*list) > 0 && (*list)[0].Driver != "" && (*list)[0].Profile != ""
+	}, "no result of k8s-netperf: it writes result-N.csv, and prints JSON with --json")
 	if err != nil {
 		return err
 	}
-	var docs []document
-	if err := importer.DecodeJSON(list, &docs); err != nil {
-		return err
-	}
-	for i := range docs {
-		t, err := docs[i].trial()
+	for i := range *docs {
+		t, err := (*docs)[i].trial()
 		if err != nil {
 			return fmt.Errorf("result %d: %w", i+1, err)
 		}

@@ -23,6 +23,7 @@ import (
 
 	"tare/experiment"
 	"tare/importer"
+	"tare/importer/jsondoc"
 )
 
 // Format reads vault-benchmark's JSON.
@@ -71,8 +72,9 @@ var latencies = []struct{ theirs, ours string }{
 }
 
 func read(f importer.File, emit func(importer.Trial) error) error {
-	var doc document
-	if err := importer.ReadJSON(f, &doc, "metrics"); err != nil {
+	doc, err := jsondoc.First(importer.Bound(f, importer.Limit, "the file"), func(d *document) bool { return d.Metrics != nil },
+		"no result of vault-benchmark: it writes one with report_mode=json")
+	if err != nil {
 		return err
 	}
 	if len(doc.Metrics) == 0 {

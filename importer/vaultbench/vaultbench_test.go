@@ -61,7 +61,7 @@ func TestFixtures(t *testing.T) {
 func TestTruncated(t *testing.T) {
 	whole := len(importertest.Fixture(t, "plain.json"))
 	for _, at := range []int{1, 100, whole / 2, whole - 3} {
-		importertest.Truncated(t, vaultbench.Format, "plain.json", at, "begins in line 1 has no end: the file is truncated")
+		importertest.Truncated(t, vaultbench.Format, "plain.json", at, "the JSON document has no end: the file is truncated")
 	}
 }
 
