@@ -62,3 +62,16 @@ func TestNumber(t *testing.T) {
 		}
 	}
 }
+
+// checkError checks an error's text; "" wants none.
+func checkError(t *testing.T, err error, want string) {
+	t.Helper()
+	switch {
+	case want == "" && err != nil:
+		t.Errorf("error %v", err)
+	case want != "" && err == nil:
+		t.Errorf("no error, want %q", want)
+	case want != "" && !strings.Contains(err.Error(), want):
+		t.Errorf("error %q, want %q in it", err, want)
+	}
+}

@@ -5,7 +5,8 @@
 // each event. A document begins at the start of a line, or right behind another
 // one, with a brace before a member or with the bracket of a list of objects. It
 // is decoded where it stands, so that a format may take a large one piece by
-// piece and never has its text in memory as a whole.
+// piece and never has its text in memory as a whole (Reader); where only one
+// document is of interest, First gives it.
 package jsondoc
 
 import (
