@@ -11,6 +11,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -91,20 +92,20 @@ func (p Program) key(ctx context.Context) (string, error) {
 	}
 	h := sha256.New()
 	fmt.Fprintf(h, "%s %s %s %q\n", version, runtime.GOARCH, p.Package, p.Flags)
-	files, err := filepath.Glob(filepath.Join(p.Dir, "*"))
+	err = filepath.WalkDir(p.Dir, func(path string, d fs.DirEntry, err error) error { // in lexical order
+		if err != nil || d.IsDir() {
+			return err
+		}
+		name := d.Name()
+		if name != "go.mod" && name != "go.sum" && (filepath.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go")) {
+			return nil
+		}
+		content, err := os.ReadFile(path)
+		fmt.Fprintf(h, "%s %d\n%s\n", strings.TrimPrefix(path, p.Dir), len(content), content)
+		return err
+	})
 	if err != nil {
 		return "", err
-	}
-	for _, file := range files { // Glob sorts
-		name := filepath.Base(file)
-		if name != "go.mod" && name != "go.sum" && (filepath.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go")) {
-			continue
-		}
-		content, err := os.ReadFile(file)
-		if err != nil {
-			return "", err
-		}
-		fmt.Fprintf(h, "%s %d\n%s\n", name, len(content), content)
 	}
 	return hex.EncodeToString(h.Sum(nil))[:16], nil
 }

@@ -36,7 +36,7 @@ func (c *Cluster) supplies(ctx context.Context, o Options) (supplies, error) {
 		programs = append(programs,
 			build.Program{Name: "runsc", Dir: gvisor, Package: "gvisor.dev/gvisor/runsc", Flags: []string{"-ldflags=-s -w"},
 				Note: " (gVisor: 2 minutes on two idle cores)"},
-			build.Program{Name: "containerd-shim-runsc-v1", Dir: gvisor, Package: "gvisor.dev/gvisor/shim", Flags: []string{"-ldflags=-s -w"}})
+			build.Program{Name: "containerd-shim-runsc-v1", Dir: gvisor, Package: "./shim", Flags: []string{"-ldflags=-s -w"}})
 	}
 	bin, err := build.Programs(ctx, cache, c.Log, programs...)
 	if err != nil {
