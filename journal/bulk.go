@@ -32,6 +32,8 @@ type Bulk struct {
 	buffer    *bufio.Writer
 	size      int64 // of trials.jsonl
 	count     int
+	plain     plainWriter
+	line      []byte // buffer for the next line
 }
 
 // unfinished is between the name of the run and a random number in the name of
@@ -113,9 +115,12 @@ func (b *Bulk) Add(t *Trial) error {
 	t.Seq = b.count + 1
 	t.Session = 1
 	t.Start = t.Start.UTC().Round(0)
-	line, err := json.Marshal(trialLine{Schema: TrialSchema, Trial: t})
-	if err != nil {
-		return fmt.Errorf("trial of arm %q in cell %q, round %d, cannot be recorded: %w", t.Arm, t.Cell, t.Round, err)
+	line, plain := b.plain.append(b.line[:0], t)
+	if !plain {
+		var err error
+		if line, err = json.Marshal(trialLine{Schema: TrialSchema, Trial: t}); err != nil {
+			return fmt.Errorf("trial of arm %q in cell %q, round %d, cannot be recorded: %w", t.Arm, t.Cell, t.Round, err)
+		}
 	}
 	if len(line) >= maxLine {
 		return fmt.Errorf("trial of arm %q in cell %q, round %d, takes %d bytes, more than the %d of a line", t.Arm, t.Cell, t.Round, len(line), maxLine)
@@ -123,7 +128,8 @@ func (b *Bulk) Add(t *Trial) error {
 	if b.size += int64(len(line)) + 1; b.size > maxLog {
 		return fmt.Errorf("%d trials take more than the %d bytes that %s may have: import them in parts", b.count, int64(maxLog), TrialsFile)
 	}
-	if _, err := b.buffer.Write(append(line, '\n')); err != nil {
+	b.line = append(line, '\n')
+	if _, err := b.buffer.Write(b.line); err != nil {
 		return b.failed(TrialsFile, err)
 	}
 	b.count++

@@ -26,13 +26,17 @@ type (
 // how many there are.
 func parseTrials(file io.Reader, size int64) (trials []Trial, end int64, err error) {
 	const most = 1 << 17 // a short first line must not ask for the machine's memory
-	end, err = eachLine(file, TrialsFile, func(line []byte, where string) error {
-		t, err := parseTrial(line, where)
-		if err != nil {
-			return err
+	var plain plainReader
+	end, err = eachLine(file, TrialsFile, func(line []byte, where func() string) error {
+		t, ok := plain.trial(line)
+		if !ok {
+			var err error
+			if t, err = parseTrial(line, where); err != nil {
+				return err
+			}
 		}
 		if t.Seq != len(trials)+1 {
-			return fmt.Errorf("%s: trial number %d where %d is expected: lines are missing or doubled", where, t.Seq, len(trials)+1)
+			return fmt.Errorf("%s: trial number %d where %d is expected: lines are missing or doubled", where(), t.Seq, len(trials)+1)
 		}
 		if trials == nil {
 			trials = make([]Trial, 0, min(size/int64(len(line))+1, most))
@@ -48,30 +52,32 @@ func parseTrials(file io.Reader, size int64) (trials []Trial, end int64, err err
 
 // parseTrial reads one line. There may be very many: a line that is as it should
 // be is looked at once.
-func parseTrial(line []byte, where string) (Trial, error) {
+func parseTrial(line []byte, where func() string) (Trial, error) {
 	var t Trial
 	whole := trialLine{Trial: &t}
 	if err := json.Unmarshal(line, &whole); err == nil && whole.Schema == TrialSchema {
 		return t, nil
 	}
 	t = Trial{}
-	err := decode(line, where, TrialSchema, &t) // says what is wrong
+	err := decode(line, where(), TrialSchema, &t) // says what is wrong
 	return t, err
 }
 
-// eachLine hands every line of a log to f, which refuses what is not JSON, and
-// gives the bytes up to the end of the last whole line. Only the last line may be
+// eachLine hands every line of a log to f, which keeps none of it and refuses what
+// is not JSON, and gives the bytes up to the end of the last whole line. Only the last line may be
 // torn, and is then left out: a line is torn when it is not valid JSON, however it
 // ends, since a crash may leave a hole in it. A line before the last that is not
 // valid JSON is damage, never passed over. A last line that only lacks its newline
 // is whole.
-func eachLine(file io.Reader, name string, f func(line []byte, where string) error) (end int64, err error) {
+func eachLine(file io.Reader, name string, f func(line []byte, where func() string) error) (end int64, err error) {
 	r := bufio.NewReaderSize(file, 64<<10)
-	for number := 1; ; number++ {
-		where := fmt.Sprintf("%s:%d", name, number)
+	number := 0
+	where := func() string { return fmt.Sprintf("%s:%d", name, number) }
+	for {
+		number++
 		line, err := readLine(r)
 		if err != nil {
-			return 0, fmt.Errorf("%s: %w", where, err)
+			return 0, fmt.Errorf("%s: %w", where(), err)
 		}
 		if len(line) == 0 {
 			return end, nil
@@ -80,20 +86,25 @@ func eachLine(file io.Reader, name string, f func(line []byte, where string) err
 			if json.Valid(line) {
 				return 0, err
 			}
-			if _, err := r.Peek(1); errors.Is(err, io.EOF) {
+			damaged := fmt.Errorf("%s: damaged: not JSON: %.60q", where(), line)
+			if _, err := r.Peek(1); errors.Is(err, io.EOF) { // the line is not valid any more
 				return end, nil
 			}
-			return 0, fmt.Errorf("%s: damaged: not JSON: %.60q", where, line)
+			return 0, damaged
 		}
 		end += int64(len(line))
 	}
 }
 
-// readLine reads one line with its newline, if it has one; nothing at the end.
+// readLine reads one line with its newline, if it has one; nothing at the end. The
+// line is valid until the next is read.
 func readLine(r *bufio.Reader) ([]byte, error) {
 	var line []byte
 	for {
 		part, err := r.ReadSlice('\n')
+		if line == nil && err == nil {
+			return part, nil
+		}
 		line = append(line, part...)
 		switch {
 		case len(line) > maxLine:

@@ -94,9 +94,9 @@ func (r *Run) readNotes(root *os.Root) error {
 		return err
 	}
 	defer f.Close()
-	r.notesEnd, err = eachLine(f, NotesFile, func(line []byte, where string) error {
+	r.notesEnd, err = eachLine(f, NotesFile, func(line []byte, where func() string) error {
 		var n Note
-		if err := decode(line, where, NoteSchema, &n); err != nil {
+		if err := decode(line, where(), NoteSchema, &n); err != nil {
 			return err
 		}
 		r.addNote(n)
