@@ -14,6 +14,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -32,6 +33,7 @@ const usage = `usage: cluster [--name NAME] [--state DIR] COMMAND
   load ARCHIVE...       give its nodes the images of a docker or OCI archive
   exec MACHINE ARG...   run a command on control-plane, node1 or node2
   stop MACHINE PART     stop a part such as kubelet or kube-apiserver
+  kill MACHINE PART     the same with SIGKILL
   start MACHINE PART    start it again as it was
   check                 say whether this machine can run a cluster
 `
@@ -92,15 +94,19 @@ func run(ctx context.Context, args []string) error {
 			return err
 		}
 		return foreground(inside)
-	case (command == "stop" || command == "start") && len(args) == 2:
+	case slices.Contains([]string{"stop", "kill", "start"}, command) && len(args) == 2:
 		m, err := c.Machine(args[0])
 		if err != nil {
 			return err
 		}
-		if command == "stop" {
-			return m.Stop(args[1])
+		switch part := args[1]; command {
+		case "stop":
+			return m.Stop(part)
+		case "kill":
+			return m.KillProgram(part)
+		default:
+			return m.Restart(part)
 		}
-		return m.Restart(args[1])
 	}
 	return errUsage
 }

@@ -17,8 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// termLimit is how long a program has to end after SIGTERM.
-const termLimit = 10 * time.Second
+// endLimit is how long a program has to end after a signal.
+const endLimit = 10 * time.Second
 
 // Program is what to run on a machine. Its output goes to Machine.LogFile.
 type Program struct {
@@ -118,6 +118,16 @@ func (i *Init) Start(p Program, _ *struct{}) error {
 
 // Stop ends a program and returns when it has ended.
 func (i *Init) Stop(name string, _ *struct{}) error {
+	return i.end(name, unix.SIGTERM, unix.SIGKILL)
+}
+
+// Kill ends a program without leave to finish, and returns when it has ended.
+func (i *Init) Kill(name string, _ *struct{}) error {
+	return i.end(name, unix.SIGKILL)
+}
+
+// end sends one signal after the other until the program has ended.
+func (i *Init) end(name string, signals ...unix.Signal) error {
 	i.mu.Lock()
 	s := i.find(name)
 	if s == nil || !s.Running {
@@ -126,14 +136,11 @@ func (i *Init) Stop(name string, _ *struct{}) error {
 	}
 	pid := s.PID
 	i.mu.Unlock()
-	for _, step := range []struct {
-		signal unix.Signal
-		limit  time.Duration
-	}{{unix.SIGTERM, termLimit}, {unix.SIGKILL, termLimit}} {
-		if err := unix.Kill(pid, step.signal); err != nil && !errors.Is(err, unix.ESRCH) {
-			return fmt.Errorf("stop %s: %w", name, err)
+	for _, signal := range signals {
+		if err := unix.Kill(pid, signal); err != nil && !errors.Is(err, unix.ESRCH) {
+			return fmt.Errorf("end %s: %w", name, err)
 		}
-		for end := time.Now().Add(step.limit); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		for end := time.Now().Add(endLimit); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 			i.mu.Lock()
 			running := s.Running
 			i.mu.Unlock()
@@ -142,7 +149,7 @@ func (i *Init) Stop(name string, _ *struct{}) error {
 			}
 		}
 	}
-	return fmt.Errorf("%s did not end within %s of SIGKILL", name, termLimit)
+	return fmt.Errorf("%s did not end within %s of SIGKILL", name, endLimit)
 }
 
 // Restart starts a program again that has been started before.

@@ -163,6 +163,11 @@ func (m Machine) Stop(name string) error {
 	return m.call("Init.Stop", name, new(struct{}))
 }
 
+// KillProgram ends a program by SIGKILL.
+func (m Machine) KillProgram(name string) error {
+	return m.call("Init.Kill", name, new(struct{}))
+}
+
 // Restart starts a program that has ended or was stopped, as it was started before.
 func (m Machine) Restart(name string) error {
 	return m.call("Init.Restart", name, new(struct{}))
