@@ -35,9 +35,10 @@ func misuse(hint, format string, args ...any) error {
 
 // found is a file to be read. There may be very many: it holds no more than a path.
 type found struct {
-	path string // as the user knows it
-	name string // relative to the directory, or to the fixed part of the pattern
-	from *place
+	path  string // as the user knows it
+	name  string // relative to the directory, or to the fixed part of the pattern
+	from  *place
+	waits bool // reading it may take as long as whoever writes it: a pipe
 	// refused says why the file is not read; empty: it is.
 	refused string
 }
@@ -88,7 +89,7 @@ func (s *search) close() error {
 func (s *search) add(source int, from string) error {
 	at := &place{source: source}
 	if from == stdin {
-		s.files = append(s.files, found{path: stdin, name: stdin, from: at})
+		s.files = append(s.files, found{path: stdin, name: stdin, from: at, waits: true})
 		return nil
 	}
 	info, err := os.Stat(from)
@@ -96,7 +97,7 @@ func (s *search) add(source int, from string) error {
 	case err == nil && info.IsDir():
 		return s.directory(at, from)
 	case err == nil:
-		s.files = append(s.files, found{path: from, name: filepath.Base(from), from: at})
+		s.files = append(s.files, found{path: from, name: filepath.Base(from), from: at, waits: !info.Mode().IsRegular()})
 		return nil
 	case !strings.ContainsAny(from, `*?[`):
 		return misuse("", "cannot read %s: %w", from, bare(err))

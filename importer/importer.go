@@ -34,7 +34,8 @@ type Format struct {
 	Extensions []string
 	// Read reads one file and emits its trials, in order. An error is about the
 	// whole file and takes back what was emitted; a trial of which only some value
-	// is missing or useless is emitted without it, or with Broken set.
+	// is missing or useless is emitted without it, or with Broken set. Several files
+	// may be read at the same time.
 	Read func(f File, emit func(Trial) error) error
 }
 

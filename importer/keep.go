@@ -9,9 +9,8 @@ import (
 	"fmt"
 	"hash"
 	"io"
-	"path"
 	"path/filepath"
-	"strings"
+	"sync"
 
 	"tare/journal"
 )
@@ -19,8 +18,8 @@ import (
 // The files of an imported run besides those of every run.
 const (
 	FilesFile      = "files.jsonl"     // one line for every file that was read
-	SeriesFile     = "series.json"     // beside a file's copy: what happened within its trials
-	HistogramsFile = "histograms.json" // beside a file's copy: distributions within its trials
+	SeriesFile     = "series.json"     // behind a copy's name and a dot: what happened within its trials
+	HistogramsFile = "histograms.json" // behind a copy's name and a dot: distributions within its trials
 )
 
 // Schemas of these files.
@@ -37,7 +36,7 @@ type KeptFile struct {
 	Arm    string `json:"arm,omitempty"`    // as given; "": the file tells
 	Bytes  int64  `json:"bytes"`            // read
 	SHA256 string `json:"sha256,omitempty"` // "": the file was not read to its end
-	Raw    string `json:"raw,omitempty"`    // its copy's directory below the run's
+	Raw    string `json:"raw,omitempty"`    // its copy, below the run's directory
 	Trials int    `json:"trials"`
 	Broken string `json:"broken,omitempty"` // why it gave no trials
 }
@@ -68,15 +67,21 @@ type TrialHistograms struct {
 	Histograms []Histogram `json:"histograms"`
 }
 
-// keeper keeps what trials came from: each file's copy, size and checksum.
+// keeper keeps what trials came from: each file's copy, size and checksum. Several
+// files may be read at the same time; the list of them is for one goroutine.
 type keeper struct {
 	run      *journal.Bulk
 	copies   bool // whether files are copied into the run
 	manifest *journal.BulkFile
 	lines    *bufio.Writer
 	digits   int // of the largest number of a file
-	hash     hash.Hash
-	buffer   *bufio.Reader
+	tools    sync.Pool
+}
+
+// tools are what it takes to read a file; they serve for one after the other.
+type tools struct {
+	hash   hash.Hash
+	buffer *bufio.Reader
 }
 
 // newKeeper begins the list of files.
@@ -86,44 +91,42 @@ func newKeeper(run *journal.Bulk, copies bool, files int) (*keeper, error) {
 		return nil, err
 	}
 	return &keeper{
-		run: run, copies: copies, manifest: manifest, lines: bufio.NewWriter(manifest),
-		digits: len(fmt.Sprint(files)), hash: sha256.New(), buffer: bufio.NewReaderSize(nil, 64<<10),
+		run: run, copies: copies, manifest: manifest, lines: bufio.NewWriter(manifest), digits: len(fmt.Sprint(files)),
+		tools: sync.Pool{New: func() any { return &tools{sha256.New(), bufio.NewReaderSize(nil, 64<<10)} }},
 	}, nil
 }
 
-// kept is a file while it is read.
+// kept is a file while it is read, and what is known of it thereafter.
 type kept struct {
 	keeper *keeper
 	in     io.Reader
-	dir    string // raw directory, once there is one
-	label  string // of that directory
+	name   string // of its copy below the run, also where there is none
+	kept   bool   // something is kept under that name
+	*tools        // nil once it is read
 	copy   *journal.BulkFile
 	bytes  int64
 	whole  bool  // read to its end
 	err    error // in writing the copy: the run's fault, not the file's
+	sum    [sha256.Size]byte
 }
 
 // begin begins to read a file, the number-th of all.
-func (k *keeper) begin(in io.Reader, number int, arm, name string) (*kept, io.Reader, error) {
-	f := &kept{keeper: k, in: in, label: fmt.Sprintf("%0*d", k.digits, number)}
+func (k *keeper) begin(in io.Reader, number int, arm, name string) (f *kept, err error) {
+	parts := []string{fmt.Sprintf("%0*d", k.digits, number)}
 	if arm != "" {
-		f.label += "-" + arm
+		parts = append(parts, arm)
 	}
-	k.hash.Reset()
-	k.buffer.Reset(f)
-	if !k.copies {
-		return f, k.buffer, nil
+	if name == stdin {
+		name = "stdin"
 	}
-	dir, err := f.directory()
-	if err != nil {
-		return nil, nil, err
+	f = &kept{keeper: k, in: in, name: k.run.RawName(append(parts, filepath.Base(name))...), tools: k.tools.Get().(*tools)}
+	f.hash.Reset()
+	f.buffer.Reset(f)
+	if k.copies {
+		f.kept = true
+		f.copy, err = k.run.Create(f.name)
 	}
-	name = filepath.Base(name)
-	if name == SeriesFile || name == HistogramsFile || name == stdin {
-		name = "file-" + strings.TrimLeft(name, "-")
-	}
-	f.copy, err = k.run.Create(path.Join(dir, name))
-	return f, k.buffer, err
+	return f, err
 }
 
 // Read reads from the file and copies what was read.
@@ -131,8 +134,8 @@ func (f *kept) Read(p []byte) (int, error) {
 	n, err := f.in.Read(p)
 	f.whole = errors.Is(err, io.EOF)
 	f.bytes += int64(n)
-	f.keeper.hash.Write(p[:n]) // never fails
-	if f.copy != nil && f.err == nil {
+	f.hash.Write(p[:n]) // never fails
+	if f.copy != nil && f.err == nil && n > 0 {
 		if _, f.err = f.copy.Write(p[:n]); f.err != nil {
 			return 0, f.err
 		}
@@ -140,23 +143,18 @@ func (f *kept) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// directory gives the file's raw directory, which it makes when first asked.
-func (f *kept) directory() (string, error) {
-	var err error
-	if f.dir == "" {
-		f.dir, err = f.keeper.run.RawDir(f.label)
-	}
-	return f.dir, err
-}
-
 // finish reads what the format left over. Of a broken file nothing beyond Limit
 // is of interest: it is then given up, together with its copy.
 func (f *kept) finish(broken bool) error {
-	rest := io.Reader(f.keeper.buffer)
+	rest := io.Reader(f.buffer)
 	if broken {
 		rest = io.LimitReader(rest, max(Limit-f.bytes, 0))
 	}
 	_, err := io.Copy(io.Discard, rest)
+	f.hash.Sum(f.sum[:0])
+	f.buffer.Reset(nil) // holds on to nothing
+	f.keeper.tools.Put(f.tools)
+	f.tools, f.in = nil, nil
 	if f.err != nil {
 		return f.err
 	}
@@ -166,20 +164,21 @@ func (f *kept) finish(broken bool) error {
 	if closeErr := f.copy.Close(); closeErr != nil {
 		return closeErr
 	}
+	f.copy = nil
 	if f.whole && err == nil {
 		return nil
 	}
-	return f.forget()
+	f.kept = false // what was not read to its end is no copy
+	return f.keeper.run.Remove(f.name)
 }
 
-// forget removes the copy of a file that was not read to its end.
-func (f *kept) forget() error {
-	err := f.keeper.run.Remove(f.copy.Name())
-	if err == nil {
-		err = f.keeper.run.Remove(f.dir)
+// raw is the name below the run under which something is kept of the file; ""
+// if there is nothing.
+func (f *kept) raw() string {
+	if !f.kept {
+		return ""
 	}
-	f.copy, f.dir = nil, ""
-	return err
+	return f.name
 }
 
 // within keeps what happened within the trials of the file.
@@ -200,11 +199,7 @@ func (f *kept) document(name string, v any) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	dir, err := f.directory()
-	if err != nil {
-		return err
-	}
-	w, err := f.keeper.run.Create(path.Join(dir, name))
+	w, err := f.keeper.run.Create(f.name + "." + name)
 	if err != nil {
 		return err
 	}
@@ -216,9 +211,9 @@ func (f *kept) document(name string, v any) error {
 func (k *keeper) record(line KeptFile, f *kept) error {
 	line.Schema = FileSchema
 	if f != nil {
-		line.Bytes, line.Raw = f.bytes, f.dir
+		line.Bytes, line.Raw = f.bytes, f.raw()
 		if f.whole {
-			line.SHA256 = hex.EncodeToString(k.hash.Sum(nil))
+			line.SHA256 = hex.EncodeToString(f.sum[:])
 		}
 	}
 	data, err := json.Marshal(line)

@@ -1,64 +1,71 @@
 package importer
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"tare/journal"
 )
 
-// file reads one file and records its trials.
-func (r *run) file(i int) error {
+// content is what reading one file gave.
+type content struct {
+	trials []*Trial
+	kept   *kept // nil: the file could not be opened
+	broken error // why the file gives nothing
+	err    error // ends the import
+}
+
+// take records what reading a file gave.
+func (r *run) take(i int, c content) error {
+	if c.err != nil {
+		return c.err
+	}
 	f := &r.files[i]
 	given := r.Sources[f.from.source].Arm
 	line := KeptFile{Path: f.path, Arm: given}
-	trials, kept, broken, err := r.read(i, given)
-	if err != nil {
-		return err
+	if c.broken == nil && len(c.trials) == 0 {
+		c.broken = errors.New("the file holds no result")
 	}
-	if broken == nil && len(trials) == 0 {
-		broken = errors.New("the file holds no result")
-	}
-	if broken != nil {
-		line.Broken = short(broken.Error())
-		if err := r.keeper.record(line, kept); err != nil {
+	if c.broken != nil {
+		line.Broken = short(c.broken.Error())
+		if err := r.keeper.record(line, c.kept); err != nil {
 			return err
 		}
-		if errors.Is(broken, ErrBeside) {
+		if errors.Is(c.broken, ErrBeside) {
 			r.beside = append(r.beside, i)
 			return nil
 		}
-		return r.lose(i, given, line.Broken, kept)
+		return r.lose(i, given, line.Broken, c.kept)
 	}
-	line.Trials = len(trials)
-	if err := r.add(i, given, trials, kept); err != nil {
+	line.Trials = len(c.trials)
+	if err := r.add(i, given, c.trials, c.kept); err != nil {
 		return err
 	}
-	if err := r.keeper.record(line, kept); err != nil {
+	if err := r.keeper.record(line, c.kept); err != nil {
 		return err
 	}
-	if kept.whole {
-		r.same(i, string(r.keeper.hash.Sum(nil)))
+	if c.kept.whole {
+		r.same(i, c.kept.sum)
 	}
 	return nil
 }
 
-// read reads one file. What is broken in it is why it gives nothing; an error ends
-// the import.
-func (r *run) read(i int, given string) (trials []*Trial, k *kept, broken, err error) {
+// read reads one file. It changes nothing of the run but the file's copy, so that
+// several files can be read at the same time.
+func (r *run) read(i int) (c content) {
 	f := &r.files[i]
+	given := r.Sources[f.from.source].Arm
 	in, err := f.open(r.Stdin)
 	if err != nil {
-		return nil, nil, err, nil
+		return content{broken: err}
 	}
 	defer in.Close()
-	k, source, err := r.keeper.begin(in, i+1, given, f.path)
-	if err != nil {
-		return nil, nil, nil, err
+	if c.kept, c.err = r.keeper.begin(in, i+1, given, f.path); c.err != nil {
+		return c
 	}
-	readErr := r.Format.Read(File{Name: f.path, Reader: source}, func(t Trial) error {
+	c.broken = r.Format.Read(File{Name: f.path, Reader: c.kept.buffer}, func(t Trial) error {
 		if err := checkTrial(&t); err != nil {
 			return err
 		}
@@ -71,16 +78,14 @@ func (r *run) read(i int, given string) (trials []*Trial, k *kept, broken, err e
 		if r.PairBy.how == byRound && t.Round < 1 {
 			return errors.New("the file does not tell the round: --pair-by " + byRound + " needs that")
 		}
-		trials = append(trials, &t)
+		c.trials = append(c.trials, &t)
 		return nil
 	})
-	if err := k.finish(readErr != nil); err != nil {
-		return nil, nil, nil, err
+	c.err = c.kept.finish(c.broken != nil)
+	if c.broken != nil {
+		c.broken, c.trials = bare(c.broken), nil
 	}
-	if readErr != nil {
-		return nil, k, bare(readErr), nil
-	}
-	return trials, k, nil, nil
+	return c
 }
 
 // lose notes a file that gave nothing.
@@ -93,7 +98,7 @@ func (r *run) lose(i int, given, reason string, k *kept) error {
 	}
 	b := broken{path: f.path, reason: reason}
 	if k != nil {
-		b.raw = k.dir
+		b.raw = k.raw()
 	}
 	if given != "" {
 		b.arm = r.arms.named(given)
@@ -147,11 +152,7 @@ func (r *run) add(i int, given string, trials []*Trial, k *kept) error {
 	if r.keys != nil {
 		n.key = r.keys[i]
 	}
-	if hasWithin(trials) {
-		if _, err := k.directory(); err != nil {
-			return err
-		}
-	}
+	k.kept = k.kept || hasWithin(trials)
 	var series []TrialSeries
 	var histograms []TrialHistograms
 	counted := map[*arm]bool{}
@@ -178,7 +179,7 @@ func (r *run) add(i int, given string, trials []*Trial, k *kept) error {
 		if len(t.Histograms) > 0 {
 			histograms = append(histograms, TrialHistograms{record.Cell, record.Round, t.Histograms})
 		}
-		record.Raw = k.dir
+		record.Raw = k.raw()
 		if err := r.bulk.Add(record); err != nil {
 			return err
 		}
@@ -244,10 +245,10 @@ func (r *run) problem(p Problem) {
 }
 
 // same remarks on a file with the content of another: a copy is no second trial.
-func (r *run) same(i int, sum string) {
+func (r *run) same(i int, sum [sha256.Size]byte) {
 	first, ok := r.hashes[sum]
 	if !ok {
-		r.hashes[strings.Clone(sum)] = i
+		r.hashes[sum] = i
 		return
 	}
 	if r.copies++; r.copies == 1 {

@@ -2,6 +2,7 @@ package importer
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -97,7 +98,7 @@ func Run(ctx context.Context, dir string, o Options) (*Result, error) {
 	}
 	r := &run{
 		Options: o, bulk: bulk, rounds: rounds, cells: newCells(), taken: map[position]int{},
-		files: search.files, keys: keys, hashes: map[string]int{},
+		files: search.files, keys: keys, hashes: map[[sha256.Size]byte]int{},
 		result: &Result{Files: len(search.files), ByRule: map[string]int{}, Remarks: search.remarks},
 	}
 	if err := r.all(ctx); err != nil {
@@ -117,9 +118,9 @@ type run struct {
 	rounds *sequence
 	cells  *cells
 	arms   arms
-	taken  map[position]int // index of the file, with pairing by the told round
-	hashes map[string]int   // index of the first file with this content
-	copies int              // files with the content of another
+	taken  map[position]int          // index of the file, with pairing by the told round
+	hashes map[[sha256.Size]byte]int // index of the first file with this content
+	copies int                       // files with the content of another
 	broken []broken
 	beside []int // files that hold no result by their nature
 	result *Result
@@ -148,16 +149,17 @@ func (r *run) all(ctx context.Context) (err error) {
 			a.from = append(a.from, s.From...)
 		}
 	}
-	for i := range r.files {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if err := r.file(i); err != nil {
+	err = r.ahead(ctx, func(i int, c content) error {
+		if err := r.take(i, c); err != nil {
 			return err
 		}
 		if r.Progress != nil {
 			r.Progress(i+1, len(r.files))
 		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	return r.finish()
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"strings"
 	"time"
@@ -21,12 +20,14 @@ import (
 // unfinished that Unfinished finds. Hence nothing needs to be durable on its own,
 // and the logs are synced once, at the end.
 //
-// Raw output is not synced: it is a copy of files that still exist. A Bulk is for
-// one goroutine.
+// Raw output is not synced: it is a copy of files that still exist. Raw files may
+// be written by several goroutines, each a file of its own; everything else is for
+// one.
 type Bulk struct {
 	dir       string // what the run is to be called
 	temporary string // what it is called until it is finished
 	root      *os.Root
+	raw       *os.Root // RawDir: opened once, and not for every file
 	lock      *os.File
 	trials    *os.File
 	buffer    *bufio.Writer
@@ -70,6 +71,9 @@ func NewBulk(dir string) (b *Bulk, err error) {
 		return b, err
 	}
 	if err := b.root.Mkdir(RawDir, 0o755); err != nil {
+		return b, b.failed(RawDir, err)
+	}
+	if b.raw, err = b.root.OpenRoot(RawDir); err != nil {
 		return b, b.failed(RawDir, err)
 	}
 	if b.trials, err = b.root.Create(TrialsFile); err != nil {
@@ -128,7 +132,8 @@ func (b *Bulk) Add(t *Trial) error {
 	if b.size += int64(len(line)) + 1; b.size > maxLog {
 		return fmt.Errorf("%d trials take more than the %d bytes that %s may have: import them in parts", b.count, int64(maxLog), TrialsFile)
 	}
-	b.line = append(line, '\n')
+	line = append(line, '\n')
+	b.line = line
 	if _, err := b.buffer.Write(b.line); err != nil {
 		return b.failed(TrialsFile, err)
 	}
@@ -139,32 +144,40 @@ func (b *Bulk) Add(t *Trial) error {
 // Trials is the number of trials written so far.
 func (b *Bulk) Trials() int { return b.count }
 
-// RawDir makes a directory for raw output and gives its path below the run: what
-// Trial.Raw is to be. What is not fit for a file name is replaced; the caller sees
-// to it that names stay different.
-func (b *Bulk) RawDir(name string) (string, error) {
-	dir := path.Join(RawDir, plain(name))
-	if err := b.root.Mkdir(dir, 0o755); err != nil {
-		return "", b.failed(dir, err)
+// RawName gives the path below the run of a raw file: what Trial.Raw is to be. The
+// parts of its name are joined by "-". What is not fit for a file name is replaced;
+// the caller sees to it that names stay different.
+func (b *Bulk) RawName(parts ...string) string {
+	for i, part := range parts {
+		parts[i] = plain(part)
 	}
-	return dir, nil
+	return RawDir + "/" + strings.Join(parts, "-")
 }
 
-// Create opens a new file below the run, in a directory that RawDir made or at
-// the top.
+// Create opens a new file of the run: a path that RawName gave, perhaps with
+// something behind it, or the name of a file at the top.
 func (b *Bulk) Create(name string) (*BulkFile, error) {
-	if dir := path.Dir(name); dir != "." {
-		name = path.Join(dir, plain(path.Base(name)))
-	}
-	f, err := b.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	root, in := b.place(name)
+	f, err := root.OpenFile(in, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return nil, b.failed(name, err)
 	}
 	return &BulkFile{file: f, bulk: b, name: name}, nil
 }
 
-// Remove removes a file or an empty directory below the run.
-func (b *Bulk) Remove(name string) error { return b.root.Remove(name) }
+// Remove removes a file of the run.
+func (b *Bulk) Remove(name string) error {
+	root, in := b.place(name)
+	return root.Remove(in)
+}
+
+// place gives the directory that a file is in, and its name there.
+func (b *Bulk) place(name string) (*os.Root, string) {
+	if in, raw := strings.CutPrefix(name, RawDir+"/"); raw {
+		return b.raw, in
+	}
+	return b.root, name
+}
 
 // BulkFile is a file of a run that is being made. Errors in writing it say which
 // file of which run it was.
@@ -257,6 +270,9 @@ func (b *Bulk) close() error {
 	var errs []error
 	if b.trials != nil {
 		errs = append(errs, b.trials.Close())
+	}
+	if b.raw != nil {
+		errs = append(errs, b.raw.Close())
 	}
 	if b.lock != nil {
 		errs = append(errs, b.lock.Close(), b.root.Close())

@@ -36,11 +36,11 @@ func TestBulk(t *testing.T) {
 	dir := filepath.Join(parent, "deep", "run")
 	b := bulk(t, dir)
 	add(t, b, 3)
-	raw, err := b.RawDir("1 a/b")
-	if err != nil {
-		t.Fatal(err)
+	raw := b.RawName("1 a/b", "../x?.json")
+	if _, err := b.Create(raw + "/../../../x.json"); err == nil {
+		t.Error("a file was made out of the run")
 	}
-	f, err := b.Create(raw + "/../x?.json")
+	f, err := b.Create(raw)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,8 +72,8 @@ func TestBulk(t *testing.T) {
 	if got := r.Notes[1]; got.Kind != NoteRemark || got.Text != "a remark" || len(r.Sessions) != 1 {
 		t.Errorf("notes: %+v", r.Notes)
 	}
-	if raw != "raw/1_a_b" || f.Name() != "raw/x_.json" {
-		t.Errorf("raw output in %s as %s", raw, f.Name())
+	if raw != "raw/1_a_b-x_.json" || f.Name() != raw {
+		t.Errorf("raw output as %s and %s", raw, f.Name())
 	}
 	if left, _ := filepath.Glob(filepath.Join(parent, "deep", ".*")); len(left) != 0 {
 		t.Errorf("left behind: %v", left)

@@ -29,7 +29,7 @@ type Trial struct {
 	Conditions machine.Conditions       `json:"conditions,omitzero"` // zero: an imported trial
 	Used       map[string]testbed.Usage `json:"used,omitempty"`      // by part: client, server, layer
 	Harness    Harness                  `json:"harness,omitzero"`
-	Raw        string                   `json:"raw,omitempty"` // directory below the run's
+	Raw        string                   `json:"raw,omitempty"` // directory below the run's; of an imported trial, a file
 	// Source is the file that an invalid imported trial is from, as it was given.
 	Source string `json:"source,omitempty"`
 }
