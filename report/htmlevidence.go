@@ -68,7 +68,9 @@ func (p *page) evidence(s *sheet, o HTMLOptions) {
 		row.File, _ = reasonOf(t)
 		row.Rule, row.Detail = strings.Join(broken, ", "), strings.Join(details, "; ")
 		if t.Raw != "" {
-			row.Raw = link(o.base(), t.Raw+"/")
+			if row.Raw = link(o.base(), t.Raw); s.run.Plan.Import == nil { // a directory
+				row.Raw = link(o.base(), t.Raw+"/")
+			}
 		}
 		p.Invalids = append(p.Invalids, row)
 	}
