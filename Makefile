@@ -3,9 +3,10 @@
 
 GO      ?= go
 BIN     := bin/tare
+CLUSTER ?= test
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 
-.PHONY: demo test build tools consumers lint fuzz bench truth clean
+.PHONY: demo test build tools consumers lint fuzz bench truth cluster cluster-down clean
 
 demo: tools build ## Install what is missing, build, and price WireGuard on a real network path (under 3 minutes).
 	$(BIN) run examples/quickstart.yaml
@@ -41,6 +42,15 @@ bench: ## Simulate the method, time the analysis.
 
 truth: build ## Check verdicts against known effects on the real path (about 15 minutes).
 	$(GO) run ./bench/truth
+
+cluster: ## Bring up a two-node Kubernetes to test on (CLUSTER=name); as root. Compiles it the first time (10 minutes).
+	@test/cluster/install
+	cd test/cluster && $(GO) build -o ../../bin/cluster .
+	bin/cluster --name $(CLUSTER) up
+
+cluster-down: ## Take it down without a trace.
+	cd test/cluster && $(GO) build -o ../../bin/cluster .
+	bin/cluster --name $(CLUSTER) down
 
 clean: ## Remove what was built, and what killed runs left behind.
 	-$(BIN) clean
