@@ -25,7 +25,7 @@ import (
 
 const usage = `usage: cluster [--name NAME] [--state DIR] COMMAND
 
-  up [--gvisor=false] [--apiserver-arg FLAG]... [--keep] [--source DIR]
+  up [--gvisor=false] [--kwok N] [--apiserver-arg FLAG]... [--keep] [--source DIR]
                         bring the cluster up, unless it is up
   down                  take it down and leave nothing of it
   status                show its machines and what runs on them
@@ -41,20 +41,25 @@ const usage = `usage: cluster [--name NAME] [--state DIR] COMMAND
 func main() {
 	machine.RunInit()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	err := run(ctx, os.Args[1:])
+	status := report(run(ctx, os.Args[1:]))
+	stop()
+	os.Exit(status)
+}
+
+// report writes what went wrong and returns the exit status.
+func report(err error) int {
 	var exit *exec.ExitError
 	switch {
 	case err == nil:
+		return 0
 	case errors.As(err, &exit):
-		os.Exit(max(exit.ExitCode(), 1)) // of a command of the user's, which has said why
+		return max(exit.ExitCode(), 1) // of a command of the user's, which has said why
 	case errors.Is(err, errUsage):
 		fmt.Fprint(os.Stderr, usage)
-		os.Exit(2)
-	default:
-		fmt.Fprintln(os.Stderr, "cluster:", err)
-		os.Exit(1)
+		return 2
 	}
+	fmt.Fprintln(os.Stderr, "cluster:", err)
+	return 1
 }
 
 var errUsage = errors.New("usage")
@@ -115,13 +120,14 @@ func up(ctx context.Context, c *cluster.Cluster, args []string) error {
 	var o cluster.Options
 	flags := newFlags()
 	flags.BoolVar(&o.GVisor, "gvisor", true, "")
+	flags.IntVar(&o.Kwok, "kwok", 0, "")
 	flags.BoolVar(&o.Keep, "keep", false, "")
 	flags.StringVar(&o.Source, "source", source(), "")
 	flags.Func("apiserver-arg", "", func(arg string) error {
 		o.APIServerArgs = append(o.APIServerArgs, arg)
 		return nil
 	})
-	if flags.Parse(args) != nil || flags.NArg() > 0 {
+	if flags.Parse(args) != nil || flags.NArg() > 0 || o.Kwok < 0 {
 		return errUsage
 	}
 	if err := c.Up(ctx, o); err != nil {

@@ -84,6 +84,18 @@ func Programs(ctx context.Context, cache string, log io.Writer, programs ...Prog
 	return bin, nil
 }
 
+// ModuleDir is where the sources of a module are that the program is made from.
+func (p Program) ModuleDir(ctx context.Context, module string) (string, error) {
+	if out, err := p.command(ctx, "mod", "download", module).CombinedOutput(); err != nil {
+		return "", fmt.Errorf("download %s: %w: %s", module, err, bytes.TrimSpace(out))
+	}
+	dir, err := p.command(ctx, "list", "-m", "-f", "{{.Dir}}", module).Output()
+	if err != nil {
+		return "", fmt.Errorf("find the sources of %s: %w", module, err)
+	}
+	return string(bytes.TrimSpace(dir)), nil
+}
+
 // key is a hash of the module's files, the compiler's version and the flags.
 func (p Program) key(ctx context.Context) (string, error) {
 	version, err := p.command(ctx, "env", "GOVERSION").Output()

@@ -15,6 +15,7 @@ import (
 type supplies struct {
 	bin    string   // directory of the compiled programs
 	images []string // archives
+	stages []byte   // how kwok's nodes and pods behave; nil without kwok
 }
 
 func (c *Cluster) supplies(ctx context.Context, o Options) (supplies, error) {
@@ -38,6 +39,15 @@ func (c *Cluster) supplies(ctx context.Context, o Options) (supplies, error) {
 				Note: " (gVisor: 2 minutes on two idle cores)"},
 			build.Program{Name: "containerd-shim-runsc-v1", Dir: gvisor, Package: "./shim", Flags: []string{"-ldflags=-s -w"}})
 	}
+	var stages []byte
+	if o.Kwok > 0 {
+		kwok := build.Program{Name: "kwok", Dir: filepath.Join(o.Source, "kwok"), Package: "sigs.k8s.io/kwok/cmd/kwok",
+			Flags: []string{"-ldflags=-s -w"}, Note: " (kwok: 2 minutes on two idle cores)"}
+		programs = append(programs, kwok)
+		if stages, err = kwokStages(ctx, kwok); err != nil {
+			return supplies{}, err
+		}
+	}
 	bin, err := build.Programs(ctx, cache, c.Log, programs...)
 	if err != nil {
 		return supplies{}, err
@@ -50,7 +60,7 @@ func (c *Cluster) supplies(ctx context.Context, o Options) (supplies, error) {
 	if err != nil {
 		return supplies{}, fmt.Errorf("image of tools: %w", err)
 	}
-	s := supplies{bin: bin}
+	s := supplies{bin: bin, stages: stages}
 	for _, i := range []image.Image{pause, tools} {
 		archive, err := i.Cached(cache)
 		if err != nil {

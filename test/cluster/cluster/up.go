@@ -31,6 +31,7 @@ const (
 type Options struct {
 	Source        string   // directory of the sources of kk and gVisor
 	GVisor        bool     // give it the RuntimeClass gvisor
+	Kwok          int      // as many nodes that only pretend, beside the real ones
 	APIServerArgs []string // more flags for the API server
 	Keep          bool     // leave a cluster that did not come up, for a look at it
 }
@@ -127,6 +128,12 @@ func (c *Cluster) bringUp(ctx context.Context, o Options, s supplies) error {
 		return err
 	}
 	step("nodes ready")
+	if o.Kwok > 0 {
+		if err := c.pretend(ctx, machines[0], a, s, o.Kwok); err != nil {
+			return err
+		}
+		step(fmt.Sprintf("%d kwok nodes ready", o.Kwok))
+	}
 	r.Ready = true
 	return c.write(r)
 }

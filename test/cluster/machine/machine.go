@@ -93,7 +93,7 @@ func Boot(ctx context.Context, dir string, setup Setup) (Machine, error) {
 		case <-ctx.Done():
 			return m, fmt.Errorf("boot machine %s: %w", setup.Hostname, ctx.Err())
 		case err := <-ended:
-			return m, fmt.Errorf("machine %s ended while booting (%v): %s", setup.Hostname, err, Tail(log.Name(), 5))
+			return m, fmt.Errorf("machine %s ended while booting (%w): %s", setup.Hostname, err, Tail(log.Name(), 5))
 		case <-deadline:
 			return m, fmt.Errorf("waited %s for machine %s to boot: %s", bootLimit, setup.Hostname, Tail(log.Name(), 5))
 		case <-time.After(10 * time.Millisecond):
@@ -198,7 +198,7 @@ func (m Machine) call(method string, args, reply any) error {
 	if err != nil {
 		return fmt.Errorf("machine %s does not run: %w", m.Hostname, err)
 	}
-	defer client.Close()
+	defer func() { _ = client.Close() }()
 	if err := client.Call(method, args, reply); err != nil {
 		return fmt.Errorf("machine %s: %w", m.Hostname, err)
 	}

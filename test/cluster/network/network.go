@@ -77,7 +77,7 @@ func Connect(slot, controlPlane int, nodes []int) (err error) {
 		if err != nil {
 			return ns, nil, fmt.Errorf("network namespace of process %d: %w", pid, err)
 		}
-		closers = append(closers, func() { ns.Close() })
+		closers = append(closers, func() { _ = ns.Close() })
 		h, err := netlink.NewHandleAt(ns)
 		if err != nil {
 			return ns, nil, fmt.Errorf("netlink in the namespace of process %d: %w", pid, err)
@@ -105,7 +105,7 @@ func Connect(slot, controlPlane int, nodes []int) (err error) {
 	if err != nil {
 		return err
 	}
-	closers = append(closers, func() { host.Close() })
+	closers = append(closers, func() { _ = host.Close() })
 	cable := &netlink.Veth{LinkAttrs: named("host"), PeerName: HostInterface(slot), PeerNamespace: netlink.NsFd(host)}
 	if err := cp.LinkAdd(cable); err != nil {
 		return fmt.Errorf("add the cable to the host, %s: %w", HostInterface(slot), err)
