@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"tare/experiment"
@@ -35,6 +36,9 @@ type Bulk struct {
 	count     int
 	plain     plainWriter
 	line      []byte // buffer for the next line
+	// making is held while a file is made. The kernel makes one at a time in a
+	// directory, and who waits for its turn there keeps a processor busy.
+	making sync.Mutex
 }
 
 // unfinished is between the name of the run and a random number in the name of
@@ -158,7 +162,9 @@ func (b *Bulk) RawName(parts ...string) string {
 // something behind it, or the name of a file at the top.
 func (b *Bulk) Create(name string) (*BulkFile, error) {
 	root, in := b.place(name)
+	b.making.Lock()
 	f, err := root.OpenFile(in, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	b.making.Unlock()
 	if err != nil {
 		return nil, b.failed(name, err)
 	}
