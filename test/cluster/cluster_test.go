@@ -4,12 +4,14 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"os"
 	"os/exec"
 	"strings"
 	"testing"
 	"time"
 
 	"tare/test/cluster/cluster"
+	"tare/test/cluster/image"
 )
 
 // TestCluster brings a cluster up, does on it what Tare's own tests rely on,
@@ -127,6 +129,28 @@ func TestCluster(t *testing.T) {
 			t.Errorf("a privileged pod in a restricted namespace: %v", err)
 		}
 	})
+	t.Run("load an image", func(t *testing.T) {
+		busybox, err := exec.LookPath("busybox")
+		if err != nil {
+			t.Fatal(err)
+		}
+		content, err := os.ReadFile(busybox)
+		if err != nil {
+			t.Fatal(err)
+		}
+		archive, err := image.Image{
+			Reference: "tare.test/loaded:1",
+			Entries:   []image.Entry{{Path: "/busybox", Mode: 0o755, Content: content}},
+		}.Cached(t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		must(t, name, "load", archive)
+		kubectl(t, "run", "loaded", "--image=tare.test/loaded:1", "--image-pull-policy=Never", "--restart=Never",
+			"--command", "--", "/busybox", "echo", "from an archive")
+		done(t, "pod/loaded")
+		expect(t, "its log", kubectl(t, "logs", "loaded"), "from an archive")
+	})
 	t.Run("parts stop and start", func(t *testing.T) {
 		must(t, name, "kill", "control-plane", "kube-apiserver")
 		if _, err := try(name, "kubectl", "get", "nodes"); err == nil {
@@ -214,8 +238,30 @@ func TestKilled(t *testing.T) {
 	before.expectSame(t)
 }
 
+// TestInterrupted: a user who presses Ctrl-C while a cluster comes up gets the
+// machine back as it was.
+func TestInterrupted(t *testing.T) {
+	requireCluster(t)
+	before := takeTrace(t)
+	name := testName("f")
+	t.Cleanup(func() { must(t, name, "down") })
+	if status := signalAfter(t, name, "machines and network", os.Interrupt); status != 1 {
+		t.Errorf("exit status %d, want 1", status)
+	}
+	before.expectSame(t)
+}
+
 // killAfter starts up and kills it with SIGKILL when it reports a step.
 func killAfter(t *testing.T, name, step string) {
+	t.Helper()
+	if status := signalAfter(t, name, step, os.Kill); status != -1 {
+		t.Fatalf("up came to its end, with exit status %d, before it was killed after %q", status, step)
+	}
+}
+
+// signalAfter starts up, sends it a signal when it reports a step, and returns
+// its exit status, -1 if the signal ended it.
+func signalAfter(t *testing.T, name, step string, signal os.Signal) int {
 	t.Helper()
 	cmd := command(name, "up", "--gvisor=false")
 	progress, err := cmd.StderrPipe()
@@ -226,19 +272,21 @@ func killAfter(t *testing.T, name, step string) {
 		t.Fatal(err)
 	}
 	var seen strings.Builder
+	sent := false
 	for lines := bufio.NewScanner(progress); lines.Scan(); {
 		seen.WriteString(lines.Text() + "\n")
-		if strings.HasSuffix(lines.Text(), step) {
-			if err := cmd.Process.Kill(); err != nil {
+		if !sent && strings.HasSuffix(lines.Text(), step) {
+			if err := cmd.Process.Signal(signal); err != nil {
 				t.Fatal(err)
 			}
-			if err := cmd.Wait(); err == nil || cmd.ProcessState.Success() {
-				t.Fatalf("up came to its end before it was killed after %q", step)
-			}
-			return
+			sent = true
 		}
 	}
-	t.Fatalf("up never said %q: %v\n%s", step, cmd.Wait(), seen.String())
+	err = cmd.Wait()
+	if !sent {
+		t.Fatalf("up never said %q: %v\n%s", step, err, seen.String())
+	}
+	return cmd.ProcessState.ExitCode()
 }
 
 // TestFails sees that a part that does not start is named with its log, and
