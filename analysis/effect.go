@@ -7,11 +7,6 @@ import (
 	"tare/stats"
 )
 
-// ranks says whether a method claims nothing that a rank test does not.
-func ranks(method string) bool {
-	return method == contrast.MethodSignedRank || method == contrast.MethodBoth || method == contrast.MethodRankSum
-}
-
 // unitEffects remembers the minimum detectable effect for a deviation of 1, which
 // takes longer to work out than all the rest of a comparison.
 type unitEffects map[unitCase]float64
@@ -45,7 +40,7 @@ func (u unitEffects) at(c unitCase) float64 {
 
 // unitOf is the case of a hypothesis.
 func unitOf(h *hypothesis, alpha, power float64) unitCase {
-	c := unitCase{n: len(h.Contrasts), alpha: alpha, power: power, ranks: ranks(h.Method)}
+	c := unitCase{n: len(h.Contrasts), alpha: alpha, power: power, ranks: contrast.Ranks(h.Method)}
 	if !h.Paired {
 		c.n, c.treated = len(h.Baseline), len(h.Treated)
 	}

@@ -22,12 +22,26 @@ const (
 	// too narrow; Stein's interval allows for that, but not for rare large
 	// outliers that the pilot has not seen. bench/method shows what each costs.
 	MethodBoth = "signed-rank+stein"
-	// MethodRankSum, unpaired: two-sample Hodges–Lehmann with Mann and Whitney's
-	// interval.
+	// MethodTwoSample, unpaired: two-sample Hodges–Lehmann with the hull of Mann and
+	// Whitney's interval and Welch's, and the larger p of both. The ranks take noise
+	// of any shape but suppose the same in both samples: with sizes of 100 and 10 and
+	// spreads of 1 and 5 they claim in 18 % where nothing is. Welch's t takes any
+	// spread, but not rare large outliers.
+	MethodTwoSample = "rank-sum+welch"
+	// MethodRankSum, unpaired: the ranks alone, for values of no spread.
 	MethodRankSum = "rank-sum"
-	// MethodWelch, unpaired: Welch's t, for samples too small for MethodRankSum.
+	// MethodWelch, unpaired: Welch's t, for samples too small for ranks.
 	MethodWelch = "welch"
 )
+
+// Ranks says whether a method claims nothing that a rank test does not.
+func Ranks(method string) bool {
+	switch method {
+	case MethodSignedRank, MethodBoth, MethodRankSum, MethodTwoSample:
+		return true
+	}
+	return false
+}
 
 // View is what one estimator says of the contrasts.
 type View struct {
@@ -87,6 +101,14 @@ func (r Rules) Estimate(d *Data) Estimate {
 		e.Main = e.T
 	}
 	return e
+}
+
+// Inner gives the rules whose interval the two one-sided tests of equivalence rest
+// on: both at alpha ask that the interval of confidence 1 − 2 alpha lies within the
+// margin, at 95 % that of 90 %.
+func (r Rules) Inner() Rules {
+	r.Confidence, r.Margin = 1-2*r.Alpha, 0
+	return r
 }
 
 // Exceeds is the one-sided p of "the overhead is limit or less": small when the

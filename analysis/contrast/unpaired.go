@@ -30,10 +30,8 @@ func scaled(values []float64, m experiment.Metric) []float64 {
 	return x
 }
 
-// twoSamples estimates the shift from one independent sample to another. Where
-// the sizes allow the rank-sum interval, it leads: like the signed-rank interval
-// of pairs it takes the noise as it is. Welch's t stands beside it and serves
-// below that.
+// twoSamples estimates the shift from one independent sample to another: by ranks
+// and by Welch's t together where the sizes allow both, by t alone below that.
 func (r Rules) twoSamples(base, arm []float64, m experiment.Metric) Estimate {
 	e := Estimate{Spread: [2]float64{Deviation(base), Deviation(arm)}}
 	e.SD = Finite(math.Hypot(e.Spread[0], e.Spread[1]) / math.Sqrt2)
@@ -47,8 +45,12 @@ func (r Rules) twoSamples(base, arm []float64, m experiment.Metric) Estimate {
 			rank.Equiv = orOne(stats.EquivalenceRankSum(base, arm, r.Margin))
 		}
 	}
-	e.Method, e.Main = MethodRankSum, rank
-	if !rank.OK {
+	switch {
+	case rank.OK && e.T.OK:
+		e.Method, e.Main = MethodTwoSample, hull(rank, e.T)
+	case rank.OK:
+		e.Method, e.Main = MethodRankSum, rank
+	default:
 		e.Method, e.Main = MethodWelch, e.T
 	}
 	return e
