@@ -1,8 +1,10 @@
 package experiment
 
 import (
+	"errors"
 	"fmt"
-	"maps"
+	"math"
+	"path"
 	"slices"
 	"strings"
 
@@ -10,9 +12,73 @@ import (
 	"tare/experiment/strictyaml"
 )
 
-// Budget is how much metrics may get worse, by metric. The gate (package gate)
-// judges by it; no verdict of a run depends on it.
+// Budget is how much metrics may get worse. A key is METRIC, for every cell, or
+// METRIC@CELL, where CELL is the name of a cell or a pattern of names as path.Match
+// has them. The gate (package gate) judges by it; no verdict of a run depends on
+// it.
 type Budget map[string]quantity.Limit
+
+// For gives the limit of a metric in a cell. The nearest key counts, and of
+// patterns that are equally near the first in the alphabet.
+func (b Budget) For(metric, cell string) (quantity.Limit, bool) {
+	best, found := "", 0
+	for key := range b {
+		if n := Nearness(key, metric, cell); n > found || n == found && n > 0 && key < best {
+			best, found = key, n
+		}
+	}
+	return b[best], found > 0
+}
+
+// Nearness says how closely a budget's key names a metric in a cell: 0 not at
+// all; then METRIC, a pattern of cells (the longer, the nearer), the cell's name.
+func Nearness(key, metric, cell string) int {
+	pattern, ok := strings.CutPrefix(key, metric+"@")
+	switch {
+	case key == metric:
+		return 1
+	case !ok:
+		return 0
+	case pattern == cell:
+		return math.MaxInt
+	}
+	if matches, err := path.Match(pattern, cell); err == nil && matches {
+		return 1 + len(pattern)
+	}
+	return 0
+}
+
+// KeyError is the key of a budget that stands for nothing. The hint says what
+// would.
+type KeyError struct{ Text, Hint string }
+
+func (e *KeyError) Error() string { return e.Text }
+
+// CheckKey checks that the key of a budget stands for a metric of some cell; the
+// error is a *KeyError.
+func CheckKey(key string, cells []Cell) error {
+	var metrics, having []string
+	for _, c := range cells {
+		for _, m := range c.Metrics {
+			metrics = append(metrics, m.Name)
+			if Nearness(key, m.Name, c.ID) > 0 {
+				return nil
+			}
+			if strings.HasPrefix(key, m.Name+"@") {
+				having = append(having, c.ID)
+			}
+		}
+	}
+	metric, pattern, _ := strings.Cut(strings.ToValidUTF8(key, "?"), "@")
+	if len(having) == 0 {
+		slices.Sort(metrics)
+		return &KeyError{fmt.Sprintf("nothing here measures %q", metric), strictyaml.Suggest(metric, "metrics here", slices.Compact(metrics))}
+	}
+	if _, err := path.Match(pattern, ""); err != nil {
+		return &KeyError{fmt.Sprintf("%q is no pattern of cells", pattern), "* stands for any characters, ? for one, [ab] for one of these"}
+	}
+	return &KeyError{fmt.Sprintf("no cell %q measures %s", pattern, metric), strictyaml.Suggest(pattern, "cells", having)}
+}
 
 // Bound is what a limit means for a metric: on the scale Ratio a share of the
 // baseline, on Difference an amount in the metric's unit.
@@ -55,15 +121,10 @@ func (m Metric) LimitHint() string {
 // budgets checks that every budget is for a metric that some cell has, and in a
 // unit that it has there.
 func (l *loader) budgets(x *Experiment) {
-	var cells Expansion
-	cells.addCells(x)
-	known := map[string][]Metric{}
-	for _, c := range cells.Plan.Cells {
-		for _, m := range c.Metrics {
-			known[m.Name] = append(known[m.Name], m)
-		}
-	}
-	l.budget("budget", x.Budget, known)
+	var expansion Expansion
+	expansion.addCells(x)
+	cells := expansion.Plan.Cells
+	l.budget("budget", x.Budget, cells)
 	for i, a := range x.Arms {
 		at := strictyaml.Index("arms", i) + ".budget"
 		if i == 0 && len(a.Budget) > 0 {
@@ -71,25 +132,36 @@ func (l *loader) budgets(x *Experiment) {
 				"the other arms can have a budget, and budget beside arms holds for all of them")
 			continue
 		}
-		l.budget(at, a.Budget, known)
+		l.budget(at, a.Budget, cells)
 	}
 }
 
-func (l *loader) budget(at string, budget Budget, known map[string][]Metric) {
-	for _, name := range sortedKeys(budget) {
-		metrics := known[name]
-		if len(metrics) == 0 {
-			l.file.ReportKey(at+"."+name, fmt.Sprintf("no workload here measures %q", strings.ToValidUTF8(name, "?")),
-				strictyaml.Suggest(name, "metrics here", slices.Sorted(maps.Keys(known))))
+func (l *loader) budget(at string, budget Budget, cells []Cell) {
+	for _, key := range sortedKeys(budget) {
+		var wrong *KeyError
+		if errors.As(CheckKey(key, cells), &wrong) {
+			l.file.ReportKey(at+"."+key, wrong.Text, wrong.Hint)
 		}
-		if l.file.Troubled(at + "." + name) {
+		if l.file.Troubled(at + "." + key) {
 			continue
 		}
-		for _, m := range metrics {
-			if _, err := m.Bound(budget[name]); err != nil {
-				l.file.ReportAt(at+"."+name, err.Error(), m.LimitHint())
-				break
+		if m, err := unbound(key, budget[key], cells); err != nil {
+			l.file.ReportAt(at+"."+key, err.Error(), m.LimitHint())
+		}
+	}
+}
+
+// unbound is the first metric that a key stands for and its limit cannot hold.
+func unbound(key string, limit quantity.Limit, cells []Cell) (Metric, error) {
+	for _, c := range cells {
+		for _, m := range c.Metrics {
+			if Nearness(key, m.Name, c.ID) == 0 {
+				continue
+			}
+			if _, err := m.Bound(limit); err != nil {
+				return m, err
 			}
 		}
 	}
+	return Metric{}, nil
 }

@@ -51,7 +51,7 @@ type Experiment struct {
 	Workloads   []WorkloadItem `yaml:"workloads" required:"true" doc:"what is run and measured in every arm"`
 	Design      Design         `yaml:"design" doc:"how many rounds, and what counts as a difference"`
 	Limits      Limits         `yaml:"limits" doc:"when a trial or the run is invalid"`
-	Budget      Budget         `yaml:"budget" doc:"highest overhead allowed, by metric; tare gate judges by it"`
+	Budget      Budget         `yaml:"budget" doc:"highest overhead allowed, by metric or METRIC@CELL; tare gate judges by it"`
 }
 
 // Testbed says where trials run. Exactly one member is set.
@@ -74,7 +74,7 @@ type Link struct {
 type Arm struct {
 	Name   string      `yaml:"name" required:"true" pattern:"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$" form:"up to 63 lower-case letters, digits and dashes, with a letter or digit at both ends" doc:"name of the arm"`
 	Layers []LayerItem `yaml:"layers" doc:"the layers around the workload, from the inside out"`
-	Budget Budget      `yaml:"budget" doc:"highest overhead allowed in this arm, by metric, in place of the general one"`
+	Budget Budget      `yaml:"budget" doc:"highest overhead allowed in this arm, by metric or METRIC@CELL, in place of the general one"`
 }
 
 // LayerItem is one layer of an arm: in the file a map with one key, the layer's

@@ -25,7 +25,7 @@ func Against(run *analysis.Run, trials []journal.Trial, growths []history.Growth
 		if at < 0 || run.Plan.Arms[at].Role == experiment.Control {
 			continue
 		}
-		limit, bound, ok, err := limits.bound(run.Plan.Arms[at], g.Metric)
+		limit, bound, ok, err := limits.bound(run.Plan.Arms[at], g.Metric, g.Cell)
 		if err != nil {
 			return nil, err
 		}

@@ -1,7 +1,6 @@
 package gate
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -21,13 +20,13 @@ type Limits struct {
 
 // addition is a limit from the command line.
 type addition struct {
-	arm    string // "": all arms
-	metric string
-	limit  quantity.Limit
+	arm   string // "": all arms
+	key   string // as in a budget: METRIC or METRIC@CELL
+	limit quantity.Limit
 }
 
-// LimitError is a budget that cannot be: of an unknown metric or arm, or in the
-// wrong unit. The hint says what can.
+// LimitError is a budget that cannot be: of an unknown metric, arm or cell, or in
+// the wrong unit. The hint says what can.
 type LimitError struct{ Text, Hint string }
 
 func (e *LimitError) Error() string { return e.Text }
@@ -38,35 +37,53 @@ var ErrNoBudget = errors.New("no arm has a budget")
 // LimitsOf gives the limits that a plan holds.
 func LimitsOf(plan *experiment.Plan) *Limits { return &Limits{plan: plan} }
 
-// Add adds a limit written [ARM:]METRIC=LIMIT. It takes the place of every limit
-// of the plan for that metric (and arm); of several for the same, one that names
-// the arm counts before one that names none, and a later before an earlier one.
+// Add adds a limit written [ARM:]METRIC[@CELL]=LIMIT. It takes the place of every
+// limit of the plan for that metric (and arm, and cells); of several for the same,
+// one that names the arm counts before one that names none, then the one that
+// names the cell more closely, then a later before an earlier one.
 func (l *Limits) Add(text string) error {
-	name, written, ok := cutLast(text, "=")
-	if !ok || name == "" || written == "" {
-		return &LimitError{fmt.Sprintf("%q is not of the form [ARM:]METRIC=LIMIT", text), "such as tcp-bandwidth=10%, or wireguard:tcp-rtt=50us"}
+	key, written, ok := cutLast(text, "=")
+	if !ok || key == "" || written == "" {
+		return &LimitError{fmt.Sprintf("%q is not of the form [ARM:]METRIC[@CELL]=LIMIT", text), "such as tcp-bandwidth=10%, wireguard:tcp-rtt=50us, or tcp-rtt@network.tcp.*=1ms"}
 	}
-	a := addition{metric: name}
+	a := addition{key: key}
 	if err := a.limit.UnmarshalText([]byte(written)); err != nil {
 		return &LimitError{fmt.Sprintf("budget %s: %v", text, err), ""}
 	}
-	metrics := l.Metrics()
-	if !slices.Contains(metrics, name) {
+	if err := experiment.CheckKey(key, l.plan.Cells); err != nil {
 		// Names of imported metrics may hold a colon themselves.
-		arm, metric, ok := strings.Cut(name, ":")
-		if !ok {
-			return &LimitError{fmt.Sprintf("the run has no metric %q", name), strictyaml.Suggest(name, "metrics", metrics)}
+		arm, rest, named := strings.Cut(key, ":")
+		if !named {
+			return limitError(err)
 		}
-		a.arm, a.metric = arm, metric
 		if arms := l.arms(); !slices.Contains(arms, arm) {
-			return &LimitError{fmt.Sprintf("the run compares no arm %q with the baseline", arm), strictyaml.Suggest(arm, "arms", arms)}
+			return l.strange(arm, rest, arms)
 		}
-		if !slices.Contains(metrics, metric) {
-			return &LimitError{fmt.Sprintf("the run has no metric %q", metric), strictyaml.Suggest(metric, "metrics", metrics)}
+		if err := experiment.CheckKey(rest, l.plan.Cells); err != nil {
+			return limitError(err)
 		}
+		a.arm, a.key = arm, rest
 	}
 	l.added = append(l.added, a)
 	return nil
+}
+
+// strange is the error of an arm that there is not; it may be a cell instead.
+func (l *Limits) strange(arm, rest string, arms []string) error {
+	hint := strictyaml.Suggest(arm, "arms", arms)
+	if key := rest + "@" + arm; experiment.CheckKey(key, l.plan.Cells) == nil {
+		hint = fmt.Sprintf("for the cell of this name: --budget %s=LIMIT", key)
+	}
+	return &LimitError{fmt.Sprintf("the run compares no arm %q with the baseline", arm), hint}
+}
+
+// limitError is the error of a key as one of a budget.
+func limitError(err error) error {
+	var key *experiment.KeyError
+	if errors.As(err, &key) {
+		return &LimitError{key.Text, key.Hint}
+	}
+	return err
 }
 
 func cutLast(s, sep string) (before, after string, found bool) {
@@ -111,15 +128,13 @@ func family(a experiment.PlannedArm) string {
 	return name
 }
 
-// of is the limit of an arm on a metric, if it has one. Additions come first,
-// and within each an arm's own before the general one.
-func (l *Limits) of(arm experiment.PlannedArm, metric string) (quantity.Limit, bool) {
-	best, rank := quantity.Limit{}, 0
+// of is the limit of an arm on a metric in a cell, if it has one. Additions come
+// first, and within each an arm's own before the general one.
+func (l *Limits) of(arm experiment.PlannedArm, metric, cell string) (quantity.Limit, bool) {
+	var best quantity.Limit
+	var rank, near int // of the arm, then of the cell
 	for _, a := range l.added {
-		if a.metric != metric {
-			continue
-		}
-		r := 0
+		r, n := 0, experiment.Nearness(a.key, metric, cell)
 		switch a.arm {
 		case arm.Name:
 			r = 3
@@ -128,29 +143,28 @@ func (l *Limits) of(arm experiment.PlannedArm, metric string) (quantity.Limit, b
 		case "":
 			r = 1
 		}
-		if r > 0 && r >= rank {
-			best, rank = a.limit, r
+		if r > 0 && n > 0 && (r > rank || r == rank && n >= near) {
+			best, rank, near = a.limit, r, n
 		}
 	}
 	if rank > 0 {
 		return best, true
 	}
-	if own, ok := arm.Budget[metric]; ok {
+	if own, ok := arm.Budget.For(metric, cell); ok {
 		return own, true
 	}
-	general, ok := l.plan.Budget[metric]
-	return general, ok
+	return l.plan.Budget.For(metric, cell)
 }
 
-// bound is what the limit of an arm on a metric means.
-func (l *Limits) bound(arm experiment.PlannedArm, m experiment.Metric) (limit quantity.Limit, b experiment.Bound, ok bool, err error) {
-	limit, ok = l.of(arm, m.Name)
+// bound is what the limit of an arm on a metric in a cell means.
+func (l *Limits) bound(arm experiment.PlannedArm, m experiment.Metric, cell string) (limit quantity.Limit, b experiment.Bound, ok bool, err error) {
+	limit, ok = l.of(arm, m.Name, cell)
 	if !ok {
 		return limit, b, false, nil
 	}
 	if b, err = m.Bound(limit); err != nil {
 		return limit, b, false, &LimitError{fmt.Sprintf("budget of %s: %v", arm.Name, err),
-			m.LimitHint() + fmt.Sprintf("; --budget %s=LIMIT takes the place of what the run holds", cmp.Or(m.Name, "METRIC"))}
+			m.LimitHint() + fmt.Sprintf("; --budget %s=LIMIT takes the place of what the run holds", m.Name)}
 	}
 	return limit, b, true, nil
 }

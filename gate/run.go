@@ -31,7 +31,7 @@ func Run(run *analysis.Run, trials []journal.Trial, limits *Limits, o Options) (
 				if arm.Role != experiment.Treatment {
 					continue
 				}
-				limit, bound, ok, err := limits.bound(arm, m)
+				limit, bound, ok, err := limits.bound(arm, m, cell.ID)
 				if err != nil {
 					return nil, err
 				}
@@ -143,21 +143,13 @@ func (j *judge) add(c Case) {
 	switch {
 	case c.Size == 0:
 		c.Reason = NoData
-	case !est.Main.OK || !ranked(est.Method):
+	case !est.Main.OK || !contrast.Ranks(est.Method):
 		c.Reason = TooFew
 	default:
 		c.Reason, c.Bias = j.control(&c, c.Size)
 	}
 	j.data, j.estimates = append(j.data, d), append(j.estimates, est)
 	j.result.Cases = append(j.result.Cases, c)
-}
-
-// ranked says whether an interval takes the noise as it is. The t intervals,
-// which serve where there are fewer values, rest on noise that is normal, and so
-// few values cannot show that it is: they support no verdict in the analysis,
-// and decide nothing here.
-func ranked(method string) bool {
-	return method == contrast.MethodSignedRank || method == contrast.MethodBoth || method == contrast.MethodRankSum
 }
 
 // control is what the A/A arm has to say of a case: how much it differs from the

@@ -41,10 +41,10 @@ func (f *File) value(n *Node, path string, v reflect.Value, field Field) {
 // wrong reports a value of a wrong kind.
 func (f *File) wrong(n *Node, path string, expected, hint string) {
 	if n.Form == Null {
-		f.Report(n, path, fmt.Sprintf("%s has no value; expected %s", label(path), expected), "give a value, or leave the line out")
+		f.Report(n, path, fmt.Sprintf("%s has no value; expected %s", name(n, path), expected), "give a value, or leave the line out")
 		return
 	}
-	what := label(path)
+	what := name(n, path)
 	if what == "" {
 		what = "the file"
 	}

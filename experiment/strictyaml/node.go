@@ -68,7 +68,7 @@ func (n *Node) found() string {
 // that was all the way.
 func (n *Node) find(path string) (at *Node, exact bool) {
 	for path != "" {
-		step, rest := cutStep(path)
+		step, rest := n.cutStep(path)
 		var next *Node
 		switch {
 		case n.Form == List && step[0] == '[':
@@ -87,14 +87,19 @@ func (n *Node) find(path string) (at *Node, exact bool) {
 }
 
 // cutStep splits the first step off a path: "a.b[1]" gives "a" and "b[1]",
-// "b[1].c" gives "b" and "[1].c", "[1].c" gives "[1]" and "c".
-func cutStep(path string) (step, rest string) {
-	end := strings.IndexAny(path[1:], ".[")
-	if end < 0 {
-		return path, ""
+// "b[1].c" gives "b" and "[1].c", "[1].c" gives "[1]" and "c". A key of the map
+// is one step also where it holds such signs itself.
+func (n *Node) cutStep(path string) (step, rest string) {
+	end := strings.IndexAny(path[1:], ".[") + 1
+	if end == 0 {
+		end = len(path)
 	}
-	step, rest = path[:end+1], path[end+1:]
-	return step, strings.TrimPrefix(rest, ".")
+	for _, e := range n.Entries {
+		if behind, ok := strings.CutPrefix(path, e.Key.Value); ok && (behind == "" || strings.IndexByte(".[", behind[0]) >= 0) {
+			end = max(end, len(e.Key.Value))
+		}
+	}
+	return path[:end], strings.TrimPrefix(path[end:], ".")
 }
 
 // shorten keeps values in messages readable.

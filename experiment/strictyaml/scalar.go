@@ -27,7 +27,7 @@ func (f *File) text(n *Node, path string, v reflect.Value, field Field) {
 			f.wrong(n, path, expected, unitHint(n.Value, v.Type()))
 			return
 		}
-		f.Report(n, path, fmt.Sprintf("%s: %v", label(path), err), "")
+		f.Report(n, path, fmt.Sprintf("%s: %v", name(n, path), err), "")
 		return
 	}
 	if f.within(n, path, fresh.Elem(), field) {

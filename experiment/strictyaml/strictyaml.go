@@ -160,6 +160,15 @@ func Join(path, key string) string {
 // Index extends a path by a position in a list.
 func Index(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
 
+// name is what messages call a node by: the key that it is the value of, which
+// may hold dots.
+func name(n *Node, path string) string {
+	if n.Key != nil {
+		return shorten(n.Key.Value)
+	}
+	return label(path)
+}
+
 // label is the last part of a path, which messages call the value by.
 func label(path string) string {
 	return path[strings.LastIndexByte(path, '.')+1:]
