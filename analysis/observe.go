@@ -17,6 +17,7 @@ const (
 	untold   schedule = iota // some file of one of them does not tell its start
 	apart                    // one began when the other was over
 	partly                   // they overlap, but one is early and the other late
+	blocks                   // they ran in the same stretch of time, but in few long turns
 	together                 // they ran in the same stretch of time
 )
 
@@ -72,6 +73,9 @@ func scheduled(plan *experiment.Plan, trials []journal.Trial) string {
 			names[s] = append(names[s], arm.Name)
 		}
 	}
+	if len(names) == 0 {
+		return "one arm alone, with no baseline beside it"
+	}
 	if len(names) == 1 {
 		for s := range names {
 			return allAlike[s]
@@ -90,12 +94,14 @@ var (
 		untold:   "when the arms ran is not told",
 		apart:    "arms ran one after the other",
 		partly:   "arms overlapped in time only in part",
+		blocks:   "arms took turns in long blocks",
 		together: "arms interleaved in time, in an order that was not drawn at random",
 	}
 	someOf = map[schedule]string{
 		untold:   "when %s ran is not told",
 		apart:    "%s ran before or after %s",
 		partly:   "%s overlapped with %s in time only in part",
+		blocks:   "%s took turns with %s in long blocks",
 		together: "%s interleaved in time with %s, in an order that was not drawn at random",
 	}
 )
@@ -121,7 +127,37 @@ func between(base, arm []int64) schedule {
 	if share := later / float64(len(base)) / float64(len(arm)); share < betweenLeast || share > betweenMost {
 		return partly
 	}
+	m, n := float64(len(base)), float64(len(arm))
+	if mixed := 1 + 2*m*n/(m+n); float64(turns(base, arm)) < mixed/2 {
+		return blocks
+	}
 	return together
+}
+
+// turns is the number of stretches without a change of arm in the order of time;
+// of m and n starts in random order it is 1 + 2mn/(m+n) on average (Wald and
+// Wolfowitz). Of starts at the same time, those of the arm that is not running
+// come first.
+func turns(base, arm []int64) int {
+	count, last := 0, -1
+	for len(base) > 0 || len(arm) > 0 {
+		next := 0
+		switch {
+		case len(base) == 0:
+			next = 1
+		case len(arm) > 0 && (arm[0] < base[0] || arm[0] == base[0] && last == 0):
+			next = 1
+		}
+		if next == 0 {
+			base = base[1:]
+		} else {
+			arm = arm[1:]
+		}
+		if next != last {
+			count, last = count+1, next
+		}
+	}
+	return count
 }
 
 // differing names the facts that the files of some arm and those of the baseline

@@ -33,6 +33,7 @@ func TestObservational(t *testing.T) {
 		{"interleaved", []func(int) time.Time{every(0), every(1)}, nil, "arms interleaved in time, in an order that was not drawn at random"},
 		{"at the same moments", []func(int) time.Time{every(0), every(0)}, nil, "arms interleaved in time, in an order that was not drawn at random"},
 		{"overlapping at the ends", []func(int) time.Time{every(0), every(15)}, nil, "arms overlapped in time only in part"},
+		{"one arm", []func(int) time.Time{every(0)}, nil, "one arm alone, with no baseline beside it"},
 		{"untold", []func(int) time.Time{every(0), never}, nil, "when the arms ran is not told"},
 		{"one file does not tell", []func(int) time.Time{every(0), partlyTold}, nil, "when the arms ran is not told"},
 		{"two arms of two kinds", []func(int) time.Time{every(0), every(1), every(200)}, nil,
@@ -79,6 +80,26 @@ func TestNotObservational(t *testing.T) {
 func loopTrial(arm string, i int, workers, latency float64) journal.Trial {
 	return journal.Trial{Seq: i, Session: 1, Round: i, Cell: "randread", Arm: arm, Start: hour(0)(i),
 		Values: map[string]float64{"latency-mean": latency, "latency-p99": 3 * latency, "throughput": workers / latency}}
+}
+
+// TestRatesOfArms: arms that are each driven at a rate of their own are no closed
+// loop, though the slower one has the larger latency and the smaller rate.
+func TestRatesOfArms(t *testing.T) {
+	latency, throughput := headline("latency-mean", experiment.Lower), headline("throughput", experiment.Higher)
+	throughput.Unit = "1/s"
+	plan := importedPlan([]experiment.Metric{latency, throughput}, "aks", "c11n")
+	plan.Cells[0].Loop = &experiment.Loop{Latency: "latency-mean", Throughput: "throughput"}
+	var trials []journal.Trial
+	for i, noise := range normal(5, 40, 1) {
+		rate, seconds := 1000.0, 0.010*noise
+		if i%2 == 1 {
+			rate, seconds = 800, 0.0125*noise
+		}
+		trials = append(trials, loopTrial([]string{"aks", "c11n"}[i%2], i+1, rate*seconds, seconds))
+	}
+	if l := Analyze(plan, trials, nil).Cells[0].Loop; l != nil {
+		t.Errorf("%q", l.Text)
+	}
 }
 
 func TestClosedLoop(t *testing.T) {
