@@ -50,7 +50,7 @@ func (t *table) series(c, a int, m experiment.Metric, start time.Time) ArmSeries
 	s := ArmSeries{Arm: t.plan.Arms[a].Name, Rounds: make([]int, 0, n), Seconds: make([]float64, 0, n), Values: make([]float64, 0, n)}
 	for i, slot := range t.slots[c][a] {
 		if v, ok := value(slot.valid, m); ok {
-			s.Rounds = append(s.Rounds, t.rounds[i])
+			s.Rounds = append(s.Rounds, t.at[c][i])
 			s.Seconds = append(s.Seconds, slot.valid.Start.Sub(start).Seconds())
 			s.Values = append(s.Values, v)
 			timed = timed && (t.plan.Import == nil || !slot.valid.Start.IsZero())

@@ -28,7 +28,7 @@ func (t *table) sample(c, a int, m experiment.Metric) []float64 {
 func (t *table) pair(c, a, b int, m experiment.Metric) contrast.Data {
 	p := contrast.Data{Metric: m, Paired: true}
 	arm, base := t.slots[c][a], t.slots[c][b]
-	n := len(t.rounds)
+	n := len(t.at[c])
 	floats := make([]float64, 0, 3*n)
 	take := func() (s []float64) {
 		s = floats[len(floats) : len(floats) : len(floats)+n]
@@ -43,12 +43,12 @@ func (t *table) pair(c, a, b int, m experiment.Metric) contrast.Data {
 		if !okArm || !okBase {
 			continue
 		}
-		p.Rounds = append(p.Rounds, t.rounds[i])
+		p.Rounds = append(p.Rounds, t.at[c][i])
 		p.Treated = append(p.Treated, x)
 		p.Baseline = append(p.Baseline, y)
 		p.Contrasts = append(p.Contrasts, contrast.Of(x, y, m))
 		p.Moved = append(p.Moved, arm[i].valid.Position-base[i].valid.Position)
-		if t.rounds[i] <= t.plan.Rounds {
+		if t.at[c][i] <= t.plan.Rounds {
 			p.Pilot++
 		}
 	}

@@ -40,6 +40,10 @@ func (t *table) inOrder(trials []journal.Trial) {
 		}
 	}
 	t.final = len(t.rounds)
+	t.at = make([][]int, len(lists))
+	for c := range t.at {
+		t.at[c] = t.rounds
+	}
 }
 
 // byStart sorts trials by their start if all of them tell it.

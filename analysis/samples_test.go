@@ -75,13 +75,13 @@ func TestIndependentSamples(t *testing.T) {
 		method    string
 		text      string
 	}{
-		{"cost of a time", lower, normal(1, 20, 100), normal(2, 15, 107), Costs, "rank-sum", "observational: costs 7.0 % [6.2, 7.7]"},
-		{"cost of a rate", higher, normal(1, 20, 100), normal(2, 15, 93), Costs, "rank-sum", "observational: costs 7.0 % [6.4, 7.7]"},
-		{"gain", lower, normal(1, 20, 100), normal(2, 15, 95), Gains, "rank-sum", "observational: gains 5.0 % [4.3, 5.7]"},
-		{"gain of a rate", higher, normal(1, 20, 100), normal(2, 15, 105), Gains, "rank-sum", "observational: gains 5.0 % [4.2, 5.7]"},
-		{"equivalent", lower, normal(1, 20, 100), normal(2, 20, 100.3), Equivalent, "rank-sum", "observational: equivalent within ±2 % (costs 0.4 % [−0.2, 1.1])"},
-		{"exploratory", exploratory, normal(1, 20, 100), normal(2, 15, 107), Costs, "rank-sum", "observational: exploratory: costs 7.0 % [6.2, 7.7]"},
-		{"difference", count, []float64{0, 1, 0, 2, 1, 0}, []float64{9, 7, 8, 9, 11, 8}, Costs, "rank-sum", "observational: costs 8.0 [7.0, 9.0]"},
+		{"cost of a time", lower, normal(1, 20, 100), normal(2, 15, 107), Costs, "rank-sum+welch", "observational: costs 7.0 % [6.2, 7.7]"},
+		{"cost of a rate", higher, normal(1, 20, 100), normal(2, 15, 93), Costs, "rank-sum+welch", "observational: costs 7.0 % [6.4, 7.7]"},
+		{"gain", lower, normal(1, 20, 100), normal(2, 15, 95), Gains, "rank-sum+welch", "observational: gains 5.0 % [4.3, 5.7]"},
+		{"gain of a rate", higher, normal(1, 20, 100), normal(2, 15, 105), Gains, "rank-sum+welch", "observational: gains 5.0 % [4.2, 5.7]"},
+		{"equivalent", lower, normal(1, 20, 100), normal(2, 20, 100.3), Equivalent, "rank-sum+welch", "observational: equivalent within ±2 % (costs 0.4 % [−0.3, 1.1])"},
+		{"exploratory", exploratory, normal(1, 20, 100), normal(2, 15, 107), Costs, "rank-sum+welch", "observational: exploratory: costs 7.0 % [6.2, 7.7]"},
+		{"difference", count, []float64{0, 1, 0, 2, 1, 0}, []float64{9, 7, 8, 9, 11, 8}, Costs, "rank-sum+welch", "observational: costs 8.0 [6.5, 9.5]"},
 		{"too few for any claim", lower, normal(1, 3, 100), normal(2, 3, 150), NotResolved, "welch",
 			"observational: not resolved: 51.1 % [46.6, 55.7] (3 values per arm are too few to claim anything of 1 comparison: at least 4 of each arm are needed)"},
 		{"too few of one", lower, normal(1, 30, 100), normal(2, 1, 150), NotResolved, "welch",
@@ -189,7 +189,7 @@ func TestBrokenFiles(t *testing.T) {
 	if want := []string{"2 of 18 trials (11 %) are invalid, over the limit of 10 %"}; run.Valid || !slices.Equal(run.Reasons, want) {
 		t.Errorf("valid %v, reasons %q, want %q", run.Valid, run.Reasons, want)
 	}
-	if want := "observational: no verdict, the run is invalid: 7.0 % [5.3, 8.0]"; run.Comparisons[0].Text != want {
+	if want := "observational: no verdict, the run is invalid: 7.0 % [5.3, 8.1]"; run.Comparisons[0].Text != want {
 		t.Errorf("%q, want %q", run.Comparisons[0].Text, want)
 	}
 }
@@ -214,7 +214,7 @@ func TestVerdictWithFailedTrials(t *testing.T) {
 		rules []string
 		text  string // "": the verdict stays
 	}{
-		{"errors that change the verdict", 99.8, []string{workload.RuleErrors}, "observational: with the 14 trials that had failed operations, equivalent within ±2 % (costs 0.6 % "},
+		{"errors that change the verdict", 99.8, []string{workload.RuleErrors}, "observational: with the 14 trials that had failed operations, not resolved: 0.6 % "},
 		{"errors that do not", 108, []string{workload.RuleErrors}, ""},
 		{"another rule", 100, []string{workload.RuleErrors, "unreadable"}, ""},
 	} {
@@ -236,8 +236,44 @@ func TestVerdictWithFailedTrials(t *testing.T) {
 			continue
 		}
 		a := got.WithInvalid
-		if a == nil || a.Trials != 14 || a.Verdict != Equivalent || !strings.HasPrefix(a.Text, c.text) || a.Overhead.Point > 0.07 {
+		if a == nil || a.Trials != 14 || a.Verdict != NotResolved || !strings.HasPrefix(a.Text, c.text) || a.Overhead.Point > 0.07 {
 			t.Errorf("%s: %+v, want %q", c.name, a, c.text)
+		}
+	}
+}
+
+// TestOwnCells: files that each bring a cell of their own take no more room, paired
+// or not, than there are files and arms.
+func TestOwnCells(t *testing.T) {
+	const files = 500
+	for _, pairBy := range []string{"", "name"} {
+		plan := importedPlan([]experiment.Metric{headline("time", experiment.Lower)}, "aks", "gke")
+		plan.Import.PairBy, plan.Rounds = pairBy, files
+		only := plan.Cells[0]
+		plan.Cells = nil
+		var trials []journal.Trial
+		for i := range files {
+			only.ID = fmt.Sprint("cell-", i)
+			plan.Cells = append(plan.Cells, only)
+			for a, arm := range []string{"aks", "gke"} {
+				trials = append(trials, journal.Trial{Round: i + 1, Attempt: 1, Cell: only.ID, Arm: arm, Values: map[string]float64{"time": float64(a + 1)}})
+			}
+		}
+		table := tabulate(plan, trials, validOnly)
+		slots := 0
+		for _, cell := range table.slots {
+			for _, arm := range cell {
+				slots += len(arm)
+			}
+		}
+		if slots != len(trials) {
+			t.Errorf("paired by %q, %d trials take %d slots", pairBy, len(trials), slots)
+		}
+		if c := table.counts(files, trials); c.Valid != len(trials) || c.Planned != len(trials) {
+			t.Errorf("paired by %q: %+v", pairBy, c)
+		}
+		if d := table.compared(files-1, 1, 0, only.Metrics[0]); len(d.Treated) != 1 || d.Treated[0] != 2 || d.Baseline[0] != 1 || pairBy != "" && d.Rounds[0] != files {
+			t.Errorf("paired by %q, the last cell holds %+v", pairBy, d)
 		}
 	}
 }

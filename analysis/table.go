@@ -12,7 +12,8 @@ import (
 type table struct {
 	plan   *experiment.Plan
 	rounds []int          // rounds with any trial, ascending; of independent samples, places from 1
-	slots  [][][]slot     // by cell, arm and index into rounds, which an arm of fewer trials than others does not fill
+	at     [][]int        // by cell: the rounds that it has slots for, ascending; all, unless a run is imported
+	slots  [][][]slot     // by cell, arm and index into the cell's rounds, which an arm of fewer trials than others does not fill
 	final  int            // highest round with any trial
 	stray  int            // trials that belong to nothing in the plan
 	broken int            // imported files of which not even the cell could be read
@@ -75,29 +76,56 @@ func (t *table) byRound(trials []journal.Trial) {
 	if n := len(t.rounds); n > 0 {
 		t.final = t.rounds[n-1]
 	}
+	t.at = t.cellRounds(trials, cells)
+	slots := 0
+	for _, rounds := range t.at {
+		slots += len(rounds) * len(plan.Arms)
+	}
+	all := make([]slot, slots)
 	t.slots = make([][][]slot, len(plan.Cells))
-	n := len(t.rounds)
-	all := make([]slot, len(plan.Cells)*len(plan.Arms)*n)
 	for c := range t.slots {
 		t.slots[c] = make([][]slot, len(plan.Arms))
+		n := len(t.at[c])
 		for a := range t.slots[c] {
 			t.slots[c][a], all = all[:n:n], all[n:]
 		}
 	}
-	at := 0 // index of the round; a journal stays in one for many trials
 	for i := range trials {
 		trial := &trials[i]
-		if t.rounds[at] != trial.Round {
-			at, _ = slices.BinarySearch(t.rounds, trial.Round)
-		}
 		c, okCell := cells[trial.Cell]
 		a, okArm := arms[trial.Arm]
 		if !okCell || !okArm {
 			t.lose(trial)
 			continue
 		}
+		at, _ := slices.BinarySearch(t.at[c], trial.Round)
 		t.add(&t.slots[c][a][at], trial)
 	}
+}
+
+// cellRounds gives the rounds of each cell. In a run of Tare's own, every cell is
+// measured in every round. Files that are imported may each bring a cell of their
+// own, and slots for all rounds in all cells would be the square of their number.
+func (t *table) cellRounds(trials []journal.Trial, cells map[string]int) [][]int {
+	at := make([][]int, len(t.plan.Cells))
+	if t.plan.Import == nil {
+		for c := range at {
+			at[c] = t.rounds
+		}
+		return at
+	}
+	for i := range trials {
+		if c, ok := cells[trials[i].Cell]; ok {
+			if n := len(at[c]); n == 0 || at[c][n-1] != trials[i].Round {
+				at[c] = append(at[c], trials[i].Round)
+			}
+		}
+	}
+	for c := range at {
+		slices.Sort(at[c])
+		at[c] = slices.Compact(at[c])
+	}
+	return at
 }
 
 // lose counts a trial that has no place. An imported file that could not be read
@@ -138,14 +166,14 @@ func (t *table) settled(s *slot, round int) bool {
 // counts counts trials against the number of rounds that the run is to have.
 func (t *table) counts(rounds int, trials []journal.Trial) Counts {
 	c := Counts{Planned: rounds * len(t.plan.Cells) * len(t.plan.Arms)}
-	for _, cell := range t.slots {
+	for k, cell := range t.slots {
 		for _, arm := range cell {
 			for i := range arm {
 				switch s := &arm[i]; {
 				case s.valid != nil:
 					c.Done++
 					c.Valid++
-				case t.settled(s, t.rounds[i]):
+				case t.settled(s, t.at[k][i]):
 					c.Done++
 					c.Lost++
 				}
