@@ -18,6 +18,22 @@ type cells struct {
 	list []*cell
 	at   map[string]*cell // by name in the files
 	ids  map[string]bool  // taken
+	// metrics counts those of all cells.
+	metrics int
+}
+
+// mostComparisons is how many metrics of all cells may be compared with the
+// baseline, over all arms. Nobody reads as many: names that differ in every file
+// were taken for names of cells.
+const mostComparisons = 10_000
+
+// bound refuses more cells, metrics and arms than can be compared.
+func (c *cells) bound(arms int) error {
+	if c.metrics*max(arms-1, 1) <= mostComparisons {
+		return nil
+	}
+	return misuse("import a part of the files, or see what names the cells: it may be what differs from file to file",
+		"more than %d comparisons: %s in %s, of %s", mostComparisons, plural(c.metrics, "metric"), plural(len(c.list), "cell"), plural(arms, "arm"))
 }
 
 // cell is a cell in the making.
@@ -79,8 +95,16 @@ func (c *cells) id(name string) string {
 	return free
 }
 
-// take counts a trial's metrics in, and says why they do not fit into the cell;
+// take counts a trial's metrics into its cell, and says why they do not fit into it;
 // empty if they do.
+func (c *cells) take(in *cell, t *Trial) (conflict string) {
+	before := len(in.order)
+	conflict = in.take(t)
+	c.metrics += len(in.order) - before
+	return conflict
+}
+
+// take is the same of one cell.
 func (c *cell) take(t *Trial) (conflict string) {
 	if t.Broken == "" {
 		c.trials++

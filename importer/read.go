@@ -202,7 +202,10 @@ func (r *run) record(i int, a *arm, t *Trial, round int) (*journal.Trial, error)
 		}
 		r.taken[at] = i
 	}
-	conflict := cell.take(t)
+	conflict := r.cells.take(cell, t)
+	if err := r.cells.bound(len(r.arms.list)); err != nil {
+		return nil, err
+	}
 	found, twice := values(t)
 	if conflict == "" && twice != "" {
 		conflict = twice + " has two values"

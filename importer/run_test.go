@@ -78,6 +78,15 @@ func write(t testing.TB, files map[string]string) string {
 }
 
 // importing is an import of files in a directory, and what it is to give.
+// manyCells is a file of one metric in each of n cells.
+func manyCells(n int) string {
+	var text strings.Builder
+	for i := range n {
+		fmt.Fprintf(&text, "cell-%d s-mean 1\n", i)
+	}
+	return text.String()
+}
+
 type importing struct {
 	files   map[string]string
 	arms    []string // NAME=PATH below the directory, or PATH
@@ -265,6 +274,10 @@ func TestRun(t *testing.T) {
 				}
 			},
 			trials: "1 a x s-mean=1\n2 a x import!"},
+		"more cells than can be compared": {
+			files: map[string]string{"a/1.txt": manyCells(3334), "b/1.txt": manyCells(3334), "c/1.txt": manyCells(3333), "d/1.txt": manyCells(1)},
+			arms:  []string{"a=a", "b=b", "c=c", "d=d"},
+			err:   "more than 10000 comparisons: 3334 metrics in 3334 cells, of 4 arms"},
 		"cells with alike names": {
 			files:  map[string]string{"a/1.txt": "x/y s-mean 1\nx?y s-mean 2\n../.. s-mean 3\n-rf s-mean 4\n"},
 			arms:   []string{"a=a"},
