@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"gonum.org/v1/gonum/stat"
+
 	"tare/analysis/contrast"
 	"tare/experiment"
 	"tare/stats"
@@ -25,10 +27,13 @@ const (
 	// loopShare is the deviation of the product, relative to that of latency, up to
 	// which it counts as constant where workers are not told: three quarters of the
 	// variance of latency at least are then that of throughput. With a rate given
-	// from outside (an open loop) the product varies as latency does.
+	// from outside (an open loop) the product varies as latency does. Both are
+	// deviations within the arms: of arms that are each driven at four fifths of
+	// what they can take, the slower one has the smaller rate and the larger
+	// latency, which is no closed loop.
 	loopShare = 0.5
-	// loopTrials is the number of trials that this takes: of ten independent pairs
-	// less than one in a thousand looks so.
+	// loopTrials is the number of trials that this takes, the first of each arm not
+	// counted: of ten independent pairs less than one in a thousand looks so.
 	loopTrials = 10
 )
 
@@ -50,7 +55,9 @@ func (t *table) loop(c int, l experiment.Loop) *LoopSummary {
 		return nil
 	}
 	var products, logProducts, logLatencies []float64
+	free := 0
 	for _, arm := range t.slots[c] {
+		first := len(products)
 		for i := range arm {
 			seconds, okLatency := value(arm[i].valid, *latency)
 			rate, okThroughput := value(arm[i].valid, *throughput)
@@ -60,6 +67,9 @@ func (t *table) loop(c int, l experiment.Loop) *LoopSummary {
 				logLatencies = append(logLatencies, math.Log(seconds))
 			}
 		}
+		free += max(len(products)-first-1, 0)
+		centre(logProducts[first:])
+		centre(logLatencies[first:])
 	}
 	if len(products) == 0 {
 		return nil
@@ -68,21 +78,37 @@ func (t *table) loop(c int, l experiment.Loop) *LoopSummary {
 	s := &LoopSummary{Loop: l, Least: products[0], Median: stats.Quantile(products, 0.5), Most: products[len(products)-1]}
 	n := len(products)
 	told := l.Workers > 0 && math.Abs(s.Median/l.Workers-1) <= loopNear
-	if !told && (n < loopTrials || contrast.Deviation(logProducts) > loopShare*contrast.Deviation(logLatencies)) {
+	if !told && (free < loopTrials || contrast.Deviation(logProducts) > loopShare*contrast.Deviation(logLatencies)) {
 		return nil
 	}
 	s.Text = s.sentence(n, told)
 	return s
 }
 
+// centre takes the mean away.
+func centre(x []float64) {
+	mean := stat.Mean(x, nil)
+	for i := range x {
+		x[i] -= mean
+	}
+}
+
 func (s *LoopSummary) sentence(n int, told bool) string {
-	text := fmt.Sprintf("closed loop: %s × %s is %s (%s to %s over %d trials)", s.Latency, s.Throughput, round(s.Median), round(s.Least), round(s.Most), n)
+	text := fmt.Sprintf("closed loop: %s × %s is %s (%s to %s over %s)", s.Latency, s.Throughput, round(s.Median), round(s.Least), round(s.Most), counted(n, "trial"))
 	if told {
-		text += fmt.Sprintf(", as many as the %s workers", round(s.Workers))
+		text += ", as many as the " + workers(s.Workers)
 	} else {
 		text += " whatever the latency, as with a fixed number of workers"
 	}
 	return text + fmt.Sprintf("; %s says the same as %s", s.Latency, s.Throughput)
+}
+
+// workers counts them, of which no tool has a part.
+func workers(n float64) string {
+	if n == 1 {
+		return "1 worker"
+	}
+	return round(n) + " workers"
 }
 
 // round writes a number of requests with three digits, or as a whole.

@@ -33,6 +33,7 @@ func TestObservational(t *testing.T) {
 		{"interleaved", []func(int) time.Time{every(0), every(1)}, nil, "arms interleaved in time, in an order that was not drawn at random"},
 		{"at the same moments", []func(int) time.Time{every(0), every(0)}, nil, "arms interleaved in time, in an order that was not drawn at random"},
 		{"overlapping at the ends", []func(int) time.Time{every(0), every(15)}, nil, "arms overlapped in time only in part"},
+		{"in turns of five", []func(int) time.Time{func(i int) time.Time { return every(2 * (i / 5) * 40)(i) }, every(50)}, nil, "arms took turns in long blocks"},
 		{"one arm", []func(int) time.Time{every(0)}, nil, "one arm alone, with no baseline beside it"},
 		{"untold", []func(int) time.Time{every(0), never}, nil, "when the arms ran is not told"},
 		{"one file does not tell", []func(int) time.Time{every(0), partlyTold}, nil, "when the arms ran is not told"},

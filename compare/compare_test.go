@@ -40,7 +40,7 @@ func TestChangeOfOverhead(t *testing.T) {
 		t.Fatalf("%d changes, %d floors, family of %d", len(r.Changes), len(r.Floors), r.Family.Changes)
 	}
 	c := r.Changes[0]
-	if c.Text != "observational: costs 2.7 % [2.2, 3.1] more than in run 1" || c.Verdict != analysis.Costs || c.Method != "rank-sum" || c.Paired {
+	if c.Text != "observational: costs 2.7 % [2.2, 3.1] more than in run 1" || c.Verdict != analysis.Costs || c.Method != "rank-sum+welch" || c.Paired {
 		t.Errorf("%s, %s, by %s", c.Text, c.Verdict, c.Method)
 	}
 	if truth := 1.08/1.05 - 1; c.Overhead.Lo > truth || c.Overhead.Hi < truth {
