@@ -34,13 +34,10 @@ func (w wording) alternatives(run *Run, j *judgement, trials []journal.Trial) {
 		}
 		c := other.comparison(t.plan, h)
 		with.detectable(&c, h)
+		with.inner(&c, h)
 		n := t.taken(h)
 		a := &Alternative{Verdict: h.verdict, Overhead: c.Overhead, Trials: n}
-		noun := "trials"
-		if n == 1 {
-			noun = "trial"
-		}
-		a.Text = fmt.Sprintf("with the %d %s that had failed operations, %s", n, noun, with.verdict(&c, h))
+		a.Text = fmt.Sprintf("with the %s that had failed operations, %s", counted(n, "trial"), with.verdict(&c, h))
 		if w.observational {
 			a.Text = "observational: " + a.Text
 		}
@@ -58,7 +55,7 @@ func (t *table) taken(h *hypothesis) (n int) {
 		_, ok := value(list[i].valid, h.Metric)
 		return ok
 	}
-	for i := range t.rounds {
+	for i := range max(len(arm), len(base)) {
 		for _, lists := range [2][2][]slot{{arm, base}, {base, arm}} {
 			if used(lists[0], i) && !lists[0][i].valid.Valid() && (!h.Paired || used(lists[1], i)) {
 				n++

@@ -110,12 +110,17 @@ type Comparison struct {
 	Paired  bool              `json:"paired"` // trials of the same round were compared; else two independent samples
 	Rounds  int               `json:"rounds"` // complete pairs; for independent samples, values of the smaller one
 	// Overhead is the headline interval and T the paired t interval beside it (after
-	// a pilot, Stein's). Where the pairs allow no interval, both bounds are the point.
+	// a pilot, Stein's). Where the values allow no interval, both bounds are the point.
 	Overhead  Interval `json:"overhead"`
 	T         Interval `json:"t"`
-	P         float64  `json:"p"`            // two-sided, of no difference
-	PAdjusted float64  `json:"pAdjusted"`    // after Holm
-	PEquiv    float64  `json:"pEquivalence"` // two one-sided tests at the margin; 1 for Difference metrics
+	PointOnly bool     `json:"pointOnly,omitempty"` // Overhead is a point without an interval: the values allow none
+	// Inner is the interval that a claim of equivalence rests on, of less confidence
+	// than Overhead (90 % beside 95 %). It is there only where Overhead reaches
+	// beyond the margin although Inner does not.
+	Inner     *Interval `json:"equivalenceInterval,omitempty"`
+	P         float64   `json:"p"`            // two-sided, of no difference
+	PAdjusted float64   `json:"pAdjusted"`    // after Holm
+	PEquiv    float64   `json:"pEquivalence"` // two one-sided tests at the margin; 1 for Difference metrics
 	// PEquivAdjusted is PEquiv after Holm, in a family of its own.
 	PEquivAdjusted float64 `json:"pEquivalenceAdjusted"`
 	// EstimatorsAgree says that the t interval alone would give the same verdict.
@@ -134,6 +139,8 @@ type Comparison struct {
 	// WithInvalid is what the verdict would be with the trials that broke the rule
 	// on errors; it is there only where that changes the verdict.
 	WithInvalid *Alternative `json:"withInvalid,omitempty"`
+	// Observational says that what is claimed here is of no experiment.
+	Observational bool `json:"observational,omitempty"`
 	// Restates names the metric that a closed loop makes this one say once more.
 	Restates string   `json:"restates,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`

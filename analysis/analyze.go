@@ -126,6 +126,7 @@ func (j *judgement) comparison(plan *experiment.Plan, h *hypothesis) Comparison 
 		Restates:        h.restates,
 		Overhead:        Interval(contrast.Overheads(h.shown(h.Main), h.Metric)),
 		T:               Interval(contrast.Overheads(h.shown(h.T), h.Metric)),
+		PointOnly:       !h.Main.OK,
 		P:               h.Main.P,
 		PAdjusted:       h.adjusted,
 		PEquiv:          h.Main.Equiv,
@@ -158,12 +159,26 @@ func (w wording) complete(c *Comparison, h *hypothesis, valid bool) {
 		c.Overheads[i] = contrast.Overhead(x, h.Metric)
 	}
 	w.detectable(c, h)
+	w.inner(c, h)
+	c.Observational = w.observational
 	if h.Paired {
 		w.diagnose(c, h)
 	} else {
 		w.diagnoseSamples(c, h)
 	}
 	c.Text = w.sentence(c, h, valid)
+}
+
+// inner adds the interval that equivalence rests on where the one shown does not
+// lie within the margin.
+func (w wording) inner(c *Comparison, h *hypothesis) {
+	if h.verdict != Equivalent && h.reason != reaching || !beyond(h.Main.At, w.Margin) {
+		return
+	}
+	if at, ok := h.inner(w.Rules); ok && !beyond(at, w.Margin) {
+		i := Interval(contrast.Overheads(at, h.Metric))
+		c.Inner = &i
+	}
 }
 
 // summaries describe the values of both arms. Those of independent samples are

@@ -20,7 +20,11 @@ type Question struct {
 	// Observational says that the answer is of no experiment, and is to say so.
 	Observational bool
 	contrast.Data
-	Estimate *contrast.Estimate // where Data alone do not say how it is made; nil: they do
+	// Estimate makes the estimates where Data do not say how; nil: they do.
+	Estimate func(contrast.Rules) contrast.Estimate
+	// Versus is what an overhead is compared with, "in run 1", where two overheads
+	// are: the verdict then says that one costs more or less than the other.
+	Versus string
 }
 
 // Answers are the comparisons in the order of the questions.
@@ -55,12 +59,13 @@ func Assess(plan *experiment.Plan, asked, controls []Question) Answers {
 	var a Answers
 	a.Failed = j.settle()
 	for i, h := range j.treatments {
-		w.observational = asked[i].Observational
+		w.observational, w.versus = asked[i].Observational, asked[i].Versus
 		a.Asked = append(a.Asked, w.answer(j, h))
 		if h.Metric.Headline && !h.echo {
 			a.Family++
 		}
 	}
+	w.versus = ""
 	for i, h := range j.controls {
 		w.observational = controls[i].Observational
 		a.Controls = append(a.Controls, w.answer(j, h))
@@ -89,9 +94,7 @@ func (w wording) hypothesis(q Question, r experiment.Role) *hypothesis {
 		against := []factor.Level{{Factor: "against", Value: q.Against}}
 		w.plan.Arms = append(w.plan.Arms, experiment.PlannedArm{Name: q.Arm, Role: r, Levels: against})
 	}
-	if h.Estimate = w.Estimate(&h.Data); q.Estimate != nil {
-		h.Estimate = *q.Estimate
-	}
+	h.made(w.Rules, q.Estimate)
 	return h
 }
 

@@ -21,7 +21,7 @@ func asked(arm, against string, m experiment.Metric, factor float64) Question {
 func TestAssess(t *testing.T) {
 	plan, time := testPlan(12, nil, "a"), headline("time", experiment.Lower)
 	a := Assess(plan, []Question{asked("a", "2", time, 1.1), asked("a", "3", time, 1), asked("b", "2", time, 0.9)}, nil)
-	for i, want := range []string{"costs 10.0 % [9.3, 10.7]", "equivalent within ±2 % (costs 0.0 % [−0.6, 0.6])", "gains 10.0 % [9.5, 10.5]"} {
+	for i, want := range []string{"costs 10.0 % [9.3, 10.7]", "equivalent within ±2 % (differs by 0.0 % [−0.6, 0.6])", "gains 10.0 % [9.5, 10.5]"} {
 		if got := a.Asked[i].Text; got != want {
 			t.Errorf("question %d: %s, want %s", i+1, got, want)
 		}

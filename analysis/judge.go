@@ -21,6 +21,7 @@ const (
 	noControl                 // the control arm has no estimate to stand against
 	thinControl               // it has one of so few pairs that it could hardly differ
 	straddling                // p is small, but ties leave 0 in the interval
+	reaching                  // equivalent by the tests, with an interval far beyond the margin
 )
 
 // hypothesis is one comparison on its way to a verdict.
@@ -28,7 +29,8 @@ type hypothesis struct {
 	cell, arm, base int
 	contrast.Data
 	contrast.Estimate
-	adjusted      float64 // p after Holm; p itself for an exploratory metric
+	estimate      func(contrast.Rules) contrast.Estimate // how it was made
+	adjusted      float64                                // p after Holm; p itself for an exploratory metric
 	equivAdjusted float64
 	control       *hypothesis // the A/A comparison on the same metric; nil: none planned
 	bias          float64     // what a claim must exceed, as a contrast
@@ -114,12 +116,36 @@ func (j *judgement) compare(t *table) {
 // hypothesis estimates the comparison of arm a with the baseline b.
 func (j *judgement) hypothesis(t *table, c, a, b int, m experiment.Metric) *hypothesis {
 	d := t.compared(c, a, b, m)
-	h := &hypothesis{cell: c, arm: a, base: b, Data: d, Estimate: j.Estimate(&d), restates: t.restates(c, m)}
+	h := &hypothesis{cell: c, arm: a, base: b, Data: d, restates: t.restates(c, m)}
+	h.made(j.Rules, nil)
 	if original := namedMetric(t.plan.Cells[c], h.restates); original != nil {
 		h.echo = m.Headline && original.Headline
 	}
 	return h
 }
+
+// made makes the estimates, from the data unless something else says how.
+func (h *hypothesis) made(r contrast.Rules, by func(contrast.Rules) contrast.Estimate) {
+	if by == nil {
+		by = func(r contrast.Rules) contrast.Estimate { return r.Estimate(&h.Data) }
+	}
+	h.estimate, h.Estimate = by, by(r)
+}
+
+// inner is the interval that a claim of equivalence rests on; false if there is
+// none. It is of the estimator that leads, which may be t where with its lesser
+// confidence ranks would have an interval already.
+func (h *hypothesis) inner(r contrast.Rules) (stats.Interval, bool) {
+	e := h.estimate(r.Inner())
+	v := e.Main
+	if e.Method != h.Method {
+		v = e.T
+	}
+	return v.At, v.OK
+}
+
+// beyond says whether an interval of contrasts reaches further than a limit.
+func beyond(at stats.Interval, limit float64) bool { return at.Lo < -limit || at.Hi > limit }
 
 // decide gives every hypothesis its verdict, the headline ones as one family
 // under Holm's correction. It does so a second time with the t intervals alone,
@@ -187,6 +213,14 @@ func holm(all []*hypothesis, of func(*hypothesis) contrast.View) (p, equiv []flo
 	return p, equiv
 }
 
+// reach is how many margins the headline interval of a claim of equivalence may
+// reach. The one-sided tests look at an interval of less confidence, which a few
+// values far away leave untouched: ten rounds of which one took ten times as long
+// have a 90 % interval within ±1 % and a 95 % interval to 900 %. Both are right
+// about the centre of the distribution, but to call such arms equivalent would tell
+// the reader of the first that he need not look at the second.
+const reach = 2
+
 // decide is the order of decision: equivalent, else costs or gains, else not
 // resolved and why.
 func (h *hypothesis) decide(v contrast.View, p, equiv float64, r contrast.Rules) (Verdict, reason) {
@@ -202,6 +236,8 @@ func (h *hypothesis) decide(v contrast.View, p, equiv float64, r contrast.Rules)
 		return NotResolved, noControl
 	case h.control != nil && 2*h.control.Size() < h.Size():
 		return NotResolved, thinControl
+	case equiv <= r.Alpha && beyond(v.At, reach*r.Margin):
+		return NotResolved, reaching
 	case equiv <= r.Alpha:
 		return Equivalent, plain
 	case p > r.Alpha && v.P <= r.Alpha && excludes:

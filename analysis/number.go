@@ -59,8 +59,11 @@ func decimals(half float64) int {
 	case half >= 0.1 || half <= 0 || math.IsNaN(half):
 		return 1
 	}
-	return min(int(math.Ceil(-math.Log10(half))), 6)
+	return min(int(math.Ceil(-math.Log10(half))), mostDecimals)
 }
+
+// mostDecimals is how many decimals a number gets at most.
+const mostDecimals = 6
 
 // number writes a value without its unit, with a true minus sign.
 func (s scale) number(v float64) string {
@@ -75,10 +78,14 @@ func (s scale) number(v float64) string {
 	return strings.Replace(text, "-", "−", 1)
 }
 
+// vanishes says whether a number would be written as zero.
+func (s scale) vanishes(v float64) bool { return strings.Trim(s.number(v), "0.") == "" }
+
 // estimate writes a point with its interval: "7.1 % [6.2, 8.0]".
-func (s scale) estimate(i Interval) string {
-	return s.number(i.Point) + s.unit + " [" + s.number(i.Lo) + ", " + s.number(i.Hi) + "]"
-}
+func (s scale) estimate(i Interval) string { return s.number(i.Point) + s.unit + " " + s.within(i) }
+
+// within writes an interval: "[6.2, 8.0]".
+func (s scale) within(i Interval) string { return "[" + s.number(i.Lo) + ", " + s.number(i.Hi) + "]" }
 
 // bound writes a limit with two significant digits: "4 %", "0.35 %".
 func bound(v float64, m experiment.Metric) string {

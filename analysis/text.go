@@ -18,16 +18,14 @@ type wording struct {
 	unit          unitEffects
 	observational bool
 	cells         []CellSummary // of the run; nil: of no single run
+	versus        string        // of a comparison of two overheads: what the other one is
 }
 
 // sentence says the verdict with its numbers.
 func (w wording) sentence(c *Comparison, h *hypothesis, valid bool) string {
 	text := w.verdict(c, h)
-	switch {
-	case !valid && h.Main.OK:
-		text = "no verdict, the run is invalid: " + signed(c)
-	case !valid:
-		text = "no verdict, the run is invalid"
+	if !valid {
+		text = c.Withheld("the run is invalid")
 	}
 	if c.Restates != "" {
 		text = "restates " + c.Restates + ": " + text
@@ -48,9 +46,17 @@ func (w wording) verdict(c *Comparison, h *hypothesis) string {
 		if control {
 			return "differs from the baseline by " + signed(c)
 		}
-		return directed(c)
+		return w.directed(c)
 	case Equivalent:
-		return fmt.Sprintf("equivalent within ±%s (%s)", w.margin(), directed(c))
+		text := w.directed(c)
+		if c.Inner != nil {
+			inner := *c.Inner
+			if s := scaleFor(c.Overhead, c.Metric); c.Overhead.Point < 0 && !s.vanishes(c.Overhead.Point) {
+				inner = turned(inner)
+			}
+			text += fmt.Sprintf("; the %s interval %s lies within", w.innerConfidence(), scaleFor(inner, c.Metric).within(inner))
+		}
+		return fmt.Sprintf("equivalent within ±%s (%s)", w.margin(), text)
 	}
 	return "not resolved: " + w.unresolved(c, h)
 }
@@ -68,8 +74,7 @@ func (w wording) unresolved(c *Comparison, h *hypothesis) string {
 	case noControl:
 		return fmt.Sprintf("%s, but the control has no estimate on this metric to stand against", signed(c))
 	case thinControl:
-		noun := map[bool]string{true: "pairs", false: "values"}[h.Paired]
-		return fmt.Sprintf("%s, but the control has only %d %s on this metric to stand against %d", signed(c), h.control.Size(), noun, h.Size())
+		return fmt.Sprintf("%s, but the control has only %d %s on this metric to stand against %d", signed(c), h.control.Size(), noun(h), h.Size())
 	case notByHolm:
 		return fmt.Sprintf("%s excludes 0 by itself, but not as one of %d claims (Holm %s; %s)", signed(c), h.family, probability(c.PAdjusted), w.unseen(c, h))
 	case underBias:
@@ -77,20 +82,48 @@ func (w wording) unresolved(c *Comparison, h *hypothesis) string {
 	case straddling:
 		return fmt.Sprintf("%s, %s: so many values are the same that the interval cannot exclude 0", signed(c), probability(c.PAdjusted))
 	}
+	if h.reason == reaching {
+		text := "the tests of equivalence pass, but the interval reaches beyond twice"
+		if c.Inner != nil {
+			text = fmt.Sprintf("the %s interval %s lies within ±%s, but this one reaches beyond twice", w.innerConfidence(),
+				scaleFor(*c.Inner, c.Metric).within(*c.Inner), w.margin())
+		}
+		return fmt.Sprintf("%s (%s that margin: a few %s decide)", signed(c), text, noun(h))
+	}
 	return signed(c) + " (" + w.unseen(c, h) + ")"
+}
+
+// innerConfidence is that of the interval that equivalence rests on: "90 %".
+func (w wording) innerConfidence() string { return percent(w.Inner().Confidence) }
+
+// noun names what a comparison rests on.
+func noun(h *hypothesis) string {
+	if h.Paired {
+		return "pairs"
+	}
+	return "values"
+}
+
+// Withheld is the text of a comparison that gets no verdict, with the reason.
+func (c *Comparison) Withheld(why string) string {
+	text := "no verdict, " + why
+	if !c.PointOnly {
+		text += ": " + signed(c)
+	}
+	return text
 }
 
 // unseen says what could have been seen and what it would take.
 func (w wording) unseen(c *Comparison, h *hypothesis) string {
 	switch {
 	case w.hopeless(h) && !h.Paired:
-		return fmt.Sprintf("%s are too few to claim anything of %s: at least %d of each arm are needed", values(h), comparisons(h.family), leastValues(w.Alpha/float64(h.family)))
+		return fmt.Sprintf("%s are too few to claim anything of %s: at least %d of each arm are needed", values(h), counted(h.family, "comparison"), leastValues(w.Alpha/float64(h.family)))
 	case c.MDE == 0 && !h.Paired:
 		return "the values do not vary, so that nothing says what could be seen"
 	case c.Needed > 0 && !h.Paired:
 		return fmt.Sprintf("differences under %s cannot be seen here; about %d values per arm would", bound(c.MDE, c.Metric), c.Needed)
 	case w.hopeless(h):
-		return fmt.Sprintf("%d rounds are too few to claim anything of %s: at least %d are needed", len(h.Contrasts), comparisons(h.family), w.fewest(h))
+		return fmt.Sprintf("%d rounds are too few to claim anything of %s: at least %d are needed", len(h.Contrasts), counted(h.family, "comparison"), w.fewest(h))
 	case c.MDE == 0:
 		return "the pairs do not vary, so that nothing says what could be seen"
 	case c.Needed > 0:
@@ -102,17 +135,17 @@ func (w wording) unseen(c *Comparison, h *hypothesis) string {
 // values counts those of two independent samples: "6 values per arm".
 func values(h *hypothesis) string {
 	if n := len(h.Baseline); n == len(h.Treated) {
-		return fmt.Sprintf("%d values per arm", n)
+		return counted(n, "value") + " per arm"
 	}
 	return fmt.Sprintf("%d values of the baseline and %d of the arm", len(h.Baseline), len(h.Treated))
 }
 
-// comparisons counts them.
-func comparisons(n int) string {
-	if n == 1 {
-		return "1 comparison"
+// counted writes a number of things: "1 comparison", "2 comparisons".
+func counted(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
 	}
-	return fmt.Sprintf("%d comparisons", n)
+	return fmt.Sprintf("%d %s", n, noun)
 }
 
 // fewest is the number of rounds that any claim on a hypothesis needs.
@@ -172,17 +205,44 @@ func (t *table) loss(c, a int, m experiment.Metric) string {
 	return fmt.Sprintf("%d of %d trials broke rules %s", lost, count, strings.Join(names, ", "))
 }
 
-// directed writes an overhead by its direction: "costs 7.1 % [6.2, 8.0]".
-func directed(c *Comparison) string {
-	word, o := "costs ", c.Overhead
+// directed writes an overhead by its direction: "costs 7.1 % [6.2, 8.0]", or of
+// two overheads "costs 7.1 % [6.2, 8.0] more than in run 1". What would be written
+// as zero has none.
+func (w wording) directed(c *Comparison) string {
+	word, more, o := "costs ", " more than ", c.Overhead
 	if o.Point < 0 {
-		word, o = "gains ", Interval{Point: -o.Point, Lo: -o.Hi, Hi: -o.Lo}
+		o = turned(o)
+		if word, more = "gains ", " less than "; w.versus != "" {
+			word = "costs "
+		}
 	}
-	return word + scaleFor(o, c.Metric).estimate(o)
+	s := scaleFor(o, c.Metric)
+	for c.Verdict != Equivalent && s.vanishes(o.Point) && s.decimals < mostDecimals {
+		s.decimals++
+	}
+	switch {
+	case s.vanishes(o.Point) && w.versus != "":
+		return "costs the same as " + w.versus + ": " + signed(c)
+	case s.vanishes(o.Point):
+		return "differs by " + signed(c)
+	case w.versus != "":
+		return word + s.estimate(o) + more + w.versus
+	}
+	return word + s.estimate(o)
 }
 
-// signed writes an overhead with its sign: "−0.4 % [−3.1, 2.2]".
-func signed(c *Comparison) string { return scaleFor(c.Overhead, c.Metric).estimate(c.Overhead) }
+// turned is an interval of gains as one of costs, and the other way round.
+func turned(i Interval) Interval { return Interval{Point: -i.Point, Lo: -i.Hi, Hi: -i.Lo} }
+
+// signed writes an overhead with its sign: "−0.4 % [−3.1, 2.2]", without an
+// interval where there is none.
+func signed(c *Comparison) string {
+	s := scaleFor(c.Overhead, c.Metric)
+	if c.PointOnly {
+		return s.number(c.Overhead.Point) + s.unit
+	}
+	return s.estimate(c.Overhead)
+}
 
 // margin is the plan's equivalence margin as written: "2 %".
 func (w wording) margin() string { return percent(float64(w.plan.Equivalence)) }

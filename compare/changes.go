@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"tare/analysis"
-	"tare/analysis/contrast"
 	"tare/experiment"
 )
 
@@ -33,8 +31,7 @@ func (c *comparison) changes(list []shared) {
 		}
 		controls = append(controls, c.floors(s, asked)...)
 	}
-	rules := contrast.RulesOf(c.plan())
-	answers := analysis.Assess(c.plan(), c.questions(asked, rules), c.questions(controls, rules))
+	answers := analysis.Assess(c.plan(), c.questions(asked), c.questions(controls))
 	c.result.Family.Changes = answers.Family
 	failed := c.failed(controls, answers)
 	for i, a := range asked {
@@ -114,16 +111,16 @@ func (c *comparison) floors(s shared, asked []asking) []asking {
 }
 
 // questions puts what is asked for into the form of package analysis.
-func (c *comparison) questions(list []asking, r contrast.Rules) []analysis.Question {
+func (c *comparison) questions(list []asking) []analysis.Question {
 	questions := make([]analysis.Question, len(list))
 	for i, a := range list {
-		q := analysis.Question{Cell: a.cell, Arm: a.toArm, Against: a.against(), Restates: c.restates(a.cell, a.metric.Name),
+		q := analysis.Question{Cell: a.cell, Arm: a.toArm, Against: a.against(), Versus: a.versus(), Restates: c.restates(a.cell, a.metric.Name),
 			Observational: a.from != a.to || c.in[a.from].Run.Observational != ""}
 		if a.from == a.to {
 			q.Data = c.values[a.from].Between(a.cell, a.fromArm, a.toArm, a.metric)
 		} else {
 			from, to := c.values[a.from].Data(a.cell, a.fromArm, a.metric), c.values[a.to].Data(a.cell, a.toArm, a.metric)
-			q.Data, q.Estimate = changed(sides{from}, sides{to}, r)
+			q.Data, q.Estimate = changed(sides{from}, sides{to})
 		}
 		questions[i] = q
 	}
@@ -141,12 +138,9 @@ func (c *comparison) change(a asking, answer analysis.Comparison, failed string)
 	if answer.Method == MethodWelchSum {
 		ch.Baseline, ch.Treated = analysis.Summary{}, analysis.Summary{} // of one sample only, and no overhead
 	}
-	if treatment(c.in[a.to].Run.Plan, a.toArm) {
-		ch.Text = moreOrLess(answer, thanIn(a))
-	}
 	if invalid := cmp.Or(c.invalid(a.from, a.to), failed); invalid != "" {
 		ch.Verdict = analysis.Invalid
-		ch.Text = "no verdict, " + invalid + ": " + analysis.Estimated(answer.Overhead, answer.Metric)
+		ch.Text = answer.Withheld(invalid)
 	}
 	return ch
 }
@@ -158,42 +152,22 @@ func (c *comparison) overhead(a asking, run int, arm string) Overhead {
 	for _, list := range [][]analysis.Comparison{r.Comparisons, r.Controls} {
 		for _, own := range list {
 			if own.Cell == a.cell && own.Arm == arm && own.Metric.Name == a.metric.Name {
-				o.Overhead, o.Verdict, o.Known = own.Overhead, own.Verdict, own.Rounds > 0
+				o.Overhead, o.Verdict, o.Known, o.PointOnly = own.Overhead, own.Verdict, own.Rounds > 0, own.PointOnly
 			}
 		}
 	}
 	return o
 }
 
-// thanIn says what the new overhead is more or less than.
-func thanIn(a asking) string {
+// versus is what the new overhead is more or less than.
+func (a asking) versus() string {
 	switch {
 	case a.from == a.to:
-		return "than " + a.fromArm
+		return a.fromArm
 	case a.fromArm != a.toArm:
-		return fmt.Sprintf("than %s in run %d", a.fromArm, a.from+1)
+		return fmt.Sprintf("%s in run %d", a.fromArm, a.from+1)
 	}
-	return fmt.Sprintf("than in run %d", a.from+1)
-}
-
-// moreOrLess turns a verdict on two overheads into words: an overhead that
-// "gains" against another costs less than it. What stands before the verdict
-// ("exploratory: ") stays.
-func moreOrLess(c analysis.Comparison, than string) string {
-	o, word := c.Overhead, "more "
-	if o.Point < 0 {
-		o, word = analysis.Interval{Point: -o.Point, Lo: -o.Hi, Hi: -o.Lo}, "less "
-	}
-	by := "costs " + analysis.Estimated(o, c.Metric) + " " + word + than
-	at := strings.LastIndex(c.Text, string(c.Verdict)+" ")
-	switch {
-	case at < 0 || c.Verdict == analysis.NotResolved:
-		return c.Text
-	case c.Verdict == analysis.Equivalent:
-		within, _, _ := strings.Cut(c.Text[at:], " (")
-		return c.Text[:at] + within + " (" + by + ")"
-	}
-	return c.Text[:at] + by
+	return fmt.Sprintf("in run %d", a.from+1)
 }
 
 // invalid names those of the runs that give no verdicts.

@@ -146,7 +146,9 @@ type Overhead struct {
 	Arm      string            `json:"arm"`
 	Known    bool              `json:"known"` // the run has an estimate
 	Overhead analysis.Interval `json:"overhead"`
-	Verdict  analysis.Verdict  `json:"verdict"` // as the run gives it
+	// PointOnly says that there is no interval: both bounds are the point.
+	PointOnly bool             `json:"pointOnly,omitempty"`
+	Verdict   analysis.Verdict `json:"verdict"` // as the run gives it
 }
 
 // Level is one arm of one run on one metric.

@@ -88,7 +88,7 @@ func (c *comparison) question(s shared, run int, arm string) analysis.Question {
 func (c *comparison) against(answer analysis.Comparison, run int) *analysis.Comparison {
 	if invalid := c.invalid(run, c.reference.Run-1); invalid != "" {
 		answer.Verdict = analysis.Invalid
-		answer.Text = "no verdict, " + invalid + ": " + analysis.Estimated(answer.Overhead, answer.Metric)
+		answer.Text = answer.Withheld(invalid)
 	}
 	return &answer
 }

@@ -36,9 +36,9 @@ func (s sides) factors() []float64 {
 // changed compares the overhead on one side with that on the other. Paired, each
 // is a sample of overheads by round, and the two samples are independent: they
 // are compared as any two samples are. Unpaired, an overhead is itself a
-// difference of two samples; the estimate then comes with the data, and the data
-// stand for the sizes only.
-func changed(from, to sides, r contrast.Rules) (contrast.Data, *contrast.Estimate) {
+// difference of two samples; how to estimate it then comes with the data, and the
+// data stand for the sizes only.
+func changed(from, to sides) (contrast.Data, func(contrast.Rules) contrast.Estimate) {
 	m := from.Metric
 	if m.Scale == experiment.Difference {
 		m.Better = experiment.Lower // amounts are signed already: more is a cost
@@ -47,10 +47,12 @@ func changed(from, to sides, r contrast.Rules) (contrast.Data, *contrast.Estimat
 		return contrast.Data{Metric: m, Baseline: from.factors(), Treated: to.factors()}, nil
 	}
 	d := contrast.Data{Metric: m, Baseline: from.smaller(), Treated: to.smaller()}
-	e := welchSum(from, to, r)
-	e.Spread = [2]float64{from.spread(), to.spread()}
-	e.SD = contrast.Finite(math.Hypot(e.Spread[0], e.Spread[1]) / math.Sqrt2)
-	return d, &e
+	return d, func(r contrast.Rules) contrast.Estimate {
+		e := welchSum(from, to, r)
+		e.Spread = [2]float64{from.spread(), to.spread()}
+		e.SD = contrast.Finite(math.Hypot(e.Spread[0], e.Spread[1]) / math.Sqrt2)
+		return e
+	}
 }
 
 // welchSum is (to's arm − to's baseline) − (from's arm − from's baseline).

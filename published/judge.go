@@ -40,7 +40,7 @@ func judge(run *analysis.Run, trials []journal.Trial, shown []string, reference 
 	for i, c := range analysis.Assess(run.Plan, questions, nil).Asked {
 		if !run.Valid {
 			c.Verdict = analysis.Invalid
-			c.Text = "no verdict, the run is invalid: " + analysis.Estimated(c.Overhead, c.Metric)
+			c.Text = c.Withheld("the run is invalid")
 		}
 		said[places[i]] = &c
 	}
