@@ -79,15 +79,22 @@ type Result struct {
 	Finished      bool   `json:"finished"`
 	// Against names the history that the run is compared with; empty: its own
 	// baseline.
-	Against    string    `json:"against,omitempty"`
-	Baseline   string    `json:"baseline"`
-	Confidence float64   `json:"confidence"` // of the intervals
-	Level      float64   `json:"level"`      // of failing by chance, over all cases together
-	Rounds     int       `json:"rounds"`
-	Start      time.Time `json:"start"`   // of the first trial
-	Seconds    float64   `json:"seconds"` // of all trials
-	Cases      []Case    `json:"cases"`
-	Warnings   []string  `json:"warnings,omitempty"` // of the run, on what the cases rest on
+	Against    string  `json:"against,omitempty"`
+	Baseline   string  `json:"baseline"`
+	Confidence float64 `json:"confidence"` // of the intervals
+	Level      float64 `json:"level"`      // of failing by chance, over all cases together
+	// Paired says that trials of the same round are compared; else Rounds is the
+	// largest number of values that an arm has in a cell.
+	Paired bool `json:"paired"`
+	Rounds int  `json:"rounds"`
+	// Start is that of the first trial, Seconds the time of all trials. That of
+	// imported ones, which may have run at the same time, is not known: 0.
+	Start   time.Time `json:"start"`
+	Seconds float64   `json:"seconds,omitempty"`
+	Cases   []Case    `json:"cases"`
+	// Warnings are those of the run that bear on every case. What its machine is like
+	// is in the report.
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 // Case is one hypothesis. Overhead, Limit.Value and their like are shares of the
@@ -110,10 +117,10 @@ type Case struct {
 	PAdjusted float64           `json:"pAdjusted"`        // after Holm
 	Bias      float64           `json:"bias,omitempty"`   // what the control differs by, where that is more than chance
 	Size      int               `json:"size"`             // pairs, values of the smaller sample, or runs of the history
-	Needed    int               `json:"roundsNeeded"`     // rounds that would resolve it, about; 0: not known, or over 10,000
+	Needed    int               `json:"roundsNeeded"`     // rounds, or values of each arm, that would resolve it, about; 0: not known, or over 10,000
 	Baseline  float64           `json:"baselineMedian,omitempty"`
 	Treated   float64           `json:"armMedian,omitempty"`
-	Seconds   float64           `json:"seconds"` // its share of the time of the arm's trials in the cell
+	Seconds   float64           `json:"seconds,omitempty"` // its share of the time of the arm's trials in the cell
 	// The part of the history that a case is about; nil without a history.
 	History *Stretch `json:"history,omitempty"`
 }

@@ -59,6 +59,29 @@ func TestAgainst(t *testing.T) {
 	}
 }
 
+// TestAgainstObservational checks that a run of a lone imported arm is judged only
+// where that is asked for.
+func TestAgainstObservational(t *testing.T) {
+	p := planOf(6, []experiment.Metric{latency})
+	trials := trialsOf(p, 6, exactly(nil))
+	imported(p, trials)
+	run := analysis.Analyze(p, trials, nil)
+	growths := []history.Growth{{Cell: "network", Arm: "plain", Metric: latency, Of: "level", Recent: change(0), Anchor: change(0)}}
+	limits := LimitsOf(p)
+	if err := limits.Add("latency=5%"); err != nil {
+		t.Fatal(err)
+	}
+	for allowed, want := range map[bool]Outcome{false: Unresolved, true: Pass} {
+		r, err := Against(run, trials, growths, limits, "history", 0.95, Options{Observational: allowed})
+		if err != nil || r.Outcome != want || r.Observational == "" {
+			t.Errorf("allowed %v: %+v, %v; want %s", allowed, r, err, want)
+		}
+		if !allowed && r.Cases[0].Reason != NotRandom {
+			t.Errorf("%s", r.Cases[0].Reason)
+		}
+	}
+}
+
 func TestAgainstErrors(t *testing.T) {
 	p := planOf(6, []experiment.Metric{latency}, "slow")
 	run := analysis.Analyze(p, trialsOf(p, 6, exactly(nil)), nil)

@@ -156,6 +156,28 @@ func (l *Limits) of(arm experiment.PlannedArm, metric, cell string) (quantity.Li
 	return l.plan.Budget.For(metric, cell)
 }
 
+// cases are all treatments on all metrics that have a limit.
+func (l *Limits) cases() ([]Case, error) {
+	var list []Case
+	for _, cell := range l.plan.Cells {
+		for _, m := range cell.Metrics {
+			for _, arm := range l.plan.Arms {
+				if arm.Role != experiment.Treatment {
+					continue
+				}
+				limit, bound, ok, err := l.bound(arm, m, cell.ID)
+				if err != nil {
+					return nil, err
+				}
+				if ok {
+					list = append(list, Case{Cell: cell.ID, Arm: arm.Name, Metric: m, Budget: limit, Limit: bound})
+				}
+			}
+		}
+	}
+	return list, nil
+}
+
 // bound is what the limit of an arm on a metric in a cell means.
 func (l *Limits) bound(arm experiment.PlannedArm, m experiment.Metric, cell string) (limit quantity.Limit, b experiment.Bound, ok bool, err error) {
 	limit, ok = l.of(arm, m.Name, cell)

@@ -13,6 +13,19 @@ import (
 // mostRounds is the largest number of rounds that Case.Needed gives.
 const mostRounds = 10_000
 
+// Fewest says how many cases a plan's own budgets make, from how many rounds on
+// any of them can pass, and from how many on any can fail, which takes more since
+// failing is corrected for the number of cases.
+func Fewest(plan *experiment.Plan) (cases, pass, fail int) {
+	all, err := LimitsOf(plan).cases()
+	if err != nil || len(all) == 0 { // budgets that cannot be are refused where the file is read
+		return 0, 0, 0
+	}
+	d := contrast.Data{Paired: plan.Paired()}
+	level := (1 - float64(plan.Confidence)) / 2
+	return len(all), fewest(&d, level), fewest(&d, level/float64(len(all)))
+}
+
 // needed is about how many rounds would resolve a case: so many that the
 // interval's side towards the limit, which shrinks with their root, fits between
 // the estimate and the limit. Should the overhead be over the limit, the case has

@@ -25,24 +25,15 @@ type Options struct {
 func Run(run *analysis.Run, trials []journal.Trial, limits *Limits, o Options) (*Result, error) {
 	r := resultOf(run, trials)
 	j := judge{result: r, rules: contrast.RulesOf(run.Plan), run: run, values: analysis.ValuesOf(run.Plan, trials)}
-	for _, cell := range run.Plan.Cells {
-		for _, m := range cell.Metrics {
-			for _, arm := range run.Plan.Arms {
-				if arm.Role != experiment.Treatment {
-					continue
-				}
-				limit, bound, ok, err := limits.bound(arm, m, cell.ID)
-				if err != nil {
-					return nil, err
-				}
-				if ok {
-					j.add(Case{Cell: cell.ID, Arm: arm.Name, Metric: m, Budget: limit, Limit: bound})
-				}
-			}
-		}
+	cases, err := limits.cases()
+	if err != nil {
+		return nil, err
 	}
-	if len(r.Cases) == 0 {
+	if len(cases) == 0 {
 		return nil, ErrNoBudget
+	}
+	for _, c := range cases {
+		j.add(c)
 	}
 	r.withhold(o)
 	decide(r.Cases, r.Level)
@@ -59,7 +50,7 @@ func resultOf(run *analysis.Run, trials []journal.Trial) *Result {
 	r := &Result{
 		Schema: Schema, Run: run.Directory, Name: run.Plan.Name, Finished: run.Finished, Observational: run.Observational,
 		Confidence: float64(run.Plan.Confidence), Level: (1 - float64(run.Plan.Confidence)) / 2,
-		Rounds: run.Rounds, Start: run.Start,
+		Paired: run.Plan.Paired(), Rounds: run.Rounds, Start: run.Start,
 	}
 	if !run.Valid {
 		r.Reasons = append(r.Reasons, run.Reasons...)
@@ -72,11 +63,14 @@ func resultOf(run *analysis.Run, trials []journal.Trial) *Result {
 			r.Baseline = a.Name
 		}
 	}
-	for i := range trials {
-		r.Seconds += trials[i].Wall.Seconds()
+	if run.Plan.Import == nil {
+		for i := range trials {
+			r.Seconds += trials[i].Wall.Seconds()
+		}
 	}
 	for _, w := range run.Warnings {
-		if w.Cell == "" && w.Metric == "" && w.Arm == "" {
+		machine := run.Environment != nil && slices.Contains(run.Environment.Notes, w.Text)
+		if w.Cell == "" && w.Metric == "" && w.Arm == "" && !machine {
 			r.Warnings = append(r.Warnings, w.Text)
 		}
 	}
@@ -105,6 +99,9 @@ func (r *Result) withhold(o Options) {
 // share gives every case its part of the time that the trials of its arm took in
 // its cell, so that the parts add up to that time.
 func (r *Result) share(trials []journal.Trial) {
+	if r.Seconds == 0 {
+		return
+	}
 	type place struct{ cell, arm string }
 	spent, cases := map[place]time.Duration{}, map[place]int{}
 	for i := range trials {

@@ -8,8 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"tare/analysis"
 	"tare/experiment"
 	"tare/journal"
+	"tare/machine"
 )
 
 func TestOutcomes(t *testing.T) {
@@ -192,6 +194,52 @@ func TestTimes(t *testing.T) {
 	}
 	if r.Seconds != 54 || r.Cases[0].Seconds != 9 || r.Cases[1].Seconds != 9 {
 		t.Errorf("run %v s, cases %v and %v s; want 54, and 18 shared by two", r.Seconds, r.Cases[0].Seconds, r.Cases[1].Seconds)
+	}
+}
+
+// TestTimesOfImports checks that trials which may have overlapped are not added up.
+func TestTimesOfImports(t *testing.T) {
+	p := planOf(12, []experiment.Metric{latency}, "slow")
+	trials := trialsOf(p, 12, exactly(nil))
+	imported(p, trials)
+	r, err := judged(p, trials, Options{Observational: true}, "latency=10%")
+	if err != nil || r.Outcome != Pass || r.Seconds != 0 || r.Cases[0].Seconds != 0 || r.Paired || r.Rounds != 12 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// TestFewest checks the number of rounds against what a gate of so many does.
+func TestFewest(t *testing.T) {
+	p := planOf(12, []experiment.Metric{latency, throughput}, "slow")
+	p.Budget = experiment.Budget{"latency": limit("10%"), "throughput": limit("10%")}
+	cases, pass, fail := Fewest(p)
+	if cases != 2 || pass != 6 || fail != 7 {
+		t.Errorf("%d cases, pass from %d, fail from %d; want 2, 6 and 7", cases, pass, fail)
+	}
+	for rounds, want := range map[int][2]Outcome{5: {Unresolved, Unresolved}, 6: {Pass, Unresolved}, 7: {Pass, Fail}} {
+		for i, cost := range []float64{1, 1.3} {
+			p := planOf(rounds, []experiment.Metric{latency, throughput}, "slow")
+			p.Budget = experiment.Budget{"latency": limit("10%"), "throughput": limit("10%")}
+			r, err := judged(p, trialsOf(p, rounds, exactly(map[string]float64{"slow": cost, "slow throughput": 1 / cost})), Options{})
+			if err != nil || r.Outcome != want[i] {
+				t.Errorf("%d rounds, %v: %v, %v; want %s", rounds, cost, r.Outcome, err, want[i])
+			}
+		}
+	}
+	if cases, _, _ := Fewest(planOf(12, []experiment.Metric{latency}, "slow")); cases != 0 {
+		t.Errorf("without budgets there are %d cases", cases)
+	}
+}
+
+// TestWarnings checks that what the machine is like is left to the report.
+func TestWarnings(t *testing.T) {
+	p := planOf(6, []experiment.Metric{latency}, "slow")
+	p.Budget = experiment.Budget{"latency": limit("10%")}
+	trials := append(trialsOf(p, 6, exactly(nil)), journal.Trial{Cell: "elsewhere", Arm: "slow", Round: 1})
+	env := &machine.Environment{Notes: []string{"the machine is virtual (KVM): others may share its processors"}}
+	r, err := Run(analysis.Analyze(p, trials, env), trials, LimitsOf(p), Options{})
+	if err != nil || len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "no cell or arm of the plan") {
+		t.Errorf("%q, %v", r.Warnings, err)
 	}
 }
 
