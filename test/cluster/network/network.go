@@ -65,95 +65,111 @@ func slotAddress(slot, n int) netip.Addr {
 func HostInterface(slot int) string { return fmt.Sprintf("tarecluster%d", slot) }
 
 // Connect wires machines, given by the process ids of their inits.
-func Connect(slot, controlPlane int, nodes []int) (err error) {
-	var closers []func()
-	defer func() {
-		for _, c := range closers {
-			c()
-		}
-	}()
-	open := func(pid int) (netns.NsHandle, *netlink.Handle, error) {
-		ns, err := netns.GetFromPid(pid)
-		if err != nil {
-			return ns, nil, fmt.Errorf("network namespace of process %d: %w", pid, err)
-		}
-		closers = append(closers, func() { _ = ns.Close() })
-		h, err := netlink.NewHandleAt(ns)
-		if err != nil {
-			return ns, nil, fmt.Errorf("netlink in the namespace of process %d: %w", pid, err)
-		}
-		closers = append(closers, h.Close)
-		return ns, h, nil
-	}
-
-	_, cp, err := open(controlPlane)
+func Connect(slot, controlPlane int, nodes []int) error {
+	cp, err := enter(controlPlane)
 	if err != nil {
 		return err
 	}
+	defer cp.leave()
 	bridge := &netlink.Bridge{LinkAttrs: named("br0")}
 	if err := cp.LinkAdd(bridge); err != nil {
 		return fmt.Errorf("add bridge br0: %w", err)
 	}
-	if err := bringUp(cp, "lo"); err != nil {
+	if err := bringUp(cp.Handle, "lo"); err != nil {
 		return err
 	}
-	if err := bringUp(cp, "br0", netip.PrefixFrom(ControlPlane, 24)); err != nil {
+	if err := bringUp(cp.Handle, "br0", netip.PrefixFrom(ControlPlane, 24)); err != nil {
 		return err
 	}
+	if err := connectHost(slot, cp); err != nil {
+		return err
+	}
+	for i, pid := range nodes {
+		if err := connectNode(i+1, len(nodes), pid, cp, bridge.Index); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
+// connectHost lays the cable between the control plane and the host.
+func connectHost(slot int, cp namespace) error {
 	host, err := netns.Get()
 	if err != nil {
 		return err
 	}
-	closers = append(closers, func() { _ = host.Close() })
+	defer func() { _ = host.Close() }()
 	cable := &netlink.Veth{LinkAttrs: named("host"), PeerName: HostInterface(slot), PeerNamespace: netlink.NsFd(host)}
 	if err := cp.LinkAdd(cable); err != nil {
 		return fmt.Errorf("add the cable to the host, %s: %w", HostInterface(slot), err)
 	}
-	if err := bringUp(cp, "host", netip.PrefixFrom(API(slot), 30)); err != nil {
+	if err := bringUp(cp.Handle, "host", netip.PrefixFrom(API(slot), 30)); err != nil {
 		return err
 	}
-	here := &netlink.Handle{}
-	if err := bringUp(here, HostInterface(slot), netip.PrefixFrom(Host(slot), 30)); err != nil {
-		return err
-	}
+	return bringUp(&netlink.Handle{}, HostInterface(slot), netip.PrefixFrom(Host(slot), 30))
+}
 
-	for i, pid := range nodes {
-		ns, node, err := open(pid)
-		if err != nil {
+// connectNode lays the cable between node n and the bridge, and routes between
+// its pods and all others.
+func connectNode(n, nodes, pid int, cp namespace, bridge int) error {
+	node, err := enter(pid)
+	if err != nil {
+		return err
+	}
+	defer node.leave()
+	attrs := named(fmt.Sprintf("node%d", n))
+	attrs.MasterIndex = bridge
+	if err := cp.LinkAdd(&netlink.Veth{LinkAttrs: attrs, PeerName: "eth0", PeerNamespace: netlink.NsFd(node.fd)}); err != nil {
+		return fmt.Errorf("add the cable to %s: %w", attrs.Name, err)
+	}
+	if err := bringUp(cp.Handle, attrs.Name); err != nil {
+		return err
+	}
+	if err := bringUp(node.Handle, "lo"); err != nil {
+		return err
+	}
+	if err := bringUp(node.Handle, "eth0", netip.PrefixFrom(Node(n), 24)); err != nil {
+		return err
+	}
+	if err := route(cp.Handle, NodePods(n), Node(n)); err != nil {
+		return err
+	}
+	if err := route(node.Handle, netip.MustParsePrefix("0.0.0.0/0"), ControlPlane); err != nil {
+		return err
+	}
+	for other := 1; other <= nodes; other++ {
+		if other == n {
+			continue
+		}
+		if err := route(node.Handle, NodePods(other), Node(other)); err != nil {
 			return err
-		}
-		name := fmt.Sprintf("node%d", i+1)
-		attrs := named(name)
-		attrs.MasterIndex = bridge.Index
-		if err := cp.LinkAdd(&netlink.Veth{LinkAttrs: attrs, PeerName: "eth0", PeerNamespace: netlink.NsFd(ns)}); err != nil {
-			return fmt.Errorf("add the cable to %s: %w", name, err)
-		}
-		if err := bringUp(cp, name); err != nil {
-			return err
-		}
-		if err := bringUp(node, "lo"); err != nil {
-			return err
-		}
-		if err := bringUp(node, "eth0", netip.PrefixFrom(Node(i+1), 24)); err != nil {
-			return err
-		}
-		if err := route(node, netip.MustParsePrefix("0.0.0.0/0"), ControlPlane); err != nil {
-			return err
-		}
-		if err := route(cp, NodePods(i+1), Node(i+1)); err != nil {
-			return err
-		}
-		for other := 1; other <= len(nodes); other++ {
-			if other == i+1 {
-				continue
-			}
-			if err := route(node, NodePods(other), Node(other)); err != nil {
-				return err
-			}
 		}
 	}
 	return nil
+}
+
+// namespace is netlink in a machine's network namespace.
+type namespace struct {
+	*netlink.Handle
+	fd netns.NsHandle
+}
+
+func enter(pid int) (namespace, error) {
+	fd, err := netns.GetFromPid(pid)
+	if err != nil {
+		return namespace{}, fmt.Errorf("network namespace of process %d: %w", pid, err)
+	}
+	handle, err := netlink.NewHandleAt(fd)
+	if err != nil {
+		_ = fd.Close()
+		return namespace{}, fmt.Errorf("netlink in the namespace of process %d: %w", pid, err)
+	}
+	return namespace{handle, fd}, nil
+}
+
+func (n namespace) leave() {
+	n.Close()
+	_ = n.fd.Close()
 }
 
 // Used reports whether the host has something at a slot's addresses.

@@ -28,47 +28,55 @@ func main() {
 
 type manager struct{ shim.Manager }
 
-// Start runs this program again as the shim of a container, with the socket
-// that it is to serve, writes the socket's address for containerd, and exits.
+// Start writes the socket's address for containerd itself, and exits.
 func (manager) Start(ctx context.Context, id string, opts shim.StartOpts) (none shim.BootstrapParams, err error) {
-	namespace, err := namespaces.NamespaceRequired(ctx)
+	address, err := start(ctx, id, opts)
 	if err != nil {
 		return none, err
+	}
+	fmt.Print(address)
+	os.Exit(0)
+	return none, nil
+}
+
+// start runs this program again as the shim of a container, with the socket
+// that it is to serve.
+func start(ctx context.Context, id string, opts shim.StartOpts) (address string, err error) {
+	namespace, err := namespaces.NamespaceRequired(ctx)
+	if err != nil {
+		return "", err
 	}
 	self, err := os.Executable()
 	if err != nil {
-		return none, err
+		return "", err
 	}
-	address, err := shim.SocketAddress(ctx, opts.Address, id, opts.Debug)
+	address, err = shim.SocketAddress(ctx, opts.Address, id, opts.Debug)
 	if err != nil {
-		return none, err
+		return "", err
 	}
 	socket, err := shim.NewSocket(address)
 	if err != nil {
-		return none, fmt.Errorf("listen on the shim's socket %s: %w", address, err)
+		return "", fmt.Errorf("listen on the shim's socket %s: %w", address, err)
 	}
 	file, err := socket.File()
 	if err != nil {
-		return none, err
+		return "", err
 	}
 	cmd := exec.Command(self, "-namespace", namespace, "-address", opts.Address, "-id", id)
 	cmd.Env = append(os.Environ(), "GOMAXPROCS=2")
 	cmd.ExtraFiles = []*os.File{file}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
-		return none, fmt.Errorf("start the shim: %w", err)
+		return "", fmt.Errorf("start the shim: %w", err)
 	}
-	defer func() { // not reached if all is well
-		_ = cmd.Process.Kill()
+	defer func() {
+		if err != nil {
+			_ = cmd.Process.Kill()
+		}
 	}()
 	if err := shim.WritePidFile("shim.pid", cmd.Process.Pid); err != nil {
-		return none, err
+		return "", err
 	}
 	// The shim reads it to remove the socket when it ends.
-	if err := os.WriteFile("address", []byte(address), 0o644); err != nil {
-		return none, err
-	}
-	fmt.Print(address)
-	os.Exit(0)
-	return none, nil
+	return address, os.WriteFile("address", []byte(address), 0o644)
 }
