@@ -2,10 +2,10 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"tare/analysis"
-	"tare/analysis/contrast"
 	"tare/experiment"
 	"tare/gate"
 )
@@ -36,7 +36,11 @@ func gateAbout(r *gate.Result) string {
 	if name == "" {
 		name = "run"
 	}
-	text := fmt.Sprintf("%s, %s, compared with ", name, count(r.Rounds, "round", "rounds"))
+	size := gateSize(r, r.Rounds)
+	if !r.Paired && r.Rounds > 1 {
+		size = "up to " + size
+	}
+	text := fmt.Sprintf("%s, %s, compared with ", name, size)
 	if r.Against != "" {
 		text += "the history in " + plain(r.Against)
 	} else {
@@ -47,6 +51,18 @@ func gateAbout(r *gate.Result) string {
 		text += ", not finished"
 	}
 	return text
+}
+
+// gateSize counts what a run rests on: rounds, or of an imported one pairs of
+// trials, or the values of independent samples.
+func gateSize(r *gate.Result, n int) string {
+	switch {
+	case !r.Paired:
+		return count(n, "value", "values") + " per arm"
+	case r.Observational != "":
+		return count(n, "pair", "pairs") + " of trials"
+	}
+	return count(n, "round", "rounds")
 }
 
 func gateBaseline(r *gate.Result) string {
@@ -63,6 +79,40 @@ func gateObservational(r *gate.Result) string {
 		return ""
 	}
 	return "observational: " + brief(r.Observational)
+}
+
+// gateShared says what holds for several cases, so that each need not repeat it.
+func gateShared(r *gate.Result) []string {
+	var list []string
+	said := map[string]int{}
+	advice := false
+	for _, c := range r.Cases {
+		switch why := gateWhy(r, c); {
+		case c.Reason == gate.NotFinished, c.Reason == gate.NotRandom, c.Reason == gate.NoHistory:
+			if said[why]++; said[why] == 1 {
+				list = append(list, why)
+			}
+		case c.History != nil && c.Reason == gate.Straddles:
+			advice = true
+		}
+	}
+	list = slices.DeleteFunc(list, func(why string) bool { return said[why] == 1 })
+	if advice {
+		list = append(list, "where a limit lies within the interval, runs differ too much from each other to tell: more trials in each or a quieter machine would narrow it, more runs hardly")
+	}
+	return list
+}
+
+// gateBrief says why a case has its outcome, as far as shared does not.
+func gateBrief(r *gate.Result, c gate.Case, shared []string) string {
+	why := gateWhy(r, c)
+	if !slices.Contains(shared, why) {
+		return why
+	}
+	if c.Reason == gate.NoHistory {
+		return string(c.Reason)
+	}
+	return ""
 }
 
 // gateMetric is the metric of a case on the scale of its limit.
@@ -112,16 +162,18 @@ func gateWhy(r *gate.Result, c gate.Case) string {
 	case gate.Exceeds:
 		return fmt.Sprintf("%s at least %s, over the limit of %s", gateVerb(c), gateAmount(c, c.Overhead.Lo), limit)
 	case gate.Straddles:
-		return fmt.Sprintf("the limit of %s lies within the interval%s", limit, gateNeeded(c))
+		return fmt.Sprintf("the limit of %s lies within the interval%s", limit, gateNeeded(r, c))
 	case gate.NotByHolm:
 		return fmt.Sprintf("%s at least %s by itself, over the limit of %s, but not as one of %s (p after Holm's correction %s)%s", gateVerb(c),
-			gateAmount(c, c.Overhead.Lo), limit, count(len(r.Cases), "budget", "budgets"), probability(c.PAdjusted), gateNeeded(c))
+			gateAmount(c, c.Overhead.Lo), limit, count(len(r.Cases), "budget", "budgets"), probability(c.PAdjusted), gateNeeded(r, c))
 	case gate.UnderBias:
 		return fmt.Sprintf("not clear of the limit of %s: the control differs from %s by up to %s itself", limit, gateBaseline(r), gateAmount(c, c.Bias))
 	case gate.TooFew:
-		text := count(c.Size, "complete round is", "complete rounds are")
-		if c.Method == contrast.MethodWelch {
-			text = count(c.Size, "value is", "values are")
+		text := strings.Replace(gateSize(r, c.Size), " round", " complete round", 1)
+		if c.Size == 1 {
+			text += " is"
+		} else {
+			text += " are"
 		}
 		text += " too few for an interval that holds for any noise"
 		if c.Needed > 0 {
@@ -153,29 +205,28 @@ func gateVerb(c gate.Case) string {
 }
 
 // gateNeeded says how many rounds would resolve a case.
-func gateNeeded(c gate.Case) string {
+func gateNeeded(r *gate.Result, c gate.Case) string {
 	switch {
 	case c.History != nil:
 		return ""
-	case c.Needed > 0 && c.Method == contrast.MethodRankSum:
-		return "; about " + count(c.Needed, "value", "values") + " of each arm would resolve it"
 	case c.Needed > 0:
-		return "; about " + count(c.Needed, "round", "rounds") + " would resolve it"
+		return "; about " + gateSize(r, c.Needed) + " would resolve it"
 	}
-	return "; the estimate is so near to it that no reasonable number of rounds would resolve it"
+	return "; the estimate is too near to it for any reasonable number of " + strings.TrimPrefix(gateSize(r, 2), "2 ") + " to resolve it"
 }
 
-// gateSentence is a case in a sentence with its names.
+// gateSentence is a case in a sentence with its names. One of a run that is no
+// experiment says so; what it is instead stands beside the cases.
 func gateSentence(r *gate.Result, c gate.Case) string {
-	text := fmt.Sprintf("%s: %s on %s in %s: %s", c.Outcome, plain(c.Arm), gateWhat(c), plain(c.Cell), gateWhy(r, c))
+	text := string(c.Outcome)
+	if r.Observational != "" {
+		text += " (observational)"
+	}
+	text = fmt.Sprintf("%s: %s on %s in %s: %s", text, plain(c.Arm), gateWhat(c), plain(c.Cell), gateWhy(r, c))
 	if point, interval := gateOverhead(c); interval != "" {
 		text += fmt.Sprintf(" (%s %s, %s interval)", point, interval, share(r.Confidence))
 	}
-	text += "."
-	if label := gateObservational(r); label != "" {
-		text += " " + sentence(label)
-	}
-	return text
+	return text + "."
 }
 
 // gateMark is an outcome's sign, so that it can be told without colour.

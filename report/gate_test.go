@@ -23,7 +23,7 @@ func gateFixture() *gate.Result {
 		return quantity.Limit{Number: 100 * v, Unit: "%"}, experiment.Bound{Value: v, Scale: experiment.Ratio}
 	}
 	r := &gate.Result{Schema: gate.Schema, Run: "runs/wireguard", Name: "wireguard", Outcome: gate.Fail, Finished: true, Baseline: "plain",
-		Confidence: 0.95, Level: 0.025, Rounds: 12, Start: start, Seconds: 230.4}
+		Confidence: 0.95, Level: 0.025, Paired: true, Rounds: 12, Start: start, Seconds: 230.4}
 	add := func(cell, arm string, m experiment.Metric, limit quantity.Limit, b experiment.Bound, o gate.Outcome, why gate.Reason, at analysis.Interval, edit func(*gate.Case)) {
 		c := gate.Case{Cell: cell, Arm: arm, Metric: m, Budget: limit, Limit: b, Outcome: o, Reason: why, Estimated: true, Overhead: at,
 			Method: "signed-rank", P: 0.0002, PAdjusted: 0.0018, Size: 12, Seconds: 12.6}
@@ -81,7 +81,7 @@ func gateWithheld(o gate.Outcome, why gate.Reason) *gate.Result {
 	case gate.NoVerdicts:
 		r.Reasons = []string{"the control, a second copy of the baseline, differs on tcp-bandwidth"}
 	case gate.NotRandom:
-		r.Observational = "arms ran one after the other"
+		r.Observational, r.Paired = "arms ran one after the other", false
 	case gate.NotFinished:
 		r.Finished = false
 	}
@@ -114,7 +114,10 @@ func gateFixtures() map[string]*gate.Result {
 	passed.Cases[1].Overhead = analysis.Interval{Point: -0.03, Lo: -0.04, Hi: -0.02}
 	passed.Warnings = []string{"the machine is virtual (KVM): others may share its processors"}
 	allowed := gateFixture()
-	allowed.Observational = "arms ran one after the other"
+	allowed.Observational, allowed.Paired, allowed.Seconds = "arms ran one after the other", false, 0
+	for i := range allowed.Cases {
+		allowed.Cases[i].Seconds = 0
+	}
 	return map[string]*gate.Result{
 		"mixed": gateFixture(), "passed": passed, "history": gateHistory(), "hostile": gateHostile(), "empty": {}, "allowed": allowed,
 		"invalid": gateWithheld(gate.Invalid, gate.NoVerdicts), "observational": gateWithheld(gate.Unresolved, gate.NotRandom),

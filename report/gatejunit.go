@@ -47,7 +47,7 @@ func GateJUnit(w io.Writer, r *gate.Result) error {
 type junitSuites struct {
 	XMLName  xml.Name     `xml:"testsuites"`
 	Name     string       `xml:"name,attr"`
-	Time     string       `xml:"time,attr"`
+	Time     string       `xml:"time,attr,omitempty"`
 	Tests    int          `xml:"tests,attr"`
 	Failures int          `xml:"failures,attr"`
 	Errors   int          `xml:"errors,attr"`
@@ -60,7 +60,7 @@ type junitSuite struct {
 	Failures   int             `xml:"failures,attr"`
 	Errors     int             `xml:"errors,attr"`
 	Skipped    int             `xml:"skipped,attr"`
-	Time       string          `xml:"time,attr"`
+	Time       string          `xml:"time,attr,omitempty"`
 	Timestamp  string          `xml:"timestamp,attr,omitempty"`
 	Properties []junitProperty `xml:"properties>property"`
 	Cases      []junitCase     `xml:"testcase"`
@@ -75,7 +75,7 @@ type junitProperty struct {
 type junitCase struct {
 	Name      string       `xml:"name,attr"`
 	Classname string       `xml:"classname,attr"`
-	Time      string       `xml:"time,attr"`
+	Time      string       `xml:"time,attr,omitempty"`
 	Failure   *junitResult `xml:"failure"`
 	Error     *junitResult `xml:"error"`
 	Out       string       `xml:"system-out"`
@@ -136,5 +136,10 @@ func (s *junitSuite) add(r *gate.Result, c gate.Case) {
 	s.Cases = append(s.Cases, k)
 }
 
-// seconds writes a time as JUnit has it.
-func seconds(v float64) string { return strconv.FormatFloat(max(v, 0), 'f', 3, 64) }
+// seconds writes a time as JUnit has it; one that is not known is left out.
+func seconds(v float64) string {
+	if v <= 0 {
+		return ""
+	}
+	return strconv.FormatFloat(v, 'f', 3, 64)
+}

@@ -27,7 +27,8 @@ var junitGrammar = map[string]struct{ attributes, elements string }{
 	"system-out": {"", ""},
 }
 
-var junitTime = regexp.MustCompile(`^[0-9]+\.[0-9]{3}$`)
+// A time that is not known is left out.
+var junitTime = regexp.MustCompile(`^([0-9]+\.[0-9]{3})?$`)
 
 // TestGateJUnit checks documents against that grammar, the counts against what
 // they count, and that names stand for one case each.
@@ -42,8 +43,10 @@ func TestGateJUnit(t *testing.T) {
 		if err := xml.Unmarshal(b.Bytes(), &doc); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
+		if r.Seconds == 0 && strings.Contains(b.String(), ` time="`) {
+			t.Errorf("%s: a time that is not known:\n%s", name, b.String())
+		}
 		tests, failures, faults, seen := 0, 0, 0, map[string]bool{}
-		spent := 0.0
 		for _, s := range doc.Suites {
 			tests, failures, faults = tests+s.Tests, failures+s.Failures, faults+s.Errors
 			if len(s.Cases) != s.Tests || !junitTime.MatchString(s.Time) {
@@ -51,11 +54,9 @@ func TestGateJUnit(t *testing.T) {
 			}
 			for _, c := range s.Cases {
 				seen[c.Classname+" "+c.Name] = true
-				took, err := strconv.ParseFloat(c.Time, 64)
-				if err != nil {
+				if !junitTime.MatchString(c.Time) {
 					t.Errorf("%s: time %s", name, c.Time)
 				}
-				spent += took
 				if c.Out == "" || (c.Failure != nil && c.Error != nil) {
 					t.Errorf("%s: %+v", name, c)
 				}

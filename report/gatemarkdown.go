@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"slices"
 	"strings"
 
 	"tare/gate"
@@ -24,7 +25,7 @@ func GateMarkdown(w io.Writer, r *gate.Result, link string) error {
 	if label := gateObservational(r); label != "" {
 		fmt.Fprintf(b, "**%s**\n\n", md(upperFirst(label)))
 	}
-	gateMarkdownList(b, gateReasons(r))
+	gateMarkdownList(b, append(gateReasons(r), gateShared(r)...))
 	gateMarkdownTable(b, r)
 	gateMarkdownDetails(b, r)
 	if err := b.Flush(); err != nil {
@@ -46,8 +47,11 @@ func gateMarkdownTable(b *bufio.Writer, r *gate.Result) {
 func gateMarkdownDetails(b *bufio.Writer, r *gate.Result) {
 	fmt.Fprint(b, "<details><summary>Why</summary>\n\n")
 	var list []string
+	shared := gateShared(r)
 	for _, c := range r.Cases {
-		list = append(list, gateSentence(r, c))
+		if c.Outcome != gate.Unresolved || !slices.Contains(shared, gateWhy(r, c)) {
+			list = append(list, gateSentence(r, c))
+		}
 	}
 	gateMarkdownList(b, list)
 	if warnings := gateWarnings(r); len(warnings) > 0 {

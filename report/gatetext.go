@@ -17,7 +17,7 @@ func GateText(w io.Writer, r *gate.Result, o TextOptions) error {
 	}
 	o.Width = max(o.Width, 40)
 	buffered := bufio.NewWriter(w)
-	t := &gateTerminal{terminal: terminal{w: buffered, o: o}, result: r}
+	t := &gateTerminal{terminal: terminal{w: buffered, o: o}, result: r, shared: gateShared(r)}
 	t.header()
 	t.cases()
 	t.warnings()
@@ -30,6 +30,7 @@ func GateText(w io.Writer, r *gate.Result, o TextOptions) error {
 type gateTerminal struct {
 	terminal
 	result *gate.Result
+	shared []string // what holds for several cases
 	// Widths of the columns.
 	arm, what, limit, point int
 }
@@ -50,6 +51,9 @@ func (t *gateTerminal) header() {
 	}
 	for _, reason := range gateReasons(r) {
 		t.para("  - ", reason)
+	}
+	for _, text := range t.shared {
+		t.para("", text)
 	}
 }
 
@@ -96,7 +100,7 @@ func (t *gateTerminal) gateCase(c gate.Case) {
 		t.line("  " + styled)
 		t.para("      ", strings.Join(strings.Fields(tail), " "))
 	}
-	if c.Outcome != gate.Pass && c.Outcome != gate.Invalid {
-		t.para("      ", gateWhy(t.result, c))
+	if why := gateBrief(t.result, c, t.shared); why != "" && c.Outcome != gate.Pass && c.Outcome != gate.Invalid {
+		t.para("      ", why)
 	}
 }
