@@ -1,8 +1,15 @@
 package cli
 
 import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
 	"github.com/spf13/cobra"
 
+	"tare/experiment"
 	"tare/journal"
 )
 
@@ -16,9 +23,78 @@ func completeFiles(extensions ...string) cobra.CompletionFunc {
 // completeRuns completes run directories: those below runs/, and any other
 // directory.
 func completeRuns(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	dirs, err := journal.Find("runs")
+	return runsBelow(journal.DefaultRoot)
+}
+
+// runsBelow completes the run directories below a root, and any other directory.
+func runsBelow(root string) ([]string, cobra.ShellCompDirective) {
+	dirs, err := journal.Find(root)
 	if err != nil || len(dirs) == 0 {
 		return nil, cobra.ShellCompDirectiveFilterDirs
 	}
 	return dirs, cobra.ShellCompDirectiveDefault
+}
+
+// completeArms completes the arms of the run that is named, or of the newest.
+func completeArms(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	return arms(args, func(experiment.PlannedArm) bool { return true }), cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeReference completes RUN and RUN:ARM of the runs that are named.
+func completeReference(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	var list []string
+	for _, dir := range args {
+		list = append(list, dir)
+		for _, arm := range arms([]string{dir}, func(experiment.PlannedArm) bool { return true }) {
+			list = append(list, dir+":"+arm)
+		}
+	}
+	return list, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeMatch completes OLD=NEW with the treatments of the runs that are named.
+func completeMatch(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	treatments := func(dirs []string) []string {
+		var list []string
+		for _, dir := range dirs {
+			list = append(list, arms([]string{dir}, func(a experiment.PlannedArm) bool { return a.Role == experiment.Treatment })...)
+		}
+		return list
+	}
+	old, _, chosen := strings.Cut(typed, "=")
+	var list []string
+	for _, arm := range treatments(args) {
+		switch {
+		case !chosen:
+			list = append(list, arm+"=")
+		case arm != old:
+			list = append(list, old+"="+arm)
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+}
+
+// arms are the names of the arms of a run that are wanted; none if there is no
+// such run, which the command itself will say.
+func arms(run []string, wanted func(experiment.PlannedArm) bool) []string {
+	dir, err := runDir(run)
+	if err != nil {
+		return nil
+	}
+	data, err := os.ReadFile(filepath.Join(dir, "plan.json"))
+	if err != nil {
+		return nil
+	}
+	var plan experiment.Plan
+	if err := json.Unmarshal(data, &plan); err != nil {
+		return nil
+	}
+	var names []string
+	for _, a := range plan.Arms {
+		if wanted(a) {
+			names = append(names, a.Name)
+		}
+	}
+	return names
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,8 +40,9 @@ func newGate(s State) *cobra.Command {
 		Short: "Pass or fail a run by its budgets",
 		Long: `Pass or fail a run by its budgets: those of the experiment file, and those of
 --budget, which add to them and take their place. A limit is a share of the
-baseline (10%) or an amount in the metric's unit (1ms, 5MiB, 200Mbit/s). Without
-RUN, the newest run below runs/.
+baseline (10%) or an amount in the metric's unit (1ms, 5MiB, 200Mbit/s). It holds
+for every arm and cell unless it names some: ARM:METRIC@CELL, where CELL may be a
+pattern such as network.tcp.*. Without RUN, the newest run below runs/.
 
 A budget is kept when the whole interval lies within the limit, and exceeded when
 the overhead is shown to be over it, corrected for the number of budgets. Anything
@@ -53,6 +55,7 @@ Exit codes: 0 all kept, 3 any exceeded, 4 none exceeded but some not resolved,
 5 the run gives no verdicts.`,
 		Example: `  tare gate
   tare gate runs/wireguard-20260102-150405 --budget tcp-bandwidth=10% --budget wireguard:tcp-rtt=50us
+  tare gate --budget 'tcp-rtt@network.tcp.*=1ms'
   tare gate --junit gate.xml --markdown "$GITHUB_STEP_SUMMARY"
   tare gate --against history --budget tcp-bandwidth=3%
   tare gate -o json | jq -r '.cases[] | select(.outcome != "pass") | [.arm, .metric.name, .reason] | @tsv'`,
@@ -76,7 +79,7 @@ Exit codes: 0 all kept, 3 any exceeded, 4 none exceeded but some not resolved,
 			return f.show(s, r, run.Dir)
 		},
 	}
-	c.Flags().StringArrayVar(&f.budgets, "budget", nil, "[ARM:]METRIC=LIMIT, in place of the file's; may be repeated")
+	c.Flags().StringArrayVar(&f.budgets, "budget", nil, "[ARM:]METRIC[@CELL]=LIMIT, in place of the file's; may be repeated")
 	c.Flags().StringVar(&f.against, "against", "", "directory with earlier runs, which this one must not be worse than")
 	c.Flags().StringVar(&f.anchor, "anchor", "", "with --against: the run at which the reference runs begin, where a change was accepted")
 	c.Flags().BoolVar(&f.observational, "observational", false, "judge a run too whose arms did not run in rounds of random order")
@@ -84,7 +87,9 @@ Exit codes: 0 all kept, 3 any exceeded, 4 none exceeded but some not resolved,
 	c.Flags().StringVar(&f.markdown, "markdown", "", "file to write as Markdown; the one that $GITHUB_STEP_SUMMARY names is added to")
 	c.Flags().StringVar(&f.link, "link", "", "URL of the report, for Markdown (default the path of report.html)")
 	_ = c.RegisterFlagCompletionFunc("budget", completeBudgets)
-	_ = c.RegisterFlagCompletionFunc("anchor", completeRuns)
+	_ = c.RegisterFlagCompletionFunc("anchor", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return runsBelow(cmp.Or(f.against, journal.DefaultRoot))
+	})
 	_ = c.MarkFlagDirname("against")
 	addFormat(c, &f.out, gateFormats...)
 	return c
@@ -201,8 +206,8 @@ func exists(name string) bool {
 	return err == nil
 }
 
-// completeBudgets completes the metrics of the run.
-func completeBudgets(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+// completeBudgets completes the metrics of the run, and behind METRIC@ its cells.
+func completeBudgets(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 	dir, err := runDir(args)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -211,15 +216,33 @@ func completeBudgets(_ *cobra.Command, args []string, _ string) ([]string, cobra
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
+	metric, _, cells := strings.Cut(begun, "@")
 	var list []string
-	for _, name := range gate.LimitsOf(run.Plan).Metrics() {
-		list = append(list, name+"=")
+	if cells {
+		for _, c := range run.Plan.Cells {
+			list = append(list, metric+"@"+c.ID+"=")
+		}
+	} else {
+		for _, name := range gate.LimitsOf(run.Plan).Metrics() {
+			list = append(list, name+"=")
+		}
 	}
 	return list, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 
-// hasBudget says whether a plan says how much any of its arms may cost.
-func hasBudget(plan *experiment.Plan) bool {
-	own := func(a experiment.PlannedArm) bool { return isTreatment(a) && len(a.Budget)+len(plan.Budget) > 0 }
-	return slices.ContainsFunc(plan.Arms, own)
+// gateWarning says what the rounds of a plan keep tare gate from; "" if nothing.
+func gateWarning(p *experiment.Plan) string {
+	cases, pass, fail := gate.Fewest(p)
+	if cases == 0 || p.Rounds >= fail {
+		return ""
+	}
+	rounds := counted(p.Rounds, "round")
+	if p.Precision > 0 {
+		rounds = "the " + rounds + " of the pilot"
+	}
+	what := "pass but never fail"
+	if p.Rounds < pass {
+		what = "neither pass nor fail"
+	}
+	return fmt.Sprintf("after %s tare gate can %s: with budgets on %s it can fail from %d rounds on", rounds, what, counted(cases, "comparison"), fail)
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tare/experiment"
 	"tare/experiment/quantity"
 	"tare/history"
 	"tare/journal"
@@ -68,6 +70,7 @@ run by a history.`,
 		},
 	}
 	c.Flags().StringVar(&f.name, "name", "", "only the experiment of this name")
+	_ = c.RegisterFlagCompletionFunc("name", completeExperiments)
 	c.Flags().BoolVar(&f.all, "all", false, "exploratory metrics too, not only the headline ones")
 	c.Flags().Var((*percentFlag)(&alpha), "alpha", "share of histories without any change that may show one")
 	c.Flags().IntVar(&f.options.Segment, "segment", history.DefaultSegment, "fewest runs between two changes, before the first and after the last")
@@ -155,6 +158,27 @@ func historyOptions(h *history.History, page string) report.HistoryOptions {
 		}
 	}
 	return o
+}
+
+// completeExperiments completes the names of the experiments whose runs are below
+// the directories given.
+func completeExperiments(_ *cobra.Command, dirs []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(dirs) == 0 {
+		dirs = []string{journal.DefaultRoot}
+	}
+	var names []string
+	for _, dir := range dirs {
+		runs, _ := journal.Find(dir) // where none can be found there is nothing to complete
+		for _, run := range runs {
+			var plan experiment.Plan
+			data, err := os.ReadFile(filepath.Join(run, journal.PlanFile))
+			if err == nil && json.Unmarshal(data, &plan) == nil && plan.Name != "" {
+				names = append(names, plan.Name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names), cobra.ShellCompDirectiveNoFileComp
 }
 
 // percentFlag is a share on the command line: "2%".

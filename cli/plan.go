@@ -96,6 +96,9 @@ func printDesign(w io.Writer, p *experiment.Plan, seeded bool) {
 	if p.Precision == 0 && p.Rounds < fewest {
 		fmt.Fprintf(w, "  warning: with %d rounds no exact interval can support any claim; set design.rounds to %d or more\n", p.Rounds, fewest)
 	}
+	if text := gateWarning(p); text != "" {
+		fmt.Fprintf(w, "  warning: %s\n", text)
+	}
 }
 
 // printOrder prints the order of the first round, or of all.

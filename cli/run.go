@@ -16,6 +16,7 @@ import (
 
 	"tare/analysis"
 	"tare/experiment"
+	"tare/gate"
 	"tare/journal"
 	"tare/machine"
 	"tare/runner"
@@ -229,7 +230,7 @@ func carryOut(ctx context.Context, s State, j *journal.Journal, expansion *exper
 	}
 	if !quiet {
 		fmt.Fprintf(s.Stderr, "report: %s\n", to)
-		if hasBudget(run.Plan) {
+		if cases, _, _ := gate.Fewest(run.Plan); cases > 0 {
 			fmt.Fprintf(s.Stderr, "budgets: tare gate %s says whether they are kept\n", run.Dir)
 		}
 	}

@@ -19,7 +19,6 @@ import (
 
 func newShow(s State) *cobra.Command {
 	var out, as string
-	var all bool
 	var table publishedFlags
 	c := &cobra.Command{
 		Use:   "show [RUN]",
@@ -58,12 +57,12 @@ intervals say of it.`,
 				if err != nil {
 					return err
 				}
-				return showPublished(s, t, out)
+				return showPublished(s, t, out, &table)
 			}
-			return show(s, result, out, all)
+			return show(s, result, out, table.all)
 		},
 	}
-	c.Flags().BoolVar(&all, "all", false, "exploratory metrics too, not only the headline ones")
+	c.Flags().BoolVar(&table.all, "all", false, "exploratory metrics too, not only the headline ones")
 	c.Flags().StringVar(&as, "as", "", "another form: published")
 	_ = c.RegisterFlagCompletionFunc("as", cobra.FixedCompletions([]string{asPublished}, cobra.ShellCompDirectiveNoFileComp))
 	table.add(c)
@@ -82,18 +81,23 @@ func openRun(args []string) (*journal.Run, *analysis.Run, error) {
 		return nil, nil, err
 	}
 	result := analyse(run.Dir, run.Plan, run.Trials, run.Environment, run.Finished)
-	result.Warnings = append(result.Warnings, remarks(run.Notes)...)
+	result.Warnings = append(result.Warnings, remarks(run.Plan, run.Notes)...)
 	return run, result, nil
 }
 
 // remarks are what a run's notes tell its readers, as that a session ran on
-// another machine than the first one.
-func remarks(notes []journal.Note) []analysis.Warning {
+// another machine than the first one. An import has no sessions.
+func remarks(plan *experiment.Plan, notes []journal.Note) []analysis.Warning {
 	var list []analysis.Warning
 	for _, n := range notes {
-		if n.Kind == journal.NoteRemark {
-			list = append(list, analysis.Warning{Text: fmt.Sprintf("in session %d, %s", n.Session, n.Text)})
+		if n.Kind != journal.NoteRemark {
+			continue
 		}
+		text := n.Text
+		if plan.Import == nil {
+			text = fmt.Sprintf("in session %d, %s", n.Session, text)
+		}
+		list = append(list, analysis.Warning{Text: text})
 	}
 	return list
 }
@@ -109,7 +113,7 @@ func analyse(dir string, plan *experiment.Plan, trials []journal.Trial, env *mac
 func runDir(args []string) (string, error) {
 	if len(args) == 1 {
 		if _, err := os.Stat(filepath.Join(args[0], "plan.json")); err != nil {
-			return "", hintedUsage(fmt.Errorf("%s is not a run directory: %w", args[0], err), "a run directory is what tare run makes; it holds plan.json and trials.jsonl")
+			return "", noRun(args[0], err)
 		}
 		return args[0], nil
 	}
@@ -121,6 +125,20 @@ func runDir(args []string) (string, error) {
 		return "", hintedUsage(errors.New("no run below runs/"), "tare run examples/quickstart.yaml makes one; or name a run directory")
 	}
 	return newest(dirs), nil
+}
+
+// noRun is the error of a directory that is no run. One that holds runs is often
+// meant for one of them.
+func noRun(dir string, err error) error {
+	err = fmt.Errorf("%s is not a run directory: %w", dir, err)
+	below, _ := journal.Find(dir)
+	switch len(below) {
+	case 0:
+		return hintedUsage(err, "a run directory is what tare run and tare import make; it holds plan.json and trials.jsonl")
+	case 1:
+		return hintedUsage(err, "there is a run below it: %s", below[0])
+	}
+	return hintedUsage(err, "there are %d runs below it, of which %s is the newest; name one", len(below), newest(below))
 }
 
 // newest is the run directory whose plan was written last.

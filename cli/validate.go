@@ -19,12 +19,16 @@ Nothing is run and nothing is asked of the machine.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			failed := false
 			for _, name := range args {
-				if _, _, err := load(s, name); err != nil {
+				_, expansion, _, err := overrides{}.expand(s, name)
+				if err != nil {
 					failed = true
 					conclude(s, err)
 					continue
 				}
 				fmt.Fprintf(s.Stdout, "%s: ok\n", name)
+				if text := gateWarning(&expansion.Plan); text != "" {
+					fmt.Fprintln(s.Stderr, plainLines(name+": warning: "+text))
+				}
 			}
 			if failed {
 				return exit(ExitUsage)

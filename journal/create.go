@@ -191,9 +191,13 @@ func checkEmpty(dir string) error {
 		return err
 	}
 	for _, e := range entries {
-		if e.Name() != LockFile {
+		if e.Name() == LockFile {
+			continue
+		}
+		if run, err := Open(dir); err == nil && !run.Finished {
 			return fmt.Errorf("%s is not empty: choose another directory, or go on with this one: tare resume %s", dir, dir)
 		}
+		return fmt.Errorf("%s is not empty: choose another directory", dir)
 	}
 	return nil
 }

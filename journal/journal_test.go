@@ -243,6 +243,19 @@ func wantError(t testing.TB, err error, texts ...string) {
 	}
 }
 
+// TestCreateOverFinished checks that going on is proposed only where there is
+// something to go on with.
+func TestCreateOverFinished(t *testing.T) {
+	j := create(t)
+	if err := j.Finish(); err != nil {
+		t.Fatal(err)
+	}
+	j.Close()
+	if _, err := Create(j.Dir(), nil, plan(), nil); err == nil || !strings.HasSuffix(err.Error(), j.Dir()+" is not empty: choose another directory") {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestRefusals(t *testing.T) {
 	j := create(t)
 	dir := j.Dir()
