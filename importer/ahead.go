@@ -26,7 +26,7 @@ func (r *run) ahead(ctx context.Context, take func(i int, c content) error) erro
 		reading.Go(func() {
 			free <- struct{}{}
 			if ctx.Err() == nil {
-				done <- r.read(i)
+				done <- r.read(ctx, i)
 			}
 			<-free
 		})
@@ -43,6 +43,9 @@ func (r *run) ahead(ctx context.Context, take func(i int, c content) error) erro
 		case <-ctx.Done():
 			return ctx.Err()
 		case c := <-queue[0]:
+			if err := ctx.Err(); err != nil {
+				return err // what was read may have been cut off by that
+			}
 			queue = queue[1:]
 			if err := take(i, c); err != nil {
 				return err

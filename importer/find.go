@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -246,15 +247,21 @@ func (s *search) twice(sources []Source) error {
 	return nil
 }
 
-// open opens a file for reading.
-func (f *found) open(in io.Reader) (io.ReadCloser, error) {
+// open opens a file for reading. The end of ctx ends the wait for a pipe.
+func (f *found) open(ctx context.Context, in io.Reader) (io.ReadCloser, error) {
 	switch {
 	case f.refused != "":
 		return nil, errors.New(f.refused)
 	case f.path == stdin:
-		return io.NopCloser(in), nil
+		return untilDone(ctx, in), nil
 	case f.from.root != nil:
 		file, err := f.from.root.Open(filepath.FromSlash(f.name))
+		if err != nil {
+			return nil, bare(err)
+		}
+		return file, nil
+	case f.waits:
+		file, err := openWaiting(ctx, f.path)
 		if err != nil {
 			return nil, bare(err)
 		}

@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -54,10 +55,10 @@ func (r *run) take(i int, c content) error {
 
 // read reads one file. It changes nothing of the run but the file's copy, so that
 // several files can be read at the same time.
-func (r *run) read(i int) (c content) {
+func (r *run) read(ctx context.Context, i int) (c content) {
 	f := &r.files[i]
 	given := r.Sources[f.from.source].Arm
-	in, err := f.open(r.Stdin)
+	in, err := f.open(ctx, r.Stdin)
 	if err != nil {
 		return content{broken: err}
 	}
