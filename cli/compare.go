@@ -52,6 +52,8 @@ that two arms of different names are versions of one layer, of two runs or of on
 	}
 	c.Flags().StringVar(&reference, "reference", "", "RUN or RUN:ARM that levels are compared with (default: the baseline of the first run)")
 	c.Flags().StringArrayVar(&matches, "match", nil, "OLD=NEW: two arms that are versions of one layer; may be repeated")
+	_ = c.RegisterFlagCompletionFunc("reference", completeReference)
+	_ = c.RegisterFlagCompletionFunc("match", completeMatch)
 	c.Flags().BoolVar(&all, "all", false, "exploratory metrics too, not only the headline ones")
 	c.Flags().StringVar(&to, "to", "", "file to write with -o html (default comparison.html)")
 	addFormat(c, &out, formats...)

@@ -68,6 +68,7 @@ picture of the overheads as SVG. Without RUN, the newest run below runs/.`,
 	}
 	c.Flags().StringVar(&to, "to", "", "file to write (default report.html in the run directory; stdout for markdown and svg)")
 	c.Flags().BoolVar(&withTable, "published", false, "add the published table: means, variances, differences in percent")
+	c.Flags().BoolVar(&table.all, "all", false, "exploratory metrics too in the published table")
 	table.add(c)
 	addFormat(c, &out, "html", "markdown", "svg")
 	c.Flags().Lookup("output").DefValue = "html"
@@ -87,6 +88,7 @@ func reportRun(s State, args []string, out, to string, flags *publishedFlags) er
 		if table, err = flags.table(run, result); err != nil {
 			return err
 		}
+		table = flags.shown(table)
 	}
 	if out == "html" {
 		if to == "" {

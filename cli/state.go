@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strconv"
 	"syscall"
 
 	"golang.org/x/term"
@@ -26,11 +27,14 @@ type State struct {
 	Stdout, Stderr io.Writer
 	// StdoutTerminal and StderrTerminal say whether a person is looking.
 	StdoutTerminal, StderrTerminal bool
-	Width                          int // of the terminal; 0 if none
+	Width                          int // of the terminal, or what COLUMNS says where Stdout is none; 0 if neither
 	Color                          bool
 	// Columns is how wide the terminal of Stderr is now; nil if it is none.
 	Columns func() int
 }
+
+// widest is the largest width that COLUMNS can ask for.
+const widest = 1000
 
 // System is the state of this process.
 func System() State {
@@ -39,6 +43,8 @@ func System() State {
 	s.StderrTerminal = term.IsTerminal(int(os.Stderr.Fd()))
 	if w, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil {
 		s.Width = w
+	} else if w, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && w > 0 {
+		s.Width = min(w, widest)
 	}
 	if s.StderrTerminal {
 		s.Columns = func() int {

@@ -103,7 +103,8 @@ type Run struct {
 	Name          string    `json:"name"`
 	Experiment    string    `json:"experiment"`
 	Testbed       string    `json:"testbed"`
-	Start         time.Time `json:"start"` // of the first trial; zero: not told
+	Start         time.Time `json:"start"`  // of the first trial; zero: not told
+	Paired        bool      `json:"paired"` // arms are compared round by round; else they are independent samples
 	Rounds        int       `json:"rounds"`
 	Trials        int       `json:"validTrials"`
 	Valid         bool      `json:"valid"`
@@ -243,7 +244,7 @@ func (c *comparison) order() []int {
 func (c *comparison) describe(i int) Run {
 	in := c.in[i]
 	r := Run{Number: i + 1, Name: in.Name, Experiment: in.Run.Plan.Name, Testbed: in.Run.Plan.Testbed, Start: in.Run.Start,
-		Rounds: in.Run.Rounds, Trials: in.Run.Trials.Valid, Valid: in.Run.Valid, Finished: in.Run.Finished,
+		Paired: in.Run.Plan.Paired(), Rounds: in.Run.Rounds, Trials: in.Run.Trials.Valid, Valid: in.Run.Valid, Finished: in.Run.Finished,
 		Reasons: slices.Clone(in.Run.Reasons), Observational: in.Run.Observational}
 	for _, a := range in.Run.Plan.Arms {
 		r.Arms = append(r.Arms, Arm{Name: a.Name, Role: a.Role})

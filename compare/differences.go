@@ -214,8 +214,14 @@ func (c *comparison) compareDesigns(p *properties) {
 	for i, in := range c.in {
 		plan := in.Run.Plan
 		m := map[string]string{
-			"rounds": fmt.Sprint(plan.Rounds), "confidence": factor.Text(plan.Confidence),
-			"equivalence margin": factor.Text(plan.Equivalence), "power": factor.Text(plan.Power), "attempts": fmt.Sprint(plan.Attempts),
+			"confidence":         factor.Text(plan.Confidence),
+			"equivalence margin": factor.Text(plan.Equivalence), "power": factor.Text(plan.Power),
+		}
+		if plan.Paired() {
+			m["rounds"] = fmt.Sprint(plan.Rounds)
+		}
+		if plan.Import == nil {
+			m["attempts"] = fmt.Sprint(plan.Attempts)
 		}
 		if plan.Precision > 0 {
 			m["precision"] = factor.Text(plan.Precision)

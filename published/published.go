@@ -50,6 +50,29 @@ type Table struct {
 	Margin        float64  `json:"margin"` // of equivalence, of the verdicts
 	Arms          []string `json:"arms"`
 	Cells         []Cell   `json:"cells"`
+	// Hidden is how many exploratory metrics were left out, counted in each cell.
+	Hidden int `json:"-"`
+}
+
+// Headline is the table of the headline metrics alone, which says how many others
+// it leaves out.
+func (t *Table) Headline() *Table {
+	short := *t
+	short.Cells = nil
+	for _, c := range t.Cells {
+		all := c.Metrics
+		c.Metrics = nil
+		for _, m := range all {
+			if m.Metric.Headline {
+				c.Metrics = append(c.Metrics, m)
+			}
+		}
+		short.Hidden += len(all) - len(c.Metrics)
+		if c.Metrics != nil {
+			short.Cells = append(short.Cells, c)
+		}
+	}
+	return &short
 }
 
 // Arm counts the trials of an arm in a cell.

@@ -98,27 +98,39 @@ func (d *drawing) scaleBelow(ax axis, unit scale, x func(float64) float64, botto
 		if decimals > 9 || abs(t) >= 1e9 {
 			label = number(t, 4)
 		}
-		d.text(min(max(at, 16), d.w-16), bottom+14, "small muted num", "middle", label)
+		d.tick(at, bottom, label)
 	}
 	d.text(d.w/2, bottom+30, "small muted", "middle", unit.label)
 }
 
 // box draws one arm's lane.
 func (d *drawing) box(a analysis.ArmSeries, l looks, x func(float64) float64, top float64, name string, unit scale) {
-	d.marker(8, top+9, 4, l, "")
-	d.labelled(18, top+13, "halo", name, a.Arm)
 	m := a.Summary
 	if m.N == 0 {
-		d.text(d.w-6, top+13, "small muted", "end", "no valid trial")
+		d.laneLabel(top, l, name, a.Arm, "no valid trial")
 		return
 	}
-	d.text(d.w-6, top+13, "small muted num halo", "end", "median "+unit.with(m.Median))
 	mid := top + laneMiddle
 	d.path(fmt.Sprintf("M%s %sH%sM%s %sv10M%s %sv10M%s %sH%s", px(x(m.Min)), px(mid), px(x(m.Q1)), px(x(m.Min)), px(mid-5),
 		px(x(m.Max)), px(mid-5), px(x(m.Q3)), px(mid), px(x(m.Max))), "thin "+l.class)
 	d.rect(x(m.Q1), mid-9, x(m.Q3)-x(m.Q1), 18, "box "+l.class)
 	d.line(x(m.Median), mid-9, x(m.Median), mid+9, "middle "+l.class)
 	d.dots(a, l, x, mid)
+	d.laneLabel(top, l, name, a.Arm, "median "+unit.with(m.Median))
+}
+
+// laneLabel names an arm's lane, and says something of it at the right. It is drawn
+// last, so that what reaches up there passes behind it.
+func (d *drawing) laneLabel(top float64, l looks, short, name, note string) {
+	d.marker(8, top+9, 4, l, "")
+	d.labelled(18, top+13, "halo", short, name)
+	d.text(d.w-6, top+13, "small muted num halo", "end", note)
+}
+
+// tick labels a place of the axis below a picture, within the picture.
+func (d *drawing) tick(at, bottom float64, label string) {
+	half := float64(cells(label)) * letter * 11 / 2
+	d.text(min(max(at, half), d.w-half), bottom+14, "small muted num", "middle", label)
 }
 
 // dots draws the trials of an arm, outliers as circles.

@@ -33,6 +33,29 @@ type comparedEntry struct {
 	Reference      bool // the others are compared with this
 }
 
+// judge sets what a comparison says; without a verdict if it is of a control.
+func (e *comparedEntry) judge(c analysis.Comparison, verdict bool) {
+	if judged(c) {
+		e.Against = estimate(c)
+	}
+	if verdict {
+		e.Verdict, e.verdict = badge(c.Verdict, observed(c)), c.Verdict
+	}
+}
+
+// marked is what an entry is against what it is compared with, with its verdict's
+// sign: "▲ +9.1 % [+9.0, +9.3] (obs.)".
+func (e comparedEntry) marked(ascii bool) string {
+	if e.verdict == "" {
+		return e.Against
+	}
+	text := mark(e.verdict, ascii) + " " + e.Against
+	if e.Verdict.Observed {
+		text += " " + observedMark
+	}
+	return strings.TrimSpace(text)
+}
+
 // rowKey tells rows apart.
 type rowKey struct{ cell, metric, name string }
 
@@ -88,11 +111,8 @@ func changeRows(r *comparing.Result, headline bool) []*comparedMetric {
 		}
 		to := &row.Entries[c.To.Run-1]
 		to.Value = ownOverhead(c.To, c.Metric)
-		if point, interval := overhead(c.Comparison); interval != "" {
-			to.Against = point + " " + interval
-		}
+		to.judge(c.Comparison, !floor)
 		if !floor {
-			to.Verdict, to.verdict = badge(c.Verdict), c.Verdict
 			row.Notes = append(row.Notes, changeNote(c))
 		}
 	}
@@ -118,13 +138,7 @@ func changeName(c comparing.Change) string {
 
 // changeNote says a change in a sentence.
 func changeNote(c comparing.Change) string {
-	return fmt.Sprintf("Run %d: %s.", c.To.Run, acrossRuns(c.Text))
-}
-
-// acrossRuns leaves out of a verdict what the head of a comparison says of all
-// that is across runs.
-func acrossRuns(text string) string {
-	return strings.TrimSuffix(strings.TrimPrefix(brief(text), "observational: "), ".")
+	return fmt.Sprintf("Run %d: %s.", c.To.Run, told(c.Comparison))
 }
 
 // ownOverhead writes the overhead of an arm as its run gives it.
@@ -132,11 +146,7 @@ func ownOverhead(o comparing.Overhead, m experiment.Metric) string {
 	if !o.Known {
 		return missing
 	}
-	point, interval := overhead(analysis.Comparison{Metric: m, Overhead: o.Overhead, Rounds: 1})
-	if interval == "" {
-		return missing
-	}
-	return point + " " + interval
+	return estimate(analysis.Comparison{Metric: m, Overhead: o.Overhead, PointOnly: o.PointOnly, Rounds: 1})
 }
 
 // levelRows are the levels of all arms.
@@ -155,14 +165,9 @@ func levelRows(r *comparing.Result, headline bool) []*comparedMetric {
 			e.Reference = true
 			continue
 		}
-		if point, interval := overhead(*l.Against); interval != "" {
-			e.Against = point + " " + interval
-		}
-		e.Verdict, e.verdict = badge(l.Against.Verdict), l.Against.Verdict
-		if l.Against.Verdict == analysis.NotResolved || l.Against.Verdict == analysis.Invalid {
-			if text := acrossRuns(l.Against.Text); text != "" {
-				row.Notes = append(row.Notes, fmt.Sprintf("Run %d: %s.", l.Run, text))
-			}
+		e.judge(*l.Against, true)
+		if !claims(l.Against.Verdict) && plain(l.Against.Text) != "" {
+			row.Notes = append(row.Notes, fmt.Sprintf("Run %d: %s.", l.Run, told(*l.Against)))
 		}
 	}
 	return rows.metrics
@@ -174,7 +179,10 @@ func comparedRun(r comparing.Run) string {
 	if !r.Start.IsZero() {
 		parts = append(parts, r.Start.UTC().Format("2006-01-02 15:04 UTC"))
 	}
-	parts = append(parts, count(r.Rounds, "round", "rounds"), count(r.Trials, "valid trial", "valid trials"))
+	if r.Paired {
+		parts = append(parts, count(r.Rounds, "round", "rounds"))
+	}
+	parts = append(parts, count(r.Trials, "valid trial", "valid trials"))
 	if !r.Finished {
 		parts = append(parts, "NOT FINISHED")
 	}

@@ -37,6 +37,7 @@ type comparePage struct {
 	CSS                                     template.CSS
 	Title, Footer, Observational, Reference string
 	Several                                 bool
+	Imported, Measured                      bool // some run is of another tool, or of Tare in rounds of random order
 	Runs                                    []compareRun
 	Warnings                                []string
 	Answers                                 []pageAnswer
@@ -85,6 +86,11 @@ func makeComparePage(r *comparing.Result, o CompareOptions) *comparePage {
 	var numbers []int
 	for _, run := range r.Runs {
 		numbers = append(numbers, run.Number)
+		if run.Observational != "" {
+			p.Imported = true
+		} else {
+			p.Measured = true
+		}
 		var arms []string
 		for _, a := range run.Arms {
 			arms = append(arms, plain(a.Name))
@@ -110,7 +116,7 @@ func makeComparePage(r *comparing.Result, o CompareOptions) *comparePage {
 	}
 	for _, c := range r.Changes {
 		if c.Metric.Headline {
-			p.Answers = append(p.Answers, pageAnswer{Verdict: badge(c.Verdict), Text: tie(changeAnswer(c))})
+			p.Answers = append(p.Answers, pageAnswer{Verdict: badge(c.Verdict, observed(c.Comparison)), Text: tie(changeAnswer(c))})
 		}
 	}
 	table := func(metrics []*comparedMetric, family int) compareTable {
@@ -125,7 +131,7 @@ func makeComparePage(r *comparing.Result, o CompareOptions) *comparePage {
 // changeAnswer says a change with where it stands.
 func changeAnswer(c comparing.Change) string {
 	return fmt.Sprintf("%s on %s in %s, run %d: %s.", plain(changeName(c)), plain(c.Metric.Name), plain(c.Cell), c.To.Run,
-		acrossRuns(c.Text))
+		told(c.Comparison))
 }
 
 // forests draws the changes. They are put into the form of a run whose arms are

@@ -5,8 +5,8 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
-	"strings"
 
 	"tare/analysis"
 	comparing "tare/compare"
@@ -133,14 +133,10 @@ func markdownCompared(b *bufio.Writer, title string, metrics []*comparedMetric, 
 // markdownEntry writes an entry in one cell of a table.
 func markdownEntry(e comparedEntry) string {
 	text := md(e.Value)
-	against := strings.TrimSpace(mark(e.verdict, false) + " " + md(e.Against))
-	switch {
-	case e.Reference, e.verdict == "" && e.Against == "":
-		return text
-	case e.verdict == "":
-		against = md(e.Against)
+	if against := e.marked(false); against != "" && !e.Reference {
+		text += "; " + md(against)
 	}
-	return text + "; " + against
+	return text
 }
 
 // compareColumns are the columns of CompareCSV. A line of kind "change" or
@@ -193,7 +189,11 @@ func compareLine(kind string, c analysis.Comparison, run int, arm string, agains
 		line[i] = unformula(plain(line[i]))
 	}
 	ok := againstRun > 0 && judged(c)
-	line = append(line, exact([]float64{c.Overhead.Point, c.Overhead.Lo, c.Overhead.Hi}, ok)...)
+	estimates := []float64{c.Overhead.Point, c.Overhead.Lo, c.Overhead.Hi}
+	if c.PointOnly {
+		estimates[1], estimates[2] = math.NaN(), math.NaN() // leaves the fields empty
+	}
+	line = append(line, exact(estimates, ok)...)
 	line = append(line, plain(c.Method))
 	return append(line, exact([]float64{c.P, c.PAdjusted, c.PEquiv, c.MDE}, ok)...)
 }

@@ -44,7 +44,10 @@ func CompareText(w io.Writer, r *comparing.Result, o TextOptions) error {
 		t.compared("Levels, exploratory metrics", levelRows(r, false), 0)
 	} else if n := len(levelRows(r, false)); n > 0 {
 		t.line("")
-		t.para("", count(n, "exploratory metric is", "exploratory metrics are")+" not shown (--all shows them)")
+		t.para("", notShown(n))
+	}
+	if r.Observational != "" {
+		t.para("", observedNote)
 	}
 	if err := buffered.Flush(); err != nil {
 		return fmt.Errorf("write text: %w", err)
@@ -142,15 +145,10 @@ func (t *terminal) compared(title string, metrics []*comparedMetric, family int)
 
 // against writes what an entry is against what it is compared with.
 func (t *terminal) against(e comparedEntry) string {
-	switch {
-	case e.Reference:
+	if e.Reference {
 		return "(compared with)"
-	case e.Against == "" && e.verdict == "":
-		return ""
-	case e.verdict == "":
-		return e.Against
 	}
-	return strings.TrimSpace(mark(e.verdict, t.o.ASCII) + " " + e.Against)
+	return e.marked(t.o.ASCII)
 }
 
 // noiseFloor is what the rows of the control show.

@@ -70,19 +70,18 @@ func (s *sheet) plant(groups []group, width float64) *forest {
 	for _, g := range groups {
 		cs = append(cs, g.lines()...)
 	}
-	longest, numbers := 0, 14
+	longest, numbers, marked := 0, 14, s.run.Observational != ""
 	for _, c := range cs {
 		arms = append(arms, c.Arm)
 		longest = max(longest, cells(s.label(c)))
-		point, interval := overhead(c)
-		numbers = max(numbers, cells(point+" "+interval))
+		numbers, marked = max(numbers, cells(estimate(c))), marked || observed(c)
 	}
 	f := &forest{sheet: s, groups: groups, axis: overheadAxis(cs, s.margin()), narrow: width < 560, row: 22}
 	f.w = width
 	labels := min(max(float64(longest)*letter*12+24, 90), 230)
 	f.numberX = width - float64(numbers)*letter*12
 	f.x0, f.verdictX = labels, f.numberX-110
-	if s.run.Observational != "" {
+	if marked {
 		f.verdictX -= 34 // verdicts are longer
 	}
 	f.x1 = f.verdictX - 14
@@ -184,15 +183,14 @@ func (f *forest) comparison(c analysis.Comparison, y float64) {
 			name = f.sheet.label(c)
 		}
 	}
-	point, interval := overhead(c)
-	verdict := f.sheet.verdictWord(c.Verdict)
+	verdict := f.sheet.verdictWord(c)
 	if control {
 		verdict = ""
 	}
 	line, plot := y+15, y+11
 	f.marker(8, line-4, 4.5, look, hollow)
 	f.labelled(20, line, class, name, f.sheet.label(c))
-	numbers := point + " " + interval
+	numbers := estimate(c)
 	switch {
 	case f.narrow:
 		plot = y + 40
@@ -209,7 +207,8 @@ func (f *forest) comparison(c analysis.Comparison, y float64) {
 	if !judged(c) {
 		return
 	}
-	lo, hi := f.x(c.Overhead.Lo), f.x(c.Overhead.Hi)
-	f.path(fmt.Sprintf("M%s %sH%sM%s %sv8M%s %sv8", px(lo), px(plot), px(hi), px(lo), px(plot-4), px(hi), px(plot-4)), "range "+look.class)
+	if lo, hi := f.x(c.Overhead.Lo), f.x(c.Overhead.Hi); !c.PointOnly {
+		f.path(fmt.Sprintf("M%s %sH%sM%s %sv8M%s %sv8", px(lo), px(plot), px(hi), px(lo), px(plot-4), px(hi), px(plot-4)), "range "+look.class)
+	}
 	f.marker(f.x(c.Overhead.Point), plot, 4.5, look, hollow)
 }

@@ -172,7 +172,7 @@ func (p past) page(id string, o HistoryOptions) historyExperiment {
 }
 
 func (p past) finding(f finding, chart string) historyFinding {
-	verdict := pageVerdict{"mixed", f.Direction}
+	verdict := pageVerdict{Class: "mixed", Word: f.Direction}
 	switch f.Direction {
 	case history.Worse:
 		verdict.Class = "costs"

@@ -24,7 +24,15 @@ var pageFiles embed.FS
 //go:embed page/page.css
 var pageCSS string
 
-var pageTemplate = template.Must(template.ParseFS(pageFiles, "page/*.gohtml"))
+var pageTemplate = template.Must(template.New("").Funcs(template.FuncMap{"flags": flags}).ParseFS(pageFiles, "page/*.gohtml"))
+
+// flagText finds command-line flags in sentences.
+var flagText = regexp.MustCompile(`--[a-z]+(?:-[a-z]+)*`)
+
+// flags is text in which a line does not break within a command-line flag.
+func flags(s string) template.HTML {
+	return template.HTML(flagText.ReplaceAllString(escape(s), `<code class="flag">$0</code>`))
+}
 
 // HTMLOptions is what a page shows besides the analysis.
 type HTMLOptions struct {
@@ -110,7 +118,10 @@ type page struct {
 	Definitions   []entry
 }
 
-type pageVerdict struct{ Class, Word string }
+type pageVerdict struct {
+	Class, Word string
+	Observed    bool // a claim of what is no experiment
+}
 
 type pageAnswer struct {
 	Verdict pageVerdict
@@ -163,7 +174,7 @@ func makePage(s *sheet, o HTMLOptions) *page {
 	}
 	p.Alone = s.alone()
 	for _, a := range s.answers() {
-		p.Answers = append(p.Answers, pageAnswer{badge(a.Verdict), tie(a.Text)})
+		p.Answers = append(p.Answers, pageAnswer{badge(a.Verdict, s.observes(a.Verdict)), tie(a.Text)})
 	}
 	p.Warnings, p.Hints = s.warnings(true), s.warnings(false)
 	p.Hints = p.Hints[:min(len(p.Hints), mostWarnings)]
@@ -179,15 +190,15 @@ func makePage(s *sheet, o HTMLOptions) *page {
 	return p
 }
 
-// badge is a verdict as a word with a sign.
-func badge(v analysis.Verdict) pageVerdict {
+// badge is a verdict as a word with a sign, and a mark if it is observed only.
+func badge(v analysis.Verdict, observed bool) pageVerdict {
 	switch v {
 	case "":
-		return pageVerdict{"mixed", "mixed"}
+		return pageVerdict{"mixed", "mixed", observed}
 	case analysis.Costs, analysis.Gains, analysis.Equivalent, analysis.NotResolved, analysis.Invalid:
-		return pageVerdict{strings.ReplaceAll(string(v), " ", "-"), string(v)}
+		return pageVerdict{strings.ReplaceAll(string(v), " ", "-"), string(v), observed}
 	}
-	return pageVerdict{"invalid", plain(string(v))}
+	return pageVerdict{"invalid", plain(string(v)), observed}
 }
 
 // quantityText finds numbers with their units in sentences.

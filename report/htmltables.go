@@ -24,10 +24,9 @@ type pageGroup struct {
 
 // pageRow is an arm of a table.
 type pageRow struct {
-	Arm      string
-	Control  bool
-	Verdict  pageVerdict
-	Observed bool // a claim of a run that is no experiment
+	Arm     string
+	Control bool
+	Verdict pageVerdict
 	// Results.
 	Point, Interval, Median, MDE, Floor, Rounds string
 	Aside                                       string // what it would be with failed trials
@@ -93,8 +92,8 @@ func (s *sheet) pageBlocks(headline bool) []pageBlock {
 
 // pageRow writes a comparison's numbers.
 func (s *sheet) pageRow(c analysis.Comparison) pageRow {
-	row := pageRow{Arm: plain(c.Arm), Control: s.role(c.Arm) == experiment.Control, Verdict: badge(c.Verdict),
-		Observed: s.observes(c.Verdict), Rounds: valueCount(c), Aside: aside(c)}
+	row := pageRow{Arm: plain(c.Arm), Control: s.role(c.Arm) == experiment.Control, Verdict: badge(c.Verdict, s.observes(c.Verdict)),
+		Rounds: valueCount(c), Aside: s.aside(c)}
 	row.Point, row.Interval = overhead(c)
 	if !judged(c) {
 		return row
@@ -108,7 +107,7 @@ func (s *sheet) pageRow(c analysis.Comparison) pageRow {
 	if !row.Control && len(s.run.Controls) > 0 {
 		row.Floor = size(c.Metric, c.Floor)
 	}
-	if p, i := written(c, c.T, signed); i != "" {
+	if p, i := written(c, c.T, signed); i != "" && c.T.Lo < c.T.Hi {
 		row.T = p + " " + i
 		if !c.EstimatorsAgree {
 			row.T = "≠ " + row.T

@@ -23,20 +23,31 @@ func (s *sheet) tool() string {
 	return cmp.Or(plain(s.plan.Import.Tool), "files")
 }
 
-// verdictWord is a verdict as a word. What a run that is no experiment claims is
-// marked wherever it stands.
-func (s *sheet) verdictWord(v analysis.Verdict) string {
-	if s.observes(v) {
-		return string(v) + " (obs.)"
+// verdictWord is a comparison's verdict as a word. What is claimed without an
+// experiment is marked wherever it stands.
+func (s *sheet) verdictWord(c analysis.Comparison) string {
+	if s.observes(c.Verdict) || observed(c) {
+		return string(c.Verdict) + " " + observedMark
 	}
-	return string(v)
+	return string(c.Verdict)
 }
+
+// observedMark stands behind the claims of what is no experiment, observedNote
+// below them.
+const (
+	observedMark = "(obs.)"
+	observedNote = observedMark + ": observational, no experiment; see above."
+)
+
+// claims says whether a verdict, or "" for several, claims anything.
+func claims(v analysis.Verdict) bool { return v != analysis.NotResolved && v != analysis.Invalid }
 
 // observes says whether a verdict, or "" for several, is a claim of a run that is
 // no experiment.
-func (s *sheet) observes(v analysis.Verdict) bool {
-	return s.run.Observational != "" && v != analysis.NotResolved && v != analysis.Invalid
-}
+func (s *sheet) observes(v analysis.Verdict) bool { return s.run.Observational != "" && claims(v) }
+
+// observed says whether a comparison claims what no experiment has shown.
+func observed(c analysis.Comparison) bool { return c.Observational && claims(c.Verdict) }
 
 // observed says why what the run concludes is weaker than an experiment, and what
 // that means; "" for an experiment.
@@ -165,13 +176,28 @@ func (f invalidFile) text() string {
 	return text
 }
 
-// aside is what a reader must know of one comparison beside its verdict: what it
-// would be with the trials that had failed operations; "" where that is the same.
-func aside(c analysis.Comparison) string {
-	if c.WithInvalid == nil {
+// aside is what a reader must know of one comparison beside its verdict: which
+// interval equivalence rests on where the one shown reaches further, and what the
+// verdict would be with the trials that had failed operations; "" for neither.
+func (s *sheet) aside(c analysis.Comparison) string {
+	var parts []string
+	if inner := s.inner(c); inner != "" && c.Verdict == analysis.Equivalent {
+		parts = append(parts, inner)
+	}
+	if c.WithInvalid != nil {
+		parts = append(parts, strings.TrimPrefix(brief(c.WithInvalid.Text), "observational: "))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// inner says which interval equivalence rests on: "the 90 % interval [−0.1, +0.2]
+// lies within ±2 %"; "" where the one shown does so itself.
+func (s *sheet) inner(c analysis.Comparison) string {
+	if c.Inner == nil {
 		return ""
 	}
-	return strings.TrimPrefix(brief(c.WithInvalid.Text), "observational: ")
+	_, interval := written(c, *c.Inner, signed)
+	return fmt.Sprintf("the %s interval %s lies within ±%s", share(2*float64(s.plan.Confidence)-1), interval, share(s.margin()))
 }
 
 // restates names the metric that a group says once more, if any.
@@ -208,6 +234,14 @@ func (s *sheet) sizeHead() string {
 		return "Rounds"
 	}
 	return "Values per arm"
+}
+
+// nothingCompared says that there is nothing to compare.
+func (s *sheet) nothingCompared() string {
+	if s.plan.Paired() {
+		return "no complete pairs"
+	}
+	return "no values of both arms"
 }
 
 // rounds is what the comparisons of the run rest on.

@@ -83,8 +83,8 @@ func (s *sheet) markdownResults(b *bufio.Writer, headline bool) {
 		for _, g := range block.Groups {
 			for _, row := range g.Rows {
 				verdict := row.Verdict.Word
-				if row.Observed {
-					verdict += " (obs.)"
+				if row.Verdict.Observed {
+					verdict += " " + observedMark
 				}
 				if row.Control {
 					verdict = "*noise floor*"

@@ -22,7 +22,7 @@ func (s *sheet) legend(plot bool) string {
 		text += "."
 	}
 	if s.run.Observational != "" {
-		text += " (obs.): observational, no experiment; see above."
+		text += " " + observedNote
 	}
 	return text
 }
@@ -74,4 +74,9 @@ func rules(by map[string]int) []string {
 		return strings.Compare(a, b)
 	})
 	return list
+}
+
+// notShown says how many exploratory metrics are left out.
+func notShown(n int) string {
+	return count(n, "exploratory metric is", "exploratory metrics are") + " not shown (--all shows them)"
 }

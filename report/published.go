@@ -27,12 +27,14 @@ func PublishedText(w io.Writer, t *published.Table, o TextOptions) error {
 	for _, s := range publishedNotes(t) {
 		out.para("", s)
 	}
-	for _, c := range t.Cells {
+	for _, c := range publishedCells(t) {
 		out.line("")
-		out.line(out.style(bold, shorten(plain(c.ID), o.Width, ellipsis)))
-		for _, m := range c.Metrics {
-			out.published(m)
+		out.line(out.style(bold, shorten(c.ID, o.Width, ellipsis)))
+		out.published(c.Headline)
+		if len(c.Exploratory.Metrics) > 0 {
+			out.para("  ", publishedHints+":")
 		}
+		out.published(c.Exploratory)
 	}
 	if err := buffered.Flush(); err != nil {
 		return fmt.Errorf("write published table: %w", err)
@@ -40,32 +42,36 @@ func PublishedText(w io.Writer, t *published.Table, o TextOptions) error {
 	return nil
 }
 
-// published writes one metric.
-func (t *terminal) published(m published.Metric) {
-	sc := publishedScale(m)
-	title := plain(m.Metric.Name)
-	if sc.label != "" {
-		title += ", " + sc.label
+// publishedHints heads exploratory metrics.
+const publishedHints = "exploratory: hints, not findings"
+
+// published writes metric by metric.
+func (t *terminal) published(p publishedPart) {
+	arm := 0
+	for _, name := range p.Arms {
+		arm = max(arm, cells(name))
 	}
-	t.line("  " + title + exploratoryMark(m.Metric))
-	arm, pair := 0, 0
-	for _, a := range m.Arms {
-		arm = max(arm, cells(plain(a.Arm)))
+	for _, m := range p.Metrics {
+		t.para("  ", m.Name)
+		for i, moments := range m.Moments {
+			t.line("    " + pad(p.Arms[i], arm) + "  " + moments)
+		}
+		t.publishedDifferences(m.Differences)
 	}
-	for _, d := range m.Differences {
-		pair = max(pair, cells(pairName(d)))
+}
+
+func (t *terminal) publishedDifferences(list []publishedDifference) {
+	pair := 0
+	for _, d := range list {
+		pair = max(pair, cells(d.Pair))
 	}
-	for _, a := range m.Arms {
-		t.line("    " + pad(plain(a.Arm), arm) + "  " + sc.moments(a))
-	}
-	for _, d := range m.Differences {
-		toA, toB := relative(d)
-		if line := "    " + pad(pairName(d), pair) + "  " + toA + ", " + toB; cells(line) <= t.o.Width {
+	for _, d := range list {
+		if line := "    " + pad(d.Pair, pair) + "  " + d.ToA + ", " + d.ToB; cells(line) <= t.o.Width {
 			t.line(line)
 		} else {
-			t.para("    ", pairName(d)+": "+toA+", "+toB)
+			t.para("    ", d.Pair+": "+d.ToA+", "+d.ToB)
 		}
-		t.para("      ", said(d))
+		t.para("      ", d.Said)
 	}
 }
 
@@ -89,6 +95,9 @@ func publishedNotes(t *published.Table) []string {
 	}
 	if !t.Valid {
 		list = append(list, "This run gives no verdicts, so nothing is said of its differences.")
+	}
+	if t.Hidden > 0 {
+		list = append(list, upperFirst(notShown(t.Hidden))+".")
 	}
 	return list
 }
@@ -180,23 +189,9 @@ func said(d published.Difference) string {
 	if d.Said == nil {
 		return "not judged"
 	}
-	text := plain(d.B) + ": " + verdictOnly(d.Said.Text)
-	if m := plain(d.Said.Restates); m != "" {
-		text += "; restates " + m
-	}
+	text := plain(d.B) + ": " + told(*d.Said)
 	if a := d.Said.WithInvalid; a != nil {
-		text += "; " + verdictOnly(a.Text)
-	}
-	return text
-}
-
-// verdictOnly leaves out what the table says of all its differences, or beside
-// the metric.
-func verdictOnly(text string) string {
-	text = strings.TrimPrefix(brief(text), "observational: ")
-	text = strings.TrimPrefix(text, "exploratory: ")
-	if rest, ok := strings.CutPrefix(text, "restates "); ok {
-		_, text, _ = strings.Cut(rest, ": ")
+		text += "; " + strings.TrimPrefix(brief(a.Text), "observational: ")
 	}
 	return text
 }

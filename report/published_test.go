@@ -23,6 +23,7 @@ func someTable(t testing.TB, o published.Options) (*analysis.Run, *published.Tab
 	r.Observational = "arms ran one after the other"
 	for i := range r.Comparisons {
 		c := &r.Comparisons[i]
+		c.Observational = true
 		c.Text = "observational: " + string(c.Verdict) + " " + analysis.Estimated(c.Overhead, c.Metric)
 	}
 	trials := trialsOf(r)

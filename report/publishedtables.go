@@ -20,29 +20,12 @@ func PublishedMarkdown(w io.Writer, t *published.Table) error {
 		fmt.Fprintf(b, "%s\n\n", md(s))
 	}
 	for _, c := range publishedCells(t) {
-		fmt.Fprintf(b, "### %s\n\n| metric |", md(c.ID))
-		for _, a := range c.Arms {
-			fmt.Fprintf(b, " %s |", md(a))
+		fmt.Fprintf(b, "### %s\n\n", md(c.ID))
+		markdownPublished(b, c.Headline)
+		if len(c.Exploratory.Metrics) > 0 {
+			fmt.Fprintf(b, "%s:\n\n", md(upperFirst(publishedHints)))
+			markdownPublished(b, c.Exploratory)
 		}
-		fmt.Fprint(b, "\n|---|")
-		for range c.Arms {
-			fmt.Fprint(b, "--:|")
-		}
-		fmt.Fprintln(b)
-		for _, m := range c.Metrics {
-			fmt.Fprintf(b, "| %s |", md(m.Name))
-			for _, v := range m.Moments {
-				fmt.Fprintf(b, " %s |", md(v))
-			}
-			fmt.Fprintln(b)
-		}
-		fmt.Fprintf(b, "\n| metric | difference | relative to the one | relative to the other | what the intervals say |\n|---|---|--:|--:|---|\n")
-		for _, m := range c.Metrics {
-			for _, d := range m.Differences {
-				fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", md(m.Name), md(d.Pair), md(d.ToA), md(d.ToB), md(d.Said))
-			}
-		}
-		fmt.Fprintln(b)
 	}
 	if err := b.Flush(); err != nil {
 		return fmt.Errorf("write published table: %w", err)
@@ -50,9 +33,42 @@ func PublishedMarkdown(w io.Writer, t *published.Table) error {
 	return nil
 }
 
-// publishedCell is a cell's table as text, for Markdown and for the page.
+// markdownPublished writes a table of means and one of differences.
+func markdownPublished(b *bufio.Writer, p publishedPart) {
+	if len(p.Metrics) == 0 {
+		return
+	}
+	fmt.Fprint(b, "| metric |")
+	rule := "|---|"
+	for _, a := range p.Arms {
+		fmt.Fprintf(b, " %s |", md(a))
+		rule += "--:|"
+	}
+	fmt.Fprintf(b, "\n%s\n", rule)
+	for _, m := range p.Metrics {
+		fmt.Fprintf(b, "| %s |", md(m.Name))
+		for _, v := range m.Moments {
+			fmt.Fprintf(b, " %s |", md(v))
+		}
+		fmt.Fprintln(b)
+	}
+	fmt.Fprintf(b, "\n| metric | difference | relative to the one | relative to the other | what the intervals say |\n|---|---|--:|--:|---|\n")
+	for _, m := range p.Metrics {
+		for _, d := range m.Differences {
+			fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", md(m.Name), md(d.Pair), md(d.ToA), md(d.ToB), md(d.Said))
+		}
+	}
+	fmt.Fprintln(b)
+}
+
+// publishedCell is a cell's table as text, for every form.
 type publishedCell struct {
-	ID      string
+	ID                    string
+	Headline, Exploratory publishedPart
+}
+
+// publishedPart is the table of some metrics.
+type publishedPart struct {
 	Arms    []string
 	Metrics []publishedMetric
 }
@@ -84,12 +100,13 @@ func publishedSection(t *published.Table) *pagePublished {
 }
 
 func publishedCells(t *published.Table) []publishedCell {
+	var arms []string
+	for _, a := range t.Arms {
+		arms = append(arms, plain(a))
+	}
 	var list []publishedCell
 	for _, c := range t.Cells {
-		cell := publishedCell{ID: plain(c.ID)}
-		for _, a := range t.Arms {
-			cell.Arms = append(cell.Arms, plain(a))
-		}
+		cell := publishedCell{ID: plain(c.ID), Headline: publishedPart{Arms: arms}, Exploratory: publishedPart{Arms: arms}}
 		for _, m := range c.Metrics {
 			sc := publishedScale(m)
 			one := publishedMetric{Name: plain(m.Metric.Name)}
@@ -104,11 +121,15 @@ func publishedCells(t *published.Table) []publishedCell {
 				toA, toB := relative(d)
 				row := publishedDifference{Pair: pairName(d), ToA: toA, ToB: toB, Said: said(d)}
 				if d.Said != nil {
-					row.Verdict = badge(d.Said.Verdict)
+					row.Verdict = badge(d.Said.Verdict, observed(*d.Said))
 				}
 				one.Differences = append(one.Differences, row)
 			}
-			cell.Metrics = append(cell.Metrics, one)
+			if m.Metric.Headline {
+				cell.Headline.Metrics = append(cell.Headline.Metrics, one)
+			} else {
+				cell.Exploratory.Metrics = append(cell.Exploratory.Metrics, one)
+			}
 		}
 		list = append(list, cell)
 	}
@@ -118,7 +139,7 @@ func publishedCells(t *published.Table) []publishedCell {
 // publishedColumns are the columns of PublishedCSV. A line of kind "mean" has one
 // arm in a; one of kind "difference" tells of b − a in percent of either side.
 var publishedColumns = []string{"cell", "metric", "unit", "kind", "a", "b", "n", "invalid", "mean", "variance",
-	"percent_of_a", "percent_of_b", "verdict", "text"}
+	"percent_of_a", "percent_of_b", "verdict", "text", "headline", "observational"}
 
 // PublishedCSV writes a line for each mean and each difference, with full
 // precision.
@@ -128,9 +149,10 @@ func PublishedCSV(w io.Writer, t *published.Table) error {
 	for _, c := range t.Cells {
 		for _, m := range c.Metrics {
 			head := []string{unformula(plain(c.ID)), unformula(plain(m.Metric.Name)), unformula(plain(m.Metric.Unit))}
+			kind := []string{strconv.FormatBool(m.Metric.Headline), strconv.FormatBool(t.Observational != "")}
 			for _, a := range m.Arms {
 				lines = append(lines, slices.Concat(head, []string{"mean", unformula(plain(a.Arm)), "", strconv.Itoa(a.N), strconv.Itoa(a.Invalid)},
-					exact([]float64{a.Mean, a.Variance}, a.N > 0), []string{"", "", "", ""}))
+					exact([]float64{a.Mean, a.Variance}, a.N > 0), []string{"", "", "", ""}, kind))
 			}
 			for _, d := range m.Differences {
 				verdict, text := "", ""
@@ -138,7 +160,7 @@ func PublishedCSV(w io.Writer, t *published.Table) error {
 					verdict, text = unformula(plain(string(d.Said.Verdict))), unformula(plain(d.Said.Text))
 				}
 				lines = append(lines, slices.Concat(head, []string{"difference", unformula(plain(d.A)), unformula(plain(d.B)), "", "", "", "",
-					percentOf(d.RelativeToA), percentOf(d.RelativeToB), verdict, text}))
+					percentOf(d.RelativeToA), percentOf(d.RelativeToB), verdict, text}, kind))
 			}
 		}
 	}

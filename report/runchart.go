@@ -113,9 +113,6 @@ func (c *chart) x(seconds float64) float64 {
 func (c *chart) lane(a analysis.ArmSeries, top float64, name string) {
 	l := c.sheet.looks(a.Arm)
 	mid := top + laneMiddle
-	c.marker(8, top+9, 4, l, "")
-	c.labelled(18, top+13, "halo", name, a.Arm)
-	c.text(c.w-6, top+13, "small muted num halo", "end", "lane ±"+c.extent())
 	c.line(chartLeft, mid, chartRight, mid, "grid")
 	y := func(v float64) float64 {
 		d := c.deviation(v, a.Summary.Median) / c.reach
@@ -138,6 +135,7 @@ func (c *chart) lane(a analysis.ArmSeries, top float64, name string) {
 	if !c.order {
 		c.invalid(a.Arm, mid)
 	}
+	c.laneLabel(top, l, name, a.Arm, "lane ±"+c.extent())
 }
 
 // at is where a trial stands across the chart.
@@ -292,7 +290,7 @@ func (c *chart) counter(bottom float64) {
 	for _, t := range ticks {
 		x := c.x(t - 1)
 		c.line(x, bottom, x, bottom+3, "grid")
-		c.text(min(max(x, 12), c.w-16), bottom+14, "small muted num", "middle", number(t, 9))
+		c.tick(x, bottom, number(t, 9))
 	}
 	c.text(c.w/2, bottom+30, "small muted", "middle", "trials, in the order measured")
 }
@@ -309,7 +307,7 @@ func (c *chart) clock(bottom float64) {
 	for _, t := range (axis{lo: 0, hi: c.time.total / unit}).ticks(5) {
 		x := chartLeft + t*unit/c.time.total*(chartRight-chartLeft)
 		c.line(x, bottom, x, bottom+3, "grid")
-		c.text(min(max(x, 12), c.w-16), bottom+14, "small muted num", "middle", trimZeros(fixed(t, 2)))
+		c.tick(x, bottom, trimZeros(fixed(t, 2)))
 	}
 	title := name + " since the start"
 	for _, from := range c.time.breaks() {

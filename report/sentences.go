@@ -182,15 +182,16 @@ func (s *sheet) answer(c analysis.Comparison) string {
 		return fmt.Sprintf("%s %s on %s (%s interval; median %s with %s, %s with %s).", arm, effect(c), where,
 			confidence, Value(c.Baseline.Median, c.Metric.Unit), s.baseline, Value(c.Treated.Median, c.Metric.Unit), arm)
 	case analysis.Equivalent:
-		p, i := overhead(c)
-		return fmt.Sprintf("%s and %s are equivalent on %s: the overhead, %s %s, lies within ±%s.",
-			arm, s.baseline, where, p, i, share(s.margin()))
+		if inner := s.inner(c); inner != "" {
+			return fmt.Sprintf("%s and %s are equivalent on %s: the overhead is %s; %s.", arm, s.baseline, where, estimate(c), inner)
+		}
+		return fmt.Sprintf("%s and %s are equivalent on %s: the overhead, %s, lies within ±%s.",
+			arm, s.baseline, where, estimate(c), share(s.margin()))
 	case analysis.NotResolved:
 		if !judged(c) {
 			return fmt.Sprintf("What %s costs on %s is not resolved: %s.", arm, where, why(c))
 		}
-		p, i := overhead(c)
-		return fmt.Sprintf("What %s costs on %s is not resolved (%s %s): %s.", arm, where, p, i, why(c))
+		return fmt.Sprintf("What %s costs on %s is not resolved (%s): %s.", arm, where, estimate(c), why(c))
 	}
 	if text := brief(c.Text); text != "" {
 		return fmt.Sprintf("%s on %s: %s.", arm, where, strings.TrimSuffix(text, "."))
@@ -211,10 +212,7 @@ func effect(c analysis.Comparison) string {
 // why says why a comparison is not resolved: what its text says beyond the
 // estimate, which stands beside it already.
 func why(c analysis.Comparison) string {
-	text := brief(c.Text)
-	for _, head := range []string{"observational: ", "exploratory: ", "restates " + brief(c.Restates) + ": ", "not resolved: ", "not resolved"} {
-		text = strings.TrimPrefix(text, head)
-	}
+	text := strings.TrimPrefix(strings.TrimPrefix(verdictText(c), "not resolved"), ": ")
 	if _, rest, ok := strings.Cut(text, "] "); ok {
 		text = rest
 	} else if _, rest, ok := strings.Cut(text, "], "); ok {
@@ -225,6 +223,36 @@ func why(c analysis.Comparison) string {
 	}
 	if text == "" || strings.HasSuffix(text, "]") {
 		return unseen(c)
+	}
+	return text
+}
+
+// verdictText is a comparison's text without what it says of its kind, which
+// stands beside the verdict in many places.
+func verdictText(c analysis.Comparison) string {
+	text := brief(c.Text)
+	for _, head := range []string{"observational: ", "exploratory: ", "restates " + brief(c.Restates) + ": "} {
+		text = strings.TrimPrefix(text, head)
+	}
+	return text
+}
+
+// told is a comparison's text where nothing stands beside it: of what kind the
+// claim is before it, what it restates behind it.
+func told(c analysis.Comparison) string {
+	var kinds []string
+	if observed(c) {
+		kinds = append(kinds, "observational")
+	}
+	if !c.Metric.Headline {
+		kinds = append(kinds, "exploratory")
+	}
+	text := strings.TrimSuffix(verdictText(c), ".")
+	if kinds != nil {
+		text = strings.Join(kinds, ", ") + ": " + text
+	}
+	if c.Restates != "" {
+		text += "; restates " + plain(c.Restates)
 	}
 	return text
 }

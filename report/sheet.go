@@ -229,6 +229,13 @@ func overhead(c analysis.Comparison) (point, interval string) {
 	return written(c, c.Overhead, signed)
 }
 
+// estimate writes both with a space between: "+7.1 % [+6.2, +8.0]", "+7.1 %" where
+// there is no interval, and a dash where there is nothing.
+func estimate(c analysis.Comparison) string {
+	point, interval := overhead(c)
+	return strings.TrimSpace(point + " " + interval)
+}
+
 // written writes an interval on the scale of a comparison's metric.
 func written(c analysis.Comparison, o analysis.Interval, write func(float64, int) string) (point, interval string) {
 	if !judged(c) {
@@ -249,6 +256,9 @@ func written(c analysis.Comparison, o analysis.Interval, write func(float64, int
 	point = write(o.Point/div, d)
 	if label != "" {
 		point += " " + label
+	}
+	if c.PointOnly {
+		return point, ""
 	}
 	return point, "[" + write(o.Lo/div, d) + ", " + write(o.Hi/div, d) + "]"
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"strings"
 
@@ -56,6 +57,12 @@ func (s *sheet) record(c analysis.Comparison) []string {
 		rec[i] = unformula(plain(rec[i]))
 	}
 	ok := judged(c)
+	if c.PointOnly {
+		estimates[1], estimates[2] = math.NaN(), math.NaN() // leaves the fields empty
+	}
+	if c.T.Lo == c.T.Hi {
+		second[1], second[2] = math.NaN(), math.NaN()
+	}
 	rec = append(rec, exact(estimates, ok)...)
 	rec = append(rec, unformula(plain(c.Method)))
 	rec = append(rec, exact(second, ok)...)

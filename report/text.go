@@ -197,7 +197,7 @@ func (t *terminal) word(c analysis.Comparison) string {
 	if t.sheet.role(c.Arm) == "control" {
 		return "  noise floor"
 	}
-	return mark(c.Verdict, t.o.ASCII) + " " + t.sheet.verdictWord(c.Verdict)
+	return mark(c.Verdict, t.o.ASCII) + " " + t.sheet.verdictWord(c)
 }
 
 func (t *terminal) plotColumn() int {
@@ -248,10 +248,15 @@ func (t *terminal) group(g group) {
 		title += ", " + string(g.metric.Better) + " is better"
 	}
 	t.axis = overheadAxis(g.lines(), t.sheet.marginFor(g.metric))
-	if at := t.plotColumn() - 2; t.plot > 0 && slices.ContainsFunc(g.lines(), judged) {
-		t.line("  " + pad(shorten(title, at-2, "…"), at) + t.axisLabels(g.metric))
-	} else {
-		t.line("  " + shorten(title, t.o.Width-2, "…"))
+	at, labels := t.plotColumn()-2, t.plot > 0 && slices.ContainsFunc(g.lines(), judged)
+	switch {
+	case labels && cells(title) <= at-2:
+		t.line("  " + pad(title, at) + t.axisLabels(g.metric))
+	default: // the value and its unit are worth a line
+		t.para("  ", title)
+		if labels {
+			t.line("  " + pad("", at) + t.axisLabels(g.metric))
+		}
 	}
 	if r := g.restates(); r != "" {
 		t.para("    ", "restates "+r)
@@ -263,7 +268,7 @@ func (t *terminal) group(g group) {
 		return
 	}
 	if g.series == nil || !t.sheet.alone() {
-		t.line("    no complete pairs")
+		t.line("    " + t.sheet.nothingCompared())
 		return
 	}
 	for _, a := range g.series.Arms {
@@ -287,7 +292,7 @@ func (t *terminal) comparison(c analysis.Comparison) {
 	if c.Verdict == analysis.NotResolved && !control {
 		t.para("      ", why(c))
 	}
-	if a := aside(c); a != "" {
+	if a := t.sheet.aside(c); a != "" {
 		t.para("      ", a)
 	}
 	if c.Verdict == analysis.Invalid && t.sheet.run.Valid {
@@ -315,7 +320,9 @@ func (t *terminal) drawing(c analysis.Comparison) string {
 	if zero > lo && zero < hi {
 		row[zero] = '┼'
 	}
-	row[lo], row[hi] = '├', '┤'
+	if !c.PointOnly {
+		row[lo], row[hi] = '├', '┤'
+	}
 	row[at] = '●'
 	if t.sheet.role(c.Arm) == "control" {
 		row[at] = '○'
@@ -347,7 +354,7 @@ func (t *terminal) notes() {
 	t.invalidFiles()
 	t.line("")
 	if n := len(s.groups(false)); n > 0 && !t.o.All {
-		t.para("", count(n, "exploratory metric is", "exploratory metrics are")+" not shown (--all shows them)")
+		t.para("", notShown(n))
 	}
 	t.para("", s.legend(t.plot > 0))
 }
