@@ -1,11 +1,13 @@
 package history_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	"tare/history"
 	"tare/history/historytest"
+	"tare/journal"
 )
 
 // The goals that the project states, on fixed seeds. bench/history has the same
@@ -169,6 +171,79 @@ func TestLeftOut(t *testing.T) {
 	}
 	if n := s.Segments[0].Runs; n != 9 {
 		t.Errorf("%d runs in the statistics, want 9", n)
+	}
+}
+
+// A run that is left out splits nothing, whatever its parameters.
+func TestLeftOutSplitsNothing(t *testing.T) {
+	h := history.New(made(12, func(i int, r *historytest.Run) {
+		if i == 0 || i == 6 {
+			r.Running, r.Size = true, "8KiB"
+		}
+	}), nil, history.Options{})
+	s := only(t, h, "layered", "time", history.OfOverhead)
+	if len(s.Stretches) != 1 || s.Stretches[0].First != 1 || len(s.Stretches[0].Differs) != 0 || s.Segments[0].Runs != 10 {
+		t.Errorf("stretches %+v, segments %+v", s.Stretches, s.Segments)
+	}
+	if s.Points[0].Stretch != -1 || s.Points[1].Stretch != 0 {
+		t.Errorf("points %+v", s.Points[:2])
+	}
+}
+
+// A parameter without a value is unset, and how imported trials were paired is
+// none.
+func TestParametersOfImports(t *testing.T) {
+	imports := func(change func(i int, j *journal.Run)) history.Series {
+		var runs []*history.Run
+		for i := range 4 {
+			r := base
+			r.Number, r.Tool, r.Size = i, "fio", ""
+			j := r.Journal(fmt.Sprintf("runs/%03d", i))
+			change(i, j)
+			runs = append(runs, history.Of(j))
+		}
+		return only(t, history.New(runs, nil, history.Options{}), "plain", "time", history.OfLevel)
+	}
+	s := imports(func(i int, j *journal.Run) {
+		if i > 1 {
+			j.Plan.Import.PairBy = "name"
+		}
+	})
+	if len(s.Stretches) != 1 {
+		t.Errorf("pairing makes stretches: %+v", s.Stretches)
+	}
+	s = imports(func(i int, j *journal.Run) {
+		if i > 1 {
+			j.Plan.Cells[0].Config = map[string]any{"size": "8KiB"}
+		}
+	})
+	if len(s.Stretches) != 2 || strings.Join(s.Stretches[1].Differs, "; ") != "command.size is 8KiB, was unset" {
+		t.Errorf("stretches %+v", s.Stretches)
+	}
+}
+
+// Imports have no seed: only the same trials make a copy. A copy of a run from
+// before it was finished does not take its place.
+func TestCopies(t *testing.T) {
+	at := func(dir string, level float64, tool string, running bool) *history.Run {
+		r := base
+		r.Level, r.Tool, r.Running = level, tool, running
+		return history.Of(r.Journal(dir))
+	}
+	for _, c := range []struct {
+		name string
+		runs []*history.Run
+		want string // why the last one is left out
+	}{
+		{"other files of the same moment", []*history.Run{at("a", 1, "fio", false), at("b", 2, "fio", false)}, ""},
+		{"the same files again", []*history.Run{at("a", 1, "fio", false), at("b", 1, "fio", false)}, "it has the same trials as a: the same files imported again, or a copy"},
+		{"an early copy", []*history.Run{at("a", 1, "", true), at("b", 1, "", false)}, ""},
+		{"a second copy", []*history.Run{at("a", 1, "", false), at("b", 1, "", true), at("c", 1, "", false)}, "it has the same start and seed as a: a copy"},
+	} {
+		runs := history.New(c.runs, nil, history.Options{}).Experiments[0].Runs
+		if got := runs[len(runs)-1].LeftOut; got != c.want {
+			t.Errorf("%s: left out %q, want %q", c.name, got, c.want)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"tare/analysis"
@@ -135,7 +136,7 @@ func (c *comparison) fill(g *Growth) error {
 		}
 	}
 	if len(earlier) < c.history.Segment {
-		return fmt.Errorf("%d earlier runs can be compared with, at least %d are needed", len(earlier), c.history.Segment)
+		return c.history.tooFew(len(earlier))
 	}
 	last := segments[len(segments)-1]
 	sd, df := spreadWithin(last)
@@ -151,6 +152,18 @@ func (c *comparison) fill(g *Growth) error {
 	return err
 }
 
+// tooFew is the error of so many earlier runs.
+func (h *History) tooFew(n int) error {
+	runs := strconv.Itoa(n) + " earlier runs"
+	switch n {
+	case 0:
+		runs = "no earlier run"
+	case 1:
+		runs = "1 earlier run"
+	}
+	return fmt.Errorf("%s can be compared with, at least %d are needed", runs, h.Segment)
+}
+
 // comparable finds the series of the value and the stretch with its parameters.
 func (c *comparison) comparable() (*Series, int, error) {
 	at := slices.IndexFunc(c.before.Series, func(s Series) bool {
@@ -160,13 +173,21 @@ func (c *comparison) comparable() (*Series, int, error) {
 		return nil, 0, errors.New("no earlier run of this experiment has it")
 	}
 	s := &c.before.Series[at]
+	var latest *Point
+	for i := range s.Points {
+		if s.Points[i].LeftOut == "" {
+			latest = &s.Points[i]
+		}
+	}
+	if latest == nil {
+		return nil, 0, c.history.tooFew(0)
+	}
 	if observed := c.new.state == observational; observed != s.Observational {
 		return nil, 0, errors.New("experiments and observations are not compared with each other")
 	}
-	stretch := slices.IndexFunc(s.Stretches, func(st Stretch) bool { return st.asked.text == c.value.asked.text })
+	stretch := s.stretchOf(c.value.asked)
 	if stretch < 0 {
-		latest := s.Stretches[s.Points[len(s.Points)-1].Stretch].asked
-		return nil, 0, fmt.Errorf("no earlier run had these parameters: %s", strings.Join(latest.differs(c.value.asked), "; "))
+		return nil, 0, fmt.Errorf("no earlier run had these parameters: %s", strings.Join(latest.asked.differs(c.value.asked), "; "))
 	}
 	return s, stretch, nil
 }

@@ -113,23 +113,27 @@ type Series struct {
 
 // Point is one run in a series.
 type Point struct {
-	Run     int `json:"run"`     // index into the experiment's runs
-	Stretch int `json:"stretch"` // index into the series' stretches
+	Run int `json:"run"` // index into the experiment's runs
+	// Stretch is an index into the series' stretches; -1 for a point that is left
+	// out and whose parameters no used one has.
+	Stretch int `json:"stretch"`
 	// Value is the estimate with its interval, without width where the run allows
 	// none; nil if the run has no value.
 	Value *analysis.Interval `json:"value,omitempty"`
 	// LeftOut says why the point is no part of any statistics; empty if it is.
 	LeftOut string `json:"leftOut,omitempty"`
 
-	at float64 // the estimate on the scale of computation
-	se float64 // its standard error there, 0: not known
+	at    float64 // the estimate on the scale of computation
+	se    float64 // its standard error there, 0: not known
+	asked *parameters
 }
 
 // Stretch is all runs with the same parameters, also where others lie between.
+// What is left out begins none.
 type Stretch struct {
 	First int `json:"first"` // index of its first run
-	// Differs says in what its parameters differ from those of the stretch that
-	// the run before belongs to; empty for the first one.
+	// Differs says in what its parameters differ from those of the used run before;
+	// empty for the first one.
 	Differs []string `json:"differs,omitempty"`
 
 	asked *parameters
@@ -203,6 +207,6 @@ type Run struct {
 	state  state
 	values []value
 	path   string // of the directory, absolute and without links
-	seed   uint64
+	mark   uint64 // with the start, tells a copy of the run from another run
 	facts  facts
 }

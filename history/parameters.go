@@ -2,6 +2,7 @@ package history
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -15,8 +16,9 @@ import (
 // parameters are what a run asked of one arm in one cell, everything that the
 // values depend on by intent: the layers of the arm and of the baseline, the
 // workload and the testbed, each parameter by its path. The number of rounds,
-// the seed, limits and margins are not among them: they make a value more or
-// less certain, not different.
+// the seed, limits and margins are not among them, nor which files were imported
+// and how their trials were paired: they make a value more or less certain, not
+// different.
 type parameters struct {
 	text  string // one line for all, to compare with
 	paths map[string]string
@@ -43,7 +45,6 @@ func newAsker(plan *experiment.Plan) *asker {
 		paths := map[string]string{"workload": c.Kind, "testbed": plan.Testbed}
 		if plan.Import != nil {
 			paths["import.tool"] = plan.Import.Tool
-			paths["import.pairBy"] = plan.Import.PairBy
 		}
 		flatten(paths, c.Kind, c.Config)
 		flatten(paths, "testbed", c.Testbed)
@@ -77,6 +78,7 @@ func (a *asker) of(cell, arm string) *parameters {
 			}
 		}
 	}
+	maps.DeleteFunc(p.paths, func(_, v string) bool { return v == "" }) // the same as unset
 	var text strings.Builder
 	for _, path := range slices.Sorted(maps.Keys(p.paths)) {
 		text.WriteString(strconv.Quote(path) + "=" + strconv.Quote(p.paths[path]) + "\n")
@@ -134,6 +136,9 @@ func (p *parameters) differs(q *parameters) []string {
 	return changed(p.paths, q.paths)
 }
 
+// unset is what a parameter without a value is called.
+const unset = "unset"
+
 // changed compares two maps key by key, in the order of the keys.
 func changed(was, is map[string]string) []string {
 	keys := maps.Clone(was)
@@ -143,15 +148,7 @@ func changed(was, is map[string]string) []string {
 	maps.Copy(keys, is)
 	var list []string
 	for _, k := range slices.Sorted(maps.Keys(keys)) {
-		before, hadIt := was[k]
-		after, hasIt := is[k]
-		switch {
-		case before == after && hadIt == hasIt:
-		case !hadIt:
-			list = append(list, fmt.Sprintf("%s is %s, was not set", k, after))
-		case !hasIt:
-			list = append(list, fmt.Sprintf("%s is not set, was %s", k, before))
-		default:
+		if before, after := cmp.Or(was[k], unset), cmp.Or(is[k], unset); before != after {
 			list = append(list, fmt.Sprintf("%s is %s, was %s", k, after, before))
 		}
 	}

@@ -1,6 +1,9 @@
 package history
 
 import (
+	"fmt"
+	"hash/fnv"
+	"maps"
 	"math"
 	"path/filepath"
 	"slices"
@@ -65,7 +68,7 @@ func Of(j *journal.Run) *Run {
 	judged := analysis.Judge(j.Plan, j.Trials)
 	r := &Run{
 		Directory: j.Dir, Name: j.Plan.Name, Start: began(j), TareVersion: j.Plan.Version,
-		path: canonical(j.Dir), seed: j.Plan.Seed, facts: factsOf(j),
+		path: canonical(j.Dir), mark: markOf(j), facts: factsOf(j),
 	}
 	if r.TareVersion == "" && j.Environment != nil {
 		r.TareVersion = j.Environment.TareVersion
@@ -83,6 +86,31 @@ func Of(j *journal.Run) *Run {
 	}
 	r.values = append(overheads(j.Plan, judged), levels(j)...)
 	return r
+}
+
+// markOf tells runs of the same start apart: by the seed, and imported ones, which
+// have none, by what their files told.
+func markOf(j *journal.Run) uint64 {
+	if j.Plan.Import == nil {
+		return j.Plan.Seed
+	}
+	h := fnv.New64a()
+	for i := range j.Trials {
+		t := &j.Trials[i]
+		fmt.Fprintf(h, "%q %q %d", t.Cell, t.Arm, t.Start.UnixNano())
+		for _, name := range slices.Sorted(maps.Keys(t.Values)) {
+			fmt.Fprintf(h, " %q %x", name, t.Values[name])
+		}
+	}
+	return h.Sum64()
+}
+
+// copyOf says what a run is that has the start and the mark of another.
+func (r *Run) copyOf(other *Run) string {
+	if r.state == observational {
+		return "it has the same trials as " + other.Directory + ": the same files imported again, or a copy"
+	}
+	return "it has the same start and seed as " + other.Directory + ": a copy"
 }
 
 func (r *Run) leaveOut(why string) { r.state, r.LeftOut = useless, why }

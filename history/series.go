@@ -51,11 +51,17 @@ func arrange(runs []*Run) {
 		return cmp.Or(a.Start.Compare(b.Start), strings.Compare(a.Directory, b.Directory))
 	})
 	for i, r := range runs {
-		if i == 0 || r.LeftOut != "" || r.Start.IsZero() {
+		if r.LeftOut != "" || r.Start.IsZero() {
 			continue
 		}
-		if before := runs[i-1]; before.Start.Equal(r.Start) && before.seed == r.seed {
-			r.leaveOut("it has the same start and seed as " + before.Directory + ": a copy")
+		for _, before := range slices.Backward(runs[:i]) {
+			if !before.Start.Equal(r.Start) {
+				break
+			}
+			if before.LeftOut == "" && before.mark == r.mark {
+				r.leaveOut(r.copyOf(before))
+				break
+			}
 		}
 	}
 }
@@ -68,7 +74,7 @@ func series(runs []*Run, o Options) []Series {
 		for _, v := range runs[i].values {
 			if _, known := m.at[v.key]; !known {
 				m.at[v.key] = len(m.list)
-				m.list = append(m.list, Series{Cell: v.cell, Arm: v.arm, Metric: v.metric, Of: v.of, Segments: []Segment{}, Shifts: []Shift{}})
+				m.list = append(m.list, Series{Cell: v.cell, Arm: v.arm, Metric: v.metric, Of: v.of, Stretches: []Stretch{}, Segments: []Segment{}, Shifts: []Shift{}})
 			}
 		}
 	}
@@ -79,6 +85,7 @@ func series(runs []*Run, o Options) []Series {
 	}
 	for i := range m.list {
 		m.list[i].mix(runs)
+		m.list[i].part()
 	}
 	detect(m.list, runs, o)
 	return m.list
@@ -95,7 +102,7 @@ func (m *maker) add(run int, r *Run, v value) {
 	at := m.at[v.key]
 	s := &m.list[at]
 	s.Machine = s.Machine || v.machine
-	p := Point{Run: run, LeftOut: r.LeftOut, Value: v.estimate}
+	p := Point{Run: run, LeftOut: r.LeftOut, Value: v.estimate, asked: v.asked}
 	if v.estimate == nil {
 		p.LeftOut = cmp.Or(p.LeftOut, v.why)
 	} else if y, se, ok := s.scale().place(v); ok {
@@ -103,16 +110,33 @@ func (m *maker) add(run int, r *Run, v value) {
 	} else {
 		p.LeftOut = cmp.Or(p.LeftOut, "its value cannot be compared")
 	}
-	p.Stretch = slices.IndexFunc(s.Stretches, func(st Stretch) bool { return st.asked.text == v.asked.text })
-	if p.Stretch < 0 {
-		p.Stretch = len(s.Stretches)
-		st := Stretch{First: run, asked: v.asked}
-		if n := len(s.Points); n > 0 {
-			st.Differs = s.Stretches[s.Points[n-1].Stretch].asked.differs(v.asked)
-		}
-		s.Stretches = append(s.Stretches, st)
-	}
 	s.Points = append(s.Points, p)
+}
+
+// part puts every point into a stretch.
+func (s *Series) part() {
+	var last *parameters
+	for _, p := range s.Points {
+		if p.LeftOut != "" {
+			continue
+		}
+		if s.stretchOf(p.asked) < 0 {
+			st := Stretch{First: p.Run, asked: p.asked}
+			if last != nil {
+				st.Differs = last.differs(p.asked)
+			}
+			s.Stretches = append(s.Stretches, st)
+		}
+		last = p.asked
+	}
+	for i := range s.Points {
+		s.Points[i].Stretch = s.stretchOf(s.Points[i].asked)
+	}
+}
+
+// stretchOf is the index of the stretch with these parameters, or -1.
+func (s *Series) stretchOf(asked *parameters) int {
+	return slices.IndexFunc(s.Stretches, func(st Stretch) bool { return st.asked.text == asked.text })
 }
 
 // place maps an estimate to the scale of computation, with its standard error.
