@@ -215,3 +215,74 @@ func TestHistoryWriteErrorsAreReported(t *testing.T) {
 		}
 	}
 }
+
+// sameDay is a history of n runs, minutes apart.
+func sameDay(n, minutes int) past {
+	e := &history.Experiment{Name: "disk", Series: []history.Series{{Cell: "disk.1", Arm: "layered", Of: history.OfOverhead}}}
+	for i := range n {
+		e.Runs = append(e.Runs, &history.Run{Directory: fmt.Sprintf("nightly/%03d", i), Start: historytest.Start.Add(time.Duration(i*minutes) * time.Minute)})
+	}
+	return past{e, &history.History{}}
+}
+
+// Labels along the time axis tell their runs apart and do not touch.
+func TestHistoryAxisLabels(t *testing.T) {
+	for _, c := range []struct {
+		name          string
+		runs, minutes int
+		first, second string // of the wide chart
+	}{
+		{"a day apart", 40, 24 * 60, "2026-01-05", "2026-01-10"},
+		{"an hour apart", 12, 60, "01-05 02:00", "01-05 04:00"},
+		{"many within a minute", 30, 0, "run 1", "run 5"},
+		{"two", 2, 60, "01-05 02:00", "01-05 03:00"},
+		{"one", 1, 0, "2026-01-05", ""},
+	} {
+		for _, layout := range []historyLayout{historyWide, historyNarrow} {
+			p := sameDay(c.runs, c.minutes)
+			chart := &pastChart{past: p, series: &p.Series[0], layout: layout}
+			chart.w, chart.h = layout.width, layout.height
+			runs, labels := chart.labelled()
+			if len(labels) > layout.dates || len(labels) == 0 {
+				t.Errorf("%s: %d labels %q", c.name, len(labels), labels)
+			}
+			for i := 1; i < len(runs); i++ {
+				if labels[i] == labels[i-1] || chart.x(float64(runs[i]))-chart.x(float64(runs[i-1])) < labelWidth(labels[i]) {
+					t.Errorf("%s: labels %q at runs %v touch or repeat", c.name, labels, runs)
+				}
+			}
+			if layout == historyWide && (labels[0] != c.first || len(labels) > 1 && labels[1] != c.second) {
+				t.Errorf("%s: labels %q", c.name, labels)
+			}
+		}
+	}
+}
+
+// A difference of parameters is said once for a run, with what it is about where
+// that is not everything.
+func TestOtherParameters(t *testing.T) {
+	p := sameDay(3, 60)
+	stretches := func(differs ...string) []history.Stretch {
+		return []history.Stretch{{First: 0}, {First: 2, Differs: differs}}
+	}
+	p.Series = []history.Series{
+		{Cell: "a", Arm: "plain", Stretches: stretches("size is 2, was 1")},
+		{Cell: "a", Arm: "layered", Stretches: stretches("env is on, was unset", "size is 2, was 1")},
+		{Cell: "a", Arm: "layered", Of: history.OfOverhead, Stretches: stretches("env is on, was unset", "size is 2, was 1")},
+	}
+	got := strings.Join(p.others([]*history.Series{&p.Series[0], &p.Series[1], &p.Series[2]}), "\n")
+	if want := "first with nightly/002 (2026-01-05 04:00): env is on, was unset (layered in a); size is 2, was 1"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// A number and its unit stay on one line.
+func TestWrapKeepsQuantities(t *testing.T) {
+	for width := 8; width < 60; width++ {
+		for _, l := range wrap("hardly in another run (95 %) than 12.5 ms or 3 Gbit/s", width) {
+			if strings.HasSuffix(l, "95") || strings.HasSuffix(l, "12.5") || strings.HasSuffix(l, " 3") || strings.Contains(l, "\u00a0") {
+				t.Errorf("at %d: %q", width, l)
+			}
+		}
+	}
+}

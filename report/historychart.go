@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"tare/history"
 )
@@ -133,34 +134,59 @@ func (c *pastChart) tick(v float64) string {
 
 // stretches draws a dashed line wherever the parameters change.
 func (c *pastChart) stretches() {
-	points := c.series.Points
-	for i := 1; i < len(points); i++ {
-		if points[i].Stretch == points[i-1].Stretch {
+	var last *history.Point
+	for i := range c.series.Points {
+		p := &c.series.Points[i]
+		if p.LeftOut != "" {
 			continue
 		}
-		x := c.x((float64(points[i].Run) + float64(points[i-1].Run)) / 2)
-		c.line(x, historyTop-6, x, c.bottom, "break")
+		if last != nil && last.Stretch != p.Stretch {
+			x := c.x((float64(p.Run) + float64(last.Run)) / 2)
+			c.line(x, historyTop-6, x, c.bottom, "break")
+		}
+		last = p
 	}
 }
 
-// dates labels some runs with the day on which they ran, or with their number.
+// dates labels some runs with when they ran, or with their number.
 func (c *pastChart) dates() {
-	n := len(c.past.Runs)
-	shown := min(n, c.layout.dates)
-	for k := range shown {
-		run := 0
-		if shown > 1 {
-			run = k * (n - 1) / (shown - 1)
-		}
-		label := "run " + strconv.Itoa(run+1)
-		if r := c.past.Runs[run]; !r.Start.IsZero() {
-			label = r.Start.UTC().Format("2006-01-02")
-		}
-		x := c.x(float64(run))
+	runs, labels := c.labelled()
+	for i, run := range runs {
+		x, half := c.x(float64(run)), labelWidth(labels[i])/2
 		c.line(x, c.bottom, x, c.bottom+3, "grid")
-		c.text(min(max(x, 36), c.w-36), c.h-6, "small muted num", "middle", label)
+		c.text(min(max(x, half), c.w-half), c.h-6, "small muted num", "middle", labels[i])
 	}
 	c.line(c.layout.left, c.bottom, c.w-c.layout.right, c.bottom, "grid")
+}
+
+// labelWidth is about how wide a label of a run is.
+func labelWidth(s string) float64 { return 6.4 * float64(cells(s)) }
+
+// labelled are the runs along the time axis that have a label: the day, where
+// each has another one, else the time, else the number of the run.
+func (c *pastChart) labelled() (runs []int, labels []string) {
+	for _, layout := range []string{time.DateOnly, "01-02 15:04", ""} {
+		runs, labels = c.spread(layout)
+		if len(slices.Compact(slices.Sorted(slices.Values(labels)))) == len(labels) {
+			break
+		}
+	}
+	return runs, labels
+}
+
+// spread labels every so manieth run, so that labels do not touch.
+func (c *pastChart) spread(layout string) (runs []int, labels []string) {
+	const gap = 24
+	n := len(c.past.Runs)
+	step := max(1, (n+c.layout.dates-1)/c.layout.dates, int(math.Ceil((max(labelWidth(layout), labelWidth("run 1000"))+gap)/c.pitch())))
+	for run := 0; run < n; run += step {
+		label := "run " + strconv.Itoa(run+1)
+		if r := c.past.Runs[run]; layout != "" && !r.Start.IsZero() {
+			label = r.Start.UTC().Format(layout)
+		}
+		runs, labels = append(runs, run), append(labels, label)
+	}
+	return runs, labels
 }
 
 // events marks the runs in which something else changed.

@@ -8,7 +8,6 @@ import (
 	"html/template"
 	"io"
 	"slices"
-	"strings"
 	"time"
 
 	"tare/history"
@@ -53,6 +52,7 @@ type historyExperiment struct {
 	ID, Name         string
 	Heading, Outcome string
 	Findings         []historyFinding
+	Others           []string // where parameters differ
 	Headline         []historyCell
 	Exploratory      []historyCell
 	ExploratoryNote  string
@@ -147,9 +147,6 @@ func (p past) page(id string, o HistoryOptions) historyExperiment {
 					Open:   len(s.Shifts) > 0 || kind == "h" && shown <= mostOpen,
 					Wide:   template.HTML(p.chart(s, o, historyWide)),
 					Narrow: template.HTML(p.chart(s, o, historyNarrow)), Notes: plainAll(s.Notes)}
-				for _, st := range s.Stretches[min(1, len(s.Stretches)):] {
-					pic.Notes = append(pic.Notes, "Other parameters from "+p.runTitle(st.First)+": "+brief(strings.Join(st.Differs, "; ")))
-				}
 				for _, c := range s.Shifts {
 					if kind == "h" {
 						e.Findings = append(e.Findings, p.finding(finding{s, c}, pic.ID))
@@ -166,6 +163,9 @@ func (p past) page(id string, o HistoryOptions) historyExperiment {
 	e.Exploratory = draw(rest, "x")
 	if len(rest) > 0 {
 		e.ExploratoryNote = count(len(rest), "series", "series") + ", with a level of their own for changes"
+	}
+	for _, text := range p.others(p.chosen(true)) {
+		e.Others = append(e.Others, tie(text))
 	}
 	e.Runs, e.MoreRuns = p.rows(o)
 	return e

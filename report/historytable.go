@@ -64,8 +64,12 @@ func (p past) record(s *history.Series, at history.Point) []string {
 	for i := range rec {
 		rec[i] = unformula(plain(rec[i]))
 	}
+	stretch := ""
+	if at.Stretch >= 0 {
+		stretch = strconv.Itoa(at.Stretch + 1)
+	}
 	rec = append(rec, numbers...)
-	return append(rec, strconv.Itoa(at.Stretch+1), change, unformula(plain(at.LeftOut)))
+	return append(rec, stretch, change, unformula(plain(at.LeftOut)))
 }
 
 // HistoryMarkdown writes a history as GitHub-flavoured Markdown: for each
@@ -101,6 +105,13 @@ func (p past) markdown(b *bufio.Writer, all bool) {
 			}
 			fmt.Fprintf(b, "| %s | %s: %s | %s %s | %s | %s |\n", md(p.runTitle(f.Run)), md(f.Cell), md(seriesName(f.Series)),
 				shiftMark(f.Shift), md(shiftWord(f.Series, f.Shift)), md(sure), md(strings.Join(p.shiftCause(f.Shift), "; ")))
+		}
+		fmt.Fprintln(b)
+	}
+	if list := p.others(chosen); len(list) > 0 {
+		fmt.Fprintf(b, "**Other parameters**\n\n")
+		for _, o := range list {
+			fmt.Fprintf(b, "- %s\n", md(o))
 		}
 		fmt.Fprintln(b)
 	}

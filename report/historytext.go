@@ -48,6 +48,13 @@ func (t *terminal) past(p past) {
 			t.pastSeries(p, s)
 		}
 	}
+	if list := p.others(p.chosen(t.o.All)); len(list) > 0 {
+		t.line("")
+		t.line(t.style(bold, "┊ Other parameters"))
+		for _, o := range list {
+			t.para("  - ", o)
+		}
+	}
 	if left := p.leftOut(); len(left) > 0 {
 		t.line("")
 		t.line(t.style(bold, "Left out"))
@@ -89,9 +96,6 @@ func (t *terminal) pastSeries(p past, s *history.Series) {
 		for _, cause := range p.shiftCause(c) {
 			t.para("      ", cause)
 		}
-	}
-	for _, st := range s.Stretches[min(1, len(s.Stretches)):] {
-		t.marked("┊", "other parameters from "+p.runTitle(st.First)+": "+brief(strings.Join(st.Differs, "; ")))
 	}
 	if s.Observational {
 		t.para("    ", observedOnly)

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -196,6 +197,51 @@ func eventList(events []history.Event) string {
 		text += fmt.Sprintf("; and %d more", n)
 	}
 	return text
+}
+
+// others says at which runs the parameters of series change, and how: each
+// difference once for a run, with the cells or arms that it is about where it is
+// not about all.
+func (p past) others(list []*history.Series) []string {
+	type place struct{ cell, arm string }
+	all := map[place]bool{}
+	about := map[int]map[string]map[place]bool{} // by run and difference
+	for _, s := range list {
+		at := place{s.Cell, s.Arm}
+		all[at] = true
+		for _, st := range s.Stretches[min(1, len(s.Stretches)):] {
+			if about[st.First] == nil {
+				about[st.First] = map[string]map[place]bool{}
+			}
+			for _, d := range st.Differs {
+				if about[st.First][d] == nil {
+					about[st.First][d] = map[place]bool{}
+				}
+				about[st.First][d][at] = true
+			}
+		}
+	}
+	var lines []string
+	for _, run := range slices.Sorted(maps.Keys(about)) {
+		var parts []string
+		for _, d := range slices.Sorted(maps.Keys(about[run])) {
+			text, where := brief(d), about[run][d]
+			if len(where) < len(all) {
+				var names []string
+				for at := range where {
+					names = append(names, plain(at.arm)+" in "+plain(at.cell))
+				}
+				slices.Sort(names)
+				if more := len(names) - mostEvents; more > 0 {
+					names = append(names[:mostEvents], fmt.Sprintf("%d more", more))
+				}
+				text += " (" + strings.Join(names, ", ") + ")"
+			}
+			parts = append(parts, text)
+		}
+		lines = append(lines, "first with "+p.runTitle(run)+": "+strings.Join(parts, "; "))
+	}
+	return lines
 }
 
 // now is the level since the last change.

@@ -182,13 +182,16 @@ func padLeft(s string, n int) string {
 // the middle of a very long one is left out.
 func brief(s string) string { return shorten(plain(s), 600, " … ") }
 
-// wrap breaks s at spaces into lines of at most width columns. Words longer
+// wrap breaks s at spaces into lines of at most width columns, but not between a
+// number and its unit. Words longer
 // than a line are broken where they must be.
 func wrap(s string, width int) []string {
 	width = max(width, 8)
 	var lines []string
 	line, used := "", 0
-	for _, word := range strings.Fields(s) {
+	blank := func(r rune) bool { return r != '\u00a0' && unicode.IsSpace(r) }
+	for _, word := range strings.FieldsFunc(tie(s), blank) {
+		word = strings.ReplaceAll(word, "\u00a0", " ")
 		for {
 			head := takeCells(word, width)
 			n := cells(head)
