@@ -43,17 +43,21 @@ func (e *comparedEntry) judge(c analysis.Comparison, verdict bool) {
 	}
 }
 
-// marked is what an entry is against what it is compared with, with its verdict's
-// sign: "▲ +9.1 % [+9.0, +9.3] (obs.)".
-func (e comparedEntry) marked(ascii bool) string {
+// signed is what an entry is against what it is compared with, with its verdict's
+// sign: "▲ +9.1 % [+9.0, +9.3]".
+func (e comparedEntry) signed(ascii bool) string {
 	if e.verdict == "" {
 		return e.Against
 	}
-	text := mark(e.verdict, ascii) + " " + e.Against
+	return strings.TrimSpace(mark(e.verdict, ascii) + " " + e.Against)
+}
+
+// kind is "(obs.)" behind what is claimed without an experiment.
+func (e comparedEntry) kind() string {
 	if e.Verdict.Observed {
-		text += " " + observedMark
+		return observedMark
 	}
-	return strings.TrimSpace(text)
+	return ""
 }
 
 // rowKey tells rows apart.

@@ -133,8 +133,8 @@ func markdownCompared(b *bufio.Writer, title string, metrics []*comparedMetric, 
 // markdownEntry writes an entry in one cell of a table.
 func markdownEntry(e comparedEntry) string {
 	text := md(e.Value)
-	if against := e.marked(false); against != "" && !e.Reference {
-		text += "; " + md(against)
+	if against := e.signed(false); against != "" && !e.Reference {
+		text += "; " + md(against+" "+e.kind())
 	}
 	return text
 }

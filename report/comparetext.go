@@ -148,7 +148,7 @@ func (t *terminal) against(e comparedEntry) string {
 	if e.Reference {
 		return "(compared with)"
 	}
-	return e.marked(t.o.ASCII)
+	return e.signed(t.o.ASCII)
 }
 
 // noiseFloor is what the rows of the control show.
@@ -162,6 +162,7 @@ func (t *terminal) comparedColumns(m *comparedMetric, arm, entry int) {
 	t.line(t.style(faint, head))
 	for _, row := range m.Rows {
 		values, against, any := "    "+pad(shorten(row.Name, arm, ellipsis), arm), "    "+pad("", arm), false
+		kinds := against
 		if row.Floor {
 			against = "    " + pad(noiseFloor, arm)
 		}
@@ -170,10 +171,14 @@ func (t *terminal) comparedColumns(m *comparedMetric, arm, entry int) {
 			any = any || text != ""
 			values += "  " + padLeft(e.Value, entry)
 			against += "  " + padLeft(text, entry)
+			kinds += "  " + padLeft(e.kind(), entry)
 		}
 		t.line(values)
 		if any {
 			t.line(against)
+		}
+		if strings.TrimSpace(kinds) != "" {
+			t.line(kinds)
 		}
 		t.rowNotes(row)
 	}
@@ -190,7 +195,7 @@ func (t *terminal) comparedLines(m *comparedMetric) {
 			if e.Value == "" {
 				continue
 			}
-			t.para("      ", strings.TrimSpace(fmt.Sprintf("run %d  %s  %s", i+1, e.Value, t.against(e))))
+			t.para("      ", strings.TrimSpace(fmt.Sprintf("run %d  %s  %s %s", i+1, e.Value, t.against(e), e.kind())))
 		}
 		t.rowNotes(row)
 	}

@@ -127,7 +127,7 @@ func TestLittlesLaw(t *testing.T) {
 	}
 }
 
-func TestOneHeadline(t *testing.T) {
+func TestHeadlines(t *testing.T) {
 	trials, err := importertest.Read(vaultbench.Format, "a.json", vaultbenchtest.Synthetic(1, 1)[0].JSON())
 	if err != nil {
 		t.Fatal(err)
@@ -140,7 +140,7 @@ func TestOneHeadline(t *testing.T) {
 			}
 		}
 	}
-	if got := strings.Join(headlines, " "); got != "total:latency-mean" {
+	if got := strings.Join(headlines, " "); got != "total:latency-mean total:throughput" {
 		t.Errorf("headlines: %s", got)
 	}
 }

@@ -1,0 +1,103 @@
+package report
+
+import (
+	"bytes"
+	"errors"
+	"html"
+	"regexp"
+	"strings"
+	"testing"
+
+	"tare/analysis"
+)
+
+// everyForm writes a run in all forms that have its numbers.
+func everyForm(t *testing.T, r *analysis.Run) map[string]string {
+	t.Helper()
+	var text, markdown, table bytes.Buffer
+	if err := errors.Join(Text(&text, r, TextOptions{All: true}), Markdown(&markdown, r), CSV(&table, r)); err != nil {
+		t.Fatal(err)
+	}
+	return map[string]string{"text": text.String(), "markdown": markdown.String(), "csv": table.String(), "page": render(t, r, HTMLOptions{}),
+		"figure": Figure(r), "summary": strings.Join(Summary(r), "\n")}
+}
+
+// A point of values that allow no interval is shown without one.
+func TestPointWithoutInterval(t *testing.T) {
+	r := wireguard().run()
+	for i := range r.Comparisons {
+		c := &r.Comparisons[i]
+		c.Verdict, c.PointOnly, c.Text = analysis.NotResolved, true, "not resolved: no value of either arm varies"
+		c.Overhead = analysis.Interval{Point: 0.146, Lo: 0.146, Hi: 0.146}
+		c.T = c.Overhead
+	}
+	r.Controls = nil
+	single := regexp.MustCompile(`\[\+?14\.6|,0\.146,0\.146`)
+	for name, got := range everyForm(t, r) {
+		if at := single.FindString(html.UnescapeString(got)); at != "" {
+			t.Errorf("%s shows an interval where there is none: %q", name, at)
+		}
+		if !strings.Contains(got, "14.6") && !strings.Contains(got, ",0.146,,,") {
+			t.Errorf("%s lacks the point", name)
+		}
+	}
+}
+
+// Equivalence that the interval shown does not bear out says on which it rests.
+func TestEquivalenceNamesItsInterval(t *testing.T) {
+	r := wireguard().run()
+	for i := range r.Comparisons {
+		c := &r.Comparisons[i]
+		c.Verdict, c.Text = analysis.Equivalent, "equivalent within ±2 %"
+		c.Overhead, c.Inner = analysis.Interval{Point: 0.002, Lo: -0.004, Hi: 0.031}, &analysis.Interval{Point: 0.002, Lo: -0.001, Hi: 0.012}
+	}
+	forms := everyForm(t, r)
+	delete(forms, "csv")
+	delete(forms, "figure")
+	for name, got := range forms {
+		got = strings.Join(strings.Fields(strings.NewReplacer(`\`, "", "\u00a0", " ", "&#43;", "+").Replace(got)), " ")
+		if !strings.Contains(got, "the 90 % interval [−0.1, +1.2] lies within ±2 %") {
+			t.Errorf("%s does not say on which interval the claim rests", name)
+		}
+	}
+}
+
+// The value of the baseline and its unit are whole at every width.
+func TestValuesAreNeverCut(t *testing.T) {
+	r := wireguard().run()
+	for width := 40; width <= 200; width += 4 {
+		var b bytes.Buffer
+		if err := Text(&b, r, TextOptions{Width: width, All: true}); err != nil {
+			t.Fatal(err)
+		}
+		got := strings.Join(strings.Fields(b.String()), " ")
+		for _, want := range []string{"tcp-bandwidth 9", " Mbit/s, higher is better", "µs, lower is better"} {
+			if !strings.Contains(got, want) {
+				t.Errorf("width %d: %q is missing", width, want)
+			}
+		}
+		if strings.Contains(got, ellipsis) && width >= 80 {
+			t.Errorf("width %d: something is cut:\n%s", width, b.String())
+		}
+	}
+}
+
+func TestTold(t *testing.T) {
+	c := analysis.Comparison{Verdict: analysis.Costs, Text: "observational: exploratory: restates throughput: costs 5.5 % [1, 9] more than in run 1",
+		Observational: true, Restates: "throughput"}
+	if got, want := told(c), "observational, exploratory: costs 5.5 % [1, 9] more than in run 1; restates throughput"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	c.Metric.Headline, c.Verdict, c.Restates, c.Text = true, analysis.NotResolved, "", "observational: not resolved: 1 % [−1, 3]"
+	if got, want := told(c), "not resolved: 1 % [−1, 3]"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+func TestFlagsStayWhole(t *testing.T) {
+	got := string(flags("all are in the table; --with-invalid <takes> in the others (--all)"))
+	want := `all are in the table; <code class="flag">--with-invalid</code> &lt;takes&gt; in the others (<code class="flag">--all</code>)`
+	if got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
