@@ -37,6 +37,7 @@ type comparePage struct {
 	CSS                                     template.CSS
 	Title, Footer, Observational, Reference string
 	Several                                 bool
+	Floors                                  bool // there are controls to compare
 	Imported, Measured                      bool // some run is of another tool, or of Tare in rounds of random order
 	Runs                                    []compareRun
 	Warnings                                []string
@@ -74,7 +75,7 @@ type compareTable struct {
 
 func makeComparePage(r *comparing.Result, o CompareOptions) *comparePage {
 	p := &comparePage{CSS: template.CSS(pictureCSS + pageCSS), Title: "Comparison of " + count(len(r.Runs), "run", "runs"),
-		Observational: brief(r.Observational), Reference: comparedReference(r), Several: len(r.Runs) > 1, Footer: "Made by tare compare",
+		Observational: brief(r.Observational), Reference: comparedReference(r), Several: len(r.Runs) > 1, Floors: len(r.Floors) > 0, Footer: "Made by tare compare",
 		Confidence: share(float64(r.Confidence)), Same: sameByGroup(r, 0)}
 	if r.Margin > 0 {
 		p.Margin = "±" + share(float64(r.Margin))
