@@ -137,7 +137,7 @@ func TestWarnings(t *testing.T) {
 		{name: "unfinished", rounds: 12, change: func(s *set) { s.trials = s.trials[:30] },
 			want: ": the run is not finished: 30 of 36 planned trials are done, and to stop at a verdict that comes early makes false claims several times as likely"},
 		{name: "stray", rounds: 12, change: func(s *set) { s.trials[3].Arm = "elsewhere"; s.trials[3].Round = 99 },
-			want: ": 1 trials belong to no cell or arm of the plan and are left out"},
+			want: ": 1 trial is left out: of no cell or arm of the plan"},
 		{name: "no control", rounds: 12, change: func(s *set) { s.plan.Arms[1].Role = "" },
 			want: ": there is no control arm: nothing shows what this machine makes up by itself"},
 		{name: "too few rounds for Holm", rounds: 7, change: func(s *set) {

@@ -180,7 +180,7 @@ func TestBrokenFiles(t *testing.T) {
 		t.Errorf("%+v, %d invalid", run.Trials, len(run.Invalids))
 	}
 	for _, w := range run.Warnings {
-		if strings.Contains(w.Text, "belong to no cell") || strings.Contains(w.Text, "control") || strings.Contains(w.Text, "not finished") {
+		if strings.Contains(w.Text, "no cell or arm") || strings.Contains(w.Text, "control") || strings.Contains(w.Text, "not finished") {
 			t.Errorf("warning of a run of Tare's own: %q", w.Text)
 		}
 	}

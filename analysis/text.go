@@ -117,13 +117,13 @@ func (c *Comparison) Withheld(why string) string {
 func (w wording) unseen(c *Comparison, h *hypothesis) string {
 	switch {
 	case w.hopeless(h) && !h.Paired:
-		return fmt.Sprintf("%s are too few to claim anything of %s: at least %d of each arm are needed", values(h), counted(h.family, "comparison"), leastValues(w.Alpha/float64(h.family)))
+		return fmt.Sprintf("%s too few to claim anything of %s: at least %d of each arm are needed", agreed(values(h)), counted(h.family, "comparison"), leastValues(w.Alpha/float64(h.family)))
 	case c.MDE == 0 && !h.Paired:
 		return "the values do not vary, so that nothing says what could be seen"
 	case c.Needed > 0 && !h.Paired:
 		return fmt.Sprintf("differences under %s cannot be seen here; about %d values per arm would", bound(c.MDE, c.Metric), c.Needed)
 	case w.hopeless(h):
-		return fmt.Sprintf("%d rounds are too few to claim anything of %s: at least %d are needed", len(h.Contrasts), counted(h.family, "comparison"), w.fewest(h))
+		return fmt.Sprintf("%s too few to claim anything of %s: at least %d are needed", agreed(counted(len(h.Contrasts), "round")), counted(h.family, "comparison"), w.fewest(h))
 	case c.MDE == 0:
 		return "the pairs do not vary, so that nothing says what could be seen"
 	case c.Needed > 0:
@@ -137,7 +137,7 @@ func values(h *hypothesis) string {
 	if n := len(h.Baseline); n == len(h.Treated) {
 		return counted(n, "value") + " per arm"
 	}
-	return fmt.Sprintf("%d values of the baseline and %d of the arm", len(h.Baseline), len(h.Treated))
+	return fmt.Sprintf("%s of the baseline and %d of the arm", counted(len(h.Baseline), "value"), len(h.Treated))
 }
 
 // counted writes a number of things: "1 comparison", "2 comparisons".
@@ -146,6 +146,14 @@ func counted(n int, noun string) string {
 		noun += "s"
 	}
 	return fmt.Sprintf("%d %s", n, noun)
+}
+
+// agreed puts a verb behind what was counted: "1 round is", "6 rounds are".
+func agreed(count string) string {
+	if strings.HasPrefix(strings.TrimPrefix(count, "at most "), "1 ") {
+		return count + " is"
+	}
+	return count + " are"
 }
 
 // fewest is the number of rounds that any claim on a hypothesis needs.

@@ -39,7 +39,7 @@ func (w wording) diagnose(c *Comparison, h *hypothesis) {
 		warn("%s", disagreement(h))
 	}
 	if h.Main.OK && h.Method == contrast.MethodT {
-		warn("%d pairs are too few for the exact interval (%d at this confidence): the t interval shown assumes normal noise", n, least(w.Alpha))
+		warn("%s too few for the exact interval (%d at this confidence): the t interval shown assumes normal noise", agreed(counted(n, "pair")), least(w.Alpha))
 	}
 	if goal := math.Log1p(float64(w.plan.Precision)); goal > 0 && h.Metric.Headline && h.Main.OK && h.Method != contrast.MethodT {
 		if half := (h.Main.At.Hi - h.Main.At.Lo) / 2; half > goal*(1+1e-9) {
@@ -76,10 +76,10 @@ func warnings(t *table, run *Run, env *machine.Environment) []Warning {
 		warn(Warning{}, "the run is not finished: %d of %d planned trials are done, and to stop at a verdict that comes early makes false claims several times as likely", run.Trials.Done, run.Trials.Planned)
 	}
 	if t.stray > 0 {
-		warn(Warning{}, "%d trials belong to no cell or arm of the plan and are left out", t.stray)
+		warn(Warning{}, "%s left out: of no cell or arm of the plan", agreed(counted(t.stray, "trial")))
 	}
 	if t.double > 0 && plan.Import != nil {
-		warn(Warning{}, "%d valid trials are second ones of their arm and round, of which only the latest counts", t.double)
+		warn(Warning{}, "%s left out: a later one of the same arm and round counts", agreed(counted(t.double, "valid trial")))
 	}
 	if role(plan, experiment.Control) < 0 && plan.Import == nil {
 		warn(Warning{}, "there is no control arm: nothing shows what this machine makes up by itself")
@@ -146,7 +146,7 @@ func roundWarnings(t *table, run *Run) []Warning {
 		return sizeWarnings(t, run)
 	}
 	if t.plan.Precision == 0 && total < fewest && run.Family > 0 {
-		list = append(list, Warning{Text: fmt.Sprintf("%d rounds are too few to claim anything of %d headline comparisons: at least %d are needed", total, run.Family, fewest)})
+		list = append(list, Warning{Text: fmt.Sprintf("%s too few to claim anything of %s: at least %d are needed", agreed(counted(total, "round")), counted(run.Family, "headline comparison"), fewest)})
 	}
 	if capped {
 		list = append(list, Warning{Text: fmt.Sprintf("a precision of ±%s would take more than the %d rounds allowed: some intervals are wider than asked for", percent(float64(t.plan.Precision)), total)})
@@ -168,7 +168,7 @@ func sizeWarnings(t *table, run *Run) []Warning {
 	if able || run.Family == 0 || most == 0 {
 		return nil
 	}
-	return []Warning{{Text: fmt.Sprintf("at most %d values per arm are too few to claim anything of %d headline comparisons: at least %d of each arm are needed", most, run.Family, leastValues(alpha))}}
+	return []Warning{{Text: fmt.Sprintf("%s too few to claim anything of %s: at least %d of each arm are needed", agreed("at most "+counted(most, "value")+" per arm"), counted(run.Family, "headline comparison"), leastValues(alpha))}}
 }
 
 // interrupted lists the rounds whose valid trials in a cell are of more than one

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 
 	"tare/experiment"
 	"tare/stats"
@@ -149,7 +150,11 @@ func (s *strand) warn(residuals []float64, o Options) {
 	n := len(residuals)
 	if n < 2*o.Segment {
 		if len(s.series.Stretches) == 1 {
-			note("changes can be seen from %d runs on; there are %d", 2*o.Segment, n)
+			there := "there are " + strconv.Itoa(n)
+			if n == 1 {
+				there = "there is 1"
+			}
+			note("changes can be seen from %d runs on; %s", 2*o.Segment, there)
 		}
 		return
 	}

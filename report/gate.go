@@ -110,7 +110,7 @@ func gateBrief(r *gate.Result, c gate.Case, shared []string) string {
 		return why
 	}
 	if c.Reason == gate.NoHistory {
-		return string(c.Reason)
+		return "nothing to compare with"
 	}
 	return ""
 }
