@@ -214,8 +214,8 @@ func judged(c analysis.Comparison) bool {
 		return false
 	}
 	if c.Verdict == analysis.NotResolved && o == (analysis.Interval{}) {
-		// Zero is an estimate only where every round gave zero.
-		return c.Rounds > 1 && len(c.Overheads) > 0 && !slices.ContainsFunc(c.Overheads, func(v float64) bool { return v != 0 })
+		// Zero is an estimate only where every round gave zero, or no value varies.
+		return c.Rounds > 1 && (len(c.Overheads) > 0 || c.PointOnly && !c.Paired) && !slices.ContainsFunc(c.Overheads, func(v float64) bool { return v != 0 })
 	}
 	return true
 }
