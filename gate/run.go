@@ -9,6 +9,7 @@ import (
 	"tare/analysis/contrast"
 	"tare/experiment"
 	"tare/journal"
+	"tare/stats"
 )
 
 // Options say how a run is judged.
@@ -143,7 +144,7 @@ func (j *judge) add(c Case) {
 	case !est.Main.OK || !contrast.Ranks(est.Method):
 		c.Reason = TooFew
 	default:
-		c.Reason, c.Bias = j.control(&c, c.Size)
+		c.Reason, c.Bias = j.control(&c)
 	}
 	j.data, j.estimates = append(j.data, d), append(j.estimates, est)
 	j.result.Cases = append(j.result.Cases, c)
@@ -152,7 +153,7 @@ func (j *judge) add(c Case) {
 // control is what the A/A arm has to say of a case: how much it differs from the
 // baseline itself, if that is more than chance, or that it says too little. A
 // run that was planned without a control has nothing to say.
-func (j *judge) control(c *Case, size int) (Reason, float64) {
+func (j *judge) control(c *Case) (Reason, float64) {
 	at := slices.IndexFunc(j.run.Controls, func(k analysis.Comparison) bool {
 		return k.Cell == c.Cell && k.Metric.Name == c.Metric.Name
 	})
@@ -161,7 +162,7 @@ func (j *judge) control(c *Case, size int) (Reason, float64) {
 	}
 	d := onScale(j.values.Data(c.Cell, j.run.Controls[at].Arm, c.Metric), c.Limit.Scale)
 	est := j.rules.Estimate(&d)
-	if !est.Main.OK || 2*d.Size() < size {
+	if !est.Main.OK || 2*d.Size() < c.Size {
 		return NoControl, 0
 	}
 	if j.run.Controls[at].PAdjusted > j.rules.Alpha {
@@ -193,7 +194,5 @@ func middle(values []float64) float64 {
 	if len(values) == 0 {
 		return 0
 	}
-	x := slices.Sorted(slices.Values(values))
-	n := len(x)
-	return x[(n-1)/2]/2 + x[n/2]/2
+	return stats.Quantile(slices.Sorted(slices.Values(values)), 0.5)
 }

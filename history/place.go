@@ -10,7 +10,6 @@ import (
 
 // place says where a change lies: indices of the first value of the new level.
 type place struct {
-	mode             int     // the most probable one
 	earliest, latest int     // hold Confidence of the probability
 	sure             float64 // probability of the place asked about
 }
@@ -53,13 +52,10 @@ func summed(logs []float64, top float64, at int) place {
 		p[k] = math.Exp(l - top)
 		all += p[k]
 	}
-	out := place{mode: at, earliest: at, latest: at, sure: p[at] / all}
+	out := place{earliest: at, latest: at, sure: p[at] / all}
 	order := make([]int, len(p))
 	for k := range p {
 		order[k] = k
-		if p[k] > p[out.mode] {
-			out.mode = k
-		}
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(p[b], p[a]) })
 	held := 0.0
