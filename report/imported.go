@@ -55,8 +55,12 @@ func (s *sheet) observed() string {
 	if s.run.Observational == "" {
 		return ""
 	}
-	return fmt.Sprintf("Observational: %s. A difference may come from anything else that differed between the arms; no statistics can tell that apart.",
-		brief(s.run.Observational))
+	between := "the arms"
+	if len(s.plan.Arms) == 1 {
+		between = "this run and what it is compared with"
+	}
+	return fmt.Sprintf("Observational: %s. A difference may come from anything else that differed between %s; no statistics can tell that apart.",
+		brief(s.run.Observational), between)
 }
 
 // sources say where the trials of each arm are from.
