@@ -175,17 +175,30 @@ func (s *search) pattern(at *place, pattern string) error {
 	}
 	slices.SortFunc(matches, natural)
 	fixed := fixedPart(pattern)
-	deep := strings.Contains(pattern, "**")
+	begin := len(s.files)
+	taken := map[string]bool{} // directories, with all that is in them
+	within := func(m string) bool {
+		for up := filepath.Dir(m); len(taken) > 0 && len(up) > 1; up = filepath.Dir(up) {
+			if taken[up] {
+				return true
+			}
+		}
+		return false
+	}
+	last := filepath.Base(pattern)
 	for _, m := range matches {
 		info, err := os.Stat(m)
 		switch {
 		case err == nil && info.IsDir():
-			if deep {
+			if strings.Contains(pattern, "**") && (last == "*" || last == "**") || within(m) {
 				continue // what is in it matches by itself
 			}
 			if err := s.directory(&place{source: at.source}, m); err != nil {
 				return err
 			}
+			taken[filepath.Clean(m)] = true
+			continue
+		case within(m), err == nil && strings.HasSuffix(pattern, "/"):
 			continue
 		case err != nil:
 			s.files = append(s.files, found{path: m, name: m, from: at, refused: bare(err).Error()})
@@ -200,6 +213,9 @@ func (s *search) pattern(at *place, pattern string) error {
 			f.refused = "not a regular file"
 		}
 		s.files = append(s.files, f)
+	}
+	if len(s.files) == begin {
+		return misuse("", "no file matches %s", pattern)
 	}
 	return nil
 }

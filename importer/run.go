@@ -179,6 +179,11 @@ func (r *run) finish() error {
 	if err != nil {
 		return err
 	}
+	for _, a := range arms {
+		if a.files == 0 {
+			return misuse("", "no result in any file of arm %s", a.name)
+		}
+	}
 	if err := r.addBroken(arms); err != nil {
 		return err
 	}

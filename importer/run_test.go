@@ -301,6 +301,23 @@ func TestRun(t *testing.T) {
 			files:  map[string]string{"r/1/a.txt": "x s-mean 1\n", "r/2/p/a.txt": "x s-mean 2\n", "r/2/b.txt": "x s-mean 3\n", "r/.git/a.txt": "x s-mean 4\n"},
 			arms:   []string{"a=r/**/a.txt"},
 			trials: "1 a x s-mean=1\n2 a x s-mean=2"},
+		"directories in depth": {
+			files:  map[string]string{"r/1/a/1.txt": "x s-mean 1\n", "r/1/b/1.txt": "x s-mean 9\n", "r/2/p/a/1.txt": "x s-mean 2\n", "r/2/p/a/q/a/2.txt": "x s-mean 3\n"},
+			arms:   []string{"a=r/**/a"},
+			trials: "1 a x s-mean=1\n2 a x s-mean=2\n3 a x s-mean=3"},
+		"directories in depth, with what is in them": {
+			files:  map[string]string{"r/1/a1/a1.txt": "x s-mean 1\n", "r/a2.txt": "x s-mean 2\n"},
+			arms:   []string{"a=r/**/a*"},
+			trials: "1 a x s-mean=1\n2 a x s-mean=2"},
+		"everything in depth": {
+			files:  map[string]string{"r/1/a/1.txt": "x s-mean 1\n", "r/2.txt": "x s-mean 2\n"},
+			arms:   []string{"a=r/**"},
+			trials: "1 a x s-mean=1\n2 a x s-mean=2"},
+		"directories only, of which there are none": {files: two, arms: []string{"a=a/**/2*"}, err: "no file matches",
+			options: func(o *importer.Options) { o.Sources[0].From[0] += "/" }},
+		"arm without a result": {
+			files: map[string]string{"a/1.txt": "beside\n", "b/1.txt": "x s-mean 1\n"},
+			arms:  []string{"a=a", "b=b"}, err: "no result in any file of arm a"},
 		"patterns of directories": {
 			files:  map[string]string{"r1/a.txt": "x s-mean 1\n", "r2/a.txt": "x s-mean 2\n", "r2/b.json": "-"},
 			arms:   []string{"a=r*"},
