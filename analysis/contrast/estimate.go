@@ -103,14 +103,6 @@ func (r Rules) Estimate(d *Data) Estimate {
 	return e
 }
 
-// Inner gives the rules whose interval the two one-sided tests of equivalence rest
-// on: both at alpha ask that the interval of confidence 1 − 2 alpha lies within the
-// margin, at 95 % that of 90 %.
-func (r Rules) Inner() Rules {
-	r.Confidence, r.Margin = 1-2*r.Alpha, 0
-	return r
-}
-
 // Exceeds is the one-sided p of "the overhead is limit or less": small when the
 // data show that it is more. It rests on the estimator that Estimate makes the
 // headline; where there is none, and for a limit that no value can exceed, it is 1.
