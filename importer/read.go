@@ -2,7 +2,6 @@ package importer
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
@@ -41,16 +40,15 @@ func (r *run) take(i int, c content) error {
 		return r.lose(i, given, line.Broken, c.kept)
 	}
 	line.Trials = len(c.trials)
+	if first := r.copied(i, c); first != "" {
+		for _, t := range c.trials {
+			t.Broken = "same content as " + first
+		}
+	}
 	if err := r.add(i, given, c.trials, c.kept); err != nil {
 		return err
 	}
-	if err := r.keeper.record(line, c.kept); err != nil {
-		return err
-	}
-	if c.kept.whole {
-		r.same(i, c.kept.sum)
-	}
-	return nil
+	return r.keeper.record(line, c.kept)
 }
 
 // read reads one file. It changes nothing of the run but the file's copy, so that
@@ -246,16 +244,4 @@ func (r *run) problem(p Problem) {
 		return
 	}
 	r.result.More++
-}
-
-// same remarks on a file with the content of another: a copy is no second trial.
-func (r *run) same(i int, sum [sha256.Size]byte) {
-	first, ok := r.hashes[sum]
-	if !ok {
-		r.hashes[sum] = i
-		return
-	}
-	if r.copies++; r.copies == 1 {
-		r.result.Remarks = append(r.result.Remarks, fmt.Sprintf("%s and %s have the same content: a copy of a result is no second trial", r.files[first].path, r.files[i].path))
-	}
 }

@@ -2,7 +2,6 @@ package importer
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -98,7 +97,7 @@ func Run(ctx context.Context, dir string, o Options) (*Result, error) {
 	}
 	r := &run{
 		Options: o, bulk: bulk, rounds: rounds, cells: newCells(), taken: map[position]int{},
-		files: search.files, keys: keys, hashes: map[[sha256.Size]byte]int{},
+		files: search.files, keys: keys, contents: newContents(),
 		result: &Result{Files: len(search.files), ByRule: map[string]int{}, Remarks: search.remarks},
 	}
 	if err := r.all(ctx); err != nil {
@@ -111,19 +110,18 @@ func Run(ctx context.Context, dir string, o Options) (*Result, error) {
 // run is an import under way.
 type run struct {
 	Options
-	bulk   *journal.Bulk
-	keeper *keeper
-	files  []found
-	keys   []string // of the files, for pairing; nil: none
-	rounds *sequence
-	cells  *cells
-	arms   arms
-	taken  map[position]int          // index of the file, with pairing by the told round
-	hashes map[[sha256.Size]byte]int // index of the first file with this content
-	copies int                       // files with the content of another
-	broken []broken
-	beside []int // files that hold no result by their nature
-	result *Result
+	bulk     *journal.Bulk
+	keeper   *keeper
+	files    []found
+	keys     []string // of the files, for pairing; nil: none
+	rounds   *sequence
+	cells    *cells
+	arms     arms
+	taken    map[position]int // index of the file, with pairing by the told round
+	contents contents
+	broken   []broken
+	beside   []int // files that hold no result by their nature
+	result   *Result
 }
 
 // position is where a trial stands: indices of arm and cell, and the round.
@@ -169,6 +167,7 @@ func (r *run) finish() error {
 	if n := len(r.beside); n > 0 {
 		r.result.Remarks = append(r.result.Remarks, fmt.Sprintf("%s passed over that hold no result, but are written beside one; the first is %s", plural(n, "file"), r.files[r.beside[0]].path))
 	}
+	r.result.Remarks = append(r.result.Remarks, r.contents.remarks(r.files)...)
 	if r.result.Valid == 0 {
 		return fmt.Errorf("no valid trial in %s", plural(len(r.files), "file"))
 	}

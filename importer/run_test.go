@@ -282,11 +282,17 @@ func TestRun(t *testing.T) {
 			files:  map[string]string{"a/1.txt": "x/y s-mean 1\nx?y s-mean 2\n../.. s-mean 3\n-rf s-mean 4\n"},
 			arms:   []string{"a=a"},
 			trials: "1 a x_y s-mean=1\n1 a x_y+2 s-mean=2\n1 a _.. s-mean=3\n1 a rf s-mean=4"},
-		"same content": {
-			files:  map[string]string{"a/1.txt": "x s-mean 1\n", "a/2.txt": "x s-mean 1\n"},
+		"copies in an arm": {
+			files:  map[string]string{"a/1.txt": "x s-mean 1\n", "a/2.txt": "x s-mean 2\n", "a/old/1.txt": "x s-mean 1\n", "a/old/2.txt": "x s-mean 2\n"},
 			arms:   []string{"a=a"},
-			trials: "1 a x s-mean=1\n2 a x s-mean=1",
-			notes:  []string{"a/1.txt and a/2.txt have the same content: a copy of a result is no second trial"}},
+			trials: "1 a x s-mean=1\n2 a x s-mean=2\n3 a x s-mean=1 import!\n4 a x s-mean=2 import!",
+			notes:  []string{"2 of the 4 files of a hold the same as another and are no trials of their own; the first is a/old/1.txt"}},
+		"copies in two arms": {
+			files:  map[string]string{"a/1.txt": "x s-mean 1\n", "a/2.txt": "x s-mean 2\n", "b/1.txt": "x s-mean 1\n", "b/2.txt": "x s-mean 2\n", "c/1.txt": "x s-mean 1\n", "c/2.txt": "x s-mean 3\n"},
+			arms:   []string{"a=a", "b=b", "c=c"},
+			trials: "1 a x s-mean=1\n2 a x s-mean=2\n1 b x s-mean=1\n2 b x s-mean=2\n1 c x s-mean=1\n2 c x s-mean=3",
+			notes: []string{"all 2 files of b hold the same as those of a: a wrong directory?",
+				"1 of the 2 files of c hold the same as files of a; the first is c/1.txt", "1 of the 2 files of c hold the same as files of b; the first is c/1.txt"}},
 		"given twice":          {files: two, arms: []string{"a=a", "a=a/1.txt"}, err: "a/1.txt is given twice"},
 		"given for two arms":   {files: two, arms: []string{"a=a", "b=a/*.txt"}, err: "a/1.txt is given for two arms, a and b"},
 		"no such file":         {files: two, arms: []string{"a=c"}, err: "cannot read c: no such file or directory"},
