@@ -11,8 +11,8 @@ import (
 // given the other's directory.
 type contents struct {
 	first  map[sum256][]int // files with this content: the first of each arm
-	copies map[string][]int     // files that are copies, by arm
-	arms   []string             // with copies, in order
+	copies map[string][]int // files that are copies, by arm
+	arms   []string         // with copies, in order
 	shared []*shared
 	files  map[string]int // that were read, by arm
 }

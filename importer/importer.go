@@ -32,6 +32,10 @@ type Format struct {
 	// Extensions are those of the files that are looked for in a directory, with
 	// their dots; none: every file.
 	Extensions []string
+	// Serial says that a tool makes the trials of a cell in a file one after the
+	// other, and those of another arm at another time: the n-th of two files have
+	// nothing in common.
+	Serial bool
 	// Read reads one file and emits its trials, in order. An error is about the
 	// whole file and takes back what was emitted; a trial of which only some value
 	// is missing or useless is emitted without it, or with Broken set. Several files

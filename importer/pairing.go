@@ -96,7 +96,26 @@ func (q *sequence) keys(files []found, sources []Source) ([]string, error) {
 		}
 		taken[[2]string{arm, keys[i]}] = i
 	}
-	return keys, nil
+	return keys, even(index, sources)
+}
+
+// even refuses arms with different numbers of files for pairing by index: one file
+// that is missing somewhere would shift all that follow it.
+func even(files map[string]int, sources []Source) error {
+	least, most := "", ""
+	for i, s := range sources {
+		if i == 0 || files[s.Arm] < files[least] {
+			least = s.Arm
+		}
+		if i == 0 || files[s.Arm] > files[most] {
+			most = s.Arm
+		}
+	}
+	if files[least] == files[most] {
+		return nil
+	}
+	return misuse("pair by name, or by an expression with what the files of a round have in common in parentheses",
+		"cannot pair by %s: arm %s has %s and arm %s has %d", byIndex, most, plural(files[most], "file"), least, files[least])
 }
 
 // what is what the files of a round have in common.
@@ -118,6 +137,16 @@ func (q *sequence) round(key string, n int) int {
 		q.rounds[p] = number
 	}
 	return number
+}
+
+// several says whether a file holds more than one trial of a cell.
+func (q *sequence) several() bool {
+	for p := range q.rounds {
+		if p.n > 1 {
+			return true
+		}
+	}
+	return false
 }
 
 func (q *sequence) label(p part) string {

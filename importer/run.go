@@ -81,6 +81,10 @@ func (e *Unimported) Unwrap() error { return e.Err }
 // Run imports files into a new run directory. Nothing stands under its name
 // before everything does.
 func Run(ctx context.Context, dir string, o Options) (*Result, error) {
+	if o.Format.Serial && o.PairBy.how == byRound {
+		return nil, misuse("without --pair-by, they are independent samples",
+			"cannot pair by %s: %s makes its trials one after the other, and those of the same number have nothing in common", byRound, o.Format.Name)
+	}
 	search, err := find(o.Sources, o.Format.Extensions)
 	if err != nil {
 		return nil, err
@@ -168,6 +172,9 @@ func (r *run) finish() error {
 		r.result.Remarks = append(r.result.Remarks, fmt.Sprintf("%s passed over that hold no result, but are written beside one; the first is %s", plural(n, "file"), r.files[r.beside[0]].path))
 	}
 	r.result.Remarks = append(r.result.Remarks, r.contents.remarks(r.files)...)
+	if r.Format.Serial && r.rounds.several() {
+		r.result.Remarks = append(r.result.Remarks, fmt.Sprintf("files hold several trials of a cell that %s made one after the other: they are paired by their number, and have nothing in common beyond their files", r.Format.Name))
+	}
 	if r.result.Valid == 0 {
 		return fmt.Errorf("no valid trial in %s", plural(len(r.files), "file"))
 	}

@@ -33,6 +33,7 @@ var Format = importer.Format{
 	Name:       "gobench",
 	Doc:        "the Go benchmark format, as go test -bench prints it and benchstat reads it; each line is a trial",
 	Extensions: []string{".txt", ".bench", ".out", ".log"},
+	Serial:     true,
 	Read:       read,
 }
 

@@ -34,6 +34,7 @@ var Format = importer.Format{
 	Name:       "hyperfine",
 	Doc:        "hyperfine's JSON (--export-json); in a file with several commands, each is an arm",
 	Extensions: []string{".json"},
+	Serial:     true,
 	Read:       read,
 }
 
