@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"tare/journal"
 )
 
 // Source is where the trials of one arm come from.
@@ -125,6 +127,12 @@ func (s *search) directory(at *place, dir string) error {
 				return fs.SkipDir
 			}
 			return nil
+		case d.IsDir() && journal.IsRun(f.path):
+			if name == "." {
+				return misuse("import the files that it was made of", "%s is a run directory of Tare", dir)
+			}
+			s.remarks = append(s.remarks, f.path+" is a run directory of Tare and was passed over")
+			return fs.SkipDir
 		case d.IsDir():
 			return nil
 		case d.Type()&fs.ModeSymlink != 0:
@@ -153,6 +161,10 @@ func (s *search) directory(at *place, dir string) error {
 		s.files = append(s.files, f)
 		return nil
 	})
+	var wrong *UsageError
+	if errors.As(err, &wrong) {
+		return err
+	}
 	if err != nil {
 		return fmt.Errorf("cannot read %s: %w", dir, err)
 	}

@@ -4,11 +4,13 @@ import (
 	"io/fs"
 	"path/filepath"
 	"strings"
+
+	"tare/journal"
 )
 
 // glob lists the paths that match a pattern: as filepath.Glob, and with ** for
 // any number of directories, also none. ** follows no links and passes over
-// hidden directories.
+// hidden directories and run directories.
 func glob(pattern string) ([]string, error) {
 	if !strings.Contains(pattern, "**") {
 		return filepath.Glob(pattern)
@@ -25,6 +27,8 @@ func glob(pattern string) ([]string, error) {
 		case err != nil:
 			return nil // what cannot be listed matches nothing
 		case d.IsDir() && strings.HasPrefix(d.Name(), ".") && len(d.Name()) > 1 && d.Name() != "..":
+			return fs.SkipDir
+		case d.IsDir() && journal.IsRun(path):
 			return fs.SkipDir
 		case matchParts(want, strings.Split(filepath.ToSlash(path), "/")):
 			matches = append(matches, path)

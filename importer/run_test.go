@@ -204,6 +204,19 @@ func TestRun(t *testing.T) {
 			1 b x s-mean=3
 			2 b x s-mean=11
 			3 b x s-mean=12`},
+		"by index, with a file less": {
+			files: map[string]string{"a/1.txt": "x s-mean 1\n", "a/2.txt": "x s-mean 2\n", "b/2.txt": "x s-mean 3\n"},
+			arms:  []string{"a=a", "b=b"}, options: pairBy("index"),
+			err: "cannot pair by index: arm a has 2 files and arm b has 1"},
+		"trials one after the other, by round": {files: two, arms: []string{"a=a", "b=b"},
+			options: func(o *importer.Options) { o.Format.Serial = true; pairBy("round")(o) },
+			err:     "cannot pair by round: lines makes its trials one after the other, and those of the same number have nothing in common"},
+		"trials one after the other, by index": {
+			files:   map[string]string{"a/1.txt": "x s-mean 1\nx s-mean 2\n", "b/1.txt": "x s-mean 3\nx s-mean 4\n"},
+			arms:    []string{"a=a", "b=b"},
+			options: func(o *importer.Options) { o.Format.Serial = true; pairBy("index")(o) },
+			trials:  "1 a x s-mean=1\n2 a x s-mean=2\n1 b x s-mean=3\n2 b x s-mean=4",
+			notes:   []string{"files hold several trials of a cell that lines made one after the other: they are paired by their number, and have nothing in common beyond their files"}},
 		"by expression": {
 			files: map[string]string{"a/r1-p.txt": "x s-mean 1\n", "a/r2-q.txt": "x s-mean 2\n", "b/zz-r2.txt": "x s-mean 3\n"},
 			arms:  []string{"a=a", "b=b"}, options: pairBy("r([0-9]+)"),
@@ -324,6 +337,16 @@ func TestRun(t *testing.T) {
 		"arm without a result": {
 			files: map[string]string{"a/1.txt": "beside\n", "b/1.txt": "x s-mean 1\n"},
 			arms:  []string{"a=a", "b=b"}, err: "no result in any file of arm a"},
+		"run directories": {
+			files:  map[string]string{"a/1.txt": "x s-mean 1\n", "a/runs/r/plan.json": "{}", "a/runs/r/trials.jsonl": "", "a/runs/r/raw/1.txt": "x s-mean 2\n"},
+			arms:   []string{"a=a"},
+			trials: "1 a x s-mean=1",
+			notes:  []string{"a/runs/r is a run directory of Tare and was passed over"}},
+		"run directories in depth": {
+			files:  map[string]string{"a/1.txt": "x s-mean 1\n", "a/runs/r/plan.json": "{}", "a/runs/r/trials.jsonl": "", "a/runs/r/raw/1.txt": "x s-mean 2\n"},
+			arms:   []string{"a=a/**/*.txt"},
+			trials: "1 a x s-mean=1"},
+		"a run directory itself": {files: map[string]string{"a/plan.json": "{}", "a/trials.jsonl": ""}, arms: []string{"a=a"}, err: "a is a run directory of Tare"},
 		"patterns of directories": {
 			files:  map[string]string{"r1/a.txt": "x s-mean 1\n", "r2/a.txt": "x s-mean 2\n", "r2/b.json": "-"},
 			arms:   []string{"a=r*"},

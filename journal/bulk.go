@@ -106,7 +106,7 @@ func Unfinished(root string) ([]string, error) {
 				}
 			}
 			return fs.SkipDir
-		case isRun(path), depth(root, path) >= findDepth:
+		case IsRun(path), depth(root, path) >= findDepth:
 			return fs.SkipDir
 		}
 		return nil

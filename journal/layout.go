@@ -59,7 +59,7 @@ func Find(root string) ([]string, error) {
 			return nil
 		case !d.IsDir():
 			return nil
-		case isRun(path):
+		case IsRun(path):
 			runs = append(runs, path)
 			return fs.SkipDir
 		case depth(root, path) >= findDepth:
@@ -73,8 +73,8 @@ func Find(root string) ([]string, error) {
 	return runs, nil
 }
 
-// isRun says whether dir has the two files that every run has.
-func isRun(dir string) bool {
+// IsRun says whether dir has the two files that every run has.
+func IsRun(dir string) bool {
 	for _, name := range []string{PlanFile, TrialsFile} {
 		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || !info.Mode().IsRegular() {
 			return false
