@@ -247,7 +247,7 @@ func (b *Bulk) notes(remarks []string) ([]byte, error) {
 	for _, text := range remarks {
 		list = append(list, Note{Kind: NoteRemark, Text: text})
 	}
-	list = append(list, Note{Kind: NoteFinished, Text: "finished"})
+	list = append(list, Note{Kind: NoteFinished, Text: "finished", Trials: b.count})
 	var data []byte
 	for i := range list {
 		list[i].Session = 1

@@ -83,6 +83,28 @@ func TestBulk(t *testing.T) {
 	}
 }
 
+// TestBulkCutOff cuts trials.jsonl off, between lines and within one.
+func TestBulkCutOff(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	b := bulk(t, dir)
+	add(t, b, 3)
+	if err := b.Finish(plan(), nil); err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(dir, TrialsFile)
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, end := range []int{len(text) / 3, len(text) - 2} {
+		if err := os.WriteFile(name, text[:end], 0o644); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Open(dir)
+		wantError(t, err, "where the finished run had 3: the file was cut off or changed")
+	}
+}
+
 // TestUnfinished leaves a run in the middle of being made, as a killed process
 // does, beside one that another process still works on.
 func TestUnfinished(t *testing.T) {

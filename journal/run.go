@@ -51,6 +51,7 @@ type Note struct {
 	Session int       `json:"session"`
 	Time    time.Time `json:"time"`
 	Rounds  int       `json:"rounds,omitempty"` // with NoteRounds
+	Trials  int       `json:"trials,omitempty"` // with NoteFinished: on record; 0: not told, by an older Tare
 	Text    string    `json:"text"`
 }
 
@@ -168,6 +169,13 @@ func (r *Run) readTrials(root *os.Root) error {
 	if info, err := f.Stat(); err == nil {
 		size = info.Size()
 	}
-	r.Trials, r.trialsEnd, err = parseTrials(f, size)
-	return err
+	if r.Trials, r.trialsEnd, err = parseTrials(f, size); err != nil {
+		return err
+	}
+	for _, n := range r.Notes {
+		if n.Kind == NoteFinished && n.Trials > 0 && n.Trials != len(r.Trials) {
+			return fmt.Errorf("%s has %d whole trials where the finished run had %d: the file was cut off or changed; take a whole copy of the run", TrialsFile, len(r.Trials), n.Trials)
+		}
+	}
+	return nil
 }
