@@ -75,7 +75,9 @@ func Number(text string) (float64, error) {
 	}
 	v, err := strconv.ParseFloat(text, 64)
 	switch {
-	case errors.Is(err, strconv.ErrRange), err == nil && (math.IsInf(v, 0) || math.IsNaN(v)):
+	case errors.Is(err, strconv.ErrRange):
+		return 0, fmt.Errorf("%s is not a finite number: %w", quoted(text), strconv.ErrRange)
+	case err == nil && (math.IsInf(v, 0) || math.IsNaN(v)):
 		return 0, fmt.Errorf("%s is not a finite number", quoted(text))
 	case err != nil || strings.ContainsAny(text, "_xXpP"):
 		return 0, fmt.Errorf("%s is not a number", quoted(text))

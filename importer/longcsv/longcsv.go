@@ -12,8 +12,9 @@
 // several attempts, as tare export writes them, the last one is the trial.
 //
 // A row that cannot be understood ends the file with an error that names line
-// and column: what follows it cannot be trusted either. A value that is missing
-// or no finite number only breaks its trial.
+// and column: what follows it cannot be trusted either. So does a malformed number: mostly
+// the large values have thousands separators, and to drop just these would make the rest
+// look good. A value that is missing, "NaN" or "-" only breaks its trial.
 package longcsv
 
 import (
@@ -72,6 +73,9 @@ func read(f importer.File, emit func(importer.Trial) error) error {
 	}
 	if len(t.list) == 0 {
 		return errors.New("the file has a header and no rows")
+	}
+	if err := t.ambiguous(); err != nil {
+		return err
 	}
 	for i := range t.list {
 		if t.undone[i] {

@@ -71,27 +71,43 @@ func TestValues(t *testing.T) {
 		values    []string
 		want      float64 // of the last
 		broken    string
+		whole     bool // the whole file is refused
 	}{
-		{",", []string{"12.5"}, 12.5, ""},
-		{",", []string{`"12,5"`}, 0, `line 2, column 9: value: x: "12,5" is not a number: write it without thousands separators`},
-		{";", []string{"12,5"}, 12.5, ""},
-		{";", []string{"12.5"}, 12.5, ""},
-		{";", []string{"7", "-12,5e3"}, -12500, ""},
-		{";", []string{"12,5", "1.234"}, 0, `"1.234" has another decimal point than the numbers before it`},
-		{";", []string{"12.5", "1,234"}, 0, `"1,234" has another decimal point than the numbers before it`},
-		{";", []string{"1.234,5"}, 0, "write it without thousands separators"},
-		{"\t", []string{"1,234"}, 0, "write it without thousands separators"},
-		{",", []string{""}, 0, "a number is missing"},
-		{",", []string{"Inf"}, 0, `"Inf" is not a finite number`},
-		{",", []string{"#DIV/0!"}, 0, `"#DIV/0!" is not a number`},
-		{",", []string{"0x10"}, 0, "is not a number"},
+		{",", []string{"12.5"}, 12.5, "", false},
+		{",", []string{`"12,5"`}, 0, `line 2, column 9: value: x: "12,5" is not a number: write it without thousands separators`, true},
+		{";", []string{"12,5"}, 12.5, "", false},
+		{";", []string{"12.5"}, 12.5, "", false},
+		{";", []string{"7", "-12,5e3"}, -12500, "", false},
+		{";", []string{"12,5", "1.234"}, 0, `"1.234" has another decimal point than the numbers before it`, true},
+		{";", []string{"12.5", "1,234"}, 0, `"1,234" has another decimal point than the numbers before it`, true},
+		{";", []string{"1.234,5"}, 0, "write it without thousands separators", true},
+		{"\t", []string{"1,234"}, 0, "write it without thousands separators", true},
+		{",", []string{""}, 0, "a number is missing", false},
+		{",", []string{"Inf"}, 0, `"Inf" is not a finite number`, false},
+		{",", []string{"#DIV/0!"}, 0, `"#DIV/0!" is not a number`, false},
+		{",", []string{"0x10"}, 0, "is not a number", true},
+		{";", []string{"990,5", "1.007,0"}, 0, "line 3, column 9: value: x: \"1.007,0\" is not a number", true},
+		{";", []string{"990", "1.021"}, 0, `line 3, column 9: value: "1.021" may be a thousand times as much`, true},
+		{";", []string{"990", "1,021"}, 0, `"1,021" may be a thousand times as much`, true},
+		{";", []string{"990", "990.5", "1.021"}, 1.021, "", false},
+		{";", []string{"1.034", "1.021"}, 1.021, "", false},
+		{",", []string{"990", "1.021"}, 1.021, "", false},
+		{",", []string{"-"}, 0, `"-" is not a number`, false},
+		{",", []string{"12ms"}, 0, `"12ms" is not a number`, true},
+		{",", []string{"1e999"}, 0, "is not a finite number", false},
 	} {
 		text := strings.Join([]string{"metric", "better", "value"}, test.separator) + "\n"
 		for _, v := range test.values {
 			text += strings.Join([]string{"x", "lower", v}, test.separator) + "\n"
 		}
 		trials, err := importertest.Read(longcsv.Format, "x.csv", text)
-		if err != nil || len(trials) != len(test.values) {
+		if err != nil && test.broken != "" && len(trials) == 0 { // the whole file
+			if !test.whole || !strings.Contains(err.Error(), test.broken) {
+				t.Errorf("%q gives %v, want %q", text, err, test.broken)
+			}
+			continue
+		}
+		if err != nil || test.whole || len(trials) != len(test.values) {
 			t.Errorf("%q gives %d trials, %v", text, len(trials), err)
 			continue
 		}

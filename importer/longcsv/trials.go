@@ -1,7 +1,9 @@
 package longcsv
 
 import (
+	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"tare/experiment"
@@ -20,13 +22,15 @@ type trials struct {
 	list     []*importer.Trial // in the order in which they first appeared
 	ids      map[string]int    // numbers for the names of arms, cells and metrics
 	metrics  map[pair]described
-	attempts []int          // numbers of the attempts, in parallel
-	index    map[triple]int // into list, by arm, cell and round
-	undone   map[int]bool   // by index into list: a later attempt took its place
-	seen     map[pair]int   // line of a value, by index into list and metric
-	counts   map[triple]int // values so far without a round, by arm, cell and metric
-	with     int            // line of the first row with a round; 0: none had one
-	without  int            // line of the first row without
+	attempts []int            // numbers of the attempts, in parallel
+	index    map[triple]int   // into list, by arm, cell and round
+	undone   map[int]bool     // by index into list: a later attempt took its place
+	seen     map[pair]int     // line of a value, by index into list and metric
+	counts   map[triple]int   // values so far without a round, by arm, cell and metric
+	with     int              // line of the first row with a round; 0: none had one
+	without  int              // line of the first row without
+	written  map[pair]written // by cell and metric
+	decimal  bool             // some number can only have a decimal point
 }
 
 type (
@@ -43,7 +47,7 @@ type described struct {
 func newTrials(h *header) *trials {
 	return &trials{
 		header: h, ids: map[string]int{}, metrics: map[pair]described{}, index: map[triple]int{}, undone: map[int]bool{},
-		seen: map[pair]int{}, counts: map[triple]int{},
+		seen: map[pair]int{}, counts: map[triple]int{}, written: map[pair]written{},
 	}
 }
 
@@ -84,13 +88,18 @@ func (t *trials) add(r *row) error {
 	if err := t.about(trial, r); err != nil {
 		return err
 	}
-	value, err := r.number(r.field(colValue))
+	text := r.field(colValue)
+	value, err := r.number(text)
+	if err != nil && numeric.MatchString(text) && !errors.Is(err, strconv.ErrRange) {
+		return r.wrong(colValue, "%s: %s", m.Name, err)
+	}
 	if err != nil {
 		if trial.Broken == "" {
 			trial.Broken = r.wrong(colValue, "%s: %s", m.Name, err).Error()
 		}
 		return nil
 	}
+	t.write(r, pair{key.b, metric}, text)
 	trial.Values = append(trial.Values, importer.Value{Metric: m, Value: value})
 	return nil
 }
