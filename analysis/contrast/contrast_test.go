@@ -249,31 +249,3 @@ func TestExceedsAgreesWithTheInterval(t *testing.T) {
 		}
 	}
 }
-
-// TestUnlikeSamples: the interval of independent samples holds where the smaller
-// one is the wider, as it is not with ranks alone (81 % in the first case).
-func TestUnlikeSamples(t *testing.T) {
-	const runs = 2000
-	for _, c := range []struct {
-		m, n   int
-		spread float64
-	}{{100, 10, 5}, {40, 12, 3}, {60, 20, 2.5}, {20, 20, 1}} {
-		rng := rand.New(rand.NewPCG(uint64(c.m), uint64(c.n)))
-		claims := 0
-		for range runs {
-			d := Data{Metric: ratio(experiment.Lower), Baseline: make([]float64, c.m), Treated: make([]float64, c.n)}
-			for i := range d.Baseline {
-				d.Baseline[i] = math.Exp(0.01 * rng.NormFloat64())
-			}
-			for i := range d.Treated {
-				d.Treated[i] = math.Exp(0.01 * c.spread * rng.NormFloat64())
-			}
-			if e := level95.Estimate(&d); !(e.Main.At.Lo <= 0 && 0 <= e.Main.At.Hi) {
-				claims++
-			}
-		}
-		if claims > runs*65/1000 { // 5 % and three standard errors
-			t.Errorf("samples of %d and %d, spreads 1 and %v: %d of %d intervals miss", c.m, c.n, c.spread, claims, runs)
-		}
-	}
-}

@@ -25,7 +25,7 @@ const (
 	// MethodTwoSample, unpaired: two-sample Hodges–Lehmann with the hull of Mann and
 	// Whitney's interval and Welch's, and the larger p of both. The ranks take noise
 	// of any shape but suppose the same in both samples: with sizes of 100 and 10 and
-	// spreads of 1 and 5 they claim in 18 % where nothing is. Welch's t takes any
+	// spreads of 1 and 5 they claim in a fifth of all cases where nothing is. Welch's t takes any
 	// spread, but not rare large outliers.
 	MethodTwoSample = "rank-sum+welch"
 	// MethodRankSum, unpaired: the ranks alone, for values of no spread.
