@@ -99,13 +99,13 @@ func runImport(c *cobra.Command, s State, f *importFlags, o importer.Options) er
 	p.end()
 	var failed *importer.Unimported
 	if errors.As(err, &failed) {
-		printImported(s, failed.Result)
+		printImported(s, failed.Result, false)
 	}
 	if err != nil {
 		return importError(err)
 	}
 	if !f.quiet {
-		printImported(s, result)
+		printImported(s, result, true)
 		fmt.Fprintf(s.Stderr, "run directory: %s\n", plainText(dir))
 	}
 	run, analysed, err := openRun([]string{dir})

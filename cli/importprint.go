@@ -52,13 +52,18 @@ func (p *importProgress) end() {
 	}
 }
 
-// printImported says on stderr what was imported and what was not.
-func printImported(s State, r *importer.Result) {
+// printImported says on stderr what was imported and what was not. Without a run,
+// files were only read.
+func printImported(s State, r *importer.Result, made bool) {
+	verb, rest := "imported", "; trials.jsonl has them all"
+	if !made {
+		verb, rest = "no run was made; of", ""
+	}
 	read := counted(r.Files, "file")
 	if r.Broken > 0 {
 		read = fmt.Sprintf("%d of %s", r.Files-r.Broken, read)
 	}
-	fmt.Fprintf(s.Stderr, "imported %s: %s valid", read, counted(r.Valid, "trial"))
+	fmt.Fprintf(s.Stderr, "%s %s: %s valid", verb, read, counted(r.Valid, "trial"))
 	for i, rule := range slices.Sorted(maps.Keys(r.ByRule)) {
 		if i == 0 {
 			fmt.Fprint(s.Stderr, ", invalid by rule: ")
@@ -72,7 +77,7 @@ func printImported(s State, r *importer.Result) {
 		fmt.Fprintf(s.Stderr, "  %s\n", plainText(p.String()))
 	}
 	if more := r.More; more > 0 {
-		fmt.Fprintf(s.Stderr, "  and %d more; trials.jsonl has them all\n", more)
+		fmt.Fprintf(s.Stderr, "  and %d more%s\n", more, rest)
 	}
 	for _, text := range r.Remarks {
 		fmt.Fprintf(s.Stderr, "note: %s\n", plainText(text))
