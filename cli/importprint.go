@@ -57,7 +57,7 @@ func (p *importProgress) end() {
 func printImported(s State, r *importer.Result, made bool) {
 	verb, rest := "imported", "; trials.jsonl has them all"
 	if !made {
-		verb, rest = "no run was made; of", ""
+		verb, rest = "read", ""
 	}
 	read := counted(r.Files, "file")
 	if r.Broken > 0 {
