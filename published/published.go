@@ -110,8 +110,8 @@ type Moments struct {
 type Difference struct {
 	A string `json:"a"`
 	B string `json:"b"`
-	// RelativeToA is (b − a)/a and RelativeToB is (b − a)/b; null where the
-	// divisor is 0 or a mean is missing.
+	// RelativeToA is (b − a)/a and RelativeToB is (b − a)/b; null where a mean is
+	// missing, or not positive: a percentage of nothing, or of less, means nothing.
 	RelativeToA *float64 `json:"relativeToA"`
 	RelativeToB *float64 `json:"relativeToB"`
 	// Said is B judged against A, on valid trials; nil: not judged.
@@ -208,7 +208,7 @@ func counted(trials []journal.Trial, cell string, shown []string) []Arm {
 // difference relates two means.
 func difference(a, b Moments) Difference {
 	d := Difference{A: a.Arm, B: b.Arm}
-	if a.N == 0 || b.N == 0 {
+	if a.N == 0 || b.N == 0 || a.Mean <= 0 || b.Mean <= 0 {
 		return d
 	}
 	ratio := func(by float64) *float64 {

@@ -191,6 +191,14 @@ func TestOddValues(t *testing.T) {
 	}
 }
 
+// A percentage of a negative mean says the opposite of what it seems to.
+func TestNegativeMeans(t *testing.T) {
+	r, trials := run([]string{"a", "b"}, map[string][]float64{"a": {-5, -5.2}, "b": {-3, -3.1}}, nil)
+	if got := lines(of(t, r, trials, Options{}))[0]; !strings.HasPrefix(got, "b-a – –") {
+		t.Error(got)
+	}
+}
+
 // In a run of Tare's own the control is no arm of the table unless it is asked
 // for, and then it is not judged a second time.
 func TestControl(t *testing.T) {

@@ -217,7 +217,11 @@ func (s scale) moments(m published.Moments) string {
 	if m.N == 0 {
 		return missing
 	}
-	return six(m.Mean/s.div) + " (" + six(m.Variance/s.div/s.div) + ")"
+	variance := missing // of a single trial, which says nothing of it
+	if m.N > 1 {
+		variance = six(m.Variance / s.div / s.div)
+	}
+	return six(m.Mean/s.div) + " (" + variance + ")"
 }
 
 // six writes six decimals, and values too small for them as a power of ten.
