@@ -132,7 +132,7 @@ func (j *judge) add(c Case) {
 	d := onScale(j.values.Data(c.Cell, c.Arm, c.Metric), c.Limit.Scale)
 	est := j.rules.Estimate(&d)
 	c.Size, c.Method, c.P = d.Size(), est.Method, 1
-	c.Baseline, c.Treated = middle(d.Baseline), middle(d.Treated)
+	c.Baseline, c.Treated = contrast.Finite(stats.Median(d.Baseline)), contrast.Finite(stats.Median(d.Treated))
 	if est.Main.OK {
 		c.Estimated = true
 		c.Overhead = analysis.Interval(contrast.Overheads(est.Main.At, d.Metric))
@@ -187,12 +187,4 @@ func onScale(d contrast.Data, s experiment.Scale) contrast.Data {
 		d.Contrasts = contrasts
 	}
 	return d
-}
-
-// middle is the median, 0 of nothing.
-func middle(values []float64) float64 {
-	if len(values) == 0 {
-		return 0
-	}
-	return stats.Quantile(slices.Sorted(slices.Values(values)), 0.5)
 }

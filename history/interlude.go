@@ -97,12 +97,12 @@ func mostApart(values []float64, least int) (from, to int, most float64) {
 // standard deviations from the median have been pulled in to there: a level of
 // some runs may stand out, an outlier may not.
 func limited(x []float64) []float64 {
-	centre := middle(x)
+	centre := stats.Median(x)
 	deviations := make([]float64, len(x))
 	for i, v := range x {
 		deviations[i] = math.Abs(v - centre)
 	}
-	reach := 4 * 1.4826 * middle(deviations)
+	reach := 4 * 1.4826 * stats.Median(deviations)
 	out := make([]float64, len(x))
 	mean := 0.0
 	for i, v := range x {

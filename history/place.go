@@ -72,7 +72,7 @@ func summed(logs []float64, top float64, at int) place {
 // together, around the median of their own side of a change. The median of the
 // left side becomes 0, so that sums of squares keep their digits.
 func tamed(x []float64, at int) []float64 {
-	left, right := middle(x[:at]), middle(x[at:])
+	left, right := stats.Median(x[:at]), stats.Median(x[at:])
 	centre := func(i int) float64 {
 		if i < at {
 			return left
@@ -83,7 +83,7 @@ func tamed(x []float64, at int) []float64 {
 	for i, v := range x {
 		deviations[i] = math.Abs(v - centre(i))
 	}
-	reach := 3 * 1.4826 * middle(deviations) // 1.4826: the median deviation of normal values in standard deviations
+	reach := 3 * 1.4826 * stats.Median(deviations) // 1.4826: the median deviation of normal values in standard deviations
 	out := make([]float64, len(x))
 	for i, v := range x {
 		if c := centre(i); reach > 0 { // else most values are the same
@@ -92,11 +92,6 @@ func tamed(x []float64, at int) []float64 {
 		out[i] = v - left
 	}
 	return out
-}
-
-// middle is the median.
-func middle(x []float64) float64 {
-	return stats.Quantile(slices.Sorted(slices.Values(x)), 0.5)
 }
 
 // sums are those of the values and of their squares.

@@ -3,6 +3,7 @@ package published
 import (
 	"math"
 
+	"tare/analysis/contrast"
 	"tare/journal"
 )
 
@@ -54,9 +55,6 @@ func (s series) moments(cell, arm, metric string) Moments {
 	for _, x := range list {
 		m.Variance += (x.v - m.Mean) * (x.v - m.Mean) / n
 	}
-	m.Mean, m.Variance = finite(m.Mean), finite(m.Variance)
+	m.Mean, m.Variance = contrast.Finite(m.Mean), contrast.Finite(m.Variance)
 	return m
 }
-
-// finite keeps a number fit for JSON.
-func finite(x float64) float64 { return max(-math.MaxFloat64, min(x, math.MaxFloat64)) }

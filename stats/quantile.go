@@ -3,6 +3,7 @@ package stats
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/stat/distuv"
 )
@@ -21,6 +22,11 @@ func Quantile(sorted []float64, q float64) float64 {
 		return sorted[below]
 	}
 	return sorted[below] + (at-float64(below))*(sorted[below+1]-sorted[below])
+}
+
+// Median is the 0.5-quantile of values in any order, NaN without values.
+func Median(x []float64) float64 {
+	return Quantile(slices.Sorted(slices.Values(x)), 0.5)
 }
 
 // MedianInterval bounds the median of the distribution behind x by order

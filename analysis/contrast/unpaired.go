@@ -2,7 +2,6 @@ package contrast
 
 import (
 	"math"
-	"slices"
 
 	"tare/experiment"
 	"tare/stats"
@@ -63,14 +62,10 @@ func (d *Data) Middle() float64 {
 		return 0
 	}
 	if d.Paired {
-		return median(d.Contrasts)
+		return stats.Median(d.Contrasts)
 	}
 	base, arm := d.samples()
-	return median(arm) - median(base)
-}
-
-func median(x []float64) float64 {
-	return stats.Quantile(slices.Sorted(slices.Values(x)), 0.5)
+	return stats.Median(arm) - stats.Median(base)
 }
 
 // LeastP is the smallest two-sided p that the rank test of the data can give,
