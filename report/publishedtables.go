@@ -119,7 +119,7 @@ func publishedCells(t *published.Table) []publishedCell {
 			}
 			for _, d := range m.Differences {
 				toA, toB := relative(d)
-				row := publishedDifference{Pair: pairName(d), ToA: toA, ToB: toB, Said: said(d)}
+				row := publishedDifference{Pair: pairName(d), ToA: toA, ToB: toB, Said: tie(said(d))}
 				if d.Said != nil {
 					row.Verdict = badge(d.Said.Verdict, observed(*d.Said))
 				}
