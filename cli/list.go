@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -69,6 +70,7 @@ func list(what string) ([]listed, error) {
 		for _, f := range catalog.Formats {
 			rows = append(rows, listed{f.Name, f.Doc})
 		}
+		slices.SortFunc(rows, func(a, b listed) int { return strings.Compare(a.Name, b.Name) })
 	case "examples":
 		return listExamples()
 	default:

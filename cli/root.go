@@ -57,7 +57,7 @@ on, paired intervals, and a verdict for every metric.
 	root.SetOut(s.Stdout)
 	root.SetErr(s.Stderr)
 	root.SetIn(s.Stdin)
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
+	root.SetFlagErrorFunc(wrongFlag)
 	root.AddCommand(
 		newRun(s), newResume(s), newPlan(s), newValidate(s), newShow(s), newReport(s), newGate(s),
 		newImport(s), newHistory(s), newCompare(s), newExport(s), newDoctor(s), newList(s), newClean(s),
@@ -65,6 +65,7 @@ on, paired intervals, and a verdict for every metric.
 	for _, c := range root.Commands() {
 		markUsage(c)
 	}
+	refuseOtherShells(root)
 	return root
 }
 
