@@ -38,10 +38,11 @@ func GoBench(w io.Writer, r Run) error {
 	}
 	fmt.Fprintln(out)
 
+	first := beginnings(r.Record.Plan.Cells)
 	for _, a := range r.Record.Plan.Arms { // benchstat compares with the first that it meets
 		names, metricsOf := map[string]string{}, map[string][]experiment.Metric{}
 		for _, c := range r.Record.Plan.Cells {
-			names[c.ID], metricsOf[c.ID] = benchmark(c, a), c.Metrics
+			names[c.ID], metricsOf[c.ID] = benchmark(first[c.ID], c, a), c.Metrics
 		}
 		for i := range r.Record.Trials {
 			t := &r.Record.Trials[i]
@@ -102,16 +103,49 @@ func metrics(p *experiment.Plan) []experiment.Metric {
 	return all
 }
 
-// benchmark is the name of the results of an arm in a cell. The workload's kind
-// comes last, since a number behind a dash at the end of a name is the number of
-// processors to Go.
-func benchmark(c experiment.Cell, a experiment.PlannedArm) string {
-	first, size := utf8.DecodeRuneInString(c.ID) // of a lower-case letter, no benchmark
-	name := "Benchmark" + escape(string(unicode.ToUpper(first))+c.ID[size:]) + "/arm=" + escape(a.Name)
+// benchmark is the name of the results of an arm in a cell, which begins as
+// beginnings has it. The workload's kind comes last, since a number behind a dash
+// at the end of a name is the number of processors to Go.
+func benchmark(beginning string, c experiment.Cell, a experiment.PlannedArm) string {
+	name := "Benchmark" + beginning + "/arm=" + escape(a.Name)
 	for _, l := range c.Levels {
 		name += "/" + escape(l.Factor) + "=" + escape(l.Value)
 	}
 	return name + "/workload=" + escape(c.Kind)
+}
+
+// beginnings are the names of cells, by their IDs, as they stand behind the word
+// Benchmark: with a capital, since what goes on with a small letter is no benchmark
+// to Go. Where that would make one of two cells, "read" and "Read", or where there
+// is no capital, a small letter is written by its bytes: "%72ead".
+func beginnings(cells []experiment.Cell) map[string]string {
+	alike := map[string]int{}
+	for _, c := range cells {
+		alike[capital(c.ID)]++
+	}
+	all := map[string]string{}
+	for _, c := range cells {
+		first, size := utf8.DecodeRuneInString(c.ID)
+		upper := capital(c.ID)
+		switch {
+		case !unicode.IsLower(first):
+			all[c.ID] = escape(c.ID)
+		case alike[upper] > 1 || upper == c.ID:
+			all[c.ID] = percent(c.ID[:size]) + escape(c.ID[size:])
+		default:
+			all[c.ID] = escape(upper)
+		}
+	}
+	return all
+}
+
+// capital is a name with its first letter as a capital, where it has one.
+func capital(name string) string {
+	first, size := utf8.DecodeRuneInString(name)
+	if !unicode.IsLower(first) {
+		return name
+	}
+	return string(unicode.ToUpper(first)) + name[size:]
 }
 
 // unit names a metric and its unit the way Go does: "p99-sec", "rtt-sec/op".
@@ -133,13 +167,20 @@ func escape(s string) string {
 	for i := 0; i < len(s); {
 		r, size := utf8.DecodeRuneInString(s[i:])
 		if r == utf8.RuneError && size == 1 || r == '%' || r == '/' || unicode.IsSpace(r) || !unicode.IsPrint(r) {
-			for _, b := range []byte(s[i : i+size]) {
-				fmt.Fprintf(&out, "%%%02X", b)
-			}
+			out.WriteString(percent(s[i : i+size]))
 		} else {
 			out.WriteString(s[i : i+size])
 		}
 		i += size
+	}
+	return out.String()
+}
+
+// percent writes bytes as URLs have those that they cannot hold.
+func percent(s string) string {
+	var out strings.Builder
+	for _, b := range []byte(s) {
+		fmt.Fprintf(&out, "%%%02X", b)
 	}
 	return out.String()
 }

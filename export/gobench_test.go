@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/perf/benchfmt"
 	"golang.org/x/perf/benchproc"
@@ -46,6 +47,38 @@ func TestGoBench(t *testing.T) {
 	for _, unit := range []string{"tcp-bandwidth-bit/s", "rtt-sec", "drops"} {
 		if in.Units().GetBetter(unit) == 0 {
 			t.Errorf("which direction of %s is better is not told", unit)
+		}
+	}
+}
+
+// TestGoBenchCells checks that different cells are different benchmarks to
+// benchstat, whatever their first letters are.
+func TestGoBenchCells(t *testing.T) {
+	for want, ids := range map[string][]string{
+		"Read %72ead Write":    {"Read", "read", "write"},
+		"%72ead Read":          {"read", "Read"},
+		"Read.4k READ.4k":      {"read.4k", "READ.4k"},
+		"%73eq %C5%BFeq":       {"seq", "ſeq"}, // a long s, whose capital is S
+		"%C3%9Fhift 4k Äpfel":  {"ßhift", "4k", "äpfel"},
+		"%2572ead %72ead Read": {"%72ead", "read", "Read"},
+	} {
+		r := fixture()
+		cell := r.Record.Plan.Cells[1]
+		r.Record.Plan.Cells, r.Record.Trials = nil, nil
+		for _, id := range ids {
+			cell.ID = id
+			r.Record.Plan.Cells = append(r.Record.Plan.Cells, cell)
+			add(r.Record, time.Time{}, 1, 1, 0, id, "plain", map[string]float64{"drops": 1})
+		}
+		var got []string
+		in := benchfmt.NewReader(strings.NewReader(written(t, "gobench", r)), "fixture")
+		for in.Scan() {
+			if result, ok := in.Result().(*benchfmt.Result); ok {
+				got = append(got, string(result.Name.Base()))
+			}
+		}
+		if names := strings.Join(got, " "); names != want {
+			t.Errorf("cells %q are the benchmarks %s, want %s", ids, names, want)
 		}
 	}
 }
