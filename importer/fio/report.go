@@ -17,6 +17,8 @@ type Report struct {
 	End     time.Time // when the report was made; zero: not told
 	Options Options   // of the [global] section
 	Jobs    []Job
+
+	clients bool // of servers that fio drives with --client
 }
 
 // Job is one entry of the report: a job, one of its clones, or with
@@ -58,7 +60,7 @@ type Options map[string]string
 
 // Parse reads the report of a run of fio. Text around the JSON, such as warnings,
 // is passed over. With --status-interval fio writes a report at each interval, of
-// everything so far; Parse gives the last.
+// everything so far; Parse gives the last. Reports of two runs are an error.
 func Parse(r io.Reader) (*Report, error) {
 	documents := jsondoc.New(importer.Bound(r, importer.Limit, "the file"))
 	var last *Report
@@ -78,10 +80,39 @@ func Parse(r io.Reader) (*Report, error) {
 		if err != nil {
 			return nil, err
 		}
-		if report != nil {
+		switch {
+		case report == nil:
+		case last != nil && !last.continuedBy(report):
+			return nil, documents.Second()
+		default:
 			last = report
 		}
 	}
+}
+
+// slack is how far the start of a run may seem to move from one report to the
+// next: fio tells the elapsed time in whole seconds.
+const slack = 2 * time.Second
+
+// continuedBy says whether a later report can be of the same run: no job started
+// at another time, and time went by as the run's own clock says. A report without
+// these is taken for one of the same run, and so is one of servers, which answer in
+// any order.
+func (r *Report) continuedBy(later *Report) bool {
+	if r.clients && later.clients {
+		return true
+	}
+	for i := range min(len(r.Jobs), len(later.Jobs)) {
+		a, b := &r.Jobs[i], &later.Jobs[i]
+		if a.Name != b.Name || a.JobStart > 0 && b.JobStart > 0 && a.JobStart != b.JobStart || b.Elapsed < a.Elapsed {
+			return false
+		}
+		moved := later.began(b).Sub(r.began(a)).Abs()
+		if !r.End.IsZero() && !later.End.IsZero() && a.Elapsed > 0 && moved > slack {
+			return false
+		}
+	}
+	return true
 }
 
 // decode reads one document, a job at a time, which holds the memory down to what
@@ -112,7 +143,7 @@ func decode(d *json.Decoder) (*Report, error) {
 		case "global options":
 			err = d.Decode(&r.Options)
 		case "jobs", "client_stats": // the second when fio drives servers with --client
-			ours = true
+			ours, r.clients = true, key == "client_stats"
 			if r.Jobs, err = decodeJobs(d); err != nil {
 				return nil, err
 			}

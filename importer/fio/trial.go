@@ -52,8 +52,11 @@ func (r *Report) start(j *Job) time.Time {
 	if at := moment(j.JobStart); !at.IsZero() || r.End.IsZero() {
 		return at
 	}
-	return r.End.Add(-seconds(j.Elapsed))
+	return r.began(j)
 }
+
+// began is when the run did, of which a job tells how long it took so far.
+func (r *Report) began(j *Job) time.Time { return r.End.Add(-seconds(j.Elapsed)) }
 
 // seconds is a duration; 0 if the number cannot be one of a benchmark.
 func seconds(s float64) time.Duration {

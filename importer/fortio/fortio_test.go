@@ -9,6 +9,8 @@ import (
 
 func TestGolden(t *testing.T) { importertest.Golden(t, Format) }
 
+func TestAppended(t *testing.T) { importertest.Appended(t, Format, "http-max.json") }
+
 func FuzzRead(f *testing.F) {
 	importertest.Fuzz(f, Format,
 		`{"RunType":"HTTP","RequestedQPS":"max","ActualQPS":1,"DurationHistogram":{"Count":1,"Avg":1e308,"Percentiles":[{"Percentile":99,"Value":-1}]}}`,

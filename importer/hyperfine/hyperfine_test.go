@@ -10,6 +10,8 @@ import (
 
 func TestGolden(t *testing.T) { importertest.Golden(t, Format) }
 
+func TestAppended(t *testing.T) { importertest.Appended(t, Format, "two.json") }
+
 func FuzzRead(f *testing.F) {
 	importertest.Fuzz(f, Format,
 		`{"results":[{"command":"a","times":[1e300,-1,0]},{"command":"a","times":[1]},{"command":"a (2)","times":[1]}]}`,

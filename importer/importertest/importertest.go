@@ -76,6 +76,17 @@ func Truncated(t *testing.T, f importer.Format, fixture string, at int, want str
 	}
 }
 
+// Appended checks that a file of two results, as a tool leaves it whose output was
+// appended, is refused rather than read in part.
+func Appended(t *testing.T, f importer.Format, fixture string) {
+	t.Helper()
+	text := strings.TrimRight(Fixture(t, fixture), "\n") + "\n"
+	want := fmt.Sprintf("a second document follows at byte %d: one file is one trial; split it", len(text)+1)
+	if trials, err := Read(f, fixture, text+text); err == nil || err.Error() != want {
+		t.Errorf("%s twice gives %d trials and the error %v, want %s", fixture, len(trials), err, want)
+	}
+}
+
 // Fuzz reads mutations of the fixtures, and of further texts, and checks that the
 // format keeps the rules, whatever the file.
 func Fuzz(f *testing.F, format importer.Format, more ...string) {

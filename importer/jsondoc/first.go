@@ -7,8 +7,9 @@ import (
 	"io"
 )
 
-// First gives the first document of a stream that is wanted, decoded. Each is
-// decoded once, into a value of its own; what follows the wanted one is not read.
+// First gives the first document of a stream that is wanted, decoded, and refuses a
+// second one: a tool that appends to its file makes two trials of it, of which one
+// would vanish. Each document is decoded once, into a value of its own.
 //
 // A document in which a member is of the wrong kind is wanted by what could be
 // decoded of it: a tool's own result is then refused with the member's name, and
@@ -16,10 +17,13 @@ import (
 // document is wanted, the error is none, with the first of these members.
 func First[T any](r io.Reader, wanted func(*T) bool, none string) (*T, error) {
 	documents := New(r)
+	var first *T
 	var other error // what is wrong with the first document that was passed over
 	for {
 		decoder, err := documents.Next()
 		switch {
+		case errors.Is(err, io.EOF) && first != nil:
+			return first, nil
 		case errors.Is(err, io.EOF) && documents.Blank():
 			return nil, errors.New("the file is empty")
 		case errors.Is(err, io.EOF) && other != nil:
@@ -32,13 +36,25 @@ func First[T any](r io.Reader, wanted func(*T) bool, none string) (*T, error) {
 		doc := new(T)
 		err = decoder.Decode(doc)
 		var kind *json.UnmarshalTypeError
+		whole := err == nil || errors.As(err, &kind)
 		switch {
+		case first != nil && whole && wanted(doc):
+			return nil, documents.Second()
+		case first != nil && !whole:
+			return nil, fmt.Errorf("behind the result, at byte %d: %w", documents.Start()+1, Explain(err))
+		case first != nil:
 		case err == nil && wanted(doc):
-			return doc, nil
-		case err != nil && (!errors.As(err, &kind) || wanted(doc)):
+			first = doc
+		case !whole || wanted(doc):
 			return nil, Explain(err)
 		case other == nil:
 			other = Explain(err)
 		}
 	}
+}
+
+// Second is the error for a file in which the last document that Next gave is
+// another result. It counts bytes from 1, as tail -c does.
+func (r *Reader) Second() error {
+	return fmt.Errorf("a second document follows at byte %d: one file is one trial; split it", r.Start()+1)
 }

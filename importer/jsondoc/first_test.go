@@ -22,6 +22,10 @@ func firstResult(text string) (*result, error) {
 	return First(strings.NewReader(text), func(r *result) bool { return r.Jobs != nil }, none)
 }
 
+func second(at int) string {
+	return fmt.Sprintf("a second document follows at byte %d: one file is one trial; split it", at)
+}
+
 func TestFirst(t *testing.T) {
 	const cut = "the JSON document has no end: the file is truncated"
 	for _, test := range []struct {
@@ -39,8 +43,15 @@ func TestFirst(t *testing.T) {
 		{name: "logs with a member of that name", text: "{\"jobs\": \"done\"}\n{\"jobs\": [1]}\n", want: 1},
 		{name: "a list before", text: "[{\"jobs\": [2]}]\n{\"jobs\": [1]}\n", want: 1},
 		{name: "text follows", text: "{\"jobs\": [1]}\nbye {\n", want: 1},
-		{name: "what is cut off follows", text: "{\"jobs\": [1]}\n{\"jobs\": ", want: 1},
-		{name: "the first of two", text: `{"jobs": [1]}{"jobs": [2]}`, want: 1},
+		{name: "a log follows", text: "{\"jobs\": [1]}\n{\"level\": \"info\"}\n{\"jobs\": \"done\"}\n", want: 1},
+		{name: "what is cut off follows", text: "{\"jobs\": [1]}\n{\"jobs\": ", err: "behind the result, at byte 15: " + cut},
+		{name: "what is malformed follows", text: "{\"jobs\": [1]}\n{\"jobs\" 1}", err: "behind the result, at byte 15: not valid JSON: invalid character '1' after object key"},
+		{name: "two in a line", text: `{"jobs": [1]} {"jobs": [2]}`, err: second(15)},
+		{name: "two lines", text: "{\"jobs\": [1]}\n{\"jobs\": [2]}", err: second(15)},
+		{name: "two behind logs", text: "\ufefflog\n{\"a\": 1}\n{\"jobs\": [1]}\nlog\n {\"a\": 1}\n\n{\"jobs\": [2]}", err: second(46)},
+		{name: "two far apart", text: "{\"jobs\": [1]}\n" + strings.Repeat("log\n", chunk) + "{\"jobs\": [2]}\n{\"jobs\": [3]}", err: second(15 + 4*chunk)},
+		{name: "two of which one is long", text: "{\"jobs\": [1" + strings.Repeat(" ", 3*chunk) + "]}\n{\"jobs\": [2]}", err: second(15 + 3*chunk)},
+		{name: "the second of the wrong kind", text: "{\"jobs\": [1]}\n{\"jobs\": [2], \"inner\": {\"rate\": []}}", err: second(15)},
 		{name: "inside another", text: "{\"a\":\n{\"jobs\": [1]}\n}", err: none},
 		{name: "another tool's", text: "x\n{\"metrics\": {}}", err: none},
 		{name: "null", text: `{"jobs": null}`, err: none},
@@ -75,7 +86,7 @@ func TestFirst(t *testing.T) {
 // FuzzFirst checks that what is found is wanted, and that how a file arrives makes
 // no difference.
 func FuzzFirst(f *testing.F) {
-	for _, text := range []string{`{"jobs": [1]}`, "[WARN]\n{\"jobs\": [1]}", "{\"a\": 1}\n[{\"jobs\": {}}]", "{\"jobs\": [1,", "[[[[", "\ufeff\n{"} {
+	for _, text := range []string{`{"jobs": [1]}`, "[WARN]\n{\"jobs\": [1]}", "{\"a\": 1}\n[{\"jobs\": {}}]", "{\"jobs\": [1,", "{\"jobs\": [1]}\n{} {\"jobs\": [2]}", "[[[[", "\ufeff\n{"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -6,7 +6,7 @@
 // one, with a brace before a member or with the bracket of a list of objects. It
 // is decoded where it stands, so that a format may take a large one piece by
 // piece and never has its text in memory as a whole (Reader); where only one
-// document is of interest, First gives it.
+// document is to be of interest, First gives it.
 package jsondoc
 
 import (
@@ -23,6 +23,8 @@ type Reader struct {
 	text    text
 	decoder *json.Decoder // of the last document; nil before the first
 	blank   bool          // nothing but white space has been seen
+	begun   int64         // bytes before the text that decoder reads
+	start   int64         // bytes before the last document
 }
 
 // New reads documents from r.
@@ -31,6 +33,10 @@ func New(r io.Reader) *Reader { return &Reader{text: text{source: r}, blank: tru
 // Blank says, once Next has given io.EOF, whether there was nothing in the stream
 // but white space.
 func (r *Reader) Blank() bool { return r.blank }
+
+// Start says how many bytes of the stream stand before the document that Next gave
+// last.
+func (r *Reader) Start() int64 { return r.start }
 
 // Next gives a decoder that stands before the first token of the next document.
 // The caller decodes one whole value from it, or gives up. The error is io.EOF
@@ -45,7 +51,9 @@ func (r *Reader) Next() (*json.Decoder, error) {
 		left := r.decoder.Buffered()
 		glimpse := make([]byte, glance)
 		n, _ := io.ReadFull(left, glimpse) // from memory: fewer are what there is
-		if begins(bytes.TrimLeft(glimpse[:n], space)) == yes {
+		next := bytes.TrimLeft(glimpse[:n], space)
+		if begins(next) == yes {
+			r.start = r.begun + r.decoder.InputOffset() + int64(n-len(next))
 			return r.decoder, nil
 		}
 		rest, _ := io.ReadAll(left)
@@ -54,6 +62,8 @@ func (r *Reader) Next() (*json.Decoder, error) {
 	if err := r.skip(); err != nil {
 		return nil, err
 	}
+	r.begun = r.text.passed()
+	r.start = r.begun
 	r.decoder = json.NewDecoder(&r.text)
 	return r.decoder, nil
 }

@@ -11,6 +11,7 @@ import (
 type text struct {
 	source io.Reader
 	ahead  []byte // read from the source and not passed on yet
+	taken  int64  // bytes read from the source
 	begun  bool
 	err    error // of the source, once it gave one
 }
@@ -25,8 +26,13 @@ func (t *text) Read(p []byte) (int, error) {
 	if t.err != nil {
 		return 0, t.err
 	}
-	return t.source.Read(p)
+	n, err := t.source.Read(p)
+	t.taken += int64(n)
+	return n, err
 }
+
+// passed is how many bytes were passed on or passed over.
+func (t *text) passed() int64 { return t.taken - int64(len(t.ahead)) }
 
 // back puts parts back before what comes next.
 func (t *text) back(parts ...[]byte) {
@@ -53,6 +59,7 @@ func (t *text) fill() {
 	for range 100 {
 		n, err := t.source.Read(buffer)
 		t.ahead = append(t.ahead, buffer[:n]...)
+		t.taken += int64(n)
 		if t.err = err; n > 0 || err != nil {
 			return
 		}

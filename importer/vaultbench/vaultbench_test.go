@@ -145,6 +145,8 @@ func TestHeadlines(t *testing.T) {
 	}
 }
 
+func TestAppended(t *testing.T) { importertest.Appended(t, vaultbench.Format, "plain.json") }
+
 func FuzzRead(f *testing.F) { importertest.Fuzz(f, vaultbench.Format) }
 
 func BenchmarkRead(b *testing.B) { importertest.Benchmark(b, vaultbench.Format, "log.json") }
