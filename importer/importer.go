@@ -60,6 +60,9 @@ type Trial struct {
 	Arm string
 	// Round is where the file tells which trials belong together; 0: it does not.
 	Round int
+	// Unpaired says that, as the file itself has it, trials of a round do not belong
+	// together: its rounds only count.
+	Unpaired bool
 	// Cell names what was measured: unique within the file, short, and the same in
 	// every file of the same benchmark: "randread-4k", "transit_sign".
 	Cell   string

@@ -74,6 +74,9 @@ func (r *run) read(ctx context.Context, i int) (c content) {
 		if t.Arm != "" && given != "" {
 			return fmt.Errorf("the file tells the arms itself (%s): give it without --arm", quoted(t.Arm))
 		}
+		if t.Unpaired && r.PairBy.how != "" {
+			return misuse("leave out --pair-by", "cannot pair by %s: the file %s says that its trials are independent samples", r.PairBy.how, f.path)
+		}
 		if r.PairBy.how == byRound && t.Round < 1 {
 			return errors.New("the file does not tell the round: --pair-by " + byRound + " needs that")
 		}
@@ -81,6 +84,9 @@ func (r *run) read(ctx context.Context, i int) (c content) {
 		return nil
 	})
 	c.err = c.kept.finish(c.broken != nil)
+	if wrong := (*UsageError)(nil); c.err == nil && errors.As(c.broken, &wrong) {
+		c.err = wrong // not the file's fault
+	}
 	if c.broken != nil {
 		c.broken, c.trials = bare(c.broken), nil
 	}

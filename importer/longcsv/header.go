@@ -91,11 +91,12 @@ const (
 	colStart
 	colErrors
 	colValid
+	colPaired
 	columns
 )
 
 var names = [columns]string{
-	"arm", "round", "attempt", "cell", "workload", "metric", "unit", "better", "scale", "headline", "value", "start", "errors", "valid",
+	"arm", "round", "attempt", "cell", "workload", "metric", "unit", "better", "scale", "headline", "value", "start", "errors", "valid", "paired",
 }
 
 // required are the columns without which no row can be understood. Which way is

@@ -11,6 +11,10 @@
 // values of all metrics of an arm and cell are its n-th trial. Where a round has
 // several attempts, as tare export writes them, the last one is the trial.
 //
+// Where the column paired says false, as tare export has it for independent
+// samples, rounds only number the trials, and nothing can be paired by them. Its
+// column observational is passed over: every import is.
+//
 // A row that cannot be understood ends the file with an error that names line
 // and column: what follows it cannot be trusted either. So does a malformed number: mostly
 // the large values have thousands separators, and to drop just these would make the rest

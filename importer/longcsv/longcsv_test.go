@@ -45,6 +45,7 @@ func TestErrors(t *testing.T) {
 		{"errors not finite", "metric,better,value,errors\nx,lower,1,NaN\n", `errors: "NaN" is not a share`},
 		{"start", "metric,better,value,start\nx,lower,1,yesterday\n", `start: "yesterday" is neither a time as 2026-01-02T15:04:05Z nor seconds since 1970`},
 		{"valid", "metric,better,value,valid\nx,lower,1,ok\n", `valid: "ok" is neither true nor false`},
+		{"paired", "metric,better,value,paired\nx,lower,1,both\n", `paired: "both" is neither true nor false`},
 		{"attempt", "round,attempt,metric,better,value\n1,first,x,lower,1\n", `line 2, column 3: attempt: "first" is not a number of an attempt, which are whole and begin at 1`},
 		{"attempt twice", "round,attempt,metric,better,value\n1,2,x,lower,1\n1,2,x,lower,1\n", "x has a value for this arm, cell and round in line 2 already"},
 		{"UTF-16", "\xff\xfea\x00r\x00m\x00", "the file is in UTF-16: save it as CSV UTF-8"},
@@ -156,6 +157,33 @@ a,1,3,y,lower,31,true
 			if got.Values[k].Value != v {
 				t.Errorf("value %d of trial %d is %v, want %v", k, i, got.Values[k].Value, v)
 			}
+		}
+	}
+}
+
+// TestPaired checks that one row is enough to say that a trial has no partners,
+// and that a table which says nothing leaves it to the user.
+func TestPaired(t *testing.T) {
+	for _, test := range []struct {
+		paired   []string
+		unpaired bool
+	}{
+		{[]string{"true", "true"}, false},
+		{[]string{"", ""}, false},
+		{[]string{"false", "false"}, true},
+		{[]string{"", "no"}, true},
+		{[]string{"0", "1"}, true},
+	} {
+		text := "round,metric,better,value,paired,observational\n"
+		for i, paired := range test.paired {
+			text += "1," + string(rune('x'+i)) + ",lower,1," + paired + ",one arm after the other\n"
+		}
+		trials, err := importertest.Read(longcsv.Format, "x.csv", text)
+		if err != nil || len(trials) != 1 {
+			t.Fatalf("%q gives %d trials, %v", test.paired, len(trials), err)
+		}
+		if got := trials[0]; got.Unpaired != test.unpaired || got.Broken != "" || len(got.Values) != 2 {
+			t.Errorf("paired %q gives %+v", test.paired, got)
 		}
 	}
 }

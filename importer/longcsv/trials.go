@@ -217,6 +217,13 @@ func (t *trials) about(trial *importer.Trial, r *row) error {
 			trial.Errors = e
 		}
 	}
+	if t.has(colPaired) {
+		paired, err := r.yes(colPaired, true)
+		if err != nil {
+			return err
+		}
+		trial.Unpaired = trial.Unpaired || !paired
+	}
 	if t.has(colValid) && trial.Broken == "" {
 		valid, err := r.yes(colValid, true)
 		if err != nil {
