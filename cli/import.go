@@ -48,7 +48,7 @@ the import of the others. tare list formats names the tools.`,
 			if err := checkFormat(f.out); err != nil {
 				return err
 			}
-			o, err := f.options(args)
+			o, err := f.options(args, s)
 			if err != nil {
 				return err
 			}
@@ -99,13 +99,15 @@ func runImport(c *cobra.Command, s State, f *importFlags, o importer.Options) er
 	p.end()
 	var failed *importer.Unimported
 	if errors.As(err, &failed) {
-		printImported(s, failed.Result, false)
+		var misused *importer.UsageError
+		printUnimported(s, failed.Result, p.done, errors.As(err, &misused))
+		err = pairingError(err, failed.Result, o.PairBy)
 	}
 	if err != nil {
 		return importError(err)
 	}
 	if !f.quiet {
-		printImported(s, result, true)
+		printImported(s, result)
 		fmt.Fprintf(s.Stderr, "run directory: %s\n", plainText(dir))
 	}
 	run, analysed, err := openRun([]string{dir})
@@ -153,7 +155,7 @@ func importError(err error) error {
 		return hintedUsage(err, "%s", wrong.Hint)
 	case errors.As(err, &wrong):
 		return usage(err)
-	case errors.Is(err, fs.ErrPermission):
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, fs.ErrExist): // the latter: made by another process meanwhile
 		return hinted(err, "--dir names another place for the run directory")
 	}
 	return err

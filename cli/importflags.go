@@ -3,6 +3,9 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,17 +18,17 @@ import (
 )
 
 // options makes the import of the command line.
-func (f *importFlags) options(args []string) (importer.Options, error) {
+func (f *importFlags) options(args []string, s State) (importer.Options, error) {
 	var o importer.Options
 	var err error
 	if o.Format, err = formatNamed(args); err != nil {
 		return o, err
 	}
-	if o.Sources, err = sources(f.arms, args[1:]); err != nil {
+	if o.Sources, err = sources(f.arms, args[1:], waiting(s.Stdin)); err != nil {
 		return o, err
 	}
 	if o.PairBy, err = importer.ParsePairing(f.pairBy); err != nil {
-		return o, importError(err)
+		return o, ungrouped(importError(err), f.pairBy)
 	}
 	o.Name = f.name
 	if o.Name == "" {
@@ -46,6 +49,13 @@ func (f *importFlags) options(args []string) (importer.Options, error) {
 	return o, err
 }
 
+// otherNames are what formats may be called by those who know the tool, where that
+// is not like the name here.
+var otherNames = map[string]string{
+	"go": "gobench", "go-test": "gobench", "benchstat": "gobench", "benchfmt": "gobench",
+	"k8s-bench-suite": "knb",
+}
+
 // formatNamed gives the format that the first argument names.
 func formatNamed(args []string) (importer.Format, error) {
 	var names []string
@@ -58,11 +68,15 @@ func formatNamed(args []string) (importer.Format, error) {
 	if len(args) == 0 {
 		return importer.Format{}, hintedUsage(errors.New("the tool is missing whose results are to be imported"), "one of %s", strings.Join(names, ", "))
 	}
+	if other := otherNames[args[0]]; other != "" {
+		return importer.Format{}, hintedUsage(fmt.Errorf("no format %q", args[0]), "did you mean %s? one of: %s", other, strings.Join(names, ", "))
+	}
 	return importer.Format{}, hintedUsage(fmt.Errorf("no format %q", args[0]), "%s", strictyaml.Suggest(args[0], "one of", names))
 }
 
-// sources says which files belong to which arm.
-func sources(arms, files []string) ([]importer.Source, error) {
+// sources says which files belong to which arm. Where there are none but standard
+// input is piped, that may be meant.
+func sources(arms, files []string, piped bool) ([]importer.Source, error) {
 	var list []importer.Source
 	of := ""
 	for _, arm := range arms {
@@ -79,15 +93,29 @@ func sources(arms, files []string) ([]importer.Source, error) {
 		}
 		of = name
 	}
+	pipe := ""
+	if piped {
+		pipe = ", or - for what is piped into standard input"
+	}
 	switch {
 	case of != "" && len(files) == 0:
-		return nil, hintedUsage(fmt.Errorf("no files for arm %s", of), "as in --arm %s=DIR, or --arm %s FILE...", of, of)
+		return nil, hintedUsage(fmt.Errorf("no files for arm %s", of), "as in --arm %s=DIR, or --arm %s FILE...%s", of, of, pipe)
 	case len(files) > 0:
 		list = append(list, importer.Source{Arm: of, From: files})
 	case len(list) == 0:
-		return nil, hintedUsage(errors.New("no files to import"), "as in --arm aks=results/aks --arm gke=results/gke, or name the files of one arm")
+		return nil, hintedUsage(errors.New("no files to import"), "as in --arm aks=results/aks --arm gke=results/gke, or name the files of one arm%s", pipe)
 	}
 	return list, nil
+}
+
+// waiting says whether standard input is a pipe or a file, and no terminal.
+func waiting(stdin io.Reader) bool {
+	file, ok := stdin.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := file.Stat()
+	return err == nil && (info.Mode()&fs.ModeNamedPipe != 0 || info.Mode().IsRegular())
 }
 
 // limit reads a share that may be turned off.

@@ -18,6 +18,7 @@ type importProgress struct {
 	next  time.Time // when to say something again
 	every time.Duration
 	shown bool
+	done  int // files
 }
 
 func newImportProgress(s State, quiet bool) *importProgress {
@@ -34,6 +35,7 @@ func newImportProgress(s State, quiet bool) *importProgress {
 
 // update takes how many files of how many are done.
 func (p *importProgress) update(done, files int) {
+	p.done = done
 	if now := time.Now(); now.After(p.next) {
 		p.next = now.Add(p.every)
 		p.shown = true
@@ -52,34 +54,82 @@ func (p *importProgress) end() {
 	}
 }
 
-// printImported says on stderr what was imported and what was not. Without a run,
-// files were only read.
-func printImported(s State, r *importer.Result, made bool) {
-	verb, rest := "imported", "; trials.jsonl has them all"
-	if !made {
-		verb, rest = "read", ""
-	}
+// printImported says on stderr what was imported and what was not.
+func printImported(s State, r *importer.Result) {
 	read := counted(r.Files, "file")
 	if r.Broken > 0 {
 		read = fmt.Sprintf("%d of %s", r.Files-r.Broken, read)
 	}
-	fmt.Fprintf(s.Stderr, "%s %s: %s valid", verb, read, counted(r.Valid, "trial"))
-	for i, rule := range slices.Sorted(maps.Keys(r.ByRule)) {
-		if i == 0 {
-			fmt.Fprint(s.Stderr, ", invalid by rule: ")
-		} else {
-			fmt.Fprint(s.Stderr, ", ")
-		}
-		fmt.Fprintf(s.Stderr, "%s %d", rule, r.ByRule[rule])
+	fmt.Fprintf(s.Stderr, "imported %s: %s\n", read, tally(r))
+	printProblems(s, r, "; trials.jsonl has them all")
+}
+
+// printUnimported says on stderr what an import that made no run had read when it
+// ended. One that was asked for what makes no sense says nothing but that, unless
+// a file was no data: what was asked for may have been in there.
+func printUnimported(s State, r *importer.Result, done int, misused bool) {
+	if misused && len(r.Problems) == 0 {
+		return
 	}
-	fmt.Fprintln(s.Stderr)
-	for _, p := range r.Problems {
-		fmt.Fprintf(s.Stderr, "  %s\n", plainText(p.String()))
+	whole := done
+	if done == r.Files { // else it ended at the first one that was broken, or before
+		whole -= r.Broken
 	}
-	if more := r.More; more > 0 {
-		fmt.Fprintf(s.Stderr, "  and %d more%s\n", more, rest)
+	fmt.Fprintf(s.Stderr, "read %d of %s: %s\n", whole, counted(r.Files, "file"), tally(r))
+	printProblems(s, r, "")
+}
+
+// tally counts the trials.
+func tally(r *importer.Result) string {
+	text := counted(r.Valid, "trial") + " valid"
+	between := ", invalid by rule: "
+	for _, rule := range slices.Sorted(maps.Keys(r.ByRule)) {
+		text += fmt.Sprintf("%s%s %d", between, rule, r.ByRule[rule])
+		between = ", "
+	}
+	return text
+}
+
+// printProblems lists what was no data, and what else is to be known. Where the
+// others are to be found follows their number.
+func printProblems(s State, r *importer.Result, others string) {
+	for _, text := range problems(r.Problems) {
+		fmt.Fprintf(s.Stderr, "  %s\n", plainText(text))
+	}
+	if r.More > 0 {
+		fmt.Fprintf(s.Stderr, "  and %d more%s\n", r.More, others)
 	}
 	for _, text := range r.Remarks {
 		fmt.Fprintf(s.Stderr, "note: %s\n", plainText(text))
 	}
+}
+
+// problems gives a line for each problem, in which those with the same reason are
+// one from three on, in the order in which the reasons first appear.
+func problems(list []importer.Problem) []string {
+	type kind struct{ cell, reason string }
+	var order []kind
+	of := map[kind][]importer.Problem{}
+	for _, p := range list {
+		k := kind{p.Cell, p.Reason}
+		if of[k] == nil {
+			order = append(order, k)
+		}
+		of[k] = append(of[k], p)
+	}
+	var lines []string
+	for _, k := range order {
+		first, n := of[k][0], len(of[k])
+		switch {
+		case n < 3:
+			for _, p := range of[k] {
+				lines = append(lines, p.String())
+			}
+		case k.cell == "":
+			lines = append(lines, fmt.Sprintf("%s: %s; the first is %s", counted(n, "file"), k.reason, first.File))
+		default:
+			lines = append(lines, fmt.Sprintf("%s of %s: %s; the first is in %s", counted(n, "trial"), k.cell, k.reason, first.File))
+		}
+	}
+	return lines
 }
