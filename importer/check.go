@@ -63,7 +63,8 @@ func checkTrial(t *Trial) error {
 }
 
 // violations says which rules a trial breaks. Values never break one, other than
-// by being none: what is compared by ratios has to be positive.
+// by being none: what is compared by ratios has to be positive. Those of exploratory
+// metrics were left out before.
 func violations(t *Trial, conflict string, limit *quantity.Percent) []journal.Violation {
 	var list []journal.Violation
 	add := func(rule, format string, args ...any) {
@@ -80,7 +81,7 @@ func violations(t *Trial, conflict string, limit *quantity.Percent) []journal.Vi
 		case math.IsNaN(v.Value) || math.IsInf(v.Value, 0):
 			add(RuleImport, "%s is not a finite number", v.Metric.Name)
 		case v.Metric.Scale != experiment.Difference && v.Value <= 0:
-			add(RuleImport, "%s is %v; a value on a ratio scale must be positive", v.Metric.Name, v.Value)
+			add(RuleImport, "%s is %v; a value on a ratio scale must be positive, and %s", v.Metric.Name, v.Value, differences)
 		}
 	}
 	if len(t.Values) == 0 && t.Broken == "" {

@@ -207,11 +207,13 @@ func (r *run) record(i int, a *arm, t *Trial, round int) (*journal.Trial, error)
 		}
 		r.taken[at] = i
 	}
+	_, twice := values(t)
+	r.leaveOut(i, cell, t)
 	conflict := r.cells.take(cell, t)
 	if err := r.cells.bound(len(r.arms.list)); err != nil {
 		return nil, err
 	}
-	found, twice := values(t)
+	found, _ := values(t)
 	if conflict == "" && twice != "" {
 		conflict = twice + " has two values"
 	}

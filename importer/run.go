@@ -123,6 +123,7 @@ type run struct {
 	arms     arms
 	taken    map[position]int // index of the file, with pairing by the told round
 	contents contents
+	leftOut  leftOut
 	broken   []broken
 	beside   []int // files that hold no result by their nature
 	result   *Result
@@ -172,6 +173,7 @@ func (r *run) finish() error {
 		r.result.Remarks = append(r.result.Remarks, fmt.Sprintf("%s passed over that hold no result, but are written beside one; the first is %s", plural(n, "file"), r.files[r.beside[0]].path))
 	}
 	r.result.Remarks = append(r.result.Remarks, r.contents.remarks(r.files)...)
+	r.result.Remarks = append(r.result.Remarks, r.leftOut.remarks()...)
 	if r.Format.Serial && r.rounds.several() {
 		r.result.Remarks = append(r.result.Remarks, fmt.Sprintf("files hold several trials of a cell that %s made one after the other: they are paired by their number, and have nothing in common beyond their files", r.Format.Name))
 	}
