@@ -150,7 +150,10 @@ type importedRun struct {
 // importError gives an error of an import its exit code and hint.
 func importError(err error) error {
 	var wrong *importer.UsageError
+	var apart *importer.ApartError
 	switch {
+	case errors.As(err, &apart):
+		return hinted(err, "%s", apart.Hint)
 	case errors.As(err, &wrong) && wrong.Hint != "":
 		return hintedUsage(err, "%s", wrong.Hint)
 	case errors.As(err, &wrong):

@@ -36,6 +36,9 @@ type Format struct {
 	// other, and those of another arm at another time: the n-th of two files have
 	// nothing in common.
 	Serial bool
+	// OneName says how one makes the tool give the same benchmark one name in the
+	// files of all arms; empty: there is no more to say than that it has to.
+	OneName string
 	// Read reads one file and emits its trials, in order. An error is about the
 	// whole file and takes back what was emitted; a trial of which only some value
 	// is missing or useless is emitted without it, or with Broken set. Several files
@@ -51,6 +54,9 @@ var ErrBeside = errors.New("not a result, but written beside one")
 type File struct {
 	Name string // path as the user knows it; for messages, and for formats whose files are told apart by name
 	io.Reader
+	// Alone says that each of several arms is one file: what is in them is to be
+	// compared, whatever it is called.
+	Alone bool
 }
 
 // Trial is what a file says of one trial in one cell.

@@ -64,7 +64,7 @@ func (r *run) read(ctx context.Context, i int) (c content) {
 	if c.kept, c.err = r.keeper.begin(in, i+1, given, f.path); c.err != nil {
 		return c
 	}
-	c.broken = r.Format.Read(File{Name: f.path, Reader: c.kept.buffer}, func(t Trial) error {
+	c.broken = r.Format.Read(File{Name: f.path, Reader: c.kept.buffer, Alone: r.oneEach}, func(t Trial) error {
 		if err := checkTrial(&t); err != nil {
 			return err
 		}

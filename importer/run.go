@@ -101,7 +101,7 @@ func Run(ctx context.Context, dir string, o Options) (*Result, error) {
 	}
 	r := &run{
 		Options: o, bulk: bulk, rounds: rounds, cells: newCells(), taken: map[position]int{},
-		files: search.files, keys: keys, contents: newContents(),
+		files: search.files, oneEach: eachAlone(search.files, o.Sources), keys: keys, contents: newContents(),
 		result: &Result{Files: len(search.files), ByRule: map[string]int{}, Remarks: search.remarks},
 	}
 	if err := r.all(ctx); err != nil {
@@ -117,6 +117,7 @@ type run struct {
 	bulk     *journal.Bulk
 	keeper   *keeper
 	files    []found
+	oneEach  bool     // several arms are one file each
 	keys     []string // of the files, for pairing; nil: none
 	rounds   *sequence
 	cells    *cells
@@ -193,6 +194,9 @@ func (r *run) finish() error {
 		}
 	}
 	if err := r.addBroken(arms); err != nil {
+		return err
+	}
+	if err := r.comparable(arms); err != nil {
 		return err
 	}
 	if err := r.partners(arms); err != nil {

@@ -3,7 +3,8 @@
 // hyperfine is made to compare commands on one machine, so a file with several
 // commands is a comparison: each command is an arm, named as hyperfine names it,
 // and all are in the cell "command". A file with one command is one arm's, which
-// the command line names, and the cell is the command.
+// the command line names, and the cell is the command; where each arm is one such
+// file, the commands are what is compared, and the cell is "command", too.
 //
 // Each run of a command is a trial; hyperfine's own mean and deviation are not
 // used. It runs one command to the end before it starts the next. The number of a
@@ -35,10 +36,11 @@ var Format = importer.Format{
 	Doc:        "hyperfine's JSON (--export-json); in a file with several commands, each is an arm",
 	Extensions: []string{".json"},
 	Serial:     true,
+	OneName:    "give the commands of hyperfine one name with -n",
 	Read:       read,
 }
 
-// several is the cell of a file that compares commands.
+// several is the cell where commands are compared with each other.
 const several = "command"
 
 // document is an export. Times are in s.
@@ -72,9 +74,14 @@ func read(f importer.File, emit func(importer.Trial) error) error {
 		}
 		for n := range r.Times {
 			t := r.trial(n)
-			if t.Cell = names[i]; len(names) > 1 {
+			switch {
+			case len(names) > 1:
 				t.Arm, t.Cell = names[i], several
 				t.Facts = nil // the arms are what differs
+			case f.Alone:
+				t.Cell = several
+			default:
+				t.Cell = names[i]
 			}
 			if err := emit(t); err != nil {
 				return err

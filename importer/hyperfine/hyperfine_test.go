@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"tare/importer"
 	"tare/importer/importertest"
 )
 
@@ -45,6 +46,22 @@ func TestArms(t *testing.T) {
 		}
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+// Where each arm is one file, its command is what is compared.
+func TestAlone(t *testing.T) {
+	for alone, want := range map[bool]string{true: "command", false: "zip -9"} {
+		text := strings.NewReader(`{"results":[{"command":"zip -9","times":[1]}]}`)
+		err := Format.Read(importer.File{Name: "f", Reader: text, Alone: alone}, func(trial importer.Trial) error {
+			if trial.Cell != want || trial.Arm != "" || trial.Facts["command"] != "zip -9" {
+				t.Errorf("alone %v: cell %q of arm %q with %v, want cell %q", alone, trial.Cell, trial.Arm, trial.Facts, want)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
 		}
 	}
 }
