@@ -68,6 +68,19 @@ func fixture() Run {
 	return Run{Record: run, Analysis: result}
 }
 
+// samples is the fixture as another tool's independent samples.
+func samples() Run {
+	r := fixture()
+	plan := r.Record.Plan
+	plan.Testbed, plan.Import = experiment.TestbedImport, &experiment.Import{Tool: "fio"}
+	for _, a := range plan.Arms {
+		plan.Import.Arms = append(plan.Import.Arms, experiment.ImportedArm{Name: a.Name, Files: 8, Facts: map[string][]string{"kernel": {"6.1 on " + a.Name}}})
+	}
+	r.Analysis = analysis.Analyze(plan, r.Record.Trials, r.Record.Environment)
+	r.Analysis.Directory, r.Analysis.Finished = r.Record.Dir, true
+	return r
+}
+
 func add(r *journal.Run, begin time.Time, round, attempt, position int, cell, arm string, values map[string]float64, invalid ...journal.Violation) {
 	r.Trials = append(r.Trials, journal.Trial{
 		Seq: len(r.Trials) + 1, Session: 1, Round: round, Attempt: attempt, Position: position + 1, Cell: cell, Arm: arm,

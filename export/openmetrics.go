@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strconv"
 	"strings"
 
 	"tare/analysis"
@@ -84,7 +85,8 @@ func runFamilies(r Run) []*family {
 	run := label{"run", plan.Name}
 	info := &family{name: "tare_run_info", help: "The run that the other series are about; always 1."}
 	info.add(1, run, label{"directory", directory(r.Record.Dir)}, label{"testbed", plan.Testbed},
-		label{"version", plan.Version}, label{"observational", a.Observational})
+		label{"version", plan.Version}, label{"observational", observational(r)},
+		label{"observational_reason", a.Observational})
 	valid := &family{name: "tare_run_valid", help: "Whether the run gives verdicts (1) or not (0)."}
 	valid.add(truth(a.Valid), run)
 	finished := &family{name: "tare_run_finished", help: "Whether the run is complete (1) or can be resumed (0)."}
@@ -178,15 +180,16 @@ func metricLabels(r Run, cell, arm string, m experiment.Metric) []label {
 			role = string(a.Role)
 		}
 	}
-	headline := "false"
-	if m.Headline {
-		headline = "true"
-	}
 	return []label{
 		{"run", r.Record.Plan.Name}, {"cell", cell}, {"arm", arm}, {"role", role},
-		{"metric", m.Name}, {"unit", m.Unit}, {"better", string(m.Better)}, {"headline", headline},
+		{"metric", m.Name}, {"unit", m.Unit}, {"better", string(m.Better)}, {"headline", strconv.FormatBool(m.Headline)},
+		{"observational", observational(r)},
 	}
 }
+
+// observational labels what is no result of an experiment, series by series: an
+// alert sees no more than the labels of its own.
+func observational(r Run) string { return strconv.FormatBool(r.Analysis.Observational != "") }
 
 func truth(is bool) float64 {
 	if is {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"maps"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -15,7 +16,13 @@ func TestOpenMetrics(t *testing.T) {
 // TestOpenMetricsParses has the reference implementation of the format, which is
 // strict, read it back: every series with its labels and its value.
 func TestOpenMetricsParses(t *testing.T) {
-	r := fixture()
+	for name, r := range map[string]Run{"experiment": fixture(), "samples": samples()} {
+		t.Run(name, func(t *testing.T) { checkParses(t, r) })
+	}
+}
+
+func checkParses(t *testing.T, r Run) {
+	t.Helper()
 	text := python(t, `
 import json, sys
 from prometheus_client.openmetrics.parser import text_fd_to_metric_families
@@ -60,6 +67,27 @@ json.dump([dict(name=f.name, type=f.type, unit=f.unit, help=f.documentation,
 	}
 	if i != len(got) {
 		t.Errorf("%d families are read, want %d", len(got), i)
+	}
+}
+
+// TestOpenMetricsObservational checks that every series which an alert may be on
+// tells by itself whether it is of an experiment.
+func TestOpenMetricsObservational(t *testing.T) {
+	for want, r := range map[string]Run{"false": fixture(), "true": samples()} {
+		checked := map[string]bool{}
+		for _, f := range append(comparisonFamilies(r), valueFamilies(r)...) {
+			for _, s := range f.list {
+				checked[f.name] = true
+				if !slices.Contains(s.labels, label{"observational", want}) {
+					t.Errorf("%s has the labels %v, want observational=%q", f.name, s.labels, want)
+				}
+			}
+		}
+		for _, name := range []string{"tare_verdict", "tare_overhead_ratio", "tare_overhead_high_ratio", "tare_value_median"} {
+			if !checked[name] {
+				t.Errorf("observational=%q: %s has no series", want, name)
+			}
+		}
 	}
 }
 
