@@ -16,6 +16,7 @@ import (
 var columns = []string{
 	"run", "directory", "cell", "workload", "levels", "arm", "role", "round", "attempt", "position", "session",
 	"start", "wall_seconds", "metric", "unit", "better", "scale", "headline", "value", "valid", "invalid_rules",
+	"paired", "observational",
 }
 
 // CSV writes the rows of a run as RFC 4180 has it, but for lines that end in a
@@ -25,7 +26,7 @@ var columns = []string{
 func CSV(w io.Writer, r Run) error {
 	out := csv.NewWriter(w)
 	err := out.Write(columns)
-	for row := range Rows(r.Record) {
+	for row := range Rows(r) {
 		if err != nil {
 			break
 		}
@@ -58,6 +59,7 @@ func record(r Row) []string {
 		start, wall,
 		report.Field(r.Metric.Name), report.Field(r.Metric.Unit), report.Field(string(r.Metric.Better)), report.Field(string(r.Metric.Scale)),
 		strconv.FormatBool(r.Metric.Headline), value, strconv.FormatBool(r.Valid), report.Field(r.Rules),
+		strconv.FormatBool(r.Paired), report.Field(r.Observational),
 	}
 }
 

@@ -46,8 +46,15 @@ func TestDocumentedNames(t *testing.T) {
 	}
 }
 
+// query is a script that prints what DuckDB answers in a directory.
+const query = `
+import duckdb, os, sys
+os.chdir(sys.argv[1])
+print(duckdb.sql(sys.stdin.read()).fetchall())
+`
+
 // TestDocumentedQueries runs every query of the page on a run, and wants an answer
-// from each.
+// from each; and none from what compares rounds, where rounds are no pairs.
 func TestDocumentedQueries(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	bulk, err := journal.NewBulk(dir)
@@ -64,6 +71,10 @@ func TestDocumentedQueries(t *testing.T) {
 	if err := bulk.Finish(r.Record.Plan, nil); err != nil {
 		t.Fatal(err)
 	}
+	unpaired := filepath.Join(t.TempDir(), "trials.parquet")
+	if err := os.WriteFile(unpaired, []byte(written(t, "parquet", samples())), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	for name, format := range map[string]string{"trials.csv": "csv", "trials.parquet": "parquet"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(written(t, format, r)), 0o644); err != nil {
 			t.Fatal(err)
@@ -72,8 +83,8 @@ func TestDocumentedQueries(t *testing.T) {
 	blocks := regexp.MustCompile("(?s)```(sql|sh)\n(.*?)```").FindAllStringSubmatch(page(t), -1)
 	ran := map[string]int{}
 	for _, block := range blocks {
-		for _, query := range strings.SplitAfter(block[2], "\n") {
-			if block[1] != "sh" || !strings.HasPrefix(query, "jq ") {
+		for _, line := range strings.SplitAfter(block[2], "\n") {
+			if block[1] != "sh" || !strings.HasPrefix(line, "jq ") {
 				continue
 			}
 			ran["jq"]++
@@ -81,10 +92,10 @@ func TestDocumentedQueries(t *testing.T) {
 				if _, err := exec.LookPath("jq"); err != nil {
 					missing(t, "%v (make consumers installs it)", err)
 				}
-				cmd := exec.Command("sh", "-c", query)
+				cmd := exec.Command("sh", "-c", line)
 				cmd.Dir = dir
 				if answer := output(t, cmd, ""); !strings.Contains(answer, "plain") {
-					t.Errorf("%s\nanswers %s", query, answer)
+					t.Errorf("%s\nanswers %s", line, answer)
 				}
 			})
 		}
@@ -92,18 +103,24 @@ func TestDocumentedQueries(t *testing.T) {
 			continue
 		}
 		ran["sql"]++
+		byRound := strings.Contains(block[2], "b.round")
+		if byRound {
+			ran["rounds"]++
+		}
 		t.Run("sql", func(t *testing.T) {
-			answer := python(t, `
-import duckdb, os, sys
-os.chdir(sys.argv[1])
-print(duckdb.sql(sys.stdin.read()).fetchall())
-`, block[2], dir)
+			answer := python(t, query, block[2], dir)
 			if !strings.Contains(answer, `rules "8"/x-2`) {
 				t.Errorf("%s\nanswers %s", block[2], answer)
 			}
+			if !byRound {
+				return
+			}
+			if answer := python(t, query, block[2], filepath.Dir(unpaired)); strings.TrimSpace(answer) != "[]" {
+				t.Errorf("%s\nanswers %s for independent samples, which have no rounds to compare", block[2], answer)
+			}
 		})
 	}
-	if ran["jq"] < 2 || ran["sql"] < 4 {
+	if ran["jq"] < 2 || ran["sql"] < 4 || ran["rounds"] < 1 {
 		t.Errorf("the page has %v queries, fewer than it had", ran)
 	}
 }

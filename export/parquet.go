@@ -13,27 +13,29 @@ import (
 // parquetRow is a Row as a table of Parquet has it. Names repeat from row to row
 // and are stored once, in dictionaries. A nil is a null.
 type parquetRow struct {
-	Run          string     `parquet:"run,dict"`
-	Directory    string     `parquet:"directory,dict"`
-	Cell         string     `parquet:"cell,dict"`
-	Workload     string     `parquet:"workload,dict"`
-	Levels       string     `parquet:"levels,dict"`
-	Arm          string     `parquet:"arm,dict"`
-	Role         string     `parquet:"role,dict"`
-	Round        int32      `parquet:"round"`
-	Attempt      int32      `parquet:"attempt"`
-	Position     *int32     `parquet:"position"`
-	Session      int32      `parquet:"session"`
-	Start        *time.Time `parquet:"start,timestamp(microsecond)"`
-	WallSeconds  *float64   `parquet:"wall_seconds"`
-	Metric       string     `parquet:"metric,dict"`
-	Unit         string     `parquet:"unit,dict"`
-	Better       string     `parquet:"better,dict"`
-	Scale        string     `parquet:"scale,dict"`
-	Headline     bool       `parquet:"headline"`
-	Value        *float64   `parquet:"value"`
-	Valid        bool       `parquet:"valid"`
-	InvalidRules string     `parquet:"invalid_rules,dict"`
+	Run           string     `parquet:"run,dict"`
+	Directory     string     `parquet:"directory,dict"`
+	Cell          string     `parquet:"cell,dict"`
+	Workload      string     `parquet:"workload,dict"`
+	Levels        string     `parquet:"levels,dict"`
+	Arm           string     `parquet:"arm,dict"`
+	Role          string     `parquet:"role,dict"`
+	Round         int32      `parquet:"round"`
+	Attempt       int32      `parquet:"attempt"`
+	Position      *int32     `parquet:"position"`
+	Session       int32      `parquet:"session"`
+	Start         *time.Time `parquet:"start,timestamp(microsecond)"`
+	WallSeconds   *float64   `parquet:"wall_seconds"`
+	Metric        string     `parquet:"metric,dict"`
+	Unit          string     `parquet:"unit,dict"`
+	Better        string     `parquet:"better,dict"`
+	Scale         string     `parquet:"scale,dict"`
+	Headline      bool       `parquet:"headline"`
+	Value         *float64   `parquet:"value"`
+	Valid         bool       `parquet:"valid"`
+	InvalidRules  string     `parquet:"invalid_rules,dict"`
+	Paired        bool       `parquet:"paired"`
+	Observational string     `parquet:"observational,dict"`
 }
 
 // rowGroup is how many rows are kept in memory until they are written.
@@ -43,7 +45,7 @@ const rowGroup = 100_000
 // Times are in UTC with microseconds.
 func Parquet(w io.Writer, r Run) error {
 	out := parquet.NewGenericWriter[parquetRow](w, parquet.Compression(&parquet.Zstd), parquet.MaxRowsPerRowGroup(rowGroup))
-	for row := range Rows(r.Record) {
+	for row := range Rows(r) {
 		if _, err := out.Write([]parquetRow{typed(row)}); err != nil {
 			return fmt.Errorf("write parquet: %w", err)
 		}
@@ -60,6 +62,7 @@ func typed(r Row) parquetRow {
 		Arm: text(r.Arm), Role: text(string(r.Role)), Round: int32(r.Round), Attempt: int32(r.Attempt), Session: int32(r.Session),
 		Metric: text(r.Metric.Name), Unit: text(r.Metric.Unit), Better: text(string(r.Metric.Better)), Scale: text(string(r.Metric.Scale)),
 		Headline: r.Metric.Headline, Valid: r.Valid, InvalidRules: text(r.Rules),
+		Paired: r.Paired, Observational: text(r.Observational),
 	}
 	if r.Position > 0 {
 		position := int32(r.Position)

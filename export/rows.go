@@ -32,13 +32,20 @@ type Row struct {
 	Value     float64 // NaN: an invalid trial that has none
 	Valid     bool
 	Rules     string // that an invalid trial broke, each once: "errors;foreign-cpu"
+	// Paired says that trials of the same round belong together; otherwise rounds
+	// only number independent samples.
+	Paired bool
+	// Observational says why nothing that is concluded from the run is as strong as
+	// from an experiment; empty: it is one.
+	Observational string
 }
 
 // Rows gives the rows of a run, trials in the order of the journal and metrics in
 // that of the plan. An invalid trial has a row for every metric of its cell, with
 // the values that it has; a valid one has none for an optional metric that it
 // lacks. Trials of cells or arms that are not in the plan have no rows.
-func Rows(r *journal.Run) iter.Seq[Row] {
+func Rows(run Run) iter.Seq[Row] {
+	r := run.Record
 	cells, arms := map[string]experiment.Cell{}, map[string]experiment.PlannedArm{}
 	for _, c := range r.Plan.Cells {
 		cells[c.ID] = c
@@ -58,6 +65,7 @@ func Rows(r *journal.Run) iter.Seq[Row] {
 				Run: r.Plan.Name, Directory: directory(r.Dir), Cell: t.Cell, Workload: cell.Kind, Levels: levels(cell, arm),
 				Arm: t.Arm, Role: arm.Role, Round: t.Round, Attempt: t.Attempt, Position: t.Position, Session: t.Session,
 				Start: t.Start, Wall: t.Wall, Valid: t.Valid(), Rules: rules(t),
+				Paired: r.Plan.Paired(), Observational: run.Analysis.Observational,
 			}
 			for _, m := range cell.Metrics {
 				value, told := t.Values[m.Name]

@@ -81,19 +81,58 @@ func TestCSVImports(t *testing.T) {
 	}
 }
 
+// TestCSVSamples checks that every row of independent samples says that they are
+// such, and none of an experiment does; and that the importer understands.
+func TestCSVSamples(t *testing.T) {
+	for _, test := range []struct {
+		run                   Run
+		paired, observational string
+	}{
+		{fixture(), "true", ""},
+		{samples(), "false", "when the arms ran is not told, on systems or with settings that differ in kernel"},
+	} {
+		text := written(t, "csv", test.run)
+		records, err := csv.NewReader(strings.NewReader(text)).ReadAll()
+		if err != nil {
+			t.Fatal(err)
+		}
+		paired, observational := slices.Index(columns, "paired"), slices.Index(columns, "observational")
+		for i, record := range records[1:] {
+			if record[paired] != test.paired || record[observational] != test.observational {
+				t.Fatalf("row %d: paired %q, observational %q, want %q and %q", i+1, record[paired], record[observational], test.paired, test.observational)
+			}
+		}
+		file := importer.File{Name: "trials.csv", Reader: strings.NewReader(text)}
+		if err := longcsv.Format.Read(file, func(trial importer.Trial) error {
+			if trial.Unpaired != (test.paired == "false") {
+				t.Errorf("round %d of %s is read as unpaired: %v", trial.Round, trial.Arm, trial.Unpaired)
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // duckRow is a row as DuckDB gives it.
 type duckRow struct {
-	Run, Directory, Cell, Workload, Levels, Arm, Role, Start, Metric, Unit, Better, Scale, Rules string
-	Round, Attempt, Session                                                                      int
-	Position                                                                                     *int
-	Wall, Value                                                                                  *float64
-	Headline, Valid                                                                              bool
+	Run, Directory, Cell, Workload, Levels, Arm, Role, Start, Metric, Unit, Better, Scale, Rules, Observational string
+	Round, Attempt, Session                                                                                     int
+	Position                                                                                                    *int
+	Wall, Value                                                                                                 *float64
+	Headline, Valid, Paired                                                                                     bool
 }
 
 // TestParquet has DuckDB read the table, which must say the same as the rows, in
 // the right types.
 func TestParquet(t *testing.T) {
-	r := fixture()
+	for name, r := range map[string]Run{"experiment": fixture(), "samples": samples()} {
+		t.Run(name, func(t *testing.T) { checkParquet(t, r) })
+	}
+}
+
+func checkParquet(t *testing.T, r Run) {
+	t.Helper()
 	file := filepath.Join(t.TempDir(), "trials.parquet")
 	if err := os.WriteFile(file, []byte(written(t, "parquet", r)), 0o644); err != nil {
 		t.Fatal(err)
@@ -109,7 +148,7 @@ for name, type, *_ in duckdb.execute("describe from read_parquet(?)", [sys.argv[
 import duckdb, json, sys
 duckdb.sql("set timezone = 'UTC'")
 rows = duckdb.execute("""
-    select run, directory, cell, workload, levels, arm, role, metric, unit, better, scale, headline, valid,
+    select run, directory, cell, workload, levels, arm, role, metric, unit, better, scale, headline, valid, paired, observational,
            round, attempt, session, position, wall_seconds as wall, value, invalid_rules as rules,
            coalesce(strftime(start, '%Y-%m-%dT%H:%M:%S.%f'), '') as start
     from read_parquet(?)""", [sys.argv[1]])
@@ -121,7 +160,7 @@ json.dump([dict(zip(names, row)) for row in rows.fetchall()], sys.stdout)
 		t.Fatal(err)
 	}
 	i := 0
-	for want := range Rows(r.Record) {
+	for want := range Rows(r) {
 		if i == len(got) {
 			t.Fatalf("%d rows are too few", i)
 		}
@@ -144,6 +183,7 @@ func checkRow(t *testing.T, i int, got duckRow, want Row) {
 		Role: string(want.Role), Start: start, Metric: want.Metric.Name, Unit: want.Metric.Unit, Better: string(want.Metric.Better),
 		Scale: string(want.Metric.Scale), Rules: want.Rules, Round: want.Round, Attempt: want.Attempt, Session: want.Session,
 		Headline: want.Metric.Headline, Valid: want.Valid,
+		Paired: want.Paired, Observational: want.Observational,
 	}
 	position, wall, value := got.Position, got.Wall, got.Value
 	got.Position, got.Wall, got.Value = nil, nil, nil
