@@ -8,7 +8,8 @@ import (
 // contents finds files with the same content. Within an arm, all but the first are
 // copies of one result and no trials of their own: counted, they would make the
 // interval narrower than what was measured. In two arms, one of them was probably
-// given the other's directory.
+// given the other's directory. A small file that tells no time may be the same as
+// another of its arm by chance: it is a trial like any.
 type contents struct {
 	first  map[sum256][]int // files with this content: the first of each arm
 	copies map[string][]int // files that are copies, by arm
@@ -39,9 +40,12 @@ func (r *run) copied(i int, c content) string {
 	all := &r.contents
 	all.files[arm]++
 	known := all.first[c.kept.sum]
+	again := false // in the arm, by chance
 	for _, k := range known {
-		other := r.Sources[r.files[k].from.source].Arm
-		if other == arm {
+		if r.Sources[r.files[k].from.source].Arm != arm {
+			continue
+		}
+		if again = !c.distinct(); !again {
 			if len(all.copies[arm]) == 0 {
 				all.arms = append(all.arms, arm)
 			}
@@ -50,10 +54,30 @@ func (r *run) copied(i int, c content) string {
 		}
 	}
 	for _, k := range known {
-		all.share(r.Sources[r.files[k].from.source].Arm, arm, i)
+		if other := r.Sources[r.files[k].from.source].Arm; other != arm {
+			all.share(other, arm, i)
+		}
 	}
-	all.first[c.kept.sum] = append(known, i)
+	if !again {
+		all.first[c.kept.sum] = append(known, i)
+	}
 	return ""
+}
+
+// enoughValues is from how many values on two trials do not agree in all of them by
+// chance, rounded as tools round them.
+const enoughValues = 8
+
+// distinct says whether another trial would have given another content.
+func (c *content) distinct() bool {
+	values := 0
+	for _, t := range c.trials {
+		if !t.Start.IsZero() {
+			return true
+		}
+		values += len(t.Values)
+	}
+	return values >= enoughValues
 }
 
 func (c *contents) share(of, in string, file int) {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -77,7 +78,6 @@ func write(t testing.TB, files map[string]string) string {
 	return dir
 }
 
-// importing is an import of files in a directory, and what it is to give.
 // manyCells is a file of one metric in each of n cells.
 func manyCells(n int) string {
 	var text strings.Builder
@@ -87,6 +87,27 @@ func manyCells(n int) string {
 	return text.String()
 }
 
+// trialsOf prints the trials of n cells.
+func trialsOf(format string, n int) string {
+	list := make([]string, n)
+	for i := range list {
+		list[i] = fmt.Sprintf(format, i)
+	}
+	return strings.Join(list, "\n")
+}
+
+// timed makes the format tell the start of its trials.
+func timed(o *importer.Options) {
+	read := o.Format.Read
+	o.Format.Read = func(f importer.File, emit func(importer.Trial) error) error {
+		return read(f, func(t importer.Trial) error {
+			t.Start = time.Unix(1_700_000_000, 0)
+			return emit(t)
+		})
+	}
+}
+
+// importing is an import of files in a directory, and what it is to give.
 type importing struct {
 	files   map[string]string
 	arms    []string // NAME=PATH below the directory, or PATH
@@ -296,10 +317,24 @@ func TestRun(t *testing.T) {
 			arms:   []string{"a=a"},
 			trials: "1 a x_y s-mean=1\n1 a x_y+2 s-mean=2\n1 a _.. s-mean=3\n1 a rf s-mean=4"},
 		"copies in an arm": {
-			files:  map[string]string{"a/1.txt": "x s-mean 1\n", "a/2.txt": "x s-mean 2\n", "a/old/1.txt": "x s-mean 1\n", "a/old/2.txt": "x s-mean 2\n"},
-			arms:   []string{"a=a"},
+			files: map[string]string{"a/1.txt": "x s-mean 1\n", "a/2.txt": "x s-mean 2\n", "a/old/1.txt": "x s-mean 1\n", "a/old/2.txt": "x s-mean 2\n"},
+			arms:  []string{"a=a"}, options: timed,
 			trials: "1 a x s-mean=1\n2 a x s-mean=2\n3 a x s-mean=1 import!\n4 a x s-mean=2 import!",
 			notes:  []string{"2 of the 4 files of a hold the same as another and are no trials of their own; the first is a/old/1.txt"}},
+		"copies in an arm that tell no time, with eight values": {
+			files:  map[string]string{"a/1.txt": manyCells(8), "a/2.txt": manyCells(8)},
+			arms:   []string{"a=a"},
+			trials: trialsOf("1 a cell-%d s-mean=1", 8) + "\n" + trialsOf("2 a cell-%d s-mean=1 import!", 8),
+			notes:  []string{"1 of the 2 files of a hold the same as another and are no trials of their own; the first is a/2.txt"}},
+		"the same by chance, with seven values": {
+			files:  map[string]string{"a/1.txt": manyCells(7), "a/2.txt": manyCells(7)},
+			arms:   []string{"a=a"},
+			trials: trialsOf("1 a cell-%d s-mean=1", 7) + "\n" + trialsOf("2 a cell-%d s-mean=1", 7)},
+		"the same by chance in two arms": {
+			files:  map[string]string{"a/1.txt": "x s-mean 1\n", "a/2.txt": "x s-mean 1\n", "b/1.txt": "x s-mean 1\n", "b/2.txt": "x s-mean 1\n", "b/3.txt": "x s-mean 2\n"},
+			arms:   []string{"a=a", "b=b"},
+			trials: "1 a x s-mean=1\n2 a x s-mean=1\n1 b x s-mean=1\n2 b x s-mean=1\n3 b x s-mean=2",
+			notes:  []string{"2 of the 3 files of b hold the same as files of a; the first is b/1.txt"}},
 		"copies in two arms": {
 			files:  map[string]string{"a/1.txt": "x s-mean 1\n", "a/2.txt": "x s-mean 2\n", "b/1.txt": "x s-mean 1\n", "b/2.txt": "x s-mean 2\n", "c/1.txt": "x s-mean 1\n", "c/2.txt": "x s-mean 3\n"},
 			arms:   []string{"a=a", "b=b", "c=c"},
