@@ -80,38 +80,12 @@ func NewBulk(dir string) (b *Bulk, err error) {
 	if b.raw, err = b.root.OpenRoot(RawDir); err != nil {
 		return b, b.failed(RawDir, err)
 	}
+	// Made with the lock held: abandoned relies on that.
 	if b.trials, err = b.root.Create(TrialsFile); err != nil {
 		return b, b.failed(TrialsFile, err)
 	}
 	b.buffer = bufio.NewWriterSize(b.trials, 256<<10)
 	return b, nil
-}
-
-// Unfinished lists the directories below root that a killed program left in the
-// middle of making a run, in the order of their paths. What another process is
-// still working on is not among them.
-func Unfinished(root string) ([]string, error) {
-	var left []string
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil && path == root && !errors.Is(err, fs.ErrNotExist):
-			return err
-		case err != nil, !d.IsDir():
-			return nil
-		case strings.HasPrefix(d.Name(), ".") && strings.Contains(d.Name(), unfinished):
-			if root, lock, err := hold(path); err == nil {
-				left = append(left, path)
-				if err := errors.Join(lock.Close(), root.Close()); err != nil {
-					return err
-				}
-			}
-			return fs.SkipDir
-		case IsRun(path), depth(root, path) >= findDepth:
-			return fs.SkipDir
-		}
-		return nil
-	})
-	return left, err
 }
 
 // Dir is what the run is to be called.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // bulk begins a run that is made in one go.
@@ -114,12 +115,34 @@ func TestUnfinished(t *testing.T) {
 	if err := killed.close(); err != nil { // what the kernel does for a dead process
 		t.Fatal(err)
 	}
-	left, err := Unfinished(parent)
-	if err != nil {
-		t.Fatal(err)
+	// Killed before it had its first file, just now and some time ago.
+	early, stale := filepath.Join(parent, ".early.unfinished-1"), filepath.Join(parent, ".stale.unfinished-2")
+	// No directories of NewBulk, whatever they are called.
+	foreign, full := filepath.Join(parent, ".notes.unfinished-3"), filepath.Join(parent, ".full.unfinished-4")
+	for _, dir := range []string{early, filepath.Join(stale, RawDir), foreign, full, filepath.Join(parent, ".mine.unfinished-chapters")} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if !slices.Equal(left, []string{killed.temporary}) {
-		t.Errorf("unfinished: %v, want %s", left, killed.temporary)
+	for _, name := range []string{filepath.Join(foreign, TrialsFile), filepath.Join(full, "thesis.txt")} {
+		if err := os.WriteFile(name, nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	long := time.Now().Add(-time.Hour)
+	for _, dir := range []string{stale, foreign, full} {
+		if err := os.Chtimes(dir, long, long); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 { // looking changes nothing
+		left, err := Unfinished(parent)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := []string{killed.temporary, stale}; !slices.Equal(left, want) {
+			t.Errorf("unfinished: %v, want %v", left, want)
+		}
 	}
 	// The same name can be used again.
 	again := bulk(t, filepath.Join(parent, "killed"))
