@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"tare/importer"
@@ -24,9 +25,8 @@ func TestLeftOut(t *testing.T) {
 		o.Format.Read = func(f importer.File, emit func(importer.Trial) error) error {
 			var all importer.Trial
 			err := read(f, func(t importer.Trial) error {
-				values := append(all.Values, t.Values...)
+				t.Values = append(slices.Clone(all.Values), t.Values...)
 				all = t
-				all.Values = values
 				return nil
 			})
 			if err != nil {

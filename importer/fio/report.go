@@ -90,8 +90,8 @@ func Parse(r io.Reader) (*Report, error) {
 	}
 }
 
-// slack is how far the start of a run may seem to move from one report to the
-// next: fio tells the elapsed time in whole seconds.
+// slack is how far the start of a run may seem to move from one report to the next:
+// fio tells the elapsed time in whole seconds.
 const slack = 2 * time.Second
 
 // continuedBy says whether a later report can be of the same run: no job started
