@@ -24,15 +24,15 @@ const maxName = 200
 func checkName(what, name string) error {
 	switch {
 	case name == "":
-		return fmt.Errorf("a %s without a name", what)
+		return fmt.Errorf("the %s has no name", what)
 	case len(name) > maxName:
-		return fmt.Errorf("the name of a %s is longer than %d bytes: %s", what, maxName, quoted(name))
+		return fmt.Errorf("the name of the %s is longer than %d bytes: %s", what, maxName, quoted(name))
 	case !utf8.ValidString(name):
-		return fmt.Errorf("the name of a %s is not in UTF-8: %s", what, quoted(name))
+		return fmt.Errorf("the name of the %s is not in UTF-8: %s", what, quoted(name))
 	}
 	for _, r := range name {
 		if (r < ' ' || r > '~') && !unicode.IsPrint(r) {
-			return fmt.Errorf("the name of a %s holds a character that cannot be printed: %s", what, quoted(name))
+			return fmt.Errorf("the name of the %s holds a character that cannot be printed: %s", what, quoted(name))
 		}
 	}
 	return nil
