@@ -91,8 +91,9 @@ var tests = strings.NewReplacer("migrated ", "", "connect/request/response", "cr
 // test names the test: as the banner does, or by protocol and direction.
 func (r *result) test(transactions bool) string {
 	for _, mark := range []string{" TEST from ", " TEST to "} {
-		if name, _, ok := strings.Cut(r.banner, mark); ok && !strings.HasPrefix(name, "OMNI") {
-			return tests.Replace(strings.ToLower(strings.TrimSpace(name)))
+		name, _, ok := strings.Cut(r.banner, mark)
+		if name = strings.TrimSpace(name); ok && name != "" && !strings.HasPrefix(name, "OMNI") {
+			return tests.Replace(strings.ToLower(name))
 		}
 	}
 	kind := map[string]string{"Send": "stream", "Receive": "maerts", "Send|Recv": "rr"}[r.fields["DIRECTION"]]
