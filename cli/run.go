@@ -208,7 +208,7 @@ func carryOut(ctx context.Context, s State, j *journal.Journal, expansion *exper
 		Expansion: expansion,
 		Testbed:   bed,
 		Journal:   j,
-		Sampler:   machine.NewSampler(),
+		Sampler:   runner.ThisMachine{Sampler: machine.NewSampler()},
 		Rounds:    analysis.NeededRounds,
 		Pause:     pause,
 		Events:    progress.event,

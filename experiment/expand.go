@@ -27,7 +27,7 @@ func Expand(x *Experiment, version string) (*Expansion, error) {
 	d := x.Design
 	plan := Plan{
 		Schema: PlanSchema, Version: version,
-		Name: x.Name, Description: x.Description, Testbed: "local",
+		Name: x.Name, Description: x.Description, Testbed: x.Testbed.Name(),
 		Rounds: d.Rounds, Confidence: d.Confidence, Equivalence: d.Equivalence,
 		Power: d.Power, Attempts: d.Attempts, Limits: clone(x.Limits), Budget: clone(x.Budget),
 	}
@@ -66,7 +66,7 @@ func (x *Experiment) tooMany() error {
 	for _, w := range x.Workloads {
 		n := variants(sweeps(w.Config))
 		if w.Config.Needs().Network {
-			n *= variants(sweeps(x.local()))
+			n *= variants(sweeps(x.Testbed.Level()))
 		}
 		cells += min(n, maxTrials+1)
 	}
@@ -86,14 +86,6 @@ func counted(n int, what string) string {
 		return "1 " + what
 	}
 	return fmt.Sprintf("%d %ss", n, what)
-}
-
-// local is the local testbed's parameters, the defaults where there are none.
-func (x *Experiment) local() *Local {
-	if x.Testbed.Local == nil {
-		return defaultLocal()
-	}
-	return x.Testbed.Local
 }
 
 // addArms adds the baseline, the control and the treatments.
@@ -192,30 +184,30 @@ func armFactorNames(a Arm) [][]string {
 func (e *Expansion) addCells(x *Experiment) {
 	taken := map[string]bool{}
 	for _, item := range x.Workloads {
-		own, bed := swept(sweeps(item.Config)), swept(sweeps(x.local()))
+		own, bed := swept(sweeps(item.Config)), swept(sweeps(x.Testbed.Level()))
 		if !item.Config.Needs().Network {
 			bed = nil
 		}
 		both := append(append([]sweep(nil), own...), bed...)
 		combinations(both, func(levels []int) {
-			config, local := clone(item.Config), clone(x.local())
+			config, testbed := clone(item.Config), clone(x.Testbed)
 			var chosen []factor.Level
 			for k, s := range both {
 				if k < len(own) {
 					s.hold(config, levels[k])
 				} else {
-					s.hold(local, levels[k])
+					s.hold(testbed.Level(), levels[k])
 				}
 				chosen = append(chosen, s.held(levels[k]))
 			}
-			holdFirst(local) // where the workload does not follow the testbed's levels
+			holdFirst(testbed.Level()) // where the workload does not follow the testbed's levels
 			e.Plan.Cells = append(e.Plan.Cells, Cell{
 				ID:       unique(cellID(item.Name, own, bed, levels), taken),
 				Workload: item.Name, Kind: item.Kind, Levels: chosen,
-				Config: strictyaml.Plain(config), Testbed: strictyaml.Plain(local),
-				Metrics: config.Metrics(), Expected: config.Expect(),
+				Config: strictyaml.Plain(config), Testbed: strictyaml.Plain(testbed.Level()),
+				Metrics: append(config.Metrics(), testbed.metrics()...), Expected: config.Expect(),
 			})
-			e.Cells = append(e.Cells, CellSetup{Workload: config, Testbed: Testbed{Local: local}})
+			e.Cells = append(e.Cells, CellSetup{Workload: config, Testbed: testbed})
 		})
 	}
 }

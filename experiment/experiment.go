@@ -56,7 +56,41 @@ type Experiment struct {
 
 // Testbed says where trials run. Exactly one member is set.
 type Testbed struct {
-	Local *Local `yaml:"local" doc:"this machine: nodes and pods as network namespaces"`
+	Local      *Local      `yaml:"local" doc:"this machine: nodes and pods as network namespaces"`
+	Kubernetes *Kubernetes `yaml:"kubernetes" doc:"a cluster that a kubeconfig reaches: pods on nodes"`
+}
+
+// The names of the testbeds.
+const (
+	TestbedLocal      = "local"
+	TestbedKubernetes = "kubernetes"
+)
+
+// Name is the name of the testbed that is set.
+func (t Testbed) Name() string {
+	if t.Kubernetes != nil {
+		return TestbedKubernetes
+	}
+	return TestbedLocal
+}
+
+// Level is the parameters of the testbed that is set: *Kubernetes or *Local.
+func (t Testbed) Level() any {
+	if t.Kubernetes != nil {
+		return t.Kubernetes
+	}
+	if t.Local == nil {
+		return defaultLocal()
+	}
+	return t.Local
+}
+
+// metrics are those that the testbed adds to every cell.
+func (t Testbed) metrics() []Metric {
+	if t.Kubernetes != nil {
+		return t.Kubernetes.metrics()
+	}
+	return nil
 }
 
 // Local is the testbed on this machine.
@@ -150,7 +184,37 @@ type FieldError struct {
 
 // Needs is what a layer or workload asks of a testbed.
 type Needs struct {
-	Network bool `json:"network,omitempty"` // two nodes with a pod each, and a service
+	Network     bool    `json:"network,omitempty"`     // two nodes with a pod each, and a service
+	HostNetwork bool    `json:"hostNetwork,omitempty"` // programs on the nodes themselves, in the host's network
+	Volume      *Volume `json:"volume,omitempty"`      // a volume in the client's pod; that pod alone without Network
+	Image       string  `json:"image,omitempty"`       // image of the pods, where the testbed's will not do
+	// Only names the one testbed that can give what is needed; "" for any.
+	Only string `json:"only,omitempty"`
+}
+
+// Volume is storage that a workload asks for.
+type Volume struct {
+	Size  quantity.Size `json:"size"`
+	Block bool          `json:"block,omitempty"` // a raw block device in place of a file system
+}
+
+// Pods says whether the workload runs in pods or on nodes.
+func (n Needs) Pods() bool { return n.Network || n.HostNetwork || n.Volume != nil }
+
+// And is what two ask for together. Of two volumes it is the larger, of two
+// images the first.
+func (n Needs) And(o Needs) Needs {
+	n.Network, n.HostNetwork = n.Network || o.Network, n.HostNetwork || o.HostNetwork
+	if n.Volume == nil || o.Volume != nil && o.Volume.Size > n.Volume.Size {
+		n.Volume = o.Volume
+	}
+	if n.Image == "" {
+		n.Image = o.Image
+	}
+	if n.Only == "" {
+		n.Only = o.Only
+	}
+	return n
 }
 
 // Kinds is one row of the catalog: how to make the config of a layer or

@@ -79,9 +79,12 @@ func (l *loader) testbed(n *strictyaml.Node, path string, v reflect.Value) {
 	if !ok {
 		return
 	}
-	local := defaultLocal() // the only kind so far
-	l.file.Decode(params, strictyaml.Join(path, kind), local)
-	v.Set(reflect.ValueOf(Testbed{Local: local}))
+	chosen := Testbed{Local: defaultLocal()}
+	if kind == TestbedKubernetes {
+		chosen = Testbed{Kubernetes: defaultKubernetes()}
+	}
+	l.config(params, strictyaml.Join(path, kind), chosen.Level())
+	v.Set(reflect.ValueOf(chosen))
 }
 
 // layer decodes an item of an arm's layers.

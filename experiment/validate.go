@@ -162,8 +162,9 @@ func (l *loader) whole(x *Experiment) {
 		l.file.ReportAt("workloads", err.Error(), "")
 		return
 	}
-	if factors := swept(sweeps(x.local())); len(factors) > 0 && !slices.ContainsFunc(x.Workloads, usesNetwork) {
-		l.file.ReportAt("testbed.local."+factors[0].path,
+	l.possible(x)
+	if factors := swept(sweeps(x.Testbed.Level())); len(factors) > 0 && !slices.ContainsFunc(x.Workloads, usesNetwork) {
+		l.file.ReportAt("testbed."+x.Testbed.Name()+"."+factors[0].path,
 			fmt.Sprintf("no workload uses the network, so levels of %s change nothing", factors[0].name), "")
 	}
 	if x.Design.Precision > 0 {
@@ -184,6 +185,25 @@ func (l *loader) sizable(x *Experiment) {
 	}
 	l.file.ReportKey("design.precision", "no workload has a headline metric, so there is no interval to size",
 		"make a metric on the scale ratio the headline, or give rounds in place of precision")
+}
+
+// possible reports layers and workloads that the testbed cannot have.
+func (l *loader) possible(x *Experiment) {
+	bed := x.Testbed.Name()
+	check := func(at, what, kind string, needs Needs) {
+		if needs.Only != "" && needs.Only != bed {
+			l.file.ReportAt(at, fmt.Sprintf("the %s %s needs the testbed %s, and this experiment runs on %s", what, kind, needs.Only, bed),
+				fmt.Sprintf("testbed: {%s: {…}}", needs.Only))
+		}
+	}
+	for i, a := range x.Arms {
+		for j, item := range a.Layers {
+			check(strictyaml.Index(strictyaml.Index("arms", i)+".layers", j), "layer", item.Kind, item.Config.Needs())
+		}
+	}
+	for i, w := range x.Workloads {
+		check(strictyaml.Index("workloads", i), "workload", w.Kind, w.Config.Needs())
+	}
 }
 
 func usesNetwork(w WorkloadItem) bool { return w.Config.Needs().Network }

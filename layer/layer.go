@@ -46,6 +46,19 @@ type Wrapper interface {
 	Wrap(cmd testbed.Command) testbed.Command
 }
 
+// Exclusive is an Active that may change what the other arms get too: it is
+// turned on before the trials of its own arm and off before those of others, and
+// is off after Up. Switching is no part of a trial.
+type Exclusive interface {
+	Active
+	// Exclusive says whether it is so with the parameters given.
+	Exclusive() bool
+	// On turns the layer on and waits until it is. It may be called when it is on.
+	On(ctx context.Context) error
+	// Off turns it off and waits until it is. It may be called when it is off; Down does it too.
+	Off(ctx context.Context) error
+}
+
 // Did is what a trial did, as far as a proof may need it.
 type Did struct {
 	Sent uint64 // bytes of payload that the workload moved between the pods; 0 if unknown

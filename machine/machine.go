@@ -31,6 +31,7 @@ type Environment struct {
 	Tools        []Tool            `json:"tools,omitempty"`
 	CipherDriver map[string]string `json:"cipherDrivers,omitempty"` // algorithm to driver of highest priority, /proc/crypto
 	Notes        []string          `json:"notes,omitempty"`         // what a reader should know: "no AES instructions"
+	Clusters     []Cluster         `json:"clusters,omitempty"`      // where trials ran, on the testbed kubernetes
 }
 
 // EnvironmentSchema names the format of environment.json.

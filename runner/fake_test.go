@@ -104,7 +104,7 @@ func good() workload.Result {
 // fakeBed is a testbed whose sites cannot do anything.
 type fakeBed struct{}
 
-func (fakeBed) Open(context.Context, string, bool, any) (testbed.Site, error) {
+func (fakeBed) Open(context.Context, testbed.Request) (testbed.Site, error) {
 	return fakeSite{}, nil
 }
 func (fakeBed) Close() error { return nil }
@@ -118,13 +118,13 @@ func (fakeSite) Start(context.Context, testbed.Place, testbed.Command) (testbed.
 // fakeSampler gives the conditions of one trial after the other.
 type fakeSampler struct{ foreign []float64 }
 
-func (*fakeSampler) Start() error { return nil }
-func (s *fakeSampler) Stop(time.Duration) (machine.Conditions, error) {
+func (*fakeSampler) Start(context.Context, testbed.Site) error { return nil }
+func (s *fakeSampler) Stop(context.Context, time.Duration) (testbed.Sample, error) {
 	var c machine.Conditions
 	if len(s.foreign) > 0 {
 		c.ForeignCPU, s.foreign = s.foreign[0], s.foreign[1:]
 	}
-	return c, nil
+	return testbed.Sample{Conditions: c}, nil
 }
 
 // expand makes an expansion with a baseline, a control and one arm.

@@ -29,13 +29,26 @@ type Journal interface {
 	Finish() error
 }
 
-// Sampler tells what else happened on the machine during a trial
-// (machine.Sampler).
+// Sampler tells what else happened during a trial where it ran: ThisMachine, or
+// that of a testbed on other machines.
 type Sampler interface {
-	Start() error
+	// Start begins a sample at a site. Call it last before the trial.
+	Start(ctx context.Context, site testbed.Site) error
 	// Stop ends the sample; own is the CPU time that Tare and everything it
-	// started used since Start.
-	Stop(own time.Duration) (machine.Conditions, error)
+	// started on this machine used since Start.
+	Stop(ctx context.Context, own time.Duration) (testbed.Sample, error)
+}
+
+// ThisMachine samples the machine that Tare runs on.
+type ThisMachine struct{ *machine.Sampler }
+
+// Start begins a sample.
+func (m ThisMachine) Start(context.Context, testbed.Site) error { return m.Sampler.Start() }
+
+// Stop ends it.
+func (m ThisMachine) Stop(_ context.Context, own time.Duration) (testbed.Sample, error) {
+	c, err := m.Sampler.Stop(own)
+	return testbed.Sample{Conditions: c}, err
 }
 
 // Options is what a run needs.

@@ -19,6 +19,7 @@ const teardownLimit = 20 * time.Second
 // place is one arm at one level of the testbed: the site, the layers that are on
 // there, and those of other arms that must be off.
 type place struct {
+	bare   testbed.Site // as the testbed made it
 	site   testbed.Site // as the workload sees it, through the layers' wrappers
 	active []layer.Active
 	absent []layer.Layer
@@ -29,6 +30,8 @@ type place struct {
 type sites struct {
 	cells  [][]*place // by cell and arm
 	opened []*place
+	// on is the place whose exclusive layers are on; nil: none are.
+	on *place
 }
 
 // openSites sets up every arm at every level of the testbed, with its layers.
@@ -36,15 +39,19 @@ func openSites(ctx context.Context, x *experiment.Expansion, bed testbed.Testbed
 	s := &sites{cells: make([][]*place, len(x.Cells))}
 	byLevel := map[string][]*place{}
 	for c, cell := range x.Cells {
-		network := cell.Workload.Needs().Network || layersNeedNetwork(x)
+		needs := cell.Workload.Needs().And(layersNeed(x))
 		level, err := json.Marshal(x.Plan.Cells[c].Testbed)
 		if err != nil {
 			return nil, fmt.Errorf("testbed of %s: %w", x.Plan.Cells[c].ID, err)
 		}
-		key := fmt.Sprintf("%s %v", level, network)
+		asked, err := json.Marshal(needs)
+		if err != nil {
+			return nil, fmt.Errorf("needs of %s: %w", x.Plan.Cells[c].ID, err)
+		}
+		key := fmt.Sprintf("%s %s", level, asked)
 		if byLevel[key] == nil {
 			for a := range x.Plan.Arms {
-				p, err := open(ctx, x, a, bed, network, cell.Testbed.Local)
+				p, err := open(ctx, x, a, bed, testbed.Request{Name: x.Plan.Arms[a].Name, Needs: needs, Level: cell.Testbed.Level()})
 				if err != nil {
 					err = fmt.Errorf("arm %s: %w", x.Plan.Arms[a].Name, err)
 					return nil, errors.Join(err, s.close(context.WithoutCancel(ctx)))
@@ -59,25 +66,26 @@ func openSites(ctx context.Context, x *experiment.Expansion, bed testbed.Testbed
 	return s, nil
 }
 
-func layersNeedNetwork(x *experiment.Expansion) bool {
+// layersNeed is what the layers of all arms need together: arms differ by their
+// layers only, not by what the testbed gives them.
+func layersNeed(x *experiment.Expansion) experiment.Needs {
+	var all experiment.Needs
 	for _, items := range x.Layers {
 		for _, item := range items {
-			if item.Config.Needs().Network {
-				return true
-			}
+			all = all.And(item.Config.Needs())
 		}
 	}
-	return false
+	return all
 }
 
 // open sets up one arm at one level and puts its layers up, from the first
 // (innermost) to the last.
-func open(ctx context.Context, x *experiment.Expansion, arm int, bed testbed.Testbed, network bool, level any) (*place, error) {
-	site, err := bed.Open(ctx, x.Plan.Arms[arm].Name, network, level)
+func open(ctx context.Context, x *experiment.Expansion, arm int, bed testbed.Testbed, want testbed.Request) (*place, error) {
+	site, err := bed.Open(ctx, want)
 	if err != nil {
 		return nil, err
 	}
-	p := &place{}
+	p := &place{bare: site}
 	for _, item := range x.Layers[arm] {
 		l, ok := item.Config.(layer.Layer)
 		if !ok {
@@ -94,6 +102,11 @@ func open(ctx context.Context, x *experiment.Expansion, arm int, bed testbed.Tes
 				err := fmt.Errorf("layer %s is not on: %s: expected %s, observed %s", item.Kind, check.Name, check.Expected, check.Observed)
 				return nil, errors.Join(err, p.down(context.WithoutCancel(ctx)))
 			}
+		}
+	}
+	if staged, ok := testbed.As[testbed.Staged](site); ok {
+		if err := staged.Ready(ctx); err != nil {
+			return nil, errors.Join(err, p.down(context.WithoutCancel(ctx)))
 		}
 	}
 	p.site = layer.Dress(site, p.active)
@@ -139,6 +152,40 @@ func (s *sites) close(ctx context.Context) error {
 		errs = append(errs, p.down(ctx))
 	}
 	return errors.Join(errs...)
+}
+
+// enter turns the exclusive layers of the place on that the next trial runs in,
+// after those of the place before have been turned off.
+func (s *sites) enter(ctx context.Context, p *place) error {
+	if s.on == p {
+		return nil
+	}
+	if s.on != nil {
+		before := s.on.exclusive()
+		for i := len(before) - 1; i >= 0; i-- {
+			if err := before[i].Off(ctx); err != nil {
+				return fmt.Errorf("turn a layer off: %w", err)
+			}
+		}
+	}
+	s.on = p
+	for _, l := range p.exclusive() {
+		if err := l.On(ctx); err != nil {
+			return fmt.Errorf("turn a layer on: %w", err)
+		}
+	}
+	return nil
+}
+
+// exclusive lists the active layers that cannot be on beside other arms.
+func (p *place) exclusive() []layer.Exclusive {
+	var found []layer.Exclusive
+	for _, a := range p.active {
+		if e, ok := a.(layer.Exclusive); ok && e.Exclusive() {
+			found = append(found, e)
+		}
+	}
+	return found
 }
 
 // layersCPU is the CPU time that the layers' own processes have used so far.

@@ -34,6 +34,9 @@ func (r *run) trial(ctx context.Context, id trialID) (*journal.Trial, error) {
 	}
 	t := &journal.Trial{Round: id.round, Attempt: id.attempt, Position: id.position, Cell: cell.ID, Arm: arm.Name, Raw: raw.Dir(), Checks: p.once()}
 
+	if err := r.sites.enter(ctx, p); err != nil {
+		return nil, err
+	}
 	checks, err := p.before(ctx)
 	t.Checks = append(t.Checks, checks...)
 	if failed := proofs(t, err); failed {
@@ -60,9 +63,9 @@ func (r *run) measure(ctx context.Context, id trialID, p *place, raw workload.Ra
 	measured, err := r.prepare(limited, load, p, raw, t)
 	t.Prepared = time.Since(t.Start)
 	var result workload.Result
-	var used cpuTimes
+	var layers time.Duration
 	if err == nil && t.Valid() {
-		result, used, err = r.observe(limited, p, measured, t)
+		result, layers, err = r.observe(limited, p, measured, t)
 	}
 	timedOut := limited.Err() != nil && ctx.Err() == nil
 	if err := failure(t, err, timedOut); err != nil {
@@ -71,13 +74,17 @@ func (r *run) measure(ctx context.Context, id trialID, p *place, raw workload.Ra
 	if !t.Valid() {
 		return nil
 	}
-	t.Values, t.Used = result.Values, result.Used
-	if used.layers > 0 {
+	if t.Values == nil {
+		t.Values = map[string]float64{}
+	}
+	maps.Copy(t.Values, result.Values)
+	t.Used = result.Used
+	if layers > 0 {
 		t.Used = map[string]testbed.Usage{}
 		maps.Copy(t.Used, result.Used)
-		t.Used["layer"] = testbed.Usage{User: used.layers, Wall: t.Wall}
+		t.Used["layer"] = testbed.Usage{User: layers, Wall: t.Wall}
 	}
-	price(t, load, result, used.layers)
+	price(t, load, result, layers)
 	checks, err := p.after(ctx, result)
 	t.Checks = append(t.Checks, checks...)
 	proofs(t, err)
@@ -96,7 +103,7 @@ func (r *run) prepare(ctx context.Context, load workload.Workload, p *place, raw
 	if err != nil {
 		return nil, err
 	}
-	if err := r.Sampler.Start(); err != nil {
+	if err := r.Sampler.Start(ctx, p.bare); err != nil {
 		return nil, err
 	}
 	measured, prepareErr := load.Prepare(ctx, p.site, raw)
@@ -105,24 +112,24 @@ func (r *run) prepare(ctx context.Context, load workload.Workload, p *place, raw
 		return nil, err
 	}
 	used := after.since(before)
-	c, err := r.Sampler.Stop(used.own + used.children + used.layers)
+	sample, err := r.Sampler.Stop(ctx, used.own+used.children+used.layers)
 	if err != nil {
 		return nil, err
 	}
-	conditions(t, c, r.plan.Limits, " during the search")
+	conditions(t, sample.Conditions, r.plan.Limits, " during the search")
 	return measured, prepareErr
 }
 
 // observe runs the measured part of a trial and takes the CPU time and the
-// conditions over it.
-func (r *run) observe(ctx context.Context, p *place, measured workload.Measured, t *journal.Trial) (workload.Result, cpuTimes, error) {
-	var none workload.Result
+// conditions over it. layers is the CPU time of the layers: of their own
+// processes, and of what runs in pods beside the programs under test.
+func (r *run) observe(ctx context.Context, p *place, measured workload.Measured, t *journal.Trial) (result workload.Result, layers time.Duration, err error) {
 	before, err := account(p)
 	if err != nil {
-		return none, before, err
+		return result, 0, err
 	}
-	if err := r.Sampler.Start(); err != nil {
-		return none, before, err
+	if err := r.Sampler.Start(ctx, p.bare); err != nil {
+		return result, 0, err
 	}
 	pauses := watchPauses()
 	start := time.Now()
@@ -133,15 +140,41 @@ func (r *run) observe(ctx context.Context, p *place, measured workload.Measured,
 		violate(t, workload.RuleStopped, why+" during the trial")
 	}
 	if err != nil {
-		return none, after, err
+		return result, 0, err
 	}
 	used := after.since(before)
 	t.Harness.CPU = used.own
-	t.Conditions, err = r.Sampler.Stop(used.own + used.children + used.layers)
-	if err != nil {
-		return none, used, err
+	sample, err := r.Sampler.Stop(ctx, used.own+used.children+used.layers)
+	if err != nil && runErr == nil {
+		return result, 0, err
 	}
-	return result, used, runErr
+	t.Conditions = sample.Conditions
+	note(t, sample.Observed)
+	return result, used.layers + beside(sample.Pods, result.Used), runErr
+}
+
+// beside is the CPU time in the pods that is not of the programs under test.
+func beside(pods time.Duration, programs map[string]testbed.Usage) time.Duration {
+	if pods == 0 {
+		return 0
+	}
+	for _, u := range programs {
+		pods -= u.CPU()
+	}
+	return max(0, pods)
+}
+
+// note adds the metrics of the observed components.
+func note(t *journal.Trial, observed map[string]testbed.Observed) {
+	for name, o := range observed {
+		if t.Values == nil {
+			t.Values = map[string]float64{}
+		}
+		if o.Wall > 0 {
+			t.Values[experiment.ObservedCPU(name)] = o.CPU.Seconds() / o.Wall.Seconds()
+		}
+		t.Values[experiment.ObservedMemory(name)] = float64(o.Memory)
+	}
 }
 
 // bound is how long a trial may take.

@@ -1,8 +1,9 @@
 // Package testbed says what a trial needs from its surroundings, as interfaces.
 //
 // A Site is the surroundings of one arm at one level of the testbed's factors.
-// It stays set up for the whole run. What only some testbeds can do is a small
-// optional interface (Network, Wire, Nodes) that As finds, through any wrappers,
+// It is opened, then the arm's layers are put up around it, then it is made ready
+// (see Staged), and it stays set up for the whole run. What only some testbeds can do is a small
+// optional interface (Network, Wire, Nodes, Volume) that As finds, through any wrappers,
 // in the way of errors.As.
 package testbed
 
@@ -11,6 +12,8 @@ import (
 	"io"
 	"net/netip"
 	"time"
+
+	"tare/experiment"
 )
 
 // Place names where in a site a command runs.
@@ -75,11 +78,25 @@ type Site interface {
 
 // Testbed makes sites.
 type Testbed interface {
-	// Open sets up a site. Level is the testbed's parameters at one level, of
-	// the type that belongs to the testbed (*experiment.Local for local).
-	Open(ctx context.Context, name string, network bool, level any) (Site, error)
+	Open(ctx context.Context, want Request) (Site, error)
 	// Close takes down all sites and everything else that was made.
 	Close() error
+}
+
+// Request says what a site is for.
+type Request struct {
+	Name  string           // of the arm
+	Needs experiment.Needs // of all that is to run at the site
+	// Level is the testbed's parameters at one level, of the type that belongs to
+	// the testbed: *experiment.Local or *experiment.Kubernetes.
+	Level any
+}
+
+// Staged is a site that is only asked for by Open, because layers shape it.
+type Staged interface {
+	// Ready makes the site, with what layers have asked for, and waits until it
+	// can be used.
+	Ready(ctx context.Context) error
 }
 
 // Path is a way from the client pod to the server pod.
@@ -89,22 +106,44 @@ type Path string
 const (
 	PodToPod     Path = "pod-to-pod"     // to the pod's own address
 	PodToService Path = "pod-to-service" // to a ClusterIP, translated on the client's node
+	NodeToNode   Path = "node-to-node"   // between the nodes themselves, outside of any pod
 )
 
 // Values lists the paths.
-func (Path) Values() []string { return []string{string(PodToPod), string(PodToService)} }
+func (Path) Values() []string {
+	return []string{string(PodToPod), string(PodToService), string(NodeToNode)}
+}
+
+// Ends gives the places of the client and the server of a path.
+func (p Path) Ends() (client, server Place) {
+	if p == NodeToNode {
+		return ClientNode, ServerNode
+	}
+	return ClientPod, ServerPod
+}
 
 // Network is a site with two nodes, a pod on each, and a service.
 type Network interface {
-	// Address is where the client pod reaches the server pod on that path.
+	// Address is where the client reaches the server on that path.
 	Address(Path) netip.Addr
 	// Ports lists the server's ports that the service forwards, TCP and UDP.
 	Ports() []uint16
 	// LinkRate is the rate that the wire is shaped to, in bit/s; 0: unlimited.
 	LinkRate() float64
+}
+
+// Courier is a network on which single datagrams can be sent.
+type Courier interface {
 	// Deliver sends one UDP datagram from the client pod to the server pod's
 	// own address and says whether it arrived within the limit.
 	Deliver(ctx context.Context, payload []byte, limit time.Duration) (bool, error)
+}
+
+// Volume is a site with a volume in the client's pod.
+type Volume interface {
+	// Volume is the directory where the file system is mounted, or the path of
+	// the block device, as seen by programs in the client's pod.
+	Volume() string
 }
 
 // Wire is a site on which the frames between the nodes can be seen.

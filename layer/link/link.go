@@ -34,7 +34,9 @@ type Config struct {
 func New() layer.Layer { return &Config{} }
 
 // Needs says that the layer needs a wire.
-func (c *Config) Needs() experiment.Needs { return experiment.Needs{Network: true} }
+func (c *Config) Needs() experiment.Needs {
+	return experiment.Needs{Network: true, Only: experiment.TestbedLocal}
+}
 
 // Up shapes the wire of the site.
 func (c *Config) Up(_ context.Context, site testbed.Site) (layer.Active, error) {

@@ -37,7 +37,7 @@ func try(ctx context.Context, which Implementation) (description string, err err
 	}
 	defer func() { err = errors.Join(err, bed.Close()) }()
 	link := experiment.Link{Rate: factor.Of[quantity.Rate](0), MTU: factor.Of(1500)}
-	site, err := bed.Open(ctx, "probe", true, &experiment.Local{Link: link})
+	site, err := bed.Open(ctx, testbed.Request{Name: "probe", Needs: experiment.Needs{Network: true}, Level: &experiment.Local{Link: link}})
 	if err != nil {
 		return "", err
 	}

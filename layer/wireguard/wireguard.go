@@ -61,7 +61,9 @@ type Config struct {
 func New() layer.Layer { return &Config{Implementation: Auto} }
 
 // Needs says that the layer needs two nodes.
-func (c *Config) Needs() experiment.Needs { return experiment.Needs{Network: true} }
+func (c *Config) Needs() experiment.Needs {
+	return experiment.Needs{Network: true, Only: experiment.TestbedLocal}
+}
 
 const (
 	device     = "wg0" // name of the tunnel's interface on each node
@@ -75,19 +77,19 @@ const (
 // surroundings is what the layer needs of a site.
 type surroundings struct {
 	testbed.Site
-	testbed.Network
+	testbed.Courier
 	testbed.Wire
 	testbed.Nodes
 }
 
 func surround(site testbed.Site) (surroundings, error) {
-	network, ok1 := testbed.As[testbed.Network](site)
+	courier, ok1 := testbed.As[testbed.Courier](site)
 	wire, ok2 := testbed.As[testbed.Wire](site)
 	nodes, ok3 := testbed.As[testbed.Nodes](site)
 	if !ok1 || !ok2 || !ok3 {
 		return surroundings{}, errors.New("this testbed has no nodes between which a tunnel could be put and watched")
 	}
-	return surroundings{site, network, wire, nodes}, nil
+	return surroundings{site, courier, wire, nodes}, nil
 }
 
 // active is a tunnel between the two nodes of a site.

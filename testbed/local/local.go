@@ -64,19 +64,23 @@ func New() (*Testbed, error) {
 	return &Testbed{owner: self, host: host, number: commands.nextTestbed()}, nil
 }
 
-// Open sets up a site. Without a network it has the host place only, and level
-// is not looked at. With one, level is an *experiment.Local at one level.
-func (t *Testbed) Open(ctx context.Context, name string, network bool, level any) (testbed.Site, error) {
+// Open sets up a site. When no network is needed it has the host place only, and
+// the level is not looked at.
+func (t *Testbed) Open(ctx context.Context, want testbed.Request) (testbed.Site, error) {
+	name := want.Name
 	s := &site{bed: t, name: name, places: map[testbed.Place]*thread{testbed.Host: t.host}}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if !network {
+	if !want.Needs.Pods() {
 		return s, t.add(s)
 	}
-	parameters, ok := level.(*experiment.Local)
+	if want.Needs.Volume != nil {
+		return nil, fmt.Errorf("site %s: the local testbed has no volumes", name)
+	}
+	parameters, ok := want.Level.(*experiment.Local)
 	if !ok || parameters == nil {
-		return nil, fmt.Errorf("site %s: a local network needs the parameters of a local testbed, not %T", name, level)
+		return nil, fmt.Errorf("site %s: a local network needs the parameters of a local testbed, not %T", name, want.Level)
 	}
 	n, err := openNetwork(s, parameters.Link.Rate.One(), parameters.Link.MTU.One())
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"tare/experiment"
 	"tare/testbed"
 )
 
@@ -108,7 +109,7 @@ func victimRole() error {
 			return err
 		}
 	}
-	s, err := bed.Open(context.Background(), "victim", true, link(1e9, 1500))
+	s, err := bed.Open(context.Background(), testbed.Request{Name: "victim", Needs: experiment.Needs{Network: true}, Level: link(1e9, 1500)})
 	if err != nil {
 		return err
 	}

@@ -194,8 +194,11 @@ func (n *network) close() {
 	}
 }
 
-// Address is where the client pod reaches the server pod on that path.
+// Address is where the client reaches the server on that path.
 func (n *network) Address(p testbed.Path) netip.Addr {
+	if p == testbed.NodeToNode {
+		return nodeAddress[1]
+	}
 	if p == testbed.PodToService {
 		return serviceAddress
 	}

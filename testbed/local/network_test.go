@@ -39,7 +39,7 @@ func openSite(t *testing.T, rate quantity.Rate, mtu int) *network {
 			t.Error(err)
 		}
 	})
-	site, err := bed.Open(context.Background(), "test", true, link(rate, mtu))
+	site, err := bed.Open(context.Background(), testbed.Request{Name: "test", Needs: experiment.Needs{Network: true}, Level: link(rate, mtu)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -345,7 +345,7 @@ func TestOpenErrors(t *testing.T) {
 		{link(1e9, 10), "site s: link MTU 10: must be 576 to 65535 bytes"},
 	}
 	for _, c := range cases {
-		if _, err := bed.Open(context.Background(), "s", true, c.level); err == nil || err.Error() != c.want {
+		if _, err := bed.Open(context.Background(), testbed.Request{Name: "s", Needs: experiment.Needs{Network: true}, Level: c.level}); err == nil || err.Error() != c.want {
 			t.Errorf("level %v: error %q, want %q", c.level, err, c.want)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"tare/experiment"
 	"tare/testbed"
 )
 
@@ -29,7 +30,7 @@ func openHost(t *testing.T) testbed.Site {
 			t.Error(err)
 		}
 	})
-	site, err := bed.Open(context.Background(), "test", false, nil)
+	site, err := bed.Open(context.Background(), testbed.Request{Name: "test", Needs: experiment.Needs{Network: false}, Level: nil})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -371,7 +372,7 @@ func TestCloseKillsEverything(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	site, err := bed.Open(context.Background(), "test", false, nil)
+	site, err := bed.Open(context.Background(), testbed.Request{Name: "test", Needs: experiment.Needs{Network: false}, Level: nil})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"tare/experiment"
 	"tare/testbed"
 	"testing"
 
@@ -168,7 +169,7 @@ func TestRefusalIsExplained(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = bed.Close() }()
-	_, err = bed.Open(context.Background(), "s", true, link(1e9, 1500))
+	_, err = bed.Open(context.Background(), testbed.Request{Name: "s", Needs: experiment.Needs{Network: true}, Level: link(1e9, 1500)})
 	const want = "site s: make a network namespace for the wire: operation not permitted: " +
 		"this takes root or a user namespace (see tare doctor)"
 	if err == nil || err.Error() != want {

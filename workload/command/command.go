@@ -147,7 +147,9 @@ var Kind = workload.Kind{
 }
 
 // Needs says that the workload needs the network when it runs in a pod or node.
-func (c *Config) Needs() experiment.Needs { return experiment.Needs{Network: c.In != testbed.Host} }
+func (c *Config) Needs() experiment.Needs {
+	return experiment.Needs{Network: c.In != testbed.Host, HostNetwork: c.In == testbed.ClientNode || c.In == testbed.ServerNode}
+}
 
 // metrics are those given, or else how much time and memory the program takes.
 // The latter two are optional: the kernel may account a program that ends at

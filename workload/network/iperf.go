@@ -21,6 +21,8 @@ import (
 type pair struct {
 	site    testbed.Site
 	raw     workload.Raw
+	client  testbed.Place
+	server  testbed.Place
 	address netip.Addr
 	port    uint16
 	buffer  int64 // socket buffers of UDP, in bytes
@@ -86,7 +88,7 @@ func (p pair) run(ctx context.Context, o order) (*outcome, error) {
 	limited, cancel := context.WithTimeoutCause(ctx, o.limit(), errTooLong)
 	defer cancel()
 	port := strconv.Itoa(int(p.port))
-	server, err := p.start(limited, testbed.ServerPod, []string{"iperf3", "-s", "-1", "-J", "-p", port, "-i", o.interval()})
+	server, err := p.start(limited, p.server, []string{"iperf3", "-s", "-1", "-J", "-p", port, "-i", o.interval()})
 	if err != nil {
 		return nil, err
 	}
@@ -149,7 +151,7 @@ func (p pair) explain(ctx, limited context.Context, side string, err error) erro
 func (p pair) connect(ctx context.Context, server *program, args []string) (*program, error) {
 	deadline := time.Now().Add(settle)
 	for pause := 2 * time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
-		client, err := p.start(ctx, testbed.ClientPod, args)
+		client, err := p.start(ctx, p.client, args)
 		if err != nil {
 			return nil, err
 		}

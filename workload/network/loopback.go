@@ -35,11 +35,6 @@ func (loopback) Address(testbed.Path) netip.Addr { return netip.AddrFrom4([4]byt
 func (l loopback) Ports() []uint16               { return []uint16{l.port} }
 func (l loopback) LinkRate() float64             { return l.rate }
 
-// Deliver is for proofs of layers, which the loopback interface has not.
-func (loopback) Deliver(context.Context, []byte, time.Duration) (bool, error) {
-	return false, fmt.Errorf("the loopback interface delivers no datagrams")
-}
-
 func (loopback) Start(ctx context.Context, _ testbed.Place, cmd testbed.Command) (testbed.Process, error) {
 	c := exec.CommandContext(ctx, cmd.Args[0], cmd.Args[1:]...)
 	c.Env = append(os.Environ(), cmd.Env...)

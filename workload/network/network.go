@@ -19,6 +19,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"slices"
 	"time"
 
 	"tare/experiment"
@@ -93,7 +94,9 @@ var Kind = workload.Kind{
 }
 
 // Needs says that the workload needs two pods.
-func (c *Config) Needs() experiment.Needs { return experiment.Needs{Network: true} }
+func (c *Config) Needs() experiment.Needs {
+	return experiment.Needs{Network: true, HostNetwork: slices.Contains(c.Paths, testbed.NodeToNode)}
+}
 
 // Cost names the cost metrics: CPU time per gigabit received.
 func (c *Config) Cost() workload.Cost {
@@ -187,9 +190,12 @@ func (c *Config) Prepare(ctx context.Context, site testbed.Site, raw workload.Ra
 	if len(ports) == 0 {
 		return nil, fmt.Errorf("the service of the site forwards no ports")
 	}
+	client, server := c.Paths.One().Ends()
 	p := pair{
 		site:    site,
 		raw:     raw,
+		client:  client,
+		server:  server,
 		address: network.Address(c.Paths.One()),
 		port:    ports[0],
 	}

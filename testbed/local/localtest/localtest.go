@@ -40,7 +40,7 @@ func open(t testing.TB, network bool, level any) testbed.Site {
 			t.Error(err)
 		}
 	})
-	site, err := bed.Open(t.Context(), "test", network, level)
+	site, err := bed.Open(t.Context(), testbed.Request{Name: "test", Needs: experiment.Needs{Network: network}, Level: level})
 	if err != nil {
 		t.Fatal(err)
 	}

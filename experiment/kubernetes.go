@@ -1,0 +1,181 @@
+package experiment
+
+import (
+	"fmt"
+	"time"
+
+	"tare/experiment/factor"
+	"tare/experiment/quantity"
+)
+
+// DefaultImage is the image of Tare's own pods where the file names none: the
+// one that `make image` builds and `make cluster` loads.
+const DefaultImage = "tare:latest"
+
+// Kubernetes is the testbed on a cluster: pods on nodes.
+type Kubernetes struct {
+	Context    string                   `yaml:"context" doc:"context of the kubeconfig; the current one if absent"`
+	Namespace  string                   `yaml:"namespace" pattern:"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$" form:"the name of a namespace" doc:"namespace that exists, shared by all arms; Tare makes one for each arm, and deletes it, if absent"`
+	Image      string                   `yaml:"image" doc:"image of Tare's pods: tare, iperf3 and fio; make image builds it"`
+	Secrets    []string                 `yaml:"imagePullSecrets" doc:"secrets for pulling images, in the namespace given"`
+	Placement  factor.Levels[Placement] `yaml:"placement" doc:"nodes of the client and the server"`
+	Spread     string                   `yaml:"spread" doc:"label of nodes in whose value the two nodes must differ, such as topology.kubernetes.io/zone"`
+	Client     NodeChoice               `yaml:"client" doc:"node of the client; any schedulable one if absent"`
+	Server     NodeChoice               `yaml:"server" doc:"node of the server; any schedulable one if absent"`
+	Tolerate   []Toleration             `yaml:"tolerations" doc:"taints of nodes that the pods tolerate"`
+	Priority   string                   `yaml:"priorityClass" doc:"priority class of the pods"`
+	Resources  Resources                `yaml:"resources" doc:"CPU and memory of each pod's program"`
+	Accounting Accounting               `yaml:"accounting" doc:"how CPU time and memory are counted"`
+	Observe    []Observe                `yaml:"observe" doc:"pods whose CPU and memory are metrics of every trial"`
+	Timeouts   Timeouts                 `yaml:"timeouts" doc:"limits of waiting for the cluster"`
+}
+
+// Placement says on which nodes the client and the server are.
+type Placement string
+
+// The placements.
+const (
+	DifferentNodes Placement = "different-nodes"
+	SameNode       Placement = "same-node"
+)
+
+// Values lists the placements.
+func (Placement) Values() []string { return []string{string(DifferentNodes), string(SameNode)} }
+
+// NodeChoice says which nodes will do.
+type NodeChoice struct {
+	Node   string            `yaml:"node" json:"node,omitempty" doc:"name of the node"`
+	Labels map[string]string `yaml:"labels" json:"labels,omitempty" doc:"labels of the node"`
+}
+
+// Toleration is a taint that pods tolerate.
+type Toleration struct {
+	Key    string `yaml:"key" json:"key,omitempty" doc:"key of the taint; every taint if absent"`
+	Value  string `yaml:"value" json:"value,omitempty" doc:"value of the taint; any if absent"`
+	Effect string `yaml:"effect" json:"effect,omitempty" enum:"NoSchedule,PreferNoSchedule,NoExecute" doc:"effect of the taint; all if absent"`
+}
+
+// Resources are the requests and limits of a container. Where both are equal the
+// pods are of the quality of service Guaranteed, which is the default.
+type Resources struct {
+	CPU           string `yaml:"cpu" json:"cpu" pattern:"^([0-9]+(\\.[0-9]+)?m?|none)$" form:"a number of CPUs such as 1, 0.5 or 500m, or none" doc:"CPU limit, and request unless cpuRequest is given"`
+	Memory        string `yaml:"memory" json:"memory" pattern:"^([0-9]+([KMGT]i?)?|none)$" form:"a quantity such as 512Mi, or none" doc:"memory limit, and request unless memoryRequest is given"`
+	CPURequest    string `yaml:"cpuRequest" json:"cpuRequest,omitempty" pattern:"^[0-9]+(\\.[0-9]+)?m?$" form:"a number of CPUs such as 1, 0.5 or 500m" doc:"CPU request, where it differs from the limit"`
+	MemoryRequest string `yaml:"memoryRequest" json:"memoryRequest,omitempty" pattern:"^[0-9]+([KMGT]i?)?$" form:"a quantity such as 512Mi" doc:"memory request, where it differs from the limit"`
+}
+
+// Accounting says where CPU time and memory are read.
+type Accounting string
+
+const (
+	// InContainer reads what the container itself can see: no rights are needed,
+	// and what runs beside the program (sidecars, a sandbox such as gVisor) is
+	// not counted.
+	InContainer Accounting = "container"
+	// OnNode reads the cgroups of whole pods on the node, exactly and at the moment
+	// asked for, through a pod with a read-only view of the node's /sys/fs/cgroup.
+	OnNode Accounting = "node"
+)
+
+// Values lists the ways of accounting.
+func (Accounting) Values() []string { return []string{string(InContainer), string(OnNode)} }
+
+// Observe selects pods whose CPU and memory become the metrics cpu-NAME (CPU
+// seconds per second: cores) and memory-NAME (B), summed over all that match.
+type Observe struct {
+	Name      string            `yaml:"name" json:"name" required:"true" pattern:"^[a-z0-9]([a-z0-9-]{0,40}[a-z0-9])?$" form:"lower-case letters, digits and dashes" doc:"name in the metrics: cpu-NAME, memory-NAME"`
+	Namespace string            `yaml:"namespace" json:"namespace" required:"true" doc:"namespace of the pods"`
+	Labels    map[string]string `yaml:"labels" json:"labels" required:"true" doc:"labels of the pods"`
+	Nodes     ObserveNodes      `yaml:"nodes" json:"nodes" doc:"on which nodes: trial for those of the trial, all for all"`
+}
+
+// ObserveNodes says on which nodes pods are observed.
+type ObserveNodes string
+
+// The choices.
+const (
+	TrialNodes ObserveNodes = "trial"
+	AllNodes   ObserveNodes = "all"
+)
+
+// Values lists the choices.
+func (ObserveNodes) Values() []string { return []string{string(TrialNodes), string(AllNodes)} }
+
+// Timeouts bound every wait for the cluster.
+type Timeouts struct {
+	Ready   quantity.Duration `yaml:"ready" json:"ready" doc:"how long pods, volumes and applied objects may take to be ready"`
+	Delete  quantity.Duration `yaml:"delete" json:"delete" doc:"how long objects may take to be gone"`
+	Request quantity.Duration `yaml:"request" json:"request" doc:"how long the API server may take to answer, repeated requests included"`
+	Connect quantity.Duration `yaml:"connect" json:"connect" doc:"how long a lost connection to a pod is tried again during a trial"`
+}
+
+// defaultKubernetes is the testbed where the file says nothing of it.
+func defaultKubernetes() *Kubernetes {
+	return &Kubernetes{
+		Image:      DefaultImage,
+		Placement:  factor.Of(DifferentNodes),
+		Resources:  Resources{CPU: "1", Memory: "512Mi"},
+		Accounting: InContainer,
+		Timeouts: Timeouts{
+			Ready: quantity.Duration(3 * time.Minute), Delete: quantity.Duration(time.Minute),
+			Request: quantity.Duration(30 * time.Second), Connect: quantity.Duration(30 * time.Second),
+		},
+	}
+}
+
+// Validate checks what the tags cannot say.
+func (k *Kubernetes) Validate() []FieldError {
+	var errs []FieldError
+	bad := func(field, format string, args ...any) {
+		errs = append(errs, FieldError{Field: field, Message: fmt.Sprintf(format, args...)})
+	}
+	seen := map[string]bool{}
+	for i, o := range k.Observe {
+		at := fmt.Sprintf("observe[%d]", i)
+		if o.Name != "" && seen[o.Name] {
+			bad(at+".name", "%q is the name of two observed groups of pods", o.Name)
+		}
+		seen[o.Name] = true
+		if len(o.Labels) == 0 {
+			bad(at+".labels", "no label is given: that would observe every pod of the namespace")
+		}
+	}
+	if len(k.Observe) > 0 && k.Accounting != OnNode {
+		bad("observe", "pods can be observed with accounting: node only, which reads their cgroups on the node")
+	}
+	for field, d := range map[string]quantity.Duration{
+		"timeouts.ready": k.Timeouts.Ready, "timeouts.delete": k.Timeouts.Delete,
+		"timeouts.request": k.Timeouts.Request, "timeouts.connect": k.Timeouts.Connect,
+	} {
+		if d.Std() < time.Second || d.Std() > 24*time.Hour {
+			bad(field, "%v is not a time from 1s to 24h", d)
+		}
+	}
+	if k.Client.Node != "" && k.Client.Node == k.Server.Node {
+		for _, p := range k.Placement {
+			if p == DifferentNodes {
+				bad("server.node", "client and server are both on %s, but the placement is %s", k.Server.Node, DifferentNodes)
+			}
+		}
+	}
+	return errs
+}
+
+// metrics are those that the testbed adds to every cell.
+func (k *Kubernetes) metrics() []Metric {
+	var metrics []Metric
+	for _, o := range k.Observe {
+		metrics = append(metrics,
+			Metric{Name: ObservedCPU(o.Name), Unit: "cores", Better: Lower, Scale: Difference, Optional: true},
+			Metric{Name: ObservedMemory(o.Name), Unit: "B", Better: Lower, Scale: Difference, Optional: true})
+	}
+	return metrics
+}
+
+// ObservedCPU is the name of the metric of an observed component's CPU time: CPU
+// seconds per second of the trial.
+func ObservedCPU(name string) string { return "cpu-" + name }
+
+// ObservedMemory is the name of the metric of an observed component's memory at
+// the end of a trial: the working set, in bytes.
+func ObservedMemory(name string) string { return "memory-" + name }

@@ -1,0 +1,107 @@
+// Package agent is Tare's own process in a pod, and the connection to it.
+//
+// The agent is the first process of every pod that Tare makes (Serve, the hidden
+// command `tare agent serve`). It starts the programs of trials as its children,
+// so that it knows their CPU time and memory from the kernel, and keeps what they
+// write in files with a digest. Nothing about a program depends on the connection:
+// when the API server, the kubelet or the network breaks it in the middle of a
+// trial, the program runs on, and its end, its usage and its whole output are
+// fetched over the next connection.
+//
+// A Session is the other end: one exec into the pod that stays open and runs
+// Connect, which joins the exec's streams to the agent's socket. It costs nothing
+// while a trial runs, and a program starts within milliseconds, without the API
+// server, the kubelet or the container runtime doing anything at that moment.
+package agent
+
+import (
+	"context"
+	"io"
+	"time"
+)
+
+// Dir is where the agent keeps its socket and the outputs: an emptyDir.
+const Dir = "/var/run/tare"
+
+// Program is where the agent is in a pod of an image that is not Tare's: an init
+// container with Tare's image puts it there (Install).
+const Program = "/var/run/tare/bin/tare"
+
+// Dial opens a connection to the agent: an exec of `tare agent connect` in the
+// pod. Closing it ends the exec.
+type Dial func(ctx context.Context) (io.ReadWriteCloser, error)
+
+// Facts is what a process in the pod sees of itself: the evidence for most proofs
+// of treatment on a cluster.
+type Facts struct {
+	Version   string `json:"version"`   // of Tare in the image
+	Kernel    string `json:"kernel"`    // uname -r
+	KernelTag string `json:"kernelTag"` // uname -v
+	// Sandbox names the sandbox that shows itself in the kernel log or elsewhere:
+	// "gvisor", "kata"; "" for none that is known.
+	Sandbox    string `json:"sandbox,omitempty"`
+	Seccomp    string `json:"seccomp"`              // of /proc/self/status: "disabled", "strict", "filter"; "" where it is not told
+	NoNewPrivs string `json:"noNewPrivs"`           // "0" or "1"
+	CapEff     string `json:"capEff"`               // effective capabilities, hexadecimal, of a program started by the agent
+	AppArmor   string `json:"appArmor,omitempty"`   // profile in force: "cri-containerd.apparmor.d (enforce)"
+	SELinux    string `json:"seLinux,omitempty"`    // context in force
+	UID        int    `json:"uid"`                  // of the programs
+	BootID     string `json:"bootID,omitempty"`     // of the kernel: the same on two nodes that share one
+	CPUModel   string `json:"cpuModel,omitempty"`   // of /proc/cpuinfo
+	CPUs       int    `json:"cpus"`                 // that a program may use
+	Hypervisor bool   `json:"hypervisor,omitempty"` // the CPU flag
+	// Confidential is the kind of confidential VM that the kernel log or
+	// /dev/sev-guest, /dev/tdx_guest show: "SEV-SNP", "TDX".
+	Confidential string `json:"confidential,omitempty"`
+}
+
+// Question asks for Counters.
+type Question struct {
+	// Cgroups are pods by UID whose cgroups are to be read below Root, in the
+	// layout of the kubelet, by cgroupfs or systemd, version 1 or 2.
+	Cgroups []string `json:"cgroups,omitempty"`
+	// Root is where the node's /sys/fs/cgroup is seen; "" for none.
+	Root string `json:"root,omitempty"`
+}
+
+// Counters are running totals at one moment. What the pod cannot see is missing.
+type Counters struct {
+	Time    time.Time     `json:"time"`
+	CPUs    int           `json:"cpus"`           // of the node
+	Busy    time.Duration `json:"busy"`           // user, nice, system, interrupts, of /proc/stat
+	Steal   time.Duration `json:"steal"`          // taken by the hypervisor
+	Kernel  time.Duration `json:"kernel"`         // interrupts and softirqs
+	Load    float64       `json:"load"`           // 1 minute
+	Waiting time.Duration `json:"waiting"`        // pressure: time in which some task waited for a CPU; -1: not told
+	BootID  string        `json:"bootID"`         // of the kernel
+	Own     *Cgroup       `json:"own,omitempty"`  // of the agent's own container
+	Pods    []Cgroup      `json:"pods,omitempty"` // those of the Question that were found
+}
+
+// Cgroup is what a cgroup tells.
+type Cgroup struct {
+	Pod        string        `json:"pod,omitempty"`        // UID
+	CPU        time.Duration `json:"cpu"`                  // used so far
+	WorkingSet int64         `json:"workingSet"`           // memory without inactive file pages, bytes
+	Throttled  int           `json:"throttled"`            // periods in which it was throttled
+	Containers []string      `json:"containers,omitempty"` // ids of the cgroups below it
+}
+
+// Session is a connection to one pod's agent that mends itself. It is safe for
+// use by several goroutines.
+type Session struct{}
+
+// Options are how a Session behaves.
+type Options struct {
+	// Patience is how long a lost connection is tried again before what waits for
+	// it fails with a *LostError.
+	Patience time.Duration
+	// Alive says why it is of no use to try again (the pod is gone), or nil.
+	Alive func(ctx context.Context) error
+}
+
+// LostError says that the agent could not be reached any more.
+type LostError struct {
+	Since time.Duration
+	Err   error
+}

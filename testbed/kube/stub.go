@@ -1,0 +1,39 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+
+	"tare/testbed"
+)
+
+var errNotBuilt = errors.New("not built yet")
+
+// Open asks for a site.
+func (t *Testbed) Open(ctx context.Context, want testbed.Request) (testbed.Site, error) {
+	return nil, errNotBuilt
+}
+
+// Close removes everything that was made.
+func (t *Testbed) Close() error { return nil }
+
+// Ready makes the site.
+func (s *Site) Ready(ctx context.Context) error { return errNotBuilt }
+
+// Start starts a program.
+func (s *Site) Start(ctx context.Context, where testbed.Place, cmd testbed.Command) (testbed.Process, error) {
+	return nil, errNotBuilt
+}
+
+// Address is where the client reaches the server on that path.
+func (s *Site) Address(testbed.Path) netip.Addr { return netip.Addr{} }
+
+// Ports lists the server's ports that the service forwards, TCP and UDP.
+func (s *Site) Ports() []uint16 { return nil }
+
+// LinkRate is not known on a cluster: 0.
+func (s *Site) LinkRate() float64 { return 0 }
+
+// Volume is where the volume is in the client's pod.
+func (s *Site) Volume() string { return "" }
