@@ -114,6 +114,9 @@ func neededBy(x *experiment.Experiment) wanted {
 		need["workload "+w.Kind] = true
 		network = network || w.Config.Needs().Network
 	}
+	if x.Testbed.Name() != experiment.TestbedLocal {
+		return func(string, string) bool { return false } // its parts are on the cluster
+	}
 	need["testbed local"] = network
 	return func(kind, name string) bool { return need[kind+" "+name] }
 }
@@ -171,6 +174,9 @@ func ready(ctx context.Context, x *experiment.Expansion) error {
 // unexpanded is an expansion's layers and workloads, as an experiment has them.
 func unexpanded(x *experiment.Expansion) *experiment.Experiment {
 	all := &experiment.Experiment{}
+	if len(x.Cells) > 0 {
+		all.Testbed = x.Cells[0].Testbed
+	}
 	for _, items := range x.Layers {
 		all.Arms = append(all.Arms, experiment.Arm{Layers: items})
 	}

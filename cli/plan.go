@@ -46,6 +46,12 @@ least, and which requirement is missing on this machine. Nothing is run.`,
 			}
 			parts := append(examine(c.Context(), neededBy(x)), programs(x)...)
 			printPlan(s.Stdout, &expansion.Plan, x.Design.Seed != nil, order)
+			if x.Testbed.Name() == experiment.TestbedKubernetes {
+				fmt.Fprintf(s.Stdout, "\nOn the cluster\n  tare doctor %s asks it; nothing of it has been asked here\n", args[0])
+				if len(parts) == 0 {
+					return nil
+				}
+			}
 			fmt.Fprintln(s.Stdout, "\nOn this machine")
 			return printParts(s, parts, "table")
 		},

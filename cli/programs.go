@@ -43,7 +43,9 @@ func programs(x *experiment.Experiment) []part {
 	}
 	if bare {
 		for _, w := range x.Workloads {
-			look(w.Config)
+			if x.Testbed.Name() == experiment.TestbedLocal || !w.Config.Needs().Pods() {
+				look(w.Config)
+			}
 		}
 	}
 	return parts

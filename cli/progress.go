@@ -65,6 +65,15 @@ func (p *progress) event(e runner.Event) {
 	}
 }
 
+// wait says what is waited for.
+func (p *progress) wait(what string) {
+	if p.live {
+		p.status(plainText(what))
+		return
+	}
+	p.line(what)
+}
+
 // done reports a finished trial: on a pipe each one, on a terminal those that
 // broke a rule.
 func (p *progress) done(e runner.TrialDone) {

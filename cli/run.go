@@ -20,7 +20,6 @@ import (
 	"tare/journal"
 	"tare/machine"
 	"tare/runner"
-	"tare/testbed/local"
 )
 
 func newRun(s State) *cobra.Command {
@@ -70,7 +69,7 @@ directory holds everything; report.html in it is the report.`,
 			if err != nil {
 				return err
 			}
-			return carryOut(c.Context(), s, j, expansion, out, quiet)
+			return carryOut(c.Context(), s, j, expansion, env, out, quiet)
 		},
 	}
 	c.Flags().IntVar(&o.rounds, "rounds", 0, "number of rounds, in place of the file's design")
@@ -119,10 +118,7 @@ trial that was under way is lost. Without RUN, the newest run below runs/.`,
 			if err != nil {
 				return err
 			}
-			if err := j.AddEnvironment(environment(c.Context(), expansion)); err != nil {
-				return errors.Join(err, j.Close())
-			}
-			return carryOut(c.Context(), s, j, expansion, out, quiet)
+			return carryOut(c.Context(), s, j, expansion, environment(c.Context(), expansion), out, quiet)
 		},
 	}
 	c.Flags().BoolVarP(&quiet, "quiet", "q", false, "no progress on stderr")
@@ -193,22 +189,20 @@ func compared(p *experiment.Plan) (parts any, err error) {
 const pause = 2 * time.Second
 
 // carryOut runs the plan, then shows and reports what the run says.
-func carryOut(ctx context.Context, s State, j *journal.Journal, expansion *experiment.Expansion, out string, quiet bool) (err error) {
+func carryOut(ctx context.Context, s State, j *journal.Journal, expansion *experiment.Expansion, env *machine.Environment, out string, quiet bool) (err error) {
 	defer func() { err = errors.Join(err, j.Close()) }()
-	bed, err := local.New()
+	progress := newProgress(s, j, quiet)
+	bed, err := openBed(expansion, j.Dir(), progress.wait)
 	if err != nil {
 		return err
 	}
-	if err := guard(bed); err != nil {
-		return errors.Join(err, bed.Close())
-	}
-	progress := newProgress(s, j, quiet)
 	progress.begin(&expansion.Plan)
 	runErr := runner.Run(ctx, runner.Options{
 		Expansion: expansion,
 		Testbed:   bed,
 		Journal:   j,
-		Sampler:   runner.ThisMachine{Sampler: machine.NewSampler()},
+		Sampler:   bed.sampler,
+		Ready:     func(ctx context.Context) error { return bed.record(ctx, j, env) },
 		Rounds:    analysis.NeededRounds,
 		Pause:     pause,
 		Events:    progress.event,
@@ -238,16 +232,6 @@ func carryOut(ctx context.Context, s State, j *journal.Journal, expansion *exper
 		return exit(ExitInvalid)
 	}
 	return nil
-}
-
-// guard has tare clean run when this process is killed: its direct children die
-// with it, but a program under test may have put others into the background.
-func guard(bed *local.Testbed) error {
-	self, err := os.Executable()
-	if err != nil {
-		return fmt.Errorf("the path of this program: %w", err)
-	}
-	return bed.Guard(self, "clean")
 }
 
 // whatNext adds to the error that ended a run how to go on.

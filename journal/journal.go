@@ -174,15 +174,13 @@ func (j *Journal) note(n Note) error {
 
 // AddEnvironment records the machine that a resumed session runs on, as
 // environment-SESSION.json, and notes in what it differs from the machine that
-// the run began on. In a finished run there is no such session, and it does
+// the run began on. In the first session it takes the place of the record that
+// Create was given. In a finished run there is no such session, and it does
 // nothing.
 func (j *Journal) AddEnvironment(env *machine.Environment) error {
 	session := j.Session()
 	if j.Finished() {
 		return nil
-	}
-	if session < 2 {
-		return errors.New("the first session has its environment from Create")
 	}
 	e := *env
 	e.Schema = machine.EnvironmentSchema
@@ -194,7 +192,7 @@ func (j *Journal) AddEnvironment(env *machine.Environment) error {
 	j.run.setEnvironment(session, &e)
 	first := j.run.Environment
 	j.mu.Unlock()
-	if first == nil {
+	if first == nil || session == 1 {
 		return nil
 	}
 	for _, d := range first.Differences(&e) {

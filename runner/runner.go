@@ -57,6 +57,8 @@ type Options struct {
 	Testbed   testbed.Testbed
 	Journal   Journal
 	Sampler   Sampler
+	// Ready is called when all sites are set up, before the first trial; may be nil.
+	Ready func(ctx context.Context) error
 	// Rounds gives the total number of rounds from the pilot's trials, for a
 	// plan with a precision goal (analysis.NeededRounds).
 	Rounds func(*experiment.Plan, []journal.Trial) (int, error)
@@ -92,6 +94,11 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.sites.close(context.WithoutCancel(ctx))) }()
+	if o.Ready != nil {
+		if err := o.Ready(ctx); err != nil {
+			return err
+		}
+	}
 	r.last = time.Now()
 	if err := r.rounds(ctx); err != nil {
 		return err

@@ -1,0 +1,69 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"tare/experiment"
+	"tare/journal"
+	"tare/machine"
+	"tare/runner"
+	"tare/testbed"
+	"tare/testbed/kube"
+	"tare/testbed/local"
+)
+
+// bed is the testbed of a run with what goes with it.
+type bed struct {
+	testbed.Testbed
+	sampler runner.Sampler
+	// clusters describes the clusters that the sites are on; nil: on this machine.
+	clusters func(context.Context) ([]machine.Cluster, error)
+}
+
+// openBed makes the testbed that an experiment asks for. Say takes what it waits for.
+func openBed(x *experiment.Expansion, dir string, say func(string)) (*bed, error) {
+	if x.Plan.Testbed == experiment.TestbedKubernetes {
+		k, err := kube.New(kube.Options{Version: Version(), Run: dir, Say: say})
+		if err != nil {
+			return nil, err
+		}
+		return &bed{Testbed: k, sampler: k.Sampler(), clusters: k.Describe}, nil
+	}
+	l, err := local.New()
+	if err != nil {
+		return nil, err
+	}
+	if err := guard(l); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return &bed{Testbed: l, sampler: runner.ThisMachine{Sampler: machine.NewSampler()}}, nil
+}
+
+// guard has tare clean run when this process is killed: its direct children die
+// with it, but a program under test may have put others into the background.
+func guard(l *local.Testbed) error {
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("the path of this program: %w", err)
+	}
+	return l.Guard(self, "clean")
+}
+
+// record completes the record of the environment once the sites are set up.
+func (b *bed) record(ctx context.Context, j *journal.Journal, env *machine.Environment) error {
+	if b.clusters == nil {
+		if j.Session() == 1 {
+			return nil // Create has it
+		}
+		return j.AddEnvironment(env)
+	}
+	clusters, err := b.clusters(ctx)
+	if err != nil {
+		return err
+	}
+	env.Clusters = clusters
+	return j.AddEnvironment(env)
+}
