@@ -109,8 +109,8 @@ type Timeouts struct {
 	Connect quantity.Duration `yaml:"connect" json:"connect" doc:"how long a lost connection to a pod is tried again during a trial"`
 }
 
-// defaultKubernetes is the testbed where the file says nothing of it.
-func defaultKubernetes() *Kubernetes {
+// NewKubernetes is the testbed where the file says nothing of it.
+func NewKubernetes() *Kubernetes {
 	return &Kubernetes{
 		Image:      DefaultImage,
 		Placement:  factor.Of(DifferentNodes),

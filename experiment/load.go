@@ -81,7 +81,7 @@ func (l *loader) testbed(n *strictyaml.Node, path string, v reflect.Value) {
 	}
 	chosen := Testbed{Local: defaultLocal()}
 	if kind == TestbedKubernetes {
-		chosen = Testbed{Kubernetes: defaultKubernetes()}
+		chosen = Testbed{Kubernetes: NewKubernetes()}
 	}
 	l.config(params, strictyaml.Join(path, kind), chosen.Level())
 	v.Set(reflect.ValueOf(chosen))

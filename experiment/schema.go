@@ -170,7 +170,7 @@ func structural(t reflect.Type) bool {
 func (s schema) value(f strictyaml.Field, t reflect.Type, standard reflect.Value) object {
 	switch t {
 	case reflect.TypeFor[Testbed]():
-		return s.testbed(reflect.ValueOf(Testbed{Local: defaultLocal(), Kubernetes: defaultKubernetes()}))
+		return s.testbed(reflect.ValueOf(Testbed{Local: defaultLocal(), Kubernetes: NewKubernetes()}))
 	case reflect.TypeFor[LayerItem]():
 		return object{{"$ref", "#/$defs/layer"}}
 	case reflect.TypeFor[WorkloadItem]():
