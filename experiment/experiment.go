@@ -28,6 +28,7 @@
 package experiment
 
 import (
+	"slices"
 	"time"
 
 	"tare/experiment/factor"
@@ -190,6 +191,18 @@ type Needs struct {
 	Image       string  `json:"image,omitempty"`       // image of the pods, where the testbed's will not do
 	// Only names the one testbed that can give what is needed; "" for any.
 	Only string `json:"only,omitempty"`
+	// UsesVolume is set by a layer that shapes the volume of the workloads, and so
+	// does nothing where none of them has one.
+	UsesVolume bool `json:"usesVolume,omitempty"`
+	// PodSecurity says what needs more than the level restricted of Pod Security.
+	PodSecurity []PodSecurity `json:"podSecurity,omitempty"`
+}
+
+// PodSecurity is a reason why pods do not meet the level restricted of the Pod
+// Security Standards.
+type PodSecurity struct {
+	Level string `json:"level"` // the least one that allows it: "baseline", "privileged"
+	Why   string `json:"why"`   // "seccomp profile Unconfined (layer pod)"
 }
 
 // Volume is storage that a workload asks for.
@@ -213,6 +226,12 @@ func (n Needs) And(o Needs) Needs {
 	}
 	if n.Only == "" {
 		n.Only = o.Only
+	}
+	n.UsesVolume = n.UsesVolume || o.UsesVolume
+	for _, p := range o.PodSecurity {
+		if !slices.Contains(n.PodSecurity, p) {
+			n.PodSecurity = append(slices.Clip(n.PodSecurity), p)
+		}
 	}
 	return n
 }

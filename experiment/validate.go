@@ -196,14 +196,21 @@ func (l *loader) possible(x *Experiment) {
 				fmt.Sprintf("testbed: {%s: {…}}", needs.Only))
 		}
 	}
+	volume := slices.ContainsFunc(x.Workloads, usesVolume)
 	for i, a := range x.Arms {
 		for j, item := range a.Layers {
-			check(strictyaml.Index(strictyaml.Index("arms", i)+".layers", j), "layer", item.Kind, item.Config.Needs())
+			at, needs := strictyaml.Index(strictyaml.Index("arms", i)+".layers", j), item.Config.Needs()
+			check(at, "layer", item.Kind, needs)
+			if needs.UsesVolume && !volume {
+				l.file.ReportAt(at, fmt.Sprintf("the layer %s does nothing here: no workload has a volume", item.Kind), "")
+			}
 		}
 	}
 	for i, w := range x.Workloads {
 		check(strictyaml.Index("workloads", i), "workload", w.Kind, w.Config.Needs())
 	}
 }
+
+func usesVolume(w WorkloadItem) bool { return w.Config.Needs().Volume != nil }
 
 func usesNetwork(w WorkloadItem) bool { return w.Config.Needs().Network }

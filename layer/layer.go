@@ -59,6 +59,14 @@ type Exclusive interface {
 	Off(ctx context.Context) error
 }
 
+// Settler is an Active whose Proofs can be gathered only when the site has been
+// made (see testbed.Staged): those of layers that shape it.
+type Settler interface {
+	Active
+	// Settle gathers them. It is called once, after the site is ready.
+	Settle(ctx context.Context, site testbed.Site) error
+}
+
 // Did is what a trial did, as far as a proof may need it.
 type Did struct {
 	Sent uint64 // bytes of payload that the workload moved between the pods; 0 if unknown

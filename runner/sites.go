@@ -97,11 +97,8 @@ func open(ctx context.Context, x *experiment.Expansion, arm int, bed testbed.Tes
 			return nil, errors.Join(err, p.down(context.WithoutCancel(ctx)))
 		}
 		p.active = append(p.active, up)
-		for _, check := range up.Proofs() {
-			if !check.OK {
-				err := fmt.Errorf("layer %s is not on: %s: expected %s, observed %s", item.Kind, check.Name, check.Expected, check.Observed)
-				return nil, errors.Join(err, p.down(context.WithoutCancel(ctx)))
-			}
+		if err := shown(item.Kind, up); err != nil {
+			return nil, errors.Join(err, p.down(context.WithoutCancel(ctx)))
 		}
 	}
 	if staged, ok := testbed.As[testbed.Staged](site); ok {
@@ -109,9 +106,36 @@ func open(ctx context.Context, x *experiment.Expansion, arm int, bed testbed.Tes
 			return nil, errors.Join(err, p.down(context.WithoutCancel(ctx)))
 		}
 	}
+	for i, item := range x.Layers[arm] {
+		if err := settle(ctx, item.Kind, p.active[i], site); err != nil {
+			return nil, errors.Join(err, p.down(context.WithoutCancel(ctx)))
+		}
+	}
 	p.site = layer.Dress(site, p.active)
 	p.absent = absent(x, arm)
 	return p, nil
+}
+
+// settle gathers the proofs of a layer that need the site as it was made.
+func settle(ctx context.Context, kind string, up layer.Active, site testbed.Site) error {
+	settler, ok := up.(layer.Settler)
+	if !ok {
+		return nil
+	}
+	if err := settler.Settle(ctx, site); err != nil {
+		return fmt.Errorf("layer %s: %w", kind, err)
+	}
+	return shown(kind, up)
+}
+
+// shown says which of the proofs that were made once shows that a layer is not on.
+func shown(kind string, up layer.Active) error {
+	for _, check := range up.Proofs() {
+		if !check.OK {
+			return fmt.Errorf("layer %s is not on: %s: expected %s, observed %s", kind, check.Name, check.Expected, check.Observed)
+		}
+	}
+	return nil
 }
 
 // absent lists the layers that other arms have and this one has not: one of

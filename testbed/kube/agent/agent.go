@@ -43,6 +43,8 @@ type Facts struct {
 	Seccomp    string `json:"seccomp"`              // of /proc/self/status: "disabled", "strict", "filter"; "" where it is not told
 	NoNewPrivs string `json:"noNewPrivs"`           // "0" or "1"
 	CapEff     string `json:"capEff"`               // effective capabilities, hexadecimal, of a program started by the agent
+	CapBnd     string `json:"capBnd,omitempty"`     // bounding set of capabilities, hexadecimal
+	UIDMap     string `json:"uidMap,omitempty"`     // /proc/self/uid_map, lines and columns by one blank: "0 0 4294967295" without a user namespace
 	AppArmor   string `json:"appArmor,omitempty"`   // profile in force: "cri-containerd.apparmor.d (enforce)"
 	SELinux    string `json:"seLinux,omitempty"`    // context in force
 	UID        int    `json:"uid"`                  // of the programs
