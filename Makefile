@@ -6,7 +6,9 @@ BIN     := bin/tare
 CLUSTER ?= test
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 
-.PHONY: demo test build tools consumers lint fuzz bench truth cluster cluster-down clean
+IMAGE   := bin/image-$(shell $(GO) env GOARCH).tar
+
+.PHONY: demo test build image tools consumers lint fuzz bench truth cluster cluster-down clean
 
 demo: tools build ## Install what is missing, build, and price WireGuard on a real network path (under 3 minutes).
 	$(BIN) run examples/quickstart.yaml
@@ -18,6 +20,11 @@ test: tools consumers build ## Install what is missing and run all tests.
 	$(GO) vet ./...
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo "not gofmt-ed"; exit 1; }
 	$(GO) test -p 2 -timeout 20m ./...
+
+image: ## Build the container image into an archive that bin/cluster load reads.
+	@test/cluster/install
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -X tare/cli.version=$(VERSION)" -o bin/linux/tare .
+	cd image && $(GO) run . ../bin/linux/tare ../$(IMAGE)
 
 tools: ## Install the programs under test.
 	@.ci/tools
