@@ -10,6 +10,9 @@ import (
 	"tare/layer"
 	"tare/layer/env"
 	"tare/layer/link"
+	"tare/layer/manifests"
+	"tare/layer/proof"
+	"tare/layer/toggle"
 	"tare/layer/wireguard"
 	"tare/layer/wrap"
 	"tare/workload"
@@ -21,6 +24,9 @@ import (
 var Layers = []layer.Kind{
 	env.Kind,
 	link.Kind,
+	manifests.Kind,
+	proof.Kind,
+	toggle.Kind,
 	wireguard.Kind,
 	wrap.Kind,
 }
