@@ -5,6 +5,8 @@ import (
 	"errors"
 	"net/netip"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"tare/testbed"
 )
 
@@ -37,3 +39,15 @@ func (s *Site) LinkRate() float64 { return 0 }
 
 // Volume is where the volume is in the client's pod.
 func (s *Site) Volume() string { return "" }
+
+// Labels are what everything that is made at the site carries: ManagedBy,
+// OwnerLabel and ArmLabel. A workload that makes objects of its own gives them
+// these, and a RoleLabel.
+func (s *Site) Labels() map[string]string { return nil }
+
+// Record writes down that a workload makes objects of these kinds with the
+// site's labels in the site's namespace, so that Close and Clean remove them
+// there even where the namespace is given and stays. It comes before they are made.
+func (s *Site) Record(ctx context.Context, kinds ...schema.GroupVersionResource) error {
+	return errNotBuilt
+}
