@@ -115,7 +115,7 @@ func warnings(t *table, run *Run, env *machine.Environment) []Warning {
 	list = append(list, omissions(plan, run)...)
 	list = append(list, caveats(t.plan, run)...)
 	if env != nil {
-		for _, note := range env.Notes {
+		for _, note := range env.Remarks() {
 			warn(Warning{}, "%s", note)
 		}
 	}

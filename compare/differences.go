@@ -27,7 +27,8 @@ func (c *comparison) differences() {
 	c.result.Differences, c.result.Same = p.apart()
 }
 
-// compareMachines compares the records of the machines that there are.
+// compareMachines compares the records of the machines that there are. Where
+// trials ran on clusters, the machine on which Tare was started matters little.
 func (c *comparison) compareMachines(p *properties) {
 	records, has := make([]*machine.Environment, len(c.in)), make([]bool, len(c.in))
 	var without []int
@@ -40,9 +41,10 @@ func (c *comparison) compareMachines(p *properties) {
 	if len(without) > 0 {
 		c.unknown("%s no record of the machine: whether machines differ cannot be said", have(without))
 	}
+	onClusters := !slices.ContainsFunc(records, func(e *machine.Environment) bool { return e == nil || len(e.Clusters) == 0 })
 	for _, property := range machine.Properties(records...) {
 		group, name := Machine, property.Name
-		minor := slices.ContainsFunc(minorOnMachines, func(m string) bool { return strings.HasPrefix(name, m) })
+		minor := onClusters && !property.Cluster || slices.ContainsFunc(minorOnMachines, func(m string) bool { return strings.HasPrefix(name, m) })
 		switch {
 		case name == "Tare": // stands in the plan, too
 			continue

@@ -71,6 +71,27 @@ func TestDifferences(t *testing.T) {
 	}
 }
 
+// Where trials ran on clusters, it is their nodes that count, and not the machine
+// on which Tare was started.
+func TestClustersDiffer(t *testing.T) {
+	on := func(kernel, laptop string) func(*experiment.Plan, *machine.Environment) {
+		return func(_ *experiment.Plan, e *machine.Environment) {
+			e.CPU.Model = laptop
+			e.Clusters = []machine.Cluster{{UID: "u", Version: "v1.34.4", Nodes: []machine.Node{{Name: "n" + kernel, Kernel: kernel}}}}
+		}
+	}
+	a, b := wireguard("a", 1.05, 1), wireguard("b", 1.05, 2)
+	a.change, b.change = on("6.8", "laptop A"), on("6.11", "laptop B")
+	r := comparing(t, Options{}, a.run(t), b.run(t))
+	want := []Property{
+		{Group: Machine, Path: "kernel of the nodes", Values: []string{"6.8", "6.11"}},
+		{Group: Machine, Path: "processor", Values: []string{"laptop A", "laptop B"}, Minor: true},
+	}
+	if !sameProperties(r.Differences, want) {
+		t.Errorf("differences %+v, want %+v", r.Differences, want)
+	}
+}
+
 // A run compared with one that differs in nothing but its trials.
 func TestNothingDiffers(t *testing.T) {
 	r := comparing(t, Options{}, wireguard("a", 1.05, 1).run(t), wireguard("b", 1.05, 2).run(t))

@@ -70,7 +70,7 @@ func resultOf(run *analysis.Run, trials []journal.Trial) *Result {
 		}
 	}
 	for _, w := range run.Warnings {
-		machine := run.Environment != nil && slices.Contains(run.Environment.Notes, w.Text)
+		machine := run.Environment != nil && slices.Contains(run.Environment.Remarks(), w.Text)
 		if w.Cell == "" && w.Metric == "" && w.Arm == "" && !machine {
 			r.Warnings = append(r.Warnings, w.Text)
 		}

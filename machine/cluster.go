@@ -1,5 +1,11 @@
 package machine
 
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
 // Cluster describes a Kubernetes cluster that trials ran on.
 type Cluster struct {
 	Context  string `json:"context"`
@@ -10,6 +16,8 @@ type Cluster struct {
 	// Components are images of what is known to matter for results (the network
 	// plug-in, the service mesh), by the name of the workload that runs them.
 	Components map[string]string `json:"components,omitempty"`
+	// Notes say what a reader of the run should know about the cluster.
+	Notes []string `json:"notes,omitempty"`
 }
 
 // Node is one node of a cluster.
@@ -29,4 +37,99 @@ type Node struct {
 	Confidential string            `json:"confidential,omitempty"`
 	BootID       string            `json:"bootID,omitempty"` // nodes with the same one share a kernel
 	Images       map[string]string `json:"images,omitempty"` // digests of the images of Tare's pods, by container
+}
+
+// Remarks are the notes on the machine and on the clusters.
+func (e *Environment) Remarks() []string {
+	all := slices.Clone(e.Notes)
+	for i := range e.Clusters {
+		all = append(all, e.Clusters[i].Notes...)
+	}
+	return all
+}
+
+// clusterProperties are what makes the clusters of one record different from
+// those of another. Nodes come and go under other names, so that their values are
+// sets over all nodes that trials ran on.
+var clusterProperties = []struct {
+	name string
+	of   func(*Cluster) []string
+}{
+	{"cluster", one(func(c *Cluster) string { return c.UID })},
+	{"cluster version", one(func(c *Cluster) string { return c.Version })},
+	{"cluster platform", one(func(c *Cluster) string { return c.Platform })},
+	{"number of nodes used", one(func(c *Cluster) string { return strconv.Itoa(len(c.Nodes)) })},
+	{"kernel of the nodes", each(func(n *Node) string { return n.Kernel })},
+	{"operating system of the nodes", each(func(n *Node) string { return n.OS })},
+	{"architecture of the nodes", each(func(n *Node) string { return n.Architecture })},
+	{"container runtime of the nodes", each(func(n *Node) string { return n.Runtime })},
+	{"kubelet of the nodes", each(func(n *Node) string { return n.Kubelet })},
+	{"region of the nodes", each(func(n *Node) string { return n.Region })},
+	{"zone of the nodes", each(func(n *Node) string { return n.Zone })},
+	{"instance type of the nodes", each(func(n *Node) string { return n.Instance })},
+	{"processor of the nodes", each(func(n *Node) string { return n.CPU })},
+	{"number of processors of the nodes", each(func(n *Node) string { return n.CPUs })},
+	{"memory of the nodes", each(func(n *Node) string { return n.Memory })},
+	{"confidential computing on the nodes", each(func(n *Node) string { return n.Confidential })},
+}
+
+// one makes a property of a cluster one of a record.
+func one(of func(*Cluster) string) func(*Cluster) []string {
+	return func(c *Cluster) []string { return []string{of(c)} }
+}
+
+// each makes a property of a node one of a record.
+func each(of func(*Node) string) func(*Cluster) []string {
+	return func(c *Cluster) []string {
+		var values []string
+		for i := range c.Nodes {
+			values = append(values, of(&c.Nodes[i]))
+		}
+		return values
+	}
+}
+
+// acrossClusters is a property over all clusters of a record: its distinct
+// values in order.
+func acrossClusters(e *Environment, of func(*Cluster) []string) string {
+	var all []string
+	for i := range e.Clusters {
+		for _, v := range of(&e.Clusters[i]) {
+			if v != "" {
+				all = append(all, v)
+			}
+		}
+	}
+	slices.Sort(all)
+	return strings.Join(slices.Compact(all), ", ")
+}
+
+// components are those of all clusters of a record, by name.
+func components(e *Environment) map[string]string {
+	names := map[string]bool{}
+	for i := range e.Clusters {
+		for name := range e.Clusters[i].Components {
+			names[name] = true
+		}
+	}
+	m := make(map[string]string, len(names))
+	for name := range names {
+		m[name] = acrossClusters(e, one(func(c *Cluster) string { return c.Components[name] }))
+	}
+	return m
+}
+
+// images are the digests of the images of Tare's pods, by container.
+func images(e *Environment) map[string]string {
+	m := map[string]string{}
+	for i := range e.Clusters {
+		for _, n := range e.Clusters[i].Nodes {
+			for name := range n.Images {
+				if _, known := m[name]; !known {
+					m[name] = acrossClusters(e, each(func(n *Node) string { return n.Images[name] }))
+				}
+			}
+		}
+	}
+	return m
 }

@@ -11,6 +11,9 @@ import (
 type Property struct {
 	Name   string
 	Values []string // one for each record; "": not told
+	// Cluster says that it is of the clusters that trials ran on. All others are
+	// then of the machine on which Tare was started.
+	Cluster bool
 }
 
 // Same says whether every record has the same value.
@@ -74,6 +77,18 @@ func Properties(records ...*Environment) []Property {
 	keyed("mitigation of ", func(e *Environment) map[string]string { return e.Mitigations })
 	keyed("cipher driver of ", func(e *Environment) map[string]string { return e.CipherDriver })
 	keyed("tool ", func(e *Environment) map[string]string { return versions(e.Tools) })
+	if !slices.ContainsFunc(records, func(e *Environment) bool { return e != nil && len(e.Clusters) > 0 }) {
+		return list
+	}
+	machines := len(list)
+	for _, p := range clusterProperties {
+		add(p.name, func(e *Environment) any { return acrossClusters(e, p.of) })
+	}
+	keyed("image of container ", images)
+	keyed("component ", components)
+	for i := machines; i < len(list); i++ {
+		list[i].Cluster = true
+	}
 	return list
 }
 

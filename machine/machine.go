@@ -65,7 +65,7 @@ type Tool struct {
 
 // Conditions is how the machine did during a trial.
 type Conditions struct {
-	ForeignCPU float64 `json:"foreignCPU"` // CPU time of other programs as a share of the machine's
+	ForeignCPU float64 `json:"foreignCPU"` // CPU time of other programs as a share of the machine's; -1: not told
 	Steal      float64 `json:"steal"`      // CPU time taken by the hypervisor, same
 	KernelCPU  float64 `json:"kernelCPU"`  // kernel threads and softirqs, same: not attributed to anyone
 	// Busy is the CPU time that the whole machine used, in interrupts, in the

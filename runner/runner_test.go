@@ -204,6 +204,7 @@ func TestRules(t *testing.T) {
 		}, want: "errors: failed operations 1.5%, over the limit of 0%"},
 		{name: "foreign CPU", run: values(5, 0), foreign: 0.25, want: "foreign-cpu: CPU time of other programs 25.0%, over the limit of 20%"},
 		{name: "foreign CPU at the limit", run: values(5, 0), foreign: 0.2},
+		{name: "foreign CPU not told", run: values(5, 0), foreign: -1},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
