@@ -87,7 +87,7 @@ func TestClustersDiffer(t *testing.T) {
 		{Group: Machine, Path: "kernel of the nodes", Values: []string{"6.8", "6.11"}},
 		{Group: Machine, Path: "processor", Values: []string{"laptop A", "laptop B"}, Minor: true},
 	}
-	if !sameProperties(r.Differences, want) {
+	if !sameProperties(r.Differences, want) || r.Differences[0].Minor || !r.Differences[1].Minor {
 		t.Errorf("differences %+v, want %+v", r.Differences, want)
 	}
 }
