@@ -43,6 +43,10 @@ var accepted = []struct {
 	{percent, percentOf, "7%", 0.07, "7%"},
 	{percent, percentOf, "0.0001%", 1e-6, "0.0001%"},
 	{percent, percentOf, "150 %", 1.5, "150%"},
+	{frequency, frequencyOf, "50/s", 50, "50/s"},
+	{frequency, frequencyOf, "2.5 /s", 2.5, "2.5/s"},
+	{frequency, frequencyOf, "30/min", 0.5, "30/min"},
+	{frequency, frequencyOf, "3000/min", 50, "50/s"},
 	{limit, limitOf, "10%", 10, "10%"},
 	{limit, limitOf, "7 %", 7, "7%"},
 	{limit, limitOf, "1.50ms", 1.5, "1.5ms"},
@@ -58,6 +62,9 @@ func size() text     { return new(Size) }
 func duration() text { return new(Duration) }
 func percent() text  { return new(Percent) }
 func limit() text    { return new(Limit) }
+
+func frequency() text            { return new(Frequency) }
+func frequencyOf(t text) float64 { return float64(*t.(*Frequency)) }
 
 func rateOf(t text) float64     { return float64(*t.(*Rate)) }
 func sizeOf(t text) float64     { return float64(*t.(*Size)) }
@@ -106,6 +113,9 @@ func TestRefused(t *testing.T) {
 		{percent, "Inf%", `"Inf%" is not a percentage`},
 		{percent, "0x10%", `"0x10%" is not a percentage`},
 		{percent, "", `"" is not a percentage`},
+		{frequency, "50", `"50" is not a number per time such as 50/s or 30/min`},
+		{frequency, "0/s", `"0/s" is too seldom`},
+		{frequency, "1/h", `"1/h" is not a number per time`},
 		{limit, "-5ms", `"-5ms" is not a share of the baseline such as 10%, or an amount such as 1ms, 5MiB or 0.5`},
 		{limit, "ms", `"ms" is not a share`},
 		{limit, "NaN", `"NaN" is not a share`},
@@ -134,7 +144,7 @@ func FuzzText(f *testing.F) {
 	f.Add("1..2%")
 	f.Add("９s")
 	f.Fuzz(func(t *testing.T, s string) {
-		for _, into := range []func() text{rate, size, duration, percent, limit} {
+		for _, into := range []func() text{rate, size, duration, percent, limit, frequency} {
 			first := into()
 			if first.UnmarshalText([]byte(s)) != nil {
 				continue
