@@ -53,6 +53,9 @@ type Experiment struct {
 	Design      Design         `yaml:"design" doc:"how many rounds, and what counts as a difference"`
 	Limits      Limits         `yaml:"limits" doc:"when a trial or the run is invalid"`
 	Budget      Budget         `yaml:"budget" doc:"highest overhead allowed, by metric or METRIC@CELL; tare gate judges by it"`
+	// Files are those that the configs name and Load has read, by their names as
+	// written: they belong to the experiment as its text does.
+	Files map[string][]byte
 }
 
 // Testbed says where trials run. Exactly one member is set.
@@ -241,6 +244,8 @@ func (n Needs) And(o Needs) Needs {
 type Kinds struct {
 	Layers    map[string]func() LayerConfig // each returns a pointer with the defaults set
 	Workloads map[string]func() WorkloadConfig
+	// Read reads a file that a config names; nil: relative to the experiment file.
+	Read func(name string) ([]byte, error)
 }
 
 // Better says which direction of a metric is good.

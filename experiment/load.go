@@ -19,7 +19,7 @@ type Problems = strictyaml.Problems
 // error is a *Problems with everything that is wrong; without one the
 // experiment is complete, with its defaults filled in, and Expand will take it.
 func Load(name string, data []byte, kinds Kinds) (*Experiment, error) {
-	l := loader{file: strictyaml.Read(name, data), kinds: kinds}
+	l := loader{name: name, file: strictyaml.Read(name, data), kinds: kinds}
 	x := defaults()
 	if root := l.file.Root; root != nil {
 		l.file.Custom = map[reflect.Type]func(*strictyaml.Node, string, reflect.Value){
@@ -33,13 +33,16 @@ func Load(name string, data []byte, kinds Kinds) (*Experiment, error) {
 	if problems := l.file.Problems(); len(problems) > 0 {
 		return nil, &problems
 	}
+	x.Files = l.files
 	return &x, nil
 }
 
 // loader is the loading of one file.
 type loader struct {
+	name  string
 	file  *strictyaml.File
 	kinds Kinds
+	files map[string][]byte // that were read for configs, by name as written
 }
 
 // DefaultRounds is the number of rounds where the file gives neither rounds nor
@@ -120,11 +123,14 @@ func (l *loader) workload(n *strictyaml.Node, path string, v reflect.Value) {
 // config decodes the parameters of a layer or workload and has them validated.
 func (l *loader) config(params *strictyaml.Node, path string, config any) {
 	l.file.Decode(params, path, config)
-	validator, ok := config.(Validator)
-	if !ok {
-		return
+	var errs []FieldError
+	if reader, ok := config.(FileReader); ok {
+		errs = reader.ReadFiles(l.read)
 	}
-	for _, e := range validator.Validate() {
+	if validator, ok := config.(Validator); ok {
+		errs = append(errs, validator.Validate()...)
+	}
+	for _, e := range errs {
 		if at := strictyaml.Join(path, e.Field); !l.file.Troubled(at) {
 			l.file.ReportAt(at, e.Message, "")
 		}
