@@ -69,6 +69,9 @@ directory holds everything; report.html in it is the report.`,
 			if err != nil {
 				return err
 			}
+			if err := j.KeepFiles(x.Files); err != nil {
+				return errors.Join(err, j.Close())
+			}
 			return carryOut(c.Context(), s, j, expansion, env, out, quiet)
 		},
 	}
@@ -146,7 +149,9 @@ func replan(dir string) (*experiment.Expansion, error) {
 	if err != nil {
 		return nil, err
 	}
-	x, err := experiment.Load(filepath.Join(dir, journal.ExperimentFile), run.Experiment, kinds())
+	known := kinds()
+	known.Read = journal.ReadNamed(dir)
+	x, err := experiment.Load(filepath.Join(dir, journal.ExperimentFile), run.Experiment, known)
 	if err != nil {
 		return nil, err
 	}

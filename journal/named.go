@@ -1,0 +1,71 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"tare/experiment"
+)
+
+// NamedDir holds the files that the experiment names, such as manifests, as they
+// were when the run began.
+const NamedDir = "files"
+
+// named is the file below NamedDir that keeps what an experiment calls name. Signs
+// that no file name can have are written as in a URL: policies%2Fdeny.yaml.
+func named(name string) string { return filepath.Join(NamedDir, url.PathEscape(name)) }
+
+// KeepFiles records the files that the experiment names, before the first trial.
+func (j *Journal) KeepFiles(files map[string][]byte) error {
+	if len(files) == 0 {
+		return nil
+	}
+	if err := j.root.Mkdir(NamedDir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return &WriteError{Dir: j.run.Dir, File: NamedDir, Err: err}
+	}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if err := writeFile(j.root, named(name), files[name]); err != nil {
+			return &WriteError{Dir: j.run.Dir, File: named(name), Err: err}
+		}
+	}
+	if err := syncDir(j.root, NamedDir); err != nil {
+		return &WriteError{Dir: j.run.Dir, File: NamedDir, Err: err}
+	}
+	return nil
+}
+
+// ReadNamed gives the way to read the files that the experiment of a run names, as
+// KeepFiles recorded them.
+func ReadNamed(dir string) func(name string) ([]byte, error) {
+	return func(name string) ([]byte, error) {
+		root, err := os.OpenRoot(dir)
+		if err != nil {
+			return nil, err
+		}
+		defer root.Close()
+		about, err := root.Stat(named(name))
+		if err != nil {
+			return nil, err
+		}
+		if !about.Mode().IsRegular() {
+			return nil, fmt.Errorf("%s is not a file", named(name))
+		}
+		f, err := root.Open(named(name))
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		data, err := io.ReadAll(io.LimitReader(f, experiment.MaxFile+1))
+		if err == nil && len(data) > experiment.MaxFile {
+			err = fmt.Errorf("%s has more than %d KiB", named(name), experiment.MaxFile>>10)
+		}
+		return data, err
+	}
+}
