@@ -30,7 +30,7 @@ func (r *Report) trial(j *Job, g *groups) importer.Trial {
 		Wall:  seconds(j.wall() / 1e3),
 		Facts: r.facts(j, g),
 	}
-	t.Errors, t.Broken = j.errors()
+	t.Errors, t.Broken = j.Failures()
 	if t.Broken != "" {
 		return t
 	}
@@ -76,9 +76,9 @@ func (j *Job) wall() float64 {
 	return longest
 }
 
-// errors gives the share of failed I/Os, and why the job is no data if it is
+// Failures gives the share of failed I/Os, and why the job is no data if it is
 // none. With continue_on_error fio goes on and counts.
-func (j *Job) errors() (importer.ErrorRate, string) {
+func (j *Job) Failures() (importer.ErrorRate, string) {
 	if j.TotalErrors == nil || j.Error != 0 && j.Error != j.FirstError {
 		if j.Error != 0 {
 			return importer.ErrorRate{}, fmt.Sprintf("fio reports that the job failed with error %g%s", j.Error, meaning(j.Error))

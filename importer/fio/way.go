@@ -25,17 +25,17 @@ func (j *Job) ways() []namedWay {
 	return ways
 }
 
-// smallBlock is up to which block size, in bytes, I/O per second are the headline,
+// SmallBlock is up to which block size, in bytes, I/O per second are the headline,
 // and from which on bandwidth is. With a fixed block size each is a multiple
 // of the other and the comparison comes out the same: it is about which number people expect.
-const smallBlock = 32 << 10
+const SmallBlock = 32 << 10
 
 // add adds the metrics of one kind of I/O.
 func (d *draft) add(w namedWay) {
 	// "mixed" repeats the others, where they are told too.
 	headline := w.name != "mixed" || len(d.ways) == 0
-	small := d.report.blockSize(d.job, w.name, w.Way) <= smallBlock
-	bandwidth := d.value(w.name+"-bandwidth", "B/s", experiment.Higher, headline && !small, w.bandwidth())
+	small := d.report.blockSize(d.job, w.name, w.Way) <= SmallBlock
+	bandwidth := d.value(w.name+"-bandwidth", "B/s", experiment.Higher, headline && !small, w.Bandwidth())
 	iops := d.value(w.name+"-iops", "1/s", experiment.Higher, headline && small, w.iops())
 	if !bandwidth && !iops {
 		return
@@ -61,8 +61,8 @@ func (d *draft) sync() {
 	}
 }
 
-// bandwidth is in B/s. The report has it in KiB/s only before fio 3.2.
-func (w *Way) bandwidth() float64 {
+// Bandwidth is in B/s. The report has it in KiB/s only before fio 3.2.
+func (w *Way) Bandwidth() float64 {
 	switch {
 	case w.BytesRate > 0:
 		return w.BytesRate
