@@ -201,11 +201,15 @@ func (e *Expansion) addCells(x *Experiment) {
 				chosen = append(chosen, s.held(levels[k]))
 			}
 			holdFirst(testbed.Level()) // where the workload does not follow the testbed's levels
+			var loop *Loop
+			if looped, ok := config.(Looped); ok {
+				loop = looped.Loop()
+			}
 			e.Plan.Cells = append(e.Plan.Cells, Cell{
 				ID:       unique(cellID(item.Name, own, bed, levels), taken),
 				Workload: item.Name, Kind: item.Kind, Levels: chosen,
 				Config: strictyaml.Plain(config), Testbed: strictyaml.Plain(testbed.Level()),
-				Metrics: append(config.Metrics(), testbed.metrics()...), Expected: config.Expect(),
+				Metrics: append(config.Metrics(), testbed.metrics()...), Loop: loop, Expected: config.Expect(),
 			})
 			e.Cells = append(e.Cells, CellSetup{Workload: config, Testbed: testbed})
 		})

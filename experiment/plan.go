@@ -115,6 +115,12 @@ type Loop struct {
 	Workers    float64 `json:"workers,omitempty"` // requests under way at a time; 0: not told
 }
 
+// Looped is a WorkloadConfig that may be a closed loop, at one level; nil: it is
+// none.
+type Looped interface {
+	Loop() *Loop
+}
+
 // Expansion is a plan together with what carries it out. The slices run in
 // parallel with those of the plan.
 type Expansion struct {

@@ -34,6 +34,12 @@ type Raw interface {
 	Create(name string) (io.WriteCloser, error)
 }
 
+// Rounded is a Raw that tells the round of the trial, from 1: whatever a workload
+// draws at random is best drawn anew in each round, and alike for all its arms.
+type Rounded interface {
+	Round() int
+}
+
 // Result is what one trial measured.
 type Result struct {
 	Values map[string]float64 // by metric name, in the metric's unit
