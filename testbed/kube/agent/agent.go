@@ -88,22 +88,3 @@ type Cgroup struct {
 	Throttled  int           `json:"throttled"`            // periods in which it was throttled
 	Containers []string      `json:"containers,omitempty"` // ids of the cgroups below it
 }
-
-// Session is a connection to one pod's agent that mends itself. It is safe for
-// use by several goroutines.
-type Session struct{}
-
-// Options are how a Session behaves.
-type Options struct {
-	// Patience is how long a lost connection is tried again before what waits for
-	// it fails with a *LostError.
-	Patience time.Duration
-	// Alive says why it is of no use to try again (the pod is gone), or nil.
-	Alive func(ctx context.Context) error
-}
-
-// LostError says that the agent could not be reached any more.
-type LostError struct {
-	Since time.Duration
-	Err   error
-}

@@ -1,0 +1,211 @@
+package agent
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"time"
+)
+
+// requestLimit is how many requests of a connection may be open at once.
+const requestLimit = 1024
+
+// conversation is one connection from the agent's side.
+type conversation struct {
+	server *Server
+	conn   net.Conn
+	tenant *tenant // nil before hello
+	open   chan struct{}
+
+	writing sync.Mutex
+}
+
+// greetingDelay is how long a new connection may take to say whose it is.
+const greetingDelay = 30 * time.Second
+
+// converse answers requests until the connection ends.
+func (s *Server) converse(ctx context.Context, conn net.Conn) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // those who wait for programs on its behalf
+	c := &conversation{server: s, conn: conn, open: make(chan struct{}, requestLimit)}
+	_ = conn.SetReadDeadline(time.Now().Add(greetingDelay))
+	r := bufio.NewReader(conn)
+	number, _, err := readGreeting(r)
+	if err != nil {
+		return
+	}
+	if _, err := io.WriteString(conn, greeting(s.Version)); err != nil || number != protocol {
+		return // the client says what is wrong
+	}
+	for {
+		var q request
+		body, err := decode(r, &q)
+		if err != nil {
+			return
+		}
+		if c.tenant == nil {
+			if !c.begin(&q) {
+				return
+			}
+			_ = conn.SetReadDeadline(time.Time{})
+			continue
+		}
+		c.tenant.touch()
+		select {
+		case c.open <- struct{}{}:
+		default:
+			return
+		}
+		go func() {
+			defer func() { <-c.open }()
+			c.reply(c.answer(ctx, &q, body))
+		}()
+	}
+}
+
+// begin takes the first request, which says whose connection it is.
+func (c *conversation) begin(q *request) bool {
+	var err error
+	if q.Op != opHello {
+		err = fmt.Errorf("%.80q before hello", string(q.Op))
+	} else {
+		c.tenant, err = c.server.tenant(q.Hello)
+	}
+	if err != nil {
+		c.reply(response{ID: q.ID, Failure: &failure{Text: err.Error()}}, nil)
+		return false
+	}
+	c.reply(response{ID: q.ID, Instance: c.server.instance}, nil)
+	return true
+}
+
+// reply sends an answer. One that cannot be sent is asked for again by whoever
+// wants it, over another connection.
+func (c *conversation) reply(r response, body []byte) {
+	frame, err := encode(r, body)
+	if err != nil {
+		frame, err = encode(response{ID: r.ID, Failure: &failure{Text: err.Error()}}, nil)
+	}
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	if err == nil {
+		_, err = c.conn.Write(frame)
+	}
+	if err != nil {
+		_ = c.conn.Close()
+	}
+}
+
+// answer does what a request asks for.
+func (c *conversation) answer(ctx context.Context, q *request, body []byte) (response, []byte) {
+	r := response{ID: q.ID}
+	fail := func(err error) { r.Failure = &failure{Text: err.Error()} }
+	switch q.Op {
+	case opPing:
+	case opStart:
+		p, err := c.tenant.start(q.Program, q.Start, body)
+		if err != nil {
+			fail(err)
+		} else {
+			r.Failure = p.failed
+		}
+	case opDrop:
+		c.tenant.drop(q.Program)
+	case opBye:
+		c.tenant.expire()
+	case opFacts:
+		facts, err := c.server.facts(ctx)
+		if err != nil {
+			fail(err)
+		}
+		r.Facts = &facts
+	case opCounters:
+		counters, err := c.server.counters(q.Question)
+		if err != nil {
+			fail(err)
+		}
+		r.Counters = &counters
+	case opWait, opKill, opCPU, opFetch:
+		return c.answerOf(ctx, q)
+	default:
+		fail(fmt.Errorf("the agent knows no request %.80q", string(q.Op)))
+	}
+	return r, nil
+}
+
+// answerOf does what a request asks of a program.
+func (c *conversation) answerOf(ctx context.Context, q *request) (response, []byte) {
+	r := response{ID: q.ID}
+	p, failed := c.tenant.program(q.Program)
+	if failed == nil {
+		<-p.forked
+		failed = p.failed
+	}
+	if failed != nil {
+		r.Failure = failed
+		return r, nil
+	}
+	switch q.Op {
+	case opWait:
+		select {
+		case <-p.done:
+			r.End = &p.end
+		case <-ctx.Done():
+			r.Failure = &failure{Kind: notKnown, Text: "the agent is ending"}
+		}
+	case opKill:
+		p.signal()
+		limit := time.NewTimer(endLimit + outputDelay)
+		defer limit.Stop()
+		select {
+		case <-p.done:
+		case <-limit.C:
+			r.Failure = &failure{Text: fmt.Sprintf("killed, but not gone after %v: does it wait for a disk that does not answer?", endLimit+outputDelay)}
+		case <-ctx.Done():
+			r.Failure = &failure{Kind: notKnown, Text: "the agent is ending"}
+		}
+	case opCPU:
+		select {
+		case <-p.done:
+			r.CPU = p.end.CPU
+		default:
+			r.CPU = p.cpu()
+		}
+	case opFetch:
+		piece, err := p.fetch(q.Fetch)
+		if err != nil {
+			r.Failure = &failure{Text: err.Error()}
+		}
+		return r, piece
+	}
+	return r, nil
+}
+
+// fetch reads a piece of an output of a program that has ended.
+func (p *program) fetch(o *fetchOrder) ([]byte, error) {
+	select {
+	case <-p.done:
+	default:
+		return nil, fmt.Errorf("fetch: the program has not ended")
+	}
+	if o == nil {
+		return nil, fmt.Errorf("fetch: without an order")
+	}
+	captures := map[string]*capture{"stdout": p.stdout, "stderr": p.stderr}
+	c := captures[o.Stream]
+	if c == nil || c.file == nil {
+		return nil, fmt.Errorf("fetch: the program's %.20q is not kept", o.Stream)
+	}
+	if o.Offset < 0 || o.Offset > c.size {
+		return nil, fmt.Errorf("fetch: %d is not in an output of %d bytes", o.Offset, c.size)
+	}
+	piece := make([]byte, min(chunkSize, c.size-o.Offset))
+	n, err := c.file.ReadAt(piece, o.Offset)
+	if err != nil && err != io.EOF {
+		return nil, fmt.Errorf("fetch: %w", err)
+	}
+	return piece[:n], nil
+}

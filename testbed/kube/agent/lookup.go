@@ -1,0 +1,68 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"tare/testbed"
+)
+
+// lookUp finds a program in the PATH of the environment that it will run in.
+func lookUp(program, dir string, env []string) (string, *failure) {
+	if strings.Contains(program, "/") {
+		return program, nil // relative to the working directory of the command
+	}
+	var path string
+	for _, v := range env {
+		if value, ok := strings.CutPrefix(v, "PATH="); ok {
+			path = value
+		}
+	}
+	var refused string // like a shell, go on looking behind what may not be executed
+	for _, d := range filepath.SplitList(path) {
+		if !filepath.IsAbs(d) {
+			d = filepath.Join(dir, d)
+		}
+		found, err := exec.LookPath(filepath.Join(d, program))
+		if err == nil || errors.Is(err, exec.ErrDot) {
+			return found, nil
+		}
+		if errors.Is(err, fs.ErrPermission) {
+			refused = filepath.Join(d, program)
+		}
+	}
+	if refused != "" {
+		return "", &failure{Kind: notAllowed, Text: fmt.Sprintf("%s may not be executed", testbed.Quote([]string{refused}))}
+	}
+	return "", &failure{Kind: notInPath, Text: fmt.Sprintf("%s is not in the pod's PATH=%s; is it in the image?", testbed.Quote([]string{program}), path)}
+}
+
+// kindOf is what is left of an error's kind on its way to the client.
+func kindOf(err error) failureKind {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return notThere
+	case errors.Is(err, fs.ErrPermission):
+		return notAllowed
+	}
+	return ""
+}
+
+// remoteError is a failure as the client's caller gets it: its text, and the
+// error of Go's that it stands for.
+type remoteError struct {
+	text string
+	is   error
+}
+
+func (e *remoteError) Error() string { return e.text }
+func (e *remoteError) Unwrap() error { return e.is }
+
+func (f *failure) asError() error {
+	kinds := map[failureKind]error{notInPath: exec.ErrNotFound, notThere: fs.ErrNotExist, notAllowed: fs.ErrPermission, notKnown: f}
+	return &remoteError{text: f.Text, is: kinds[f.Kind]}
+}

@@ -1,0 +1,173 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// Bounds of what a client may ask for.
+const (
+	minLease      = time.Second
+	maxLease      = 24 * time.Hour
+	defaultLease  = 10 * time.Minute
+	programsLimit = 1000 // programs that a session may have and not have dropped
+)
+
+var validName = regexp.MustCompile(`^[A-Za-z0-9-]{1,64}$`)
+
+// tenant is one client's session in the agent, over any number of connections.
+// When nothing was heard of the client for the time of its lease, it is taken for
+// gone, and its programs are killed.
+type tenant struct {
+	server *Server
+	name   string
+
+	mu       sync.Mutex
+	lease    time.Duration
+	timer    *time.Timer
+	programs map[string]*program
+	closed   bool
+}
+
+// tenant gives the session of that name, which begins if there is none.
+func (s *Server) tenant(h *hello) (*tenant, error) {
+	if h == nil || !validName.MatchString(h.Session) {
+		return nil, errors.New("hello without the valid name of a session")
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return nil, errors.New("the agent is ending")
+	}
+	t := s.tenants[h.Session]
+	if t == nil {
+		t = &tenant{server: s, name: h.Session, programs: map[string]*program{}}
+		s.tenants[h.Session] = t
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.lease = min(max(h.Lease, minLease), maxLease)
+	if t.timer == nil {
+		t.timer = time.AfterFunc(t.lease, t.expire)
+	} else {
+		t.timer.Reset(t.lease)
+	}
+	return t, nil
+}
+
+// touch notes that the client is there.
+func (t *tenant) touch() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.closed {
+		t.timer.Reset(t.lease)
+	}
+}
+
+// expire ends the session.
+func (t *tenant) expire() {
+	t.server.mu.Lock()
+	if t.server.tenants[t.name] == t {
+		delete(t.server.tenants, t.name)
+	}
+	t.server.mu.Unlock()
+	t.close(endLimit + outputDelay)
+}
+
+// close kills and forgets all programs, and waits until they are gone, bounded.
+func (t *tenant) close(wait time.Duration) {
+	t.mu.Lock()
+	t.closed = true
+	if t.timer != nil {
+		t.timer.Stop()
+	}
+	programs := t.programs
+	t.programs = nil
+	t.mu.Unlock()
+	for _, p := range programs {
+		go p.stop()
+	}
+	limit := time.NewTimer(wait)
+	defer limit.Stop()
+	for _, p := range programs {
+		select {
+		case <-p.done:
+			p.forget()
+		case <-limit.C:
+			return
+		}
+	}
+}
+
+// start starts a program, or gives the one of that name that was started before:
+// a client that does not know whether its request arrived asks again.
+func (t *tenant) start(name string, order *startOrder, stdin []byte) (*program, error) {
+	if !validName.MatchString(name) {
+		return nil, fmt.Errorf("start: %.80q is not the valid name of a program", name)
+	}
+	if order == nil {
+		return nil, errors.New("start: without an order")
+	}
+	t.mu.Lock()
+	if t.closed {
+		t.mu.Unlock()
+		return nil, errors.New("start: the session has ended")
+	}
+	p, known := t.programs[name]
+	if !known {
+		if len(t.programs) >= programsLimit {
+			t.mu.Unlock()
+			return nil, fmt.Errorf("start: the session has %d programs already", programsLimit)
+		}
+		p = t.server.newProgram()
+		t.programs[name] = p
+	}
+	t.mu.Unlock()
+	if !known {
+		p.start(order, stdin)
+	}
+	<-p.forked
+	return p, nil
+}
+
+// program finds one.
+func (t *tenant) program(name string) (*program, *failure) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	p := t.programs[name]
+	if p == nil {
+		return nil, &failure{Kind: notKnown, Text: "the agent does not know this program: it was restarted, or has not heard of this Tare for so long that it ended everything"}
+	}
+	return p, nil
+}
+
+// drop kills and forgets a program.
+func (t *tenant) drop(name string) {
+	t.mu.Lock()
+	p := t.programs[name]
+	delete(t.programs, name)
+	t.mu.Unlock()
+	if p != nil {
+		p.stop()
+		<-p.done
+		p.forget()
+	}
+}
+
+// newProgram makes a program that is not started yet. Its directory and mark have
+// names of the agent's own, whatever the client calls it.
+func (s *Server) newProgram() *program {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.serial++
+	number := strconv.Itoa(s.serial)
+	return &program{
+		server: s, mark: s.instance + "-" + number, dir: filepath.Join(s.Dir, programsDir, number),
+		forked: make(chan struct{}), done: make(chan struct{}),
+	}
+}
