@@ -9,9 +9,13 @@ import (
 	"tare/experiment"
 	"tare/layer"
 	"tare/layer/env"
+	"tare/layer/kubecontext"
 	"tare/layer/link"
 	"tare/layer/manifests"
+	"tare/layer/namespace"
+	"tare/layer/pod"
 	"tare/layer/proof"
+	"tare/layer/storageclass"
 	"tare/layer/toggle"
 	"tare/layer/wireguard"
 	"tare/layer/wrap"
@@ -22,10 +26,14 @@ import (
 
 // Layers lists the kinds of layers.
 var Layers = []layer.Kind{
+	kubecontext.Kind,
 	env.Kind,
 	link.Kind,
 	manifests.Kind,
+	namespace.Kind,
+	pod.Kind,
 	proof.Kind,
+	storageclass.Kind,
 	toggle.Kind,
 	wireguard.Kind,
 	wrap.Kind,

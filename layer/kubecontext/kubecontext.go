@@ -1,0 +1,49 @@
+// Package kubecontext is the layer that puts an arm on another cluster, named by a
+// context of the kubeconfig: one made of confidential virtual machines, one with
+// another network plug-in. Its trials still alternate with those of the other arms.
+//
+//   - context: {name: constellation}
+//
+// Two clusters differ in more than one thing. What is measured is the difference
+// between the clusters; which of their differences causes it, the layer cannot say,
+// and the report carries that as a caveat.
+//
+// Proof: clusters are known by the UID of their namespace kube-system. The site's
+// API server must name the UID that the context's named when the site was made; in
+// an arm without the layer it must name another.
+package kubecontext
+
+import (
+	"context"
+
+	"tare/experiment"
+	"tare/layer"
+	"tare/testbed"
+)
+
+const name = "context"
+
+// Config is the parameters of the layer.
+type Config struct {
+	Name string `yaml:"name" required:"true" doc:"context of the kubeconfig"`
+
+	found *finding
+}
+
+// New gives the layer's parameters; there are no defaults.
+func New() layer.Layer { return &Config{found: &finding{}} }
+
+// Kind describes the layer.
+var Kind = layer.Kind{
+	Name:    name,
+	Summary: "another cluster, by its context in the kubeconfig",
+	New:     New,
+	Probe: func(context.Context) []testbed.Finding {
+		return []testbed.Finding{{Name: name, Status: testbed.Works, Detail: "on the testbed kubernetes; whether the cluster answers is seen when the arm is made"}}
+	},
+}
+
+// Needs says that the layer needs a cluster.
+func (c *Config) Needs() experiment.Needs {
+	return experiment.Needs{Only: experiment.TestbedKubernetes}
+}

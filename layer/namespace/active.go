@@ -1,0 +1,199 @@
+package namespace
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"tare/experiment"
+	"tare/layer"
+	"tare/testbed"
+	"tare/testbed/kube"
+)
+
+// Validate checks what the tags cannot say.
+func (c *Config) Validate() []experiment.FieldError {
+	var errs []experiment.FieldError
+	bad := func(field, format string, args ...any) {
+		errs = append(errs, experiment.FieldError{Field: field, Message: fmt.Sprintf(format, args...)})
+	}
+	if len(c.Labels)+len(c.Annotations) == 0 {
+		bad("", "no label and no annotation is given: the layer would do nothing")
+	}
+	for _, m := range []struct {
+		field string
+		pairs map[string]string
+	}{{"labels", c.Labels}, {"annotations", c.Annotations}} {
+		for _, key := range slices.Sorted(maps.Keys(m.pairs)) {
+			at := m.field + "." + key
+			if wrong := validation.IsQualifiedName(key); len(wrong) > 0 {
+				bad(at, "%q is no key: %s", key, wrong[0])
+			}
+			if wrong := validation.IsValidLabelValue(m.pairs[key]); m.field == "labels" && len(wrong) > 0 {
+				bad(at, "%q is no value: %s", m.pairs[key], wrong[0])
+			}
+			if owner, taken := taken(key); taken {
+				bad(at, "%s knows namespaces by %s", owner, key)
+			}
+		}
+	}
+	return errs
+}
+
+// taken says whose label a label is that the layer must leave alone.
+func taken(key string) (owner string, taken bool) {
+	switch {
+	case strings.HasPrefix(key, "tare/"), key == "app.kubernetes.io/managed-by":
+		return "Tare", true
+	case key == "kubernetes.io/metadata.name":
+		return "Kubernetes", true
+	}
+	return "", false
+}
+
+// Up has the namespace made with the labels and annotations.
+func (c *Config) Up(_ context.Context, site testbed.Site) (layer.Active, error) {
+	s, err := kube.Of(site)
+	if err != nil {
+		return nil, err
+	}
+	if given := s.Parameters().Namespace; given != "" {
+		return nil, fmt.Errorf("all arms share the namespace %s that the experiment gives, so one arm cannot label it: leave testbed.kubernetes.namespace out, and Tare makes a namespace for each arm", given)
+	}
+	a := &active{config: c, site: s}
+	err = s.ShapeNamespace(func(ns *corev1.Namespace) {
+		a.idle = c.lacking(ns) == 0
+		ns.Labels, ns.Annotations = with(ns.Labels, c.Labels), with(ns.Annotations, c.Annotations)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+func with(m, add map[string]string) map[string]string {
+	out := map[string]string{}
+	maps.Copy(out, m)
+	maps.Copy(out, add)
+	return out
+}
+
+// lacking counts what a namespace lacks of the layer.
+func (c *Config) lacking(ns *corev1.Namespace) int {
+	return len(c.Labels) - among(c.Labels, ns.Labels) + len(c.Annotations) - among(c.Annotations, ns.Annotations)
+}
+
+// among counts the pairs of want that has holds.
+func among(want, has map[string]string) int {
+	n := 0
+	for k, v := range want {
+		if got, ok := has[k]; ok && got == v {
+			n++
+		}
+	}
+	return n
+}
+
+// checks shows which of the labels and annotations a namespace has.
+func (c *Config) checks(ns *corev1.Namespace, on bool) []layer.Check {
+	var out []layer.Check
+	for _, m := range []struct {
+		name      string
+		want, has map[string]string
+	}{{"labels", c.Labels, ns.Labels}, {"annotations", c.Annotations, ns.Annotations}} {
+		if len(m.want) == 0 {
+			continue
+		}
+		k := layer.Check{Layer: name, Name: m.name + " of the namespace", Expected: written(m.want, m.want), Observed: written(m.want, m.has)}
+		k.OK = among(m.want, m.has) == len(m.want)
+		if !on {
+			k.Expected = "none of " + k.Expected
+			k.OK = among(m.want, m.has) == 0
+		}
+		out = append(out, k)
+	}
+	return out
+}
+
+// written shows the keys of want with their values in has. What a value is that
+// has nothing to do with the layer is nobody's business.
+func written(want, has map[string]string) string {
+	var out []string
+	for _, k := range slices.Sorted(maps.Keys(want)) {
+		switch v, ok := has[k]; {
+		case !ok:
+			out = append(out, k+" absent")
+		case v != want[k]:
+			out = append(out, k+" of another value")
+		default:
+			out = append(out, fmt.Sprintf("%s=%q", k, v))
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+// read reads the namespace of a site.
+func read(ctx context.Context, s *kube.Site) (*corev1.Namespace, error) {
+	cluster, err := s.Cluster(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ns, err := cluster.Client.CoreV1().Namespaces().Get(ctx, s.Namespace(), metav1.GetOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("read namespace %s: %w", s.Namespace(), err)
+	}
+	return ns, nil
+}
+
+// ProveOff shows that the namespace has none of them.
+func (c *Config) ProveOff(ctx context.Context, site testbed.Site) ([]layer.Check, error) {
+	s, err := kube.Of(site)
+	if err != nil {
+		return nil, err
+	}
+	ns, err := read(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	return c.checks(ns, false), nil
+}
+
+// active is the layer at one site.
+type active struct {
+	config *Config
+	site   *kube.Site
+	idle   bool // the namespace would have been the same without the layer
+}
+
+func (a *active) Proofs() []layer.Check { return nil }
+
+// Settle refuses a layer that changed nothing.
+func (a *active) Settle(context.Context, testbed.Site) error {
+	if a.idle {
+		return fmt.Errorf("the namespace %s is like that without the layer, so its arm is a copy of the arm without it", a.site.Namespace())
+	}
+	return nil
+}
+
+// Before shows that the namespace has them.
+func (a *active) Before(ctx context.Context, _ testbed.Site) ([]layer.Check, error) {
+	ns, err := read(ctx, a.site)
+	if err != nil {
+		return nil, err
+	}
+	return a.config.checks(ns, true), nil
+}
+
+func (a *active) After(context.Context, layer.Did) ([]layer.Check, error) { return nil, nil }
+
+func (a *active) CPU() (time.Duration, bool, error) { return 0, false, nil }
+
+// Down does nothing: the namespace goes with its site.
+func (a *active) Down(context.Context) error { return nil }

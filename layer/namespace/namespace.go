@@ -1,0 +1,45 @@
+// Package namespace is the layer that a cluster puts around a workload by the
+// labels and annotations of its namespace: sidecar injection, a mesh's ambient
+// mode, policies that select namespaces.
+//
+//   - namespace: {labels: {istio.io/dataplane-mode: ambient}}
+//
+// Proof, before every trial: the API server has the namespace with each of them,
+// and the namespaces of arms without the layer with none. That shows that the switch
+// is on and not that the light is: see what follows from it with the layer pod
+// (sidecars) or manifests (a condition), in the same arm.
+package namespace
+
+import (
+	"context"
+
+	"tare/experiment"
+	"tare/layer"
+	"tare/testbed"
+)
+
+const name = "namespace"
+
+// Config is the parameters of the layer.
+type Config struct {
+	Labels      map[string]string `yaml:"labels" doc:"labels of the namespace"`
+	Annotations map[string]string `yaml:"annotations" doc:"annotations of the namespace"`
+}
+
+// New gives the layer's parameters; there are no defaults.
+func New() layer.Layer { return &Config{} }
+
+// Kind describes the layer.
+var Kind = layer.Kind{
+	Name:    name,
+	Summary: "labels and annotations of the arm's namespace",
+	New:     New,
+	Probe: func(context.Context) []testbed.Finding {
+		return []testbed.Finding{{Name: name, Status: testbed.Works, Detail: "on the testbed kubernetes, with namespaces that Tare makes"}}
+	},
+}
+
+// Needs says that the layer needs a cluster.
+func (c *Config) Needs() experiment.Needs {
+	return experiment.Needs{Only: experiment.TestbedKubernetes}
+}

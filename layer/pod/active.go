@@ -1,0 +1,182 @@
+package pod
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"tare/experiment"
+	"tare/layer"
+	"tare/testbed"
+	"tare/testbed/kube"
+)
+
+// Up has the site's pods made in the way of the layer, and its namespace allow
+// them.
+func (c *Config) Up(ctx context.Context, site testbed.Site) (layer.Active, error) {
+	s, err := kube.Of(site)
+	if err != nil {
+		return nil, err
+	}
+	sandbox, err := c.sandbox(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.allow(ctx, s); err != nil {
+		return nil, err
+	}
+	if c.shapes() {
+		s.ShapePods(func(pod *corev1.Pod) error {
+			before := pod.DeepCopy()
+			if err := c.shape(pod); err != nil {
+				return fmt.Errorf("layer %s: %w", name, err)
+			}
+			if equality.Semantic.DeepEqual(before, pod) {
+				return fmt.Errorf("layer %s: the pod %s is like that without the layer, so its arm would be a copy of the arm without it", name, pod.Name)
+			}
+			return nil
+		})
+	}
+	return &active{config: c, site: s, sandbox: sandbox, nodes: map[string]*corev1.Node{}}, nil
+}
+
+// allow gives the namespace the least level of Pod Security that allows the pods.
+// One that is not Tare's must have it already.
+func (c *Config) allow(ctx context.Context, s *kube.Site) error {
+	needs := c.security()
+	if len(needs) == 0 {
+		return nil
+	}
+	if s.Parameters().Namespace == "" {
+		return s.ShapeNamespace(func(ns *corev1.Namespace) { raise(ns, least(needs)) })
+	}
+	cluster, err := s.Cluster(ctx)
+	if err != nil {
+		return err
+	}
+	ns, err := cluster.Client.CoreV1().Namespaces().Get(ctx, s.Namespace(), metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("read namespace %s: %w", s.Namespace(), err)
+	}
+	return allowed(ns, needs)
+}
+
+// levels are the levels of Pod Security, from the strictest on.
+var levels = []string{restricted, baseline, privileged}
+
+// raise lets a namespace's level be at least as lax as the one given.
+func raise(ns *corev1.Namespace, level string) {
+	if slices.Index(levels, ns.Labels[enforce]) >= slices.Index(levels, level) {
+		return
+	}
+	labels := maps.Clone(ns.Labels)
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[enforce] = level
+	ns.Labels = labels
+}
+
+// allowed says why a namespace that exists does not allow the pods. A namespace
+// without a level has the cluster's, which only the API server knows.
+func allowed(ns *corev1.Namespace, needs []experiment.PodSecurity) error {
+	has, ok := ns.Labels[enforce]
+	if !ok || slices.Index(levels, has) >= slices.Index(levels, least(needs)) {
+		return nil
+	}
+	var why []string
+	for _, n := range needs {
+		why = append(why, n.Why)
+	}
+	return fmt.Errorf("the namespace %s allows pods of the level %s of Pod Security only, and the level %s is needed: %s: kubectl label --overwrite namespace %s %s=%s, or let Tare make namespaces",
+		ns.Name, has, least(needs), strings.Join(why, ", "), ns.Name, enforce, least(needs))
+}
+
+// ProveOff shows that the pods are not as the layer makes them.
+func (c *Config) ProveOff(ctx context.Context, site testbed.Site) ([]layer.Check, error) {
+	s, err := kube.Of(site)
+	if err != nil {
+		return nil, err
+	}
+	sandbox, err := c.sandbox(ctx, s)
+	if err != nil { // this arm's cluster may be another one, without the class
+		sandbox = sandboxOf(one(c.RuntimeClass), "")
+	}
+	sights, err := c.look(ctx, s, map[string]*corev1.Node{})
+	if err != nil {
+		return nil, err
+	}
+	off := c.off(sandbox)
+	return append(checks(off, sights, true), checks(off, sights, false)...), nil
+}
+
+// active is the layer at one site.
+type active struct {
+	config  *Config
+	site    *kube.Site
+	sandbox string
+	nodes   map[string]*corev1.Node
+	once    []layer.Check
+	settled []types.UID // the pods that once is about
+}
+
+func (a *active) Proofs() []layer.Check { return a.once }
+
+// Settle shows what the specification of the pods says once they run, and that
+// their nodes can do what is asked of them: a run whose layer cannot be on ends
+// before its first trial.
+func (a *active) Settle(ctx context.Context, _ testbed.Site) error {
+	sights, err := a.config.look(ctx, a.site, a.nodes)
+	if err != nil {
+		return err
+	}
+	if err := a.config.capable(sights); err != nil {
+		return err
+	}
+	on := a.config.on(a.sandbox)
+	a.once, a.settled = checks(on, sights, true), uids(sights)
+	for _, k := range checks(on, sights, false) {
+		if !k.OK {
+			return fmt.Errorf("it is not on: %s: expected %s, observed %s", k.Name, k.Expected, k.Observed)
+		}
+	}
+	return nil
+}
+
+// Before shows that the layer is on, by what the pods see of themselves. Pods that
+// have been made again since are looked at from all sides.
+func (a *active) Before(ctx context.Context, _ testbed.Site) ([]layer.Check, error) {
+	sights, err := a.config.look(ctx, a.site, a.nodes)
+	if err != nil {
+		return nil, err
+	}
+	on := a.config.on(a.sandbox)
+	out := checks(on, sights, false)
+	if !slices.Equal(a.settled, uids(sights)) {
+		out = append(checks(on, sights, true), out...)
+	}
+	return out, nil
+}
+
+func uids(sights []sight) []types.UID {
+	var ids []types.UID
+	for _, s := range sights {
+		ids = append(ids, s.pod.UID)
+	}
+	return ids
+}
+
+func (a *active) After(context.Context, layer.Did) ([]layer.Check, error) { return nil, nil }
+
+func (a *active) CPU() (time.Duration, bool, error) { return 0, false, nil }
+
+// Down does nothing: the pods go with their site.
+func (a *active) Down(context.Context) error { return nil }

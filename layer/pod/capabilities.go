@@ -1,0 +1,72 @@
+package pod
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// capabilities by number, of linux/capability.h.
+var capabilities = []string{
+	"CHOWN", "DAC_OVERRIDE", "DAC_READ_SEARCH", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID", "SETPCAP",
+	"LINUX_IMMUTABLE", "NET_BIND_SERVICE", "NET_BROADCAST", "NET_ADMIN", "NET_RAW", "IPC_LOCK", "IPC_OWNER",
+	"SYS_MODULE", "SYS_RAWIO", "SYS_CHROOT", "SYS_PTRACE", "SYS_PACCT", "SYS_ADMIN", "SYS_BOOT", "SYS_NICE",
+	"SYS_RESOURCE", "SYS_TIME", "SYS_TTY_CONFIG", "MKNOD", "LEASE", "AUDIT_WRITE", "AUDIT_CONTROL", "SETFCAP",
+	"MAC_OVERRIDE", "MAC_ADMIN", "SYSLOG", "WAKE_ALARM", "BLOCK_SUSPEND", "AUDIT_READ", "PERFMON", "BPF",
+	"CHECKPOINT_RESTORE",
+}
+
+// capSet is a set of capabilities, by number.
+type capSet uint64
+
+// parseCaps reads a set as /proc writes it.
+func parseCaps(hex string) (capSet, error) {
+	set, err := strconv.ParseUint(hex, 16, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%q is no set of capabilities", hex)
+	}
+	return capSet(set), nil
+}
+
+// capsOf is the set of the capabilities named; ALL is every one that is known.
+func capsOf(names []corev1.Capability) capSet {
+	var set capSet
+	for _, n := range names {
+		for bit, known := range capabilities {
+			if n == all || string(n) == known {
+				set |= 1 << bit
+			}
+		}
+	}
+	return set
+}
+
+func (s capSet) String() string {
+	var names []string
+	for bit := range 64 {
+		if s&(1<<bit) == 0 {
+			continue
+		}
+		if bit < len(capabilities) {
+			names = append(names, capabilities[bit])
+		} else {
+			names = append(names, fmt.Sprintf("number %d", bit))
+		}
+	}
+	switch {
+	case len(names) == 0:
+		return "none"
+	case s&capsOf([]corev1.Capability{all}) == capsOf([]corev1.Capability{all}):
+		return "all"
+	}
+	return strings.Join(names, ", ")
+}
+
+// keys are those of a map, in order.
+func keys[K ~string, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
+
+func isTare(c corev1.Container) bool { return c.Name == container }

@@ -1,0 +1,185 @@
+package pod
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// seccompWord is the profile that the specification gives the programs, in the
+// words of the experiment file.
+func seccompWord(pod *corev1.Pod) string {
+	var profile *corev1.SeccompProfile
+	if pod.Spec.SecurityContext != nil {
+		profile = pod.Spec.SecurityContext.SeccompProfile
+	}
+	for _, c := range pod.Spec.Containers {
+		if isTare(c) && c.SecurityContext != nil && c.SecurityContext.SeccompProfile != nil {
+			profile = c.SecurityContext.SeccompProfile
+		}
+	}
+	switch {
+	case profile == nil:
+		return none
+	case profile.LocalhostProfile != nil:
+		return localhost + *profile.LocalhostProfile
+	}
+	return string(profile.Type)
+}
+
+// The modes of seccomp as the agent words them.
+const (
+	seccompOff    = "disabled"
+	seccompFilter = "filter"
+)
+
+// seccomp shows that the profile is in force.
+func (c *Config) seccomp() aspect {
+	want := one(c.Seccomp)
+	mode := seccompFilter
+	if want == unconfined || c.Privileged { // runtimes give privileged containers no filter
+		mode = seccompOff
+	}
+	return aspect{name: "seccomp", expected: fmt.Sprintf("%s, mode %s", want, mode), show: func(s sight) shown {
+		has := seccompWord(s.pod)
+		got := shown{observed: fmt.Sprintf("%s, mode %s", has, told(s.facts.Seccomp)), ok: has == want}
+		switch {
+		case s.facts.Sandbox != "":
+			got.caveat = answers(s, "seccomp mode")
+		case s.facts.Seccomp != mode:
+			got.ok = false
+		case strings.HasPrefix(want, localhost):
+			got.caveat = "a filter is in force; that it is this profile's only the specification says"
+		}
+		return got
+	}}
+}
+
+func told(s string) string {
+	if s == "" {
+		return "not told"
+	}
+	return s
+}
+
+// profileInForce splits what the kernel says of AppArmor: "NAME (MODE)".
+func profileInForce(s string) (profile, mode string) {
+	profile, mode, ok := cutLast(strings.TrimSpace(s), " (")
+	if !ok {
+		return profile, ""
+	}
+	return profile, strings.TrimSuffix(mode, ")")
+}
+
+func cutLast(s, sep string) (before, after string, found bool) {
+	i := strings.LastIndex(s, sep)
+	if i < 0 {
+		return s, "", false
+	}
+	return s[:i], s[i+len(sep):], true
+}
+
+// unconfinedAppArmor is what the kernel says where no profile is in force.
+const unconfinedAppArmor = "unconfined"
+
+// appArmor shows that the profile is in force.
+func appArmor(want string) aspect {
+	named, local := strings.CutPrefix(want, localhost)
+	expected := map[bool]string{true: named}[local]
+	switch want {
+	case unconfined:
+		expected = unconfinedAppArmor
+	case runtimeDefault:
+		expected = "a profile of the container runtime"
+	}
+	return aspect{name: "AppArmor", expected: expected, show: func(s sight) shown {
+		profile, mode := profileInForce(s.facts.AppArmor)
+		got := shown{observed: told(s.facts.AppArmor)}
+		switch {
+		case profile == "":
+		case want == unconfined:
+			got.ok = profile == unconfinedAppArmor
+		case want == runtimeDefault:
+			got.ok = profile != unconfinedAppArmor
+		default:
+			got.ok = profile == named
+		}
+		if got.ok && mode == "complain" {
+			got.caveat = "the AppArmor profile is in the mode complain: it notes what it would refuse, and refuses nothing"
+		}
+		return got
+	}}
+}
+
+// capable says that a node cannot do what the layer asks for, where its kubelet
+// does not say so itself.
+func (c *Config) capable(sights []sight) error {
+	for _, s := range sights {
+		if len(c.AppArmor) > 0 && s.facts.AppArmor == "" {
+			return fmt.Errorf("the pod %s on node %s sees no AppArmor: the node's kernel lacks it, or a sandbox hides it, so appArmor: %s changes nothing",
+				s.pod.Name, s.pod.Spec.NodeName, one(c.AppArmor))
+		}
+	}
+	return nil
+}
+
+var sysAdmin = capsOf([]corev1.Capability{"SYS_ADMIN"})
+
+// bounding is the set of capabilities that no program in the pod can exceed.
+func bounding(s sight) (capSet, string) {
+	set, err := parseCaps(s.facts.CapBnd)
+	if err != nil {
+		return 0, "not told"
+	}
+	return set, set.String()
+}
+
+// capabilities shows which capabilities the programs have. Those of root are what
+// the bounding set allows; others have none, whatever it allows.
+func (c *Config) capabilities() aspect {
+	if c.Capabilities == nil {
+		return aspect{}
+	}
+	added, dropped := capsOf(named(c.Capabilities.Add)), capsOf(named(c.Capabilities.Drop))
+	if len(c.Capabilities.Drop) == 0 {
+		dropped = capsOf([]corev1.Capability{all})
+	}
+	lost := dropped &^ added
+	return aspect{name: "capabilities", expected: boundaries(added, lost), show: func(s sight) shown {
+		set, text := bounding(s)
+		if text == "not told" {
+			return shown{observed: text}
+		}
+		if s.facts.UID == 0 {
+			effective, err := parseCaps(s.facts.CapEff)
+			if err != nil || effective != set {
+				return shown{observed: fmt.Sprintf("%s, effective %s", text, effective)}
+			}
+		}
+		// A runtime may lack capabilities itself, so that ALL means all that it has.
+		missing := added &^ set
+		if added == capsOf([]corev1.Capability{all}) {
+			missing = sysAdmin &^ set
+		}
+		return shown{observed: text, ok: missing == 0 && set&lost == 0 && (added|dropped != 0 || set != 0)}
+	}}
+}
+
+// boundaries says what a set must and must not have.
+func boundaries(with, without capSet) string {
+	everything := capsOf([]corev1.Capability{all})
+	switch {
+	case with|without == 0:
+		return "those of the container runtime"
+	case with|without == everything && with != 0:
+		return with.String() + " and no other"
+	case without == everything:
+		return none
+	case with == 0:
+		return "without " + without.String()
+	case without == 0:
+		return "with " + with.String()
+	}
+	return fmt.Sprintf("with %s, without %s", with, without)
+}

@@ -1,0 +1,169 @@
+package pod
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"tare/layer"
+	"tare/testbed"
+	"tare/testbed/kube"
+	"tare/testbed/kube/agent"
+)
+
+// sight is one pod of a site from all sides: as the API server has it, from the
+// inside, and the node that it is on.
+type sight struct {
+	place testbed.Place
+	pod   *corev1.Pod
+	facts agent.Facts
+	node  *corev1.Node // where the proof needs it
+}
+
+// look takes sight of all pods of a site. Nodes are read once each.
+func (c *Config) look(ctx context.Context, s *kube.Site, nodes map[string]*corev1.Node) ([]sight, error) {
+	pods, err := s.Pods(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if len(pods) == 0 {
+		return nil, fmt.Errorf("the workload has no pods at this site, so there is nothing that the layer could be around")
+	}
+	var sights []sight
+	for _, place := range keys(pods) {
+		v := sight{place: place, pod: pods[place]}
+		if v.facts, err = s.Facts(ctx, place); err != nil {
+			return nil, fmt.Errorf("what pod %s sees of itself: %w", v.pod.Name, err)
+		}
+		if c.looksAtNodes() {
+			if v.node, err = node(ctx, s, v.pod.Spec.NodeName, nodes); err != nil {
+				return nil, err
+			}
+		}
+		sights = append(sights, v)
+	}
+	return sights, nil
+}
+
+// looksAtNodes says whether the proofs compare pods with their nodes.
+func (c *Config) looksAtNodes() bool {
+	return len(c.NodeSelector) > 0 || len(c.RuntimeClass) > 0
+}
+
+func node(ctx context.Context, s *kube.Site, name string, known map[string]*corev1.Node) (*corev1.Node, error) {
+	if n := known[name]; n != nil {
+		return n, nil
+	}
+	cluster, err := s.Cluster(ctx)
+	if err != nil {
+		return nil, err
+	}
+	n, err := cluster.Client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("read node %s: %w", name, err)
+	}
+	known[name] = n
+	return n, nil
+}
+
+// sandboxOf says which sandbox a RuntimeClass stands for, by its name and by its
+// handler in the container runtime.
+func sandboxOf(class, handler string) string {
+	for _, word := range []string{handler, class} {
+		word = strings.ToLower(word)
+		switch {
+		case strings.Contains(word, "gvisor"), strings.Contains(word, "runsc"):
+			return gvisor
+		case strings.Contains(word, "kata"):
+			return kata
+		}
+	}
+	return ""
+}
+
+// The sandboxes that show themselves.
+const (
+	gvisor = "gvisor"
+	kata   = "kata"
+)
+
+// sandbox says which sandbox the layer's RuntimeClass stands for. A cluster that
+// has no such class is an error; one that does not let it be read is not.
+func (c *Config) sandbox(ctx context.Context, s *kube.Site) (string, error) {
+	class := one(c.RuntimeClass)
+	if class == "" {
+		return "", nil
+	}
+	cluster, err := s.Cluster(ctx)
+	if err != nil {
+		return "", err
+	}
+	found, err := cluster.Client.NodeV1().RuntimeClasses().Get(ctx, class, metav1.GetOptions{})
+	switch {
+	case errors.IsNotFound(err):
+		return "", fmt.Errorf("the cluster of context %s has no RuntimeClass %s: kubectl get runtimeclasses lists those it has", cluster.Context, class)
+	case errors.IsForbidden(err):
+		return sandboxOf(class, ""), nil
+	case err != nil:
+		return "", fmt.Errorf("read RuntimeClass %s: %w", class, err)
+	}
+	return sandboxOf(class, found.Handler), nil
+}
+
+// aspect is one thing that a layer asks for, and how a pod shows it.
+type aspect struct {
+	name     string
+	expected string
+	// spec says that the evidence is the specification, which does not change
+	// while a pod lives.
+	spec bool
+	show func(sight) shown
+}
+
+// shown is what one pod shows of an aspect.
+type shown struct {
+	observed string
+	ok       bool
+	caveat   string
+}
+
+// check gathers what all pods show of an aspect.
+func (a aspect) check(sights []sight) layer.Check {
+	k := layer.Check{Layer: name, Name: a.name, Expected: a.expected, OK: true}
+	var all, caveats []string
+	for _, s := range sights {
+		got := a.show(s)
+		all = append(all, got.observed)
+		k.OK = k.OK && got.ok
+		if got.caveat != "" && !slices.Contains(caveats, got.caveat) {
+			caveats = append(caveats, got.caveat)
+		}
+	}
+	k.Caveat = strings.Join(caveats, "; ")
+	if same := slices.Compact(slices.Clone(all)); len(same) == 1 {
+		k.Observed = same[0]
+		return k
+	}
+	var each []string
+	for i, s := range sights {
+		each = append(each, fmt.Sprintf("%s: %s", s.place, all[i]))
+	}
+	k.Observed = strings.Join(each, "; ")
+	return k
+}
+
+// checks gathers those aspects whose evidence is the specification, or the others.
+func checks(aspects []aspect, sights []sight, spec bool) []layer.Check {
+	var out []layer.Check
+	for _, a := range aspects {
+		if a.spec == spec {
+			out = append(out, a.check(sights))
+		}
+	}
+	return out
+}

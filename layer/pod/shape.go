@@ -1,0 +1,230 @@
+package pod
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"k8s.io/apimachinery/pkg/util/yaml"
+)
+
+// The names that profiles have in the experiment file.
+const (
+	runtimeDefault = "RuntimeDefault"
+	unconfined     = "Unconfined"
+	localhost      = "Localhost/"
+)
+
+// defaultUser is the user of Tare's pods without the layer.
+const defaultUser = 65532
+
+// shapes says whether the layer changes pods, rather than only expects something
+// of them.
+func (c *Config) shapes() bool {
+	return len(c.Labels) > 0 || len(c.Annotations) > 0 || len(c.RuntimeClass) > 0 || len(c.NodeSelector) > 0 ||
+		len(c.Tolerations) > 0 || len(c.Seccomp) > 0 || len(c.AppArmor) > 0 || c.Capabilities != nil || c.RunAsUser != nil ||
+		c.Privileged || c.HostUsers != nil || c.ServiceAccount != "" || c.Patch != ""
+}
+
+// shape changes a pod that has not been made yet. The patch comes last.
+func (c *Config) shape(pod *corev1.Pod) error {
+	pod.Labels, pod.Annotations = with(pod.Labels, c.Labels), with(pod.Annotations, c.Annotations)
+	spec := &pod.Spec
+	if class := one(c.RuntimeClass); class != "" {
+		spec.RuntimeClassName = &class
+	}
+	spec.NodeSelector = with(spec.NodeSelector, c.NodeSelector)
+	for _, t := range c.Tolerations {
+		spec.Tolerations = append(spec.Tolerations, toleration(t.Key, t.Value, t.Effect))
+	}
+	if c.HostUsers != nil {
+		spec.HostUsers = new(bool)
+		*spec.HostUsers = *c.HostUsers
+	}
+	if c.ServiceAccount != "" {
+		spec.ServiceAccountName = c.ServiceAccount
+	}
+	if spec.SecurityContext == nil {
+		spec.SecurityContext = &corev1.PodSecurityContext{}
+	}
+	c.confine(spec.SecurityContext)
+	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
+		for i := range containers {
+			if containers[i].SecurityContext == nil {
+				containers[i].SecurityContext = &corev1.SecurityContext{}
+			}
+			c.contain(containers[i].SecurityContext)
+		}
+	}
+	return c.patch(pod)
+}
+
+// with adds pairs to a map that may be nil.
+func with(m, add map[string]string) map[string]string {
+	if len(add) == 0 {
+		return m
+	}
+	out := maps.Clone(m)
+	if out == nil {
+		out = map[string]string{}
+	}
+	maps.Copy(out, add)
+	return out
+}
+
+func toleration(key, value, effect string) corev1.Toleration {
+	t := corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffect(effect)}
+	if value != "" {
+		t.Operator, t.Value = corev1.TolerationOpEqual, value
+	}
+	return t
+}
+
+// confine sets what holds for a whole pod.
+func (c *Config) confine(s *corev1.PodSecurityContext) {
+	if profile := one(c.Seccomp); profile != "" {
+		s.SeccompProfile = seccompProfile(profile)
+	}
+	if profile := one(c.AppArmor); profile != "" {
+		s.AppArmorProfile = appArmorProfile(profile)
+	}
+	if c.RunAsUser != nil {
+		nonRoot := *c.RunAsUser != 0
+		s.RunAsUser, s.RunAsNonRoot = new(int64), &nonRoot
+		*s.RunAsUser = *c.RunAsUser
+	}
+}
+
+// contain sets what holds for a container, and removes what would stand against
+// the pod's.
+func (c *Config) contain(s *corev1.SecurityContext) {
+	if len(c.Seccomp) > 0 {
+		s.SeccompProfile = nil
+	}
+	if len(c.AppArmor) > 0 {
+		s.AppArmorProfile = nil
+	}
+	if c.RunAsUser != nil {
+		s.RunAsUser, s.RunAsNonRoot = nil, nil
+	}
+	if c.Capabilities != nil {
+		s.Capabilities = &corev1.Capabilities{Drop: []corev1.Capability{all}}
+		if len(c.Capabilities.Drop) > 0 {
+			s.Capabilities.Drop = named(c.Capabilities.Drop)
+		}
+		s.Capabilities.Add = named(c.Capabilities.Add)
+	}
+	if c.Privileged {
+		yes := true
+		s.Privileged, s.AllowPrivilegeEscalation = &yes, &yes
+	}
+}
+
+// named gives capabilities in the way of the API; none is no capability.
+func named(words []string) []corev1.Capability {
+	var out []corev1.Capability
+	for _, w := range words {
+		if w != none {
+			out = append(out, corev1.Capability(strings.TrimPrefix(w, "CAP_")))
+		}
+	}
+	return out
+}
+
+func seccompProfile(word string) *corev1.SeccompProfile {
+	if file, ok := strings.CutPrefix(word, localhost); ok {
+		return &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeLocalhost, LocalhostProfile: &file}
+	}
+	return &corev1.SeccompProfile{Type: corev1.SeccompProfileType(word)}
+}
+
+func appArmorProfile(word string) *corev1.AppArmorProfile {
+	if profile, ok := strings.CutPrefix(word, localhost); ok {
+		return &corev1.AppArmorProfile{Type: corev1.AppArmorProfileTypeLocalhost, LocalhostProfile: &profile}
+	}
+	return &corev1.AppArmorProfile{Type: corev1.AppArmorProfileType(word)}
+}
+
+// patch applies the patch. A field that pods do not have is an error: the API
+// server would drop it without a word.
+func (c *Config) patch(pod *corev1.Pod) error {
+	if c.Patch == "" {
+		return nil
+	}
+	patched, err := patched(pod, c.Patch)
+	if err != nil {
+		return err
+	}
+	*pod = *patched
+	return nil
+}
+
+// patched gives the pod with the patch applied.
+func patched(pod *corev1.Pod, text string) (*corev1.Pod, error) {
+	patch, err := yaml.ToJSON([]byte(text))
+	if err != nil {
+		return nil, fmt.Errorf("the patch is no YAML: %w", err)
+	}
+	if !strings.HasPrefix(string(patch), "{") {
+		return nil, fmt.Errorf("the patch is no map: write it as a pod is written, from spec: or metadata: on")
+	}
+	before, err := json.Marshal(pod)
+	if err != nil {
+		return nil, fmt.Errorf("write the pod as JSON: %w", err)
+	}
+	after, err := strategicpatch.StrategicMergePatch(before, patch, corev1.Pod{})
+	if err != nil {
+		return nil, fmt.Errorf("apply the patch: %w", err)
+	}
+	out := &corev1.Pod{}
+	if err := yaml.UnmarshalStrict(after, out); err != nil {
+		return nil, fmt.Errorf("the patched pod is none: %w", err)
+	}
+	return out, nil
+}
+
+// carries says whether every field of the patch is in the pod: applying it once
+// more changes nothing.
+func carries(pod *corev1.Pod, text string) (bool, error) {
+	again, err := patched(pod, text)
+	if err != nil {
+		return false, err
+	}
+	return equality.Semantic.DeepEqual(canonical(pod), canonical(again)), nil
+}
+
+// canonical orders what a patch may reorder without changing its meaning.
+func canonical(pod *corev1.Pod) *corev1.Pod {
+	out := pod.DeepCopy()
+	slices.SortStableFunc(out.Spec.Volumes, func(a, b corev1.Volume) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(out.Spec.Containers, func(a, b corev1.Container) int { return strings.Compare(a.Name, b.Name) })
+	for i := range out.Spec.Containers {
+		slices.SortStableFunc(out.Spec.Containers[i].VolumeMounts, func(a, b corev1.VolumeMount) int { return strings.Compare(a.MountPath, b.MountPath) })
+	}
+	return out
+}
+
+// pristine is a pod like those that Tare makes without the layer, as far as the
+// layer can change it.
+func pristine() *corev1.Pod {
+	user, yes, no := int64(defaultUser), true, false
+	return &corev1.Pod{Spec: corev1.PodSpec{
+		SecurityContext: &corev1.PodSecurityContext{
+			RunAsUser: &user, RunAsNonRoot: &yes,
+			SeccompProfile:  seccompProfile(runtimeDefault),
+			AppArmorProfile: appArmorProfile(runtimeDefault), // what the kubelet gives where it can
+		},
+		Containers: []corev1.Container{{
+			Name: container,
+			SecurityContext: &corev1.SecurityContext{
+				AllowPrivilegeEscalation: &no,
+				Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{all}},
+			},
+		}},
+	}}
+}

@@ -1,0 +1,134 @@
+package pod
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"tare/experiment"
+)
+
+// Words of the lists of capabilities.
+const (
+	all  = "ALL"
+	none = "none"
+)
+
+// Validate checks what the tags cannot say.
+func (c *Config) Validate() []experiment.FieldError {
+	v := &problems{}
+	v.labels(c)
+	v.capabilities(c)
+	v.patch(c)
+	if c.HostUsers != nil && *c.HostUsers {
+		v.bad("hostUsers", "true is what pods have without the layer")
+	}
+	if c.Privileged && c.HostUsers != nil && !*c.HostUsers {
+		v.bad("privileged", "the pod is in a user namespace of its own (hostUsers: false): what privileges it has there is not shown by any proof")
+	}
+	for i, s := range c.Sidecars {
+		if s == container || len(validation.IsDNS1123Label(s)) > 0 {
+			v.bad(fmt.Sprintf("sidecars[%d]", i), "%q is not the name of a container beside Tare's", s)
+		}
+	}
+	if len(v.errs) == 0 {
+		v.effect(c)
+	}
+	return v.errs
+}
+
+type problems struct{ errs []experiment.FieldError }
+
+func (v *problems) bad(field, format string, args ...any) {
+	v.errs = append(v.errs, experiment.FieldError{Field: field, Message: fmt.Sprintf(format, args...)})
+}
+
+// reserved are the labels by which Tare knows its own things again.
+func reserved(key string) bool {
+	return strings.HasPrefix(key, "tare/") || key == "app.kubernetes.io/managed-by"
+}
+
+func (v *problems) labels(c *Config) {
+	for _, m := range []struct {
+		field  string
+		pairs  map[string]string
+		values bool // have the form of labels' values
+	}{{"labels", c.Labels, true}, {"annotations", c.Annotations, false}, {"nodeSelector", c.NodeSelector, true}} {
+		for _, key := range keys(m.pairs) {
+			at := m.field + "." + key
+			if wrong := validation.IsQualifiedName(key); len(wrong) > 0 {
+				v.bad(at, "%q is no key: %s", key, wrong[0])
+			}
+			if wrong := validation.IsValidLabelValue(m.pairs[key]); m.values && len(wrong) > 0 {
+				v.bad(at, "%q is no value: %s", m.pairs[key], wrong[0])
+			}
+			if m.field != "nodeSelector" && reserved(key) {
+				v.bad(at, "Tare knows its own pods by %s", key)
+			}
+		}
+	}
+}
+
+func (v *problems) capabilities(c *Config) {
+	if c.Capabilities == nil {
+		return
+	}
+	for _, list := range []struct {
+		field string
+		words []string
+	}{{"add", c.Capabilities.Add}, {"drop", c.Capabilities.Drop}} {
+		for i, w := range list.words {
+			at := fmt.Sprintf("capabilities.%s[%d]", list.field, i)
+			switch known := w == all || slices.Contains(capabilities, strings.TrimPrefix(w, "CAP_")); {
+			case w == none && list.field == "drop" && len(list.words) == 1:
+			case !known:
+				v.bad(at, "%q is no capability; one looks like NET_ADMIN", w)
+			}
+		}
+	}
+	if len(c.Capabilities.Add) > 0 && (c.RunAsUser == nil || *c.RunAsUser != 0) && c.Patch == "" {
+		v.bad("capabilities.add", "added capabilities have no effect on programs of another user than root: add runAsUser: 0")
+	}
+	if c.Privileged {
+		v.bad("capabilities", "privileged containers have every capability")
+	}
+}
+
+func (v *problems) patch(c *Config) {
+	if c.Patch == "" {
+		return
+	}
+	pod := pristine()
+	if err := c.patch(pod); err != nil {
+		v.bad("patch", "%v", err)
+	}
+	for key := range pod.Labels {
+		if reserved(key) {
+			v.bad("patch", "Tare knows its own pods by the label %s", key)
+		}
+	}
+	if len(pod.Spec.Containers) == 0 || !slices.ContainsFunc(pod.Spec.Containers, isTare) {
+		v.bad("patch", "it removes the container %s, in which programs run", container)
+	}
+}
+
+// effect reports a layer that would leave pods as they are: its arm would be a
+// copy of an arm without it.
+func (v *problems) effect(c *Config) {
+	if !c.shapes() {
+		if len(c.Sidecars) == 0 && c.Confidential == "" {
+			v.bad("", "no parameter is given: the layer would do nothing")
+		}
+		return
+	}
+	for _, one := range c.variants() {
+		pod := pristine()
+		if one.shape(pod) == nil && equality.Semantic.DeepEqual(pod, pristine()) {
+			v.bad("", "pods are like that without the layer: seccomp and AppArmor RuntimeDefault, user %d, no capabilities", defaultUser)
+			return
+		}
+	}
+}

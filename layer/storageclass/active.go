@@ -1,0 +1,221 @@
+package storageclass
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"tare/experiment/factor"
+	"tare/layer"
+	"tare/testbed"
+	"tare/testbed/kube"
+)
+
+// one is the level of a factor that may not be given.
+func one(l factor.Levels[string]) string {
+	if len(l) == 0 {
+		return ""
+	}
+	return l.One()
+}
+
+// Up has the site's volume claimed of the class.
+func (c *Config) Up(ctx context.Context, site testbed.Site) (layer.Active, error) {
+	s, err := kube.Of(site)
+	if err != nil {
+		return nil, err
+	}
+	cluster, err := s.Cluster(ctx)
+	if err != nil {
+		return nil, err
+	}
+	class, err := cluster.Client.StorageV1().StorageClasses().Get(ctx, one(c.Name), metav1.GetOptions{})
+	switch {
+	case errors.IsNotFound(err):
+		return nil, fmt.Errorf("the cluster of context %s has no storage class %s: kubectl get storageclasses lists those it has", cluster.Context, one(c.Name))
+	case errors.IsForbidden(err) && (c.Expect == nil || len(c.Expect.Parameters) == 0):
+		class = nil
+	case err != nil:
+		return nil, fmt.Errorf("read storage class %s: %w", one(c.Name), err)
+	}
+	s.ShapeVolume(c.shape)
+	return &active{config: c, site: s, class: class}, nil
+}
+
+// shape changes a claim that has not been made yet.
+func (c *Config) shape(claim *corev1.PersistentVolumeClaim) {
+	class := one(c.Name)
+	claim.Spec.StorageClassName = &class
+	if c.AccessMode != "" {
+		claim.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.PersistentVolumeAccessMode(c.AccessMode)}
+	}
+}
+
+// on shows that a volume is of the class, and what it is expected to be.
+func (c *Config) on(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, class *storagev1.StorageClass) []layer.Check {
+	want := one(c.Name)
+	out := []layer.Check{
+		check("storage class of the claim", want, classOf(claim)),
+		check("storage class of the volume", want, told(volume.Spec.StorageClassName)),
+	}
+	if c.Expect == nil {
+		return out
+	}
+	if c.Expect.Driver != "" {
+		out = append(out, check("driver of the volume", c.Expect.Driver, driver(volume)))
+	}
+	if want := c.Expect.Attributes; len(want) > 0 {
+		out = append(out, check("attributes of the volume", written(want, want), written(want, attributes(volume))))
+	}
+	if want := c.Expect.Parameters; len(want) > 0 {
+		var has map[string]string
+		if class != nil {
+			has = class.Parameters
+		}
+		k := check("parameters of the storage class", written(want, want), written(want, has))
+		k.Once = true
+		k.Caveat = "that the volume is as its class asks for is the storage driver's word"
+		out = append(out, k)
+	}
+	return out
+}
+
+func check(what, expected, observed string) layer.Check {
+	return layer.Check{Layer: name, Name: what, Expected: expected, Observed: observed, OK: expected == observed}
+}
+
+// off shows that a volume is of another class.
+func (c *Config) off(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) []layer.Check {
+	not := one(c.Name)
+	var out []layer.Check
+	for _, k := range []layer.Check{
+		check("storage class of the claim", not, classOf(claim)),
+		check("storage class of the volume", not, told(volume.Spec.StorageClassName)),
+	} {
+		k.Expected, k.OK = "not "+not, !k.OK
+		out = append(out, k)
+	}
+	if c.Expect != nil && len(c.Expect.Attributes) > 0 {
+		want := c.Expect.Attributes
+		k := check("attributes of the volume", written(want, want), written(want, attributes(volume)))
+		k.Expected, k.OK = "not "+k.Expected, !k.OK
+		out = append(out, k)
+	}
+	return out
+}
+
+func classOf(claim *corev1.PersistentVolumeClaim) string {
+	if claim.Spec.StorageClassName == nil {
+		return "none"
+	}
+	return told(*claim.Spec.StorageClassName)
+}
+
+func told(s string) string {
+	if s == "" {
+		return "none"
+	}
+	return s
+}
+
+// driver is what made a volume: a CSI driver, or the way in which the node gets it.
+func driver(v *corev1.PersistentVolume) string {
+	switch {
+	case v.Spec.CSI != nil:
+		return v.Spec.CSI.Driver
+	case v.Spec.Local != nil:
+		return "local"
+	case v.Spec.HostPath != nil:
+		return "hostPath"
+	}
+	return "none of CSI"
+}
+
+func attributes(v *corev1.PersistentVolume) map[string]string {
+	if v.Spec.CSI == nil {
+		return nil
+	}
+	return v.Spec.CSI.VolumeAttributes
+}
+
+// written shows the keys of want with their values in has.
+func written(want, has map[string]string) string {
+	var out []string
+	for _, k := range slices.Sorted(maps.Keys(want)) {
+		switch v, ok := has[k]; {
+		case !ok:
+			out = append(out, k+" absent")
+		case v != want[k]:
+			out = append(out, k+" of another value")
+		default:
+			out = append(out, fmt.Sprintf("%s=%q", k, v))
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+// bound reads a site's claim and the volume that it is bound to; both are nil where
+// the workload of the site has no volume.
+func bound(ctx context.Context, s *kube.Site) (*corev1.PersistentVolumeClaim, *corev1.PersistentVolume, error) {
+	claim, volume, err := s.Claim(ctx)
+	if err == nil && claim != nil && volume == nil {
+		return nil, nil, fmt.Errorf("the claim %s is bound to no volume: it is %s", claim.Name, told(string(claim.Status.Phase)))
+	}
+	return claim, volume, err
+}
+
+// bystander is the check at a site whose workload has no volume: the layer has no
+// part in it, and its arm is measured like one without it.
+func bystander() layer.Check {
+	return layer.Check{Layer: name, Name: "volume", Expected: "none for this workload", Observed: "none", OK: true,
+		Caveat: "the workload has no volume: the layer " + name + " has no part in it"}
+}
+
+// ProveOff shows that the site's volume is of another class.
+func (c *Config) ProveOff(ctx context.Context, site testbed.Site) ([]layer.Check, error) {
+	s, err := kube.Of(site)
+	if err != nil {
+		return nil, err
+	}
+	claim, volume, err := bound(ctx, s)
+	if err != nil || claim == nil {
+		return nil, err
+	}
+	return c.off(claim, volume), nil
+}
+
+// active is the layer at one site.
+type active struct {
+	config *Config
+	site   *kube.Site
+	class  *storagev1.StorageClass // nil: it may not be read
+}
+
+func (a *active) Proofs() []layer.Check { return nil }
+
+// Before shows that the site's volume is of the class.
+func (a *active) Before(ctx context.Context, _ testbed.Site) ([]layer.Check, error) {
+	claim, volume, err := bound(ctx, a.site)
+	if err != nil {
+		return nil, err
+	}
+	if claim == nil {
+		return []layer.Check{bystander()}, nil
+	}
+	return a.config.on(claim, volume, a.class), nil
+}
+
+func (a *active) After(context.Context, layer.Did) ([]layer.Check, error) { return nil, nil }
+
+func (a *active) CPU() (time.Duration, bool, error) { return 0, false, nil }
+
+// Down does nothing: the volume goes with its site.
+func (a *active) Down(context.Context) error { return nil }
