@@ -1,0 +1,37 @@
+package machine
+
+import (
+	"fmt"
+	"io/fs"
+	"time"
+)
+
+// Totals are what a machine has counted since it was started, for those who
+// compute their differences elsewhere: on a cluster, a pod reads them on its node.
+type Totals struct {
+	CPUs       int           // online
+	Busy       time.Duration // user, nice and system, guests included
+	Interrupts time.Duration // irq and softirq
+	Steal      time.Duration // taken by the hypervisor
+	Waiting    time.Duration // in which some task waited for a CPU; -1: not told
+	Load       float64       // 1 minute
+}
+
+// ReadTotals reads them below the root of sys.
+func ReadTotals(sys fs.FS) (Totals, error) {
+	data, err := fs.ReadFile(sys, "proc/stat")
+	if err != nil {
+		return Totals{}, fmt.Errorf("cannot tell what the CPUs do: %w", err)
+	}
+	s, err := parseStat(data)
+	if err != nil {
+		return Totals{}, err
+	}
+	t := Totals{CPUs: s.cpus, Busy: s.busy, Interrupts: s.interrupts, Steal: s.steal, Waiting: -1, Load: loadAverage(sys)[0]}
+	if data, err := fs.ReadFile(sys, "proc/pressure/cpu"); err == nil {
+		if waiting, ok := parsePressure(data); ok {
+			t.Waiting = waiting
+		}
+	}
+	return t, nil
+}
