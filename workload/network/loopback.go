@@ -2,16 +2,12 @@ package network
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"net"
 	"net/netip"
-	"os"
-	"os/exec"
-	"syscall"
-	"time"
 
 	"tare/testbed"
+	"tare/testbed/bare"
 	"tare/workload"
 )
 
@@ -36,41 +32,8 @@ func (l loopback) Ports() []uint16               { return []uint16{l.port} }
 func (l loopback) LinkRate() float64             { return l.rate }
 
 func (loopback) Start(ctx context.Context, _ testbed.Place, cmd testbed.Command) (testbed.Process, error) {
-	c := exec.CommandContext(ctx, cmd.Args[0], cmd.Args[1:]...)
-	c.Env = append(os.Environ(), cmd.Env...)
-	c.Dir, c.Stdin, c.Stdout, c.Stderr = cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr
-	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := c.Start(); err != nil {
-		return nil, err
-	}
-	return &process{cmd: c, started: time.Now()}, nil
+	return bare.Start(ctx, cmd)
 }
-
-// process is a program on this machine.
-type process struct {
-	cmd     *exec.Cmd
-	started time.Time
-}
-
-func (p *process) Wait() (testbed.Usage, error) {
-	err := p.cmd.Wait()
-	state := p.cmd.ProcessState
-	usage := testbed.Usage{Wall: time.Since(p.started), User: state.UserTime(), System: state.SystemTime()}
-	if r, ok := state.SysUsage().(*syscall.Rusage); ok {
-		usage.MaxRSS = r.Maxrss << 10
-	}
-	if status, ok := state.Sys().(syscall.WaitStatus); ok && err != nil {
-		exit := &testbed.ExitError{Args: p.cmd.Args, Code: status.ExitStatus()}
-		if status.Signaled() {
-			exit.Signal = status.Signal().String()
-		}
-		err = exit
-	}
-	return usage, err
-}
-
-func (p *process) Kill() error                 { return p.cmd.Process.Kill() }
-func (p *process) CPU() (time.Duration, error) { return 0, fmt.Errorf("not counted while it runs") }
 
 // nowhere keeps no output.
 type nowhere struct{}

@@ -1,0 +1,89 @@
+package storage
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+
+	"tare/testbed"
+	"tare/workload"
+)
+
+// failure is a run of fio that ended with an error status.
+type failure struct {
+	name string
+	exit *testbed.ExitError
+	said string // standard error
+}
+
+// Error gives how it ended and the last of what it said.
+func (f *failure) Error() string {
+	how := fmt.Sprintf("exit status %d", f.exit.Code)
+	if f.exit.Signal != "" {
+		how = "signal: " + f.exit.Signal
+	}
+	if said := lastLines(f.said); said != "" {
+		how += ": " + said
+	}
+	return fmt.Sprintf("fio (%s): %s", f.name, how)
+}
+
+const (
+	mostLines = 4
+	mostSaid  = 600 // bytes
+)
+
+// lastLines gives the last lines of a text on one, without anything that a
+// terminal could take for more than letters.
+func lastLines(text string) string {
+	if len(text) > 1<<16 {
+		text = text[len(text)-1<<16:]
+	}
+	lines := strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' })
+	lines = lines[max(0, len(lines)-mostLines):]
+	joined := strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) || r == unicode.ReplacementChar {
+			return '?'
+		}
+		return r
+	}, strings.Join(lines, "; "))
+	if len(joined) > mostSaid {
+		joined = strings.ToValidUTF8(joined[:mostSaid], "") + "..."
+	}
+	return joined
+}
+
+// remedies are failures that each further trial would share, so that the run ends
+// with them: by what fio says, which has stayed the same since 3.0.
+var remedies = []struct{ said, why, remedy string }{
+	{"support O_DIRECT", "the volume refuses O_DIRECT",
+		"direct: false measures it through the page cache, under metrics of other names"},
+	{"No space left on device", "the volume is full", "lower size, or give a larger volume"},
+	{"Permission denied", "fio may not write to the volume",
+		"the volume's directory or device must belong to the user or group that the pod runs as: many drivers see to that by fsGroup, hostPath volumes do not"},
+	{"Read-only file system", "the volume is mounted read-only", ""},
+	{"engine io_uring", "fio cannot use io_uring", "engine: libaio"},
+	{"io_uring_queue_init", "the system refuses io_uring", "engine: libaio, or a seccomp profile that allows io_uring"},
+	{"io_queue_init", "the system has no room for more asynchronous I/O", "raise sysctl fs.aio-max-nr on the node, or lower ioDepth or jobs"},
+	{"failed to load engine", "this fio has not got the engine", "another engine, or an image whose fio has it"},
+}
+
+// explain says what a failed run means: an error that ends the run, for what
+// is wrong with the volume or the system as such, or else a broken rule.
+func explain(err error) error {
+	var f *failure
+	if !errors.As(err, &f) {
+		return err
+	}
+	for _, r := range remedies {
+		switch {
+		case !strings.Contains(f.said, r.said):
+		case r.remedy == "":
+			return fmt.Errorf("%s: %w", r.why, err)
+		default:
+			return fmt.Errorf("%s: %w (%s)", r.why, err, r.remedy)
+		}
+	}
+	return &workload.Invalid{Rule: workload.RuleExit, Detail: f.Error()}
+}

@@ -1,0 +1,136 @@
+package storage
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"strconv"
+
+	"tare/importer/fio"
+	"tare/testbed"
+	"tare/workload"
+)
+
+// quantiles are those that are metrics. Each needs at least beyond I/Os that took longer.
+var quantiles = []struct {
+	name     string
+	percent  float64
+	permille float64 // of the I/Os that are beyond
+}{{"p50", 50, 500}, {"p99", 99, 10}, {"p99.9", 99.9, 1}}
+
+const beyond = 100
+
+// covered is the share of the duration that fio must have done I/O for.
+const covered = 0.95
+
+// unreadable is a report that is not what was asked for.
+func unreadable(format string, args ...any) error {
+	return &workload.Invalid{Rule: workload.RuleParse, Detail: fmt.Sprintf("fio: "+format, args...)}
+}
+
+// only gives the one job of a report.
+func only(r *fio.Report) (*fio.Job, error) {
+	if r == nil {
+		return nil, unreadable("no report")
+	}
+	if len(r.Jobs) != 1 {
+		return nil, unreadable("%d jobs are reported, and one was run", len(r.Jobs))
+	}
+	return &r.Jobs[0], nil
+}
+
+// read makes a result of what the measured run reported.
+func (c *Config) read(d *done) (workload.Result, error) {
+	job, err := only(d.report)
+	if err != nil {
+		return workload.Result{}, err
+	}
+	if err := recent(d.report.Version); err != nil {
+		return workload.Result{}, err
+	}
+	failed, broken := job.Failures()
+	if broken != "" {
+		return workload.Result{}, &workload.Invalid{Rule: workload.RuleExit, Detail: broken}
+	}
+	way, name := job.Write, "write"
+	if c.Operations.One().reads() {
+		way, name = job.Read, "read"
+	}
+	if way == nil {
+		return workload.Result{}, unreadable("the report has no %s", name)
+	}
+	if wanted := c.Duration.Std().Seconds(); !(way.Runtime/1e3 >= covered*wanted) {
+		return workload.Result{}, unreadable("it did I/O for %.3g s, and was to for %.3g s", way.Runtime/1e3, wanted)
+	}
+	for what, v := range map[string]float64{"io_bytes": way.Bytes, "bw_bytes": way.BytesRate, "clat_ns.N": way.Complete.Count} {
+		if !(v >= 0) || math.IsInf(v, 0) {
+			return workload.Result{}, unreadable("%s is %g", what, v)
+		}
+	}
+	return workload.Result{
+		Values: c.values(job, way),
+		Used:   map[string]testbed.Usage{part: d.used},
+		Work:   way.Bytes / 1e9,
+		Failed: failed.Share,
+	}, nil
+}
+
+// values are the metrics. What is not told is missing; I/Os that failed are not
+// counted.
+func (c *Config) values(job *fio.Job, way *fio.Way) map[string]float64 {
+	p, values := c.prefix(), map[string]float64{}
+	set := func(name string, v float64) {
+		if v > 0 && !math.IsInf(v, 0) {
+			values[p+name] = v
+		}
+	}
+	set("-bandwidth", way.BytesRate)
+	set("-iops", way.BytesRate/float64(c.BlockSize.One()))
+	set("-latency", way.Complete.Mean/1e9)
+	set("-total-latency", way.Whole.Mean/1e9)
+	for _, q := range quantiles {
+		if ns, ok := way.Complete.Quantile(q.percent); ok && way.Complete.Samples()*q.permille/1000 >= beyond {
+			set("-"+q.name, ns/1e9)
+		}
+	}
+	if sync := job.Sync; sync != nil && c.SyncEvery > 0 {
+		set("-sync-latency", sync.Whole.Mean/1e9)
+		if ns, ok := sync.Whole.Quantile(99); ok && sync.Whole.Samples()*10/1000 >= beyond {
+			set("-sync-p99", ns/1e9)
+		}
+	}
+	return values
+}
+
+// oldest is the oldest version of fio that is known to say what is needed.
+var oldest = [2]int{3, 33}
+
+var versionText = regexp.MustCompile(`^fio-(\d{1,6})\.(\d{1,6})`)
+
+// readVersion reads a version as fio writes it.
+func readVersion(text string) (version [2]int, ok bool) {
+	m := versionText.FindStringSubmatch(text)
+	if m == nil {
+		return version, false
+	}
+	for i := range version {
+		version[i], _ = strconv.Atoi(m[i+1]) // digits
+	}
+	return version, true
+}
+
+func enough(version [2]int) bool {
+	return version[0] > oldest[0] || version[0] == oldest[0] && version[1] >= oldest[1]
+}
+
+// recent refuses a fio that is too old.
+func recent(text string) error {
+	version, ok := readVersion(text)
+	if !ok {
+		return unreadable("it reports %.40q as its version", text)
+	}
+	if !enough(version) {
+		return fmt.Errorf("fio at the volume is version %d.%d; %d.%d or later is needed", version[0], version[1], oldest[0], oldest[1])
+	}
+	return nil
+}

@@ -1,0 +1,238 @@
+// Package storage measures a volume with fio (3.33 and later): one kind of I/O,
+// at one block size and depth, in each trial.
+//
+// fio runs in the client's pod, on a file of the volume or on the block device
+// itself. Nothing is read that was not written before: file systems and thin
+// volumes answer reads of blocks that were never written from memory, far faster than
+// any disk. So the first trial at a site lays the data out, with contents that do not compress, and
+// marks that it is done on the volume itself (layout.go). Each trial looks for
+// the mark; none of that is measured.
+//
+// The warm-up before the measurement is a run of its own and not fio's ramp_time,
+// so that the CPU time of the measured process belongs to the measured I/O alone.
+//
+// A trial is a closed loop: as many I/Os are under way as ioDepth × jobs says, and
+// each answer is followed by the next. Latency and I/O per second are then one
+// thing seen from two sides; the plan says so (Loop).
+//
+// Random offsets are drawn anew in each round and alike for all arms in it: pairs of
+// a round do the same, and no round reads again just what a cache still holds from
+// the last.
+package storage
+
+import (
+	"context"
+	"time"
+
+	"tare/experiment"
+	"tare/experiment/factor"
+	"tare/experiment/quantity"
+	"tare/importer/fio"
+	"tare/machine"
+	"tare/testbed"
+	"tare/workload"
+)
+
+// Operation is a kind of I/O, by fio's name for it.
+type Operation string
+
+// The operations.
+const (
+	RandomRead  Operation = "randread"
+	RandomWrite Operation = "randwrite"
+	Read        Operation = "read"
+	Write       Operation = "write"
+)
+
+// Values lists the operations.
+func (Operation) Values() []string {
+	return []string{string(RandomRead), string(RandomWrite), string(Read), string(Write)}
+}
+
+// reads says whether the operation reads.
+func (o Operation) reads() bool { return o == RandomRead || o == Read }
+
+// sequential says whether blocks come one after the other.
+func (o Operation) sequential() bool { return o == Read || o == Write }
+
+// Engine is how fio asks the kernel for I/O.
+type Engine string
+
+// The engines.
+const (
+	LibAIO  Engine = "libaio"
+	IOURing Engine = "io_uring"
+	PSync   Engine = "psync"
+)
+
+// Values lists the engines.
+func (Engine) Values() []string { return []string{string(LibAIO), string(IOURing), string(PSync)} }
+
+// Mode is what the volume is to the pod.
+type Mode string
+
+// The modes.
+const (
+	Filesystem Mode = "filesystem"
+	Block      Mode = "block"
+)
+
+// Values lists the modes.
+func (Mode) Values() []string { return []string{string(Filesystem), string(Block)} }
+
+// Config is the parameters of the workload.
+type Config struct {
+	Operations factor.Levels[Operation]     `yaml:"operations" factor:"operation" json:"operations" doc:"kinds of I/O, each measured in trials of its own"`
+	BlockSize  factor.Levels[quantity.Size] `yaml:"blockSize" json:"blockSize" doc:"size of one I/O, from 512B to 64MiB"`
+	IODepth    factor.Levels[int]           `yaml:"ioDepth" json:"ioDepth" doc:"I/Os that each job keeps under way, 1 to 4096"`
+	Jobs       factor.Levels[int]           `yaml:"jobs" json:"jobs" doc:"jobs at the same time, 1 to 256"`
+	Engine     Engine                       `yaml:"engine" json:"engine" doc:"how fio asks the kernel for I/O"`
+	Direct     bool                         `yaml:"direct" json:"direct" doc:"go past the page cache (O_DIRECT); without, metrics are named buffered-"`
+	Size       quantity.Size                `yaml:"size" json:"size" doc:"size of the file or of the part of the device that is used"`
+	Duration   quantity.Duration            `yaml:"duration" json:"duration" doc:"length of the measurement"`
+	Ramp       quantity.Duration            `yaml:"ramp" json:"ramp" doc:"warm-up before it that is not counted"`
+	Mode       Mode                         `yaml:"mode" json:"mode" doc:"a file on the volume's file system, or the volume as a raw block device"`
+	SyncEvery  int                          `yaml:"syncEvery" json:"syncEvery,omitempty" doc:"fsync after that many writes; never if absent"`
+	Volume     quantity.Size                `yaml:"volume" json:"volume,omitempty" doc:"size of the volume to ask for; size and some slack if absent"`
+}
+
+// New gives the workload with its defaults.
+func New() workload.Workload {
+	return &Config{
+		Operations: factor.Of(RandomRead, RandomWrite),
+		BlockSize:  factor.Of[quantity.Size](4<<10, 1<<20),
+		IODepth:    factor.Of(128),
+		Jobs:       factor.Of(1),
+		Engine:     LibAIO,
+		Direct:     true,
+		Size:       10 << 30,
+		Duration:   quantity.Duration(15 * time.Second),
+		Ramp:       quantity.Duration(2 * time.Second),
+		Mode:       Filesystem,
+	}
+}
+
+// Kind describes the workload.
+var Kind = workload.Kind{
+	Name:    "storage",
+	Summary: "reads and writes on a volume: I/O per second, bandwidth, latency, CPU per gigabyte (fio)",
+	New:     New,
+	Probe:   probe,
+}
+
+// Needs says that the workload needs a volume, which only a cluster has so far.
+func (c *Config) Needs() experiment.Needs {
+	return experiment.Needs{Volume: &experiment.Volume{Size: c.volume(), Block: c.Mode == Block}, Only: "kubernetes"}
+}
+
+// least is the smallest volume that holds the data: a file system keeps a tenth
+// of it or less for itself and for root.
+func (c *Config) least() quantity.Size {
+	if c.Mode == Block {
+		return c.Size + trailer
+	}
+	return (c.Size+c.Size/10)/trailer*trailer + 64<<20
+}
+
+// volume is the size to ask for, which is in whole GiB where that is no great
+// difference, as clouds have them.
+func (c *Config) volume() quantity.Size {
+	if c.Volume > 0 {
+		return c.Volume
+	}
+	whole := quantity.Size(1 << 20)
+	if c.least() > 1<<30 {
+		whole = 1 << 30
+	}
+	return (c.least() + whole - 1) / whole * whole
+}
+
+// prefix begins the names of the metrics.
+func (c *Config) prefix() string {
+	name := "write"
+	if c.Operations.One().reads() {
+		name = "read"
+	}
+	if !c.Direct {
+		return "buffered-" + name
+	}
+	return name
+}
+
+// Cost names the cost metrics: CPU time per gigabyte.
+func (c *Config) Cost() workload.Cost {
+	return workload.Cost{Prefix: c.prefix(), Unit: "GB", Parts: []string{part}}
+}
+
+// part is the one program that is under test.
+const part = "fio"
+
+// Metrics lists what a trial of the operation in force measures.
+func (c *Config) Metrics() []experiment.Metric {
+	small := c.BlockSize.One() <= fio.SmallBlock
+	p := c.prefix()
+	latency := func(name string, optional bool) experiment.Metric {
+		return experiment.Metric{Name: p + name, Unit: "s", Better: experiment.Lower, Scale: experiment.Ratio, Optional: optional}
+	}
+	metrics := []experiment.Metric{
+		{Name: p + "-iops", Unit: "1/s", Better: experiment.Higher, Headline: small, Scale: experiment.Ratio},
+		{Name: p + "-bandwidth", Unit: "B/s", Better: experiment.Higher, Headline: !small, Scale: experiment.Ratio},
+		latency("-latency", false), latency("-total-latency", false),
+	}
+	for _, q := range quantiles {
+		metrics = append(metrics, latency("-"+q.name, true))
+	}
+	if c.SyncEvery > 0 {
+		metrics = append(metrics, latency("-sync-latency", true), latency("-sync-p99", true))
+	}
+	return append(metrics, c.Cost().Metrics()...)
+}
+
+// workers is how many I/Os are under way at a time.
+func (c *Config) workers() int {
+	if c.Engine == PSync {
+		return c.Jobs.One()
+	}
+	return c.Jobs.One() * c.IODepth.One()
+}
+
+// Loop ties latency to I/O per second. fsync takes time that is in neither.
+func (c *Config) Loop() *experiment.Loop {
+	if c.SyncEvery > 0 {
+		return nil
+	}
+	return &experiment.Loop{Latency: c.prefix() + "-total-latency", Throughput: c.prefix() + "-iops", Workers: float64(c.workers())}
+}
+
+// startUp is what starting and ending fio takes, three times in a trial.
+const startUp = 350 * time.Millisecond
+
+// Expect estimates how long a trial takes, once the data is laid out.
+func (c *Config) Expect() time.Duration { return (c.Ramp + c.Duration).Std() + 3*startUp }
+
+// Bound is how long a trial may take at most, laying the data out included.
+func (c *Config) Bound() time.Duration {
+	return c.layoutLimit() + limit(c.Ramp.Std()) + limit(c.Duration.Std()) + 2*limit(0)
+}
+
+// Tools names the program that a run's record should know the version of.
+func (c *Config) Tools() []machine.ToolQuery {
+	return []machine.ToolQuery{{Name: "fio", Args: []string{"--version"}}}
+}
+
+// Prepare lays the data out if it is not, and warms up.
+func (c *Config) Prepare(ctx context.Context, site testbed.Site, raw workload.Raw) (workload.Measured, error) {
+	t, err := c.begin(site, raw)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.layOut(ctx); err != nil {
+		return nil, err
+	}
+	if c.Ramp > 0 {
+		if err := t.ramp(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return t.measure, nil
+}

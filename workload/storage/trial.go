@@ -1,0 +1,100 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"path"
+	"time"
+
+	"tare/testbed"
+	"tare/workload"
+)
+
+// begin begins a trial at a site.
+func (c *Config) begin(site testbed.Site, raw workload.Raw) (*trial, error) {
+	volume, ok := testbed.As[testbed.Volume](site)
+	if !ok {
+		return nil, errors.New("the site has no volume to measure")
+	}
+	t := &trial{config: c, site: site, raw: raw, file: volume.Volume()}
+	if c.Mode == Filesystem {
+		t.file = path.Join(t.file, "tare-storage-"+c.Size.String())
+	}
+	if rounded, ok := raw.(workload.Rounded); ok {
+		t.round = rounded.Round()
+	}
+	return t, nil
+}
+
+// ramp warms up. Sequential I/O does so in the second half of the data, so that
+// the measurement does not begin with what was read just before.
+func (t *trial) ramp(ctx context.Context) error {
+	offset := int64(0)
+	if t.config.Operations.One().sequential() && t.config.Jobs.One() == 1 {
+		offset = int64(t.config.Size) / 2 / trailer * trailer
+	}
+	_, err := t.run(ctx, job{name: "ramp", limit: limit(t.config.Ramp.Std()), args: t.load("ramp", t.config.Ramp.Std(), offset)})
+	return explain(err)
+}
+
+// load are the arguments of a run that does the trial's I/O. Sequential jobs have a
+// part of the data each, or else they would all read the same blocks at the
+// same time.
+func (t *trial) load(what string, length time.Duration, offset int64) []string {
+	c := t.config
+	op, bs, jobs := c.Operations.One(), int64(c.BlockSize.One()), int64(c.Jobs.One())
+	size := int64(c.Size) - offset
+	args := []string{
+		"--rw=" + string(op), "--allow_file_create=0", "--overwrite=1",
+		"--bs=" + number(bs), "--iodepth=" + number(c.IODepth.One()), "--numjobs=" + number(jobs),
+		"--time_based", "--runtime=" + milliseconds(length),
+		"--randrepeat=0", "--randseed=" + number(t.seed(what)), "--softrandommap=1",
+		"--continue_on_error=io", "--percentile_list=50:90:95:99:99.9",
+	}
+	if op.sequential() && jobs > 1 {
+		size = size / jobs / bs * bs
+		args = append(args, "--offset_increment="+number(size))
+	}
+	args = append(args, "--offset="+number(offset), "--size="+number(size))
+	if op.reads() {
+		args = append(args, "--readonly")
+	}
+	if c.SyncEvery > 0 {
+		args = append(args, "--fsync="+number(c.SyncEvery))
+	}
+	return args
+}
+
+// seed seeds fio's offsets: anew in each round and for each cell and purpose, alike
+// for all arms. It is spread over all bits, since fio 3.33 drops the lowest.
+func (t *trial) seed(what string) uint32 {
+	h := fnv.New32a()
+	fmt.Fprintf(h, "%s %d %s %d %d %d", what, t.round, t.config.Operations.One(), t.config.BlockSize.One(), t.config.IODepth.One(), t.config.Jobs.One())
+	return h.Sum32() * 2654435769 >> 1 // Fibonacci hashing; fio takes 31 bits everywhere
+}
+
+// measure is the run that counts.
+func (t *trial) measure(ctx context.Context) (workload.Result, error) {
+	length := t.config.Duration.Std()
+	d, err := t.run(ctx, job{name: "fio", limit: limit(length), args: t.load("measure", length, 0)})
+	if err != nil && !counted(d) {
+		return workload.Result{}, explain(err)
+	}
+	return t.config.read(d)
+}
+
+// counted says whether a run that failed did so for I/O errors only that it has
+// counted: those are for the limit on errors to judge.
+func counted(d *done) bool {
+	if d == nil || d.report == nil {
+		return false
+	}
+	job, err := only(d.report)
+	if err != nil {
+		return false
+	}
+	failed, broken := job.Failures()
+	return broken == "" && failed.Told && failed.Share > 0
+}

@@ -1,0 +1,94 @@
+package storage
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"tare/experiment"
+	"tare/experiment/quantity"
+)
+
+const (
+	leastSize = 16 << 20 // bytes of data
+	mostSize  = 64 << 40
+	sector    = 512
+	mostBlock = 64 << 20
+)
+
+// problems gathers field errors.
+type problems []experiment.FieldError
+
+func (p *problems) add(field, format string, args ...any) {
+	*p = append(*p, experiment.FieldError{Field: field, Message: fmt.Sprintf(format, args...)})
+}
+
+// Validate checks the values.
+func (c *Config) Validate() []experiment.FieldError {
+	var errs problems
+	c.validateLoad(&errs)
+	c.validateSizes(&errs)
+	for field, d := range map[string]quantity.Duration{"duration": c.Duration, "ramp": c.Ramp} {
+		least := time.Second
+		if field == "ramp" {
+			least = 0
+		}
+		if d.Std() < least || d.Std() > 24*time.Hour || d.Std()%time.Millisecond != 0 {
+			errs.add(field, "%v is not a time from %v to 24h in whole milliseconds, which is what fio takes", d, quantity.Duration(least))
+		}
+	}
+	switch {
+	case c.SyncEvery < 0 || c.SyncEvery > 1<<20:
+		errs.add("syncEvery", "%d is not a number of writes up to %d", c.SyncEvery, 1<<20)
+	case c.SyncEvery > 0 && slices.ContainsFunc(c.Operations, Operation.reads):
+		errs.add("syncEvery", "there is nothing to sync after reads; give writes a workload of their own")
+	}
+	slices.SortStableFunc(errs, func(a, b experiment.FieldError) int { return order(a.Field) - order(b.Field) })
+	return errs
+}
+
+// order keeps the errors of maps in the order of the file.
+func order(field string) int {
+	return slices.Index([]string{"duration", "ramp", "syncEvery"}, field)
+}
+
+// validateLoad checks what is kept under way.
+func (c *Config) validateLoad(errs *problems) {
+	for i, n := range c.IODepth {
+		switch {
+		case n < 1 || n > 4096:
+			errs.add(fmt.Sprintf("ioDepth[%d]", i), "%d is not a number of I/Os from 1 to 4096", n)
+		case n > 1 && c.Engine == PSync:
+			errs.add(fmt.Sprintf("ioDepth[%d]", i), "%s has one I/O under way at a time: write ioDepth: 1, and as many jobs as there are to be under way", PSync)
+		}
+	}
+	for i, n := range c.Jobs {
+		if n < 1 || n > 256 {
+			errs.add(fmt.Sprintf("jobs[%d]", i), "%d is not a number of jobs from 1 to 256", n)
+		}
+	}
+}
+
+// validateSizes checks that blocks fit into the data, and the data into the volume.
+func (c *Config) validateSizes(errs *problems) {
+	if c.Size < leastSize || c.Size > mostSize || c.Size%trailer != 0 {
+		errs.add("size", "%v is not a size from %v to %v in whole %v", c.Size, quantity.Size(leastSize), quantity.Size(mostSize), quantity.Size(trailer))
+		return
+	}
+	jobs := 1
+	if slices.ContainsFunc(c.Operations, Operation.sequential) && len(c.Jobs) > 0 {
+		jobs = max(1, slices.Max(c.Jobs))
+	}
+	for i, b := range c.BlockSize {
+		field := fmt.Sprintf("blockSize[%d]", i)
+		switch {
+		case b < sector || b > mostBlock || b%sector != 0:
+			errs.add(field, "%v is not a size from %v to %v in whole %v", b, quantity.Size(sector), quantity.Size(mostBlock), quantity.Size(sector))
+		case c.Size/quantity.Size(jobs) < b:
+			errs.add(field, "%v is too large for a size of %v and %d jobs", b, c.Size, jobs)
+		}
+	}
+	if c.Volume > 0 && c.Volume < c.least() {
+		errs.add("volume", "%v is too small for a size of %v: at least %v is needed", c.Volume, c.Size, c.least())
+	}
+}
