@@ -14,18 +14,14 @@ package kube
 
 import (
 	"context"
-	"time"
-
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
 
 	"tare/experiment"
-	"tare/machine"
 	"tare/testbed"
-	"tare/testbed/kube/agent"
+	"tare/testbed/local"
 )
 
 // Labels of everything that Tare makes.
@@ -49,117 +45,108 @@ type Options struct {
 }
 
 // Testbed makes sites on one cluster or several.
-type Testbed struct{}
+type Testbed struct {
+	options Options
+	owner   string
 
-// Site is the surroundings of one arm: a namespace with pods.
-type Site struct{}
-
-// Cluster is one cluster that sites are on, by its context.
-type Cluster struct {
-	Context string // as in the kubeconfig
-	UID     string // of the namespace kube-system: says whether two contexts are one cluster
-	Config  *rest.Config
-	Client  kubernetes.Interface
-	Dynamic dynamic.Interface
+	mu     sync.Mutex
+	closed bool
+	number int // of sites so far
+	on     map[string]*presence
+	sites  []*Site
+	host   *local.Testbed // made when first needed
 }
-
-// New makes a testbed. It does not talk to any cluster yet.
-func New(o Options) (*Testbed, error) { return &Testbed{}, nil }
 
 var (
 	_ testbed.Testbed = (*Testbed)(nil)
 	_ testbed.Staged  = (*Site)(nil)
 	_ testbed.Network = (*Site)(nil)
 	_ testbed.Volume  = (*Site)(nil)
+	_ testbed.Mender  = (*Site)(nil)
 )
 
-// Of gives the site of this testbed below a site, or an error that says that the
-// layer or workload needs a cluster.
-func Of(site testbed.Site) (*Site, error) { return nil, errNotBuilt }
-
-// UseContext puts the site on another cluster than its testbed's. It must come
-// before everything else that a layer asks of the site.
-func (s *Site) UseContext(name string) error { return errNotBuilt }
-
-// Cluster is where the site is; it connects when first asked.
-func (s *Site) Cluster(ctx context.Context) (*Cluster, error) { return nil, errNotBuilt }
-
-// Namespace is the name of the site's namespace, known from the beginning.
-func (s *Site) Namespace() string { return "" }
-
-// Parameters are the testbed's at the site's level.
-func (s *Site) Parameters() *experiment.Kubernetes { return nil }
-
-// ShapeNamespace has f change the namespace before it is made. It is an error
-// when the namespace is given, and not Tare's.
-func (s *Site) ShapeNamespace(f func(*corev1.Namespace)) error { return errNotBuilt }
-
-// ShapePods has f change every workload pod of the site before it is made. An
-// error of f ends Ready.
-func (s *Site) ShapePods(f func(*corev1.Pod) error) { panic(errNotBuilt) }
-
-// ShapeVolume has f change the claim of the site's volume before it is made.
-func (s *Site) ShapeVolume(f func(*corev1.PersistentVolumeClaim)) { panic(errNotBuilt) }
-
-// Apply makes or changes objects by server-side apply, in the site's namespace
-// where they name none, and records them before. It gives them as they are then.
-// An object that exists and is not of this run is refused.
-func (s *Site) Apply(ctx context.Context, objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
-	return nil, errNotBuilt
+// New makes a testbed. It does not talk to any cluster yet. Close it.
+func New(o Options) (*Testbed, error) {
+	if o.Say == nil {
+		o.Say = func(string) {}
+	}
+	return &Testbed{options: o, owner: newOwner(), on: map[string]*presence{}}, nil
 }
 
-// Get reads an object as it is now; the error is of apierrors where it is gone.
-func (s *Site) Get(ctx context.Context, like *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	return nil, errNotBuilt
+// Open asks for a site. Nothing is made on a cluster before Ready, or before a
+// layer applies something.
+func (t *Testbed) Open(ctx context.Context, want testbed.Request) (testbed.Site, error) {
+	level, ok := want.Level.(*experiment.Kubernetes)
+	if !ok || level == nil {
+		return nil, fmt.Errorf("site %s: a site on a cluster needs the parameters of a testbed on Kubernetes, not %T", want.Name, want.Level)
+	}
+	if len(level.Secrets) > 0 && level.Namespace == "" {
+		return nil, fmt.Errorf("testbed.kubernetes.imagePullSecrets are in a namespace that exists: name it by testbed.kubernetes.namespace")
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		return nil, errors.New("testbed on Kubernetes: already closed")
+	}
+	t.number++
+	s := &Site{
+		bed: t, arm: want.Name, needs: want.Needs, level: level, context: level.Context,
+		unique: siteName(t.owner, t.number, want.Name), pods: map[testbed.Place]*pod{},
+	}
+	t.sites = append(t.sites, s)
+	return s, nil
 }
 
-// Delete deletes objects that Apply made and waits until they are gone.
-func (s *Site) Delete(ctx context.Context, objects []*unstructured.Unstructured) error {
-	return errNotBuilt
+// opened lists the sites that were asked for so far.
+func (t *Testbed) opened() []*Site {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Clone(t.sites)
 }
 
-// Await waits until done says true, asking it at growing intervals up to the
-// limit of the testbed's timeout ready. What is said in its progress and in the
-// error when the limit is reached: "condition Ready of VarmorPolicy demo: status
-// Pending".
-func (s *Site) Await(ctx context.Context, what string, done func(context.Context) (ok bool, now string, err error)) error {
-	return errNotBuilt
+// presence gives what the run has on the cluster of a context, and connects when
+// it is first asked for.
+func (t *Testbed) presence(ctx context.Context, name string, limits experiment.Timeouts) (*presence, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		return nil, errors.New("testbed on Kubernetes: already closed")
+	}
+	if on := t.on[name]; on != nil {
+		return on, nil
+	}
+	c, err := connect(ctx, t.options, name, limits)
+	if err != nil {
+		return nil, err
+	}
+	on, err := newPresence(t, c, limits)
+	if err != nil {
+		return nil, err
+	}
+	t.on[name] = on
+	return on, nil
 }
 
-// Pods gives the site's workload pods as the API server has them now, by place.
-func (s *Site) Pods(ctx context.Context) (map[testbed.Place]*corev1.Pod, error) {
-	return nil, errNotBuilt
+// onHost starts a program on the machine that Tare itself runs on.
+func (t *Testbed) onHost(ctx context.Context, cmd testbed.Command) (testbed.Process, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		return nil, errors.New("testbed on Kubernetes: already closed")
+	}
+	if t.host == nil {
+		host, err := local.New()
+		if err != nil {
+			return nil, err
+		}
+		t.host = host
+	}
+	site, err := t.host.Open(ctx, testbed.Request{Name: "host"})
+	if err != nil {
+		return nil, err
+	}
+	return site.Start(ctx, testbed.Host, cmd)
 }
-
-// Claim gives the claim of the site's volume and the volume that it is bound to.
-func (s *Site) Claim(ctx context.Context) (*corev1.PersistentVolumeClaim, *corev1.PersistentVolume, error) {
-	return nil, nil, errNotBuilt
-}
-
-// Facts asks the agent in the pod at a place what it sees of itself.
-func (s *Site) Facts(ctx context.Context, where testbed.Place) (agent.Facts, error) {
-	return agent.Facts{}, errNotBuilt
-}
-
-// Exec runs a program in any container of any pod, for a proof, and gives its
-// output of up to 1 MiB. A program that fails is a *testbed.ExitError.
-func (s *Site) Exec(ctx context.Context, namespace, pod, container string, args []string) (stdout, stderr []byte, err error) {
-	return nil, nil, errNotBuilt
-}
-
-// Sampler samples the nodes that trials run on.
-func (t *Testbed) Sampler() *Sampler { return &Sampler{} }
-
-// Sampler is the runner's Sampler for this testbed.
-type Sampler struct{}
-
-// Start begins a sample.
-func (s *Sampler) Start(ctx context.Context, site testbed.Site) error { return errNotBuilt }
-
-// Stop ends it.
-func (s *Sampler) Stop(ctx context.Context, own time.Duration) (testbed.Sample, error) {
-	return testbed.Sample{}, errNotBuilt
-}
-
-// Describe describes the clusters that the sites are on, once they are ready.
-func (t *Testbed) Describe(ctx context.Context) ([]machine.Cluster, error) { return nil, errNotBuilt }

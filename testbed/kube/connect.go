@@ -1,0 +1,156 @@
+package kube
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	_ "k8s.io/client-go/plugin/pkg/client/auth" // OIDC, and programs that fetch tokens
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
+
+	"tare/experiment"
+)
+
+// Cluster is one cluster that sites are on, by its context. Client and Dynamic
+// bound every request by the testbed's timeout request and repeat it while the
+// error is temporary; Config does neither.
+type Cluster struct {
+	Context string // as in the kubeconfig
+	UID     string // of the namespace kube-system: says whether two contexts are one cluster
+	Config  *rest.Config
+	Client  kubernetes.Interface
+	Dynamic dynamic.Interface
+}
+
+// inCluster is the context of a Tare that runs in a pod without a kubeconfig.
+const inCluster = "in-cluster"
+
+// silence keeps what client-go logs off the terminal: it is about what is
+// repeated or reported as an error anyway.
+var silence = sync.OnceFunc(func() { klog.SetLogger(logr.Discard()) })
+
+// connect finds a context in the kubeconfig, and the cluster behind it.
+func connect(ctx context.Context, o Options, name string, limits experiment.Timeouts) (*Cluster, error) {
+	silence()
+	config, name, err := configure(o, name)
+	if err != nil {
+		return nil, err
+	}
+	config.UserAgent = "tare/" + printable(o.Version, 64)
+	config.QPS = -1 // requests are few; what limits them is the API server's to say
+	config.WarningHandler = rest.NoWarnings{}
+	c := &Cluster{Context: name, Config: config}
+	if c.Client, c.Dynamic, err = clients(config, limits.Request.Std()); err != nil {
+		return nil, fmt.Errorf("context %s: %w", name, err)
+	}
+	system, err := c.Client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+	switch {
+	case err == nil:
+		c.UID = string(system.UID)
+	case apierrors.IsForbidden(err): // a right that not everyone has, and only comparisons of runs ask for it
+	default:
+		return nil, unreachable(name, config.Host, err)
+	}
+	return c, nil
+}
+
+// clients makes the clients whose requests are bounded and repeated.
+func clients(config *rest.Config, limit time.Duration) (kubernetes.Interface, dynamic.Interface, error) {
+	patient := rest.CopyConfig(config)
+	patient.Wrap(patience(limit))
+	typed, err := kubernetes.NewForConfig(patient)
+	if err != nil {
+		return nil, nil, err
+	}
+	untyped, err := dynamic.NewForConfig(patient)
+	return typed, untyped, err
+}
+
+// configure reads the kubeconfig: that of the options, else what KUBECONFIG
+// names, else ~/.kube/config, else the service account of the pod that Tare runs
+// in. It gives the name of the context, too.
+func configure(o Options, name string) (*rest.Config, string, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = o.Kubeconfig
+	raw, err := rules.Load()
+	if err != nil {
+		return nil, "", fmt.Errorf("kubeconfig: %w", err)
+	}
+	where := strings.Join(rules.GetLoadingPrecedence(), ", ")
+	if len(raw.Contexts) == 0 && name == "" {
+		config, err := rest.InClusterConfig()
+		if err != nil {
+			return nil, "", fmt.Errorf("no kubeconfig: there are no contexts in %s; set KUBECONFIG or write one there", where)
+		}
+		return config, inCluster, nil
+	}
+	if name == "" {
+		name = raw.CurrentContext
+	}
+	known := strings.Join(slices.Sorted(maps.Keys(raw.Contexts)), ", ")
+	if name == "" {
+		return nil, "", fmt.Errorf("kubeconfig %s has no current context: name one by testbed.kubernetes.context (there are %s)", where, known)
+	}
+	if raw.Contexts[name] == nil {
+		if known == "" {
+			known = "none"
+		}
+		return nil, "", fmt.Errorf("kubeconfig %s has no context %q (there are: %s)", where, name, known)
+	}
+	config, err := clientcmd.NewNonInteractiveClientConfig(*raw, name, &clientcmd.ConfigOverrides{}, rules).ClientConfig()
+	if err != nil {
+		return nil, "", fmt.Errorf("kubeconfig, context %s: %w", name, err)
+	}
+	return config, name, nil
+}
+
+// unreachable says why an API server gave no answer to the first request, and
+// what can be done about it.
+func unreachable(name, host string, err error) error {
+	var certificate x509.CertificateInvalidError
+	var unknown x509.UnknownAuthorityError
+	var hostname x509.HostnameError
+	var dns *net.DNSError
+	var timeout net.Error
+	why := "it gives no usable answer"
+	switch {
+	case errors.Is(err, context.Canceled):
+		return err
+	case apierrors.IsUnauthorized(err):
+		why = "it does not know who asks (the credentials in the kubeconfig are wrong or have expired)"
+	case errors.As(err, &certificate) && certificate.Reason == x509.Expired, saysExpired(err):
+		why = "a certificate has expired or is not valid yet (is the clock right?)"
+	case errors.As(err, &unknown), errors.As(err, &hostname):
+		why = "its certificate is not the one that the kubeconfig expects"
+	case errors.As(err, &dns):
+		why = "its name is not known here"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		why = "nothing listens there (is the cluster up?)"
+	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
+		why = "there is no way to it from here"
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+		why = "it does not answer (a firewall or a VPN may be in the way)"
+	}
+	return fmt.Errorf("the API server of context %s at %s cannot be used: %s: %w", name, host, why, err)
+}
+
+// saysExpired recognises what the other side of TLS says of a client's
+// certificate, which comes as an alert.
+func saysExpired(err error) bool {
+	return strings.Contains(err.Error(), "tls: expired certificate")
+}

@@ -1,0 +1,77 @@
+package kube
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// holder is the process that a run's things on a cluster belong to.
+type holder struct {
+	Host      string    `json:"host"`
+	Boot      string    `json:"boot,omitempty"`      // of the kernel that it runs on
+	Processes string    `json:"processes,omitempty"` // its PID namespace
+	PID       int       `json:"pid"`
+	Ticks     uint64    `json:"ticks,omitempty"` // start of the process, since boot: tells it from a later one with its number
+	Start     time.Time `json:"start"`
+	Run       string    `json:"run,omitempty"` // directory
+}
+
+// thisProcess is the holder that this process is.
+func thisProcess(run string) holder {
+	h := holder{PID: os.Getpid(), Start: time.Now().UTC().Truncate(time.Second), Run: run}
+	h.Host, _ = os.Hostname()
+	h.Boot, h.Processes = machineKey()
+	h.Ticks, _ = startOf(h.PID)
+	return h
+}
+
+// machineKey names the kernel and the PID namespace of this process: in both,
+// PIDs mean the same.
+func machineKey() (boot, processes string) {
+	id, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	processes, _ = os.Readlink("/proc/self/ns/pid")
+	return strings.TrimSpace(string(id)), processes
+}
+
+// startOf is when a process started, in ticks since boot (field 22 of
+// /proc/PID/stat, which counts from 3 behind the program's name).
+func startOf(pid int) (uint64, error) {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, err
+	}
+	_, rest, _ := strings.Cut(string(data[max(0, strings.LastIndexByte(string(data), ')')):]), ")")
+	fields := strings.Fields(rest)
+	if len(fields) < 20 {
+		return 0, fmt.Errorf("process %d: /proc tells no start", pid)
+	}
+	return strconv.ParseUint(fields[19], 10, 64)
+}
+
+// here says whether this process could see the holder if it lived.
+func (h holder) here() bool {
+	boot, processes := machineKey()
+	return h.Boot != "" && h.Boot == boot && h.Processes == processes
+}
+
+// dead says whether the holder is known to have ended. It is asked only where
+// the holder would be seen.
+func (h holder) dead() bool {
+	ticks, err := startOf(h.PID)
+	return os.IsNotExist(err) || err == nil && ticks != h.Ticks
+}
+
+// String is the holder as it is written down.
+func (h holder) String() string {
+	text, _ := json.Marshal(h) // plain fields
+	return string(text)
+}
+
+// who names the holder in a message.
+func (h holder) who() string {
+	return fmt.Sprintf("process %d on %s", h.PID, printable(h.Host, 64))
+}

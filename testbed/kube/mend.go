@@ -1,0 +1,106 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"tare/testbed"
+	"tare/testbed/kube/agent"
+)
+
+// Mend asks every agent of the site for a sign of life, which costs one message
+// each over connections that are open anyway. A pod that is lost is made again,
+// on the same node: on another one its numbers could not be compared. A node
+// that is gone for good ends the run.
+func (s *Site) Mend(ctx context.Context) error {
+	pods := s.all()
+	errs := make([]error, len(pods))
+	var wait sync.WaitGroup
+	for i, p := range pods {
+		wait.Go(func() { errs[i] = p.mend(ctx) })
+	}
+	wait.Wait()
+	return errors.Join(errs...)
+}
+
+// mend makes the pod again if it is lost.
+func (p *pod) mend(ctx context.Context) error {
+	_, err := p.session.Round(ctx)
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	p.on.bed.options.Say(fmt.Sprintf("%s is lost (%s): mending it", p, printable(err.Error(), lineLimit)))
+	node := p.node()
+	if _, bad := p.on.Client.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{}); apierrors.IsNotFound(bad) {
+		return fmt.Errorf("%s is lost, and so is its node %s: arms can only be compared on the same nodes; start a new run, or resume this one when the node is back: %w", p, node, err)
+	}
+	if again := p.again(ctx); again != nil {
+		return &testbed.Disturbance{What: fmt.Sprintf("%s on node %s is lost (%s) and could not be mended", p, node, printable(err.Error(), lineLimit)), Err: again}
+	}
+	p.on.bed.options.Say(p.String() + " is mended")
+	return nil
+}
+
+// again waits until the pod answers again, or makes it again when it is gone.
+func (p *pod) again(ctx context.Context) error {
+	limit := p.on.limits.Ready.Std()
+	remade := false
+	err := p.on.await(ctx, p.String()+" to be back", limit, func(ctx context.Context) (bool, string, error) {
+		got, err := p.get(ctx)
+		switch {
+		case apierrors.IsNotFound(err):
+			remade = true
+			return true, "", nil
+		case err != nil:
+			return false, "", err
+		}
+		if why := p.gone(got); why != nil {
+			if string(got.UID) != p.uid() {
+				return false, "", fmt.Errorf("another pod has its name")
+			}
+			if got.DeletionTimestamp == nil {
+				return false, why.Error(), p.discard(ctx, got)
+			}
+			return false, why.Error() + "; waiting until it is gone", nil
+		}
+		if _, err := p.session.Round(ctx); err != nil {
+			return false, printable(err.Error(), lineLimit), nil
+		}
+		return true, "", nil
+	})
+	if err != nil {
+		return p.diagnosed(ctx, err)
+	}
+	if !remade {
+		return nil
+	}
+	_ = p.session.Close() // of the pod that is gone
+	p.renew()
+	if err := p.create(ctx); err != nil {
+		return err
+	}
+	return p.awaitReady(ctx)
+}
+
+// renew begins a connection to a pod that is yet to be made.
+func (p *pod) renew() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.now = nil
+	p.session = agent.NewSession(p.dial, agent.Options{Patience: p.on.limits.Connect.Std(), Alive: p.alive})
+}
+
+// discard deletes a pod that has ended.
+func (p *pod) discard(ctx context.Context, got *corev1.Pod) error {
+	err := p.on.Client.CoreV1().Pods(got.Namespace).Delete(ctx, got.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &got.UID}})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}

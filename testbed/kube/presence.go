@@ -1,0 +1,182 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/restmapper"
+
+	"tare/experiment"
+)
+
+// presence is what a run has on one cluster: its record there, the nodes that
+// were chosen, and the pods that belong to no single site.
+type presence struct {
+	*Cluster
+	bed    *Testbed
+	limits experiment.Timeouts
+	record *record
+	mapper *restmapper.DeferredDiscoveryRESTMapper
+
+	mu      sync.Mutex
+	choices []choice
+	helpers []*pod
+	counting *accounting // nil: nothing was counted yet
+	// nodesNamespace is the one of the pods that need rights on nodes; "" until made.
+	nodesNamespace string
+}
+
+func newPresence(t *Testbed, c *Cluster, limits experiment.Timeouts) (*presence, error) {
+	on := &presence{Cluster: c, bed: t, limits: limits}
+	on.record = newRecord(on)
+	on.mapper = restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(c.Client.Discovery()))
+	return on, nil
+}
+
+// Levels of Pod Security, as the labels of namespaces have them.
+const (
+	enforceLabel = "pod-security.kubernetes.io/enforce"
+	restricted   = "restricted"
+	baseline     = "baseline"
+	privileged   = "privileged"
+)
+
+// makeNamespace makes a namespace of Tare's, and waits for its service account,
+// without which no pod can be made there.
+func (on *presence) makeNamespace(ctx context.Context, ns *corev1.Namespace) (*corev1.Namespace, error) {
+	if ns.Annotations == nil {
+		ns.Annotations = map[string]string{}
+	}
+	ns.Annotations[holderAnnotation] = on.record.holder.String()
+	if err := on.record.add(ctx, namespaceItem(ns.Name)); err != nil {
+		return nil, err
+	}
+	made, err := on.Client.CoreV1().Namespaces().Create(ctx, ns, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		// The answer to an earlier try may have been lost.
+		if made, err = on.Client.CoreV1().Namespaces().Get(ctx, ns.Name, metav1.GetOptions{}); err == nil && !on.bed.owns(made) {
+			err = fmt.Errorf("it exists already, and is not of this run")
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("make namespace %s: %w", ns.Name, explain(err))
+	}
+	if err := on.record.begin(ctx, ns.Name); err != nil {
+		return nil, err
+	}
+	return made, on.awaitAccount(ctx, ns.Name)
+}
+
+// awaitAccount waits for the service account that the controllers put into a new
+// namespace.
+func (on *presence) awaitAccount(ctx context.Context, namespace string) error {
+	return on.await(ctx, "the default service account of namespace "+namespace, on.limits.Ready.Std(), func(ctx context.Context) (bool, string, error) {
+		_, err := on.Client.CoreV1().ServiceAccounts(namespace).Get(ctx, "default", metav1.GetOptions{})
+		switch {
+		case err == nil, apierrors.IsForbidden(err): // not everyone may look: the pods will tell
+			return true, "", nil
+		case apierrors.IsNotFound(err):
+			return false, "not made by the controller manager yet", nil
+		}
+		return false, "", err
+	})
+}
+
+// owns says whether an object is of this run.
+func (t *Testbed) owns(o metav1.Object) bool { return o.GetLabels()[OwnerLabel] == t.owner }
+
+// ensureNamespace makes the namespace of the site unless it is there: the first
+// who needs it makes it.
+func (s *Site) ensureNamespace(ctx context.Context) (*presence, error) {
+	on, err := s.presence(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.given() {
+		return on, on.enter(ctx, s.level.Namespace)
+	}
+	if s.namespace != nil && len(s.shapes.namespace) == 0 {
+		return on, nil
+	}
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.unique, Labels: s.bed.labels(s.arm, ""), Annotations: map[string]string{armAnnotation: s.arm}}}
+	if s.namespace != nil {
+		ns = s.namespace.DeepCopy()
+	} else {
+		ns.Labels[enforceLabel] = s.podSecurity()
+	}
+	for _, shape := range s.shapes.namespace {
+		shape(ns)
+	}
+	s.shapes.namespace = nil
+	for k, v := range s.bed.labels(s.arm, "") {
+		ns.Labels[k] = v // whatever a layer did: they say whose it is
+	}
+	ns.Name = s.unique
+	if s.namespace != nil {
+		ns.ResourceVersion = ""
+		if s.namespace, err = on.Client.CoreV1().Namespaces().Update(ctx, ns, metav1.UpdateOptions{}); err != nil {
+			return nil, fmt.Errorf("change namespace %s: %w", ns.Name, explain(err))
+		}
+		return on, nil
+	}
+	s.bed.options.Say("making namespace " + ns.Name)
+	s.namespace, err = on.makeNamespace(ctx, ns)
+	return on, err
+}
+
+// enter begins to use a namespace that is not Tare's.
+func (on *presence) enter(ctx context.Context, namespace string) error {
+	if on.record.begun() {
+		return nil
+	}
+	if _, err := on.Client.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{}); apierrors.IsNotFound(err) {
+		return fmt.Errorf("namespace %s, which testbed.kubernetes.namespace names, does not exist in context %s", namespace, on.Context)
+	} else if err != nil && !apierrors.IsForbidden(err) {
+		return fmt.Errorf("namespace %s: %w", namespace, err)
+	}
+	return on.record.begin(ctx, namespace)
+}
+
+// podSecurity is the level of Pod Security that the site's workload pods need.
+func (s *Site) podSecurity() string {
+	level := restricted
+	for _, why := range s.needs.PodSecurity {
+		if why.Level == privileged || why.Level == baseline && level == restricted {
+			level = why.Level
+		}
+		s.bed.options.Say(fmt.Sprintf("pods need Pod Security %s: %s", why.Level, why.Why))
+	}
+	return level
+}
+
+// makeNodesNamespace makes the namespace of pods that need rights on nodes, once
+// per cluster; where a namespace is given they are there too.
+func (on *presence) makeNodesNamespace(ctx context.Context, given string) (string, error) {
+	on.mu.Lock()
+	defer on.mu.Unlock()
+	if on.nodesNamespace != "" {
+		return on.nodesNamespace, nil
+	}
+	if given != "" {
+		if err := on.enter(ctx, given); err != nil {
+			return "", err
+		}
+		on.nodesNamespace = given
+		return given, nil
+	}
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: label("tare-"+on.bed.owner+"-nodes", nameLimit), Labels: on.bed.labels("", "")}}
+	ns.Labels[enforceLabel] = privileged
+	if _, err := on.makeNamespace(ctx, ns); err != nil {
+		return "", err
+	}
+	on.nodesNamespace = ns.Name
+	return ns.Name, nil
+}
+

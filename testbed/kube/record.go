@@ -1,0 +1,253 @@
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// A run's record in a cluster is one ConfigMap, named by the owner. It says who
+// holds the run, when that was last true, and lists everything that the run has
+// made or is about to make. Clean needs nothing else.
+const (
+	recordLabel      = "tare/record" // "v1"
+	recordVersion    = "v1"
+	holderAnnotation = "tare/holder" // on namespaces, for the moment in which there is no record yet
+	armAnnotation    = "tare/arm"    // the arm as the experiment names it
+
+	keyHolder    = "holder"
+	keyRenewed   = "renewed"
+	keyInventory = "inventory"
+)
+
+// heartbeat is how often a living run renews its record; Clean takes a holder
+// that it cannot see for gone after holderGone.
+const (
+	heartbeat  = 15 * time.Second
+	holderGone = 60 * time.Second
+)
+
+// item is one object of the inventory, or, without a name, all objects of a kind
+// in a namespace that carry the owner's label.
+type item struct {
+	Group     string            `json:"group,omitempty"`
+	Version   string            `json:"version"`
+	Resource  string            `json:"resource"`
+	Namespace string            `json:"namespace,omitempty"`
+	Name      string            `json:"name,omitempty"`
+}
+
+func (i item) gvr() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: i.Group, Version: i.Version, Resource: i.Resource}
+}
+
+// String names the object as kubectl takes it.
+func (i item) String() string {
+	kind := i.Resource
+	if i.Group != "" {
+		kind += "." + i.Group
+	}
+	switch {
+	case i.Name == "":
+		return fmt.Sprintf("%s with Tare's labels in namespace %s", kind, i.Namespace)
+	case i.Namespace != "":
+		return fmt.Sprintf("%s/%s in namespace %s", kind, i.Name, i.Namespace)
+	}
+	return kind + "/" + i.Name
+}
+
+func (i item) same(o item) bool {
+	return i.Group == o.Group && i.Resource == o.Resource && i.Namespace == o.Namespace && i.Name == o.Name
+}
+
+func namespaceItem(name string) item { return item{Version: "v1", Resource: "namespaces", Name: name} }
+
+func coreItem(resource, namespace, name string) item {
+	return item{Version: "v1", Resource: resource, Namespace: namespace, Name: name}
+}
+
+// record keeps the ConfigMap of this run up to date.
+type record struct {
+	on     *presence
+	holder holder
+
+	mu        sync.Mutex
+	namespace string // where it is; "" before begin
+	items     []item
+	stop      context.CancelFunc
+	stopped   chan struct{}
+}
+
+func newRecord(on *presence) *record {
+	return &record{on: on, holder: thisProcess(on.bed.options.Run)}
+}
+
+// name is that of the ConfigMap.
+func (r *record) name() string { return "tare-" + r.on.bed.owner }
+
+// begun says whether the record is in the cluster.
+func (r *record) begun() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.namespace != ""
+}
+
+// begin writes the record into a namespace, unless it is in one already, and
+// begins to renew it.
+func (r *record) begin(ctx context.Context, namespace string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.namespace != "" {
+		return nil
+	}
+	labels := r.on.bed.labels("", "")
+	labels[recordLabel] = recordVersion
+	data, err := r.data()
+	if err != nil {
+		return err
+	}
+	data[keyHolder] = r.holder.String()
+	_, err = r.on.Client.CoreV1().ConfigMaps(namespace).Create(ctx, &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: r.name(), Namespace: namespace, Labels: labels},
+		Data:       data,
+	}, metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) { // the name is random: an earlier try made it
+		return fmt.Errorf("write the record of the run into namespace %s: %w", namespace, explain(err))
+	}
+	r.namespace = namespace
+	renew, cancel := context.WithCancel(context.Background())
+	r.stop, r.stopped = cancel, make(chan struct{})
+	go r.renew(renew)
+	return nil
+}
+
+// data is what changes in the record.
+func (r *record) data() (map[string]string, error) {
+	inventory, err := json.Marshal(r.items)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]string{keyRenewed: time.Now().UTC().Format(time.RFC3339), keyInventory: string(inventory)}, nil
+}
+
+// renew shows at every heartbeat that the holder lives. That it fails now and
+// then does no harm.
+func (r *record) renew(ctx context.Context) {
+	defer close(r.stopped)
+	tick := time.NewTicker(heartbeat)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			r.mu.Lock()
+			_ = r.write(ctx)
+			r.mu.Unlock()
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// write brings the ConfigMap up to date. The caller holds the lock.
+func (r *record) write(ctx context.Context) error {
+	if r.namespace == "" {
+		return nil
+	}
+	data, err := r.data()
+	if err != nil {
+		return err
+	}
+	patch, err := json.Marshal(map[string]any{"data": data})
+	if err != nil {
+		return err
+	}
+	_, err = r.on.Client.CoreV1().ConfigMaps(r.namespace).Patch(ctx, r.name(), types.MergePatchType, patch, metav1.PatchOptions{})
+	if err != nil {
+		return fmt.Errorf("record in the cluster what is about to be made (ConfigMap %s in namespace %s): %w", r.name(), r.namespace, explain(err))
+	}
+	return nil
+}
+
+// add writes down what is about to be made.
+func (r *record) add(ctx context.Context, items ...item) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	before := len(r.items)
+	for _, i := range items {
+		if !slices.ContainsFunc(r.items, i.same) {
+			r.items = append(r.items, i)
+		}
+	}
+	if len(r.items) == before {
+		return nil
+	}
+	return r.write(ctx)
+}
+
+// drop strikes off what is gone.
+func (r *record) drop(ctx context.Context, items ...item) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.items = slices.DeleteFunc(r.items, func(i item) bool { return slices.ContainsFunc(items, i.same) })
+	return r.write(ctx)
+}
+
+// end stops renewing and gives the inventory and where the record is.
+func (r *record) end() (items []item, namespace string) {
+	r.mu.Lock()
+	items, namespace = slices.Clone(r.items), r.namespace
+	stop, stopped := r.stop, r.stopped
+	r.stop = nil
+	r.mu.Unlock()
+	if stop != nil {
+		stop()
+		<-stopped
+	}
+	return items, namespace
+}
+
+// Record writes down that a workload makes objects of these kinds with the
+// site's labels in the site's namespace, so that Close and Clean remove them
+// there even where the namespace is given and stays. It comes before they are made.
+func (s *Site) Record(ctx context.Context, kinds ...schema.GroupVersionResource) error {
+	on, err := s.ensureNamespace(ctx)
+	if err != nil {
+		return err
+	}
+	var items []item
+	for _, k := range kinds {
+		items = append(items, item{Group: k.Group, Version: k.Version, Resource: k.Resource, Namespace: s.Namespace()})
+	}
+	return on.record.add(ctx, items...)
+}
+
+// readRecord reads the record of any run.
+func readRecord(c *corev1.ConfigMap) (h holder, renewed time.Time, items []item, err error) {
+	if v := c.Labels[recordLabel]; v != recordVersion {
+		return h, renewed, nil, fmt.Errorf("a record of version %q, which this Tare does not know", printable(v, 64))
+	}
+	err = errors.Join(
+		json.Unmarshal([]byte(c.Data[keyHolder]), &h),
+		json.Unmarshal([]byte(c.Data[keyInventory]), &items),
+	)
+	renewed, bad := time.Parse(time.RFC3339, c.Data[keyRenewed])
+	if len(c.ManagedFields) > 0 {
+		renewed = time.Time{} // the API server's clock, which all share, tells better
+	}
+	for _, f := range c.ManagedFields {
+		if f.Time != nil && f.Time.After(renewed) {
+			renewed = f.Time.Time // by the API server's clock
+		}
+	}
+	return h, renewed, items, errors.Join(err, bad)
+}

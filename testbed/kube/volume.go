@@ -1,0 +1,130 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Where the volume is in the client's pod.
+const (
+	volumeDirectory = "/volume"
+	volumeDevice    = "/dev/tare-volume"
+	volumeName      = "volume"
+)
+
+// Volume is the directory where the file system is mounted, or the path of the
+// block device, as seen by programs in the client's pod.
+func (s *Site) Volume() string {
+	switch {
+	case s.needs.Volume == nil:
+		return ""
+	case s.needs.Volume.Block:
+		return volumeDevice
+	}
+	return volumeDirectory
+}
+
+// claim asks for the volume. It is bound when the pod is scheduled, or before:
+// that is for the storage class to say, and the pod waits for it.
+func (s *Site) claim(ctx context.Context, on *presence) error {
+	v := s.needs.Volume
+	if v == nil {
+		return nil
+	}
+	mode := corev1.PersistentVolumeFilesystem
+	if v.Block {
+		mode = corev1.PersistentVolumeBlock
+	}
+	want := &corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{Name: s.name(volumeName), Namespace: s.Namespace(), Labels: s.bed.labels(s.arm, roleClient)},
+		Spec: corev1.PersistentVolumeClaimSpec{
+			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			VolumeMode:  &mode,
+			Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{
+				corev1.ResourceStorage: *resource.NewQuantity(int64(v.Size), resource.BinarySI),
+			}},
+		},
+	}
+	for _, shape := range s.shapes.volume {
+		shape(want)
+	}
+	if err := on.record.add(ctx, coreItem("persistentvolumeclaims", want.Namespace, want.Name)); err != nil {
+		return err
+	}
+	claims := on.Client.CoreV1().PersistentVolumeClaims(want.Namespace)
+	_, err := claims.Create(ctx, want, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		var there *corev1.PersistentVolumeClaim
+		if there, err = claims.Get(ctx, want.Name, metav1.GetOptions{}); err == nil && !on.bed.owns(there) {
+			err = errors.New("it exists already, and is not of this run")
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("make the claim %s/%s: %w", want.Namespace, want.Name, explain(err))
+	}
+	return nil
+}
+
+// mount gives a pod the volume.
+func (s *Site) mount(pod *corev1.Pod) {
+	pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: volumeName, VolumeSource: corev1.VolumeSource{
+		PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: s.name(volumeName)},
+	}})
+	c := &pod.Spec.Containers[0]
+	if s.needs.Volume.Block {
+		c.VolumeDevices = append(c.VolumeDevices, corev1.VolumeDevice{Name: volumeName, DevicePath: volumeDevice})
+		return
+	}
+	c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: volumeName, MountPath: volumeDirectory})
+}
+
+// Claim gives the claim of the site's volume and the volume that it is bound to.
+func (s *Site) Claim(ctx context.Context) (*corev1.PersistentVolumeClaim, *corev1.PersistentVolume, error) {
+	if s.needs.Volume == nil {
+		return nil, nil, fmt.Errorf("the site of arm %s has no volume: no workload asks for one", s.arm)
+	}
+	on, err := s.presence(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	claim, err := on.Client.CoreV1().PersistentVolumeClaims(s.Namespace()).Get(ctx, s.name(volumeName), metav1.GetOptions{})
+	if err != nil {
+		return nil, nil, fmt.Errorf("the claim of the volume: %w", explain(err))
+	}
+	if claim.Spec.VolumeName == "" {
+		return claim, nil, fmt.Errorf("the claim %s/%s is not bound: %s", claim.Namespace, claim.Name, claim.Status.Phase)
+	}
+	volume, err := on.Client.CoreV1().PersistentVolumes().Get(ctx, claim.Spec.VolumeName, metav1.GetOptions{})
+	if err != nil {
+		return claim, nil, fmt.Errorf("volume %s: %w", printable(claim.Spec.VolumeName, 100), explain(err))
+	}
+	return claim, volume, nil
+}
+
+// withClaim adds to an error about pods how the claim stands that one of them
+// waits for, unless that is bound.
+func (s *Site) withClaim(ctx context.Context, err error) error {
+	if s.needs.Volume == nil || ctx.Err() != nil {
+		return err
+	}
+	limited, cancel := context.WithTimeout(ctx, telltale)
+	defer cancel()
+	claim, _, bad := s.Claim(limited)
+	if bad == nil || claim == nil {
+		return err
+	}
+	class := "the default storage class"
+	if claim.Spec.StorageClassName != nil {
+		class = "storage class " + printable(*claim.Spec.StorageClassName, 100)
+	}
+	return &DiagnosedError{
+		Err:    fmt.Errorf("%w\n  the claim %s/%s of %s is %s", err, claim.Namespace, claim.Name, class, claim.Status.Phase),
+		Events: s.on.events(limited, claim.Namespace, claim.Name, string(claim.UID)),
+	}
+}
