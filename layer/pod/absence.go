@@ -3,8 +3,6 @@ package pod
 import (
 	"fmt"
 	"strings"
-
-	corev1 "k8s.io/api/core/v1"
 )
 
 // off lists what shows that the layer is not on in an arm that has no layer pod:
@@ -128,7 +126,7 @@ func (c *Config) noCapabilities() aspect {
 		added = capsOf(named(c.Capabilities.Add))
 	}
 	if c.Privileged || added == 0 {
-		added = capsOf([]corev1.Capability{all})
+		added = everything
 	}
 	return aspect{name: "capabilities", expected: "without " + added.String(), show: func(s sight) shown {
 		set, text := bounding(s)

@@ -3,13 +3,13 @@ package pod
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -19,8 +19,7 @@ import (
 	"tare/testbed/kube"
 )
 
-// Up has the site's pods made in the way of the layer, and its namespace allow
-// them.
+// Up has the site's pods made in the way of the layer.
 func (c *Config) Up(ctx context.Context, site testbed.Site) (layer.Active, error) {
 	s, err := kube.Of(site)
 	if err != nil {
@@ -30,7 +29,7 @@ func (c *Config) Up(ctx context.Context, site testbed.Site) (layer.Active, error
 	if err != nil {
 		return nil, err
 	}
-	if err := c.allow(ctx, s); err != nil {
+	if err := c.admit(ctx, s); err != nil {
 		return nil, err
 	}
 	if c.shapes() {
@@ -48,21 +47,21 @@ func (c *Config) Up(ctx context.Context, site testbed.Site) (layer.Active, error
 	return &active{config: c, site: s, sandbox: sandbox, nodes: map[string]*corev1.Node{}}, nil
 }
 
-// allow gives the namespace the least level of Pod Security that allows the pods.
-// One that is not Tare's must have it already.
-func (c *Config) allow(ctx context.Context, s *kube.Site) error {
+// admit sees that a namespace which is not Tare's allows the pods. Tare's own get
+// the level that the layers need (Needs).
+func (c *Config) admit(ctx context.Context, s *kube.Site) error {
 	needs := c.security()
-	if len(needs) == 0 {
+	if len(needs) == 0 || s.Parameters().Namespace == "" {
 		return nil
-	}
-	if s.Parameters().Namespace == "" {
-		return s.ShapeNamespace(func(ns *corev1.Namespace) { raise(ns, least(needs)) })
 	}
 	cluster, err := s.Cluster(ctx)
 	if err != nil {
 		return err
 	}
 	ns, err := cluster.Client.CoreV1().Namespaces().Get(ctx, s.Namespace(), metav1.GetOptions{})
+	if errors.IsForbidden(err) {
+		return nil // the API server will tell when it refuses the pods
+	}
 	if err != nil {
 		return fmt.Errorf("read namespace %s: %w", s.Namespace(), err)
 	}
@@ -71,19 +70,6 @@ func (c *Config) allow(ctx context.Context, s *kube.Site) error {
 
 // levels are the levels of Pod Security, from the strictest on.
 var levels = []string{restricted, baseline, privileged}
-
-// raise lets a namespace's level be at least as lax as the one given.
-func raise(ns *corev1.Namespace, level string) {
-	if slices.Index(levels, ns.Labels[enforce]) >= slices.Index(levels, level) {
-		return
-	}
-	labels := maps.Clone(ns.Labels)
-	if labels == nil {
-		labels = map[string]string{}
-	}
-	labels[enforce] = level
-	ns.Labels = labels
-}
 
 // allowed says why a namespace that exists does not allow the pods. A namespace
 // without a level has the cluster's, which only the API server knows.

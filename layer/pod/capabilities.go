@@ -60,7 +60,7 @@ func (s capSet) String() string {
 	switch {
 	case len(names) == 0:
 		return "none"
-	case s&capsOf([]corev1.Capability{all}) == capsOf([]corev1.Capability{all}):
+	case s&everything == everything:
 		return "all"
 	}
 	return strings.Join(names, ", ")

@@ -124,6 +124,8 @@ func (c *Config) capable(sights []sight) error {
 	return nil
 }
 
+var everything = capsOf([]corev1.Capability{all})
+
 var sysAdmin = capsOf([]corev1.Capability{"SYS_ADMIN"})
 
 // bounding is the set of capabilities that no program in the pod can exceed.
@@ -143,7 +145,7 @@ func (c *Config) capabilities() aspect {
 	}
 	added, dropped := capsOf(named(c.Capabilities.Add)), capsOf(named(c.Capabilities.Drop))
 	if len(c.Capabilities.Drop) == 0 {
-		dropped = capsOf([]corev1.Capability{all})
+		dropped = everything
 	}
 	lost := dropped &^ added
 	return aspect{name: "capabilities", expected: boundaries(added, lost), show: func(s sight) shown {
@@ -159,16 +161,15 @@ func (c *Config) capabilities() aspect {
 		}
 		// A runtime may lack capabilities itself, so that ALL means all that it has.
 		missing := added &^ set
-		if added == capsOf([]corev1.Capability{all}) {
+		if added == everything {
 			missing = sysAdmin &^ set
 		}
-		return shown{observed: text, ok: missing == 0 && set&lost == 0 && (added|dropped != 0 || set != 0)}
+		return shown{observed: text, ok: missing == 0 && set&lost == 0 && (dropped == everything || set != 0)}
 	}}
 }
 
 // boundaries says what a set must and must not have.
 func boundaries(with, without capSet) string {
-	everything := capsOf([]corev1.Capability{all})
 	switch {
 	case with|without == 0:
 		return "those of the container runtime"
