@@ -105,6 +105,7 @@ type page struct {
 	// Machine, repetition, definitions.
 	MachineNotes                             []string
 	Machine                                  []entry
+	Clusters                                 []pageCluster
 	Tools                                    []pageTool
 	MachineDetails                           []pageDetail
 	Harness, RepeatNote, Command, Experiment string

@@ -142,7 +142,7 @@ func (s *sheet) invalidNote() string {
 // surroundings fills the machine, the harness and how to repeat the run.
 func (p *page) surroundings(s *sheet, o HTMLOptions) {
 	if e := s.run.Environment; e != nil {
-		p.Machine, p.MachineNotes = machineRows(e), plainAll(e.Notes)
+		p.Machine, p.MachineNotes, p.Clusters = machineRows(e), plainAll(e.Remarks()), s.clusters()
 		for _, t := range e.Tools {
 			p.Tools = append(p.Tools, pageTool{plain(t.Name), plain(t.Version), plain(t.Path)})
 		}

@@ -118,6 +118,7 @@ func (s *sheet) markdownEvidence(b *bufio.Writer) {
 		fmt.Fprintln(b)
 	}
 	s.markdownFacts(b)
+	s.markdownClusters(b)
 	if len(s.run.Trials.ByRule) > 0 {
 		fmt.Fprintf(b, "## Invalid trials\n\n| rule | trials |\n|---|--:|\n")
 		for _, rule := range rules(s.run.Trials.ByRule) {
