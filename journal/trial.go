@@ -21,7 +21,7 @@ type Trial struct {
 	Cell       string                   `json:"cell"`
 	Arm        string                   `json:"arm"`
 	Start      time.Time                `json:"start,omitzero"`     // zero: not told
-	Prepared   time.Duration            `json:"prepared,omitempty"` // of the part before that is not measured, ns
+	Prepared   time.Duration            `json:"prepared,omitempty"` // of what belongs to the trial and is not measured: the part before, clearing up; ns
 	Wall       time.Duration            `json:"wall"`               // of the measured part, ns; 0: not told
 	Values     map[string]float64       `json:"values,omitempty"`
 	Invalid    []Violation              `json:"invalid,omitempty"` // empty: a valid trial

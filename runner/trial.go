@@ -43,6 +43,8 @@ func (r *run) trial(ctx context.Context, id trialID) (*journal.Trial, error) {
 		t.Start = time.Now()
 	} else if err := r.measure(ctx, id, p, raw, t); err != nil {
 		return nil, err
+	} else if err := r.clear(ctx, id, p, t); err != nil {
+		return nil, err
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err // the trial under way is lost, as documented
@@ -89,6 +91,21 @@ func (r *run) measure(ctx context.Context, id trialID, p *place, raw workload.Ra
 	t.Checks = append(t.Checks, checks...)
 	proofs(t, err)
 	judge(t, result, r.plan.Cells[id.step.Cell].Metrics, r.plan.Limits)
+	return nil
+}
+
+// clear takes away what the trial has left in its site. The time for it belongs
+// to the trial, as that of Prepare does, and not to Tare.
+func (r *run) clear(ctx context.Context, id trialID, p *place, t *journal.Trial) error {
+	clearing, ok := r.Expansion.Cells[id.step.Cell].Workload.(workload.Clearing)
+	if !ok || ctx.Err() != nil {
+		return nil
+	}
+	start := time.Now()
+	defer func() { t.Prepared += time.Since(start) }()
+	if err := clearing.Clear(ctx, p.site); err != nil && ctx.Err() == nil {
+		return fmt.Errorf("clear up after %s in arm %s, round %d: %w", t.Cell, t.Arm, t.Round, err)
+	}
 	return nil
 }
 

@@ -59,6 +59,14 @@ type Bounded interface {
 	Bound() time.Duration
 }
 
+// Clearing is a workload that leaves a load behind in its site, such as objects
+// that a cluster keeps. Clear takes it away after every trial, valid or not,
+// before another one starts in whichever arm. It keeps to limits of its own; an
+// error ends the run.
+type Clearing interface {
+	Clear(ctx context.Context, site testbed.Site) error
+}
+
 // Searching is a workload whose Prepare may search for what is then measured. A
 // search on a busy machine finds something else, so that the limits on the
 // machine's conditions hold for it as they do for the measured part.
