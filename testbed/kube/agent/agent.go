@@ -60,7 +60,9 @@ type Facts struct {
 // Question asks for Counters.
 type Question struct {
 	// Cgroups are pods by UID whose cgroups are to be read below Root, in the
-	// layout of the kubelet, by cgroupfs or systemd, version 1 or 2.
+	// layout of the kubelet, by cgroupfs or systemd, version 1 or 2. The kubelet
+	// names the cgroup of a pod that it got from a file (a static pod) after the
+	// annotation kubernetes.io/config.hash instead of the UID.
 	Cgroups []string `json:"cgroups,omitempty"`
 	// Root is where the node's /sys/fs/cgroup is seen; "" for none.
 	Root string `json:"root,omitempty"`

@@ -53,7 +53,9 @@ func (s *Server) converse(ctx context.Context, conn net.Conn) {
 			_ = conn.SetReadDeadline(time.Time{})
 			continue
 		}
-		c.tenant.touch()
+		if !c.tenant.touch() {
+			return
+		}
 		select {
 		case c.open <- struct{}{}:
 		default:
@@ -78,7 +80,7 @@ func (c *conversation) begin(q *request) bool {
 		c.reply(response{ID: q.ID, Failure: &failure{Text: err.Error()}}, nil)
 		return false
 	}
-	c.reply(response{ID: q.ID, Instance: c.server.instance}, nil)
+	c.reply(response{ID: q.ID}, nil)
 	return true
 }
 
@@ -115,7 +117,7 @@ func (c *conversation) answer(ctx context.Context, q *request, body []byte) (res
 	case opDrop:
 		c.tenant.drop(q.Program)
 	case opBye:
-		c.tenant.expire()
+		c.tenant.leave("it was killed because Tare has ended its session")
 	case opFacts:
 		facts, err := c.server.facts(ctx)
 		if err != nil {
@@ -157,7 +159,7 @@ func (c *conversation) answerOf(ctx context.Context, q *request) (response, []by
 			r.Failure = &failure{Kind: notKnown, Text: "the agent is ending"}
 		}
 	case opKill:
-		p.signal()
+		p.signal("")
 		limit := time.NewTimer(endLimit + outputDelay)
 		defer limit.Stop()
 		select {

@@ -67,7 +67,7 @@ func (s *Session) connect(ctx context.Context, a *attempt) {
 }
 
 func (s *Session) tries(ctx context.Context) (*link, error) {
-	begun, backoff := time.Now(), firstBackoff
+	begun, backoff := time.Now(), s.backoff
 	for {
 		l, err := s.try(ctx, begun)
 		if err == nil {
@@ -124,7 +124,7 @@ func (s *Session) try(ctx context.Context, begun time.Time) (*link, error) {
 	conn, err := s.dial(own)
 	var l *link
 	if err == nil {
-		l, err = newLink(own, conn, s.o.Version, hello{Session: s.name, Lease: s.o.Lease})
+		l, err = newLink(own, conn, s.o.Version, hello{Session: s.name, Lease: s.o.Lease}, s.quiet)
 	}
 	stop()
 	if err == nil && !late.Stop() {

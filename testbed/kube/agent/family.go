@@ -17,7 +17,8 @@ const markVariable = "TARE_PROGRAM"
 //
 // A process belongs to a program by its session or group, by being a child of one
 // that does, or by the mark in its environment, which is what is left of one that
-// has put itself into the background. Where the agent is the first process of a
+// has put itself into the background. A dead one shows no mark any more, but may
+// have been known before. Where the agent is the first process of a
 // pod and no other program runs, everything that is nobody's is this program's.
 type kin struct {
 	all       map[int]procStat // of the pod
@@ -37,7 +38,7 @@ func (p *program) family() kin {
 		switch {
 		case pid == p.pid, s.session == p.pid, s.group == p.pid:
 			k.of[pid] = true
-		case s.parent == self && alone:
+		case s.parent == self && (alone || p.known[pid]):
 			k.of[pid] = true
 		case s.parent == self && !s.dead():
 			mark, known := readMark(pid)
@@ -53,6 +54,7 @@ func (p *program) family() kin {
 			}
 		}
 	}
+	p.known = k.of
 	return k
 }
 

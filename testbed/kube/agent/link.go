@@ -10,18 +10,18 @@ import (
 	"time"
 )
 
-// quiet is how long a connection on which something is waited for may be silent
+// defaultQuiet is how long a connection on which something is waited for may be silent
 // before the agent is asked whether it is there; and how long its answer may take.
 // It also keeps the agent's lease and whatever is between from running out.
-const quiet = 30 * time.Second
+const defaultQuiet = 30 * time.Second
 
 // link is one connection from the client's side. It ends for good at the first
 // error.
 type link struct {
-	conn     io.ReadWriteCloser
-	instance string
-	out      chan []byte
-	dead     chan struct{}
+	conn  io.ReadWriteCloser
+	quiet time.Duration
+	out   chan []byte
+	dead  chan struct{}
 
 	mu      sync.Mutex
 	err     error
@@ -39,10 +39,10 @@ type answer struct {
 }
 
 // newLink greets the agent on a new connection and says whose it is.
-func newLink(ctx context.Context, conn io.ReadWriteCloser, version string, h hello) (*link, error) {
+func newLink(ctx context.Context, conn io.ReadWriteCloser, version string, h hello, quiet time.Duration) (*link, error) {
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
-	l := &link{conn: conn, out: make(chan []byte, 16), dead: make(chan struct{}), pending: map[uint64]chan<- answer{}, heard: time.Now()}
+	l := &link{conn: conn, quiet: quiet, out: make(chan []byte, 16), dead: make(chan struct{}), pending: map[uint64]chan<- answer{}, heard: time.Now()}
 	r := bufio.NewReader(conn)
 	err := l.greet(r, version, h)
 	if err == nil && !stop() {
@@ -56,7 +56,7 @@ func newLink(ctx context.Context, conn io.ReadWriteCloser, version string, h hel
 		return nil, err
 	}
 	l.mu.Lock()
-	l.check = time.AfterFunc(quiet, l.listen)
+	l.check = time.AfterFunc(l.quiet, l.listen)
 	l.mu.Unlock()
 	go l.read(r)
 	go l.write()
@@ -88,7 +88,6 @@ func (l *link) greet(r *bufio.Reader, version string, h hello) error {
 	if first.Failure != nil {
 		return fmt.Errorf("greet the agent: %.500q", first.Failure.Text)
 	}
-	l.instance = first.Instance
 	return nil
 }
 
@@ -170,7 +169,7 @@ func (l *link) listen() {
 	l.mu.Lock()
 	silent, waiting := time.Since(l.heard), len(l.pending) > 0
 	lost := waiting && l.pinged
-	ask := waiting && !l.pinged && silent >= quiet/2
+	ask := waiting && !l.pinged && silent >= l.quiet/2
 	l.pinged = l.pinged && waiting || ask
 	l.mu.Unlock()
 	if lost {
@@ -183,7 +182,7 @@ func (l *link) listen() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.err == nil {
-		l.check.Reset(quiet)
+		l.check.Reset(l.quiet)
 	}
 }
 

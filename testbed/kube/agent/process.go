@@ -58,6 +58,9 @@ func (s *Session) Start(ctx context.Context, cmd testbed.Command) (testbed.Proce
 		return nil, err
 	}
 	p.patience, p.giveUp = context.WithCancelCause(context.Background())
+	s.mu.Lock()
+	s.running++
+	s.mu.Unlock()
 	go p.follow(ctx)
 	return p, nil
 }
@@ -103,7 +106,7 @@ func (p *process) follow(ctx context.Context) {
 	if end != nil && err == nil {
 		p.err = errors.Join(p.err, p.deliver(outputs))
 	}
-	p.session.forsake(p.name) // the agent need not keep it
+	p.session.ended(p.name)
 	p.giveUp(nil)
 	close(p.done)
 }

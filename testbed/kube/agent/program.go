@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -34,8 +35,10 @@ type program struct {
 	peak   peak
 
 	// Guarded by server.processes.
-	exited  bool // the leader has ended
+	exited  bool   // the leader has ended
+	killed  string // why the agent killed it of its own accord
 	orphans []unix.Rusage
+	known   map[int]bool // its processes when they were last looked at
 
 	forked chan struct{} // closed when it was started, or failed is set
 	failed *failure      // why it could not be started
@@ -87,8 +90,8 @@ func (p *program) fork(order *startOrder, stdin []byte) *failure {
 		p.closeStreams()
 		return &failure{Kind: kindOf(err), Text: fmt.Sprintf("start %s: %v", testbed.Quote(order.Args), err)}
 	}
-	go p.stdout.run(p.signal)
-	go p.stderr.run(p.signal)
+	go p.stdout.run(func() { p.signal("") })
+	go p.stderr.run(func() { p.signal("") })
 	return nil
 }
 
@@ -198,20 +201,19 @@ func (p *program) finish() {
 	used := p.cpu()
 	p.server.processes.Lock()
 	p.exited = true
+	killed := p.killed
 	p.server.processes.Unlock()
 
 	left := p.endFamily()
-	var problem error
-	p.end.Stdout, problem = p.stdout.finish()
-	stderr, err := p.stderr.finish()
-	p.end.Stderr, p.end.Tail = stderr, string(p.stderr.tail)
-	if left != nil {
-		problem = left
-	} else if problem == nil {
-		problem = err
-	}
-	if problem != nil {
+	var errs [2]error
+	p.end.Stdout, errs[0] = p.stdout.finish()
+	p.end.Stderr, errs[1] = p.stderr.finish()
+	p.end.Tail = string(p.stderr.tail)
+	switch problem := cmp.Or(left, errs[0], errs[1]); {
+	case problem != nil:
 		p.end.Failure = problem.Error()
+	case killed != "":
+		p.end.Failure = killed
 	}
 	p.reap()
 	p.end.CPU = max(used, p.end.Usage.CPU())
@@ -252,19 +254,22 @@ func (p *program) reap() {
 }
 
 // signal kills the process group unless its leader has ended already: then finish
-// is ending the rest.
-func (p *program) signal() {
+// is ending the rest. Where nobody asked for it, why says what it is for.
+func (p *program) signal(why string) {
 	p.server.processes.Lock()
 	defer p.server.processes.Unlock()
 	if p.pid > 0 && !p.exited {
+		if p.killed == "" {
+			p.killed = why
+		}
 		_ = unix.Kill(-p.pid, unix.SIGKILL)
 	}
 }
 
 // stop kills it once it has been started.
-func (p *program) stop() {
+func (p *program) stop(why string) {
 	<-p.forked
-	p.signal()
+	p.signal(why)
 }
 
 // forget removes its outputs.

@@ -37,7 +37,7 @@ func (s *Server) reapPass() {
 		if stat.parent != self || !stat.dead() || s.running[pid] != nil {
 			continue
 		}
-		if p := s.owner(stat); p != nil || s.first() {
+		if p := s.owner(pid, stat); p != nil || s.first() {
 			s.reapOrphan(pid, p)
 		}
 	}
@@ -45,7 +45,12 @@ func (s *Server) reapPass() {
 
 // owner gives the running program that a dead process belonged to, or nil where
 // that cannot be told any more.
-func (s *Server) owner(dead procStat) *program {
+func (s *Server) owner(pid int, dead procStat) *program {
+	for _, p := range s.running {
+		if p.known[pid] {
+			return p
+		}
+	}
 	if p := s.running[dead.session]; p != nil {
 		return p
 	}

@@ -27,6 +27,8 @@ type Server struct {
 
 	instance string // random: another one after a restart
 
+	pods podGroups
+
 	processes sync.Mutex // held while processes are started, reaped or told apart
 	closing   bool
 	running   map[int]*program // leaders that are not reaped, by process id
@@ -162,7 +164,7 @@ func (s *Server) end() {
 	}
 	s.mu.Unlock()
 	for _, t := range tenants {
-		t.close(lastDelay)
+		t.close(lastDelay, "it was killed because the agent ended")
 	}
 	_ = os.RemoveAll(filepath.Join(s.Dir, programsDir))
 }

@@ -13,14 +13,17 @@ import (
 // Session is a connection to one pod's agent that mends itself. It is safe for
 // use by several goroutines.
 type Session struct {
-	dial Dial
-	o    Options
-	name string
+	dial    Dial
+	o       Options
+	name    string
+	quiet   time.Duration // see defaultQuiet
+	backoff time.Duration // before the second try to connect
 
 	mu       sync.Mutex
 	link     *link    // the last one; it may be dead
 	trying   *attempt // to connect; nil for none
 	serial   int
+	running  int      // programs that are waited for
 	forsaken []string // programs that may run although nobody waits for them
 	closed   bool
 }
@@ -72,7 +75,7 @@ func NewSession(dial Dial, o Options) *Session {
 		o.Lease = defaultLease
 	}
 	o.Lease = max(o.Lease, 2*o.Patience)
-	return &Session{dial: dial, o: o, name: rand.Text()}
+	return &Session{dial: dial, o: o, name: rand.Text(), quiet: defaultQuiet, backoff: firstBackoff}
 }
 
 // call asks the agent, over as many connections as it takes. A failure that the
@@ -146,6 +149,14 @@ func (s *Session) nextProgram() string {
 	return strconv.Itoa(s.serial)
 }
 
+// ended notes that nobody waits for a program any more.
+func (s *Session) ended(program string) {
+	s.mu.Lock()
+	s.running--
+	s.mu.Unlock()
+	s.forsake(program)
+}
+
 // forsake notes a program of which it is not known whether it runs, and that
 // nobody waits for any more. It is ended as soon as the agent can be reached,
 // before anything else is asked of it; at the latest, the lease ends it.
@@ -188,21 +199,24 @@ func (s *Session) Close() error {
 		return nil
 	}
 	s.closed = true
-	l, trying := s.link, s.trying
+	l, trying, needed := s.link, s.trying, s.running+len(s.forsaken) > 0
 	s.mu.Unlock()
 	if trying != nil {
 		trying.cancel(errClosed)
 		<-trying.done
 		l = trying.link
 	}
-	if l == nil {
-		return nil
-	}
 	ctx, cancel := context.WithTimeout(context.Background(), closeLimit)
 	defer cancel()
-	_, err := l.ask(ctx, request{Op: opBye}, nil)
-	l.close(errClosed)
-	if err != nil && s.serial > 0 {
+	var err error
+	if needed && (l == nil || l.reason() != nil) {
+		l, err = s.try(ctx, time.Now())
+	}
+	if err == nil && l != nil {
+		_, err = l.ask(ctx, request{Op: opBye}, nil)
+		l.close(errClosed)
+	}
+	if err != nil && needed {
 		return fmt.Errorf("close the session with the agent: %w; programs that still run there are killed within %v", err, s.o.Lease)
 	}
 	return nil

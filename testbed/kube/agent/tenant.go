@@ -31,6 +31,7 @@ type tenant struct {
 	lease    time.Duration
 	timer    *time.Timer
 	programs map[string]*program
+	dropped  map[string]bool // names that are never started again, however late a request arrives
 	closed   bool
 }
 
@@ -46,7 +47,7 @@ func (s *Server) tenant(h *hello) (*tenant, error) {
 	}
 	t := s.tenants[h.Session]
 	if t == nil {
-		t = &tenant{server: s, name: h.Session, programs: map[string]*program{}}
+		t = &tenant{server: s, name: h.Session, programs: map[string]*program{}, dropped: map[string]bool{}}
 		s.tenants[h.Session] = t
 	}
 	t.mu.Lock()
@@ -60,27 +61,33 @@ func (s *Server) tenant(h *hello) (*tenant, error) {
 	return t, nil
 }
 
-// touch notes that the client is there.
-func (t *tenant) touch() {
+// touch notes that the client is there, unless it came too late.
+func (t *tenant) touch() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.closed {
 		t.timer.Reset(t.lease)
 	}
+	return !t.closed
 }
 
-// expire ends the session.
+// expire ends the session of a client that is not heard of.
 func (t *tenant) expire() {
+	t.leave(fmt.Sprintf("it was killed because the agent had not heard of Tare for %v", t.lease))
+}
+
+// leave ends the session.
+func (t *tenant) leave(why string) {
 	t.server.mu.Lock()
 	if t.server.tenants[t.name] == t {
 		delete(t.server.tenants, t.name)
 	}
 	t.server.mu.Unlock()
-	t.close(endLimit + outputDelay)
+	t.close(endLimit+outputDelay, why)
 }
 
 // close kills and forgets all programs, and waits until they are gone, bounded.
-func (t *tenant) close(wait time.Duration) {
+func (t *tenant) close(wait time.Duration, why string) {
 	t.mu.Lock()
 	t.closed = true
 	if t.timer != nil {
@@ -90,7 +97,7 @@ func (t *tenant) close(wait time.Duration) {
 	t.programs = nil
 	t.mu.Unlock()
 	for _, p := range programs {
-		go p.stop()
+		go p.stop(why)
 	}
 	limit := time.NewTimer(wait)
 	defer limit.Stop()
@@ -117,6 +124,10 @@ func (t *tenant) start(name string, order *startOrder, stdin []byte) (*program, 
 	if t.closed {
 		t.mu.Unlock()
 		return nil, errors.New("start: the session has ended")
+	}
+	if t.dropped[name] {
+		t.mu.Unlock()
+		return nil, fmt.Errorf("start: the program %s was dropped before", name)
 	}
 	p, known := t.programs[name]
 	if !known {
@@ -151,9 +162,10 @@ func (t *tenant) drop(name string) {
 	t.mu.Lock()
 	p := t.programs[name]
 	delete(t.programs, name)
+	t.dropped[name] = true
 	t.mu.Unlock()
 	if p != nil {
-		p.stop()
+		p.stop("it was given up")
 		<-p.done
 		p.forget()
 	}

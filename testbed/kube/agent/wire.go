@@ -86,7 +86,6 @@ type fetchOrder struct {
 type response struct {
 	ID       uint64        `json:"id"`
 	Failure  *failure      `json:"failure,omitempty"`
-	Instance string        `json:"instance,omitempty"` // to hello: another one after a restart of the agent
 	End      *ending       `json:"end,omitempty"`
 	CPU      time.Duration `json:"cpu,omitempty"`
 	Facts    *Facts        `json:"facts,omitempty"`

@@ -1,0 +1,168 @@
+package agent
+
+import (
+	"errors"
+	"io/fs"
+	"math"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// group is where one cgroup is: the directories in which its files are, which
+// differ by controller in version 1 and are one in version 2.
+type group struct {
+	files   fs.FS
+	pod     string // UID, "" for none
+	version int
+	usage   string // of cpu.stat (2) or cpuacct.usage (1)
+	cpu     string // of cpu.stat
+	memory  string
+}
+
+// The names under which version 1 mounts the controllers that are read here.
+var (
+	usageMounts  = []string{"cpuacct", "cpu,cpuacct", "cpuacct,cpu"}
+	cpuMounts    = []string{"cpu", "cpu,cpuacct", "cpuacct,cpu"}
+	memoryMounts = []string{"memory"}
+)
+
+// groupAt gives the group that below finds under the top of each controller's
+// hierarchy.
+func groupAt(files fs.FS, mount string, below func(top string, controllers []string) string) group {
+	if exists(files, path.Join(mount, "cgroup.controllers")) {
+		dir := below(mount, nil)
+		return group{files: files, version: 2, usage: dir, cpu: dir, memory: dir}
+	}
+	first := func(names []string) string {
+		for _, name := range names {
+			if top := path.Join(mount, name); exists(files, top) {
+				return below(top, names)
+			}
+		}
+		return ""
+	}
+	return group{files: files, version: 1, usage: first(usageMounts), cpu: first(cpuMounts), memory: first(memoryMounts)}
+}
+
+// ownGroup gives the cgroup of this process. A group that does not exist below the
+// mount is the node's name of the group that a container sees as the mount itself.
+func ownGroup(files fs.FS) group {
+	groups := parseGroups(readText(files, "proc/self/cgroup"))
+	return groupAt(files, cgroupMount, func(top string, controllers []string) string {
+		name := groups[""]
+		for _, c := range controllers {
+			for part := range strings.SplitSeq(c, ",") {
+				if g, ok := groups[part]; ok {
+					name = g
+				}
+			}
+		}
+		if dir := path.Join(top, path.Clean("/"+name)); exists(files, dir) {
+			return dir
+		}
+		return top
+	})
+}
+
+// parseGroups reads /proc/PID/cgroup: the group by controller, with that of
+// version 2 under "".
+func parseGroups(text string) map[string]string {
+	groups := map[string]string{}
+	for line := range strings.Lines(text) {
+		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(parts) != 3 {
+			continue
+		}
+		for controller := range strings.SplitSeq(parts[1], ",") {
+			groups[controller] = parts[2]
+		}
+	}
+	return groups
+}
+
+// read reads the group's counters; ok is false where it tells no CPU time, as a
+// group does that has just been removed.
+func (g group) read() (c Cgroup, ok bool) {
+	stat := readText(g.files, path.Join(g.cpu, "cpu.stat"))
+	var used int64
+	current, inactive := "memory.current", "inactive_file"
+	if g.version == 2 {
+		us, found := keyed(stat, "usage_usec")
+		if !found || us > math.MaxInt64/int64(time.Microsecond) {
+			return Cgroup{}, false
+		}
+		used = us * int64(time.Microsecond)
+	} else {
+		ns, err := number(readText(g.files, path.Join(g.usage, "cpuacct.usage")))
+		if err != nil {
+			return Cgroup{}, false
+		}
+		used, current, inactive = ns, "memory.usage_in_bytes", "total_inactive_file"
+	}
+	c = Cgroup{Pod: g.pod, CPU: time.Duration(used)}
+	if n, ok := keyed(stat, "nr_throttled"); ok && n <= math.MaxInt32 {
+		c.Throttled = int(n)
+	}
+	if bytes, err := number(readText(g.files, path.Join(g.memory, current))); err == nil {
+		cached, _ := keyed(readText(g.files, path.Join(g.memory, "memory.stat")), inactive)
+		c.WorkingSet = max(0, bytes-cached)
+	}
+	if g.pod != "" {
+		c.Containers = g.containers()
+	}
+	return c, true
+}
+
+// containersLimit is how many containers of a pod are named.
+const containersLimit = 100
+
+// containers names the cgroups below the group by their containers' ids.
+func (g group) containers() []string {
+	entries, err := fs.ReadDir(g.files, g.usage)
+	if err != nil {
+		return nil
+	}
+	var ids []string
+	for _, e := range entries {
+		if e.IsDir() && len(ids) < containersLimit {
+			ids = append(ids, plain(containerID(e.Name())))
+		}
+	}
+	return ids
+}
+
+// containerID is the part of a cgroup's name that is a container's id: what is
+// left without the runtime's prefix and systemd's suffix.
+func containerID(name string) string {
+	name = strings.TrimSuffix(name, ".scope")
+	return name[strings.LastIndexByte(name, '-')+1:]
+}
+
+// keyed reads the number after a key in a file of lines "KEY NUMBER".
+func keyed(text, key string) (int64, bool) {
+	for line := range strings.Lines(text) {
+		if value, ok := strings.CutPrefix(line, key+" "); ok {
+			n, err := number(value)
+			return n, err == nil
+		}
+	}
+	return 0, false
+}
+
+var errNegative = errors.New("negative")
+
+// number reads a counter.
+func number(text string) (int64, error) {
+	n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
+	if err == nil && n < 0 {
+		err = errNegative
+	}
+	return n, err
+}
+
+func exists(files fs.FS, name string) bool {
+	_, err := fs.Stat(files, name)
+	return err == nil
+}

@@ -1,0 +1,60 @@
+package agent
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"time"
+
+	"tare/machine"
+)
+
+// podsLimit is how many pods one Question may name.
+const podsLimit = 10000
+
+// validUID is the form of a pod's UID, or of the hash that stands for it where the
+// kubelet got the pod from a file.
+var validUID = regexp.MustCompile(`^[A-Za-z0-9-]{1,64}$`)
+
+// cgroupMount is where a process sees cgroups, below the root of its files.
+const cgroupMount = "sys/fs/cgroup"
+
+// counters reads what a Question asks for. Cgroups are found first, so that all
+// counters are of one moment as nearly as can be.
+func (s *Server) counters(q *Question) (Counters, error) {
+	if q == nil {
+		q = &Question{}
+	}
+	if len(q.Cgroups) > podsLimit {
+		return Counters{}, fmt.Errorf("counters: %d pods are asked for, %d at once are the most", len(q.Cgroups), podsLimit)
+	}
+	for _, uid := range q.Cgroups {
+		if !validUID.MatchString(uid) {
+			return Counters{}, fmt.Errorf("counters: %.80q is not the UID of a pod", uid)
+		}
+	}
+	var pods []group
+	if q.Root != "" {
+		pods = s.pods.find(q.Root, q.Cgroups)
+	}
+	root := os.DirFS("/")
+	own := ownGroup(root)
+
+	totals, err := machine.ReadTotals(root)
+	if err != nil {
+		return Counters{}, fmt.Errorf("counters: %w", err)
+	}
+	c := Counters{
+		Time: time.Now(), CPUs: totals.CPUs, Busy: totals.Busy + totals.Interrupts, Steal: totals.Steal, Kernel: totals.Interrupts,
+		Load: totals.Load, Waiting: totals.Waiting, BootID: plain(readText(root, "proc/sys/kernel/random/boot_id")),
+	}
+	if got, ok := own.read(); ok {
+		c.Own = &got
+	}
+	for _, g := range pods {
+		if got, ok := g.read(); ok {
+			c.Pods = append(c.Pods, got)
+		}
+	}
+	return c, nil
+}

@@ -1,0 +1,119 @@
+package agent
+
+import (
+	"io/fs"
+	"os"
+	"path"
+	"regexp"
+	"strings"
+	"sync"
+)
+
+// podGroups finds the cgroups of pods below a view of a node's /sys/fs/cgroup, and
+// remembers where they are.
+type podGroups struct {
+	mu    sync.Mutex
+	paths map[string]map[string]string // by root and UID: path below a hierarchy
+}
+
+// Bounds of the search for a pod's cgroup. Nodes that are containers themselves
+// (kind) have the kubelet's root several levels down.
+const (
+	searchDepth = 8
+	searchLimit = 50000 // directories
+)
+
+// find gives the groups of those pods that are there.
+func (p *podGroups) find(root string, uids []string) []group {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	files := os.DirFS(root)
+	if p.paths == nil {
+		p.paths = map[string]map[string]string{}
+	}
+	if p.paths[root] == nil {
+		p.paths[root] = map[string]string{}
+	}
+	return locate(files, uids, p.paths[root])
+}
+
+// locate finds groups, first where they were the last time.
+func locate(files fs.FS, uids []string, known map[string]string) []group {
+	hierarchy := "."
+	if !exists(files, "cgroup.controllers") {
+		for _, name := range usageMounts {
+			if exists(files, name) {
+				hierarchy = name
+				break
+			}
+		}
+	}
+	missing := map[string]bool{}
+	for _, uid := range uids {
+		if at, ok := known[uid]; !ok || !exists(files, path.Join(hierarchy, at)) {
+			delete(known, uid)
+			missing[uid] = true
+		}
+	}
+	if len(missing) > 0 {
+		search(files, hierarchy, missing, known)
+	}
+	var groups []group
+	for _, uid := range uids {
+		if at, ok := known[uid]; ok {
+			g := groupAt(files, ".", func(top string, _ []string) string { return path.Join(top, at) })
+			g.pod = uid
+			groups = append(groups, g)
+		}
+	}
+	return groups
+}
+
+// search looks for pods' directories from the top, level by level, and notes those
+// that it finds by their paths below the hierarchy.
+func search(files fs.FS, hierarchy string, missing map[string]bool, found map[string]string) {
+	level := []string{"."}
+	for depth, seen := 0, 0; depth < searchDepth && len(level) > 0 && len(missing) > 0; depth++ {
+		var next []string
+		for _, dir := range level {
+			entries, err := fs.ReadDir(files, path.Join(hierarchy, dir))
+			if err != nil {
+				continue
+			}
+			for _, e := range entries {
+				if !e.IsDir() {
+					continue
+				}
+				if seen++; seen > searchLimit {
+					return
+				}
+				at := path.Join(dir, e.Name())
+				uid, isPod := podOf(e.Name())
+				if !isPod {
+					next = append(next, at)
+				} else if missing[uid] {
+					found[uid] = at
+					delete(missing, uid)
+				}
+			}
+		}
+		level = next
+	}
+}
+
+// podName is the name of a pod's cgroup: podUID of the cgroupfs driver, or
+// kubepods-CLASS-podUID.slice of the systemd driver, which writes the dashes of
+// the UID as underscores, since its own dashes mean levels.
+var podName = regexp.MustCompile(`^(?:[a-z0-9_]+-)*pod([A-Za-z0-9_-]+?)(\.slice)?$`)
+
+// podOf tells the UID of the pod whose cgroup has this name.
+func podOf(name string) (uid string, ok bool) {
+	m := podName.FindStringSubmatch(name)
+	if m == nil || len(m[1]) < 8 {
+		return "", false
+	}
+	if m[2] != "" {
+		return strings.ReplaceAll(m[1], "_", "-"), true
+	}
+	return m[1], true
+}
