@@ -1,0 +1,132 @@
+package storage
+
+import (
+	"bytes"
+	"math"
+	"os"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"tare/experiment/factor"
+	"tare/experiment/quantity"
+	"tare/importer/fio"
+)
+
+// recorded reads a report of the testdata as one of the config's.
+func recorded(t *testing.T, name string) *done {
+	t.Helper()
+	data, err := os.ReadFile("testdata/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := fio.Parse(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &done{report: report}
+}
+
+// TestRecorded compares with what jq finds in the reports.
+func TestRecorded(t *testing.T) {
+	read := short(RandomRead)
+	read.Direct = true
+	write := short(RandomWrite)
+	write.Direct, write.SyncEvery, write.BlockSize = true, 4, factor.Of[quantity.Size](1<<20)
+	tests := []struct {
+		file   string
+		config *Config
+		values map[string]float64
+		work   float64
+		failed float64
+	}{
+		{"randread.json", read, map[string]float64{
+			"read-bandwidth": 2383892459, "read-iops": 582005, "read-latency": 12.353e-6, "read-total-latency": 13.418e-6,
+			"read-p50": 9.664e-6, "read-p99": 20.864e-6, "read-p99.9": 91.648e-6,
+		}, 2.386, 0},
+		// 4,872 writes have 49 beyond p99, 1,217 fsyncs have 12.
+		{"randwrite-sync.json", write, map[string]float64{
+			"write-bandwidth": 5103558713, "write-iops": 4867, "write-latency": 1232.62e-6, "write-total-latency": 1637.81e-6,
+			"write-p50": 1044.48e-6, "write-sync-latency": 1249e-6,
+		}, 5.109, 0},
+		// 57,098 of 60,893 were read, and only they count.
+		{"errors.json", read, map[string]float64{
+			"read-bandwidth": 233406594, "read-iops": 56984, "read-latency": 63.017e-6, "read-total-latency": 65.659e-6,
+			"read-p50": 12.224e-6, "read-p99": 733.184e-6,
+		}, 0.2339, 3795. / 60893},
+	}
+	for _, test := range tests {
+		r, err := test.config.read(recorded(t, test.file))
+		if err != nil {
+			t.Errorf("%s: %v", test.file, err)
+			continue
+		}
+		if diff := cmp.Diff(test.values, r.Values, cmpopts.EquateApprox(0.001, 0)); diff != "" {
+			t.Errorf("%s: %s", test.file, diff)
+		}
+		if math.Abs(r.Work/test.work-1) > 0.001 || math.Abs(r.Failed-test.failed) > 1e-9 {
+			t.Errorf("%s: %v GB, %v failed", test.file, r.Work, r.Failed)
+		}
+	}
+}
+
+// TestCounted tells failed I/Os, which the limit on errors judges, from other failures.
+func TestCounted(t *testing.T) {
+	for name, want := range map[string]bool{"errors.json": true, "randread.json": false} {
+		if got := counted(recorded(t, name)); got != want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	if counted(nil) || counted(&done{}) {
+		t.Error("nothing was reported")
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	for _, name := range []string{"randread.json", "randwrite-sync.json", "errors.json"} {
+		data, err := os.ReadFile("testdata/" + name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	f.Add([]byte(`{"fio version":"fio-3.33","jobs":[{"total_err":-1,"read":{"runtime":1e308,"bw_bytes":1e308,"total_ios":-1,"clat_ns":{"N":1e300,"percentile":{"50":1e308}}}}]}`))
+	c := short(RandomRead)
+	c.SyncEvery = 1
+	known := map[string]bool{}
+	for _, m := range c.Metrics() {
+		known[m.Name] = true
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		report, err := fio.Parse(bytes.NewReader(data))
+		if err != nil {
+			return
+		}
+		r, err := c.read(&done{report: report})
+		if err != nil {
+			return
+		}
+		for name, v := range r.Values {
+			if !known[name] || !(v > 0) || math.IsInf(v, 0) {
+				t.Errorf("%s is %v", name, v)
+			}
+		}
+		if !(r.Failed >= 0 && r.Failed <= 1) || !(r.Work >= 0) {
+			t.Errorf("%v failed, %v GB", r.Failed, r.Work)
+		}
+	})
+}
+
+func FuzzLastLines(f *testing.F) {
+	f.Add("a\nb\r\n\x1b[31m\xff")
+	f.Add(strings.Repeat("ä", 1000))
+	f.Fuzz(func(t *testing.T, text string) {
+		said := lastLines(text)
+		if len(said) > mostSaid+3 || strings.ContainsFunc(said, func(r rune) bool { return !unicode.IsPrint(r) }) {
+			t.Errorf("%q", said)
+		}
+	})
+}
