@@ -1,0 +1,232 @@
+package churn
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/client-go/rest"
+)
+
+// api is a connection of this workload's own to an API server: no limit on the
+// client's side, and no repetitions but those after an answer of 429.
+type api struct {
+	http *http.Client
+	base string // URL without a slash at its end
+}
+
+// connect makes a connection. Close ends it.
+func connect(config *rest.Config) (*api, error) {
+	own := rest.CopyConfig(config)
+	own.Timeout, own.UserAgent = 0, "tare/churn"
+	if own.Proxy == nil {
+		own.Proxy = http.ProxyFromEnvironment // client-go shares the connections of configurations without it
+	}
+	client, err := rest.HTTPClientFor(own)
+	if err != nil {
+		return nil, fmt.Errorf("connection to the API server: %w", err)
+	}
+	base, _, err := rest.DefaultServerUrlFor(own)
+	if err != nil {
+		return nil, fmt.Errorf("address of the API server: %w", err)
+	}
+	return &api{http: client, base: strings.TrimSuffix(base.String(), "/")}, nil
+}
+
+// answer is a refusal of the API server, or a failure on the way.
+type answer struct {
+	code    int // 0: none came
+	reason  string
+	message string
+	wait    time.Duration // that it asks for before the next attempt
+}
+
+// Error gives the refusal in one line.
+func (a *answer) Error() string {
+	if a.code == 0 {
+		return a.message
+	}
+	return strings.TrimSpace(fmt.Sprintf("%d %s: %s", a.code, a.reason, a.message))
+}
+
+// Accepted answers: whole objects, or only their metadata.
+const (
+	whole    = "application/json"
+	metadata = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json"
+)
+
+// Kinds of bodies.
+const (
+	plainJSON  = "application/json"
+	mergePatch = "application/merge-patch+json"
+)
+
+// request is one call of the API.
+type request struct {
+	method, path string // path with its query
+	contentType  string
+	accept       string
+	body         []byte
+}
+
+// send gives the body of an answer, which the caller closes. An answer of 400
+// and more is an *answer.
+func (a *api) send(ctx context.Context, r request) (io.ReadCloser, error) {
+	req, err := http.NewRequestWithContext(ctx, r.method, a.base+r.path, bytes.NewReader(r.body))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Accept", r.accept)
+	if r.contentType != "" {
+		req.Header.Set("Content-Type", r.contentType)
+	}
+	got, err := a.http.Do(req)
+	if err != nil {
+		return nil, &answer{message: inert(cause(err))}
+	}
+	if got.StatusCode < 400 {
+		return got.Body, nil
+	}
+	defer got.Body.Close()
+	return nil, refusal(got)
+}
+
+// cause leaves out of an error the URL that every request has in it.
+func cause(err error) string {
+	var wrapped *url.Error
+	if errors.As(err, &wrapped) {
+		err = wrapped.Err
+	}
+	return err.Error()
+}
+
+// mostAnswer bounds what is read of a refusal, and of one list or page.
+const (
+	mostRefusal = 64 << 10
+	mostAnswer  = 64 << 20
+)
+
+// refusal reads an answer of 400 and more.
+func refusal(got *http.Response) error {
+	text, _ := io.ReadAll(io.LimitReader(got.Body, mostRefusal)) // what came of it will do
+	var status struct {
+		Message string `json:"message"`
+		Reason  string `json:"reason"`
+	}
+	refused := &answer{code: got.StatusCode}
+	if json.Unmarshal(text, &status) == nil && status.Message != "" {
+		refused.reason, refused.message = inert(status.Reason), inert(status.Message)
+	} else {
+		refused.reason, refused.message = http.StatusText(got.StatusCode), inert(string(text))
+	}
+	if seconds, err := strconv.Atoi(got.Header.Get("Retry-After")); err == nil && seconds >= 0 && seconds <= 60 {
+		refused.wait = time.Duration(seconds) * time.Second
+	}
+	return refused
+}
+
+// inert makes text from elsewhere fit for a message: one line, printable, short.
+func inert(s string) string {
+	const most = 300
+	s = strings.Join(strings.Fields(s), " ")
+	s = strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return '?'
+		}
+		return r
+	}, s)
+	if runes := []rune(s); len(runes) > most {
+		s = string(runes[:most]) + "…"
+	}
+	return s
+}
+
+// do sends a request and drops what comes back.
+func (a *api) do(ctx context.Context, r request) error {
+	r.accept = whole
+	body, err := a.send(ctx, r)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	if _, err := io.Copy(io.Discard, body); err != nil { // so that the connection can be used again
+		return &answer{message: inert(cause(err))}
+	}
+	return nil
+}
+
+// get reads an answer of JSON.
+func (a *api) get(ctx context.Context, path, accept string, into any) error {
+	body, err := a.send(ctx, request{method: http.MethodGet, path: path, accept: accept})
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	if err := json.NewDecoder(io.LimitReader(body, mostAnswer)).Decode(into); err != nil {
+		return &answer{message: inert("answer to " + path + ": " + err.Error())}
+	}
+	_, _ = io.Copy(io.Discard, body)
+	return nil
+}
+
+// close gives up the connections that are idle.
+func (a *api) close() { utilnet.CloseIdleConnectionsFor(a.http.Transport) }
+
+// resource is where the objects of a kind are.
+type resource struct {
+	schema.GroupVersionResource
+	kind kind
+}
+
+// resource asks for the resource of a kind, which must be one that belongs to a
+// namespace.
+func (a *api) resource(ctx context.Context, k kind) (resource, error) {
+	at := "/api/" + k.version
+	if k.group != "" {
+		at = "/apis/" + k.group + "/" + k.version
+	}
+	var list struct {
+		Resources []struct {
+			Name       string `json:"name"`
+			Kind       string `json:"kind"`
+			Namespaced bool   `json:"namespaced"`
+		} `json:"resources"`
+	}
+	err := a.get(ctx, at, whole, &list)
+	var refused *answer
+	if errors.As(err, &refused) && refused.code == http.StatusNotFound {
+		return resource{}, fmt.Errorf("the cluster has no %s: what defines it must be installed first, by a layer of every arm or by hand", k)
+	}
+	if err != nil {
+		return resource{}, fmt.Errorf("resource of %s: %w", k, err)
+	}
+	for _, r := range list.Resources {
+		if r.Kind != k.name || !plainWord(r.Name) {
+			continue
+		}
+		if !r.Namespaced {
+			return resource{}, fmt.Errorf("%s belongs to no namespace; churn makes objects in the arm's namespace only", k)
+		}
+		return resource{schema.GroupVersionResource{Group: k.group, Version: k.version, Resource: r.Name}, k}, nil
+	}
+	return resource{}, fmt.Errorf("the cluster has no %s", k)
+}
+
+// path is that of the resource in a namespace.
+func (r resource) path(namespace string) string {
+	if r.Group == "" {
+		return "/api/" + r.Version + "/namespaces/" + namespace + "/" + r.Resource
+	}
+	return "/apis/" + r.Group + "/" + r.Version + "/namespaces/" + namespace + "/" + r.Resource
+}

@@ -1,0 +1,183 @@
+// Package churn loads the control plane of a cluster: it makes, updates and
+// deletes objects from templates at a steady offered rate, and measures what the
+// API server, the controllers, the scheduler and whatever watches the objects
+// (a service mesh, a policy engine) make of it.
+//
+//	workloads:
+//	  - churn:
+//	      objects: [100, 300, 1000]
+//	      rate: 50/s
+//	      templates:
+//	        - inline: |
+//	            apiVersion: v1
+//	            kind: Pod
+//	            …
+//
+// The load is open: each request has an intended time, and latencies and times
+// until ready count from it, so that a slow answer does not hide the wait of those
+// behind it. A bounded number of workers sends the requests; when none is free
+// the generator is late, which is measured and has a limit.
+//
+// A trial begins with nothing (Prepare deletes what is left and waits until it is
+// gone). Without churn the measured part makes all objects. With churn they are
+// made before, and the measured part takes a share of them down and up again, or
+// changes it. Then come the waits until all are ready and for the cluster to
+// settle. What the trial made is deleted after it (Clear).
+//
+// The way through the files: template.go turns a template into requests without
+// letting it loop; orders.go lays out which request is due when; api.go sends
+// one, and generate.go all of them; watch.go and ready.go see objects become
+// ready, by one watch for each kind; clean.go proves a clean slate; record.go
+// makes values and raw files of it all, and trial.go ties it together.
+package churn
+
+import (
+	"context"
+	"time"
+
+	"tare/experiment"
+	"tare/experiment/factor"
+	"tare/experiment/quantity"
+	"tare/testbed"
+	"tare/workload"
+)
+
+// Operation is what is done to the share of the objects that is churned.
+type Operation string
+
+// The operations.
+const (
+	Recreate Operation = "recreate" // deleted, all of them, then made again under new names
+	Update   Operation = "update"   // changed, with the template's next revision
+	Scale    Operation = "scale"    // to no replicas, all of them, then to the template's number
+)
+
+// Values lists the operations.
+func (Operation) Values() []string { return []string{string(Recreate), string(Update), string(Scale)} }
+
+// Config is the parameters of the workload.
+type Config struct {
+	Objects     factor.Levels[int]                `yaml:"objects" json:"objects" doc:"number of objects, made from the templates in turn"`
+	Rate        factor.Levels[quantity.Frequency] `yaml:"rate" json:"rate" doc:"requests offered per second"`
+	Templates   []Template                        `yaml:"templates" json:"templates" required:"true" doc:"what objects are made from"`
+	Churn       factor.Levels[quantity.Percent]   `yaml:"churn" json:"churn" doc:"share of the objects that is taken down and up again, or changed, while measuring; 0% measures the making of all"`
+	Operation   Operation                         `yaml:"operation" json:"operation" doc:"what is done to that share"`
+	Duration    quantity.Duration                 `yaml:"duration" json:"duration" doc:"how long the churn goes on, in whole turns (down and up) and at least one"`
+	Settle      quantity.Duration                 `yaml:"settle" json:"settle" doc:"time after the last object is ready in which components are still observed"`
+	Concurrency int                               `yaml:"concurrency" json:"concurrency" min:"1" max:"1000" doc:"requests under way at a time, at most"`
+	Ready       quantity.Duration                 `yaml:"readyTimeout" json:"readyTimeout" doc:"how long objects may take to be ready after the last request"`
+	Request     quantity.Duration                 `yaml:"requestTimeout" json:"requestTimeout" doc:"how long a request may take, repetitions after an answer of 429 included"`
+	Late        quantity.Duration                 `yaml:"late" json:"late" doc:"send lag, at its 99th percentile, beyond which the generator counts as late"`
+	Shortfall   quantity.Percent                  `yaml:"shortfall" json:"shortfall" max:"100%" doc:"share of the offered rate that may be missing from the rate reached"`
+}
+
+// Template is what objects are made from: exactly one of File and Inline.
+type Template struct {
+	Inline string    `yaml:"inline" json:"inline,omitempty" doc:"the object as YAML, with {{.Index}}, {{.Name}} and so on"`
+	File   string    `yaml:"file" json:"file,omitempty" doc:"path of a file with the same"`
+	Ready  Condition `yaml:"ready" json:"ready" doc:"when an object counts as ready"`
+	Fixed  int       `yaml:"fixed" json:"fixed,omitempty" min:"0" max:"100000" doc:"number of objects of this template that are made before each trial and neither measured nor churned; it takes no turns then"`
+}
+
+// New gives the workload with its defaults.
+func New() workload.Workload {
+	return &Config{
+		Objects:     factor.Of(100),
+		Rate:        factor.Of(quantity.Frequency(20)),
+		Churn:       factor.Of(quantity.Percent(0)),
+		Operation:   Recreate,
+		Settle:      quantity.Duration(2 * time.Second),
+		Concurrency: 64,
+		Ready:       quantity.Duration(time.Minute),
+		Request:     quantity.Duration(30 * time.Second),
+		Late:        quantity.Duration(100 * time.Millisecond),
+		Shortfall:   0.05,
+	}
+}
+
+// Kind describes the workload.
+var Kind = workload.Kind{
+	Name:    "churn",
+	Summary: "objects made, updated and deleted on a cluster at a steady rate: API latency, time until ready",
+	New:     New,
+	Probe: func(context.Context) []testbed.Finding {
+		return []testbed.Finding{{Name: "churn", Status: testbed.Works, Detail: "needs the testbed kubernetes; no program"}}
+	},
+}
+
+// Needs says that the workload needs a cluster, and no pods of Tare's.
+func (c *Config) Needs() experiment.Needs {
+	return experiment.Needs{Only: experiment.TestbedKubernetes}
+}
+
+// Metrics lists what a trial measures. A quantile is there only where the
+// number of requests leaves a hundred of them beyond it; the furthest one of the
+// time until ready is the headline.
+func (c *Config) Metrics() []experiment.Metric {
+	counts := c.counts()
+	var metrics []experiment.Metric
+	for _, v := range verbs {
+		if n := counts[v]; n > 0 {
+			metrics = append(metrics, spread(v.metric(), n)...)
+		}
+	}
+	ready := spread(readyMetric, counts[create]+counts[update])
+	ready[len(ready)-1].Headline, ready[len(ready)-1].Optional = true, false
+	metrics = append(metrics, ready...)
+	return append(metrics,
+		experiment.Metric{Name: "rate", Unit: "1/s", Better: experiment.Higher, Scale: experiment.Ratio},
+		experiment.Metric{Name: "ready-rate", Unit: "1/s", Better: experiment.Higher, Scale: experiment.Ratio, Optional: true},
+		experiment.Metric{Name: "throttled", Better: experiment.Lower, Scale: experiment.Difference})
+}
+
+// spread are the metrics of one distribution of n times: the mean, and the
+// quantiles that n values support.
+func spread(name string, n int) []experiment.Metric {
+	metrics := []experiment.Metric{{Name: name + "-mean", Unit: "s", Better: experiment.Lower, Scale: experiment.Ratio, Optional: true}}
+	for _, q := range quantiles {
+		if q.supported(n) {
+			metrics = append(metrics, experiment.Metric{Name: name + "-" + q.name, Unit: "s", Better: experiment.Lower, Scale: experiment.Ratio, Optional: true})
+		}
+	}
+	return metrics
+}
+
+// briskly is how many objects a second are assumed to be made and deleted outside
+// of the measurement, for estimates.
+const briskly = 100
+
+// Expect estimates how long a trial takes, with what belongs to it before and
+// after the measurement.
+func (c *Config) Expect() time.Duration {
+	expected := c.span() + c.Settle.Std()
+	made := c.fixed()
+	if c.Churn.One() > 0 {
+		made += c.Objects.One()
+		expected += c.Settle.Std()
+	}
+	return expected + time.Duration(made)*time.Second/briskly
+}
+
+// Bound is how long a trial may take at most.
+func (c *Config) Bound() time.Duration {
+	prepare := deleteLimit(c.Objects.One()+c.fixed()) + c.makeLimit() + 2*c.Ready.Std() + c.Settle.Std()
+	return prepare + c.span() + c.Request.Std() + c.Ready.Std() + c.Settle.Std() + 10*time.Second
+}
+
+// makeLimit is how long making the objects before the measurement may take.
+func (c *Config) makeLimit() time.Duration {
+	return time.Minute + time.Duration(c.Objects.One()+c.fixed())*time.Second/slowly
+}
+
+// slowly is how many objects a second at least a cluster makes and deletes when
+// nothing holds it back but itself.
+const slowly = 10
+
+// fixed is the number of objects that are made before a trial.
+func (c *Config) fixed() int {
+	n := 0
+	for _, t := range c.Templates {
+		n += t.Fixed
+	}
+	return n
+}

@@ -1,0 +1,127 @@
+package churn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+)
+
+// deleteLimit is how long deleting n objects may take.
+func deleteLimit(n int) time.Duration {
+	return time.Minute + time.Duration(n)*time.Second/slowly
+}
+
+// foreground keeps an object until everything that belongs to it is gone, so
+// that waiting for the one is waiting for all.
+var foreground = []byte(`{"kind":"DeleteOptions","apiVersion":"v1","propagationPolicy":"Foreground"}`)
+
+// deleters is how many requests delete at a time.
+const deleters = 16
+
+// clean deletes every object that trials of this arm have left, and waits until
+// none is there.
+func clean(ctx context.Context, a *api, namespace, selector string, resources []resource, limit time.Duration) error {
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	done := map[resource]bool{}
+	for _, r := range resources {
+		if done[r] {
+			continue
+		}
+		done[r] = true
+		left, err := cleanOne(limited, a, r, namespace, selector)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case limited.Err() != nil:
+			return fmt.Errorf("%s in namespace %s: %s still there after %v", r.Resource, namespace, left, limit)
+		case err != nil:
+			return fmt.Errorf("delete %s in namespace %s: %w", r.Resource, namespace, err)
+		}
+	}
+	return nil
+}
+
+// cleanOne does it for one resource, and says what is left if it cannot.
+func cleanOne(ctx context.Context, a *api, r resource, namespace, selector string) (left string, err error) {
+	asked := map[string]bool{} // by UID: to be deleted once
+	for wait := 20 * time.Millisecond; ; wait = min(2*wait, time.Second) {
+		var page struct {
+			Items []struct {
+				Metadata struct {
+					Name string `json:"name"`
+					UID  string `json:"uid"`
+				} `json:"metadata"`
+			} `json:"items"`
+		}
+		query := url.Values{"limit": {"1000"}, "labelSelector": {selector}}
+		if err := a.get(ctx, r.path(namespace)+"?"+query.Encode(), metadata, &page); err != nil {
+			return left, err
+		}
+		if len(page.Items) == 0 {
+			return "", nil
+		}
+		left = fmt.Sprintf("%d objects or more, such as %.80q,", len(page.Items), page.Items[0].Metadata.Name)
+		var names []string
+		for _, item := range page.Items {
+			if !asked[item.Metadata.UID] && plainWord(item.Metadata.Name) {
+				asked[item.Metadata.UID] = true
+				names = append(names, item.Metadata.Name)
+			}
+		}
+		if err := deleteAll(ctx, a, r, namespace, names); err != nil {
+			return left, err
+		}
+		if len(names) > 0 {
+			wait = 20 * time.Millisecond
+		}
+		if !pause(ctx, wait) {
+			return left, ctx.Err()
+		}
+	}
+}
+
+// deleteAll asks for the deletion of objects. One that is gone already is fine.
+func deleteAll(ctx context.Context, a *api, r resource, namespace string, names []string) error {
+	queue := make(chan string)
+	var failed error
+	var once sync.Once
+	var workers sync.WaitGroup
+	for range min(deleters, len(names)) {
+		workers.Go(func() {
+			for name := range queue {
+				if err := deleteOne(ctx, a, r.path(namespace)+"/"+name); err != nil {
+					once.Do(func() { failed = err })
+				}
+			}
+		})
+	}
+	for _, name := range names {
+		queue <- name
+	}
+	close(queue)
+	workers.Wait()
+	return failed
+}
+
+func deleteOne(ctx context.Context, a *api, path string) error {
+	for {
+		err := a.do(ctx, request{method: http.MethodDelete, path: path, contentType: plainJSON, body: foreground})
+		var refused *answer
+		switch {
+		case !errors.As(err, &refused):
+			return err
+		case refused.code == http.StatusNotFound:
+			return nil
+		case refused.code != http.StatusTooManyRequests:
+			return err
+		}
+		if !pause(ctx, max(refused.wait, shortestWait)) {
+			return err
+		}
+	}
+}

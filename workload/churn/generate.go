@@ -1,0 +1,126 @@
+package churn
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// generator sends orders at their times.
+type generator struct {
+	api       *api
+	resources []resource // by template
+	namespace string
+	workers   int
+	limit     time.Duration // of one request, with its repetitions
+	// abandon is told of orders that failed, which will never be ready.
+	abandon func(*order)
+}
+
+// run sends all orders and returns when all are answered. Their times count from
+// start. One goroutine keeps the time and hands each order to a worker that is
+// free; when none is, the orders behind it are late as well, which is seen.
+func (g *generator) run(ctx context.Context, start time.Time, all []*order) error {
+	due := make(chan *order)
+	var workers sync.WaitGroup
+	for range min(g.workers, len(all)) {
+		workers.Go(func() {
+			for o := range due {
+				o.taken = time.Since(start)
+				g.carryOut(ctx, start, o)
+			}
+		})
+	}
+	err := g.keepTime(ctx, start, all, due)
+	close(due)
+	workers.Wait()
+	return err
+}
+
+func (g *generator) keepTime(ctx context.Context, start time.Time, all []*order, due chan<- *order) error {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for _, o := range all {
+		if wait := o.at - time.Since(start); wait > 0 {
+			timer.Reset(wait)
+			select {
+			case <-timer.C:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		select {
+		case due <- o:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// carryOut sends one order, once more whenever the API server says that it has
+// too much to do and how long to wait, as every client of Kubernetes does.
+func (g *generator) carryOut(ctx context.Context, start time.Time, o *order) {
+	if o.answered != nil {
+		defer close(o.answered)
+	}
+	limited, cancel := context.WithTimeout(ctx, g.limit)
+	defer cancel()
+	if o.after != nil {
+		select {
+		case <-o.after.answered:
+		case <-limited.Done():
+		}
+	}
+	o.sent = time.Since(start)
+	r := g.request(o)
+	for {
+		err := g.api.do(limited, r)
+		o.done = time.Since(start)
+		var refused *answer
+		if errors.As(err, &refused) && refused.code == http.StatusTooManyRequests {
+			o.throttled++
+			if pause(limited, max(refused.wait, shortestWait)) {
+				continue
+			}
+		}
+		if err != nil {
+			o.failure = err.Error()
+			g.abandon(o)
+		}
+		return
+	}
+}
+
+// shortestWait is the pause after an answer of 429 that names none.
+const shortestWait = 100 * time.Millisecond
+
+// pause waits, and says whether it could.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// request is the call that carries an order out.
+func (g *generator) request(o *order) request {
+	path := g.resources[o.source].path(g.namespace)
+	switch o.verb {
+	case create:
+		return request{method: http.MethodPost, path: path, contentType: plainJSON, body: o.body}
+	case update:
+		return request{method: http.MethodPatch, path: path + "/" + o.name, contentType: mergePatch, body: o.body}
+	}
+	return request{method: http.MethodDelete, path: path + "/" + o.name, contentType: plainJSON, body: background}
+}
+
+// background has the garbage collector delete what belongs to an object
+// afterwards, which is how kubectl deletes.
+var background = []byte(`{"kind":"DeleteOptions","apiVersion":"v1","propagationPolicy":"Background"}`)

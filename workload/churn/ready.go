@@ -1,0 +1,200 @@
+package churn
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// Condition says when an object counts as ready. It is written as one word:
+//
+//	auto               pods: the condition Ready; deployments and the like: available;
+//	                   everything else: exists
+//	exists             as soon as the watch shows it
+//	available          as many replicas are available as the object asks for
+//	condition=NAME     the condition of this name is True
+//	status.PATH=VALUE  the field of the status has this value
+type Condition struct {
+	how   means
+	name  string // of the condition, or the path below status
+	value string
+}
+
+// means is a way to tell that an object is ready.
+type means int
+
+const (
+	auto means = iota
+	exists
+	available
+	condition
+	field
+)
+
+var (
+	conditionForm = regexp.MustCompile(`^condition=([A-Za-z0-9]([-A-Za-z0-9_./]{0,126}[A-Za-z0-9])?)$`)
+	fieldForm     = regexp.MustCompile(`^status((\.[A-Za-z0-9_-]{1,63}){1,10})=([^\s]{1,253})$`)
+)
+
+// Describe says what a Condition accepts.
+func (Condition) Describe() string {
+	return "auto, exists, available, condition=NAME or status.PATH=VALUE"
+}
+
+// Pattern is the regular expression of a Condition.
+func (Condition) Pattern() string {
+	strip := func(r *regexp.Regexp) string { return strings.Trim(r.String(), "^$") }
+	return "^(auto|exists|available|" + strip(conditionForm) + "|" + strip(fieldForm) + ")$"
+}
+
+// UnmarshalText parses a condition.
+func (c *Condition) UnmarshalText(text []byte) error {
+	s := string(text)
+	for how, word := range map[means]string{auto: "auto", exists: "exists", available: "available"} {
+		if s == word {
+			*c = Condition{how: how}
+			return nil
+		}
+	}
+	if m := conditionForm.FindStringSubmatch(s); m != nil {
+		*c = Condition{how: condition, name: m[1]}
+		return nil
+	}
+	if m := fieldForm.FindStringSubmatch(s); m != nil {
+		*c = Condition{how: field, name: m[1][1:], value: m[3]}
+		return nil
+	}
+	return fmt.Errorf("%q is not %s", text, c.Describe())
+}
+
+// MarshalText gives the written form.
+func (c Condition) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+
+// String gives the written form.
+func (c Condition) String() string {
+	switch c.how {
+	case exists:
+		return "exists"
+	case available:
+		return "available"
+	case condition:
+		return "condition=" + c.name
+	case field:
+		return "status." + c.name + "=" + c.value
+	}
+	return "auto"
+}
+
+// replicated are the kinds that count their replicas.
+var replicated = map[string]bool{"Deployment": true, "StatefulSet": true, "ReplicaSet": true, "ReplicationController": true}
+
+// of settles auto for a kind of object.
+func (c Condition) of(k kind) Condition {
+	switch {
+	case c.how != auto:
+		return c
+	case k.group == "" && k.name == "Pod":
+		return Condition{how: condition, name: "Ready"}
+	case replicated[k.name] && (k.group == "apps" || k.group == ""):
+		return Condition{how: available}
+	}
+	return Condition{how: exists}
+}
+
+// seen is what is read of an object in a watch. Spec and status stay unread
+// until something is asked of them.
+type seen struct {
+	Metadata struct {
+		Name              string            `json:"name"`
+		ResourceVersion   string            `json:"resourceVersion"`
+		Generation        int64             `json:"generation"`
+		DeletionTimestamp string            `json:"deletionTimestamp"`
+		Annotations       map[string]string `json:"annotations"`
+	} `json:"metadata"`
+	Spec   json.RawMessage `json:"spec"`
+	Status json.RawMessage `json:"status"`
+}
+
+// status is what is read of a status of any kind.
+type status struct {
+	Observed   *int64 `json:"observedGeneration"`
+	Available  int64  `json:"availableReplicas"`
+	Updated    *int64 `json:"updatedReplicas"`
+	Replicas   int64  `json:"replicas"`
+	Conditions []struct {
+		Type   string `json:"type"`
+		Status string `json:"status"`
+	} `json:"conditions"`
+}
+
+// met says whether an object is ready. One that is on its way out never is. What
+// cannot be read is not ready: kinds are free to put into a status what they like.
+func (c Condition) met(o *seen) bool {
+	if o.Metadata.DeletionTimestamp != "" {
+		return false
+	}
+	if c.how == exists {
+		return true
+	}
+	if c.how == field {
+		return c.fieldMet(o)
+	}
+	var s status
+	if json.Unmarshal(o.Status, &s) != nil || s.Observed != nil && *s.Observed < o.Metadata.Generation {
+		return false
+	}
+	if c.how == available {
+		return s.Observed != nil && s.complete(o)
+	}
+	for _, have := range s.Conditions {
+		if have.Type == c.name {
+			return have.Status == "True"
+		}
+	}
+	return false
+}
+
+// complete says whether the status has as many replicas, all of them up to date,
+// as the spec asks for.
+func (s status) complete(o *seen) bool {
+	var spec struct {
+		Replicas *int64 `json:"replicas"`
+	}
+	if json.Unmarshal(o.Spec, &spec) != nil {
+		return false
+	}
+	want := int64(1)
+	if spec.Replicas != nil {
+		want = *spec.Replicas
+	}
+	if s.Updated != nil && *s.Updated < want {
+		return false
+	}
+	return s.Available == want && s.Replicas == want
+}
+
+// fieldMet compares a field of the status as text.
+func (c Condition) fieldMet(o *seen) bool {
+	at := any(nil)
+	if json.Unmarshal(o.Status, &at) != nil {
+		return false
+	}
+	for name := range strings.SplitSeq(c.name, ".") {
+		members, ok := at.(map[string]any)
+		if !ok {
+			return false
+		}
+		at = members[name]
+	}
+	switch v := at.(type) {
+	case string:
+		return v == c.value
+	case bool:
+		return strconv.FormatBool(v) == c.value
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64) == c.value
+	}
+	return false
+}

@@ -1,0 +1,242 @@
+package churn
+
+import (
+	"bufio"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"tare/workload"
+)
+
+// quantile is a place in a distribution.
+type quantile struct {
+	name string
+	at   float64 // percent
+}
+
+var quantiles = []quantile{{"p50", 50}, {"p90", 90}, {"p99", 99}, {"p999", 99.9}}
+
+// beyond is how many values must lie beyond a quantile that is shown.
+const beyond = 100
+
+// supported says whether n values have enough beyond the quantile.
+func (q quantile) supported(n int) bool {
+	return math.Round(float64(n)*(100-q.at)*1e6)/1e8 >= beyond
+}
+
+// enough is the share of the planned values that a quantile is still taken of:
+// one failed request in ten thousand does not cost the trial its p99.
+const enough = 0.995
+
+// Histograms hold nanoseconds, which their logs expect, in steps of a
+// microsecond, with three significant digits.
+const (
+	shortestSeen = int64(time.Microsecond)
+	longestSeen  = int64(time.Hour)
+	figures      = 3
+)
+
+// histogram is one distribution of a trial.
+type histogram struct {
+	*hdrhistogram.Histogram
+	planned int // values that it was to hold
+}
+
+func newHistogram() *histogram {
+	return &histogram{Histogram: hdrhistogram.New(shortestSeen, longestSeen, figures)}
+}
+
+func (h *histogram) add(d time.Duration) {
+	_ = h.RecordValue(min(max(int64(d), shortestSeen), longestSeen)) // cannot fail within its bounds
+}
+
+// values adds the mean and the quantiles that so many values support, in s.
+func (h *histogram) values(name string, into map[string]float64) {
+	n := int(h.TotalCount())
+	if n == 0 {
+		return
+	}
+	into[name+"-mean"] = h.Mean() / float64(time.Second)
+	for _, q := range quantiles {
+		if q.supported(h.planned) && float64(n) >= enough*float64(h.planned) {
+			into[name+"-"+q.name] = float64(h.ValueAtPercentile(q.at)) / float64(time.Second)
+		}
+	}
+}
+
+// outcome is what the measured part of a trial came to.
+type outcome struct {
+	offered   float64 // requests per second
+	orders    []*order
+	start     time.Time
+	latencies map[verb]*histogram
+	ready     *histogram
+	lag       *histogram
+	succeeded int
+	throttled int
+	unready   int           // that were made or changed, and never seen ready
+	last      time.Duration // answer
+	lastReady time.Duration
+	failures  map[string]int // by message
+	unseen    time.Duration  // for which a watch was broken
+	breaks    int
+}
+
+// summarize reads the orders of the measured part.
+func summarize(orders []*order, offered float64, start time.Time) *outcome {
+	out := &outcome{offered: offered, orders: orders, start: start, failures: map[string]int{},
+		latencies: map[verb]*histogram{}, ready: newHistogram(), lag: newHistogram()}
+	for _, o := range orders {
+		if out.latencies[o.verb] == nil {
+			out.latencies[o.verb] = newHistogram()
+		}
+		out.latencies[o.verb].planned++
+		if o.awaited {
+			out.ready.planned++
+		}
+		out.lag.add(o.taken - o.at)
+		out.throttled += o.throttled
+		if o.failure != "" {
+			out.fail(o.failure)
+			continue
+		}
+		out.succeeded++
+		out.last = max(out.last, o.done)
+		out.latencies[o.verb].add(o.done - o.at)
+		out.becameReady(o)
+	}
+	return out
+}
+
+// becameReady counts an order's object that the watch saw ready, or did not.
+func (out *outcome) becameReady(o *order) {
+	if !o.awaited {
+		return
+	}
+	at := time.Duration(o.readyAt.Load())
+	if at == 0 {
+		out.unready++
+		return
+	}
+	out.ready.add(at - o.at)
+	out.lastReady = max(out.lastReady, at)
+}
+
+// mostFailures is how many different messages are kept.
+const mostFailures = 20
+
+func (out *outcome) fail(message string) {
+	if _, known := out.failures[message]; !known && len(out.failures) >= mostFailures {
+		message = "others"
+	}
+	out.failures[message]++
+}
+
+// rate is the number of answers per second, over the time that was planned for
+// them or the time that they took, whichever is longer.
+func (out *outcome) rate() float64 { return out.over(out.succeeded, out.last) }
+
+// readyRate is the number of objects that became ready per second, in the same way.
+func (out *outcome) readyRate() float64 { return out.over(int(out.ready.TotalCount()), out.lastReady) }
+
+func (out *outcome) over(n int, took time.Duration) float64 {
+	planned := due(len(out.orders), out.offered)
+	return float64(n) / max(planned, took).Seconds()
+}
+
+// values are the trial's metrics.
+func (out *outcome) values() map[string]float64 {
+	values := map[string]float64{"rate": out.rate(), "throttled": float64(out.throttled)}
+	for v, h := range out.latencies {
+		h.values(v.metric(), values)
+	}
+	out.ready.values(readyMetric, values)
+	if out.ready.TotalCount() > 0 {
+		values["ready-rate"] = out.readyRate()
+	}
+	return values
+}
+
+// failed is the share of requests that were refused, or whose objects were never
+// ready.
+func (out *outcome) failed() float64 {
+	return float64(len(out.orders)-out.succeeded+out.unready) / float64(len(out.orders))
+}
+
+// write keeps what the values were made from.
+func (out *outcome) write(raw workload.Raw) error {
+	err := errors.Join(
+		keep(raw, "summary.json", out.summary),
+		keep(raw, "requests.csv", out.requests),
+		keep(raw, "send-lag.hlog", out.log(out.lag)),
+		keep(raw, "ready.hlog", out.log(out.ready)),
+	)
+	for v, h := range out.latencies {
+		err = errors.Join(err, keep(raw, v.metric()+".hlog", out.log(h)))
+	}
+	return err
+}
+
+// keep writes one raw file.
+func keep(raw workload.Raw, name string, write func(io.Writer) error) error {
+	f, err := raw.Create(name)
+	if err != nil {
+		return err
+	}
+	b := bufio.NewWriter(f)
+	if err := errors.Join(write(b), b.Flush(), f.Close()); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+// log writes a histogram in the format of HdrHistogram's logs: nanoseconds, and
+// milliseconds in the column of maxima.
+func (out *outcome) log(h *histogram) func(io.Writer) error {
+	return func(w io.Writer) error {
+		log := hdrhistogram.NewHistogramLogWriter(w)
+		h.SetStartTimeMs(out.start.UnixMilli())
+		h.SetEndTimeMs(out.start.Add(max(out.last, out.lastReady)).UnixMilli())
+		return errors.Join(log.OutputLogFormatVersion(), log.OutputLegend(), log.OutputIntervalHistogram(h.Histogram))
+	}
+}
+
+// summary writes what a reader of a trial asks first.
+func (out *outcome) summary(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(map[string]any{
+		"start": out.start.UTC().Format(time.RFC3339Nano), "requests": len(out.orders), "succeeded": out.succeeded,
+		"throttled": out.throttled, "neverReady": out.unready, "failures": out.failures,
+		"offeredPerSecond": out.offered, "reachedPerSecond": out.rate(), "readyPerSecond": out.readyRate(),
+		"sendLagP99Seconds": float64(out.lag.ValueAtPercentile(99)) / float64(time.Second), "sendLagMaxSeconds": float64(out.lag.Max()) / float64(time.Second),
+		"watchBreaks": out.breaks, "watchUnseenSeconds": out.unseen.Seconds(),
+	})
+}
+
+// requests writes one line for each request, with times in seconds since the
+// start; what did not happen is empty.
+func (out *outcome) requests(w io.Writer) error {
+	c := csv.NewWriter(w)
+	_ = c.Write([]string{"verb", "object", "intended", "sent", "answered", "ready", "throttled", "failure"}) // Error tells
+	seconds := func(d time.Duration) string {
+		if d <= 0 {
+			return ""
+		}
+		return strconv.FormatFloat(d.Seconds(), 'f', 6, 64)
+	}
+	for _, o := range out.orders {
+		_ = c.Write([]string{o.verb.String(), o.name, strconv.FormatFloat(o.at.Seconds(), 'f', 6, 64), seconds(o.sent), seconds(o.done),
+			seconds(time.Duration(o.readyAt.Load())), strconv.Itoa(o.throttled), o.failure})
+	}
+	c.Flush()
+	return c.Error()
+}

@@ -1,0 +1,234 @@
+package churn
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"text/template"
+
+	"k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/yaml"
+)
+
+// values are what a template can use.
+type values struct {
+	Index     int    // of the object: 0, 1, 2 …
+	Name      string // that the object gets
+	Namespace string // of the trial
+	Objects   int    // number of objects of the trial
+	Revision  int    // 1 when the object is made; grows by one with every update
+}
+
+// kind is a kind of object.
+type kind struct{ group, version, name string }
+
+// String gives "apps/v1 Deployment".
+func (k kind) String() string {
+	if k.group == "" {
+		return k.version + " " + k.name
+	}
+	return k.group + "/" + k.version + " " + k.name
+}
+
+// revisionKey is the annotation by which the watch tells one state of an object
+// from the next.
+const revisionKey = "tare/revision"
+
+// source is a template that has been read.
+type source struct {
+	template *template.Template
+	text     string
+	ready    Condition // never auto
+	fixed    int
+	kind     kind
+}
+
+// compile reads the template and makes one object from it as a trial.
+func (t Template) compile() (*source, error) {
+	text, err := t.text()
+	if err != nil {
+		return nil, err
+	}
+	parsed, err := parseTemplate(text)
+	if err != nil {
+		return nil, err
+	}
+	s := &source{template: parsed, text: text, fixed: t.Fixed}
+	object, err := s.render(values{Name: "name", Namespace: "namespace", Objects: 1, Revision: 1})
+	if err != nil {
+		return nil, err
+	}
+	if s.kind, err = kindOf(object); err != nil {
+		return nil, err
+	}
+	s.ready = t.Ready.of(s.kind)
+	return s, nil
+}
+
+func (t Template) text() (string, error) {
+	switch {
+	case t.Inline != "" && t.File != "":
+		return "", errors.New("there are inline and file; give one of them")
+	case t.Inline != "":
+		return t.Inline, nil
+	case t.File == "":
+		return "", errors.New("there is neither inline nor file")
+	}
+	f, err := os.Open(t.File)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, mostTemplate+1))
+	if err != nil {
+		return "", err
+	}
+	return string(text), nil // one that is too long is refused when it is parsed
+}
+
+// render makes an object, as it stands in the template.
+func (s *source) render(v values) (map[string]any, error) {
+	var out limited
+	if err := s.template.Execute(&out, v); err != nil {
+		return nil, fmt.Errorf("template: %s", strings.TrimPrefix(err.Error(), "template: "))
+	}
+	return oneObject(out.String())
+}
+
+// oneObject reads YAML that is to be one object.
+func oneObject(text string) (map[string]any, error) {
+	documents := yaml.NewYAMLReader(bufio.NewReader(strings.NewReader(text)))
+	var found map[string]any
+	for {
+		document, err := documents.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("not YAML: %w", err)
+		}
+		raw, err := yaml.ToJSON(document)
+		if err != nil {
+			return nil, fmt.Errorf("not YAML: %w", err)
+		}
+		var value any
+		if err := json.Unmarshal(raw, &value); err != nil {
+			return nil, fmt.Errorf("not YAML: %w", err)
+		}
+		object, ok := value.(map[string]any)
+		switch {
+		case value == nil:
+			continue // nothing but a separator or a comment
+		case !ok:
+			return nil, errors.New("not an object with apiVersion and kind")
+		case found != nil:
+			return nil, errors.New("there are several documents; a template is one object")
+		}
+		found = object
+	}
+	if found == nil {
+		return nil, errors.New("the template gives no object")
+	}
+	return found, nil
+}
+
+// kindOf reads apiVersion and kind.
+func kindOf(object map[string]any) (kind, error) {
+	apiVersion, _ := object["apiVersion"].(string)
+	name, _ := object["kind"].(string)
+	group, version, grouped := strings.Cut(apiVersion, "/")
+	if !grouped {
+		group, version = "", apiVersion
+	}
+	if !plainWord(version) || grouped && !plainWord(group) || !plainWord(name) {
+		return kind{}, fmt.Errorf("apiVersion %.60q and kind %.60q do not name a kind of object", apiVersion, name)
+	}
+	k := kind{group, version, name}
+	switch {
+	case name == "List":
+		return kind{}, errors.New("a List is several objects; a template is one")
+	case clusterScoped[name] && wellKnown(group):
+		return kind{}, fmt.Errorf("a %s belongs to no namespace; churn makes objects in the arm's namespace only", name)
+	}
+	return k, nil
+}
+
+// clusterScoped are kinds known to belong to no namespace. Of others the cluster
+// is asked before the first trial.
+var clusterScoped = map[string]bool{
+	"Namespace": true, "Node": true, "PersistentVolume": true, "ClusterRole": true, "ClusterRoleBinding": true,
+	"CustomResourceDefinition": true, "StorageClass": true, "PriorityClass": true, "RuntimeClass": true, "APIService": true,
+	"MutatingWebhookConfiguration": true, "ValidatingWebhookConfiguration": true, "ValidatingAdmissionPolicy": true,
+	"CSIDriver": true, "CSINode": true, "IngressClass": true, "VolumeAttachment": true,
+}
+
+// wellKnown says whether a group is Kubernetes' own.
+func wellKnown(group string) bool {
+	return !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io")
+}
+
+// plainWord says whether s can stand in a path without escaping.
+func plainWord(s string) bool {
+	return s != "" && len(s) <= 253 && !strings.ContainsFunc(s, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '.')
+	}) && strings.Trim(s, ".") != ""
+}
+
+// finish puts into an object what is not the template's to say: name, namespace,
+// labels and the revision.
+func (s *source) finish(object map[string]any, v values, labels map[string]string) ([]byte, error) {
+	if got, err := kindOf(object); err != nil {
+		return nil, err
+	} else if got != s.kind {
+		return nil, fmt.Errorf("object %d is a %s, and the first one a %s; a template makes objects of one kind", v.Index, got, s.kind)
+	}
+	metadata, err := member(object, "metadata")
+	if err != nil {
+		return nil, err
+	}
+	for field, want := range map[string]string{"name": v.Name, "namespace": v.Namespace} {
+		if have, given := metadata[field]; given && have != want {
+			return nil, fmt.Errorf("metadata.%s is %.80q; write {{.%s}}, or leave it out", field, fmt.Sprint(have), strings.ToUpper(field[:1])+field[1:])
+		}
+		metadata[field] = want
+	}
+	if _, given := metadata["generateName"]; given {
+		return nil, errors.New("metadata.generateName is not possible: the objects have names by their index")
+	}
+	marks, err := member(metadata, "labels")
+	if err != nil {
+		return nil, err
+	}
+	for key, value := range labels {
+		marks[key] = value
+	}
+	notes, err := member(metadata, "annotations")
+	if err != nil {
+		return nil, err
+	}
+	notes[revisionKey] = fmt.Sprint(v.Revision)
+	return json.Marshal(object)
+}
+
+// member gives the map of that name in an object, which is made if absent.
+func member(object map[string]any, name string) (map[string]any, error) {
+	switch have := object[name].(type) {
+	case map[string]any:
+		return have, nil
+	case nil:
+		made := map[string]any{}
+		object[name] = made
+		return made, nil
+	}
+	return nil, fmt.Errorf("%s is not a map", name)
+}
+
+// replicas is the number that an object asks for; false if it does not say.
+func replicas(object map[string]any) (int64, bool) {
+	spec, _ := object["spec"].(map[string]any)
+	n, ok := spec["replicas"].(int64)
+	return n, ok
+}

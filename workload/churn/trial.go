@@ -1,0 +1,310 @@
+package churn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sort"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"tare/testbed"
+	"tare/testbed/kube"
+	"tare/workload"
+)
+
+// role is the value of kube.RoleLabel on what this workload makes.
+const role = "churn"
+
+// place is where a trial's objects go.
+type place struct {
+	api       *api // for orders and lists
+	watching  *api // a connection of its own, so that events do not wait behind answers
+	namespace string
+	labels    map[string]string
+	selector  string
+	sources   []*source
+	resources []resource // by template
+}
+
+// Prepare proves a clean slate, makes what there must be before the measurement,
+// and begins to watch.
+func (c *Config) Prepare(ctx context.Context, site testbed.Site, raw workload.Raw) (workload.Measured, error) {
+	on, err := kube.Of(site)
+	if err != nil {
+		return nil, err
+	}
+	cluster, err := on.Cluster(ctx)
+	if err != nil {
+		return nil, err
+	}
+	sources, err := c.compile()
+	if err != nil {
+		return nil, err
+	}
+	p, err := settleIn(ctx, cluster, on.Namespace(), on.Labels(), sources)
+	if err != nil {
+		return nil, err
+	}
+	if err := on.Record(ctx, kinds(p.resources)...); err != nil {
+		return nil, errors.Join(err, p.leave())
+	}
+	measured, err := c.prepare(ctx, p, raw)
+	if err != nil {
+		return nil, errors.Join(err, p.leave())
+	}
+	return measured, nil
+}
+
+// Clear deletes what the trial has made and waits until it is gone, so that the
+// next one, in whichever arm, does not carry its load.
+func (c *Config) Clear(ctx context.Context, site testbed.Site) error {
+	on, err := kube.Of(site)
+	if err != nil {
+		return err
+	}
+	cluster, err := on.Cluster(ctx)
+	if err != nil {
+		return err
+	}
+	sources, err := c.compile()
+	if err != nil {
+		return err
+	}
+	p, err := settleIn(ctx, cluster, on.Namespace(), on.Labels(), sources)
+	if err != nil {
+		return err
+	}
+	return errors.Join(p.clean(ctx, deleteLimit(c.Objects.One()+c.fixed())), p.leave())
+}
+
+// kinds are the different resources of a trial.
+func kinds(resources []resource) []schema.GroupVersionResource {
+	var list []schema.GroupVersionResource
+	seen := map[resource]bool{}
+	for _, r := range resources {
+		if !seen[r] {
+			seen[r] = true
+			list = append(list, r.GroupVersionResource)
+		}
+	}
+	return list
+}
+
+// compile reads all templates.
+func (c *Config) compile() ([]*source, error) {
+	var list []*source
+	for i, t := range c.Templates {
+		s, err := t.compile()
+		if err != nil {
+			return nil, fmt.Errorf("templates[%d]: %w", i, err)
+		}
+		list = append(list, s)
+	}
+	return list, nil
+}
+
+// settleIn connects to the cluster and finds the resources of the templates.
+func settleIn(ctx context.Context, cluster *kube.Cluster, namespace string, labels map[string]string, sources []*source) (*place, error) {
+	p := &place{namespace: namespace, labels: map[string]string{kube.RoleLabel: role}, sources: sources}
+	for key, value := range labels {
+		p.labels[key] = value
+	}
+	p.labels[kube.RoleLabel] = role
+	p.selector = selector(p.labels)
+	var err error
+	if p.api, err = connect(cluster.Config); err != nil {
+		return nil, err
+	}
+	if p.watching, err = connect(cluster.Config); err != nil {
+		return nil, err
+	}
+	for i, s := range sources {
+		r, err := p.api.resource(ctx, s.kind)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("templates[%d]: %w", i, err), p.leave())
+		}
+		p.resources = append(p.resources, r)
+	}
+	return p, nil
+}
+
+// selector selects what carries all labels.
+func selector(labels map[string]string) string {
+	var parts []string
+	for key, value := range labels {
+		parts = append(parts, key+"="+value)
+	}
+	sort.Strings(parts)
+	return strings.Join(parts, ",")
+}
+
+// leave gives up the connections.
+func (p *place) leave() error {
+	p.api.close()
+	p.watching.close()
+	return nil
+}
+
+func (p *place) clean(ctx context.Context, limit time.Duration) error {
+	return clean(ctx, p.api, p.namespace, p.selector, p.resources, limit)
+}
+
+// session is a trial under way.
+type session struct {
+	*place
+	config  *Config
+	orders  *orders
+	tracker *tracker
+	running sync.WaitGroup // the watches
+	stop    context.CancelFunc
+}
+
+// prepare does what comes before the measurement.
+func (c *Config) prepare(ctx context.Context, p *place, raw workload.Raw) (workload.Measured, error) {
+	orders, err := c.layOut(p.sources, p.namespace, p.labels)
+	if err != nil {
+		return nil, err
+	}
+	if err := keepExamples(raw, p.sources, orders); err != nil {
+		return nil, err
+	}
+	if err := p.clean(ctx, deleteLimit(c.Objects.One()+c.fixed())); err != nil {
+		return nil, broken(ctx, workload.RuleTimeout, "what an earlier trial made: %v", err)
+	}
+	s := &session{place: p, config: c, orders: orders}
+	s.tracker = newTracker(p.watching, p.namespace, p.selector, p.sources, p.resources, orders.base, orders.measured)
+	watching, stop := context.WithCancel(ctx)
+	s.stop = stop
+	if err := s.tracker.run(watching, &s.running); err != nil {
+		s.end()
+		return nil, broken(ctx, workload.RuleErrors, "%v", err)
+	}
+	if err := s.makeBase(ctx); err != nil {
+		s.end()
+		return nil, err
+	}
+	return func(ctx context.Context) (workload.Result, error) {
+		defer func() { _ = p.leave() }()
+		defer s.end()
+		return s.measure(ctx, raw)
+	}, nil
+}
+
+// end ends the watches.
+func (s *session) end() {
+	s.stop()
+	s.running.Wait()
+}
+
+// generator sends the session's orders.
+func (s *session) generator() *generator {
+	return &generator{api: s.api, resources: s.resources, namespace: s.namespace, workers: s.config.Concurrency,
+		limit: s.config.Request.Std(), abandon: s.tracker.settle}
+}
+
+// makeBase makes what there must be before the measurement, as fast as it goes,
+// waits until all of it is ready, and lets the cluster settle.
+func (s *session) makeBase(ctx context.Context) error {
+	base := s.orders.base
+	if len(base) == 0 {
+		return nil
+	}
+	limited, cancel := context.WithTimeout(ctx, s.config.makeLimit())
+	defer cancel()
+	start := time.Now()
+	s.tracker.phase(start, base)
+	err := s.generator().run(limited, start, base)
+	if err != nil && ctx.Err() != nil {
+		return ctx.Err()
+	}
+	for _, o := range base {
+		if o.failure != "" {
+			return &workload.Invalid{Rule: workload.RuleErrors, Detail: fmt.Sprintf("%s could not be made before the measurement: %s", o.name, o.failure)}
+		}
+	}
+	if err != nil {
+		return &workload.Invalid{Rule: workload.RuleTimeout, Detail: fmt.Sprintf("%d objects were not made before the measurement within %v", len(base), s.config.makeLimit())}
+	}
+	left, err := s.tracker.wait(ctx, 2*s.config.Ready.Std())
+	if err != nil {
+		return err
+	}
+	if lost := s.neverReady(base); left > 0 || lost > 0 {
+		return &workload.Invalid{Rule: workload.RuleTimeout, Detail: fmt.Sprintf("%d of %d objects made before the measurement were not ready after %v", max(int(left), lost), len(base), 2*s.config.Ready.Std())}
+	}
+	if !pause(ctx, s.config.Settle.Std()) {
+		return ctx.Err()
+	}
+	return nil
+}
+
+// neverReady counts the orders whose objects were not seen ready.
+func (s *session) neverReady(list []*order) int {
+	n := 0
+	for _, o := range list {
+		if o.awaited && o.readyAt.Load() == 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// measure sends the load and waits for what comes of it.
+func (s *session) measure(ctx context.Context, raw workload.Raw) (workload.Result, error) {
+	c := s.config
+	start := time.Now()
+	s.tracker.phase(start, s.orders.measured)
+	if err := s.generator().run(ctx, start, s.orders.measured); err != nil {
+		return workload.Result{}, err
+	}
+	if _, err := s.tracker.wait(ctx, c.Ready.Std()); err != nil {
+		return workload.Result{}, err
+	}
+	if !pause(ctx, c.Settle.Std()) {
+		return workload.Result{}, ctx.Err()
+	}
+	s.end() // before the outcome is read
+	out := summarize(s.orders.measured, float64(c.Rate.One()), start)
+	out.unseen, out.breaks = s.tracker.unseen()
+	if err := out.write(raw); err != nil {
+		return workload.Result{}, err
+	}
+	if err := c.judge(out); err != nil {
+		return workload.Result{}, err
+	}
+	return workload.Result{Values: out.values(), Work: float64(out.succeeded), Failed: out.failed()}, nil
+}
+
+// broken is a rule that a trial broke, or the reason for which the run ends.
+func broken(ctx context.Context, rule, format string, args ...any) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return &workload.Invalid{Rule: rule, Detail: fmt.Sprintf(format, args...)}
+}
+
+// keepExamples keeps the first object of each template as it is sent.
+func keepExamples(raw workload.Raw, sources []*source, all *orders) error {
+	kept := map[int]bool{}
+	for _, list := range [][]*order{all.base, all.measured} {
+		for _, o := range list {
+			if kept[o.source] {
+				continue
+			}
+			kept[o.source] = true
+			err := keep(raw, fmt.Sprintf("template-%d-%s.json", o.source, strings.ToLower(sources[o.source].kind.name)), func(w io.Writer) error {
+				_, err := w.Write(append(o.body, '\n'))
+				return err
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,167 @@
+package churn
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+	"time"
+
+	"tare/experiment"
+	"tare/experiment/quantity"
+	"tare/workload"
+)
+
+// Bounds on what one trial does.
+const (
+	mostObjects  = 200_000
+	mostRequests = 500_000
+	highestRate  = 10_000 // 1/s
+	longest      = 6 * time.Hour
+)
+
+// Validate checks the values and reports every problem.
+func (c *Config) Validate() []experiment.FieldError {
+	var errs []experiment.FieldError
+	bad := func(field, format string, args ...any) {
+		errs = append(errs, experiment.FieldError{Field: field, Message: fmt.Sprintf(format, args...)})
+	}
+	for i, n := range c.Objects {
+		if n < 1 || n > mostObjects {
+			bad(fmt.Sprintf("objects[%d]", i), "%d is not a number of objects from 1 to %d", n, mostObjects)
+		}
+	}
+	for i, r := range c.Rate {
+		if r > highestRate {
+			bad(fmt.Sprintf("rate[%d]", i), "%v is more than %d/s", r, highestRate)
+		}
+	}
+	churned := false
+	for i, share := range c.Churn {
+		churned = churned || share > 0
+		if share > 1 {
+			bad(fmt.Sprintf("churn[%d]", i), "%v is more than all objects", share)
+		}
+	}
+	if !churned && c.Duration > 0 {
+		bad("duration", "%v has no effect without churn, where a trial lasts until all objects are made", c.Duration)
+	}
+	for _, limit := range []struct {
+		field  string
+		value  quantity.Duration
+		lowest time.Duration
+	}{
+		{"duration", c.Duration, 0}, {"settle", c.Settle, 0}, {"readyTimeout", c.Ready, time.Second},
+		{"requestTimeout", c.Request, 100 * time.Millisecond}, {"late", c.Late, time.Millisecond},
+	} {
+		if d := limit.value.Std(); d < limit.lowest || d > longest {
+			bad(limit.field, "%v is not a time from %v to %v", limit.value, quantity.Duration(limit.lowest), quantity.Duration(longest))
+		}
+	}
+	if len(errs) == 0 && c.most() > mostRequests {
+		bad("objects", "a trial could send more than %d requests: fewer objects, a lower rate or a shorter duration will do", mostRequests)
+	}
+	return append(errs, c.validateTemplates()...)
+}
+
+// most is the largest number of requests that a trial at any level could send.
+func (c *Config) most() float64 {
+	rate := float64(slices.Max(c.Rate))
+	return float64(slices.Max(c.Objects))*4 + float64(c.fixed()) + rate*c.Duration.Std().Seconds()
+}
+
+func (c *Config) validateTemplates() []experiment.FieldError {
+	var errs []experiment.FieldError
+	bad := func(field, format string, args ...any) {
+		errs = append(errs, experiment.FieldError{Field: field, Message: fmt.Sprintf(format, args...)})
+	}
+	moving := 0
+	for i, t := range c.Templates {
+		at := fmt.Sprintf("templates[%d]", i)
+		field := at + ".inline"
+		switch {
+		case t.File != "":
+			field = at + ".file"
+		case t.Inline == "":
+			field = at
+		}
+		if t.Fixed == 0 {
+			moving++
+		}
+		s, err := t.compile()
+		if err != nil {
+			bad(field, "%v", err)
+			continue
+		}
+		if err := s.tryOut(c.scales() && t.Fixed == 0); err != nil {
+			bad(field, "%v", err)
+		}
+	}
+	if moving == 0 {
+		bad("templates", "no template is left to make objects from: one without fixed is needed")
+	}
+	return errs
+}
+
+// scales says whether trials scale objects.
+func (c *Config) scales() bool {
+	return c.Operation == Scale && slices.ContainsFunc(c.Churn, func(p quantity.Percent) bool { return p > 0 })
+}
+
+// tryOut makes the first two objects of a template.
+func (s *source) tryOut(scales bool) error {
+	for i := range 2 {
+		v := values{Index: i, Name: fmt.Sprintf("churn-%d-1", i), Namespace: "tare", Objects: 2, Revision: 1}
+		object, err := s.render(v)
+		if err != nil {
+			return err
+		}
+		if scales {
+			if _, err := scaling(object, up, 1); err != nil {
+				return err
+			}
+		}
+		if _, err := s.finish(object, v, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// judge applies the rules that are this workload's own.
+func (c *Config) judge(out *outcome) error {
+	invalid := func(rule, format string, args ...any) error {
+		return &workload.Invalid{Rule: rule, Detail: fmt.Sprintf(format, args...)}
+	}
+	lag := time.Duration(out.lag.ValueAtPercentile(99))
+	reached := out.rate()
+	switch {
+	case out.succeeded == 0:
+		return invalid(workload.RuleErrors, "no request of %d succeeded: %s", len(out.orders), out.commonest())
+	case out.succeeded > 0 && out.unready > 0 && out.ready.TotalCount() == 0:
+		return invalid(workload.RuleTimeout, "no object was ready %v after the last request", c.Ready)
+	case lag > c.Late.Std():
+		return invalid(workload.RuleLate, "send lag %v at its 99th percentile, over the limit of %v", lag.Round(time.Microsecond), c.Late)
+	case out.unseen > c.Late.Std():
+		return invalid(workload.RuleLate, "a watch was broken for %v, in which objects may have become ready unseen", out.unseen.Round(time.Millisecond))
+	case reached < out.offered*(1-float64(c.Shortfall)):
+		return invalid(workload.RuleRate, "%.1f of %.1f requests per second reached, less than %v allows (%d answers of 429, %d failures)",
+			reached, out.offered, c.Shortfall, out.throttled, len(out.orders)-out.succeeded)
+	}
+	return nil
+}
+
+// commonest is the most frequent failure.
+func (out *outcome) commonest() string {
+	var messages []string
+	for m := range out.failures {
+		messages = append(messages, m)
+	}
+	sort.Slice(messages, func(i, j int) bool {
+		a, b := messages[i], messages[j]
+		return out.failures[a] > out.failures[b] || out.failures[a] == out.failures[b] && a < b
+	})
+	if len(messages) == 0 {
+		return "no failure was recorded"
+	}
+	return messages[0]
+}

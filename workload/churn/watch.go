@@ -1,0 +1,293 @@
+package churn
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// tracker sees objects become ready, by one watch for each resource.
+type tracker struct {
+	api       *api
+	namespace string
+	selector  string
+	start     atomic.Pointer[time.Time] // that readyAt counts from
+	left      atomic.Int64              // orders that are still awaited
+	all       chan struct{}             // told when none is left
+	watches   []*watch
+}
+
+// watch is the watch of one resource.
+type watch struct {
+	*tracker
+	resource resource
+	version  string // of the resource that has been seen
+	// awaited are the orders that wait for an object, by its name, in the order of
+	// revisions. Only the watch itself changes it once it runs.
+	awaited map[string][]*awaiting
+	// lost is the time for which nothing was seen because the connection broke.
+	mu     sync.Mutex
+	lost   time.Duration
+	breaks int
+}
+
+// awaiting is an order with what it waits for.
+type awaiting struct {
+	*order
+	ready Condition
+}
+
+// newTracker makes a tracker for the orders of a trial.
+func newTracker(a *api, namespace, selector string, sources []*source, resources []resource, orders ...[]*order) *tracker {
+	t := &tracker{api: a, namespace: namespace, selector: selector, all: make(chan struct{}, 1)}
+	at := map[resource]*watch{}
+	for _, r := range resources {
+		if at[r] == nil {
+			at[r] = &watch{tracker: t, resource: r, awaited: map[string][]*awaiting{}}
+			t.watches = append(t.watches, at[r])
+		}
+	}
+	for _, list := range orders {
+		for _, o := range list {
+			if o.awaited {
+				w := at[resources[o.source]]
+				w.awaited[o.name] = append(w.awaited[o.name], &awaiting{o, sources[o.source].ready})
+			}
+		}
+	}
+	return t
+}
+
+// list is what lists and watches select.
+func (t *tracker) query(more url.Values) string {
+	more.Set("labelSelector", t.selector)
+	return "?" + more.Encode()
+}
+
+// run watches until the context is done. It returns once every watch knows from
+// where it goes on, so that nothing made after is missed.
+func (t *tracker) run(ctx context.Context, running *sync.WaitGroup) error {
+	for _, w := range t.watches {
+		if err := w.list(ctx); err != nil {
+			return fmt.Errorf("list of %s: %w", w.resource.Resource, err)
+		}
+	}
+	for _, w := range t.watches {
+		running.Go(func() { w.follow(ctx) })
+	}
+	return nil
+}
+
+// phase begins to await some orders, whose times count from start.
+func (t *tracker) phase(start time.Time, orders []*order) {
+	n := int64(0)
+	for _, o := range orders {
+		if o.awaited {
+			n++
+		}
+	}
+	t.start.Store(&start)
+	select {
+	case <-t.all:
+	default:
+	}
+	t.left.Store(n)
+}
+
+// settle notes that an order is awaited no more. It does so once.
+func (t *tracker) settle(o *order) {
+	if o.awaited && o.settled.CompareAndSwap(false, true) && t.left.Add(-1) == 0 {
+		t.all <- struct{}{}
+	}
+}
+
+// wait waits until none of the phase's orders is awaited any more, or for the
+// limit, and says how many are left.
+func (t *tracker) wait(ctx context.Context, limit time.Duration) (left int64, err error) {
+	if t.left.Load() <= 0 {
+		return 0, nil
+	}
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-t.all:
+	case <-timer.C:
+	case <-ctx.Done():
+		return t.left.Load(), ctx.Err()
+	}
+	return t.left.Load(), nil
+}
+
+// event is one line of a watch. With the type ERROR its object is a status.
+type event struct {
+	Type   string `json:"type"`
+	Object struct {
+		seen
+		Code    json.RawMessage `json:"code"`
+		Reason  json.RawMessage `json:"reason"`
+		Message json.RawMessage `json:"message"`
+	} `json:"object"`
+}
+
+// refusal is what a watch says that cannot go on.
+func (e *event) refusal() error {
+	a := &answer{}
+	_ = json.Unmarshal(e.Object.Code, &a.code) // without a code it is like a connection that broke
+	a.reason, a.message = inert(string(e.Object.Reason)), inert(string(e.Object.Message))
+	return a
+}
+
+// seeObject settles the orders that an object satisfies.
+func (w *watch) seeObject(o *seen) {
+	waiting := w.awaited[o.Metadata.Name]
+	if len(waiting) == 0 {
+		return
+	}
+	now := time.Since(*w.start.Load())
+	revision, _ := strconv.Atoi(o.Metadata.Annotations[revisionKey]) // what is not Tare's has none
+	met := 0
+	for met < len(waiting) && waiting[met].revision <= revision && waiting[met].ready.met(o) {
+		if waiting[met].readyAt.CompareAndSwap(0, max(1, int64(now))) {
+			w.settle(waiting[met].order)
+		}
+		met++
+	}
+	if met == len(waiting) {
+		delete(w.awaited, o.Metadata.Name)
+	} else {
+		w.awaited[o.Metadata.Name] = waiting[met:]
+	}
+}
+
+// seeGone gives up the orders on an object that is gone.
+func (w *watch) seeGone(name string) {
+	for _, a := range w.awaited[name] {
+		w.settle(a.order)
+	}
+	delete(w.awaited, name)
+}
+
+// list takes the state of all objects, from which a watch can go on.
+func (w *watch) list(ctx context.Context) error {
+	query := url.Values{"limit": {"500"}}
+	for {
+		var page struct {
+			Metadata struct {
+				ResourceVersion string `json:"resourceVersion"`
+				Continue        string `json:"continue"`
+			} `json:"metadata"`
+			Items []seen `json:"items"`
+		}
+		if err := w.api.get(ctx, w.resource.path(w.namespace)+w.query(query), whole, &page); err != nil {
+			return err
+		}
+		for i := range page.Items {
+			w.seeObject(&page.Items[i])
+		}
+		if page.Metadata.Continue == "" {
+			w.version = page.Metadata.ResourceVersion
+			return nil
+		}
+		query.Set("continue", page.Metadata.Continue)
+	}
+}
+
+// again is the pause before a broken watch is begun once more.
+const again = 100 * time.Millisecond
+
+// follow watches until the context is done. A watch that ends, as the API server
+// ends each after some minutes, goes on from where it was; one that cannot takes
+// a list first.
+func (w *watch) follow(ctx context.Context) {
+	var broken time.Time
+	for ctx.Err() == nil {
+		begun := time.Now()
+		err := w.stream(ctx, func() {
+			if !broken.IsZero() {
+				w.mu.Lock()
+				w.lost += time.Since(broken)
+				w.mu.Unlock()
+				broken = time.Time{}
+			}
+		})
+		if ctx.Err() != nil {
+			break
+		}
+		if err == nil { // the server ended it in good order
+			if time.Since(begun) < again {
+				pause(ctx, again)
+			}
+			continue
+		}
+		if broken.IsZero() {
+			broken = time.Now()
+		}
+		w.mu.Lock()
+		w.breaks++
+		w.mu.Unlock()
+		var refused *answer
+		if errors.As(err, &refused) && refused.code == http.StatusGone {
+			err = w.list(ctx)
+		}
+		if err != nil {
+			pause(ctx, again)
+		}
+	}
+	if !broken.IsZero() {
+		w.mu.Lock()
+		w.lost += time.Since(broken)
+		w.mu.Unlock()
+	}
+}
+
+// stream reads events as long as the connection lasts. The first one, or the
+// end in good order, shows that it does.
+func (w *watch) stream(ctx context.Context, alive func()) error {
+	query := url.Values{"watch": {"true"}, "allowWatchBookmarks": {"true"}, "resourceVersion": {w.version}}
+	body, err := w.api.send(ctx, request{method: http.MethodGet, path: w.resource.path(w.namespace) + w.query(query), accept: whole})
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	alive()
+	events := json.NewDecoder(body)
+	for {
+		var e event
+		if err := events.Decode(&e); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		if e.Type == "ERROR" {
+			return e.refusal()
+		}
+		if v := e.Object.Metadata.ResourceVersion; v != "" {
+			w.version = v
+		}
+		switch e.Type {
+		case "ADDED", "MODIFIED":
+			w.seeObject(&e.Object.seen)
+		case "DELETED":
+			w.seeGone(e.Object.Metadata.Name)
+		}
+	}
+}
+
+// unseen is the longest time for which one of the watches saw nothing, and the
+// number of breaks of all.
+func (t *tracker) unseen() (longest time.Duration, breaks int) {
+	for _, w := range t.watches {
+		w.mu.Lock()
+		longest, breaks = max(longest, w.lost), breaks+w.breaks
+		w.mu.Unlock()
+	}
+	return longest, breaks
+}
