@@ -22,6 +22,7 @@ import (
 	"tare/workload"
 	"tare/workload/command"
 	"tare/workload/network"
+	"tare/workload/storage"
 )
 
 // Layers lists the kinds of layers.
@@ -43,6 +44,7 @@ var Layers = []layer.Kind{
 var Workloads = []workload.Kind{
 	command.Kind,
 	network.Kind,
+	storage.Kind,
 }
 
 // Kinds gives the catalog in the form that package experiment loads files with.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"tare/experiment/quantity"
 	"tare/workload"
 )
 
@@ -94,7 +93,7 @@ func (t *trial) write(ctx context.Context) error {
 		return err
 	}
 	if job.Error != 0 || job.Write == nil || job.Write.Bytes != float64(whole) {
-		return &workload.Invalid{Rule: workload.RuleParse, Detail: fmt.Sprintf("fio (layout) did not report %v written", quantity.Size(whole))}
+		return &workload.Invalid{Rule: workload.RuleParse, Detail: fmt.Sprintf("fio (layout) did not report %v written", whole)}
 	}
 	return nil
 }
