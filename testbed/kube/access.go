@@ -1,0 +1,133 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	authentication "k8s.io/api/authentication/v1"
+	authorization "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"tare/testbed"
+)
+
+// questionsAtOnce bounds how many reviews are asked for at the same time.
+const questionsAtOnce = 8
+
+// access asks the API server for each right whether the user of the kubeconfig
+// has it, and says for those refused what grants them.
+func access(ctx context.Context, client kubernetes.Interface, rights []Right) ([]testbed.Finding, error) {
+	user := whoAmI(ctx, client)
+	findings, errs := make([]testbed.Finding, len(rights)), make([]error, len(rights))
+	slots := make(chan struct{}, questionsAtOnce)
+	var wg sync.WaitGroup
+	for i, r := range rights {
+		wg.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			findings[i], errs[i] = review(ctx, client, r, user)
+		})
+	}
+	wg.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return findings, nil
+}
+
+// review asks for every verb of a right.
+func review(ctx context.Context, client kubernetes.Interface, r Right, user string) (testbed.Finding, error) {
+	f := testbed.Finding{Name: "right to " + r.what(), Status: testbed.Works, Detail: strings.Join(r.Verbs, ", ")}
+	resource, sub, _ := strings.Cut(r.Resource, "/")
+	var refused, reasons []string
+	for _, verb := range r.Verbs {
+		answer, err := client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorization.SelfSubjectAccessReview{
+			Spec: authorization.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorization.ResourceAttributes{
+				Namespace: r.Namespace, Verb: verb, Group: r.Group, Resource: resource, Subresource: sub}},
+		}, metav1.CreateOptions{})
+		if err != nil {
+			return f, fmt.Errorf("ask for the right to %s %s: %w", verb, r.what(), err)
+		}
+		if answer.Status.Allowed {
+			continue
+		}
+		refused = append(refused, verb)
+		for _, reason := range []string{answer.Status.Reason, answer.Status.EvaluationError} {
+			if reason = printable(reason, 200); reason != "" && !slices.Contains(reasons, reason) {
+				reasons = append(reasons, reason)
+			}
+		}
+	}
+	if refused == nil {
+		return f, nil
+	}
+	f.Status = testbed.Refused
+	f.Detail = fmt.Sprintf("%s refused; needed because %s", strings.Join(refused, ", "), r.Why)
+	if r.Optional {
+		f.Detail = fmt.Sprintf("%s refused; without it less is recorded: %s", strings.Join(refused, ", "), r.Why)
+	}
+	if reasons != nil {
+		f.Detail += " (" + strings.Join(reasons, "; ") + ")"
+	}
+	f.Hint = grant(r, user)
+	return f, nil
+}
+
+// what names the objects of a right.
+func (r Right) what() string {
+	if r.Namespace == "" {
+		return r.Name()
+	}
+	return r.Name() + " in namespace " + r.Namespace
+}
+
+// whoAmI is the name by which the API server knows the user; "" where it does
+// not tell.
+func whoAmI(ctx context.Context, client kubernetes.Interface) string {
+	answer, err := client.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authentication.SelfSubjectReview{}, metav1.CreateOptions{})
+	if err != nil {
+		return ""
+	}
+	return answer.Status.UserInfo.Username
+}
+
+// grant is the command by which someone who may grants a right to a user.
+func grant(r Right, user string) string {
+	name := "tare-" + label(r.Name(), 40)
+	what := fmt.Sprintf("--verb=%s --resource=%s", strings.Join(r.Verbs, ","), shellQuoted(r.Name()))
+	if r.Namespace == "" {
+		return fmt.Sprintf("kubectl create clusterrole %s %s && kubectl create clusterrolebinding %s --clusterrole=%s %s", name, what, name, name, subject(user))
+	}
+	in := "-n " + shellQuoted(r.Namespace)
+	return fmt.Sprintf("kubectl create role %s %s %s && kubectl create rolebinding %s %s --role=%s %s", name, in, what, name, in, name, subject(user))
+}
+
+// subject is the flag of kubectl create rolebinding that names a user.
+func subject(user string) string {
+	if user == "" {
+		return "--user=USER"
+	}
+	if account, ok := strings.CutPrefix(user, "system:serviceaccount:"); ok {
+		return "--serviceaccount=" + shellQuoted(account)
+	}
+	return "--user=" + shellQuoted(user)
+}
+
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9@%+=:,./_-]+$`)
+
+// shellQuoted makes one word for a shell of a text from a cluster, without
+// control characters.
+func shellQuoted(text string) string {
+	text = printable(text, 256)
+	if plainWord.MatchString(text) {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}

@@ -1,0 +1,176 @@
+package kube
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"tare/experiment"
+	"tare/machine"
+	"tare/testbed/kube/agent"
+)
+
+// textLimit bounds what is taken over from the API server into the record.
+const textLimit = 300
+
+// Describe describes the clusters that the sites are on, once they are ready. It
+// makes the pods that count on the nodes, so that the first trial need not.
+func (t *Testbed) Describe(ctx context.Context) ([]machine.Cluster, error) {
+	var order []*presence
+	sites := map[*presence][]*Site{}
+	for _, s := range t.opened() {
+		if len(s.all()) == 0 {
+			continue // nothing runs there
+		}
+		on, err := s.presence(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if sites[on] == nil {
+			order = append(order, on)
+		}
+		sites[on] = append(sites[on], s)
+	}
+	var list []machine.Cluster
+	for _, on := range order {
+		c, err := on.describe(ctx, sites[on])
+		if err != nil {
+			return nil, fmt.Errorf("describe the cluster of context %s: %w", on.Context, err)
+		}
+		list = append(list, c)
+	}
+	return list, nil
+}
+
+// describe describes one cluster with the nodes that sites are on.
+func (on *presence) describe(ctx context.Context, sites []*Site) (machine.Cluster, error) {
+	version, err := on.Client.Discovery().ServerVersion()
+	if err != nil {
+		return machine.Cluster{}, fmt.Errorf("version of the API server: %w", explain(err))
+	}
+	c := machine.Cluster{Context: on.Context, UID: on.UID, Version: told(version.GitVersion), Platform: told(version.Platform)}
+	a, err := sites[0].accounting(ctx)
+	if err != nil {
+		return c, err
+	}
+	images := map[string]map[string]string{} // by node and container
+	var names []string
+	for _, s := range sites {
+		if _, err := a.prepare(ctx, s); err != nil {
+			return c, err
+		}
+		names = append(names, s.nodes()...)
+		for _, p := range s.all() {
+			digests(images, p.seen())
+		}
+		notes, err := a.untold(ctx, s)
+		if err != nil {
+			return c, err
+		}
+		c.Notes = append(c.Notes, notes...)
+	}
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		n, err := on.Client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return c, fmt.Errorf("node %s: %w", name, explain(err))
+		}
+		helper := a.helperOn(name)
+		facts, err := helper.session.Facts(ctx)
+		if err != nil {
+			return c, helper.disturbed(ctx, err)
+		}
+		described := describeNode(n, facts)
+		described.Images = images[name]
+		c.Nodes = append(c.Nodes, described)
+	}
+	c.Notes = append(c.Notes, sharedKernels(c.Nodes)...)
+	c.Components = on.components(ctx)
+	return c, nil
+}
+
+// describeNode puts together what the API server and an agent on the node tell.
+func describeNode(n *corev1.Node, facts agent.Facts) machine.Node {
+	info := n.Status.NodeInfo
+	return machine.Node{
+		Name: told(n.Name), Kernel: told(info.KernelVersion), OS: told(info.OSImage), Architecture: told(info.Architecture),
+		Runtime: told(info.ContainerRuntimeVersion), Kubelet: told(info.KubeletVersion),
+		Zone: told(n.Labels[corev1.LabelTopologyZone]), Region: told(n.Labels[corev1.LabelTopologyRegion]), Instance: told(n.Labels[corev1.LabelInstanceTypeStable]),
+		CPU: told(facts.CPUModel), CPUs: n.Status.Capacity.Cpu().String(), Memory: n.Status.Capacity.Memory().String(),
+		Confidential: told(facts.Confidential), BootID: told(cmp.Or(facts.BootID, info.BootID)),
+	}
+}
+
+func told(text string) string { return printable(text, textLimit) }
+
+// digests notes the digests of the images of a pod's containers. An image that
+// was loaded by hand may have none: then it is the id.
+func digests(images map[string]map[string]string, p *corev1.Pod) {
+	for _, c := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
+		if c.ImageID == "" {
+			continue
+		}
+		on := images[p.Spec.NodeName]
+		if on == nil {
+			on = map[string]string{}
+			images[p.Spec.NodeName] = on
+		}
+		name, image := told(c.Name), told(c.ImageID)
+		if before := on[name]; before != "" && !slices.Contains(strings.Split(before, ", "), image) {
+			image = before + ", " + image
+		} else if before != "" {
+			image = before
+		}
+		on[name] = image
+	}
+}
+
+// sharedKernels notes nodes that are one machine.
+func sharedKernels(nodes []machine.Node) []string {
+	byKernel := map[string][]string{}
+	for _, n := range nodes {
+		if n.BootID != "" {
+			byKernel[n.BootID] = append(byKernel[n.BootID], n.Name)
+		}
+	}
+	var notes []string
+	for _, id := range slices.Sorted(maps.Keys(byKernel)) {
+		if names := byKernel[id]; len(names) > 1 {
+			notes = append(notes, "nodes "+strings.Join(names, ", ")+" share one kernel: what is between them is no wire, and their processors are the same")
+		}
+	}
+	return notes
+}
+
+// untold says what samples at a site will not tell, as a look at once shows. It
+// is noted here, in the record, and not with every trial.
+func (a *accounting) untold(ctx context.Context, s *Site) ([]string, error) {
+	nodes := s.nodes()
+	subjects := a.subjects(s, nodes)
+	r, err := a.read(ctx, s, nodes, subjects.all())
+	if err != nil {
+		return nil, err
+	}
+	return untold(r, subjects, s.arm), nil
+}
+
+// untold says which pods a reading does not tell the CPU time of.
+func untold(r *reading, s subjects, arm string) []string {
+	for _, p := range slices.Concat(s.site, s.helpers) {
+		if r.cgroup(p) != nil {
+			continue
+		}
+		why := "its container runtime does not show what pods use; accounting: " + string(experiment.OnNode) + " may"
+		if s.whole {
+			why = "the cgroups of its pods are not found on node " + told(p.node)
+		}
+		return []string{fmt.Sprintf("arm %s: the CPU time of other programs is not told (%s): limits.foreignCPU is not applied to its trials", told(arm), why)}
+	}
+	return nil
+}

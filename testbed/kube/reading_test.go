@@ -1,0 +1,213 @@
+package kube
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"tare/machine"
+	"tare/testbed"
+	"tare/testbed/kube/agent"
+)
+
+var epoch = time.Date(2026, 1, 2, 15, 4, 5, 0, time.UTC)
+
+// seconds is a duration that reads well in tables.
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+
+// at is what an agent of a node with two CPUs tells at a second: times is user and
+// system, interrupts, steal, and time in which a task waited.
+func at(second float64, bootID string, times [4]float64, pods ...agent.Cgroup) agent.Counters {
+	return agent.Counters{Time: epoch.Add(seconds(second)), CPUs: 2, BootID: bootID, Load: second,
+		Busy: seconds(times[0] + times[1]), Kernel: seconds(times[1]), Steal: seconds(times[2]), Waiting: seconds(times[3]), Pods: pods}
+}
+
+// cgroupOf is what a pod's cgroups tell.
+func cgroupOf(uid string, cpu float64, throttled int) agent.Cgroup {
+	return agent.Cgroup{Pod: uid, CPU: seconds(cpu), WorkingSet: 100, Throttled: throttled}
+}
+
+func readings(before, after map[string]agent.Counters) (*reading, *reading) {
+	return &reading{at: epoch, nodes: before}, &reading{at: epoch.Add(10 * time.Second), nodes: after}
+}
+
+var (
+	client = placed{uid: "c", node: "n1"}
+	server = placed{uid: "s", node: "n2"}
+)
+
+func TestConditions(t *testing.T) {
+	type nodes = map[string]agent.Counters
+	helpers := []placed{{uid: "h1", node: "n1"}, {uid: "h2", node: "n2"}}
+	for _, c := range []struct {
+		name          string
+		before, after nodes
+		s             subjects
+		want          machine.Conditions
+		pods          time.Duration
+	}{
+		{
+			name: "two machines: the worse one counts, busy time is that of both",
+			before: nodes{
+				"n1": at(0, "b1", [4]float64{100, 10, 1, 0}, cgroupOf("c", 50, 1), cgroupOf("h1", 1, 0)),
+				"n2": at(0, "b2", [4]float64{200, 20, 2, 0}, cgroupOf("s", 60, 2), cgroupOf("h2", 1, 0))},
+			after: nodes{
+				"n1": at(10, "b1", [4]float64{110, 11, 1, 1}, cgroupOf("c", 57, 1), cgroupOf("h1", 2, 0)),  // 10 user, 1 irq, 8 own
+				"n2": at(10, "b2", [4]float64{212, 24, 3, 5}, cgroupOf("s", 64, 5), cgroupOf("h2", 1, 0))}, // 12 user, 4 irq, 4 own
+			s:    subjects{site: []placed{client, server}, helpers: helpers, whole: true},
+			want: machine.Conditions{ForeignCPU: 8.0 / 20, Steal: 1.0 / 20, KernelCPU: 4.0 / 20, Busy: 27 * time.Second, CPUPressure: 0.5, Throttled: 3, Load: 10},
+			pods: 11 * time.Second,
+		},
+		{
+			name: "two nodes of one kernel: counted once, with the pods of both",
+			before: nodes{
+				"n1": at(0, "b", [4]float64{100, 10, 1, 0}, cgroupOf("c", 50, 0), cgroupOf("h1", 1, 0)),
+				"n2": at(0, "b", [4]float64{100, 10, 1, 0}, cgroupOf("s", 60, 0), cgroupOf("h2", 1, 0))},
+			after: nodes{
+				"n1": at(10, "b", [4]float64{112, 12, 2, 1}, cgroupOf("c", 57, 0), cgroupOf("h1", 2, 0)),
+				"n2": at(10, "b", [4]float64{112, 12, 2, 1}, cgroupOf("s", 61, 0), cgroupOf("h2", 2, 0))},
+			s:    subjects{site: []placed{client, server}, helpers: helpers, whole: true},
+			want: machine.Conditions{ForeignCPU: 2.0 / 20, Steal: 1.0 / 20, KernelCPU: 2.0 / 20, Busy: 14 * time.Second, CPUPressure: 0.1, Load: 10},
+			pods: 8 * time.Second,
+		},
+		{
+			name:   "one node with both pods, and a component that works for them",
+			before: nodes{"n1": at(0, "b", [4]float64{0, 0, 0, 0}, cgroupOf("c", 0, 0), cgroupOf("s", 0, 0), cgroupOf("h1", 0, 0), cgroupOf("agent", 5, 0))},
+			after:  nodes{"n1": at(10, "b", [4]float64{10, 0, 0, 0}, cgroupOf("c", 3, 0), cgroupOf("s", 3, 0), cgroupOf("h1", 0, 0), cgroupOf("agent", 8, 0))},
+			s: subjects{site: []placed{client, {uid: "s", node: "n1"}}, helpers: helpers[:1], whole: true,
+				observed: map[string][]placed{"a": {{uid: "agent", node: "n1"}}, "same pod": {{uid: "agent", node: "n1"}}}},
+			want: machine.Conditions{ForeignCPU: 1.0 / 20, Busy: 10 * time.Second, Load: 10},
+			pods: 6 * time.Second,
+		},
+		{
+			name:   "a pod that cannot be read: foreign time and the pods' are not told",
+			before: nodes{"n1": at(0, "b", [4]float64{0, 0, 0, 0}, cgroupOf("c", 0, 0), cgroupOf("h1", 0, 0)), "n2": at(0, "b2", [4]float64{}, cgroupOf("h2", 0, 0))},
+			after:  nodes{"n1": at(10, "b", [4]float64{10, 0, 0, 0}, cgroupOf("c", 3, 0), cgroupOf("h1", 0, 0)), "n2": at(10, "b2", [4]float64{}, cgroupOf("h2", 0, 0))},
+			s:      subjects{site: []placed{client, server}, helpers: helpers, whole: true},
+			want:   machine.Conditions{ForeignCPU: -1, Busy: 10 * time.Second, Load: 10},
+		},
+		{
+			name:   "more own time than the machine's: ticks; never negative",
+			before: nodes{"n1": at(0, "", [4]float64{0, 0, 0, 0}, cgroupOf("c", 0, 0))},
+			after:  nodes{"n1": at(10, "", [4]float64{5, 0, 0, 0}, cgroupOf("c", 5.01, 0))},
+			s:      subjects{site: []placed{client}, whole: true},
+			want:   machine.Conditions{Busy: 5 * time.Second, Load: 10},
+			pods:   5010 * time.Millisecond,
+		},
+		{
+			name:   "counters that went back",
+			before: nodes{"n1": at(0, "b", [4]float64{50, 40, 30, 20}, cgroupOf("c", 9, 7))},
+			after:  nodes{"n1": at(10, "b2", [4]float64{5, 0, 0, 0}, cgroupOf("c", 2, 0))},
+			s:      subjects{site: []placed{client}, whole: true},
+			want:   machine.Conditions{Load: 10},
+			pods:   2 * time.Second,
+		},
+		{
+			name:   "no pressure told",
+			before: nodes{"n1": at(0, "b", [4]float64{0, 0, 0, -1}, cgroupOf("c", 0, 0))},
+			after:  nodes{"n1": at(10, "b", [4]float64{0, 0, 0, -1}, cgroupOf("c", 0, 0))},
+			s:      subjects{site: []placed{client}, whole: true},
+			want:   machine.Conditions{CPUPressure: -1, Load: 10},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := between(readings(c.before, c.after))(c.s)
+			if d := cmp.Diff(c.want, got.Conditions, cmpopts.EquateApprox(0, 1e-9)); d != "" {
+				t.Errorf("conditions (-want +got):\n%s", d)
+			}
+			if got.Pods != c.pods {
+				t.Errorf("pods %v, want %v", got.Pods, c.pods)
+			}
+		})
+	}
+}
+
+// With accounting: container the agents in the pods tell their own containers'
+// time, where the runtime shows it.
+func TestConditionsInContainer(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		server  *agent.Cgroup // of the second reading
+		foreign float64
+	}{
+		{"told", &agent.Cgroup{CPU: seconds(4), Throttled: 2}, 3.0 / 20},
+		{"not told by one pod", nil, -1},
+	} {
+		b := &reading{at: epoch, nodes: map[string]agent.Counters{"n1": at(0, "b", [4]float64{}), "n2": at(0, "b", [4]float64{})},
+			own: map[string]*agent.Cgroup{"c": {}, "s": {}, "h1": {}}}
+		a := &reading{at: epoch.Add(10 * time.Second), nodes: map[string]agent.Counters{"n1": at(10, "b", [4]float64{10, 0, 0, 0}), "n2": at(10, "b", [4]float64{10, 0, 0, 0})},
+			own: map[string]*agent.Cgroup{"c": {CPU: seconds(2)}, "h1": {CPU: seconds(1)}}}
+		if c.server != nil {
+			a.own["s"] = c.server
+		}
+		got := between(b, a)(subjects{site: []placed{client, server}, helpers: []placed{{uid: "h1", node: "n1"}}})
+		if got.Conditions.ForeignCPU != c.foreign || got.Pods != 0 {
+			t.Errorf("%s: foreign %v, pods %v, want %v and 0", c.name, got.Conditions.ForeignCPU, got.Pods, c.foreign)
+		}
+	}
+}
+
+func TestObserved(t *testing.T) {
+	before := map[string]agent.Counters{
+		"n1": at(0, "b1", [4]float64{}, cgroupOf("a1", 100, 0), cgroupOf("old", 7, 0), cgroupOf("reset", 50, 0)),
+		"n2": at(0, "b2", [4]float64{}, cgroupOf("a2", 200, 0)),
+	}
+	after := map[string]agent.Counters{
+		"n1": at(10, "b1", [4]float64{}, cgroupOf("a1", 101, 0), cgroupOf("new", 3, 0), cgroupOf("reset", 2, 0), cgroupOf("late", 900, 0)),
+		"n2": at(12, "b2", [4]float64{}, cgroupOf("a2", 202, 0)),
+	}
+	on := func(node string, uids ...string) (list []placed) {
+		for _, uid := range uids {
+			list = append(list, placed{uid: uid, node: node, started: epoch.Add(-time.Hour)})
+		}
+		return list
+	}
+	began := func(second float64) []placed {
+		return []placed{{uid: "new", node: "n1", started: epoch.Add(seconds(second))}}
+	}
+	for _, c := range []struct {
+		name string
+		pods []placed
+		want *testbed.Observed // nil: missing
+	}{
+		{"on two nodes", append(on("n1", "a1"), on("n2", "a2")...), &testbed.Observed{CPU: 3 * time.Second, Wall: 10 * time.Second, Memory: 200}},
+		{"restarted: what the new pod used", began(4), &testbed.Observed{CPU: 3 * time.Second, Wall: 10 * time.Second, Memory: 100}},
+		{"started in the second of the first reading", began(0), &testbed.Observed{CPU: 3 * time.Second, Wall: 10 * time.Second, Memory: 100}},
+		{"there before, and not read then", on("n1", "late"), nil},
+		{"counter that went back", on("n1", "reset"), &testbed.Observed{CPU: 2 * time.Second, Wall: 10 * time.Second, Memory: 100}},
+		{"one of two cannot be read", on("n1", "a1", "unreadable"), nil},
+		{"beside a pod that waits, and one that ends", append(on("n1", "a1"), placed{uid: "w", node: "n1", waiting: true}, placed{uid: "e", node: "n1", ending: true}),
+			&testbed.Observed{CPU: time.Second, Wall: 10 * time.Second, Memory: 100}},
+		{"only a pod that waits", []placed{{uid: "w", node: "n1", waiting: true}}, nil},
+		{"a pod that waits on a node without an accounting pod", append(on("n1", "a1"), placed{uid: "w", node: "n3", waiting: true}), nil},
+		{"on a node without an accounting pod", on("n3", "a1"), nil},
+		{"no pods", nil, nil},
+	} {
+		b, a := readings(before, after)
+		a.nodes["n2"] = agent.Counters{Time: epoch.Add(10 * time.Second), CPUs: 2, BootID: "b2", Pods: after["n2"].Pods}
+		got := between(b, a)(subjects{observed: map[string][]placed{"x": c.pods}}).Observed
+		o, ok := got["x"]
+		if ok != (c.want != nil) || ok && o != *c.want {
+			t.Errorf("%s: %+v (told: %v), want %+v", c.name, o, ok, c.want)
+		}
+	}
+}
+
+func TestWall(t *testing.T) {
+	for _, c := range []struct {
+		there float64 // seconds by the node's clock
+		want  time.Duration
+	}{{10, 10 * time.Second}, {10.2, seconds(10.2)}, {9.5, seconds(9.5)}, {3600, 10 * time.Second}, {-5, 10 * time.Second}} {
+		b, a := readings(map[string]agent.Counters{"n1": at(0, "", [4]float64{})}, map[string]agent.Counters{"n1": at(c.there, "", [4]float64{})})
+		if got := wallOf(b, a, "n1"); got != c.want {
+			t.Errorf("%v s by the node's clock: %v, want %v", c.there, got, c.want)
+		}
+	}
+}
+
+// between gives the sample between two readings.
+func between(before, after *reading) func(subjects) testbed.Sample {
+	return func(s subjects) testbed.Sample { return sample(before, after, s) }
+}
