@@ -5,10 +5,13 @@ GO      ?= go
 BIN     := bin/tare
 CLUSTER ?= test
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+REVISION := $(shell git rev-parse HEAD 2>/dev/null)
 
-IMAGE   := bin/image-$(shell $(GO) env GOARCH).tar
+# What is released and put into the image: the same bytes from the same sources.
+ARCHES  ?= amd64 arm64
+STATIC  := -buildvcs=false -trimpath -ldflags "-s -w -X tare/cli.version=$(VERSION)"
 
-.PHONY: demo test build image tools consumers lint fuzz bench truth cluster cluster-down clean
+.PHONY: demo test build image image-lock tools consumers lint fuzz bench truth cluster cluster-down clean
 
 demo: tools build ## Install what is missing, build, and price WireGuard on a real network path (under 3 minutes).
 	$(BIN) run examples/quickstart.yaml
@@ -21,10 +24,16 @@ test: tools consumers build ## Install what is missing and run all tests.
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo "not gofmt-ed"; exit 1; }
 	$(GO) test -p 2 -timeout 20m ./...
 
-image: ## Build the container image into an archive that bin/cluster load reads.
-	@test/cluster/install
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -X tare/cli.version=$(VERSION)" -o bin/linux/tare .
-	cd image && $(GO) run . ../bin/linux/tare ../$(IMAGE)
+image: ## Build the container image for all ARCHES: bin/image.tar, which bin/cluster load, ctr, docker and skopeo read.
+	@for arch in $(ARCHES); do \
+	  echo "building tare for linux/$$arch"; \
+	  GOOS=linux GOARCH=$$arch CGO_ENABLED=0 $(GO) build $(STATIC) -o bin/linux-$$arch/tare . || exit 1; \
+	done
+	cd image && $(GO) run . build $(foreach arch,$(ARCHES),-tare $(arch)=../bin/linux-$(arch)/tare) \
+	  -version $(VERSION) -revision $(REVISION) $(IMAGE_FLAGS) ../bin/image.tar
+
+image-lock: ## Pin the newest packages of Debian for the image.
+	cd image && $(GO) run . lock
 
 tools: ## Install the programs under test.
 	@.ci/tools

@@ -1,50 +1,120 @@
-// Command image writes Tare's image.
+// Command image builds Tare's container image, for several platforms, without
+// a daemon and without a registry: packages of Debian that packages.lock pins,
+// and the tare binary on top. docs/cluster.md tells how to use it.
 package main
 
 import (
 	"context"
+	"errors"
+	"flag"
 	"fmt"
+	"io"
 	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
 
-	"tare/test/cluster/image"
+	"tare/image/debian"
 )
 
+const usage = `usage: image COMMAND
+
+  build -tare ARCH=FILE... [-version V] [-revision R] [-newer] ARCHIVE
+             write an OCI archive with the image for each architecture
+  rootfs -tare ARCH=FILE [-newer] DIRECTORY
+             write the files of the image below a directory that does not exist
+  lock       pin the newest packages for amd64 and arm64 in packages.lock
+
+  -newer     where Debian no longer has a pinned version, say so and take the newest
+`
+
+// architectures that are pinned.
+var architectures = []string{"amd64", "arm64"}
+
+var errUsage = errors.New("usage")
+
 func main() {
-	if err := build(os.Args[1], os.Args[2]); err != nil {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	switch {
+	case errors.Is(err, errUsage):
+		fmt.Fprint(os.Stderr, usage)
+		os.Exit(2)
+	case err != nil:
 		fmt.Fprintln(os.Stderr, "image:", err)
 		os.Exit(1)
 	}
 }
 
-func build(binary, out string) error {
-	img, err := image.Tools(context.Background())
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	if len(args) == 0 {
+		return errUsage
+	}
+	b, err := newBuilder(stderr)
 	if err != nil {
 		return err
 	}
-	content, err := os.ReadFile(binary)
-	if err != nil {
-		return err
+	flags := flag.NewFlagSet("image", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	flags.BoolVar(&b.newer, "newer", false, "")
+	flags.StringVar(&b.version, "version", "devel", "")
+	flags.StringVar(&b.revision, "revision", "", "")
+	flags.Func("tare", "", b.addBinary)
+	if err := flags.Parse(args[1:]); err != nil {
+		return fmt.Errorf("%w: %w", errUsage, err)
 	}
-	img.Reference = "tare:latest"
-	img.Entrypoint = []string{"/usr/bin/tare"}
-	for i := range img.Entries {
-		if img.Entries[i].Path == "/etc/passwd" {
-			img.Entries[i].Content = append(img.Entries[i].Content, "tare:x:65532:65532:tare:/tmp:/bin/sh\n"...)
+	switch {
+	case args[0] == "build" && flags.NArg() == 1 && len(b.binaries) > 0:
+		return b.archive(ctx, flags.Arg(0), stdout)
+	case args[0] == "rootfs" && flags.NArg() == 1 && len(b.binaries) == 1:
+		return b.rootfs(ctx, flags.Arg(0))
+	case args[0] == "lock" && flags.NArg() == 0:
+		return b.pin(ctx)
+	}
+	return errUsage
+}
+
+// newBuilder finds the lock beside this program's sources and the cache.
+func newBuilder(log io.Writer) (*builder, error) {
+	cache, err := cacheDir()
+	if err != nil {
+		return nil, err
+	}
+	_, source, _, _ := runtime.Caller(0)
+	return &builder{
+		lock:  filepath.Join(filepath.Dir(source), "packages.lock"),
+		cache: cache,
+		store: store{dir: filepath.Join(cache, "packages"), sources: debian.Bookworm, log: log},
+		log:   log,
+	}, nil
+}
+
+// cacheDir is $TARE_CACHE/image, by default ~/.cache/tare/image.
+func cacheDir() (string, error) {
+	dir := os.Getenv("TARE_CACHE")
+	if dir == "" {
+		user, err := os.UserCacheDir()
+		if err != nil {
+			return "", fmt.Errorf("no place for packages (set TARE_CACHE): %w", err)
 		}
+		dir = filepath.Join(user, "tare")
 	}
-	img.Entries = append(img.Entries, image.Entry{Path: "/usr/bin/tare", Mode: 0o755, Content: content})
-	dir, err := os.MkdirTemp("", "tare-image")
+	dir, err := filepath.Abs(filepath.Join(dir, "image"))
 	if err != nil {
-		return err
+		return "", err
 	}
-	defer os.RemoveAll(dir)
-	file, err := img.Cached(dir)
-	if err != nil {
-		return err
+	return dir, os.MkdirAll(dir, 0o755)
+}
+
+// addBinary takes ARCH=FILE.
+func (b *builder) addBinary(value string) error {
+	arch, file, ok := strings.Cut(value, "=")
+	if !ok || arch == "" || file == "" {
+		return fmt.Errorf("%q is not ARCH=FILE", value)
 	}
-	archive, err := os.ReadFile(file)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(out, archive, 0o644)
+	b.binaries = append(b.binaries, binary{arch: arch, file: file})
+	return nil
 }

@@ -1,0 +1,250 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"tare/image/debian"
+	"tare/image/oci"
+	"tare/image/tree"
+)
+
+type builder struct {
+	lock     string // file
+	cache    string
+	store    store
+	newer    bool
+	version  string
+	revision string
+	binaries []binary
+	log      io.Writer
+}
+
+// binary is tare for one architecture.
+type binary struct{ arch, file string }
+
+// archive writes the image for all the binaries' architectures.
+func (b *builder) archive(ctx context.Context, file string, out io.Writer) error {
+	work, err := os.MkdirTemp("", "tare-image-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(work)
+	// The machine's own architecture comes first: see oci.Write.
+	slices.SortStableFunc(b.binaries, func(x, y binary) int {
+		return cmp.Compare(foreign(x.arch), foreign(y.arch))
+	})
+	var images []oci.Image
+	for _, one := range b.binaries {
+		packages, err := b.packagesLayer(ctx, one.arch)
+		if err != nil {
+			return err
+		}
+		own := filepath.Join(work, one.arch+".tar.gz")
+		t, err := one.tree()
+		if err != nil {
+			return err
+		}
+		if err := writeLayer(own, t); err != nil {
+			return err
+		}
+		images = append(images, oci.Image{
+			Platform: v1.Platform{OS: "linux", Architecture: one.arch},
+			Layers:   []string{packages, own},
+			Config:   config(b.version, b.revision),
+		})
+	}
+	written, err := oci.Write(file, reference, images)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "%s: %s, %s\n", file, reference, written.Index)
+	for _, w := range written.Images {
+		fmt.Fprintf(out, "  %-12s %s  %.1f MB, %.1f MB unpacked\n", w.Platform, w.Digest, megabytes(w.Compressed), megabytes(w.Size))
+	}
+	return nil
+}
+
+func foreign(arch string) int {
+	if arch == runtime.GOARCH {
+		return 0
+	}
+	return 1
+}
+
+func megabytes(n int64) float64 { return float64(n) / 1e6 }
+
+// rootfs writes the files of the image for one architecture: what the
+// Dockerfile copies.
+func (b *builder) rootfs(ctx context.Context, dir string) error {
+	own, err := b.binaries[0].tree()
+	if err != nil {
+		return err
+	}
+	debs, err := b.packages(ctx, b.binaries[0].arch)
+	if err != nil {
+		return err
+	}
+	t, err := packagesTree(debs, b.binaries[0].arch)
+	if err != nil {
+		return err
+	}
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return err
+	}
+	for name, f := range own {
+		t[name] = f
+	}
+	return t.Install(dir)
+}
+
+func (b binary) tree() (tree.Tree, error) {
+	content, err := os.ReadFile(b.file)
+	if err != nil {
+		return nil, err
+	}
+	t, err := tareTree(content, b.arch)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", b.file, err)
+	}
+	return t, nil
+}
+
+// pin writes the lock anew.
+func (b *builder) pin(ctx context.Context) error {
+	var all []debian.Package
+	for _, arch := range architectures {
+		debs, err := b.store.newest(ctx, arch)
+		if err != nil {
+			return err
+		}
+		all = append(all, packagesOf(debs)...)
+	}
+	var out bytes.Buffer
+	if err := debian.WriteLock(&out, lockComment, all); err != nil {
+		return err
+	}
+	return os.WriteFile(b.lock, out.Bytes(), 0o644)
+}
+
+func packagesOf(debs []debian.Deb) []debian.Package {
+	var packages []debian.Package
+	for _, d := range debs {
+		packages = append(packages, d.Package)
+	}
+	return packages
+}
+
+func (b *builder) readLock() ([]debian.Package, error) {
+	f, err := os.Open(b.lock)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	all, err := debian.ReadLock(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", b.lock, err)
+	}
+	return all, nil
+}
+
+// packages are those that the lock pins for an architecture.
+func (b *builder) packages(ctx context.Context, arch string) ([]debian.Deb, error) {
+	all, err := b.readLock()
+	if err != nil {
+		return nil, err
+	}
+	pinned := debian.For(all, arch)
+	if len(pinned) == 0 {
+		return nil, fmt.Errorf("%s pins no packages for %s, only for %v", b.lock, arch, architectures)
+	}
+	debs, err := b.store.fetch(ctx, pinned)
+	var gone *debian.GoneError
+	switch {
+	case errors.As(err, &gone) && b.newer:
+		fmt.Fprintf(b.log, "%v\nthe newest packages are taken for %s: the image is not the one that %s pins (make image-lock pins them)\n", gone, arch, b.lock)
+		return b.store.newest(ctx, arch)
+	case errors.As(err, &gone):
+		return nil, fmt.Errorf("%w\nmake image-lock pins the newest; -newer takes them this once", err)
+	}
+	return debs, err
+}
+
+// packagesLayer is the file of the layer of packages for one architecture. It is
+// kept under a hash of what it is made from: the lock and this program.
+func (b *builder) packagesLayer(ctx context.Context, arch string) (string, error) {
+	all, err := b.readLock()
+	if err != nil {
+		return "", err
+	}
+	h := sha256.New()
+	if err := debian.WriteLock(h, "", debian.For(all, arch)); err != nil {
+		return "", err
+	}
+	if err := hashSelf(h); err != nil {
+		return "", err
+	}
+	file := filepath.Join(b.cache, "packages-"+arch+"-"+hex.EncodeToString(h.Sum(nil))[:16]+".tar.gz")
+	if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
+		return file, err
+	}
+	debs, err := b.packages(ctx, arch)
+	if err != nil {
+		return "", err
+	}
+	t, err := packagesTree(debs, arch)
+	if err != nil {
+		return "", err
+	}
+	if !slices.Equal(packagesOf(debs), debian.For(all, arch)) { // newer ones than the lock's
+		file = filepath.Join(b.cache, "packages-"+arch+"-newer.tar.gz")
+	}
+	return file, writeLayer(file, t)
+}
+
+// hashSelf adds this program, which decides what is taken from packages.
+func hashSelf(h io.Writer) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	f, err := os.Open(self)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = io.Copy(h, f)
+	return err
+}
+
+// writeLayer writes a layer, compressed; it is renamed into place when complete.
+func writeLayer(file string, t tree.Tree) error {
+	partial, err := os.CreateTemp(filepath.Dir(file), ".partial-")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(partial.Name())
+	defer partial.Close()
+	z := gzip.NewWriter(partial)
+	if err := t.Write(z); err != nil {
+		return err
+	}
+	if err := errors.Join(z.Close(), partial.Close()); err != nil {
+		return err
+	}
+	return os.Rename(partial.Name(), file)
+}
