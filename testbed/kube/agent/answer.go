@@ -40,6 +40,7 @@ func (s *Server) converse(ctx context.Context, conn net.Conn) {
 	if _, err := io.WriteString(conn, greeting(s.Version)); err != nil || number != protocol {
 		return // the client says what is wrong
 	}
+	var answering sync.WaitGroup
 	for {
 		var q request
 		body, err := decode(r, &q)
@@ -54,6 +55,7 @@ func (s *Server) converse(ctx context.Context, conn net.Conn) {
 			continue
 		}
 		if !c.tenant.touch() {
+			answering.Wait() // the session has ended; what asked for that is still to be answered
 			return
 		}
 		select {
@@ -61,10 +63,10 @@ func (s *Server) converse(ctx context.Context, conn net.Conn) {
 		default:
 			return
 		}
-		go func() {
+		answering.Go(func() {
 			defer func() { <-c.open }()
 			c.reply(c.answer(ctx, &q, body))
-		}()
+		})
 	}
 }
 
