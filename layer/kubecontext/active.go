@@ -52,6 +52,11 @@ func (c *Config) Up(ctx context.Context, site testbed.Site) (layer.Active, error
 	return &active{config: c, site: s, uid: cluster.UID}, nil
 }
 
+// Rights are those for asking a cluster who it is.
+func (c *Config) Rights(string) []kube.Right {
+	return []kube.Right{{Resource: "namespaces", Verbs: []string{"get"}, Why: "clusters are told from each other by the UID of kube-system"}}
+}
+
 // identity asks a site's API server who it is.
 func identity(ctx context.Context, s *kube.Site) (context, uid string, err error) {
 	cluster, err := s.Cluster(ctx)

@@ -47,6 +47,20 @@ func (c *Config) Up(ctx context.Context, site testbed.Site) (layer.Active, error
 	return &active{config: c, site: s, sandbox: sandbox, nodes: map[string]*corev1.Node{}}, nil
 }
 
+// Rights are those for looking at what the proofs compare pods with.
+func (c *Config) Rights(namespace string) []kube.Right {
+	var rights []kube.Right
+	if len(c.RuntimeClass) > 0 {
+		rights = append(rights, kube.Right{Group: "node.k8s.io", Resource: "runtimeclasses", Verbs: []string{"get"}, Optional: true,
+			Why: "the handler of a RuntimeClass says which sandbox it stands for"})
+	}
+	if namespace != "" && len(c.security()) > 0 {
+		rights = append(rights, kube.Right{Resource: "namespaces", Verbs: []string{"get"}, Optional: true,
+			Why: "whether the namespace's level of Pod Security allows the pods is said before they are made"})
+	}
+	return rights
+}
+
 // admit sees that a namespace which is not Tare's allows the pods. Tare's own get
 // the level that the layers need (Needs).
 func (c *Config) admit(ctx context.Context, s *kube.Site) error {
