@@ -30,13 +30,9 @@ func (s *Site) Volume() string {
 	return volumeDirectory
 }
 
-// claim asks for the volume. It is bound when the pod is scheduled, or before:
-// that is for the storage class to say, and the pod waits for it.
-func (s *Site) claim(ctx context.Context, on *presence) error {
+// planClaim is the claim of the site's volume, as layers shape it.
+func (s *Site) planClaim() *corev1.PersistentVolumeClaim {
 	v := s.needs.Volume
-	if v == nil {
-		return nil
-	}
 	mode := corev1.PersistentVolumeFilesystem
 	if v.Block {
 		mode = corev1.PersistentVolumeBlock
@@ -54,6 +50,16 @@ func (s *Site) claim(ctx context.Context, on *presence) error {
 	for _, shape := range s.shapes.volume {
 		shape(want)
 	}
+	return want
+}
+
+// claim asks for the volume. It is bound when the pod is scheduled, or before:
+// that is for the storage class to say, and the pod waits for it.
+func (s *Site) claim(ctx context.Context, on *presence) error {
+	if s.needs.Volume == nil {
+		return nil
+	}
+	want := s.planClaim()
 	if err := on.record.add(ctx, coreItem("persistentvolumeclaims", want.Namespace, want.Name)); err != nil {
 		return err
 	}

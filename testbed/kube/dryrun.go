@@ -1,0 +1,223 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"tare/experiment"
+	"tare/testbed"
+)
+
+// dryRun offers objects to the API server that are not to be made: they pass
+// validation and admission, and that is all.
+type dryRun struct {
+	client kubernetes.Interface
+
+	mu       sync.Mutex
+	warnings []string
+	findings []testbed.Finding
+}
+
+// warningCode is the one of all warnings (RFC 9110 knew it as "miscellaneous").
+const warningCode = 299
+
+// dry are the options of a request that changes nothing.
+var dry = metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
+
+func (on *presence) dryRun() (*dryRun, error) {
+	d := &dryRun{}
+	config := rest.CopyConfig(on.Config)
+	config.WarningHandler = d
+	config.Wrap(patience(on.limits.Request.Std()))
+	client, err := kubernetes.NewForConfig(config)
+	d.client = client
+	return d, err
+}
+
+// HandleWarningHeader keeps a warning that came with an answer, such as those of
+// Pod Security where it only warns.
+func (d *dryRun) HandleWarningHeader(code int, _, text string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	const most = 5
+	if text = printable(text, lineLimit); code == warningCode && len(d.warnings) < most && !slices.Contains(d.warnings, text) {
+		d.warnings = append(d.warnings, text)
+	}
+}
+
+// note adds a finding: what was said where it works, the error where it does not,
+// and the warnings since the last one.
+func (d *dryRun) note(name, works string, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	f := testbed.Finding{Name: name, Status: testbed.Works, Detail: works}
+	if err != nil {
+		f.Status, f.Detail = testbed.Refused, printable(explain(err).Error(), 1500)
+	}
+	if d.warnings != nil {
+		f.Detail = strings.TrimPrefix(f.Detail+"; warned: "+strings.Join(d.warnings, "; "), "; ")
+		d.warnings = nil
+	}
+	d.findings = append(d.findings, f)
+}
+
+// Try tries, by dry runs, whether the site could be made as its layers have
+// shaped it so far: its nodes, namespace, volume and pods. A site that was tried
+// is not made afterwards.
+func (s *Site) Try(ctx context.Context) ([]testbed.Finding, error) {
+	on, err := s.presence(ctx)
+	if err != nil {
+		return nil, err
+	}
+	d, err := on.dryRun()
+	if err != nil {
+		return nil, err
+	}
+	of := " of arm " + printable(s.arm, 100)
+	where := s.tryNamespace(ctx, d, of)
+	if !s.needs.Pods() {
+		return d.findings, ctx.Err()
+	}
+	host := s.needs.HostNetwork
+	s.needs.Network = s.paired()
+	s.needs.HostNetwork = false // planning those pods makes their namespace
+	plans, err := s.plans(ctx, on)
+	if err != nil {
+		d.note("nodes and pods"+of, "", err)
+		return d.findings, ctx.Err()
+	}
+	d.note("nodes"+of, nodesOf(plans), nil)
+	if s.needs.Volume != nil {
+		s.tryVolume(ctx, d, where, of)
+	}
+	for _, place := range slices.Sorted(maps.Keys(plans)) {
+		plan := plans[place]
+		s.tryPod(ctx, d, plan, where, plan.Labels[RoleLabel]+" pod"+of)
+	}
+	if host {
+		plan := s.planPod(roleClientNode)
+		plan.Spec.HostNetwork = true
+		s.tryPod(ctx, d, plan, where, "pod in the host's network"+of)
+	}
+	counting := s.bed.planPod(s.level, roleNode, roleNode)
+	countingPod(s.level.Accounting)(counting)
+	s.tryPod(ctx, d, counting, where, "pod that counts on a node")
+	return d.findings, ctx.Err()
+}
+
+// nodesOf names the nodes that were chosen.
+func nodesOf(plans map[testbed.Place]*corev1.Pod) string {
+	var list []string
+	for _, place := range slices.Sorted(maps.Keys(plans)) {
+		list = append(list, plans[place].Labels[RoleLabel]+" on "+told(plans[place].Spec.NodeSelector[corev1.LabelHostname]))
+	}
+	return strings.Join(list, ", ")
+}
+
+// tryNamespace tries the namespace, and gives the one that pods can be offered to:
+// one of Tare's own does not exist yet, and the API server refuses pods there
+// whatever they are.
+func (s *Site) tryNamespace(ctx context.Context, d *dryRun, of string) string {
+	if s.given() {
+		ns, err := d.client.CoreV1().Namespaces().Get(ctx, s.level.Namespace, metav1.GetOptions{})
+		switch {
+		case apierrors.IsForbidden(err): // a right that is not needed: the pods will tell
+		case err != nil:
+			d.note("namespace "+s.level.Namespace, "", err)
+		default:
+			level := ns.Labels[enforceLabel]
+			if level == "" {
+				level = "as the cluster has it"
+			}
+			d.note("namespace "+s.level.Namespace, "exists; Pod Security "+told(level), nil)
+		}
+		return s.level.Namespace
+	}
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.unique, Labels: s.bed.labels(s.arm, ""), Annotations: map[string]string{armAnnotation: s.arm}}}
+	ns.Labels[enforceLabel] = s.podSecurity()
+	for _, shape := range s.shapes.namespace {
+		shape(ns)
+	}
+	_, err := d.client.CoreV1().Namespaces().Create(ctx, ns, dry)
+	d.note("namespace"+of, "would be made, with Pod Security "+told(ns.Labels[enforceLabel]), err)
+	if s.level.Accounting == experiment.OnNode || s.needs.HostNetwork {
+		ns.Name = label("tare-"+s.bed.owner+"-nodes", nameLimit)
+		ns.Labels[enforceLabel] = privileged
+		_, err := d.client.CoreV1().Namespaces().Create(ctx, ns, dry)
+		d.note("namespace of pods on nodes", "would be made, with Pod Security "+privileged, err)
+	}
+	return metav1.NamespaceDefault
+}
+
+// tryPod offers a pod. In a namespace other than its own, quota and Pod Security
+// say nothing about it.
+func (s *Site) tryPod(ctx context.Context, d *dryRun, plan *corev1.Pod, where, name string) {
+	plan.Namespace = where
+	plan.Name = label(s.unique, nameLimit-20) + "-" + plan.Labels[RoleLabel]
+	_, err := d.client.CoreV1().Pods(where).Create(ctx, plan, dry)
+	if s.given() {
+		d.note(name, "admitted to namespace "+where, err)
+		return
+	}
+	if err != nil && (strings.Contains(err.Error(), "violates PodSecurity") || strings.Contains(err.Error(), "exceeded quota")) {
+		d.mu.Lock()
+		d.warnings = nil
+		d.mu.Unlock()
+		d.note(name, fmt.Sprintf("not tried: namespace %s, the only one to try it in, has a quota or a Pod Security that Tare's own will not have", where), nil)
+		return
+	}
+	d.note(name, "admitted, as tried in namespace "+where, err)
+}
+
+// tryVolume offers the claim, and looks for the storage class, which nothing else
+// asks for before a pod waits for the volume.
+func (s *Site) tryVolume(ctx context.Context, d *dryRun, where, of string) {
+	claim := s.planClaim()
+	claim.Namespace = where
+	claim.Name = label(s.unique, nameLimit-20) + "-" + volumeName
+	made, err := d.client.CoreV1().PersistentVolumeClaims(where).Create(ctx, claim, dry)
+	d.note("claim of the volume"+of, "admitted", err)
+	if err != nil {
+		return
+	}
+	name := "storage class" + of
+	class, err := storageClass(ctx, d.client, made.Spec.StorageClassName)
+	switch {
+	case apierrors.IsForbidden(err): // a right that is not needed
+	case apierrors.IsNotFound(err):
+		d.findings = append(d.findings, testbed.Finding{Name: name, Status: testbed.Missing,
+			Detail: printable(err.Error(), lineLimit), Hint: "kubectl get storageclasses lists those that there are"})
+	case err != nil:
+		d.note(name, "", err)
+	default:
+		d.note(name, told(class.Name)+" by "+told(class.Provisioner), nil)
+	}
+}
+
+// storageClass finds a class by its name; without one, the cluster's default.
+func storageClass(ctx context.Context, client kubernetes.Interface, name *string) (*storagev1.StorageClass, error) {
+	if name != nil && *name != "" {
+		return client.StorageV1().StorageClasses().Get(ctx, *name, metav1.GetOptions{})
+	}
+	list, err := client.StorageV1().StorageClasses().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	for i := range list.Items {
+		if list.Items[i].Annotations["storageclass.kubernetes.io/is-default-class"] == "true" {
+			return &list.Items[i], nil
+		}
+	}
+	return nil, apierrors.NewNotFound(storagev1.Resource("storageclasses"), "marked as the default")
+}
