@@ -34,10 +34,17 @@ func (r *run) trial(ctx context.Context, id trialID) (*journal.Trial, error) {
 	}
 	t := &journal.Trial{Round: id.round, Attempt: id.attempt, Position: id.position, Cell: cell.ID, Arm: arm.Name, Raw: raw.Dir(), Checks: p.once()}
 
-	if err := r.sites.enter(ctx, p); err != nil {
-		return nil, err
+	var checks []layer.Check
+	err = p.mend(ctx)
+	if err != nil && !lost(err) {
+		return nil, fmt.Errorf("arm %s, round %d: %w", t.Arm, t.Round, err)
 	}
-	checks, err := p.before(ctx)
+	if err == nil {
+		if err := r.sites.enter(ctx, p); err != nil {
+			return nil, err
+		}
+		checks, err = p.before(ctx)
+	}
 	t.Checks = append(t.Checks, checks...)
 	if failed := proofs(t, err); failed {
 		t.Start = time.Now()
@@ -207,6 +214,8 @@ func bound(load workload.Workload, expected time.Duration) time.Duration {
 func failure(t *journal.Trial, err error, timedOut bool) error {
 	var invalid *workload.Invalid
 	switch {
+	case lost(err):
+		violate(t, workload.RuleLost, err.Error())
 	case timedOut:
 		violate(t, workload.RuleTimeout, fmt.Sprintf("not done after %v", t.Wall.Round(time.Millisecond)))
 	case errors.As(err, &invalid):
@@ -237,7 +246,11 @@ func price(t *journal.Trial, load workload.Workload, result workload.Result, lay
 // error in gathering them, and says whether it was broken.
 func proofs(t *journal.Trial, err error) bool {
 	if err != nil {
-		violate(t, workload.RuleProof, err.Error())
+		rule := workload.RuleProof
+		if lost(err) {
+			rule = workload.RuleLost
+		}
+		violate(t, rule, err.Error())
 		return true
 	}
 	failed := false

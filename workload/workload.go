@@ -96,6 +96,7 @@ const (
 	RulePressure   = "cpu-pressure" // tasks waited for a CPU
 	RuleThrottled  = "throttling"   // the clock or the cgroup was throttled
 	RuleStopped    = "stopped"      // Tare or the machine stood still in between
+	RuleLost       = "lost"         // the site broke: a pod, its node or the connection to it
 )
 
 // Invalid is a trial that broke a rule.
