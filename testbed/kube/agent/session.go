@@ -208,16 +208,25 @@ func (s *Session) Close() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), closeLimit)
 	defer cancel()
-	var err error
-	if needed && (l == nil || l.reason() != nil) {
-		l, err = s.try(ctx, time.Now())
+	if err := s.bye(ctx, l); err == nil || !needed {
+		return nil
 	}
-	if err == nil && l != nil {
-		_, err = l.ask(ctx, request{Op: opBye}, nil)
-		l.close(errClosed)
+	l, err := s.try(ctx, time.Now()) // the connection was lost; this is worth another
+	if err == nil {
+		err = s.bye(ctx, l)
 	}
-	if err != nil && needed {
+	if err != nil {
 		return fmt.Errorf("close the session with the agent: %w; programs that still run there are killed within %v", err, s.o.Lease)
 	}
 	return nil
+}
+
+// bye ends the session in the agent, and the link.
+func (s *Session) bye(ctx context.Context, l *link) error {
+	if l == nil {
+		return errClosed
+	}
+	_, err := l.ask(ctx, request{Op: opBye}, nil)
+	l.close(errClosed)
+	return err
 }
