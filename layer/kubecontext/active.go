@@ -52,6 +52,12 @@ func (c *Config) Up(ctx context.Context, site testbed.Site) (layer.Active, error
 	return &active{config: c, site: s, uid: cluster.UID}, nil
 }
 
+// Shapes says that Up changes nothing on a cluster.
+func (c *Config) Shapes() {}
+
+// OtherContext is the context that the arm is in.
+func (c *Config) OtherContext() string { return c.Name }
+
 // Rights are those for asking a cluster who it is.
 func (c *Config) Rights(string) []kube.Right {
 	return []kube.Right{{Resource: "namespaces", Verbs: []string{"get"}, Why: "clusters are told from each other by the UID of kube-system"}}

@@ -18,6 +18,9 @@ import (
 	"tare/testbed/kube"
 )
 
+// Shapes says that Up changes nothing on a cluster.
+func (c *Config) Shapes() {}
+
 // Validate checks what the tags cannot say.
 func (c *Config) Validate() []experiment.FieldError {
 	var errs []experiment.FieldError
