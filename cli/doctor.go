@@ -25,6 +25,9 @@ type part struct {
 // usable says whether the part can be used: a layer or a workload when any way
 // of having it works, the testbed when all that it is made of does.
 func (p part) usable() bool {
+	if p.Kind == optionKind {
+		return true
+	}
 	if p.Kind == "testbed" {
 		return !slices.ContainsFunc(p.Findings, func(f testbed.Finding) bool { return f.Status != testbed.Works })
 	}
@@ -51,17 +54,24 @@ func (p part) problem() error {
 }
 
 func newDoctor(s State) *cobra.Command {
-	var out string
+	var out, cluster string
 	c := &cobra.Command{
 		Use:   "doctor [FILE]",
-		Short: "Say what works on this machine, by trying it",
+		Short: "Say what works on this machine or a cluster, by trying it",
 		Long: `Say for the testbed and for every layer and workload whether it works, is
 refused by this system (and why), or misses something (and the command that
 installs it). Each answer comes from trying the thing. With FILE, only what that
 experiment needs, the programs that it names included; the exit code is 1 if it
-cannot run here.`,
+cannot run here.
+
+Of a cluster (--context, or a FILE whose testbed is kubernetes) it asks for each
+right that a run needs, and offers the pods and the rest to the API server by dry
+runs: nothing is made. For a right that is missing it gives the command that
+grants it.`,
 		Example: `  tare doctor
   tare doctor examples/quickstart.yaml
+  tare doctor --context staging
+  tare doctor --context staging examples/quickstart-kubernetes.yaml
   tare doctor -o json`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeFiles("yaml", "yml"),
@@ -69,30 +79,47 @@ cannot run here.`,
 			if err := checkFormat(out, "table", "json", "yaml"); err != nil {
 				return err
 			}
-			if err := tryNamespace(); err != nil {
-				return err
-			}
-			var parts []part
-			if len(args) == 1 {
-				x, _, err := load(s, args[0])
-				if err != nil {
+			if cluster == "" {
+				if err := tryNamespace(); err != nil {
 					return err
 				}
-				parts = append(examine(c.Context(), neededBy(x)), programs(x)...)
-			} else {
-				parts = examine(c.Context(), everything)
+			}
+			parts, err := diagnose(c.Context(), s, args, cluster)
+			if err != nil {
+				return err
 			}
 			if err := printParts(s, parts, out); err != nil {
 				return err
 			}
-			if len(args) == 1 && slices.ContainsFunc(parts, func(p part) bool { return !p.usable() }) {
+			if len(args)+len(cluster) > 0 && slices.ContainsFunc(parts, func(p part) bool { return !p.usable() }) {
 				return exit(ExitError)
 			}
 			return nil
 		},
 	}
+	c.Flags().StringVar(&cluster, "context", "", "context of the kubeconfig: say what works on that cluster")
 	addFormat(c, &out, "table", "json", "yaml")
 	return c
+}
+
+// diagnose examines what an experiment file needs, a cluster, or everything here.
+func diagnose(ctx context.Context, s State, args []string, cluster string) ([]part, error) {
+	if len(args) == 0 {
+		if cluster != "" {
+			return examineCluster(ctx, nil, cluster)
+		}
+		return examine(ctx, everything), nil
+	}
+	x, _, err := load(s, args[0])
+	if err != nil {
+		return nil, err
+	}
+	parts := append(examine(ctx, neededBy(x)), programs(x)...)
+	if !onCluster(x, cluster) {
+		return parts, nil
+	}
+	there, err := examineCluster(ctx, x, cluster)
+	return append(parts, there...), err
 }
 
 // wanted says whether a part is asked for.

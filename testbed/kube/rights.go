@@ -49,6 +49,17 @@ type Asking interface {
 	Rights(namespace string) []Right
 }
 
+// Elsewhere is a layer that puts its arm on the cluster of another context.
+type Elsewhere interface {
+	OtherContext() string
+}
+
+// Shaping is a layer whose Up only changes what its site is asked to be, and
+// nothing on a cluster, so that a site with it can be tried (Site.Try).
+type Shaping interface {
+	Shapes()
+}
+
 // UseOf is what an experiment on the testbed kubernetes makes of its cluster.
 func UseOf(x *experiment.Experiment) Use {
 	var u Use
