@@ -23,9 +23,14 @@ const (
 
 // buffers gives the size of UDP's socket buffers in bytes: what the pods'
 // kernels grant, up to wantedBuffer. Older kernels show their limits outside of
-// pods only.
+// pods only, where those of a testbed can be asked that has its nodes on this
+// machine.
 func (p pair) buffers(ctx context.Context) (int64, error) {
-	for _, where := range []testbed.Place{testbed.ServerPod, testbed.ServerNode, testbed.Host} {
+	places := []testbed.Place{p.server}
+	if _, here := testbed.As[testbed.Nodes](p.site); here {
+		places = append(places, testbed.ServerNode, testbed.Host)
+	}
+	for _, where := range places {
 		var stdout bytes.Buffer
 		process, err := p.site.Start(ctx, where, testbed.Command{
 			Args: []string{"cat", "/proc/sys/net/core/rmem_max", "/proc/sys/net/core/wmem_max"}, Stdout: &stdout,

@@ -11,6 +11,8 @@ import (
 	"tare/experiment/factor"
 	"tare/experiment/quantity"
 	"tare/testbed"
+	"tare/workload"
+	"tare/workload/network/iperf"
 )
 
 const install = "install it with: apt-get install iperf3"
@@ -32,7 +34,7 @@ func probe(ctx context.Context) []testbed.Finding {
 		return []testbed.Finding{f}
 	}
 	version, ok := readVersion(string(out))
-	if !ok || version[0] < oldest[0] || version[0] == oldest[0] && version[1] < oldest[1] {
+	if !ok || old(version) {
 		f.Detail = fmt.Sprintf("%s is version %d.%d; %d.%d or later is needed", path, version[0], version[1], oldest[0], oldest[1])
 		return []testbed.Finding{f}
 	}
@@ -63,6 +65,23 @@ func readVersion(text string) (version [2]int, ok bool) {
 		version[i] = v
 	}
 	return version, true
+}
+
+func old(version [2]int) bool {
+	return version[0] < oldest[0] || version[0] == oldest[0] && version[1] < oldest[1]
+}
+
+// recent refuses the report of an iperf3 that is too old: at the site it need not
+// be the one of this machine.
+func recent(r *iperf.Report) error {
+	version, ok := readVersion(r.Start.Version)
+	switch {
+	case !ok:
+		return &workload.Invalid{Rule: workload.RuleParse, Detail: fmt.Sprintf("iperf3 gives %.40q as its version", r.Start.Version)}
+	case old(version):
+		return fmt.Errorf("iperf3 at the site is version %d.%d; %d.%d or later is needed", version[0], version[1], oldest[0], oldest[1])
+	}
+	return nil
 }
 
 // tryLoopback measures TCP from this machine to itself for a second.

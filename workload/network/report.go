@@ -57,6 +57,9 @@ type totals struct {
 	bytes       float64
 	seconds     float64
 	retransmits float64
+	sent        int  // intervals of a TCP sender
+	untold      int  // of them, those without retransmits
+	window      bool // whether the sender's kernel tells of its connections
 	lost        float64
 	packets     float64
 	jitter      float64 // ms × packets
@@ -113,8 +116,14 @@ func (s side) add(t *totals, i iperf.Interval, u *iperf.Sum, name string, omit f
 		t.lost += read(u.Lost, "lost_packets")
 		t.jitter += packets * read(u.Jitter, "jitter_ms")
 	case !udp && !s.receives:
-		t.retransmits += read(u.Retransmits, "retransmits")
+		if u.Retransmits == nil {
+			t.untold++
+		} else {
+			t.retransmits += read(u.Retransmits, "retransmits")
+		}
+		t.sent++
 		for _, stream := range i.Streams {
+			t.window = t.window || stream.Cwnd == nil || *stream.Cwnd != 0
 			if stream.Sender && stream.RTT > 0 {
 				t.rtt += stream.RTT / 1e6
 				t.readings++
@@ -124,13 +133,18 @@ func (s side) add(t *totals, i iperf.Interval, u *iperf.Sum, name string, omit f
 	return failed
 }
 
+// told says whether the retransmits are those of the connection. iperf3 takes them
+// from the kernel with the congestion window, which is never zero; gVisor's fills
+// in little of what is asked for, and leaves both at zero. UDP has none.
+func (t totals) told() bool { return t.sent == 0 || t.untold == 0 && t.window }
+
 // figures is what a run measured after the warm-up.
 type figures struct {
 	received    float64 // bit/s of payload; both ways added
 	sent        float64 // bit/s of payload; both ways added
 	loss        float64 // UDP: share of packets, 0 to 1; the worse of both ways
 	jitter      float64 // UDP: seconds, mean; 0 if not given
-	retransmits float64 // TCP: segments
+	retransmits float64 // TCP: segments; -1 if not told
 	rtt         float64 // TCP: seconds, mean of the readings of the senders' kernels; 0 if not given
 	moved       float64 // bytes received, warm-up included
 }
@@ -167,7 +181,11 @@ func read(client, server *iperf.Report, d Direction, length, omit float64) (figu
 		f.received += received.bytes * 8 / received.seconds
 		f.sent += sent.bytes * 8 / sent.seconds
 		f.moved += received.whole
-		f.retransmits += sent.retransmits
+		if f.retransmits >= 0 && sent.told() {
+			f.retransmits += sent.retransmits
+		} else {
+			f.retransmits = -1
+		}
 		f.rtt += sent.rtt
 		readings += sent.readings
 		if client.UDP() {
@@ -199,6 +217,8 @@ func plausible(sent, received totals, udp bool, seconds float64) error {
 		return &workload.Invalid{Rule: workload.RuleMetric, Detail: "nothing was received"}
 	case udp && !(received.packets > 0 && received.lost <= received.packets && received.jitter >= 0):
 		return parse("%g of %g packets lost", received.lost, received.packets)
+	case sent.untold > 0 && sent.untold < sent.sent:
+		return missing("intervals.sum.retransmits in some intervals")
 	case sent.retransmits < 0:
 		return parse("%g retransmits", sent.retransmits)
 	}

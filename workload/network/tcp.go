@@ -17,7 +17,10 @@ func (c *Config) measureTCP(ctx context.Context, p pair) (workload.Result, error
 	if err != nil {
 		return workload.Result{}, err
 	}
-	values := map[string]float64{"tcp-bandwidth": o.received, "tcp-retransmits": o.retransmits}
+	values := map[string]float64{"tcp-bandwidth": o.received}
+	if o.retransmits >= 0 {
+		values["tcp-retransmits"] = o.retransmits
+	}
 	if o.rtt > 0 {
 		values["tcp-rtt"] = o.rtt
 	}

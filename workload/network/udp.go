@@ -11,6 +11,7 @@ import (
 	"tare/experiment/quantity"
 	"tare/testbed"
 	"tare/workload"
+	"tare/workload/network/iperf"
 )
 
 // A measurement that loses more than the limit, although its rate came out of
@@ -130,9 +131,24 @@ func (c *Config) udpOrder(p pair, name string, rate float64, duration, omit time
 	if tick := math.Round(burst * 8e6 / each); each > 0 && tick < 1000 {
 		o.args = append(o.args, "--pacing-timer", decimal(max(shortestTick, tick)))
 	}
-	if size := c.Datagram.One(); size > 0 {
+	size := c.Datagram.One()
+	o.fits = size == 0
+	if size > 0 {
 		o.args = append(o.args, "-l", strconv.FormatInt(int64(size), 10))
 	}
 	o.args = append(o.args, "-w", strconv.FormatInt(p.buffer, 10))
 	return o
+}
+
+// untold is the segment size that TCP assumes where it knows none (RFC 9293).
+const untold = 536
+
+// sized refuses datagrams that are small because the system tells nothing of the
+// path, as gVisor does: other arms would send larger ones, and be faster for it.
+func (o order) sized(client *iperf.Report) error {
+	if !o.fits || client.Start.TestStart.Block != untold {
+		return nil
+	}
+	return fmt.Errorf("the client's system (%.80q) does not tell how large a datagram the path takes: "+
+		"give the size that all arms are to use, such as datagram: 1400B", client.Start.SystemInfo)
 }

@@ -54,7 +54,8 @@ type Interval struct {
 // Stream is one stream during an interval.
 type Stream struct {
 	Sum
-	RTT float64 `json:"rtt"` // µs, by the sender's kernel
+	RTT  float64  `json:"rtt"`      // µs, by the sender's kernel
+	Cwnd *float64 `json:"snd_cwnd"` // B, by the sender's kernel; 0: it does not tell
 }
 
 // Sum is what was sent or received in an interval or a test.
