@@ -1,5 +1,23 @@
-// Package manifests is a layer of Kubernetes objects: they are applied in its
-// arm, and are not there in the others.
+// Package manifests is a layer of Kubernetes objects, such as policies: they are
+// there for its arm, and not for the others.
+//
+//   - manifests:
+//     inline: |
+//     apiVersion: security.istio.io/v1
+//     kind: PeerAuthentication
+//     metadata: {name: strict}
+//     spec: {mtls: {mode: STRICT}}
+//
+// Objects without a namespace are put into the arm's own, by server-side apply,
+// before the arm's pods are made, so that what acts on new pods (an injection, a
+// profile) acts on them. What is outside of that namespace would concern the other
+// arms too, and is refused, unless the file says that it does not (scope: arm) or
+// that it is to be there during the trials of this arm only (exclusive).
+//
+// Proof, before every trial: each object is read back, every field that was
+// applied has its value, its controller has seen it as it is, and the conditions
+// hold. In the other arms the objects are not there. That shows that the cluster
+// holds the objects, not that anything acts on them: that is for the layer proof.
 package manifests
 
 import (
@@ -9,39 +27,64 @@ import (
 	"tare/experiment"
 	"tare/layer"
 	"tare/testbed"
+	"tare/testbed/kube"
 )
 
 const name = "manifests"
 
-// Config is the parameters of the layer.
-type Config struct {
-	Inline string `yaml:"inline" json:"inline,omitempty" doc:"objects in YAML, documents separated by ---"`
-}
-
 // New gives the layer's parameters with their defaults.
-func New() layer.Layer { return &Config{} }
+func New() layer.Layer { return &Config{When: BeforePods, Scope: OwnNamespace} }
 
 // Kind describes the layer.
 var Kind = layer.Kind{
 	Name:    name,
 	Summary: "Kubernetes objects that are applied in the arm, such as a policy",
 	New:     New,
-	Probe:   probe,
+	Probe: func(context.Context) []testbed.Finding {
+		return []testbed.Finding{{Name: name, Status: testbed.Works, Detail: "any object that the cluster has a kind for"}}
+	},
 }
-
-func probe(context.Context) []testbed.Finding { return nil }
 
 // Needs says that the layer needs a cluster.
 func (c *Config) Needs() experiment.Needs {
 	return experiment.Needs{Only: experiment.TestbedKubernetes}
 }
 
-// Up applies the objects.
-func (c *Config) Up(context.Context, testbed.Site) (layer.Active, error) {
-	return nil, fmt.Errorf("not built")
+// Up applies the objects, or has Settle do it after the pods are made; exclusive
+// ones only have to be not there yet.
+func (c *Config) Up(ctx context.Context, site testbed.Site) (layer.Active, error) {
+	s, err := kube.Of(site)
+	if err != nil {
+		return nil, err
+	}
+	a := &active{config: c, on: s}
+	return a, a.up(ctx, s.Parameters().Namespace != "")
 }
 
-// ProveOff shows that the objects are not there.
-func (c *Config) ProveOff(context.Context, testbed.Site) ([]layer.Check, error) {
-	return nil, fmt.Errorf("not built")
+// ProveOff shows that the objects are not there at another arm's site.
+func (c *Config) ProveOff(ctx context.Context, site testbed.Site) ([]layer.Check, error) {
+	s, err := kube.Of(site)
+	if err != nil {
+		return nil, err
+	}
+	check, err := c.absent(ctx, s, s.Parameters().Namespace != "")
+	return []layer.Check{check}, err
+}
+
+// shared says why an object is not the arm's alone, or "".
+func shared(namespaced bool, namespace, own string, given bool) string {
+	switch {
+	case !namespaced:
+		return "it belongs to the whole cluster"
+	case namespace != own:
+		return "it is in namespace " + namespace + ", and not in the arm's own"
+	case given:
+		return "all arms share the namespace " + own
+	}
+	return ""
+}
+
+// refusal says what to do about an object that concerns other arms.
+func refusal(title, why string) error {
+	return fmt.Errorf("%s: %s, so that other arms would get it too: set exclusive: true to have it there during the trials of this arm only, or scope: arm if it selects what is this arm's", title, why)
 }

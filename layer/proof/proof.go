@@ -1,23 +1,96 @@
-// Package proof is a layer that is being written:
-// its kind is proof.
+// Package proof is a layer that changes nothing: it shows by programs that what
+// other layers of its arm ask for is really on, and in the other arms off.
+//
+//   - proof:
+//     checks:
+//   - name: encryption between nodes
+//     pods: {namespace: kube-system, labels: {k8s-app: cilium}}
+//     container: cilium-agent
+//     run: [cilium-dbg, encrypt, status]
+//     on: 'Encryption: +Wireguard'
+//     off: 'Encryption: +Disabled'
+//
+// That a manifest was applied does not show that anything acts on it. A program
+// in the pod under test, in the sidecar beside it or in the agent on its node can:
+// its standard output must match on in the arm, and off in the others. An output
+// that merely lacks something shows that it is off only when the program ended
+// well.
 package proof
 
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"tare/experiment"
 	"tare/layer"
+	"tare/layer/evidence"
+	"tare/layer/placeholder"
 	"tare/testbed"
+	"tare/testbed/kube"
 )
 
 const name = "proof"
 
 // Config is the parameters of the layer.
 type Config struct {
+	Checks []Item `yaml:"checks" json:"checks" required:"true" doc:"programs whose output shows whether it is on"`
+
+	// off keeps the evidence of checks that are made once, by the pods that it is of.
+	off map[string]layer.Check
 }
 
-// New gives the layer's parameters with their defaults.
+// Item is one program and what it must print.
+type Item struct {
+	Name      string        `yaml:"name" json:"name" required:"true" pattern:"^\\S(.{0,78}\\S)?$" form:"up to 80 characters on one line" doc:"what it shows"`
+	In        testbed.Place `yaml:"in" json:"in,omitempty" doc:"where the program runs, as a program of the workload would: host, client-pod, server-pod, client-node or server-node"`
+	Pods      *Pods         `yaml:"pods" json:"pods,omitempty" doc:"other pods of the cluster in which it runs, in place of in"`
+	Container string        `yaml:"container" json:"container,omitempty" doc:"container of the pod, such as a sidecar; the first one of pods, Tare's own of client-pod and server-pod if absent"`
+	Run       []string      `yaml:"run" json:"run" required:"true" doc:"program and arguments; its standard output is looked at"`
+	On        string        `yaml:"on" json:"on" required:"true" doc:"regular expression that matches in the arm with the layer; ^ and $ match at each line"`
+	Off       string        `yaml:"off" json:"off,omitempty" doc:"regular expression that matches in the arms without it; if absent, on must not match, and the program must end well"`
+	When      When          `yaml:"when" json:"when,omitempty" doc:"before each trial, after it, or once for the pods of an arm"`
+}
+
+// Pods selects pods of the cluster.
+type Pods struct {
+	Namespace string            `yaml:"namespace" json:"namespace,omitempty" doc:"namespace of the pods; the arm's if absent"`
+	Labels    map[string]string `yaml:"labels" json:"labels" required:"true" doc:"labels of the pods"`
+	Node      Node              `yaml:"node" json:"node,omitempty" doc:"which of them: those on the node of the client, of the server or of both, any one, or all; both if absent"`
+}
+
+// Node says which pods are meant by the nodes that they are on.
+type Node string
+
+// The choices.
+const (
+	Client Node = "client"
+	Server Node = "server"
+	Both   Node = "both"
+	Any    Node = "any"
+	All    Node = "all"
+)
+
+// Values lists the choices.
+func (Node) Values() []string {
+	return []string{string(Client), string(Server), string(Both), string(Any), string(All)}
+}
+
+// When says when a check is made in the arm with the layer. In the others it is
+// before each trial, or once.
+type When string
+
+// The moments.
+const (
+	Before When = "before"
+	After  When = "after"
+	Once   When = "once"
+)
+
+// Values lists the moments.
+func (When) Values() []string { return []string{string(Before), string(After), string(Once)} }
+
+// New gives the layer's parameters; there are no defaults.
 func New() layer.Layer { return &Config{} }
 
 // Kind describes the layer.
@@ -25,22 +98,108 @@ var Kind = layer.Kind{
 	Name:    name,
 	Summary: "programs whose output shows that what other layers ask for is on",
 	New:     New,
-	Probe:   probe,
+	Probe: func(context.Context) []testbed.Finding {
+		return []testbed.Finding{{Name: name, Status: testbed.Works, Detail: "any programs of this machine, of the pods under test, and of other pods of the cluster"}}
+	},
 }
 
-func probe(context.Context) []testbed.Finding { return nil }
-
-// Needs says that the layer needs nothing.
+// Needs says which places there must be.
 func (c *Config) Needs() experiment.Needs {
-	return experiment.Needs{}
+	var n experiment.Needs
+	for _, item := range c.Checks {
+		switch item.In {
+		case testbed.ClientPod, testbed.ServerPod:
+			n.Network = true
+		case testbed.ClientNode, testbed.ServerNode:
+			n.Network, n.HostNetwork = true, true
+		}
+		if item.Pods != nil || item.Container != "" {
+			n.Only = experiment.TestbedKubernetes
+		}
+	}
+	return n
 }
 
-// Up puts it up.
+// Programs are those that run on the machine of Tare.
+func (c *Config) Programs() []string {
+	var programs []string
+	for _, item := range c.Checks {
+		if item.In == testbed.Host && len(item.Run) > 0 && !slices.Contains(programs, item.Run[0]) {
+			programs = append(programs, item.Run[0])
+		}
+	}
+	return programs
+}
+
+// Rights are those to find the pods and to run programs in their containers.
+func (c *Config) Rights(namespace string) []kube.Right {
+	var list []kube.Right
+	for _, item := range c.Checks {
+		if item.Pods == nil && item.Container == "" {
+			continue
+		}
+		in := namespace
+		if item.Pods != nil && item.Pods.Namespace != "" {
+			in = item.Pods.Namespace
+		}
+		const why = "the layer proof runs programs in containers"
+		list = append(list, kube.Right{Resource: "pods", Verbs: []string{"get", "list"}, Namespace: in, Why: why},
+			kube.Right{Resource: "pods/exec", Verbs: []string{"create", "get"}, Namespace: in, Why: why})
+	}
+	return list
+}
+
+// Validate checks the values.
+func (c *Config) Validate() []experiment.FieldError {
+	var errs []experiment.FieldError
+	bad := func(field, format string, args ...any) {
+		errs = append(errs, experiment.FieldError{Field: field, Message: fmt.Sprintf(format, args...)})
+	}
+	if len(c.Checks) == 0 {
+		bad("checks", "no check is given: the layer would show nothing")
+	}
+	names := map[string]bool{}
+	for i, item := range c.Checks {
+		at := fmt.Sprintf("checks[%d]", i)
+		if names[item.Name] && item.Name != "" {
+			bad(at+".name", "%q is the name of two checks", item.Name)
+		}
+		names[item.Name] = true
+		switch {
+		case item.In == "" && item.Pods == nil:
+			bad(at, "where does the program run? give in, or pods")
+		case item.In != "" && item.Pods != nil:
+			bad(at+".in", "in and pods exclude each other")
+		case item.Container != "" && item.In != "" && item.In != testbed.ClientPod && item.In != testbed.ServerPod:
+			bad(at+".container", "%s has no containers", item.In)
+		}
+		if item.Pods != nil && len(item.Pods.Labels) == 0 {
+			bad(at+".pods.labels", "no label is given: that would mean every pod of the namespace")
+		}
+		if len(item.Run) == 0 || item.Run[0] == "" {
+			bad(at+".run", "no program is given: write it as a list, [program, argument…]")
+		}
+		for _, arg := range item.Run {
+			if err := placeholder.Check(arg, placeholder.Context, placeholder.Namespace); err != nil {
+				bad(at+".run", "%v", err)
+			}
+		}
+		errs = append(errs, item.patterns().Validate(at+".")...)
+	}
+	return errs
+}
+
+func (i Item) patterns() evidence.Patterns { return evidence.Patterns{On: i.On, Off: i.Off} }
+
+// Up changes nothing.
 func (c *Config) Up(context.Context, testbed.Site) (layer.Active, error) {
-	return nil, fmt.Errorf("not built")
+	return &active{config: c, once: map[string]layer.Check{}}, nil
 }
 
-// ProveOff shows that it is off.
-func (c *Config) ProveOff(context.Context, testbed.Site) ([]layer.Check, error) {
-	return nil, fmt.Errorf("not built")
+// ProveOff makes the checks at another arm's site.
+func (c *Config) ProveOff(ctx context.Context, site testbed.Site) ([]layer.Check, error) {
+	if c.off == nil {
+		c.off = map[string]layer.Check{}
+	}
+	return c.make(ctx, site, evidence.Off, c.off, Before, After, Once)
 }

@@ -1,0 +1,190 @@
+// Package evidence is for layers whose proof is what a program prints: it runs
+// the program, within a time and a size, and holds its output against a regular
+// expression that must match while the layer is on and one that must match while
+// it is off.
+package evidence
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"tare/experiment"
+	"tare/layer"
+	"tare/testbed"
+)
+
+// Bounds on a program of a proof.
+const (
+	Limit      = 30 * time.Second
+	outputRead = 1 << 20 // bytes of its output that are looked at
+	shown      = 160     // bytes of it that a check shows
+	stderrTail = 400     // bytes of its standard error that an error shows
+)
+
+// Patterns are what the standard output is held against. As in grep, ^ and $
+// match at each line.
+type Patterns struct {
+	On  string // matches while the layer is on, and not while it is off
+	Off string // matches while it is off, and not while it is on; "": there is none
+}
+
+// Validate reports every problem, by the fields below the given one.
+func (p Patterns) Validate(field string) []experiment.FieldError {
+	var errs []experiment.FieldError
+	for _, each := range []struct{ name, text string }{{"on", p.On}, {"off", p.Off}} {
+		if each.text == "" {
+			continue
+		}
+		bad := func(format string, args ...any) {
+			errs = append(errs, experiment.FieldError{Field: field + each.name, Message: fmt.Sprintf(format, args...)})
+		}
+		pattern, err := compile(each.text)
+		switch {
+		case err != nil:
+			bad("%q is not a regular expression: %v", each.text, err)
+		case each.name == "on" && pattern.MatchString(""):
+			bad("%q matches even if nothing is printed, and so proves nothing", each.text)
+		}
+	}
+	if p.On == p.Off && p.On != "" {
+		errs = append(errs, experiment.FieldError{Field: field + "off", Message: "off is the same as on, so that one output would show both"})
+	}
+	return errs
+}
+
+func compile(text string) (*regexp.Regexp, error) { return regexp.Compile("(?m)" + text) }
+
+// State is what an output shows.
+type State int
+
+// The states.
+const (
+	Unclear State = iota // neither, or both
+	On
+	Off
+)
+
+// State says what an output shows. Failed is the end of the program, if that was
+// no good one: only a match of Off is then evidence, since an output that lacks
+// something may lack it because the program failed.
+func (p Patterns) State(text string, failed error) State {
+	on, errOn := compile(p.On)
+	off, errOff := compile(p.Off)
+	if errOn != nil || errOff != nil {
+		return Unclear // Validate has said so
+	}
+	var exit *testbed.ExitError
+	ended := failed == nil || errors.As(failed, &exit) && exit.Code >= 0
+	isOn, isOff := on.MatchString(text), off.MatchString(text)
+	if p.Off == "" {
+		isOff = !isOn && failed == nil
+	}
+	switch {
+	case isOn && !isOff && failed == nil:
+		return On
+	case isOff && !isOn && ended:
+		return Off
+	}
+	return Unclear
+}
+
+// Check is the evidence of an output that the layer is in the state wanted.
+func (p Patterns) Check(kind, what string, want State, text string, failed error) layer.Check {
+	check := layer.Check{Layer: kind, Name: what, Expected: p.expected(want), Observed: Quote(text), OK: p.State(text, failed) == want}
+	if failed != nil {
+		check.Observed += "; " + Plain(failed.Error(), stderrTail)
+	}
+	return check
+}
+
+func (p Patterns) expected(want State) string {
+	switch {
+	case want == On && p.Off == "":
+		return "to match " + p.On
+	case want == On:
+		return "to match " + p.On + ", and not " + p.Off
+	case p.Off == "":
+		return "not to match " + p.On
+	}
+	return "to match " + p.Off + ", and not " + p.On
+}
+
+// Output runs a program at a place of a site and gives the beginning of its
+// standard output. The error says how it failed, with the end of what it said.
+func Output(ctx context.Context, site testbed.Site, where testbed.Place, cmd testbed.Command, limit time.Duration) (string, error) {
+	var stdout head
+	var stderr tail
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	process, err := site.Start(limited, where, cmd)
+	if err == nil {
+		_, err = process.Wait()
+	}
+	var exit *testbed.ExitError
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		return stdout.text(), ctx.Err()
+	case limited.Err() != nil:
+		err = fmt.Errorf("%s: not done within %v: %s", testbed.Quote(cmd.Args), limit, stderr.text())
+	case errors.As(err, &exit):
+		exit.Stderr = Plain(strings.TrimSpace(stderr.text()), stderrTail)
+	}
+	return stdout.text(), err
+}
+
+// head keeps the beginning of what is written to it.
+type head struct{ kept bytes.Buffer }
+
+func (h *head) Write(p []byte) (int, error) {
+	h.kept.Write(p[:min(len(p), outputRead-h.kept.Len())])
+	return len(p), nil
+}
+
+func (h *head) text() string { return h.kept.String() }
+
+// tail keeps the end of what is written to it.
+type tail struct{ kept []byte }
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.kept = append(t.kept, p...)
+	if extra := len(t.kept) - stderrTail; extra > 0 {
+		t.kept = append(t.kept[:0], t.kept[extra:]...)
+	}
+	return len(p), nil
+}
+
+func (t *tail) text() string { return string(t.kept) }
+
+// Quote shows the beginning of a text, in quotes and without anything that would
+// act on a terminal.
+func Quote(text string) string {
+	if len(text) > shown {
+		return fmt.Sprintf("%s and %d more bytes", strconv.QuoteToGraphic(text[:shown]), len(text)-shown)
+	}
+	return strconv.QuoteToGraphic(text)
+}
+
+// Plain is the end of a text on one line, without anything that would act on a terminal.
+func Plain(text string, most int) string {
+	text = strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return ' '
+		case !strconv.IsPrint(r):
+			return '\ufffd'
+		}
+		return r
+	}, text)
+	if extra := len(text) - most; extra > 0 {
+		text = "…" + strings.ToValidUTF8(text[extra:], "")
+	}
+	return text
+}

@@ -1,0 +1,327 @@
+package manifests
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"tare/layer"
+	"tare/layer/placeholder"
+	"tare/testbed"
+)
+
+// cluster is what the layer asks of a site: *kube.Site.
+type cluster interface {
+	Namespace() string
+	// Namespaced says whether a kind's objects are in namespaces.
+	Namespaced(ctx context.Context, like *unstructured.Unstructured) (bool, error)
+	Apply(ctx context.Context, objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error)
+	Get(ctx context.Context, like *unstructured.Unstructured) (*unstructured.Unstructured, error)
+	Delete(ctx context.Context, objects []*unstructured.Unstructured) error
+	Await(ctx context.Context, what string, done func(context.Context) (bool, string, error)) error
+}
+
+// active is the layer at one site.
+type active struct {
+	config  *Config
+	on      cluster
+	objects []*unstructured.Unstructured // placed at this site
+	applied bool
+}
+
+// placed gives the objects at a site, with what is not that site's alone.
+func (c *Config) placed(ctx context.Context, on cluster, given bool) (objects []*unstructured.Unstructured, outside []string, err error) {
+	all, problems := c.objects()
+	for field, p := range problems {
+		return nil, nil, fmt.Errorf("%s: %s", field, summary(p)) // Validate has said so before
+	}
+	values := placeholder.Values{placeholder.Namespace: on.Namespace()}
+	for _, o := range all {
+		namespaced, err := on.Namespaced(ctx, &unstructured.Unstructured{Object: o.fields})
+		if meta.IsNoMatchError(err) {
+			return nil, nil, fmt.Errorf("the cluster does not know the kind %s of %s: is what defines it installed? %w", o.kind(), o.apiVersion(), err)
+		}
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", o.title(), err)
+		}
+		u, err := o.placed(values, namespaced)
+		if err != nil {
+			return nil, nil, err
+		}
+		objects = append(objects, u)
+		outside = append(outside, shared(namespaced, u.GetNamespace(), on.Namespace(), given))
+	}
+	return objects, outside, nil
+}
+
+func (a *active) up(ctx context.Context, given bool) error {
+	objects, outside, err := a.config.placed(ctx, a.on, given)
+	if err != nil {
+		return err
+	}
+	a.objects = objects
+	for i, why := range outside {
+		if why != "" && !a.config.Exclusive && a.config.Scope != OwnArm {
+			return refusal(title(objects[i]), why)
+		}
+	}
+	switch {
+	case a.config.Exclusive:
+		return a.vacant(ctx)
+	case a.config.When == BeforePods:
+		return a.apply(ctx)
+	}
+	return nil
+}
+
+// vacant says which of the objects is there already, and so not Tare's.
+func (a *active) vacant(ctx context.Context) error {
+	for _, u := range a.objects {
+		_, there, err := look(ctx, a.on, u)
+		if err != nil {
+			return err
+		}
+		if there {
+			return fmt.Errorf("%s is there already, and this run has not made it: delete it first; if an earlier run left it, tare clean --context does", title(u))
+		}
+	}
+	return nil
+}
+
+// look reads an object as it is, if it is there.
+func look(ctx context.Context, on cluster, like *unstructured.Unstructured) (got *unstructured.Unstructured, there bool, err error) {
+	got, err = on.Get(ctx, like)
+	switch {
+	case err == nil:
+		return got, true, nil
+	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
+		return nil, false, nil
+	}
+	return nil, false, fmt.Errorf("read %s: %w", title(like), err)
+}
+
+// apply applies the objects and waits for what must hold. It takes them back when
+// that fails.
+func (a *active) apply(ctx context.Context) error {
+	got, err := a.on.Apply(ctx, a.objects)
+	if err != nil {
+		return err // what it refused may be someone else's; what it made goes with the site
+	}
+	a.applied = true
+	if err = a.accepted(got); err == nil {
+		err = a.await(ctx)
+	}
+	if err != nil {
+		return errors.Join(err, a.Off(context.WithoutCancel(ctx)))
+	}
+	return nil
+}
+
+// accepted says which fields the cluster did not take as they were given.
+func (a *active) accepted(got []*unstructured.Unstructured) error {
+	for i, u := range a.objects {
+		if i >= len(got) {
+			break
+		}
+		if found := differences("", u.Object, got[i].Object); found != nil {
+			return fmt.Errorf("the cluster did not take %s as it was given: %s (does its kind know the field? does a webhook change it?)", title(u), summary(found))
+		}
+	}
+	return nil
+}
+
+// await waits for the conditions.
+func (a *active) await(ctx context.Context) error {
+	for _, w := range a.config.Wait {
+		err := a.on.Await(ctx, w.what(), func(ctx context.Context) (bool, string, error) {
+			return a.holds(ctx, w)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w Wait) what() string { return fmt.Sprintf("%s of %s %s", w.Condition, w.Kind, w.Name) }
+
+// holds says whether a condition holds, and what is the case.
+func (a *active) holds(ctx context.Context, w Wait) (ok bool, now string, err error) {
+	values := placeholder.Values{placeholder.Namespace: a.on.Namespace()}
+	like, err := w.object(a.config, a.objects, values)
+	if err != nil {
+		return false, "", err
+	}
+	c, err := parseCondition(w.Condition)
+	if err != nil {
+		return false, "", err
+	}
+	got, there, err := look(ctx, a.on, like)
+	if err != nil || !there {
+		return false, "it is not there", err
+	}
+	ok, now = c.holds(got, values)
+	return ok, now, nil
+}
+
+// object is what a condition is about: one of those applied, or another one.
+func (w Wait) object(c *Config, applied []*unstructured.Unstructured, values placeholder.Values) (*unstructured.Unstructured, error) {
+	all, _ := c.objects()
+	for i := range all {
+		if found := w.find(all[i : i+1]); found != nil {
+			return applied[i], nil
+		}
+	}
+	name, errName := values.Fill(w.Name)
+	namespace, errNamespace := values.Fill(w.Namespace)
+	if err := errors.Join(errName, errNamespace); err != nil {
+		return nil, err
+	}
+	u := &unstructured.Unstructured{}
+	u.SetAPIVersion(w.APIVersion)
+	u.SetKind(w.Kind)
+	u.SetName(name)
+	u.SetNamespace(namespace)
+	return u, nil
+}
+
+// Settle applies what is to come after the pods.
+func (a *active) Settle(ctx context.Context, _ testbed.Site) error {
+	if a.config.When == AfterPods && !a.config.Exclusive {
+		return a.apply(ctx)
+	}
+	return nil
+}
+
+// Proofs gives none: everything is shown in every trial.
+func (a *active) Proofs() []layer.Check { return nil }
+
+// Before shows that the objects are there as they were applied, and that the conditions hold.
+func (a *active) Before(ctx context.Context, _ testbed.Site) ([]layer.Check, error) {
+	check, err := a.present(ctx)
+	if err != nil {
+		return nil, err
+	}
+	checks := []layer.Check{check}
+	for _, w := range a.config.Wait {
+		ok, now, err := a.holds(ctx, w)
+		if err != nil {
+			return checks, err
+		}
+		checks = append(checks, layer.Check{Layer: name, Name: w.Kind + " " + w.Name, Expected: w.Condition, Observed: now, OK: ok})
+	}
+	return checks, nil
+}
+
+// present compares every object with what was applied.
+func (a *active) present(ctx context.Context) (layer.Check, error) {
+	check := layer.Check{Layer: name, Name: titles(a.objects), Expected: "there as applied"}
+	var wrong []string
+	for _, u := range a.objects {
+		got, there, err := look(ctx, a.on, u)
+		if err != nil {
+			return check, err
+		}
+		if !there {
+			wrong = append(wrong, title(u)+" is not there")
+			continue
+		}
+		for _, d := range differences("", u.Object, got.Object) {
+			wrong = append(wrong, title(u)+": "+d)
+		}
+		if behind, now := stale(got); behind {
+			wrong = append(wrong, title(u)+": "+now)
+		}
+	}
+	check.OK, check.Observed = len(wrong) == 0, "there as applied"
+	if !check.OK {
+		check.Observed = summary(wrong)
+	}
+	return check, nil
+}
+
+// absent shows that the objects are not there at another arm's site. What is
+// this arm's alone although it is outside of the arm's namespace stays there, as
+// the experiment says.
+func (c *Config) absent(ctx context.Context, on cluster, given bool) (layer.Check, error) {
+	check := layer.Check{Layer: name, Expected: "not there", Observed: "not there", OK: true}
+	objects, outside, err := c.placed(ctx, on, given)
+	if meta.IsNoMatchError(err) {
+		check.Name, check.Observed = "objects", "the cluster does not have their kind"
+		return check, nil
+	}
+	if err != nil {
+		return check, err
+	}
+	check.Name = titles(objects)
+	var found, declared []string
+	for i, u := range objects {
+		if c.Scope == OwnArm && outside[i] != "" {
+			declared = append(declared, title(u))
+			continue
+		}
+		_, there, err := look(ctx, on, u)
+		if err != nil {
+			return check, err
+		}
+		if there {
+			found = append(found, title(u))
+		}
+	}
+	if declared != nil {
+		check.Caveat = "that the other arms get nothing of " + strings.Join(declared, ", ") + " is what the experiment says (scope: arm), and not shown"
+	}
+	if found != nil {
+		check.OK, check.Observed = false, summary(found)+" there"
+	}
+	return check, nil
+}
+
+// titles names the objects for a check: the first one, and how many more.
+func titles(objects []*unstructured.Unstructured) string {
+	switch len(objects) {
+	case 0:
+		return "objects"
+	case 1:
+		return objects[0].GetKind() + " " + objects[0].GetName()
+	}
+	return fmt.Sprintf("%s %s and %d more", objects[0].GetKind(), objects[0].GetName(), len(objects)-1)
+}
+
+// Exclusive says whether the objects concern other arms too.
+func (a *active) Exclusive() bool { return a.config.Exclusive }
+
+// On applies the objects.
+func (a *active) On(ctx context.Context) error {
+	if a.applied {
+		return nil
+	}
+	return a.apply(ctx)
+}
+
+// Off deletes them and waits until they are gone.
+func (a *active) Off(ctx context.Context) error {
+	if !a.applied {
+		return nil
+	}
+	if err := a.on.Delete(ctx, a.objects); err != nil {
+		return err
+	}
+	a.applied = false
+	return nil
+}
+
+// After shows nothing more.
+func (a *active) After(context.Context, layer.Did) ([]layer.Check, error) { return nil, nil }
+
+// CPU is none: the layer has no process of its own.
+func (a *active) CPU() (time.Duration, bool, error) { return 0, false, nil }
+
+// Down deletes the objects.
+func (a *active) Down(ctx context.Context) error { return a.Off(ctx) }

@@ -1,0 +1,407 @@
+package manifests
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"tare/experiment"
+	"tare/layer"
+	"tare/testbed/kube"
+)
+
+// fake is a cluster as far as the layer sees one: objects by identity, shared by
+// the sites that are on it.
+type fake struct {
+	namespace string
+	objects   map[string]*unstructured.Unstructured
+	log       *[]string
+	change    func(*unstructured.Unstructured) // of what is applied
+	awaited   func()                           // before each look of a wait
+}
+
+func key(u *unstructured.Unstructured) string {
+	return u.GetKind() + " " + u.GetNamespace() + "/" + u.GetName()
+}
+
+func (f *fake) note(format string, args ...any) {
+	*f.log = append(*f.log, fmt.Sprintf(format, args...))
+}
+
+func (f *fake) Namespace() string { return f.namespace }
+
+func (f *fake) Namespaced(_ context.Context, like *unstructured.Unstructured) (bool, error) {
+	if like.GetKind() == "Unknown" {
+		return false, &meta.NoKindMatchError{GroupKind: schema.GroupKind{Kind: "Unknown"}}
+	}
+	return like.GetKind() != "ClusterRole", nil
+}
+
+func (f *fake) Apply(_ context.Context, objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+	var got []*unstructured.Unstructured
+	for _, u := range objects {
+		if old := f.objects[key(u)]; old != nil && old.GetLabels()["other"] != "" {
+			return nil, fmt.Errorf("%s exists and is not of this run", key(u))
+		}
+		f.note("apply %s", key(u))
+		made := u.DeepCopy()
+		if f.change != nil {
+			f.change(made)
+		}
+		f.objects[key(u)] = made
+		got = append(got, made)
+	}
+	return got, nil
+}
+
+func (f *fake) Get(_ context.Context, like *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	at := like.DeepCopy()
+	if at.GetNamespace() == "" && at.GetKind() != "ClusterRole" {
+		at.SetNamespace(f.namespace)
+	}
+	if u := f.objects[key(at)]; u != nil {
+		return u.DeepCopy(), nil
+	}
+	return nil, apierrors.NewNotFound(schema.GroupResource{Resource: like.GetKind()}, like.GetName())
+}
+
+func (f *fake) Delete(_ context.Context, objects []*unstructured.Unstructured) error {
+	for _, u := range objects {
+		f.note("delete %s", key(u))
+		delete(f.objects, key(u))
+	}
+	return nil
+}
+
+func (f *fake) Await(ctx context.Context, what string, done func(context.Context) (bool, string, error)) error {
+	now := ""
+	for range 3 {
+		if f.awaited != nil {
+			f.awaited()
+		}
+		ok, said, err := done(ctx)
+		if ok || err != nil {
+			return err
+		}
+		now = said
+	}
+	return fmt.Errorf("%s: not after 3 looks: %s", what, now)
+}
+
+func newFake(namespace string) *fake {
+	return &fake{namespace: namespace, objects: map[string]*unstructured.Unstructured{}, log: new([]string)}
+}
+
+// at is the same cluster seen from the site of another arm.
+func (f *fake) at(namespace string) *fake {
+	return &fake{namespace: namespace, objects: f.objects, log: f.log}
+}
+
+func config(inline string, set ...func(*Config)) *Config {
+	c := New().(*Config)
+	c.Inline = inline
+	for _, s := range set {
+		s(c)
+	}
+	return c
+}
+
+const (
+	policy = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: policy}\ndata: {mode: STRICT}\n"
+	role   = "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: r}\n"
+	other  = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: mesh, namespace: istio-system}\n"
+)
+
+func exclusive(c *Config) { c.Exclusive = true }
+func ownArm(c *Config)    { c.Scope = OwnArm }
+
+// The life of a layer in its own namespace: there for its arm, not for the other.
+func TestOwnNamespace(t *testing.T) {
+	f := newFake("tare-a")
+	c := config(policy)
+	a := &active{config: c, on: f}
+	if err := a.up(t.Context(), false); err != nil {
+		t.Fatal(err)
+	}
+	on := layer.Check{Layer: name, Name: "ConfigMap policy", Expected: "there as applied", Observed: "there as applied", OK: true}
+	off := layer.Check{Layer: name, Name: "ConfigMap policy", Expected: "not there", Observed: "not there", OK: true}
+	expect(t, a, on)
+	expectOff(t, c, f.at("tare-b"), off)
+
+	stuck := off
+	stuck.OK, stuck.Observed = false, "ConfigMap policy in tare-a there"
+	expectOff(t, c, f, stuck)
+
+	held := f.objects["ConfigMap tare-a/policy"]
+	held.Object["data"].(m)["mode"] = "PERMISSIVE"
+	changed := on
+	changed.OK, changed.Observed = false, `ConfigMap policy in tare-a: data.mode is "PERMISSIVE" and not "STRICT"`
+	expect(t, a, changed)
+
+	delete(f.objects, "ConfigMap tare-a/policy")
+	gone := on
+	gone.OK, gone.Observed = false, "ConfigMap policy in tare-a is not there"
+	expect(t, a, gone)
+
+	if err := a.Down(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"apply ConfigMap tare-a/policy", "delete ConfigMap tare-a/policy"}, *f.log); diff != "" {
+		t.Error(diff)
+	}
+	if err := a.Down(t.Context()); err != nil || len(*f.log) != 2 {
+		t.Errorf("down twice: %v, %q", err, *f.log)
+	}
+}
+
+func expect(t *testing.T, a *active, want ...layer.Check) {
+	t.Helper()
+	got, err := a.Before(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("on: %s", diff)
+	}
+}
+
+func expectOff(t *testing.T, c *Config, f *fake, want layer.Check) {
+	t.Helper()
+	got, err := c.absent(t.Context(), f, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("off: %s", diff)
+	}
+}
+
+func TestExclusive(t *testing.T) {
+	f := newFake("tare-a")
+	c := config(other, exclusive)
+	a := &active{config: c, on: f}
+	if err := a.up(t.Context(), false); err != nil {
+		t.Fatal(err)
+	}
+	if len(*f.log) != 0 || !a.Exclusive() {
+		t.Fatalf("after Up: %q", *f.log)
+	}
+	off := layer.Check{Layer: name, Name: "ConfigMap mesh", Expected: "not there", Observed: "not there", OK: true}
+	for range 2 {
+		for range 2 {
+			if err := a.On(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		expect(t, a, layer.Check{Layer: name, Name: "ConfigMap mesh", Expected: "there as applied", Observed: "there as applied", OK: true})
+		there := off
+		there.OK, there.Observed = false, "ConfigMap mesh in istio-system there"
+		expectOff(t, c, f.at("tare-b"), there)
+		for range 2 {
+			if err := a.Off(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		expectOff(t, c, f.at("tare-b"), off)
+	}
+	if err := a.Down(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	turn := []string{"apply ConfigMap istio-system/mesh", "delete ConfigMap istio-system/mesh"}
+	if diff := cmp.Diff(append(turn, turn...), *f.log); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// What somebody else made is neither taken over nor deleted.
+func TestOthersObjects(t *testing.T) {
+	f := newFake("tare-a")
+	theirs := &unstructured.Unstructured{Object: m{"apiVersion": "v1", "kind": "ConfigMap", "metadata": m{"name": "mesh", "namespace": "istio-system", "labels": m{"other": "x"}}}}
+	f.objects[key(theirs)] = theirs
+	for text, c := range map[string]*Config{
+		"ConfigMap mesh in istio-system is there already, and this run has not made it: delete it first; if an earlier run left it, tare clean --context does": config(other, exclusive),
+		"ConfigMap istio-system/mesh exists and is not of this run": config(other, ownArm),
+	} {
+		a := &active{config: c, on: f}
+		if err := a.up(t.Context(), false); err == nil || err.Error() != text {
+			t.Errorf("got  %v\nwant %s", err, text)
+		}
+		if err := a.Down(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	if f.objects[key(theirs)] == nil || len(*f.log) != 0 {
+		t.Errorf("it was touched: %q", *f.log)
+	}
+}
+
+func TestOutsideOfTheNamespace(t *testing.T) {
+	const choice = ", so that other arms would get it too: set exclusive: true to have it there during the trials of this arm only, or scope: arm if it selects what is this arm's"
+	tests := []struct {
+		name   string
+		config *Config
+		given  bool
+		want   string
+	}{
+		{"the whole cluster's", config(role), false, "ClusterRole r: it belongs to the whole cluster" + choice},
+		{"another namespace", config(other), false, "ConfigMap mesh in istio-system: it is in namespace istio-system, and not in the arm's own" + choice},
+		{"a namespace of all arms", config(policy), true, "ConfigMap policy in tare-a: all arms share the namespace tare-a" + choice},
+		{"this arm's", config(role, ownArm), false, ""},
+		{"this arm's in a namespace of all arms", config(policy, ownArm), true, ""},
+		{"exclusive", config(role, exclusive), false, ""},
+		{"no such kind", config("apiVersion: v1\nkind: Unknown\nmetadata: {name: a}\n"), false, `the cluster does not know the kind Unknown of v1: is what defines it installed? no matches for kind "Unknown" in group ""`},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			err := (&active{config: test.config, on: newFake("tare-a")}).up(t.Context(), test.given)
+			if got := fmt.Sprint(err); test.want != "" && got != test.want || test.want == "" && err != nil {
+				t.Errorf("got  %v\nwant %s", err, test.want)
+			}
+		})
+	}
+	// What is declared to be the arm's own stays during the trials of others, and
+	// the check says that this was not shown.
+	got, err := config(role+"---\n"+policy, ownArm).absent(t.Context(), newFake("tare-b"), false)
+	want := layer.Check{Layer: name, Name: "ClusterRole r and 1 more", Expected: "not there", Observed: "not there", OK: true,
+		Caveat: "that the other arms get nothing of ClusterRole r is what the experiment says (scope: arm), and not shown"}
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("%v %s", err, diff)
+	}
+	// A cluster without the kind has no such object.
+	got, err = config("apiVersion: v1\nkind: Unknown\nmetadata: {name: a}\n").absent(t.Context(), newFake("tare-b"), false)
+	want = layer.Check{Layer: name, Name: "objects", Expected: "not there", Observed: "the cluster does not have their kind", OK: true}
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("%v %s", err, diff)
+	}
+}
+
+func TestWaits(t *testing.T) {
+	f := newFake("tare-a")
+	looks := 0
+	f.awaited = func() {
+		if looks++; looks == 2 {
+			f.objects["ConfigMap tare-a/policy"].Object["status"] = m{"phase": "Ready"}
+		}
+	}
+	c := config(policy, func(c *Config) { c.Wait = []Wait{{Kind: "ConfigMap", Name: "policy", Condition: "status.phase=Ready"}} })
+	a := &active{config: c, on: f}
+	if err := a.up(t.Context(), false); err != nil || looks != 2 {
+		t.Fatalf("%v after %d looks", err, looks)
+	}
+	there := layer.Check{Layer: name, Name: "ConfigMap policy", Expected: "there as applied", Observed: "there as applied", OK: true}
+	expect(t, a, there, layer.Check{Layer: name, Name: "ConfigMap policy", Expected: "status.phase=Ready", Observed: "status.phase=Ready", OK: true})
+	f.objects["ConfigMap tare-a/policy"].Object["status"] = m{"phase": "Failed"}
+	expect(t, a, there, layer.Check{Layer: name, Name: "ConfigMap policy", Expected: "status.phase=Ready", Observed: "status.phase=Failed"})
+
+	// Another object than those applied, and one that never comes.
+	f = newFake("tare-a")
+	c.Wait = []Wait{{Kind: "ArmorProfile", APIVersion: "crd.varmor.org/v1beta1", Name: "p-$(TARE_NAMESPACE)", Condition: "Ready"}}
+	err := (&active{config: c, on: f}).up(t.Context(), false)
+	if want := "Ready of ArmorProfile p-$(TARE_NAMESPACE): not after 3 looks: it is not there"; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	if len(f.objects) != 0 {
+		t.Errorf("left behind: %v", f.objects)
+	}
+}
+
+// A field that the kind does not know is dropped by the API server, and the
+// policy would do less than it says.
+func TestNotTakenAsGiven(t *testing.T) {
+	f := newFake("tare-a")
+	f.change = func(u *unstructured.Unstructured) { delete(u.Object, "data") }
+	err := (&active{config: config(policy), on: f}).up(t.Context(), false)
+	want := "the cluster did not take ConfigMap policy in tare-a as it was given: data is not there (does its kind know the field? does a webhook change it?)"
+	if err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+	if len(f.objects) != 0 {
+		t.Errorf("left behind: %v", f.objects)
+	}
+}
+
+func TestAfterPods(t *testing.T) {
+	f := newFake("tare-a")
+	a := &active{config: config(policy, func(c *Config) { c.When = AfterPods }), on: f}
+	if err := a.up(t.Context(), false); err != nil || len(*f.log) != 0 {
+		t.Fatalf("%v, %q", err, *f.log)
+	}
+	if err := a.Settle(t.Context(), nil); err != nil || len(*f.log) != 1 {
+		t.Fatalf("%v, %q", err, *f.log)
+	}
+}
+
+func TestValidate(t *testing.T) {
+	read := func(files map[string]string) func(string) ([]byte, error) {
+		return func(name string) ([]byte, error) {
+			if text, ok := files[name]; ok {
+				return []byte(text), nil
+			}
+			return nil, fmt.Errorf("open %s: no such file", name)
+		}
+	}
+	tests := []struct {
+		name   string
+		config *Config
+		files  map[string]string
+		want   []experiment.FieldError
+	}{
+		{"inline", config(policy), nil, nil},
+		{"a file", config("", func(c *Config) { c.Files = []File{{Name: "a.yaml"}} }), map[string]string{"a.yaml": policy + "---\n" + role}, nil},
+		{"nothing", config("# comment\n---\n"), nil, []experiment.FieldError{{Message: "no object is given: name files, or write them below inline"}}},
+		{"no such file", config(policy, func(c *Config) { c.Files = []File{{Name: "a.yaml"}} }), nil, []experiment.FieldError{{Field: "files[0]", Message: "open a.yaml: no such file"}}},
+		{"twice", config(policy, func(c *Config) { c.Files = []File{{Name: "a.yaml"}} }), map[string]string{"a.yaml": role + "---\n" + policy},
+			[]experiment.FieldError{{Field: "inline", Message: "inline:1: ConfigMap policy is given twice, first in a.yaml:5"}}},
+		{"problems", config("a: b\n"), nil, []experiment.FieldError{{Field: "inline",
+			Message: "inline:1:1: apiVersion is missing, or not a text; inline:1:1: kind is missing, or not a text; inline:1:1: metadata.name is missing, or not a text"}}},
+		{"exclusive and not", config(policy, exclusive, ownArm, func(c *Config) { c.When = AfterPods }), nil, []experiment.FieldError{
+			{Field: "exclusive", Message: "what concerns this arm only (scope: arm) can stay during the trials of others"},
+			{Field: "when", Message: "exclusive objects are applied before every trial of their arm, after the pods are there, and may not be there before"}}},
+		{"waits", config(policy, func(c *Config) {
+			c.Wait = []Wait{{Kind: "Pod", Name: "x", Condition: "Ready"}, {Kind: "ConfigMap", Name: "policy", Condition: "no ready"}, {Kind: "Pod", APIVersion: "v1", Name: "$(TARE_ARM)", Condition: "Ready"}}
+		}), nil, []experiment.FieldError{
+			{Field: "wait[0]", Message: "Pod x is none of the objects: give its apiVersion"},
+			{Field: "wait[1].condition", Message: `"no ready" is neither the type of a condition, such as Ready, nor a field and its value, such as status.phase=Ready`},
+			{Field: "wait[2].name", Message: "$(TARE_ARM) is not known here: known is $(TARE_NAMESPACE)"}}},
+		{"too large", config(strings.Repeat("#", maxText+1)), nil, []experiment.FieldError{{Message: "the manifests have 1048577 bytes; at most 1048576 are taken"}}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			got := append(test.config.ReadFiles(read(test.files)), test.config.Validate()...)
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+	var many strings.Builder
+	for i := range maxObjects + 1 {
+		fmt.Fprintf(&many, "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a%d}\n", i)
+	}
+	if diff := cmp.Diff([]experiment.FieldError{{Message: "101 objects; at most 100 are taken"}}, config(many.String()).Validate()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestRights(t *testing.T) {
+	c := config(policy+"---\n"+other+"---\napiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\nmetadata: {name: deny}\n", func(c *Config) {
+		c.Wait = []Wait{{Kind: "ArmorProfile", APIVersion: "crd.varmor.org/v1beta1", Name: "p", Condition: "Ready"}}
+	})
+	const why = "the layer manifests applies "
+	verbs := []string{"create", "delete", "get", "patch"}
+	want := []kube.Right{
+		{Resource: "configmaps", Verbs: verbs, Namespace: "given", Why: why + "ConfigMap"},
+		{Resource: "configmaps", Verbs: verbs, Namespace: "istio-system", Why: why + "ConfigMap"},
+		{Group: "networking.k8s.io", Resource: "networkpolicies", Verbs: verbs, Namespace: "given", Why: why + "NetworkPolicy"},
+		{Group: "crd.varmor.org", Resource: "armorprofiles", Verbs: []string{"get"}, Namespace: "given", Why: why + "ArmorProfile"},
+	}
+	if diff := cmp.Diff(want, c.Rights("given")); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,219 @@
+package manifests
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// differences lists the fields of what was applied that an object has not got, or
+// with other values. What the cluster and others have added is no difference, nor
+// is another form of the same value (1000m for 1, 1m0s for 60s).
+func differences(path string, applied, live any) []string {
+	switch want := applied.(type) {
+	case map[string]any:
+		have, ok := live.(map[string]any)
+		if !ok && !(empty(applied) && live == nil) {
+			return []string{fmt.Sprintf("%s is %s", path, shown(live))}
+		}
+		var found []string
+		for _, key := range slices.Sorted(maps.Keys(want)) {
+			value, there := have[key]
+			switch at := join(path, key); {
+			case there:
+				found = append(found, differences(at, want[key], value)...)
+			case !empty(want[key]):
+				found = append(found, at+" is not there")
+			}
+		}
+		return found
+	case []any:
+		have, _ := live.([]any)
+		pairs := pair(want, have)
+		if pairs == nil {
+			return []string{fmt.Sprintf("%s has %d items and not the %d that were applied", path, len(have), len(want))}
+		}
+		var found []string
+		for i := range want {
+			found = append(found, differences(item(path, want[i], i), want[i], have[pairs[i]])...)
+		}
+		return found
+	}
+	if same(applied, live) {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s is %s and not %s", path, shown(live), shown(applied))}
+}
+
+// pair finds the item of have for each of want: by their names where all have
+// one, since others may add to such lists (a container, say), and by position
+// otherwise, where there must be as many. nil: they cannot be paired.
+func pair(want, have []any) []int {
+	pairs := make([]int, len(want))
+	if byName(want) {
+		index := map[any]int{}
+		for i, h := range have {
+			if m, ok := h.(map[string]any); ok {
+				if name, ok := m["name"].(string); ok {
+					index[name] = i
+				}
+			}
+		}
+		for i, w := range want {
+			at, found := index[w.(map[string]any)["name"]]
+			if !found {
+				return nil
+			}
+			pairs[i] = at
+		}
+		return pairs
+	}
+	if len(want) != len(have) {
+		return nil
+	}
+	for i := range pairs {
+		pairs[i] = i
+	}
+	return pairs
+}
+
+func byName(list []any) bool {
+	for _, each := range list {
+		m, ok := each.(map[string]any)
+		if _, named := m["name"].(string); !ok || !named {
+			return false
+		}
+	}
+	return len(list) > 0
+}
+
+// same says whether two single values are one: numbers, durations and quantities
+// by their value.
+func same(a, b any) bool {
+	if equal(a, b) {
+		return true
+	}
+	x, okX := number(a)
+	y, okY := number(b)
+	if okX && okY {
+		return x == y
+	}
+	if d, ok := duration(a); ok {
+		if e, ok := duration(b); ok {
+			return d == e
+		}
+	}
+	p, errP := quantity(a)
+	q, errQ := quantity(b)
+	return errP == nil && errQ == nil && p.Cmp(q) == 0
+}
+
+// equal compares what can be compared; maps and lists are not single values.
+func equal(a, b any) bool {
+	switch a.(type) {
+	case map[string]any, []any:
+		return false
+	}
+	switch b.(type) {
+	case map[string]any, []any:
+		return false
+	}
+	return a == b
+}
+
+func number(v any) (float64, bool) {
+	switch v := v.(type) {
+	case int64:
+		return float64(v), true
+	case float64:
+		return v, true
+	}
+	return 0, false
+}
+
+func duration(v any) (time.Duration, bool) {
+	text, ok := v.(string)
+	if !ok {
+		return 0, false
+	}
+	d, err := time.ParseDuration(text)
+	return d, err == nil
+}
+
+func quantity(v any) (resource.Quantity, error) {
+	switch v := v.(type) {
+	case string:
+		if len(v) > 64 {
+			return resource.Quantity{}, resource.ErrFormatWrong
+		}
+		return resource.ParseQuantity(v)
+	case int64:
+		return *resource.NewQuantity(v, resource.DecimalSI), nil
+	case float64:
+		return resource.ParseQuantity(strconv.FormatFloat(v, 'f', -1, 64))
+	}
+	return resource.Quantity{}, resource.ErrFormatWrong
+}
+
+// empty says whether a value may be left out by a cluster without changing anything.
+func empty(v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return true
+	case map[string]any:
+		return len(v) == 0
+	case []any:
+		return len(v) == 0
+	case string:
+		return v == ""
+	case bool:
+		return !v
+	case int64:
+		return v == 0
+	case float64:
+		return v == 0
+	}
+	return false
+}
+
+func join(path, key string) string {
+	if path == "" {
+		return key
+	}
+	return path + "." + key
+}
+
+func item(path string, v any, i int) string {
+	if m, ok := v.(map[string]any); ok {
+		if name, ok := m["name"].(string); ok {
+			return path + "[" + name + "]"
+		}
+	}
+	return path + "[" + strconv.Itoa(i) + "]"
+}
+
+// shown is a value for a message, on one line and short.
+func shown(v any) string {
+	const most = 60
+	var text string
+	switch v := v.(type) {
+	case nil:
+		return "not there"
+	case string:
+		text = strconv.Quote(v)
+	case map[string]any:
+		return fmt.Sprintf("a map of %d", len(v))
+	case []any:
+		return fmt.Sprintf("a list of %d", len(v))
+	default:
+		text = fmt.Sprint(v)
+	}
+	if len(text) > most {
+		text = text[:most] + "…"
+	}
+	return text
+}

@@ -1,0 +1,100 @@
+package manifests
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"tare/layer/placeholder"
+)
+
+// condition is what must hold of an object: the condition of a type is True, or
+// the field at a path has a value.
+type condition struct {
+	kind  string // of the condition; "" for a field
+	path  []string
+	value string
+}
+
+var conditionType = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.\-/]{0,316}$`)
+
+// parseCondition reads Ready, or status.phase=Ready. A dot in a key is written \. as in
+// kubectl: metadata.annotations.example\.org/state=on.
+func parseCondition(text string) (condition, error) {
+	left, value, isField := strings.Cut(text, "=")
+	if !isField {
+		if !conditionType.MatchString(text) {
+			return condition{}, fmt.Errorf("%q is neither the type of a condition, such as Ready, nor a field and its value, such as status.phase=Ready", text)
+		}
+		return condition{kind: text}, nil
+	}
+	left = strings.TrimPrefix(left, ".")
+	const dot = "\x00"
+	path := strings.Split(strings.ReplaceAll(left, `\.`, dot), ".")
+	for i := range path {
+		path[i] = strings.ReplaceAll(path[i], dot, ".")
+		if path[i] == "" {
+			return condition{}, fmt.Errorf("%q: a part of the path is empty", text)
+		}
+	}
+	if value == "" {
+		return condition{}, fmt.Errorf("%q gives no value", text)
+	}
+	return condition{path: path, value: value}, nil
+}
+
+// holds says whether it holds, and what is the case.
+func (c condition) holds(u *unstructured.Unstructured, values placeholder.Values) (ok bool, now string) {
+	if behind, now := stale(u); behind {
+		return false, now
+	}
+	if c.kind != "" {
+		return conditionHolds(u, c.kind)
+	}
+	want, err := values.Fill(c.value)
+	if err != nil {
+		return false, err.Error()
+	}
+	value, found, err := unstructured.NestedFieldNoCopy(u.Object, c.path...)
+	at := strings.Join(c.path, ".")
+	if err != nil || !found {
+		return false, "no " + at
+	}
+	switch value.(type) {
+	case map[string]any, []any:
+		return false, at + " is not a single value"
+	}
+	got := fmt.Sprint(value)
+	return got == want, at + "=" + got
+}
+
+// conditionHolds looks into status.conditions.
+func conditionHolds(u *unstructured.Unstructured, kind string) (ok bool, now string) {
+	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
+	for _, each := range conditions {
+		c, _ := each.(map[string]any)
+		if c["type"] != kind {
+			continue
+		}
+		now = fmt.Sprintf("%s is %v", kind, c["status"])
+		for _, more := range []string{"reason", "message"} {
+			if text, _ := c[more].(string); text != "" {
+				now += ": " + text
+			}
+		}
+		return c["status"] == "True", now
+	}
+	return false, "no condition " + kind
+}
+
+// stale says whether a controller that tells how far it got has not seen the
+// object as it is now: what its status says is then of an older one.
+func stale(u *unstructured.Unstructured) (behind bool, now string) {
+	observed, found, err := unstructured.NestedInt64(u.Object, "status", "observedGeneration")
+	if err != nil || !found || observed >= u.GetGeneration() {
+		return false, ""
+	}
+	return true, fmt.Sprintf("generation %d is there, and %d was seen by its controller", u.GetGeneration(), observed)
+}

@@ -1,0 +1,154 @@
+package manifests
+
+import (
+	"fmt"
+	"strings"
+
+	"tare/experiment"
+	"tare/layer/placeholder"
+)
+
+// Config is the parameters of the layer.
+type Config struct {
+	Files     []File `yaml:"files" json:"files,omitempty" doc:"files of objects in YAML, relative to the experiment file; their content is kept with the run"`
+	Inline    string `yaml:"inline" json:"inline,omitempty" doc:"objects in YAML, documents separated by ---"`
+	When      When   `yaml:"when" json:"when" doc:"when they are applied: before-pods or after-pods"`
+	Wait      []Wait `yaml:"wait" json:"wait,omitempty" doc:"what must hold once they are applied, and in every trial"`
+	Scope     Scope  `yaml:"scope" json:"scope" doc:"whom they concern: what is in the arm's own namespace (namespace), or this arm only although they are outside of it (arm)"`
+	Exclusive bool   `yaml:"exclusive" json:"exclusive" doc:"they concern other arms too: they are there during the trials of this arm only"`
+}
+
+// File is a file of manifests with its content.
+type File struct {
+	Name string `yaml:"name" json:"name"` // as written
+	Text string `yaml:"text" json:"text"` // as it was read
+}
+
+// UnmarshalText takes the name.
+func (f *File) UnmarshalText(text []byte) error {
+	if len(text) == 0 {
+		return fmt.Errorf("no file is named")
+	}
+	f.Name = string(text)
+	return nil
+}
+
+// When says when the objects are applied.
+type When string
+
+// The moments.
+const (
+	BeforePods When = "before-pods" // what acts on pods as they are made, such as a webhook's policy
+	AfterPods  When = "after-pods"
+)
+
+// Values lists the moments.
+func (When) Values() []string { return []string{string(BeforePods), string(AfterPods)} }
+
+// Scope says whom the objects concern.
+type Scope string
+
+// The scopes.
+const (
+	OwnNamespace Scope = "namespace"
+	OwnArm       Scope = "arm"
+)
+
+// Values lists the scopes.
+func (Scope) Values() []string { return []string{string(OwnNamespace), string(OwnArm)} }
+
+// Wait is a condition of an object, one that is applied or another one.
+type Wait struct {
+	Kind       string `yaml:"kind" json:"kind" required:"true" doc:"kind of the object"`
+	Name       string `yaml:"name" json:"name" required:"true" doc:"name of the object"`
+	APIVersion string `yaml:"apiVersion" json:"apiVersion,omitempty" doc:"of the object, where it is none of those applied"`
+	Namespace  string `yaml:"namespace" json:"namespace,omitempty" doc:"of the object, where it is none of those applied; the arm's if absent"`
+	Condition  string `yaml:"condition" json:"condition" required:"true" doc:"type of a condition that is True, such as Ready, or a field and its value, such as status.phase=Ready"`
+}
+
+// Bounds on what is applied.
+const (
+	maxObjects = 100
+	maxText    = 1 << 20 // bytes of all files and inline
+)
+
+// ReadFiles reads the files.
+func (c *Config) ReadFiles(read func(string) ([]byte, error)) []experiment.FieldError {
+	var errs []experiment.FieldError
+	for i := range c.Files {
+		data, err := read(c.Files[i].Name)
+		if err != nil {
+			errs = append(errs, experiment.FieldError{Field: fmt.Sprintf("files[%d]", i), Message: err.Error()})
+		}
+		c.Files[i].Text = string(data)
+	}
+	return errs
+}
+
+// Validate checks the objects and what is to be waited for.
+func (c *Config) Validate() []experiment.FieldError {
+	var errs []experiment.FieldError
+	bad := func(field, format string, args ...any) {
+		errs = append(errs, experiment.FieldError{Field: field, Message: fmt.Sprintf(format, args...)})
+	}
+	total := len(c.Inline)
+	for _, f := range c.Files {
+		total += len(f.Text)
+	}
+	if total > maxText {
+		bad("", "the manifests have %d bytes; at most %d are taken", total, maxText)
+		return errs
+	}
+	objects, problems := c.objects()
+	for field, all := range problems {
+		bad(field, "%s", summary(all))
+	}
+	if len(objects) == 0 && len(problems) == 0 {
+		bad("", "no object is given: name files, or write them below inline")
+	}
+	if len(objects) > maxObjects {
+		bad("", "%d objects; at most %d are taken", len(objects), maxObjects)
+	}
+	if c.Exclusive && c.Scope == OwnArm {
+		bad("exclusive", "what concerns this arm only (scope: arm) can stay during the trials of others")
+	}
+	if c.Exclusive && c.When == AfterPods {
+		bad("when", "exclusive objects are applied before every trial of their arm, after the pods are there, and may not be there before")
+	}
+	for i, w := range c.Wait {
+		if _, err := parseCondition(w.Condition); err != nil {
+			bad(fmt.Sprintf("wait[%d].condition", i), "%v", err)
+		}
+		for field, text := range map[string]string{"name": w.Name, "namespace": w.Namespace, "condition": w.Condition} {
+			if err := placeholder.Check(text, placeholder.Namespace); err != nil {
+				bad(fmt.Sprintf("wait[%d].%s", i, field), "%v", err)
+			}
+		}
+		if w.APIVersion == "" && len(problems) == 0 && !w.amongst(objects) {
+			bad(fmt.Sprintf("wait[%d]", i), "%s %s is none of the objects: give its apiVersion", w.Kind, w.Name)
+		}
+	}
+	return errs
+}
+
+// amongst says whether the wait is for an object that is applied.
+func (w Wait) amongst(objects []object) bool { return w.find(objects) != nil }
+
+func (w Wait) find(objects []object) *object {
+	for i, o := range objects {
+		if o.kind() == w.Kind && o.name() == w.Name &&
+			(w.APIVersion == "" || w.APIVersion == o.apiVersion()) && (w.Namespace == "" || w.Namespace == o.namespace()) {
+			return &objects[i]
+		}
+	}
+	return nil
+}
+
+// summary is the first problems in a line.
+func summary(problems []string) string {
+	const most = 5
+	if extra := len(problems) - most; extra > 0 {
+		problems = append(problems[:most:most], fmt.Sprintf("and %d more problems", extra))
+	}
+	return strings.Join(problems, "; ")
+}

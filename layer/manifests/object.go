@@ -1,0 +1,207 @@
+package manifests
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"tare/experiment/strictyaml"
+	"tare/layer/placeholder"
+)
+
+// object is one object of the manifests, with the place where it stands.
+type object struct {
+	source string
+	line   int
+	fields map[string]any
+}
+
+func (o object) at(path ...string) string {
+	text, _, _ := unstructured.NestedString(o.fields, path...)
+	return text
+}
+
+func (o object) apiVersion() string { return o.at("apiVersion") }
+func (o object) kind() string       { return o.at("kind") }
+func (o object) name() string       { return o.at("metadata", "name") }
+func (o object) namespace() string  { return o.at("metadata", "namespace") }
+
+// title is what messages and checks call the object.
+func (o object) title() string { return title(&unstructured.Unstructured{Object: o.fields}) }
+
+func title(u *unstructured.Unstructured) string {
+	text := u.GetKind() + " " + u.GetName()
+	if u.GetNamespace() != "" {
+		text += " in " + u.GetNamespace()
+	}
+	return text
+}
+
+// identity tells objects apart: versions of one kind are the same objects.
+func (o object) identity() string {
+	group, err := schema.ParseGroupVersion(o.apiVersion())
+	if err != nil {
+		group.Group = o.apiVersion()
+	}
+	return strings.Join([]string{group.Group, o.kind(), o.namespace(), o.name()}, "\x00")
+}
+
+var (
+	kindName   = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,62}$`)
+	versioned  = regexp.MustCompile(`^([a-z0-9]([-a-z0-9.]{0,250}[a-z0-9])?/)?v[0-9][a-z0-9]{0,30}$`)
+	objectName = regexp.MustCompile(`^[^\x00-\x20/%\x7f]{1,253}$`)
+	label      = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
+)
+
+// fromServer are fields of metadata that only a copy of an object in a cluster has.
+var fromServer = []string{"uid", "resourceVersion", "generation", "managedFields", "selfLink", "deletionTimestamp", "creationTimestamp"}
+
+// object decodes one document and reports what no cluster would take, or what a
+// run must not hold.
+func (d decoder) object(source string, n *strictyaml.Node) (object, bool) {
+	o := object{source: source, line: n.Line}
+	if n.Form != strictyaml.Map {
+		d.bad(n, "", "a document is an object: a map with apiVersion, kind and metadata")
+		return o, false
+	}
+	o.fields = d.mapping(n)
+	place := func(keys ...string) *strictyaml.Node { return within(n, keys...) }
+	check := func(ok bool, what, text, form string, keys ...string) {
+		switch {
+		case text == "":
+			d.bad(place(keys...), "", "%s is missing, or not a text", what)
+		case !ok:
+			d.bad(place(keys...), "", "%s is %q; expected %s", what, text, form)
+		}
+	}
+	bare := placeholdersGone(o.name())
+	check(versioned.MatchString(o.apiVersion()), "apiVersion", o.apiVersion(), "a version such as v1 or apps/v1", "apiVersion")
+	check(kindName.MatchString(o.kind()), "kind", o.kind(), "a kind such as ConfigMap", "kind")
+	check(objectName.MatchString(bare), "metadata.name", o.name(), "a name without blanks, slashes and percent signs", "metadata", "name")
+	if metadata, ok := o.fields["metadata"].(map[string]any); ok && metadata["namespace"] != nil && o.namespace() == "" {
+		d.bad(place("metadata", "namespace"), "", "metadata.namespace is not a text")
+	}
+	if ns := o.namespace(); ns != "" && !label.MatchString(placeholdersGone(ns)) {
+		d.bad(place("metadata", "namespace"), "", "metadata.namespace is %q; expected lower-case letters, digits and dashes", ns)
+	}
+	d.refuse(o, place)
+	d.placeholders(n)
+	return o, len(d.file.Problems()) == 0
+}
+
+// refuse reports what a layer must not have.
+func (d decoder) refuse(o object, place func(...string) *strictyaml.Node) {
+	if strings.HasSuffix(o.kind(), "List") && o.fields["items"] != nil {
+		d.bad(place("kind"), "separate them by ---", "a %s: write each of its objects as a document of its own", o.kind())
+	}
+	if o.kind() == "Secret" && o.apiVersion() == "v1" {
+		d.bad(place("kind"), "make it in the cluster before the run", "a Secret: the run keeps every manifest as it is written, and would keep the secret too")
+	}
+	if o.fields["status"] != nil {
+		d.bad(place("status"), "leave it out", "status is written by the cluster, and not taken from a manifest")
+	}
+	metadata, _ := o.fields["metadata"].(map[string]any)
+	for _, field := range fromServer {
+		if metadata[field] != nil {
+			d.bad(place("metadata", field), "leave it out", "metadata.%s is given by the cluster, and not taken from a manifest", field)
+		}
+	}
+	for _, kind := range []string{"labels", "annotations"} {
+		values, given := metadata[kind]
+		texts, ok := values.(map[string]any)
+		if given && !ok {
+			d.bad(place("metadata", kind), "", "metadata.%s is not a map", kind)
+		}
+		for key, v := range texts {
+			if _, ok := v.(string); !ok {
+				d.bad(place("metadata", kind, key), "put it in quotes", "metadata.%s.%s is not a text", kind, key)
+			}
+			if strings.HasPrefix(key, "tare/") {
+				d.bad(place("metadata", kind, key), "", "metadata.%s.%s: names that begin with tare/ are Tare's own", kind, key)
+			}
+		}
+	}
+}
+
+// placeholders checks every text below a node.
+func (d decoder) placeholders(n *strictyaml.Node) {
+	if n.Form == strictyaml.Text {
+		if err := placeholder.Check(n.Value, placeholder.Namespace); err != nil {
+			d.bad(n, "", "%v", err)
+		}
+	}
+	for _, item := range n.Items {
+		d.placeholders(item)
+	}
+	for _, e := range n.Entries {
+		d.placeholders(e.Value)
+	}
+}
+
+// placeholdersGone is a text with a valid name in the place of each placeholder.
+func placeholdersGone(text string) string {
+	filled, err := placeholder.Values{placeholder.Namespace: "x"}.Fill(text)
+	if err != nil {
+		return text
+	}
+	return filled
+}
+
+// within is the node below n by its keys, or the nearest one that there is.
+func within(n *strictyaml.Node, keys ...string) *strictyaml.Node {
+	for _, key := range keys {
+		next := n.Get(key)
+		if next == nil {
+			return n
+		}
+		n = next
+	}
+	return n
+}
+
+// placed makes the object of a site: placeholders filled in, and in its namespace
+// where it names none, unless the kind has none.
+func (o object) placed(values placeholder.Values, namespaced bool) (*unstructured.Unstructured, error) {
+	filled, err := fill(o.fields, values)
+	if err != nil {
+		return nil, fmt.Errorf("%s:%d: %s: %w", o.source, o.line, o.title(), err)
+	}
+	u := &unstructured.Unstructured{Object: filled.(map[string]any)}
+	switch {
+	case namespaced && u.GetNamespace() == "":
+		u.SetNamespace(values[placeholder.Namespace])
+	case !namespaced && u.GetNamespace() != "":
+		return nil, fmt.Errorf("%s:%d: %s has a namespace, but its kind belongs to the whole cluster", o.source, o.line, o.title())
+	}
+	return u, nil
+}
+
+// fill copies a value with the placeholders of its texts filled in; keys stay.
+func fill(v any, values placeholder.Values) (any, error) {
+	switch v := v.(type) {
+	case string:
+		return values.Fill(v)
+	case []any:
+		out := make([]any, len(v))
+		for i := range v {
+			var err error
+			if out[i], err = fill(v[i], values); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for key := range v {
+			var err error
+			if out[key], err = fill(v[key], values); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	}
+	return v, nil
+}

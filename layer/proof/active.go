@@ -1,0 +1,138 @@
+package proof
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"tare/layer"
+	"tare/layer/evidence"
+	"tare/testbed"
+)
+
+// active is the layer at one site.
+type active struct {
+	config *Config
+	site   testbed.Site           // as the workload gets it
+	once   map[string]layer.Check // of checks that are made once, by the pods that they are of
+}
+
+// make makes the checks of these moments.
+func (c *Config) make(ctx context.Context, site testbed.Site, want evidence.State, once map[string]layer.Check, when ...When) ([]layer.Check, error) {
+	var checks []layer.Check
+	for i, item := range c.Checks {
+		moment := item.When
+		if moment == "" {
+			moment = Before
+		}
+		if !slices.Contains(when, moment) {
+			continue
+		}
+		key := ""
+		if moment == Once {
+			pods, err := podsOf(ctx, site)
+			if err != nil {
+				return checks, err
+			}
+			if pods != "" {
+				key = fmt.Sprintf("%d %s", i, pods)
+			}
+			if check, made := once[key]; made {
+				checks = append(checks, check)
+				continue
+			}
+		}
+		check, err := item.check(ctx, site, want)
+		if err != nil {
+			return checks, err
+		}
+		if key != "" && check.OK {
+			check.Once = true
+			once[key] = check
+		}
+		checks = append(checks, check)
+	}
+	return checks, nil
+}
+
+// check runs the program everywhere it is to run. All must show the state.
+func (i Item) check(ctx context.Context, site testbed.Site, want evidence.State) (layer.Check, error) {
+	targets, err := i.targets(ctx, site)
+	if err != nil {
+		return layer.Check{}, err
+	}
+	var all layer.Check
+	for n, t := range targets {
+		check, err := i.at(ctx, t, want)
+		if err != nil {
+			return check, err
+		}
+		if len(targets) > 1 {
+			check.Observed = t.title + ": " + check.Observed
+		}
+		if n == 0 || !check.OK {
+			all = check
+		}
+		if !check.OK {
+			return all, nil
+		}
+	}
+	if len(targets) > 1 {
+		all.Observed += fmt.Sprintf("; likewise in %d more", len(targets)-1)
+	}
+	if len(targets) == 0 {
+		all = i.patterns().Check(name, i.Name, want, "", nil)
+		// What has no pod is not on; but nothing was looked at.
+		all.Observed, all.OK = "no pod of that kind runs here", want == evidence.Off
+	}
+	return all, nil
+}
+
+// at makes the check at one place.
+func (i Item) at(ctx context.Context, t target, want evidence.State) (layer.Check, error) {
+	if t.missing != "" {
+		check := i.patterns().Check(name, i.Name, want, "", nil)
+		check.Observed, check.OK = t.missing, want == evidence.Off
+		return check, nil
+	}
+	text, failed := t.run(ctx, i.Run)
+	if ctx.Err() != nil {
+		return layer.Check{}, ctx.Err()
+	}
+	return i.patterns().Check(name, i.Name, want, text, failed), nil
+}
+
+// Proofs gives none: everything is shown by trials.
+func (a *active) Proofs() []layer.Check { return nil }
+
+// Before makes the checks that come before a trial.
+func (a *active) Before(ctx context.Context, site testbed.Site) ([]layer.Check, error) {
+	a.site = site
+	return a.config.make(ctx, site, evidence.On, a.once, Before, Once)
+}
+
+// After makes those that come after it.
+func (a *active) After(ctx context.Context, _ layer.Did) ([]layer.Check, error) {
+	if a.site == nil {
+		return nil, fmt.Errorf("the layer proof was asked for evidence of a trial that did not begin")
+	}
+	return a.config.make(ctx, a.site, evidence.On, a.once, After)
+}
+
+// CPU is none: the layer has no process of its own.
+func (a *active) CPU() (time.Duration, bool, error) { return 0, false, nil }
+
+// Down has nothing to take away.
+func (a *active) Down(context.Context) error { return nil }
+
+// selector writes labels as a selector, in order.
+func selector(labels map[string]string) string {
+	var parts []string
+	for k, v := range labels {
+		parts = append(parts, k+"="+v)
+	}
+	slices.Sort(parts)
+	return strings.Join(parts, ",")
+}

@@ -1,0 +1,197 @@
+package proof
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"tare/layer/evidence"
+	"tare/layer/placeholder"
+	"tare/testbed"
+	"tare/testbed/kube"
+)
+
+// maxPods is the most pods that one check looks into.
+const maxPods = 50
+
+// target is one place where a program of a check runs.
+type target struct {
+	title   string
+	missing string // why the program cannot run there, which shows that it is off
+	run     func(ctx context.Context, args []string) (string, error)
+}
+
+// targets are the places where the program runs.
+func (i Item) targets(ctx context.Context, site testbed.Site) ([]target, error) {
+	values, err := valuesOf(ctx, site)
+	if err != nil {
+		return nil, err
+	}
+	if i.Pods == nil && i.Container == "" {
+		return []target{{title: string(i.In), run: func(ctx context.Context, args []string) (string, error) {
+			filled, err := values.FillAll(args)
+			if err != nil {
+				return "", err
+			}
+			// As a program of the workload: behind the arm's wrappers, with its variables.
+			return evidence.Output(ctx, site, i.In, testbed.Command{Args: filled, Subject: true}, evidence.Limit)
+		}}}, nil
+	}
+	s, err := kube.Of(site)
+	if err != nil {
+		return nil, err
+	}
+	pods, err := i.pods(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	var targets []target
+	for _, pod := range pods {
+		targets = append(targets, i.inContainer(s, pod, values))
+	}
+	return targets, nil
+}
+
+// valuesOf are what placeholders stand for.
+func valuesOf(ctx context.Context, site testbed.Site) (placeholder.Values, error) {
+	s, err := kube.Of(site)
+	if err != nil {
+		return placeholder.Values{}, nil // on this machine there are none
+	}
+	c, err := s.Cluster(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return placeholder.Values{placeholder.Context: c.Context, placeholder.Namespace: s.Namespace()}, nil
+}
+
+// inContainer runs programs in a container of a pod.
+func (i Item) inContainer(s *kube.Site, pod corev1.Pod, values placeholder.Values) target {
+	t := target{title: pod.Name}
+	container := i.Container
+	if container == "" && len(pod.Spec.Containers) > 0 {
+		container = pod.Spec.Containers[0].Name
+	}
+	if !has(pod, container) {
+		t.missing = fmt.Sprintf("the pod has no container %s", container)
+		return t
+	}
+	t.run = func(ctx context.Context, args []string) (string, error) {
+		filled, err := values.FillAll(args)
+		if err != nil {
+			return "", err
+		}
+		limited, cancel := context.WithTimeout(ctx, evidence.Limit)
+		defer cancel()
+		stdout, stderr, err := s.Exec(limited, pod.Namespace, pod.Name, container, filled)
+		if err != nil && limited.Err() != nil && ctx.Err() == nil {
+			err = fmt.Errorf("%s in pod %s: not done within %v", testbed.Quote(filled), pod.Name, evidence.Limit)
+		} else if err != nil && len(stderr) > 0 {
+			err = fmt.Errorf("%w: %s", err, evidence.Plain(strings.TrimSpace(string(stderr)), 400))
+		}
+		return string(stdout), err
+	}
+	return t
+}
+
+// has says whether a pod has a container, a sidecar among its init containers included.
+func has(pod corev1.Pod, container string) bool {
+	named := func(c corev1.Container) bool { return c.Name == container }
+	return slices.ContainsFunc(pod.Spec.Containers, named) || slices.ContainsFunc(pod.Spec.InitContainers, named)
+}
+
+// pods are those that the check is about: the site's own at a place, or others.
+func (i Item) pods(ctx context.Context, s *kube.Site) ([]corev1.Pod, error) {
+	own, err := s.Pods(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if i.Pods == nil {
+		pod := own[i.In]
+		if pod == nil {
+			return nil, fmt.Errorf("check %q runs in the %s, and the site has none", i.Name, i.In)
+		}
+		return []corev1.Pod{*pod}, nil
+	}
+	nodes, err := i.Pods.nodes(own)
+	if err != nil {
+		return nil, fmt.Errorf("check %q: %w", i.Name, err)
+	}
+	c, err := s.Cluster(ctx)
+	if err != nil {
+		return nil, err
+	}
+	namespace := i.Pods.Namespace
+	if namespace == "" {
+		namespace = s.Namespace()
+	}
+	list, err := c.Client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector(i.Pods.Labels)})
+	if err != nil {
+		return nil, fmt.Errorf("check %q: list pods with %s in namespace %s: %w", i.Name, selector(i.Pods.Labels), namespace, err)
+	}
+	return i.Pods.choose(list.Items, nodes)
+}
+
+// nodes are the nodes that the pods must be on; nil: on any.
+func (p *Pods) nodes(own map[testbed.Place]*corev1.Pod) ([]string, error) {
+	places := map[Node][]testbed.Place{Client: {testbed.ClientPod}, Server: {testbed.ServerPod}, Both: {testbed.ClientPod, testbed.ServerPod}, "": {testbed.ClientPod, testbed.ServerPod}}
+	var nodes []string
+	for _, place := range places[p.Node] {
+		pod := own[place]
+		if pod == nil && place == testbed.ServerPod && (p.Node == Both || p.Node == "") {
+			continue // a workload with a volume has a client only
+		}
+		if pod == nil || pod.Spec.NodeName == "" {
+			return nil, fmt.Errorf("the pods are those on the node of the %s, and the site has none", place)
+		}
+		nodes = append(nodes, pod.Spec.NodeName)
+	}
+	return nodes, nil
+}
+
+// choose keeps the pods that run on the nodes, in the order of their names. Each
+// of the nodes must have one, or none of them: an agent that is missing on one of
+// two nodes is neither on nor off.
+func (p *Pods) choose(pods []corev1.Pod, nodes []string) ([]corev1.Pod, error) {
+	slices.SortFunc(pods, func(a, b corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
+	pods = slices.DeleteFunc(pods, func(pod corev1.Pod) bool {
+		return pod.Status.Phase != corev1.PodRunning || pod.DeletionTimestamp != nil
+	})
+	if p.Node == Any && len(pods) > 1 {
+		pods = pods[:1]
+	}
+	if nodes != nil {
+		pods = slices.DeleteFunc(pods, func(pod corev1.Pod) bool { return !slices.Contains(nodes, pod.Spec.NodeName) })
+		for _, node := range nodes {
+			if len(pods) > 0 && !slices.ContainsFunc(pods, func(pod corev1.Pod) bool { return pod.Spec.NodeName == node }) {
+				return nil, fmt.Errorf("no pod with %s runs on node %s, though one does on the other node", selector(p.Labels), node)
+			}
+		}
+	}
+	if len(pods) > maxPods {
+		return nil, fmt.Errorf("%d pods with %s: at most %d are looked into; node: any takes one of them", len(pods), selector(p.Labels), maxPods)
+	}
+	return pods, nil
+}
+
+// podsOf tells the pods of a site from others, by their UIDs; "" where it has none.
+func podsOf(ctx context.Context, site testbed.Site) (string, error) {
+	s, err := kube.Of(site)
+	if err != nil {
+		return "", nil // on this machine there are none
+	}
+	pods, err := s.Pods(ctx)
+	if err != nil {
+		return "", err
+	}
+	var uids []string
+	for _, pod := range pods {
+		uids = append(uids, string(pod.UID))
+	}
+	slices.Sort(uids)
+	return strings.Join(uids, " "), nil
+}

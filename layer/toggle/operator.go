@@ -1,0 +1,159 @@
+package toggle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"tare/layer"
+	"tare/layer/evidence"
+	"tare/layer/placeholder"
+	"tare/testbed"
+)
+
+// operator runs the commands of a switch for one site.
+type operator struct {
+	config *Config
+	site   testbed.Site
+	values placeholder.Values
+	env    []string
+}
+
+// run runs one command and gives what it printed.
+func (o *operator) run(ctx context.Context, args []string, limit time.Duration) (string, error) {
+	filled, err := o.values.FillAll(args)
+	if err != nil {
+		return "", err
+	}
+	return evidence.Output(ctx, o.site, testbed.Host, testbed.Command{Args: filled, Env: o.env}, limit)
+}
+
+// look says what the check's program shows, as evidence for a state.
+func (o *operator) look(ctx context.Context, want evidence.State) (evidence.State, layer.Check, error) {
+	c := o.config.Check
+	text, failed := o.run(ctx, c.Run, evidence.Limit)
+	if ctx.Err() != nil {
+		return evidence.Unclear, layer.Check{}, ctx.Err()
+	}
+	return c.patterns().State(text, failed), c.patterns().Check(name, testbed.Quote(c.Run), want, text, failed), nil
+}
+
+func (o *operator) check(ctx context.Context, want evidence.State) (layer.Check, error) {
+	_, check, err := o.look(ctx, want)
+	return check, err
+}
+
+// The pauses between two looks at a switch that is being turned.
+const (
+	firstLook = 100 * time.Millisecond
+	rareLook  = 2 * time.Second
+)
+
+// turn runs commands and waits until the check shows the state wanted.
+func (o *operator) turn(ctx context.Context, commands [][]string, want evidence.State) error {
+	limit := o.config.Limit.Std()
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	word := map[evidence.State]string{evidence.On: "on", evidence.Off: "off"}[want]
+	for _, args := range commands {
+		if _, err := o.run(limited, args, limit); err != nil {
+			if ctx.Err() == nil && limited.Err() != nil {
+				err = fmt.Errorf("%s: not done within %v", testbed.Quote(args), limit)
+			}
+			return fmt.Errorf("turn it %s: %w", word, err)
+		}
+	}
+	var last layer.Check
+	for pause := firstLook; ; pause = min(2*pause, rareLook) {
+		state, check, err := o.look(limited, want)
+		switch {
+		case err == nil && state == want:
+			return nil
+		case err == nil:
+			last = check
+		case limited.Err() == nil:
+			return err
+		}
+		select {
+		case <-time.After(pause):
+		case <-limited.Done():
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			return fmt.Errorf("turn it %s: %s does not show it within %v: expected %s, observed %s", word, last.Name, limit, last.Expected, last.Observed)
+		}
+	}
+}
+
+// active is the layer at one site.
+type active struct {
+	*operator
+	on    bool
+	found layer.Check // when it was put up
+}
+
+// begin makes sure that it is off.
+func (a *active) begin(ctx context.Context) error {
+	state, check, err := a.look(ctx, evidence.Off)
+	if err != nil {
+		return err
+	}
+	switch state {
+	case evidence.Unclear:
+		return fmt.Errorf("the check shows neither on nor off: %s: expected %s, observed %s", check.Name, check.Expected, check.Observed)
+	case evidence.On:
+		if err := a.turn(ctx, a.config.Off, evidence.Off); err != nil {
+			return err
+		}
+		if check, err = a.check(ctx, evidence.Off); err != nil {
+			return err
+		}
+		check.Caveat = "it was on before the run, as an earlier run that was killed would leave it, and was turned off first; it is off after the run"
+	}
+	check.Name += " before the run"
+	a.found = check
+	return nil
+}
+
+// Exclusive says whether it concerns other arms too.
+func (a *active) Exclusive() bool { return a.config.Exclusive }
+
+// On turns it on. When that fails it is turned off again.
+func (a *active) On(ctx context.Context) error {
+	a.on = true // from the first command on, it may be
+	if err := a.turn(ctx, a.config.On, evidence.On); err != nil {
+		return errors.Join(err, a.Off(context.WithoutCancel(ctx)))
+	}
+	return nil
+}
+
+// Off turns it off.
+func (a *active) Off(ctx context.Context) error {
+	if !a.on {
+		return nil
+	}
+	if err := a.turn(ctx, a.config.Off, evidence.Off); err != nil {
+		return err
+	}
+	a.on = false
+	return nil
+}
+
+// Proofs gives how it was found.
+func (a *active) Proofs() []layer.Check { return []layer.Check{a.found} }
+
+// Before shows that it is on.
+func (a *active) Before(ctx context.Context, _ testbed.Site) ([]layer.Check, error) {
+	check, err := a.check(ctx, evidence.On)
+	return []layer.Check{check}, err
+}
+
+// After shows nothing more.
+func (a *active) After(context.Context, layer.Did) ([]layer.Check, error) { return nil, nil }
+
+// CPU is none: the layer has no process of its own.
+func (a *active) CPU() (time.Duration, bool, error) { return 0, false, nil }
+
+// Down turns it off.
+func (a *active) Down(ctx context.Context) error { return a.Off(ctx) }
