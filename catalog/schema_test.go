@@ -67,8 +67,12 @@ func TestExamples(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no examples: %v", err)
 	}
+	onClusters, err := filepath.Glob("../examples/kubernetes/*.yaml")
+	if err != nil || len(onClusters) == 0 {
+		t.Fatalf("no examples for clusters: %v", err)
+	}
 	schema := published(t)
-	for _, file := range files {
+	for _, file := range append(files, onClusters...) {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

@@ -85,6 +85,11 @@ func listExamples() ([]listed, error) {
 	if err != nil {
 		return nil, err
 	}
+	onClusters, err := fs.Glob(examples.Files, "kubernetes/*.yaml")
+	if err != nil {
+		return nil, err
+	}
+	names = append(names, onClusters...)
 	var rows []listed
 	for _, name := range names {
 		data, err := examples.Files.ReadFile(name)

@@ -1,9 +1,11 @@
-// Package examples holds one experiment per published study, and the quickstart.
+// Package examples holds one experiment per published study, the quickstart, and
+// one per security layer of clusters.
 package examples
 
 import "embed"
 
-// Files are the experiment files, by base name.
+// Files are the experiment files, by name; those in kubernetes are documented
+// arms for clusters (docs/presets.md).
 //
-//go:embed *.yaml
+//go:embed *.yaml kubernetes/*.yaml
 var Files embed.FS
