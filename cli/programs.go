@@ -15,21 +15,32 @@ type programmed interface {
 	Program() (program, dir string)
 }
 
+// programming is a layer that starts several programs beside the workload, on the
+// machine of Tare.
+type programming interface {
+	Programs() []string
+}
+
 // programs looks for the programs that the experiment names. A workload's is
 // looked for when an arm starts it as it is: behind a command in front it may be
 // one that only a container has.
 func programs(x *experiment.Experiment) []part {
 	var parts []part
-	look := func(config any) {
-		named, ok := config.(programmed)
-		if !ok {
-			return
-		}
-		program, dir := named.Program()
+	find := func(program, dir string) {
 		if program == "" || slices.ContainsFunc(parts, func(p part) bool { return p.Name == program }) {
 			return
 		}
 		parts = append(parts, part{"program", program, []testbed.Finding{findProgram(program, dir)}})
+	}
+	look := func(config any) {
+		if named, ok := config.(programmed); ok {
+			find(named.Program())
+		}
+		if several, ok := config.(programming); ok {
+			for _, program := range several.Programs() {
+				find(program, "")
+			}
+		}
 	}
 	bare := false
 	for _, a := range x.Arms {

@@ -67,6 +67,14 @@ type Settler interface {
 	Settle(ctx context.Context, site testbed.Site) error
 }
 
+// Slow is an Active that may take longer to take down than layers usually do:
+// commands that restart something, objects that something else must let go.
+type Slow interface {
+	Active
+	// DownLimit is how long Down may take.
+	DownLimit() time.Duration
+}
+
 // Did is what a trial did, as far as a proof may need it.
 type Did struct {
 	Sent uint64 // bytes of payload that the workload moved between the pods; 0 if unknown

@@ -13,7 +13,7 @@ import (
 	"tare/workload"
 )
 
-// teardownLimit bounds how long taking one layer down may take.
+// teardownLimit bounds how long taking one layer down may take, unless it says so itself.
 const teardownLimit = 20 * time.Second
 
 // place is one arm at one level of the testbed: the site, the layers that are on
@@ -163,7 +163,11 @@ func absent(x *experiment.Expansion, arm int) []layer.Layer {
 func (p *place) down(ctx context.Context) error {
 	var errs []error
 	for i := len(p.active) - 1; i >= 0; i-- {
-		limited, cancel := context.WithTimeout(ctx, teardownLimit)
+		limit := teardownLimit
+		if slow, ok := p.active[i].(layer.Slow); ok {
+			limit = slow.DownLimit()
+		}
+		limited, cancel := context.WithTimeout(ctx, limit)
 		errs = append(errs, p.active[i].Down(limited))
 		cancel()
 	}

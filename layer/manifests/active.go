@@ -33,6 +33,7 @@ type active struct {
 	on      cluster
 	objects []*unstructured.Unstructured // placed at this site
 	applied bool
+	limit   time.Duration // of deleting them
 }
 
 // placed gives the objects at a site, with what is not that site's alone.
@@ -322,6 +323,9 @@ func (a *active) After(context.Context, layer.Did) ([]layer.Check, error) { retu
 
 // CPU is none: the layer has no process of its own.
 func (a *active) CPU() (time.Duration, bool, error) { return 0, false, nil }
+
+// DownLimit is how long objects may take to be gone.
+func (a *active) DownLimit() time.Duration { return a.limit }
 
 // Down deletes the objects.
 func (a *active) Down(ctx context.Context) error { return a.Off(ctx) }

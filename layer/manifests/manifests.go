@@ -23,6 +23,7 @@ package manifests
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"tare/experiment"
 	"tare/layer"
@@ -57,7 +58,9 @@ func (c *Config) Up(ctx context.Context, site testbed.Site) (layer.Active, error
 	if err != nil {
 		return nil, err
 	}
-	a := &active{config: c, on: s}
+	// The site gives up after its own limits, with a better word than this one's.
+	timeouts := s.Parameters().Timeouts
+	a := &active{config: c, on: s, limit: timeouts.Delete.Std() + timeouts.Request.Std() + 5*time.Second}
 	return a, a.up(ctx, s.Parameters().Namespace != "")
 }
 

@@ -155,5 +155,8 @@ func (a *active) After(context.Context, layer.Did) ([]layer.Check, error) { retu
 // CPU is none: the layer has no process of its own.
 func (a *active) CPU() (time.Duration, bool, error) { return 0, false, nil }
 
+// DownLimit is as long as turning it off may take.
+func (a *active) DownLimit() time.Duration { return a.config.Limit.Std() + evidence.Limit }
+
 // Down turns it off.
 func (a *active) Down(ctx context.Context) error { return a.Off(ctx) }
