@@ -36,7 +36,7 @@ var programs = []string{"/usr/bin/iperf3", "/usr/bin/fio", "/bin/busybox"}
 // applets are busybox's programs that the workload "command" and whoever looks
 // into a pod may want. busybox itself has more.
 var applets = strings.Fields(`awk base64 cat chmod cp cut date dd df diff dirname du echo env expr false find free grep
-	gunzip gzip head hostname id kill ln ls md5sum mkdir mktemp more mv nc nproc nslookup od paste ping printenv printf ps
+	gunzip gzip head hostname id kill ln ls md5sum mkdir mktemp more mv nc nproc nslookup od paste ping printf ps
 	pwd readlink realpath rm rmdir sed seq sh sha256sum sleep sort stat sync tail tar tee test time timeout top touch tr
 	true truncate tty uname uniq uptime wc wget which whoami xargs yes`)
 

@@ -39,6 +39,7 @@ func (t Tree) TakeProgram(from Tree, program, arch string) error {
 		}
 		if needs.interpreter != "" {
 			todo = append(todo, needs.interpreter)
+			found[path.Base(needs.interpreter)] = true
 		}
 		dirs := append(needs.runpath, "/usr/lib/"+triplet, "/usr/lib")
 		for _, library := range needs.libraries {
