@@ -1,0 +1,150 @@
+package kube
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"tare/experiment"
+	"tare/testbed"
+)
+
+// burn uses CPU time in the client's pod for two seconds, and gives how much.
+func burn(t *testing.T, s *Site) time.Duration {
+	t.Helper()
+	process, err := s.Start(t.Context(), testbed.ClientPod, testbed.Command{Args: []string{
+		"fio", "--name=burn", "--ioengine=cpuio", "--cpuload=100", "--time_based", "--runtime=2"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	usage, err := process.Wait()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return usage.CPU()
+}
+
+// sampled is a sample over a burn.
+func sampled(t *testing.T, sampler *Sampler, s *Site) (testbed.Sample, time.Duration) {
+	t.Helper()
+	if err := sampler.Start(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	used := burn(t, s)
+	got, err := sampler.Stop(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%s: programs used %v; %+v", s.arm, used, got)
+	return got, used
+}
+
+// observing has a level observe the server's pod of a site that was asked for.
+func observing(s *Site, nodes experiment.ObserveNodes) experiment.Observe {
+	return experiment.Observe{Name: "peer", Namespace: s.Namespace(), Nodes: nodes,
+		Labels: map[string]string{OwnerLabel: s.bed.owner, RoleLabel: roleServer}}
+}
+
+// With accounting: node whole pods are counted, sandboxes and throttling included,
+// and so are observed pods, also when they are made again in between.
+func TestSamplesOnNodes(t *testing.T) {
+	bed := onCluster(t)
+	level := parameters()
+	level.Accounting = experiment.OnNode
+	plain := open(t, bed, "plain", experiment.Needs{Network: true}, level)
+	sandbox := open(t, bed, "gvisor", experiment.Needs{Network: true}, level)
+	sandbox.ShapePods(func(p *corev1.Pod) error {
+		p.Spec.RuntimeClassName = new("gvisor")
+		return nil
+	})
+	level.Observe = []experiment.Observe{observing(plain, experiment.AllNodes),
+		{Name: "nobody", Namespace: "default", Labels: map[string]string{"no": "such"}}}
+	for _, s := range []*Site{plain, sandbox} {
+		if err := s.Ready(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	clusters, err := bed.Describe(t.Context())
+	if err != nil || len(clusters) != 1 || len(clusters[0].Nodes) != 2 {
+		t.Fatalf("described as %+v, %v", clusters, err)
+	}
+	for _, n := range clusters[0].Nodes {
+		if n.Kernel == "" || n.Runtime == "" || n.BootID == "" || n.CPUs == "" || !strings.HasPrefix(n.Zone, "tare-") || n.Images[Container] == "" {
+			t.Errorf("node %+v", n)
+		}
+	}
+	// The test cluster's nodes share a kernel, and nothing else is to be noted.
+	if notes := clusters[0].Notes; len(notes) != 1 || !strings.Contains(notes[0], "share one kernel") {
+		t.Errorf("notes %q", notes)
+	}
+	sampler := bed.Sampler()
+	for _, s := range []*Site{plain, sandbox} {
+		got, used := sampled(t, sampler, s)
+		if got.Pods < used*9/10 || got.Pods <= 0 {
+			t.Errorf("%s: the pods used %v, the program in them %v", s.arm, got.Pods, used)
+		}
+		c := got.Conditions
+		if c.ForeignCPU < 0 || c.ForeignCPU > 1 || c.Busy < used || c.Throttled == 0 || c.Load <= 0 {
+			t.Errorf("%s: %+v", s.arm, c)
+		}
+		peer, ok := got.Observed["peer"]
+		if !ok || peer.CPU < 0 || peer.Memory <= 0 || peer.Wall < time.Second {
+			t.Errorf("%s: observed %+v, %v", s.arm, peer, ok)
+		}
+		if _, ok := got.Observed["nobody"]; ok {
+			t.Errorf("%s: a component without pods was observed: %+v", s.arm, got.Observed)
+		}
+	}
+	for _, p := range sandbox.all() { // read before and after a restart of what counts
+		if err := p.on.counting.helperOn(p.node()).remove(t); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, used := sampled(t, sampler, plain); got.Pods < used*9/10 {
+		t.Errorf("after the pods that count were lost: %v of %v", got.Pods, used)
+	}
+}
+
+// remove deletes a pod behind the testbed's back.
+func (p *pod) remove(t *testing.T) error {
+	got, err := p.get(t.Context())
+	if err != nil {
+		return err
+	}
+	return p.discard(t.Context(), got)
+}
+
+// With accounting: container no right on nodes is used. What a sandbox hides is
+// told as such: never as zero.
+func TestSamplesInContainers(t *testing.T) {
+	bed := onCluster(t)
+	level := parameters()
+	level.Accounting = experiment.InContainer
+	plain := open(t, bed, "plain", experiment.Needs{Network: true}, level)
+	sandbox := open(t, bed, "gvisor", experiment.Needs{Network: true}, level)
+	sandbox.ShapePods(func(p *corev1.Pod) error {
+		p.Spec.RuntimeClassName = new("gvisor")
+		return nil
+	})
+	for _, s := range []*Site{plain, sandbox} {
+		if err := s.Ready(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	clusters, err := bed.Describe(t.Context())
+	if err != nil || len(clusters) != 1 {
+		t.Fatalf("described as %+v, %v", clusters, err)
+	}
+	if notes := strings.Join(clusters[0].Notes, "\n"); !strings.Contains(notes, "arm gvisor: the CPU time of other programs is not told") || strings.Contains(notes, "arm plain") {
+		t.Errorf("notes %q", notes)
+	}
+	sampler := bed.Sampler()
+	if got, used := sampled(t, sampler, plain); got.Conditions.ForeignCPU < 0 || got.Conditions.Busy < used || got.Pods != 0 {
+		t.Errorf("plain: %+v", got)
+	}
+	if got, _ := sampled(t, sampler, sandbox); got.Conditions.ForeignCPU != -1 || got.Conditions.Busy <= 0 || got.Pods != 0 {
+		t.Errorf("gvisor: %+v", got)
+	}
+}
