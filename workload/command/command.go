@@ -20,7 +20,8 @@
 // that is not found invalidates the trial too, and shows what was there instead.
 //
 // The program sees TARE_PEER and TARE_SERVICE where it runs in a pod or node:
-// the address of the server's pod, and of the service in front of it.
+// the address of the server's pod, and of the service in front of it. On a cluster
+// the pods may be of any image: nothing is asked of it but to hold the program.
 package command
 
 import (
@@ -41,6 +42,7 @@ type Config struct {
 	Env     environ.Variables `yaml:"env" json:"env,omitempty" doc:"variables to add; $NAME takes a value from the environment of tare, $$ is a $"`
 	Dir     string            `yaml:"dir" json:"dir,omitempty" doc:"working directory; that of tare if absent"`
 	In      testbed.Place     `yaml:"in" json:"in" doc:"where the program runs"`
+	Image   string            `yaml:"image" json:"image,omitempty" pattern:"^[a-zA-Z0-9][a-zA-Z0-9._/:@-]{0,500}$" form:"the reference of an image" doc:"image of the pods that the program is in, on a cluster; that of the testbed if absent"`
 	Timeout quantity.Duration `yaml:"timeout" json:"timeout" doc:"how long one run of the program may take"`
 	Warmup  int               `yaml:"warmup" json:"warmup" doc:"runs in each trial before the one that counts"`
 	Expects quantity.Duration `yaml:"expect" json:"expect,omitempty" doc:"how long one run is expected to take, for the plan's estimate"`
@@ -146,9 +148,14 @@ var Kind = workload.Kind{
 	},
 }
 
-// Needs says that the workload needs the network when it runs in a pod or node.
+// Needs says that the workload needs the network when it runs in a pod or node, and
+// a cluster when its pods are to have an image of their own.
 func (c *Config) Needs() experiment.Needs {
-	return experiment.Needs{Network: c.In != testbed.Host, HostNetwork: c.In == testbed.ClientNode || c.In == testbed.ServerNode}
+	needs := experiment.Needs{Network: c.In != testbed.Host, HostNetwork: c.In == testbed.ClientNode || c.In == testbed.ServerNode, Image: c.Image}
+	if c.Image != "" {
+		needs.Only = experiment.TestbedKubernetes
+	}
+	return needs
 }
 
 // metrics are those given, or else how much time and memory the program takes.

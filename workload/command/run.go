@@ -50,10 +50,15 @@ func (c *Config) variables(site testbed.Site) ([]string, error) {
 	if !ok {
 		return nil, fmt.Errorf("the program is to run in the %s, but the site has no network", c.In)
 	}
-	return append(variables,
-		"TARE_PEER="+network.Address(testbed.PodToPod).String(),
-		"TARE_SERVICE="+network.Address(testbed.PodToService).String(),
-	), nil
+	for _, peer := range []struct {
+		name string
+		path testbed.Path
+	}{{"TARE_PEER", testbed.PodToPod}, {"TARE_SERVICE", testbed.PodToService}} {
+		if address := network.Address(peer.path); address.IsValid() {
+			variables = append(variables, peer.name+"="+address.String())
+		}
+	}
+	return variables, nil
 }
 
 // runner runs the program of a trial.

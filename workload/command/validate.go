@@ -8,6 +8,7 @@ import (
 
 	"tare/experiment"
 	"tare/experiment/quantity"
+	"tare/testbed"
 )
 
 var metricName = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
@@ -16,9 +17,10 @@ var metricName = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 // duration that can be counted.
 const longest = 1000 * time.Hour
 
-// Program is the one to start; a shell's is always there.
+// Program is the one to start on this machine; a shell's is always there, and one
+// of an image is not asked for.
 func (c *Config) Program() (program, dir string) {
-	if len(c.Command) == 0 {
+	if len(c.Command) == 0 || c.Image != "" {
 		return "", c.Dir
 	}
 	return c.Command[0], c.Dir
@@ -34,6 +36,9 @@ func (c *Config) Validate() []experiment.FieldError {
 		errs.add("shell", "there is run too; a trial runs one of them")
 	case len(c.Command) > 0 && c.Command[0] == "":
 		errs.add("run[0]", "the program has no name")
+	}
+	if c.Image != "" && c.In == testbed.Host {
+		errs.add("image", "the program runs on the machine that Tare runs on: write in: %s, or leave the image out", testbed.ClientPod)
 	}
 	errs = append(errs, c.Env.Validate("env")...)
 	switch {
