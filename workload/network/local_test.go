@@ -55,3 +55,35 @@ func TestFasterThanTheTestbed(t *testing.T) {
 		t.Errorf("%.3g bit/s over a wire of 2e+07", got)
 	}
 }
+
+// TestNodeToNode measures between the nodes, whose bandwidth the wire bounds too.
+func TestNodeToNode(t *testing.T) {
+	const rate = 20e6
+	site := openSite(t, rate)
+	for _, p := range []Protocol{TCP, UDP} {
+		c := short(p, Upload, 1)
+		c.Paths = factor.Of(testbed.NodeToNode)
+		r, err := run(t.Context(), c, site, &memory{})
+		if err != nil {
+			t.Fatal(p, err)
+		}
+		if got := r.Values[string(p)+"-bandwidth"]; got <= 0 || got > rate+8*1.1e6 {
+			t.Errorf("%s: %.3g bit/s over a link of %.3g", p, got, rate)
+		}
+	}
+}
+
+// TestUnlimited searches on a wire without a cap, as that of a cluster is: the
+// first step offers what the sender can give.
+func TestUnlimited(t *testing.T) {
+	site := openSite(t, 0)
+	var raw memory
+	r, err := run(t.Context(), short(UDP, Upload, 1), site, &raw)
+	if err != nil {
+		t.Fatalf("%v: %s", err, raw.files["search.json"])
+	}
+	if got := r.Values["udp-bandwidth"]; got < 10e6 {
+		t.Errorf("%.3g bit/s: %s", got, raw.files["search.json"])
+	}
+	t.Logf("%.3g bit/s, %d files", r.Values["udp-bandwidth"], len(raw.files))
+}
