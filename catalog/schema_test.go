@@ -43,21 +43,23 @@ func TestSchema(t *testing.T) {
 
 var yamlBlock = regexp.MustCompile("(?ms)^```yaml\n(.*?)^```$")
 
-// TestDocumentedExamples loads and expands every YAML block of the page that
-// explains the file. A block that shows only a part of a file is completed.
+// TestDocumentedExamples loads and expands every YAML block of the pages that
+// explain the file. A block that shows only a part of a file is completed.
 func TestDocumentedExamples(t *testing.T) {
-	page, err := os.ReadFile("../docs/experiment.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	blocks := yamlBlock.FindAllSubmatchIndex(page, -1)
-	if len(blocks) == 0 {
-		t.Fatal("the page has no examples")
-	}
 	schema := published(t)
-	for _, b := range blocks {
-		line := 1 + strings.Count(string(page[:b[2]]), "\n")
-		works(t, fmt.Sprintf("docs/experiment.md:%d", line), completed(string(page[b[2]:b[3]])), schema)
+	for _, name := range []string{"experiment.md", "cluster-layers.md"} {
+		page, err := os.ReadFile("../docs/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		blocks := yamlBlock.FindAllSubmatchIndex(page, -1)
+		if len(blocks) == 0 {
+			t.Fatalf("%s has no examples", name)
+		}
+		for _, b := range blocks {
+			line := 1 + strings.Count(string(page[:b[2]]), "\n")
+			works(t, fmt.Sprintf("docs/%s:%d", name, line), completed(string(page[b[2]:b[3]])), schema)
+		}
 	}
 }
 

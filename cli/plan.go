@@ -48,6 +48,7 @@ least, and which requirement is missing on this machine. Nothing is run.`,
 			printPlan(s.Stdout, &expansion.Plan, x.Design.Seed != nil, order)
 			if x.Testbed.Name() == experiment.TestbedKubernetes {
 				fmt.Fprintf(s.Stdout, "\nOn the cluster\n  tare doctor %s asks it; nothing of it has been asked here\n", args[0])
+				printSecurity(s.Stdout, expansion)
 				if len(parts) == 0 {
 					return nil
 				}
@@ -84,6 +85,22 @@ func printPlan(w io.Writer, p *experiment.Plan, seeded, whole bool) {
 	printDesign(w, p, seeded)
 	fmt.Fprintln(w, "\nOrder")
 	printOrder(w, p, whole)
+}
+
+// printSecurity says what the pods need of Pod Security, and why.
+func printSecurity(w io.Writer, e *experiment.Expansion) {
+	var needs experiment.Needs
+	for _, layers := range e.Layers {
+		for _, l := range layers {
+			needs = needs.And(l.Config.Needs())
+		}
+	}
+	for _, c := range e.Cells {
+		needs = needs.And(c.Workload.Needs())
+	}
+	for _, n := range needs.PodSecurity {
+		fmt.Fprintf(w, "  pods need the level %s of Pod Security: %s\n", n.Level, n.Why)
+	}
 }
 
 func printDesign(w io.Writer, p *experiment.Plan, seeded bool) {
