@@ -65,7 +65,11 @@ on, paired intervals, and a verdict for every metric.
 	for _, c := range root.Commands() {
 		markUsage(c)
 	}
-	refuseOtherShells(root)
+	if s.Plugin {
+		asPlugin(root)
+	} else {
+		refuseOtherShells(root)
+	}
 	return root
 }
 

@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	if testbed.Helper() != "" {
 		tare() // a layer's own process, started by a run in a test
 	}
-	testscript.Main(m, map[string]func(){"tare": tare})
+	testscript.Main(m, map[string]func(){"tare": tare, cli.PluginName: tare})
 }
 
 // TestScripts is the command line's specification: one readable script for each
@@ -52,9 +52,14 @@ func TestScripts(t *testing.T) {
 		},
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("HOME", env.WorkDir)
-			readme, err := filepath.Abs("../README.md")
-			env.Setenv("README", readme)
-			return err
+			for name, file := range map[string]string{"README": "../README.md", "KREW": "../deploy/krew"} {
+				path, err := filepath.Abs(file)
+				if err != nil {
+					return err
+				}
+				env.Setenv(name, path)
+			}
+			return nil
 		},
 	})
 }
@@ -67,6 +72,9 @@ func condition(name string) (bool, error) {
 		return err == nil && canUnshare(), nil
 	case "root":
 		return os.Geteuid() == 0, nil
+	case "kubectl":
+		_, err := exec.LookPath("kubectl")
+		return err == nil, nil
 	}
 	return false, nil
 }

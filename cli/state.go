@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strconv"
 	"syscall"
 
@@ -29,6 +30,7 @@ type State struct {
 	StdoutTerminal, StderrTerminal bool
 	Width                          int // of the terminal, or what COLUMNS says where Stdout is none; 0 if neither
 	Color                          bool
+	Plugin                         bool // called by kubectl, as `kubectl tare`
 	// Columns is how wide the terminal of Stderr is now; nil if it is none.
 	Columns func() int
 }
@@ -38,7 +40,7 @@ const widest = 1000
 
 // System is the state of this process.
 func System() State {
-	s := State{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}
+	s := State{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Plugin: filepath.Base(os.Args[0]) == PluginName}
 	s.StdoutTerminal = term.IsTerminal(int(os.Stdout.Fd()))
 	s.StderrTerminal = term.IsTerminal(int(os.Stderr.Fd()))
 	if w, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil {
@@ -65,7 +67,11 @@ func Main(args []string, s State) int {
 	}
 	root := newRoot(s)
 	root.SetArgs(args)
-	return conclude(s, root.ExecuteContext(ctx))
+	err := root.ExecuteContext(ctx)
+	if s.Plugin {
+		err = pluginHint(root, err)
+	}
+	return conclude(s, err)
 }
 
 // The exit codes of tare. They are documented in docs/commands.md.
