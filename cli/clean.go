@@ -14,6 +14,7 @@ import (
 
 func newClean(s State) *cobra.Command {
 	var dry bool
+	var on leftOnCluster
 	c := &cobra.Command{
 		Use:   "clean [DIR]...",
 		Short: "Remove what a killed run left behind",
@@ -22,9 +23,16 @@ started and whose Tare is gone. Network namespaces vanish with their processes.
 Remove also what a killed import did not finish: directories .NAME.unfinished-NUMBER
 beside where the run was to be, up to four levels below the directories named, or
 below runs/. What a living import still works on stays, and so does every run.
-Nothing that Tare did not start or make is touched.`,
-		Example: "  tare clean --dry-run\n  tare clean\n  tare clean runs history",
+Nothing that Tare did not start or make is touched.
+
+With --context it looks at a cluster in place of this machine: for what runs have
+made there, whose Tare is a process of this machine that has ended, or has not been
+heard of for a minute.`,
+		Example: "  tare clean --dry-run\n  tare clean\n  tare clean runs history\n  tare clean --context staging --dry-run",
 		RunE: func(c *cobra.Command, args []string) error {
+			if on.asked(c) {
+				return on.clean(c.Context(), s, args, dry)
+			}
 			roots, err := importRoots(args)
 			if err != nil {
 				return err
@@ -49,6 +57,7 @@ Nothing that Tare did not start or make is touched.`,
 		},
 	}
 	c.Flags().BoolVar(&dry, "dry-run", false, "only say what would be done")
+	on.flags(c)
 	return c
 }
 

@@ -77,16 +77,25 @@ func (r *remover) removeRun(ctx context.Context, items []item, recordIn string) 
 			rest = append(rest, i)
 		}
 	}
-	// What goes with its namespace needs no request of its own, unless it is a
-	// kind that others act on when it goes.
+	// What goes with its namespace needs no request of its own, unless it is of a
+	// kind that others act on when it goes. Pods go first, for the namespaces' sake:
+	// one that finds pods waits for seconds before it looks again.
+	var pods []item
 	rest = slices.DeleteFunc(rest, func(i item) bool {
-		return i.Group == "" && slices.ContainsFunc(namespaces, func(n item) bool { return n.Name == i.Namespace })
+		inside := i.Group == "" && slices.ContainsFunc(namespaces, func(n item) bool { return n.Name == i.Namespace })
+		if inside && i.Resource == "pods" {
+			pods = append(pods, i)
+		}
+		return inside
 	})
 	if err := r.remove(ctx, rest); err != nil {
 		// The record stays for tare clean; namespaces other than its own can go.
 		others := slices.DeleteFunc(slices.Clone(namespaces), func(n item) bool { return n.Name == recordIn })
 		return errors.Join(err, r.remove(ctx, others))
 	}
+	quick := *r
+	quick.limit = min(r.limit, podsFirst)
+	_ = quick.remove(ctx, pods) // the namespaces tell what is left
 	if err := r.remove(ctx, namespaces); err != nil {
 		return err
 	}
@@ -96,5 +105,6 @@ func (r *remover) removeRun(ctx context.Context, items []item, recordIn string) 
 	return r.remove(ctx, []item{coreItem("configmaps", recordIn, "tare-"+r.owner)})
 }
 
-// waitAtMost is for callers without experiment: the limits of tare clean.
-const waitAtMost = 2 * time.Minute
+// podsFirst is how long pods may take to be gone before their namespaces are
+// deleted all the same.
+const podsFirst = 10 * time.Second

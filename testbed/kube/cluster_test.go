@@ -11,6 +11,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 
 	"tare/experiment"
 	"tare/experiment/factor"
@@ -69,6 +70,16 @@ func nothingLeft(t *testing.T, owner string) {
 	if n := len(namespaces.Items) + len(pods.Items) + len(maps.Items) + len(services.Items) + len(claims.Items); n > 0 {
 		t.Errorf("left behind: %d namespaces, %d pods, %d ConfigMaps, %d services, %d claims", len(namespaces.Items), len(pods.Items), len(maps.Items), len(services.Items), len(claims.Items))
 	}
+}
+
+// clusterClient is one of the test's own, beside the testbed.
+func clusterClient(t *testing.T) kubernetes.Interface {
+	t.Helper()
+	c, err := connect(t.Context(), Options{Kubeconfig: kubetest.Kubeconfig(t)}, "", parameters().Timeouts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.Client
 }
 
 // open asks for a site.
@@ -196,4 +207,3 @@ func TestOtherImage(t *testing.T) {
 		t.Errorf("a site without network is on nodes %v", s.nodes())
 	}
 }
-

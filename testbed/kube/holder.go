@@ -75,3 +75,9 @@ func (h holder) String() string {
 func (h holder) who() string {
 	return fmt.Sprintf("process %d on %s", h.PID, printable(h.Host, 64))
 }
+
+// readHolder reads what String wrote.
+func readHolder(text string) (h holder, err error) {
+	err = json.Unmarshal([]byte(text), &h)
+	return h, err
+}

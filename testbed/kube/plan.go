@@ -142,7 +142,6 @@ func tolerations(given []experiment.Toleration) []corev1.Toleration {
 	return out
 }
 
-
 // requirements are the limits, and as much as requests unless those are given.
 func requirements(r experiment.Resources) corev1.ResourceRequirements {
 	out := corev1.ResourceRequirements{Limits: corev1.ResourceList{}, Requests: corev1.ResourceList{}}
@@ -171,4 +170,3 @@ func amount(text string) (resource.Quantity, bool) {
 }
 
 func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }
-

@@ -23,9 +23,9 @@ type presence struct {
 	record *record
 	mapper *restmapper.DeferredDiscoveryRESTMapper
 
-	mu      sync.Mutex
-	choices []choice
-	helpers []*pod
+	mu       sync.Mutex
+	choices  []choice
+	helpers  []*pod
 	counting *accounting // nil: nothing was counted yet
 	// nodesNamespace is the one of the pods that need rights on nodes; "" until made.
 	nodesNamespace string
@@ -179,4 +179,3 @@ func (on *presence) makeNodesNamespace(ctx context.Context, given string) (strin
 	on.nodesNamespace = ns.Name
 	return ns.Name, nil
 }
-

@@ -40,11 +40,11 @@ const (
 // item is one object of the inventory, or, without a name, all objects of a kind
 // in a namespace that carry the owner's label.
 type item struct {
-	Group     string            `json:"group,omitempty"`
-	Version   string            `json:"version"`
-	Resource  string            `json:"resource"`
-	Namespace string            `json:"namespace,omitempty"`
-	Name      string            `json:"name,omitempty"`
+	Group     string `json:"group,omitempty"`
+	Version   string `json:"version"`
+	Resource  string `json:"resource"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name,omitempty"`
 }
 
 func (i item) gvr() schema.GroupVersionResource {
@@ -236,10 +236,8 @@ func readRecord(c *corev1.ConfigMap) (h holder, renewed time.Time, items []item,
 	if v := c.Labels[recordLabel]; v != recordVersion {
 		return h, renewed, nil, fmt.Errorf("a record of version %q, which this Tare does not know", printable(v, 64))
 	}
-	err = errors.Join(
-		json.Unmarshal([]byte(c.Data[keyHolder]), &h),
-		json.Unmarshal([]byte(c.Data[keyInventory]), &items),
-	)
+	h, err = readHolder(c.Data[keyHolder])
+	err = errors.Join(err, json.Unmarshal([]byte(c.Data[keyInventory]), &items))
 	renewed, bad := time.Parse(time.RFC3339, c.Data[keyRenewed])
 	if len(c.ManagedFields) > 0 {
 		renewed = time.Time{} // the API server's clock, which all share, tells better

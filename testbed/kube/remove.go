@@ -59,10 +59,13 @@ func (r *remover) delete(ctx context.Context, i item) ([]item, error) {
 	if got.GetLabels()[OwnerLabel] != r.owner {
 		return nil, nil // of that name, but not this run's: it was refused when it was to be made
 	}
-	foreground := metav1.DeletePropagationForeground // what depends on it goes first
+	policy := metav1.DeletePropagationForeground // what depends on it goes first
+	if i.Group == "" {
+		policy = metav1.DeletePropagationBackground // nothing does
+	}
 	err = at.Delete(ctx, i.Name, metav1.DeleteOptions{
 		Preconditions:     &metav1.Preconditions{UID: new(got.GetUID())},
-		PropagationPolicy: &foreground,
+		PropagationPolicy: &policy,
 	})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil, nil // gone, or another one since

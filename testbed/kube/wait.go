@@ -75,4 +75,3 @@ func (t *Testbed) await(ctx context.Context, what string, limit time.Duration, d
 		}
 	}
 }
-
