@@ -62,6 +62,8 @@ func (v view) facts() Facts {
 		Seccomp:      seccomp[statusField(status, "Seccomp")],
 		NoNewPrivs:   bit(statusField(status, "NoNewPrivs")),
 		CapEff:       hexadecimal(statusField(status, "CapEff")),
+		CapBnd:       hexadecimal(statusField(status, "CapBnd")),
+		UIDMap:       plain(strings.Join(strings.Fields(v.text("proc/self/uid_map")), " ")),
 		BootID:       plain(v.text("proc/sys/kernel/random/boot_id")),
 		Confidential: v.confidential(),
 	}
