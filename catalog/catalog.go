@@ -20,6 +20,7 @@ import (
 	"tare/layer/wireguard"
 	"tare/layer/wrap"
 	"tare/workload"
+	"tare/workload/churn"
 	"tare/workload/command"
 	"tare/workload/network"
 	"tare/workload/storage"
@@ -42,6 +43,7 @@ var Layers = []layer.Kind{
 
 // Workloads lists the kinds of workloads.
 var Workloads = []workload.Kind{
+	churn.Kind,
 	command.Kind,
 	network.Kind,
 	storage.Kind,

@@ -22,7 +22,7 @@ type quantile struct {
 	at   float64 // percent
 }
 
-var quantiles = []quantile{{"p50", 50}, {"p90", 90}, {"p99", 99}, {"p999", 99.9}}
+var quantiles = []quantile{{"p50", 50}, {"p90", 90}, {"p99", 99}, {"p99.9", 99.9}}
 
 // beyond is how many values must lie beyond a quantile that is shown.
 const beyond = 100

@@ -475,7 +475,7 @@ func TestMetricsFollowTheNumbers(t *testing.T) {
 		}
 		return list, headline
 	}
-	for n, want := range map[int]string{1: "ready-mean", 199: "ready-mean", 200: "ready-p50", 999: "ready-p50", 1000: "ready-p90", 9999: "ready-p90", 10_000: "ready-p99", 100_000: "ready-p999"} {
+	for n, want := range map[int]string{1: "ready-mean", 199: "ready-mean", 200: "ready-p50", 999: "ready-p50", 1000: "ready-p90", 9999: "ready-p90", 10_000: "ready-p99", 100_000: "ready-p99.9"} {
 		if _, got := names(config(n, podTemplate)); got != want {
 			t.Errorf("with %d objects the headline is %s, want %s", n, got, want)
 		}

@@ -1,0 +1,95 @@
+package churn
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"tare/experiment"
+	"tare/experiment/factor"
+	"tare/experiment/quantity"
+)
+
+func TestValidate(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(*Config)
+		want   []string // "field: message", the message from its beginning
+	}{
+		{"defaults", func(*Config) {}, nil},
+		{"levels", func(c *Config) {
+			c.Objects, c.Churn = factor.Of(1, 100, mostObjects/4), factor.Of[quantity.Percent](0, 0.25, 1)
+			c.Duration = quantity.Duration(time.Minute)
+		}, nil},
+		{"objects", func(c *Config) { c.Objects = factor.Of(10, 0, mostObjects+1) },
+			[]string{"objects[1]: 0 is not a number of objects from 1 to 200000", "objects[2]: 200001 is not"}},
+		{"rate", func(c *Config) { c.Rate = factor.Of[quantity.Frequency](10_001) }, []string{"rate[0]: 10001/s is more than 10000/s"}},
+		{"churn", func(c *Config) { c.Churn = factor.Of[quantity.Percent](1.5) }, []string{"churn[0]: 150% is more than all objects"}},
+		{"duration without churn", func(c *Config) { c.Duration = quantity.Duration(time.Second) },
+			[]string{"duration: 1s has no effect without churn"}},
+		{"times", func(c *Config) {
+			c.Ready, c.Request, c.Late, c.Settle = 0, 0, 0, quantity.Duration(24*time.Hour)
+		}, []string{"settle: 24h is not a time from 0s to 6h", "readyTimeout: 0s is not a time from 1s to 6h", "requestTimeout: 0s is not a time from 100ms", "late: 0s is not a time from 1ms"}},
+		{"too many requests", func(c *Config) {
+			c.Churn, c.Duration, c.Rate = factor.Of[quantity.Percent](1), quantity.Duration(time.Hour), factor.Of[quantity.Frequency](1000)
+		}, []string{"objects: a trial could send more than 500000 requests"}},
+		{"template", func(c *Config) { c.Templates[0].Inline = "apiVersion: v1\nkind: Node" },
+			[]string{"templates[0].inline: a Node belongs to no namespace"}},
+		{"template that shows its fault with the second object", func(c *Config) {
+			c.Templates[0].Inline = "apiVersion: v1\nkind: Pod\nspec: {a: '{{div 1 (sub .Index 1)}}'}"
+		}, []string{"templates[0].inline: template: object:3:"}},
+		{"template file", func(c *Config) { c.Templates[0] = Template{File: "/nowhere/a.yaml"} },
+			[]string{"templates[0].file: open /nowhere/a.yaml: no such file or directory"}},
+		{"no source", func(c *Config) { c.Templates[0] = Template{} }, []string{"templates[0]: there is neither inline nor file"}},
+		{"only fixed", func(c *Config) { c.Templates[0].Fixed = 3 }, []string{"templates: no template is left to make objects from"}},
+		{"scale without replicas", func(c *Config) { c.Operation, c.Churn = Scale, factor.Of[quantity.Percent](0.5) },
+			[]string{"templates[0].inline: operation scale needs spec.replicas of 1 or more in the template"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			config := New().(*Config)
+			config.Templates = []Template{{Inline: podTemplate}}
+			c.change(config)
+			var got []string
+			for _, e := range config.Validate() {
+				got = append(got, e.Field+": "+e.Message)
+			}
+			same := slices.EqualFunc(got, c.want, func(have, want string) bool { return strings.HasPrefix(have, want) })
+			if !same {
+				t.Errorf("problems %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestEstimates(t *testing.T) {
+	c := config(1000, podTemplate)
+	c.Rate, c.Settle = factor.Of[quantity.Frequency](50), quantity.Duration(2*time.Second)
+	if got := c.Expect(); got != 22*time.Second {
+		t.Errorf("making 1,000 at 50/s and settling for 2 s is expected to take %v", got)
+	}
+	c.Churn = factor.Of[quantity.Percent](0.25)
+	if got := c.Expect(); got != (10+10+4)*time.Second {
+		t.Errorf("with 250 of them down and up it is expected to take %v", got)
+	}
+	if c.Bound() < c.Expect() {
+		t.Errorf("bound %v under what is expected, %v", c.Bound(), c.Expect())
+	}
+	for _, turn := range []struct {
+		share    quantity.Percent
+		duration time.Duration
+		churned  int
+		turns    int
+	}{{0.001, 0, 1, 1}, {0.5, time.Second, 500, 1}, {0.1, 9 * time.Second, 100, 2}, {1, time.Hour, 1000, 90}} {
+		c.Churn, c.Duration = factor.Of(turn.share), quantity.Duration(turn.duration)
+		if c.churned() != turn.churned || c.turns() != turn.turns {
+			t.Errorf("%v for %v: %d objects in %d turns, want %d in %d", turn.share, turn.duration, c.churned(), c.turns(), turn.churned, turn.turns)
+		}
+	}
+}
+
+func TestNeeds(t *testing.T) {
+	if n := New().Needs(); n.Only != experiment.TestbedKubernetes || n.Pods() {
+		t.Errorf("needs %+v", n)
+	}
+}
