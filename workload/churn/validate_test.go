@@ -1,6 +1,7 @@
 package churn
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -91,5 +92,21 @@ func TestEstimates(t *testing.T) {
 func TestNeeds(t *testing.T) {
 	if n := New().Needs(); n.Only != experiment.TestbedKubernetes || n.Pods() {
 		t.Errorf("needs %+v", n)
+	}
+}
+
+func TestRights(t *testing.T) {
+	c := New().(*Config)
+	c.Templates = []Template{{Inline: podTemplate}, {Inline: "apiVersion: crd.varmor.org/v1beta1\nkind: VarmorPolicy"}, {Inline: "no object"}}
+	var got []string
+	for _, r := range c.Rights("mine") {
+		got = append(got, fmt.Sprint(r.Name(), " ", r.Namespace, " ", r.Verbs, ": ", r.Why))
+	}
+	want := []string{
+		"pods mine [create delete list patch watch]: the workload churn makes objects of the kind Pod",
+		"varmorpolicies.crd.varmor.org mine [create delete list patch watch]: the workload churn makes objects of the kind VarmorPolicy",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("rights %q, want %q", got, want)
 	}
 }
