@@ -159,7 +159,7 @@ func TestPodDeleted(t *testing.T) {
 		t.Fatalf("got %v, want a disturbance", err)
 	}
 	t.Log(err)
-	for _, want := range []string{"pod " + old.Namespace + "/client on node " + old.Spec.NodeName + " cannot be reached", "Killing"} {
+	for _, want := range []string{"pod " + old.Namespace + "/client on node " + old.Spec.NodeName + " is lost", "Killing"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("the error does not say %q", want)
 		}

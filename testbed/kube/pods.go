@@ -170,26 +170,31 @@ func (p *pod) alive(ctx context.Context) error {
 	got, err := p.get(ctx)
 	switch {
 	case apierrors.IsNotFound(err):
-		return errors.New("the pod is gone")
+		return &goneError{"the pod is gone"}
 	case err != nil:
 		return nil // not told: it may well live
 	}
 	return p.gone(got)
 }
 
+// goneError says why the pod's agent will never answer again.
+type goneError struct{ why string }
+
+func (e *goneError) Error() string { return e.why }
+
 // gone says why a pod as it is now is not, or will not be, the one that was ready.
 func (p *pod) gone(now *corev1.Pod) error {
 	switch {
 	case string(now.UID) != p.uid():
-		return errors.New("the pod was replaced by another of its name")
+		return &goneError{"the pod was replaced by another of its name"}
 	case now.DeletionTimestamp != nil:
-		return errors.New("the pod is being deleted" + because(now))
+		return &goneError{"the pod is being deleted" + because(now)}
 	case now.Status.Phase == corev1.PodFailed, now.Status.Phase == corev1.PodSucceeded:
-		return errors.New("the pod has ended" + because(now))
+		return &goneError{"the pod has ended" + because(now)}
 	}
 	for _, c := range now.Status.ContainerStatuses {
 		if c.Name == Container && c.State.Terminated != nil {
-			return errors.New("the container has ended: " + terminated(c.State.Terminated))
+			return &goneError{"the container has ended: " + terminated(c.State.Terminated)}
 		}
 	}
 	return nil
@@ -198,10 +203,11 @@ func (p *pod) gone(now *corev1.Pod) error {
 // disturbed explains that the agent of the pod was lost; other errors stay as they are.
 func (p *pod) disturbed(ctx context.Context, err error) error {
 	var lost *agent.LostError
-	if !errors.As(err, &lost) || ctx.Err() != nil {
+	var gone *goneError
+	if err == nil || ctx.Err() != nil || !errors.As(err, &lost) && !errors.As(err, &gone) && !errors.Is(err, agent.ErrForgotten) {
 		return err
 	}
-	return &testbed.Disturbance{What: p.String() + " on node " + p.node() + " cannot be reached", Err: p.diagnosed(ctx, err)}
+	return &testbed.Disturbance{What: p.String() + " on node " + p.node() + " is lost", Err: p.diagnosed(ctx, err)}
 }
 
 // helperPod makes a pod of Tare's own that is about a node and not about an

@@ -63,6 +63,6 @@ func (e *remoteError) Error() string { return e.text }
 func (e *remoteError) Unwrap() error { return e.is }
 
 func (f *failure) asError() error {
-	kinds := map[failureKind]error{notInPath: exec.ErrNotFound, notThere: fs.ErrNotExist, notAllowed: fs.ErrPermission, notKnown: f}
+	kinds := map[failureKind]error{notInPath: exec.ErrNotFound, notThere: fs.ErrNotExist, notAllowed: fs.ErrPermission, notKnown: ErrForgotten}
 	return &remoteError{text: f.Text, is: kinds[f.Kind]}
 }

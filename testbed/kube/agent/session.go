@@ -57,6 +57,10 @@ func (e *LostError) Error() string {
 // Unwrap gives the reason.
 func (e *LostError) Unwrap() error { return e.Err }
 
+// ErrForgotten is what an error is where the agent ends, or knows nothing of a
+// program any more: the container was stopped or restarted.
+var ErrForgotten = errors.New("the agent has ended or was restarted")
+
 var errClosed = errors.New("the session with the agent is closed")
 
 // strikesLimit is how often a connection may break shortly after one and the same
