@@ -1,5 +1,5 @@
-# Two targets for users: `make demo` and `make test`. Both install what is
-# missing on a Debian machine.
+# Targets for users: `make demo`, `make demo-cluster` and `make test`. They install
+# what is missing on a Debian machine.
 
 GO      ?= go
 BIN     := bin/tare
@@ -8,29 +8,44 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo deve
 REVISION := $(shell git rev-parse HEAD 2>/dev/null)
 
 # What is released and put into the image: the same bytes from the same sources.
+RELEASES ?= https://releases.example.invalid/tare
 ARCHES  ?= amd64 arm64
 STATIC  := -buildvcs=false -trimpath -ldflags "-s -w -X tare/cli.version=$(VERSION)"
 
-.PHONY: demo test build image image-lock tools consumers lint fuzz bench truth cluster cluster-down clean
+.PHONY: demo demo-cluster test test-cluster build static dist image image-lock tools consumers lint fuzz bench truth cluster cluster-down clean
 
 demo: tools build ## Install what is missing, build, and price WireGuard on a real network path (under 3 minutes).
 	$(BIN) run examples/quickstart.yaml
 
-build: ## Build the static binary bin/tare.
+demo-cluster: cluster build image ## The same on a two-node Kubernetes, as root: runc, gVisor and seccomp (under 5 minutes; the first time 15).
+	bin/cluster --name $(CLUSTER) load bin/image.tar
+	KUBECONFIG=/var/lib/tare-cluster/$(CLUSTER)/kubeconfig $(BIN) run examples/quickstart-kubernetes.yaml
+	@echo "The cluster is still up; make cluster-down takes it down."
+
+build: ## Build the static binary bin/tare, and its link bin/kubectl-tare.
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-X tare/cli.version=$(VERSION)" -o $(BIN) .
+	@ln -sf tare bin/kubectl-tare
+	@cp deploy/krew/kubectl_complete-tare bin/
 
-test: tools consumers build ## Install what is missing and run all tests.
-	$(GO) vet ./...
-	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo "not gofmt-ed"; exit 1; }
-	$(GO) test -p 2 -timeout 20m ./...
+test: tools consumers build ## Install what is missing and run all tests, on a cluster as well where one can run (as root).
+	GO="$(GO)" .ci/test
 
-image: ## Build the container image for all ARCHES: bin/image.tar, which bin/cluster load, ctr, docker and skopeo read.
+test-cluster: ## The tests of the test cluster itself (2 minutes), as root.
+	@test/cluster/install
+	cd test/cluster && $(GO) test -timeout 40m ./...
+
+static: # Tare for all ARCHES, as it is released.
 	@for arch in $(ARCHES); do \
 	  echo "building tare for linux/$$arch"; \
 	  GOOS=linux GOARCH=$$arch CGO_ENABLED=0 $(GO) build $(STATIC) -o bin/linux-$$arch/tare . || exit 1; \
 	done
+
+dist: static ## Write release archives and krew's manifest to dist/; RELEASES is the address they will have.
+	$(GO) run ./deploy/dist -version $(VERSION) -releases $(RELEASES) $(foreach arch,$(ARCHES),-tare $(arch)=bin/linux-$(arch)/tare) dist
+
+image: static ## Build the container image for all ARCHES: bin/image.tar, which bin/cluster load, ctr, docker and skopeo read.
 	cd image && $(GO) run . build $(foreach arch,$(ARCHES),-tare $(arch)=../bin/linux-$(arch)/tare) \
-	  -version $(VERSION) -revision $(REVISION) $(IMAGE_FLAGS) ../bin/image.tar
+	  -version $(VERSION) -revision "$(REVISION)" $(IMAGE_FLAGS) ../bin/image.tar
 
 image-lock: ## Pin the newest packages of Debian for the image.
 	cd image && $(GO) run . lock
@@ -48,7 +63,7 @@ lint: ## Run golangci-lint, installed if it is missing.
 fuzz: ## Fuzz every parser for a while (FUZZTIME each).
 	@for pkg in $$(grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u); do \
 	  for f in $$(grep -rhoE --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' $$pkg | sed 's/func //'); do \
-	    echo "$$pkg $$f"; $(GO) test $$pkg -run '^$$' -fuzz "^$$f$$" -fuzztime $${FUZZTIME:-20s} || exit 1; \
+	    echo "$$pkg $$f"; $(GO) -C $$pkg test . -run '^$$' -fuzz "^$$f$$" -fuzztime $${FUZZTIME:-20s} || exit 1; \
 	  done; done
 
 bench: ## Simulate the method, time the analysis.
@@ -70,4 +85,4 @@ cluster-down: ## Take it down without a trace.
 
 clean: ## Remove what was built, and what killed runs left behind.
 	-$(BIN) clean
-	rm -rf bin
+	rm -rf bin dist

@@ -27,6 +27,8 @@ const usage = `usage: cluster [--name NAME] [--state DIR] COMMAND
 
   up [--gvisor=false] [--kwok N] [--apiserver-arg FLAG]... [--keep] [--source DIR]
                         bring the cluster up, unless it is up
+  compile [--gvisor=false] [--kwok N] [--source DIR]
+                        only compile what up would have to compile
   down                  take it down and leave nothing of it
   status                show its machines and what runs on them
   kubectl ARG...        run kubectl on it
@@ -79,6 +81,12 @@ func run(ctx context.Context, args []string) error {
 	switch {
 	case command == "up":
 		return up(ctx, c, args)
+	case command == "compile":
+		o, err := options(args)
+		if err != nil {
+			return err
+		}
+		return c.Compile(ctx, o)
 	case command == "down" && len(args) == 0:
 		return c.Down(ctx)
 	case command == "status" && len(args) == 0:
@@ -116,7 +124,8 @@ func run(ctx context.Context, args []string) error {
 	return errUsage
 }
 
-func up(ctx context.Context, c *cluster.Cluster, args []string) error {
+// options are those of up and compile.
+func options(args []string) (cluster.Options, error) {
 	var o cluster.Options
 	flags := newFlags()
 	flags.BoolVar(&o.GVisor, "gvisor", true, "")
@@ -128,7 +137,15 @@ func up(ctx context.Context, c *cluster.Cluster, args []string) error {
 		return nil
 	})
 	if flags.Parse(args) != nil || flags.NArg() > 0 || o.Kwok < 0 {
-		return errUsage
+		return o, errUsage
+	}
+	return o, nil
+}
+
+func up(ctx context.Context, c *cluster.Cluster, args []string) error {
+	o, err := options(args)
+	if err != nil {
+		return err
 	}
 	if err := c.Up(ctx, o); err != nil {
 		return err

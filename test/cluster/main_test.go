@@ -66,6 +66,7 @@ func must(t *testing.T, name string, args ...string) string {
 func TestUsage(t *testing.T) {
 	for _, args := range [][]string{
 		nil, {"upp"}, {"down", "now"}, {"exec", "node1"}, {"load"}, {"stop", "node1"}, {"--nam", "x", "up"}, {"up", "--nosuch"},
+		{"compile", "now"}, {"compile", "--kwok", "-1"},
 	} {
 		cmd := exec.Command("/proc/self/exe", args...)
 		cmd.Env = append(os.Environ(), asCommand+"=1")

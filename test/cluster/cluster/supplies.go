@@ -18,6 +18,13 @@ type supplies struct {
 	stages []byte   // how kwok's nodes and pods behave; nil without kwok
 }
 
+// Compile makes all of it that the cache does not have, which is what takes
+// minutes when a cluster is brought up for the first time.
+func (c *Cluster) Compile(ctx context.Context, o Options) error {
+	_, err := c.supplies(ctx, o)
+	return err
+}
+
 func (c *Cluster) supplies(ctx context.Context, o Options) (supplies, error) {
 	cache, err := build.Cache()
 	if err != nil {
