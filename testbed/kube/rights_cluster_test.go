@@ -185,7 +185,9 @@ func TestDocumentedRights(t *testing.T) {
 				continue // one verb of each resource, and both of exec
 			}
 			less := slices.Clone(rules)
-			less[i].Verbs = slices.Delete(slices.Clone(rule.Verbs), j, j+1)
+			if less[i].Verbs = slices.Delete(slices.Clone(rule.Verbs), j, j+1); len(less[i].Verbs) == 0 {
+				less = slices.Delete(less, i, i+1)
+			}
 			e := user.may(t, less, fmt.Sprintf("right to %s: %s", rule.Resources[0], verb))
 			for _, f := range e.Findings {
 				if want := "--serviceaccount=" + user.name + ":tare"; f.Status != testbed.Works && !strings.HasSuffix(f.Hint, want) {

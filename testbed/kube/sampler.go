@@ -41,8 +41,7 @@ func (s *Sampler) Start(ctx context.Context, site testbed.Site) error {
 	}
 	subjects := a.subjects(at, nodes)
 	before, err := a.read(ctx, at, nodes, subjects.all())
-	var lost *testbed.Disturbance
-	if errors.As(err, &lost) {
+	if err != nil && ctx.Err() == nil {
 		// The runner mends the site's pods; these are nobody's but the testbed's.
 		if err = a.mend(ctx, nodes); err == nil {
 			subjects = a.subjects(at, nodes)
