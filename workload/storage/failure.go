@@ -63,8 +63,7 @@ var remedies = []struct{ said, why, remedy string }{
 	{"Permission denied", "fio may not write to the volume",
 		"the volume's directory or device must belong to the user or group that the pod runs as: many drivers see to that by fsGroup, hostPath volumes do not"},
 	{"Read-only file system", "the volume is mounted read-only", ""},
-	{"engine io_uring", "fio cannot use io_uring", "engine: libaio"},
-	{"io_uring_queue_init", "the system refuses io_uring", "engine: libaio, or a seccomp profile that allows io_uring"},
+	{"engines/io_uring.c", "the system refuses io_uring", "engine: libaio, or a seccomp profile that allows io_uring; gVisor has none"},
 	{"io_queue_init", "the system has no room for more asynchronous I/O", "raise sysctl fs.aio-max-nr on the node, or lower ioDepth or jobs"},
 	{"failed to load engine", "this fio has not got the engine", "another engine, or an image whose fio has it"},
 }

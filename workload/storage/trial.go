@@ -15,7 +15,7 @@ import (
 // begin begins a trial at a site.
 func (c *Config) begin(site testbed.Site, raw workload.Raw) (*trial, error) {
 	volume, ok := testbed.As[testbed.Volume](site)
-	if !ok {
+	if !ok || volume.Volume() == "" {
 		return nil, errors.New("the site has no volume to measure")
 	}
 	t := &trial{config: c, site: site, raw: raw, file: volume.Volume()}
