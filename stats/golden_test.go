@@ -66,7 +66,7 @@ func (g golden) p(t *testing.T, got float64, err error) {
 }
 
 func TestAgainstR(t *testing.T)     { checkGolden(t, "golden-r.json", 300) }
-func TestAgainstSciPy(t *testing.T) { checkGolden(t, "golden-scipy.json", 120) }
+func TestAgainstSciPy(t *testing.T) { checkGolden(t, "golden-scipy.json", 123) }
 
 func checkGolden(t *testing.T, file string, count int) {
 	cases := readGolden(t, file)
@@ -174,6 +174,14 @@ var goldenChecks = map[string]func(*testing.T, golden){
 			t.Errorf("%s %q: %v", g.Kind, g.Name, err)
 		}
 		g.near(t, "slope", slope, g.Point, 1e-12)
+	},
+	"line": func(t *testing.T, g golden) {
+		line, err := FitLine(g.X, g.Y)
+		if err != nil {
+			t.Errorf("%s %q: %v", g.Kind, g.Name, err)
+		}
+		g.near(t, "slope", line.Slope, g.Point, 1e-9)
+		g.near(t, "intercept", line.Intercept, g.Q, 1e-9)
 	},
 	"dip": func(t *testing.T, g golden) {
 		d, _, err := Dip(g.X)

@@ -143,4 +143,12 @@ for name, x in (("five", rng.normal(0, 1, 5)), ("rising", rng.normal(0, 1, 60) +
     x = np.round(x, 4)
     case("slope", name, x=x, point=stats.theilslopes(x).slope)
 
+rng = np.random.default_rng(21)
+for name, x in (("levels", [100.0, 300, 1000]), ("far from zero", [1e6 + 1, 1e6 + 2, 1e6 + 5, 1e6 + 9]),
+                ("repeated", [1.0, 1, 2, 2, 4, 4, 8, 8])):
+    x = np.asarray(x)
+    y = np.round(3 + 0.25 * x + rng.normal(0, 1, len(x)), 4)
+    line = stats.linregress(x, y)
+    case("line", name, x=x, y=y, point=line.slope, q=line.intercept)
+
 print("[\n" + ",\n".join(json.dumps(c) for c in cases) + "\n]")

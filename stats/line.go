@@ -1,0 +1,42 @@
+package stats
+
+import (
+	"fmt"
+	"math"
+)
+
+// Line is a straight line: Intercept where x is 0, and Slope per unit of x.
+type Line struct{ Intercept, Slope float64 }
+
+// At is the line's height at x.
+func (l Line) At(x float64) float64 { return l.Intercept + l.Slope*x }
+
+// FitLine fits a line to y at x by least squares. It needs two different x.
+//
+// The slope is a sum of the y with weights that do not depend on them, so that
+// the slope of a mean is the mean of the slopes, and noise that is symmetric, or
+// the same at all x, leaves it symmetric: a slope for each round is fit for
+// [SignedRank], which an interval from the residuals of one line through all
+// rounds would not be, since what a round has in common would count as the noise
+// of every point in it.
+func FitLine(x, y []float64) (Line, error) {
+	const name = "line"
+	if err := checkSamples(name, x, y, 2); err != nil {
+		return Line{}, err
+	}
+	if len(x) != len(y) {
+		return Line{}, fmt.Errorf("%s: %d values at %d places: %w", name, len(y), len(x), ErrArgument)
+	}
+	meanX, sdX := meanSD(x)
+	meanY, _ := meanSD(y)
+	if negligible(sdX, math.Abs(meanX)) {
+		return Line{}, fmt.Errorf("%s: all %d places are %v: %w", name, len(x), x[0], ErrConstant)
+	}
+	var products, squares float64
+	for i := range x {
+		products += (x[i] - meanX) * (y[i] - meanY)
+		squares += (x[i] - meanX) * (x[i] - meanX)
+	}
+	slope := products / squares
+	return Line{Intercept: meanY - slope*meanX, Slope: slope}, nil
+}
