@@ -7,8 +7,24 @@ import (
 	"strconv"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"tare/experiment/strictyaml"
 )
+
+// Objects are those of the files and of inline as they stand: placeholders are
+// not filled in, and namespaces not given.
+func (c *Config) Objects() ([]*unstructured.Unstructured, error) {
+	all, problems := c.objects()
+	for field, p := range problems {
+		return nil, fmt.Errorf("%s: %s", field, summary(p))
+	}
+	var objects []*unstructured.Unstructured
+	for _, o := range all {
+		objects = append(objects, &unstructured.Unstructured{Object: o.fields})
+	}
+	return objects, nil
+}
 
 // objects decodes all documents. The problems are by field of the config, each
 // with its file, line and column.
