@@ -30,6 +30,9 @@ var pattern = regexp.MustCompile(`\$?\$\((TARE_[A-Za-z0-9_]*)\)`)
 func Check(text string, known ...string) error {
 	for _, found := range pattern.FindAllStringSubmatch(text, -1) {
 		if !strings.HasPrefix(found[0], "$$") && !slices.Contains(known, found[1]) {
+			if len(known) == 0 {
+				return fmt.Errorf("$(%s) is not known here: it needs a cluster", found[1])
+			}
 			return fmt.Errorf("$(%s) is not known here: known is $(%s)", found[1], strings.Join(known, "), $("))
 		}
 	}

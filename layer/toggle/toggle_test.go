@@ -1,0 +1,257 @@
+package toggle
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tare/experiment"
+	"tare/experiment/environ"
+	"tare/experiment/quantity"
+	"tare/layer"
+	"tare/testbed"
+	"tare/testbed/local/localtest"
+)
+
+// lamp is a switch of a file that says on or off.
+func lamp(t *testing.T) (*Config, string) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "lamp")
+	set(t, file, "off")
+	c := New().(*Config)
+	c.On = [][]string{{"sh", "-c", "echo on >$LAMP"}}
+	c.Off = [][]string{{"sh", "-c", "echo off >$LAMP"}}
+	c.Check = Check{Run: []string{"sh", "-c", "echo it is $(cat $LAMP)"}, On: "is on$", Off: "is off$"}
+	c.Env = environ.Variables{"LAMP": file}
+	c.Limit = quantity.Duration(5 * time.Second)
+	return c, file
+}
+
+func set(t *testing.T, file, text string) {
+	t.Helper()
+	if err := os.WriteFile(file, []byte(text+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func state(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(text))
+}
+
+const look = "sh -c 'echo it is $(cat $LAMP)'"
+
+func on(observed string, ok bool) layer.Check {
+	return layer.Check{Layer: name, Name: look, Expected: "to match is on$, and not is off$", Observed: observed, OK: ok}
+}
+
+func off(observed string, ok bool) layer.Check {
+	return layer.Check{Layer: name, Name: look, Expected: "to match is off$, and not is on$", Observed: observed, OK: ok}
+}
+
+func TestSwitching(t *testing.T) {
+	c, file := lamp(t)
+	site := localtest.Host(t)
+	up, err := c.Up(t.Context(), site)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := off(`"it is off\n"`, true)
+	found.Name += " before the run"
+	if diff := cmp.Diff([]layer.Check{found}, up.Proofs()); diff != "" {
+		t.Error(diff)
+	}
+	exclusive := up.(layer.Exclusive)
+	if !exclusive.Exclusive() || state(t, file) != "off" {
+		t.Errorf("after Up it is %s", state(t, file))
+	}
+	for range 2 {
+		expect(t, on(`"it is off\n"`, false), up.Before)
+		turn(t, exclusive.On, exclusive.On)
+		expect(t, on(`"it is on\n"`, true), up.Before)
+		expectOff(t, off(`"it is on\n"`, false), c)
+		turn(t, exclusive.Off, exclusive.Off)
+		expectOff(t, off(`"it is off\n"`, true), c)
+	}
+	turn(t, exclusive.On, up.Down)
+	if state(t, file) != "off" {
+		t.Errorf("after Down it is %s", state(t, file))
+	}
+}
+
+func turn(t *testing.T, steps ...func(context.Context) error) {
+	t.Helper()
+	for _, step := range steps {
+		if err := step(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func expect(t *testing.T, want layer.Check, before func(context.Context, testbed.Site) ([]layer.Check, error)) {
+	t.Helper()
+	got, err := before(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]layer.Check{want}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func expectOff(t *testing.T, want layer.Check, c *Config) {
+	t.Helper()
+	got, err := c.ProveOff(t.Context(), localtest.Host(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]layer.Check{want}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// What a killed Tare left on is turned off first, and the report says so.
+func TestLeftOn(t *testing.T) {
+	c, file := lamp(t)
+	set(t, file, "on")
+	up, err := c.Up(t.Context(), localtest.Host(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := off(`"it is off\n"`, true)
+	want.Name += " before the run"
+	want.Caveat = "it was on before the run, as an earlier run that was killed would leave it, and was turned off first; it is off after the run"
+	if diff := cmp.Diff([]layer.Check{want}, up.Proofs()); diff != "" {
+		t.Error(diff)
+	}
+	if state(t, file) != "off" {
+		t.Errorf("it is %s", state(t, file))
+	}
+}
+
+func TestNotExclusive(t *testing.T) {
+	c, file := lamp(t)
+	c.Exclusive = false
+	up, err := c.Up(t.Context(), localtest.Host(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if state(t, file) != "on" || up.(layer.Exclusive).Exclusive() {
+		t.Errorf("after Up it is %s", state(t, file))
+	}
+	turn(t, up.Down, up.Down)
+	if state(t, file) != "off" {
+		t.Errorf("after Down it is %s", state(t, file))
+	}
+}
+
+// The check decides when it is on, not the end of the commands.
+func TestWaitsForTheCheck(t *testing.T) {
+	c, file := lamp(t)
+	// The third look turns the light on.
+	c.On = [][]string{{"sh", "-c", "echo asked >$LAMP"}}
+	c.Check.Run = []string{"sh", "-c", `read s <$LAMP; case $s in asked) echo 1 >$LAMP;; 1) echo on >$LAMP;; esac; echo it is $s`}
+	up, err := c.Up(t.Context(), localtest.Host(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	turn(t, up.(layer.Exclusive).On)
+	if state(t, file) != "on" {
+		t.Errorf("it is %s", state(t, file))
+	}
+}
+
+func TestFailures(t *testing.T) {
+	tests := []struct {
+		name   string
+		change func(*Config)
+		want   string // of Up and On together
+		state  string // afterwards
+	}{
+		{"no such program", func(c *Config) { c.Off = [][]string{{"tare-test-no-such-program"}} },
+			`a program of the switch: exec: "tare-test-no-such-program": executable file not found in $PATH`, "off"},
+		{"neither on nor off", func(c *Config) { c.Check.Run = []string{"echo", "dim"} },
+			`the check shows neither on nor off: echo dim: expected to match is off$, and not is on$, observed "dim\n"`, "off"},
+		{"a command fails", func(c *Config) { c.On = append(c.On, []string{"sh", "-c", "echo no >&2; exit 3"}) },
+			"turn it on: sh -c 'echo no >&2; exit 3': exit status 3: no", "off"},
+		{"it has no effect", func(c *Config) {
+			c.On = [][]string{{"true"}}
+			c.Limit = quantity.Duration(200 * time.Millisecond)
+		}, "turn it on: " + look + ` does not show it within 200ms: expected to match is on$, and not is off$, observed "it is off\n"`, "off"},
+		{"it hangs", func(c *Config) {
+			c.On = [][]string{{"sleep", "60"}}
+			c.Limit = quantity.Duration(200 * time.Millisecond)
+		}, "turn it on: sleep 60: not done within 200ms", "off"},
+		{"it cannot be turned off", func(c *Config) {
+			c.On = append(c.On, []string{"false"})
+			c.Off = [][]string{{"false"}}
+		}, "turn it on: false: exit status 1\nturn it off: false: exit status 1", "on"},
+		{"no cluster", func(c *Config) { c.On = [][]string{{"echo", "$(TARE_CONTEXT)"}} },
+			"turn it on: $(TARE_CONTEXT) is not known here: it needs a cluster", "off"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			c, file := lamp(t)
+			test.change(c)
+			up, err := c.Up(t.Context(), localtest.Host(t))
+			if err == nil {
+				err = up.(layer.Exclusive).On(t.Context())
+			}
+			if err == nil || err.Error() != test.want {
+				t.Errorf("got  %v\nwant %s", err, test.want)
+			}
+			if got := state(t, file); got != test.state {
+				t.Errorf("it is %s", got)
+			}
+		})
+	}
+}
+
+func TestValidate(t *testing.T) {
+	good := func() *Config {
+		c := New().(*Config)
+		c.On, c.Off = [][]string{{"a", "$(TARE_CONTEXT)"}}, [][]string{{"b"}}
+		c.Check = Check{Run: []string{"c"}, On: "on"}
+		return c
+	}
+	tests := []struct {
+		name   string
+		change func(*Config)
+		want   []experiment.FieldError
+	}{
+		{"good", func(*Config) {}, nil},
+		{"nothing", func(c *Config) { *c = Config{} }, []experiment.FieldError{
+			{Field: "on", Message: "no command is given"}, {Field: "off", Message: "no command is given"},
+			{Field: "check.run", Message: "no program is given: write it as a list, [program, argument…]"}}},
+		{"empty command", func(c *Config) { c.On = append(c.On, nil) }, []experiment.FieldError{
+			{Field: "on[1]", Message: "no program is given: write it as a list, [program, argument…]"}}},
+		{"placeholder", func(c *Config) { c.Off[0] = append(c.Off[0], "$(TARE_ARM)") }, []experiment.FieldError{
+			{Field: "off[0]", Message: "$(TARE_ARM) is not known here: known is $(TARE_CONTEXT), $(TARE_NAMESPACE)"}}},
+		{"check that always matches", func(c *Config) { c.Check.On = ".*" }, []experiment.FieldError{
+			{Field: "check.on", Message: `".*" matches even if nothing is printed, and so proves nothing`}}},
+		{"variables", func(c *Config) { c.Env = environ.Variables{"TARE_CONTEXT": "x", "A B": "c"} }, []experiment.FieldError{
+			{Field: "env.A B", Message: `"A B" is not the name of a variable: letters, digits and underscores`},
+			{Field: "env.TARE_CONTEXT", Message: "TARE_CONTEXT is given by Tare"}}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			c := good()
+			test.change(c)
+			if diff := cmp.Diff(test.want, c.Validate()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+	if diff := cmp.Diff([]string{"a", "b", "c"}, good().Programs()); diff != "" {
+		t.Error(diff)
+	}
+}
