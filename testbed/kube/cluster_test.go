@@ -37,7 +37,7 @@ func parameters() *experiment.Kubernetes {
 // leaves nothing behind.
 func onCluster(t *testing.T) *Testbed {
 	t.Helper()
-	bed, err := New(Options{Kubeconfig: kubetest.Kubeconfig(t), Version: "test", Say: func(line string) { t.Log(line) }})
+	bed, err := New(Options{Kubeconfig: kubetest.Kubeconfig(t), Say: func(line string) { t.Log(line) }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"tare/testbed"
-	"tare/testbed/kube/agent"
 )
 
 // Mend asks every agent of the site for a sign of life, which costs one message
@@ -93,7 +92,7 @@ func (p *pod) renew() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.now = nil
-	p.session = agent.NewSession(p.dial, agent.Options{Patience: p.on.limits.Connect.Std(), Alive: p.alive})
+	p.session = p.connect()
 }
 
 // discard deletes a pod that has ended.

@@ -30,8 +30,13 @@ type pod struct {
 // newPod is a pod that has not been made yet.
 func (on *presence) newPod(plan *corev1.Pod) *pod {
 	p := &pod{on: on, plan: plan}
-	p.session = agent.NewSession(p.dial, agent.Options{Patience: on.limits.Connect.Std(), Alive: p.alive})
+	p.session = p.connect()
 	return p
+}
+
+// connect is a session with the agent of the pod that is there, or yet to be made.
+func (p *pod) connect() *agent.Session {
+	return agent.NewSession(p.dial, agent.Options{Patience: p.on.limits.Connect.Std(), Alive: p.alive, Version: p.on.bed.options.Version})
 }
 
 // launch asks for pods, after they have been written down where their namespace

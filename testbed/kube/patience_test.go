@@ -1,0 +1,88 @@
+package kube
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func patientClient(limit time.Duration) *http.Client {
+	return &http.Client{Transport: patience(limit)(http.DefaultTransport)}
+}
+
+// Answers that are about the server's state are asked for again; others are not.
+func TestPatience(t *testing.T) {
+	tests := []struct {
+		name    string
+		answers []int // statuses, the last one for ever
+		limit   time.Duration
+		path    string
+		want    int
+		tries   int32
+	}{
+		{"at once", []int{200}, time.Minute, "/", 200, 1},
+		{"after a restart", []int{503, 429, 500, 200}, time.Minute, "/", 200, 4},
+		{"an answer that counts", []int{404}, time.Minute, "/", 404, 1},
+		{"refused", []int{403}, time.Minute, "/", 403, 1},
+		{"no time left", []int{503}, time.Millisecond, "/", 503, 1},
+		{"a watch is none of its business", []int{503}, time.Minute, "/?watch=true", 503, 1},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var tries atomic.Int32
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				n := int(tries.Add(1))
+				if body, _ := io.ReadAll(r.Body); string(body) != "body" {
+					t.Errorf("try %d has the body %q", n, body)
+				}
+				status := tt.answers[min(n, len(tt.answers))-1]
+				if status == 503 && n == 1 && tt.limit < time.Second {
+					w.Header().Set("Retry-After", "1")
+				}
+				w.WriteHeader(status)
+			}))
+			defer server.Close()
+			answer, err := patientClient(tt.limit).Post(server.URL+tt.path, "text/plain", strings.NewReader("body"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer.Body.Close()
+			if answer.StatusCode != tt.want || tries.Load() != tt.tries || answer.Header.Get("Retry-After") != "" {
+				t.Errorf("status %d after %d tries, Retry-After %q; want %d after %d", answer.StatusCode, tries.Load(), answer.Header.Get("Retry-After"), tt.want, tt.tries)
+			}
+		})
+	}
+}
+
+// A server that is away for good ends in an error that says for how long it was
+// tried, and that client-go does not take for a reason to begin again.
+func TestPatienceEnds(t *testing.T) {
+	server := httptest.NewServer(nil)
+	server.Close()
+	_, err := patientClient(200 * time.Millisecond).Get(server.URL + "/api")
+	var unanswered *UnansweredError
+	if !errors.As(err, &unanswered) || unanswered.Tries < 2 || unanswered.Request != "GET /api" {
+		t.Fatalf("got %v", err)
+	}
+	var errno syscall.Errno
+	if !errors.Is(err, syscall.ECONNREFUSED) || errors.As(err, &errno) {
+		t.Errorf("%v: is refused %v, tells its number %v", err, errors.Is(err, syscall.ECONNREFUSED), errors.As(err, &errno))
+	}
+}
+
+// A certificate that does not fit will not fit the next time.
+func TestPatienceWithCertificates(t *testing.T) {
+	var tries atomic.Int32
+	server := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { tries.Add(1) }))
+	defer server.Close()
+	_, err := patientClient(time.Hour).Get(server.URL)
+	if err == nil || tries.Load() != 0 || !strings.Contains(err.Error(), "certificate") {
+		t.Errorf("got %v", err)
+	}
+}
