@@ -14,7 +14,8 @@
 // judge.go decides, the controls first and then the
 // treatments as one family; text.go and number.go say it in words. rounds.go
 // answers how many rounds are needed. describe.go and warn.go add what a reader
-// needs to trust or doubt a number, and analyze.go ties it together.
+// needs to trust or doubt a number, scaling.go fits lines through the levels of a
+// factor, and analyze.go ties it together.
 //
 // Nothing here reads a clock or a file, or depends on the order of a map: the
 // same run gives the same analysis. Numbers that reach a Run are finite.
@@ -69,6 +70,7 @@ type Run struct {
 	Controls    []Comparison    `json:"controls"` // the A/A arm, in the same form
 	Warnings    []Warning       `json:"warnings,omitempty"`
 	Cells       []CellSummary   `json:"cells"`
+	Scaling     []Scaling       `json:"scaling,omitempty"`  // lines through the levels of factors that are numbers
 	Invalids    []journal.Trial `json:"invalids,omitempty"` // invalid trials, each with its rule
 	Proofs      []ProofSummary  `json:"proofs,omitempty"`
 	Harness     Harness         `json:"harness"`

@@ -31,6 +31,7 @@ func Analyze(plan *experiment.Plan, trials []journal.Trial, env *machine.Environ
 	run.Harness = harness(trials)
 	run.Proofs = proofs(plan, trials)
 	run.Cells = cells(t, run.Start)
+	run.Scaling = scalings(t)
 	if !plan.Paired() {
 		diagnoseSeries(run, plan.Seed)
 	}

@@ -1,0 +1,303 @@
+package analysis
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+
+	"tare/analysis/contrast"
+	"tare/experiment"
+	"tare/experiment/factor"
+	"tare/stats"
+)
+
+// Where the cells of a workload differ in one factor whose levels are numbers,
+// the question is not only what an arm costs at each of them, but how the cost
+// grows: so many bytes for each object, so much time for each rule. That is the
+// slope of a line through the levels.
+//
+// The line is fitted anew in each round. A round is what drifts together, so that
+// the slopes of rounds, and the differences between an arm's slope and the
+// baseline's in the same round, are independent values with noise of their own;
+// their intervals come from the same estimators as every other one. One line
+// through the points of all rounds would count as noise what a round has in
+// common, and as information what its points do not tell anew.
+
+// leastLevels is the number of levels from which a line can be doubted.
+const leastLevels = 3
+
+// Scaling is how one metric of a workload grows with a factor of its cells.
+type Scaling struct {
+	Workload string            `json:"workload"`       // whose cells these are
+	Factor   string            `json:"factor"`         // whose levels are numbers: "objects"
+	Held     []factor.Level    `json:"held,omitempty"` // the other factors
+	Cells    []string          `json:"cells"`          // by level, in ascending order
+	X        []float64         `json:"x"`              // the levels, in Unit
+	Unit     string            `json:"unit,omitempty"` // of the levels; "" for a number of things
+	Per      string            `json:"per"`            // what a slope is for, in words: "object", "1 % of churn"
+	Metric   experiment.Metric `json:"metric"`
+	Arms     []ScalingArm      `json:"arms"` // in the plan's order; those with a value at every level in some round
+}
+
+// ScalingArm is the line of one arm. Slopes are in the metric's unit per unit of
+// the factor, with the metric's own sign: no overheads.
+type ScalingArm struct {
+	Arm       string     `json:"arm"`    // name
+	Rounds    []int      `json:"rounds"` // those with a value at every level
+	Slopes    []float64  `json:"slopes"` // one per round
+	Slope     Interval   `json:"slope"`
+	PointOnly bool       `json:"pointOnly,omitempty"` // Slope and Line are points without intervals: the values allow none
+	Method    string     `json:"method"`              // of the interval of the slope, as in comparisons
+	Line      []Interval `json:"line"`                // height of the line at each level
+	Means     []float64  `json:"means"`               // of the values at each level, in these rounds
+	Fit       Fit        `json:"fit"`
+	Text      string     `json:"text"` // the slope in words: "12.1 kB [11.0, 13.2] per object"
+	// Difference is the arm's slope less the baseline's, in the rounds that both
+	// have; nil for the baseline, and where there is no such round.
+	Difference *SlopeDifference `json:"difference,omitempty"`
+}
+
+// SlopeDifference is how much steeper an arm's line is than the baseline's.
+type SlopeDifference struct {
+	Interval
+	Rounds    int     `json:"rounds"`              // that both arms have
+	PointOnly bool    `json:"pointOnly,omitempty"` // the values allow no interval
+	P         float64 `json:"p"`                   // two-sided, of equal slopes; not corrected for the number of lines
+	Method    string  `json:"method"`              // of the interval
+	Text      string  `json:"text"`                // in words: "1.2 kB [0.9, 1.5] per object steeper than plain"
+}
+
+// scalings finds every line of a run.
+func scalings(t *table) []Scaling {
+	if !t.plan.Paired() {
+		return nil
+	}
+	var list []Scaling
+	for _, l := range ladders(t.plan) {
+		first := t.plan.Cells[l.cells[0]]
+		for _, m := range first.Metrics {
+			if !l.everywhere(t.plan, m) {
+				continue
+			}
+			s := Scaling{Workload: first.Workload, Factor: l.factor, Held: l.held, X: l.x, Unit: l.unit, Per: l.per, Metric: m}
+			for _, c := range l.cells {
+				s.Cells = append(s.Cells, t.plan.Cells[c].ID)
+			}
+			if s.Arms = t.lines(l, m); s.Arms != nil {
+				list = append(list, s)
+			}
+		}
+	}
+	return list
+}
+
+// ladder is a set of cells that differ in one factor alone.
+type ladder struct {
+	factor, unit, per string
+	held              []factor.Level
+	cells             []int     // of the plan, by level in ascending order
+	x                 []float64 // the levels
+}
+
+// ladders finds them, in the order of the plan.
+func ladders(plan *experiment.Plan) []ladder {
+	type key struct{ workload, factor, held string }
+	at := map[key]*ladder{}
+	var order []*ladder
+	for c, cell := range plan.Cells {
+		for k, l := range cell.Levels {
+			held := slices.Concat(cell.Levels[:k], cell.Levels[k+1:])
+			id := key{cell.Workload, l.Factor, written(held)}
+			if at[id] == nil {
+				at[id] = &ladder{factor: l.Factor, held: held}
+				order = append(order, at[id])
+			}
+			at[id].cells = append(at[id].cells, c)
+		}
+	}
+	var list []ladder
+	for _, l := range order {
+		if l.climb(plan) {
+			list = append(list, *l)
+		}
+	}
+	return list
+}
+
+// written writes levels so that different ones differ.
+func written(levels []factor.Level) string {
+	var b strings.Builder
+	for _, l := range levels {
+		b.WriteString(l.Factor + "\x00" + l.Value + "\x00")
+	}
+	return b.String()
+}
+
+// climb reads the levels as numbers and puts the cells in their order. It is
+// false where they are none, or too few.
+func (l *ladder) climb(plan *experiment.Plan) bool {
+	var levels []string
+	for _, c := range l.cells {
+		for _, level := range plan.Cells[c].Levels {
+			if level.Factor == l.factor {
+				levels = append(levels, level.Value)
+			}
+		}
+	}
+	x, unit, ok := readLevels(levels)
+	if !ok || len(x) < leastLevels || len(x) != len(l.cells) {
+		return false
+	}
+	order := make([]int, len(x))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(x[a], x[b]) })
+	cells := slices.Clone(l.cells)
+	for i, from := range order {
+		l.cells[i] = cells[from]
+		l.x = append(l.x, x[from])
+		if i > 0 && l.x[i] == l.x[i-1] {
+			return false
+		}
+	}
+	l.unit, l.per = unit, perLevel(l.factor, unit)
+	return true
+}
+
+// everywhere says whether all cells have the metric.
+func (l *ladder) everywhere(plan *experiment.Plan, m experiment.Metric) bool {
+	return !slices.ContainsFunc(l.cells, func(c int) bool {
+		return !slices.ContainsFunc(plan.Cells[c].Metrics, func(o experiment.Metric) bool {
+			return o.Name == m.Name && o.Unit == m.Unit && o.Scale == m.Scale
+		})
+	})
+}
+
+// lines fits the lines of all arms.
+func (t *table) lines(l ladder, m experiment.Metric) []ScalingArm {
+	base := role(t.plan, experiment.Baseline)
+	var list []ScalingArm
+	var baseline *climbing
+	for a, arm := range t.plan.Arms {
+		c := t.climbs(l, a, m)
+		if a == base {
+			baseline = &c
+		}
+		if len(c.rounds) == 0 {
+			continue
+		}
+		s := c.describe(t.plan, l, m)
+		s.Arm = arm.Name
+		if a != base && baseline != nil {
+			s.Difference = c.steeper(t.plan, l, m, *baseline)
+		}
+		list = append(list, s)
+	}
+	return list
+}
+
+// climbing is the values of one arm at all levels, in the rounds that have them.
+type climbing struct {
+	rounds []int
+	values [][]float64 // by round and level
+	lines  []stats.Line
+}
+
+// climbs collects the values of an arm and fits a line to each round.
+func (t *table) climbs(l ladder, arm int, m experiment.Metric) climbing {
+	byRound := make([]map[int]float64, len(l.cells))
+	for k, c := range l.cells {
+		byRound[k] = map[int]float64{}
+		for i, s := range t.slots[c][arm] {
+			if v, ok := value(s.valid, m); ok {
+				byRound[k][t.at[c][i]] = v
+			}
+		}
+	}
+	var c climbing
+	for _, round := range t.rounds {
+		y := make([]float64, 0, len(l.x))
+		for k := range l.cells {
+			if v, ok := byRound[k][round]; ok {
+				y = append(y, v)
+			}
+		}
+		line, err := stats.FitLine(l.x, y)
+		if err != nil || !moderate(line.Slope) || !moderate(line.Intercept) { // a round that lacks a level
+			continue
+		}
+		c.rounds, c.values, c.lines = append(c.rounds, round), append(c.values, y), append(c.lines, line)
+	}
+	return c
+}
+
+// moderate says whether a number can be squared and summed.
+func moderate(v float64) bool { return math.Abs(v) < 1e150 } // false for NaN
+
+// slopes are those of the rounds.
+func (c *climbing) slopes() []float64 {
+	list := make([]float64, len(c.lines))
+	for i, l := range c.lines {
+		list[i] = l.Slope
+	}
+	return list
+}
+
+// describe estimates the line of an arm.
+func (c *climbing) describe(plan *experiment.Plan, l ladder, m experiment.Metric) ScalingArm {
+	s := ScalingArm{Rounds: c.rounds, Slopes: c.slopes()}
+	at, method, _, ok := located(plan, s.Slopes, c.rounds)
+	s.Slope, s.Method, s.PointOnly = at, method, !ok
+	for k, x := range l.x {
+		var heights []float64
+		sum := 0.0
+		for i, line := range c.lines {
+			heights = append(heights, line.At(x))
+			sum += c.values[i][k] / float64(len(c.lines))
+		}
+		height, _, _, _ := located(plan, heights, c.rounds)
+		s.Line, s.Means = append(s.Line, height), append(s.Means, contrast.Finite(sum))
+	}
+	s.Fit = c.fit(l, s.Means)
+	s.Text = slopeText(s.Slope, s.PointOnly, m) + " per " + l.per
+	return s
+}
+
+// steeper compares the slopes of an arm with the baseline's, round by round.
+func (c *climbing) steeper(plan *experiment.Plan, l ladder, m experiment.Metric, base climbing) *SlopeDifference {
+	var rounds []int
+	var differences []float64
+	for i, round := range c.rounds {
+		if k, both := slices.BinarySearch(base.rounds, round); both {
+			rounds = append(rounds, round)
+			differences = append(differences, c.lines[i].Slope-base.lines[k].Slope)
+		}
+	}
+	if len(rounds) == 0 {
+		return nil
+	}
+	at, method, p, ok := located(plan, differences, rounds)
+	d := &SlopeDifference{Interval: at, Rounds: len(rounds), PointOnly: !ok, P: p, Method: method}
+	d.Text = steeperText(*d, l.per, plan.Arms[role(plan, experiment.Baseline)].Name, m)
+	return d
+}
+
+// located estimates where values of one per round lie, as everywhere else. Where
+// they allow no interval, it gives their middle.
+func located(plan *experiment.Plan, values []float64, rounds []int) (at Interval, method string, p float64, ok bool) {
+	d := contrast.Data{Metric: experiment.Metric{Scale: experiment.Difference}, Paired: true, Contrasts: values}
+	for _, round := range rounds {
+		if round <= plan.Rounds {
+			d.Pilot++
+		}
+	}
+	e := contrast.RulesOf(plan).Estimate(&d)
+	if !e.Main.OK {
+		v := contrast.Finite(stats.Quantile(slices.Sorted(slices.Values(values)), 0.5))
+		return Interval{v, v, v}, e.Method, 1, false
+	}
+	i := e.Main.At
+	return Interval{contrast.Finite(i.Point), contrast.Finite(i.Lo), contrast.Finite(i.Hi)}, e.Method, e.Main.P, true
+}

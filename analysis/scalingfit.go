@@ -1,0 +1,135 @@
+package analysis
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"tare/analysis/contrast"
+	"tare/stats"
+)
+
+// Fit says how well a line describes the values.
+type Fit struct {
+	// Off is how far the mean at one level lies from the line, at most, as a share
+	// of what the line, or the means, rise by from end to end.
+	Off float64 `json:"off"`
+	At  float64 `json:"at"` // that level
+	P   float64 `json:"p"`  // that the means lie on a line, by t tests of what is left at each level; 1 if untestable
+	// Bend says which way the means leave the line, by the quadratic that fits
+	// best: "steeper" towards higher levels, "flatter"; "" where they do neither.
+	Bend string `json:"bend,omitempty"`
+	Poor bool   `json:"poor"`           // the line misses by more than chance and by more than a little
+	Text string `json:"text,omitempty"` // in words, where it is poor
+}
+
+const (
+	// fitLevel is the level at which a line counts as missed: one of a hundred
+	// straight ones does.
+	fitLevel = 0.01
+	// fitMiss is the share of the rise that is a little: with many rounds anything
+	// can be told from a line.
+	fitMiss = 0.05
+)
+
+// fit looks at what the lines of the rounds leave at each level. Noise leaves as
+// much above as below; a curve leaves the same in every round.
+func (c *climbing) fit(l ladder, means []float64) Fit {
+	f := Fit{P: 1, At: l.x[0]}
+	worst, left := 0.0, make([]float64, len(l.x))
+	for k, x := range l.x {
+		residuals := make([]float64, len(c.lines))
+		for i, line := range c.lines {
+			residuals[i] = c.values[i][k] - line.At(x)
+			left[k] += residuals[i] / float64(len(c.lines))
+		}
+		if math.Abs(left[k]) > worst {
+			worst, f.At = math.Abs(left[k]), x
+		}
+		f.P = min(f.P, missed(residuals)*float64(independent(len(l.x))))
+	}
+	if rise := rises(means); rise > 0 {
+		f.Off = contrast.Finite(worst / rise)
+	}
+	f.Poor = f.P <= fitLevel && f.Off >= fitMiss
+	if f.Poor {
+		f.Bend = bend(l.x, left)
+		f.Text = f.sentence(left, l)
+	}
+	return f
+}
+
+// independent is by how many tests a p is to be corrected. What a line leaves at
+// three levels is one number, told three times.
+func independent(levels int) int {
+	if levels == leastLevels {
+		return 1
+	}
+	return levels
+}
+
+// missed is the p that values left by a line are 0 in the mean.
+func missed(residuals []float64) float64 {
+	e, err := stats.PairedT(residuals, 0.95)
+	switch {
+	case err == nil:
+		return e.P
+	case errors.Is(err, stats.ErrConstant) && residuals[0] != 0:
+		return 0
+	}
+	return 1
+}
+
+// rises is the distance from the lowest mean to the highest.
+func rises(means []float64) float64 {
+	lo, hi := math.Inf(1), math.Inf(-1)
+	for _, m := range means {
+		lo, hi = min(lo, m), max(hi, m)
+	}
+	return hi - lo
+}
+
+// bend is the sign of the quadratic in what is left, if it accounts for half of
+// it at least: a step or a single level does not make a curve.
+func bend(x, left []float64) string {
+	square := make([]float64, len(x))
+	for i, v := range x {
+		square[i] = v * v
+	}
+	line, err := stats.FitLine(x, square)
+	if err != nil {
+		return ""
+	}
+	var product, squares, all float64
+	for i, v := range x {
+		curve := square[i] - line.At(v)
+		product += curve * left[i]
+		squares += curve * curve
+		all += left[i] * left[i]
+	}
+	switch {
+	case squares == 0 || product*product/squares < all/2:
+		return ""
+	case product > 0:
+		return "steeper"
+	}
+	return "flatter"
+}
+
+// sentence says what is wrong with the line.
+func (f Fit) sentence(left []float64, l ladder) string {
+	side := "above"
+	for k, x := range l.x {
+		if x == f.At && left[k] < 0 {
+			side = "below"
+		}
+	}
+	text := fmt.Sprintf("not a line: at %s it lies %s of the rise %s", levelText(f.At, l.unit), shareText(f.Off), side)
+	switch f.Bend {
+	case "steeper":
+		text += "; steeper at higher levels than at lower ones"
+	case "flatter":
+		text += "; flatter at higher levels than at lower ones"
+	}
+	return text
+}
