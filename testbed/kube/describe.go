@@ -73,7 +73,11 @@ func (on *presence) describe(ctx context.Context, sites []*Site) (machine.Cluste
 		if err != nil {
 			return c, err
 		}
-		c.Notes = append(c.Notes, notes...)
+		for _, note := range notes {
+			if !slices.Contains(c.Notes, note) {
+				c.Notes = append(c.Notes, note)
+			}
+		}
 	}
 	slices.Sort(names)
 	for _, name := range slices.Compact(names) {
@@ -160,7 +164,11 @@ func (a *accounting) untold(ctx context.Context, s *Site) ([]string, error) {
 	return untold(r, subjects, s.arm), nil
 }
 
-// untold says which pods a reading does not tell the CPU time of.
+// threadsNote says how the kernel's threads count where they cannot be told.
+const threadsNote = "the CPU time of the nodes' kernel threads is not told: it counts as that of other programs (limits.foreignCPU), although they may work for the trial, such as by encrypting"
+
+// untold says what a reading does not tell: the CPU time of pods, without which
+// there is none of other programs, or that of the kernel's threads.
 func untold(r *reading, s subjects, arm string) []string {
 	for _, p := range slices.Concat(s.site, s.helpers) {
 		if r.cgroup(p) != nil {
@@ -171,6 +179,11 @@ func untold(r *reading, s subjects, arm string) []string {
 			why = "the cgroups of its pods are not found on node " + told(p.node)
 		}
 		return []string{fmt.Sprintf("arm %s: the CPU time of other programs is not told (%s): limits.foreignCPU is not applied to its trials", told(arm), why)}
+	}
+	for _, p := range s.site {
+		if r.nodes[p.node].Grouped == nil {
+			return []string{threadsNote}
+		}
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
@@ -45,13 +46,14 @@ func TestSharedKernels(t *testing.T) {
 }
 
 func TestUntold(t *testing.T) {
-	r := &reading{nodes: map[string]agent.Counters{"n1": {Pods: []agent.Cgroup{{Pod: "c"}}}, "n2": {}}}
+	r := &reading{nodes: map[string]agent.Counters{"n1": {Pods: []agent.Cgroup{{Pod: "c"}}, Grouped: new(time.Second)}, "n2": {Pods: []agent.Cgroup{{Pod: "d"}}}}}
 	for _, c := range []struct {
 		name string
 		s    subjects
 		want string
 	}{
 		{"all told", subjects{site: []placed{clientAt}, whole: true}, "[]"},
+		{"not the kernel's threads", subjects{site: []placed{{uid: "d", node: "n2"}}, whole: true}, "[" + threadsNote + "]"},
 		{"a cgroup not found", subjects{site: []placed{clientAt, serverAt}, whole: true},
 			"[arm a: the CPU time of other programs is not told (the cgroups of its pods are not found on node n2): limits.foreignCPU is not applied to its trials]"},
 		{"a sandbox", subjects{site: []placed{serverAt}},

@@ -142,8 +142,14 @@ func onMachine(before, after *reading, s subjects, node string) machine.Conditio
 		CPUPressure: -1,
 		Load:        a.Load,
 	}
+	// Without the time of the kernel's threads, they count as programs of others.
+	processes := busy - (a.Kernel - b.Kernel)
+	if a.Grouped != nil && b.Grouped != nil {
+		c.KernelCPU = share(max(a.Kernel-b.Kernel, busy-(*a.Grouped-*b.Grouped)))
+		processes = *a.Grouped - *b.Grouped
+	}
 	if own, known := ownOn(before, after, s, after.kernelOf(node)); known {
-		c.ForeignCPU = share(busy - (a.Kernel - b.Kernel) - own)
+		c.ForeignCPU = share(processes - own)
 	}
 	if a.Waiting >= 0 && b.Waiting >= 0 && wall > 0 {
 		c.CPUPressure = min(1, max(0, (a.Waiting-b.Waiting).Seconds()/wall.Seconds()))

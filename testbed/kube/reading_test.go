@@ -124,6 +124,25 @@ func TestConditions(t *testing.T) {
 	}
 }
 
+// Where the node tells what all its processes use, the kernel's threads are not
+// taken for programs of others: they may encrypt for the trial.
+func TestConditionsWithoutKernelThreads(t *testing.T) {
+	b, a := readings(map[string]agent.Counters{"n1": at(0, "b", [4]float64{0, 0, 0, 0}, cgroupOf("c", 0, 0))},
+		map[string]agent.Counters{"n1": at(10, "b", [4]float64{15, 1, 0, 0}, cgroupOf("c", 4, 0))}) // 15 s, 4 of them the pod's
+	s := subjects{site: []placed{clientAt}, whole: true}
+	if c := sample(b, a, s).Conditions; c.ForeignCPU != 11.0/20 || c.KernelCPU != 1.0/20 {
+		t.Errorf("not told: foreign %v, kernel %v", c.ForeignCPU, c.KernelCPU)
+	}
+	for node, r := range map[string]*reading{"before": b, "after": a} {
+		c := r.nodes["n1"]
+		c.Grouped = new(map[string]time.Duration{"before": 100 * time.Second, "after": 106 * time.Second}[node])
+		r.nodes["n1"] = c
+	}
+	if c := sample(b, a, s).Conditions; c.ForeignCPU != 2.0/20 || c.KernelCPU != 10.0/20 || c.Busy != 16*time.Second {
+		t.Errorf("told: foreign %v, kernel %v, busy %v", c.ForeignCPU, c.KernelCPU, c.Busy)
+	}
+}
+
 // With accounting: container the agents in the pods tell their own containers'
 // time, where the runtime shows it.
 func TestConditionsInContainer(t *testing.T) {

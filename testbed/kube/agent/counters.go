@@ -48,6 +48,9 @@ func (s *Server) counters(q *Question) (Counters, error) {
 		Time: time.Now(), CPUs: totals.CPUs, Busy: totals.Busy + totals.Interrupts, Steal: totals.Steal, Kernel: totals.Interrupts,
 		Load: totals.Load, Waiting: totals.Waiting, BootID: plain(readText(root, "proc/sys/kernel/random/boot_id")),
 	}
+	if q.Root != "" {
+		c.Grouped = grouped(os.DirFS(q.Root))
+	}
 	if got, ok := own.read(); ok {
 		c.Own = &got
 	}
