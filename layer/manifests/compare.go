@@ -17,7 +17,7 @@ func differences(path string, applied, live any) []string {
 	switch want := applied.(type) {
 	case map[string]any:
 		have, ok := live.(map[string]any)
-		if !ok && !(empty(applied) && live == nil) {
+		if !ok && (live != nil || !empty(applied)) {
 			return []string{fmt.Sprintf("%s is %s", path, shown(live))}
 		}
 		var found []string
