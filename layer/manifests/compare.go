@@ -107,8 +107,8 @@ func same(a, b any) bool {
 			return d == e
 		}
 	}
-	p, errP := quantity(a)
-	q, errQ := quantity(b)
+	p, errP := amount(a)
+	q, errQ := amount(b)
 	return errP == nil && errQ == nil && p.Cmp(q) == 0
 }
 
@@ -144,7 +144,7 @@ func duration(v any) (time.Duration, bool) {
 	return d, err == nil
 }
 
-func quantity(v any) (resource.Quantity, error) {
+func amount(v any) (resource.Quantity, error) {
 	switch v := v.(type) {
 	case string:
 		if len(v) > 64 {

@@ -1,0 +1,242 @@
+package manifests
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"tare/experiment"
+	"tare/experiment/factor"
+	"tare/experiment/quantity"
+	"tare/layer"
+	"tare/testbed"
+	"tare/testbed/kube"
+	"tare/testbed/kube/kubetest"
+)
+
+// onCluster is a testbed on the test cluster, which closes with the test.
+func onCluster(t *testing.T) *kube.Testbed {
+	t.Helper()
+	bed, err := kube.New(kube.Options{Kubeconfig: kubetest.Kubeconfig(t), Version: "test", Say: func(line string) { t.Log(line) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := bed.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return bed
+}
+
+// opened is a site that has not been made yet. Nothing here needs its pods.
+func opened(t *testing.T, bed *kube.Testbed, arm string) *kube.Site {
+	t.Helper()
+	site, err := bed.Open(t.Context(), testbed.Request{Name: arm, Needs: experiment.Needs{Network: true}, Level: &experiment.Kubernetes{
+		Image:     experiment.DefaultImage,
+		Placement: factor.Of(experiment.SameNode),
+		Resources: experiment.Resources{CPU: "50m", Memory: "64Mi"},
+		Timeouts: experiment.Timeouts{
+			Ready: quantity.Duration(3 * time.Minute), Delete: quantity.Duration(2 * time.Minute),
+			Request: quantity.Duration(time.Minute), Connect: quantity.Duration(time.Minute),
+		},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return site.(*kube.Site)
+}
+
+var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+
+// defined installs a CustomResourceDefinition for the test.
+func defined(t *testing.T, site *kube.Site, file string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects, problems := decode(file, string(text))
+	if len(problems) > 0 || len(objects) != 1 {
+		t.Fatalf("%d objects: %v", len(objects), problems)
+	}
+	cluster, err := site.Cluster(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := cluster.Dynamic.Resource(definitions)
+	crd := &unstructured.Unstructured{Object: objects[0].fields}
+	if _, err := at.Create(t.Context(), crd, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := at.Delete(t.Context(), crd.GetName(), metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+			t.Error(err)
+		}
+	})
+	err = site.Await(t.Context(), "the definition of "+crd.GetName(), func(ctx context.Context) (bool, string, error) {
+		got, err := at.Get(ctx, crd.GetName(), metav1.GetOptions{})
+		if err != nil {
+			return false, "", err
+		}
+		ok, now := conditionHolds(got, "Established")
+		return ok, now, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func checks(t *testing.T, want []string, got []layer.Check, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for _, c := range got {
+		lines = append(lines, fmt.Sprintf("%s: %s: %s: %v", c.Name, c.Expected, c.Observed, c.OK))
+	}
+	if diff := cmp.Diff(want, lines); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestPolicyOnCluster applies an object of a published kind, whose field the API
+// server checks, and has it changed and deleted by somebody else.
+func TestPolicyOnCluster(t *testing.T) {
+	bed := onCluster(t)
+	site, other := opened(t, bed, "strict"), opened(t, bed, "plain")
+	defined(t, site, "../../examples/kubernetes/crds/peerauthentications.yaml")
+	text := func(mode string) string {
+		return "apiVersion: security.istio.io/v1\nkind: PeerAuthentication\nmetadata: {name: strict, labels: {of: $(TARE_NAMESPACE)}}\nspec: {mtls: {mode: " + mode + "}}\n"
+	}
+	if _, err := config(text("STRICTLY")).Up(t.Context(), site); err == nil || !strings.Contains(err.Error(), `Unsupported value: "STRICTLY"`) {
+		t.Errorf("a value that the kind does not know: %v", err)
+	}
+	_, err := config(strings.Replace(text("STRICT"), "mtls: {", "mtls: {mood: good, ", 1)).Up(t.Context(), site)
+	if err == nil || !strings.Contains(err.Error(), "did not take PeerAuthentication strict in "+site.Namespace()+" as it was given: spec.mtls.mood is not there") {
+		t.Errorf("a field that the kind does not know: %v", err)
+	}
+
+	c := config(text("STRICT"))
+	up, err := c.Up(t.Context(), site)
+	if err != nil {
+		t.Fatal(err)
+	}
+	on := []string{"PeerAuthentication strict: there as applied: there as applied: true"}
+	got, err := up.Before(t.Context(), site)
+	checks(t, on, got, err)
+	got, err = c.ProveOff(t.Context(), other)
+	checks(t, []string{"PeerAuthentication strict: not there: not there: true"}, got, err)
+	got, err = c.ProveOff(t.Context(), site)
+	checks(t, []string{"PeerAuthentication strict: not there: PeerAuthentication strict in " + site.Namespace() + " there: false"}, got, err)
+
+	cluster, err := site.Cluster(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := cluster.Dynamic.Resource(schema.GroupVersionResource{Group: "security.istio.io", Version: "v1", Resource: "peerauthentications"}).Namespace(site.Namespace())
+	live, err := at.Get(t.Context(), "strict", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if live.GetLabels()["of"] != site.Namespace() || live.GetLabels()[kube.OwnerLabel] == "" {
+		t.Errorf("labels %v", live.GetLabels())
+	}
+	if err := unstructured.SetNestedField(live.Object, "PERMISSIVE", "spec", "mtls", "mode"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := at.Update(t.Context(), live, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	got, err = up.Before(t.Context(), site)
+	checks(t, []string{"PeerAuthentication strict: there as applied: PeerAuthentication strict in " + site.Namespace() + `: spec.mtls.mode is "PERMISSIVE" and not "STRICT": false`}, got, err)
+	if err := up.Down(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := at.Get(t.Context(), "strict", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("after Down: %v", err)
+	}
+}
+
+// TestExclusiveOnCluster has an object of the whole cluster there for its own arm only.
+func TestExclusiveOnCluster(t *testing.T) {
+	bed := onCluster(t)
+	site, other := opened(t, bed, "role"), opened(t, bed, "plain")
+	c := config(`apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: $(TARE_NAMESPACE)}
+rules:
+  - {apiGroups: [""], resources: [pods], verbs: [get]}
+`, exclusive)
+	up, err := c.Up(t.Context(), site)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := up.(layer.Exclusive)
+	title := "ClusterRole " + site.Namespace()
+	for range 2 {
+		if err := a.On(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		got, err := a.Before(t.Context(), site)
+		checks(t, []string{title + ": there as applied: there as applied: true"}, got, err)
+		if err := a.Off(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		got, err = c.ProveOff(t.Context(), site)
+		checks(t, []string{title + ": not there: not there: true"}, got, err)
+	}
+	if err := a.On(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Down(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+
+	// The same object, not exclusive, and one that somebody else has made.
+	c.Exclusive = false
+	if _, err := c.Up(t.Context(), other); err == nil || !strings.Contains(err.Error(), "it belongs to the whole cluster, so that other arms would get it too: set exclusive: true") {
+		t.Errorf("not exclusive: %v", err)
+	}
+	theirs := config("apiVersion: v1\nkind: Namespace\nmetadata: {name: kube-public, labels: {mine: \"true\"}}\n", ownArm)
+	if _, err := theirs.Up(t.Context(), other); err == nil || !strings.Contains(err.Error(), "apply Namespace kube-public: it exists already and is not of this run") {
+		t.Errorf("somebody else's: %v", err)
+	}
+	theirs = config("apiVersion: v1\nkind: Namespace\nmetadata: {name: kube-public}\n", exclusive)
+	if _, err := theirs.Up(t.Context(), other); err == nil || !strings.Contains(err.Error(), "Namespace kube-public is there already, and this run has not made it") {
+		t.Errorf("somebody else's, exclusively: %v", err)
+	}
+}
+
+// TestWaitOnCluster waits for what controllers do with an object.
+func TestWaitOnCluster(t *testing.T) {
+	bed := onCluster(t)
+	site := opened(t, bed, "waits")
+	budget := "apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: b}\nspec: {minAvailable: 0, selector: {matchLabels: {a: b}}}\n"
+	c := config(budget, func(c *Config) {
+		c.Wait = []Wait{
+			{Kind: "PodDisruptionBudget", Name: "b", Condition: "status.observedGeneration=1"},
+			{Kind: "ConfigMap", APIVersion: "v1", Name: "kube-root-ca.crt", Condition: "metadata.namespace=$(TARE_NAMESPACE)"},
+		}
+	})
+	up, err := c.Up(t.Context(), site)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := up.Before(t.Context(), site)
+	checks(t, []string{
+		"PodDisruptionBudget b: there as applied: there as applied: true",
+		"PodDisruptionBudget b: status.observedGeneration=1: status.observedGeneration=1: true",
+		"ConfigMap kube-root-ca.crt: metadata.namespace=$(TARE_NAMESPACE): metadata.namespace=" + site.Namespace() + ": true",
+	}, got, err)
+}

@@ -1,0 +1,88 @@
+package proof
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tare/experiment"
+	"tare/experiment/factor"
+	"tare/experiment/quantity"
+	"tare/layer"
+	"tare/testbed"
+	"tare/testbed/kube"
+	"tare/testbed/kube/kubetest"
+)
+
+// TestOnCluster runs programs in the pods under test, by the agent and by an exec, in
+// other pods of the cluster, and where there are none.
+func TestOnCluster(t *testing.T) {
+	bed, err := kube.New(kube.Options{Kubeconfig: kubetest.Kubeconfig(t), Version: "test", Say: func(line string) { t.Log(line) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := bed.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	c := &Config{Checks: []Item{
+		{Name: "by the agent", In: testbed.ClientPod, Run: []string{"sh", "-c", "echo in $(TARE_NAMESPACE) as $(id -u)"}, On: `^in tare-\S+ as [0-9]+$`, Off: "^never$"},
+		{Name: "by an exec", In: testbed.ServerPod, Container: kube.Container, Run: []string{"echo", "$(TARE_CONTEXT)"}, On: `\S`, Off: "^never$"},
+		{Name: "no such container", In: testbed.ServerPod, Container: "istio-proxy", Run: []string{"true"}, On: "x"},
+		{Name: "both pods", Pods: &Pods{Labels: map[string]string{kube.ManagedBy: "tare", kube.ArmLabel: "a"}}, Container: kube.Container, Run: []string{"echo", "yes"}, On: "yes", Off: "no", When: Once},
+		{Name: "no such pods", Pods: &Pods{Namespace: "kube-system", Labels: map[string]string{"tare-test": "none"}}, Run: []string{"true"}, On: "x"},
+		{Name: "a failing program", In: testbed.ServerPod, Container: kube.Container, Run: []string{"sh", "-c", "echo why >&2; exit 3"}, On: "x"},
+	}}
+	site, err := bed.Open(t.Context(), testbed.Request{Name: "a", Needs: c.Needs(), Level: &experiment.Kubernetes{
+		Image:     experiment.DefaultImage,
+		Placement: factor.Of(experiment.DifferentNodes),
+		Resources: experiment.Resources{CPU: "50m", Memory: "64Mi"},
+		Timeouts: experiment.Timeouts{
+			Ready: quantity.Duration(3 * time.Minute), Delete: quantity.Duration(2 * time.Minute),
+			Request: quantity.Duration(time.Minute), Connect: quantity.Duration(time.Minute),
+		},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	up, err := c.Up(t.Context(), site)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := site.(testbed.Staged).Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	type seen struct{ OK, Once bool }
+	on := map[string]seen{"by the agent": {OK: true}, "by an exec": {OK: true}, "no such container": {}, "both pods": {true, true}, "no such pods": {}, "a failing program": {}}
+	off := map[string]seen{"by the agent": {}, "by an exec": {}, "no such container": {OK: true}, "both pods": {}, "no such pods": {OK: true}, "a failing program": {}}
+	collect := func(checks []layer.Check, err error) (map[string]seen, map[string]string) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, observed := map[string]seen{}, map[string]string{}
+		for _, c := range checks {
+			got[c.Name], observed[c.Name] = seen{c.OK, c.Once}, c.Observed
+		}
+		return got, observed
+	}
+	for range 2 {
+		got, observed := collect(up.Before(t.Context(), site))
+		if diff := cmp.Diff(on, got); diff != "" {
+			t.Errorf("on: %s\n%v", diff, observed)
+		}
+		for name, want := range map[string]string{
+			"no such container": "the pod has no container istio-proxy", "no such pods": "no pod of that kind runs here",
+			"both pods": `server: "yes\n"; likewise in 1 more`, "a failing program": `""; sh -c 'echo why >&2; exit 3': exit status 3: why`,
+		} {
+			if observed[name] != want {
+				t.Errorf("%s: observed %s, want %s", name, observed[name], want)
+			}
+		}
+	}
+	if got, observed := collect(c.ProveOff(t.Context(), site)); !cmp.Equal(off, got) {
+		t.Errorf("off: %s\n%v", cmp.Diff(off, got), observed)
+	}
+}
