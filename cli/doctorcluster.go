@@ -107,13 +107,8 @@ func contexts(k *experiment.Kubernetes, x *experiment.Expansion) []string {
 // to a cluster is tried by running the experiment only.
 func tryArm(ctx context.Context, bed *kube.Testbed, x *experiment.Expansion, arm int) ([]testbed.Finding, error) {
 	var needs experiment.Needs
-	for _, cell := range x.Cells {
-		needs = needs.And(cell.Workload.Needs())
-	}
-	for _, items := range x.Layers {
-		for _, item := range items {
-			needs = needs.And(item.Config.Needs())
-		}
+	for cell := range x.Cells {
+		needs = needs.And(x.Needs(cell, arm))
 	}
 	name := x.Plan.Arms[arm].Name
 	site, err := bed.Open(ctx, testbed.Request{Name: name, Needs: needs, Level: x.Cells[0].Testbed.Level()})

@@ -90,13 +90,10 @@ func printPlan(w io.Writer, p *experiment.Plan, seeded, whole bool) {
 // printSecurity says what the pods need of Pod Security, and why.
 func printSecurity(w io.Writer, e *experiment.Expansion) {
 	var needs experiment.Needs
-	for _, layers := range e.Layers {
-		for _, l := range layers {
-			needs = needs.And(l.Config.Needs())
+	for cell := range e.Cells {
+		for arm := range e.Plan.Arms {
+			needs = needs.And(e.Needs(cell, arm))
 		}
-	}
-	for _, c := range e.Cells {
-		needs = needs.And(c.Workload.Needs())
 	}
 	for _, n := range needs.PodSecurity {
 		fmt.Fprintf(w, "  pods need the level %s of Pod Security: %s\n", n.Level, n.Why)

@@ -129,6 +129,23 @@ type Expansion struct {
 	Cells  []CellSetup   // by cell
 }
 
+// Needs is what an arm needs of the testbed in a cell. The layers of all arms
+// count: arms differ by their layers, not by what the testbed gives them. Only
+// what they need of Pod Security is each arm's own: it takes part in no trial.
+func (e *Expansion) Needs(cell, arm int) Needs {
+	all := e.Cells[cell].Workload.Needs()
+	for a, items := range e.Layers {
+		for _, item := range items {
+			needs := item.Config.Needs()
+			if a != arm {
+				needs.PodSecurity = nil
+			}
+			all = all.And(needs)
+		}
+	}
+	return all
+}
+
 // CellSetup is what a cell runs, every factor at one level.
 type CellSetup struct {
 	Workload WorkloadConfig

@@ -39,19 +39,18 @@ func openSites(ctx context.Context, x *experiment.Expansion, bed testbed.Testbed
 	s := &sites{cells: make([][]*place, len(x.Cells))}
 	byLevel := map[string][]*place{}
 	for c, cell := range x.Cells {
-		needs := cell.Workload.Needs().And(layersNeed(x))
 		level, err := json.Marshal(x.Plan.Cells[c].Testbed)
 		if err != nil {
 			return nil, fmt.Errorf("testbed of %s: %w", x.Plan.Cells[c].ID, err)
 		}
-		asked, err := json.Marshal(needs)
+		asked, err := json.Marshal(x.Needs(c, 0))
 		if err != nil {
 			return nil, fmt.Errorf("needs of %s: %w", x.Plan.Cells[c].ID, err)
 		}
 		key := fmt.Sprintf("%s %s", level, asked)
 		if byLevel[key] == nil {
 			for a := range x.Plan.Arms {
-				p, err := open(ctx, x, a, bed, testbed.Request{Name: x.Plan.Arms[a].Name, Needs: needs, Level: cell.Testbed.Level()})
+				p, err := open(ctx, x, a, bed, testbed.Request{Name: x.Plan.Arms[a].Name, Needs: x.Needs(c, a), Level: cell.Testbed.Level()})
 				if err != nil {
 					err = fmt.Errorf("arm %s: %w", x.Plan.Arms[a].Name, err)
 					return nil, errors.Join(err, s.close(context.WithoutCancel(ctx)))
@@ -64,18 +63,6 @@ func openSites(ctx context.Context, x *experiment.Expansion, bed testbed.Testbed
 		s.cells[c] = byLevel[key]
 	}
 	return s, nil
-}
-
-// layersNeed is what the layers of all arms need together: arms differ by their
-// layers only, not by what the testbed gives them.
-func layersNeed(x *experiment.Expansion) experiment.Needs {
-	var all experiment.Needs
-	for _, items := range x.Layers {
-		for _, item := range items {
-			all = all.And(item.Config.Needs())
-		}
-	}
-	return all
 }
 
 // open sets up one arm at one level and puts its layers up, from the first
