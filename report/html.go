@@ -92,6 +92,8 @@ type page struct {
 	Cells                        []pageCell
 	Thinned                      string
 	Published                    *pagePublished
+	Scaling                      []growth
+	ScalingNote                  string
 	// Method and evidence.
 	FamilyNote, Power, ProofNote string
 	Diagnostics                  []pageBlock
@@ -185,6 +187,7 @@ func makePage(s *sheet, o HTMLOptions) *page {
 	}
 	p.pictures(s)
 	p.tables(s)
+	p.scaling(s)
 	p.series(s)
 	p.evidence(s, o)
 	p.surroundings(s, o)

@@ -44,6 +44,7 @@ func Markdown(w io.Writer, r *analysis.Run) error {
 	s.markdownWarnings(b)
 	s.markdownResults(b, true)
 	s.markdownResults(b, false)
+	s.markdownScaling(b)
 	s.markdownEvidence(b)
 	fmt.Fprintf(b, "%s\n", md(s.legend(false)))
 	if err := b.Flush(); err != nil {

@@ -29,6 +29,7 @@ func Text(w io.Writer, r *analysis.Run, o TextOptions) error {
 	t := &terminal{w: buffered, o: o, sheet: arrange(r)}
 	t.header()
 	t.results()
+	t.scaling()
 	t.notes()
 	if err := buffered.Flush(); err != nil {
 		return fmt.Errorf("write text: %w", err)

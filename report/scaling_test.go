@@ -1,0 +1,164 @@
+package report
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"tare/analysis"
+	"tare/experiment"
+	"tare/experiment/factor"
+	"tare/journal"
+)
+
+// growing is a run of a workload at three levels, as the analysis sees it.
+func growing(rounds int, scale float64) *analysis.Run {
+	metrics := []experiment.Metric{
+		metric("ready-p50", "s", experiment.Lower, true, 0, 0).Metric,
+		{Name: "memory-istiod", Unit: "B", Better: experiment.Lower, Scale: experiment.Difference},
+		{Name: "throttled", Better: experiment.Lower, Scale: experiment.Difference},
+	}
+	plan := &experiment.Plan{Schema: experiment.PlanSchema, Name: "churn", Testbed: "kubernetes", Seed: 7, Rounds: rounds,
+		Confidence: 0.95, Equivalence: 0.02, Power: 0.8, Attempts: 1,
+		Arms: []experiment.PlannedArm{{Name: "plain", Role: experiment.Baseline}, {Name: experiment.ControlName, Role: experiment.Control}, {Name: "mesh", Role: experiment.Treatment}}}
+	for _, n := range []string{"100", "300", "1000"} {
+		plan.Cells = append(plan.Cells, experiment.Cell{ID: "churn.objects=" + n, Workload: "churn", Kind: "churn", Metrics: metrics,
+			Levels: []factor.Level{{Factor: "objects", Value: n}, {Factor: "churn", Value: "25%"}}})
+	}
+	rng := rand.New(rand.NewPCG(1, 1))
+	var trials []journal.Trial
+	for round := 1; round <= rounds; round++ {
+		for i, step := range plan.Order(round) {
+			var x float64
+			fmt.Sscan(plan.Cells[step.Cell].Levels[0].Value, &x)
+			b := 1.0
+			if plan.Arms[step.Arm].Name == "mesh" {
+				b = 1.4
+			}
+			trials = append(trials, journal.Trial{Round: round, Attempt: 1, Position: i + 1, Cell: plan.Cells[step.Cell].ID, Arm: plan.Arms[step.Arm].Name,
+				Start: start.Add(time.Duration(len(trials)) * time.Minute), Wall: time.Minute, Values: map[string]float64{
+					"ready-p50":     scale * (0.1 + b*x*1e-5) * (1 + 0.01*rng.NormFloat64()),
+					"memory-istiod": scale * (5e7 + b*x*x*10 + 1e5*rng.NormFloat64()), "throttled": 0}})
+		}
+	}
+	return analysis.Analyze(plan, trials, nil)
+}
+
+func TestScalingText(t *testing.T) {
+	var b bytes.Buffer
+	if err := Text(&b, growing(8, 1), TextOptions{Width: 100}); err != nil {
+		t.Fatal(err)
+	}
+	_, got, found := strings.Cut(b.String(), "How it grows\n")
+	if !found {
+		t.Fatalf("no section:\n%s", b.String())
+	}
+	for _, want := range []string{
+		"  ready-p50 by objects (churn, churn=25%; 3 levels from 100 to 1,000)\n",
+		"    mesh     13.5 µs [12.7, 14.9] per object\n             4.7 µs [3.0, 6.8] more per object than plain\n",
+		"    plain    9.2 µs [7.0, 11.0] per object\n", "  memory-istiod by objects (churn, churn=25%; 3 levels from 100 to 1,000)\n",
+		"             not a line: at 300 it lies 8 % of the rise below; steeper at higher levels than at\n             lower ones\n",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the section lacks %q:\n%s", want, got)
+		}
+	}
+	if strings.Contains(got, "throttled by objects") {
+		t.Error("an exploratory metric is shown without being asked for")
+	}
+	for _, o := range []TextOptions{{Width: 60, ASCII: true}, {Width: 72, All: true}} {
+		b.Reset()
+		if err := Text(&b, growing(2, 1), o); err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(b.String()) {
+			if cells(strings.TrimRight(line, "\n")) > o.Width {
+				t.Errorf("a line of %d columns at %d: %q", cells(line), o.Width, line)
+			}
+		}
+		if strings.Contains(b.String(), "throttled by objects") != o.All {
+			t.Errorf("exploratory lines at %+v", o)
+		}
+	}
+}
+
+func TestScalingMarkdown(t *testing.T) {
+	var b bytes.Buffer
+	if err := Markdown(&b, growing(8, 1)); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"## How it grows\n", "### ready-p50 by objects\n\nchurn, churn=25%; 3 levels from 100 to 1,000\n\n| arm | slope | compared with plain | fit |\n",
+		"| plain | ", " per object than plain |  |\n", "### throttled by objects\n",
+	} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("the page lacks %q:\n%s", want, b.String())
+		}
+	}
+}
+
+func TestScalingPage(t *testing.T) {
+	page := render(t, growing(8, 1), HTMLOptions{})
+	checkPage(t, "growing", page)
+	for _, want := range []string{`<a href="#scaling">`, `<section id="scaling">`, `aria-label="ready-p50 by objects"`, "Compared with plain"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	if page := render(t, wireguard().run(), HTMLOptions{}); strings.Contains(page, "scaling") && strings.Contains(page, "How it grows") {
+		t.Error("a run without levels has a section on how it grows")
+	}
+}
+
+// TestScalingChart draws runs of all kinds, hostile and boundless ones too.
+func TestScalingChart(t *testing.T) {
+	poisoned := growing(6, 1)
+	n := 0
+	poison(reflect.ValueOf(poisoned), &n)
+	bare := growing(6, 1)
+	bare.Cells = nil
+	for i := range bare.Scaling {
+		bare.Scaling[i].Arms[0].Line, bare.Scaling[i].Arms[1].Means = nil, nil
+	}
+	for name, r := range map[string]*analysis.Run{
+		"usual": growing(8, 1), "one round": growing(1, 1), "many rounds": growing(200, 1), "huge": growing(6, 1e140), "tiny": growing(6, 1e-12), "hostile": poisoned, "bare": bare,
+	} {
+		if len(r.Scaling) == 0 {
+			t.Errorf("%s: no line", name)
+		}
+		for i := range r.Scaling {
+			picture := ScalingChart(r, i)
+			d := xml.NewDecoder(strings.NewReader(picture))
+			for {
+				if _, err := d.Token(); errors.Is(err, io.EOF) {
+					break
+				} else if err != nil {
+					t.Fatalf("%s: %v", name, err)
+				}
+			}
+			if strings.Contains(picture, "NaN") || strings.Contains(picture, "Inf") || strings.Contains(picture, "<script") {
+				t.Errorf("%s: the picture of line %d holds what it must not", name, i)
+			}
+		}
+		page := render(t, r, HTMLOptions{})
+		checkPage(t, name, page)
+	}
+	if ScalingChart(growing(2, 1), 99) != "" || ScalingChart(wireguard().run(), 0) != "" {
+		t.Error("a line that is not there is drawn")
+	}
+}
+
+// TestScalingDotsAreThinned keeps pictures of long runs small.
+func TestScalingDotsAreThinned(t *testing.T) {
+	if few, many := len(ScalingChart(growing(20, 1), 0)), len(ScalingChart(growing(400, 1), 0)); float64(many) > 6*float64(few) || math.Abs(float64(many)) > 60_000 {
+		t.Errorf("the picture of 400 rounds has %d bytes, that of 20 has %d", many, few)
+	}
+}
