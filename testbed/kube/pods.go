@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"net/netip"
 	"sync"
 	"time"
@@ -12,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"tare/experiment"
 	"tare/testbed"
 	"tare/testbed/kube/agent"
 )
@@ -223,7 +225,11 @@ func (s *Site) helperPod(ctx context.Context, role, node string, shape func(*cor
 	if err != nil {
 		return nil, err
 	}
-	namespace, err := on.makeNodesNamespace(ctx, s.level.Namespace)
+	level := restricted
+	if s.level.Accounting == experiment.OnNode {
+		level = privileged
+	}
+	namespace, err := on.makeNodesNamespace(ctx, s.level.Namespace, level)
 	if err != nil {
 		return nil, err
 	}
@@ -231,7 +237,10 @@ func (s *Site) helperPod(ctx context.Context, role, node string, shape func(*cor
 	if err != nil {
 		return nil, fmt.Errorf("node %s: %w", node, explain(err))
 	}
-	plan := s.bed.planPod(s.level, label("tare-"+s.bed.owner+"-"+role+"-"+node, nameLimit), role)
+	// Names of nodes are long and often differ in their last letters only.
+	digest := fnv.New32a()
+	digest.Write([]byte(node))
+	plan := s.bed.planPod(s.level, label(fmt.Sprintf("tare-%s-%s-%08x-%s", s.bed.owner, role, digest.Sum32(), node), nameLimit), role)
 	plan.Namespace = namespace
 	pin(plan, n)
 	plan.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}

@@ -27,8 +27,9 @@ type presence struct {
 	choices  []choice
 	helpers  []*pod
 	counting *accounting // nil: nothing was counted yet
-	// nodesNamespace is the one of the pods that need rights on nodes; "" until made.
-	nodesNamespace string
+	// nodesNamespaces are those of the pods that are about nodes, by the level of Pod
+	// Security that they need; they are made when first needed.
+	nodesNamespaces map[string]string
 }
 
 func newPresence(t *Testbed, c *Cluster, limits experiment.Timeouts) (*presence, error) {
@@ -156,26 +157,30 @@ func (s *Site) podSecurity() string {
 	return level
 }
 
-// makeNodesNamespace makes the namespace of pods that need rights on nodes, once
-// per cluster; where a namespace is given they are there too.
-func (on *presence) makeNodesNamespace(ctx context.Context, given string) (string, error) {
+// makeNodesNamespace makes the namespace of pods that are about nodes and need a
+// level of Pod Security, once per cluster; where a namespace is given they are
+// there too.
+func (on *presence) makeNodesNamespace(ctx context.Context, given, level string) (string, error) {
+	if given != "" {
+		return given, on.enter(ctx, given)
+	}
 	on.mu.Lock()
 	defer on.mu.Unlock()
-	if on.nodesNamespace != "" {
-		return on.nodesNamespace, nil
+	if made := on.nodesNamespaces[level]; made != "" {
+		return made, nil
 	}
-	if given != "" {
-		if err := on.enter(ctx, given); err != nil {
-			return "", err
-		}
-		on.nodesNamespace = given
-		return given, nil
+	name := "nodes"
+	if level != privileged {
+		name = "counting"
 	}
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: label("tare-"+on.bed.owner+"-nodes", nameLimit), Labels: on.bed.labels("", "")}}
-	ns.Labels[enforceLabel] = privileged
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: label("tare-"+on.bed.owner+"-"+name, nameLimit), Labels: on.bed.labels("", "")}}
+	ns.Labels[enforceLabel] = level
 	if _, err := on.makeNamespace(ctx, ns); err != nil {
 		return "", err
 	}
-	on.nodesNamespace = ns.Name
+	if on.nodesNamespaces == nil {
+		on.nodesNamespaces = map[string]string{}
+	}
+	on.nodesNamespaces[level] = ns.Name
 	return ns.Name, nil
 }

@@ -103,7 +103,7 @@ func (s *Site) placement() experiment.Placement {
 // for programs outside of any pod, so that layers do not shape them.
 func (s *Site) planOnNodes(ctx context.Context, on *presence, plans map[testbed.Place]*corev1.Pod, nodes choice) error {
 	s.bed.options.Say("pods in the host's network need Pod Security " + privileged + ": the path node-to-node is measured on the nodes themselves")
-	namespace, err := on.makeNodesNamespace(ctx, s.level.Namespace)
+	namespace, err := on.makeNodesNamespace(ctx, s.level.Namespace, privileged)
 	if err != nil {
 		return err
 	}
