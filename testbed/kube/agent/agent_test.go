@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -55,15 +56,15 @@ func serveIn(t testing.TB, s *Server, dir string) (stop func()) {
 
 // dialer opens connections to the agent in dir as they are.
 func dialer(dir string) Dial {
-	return func(ctx context.Context) (io.ReadWriteCloser, error) {
-		return dialSocket(ctx, filepath.Join(dir, socketName))
+	return func(context.Context) (io.ReadWriteCloser, error) {
+		return net.Dial("unix", filepath.Join(dir, socketName))
 	}
 }
 
 // session gives a session with a new agent.
-func session(t testing.TB, o Options) *Session {
+func session(t testing.TB) *Session {
 	t.Helper()
-	return sessionWith(t, dialer(serve(t, &Server{})), o)
+	return sessionWith(t, dialer(serve(t, &Server{})), Options{})
 }
 
 func sessionWith(t testing.TB, dial Dial, o Options) *Session {
@@ -130,7 +131,7 @@ func gone(t testing.TB, pid string) bool {
 }
 
 func TestRun(t *testing.T) {
-	s := session(t, Options{})
+	s := session(t)
 	cmd := shell(`cat; echo "$WHO" >&2; pwd; exit 3`)
 	cmd.Stdin, cmd.Env, cmd.Dir = strings.NewReader("in\n"), []string{"WHO=me"}, "/usr"
 	p, stdout, stderr := start(t, s, cmd)
@@ -154,7 +155,7 @@ func TestRun(t *testing.T) {
 }
 
 func TestOutputsThatNobodyWants(t *testing.T) {
-	s := session(t, Options{})
+	s := session(t)
 	p, err := s.Start(t.Context(), shell("echo out; echo err >&2; exit 1"))
 	if err != nil {
 		t.Fatal(err)
@@ -166,7 +167,7 @@ func TestOutputsThatNobodyWants(t *testing.T) {
 }
 
 func TestCannotStart(t *testing.T) {
-	s := session(t, Options{})
+	s := session(t)
 	plain := filepath.Join(t.TempDir(), "plain")
 	if err := os.WriteFile(plain, []byte("text"), 0o644); err != nil {
 		t.Fatal(err)
@@ -203,7 +204,7 @@ type zeros struct{}
 func (zeros) Read(b []byte) (int, error) { clear(b); return len(b), nil }
 
 func TestStandardInput(t *testing.T) {
-	s := session(t, Options{})
+	s := session(t)
 	cmd := testbed.Command{Args: []string{"wc", "-c"}, Stdin: io.LimitReader(zeros{}, bodyLimit)}
 	p, stdout, _ := start(t, s, cmd)
 	if _, err := p.Wait(); err != nil || strings.TrimSpace(stdout.String()) != strconv.Itoa(bodyLimit) {
@@ -220,7 +221,7 @@ func TestStandardInput(t *testing.T) {
 }
 
 func TestLargeOutput(t *testing.T) {
-	s := session(t, Options{})
+	s := session(t)
 	p, stdout, stderr := start(t, s, shell("head -c 5000001 /dev/zero | tr '\\0' x; printf yy >&2"))
 	if _, err := p.Wait(); err != nil {
 		t.Fatal(err)
@@ -244,7 +245,7 @@ func TestTooLargeOutput(t *testing.T) {
 }
 
 func TestSignals(t *testing.T) {
-	s := session(t, Options{})
+	s := session(t)
 	p, stdout, _ := start(t, s, shell("echo before; kill -TERM $$"))
 	_, err := p.Wait()
 	var exit *testbed.ExitError
@@ -276,7 +277,7 @@ func TestSignals(t *testing.T) {
 
 // TestDescendants: whatever a program leaves behind is gone after its end.
 func TestDescendants(t *testing.T) {
-	s := session(t, Options{})
+	s := session(t)
 	for name, script := range map[string]string{
 		"in its group":         `sleep 1000 & echo $! >%[1]s`,
 		"in a session":         `setsid sh -c 'echo $$ >%[1]s; exec sleep 1000' & while [ ! -e %[1]s.read ]; do sleep 0.01; done`,
@@ -302,7 +303,7 @@ func TestDescendants(t *testing.T) {
 }
 
 func TestKillEndsDescendants(t *testing.T) {
-	s := session(t, Options{})
+	s := session(t)
 	path, lines := told(t)
 	p, _, _ := start(t, s, shell("(setsid sh -c 'sleep 1000 & echo $! >"+path+"' &); sleep 1000"))
 	pid := lines()
@@ -320,7 +321,7 @@ func TestKillEndsDescendants(t *testing.T) {
 // TestCPU: the time of children counts, of those that are waited for and of those
 // that were left behind.
 func TestCPU(t *testing.T) {
-	s := session(t, Options{})
+	s := session(t)
 	work := "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done"
 	for name, script := range map[string]string{
 		"itself":    work + "; echo done >%s; sleep 1000",
@@ -349,7 +350,7 @@ func TestCPU(t *testing.T) {
 }
 
 func TestMemory(t *testing.T) {
-	s := session(t, Options{})
+	s := session(t)
 	want := ownPeak() + 50e6 // less than the agent's own peak cannot be told exactly
 	p, _, _ := start(t, s, shell(fmt.Sprintf("head -c %[1]d /dev/zero | tail -c %[1]d >/dev/null", want)))
 	usage, err := p.Wait()
@@ -406,7 +407,7 @@ func TestInstall(t *testing.T) {
 }
 
 func BenchmarkRound(b *testing.B) {
-	s := session(b, Options{})
+	s := session(b)
 	if _, err := s.Round(b.Context()); err != nil {
 		b.Fatal(err)
 	}
@@ -419,7 +420,7 @@ func BenchmarkRound(b *testing.B) {
 
 // BenchmarkProgram starts the smallest program, waits for it and fetches its output.
 func BenchmarkProgram(b *testing.B) {
-	s := session(b, Options{})
+	s := session(b)
 	for b.Loop() {
 		p, stdout, _ := start(b, s, testbed.Command{Args: []string{"/bin/echo", "hello"}})
 		if _, err := p.Wait(); err != nil || stdout.String() != "hello\n" {

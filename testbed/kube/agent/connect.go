@@ -25,7 +25,7 @@ func Connect(ctx context.Context, dir string, in io.Reader, out io.Writer) error
 	if err != nil {
 		return fmt.Errorf("no agent of Tare's answers in %s: %w", dir, err)
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
 	go func() { // ends with the stream, at the latest with this process

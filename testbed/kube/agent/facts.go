@@ -134,7 +134,7 @@ func readText(files fs.FS, name string) string {
 	if err != nil {
 		return ""
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	data, err := io.ReadAll(io.LimitReader(f, textLimit))
 	if err != nil {
 		return ""

@@ -36,7 +36,7 @@ func newPeer(t *testing.T, dial Dial, session string, lease time.Duration) *peer
 		t.Fatal(err)
 	}
 	if session != "" {
-		if a := p.ask(request{Op: opHello, Hello: &hello{Session: session, Lease: lease}}, nil); a.Failure != nil {
+		if a := p.ask(request{Op: opHello, Hello: &hello{Session: session, Lease: lease}}); a.Failure != nil {
 			t.Fatal(a.Failure)
 		}
 	}
@@ -50,20 +50,20 @@ func (p *peer) say(text string) {
 	}
 }
 
-func (p *peer) send(q request, body []byte) {
+func (p *peer) send(q request) {
 	p.t.Helper()
 	p.id++
 	q.ID = p.id
-	frame, err := encode(q, body)
+	frame, err := encode(q, nil)
 	if err != nil {
 		p.t.Fatal(err)
 	}
 	p.say(string(frame))
 }
 
-func (p *peer) ask(q request, body []byte) answer {
+func (p *peer) ask(q request) answer {
 	p.t.Helper()
-	p.send(q, body)
+	p.send(q)
 	var a answer
 	var err error
 	if a.body, err = decode(p.r, &a.response); err != nil {
@@ -90,38 +90,38 @@ func TestIdempotent(t *testing.T) {
 	for range 2 {
 		p := newPeer(t, dialer(dir), "one", time.Minute)
 		for range 2 {
-			if a := p.ask(q, nil); a.Failure != nil {
+			if a := p.ask(q); a.Failure != nil {
 				t.Fatal(a.Failure)
 			}
 		}
 		for range 2 {
-			if a := p.ask(request{Op: opWait, Program: "7"}, nil); a.End == nil || a.End.Code != 0 {
+			if a := p.ask(request{Op: opWait, Program: "7"}); a.End == nil || a.End.Code != 0 {
 				t.Fatalf("%+v, %v", a.End, a.Failure)
 			}
-			if a := p.ask(request{Op: opKill, Program: "7"}, nil); a.Failure != nil {
+			if a := p.ask(request{Op: opKill, Program: "7"}); a.Failure != nil {
 				t.Fatal(a.Failure)
 			}
 		}
 	}
 	p := newPeer(t, dialer(dir), "one", time.Minute)
-	if a := p.ask(request{Op: opDrop, Program: "7"}, nil); a.Failure != nil {
+	if a := p.ask(request{Op: opDrop, Program: "7"}); a.Failure != nil {
 		t.Fatal(a.Failure)
 	}
 	// A request that was held up on a dying connection arrives after all.
-	if a := p.ask(q, nil); a.Failure == nil || a.Failure.Text != "start: the program 7 was dropped before" {
+	if a := p.ask(q); a.Failure == nil || a.Failure.Text != "start: the program 7 was dropped before" {
 		t.Errorf("got %v", a.Failure)
 	}
-	if a := p.ask(request{Op: opDrop, Program: "8"}, nil); a.Failure != nil {
+	if a := p.ask(request{Op: opDrop, Program: "8"}); a.Failure != nil {
 		t.Fatal(a.Failure)
 	}
-	if a := p.ask(request{Op: opStart, Program: "8", Start: q.Start}, nil); a.Failure == nil {
+	if a := p.ask(request{Op: opStart, Program: "8", Start: q.Start}); a.Failure == nil {
 		t.Error("a program was started that had been given up before")
 	}
 	if runs, err := os.ReadFile(counter); err != nil || string(runs) != "run\n" {
 		t.Errorf("it ran as often as this: %q, %v", runs, err)
 	}
 	// The same name in another session is another program.
-	if a := newPeer(t, dialer(dir), "two", time.Minute).ask(request{Op: opWait, Program: "7"}, nil); a.Failure == nil || a.Failure.Kind != notKnown {
+	if a := newPeer(t, dialer(dir), "two", time.Minute).ask(request{Op: opWait, Program: "7"}); a.Failure == nil || a.Failure.Kind != notKnown {
 		t.Errorf("got %+v", a.response)
 	}
 }
@@ -133,28 +133,28 @@ func TestLease(t *testing.T) {
 	path, lines := told(t)
 	p := newPeer(t, dialer(dir), "gone", minLease)
 	other := newPeer(t, dialer(dir), "here", time.Minute)
-	if a := p.ask(request{Op: opStart, Program: "1", Start: order("echo $$ >" + path + "; sleep 1000")}, nil); a.Failure != nil {
+	if a := p.ask(request{Op: opStart, Program: "1", Start: order("echo $$ >" + path + "; sleep 1000")}); a.Failure != nil {
 		t.Fatal(a.Failure)
 	}
-	if a := other.ask(request{Op: opStart, Program: "1", Start: order("sleep 1000")}, nil); a.Failure != nil {
+	if a := other.ask(request{Op: opStart, Program: "1", Start: order("sleep 1000")}); a.Failure != nil {
 		t.Fatal(a.Failure)
 	}
 	pid := lines()
-	a := p.ask(request{Op: opWait, Program: "1"}, nil) // and not another word
+	a := p.ask(request{Op: opWait, Program: "1"}) // and not another word
 	if want := "it was killed because the agent had not heard of Tare for 1s"; a.End == nil || a.End.Failure != want {
 		t.Errorf("got %+v, want %q", a.End, want)
 	}
 	if !gone(t, pid) {
 		t.Errorf("process %s still runs", pid)
 	}
-	p.send(request{Op: opPing}, nil)
+	p.send(request{Op: opPing})
 	if !p.ended() {
 		t.Error("the connection of a session that has ended goes on")
 	}
-	if a := newPeer(t, dialer(dir), "gone", time.Minute).ask(request{Op: opWait, Program: "1"}, nil); a.Failure == nil || a.Failure.Kind != notKnown {
+	if a := newPeer(t, dialer(dir), "gone", time.Minute).ask(request{Op: opWait, Program: "1"}); a.Failure == nil || a.Failure.Kind != notKnown {
 		t.Errorf("got %+v", a.response)
 	}
-	if a := other.ask(request{Op: opCPU, Program: "1"}, nil); a.Failure != nil {
+	if a := other.ask(request{Op: opCPU, Program: "1"}); a.Failure != nil {
 		t.Errorf("another session's program is gone: %v", a.Failure)
 	}
 }
@@ -181,13 +181,13 @@ func TestHostilePeers(t *testing.T) {
 	dir := serve(t, &Server{})
 	for _, session := range []string{"", "../../etc", "a/b", strings.Repeat("x", 65), "a\x00b", "ä"} {
 		p := newPeer(t, dialer(dir), "", 0)
-		a := p.ask(request{Op: opHello, Hello: &hello{Session: session}}, nil)
+		a := p.ask(request{Op: opHello, Hello: &hello{Session: session}})
 		if a.Failure == nil || a.Failure.Text != "hello without the valid name of a session" || !p.ended() {
 			t.Errorf("session %q: %+v", session, a.response)
 		}
 	}
 	p := newPeer(t, dialer(dir), "", 0)
-	if a := p.ask(request{Op: opStart, Program: "1", Start: order("true")}, nil); a.Failure == nil || a.Failure.Text != `"start" before hello` || !p.ended() {
+	if a := p.ask(request{Op: opStart, Program: "1", Start: order("true")}); a.Failure == nil || a.Failure.Text != `"start" before hello` || !p.ended() {
 		t.Errorf("without hello: %+v", a.response)
 	}
 
@@ -204,14 +204,14 @@ func TestHostilePeers(t *testing.T) {
 		{request{Op: "format-disk"}, `the agent knows no request "format-disk"`},
 		{request{Op: opCounters, Question: &Question{Root: "/", Cgroups: []string{"../../x"}}}, `counters: "../../x" is not the UID of a pod`},
 	} {
-		if a := p.ask(c.q, nil); a.Failure == nil || !strings.HasPrefix(a.Failure.Text, c.want) {
+		if a := p.ask(c.q); a.Failure == nil || !strings.HasPrefix(a.Failure.Text, c.want) {
 			t.Errorf("%+v: got %+v, want %q", c.q, a.response, c.want)
 		}
 	}
-	if a := p.ask(request{Op: opStart, Program: "ok", Start: order("echo text; echo err >&2")}, nil); a.Failure != nil {
+	if a := p.ask(request{Op: opStart, Program: "ok", Start: order("echo text; echo err >&2")}); a.Failure != nil {
 		t.Fatal(a.Failure)
 	}
-	if a := p.ask(request{Op: opWait, Program: "ok"}, nil); a.End == nil {
+	if a := p.ask(request{Op: opWait, Program: "ok"}); a.End == nil {
 		t.Fatalf("%+v", a.response)
 	}
 	for _, c := range []struct {
@@ -224,7 +224,7 @@ func TestHostilePeers(t *testing.T) {
 		{&fetchOrder{Stream: "stdout", Offset: -1}, "fetch: -1 is not in an output of 5 bytes"},
 		{&fetchOrder{Stream: "stdout", Offset: 6}, "fetch: 6 is not in an output of 5 bytes"},
 	} {
-		if a := p.ask(request{Op: opFetch, Program: "ok", Fetch: c.order}, nil); a.Failure == nil || a.Failure.Text != c.want {
+		if a := p.ask(request{Op: opFetch, Program: "ok", Fetch: c.order}); a.Failure == nil || a.Failure.Text != c.want {
 			t.Errorf("%+v: got %+v, want %q", c.order, a.response, c.want)
 		}
 	}
@@ -249,7 +249,7 @@ func TestHostilePeers(t *testing.T) {
 
 // TestManyAtOnce: answers come in any order.
 func TestManyAtOnce(t *testing.T) {
-	s := session(t, Options{})
+	s := session(t)
 	slow, _, _ := start(t, s, testbed.Command{Args: []string{"sleep", "1000"}})
 	errs := make(chan error, 20)
 	for range 20 {
@@ -397,7 +397,7 @@ func TestForsaken(t *testing.T) {
 
 // TestClose: programs end with the session.
 func TestClose(t *testing.T) {
-	s := session(t, Options{})
+	s := session(t)
 	path, lines := told(t)
 	p, _, _ := start(t, s, shell("echo $$ >"+path+"; sleep 1000"))
 	pid := lines()

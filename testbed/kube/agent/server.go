@@ -151,20 +151,33 @@ func (s *Server) leave(c net.Conn) {
 func (s *Server) end() {
 	s.processes.Lock()
 	s.closing = true // no program starts from now on
+	var running []*program
+	for _, p := range s.running {
+		running = append(running, p)
+	}
 	s.processes.Unlock()
 	s.mu.Lock()
 	s.ended = true
 	for c := range s.conns {
 		_ = c.Close()
 	}
-	var tenants []*tenant
-	for name, t := range s.tenants {
-		tenants = append(tenants, t)
-		delete(s.tenants, name)
-	}
+	tenants := s.tenants
+	s.tenants = nil
 	s.mu.Unlock()
 	for _, t := range tenants {
-		t.close(lastDelay, "it was killed because the agent ended")
+		t.shut()
+	}
+	limit := time.NewTimer(lastDelay)
+	defer limit.Stop()
+	for _, p := range running {
+		p.signal("it was killed because the agent ended")
+	}
+	for _, p := range running {
+		select {
+		case <-p.done:
+		case <-limit.C:
+			return
+		}
 	}
 	_ = os.RemoveAll(filepath.Join(s.Dir, programsDir))
 }

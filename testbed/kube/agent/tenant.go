@@ -73,33 +73,25 @@ func (t *tenant) touch() bool {
 
 // expire ends the session of a client that is not heard of.
 func (t *tenant) expire() {
-	t.leave(fmt.Sprintf("it was killed because the agent had not heard of Tare for %v", t.lease))
+	t.mu.Lock()
+	lease := t.lease
+	t.mu.Unlock()
+	t.leave(fmt.Sprintf("it was killed because the agent had not heard of Tare for %v", lease))
 }
 
-// leave ends the session.
+// leave ends the session: all its programs are killed and forgotten. It waits until
+// they are gone, bounded.
 func (t *tenant) leave(why string) {
 	t.server.mu.Lock()
 	if t.server.tenants[t.name] == t {
 		delete(t.server.tenants, t.name)
 	}
 	t.server.mu.Unlock()
-	t.close(endLimit+outputDelay, why)
-}
-
-// close kills and forgets all programs, and waits until they are gone, bounded.
-func (t *tenant) close(wait time.Duration, why string) {
-	t.mu.Lock()
-	t.closed = true
-	if t.timer != nil {
-		t.timer.Stop()
-	}
-	programs := t.programs
-	t.programs = nil
-	t.mu.Unlock()
+	programs := t.shut()
 	for _, p := range programs {
 		go p.stop(why)
 	}
-	limit := time.NewTimer(wait)
+	limit := time.NewTimer(endLimit + outputDelay)
 	defer limit.Stop()
 	for _, p := range programs {
 		select {
@@ -109,6 +101,17 @@ func (t *tenant) close(wait time.Duration, why string) {
 			return
 		}
 	}
+}
+
+// shut ends the session for its client, and gives its programs.
+func (t *tenant) shut() map[string]*program {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.closed = true
+	t.timer.Stop()
+	programs := t.programs
+	t.programs = nil
+	return programs
 }
 
 // start starts a program, or gives the one of that name that was started before:
@@ -157,18 +160,22 @@ func (t *tenant) program(name string) (*program, *failure) {
 	return p, nil
 }
 
-// drop kills and forgets a program.
+// drop kills and forgets a program. Until it is gone it is one of the session, so
+// that the session does not end before it.
 func (t *tenant) drop(name string) {
 	t.mu.Lock()
 	p := t.programs[name]
-	delete(t.programs, name)
 	t.dropped[name] = true
 	t.mu.Unlock()
-	if p != nil {
-		p.stop("it was given up")
-		<-p.done
-		p.forget()
+	if p == nil {
+		return
 	}
+	p.stop("it was given up")
+	<-p.done
+	p.forget()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.programs, name)
 }
 
 // newProgram makes a program that is not started yet. Its directory and mark have

@@ -1,0 +1,163 @@
+package agent
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestFrames(t *testing.T) {
+	q := request{ID: 7, Op: opStart, Program: "1", Start: &startOrder{Args: []string{"a", "b\x00\n"}, Stdout: true}}
+	body := []byte("body\x00\xff")
+	frame, err := encode(q, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got request
+	gotBody, err := decode(bytes.NewReader(frame), &got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(q, got); diff != "" || !bytes.Equal(body, gotBody) {
+		t.Errorf("-want +got\n%s, body %q", diff, gotBody)
+	}
+	for cut := range frame {
+		if _, err := decode(bytes.NewReader(frame[:cut]), &request{}); err == nil {
+			t.Errorf("cut after %d bytes: no error", cut)
+		} else if cut > 8 && !errors.Is(err, io.ErrUnexpectedEOF) {
+			t.Errorf("cut after %d bytes: %v", cut, err)
+		}
+	}
+	if _, err := encode(q, make([]byte, bodyLimit+1)); err == nil || !strings.HasSuffix(err.Error(), "is larger than the agent takes (4194304 and 16777216)") {
+		t.Errorf("got %v", err)
+	}
+	for text, want := range map[string]string{
+		"\xff\xff\xff\xff\x00\x00\x00\x00":      "not a frame of the agent's protocol: it claims 4294967295 and 0 bytes",
+		"\x00\x00\x00\x02\x01\x00\x00\x01{}":    "not a frame of the agent's protocol: it claims 2 and 16777217 bytes",
+		"\x00\x00\x00\x02\x00\x00\x00\x00[]":    "not a frame of the agent's protocol: json: cannot unmarshal array into Go value of type agent.request",
+		"\x00\x00\x00\x00\x00\x00\x00\x00":      "not a frame of the agent's protocol: unexpected end of JSON input",
+		"\x00\x00\x00\x02\x00\x00\x00\x05{}abc": "unexpected EOF",
+	} {
+		if _, err := decode(strings.NewReader(text), &request{}); err == nil || err.Error() != want {
+			t.Errorf("%q: got %v, want %q", text, err, want)
+		}
+	}
+}
+
+func TestGreetings(t *testing.T) {
+	for text, want := range map[string]string{
+		greeting("v1.2"):                "1 v1.2",
+		greeting(""):                    "1 unknown",
+		"tare-agent/12 v3\nrest":        "12 v3",
+		"tare-agent/1\n":                `this is not Tare's agent: it says "tare-agent/1"`,
+		"tare-agent/x v3\n":             `this is not Tare's agent: it says "tare-agent/x v3"`,
+		strings.Repeat("a", 300) + "\n": `this is not Tare's agent: it says "` + strings.Repeat("a", 200) + `"`,
+		"":                              "EOF",
+	} {
+		number, version, err := readGreeting(bufio.NewReader(strings.NewReader(text)))
+		got := strings.TrimSpace(strings.Join([]string{itoa(number), version}, " "))
+		if err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+}
+
+func itoa(n int) string {
+	return string(bytes.TrimLeft([]byte{byte('0' + n/10%10), byte('0' + n%10)}, "0"))
+}
+
+func FuzzDecode(f *testing.F) {
+	frame, _ := encode(request{ID: 1, Op: opFetch, Program: "1", Fetch: &fetchOrder{Stream: "stdout"}}, []byte("x"))
+	f.Add(frame)
+	f.Add([]byte("\x00\x00\x00\x02\x00\x00\x00\x05{}abc"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var q request
+		body, err := decode(bytes.NewReader(data), &q)
+		if err != nil {
+			return
+		}
+		again, err := encode(q, body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var q2 request
+		body2, err := decode(bytes.NewReader(again), &q2)
+		if err != nil || !bytes.Equal(body, body2) || !cmp.Equal(q, q2) {
+			t.Errorf("%v: %+v became %+v", err, q, q2)
+		}
+	})
+}
+
+func FuzzResponse(f *testing.F) {
+	frame, _ := encode(response{ID: 1, End: &ending{Code: 1, Stdout: output{Size: 3, SHA256: "00"}}}, nil)
+	f.Add(frame)
+	f.Fuzz(func(_ *testing.T, data []byte) { _, _ = decode(bytes.NewReader(data), &response{}) })
+}
+
+func FuzzGreeting(f *testing.F) {
+	f.Add([]byte(greeting("v1")))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		number, version, err := readGreeting(bufio.NewReader(bytes.NewReader(data)))
+		if err == nil && number == protocol && (version == "" || version != plainVersion(version)) {
+			t.Errorf("version %q", version)
+		}
+	})
+}
+
+func FuzzProc(f *testing.F) {
+	f.Add([]byte("12 (a) b) S 1 12 12 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 100 1 2\n"))
+	f.Add([]byte("Seccomp:\t2\nCapEff:\t00\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if s, err := parseStat(data); err == nil && (s.parent < 0 || s.group < 0 || s.session < 0) {
+			t.Errorf("%+v", s)
+		}
+		_ = statusField(data, "Seccomp")
+		v := view{log: string(data), release: string(data), version: string(data), files: fstest.MapFS{
+			"proc/self/status": {Data: data}, "proc/self/attr/current": {Data: data}, "proc/cmdline": {Data: data},
+		}}
+		for _, text := range []string{v.facts().Kernel, v.facts().AppArmor, v.facts().SELinux, v.facts().CapEff} {
+			if len([]rune(text)) > 256 || strings.ContainsAny(text, "\x00\x1b\n\r\t\u202e") {
+				t.Errorf("%q", text)
+			}
+		}
+	})
+}
+
+func FuzzCgroups(f *testing.F) {
+	f.Add("0::/a/b\n", "usage_usec 5\nnr_throttled 1\n", "100\n", "a")
+	f.Add("3:cpuacct:/a\n", "5\n", "-1\n", "cri-containerd-abc.scope")
+	f.Fuzz(func(t *testing.T, groups, stat, memory, name string) {
+		files := fstest.MapFS{"proc/self/cgroup": {Data: []byte(groups)}}
+		for _, dir := range []string{"", "cpuacct/", "cpu/", "memory/"} {
+			for _, below := range []string{"", "a/b/"} {
+				at := cgroupMount + "/" + dir + below
+				files[at+"cpu.stat"] = &fstest.MapFile{Data: []byte(stat)}
+				files[at+"cpuacct.usage"] = &fstest.MapFile{Data: []byte(stat)}
+				files[at+"memory.current"] = &fstest.MapFile{Data: []byte(memory)}
+				files[at+"memory.usage_in_bytes"] = &fstest.MapFile{Data: []byte(memory)}
+			}
+		}
+		for range 2 {
+			if c, ok := ownGroup(files).read(); ok && (c.CPU < 0 || c.WorkingSet < 0 || c.Throttled < 0) {
+				t.Errorf("%+v", c)
+			}
+			files[cgroupMount+"/cgroup.controllers"] = &fstest.MapFile{}
+		}
+		if fs.ValidPath(name) && !strings.Contains(name, "/") {
+			if uid, ok := podOf(name); ok && !validUID.MatchString(uid) && len(uid) <= 64 && !strings.Contains(uid, "_") {
+				t.Errorf("%q is the pod %q", name, uid)
+			}
+		}
+		_ = containerID(name)
+	})
+}
