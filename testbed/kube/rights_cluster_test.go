@@ -83,6 +83,12 @@ func newSomeone(t *testing.T, name string) *someone {
 // goes by them.
 func (s *someone) may(t *testing.T, rules []rbac.PolicyRule, denied string) Examination {
 	t.Helper()
+	return s.allowed(t, rules, denied, Everything(""))
+}
+
+// allowed is may for a use of the cluster.
+func (s *someone) allowed(t *testing.T, rules []rbac.PolicyRule, denied string, use Use) Examination {
+	t.Helper()
 	roles := s.cluster.Client.RbacV1().ClusterRoles()
 	if _, err := roles.Update(t.Context(), &rbac.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: s.name}, Rules: rules}, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
@@ -94,7 +100,7 @@ func (s *someone) may(t *testing.T, rules []rbac.PolicyRule, denied string) Exam
 	defer bed.Close()
 	var e Examination
 	err = bed.await(t.Context(), "the rights to be in force", time.Minute, func(ctx context.Context) (bool, string, error) {
-		e, err = bed.Examine(ctx, "", parameters().Timeouts, Everything(""))
+		e, err = bed.Examine(ctx, "", parameters().Timeouts, use)
 		return err == nil && notAllowed(e) == denied, notAllowed(e), err
 	})
 	if err != nil {
@@ -115,26 +121,79 @@ func notAllowed(e Examination) string {
 	return strings.Join(list, "; ")
 }
 
-// documented reads the rules of the first role in a file of deploy/rbac.
-func documented(t *testing.T, file string) []rbac.PolicyRule {
+// documented reads the rules of the role of a kind in a file of deploy/rbac.
+func documented(t *testing.T, file, kind string) []rbac.PolicyRule {
 	t.Helper()
 	data, err := os.ReadFile("../../deploy/rbac/" + file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, text, _ := strings.Cut(string(data), "---\n")
-	var role rbac.ClusterRole
-	if err := yaml.UnmarshalStrict([]byte(text), &role); err != nil || len(role.Rules) == 0 {
-		t.Fatalf("%s: %v", file, err)
+	for _, text := range strings.Split(string(data), "---\n")[1:] {
+		var role rbac.ClusterRole
+		if err := yaml.UnmarshalStrict([]byte(text), &role); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		if role.Kind == kind && len(role.Rules) > 0 {
+			return role.Rules
+		}
 	}
-	return role.Rules
+	t.Fatalf("%s has no %s", file, kind)
+	return nil
+}
+
+// In a namespace that is given, the documented Role there is enough, with the right
+// to read nodes; pods are observed with one more Role.
+func TestDocumentedRightsInANamespace(t *testing.T) {
+	user := newSomeone(t, "given")
+	clusterwide := documented(t, "namespace.yaml", "ClusterRole")
+	roles := map[string][]rbac.PolicyRule{user.name: documented(t, "namespace.yaml", "Role"), "kube-system": documented(t, "observe.yaml", "Role")}
+	for ns, rules := range roles {
+		meta := metav1.ObjectMeta{Name: user.name}
+		_, err1 := user.cluster.Client.RbacV1().Roles(ns).Create(t.Context(), &rbac.Role{ObjectMeta: meta, Rules: rules}, metav1.CreateOptions{})
+		_, err2 := user.cluster.Client.RbacV1().RoleBindings(ns).Create(t.Context(), &rbac.RoleBinding{ObjectMeta: meta,
+			RoleRef:  rbac.RoleRef{APIGroup: rbac.GroupName, Kind: "Role", Name: user.name},
+			Subjects: []rbac.Subject{{Kind: "ServiceAccount", Namespace: user.name, Name: "tare"}}}, metav1.CreateOptions{})
+		if err1 != nil || err2 != nil {
+			t.Fatal(err1, err2)
+		}
+		t.Cleanup(func() {
+			_ = user.cluster.Client.RbacV1().RoleBindings(ns).Delete(context.Background(), user.name, metav1.DeleteOptions{})
+			_ = user.cluster.Client.RbacV1().Roles(ns).Delete(context.Background(), user.name, metav1.DeleteOptions{})
+		})
+	}
+	level := parameters()
+	level.Namespace, level.Accounting = user.name, experiment.OnNode
+	level.Observe = []experiment.Observe{{Name: "dns", Namespace: "kube-system", Labels: map[string]string{"k8s-app": "kube-dns"}}}
+	user.allowed(t, clusterwide, "", Everything(user.name, "kube-system"))
+
+	bed, err := New(Options{Kubeconfig: user.kubeconfig, Version: "test", Say: func(line string) { t.Log(line) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := bed.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+		nothingLeft(t, bed.owner)
+	})
+	site := ready(t, bed, "plain", experiment.Needs{Network: true, HostNetwork: true, Volume: &experiment.Volume{Size: 1 << 20}}, level)
+	if _, err := bed.Describe(t.Context()); err != nil {
+		t.Error(err)
+	}
+	sampler := bed.Sampler()
+	if err := sampler.Start(t.Context(), site); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := sampler.Stop(t.Context(), 0); err != nil || got.Conditions.ForeignCPU < 0 {
+		t.Errorf("%+v, %v", got, err)
+	}
 }
 
 // With exactly the documented role everything works that a run does; with one
 // verb less, doctor names it.
 func TestDocumentedRights(t *testing.T) {
 	user := newSomeone(t, "rights")
-	rules := documented(t, "cluster.yaml")
+	rules := documented(t, "cluster.yaml", "ClusterRole")
 	user.may(t, rules, "")
 
 	bed, err := New(Options{Kubeconfig: user.kubeconfig, Version: "test", Say: func(line string) { t.Log(line) }})
