@@ -1,0 +1,130 @@
+package pod
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"tare/experiment"
+	"tare/experiment/factor"
+	"tare/experiment/quantity"
+	"tare/layer"
+	"tare/testbed"
+	"tare/testbed/kube"
+	"tare/testbed/kube/kubetest"
+)
+
+// onCluster is a testbed on the test cluster, which closes with the test.
+func onCluster(t *testing.T) *kube.Testbed {
+	t.Helper()
+	bed, err := kube.New(kube.Options{Kubeconfig: kubetest.Kubeconfig(t), Version: "test", Say: func(line string) { t.Log(line) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := bed.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return bed
+}
+
+// opened is a site that has not been made yet.
+func opened(t *testing.T, bed *kube.Testbed, arm string, needs experiment.Needs) testbed.Site {
+	t.Helper()
+	needs.Network = true
+	site, err := bed.Open(t.Context(), testbed.Request{Name: arm, Needs: needs, Level: &experiment.Kubernetes{
+		Image:     experiment.DefaultImage,
+		Placement: factor.Of(experiment.SameNode),
+		Resources: experiment.Resources{CPU: "50m", Memory: "64Mi"},
+		Timeouts: experiment.Timeouts{
+			Ready: quantity.Duration(3 * time.Minute), Delete: quantity.Duration(2 * time.Minute),
+			Request: quantity.Duration(time.Minute), Connect: quantity.Duration(time.Minute),
+		},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return site
+}
+
+func made(t *testing.T, site testbed.Site) {
+	t.Helper()
+	if err := site.(testbed.Staged).Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestOnCluster puts layers around real pods: each must be shown to be on there,
+// off in the pods of a plain arm, and not off where it is on.
+func TestOnCluster(t *testing.T) {
+	bed := onCluster(t)
+	plain := opened(t, bed, "plain", experiment.Needs{})
+	made(t, plain)
+	for name, c := range map[string]*Config{
+		"gvisor":       {RuntimeClass: factor.Of("gvisor")},
+		"unconfined":   {Seccomp: factor.Of("Unconfined")},
+		"capabilities": {RunAsUser: id(0), Capabilities: &Capabilities{Add: []string{"CHOWN"}}},
+		"privileged":   {RunAsUser: id(0), Privileged: true},
+		"labels":       {Labels: map[string]string{"layer": "on"}, Annotations: map[string]string{"layer": "on"}},
+		"patch":        {Patch: "spec: {containers: [{name: tare, securityContext: {readOnlyRootFilesystem: true}}]}"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			site := opened(t, bed, name, c.Needs())
+			up, err := c.Up(t.Context(), site)
+			if err != nil {
+				t.Fatal(err)
+			}
+			made(t, site)
+			if err := up.(layer.Settler).Settle(t.Context(), site); err != nil {
+				t.Fatal(err)
+			}
+			on, err := up.Before(t.Context(), site)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if on = append(on, up.Proofs()...); len(on) == 0 || len(failing(on)) > 0 {
+				t.Errorf("on: %+v", on)
+			}
+			for _, k := range on {
+				t.Logf("%s: %s", k.Name, k.Observed)
+			}
+			off, err := c.ProveOff(t.Context(), plain)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(off) == 0 || len(failing(off)) > 0 {
+				t.Errorf("off in a plain arm: %+v", off)
+			}
+			if off, err = c.ProveOff(t.Context(), site); err != nil || len(failing(off)) == 0 {
+				t.Errorf("passes for off where it is on: %+v (%v)", off, err)
+			}
+		})
+	}
+}
+
+// TestRefusedByCluster checks that what a cluster cannot do ends with the reason.
+func TestRefusedByCluster(t *testing.T) {
+	bed := onCluster(t)
+	_, err := (&Config{RuntimeClass: factor.Of("kata")}).Up(t.Context(), opened(t, bed, "kata", experiment.Needs{}))
+	if err == nil || !strings.Contains(err.Error(), "has no RuntimeClass kata: kubectl get runtimeclasses lists those it has") {
+		t.Errorf("a RuntimeClass that is not there: %v", err)
+	}
+
+	c := &Config{AppArmor: factor.Of("Unconfined")}
+	site := opened(t, bed, "apparmor", c.Needs())
+	up, err := c.Up(t.Context(), site)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made(t, site)
+	facts, err := site.(*kube.Site).Facts(t.Context(), testbed.ClientPod)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = up.(layer.Settler).Settle(t.Context(), site)
+	if told := fmt.Sprint(err); (facts.AppArmor == "") != strings.Contains(told, "sees no AppArmor") {
+		t.Errorf("AppArmor is %q, and the layer says %s", facts.AppArmor, told)
+	}
+}
