@@ -1,0 +1,79 @@
+package storage
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"tare/experiment"
+	"tare/experiment/factor"
+	"tare/experiment/quantity"
+	"tare/testbed"
+	"tare/testbed/kube"
+	"tare/testbed/kube/kubetest"
+)
+
+// TestOnACluster measures volumes of the class that any user may write to, past the
+// page cache, in a pod of the runtime that the cluster has by itself and in gVisor.
+func TestOnACluster(t *testing.T) {
+	bed, err := kube.New(kube.Options{Kubeconfig: kubetest.Kubeconfig(t), Say: func(line string) { t.Log(line) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := bed.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	for _, runtime := range []string{"", "gvisor"} {
+		t.Run("runtime "+runtime, func(t *testing.T) {
+			site := claimed(t, bed, short(RandomRead).Needs(), runtime)
+			for i, op := range []Operation{RandomRead, Write} {
+				c := short(op)
+				c.Direct, c.Engine, c.IODepth = true, []Engine{LibAIO, PSync}[i], factor.Of([]int{8, 1}[i])
+				var raw memory
+				r, err := run(t.Context(), c, site, &raw)
+				if err != nil {
+					t.Fatalf("%s: %v", op, err)
+				}
+				if r.Values[c.prefix()+"-iops"] <= 0 || r.Used[part].CPU() <= 0 || r.Used[part].MaxRSS <= 0 {
+					t.Errorf("%s: %v, used %+v", op, r.Values, r.Used)
+				}
+				t.Logf("%s: %.0f I/Os per second, %v", op, r.Values[c.prefix()+"-iops"], r.Used[part])
+				if laid := slices.Contains(raw.names(), "layout.json"); laid != (i == 0) {
+					t.Errorf("%s: data laid out: %v", op, laid)
+				}
+			}
+		})
+	}
+}
+
+// claimed makes a site with a volume of the class local.
+func claimed(t *testing.T, bed *kube.Testbed, needs experiment.Needs, runtime string) testbed.Site {
+	t.Helper()
+	site, err := bed.Open(t.Context(), testbed.Request{Name: "storage" + runtime, Needs: needs, Level: &experiment.Kubernetes{
+		Image: experiment.DefaultImage, Placement: factor.Of(experiment.DifferentNodes),
+		Resources: experiment.Resources{CPU: "200m", Memory: "256Mi"},
+		Timeouts: experiment.Timeouts{
+			Ready: quantity.Duration(2 * time.Minute), Delete: quantity.Duration(2 * time.Minute),
+			Request: quantity.Duration(30 * time.Second), Connect: quantity.Duration(30 * time.Second),
+		},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := kube.Of(site)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.ShapeVolume(func(c *corev1.PersistentVolumeClaim) { c.Spec.StorageClassName = new("local") })
+	if runtime != "" {
+		s.ShapePods(func(p *corev1.Pod) error { p.Spec.RuntimeClassName = new(runtime); return nil })
+	}
+	if err := s.Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return site
+}
