@@ -63,6 +63,7 @@ type Config struct {
 	Churn       factor.Levels[quantity.Percent]   `yaml:"churn" json:"churn" doc:"share of the objects that is taken down and up again, or changed, while measuring; 0% measures the making of all"`
 	Operation   Operation                         `yaml:"operation" json:"operation" doc:"what is done to that share"`
 	Duration    quantity.Duration                 `yaml:"duration" json:"duration" doc:"how long the churn goes on, in whole turns (down and up) and at least one"`
+	PodSecurity Level                             `yaml:"podSecurity" json:"podSecurity" doc:"level of Pod Security that the templates' pods need; the namespaces that Tare makes allow it"`
 	Settle      quantity.Duration                 `yaml:"settle" json:"settle" doc:"time after the last object is ready in which components are still observed"`
 	Concurrency int                               `yaml:"concurrency" json:"concurrency" min:"1" max:"1000" doc:"requests under way at a time, at most"`
 	Ready       quantity.Duration                 `yaml:"readyTimeout" json:"readyTimeout" doc:"how long objects may take to be ready after the last request"`
@@ -74,9 +75,26 @@ type Config struct {
 // Template is what objects are made from: exactly one of File and Inline.
 type Template struct {
 	Inline string    `yaml:"inline" json:"inline,omitempty" doc:"the object as YAML, with {{.Index}}, {{.Name}} and so on"`
-	File   string    `yaml:"file" json:"file,omitempty" doc:"path of a file with the same"`
+	File   string    `yaml:"file" json:"file,omitempty" doc:"a file with the same, relative to the experiment file; its content is kept with the run"`
 	Ready  Condition `yaml:"ready" json:"ready" doc:"when an object counts as ready"`
 	Fixed  int       `yaml:"fixed" json:"fixed,omitempty" min:"0" max:"100000" doc:"number of objects of this template that are made before each trial and neither measured nor churned; it takes no turns then"`
+
+	read string // content of the file
+}
+
+// Level is a level of the Pod Security Standards.
+type Level string
+
+// The levels.
+const (
+	Restricted Level = "restricted"
+	Baseline   Level = "baseline"
+	Privileged Level = "privileged"
+)
+
+// Values lists the levels.
+func (Level) Values() []string {
+	return []string{string(Restricted), string(Baseline), string(Privileged)}
 }
 
 // New gives the workload with its defaults.
@@ -86,6 +104,7 @@ func New() workload.Workload {
 		Rate:        factor.Of(quantity.Frequency(20)),
 		Churn:       factor.Of(quantity.Percent(0)),
 		Operation:   Recreate,
+		PodSecurity: Restricted,
 		Settle:      quantity.Duration(2 * time.Second),
 		Concurrency: 64,
 		Ready:       quantity.Duration(time.Minute),
@@ -107,7 +126,11 @@ var Kind = workload.Kind{
 
 // Needs says that the workload needs a cluster, and no pods of Tare's.
 func (c *Config) Needs() experiment.Needs {
-	return experiment.Needs{Only: experiment.TestbedKubernetes}
+	needs := experiment.Needs{Only: experiment.TestbedKubernetes}
+	if c.PodSecurity != Restricted {
+		needs.PodSecurity = []experiment.PodSecurity{{Level: string(c.PodSecurity), Why: "the workload churn says that its templates need it"}}
+	}
+	return needs
 }
 
 // Metrics lists what a trial measures. A quantile is there only where the

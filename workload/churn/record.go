@@ -9,6 +9,7 @@ import (
 	"io"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -105,7 +106,7 @@ func summarize(orders []*order, offered float64, start time.Time) *outcome {
 		out.lag.add(o.taken - o.at)
 		out.throttled += o.throttled
 		if o.failure != "" {
-			out.fail(o.failure)
+			out.fail(strings.ReplaceAll(o.failure, o.name, "NAME"))
 			continue
 		}
 		out.succeeded++

@@ -5,12 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"text/template"
 
 	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"tare/experiment"
 )
 
 // values are what a template can use.
@@ -77,16 +78,24 @@ func (t Template) text() (string, error) {
 	case t.File == "":
 		return "", errors.New("there is neither inline nor file")
 	}
-	f, err := os.Open(t.File)
-	if err != nil {
-		return "", err
+	return t.read, nil
+}
+
+// ReadFiles reads the files that templates name.
+func (c *Config) ReadFiles(read func(string) ([]byte, error)) []experiment.FieldError {
+	var errs []experiment.FieldError
+	for i := range c.Templates {
+		t := &c.Templates[i]
+		if t.File == "" {
+			continue
+		}
+		data, err := read(t.File)
+		if err != nil {
+			errs = append(errs, experiment.FieldError{Field: fmt.Sprintf("templates[%d].file", i), Message: err.Error()})
+		}
+		t.read = string(data)
 	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, mostTemplate+1))
-	if err != nil {
-		return "", err
-	}
-	return string(text), nil // one that is too long is refused when it is parsed
+	return errs
 }
 
 // render makes an object, as it stands in the template.

@@ -1,11 +1,13 @@
 package churn
 
 import (
-	"os"
-	"path/filepath"
+	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"tare/experiment"
 )
 
 func TestTemplates(t *testing.T) {
@@ -84,21 +86,29 @@ func TestTemplatesRefused(t *testing.T) {
 }
 
 func TestTemplateFiles(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "pod.yaml")
-	if err := os.WriteFile(path, []byte(podTemplate), 0o600); err != nil {
-		t.Fatal(err)
+	c := &Config{Templates: []Template{{Inline: serviceTemplate}, {File: "pod.yaml"}, {File: "gone.yaml"}}}
+	errs := c.ReadFiles(func(name string) ([]byte, error) {
+		if name == "pod.yaml" {
+			return []byte(podTemplate), nil
+		}
+		return nil, errors.New(name + " is not there")
+	})
+	want := []experiment.FieldError{{Field: "templates[2].file", Message: "gone.yaml is not there"}}
+	if !slices.Equal(errs, want) {
+		t.Errorf("problems %v, want %v", errs, want)
 	}
-	s, err := Template{File: path}.compile()
-	if err != nil || s.kind.String() != "v1 Pod" {
-		t.Errorf("%+v, %v", s, err)
+	for i, want := range []string{"v1 Service", "v1 Pod"} {
+		if s, err := c.Templates[i].compile(); err != nil || s.kind.String() != want {
+			t.Errorf("template %d: %+v, %v", i, s, err)
+		}
 	}
 	for _, c := range []struct {
 		template Template
 		want     string
 	}{
 		{Template{}, "there is neither inline nor file"},
-		{Template{File: path, Inline: podTemplate}, "there are inline and file; give one of them"},
-		{Template{File: path + ".gone"}, "no such file or directory"},
+		{Template{File: "pod.yaml", Inline: podTemplate}, "there are inline and file; give one of them"},
+		{Template{File: "gone.yaml"}, "the template gives no object"},
 	} {
 		if _, err := c.template.compile(); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, want an error with %s", c.template, err, c.want)

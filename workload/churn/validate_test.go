@@ -41,7 +41,7 @@ func TestValidate(t *testing.T) {
 			c.Templates[0].Inline = "apiVersion: v1\nkind: Pod\nspec: {a: '{{div 1 (sub .Index 1)}}'}"
 		}, []string{"templates[0].inline: template: object:3:"}},
 		{"template file", func(c *Config) { c.Templates[0] = Template{File: "/nowhere/a.yaml"} },
-			[]string{"templates[0].file: open /nowhere/a.yaml: no such file or directory"}},
+			[]string{"templates[0].file: the template gives no object"}},
 		{"no source", func(c *Config) { c.Templates[0] = Template{} }, []string{"templates[0]: there is neither inline nor file"}},
 		{"only fixed", func(c *Config) { c.Templates[0].Fixed = 3 }, []string{"templates: no template is left to make objects from"}},
 		{"scale without replicas", func(c *Config) { c.Operation, c.Churn = Scale, factor.Of[quantity.Percent](0.5) },
@@ -90,8 +90,13 @@ func TestEstimates(t *testing.T) {
 }
 
 func TestNeeds(t *testing.T) {
-	if n := New().Needs(); n.Only != experiment.TestbedKubernetes || n.Pods() {
+	c := New().(*Config)
+	if n := c.Needs(); n.Only != experiment.TestbedKubernetes || n.Pods() || n.PodSecurity != nil {
 		t.Errorf("needs %+v", n)
+	}
+	c.PodSecurity = Baseline
+	if n := c.Needs(); len(n.PodSecurity) != 1 || n.PodSecurity[0].Level != "baseline" {
+		t.Errorf("needs %+v for pods of the level baseline", n)
 	}
 }
 
