@@ -226,6 +226,11 @@ func (c *Config) Prepare(ctx context.Context, site testbed.Site, raw workload.Ra
 	if err != nil {
 		return nil, err
 	}
+	if c.Direct {
+		if err := t.past(ctx); err != nil {
+			return nil, err
+		}
+	}
 	if err := t.layOut(ctx); err != nil {
 		return nil, err
 	}

@@ -1,0 +1,48 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"os/exec"
+	"testing"
+
+	"tare/testbed"
+	"tare/testbed/bare"
+)
+
+// kernel is a site whose programs are told a kernel's version by cat.
+type kernel struct {
+	directory
+	text string // for sh, in place of cat; "": there is no cat
+}
+
+func (k kernel) Start(ctx context.Context, _ testbed.Place, cmd testbed.Command) (testbed.Process, error) {
+	if k.text == "" {
+		return nil, exec.ErrNotFound
+	}
+	cmd.Args = []string{"sh", "-c", k.text}
+	return bare.Start(ctx, cmd)
+}
+
+func TestPast(t *testing.T) {
+	tests := []struct {
+		name, text string
+		want       error
+	}{
+		{"Linux", "echo 'Linux version 6.12.0 (gcc) #1 SMP PREEMPT_DYNAMIC Debian 6.12.1 (2026-01-10)'", nil},
+		{"gVisor", "echo 'Linux version 4.19.0-gvisor #1 SMP Sun Jan 10 15:06:54 PST 2016'", errDropped},
+		{"older gVisor", "echo 'Linux version 4.4.0 #1 SMP Sun Jan 10 15:06:54 PST 2016'", errDropped},
+		{"not told", "exit 1", nil},
+		{"no cat", "", nil},
+	}
+	for _, test := range tests {
+		c := short(RandomRead)
+		tr, err := c.begin(kernel{"/v", test.text}, &memory{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := tr.past(t.Context()); !errors.Is(err, test.want) {
+			t.Errorf("%s: got %v, want %v", test.name, err, test.want)
+		}
+	}
+}
