@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/dynamic"
@@ -24,6 +25,11 @@ const fieldManager = "tare"
 // kindPatience is how long a kind may be unknown: a definition that has just been
 // applied takes a moment to be served.
 const kindPatience = 10 * time.Second
+
+// definitions is the resource that defines kinds.
+var definitions = schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}
+
+var errUnknownKind = errors.New("the cluster does not know it: is its CustomResourceDefinition installed?")
 
 // target is an object with where requests about it go.
 type target struct {
@@ -49,12 +55,17 @@ func (s *Site) target(ctx context.Context, on *presence, like *unstructured.Unst
 		return target{}, fmt.Errorf("a %s without a name cannot be applied", printable(gvk.Kind, 100))
 	}
 	var mapping *meta.RESTMapping
+	again := false
 	err := on.await(ctx, fmt.Sprintf("the kind %s of %s", printable(gvk.Kind, 100), printable(gvk.GroupVersion().String(), 100)), kindPatience, func(context.Context) (bool, string, error) {
 		var err error
 		mapping, err = on.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 		if meta.IsNoMatchError(err) {
-			on.mapper.Reset()
-			return false, "the cluster does not know it: is its CustomResourceDefinition installed?", nil
+			if again && !on.record.has(definitions) {
+				return false, "", errUnknownKind
+			}
+			again = true
+			on.mapper.Reset() // it may have been defined since the cluster was asked
+			return false, errUnknownKind.Error(), nil
 		}
 		return err == nil, "", err
 	})

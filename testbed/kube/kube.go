@@ -40,6 +40,9 @@ type Options struct {
 	Kubeconfig string // path; "" for the usual ones
 	Version    string // of Tare
 	Run        string // run directory, for the record in the cluster
+	// Resumed says that the run goes on: what its earlier sessions have left on a
+	// cluster is removed there first.
+	Resumed bool
 	// Say takes a line of progress ("waiting for pod …: pulling the image"); nil drops it.
 	Say func(string)
 }
@@ -122,10 +125,7 @@ func (t *Testbed) presence(ctx context.Context, name string, limits experiment.T
 	if err != nil {
 		return nil, err
 	}
-	on, err := newPresence(t, c, limits)
-	if err != nil {
-		return nil, err
-	}
+	on := newPresence(t, c, limits)
 	t.on[name] = on
 	return on, nil
 }

@@ -30,13 +30,15 @@ type presence struct {
 	// nodesNamespaces are those of the pods that are about nodes, by the level of Pod
 	// Security that they need; they are made when first needed.
 	nodesNamespaces map[string]string
+
+	earlier sync.Once // see removeEarlier
 }
 
-func newPresence(t *Testbed, c *Cluster, limits experiment.Timeouts) (*presence, error) {
+func newPresence(t *Testbed, c *Cluster, limits experiment.Timeouts) *presence {
 	on := &presence{Cluster: c, bed: t, limits: limits}
 	on.record = newRecord(on)
 	on.mapper = restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(c.Client.Discovery()))
-	return on, nil
+	return on
 }
 
 // Levels of Pod Security, as the labels of namespaces have them.
@@ -98,6 +100,7 @@ func (s *Site) ensureNamespace(ctx context.Context) (*presence, error) {
 	if err != nil {
 		return nil, err
 	}
+	on.removeEarlier(ctx, s.level.Namespace)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.given() {

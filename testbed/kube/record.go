@@ -194,6 +194,13 @@ func (r *record) add(ctx context.Context, items ...item) error {
 	return r.write(ctx)
 }
 
+// has says whether anything of a resource is in the inventory.
+func (r *record) has(resource schema.GroupResource) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.ContainsFunc(r.items, func(i item) bool { return i.gvr().GroupResource() == resource })
+}
+
 // drop strikes off what is gone.
 func (r *record) drop(ctx context.Context, items ...item) error {
 	r.mu.Lock()

@@ -101,13 +101,15 @@ func (r *remover) awaitGone(ctx context.Context, items []item) error {
 	}
 	limited, cancel := context.WithTimeout(ctx, r.limit)
 	defer cancel()
-	left := items
-	told := time.Now()
+	left, told := items, time.Now()
+	var why []string
 	for pause := firstLook; ; pause = min(pause*3/2, rareLook) {
-		var why []string
-		left, why = r.stillThere(limited, left)
-		if len(left) == 0 {
+		there, now := r.stillThere(limited, left)
+		if len(there) == 0 {
 			return nil
+		}
+		if limited.Err() == nil || why == nil {
+			left, why = there, now
 		}
 		if limited.Err() != nil {
 			return fmt.Errorf("not gone after %v: %s; tare clean --context %s tries again", quantity.Duration(r.limit), strings.Join(why, "; "), r.Context)

@@ -1,0 +1,184 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"tare/experiment"
+	"tare/experiment/quantity"
+	"tare/testbed"
+)
+
+// object is a Kubernetes object of the test.
+func object(apiVersion, kind, name string, fields map[string]any) *unstructured.Unstructured {
+	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": apiVersion, "kind": kind, "metadata": map[string]any{"name": name}}}
+	for k, v := range fields {
+		o.Object[k] = v
+	}
+	return o
+}
+
+// Objects are applied in the site's namespace and in the cluster, changed, and
+// deleted again; what belongs to others is left alone.
+func TestApply(t *testing.T) {
+	bed := onCluster(t)
+	s := open(t, bed, "objects", experiment.Needs{}, parameters())
+	name := "tare-test-" + bed.owner
+	config := object("v1", "ConfigMap", "settings", map[string]any{"data": map[string]any{"a": "1", "b": "2"}})
+	class := object("scheduling.k8s.io/v1", "PriorityClass", name, map[string]any{"value": int64(1)})
+	definition := object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "things."+name+".example", map[string]any{"spec": map[string]any{
+		"group": name + ".example", "scope": "Namespaced", "names": map[string]any{"kind": "Thing", "plural": "things"},
+		"versions": []any{map[string]any{"name": "v1", "served": true, "storage": true, "schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object"}}}},
+	}})
+	thing := object(name+".example/v1", "Thing", "one", nil)
+	all := []*unstructured.Unstructured{config, class, definition, thing}
+	now, err := s.Apply(t.Context(), all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(now) != 4 || now[0].GetNamespace() != s.Namespace() || now[1].GetUID() == "" || now[3].GetLabels()[OwnerLabel] != bed.owner {
+		t.Errorf("applied: %v", now)
+	}
+
+	config.Object["data"] = map[string]any{"b": "3"}
+	if _, err := s.Apply(t.Context(), []*unstructured.Unstructured{config}); err != nil {
+		t.Fatal(err)
+	}
+	got, err := s.Get(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if data, _, _ := unstructured.NestedStringMap(got.Object, "data"); len(data) != 1 || data["b"] != "3" {
+		t.Errorf("the changed object holds %v, want b=3 alone", data)
+	}
+
+	foreign := object("v1", "ConfigMap", "kube-root-ca.crt", map[string]any{"data": map[string]any{"ca.crt": "mine"}})
+	if _, err := s.Apply(t.Context(), []*unstructured.Unstructured{foreign}); !errors.Is(err, errForeign) || !strings.Contains(err.Error(), "apply ConfigMap kube-root-ca.crt in namespace "+s.Namespace()) {
+		t.Errorf("an object of another: %v", err)
+	}
+	if err := s.Delete(t.Context(), []*unstructured.Unstructured{foreign}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Get(t.Context(), foreign); err != nil {
+		t.Errorf("an object of another was deleted: %v", err)
+	}
+
+	if err := s.Delete(t.Context(), all[2:]); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Get(t.Context(), config); err != nil {
+		t.Error(err)
+	}
+	if err := bed.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, gone := range []error{
+		func() error {
+			_, err := clusterClient(t).SchedulingV1().PriorityClasses().Get(t.Context(), name, metav1.GetOptions{})
+			return err
+		}(),
+	} {
+		if !apierrors.IsNotFound(gone) {
+			t.Errorf("after Close: %v", gone)
+		}
+	}
+}
+
+// A kind that the cluster does not know is an error that says what may be missing.
+func TestApplyUnknownKind(t *testing.T) {
+	s := open(t, onCluster(t), "unknown", experiment.Needs{}, parameters())
+	_, err := s.Apply(t.Context(), []*unstructured.Unstructured{object("crd.varmor.org/v1beta1", "VarmorPolicy", "demo", nil)})
+	if err == nil || !strings.Contains(err.Error(), "the kind VarmorPolicy of crd.varmor.org/v1beta1: the cluster does not know it: is its CustomResourceDefinition installed?") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A namespace that does not end is reported with what holds it, and tare clean
+// finishes when that is gone.
+func TestStuckNamespace(t *testing.T) {
+	bed := onCluster(t)
+	level := parameters()
+	level.Timeouts.Delete = quantity.Duration(20 * time.Second)
+	s := open(t, bed, "stuck", experiment.Needs{}, level)
+	held := object("v1", "ConfigMap", "held", nil)
+	if _, err := s.Apply(t.Context(), []*unstructured.Unstructured{held}); err != nil {
+		t.Fatal(err)
+	}
+	maps := clusterClient(t).CoreV1().ConfigMaps(s.Namespace())
+	set := func(finalizers ...string) {
+		t.Helper()
+		got, err := maps.Get(context.Background(), "held", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got.Finalizers = finalizers
+		if _, err := maps.Update(context.Background(), got, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set("tare.test/held")
+	err := bed.Close()
+	set()
+	for _, want := range []string{"not gone after 20s", "namespaces/" + s.Namespace(), "tare.test/held", "tare clean --context tare-"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("close does not say %q: %v", want, err)
+		}
+	}
+	await(t, "the namespace to end", func() bool {
+		_, err := clusterClient(t).CoreV1().Namespaces().Get(t.Context(), s.Namespace(), metav1.GetOptions{})
+		return apierrors.IsNotFound(err)
+	})
+}
+
+// await waits until something is so.
+func await(t *testing.T, what string, so func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !so(); time.Sleep(100 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waited a minute for %s", what)
+		}
+	}
+}
+
+// Layers shape the namespace, the pods and the volume; labels that say whose
+// things are stay.
+func TestShapes(t *testing.T) {
+	s := open(t, onCluster(t), "shaped", alone, parameters())
+	if _, err := s.Apply(t.Context(), []*unstructured.Unstructured{object("v1", "ConfigMap", "first", nil)}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.ShapeNamespace(func(n *corev1.Namespace) { n.Labels = map[string]string{"team": "a"} }); err != nil {
+		t.Fatal(err)
+	}
+	s.ShapePods(func(p *corev1.Pod) error {
+		p.Annotations = map[string]string{"layer": p.Labels[RoleLabel]}
+		return nil
+	})
+	s.ShapeVolume(func(c *corev1.PersistentVolumeClaim) { c.Spec.StorageClassName = new("local") })
+	if err := s.Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ns, err := clusterClient(t).CoreV1().Namespaces().Get(t.Context(), s.Namespace(), metav1.GetOptions{})
+	if err != nil || ns.Labels["team"] != "a" || ns.Labels[OwnerLabel] != s.bed.owner {
+		t.Errorf("namespace %v, %v", ns.Labels, err)
+	}
+	pods, err := s.Pods(t.Context())
+	if err != nil || pods[testbed.ClientPod].Annotations["layer"] != "client" {
+		t.Errorf("pods %v, %v", pods, err)
+	}
+	claim, _, err := s.Claim(t.Context())
+	if err != nil || *claim.Spec.StorageClassName != "local" {
+		t.Errorf("claim %v, %v", claim, err)
+	}
+	if out, err := run(t, s, testbed.ClientPod, imageProgram, "agent", "install", s.Volume()+"/written"); err != nil {
+		t.Errorf("write to the volume: %q, %v", out, err)
+	}
+}
