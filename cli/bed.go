@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"tare/experiment"
 	"tare/journal"
@@ -24,9 +25,13 @@ type bed struct {
 }
 
 // openBed makes the testbed that an experiment asks for. Say takes what it waits for.
-func openBed(x *experiment.Expansion, dir string, say func(string)) (*bed, error) {
+func openBed(x *experiment.Expansion, j *journal.Journal, say func(string)) (*bed, error) {
 	if x.Plan.Testbed == experiment.TestbedKubernetes {
-		k, err := kube.New(kube.Options{Version: Version(), Run: dir, Say: say})
+		dir, err := filepath.Abs(j.Dir())
+		if err != nil {
+			return nil, err
+		}
+		k, err := kube.New(kube.Options{Version: Version(), Run: dir, Resumed: j.Session() > 1, Say: say})
 		if err != nil {
 			return nil, err
 		}

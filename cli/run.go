@@ -197,7 +197,7 @@ const pause = 2 * time.Second
 func carryOut(ctx context.Context, s State, j *journal.Journal, expansion *experiment.Expansion, env *machine.Environment, out string, quiet bool) (err error) {
 	defer func() { err = errors.Join(err, j.Close()) }()
 	progress := newProgress(s, j, quiet)
-	bed, err := openBed(expansion, j.Dir(), progress.wait)
+	bed, err := openBed(expansion, j, progress.wait)
 	if err != nil {
 		return err
 	}

@@ -34,6 +34,7 @@ type Leftover struct {
 	// Objects is what there is, as kubectl names it.
 	Objects []string
 
+	holder holder
 	items  []item
 	record string // namespace of the record; "" for none
 }
@@ -166,6 +167,7 @@ func (c *Cluster) unrecorded(ctx context.Context, namespace string, recorded []L
 
 // judge says whose it is, and whether that run lives.
 func (l *Leftover) judge(h holder, age time.Duration) {
+	l.holder = h
 	l.Holder = fmt.Sprintf("%s, last seen %v ago", h.who(), quantity.Duration(max(0, age).Round(time.Second)))
 	l.Alive = age < holderGone
 	if h.here() {
