@@ -72,8 +72,8 @@ func TestExclusiveLayerIsSwitched(t *testing.T) {
 	}
 }
 
-// The CPU time in pods that is not of the programs under test is the layers';
-// observed components become metrics of the trial.
+// What runs in pods beside the programs under test is the layers', and told by
+// name; observed components become metrics of the trial.
 func TestSampleOfPods(t *testing.T) {
 	w := &fakeWorkload{run: func(int) (workload.Result, error) {
 		r := good()
@@ -84,15 +84,20 @@ func TestSampleOfPods(t *testing.T) {
 	x.Plan.Rounds = 1
 	j := record(t, x)
 	o := options(x, j)
-	o.Sampler = podSampler{testbed.Sample{Pods: 5 * time.Second, Observed: map[string]testbed.Observed{
+	o.Sampler = podSampler{testbed.Sample{Beside: map[string]testbed.Usage{
+		"istio-proxy": {User: time.Second, System: 500 * time.Millisecond, MaxRSS: 3000}, "logger": {User: 500 * time.Millisecond, MaxRSS: 1000},
+	}, Observed: map[string]testbed.Observed{
 		"istiod": {CPU: time.Second, Wall: 4 * time.Second, Memory: 1 << 20},
 	}}}
 	if err := Run(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
 	trial := j.Trials()[0]
-	if got := trial.Used["layer"].CPU(); got != 2*time.Second {
-		t.Errorf("CPU time beside the programs: %v", got)
+	if got := trial.Used["layer"]; got.CPU() != 2*time.Second || got.System != 500*time.Millisecond || got.MaxRSS != 4000 {
+		t.Errorf("beside the programs: %+v", got)
+	}
+	if got := trial.Used["sidecar:istio-proxy"]; got.CPU() != 1500*time.Millisecond || got.MaxRSS != 3000 || len(trial.Used) != 5 {
+		t.Errorf("by part: %+v", trial.Used)
 	}
 	if trial.Values["cpu-istiod"] != 0.25 || trial.Values["memory-istiod"] != 1<<20 || trial.Values["speed"] != 5 {
 		t.Errorf("values: %v", trial.Values)

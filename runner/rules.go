@@ -3,6 +3,7 @@ package runner
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"tare/experiment"
 	"tare/experiment/quantity"
@@ -22,7 +23,7 @@ func judge(t *journal.Trial, result workload.Result, metrics []experiment.Metric
 	for _, m := range metrics {
 		v, ok := t.Values[m.Name]
 		switch {
-		case !ok && m.Optional:
+		case !ok && (m.Optional || slices.Contains(result.Untold, m.Name)):
 		case !ok:
 			violate(t, workload.RuleMetric, m.Name+" is missing")
 		case math.IsNaN(v) || math.IsInf(v, 0):

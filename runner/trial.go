@@ -72,7 +72,7 @@ func (r *run) measure(ctx context.Context, id trialID, p *place, raw workload.Ra
 	measured, err := r.prepare(limited, load, p, raw, t)
 	t.Prepared = time.Since(t.Start)
 	var result workload.Result
-	var layers time.Duration
+	var layers cost
 	if err == nil && t.Valid() {
 		result, layers, err = r.observe(limited, p, measured, t)
 	}
@@ -87,13 +87,8 @@ func (r *run) measure(ctx context.Context, id trialID, p *place, raw workload.Ra
 		t.Values = map[string]float64{}
 	}
 	maps.Copy(t.Values, result.Values)
-	t.Used = result.Used
-	if layers > 0 {
-		t.Used = map[string]testbed.Usage{}
-		maps.Copy(t.Used, result.Used)
-		t.Used["layer"] = testbed.Usage{User: layers, Wall: t.Wall}
-	}
-	price(t, load, result, layers)
+	t.Used = layers.beside(result.Used, t.Wall)
+	price(t, load, &result, layers.total())
 	checks, err := p.after(ctx, result)
 	t.Checks = append(t.Checks, checks...)
 	proofs(t, err)
@@ -145,15 +140,14 @@ func (r *run) prepare(ctx context.Context, load workload.Workload, p *place, raw
 }
 
 // observe runs the measured part of a trial and takes the CPU time and the
-// conditions over it. layers is the CPU time of the layers: of their own
-// processes, and of what runs in pods beside the programs under test.
-func (r *run) observe(ctx context.Context, p *place, measured workload.Measured, t *journal.Trial) (result workload.Result, layers time.Duration, err error) {
+// conditions and the cost of the layers over it.
+func (r *run) observe(ctx context.Context, p *place, measured workload.Measured, t *journal.Trial) (result workload.Result, layers cost, err error) {
 	before, err := account(p)
 	if err != nil {
-		return result, 0, err
+		return result, layers, err
 	}
 	if err := r.Sampler.Start(ctx, p.bare); err != nil {
-		return result, 0, err
+		return result, layers, err
 	}
 	pauses := watchPauses()
 	start := time.Now()
@@ -164,28 +158,53 @@ func (r *run) observe(ctx context.Context, p *place, measured workload.Measured,
 		violate(t, workload.RuleStopped, why+" during the trial")
 	}
 	if err != nil {
-		return result, 0, err
+		return result, layers, err
 	}
 	used := after.since(before)
 	t.Harness.CPU = used.own
 	sample, err := r.Sampler.Stop(ctx, used.own+used.children+used.layers)
 	if err != nil && runErr == nil {
-		return result, 0, err
+		return result, layers, err
 	}
 	t.Conditions = sample.Conditions
 	note(t, sample.Observed)
-	return result, used.layers + beside(sample.Pods, result.Used), runErr
+	return result, cost{own: used.layers, sidecars: sample.Beside}, runErr
 }
 
-// beside is the CPU time in the pods that is not of the programs under test.
-func beside(pods time.Duration, programs map[string]testbed.Usage) time.Duration {
-	if pods == 0 {
-		return 0
+// cost is what the layers of a trial used: CPU time of their own processes, and
+// what ran in pods beside the programs under test, by container.
+type cost struct {
+	own      time.Duration
+	sidecars map[string]testbed.Usage
+}
+
+// total is all of its CPU time.
+func (c cost) total() time.Duration {
+	sum := c.own
+	for _, u := range c.sidecars {
+		sum += u.CPU()
 	}
-	for _, u := range programs {
-		pods -= u.CPU()
+	return sum
+}
+
+// beside adds the layers to the usage of the programs: "layer" is all of them, and
+// "sidecar:NAME" what of it is a container's.
+func (c cost) beside(programs map[string]testbed.Usage, wall time.Duration) map[string]testbed.Usage {
+	total := c.total()
+	if total == 0 && len(c.sidecars) == 0 {
+		return programs
 	}
-	return max(0, pods)
+	all := map[string]testbed.Usage{}
+	maps.Copy(all, programs)
+	layer := testbed.Usage{User: c.own, Wall: wall}
+	for name, u := range c.sidecars {
+		all["sidecar:"+name] = u
+		layer.User += u.User
+		layer.System += u.System
+		layer.MaxRSS += u.MaxRSS
+	}
+	all["layer"] = layer
+	return all
 }
 
 // note adds the metrics of the observed components.
@@ -226,13 +245,15 @@ func failure(t *journal.Trial, err error, timedOut bool) error {
 	return nil
 }
 
-// price adds the cost metrics of a workload that has them.
-func price(t *journal.Trial, load workload.Workload, result workload.Result, layers time.Duration) {
+// price adds the cost metrics of a workload that has them, and to the result which
+// of them are not told.
+func price(t *journal.Trial, load workload.Workload, result *workload.Result, layers time.Duration) {
 	costed, ok := load.(workload.Costed)
 	if !ok {
 		return
 	}
-	values, err := costed.Cost().Values(result, layers, t.Conditions.Busy)
+	result.Untold = append(result.Untold, costed.Cost().Untold(*result)...)
+	values, err := costed.Cost().Values(*result, layers, t.Conditions.Busy)
 	if err != nil {
 		violate(t, workload.RuleMetric, err.Error())
 		return

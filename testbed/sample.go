@@ -9,9 +9,10 @@ import (
 // Sample is what else happened where a trial ran, while it ran.
 type Sample struct {
 	Conditions machine.Conditions
-	// Pods is the CPU time of everything in the site's pods: the programs under
-	// test, and what is beside them (sidecars, a sandbox). 0: not told.
-	Pods time.Duration
+	// Beside is what the containers used that are in the site's pods beside the one
+	// in which programs run, by name, summed over the pods ("istio-proxy"). MaxRSS is
+	// their working set at the end. Missing: there are none, or they are not told.
+	Beside map[string]Usage
 	// Observed is what the components that the experiment observes used, by name.
 	Observed map[string]Observed
 }

@@ -65,6 +65,9 @@ type Usage struct {
 	System time.Duration `json:"system"`
 	Wall   time.Duration `json:"wall"`
 	MaxRSS int64         `json:"maxRSS"` // peak resident memory, bytes
+	// Untold: CPU time and memory are not known, and zero here. A sandbox counts by
+	// a clock of its own.
+	Untold bool `json:"untold,omitempty"`
 }
 
 // CPU is user and system time together.

@@ -43,8 +43,8 @@ func (c Cost) Metrics() []experiment.Metric {
 
 // Values computes the cost metrics of a trial in which the layers' own
 // processes, and the whole machine, used that much CPU time; 0 for the machine
-// leaves its metric out. It fails when the trial did no work or a part is
-// missing.
+// leaves its metric out. Those that need a usage that is Untold are left out (see
+// Cost.Untold). It fails when the trial did no work or a part is missing.
 func (c Cost) Values(r Result, layers, machine time.Duration) (map[string]float64, error) {
 	if !(r.Work > 0) {
 		return nil, fmt.Errorf("no work done: %v %s", r.Work, c.Unit)
@@ -56,6 +56,9 @@ func (c Cost) Values(r Result, layers, machine time.Duration) (map[string]float6
 		if !ok {
 			return nil, fmt.Errorf("no usage of the %s", part)
 		}
+		if used.Untold {
+			continue
+		}
 		total += used.CPU()
 		values[c.Prefix+"-cpu-"+part] = used.CPU().Seconds() / r.Work
 		values[c.Prefix+"-memory-"+part] = float64(used.MaxRSS)
@@ -63,6 +66,23 @@ func (c Cost) Values(r Result, layers, machine time.Duration) (map[string]float6
 	if machine > 0 {
 		values[c.Prefix+"-cpu-machine"] = machine.Seconds() / r.Work
 	}
-	values[c.Prefix+"-cpu"] = total.Seconds() / r.Work
+	if len(c.Untold(r)) == 0 { // a part would pass for the whole
+		values[c.Prefix+"-cpu"] = total.Seconds() / r.Work
+	}
 	return values, nil
+}
+
+// Untold names the cost metrics that are not to be had in a trial: those of parts
+// whose usage is not told, and the sum.
+func (c Cost) Untold(r Result) []string {
+	var names []string
+	for _, part := range c.Parts {
+		if r.Used[part].Untold {
+			names = append(names, c.Prefix+"-cpu-"+part, c.Prefix+"-memory-"+part)
+		}
+	}
+	if len(names) > 0 {
+		names = append(names, c.Prefix+"-cpu")
+	}
+	return names
 }

@@ -161,7 +161,21 @@ func (a *accounting) untold(ctx context.Context, s *Site) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return untold(r, subjects, s.arm), nil
+	notes := untold(r, subjects, s.arm)
+	if s.level.Accounting == experiment.OnNode {
+		return notes, nil
+	}
+	for _, p := range s.all() {
+		sandbox, err := p.sandboxed(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if sandbox != "" {
+			return append(notes, fmt.Sprintf("arm %s: what its programs use is not told (a sandbox, %s, counts by a clock of its own): their metrics of CPU time and memory are missing; accounting: %s counts it",
+				told(s.arm), told(sandbox), experiment.OnNode)), nil
+		}
+	}
+	return notes, nil
 }
 
 // threadsNote says how the kernel's threads count where they cannot be told.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -49,16 +50,17 @@ func (p *pod) mend(ctx context.Context) error {
 // again waits until the pod answers again, or makes it again when it is gone.
 func (p *pod) again(ctx context.Context) error {
 	limit := p.on.limits.Ready.Std()
-	remade := false
+	lost, watch := false, watched{pod: p, since: map[string]time.Time{}}
 	err := p.on.await(ctx, p.String()+" to be back", limit, func(ctx context.Context) (bool, string, error) {
 		got, err := p.get(ctx)
 		switch {
 		case apierrors.IsNotFound(err):
-			remade = true
+			lost = true
 			return true, "", nil
 		case err != nil:
 			return false, "", err
 		}
+		p.adopt(got)
 		if why := p.gone(got); why != nil {
 			if string(got.UID) != p.uid() {
 				return false, "", fmt.Errorf("another pod has its name")
@@ -68,6 +70,9 @@ func (p *pod) again(ctx context.Context) error {
 			}
 			return false, why.Error() + "; waiting until it is gone", nil
 		}
+		if ok, now, err := watch.look(ctx); !ok || err != nil {
+			return false, now, err
+		}
 		if _, err := p.session.Round(ctx); err != nil {
 			return false, printable(err.Error(), lineLimit), nil
 		}
@@ -76,7 +81,7 @@ func (p *pod) again(ctx context.Context) error {
 	if err != nil {
 		return p.diagnosed(ctx, err)
 	}
-	if !remade {
+	if !lost {
 		return nil
 	}
 	_ = p.session.Close() // of the pod that is gone
@@ -91,8 +96,18 @@ func (p *pod) again(ctx context.Context) error {
 func (p *pod) renew() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.now = nil
+	p.now, p.sandbox, p.nameless, p.meter = nil, nil, nil, &meter{}
 	p.session = p.connect()
+}
+
+// adopt takes a pod of this run for the one that was asked for, where the answer
+// to that was lost.
+func (p *pod) adopt(got *corev1.Pod) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.now == nil && p.on.bed.owns(got) {
+		p.now = got
+	}
 }
 
 // discard deletes a pod that has ended.

@@ -27,11 +27,16 @@ type pod struct {
 	mu      sync.Mutex
 	now     *corev1.Pod // as it was when it was last seen ready
 	session *agent.Session
+	meter   *meter
+	sandbox *string // that its programs see; nil: not asked yet
+	// nameless are the cgroups in the pod that are of none of its containers, by id;
+	// nil: not read yet.
+	nameless map[string]bool
 }
 
 // newPod is a pod that has not been made yet.
 func (on *presence) newPod(plan *corev1.Pod) *pod {
-	p := &pod{on: on, plan: plan}
+	p := &pod{on: on, plan: plan, meter: &meter{}}
 	p.session = p.connect()
 	return p
 }

@@ -13,6 +13,9 @@ import (
 type placed struct {
 	uid, node string
 	started   time.Time // by the clock of its node, to the second; zero: not yet
+	// sidecars are the containers of a site's pod beside the one in which programs
+	// run, by their ids.
+	sidecars map[string]string
 	// waiting says that it may not have begun, and ending that it may be over: such
 	// a pod may have no cgroups.
 	waiting, ending bool
@@ -72,16 +75,49 @@ func (r *reading) kernelOf(node string) string {
 func sample(before, after *reading, s subjects) testbed.Sample {
 	out := testbed.Sample{Conditions: conditions(before, after, s), Observed: observed(before, after, s)}
 	if s.whole {
-		for _, p := range s.site {
-			cpu, known := used(before, after, p)
-			if !known {
-				out.Pods = 0 // a part of the whole would pass for it
-				break
-			}
-			out.Pods += cpu
-		}
+		out.Beside = beside(before, after, s.site)
 	}
 	return out
+}
+
+// beside is what the containers beside the programs used, by name. One that is new
+// at the second reading began in between.
+func beside(before, after *reading, site []placed) map[string]testbed.Usage {
+	var all map[string]testbed.Usage
+	for _, p := range site {
+		b, a := before.cgroup(p), after.cgroup(p)
+		if a == nil || b == nil {
+			continue
+		}
+		for _, now := range a.Containers {
+			name := p.sidecars[now.ID]
+			if name == "" {
+				continue
+			}
+			then := within(b, now.ID)
+			grown := spent{now.CPU, now.System}.since(spent{then.CPU, then.System})
+			u := all[name]
+			u.User += grown.cpu - grown.system
+			u.System += grown.system
+			u.Wall = max(u.Wall, wallOf(before, after, p.node))
+			u.MaxRSS += now.WorkingSet
+			if all == nil {
+				all = map[string]testbed.Usage{}
+			}
+			all[name] = u
+		}
+	}
+	return all
+}
+
+// within finds one container in a pod; zero: it is not there.
+func within(pod *agent.Cgroup, id string) agent.Within {
+	for _, c := range pod.Containers {
+		if c.ID == id {
+			return c
+		}
+	}
+	return agent.Within{}
 }
 
 // conditions says how the machines of the site's nodes did. Shares are those of

@@ -46,7 +46,6 @@ func TestConditions(t *testing.T) {
 		before, after nodes
 		s             subjects
 		want          machine.Conditions
-		pods          time.Duration
 	}{
 		{
 			name: "two machines: the worse one counts, busy time is that of both",
@@ -58,7 +57,6 @@ func TestConditions(t *testing.T) {
 				"n2": at(10, "b2", [4]float64{212, 24, 3, 5}, cgroupOf("s", 64, 5), cgroupOf("h2", 1, 0))}, // 12 user, 4 irq, 4 own
 			s:    subjects{site: []placed{clientAt, serverAt}, helpers: helpers, whole: true},
 			want: machine.Conditions{ForeignCPU: 8.0 / 20, Steal: 1.0 / 20, KernelCPU: 4.0 / 20, Busy: 27 * time.Second, CPUPressure: 0.5, Throttled: 3, Load: 10},
-			pods: 11 * time.Second,
 		},
 		{
 			name: "two nodes of one kernel: counted once, with the pods of both",
@@ -70,7 +68,6 @@ func TestConditions(t *testing.T) {
 				"n2": at(10, "b", [4]float64{112, 12, 2, 1}, cgroupOf("s", 61, 0), cgroupOf("h2", 2, 0))},
 			s:    subjects{site: []placed{clientAt, serverAt}, helpers: helpers, whole: true},
 			want: machine.Conditions{ForeignCPU: 2.0 / 20, Steal: 1.0 / 20, KernelCPU: 2.0 / 20, Busy: 14 * time.Second, CPUPressure: 0.1, Load: 10},
-			pods: 8 * time.Second,
 		},
 		{
 			name:   "one node with both pods, and a component that works for them",
@@ -79,10 +76,9 @@ func TestConditions(t *testing.T) {
 			s: subjects{site: []placed{clientAt, {uid: "s", node: "n1"}}, helpers: helpers[:1], whole: true,
 				observed: map[string][]placed{"a": {{uid: "agent", node: "n1"}}, "same pod": {{uid: "agent", node: "n1"}}}},
 			want: machine.Conditions{ForeignCPU: 1.0 / 20, Busy: 10 * time.Second, Load: 10},
-			pods: 6 * time.Second,
 		},
 		{
-			name:   "a pod that cannot be read: foreign time and the pods' are not told",
+			name:   "a pod that cannot be read: foreign time is not told",
 			before: nodes{"n1": at(0, "b", [4]float64{0, 0, 0, 0}, cgroupOf("c", 0, 0), cgroupOf("h1", 0, 0)), "n2": at(0, "b2", [4]float64{}, cgroupOf("h2", 0, 0))},
 			after:  nodes{"n1": at(10, "b", [4]float64{10, 0, 0, 0}, cgroupOf("c", 3, 0), cgroupOf("h1", 0, 0)), "n2": at(10, "b2", [4]float64{}, cgroupOf("h2", 0, 0))},
 			s:      subjects{site: []placed{clientAt, serverAt}, helpers: helpers, whole: true},
@@ -94,7 +90,6 @@ func TestConditions(t *testing.T) {
 			after:  nodes{"n1": at(10, "", [4]float64{5, 0, 0, 0}, cgroupOf("c", 5.01, 0))},
 			s:      subjects{site: []placed{clientAt}, whole: true},
 			want:   machine.Conditions{Busy: 5 * time.Second, Load: 10},
-			pods:   5010 * time.Millisecond,
 		},
 		{
 			name:   "counters that went back",
@@ -102,7 +97,6 @@ func TestConditions(t *testing.T) {
 			after:  nodes{"n1": at(10, "b2", [4]float64{5, 0, 0, 0}, cgroupOf("c", 2, 0))},
 			s:      subjects{site: []placed{clientAt}, whole: true},
 			want:   machine.Conditions{Load: 10},
-			pods:   2 * time.Second,
 		},
 		{
 			name:   "no pressure told",
@@ -116,9 +110,6 @@ func TestConditions(t *testing.T) {
 			got := between(readings(c.before, c.after))(c.s)
 			if d := cmp.Diff(c.want, got.Conditions, cmpopts.EquateApprox(0, 1e-9)); d != "" {
 				t.Errorf("conditions (-want +got):\n%s", d)
-			}
-			if got.Pods != c.pods {
-				t.Errorf("pods %v, want %v", got.Pods, c.pods)
 			}
 		})
 	}
@@ -162,8 +153,8 @@ func TestConditionsInContainer(t *testing.T) {
 			a.own["s"] = c.server
 		}
 		got := between(b, a)(subjects{site: []placed{clientAt, serverAt}, helpers: []placed{{uid: "h1", node: "n1"}}})
-		if got.Conditions.ForeignCPU != c.foreign || got.Pods != 0 {
-			t.Errorf("%s: foreign %v, pods %v, want %v and 0", c.name, got.Conditions.ForeignCPU, got.Pods, c.foreign)
+		if got.Conditions.ForeignCPU != c.foreign || got.Beside != nil {
+			t.Errorf("%s: foreign %v, beside %v, want %v and nothing", c.name, got.Conditions.ForeignCPU, got.Beside, c.foreign)
 		}
 	}
 }

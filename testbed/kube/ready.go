@@ -52,7 +52,14 @@ func (s *Site) Ready(ctx context.Context) error {
 	if err := on.launch(ctx, pods...); err != nil {
 		return s.withClaim(ctx, err)
 	}
-	return nil
+	if s.level.Accounting != experiment.OnNode {
+		return nil
+	}
+	a, err := s.accounting(ctx) // the first program is counted already
+	if err != nil {
+		return err
+	}
+	return a.cover(ctx, s, s.nodes())
 }
 
 // plans gives the site's pods as they are to be made, with their nodes.

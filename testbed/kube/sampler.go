@@ -97,7 +97,7 @@ func (a *accounting) prepare(ctx context.Context, s *Site) ([]string, error) {
 func (a *accounting) subjects(s *Site, nodes []string) subjects {
 	list := subjects{helpers: a.counted(nodes), observed: a.observed(s.nodes()), whole: s.level.Accounting == experiment.OnNode}
 	for _, p := range s.all() {
-		list.site = append(list.site, placed{uid: p.uid(), node: p.node()})
+		list.site = append(list.site, placed{uid: p.uid(), node: p.node(), sidecars: p.sidecars()})
 	}
 	return list
 }

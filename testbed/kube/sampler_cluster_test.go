@@ -12,10 +12,10 @@ import (
 )
 
 // burn uses CPU time in the client's pod for two seconds, and gives how much.
-func burn(t *testing.T, s *Site) time.Duration {
+func burn(t *testing.T, s *Site) testbed.Usage {
 	t.Helper()
 	process, err := s.Start(t.Context(), testbed.ClientPod, testbed.Command{Args: []string{
-		"fio", "--name=burn", "--ioengine=cpuio", "--cpuload=100", "--time_based", "--runtime=2"}})
+		"fio", "--name=burn", "--ioengine=cpuio", "--cpuload=100", "--time_based", "--runtime=2"}, Subject: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,11 +23,11 @@ func burn(t *testing.T, s *Site) time.Duration {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return usage.CPU()
+	return usage
 }
 
 // sampled is a sample over a burn.
-func sampled(t *testing.T, sampler *Sampler, s *Site) (testbed.Sample, time.Duration) {
+func sampled(t *testing.T, sampler *Sampler, s *Site) (testbed.Sample, testbed.Usage) {
 	t.Helper()
 	if err := sampler.Start(t.Context(), s); err != nil {
 		t.Fatal(err)
@@ -37,7 +37,7 @@ func sampled(t *testing.T, sampler *Sampler, s *Site) (testbed.Sample, time.Dura
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%s: programs used %v; %+v", s.arm, used, got)
+	t.Logf("%s: programs used %+v; %+v", s.arm, used, got)
 	return got, used
 }
 
@@ -83,12 +83,12 @@ func TestSamplesOnNodes(t *testing.T) {
 	for _, s := range []*Site{plain, sandbox} {
 		got, used := sampled(t, sampler, s)
 		// A sandbox with a kernel of its own counts by a clock of its own, which goes on
-		// while the sandbox is throttled.
-		if got.Pods <= 0 || s == plain && got.Pods < used*9/10 {
-			t.Errorf("%s: the pods used %v, the program in them %v", s.arm, got.Pods, used)
+		// while the sandbox is throttled: this is the node's.
+		if used.Untold || used.CPU() <= 0 || used.System > used.CPU() || used.MaxRSS < 1<<20 || got.Beside != nil {
+			t.Errorf("%s: the program used %+v; beside it %+v", s.arm, used, got.Beside)
 		}
 		c := got.Conditions
-		if c.ForeignCPU < 0 || c.ForeignCPU > 1 || c.Busy < used || c.Throttled == 0 || c.Load <= 0 {
+		if c.ForeignCPU < 0 || c.ForeignCPU > 1 || c.Busy < used.CPU() || c.Throttled == 0 || c.Load <= 0 {
 			t.Errorf("%s: %+v", s.arm, c)
 		}
 		peer, ok := got.Observed["peer"]
@@ -104,8 +104,8 @@ func TestSamplesOnNodes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got, used := sampled(t, sampler, plain); got.Pods < used*9/10 {
-		t.Errorf("after the pods that count were lost: %v of %v", got.Pods, used)
+	if _, used := sampled(t, sampler, plain); used.Untold || used.CPU() <= 0 || used.MaxRSS < 1<<20 {
+		t.Errorf("after the pods that count were lost: %+v", used)
 	}
 }
 
@@ -139,14 +139,15 @@ func TestSamplesInContainers(t *testing.T) {
 	if err != nil || len(clusters) != 1 {
 		t.Fatalf("described as %+v, %v", clusters, err)
 	}
-	if notes := strings.Join(clusters[0].Notes, "\n"); !strings.Contains(notes, "arm gvisor: the CPU time of other programs is not told") || strings.Contains(notes, "arm plain") {
+	if notes := strings.Join(clusters[0].Notes, "\n"); !strings.Contains(notes, "arm gvisor: the CPU time of other programs is not told") ||
+		!strings.Contains(notes, "arm gvisor: what its programs use is not told (a sandbox, gvisor,") || strings.Contains(notes, "arm plain") {
 		t.Errorf("notes %q", notes)
 	}
 	sampler := bed.Sampler()
-	if got, used := sampled(t, sampler, plain); got.Conditions.ForeignCPU < 0 || got.Conditions.Busy < used || got.Pods != 0 {
-		t.Errorf("plain: %+v", got)
+	if got, used := sampled(t, sampler, plain); used.Untold || used.CPU() <= 0 || got.Conditions.ForeignCPU < 0 || got.Conditions.Busy < used.CPU() || got.Beside != nil {
+		t.Errorf("plain: %+v, %+v", got, used)
 	}
-	if got, _ := sampled(t, sampler, sandbox); got.Conditions.ForeignCPU != -1 || got.Conditions.Busy <= 0 || got.Pods != 0 {
-		t.Errorf("gvisor: %+v", got)
+	if got, used := sampled(t, sampler, sandbox); got.Conditions.ForeignCPU != -1 || got.Conditions.Busy <= 0 || got.Beside != nil || used != (testbed.Usage{Wall: used.Wall, Untold: true}) {
+		t.Errorf("gvisor: %+v, %+v", got, used)
 	}
 }

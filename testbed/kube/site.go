@@ -2,6 +2,7 @@ package kube
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -163,23 +164,49 @@ func (s *Site) Start(ctx context.Context, where testbed.Place, cmd testbed.Comma
 	if err != nil {
 		return nil, err
 	}
+	bill, err := s.bill(ctx, p, cmd)
+	if err != nil {
+		return nil, err
+	}
 	process, err := p.session.Start(ctx, cmd)
 	if err != nil {
+		bill.drop()
 		return nil, p.disturbed(ctx, err)
 	}
-	return &program{Process: process, in: p}, nil
+	started := &program{Process: process, in: p, done: make(chan struct{})}
+	go started.follow(bill)
+	return started, nil
 }
 
 // program is a process in a pod, whose loss is explained.
 type program struct {
 	testbed.Process
 	in *pod
+
+	done  chan struct{} // closed when the rest is set
+	usage testbed.Usage
+	err   error
+}
+
+// follow settles the bill as soon as the program has ended, whenever that is asked
+// for.
+func (p *program) follow(b bill) {
+	defer close(p.done)
+	p.usage, p.err = p.Process.Wait()
+	var exit *testbed.ExitError
+	if p.err != nil && !errors.As(p.err, &exit) {
+		b.drop()
+		p.err = p.in.disturbed(context.Background(), p.err)
+		return
+	}
+	usage, err := b.settle(p.usage)
+	p.usage, p.err = usage, errors.Join(p.err, err)
 }
 
 // Wait waits for the end of the program.
 func (p *program) Wait() (testbed.Usage, error) {
-	usage, err := p.Process.Wait()
-	return usage, p.in.disturbed(context.Background(), err)
+	<-p.done
+	return p.usage, p.err
 }
 
 // CPU is the CPU time used so far.

@@ -117,7 +117,7 @@ func udpValues(f figures) map[string]float64 {
 }
 
 func add(a, b testbed.Usage) testbed.Usage {
-	return testbed.Usage{User: a.User + b.User, System: a.System + b.System, Wall: a.Wall + b.Wall, MaxRSS: max(a.MaxRSS, b.MaxRSS)}
+	return testbed.Usage{User: a.User + b.User, System: a.System + b.System, Wall: a.Wall + b.Wall, MaxRSS: max(a.MaxRSS, b.MaxRSS), Untold: a.Untold || b.Untold}
 }
 
 // udpOrder makes an order. Without a size, iperf3 takes the segment size that

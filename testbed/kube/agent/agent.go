@@ -66,6 +66,18 @@ type Question struct {
 	Cgroups []string `json:"cgroups,omitempty"`
 	// Root is where the node's /sys/fs/cgroup is seen; "" for none.
 	Root string `json:"root,omitempty"`
+	// Follow asks to follow the memory of a pod from now on, and Followed ends what
+	// was begun under that name and asks for the peak.
+	Follow   *Follow `json:"follow,omitempty"`
+	Followed string  `json:"followed,omitempty"`
+}
+
+// Follow asks for the peak of a pod's working set while a program runs in it. No
+// kernel tells it for a span of time: the agent looks a few times a second.
+type Follow struct {
+	Name   string   `json:"name"`             // given by the client, another one each time
+	Pod    string   `json:"pod"`              // UID, below the Root of the Question
+	Beside []string `json:"beside,omitempty"` // ids of containers whose memory is not counted
 }
 
 // Counters are running totals at one moment. What the pod cannot see is missing.
@@ -83,13 +95,26 @@ type Counters struct {
 	// nil: not told.
 	Grouped *time.Duration `json:"grouped,omitempty"`
 	Pods    []Cgroup       `json:"pods,omitempty"` // those of the Question that were found
+	// Peak is the largest working set since Follow, in bytes; 0: not told.
+	Peak int64 `json:"peak,omitempty"`
 }
 
 // Cgroup is what a cgroup tells.
 type Cgroup struct {
-	Pod        string        `json:"pod,omitempty"`        // UID
-	CPU        time.Duration `json:"cpu"`                  // used so far
-	WorkingSet int64         `json:"workingSet"`           // memory without inactive file pages, bytes
-	Throttled  int           `json:"throttled"`            // periods in which it was throttled
-	Containers []string      `json:"containers,omitempty"` // ids of the cgroups below it
+	Pod        string        `json:"pod,omitempty"`    // UID
+	CPU        time.Duration `json:"cpu"`              // used so far
+	System     time.Duration `json:"system"`           // of it, in the kernel; 0 where that is not told
+	WorkingSet int64         `json:"workingSet"`       // memory without inactive file pages, bytes
+	Throttled  int           `json:"throttled"`        // periods in which it was throttled
+	Containers []Within      `json:"within,omitempty"` // the cgroups below a pod's
+}
+
+// Within is what the cgroup of one container in a pod tells. The container that
+// holds the pod's namespaces, and with it a sandbox's own processes, has one too
+// on most nodes.
+type Within struct {
+	ID         string        `json:"id"` // of the container
+	CPU        time.Duration `json:"cpu"`
+	System     time.Duration `json:"system"`
+	WorkingSet int64         `json:"workingSet"`
 }

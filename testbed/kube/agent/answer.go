@@ -128,6 +128,9 @@ func (c *conversation) answer(ctx context.Context, q *request, body []byte) (res
 		r.Facts = &facts
 	case opCounters:
 		counters, err := c.server.counters(q.Question)
+		if err == nil && q.Question != nil {
+			err = c.tenant.follow(q.Question, &counters)
+		}
 		if err != nil {
 			fail(err)
 		}

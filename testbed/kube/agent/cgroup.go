@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"math"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -86,7 +87,7 @@ func parseGroups(text string) map[string]string {
 // group does that has just been removed.
 func (g group) read() (c Cgroup, ok bool) {
 	stat := readText(g.files, path.Join(g.cpu, "cpu.stat"))
-	var used int64
+	var used, system int64
 	current, inactive := "memory.current", "inactive_file"
 	if g.version == 2 {
 		us, found := keyed(stat, "usage_usec")
@@ -94,43 +95,82 @@ func (g group) read() (c Cgroup, ok bool) {
 			return Cgroup{}, false
 		}
 		used = us * int64(time.Microsecond)
+		system, _ = keyed(stat, "system_usec")
+		system = min(system, us) * int64(time.Microsecond)
 	} else {
 		ns, err := number(readText(g.files, path.Join(g.usage, "cpuacct.usage")))
 		if err != nil {
 			return Cgroup{}, false
 		}
 		used, current, inactive = ns, "memory.usage_in_bytes", "total_inactive_file"
+		system, _ = number(readText(g.files, path.Join(g.usage, "cpuacct.usage_sys")))
+		system = min(max(0, system), used)
 	}
-	c = Cgroup{Pod: g.pod, CPU: time.Duration(used)}
+	c = Cgroup{Pod: g.pod, CPU: time.Duration(used), System: time.Duration(system)}
 	if n, ok := keyed(stat, "nr_throttled"); ok && n <= math.MaxInt32 {
 		c.Throttled = int(n)
 	}
-	if bytes, err := number(readText(g.files, path.Join(g.memory, current))); err == nil {
-		cached, _ := keyed(readText(g.files, path.Join(g.memory, "memory.stat")), inactive)
-		c.WorkingSet = max(0, bytes-cached)
-	}
+	c.WorkingSet = g.workingSet(current, inactive)
 	if g.pod != "" {
 		c.Containers = g.containers()
 	}
 	return c, true
 }
 
-// containersLimit is how many containers of a pod are named.
+// workingSet is the memory of the group without inactive file pages, in bytes, by
+// the names of its files; 0 where it is not told.
+func (g group) workingSet(current, inactive string) int64 {
+	bytes, err := number(readText(g.files, path.Join(g.memory, current)))
+	if err != nil {
+		return 0
+	}
+	cached, _ := keyed(readText(g.files, path.Join(g.memory, "memory.stat")), inactive)
+	return max(0, bytes-cached)
+}
+
+// containersLimit is how many containers of a pod are read.
 const containersLimit = 100
 
-// containers names the cgroups below the group by their containers' ids.
-func (g group) containers() []string {
+// containers reads the cgroups below the group, by their containers' ids. A
+// runtime may have two for one container: its own monitor's beside it.
+func (g group) containers() []Within {
 	entries, err := fs.ReadDir(g.files, g.usage)
 	if err != nil {
 		return nil
 	}
-	var ids []string
+	var all []Within
 	for _, e := range entries {
-		if e.IsDir() && len(ids) < containersLimit {
-			ids = append(ids, plain(containerID(e.Name())))
+		if !e.IsDir() || len(all) >= containersLimit {
+			continue
+		}
+		c, ok := g.below(e.Name()).read()
+		if !ok {
+			continue // it has just ended
+		}
+		id := plain(containerID(e.Name()))
+		at := slices.IndexFunc(all, func(w Within) bool { return w.ID == id })
+		if at < 0 {
+			at, all = len(all), append(all, Within{ID: id})
+		}
+		all[at].CPU += c.CPU
+		all[at].System += c.System
+		all[at].WorkingSet += c.WorkingSet
+	}
+	return all
+}
+
+// below is a group in this one.
+func (g group) below(name string) group {
+	in := group{files: g.files, version: g.version}
+	for _, one := range []struct {
+		from string
+		to   *string
+	}{{g.usage, &in.usage}, {g.cpu, &in.cpu}, {g.memory, &in.memory}} {
+		if one.from != "" {
+			*one.to = path.Join(one.from, name)
 		}
 	}
-	return ids
+	return in
 }
 
 // containerID is the part of a cgroup's name that is a container's id: what is

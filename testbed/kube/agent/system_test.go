@@ -142,7 +142,7 @@ func version1(files fstest.MapFS, usage, cpu, group string, ns string) {
 // version2 makes the files of a cgroup of version 2.
 func version2(files fstest.MapFS, group string, us string) {
 	files["cgroup.controllers"] = file("cpu memory\n")
-	files[group+"/cpu.stat"] = file("usage_usec " + us + "\nuser_usec 1\nnr_periods 10\nnr_throttled 3\n")
+	files[group+"/cpu.stat"] = file("usage_usec " + us + "\nuser_usec 1\nsystem_usec 2\nnr_periods 10\nnr_throttled 3\n")
 	files[group+"/memory.current"] = file("1000\n")
 	files[group+"/memory.stat"] = file("anon 100\ninactive_file 300\n")
 }
@@ -156,7 +156,7 @@ func TestPods(t *testing.T) {
 		"version 1, cgroupfs": {func(m fstest.MapFS) {
 			version1(m, "cpuacct", "cpu", "kubepods/burstable/pod"+uid1, "5000")
 			version1(m, "cpuacct", "cpu", "kubepods/burstable/pod"+uid1+"/abcdef", "4000")
-		}, []Cgroup{{Pod: uid1, CPU: 5000, WorkingSet: 700, Throttled: 3, Containers: []string{"abcdef"}}}},
+		}, []Cgroup{{Pod: uid1, CPU: 5000, WorkingSet: 700, Throttled: 3, Containers: []Within{{ID: "abcdef", CPU: 4000, WorkingSet: 700}}}}},
 		"version 1, joint hierarchies": {func(m fstest.MapFS) {
 			version1(m, "cpu,cpuacct", "cpu,cpuacct", "kubepods/pod"+uid1, "5000")
 		}, []Cgroup{{Pod: uid1, CPU: 5000, WorkingSet: 700, Throttled: 3}}},
@@ -170,12 +170,30 @@ func TestPods(t *testing.T) {
 			version2(m, systemd2, "7")
 			version2(m, systemd2+"/cri-containerd-abcdef.scope", "6")
 			version2(m, "kubepods.slice/kubepods-pod"+uid3+".slice", "8")
-		}, []Cgroup{{Pod: uid2, CPU: 7 * time.Microsecond, WorkingSet: 700, Throttled: 3, Containers: []string{"abcdef"}}, {Pod: uid3, CPU: 8 * time.Microsecond, WorkingSet: 700, Throttled: 3}}},
+		}, []Cgroup{{Pod: uid2, CPU: 7 * time.Microsecond, System: 2 * time.Microsecond, WorkingSet: 700, Throttled: 3, Containers: []Within{{ID: "abcdef", CPU: 6 * time.Microsecond, System: 2 * time.Microsecond, WorkingSet: 700}}}, {Pod: uid3, CPU: 8 * time.Microsecond, System: 2 * time.Microsecond, WorkingSet: 700, Throttled: 3}}},
+		"version 1, the kernel's part, several containers": {func(m fstest.MapFS) {
+			at := "kubepods/pod" + uid1
+			version1(m, "cpuacct", "cpu", at, "5000")
+			m["cpuacct/"+at+"/cpuacct.usage_sys"] = file("3000\n")
+			version1(m, "cpuacct", "cpu", at+"/aaaa", "1000")
+			version1(m, "cpuacct", "cpu", at+"/bbbb", "2000")
+			m["cpuacct/"+at+"/bbbb/cpuacct.usage_sys"] = file("2500\n") // rounded by the kernel
+			m["cpuacct/"+at+"/cccc/notify_on_release"] = file("0\n")    // being removed
+		}, []Cgroup{{Pod: uid1, CPU: 5000, System: 3000, WorkingSet: 700, Throttled: 3, Containers: []Within{
+			{ID: "aaaa", CPU: 1000, WorkingSet: 700}, {ID: "bbbb", CPU: 2000, System: 2000, WorkingSet: 700}}}}},
+		"version 2, CRI-O with its monitors": {func(m fstest.MapFS) {
+			version2(m, systemd2, "70")
+			version2(m, systemd2+"/crio-abcdef.scope", "30")
+			version2(m, systemd2+"/crio-conmon-abcdef.scope", "5")
+			version2(m, systemd2+"/crio-012345.scope", "4")
+		}, []Cgroup{{Pod: uid2, CPU: 70 * time.Microsecond, System: 2 * time.Microsecond, WorkingSet: 700, Throttled: 3, Containers: []Within{
+			{ID: "012345", CPU: 4 * time.Microsecond, System: 2 * time.Microsecond, WorkingSet: 700},
+			{ID: "abcdef", CPU: 35 * time.Microsecond, System: 4 * time.Microsecond, WorkingSet: 1400}}}}},
 		"version 2, kind": {func(m fstest.MapFS) {
 			version2(m, "system.slice/docker-0123.scope/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-besteffort.slice/kubelet-kubepods-besteffort-pod7c4a8d09_ca37_62af_61e5_9520943dc264.slice", "7")
-		}, []Cgroup{{Pod: uid1, CPU: 7 * time.Microsecond, WorkingSet: 700, Throttled: 3}}},
+		}, []Cgroup{{Pod: uid1, CPU: 7 * time.Microsecond, System: 2 * time.Microsecond, WorkingSet: 700, Throttled: 3}}},
 		"version 2, cgroupfs": {func(m fstest.MapFS) { version2(m, "kubepods/pod"+uid1, "7") },
-			[]Cgroup{{Pod: uid1, CPU: 7 * time.Microsecond, WorkingSet: 700, Throttled: 3}}},
+			[]Cgroup{{Pod: uid1, CPU: 7 * time.Microsecond, System: 2 * time.Microsecond, WorkingSet: 700, Throttled: 3}}},
 		"in one hierarchy only": {func(m fstest.MapFS) {
 			m["memory/memory.usage_in_bytes"] = file("123456789\n") // of the whole node
 			m["cpu/cpu.stat"] = file("nr_throttled 9\n")
@@ -253,10 +271,10 @@ func TestOwnGroup(t *testing.T) {
 		ok     bool
 	}{
 		"version 1": {below(cgroupMount, one), "3:cpuacct:/a/b\n2:cpu:/a/b\n1:memory:/a/b\n0::/x\n", Cgroup{CPU: 5000, WorkingSet: 700, Throttled: 3}, true},
-		"version 2": {below(cgroupMount, two), "0::/a/b\n", Cgroup{CPU: 7 * time.Microsecond, WorkingSet: 700, Throttled: 3}, true},
+		"version 2": {below(cgroupMount, two), "0::/a/b\n", Cgroup{CPU: 7 * time.Microsecond, System: 2 * time.Microsecond, WorkingSet: 700, Throttled: 3}, true},
 		"as a container sees it": {below(cgroupMount, root), "0::/kubepods/pod1/2\n",
-			Cgroup{CPU: 7 * time.Microsecond, WorkingSet: 700, Throttled: 3}, true},
-		"outside": {below(cgroupMount, two), "0::/../../a/b\n", Cgroup{CPU: 7 * time.Microsecond, WorkingSet: 700, Throttled: 3}, true},
+			Cgroup{CPU: 7 * time.Microsecond, System: 2 * time.Microsecond, WorkingSet: 700, Throttled: 3}, true},
+		"outside": {below(cgroupMount, two), "0::/../../a/b\n", Cgroup{CPU: 7 * time.Microsecond, System: 2 * time.Microsecond, WorkingSet: 700, Throttled: 3}, true},
 		"none":    {fstest.MapFS{}, "", Cgroup{}, false},
 	} {
 		c.files["proc/self/cgroup"] = file(c.groups)

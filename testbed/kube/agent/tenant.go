@@ -32,6 +32,7 @@ type tenant struct {
 	timer    *time.Timer
 	programs map[string]*program
 	dropped  map[string]bool // names that are never started again, however late a request arrives
+	follows  map[string]*follower
 	closed   bool
 }
 
@@ -109,6 +110,10 @@ func (t *tenant) shut() map[string]*program {
 	defer t.mu.Unlock()
 	t.closed = true
 	t.timer.Stop()
+	for _, f := range t.follows {
+		f.end()
+	}
+	t.follows = nil
 	programs := t.programs
 	t.programs = nil
 	return programs
