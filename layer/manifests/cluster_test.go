@@ -79,7 +79,7 @@ func defined(t *testing.T, site *kube.Site, file string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := at.Delete(t.Context(), crd.GetName(), metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+		if err := at.Delete(context.WithoutCancel(t.Context()), crd.GetName(), metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 			t.Error(err)
 		}
 	})
