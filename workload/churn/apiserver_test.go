@@ -33,6 +33,7 @@ type apiServer struct {
 	cut     chan struct{}                        // receiving from it breaks a watch
 	forget  int                                  // watches from before this version are told that it is gone
 	writes  int
+	deletes []string // propagation policies asked for
 }
 
 type object = map[string]any
@@ -150,6 +151,7 @@ func (s *apiServer) write(w http.ResponseWriter, r *http.Request, path, name str
 			refuse(w, http.StatusNotFound, name+" not found")
 			return
 		}
+		s.deletes = append(s.deletes, sent["propagationPolicy"].(string))
 		s.change("DELETED", path, name, s.objects[path][name])
 	}
 	_ = json.NewEncoder(w).Encode(sent)

@@ -16,7 +16,8 @@ func deleteLimit(n int) time.Duration {
 }
 
 // foreground keeps an object until everything that belongs to it is gone, so
-// that waiting for the one is waiting for all.
+// that waiting for the one is waiting for all. It puts the garbage collector to
+// work for each object; to a pod nothing belongs.
 var foreground = []byte(`{"kind":"DeleteOptions","apiVersion":"v1","propagationPolicy":"Foreground"}`)
 
 // deleters is how many requests delete at a time.
@@ -94,7 +95,7 @@ func deleteAll(ctx context.Context, a *api, r resource, namespace string, names 
 	for range min(deleters, len(names)) {
 		workers.Go(func() {
 			for name := range queue {
-				if err := deleteOne(ctx, a, r.path(namespace)+"/"+name); err != nil {
+				if err := deleteOne(ctx, a, r, r.path(namespace)+"/"+name); err != nil {
 					once.Do(func() { failed = err })
 				}
 			}
@@ -108,9 +109,13 @@ func deleteAll(ctx context.Context, a *api, r resource, namespace string, names 
 	return failed
 }
 
-func deleteOne(ctx context.Context, a *api, path string) error {
+func deleteOne(ctx context.Context, a *api, r resource, path string) error {
+	how := foreground
+	if r.Group == "" && r.kind.name == "Pod" {
+		how = background
+	}
 	for {
-		err := a.do(ctx, request{method: http.MethodDelete, path: path, contentType: plainJSON, body: foreground})
+		err := a.do(ctx, request{method: http.MethodDelete, path: path, contentType: plainJSON, body: how})
 		var refused *answer
 		switch {
 		case !errors.As(err, &refused):

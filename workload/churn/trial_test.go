@@ -287,6 +287,24 @@ func TestCleanSlate(t *testing.T) {
 	}
 }
 
+// TestDependentsAreWaitedFor checks that objects are kept until what belongs to
+// them is gone, but not pods, which would be much work for nothing.
+func TestDependentsAreWaitedFor(t *testing.T) {
+	for template, want := range map[string]string{podTemplate: "Background", deploymentTemplate: "Foreground"} {
+		s := serve(t)
+		c := config(1, template)
+		if _, _, err := trial(t, s, c); err != nil {
+			t.Fatal(err)
+		}
+		if err := inPlace(t, s, c).clean(t.Context(), time.Minute); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(s.deletes, []string{want}) {
+			t.Errorf("deletions %v, want %s", s.deletes, want)
+		}
+	}
+}
+
 func TestWhatCannotBeDeletedBreaksARule(t *testing.T) {
 	s := serve(t)
 	c := config(2, podTemplate)
