@@ -107,7 +107,7 @@ func (c *Config) Cost() workload.Cost {
 func (c *Config) Metrics() []experiment.Metric {
 	metrics := []experiment.Metric{
 		{Name: "tcp-bandwidth", Unit: "bit/s", Better: experiment.Higher, Headline: true, Scale: experiment.Ratio},
-		{Name: "tcp-retransmits", Better: experiment.Lower, Scale: experiment.Difference, Optional: true},
+		{Name: "tcp-retransmits", Better: experiment.Lower, Scale: experiment.Difference},
 		{Name: "tcp-rtt", Unit: "s", Better: experiment.Lower, Scale: experiment.Ratio, Optional: true},
 	}
 	if c.Protocols.One() == UDP {

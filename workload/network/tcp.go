@@ -17,14 +17,16 @@ func (c *Config) measureTCP(ctx context.Context, p pair) (workload.Result, error
 	if err != nil {
 		return workload.Result{}, err
 	}
-	values := map[string]float64{"tcp-bandwidth": o.received}
+	r := o.result(map[string]float64{"tcp-bandwidth": o.received}, 0)
 	if o.retransmits >= 0 {
-		values["tcp-retransmits"] = o.retransmits
+		r.Values["tcp-retransmits"] = o.retransmits
+	} else {
+		r.Untold = []string{"tcp-retransmits"}
 	}
 	if o.rtt > 0 {
-		values["tcp-rtt"] = o.rtt
+		r.Values["tcp-rtt"] = o.rtt
 	}
-	return o.result(values, 0), nil
+	return r, nil
 }
 
 // result completes the values with what the run cost. before is the payload
