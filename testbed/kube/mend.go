@@ -32,8 +32,13 @@ func (s *Site) Mend(ctx context.Context) error {
 // mend makes the pod again if it is lost.
 func (p *pod) mend(ctx context.Context) error {
 	_, err := p.session.Round(ctx)
-	if err == nil || ctx.Err() != nil {
+	switch {
+	case ctx.Err() != nil:
 		return err
+	case err == nil && readyPod(p.seen()):
+		return nil
+	case err == nil: // made again by an earlier try that gave up too early
+		err = errors.New("it was not ready")
 	}
 	p.on.bed.options.Say(fmt.Sprintf("%s is lost (%s): mending it", p, printable(err.Error(), lineLimit)))
 	node := p.node()

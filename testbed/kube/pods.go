@@ -26,6 +26,7 @@ type pod struct {
 
 	mu      sync.Mutex
 	now     *corev1.Pod // as it was when it was last seen ready
+	home    string      // the node that it was ready on; "" for none yet
 	session *agent.Session
 	meter   *meter
 	sandbox *string // that its programs see; nil: not asked yet
@@ -107,8 +108,15 @@ func (p *pod) seen() *corev1.Pod {
 // uid is that of the pod that is there now: another one when it was made again.
 func (p *pod) uid() string { return string(p.seen().UID) }
 
-// node is the name of the node that it is on.
-func (p *pod) node() string { return p.seen().Spec.NodeName }
+// node is the name of the node that it is on, or was on before it was lost.
+func (p *pod) node() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.now != nil && p.now.Spec.NodeName != "" {
+		return p.now.Spec.NodeName
+	}
+	return p.home
+}
 
 // address is the pod's own; invalid where it has none.
 func (p *pod) address() netip.Addr {
@@ -147,7 +155,7 @@ func (w watched) look(ctx context.Context) (bool, string, error) {
 	}
 	if readyPod(got) {
 		w.pod.mu.Lock()
-		w.pod.now = got
+		w.pod.now, w.pod.home = got, got.Spec.NodeName
 		w.pod.mu.Unlock()
 		return true, "", nil
 	}

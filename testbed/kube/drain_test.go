@@ -1,0 +1,73 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"tare/testbed"
+	"tare/testbed/kube/kubetest"
+)
+
+// A pod that is evicted from a node that takes no more is a trial lost, with the
+// reason, until the node takes pods again; a node that is deleted is the end.
+func TestDrainedNode(t *testing.T) {
+	bed := onCluster(t)
+	s := ready(t, bed, "drained", pair, parameters())
+	p := s.pods[testbed.ServerPod]
+	node, core := p.node(), clusterClient(t).CoreV1()
+	cordon := func(on string) {
+		t.Helper()
+		_, err := core.Nodes().Patch(context.Background(), node, types.MergePatchType, []byte(`{"spec":{"unschedulable":`+on+`}}`), metav1.PatchOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	evict := func() {
+		t.Helper()
+		err := core.Pods(p.plan.Namespace).EvictV1(t.Context(), &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: p.plan.Name, Namespace: p.plan.Namespace}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		await(t, "the evicted pod to be gone", func() bool {
+			_, err := p.get(t.Context())
+			return apierrors.IsNotFound(err)
+		})
+	}
+	t.Cleanup(func() { // the node, as it was
+		if _, err := core.Nodes().Get(context.Background(), node, metav1.GetOptions{}); apierrors.IsNotFound(err) {
+			kubetest.Control(t, "stop", node, "kubelet")
+			kubetest.Control(t, "start", node, "kubelet")
+		}
+		await(t, "the node to be ready", func() bool {
+			n, err := core.Nodes().Get(context.Background(), node, metav1.GetOptions{})
+			return err == nil && (end{pod: p.plan}).refuses(n) == ""
+		})
+	})
+
+	cordon("true")
+	evict()
+	err := s.Mend(t.Context())
+	cordon("false")
+	var lost *testbed.Disturbance
+	if !errors.As(err, &lost) || !strings.Contains(err.Error(), "it cannot be scheduled: ") || !strings.Contains(err.Error(), "unschedulable") {
+		t.Errorf("on a node that takes no pods: %v", err)
+	}
+	if err := s.Mend(t.Context()); err != nil || p.node() != node {
+		t.Fatalf("on the node that takes pods again: on %s, %v", p.node(), err)
+	}
+	evict()
+	if err := core.Nodes().Delete(t.Context(), node, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	err = s.Mend(t.Context())
+	if err == nil || errors.As(err, &lost) || !strings.Contains(err.Error(), "and so is its node "+node) {
+		t.Errorf("on a node that is gone: %v", err)
+	}
+}
