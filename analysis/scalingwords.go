@@ -153,8 +153,7 @@ func steeperText(d SlopeDifference, per, baseline string, m experiment.Metric) s
 		within = ""
 	}
 	direction := " more"
-	switch {
-	case d.Point < 0 || d.Point == 0 && d.Hi < -d.Lo:
+	if d.Point < 0 || d.Point == 0 && d.Hi < -d.Lo {
 		direction = " less"
 		d.Interval = Interval{-d.Point, -d.Hi, -d.Lo}
 		if within != "" {

@@ -152,6 +152,15 @@ func inert(s string) string {
 	return s
 }
 
+// tooMany says whether an error is an answer of 429, and how long to wait then.
+func tooMany(err error) (wait time.Duration, is bool) {
+	var refused *answer
+	if !errors.As(err, &refused) || refused.code != http.StatusTooManyRequests {
+		return 0, false
+	}
+	return max(refused.wait, shortestWait), true
+}
+
 // do sends a request and drops what comes back.
 func (a *api) do(ctx context.Context, r request) error {
 	r.accept = whole
@@ -166,11 +175,19 @@ func (a *api) do(ctx context.Context, r request) error {
 	return nil
 }
 
-// get reads an answer of JSON.
+// get reads an answer of JSON. It asks again as long as the API server has too
+// much to do.
 func (a *api) get(ctx context.Context, path, accept string, into any) error {
-	body, err := a.send(ctx, request{method: http.MethodGet, path: path, accept: accept})
-	if err != nil {
-		return err
+	var body io.ReadCloser
+	for {
+		var err error
+		body, err = a.send(ctx, request{method: http.MethodGet, path: path, accept: accept})
+		if err == nil {
+			break
+		}
+		if wait, busy := tooMany(err); !busy || !pause(ctx, wait) {
+			return err
+		}
 	}
 	defer body.Close()
 	if err := json.NewDecoder(io.LimitReader(body, mostAnswer)).Decode(into); err != nil {

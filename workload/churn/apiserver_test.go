@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"k8s.io/client-go/rest"
@@ -33,7 +34,8 @@ type apiServer struct {
 	cut     chan struct{}                        // receiving from it breaks a watch
 	forget  int                                  // watches from before this version are told that it is gone
 	writes  int
-	deletes []string // propagation policies asked for
+	busy    atomic.Int32 // lists that are put off
+	deletes []string     // propagation policies asked for
 }
 
 type object = map[string]any
@@ -93,6 +95,9 @@ func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusNotFound, "the server could not find the requested resource")
 	case r.Method == http.MethodGet && r.URL.Query().Get("watch") != "":
 		s.watch(w, r, path)
+	case r.Method == http.MethodGet && s.busy.Add(-1) >= 0:
+		w.Header().Set("Retry-After", "0")
+		refuse(w, http.StatusTooManyRequests, "storage is (re)initializing")
 	case r.Method == http.MethodGet:
 		s.list(w, r, path)
 	default:

@@ -116,17 +116,13 @@ func deleteOne(ctx context.Context, a *api, r resource, path string) error {
 	}
 	for {
 		err := a.do(ctx, request{method: http.MethodDelete, path: path, contentType: plainJSON, body: how})
+		if wait, busy := tooMany(err); busy && pause(ctx, wait) {
+			continue
+		}
 		var refused *answer
-		switch {
-		case !errors.As(err, &refused):
-			return err
-		case refused.code == http.StatusNotFound:
+		if errors.As(err, &refused) && refused.code == http.StatusNotFound {
 			return nil
-		case refused.code != http.StatusTooManyRequests:
-			return err
 		}
-		if !pause(ctx, max(refused.wait, shortestWait)) {
-			return err
-		}
+		return err
 	}
 }

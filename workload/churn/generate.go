@@ -2,7 +2,6 @@ package churn
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"sync"
 	"time"
@@ -79,10 +78,9 @@ func (g *generator) carryOut(ctx context.Context, start time.Time, o *order) {
 	for {
 		err := g.api.do(limited, r)
 		o.done = time.Since(start)
-		var refused *answer
-		if errors.As(err, &refused) && refused.code == http.StatusTooManyRequests {
+		if wait, busy := tooMany(err); busy {
 			o.throttled++
-			if pause(limited, max(refused.wait, shortestWait)) {
+			if pause(limited, wait) {
 				continue
 			}
 		}

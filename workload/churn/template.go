@@ -181,10 +181,12 @@ func wellKnown(group string) bool {
 
 // plainWord says whether s can stand in a path without escaping.
 func plainWord(s string) bool {
-	return s != "" && len(s) <= 253 && !strings.ContainsFunc(s, func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '.')
-	}) && strings.Trim(s, ".") != ""
+	return s != "" && len(s) <= 253 && strings.Trim(s, ".") != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		return !strings.ContainsRune(wordRunes, r)
+	})
 }
+
+const wordRunes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-."
 
 // finish puts into an object what is not the template's to say: name, namespace,
 // labels and the revision.

@@ -2,7 +2,6 @@ package churn
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"sort"
@@ -51,11 +50,13 @@ func (c *Config) Prepare(ctx context.Context, site testbed.Site, raw workload.Ra
 		return nil, err
 	}
 	if err := on.Record(ctx, kinds(p.resources)...); err != nil {
-		return nil, errors.Join(err, p.leave())
+		p.leave()
+		return nil, err
 	}
 	measured, err := c.prepare(ctx, p, raw)
 	if err != nil {
-		return nil, errors.Join(err, p.leave())
+		p.leave()
+		return nil, err
 	}
 	return measured, nil
 }
@@ -79,7 +80,8 @@ func (c *Config) Clear(ctx context.Context, site testbed.Site) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(p.clean(ctx, deleteLimit(c.Objects.One()+c.fixed())), p.leave())
+	defer p.leave()
+	return p.clean(ctx, deleteLimit(c.Objects.One()+c.fixed()))
 }
 
 // kinds are the different resources of a trial.
@@ -126,7 +128,8 @@ func settleIn(ctx context.Context, cluster *kube.Cluster, namespace string, labe
 	for i, s := range sources {
 		r, err := p.api.resource(ctx, s.kind)
 		if err != nil {
-			return nil, errors.Join(fmt.Errorf("templates[%d]: %w", i, err), p.leave())
+			p.leave()
+			return nil, fmt.Errorf("templates[%d]: %w", i, err)
 		}
 		p.resources = append(p.resources, r)
 	}
@@ -144,10 +147,9 @@ func selector(labels map[string]string) string {
 }
 
 // leave gives up the connections.
-func (p *place) leave() error {
+func (p *place) leave() {
 	p.api.close()
 	p.watching.close()
-	return nil
 }
 
 func (p *place) clean(ctx context.Context, limit time.Duration) error {
@@ -189,7 +191,7 @@ func (c *Config) prepare(ctx context.Context, p *place, raw workload.Raw) (workl
 		return nil, err
 	}
 	return func(ctx context.Context) (workload.Result, error) {
-		defer func() { _ = p.leave() }()
+		defer p.leave()
 		defer s.end()
 		return s.measure(ctx, raw)
 	}, nil

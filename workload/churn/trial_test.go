@@ -350,6 +350,13 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("result %+v, %v", result, err)
 		}
 	})
+	t.Run("lists are put off", func(t *testing.T) {
+		s := serve(t)
+		s.busy.Store(2)
+		if result, _, err := trial(t, s, config(4, podTemplate)); err != nil || result.Failed != 0 {
+			t.Errorf("result %+v, %v", result, err)
+		}
+	})
 	t.Run("a refusal is a failed operation", func(t *testing.T) {
 		s := serve(t)
 		s.admit = func(_, _ string, n int) int {

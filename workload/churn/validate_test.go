@@ -55,7 +55,7 @@ func TestValidate(t *testing.T) {
 			for _, e := range config.Validate() {
 				got = append(got, e.Field+": "+e.Message)
 			}
-			same := slices.EqualFunc(got, c.want, func(have, want string) bool { return strings.HasPrefix(have, want) })
+			same := slices.EqualFunc(got, c.want, strings.HasPrefix)
 			if !same {
 				t.Errorf("problems %q, want %q", got, c.want)
 			}

@@ -1,0 +1,276 @@
+package churn
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"tare/experiment"
+	"tare/experiment/factor"
+	"tare/experiment/quantity"
+	"tare/testbed"
+	"tare/testbed/kube"
+	"tare/testbed/kube/kubetest"
+	"tare/workload"
+)
+
+// onCluster is a site on the test cluster, ready for trials. Close ends it before
+// the test does.
+func onCluster(t *testing.T, namespace string) (bed *kube.Testbed, site *kube.Site) {
+	t.Helper()
+	bed, err := kube.New(kube.Options{Kubeconfig: kubetest.Kubeconfig(t), Version: "test", Say: func(line string) { t.Log(line) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = bed.Close() })
+	opened, err := bed.Open(t.Context(), testbed.Request{Name: "plain", Level: &experiment.Kubernetes{
+		Image: experiment.DefaultImage, Namespace: namespace, Placement: factor.Of(experiment.SameNode),
+		Resources: experiment.Resources{CPU: "50m", Memory: "64Mi"},
+		Timeouts: experiment.Timeouts{Ready: quantity.Duration(3 * time.Minute), Delete: quantity.Duration(2 * time.Minute),
+			Request: quantity.Duration(time.Minute), Connect: quantity.Duration(time.Minute)},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	site = opened.(*kube.Site)
+	if err := site.Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return bed, site
+}
+
+// The images are those of the test cluster.
+const (
+	realPod = `
+apiVersion: v1
+kind: Pod
+spec:
+  terminationGracePeriodSeconds: 1
+  securityContext: {runAsNonRoot: true, runAsUser: 65532, seccompProfile: {type: RuntimeDefault}}
+  containers:
+    - {name: main, image: "tare.test/pause:1", imagePullPolicy: IfNotPresent, securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}}
+`
+	realDeployment = `
+apiVersion: apps/v1
+kind: Deployment
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: "{{.Name}}"}}
+  template:
+    metadata: {labels: {app: "{{.Name}}"}}
+    spec:
+      terminationGracePeriodSeconds: 1
+      securityContext: {runAsNonRoot: true, runAsUser: 65532, seccompProfile: {type: RuntimeDefault}}
+      containers:
+        - {name: main, image: "tare.test/pause:1", imagePullPolicy: IfNotPresent, securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}}
+`
+	configMapTemplate = "apiVersion: v1\nkind: ConfigMap\ndata: {index: '{{.Index}}', revision: '{{.Revision}}'}\n"
+	customTemplate    = "apiVersion: churn.tare.test/v1\nkind: Gauge\nspec: {revision: {{.Revision}}}\n"
+)
+
+// gauges is a kind of its own.
+var gauges = &unstructured.Unstructured{Object: map[string]any{
+	"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+	"metadata": map[string]any{"name": "gauges.churn.tare.test"},
+	"spec": map[string]any{
+		"group": "churn.tare.test", "scope": "Namespaced",
+		"names": map[string]any{"plural": "gauges", "singular": "gauge", "kind": "Gauge", "listKind": "GaugeList"},
+		"versions": []any{map[string]any{"name": "v1", "served": true, "storage": true,
+			"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}},
+	},
+}}
+
+// define installs the kind for the test.
+func define(t *testing.T, site *kube.Site) {
+	t.Helper()
+	cluster, err := site.Cluster(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := cluster.Dynamic.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
+	if _, err := at.Create(t.Context(), gauges.DeepCopy(), metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := at.Delete(context.WithoutCancel(t.Context()), gauges.GetName(), metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+			t.Error(err)
+		}
+	})
+	err = site.Await(t.Context(), "the definition of gauges", func(ctx context.Context) (bool, string, error) {
+		_, err := cluster.Client.Discovery().ServerResourcesForGroupVersion("churn.tare.test/v1")
+		return err == nil, "not served", nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// objects are the names of what has the role churn in the site's namespace.
+func objects(t *testing.T, site *kube.Site, at schema.GroupVersionResource) []string {
+	t.Helper()
+	cluster, err := site.Cluster(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := cluster.Dynamic.Resource(at).Namespace(site.Namespace()).List(t.Context(), metav1.ListOptions{LabelSelector: kube.RoleLabel + "=" + role})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, o := range list.Items {
+		names = append(names, o.GetName())
+	}
+	slices.Sort(names)
+	return names
+}
+
+// patient is a config for a machine that has much else to do.
+func patient(n int, templates ...string) *Config {
+	c := config(n, templates...)
+	c.Rate = factor.Of[quantity.Frequency](20)
+	return c
+}
+
+func TestTrialsOnACluster(t *testing.T) {
+	_, site := onCluster(t, "")
+	define(t, site)
+	gvr := func(group, version, resource string) schema.GroupVersionResource {
+		return schema.GroupVersionResource{Group: group, Version: version, Resource: resource}
+	}
+	for _, test := range []struct {
+		name, template string
+		at             schema.GroupVersionResource
+		operation      Operation
+		values         []string
+		left           []string
+	}{
+		{"pods", realPod, gvr("", "v1", "pods"), Recreate, []string{"create-latency-mean", "delete-latency-mean", "ready-mean"}, []string{"churn-0-2", "churn-1-1"}},
+		{"deployments", realDeployment, gvr("apps", "v1", "deployments"), Scale, []string{"update-latency-mean", "ready-mean"}, []string{"churn-0-1", "churn-1-1"}},
+		{"services", serviceTemplate, gvr("", "v1", "services"), Recreate, []string{"create-latency-mean"}, []string{"churn-0-2", "churn-1-1"}},
+		{"config maps", configMapTemplate, gvr("", "v1", "configmaps"), Update, []string{"update-latency-mean", "ready-mean"}, []string{"churn-0-1", "churn-1-1"}},
+		{"custom resources", customTemplate, gvr("churn.tare.test", "v1", "gauges"), Update, []string{"update-latency-mean", "ready-mean"}, []string{"churn-0-1", "churn-1-1"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c := patient(2, test.template)
+			c.Churn, c.Operation = factor.Of[quantity.Percent](0.5), test.operation
+			var raw files
+			measured, err := c.Prepare(t.Context(), site, &raw)
+			if err != nil {
+				t.Fatal(err)
+			}
+			result, err := measured(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, name := range test.values {
+				if result.Values[name] <= 0 {
+					t.Errorf("values %v lack %s", result.Values, name)
+				}
+			}
+			if result.Failed != 0 {
+				t.Errorf("%v failed:\n%s", result.Failed, raw.made["requests.csv"])
+			}
+			left := slices.DeleteFunc(objects(t, site, test.at), func(name string) bool { return name == "churn-0-1" && test.operation == Recreate }) // may still be on its way
+			if !slices.Equal(left, test.left) {
+				t.Errorf("left %v, want %v", left, test.left)
+			}
+			if err := c.Clear(t.Context(), site); err != nil {
+				t.Fatal(err)
+			}
+			if left := objects(t, site, test.at); left != nil {
+				t.Errorf("%v are there after Clear", left)
+			}
+		})
+	}
+}
+
+func TestKindsOfAClusterThatAreRefused(t *testing.T) {
+	_, site := onCluster(t, "")
+	for template, want := range map[string]string{
+		"apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchema": "flowcontrol.apiserver.k8s.io/v1 FlowSchema belongs to no namespace",
+		"apiVersion: churn.tare.test/v9\nkind: Gauge":                   "the cluster has no churn.tare.test/v9 Gauge",
+	} {
+		_, err := patient(1, template).Prepare(t.Context(), site, &files{})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+}
+
+// TestNothingStaysInAGivenNamespace has the testbed remove what no Clear has.
+func TestNothingStaysInAGivenNamespace(t *testing.T) {
+	_, other := onCluster(t, "")
+	cluster, err := other.Cluster(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := cluster.Client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "churn-given-"}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cluster.Client.CoreV1().Namespaces().Delete(context.WithoutCancel(t.Context()), made.Name, metav1.DeleteOptions{})
+	})
+	bed, site := onCluster(t, made.Name)
+	measured, err := patient(3, configMapTemplate).Prepare(t.Context(), site, &files{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := measured(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	at := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+	if got := objects(t, site, at); len(got) != 3 {
+		t.Fatalf("%v were made", got)
+	}
+	if err := bed.Close(); err != nil {
+		t.Fatal(err)
+	}
+	list, err := cluster.Dynamic.Resource(at).Namespace(made.Name).List(t.Context(), metav1.ListOptions{LabelSelector: kube.ManagedBy + "=tare"})
+	if err != nil || len(list.Items) != 0 {
+		t.Errorf("%d objects are left (%v)", len(list.Items), err)
+	}
+}
+
+// TestLostAPIServer kills the API server in the middle of a trial.
+func TestLostAPIServer(t *testing.T) {
+	_, site := onCluster(t, "")
+	kubetest.Control(t, "status") // skips where there is nothing to control
+	c := patient(100, configMapTemplate)
+	c.Request = quantity.Duration(5 * time.Second)
+	c.Ready = quantity.Duration(20 * time.Second)
+	var raw files
+	measured, err := c.Prepare(t.Context(), site, &raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	killed := make(chan struct{})
+	go func() {
+		defer close(killed)
+		time.Sleep(time.Second) // of five that the trial takes at least
+		kubetest.Control(t, "kill", "control-plane", "kube-apiserver")
+		kubetest.Control(t, "start", "control-plane", "kube-apiserver")
+	}()
+	result, err := measured(t.Context())
+	<-killed
+	var broken *workload.Invalid
+	if !errors.As(err, &broken) && !(err == nil && result.Failed > 0) {
+		t.Errorf("result %+v, error %v: neither a broken rule nor a failed request", result, err)
+	}
+	err = site.Await(t.Context(), "the API server", func(ctx context.Context) (bool, string, error) {
+		err := c.Clear(ctx, site)
+		return err == nil, "not back", nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
