@@ -75,7 +75,7 @@ func TestOnCluster(t *testing.T) {
 		}
 		for name, want := range map[string]string{
 			"no such container": "the pod has no container istio-proxy", "no such pods": "no pod of that kind runs here",
-			"both pods": `server: "yes\n"; likewise in 1 more`, "a failing program": `""; sh -c 'echo why >&2; exit 3': exit status 3: why`,
+			"both pods": `client: "yes\n"; likewise in 1 more`, "a failing program": `""; sh -c 'echo why >&2; exit 3': exit status 3: why`,
 		} {
 			if observed[name] != want {
 				t.Errorf("%s: observed %s, want %s", name, observed[name], want)

@@ -87,11 +87,9 @@ func (i Item) inContainer(s *kube.Site, pod corev1.Pod, values placeholder.Value
 		}
 		limited, cancel := context.WithTimeout(ctx, evidence.Limit)
 		defer cancel()
-		stdout, stderr, err := s.Exec(limited, pod.Namespace, pod.Name, container, filled)
+		stdout, _, err := s.Exec(limited, pod.Namespace, pod.Name, container, filled)
 		if err != nil && limited.Err() != nil && ctx.Err() == nil {
 			err = fmt.Errorf("%s in pod %s: not done within %v", testbed.Quote(filled), pod.Name, evidence.Limit)
-		} else if err != nil && len(stderr) > 0 {
-			err = fmt.Errorf("%w: %s", err, evidence.Plain(strings.TrimSpace(string(stderr)), 400))
 		}
 		return string(stdout), err
 	}
