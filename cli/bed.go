@@ -70,5 +70,12 @@ func (b *bed) record(ctx context.Context, j *journal.Journal, env *machine.Envir
 		return err
 	}
 	env.Clusters = clusters
+	if first := j.Environment(); j.Session() > 1 && first != nil {
+		for _, note := range kube.Moved(first.Clusters, clusters) {
+			if err := j.Note("the machine changed: " + note); err != nil {
+				return err
+			}
+		}
+	}
 	return j.AddEnvironment(env)
 }

@@ -8,16 +8,24 @@ import (
 
 // Cluster describes a Kubernetes cluster that trials ran on.
 type Cluster struct {
-	Context  string `json:"context"`
-	UID      string `json:"uid"`      // of the namespace kube-system
-	Version  string `json:"version"`  // of the API server
-	Platform string `json:"platform"` // "linux/amd64"
-	Nodes    []Node `json:"nodes"`    // those that trials ran on
+	Context  string     `json:"context"`
+	UID      string     `json:"uid"`            // of the namespace kube-system
+	Version  string     `json:"version"`        // of the API server
+	Platform string     `json:"platform"`       // "linux/amd64"
+	Nodes    []Node     `json:"nodes"`          // those that trials ran on
+	Arms     []ArmNodes `json:"arms,omitempty"` // where the arms were
 	// Components are images of what is known to matter for results (the network
 	// plug-in, the service mesh), by the name of the workload that runs them.
 	Components map[string]string `json:"components,omitempty"`
 	// Notes say what a reader of the run should know about the cluster.
 	Notes []string `json:"notes,omitempty"`
+}
+
+// ArmNodes says on which nodes the pods of an arm were, at every level of the
+// testbed.
+type ArmNodes struct {
+	Arm   string   `json:"arm"`
+	Nodes []string `json:"nodes"` // sorted
 }
 
 // Node is one node of a cluster.

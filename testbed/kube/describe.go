@@ -66,6 +66,7 @@ func (on *presence) describe(ctx context.Context, sites []*Site) (machine.Cluste
 			return c, err
 		}
 		names = append(names, s.nodes()...)
+		c.Arms = placedOn(c.Arms, told(s.arm), s.nodes())
 		for _, p := range s.all() {
 			digests(images, p.seen())
 		}
@@ -95,6 +96,7 @@ func (on *presence) describe(ctx context.Context, sites []*Site) (machine.Cluste
 		c.Nodes = append(c.Nodes, described)
 	}
 	c.Notes = append(c.Notes, sharedKernels(c.Nodes)...)
+	c.Notes = append(c.Notes, apart(c.Arms)...)
 	c.Components = on.components(ctx)
 	return c, nil
 }
