@@ -84,6 +84,7 @@ type outcome struct {
 	succeeded int
 	throttled int
 	unready   int           // that were made or changed, and never seen ready
+	lastSent  time.Duration // of those that succeeded
 	last      time.Duration // answer
 	lastReady time.Duration
 	failures  map[string]int // by message
@@ -110,7 +111,7 @@ func summarize(orders []*order, offered float64, start time.Time) *outcome {
 			continue
 		}
 		out.succeeded++
-		out.last = max(out.last, o.done)
+		out.lastSent, out.last = max(out.lastSent, o.sent), max(out.last, o.done)
 		out.latencies[o.verb].add(o.done - o.at)
 		out.becameReady(o)
 	}
@@ -141,11 +142,12 @@ func (out *outcome) fail(message string) {
 	out.failures[message]++
 }
 
-// rate is the number of answers per second, over the time that was planned for
-// them or the time that they took, whichever is longer.
-func (out *outcome) rate() float64 { return out.over(out.succeeded, out.last) }
+// rate is the number of requests with success per second, over the time that was
+// planned for them or that it took to send them, whichever is longer.
+func (out *outcome) rate() float64 { return out.over(out.succeeded, out.lastSent+due(1, out.offered)) }
 
-// readyRate is the number of objects that became ready per second, in the same way.
+// readyRate is the number of objects that became ready per second, over the time
+// until the last one was.
 func (out *outcome) readyRate() float64 { return out.over(int(out.ready.TotalCount()), out.lastReady) }
 
 func (out *outcome) over(n int, took time.Duration) float64 {
