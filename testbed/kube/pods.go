@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"net/netip"
+	"strings"
 	"sync"
 	"time"
 
@@ -70,9 +71,21 @@ func (on *presence) launch(ctx context.Context, pods ...*pod) error {
 	return nil
 }
 
-// create asks for the pod.
+// create asks for the pod. A new namespace takes none until the controller manager
+// has put the default service account into it.
 func (p *pod) create(ctx context.Context) error {
-	made, err := p.on.Client.CoreV1().Pods(p.plan.Namespace).Create(ctx, p.plan, metav1.CreateOptions{})
+	var made *corev1.Pod
+	var err error
+	early := p.on.await(ctx, "the default service account of namespace "+p.plan.Namespace, p.on.limits.Ready.Std(), func(ctx context.Context) (bool, string, error) {
+		made, err = p.on.Client.CoreV1().Pods(p.plan.Namespace).Create(ctx, p.plan, metav1.CreateOptions{})
+		if apierrors.IsForbidden(err) && strings.Contains(err.Error(), "error looking up service account") {
+			return false, "not made by the controller manager yet", nil
+		}
+		return true, "", nil
+	})
+	if early != nil {
+		return fmt.Errorf("make %s: %w", p, early)
+	}
 	if apierrors.IsAlreadyExists(err) {
 		// The answer to an earlier try may have been lost.
 		if made, err = p.get(ctx); err == nil && !p.on.bed.owns(made) {

@@ -49,8 +49,7 @@ const (
 	privileged   = "privileged"
 )
 
-// makeNamespace makes a namespace of Tare's, and waits for its service account,
-// without which no pod can be made there.
+// makeNamespace makes a namespace of Tare's.
 func (on *presence) makeNamespace(ctx context.Context, ns *corev1.Namespace) (*corev1.Namespace, error) {
 	if ns.Annotations == nil {
 		ns.Annotations = map[string]string{}
@@ -72,22 +71,7 @@ func (on *presence) makeNamespace(ctx context.Context, ns *corev1.Namespace) (*c
 	if err := on.record.begin(ctx, ns.Name); err != nil {
 		return nil, err
 	}
-	return made, on.awaitAccount(ctx, ns.Name)
-}
-
-// awaitAccount waits for the service account that the controllers put into a new
-// namespace.
-func (on *presence) awaitAccount(ctx context.Context, namespace string) error {
-	return on.await(ctx, "the default service account of namespace "+namespace, on.limits.Ready.Std(), func(ctx context.Context) (bool, string, error) {
-		_, err := on.Client.CoreV1().ServiceAccounts(namespace).Get(ctx, "default", metav1.GetOptions{})
-		switch {
-		case err == nil, apierrors.IsForbidden(err): // not everyone may look: the pods will tell
-			return true, "", nil
-		case apierrors.IsNotFound(err):
-			return false, "not made by the controller manager yet", nil
-		}
-		return false, "", err
-	})
+	return made, nil
 }
 
 // owns says whether an object is of this run.
