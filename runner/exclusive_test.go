@@ -111,3 +111,30 @@ func (podSampler) Start(context.Context, testbed.Site) error { return nil }
 func (s podSampler) Stop(context.Context, time.Duration) (testbed.Sample, error) {
 	return s.sample, nil
 }
+
+// What a testbed cannot tell is missing in a trial and breaks no rule.
+func TestMetricThatIsNotTold(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		untold []string
+		rule   string
+	}{{"not told", []string{"speed"}, ""}, {"missing", nil, workload.RuleMetric}} {
+		w := &fakeWorkload{run: func(int) (workload.Result, error) {
+			r := good()
+			delete(r.Values, "speed")
+			r.Untold = c.untold
+			return r, nil
+		}}
+		x := expand(w)
+		x.Plan.Rounds = 1
+		j := record(t, x)
+		err := Run(t.Context(), options(x, j))
+		rule := ""
+		if broken := j.Trials()[0].Invalid; len(broken) > 0 {
+			rule = broken[0].Rule
+		}
+		if rule != c.rule || c.rule == "" && err != nil {
+			t.Errorf("%s: rule %q, error %v, want rule %q", c.name, rule, err, c.rule)
+		}
+	}
+}

@@ -103,10 +103,12 @@ func (g group) read() (c Cgroup, ok bool) {
 			return Cgroup{}, false
 		}
 		used, current, inactive = ns, "memory.usage_in_bytes", "total_inactive_file"
-		system, _ = number(readText(g.files, path.Join(g.usage, "cpuacct.usage_sys")))
-		system = min(max(0, system), used)
+		// Of cpuacct.usage_sys the unit is finer, but it is not corrected to what was
+		// really used, and often exceeds the whole.
+		ticks, _ := keyed(readText(g.files, path.Join(g.usage, "cpuacct.stat")), "system")
+		system = min(min(ticks, math.MaxInt64/int64(tick))*int64(tick), used)
 	}
-	c = Cgroup{Pod: g.pod, CPU: time.Duration(used), System: time.Duration(system)}
+	c = Cgroup{Pod: g.pod, CPU: time.Duration(used), System: time.Duration(system), Throttled: -1}
 	if n, ok := keyed(stat, "nr_throttled"); ok && n <= math.MaxInt32 {
 		c.Throttled = int(n)
 	}
@@ -155,6 +157,9 @@ func (g group) containers() []Within {
 		all[at].CPU += c.CPU
 		all[at].System += c.System
 		all[at].WorkingSet += c.WorkingSet
+		// The kernel does not add this up over a pod. A container that is not in the
+		// hierarchy of this controller has no limit but the pod's.
+		all[at].Throttled += max(0, c.Throttled)
 	}
 	return all
 }

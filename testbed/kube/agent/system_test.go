@@ -156,7 +156,7 @@ func TestPods(t *testing.T) {
 		"version 1, cgroupfs": {func(m fstest.MapFS) {
 			version1(m, "cpuacct", "cpu", "kubepods/burstable/pod"+uid1, "5000")
 			version1(m, "cpuacct", "cpu", "kubepods/burstable/pod"+uid1+"/abcdef", "4000")
-		}, []Cgroup{{Pod: uid1, CPU: 5000, WorkingSet: 700, Throttled: 3, Containers: []Within{{ID: "abcdef", CPU: 4000, WorkingSet: 700}}}}},
+		}, []Cgroup{{Pod: uid1, CPU: 5000, WorkingSet: 700, Throttled: 3, Containers: []Within{{ID: "abcdef", CPU: 4000, WorkingSet: 700, Throttled: 3}}}}},
 		"version 1, joint hierarchies": {func(m fstest.MapFS) {
 			version1(m, "cpu,cpuacct", "cpu,cpuacct", "kubepods/pod"+uid1, "5000")
 		}, []Cgroup{{Pod: uid1, CPU: 5000, WorkingSet: 700, Throttled: 3}}},
@@ -170,25 +170,25 @@ func TestPods(t *testing.T) {
 			version2(m, systemd2, "7")
 			version2(m, systemd2+"/cri-containerd-abcdef.scope", "6")
 			version2(m, "kubepods.slice/kubepods-pod"+uid3+".slice", "8")
-		}, []Cgroup{{Pod: uid2, CPU: 7 * time.Microsecond, System: 2 * time.Microsecond, WorkingSet: 700, Throttled: 3, Containers: []Within{{ID: "abcdef", CPU: 6 * time.Microsecond, System: 2 * time.Microsecond, WorkingSet: 700}}}, {Pod: uid3, CPU: 8 * time.Microsecond, System: 2 * time.Microsecond, WorkingSet: 700, Throttled: 3}}},
+		}, []Cgroup{{Pod: uid2, CPU: 7 * time.Microsecond, System: 2 * time.Microsecond, WorkingSet: 700, Throttled: 3, Containers: []Within{{ID: "abcdef", CPU: 6 * time.Microsecond, System: 2 * time.Microsecond, WorkingSet: 700, Throttled: 3}}}, {Pod: uid3, CPU: 8 * time.Microsecond, System: 2 * time.Microsecond, WorkingSet: 700, Throttled: 3}}},
 		"version 1, the kernel's part, several containers": {func(m fstest.MapFS) {
 			at := "kubepods/pod" + uid1
-			version1(m, "cpuacct", "cpu", at, "5000")
-			m["cpuacct/"+at+"/cpuacct.usage_sys"] = file("3000\n")
+			version1(m, "cpuacct", "cpu", at, "50000000")
+			m["cpuacct/"+at+"/cpuacct.stat"] = file("user 1\nsystem 3\n")
 			version1(m, "cpuacct", "cpu", at+"/aaaa", "1000")
 			version1(m, "cpuacct", "cpu", at+"/bbbb", "2000")
-			m["cpuacct/"+at+"/bbbb/cpuacct.usage_sys"] = file("2500\n") // rounded by the kernel
-			m["cpuacct/"+at+"/cccc/notify_on_release"] = file("0\n")    // being removed
-		}, []Cgroup{{Pod: uid1, CPU: 5000, System: 3000, WorkingSet: 700, Throttled: 3, Containers: []Within{
-			{ID: "aaaa", CPU: 1000, WorkingSet: 700}, {ID: "bbbb", CPU: 2000, System: 2000, WorkingSet: 700}}}}},
+			m["cpuacct/"+at+"/bbbb/cpuacct.stat"] = file("user 0\nsystem 1\n") // rounded by the kernel
+			m["cpuacct/"+at+"/cccc/notify_on_release"] = file("0\n")           // being removed
+		}, []Cgroup{{Pod: uid1, CPU: 50 * time.Millisecond, System: 30 * time.Millisecond, WorkingSet: 700, Throttled: 3, Containers: []Within{
+			{ID: "aaaa", CPU: 1000, WorkingSet: 700, Throttled: 3}, {ID: "bbbb", CPU: 2000, System: 2000, WorkingSet: 700, Throttled: 3}}}}},
 		"version 2, CRI-O with its monitors": {func(m fstest.MapFS) {
 			version2(m, systemd2, "70")
 			version2(m, systemd2+"/crio-abcdef.scope", "30")
 			version2(m, systemd2+"/crio-conmon-abcdef.scope", "5")
 			version2(m, systemd2+"/crio-012345.scope", "4")
 		}, []Cgroup{{Pod: uid2, CPU: 70 * time.Microsecond, System: 2 * time.Microsecond, WorkingSet: 700, Throttled: 3, Containers: []Within{
-			{ID: "012345", CPU: 4 * time.Microsecond, System: 2 * time.Microsecond, WorkingSet: 700},
-			{ID: "abcdef", CPU: 35 * time.Microsecond, System: 4 * time.Microsecond, WorkingSet: 1400}}}}},
+			{ID: "012345", CPU: 4 * time.Microsecond, System: 2 * time.Microsecond, WorkingSet: 700, Throttled: 3},
+			{ID: "abcdef", CPU: 35 * time.Microsecond, System: 4 * time.Microsecond, WorkingSet: 1400, Throttled: 6}}}}},
 		"version 2, kind": {func(m fstest.MapFS) {
 			version2(m, "system.slice/docker-0123.scope/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-besteffort.slice/kubelet-kubepods-besteffort-pod7c4a8d09_ca37_62af_61e5_9520943dc264.slice", "7")
 		}, []Cgroup{{Pod: uid1, CPU: 7 * time.Microsecond, System: 2 * time.Microsecond, WorkingSet: 700, Throttled: 3}}},
@@ -198,7 +198,20 @@ func TestPods(t *testing.T) {
 			m["memory/memory.usage_in_bytes"] = file("123456789\n") // of the whole node
 			m["cpu/cpu.stat"] = file("nr_throttled 9\n")
 			m["cpuacct/kubepods/pod"+uid1+"/cpuacct.usage"] = file("5\n")
-		}, []Cgroup{{Pod: uid1, CPU: 5}}},
+		}, []Cgroup{{Pod: uid1, CPU: 5, Throttled: -1}}},
+		"containers that are throttled below a pod that is not": {func(m fstest.MapFS) {
+			at := "kubepods/pod" + uid1
+			for name, throttled := range map[string]string{"": "0", "/aaaa": "5", "/bbbb": "2"} {
+				version1(m, "cpuacct", "cpu", at+name, "1000")
+				m["cpu/"+at+name+"/cpu.stat"] = file("nr_periods 10\nnr_throttled " + throttled + "\n")
+			}
+			m["cpuacct/"+at+"/cccc/cpuacct.usage"] = file("1\n") // has no limit of its own
+		}, []Cgroup{{Pod: uid1, CPU: 1000, WorkingSet: 700, Containers: []Within{
+			{ID: "aaaa", CPU: 1000, WorkingSet: 700, Throttled: 5}, {ID: "bbbb", CPU: 1000, WorkingSet: 700, Throttled: 2}, {ID: "cccc", CPU: 1}}}}},
+		"a kernel that cannot throttle groups": {func(m fstest.MapFS) {
+			version2(m, "kubepods/pod"+uid1, "7")
+			m["kubepods/pod"+uid1+"/cpu.stat"] = file("usage_usec 7\n")
+		}, []Cgroup{{Pod: uid1, CPU: 7 * time.Microsecond, WorkingSet: 700, Throttled: -1}}},
 		"nonsense": {func(m fstest.MapFS) { version1(m, "cpuacct", "cpu", "kubepods/pod"+uid1, "-5") }, nil},
 		"too deep": {func(m fstest.MapFS) { version2(m, "1/2/3/4/5/6/7/8/pod"+uid1, "7") }, nil},
 		"nothing":  {func(fstest.MapFS) {}, nil},

@@ -135,6 +135,7 @@ func FuzzProc(f *testing.F) {
 
 func FuzzCgroups(f *testing.F) {
 	f.Add("0::/a/b\n", "usage_usec 5\nnr_throttled 1\n", "100\n", "a")
+	f.Add("3:cpuacct:/a/b\n", "5\n", "system 9223372036854775807\n", "b")
 	f.Add("3:cpuacct:/a\n", "5\n", "-1\n", "cri-containerd-abc.scope")
 	f.Fuzz(func(t *testing.T, groups, stat, memory, name string) {
 		files := fstest.MapFS{"proc/self/cgroup": {Data: []byte(groups)}}
@@ -143,12 +144,13 @@ func FuzzCgroups(f *testing.F) {
 				at := cgroupMount + "/" + dir + below
 				files[at+"cpu.stat"] = &fstest.MapFile{Data: []byte(stat)}
 				files[at+"cpuacct.usage"] = &fstest.MapFile{Data: []byte(stat)}
+				files[at+"cpuacct.stat"] = &fstest.MapFile{Data: []byte(memory)}
 				files[at+"memory.current"] = &fstest.MapFile{Data: []byte(memory)}
 				files[at+"memory.usage_in_bytes"] = &fstest.MapFile{Data: []byte(memory)}
 			}
 		}
 		for range 2 {
-			if c, ok := ownGroup(files).read(); ok && (c.CPU < 0 || c.WorkingSet < 0 || c.Throttled < 0) {
+			if c, ok := ownGroup(files).read(); ok && (c.CPU < 0 || c.System < 0 || c.System > c.CPU || c.WorkingSet < 0 || c.Throttled < -1) {
 				t.Errorf("%+v", c)
 			}
 			files[cgroupMount+"/cgroup.controllers"] = &fstest.MapFile{}

@@ -1,0 +1,99 @@
+package agent
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// set writes the memory of a cgroup of version 2, without inactive pages.
+func set(t *testing.T, root, group string, bytes int) {
+	t.Helper()
+	dir := filepath.Join(root, group)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"cpu.stat": "usage_usec 1\n", "memory.current": fmt.Sprintln(bytes)} {
+		// Renamed into place: a reader never sees half of it.
+		if err := os.WriteFile(filepath.Join(dir, "new"), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(filepath.Join(dir, "new"), filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// The peak of a pod's memory is that between two questions, without the containers
+// that are not asked for.
+func TestFollow(t *testing.T) {
+	root := t.TempDir()
+	if err := os.WriteFile(filepath.Join(root, "cgroup.controllers"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	pod := "kubepods/pod" + uid1
+	set(t, root, pod, 5000)
+	set(t, root, pod+"/proxy", 1000)
+	s := &Server{}
+	ask := func(of *tenant, q Question) int64 {
+		t.Helper()
+		q.Root = root
+		var c Counters
+		if err := of.follow(&q, &c); err != nil {
+			t.Fatal(err)
+		}
+		return c.Peak
+	}
+	of := &tenant{server: s, timer: time.NewTimer(time.Hour)}
+	follow := &Follow{Name: "1", Pod: uid1, Beside: []string{"proxy"}}
+	ask(of, Question{Follow: follow})
+	of.follows["1"].look()
+	set(t, root, pod, 9000)
+	set(t, root, pod+"/proxy", 2000)
+	of.follows["1"].look()
+	set(t, root, pod, 3000)
+	ask(of, Question{Follow: follow}) // the same question again: nothing begins anew
+	for range 2 {                     // nor does an answer that is asked for again change
+		if got := ask(of, Question{Followed: "1"}); got != 7000 {
+			t.Errorf("peak of %d bytes, want 9000 without the 2000 of the proxy", got)
+		}
+	}
+	select {
+	case <-of.follows["1"].stop:
+	default:
+		t.Error("it is still looked at")
+	}
+	for what, q := range map[string]Question{
+		"not known": {Followed: "9"},
+		"no pod":    {Follow: &Follow{Name: "2", Pod: uid2}},
+		"nothing":   {},
+	} {
+		if got := ask(of, q); got != 0 {
+			t.Errorf("%s: %d bytes", what, got)
+		}
+	}
+	ask(of, Question{Follow: &Follow{Name: "3", Pod: uid1}})
+	third := of.follows["3"]
+	of.shut()
+	select {
+	case <-third.stop:
+	default:
+		t.Error("it is looked at after the end of the session")
+	}
+	for text, q := range map[string]Question{
+		`counters: "../x" is not the UID of a pod`:                                   {Follow: &Follow{Name: "4", Pod: "../x"}},
+		`counters: "a b" is not the valid name of something to follow`:               {Follow: &Follow{Name: "a b", Pod: uid1}},
+		"counters: 101 containers of a pod are not to be followed, 100 are the most": {Follow: &Follow{Name: "5", Pod: uid1, Beside: make([]string, 101)}},
+	} {
+		var c Counters
+		if err := (&tenant{server: s}).follow(&q, &c); err == nil || err.Error() != text {
+			t.Errorf("got %v, want %s", err, text)
+		}
+	}
+	var c Counters
+	if err := of.follow(&Question{Follow: follow}, &c); err == nil || err.Error() != "counters: the session has ended" {
+		t.Errorf("after the end: %v", err)
+	}
+}
