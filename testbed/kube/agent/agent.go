@@ -105,7 +105,7 @@ type Cgroup struct {
 	CPU        time.Duration `json:"cpu"`              // used so far
 	System     time.Duration `json:"system"`           // of it, in the kernel; 0 where that is not told
 	WorkingSet int64         `json:"workingSet"`       // memory without inactive file pages, bytes
-	Throttled  int           `json:"throttled"`        // periods in which it was throttled
+	Throttled  int           `json:"throttled"`        // periods in which it was throttled itself, its parts not counted; -1: not told
 	Containers []Within      `json:"within,omitempty"` // the cgroups below a pod's
 }
 
@@ -117,4 +117,5 @@ type Within struct {
 	CPU        time.Duration `json:"cpu"`
 	System     time.Duration `json:"system"`
 	WorkingSet int64         `json:"workingSet"`
+	Throttled  int           `json:"throttled"` // 0 where it has no limit of its own
 }
