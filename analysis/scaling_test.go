@@ -137,7 +137,9 @@ func TestScalingCoverage(t *testing.T) {
 		}
 		fmt.Fprintf(t.Output(), "%s: %.1f %% of %d intervals\n", name, 100*share, runs)
 	}
-	if poor := 1 - float64(straight)/(3*runs); poor > 0.01+4*math.Sqrt(0.01*0.99/(3*runs)) {
+	poor := 1 - float64(straight)/(3*runs)
+	fmt.Fprintf(t.Output(), "straight lines said to be poor: %.1f %% of %d\n", 100*poor, 3*runs)
+	if poor > 0.01+4*math.Sqrt(0.01*0.99/(3*runs)) {
 		t.Errorf("%.1f %% of straight lines are said to be poor", 100*poor)
 	}
 }
