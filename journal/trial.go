@@ -13,16 +13,18 @@ import (
 
 // Trial is one line of trials.jsonl: one finished trial, valid or not.
 type Trial struct {
-	Seq        int                      `json:"seq"`      // running number in the run, from 1
-	Session    int                      `json:"session"`  // counts up with each resume, from 1
-	Round      int                      `json:"round"`    // from 1
-	Attempt    int                      `json:"attempt"`  // within its round, from 1
-	Position   int                      `json:"position"` // place in its block of arms, from 1; 0: not known
-	Cell       string                   `json:"cell"`
-	Arm        string                   `json:"arm"`
-	Start      time.Time                `json:"start,omitzero"`     // zero: not told
-	Prepared   time.Duration            `json:"prepared,omitempty"` // of what belongs to the trial and is not measured: the part before, clearing up; ns
-	Wall       time.Duration            `json:"wall"`               // of the measured part, ns; 0: not told
+	Seq      int           `json:"seq"`      // running number in the run, from 1
+	Session  int           `json:"session"`  // counts up with each resume, from 1
+	Round    int           `json:"round"`    // from 1
+	Attempt  int           `json:"attempt"`  // within its round, from 1
+	Position int           `json:"position"` // place in its block of arms, from 1; 0: not known
+	Cell     string        `json:"cell"`
+	Arm      string        `json:"arm"`
+	Start    time.Time     `json:"start,omitzero"`     // zero: not told
+	Prepared time.Duration `json:"prepared,omitempty"` // of what belongs to the trial and is not measured: the part before, clearing up; ns
+	Wall     time.Duration `json:"wall"`               // of the measured part, ns; 0: not told
+	// Switched says that a layer was turned on or off for everyone just before.
+	Switched   bool                     `json:"switched,omitempty"`
 	Values     map[string]float64       `json:"values,omitempty"`
 	Invalid    []Violation              `json:"invalid,omitempty"` // empty: a valid trial
 	Checks     []layer.Check            `json:"checks,omitempty"`

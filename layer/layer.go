@@ -59,6 +59,31 @@ type Exclusive interface {
 	Off(ctx context.Context) error
 }
 
+// Settling is an Exclusive after whose switching, on and off alike, the next trial
+// waits: the cluster may still be busy with it.
+type Settling interface {
+	Exclusive
+	Settling() time.Duration
+}
+
+// Resuming is a Layer that takes what it finds otherwise where the run goes on that
+// an earlier session began: that may have been killed before it took its layers down.
+type Resuming interface {
+	Layer
+	// Resume is called before Up.
+	Resume()
+}
+
+// Disprover is a Layer that arms may have with different parameters, where one
+// arm's own proof does not show that it has nothing of another's.
+type Disprover interface {
+	Layer
+	// DisproveBeside gathers evidence, as ProveOff does, that the layer is not on at
+	// the site of an arm that has a layer of the same kind: what that one asks for
+	// itself is left out.
+	DisproveBeside(ctx context.Context, site testbed.Site, own Layer) ([]Check, error)
+}
+
 // Settler is an Active whose Proofs can be gathered only when the site has been
 // made (see testbed.Staged): those of layers that shape it.
 type Settler interface {

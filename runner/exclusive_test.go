@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -14,14 +15,25 @@ import (
 )
 
 // exclusiveLayer is a fake layer that is switched for each trial.
-type exclusiveLayer struct{ fakeLayer }
+type exclusiveLayer struct {
+	fakeLayer
+	settling time.Duration
+}
 
 func (l *exclusiveLayer) Up(ctx context.Context, site testbed.Site) (layer.Active, error) {
 	_, err := l.fakeLayer.Up(ctx, site)
-	return exclusiveActive{fakeActive{&l.fakeLayer}}, err
+	return exclusiveActive{fakeActive{&l.fakeLayer}, l.settling}, err
 }
 
-type exclusiveActive struct{ fakeActive }
+type exclusiveActive struct {
+	fakeActive
+	settling time.Duration
+}
+
+func (a exclusiveActive) Settling() time.Duration {
+	*a.l.log = append(*a.l.log, "settle "+a.l.name)
+	return a.settling
+}
 
 func (exclusiveActive) Exclusive() bool { return true }
 
@@ -40,7 +52,7 @@ func TestExclusiveLayerIsSwitched(t *testing.T) {
 	var log []string
 	w := &fakeWorkload{}
 	x := expand(w)
-	on := &exclusiveLayer{fakeLayer{log: &log, name: "switch"}}
+	on := &exclusiveLayer{fakeLayer{log: &log, name: "switch"}, time.Millisecond}
 	x.Layers[2] = append(x.Layers[2], experiment.LayerItem{Kind: "switch", Config: on})
 	x.Plan.Arms[2].Layers = append(x.Plan.Arms[2].Layers, experiment.PlannedLayer{Kind: "switch", Config: "switch"})
 	w.run = func(int) (workload.Result, error) {
@@ -51,12 +63,18 @@ func TestExclusiveLayerIsSwitched(t *testing.T) {
 	if err := Run(t.Context(), options(x, j)); err != nil {
 		t.Fatal(err)
 	}
-	state, n := "off", 0
+	state, n, turned, settled := "off", 0, false, false
 	for _, line := range log {
 		switch line {
 		case "on switch", "off switch":
-			state = strings.Fields(line)[0]
+			state, turned, settled = strings.Fields(line)[0], true, false
+		case "settle switch":
+			settled = true
 		case "trial":
+			if switched := j.Trials()[n].Switched; switched != turned || turned && !settled {
+				t.Errorf("trial %d: switched is %t, and the layer was turned: %t, and settled: %t", n+1, switched, turned, settled)
+			}
+			turned = false
 			want := "off"
 			if j.Trials()[n].Arm == "arm" {
 				want = "on"
@@ -71,6 +89,93 @@ func TestExclusiveLayerIsSwitched(t *testing.T) {
 		t.Errorf("%d trials: %v", n, log)
 	}
 }
+
+// What puts a switch back as it was found must be the last to turn it: it is off
+// before any layer is taken down.
+func TestExclusiveLayersAreOffBeforeAnyIsTakenDown(t *testing.T) {
+	var log []string
+	at := func(name string) *place {
+		return &place{active: []layer.Active{exclusiveActive{fakeActive{&fakeLayer{log: &log, name: name}}, 0}}}
+	}
+	first, second := at("first"), at("second")
+	s := &sites{opened: []*place{first, second}}
+	if switched, err := s.enter(t.Context(), second); err != nil || !switched {
+		t.Fatal(switched, err)
+	}
+	if switched, err := s.enter(t.Context(), second); err != nil || switched {
+		t.Errorf("the same place again: switched is %t (%v)", switched, err)
+	}
+	log = nil
+	if err := s.close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"off second", "down first", "down second"}; !slices.Equal(log, want) {
+		t.Errorf("got %v, want %v", log, want)
+	}
+}
+
+// A layer of the same kind as the arm's own is disproved beside that one, or the
+// checks say that it is not.
+func TestAbsentBesideOwn(t *testing.T) {
+	var log []string
+	kinds := func(x *experiment.Expansion, arm int, configs ...layer.Layer) {
+		for i, c := range configs {
+			x.Layers[arm] = append(x.Layers[arm], experiment.LayerItem{Kind: "kind", Config: c})
+			x.Plan.Arms[arm].Layers = append(x.Plan.Arms[arm].Layers, experiment.PlannedLayer{Kind: "kind", Config: fmt.Sprint(arm, i)})
+		}
+	}
+	own := &fakeLayer{log: &log, name: "own"}
+	for _, test := range []struct {
+		other layer.Layer
+		want  layer.Check
+	}{
+		{&disprover{fakeLayer{log: &log, name: "other"}}, layer.Check{Layer: "other", Name: "off beside own", OK: true}},
+		{&fakeLayer{log: &log, name: "other"}, layer.Check{Layer: "kind", Name: "the layer of arm arm", Expected: "not on", Observed: "not looked for", OK: true,
+			Caveat: "this arm has a layer kind of its own: that nothing of the one of arm arm is on here is not shown"}},
+	} {
+		x := expand(&fakeWorkload{})
+		kinds(x, 0, own)
+		kinds(x, 2, test.other)
+		off := absentLayers(x, 0)
+		if len(off) != 1 {
+			t.Fatalf("absent: %+v", off)
+		}
+		got, err := off[0].prove(t.Context(), fakeSite{})
+		if err != nil || !slices.Equal(got, []layer.Check{test.want}) {
+			t.Errorf("got %+v (%v), want %+v", got, err, test.want)
+		}
+		if plain := absentLayers(x, 1); len(plain) != 2 || plain[0].own != nil {
+			t.Errorf("absent in an arm without one: %+v", plain)
+		}
+	}
+}
+
+type disprover struct{ fakeLayer }
+
+func (d *disprover) DisproveBeside(_ context.Context, _ testbed.Site, own layer.Layer) ([]layer.Check, error) {
+	return []layer.Check{{Layer: d.name, Name: "off beside " + own.(*fakeLayer).name, OK: true}}, nil
+}
+
+// Only a run that goes on tells its layers so.
+func TestResumedRunTellsItsLayers(t *testing.T) {
+	for _, resumed := range []bool{false, true} {
+		var log []string
+		x := expand(&fakeWorkload{})
+		l := &resuming{fakeLayer{log: &log, name: "l"}}
+		x.Layers[2] = append(x.Layers[2], experiment.LayerItem{Kind: "l", Config: l})
+		x.Plan.Arms[2].Layers = append(x.Plan.Arms[2].Layers, experiment.PlannedLayer{Kind: "l", Config: "l"})
+		if _, err := openSites(t.Context(), x, fakeBed{}, resumed, func(Event) {}); err != nil {
+			t.Fatal(err)
+		}
+		if want := map[bool]string{false: "up l", true: "resume l"}[resumed]; log[0] != want {
+			t.Errorf("resumed %t: %v", resumed, log)
+		}
+	}
+}
+
+type resuming struct{ fakeLayer }
+
+func (r *resuming) Resume() { *r.log = append(*r.log, "resume "+r.name) }
 
 // What runs in pods beside the programs under test is the layers', and told by
 // name; observed components become metrics of the trial.

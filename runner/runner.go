@@ -89,7 +89,7 @@ func Run(ctx context.Context, o Options) (err error) {
 		o.Events = func(Event) {}
 	}
 	r := &run{Options: o, plan: &o.Expansion.Plan, clock: newClock(&o.Expansion.Plan)}
-	r.sites, err = openSites(ctx, o.Expansion, o.Testbed, func(e Event) { o.Events(e) })
+	r.sites, err = openSites(ctx, o.Expansion, o.Testbed, o.Journal.Session() > 1, func(e Event) { o.Events(e) })
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"tare/experiment"
@@ -22,7 +23,7 @@ type place struct {
 	bare   testbed.Site // as the testbed made it
 	site   testbed.Site // as the workload sees it, through the layers' wrappers
 	active []layer.Active
-	absent []layer.Layer
+	absent []absent
 }
 
 // sites holds the places of a run. Cells at the same level of the testbed share
@@ -35,8 +36,11 @@ type sites struct {
 }
 
 // openSites sets up every arm at every level of the testbed, with its layers.
-func openSites(ctx context.Context, x *experiment.Expansion, bed testbed.Testbed, event func(Event)) (*sites, error) {
+func openSites(ctx context.Context, x *experiment.Expansion, bed testbed.Testbed, resumed bool, event func(Event)) (*sites, error) {
 	s := &sites{cells: make([][]*place, len(x.Cells))}
+	if resumed {
+		resume(x)
+	}
 	byLevel := map[string][]*place{}
 	for c, cell := range x.Cells {
 		level, err := json.Marshal(x.Plan.Cells[c].Testbed)
@@ -99,7 +103,7 @@ func open(ctx context.Context, x *experiment.Expansion, arm int, bed testbed.Tes
 		}
 	}
 	p.site = layer.Dress(site, p.active)
-	p.absent = absent(x, arm)
+	p.absent = absentLayers(x, arm)
 	return p, nil
 }
 
@@ -125,44 +129,46 @@ func shown(kind string, up layer.Active) error {
 	return nil
 }
 
-// absent lists the layers that other arms have and this one has not: one of
-// each kind and parameters. A kind that the arm has too, with other parameters,
-// is left to its own proof.
-func absent(x *experiment.Expansion, arm int) []layer.Layer {
-	has := map[string]bool{}
-	for _, item := range x.Layers[arm] {
-		has[item.Kind] = true
-	}
-	var off []layer.Layer
-	for a, items := range x.Layers {
-		for i, item := range items {
-			config, _ := json.Marshal(x.Plan.Arms[a].Layers[i])
-			if l, ok := item.Config.(layer.Layer); ok && !has[item.Kind] && !has[string(config)] {
-				has[string(config)] = true
-				off = append(off, l)
+// resume tells the layers that an earlier session may have left something.
+func resume(x *experiment.Expansion) {
+	for _, items := range x.Layers {
+		for _, item := range items {
+			if l, ok := item.Config.(layer.Resuming); ok {
+				l.Resume()
 			}
 		}
 	}
-	return off
+}
+
+func downLimit(l layer.Active) time.Duration {
+	if slow, ok := l.(layer.Slow); ok {
+		return slow.DownLimit()
+	}
+	return teardownLimit
 }
 
 // down takes the layers of a place down, the last one first.
 func (p *place) down(ctx context.Context) error {
 	var errs []error
 	for i := len(p.active) - 1; i >= 0; i-- {
-		limit := teardownLimit
-		if slow, ok := p.active[i].(layer.Slow); ok {
-			limit = slow.DownLimit()
-		}
-		limited, cancel := context.WithTimeout(ctx, limit)
+		limited, cancel := context.WithTimeout(ctx, downLimit(p.active[i]))
 		errs = append(errs, p.active[i].Down(limited))
 		cancel()
 	}
 	return errors.Join(errs...)
 }
 
+// close takes everything down. What is switched for everyone goes first: a layer
+// that puts back what it found must be the last to turn it.
 func (s *sites) close(ctx context.Context) error {
 	var errs []error
+	if s.on != nil {
+		for _, l := range slices.Backward(s.on.exclusive()) {
+			limited, cancel := context.WithTimeout(ctx, downLimit(l))
+			errs = append(errs, l.Off(limited))
+			cancel()
+		}
+	}
 	for _, p := range s.opened {
 		errs = append(errs, p.down(ctx))
 	}
@@ -170,26 +176,52 @@ func (s *sites) close(ctx context.Context) error {
 }
 
 // enter turns the exclusive layers of the place on that the next trial runs in,
-// after those of the place before have been turned off.
-func (s *sites) enter(ctx context.Context, p *place) error {
+// after those of the place before have been turned off, and waits as long as the
+// longest of them takes to settle. It says whether anything was turned.
+func (s *sites) enter(ctx context.Context, p *place) (switched bool, err error) {
 	if s.on == p {
-		return nil
+		return false, nil
 	}
+	var turned []layer.Exclusive
 	if s.on != nil {
-		before := s.on.exclusive()
-		for i := len(before) - 1; i >= 0; i-- {
-			if err := before[i].Off(ctx); err != nil {
-				return fmt.Errorf("turn a layer off: %w", err)
+		for _, l := range slices.Backward(s.on.exclusive()) {
+			if err := l.Off(ctx); err != nil {
+				return true, fmt.Errorf("turn a layer off: %w", err)
 			}
+			turned = append(turned, l)
 		}
 	}
 	s.on = p
 	for _, l := range p.exclusive() {
 		if err := l.On(ctx); err != nil {
-			return fmt.Errorf("turn a layer on: %w", err)
+			return true, fmt.Errorf("turn a layer on: %w", err)
+		}
+		turned = append(turned, l)
+	}
+	return len(turned) > 0, rest(ctx, settling(turned))
+}
+
+// settling is the longest time that any of the layers takes to settle.
+func settling(turned []layer.Exclusive) time.Duration {
+	var longest time.Duration
+	for _, l := range turned {
+		if l, ok := l.(layer.Settling); ok {
+			longest = max(longest, l.Settling())
 		}
 	}
-	return nil
+	return longest
+}
+
+func rest(ctx context.Context, pause time.Duration) error {
+	if pause <= 0 {
+		return nil
+	}
+	select {
+	case <-time.After(pause):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // exclusive lists the active layers that cannot be on beside other arms.
@@ -230,7 +262,7 @@ func (p *place) before(ctx context.Context) ([]layer.Check, error) {
 		}
 	}
 	for _, l := range p.absent {
-		got, err := l.ProveOff(ctx, p.site)
+		got, err := l.prove(ctx, p.site)
 		checks = append(checks, got...)
 		if err != nil {
 			return checks, err

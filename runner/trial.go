@@ -40,7 +40,7 @@ func (r *run) trial(ctx context.Context, id trialID) (*journal.Trial, error) {
 		return nil, fmt.Errorf("arm %s, round %d: %w", t.Arm, t.Round, err)
 	}
 	if err == nil {
-		if err := r.sites.enter(ctx, p); err != nil {
+		if t.Switched, err = r.sites.enter(ctx, p); err != nil {
 			return nil, err
 		}
 		checks, err = p.before(ctx)

@@ -89,12 +89,19 @@ func (o *operator) turn(ctx context.Context, commands [][]string, want evidence.
 // active is the layer at one site.
 type active struct {
 	*operator
-	on    bool
-	found layer.Check // when it was put up
+	*shared
+	on   bool
+	done bool // taken down
 }
 
-// begin makes sure that it is off.
+// begin makes sure that it is off. Whoever turned it on before the run wants it on:
+// it is turned off only when it is put back, or when an earlier session of the run
+// left it so.
 func (a *active) begin(ctx context.Context) error {
+	if a.sites > 0 {
+		a.sites++
+		return nil
+	}
 	state, check, err := a.look(ctx, evidence.Off)
 	if err != nil {
 		return err
@@ -103,17 +110,36 @@ func (a *active) begin(ctx context.Context) error {
 	case evidence.Unclear:
 		return fmt.Errorf("the check shows neither on nor off: %s: expected %s, observed %s", check.Name, check.Expected, check.Observed)
 	case evidence.On:
-		if err := a.turn(ctx, a.config.Off, evidence.Off); err != nil {
+		if check, err = a.clear(ctx, check); err != nil {
 			return err
 		}
-		if check, err = a.check(ctx, evidence.Off); err != nil {
-			return err
-		}
-		check.Caveat = "it was on before the run, as an earlier run that was killed would leave it, and was turned off first; it is off after the run"
 	}
 	check.Name += " before the run"
-	a.found = check
+	a.found, a.sites = check, 1
 	return nil
+}
+
+// clear turns off what was found on, if it may.
+func (a *active) clear(ctx context.Context, found layer.Check) (layer.Check, error) {
+	restore := a.config.Found == Restore
+	if !restore && !a.config.resumed {
+		return found, fmt.Errorf("it is on already, and this run has not turned it on (%s: observed %s): "+
+			"turn it off first if nobody needs it, or set found: restore to have it off during the run and on again after it; "+
+			"a run of yours that was killed is resumed by tare resume", found.Name, found.Observed)
+	}
+	if err := a.turn(ctx, a.config.Off, evidence.Off); err != nil {
+		if restore {
+			err = errors.Join(err, a.turn(context.WithoutCancel(ctx), a.config.On, evidence.On))
+		}
+		return found, err
+	}
+	off, err := a.check(ctx, evidence.Off)
+	a.wasOn = restore
+	off.Caveat = "it was on before the run and was turned off for it; it is on again after the run"
+	if !restore {
+		off.Caveat = "it was on when the run was resumed, as a session that was killed leaves it, and was turned off first; it is off after the run"
+	}
+	return off, err
 }
 
 // Exclusive says whether it concerns other arms too.
@@ -155,8 +181,28 @@ func (a *active) After(context.Context, layer.Did) ([]layer.Check, error) { retu
 // CPU is none: the layer has no process of its own.
 func (a *active) CPU() (time.Duration, bool, error) { return 0, false, nil }
 
-// DownLimit is as long as turning it off may take.
-func (a *active) DownLimit() time.Duration { return a.config.Limit.Std() + evidence.Limit }
+// DownLimit is as long as turning it off may take, and on again.
+func (a *active) DownLimit() time.Duration { return 2*a.config.Limit.Std() + evidence.Limit }
 
-// Down turns it off.
-func (a *active) Down(ctx context.Context) error { return a.Off(ctx) }
+// Settling is how long to wait after it was turned.
+func (a *active) Settling() time.Duration { return a.config.Settle.Std() }
+
+// Down turns it off when its last site is taken down, and puts it back to how it
+// was found.
+func (a *active) Down(ctx context.Context) error {
+	if a.done {
+		return nil
+	}
+	if a.config.Exclusive || a.sites == 1 {
+		if err := a.Off(ctx); err != nil {
+			return err
+		}
+	}
+	a.done = true
+	a.sites--
+	if a.sites > 0 || !a.wasOn {
+		return nil
+	}
+	a.wasOn = false
+	return a.turn(ctx, a.config.On, evidence.On)
+}

@@ -12,9 +12,11 @@
 // the arm, and $(TARE_CONTEXT) and $(TARE_NAMESPACE) stand for them in arguments.
 //
 // What the commands change is there for all arms, so it is turned on before the
-// trials of its arm and off before those of others (exclusive, the default). A
-// Tare that was killed cannot turn it off: the next run finds it on, turns it off
-// first and says so.
+// trials of its arm and off before those of others (exclusive, the default).
+//
+// What is on before the run is someone's, and is not turned off: the layer is
+// refused (found: refuse), or puts it back at the end (found: restore). A Tare that
+// was killed leaves on what it turned on; only that run, resumed, knows it as its own.
 //
 // Proof: the check's program prints what matches on in the arm, and off in the
 // others, before every trial. Without a check there is no layer.
@@ -22,9 +24,11 @@ package toggle
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os/exec"
 	"slices"
+	"strings"
 	"time"
 
 	"tare/experiment"
@@ -46,7 +50,31 @@ type Config struct {
 	Check     Check             `yaml:"check" json:"check" required:"true" doc:"how to see whether it is on"`
 	Exclusive bool              `yaml:"exclusive" json:"exclusive" doc:"it concerns other arms too: it is on during the trials of this arm only"`
 	Limit     quantity.Duration `yaml:"limit" json:"limit" min:"1s" max:"1h" doc:"how long turning it on or off may take, until the check shows it"`
+	Settle    quantity.Duration `yaml:"settle" json:"settle" min:"0s" max:"1h" doc:"how long to wait after it was turned on, and likewise off, before the next trial"`
+	Found     Found             `yaml:"found" json:"found" doc:"where it is on before the run: refuse to run, or restore it at the end"`
 	Env       environ.Variables `yaml:"env" json:"env,omitempty" doc:"environment variables to add for the commands"`
+
+	resumed bool              // the run goes on that an earlier session began
+	states  map[string]*shared // by what its commands are about
+}
+
+// Found says what becomes of a switch that is on before the run.
+type Found string
+
+// The choices.
+const (
+	Refuse  Found = "refuse"
+	Restore Found = "restore"
+)
+
+// Values lists the choices.
+func (Found) Values() []string { return []string{string(Refuse), string(Restore)} }
+
+// shared is what all sites share at which the commands are the same.
+type shared struct {
+	sites int         // at which the layer is up
+	found layer.Check // how it was before the first of them
+	wasOn bool        // and is to be so after the last
 }
 
 // Check is a program whose output tells whether the layer is on.
@@ -60,7 +88,7 @@ func (c Check) patterns() evidence.Patterns { return evidence.Patterns{On: c.On,
 
 // New gives the layer's parameters with their defaults.
 func New() layer.Layer {
-	return &Config{Exclusive: true, Limit: quantity.Duration(5 * time.Minute)}
+	return &Config{Exclusive: true, Limit: quantity.Duration(5 * time.Minute), Found: Refuse}
 }
 
 // Kind describes the layer.
@@ -115,6 +143,9 @@ func (c *Config) Validate() []experiment.FieldError {
 		}
 	}
 	command("check.run", c.Check.Run)
+	if c.Settle > 0 && !c.Exclusive {
+		bad("settle", "what stays on during the whole run (exclusive: false) has no switching to settle from")
+	}
 	errs = append(errs, c.Check.patterns().Validate("check.")...)
 	for _, own := range []string{placeholder.Context, placeholder.Namespace} {
 		if _, given := c.Env[own]; given {
@@ -124,7 +155,10 @@ func (c *Config) Validate() []experiment.FieldError {
 	return errs
 }
 
-// Up turns it off where it is found on, and on unless it is exclusive.
+// Resume says that what is found on may be what an earlier session left so.
+func (c *Config) Resume() { c.resumed = true }
+
+// Up turns it on unless it is exclusive; it must be off before.
 func (c *Config) Up(ctx context.Context, site testbed.Site) (layer.Active, error) {
 	for _, program := range c.Programs() {
 		if _, err := exec.LookPath(program); err != nil {
@@ -135,14 +169,39 @@ func (c *Config) Up(ctx context.Context, site testbed.Site) (layer.Active, error
 	if err != nil {
 		return nil, err
 	}
-	a := &active{operator: on}
+	a := &active{operator: on, shared: c.stateOf(on)}
 	if err := a.begin(ctx); err != nil {
 		return nil, err
 	}
 	if c.Exclusive {
 		return a, nil
 	}
-	return a, a.On(ctx)
+	if a.sites > 1 { // it has been turned on for another site
+		a.on = true
+		return a, nil
+	}
+	if err := a.On(ctx); err != nil {
+		return nil, errors.Join(err, a.Down(context.WithoutCancel(ctx)))
+	}
+	return a, nil
+}
+
+// stateOf is the state of the switch that the operator's commands turn: one for the
+// cluster, or for each namespace where the commands name it.
+func (c *Config) stateOf(o *operator) *shared {
+	key := o.values[placeholder.Context]
+	for _, args := range slices.Concat(c.On, c.Off) {
+		if slices.ContainsFunc(args, func(arg string) bool { return strings.Contains(arg, placeholder.Namespace) }) {
+			key = o.values[placeholder.Context] + " " + o.values[placeholder.Namespace]
+		}
+	}
+	if c.states == nil {
+		c.states = map[string]*shared{}
+	}
+	if c.states[key] == nil {
+		c.states[key] = &shared{}
+	}
+	return c.states[key]
 }
 
 // ProveOff shows that it is off at another arm's site.

@@ -2,6 +2,7 @@ package toggle
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -119,22 +120,93 @@ func expectOff(t *testing.T, want layer.Check, c *Config) {
 	}
 }
 
-// What a killed Tare left on is turned off first, and the report says so.
-func TestLeftOn(t *testing.T) {
+// What is on before the run is someone's: it is left on.
+func TestFoundOn(t *testing.T) {
 	c, file := lamp(t)
 	set(t, file, "on")
-	up, err := c.Up(t.Context(), localtest.Host(t))
-	if err != nil {
+	_, err := c.Up(t.Context(), localtest.Host(t))
+	want := "it is on already, and this run has not turned it on (" + look + `: observed "it is on\n"): ` +
+		"turn it off first if nobody needs it, or set found: restore to have it off during the run and on again after it; a run of yours that was killed is resumed by tare resume"
+	if err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+	if state(t, file) != "on" {
+		t.Errorf("it is %s", state(t, file))
+	}
+}
+
+func TestFoundOnAndTurnedOff(t *testing.T) {
+	tests := []struct {
+		name          string
+		change        func(*Config)
+		caveat, after string
+	}{
+		{"restored", func(c *Config) { c.Found = Restore }, "it was on before the run and was turned off for it; it is on again after the run", "on"},
+		{"restored, resumed", func(c *Config) { c.Found = Restore; c.Resume() }, "it was on before the run and was turned off for it; it is on again after the run", "on"},
+		{"resumed", func(c *Config) { c.Resume() },
+			"it was on when the run was resumed, as a session that was killed leaves it, and was turned off first; it is off after the run", "off"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			c, file := lamp(t)
+			test.change(c)
+			set(t, file, "on")
+			first, err := c.Up(t.Context(), localtest.Host(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := off(`"it is off\n"`, true)
+			want.Name += " before the run"
+			want.Caveat = test.caveat
+			if diff := cmp.Diff([]layer.Check{want}, first.Proofs()); diff != "" {
+				t.Error(diff)
+			}
+			second, err := c.Up(t.Context(), localtest.Host(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			turn(t, second.(layer.Exclusive).On, first.Down, first.Down)
+			if state(t, file) != "on" { // the second site still has it on
+				t.Errorf("after Down at one site it is %s", state(t, file))
+			}
+			turn(t, second.Down, second.Down)
+			if state(t, file) != test.after {
+				t.Errorf("after the run it is %s", state(t, file))
+			}
+		})
+	}
+}
+
+// What cannot be turned off is left as it was found.
+func TestFoundOnAndStays(t *testing.T) {
+	c, file := lamp(t)
+	set(t, file, "on")
+	c.Found = Restore
+	c.Off = append(c.Off, []string{"false"})
+	if _, err := c.Up(t.Context(), localtest.Host(t)); err == nil || err.Error() != "turn it off: false: exit status 1" {
+		t.Errorf("error %v", err)
+	}
+	if state(t, file) != "on" {
+		t.Errorf("it is %s", state(t, file))
+	}
+}
+
+// It is on during the whole run, at however many sites.
+func TestNotExclusiveAtTwoSites(t *testing.T) {
+	c, file := lamp(t)
+	c.Exclusive = false
+	first, errFirst := c.Up(t.Context(), localtest.Host(t))
+	second, errSecond := c.Up(t.Context(), localtest.Host(t))
+	if err := errors.Join(errFirst, errSecond); err != nil {
 		t.Fatal(err)
 	}
-	want := off(`"it is off\n"`, true)
-	want.Name += " before the run"
-	want.Caveat = "it was on before the run, as an earlier run that was killed would leave it, and was turned off first; it is off after the run"
-	if diff := cmp.Diff([]layer.Check{want}, up.Proofs()); diff != "" {
-		t.Error(diff)
+	turn(t, first.Down)
+	if state(t, file) != "on" {
+		t.Errorf("after Down at one site it is %s", state(t, file))
 	}
+	turn(t, second.Down)
 	if state(t, file) != "off" {
-		t.Errorf("it is %s", state(t, file))
+		t.Errorf("after the run it is %s", state(t, file))
 	}
 }
 
@@ -238,6 +310,8 @@ func TestValidate(t *testing.T) {
 			{Field: "off[0]", Message: "$(TARE_ARM) is not known here: known is $(TARE_CONTEXT), $(TARE_NAMESPACE)"}}},
 		{"check that always matches", func(c *Config) { c.Check.On = ".*" }, []experiment.FieldError{
 			{Field: "check.on", Message: `".*" matches even if nothing is printed, and so proves nothing`}}},
+		{"settle without switching", func(c *Config) { c.Exclusive, c.Settle = false, 1 }, []experiment.FieldError{
+			{Field: "settle", Message: "what stays on during the whole run (exclusive: false) has no switching to settle from"}}},
 		{"variables", func(c *Config) { c.Env = environ.Variables{"TARE_CONTEXT": "x", "A B": "c"} }, []experiment.FieldError{
 			{Field: "env.A B", Message: `"A B" is not the name of a variable: letters, digits and underscores`},
 			{Field: "env.TARE_CONTEXT", Message: "TARE_CONTEXT is given by Tare"}}},
