@@ -33,9 +33,8 @@ func (q quantile) supported(n int) bool {
 	return math.Round(float64(n)*(100-q.at)*1e6)/1e8 >= beyond
 }
 
-// enough is the share of the planned values that a quantile is still taken of:
-// one failed request in ten thousand does not cost the trial its p99.
-const enough = 0.995
+// rank is the place of the quantile among n values in order, from 1.
+func (q quantile) rank(n int) int { return max(1, int(q.at/100*float64(n)+0.5)) }
 
 // Histograms hold nanoseconds, which their logs expect, in steps of a
 // microsecond, with three significant digits.
@@ -59,16 +58,20 @@ func (h *histogram) add(d time.Duration) {
 	_ = h.RecordValue(min(max(int64(d), shortestSeen), longestSeen)) // cannot fail within its bounds
 }
 
-// values adds the mean and the quantiles that so many values support, in s.
+// values adds the mean and the quantiles that the planned number of values
+// supports, in s. A value that is missing, of a request that failed or an object
+// that was never ready, is longer than all others: were it left out, an arm that
+// loses its slowest would look the faster for it. So a quantile that lies among the
+// missing is not told, nor a mean when anything is missing.
 func (h *histogram) values(name string, into map[string]float64) {
 	n := int(h.TotalCount())
-	if n == 0 {
-		return
+	if n > 0 && n >= h.planned {
+		into[name+"-mean"] = h.Mean() / float64(time.Second)
 	}
-	into[name+"-mean"] = h.Mean() / float64(time.Second)
 	for _, q := range quantiles {
-		if q.supported(h.planned) && float64(n) >= enough*float64(h.planned) {
-			into[name+"-"+q.name] = float64(h.ValueAtPercentile(q.at)) / float64(time.Second)
+		rank := q.rank(h.planned)
+		if q.supported(h.planned) && rank <= n {
+			into[name+"-"+q.name] = float64(h.ValueAtPercentile(100*float64(rank)/float64(n))) / float64(time.Second)
 		}
 	}
 }

@@ -1,0 +1,83 @@
+package churn
+
+import (
+	"maps"
+	"math"
+	"strings"
+	"testing"
+	"time"
+)
+
+// made are orders of which the i-th, from 1, is answered after i ms and ready
+// after 2i ms, but for those that fail or are never ready.
+func made(n int, failed, unready func(i int) bool) []*order {
+	var list []*order
+	for i := 1; i <= n; i++ {
+		o := &order{verb: create, awaited: true}
+		if failed(i) {
+			o.failure, o.done = "no answer", 30*time.Second
+			list = append(list, o)
+			continue
+		}
+		o.done = time.Duration(i) * time.Millisecond
+		if !unready(i) {
+			o.readyAt.Store(int64(2 * o.done))
+		}
+		list = append(list, o)
+	}
+	return list
+}
+
+func none(int) bool { return false }
+
+// from says which ones are the slowest.
+func from(first int) func(int) bool { return func(i int) bool { return i >= first } }
+
+// TestTheMissingAreTheSlowest checks that quantiles are those of all that was
+// planned, with what is missing beyond everything that was seen.
+func TestTheMissingAreTheSlowest(t *testing.T) {
+	for _, c := range []struct {
+		name            string
+		orders          []*order
+		latency, became map[string]float64 // quantiles and mean, in s
+	}{
+		{"nothing missing", made(1000, none, none),
+			map[string]float64{"mean": 0.5005, "p50": 0.5, "p90": 0.9},
+			map[string]float64{"mean": 1.001, "p50": 1, "p90": 1.8}},
+		{"a few never ready", made(1000, none, from(998)),
+			map[string]float64{"mean": 0.5005, "p50": 0.5, "p90": 0.9},
+			map[string]float64{"p50": 1, "p90": 1.8}},
+		{"a few without an answer", made(1000, from(998), none),
+			map[string]float64{"p50": 0.5, "p90": 0.9},
+			map[string]float64{"p50": 1, "p90": 1.8}},
+		// The quickest are missing: the 500th of all is the 500th of those seen, not the 495th.
+		{"missing ones shift what is seen", made(1000, none, func(i int) bool { return i <= 10 }),
+			map[string]float64{"mean": 0.5005, "p50": 0.5, "p90": 0.9},
+			map[string]float64{"p50": 1.02, "p90": 1.82}},
+		{"exactly those beyond the quantile", made(1000, none, from(901)),
+			map[string]float64{"mean": 0.5005, "p50": 0.5, "p90": 0.9},
+			map[string]float64{"p50": 1, "p90": 1.8}},
+		{"the quantile is among them", made(1000, none, from(900)),
+			map[string]float64{"mean": 0.5005, "p50": 0.5, "p90": 0.9},
+			map[string]float64{"p50": 1}},
+		{"0.4 % of 100,000", made(100_000, from(99_601), none), // 99.6 % is above p99 and below p99.9
+			map[string]float64{"p50": 50, "p90": 90, "p99": 99},
+			map[string]float64{"p50": 100, "p90": 180, "p99": 198}},
+		{"most of them", made(1000, from(100), none), map[string]float64{}, map[string]float64{}},
+		{"all", made(1000, from(1), none), map[string]float64{}, map[string]float64{}},
+	} {
+		got := summarize(c.orders, 1000, time.Now()).values()
+		for prefix, want := range map[string]map[string]float64{"create-latency-": c.latency, "ready-": c.became} {
+			values := map[string]float64{}
+			for name, v := range got {
+				if rest, ok := strings.CutPrefix(name, prefix); ok && rest != "rate" {
+					values[rest] = v
+				}
+			}
+			near := func(a, b float64) bool { return math.Abs(a-b) <= 0.001*b } // three digits
+			if !maps.EqualFunc(values, want, near) {
+				t.Errorf("%s: %s %v, want %v", c.name, prefix, values, want)
+			}
+		}
+	}
+}
