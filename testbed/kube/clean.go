@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
 	"tare/experiment"
@@ -23,6 +21,9 @@ var cleanTimeouts = experiment.Timeouts{
 	Request: quantity.Duration(30 * time.Second), Connect: quantity.Duration(30 * time.Second),
 }
 
+// cleanLimit is how long one Clean may take in all.
+const cleanLimit = 15 * time.Minute
+
 // Leftover is what one run has on a cluster.
 type Leftover struct {
 	Owner string
@@ -33,14 +34,20 @@ type Leftover struct {
 	Alive bool
 	// Objects is what there is, as kubectl names it.
 	Objects []string
+	// Foreign is what there is of the run outside of the namespace of its record,
+	// which is not Tare's: who may write there could list what he may not delete, so
+	// that it is named and left.
+	Foreign []string
 
-	holder holder
-	items  []item
-	record string // namespace of the record; "" for none
+	holder  holder
+	items   []item
+	foreign []item
+	record  string // namespace of the record; "" for none
 }
 
 // Left finds what runs have left on the cluster of a context ("" for the current
 // one), in a namespace, or in all with "". Those of living runs are among them.
+// Records that cannot be used are an error beside what was found.
 func Left(ctx context.Context, o Options, contextName, namespace string) ([]Leftover, error) {
 	c, err := connect(ctx, o, contextName, cleanTimeouts)
 	if err != nil {
@@ -59,18 +66,24 @@ func Clean(ctx context.Context, o Options, contextName, namespace string) ([]Lef
 	if err != nil {
 		return nil, err
 	}
-	found, err := c.left(ctx, namespace)
-	if err != nil {
-		return nil, err
-	}
+	return c.clean(ctx, o, namespace)
+}
+
+func (c *Cluster) clean(ctx context.Context, o Options, namespace string) ([]Leftover, error) {
+	limited, cancel := context.WithTimeoutCause(ctx, cleanLimit, &TimeoutError{What: "everything to be removed", Limit: cleanLimit, Now: "call tare clean again for the rest"})
+	defer cancel()
+	found, err := c.left(limited, namespace)
+	errs := []error{err}
 	var removed []Leftover
-	var errs []error
 	for _, l := range found {
 		if l.Alive {
 			continue
 		}
-		r := &remover{Cluster: c, owner: l.Owner, limit: cleanTimeouts.Delete.Std(), say: o.Say}
-		if err := r.removeRun(ctx, l.items, l.record); err != nil {
+		if limited.Err() != nil {
+			errs = append(errs, context.Cause(limited))
+			break
+		}
+		if err := l.remove(limited, &remover{Cluster: c, owner: l.Owner, limit: cleanTimeouts.Delete.Std(), say: o.Say}); err != nil {
 			errs = append(errs, fmt.Errorf("what run %s has left: %w", l.Owner, err))
 			continue
 		}
@@ -79,90 +92,42 @@ func Clean(ctx context.Context, o Options, contextName, namespace string) ([]Lef
 	return removed, errors.Join(errs...)
 }
 
-// left reads the records, and finds namespaces that a run had made when it was
-// killed before it could write one.
-func (c *Cluster) left(ctx context.Context, namespace string) ([]Leftover, error) {
-	records, err := c.Client.CoreV1().ConfigMaps(namespace).List(ctx, metav1.ListOptions{LabelSelector: ManagedBy + "=tare," + recordLabel})
-	if apierrors.IsForbidden(err) && namespace == "" {
-		return nil, fmt.Errorf("look for records of runs in all namespaces: %w; --namespace names one to look in", explain(err))
+// remove removes what the run has left. The record stays while it is the only one
+// that names what is elsewhere.
+func (l *Leftover) remove(ctx context.Context, r *remover) error {
+	there, _ := r.stillThere(ctx, l.foreign)
+	if len(there) == 0 {
+		return r.removeRun(ctx, l.items, l.record)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("look for records of runs: %w", explain(err))
+	var names []string
+	for _, i := range there {
+		names = append(names, i.String())
 	}
-	now := c.now(ctx)
-	var found []Leftover
-	for i := range records.Items {
-		r := &records.Items[i]
-		l := Leftover{Owner: r.Labels[OwnerLabel], record: r.Namespace}
-		if r.Name != "tare-"+l.Owner || label(l.Owner, nameLimit) != l.Owner {
-			return nil, fmt.Errorf("ConfigMap %s/%s looks like a record of Tare's, and is none: its owner is %q", r.Namespace, printable(r.Name, 100), printable(l.Owner, 100))
-		}
-		h, renewed, items, err := readRecord(r)
-		if err != nil {
-			return nil, fmt.Errorf("ConfigMap %s/%s: %w", r.Namespace, r.Name, err)
-		}
-		l.items = items
-		l.judge(h, now.Sub(renewed))
-		found = append(found, l)
-	}
-	unrecorded, err := c.unrecorded(ctx, namespace, found, now)
-	found = append(found, unrecorded...)
-	for i := range found {
-		c.list(ctx, &found[i])
-	}
-	return found, err
+	return errors.Join(r.removeRun(ctx, l.items, ""), fmt.Errorf(
+		"its record is in namespace %s, which is not Tare's, so that what it lists elsewhere is left: %s; delete that with kubectl if it is the run's, and call tare clean again", l.record, strings.Join(names, ", ")))
 }
 
 // list says what there is of an inventory.
 func (c *Cluster) list(ctx context.Context, l *Leftover) {
-	r := &remover{Cluster: c, owner: l.Owner}
 	items := slices.Clone(l.items)
 	if l.record != "" {
 		items = append(items, coreItem("configmaps", l.record, "tare-"+l.Owner))
 	}
+	l.Objects = c.existing(ctx, l.Owner, items)
+	l.Foreign = c.existing(ctx, l.Owner, l.foreign)
+}
+
+func (c *Cluster) existing(ctx context.Context, owner string, items []item) (names []string) {
+	r := &remover{Cluster: c, owner: owner}
 	for _, i := range items {
 		if i.Name != "" {
 			if left, _ := r.stillThere(ctx, []item{i}); len(left) == 0 {
 				continue
 			}
 		}
-		l.Objects = append(l.Objects, i.String())
+		names = append(names, i.String())
 	}
-}
-
-// unrecorded finds Tare's namespaces that no record lists.
-func (c *Cluster) unrecorded(ctx context.Context, namespace string, recorded []Leftover, now time.Time) ([]Leftover, error) {
-	if namespace != "" {
-		return nil, nil
-	}
-	namespaces, err := c.Client.CoreV1().Namespaces().List(ctx, metav1.ListOptions{LabelSelector: ManagedBy + "=tare," + OwnerLabel})
-	if apierrors.IsForbidden(err) {
-		return nil, nil // who may not list them has made none
-	}
-	if err != nil {
-		return nil, fmt.Errorf("look for namespaces of runs: %w", explain(err))
-	}
-	var found []Leftover
-	for _, ns := range namespaces.Items {
-		owner := ns.Labels[OwnerLabel]
-		one := namespaceItem(ns.Name)
-		same := func(l Leftover) bool { return l.Owner == owner }
-		if i := slices.IndexFunc(recorded, same); i >= 0 {
-			if !slices.ContainsFunc(recorded[i].items, one.same) {
-				recorded[i].items = append(recorded[i].items, one)
-			}
-			continue
-		}
-		if i := slices.IndexFunc(found, same); i >= 0 {
-			found[i].items = append(found[i].items, one)
-			continue
-		}
-		l := Leftover{Owner: owner, items: []item{one}}
-		h, _ := readHolder(ns.Annotations[holderAnnotation])
-		l.judge(h, now.Sub(ns.CreationTimestamp.Time))
-		found = append(found, l)
-	}
-	return found, nil
+	return names
 }
 
 // judge says whose it is, and whether that run lives.
@@ -170,11 +135,11 @@ func (l *Leftover) judge(h holder, age time.Duration) {
 	l.holder = h
 	l.Holder = fmt.Sprintf("%s, last seen %v ago", h.who(), quantity.Duration(max(0, age).Round(time.Second)))
 	l.Alive = age < holderGone
-	if h.here() {
-		l.Alive = !h.dead()
-		if !l.Alive {
-			l.Holder = h.who() + ", which has ended"
-		}
+	switch h.state() {
+	case living:
+		l.Alive = true
+	case ended:
+		l.Alive, l.Holder = false, h.who()+", which has ended"
 	}
 }
 

@@ -2,10 +2,12 @@ package kube
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -37,9 +39,12 @@ func machineKey() (boot, processes string) {
 	return strings.TrimSpace(string(id)), processes
 }
 
-// startOf is when a process started, in ticks since boot (field 22 of
+// startOf is startIn, of the process on this machine; tests hide processes.
+var startOf = startIn
+
+// startIn is when a process started, in ticks since boot (field 22 of
 // /proc/PID/stat, which counts from 3 behind the program's name).
-func startOf(pid int) (uint64, error) {
+func startIn(pid int) (uint64, error) {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0, err
@@ -52,17 +57,33 @@ func startOf(pid int) (uint64, error) {
 	return strconv.ParseUint(fields[19], 10, 64)
 }
 
-// here says whether this process could see the holder if it lived.
-func (h holder) here() bool {
-	boot, processes := machineKey()
-	return h.Boot != "" && h.Boot == boot && h.Processes == processes
-}
+// state is what this process can see of a holder.
+type state int
 
-// dead says whether the holder is known to have ended. It is asked only where
-// the holder would be seen.
-func (h holder) dead() bool {
+const (
+	unseen state = iota // it may live: its heartbeat tells
+	living
+	ended
+)
+
+// state looks for the holder among the processes here. Only a process whose start
+// can be read is known: /proc hides those of other users on some machines.
+func (h holder) state() state {
+	boot, processes := machineKey()
+	if h.Boot == "" || h.Boot != boot || h.Processes == "" || h.Processes != processes || h.PID <= 0 {
+		return unseen
+	}
+	if errors.Is(syscall.Kill(h.PID, 0), syscall.ESRCH) {
+		return ended
+	}
 	ticks, err := startOf(h.PID)
-	return os.IsNotExist(err) || err == nil && ticks != h.Ticks
+	switch {
+	case err != nil || h.Ticks == 0:
+		return unseen
+	case ticks != h.Ticks:
+		return ended
+	}
+	return living
 }
 
 // String is the holder as it is written down.

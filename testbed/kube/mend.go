@@ -19,6 +19,13 @@ import (
 // on the same node: on another one its numbers could not be compared. A node
 // that is gone for good ends the run.
 func (s *Site) Mend(ctx context.Context) error {
+	on, err := s.presence(ctx)
+	if err != nil {
+		return err
+	}
+	if err := on.record.there(); err != nil {
+		return err
+	}
 	pods := s.all()
 	errs := make([]error, len(pods))
 	var wait sync.WaitGroup
@@ -45,7 +52,9 @@ func (p *pod) mend(ctx context.Context) error {
 	if _, bad := p.on.Client.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{}); apierrors.IsNotFound(bad) {
 		return fmt.Errorf("%s is lost, and so is its node %s: arms can only be compared on the same nodes; start a new run, or resume this one when the node is back: %w", p, node, err)
 	}
-	if again := p.again(ctx); again != nil {
+	if again := p.again(ctx); errors.Is(again, errCleaned) {
+		return again
+	} else if again != nil {
 		return &testbed.Disturbance{What: fmt.Sprintf("%s on node %s is lost (%s) and could not be mended", p, node, printable(err.Error(), lineLimit)), Err: again}
 	}
 	p.on.bed.options.Say(p.String() + " is mended")

@@ -74,6 +74,9 @@ func (on *presence) launch(ctx context.Context, pods ...*pod) error {
 // create asks for the pod. A new namespace takes none until the controller manager
 // has put the default service account into it.
 func (p *pod) create(ctx context.Context) error {
+	if err := p.on.record.add(ctx, coreItem("pods", p.plan.Namespace, p.plan.Name)); err != nil {
+		return err // the record may be gone by now
+	}
 	var made *corev1.Pod
 	var err error
 	early := p.on.await(ctx, "the default service account of namespace "+p.plan.Namespace, p.on.limits.Ready.Std(), func(ctx context.Context) (bool, string, error) {

@@ -84,9 +84,13 @@ type record struct {
 	mu        sync.Mutex
 	namespace string // where it is; "" before begin
 	items     []item
+	cleaned   error // set when the record is found to be gone
 	stop      context.CancelFunc
 	stopped   chan struct{}
 }
+
+// errCleaned ends a run whose record is gone: what it made then would be nobody's.
+var errCleaned = errors.New("this run was cleaned away by tare clean, or its record was deleted: nothing more is made; start it again with tare resume")
 
 func newRecord(on *presence) *record {
 	return &record{on: on, holder: thisProcess(on.bed.options.Run)}
@@ -141,7 +145,7 @@ func (r *record) data() (map[string]string, error) {
 }
 
 // renew shows at every heartbeat that the holder lives. That it fails now and
-// then does no harm.
+// then does no harm; that the record is gone is for good, and remembered.
 func (r *record) renew(ctx context.Context) {
 	defer close(r.stopped)
 	tick := time.NewTicker(heartbeat)
@@ -151,7 +155,12 @@ func (r *record) renew(ctx context.Context) {
 		case <-tick.C:
 			r.mu.Lock()
 			_ = r.write(ctx)
+			over := r.cleaned
 			r.mu.Unlock()
+			if over != nil {
+				r.on.bed.options.Say("context " + r.on.Context + ": " + over.Error())
+				return
+			}
 		case <-ctx.Done():
 			return
 		}
@@ -160,8 +169,8 @@ func (r *record) renew(ctx context.Context) {
 
 // write brings the ConfigMap up to date. The caller holds the lock.
 func (r *record) write(ctx context.Context) error {
-	if r.namespace == "" {
-		return nil
+	if r.namespace == "" || r.cleaned != nil {
+		return r.cleaned
 	}
 	data, err := r.data()
 	if err != nil {
@@ -172,26 +181,40 @@ func (r *record) write(ctx context.Context) error {
 		return err
 	}
 	_, err = r.on.Client.CoreV1().ConfigMaps(r.namespace).Patch(ctx, r.name(), types.MergePatchType, patch, metav1.PatchOptions{})
+	if apierrors.IsNotFound(err) {
+		r.cleaned = fmt.Errorf("ConfigMap %s in namespace %s: %w", r.name(), r.namespace, errCleaned)
+		return r.cleaned
+	}
 	if err != nil {
 		return fmt.Errorf("record in the cluster what is about to be made (ConfigMap %s in namespace %s): %w", r.name(), r.namespace, explain(err))
 	}
 	return nil
 }
 
-// add writes down what is about to be made.
+// add writes down what is about to be made. It asks the cluster even when all of
+// it is written down: nothing is made for a run whose record is gone.
 func (r *record) add(ctx context.Context, items ...item) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	before := len(r.items)
+	before := slices.Clone(r.items)
 	for _, i := range items {
 		if !slices.ContainsFunc(r.items, i.same) {
 			r.items = append(r.items, i)
 		}
 	}
-	if len(r.items) == before {
-		return nil
+	if len(r.items) > maxItems {
+		r.items = before
+		return fmt.Errorf("a run lists at most %d objects and kinds of objects on a cluster, so that tare clean can read it", maxItems)
 	}
 	return r.write(ctx)
+}
+
+// there says whether the run still has its record, as far as this process has
+// seen: it asks nobody.
+func (r *record) there() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.cleaned
 }
 
 // has says whether anything of a resource is in the inventory.
@@ -236,23 +259,4 @@ func (s *Site) Record(ctx context.Context, kinds ...schema.GroupVersionResource)
 		items = append(items, item{Group: k.Group, Version: k.Version, Resource: k.Resource, Namespace: s.Namespace()})
 	}
 	return on.record.add(ctx, items...)
-}
-
-// readRecord reads the record of any run.
-func readRecord(c *corev1.ConfigMap) (h holder, renewed time.Time, items []item, err error) {
-	if v := c.Labels[recordLabel]; v != recordVersion {
-		return h, renewed, nil, fmt.Errorf("a record of version %q, which this Tare does not know", printable(v, 64))
-	}
-	h, err = readHolder(c.Data[keyHolder])
-	err = errors.Join(err, json.Unmarshal([]byte(c.Data[keyInventory]), &items))
-	renewed, bad := time.Parse(time.RFC3339, c.Data[keyRenewed])
-	if len(c.ManagedFields) > 0 {
-		renewed = time.Time{} // the API server's clock, which all share, tells better
-	}
-	for _, f := range c.ManagedFields {
-		if f.Time != nil && f.Time.After(renewed) {
-			renewed = f.Time.Time // by the API server's clock
-		}
-	}
-	return h, renewed, items, errors.Join(err, bad)
 }

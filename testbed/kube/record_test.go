@@ -2,8 +2,12 @@ package kube
 
 import (
 	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/dynamic"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
@@ -35,6 +40,8 @@ func elsewhere() holder { return holder{Host: "other\x1b[31m", Boot: "another", 
 func TestJudge(t *testing.T) {
 	recycled := thisProcess("")
 	recycled.Ticks++
+	startless, nobody := thisProcess(""), thisProcess("")
+	startless.Ticks, nobody.PID = 0, -1
 	tests := []struct {
 		name   string
 		holder holder
@@ -45,16 +52,29 @@ func TestJudge(t *testing.T) {
 		{"this process", thisProcess(""), time.Hour, true, "last seen 1h ago"},
 		{"ended a moment ago", endedProcess(t), time.Second, false, "which has ended"},
 		{"its number belongs to another now", recycled, time.Second, false, "which has ended"},
+		{"no process", nobody, 59 * time.Second, true, "last seen 59s ago"},
+		{"start unknown, heard of", startless, 59 * time.Second, true, "last seen 59s ago"},
+		{"start unknown, silent", startless, 61 * time.Second, false, "last seen 1m1s ago"},
 		{"elsewhere, heard of", elsewhere(), 59 * time.Second, true, `process 17 on other\u001b[31m, last seen 59s ago`},
 		{"elsewhere, silent", elsewhere(), 61 * time.Second, false, "last seen 1m1s ago"},
 		{"clocks that differ", elsewhere(), -time.Hour, true, "last seen 0s ago"},
 	}
-	for _, tt := range tests {
+	judge := func(name string, h holder, age time.Duration, alive bool, says string) {
+		t.Helper()
 		var l Leftover
-		if l.judge(tt.holder, tt.age); l.Alive != tt.alive || !strings.HasSuffix(l.Holder, tt.says) {
-			t.Errorf("%s: alive %v, %q; want %v, %q", tt.name, l.Alive, l.Holder, tt.alive, tt.says)
+		if l.judge(h, age); l.Alive != alive || !strings.HasSuffix(l.Holder, says) {
+			t.Errorf("%s: alive %v, %q; want %v, %q", name, l.Alive, l.Holder, alive, says)
 		}
 	}
+	for _, tt := range tests {
+		judge(tt.name, tt.holder, tt.age, tt.alive, tt.says)
+	}
+	gone := endedProcess(t)
+	startOf = func(int) (uint64, error) { return 0, os.ErrNotExist }
+	defer func() { startOf = startIn }()
+	judge("hidden, heard of", thisProcess(""), 59*time.Second, true, "last seen 59s ago")
+	judge("hidden, silent", thisProcess(""), 61*time.Second, false, "last seen 1m1s ago")
+	judge("hidden, ended", gone, time.Second, false, "which has ended")
 }
 
 // recordOf is a record as a run writes it.
@@ -75,6 +95,13 @@ func owned(owner, namespace, name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: name, Namespace: namespace, Labels: map[string]string{ManagedBy: "tare", OwnerLabel: owner}}
 }
 
+// serve lets the fake API server know the kinds of the tests.
+func serve(c *fake.Clientset) {
+	c.Resources = []*metav1.APIResourceList{{GroupVersion: "v1", APIResources: []metav1.APIResource{
+		{Name: "namespaces"}, {Name: "persistentvolumes"}, {Name: "pods", Namespaced: true}, {Name: "services", Namespaced: true}, {Name: "configmaps", Namespaced: true},
+	}}}
+}
+
 // What is cleaned is what a record lists and what carries its owner's label, of
 // holders that are gone; nothing else, whatever a record says.
 func TestRemoveRun(t *testing.T) {
@@ -82,6 +109,7 @@ func TestRemoveRun(t *testing.T) {
 		coreItem("pods", "given", "client"),
 		coreItem("pods", "given", "foreign"),
 		coreItem("pods", "given", "gone"),
+		item{Group: "gone.example", Version: "v1", Resource: "things", Namespace: "given", Name: "one"}, // of a kind that is gone
 		item{Version: "v1", Resource: "services", Namespace: "given"},
 		namespaceItem("tare-dead"), namespaceItem("kube-system"))
 	living := recordOf(t, "living", "given", elsewhere(), time.Now(), namespaceItem("tare-living"))
@@ -113,6 +141,7 @@ func TestRemoveRun(t *testing.T) {
 		}
 		return true, nil, nil
 	})
+	serve(typed)
 	c := &Cluster{Context: "test", Client: typed, Dynamic: untyped, Config: &rest.Config{Host: "127.0.0.1:1"}}
 	found, err := c.left(t.Context(), "")
 	if err != nil {
@@ -150,7 +179,11 @@ func TestRemoveRun(t *testing.T) {
 
 func FuzzReadRecord(f *testing.F) {
 	h := thisProcess("runs/x").String()
-	f.Add(recordVersion, h, "2026-11-22T02:03:04Z", `[{"version":"v1","resource":"pods","namespace":"a","name":"b"}]`)
+	const renewed = "2026-11-22T02:03:04Z"
+	f.Add(recordVersion, h, renewed, `[{"version":"v1","resource":"pods","namespace":"a","name":"b"}]`)
+	f.Add(recordVersion, h, renewed, `[{"group":"apps","version":"v1","resource":"deployments","namespace":"a"},{"group":"rbac.authorization.k8s.io","version":"v1","resource":"clusterroles","name":"tare:x"}]`)
+	f.Add(recordVersion, h, renewed, `[{"version":"v1","resource":"services/https:kubernetes:443/proxy","namespace":"default","name":"x"}]`)
+	f.Add(recordVersion, h, renewed, `[{"group":"..","version":"..","resource":"..","namespace":"..","name":".."}]`)
 	f.Add("v2", "{", "yesterday", "null")
 	f.Fuzz(func(t *testing.T, version, holder, renewed, inventory string) {
 		c := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{recordLabel: version}}, Data: map[string]string{keyHolder: holder, keyRenewed: renewed, keyInventory: inventory}}
@@ -161,15 +194,85 @@ func FuzzReadRecord(f *testing.F) {
 		if again, err := readHolder(h.String()); err != nil || again.PID != h.PID || again.Host != h.Host {
 			t.Errorf("holder %+v is written as %s", h, h)
 		}
+		if len(items) > maxItems {
+			t.Errorf("%d items", len(items))
+		}
 		for _, i := range items {
-			_ = i.String()
+			checkPath(t, i)
 		}
 	})
 }
 
+// checkPath fails where the request for an item goes anywhere but to the objects of
+// its kind.
+func checkPath(t *testing.T, i item) {
+	t.Helper()
+	var asked *url.URL
+	config := &rest.Config{Host: "http://tare.invalid", Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+		asked = r.URL
+		return nil, errors.New("not sent")
+	})}
+	untyped, err := dynamic.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "/apis/" + i.Group + "/" + i.Version
+	if i.Group == "" {
+		want = "/api/" + i.Version
+	}
+	if i.Namespace != "" {
+		want += "/namespaces/" + i.Namespace
+	}
+	want += "/" + i.Resource
+	at := untyped.Resource(i.gvr()).Namespace(i.Namespace)
+	if i.Name == "" {
+		_, err = at.List(t.Context(), metav1.ListOptions{})
+	} else {
+		want += "/" + i.Name
+		_, err = at.Get(t.Context(), i.Name, metav1.GetOptions{})
+	}
+	if asked == nil {
+		t.Fatalf("%+v: no request: %v", i, err)
+	}
+	segments := strings.Split(strings.TrimPrefix(asked.EscapedPath(), "/"), "/")
+	if asked.Path != want || len(segments) != strings.Count(want, "/") || slices.Contains(segments, "..") || slices.Contains(segments, ".") || slices.Contains(segments, "") || asked.Fragment != "" {
+		t.Errorf("%+v asks for %s, want %s", i, asked, want)
+	}
+}
+
+// roundTrip is a transport.
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func TestReadItems(t *testing.T) {
+	many := "[" + strings.TrimSuffix(strings.Repeat(`{"version":"v1","resource":"pods","namespace":"a","name":"b"},`, maxItems+1), ",") + "]"
+	tests := []struct{ name, text, want string }{
+		{"an object", `[{"version":"v1","resource":"pods","namespace":"a","name":"b"}]`, ""},
+		{"a role", `[{"group":"rbac.authorization.k8s.io","version":"v1","resource":"clusterroles","name":"tare:x"}]`, ""},
+		{"a kind", `[{"version":"v1","resource":"pods","namespace":"a"}]`, ""},
+		{"a proxy", `[{"version":"v1","resource":"services/https:kubernetes:443/proxy","namespace":"default","name":"x"}]`, "which is no object: resource: a lowercase RFC 1123 label"},
+		{"upwards", `[{"version":"v1","resource":"pods","namespace":"a","name":".."}]`, "which is no object: name: may not be '..'"},
+		{"a subresource", `[{"version":"v1","resource":"pods","namespace":"a","name":"b/eviction"}]`, "which is no object: name: may not contain '/'"},
+		{"a namespace upwards", `[{"version":"v1","resource":"pods","namespace":"..","name":"b"}]`, "which is no object: namespace: "},
+		{"a group upwards", `[{"group":"../v1","version":"v1","resource":"pods","namespace":"a","name":"b"}]`, "which is no object: group: "},
+		{"a version upwards", `[{"version":"..","resource":"pods","namespace":"a","name":"b"}]`, "which is no object: version: "},
+		{"everything", `[{"version":"v1","resource":"namespaces"}]`, "which is no object: neither a name nor a namespace"},
+		{"a long name", `[{"version":"v1","resource":"namespaces","name":"` + strings.Repeat("a", 254) + `"}]`, "which is no object: name: longer than a name can be"},
+		{"too many", many, "its inventory lists 1001 things, more than the 1000 that a run does"},
+		{"no list", `{}`, "its inventory: json: cannot unmarshal object"},
+	}
+	for _, tt := range tests {
+		items, err := readItems(tt.text)
+		if tt.want == "" && (err != nil || len(items) != 1) || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
+			t.Errorf("%s: %v, %v; want %q", tt.name, items, err, tt.want)
+		}
+	}
+}
+
 func TestThisProcess(t *testing.T) {
 	h := thisProcess("runs/x")
-	if h.PID != os.Getpid() || h.Ticks == 0 || !h.here() || h.dead() || h.Run != "runs/x" {
-		t.Errorf("this process is %+v, here %v, dead %v", h, h.here(), h.dead())
+	if h.PID != os.Getpid() || h.Ticks == 0 || h.state() != living || h.Run != "runs/x" {
+		t.Errorf("this process is %+v, state %v", h, h.state())
 	}
 }
