@@ -72,6 +72,6 @@ type Conditions struct {
 	// kernel's threads and for other programs as well.
 	Busy        time.Duration `json:"busy"`
 	CPUPressure float64       `json:"cpuPressure"` // share of the time in which some task waited for a CPU; -1: not told
-	Throttled   int           `json:"throttled"`   // thermal and cgroup throttling events
+	Throttled   int           `json:"throttled"`   // thermal and cgroup throttling events; -1: not told
 	Load        float64       `json:"load"`        // 1-minute load average at the end
 }

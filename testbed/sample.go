@@ -11,8 +11,11 @@ type Sample struct {
 	Conditions machine.Conditions
 	// Beside is what the containers used that are in the site's pods beside the one
 	// in which programs run, by name, summed over the pods ("istio-proxy"). MaxRSS is
-	// their working set at the end. Missing: there are none, or they are not told.
+	// their working set at the end.
 	Beside map[string]Usage
+	// BesideUntold: there are such containers, and what they used is not known. In a
+	// run in which one arm has them and cannot tell, it is so in all of them.
+	BesideUntold bool
 	// Observed is what the components that the experiment observes used, by name.
 	Observed map[string]Observed
 }

@@ -45,6 +45,17 @@ func (t *Testbed) Describe(ctx context.Context) ([]machine.Cluster, error) {
 		}
 		list = append(list, c)
 	}
+	var all []*Site
+	for _, on := range order {
+		all = append(all, sites[on]...)
+	}
+	missing, err := t.missing(ctx, all)
+	if err != nil {
+		return nil, err
+	}
+	if len(list) > 0 {
+		list[0].Notes = append(list[0].Notes, missing.notes()...)
+	}
 	return list, nil
 }
 
@@ -70,7 +81,7 @@ func (on *presence) describe(ctx context.Context, sites []*Site) (machine.Cluste
 		for _, p := range s.all() {
 			digests(images, p.seen())
 		}
-		notes, err := a.untold(ctx, s)
+		notes, err := s.untold(ctx)
 		if err != nil {
 			return c, err
 		}
@@ -154,18 +165,11 @@ func sharedKernels(nodes []machine.Node) []string {
 	return notes
 }
 
-// untold says what samples at a site will not tell, as a look at once shows. It
-// is noted here, in the record, and not with every trial.
-func (a *accounting) untold(ctx context.Context, s *Site) ([]string, error) {
-	nodes := s.nodes()
-	subjects := a.subjects(s, nodes)
-	r, err := a.read(ctx, s, nodes, subjects.all())
-	if err != nil {
-		return nil, err
-	}
-	notes := untold(r, subjects, s.arm)
+// untold says that what the programs of a site use will not be told. It is noted
+// here, in the record, and not with every trial.
+func (s *Site) untold(ctx context.Context) ([]string, error) {
 	if s.level.Accounting == experiment.OnNode {
-		return notes, nil
+		return nil, nil
 	}
 	for _, p := range s.all() {
 		sandbox, err := p.sandboxed(ctx)
@@ -173,33 +177,9 @@ func (a *accounting) untold(ctx context.Context, s *Site) ([]string, error) {
 			return nil, err
 		}
 		if sandbox != "" {
-			return append(notes, fmt.Sprintf("arm %s: what its programs use is not told (a sandbox, %s, counts by a clock of its own): their metrics of CPU time and memory are missing; accounting: %s counts it",
-				told(s.arm), told(sandbox), experiment.OnNode)), nil
+			return []string{fmt.Sprintf("arm %s: what its programs use is not told (a sandbox, %s, counts by a clock of its own): their metrics of CPU time and memory are missing; accounting: %s counts it",
+				told(s.arm), told(sandbox), experiment.OnNode)}, nil
 		}
 	}
-	return notes, nil
-}
-
-// threadsNote says how the kernel's threads count where they cannot be told.
-const threadsNote = "the CPU time of the nodes' kernel threads is not told: it counts as that of other programs (limits.foreignCPU), although they may work for the trial, such as by encrypting"
-
-// untold says what a reading does not tell: the CPU time of pods, without which
-// there is none of other programs, or that of the kernel's threads.
-func untold(r *reading, s subjects, arm string) []string {
-	for _, p := range slices.Concat(s.site, s.helpers) {
-		if r.cgroup(p) != nil {
-			continue
-		}
-		why := "its container runtime does not show what pods use; accounting: " + string(experiment.OnNode) + " may"
-		if s.whole {
-			why = "the cgroups of its pods are not found on node " + told(p.node)
-		}
-		return []string{fmt.Sprintf("arm %s: the CPU time of other programs is not told (%s): limits.foreignCPU is not applied to its trials", told(arm), why)}
-	}
-	for _, p := range s.site {
-		if r.nodes[p.node].Grouped == nil {
-			return []string{threadsNote}
-		}
-	}
-	return nil
+	return nil, nil
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
@@ -42,26 +41,6 @@ func TestSharedKernels(t *testing.T) {
 	got := sharedKernels([]machine.Node{node("a", "1"), node("b", "2"), node("c", "1"), node("d", ""), node("e", "")})
 	if len(got) != 1 || !strings.HasPrefix(got[0], "nodes a, c share one kernel") {
 		t.Errorf("%q", got)
-	}
-}
-
-func TestUntold(t *testing.T) {
-	r := &reading{nodes: map[string]agent.Counters{"n1": {Pods: []agent.Cgroup{{Pod: "c"}}, Grouped: new(time.Second)}, "n2": {Pods: []agent.Cgroup{{Pod: "d"}}}}}
-	for _, c := range []struct {
-		name string
-		s    subjects
-		want string
-	}{
-		{"all told", subjects{site: []placed{clientAt}, whole: true}, "[]"},
-		{"not the kernel's threads", subjects{site: []placed{{uid: "d", node: "n2"}}, whole: true}, "[" + threadsNote + "]"},
-		{"a cgroup not found", subjects{site: []placed{clientAt, serverAt}, whole: true},
-			"[arm a: the CPU time of other programs is not told (the cgroups of its pods are not found on node n2): limits.foreignCPU is not applied to its trials]"},
-		{"a sandbox", subjects{site: []placed{serverAt}},
-			"[arm a: the CPU time of other programs is not told (its container runtime does not show what pods use; accounting: node may): limits.foreignCPU is not applied to its trials]"},
-	} {
-		if got := fmt.Sprint(untold(r, c.s, "a")); got != c.want {
-			t.Errorf("%s: %s, want %s", c.name, got, c.want)
-		}
 	}
 }
 

@@ -57,6 +57,7 @@ type Testbed struct {
 	number int // of sites so far
 	on     map[string]*presence
 	sites  []*Site
+	gaps   *gaps          // nil: not looked for yet
 	host   *local.Testbed // made when first needed
 }
 

@@ -36,7 +36,8 @@ type subjects struct {
 	helpers []placed // the accounting pods
 	// observed are the pods of each component as they were at the second reading.
 	observed map[string][]placed
-	whole    bool // pods are read whole, from the node's cgroups
+	whole    bool     // pods are read whole, from the node's cgroups
+	beside   []string // the containers in the site's pods beside those in which programs run
 }
 
 // cgroup finds what is known of a pod's cgroups.
@@ -74,20 +75,22 @@ func (r *reading) kernelOf(node string) string {
 // sample says what happened between two readings.
 func sample(before, after *reading, s subjects) testbed.Sample {
 	out := testbed.Sample{Conditions: conditions(before, after, s), Observed: observed(before, after, s)}
+	known := false
 	if s.whole {
-		out.Beside = beside(before, after, s.site)
+		out.Beside, known = beside(before, after, s.site)
 	}
+	out.BesideUntold = !known && len(s.beside) > 0
 	return out
 }
 
 // beside is what the containers beside the programs used, by name. One that is new
-// at the second reading began in between.
-func beside(before, after *reading, site []placed) map[string]testbed.Usage {
-	var all map[string]testbed.Usage
+// at the second reading began in between. It is not known unless that of every pod
+// is: a part would pass for the whole.
+func beside(before, after *reading, site []placed) (all map[string]testbed.Usage, known bool) {
 	for _, p := range site {
 		b, a := before.cgroup(p), after.cgroup(p)
 		if a == nil || b == nil {
-			continue
+			return nil, false
 		}
 		for _, now := range a.Containers {
 			name := p.sidecars[now.ID]
@@ -107,7 +110,7 @@ func beside(before, after *reading, site []placed) map[string]testbed.Usage {
 			all[name] = u
 		}
 	}
-	return all
+	return all, true
 }
 
 // within finds one container in a pod; zero: it is not there.
@@ -263,15 +266,33 @@ func observedCPU(before, after *reading, p placed) (time.Duration, bool) {
 	return c.CPU, true
 }
 
-// throttled counts the periods in which the site's pods were throttled.
+// throttled counts the periods in which the site's pods or containers of them were
+// throttled: the kernel counts for each cgroup that has a limit, and adds nothing
+// up. -1: not told of one of the pods.
 func throttled(before, after *reading, site []placed) int {
+	if len(site) == 0 {
+		return -1
+	}
 	sum := 0
 	for _, p := range site {
-		if b, a := before.cgroup(p), after.cgroup(p); a != nil && b != nil {
-			sum += max(0, a.Throttled-b.Throttled)
+		b, a := before.cgroup(p), after.cgroup(p)
+		if a == nil || b == nil || a.Throttled < 0 || b.Throttled < 0 {
+			return -1
+		}
+		sum += more(b.Throttled, a.Throttled)
+		for _, c := range a.Containers {
+			sum += more(within(b, c.ID).Throttled, c.Throttled)
 		}
 	}
 	return sum
+}
+
+// more is by how much a counter grew, which began anew if it went back.
+func more(then, now int) int {
+	if now < then {
+		return now
+	}
+	return now - then
 }
 
 // clockTolerance is how much a node's clock may differ from Tare's over a sample

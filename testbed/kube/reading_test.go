@@ -82,7 +82,7 @@ func TestConditions(t *testing.T) {
 			before: nodes{"n1": at(0, "b", [4]float64{0, 0, 0, 0}, cgroupOf("c", 0, 0), cgroupOf("h1", 0, 0)), "n2": at(0, "b2", [4]float64{}, cgroupOf("h2", 0, 0))},
 			after:  nodes{"n1": at(10, "b", [4]float64{10, 0, 0, 0}, cgroupOf("c", 3, 0), cgroupOf("h1", 0, 0)), "n2": at(10, "b2", [4]float64{}, cgroupOf("h2", 0, 0))},
 			s:      subjects{site: []placed{clientAt, serverAt}, helpers: helpers, whole: true},
-			want:   machine.Conditions{ForeignCPU: -1, Busy: 10 * time.Second, Load: 10},
+			want:   machine.Conditions{ForeignCPU: -1, Busy: 10 * time.Second, Throttled: -1, Load: 10},
 		},
 		{
 			name:   "more own time than the machine's: ticks; never negative",
@@ -141,9 +141,11 @@ func TestConditionsInContainer(t *testing.T) {
 		name    string
 		server  *agent.Cgroup // of the second reading
 		foreign float64
+		limited int
 	}{
-		{"told", &agent.Cgroup{CPU: seconds(4), Throttled: 2}, 3.0 / 20},
-		{"not told by one pod", nil, -1},
+		{"told", &agent.Cgroup{CPU: seconds(4), Throttled: 2}, 3.0 / 20, 2},
+		{"not told by one pod", nil, -1, -1},
+		{"a kernel that cannot throttle", &agent.Cgroup{CPU: seconds(4), Throttled: -1}, 3.0 / 20, -1},
 	} {
 		b := &reading{at: epoch, nodes: map[string]agent.Counters{"n1": at(0, "b", [4]float64{}), "n2": at(0, "b", [4]float64{})},
 			own: map[string]*agent.Cgroup{"c": {}, "s": {}, "h1": {}}}
@@ -155,6 +157,9 @@ func TestConditionsInContainer(t *testing.T) {
 		got := between(b, a)(subjects{site: []placed{clientAt, serverAt}, helpers: []placed{{uid: "h1", node: "n1"}}})
 		if got.Conditions.ForeignCPU != c.foreign || got.Beside != nil {
 			t.Errorf("%s: foreign %v, beside %v, want %v and nothing", c.name, got.Conditions.ForeignCPU, got.Beside, c.foreign)
+		}
+		if got.Conditions.Throttled != c.limited {
+			t.Errorf("%s: throttled %d, want %d", c.name, got.Conditions.Throttled, c.limited)
 		}
 	}
 }

@@ -72,7 +72,10 @@ func (s *Sampler) Stop(ctx context.Context, _ time.Duration) (testbed.Sample, er
 	if err != nil {
 		return testbed.Sample{}, err
 	}
-	return sample(s.before, after, subjects), nil
+	s.bed.mu.Lock()
+	missing := s.bed.gaps
+	s.bed.mu.Unlock()
+	return missing.lifted(sample(s.before, after, subjects), subjects)
 }
 
 // prepare makes ready what counts for a site, and gives the nodes to ask: those
@@ -95,7 +98,7 @@ func (a *accounting) prepare(ctx context.Context, s *Site) ([]string, error) {
 
 // subjects lists the pods that a sample is about, as they are now.
 func (a *accounting) subjects(s *Site, nodes []string) subjects {
-	list := subjects{helpers: a.counted(nodes), observed: a.observed(s.nodes()), whole: s.level.Accounting == experiment.OnNode}
+	list := subjects{helpers: a.counted(nodes), observed: a.observed(s.nodes()), whole: s.level.Accounting == experiment.OnNode, beside: s.beside()}
 	for _, p := range s.all() {
 		list.site = append(list.site, placed{uid: p.uid(), node: p.node(), sidecars: p.sidecars()})
 	}

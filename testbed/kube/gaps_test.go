@@ -1,0 +1,159 @@
+package kube
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	"tare/machine"
+	"tare/testbed"
+	"tare/testbed/kube/agent"
+)
+
+func TestGaps(t *testing.T) {
+	r := &reading{
+		nodes: map[string]agent.Counters{
+			"n1": {Pods: []agent.Cgroup{{Pod: "c"}, {Pod: "kernel", Throttled: -1}}, Grouped: new(time.Second)},
+			"n2": {Pods: []agent.Cgroup{{Pod: "d"}}},
+		},
+		own: map[string]*agent.Cgroup{"plain": {}, "h": {}},
+	}
+	plain := placed{uid: "plain", node: "n1"}
+	site := func(arm string, s subjects) func(*gaps) { return func(g *gaps) { g.look(r, s, arm) } }
+	foreign, throttling, beside := "limits.foreignCPU is applied to no arm", "limits.throttling is applied to no arm", "the metrics of CPU time of the whole and of the layer are missing in all arms"
+	for _, c := range []struct {
+		name  string
+		sites []func(*gaps)
+		want  []string // parts of one note each
+	}{
+		{"all told", []func(*gaps){site("a", subjects{site: []placed{clientAt}, whole: true})}, nil},
+		{"not the kernel's threads", []func(*gaps){site("a", subjects{site: []placed{{uid: "d", node: "n2"}}, whole: true})}, []string{threadsNote}},
+		{"a cgroup not found", []func(*gaps){site("a", subjects{site: []placed{clientAt, serverAt}, whole: true})},
+			[]string{foreign + ": the CPU time of other programs is not told for arm a (the cgroups of its pods are not found on node n2)", throttling}},
+		{"a sandbox beside arms that tell", []func(*gaps){
+			site("base", subjects{site: []placed{plain}}), site("gvisor", subjects{site: []placed{serverAt}}), site("kata", subjects{site: []placed{serverAt}})},
+			[]string{foreign + ": the CPU time of other programs is not told for arms gvisor, kata (the container runtime does not show what its pods use; accounting: node may)", throttling}},
+		{"a counting pod that does not tell", []func(*gaps){site("a", subjects{site: []placed{plain}, helpers: []placed{{uid: "x", node: "n1"}}})}, []string{foreign}},
+		{"a kernel that cannot throttle", []func(*gaps){site("a", subjects{site: []placed{{uid: "kernel", node: "n1"}}, whole: true})}, []string{throttling}},
+		{"a sidecar", []func(*gaps){site("base", subjects{site: []placed{plain}}), site("mesh", subjects{site: []placed{plain}, beside: []string{"istio-proxy"}})},
+			[]string{foreign + ": the CPU time of other programs is not told for arm mesh (beside the programs there is istio-proxy, which is not counted; accounting: node counts it)", throttling, beside}},
+		{"a sidecar counted on the node", []func(*gaps){site("mesh", subjects{site: []placed{clientAt}, beside: []string{"istio-proxy"}, whole: true})}, nil},
+		{"a sidecar that is not found on the node", []func(*gaps){site("mesh", subjects{site: []placed{serverAt}, beside: []string{"istio-proxy"}, whole: true})}, []string{foreign, throttling, beside}},
+	} {
+		var g gaps
+		for _, look := range c.sites {
+			look(&g)
+		}
+		got := g.notes()
+		ok := len(got) == len(c.want)
+		for i := range min(len(got), len(c.want)) {
+			ok = ok && strings.HasPrefix(got[i], c.want[i])
+		}
+		if !ok {
+			t.Errorf("%s: notes %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+// A rule that one arm cannot keep is lifted for a trial of any arm; what is told by
+// all of them must be told in every trial.
+func TestLifted(t *testing.T) {
+	whole := testbed.Sample{Conditions: machine.Conditions{ForeignCPU: 0.5, Throttled: 3}, Beside: map[string]testbed.Usage{"proxy": {}}}
+	s := subjects{site: []placed{clientAt}}
+	var sandboxed, meshed gaps
+	sandboxed.look(&reading{}, s, "gvisor")
+	meshed.look(&reading{own: map[string]*agent.Cgroup{"c": {}}}, subjects{site: s.site, beside: []string{"proxy"}}, "mesh")
+	nothing := testbed.Sample{Conditions: machine.Conditions{ForeignCPU: -1, Throttled: -1}, BesideUntold: true}
+	for _, c := range []struct {
+		name    string
+		g       *gaps
+		in      testbed.Sample
+		at      subjects
+		want    testbed.Sample
+		failure string
+	}{
+		{name: "all told", g: &gaps{}, in: whole, at: s, want: whole},
+		{name: "one arm is sandboxed", g: &sandboxed, in: whole, at: s, want: testbed.Sample{Conditions: machine.Conditions{ForeignCPU: -1, Throttled: -1}, Beside: whole.Beside}},
+		{name: "one arm has sidecars", g: &meshed, in: whole, at: s, want: nothing},
+		{name: "no look was taken", in: nothing, at: s, want: nothing},
+		{name: "no pods", g: &gaps{}, in: nothing, want: nothing},
+		{name: "no foreign time at once", g: &gaps{}, in: testbed.Sample{Conditions: machine.Conditions{ForeignCPU: -1}}, at: s, failure: "the CPU time of other programs is not told in this trial"},
+		{name: "no throttling at once", g: &gaps{}, in: testbed.Sample{Conditions: machine.Conditions{Throttled: -1}}, at: s, failure: "how often a CPU limit held programs up is not told in this trial"},
+		{name: "no sidecar at once", g: &gaps{}, in: testbed.Sample{BesideUntold: true}, at: s, failure: "what the containers beside the programs used is not told in this trial"},
+	} {
+		got, err := c.g.lifted(c.in, c.at)
+		var disturbed *testbed.Disturbance
+		if c.failure != "" {
+			if !errors.As(err, &disturbed) || disturbed.What != c.failure {
+				t.Errorf("%s: error %v, want a disturbance: %s", c.name, err, c.failure)
+			}
+			continue
+		}
+		if d := cmp.Diff(c.want, got); d != "" || err != nil {
+			t.Errorf("%s: %v (-want +got):\n%s", c.name, err, d)
+		}
+	}
+}
+
+func TestBesideIn(t *testing.T) {
+	always := corev1.ContainerRestartPolicyAlways
+	p := &corev1.Pod{Spec: corev1.PodSpec{
+		InitContainers: []corev1.Container{{Name: "install"}, {Name: "istio-proxy", RestartPolicy: &always}},
+		Containers:     []corev1.Container{{Name: Container}, {Name: "linkerd-proxy"}}}}
+	if got := fmt.Sprint(besideIn(p)); got != "[linkerd-proxy istio-proxy]" {
+		t.Error(got)
+	}
+}
+
+// Throttling is that of the pod and of every container in it: the kernel adds
+// nothing up.
+func TestThrottled(t *testing.T) {
+	group := func(own int, within ...agent.Within) agent.Counters {
+		return agent.Counters{Pods: []agent.Cgroup{{Pod: "c", Throttled: own, Containers: within}}}
+	}
+	for _, c := range []struct {
+		name          string
+		before, after agent.Counters
+		want          int
+	}{
+		{"of the pod", group(1), group(4), 3},
+		{"of containers only", group(0, agent.Within{ID: "a", Throttled: 2}, agent.Within{ID: "b"}), group(0, agent.Within{ID: "a", Throttled: 3}, agent.Within{ID: "b", Throttled: 4}), 5},
+		{"a container made again", group(0, agent.Within{ID: "a", Throttled: 100}), group(0, agent.Within{ID: "new", Throttled: 1}), 1},
+		{"not told", group(-1), group(-1), -1},
+		{"not found", group(0), agent.Counters{}, -1},
+	} {
+		b, a := readings(map[string]agent.Counters{"n1": c.before}, map[string]agent.Counters{"n1": c.after})
+		if got := throttled(b, a, []placed{clientAt}); got != c.want {
+			t.Errorf("%s: %d, want %d", c.name, got, c.want)
+		}
+	}
+}
+
+// The sum over the containers of one pod does not pass for that of two.
+func TestBesideIsWhole(t *testing.T) {
+	sidecar := func(p placed) placed {
+		p.sidecars = map[string]string{"id": "proxy"}
+		return p
+	}
+	counters := func(uid string, cpu float64) agent.Counters {
+		return agent.Counters{Time: epoch.Add(seconds(cpu)), Pods: []agent.Cgroup{{Pod: uid, Containers: []agent.Within{{ID: "id", CPU: seconds(cpu), WorkingSet: 5}}}}}
+	}
+	b, a := readings(map[string]agent.Counters{"n1": counters("c", 1), "n2": counters("s", 1)}, map[string]agent.Counters{"n1": counters("c", 2), "n2": counters("s", 3)})
+	s := subjects{site: []placed{sidecar(clientAt), sidecar(serverAt)}, whole: true, beside: []string{"proxy"}}
+	if got := sample(b, a, s); got.BesideUntold || got.Beside["proxy"].CPU() != 3*time.Second || got.Beside["proxy"].MaxRSS != 10 {
+		t.Errorf("both told: %+v", got)
+	}
+	delete(a.nodes, "n2")
+	if got := sample(b, a, s); !got.BesideUntold || got.Beside != nil {
+		t.Errorf("one told: %+v", got)
+	}
+	s.whole = false
+	if got := sample(b, a, s); !got.BesideUntold || got.Beside != nil {
+		t.Errorf("with accounting: container: %+v", got)
+	}
+}
