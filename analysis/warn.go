@@ -113,6 +113,7 @@ func warnings(t *table, run *Run, env *machine.Environment) []Warning {
 		list = append(list, seriesWarnings(plan, run)...)
 	}
 	list = append(list, omissions(plan, run)...)
+	list = append(list, t.switching()...)
 	list = append(list, caveats(t.plan, run)...)
 	if env != nil {
 		for _, note := range env.Remarks() {
