@@ -298,6 +298,9 @@ func titles(objects []*unstructured.Unstructured) string {
 // Exclusive says whether the objects concern other arms too.
 func (a *active) Exclusive() bool { return a.config.Exclusive }
 
+// Settling is how long to wait after they were applied or deleted.
+func (a *active) Settling() time.Duration { return a.config.Settle.Std() }
+
 // On applies the objects.
 func (a *active) On(ctx context.Context) error {
 	if a.applied {

@@ -5,17 +5,19 @@ import (
 	"strings"
 
 	"tare/experiment"
+	"tare/experiment/quantity"
 	"tare/layer/placeholder"
 )
 
 // Config is the parameters of the layer.
 type Config struct {
-	Files     []File `yaml:"files" json:"files,omitempty" doc:"files of objects in YAML, relative to the experiment file; their content is kept with the run"`
-	Inline    string `yaml:"inline" json:"inline,omitempty" doc:"objects in YAML, documents separated by ---"`
-	When      When   `yaml:"when" json:"when" doc:"when they are applied: before-pods or after-pods"`
-	Wait      []Wait `yaml:"wait" json:"wait,omitempty" doc:"what must hold once they are applied, and in every trial"`
-	Scope     Scope  `yaml:"scope" json:"scope" doc:"whom they concern: what is in the arm's own namespace (namespace), or this arm only although they are outside of it (arm)"`
-	Exclusive bool   `yaml:"exclusive" json:"exclusive" doc:"they concern other arms too: they are there during the trials of this arm only"`
+	Files     []File            `yaml:"files" json:"files,omitempty" doc:"files of objects in YAML, relative to the experiment file; their content is kept with the run"`
+	Inline    string            `yaml:"inline" json:"inline,omitempty" doc:"objects in YAML, documents separated by ---"`
+	When      When              `yaml:"when" json:"when" doc:"when they are applied: before-pods or after-pods"`
+	Wait      []Wait            `yaml:"wait" json:"wait,omitempty" doc:"what must hold once they are applied, and in every trial"`
+	Scope     Scope             `yaml:"scope" json:"scope" doc:"whom they concern: what is in the arm's own namespace (namespace), or this arm only although they are outside of it (arm)"`
+	Exclusive bool              `yaml:"exclusive" json:"exclusive" doc:"they concern other arms too: they are there during the trials of this arm only"`
+	Settle    quantity.Duration `yaml:"settle" json:"settle" min:"0s" max:"1h" doc:"with exclusive: how long to wait after they were applied, and likewise deleted, before the next trial"`
 }
 
 // File is a file of manifests with its content.
@@ -111,6 +113,9 @@ func (c *Config) Validate() []experiment.FieldError {
 	}
 	if c.Exclusive && c.Scope == OwnArm {
 		bad("exclusive", "what concerns this arm only (scope: arm) can stay during the trials of others")
+	}
+	if c.Settle > 0 && !c.Exclusive {
+		bad("settle", "only exclusive objects are applied and deleted between trials")
 	}
 	if c.Exclusive && c.When == AfterPods {
 		bad("when", "exclusive objects are applied before every trial of their arm, after the pods are there, and may not be there before")

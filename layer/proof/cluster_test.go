@@ -18,7 +18,7 @@ import (
 // TestOnCluster runs programs in the pods under test, by the agent and by an exec, in
 // other pods of the cluster, and where there are none.
 func TestOnCluster(t *testing.T) {
-	bed, err := kube.New(kube.Options{Kubeconfig: kubetest.Kubeconfig(t), Version: "test", Say: func(line string) { t.Log(line) }})
+	bed, err := kube.New(kube.Options{Kubeconfig: kubetest.Kubeconfig(t), Say: func(line string) { t.Log(line) }})
 	if err != nil {
 		t.Fatal(err)
 	}
