@@ -21,7 +21,7 @@ type Trial struct {
 	Cell     string        `json:"cell"`
 	Arm      string        `json:"arm"`
 	Start    time.Time     `json:"start,omitzero"`     // zero: not told
-	Prepared time.Duration `json:"prepared,omitempty"` // of what belongs to the trial and is not measured: the part before, clearing up; ns
+	Prepared time.Duration `json:"prepared,omitempty"` // of what belongs to the trial and is not measured: the part before, clearing up after the trial before; ns
 	Wall     time.Duration `json:"wall"`               // of the measured part, ns; 0: not told
 	// Switched says that a layer was turned on or off for everyone just before.
 	Switched   bool                     `json:"switched,omitempty"`

@@ -78,6 +78,8 @@ type run struct {
 	// last is until when time has been accounted to trials: recording a trial
 	// counts as time around the next one.
 	last time.Time
+	// cleared is the time for clearing up since the last trial.
+	cleared time.Duration
 }
 
 // Run carries the plan out from wherever the journal stands, and returns when
@@ -176,10 +178,6 @@ func (r *run) block(ctx context.Context, round int, steps []experiment.Step) err
 			if err != nil {
 				return err
 			}
-			if err := r.Journal.Append(t); err != nil {
-				return err
-			}
-			r.Events(TrialDone{Trial: t, Progress: r.clock.progress(r.Journal.Trials())})
 			disturbed = disturbed || !t.Valid() && environmental(t.Invalid[0].Rule)
 		}
 	}

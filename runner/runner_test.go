@@ -312,26 +312,39 @@ func TestRecordingIsTimeAroundTrials(t *testing.T) {
 }
 
 func TestTrialTakesTooLong(t *testing.T) {
-	w := &fakeWorkload{bound: time.Millisecond}
-	slow := &slowWorkload{fakeWorkload: w}
-	x := expand(w)
-	x.Cells[0].Workload = slow
-	x.Plan.Rounds, x.Plan.Attempts = 1, 1
-	j := record(t, x)
-	if err := Run(t.Context(), options(x, j)); err != nil {
-		t.Fatal(err)
-	}
-	for _, trial := range j.Trials() {
-		if len(trial.Invalid) != 1 || trial.Invalid[0].Rule != workload.RuleTimeout {
-			t.Errorf("%s: broken rules %v, want timeout", trial.Arm, trial.Invalid)
+	for _, inPrepare := range []bool{false, true} {
+		w := &fakeWorkload{bound: time.Millisecond}
+		slow := &slowWorkload{fakeWorkload: w, inPrepare: inPrepare}
+		x := expand(w)
+		x.Cells[0].Workload = slow
+		x.Plan.Rounds, x.Plan.Attempts = 1, 1
+		j := record(t, x)
+		if err := Run(t.Context(), options(x, j)); err != nil {
+			t.Fatal(err)
+		}
+		want := "the measured part was not done 1ms after the trial began, which is its limit"
+		if inPrepare {
+			want = "the preparation was not done 1ms after the trial began, which is its limit"
+		}
+		for _, trial := range j.Trials() {
+			if len(trial.Invalid) != 1 || trial.Invalid[0] != (journal.Violation{Rule: workload.RuleTimeout, Detail: want}) {
+				t.Errorf("%s: broken rules %v, want timeout: %s", trial.Arm, trial.Invalid, want)
+			}
 		}
 	}
 }
 
 // slowWorkload runs until it is stopped.
-type slowWorkload struct{ *fakeWorkload }
+type slowWorkload struct {
+	*fakeWorkload
+	inPrepare bool
+}
 
-func (s *slowWorkload) Prepare(context.Context, testbed.Site, workload.Raw) (workload.Measured, error) {
+func (s *slowWorkload) Prepare(ctx context.Context, _ testbed.Site, _ workload.Raw) (workload.Measured, error) {
+	if s.inPrepare {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
 	return func(ctx context.Context) (workload.Result, error) {
 		<-ctx.Done()
 		return workload.Result{}, ctx.Err()

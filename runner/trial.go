@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/experiment"
+	"tare/experiment/quantity"
 	"tare/journal"
 	"tare/layer"
 	"tare/testbed"
@@ -22,26 +23,44 @@ type trialID struct {
 	step                     experiment.Step
 }
 
-// trial runs one trial with the proofs around it and judges it by the rules. An
-// error means that the run cannot go on; a trial that broke a rule is no error.
+// trial runs one trial with the proofs around it, judges it by the rules, hands it
+// to the journal, and clears up after it. An error means that the run cannot go on;
+// a trial that broke a rule is no error.
 func (r *run) trial(ctx context.Context, id trialID) (*journal.Trial, error) {
+	t, ran, err := r.carryOut(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.Journal.Append(t); err != nil {
+		return nil, err
+	}
+	r.Events(TrialDone{Trial: t, Progress: r.clock.progress(r.Journal.Trials())})
+	if !ran {
+		return t, nil
+	}
+	return t, r.clear(ctx, id)
+}
+
+// carryOut does what comes before the journal. It says whether the workload ran, and
+// may have left something behind.
+func (r *run) carryOut(ctx context.Context, id trialID) (t *journal.Trial, ran bool, err error) {
 	cell, arm := r.plan.Cells[id.step.Cell], r.plan.Arms[id.step.Arm]
 	p := r.sites.cells[id.step.Cell][id.step.Arm]
 	r.Events(TrialStarted{Round: id.round, Rounds: r.clock.rounds, Cell: cell.ID, Arm: arm.Name, Attempt: id.attempt, Expected: cell.Expected, Progress: r.clock.progress(r.Journal.Trials())})
 	raw, err := r.Journal.Raw(id.round, id.attempt, arm.Name, cell.ID)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	t := &journal.Trial{Round: id.round, Attempt: id.attempt, Position: id.position, Cell: cell.ID, Arm: arm.Name, Raw: raw.Dir(), Checks: p.once()}
+	t = &journal.Trial{Round: id.round, Attempt: id.attempt, Position: id.position, Cell: cell.ID, Arm: arm.Name, Raw: raw.Dir(), Checks: p.once()}
 
 	var checks []layer.Check
 	err = p.mend(ctx)
 	if err != nil && !lost(err) {
-		return nil, fmt.Errorf("arm %s, round %d: %w", t.Arm, t.Round, err)
+		return nil, false, fmt.Errorf("arm %s, round %d: %w", t.Arm, t.Round, err)
 	}
 	if err == nil {
 		if t.Switched, err = r.sites.enter(ctx, p); err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		checks, err = p.before(ctx)
 	}
@@ -49,35 +68,42 @@ func (r *run) trial(ctx context.Context, id trialID) (*journal.Trial, error) {
 	if failed := proofs(t, err); failed {
 		t.Start = time.Now()
 	} else if err := r.measure(ctx, id, p, raw, t); err != nil {
-		return nil, err
-	} else if err := r.clear(ctx, id, p, t); err != nil {
-		return nil, err
+		return nil, false, err
+	} else {
+		ran = true
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, err // the trial under way is lost, as documented
+		return nil, false, err // the trial under way is lost, as documented
 	}
+	t.Prepared += r.cleared
 	now := time.Now()
 	t.Harness.Around = now.Sub(r.last) - t.Prepared - t.Wall
-	r.last = now
-	return t, nil
+	r.last, r.cleared = now, 0
+	return t, ran, nil
 }
 
 // measure runs the workload and fills in the trial: values, conditions, and
 // the rules that it broke.
 func (r *run) measure(ctx context.Context, id trialID, p *place, raw workload.Raw, t *journal.Trial) error {
 	load := r.Expansion.Cells[id.step.Cell].Workload.(workload.Workload)
-	limited, cancel := context.WithTimeout(ctx, bound(load, r.plan.Cells[id.step.Cell].Expected))
+	limit := bound(load, r.plan.Cells[id.step.Cell].Expected)
+	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	t.Start = time.Now()
 	measured, err := r.prepare(limited, load, p, raw, t)
 	t.Prepared = time.Since(t.Start)
 	var result workload.Result
 	var layers cost
+	part := "the preparation"
 	if err == nil && t.Valid() {
+		part = "the measured part"
 		result, layers, err = r.observe(limited, p, measured, t)
 	}
-	timedOut := limited.Err() != nil && ctx.Err() == nil
-	if err := failure(t, err, timedOut); err != nil {
+	late := ""
+	if limited.Err() != nil && ctx.Err() == nil {
+		late = fmt.Sprintf("%s was not done %v after the trial began, which is its limit", part, quantity.Duration(limit))
+	}
+	if err := failure(t, err, late); err != nil {
 		return fmt.Errorf("%s in arm %s, round %d: %w", t.Cell, t.Arm, t.Round, err)
 	}
 	if !t.Valid() {
@@ -88,26 +114,11 @@ func (r *run) measure(ctx context.Context, id trialID, p *place, raw workload.Ra
 	}
 	maps.Copy(t.Values, result.Values)
 	t.Used = layers.beside(result.Used, t.Wall)
-	price(t, load, &result, layers.total())
+	price(t, load, &result, layers)
 	checks, err := p.after(ctx, result)
 	t.Checks = append(t.Checks, checks...)
 	proofs(t, err)
 	judge(t, result, r.plan.Cells[id.step.Cell].Metrics, r.plan.Limits)
-	return nil
-}
-
-// clear takes away what the trial has left in its site. The time for it belongs
-// to the trial, as that of Prepare does, and not to Tare.
-func (r *run) clear(ctx context.Context, id trialID, p *place, t *journal.Trial) error {
-	clearing, ok := r.Expansion.Cells[id.step.Cell].Workload.(workload.Clearing)
-	if !ok || ctx.Err() != nil {
-		return nil
-	}
-	start := time.Now()
-	defer func() { t.Prepared += time.Since(start) }()
-	if err := clearing.Clear(ctx, p.site); err != nil && ctx.Err() == nil {
-		return fmt.Errorf("clear up after %s in arm %s, round %d: %w", t.Cell, t.Arm, t.Round, err)
-	}
 	return nil
 }
 
@@ -168,7 +179,7 @@ func (r *run) observe(ctx context.Context, p *place, measured workload.Measured,
 	}
 	t.Conditions = sample.Conditions
 	note(t, sample.Observed)
-	return result, cost{own: used.layers, sidecars: sample.Beside}, runErr
+	return result, cost{own: used.layers, sidecars: sample.Beside, untold: sample.BesideUntold}, runErr
 }
 
 // cost is what the layers of a trial used: CPU time of their own processes, and
@@ -176,6 +187,7 @@ func (r *run) observe(ctx context.Context, p *place, measured workload.Measured,
 type cost struct {
 	own      time.Duration
 	sidecars map[string]testbed.Usage
+	untold   bool // there are sidecars, and what they used is not known
 }
 
 // total is all of its CPU time.
@@ -191,8 +203,8 @@ func (c cost) total() time.Duration {
 // "sidecar:NAME" what of it is a container's.
 func (c cost) beside(programs map[string]testbed.Usage, wall time.Duration) map[string]testbed.Usage {
 	total := c.total()
-	if total == 0 && len(c.sidecars) == 0 {
-		return programs
+	if c.untold || total == 0 && len(c.sidecars) == 0 {
+		return programs // a part of the layers would pass for all of them
 	}
 	all := map[string]testbed.Usage{}
 	maps.Copy(all, programs)
@@ -229,14 +241,14 @@ func bound(load workload.Workload, expected time.Duration) time.Duration {
 }
 
 // failure turns what the workload returned into a broken rule, or gives back an
-// error that ends the run.
-func failure(t *journal.Trial, err error, timedOut bool) error {
+// error that ends the run; late says which part has reached which limit, if one has.
+func failure(t *journal.Trial, err error, late string) error {
 	var invalid *workload.Invalid
 	switch {
 	case lost(err):
 		violate(t, workload.RuleLost, err.Error())
-	case timedOut:
-		violate(t, workload.RuleTimeout, fmt.Sprintf("not done after %v", t.Wall.Round(time.Millisecond)))
+	case late != "":
+		violate(t, workload.RuleTimeout, late)
 	case errors.As(err, &invalid):
 		violate(t, invalid.Rule, invalid.Detail)
 	default:
@@ -247,16 +259,22 @@ func failure(t *journal.Trial, err error, timedOut bool) error {
 
 // price adds the cost metrics of a workload that has them, and to the result which
 // of them are not told.
-func price(t *journal.Trial, load workload.Workload, result *workload.Result, layers time.Duration) {
+func price(t *journal.Trial, load workload.Workload, result *workload.Result, layers cost) {
 	costed, ok := load.(workload.Costed)
 	if !ok {
 		return
 	}
 	result.Untold = append(result.Untold, costed.Cost().Untold(*result)...)
-	values, err := costed.Cost().Values(*result, layers, t.Conditions.Busy)
+	values, err := costed.Cost().Values(*result, layers.total(), t.Conditions.Busy)
 	if err != nil {
 		violate(t, workload.RuleMetric, err.Error())
 		return
+	}
+	if layers.untold {
+		for _, name := range costed.Cost().OfLayers() {
+			delete(values, name)
+			result.Untold = append(result.Untold, name)
+		}
 	}
 	for name, v := range values {
 		t.Values[name] = v

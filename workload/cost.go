@@ -72,6 +72,9 @@ func (c Cost) Values(r Result, layers, machine time.Duration) (map[string]float6
 	return values, nil
 }
 
+// OfLayers names the cost metrics in which the layers are.
+func (c Cost) OfLayers() []string { return []string{c.Prefix + "-cpu", c.Prefix + "-cpu-layer"} }
+
 // Untold names the cost metrics that are not to be had in a trial: those of parts
 // whose usage is not told, and the sum.
 func (c Cost) Untold(r Result) []string {

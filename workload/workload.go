@@ -64,8 +64,8 @@ type Bounded interface {
 
 // Clearing is a workload that leaves a load behind in its site, such as objects
 // that a cluster keeps. Clear takes it away after every trial, valid or not,
-// before another one starts in whichever arm. It keeps to limits of its own; an
-// error ends the run.
+// before another one starts in whichever arm. The trial is recorded by then. An error
+// has it tried again, all within the limit of a trial, and ends the run at last.
 type Clearing interface {
 	Clear(ctx context.Context, site testbed.Site) error
 }

@@ -1,0 +1,62 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"tare/experiment/quantity"
+	"tare/workload"
+)
+
+// Clearing up is tried again where it fails, with a longer pause each time: a
+// cluster that does not answer for a while is no reason to end a run.
+const (
+	clearTries = 6
+	clearPause = time.Second // before the second
+)
+
+// clear takes away what the trial has left in its site, within the limit of a
+// trial. The time for it counts as the preparation of the next trial, and not as
+// Tare's.
+func (r *run) clear(ctx context.Context, id trialID) error {
+	load := r.Expansion.Cells[id.step.Cell].Workload
+	clearing, ok := load.(workload.Clearing)
+	if !ok {
+		return nil
+	}
+	start := time.Now()
+	defer func() { r.cleared += time.Since(start) }()
+	cell, arm := r.plan.Cells[id.step.Cell], r.plan.Arms[id.step.Arm]
+	limit := bound(load.(workload.Workload), cell.Expected)
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	site := r.sites.cells[id.step.Cell][id.step.Arm].site
+	pause := clearPause
+	for tries := 1; ; tries++ {
+		err := clearing.Clear(limited, site)
+		if err == nil || ctx.Err() != nil {
+			return nil // the next trial says that the run was interrupted
+		}
+		if tries < clearTries && limited.Err() == nil {
+			select {
+			case <-time.After(pause):
+				pause *= 2
+				continue
+			case <-limited.Done():
+			}
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		return fmt.Errorf("clear up after %s in arm %s, round %d (%s in %v, the limit is %v): %w",
+			cell.ID, arm.Name, id.round, attempts(tries), time.Since(start).Round(time.Millisecond), quantity.Duration(limit), err)
+	}
+}
+
+func attempts(n int) string {
+	if n == 1 {
+		return "one attempt"
+	}
+	return fmt.Sprintf("%d attempts", n)
+}
