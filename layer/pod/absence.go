@@ -3,6 +3,8 @@ package pod
 import (
 	"fmt"
 	"strings"
+
+	corev1 "k8s.io/api/core/v1"
 )
 
 // off lists what shows that the layer is not on in an arm that has no layer pod:
@@ -32,7 +34,7 @@ func (c *Config) off(sandbox string) []aspect {
 	add(c.Confidential != "", aspect{name: "confidential machine", expected: "not " + c.Confidential, show: func(s sight) shown {
 		got := shown{observed: s.facts.Confidential, ok: s.facts.Confidential != c.Confidential}
 		if got.observed == "" {
-			got.observed = none + " to be seen from the pod"
+			got.observed, got.caveat = none+" to be seen from the pod", "the pod cannot see whether its machine is confidential: only the labels of its node say so"
 		}
 		return got
 	}})
@@ -106,7 +108,8 @@ func confined() aspect {
 	}}
 }
 
-// noAppArmor shows that another profile is in force, or none.
+// noAppArmor shows that another profile is in force, or none. What is not told
+// shows nothing, unless another module confines, or a sandbox answers.
 func noAppArmor(profile string) aspect {
 	named, local := strings.CutPrefix(profile, localhost)
 	if !local {
@@ -114,8 +117,38 @@ func noAppArmor(profile string) aspect {
 	}
 	return aspect{name: "AppArmor", expected: "not " + named, show: func(s sight) shown {
 		has, _ := profileInForce(s.facts.AppArmor)
-		return shown{observed: told(s.facts.AppArmor), ok: has != named}
+		got := shown{observed: told(s.facts.AppArmor), ok: has != "" && has != named}
+		switch {
+		case has != "":
+		case s.facts.Sandbox != "":
+			asked := appArmorWord(s.pod)
+			got = shown{observed: told(asked), ok: asked != profile, caveat: answers(s, "AppArmor profile")}
+		case s.facts.SELinux != "":
+			got.observed, got.ok = "none: SELinux is in force", true
+		}
+		return got
 	}}
+}
+
+// appArmorWord is the profile that the specification gives the programs, in the
+// words of the experiment file.
+func appArmorWord(pod *corev1.Pod) string {
+	var profile *corev1.AppArmorProfile
+	if pod.Spec.SecurityContext != nil {
+		profile = pod.Spec.SecurityContext.AppArmorProfile
+	}
+	for _, c := range pod.Spec.Containers {
+		if isTare(c) && c.SecurityContext != nil && c.SecurityContext.AppArmorProfile != nil {
+			profile = c.SecurityContext.AppArmorProfile
+		}
+	}
+	switch {
+	case profile == nil:
+		return ""
+	case profile.LocalhostProfile != nil:
+		return localhost + *profile.LocalhostProfile
+	}
+	return string(profile.Type)
 }
 
 // noCapabilities shows that the programs could not get the capabilities that the

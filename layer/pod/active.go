@@ -105,6 +105,24 @@ func allowed(ns *corev1.Namespace, needs []experiment.PodSecurity) error {
 
 // ProveOff shows that the pods are not as the layer makes them.
 func (c *Config) ProveOff(ctx context.Context, site testbed.Site) ([]layer.Check, error) {
+	return c.disprove(ctx, site, c.off)
+}
+
+// DisproveBeside shows that the pods have nothing of the layer that the arm's own
+// layer does not ask for.
+func (c *Config) DisproveBeside(ctx context.Context, site testbed.Site, own layer.Layer) ([]layer.Check, error) {
+	mine, ok := own.(*Config)
+	if !ok {
+		return nil, fmt.Errorf("layer %s beside a %T", name, own)
+	}
+	if mine.Patch != "" { // it may ask for anything
+		return []layer.Check{unlooked()}, nil
+	}
+	return c.disprove(ctx, site, func(sandbox string) []aspect { return c.offBeside(mine, sandbox) })
+}
+
+// disprove gathers evidence for what shows that the layer is not on.
+func (c *Config) disprove(ctx context.Context, site testbed.Site, aspects func(sandbox string) []aspect) ([]layer.Check, error) {
 	s, err := kube.Of(site)
 	if err != nil {
 		return nil, err
@@ -113,11 +131,14 @@ func (c *Config) ProveOff(ctx context.Context, site testbed.Site) ([]layer.Check
 	if err != nil { // this arm's cluster may be another one, without the class
 		sandbox = sandboxOf(one(c.RuntimeClass), "")
 	}
+	off := aspects(sandbox)
+	if len(off) == 0 {
+		return nil, nil
+	}
 	sights, err := c.look(ctx, s, map[string]*corev1.Node{})
 	if err != nil {
 		return nil, err
 	}
-	off := c.off(sandbox)
 	return append(checks(off, sights, true), checks(off, sights, false)...), nil
 }
 
@@ -150,6 +171,13 @@ func (a *active) Settle(ctx context.Context, _ testbed.Site) error {
 		if !k.OK {
 			return fmt.Errorf("it is not on: %s: expected %s, observed %s", k.Name, k.Expected, k.Observed)
 		}
+	}
+	pods, err := a.site.Pods(ctx)
+	if err != nil {
+		return err
+	}
+	if _, beside := split(pods); beside {
+		a.once = append(a.once, bystander())
 	}
 	return nil
 }

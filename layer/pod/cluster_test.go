@@ -18,7 +18,7 @@ import (
 // onCluster is a testbed on the test cluster, which closes with the test.
 func onCluster(t *testing.T) *kube.Testbed {
 	t.Helper()
-	bed, err := kube.New(kube.Options{Kubeconfig: kubetest.Kubeconfig(t), Version: "test", Say: func(line string) { t.Log(line) }})
+	bed, err := kube.New(kube.Options{Kubeconfig: kubetest.Kubeconfig(t), Say: func(line string) { t.Log(line) }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,13 +25,36 @@ type sight struct {
 	node  *corev1.Node // where the proof needs it
 }
 
-// look takes sight of all pods of a site. Nodes are read once each.
+// bare are the places whose pods no layer shapes: they have the nodes' own network,
+// and stand for programs outside of pods.
+var bare = []testbed.Place{testbed.ClientNode, testbed.ServerNode}
+
+// split takes those pods apart that the layer has no part in.
+func split(pods map[testbed.Place]*corev1.Pod) (shaped map[testbed.Place]*corev1.Pod, beside bool) {
+	shaped = map[testbed.Place]*corev1.Pod{}
+	for place, pod := range pods {
+		if slices.Contains(bare, place) {
+			beside = true
+			continue
+		}
+		shaped[place] = pod
+	}
+	return shaped, beside
+}
+
+// bystander is the check at a site that has such pods.
+func bystander() layer.Check {
+	return layer.Check{Layer: name, Name: "programs on the nodes", Expected: "as without the layer", Observed: "not looked at", OK: true,
+		Caveat: "the layer " + name + " has no part in the path node-to-node: its programs run on the nodes' own network, in every arm alike"}
+}
+
+// look takes sight of all pods of a site that layers shape. Nodes are read once each.
 func (c *Config) look(ctx context.Context, s *kube.Site, nodes map[string]*corev1.Node) ([]sight, error) {
 	pods, err := s.Pods(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if len(pods) == 0 {
+	if pods, _ = split(pods); len(pods) == 0 {
 		return nil, fmt.Errorf("the workload has no pods at this site, so there is nothing that the layer could be around")
 	}
 	var sights []sight
