@@ -54,7 +54,7 @@ type Config struct {
 	Found     Found             `yaml:"found" json:"found" doc:"where it is on before the run: refuse to run, or restore it at the end"`
 	Env       environ.Variables `yaml:"env" json:"env,omitempty" doc:"environment variables to add for the commands"`
 
-	resumed bool              // the run goes on that an earlier session began
+	resumed bool               // the run goes on that an earlier session began
 	states  map[string]*shared // by what its commands are about
 }
 
