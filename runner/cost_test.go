@@ -1,0 +1,81 @@
+package runner
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tare/experiment"
+	"tare/testbed"
+	"tare/workload"
+)
+
+// costed is a fake workload whose trials are priced.
+type costed struct{ *fakeWorkload }
+
+func (costed) Cost() workload.Cost {
+	return workload.Cost{Prefix: "fake", Unit: "op", Parts: []string{"program"}}
+}
+
+func (c costed) Metrics() []experiment.Metric {
+	return append(c.fakeWorkload.Metrics(), c.Cost().Metrics()...)
+}
+
+// besideSampler tells what ran beside the programs.
+type besideSampler struct {
+	fakeSampler
+	sample testbed.Sample
+}
+
+func (s *besideSampler) Stop(context.Context, time.Duration) (testbed.Sample, error) {
+	return s.sample, nil
+}
+
+// What sidecars use is the layer's cost. Where it is not told, no metric pretends
+// that there is none, and that they are missing breaks no rule.
+func TestCostOfSidecars(t *testing.T) {
+	proxy := map[string]testbed.Usage{"proxy": {User: 2 * time.Second, MaxRSS: 7}}
+	for _, c := range []struct {
+		name   string
+		sample testbed.Sample
+		values map[string]float64
+		used   []string
+	}{
+		{"told", testbed.Sample{Beside: proxy}, map[string]float64{"fake-cpu": 3, "fake-cpu-layer": 2, "fake-cpu-program": 1, "fake-memory-program": 5}, []string{"layer", "program", "sidecar:proxy"}},
+		{"not told", testbed.Sample{BesideUntold: true}, map[string]float64{"fake-cpu-program": 1, "fake-memory-program": 5}, []string{"program"}},
+	} {
+		w := &fakeWorkload{run: func(int) (workload.Result, error) {
+			r := good()
+			r.Work, r.Used = 1, map[string]testbed.Usage{"program": {User: time.Second, MaxRSS: 5}}
+			return r, nil
+		}}
+		x := expand(w)
+		x.Plan.Rounds = 1
+		x.Cells[0].Workload = costed{w}
+		x.Plan.Cells[0].Metrics = costed{w}.Metrics()
+		c.sample.Conditions.Busy = 4 * time.Second
+		j := record(t, x)
+		o := options(x, j)
+		o.Sampler = &besideSampler{sample: c.sample}
+		if err := Run(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+		maps.Copy(c.values, good().Values)
+		c.values["fake-cpu-machine"] = 4
+		for _, trial := range j.Trials() {
+			if !trial.Valid() {
+				t.Errorf("%s: %v", c.name, trial.Invalid)
+			}
+			if d := cmp.Diff(c.values, trial.Values); d != "" {
+				t.Errorf("%s: values (-want +got):\n%s", c.name, d)
+			}
+			if used := slices.Sorted(maps.Keys(trial.Used)); !slices.Equal(used, c.used) {
+				t.Errorf("%s: used %v, want %v", c.name, used, c.used)
+			}
+		}
+	}
+}
