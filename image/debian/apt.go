@@ -3,6 +3,7 @@ package debian
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -44,8 +45,7 @@ func Open(ctx context.Context, sources, arch string, log io.Writer) (*Apt, error
 	}
 	a := &Apt{arch: arch, dir: dir, log: log}
 	if err := a.open(ctx, sources); err != nil {
-		a.Close()
-		return nil, err
+		return nil, errors.Join(err, a.Close())
 	}
 	return a, nil
 }

@@ -115,10 +115,8 @@ func writeLayout(dir string, tag name.Tag, images []Image) (Written, error) {
 		}
 		written.Images = append(written.Images, w)
 	}
-	index, err := newIndex(images, built)
-	if err != nil {
-		return Written{}, err
-	}
+	index := newIndex(images, built)
+	var err error
 	if written.Index, err = index.Digest(); err != nil {
 		return Written{}, err
 	}
@@ -138,7 +136,7 @@ func writeLayout(dir string, tag name.Tag, images []Image) (Written, error) {
 
 // newIndex lists the platforms in an order of its own, so that its digest does
 // not depend on which comes first in docker's format.
-func newIndex(images []Image, built []v1.Image) (v1.ImageIndex, error) {
+func newIndex(images []Image, built []v1.Image) v1.ImageIndex {
 	var manifests []mutate.IndexAddendum
 	for i := range images {
 		manifests = append(manifests, mutate.IndexAddendum{
@@ -148,7 +146,7 @@ func newIndex(images []Image, built []v1.Image) (v1.ImageIndex, error) {
 	slices.SortFunc(manifests, func(a, b mutate.IndexAddendum) int {
 		return cmp.Compare(a.Platform.String(), b.Platform.String())
 	})
-	return mutate.AppendManifests(mutate.IndexMediaType(empty.Index, types.OCIImageIndex), manifests...), nil
+	return mutate.AppendManifests(mutate.IndexMediaType(empty.Index, types.OCIImageIndex), manifests...)
 }
 
 func describe(platform v1.Platform, img v1.Image) (WrittenImage, error) {
@@ -190,9 +188,8 @@ func writeDocker(dir string, tag name.Tag, img v1.Image) error {
 	}
 	blob := func(h v1.Hash) string { return "blobs/" + h.Algorithm + "/" + h.Hex }
 	entry := tarball.Descriptor{
-		Config: blob(manifest.Config.Digest), RepoTags: []string{tag.RepositoryStr() + ":" + tag.TagStr()},
+		Config: blob(manifest.Config.Digest), RepoTags: []string{strings.TrimPrefix(dockerName(tag), "docker.io/library/")},
 	}
-	entry.RepoTags = []string{strings.TrimPrefix(dockerName(tag), "docker.io/library/")}
 	for _, layer := range manifest.Layers {
 		entry.Layers = append(entry.Layers, blob(layer.Digest))
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -41,7 +42,7 @@ func (t Tree) TakeProgram(from Tree, program, arch string) error {
 			todo = append(todo, needs.interpreter)
 			found[path.Base(needs.interpreter)] = true
 		}
-		dirs := append(needs.runpath, "/usr/lib/"+triplet, "/usr/lib")
+		dirs := slices.Concat(needs.runpath, []string{"/usr/lib/" + triplet, "/usr/lib"})
 		for _, library := range needs.libraries {
 			if found[library] {
 				continue
