@@ -31,10 +31,7 @@ func (l *leftOnCluster) clean(ctx context.Context, s State, dirs []string, dry b
 		return hintedUsage(fmt.Errorf("%s is a directory of this machine, and a cluster is to be cleaned", dirs[0]), "clean one after the other: tare clean %s", dirs[0])
 	}
 	o := kube.Options{Kubeconfig: l.kubeconfig, Version: Version(), Say: func(line string) { fmt.Fprintln(s.Stderr, plainText(line)) }}
-	left, err := kube.Left(ctx, o, l.context, l.namespace)
-	if err != nil {
-		return err
-	}
+	left, bad := kube.Left(ctx, o, l.context, l.namespace) // what was found counts beside an error
 	found := 0
 	for _, one := range left {
 		if one.Alive {
@@ -44,14 +41,16 @@ func (l *leftOnCluster) clean(ctx context.Context, s State, dirs []string, dry b
 		found++
 		if dry {
 			printLeft(s, "would remove", one)
+			for _, object := range one.Foreign {
+				fmt.Fprintf(s.Stdout, "would leave %s of run %s, because the record that lists it is in a namespace that is not Tare's\n", plainText(object), one.Owner)
+			}
 		}
 	}
-	if found == 0 {
+	if found == 0 && bad == nil {
 		fmt.Fprintln(s.Stderr, "nothing left behind")
-		return nil
 	}
-	if dry {
-		return nil
+	if found == 0 || dry {
+		return bad
 	}
 	removed, err := kube.Clean(ctx, o, l.context, l.namespace)
 	for _, one := range removed {

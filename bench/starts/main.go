@@ -61,7 +61,7 @@ type way struct {
 }
 
 func compare(ctx context.Context, kubeconfig string, rounds int, seed uint64) (err error) {
-	bed, err := kube.New(kube.Options{Kubeconfig: kubeconfig, Version: "devel", Run: "bench/starts"})
+	bed, err := kube.New(kube.Options{Kubeconfig: kubeconfig, Version: "devel"})
 	if err != nil {
 		return err
 	}

@@ -20,6 +20,7 @@ type holder struct {
 	Ticks     uint64    `json:"ticks,omitempty"` // start of the process, since boot: tells it from a later one with its number
 	Start     time.Time `json:"start"`
 	Run       string    `json:"run,omitempty"` // directory
+	ID        string    `json:"id,omitempty"`  // of the run: see idFile
 }
 
 // thisProcess is the holder that this process is.

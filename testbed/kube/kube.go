@@ -39,7 +39,7 @@ const Container = "tare"
 type Options struct {
 	Kubeconfig string // path; "" for the usual ones
 	Version    string // of Tare
-	Run        string // run directory, for the record in the cluster
+	Run        string // run directory, for the record in the cluster; an id is kept there
 	// Resumed says that the run goes on: what its earlier sessions have left on a
 	// cluster is removed there first.
 	Resumed bool
@@ -51,6 +51,7 @@ type Options struct {
 type Testbed struct {
 	options Options
 	owner   string
+	run     string // id that is in the run directory; "" without one
 
 	mu     sync.Mutex
 	closed bool
@@ -74,7 +75,14 @@ func New(o Options) (*Testbed, error) {
 	if o.Say == nil {
 		o.Say = func(string) {}
 	}
-	return &Testbed{options: o, owner: newOwner(), on: map[string]*presence{}}, nil
+	t := &Testbed{options: o, owner: newOwner(), on: map[string]*presence{}}
+	if o.Run != "" {
+		var err error
+		if t.run, err = runID(o.Run); err != nil {
+			return nil, fmt.Errorf("the run's id for its records on clusters: %w", err)
+		}
+	}
+	return t, nil
 }
 
 // Open asks for a site. Nothing is made on a cluster before Ready, or before a

@@ -93,7 +93,9 @@ type record struct {
 var errCleaned = errors.New("this run was cleaned away by tare clean, or its record was deleted: nothing more is made; start it again with tare resume")
 
 func newRecord(on *presence) *record {
-	return &record{on: on, holder: thisProcess(on.bed.options.Run)}
+	h := thisProcess(on.bed.options.Run)
+	h.ID = on.bed.run
+	return &record{on: on, holder: h}
 }
 
 // name is that of the ConfigMap.
