@@ -17,6 +17,7 @@ type active struct {
 	config *Config
 	site   testbed.Site           // as the workload gets it
 	once   map[string]layer.Check // of checks that are made once, by the pods that they are of
+	counts map[int][]reading      // before the trial, by check
 }
 
 // make makes the checks of these moments.
@@ -27,7 +28,7 @@ func (c *Config) make(ctx context.Context, site testbed.Site, want evidence.Stat
 		if moment == "" {
 			moment = Before
 		}
-		if !slices.Contains(when, moment) {
+		if !slices.Contains(when, moment) || item.Grows != "" && want == evidence.On {
 			continue
 		}
 		key := ""
@@ -107,18 +108,44 @@ func (i Item) at(ctx context.Context, t target, want evidence.State) (layer.Chec
 // Proofs gives none: everything is shown by trials.
 func (a *active) Proofs() []layer.Check { return nil }
 
-// Before makes the checks that come before a trial.
+// Before makes the checks that come before a trial, and reads the counters.
 func (a *active) Before(ctx context.Context, site testbed.Site) ([]layer.Check, error) {
 	a.site = site
-	return a.config.make(ctx, site, evidence.On, a.once, Before, Once)
+	checks, err := a.config.make(ctx, site, evidence.On, a.once, Before, Once)
+	if err != nil {
+		return checks, err
+	}
+	for i, item := range a.config.Checks {
+		if item.Grows == "" {
+			continue
+		}
+		if a.counts[i], err = item.read(ctx, site); err != nil {
+			return checks, err
+		}
+	}
+	return checks, nil
 }
 
-// After makes those that come after it.
+// After makes those that come after it, and compares the counters.
 func (a *active) After(ctx context.Context, _ layer.Did) ([]layer.Check, error) {
 	if a.site == nil {
 		return nil, fmt.Errorf("the layer proof was asked for evidence of a trial that did not begin")
 	}
-	return a.config.make(ctx, a.site, evidence.On, a.once, After)
+	checks, err := a.config.make(ctx, a.site, evidence.On, a.once, After)
+	if err != nil {
+		return checks, err
+	}
+	for i, item := range a.config.Checks {
+		if item.Grows == "" {
+			continue
+		}
+		after, err := item.read(ctx, a.site)
+		if err != nil {
+			return checks, err
+		}
+		checks = append(checks, item.grown(a.counts[i], after))
+	}
+	return checks, nil
 }
 
 // CPU is none: the layer has no process of its own.

@@ -12,8 +12,8 @@
 //
 // That a manifest was applied does not show that anything acts on it. A program
 // in the pod under test, in the sidecar beside it or in the agent on its node can:
-// its standard output must match on in the arm, and off in the others. An output
-// that merely lacks something shows that it is off only when the program ended
+// its standard output must match on in the arm, and off in the others, or have a
+// number that grows during the trial. An output that merely lacks something shows that it is off only when the program ended
 // well.
 package proof
 
@@ -47,7 +47,8 @@ type Item struct {
 	Pods      *Pods         `yaml:"pods" json:"pods,omitempty" doc:"other pods of the cluster in which it runs, in place of in"`
 	Container string        `yaml:"container" json:"container,omitempty" doc:"container of the pod, such as a sidecar; the first one of pods, Tare's own of client-pod and server-pod if absent"`
 	Run       []string      `yaml:"run" json:"run" required:"true" doc:"program and arguments; its standard output is looked at"`
-	On        string        `yaml:"on" json:"on" required:"true" doc:"regular expression that matches in the arm with the layer; ^ and $ match at each line"`
+	On        string        `yaml:"on" json:"on,omitempty" doc:"regular expression that matches in the arm with the layer; ^ and $ match at each line"`
+	Grows     string        `yaml:"grows" json:"grows,omitempty" doc:"in place of on: regular expression with one group, a number that grows during each trial; in the arms without the layer it must not match"`
 	Off       string        `yaml:"off" json:"off,omitempty" doc:"regular expression that matches in the arms without it; if absent, on must not match, and the program must end well"`
 	When      When          `yaml:"when" json:"when,omitempty" doc:"before each trial, after it, or once for the pods of an arm"`
 }
@@ -185,15 +186,28 @@ func (c *Config) Validate() []experiment.FieldError {
 			}
 		}
 		errs = append(errs, item.patterns().Validate(at+".")...)
+		switch {
+		case item.Grows != "":
+			errs = append(errs, item.validateGrows(at)...)
+		case item.On == "":
+			bad(at+".on", "what shows that it is on? give on, or grows")
+		}
 	}
 	return errs
 }
 
-func (i Item) patterns() evidence.Patterns { return evidence.Patterns{On: i.On, Off: i.Off} }
+// patterns are what an output is held against. A number that grows in the arm is not
+// to be seen in the others.
+func (i Item) patterns() evidence.Patterns {
+	if i.Grows != "" {
+		return evidence.Patterns{On: i.Grows, Off: i.Off}
+	}
+	return evidence.Patterns{On: i.On, Off: i.Off}
+}
 
 // Up changes nothing.
 func (c *Config) Up(context.Context, testbed.Site) (layer.Active, error) {
-	return &active{config: c, once: map[string]layer.Check{}}, nil
+	return &active{config: c, once: map[string]layer.Check{}, counts: map[int][]reading{}}, nil
 }
 
 // ProveOff makes the checks at another arm's site.
