@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
@@ -58,8 +59,11 @@ func connect(ctx context.Context, o Options, name string, limits experiment.Time
 	if c.Client, c.Dynamic, err = clients(config, limits.Request.Std()); err != nil {
 		return nil, fmt.Errorf("context %s: %w", name, err)
 	}
-	system, err := c.Client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+	system, err := c.ask(ctx, o, limits.Request.Std())
+	var timeout *TimeoutError
 	switch {
+	case errors.As(err, &timeout):
+		return nil, fmt.Errorf("context %s: %w", name, err)
 	case err == nil:
 		c.UID = string(system.UID)
 	case apierrors.IsForbidden(err): // a right that not everyone has, and only comparisons of runs ask for it
@@ -67,6 +71,45 @@ func connect(ctx context.Context, o Options, name string, limits experiment.Time
 		return nil, unreachable(name, config.Host, err)
 	}
 	return c, nil
+}
+
+// ask makes the first request. A program that the kubeconfig names to fetch
+// credentials runs within it, and client-go neither limits nor ends that program.
+func (c *Cluster) ask(ctx context.Context, o Options, limit time.Duration) (*corev1.Namespace, error) {
+	get := func() (*corev1.Namespace, error) {
+		return c.Client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+	}
+	plugin := c.Config.ExecProvider
+	if plugin == nil {
+		return get()
+	}
+	what := "the credential plugin " + printable(plugin.Command, 200)
+	type answer struct {
+		namespace *corev1.Namespace
+		err       error
+	}
+	answered := make(chan answer, 1)
+	go func() {
+		namespace, err := get()
+		answered <- answer{namespace, err}
+	}()
+	tell, end := time.NewTimer(telling), time.NewTimer(limit)
+	defer tell.Stop()
+	defer end.Stop()
+	for {
+		select {
+		case a := <-answered:
+			return a.namespace, a.err
+		case <-tell.C:
+			if o.Say != nil {
+				o.Say("waiting for " + what)
+			}
+		case <-end.C:
+			return nil, &TimeoutError{What: what, Limit: limit, Now: "no credentials yet: call it by hand to see what it waits for"}
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
 }
 
 // clients makes the clients whose requests are bounded and repeated.

@@ -9,6 +9,7 @@ import (
 	"crypto/x509/pkix"
 	"encoding/base64"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -139,4 +140,59 @@ func TestConnectFails(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	})
+}
+
+// A program that fetches credentials and does not end holds up neither the run nor
+// its end.
+func TestConnectPlugin(t *testing.T) {
+	var agent string
+	url, ca := apiServer(t, time.Now().Add(time.Hour), namespaceOf(&agent))
+	dir := t.TempDir()
+	started, over := filepath.Join(dir, "started"), filepath.Join(dir, "over")
+	program := filepath.Join(dir, "fetch")
+	script := fmt.Sprintf("#!/bin/sh\n: > %q\nwhile [ -d %q ] && [ ! -e %q ]; do sleep 0.05; done\nexit 1\n", started, dir, over)
+	if err := os.WriteFile(program, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	config := writeKubeconfig(t, url, ca, "one")
+	text, err := os.ReadFile(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	exec := fmt.Sprintf("exec: {apiVersion: client.authentication.k8s.io/v1, command: %q, interactiveMode: Never}", program)
+	if err := os.WriteFile(config, []byte(strings.Replace(string(text), "token: secret", exec, 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var said []string
+	bed, err := New(Options{Kubeconfig: config, Say: func(line string) { said = append(said, line) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	limits := parameters().Timeouts
+	limits.Request = quantity.Duration(telling + time.Second)
+	failed := make(chan error, 1)
+	go func() {
+		_, err := bed.presence(t.Context(), "one", limits)
+		failed <- err
+	}()
+	await(t, "the plugin to start", func() bool { _, err := os.Stat(started); return err == nil })
+	if err := bed.Close(); err != nil { // does not wait for it
+		t.Error(err)
+	}
+	select {
+	case err := <-failed:
+		t.Errorf("Close came after the end of the wait: %v", err)
+	default:
+	}
+	err = <-failed
+	if err := os.WriteFile(over, nil, 0o600); err != nil {
+		t.Error(err)
+	}
+	var timeout *TimeoutError
+	if !errors.As(err, &timeout) || !strings.Contains(err.Error(), "context one: the credential plugin "+program+": not after 4s: no credentials yet") {
+		t.Errorf("got %v", err)
+	}
+	if len(said) != 1 || said[0] != "waiting for the credential plugin "+program {
+		t.Errorf("said %q", said)
+	}
 }

@@ -53,6 +53,8 @@ type Testbed struct {
 	owner   string
 	run     string // id that is in the run directory; "" without one
 
+	connecting sync.Mutex // held for long, so that Close does not take it; comes before mu
+
 	mu     sync.Mutex
 	closed bool
 	number int // of sites so far
@@ -101,7 +103,7 @@ func (t *Testbed) Open(ctx context.Context, want testbed.Request) (testbed.Site,
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.closed {
-		return nil, errors.New("testbed on Kubernetes: already closed")
+		return nil, errClosed
 	}
 	t.number++
 	s := &Site{
@@ -122,21 +124,35 @@ func (t *Testbed) opened() []*Site {
 // presence gives what the run has on the cluster of a context, and connects when
 // it is first asked for.
 func (t *Testbed) presence(ctx context.Context, name string, limits experiment.Timeouts) (*presence, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.closed {
-		return nil, errors.New("testbed on Kubernetes: already closed")
-	}
-	if on := t.on[name]; on != nil {
-		return on, nil
+	t.connecting.Lock()
+	defer t.connecting.Unlock()
+	if on, err := t.connected(name); on != nil || err != nil {
+		return on, err
 	}
 	c, err := connect(ctx, t.options, name, limits)
 	if err != nil {
 		return nil, err
 	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		return nil, errClosed
+	}
 	on := newPresence(t, c, limits)
 	t.on[name] = on
 	return on, nil
+}
+
+var errClosed = errors.New("testbed on Kubernetes: already closed")
+
+// connected gives what the run has on a cluster; nil before it is connected.
+func (t *Testbed) connected(name string) (*presence, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		return nil, errClosed
+	}
+	return t.on[name], nil
 }
 
 // onHost starts a program on the machine that Tare itself runs on.
@@ -144,7 +160,7 @@ func (t *Testbed) onHost(ctx context.Context, cmd testbed.Command) (testbed.Proc
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.closed {
-		return nil, errors.New("testbed on Kubernetes: already closed")
+		return nil, errClosed
 	}
 	if t.host == nil {
 		host, err := local.New()
