@@ -246,6 +246,8 @@ func whatNext(ctx context.Context, j *journal.Journal, err error) error {
 	switch {
 	case errors.As(err, &hopeless) && hopeless.Environment():
 		return &codedError{err: err, code: ExitInvalid, hint: "the machine is too busy to measure on; when it is quiet, tare resume " + j.Dir() + " goes on (the limits are under limits: in the experiment file)"}
+	case errors.As(err, &hopeless) && hopeless.CPULimit():
+		return &codedError{err: err, code: ExitInvalid, hint: "a CPU limit held programs up: give the pods more (testbed.kubernetes.resources.cpu), or a container that the cluster puts beside the programs, and begin a new run; the trials and their raw output are in " + j.Dir()}
 	case errors.As(err, &hopeless):
 		return &codedError{err: err, code: ExitInvalid, hint: "tare doctor says what works here; the trials and their raw output are in " + j.Dir()}
 	case ctx.Err() != nil:

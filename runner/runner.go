@@ -178,7 +178,7 @@ func (r *run) block(ctx context.Context, round int, steps []experiment.Step) err
 			if err != nil {
 				return err
 			}
-			disturbed = disturbed || !t.Valid() && environmental(t.Invalid[0].Rule)
+			disturbed = disturbed || !t.Valid() && environmental(t.Invalid[0].Rule, r.plan.Testbed)
 		}
 	}
 	return nil
@@ -229,17 +229,27 @@ type HopelessError struct {
 	Arm, Cell string
 	Trials    int
 	Last      journal.Violation
+	Testbed   string
 }
 
 // Environment says whether the rule is about the machine's condition rather
 // than about the workload or a layer: the run may go on when that has passed.
-func (e *HopelessError) Environment() bool { return environmental(e.Last.Rule) }
+func (e *HopelessError) Environment() bool { return environmental(e.Last.Rule, e.Testbed) }
 
-// environmental says whether a rule is about the machine's condition.
-func environmental(rule string) bool {
+// CPULimit says whether the trials have met a limit on CPU time that pods have: it
+// does not pass.
+func (e *HopelessError) CPULimit() bool {
+	return e.Last.Rule == workload.RuleThrottled && e.Testbed == experiment.TestbedKubernetes
+}
+
+// environmental says whether a rule is about the machine's condition, which may
+// pass. What is throttled on a cluster is so by a pod's limit, and not by heat.
+func environmental(rule, testbed string) bool {
 	switch rule {
-	case workload.RuleForeignCPU, workload.RuleSteal, workload.RulePressure, workload.RuleThrottled, workload.RuleStopped:
+	case workload.RuleForeignCPU, workload.RuleSteal, workload.RulePressure, workload.RuleStopped:
 		return true
+	case workload.RuleThrottled:
+		return testbed != experiment.TestbedKubernetes
 	}
 	return false
 }
@@ -274,7 +284,7 @@ func (r *run) hopeless(round int) error {
 	for _, cell := range r.plan.Cells {
 		for _, arm := range r.plan.Arms {
 			if k := (key{arm.Name, cell.ID}); before[k] && !valid[k] {
-				return &HopelessError{Arm: arm.Name, Cell: cell.ID, Trials: count[k], Last: last[k]}
+				return &HopelessError{Arm: arm.Name, Cell: cell.ID, Trials: count[k], Last: last[k], Testbed: r.plan.Testbed}
 			}
 		}
 	}

@@ -157,6 +157,54 @@ func TestSearchOnABusyMachine(t *testing.T) {
 	}
 }
 
+// What is throttled by heat is waited for; the CPU limit of a pod will be there
+// after any pause.
+func TestThrottling(t *testing.T) {
+	for _, c := range []struct {
+		testbed string
+		rests   int
+		limit   bool
+	}{{"local", 2, false}, {experiment.TestbedKubernetes, 0, true}} {
+		x := expand(&fakeWorkload{})
+		x.Plan.Testbed, x.Plan.Attempts, x.Plan.Limits.Throttling = c.testbed, 2, new(0)
+		j := record(t, x)
+		o := options(x, j)
+		o.Sampler = &besideSampler{sample: testbed.Sample{Conditions: machine.Conditions{Throttled: 3}}}
+		o.Pause = time.Microsecond
+		rests := 0
+		o.Events = func(e Event) {
+			if _, ok := e.(Resting); ok {
+				rests++
+			}
+		}
+		err := Run(t.Context(), o)
+		var hopeless *HopelessError
+		if !errors.As(err, &hopeless) || hopeless.CPULimit() != c.limit || hopeless.Environment() == c.limit || !strings.HasSuffix(err.Error(), "throttling: 3 throttling events, over the limit of 0") {
+			t.Errorf("%s: %v", c.testbed, err)
+		}
+		if rests != c.rests {
+			t.Errorf("%s: %d rests, want %d", c.testbed, rests, c.rests)
+		}
+	}
+}
+
+// Throttling that is not told breaks no rule: the record says that it is lifted.
+func TestThrottlingNotTold(t *testing.T) {
+	x := expand(&fakeWorkload{})
+	x.Plan.Limits.Throttling = new(0)
+	j := record(t, x)
+	o := options(x, j)
+	o.Sampler = &besideSampler{sample: testbed.Sample{Conditions: machine.Conditions{ForeignCPU: -1, Throttled: -1}}}
+	if err := Run(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	for _, trial := range j.Trials() {
+		if !trial.Valid() || trial.Conditions.Throttled != -1 {
+			t.Errorf("%v, %+v", trial.Invalid, trial.Conditions)
+		}
+	}
+}
+
 // With a hundred attempts allowed, doubling must end somewhere.
 func TestRestsAreBounded(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())

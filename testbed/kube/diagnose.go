@@ -187,11 +187,11 @@ func stuck(p *corev1.Pod) (state string, grace time.Duration) {
 	case p.DeletionTimestamp != nil:
 		return "it is being deleted", 0
 	case p.Status.Phase == corev1.PodFailed, p.Status.Phase == corev1.PodSucceeded:
-		return "it has ended", 0
+		return "it has ended" + roomFor(p.Status.Reason), 0
 	}
 	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Reason == corev1.PodReasonUnschedulable && !strings.Contains(c.Message, "unbound immediate PersistentVolumeClaims") {
-			return "it cannot be scheduled: " + printable(c.Message, lineLimit), scheduleGrace
+			return "it cannot be scheduled: " + printable(c.Message, lineLimit) + roomFor(c.Message), scheduleGrace
 		}
 	}
 	for _, c := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
@@ -214,6 +214,17 @@ func stuck(p *corev1.Pod) (state string, grace time.Duration) {
 		}
 	}
 	return "", 0
+}
+
+// roomFor is a hint where the scheduler, or the kubelet that has the last word, says
+// that a node has too little left; "" otherwise.
+func roomFor(said string) string {
+	for _, what := range []string{"cpu", "memory"} {
+		if strings.Contains(said, "Insufficient "+what) || strings.HasPrefix(said, "OutOf"+what) {
+			return "; the pods of all arms are up at the same time: lower " + what + "Request under testbed.kubernetes.resources, or choose other nodes"
+		}
+	}
+	return ""
 }
 
 // explain turns what admission, quota and rights say into something that says
