@@ -27,8 +27,9 @@
 // The way through the files: template.go turns a template into requests without
 // letting it loop; orders.go lays out which request is due when; api.go sends
 // one, and generate.go all of them; watch.go and ready.go see objects become
-// ready, by one watch for each kind; clean.go proves a clean slate; record.go
-// makes values and raw files of it all, and trial.go ties it together.
+// ready, by one watch for each kind; update.go refuses what cannot be told to be
+// ready after an update; clean.go proves a clean slate; record.go makes values and
+// raw files of it all, and trial.go ties it together.
 package churn
 
 import (

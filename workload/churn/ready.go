@@ -119,14 +119,16 @@ type seen struct {
 
 // status is what is read of a status of any kind.
 type status struct {
-	Observed   *int64 `json:"observedGeneration"`
-	Available  int64  `json:"availableReplicas"`
-	Updated    *int64 `json:"updatedReplicas"`
-	Replicas   int64  `json:"replicas"`
-	Conditions []struct {
-		Type   string `json:"type"`
-		Status string `json:"status"`
-	} `json:"conditions"`
+	Available  int64             `json:"availableReplicas"`
+	Updated    *int64            `json:"updatedReplicas"`
+	Replicas   int64             `json:"replicas"`
+	Conditions []statusCondition `json:"conditions"`
+}
+
+type statusCondition struct {
+	Type     string `json:"type"`
+	Status   string `json:"status"`
+	Observed *int64 `json:"observedGeneration"`
 }
 
 // met says whether an object is ready. One that is on its way out never is. What
@@ -138,22 +140,43 @@ func (c Condition) met(o *seen) bool {
 	if c.how == exists {
 		return true
 	}
+	observed, told := o.observed()
+	if told && observed < o.Metadata.Generation {
+		return false // what the status says is of an earlier state of the object
+	}
 	if c.how == field {
 		return c.fieldMet(o)
 	}
 	var s status
-	if json.Unmarshal(o.Status, &s) != nil || s.Observed != nil && *s.Observed < o.Metadata.Generation {
+	if json.Unmarshal(o.Status, &s) != nil {
 		return false
 	}
 	if c.how == available {
-		return s.Observed != nil && s.complete(o)
+		return told && s.complete(o)
 	}
-	for _, have := range s.Conditions {
-		if have.Type == c.name {
-			return have.Status == "True"
+	have := s.condition(c.name)
+	return have != nil && have.Status == "True" && (have.Observed == nil || *have.Observed >= o.Metadata.Generation)
+}
+
+// observed is the generation that the status is about, if it tells it.
+func (o *seen) observed() (generation int64, told bool) {
+	var s struct {
+		Observed *int64 `json:"observedGeneration"`
+	}
+	if json.Unmarshal(o.Status, &s) != nil || s.Observed == nil {
+		return 0, false
+	}
+	return *s.Observed, true
+}
+
+// condition is the one of that name; nil if there is none.
+func (s *status) condition(name string) *statusCondition {
+	for i := range s.Conditions {
+		if s.Conditions[i].Type == name {
+			return &s.Conditions[i]
 		}
 	}
-	return false
+	return nil
 }
 
 // complete says whether the status has as many replicas, all of them up to date,

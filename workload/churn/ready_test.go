@@ -34,6 +34,12 @@ func TestConditions(t *testing.T) {
 		{"status.a.b=true", `{"status":{"a":{"b":true}}}`, true},
 		{"status.a.b=12", `{"status":{"a":{"b":12}}}`, true},
 		{"status.a.b=12", `{"status":{"a":[12]}}`, false},
+		{"status.phase=Ready", `{"metadata":{"generation":2},"status":{"observedGeneration":1,"phase":"Ready"}}`, false},
+		{"status.phase=Ready", `{"metadata":{"generation":2},"status":{"observedGeneration":2,"phase":"Ready"}}`, true},
+		{"status.phase=Ready", `{"metadata":{"generation":2},"status":{"observedGeneration":"1","phase":"Ready"}}`, true}, // not a generation
+		{"condition=Ready", `{"metadata":{"generation":2},"status":{"conditions":[{"type":"Ready","status":"True","observedGeneration":1}]}}`, false},
+		{"condition=Ready", `{"metadata":{"generation":2},"status":{"observedGeneration":2,"conditions":[{"type":"Ready","status":"True","observedGeneration":1}]}}`, false},
+		{"condition=Ready", `{"metadata":{"generation":2},"status":{"conditions":[{"type":"Ready","status":"True","observedGeneration":2}]}}`, true},
 	} {
 		var condition Condition
 		if err := condition.UnmarshalText([]byte(c.condition)); err != nil {
@@ -45,6 +51,35 @@ func TestConditions(t *testing.T) {
 		}
 		if got := condition.met(&o); got != c.want {
 			t.Errorf("%s of %s is %v", c.condition, c.object, got)
+		}
+	}
+}
+
+func TestDated(t *testing.T) {
+	for _, c := range []struct {
+		condition, object string
+		want              bool
+	}{
+		{"exists", `{}`, true},
+		{"status.phase=Ready", `{"metadata":{"generation":1},"status":{"phase":"Ready"}}`, false},
+		{"status.phase=Ready", `{"metadata":{"generation":1},"status":{"phase":"Ready","observedGeneration":1}}`, true},
+		{"status.phase=Ready", `{"status":{"phase":"Ready","observedGeneration":0}}`, false},
+		{"condition=Ready", `{"metadata":{"generation":1},"status":{"conditions":[{"type":"Ready","status":"True"}]}}`, false},
+		{"condition=Ready", `{"metadata":{"generation":1},"status":{"conditions":[{"type":"Other","observedGeneration":1},{"type":"Ready","status":"True"}]}}`, false},
+		{"condition=Ready", `{"metadata":{"generation":1},"status":{"conditions":[{"type":"Ready","status":"True","observedGeneration":1}]}}`, true},
+		{"condition=Ready", `{"metadata":{"generation":1},"status":{"observedGeneration":1,"conditions":[{"type":"Ready","status":"True"}]}}`, true},
+		{"available", `{"metadata":{"generation":1},"status":{"observedGeneration":1}}`, true},
+	} {
+		var condition Condition
+		if err := condition.UnmarshalText([]byte(c.condition)); err != nil {
+			t.Fatal(err)
+		}
+		var o seen
+		if err := json.Unmarshal([]byte(c.object), &o); err != nil {
+			t.Fatal(err)
+		}
+		if got := condition.dated(&o); got != c.want {
+			t.Errorf("%s of %s is dated: %v", c.condition, c.object, got)
 		}
 	}
 }

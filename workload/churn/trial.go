@@ -239,6 +239,9 @@ func (s *session) makeBase(ctx context.Context) error {
 	if lost := s.neverReady(base); left > 0 || lost > 0 {
 		return &workload.Invalid{Rule: workload.RuleTimeout, Detail: fmt.Sprintf("%d of %d objects made before the measurement were not ready after %v", max(int(left), lost), len(base), 2*s.config.Ready.Std())}
 	}
+	if err := s.tracker.tellsUpdates(s.sources); err != nil {
+		return err
+	}
 	if !pause(ctx, s.config.Settle.Std()) {
 		return ctx.Err()
 	}

@@ -42,6 +42,11 @@ kind: Deployment
 metadata: {annotations: {revision: "r{{.Revision}}"}}
 spec: {replicas: 3}
 `
+	revisedTemplate = `
+apiVersion: apps/v1
+kind: Deployment
+spec: {replicas: 3, revision: "r{{.Revision}}"}
+`
 	pods        = "/api/v1/namespaces/arm/pods"
 	services    = "/api/v1/namespaces/arm/services"
 	deployments = "/apis/apps/v1/namespaces/arm/deployments"
@@ -421,6 +426,44 @@ func TestNeverReady(t *testing.T) {
 	c.Churn = factor.Of(quantity.Percent(1))
 	_, _, err = trial(t, s, c)
 	invalid(t, err, workload.RuleTimeout, "4 of 4 objects made before the measurement were not ready after 400ms")
+}
+
+// TestWhatWasReadyBeforeAnUpdate has objects that are ready when they are made,
+// and whose controller does nothing about updates.
+func TestWhatWasReadyBeforeAnUpdate(t *testing.T) {
+	for ready, status := range map[Condition]object{
+		{how: field, name: "phase", value: "Active"}: {"phase": "Active"},
+		{how: condition, name: "Ready"}:              {"conditions": []any{object{"type": "Ready", "status": "True"}}},
+	} {
+		s := serve(t)
+		s.becomes = func(o object) {
+			if o["status"] == nil {
+				o["status"] = copied(status)
+			}
+		}
+		c := config(2, revisedTemplate)
+		c.Templates[0].Ready = ready
+		c.Churn, c.Operation = factor.Of(quantity.Percent(1)), Update
+		c.Ready = quantity.Duration(200 * time.Millisecond)
+		_, _, err := trial(t, s, c)
+		want := "templates[0]: the status of apps/v1 Deployment has no observedGeneration, so that after an update " + ready.String() + " may still be that of before"
+		if err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("error %v, want %s", err, want)
+		}
+
+		status["observedGeneration"] = 1
+		_, _, err = trial(t, s, c)
+		invalid(t, err, workload.RuleTimeout, "no object was ready 200ms after the last request")
+
+		s.becomes = func(o object) { // and now it does
+			o["status"] = copied(status)
+			o["status"].(object)["observedGeneration"] = o["metadata"].(object)["generation"]
+		}
+		result, _, err := trial(t, s, c)
+		if err != nil || result.Failed != 0 {
+			t.Errorf("%v: result %+v, %v", ready, result, err)
+		}
+	}
 }
 
 func TestDeletedBeforeItWasReady(t *testing.T) {

@@ -92,7 +92,11 @@ func (c *Config) validateTemplates() []experiment.FieldError {
 			bad(field, "%v", err)
 			continue
 		}
-		if err := s.tryOut(c.scales() && t.Fixed == 0); err != nil {
+		if err := s.tryOut(c.does(Scale) && t.Fixed == 0); err != nil {
+			bad(field, "%v", err)
+			continue
+		}
+		if err := s.tryUpdate(); err != nil && c.does(Update) && t.Fixed == 0 {
 			bad(field, "%v", err)
 		}
 	}
@@ -102,9 +106,9 @@ func (c *Config) validateTemplates() []experiment.FieldError {
 	return errs
 }
 
-// scales says whether trials scale objects.
-func (c *Config) scales() bool {
-	return c.Operation == Scale && slices.ContainsFunc(c.Churn, func(p quantity.Percent) bool { return p > 0 })
+// does says whether trials carry out that operation.
+func (c *Config) does(o Operation) bool {
+	return c.Operation == o && slices.ContainsFunc(c.Churn, func(p quantity.Percent) bool { return p > 0 })
 }
 
 // tryOut makes the first two objects of a template.

@@ -46,6 +46,17 @@ func TestValidate(t *testing.T) {
 		{"only fixed", func(c *Config) { c.Templates[0].Fixed = 3 }, []string{"templates: no template is left to make objects from"}},
 		{"scale without replicas", func(c *Config) { c.Operation, c.Churn = Scale, factor.Of[quantity.Percent](0.5) },
 			[]string{"templates[0].inline: operation scale needs spec.replicas of 1 or more in the template"}},
+		{"update that the status cannot tell", func(c *Config) {
+			c.Operation, c.Churn = Update, factor.Of[quantity.Percent](0, 0.5)
+			c.Templates = append(c.Templates, Template{Inline: deploymentTemplate, Ready: Condition{how: field, name: "phase", value: "Active"}})
+		}, []string{"templates[0].inline: operation update changes no more than metadata, so that condition=Ready is met by what was there before: put {{.Revision}}",
+			"templates[1].inline: operation update changes no more than metadata, so that status.phase=Active is met"}},
+		{"updates that can be told", func(c *Config) {
+			c.Operation, c.Churn = Update, factor.Of[quantity.Percent](0.5)
+			c.Templates = []Template{{Inline: podTemplate, Ready: Condition{how: exists}}, {Inline: deploymentTemplate}, {Inline: podTemplate, Fixed: 1},
+				{Inline: revisedTemplate, Ready: Condition{how: field, name: "phase", value: "Active"}}}
+		}, nil},
+		{"no update", func(c *Config) { c.Operation = Update }, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			config := New().(*Config)

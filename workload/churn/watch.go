@@ -23,6 +23,7 @@ type tracker struct {
 	left      atomic.Int64              // orders that are still awaited
 	all       chan struct{}             // told when none is left
 	watches   []*watch
+	undated   atomic.Pointer[awaiting] // an update whose end the object's status does not tell
 }
 
 // watch is the watch of one resource.
@@ -155,6 +156,9 @@ func (w *watch) seeObject(o *seen) {
 	revision, _ := strconv.Atoi(o.Metadata.Annotations[revisionKey]) // what is not Tare's has none
 	met := 0
 	for met < len(waiting) && waiting[met].revision <= revision && waiting[met].ready.met(o) {
+		if !waiting[met].ready.dated(o) && w.undatable(waiting[met:]) {
+			break
+		}
 		if waiting[met].readyAt.CompareAndSwap(0, max(1, int64(now))) {
 			w.settle(waiting[met].order)
 		}

@@ -48,7 +48,8 @@ func TestRevisionsAreAwaitedInTurn(t *testing.T) {
 	see := func(revision, ready string) {
 		var o seen
 		o.Metadata.Name, o.Metadata.Annotations = "a", map[string]string{revisionKey: revision}
-		o.Status = []byte(`{"conditions":[{"type":"Ready","status":"` + ready + `"}]}`)
+		o.Metadata.Generation = 1
+		o.Status = []byte(`{"observedGeneration":1,"conditions":[{"type":"Ready","status":"` + ready + `"}]}`)
 		tracker.watches[0].seeObject(&o)
 	}
 	state := func() [2]bool { return [2]bool{first.readyAt.Load() > 0, second.readyAt.Load() > 0} }
