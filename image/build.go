@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
@@ -213,7 +214,34 @@ func (b *builder) packagesLayer(ctx context.Context, arch string) (string, error
 	if !slices.Equal(packagesOf(debs), debian.For(all, arch)) { // newer ones than the lock's
 		file = filepath.Join(b.cache, "packages-"+arch+"-newer.tar.gz")
 	}
-	return file, writeLayer(file, t)
+	if err := writeLayer(file, t); err != nil {
+		return "", err
+	}
+	return file, forget(filepath.Join(b.cache, "packages-"+arch+"-*.tar.gz"))
+}
+
+// forget removes all but the newest three of the layers that a pattern names, so
+// that the cache does not grow with every change.
+func forget(pattern string) error {
+	files, err := filepath.Glob(pattern)
+	if err != nil {
+		return err
+	}
+	written := map[string]time.Time{}
+	for _, file := range files {
+		info, err := os.Stat(file)
+		if err != nil {
+			return err
+		}
+		written[file] = info.ModTime()
+	}
+	slices.SortFunc(files, func(x, y string) int { return written[y].Compare(written[x]) })
+	for _, file := range files[min(3, len(files)):] {
+		if err := os.Remove(file); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // hashSelf adds this program, which decides what is taken from packages.

@@ -42,6 +42,7 @@ func newTestBuilder(t *testing.T) *builder {
 	if err != nil {
 		t.Fatal(err)
 	}
+	b.cache = t.TempDir()
 	b.newer = true // these tests are about what is done with packages
 	t.Cleanup(func() { t.Logf("log:\n%s", log.String()) })
 	if kept, err := filepath.Glob(filepath.Join(b.store.dir, "*.deb")); err != nil || len(kept) == 0 {
@@ -363,5 +364,26 @@ func TestStoreChecks(t *testing.T) {
 	wrong.SHA256 = p.SHA256[:63] + "x" // the same file name
 	if _, err := s.fetch(t.Context(), []debian.Package{wrong}); err == nil || !strings.Contains(err.Error(), "; remove it") {
 		t.Errorf("another digest: %v", err)
+	}
+}
+
+func TestForget(t *testing.T) {
+	dir := t.TempDir()
+	for i, name := range []string{"b", "a", "d", "c", "e"} {
+		file := filepath.Join(dir, name+".tar.gz")
+		if err := os.WriteFile(file, nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		at := time.Unix(int64(1000+i), 0)
+		if err := os.Chtimes(file, at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := forget(filepath.Join(dir, "*.tar.gz")); err != nil {
+		t.Fatal(err)
+	}
+	left, err := filepath.Glob(filepath.Join(dir, "*"))
+	if want := []string{filepath.Join(dir, "c.tar.gz"), filepath.Join(dir, "d.tar.gz"), filepath.Join(dir, "e.tar.gz")}; err != nil || !slices.Equal(left, want) {
+		t.Errorf("left are %v, %v; want %v", left, err, want)
 	}
 }

@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -203,8 +205,9 @@ func TestTakeProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	delete(from, "/usr/bin/other")
-	if diff := cmp.Diff(from, got); diff != "" {
-		t.Error("taken is not what ldd says:\n", diff)
+	want, taken := slices.Sorted(maps.Keys(from)), slices.Sorted(maps.Keys(got))
+	if diff := cmp.Diff(want, taken); diff != "" {
+		t.Errorf("taken is not what ldd says (-ldd +taken):\n%s", diff)
 	}
 
 	for name := range got {
