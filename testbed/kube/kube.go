@@ -4,7 +4,10 @@
 // A site (Site) is asked for by Open, shaped by the arm's layers (ShapeNamespace,
 // ShapePods, ShapeVolume, Apply), and made by Ready. It stays up for the whole
 // run: a trial is a few messages to the agents in its pods (package agent), so
-// that nothing of the cluster works for Tare while a trial runs.
+// that API server, kubelet and container runtime do nothing for Tare while a trial
+// runs. What does work are the agents themselves: they wait for the program, and
+// with accounting: node the one on the node reads the pod's cgroups when a program
+// starts and ends, and four times a second in between (BenchmarkLook).
 //
 // Everything that is made is recorded in the cluster before it is made and
 // carries the owner's label, so that Close, or Clean after kill -9, removes
