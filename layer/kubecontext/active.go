@@ -120,6 +120,11 @@ func (c *Config) ProveOff(ctx context.Context, site testbed.Site) ([]layer.Check
 	return []layer.Check{c.elsewhere(context, uid, c.found.get())}, nil
 }
 
+// DisproveBeside has nothing to add: the proof of the arm's own layer shows the cluster, and a site is on one.
+func (*Config) DisproveBeside(context.Context, testbed.Site, layer.Layer) ([]layer.Check, error) {
+	return nil, nil
+}
+
 // active is the layer at one site.
 type active struct {
 	config *Config

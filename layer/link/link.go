@@ -100,6 +100,11 @@ type active struct {
 	rate quantity.Rate
 }
 
+// DisproveBeside has nothing to add: the proof of the arm's own layer shows the rate in force, and a wire has one.
+func (*Config) DisproveBeside(context.Context, testbed.Site, layer.Layer) ([]layer.Check, error) {
+	return nil, nil
+}
+
 // Proofs gives nothing: the rate is read before and after every trial.
 func (a *active) Proofs() []layer.Check { return nil }
 

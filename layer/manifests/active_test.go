@@ -174,7 +174,7 @@ func expect(t *testing.T, a *active, want ...layer.Check) {
 
 func expectOff(t *testing.T, c *Config, f *fake, want layer.Check) {
 	t.Helper()
-	got, err := c.absent(t.Context(), f, false)
+	got, err := c.absent(t.Context(), f, false, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -268,14 +268,14 @@ func TestOutsideOfTheNamespace(t *testing.T) {
 	}
 	// What is declared to be the arm's own stays during the trials of others, and
 	// the check says that this was not shown.
-	got, err := config(role+"---\n"+policy, ownArm).absent(t.Context(), newFake("tare-b"), false)
+	got, err := config(role+"---\n"+policy, ownArm).absent(t.Context(), newFake("tare-b"), false, nil)
 	want := layer.Check{Layer: name, Name: "ClusterRole r and 1 more", Expected: "not there", Observed: "not there", OK: true,
 		Caveat: "that the other arms get nothing of ClusterRole r is what the experiment says (scope: arm), and not shown"}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v %s", err, diff)
 	}
 	// A cluster without the kind has no such object.
-	got, err = config("apiVersion: v1\nkind: Unknown\nmetadata: {name: a}\n").absent(t.Context(), newFake("tare-b"), false)
+	got, err = config("apiVersion: v1\nkind: Unknown\nmetadata: {name: a}\n").absent(t.Context(), newFake("tare-b"), false, nil)
 	want = layer.Check{Layer: name, Name: "objects", Expected: "not there", Observed: "the cluster does not have their kind", OK: true}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v %s", err, diff)
@@ -403,5 +403,32 @@ func TestRights(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, c.Rights("given")); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// Beside an arm's own layer, what that one applies is left out.
+func TestAbsentBesideOwn(t *testing.T) {
+	f := newFake("tare-a")
+	a := &active{config: config(policy), on: f}
+	if err := a.up(t.Context(), false); err != nil {
+		t.Fatal(err)
+	}
+	both := config(policy + "---\n" + strings.Replace(policy, "name: ", "name: more-", 1))
+	got, err := both.absent(t.Context(), f, false, a.config)
+	if err != nil || !got.OK || !strings.Contains(got.Name, "more-") || strings.Contains(got.Name, "more objects") {
+		t.Errorf("got %+v (%v)", got, err)
+	}
+	if got, err := both.absent(t.Context(), f, false, nil); err != nil || got.OK {
+		t.Errorf("what is there passes for absent: %+v (%v)", got, err)
+	}
+	if got, err := a.config.absent(t.Context(), f, false, both); err != nil || got.Name != "" {
+		t.Errorf("nothing is left to show, and got %+v (%v)", got, err)
+	}
+	b := &active{config: both, on: f}
+	if err := b.up(t.Context(), false); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := both.absent(t.Context(), f, false, a.config); err != nil || got.OK {
+		t.Errorf("what is there passes for absent beside the own one: %+v (%v)", got, err)
 	}
 }

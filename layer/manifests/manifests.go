@@ -70,7 +70,25 @@ func (c *Config) ProveOff(ctx context.Context, site testbed.Site) ([]layer.Check
 	if err != nil {
 		return nil, err
 	}
-	check, err := c.absent(ctx, s, s.Parameters().Namespace != "")
+	check, err := c.absent(ctx, s, s.Parameters().Namespace != "", nil)
+	return []layer.Check{check}, err
+}
+
+// DisproveBeside shows that those objects are not there that the arm's own layer
+// does not apply. Of those that both apply, the own one's proof shows the fields.
+func (c *Config) DisproveBeside(ctx context.Context, site testbed.Site, own layer.Layer) ([]layer.Check, error) {
+	s, err := kube.Of(site)
+	if err != nil {
+		return nil, err
+	}
+	mine, ok := own.(*Config)
+	if !ok {
+		return nil, fmt.Errorf("layer %s beside a %T", name, own)
+	}
+	check, err := c.absent(ctx, s, s.Parameters().Namespace != "", mine)
+	if check.Name == "" && err == nil {
+		return nil, nil // both have the same objects
+	}
 	return []layer.Check{check}, err
 }
 

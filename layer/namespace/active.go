@@ -168,6 +168,30 @@ func (c *Config) ProveOff(ctx context.Context, site testbed.Site) ([]layer.Check
 	return c.checks(ns, false), nil
 }
 
+// DisproveBeside shows that the namespace has none of those that the arm's own layer
+// does not give it.
+func (c *Config) DisproveBeside(ctx context.Context, site testbed.Site, own layer.Layer) ([]layer.Check, error) {
+	mine, ok := own.(*Config)
+	if !ok {
+		return nil, fmt.Errorf("layer %s beside a %T", name, own)
+	}
+	rest := c.beside(mine)
+	if len(rest.Labels)+len(rest.Annotations) == 0 {
+		return nil, nil
+	}
+	return rest.ProveOff(ctx, site)
+}
+
+// beside is what the layer gives a namespace and another one does not.
+func (c *Config) beside(own *Config) *Config {
+	lacking := func(want, other map[string]string) map[string]string {
+		left := maps.Clone(want)
+		maps.DeleteFunc(left, func(k, _ string) bool { _, has := other[k]; return has })
+		return left
+	}
+	return &Config{Labels: lacking(c.Labels, own.Labels), Annotations: lacking(c.Annotations, own.Annotations)}
+}
+
 // active is the layer at one site.
 type active struct {
 	config *Config

@@ -93,3 +93,17 @@ func TestElsewhere(t *testing.T) {
 		}
 	}
 }
+
+// What another arm's layer gives a namespace is shown to be absent, but for the keys
+// that the arm's own layer gives.
+func TestBesideOwn(t *testing.T) {
+	other := &Config{Labels: map[string]string{"a": "1", "b": "2"}, Annotations: map[string]string{"c": "3"}}
+	rest := other.beside(&Config{Labels: map[string]string{"a": "9"}})
+	want := &Config{Labels: map[string]string{"b": "2"}, Annotations: map[string]string{"c": "3"}}
+	if diff := cmp.Diff(want, rest); diff != "" {
+		t.Error(diff)
+	}
+	if len(other.Labels) != 2 {
+		t.Error("the layer itself was changed")
+	}
+}

@@ -119,3 +119,11 @@ func FuzzSum(f *testing.F) {
 		}
 	})
 }
+
+// Beside an arm's own layer, the checks that both have are left to that one.
+func TestDisproveBeside(t *testing.T) {
+	same := Item{Name: "same", In: testbed.Host, Run: []string{"echo", "same"}, On: "same"}
+	c := &Config{Checks: []Item{same, {Name: "other", In: testbed.Host, Run: []string{"echo", "other"}, On: "other"}}}
+	got, err := c.DisproveBeside(t.Context(), localtest.Host(t), &Config{Checks: []Item{same}})
+	compare(t, []layer.Check{{Layer: name, Name: "other", Expected: "not to match other", Observed: `"other\n"`}}, got, err)
+}

@@ -20,6 +20,7 @@ package proof
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 
 	"tare/experiment"
@@ -38,6 +39,8 @@ type Config struct {
 
 	// off keeps the evidence of checks that are made once, by the pods that it is of.
 	off map[string]layer.Check
+	// beside are the checks that another arm's layer has not.
+	beside map[*Config]*Config
 }
 
 // Item is one program and what it must print.
@@ -216,4 +219,21 @@ func (c *Config) ProveOff(ctx context.Context, site testbed.Site) ([]layer.Check
 		c.off = map[string]layer.Check{}
 	}
 	return c.make(ctx, site, evidence.Off, c.off, Before, After, Once)
+}
+
+// DisproveBeside makes those checks that the arm's own layer does not make.
+func (c *Config) DisproveBeside(ctx context.Context, site testbed.Site, own layer.Layer) ([]layer.Check, error) {
+	mine, ok := own.(*Config)
+	if !ok {
+		return nil, fmt.Errorf("layer %s beside a %T", name, own)
+	}
+	if c.beside == nil {
+		c.beside = map[*Config]*Config{}
+	}
+	if c.beside[mine] == nil {
+		c.beside[mine] = &Config{Checks: slices.DeleteFunc(slices.Clone(c.Checks), func(item Item) bool {
+			return slices.ContainsFunc(mine.Checks, func(other Item) bool { return reflect.DeepEqual(item, other) })
+		})}
+	}
+	return c.beside[mine].ProveOff(ctx, site)
 }

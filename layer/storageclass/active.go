@@ -55,7 +55,10 @@ func (c *Config) Shapes() {}
 
 // Rights are those for looking at the class.
 func (c *Config) Rights(string) []kube.Right {
-	return []kube.Right{{Group: "storage.k8s.io", Resource: "storageclasses", Verbs: []string{"get"}, Why: "the storage class of the arm is looked at"}}
+	return []kube.Right{
+		{Group: "storage.k8s.io", Resource: "storageclasses", Verbs: []string{"get"}, Why: "the storage class of the arm is looked at"},
+		{Resource: "persistentvolumes", Verbs: []string{"get"}, Why: "the proof looks at the volume that the claim was bound to"},
+	}
 }
 
 // shape changes a claim that has not been made yet.
@@ -197,6 +200,11 @@ func (c *Config) ProveOff(ctx context.Context, site testbed.Site) ([]layer.Check
 		return nil, err
 	}
 	return c.off(claim, volume), nil
+}
+
+// DisproveBeside has nothing to add: the proof of the arm's own layer shows the class of the volume, and a claim has one.
+func (*Config) DisproveBeside(context.Context, testbed.Site, layer.Layer) ([]layer.Check, error) {
+	return nil, nil
 }
 
 // active is the layer at one site.

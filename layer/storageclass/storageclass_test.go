@@ -1,6 +1,7 @@
 package storageclass
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -9,6 +10,7 @@ import (
 
 	"tare/experiment/factor"
 	"tare/layer"
+	"tare/testbed/kube"
 )
 
 func claimed(class string) *corev1.PersistentVolumeClaim {
@@ -112,5 +114,14 @@ func TestShape(t *testing.T) {
 	(&Config{Name: factor.Of("slow")}).shape(claim)
 	if got := *claim.Spec.StorageClassName; got != "slow" || claim.Spec.AccessModes[0] != corev1.ReadWriteOnce {
 		t.Errorf("got %+v", claim.Spec)
+	}
+}
+
+// The proof rests on the volume, so that no run may begin that cannot read it.
+func TestRights(t *testing.T) {
+	all := kube.Rights(kube.Use{Volume: true, More: New().(kube.Asking).Rights("")})
+	i := slices.IndexFunc(all, func(r kube.Right) bool { return r.Resource == "persistentvolumes" })
+	if i < 0 || all[i].Optional || all[i].Namespace != "" || !slices.Contains(all[i].Verbs, "get") {
+		t.Errorf("got %+v", all)
 	}
 }

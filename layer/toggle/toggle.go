@@ -214,6 +214,15 @@ func (c *Config) ProveOff(ctx context.Context, site testbed.Site) ([]layer.Check
 	return []layer.Check{check}, err
 }
 
+// DisproveBeside shows that it is off where the arm has a switch of its own, unless
+// both are seen by the same check: then that one's proof tells.
+func (c *Config) DisproveBeside(ctx context.Context, site testbed.Site, own layer.Layer) ([]layer.Check, error) {
+	if mine, ok := own.(*Config); ok && slices.Equal(mine.Check.Run, c.Check.Run) && mine.Check.On == c.Check.On {
+		return nil, nil
+	}
+	return c.ProveOff(ctx, site)
+}
+
 // operate prepares the commands for a site.
 func (c *Config) operate(ctx context.Context, site testbed.Site) (*operator, error) {
 	env, err := c.Env.Resolve()

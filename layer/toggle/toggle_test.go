@@ -329,3 +329,19 @@ func TestValidate(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// A switch of another arm is off beside the arm's own, unless that is the same one.
+func TestDisproveBeside(t *testing.T) {
+	other, file := lamp(t)
+	own, _ := lamp(t)
+	own.Check.Run = []string{"echo", "it is on"}
+	set(t, file, "on")
+	got, err := other.DisproveBeside(t.Context(), localtest.Host(t), own)
+	if diff := cmp.Diff([]layer.Check{off(`"it is on\n"`, false)}, got); err != nil || diff != "" {
+		t.Error(err, diff)
+	}
+	own.Check = other.Check
+	if got, err := other.DisproveBeside(t.Context(), localtest.Host(t), own); err != nil || got != nil {
+		t.Errorf("the same switch: %+v (%v)", got, err)
+	}
+}
