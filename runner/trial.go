@@ -182,43 +182,6 @@ func (r *run) observe(ctx context.Context, p *place, measured workload.Measured,
 	return result, cost{own: used.layers, sidecars: sample.Beside, untold: sample.BesideUntold}, runErr
 }
 
-// cost is what the layers of a trial used: CPU time of their own processes, and
-// what ran in pods beside the programs under test, by container.
-type cost struct {
-	own      time.Duration
-	sidecars map[string]testbed.Usage
-	untold   bool // there are sidecars, and what they used is not known
-}
-
-// total is all of its CPU time.
-func (c cost) total() time.Duration {
-	sum := c.own
-	for _, u := range c.sidecars {
-		sum += u.CPU()
-	}
-	return sum
-}
-
-// beside adds the layers to the usage of the programs: "layer" is all of them, and
-// "sidecar:NAME" what of it is a container's.
-func (c cost) beside(programs map[string]testbed.Usage, wall time.Duration) map[string]testbed.Usage {
-	total := c.total()
-	if c.untold || total == 0 && len(c.sidecars) == 0 {
-		return programs // a part of the layers would pass for all of them
-	}
-	all := map[string]testbed.Usage{}
-	maps.Copy(all, programs)
-	layer := testbed.Usage{User: c.own, Wall: wall}
-	for name, u := range c.sidecars {
-		all["sidecar:"+name] = u
-		layer.User += u.User
-		layer.System += u.System
-		layer.MaxRSS += u.MaxRSS
-	}
-	all["layer"] = layer
-	return all
-}
-
 // note adds the metrics of the observed components.
 func note(t *journal.Trial, observed map[string]testbed.Observed) {
 	for name, o := range observed {
@@ -255,30 +218,6 @@ func failure(t *journal.Trial, err error, late string) error {
 		return err
 	}
 	return nil
-}
-
-// price adds the cost metrics of a workload that has them, and to the result which
-// of them are not told.
-func price(t *journal.Trial, load workload.Workload, result *workload.Result, layers cost) {
-	costed, ok := load.(workload.Costed)
-	if !ok {
-		return
-	}
-	result.Untold = append(result.Untold, costed.Cost().Untold(*result)...)
-	values, err := costed.Cost().Values(*result, layers.total(), t.Conditions.Busy)
-	if err != nil {
-		violate(t, workload.RuleMetric, err.Error())
-		return
-	}
-	if layers.untold {
-		for _, name := range costed.Cost().OfLayers() {
-			delete(values, name)
-			result.Untold = append(result.Untold, name)
-		}
-	}
-	for name, v := range values {
-		t.Values[name] = v
-	}
 }
 
 // proofs applies the rule of proof to the checks gathered so far and to an
