@@ -18,11 +18,12 @@
 // behind it. A bounded number of workers sends the requests; when none is free
 // the generator is late, which is measured and has a limit.
 //
-// A trial begins with nothing (Prepare deletes what is left and waits until it is
-// gone). Without churn the measured part makes all objects. With churn they are
-// made before, and the measured part takes a share of them down and up again, or
-// changes it. Then come the waits until all are ready and for the cluster to
-// settle. What the trial made is deleted after it (Clear).
+// A trial begins with nothing: Prepare deletes what is left, waits until it is
+// gone, and then for the cluster to settle, since the trial before, in whichever
+// arm, has just deleted all that it had made. Without churn the measured part makes
+// all objects. With churn they are made before, and the measured part takes a share
+// of them down and up again, or changes it. Then come the waits until all are ready
+// and for the cluster to settle. What the trial made is deleted after it (Clear).
 //
 // The way through the files: template.go turns a template into requests without
 // letting it loop; orders.go lays out which request is due when; api.go sends
@@ -65,7 +66,7 @@ type Config struct {
 	Operation   Operation                         `yaml:"operation" json:"operation" doc:"what is done to that share"`
 	Duration    quantity.Duration                 `yaml:"duration" json:"duration" doc:"how long the churn goes on, in whole turns (down and up) and at least one"`
 	PodSecurity Level                             `yaml:"podSecurity" json:"podSecurity" doc:"level of Pod Security that the templates' pods need; the namespaces that Tare makes allow it"`
-	Settle      quantity.Duration                 `yaml:"settle" json:"settle" doc:"time after the last object is ready in which components are still observed"`
+	Settle      quantity.Duration                 `yaml:"settle" json:"settle" doc:"time for the cluster to come to rest: before the measurement, after deleting, and after making what there has to be; and after it, when components are still observed"`
 	Concurrency int                               `yaml:"concurrency" json:"concurrency" min:"1" max:"1000" doc:"requests under way at a time, at most"`
 	Ready       quantity.Duration                 `yaml:"readyTimeout" json:"readyTimeout" doc:"how long objects may take to be ready after the last request"`
 	Request     quantity.Duration                 `yaml:"requestTimeout" json:"requestTimeout" doc:"how long a request may take, repetitions after an answer of 429 included"`
@@ -106,7 +107,7 @@ func New() workload.Workload {
 		Churn:       factor.Of(quantity.Percent(0)),
 		Operation:   Recreate,
 		PodSecurity: Restricted,
-		Settle:      quantity.Duration(2 * time.Second),
+		Settle:      quantity.Duration(5 * time.Second),
 		Concurrency: 64,
 		Ready:       quantity.Duration(time.Minute),
 		Request:     quantity.Duration(30 * time.Second),
@@ -173,10 +174,12 @@ const briskly = 100
 // Expect estimates how long a trial takes, with what belongs to it before and
 // after the measurement.
 func (c *Config) Expect() time.Duration {
-	expected := c.span() + c.Settle.Std()
+	expected := c.span() + 2*c.Settle.Std() // before and after
 	made := c.fixed()
 	if c.Churn.One() > 0 {
 		made += c.Objects.One()
+	}
+	if made > 0 {
 		expected += c.Settle.Std()
 	}
 	return expected + time.Duration(made)*time.Second/briskly
@@ -184,7 +187,7 @@ func (c *Config) Expect() time.Duration {
 
 // Bound is how long a trial may take at most.
 func (c *Config) Bound() time.Duration {
-	prepare := deleteLimit(c.Objects.One()+c.fixed()) + c.makeLimit() + 2*c.Ready.Std() + c.Settle.Std()
+	prepare := deleteLimit(c.Objects.One()+c.fixed()) + c.makeLimit() + 2*c.Ready.Std() + 2*c.Settle.Std()
 	return prepare + c.span() + c.Request.Std() + c.Ready.Std() + c.Settle.Std() + 10*time.Second
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"tare/experiment/quantity"
 	"tare/testbed"
 	"tare/testbed/kube"
 	"tare/workload"
@@ -45,7 +46,7 @@ func (c *Config) Prepare(ctx context.Context, site testbed.Site, raw workload.Ra
 	if err != nil {
 		return nil, err
 	}
-	p, err := settleIn(ctx, cluster, on.Namespace(), on.Labels(), sources)
+	p, err := c.settleIn(ctx, cluster, on.Namespace(), on.Labels(), sources)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +77,7 @@ func (c *Config) Clear(ctx context.Context, site testbed.Site) error {
 	if err != nil {
 		return err
 	}
-	p, err := settleIn(ctx, cluster, on.Namespace(), on.Labels(), sources)
+	p, err := c.settleIn(ctx, cluster, on.Namespace(), on.Labels(), sources)
 	if err != nil {
 		return err
 	}
@@ -111,7 +112,7 @@ func (c *Config) compile() ([]*source, error) {
 }
 
 // settleIn connects to the cluster and finds the resources of the templates.
-func settleIn(ctx context.Context, cluster *kube.Cluster, namespace string, labels map[string]string, sources []*source) (*place, error) {
+func (c *Config) settleIn(ctx context.Context, cluster *kube.Cluster, namespace string, labels map[string]string, sources []*source) (*place, error) {
 	p := &place{namespace: namespace, labels: map[string]string{kube.RoleLabel: role}, sources: sources}
 	for key, value := range labels {
 		p.labels[key] = value
@@ -126,7 +127,7 @@ func settleIn(ctx context.Context, cluster *kube.Cluster, namespace string, labe
 		return nil, err
 	}
 	for i, s := range sources {
-		r, err := p.api.resource(ctx, s.kind)
+		r, err := p.find(ctx, s.kind, c.Request.Std())
 		if err != nil {
 			p.leave()
 			return nil, fmt.Errorf("templates[%d]: %w", i, err)
@@ -134,6 +135,20 @@ func settleIn(ctx context.Context, cluster *kube.Cluster, namespace string, labe
 		p.resources = append(p.resources, r)
 	}
 	return p, nil
+}
+
+// find asks for the resource of a kind, for as long as a request may take.
+func (p *place) find(ctx context.Context, k kind, limit time.Duration) (resource, error) {
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	r, err := p.api.resource(limited, k)
+	switch {
+	case ctx.Err() != nil:
+		return r, ctx.Err()
+	case err != nil && limited.Err() != nil:
+		return r, fmt.Errorf("the API server did not tell the resource of %s within %v (requestTimeout): %w", k, quantity.Duration(limit), err)
+	}
+	return r, err
 }
 
 // selector selects what carries all labels.
@@ -177,6 +192,9 @@ func (c *Config) prepare(ctx context.Context, p *place, raw workload.Raw) (workl
 	}
 	if err := p.clean(ctx, deleteLimit(c.Objects.One()+c.fixed())); err != nil {
 		return nil, broken(ctx, workload.RuleTimeout, "what an earlier trial made: %v", err)
+	}
+	if !pause(ctx, c.Settle.Std()) { // what the deletion before this trial set off is not its load
+		return nil, ctx.Err()
 	}
 	s := &session{place: p, config: c, orders: orders}
 	s.tracker = newTracker(p.watching, p.namespace, p.selector, p.sources, p.resources, orders.base, orders.measured)

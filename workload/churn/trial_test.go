@@ -9,15 +9,19 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"k8s.io/client-go/rest"
+
 	"tare/experiment"
 	"tare/experiment/factor"
 	"tare/experiment/quantity"
+	"tare/testbed/kube"
 	"tare/workload"
 )
 
@@ -95,7 +99,7 @@ func inPlace(t testing.TB, s *apiServer, c *Config) *place {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := settleIn(t.Context(), s.cluster(), "arm", armLabels, sources)
+	p, err := c.settleIn(t.Context(), s.cluster(), "arm", armLabels, sources)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -289,6 +293,36 @@ func TestCleanSlate(t *testing.T) {
 	}
 	if got := slices.Sorted(maps.Keys(s.objects[pods])); !slices.Equal(got, []string{"foreign", "other"}) {
 		t.Errorf("pods %q after clearing up", got)
+	}
+}
+
+// TestNothingIsMadeWhileTheClusterSettles checks that there is a pause between the
+// last deletion, which may be another arm's, and the first object.
+func TestNothingIsMadeWhileTheClusterSettles(t *testing.T) {
+	for _, churned := range []quantity.Percent{0, 0.5} {
+		s := serve(t)
+		c := config(2, podTemplate)
+		c.Churn = factor.Of(churned)
+		if _, _, err := trial(t, s, c); err != nil {
+			t.Fatal(err)
+		}
+		c.Settle = quantity.Duration(150 * time.Millisecond)
+		var deleted, made time.Time
+		s.admit = func(method, _ string, _ int) int {
+			switch {
+			case method == http.MethodDelete && made.IsZero():
+				deleted = time.Now()
+			case method == http.MethodPost && made.IsZero():
+				made = time.Now()
+			}
+			return 0
+		}
+		if _, _, err := trial(t, s, c); err != nil {
+			t.Fatal(err)
+		}
+		if between := made.Sub(deleted); deleted.IsZero() || between < c.Settle.Std() {
+			t.Errorf("with %v churn the first object is made %v after the last was deleted, before the cluster has settled", churned, between)
+		}
 	}
 }
 
@@ -524,9 +558,25 @@ func TestKindsThatAreRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := settleIn(t.Context(), s.cluster(), "arm", armLabels, sources); err == nil || !strings.HasPrefix(err.Error(), want) {
+		if _, err := c.settleIn(t.Context(), s.cluster(), "arm", armLabels, sources); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: error %v, want %s", text, err, want)
 		}
+	}
+}
+
+func TestAnAPIServerThatDoesNotAnswer(t *testing.T) {
+	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+	t.Cleanup(silent.Close)
+	c := config(1, podTemplate)
+	c.Request = quantity.Duration(50 * time.Millisecond)
+	sources, err := c.compile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cluster := &kube.Cluster{Config: &rest.Config{Host: silent.URL}}
+	_, err = c.settleIn(t.Context(), cluster, "arm", armLabels, sources)
+	if want := "templates[0]: the API server did not tell the resource of v1 Pod within 50ms (requestTimeout)"; err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("error %v, want %s", err, want)
 	}
 }
 

@@ -77,11 +77,11 @@ func TestValidate(t *testing.T) {
 func TestEstimates(t *testing.T) {
 	c := config(1000, podTemplate)
 	c.Rate, c.Settle = factor.Of[quantity.Frequency](50), quantity.Duration(2*time.Second)
-	if got := c.Expect(); got != 22*time.Second {
-		t.Errorf("making 1,000 at 50/s and settling for 2 s is expected to take %v", got)
+	if got := c.Expect(); got != 24*time.Second {
+		t.Errorf("making 1,000 at 50/s and settling for 2 s before and after is expected to take %v", got)
 	}
 	c.Churn = factor.Of[quantity.Percent](0.25)
-	if got := c.Expect(); got != (10+10+4)*time.Second {
+	if got := c.Expect(); got != (10+10+6)*time.Second {
 		t.Errorf("with 250 of them down and up it is expected to take %v", got)
 	}
 	if c.Bound() < c.Expect() {
