@@ -73,7 +73,8 @@ func (r *remover) delete(ctx context.Context, i item) ([]item, error) {
 	return []item{i}, err
 }
 
-// deleteAll deletes all objects of a kind in a namespace that carry the owner's label.
+// deleteAll deletes all objects of a kind in a namespace that carry the owner's
+// label. It takes RemovalVerbs.
 func (r *remover) deleteAll(ctx context.Context, i item) ([]item, error) {
 	at := r.Dynamic.Resource(i.gvr()).Namespace(i.Namespace)
 	list, err := at.List(ctx, metav1.ListOptions{LabelSelector: OwnerLabel + "=" + r.owner})

@@ -1,16 +1,21 @@
 package churn
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"tare/testbed/kube"
 )
 
-// Rights are those to make, change, watch and delete the objects. Which resource
-// a kind is, the cluster knows for certain: it is guessed by the rule that nearly
-// all kinds follow.
+// Rights are those to make, change, watch and delete the objects, and to remove
+// at its end what a run has left. Which resource a kind is, the cluster knows for
+// certain: it is guessed by the rule that nearly all kinds follow.
 func (c *Config) Rights(namespace string) []kube.Right {
+	verbs := append([]string{"create", "delete", "list", "patch", "watch"}, kube.RemovalVerbs...)
+	slices.Sort(verbs)
+	verbs = slices.Compact(verbs)
 	var list []kube.Right
 	for _, t := range c.Templates {
 		s, err := t.compile()
@@ -19,7 +24,7 @@ func (c *Config) Rights(namespace string) []kube.Right {
 		}
 		plural, _ := meta.UnsafeGuessKindToResource(schema.GroupVersionKind{Group: s.kind.group, Version: s.kind.version, Kind: s.kind.name})
 		list = append(list, kube.Right{Group: plural.Group, Resource: plural.Resource, Namespace: namespace,
-			Verbs: []string{"create", "delete", "list", "patch", "watch"}, Why: "the workload churn makes objects of the kind " + s.kind.name})
+			Verbs: verbs, Why: "the workload churn makes objects of the kind " + s.kind.name})
 	}
 	return list
 }

@@ -119,8 +119,8 @@ func TestRights(t *testing.T) {
 		got = append(got, fmt.Sprint(r.Name(), " ", r.Namespace, " ", r.Verbs, ": ", r.Why))
 	}
 	want := []string{
-		"pods mine [create delete list patch watch]: the workload churn makes objects of the kind Pod",
-		"varmorpolicies.crd.varmor.org mine [create delete list patch watch]: the workload churn makes objects of the kind VarmorPolicy",
+		"pods mine [create delete deletecollection get list patch watch]: the workload churn makes objects of the kind Pod",
+		"varmorpolicies.crd.varmor.org mine [create delete deletecollection get list patch watch]: the workload churn makes objects of the kind VarmorPolicy",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("rights %q, want %q", got, want)
