@@ -8,7 +8,7 @@ import (
 
 // Cluster describes a Kubernetes cluster that trials ran on.
 type Cluster struct {
-	Context  string     `json:"context"`
+	Context  string     `json:"context"`        // by which the kubeconfig names it
 	UID      string     `json:"uid"`            // of the namespace kube-system
 	Version  string     `json:"version"`        // of the API server
 	Platform string     `json:"platform"`       // "linux/amd64"
@@ -24,27 +24,27 @@ type Cluster struct {
 // ArmNodes says on which nodes the pods of an arm were, at every level of the
 // testbed.
 type ArmNodes struct {
-	Arm   string   `json:"arm"`
+	Arm   string   `json:"arm"`   // name of the arm
 	Nodes []string `json:"nodes"` // sorted
 }
 
 // Node is one node of a cluster.
 type Node struct {
-	Name         string            `json:"name"`
-	Kernel       string            `json:"kernel"`
-	OS           string            `json:"os"`
-	Architecture string            `json:"architecture"`
-	Runtime      string            `json:"runtime"` // "containerd://1.7.27"
-	Kubelet      string            `json:"kubelet"`
-	Zone         string            `json:"zone,omitempty"`
-	Region       string            `json:"region,omitempty"`
-	Instance     string            `json:"instance,omitempty"` // type of the machine
-	CPU          string            `json:"cpu,omitempty"`      // model
-	CPUs         string            `json:"cpus"`               // capacity
-	Memory       string            `json:"memory"`             // capacity
-	Confidential string            `json:"confidential,omitempty"`
-	BootID       string            `json:"bootID,omitempty"` // nodes with the same one share a kernel
-	Images       map[string]string `json:"images,omitempty"` // digests of the images of Tare's pods, by container
+	Name         string            `json:"name"`                   // as the cluster names it
+	Kernel       string            `json:"kernel"`                 // release, uname -r
+	OS           string            `json:"os"`                     // name and version of the distribution
+	Architecture string            `json:"architecture"`           // "amd64"
+	Runtime      string            `json:"runtime"`                // "containerd://1.7.27"
+	Kubelet      string            `json:"kubelet"`                // version
+	Zone         string            `json:"zone,omitempty"`         // availability zone, where the cluster has them
+	Region       string            `json:"region,omitempty"`       // where the cluster has them
+	Instance     string            `json:"instance,omitempty"`     // type of the machine
+	CPU          string            `json:"cpu,omitempty"`          // model
+	CPUs         string            `json:"cpus"`                   // capacity
+	Memory       string            `json:"memory"`                 // capacity
+	Confidential string            `json:"confidential,omitempty"` // kind of confidential VM: "SEV-SNP", "TDX"
+	BootID       string            `json:"bootID,omitempty"`       // nodes with the same one share a kernel
+	Images       map[string]string `json:"images,omitempty"`       // digests of the images of Tare's pods, by container
 }
 
 // Remarks are the notes on the machine and on the clusters.
