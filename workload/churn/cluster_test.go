@@ -3,6 +3,7 @@ package churn
 import (
 	"context"
 	"errors"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -114,6 +115,9 @@ func define(t *testing.T, site *kube.Site) {
 	}
 }
 
+// unique is what names of one trial have and those of others have not.
+var unique = regexp.MustCompile(`^churn-[0-9a-f]{6}-`)
+
 // objects are the names of what has the role churn in the site's namespace.
 func objects(t *testing.T, site *kube.Site, at schema.GroupVersionResource) []string {
 	t.Helper()
@@ -127,7 +131,7 @@ func objects(t *testing.T, site *kube.Site, at schema.GroupVersionResource) []st
 	}
 	var names []string
 	for _, o := range list.Items {
-		names = append(names, o.GetName())
+		names = append(names, unique.ReplaceAllString(o.GetName(), "churn-"))
 	}
 	slices.Sort(names)
 	return names

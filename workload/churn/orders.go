@@ -112,6 +112,7 @@ type layout struct {
 	config    *Config
 	sources   []*source
 	namespace string
+	stem      string // of the objects' names
 	labels    map[string]string
 	moving    []int // templates that are not fixed
 	bytes     int
@@ -123,15 +124,15 @@ type layout struct {
 const mostBytes = 1 << 30
 
 // layOut makes the orders of a trial.
-func (c *Config) layOut(sources []*source, namespace string, labels map[string]string) (*orders, error) {
-	l := &layout{config: c, sources: sources, namespace: namespace, labels: labels, latest: map[int]*order{}}
+func (c *Config) layOut(sources []*source, namespace, stem string, labels map[string]string) (*orders, error) {
+	l := &layout{config: c, sources: sources, namespace: namespace, stem: stem, labels: labels, latest: map[int]*order{}}
 	var all orders
 	for i, s := range sources {
 		if s.fixed == 0 {
 			l.moving = append(l.moving, i)
 		}
 		for k := range s.fixed {
-			o := &order{verb: create, source: i, index: k, name: fmt.Sprintf("fixed-%d-%d", i, k), revision: 1, awaited: true}
+			o := &order{verb: create, source: i, index: k, name: fmt.Sprintf("%s-fixed-%d-%d", stem, i, k), revision: 1, awaited: true}
 			if err := l.write(o, ""); err != nil {
 				return nil, err
 			}
@@ -164,7 +165,7 @@ func (c *Config) layOut(sources []*source, namespace string, labels map[string]s
 // make orders an object in one of its incarnations, from 1.
 func (l *layout) make(index, incarnation int) (*order, error) {
 	o := &order{verb: create, source: l.moving[index%len(l.moving)], index: index,
-		name: fmt.Sprintf("churn-%d-%d", index, incarnation), revision: 1, awaited: true}
+		name: fmt.Sprintf("%s-%d-%d", l.stem, index, incarnation), revision: 1, awaited: true}
 	l.latest[index] = o
 	return o, l.write(o, "")
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"sort"
 	"strings"
 	"sync"
@@ -25,6 +26,7 @@ type place struct {
 	api       *api // for orders and lists
 	watching  *api // a connection of its own, so that events do not wait behind answers
 	namespace string
+	stem      string // of the objects' names
 	labels    map[string]string
 	selector  string
 	sources   []*source
@@ -113,7 +115,7 @@ func (c *Config) compile() ([]*source, error) {
 
 // settleIn connects to the cluster and finds the resources of the templates.
 func (c *Config) settleIn(ctx context.Context, cluster *kube.Cluster, namespace string, labels map[string]string, sources []*source) (*place, error) {
-	p := &place{namespace: namespace, labels: map[string]string{kube.RoleLabel: role}, sources: sources}
+	p := &place{namespace: namespace, stem: newStem(), labels: map[string]string{kube.RoleLabel: role}, sources: sources}
 	for key, value := range labels {
 		p.labels[key] = value
 	}
@@ -136,6 +138,11 @@ func (c *Config) settleIn(ctx context.Context, cluster *kube.Cluster, namespace 
 	}
 	return p, nil
 }
+
+// newStem begins the names of a trial's objects, and no other's. A controller that
+// is behind may still act on an object of an earlier trial by its name: kwok
+// deletes pods so, and would delete those of this trial.
+func newStem() string { return fmt.Sprintf("churn-%06x", rand.N(1<<24)) }
 
 // find asks for the resource of a kind, for as long as a request may take.
 func (p *place) find(ctx context.Context, k kind, limit time.Duration) (resource, error) {
@@ -183,7 +190,7 @@ type session struct {
 
 // prepare does what comes before the measurement.
 func (c *Config) prepare(ctx context.Context, p *place, raw workload.Raw) (workload.Measured, error) {
-	orders, err := c.layOut(p.sources, p.namespace, p.labels)
+	orders, err := c.layOut(p.sources, p.namespace, p.stem, p.labels)
 	if err != nil {
 		return nil, err
 	}

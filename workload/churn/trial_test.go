@@ -9,6 +9,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"regexp"
 	"net/http/httptest"
 	"slices"
 	"strings"
@@ -103,6 +104,7 @@ func inPlace(t testing.TB, s *apiServer, c *Config) *place {
 	if err != nil {
 		t.Fatal(err)
 	}
+	p.stem = "churn"
 	return p
 }
 
@@ -612,4 +614,36 @@ func newContext(t *testing.T) (context.Context, context.CancelFunc) {
 	ctx, stop := context.WithCancel(t.Context())
 	t.Cleanup(stop)
 	return ctx, stop
+}
+
+// TestNamesAreOfOneTrial keeps late controllers from acting on another trial's
+// objects.
+func TestNamesAreOfOneTrial(t *testing.T) {
+	c := config(2, podTemplate, serviceTemplate)
+	c.Templates[1].Fixed = 1
+	c.Churn = factor.Of[quantity.Percent](1)
+	sources, err := c.compile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := c.layOut(sources, "arm", newStem(), armLabels)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := c.layOut(sources, "arm", newStem(), armLabels)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, o := range slices.Concat(first.base, first.measured) {
+		seen[o.name] = true
+		if !regexp.MustCompile(`^churn-[0-9a-f]{6}-(fixed-)?[0-9]-[0-9]$`).MatchString(o.name) {
+			t.Errorf("the name %q", o.name)
+		}
+	}
+	for _, o := range slices.Concat(second.base, second.measured) {
+		if seen[o.name] {
+			t.Errorf("%s is an object of both trials", o.name)
+		}
+	}
 }
