@@ -166,7 +166,7 @@ func TestDocumentedRightsInANamespace(t *testing.T) {
 	level.Observe = []experiment.Observe{{Name: "dns", Namespace: "kube-system", Labels: map[string]string{"k8s-app": "kube-dns"}}}
 	user.allowed(t, clusterwide, "", Everything(user.name, "kube-system"))
 
-	bed, err := New(Options{Kubeconfig: user.kubeconfig, Version: "test", Say: func(line string) { t.Log(line) }})
+	bed, err := New(Options{Kubeconfig: user.kubeconfig, Say: func(line string) { t.Log(line) }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +196,7 @@ func TestDocumentedRights(t *testing.T) {
 	rules := documented(t, "cluster.yaml", "ClusterRole")
 	user.may(t, rules, "")
 
-	bed, err := New(Options{Kubeconfig: user.kubeconfig, Version: "test", Say: func(line string) { t.Log(line) }})
+	bed, err := New(Options{Kubeconfig: user.kubeconfig, Say: func(line string) { t.Log(line) }})
 	if err != nil {
 		t.Fatal(err)
 	}

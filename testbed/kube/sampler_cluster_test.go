@@ -1,11 +1,13 @@
 package kube
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"tare/experiment"
 	"tare/testbed"
@@ -109,13 +111,23 @@ func TestSamplesOnNodes(t *testing.T) {
 	}
 }
 
-// remove deletes a pod behind the testbed's back.
+// remove deletes a pod behind the testbed's back, and waits until it is gone: while
+// it ends it still answers.
 func (p *pod) remove(t *testing.T) error {
 	got, err := p.get(t.Context())
 	if err != nil {
 		return err
 	}
-	return p.discard(t.Context(), got)
+	if err := p.discard(t.Context(), got); err != nil {
+		return err
+	}
+	return p.on.await(t.Context(), p.String()+" to be gone", time.Minute, func(ctx context.Context) (bool, string, error) {
+		_, err := p.get(ctx)
+		if apierrors.IsNotFound(err) {
+			return true, "", nil
+		}
+		return false, "it ends", err
+	})
 }
 
 // With accounting: container no right on nodes is used. What a sandbox hides is

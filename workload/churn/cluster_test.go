@@ -28,7 +28,7 @@ import (
 // the test does.
 func onCluster(t *testing.T, namespace string) (bed *kube.Testbed, site *kube.Site) {
 	t.Helper()
-	bed, err := kube.New(kube.Options{Kubeconfig: kubetest.Kubeconfig(t), Version: "test", Say: func(line string) { t.Log(line) }})
+	bed, err := kube.New(kube.Options{Kubeconfig: kubetest.Kubeconfig(t), Say: func(line string) { t.Log(line) }})
 	if err != nil {
 		t.Fatal(err)
 	}
