@@ -74,7 +74,7 @@ type compareTable struct {
 }
 
 func makeComparePage(r *comparing.Result, o CompareOptions) *comparePage {
-	p := &comparePage{CSS: template.CSS(pictureCSS + pageCSS), Title: "Comparison of " + count(len(r.Runs), "run", "runs"),
+	p := &comparePage{CSS: template.CSS(paletteCSS() + pictureCSS + pageCSS), Title: "Comparison of " + count(len(r.Runs), "run", "runs"),
 		Observational: brief(r.Observational), Reference: comparedReference(r), Several: len(r.Runs) > 1, Floors: len(r.Floors) > 0, Footer: "Made by tare compare",
 		Confidence: share(float64(r.Confidence)), Same: sameByGroup(r, 0)}
 	if r.Margin > 0 {

@@ -1,23 +1,12 @@
 package report
 
 import (
-	_ "embed"
 	"html"
 	"strconv"
 	"strings"
 
 	"tare/experiment"
 )
-
-// pictureCSS gives the pictures their colours: custom properties for light and
-// dark surroundings, and the classes that use them. The page includes it once,
-// a standalone picture carries it inside.
-//
-//go:embed picture.css
-var pictureCSS string
-
-// colours is how many arm colours pictureCSS has.
-const colours = 7
 
 // drawing collects an SVG picture. Every string goes through escape.
 type drawing struct {
@@ -48,7 +37,7 @@ func (d *drawing) startSized(title string) {
 }
 
 func (d *drawing) open(title, size string) {
-	d.WriteString(`<svg xmlns="http://www.w3.org/2000/svg" class="picture"` + size + ` viewBox="0 0 ` + px(d.w) + " " + px(d.h) +
+	d.WriteString(`<svg xmlns="http://www.w3.org/2000/svg"` + styled("picture") + size + ` viewBox="0 0 ` + px(d.w) + " " + px(d.h) +
 		`" role="img" aria-label="` + escape(title) + `">` + "\n")
 }
 
@@ -57,11 +46,27 @@ func (d *drawing) end() { d.WriteString("</svg>\n") }
 // text writes s at x, y. The class says how it looks; the anchor is start,
 // middle or end.
 func (d *drawing) text(x, y float64, class, anchor, s string) {
-	d.WriteString(`<text x="` + px(x) + `" y="` + px(y) + `" class="` + class + `"`)
+	d.words(x, y, class, anchor, "", s)
+}
+
+// words writes s with a tooltip, unless that is empty. The halo of a text is an
+// outline of its own below it, as not every program can draw outlines first.
+func (d *drawing) words(x, y float64, class, anchor, tooltip, s string) {
+	at := `<text x="` + px(x) + `" y="` + px(y) + `"`
 	if anchor != "start" {
-		d.WriteString(` text-anchor="` + anchor + `"`)
+		at += ` text-anchor="` + anchor + `"`
 	}
-	d.WriteString(">" + escape(s) + "</text>\n")
+	if inner, ok := strings.CutSuffix(class, "halo"); ok {
+		d.WriteString(at + styled(class) + ">" + escape(s) + "</text>\n")
+		class = strings.TrimSpace(inner)
+	}
+	if class != "" {
+		at += styled(class)
+	}
+	if tooltip != "" {
+		tooltip = "<title>" + escape(tooltip) + "</title>"
+	}
+	d.WriteString(at + ">" + tooltip + escape(s) + "</text>\n")
 }
 
 // fitted writes s shortened to the room, with the whole as a tooltip.
@@ -74,11 +79,9 @@ func (d *drawing) fitted(x, y float64, class, s string, room, fontSize float64) 
 // labelled writes a short form with the whole as a tooltip where they differ.
 func (d *drawing) labelled(x, y float64, class, short, whole string) {
 	if short == plain(whole) {
-		d.text(x, y, class, "start", short)
-		return
+		whole = ""
 	}
-	d.WriteString(`<text x="` + px(x) + `" y="` + px(y) + `" class="` + class + `"><title>` + escape(whole) + "</title>" +
-		escape(short) + "</text>\n")
+	d.words(x, y, class, "start", whole, short)
 }
 
 func (d *drawing) line(x1, y1, x2, y2 float64, class string) {
@@ -87,11 +90,11 @@ func (d *drawing) line(x1, y1, x2, y2 float64, class string) {
 
 func (d *drawing) rect(x, y, w, h float64, class string) {
 	d.WriteString(`<rect x="` + px(x) + `" y="` + px(y) + `" width="` + px(max(w, 0)) + `" height="` + px(max(h, 0)) +
-		`" class="` + class + `"/>` + "\n")
+		`"` + styled(class) + "/>\n")
 }
 
 func (d *drawing) path(data, class string) {
-	d.WriteString(`<path d="` + data + `" class="` + class + `"/>` + "\n")
+	d.WriteString(`<path d="` + data + `"` + styled(class) + "/>\n")
 }
 
 // letter is the width of an average letter of the wider system fonts, in em.
@@ -143,5 +146,5 @@ var shapes = []string{
 // marker draws an arm's shape with the given radius.
 func (d *drawing) marker(x, y, r float64, l looks, extra string) {
 	d.WriteString(`<path transform="translate(` + px(x) + " " + px(y) + `) scale(` + px(r) + `)" d="` + shapes[l.shape] +
-		`" class="mark ` + l.class + extra + `"/>` + "\n")
+		`"` + styled("mark "+l.class+extra) + "/>\n")
 }

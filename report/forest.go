@@ -164,8 +164,8 @@ func (f *forest) header(g group, y float64) {
 	room := f.w / (letter * 12)
 	name := shorten(plain(g.metric.Name), int(room*0.6), "…")
 	cell := shorten(plain(g.cell), max(4, int(room)-cells(name)-2), "…")
-	f.WriteString(`<text x="0" y="` + px(y+17) + `"><title>` + escape(g.metric.Name+" in "+g.cell) + `</title><tspan class="strong">` +
-		escape(name) + `</tspan><tspan class="muted" dx="10">` + escape(cell) + "</tspan></text>\n")
+	f.WriteString(`<text x="0" y="` + px(y+17) + `"><title>` + escape(g.metric.Name+" in "+g.cell) + `</title><tspan` + styled("strong") + ">" +
+		escape(name) + "</tspan><tspan" + styled("muted") + ` dx="10">` + escape(cell) + "</tspan></text>\n")
 }
 
 // comparison draws one row.
@@ -178,7 +178,7 @@ func (f *forest) comparison(c analysis.Comparison, y float64) {
 	}
 	name, class := f.names[c.Arm], "halo"
 	if control {
-		class = "halo muted"
+		class = "muted halo"
 		if name == plain(c.Arm) {
 			name = f.sheet.label(c)
 		}

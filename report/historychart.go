@@ -196,7 +196,7 @@ func (c *pastChart) events() {
 			continue
 		}
 		x := c.x(float64(i))
-		mark := `<path d="M` + px(x-3.5) + " " + px(c.bottom+11) + "h7l-3.5 -7z" + `" class="event"`
+		mark := `<path d="M` + px(x-3.5) + " " + px(c.bottom+11) + "h7l-3.5 -7z" + `"` + styled("event")
 		if !c.layout.links {
 			c.WriteString(mark + "/>\n")
 			continue

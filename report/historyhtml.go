@@ -97,7 +97,7 @@ const mostRunRows = 500
 const mostRunEvents = 8
 
 func makeHistoryPage(h *history.History, o HistoryOptions) *historyPage {
-	p := &historyPage{CSS: template.CSS(pictureCSS + pageCSS + historyCSS), Title: "History", Terms: terms(h)}
+	p := &historyPage{CSS: template.CSS(paletteCSS() + pictureCSS + pageCSS + historyCSS), Title: "History", Terms: terms(h)}
 	runs, left := 0, 0
 	for i, e := range pasts(h) {
 		runs += len(e.Runs)

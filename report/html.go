@@ -152,7 +152,7 @@ type pageChart struct {
 func makePage(s *sheet, o HTMLOptions) *page {
 	name := cmp.Or(plain(s.plan.Name), "Run")
 	p := &page{
-		CSS: template.CSS(pictureCSS + pageCSS), Title: name + " – Tare report", Name: name,
+		CSS: template.CSS(paletteCSS() + pictureCSS + pageCSS), Title: name + " – Tare report", Name: name,
 		Description: plain(s.plan.Description), Facts: s.facts(), Baseline: s.baseline,
 		Confidence: share(float64(s.plan.Confidence)), Power: share(float64(s.plan.Power)),
 		Asked: s.asked(), Done: s.done(), Control: tie(s.controlSentence()), Limits: s.limits(),

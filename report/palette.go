@@ -1,0 +1,171 @@
+package report
+
+import (
+	"slices"
+	"strings"
+)
+
+// Pictures have literal colours as attributes, so that every program that reads
+// SVG shows them alike. Attributes give way to any style sheet: the rules of
+// pictureCSS exchange the colours in dark surroundings, by the classes of the
+// elements. Both are made from the tables below.
+
+// colour is a colour of the palette, for light and for dark surroundings.
+type colour struct{ name, light, dark string }
+
+var palette = []colour{
+	{"paper", "#ffffff", "#14181d"}, {"ink", "#1b1f24", "#e6eaee"}, {"muted", "#57606a", "#9aa5b1"},
+	{"rule", "#d8dee4", "#323a43"}, {"band", "#e9eff5", "#202a35"}, {"control", "#858e98", "#87919c"},
+	{"c0", "#0072b2", "#5fb0ea"}, {"c1", "#d55e00", "#f58f57"}, {"c2", "#009e73", "#3fcb9f"}, {"c3", "#b0508f", "#e29ac8"},
+	{"c4", "#b87900", "#ebb643"}, {"c5", "#2f9bd8", "#a5d8f8"}, {"c6", "#3b3f45", "#d3d8dd"},
+}
+
+// armColours are the colours that arms have, by class.
+var armColours = []struct{ class, colour string }{
+	{"base", "ink"}, {"ctrl", "control"},
+	{"c0", "c0"}, {"c1", "c1"}, {"c2", "c2"}, {"c3", "c3"}, {"c4", "c4"}, {"c5", "c5"}, {"c6", "c6"},
+}
+
+// colours is how many colours there are for treatments.
+const colours = 7
+
+// property is a presentation attribute of SVG. Its value may be a colour of the
+// palette, or "arm" for the colour of the arm that an element belongs to.
+type property struct{ name, value string }
+
+// classes say how elements look. Of two classes that set the same property, the
+// later one in this table wins.
+var classes = []struct {
+	class      string
+	properties []property
+}{
+	{"picture", []property{{"font-family", `system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif`},
+		{"font-size", "12"}, {"fill", "ink"}}},
+	{"small", []property{{"font-size", "11"}}},
+	{"muted", []property{{"fill", "muted"}}},
+	{"strong", []property{{"font-weight", "600"}}},
+	{"heading", []property{{"font-size", "17"}, {"font-weight", "600"}}},
+	{"halo", []property{{"fill", "none"}, {"stroke", "paper"}, {"stroke-width", "4"}, {"stroke-linejoin", "round"}}},
+	{"paper", []property{{"fill", "paper"}}},
+	{"band", []property{{"fill", "band"}}},
+	{"grid", []property{{"stroke", "rule"}, {"fill", "none"}}},
+	{"zero", []property{{"stroke", "ink"}, {"stroke-width", "1.2"}, {"fill", "none"}}},
+	{"edge", []property{{"stroke", "muted"}, {"stroke-dasharray", "2 3"}, {"fill", "none"}}},
+	{"break", []property{{"stroke", "muted"}, {"stroke-dasharray", "5 3"}, {"fill", "none"}}},
+	{"mark", []property{{"fill", "arm"}}},
+	{"hollow", []property{{"fill", "paper"}, {"stroke", "arm"}, {"stroke-width", ".4"}}},
+	{"range", []property{{"stroke", "arm"}, {"stroke-width", "2"}, {"fill", "none"}}},
+	{"thin", []property{{"stroke", "arm"}, {"stroke-width", "1.2"}, {"fill", "none"}}},
+	{"trace", []property{{"stroke", "arm"}, {"stroke-opacity", ".45"}, {"fill", "none"}, {"stroke-linejoin", "round"}}},
+	{"box", []property{{"fill", "arm"}, {"fill-opacity", ".16"}, {"stroke", "arm"}, {"stroke-width", "1.2"}}},
+	{"middle", []property{{"stroke", "arm"}, {"stroke-width", "2.6"}, {"fill", "none"}}},
+	{"dots", []property{{"stroke", "arm"}, {"stroke-width", "3.6"}, {"stroke-linecap", "round"}, {"stroke-opacity", ".6"}, {"fill", "none"}}},
+	{"out", []property{{"stroke", "arm"}, {"stroke-width", "1.2"}, {"fill", "none"}}},
+	{"spread", []property{{"fill", "arm"}, {"fill-opacity", ".18"}}},
+	{"cross", []property{{"stroke", "ink"}, {"stroke-width", "1.6"}, {"fill", "none"}}},
+	{"whisker", []property{{"stroke", "arm"}, {"stroke-width", "1.2"}, {"stroke-opacity", ".45"}, {"fill", "none"}}},
+	{"level", []property{{"stroke", "arm"}, {"stroke-width", "2.6"}, {"stroke-opacity", ".8"}, {"fill", "none"}}},
+	{"unsure", []property{{"fill", "band"}}},
+	{"event", []property{{"fill", "muted"}}},
+	{"left", []property{{"stroke", "muted"}, {"stroke-width", "1.6"}, {"fill", "none"}}},
+}
+
+// styled gives the class attribute of an element, and the presentation attributes
+// that its classes stand for in light surroundings.
+func styled(class string) string {
+	own := strings.Fields(class)
+	arm := ""
+	for _, c := range armColours {
+		if slices.Contains(own, c.class) {
+			arm = c.colour
+		}
+	}
+	var set []property
+	for _, c := range classes {
+		if !slices.Contains(own, c.class) {
+			continue
+		}
+		for _, p := range c.properties {
+			if p.value == "arm" {
+				p.value = arm
+			}
+			set = replaced(set, p)
+		}
+	}
+	out := ` class="` + class + `"`
+	for _, p := range set {
+		out += " " + p.name + `="` + light(p.value) + `"`
+	}
+	return out
+}
+
+// light is the colour of the palette that a value names, or the value.
+func light(value string) string {
+	for _, c := range palette {
+		if c.name == value {
+			return c.light
+		}
+	}
+	return value
+}
+
+// replaced is a list of properties with p in place of the one of the same name.
+func replaced(list []property, p property) []property {
+	for i := range list {
+		if list[i].name == p.name {
+			list[i] = p
+			return list
+		}
+	}
+	return append(list, p)
+}
+
+// pictureCSS is what a page, or a file that holds one picture, says of pictures:
+// the colours of dark surroundings, and what attributes cannot say.
+var pictureCSS = makePictureCSS()
+
+func makePictureCSS() string {
+	var b strings.Builder
+	b.WriteString(".picture .num { font-variant-numeric: tabular-nums; }\n.picture .halo { user-select: none; }\n")
+	b.WriteString("@media screen and (prefers-color-scheme: dark) {\n  :root {")
+	for _, c := range palette {
+		b.WriteString(" --" + c.name + ": " + c.dark + ";")
+	}
+	b.WriteString(" }\n")
+	for _, c := range armColours {
+		b.WriteString("  .picture ." + c.class + " { --arm: var(--" + c.colour + "); }\n")
+	}
+	for _, c := range classes {
+		var rules string
+		for _, p := range c.properties {
+			switch {
+			case p.name != "fill" && p.name != "stroke":
+			case p.value == "none":
+				rules += " " + p.name + ": none;"
+			default:
+				rules += " " + p.name + ": var(--" + p.value + ");"
+			}
+		}
+		selector := "  .picture ." + c.class
+		if c.class == "picture" {
+			selector = "  .picture"
+		}
+		if rules != "" {
+			b.WriteString(selector + " {" + rules + " }\n")
+		}
+	}
+	b.WriteString("}\n")
+	return b.String()
+}
+
+// paletteCSS names the palette's colours in light surroundings, for a page's own
+// rules. Those of pictureCSS follow it.
+func paletteCSS() string {
+	var b strings.Builder
+	b.WriteString(":root {")
+	for _, c := range palette {
+		b.WriteString(" --" + c.name + ": " + c.light + ";")
+	}
+	b.WriteString(" }\n")
+	return b.String()
+}
