@@ -77,11 +77,11 @@ func (t *table) loop(c int, l experiment.Loop) *LoopSummary {
 	slices.Sort(products)
 	s := &LoopSummary{Loop: l, Least: products[0], Median: stats.Quantile(products, 0.5), Most: products[len(products)-1]}
 	n := len(products)
-	told := l.Workers > 0 && math.Abs(s.Median/l.Workers-1) <= loopNear
-	if !told && (free < loopTrials || contrast.Deviation(logProducts) > loopShare*contrast.Deviation(logLatencies)) {
+	known := l.Workers > 0 && math.Abs(s.Median/l.Workers-1) <= loopNear
+	if !known && (free < loopTrials || contrast.Deviation(logProducts) > loopShare*contrast.Deviation(logLatencies)) {
 		return nil
 	}
-	s.Text = s.sentence(n, told)
+	s.Text = s.sentence(n, known)
 	return s
 }
 
@@ -93,9 +93,9 @@ func centre(x []float64) {
 	}
 }
 
-func (s *LoopSummary) sentence(n int, told bool) string {
+func (s *LoopSummary) sentence(n int, known bool) string {
 	text := fmt.Sprintf("closed loop: %s × %s is %s (%s to %s over %s)", s.Latency, s.Throughput, round(s.Median), round(s.Least), round(s.Most), counted(n, "trial"))
-	if told {
+	if known {
 		text += ", as many as the " + workers(s.Workers)
 	} else {
 		text += " whatever the latency, as with a fixed number of workers"

@@ -14,7 +14,7 @@ import (
 type schedule int
 
 const (
-	untold   schedule = iota // some file of one of them does not tell its start
+	unknown  schedule = iota // some file of one of them does not tell its start
 	apart                    // one began when the other was over
 	partly                   // they overlap, but one is early and the other late
 	blocks                   // they ran in the same stretch of time, but in few long turns
@@ -66,7 +66,7 @@ func scheduled(plan *experiment.Plan, trials []journal.Trial) string {
 	for i, arm := range plan.Arms {
 		if i != base {
 			b := plan.Arms[base].Name
-			s := untold
+			s := unknown
 			if !blank[b] && !blank[arm.Name] {
 				s = between(starts[b], starts[arm.Name])
 			}
@@ -91,14 +91,14 @@ func scheduled(plan *experiment.Plan, trials []journal.Trial) string {
 // allAlike and someOf word a schedule: of all arms, or of those named.
 var (
 	allAlike = map[schedule]string{
-		untold:   "when the arms ran is not told",
+		unknown:  "when the arms ran is not told",
 		apart:    "arms ran one after the other",
 		partly:   "arms overlapped in time only in part",
 		blocks:   "arms took turns in long blocks",
 		together: "arms interleaved in time, in an order that was not drawn at random",
 	}
 	someOf = map[schedule]string{
-		untold:   "when %s ran is not told",
+		unknown:  "when %s ran is not told",
 		apart:    "%s ran before or after %s",
 		partly:   "%s overlapped with %s in time only in part",
 		blocks:   "%s took turns with %s in long blocks",
@@ -109,7 +109,7 @@ var (
 // between compares the sorted starts of two arms.
 func between(base, arm []int64) schedule {
 	if len(base) == 0 || len(arm) == 0 {
-		return untold
+		return unknown
 	}
 	if base[len(base)-1] < arm[0] || arm[len(arm)-1] < base[0] {
 		return apart

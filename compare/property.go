@@ -40,19 +40,19 @@ type properties []Property
 // with fewer than two of them, or none that tells anything, there is nothing to
 // say.
 func (p *properties) add(group Group, path string, values []string, has []bool, minor bool) {
-	var told []string
+	var known []string
 	for i, v := range values {
 		if has[i] {
-			told = append(told, v)
+			known = append(known, v)
 		}
 	}
-	if len(told) < 2 {
+	if len(known) < 2 {
 		return
 	}
-	if told = slices.Compact(told); len(told) == 1 && told[0] == "" {
+	if known = slices.Compact(known); len(known) == 1 && known[0] == "" {
 		return
 	}
-	*p = append(*p, Property{Group: group, Path: path, Values: values, Minor: minor, differs: len(told) > 1})
+	*p = append(*p, Property{Group: group, Path: path, Values: values, Minor: minor, differs: len(known) > 1})
 }
 
 // apart parts what differs from what is the same, the important first, then by

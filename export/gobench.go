@@ -64,7 +64,7 @@ func GoBench(w io.Writer, r Run) error {
 func results(t *journal.Trial, metrics []experiment.Metric) string {
 	var all strings.Builder
 	for _, m := range metrics {
-		if v, told := t.Values[m.Name]; told {
+		if v, known := t.Values[m.Name]; known {
 			fmt.Fprintf(&all, " %s %s", number(v), unit(m))
 		}
 	}

@@ -68,8 +68,8 @@ func Rows(run Run) iter.Seq[Row] {
 				Paired: r.Plan.Paired(), Observational: run.Analysis.Observational,
 			}
 			for _, m := range cell.Metrics {
-				value, told := t.Values[m.Name]
-				if !told {
+				value, known := t.Values[m.Name]
+				if !known {
 					if row.Valid {
 						continue
 					}

@@ -162,7 +162,7 @@ func TestLeftOut(t *testing.T) {
 	}
 	for _, p := range s.Points {
 		dir := h.Experiments[0].Runs[p.Run].Directory
-		if why, told := want[dir]; told && p.LeftOut != why {
+		if why, known := want[dir]; known && p.LeftOut != why {
 			t.Errorf("%s left out %q, want %q", dir, p.LeftOut, why)
 		}
 	}

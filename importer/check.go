@@ -88,7 +88,7 @@ func violations(t *Trial, conflict string, limit *quantity.Percent) []journal.Vi
 		add(RuleImport, "there is no value")
 	}
 	switch e := t.Errors; {
-	case !e.Told:
+	case !e.Known:
 	case !(e.Share >= 0 && e.Share <= 1):
 		add(RuleImport, "the share of failed operations is %v", e.Share)
 	case limit != nil && e.Share > float64(*limit):

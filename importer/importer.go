@@ -77,7 +77,7 @@ type Trial struct {
 	Start  time.Time     // zero: not told
 	Wall   time.Duration // of the measured part; 0: not told
 	Values []Value       // in the order in which they are to be shown
-	// Errors is the share of failed operations, 0 to 1; Told says that the file
+	// Errors is the share of failed operations, 0 to 1; Known says that the file
 	// tells it.
 	Errors ErrorRate
 	Loop   *experiment.Loop // metrics that a closed loop ties together; nil: none
@@ -103,7 +103,7 @@ type Value struct {
 // ErrorRate is a share of failed operations.
 type ErrorRate struct {
 	Share float64
-	Told  bool
+	Known bool
 }
 
 // Series is a value over time within a trial, as the tool gave it.

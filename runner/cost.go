@@ -12,9 +12,9 @@ import (
 // cost is what the layers of a trial used: CPU time of their own processes, and
 // what ran in pods beside the programs under test, by container.
 type cost struct {
-	own      time.Duration
-	sidecars map[string]testbed.Usage
-	untold   bool // there are sidecars, and what they used is not known
+	own         time.Duration
+	sidecars    map[string]testbed.Usage
+	unavailable bool // there are sidecars, and what they used is not known
 }
 
 // total is all of its CPU time.
@@ -30,7 +30,7 @@ func (c cost) total() time.Duration {
 // "sidecar:NAME" what of it is a container's.
 func (c cost) beside(programs map[string]testbed.Usage, wall time.Duration) map[string]testbed.Usage {
 	total := c.total()
-	if c.untold || total == 0 && len(c.sidecars) == 0 {
+	if c.unavailable || total == 0 && len(c.sidecars) == 0 {
 		return programs // a part of the layers would pass for all of them
 	}
 	all := map[string]testbed.Usage{}
@@ -53,16 +53,16 @@ func price(t *journal.Trial, load workload.Workload, result *workload.Result, la
 	if !ok {
 		return
 	}
-	result.Untold = append(result.Untold, costed.Cost().Untold(*result)...)
+	result.Unavailable = append(result.Unavailable, costed.Cost().Unavailable(*result)...)
 	values, err := costed.Cost().Values(*result, layers.total(), t.Conditions.Busy)
 	if err != nil {
 		violate(t, workload.RuleMetric, err.Error())
 		return
 	}
-	if layers.untold {
+	if layers.unavailable {
 		for _, name := range costed.Cost().OfLayers() {
 			delete(values, name)
-			result.Untold = append(result.Untold, name)
+			result.Unavailable = append(result.Unavailable, name)
 		}
 	}
 	for name, v := range values {

@@ -45,8 +45,8 @@ func TestCostOfSidecars(t *testing.T) {
 		values map[string]float64
 		used   []string
 	}{
-		{"told", testbed.Sample{Beside: proxy}, map[string]float64{"fake-cpu": 3, "fake-cpu-layer": 2, "fake-cpu-program": 1, "fake-memory-program": 5}, []string{"layer", "program", "sidecar:proxy"}},
-		{"not told", testbed.Sample{BesideUntold: true}, map[string]float64{"fake-cpu-program": 1, "fake-memory-program": 5}, []string{"program"}},
+		{"told", testbed.Sample{Sidecars: proxy}, map[string]float64{"fake-cpu": 3, "fake-cpu-layer": 2, "fake-cpu-program": 1, "fake-memory-program": 5}, []string{"layer", "program", "sidecar:proxy"}},
+		{"not told", testbed.Sample{SidecarsUnavailable: true}, map[string]float64{"fake-cpu-program": 1, "fake-memory-program": 5}, []string{"program"}},
 	} {
 		w := &fakeWorkload{run: func(int) (workload.Result, error) {
 			r := good()

@@ -189,7 +189,7 @@ func TestSampleOfPods(t *testing.T) {
 	x.Plan.Rounds = 1
 	j := record(t, x)
 	o := options(x, j)
-	o.Sampler = podSampler{testbed.Sample{Beside: map[string]testbed.Usage{
+	o.Sampler = podSampler{testbed.Sample{Sidecars: map[string]testbed.Usage{
 		"istio-proxy": {User: time.Second, System: 500 * time.Millisecond, MaxRSS: 3000}, "logger": {User: 500 * time.Millisecond, MaxRSS: 1000},
 	}, Observed: map[string]testbed.Observed{
 		"istiod": {CPU: time.Second, Wall: 4 * time.Second, Memory: 1 << 20},
@@ -220,14 +220,14 @@ func (s podSampler) Stop(context.Context, time.Duration) (testbed.Sample, error)
 // What a testbed cannot tell is missing in a trial and breaks no rule.
 func TestMetricThatIsNotTold(t *testing.T) {
 	for _, c := range []struct {
-		name   string
-		untold []string
-		rule   string
+		name        string
+		unavailable []string
+		rule        string
 	}{{"not told", []string{"speed"}, ""}, {"missing", nil, workload.RuleMetric}} {
 		w := &fakeWorkload{run: func(int) (workload.Result, error) {
 			r := good()
 			delete(r.Values, "speed")
-			r.Untold = c.untold
+			r.Unavailable = c.unavailable
 			return r, nil
 		}}
 		x := expand(w)

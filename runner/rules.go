@@ -23,7 +23,7 @@ func judge(t *journal.Trial, result workload.Result, metrics []experiment.Metric
 	for _, m := range metrics {
 		v, ok := t.Values[m.Name]
 		switch {
-		case !ok && (m.Optional || slices.Contains(result.Untold, m.Name)):
+		case !ok && (m.Optional || slices.Contains(result.Unavailable, m.Name)):
 		case !ok:
 			violate(t, workload.RuleMetric, m.Name+" is missing")
 		case math.IsNaN(v) || math.IsInf(v, 0):

@@ -179,7 +179,7 @@ func (r *run) observe(ctx context.Context, p *place, measured workload.Measured,
 	}
 	t.Conditions = sample.Conditions
 	note(t, sample.Observed)
-	return result, cost{own: used.layers, sidecars: sample.Beside, untold: sample.BesideUntold}, runErr
+	return result, cost{own: used.layers, sidecars: sample.Sidecars, unavailable: sample.SidecarsUnavailable}, runErr
 }
 
 // note adds the metrics of the observed components.

@@ -9,13 +9,14 @@ import (
 // Sample is what else happened where a trial ran, while it ran.
 type Sample struct {
 	Conditions machine.Conditions
-	// Beside is what the containers used that are in the site's pods beside the one
-	// in which programs run, by name, summed over the pods ("istio-proxy"). MaxRSS is
+	// Sidecars is what the other containers of the site's pods used (those in which no
+	// programs run), by container name ("istio-proxy"), summed over the pods. MaxRSS is
 	// their working set at the end.
-	Beside map[string]Usage
-	// BesideUntold: there are such containers, and what they used is not known. In a
-	// run in which one arm has them and cannot tell, it is so in all of them.
-	BesideUntold bool
+	Sidecars map[string]Usage
+	// SidecarsUnavailable says that there are such containers and that nobody knows what
+	// they used. When that is so in one arm, it is set in every arm: arms are compared
+	// by what all of them can count.
+	SidecarsUnavailable bool
 	// Observed is what the components that the experiment observes used, by name.
 	Observed map[string]Observed
 }

@@ -65,9 +65,9 @@ type Usage struct {
 	System time.Duration `json:"system"`
 	Wall   time.Duration `json:"wall"`
 	MaxRSS int64         `json:"maxRSS"` // peak resident memory, bytes
-	// Untold: CPU time and memory are not known, and zero here. A sandbox counts by
-	// a clock of its own.
-	Untold bool `json:"untold,omitempty"`
+	// Unavailable says that CPU time and memory are not known, and zero here: a
+	// sandbox counts by a clock of its own. Its name in stored runs is an older one.
+	Unavailable bool `json:"untold,omitempty"`
 }
 
 // CPU is user and system time together.

@@ -43,8 +43,8 @@ func (c Cost) Metrics() []experiment.Metric {
 
 // Values computes the cost metrics of a trial in which the layers' own
 // processes, and the whole machine, used that much CPU time; 0 for the machine
-// leaves its metric out. Those that need a usage that is Untold are left out (see
-// Cost.Untold). It fails when the trial did no work or a part is missing.
+// leaves its metric out. Those that need a usage that is Unavailable are left out (see
+// Cost.Unavailable). It fails when the trial did no work or a part is missing.
 func (c Cost) Values(r Result, layers, machine time.Duration) (map[string]float64, error) {
 	if !(r.Work > 0) {
 		return nil, fmt.Errorf("no work done: %v %s", r.Work, c.Unit)
@@ -56,7 +56,7 @@ func (c Cost) Values(r Result, layers, machine time.Duration) (map[string]float6
 		if !ok {
 			return nil, fmt.Errorf("no usage of the %s", part)
 		}
-		if used.Untold {
+		if used.Unavailable {
 			continue
 		}
 		total += used.CPU()
@@ -66,7 +66,7 @@ func (c Cost) Values(r Result, layers, machine time.Duration) (map[string]float6
 	if machine > 0 {
 		values[c.Prefix+"-cpu-machine"] = machine.Seconds() / r.Work
 	}
-	if len(c.Untold(r)) == 0 { // a part would pass for the whole
+	if len(c.Unavailable(r)) == 0 { // a part would pass for the whole
 		values[c.Prefix+"-cpu"] = total.Seconds() / r.Work
 	}
 	return values, nil
@@ -75,12 +75,12 @@ func (c Cost) Values(r Result, layers, machine time.Duration) (map[string]float6
 // OfLayers names the cost metrics in which the layers are.
 func (c Cost) OfLayers() []string { return []string{c.Prefix + "-cpu", c.Prefix + "-cpu-layer"} }
 
-// Untold names the cost metrics that are not to be had in a trial: those of parts
+// Unavailable names the cost metrics that are not to be had in a trial: those of parts
 // whose usage is not told, and the sum.
-func (c Cost) Untold(r Result) []string {
+func (c Cost) Unavailable(r Result) []string {
 	var names []string
 	for _, part := range c.Parts {
-		if r.Used[part].Untold {
+		if r.Used[part].Unavailable {
 			names = append(names, c.Prefix+"-cpu-"+part, c.Prefix+"-memory-"+part)
 		}
 	}

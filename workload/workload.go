@@ -45,9 +45,9 @@ type Result struct {
 	Values map[string]float64 // by metric name, in the metric's unit
 	// Used is what the programs under test consumed, by part: "client", "server".
 	Used map[string]testbed.Usage
-	// Untold names metrics that the testbed cannot tell in this trial, such as those
-	// of a program whose Usage is Untold. That they are missing breaks no rule.
-	Untold []string
+	// Unavailable names metrics that the testbed cannot tell in this trial, such as those
+	// of a program whose Usage is Unavailable. That they are missing breaks no rule.
+	Unavailable []string
 	// Work is the amount of work done in units of Unit, for cost metrics.
 	Work float64
 	// Sent is the payload moved between the pods in bytes; 0 if unknown.

@@ -92,7 +92,7 @@ func (j *Job) Failures() (importer.ErrorRate, string) {
 	if *j.TotalErrors < 0 || issued <= 0 {
 		return importer.ErrorRate{}, ""
 	}
-	return importer.ErrorRate{Share: min(1, *j.TotalErrors/issued), Told: true}, ""
+	return importer.ErrorRate{Share: min(1, *j.TotalErrors/issued), Known: true}, ""
 }
 
 // meaning explains the error numbers, Linux's, that fio usually ends with.

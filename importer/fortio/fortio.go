@@ -182,7 +182,7 @@ func (r *result) errors(kind string) (importer.ErrorRate, error) {
 	if total == 0 {
 		return importer.ErrorRate{}, nil
 	}
-	return importer.ErrorRate{Share: float64(failed) / float64(total), Told: true}, nil
+	return importer.ErrorRate{Share: float64(failed) / float64(total), Known: true}, nil
 }
 
 func succeeded(kind, code string) bool {

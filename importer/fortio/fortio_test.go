@@ -81,12 +81,12 @@ func TestResolution(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		told := false
+		known := false
 		for _, v := range trials[0].Values {
-			told = told || v.Metric.Name == "latency-p50"
+			known = known || v.Metric.Name == "latency-p50"
 		}
-		if named := strings.Contains(trials[0].Facts["percentiles not resolved"], "p50"); told != c.want || named == c.want {
-			t.Errorf("%s s in %s: told %v, named as not resolved %v", c.percentile, c.buckets, told, named)
+		if named := strings.Contains(trials[0].Facts["percentiles not resolved"], "p50"); known != c.want || named == c.want {
+			t.Errorf("%s s in %s: known %v, named as not resolved %v", c.percentile, c.buckets, known, named)
 		}
 	}
 }

@@ -123,8 +123,8 @@ func trial(r *benchfmt.Result, units benchfmt.UnitMetadataMap) importer.Trial {
 		t.Cell = "Benchmark"
 	}
 	t.Levels = levels(r.Name)
-	var aimless []string      // units without a direction
-	told := map[string]bool{} // metrics
+	var aimless []string       // units without a direction
+	given := map[string]bool{} // metrics
 	for _, v := range r.Values {
 		m, ok := metric(v.Unit, units)
 		switch {
@@ -133,10 +133,10 @@ func trial(r *benchfmt.Result, units benchfmt.UnitMetadataMap) importer.Trial {
 			continue
 		case math.IsNaN(v.Value) || math.IsInf(v.Value, 0), m.Optional && positive(m) && v.Value <= 0:
 			continue
-		case told[m.Name]:
+		case given[m.Name]:
 			continue
 		}
-		told[m.Name] = true
+		given[m.Name] = true
 		t.Values = append(t.Values, importer.Value{Metric: m, Value: v.Value})
 		if m == perOp {
 			t.Wall = wall(v.Value * float64(r.Iters))

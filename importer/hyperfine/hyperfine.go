@@ -123,11 +123,11 @@ func (d *document) names() []string {
 	names := make([]string, len(d.Results))
 	taken := map[string]int{} // how often; also names with a number
 	for i, r := range d.Results {
-		told := r.Command
+		label := r.Command
 		if count[r.Command] > 1 && len(r.Parameters) > 0 {
-			told += " [" + r.parameters() + "]"
+			label += " [" + r.parameters() + "]"
 		}
-		base := name(told)
+		base := name(label)
 		for names[i] = base; taken[names[i]] > 0; {
 			taken[base]++
 			names[i] = fmt.Sprintf("%s (%d)", base, taken[base])
@@ -178,7 +178,7 @@ func (r *result) trial(n int) importer.Trial {
 		t.Facts["parameters"] = r.parameters()
 	}
 	if len(r.ExitCodes) > 0 {
-		t.Errors.Told = true
+		t.Errors.Known = true
 		if code := r.ExitCodes[n]; code == nil || *code != 0 {
 			t.Errors.Share = 1
 		}

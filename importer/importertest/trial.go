@@ -36,7 +36,7 @@ func print(w io.Writer, t importer.Trial) {
 	if t.Broken != "" {
 		fmt.Fprintf(w, "  broken: %s\n", plain(t.Broken))
 	}
-	if t.Errors.Told {
+	if t.Errors.Known {
 		fmt.Fprintf(w, "  errors %.6g\n", t.Errors.Share)
 	}
 	if t.Loop != nil {

@@ -152,7 +152,7 @@ func (r *row) errors() (importer.ErrorRate, error) {
 	if err != nil || share < 0 || share > 1 {
 		return importer.ErrorRate{}, r.wrong(colErrors, "%.40q is not a share of failed operations, from 0 to 1 or as a percentage", text)
 	}
-	return importer.ErrorRate{Share: share, Told: true}, nil
+	return importer.ErrorRate{Share: share, Known: true}, nil
 }
 
 // start gives the time at which the trial began; the zero time where the field is

@@ -213,7 +213,7 @@ func (t *trials) about(trial *importer.Trial, r *row) error {
 		if err != nil {
 			return err
 		}
-		if e.Told && (!trial.Errors.Told || e.Share > trial.Errors.Share) {
+		if e.Known && (!trial.Errors.Known || e.Share > trial.Errors.Share) {
 			trial.Errors = e
 		}
 	}

@@ -110,7 +110,7 @@ func (s *statistics) trial(name string) (importer.Trial, error) {
 		Kind:   "vault",
 		Start:  s.Earliest,
 		Wall:   wall(s.Duration, s.Wait),
-		Errors: importer.ErrorRate{Share: 1 - *s.Success, Told: true},
+		Errors: importer.ErrorRate{Share: 1 - *s.Success, Known: true},
 	}
 	if name == total { // the workers of one test are as many as happen to be in it
 		t.Loop = &experiment.Loop{Latency: meanLatency, Throughput: throughput}

@@ -100,7 +100,7 @@ func unsandboxed(sandbox string) aspect {
 func confined() aspect {
 	return aspect{name: "seccomp", expected: "mode " + seccompFilter, show: func(s sight) shown {
 		has := seccompWord(s.pod)
-		got := shown{observed: fmt.Sprintf("%s, mode %s", has, told(s.facts.Seccomp)), ok: s.facts.Seccomp == seccompFilter}
+		got := shown{observed: fmt.Sprintf("%s, mode %s", has, orUnknown(s.facts.Seccomp)), ok: s.facts.Seccomp == seccompFilter}
 		if s.facts.Sandbox != "" {
 			got.ok, got.caveat = has != unconfined && has != none, answers(s, "seccomp mode")
 		}
@@ -117,12 +117,12 @@ func noAppArmor(profile string) aspect {
 	}
 	return aspect{name: "AppArmor", expected: "not " + named, show: func(s sight) shown {
 		has, _ := profileInForce(s.facts.AppArmor)
-		got := shown{observed: told(s.facts.AppArmor), ok: has != "" && has != named}
+		got := shown{observed: orUnknown(s.facts.AppArmor), ok: has != "" && has != named}
 		switch {
 		case has != "":
 		case s.facts.Sandbox != "":
 			asked := appArmorWord(s.pod)
-			got = shown{observed: told(asked), ok: asked != profile, caveat: answers(s, "AppArmor profile")}
+			got = shown{observed: orUnknown(asked), ok: asked != profile, caveat: answers(s, "AppArmor profile")}
 		case s.facts.SELinux != "":
 			got.observed, got.ok = "none: SELinux is in force", true
 		}

@@ -84,8 +84,8 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// TestUntold checks what cannot be seen in an arm that must not have it.
-func TestUntold(t *testing.T) {
+// TestUnavailable checks what cannot be seen in an arm that must not have it.
+func TestUnavailable(t *testing.T) {
 	appArmor := &Config{AppArmor: factor.Of("Localhost/mine")}
 	for _, test := range []struct {
 		name             string

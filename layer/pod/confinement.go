@@ -43,7 +43,7 @@ func (c *Config) seccomp() aspect {
 	}
 	return aspect{name: "seccomp", expected: fmt.Sprintf("%s, mode %s", want, mode), show: func(s sight) shown {
 		has := seccompWord(s.pod)
-		got := shown{observed: fmt.Sprintf("%s, mode %s", has, told(s.facts.Seccomp)), ok: has == want}
+		got := shown{observed: fmt.Sprintf("%s, mode %s", has, orUnknown(s.facts.Seccomp)), ok: has == want}
 		switch {
 		case s.facts.Sandbox != "":
 			got.caveat = answers(s, "seccomp mode")
@@ -56,7 +56,7 @@ func (c *Config) seccomp() aspect {
 	}}
 }
 
-func told(s string) string {
+func orUnknown(s string) string {
 	if s == "" {
 		return "not told"
 	}
@@ -95,7 +95,7 @@ func appArmor(want string) aspect {
 	}
 	return aspect{name: "AppArmor", expected: expected, show: func(s sight) shown {
 		profile, mode := profileInForce(s.facts.AppArmor)
-		got := shown{observed: told(s.facts.AppArmor)}
+		got := shown{observed: orUnknown(s.facts.AppArmor)}
 		switch {
 		case profile == "":
 		case want == unconfined:

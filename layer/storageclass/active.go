@@ -75,7 +75,7 @@ func (c *Config) on(claim *corev1.PersistentVolumeClaim, volume *corev1.Persiste
 	want := one(c.Name)
 	out := []layer.Check{
 		check("storage class of the claim", want, classOf(claim)),
-		check("storage class of the volume", want, told(volume.Spec.StorageClassName)),
+		check("storage class of the volume", want, orNone(volume.Spec.StorageClassName)),
 	}
 	if c.Expect == nil {
 		return out
@@ -109,7 +109,7 @@ func (c *Config) off(claim *corev1.PersistentVolumeClaim, volume *corev1.Persist
 	var out []layer.Check
 	for _, k := range []layer.Check{
 		check("storage class of the claim", not, classOf(claim)),
-		check("storage class of the volume", not, told(volume.Spec.StorageClassName)),
+		check("storage class of the volume", not, orNone(volume.Spec.StorageClassName)),
 	} {
 		k.Expected, k.OK = "not "+not, !k.OK
 		out = append(out, k)
@@ -127,10 +127,10 @@ func classOf(claim *corev1.PersistentVolumeClaim) string {
 	if claim.Spec.StorageClassName == nil {
 		return "none"
 	}
-	return told(*claim.Spec.StorageClassName)
+	return orNone(*claim.Spec.StorageClassName)
 }
 
-func told(s string) string {
+func orNone(s string) string {
 	if s == "" {
 		return "none"
 	}

@@ -51,7 +51,7 @@ func (asSeen) drop()                                            {}
 type notTold struct{}
 
 func (notTold) settle(seen testbed.Usage) (testbed.Usage, error) {
-	return testbed.Usage{Wall: seen.Wall, Untold: true}, nil
+	return testbed.Usage{Wall: seen.Wall, Unavailable: true}, nil
 }
 func (notTold) drop() {}
 
@@ -80,7 +80,7 @@ func (s *Site) nodeBill(ctx context.Context, p *pod) (bill, error) {
 	b := &onNode{a: a, in: p, uid: p.uid(), meter: m, program: &metered{}, name: rand.Text()}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	follow := &agent.Follow{Name: b.name, Pod: b.uid, Beside: slices.Sorted(maps.Keys(p.sidecars()))}
+	follow := &agent.Follow{Name: b.name, Pod: b.uid, Sidecars: slices.Sorted(maps.Keys(p.sidecars()))}
 	now, _, err := b.read(ctx, agent.Question{Follow: follow})
 	if err != nil {
 		return nil, err
@@ -102,13 +102,13 @@ func (b *onNode) settle(seen testbed.Usage) (testbed.Usage, error) {
 	defer b.meter.leave(b.program)
 	now, peak, err := b.read(context.Background(), agent.Question{Followed: b.name}) // sessions have limits of their own
 	if err != nil {
-		return testbed.Usage{Wall: seen.Wall, Untold: true}, err
+		return testbed.Usage{Wall: seen.Wall, Unavailable: true}, err
 	}
 	if now == nil {
 		return notTold{}.settle(seen)
 	}
 	if err := b.meter.read(*now, b.in.sidecars()); err != nil {
-		return testbed.Usage{Wall: seen.Wall, Untold: true}, b.in.unclear(err)
+		return testbed.Usage{Wall: seen.Wall, Unavailable: true}, b.in.unclear(err)
 	}
 	return b.program.usage(seen.Wall, max(peak, ownMemory(now, b.in.sidecars()))), nil
 }

@@ -185,7 +185,7 @@ func (g *gaps) lifted(out testbed.Sample, s subjects) (testbed.Sample, error) {
 	}{
 		{&g.foreign, c.ForeignCPU >= 0, func() { c.ForeignCPU = -1 }, "the CPU time of other programs"},
 		{&g.throttling, c.Throttled >= 0, func() { c.Throttled = -1 }, "how often a CPU limit held programs up"},
-		{&g.beside, !out.BesideUntold, func() { out.Beside, out.BesideUntold = nil, true }, "what the containers beside the programs used"},
+		{&g.beside, !out.SidecarsUnavailable, func() { out.Sidecars, out.SidecarsUnavailable = nil, true }, "what the containers beside the programs used"},
 	} {
 		switch {
 		case one.gap.found():

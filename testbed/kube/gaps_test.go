@@ -63,12 +63,12 @@ func TestGaps(t *testing.T) {
 // A rule that one arm cannot keep is lifted for a trial of any arm; what is told by
 // all of them must be told in every trial.
 func TestLifted(t *testing.T) {
-	whole := testbed.Sample{Conditions: machine.Conditions{ForeignCPU: 0.5, Throttled: 3}, Beside: map[string]testbed.Usage{"proxy": {}}}
+	whole := testbed.Sample{Conditions: machine.Conditions{ForeignCPU: 0.5, Throttled: 3}, Sidecars: map[string]testbed.Usage{"proxy": {}}}
 	s := subjects{site: []placed{clientAt}}
 	var sandboxed, meshed gaps
 	sandboxed.look(&reading{}, s, "gvisor")
 	meshed.look(&reading{own: map[string]*agent.Cgroup{"c": {}}}, subjects{site: s.site, beside: []string{"proxy"}}, "mesh")
-	nothing := testbed.Sample{Conditions: machine.Conditions{ForeignCPU: -1, Throttled: -1}, BesideUntold: true}
+	nothing := testbed.Sample{Conditions: machine.Conditions{ForeignCPU: -1, Throttled: -1}, SidecarsUnavailable: true}
 	for _, c := range []struct {
 		name    string
 		g       *gaps
@@ -78,13 +78,13 @@ func TestLifted(t *testing.T) {
 		failure string
 	}{
 		{name: "all told", g: &gaps{}, in: whole, at: s, want: whole},
-		{name: "one arm is sandboxed", g: &sandboxed, in: whole, at: s, want: testbed.Sample{Conditions: machine.Conditions{ForeignCPU: -1, Throttled: -1}, Beside: whole.Beside}},
+		{name: "one arm is sandboxed", g: &sandboxed, in: whole, at: s, want: testbed.Sample{Conditions: machine.Conditions{ForeignCPU: -1, Throttled: -1}, Sidecars: whole.Sidecars}},
 		{name: "one arm has sidecars", g: &meshed, in: whole, at: s, want: nothing},
 		{name: "no look was taken", in: nothing, at: s, want: nothing},
 		{name: "no pods", g: &gaps{}, in: nothing, want: nothing},
 		{name: "no foreign time at once", g: &gaps{}, in: testbed.Sample{Conditions: machine.Conditions{ForeignCPU: -1}}, at: s, failure: "the CPU time of other programs is not told in this trial"},
 		{name: "no throttling at once", g: &gaps{}, in: testbed.Sample{Conditions: machine.Conditions{Throttled: -1}}, at: s, failure: "how often a CPU limit held programs up is not told in this trial"},
-		{name: "no sidecar at once", g: &gaps{}, in: testbed.Sample{BesideUntold: true}, at: s, failure: "what the containers beside the programs used is not told in this trial"},
+		{name: "no sidecar at once", g: &gaps{}, in: testbed.Sample{SidecarsUnavailable: true}, at: s, failure: "what the containers beside the programs used is not told in this trial"},
 	} {
 		got, err := c.g.lifted(c.in, c.at)
 		var disturbed *testbed.Disturbance
@@ -145,15 +145,15 @@ func TestBesideIsWhole(t *testing.T) {
 	}
 	b, a := readings(map[string]agent.Counters{"n1": counters("c", 1), "n2": counters("s", 1)}, map[string]agent.Counters{"n1": counters("c", 2), "n2": counters("s", 3)})
 	s := subjects{site: []placed{sidecar(clientAt), sidecar(serverAt)}, whole: true, beside: []string{"proxy"}}
-	if got := sample(b, a, s); got.BesideUntold || got.Beside["proxy"].CPU() != 3*time.Second || got.Beside["proxy"].MaxRSS != 10 {
+	if got := sample(b, a, s); got.SidecarsUnavailable || got.Sidecars["proxy"].CPU() != 3*time.Second || got.Sidecars["proxy"].MaxRSS != 10 {
 		t.Errorf("both told: %+v", got)
 	}
 	delete(a.nodes, "n2")
-	if got := sample(b, a, s); !got.BesideUntold || got.Beside != nil {
+	if got := sample(b, a, s); !got.SidecarsUnavailable || got.Sidecars != nil {
 		t.Errorf("one told: %+v", got)
 	}
 	s.whole = false
-	if got := sample(b, a, s); !got.BesideUntold || got.Beside != nil {
+	if got := sample(b, a, s); !got.SidecarsUnavailable || got.Sidecars != nil {
 		t.Errorf("with accounting: container: %+v", got)
 	}
 }

@@ -106,7 +106,7 @@ func TestMeter(t *testing.T) {
 			}
 			for name, want := range c.want {
 				got := all[name].usage(time.Minute, 7)
-				if d := got.CPU() - seconds(want); d < -time.Microsecond || d > time.Microsecond || got.Wall != time.Minute || got.MaxRSS != 7 || got.Untold {
+				if d := got.CPU() - seconds(want); d < -time.Microsecond || d > time.Microsecond || got.Wall != time.Minute || got.MaxRSS != 7 || got.Unavailable {
 					t.Errorf("%s: %+v, want %v s", name, got, want)
 				}
 				if d := got.System - seconds(want/10); d < -time.Microsecond || d > time.Microsecond {
@@ -143,11 +143,11 @@ func TestBeside(t *testing.T) {
 		"istio-proxy": {User: seconds(4.5), System: seconds(0.5), Wall: seconds(10), MaxRSS: 200},
 		"logger":      {User: seconds(0.9), System: seconds(0.1), Wall: seconds(10), MaxRSS: 100},
 	}
-	if d := cmp.Diff(want, sample(b, a, s).Beside); d != "" {
+	if d := cmp.Diff(want, sample(b, a, s).Sidecars); d != "" {
 		t.Errorf("-want +got\n%s", d)
 	}
 	s.whole = false
-	if got := sample(b, a, s).Beside; got != nil {
+	if got := sample(b, a, s).Sidecars; got != nil {
 		t.Errorf("from containers alone: %+v", got)
 	}
 }

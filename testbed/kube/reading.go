@@ -77,9 +77,9 @@ func sample(before, after *reading, s subjects) testbed.Sample {
 	out := testbed.Sample{Conditions: conditions(before, after, s), Observed: observed(before, after, s)}
 	known := false
 	if s.whole {
-		out.Beside, known = beside(before, after, s.site)
+		out.Sidecars, known = beside(before, after, s.site)
 	}
-	out.BesideUntold = !known && len(s.beside) > 0
+	out.SidecarsUnavailable = !known && len(s.beside) > 0
 	return out
 }
 

@@ -155,8 +155,8 @@ func TestConditionsInContainer(t *testing.T) {
 			a.own["s"] = c.server
 		}
 		got := between(b, a)(subjects{site: []placed{clientAt, serverAt}, helpers: []placed{{uid: "h1", node: "n1"}}})
-		if got.Conditions.ForeignCPU != c.foreign || got.Beside != nil {
-			t.Errorf("%s: foreign %v, beside %v, want %v and nothing", c.name, got.Conditions.ForeignCPU, got.Beside, c.foreign)
+		if got.Conditions.ForeignCPU != c.foreign || got.Sidecars != nil {
+			t.Errorf("%s: foreign %v, beside %v, want %v and nothing", c.name, got.Conditions.ForeignCPU, got.Sidecars, c.foreign)
 		}
 		if got.Conditions.Throttled != c.limited {
 			t.Errorf("%s: throttled %d, want %d", c.name, got.Conditions.Throttled, c.limited)

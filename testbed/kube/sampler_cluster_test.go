@@ -86,8 +86,8 @@ func TestSamplesOnNodes(t *testing.T) {
 		got, used := sampled(t, sampler, s)
 		// A sandbox with a kernel of its own counts by a clock of its own, which goes on
 		// while the sandbox is throttled: this is the node's.
-		if used.Untold || used.CPU() <= 0 || used.System > used.CPU() || used.MaxRSS < 1<<20 || got.Beside != nil {
-			t.Errorf("%s: the program used %+v; beside it %+v", s.arm, used, got.Beside)
+		if used.Unavailable || used.CPU() <= 0 || used.System > used.CPU() || used.MaxRSS < 1<<20 || got.Sidecars != nil {
+			t.Errorf("%s: the program used %+v; beside it %+v", s.arm, used, got.Sidecars)
 		}
 		c := got.Conditions
 		if c.ForeignCPU < 0 || c.ForeignCPU > 1 || c.Busy < used.CPU() || c.Throttled == 0 || c.Load <= 0 {
@@ -106,7 +106,7 @@ func TestSamplesOnNodes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, used := sampled(t, sampler, plain); used.Untold || used.CPU() <= 0 || used.MaxRSS < 1<<20 {
+	if _, used := sampled(t, sampler, plain); used.Unavailable || used.CPU() <= 0 || used.MaxRSS < 1<<20 {
 		t.Errorf("after the pods that count were lost: %+v", used)
 	}
 }
@@ -157,10 +157,10 @@ func TestSamplesInContainers(t *testing.T) {
 	}
 	sampler := bed.Sampler()
 	// What one arm does not tell is applied to none.
-	if got, used := sampled(t, sampler, plain); used.Untold || used.CPU() <= 0 || got.Conditions.ForeignCPU != -1 || got.Conditions.Busy < used.CPU() || got.Beside != nil {
+	if got, used := sampled(t, sampler, plain); used.Unavailable || used.CPU() <= 0 || got.Conditions.ForeignCPU != -1 || got.Conditions.Busy < used.CPU() || got.Sidecars != nil {
 		t.Errorf("plain: %+v, %+v", got, used)
 	}
-	if got, used := sampled(t, sampler, sandbox); got.Conditions.ForeignCPU != -1 || got.Conditions.Busy <= 0 || got.Beside != nil || used != (testbed.Usage{Wall: used.Wall, Untold: true}) {
+	if got, used := sampled(t, sampler, sandbox); got.Conditions.ForeignCPU != -1 || got.Conditions.Busy <= 0 || got.Sidecars != nil || used != (testbed.Usage{Wall: used.Wall, Unavailable: true}) {
 		t.Errorf("gvisor: %+v, %+v", got, used)
 	}
 }

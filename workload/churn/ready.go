@@ -140,8 +140,8 @@ func (c Condition) met(o *seen) bool {
 	if c.how == exists {
 		return true
 	}
-	observed, told := o.observed()
-	if told && observed < o.Metadata.Generation {
+	observed, known := o.observed()
+	if known && observed < o.Metadata.Generation {
 		return false // what the status says is of an earlier state of the object
 	}
 	if c.how == field {
@@ -152,14 +152,14 @@ func (c Condition) met(o *seen) bool {
 		return false
 	}
 	if c.how == available {
-		return told && s.complete(o)
+		return known && s.complete(o)
 	}
 	have := s.condition(c.name)
 	return have != nil && have.Status == "True" && (have.Observed == nil || *have.Observed >= o.Metadata.Generation)
 }
 
 // observed is the generation that the status is about, if it tells it.
-func (o *seen) observed() (generation int64, told bool) {
+func (o *seen) observed() (generation int64, known bool) {
 	var s struct {
 		Observed *int64 `json:"observedGeneration"`
 	}

@@ -40,7 +40,7 @@ func (c Condition) dated(o *seen) bool {
 	if o.Metadata.Generation < 1 {
 		return false
 	}
-	if _, told := o.observed(); told {
+	if _, known := o.observed(); known {
 		return true
 	}
 	var s status

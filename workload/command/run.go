@@ -76,11 +76,11 @@ func (r runner) measure(ctx context.Context) (workload.Result, error) {
 		return workload.Result{}, err
 	}
 	values := map[string]float64{}
-	var untold []string
+	var unavailable []string
 	for _, m := range r.config.metrics() {
 		if m.From != "" {
-			if used.Untold && m.From != WallClock {
-				untold = append(untold, m.Name)
+			if used.Unavailable && m.From != WallClock {
+				unavailable = append(unavailable, m.Name)
 				continue
 			}
 			if v := m.From.value(used); v > 0 {
@@ -92,7 +92,7 @@ func (r runner) measure(ctx context.Context) (workload.Result, error) {
 			return workload.Result{}, err
 		}
 	}
-	return workload.Result{Values: values, Used: map[string]testbed.Usage{"command": used}, Untold: untold}, nil
+	return workload.Result{Values: values, Used: map[string]testbed.Usage{"command": used}, Unavailable: unavailable}, nil
 }
 
 // run runs the program once. Its outputs go to PREFIXstdout.txt and

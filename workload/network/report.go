@@ -58,7 +58,7 @@ type totals struct {
 	seconds     float64
 	retransmits float64
 	sent        int  // intervals of a TCP sender
-	untold      int  // of them, those without retransmits
+	unavailable int  // of them, those without retransmits
 	window      bool // whether the sender's kernel tells of its connections
 	lost        float64
 	packets     float64
@@ -117,7 +117,7 @@ func (s side) add(t *totals, i iperf.Interval, u *iperf.Sum, name string, omit f
 		t.jitter += packets * read(u.Jitter, "jitter_ms")
 	case !udp && !s.receives:
 		if u.Retransmits == nil {
-			t.untold++
+			t.unavailable++
 		} else {
 			t.retransmits += read(u.Retransmits, "retransmits")
 		}
@@ -133,10 +133,10 @@ func (s side) add(t *totals, i iperf.Interval, u *iperf.Sum, name string, omit f
 	return failed
 }
 
-// told says whether the retransmits are those of the connection. iperf3 takes them
+// known says whether the retransmits are those of the connection. iperf3 takes them
 // from the kernel with the congestion window, which is never zero; gVisor's fills
 // in little of what is asked for, and leaves both at zero. UDP has none.
-func (t totals) told() bool { return t.sent == 0 || t.untold == 0 && t.window }
+func (t totals) known() bool { return t.sent == 0 || t.unavailable == 0 && t.window }
 
 // figures is what a run measured after the warm-up.
 type figures struct {
@@ -181,7 +181,7 @@ func read(client, server *iperf.Report, d Direction, length, omit float64) (figu
 		f.received += received.bytes * 8 / received.seconds
 		f.sent += sent.bytes * 8 / sent.seconds
 		f.moved += received.whole
-		if f.retransmits >= 0 && sent.told() {
+		if f.retransmits >= 0 && sent.known() {
 			f.retransmits += sent.retransmits
 		} else {
 			f.retransmits = -1
@@ -217,7 +217,7 @@ func plausible(sent, received totals, udp bool, seconds float64) error {
 		return &workload.Invalid{Rule: workload.RuleMetric, Detail: "nothing was received"}
 	case udp && !(received.packets > 0 && received.lost <= received.packets && received.jitter >= 0):
 		return parse("%g of %g packets lost", received.lost, received.packets)
-	case sent.untold > 0 && sent.untold < sent.sent:
+	case sent.unavailable > 0 && sent.unavailable < sent.sent:
 		return missing("intervals.sum.retransmits in some intervals")
 	case sent.retransmits < 0:
 		return parse("%g retransmits", sent.retransmits)

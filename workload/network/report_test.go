@@ -62,9 +62,9 @@ func TestFigures(t *testing.T) {
 	}
 }
 
-// TestUntold reads what gVisor makes of a TCP run, and what is left of one without
+// TestUnavailable reads what gVisor makes of a TCP run, and what is left of one without
 // retransmits: they are not zero but unknown.
-func TestUntold(t *testing.T) {
+func TestUnavailable(t *testing.T) {
 	whole := file(t, "tcp-upload-client.json")
 	for name, test := range map[string]struct {
 		client, server string

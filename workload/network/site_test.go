@@ -82,15 +82,15 @@ func TestSmallDatagrams(t *testing.T) {
 	}
 }
 
-// TestUntoldRetransmits runs what gVisor says through a whole trial.
-func TestUntoldRetransmits(t *testing.T) {
+// TestUnavailableRetransmits runs what gVisor says through a whole trial.
+func TestUnavailableRetransmits(t *testing.T) {
 	site := script{client: "cat testdata/gvisor-tcp-client.json", server: "cat testdata/gvisor-tcp-server.json"}
 	site.port = 7
 	r, err := run(t.Context(), short(TCP, Upload, 1), site, &memory{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v, ok := r.Values["tcp-retransmits"]; ok || fmt.Sprint(r.Untold) != "[tcp-retransmits]" {
-		t.Errorf("retransmits are %v, and %v is not told", v, r.Untold)
+	if v, ok := r.Values["tcp-retransmits"]; ok || fmt.Sprint(r.Unavailable) != "[tcp-retransmits]" {
+		t.Errorf("retransmits are %v, and %v is not told", v, r.Unavailable)
 	}
 }

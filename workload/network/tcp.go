@@ -21,7 +21,7 @@ func (c *Config) measureTCP(ctx context.Context, p pair) (workload.Result, error
 	if o.retransmits >= 0 {
 		r.Values["tcp-retransmits"] = o.retransmits
 	} else {
-		r.Untold = []string{"tcp-retransmits"}
+		r.Unavailable = []string{"tcp-retransmits"}
 	}
 	if o.rtt > 0 {
 		r.Values["tcp-rtt"] = o.rtt

@@ -117,7 +117,7 @@ func udpValues(f figures) map[string]float64 {
 }
 
 func add(a, b testbed.Usage) testbed.Usage {
-	return testbed.Usage{User: a.User + b.User, System: a.System + b.System, Wall: a.Wall + b.Wall, MaxRSS: max(a.MaxRSS, b.MaxRSS), Untold: a.Untold || b.Untold}
+	return testbed.Usage{User: a.User + b.User, System: a.System + b.System, Wall: a.Wall + b.Wall, MaxRSS: max(a.MaxRSS, b.MaxRSS), Unavailable: a.Unavailable || b.Unavailable}
 }
 
 // udpOrder makes an order. Without a size, iperf3 takes the segment size that
@@ -140,13 +140,13 @@ func (c *Config) udpOrder(p pair, name string, rate float64, duration, omit time
 	return o
 }
 
-// untold is the segment size that TCP assumes where it knows none (RFC 9293).
-const untold = 536
+// defaultSegment is the segment size that TCP assumes where it knows none (RFC 9293).
+const defaultSegment = 536
 
 // sized refuses datagrams that are small because the system tells nothing of the
 // path, as gVisor does: other arms would send larger ones, and be faster for it.
 func (o order) sized(client *iperf.Report) error {
-	if !o.fits || client.Start.TestStart.Block != untold {
+	if !o.fits || client.Start.TestStart.Block != defaultSegment {
 		return nil
 	}
 	return fmt.Errorf("the client's system (%.80q) does not tell how large a datagram the path takes: "+

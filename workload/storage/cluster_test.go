@@ -47,7 +47,7 @@ func TestOnACluster(t *testing.T) {
 					t.Fatalf("%s: %v", op, err)
 				}
 				used := r.Used[part]
-				if r.Values[c.prefix()+"-iops"] <= 0 || !used.Untold && (used.CPU() <= 0 || used.MaxRSS <= 0) {
+				if r.Values[c.prefix()+"-iops"] <= 0 || !used.Unavailable && (used.CPU() <= 0 || used.MaxRSS <= 0) {
 					t.Errorf("%s: %v, used %+v", op, r.Values, r.Used)
 				}
 				t.Logf("%s: %.0f I/Os per second, %v", op, r.Values[c.prefix()+"-iops"], r.Used[part])

@@ -96,5 +96,5 @@ func counted(d *done) bool {
 		return false
 	}
 	failed, broken := job.Failures()
-	return broken == "" && failed.Told && failed.Share > 0
+	return broken == "" && failed.Known && failed.Share > 0
 }

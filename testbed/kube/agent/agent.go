@@ -75,9 +75,9 @@ type Question struct {
 // Follow asks for the peak of a pod's working set while a program runs in it. No
 // kernel tells it for a span of time: the agent looks a few times a second.
 type Follow struct {
-	Name   string   `json:"name"`             // given by the client, another one each time
-	Pod    string   `json:"pod"`              // UID, below the Root of the Question
-	Beside []string `json:"beside,omitempty"` // ids of containers whose memory is not counted
+	Name     string   `json:"name"`               // given by the client, another one each time
+	Pod      string   `json:"pod"`                // UID, below the Root of the Question
+	Sidecars []string `json:"sidecars,omitempty"` // ids of containers whose memory is not counted
 }
 
 // Counters are running totals at one moment. What the pod cannot see is missing.

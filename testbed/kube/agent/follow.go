@@ -58,8 +58,8 @@ func (t *tenant) follow(q *Question, c *Counters) error {
 		return fmt.Errorf("counters: %.80q is not the valid name of something to follow", want.Name)
 	case !validUID.MatchString(want.Pod):
 		return fmt.Errorf("counters: %.80q is not the UID of a pod", want.Pod)
-	case len(want.Beside) > containersLimit:
-		return fmt.Errorf("counters: %d containers of a pod are not to be followed, %d are the most", len(want.Beside), containersLimit)
+	case len(want.Sidecars) > containersLimit:
+		return fmt.Errorf("counters: %d containers of a pod are not to be followed, %d are the most", len(want.Sidecars), containersLimit)
 	case len(t.follows) >= followsLimit:
 		return fmt.Errorf("counters: the session follows %d pods already", followsLimit)
 	}
@@ -67,7 +67,7 @@ func (t *tenant) follow(q *Question, c *Counters) error {
 	if q.Root == "" || len(groups) == 0 {
 		return nil // there is no peak to be told
 	}
-	f := &follower{of: groups[0], beside: want.Beside, stop: make(chan struct{})}
+	f := &follower{of: groups[0], beside: want.Sidecars, stop: make(chan struct{})}
 	if t.follows == nil {
 		t.follows = map[string]*follower{}
 	}

@@ -48,7 +48,7 @@ func TestFollow(t *testing.T) {
 		return c.Peak
 	}
 	of := &tenant{server: s, timer: time.NewTimer(time.Hour)}
-	follow := &Follow{Name: "1", Pod: uid1, Beside: []string{"proxy"}}
+	follow := &Follow{Name: "1", Pod: uid1, Sidecars: []string{"proxy"}}
 	ask(of, Question{Follow: follow})
 	of.follows["1"].look()
 	set(t, root, pod, 9000)
@@ -86,7 +86,7 @@ func TestFollow(t *testing.T) {
 	for text, q := range map[string]Question{
 		`counters: "../x" is not the UID of a pod`:                                   {Follow: &Follow{Name: "4", Pod: "../x"}},
 		`counters: "a b" is not the valid name of something to follow`:               {Follow: &Follow{Name: "a b", Pod: uid1}},
-		"counters: 101 containers of a pod are not to be followed, 100 are the most": {Follow: &Follow{Name: "5", Pod: uid1, Beside: make([]string, 101)}},
+		"counters: 101 containers of a pod are not to be followed, 100 are the most": {Follow: &Follow{Name: "5", Pod: uid1, Sidecars: make([]string, 101)}},
 	} {
 		var c Counters
 		if err := (&tenant{server: s}).follow(&q, &c); err == nil || err.Error() != text {
