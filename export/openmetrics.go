@@ -11,6 +11,7 @@ import (
 	"tare/analysis"
 	"tare/experiment"
 	"tare/report"
+	"tare/wording"
 )
 
 // OpenMetrics writes what the analysis says in the OpenMetrics text format 1.0.
@@ -133,7 +134,7 @@ func comparisonFamilies(r Run) []*family {
 				verdict.add(truth(v == c.Verdict), append(labels, label{"verdict", string(v)})...)
 			}
 			rounds.add(float64(c.Rounds), labels...)
-			if !report.Judged(c) {
+			if !wording.Judged(c) {
 				continue
 			}
 			of := byScale[c.Metric.Scale]

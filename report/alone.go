@@ -5,6 +5,7 @@ import (
 
 	"tare/analysis"
 	"tare/experiment"
+	"tare/wording"
 )
 
 // An import of a single arm, such as the week's benchmark of one platform, has
@@ -21,12 +22,12 @@ func level(a analysis.ArmSeries, m experiment.Metric) string {
 	if v.N == 0 {
 		return "no valid trial"
 	}
-	sc := scaleOf(m.Unit, v.Median)
-	text := "median " + sc.with(v.Median)
+	sc := wording.ScaleOf(m.Unit, v.Median)
+	text := "median " + sc.With(v.Median)
 	if v.MedianLo != 0 || v.MedianHi != 0 {
-		text += fmt.Sprintf(" [%s, %s]", sc.bare(v.MedianLo), sc.bare(v.MedianHi))
+		text += fmt.Sprintf(" [%s, %s]", sc.Bare(v.MedianLo), sc.Bare(v.MedianHi))
 	}
-	return text + " over " + count(v.N, "trial", "trials")
+	return text + " over " + wording.Count(v.N, "trial", "trials")
 }
 
 // levelAnswers are the answers of a run without a second arm.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"tare/analysis"
+	"tare/wording"
 )
 
 // axis maps values to 0…1. With bend above zero it is linear within about ±bend
@@ -47,7 +48,7 @@ func overheadAxis(cs []analysis.Comparison, margin float64) axis {
 	a := axis{lo: -1.5 * margin, hi: 1.5 * margin}
 	var bounds []float64
 	for _, c := range cs {
-		if !judged(c) {
+		if !wording.Judged(c) {
 			continue
 		}
 		lo, hi := bounded(c.Overhead.Lo), bounded(c.Overhead.Hi)
@@ -81,7 +82,7 @@ func (a axis) ticks(n int) []float64 {
 		return a.bentTicks(n)
 	}
 	step := roundStep((a.hi - a.lo) / float64(max(n, 1)))
-	if step <= 0 || !finite(step) {
+	if step <= 0 || !wording.Finite(step) {
 		return nil
 	}
 	var list []float64
@@ -119,7 +120,7 @@ func (a axis) bentTicks(n int) []float64 {
 
 // roundStep is the next step of the kind 1, 2, 5 × 10ⁿ at or above raw.
 func roundStep(raw float64) float64 {
-	if raw <= 0 || !finite(raw) {
+	if raw <= 0 || !wording.Finite(raw) {
 		return 0
 	}
 	power := math.Pow(10, math.Floor(math.Log10(raw)))
@@ -136,8 +137,8 @@ func percentTick(v float64) string {
 	if v == 0 {
 		return "0"
 	}
-	s := trimZeros(fixed(v*100, 4))
-	if !strings.HasPrefix(s, minusSign) {
+	s := wording.TrimZeros(wording.Fixed(v*100, 4))
+	if !strings.HasPrefix(s, wording.MinusSign) {
 		s = "+" + s
 	}
 	return s + " %"
@@ -148,7 +149,7 @@ func percentTick(v float64) string {
 func hold(values ...float64) axis {
 	a := axis{lo: math.Inf(1), hi: math.Inf(-1)}
 	for _, v := range values {
-		if finite(v) {
+		if wording.Finite(v) {
 			a.lo, a.hi = min(a.lo, bounded(v)), max(a.hi, bounded(v))
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"tare/analysis"
+	"tare/wording"
 )
 
 // Sizes of the pictures of one metric. Box plot and run chart have the same
@@ -58,7 +59,7 @@ func (s *sheet) boxes(g group) string {
 		}
 	}
 	ax := hold(ends...)
-	unit := scaleOf(g.metric.Unit, max(abs(ax.lo), abs(ax.hi)))
+	unit := wording.ScaleOf(g.metric.Unit, max(abs(ax.lo), abs(ax.hi)))
 	x := func(v float64) float64 { return 8 + ax.at(v)*(boxesWidth-16) }
 	bottom := d.h - laneFoot
 	d.scaleBelow(ax, unit, x, bottom)
@@ -84,27 +85,27 @@ func (s *sheet) seriesNames(arms []analysis.ArmSeries, room float64) map[string]
 }
 
 // scaleBelow draws the axis of values with its grid and unit.
-func (d *drawing) scaleBelow(ax axis, unit scale, x func(float64) float64, bottom float64) {
-	inUnit := axis{lo: ax.lo / unit.div, hi: ax.hi / unit.div}
+func (d *drawing) scaleBelow(ax axis, unit wording.Scale, x func(float64) float64, bottom float64) {
+	inUnit := axis{lo: ax.lo / unit.Div, hi: ax.hi / unit.Div}
 	ticks := inUnit.ticks(4)
 	decimals := 0
 	if len(ticks) > 1 {
 		decimals = max(0, int(math.Ceil(-math.Log10(ticks[1]-ticks[0])-1e-9)))
 	}
 	for _, t := range ticks {
-		at := x(t * unit.div)
+		at := x(t * unit.Div)
 		d.line(at, laneTop, at, bottom, "grid")
-		label := fixed(t, decimals)
+		label := wording.Fixed(t, decimals)
 		if decimals > 9 || abs(t) >= 1e9 {
-			label = number(t, 4)
+			label = wording.Number(t, 4)
 		}
 		d.tick(at, bottom, label)
 	}
-	d.text(d.w/2, bottom+30, "small muted", "middle", unit.label)
+	d.text(d.w/2, bottom+30, "small muted", "middle", unit.Label)
 }
 
 // box draws one arm's lane.
-func (d *drawing) box(a analysis.ArmSeries, l looks, x func(float64) float64, top float64, name string, unit scale) {
+func (d *drawing) box(a analysis.ArmSeries, l looks, x func(float64) float64, top float64, name string, unit wording.Scale) {
 	m := a.Summary
 	if m.N == 0 {
 		d.laneLabel(top, l, name, a.Arm, "no valid trial")
@@ -116,7 +117,7 @@ func (d *drawing) box(a analysis.ArmSeries, l looks, x func(float64) float64, to
 	d.rect(x(m.Q1), mid-9, x(m.Q3)-x(m.Q1), 18, "box "+l.class)
 	d.line(x(m.Median), mid-9, x(m.Median), mid+9, "middle "+l.class)
 	d.dots(a, l, x, mid)
-	d.laneLabel(top, l, name, a.Arm, "median "+unit.with(m.Median))
+	d.laneLabel(top, l, name, a.Arm, "median "+unit.With(m.Median))
 }
 
 // laneLabel names an arm's lane, and says something of it at the right. It is drawn
@@ -141,7 +142,7 @@ func (d *drawing) dots(a analysis.ArmSeries, l looks, x func(float64) float64, m
 	var in, out strings.Builder
 	circles, least, most := 0, false, false
 	for i, v := range a.Values {
-		if !finite(v) {
+		if !wording.Finite(v) {
 			continue
 		}
 		at, y := x(v), mid+jitter(i)*7

@@ -7,6 +7,7 @@ import (
 	"tare/analysis"
 	comparing "tare/compare"
 	"tare/experiment"
+	"tare/wording"
 )
 
 // comparedMetric is a metric in a cell with what several runs say of it: changes
@@ -35,8 +36,8 @@ type comparedEntry struct {
 
 // judge sets what a comparison says; without a verdict if it is of a control.
 func (e *comparedEntry) judge(c analysis.Comparison, verdict bool) {
-	if judged(c) {
-		e.Against = estimate(c)
+	if wording.Judged(c) {
+		e.Against = wording.Estimate(c)
 	}
 	if verdict {
 		e.Verdict, e.verdict = badge(c.Verdict, observed(c)), c.Verdict
@@ -148,9 +149,9 @@ func changeNote(c comparing.Change) string {
 // ownOverhead writes the overhead of an arm as its run gives it.
 func ownOverhead(o comparing.Overhead, m experiment.Metric) string {
 	if !o.Known {
-		return missing
+		return wording.Missing
 	}
-	return estimate(analysis.Comparison{Metric: m, Overhead: o.Overhead, PointOnly: o.PointOnly, Rounds: 1})
+	return wording.Estimate(analysis.Comparison{Metric: m, Overhead: o.Overhead, PointOnly: o.PointOnly, Rounds: 1})
 }
 
 // levelRows are the levels of all arms.
@@ -162,8 +163,8 @@ func levelRows(r *comparing.Result, headline bool) []*comparedMetric {
 		}
 		row := rows.row(l.Cell, l.Metric, l.Arm)
 		e := &row.Entries[l.Run-1]
-		if e.Value = missing; l.Values.N > 0 {
-			e.Value = Value(l.Values.Median, l.Metric.Unit)
+		if e.Value = wording.Missing; l.Values.N > 0 {
+			e.Value = wording.Value(l.Values.Median, l.Metric.Unit)
 		}
 		if l.Against == nil {
 			e.Reference = true
@@ -184,9 +185,9 @@ func comparedRun(r comparing.Run) string {
 		parts = append(parts, r.Start.UTC().Format("2006-01-02 15:04 UTC"))
 	}
 	if r.Paired {
-		parts = append(parts, count(r.Rounds, "round", "rounds"))
+		parts = append(parts, wording.Count(r.Rounds, "round", "rounds"))
 	}
-	parts = append(parts, count(r.Trials, "valid trial", "valid trials"))
+	parts = append(parts, wording.Count(r.Trials, "valid trial", "valid trials"))
 	if !r.Finished {
 		parts = append(parts, "NOT FINISHED")
 	}
@@ -246,7 +247,7 @@ func comparedValues(p comparing.Property) []string {
 	list := p.Shown()
 	for i, v := range list {
 		if list[i] = plain(v); list[i] == "" {
-			list[i] = missing
+			list[i] = wording.Missing
 		}
 	}
 	return list
@@ -257,5 +258,5 @@ func familyNote(n int) string {
 	if n < 2 {
 		return ""
 	}
-	return fmt.Sprintf("Corrected by Holm's method as a family of %s.", count(n, "claim", "claims"))
+	return fmt.Sprintf("Corrected by Holm's method as a family of %s.", wording.Count(n, "claim", "claims"))
 }

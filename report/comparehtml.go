@@ -11,6 +11,7 @@ import (
 	"tare/analysis"
 	comparing "tare/compare"
 	"tare/experiment"
+	"tare/wording"
 )
 
 // CompareOptions is what the page of a comparison shows besides it.
@@ -74,11 +75,11 @@ type compareTable struct {
 }
 
 func makeComparePage(r *comparing.Result, o CompareOptions) *comparePage {
-	p := &comparePage{CSS: template.CSS(paletteCSS() + pictureCSS + pageCSS), Title: "Comparison of " + count(len(r.Runs), "run", "runs"),
+	p := &comparePage{CSS: template.CSS(paletteCSS() + pictureCSS + pageCSS), Title: "Comparison of " + wording.Count(len(r.Runs), "run", "runs"),
 		Observational: brief(r.Observational), Reference: comparedReference(r), Several: len(r.Runs) > 1, Floors: len(r.Floors) > 0, Footer: "Made by tare compare",
-		Confidence: share(float64(r.Confidence)), Same: sameByGroup(r, 0)}
+		Confidence: wording.Share(float64(r.Confidence)), Same: sameByGroup(r, 0)}
 	if r.Margin > 0 {
-		p.Margin = "±" + share(float64(r.Margin))
+		p.Margin = "±" + wording.Share(float64(r.Margin))
 	}
 	if !o.Generated.IsZero() {
 		p.Footer += ", " + o.Generated.UTC().Format("2 January 2006, 15:04 UTC")

@@ -10,13 +10,14 @@ import (
 
 	"tare/analysis"
 	comparing "tare/compare"
+	"tare/wording"
 )
 
 // CompareMarkdown writes a comparison of runs as GitHub-flavoured Markdown, with
 // a column for each run.
 func CompareMarkdown(w io.Writer, r *comparing.Result) error {
 	b := bufio.NewWriter(w)
-	fmt.Fprintf(b, "# Comparison of %s\n\n", count(len(r.Runs), "run", "runs"))
+	fmt.Fprintf(b, "# Comparison of %s\n\n", wording.Count(len(r.Runs), "run", "runs"))
 	for _, run := range r.Runs {
 		fmt.Fprintf(b, "%d. %s: %s\n", run.Number, md(run.Name), md(comparedRun(run)))
 	}
@@ -188,7 +189,7 @@ func compareLine(kind string, c analysis.Comparison, run int, arm string, agains
 	for i := range line {
 		line[i] = unformula(plain(line[i]))
 	}
-	ok := againstRun > 0 && judged(c)
+	ok := againstRun > 0 && wording.Judged(c)
 	estimates := []float64{c.Overhead.Point, c.Overhead.Lo, c.Overhead.Hi}
 	if c.PointOnly {
 		estimates[1], estimates[2] = math.NaN(), math.NaN() // leaves the fields empty

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	comparing "tare/compare"
+	"tare/wording"
 )
 
 // CompareText writes a comparison of runs for a terminal: what differs between
@@ -18,7 +19,7 @@ func CompareText(w io.Writer, r *comparing.Result, o TextOptions) error {
 	o.Width = max(o.Width, 40)
 	buffered := bufio.NewWriter(w)
 	t := &terminal{w: buffered, o: o}
-	t.line(t.style(bold, "Comparison of "+count(len(r.Runs), "run", "runs")))
+	t.line(t.style(bold, "Comparison of "+wording.Count(len(r.Runs), "run", "runs")))
 	for _, run := range r.Runs {
 		indent := fmt.Sprintf("  %d  ", run.Number)
 		for _, l := range wrap(shorten(plain(run.Name), o.Width, ellipsis)+": "+comparedRun(run), o.Width-len(indent)) {

@@ -1,11 +1,13 @@
 package report
 
+import "tare/wording"
+
 // entry is a key with its value, as the tables of the page show them.
 type entry struct{ Key, Value string }
 
 // definitions are the words of a report.
 func (s *sheet) definitions() []entry {
-	margin := share(s.margin())
+	margin := wording.Share(s.margin())
 	if s.imported() {
 		return s.importedDefinitions(margin)
 	}
@@ -15,7 +17,7 @@ func (s *sheet) definitions() []entry {
 		{"Trial", "One execution of the workload in one arm. It is the unit of all statistics here, never the single request inside it."},
 		{"Round", "One trial of every arm, in random order. Arms are compared round by round, so that what drifts slowly hits all arms alike."},
 		{"Overhead", "The cost of an arm relative to the baseline; plus is always a cost. 5 % means 5 % less where higher is better, and 5 % more where lower is better."},
-		{"Interval", "The range of true overheads that the rounds are compatible with: over many such runs, " + share(float64(s.plan.Confidence)) + " of these intervals hold the true value."},
+		{"Interval", "The range of true overheads that the rounds are compatible with: over many such runs, " + wording.Share(float64(s.plan.Confidence)) + " of these intervals hold the true value."},
 		{"Costs, gains", "The overhead differs from zero after correction for the number of comparisons."},
 		{"Equivalent", "The overhead was shown to be smaller than the margin of ±" + margin + " that the experiment declared beforehand."},
 		{"Not resolved", "Neither a difference nor equivalence was shown. It does not mean that there is no difference; the smallest one that could have been seen stands beside it."},
@@ -37,7 +39,7 @@ func (s *sheet) importedDefinitions(margin string) []entry {
 		{"Cell", "What was measured, at one setting of its parameters. Arms are compared within a cell only."},
 		{"Trial", "What one file, or one row, says of one cell. It is the unit of all statistics here, never the single request inside it."},
 		{"Overhead", "The difference of an arm from the baseline, relative to it; plus is always a cost. 5 % means 5 % less where higher is better, and 5 % more where lower is better."},
-		{"Interval", "The range of true differences that the " + over + " are compatible with, if they are independent of each other: over many such imports, " + share(float64(s.plan.Confidence)) + " of these intervals hold the true difference between the arms as they were."},
+		{"Interval", "The range of true differences that the " + over + " are compatible with, if they are independent of each other: over many such imports, " + wording.Share(float64(s.plan.Confidence)) + " of these intervals hold the true difference between the arms as they were."},
 		{"Costs, gains", "The difference is not zero, after correction for the number of comparisons."},
 	}
 	if s.plan.Paired() {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"tare/analysis"
+	"tare/wording"
 )
 
 // Figure draws the run's headline overheads as a picture that stands on its own
@@ -43,14 +44,14 @@ func figureTitle(s *sheet) string {
 // figureNote says how the numbers came about.
 func figureNote(s *sheet) string {
 	if s.imported() {
-		text := fmt.Sprintf("Observational: overhead relative to %s, %s intervals; %s", s.baseline, share(float64(s.plan.Confidence)), brief(s.run.Observational))
+		text := fmt.Sprintf("Observational: overhead relative to %s, %s intervals; %s", s.baseline, wording.Share(float64(s.plan.Confidence)), brief(s.run.Observational))
 		if !s.run.Valid {
 			text += "; invalid run, no verdicts"
 		}
 		return text
 	}
 	text := fmt.Sprintf("Overhead relative to %s: %s in random order, %s intervals",
-		s.baseline, count(s.run.Rounds, "round", "rounds"), share(float64(s.plan.Confidence)))
+		s.baseline, wording.Count(s.run.Rounds, "round", "rounds"), wording.Share(float64(s.plan.Confidence)))
 	if !s.run.Valid {
 		text += "; invalid run, no verdicts"
 	}

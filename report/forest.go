@@ -6,6 +6,7 @@ import (
 
 	"tare/analysis"
 	"tare/experiment"
+	"tare/wording"
 )
 
 // Widths of pictures in pixels: forest plots on a wide and on a narrow page.
@@ -26,7 +27,7 @@ func Forest(r *analysis.Run) string {
 // an overhead as a share.
 func (s *sheet) ratioGroups() []group {
 	return slices.DeleteFunc(s.groups(true), func(g group) bool {
-		return !isRatio(g.metric) || !slices.ContainsFunc(g.lines(), judged)
+		return !wording.IsRatio(g.metric) || !slices.ContainsFunc(g.lines(), wording.Judged)
 	})
 }
 
@@ -74,7 +75,7 @@ func (s *sheet) plant(groups []group, width float64) *forest {
 	for _, c := range cs {
 		arms = append(arms, c.Arm)
 		longest = max(longest, cells(s.label(c)))
-		numbers, marked = max(numbers, cells(estimate(c))), marked || observed(c)
+		numbers, marked = max(numbers, cells(wording.Estimate(c))), marked || observed(c)
 	}
 	f := &forest{sheet: s, groups: groups, axis: overheadAxis(cs, s.margin()), narrow: width < 560, row: 22}
 	f.w = width
@@ -115,7 +116,7 @@ func (f *forest) grow(top float64) {
 	bottom := top + f.h - forestFoot
 	if f.axis.bend > 0 {
 		bottom -= forestNote
-		f.text((f.x0+f.x1)/2, bottom+33, "small muted", "middle", "scale: even near zero, logarithmic beyond ±"+share(f.axis.bend))
+		f.text((f.x0+f.x1)/2, bottom+33, "small muted", "middle", "scale: even near zero, logarithmic beyond ±"+wording.Share(f.axis.bend))
 	}
 	f.ground(top, bottom)
 	y := top + forestTop
@@ -153,7 +154,7 @@ func (f *forest) ground(top, bottom float64) {
 		f.text(zero-6, top+14, "small muted", "end", "← gains")
 	}
 	if m := f.sheet.margin(); m > 0 && !f.narrow {
-		f.text(f.verdictX, top+14, "small muted", "start", "shaded: within ±"+share(m))
+		f.text(f.verdictX, top+14, "small muted", "start", "shaded: within ±"+wording.Share(m))
 	}
 }
 
@@ -190,7 +191,7 @@ func (f *forest) comparison(c analysis.Comparison, y float64) {
 	line, plot := y+15, y+11
 	f.marker(8, line-4, 4.5, look, hollow)
 	f.labelled(20, line, class, name, f.sheet.label(c))
-	numbers := estimate(c)
+	numbers := wording.Estimate(c)
 	switch {
 	case f.narrow:
 		plot = y + 40
@@ -204,7 +205,7 @@ func (f *forest) comparison(c analysis.Comparison, y float64) {
 		}
 		f.text(f.numberX, line, "num "+class, "start", numbers)
 	}
-	if !judged(c) {
+	if !wording.Judged(c) {
 		return
 	}
 	if lo, hi := f.x(c.Overhead.Lo), f.x(c.Overhead.Hi); !c.PointOnly {

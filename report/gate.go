@@ -8,6 +8,7 @@ import (
 	"tare/analysis"
 	"tare/experiment"
 	"tare/gate"
+	"tare/wording"
 )
 
 // GateLine says in one line what a gate came to.
@@ -16,9 +17,9 @@ func GateLine(r *gate.Result) string {
 	unresolved := r.Count(gate.Unresolved)
 	switch r.Outcome {
 	case gate.Pass:
-		return "gate passed: " + count(n, "budget", "budgets") + " kept"
+		return "gate passed: " + wording.Count(n, "budget", "budgets") + " kept"
 	case gate.Fail:
-		text := fmt.Sprintf("gate failed: %d of %s exceeded", r.Count(gate.Fail), count(n, "budget", "budgets"))
+		text := fmt.Sprintf("gate failed: %d of %s exceeded", r.Count(gate.Fail), wording.Count(n, "budget", "budgets"))
 		if unresolved > 0 {
 			text += fmt.Sprintf(", %d not resolved", unresolved)
 		}
@@ -26,7 +27,7 @@ func GateLine(r *gate.Result) string {
 	case gate.Invalid:
 		return "gate invalid: the run gives no verdicts"
 	}
-	return fmt.Sprintf("gate unresolved: %d of %s not resolved", unresolved, count(n, "budget", "budgets"))
+	return fmt.Sprintf("gate unresolved: %d of %s not resolved", unresolved, wording.Count(n, "budget", "budgets"))
 }
 
 // gateAbout says what was judged: the run, its size, and what it was held
@@ -46,7 +47,7 @@ func gateAbout(r *gate.Result) string {
 	} else {
 		text += gateBaseline(r)
 	}
-	text += ", " + share(r.Confidence) + " intervals"
+	text += ", " + wording.Share(r.Confidence) + " intervals"
 	if !r.Finished {
 		text += ", not finished"
 	}
@@ -58,11 +59,11 @@ func gateAbout(r *gate.Result) string {
 func gateSize(r *gate.Result, n int) string {
 	switch {
 	case !r.Paired:
-		return count(n, "value", "values") + " per arm"
+		return wording.Count(n, "value", "values") + " per arm"
 	case r.Observational != "":
-		return count(n, "pair", "pairs") + " of trials"
+		return wording.Count(n, "pair", "pairs") + " of trials"
 	}
-	return count(n, "round", "rounds")
+	return wording.Count(n, "round", "rounds")
 }
 
 func gateBaseline(r *gate.Result) string {
@@ -125,17 +126,17 @@ func gateMetric(c gate.Case) experiment.Metric {
 // gateOverhead writes the estimate and the interval of a case.
 func gateOverhead(c gate.Case) (point, interval string) {
 	if !c.Estimated {
-		return missing, ""
+		return wording.Missing, ""
 	}
 	shown := analysis.Comparison{Metric: gateMetric(c), Overhead: c.Overhead, Rounds: max(c.Size, 1), Verdict: analysis.Costs}
-	return overhead(shown)
+	return wording.Overhead(shown)
 }
 
 // gateAmount writes one number of a case on the scale of its limit, with as many
 // digits as its interval has.
 func gateAmount(c gate.Case, v float64) string {
-	point, _ := written(analysis.Comparison{Metric: gateMetric(c), Overhead: c.Overhead, Rounds: 1, Verdict: analysis.Costs},
-		analysis.Interval{Point: v, Lo: v - gateHalf(c), Hi: v + gateHalf(c)}, fixed)
+	point, _ := wording.Written(analysis.Comparison{Metric: gateMetric(c), Overhead: c.Overhead, Rounds: 1, Verdict: analysis.Costs},
+		analysis.Interval{Point: v, Lo: v - gateHalf(c), Hi: v + gateHalf(c)}, wording.Fixed)
 	return point
 }
 
@@ -165,7 +166,7 @@ func gateWhy(r *gate.Result, c gate.Case) string {
 		return fmt.Sprintf("the limit of %s lies within the interval%s", limit, gateNeeded(r, c))
 	case gate.NotByHolm:
 		return fmt.Sprintf("%s at least %s by itself, over the limit of %s, but not as one of %s (p after Holm's correction %s)%s", gateVerb(c),
-			gateAmount(c, c.Overhead.Lo), limit, count(len(r.Cases), "budget", "budgets"), probability(c.PAdjusted), gateNeeded(r, c))
+			gateAmount(c, c.Overhead.Lo), limit, wording.Count(len(r.Cases), "budget", "budgets"), wording.Probability(c.PAdjusted), gateNeeded(r, c))
 	case gate.UnderBias:
 		return fmt.Sprintf("not clear of the limit of %s: the control differs from %s by up to %s itself", limit, gateBaseline(r), gateAmount(c, c.Bias))
 	case gate.TooFew:
@@ -177,7 +178,7 @@ func gateWhy(r *gate.Result, c gate.Case) string {
 		}
 		text += " too few for an interval that holds for any noise"
 		if c.Needed > 0 {
-			text += "; at least " + count(c.Needed, "is", "are") + " needed"
+			text += "; at least " + wording.Count(c.Needed, "is", "are") + " needed"
 		}
 		return text
 	case gate.NotFinished:
@@ -197,7 +198,7 @@ func gateVerb(c gate.Case) string {
 	if c.History == nil {
 		return "costs"
 	}
-	word := "is worse than " + count(c.History.Runs, "run", "runs")
+	word := "is worse than " + wording.Count(c.History.Runs, "run", "runs")
 	if c.History.Part == gate.PartAnchor {
 		return word + " at the beginning by"
 	}
@@ -224,7 +225,7 @@ func gateSentence(r *gate.Result, c gate.Case) string {
 	}
 	text = fmt.Sprintf("%s: %s on %s in %s: %s", text, plain(c.Arm), gateWhat(c), plain(c.Cell), gateWhy(r, c))
 	if point, interval := gateOverhead(c); interval != "" {
-		text += fmt.Sprintf(" (%s %s, %s interval)", point, interval, share(r.Confidence))
+		text += fmt.Sprintf(" (%s %s, %s interval)", point, interval, wording.Share(r.Confidence))
 	}
 	return text + "."
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"tare/gate"
+	"tare/wording"
 )
 
 // GateMarkdown writes a gate as a summary fit for a pull request: the outcome in
@@ -35,7 +36,7 @@ func GateMarkdown(w io.Writer, r *gate.Result, link string) error {
 }
 
 func gateMarkdownTable(b *bufio.Writer, r *gate.Result) {
-	fmt.Fprintf(b, "| | arm | metric | cell | limit | overhead | %s interval |\n|---|---|---|---|--:|--:|--:|\n", md(share(r.Confidence)))
+	fmt.Fprintf(b, "| | arm | metric | cell | limit | overhead | %s interval |\n|---|---|---|---|--:|--:|--:|\n", md(wording.Share(r.Confidence)))
 	for _, c := range r.Cases {
 		point, interval := gateOverhead(c)
 		fmt.Fprintf(b, "| %s %s | %s | %s | %s | %s | %s | %s |\n", gateMark(c.Outcome, false), c.Outcome, md(c.Arm), md(gateWhat(c)), md(c.Cell),
@@ -74,7 +75,7 @@ func gateMarkdownList(b *bufio.Writer, list []string) {
 // gateLegend says how the numbers are to be read.
 func gateLegend(r *gate.Result) string {
 	return fmt.Sprintf("Plus is a cost. A case passes when its interval ends within the limit, and fails when the overhead is shown to be over it; the chance of any false failure is at most %s.",
-		share(r.Level))
+		wording.Share(r.Level))
 }
 
 // mdLink is a link to a page of the web or a file below this one; anything else

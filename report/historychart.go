@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tare/history"
+	"tare/wording"
 )
 
 // historyLayout is the size of a history's chart.
@@ -124,12 +125,12 @@ func (c *pastChart) grid() {
 func (c *pastChart) tick(v float64) string {
 	s := c.series
 	switch {
-	case s.Of == history.OfOverhead && isRatio(s.Metric):
+	case s.Of == history.OfOverhead && wording.IsRatio(s.Metric):
 		return percentTick(v)
 	case v == 0:
 		return "0"
 	}
-	return scaleOf(s.Metric.Unit, max(abs(c.axis.lo), abs(c.axis.hi))).short(v)
+	return wording.ScaleOf(s.Metric.Unit, max(abs(c.axis.lo), abs(c.axis.hi))).Short(v)
 }
 
 // stretches draws a dashed line wherever the parameters change.
@@ -332,9 +333,9 @@ func (c *pastChart) shifts() {
 
 // labelSize is the size of a change, with its sign, for its label.
 func labelSize(s *history.Series, c history.Shift) string {
-	text := size(s.Metric, abs(c.Size.Point))
+	text := wording.Size(s.Metric, abs(c.Size.Point))
 	if c.Size.Point < 0 {
-		return minusSign + text
+		return wording.MinusSign + text
 	}
 	return "+" + text
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tare/history"
+	"tare/wording"
 )
 
 //go:embed page/history.css
@@ -108,15 +109,15 @@ func makeHistoryPage(h *history.History, o HistoryOptions) *historyPage {
 		p.Title = "History of " + p.Experiments[0].Name
 	}
 	p.Facts = []entry{
-		{"Runs", number(float64(runs), 9)}, {"Left out", number(float64(left), 9)},
-		{"Experiments", number(float64(len(h.Experiments)), 9)}, {"Smallest segment", count(h.Segment, "run", "runs")},
-		{"Chance of a false change", "at most " + share(h.Alpha)},
+		{"Runs", wording.Number(float64(runs), 9)}, {"Left out", wording.Number(float64(left), 9)},
+		{"Experiments", wording.Number(float64(len(h.Experiments)), 9)}, {"Smallest segment", wording.Count(h.Segment, "run", "runs")},
+		{"Chance of a false change", "at most " + wording.Share(h.Alpha)},
 	}
 	for _, s := range h.Skipped[:min(len(h.Skipped), mostWarnings)] {
 		p.Skipped = append(p.Skipped, entry{plain(s.Directory), brief(s.Reason)})
 	}
 	if n := len(h.Skipped) - mostWarnings; n > 0 {
-		p.MoreSkipped = count(n, "more directory", "more directories") + "."
+		p.MoreSkipped = wording.Count(n, "more directory", "more directories") + "."
 	}
 	p.Footer = "Made by tare history"
 	if !o.Generated.IsZero() {
@@ -162,7 +163,7 @@ func (p past) page(id string, o HistoryOptions) historyExperiment {
 	slices.SortStableFunc(e.Findings, func(a, b historyFinding) int { return a.run - b.run })
 	e.Exploratory = draw(rest, "x")
 	if len(rest) > 0 {
-		e.ExploratoryNote = count(len(rest), "series", "series") + ", with a level of their own for changes"
+		e.ExploratoryNote = wording.Count(len(rest), "series", "series") + ", with a level of their own for changes"
 	}
 	for _, text := range p.others(p.chosen(true)) {
 		e.Others = append(e.Others, tie(text))
@@ -211,7 +212,7 @@ func (p past) rows(o HistoryOptions) (rows []historyRun, more string) {
 		rows = append(rows, row)
 	}
 	if n := len(p.Runs) - len(rows); n > 0 {
-		more = count(n, "earlier run is", "earlier runs are") + " not listed."
+		more = wording.Count(n, "earlier run is", "earlier runs are") + " not listed."
 	}
 	return rows, more
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tare/history"
+	"tare/wording"
 )
 
 // pastColumns are the columns of a history as CSV. Values are shares on the
@@ -97,7 +98,7 @@ func (p past) markdown(b *bufio.Writer, all bool) {
 	chosen := p.chosen(all)
 	fmt.Fprintf(b, "# %s\n\n%s. %s\n\n", md(p.Name), md(p.heading()), md(p.outcome(chosen)))
 	if found := findings(chosen); len(found) > 0 {
-		fmt.Fprintf(b, "| since run | what | change | began in (%s) | changed as well |\n|---|---|---|---|---|\n", share(p.h.Confidence))
+		fmt.Fprintf(b, "| since run | what | change | began in (%s) | changed as well |\n|---|---|---|---|---|\n", wording.Share(p.h.Confidence))
 		for _, f := range found {
 			sure := p.Runs[f.Earliest].Directory
 			if f.Earliest != f.Latest {

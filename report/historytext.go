@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"tare/history"
+	"tare/wording"
 )
 
 // HistoryText writes a history for a terminal: for each series its level, a
@@ -62,12 +63,12 @@ func (t *terminal) past(p past) {
 			t.para("  - ", plain(r.Directory)+": "+brief(r.LeftOut))
 		}
 		if n := len(left) - mostLeftOut; n > 0 {
-			t.line("  - and " + count(n, "more run", "more runs"))
+			t.line("  - and " + wording.Count(n, "more run", "more runs"))
 		}
 	}
 	if n := len(p.chosen(true)) - len(p.chosen(false)); n > 0 && !t.o.All {
 		t.line("")
-		t.para("", count(n, "series of exploratory metrics is", "series of exploratory metrics are")+" not shown (--all shows them)")
+		t.para("", wording.Count(n, "series of exploratory metrics is", "series of exploratory metrics are")+" not shown (--all shows them)")
 	}
 }
 
@@ -189,7 +190,7 @@ func (t *terminal) spark(s *history.Series, a axis, runs, width int) (plot, mark
 // pastEnd labels the end of an axis of a series.
 func pastEnd(s *history.Series, v float64) string {
 	if s.Of == history.OfLevel {
-		return scaleOf(s.Metric.Unit, v).short(v)
+		return wording.ScaleOf(s.Metric.Unit, v).Short(v)
 	}
 	return endLabel(s.Metric, v)
 }

@@ -9,6 +9,7 @@ import (
 	"tare/analysis"
 	"tare/experiment"
 	"tare/history"
+	"tare/wording"
 )
 
 // past is one experiment's history arranged for reading.
@@ -93,14 +94,14 @@ const observedOnly = "observational: no trials in rounds of random order"
 
 // pastValue writes an estimate of a series with its interval, where it has one.
 func pastValue(s *history.Series, i analysis.Interval) string {
-	m, write := s.Metric, signed
+	m, write := s.Metric, wording.Signed
 	if s.Of == history.OfLevel {
-		m.Scale, write = experiment.Difference, fixed
+		m.Scale, write = experiment.Difference, wording.Fixed
 	}
-	point, interval := written(analysis.Comparison{Metric: m, Rounds: 1, Overhead: i}, i, write)
+	point, interval := wording.Written(analysis.Comparison{Metric: m, Rounds: 1, Overhead: i}, i, write)
 	if i.Lo == i.Hi {
 		if s.Of == history.OfLevel {
-			return Value(i.Point, s.Metric.Unit)
+			return wording.Value(i.Point, s.Metric.Unit)
 		}
 		return point
 	}
@@ -110,14 +111,14 @@ func pastValue(s *history.Series, i analysis.Interval) string {
 // shiftSize writes how much a change is, without its direction.
 func shiftSize(s *history.Series, c history.Shift) string {
 	i := c.Size
-	write := fixed
+	write := wording.Fixed
 	switch c.Direction {
 	case history.Better, history.Fell:
 		i = analysis.Interval{Point: -i.Point, Lo: -i.Hi, Hi: -i.Lo}
 	case history.Spread:
-		write = signed
+		write = wording.Signed
 	}
-	point, interval := written(analysis.Comparison{Metric: s.Metric, Rounds: 1, Overhead: i}, i, write)
+	point, interval := wording.Written(analysis.Comparison{Metric: s.Metric, Rounds: 1, Overhead: i}, i, write)
 	return strings.TrimSpace(point + " " + interval)
 }
 
@@ -165,7 +166,7 @@ func (p past) shiftPlace(c history.Shift) string {
 	if about != nil {
 		text += " (" + strings.Join(about, ", ") + ")"
 	}
-	sure := share(p.h.Confidence)
+	sure := wording.Share(p.h.Confidence)
 	if c.Earliest == c.Latest {
 		return text + "; hardly in another run (" + sure + ")"
 	}
@@ -264,12 +265,12 @@ func nowText(s *history.Series) string {
 	if !ok {
 		return "no run can be used"
 	}
-	return pastValue(s, seg.Level) + " over " + count(seg.Runs, "run", "runs")
+	return pastValue(s, seg.Level) + " over " + wording.Count(seg.Runs, "run", "runs")
 }
 
 // heading counts the runs of an experiment.
 func (p past) heading() string {
-	text := count(len(p.Runs), "run", "runs")
+	text := wording.Count(len(p.Runs), "run", "runs")
 	first, last := p.Runs[0].Start, p.Runs[len(p.Runs)-1].Start
 	if !first.IsZero() {
 		text += " from " + first.UTC().Format("2006-01-02")
@@ -316,14 +317,14 @@ func findings(list []*history.Series) []finding {
 func (p past) outcome(list []*history.Series) string {
 	n := len(findings(list))
 	if n == 0 {
-		return "No change in " + count(len(list), "series", "series") + "."
+		return "No change in " + wording.Count(len(list), "series", "series") + "."
 	}
-	return count(n, "change", "changes") + " in " + count(len(list), "series", "series") + "."
+	return wording.Count(n, "change", "changes") + " in " + wording.Count(len(list), "series", "series") + "."
 }
 
 // terms says how a history was judged.
 func terms(h *history.History) string {
 	return fmt.Sprintf("Changes are looked for at a level at which at most %s of histories without any would show one, at least %d runs apart. "+
 		"Each point is one run; levels are Hodges–Lehmann estimates over the runs between changes, intervals have %s confidence.",
-		share(h.Alpha), h.Segment, share(h.Confidence))
+		wording.Share(h.Alpha), h.Segment, wording.Share(h.Confidence))
 }

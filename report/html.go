@@ -16,6 +16,7 @@ import (
 
 	"tare/analysis"
 	"tare/published"
+	"tare/wording"
 )
 
 //go:embed page/*.gohtml
@@ -154,7 +155,7 @@ func makePage(s *sheet, o HTMLOptions) *page {
 	p := &page{
 		CSS: template.CSS(paletteCSS() + pictureCSS + pageCSS), Title: name + " – Tare report", Name: name,
 		Description: plain(s.plan.Description), Facts: s.facts(), Baseline: s.baseline,
-		Confidence: share(float64(s.plan.Confidence)), Power: share(float64(s.plan.Power)),
+		Confidence: wording.Share(float64(s.plan.Confidence)), Power: wording.Share(float64(s.plan.Power)),
 		Asked: s.asked(), Done: s.done(), Control: tie(s.controlSentence()), Limits: s.limits(),
 		Definitions: s.definitions(), Published: publishedSection(o.Published),
 		Observed: tie(s.observed()), Paired: s.plan.Paired(), Imported: s.imported(),
@@ -167,7 +168,7 @@ func makePage(s *sheet, o HTMLOptions) *page {
 		}
 	}
 	if s.margin() > 0 {
-		p.Margin = "±" + share(s.margin())
+		p.Margin = "±" + wording.Share(s.margin())
 	}
 	if !s.run.Valid {
 		p.Reasons = plainAll(s.run.Reasons)
@@ -183,7 +184,7 @@ func makePage(s *sheet, o HTMLOptions) *page {
 	p.Hints = p.Hints[:min(len(p.Hints), mostWarnings)]
 	if extra := len(p.Warnings) - mostWarnings; extra > 0 {
 		p.Warnings = p.Warnings[:mostWarnings]
-		p.MoreWarnings = fmt.Sprintf("%s more; tare show lists all.", count(extra, "warning", "warnings"))
+		p.MoreWarnings = fmt.Sprintf("%s more; tare show lists all.", wording.Count(extra, "warning", "warnings"))
 	}
 	p.pictures(s)
 	p.tables(s)
@@ -224,9 +225,9 @@ func (s *sheet) facts() []entry {
 	if s.imported() {
 		return s.importedFacts(state)
 	}
-	list := []entry{{"Run", state}, {"Rounds", number(float64(r.Rounds), 9)},
-		{"Valid trials", fmt.Sprintf("%s of %s", number(float64(r.Trials.Valid), 9), number(float64(r.Trials.Planned), 9))},
-		{"Invalid attempts", number(float64(len(r.Invalids)), 9)}, {"Control", s.controlState()}}
+	list := []entry{{"Run", state}, {"Rounds", wording.Number(float64(r.Rounds), 9)},
+		{"Valid trials", fmt.Sprintf("%s of %s", wording.Number(float64(r.Trials.Valid), 9), wording.Number(float64(r.Trials.Planned), 9))},
+		{"Invalid attempts", wording.Number(float64(len(r.Invalids)), 9)}, {"Control", s.controlState()}}
 	if b := plain(s.plan.Testbed); b != "" {
 		list = append(list, entry{"Testbed", b})
 	}
@@ -238,10 +239,10 @@ func (s *sheet) facts() []entry {
 		under += time.Duration((session.To - session.From) * float64(time.Second))
 	}
 	if under > 0 {
-		list = append(list, entry{"Took", span(under)})
+		list = append(list, entry{"Took", wording.Span(under)})
 	}
 	if n := len(r.Sessions); n > 1 {
-		list = append(list, entry{"Resumed", count(n-1, "time", "times")})
+		list = append(list, entry{"Resumed", wording.Count(n-1, "time", "times")})
 	}
 	return list
 }

@@ -11,6 +11,7 @@ import (
 
 	"tare/analysis"
 	"tare/machine"
+	"tare/wording"
 )
 
 type pageProof struct {
@@ -52,12 +53,12 @@ func (p *page) evidence(s *sheet, o HTMLOptions) {
 	p.ProofNote = proofNote(once, each)
 	p.InvalidNote = s.invalidNote()
 	for _, rule := range rules(s.run.Trials.ByRule) {
-		p.Rules = append(p.Rules, entry{plain(rule), count(s.run.Trials.ByRule[rule], "trial", "trials")})
+		p.Rules = append(p.Rules, entry{plain(rule), wording.Count(s.run.Trials.ByRule[rule], "trial", "trials")})
 	}
 	p.InvalidsOpen = len(s.run.Invalids) <= 10
 	for i, t := range s.run.Invalids {
 		if i == mostInvalids {
-			p.MoreInvalids = fmt.Sprintf("%s more; trials.jsonl has all.", count(len(s.run.Invalids)-i, "trial", "trials"))
+			p.MoreInvalids = fmt.Sprintf("%s more; trials.jsonl has all.", wording.Count(len(s.run.Invalids)-i, "trial", "trials"))
 			break
 		}
 		row := pageTrial{Seq: t.Seq, Round: t.Round, Attempt: t.Attempt, Cell: plain(t.Cell), Arm: plain(t.Arm)}
@@ -129,12 +130,12 @@ func (s *sheet) invalidNote() string {
 		return "No trial broke a rule of the experiment."
 	}
 	if s.imported() {
-		return count(n, "trial broke", "trials broke") + " a rule and gave no data. Rules never look at whether a value is high or low."
+		return wording.Count(n, "trial broke", "trials broke") + " a rule and gave no data. Rules never look at whether a value is high or low."
 	}
 	text := fmt.Sprintf("%s a rule that was fixed before the run, and gave no data. An invalid trial is repeated within its round, up to %s in all",
-		count(n, "trial broke", "trials broke"), count(s.plan.Attempts, "attempt", "attempts"))
+		wording.Count(n, "trial broke", "trials broke"), wording.Count(s.plan.Attempts, "attempt", "attempts"))
 	if s.run.Trials.Lost > 0 {
-		return text + fmt.Sprintf("; %s stayed invalid.", count(s.run.Trials.Lost, "planned trial", "planned trials"))
+		return text + fmt.Sprintf("; %s stayed invalid.", wording.Count(s.run.Trials.Lost, "planned trial", "planned trials"))
 	}
 	return text + "; none stayed without a valid value."
 }
@@ -156,7 +157,7 @@ func (p *page) surroundings(s *sheet, o HTMLOptions) {
 	p.Footer += ". This page needs no network and no scripts."
 	h := s.run.Harness
 	p.Harness = fmt.Sprintf("Outside trials Tare took %s of the run's wall clock, and during trials its own process used %s of one CPU core.",
-		share(h.WallShare), share(h.CPUShare))
+		wording.Share(h.WallShare), wording.Share(h.CPUShare))
 	p.Experiment = plainLines(string(bytes.TrimRight(o.Experiment, "\n")))
 	p.Command = cmp.Or(plainLines(o.Command), "tare run experiment.yaml")
 	p.RepeatNote = fmt.Sprintf("The order of trials is drawn from the seed. With seed: %d under design in the experiment file, the same order is run again.", s.plan.Seed)
@@ -190,14 +191,14 @@ func compact(config any) string {
 func machineRows(e *machine.Environment) []entry {
 	cores := fmt.Sprintf("%d online, %d usable", e.CPU.Online, e.CPU.Usable)
 	if e.Cgroup.CPUs > 0 {
-		cores += fmt.Sprintf(", limited to %s cores by the cgroup", number(e.Cgroup.CPUs, 3))
+		cores += fmt.Sprintf(", limited to %s cores by the cgroup", wording.Number(e.Cgroup.CPUs, 3))
 	}
 	memory := ""
 	if e.Memory > 0 {
-		memory = Value(float64(e.Memory), "B")
+		memory = wording.Value(float64(e.Memory), "B")
 	}
 	if e.Cgroup.Memory > 0 {
-		memory += ", limited to " + Value(float64(e.Cgroup.Memory), "B") + " by the cgroup"
+		memory += ", limited to " + wording.Value(float64(e.Cgroup.Memory), "B") + " by the cgroup"
 	}
 	rights := "unprivileged"
 	if e.Root {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"tare/analysis"
+	"tare/wording"
 )
 
 // pageSeries is a metric with what the series of each arm says of itself.
@@ -31,8 +32,8 @@ func (p *page) series(s *sheet) {
 		ps := pageSeries{Metric: plain(g.metric.Name), Cell: plain(g.cell)}
 		for _, a := range g.series.Arms {
 			if d := a.Diagnostics; d != nil {
-				ps.Arms = append(ps.Arms, pageSeriesArm{plain(a.Arm), number(float64(len(a.Values)), 9), fixed(d.Lag1, 2),
-					signedShare(d.Trend), probability(d.TrendP), places(d.Changes), probability(d.DipP)})
+				ps.Arms = append(ps.Arms, pageSeriesArm{plain(a.Arm), wording.Number(float64(len(a.Values)), 9), wording.Fixed(d.Lag1, 2),
+					signedShare(d.Trend), wording.Probability(d.TrendP), places(d.Changes), wording.Probability(d.DipP)})
 			}
 		}
 		p.Series = append(p.Series, ps)
@@ -51,9 +52,9 @@ func hasDiagnostics(m *analysis.MetricSeries) bool {
 // signedShare writes a share with its sign: "+3.1 %".
 func signedShare(v float64) string {
 	if v > 0 {
-		return "+" + share(v)
+		return "+" + wording.Share(v)
 	}
-	return share(v)
+	return wording.Share(v)
 }
 
 func places(at []int) string {

@@ -7,6 +7,7 @@ import (
 
 	"tare/analysis"
 	"tare/experiment"
+	"tare/wording"
 )
 
 // pageBlock is a cell of a table.
@@ -49,7 +50,7 @@ func (p *page) Table(blocks []pageBlock) pageTable {
 // tables fills the tables of results and diagnostics.
 func (p *page) tables(s *sheet) {
 	p.Headline, p.Exploratory = s.pageBlocks(true), s.pageBlocks(false)
-	p.ExploratoryCount = count(len(s.groups(false)), "metric", "metrics")
+	p.ExploratoryCount = wording.Count(len(s.groups(false)), "metric", "metrics")
 	p.Diagnostics = append(p.Diagnostics, p.Headline...)
 	for _, b := range p.Exploratory {
 		b.ID += ", exploratory"
@@ -57,7 +58,7 @@ func (p *page) tables(s *sheet) {
 	}
 	if s.run.Family > 0 {
 		p.FamilyNote = fmt.Sprintf("%s tested together and corrected by Holm's method.",
-			count(s.run.Family, "comparison of a headline metric is", "comparisons of headline metrics are"))
+			wording.Count(s.run.Family, "comparison of a headline metric is", "comparisons of headline metrics are"))
 	}
 }
 
@@ -75,7 +76,7 @@ func (s *sheet) pageBlocks(headline bool) []pageBlock {
 			}
 			pg := pageGroup{Metric: plain(g.metric.Name), Better: plain(string(g.metric.Better)), Changes: g.changes(), Restates: g.restates()}
 			if v, ok := g.baselineMedian(); ok {
-				pg.Baseline, pg.BaselineName = Value(v, g.metric.Unit), s.baseline
+				pg.Baseline, pg.BaselineName = wording.Value(v, g.metric.Unit), s.baseline
 			}
 			for _, c := range g.lines() {
 				pg.Rows = append(pg.Rows, s.pageRow(c))
@@ -94,37 +95,37 @@ func (s *sheet) pageBlocks(headline bool) []pageBlock {
 func (s *sheet) pageRow(c analysis.Comparison) pageRow {
 	row := pageRow{Arm: plain(c.Arm), Control: s.role(c.Arm) == experiment.Control, Verdict: badge(c.Verdict, s.observes(c.Verdict)),
 		Rounds: valueCount(c), Aside: s.aside(c)}
-	row.Point, row.Interval = overhead(c)
-	if !judged(c) {
+	row.Point, row.Interval = wording.Overhead(c)
+	if !wording.Judged(c) {
 		return row
 	}
 	if c.Treated.N > 0 {
-		row.Median = Value(c.Treated.Median, c.Metric.Unit)
+		row.Median = wording.Value(c.Treated.Median, c.Metric.Unit)
 	}
 	if c.MDE > 0 {
-		row.MDE = size(c.Metric, c.MDE)
+		row.MDE = wording.Size(c.Metric, c.MDE)
 	}
 	if !row.Control && len(s.run.Controls) > 0 {
-		row.Floor = size(c.Metric, c.Floor)
+		row.Floor = wording.Size(c.Metric, c.Floor)
 	}
-	if p, i := written(c, c.T, signed); i != "" && c.T.Lo < c.T.Hi {
+	if p, i := wording.Written(c, c.T, wording.Signed); i != "" && c.T.Lo < c.T.Hi {
 		row.T = p + " " + i
 		if !c.EstimatorsAgree {
 			row.T = "≠ " + row.T
 		}
 	}
-	row.P = probability(c.P)
+	row.P = wording.Probability(c.P)
 	if c.Paired {
-		row.Lag1, row.OrderP = fixed(c.Lag1, 2), probability(c.OrderP)
+		row.Lag1, row.OrderP = wording.Fixed(c.Lag1, 2), wording.Probability(c.OrderP)
 	}
 	if c.Metric.Headline && !row.Control {
-		row.Holm = probability(c.PAdjusted)
+		row.Holm = wording.Probability(c.PAdjusted)
 	}
-	if isRatio(c.Metric) {
-		row.Equiv = probability(c.PEquivAdjusted)
+	if wording.IsRatio(c.Metric) {
+		row.Equiv = wording.Probability(c.PEquivAdjusted)
 	}
 	if c.Needed > 0 {
-		row.Needed = number(float64(c.Needed), 9)
+		row.Needed = wording.Number(float64(c.Needed), 9)
 	}
 	return row
 }
@@ -133,7 +134,7 @@ func (s *sheet) pageRow(c analysis.Comparison) pageRow {
 func (g group) methods() string {
 	var list []string
 	for _, c := range g.lines() {
-		if m := plain(c.Method); judged(c) && m != "" && !slices.Contains(list, m) {
+		if m := plain(c.Method); wording.Judged(c) && m != "" && !slices.Contains(list, m) {
 			list = append(list, m)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"tare/analysis"
 	"tare/experiment"
 	"tare/journal"
+	"tare/wording"
 )
 
 // imported says whether another tool ran the trials.
@@ -70,7 +71,7 @@ func (s *sheet) sources() []entry {
 	}
 	var list []entry
 	for _, a := range s.plan.Import.Arms {
-		text := count(a.Files, "file", "files")
+		text := wording.Count(a.Files, "file", "files")
 		if len(a.From) > 0 {
 			text += " from " + enumerate(plainAll(a.From), 4, "places")
 		}
@@ -200,8 +201,8 @@ func (s *sheet) inner(c analysis.Comparison) string {
 	if c.Inner == nil {
 		return ""
 	}
-	_, interval := written(c, *c.Inner, signed)
-	return fmt.Sprintf("the %s interval %s lies within ±%s", share(2*float64(s.plan.Confidence)-1), interval, share(s.margin()))
+	_, interval := wording.Written(c, *c.Inner, wording.Signed)
+	return fmt.Sprintf("the %s interval %s lies within ±%s", wording.Share(2*float64(s.plan.Confidence)-1), interval, wording.Share(s.margin()))
 }
 
 // restates names the metric that a group says once more, if any.
@@ -227,9 +228,9 @@ func (s *sheet) loop(cell string) string {
 // valueCount is how many values a comparison rests on.
 func valueCount(c analysis.Comparison) string {
 	if !c.Paired && c.Baseline.N != c.Treated.N {
-		return number(float64(c.Baseline.N), 9) + " and " + number(float64(c.Treated.N), 9)
+		return wording.Number(float64(c.Baseline.N), 9) + " and " + wording.Number(float64(c.Treated.N), 9)
 	}
-	return number(float64(c.Rounds), 9)
+	return wording.Number(float64(c.Rounds), 9)
 }
 
 // sizeHead heads the column of sizes.
@@ -262,11 +263,11 @@ func (s *sheet) importedFacts(state string) []entry {
 	for _, a := range s.plan.Import.Arms {
 		files += a.Files
 	}
-	list := []entry{{"Imported from", s.tool()}, {"Run", state}, {"Files", number(float64(files), 9)}}
+	list := []entry{{"Imported from", s.tool()}, {"Run", state}, {"Files", wording.Number(float64(files), 9)}}
 	if s.plan.Paired() {
-		list = append(list, entry{"Rounds", number(float64(r.Rounds), 9)})
+		list = append(list, entry{"Rounds", wording.Number(float64(r.Rounds), 9)})
 	}
-	list = append(list, entry{"Valid trials", fmt.Sprintf("%s of %s", number(float64(r.Trials.Valid), 9), number(float64(r.Trials.Planned), 9))})
+	list = append(list, entry{"Valid trials", fmt.Sprintf("%s of %s", wording.Number(float64(r.Trials.Valid), 9), wording.Number(float64(r.Trials.Planned), 9))})
 	if len(r.Controls) > 0 {
 		list = append(list, entry{"Control", s.controlState()})
 	}
@@ -282,10 +283,10 @@ func (s *sheet) importedTrials() string {
 	for _, a := range s.plan.Import.Arms {
 		files += a.Files
 	}
-	text := fmt.Sprintf("Imported from %s of %s: %s of %s gave data", count(files, "file", "files"), s.tool(),
-		number(float64(t.Valid), 9), count(t.Planned, "trial", "trials"))
+	text := fmt.Sprintf("Imported from %s of %s: %s of %s gave data", wording.Count(files, "file", "files"), s.tool(),
+		wording.Number(float64(t.Valid), 9), wording.Count(t.Planned, "trial", "trials"))
 	if bad := len(s.run.Invalids); bad > 0 {
-		text += "; " + count(bad, "trial was", "trials were") + " invalid by rule"
+		text += "; " + wording.Count(bad, "trial was", "trials were") + " invalid by rule"
 	}
 	if s.plan.Paired() {
 		text += ". Trials of the same round are compared as pairs"

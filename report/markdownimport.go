@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"fmt"
 	"strings"
+
+	"tare/wording"
 )
 
 // markdownSources writes what makes the run observational and where its trials
@@ -59,7 +61,7 @@ func (s *sheet) markdownFiles(b *bufio.Writer) {
 	files := s.invalidFiles()
 	for i, f := range files {
 		if i == mostMarkdownFiles {
-			fmt.Fprintf(b, "- %s more\n", count(len(files)-i, "file", "files"))
+			fmt.Fprintf(b, "- %s more\n", wording.Count(len(files)-i, "file", "files"))
 			break
 		}
 		fmt.Fprintf(b, "- %s\n", md(f.text()))

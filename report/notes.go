@@ -6,18 +6,19 @@ import (
 	"strings"
 
 	"tare/analysis"
+	"tare/wording"
 )
 
 // legend explains the columns.
 func (s *sheet) legend(plot bool) string {
 	if s.alone() {
-		return fmt.Sprintf("Medians with their %s intervals. Nothing is compared with %s.", share(float64(s.plan.Confidence)), s.baseline)
+		return fmt.Sprintf("Medians with their %s intervals. Nothing is compared with %s.", wording.Share(float64(s.plan.Confidence)), s.baseline)
 	}
-	text := fmt.Sprintf("Beside a metric stands the median of %s. Overheads are relative to it, plus is a cost, [%s interval].", s.baseline, share(float64(s.plan.Confidence)))
+	text := fmt.Sprintf("Beside a metric stands the median of %s. Overheads are relative to it, plus is a cost, [%s interval].", s.baseline, wording.Share(float64(s.plan.Confidence)))
 	if plot {
 		text += " Plot: ├●┤ estimate and interval, │ no difference"
 		if s.margin() > 0 {
-			text += ", ┊ the margin of ±" + share(s.margin())
+			text += ", ┊ the margin of ±" + wording.Share(s.margin())
 		}
 		text += "."
 	}
@@ -78,5 +79,5 @@ func rules(by map[string]int) []string {
 
 // notShown says how many exploratory metrics are left out.
 func notShown(n int) string {
-	return count(n, "exploratory metric is", "exploratory metrics are") + " not shown (--all shows them)"
+	return wording.Count(n, "exploratory metric is", "exploratory metrics are") + " not shown (--all shows them)"
 }

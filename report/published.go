@@ -10,6 +10,7 @@ import (
 	"tare/analysis"
 	"tare/experiment"
 	"tare/published"
+	"tare/wording"
 )
 
 // PublishedText writes the published table for a terminal: means with their
@@ -132,9 +133,9 @@ func publishedTrials(t *published.Table) string {
 func countedTrials(arms []published.Arm) (text string, invalid int) {
 	var parts []string
 	for _, a := range arms {
-		one := plain(a.Name) + " " + number(float64(a.Trials), 9)
+		one := plain(a.Name) + " " + wording.Number(float64(a.Trials), 9)
 		if a.Invalid > 0 {
-			one += fmt.Sprintf(" (%s invalid)", number(float64(a.Invalid), 9))
+			one += fmt.Sprintf(" (%s invalid)", wording.Number(float64(a.Invalid), 9))
 		}
 		invalid += a.Invalid
 		parts = append(parts, one)
@@ -159,9 +160,9 @@ func survivors(t *published.Table) string {
 		return ""
 	}
 	shown := byVerdict[analysis.Costs] + byVerdict[analysis.Gains]
-	text := fmt.Sprintf("Of %s of headline metrics, the intervals show %d to be there", count(total, "difference", "differences"), shown)
+	text := fmt.Sprintf("Of %s of headline metrics, the intervals show %d to be there", wording.Count(total, "difference", "differences"), shown)
 	if n := byVerdict[analysis.Equivalent]; n > 0 {
-		text += fmt.Sprintf(", show %d to be smaller than %s", n, share(t.Margin))
+		text += fmt.Sprintf(", show %d to be smaller than %s", n, wording.Share(t.Margin))
 	}
 	if n := byVerdict[analysis.NotResolved]; n > 0 {
 		text += fmt.Sprintf(", and leave %d open", n)
@@ -201,45 +202,45 @@ func said(d published.Difference) string {
 const smallMean, largeMean = 1e-3, 1e4
 
 // publishedScale is the unit in which a metric's moments are written.
-func publishedScale(m published.Metric) scale {
+func publishedScale(m published.Metric) wording.Scale {
 	largest := 0.0
 	for _, a := range m.Arms {
 		largest = max(largest, abs(a.Mean))
 	}
 	if largest >= smallMean && largest < largeMean {
-		return scale{1, plain(m.Metric.Unit)}
+		return wording.Scale{Div: 1, Label: plain(m.Metric.Unit)}
 	}
-	return scaleOf(m.Metric.Unit, largest)
+	return wording.ScaleOf(m.Metric.Unit, largest)
 }
 
 // moments writes "1.632200 (0.002057)".
-func (s scale) moments(m published.Moments) string {
+func moments(s wording.Scale, m published.Moments) string {
 	if m.N == 0 {
-		return missing
+		return wording.Missing
 	}
-	variance := missing // of a single trial, which says nothing of it
+	variance := wording.Missing // of a single trial, which says nothing of it
 	if m.N > 1 {
-		variance = six(m.Variance / s.div / s.div)
+		variance = six(m.Variance / s.Div / s.Div)
 	}
-	return six(m.Mean/s.div) + " (" + variance + ")"
+	return six(m.Mean/s.Div) + " (" + variance + ")"
 }
 
 // six writes six decimals, and values too small for them as a power of ten.
 func six(v float64) string {
-	if a := abs(v); finite(v) && (a == 0 || a >= 1e-4 && a < 1e12) {
-		return fixed(v, 6)
+	if a := abs(v); wording.Finite(v) && (a == 0 || a >= 1e-4 && a < 1e12) {
+		return wording.Fixed(v, 6)
 	}
-	return number(v, 6)
+	return wording.Number(v, 6)
 }
 
 // sixPercent writes a share in percent with six decimals and its sign.
 func sixPercent(v *float64) string {
 	if v == nil {
-		return missing
+		return wording.Missing
 	}
 	text := strconv.FormatFloat(*v*100, 'f', 6, 64)
 	if *v >= 0 {
 		text = "+" + text
 	}
-	return minus(text) + " %"
+	return wording.Minus(text) + " %"
 }

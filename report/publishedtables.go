@@ -110,12 +110,12 @@ func publishedCells(t *published.Table) []publishedCell {
 		for _, m := range c.Metrics {
 			sc := publishedScale(m)
 			one := publishedMetric{Name: plain(m.Metric.Name)}
-			if sc.label != "" {
-				one.Name += ", " + sc.label
+			if sc.Label != "" {
+				one.Name += ", " + sc.Label
 			}
 			one.Name += exploratoryMark(m.Metric)
 			for _, a := range m.Arms {
-				one.Moments = append(one.Moments, sc.moments(a))
+				one.Moments = append(one.Moments, moments(sc, a))
 			}
 			for _, d := range m.Differences {
 				toA, toB := relative(d)

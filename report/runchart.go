@@ -10,6 +10,7 @@ import (
 	"tare/analysis"
 	"tare/experiment"
 	"tare/journal"
+	"tare/wording"
 )
 
 // RunChart draws every trial of one metric in one cell over time as an SVG
@@ -48,7 +49,7 @@ const (
 // runChart draws the run chart of a group.
 func (s *sheet) runChart(g group) string {
 	arms := g.series.Arms
-	c := &chart{sheet: s, group: g, ratio: isRatio(g.metric), order: s.imported()}
+	c := &chart{sheet: s, group: g, ratio: wording.IsRatio(g.metric), order: s.imported()}
 	if c.order {
 		c.time = ordered(arms)
 	} else {
@@ -86,7 +87,7 @@ func (c *chart) span(arms []analysis.ArmSeries) float64 {
 	var all []float64
 	for _, a := range arms {
 		for _, v := range a.Values {
-			if dev := abs(c.deviation(v, a.Summary.Median)); finite(dev) {
+			if dev := abs(c.deviation(v, a.Summary.Median)); wording.Finite(dev) {
 				all = append(all, dev)
 			}
 		}
@@ -157,9 +158,9 @@ func when(a analysis.ArmSeries, i int) float64 {
 // extent is how far a lane reaches, in words.
 func (c *chart) extent() string {
 	if c.ratio {
-		return share(c.reach)
+		return wording.Share(c.reach)
 	}
-	return scaleOf(c.group.metric.Unit, c.reach).short(c.reach)
+	return wording.ScaleOf(c.group.metric.Unit, c.reach).Short(c.reach)
 }
 
 // trace draws every trial, joined within a session.
@@ -290,7 +291,7 @@ func (c *chart) counter(bottom float64) {
 	for _, t := range ticks {
 		x := c.x(t - 1)
 		c.line(x, bottom, x, bottom+3, "grid")
-		c.tick(x, bottom, number(t, 9))
+		c.tick(x, bottom, wording.Number(t, 9))
 	}
 	c.text(c.w/2, bottom+30, "small muted", "middle", "trials, in the order measured")
 }
@@ -307,7 +308,7 @@ func (c *chart) clock(bottom float64) {
 	for _, t := range (axis{lo: 0, hi: c.time.total / unit}).ticks(5) {
 		x := chartLeft + t*unit/c.time.total*(chartRight-chartLeft)
 		c.line(x, bottom, x, bottom+3, "grid")
-		c.tick(x, bottom, trimZeros(fixed(t, 2)))
+		c.tick(x, bottom, wording.TrimZeros(wording.Fixed(t, 2)))
 	}
 	title := name + " since the start"
 	for _, from := range c.time.breaks() {

@@ -8,6 +8,7 @@ import (
 
 	"tare/analysis"
 	"tare/experiment"
+	"tare/wording"
 )
 
 // scalingNote says what the lines are, and what they are not.
@@ -33,7 +34,7 @@ func (s *sheet) growths() []growth {
 		sc := &s.run.Scaling[i]
 		g := growth{Title: plain(sc.Metric.Name) + " by " + plain(sc.Factor), Where: s.where(sc), chosen: chosen(sc.Metric)}
 		for _, a := range sc.Arms {
-			row := growthRow{Arm: plain(a.Arm), Slope: brief(a.Text), Difference: missing, Note: brief(a.Fit.Text)}
+			row := growthRow{Arm: plain(a.Arm), Slope: brief(a.Text), Difference: wording.Missing, Note: brief(a.Fit.Text)}
 			if a.Difference != nil {
 				row.Difference = brief(a.Difference.Text)
 			}
@@ -57,7 +58,7 @@ func (s *sheet) where(sc *analysis.Scaling) string {
 		text += ", " + plain(l.String())
 	}
 	if n := len(sc.X); n > 0 {
-		text += fmt.Sprintf("; %s from %s to %s", count(n, "level", "levels"), level1(sc.X[0], sc.Unit), level1(sc.X[n-1], sc.Unit))
+		text += fmt.Sprintf("; %s from %s to %s", wording.Count(n, "level", "levels"), level1(sc.X[0], sc.Unit), level1(sc.X[n-1], sc.Unit))
 	}
 	return text
 }
@@ -65,9 +66,9 @@ func (s *sheet) where(sc *analysis.Scaling) string {
 // level1 writes one level of a factor: "1,000", "25 %".
 func level1(v float64, unit string) string {
 	if unit = plain(unit); unit != "" {
-		return number(v, 6) + " " + unit
+		return wording.Number(v, 6) + " " + unit
 	}
-	return number(v, 6)
+	return wording.Number(v, 6)
 }
 
 // scaling writes the lines below the results.
@@ -98,7 +99,7 @@ func (t *terminal) scaling() {
 		for _, r := range g.Rows {
 			t.hanging(4+width+2, "    "+pad(names[r.Arm], width)+"  ", r.Slope)
 			for _, more := range []string{r.Difference, r.Note} {
-				if more != missing && more != "" {
+				if more != wording.Missing && more != "" {
 					t.hanging(4+width+2, "", more)
 				}
 			}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"tare/analysis"
+	"tare/wording"
 )
 
 // Sizes of the picture of a line.
@@ -97,7 +98,7 @@ func (c *scalingPicture) values(a analysis.ScalingArm) [][]float64 {
 				continue
 			}
 			for i, v := range series.Values {
-				if i < len(series.Rounds) && slices.Contains(a.Rounds, series.Rounds[i]) && finite(v) {
+				if i < len(series.Rounds) && slices.Contains(a.Rounds, series.Rounds[i]) && wording.Finite(v) {
 					list[k] = append(list[k], v)
 				}
 			}
@@ -108,22 +109,22 @@ func (c *scalingPicture) values(a analysis.ScalingArm) [][]float64 {
 
 // scales draws both axes with their grid.
 func (c *scalingPicture) scales() {
-	unit := scaleOf(c.sc.Metric.Unit, max(abs(c.up.lo), abs(c.up.hi)))
-	ticks := (axis{lo: c.up.lo / unit.div, hi: c.up.hi / unit.div}).ticks(5)
+	unit := wording.ScaleOf(c.sc.Metric.Unit, max(abs(c.up.lo), abs(c.up.hi)))
+	ticks := (axis{lo: c.up.lo / unit.Div, hi: c.up.hi / unit.Div}).ticks(5)
 	decimals := 0
 	if len(ticks) > 1 {
 		decimals = min(9, max(0, int(math.Ceil(-math.Log10(ticks[1]-ticks[0])-1e-9))))
 	}
 	for _, t := range ticks {
-		y := c.y(t * unit.div)
+		y := c.y(t * unit.Div)
 		c.line(scalingLeft, y, scalingRight, y, "grid")
-		label := fixed(t, decimals)
+		label := wording.Fixed(t, decimals)
 		if abs(t) >= 1e7 {
-			label = number(t, 4)
+			label = wording.Number(t, 4)
 		}
 		c.text(scalingLeft-6, y+4, "small muted num", "end", fit(label, scalingLeft-8, 11))
 	}
-	c.text(scalingLeft-6, c.top-4, "small muted", "end", fit(unit.label, scalingLeft-8, 11))
+	c.text(scalingLeft-6, c.top-4, "small muted", "end", fit(unit.Label, scalingLeft-8, 11))
 	bottom, last := c.top+scalingPlot, math.Inf(-1)
 	for _, v := range c.sc.X {
 		x := c.x(v)
@@ -132,7 +133,7 @@ func (c *scalingPicture) scales() {
 			continue
 		}
 		last = x
-		c.tick(x, bottom, number(v, 6))
+		c.tick(x, bottom, wording.Number(v, 6))
 	}
 	label := plain(c.sc.Factor)
 	if u := plain(c.sc.Unit); u != "" {

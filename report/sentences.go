@@ -9,6 +9,7 @@ import (
 
 	"tare/analysis"
 	"tare/experiment"
+	"tare/wording"
 )
 
 // manyCells is how many cells with the same metric are told one by one; more
@@ -49,7 +50,7 @@ func (s *sheet) asked() string {
 	}
 	text := fmt.Sprintf("Asked: %s compared with %s", what, s.baseline)
 	if n := len(s.plan.Cells); n > 0 {
-		text += ", in " + count(n, "cell", "cells")
+		text += ", in " + wording.Count(n, "cell", "cells")
 	}
 	return text + "."
 }
@@ -61,11 +62,11 @@ func (s *sheet) done() string {
 		return s.importedTrials()
 	}
 	text := fmt.Sprintf("%s, each with every arm once in random order; %s of %s gave data",
-		count(s.run.Rounds, "round", "rounds"), number(float64(t.Valid), 9), count(t.Planned, "planned trial", "planned trials"))
+		wording.Count(s.run.Rounds, "round", "rounds"), wording.Number(float64(t.Valid), 9), wording.Count(t.Planned, "planned trial", "planned trials"))
 	if bad := len(s.run.Invalids); bad > 0 {
-		text += "; " + count(bad, "trial was", "trials were") + " invalid by the experiment's rules"
+		text += "; " + wording.Count(bad, "trial was", "trials were") + " invalid by the experiment's rules"
 		if t.Lost > 0 {
-			text += fmt.Sprintf(", and %s stayed so after all attempts", count(t.Lost, "planned trial", "planned trials"))
+			text += fmt.Sprintf(", and %s stayed so after all attempts", wording.Count(t.Lost, "planned trial", "planned trials"))
 		}
 	}
 	text += "."
@@ -92,7 +93,7 @@ func (s *sheet) trust() []string {
 // reach, and where they exclude zero.
 func (s *sheet) floor() (n int, worst, reach float64, off []string) {
 	for _, c := range s.run.Controls {
-		if !c.Metric.Headline || !isRatio(c.Metric) || !judged(c) {
+		if !c.Metric.Headline || !wording.IsRatio(c.Metric) || !wording.Judged(c) {
 			continue
 		}
 		n++
@@ -112,7 +113,7 @@ func (s *sheet) controlSentence() string {
 		return ""
 	}
 	text := fmt.Sprintf("The control, a second copy of %s, is estimated to differ from it by at most %s on %s, and by its intervals by at most %s: this is the noise floor.",
-		s.baseline, share(worst), count(n, "headline metric", "headline metrics"), share(reach))
+		s.baseline, wording.Share(worst), wording.Count(n, "headline metric", "headline metrics"), wording.Share(reach))
 	if len(off) > 0 {
 		text += fmt.Sprintf(" Its interval excludes zero on %s: differences of this size arise here without any layer.",
 			enumerate(off, 3, "metrics"))
@@ -176,22 +177,22 @@ func common(cs []analysis.Comparison) analysis.Verdict {
 // answer is one comparison in a sentence.
 func (s *sheet) answer(c analysis.Comparison) string {
 	arm, where := plain(c.Arm), plain(c.Metric.Name)+" in "+plain(c.Cell)
-	confidence := share(float64(s.plan.Confidence))
+	confidence := wording.Share(float64(s.plan.Confidence))
 	switch c.Verdict {
 	case analysis.Costs, analysis.Gains:
 		return fmt.Sprintf("%s %s on %s (%s interval; median %s with %s, %s with %s).", arm, effect(c), where,
-			confidence, Value(c.Baseline.Median, c.Metric.Unit), s.baseline, Value(c.Treated.Median, c.Metric.Unit), arm)
+			confidence, wording.Value(c.Baseline.Median, c.Metric.Unit), s.baseline, wording.Value(c.Treated.Median, plain(c.Metric.Unit)), arm)
 	case analysis.Equivalent:
 		if inner := s.inner(c); inner != "" {
-			return fmt.Sprintf("%s and %s are equivalent on %s: the overhead is %s; %s.", arm, s.baseline, where, estimate(c), inner)
+			return fmt.Sprintf("%s and %s are equivalent on %s: the overhead is %s; %s.", arm, s.baseline, where, wording.Estimate(c), inner)
 		}
 		return fmt.Sprintf("%s and %s are equivalent on %s: the overhead, %s, lies within ±%s.",
-			arm, s.baseline, where, estimate(c), share(s.margin()))
+			arm, s.baseline, where, wording.Estimate(c), wording.Share(s.margin()))
 	case analysis.NotResolved:
-		if !judged(c) {
+		if !wording.Judged(c) {
 			return fmt.Sprintf("What %s costs on %s is not resolved: %s.", arm, where, why(c))
 		}
-		return fmt.Sprintf("What %s costs on %s is not resolved (%s): %s.", arm, where, estimate(c), why(c))
+		return fmt.Sprintf("What %s costs on %s is not resolved (%s): %s.", arm, where, wording.Estimate(c), why(c))
 	}
 	if text := brief(c.Text); text != "" {
 		return fmt.Sprintf("%s on %s: %s.", arm, where, strings.TrimSuffix(text, "."))
@@ -205,7 +206,7 @@ func effect(c analysis.Comparison) string {
 	if c.Verdict == analysis.Gains {
 		o = analysis.Interval{Point: -o.Point, Lo: -o.Hi, Hi: -o.Lo}
 	}
-	p, i := written(c, o, fixed)
+	p, i := wording.Written(c, o, wording.Fixed)
 	return string(c.Verdict) + " " + p + " " + i
 }
 
@@ -236,7 +237,7 @@ func (s *sheet) countedAnswer(cs []analysis.Comparison) string {
 // countedVerdict words a verdict that holds in several cells, the smallest and
 // largest effect being lo and hi.
 func (s *sheet) countedVerdict(v analysis.Verdict, lo, hi analysis.Comparison) string {
-	a, b := share(abs(lo.Overhead.Point)), share(abs(hi.Overhead.Point))
+	a, b := wording.Share(abs(lo.Overhead.Point)), wording.Share(abs(hi.Overhead.Point))
 	extent := strings.TrimSuffix(a, " %") + " to " + b
 	if a == b {
 		extent = a
@@ -245,7 +246,7 @@ func (s *sheet) countedVerdict(v analysis.Verdict, lo, hi analysis.Comparison) s
 	case analysis.Costs, analysis.Gains:
 		return string(v) + " " + extent
 	case analysis.Equivalent:
-		return "equivalent within ±" + share(s.margin())
+		return "equivalent within ±" + wording.Share(s.margin())
 	case analysis.Invalid:
 		return "no verdict"
 	}
@@ -259,7 +260,7 @@ func (s *sheet) limits() []string {
 	lo, hi, n := 0.0, 0.0, 0
 	for _, g := range s.groups(true) {
 		for _, c := range g.rows {
-			if !judged(c) || c.MDE <= 0 || !finite(c.MDE) || !isRatio(c.Metric) {
+			if !wording.Judged(c) || c.MDE <= 0 || !wording.Finite(c.MDE) || !wording.IsRatio(c.Metric) {
 				continue
 			}
 			if n == 0 || c.MDE < lo {
@@ -269,16 +270,16 @@ func (s *sheet) limits() []string {
 		}
 	}
 	if n > 0 {
-		extent := share(hi)
-		if share(lo) != share(hi) {
-			extent = "between " + share(lo) + " and " + share(hi) + ", depending on the metric"
+		extent := wording.Share(hi)
+		if wording.Share(lo) != wording.Share(hi) {
+			extent = "between " + wording.Share(lo) + " and " + wording.Share(hi) + ", depending on the metric"
 		}
 		list = append(list, fmt.Sprintf("What could not be seen: the smallest true difference that these %s find with a probability of %s is %s.",
-			s.rounds(), share(float64(s.plan.Power)), extent))
+			s.rounds(), wording.Share(float64(s.plan.Power)), extent))
 	}
 	if n := len(s.groups(false)); n > 0 {
 		list = append(list, fmt.Sprintf("%s exploratory: not corrected for their number, so a difference there is a hint and not a finding.",
-			count(n, "further metric is", "further metrics are")))
+			wording.Count(n, "further metric is", "further metrics are")))
 	}
 	return list
 }
@@ -288,7 +289,7 @@ func (s *sheet) controlState() string {
 	n, state := 0, "ok"
 	fewest := analysis.FewestRounds(&s.plan)
 	for _, c := range s.run.Controls {
-		if c.Metric.Headline && judged(c) {
+		if c.Metric.Headline && wording.Judged(c) {
 			n++
 			if c.Rounds < fewest && state == "ok" {
 				state = "not shown in so few rounds"

@@ -2,13 +2,12 @@ package report
 
 import (
 	"cmp"
-	"math"
 	"slices"
-	"strings"
 
 	"tare/analysis"
 	"tare/experiment"
 	"tare/journal"
+	"tare/wording"
 )
 
 // sheet is a run arranged for reading: by cell, then metric, then arm, each in
@@ -177,7 +176,7 @@ func (s *sheet) margin() float64 { return float64(s.plan.Equivalence) }
 
 // marginFor is the margin on a metric's scale; only ratio metrics have one.
 func (s *sheet) marginFor(m experiment.Metric) float64 {
-	if isRatio(m) {
+	if wording.IsRatio(m) {
 		return s.margin()
 	}
 	return 0
@@ -202,87 +201,6 @@ func (g group) lines() []analysis.Comparison {
 		return g.rows
 	}
 	return append(slices.Clone(g.rows), *g.control)
-}
-
-// Judged says whether a comparison has numbers to show.
-func Judged(c analysis.Comparison) bool { return judged(c) }
-
-// judged says whether a comparison has numbers to show.
-func judged(c analysis.Comparison) bool {
-	o := c.Overhead
-	if c.Verdict == analysis.Invalid || c.Rounds == 0 || !finite(o.Point) || !finite(o.Lo) || !finite(o.Hi) {
-		return false
-	}
-	if c.Verdict == analysis.NotResolved && o == (analysis.Interval{}) {
-		// Zero is an estimate only where every round gave zero, or no value varies.
-		return c.Rounds > 1 && (len(c.Overheads) > 0 || c.PointOnly && !c.Paired) && !slices.ContainsFunc(c.Overheads, func(v float64) bool { return v != 0 })
-	}
-	return true
-}
-
-// isRatio says whether overheads are shares of the baseline.
-func isRatio(m experiment.Metric) bool { return m.Scale != experiment.Difference }
-
-// overhead writes the point and the interval of a comparison, signed so that a
-// plus is a cost: "+7.1 %" and "[+6.2, +8.0]".
-func overhead(c analysis.Comparison) (point, interval string) {
-	return written(c, c.Overhead, signed)
-}
-
-// estimate writes both with a space between: "+7.1 % [+6.2, +8.0]", "+7.1 %" where
-// there is no interval, and a dash where there is nothing.
-func estimate(c analysis.Comparison) string {
-	point, interval := overhead(c)
-	return strings.TrimSpace(point + " " + interval)
-}
-
-// written writes an interval on the scale of a comparison's metric.
-func written(c analysis.Comparison, o analysis.Interval, write func(float64, int) string) (point, interval string) {
-	if !judged(c) {
-		return missing, ""
-	}
-	div, label := 0.01, "%"
-	if !isRatio(c.Metric) {
-		sc := scaleOf(c.Metric.Unit, math.Max(math.Abs(o.Lo), math.Abs(o.Hi)))
-		div, label = sc.div, sc.label
-	}
-	if !finite(o.Point) || !finite(o.Lo) || !finite(o.Hi) {
-		return missing, ""
-	}
-	d := decimalsFor((o.Hi - o.Lo) / div / 2)
-	for d < 3 && (vanishes(o.Lo/div, d) || vanishes(o.Hi/div, d)) {
-		d++
-	}
-	point = write(o.Point/div, d)
-	if label != "" {
-		point += " " + label
-	}
-	if c.PointOnly {
-		return point, ""
-	}
-	return point, "[" + write(o.Lo/div, d) + ", " + write(o.Hi/div, d) + "]"
-}
-
-// vanishes says whether rounding would hide on which side of zero v lies.
-func vanishes(v float64, decimals int) bool {
-	return v != 0 && strings.Trim(fixed(v, decimals), "0.,"+minusSign) == ""
-}
-
-// size writes a magnitude on the scale of a metric: "1.3 %" or "12 ms".
-func size(m experiment.Metric, v float64) string {
-	if isRatio(m) {
-		return share(v)
-	}
-	return scaleOf(m.Unit, v).short(v)
-}
-
-// short writes v with two or three significant digits and its label.
-func (s scale) short(v float64) string {
-	text := number(v/s.div, 3)
-	if s.label == "" || text == missing {
-		return text
-	}
-	return text + " " + s.label
 }
 
 // mark is a verdict's sign, so that it can be told without colour or reading.

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"tare/analysis"
+	"tare/wording"
 )
 
 // ANSI styles of terminal text. Colours add to words and signs, never replace
@@ -40,7 +41,7 @@ func (t *terminal) style(style, s string) string {
 // toASCII spells what the report itself writes beyond ASCII.
 var toASCII = strings.NewReplacer(
 	"─", "-", "┼", "|", "│", "|", "┊", ":", "├", "[", "┤", "]", "●", "o", "○", "o",
-	minusSign, "-", missing, "-", "±", "+/-", "…", "~", "µ", "u", "▲", "+", "▼", "-", "→", ">", "≈", "=", "×", "x",
+	wording.MinusSign, "-", wording.Missing, "-", "±", "+/-", "…", "~", "µ", "u", "▲", "+", "▼", "-", "→", ">", "≈", "=", "×", "x",
 )
 
 // ascii spells s in ASCII; other characters become a question mark.

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"tare/analysis"
+	"tare/wording"
 )
 
 // columns are the columns of CSV. Overheads, intervals, detectable effects and
@@ -56,7 +57,7 @@ func (s *sheet) record(c analysis.Comparison) []string {
 	for i := range rec {
 		rec[i] = unformula(plain(rec[i]))
 	}
-	ok := judged(c)
+	ok := wording.Judged(c)
 	if c.PointOnly {
 		estimates[1], estimates[2] = math.NaN(), math.NaN() // leaves the fields empty
 	}
@@ -75,7 +76,7 @@ func (s *sheet) record(c analysis.Comparison) []string {
 func exact(values []float64, ok bool) []string {
 	out := make([]string, len(values))
 	for i, v := range values {
-		if ok && finite(v) {
+		if ok && wording.Finite(v) {
 			out[i] = strconv.FormatFloat(v, 'g', -1, 64)
 		}
 	}

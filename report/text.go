@@ -9,6 +9,7 @@ import (
 
 	"tare/analysis"
 	"tare/experiment"
+	"tare/wording"
 )
 
 // TextOptions says how terminal text is laid out.
@@ -104,13 +105,13 @@ func (t *terminal) state() {
 		t.importedState()
 		return
 	}
-	state := fmt.Sprintf("%s, %s of %s valid, baseline %s", count(r.Rounds, "round", "rounds"),
-		number(float64(r.Trials.Valid), 9), count(r.Trials.Planned, "planned trial", "planned trials"), s.baseline)
+	state := fmt.Sprintf("%s, %s of %s valid, baseline %s", wording.Count(r.Rounds, "round", "rounds"),
+		wording.Number(float64(r.Trials.Valid), 9), wording.Count(r.Trials.Planned, "planned trial", "planned trials"), s.baseline)
 	if b := plain(s.plan.Testbed); b != "" {
 		state += ", testbed " + b
 	}
 	if n := len(r.Invalids); n > 0 {
-		state += ", " + count(n, "invalid trial", "invalid trials")
+		state += ", " + wording.Count(n, "invalid trial", "invalid trials")
 	}
 	if !r.Finished {
 		state += ", not finished"
@@ -123,8 +124,8 @@ func (t *terminal) state() {
 func (s *sheet) controlLine() string {
 	state := s.controlState()
 	if n, worst, reach, _ := s.floor(); n > 0 {
-		return fmt.Sprintf("control %s: at most %s from %s on %s, by its intervals at most %s", state, share(worst), s.baseline,
-			count(n, "headline metric", "headline metrics"), share(reach))
+		return fmt.Sprintf("control %s: at most %s from %s on %s, by its intervals at most %s", state, wording.Share(worst), s.baseline,
+			wording.Count(n, "headline metric", "headline metrics"), wording.Share(reach))
 	}
 	return "control: " + state
 }
@@ -168,7 +169,7 @@ func (t *terminal) results() {
 func (t *terminal) measure(cs []analysis.Comparison) {
 	t.arm, t.verdict = 7, 0
 	for _, c := range cs {
-		p, i := overhead(c)
+		p, i := wording.Overhead(c)
 		t.arm = max(t.arm, cells(plain(c.Arm)))
 		t.verdict = max(t.verdict, cells(t.word(c)))
 		t.point, t.interval = max(t.point, cells(p)), max(t.interval, cells(i))
@@ -230,9 +231,9 @@ func (t *terminal) axisLabels(m experiment.Metric) string {
 // endLabel labels the end of an axis with few digits.
 func endLabel(m experiment.Metric, v float64) string {
 	if v > 0 {
-		return "+" + size(m, v)
+		return "+" + wording.Size(m, v)
 	}
-	return size(m, v)
+	return wording.Size(m, v)
 }
 
 // column is the column of the plot that v falls into.
@@ -243,13 +244,13 @@ func (t *terminal) column(v float64) int {
 func (t *terminal) group(g group) {
 	title := plain(g.metric.Name)
 	if v, ok := g.baselineMedian(); ok {
-		title += " " + Value(v, g.metric.Unit)
+		title += " " + wording.Value(v, g.metric.Unit)
 	}
 	if g.metric.Better != "" {
 		title += ", " + string(g.metric.Better) + " is better"
 	}
 	t.axis = overheadAxis(g.lines(), t.sheet.marginFor(g.metric))
-	at, labels := t.plotColumn()-2, t.plot > 0 && slices.ContainsFunc(g.lines(), judged)
+	at, labels := t.plotColumn()-2, t.plot > 0 && slices.ContainsFunc(g.lines(), wording.Judged)
 	switch {
 	case labels && cells(title) <= at-2:
 		t.line("  " + pad(title, at) + t.axisLabels(g.metric))
@@ -279,7 +280,7 @@ func (t *terminal) group(g group) {
 
 func (t *terminal) comparison(c analysis.Comparison) {
 	control := t.sheet.role(c.Arm) == "control"
-	p, i := overhead(c)
+	p, i := wording.Overhead(c)
 	style := verdictStyle(c.Verdict)
 	if control {
 		style = faint
@@ -305,7 +306,7 @@ func (t *terminal) comparison(c analysis.Comparison) {
 
 // drawing is the interval on the axis, with the zero line and the margin.
 func (t *terminal) drawing(c analysis.Comparison) string {
-	if !judged(c) {
+	if !wording.Judged(c) {
 		return ""
 	}
 	row := []rune(strings.Repeat(" ", t.plot))

@@ -1,12 +1,16 @@
 package report
 
-import "fmt"
+import (
+	"fmt"
+
+	"tare/wording"
+)
 
 // importedState says where the trials are from and how many gave data.
 func (t *terminal) importedState() {
 	s, r := t.sheet, t.sheet.run
 	t.para("", fmt.Sprintf("imported from %s, %s of %s valid", s.tool(),
-		number(float64(r.Trials.Valid), 9), count(r.Trials.Planned, "trial", "trials")))
+		wording.Number(float64(r.Trials.Valid), 9), wording.Count(r.Trials.Planned, "trial", "trials")))
 	for _, a := range s.sources() {
 		t.para("  - ", a.Key+": "+a.Value)
 	}
@@ -25,7 +29,7 @@ func (t *terminal) invalidFiles() {
 	}
 	for i, f := range t.sheet.invalidFiles() {
 		if i == mostFiles {
-			t.para("  - ", fmt.Sprintf("%s more; the report lists them", count(len(t.sheet.invalidFiles())-i, "file", "files")))
+			t.para("  - ", fmt.Sprintf("%s more; the report lists them", wording.Count(len(t.sheet.invalidFiles())-i, "file", "files")))
 			return
 		}
 		t.para("  - ", f.text())

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"tare/analysis"
+	"tare/wording"
 )
 
 // The text of a comparison stands alone in JSON and CSV, and says all of itself.
@@ -64,12 +65,12 @@ func unseen(c analysis.Comparison) string {
 	if !c.Paired {
 		rounds, round = "values per arm", "value per arm"
 	}
-	if c.MDE <= 0 || !finite(c.MDE) {
+	if c.MDE <= 0 || !wording.Finite(c.MDE) {
 		return "the " + rounds + " are too few to say what could be seen"
 	}
-	text := "differences under " + size(c.Metric, c.MDE) + " cannot be seen here"
+	text := "differences under " + wording.Size(c.Metric, c.MDE) + " cannot be seen here"
 	if c.Needed > 0 {
-		text += "; about " + count(c.Needed, round, rounds) + " would"
+		text += "; about " + wording.Count(c.Needed, round, rounds) + " would"
 	}
 	return text
 }

@@ -1,0 +1,173 @@
+package wording
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Missing stands where there is no number.
+const Missing = "–"
+
+// Number writes v with the given significant digits, thousands separated; very
+// large and very small values as a power of ten.
+func Number(v float64, digits int) string {
+	a := math.Abs(v)
+	switch {
+	case !Finite(v):
+		return Missing
+	case a == 0:
+		return "0"
+	case a >= 1e9 || a < 1e-4:
+		s := strconv.FormatFloat(v, 'e', max(digits-2, 0), 64)
+		mantissa, exponent, _ := strings.Cut(s, "e")
+		n, _ := strconv.Atoi(exponent)
+		return Minus(mantissa) + "e" + Minus(strconv.Itoa(n))
+	}
+	decimals := digits - 1 - int(math.Floor(math.Log10(a)))
+	if a < 1 {
+		decimals--
+	}
+	decimals = max(decimals, 0)
+	if math.Abs(a-math.Round(a)) < 1e-12*a {
+		decimals = 0
+	}
+	return thousands(strconv.FormatFloat(v, 'f', decimals, 64))
+}
+
+// thousands puts separators into a decimal number and a true minus before it.
+func thousands(s string) string {
+	sign := ""
+	if strings.HasPrefix(s, "-") {
+		sign, s = MinusSign, s[1:]
+	}
+	whole, rest, dot := strings.Cut(s, ".")
+	for i := len(whole) - 3; i > 0; i -= 3 {
+		whole = whole[:i] + "," + whole[i:]
+	}
+	if dot {
+		whole += "." + rest
+	}
+	return sign + whole
+}
+
+// MinusSign is the minus of typography. ASCII output turns it back.
+const MinusSign = "−"
+
+func Minus(s string) string {
+	if rest, ok := strings.CutPrefix(s, "-"); ok {
+		return MinusSign + rest
+	}
+	return s
+}
+
+func Finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
+
+// decimalsFor is how many decimals a number needs whose uncertainty is half:
+// the first two digits of the uncertainty, within reason.
+func decimalsFor(half float64) int {
+	half = math.Abs(half)
+	switch {
+	case !Finite(half) || half == 0:
+		return 1
+	case half >= 10:
+		return 0
+	case half >= 0.095:
+		return 1
+	case half >= 0.0095:
+		return 2
+	}
+	return 3
+}
+
+// Fixed writes v with the decimals, a true minus, and no sign before a zero.
+func Fixed(v float64, decimals int) string {
+	if !Finite(v) {
+		return Missing
+	}
+	if math.Abs(v) >= 1e12 {
+		return Number(v, 4)
+	}
+	s := thousands(strconv.FormatFloat(v, 'f', decimals, 64))
+	if rest, ok := strings.CutPrefix(s, MinusSign); ok && strings.Trim(rest, "0.,") == "" {
+		return rest
+	}
+	return s
+}
+
+// Signed is fixed with a plus before positive numbers.
+func Signed(v float64, decimals int) string {
+	s := Fixed(v, decimals)
+	if v > 0 && strings.Trim(s, "0.,") != "" {
+		return "+" + s
+	}
+	return s
+}
+
+// Share writes a fraction as a percentage with at most two significant digits
+// below 10 %: "4 %", "1.3 %", "0.25 %", "140 %".
+func Share(v float64) string {
+	if !Finite(v) {
+		return Missing
+	}
+	p := v * 100
+	switch a := math.Abs(p); {
+	case a == 0:
+		return "0 %"
+	case a >= 10:
+		return Fixed(p, 0) + " %"
+	case a >= 1:
+		return strings.TrimSuffix(Fixed(p, 1), ".0") + " %"
+	case a >= 0.1:
+		return TrimZeros(Fixed(p, 2)) + " %"
+	case a >= 0.001:
+		return TrimZeros(Fixed(p, 3)) + " %"
+	}
+	return "under 0.001 %"
+}
+
+func TrimZeros(s string) string {
+	if !strings.Contains(s, ".") {
+		return s
+	}
+	return strings.TrimSuffix(strings.TrimRight(s, "0"), ".")
+}
+
+// Span writes a duration for reading: "2 min 5 s", "1 h 12 min", "3.2 s".
+func Span(d time.Duration) string {
+	s := d.Seconds()
+	switch {
+	case s < 1:
+		return Number(s*1e3, 3) + " ms"
+	case s < 60:
+		return strings.TrimSuffix(Fixed(s, 1), ".0") + " s"
+	case s < 3600:
+		t := int(math.Round(s))
+		return fmt.Sprintf("%d min %d s", t/60, t%60)
+	}
+	m := int(math.Round(s / 60))
+	return fmt.Sprintf("%d h %d min", m/60, m%60)
+}
+
+// Count writes a number of things with the right form of the noun.
+func Count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return thousands(strconv.Itoa(n)) + " " + many
+}
+
+// Probability writes a p value.
+func Probability(p float64) string {
+	switch {
+	case !Finite(p):
+		return Missing
+	case p < 0.0001:
+		return "<0.0001"
+	case p < 0.01:
+		return Fixed(p, 4)
+	}
+	return Fixed(p, 3)
+}
