@@ -15,7 +15,7 @@
 //   - No verdict is told by colour alone; every arm has a shape of its own.
 //
 // The way through the files: sheet.go arranges a run's comparisons for reading,
-// units.go and plain.go turn values and foreign strings into text, sentences.go
+// plain.go makes foreign strings harmless, sentences.go
 // says the results in words. text.go, markdown.go, table.go and html.go are the
 // formats; drawing.go and axis.go are what the pictures in forest.go, boxes.go,
 // runchart.go and figure.go are made of.
