@@ -11,13 +11,14 @@ import (
 
 	"tare/catalog"
 	"tare/experiment"
+	"tare/render"
 	"tare/testbed"
 	"tare/testbed/local"
 )
 
 // part is something that an experiment may need, with what its probe found.
 type part struct {
-	Kind     string            `json:"kind"` // "testbed", "layer", "workload", "program"
+	Kind     string            `json:"kind"` // "testbed", "layer", "workload", "program", "option"
 	Name     string            `json:"name"`
 	Findings []testbed.Finding `json:"findings"`
 }
@@ -60,7 +61,8 @@ func newDoctor(s State) *cobra.Command {
 		Short: "Say what works on this machine or a cluster, by trying it",
 		Long: `Say for the testbed and for every layer and workload whether it works, is
 refused by this system (and why), or misses something (and the command that
-installs it). Each answer comes from trying the thing. With FILE, only what that
+installs it); and the same of the programs that make PNG and PDF of reports. Each
+answer comes from trying the thing. With FILE, only what that
 experiment needs, the programs that it names included; the exit code is 1 if it
 cannot run here.
 
@@ -108,7 +110,7 @@ func diagnose(ctx context.Context, s State, args []string, cluster string) ([]pa
 		if cluster != "" {
 			return examineCluster(ctx, nil, cluster)
 		}
-		return examine(ctx, everything), nil
+		return append(examine(ctx, everything), part{optionKind, "png and pdf", render.Probe(ctx)}), nil
 	}
 	x, _, err := load(s, args[0])
 	if err != nil {

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -20,24 +22,34 @@ import (
 const reportFile = "report.html"
 
 func newReport(s State) *cobra.Command {
-	var out, to string
+	var out, to, of string
 	var withTable bool
+	formats := []string{"html", "markdown", "svg", "png", "pdf"}
 	var table publishedFlags
 	c := &cobra.Command{
 		Use:   "report [RUN]...",
 		Short: "Write the report of a run",
 		Long: `Write the report of a run: one self-contained HTML file, Markdown, or the
-picture of the overheads as SVG. Without RUN, the newest run below runs/.`,
+picture of the overheads as SVG. Without RUN, the newest run below runs/.
+
+PNG is made of the picture and PDF of the whole page, unless --of says otherwise:
+by rsvg-convert and by Chromium or Chrome, which tare doctor looks for.`,
 		Example: `  tare report
   tare report runs/quickstart-20260102-150405 -o markdown > result.md
-  tare report -o svg --to overhead.svg`,
+  tare report -o svg --to overhead.svg
+  tare report -o pdf
+  tare report -o pdf --of picture --to overhead.pdf`,
 		ValidArgsFunction: completeRuns,
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := checkFormat(out, "html", "markdown", "svg"); err != nil {
+			if err := checkFormat(out, formats...); err != nil {
+				return err
+			}
+			picture, err := isPicture(out, of)
+			if err != nil {
 				return err
 			}
 			switch {
-			case withTable && out == "svg":
+			case withTable && picture:
 				return usage(errors.New("--published: a picture has no table"))
 			case !withTable:
 				if err := table.refuse(c, "--published"); err != nil {
@@ -59,18 +71,20 @@ picture of the overheads as SVG. Without RUN, the newest run below runs/.`,
 				if withTable {
 					flags = &table
 				}
-				if err := reportRun(s, named, out, to, flags); err != nil {
+				if err := reportRun(c.Context(), s, named, out, to, picture, flags); err != nil {
 					return err
 				}
 			}
 			return nil
 		},
 	}
-	c.Flags().StringVar(&to, "to", "", "file to write (default report.html in the run directory; stdout for markdown and svg)")
+	c.Flags().StringVar(&to, "to", "", "file to write (default: report.html or .pdf in the run directory; stdout for markdown and a picture)")
+	c.Flags().StringVar(&of, "of", "", "what png and pdf show: picture (of the overheads) or page (default: picture for png, page for pdf)")
+	_ = c.RegisterFlagCompletionFunc("of", cobra.FixedCompletions([]string{ofPicture, ofPage}, cobra.ShellCompDirectiveNoFileComp))
 	c.Flags().BoolVar(&withTable, "published", false, "add the published table: means, variances, differences in percent")
 	c.Flags().BoolVar(&table.all, "all", false, "exploratory metrics too in the published table")
 	table.add(c)
-	addFormat(c, &out, "html", "markdown", "svg")
+	addFormat(c, &out, formats...)
 	c.Flags().Lookup("output").DefValue = "html"
 	out = "html"
 	return c
@@ -78,10 +92,13 @@ picture of the overheads as SVG. Without RUN, the newest run below runs/.`,
 
 // reportRun writes one run's report, with the published table if its flags are
 // given.
-func reportRun(s State, args []string, out, to string, flags *publishedFlags) error {
+func reportRun(ctx context.Context, s State, args []string, out, to string, picture bool, flags *publishedFlags) error {
 	run, result, err := openRun(args)
 	if err != nil {
 		return err
+	}
+	if picture {
+		return writePicture(ctx, s, report.Figure(result), out, to)
 	}
 	var table *published.Table
 	if flags != nil {
@@ -90,11 +107,15 @@ func reportRun(s State, args []string, out, to string, flags *publishedFlags) er
 		}
 		table = flags.shown(table)
 	}
-	if out == "html" {
-		if to == "" {
-			to = filepath.Join(run.Dir, reportFile)
+	if out != "markdown" {
+		to = cmp.Or(to, filepath.Join(run.Dir, "report."+out))
+		page := report.HTMLOptions{Experiment: run.Experiment, RunDir: run.Dir, Published: table}
+		if out == "html" {
+			err = writePage(result, to, page)
+		} else {
+			err = renderPage(ctx, to, out, func(w io.Writer) error { return report.HTML(w, result, madeNow(page, to)) })
 		}
-		if err := writePage(result, to, report.HTMLOptions{Experiment: run.Experiment, RunDir: run.Dir, Published: table}); err != nil {
+		if err != nil {
 			return err
 		}
 		fmt.Fprintln(s.Stdout, to)
@@ -108,10 +129,6 @@ func reportRun(s State, args []string, out, to string, flags *publishedFlags) er
 		}
 		defer f.Close()
 		w = f
-	}
-	if out == "svg" {
-		_, err = fmt.Fprintln(w, report.Figure(result))
-		return err
 	}
 	if err := report.Markdown(w, result); err != nil || table == nil {
 		return err
@@ -127,9 +144,14 @@ func writeReport(r *analysis.Run, dir, to string, file []byte) error {
 
 // writePage writes an HTML report whole or not at all.
 func writePage(r *analysis.Run, to string, o report.HTMLOptions) error {
-	o.Page, o.Command, o.Generated = to, "tare run "+journal.ExperimentFile, time.Now()
-	if err := writeWhole(to, func(w io.Writer) error { return report.HTML(w, r, o) }); err != nil {
+	if err := writeWhole(to, func(w io.Writer) error { return report.HTML(w, r, madeNow(o, to)) }); err != nil {
 		return fmt.Errorf("write report: %w", err)
 	}
 	return nil
+}
+
+// madeNow are the options of a page that is written to a file now.
+func madeNow(o report.HTMLOptions, to string) report.HTMLOptions {
+	o.Page, o.Command, o.Generated = to, "tare run "+journal.ExperimentFile, time.Now()
+	return o
 }

@@ -1,0 +1,152 @@
+package render
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"image/draw"
+	"image/png"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+)
+
+// pages renders HTML.
+var pages = program{
+	name: "chromium", what: "a page",
+	names: []string{"chromium", "chromium-browser", "google-chrome-stable", "google-chrome", "chrome", "microsoft-edge", "msedge",
+		"/Applications/Google Chrome.app/Contents/MacOS/Google Chrome", "/Applications/Chromium.app/Contents/MacOS/Chromium",
+		`C:\Program Files\Google\Chrome\Application\chrome.exe`, `C:\Program Files (x86)\Microsoft\Edge\Application\msedge.exe`},
+	packages: map[string]string{"linux": "apt-get install chromium", "darwin": "brew install --cask chromium", "windows": "winget install Google.Chrome"},
+}
+
+// Page renders the page that write writes to the file that is named. The page and
+// all that is needed on the way stand beside that file meanwhile: links are seen
+// from there, and a browser in a sandbox of its own may not see other places.
+func Page(ctx context.Context, to string, format Format, write func(io.Writer) error) (err error) {
+	dir, err := filepath.Abs(filepath.Dir(to))
+	if err != nil {
+		return err
+	}
+	page, err := os.CreateTemp(dir, "tare-page-*.html")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(page.Name())
+	if err := errors.Join(write(page), page.Close()); err != nil {
+		return err
+	}
+	scratch, err := os.MkdirTemp(dir, "tare-browser-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
+	b := browser{page: page.Name(), scratch: scratch}
+	made := filepath.Join(scratch, "page."+string(format))
+	if format == PNG {
+		err = b.screenshot(ctx, made)
+	} else {
+		err = b.run(ctx, made, "--no-pdf-header-footer", "--print-to-pdf="+made)
+	}
+	if err != nil {
+		return err
+	}
+	return os.Rename(made, to)
+}
+
+// browser is one that shows a page.
+type browser struct{ page, scratch string }
+
+// run lets the browser make a file of the page.
+func (b browser) run(ctx context.Context, made string, args ...string) error {
+	args = append(args, "--headless", "--disable-gpu", "--hide-scrollbars", "--no-first-run", "--disable-extensions", "--disable-sync",
+		"--disable-component-update", "--disable-background-networking", "--disable-quic", "--host-resolver-rules=MAP * ^NOTFOUND",
+		"--user-data-dir="+filepath.Join(b.scratch, "profile"))
+	if runtime.GOOS == "linux" && os.Geteuid() == 0 {
+		args = append(args, "--no-sandbox") // it refuses to run as root otherwise
+	}
+	if _, err := pages.run(ctx, nil, append(args, b.page)...); err != nil {
+		return err
+	}
+	if _, err := os.Stat(made); err != nil {
+		return fmt.Errorf("the browser made nothing: %w", err)
+	}
+	return nil
+}
+
+// The size of a window that shows a page, in pixels. Chromium draws none that is
+// higher than the highest.
+const (
+	windowWidth   = 1100
+	windowHeight  = 8000
+	highestWindow = 16000
+	foot          = 40 // kept of the empty rest of a page
+)
+
+// screenshot makes a picture of the whole page. How high that is shows only once
+// it is drawn: the window must be higher, and its empty rest is cut off.
+func (b browser) screenshot(ctx context.Context, made string) error {
+	for height := windowHeight; height <= highestWindow; height *= 2 {
+		if err := b.run(ctx, made, "--screenshot="+made, fmt.Sprintf("--window-size=%d,%d", windowWidth, height)); err != nil {
+			return err
+		}
+		shown, err := readPNG(made)
+		if err != nil {
+			return err
+		}
+		if used := usedHeight(shown); used+foot < shown.Bounds().Dy() {
+			return writePNG(made, shown, used+foot)
+		}
+	}
+	return fmt.Errorf("the page is higher than %d pixels, more than a browser shows as one picture: PDF has no such limit", highestWindow)
+}
+
+// usedHeight is the height of what is drawn: the rest is of one colour.
+func usedHeight(m image.Image) int {
+	r := m.Bounds()
+	ground := color.RGBAModel.Convert(m.At(r.Max.X-1, r.Max.Y-1))
+	for y := r.Max.Y - 1; y >= r.Min.Y; y-- {
+		for x := r.Min.X; x < r.Max.X; x++ {
+			if color.RGBAModel.Convert(m.At(x, y)) != ground {
+				return y + 1 - r.Min.Y
+			}
+		}
+	}
+	return 0
+}
+
+func readPNG(name string) (image.Image, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return png.Decode(f)
+}
+
+// writePNG writes the upper part of a picture.
+func writePNG(name string, m image.Image, height int) error {
+	upper := image.NewRGBA(image.Rect(0, 0, m.Bounds().Dx(), height))
+	draw.Draw(upper, upper.Bounds(), m, m.Bounds().Min, draw.Src)
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(png.Encode(f, upper), f.Close())
+}
+
+// tryPage renders an empty page.
+func tryPage(ctx context.Context) error {
+	dir, err := os.MkdirTemp("", "tare-page-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	return Page(ctx, filepath.Join(dir, "page.pdf"), PDF, func(w io.Writer) error {
+		_, err := io.WriteString(w, "<!DOCTYPE html><title>Tare</title>")
+		return err
+	})
+}

@@ -1,0 +1,134 @@
+// Package render makes PNG and PDF files of what package report draws and writes.
+// Programs of this machine do it, since Go has no library that sets text in SVG
+// with the system's fonts, and none that lays out a page: rsvg-convert for
+// pictures, a browser of the Chromium family for pages. Neither may use the
+// network. Where one is missing, the error says what installs it.
+package render
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"time"
+
+	"tare/testbed"
+)
+
+// Format is the format of a file.
+type Format string
+
+// The formats.
+const (
+	PNG Format = "png"
+	PDF Format = "pdf"
+)
+
+// patience is how long a program may take, on a slow machine.
+const patience = 3 * time.Minute
+
+// program is a program that renders, under any of its names.
+type program struct {
+	name     string
+	names    []string          // in PATH, or whole paths, the best first
+	what     string            // it renders
+	packages map[string]string // the command that installs it, by operating system
+}
+
+// MissingError says that a program is not installed.
+type MissingError struct {
+	Program string
+	What    string // it is needed for
+	Install string // the command that installs it
+}
+
+func (e *MissingError) Error() string {
+	return fmt.Sprintf("%s is not installed, and %s as PNG or PDF needs it", e.Program, e.What)
+}
+
+// find looks the program up.
+func (p program) find() (string, error) {
+	for _, name := range p.names {
+		path, err := exec.LookPath(name)
+		if err == nil {
+			return path, nil
+		}
+		if !errors.Is(err, exec.ErrNotFound) && !errors.Is(err, os.ErrNotExist) {
+			return "", err
+		}
+	}
+	return "", &MissingError{Program: p.name, What: p.what, Install: p.install()}
+}
+
+// install is the command that installs the program here.
+func (p program) install() string {
+	if command, ok := p.packages[runtime.GOOS]; ok {
+		return command
+	}
+	return p.packages["linux"]
+}
+
+// run runs the program, and gives its output.
+func (p program) run(ctx context.Context, stdin []byte, args ...string) ([]byte, error) {
+	path, err := p.find()
+	if err != nil {
+		return nil, err
+	}
+	limited, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	cmd := exec.CommandContext(limited, path, args...)
+	var out, problems bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(stdin), &out, &problems
+	cmd.WaitDelay = 5 * time.Second // for children that hold the pipes
+	err = cmd.Run()
+	switch {
+	case err == nil:
+		return out.Bytes(), nil
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case limited.Err() != nil:
+		return nil, fmt.Errorf("%s did not finish within %v", path, patience)
+	}
+	return nil, fmt.Errorf("%s: %w: %s", path, err, lastLine(problems.String()))
+}
+
+// lastLine is the last line of what a program says, as far as one reads.
+func lastLine(s string) string {
+	s = strings.TrimSpace(s)
+	return fmt.Sprintf("%.300s", s[strings.LastIndexByte(s, '\n')+1:])
+}
+
+// Probe tries both programs.
+func Probe(ctx context.Context) []testbed.Finding {
+	return []testbed.Finding{
+		figures.try(func() error {
+			_, err := Figure(ctx, `<svg xmlns="http://www.w3.org/2000/svg" width="8" height="8"/>`, PDF)
+			return err
+		}),
+		pages.try(func() error { return tryPage(ctx) }),
+	}
+}
+
+// try finds out whether the program works.
+func (p program) try(use func() error) testbed.Finding {
+	f := testbed.Finding{Name: p.name}
+	path, err := p.find()
+	var missing *MissingError
+	switch {
+	case errors.As(err, &missing):
+		f.Status, f.Detail, f.Hint = testbed.Missing, missing.Error(), missing.Install
+		return f
+	case err == nil:
+		err = use()
+	}
+	if err != nil {
+		f.Status, f.Detail = testbed.Refused, err.Error()
+		return f
+	}
+	f.Status, f.Detail = testbed.Works, path+", for "+p.what+" as PNG and PDF"
+	return f
+}
