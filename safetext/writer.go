@@ -1,0 +1,103 @@
+package safetext
+
+import (
+	"io"
+	"regexp"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Writer writes text on to another writer, with what is not safe written out. It
+// lets line feeds and tabs through, and nothing else of what Lines would drop.
+// Several goroutines may write at the same time.
+type Writer struct {
+	// Styled lets colours and weights of letters through, in their 7-bit form.
+	Styled bool
+
+	to   io.Writer
+	mu   sync.Mutex
+	held []byte // the beginning of something whose end has not been written yet
+	prev rune   // the last character that was shown as it is
+}
+
+// NewWriter guards a writer.
+func NewWriter(to io.Writer) *Writer { return &Writer{to: to} }
+
+// style is a sequence that a report sets its letters by: weights and colours, but
+// not concealment; partStyle is the beginning of one.
+var (
+	style     = regexp.MustCompile("\x1b\\[(?:(?:[0-4]|[349][0-7])(?:;(?:[0-4]|[349][0-7])){0,5})?m")
+	partStyle = regexp.MustCompile("\x1b(?:\\[[0-9;]{0,17})?$")
+)
+
+// Write writes p, but for an unfinished character at its end, which comes with
+// the next one or with Flush.
+func (w *Writer) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.held) == 0 && plainBytes(p) {
+		if len(p) > 0 {
+			w.prev = rune(p[len(p)-1])
+		}
+		return w.to.Write(p)
+	}
+	text := append(w.held, p...)
+	end := w.whole(text)
+	safe := w.safe(text[:end])
+	w.held = append([]byte(nil), text[end:]...)
+	if _, err := w.to.Write(safe); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// Flush writes what is held back.
+func (w *Writer) Flush() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.held) == 0 {
+		return nil
+	}
+	safe := w.safe(w.held)
+	w.held = nil
+	_, err := w.to.Write(safe)
+	return err
+}
+
+// whole says how much of a text can be judged without what follows it.
+func (w *Writer) whole(text []byte) int {
+	end := len(text)
+	for back := 1; back < utf8.UTFMax && back <= end; back++ {
+		if last := text[end-back:]; utf8.RuneStart(last[0]) {
+			if !utf8.FullRune(last) {
+				end -= back
+			}
+			break
+		}
+	}
+	if r, size := utf8.DecodeLastRune(text[:end]); unicode.Is(unicode.Join_Control, r) {
+		end -= size
+	}
+	if w.Styled {
+		if at := partStyle.FindIndex(text[:end]); at != nil {
+			end = at[0]
+		}
+	}
+	return end
+}
+
+// safe spells a text, between the styles that are let through.
+func (w *Writer) safe(text []byte) []byte {
+	var out []byte
+	for w.Styled {
+		at := style.FindIndex(text)
+		if at == nil {
+			break
+		}
+		out, _ = spell(out, text[:at[0]], w.prev, escapeInLines)
+		out, text, w.prev = append(out, text[at[0]:at[1]]...), text[at[1]:], 0
+	}
+	out, w.prev = spell(out, text, w.prev, escapeInLines)
+	return out
+}
