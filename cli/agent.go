@@ -32,7 +32,7 @@ func newAgent(s State) *cobra.Command {
 		Short: "Join stdin and stdout to the agent in this pod",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return agent.Connect(c.Context(), dir, s.Stdin, s.Stdout)
+			return agent.Connect(c.Context(), dir, s.Stdin, s.binary)
 		},
 	}
 	for _, sub := range []*cobra.Command{serve, connect} {

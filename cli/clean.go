@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tare/journal"
+	"tare/safetext"
 	"tare/testbed/local"
 )
 
@@ -44,7 +45,7 @@ heard of for a minute.`,
 			}
 			strays, err := find()
 			for _, stray := range strays {
-				fmt.Fprintf(s.Stdout, "%s process %d: %s\n", verb, stray.PID, plainText(stray.Command))
+				fmt.Fprintf(s.Stdout, "%s process %d: %s\n", verb, stray.PID, safetext.Name(stray.Command))
 			}
 			if err != nil {
 				return err
@@ -102,7 +103,7 @@ func cleanImports(s State, roots []string, dry bool) (int, error) {
 				return len(left), err
 			}
 		}
-		fmt.Fprintf(s.Stdout, "%s unfinished import %s\n", verb, plainText(dir))
+		fmt.Fprintf(s.Stdout, "%s unfinished import %s\n", verb, safetext.Name(dir))
 	}
 	return len(left), nil
 }

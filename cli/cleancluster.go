@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tare/safetext"
 	"tare/testbed/kube"
 )
 
@@ -30,19 +31,19 @@ func (l *leftOnCluster) clean(ctx context.Context, s State, dirs []string, dry b
 	if len(dirs) > 0 {
 		return hintedUsage(fmt.Errorf("%s is a directory of this machine, and a cluster is to be cleaned", dirs[0]), "clean one after the other: tare clean %s", dirs[0])
 	}
-	o := kube.Options{Kubeconfig: l.kubeconfig, Version: Version(), Say: func(line string) { fmt.Fprintln(s.Stderr, plainText(line)) }}
+	o := kube.Options{Kubeconfig: l.kubeconfig, Version: Version(), Say: func(line string) { fmt.Fprintln(s.Stderr, safetext.Name(line)) }}
 	left, bad := kube.Left(ctx, o, l.context, l.namespace) // what was found counts beside an error
 	found := 0
 	for _, one := range left {
 		if one.Alive {
-			fmt.Fprintf(s.Stderr, "run %s is at work: %s\n", one.Owner, plainText(one.Holder))
+			fmt.Fprintf(s.Stderr, "run %s is at work: %s\n", one.Owner, safetext.Name(one.Holder))
 			continue
 		}
 		found++
 		if dry {
 			printLeft(s, "would remove", one)
 			for _, object := range one.Foreign {
-				fmt.Fprintf(s.Stdout, "would leave %s of run %s, because the record that lists it is in a namespace that is not Tare's\n", plainText(object), one.Owner)
+				fmt.Fprintf(s.Stdout, "would leave %s of run %s, because the record that lists it is in a namespace that is not Tare's\n", safetext.Name(object), one.Owner)
 			}
 		}
 	}
@@ -64,6 +65,6 @@ func (l *leftOnCluster) clean(ctx context.Context, s State, dirs []string, dry b
 
 func printLeft(s State, verb string, l kube.Leftover) {
 	for _, object := range l.Objects {
-		fmt.Fprintf(s.Stdout, "%s %s of run %s (%s)\n", verb, plainText(object), l.Owner, plainText(l.Holder))
+		fmt.Fprintf(s.Stdout, "%s %s of run %s (%s)\n", verb, safetext.Name(object), l.Owner, safetext.Name(l.Holder))
 	}
 }

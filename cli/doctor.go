@@ -12,6 +12,7 @@ import (
 	"tare/catalog"
 	"tare/experiment"
 	"tare/render"
+	"tare/safetext"
 	"tare/testbed"
 	"tare/testbed/local"
 )
@@ -182,7 +183,7 @@ func printParts(s State, parts []part, out string) error {
 			if f.Hint != "" {
 				detail = strings.TrimPrefix(detail+"; try: "+f.Hint, "; ")
 			}
-			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", p.Kind, p.Name, f.Name, f.Status, plainText(detail))
+			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", p.Kind, p.Name, f.Name, f.Status, safetext.Name(detail))
 		}
 	}
 	return t.Flush()

@@ -9,6 +9,7 @@ import (
 	"tare/catalog"
 	"tare/experiment"
 	"tare/layer"
+	"tare/safetext"
 	"tare/testbed"
 	"tare/testbed/kube"
 )
@@ -121,7 +122,7 @@ func tryArm(ctx context.Context, bed *kube.Testbed, x *experiment.Expansion, arm
 			continue
 		}
 		if _, err := l.Up(ctx, site); err != nil {
-			return []testbed.Finding{{Name: "layer " + item.Kind + " of arm " + name, Status: testbed.Refused, Detail: plainText(err.Error())}}, ctx.Err()
+			return []testbed.Finding{{Name: "layer " + item.Kind + " of arm " + name, Status: testbed.Refused, Detail: safetext.Name(err.Error())}}, ctx.Err()
 		}
 	}
 	s, err := kube.Of(site)

@@ -64,6 +64,9 @@ func exportRun(s State, args []string, f export.Format, to string) error {
 	write := func(w io.Writer) error { return f.Write(w, export.Run{Record: run, Analysis: result}) }
 	if to == "" {
 		out := bufio.NewWriter(s.Stdout)
+		if f.Binary {
+			out.Reset(s.binary)
+		}
 		if err := write(out); err != nil {
 			return err
 		}

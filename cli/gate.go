@@ -115,7 +115,7 @@ func (f *gateFlags) judge(ctx context.Context, s State, run *journal.Run, result
 		return nil, err
 	}
 	for _, skip := range skipped {
-		fmt.Fprintln(s.Stderr, plainLines("skipped "+skip.Directory+": "+skip.Reason))
+		fmt.Fprintln(s.Stderr, "skipped "+skip.Directory+": "+skip.Reason)
 	}
 	h := history.New(runs, skipped, history.Options{})
 	growths, err := h.Growth(history.Of(run), f.anchor)

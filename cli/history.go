@@ -104,7 +104,7 @@ func (f *historyFlags) read(c *cobra.Command, s State, dirs []string) ([]*histor
 		return nil, nil, err
 	}
 	for _, skip := range skipped {
-		fmt.Fprintln(s.Stderr, plainLines("skipped "+skip.Directory+": "+skip.Reason))
+		fmt.Fprintln(s.Stderr, "skipped "+skip.Directory+": "+skip.Reason)
 	}
 	names := map[string]bool{}
 	for _, r := range runs {

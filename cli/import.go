@@ -13,6 +13,7 @@ import (
 	"tare/catalog"
 	"tare/importer"
 	"tare/journal"
+	"tare/safetext"
 )
 
 // importFlags are the flags of tare import as given.
@@ -108,7 +109,7 @@ func runImport(c *cobra.Command, s State, f *importFlags, o importer.Options) er
 	}
 	if !f.quiet {
 		printImported(s, result)
-		fmt.Fprintf(s.Stderr, "run directory: %s\n", plainText(dir))
+		fmt.Fprintf(s.Stderr, "run directory: %s\n", safetext.Name(dir))
 	}
 	run, analysed, err := openRun([]string{dir})
 	if err != nil {
@@ -127,7 +128,7 @@ func runImport(c *cobra.Command, s State, f *importFlags, o importer.Options) er
 		return err
 	}
 	if !f.quiet {
-		fmt.Fprintf(s.Stderr, "report: %s\n", plainText(to))
+		fmt.Fprintf(s.Stderr, "report: %s\n", safetext.Name(to))
 	}
 	if !analysed.Valid {
 		return exit(ExitInvalid)

@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"tare/importer"
+	"tare/safetext"
 )
 
 // importProgress tells how an import goes: a live line on a terminal, a plain one
 // now and then on a pipe. Most imports are over before it says anything.
 type importProgress struct {
 	w     io.Writer
-	live  bool
+	live  bool      // w is a terminal, and a line on it can be written over
 	next  time.Time // when to say something again
 	every time.Duration
 	shown bool
@@ -24,7 +25,7 @@ type importProgress struct {
 func newImportProgress(s State, quiet bool) *importProgress {
 	p := &importProgress{w: s.Stderr, live: s.StderrTerminal, every: 10 * time.Second}
 	if p.live {
-		p.every = 200 * time.Millisecond
+		p.w, p.every = s.screen, 200*time.Millisecond
 	}
 	if quiet {
 		p.w = io.Discard
@@ -94,13 +95,13 @@ func tally(r *importer.Result) string {
 // others are to be found follows their number.
 func printProblems(s State, r *importer.Result, others string) {
 	for _, text := range problems(r.Problems) {
-		fmt.Fprintf(s.Stderr, "  %s\n", plainText(text))
+		fmt.Fprintf(s.Stderr, "  %s\n", safetext.Name(text))
 	}
 	if r.More > 0 {
 		fmt.Fprintf(s.Stderr, "  and %d more%s\n", r.More, others)
 	}
 	for _, text := range r.Remarks {
-		fmt.Fprintf(s.Stderr, "note: %s\n", plainText(text))
+		fmt.Fprintf(s.Stderr, "note: %s\n", safetext.Name(text))
 	}
 }
 

@@ -9,16 +9,18 @@ import (
 	"tare/experiment"
 	"tare/experiment/quantity"
 	"tare/runner"
+	"tare/safetext"
 )
 
 // progress tells on stderr how a run goes: one live line on a terminal, plain
 // lines on a pipe. It writes when something happens and never in between, so
 // that it does not disturb a trial.
 type progress struct {
-	w    io.Writer
-	live bool
-	dir  string
-	last int // width of the live line
+	w      io.Writer
+	screen io.Writer // where the live line is written over
+	live   bool
+	dir    string
+	last   int // width of the live line
 	// columns is how wide the terminal is; 0 if that is not known.
 	columns func() int
 	bad     int // trials that broke a rule
@@ -28,13 +30,13 @@ type progress struct {
 type journaled interface{ Dir() string }
 
 func newProgress(s State, j journaled, quiet bool) *progress {
-	p := &progress{w: s.Stderr, live: s.StderrTerminal, dir: j.Dir()}
+	p := &progress{w: s.Stderr, screen: s.screen, live: s.StderrTerminal, dir: j.Dir()}
 	p.columns = s.Columns
 	if p.columns == nil {
 		p.columns = func() int { return 0 }
 	}
 	if quiet {
-		p.w = io.Discard
+		p.w, p.screen = io.Discard, io.Discard
 	}
 	return p
 }
@@ -68,7 +70,7 @@ func (p *progress) event(e runner.Event) {
 // wait says what is waited for.
 func (p *progress) wait(what string) {
 	if p.live {
-		p.status(plainText(what))
+		p.status(what)
 		return
 	}
 	p.line(what)
@@ -103,38 +105,19 @@ func (p *progress) status(text string) {
 	if !p.live {
 		return
 	}
-	runes := []rune(text)
+	runes := []rune(safetext.Name(text))
 	if w := p.columns(); w > 0 && len(runes) >= w {
 		runes = append(runes[:max(w-2, 0)], '…')
 	}
 	pad := strings.Repeat(" ", max(p.last-len(runes), 0))
-	fmt.Fprintf(p.w, "\r%s%s\r%s", string(runes), pad, string(runes))
+	fmt.Fprintf(p.screen, "\r%s%s\r%s", string(runes), pad, string(runes))
 	p.last = len(runes)
 }
 
 // line prints a line above the live one.
 func (p *progress) line(text string) {
 	p.status("")
-	fmt.Fprintln(p.w, plainText(text))
-}
-
-// plainText keeps control characters of tools' output off the terminal.
-func plainText(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || (r >= 0x80 && r < 0xa0) {
-			return ' '
-		}
-		return r
-	}, s)
-}
-
-// plainLines is plainText for text of several lines.
-func plainLines(s string) string {
-	lines := strings.Split(s, "\n")
-	for i := range lines {
-		lines[i] = plainText(lines[i])
-	}
-	return strings.Join(lines, "\n")
+	fmt.Fprintln(p.w, safetext.Name(text))
 }
 
 // span writes a time that is an estimate: 2m30s, 45s.

@@ -18,6 +18,7 @@ import (
 
 	"tare/catalog"
 	"tare/experiment"
+	"tare/safetext"
 	"tare/testbed"
 )
 
@@ -33,6 +34,20 @@ type State struct {
 	Plugin                         bool // called by kubectl, as `kubectl tare`
 	// Columns is how wide the terminal of Stderr is now; nil if it is none.
 	Columns func() int
+
+	// What Stdout and Stderr write to once they are guarded, for what is no text
+	// and for a line that is written over.
+	binary, screen io.Writer
+}
+
+// guarded has everything that is printed pass through one place, after which it is
+// safe on a terminal: names of files, what programs and clusters say, and errors
+// that hold any of it. Flush writes the last of it.
+func (s State) guarded() (guarded State, flush func()) {
+	stdout, stderr := safetext.NewWriter(s.Stdout), safetext.NewWriter(s.Stderr)
+	stdout.Styled = s.Color
+	s.binary, s.screen, s.Stdout, s.Stderr = s.Stdout, s.Stderr, stdout, stderr
+	return s, func() { _ = errors.Join(stdout.Flush(), stderr.Flush()) } // nobody is left to be told
 }
 
 // widest is the largest width that COLUMNS can ask for.
@@ -62,6 +77,8 @@ func System() State {
 func Main(args []string, s State) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
+	s, flush := s.guarded()
+	defer flush()
 	if name := testbed.Helper(); name != "" {
 		return conclude(s, catalog.RunHelper(ctx, name))
 	}
@@ -135,19 +152,19 @@ func conclude(s State, err error) int {
 	case errors.As(err, &silent):
 		return int(silent)
 	case errors.As(err, &problems): // as compilers write them, for editors
-		fmt.Fprintln(s.Stderr, plainLines(problems.Error()))
+		fmt.Fprintln(s.Stderr, problems.Error())
 		return ExitUsage
 	case errors.As(err, &coded):
-		fmt.Fprintln(s.Stderr, "tare: "+plainLines(coded.Error()))
+		fmt.Fprintln(s.Stderr, "tare: "+coded.Error())
 		if coded.hint != "" {
-			fmt.Fprintln(s.Stderr, "hint: "+plainLines(coded.hint))
+			fmt.Fprintln(s.Stderr, "hint: "+coded.hint)
 		}
 		return coded.code
 	case errors.Is(err, context.Canceled):
 		fmt.Fprintln(s.Stderr, "tare: interrupted")
 		return ExitInterrupted
 	}
-	fmt.Fprintln(s.Stderr, "tare: "+plainLines(err.Error()))
+	fmt.Fprintln(s.Stderr, "tare: "+err.Error())
 	return ExitError
 }
 

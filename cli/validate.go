@@ -27,7 +27,7 @@ Nothing is run and nothing is asked of the machine.`,
 				}
 				fmt.Fprintf(s.Stdout, "%s: ok\n", name)
 				if text := gateWarning(&expansion.Plan); text != "" {
-					fmt.Fprintln(s.Stderr, plainLines(name+": warning: "+text))
+					fmt.Fprintln(s.Stderr, name+": warning: "+text)
 				}
 			}
 			if failed {
