@@ -12,7 +12,7 @@ import (
 
 	"tare/experiment"
 	"tare/journal"
-	"tare/report"
+	"tare/safetext"
 )
 
 // GoBench writes the valid trials of a run in the Go benchmark format
@@ -85,7 +85,7 @@ func configuration(r Run) [][2]string {
 		all = append(all, [2]string{"invalid-trials-left-out", strconv.Itoa(lost)})
 	}
 	for i := range all {
-		all[i][1] = report.Plain(all[i][1])
+		all[i][1] = safetext.Line(all[i][1])
 	}
 	return slices.DeleteFunc(all, func(c [2]string) bool { return c[1] == "" })
 }

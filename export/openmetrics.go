@@ -10,7 +10,7 @@ import (
 
 	"tare/analysis"
 	"tare/experiment"
-	"tare/report"
+	"tare/safetext"
 	"tare/wording"
 )
 
@@ -68,7 +68,7 @@ func (f *family) write(w io.Writer) {
 	for _, s := range f.list {
 		labels := make([]string, len(s.labels))
 		for i, l := range s.labels {
-			labels[i] = l.name + `="` + escapeLabel.Replace(report.Plain(l.value)) + `"`
+			labels[i] = l.name + `="` + escapeLabel.Replace(safetext.Line(l.value)) + `"`
 		}
 		fmt.Fprintf(w, "%s{%s} %s\n", f.name, strings.Join(labels, ","), number(s.value))
 	}

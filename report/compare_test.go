@@ -9,11 +9,11 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unicode"
 
 	"tare/analysis"
 	comparing "tare/compare"
 	"tare/journal"
+	"tare/safetext"
 )
 
 // trialsOf gives the trials behind the series of a made run.
@@ -158,10 +158,8 @@ func TestHostileComparisonStaysText(t *testing.T) {
 		}
 	}
 	for name, s := range map[string]string{"page": page, "text": text.String(), "markdown": markdown.String(), "csv": table.String()} {
-		for _, c := range s {
-			if c != '\n' && c != '\t' && (unicode.IsControl(c) || hidden(c)) {
-				t.Fatalf("%s holds %U", name, c)
-			}
+		if safe := safetext.Lines(s); safe != s {
+			t.Fatalf("%s is not safe: %q, not %q", name, s, safe)
 		}
 	}
 	checkMarkdown(t, markdown.String())

@@ -10,11 +10,11 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unicode"
 
 	"tare/analysis"
 	"tare/history"
 	"tare/history/historytest"
+	"tare/safetext"
 )
 
 // someHistory is 40 runs: the layer costs 3 % more from the 21st on, with a new
@@ -169,10 +169,8 @@ func TestHostileHistoryStaysText(t *testing.T) {
 		}
 	}
 	for name, s := range map[string]string{"page": page, "text": text.String(), "markdown": markdown.String(), "csv": table.String()} {
-		for _, c := range s {
-			if c != '\n' && c != '\t' && (unicode.IsControl(c) || hidden(c)) {
-				t.Fatalf("%s holds %U", name, c)
-			}
+		if safe := safetext.Lines(s); safe != s {
+			t.Fatalf("%s is not safe: %q, not %q", name, s, safe)
 		}
 	}
 	checkMarkdown(t, markdown.String())

@@ -16,6 +16,7 @@ import (
 
 	"tare/analysis"
 	"tare/published"
+	"tare/safetext"
 	"tare/wording"
 )
 
@@ -162,7 +163,7 @@ func makePage(s *sheet, o HTMLOptions) *page {
 		HasControl: len(s.run.Controls) > 0, SizeHead: s.sizeHead(), Sources: s.sources(), FactRows: s.armFacts(),
 	}
 	if s.imported() {
-		p.ImportCommand = plainLines(s.plan.Import.Command)
+		p.ImportCommand = safetext.Lines(s.plan.Import.Command)
 		for _, a := range s.plan.Import.Arms {
 			p.FactArms = append(p.FactArms, plain(a.Name))
 		}

@@ -13,11 +13,11 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unicode"
 
 	"tare/analysis"
 	"tare/experiment"
 	"tare/journal"
+	"tare/safetext"
 )
 
 func render(t testing.TB, r *analysis.Run, o HTMLOptions) string {
@@ -173,10 +173,8 @@ func TestHostileStringsStayText(t *testing.T) {
 		}
 	}
 	for name, s := range map[string]string{"page": page, "text": text.String(), "markdown": markdown.String(), "csv": table.String()} {
-		for _, c := range s {
-			if c != '\n' && c != '\t' && (unicode.IsControl(c) || hidden(c)) {
-				t.Fatalf("%s holds %U", name, c)
-			}
+		if safe := safetext.Lines(s); safe != s {
+			t.Fatalf("%s is not safe: %q, not %q", name, s, safe)
 		}
 	}
 	checkMarkdown(t, markdown.String())

@@ -11,6 +11,7 @@ import (
 
 	"tare/analysis"
 	"tare/machine"
+	"tare/safetext"
 	"tare/wording"
 )
 
@@ -158,8 +159,8 @@ func (p *page) surroundings(s *sheet, o HTMLOptions) {
 	h := s.run.Harness
 	p.Harness = fmt.Sprintf("Outside trials Tare took %s of the run's wall clock, and during trials its own process used %s of one CPU core.",
 		wording.Share(h.WallShare), wording.Share(h.CPUShare))
-	p.Experiment = plainLines(string(bytes.TrimRight(o.Experiment, "\n")))
-	p.Command = cmp.Or(plainLines(o.Command), "tare run experiment.yaml")
+	p.Experiment = safetext.Lines(string(bytes.TrimRight(o.Experiment, "\n")))
+	p.Command = cmp.Or(safetext.Lines(o.Command), "tare run experiment.yaml")
 	p.RepeatNote = fmt.Sprintf("The order of trials is drawn from the seed. With seed: %d under design in the experiment file, the same order is run again.", s.plan.Seed)
 	for _, a := range s.plan.Arms {
 		arm := pageArm{Name: plain(a.Name), Role: string(a.Role)}

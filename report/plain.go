@@ -1,70 +1,16 @@
 package report
 
 import (
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"tare/safetext"
 )
 
-// sequence matches what a terminal would act on rather than show: CSI, OSC and
-// the other string sequences (ended by BEL or ST, or by the end of the text),
-// and two-byte escapes; also their 8-bit forms.
-var sequence = regexp.MustCompile(
-	"(?:\x1b\\[|\u009b)[0-?]*[ -/]*[@-~]?" +
-		"|(?:\x1b[\\]PX^_]|[\u009d\u0090\u0098\u009e\u009f])[^\x07\x1b\u009c]*(?:\x07|\x1b\\\\|\u009c)?" +
-		"|\x1b[ -/]*[0-~]?")
-
-// Plain is for formats of other packages: one line of harmless text from any
-// string. It still has to be escaped for the format.
-func Plain(s string) string { return plain(s) }
-
-// plain makes one line of harmless text from any string: escape sequences and
-// control characters are gone, invalid bytes are U+FFFD, and runs of white space
-// are one space. The result still has to be escaped for its format.
-func plain(s string) string {
-	return strings.Join(strings.Fields(plainLines(s)), " ")
-}
-
-// plainLines is plain for text of several lines: line breaks and tabs stay.
-func plainLines(s string) string {
-	if harmless(s) {
-		return s
-	}
-	s = strings.ToValidUTF8(s, "\uFFFD")
-	s = strings.ReplaceAll(s, "\r\n", "\n")
-	s = sequence.ReplaceAllString(s, "")
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t':
-			return r
-		case r == '\r' || r == '\v' || r == '\f' || r == 0x85 || r == 0x2028 || r == 0x2029:
-			return '\n'
-		case unicode.IsControl(r), hidden(r):
-			return -1
-		}
-		return r
-	}, s)
-}
-
-// harmless is the common case: printable ASCII.
-func harmless(s string) bool {
-	for i := range len(s) {
-		if s[i] < ' ' || s[i] > '~' {
-			return false
-		}
-	}
-	return true
-}
-
-// hidden says whether r changes how its neighbours are shown without being seen
-// itself: direction overrides, zero-width characters, tags, and characters that
-// XML does not allow.
-func hidden(r rune) bool {
-	return r >= 0x200B && r <= 0x200F || r >= 0x202A && r <= 0x202E ||
-		r >= 0x2060 && r <= 0x2069 || r == 0xFEFF || r == 0xFFFE || r == 0xFFFF ||
-		r >= 0xE0000 && r <= 0xE007F
-}
+// plain makes one line of safe text from any string. The result still has to be
+// escaped for its format.
+func plain(s string) string { return safetext.Line(s) }
 
 // cells is how many columns of a terminal a string takes: none for combining
 // marks, two for East Asian wide characters, otherwise one.

@@ -6,11 +6,11 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-	"unicode"
 
 	"tare/analysis"
 	"tare/journal"
 	"tare/published"
+	"tare/safetext"
 )
 
 // someTable is the published table of a run of which trials failed.
@@ -100,10 +100,8 @@ func TestHostilePublishedStaysText(t *testing.T) {
 		}
 	}
 	for name, s := range map[string]string{"text": text.String(), "markdown": markdown.String(), "csv": lines.String()} {
-		for _, c := range s {
-			if c != '\n' && c != '\t' && (unicode.IsControl(c) || hidden(c)) {
-				t.Fatalf("%s holds %U", name, c)
-			}
+		if safe := safetext.Lines(s); safe != s {
+			t.Fatalf("%s is not safe: %q, not %q", name, s, safe)
 		}
 	}
 	checkMarkdown(t, markdown.String())

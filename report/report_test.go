@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tare/analysis"
+	"tare/safetext"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -125,7 +126,7 @@ func TestTextColour(t *testing.T) {
 	if !strings.Contains(with.String(), "\x1b[1;31m▲ costs") {
 		t.Error("no coloured verdict")
 	}
-	if got := sequence.ReplaceAllString(with.String(), ""); got != without.String() {
+	if got := safetext.Lines(with.String()); got != without.String() {
 		t.Errorf("colour changes the text:\n%s", cmp.Diff(without.String(), got))
 	}
 }
