@@ -33,8 +33,9 @@ func isPicture(out, of string) (bool, error) {
 
 // writePicture writes an SVG picture in a format, to a file or to stdout.
 func writePicture(ctx context.Context, s State, svg, out, to string) error {
-	content := []byte(svg + "\n")
+	content, stdout := []byte(svg+"\n"), s.Stdout
 	if out != "svg" {
+		stdout = s.binary
 		if to == "" && s.StdoutTerminal {
 			return hintedUsage(fmt.Errorf("-o %s is nothing for a terminal", out), "name a file: --to overheads.%s", out)
 		}
@@ -44,7 +45,7 @@ func writePicture(ctx context.Context, s State, svg, out, to string) error {
 		}
 	}
 	if to == "" {
-		_, err := s.Stdout.Write(content)
+		_, err := stdout.Write(content)
 		return err
 	}
 	return writeWhole(to, func(w io.Writer) error {
