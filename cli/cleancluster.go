@@ -8,7 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"tare/safetext"
-	"tare/testbed/kube"
+	"tare/testbed/kube/cluster"
+	"tare/testbed/kube/inventory"
 )
 
 // leftOnCluster says on which cluster to look for what runs have left.
@@ -31,8 +32,8 @@ func (l *leftOnCluster) clean(ctx context.Context, s State, dirs []string, dry b
 	if len(dirs) > 0 {
 		return hintedUsage(fmt.Errorf("%s is a directory of this machine, and a cluster is to be cleaned", dirs[0]), "clean one after the other: tare clean %s", dirs[0])
 	}
-	o := kube.Options{Kubeconfig: l.kubeconfig, Version: Version(), Say: func(line string) { fmt.Fprintln(s.Stderr, safetext.Name(line)) }}
-	left, bad := kube.Left(ctx, o, l.context, l.namespace) // what was found counts beside an error
+	o := cluster.Options{Kubeconfig: l.kubeconfig, Version: Version(), Say: func(line string) { fmt.Fprintln(s.Stderr, safetext.Name(line)) }}
+	left, bad := inventory.Left(ctx, o, l.context, l.namespace) // what was found counts beside an error
 	found := 0
 	for _, one := range left {
 		if one.Alive {
@@ -53,7 +54,7 @@ func (l *leftOnCluster) clean(ctx context.Context, s State, dirs []string, dry b
 	if found == 0 || dry {
 		return bad
 	}
-	removed, err := kube.Clean(ctx, o, l.context, l.namespace)
+	removed, err := inventory.Clean(ctx, o, l.context, l.namespace)
 	for _, one := range removed {
 		printLeft(s, "removed", one)
 	}
@@ -63,7 +64,7 @@ func (l *leftOnCluster) clean(ctx context.Context, s State, dirs []string, dry b
 	return err
 }
 
-func printLeft(s State, verb string, l kube.Leftover) {
+func printLeft(s State, verb string, l inventory.Leftover) {
 	for _, object := range l.Objects {
 		fmt.Fprintf(s.Stdout, "%s %s of run %s (%s)\n", verb, safetext.Name(object), l.Owner, safetext.Name(l.Holder))
 	}

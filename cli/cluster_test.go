@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"tare/testbed/kube"
+	"tare/testbed/kube/inventory"
 	"tare/testbed/kube/kubetest"
 )
 
@@ -73,10 +73,10 @@ func owners(kubeconfig string) (map[string][]string, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	owned := metav1.ListOptions{LabelSelector: kube.OwnerLabel}
+	owned := metav1.ListOptions{LabelSelector: inventory.OwnerLabel}
 	found := map[string][]string{}
 	add := func(kind string, object metav1.ObjectMeta) {
-		owner := object.Labels[kube.OwnerLabel]
+		owner := object.Labels[inventory.OwnerLabel]
 		found[owner] = append(found[owner], fmt.Sprintf("%s %s/%s", kind, object.Namespace, object.Name))
 	}
 	namespaces, err1 := client.CoreV1().Namespaces().List(ctx, owned)

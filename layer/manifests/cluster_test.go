@@ -20,6 +20,7 @@ import (
 	"tare/layer"
 	"tare/testbed"
 	"tare/testbed/kube"
+	"tare/testbed/kube/inventory"
 	"tare/testbed/kube/kubetest"
 )
 
@@ -149,7 +150,7 @@ func TestPolicyOnCluster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if live.GetLabels()["of"] != site.Namespace() || live.GetLabels()[kube.OwnerLabel] == "" {
+	if live.GetLabels()["of"] != site.Namespace() || live.GetLabels()[inventory.OwnerLabel] == "" {
 		t.Errorf("labels %v", live.GetLabels())
 	}
 	if err := unstructured.SetNestedField(live.Object, "PERMISSIVE", "spec", "mtls", "mode"); err != nil {

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"tare/testbed"
+	"tare/testbed/kube/cluster"
 )
 
 // questionsAtOnce bounds how many reviews are asked for at the same time.
@@ -60,7 +61,7 @@ func review(ctx context.Context, client kubernetes.Interface, r Right, user stri
 		}
 		refused = append(refused, verb)
 		for _, reason := range []string{answer.Status.Reason, answer.Status.EvaluationError} {
-			if reason = printable(reason, 200); reason != "" && !slices.Contains(reasons, reason) {
+			if reason = cluster.Printable(reason, 200); reason != "" && !slices.Contains(reasons, reason) {
 				reasons = append(reasons, reason)
 			}
 		}
@@ -100,7 +101,7 @@ func whoAmI(ctx context.Context, client kubernetes.Interface) string {
 
 // grant is the command by which someone who may grants a right to a user.
 func grant(r Right, user string) string {
-	name := "tare-" + label(r.Name(), 40)
+	name := "tare-" + cluster.Label(r.Name(), 40)
 	what := fmt.Sprintf("--verb=%s --resource=%s", strings.Join(r.Verbs, ","), shellQuoted(r.Name()))
 	if r.Namespace == "" {
 		return fmt.Sprintf("kubectl create clusterrole %s %s && kubectl create clusterrolebinding %s --clusterrole=%s %s", name, what, name, name, subject(user))
@@ -125,7 +126,7 @@ var plainWord = regexp.MustCompile(`^[A-Za-z0-9@%+=:,./_-]+$`)
 // shellQuoted makes one word for a shell of a text from a cluster, without
 // control characters.
 func shellQuoted(text string) string {
-	text = printable(text, 256)
+	text = cluster.Printable(text, 256)
 	if plainWord.MatchString(text) {
 		return text
 	}

@@ -17,6 +17,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/util/csaupgrade"
+
+	"tare/testbed/kube/cluster"
+	"tare/testbed/kube/inventory"
 )
 
 // fieldManager is who Tare is in the managed fields of objects.
@@ -35,12 +38,12 @@ var errUnknownKind = errors.New("the cluster does not know it: is its CustomReso
 type target struct {
 	object *unstructured.Unstructured
 	at     dynamic.ResourceInterface
-	item   item
+	item   inventory.Item
 }
 
 // String names the object in messages.
 func (t target) String() string {
-	name := t.object.GetKind() + " " + printable(t.object.GetName(), 253)
+	name := t.object.GetKind() + " " + cluster.Printable(t.object.GetName(), 253)
 	if t.item.Namespace != "" {
 		name += " in namespace " + t.item.Namespace
 	}
@@ -52,28 +55,26 @@ func (t target) String() string {
 func (s *Site) target(ctx context.Context, on *presence, like *unstructured.Unstructured) (target, error) {
 	gvk := like.GroupVersionKind()
 	if like.GetName() == "" {
-		return target{}, fmt.Errorf("a %s without a name cannot be applied", printable(gvk.Kind, 100))
+		return target{}, fmt.Errorf("a %s without a name cannot be applied", cluster.Printable(gvk.Kind, 100))
 	}
 	var mapping *meta.RESTMapping
-	again := false
-	err := on.await(ctx, fmt.Sprintf("the kind %s of %s", printable(gvk.Kind, 100), printable(gvk.GroupVersion().String(), 100)), kindPatience, func(context.Context) (bool, string, error) {
+	what := fmt.Sprintf("the kind %s of %s", cluster.Printable(gvk.Kind, 100), cluster.Printable(gvk.GroupVersion().String(), 100))
+	err := on.Await(ctx, what, kindPatience, func(context.Context) (bool, string, error) {
 		var err error
-		mapping, err = on.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
-		if meta.IsNoMatchError(err) {
-			if again && !on.record.has(definitions) {
-				return false, "", errUnknownKind
-			}
-			again = true
-			on.mapper.Reset() // it may have been defined since the cluster was asked
-			return false, errUnknownKind.Error(), nil
+		mapping, err = on.Mapping(gvk)
+		if !meta.IsNoMatchError(err) {
+			return err == nil, "", err
 		}
-		return err == nil, "", err
+		if !on.record.Lists(definitions) {
+			return false, "", errUnknownKind
+		}
+		return false, errUnknownKind.Error(), nil
 	})
 	if err != nil {
 		return target{}, err
 	}
 	object := like.DeepCopy()
-	t := target{object: object, item: item{Group: mapping.Resource.Group, Version: mapping.Resource.Version, Resource: mapping.Resource.Resource, Name: object.GetName()}}
+	t := target{object: object, item: inventory.Item{Group: mapping.Resource.Group, Version: mapping.Resource.Version, Resource: mapping.Resource.Resource, Name: object.GetName()}}
 	if mapping.Scope.Name() == meta.RESTScopeNameRoot {
 		t.at = on.Dynamic.Resource(mapping.Resource)
 		return t, nil
@@ -121,13 +122,13 @@ func (s *Site) Apply(ctx context.Context, objects []*unstructured.Unstructured) 
 		if labels == nil {
 			labels = map[string]string{}
 		}
-		for k, v := range s.bed.labels(s.arm, "") {
+		for k, v := range s.bed.session.Owner.Labels(s.arm, "") {
 			labels[k] = v
 		}
 		t.object.SetLabels(labels)
 		now, err := on.apply(ctx, t)
 		if err != nil {
-			return applied, fmt.Errorf("apply %s: %w", t, explain(err))
+			return applied, fmt.Errorf("apply %s: %w", t, cluster.Explain(err))
 		}
 		applied = append(applied, now)
 	}
@@ -143,7 +144,7 @@ var errForeign = errors.New("it exists already and is not of this run; Tare chan
 func (on *presence) apply(ctx context.Context, t target) (*unstructured.Unstructured, error) {
 	there, err := t.at.Get(ctx, t.object.GetName(), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		if err := on.record.add(ctx, t.item); err != nil {
+		if err := on.record.Add(ctx, t.item); err != nil {
 			return nil, err
 		}
 		made, err := t.at.Create(ctx, t.object, metav1.CreateOptions{FieldManager: fieldManager})
@@ -158,7 +159,7 @@ func (on *presence) apply(ctx context.Context, t target) (*unstructured.Unstruct
 	if err != nil && there == nil {
 		return nil, err
 	}
-	if !on.bed.owns(there) {
+	if !on.bed.session.Owner.Owns(there) {
 		return nil, errForeign
 	}
 	// From the fields that create has set, to the set of fields that apply owns: so
@@ -194,12 +195,9 @@ func (s *Site) Delete(ctx context.Context, objects []*unstructured.Unstructured)
 	if err != nil {
 		return err
 	}
-	var items []item
+	var items []inventory.Item
 	for _, t := range slices.Backward(found) {
 		items = append(items, t.item)
 	}
-	if err := on.remover(s.bed.owner).remove(ctx, items); err != nil {
-		return err
-	}
-	return on.record.drop(ctx, items...)
+	return on.record.Remove(ctx, items...)
 }

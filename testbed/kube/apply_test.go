@@ -15,6 +15,7 @@ import (
 	"tare/experiment"
 	"tare/experiment/quantity"
 	"tare/testbed"
+	"tare/testbed/kube/inventory"
 )
 
 // object is a Kubernetes object of the test.
@@ -31,7 +32,7 @@ func object(apiVersion, kind, name string, fields map[string]any) *unstructured.
 func TestApply(t *testing.T) {
 	bed := onCluster(t)
 	s := open(t, bed, "objects", experiment.Needs{}, parameters())
-	name := "tare-test-" + bed.owner
+	name := "tare-test-" + string(bed.session.Owner)
 	config := object("v1", "ConfigMap", "settings", map[string]any{"data": map[string]any{"a": "1", "b": "2"}})
 	class := object("scheduling.k8s.io/v1", "PriorityClass", name, map[string]any{"value": int64(1)})
 	definition := object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "things."+name+".example", map[string]any{"spec": map[string]any{
@@ -44,7 +45,7 @@ func TestApply(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(now) != 4 || now[0].GetNamespace() != s.Namespace() || now[1].GetUID() == "" || now[3].GetLabels()[OwnerLabel] != bed.owner {
+	if len(now) != 4 || now[0].GetNamespace() != s.Namespace() || now[1].GetUID() == "" || now[3].GetLabels()[inventory.OwnerLabel] != string(bed.session.Owner) {
 		t.Errorf("applied: %v", now)
 	}
 
@@ -159,7 +160,7 @@ func TestShapes(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.ShapePods(func(p *corev1.Pod) error {
-		p.Annotations = map[string]string{"layer": p.Labels[RoleLabel]}
+		p.Annotations = map[string]string{"layer": p.Labels[inventory.RoleLabel]}
 		return nil
 	})
 	s.ShapeVolume(func(c *corev1.PersistentVolumeClaim) { c.Spec.StorageClassName = new("local") })
@@ -167,7 +168,7 @@ func TestShapes(t *testing.T) {
 		t.Fatal(err)
 	}
 	ns, err := clusterClient(t).CoreV1().Namespaces().Get(t.Context(), s.Namespace(), metav1.GetOptions{})
-	if err != nil || ns.Labels["team"] != "a" || ns.Labels[OwnerLabel] != s.bed.owner {
+	if err != nil || ns.Labels["team"] != "a" || ns.Labels[inventory.OwnerLabel] != string(s.bed.session.Owner) {
 		t.Errorf("namespace %v, %v", ns.Labels, err)
 	}
 	pods, err := s.Pods(t.Context())

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"tare/experiment"
+	"tare/testbed/kube/cluster"
 )
 
 // testNode is a node that is ready, in a zone, changed by some functions.
@@ -90,7 +91,7 @@ func TestChoose(t *testing.T) {
 			for _, n := range tt.nodes {
 				objects = append(objects, n)
 			}
-			on := &presence{Cluster: &Cluster{Context: "test", Client: fake.NewClientset(objects...)}}
+			on := &presence{Cluster: &cluster.Cluster{Context: "test", Client: fake.NewClientset(objects...)}}
 			c, err := on.choose(t.Context(), testWish(t, tt.level, tt.pod, tt.place))
 			got := ""
 			if err != nil {
@@ -133,7 +134,7 @@ func testWish(t *testing.T, level func(*experiment.Kubernetes), client func(*cor
 // All arms are on the same nodes, and others only where a layer asks for others.
 func TestChoiceIsKept(t *testing.T) {
 	clients := fake.NewClientset(testNode("b", "z1"), testNode("c", "z2"))
-	on := &presence{Cluster: &Cluster{Context: "test", Client: clients}}
+	on := &presence{Cluster: &cluster.Cluster{Context: "test", Client: clients}}
 	choose := func(pod func(*corev1.Pod)) string {
 		t.Helper()
 		c, err := on.choose(t.Context(), testWish(t, nil, pod, ""))

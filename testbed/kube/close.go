@@ -1,11 +1,7 @@
 package kube
 
 import (
-	"context"
 	"errors"
-	"fmt"
-	"slices"
-	"time"
 )
 
 // Close removes everything that was made, whatever became of the caller's
@@ -50,61 +46,5 @@ func (on *presence) close() error {
 	for _, p := range helpers {
 		_ = p.session.Close()
 	}
-	items, namespace := on.record.end()
-	if len(items) == 0 && namespace == "" {
-		return nil
-	}
-	on.bed.options.Say("removing what was made in context " + on.Context)
-	ctx, cancel := context.WithTimeout(context.Background(), 2*on.limits.Delete.Std()+on.limits.Request.Std())
-	defer cancel()
-	err := on.remover(on.bed.owner).removeRun(ctx, items, namespace)
-	if err != nil {
-		return fmt.Errorf("context %s: %w", on.Context, err)
-	}
-	return nil
+	return on.record.RemoveAll()
 }
-
-// removeRun removes an inventory in an order in which nothing is lost: first
-// what layers applied, while namespaces and controllers are still there, the
-// newest first; then namespaces and what is in those that stay; and the record
-// when all of that is gone.
-func (r *remover) removeRun(ctx context.Context, items []item, recordIn string) error {
-	var namespaces, rest []item
-	for _, i := range slices.Backward(items) {
-		if i.Group == "" && i.Resource == "namespaces" {
-			namespaces = append(namespaces, i)
-		} else {
-			rest = append(rest, i)
-		}
-	}
-	// What goes with its namespace needs no request of its own, unless it is of a
-	// kind that others act on when it goes. Pods go first, for the namespaces' sake:
-	// one that finds pods waits for seconds before it looks again.
-	var pods []item
-	rest = slices.DeleteFunc(rest, func(i item) bool {
-		inside := i.Group == "" && slices.ContainsFunc(namespaces, func(n item) bool { return n.Name == i.Namespace })
-		if inside && i.Resource == "pods" {
-			pods = append(pods, i)
-		}
-		return inside
-	})
-	if err := r.remove(ctx, rest); err != nil {
-		// The record stays for tare clean; namespaces other than its own can go.
-		others := slices.DeleteFunc(slices.Clone(namespaces), func(n item) bool { return n.Name == recordIn })
-		return errors.Join(err, r.remove(ctx, others))
-	}
-	quick := *r
-	quick.limit = min(r.limit, podsFirst)
-	_ = quick.remove(ctx, pods) // the namespaces tell what is left
-	if err := r.remove(ctx, namespaces); err != nil {
-		return err
-	}
-	if recordIn == "" || slices.ContainsFunc(namespaces, func(n item) bool { return n.Name == recordIn }) {
-		return nil
-	}
-	return r.remove(ctx, []item{coreItem("configmaps", recordIn, "tare-"+r.owner)})
-}
-
-// podsFirst is how long pods may take to be gone before their namespaces are
-// deleted all the same.
-const podsFirst = 10 * time.Second

@@ -17,6 +17,8 @@ import (
 	"tare/experiment/factor"
 	"tare/experiment/quantity"
 	"tare/testbed"
+	"tare/testbed/kube/cluster"
+	"tare/testbed/kube/inventory"
 	"tare/testbed/kube/kubetest"
 )
 
@@ -45,19 +47,19 @@ func onCluster(t *testing.T) *Testbed {
 		if err := bed.Close(); err != nil {
 			t.Errorf("close: %v", err)
 		}
-		nothingLeft(t, bed.owner)
+		nothingLeft(t, bed.session.Owner)
 	})
 	return bed
 }
 
 // nothingLeft fails when something of a run is still on the cluster.
-func nothingLeft(t *testing.T, owner string) {
+func nothingLeft(t *testing.T, owner inventory.Owner) {
 	t.Helper()
-	c, err := connect(context.Background(), Options{Kubeconfig: kubetest.Kubeconfig(t)}, "", parameters().Timeouts)
+	c, err := cluster.Connect(context.Background(), cluster.Options{Kubeconfig: kubetest.Kubeconfig(t)}, "", parameters().Timeouts)
 	if err != nil {
 		t.Fatal(err)
 	}
-	mine := metav1.ListOptions{LabelSelector: OwnerLabel + "=" + owner}
+	mine := metav1.ListOptions{LabelSelector: inventory.OwnerLabel + "=" + string(owner)}
 	core := c.Client.CoreV1()
 	namespaces, err1 := core.Namespaces().List(context.Background(), mine)
 	pods, err2 := core.Pods("").List(context.Background(), mine)
@@ -75,7 +77,7 @@ func nothingLeft(t *testing.T, owner string) {
 // clusterClient is one of the test's own, beside the testbed.
 func clusterClient(t *testing.T) kubernetes.Interface {
 	t.Helper()
-	c, err := connect(t.Context(), Options{Kubeconfig: kubetest.Kubeconfig(t)}, "", parameters().Timeouts)
+	c, err := cluster.Connect(t.Context(), cluster.Options{Kubeconfig: kubetest.Kubeconfig(t)}, "", parameters().Timeouts)
 	if err != nil {
 		t.Fatal(err)
 	}

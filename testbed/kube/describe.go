@@ -14,6 +14,7 @@ import (
 	"tare/experiment"
 	"tare/machine"
 	"tare/testbed/kube/agent"
+	"tare/testbed/kube/cluster"
 )
 
 // textLimit bounds what is taken over from the API server into the record.
@@ -63,7 +64,7 @@ func (t *Testbed) Describe(ctx context.Context) ([]machine.Cluster, error) {
 func (on *presence) describe(ctx context.Context, sites []*Site) (machine.Cluster, error) {
 	version, err := on.Client.Discovery().ServerVersion()
 	if err != nil {
-		return machine.Cluster{}, fmt.Errorf("version of the API server: %w", explain(err))
+		return machine.Cluster{}, fmt.Errorf("version of the API server: %w", cluster.Explain(err))
 	}
 	c := machine.Cluster{Context: on.Context, UID: on.UID, Version: told(version.GitVersion), Platform: told(version.Platform)}
 	a, err := sites[0].accounting(ctx)
@@ -95,7 +96,7 @@ func (on *presence) describe(ctx context.Context, sites []*Site) (machine.Cluste
 	for _, name := range slices.Compact(names) {
 		n, err := on.Client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
-			return c, fmt.Errorf("node %s: %w", name, explain(err))
+			return c, fmt.Errorf("node %s: %w", name, cluster.Explain(err))
 		}
 		helper := a.helperOn(name)
 		facts, err := helper.session.Facts(ctx)
@@ -124,7 +125,7 @@ func describeNode(n *corev1.Node, facts agent.Facts) machine.Node {
 	}
 }
 
-func told(text string) string { return printable(text, textLimit) }
+func told(text string) string { return cluster.Printable(text, textLimit) }
 
 // digests notes the digests of the images of a pod's containers. An image that
 // was loaded by hand may have none: then it is the id.

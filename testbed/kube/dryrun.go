@@ -17,6 +17,8 @@ import (
 
 	"tare/experiment"
 	"tare/testbed"
+	"tare/testbed/kube/cluster"
+	"tare/testbed/kube/inventory"
 )
 
 // dryRun offers objects to the API server that are not to be made: they pass
@@ -39,7 +41,7 @@ func (on *presence) dryRun() (*dryRun, error) {
 	d := &dryRun{}
 	config := rest.CopyConfig(on.Config)
 	config.WarningHandler = d
-	config.Wrap(patience(on.limits.Request.Std()))
+	config.Wrap(cluster.Patience(on.limits.Request.Std()))
 	client, err := kubernetes.NewForConfig(config)
 	d.client = client
 	return d, err
@@ -51,7 +53,7 @@ func (d *dryRun) HandleWarningHeader(code int, _, text string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	const most = 5
-	if text = printable(text, lineLimit); code == warningCode && len(d.warnings) < most && !slices.Contains(d.warnings, text) {
+	if text = cluster.Printable(text, cluster.LineLimit); code == warningCode && len(d.warnings) < most && !slices.Contains(d.warnings, text) {
 		d.warnings = append(d.warnings, text)
 	}
 }
@@ -63,7 +65,7 @@ func (d *dryRun) note(name, works string, err error) {
 	defer d.mu.Unlock()
 	f := testbed.Finding{Name: name, Status: testbed.Works, Detail: works}
 	if err != nil {
-		f.Status, f.Detail = testbed.Refused, printable(explain(err).Error(), 1500)
+		f.Status, f.Detail = testbed.Refused, cluster.Printable(cluster.Explain(err).Error(), 1500)
 	}
 	if d.warnings != nil {
 		f.Detail = strings.TrimPrefix(f.Detail+"; warned: "+strings.Join(d.warnings, "; "), "; ")
@@ -84,7 +86,7 @@ func (s *Site) Try(ctx context.Context) ([]testbed.Finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	of := " of arm " + printable(s.arm, 100)
+	of := " of arm " + cluster.Printable(s.arm, 100)
 	where := s.tryNamespace(ctx, d, of)
 	if !s.needs.Pods() {
 		return d.findings, ctx.Err()
@@ -103,7 +105,7 @@ func (s *Site) Try(ctx context.Context) ([]testbed.Finding, error) {
 	}
 	for _, place := range slices.Sorted(maps.Keys(plans)) {
 		plan := plans[place]
-		s.tryPod(ctx, d, plan, where, plan.Labels[RoleLabel]+" pod"+of)
+		s.tryPod(ctx, d, plan, where, plan.Labels[inventory.RoleLabel]+" pod"+of)
 	}
 	if host {
 		plan := s.planPod(roleClientNode)
@@ -120,7 +122,7 @@ func (s *Site) Try(ctx context.Context) ([]testbed.Finding, error) {
 func nodesOf(plans map[testbed.Place]*corev1.Pod) string {
 	var list []string
 	for _, place := range slices.Sorted(maps.Keys(plans)) {
-		list = append(list, plans[place].Labels[RoleLabel]+" on "+told(plans[place].Spec.NodeSelector[corev1.LabelHostname]))
+		list = append(list, plans[place].Labels[inventory.RoleLabel]+" on "+told(plans[place].Spec.NodeSelector[corev1.LabelHostname]))
 	}
 	return strings.Join(list, ", ")
 }
@@ -136,7 +138,7 @@ func (s *Site) tryNamespace(ctx context.Context, d *dryRun, of string) string {
 		case err != nil:
 			d.note("namespace "+s.level.Namespace, "", err)
 		default:
-			level := ns.Labels[enforceLabel]
+			level := ns.Labels[cluster.EnforceLabel]
 			if level == "" {
 				level = "as the cluster has it"
 			}
@@ -144,16 +146,16 @@ func (s *Site) tryNamespace(ctx context.Context, d *dryRun, of string) string {
 		}
 		return s.level.Namespace
 	}
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.unique, Labels: s.bed.labels(s.arm, ""), Annotations: map[string]string{armAnnotation: s.arm}}}
-	ns.Labels[enforceLabel] = s.podSecurity()
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.unique, Labels: s.bed.session.Owner.Labels(s.arm, ""), Annotations: map[string]string{armAnnotation: s.arm}}}
+	ns.Labels[cluster.EnforceLabel] = s.podSecurity()
 	for _, shape := range s.shapes.namespace {
 		shape(ns)
 	}
 	_, err := d.client.CoreV1().Namespaces().Create(ctx, ns, dry)
-	d.note("namespace"+of, "would be made, with Pod Security "+told(ns.Labels[enforceLabel]), err)
+	d.note("namespace"+of, "would be made, with Pod Security "+told(ns.Labels[cluster.EnforceLabel]), err)
 	if s.level.Accounting == experiment.OnNode || s.needs.HostNetwork {
-		ns.Name = label("tare-"+s.bed.owner+"-nodes", nameLimit)
-		ns.Labels[enforceLabel] = privileged
+		ns.Name = cluster.Label("tare-"+string(s.bed.session.Owner)+"-nodes", cluster.NameLimit)
+		ns.Labels[cluster.EnforceLabel] = privileged
 		_, err := d.client.CoreV1().Namespaces().Create(ctx, ns, dry)
 		d.note("namespace of pods on nodes", "would be made, with Pod Security "+privileged, err)
 	}
@@ -164,7 +166,7 @@ func (s *Site) tryNamespace(ctx context.Context, d *dryRun, of string) string {
 // say nothing about it.
 func (s *Site) tryPod(ctx context.Context, d *dryRun, plan *corev1.Pod, where, name string) {
 	plan.Namespace = where
-	plan.Name = label(s.unique, nameLimit-20) + "-" + plan.Labels[RoleLabel]
+	plan.Name = cluster.Label(s.unique, cluster.NameLimit-20) + "-" + plan.Labels[inventory.RoleLabel]
 	_, err := d.client.CoreV1().Pods(where).Create(ctx, plan, dry)
 	if s.given() {
 		d.note(name, "admitted to namespace "+where, err)
@@ -185,7 +187,7 @@ func (s *Site) tryPod(ctx context.Context, d *dryRun, plan *corev1.Pod, where, n
 func (s *Site) tryVolume(ctx context.Context, d *dryRun, where, of string) {
 	claim := s.planClaim()
 	claim.Namespace = where
-	claim.Name = label(s.unique, nameLimit-20) + "-" + volumeName
+	claim.Name = cluster.Label(s.unique, cluster.NameLimit-20) + "-" + volumeName
 	made, err := d.client.CoreV1().PersistentVolumeClaims(where).Create(ctx, claim, dry)
 	d.note("claim of the volume"+of, "admitted", err)
 	if err != nil {
@@ -197,7 +199,7 @@ func (s *Site) tryVolume(ctx context.Context, d *dryRun, where, of string) {
 	case apierrors.IsForbidden(err): // a right that is not needed
 	case apierrors.IsNotFound(err):
 		d.findings = append(d.findings, testbed.Finding{Name: name, Status: testbed.Missing,
-			Detail: printable(err.Error(), lineLimit), Hint: "kubectl get storageclasses lists those that there are"})
+			Detail: cluster.Printable(err.Error(), cluster.LineLimit), Hint: "kubectl get storageclasses lists those that there are"})
 	case err != nil:
 		d.note(name, "", err)
 	default:

@@ -18,6 +18,8 @@ import (
 	"tare/experiment"
 	"tare/experiment/quantity"
 	"tare/testbed"
+	"tare/testbed/kube/cluster"
+	"tare/testbed/kube/inventory"
 	"tare/testbed/kube/kubetest"
 )
 
@@ -92,7 +94,7 @@ func saysWhy(t *testing.T, err error, want ...string) {
 			t.Errorf("the error does not say %q:\n%v", w, err)
 		}
 	}
-	var limit *TimeoutError
+	var limit *cluster.TimeoutError
 	if errors.As(err, &limit) && limit.Limit == parameters().Timeouts.Ready.Std() {
 		t.Error("it was waited for to the limit")
 	}
@@ -189,21 +191,21 @@ func TestKilled(t *testing.T) {
 			t.Fatal(err)
 		}
 		ready(t, bed, "killed", pair, parameters())
-		fmt.Printf("owner %s\n", bed.owner)
+		fmt.Printf("owner %s\n", bed.session.Owner)
 		select {}
 	}
 	living := onCluster(t)
 	ready(t, living, "living", alone, parameters())
-	o := Options{Kubeconfig: kubetest.Kubeconfig(t)}
+	o := cluster.Options{Kubeconfig: kubetest.Kubeconfig(t)}
 
 	child := exec.Command(os.Args[0], "-test.run=^TestKilled$")
 	child.Env = append(os.Environ(), "TARE_TEST_TO_BE_KILLED=1")
-	said := &owner{found: make(chan string, 1)}
+	said := &owner{found: make(chan inventory.Owner, 1)}
 	child.Stdout = said
 	if err := child.Start(); err != nil {
 		t.Fatal(err)
 	}
-	var killed string
+	var killed inventory.Owner
 	select {
 	case killed = <-said.found:
 	case <-time.After(2 * time.Minute):
@@ -215,24 +217,24 @@ func TestKilled(t *testing.T) {
 	if killed == "" {
 		t.Fatalf("the run to be killed did not get ready: %s", said.all.String())
 	}
-	left, err := Left(t.Context(), o, "", "")
+	left, err := inventory.Left(t.Context(), o, "", "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	alive := map[string]bool{}
+	alive := map[inventory.Owner]bool{}
 	for _, l := range left {
 		alive[l.Owner] = l.Alive
 		t.Logf("%+v", l)
 	}
-	if got, there := alive[killed]; got || !there || !alive[living.owner] {
-		t.Fatalf("alive are %v; want %s not to be, and %s to be", alive, killed, living.owner)
+	if got, there := alive[killed]; got || !there || !alive[living.session.Owner] {
+		t.Fatalf("alive are %v; want %s not to be, and %s to be", alive, killed, living.session.Owner)
 	}
-	removed, err := Clean(t.Context(), o, "", "")
+	removed, err := inventory.Clean(t.Context(), o, "", "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, l := range removed {
-		if l.Owner == living.owner {
+		if l.Owner == living.session.Owner {
 			t.Error("the living run was cleaned")
 		}
 	}
@@ -245,7 +247,7 @@ func TestKilled(t *testing.T) {
 // owner finds the owner in what a child says.
 type owner struct {
 	all   bytes.Buffer
-	found chan string
+	found chan inventory.Owner
 }
 
 func (o *owner) Write(b []byte) (int, error) {
@@ -253,7 +255,7 @@ func (o *owner) Write(b []byte) (int, error) {
 	if _, rest, ok := strings.Cut(o.all.String(), "owner "); ok {
 		if name, _, whole := strings.Cut(rest, "\n"); whole {
 			select {
-			case o.found <- name:
+			case o.found <- inventory.Owner(name):
 			default:
 			}
 		}

@@ -24,15 +24,9 @@ import (
 
 	"tare/experiment"
 	"tare/testbed"
+	"tare/testbed/kube/cluster"
+	"tare/testbed/kube/inventory"
 	"tare/testbed/local"
-)
-
-// Labels of everything that Tare makes.
-const (
-	ManagedBy  = "app.kubernetes.io/managed-by" // "tare"
-	OwnerLabel = "tare/owner"                   // the run's random name
-	ArmLabel   = "tare/arm"
-	RoleLabel  = "tare/role" // "client", "server", "client-node", "server-node", "node" (accounting)
 )
 
 // Container is the name of the container in which programs run.
@@ -53,8 +47,7 @@ type Options struct {
 // Testbed makes sites on one cluster or several.
 type Testbed struct {
 	options Options
-	owner   string
-	run     string // id that is in the run directory; "" without one
+	session inventory.Session
 
 	connecting sync.Mutex // held for long, so that Close does not take it; comes before mu
 
@@ -80,14 +73,11 @@ func New(o Options) (*Testbed, error) {
 	if o.Say == nil {
 		o.Say = func(string) {}
 	}
-	t := &Testbed{options: o, owner: newOwner(), on: map[string]*presence{}}
-	if o.Run != "" {
-		var err error
-		if t.run, err = runID(o.Run); err != nil {
-			return nil, fmt.Errorf("the run's id for its records on clusters: %w", err)
-		}
+	session, err := inventory.NewSession(o.Run)
+	if err != nil {
+		return nil, fmt.Errorf("the run's id for its records on clusters: %w", err)
 	}
-	return t, nil
+	return &Testbed{options: o, session: session, on: map[string]*presence{}}, nil
 }
 
 // Open asks for a site. Nothing is made on a cluster before Ready, or before a
@@ -111,7 +101,7 @@ func (t *Testbed) Open(ctx context.Context, want testbed.Request) (testbed.Site,
 	t.number++
 	s := &Site{
 		bed: t, arm: want.Name, needs: want.Needs, level: level, context: level.Context,
-		unique: siteName(t.owner, t.number, want.Name), pods: map[testbed.Place]*pod{},
+		unique: siteName(t.session.Owner, t.number, want.Name), pods: map[testbed.Place]*pod{},
 	}
 	t.sites = append(t.sites, s)
 	return s, nil
@@ -132,7 +122,7 @@ func (t *Testbed) presence(ctx context.Context, name string, limits experiment.T
 	if on, err := t.connected(name); on != nil || err != nil {
 		return on, err
 	}
-	c, err := connect(ctx, t.options, name, limits)
+	c, err := cluster.Connect(ctx, cluster.Options{Kubeconfig: t.options.Kubeconfig, Version: t.options.Version, Say: t.options.Say}, name, limits)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"tare/testbed"
+	"tare/testbed/kube/cluster"
+	"tare/testbed/kube/inventory"
 )
 
 // Mend asks every agent of the site for a sign of life, which costs one message
@@ -23,7 +25,7 @@ func (s *Site) Mend(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := on.record.there(); err != nil {
+	if err := on.record.Present(); err != nil {
 		return err
 	}
 	pods := s.all()
@@ -47,15 +49,15 @@ func (p *pod) mend(ctx context.Context) error {
 	case err == nil: // made again by an earlier try that gave up too early
 		err = errors.New("it was not ready")
 	}
-	p.on.bed.options.Say(fmt.Sprintf("%s is lost (%s): mending it", p, printable(err.Error(), lineLimit)))
+	p.on.bed.options.Say(fmt.Sprintf("%s is lost (%s): mending it", p, cluster.Printable(err.Error(), cluster.LineLimit)))
 	node := p.node()
 	if _, bad := p.on.Client.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{}); apierrors.IsNotFound(bad) {
 		return fmt.Errorf("%s is lost, and so is its node %s: arms can only be compared on the same nodes; start a new run, or resume this one when the node is back: %w", p, node, err)
 	}
-	if again := p.again(ctx); errors.Is(again, errCleaned) {
+	if again := p.again(ctx); errors.Is(again, inventory.ErrCleaned) {
 		return again
 	} else if again != nil {
-		return &testbed.Disturbance{What: fmt.Sprintf("%s on node %s is lost (%s) and could not be mended", p, node, printable(err.Error(), lineLimit)), Err: again}
+		return &testbed.Disturbance{What: fmt.Sprintf("%s on node %s is lost (%s) and could not be mended", p, node, cluster.Printable(err.Error(), cluster.LineLimit)), Err: again}
 	}
 	p.on.bed.options.Say(p.String() + " is mended")
 	return nil
@@ -65,7 +67,7 @@ func (p *pod) mend(ctx context.Context) error {
 func (p *pod) again(ctx context.Context) error {
 	limit := p.on.limits.Ready.Std()
 	lost, watch := false, watched{pod: p, since: map[string]time.Time{}}
-	err := p.on.await(ctx, p.String()+" to be back", limit, func(ctx context.Context) (bool, string, error) {
+	err := p.on.Await(ctx, p.String()+" to be back", limit, func(ctx context.Context) (bool, string, error) {
 		got, err := p.get(ctx)
 		switch {
 		case apierrors.IsNotFound(err):
@@ -88,7 +90,7 @@ func (p *pod) again(ctx context.Context) error {
 			return false, now, err
 		}
 		if _, err := p.session.Round(ctx); err != nil {
-			return false, printable(err.Error(), lineLimit), nil
+			return false, cluster.Printable(err.Error(), cluster.LineLimit), nil
 		}
 		return true, "", nil
 	})
@@ -119,7 +121,7 @@ func (p *pod) renew() {
 func (p *pod) adopt(got *corev1.Pod) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.now == nil && p.on.bed.owns(got) {
+	if p.now == nil && p.on.bed.session.Owner.Owns(got) {
 		p.now = got
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"tare/testbed"
 	"tare/testbed/kube/agent"
+	"tare/testbed/kube/cluster"
 )
 
 // podAt is what a pod's cgroups tell: CPU time in seconds, a tenth of it in the
@@ -164,7 +165,7 @@ func TestSidecars(t *testing.T) {
 	again := made.DeepCopy()
 	again.Status.InitContainerStatuses[0].ContainerID = "containerd://p2"
 	client := fake.NewClientset(again)
-	p := &pod{on: &presence{Cluster: &Cluster{Client: client}}, plan: made, now: made}
+	p := &pod{on: &presence{Cluster: &cluster.Cluster{Client: client}}, plan: made, now: made}
 	if d := cmp.Diff(map[string]string{"p": "istio-proxy", "i": "install", "l": "logger"}, p.sidecars()); d != "" {
 		t.Errorf("-want +got\n%s", d)
 	}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"tare/experiment"
+	"tare/testbed/kube/cluster"
 )
 
 // component is a group of pods that the experiment observes. A watch keeps the
@@ -30,7 +31,7 @@ func watchComponent(ctx context.Context, client kubernetes.Interface, o experime
 	selector := labels.SelectorFromSet(o.Labels).String()
 	// A watch repeats what is refused for ever: the first list tells why.
 	if _, err := client.CoreV1().Pods(o.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector, Limit: 1}); err != nil {
-		return nil, fmt.Errorf("observe %s: pods %s in namespace %s: %w", o.Name, selector, o.Namespace, explain(err))
+		return nil, fmt.Errorf("observe %s: pods %s in namespace %s: %w", o.Name, selector, o.Namespace, cluster.Explain(err))
 	}
 	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(o.Namespace),
 		informers.WithTweakListOptions(func(l *metav1.ListOptions) { l.LabelSelector = selector }),

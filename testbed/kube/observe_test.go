@@ -16,6 +16,7 @@ import (
 	kubetesting "k8s.io/client-go/testing"
 
 	"tare/experiment"
+	"tare/testbed/kube/cluster"
 )
 
 // podOn is a pod of the namespace mesh, with its name as UID, on a node.
@@ -85,8 +86,7 @@ func TestComponentFollows(t *testing.T) {
 	if _, err := pods.Create(t.Context(), podOn("a2", "istiod", "n1", corev1.PodRunning), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	bed := &Testbed{options: Options{Say: func(string) {}}}
-	err = bed.await(t.Context(), "the watch to tell of the new pod", time.Minute, func(context.Context) (bool, string, error) {
+	err = (&cluster.Cluster{}).Await(t.Context(), "the watch to tell of the new pod", time.Minute, func(context.Context) (bool, string, error) {
 		now := shown(c.pods([]string{"n1"}))
 		return now == "a2@n1; ", now, nil
 	})

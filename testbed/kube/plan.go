@@ -39,7 +39,7 @@ const graceSeconds = 2
 // unless the experiment says otherwise.
 func (s *Site) planPod(role string) *corev1.Pod {
 	pod := s.bed.planPod(s.level, s.name(role), role)
-	pod.Labels = s.bed.labels(s.arm, role)
+	pod.Labels = s.bed.session.Owner.Labels(s.arm, role)
 	pod.Labels[siteLabel] = s.unique
 	pod.Namespace = s.Namespace()
 	tare := &pod.Spec.Containers[0]
@@ -56,7 +56,7 @@ func (s *Site) planPod(role string) *corev1.Pod {
 // planPod is what all pods of Tare's have in common.
 func (t *Testbed) planPod(level *experiment.Kubernetes, name, role string) *corev1.Pod {
 	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: t.labels("", role)},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: t.session.Owner.Labels("", role)},
 		Spec: corev1.PodSpec{
 			RestartPolicy:                 corev1.RestartPolicyNever,
 			TerminationGracePeriodSeconds: new(int64(graceSeconds)),

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"io"
 	"net/netip"
 	"strings"
 	"sync"
@@ -17,6 +18,8 @@ import (
 	"tare/experiment"
 	"tare/testbed"
 	"tare/testbed/kube/agent"
+	"tare/testbed/kube/cluster"
+	"tare/testbed/kube/inventory"
 )
 
 // pod is one pod of Tare's with the connection to its agent. When the pod is
@@ -48,14 +51,19 @@ func (p *pod) connect() *agent.Session {
 	return agent.NewSession(p.dial, agent.Options{Patience: p.on.limits.Connect.Std(), Alive: p.alive, Version: p.on.bed.options.Version})
 }
 
+// dial opens a connection to the agent.
+func (p *pod) dial(ctx context.Context) (io.ReadWriteCloser, error) {
+	return p.on.Dial(ctx, p.plan.Namespace, p.plan.Name, Container, []string{tareIn(p.plan), "agent", "connect"})
+}
+
 // launch asks for pods, after they have been written down where their namespace
 // stays, and waits until they can be used.
 func (on *presence) launch(ctx context.Context, pods ...*pod) error {
-	var items []item
+	var items []inventory.Item
 	for _, p := range pods {
-		items = append(items, coreItem("pods", p.plan.Namespace, p.plan.Name))
+		items = append(items, inventory.Core("pods", p.plan.Namespace, p.plan.Name))
 	}
-	if err := on.record.add(ctx, items...); err != nil {
+	if err := on.record.Add(ctx, items...); err != nil {
 		return err
 	}
 	for _, p := range pods {
@@ -74,12 +82,12 @@ func (on *presence) launch(ctx context.Context, pods ...*pod) error {
 // create asks for the pod. A new namespace takes none until the controller manager
 // has put the default service account into it.
 func (p *pod) create(ctx context.Context) error {
-	if err := p.on.record.add(ctx, coreItem("pods", p.plan.Namespace, p.plan.Name)); err != nil {
+	if err := p.on.record.Add(ctx, inventory.Core("pods", p.plan.Namespace, p.plan.Name)); err != nil {
 		return err // the record may be gone by now
 	}
 	var made *corev1.Pod
 	var err error
-	early := p.on.await(ctx, "the default service account of namespace "+p.plan.Namespace, p.on.limits.Ready.Std(), func(ctx context.Context) (bool, string, error) {
+	early := p.on.Await(ctx, "the default service account of namespace "+p.plan.Namespace, p.on.limits.Ready.Std(), func(ctx context.Context) (bool, string, error) {
 		made, err = p.on.Client.CoreV1().Pods(p.plan.Namespace).Create(ctx, p.plan, metav1.CreateOptions{})
 		if apierrors.IsForbidden(err) && strings.Contains(err.Error(), "error looking up service account") {
 			return false, "not made by the controller manager yet", nil
@@ -91,12 +99,12 @@ func (p *pod) create(ctx context.Context) error {
 	}
 	if apierrors.IsAlreadyExists(err) {
 		// The answer to an earlier try may have been lost.
-		if made, err = p.get(ctx); err == nil && !p.on.bed.owns(made) {
+		if made, err = p.get(ctx); err == nil && !p.on.bed.session.Owner.Owns(made) {
 			err = fmt.Errorf("it exists already, and is not of this run")
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("make %s: %w", p, explain(err))
+		return fmt.Errorf("make %s: %w", p, cluster.Explain(err))
 	}
 	p.mu.Lock()
 	p.now = made
@@ -143,7 +151,7 @@ func (p *pod) address() netip.Addr {
 // awaitReady waits until the pod is ready and its agent answers.
 func (p *pod) awaitReady(ctx context.Context) error {
 	watch := watched{pod: p, since: map[string]time.Time{}}
-	if err := p.on.await(ctx, p.String(), p.on.limits.Ready.Std(), watch.look); err != nil {
+	if err := p.on.Await(ctx, p.String(), p.on.limits.Ready.Std(), watch.look); err != nil {
 		return p.diagnosed(ctx, err)
 	}
 	answer, cancel := context.WithTimeout(ctx, p.on.limits.Ready.Std())
@@ -264,12 +272,12 @@ func (s *Site) helperPod(ctx context.Context, role, node string, shape func(*cor
 	}
 	n, err := on.Client.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
 	if err != nil {
-		return nil, fmt.Errorf("node %s: %w", node, explain(err))
+		return nil, fmt.Errorf("node %s: %w", node, cluster.Explain(err))
 	}
 	// Names of nodes are long and often differ in their last letters only.
 	digest := fnv.New32a()
 	digest.Write([]byte(node))
-	plan := s.bed.planPod(s.level, label(fmt.Sprintf("tare-%s-%s-%08x-%s", s.bed.owner, role, digest.Sum32(), node), nameLimit), role)
+	plan := s.bed.planPod(s.level, cluster.Label(fmt.Sprintf("tare-%s-%s-%08x-%s", s.bed.session.Owner, role, digest.Sum32(), node), cluster.NameLimit), role)
 	plan.Namespace = namespace
 	pin(plan, n)
 	plan.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}

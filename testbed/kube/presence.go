@@ -8,20 +8,19 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/discovery/cached/memory"
-	"k8s.io/client-go/restmapper"
 
 	"tare/experiment"
+	"tare/testbed/kube/cluster"
+	"tare/testbed/kube/inventory"
 )
 
 // presence is what a run has on one cluster: its record there, the nodes that
 // were chosen, and the pods that belong to no single site.
 type presence struct {
-	*Cluster
+	*cluster.Cluster
 	bed    *Testbed
 	limits experiment.Timeouts
-	record *record
-	mapper *restmapper.DeferredDiscoveryRESTMapper
+	record *inventory.Record
 
 	mu       sync.Mutex
 	choices  []choice
@@ -30,52 +29,43 @@ type presence struct {
 	// nodesNamespaces are those of the pods that are about nodes, by the level of Pod
 	// Security that they need; they are made when first needed.
 	nodesNamespaces map[string]string
-
-	earlier sync.Once // see removeEarlier
 }
 
-func newPresence(t *Testbed, c *Cluster, limits experiment.Timeouts) *presence {
-	on := &presence{Cluster: c, bed: t, limits: limits}
-	on.record = newRecord(on)
-	on.mapper = restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(c.Client.Discovery()))
-	return on
+func newPresence(t *Testbed, c *cluster.Cluster, limits experiment.Timeouts) *presence {
+	return &presence{Cluster: c, bed: t, limits: limits, record: inventory.NewRecord(c, t.session, limits)}
 }
+
+// armAnnotation, on namespaces, is the arm as the experiment names it.
+const armAnnotation = "tare/arm"
 
 // Levels of Pod Security, as the labels of namespaces have them.
 const (
-	enforceLabel = "pod-security.kubernetes.io/enforce"
-	restricted   = "restricted"
-	baseline     = "baseline"
-	privileged   = "privileged"
+	restricted = "restricted"
+	baseline   = "baseline"
+	privileged = "privileged"
 )
 
 // makeNamespace makes a namespace of Tare's.
 func (on *presence) makeNamespace(ctx context.Context, ns *corev1.Namespace) (*corev1.Namespace, error) {
-	if ns.Annotations == nil {
-		ns.Annotations = map[string]string{}
-	}
-	ns.Annotations[holderAnnotation] = on.record.holder.String()
-	if err := on.record.add(ctx, namespaceItem(ns.Name)); err != nil {
+	on.record.Sign(ns)
+	if err := on.record.Add(ctx, inventory.Namespace(ns.Name)); err != nil {
 		return nil, err
 	}
 	made, err := on.Client.CoreV1().Namespaces().Create(ctx, ns, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
 		// The answer to an earlier try may have been lost.
-		if made, err = on.Client.CoreV1().Namespaces().Get(ctx, ns.Name, metav1.GetOptions{}); err == nil && !on.bed.owns(made) {
+		if made, err = on.Client.CoreV1().Namespaces().Get(ctx, ns.Name, metav1.GetOptions{}); err == nil && !on.bed.session.Owner.Owns(made) {
 			err = fmt.Errorf("it exists already, and is not of this run")
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("make namespace %s: %w", ns.Name, explain(err))
+		return nil, fmt.Errorf("make namespace %s: %w", ns.Name, cluster.Explain(err))
 	}
-	if err := on.record.begin(ctx, ns.Name); err != nil {
+	if err := on.record.Begin(ctx, ns.Name); err != nil {
 		return nil, err
 	}
 	return made, nil
 }
-
-// owns says whether an object is of this run.
-func (t *Testbed) owns(o metav1.Object) bool { return o.GetLabels()[OwnerLabel] == t.owner }
 
 // ensureNamespace makes the namespace of the site unless it is there: the first
 // who needs it makes it.
@@ -84,7 +74,9 @@ func (s *Site) ensureNamespace(ctx context.Context) (*presence, error) {
 	if err != nil {
 		return nil, err
 	}
-	on.removeEarlier(ctx, s.level.Namespace)
+	if s.bed.options.Resumed {
+		on.record.RemoveEarlier(ctx, s.level.Namespace)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.given() {
@@ -93,24 +85,24 @@ func (s *Site) ensureNamespace(ctx context.Context) (*presence, error) {
 	if s.namespace != nil && len(s.shapes.namespace) == 0 {
 		return on, nil
 	}
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.unique, Labels: s.bed.labels(s.arm, ""), Annotations: map[string]string{armAnnotation: s.arm}}}
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.unique, Labels: s.bed.session.Owner.Labels(s.arm, ""), Annotations: map[string]string{armAnnotation: s.arm}}}
 	if s.namespace != nil {
 		ns = s.namespace.DeepCopy()
 	} else {
-		ns.Labels[enforceLabel] = s.podSecurity()
+		ns.Labels[cluster.EnforceLabel] = s.podSecurity()
 	}
 	for _, shape := range s.shapes.namespace {
 		shape(ns)
 	}
 	s.shapes.namespace = nil
-	for k, v := range s.bed.labels(s.arm, "") {
+	for k, v := range s.bed.session.Owner.Labels(s.arm, "") {
 		ns.Labels[k] = v // whatever a layer did: they say whose it is
 	}
 	ns.Name = s.unique
 	if s.namespace != nil {
 		ns.ResourceVersion = ""
 		if s.namespace, err = on.Client.CoreV1().Namespaces().Update(ctx, ns, metav1.UpdateOptions{}); err != nil {
-			return nil, fmt.Errorf("change namespace %s: %w", ns.Name, explain(err))
+			return nil, fmt.Errorf("change namespace %s: %w", ns.Name, cluster.Explain(err))
 		}
 		return on, nil
 	}
@@ -121,7 +113,7 @@ func (s *Site) ensureNamespace(ctx context.Context) (*presence, error) {
 
 // enter begins to use a namespace that is not Tare's.
 func (on *presence) enter(ctx context.Context, namespace string) error {
-	if on.record.begun() {
+	if on.record.Begun() {
 		return nil
 	}
 	if _, err := on.Client.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{}); apierrors.IsNotFound(err) {
@@ -129,7 +121,7 @@ func (on *presence) enter(ctx context.Context, namespace string) error {
 	} else if err != nil && !apierrors.IsForbidden(err) {
 		return fmt.Errorf("namespace %s: %w", namespace, err)
 	}
-	return on.record.begin(ctx, namespace)
+	return on.record.Begin(ctx, namespace)
 }
 
 // podSecurity is the level of Pod Security that the site's workload pods need.
@@ -160,8 +152,8 @@ func (on *presence) makeNodesNamespace(ctx context.Context, given, level string)
 	if level != privileged {
 		name = "counting"
 	}
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: label("tare-"+on.bed.owner+"-"+name, nameLimit), Labels: on.bed.labels("", "")}}
-	ns.Labels[enforceLabel] = level
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: cluster.Label("tare-"+string(on.bed.session.Owner)+"-"+name, cluster.NameLimit), Labels: on.bed.session.Owner.Labels("", "")}}
+	ns.Labels[cluster.EnforceLabel] = level
 	if _, err := on.makeNamespace(ctx, ns); err != nil {
 		return "", err
 	}

@@ -11,6 +11,8 @@ import (
 
 	"tare/experiment"
 	"tare/testbed"
+	"tare/testbed/kube/cluster"
+	"tare/testbed/kube/inventory"
 )
 
 // Ready makes the site, with what layers have asked for, and waits until it can
@@ -48,7 +50,7 @@ func (s *Site) Ready(ctx context.Context) error {
 	s.mu.Lock()
 	s.pods = made
 	s.mu.Unlock()
-	s.bed.options.Say(fmt.Sprintf("making the pods of arm %s", printable(s.arm, 100)))
+	s.bed.options.Say(fmt.Sprintf("making the pods of arm %s", cluster.Printable(s.arm, 100)))
 	if err := on.launch(ctx, pods...); err != nil {
 		return s.withClaim(ctx, err)
 	}
@@ -71,7 +73,7 @@ func (s *Site) plans(ctx context.Context, on *presence) (map[testbed.Place]*core
 	for _, plan := range plans {
 		for _, shape := range s.shapes.pods {
 			if err := shape(plan); err != nil {
-				return nil, fmt.Errorf("shape the %s pod: %w", plan.Labels[RoleLabel], err)
+				return nil, fmt.Errorf("shape the %s pod: %w", plan.Labels[inventory.RoleLabel], err)
 			}
 		}
 	}
@@ -120,7 +122,7 @@ func (s *Site) planOnNodes(ctx context.Context, on *presence, plans map[testbed.
 		node  *corev1.Node
 	}{{testbed.ClientNode, roleClientNode, nodes.client}, {testbed.ServerNode, roleServerNode, nodes.server}} {
 		plan := s.planPod(one.role)
-		plan.Name, plan.Namespace = label(s.unique, nameLimit-len(one.role)-1)+"-"+one.role, namespace
+		plan.Name, plan.Namespace = cluster.Label(s.unique, cluster.NameLimit-len(one.role)-1)+"-"+one.role, namespace
 		plan.Spec.HostNetwork = true
 		pin(plan, one.node)
 		plans[one.where] = plan
@@ -134,8 +136,8 @@ func (s *Site) makeService(ctx context.Context, on *presence) error {
 		return nil
 	}
 	want := &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Name: s.name("server"), Namespace: s.Namespace(), Labels: s.bed.labels(s.arm, roleServer)},
-		Spec:       corev1.ServiceSpec{Selector: s.bed.labels(s.arm, roleServer)},
+		ObjectMeta: metav1.ObjectMeta{Name: s.name("server"), Namespace: s.Namespace(), Labels: s.bed.session.Owner.Labels(s.arm, roleServer)},
+		Spec:       corev1.ServiceSpec{Selector: s.bed.session.Owner.Labels(s.arm, roleServer)},
 	}
 	want.Spec.Selector[siteLabel] = s.unique
 	for _, port := range s.Ports() {
@@ -148,21 +150,21 @@ func (s *Site) makeService(ctx context.Context, on *presence) error {
 		}
 	}
 	services := on.Client.CoreV1().Services(want.Namespace)
-	if err := on.record.add(ctx, coreItem("services", want.Namespace, want.Name)); err != nil {
+	if err := on.record.Add(ctx, inventory.Core("services", want.Namespace, want.Name)); err != nil {
 		return err
 	}
 	made, err := services.Create(ctx, want, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
-		if made, err = services.Get(ctx, want.Name, metav1.GetOptions{}); err == nil && !on.bed.owns(made) {
+		if made, err = services.Get(ctx, want.Name, metav1.GetOptions{}); err == nil && !on.bed.session.Owner.Owns(made) {
 			err = fmt.Errorf("it exists already, and is not of this run")
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("make service %s/%s: %w", want.Namespace, want.Name, explain(err))
+		return fmt.Errorf("make service %s/%s: %w", want.Namespace, want.Name, cluster.Explain(err))
 	}
 	address, err := netip.ParseAddr(made.Spec.ClusterIP)
 	if err != nil {
-		return fmt.Errorf("service %s/%s has no address: %q", want.Namespace, want.Name, printable(made.Spec.ClusterIP, 64))
+		return fmt.Errorf("service %s/%s has no address: %q", want.Namespace, want.Name, cluster.Printable(made.Spec.ClusterIP, 64))
 	}
 	s.mu.Lock()
 	s.service = address

@@ -49,10 +49,6 @@ type Asking interface {
 	Rights(namespace string) []Right
 }
 
-// RemovalVerbs are what it takes to remove all objects of a kind that a workload
-// has made (Site.Record). A workload that makes such asks for these as well.
-var RemovalVerbs = []string{"deletecollection", "get", "list"}
-
 // Elsewhere is a layer that puts its arm on the cluster of another context.
 type Elsewhere interface {
 	OtherContext() string

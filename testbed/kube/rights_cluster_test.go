@@ -19,12 +19,13 @@ import (
 
 	"tare/experiment"
 	"tare/testbed"
+	"tare/testbed/kube/cluster"
 	"tare/testbed/kube/kubetest"
 )
 
 // someone is a user of the test cluster with the rights of one ClusterRole.
 type someone struct {
-	cluster    *Cluster // as the administrator
+	cluster    *cluster.Cluster // as the administrator
 	kubeconfig string
 	name       string
 }
@@ -34,7 +35,7 @@ type someone struct {
 func newSomeone(t *testing.T, name string) *someone {
 	t.Helper()
 	admin := kubetest.Kubeconfig(t)
-	c, err := connect(t.Context(), Options{Kubeconfig: admin}, "", parameters().Timeouts)
+	c, err := cluster.Connect(t.Context(), cluster.Options{Kubeconfig: admin}, "", parameters().Timeouts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +100,7 @@ func (s *someone) allowed(t *testing.T, rules []rbac.PolicyRule, denied string, 
 	}
 	defer bed.Close()
 	var e Examination
-	err = bed.await(t.Context(), "the rights to be in force", time.Minute, func(ctx context.Context) (bool, string, error) {
+	err = s.cluster.Await(t.Context(), "the rights to be in force", time.Minute, func(ctx context.Context) (bool, string, error) {
 		e, err = bed.Examine(ctx, "", parameters().Timeouts, use)
 		return err == nil && notAllowed(e) == denied, notAllowed(e), err
 	})
@@ -174,7 +175,7 @@ func TestDocumentedRightsInANamespace(t *testing.T) {
 		if err := bed.Close(); err != nil {
 			t.Errorf("close: %v", err)
 		}
-		nothingLeft(t, bed.owner)
+		nothingLeft(t, bed.session.Owner)
 	})
 	site := ready(t, bed, "plain", experiment.Needs{Network: true, HostNetwork: true, Volume: &experiment.Volume{Size: 1 << 20}}, level)
 	if _, err := bed.Describe(t.Context()); err != nil {
@@ -204,7 +205,7 @@ func TestDocumentedRights(t *testing.T) {
 		if err := bed.Close(); err != nil {
 			t.Errorf("close: %v", err)
 		}
-		nothingLeft(t, bed.owner)
+		nothingLeft(t, bed.session.Owner)
 	})
 	level := parameters()
 	level.Accounting = experiment.OnNode

@@ -11,6 +11,7 @@ import (
 
 	"tare/experiment"
 	"tare/testbed"
+	"tare/testbed/kube/inventory"
 )
 
 // burn uses CPU time in the client's pod for two seconds, and gives how much.
@@ -46,7 +47,7 @@ func sampled(t *testing.T, sampler *Sampler, s *Site) (testbed.Sample, testbed.U
 // observing has a level observe the server's pod of a site that was asked for.
 func observing(s *Site, nodes experiment.ObserveNodes) experiment.Observe {
 	return experiment.Observe{Name: "peer", Namespace: s.Namespace(), Nodes: nodes,
-		Labels: map[string]string{OwnerLabel: s.bed.owner, RoleLabel: roleServer}}
+		Labels: map[string]string{inventory.OwnerLabel: string(s.bed.session.Owner), inventory.RoleLabel: roleServer}}
 }
 
 // With accounting: node whole pods are counted, sandboxes and throttling included,
@@ -121,7 +122,7 @@ func (p *pod) remove(t *testing.T) error {
 	if err := p.discard(t.Context(), got); err != nil {
 		return err
 	}
-	return p.on.await(t.Context(), p.String()+" to be gone", time.Minute, func(ctx context.Context) (bool, string, error) {
+	return p.on.Await(t.Context(), p.String()+" to be gone", time.Minute, func(ctx context.Context) (bool, string, error) {
 		_, err := p.get(ctx)
 		if apierrors.IsNotFound(err) {
 			return true, "", nil

@@ -15,12 +15,7 @@ func (s *Site) Namespaced(ctx context.Context, like *unstructured.Unstructured) 
 	if err != nil {
 		return false, err
 	}
-	kind := like.GroupVersionKind()
-	mapping, err := on.mapper.RESTMapping(kind.GroupKind(), kind.Version)
-	if meta.IsNoMatchError(err) {
-		on.mapper.Reset() // it may have been installed since
-		mapping, err = on.mapper.RESTMapping(kind.GroupKind(), kind.Version)
-	}
+	mapping, err := on.Mapping(like.GroupVersionKind())
 	if err != nil {
 		return false, fmt.Errorf("context %s: %w", on.Context, err)
 	}

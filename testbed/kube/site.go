@@ -12,10 +12,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"tare/experiment"
 	"tare/testbed"
 	"tare/testbed/kube/agent"
+	"tare/testbed/kube/cluster"
+	"tare/testbed/kube/inventory"
 )
 
 // Site is the surroundings of one arm: a namespace with pods.
@@ -64,7 +67,7 @@ func (s *Site) UseContext(name string) error {
 }
 
 // Cluster is where the site is; it connects when first asked.
-func (s *Site) Cluster(ctx context.Context) (*Cluster, error) {
+func (s *Site) Cluster(ctx context.Context) (*cluster.Cluster, error) {
 	on, err := s.presence(ctx)
 	if err != nil {
 		return nil, err
@@ -99,30 +102,24 @@ func (s *Site) given() bool { return s.level.Namespace != "" }
 // Parameters are the testbed's at the site's level.
 func (s *Site) Parameters() *experiment.Kubernetes { return s.level }
 
-// Labels are what everything that is made at the site carries: ManagedBy,
-// OwnerLabel and ArmLabel. A workload that makes objects of its own gives them
-// these, and a RoleLabel.
+// Labels are what everything that is made at the site carries: inventory.ManagedBy,
+// inventory.OwnerLabel and inventory.ArmLabel. A workload that makes objects of its own gives them
+// these, and a inventory.RoleLabel.
 func (s *Site) Labels() map[string]string {
-	return s.bed.labels(s.arm, "")
+	return s.bed.session.Owner.Labels(s.arm, "")
 }
 
-// labels are those of what is made for an arm, in a role; both may be missing.
-func (t *Testbed) labels(arm, role string) map[string]string {
-	l := map[string]string{ManagedBy: "tare", OwnerLabel: t.owner}
-	if arm = label(arm, nameLimit); arm != "" {
-		l[ArmLabel] = arm
-	}
-	if role != "" {
-		l[RoleLabel] = role
-	}
-	return l
+// siteName is the name of a site's namespace: unique by the number, valid
+// whatever the arm is called, and telling.
+func siteName(owner inventory.Owner, number int, arm string) string {
+	return cluster.Label(fmt.Sprintf("tare-%s-%d-%s", owner, number, arm), cluster.NameLimit)
 }
 
 // name is the name of an object of the site: plain in a namespace of its own,
 // unique in one that arms share.
 func (s *Site) name(plain string) string {
 	if s.given() {
-		return label(s.unique, nameLimit-len(plain)-1) + "-" + plain
+		return cluster.Label(s.unique, cluster.NameLimit-len(plain)-1) + "-" + plain
 	}
 	return plain
 }
@@ -306,3 +303,42 @@ func (s *Site) Address(path testbed.Path) netip.Addr {
 
 // LinkRate is not known on a cluster: 0.
 func (s *Site) LinkRate() float64 { return 0 }
+
+// Await waits until done says true, asking it at growing intervals up to the
+// limit of the testbed's timeout ready. What is said in its progress and in the
+// error when the limit is reached: "condition Ready of VarmorPolicy demo: status
+// Pending".
+func (s *Site) Await(ctx context.Context, what string, done func(context.Context) (ok bool, now string, err error)) error {
+	on, err := s.presence(ctx)
+	if err != nil {
+		return err
+	}
+	return on.Await(ctx, what, s.level.Timeouts.Ready.Std(), done)
+}
+
+// Exec runs a program in any container of any pod, for a proof, and gives its
+// output of up to 1 MiB. A program that fails is a *testbed.ExitError.
+func (s *Site) Exec(ctx context.Context, namespace, pod, container string, args []string) (stdout, stderr []byte, err error) {
+	on, err := s.presence(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	limited, cancel := context.WithTimeout(ctx, s.level.Timeouts.Ready.Std())
+	defer cancel()
+	return on.Exec(limited, namespace, pod, container, args)
+}
+
+// Record writes down that a workload makes objects of these kinds with the
+// site's labels in the site's namespace, so that Close and Clean remove them
+// there even where the namespace is given and stays. It comes before they are made.
+func (s *Site) Record(ctx context.Context, kinds ...schema.GroupVersionResource) error {
+	on, err := s.ensureNamespace(ctx)
+	if err != nil {
+		return err
+	}
+	var items []inventory.Item
+	for _, k := range kinds {
+		items = append(items, inventory.Item{Group: k.Group, Version: k.Version, Resource: k.Resource, Namespace: s.Namespace()})
+	}
+	return on.record.Add(ctx, items...)
+}

@@ -9,6 +9,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"tare/testbed/kube/cluster"
+	"tare/testbed/kube/inventory"
 )
 
 // Where the volume is in the client's pod.
@@ -38,7 +41,7 @@ func (s *Site) planClaim() *corev1.PersistentVolumeClaim {
 		mode = corev1.PersistentVolumeBlock
 	}
 	want := &corev1.PersistentVolumeClaim{
-		ObjectMeta: metav1.ObjectMeta{Name: s.name(volumeName), Namespace: s.Namespace(), Labels: s.bed.labels(s.arm, roleClient)},
+		ObjectMeta: metav1.ObjectMeta{Name: s.name(volumeName), Namespace: s.Namespace(), Labels: s.bed.session.Owner.Labels(s.arm, roleClient)},
 		Spec: corev1.PersistentVolumeClaimSpec{
 			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
 			VolumeMode:  &mode,
@@ -60,19 +63,19 @@ func (s *Site) claim(ctx context.Context, on *presence) error {
 		return nil
 	}
 	want := s.planClaim()
-	if err := on.record.add(ctx, coreItem("persistentvolumeclaims", want.Namespace, want.Name)); err != nil {
+	if err := on.record.Add(ctx, inventory.Core("persistentvolumeclaims", want.Namespace, want.Name)); err != nil {
 		return err
 	}
 	claims := on.Client.CoreV1().PersistentVolumeClaims(want.Namespace)
 	_, err := claims.Create(ctx, want, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
 		var there *corev1.PersistentVolumeClaim
-		if there, err = claims.Get(ctx, want.Name, metav1.GetOptions{}); err == nil && !on.bed.owns(there) {
+		if there, err = claims.Get(ctx, want.Name, metav1.GetOptions{}); err == nil && !on.bed.session.Owner.Owns(there) {
 			err = errors.New("it exists already, and is not of this run")
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("make the claim %s/%s: %w", want.Namespace, want.Name, explain(err))
+		return fmt.Errorf("make the claim %s/%s: %w", want.Namespace, want.Name, cluster.Explain(err))
 	}
 	return nil
 }
@@ -101,14 +104,14 @@ func (s *Site) Claim(ctx context.Context) (*corev1.PersistentVolumeClaim, *corev
 	}
 	claim, err := on.Client.CoreV1().PersistentVolumeClaims(s.Namespace()).Get(ctx, s.name(volumeName), metav1.GetOptions{})
 	if err != nil {
-		return nil, nil, fmt.Errorf("the claim of the volume: %w", explain(err))
+		return nil, nil, fmt.Errorf("the claim of the volume: %w", cluster.Explain(err))
 	}
 	if claim.Spec.VolumeName == "" {
 		return claim, nil, fmt.Errorf("the claim %s/%s is not bound: %s", claim.Namespace, claim.Name, claim.Status.Phase)
 	}
 	volume, err := on.Client.CoreV1().PersistentVolumes().Get(ctx, claim.Spec.VolumeName, metav1.GetOptions{})
 	if err != nil {
-		return claim, nil, fmt.Errorf("volume %s: %w", printable(claim.Spec.VolumeName, 100), explain(err))
+		return claim, nil, fmt.Errorf("volume %s: %w", cluster.Printable(claim.Spec.VolumeName, 100), cluster.Explain(err))
 	}
 	return claim, volume, nil
 }
@@ -119,7 +122,7 @@ func (s *Site) withClaim(ctx context.Context, err error) error {
 	if s.needs.Volume == nil || ctx.Err() != nil {
 		return err
 	}
-	limited, cancel := context.WithTimeout(ctx, telltale)
+	limited, cancel := context.WithTimeout(ctx, cluster.DiagnosisLimit)
 	defer cancel()
 	claim, _, bad := s.Claim(limited)
 	if bad == nil || claim == nil {
@@ -127,10 +130,10 @@ func (s *Site) withClaim(ctx context.Context, err error) error {
 	}
 	class := "the default storage class"
 	if claim.Spec.StorageClassName != nil {
-		class = "storage class " + printable(*claim.Spec.StorageClassName, 100)
+		class = "storage class " + cluster.Printable(*claim.Spec.StorageClassName, 100)
 	}
-	return &DiagnosedError{
+	return &cluster.DiagnosedError{
 		Err:    fmt.Errorf("%w\n  the claim %s/%s of %s is %s", err, claim.Namespace, claim.Name, class, claim.Status.Phase),
-		Events: s.on.events(limited, claim.Namespace, claim.Name, string(claim.UID)),
+		Events: s.on.Events(limited, claim.Namespace, claim.Name, string(claim.UID)),
 	}
 }

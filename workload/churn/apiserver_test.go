@@ -16,7 +16,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"tare/testbed/kube"
+	"tare/testbed/kube/cluster"
 )
 
 // apiServer is as much of an API server as the workload needs: objects of any
@@ -67,8 +67,8 @@ func ready(o object) {
 	}
 }
 
-func (s *apiServer) cluster() *kube.Cluster {
-	return &kube.Cluster{Config: &rest.Config{Host: s.URL}}
+func (s *apiServer) cluster() *cluster.Cluster {
+	return &cluster.Cluster{Config: &rest.Config{Host: s.URL}}
 }
 
 var discovery = map[string]string{

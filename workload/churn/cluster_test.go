@@ -20,6 +20,7 @@ import (
 	"tare/experiment/quantity"
 	"tare/testbed"
 	"tare/testbed/kube"
+	"tare/testbed/kube/inventory"
 	"tare/testbed/kube/kubetest"
 	"tare/workload"
 )
@@ -125,7 +126,7 @@ func objects(t *testing.T, site *kube.Site, at schema.GroupVersionResource) []st
 	if err != nil {
 		t.Fatal(err)
 	}
-	list, err := cluster.Dynamic.Resource(at).Namespace(site.Namespace()).List(t.Context(), metav1.ListOptions{LabelSelector: kube.RoleLabel + "=" + role})
+	list, err := cluster.Dynamic.Resource(at).Namespace(site.Namespace()).List(t.Context(), metav1.ListOptions{LabelSelector: inventory.RoleLabel + "=" + role})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,7 +240,7 @@ func TestNothingStaysInAGivenNamespace(t *testing.T) {
 	if err := bed.Close(); err != nil {
 		t.Fatal(err)
 	}
-	list, err := cluster.Dynamic.Resource(at).Namespace(made.Name).List(t.Context(), metav1.ListOptions{LabelSelector: kube.ManagedBy + "=tare"})
+	list, err := cluster.Dynamic.Resource(at).Namespace(made.Name).List(t.Context(), metav1.ListOptions{LabelSelector: inventory.ManagedBy + "=tare"})
 	if err != nil || len(list.Items) != 0 {
 		t.Errorf("%d objects are left (%v)", len(list.Items), err)
 	}

@@ -7,13 +7,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"tare/testbed/kube"
+	"tare/testbed/kube/inventory"
 )
 
 // Rights are those to make, change, watch and delete the objects, and to remove
 // at its end what a run has left. Which resource a kind is, the cluster knows for
 // certain: it is guessed by the rule that nearly all kinds follow.
 func (c *Config) Rights(namespace string) []kube.Right {
-	verbs := append([]string{"create", "delete", "list", "patch", "watch"}, kube.RemovalVerbs...)
+	verbs := append([]string{"create", "delete", "list", "patch", "watch"}, inventory.RemovalVerbs...)
 	slices.Sort(verbs)
 	verbs = slices.Compact(verbs)
 	var list []kube.Right

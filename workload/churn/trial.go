@@ -15,10 +15,12 @@ import (
 	"tare/experiment/quantity"
 	"tare/testbed"
 	"tare/testbed/kube"
+	"tare/testbed/kube/cluster"
+	"tare/testbed/kube/inventory"
 	"tare/workload"
 )
 
-// role is the value of kube.RoleLabel on what this workload makes.
+// role is the value of inventory.RoleLabel on what this workload makes.
 const role = "churn"
 
 // place is where a trial's objects go.
@@ -114,12 +116,12 @@ func (c *Config) compile() ([]*source, error) {
 }
 
 // settleIn connects to the cluster and finds the resources of the templates.
-func (c *Config) settleIn(ctx context.Context, cluster *kube.Cluster, namespace string, labels map[string]string, sources []*source) (*place, error) {
-	p := &place{namespace: namespace, stem: newStem(), labels: map[string]string{kube.RoleLabel: role}, sources: sources}
+func (c *Config) settleIn(ctx context.Context, cluster *cluster.Cluster, namespace string, labels map[string]string, sources []*source) (*place, error) {
+	p := &place{namespace: namespace, stem: newStem(), labels: map[string]string{inventory.RoleLabel: role}, sources: sources}
 	for key, value := range labels {
 		p.labels[key] = value
 	}
-	p.labels[kube.RoleLabel] = role
+	p.labels[inventory.RoleLabel] = role
 	p.selector = selector(p.labels)
 	var err error
 	if p.api, err = connect(cluster.Config); err != nil {

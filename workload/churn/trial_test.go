@@ -22,7 +22,7 @@ import (
 	"tare/experiment"
 	"tare/experiment/factor"
 	"tare/experiment/quantity"
-	"tare/testbed/kube"
+	"tare/testbed/kube/cluster"
 	"tare/workload"
 )
 
@@ -575,7 +575,7 @@ func TestAnAPIServerThatDoesNotAnswer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cluster := &kube.Cluster{Config: &rest.Config{Host: silent.URL}}
+	cluster := &cluster.Cluster{Config: &rest.Config{Host: silent.URL}}
 	_, err = c.settleIn(t.Context(), cluster, "arm", armLabels, sources)
 	if want := "templates[0]: the API server did not tell the resource of v1 Pod within 50ms (requestTimeout)"; err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("error %v, want %s", err, want)

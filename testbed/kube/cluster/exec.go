@@ -1,4 +1,4 @@
-package kube
+package cluster
 
 import (
 	"bytes"
@@ -21,27 +21,21 @@ import (
 // outputLimit is how much of what a program writes Exec keeps of each stream.
 const outputLimit = 1 << 20
 
-// Exec runs a program in any container of any pod, for a proof, and gives its
-// output of up to 1 MiB. A program that fails is a *testbed.ExitError.
-func (s *Site) Exec(ctx context.Context, namespace, pod, container string, args []string) (stdout, stderr []byte, err error) {
-	on, err := s.presence(ctx)
+// Exec runs a program in any container of any pod and gives its output of up to
+// 1 MiB. A program that fails is a *testbed.ExitError.
+func (c *Cluster) Exec(ctx context.Context, namespace, pod, container string, args []string) (stdout, stderr []byte, err error) {
+	executor, err := c.executor(namespace, pod, &corev1.PodExecOptions{Container: container, Command: args, Stdout: true, Stderr: true})
 	if err != nil {
 		return nil, nil, err
 	}
-	executor, err := on.executor(namespace, pod, &corev1.PodExecOptions{Container: container, Command: args, Stdout: true, Stderr: true})
-	if err != nil {
-		return nil, nil, err
-	}
-	limited, cancel := context.WithTimeout(ctx, s.level.Timeouts.Ready.Std())
-	defer cancel()
 	var out, errs bounded
-	err = executor.StreamWithContext(limited, remotecommand.StreamOptions{Stdout: &out, Stderr: &errs})
+	err = executor.StreamWithContext(ctx, remotecommand.StreamOptions{Stdout: &out, Stderr: &errs})
 	var code exec.CodeExitError
 	switch {
 	case errors.As(err, &code):
-		err = &testbed.ExitError{Args: args, Code: code.Code, Stderr: printable(errs.buf.String(), 4096)}
+		err = &testbed.ExitError{Args: args, Code: code.Code, Stderr: Printable(errs.buf.String(), 4096)}
 	case err != nil:
-		err = fmt.Errorf("run %s in pod %s/%s: %w", printable(testbed.Quote(args), 200), namespace, pod, err)
+		err = fmt.Errorf("run %s in pod %s/%s: %w", Printable(testbed.Quote(args), 200), namespace, pod, err)
 	}
 	return out.buf.Bytes(), errs.buf.Bytes(), err
 }
@@ -73,13 +67,12 @@ func (c *Cluster) executor(namespace, pod string, o *corev1.PodExecOptions) (rem
 	})
 }
 
-// dial opens a connection to the agent of the pod.
-func (p *pod) dial(ctx context.Context) (io.ReadWriteCloser, error) {
-	executor, err := p.on.executor(p.plan.Namespace, p.plan.Name, &corev1.PodExecOptions{
-		Container: Container, Command: []string{tareIn(p.plan), "agent", "connect"}, Stdin: true, Stdout: true, Stderr: true,
-	})
+// Dial runs a program in a container of a pod and gives its standard input and
+// output, until that is closed.
+func (c *Cluster) Dial(ctx context.Context, namespace, pod, container string, args []string) (io.ReadWriteCloser, error) {
+	executor, err := c.executor(namespace, pod, &corev1.PodExecOptions{Container: container, Command: args, Stdin: true, Stdout: true, Stderr: true})
 	if err != nil {
-		return nil, fmt.Errorf("exec in %s: %w", p, err)
+		return nil, fmt.Errorf("exec in pod %s/%s: %w", namespace, pod, err)
 	}
 	// The stream outlives the dialling: it ends by Close.
 	streaming, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -89,12 +82,12 @@ func (p *pod) dial(ctx context.Context) (io.ReadWriteCloser, error) {
 		var stderr bounded
 		err := executor.StreamWithContext(streaming, remotecommand.StreamOptions{Stdin: stdin, Stdout: stdout, Stderr: &stderr})
 		if said := strings.TrimSpace(stderr.buf.String()); said != "" {
-			err = errors.Join(err, errors.New(printable(said, 500)))
+			err = errors.Join(err, errors.New(Printable(said, 500)))
 		}
 		if err == nil {
 			err = io.EOF
 		} else {
-			err = fmt.Errorf("exec in %s: %w", p, err)
+			err = fmt.Errorf("exec in pod %s/%s: %w", namespace, pod, err)
 		}
 		stdout.CloseWithError(err)
 		stdin.CloseWithError(err)

@@ -1,4 +1,4 @@
-package kube
+package cluster
 
 import (
 	"errors"
@@ -14,7 +14,7 @@ import (
 )
 
 func patientClient(limit time.Duration) *http.Client {
-	return &http.Client{Transport: patience(limit)(http.DefaultTransport)}
+	return &http.Client{Transport: Patience(limit)(http.DefaultTransport)}
 }
 
 func get(limit time.Duration, url string) error {

@@ -1,4 +1,4 @@
-package kube
+package inventory
 
 import (
 	"encoding/json"
@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"tare/testbed/kube/cluster"
 
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
@@ -76,8 +78,8 @@ func TestRemovalVerbs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := &remover{Cluster: &Cluster{Context: "test", Dynamic: client}, owner: "me", limit: 100 * time.Millisecond, say: func(string) {}}
-		return s, r.remove(t.Context(), []item{{Group: "apps", Version: "v1", Resource: "deployments", Namespace: "given"}})
+		r := &remover{Cluster: &cluster.Cluster{Context: "test", Dynamic: client}, owner: "me", limit: 100 * time.Millisecond}
+		return s, r.remove(t.Context(), []Item{{Group: "apps", Version: "v1", Resource: "deployments", Namespace: "given"}})
 	}
 	s, err := remove(RemovalVerbs...)
 	slices.Sort(s.asked)

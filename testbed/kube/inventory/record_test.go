@@ -1,4 +1,4 @@
-package kube
+package inventory
 
 import (
 	"encoding/json"
@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"tare/testbed/kube/cluster"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -78,7 +80,7 @@ func TestJudge(t *testing.T) {
 }
 
 // recordOf is a record as a run writes it.
-func recordOf(t *testing.T, owner, namespace string, h holder, renewed time.Time, items ...item) *corev1.ConfigMap {
+func recordOf(t *testing.T, owner, namespace string, h holder, renewed time.Time, items ...Item) *corev1.ConfigMap {
 	t.Helper()
 	inventory, err := json.Marshal(items)
 	if err != nil {
@@ -104,15 +106,15 @@ func serve(c *fake.Clientset) {
 
 // What is cleaned is what a record lists and what carries its owner's label, of
 // holders that are gone; nothing else, whatever a record says.
-func TestRemoveRun(t *testing.T) {
+func TestRemoveAll(t *testing.T) {
 	dead := recordOf(t, "dead", "given", elsewhere(), time.Now().Add(-time.Hour),
-		coreItem("pods", "given", "client"),
-		coreItem("pods", "given", "foreign"),
-		coreItem("pods", "given", "gone"),
-		item{Group: "gone.example", Version: "v1", Resource: "things", Namespace: "given", Name: "one"}, // of a kind that is gone
-		item{Version: "v1", Resource: "services", Namespace: "given"},
-		namespaceItem("tare-dead"), namespaceItem("kube-system"))
-	living := recordOf(t, "living", "given", elsewhere(), time.Now(), namespaceItem("tare-living"))
+		Core("pods", "given", "client"),
+		Core("pods", "given", "foreign"),
+		Core("pods", "given", "gone"),
+		Item{Group: "gone.example", Version: "v1", Resource: "things", Namespace: "given", Name: "one"}, // of a kind that is gone
+		Item{Version: "v1", Resource: "services", Namespace: "given"},
+		Namespace("tare-dead"), Namespace("kube-system"))
+	living := recordOf(t, "living", "given", elsewhere(), time.Now(), Namespace("tare-living"))
 	half := &corev1.Namespace{ObjectMeta: owned("half", "", "tare-half")}
 	half.Annotations = map[string]string{holderAnnotation: endedProcess(t).String()}
 	objects := []runtime.Object{
@@ -142,19 +144,19 @@ func TestRemoveRun(t *testing.T) {
 		return true, nil, nil
 	})
 	serve(typed)
-	c := &Cluster{Context: "test", Client: typed, Dynamic: untyped, Config: &rest.Config{Host: "127.0.0.1:1"}}
-	found, err := c.left(t.Context(), "")
+	c := &cluster.Cluster{Context: "test", Client: typed, Dynamic: untyped, Config: &rest.Config{Host: "127.0.0.1:1"}}
+	found, err := left(t.Context(), c, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	alive := map[string]bool{}
+	alive := map[Owner]bool{}
 	for _, l := range found {
 		alive[l.Owner] = l.Alive
 		if l.Alive {
 			continue
 		}
-		r := &remover{Cluster: c, owner: l.Owner, limit: time.Second, say: func(string) {}}
-		if err := r.removeRun(t.Context(), l.items, l.record); err != nil {
+		r := &remover{Cluster: c, owner: l.Owner, limit: time.Second}
+		if err := r.removeAll(t.Context(), l.items, l.record); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -205,7 +207,7 @@ func FuzzReadRecord(f *testing.F) {
 
 // checkPath fails where the request for an item goes anywhere but to the objects of
 // its kind.
-func checkPath(t *testing.T, i item) {
+func checkPath(t *testing.T, i Item) {
 	t.Helper()
 	var asked *url.URL
 	config := &rest.Config{Host: "http://tare.invalid", Transport: roundTrip(func(r *http.Request) (*http.Response, error) {

@@ -1,4 +1,4 @@
-package kube
+package inventory
 
 import (
 	"errors"
@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"tare/testbed/kube/cluster"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -18,7 +20,7 @@ import (
 )
 
 // fakeCluster has objects, and an API server that tells no time.
-func fakeCluster(t *testing.T, objects ...runtime.Object) *Cluster {
+func fakeCluster(t *testing.T, objects ...runtime.Object) *cluster.Cluster {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := corev1.AddToScheme(scheme); err != nil {
@@ -26,11 +28,11 @@ func fakeCluster(t *testing.T, objects ...runtime.Object) *Cluster {
 	}
 	typed := fake.NewClientset(objects...)
 	serve(typed)
-	return &Cluster{Context: "test", Client: typed, Dynamic: dynamicfake.NewSimpleDynamicClient(scheme, objects...), Config: &rest.Config{Host: "127.0.0.1:1"}}
+	return &cluster.Cluster{Context: "test", Client: typed, Dynamic: dynamicfake.NewSimpleDynamicClient(scheme, objects...), Config: &rest.Config{Host: "127.0.0.1:1"}}
 }
 
 // remaining are the objects that are there: "namespaces/a pods/b/c".
-func remaining(t *testing.T, c *Cluster) string {
+func remaining(t *testing.T, c *cluster.Cluster) string {
 	t.Helper()
 	var names []string
 	for _, resource := range []string{"namespaces", "persistentvolumes", "configmaps", "pods"} {
@@ -58,13 +60,13 @@ func TestCleanTrust(t *testing.T) {
 	pod := func(owner, namespace string) *corev1.Pod {
 		return &corev1.Pod{ObjectMeta: owned(owner, namespace, "client")}
 	}
-	forged := recordOf(t, "run", "mine", elsewhere(), long, namespaceItem("tare-run"), coreItem("pods", "given", "client"), coreItem("pods", "mine", "client"))
+	forged := recordOf(t, "run", "mine", elsewhere(), long, Namespace("tare-run"), Core("pods", "given", "client"), Core("pods", "mine", "client"))
 	malformed := func(owner, namespace string) *corev1.ConfigMap {
 		c := recordOf(t, owner, namespace, elsewhere(), long)
 		c.Data[keyInventory] = "{"
 		return c
 	}
-	misnamed := recordOf(t, "run", "mine", elsewhere(), long, coreItem("pods", "mine", "client"))
+	misnamed := recordOf(t, "run", "mine", elsewhere(), long, Core("pods", "mine", "client"))
 	misnamed.Name = "tare-other"
 	fresh := own("run")
 	fresh.CreationTimestamp, fresh.Annotations = metav1.NewTime(now), map[string]string{holderAnnotation: elsewhere().String()}
@@ -76,35 +78,35 @@ func TestCleanTrust(t *testing.T) {
 		errs    []string
 	}{
 		{"a stale copy of a living run's record", "",
-			[]runtime.Object{own("run"), plain("mine"), forged, recordOf(t, "run", "tare-run", elsewhere(), now, namespaceItem("tare-run")), pod("run", "tare-run")},
+			[]runtime.Object{own("run"), plain("mine"), forged, recordOf(t, "run", "tare-run", elsewhere(), now, Namespace("tare-run")), pod("run", "tare-run")},
 			"namespaces/mine namespaces/tare-run configmaps/mine/tare-run configmaps/tare-run/tare-run pods/tare-run/client", nil},
 		{"the same, looked for where the copy is", "mine",
-			[]runtime.Object{own("run"), plain("mine"), forged, recordOf(t, "run", "tare-run", elsewhere(), now, namespaceItem("tare-run")), pod("run", "tare-run")},
+			[]runtime.Object{own("run"), plain("mine"), forged, recordOf(t, "run", "tare-run", elsewhere(), now, Namespace("tare-run")), pod("run", "tare-run")},
 			"namespaces/mine namespaces/tare-run configmaps/mine/tare-run configmaps/tare-run/tare-run pods/tare-run/client",
 			[]string{"what run run has left: its record is in namespace mine, which is not Tare's, so that what it lists elsewhere is left: namespaces/tare-run; delete that with kubectl"}},
 		{"the same of a run in a namespace that is given", "",
-			[]runtime.Object{plain("given"), plain("mine"), forged, recordOf(t, "run", "given", elsewhere(), now, coreItem("pods", "given", "client")), pod("run", "given")},
+			[]runtime.Object{plain("given"), plain("mine"), forged, recordOf(t, "run", "given", elsewhere(), now, Core("pods", "given", "client")), pod("run", "given")},
 			"namespaces/given namespaces/mine configmaps/given/tare-run configmaps/mine/tare-run pods/given/client", nil},
 		{"a copy beside a namespace that was just made", "",
 			[]runtime.Object{fresh, plain("mine"), forged},
 			"namespaces/mine namespaces/tare-run configmaps/mine/tare-run", nil},
 		{"both stale", "",
-			[]runtime.Object{own("run"), plain("mine"), plain("given"), forged, recordOf(t, "run", "tare-run", elsewhere(), long, namespaceItem("tare-run")), pod("run", "given"), pod("run", "mine")},
+			[]runtime.Object{own("run"), plain("mine"), plain("given"), forged, recordOf(t, "run", "tare-run", elsewhere(), long, Namespace("tare-run")), pod("run", "given"), pod("run", "mine")},
 			"namespaces/given namespaces/mine configmaps/mine/tare-run configmaps/tare-run/tare-run pods/given/client pods/mine/client",
 			[]string{"ConfigMap mine/tare-run is left: run run has a record in a namespace of its own"}},
 		{"a record in a namespace that is given", "",
-			[]runtime.Object{plain("given"), recordOf(t, "run", "given", elsewhere(), long, coreItem("pods", "given", "client"), coreItem("persistentvolumes", "", "disk")),
+			[]runtime.Object{plain("given"), recordOf(t, "run", "given", elsewhere(), long, Core("pods", "given", "client"), Core("persistentvolumes", "", "disk")),
 				pod("run", "given"), &corev1.PersistentVolume{ObjectMeta: owned("run", "", "disk")}},
 			"namespaces/given persistentvolumes/disk configmaps/given/tare-run", []string{"what it lists elsewhere is left: persistentvolumes/disk"}},
 		{"the same when nothing is elsewhere any more", "",
-			[]runtime.Object{plain("given"), recordOf(t, "run", "given", elsewhere(), long, coreItem("pods", "given", "client"), coreItem("persistentvolumes", "", "disk")), pod("run", "given")},
+			[]runtime.Object{plain("given"), recordOf(t, "run", "given", elsewhere(), long, Core("pods", "given", "client"), Core("persistentvolumes", "", "disk")), pod("run", "given")},
 			"namespaces/given", nil},
 		{"a malformed one beside a good one", "",
-			[]runtime.Object{plain("given"), malformed("another", "given"), recordOf(t, "run", "given", elsewhere(), long, coreItem("pods", "given", "client")), pod("run", "given"), own("another")},
+			[]runtime.Object{plain("given"), malformed("another", "given"), recordOf(t, "run", "given", elsewhere(), long, Core("pods", "given", "client")), pod("run", "given"), own("another")},
 			"namespaces/given namespaces/tare-another configmaps/given/tare-another",
 			[]string{"ConfigMap given/tare-another, so that what run another has is left: its inventory: unexpected end of JSON input"}},
 		{"a malformed one of the same run", "",
-			[]runtime.Object{own("run"), plain("mine"), malformed("run", "mine"), recordOf(t, "run", "tare-run", elsewhere(), long, namespaceItem("tare-run"))},
+			[]runtime.Object{own("run"), plain("mine"), malformed("run", "mine"), recordOf(t, "run", "tare-run", elsewhere(), long, Namespace("tare-run"))},
 			"namespaces/mine namespaces/tare-run configmaps/mine/tare-run configmaps/tare-run/tare-run", []string{"ConfigMap mine/tare-run, so that what run run has is left"}},
 		{"no record at all by its name", "",
 			[]runtime.Object{plain("mine"), misnamed, own("run"), pod("run", "mine")},
@@ -113,7 +115,7 @@ func TestCleanTrust(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			c := fakeCluster(t, tt.objects...)
-			_, err := c.clean(t.Context(), Options{Say: func(string) {}}, tt.look)
+			_, err := clean(t.Context(), c, tt.look)
 			if len(tt.errs) == 0 && err != nil {
 				t.Error(err)
 			}
@@ -130,61 +132,53 @@ func TestCleanTrust(t *testing.T) {
 	}
 }
 
-// present is what a run has on a fake cluster.
-func present(t *testing.T, o Options, c *Cluster) (*presence, *[]string) {
+// recordOn is the record of a session on a fake cluster.
+func recordOn(t *testing.T, run string, c *cluster.Cluster) *Record {
 	t.Helper()
-	var said []string
-	o.Say = func(line string) { said = append(said, line) }
-	bed, err := New(o)
+	session, err := NewSession(run)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return newPresence(bed, c, parameters().Timeouts), &said
+	return NewRecord(c, session, cleanTimeouts)
 }
 
-// A run whose record is gone makes nothing more.
+// A run whose record is gone is told so before it makes anything.
 func TestCleanedAway(t *testing.T) {
 	c := fakeCluster(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "given"}})
-	on, _ := present(t, Options{}, c)
-	if err := on.record.begin(t.Context(), "given"); err != nil {
+	r := recordOn(t, "", c)
+	if err := r.Begin(t.Context(), "given"); err != nil {
 		t.Fatal(err)
 	}
-	defer on.record.end()
-	p := on.newPod(&corev1.Pod{ObjectMeta: owned(on.bed.owner, "given", "client")})
-	if err := p.create(t.Context()); err != nil {
+	defer r.end()
+	if err := r.Add(t.Context(), Core("pods", "given", "client")); err != nil {
 		t.Fatal(err)
 	}
-	pods := c.Client.CoreV1().Pods("given")
-	if err := pods.Delete(t.Context(), "client", metav1.DeleteOptions{}); err != nil {
+	if err := c.Client.CoreV1().ConfigMaps("given").Delete(t.Context(), r.owner.record(), metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Client.CoreV1().ConfigMaps("given").Delete(t.Context(), "tare-"+on.bed.owner, metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
+	if err := r.Present(); err != nil {
+		t.Errorf("before anyone has asked: %v", err)
 	}
-	if err := p.create(t.Context()); !errors.Is(err, errCleaned) || !strings.Contains(err.Error(), "this run was cleaned away by tare clean") {
-		t.Errorf("create: %v", err)
+	if err := r.Add(t.Context(), Core("pods", "given", "client")); !errors.Is(err, ErrCleaned) || !strings.Contains(err.Error(), "this run was cleaned away by tare clean") {
+		t.Errorf("add: %v", err)
 	}
-	if list, err := pods.List(t.Context(), metav1.ListOptions{}); err != nil || len(list.Items) != 0 {
-		t.Errorf("pods %v, %v; want none", list.Items, err)
-	}
-	s := &Site{bed: on.bed, on: on}
-	if err := s.Mend(t.Context()); !errors.Is(err, errCleaned) {
-		t.Errorf("mend: %v", err)
+	if err := r.Present(); !errors.Is(err, ErrCleaned) {
+		t.Errorf("present: %v", err)
 	}
 }
 
 func TestInventoryLimit(t *testing.T) {
-	on, _ := present(t, Options{}, fakeCluster(t))
-	var items []item
+	r := recordOn(t, "", fakeCluster(t))
+	var items []Item
 	for i := range maxItems + 1 {
-		items = append(items, coreItem("pods", "a", strings.Repeat("b", i+1)))
+		items = append(items, Core("pods", "a", strings.Repeat("b", i+1)))
 	}
-	if err := on.record.add(t.Context(), items[:maxItems]...); err != nil {
+	if err := r.Add(t.Context(), items[:maxItems]...); err != nil {
 		t.Fatal(err)
 	}
-	err := on.record.add(t.Context(), items[maxItems])
-	if err == nil || !strings.Contains(err.Error(), "a run lists at most 1000 objects") || len(on.record.items) != maxItems {
-		t.Errorf("%v, %d items", err, len(on.record.items))
+	err := r.Add(t.Context(), items[maxItems])
+	if err == nil || !strings.Contains(err.Error(), "a run lists at most 1000 objects") || len(r.items) != maxItems {
+		t.Errorf("%v, %d items", err, len(r.items))
 	}
 }
 
@@ -206,27 +200,29 @@ func TestRemoveSessions(t *testing.T) {
 	same := elsewhere() // a container of the same name, with another run at the same path
 	same.Run, same.ID = dir, "another"
 	c := fakeCluster(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "given"}},
-		recordOf(t, "silent", "given", ofRun(elsewhere()), time.Now().Add(-time.Hour), coreItem("pods", "given", "silent")), &corev1.Pod{ObjectMeta: owned("silent", "given", "silent")},
-		recordOf(t, "foreign", "given", same, time.Now().Add(-time.Hour), coreItem("pods", "given", "foreign")), &corev1.Pod{ObjectMeta: owned("foreign", "given", "foreign")},
-		recordOf(t, "heard", "given", ofRun(elsewhere()), time.Now(), coreItem("pods", "given", "heard")), &corev1.Pod{ObjectMeta: owned("heard", "given", "heard")},
+		recordOf(t, "silent", "given", ofRun(elsewhere()), time.Now().Add(-time.Hour), Core("pods", "given", "silent")), &corev1.Pod{ObjectMeta: owned("silent", "given", "silent")},
+		recordOf(t, "foreign", "given", same, time.Now().Add(-time.Hour), Core("pods", "given", "foreign")), &corev1.Pod{ObjectMeta: owned("foreign", "given", "foreign")},
+		recordOf(t, "heard", "given", ofRun(elsewhere()), time.Now(), Core("pods", "given", "heard")), &corev1.Pod{ObjectMeta: owned("heard", "given", "heard")},
 	)
-	on, said := present(t, Options{Run: dir, Resumed: true}, c)
-	err = on.removeSessions(t.Context(), "given", 50*time.Millisecond)
+	var said []string
+	c.Progress = func(line string) { said = append(said, line) }
+	r := recordOn(t, dir, c)
+	err = r.removeSessions(t.Context(), "given", 50*time.Millisecond)
 	if err == nil || !strings.Contains(err.Error(), "what has the label tare/owner=heard stays, because its holder seems to be at work: process 17 on other") {
 		t.Errorf("got %v", err)
 	}
-	if lines := strings.Join(*said, "\n"); strings.Count(lines, "waiting up to 50ms until the record of an earlier session of this run is stale: heard of process 17") != 1 {
+	if lines := strings.Join(said, "\n"); strings.Count(lines, "waiting up to 50ms until the record of an earlier session of this run is stale: heard of process 17") != 1 {
 		t.Errorf("said: %s", lines)
 	}
 	const want = "namespaces/given configmaps/given/tare-foreign configmaps/given/tare-heard pods/given/foreign pods/given/heard"
 	if got := remaining(t, c); got != want {
 		t.Errorf("what is there afterwards:\n%s\nwant:\n%s", got, want)
 	}
-	dead := recordOf(t, "heard", "given", ofRun(endedProcess(t)), time.Now(), coreItem("pods", "given", "heard"))
+	dead := recordOf(t, "heard", "given", ofRun(endedProcess(t)), time.Now(), Core("pods", "given", "heard"))
 	if _, err := c.Client.CoreV1().ConfigMaps("given").Update(t.Context(), dead, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := on.removeSessions(t.Context(), "given", time.Minute); err != nil {
+	if err := r.removeSessions(t.Context(), "given", time.Minute); err != nil {
 		t.Fatal(err)
 	}
 	if got := remaining(t, c); strings.Contains(got, "heard") {

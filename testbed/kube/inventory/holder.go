@@ -1,4 +1,4 @@
-package kube
+package inventory
 
 import (
 	"encoding/json"
@@ -9,9 +9,11 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"tare/testbed/kube/cluster"
 )
 
-// holder is the process that a run's things on a cluster belong to.
+// holder is the process that carries out a session.
 type holder struct {
 	Host      string    `json:"host"`
 	Boot      string    `json:"boot,omitempty"`      // of the kernel that it runs on
@@ -20,7 +22,7 @@ type holder struct {
 	Ticks     uint64    `json:"ticks,omitempty"` // start of the process, since boot: tells it from a later one with its number
 	Start     time.Time `json:"start"`
 	Run       string    `json:"run,omitempty"` // directory
-	ID        string    `json:"id,omitempty"`  // of the run: see idFile
+	ID        string    `json:"id,omitempty"`  // of the run: see Session
 }
 
 // thisProcess is the holder that this process is.
@@ -95,7 +97,7 @@ func (h holder) String() string {
 
 // who names the holder in a message.
 func (h holder) who() string {
-	return fmt.Sprintf("process %d on %s", h.PID, printable(h.Host, 64))
+	return fmt.Sprintf("process %d on %s", h.PID, cluster.Printable(h.Host, 64))
 }
 
 // readHolder reads what String wrote.
@@ -103,3 +105,6 @@ func readHolder(text string) (h holder, err error) {
 	err = json.Unmarshal([]byte(text), &h)
 	return h, err
 }
+
+// sameRun says whether another process carried out the same run.
+func (h holder) sameRun(o holder) bool { return h.ID != "" && h.ID == o.ID }

@@ -1,4 +1,11 @@
-package kube
+// Package cluster talks to one Kubernetes cluster.
+//
+// Connect finds it through the kubeconfig and says in plain words why it cannot be
+// used. Every request is bounded, and repeated while the API server is away
+// (Patience); what takes longer is waited for with a limit (Cluster.Await), and an
+// error says what the cluster itself says about the object in question
+// (DiagnosedError, Explain). Nothing here knows of sites, arms or runs.
+package cluster
 
 import (
 	"context"
@@ -17,25 +24,46 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	_ "k8s.io/client-go/plugin/pkg/client/auth" // OIDC, and programs that fetch tokens
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 
 	"tare/experiment"
 )
 
-// Cluster is one cluster that sites are on, by its context. Client and Dynamic
-// bound every request by the testbed's timeout request and repeat it while the
-// error is temporary; Config does neither.
+// Options are what it takes to connect.
+type Options struct {
+	Kubeconfig string       // path; "" for the usual ones
+	Version    string       // of Tare
+	Say        func(string) // takes a line of progress; nil drops it
+}
+
+// Cluster is one cluster, by its context. Client and Dynamic bound every request
+// by the testbed's timeout request and repeat it while the error is temporary;
+// Config does neither.
 type Cluster struct {
 	Context string // as in the kubeconfig
 	UID     string // of the namespace kube-system: says whether two contexts are one cluster
 	Config  *rest.Config
 	Client  kubernetes.Interface
 	Dynamic dynamic.Interface
+
+	// Progress takes what Say is told; nil drops it.
+	Progress func(string)
+
+	mapper *restmapper.DeferredDiscoveryRESTMapper
+}
+
+// Say takes a line of progress: "making namespace tare-1".
+func (c *Cluster) Say(line string) {
+	if c.Progress != nil {
+		c.Progress(line)
+	}
 }
 
 // inCluster is the context of a Tare that runs in a pod without a kubeconfig.
@@ -45,21 +73,22 @@ const inCluster = "in-cluster"
 // repeated or reported as an error anyway.
 var silence = sync.OnceFunc(func() { klog.SetLogger(logr.Discard()) })
 
-// connect finds a context in the kubeconfig, and the cluster behind it.
-func connect(ctx context.Context, o Options, name string, limits experiment.Timeouts) (*Cluster, error) {
+// Connect finds a context in the kubeconfig, and the cluster behind it.
+func Connect(ctx context.Context, o Options, name string, limits experiment.Timeouts) (*Cluster, error) {
 	silence()
 	config, name, err := configure(o, name)
 	if err != nil {
 		return nil, err
 	}
-	config.UserAgent = "tare/" + printable(o.Version, 64)
+	config.UserAgent = "tare/" + Printable(o.Version, 64)
 	config.QPS = -1 // requests are few; what limits them is the API server's to say
 	config.WarningHandler = rest.NoWarnings{}
-	c := &Cluster{Context: name, Config: config}
+	c := &Cluster{Context: name, Config: config, Progress: o.Say}
 	if c.Client, c.Dynamic, err = clients(config, limits.Request.Std()); err != nil {
 		return nil, fmt.Errorf("context %s: %w", name, err)
 	}
-	system, err := c.ask(ctx, o, limits.Request.Std())
+	c.mapper = restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(c.Client.Discovery()))
+	system, err := c.ask(ctx, limits.Request.Std())
 	var timeout *TimeoutError
 	switch {
 	case errors.As(err, &timeout):
@@ -75,7 +104,7 @@ func connect(ctx context.Context, o Options, name string, limits experiment.Time
 
 // ask makes the first request. A program that the kubeconfig names to fetch
 // credentials runs within it, and client-go neither limits nor ends that program.
-func (c *Cluster) ask(ctx context.Context, o Options, limit time.Duration) (*corev1.Namespace, error) {
+func (c *Cluster) ask(ctx context.Context, limit time.Duration) (*corev1.Namespace, error) {
 	get := func() (*corev1.Namespace, error) {
 		return c.Client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
 	}
@@ -83,7 +112,7 @@ func (c *Cluster) ask(ctx context.Context, o Options, limit time.Duration) (*cor
 	if plugin == nil {
 		return get()
 	}
-	what := "the credential plugin " + printable(plugin.Command, 200)
+	what := "the credential plugin " + Printable(plugin.Command, 200)
 	type answer struct {
 		namespace *corev1.Namespace
 		err       error
@@ -93,7 +122,7 @@ func (c *Cluster) ask(ctx context.Context, o Options, limit time.Duration) (*cor
 		namespace, err := get()
 		answered <- answer{namespace, err}
 	}()
-	tell, end := time.NewTimer(telling), time.NewTimer(limit)
+	tell, end := time.NewTimer(SayAfter), time.NewTimer(limit)
 	defer tell.Stop()
 	defer end.Stop()
 	for {
@@ -101,9 +130,7 @@ func (c *Cluster) ask(ctx context.Context, o Options, limit time.Duration) (*cor
 		case a := <-answered:
 			return a.namespace, a.err
 		case <-tell.C:
-			if o.Say != nil {
-				o.Say("waiting for " + what)
-			}
+			c.Say("waiting for " + what)
 		case <-end.C:
 			return nil, &TimeoutError{What: what, Limit: limit, Now: "no credentials yet: call it by hand to see what it waits for"}
 		case <-ctx.Done():
@@ -115,7 +142,7 @@ func (c *Cluster) ask(ctx context.Context, o Options, limit time.Duration) (*cor
 // clients makes the clients whose requests are bounded and repeated.
 func clients(config *rest.Config, limit time.Duration) (kubernetes.Interface, dynamic.Interface, error) {
 	patient := rest.CopyConfig(config)
-	patient.Wrap(patience(limit))
+	patient.Wrap(Patience(limit))
 	typed, err := kubernetes.NewForConfig(patient)
 	if err != nil {
 		return nil, nil, err

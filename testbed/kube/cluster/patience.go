@@ -1,4 +1,4 @@
-package kube
+package cluster
 
 import (
 	"bytes"
@@ -53,10 +53,10 @@ func (e *UnansweredError) As(target any) bool {
 	return false
 }
 
-// patience wraps a transport so that requests are bounded and repeated. What is
+// Patience wraps a transport so that requests are bounded and repeated. What is
 // open-ended (watches, logs that are followed, upgrades to a stream) passes
 // untouched.
-func patience(limit time.Duration) transport.WrapperFunc {
+func Patience(limit time.Duration) transport.WrapperFunc {
 	return func(next http.RoundTripper) http.RoundTripper { return &patient{next: next, limit: limit} }
 }
 

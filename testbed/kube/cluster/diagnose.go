@@ -1,0 +1,104 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// How much of what a cluster says about an object goes into an error.
+const (
+	eventsShown = 5
+	linesShown  = 5
+	LineLimit   = 300 // characters of a line
+	// DiagnosisLimit is how long gathering it may take.
+	DiagnosisLimit = 10 * time.Second
+)
+
+// DiagnosedError is an error with what the cluster says about the object in question.
+type DiagnosedError struct {
+	Err    error
+	Events []string // the newest last
+	Log    []string // last lines of the container
+}
+
+// Error tells it all, on a few lines.
+func (e *DiagnosedError) Error() string {
+	text := e.Err.Error()
+	if len(e.Events) > 0 {
+		text += "\n  events:\n    " + strings.Join(e.Events, "\n    ")
+	}
+	if len(e.Log) > 0 {
+		text += "\n  last log lines:\n    " + strings.Join(e.Log, "\n    ")
+	}
+	return text
+}
+
+// Unwrap gives the error.
+func (e *DiagnosedError) Unwrap() error { return e.Err }
+
+// Events gives the newest events about an object, oldest first.
+func (c *Cluster) Events(ctx context.Context, namespace, name, uid string) []string {
+	selector := "involvedObject.name=" + name
+	if uid != "" {
+		selector += ",involvedObject.uid=" + uid
+	}
+	list, err := c.Client.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{FieldSelector: selector, Limit: 500})
+	if err != nil {
+		return nil
+	}
+	slices.SortStableFunc(list.Items, func(a, b corev1.Event) int { return happened(&a).Compare(happened(&b)) })
+	var lines []string
+	for _, e := range list.Items[max(0, len(list.Items)-eventsShown):] {
+		line := Printable(fmt.Sprintf("%s %s: %s", e.Type, e.Reason, e.Message), LineLimit)
+		if e.Count > 1 {
+			line += fmt.Sprintf(" (%d times)", e.Count)
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// happened is when an event was last seen; event series fill in different fields.
+func happened(e *corev1.Event) time.Time {
+	switch {
+	case !e.LastTimestamp.IsZero():
+		return e.LastTimestamp.Time
+	case e.Series != nil:
+		return e.Series.LastObservedTime.Time
+	case !e.EventTime.IsZero():
+		return e.EventTime.Time
+	}
+	return e.CreationTimestamp.Time
+}
+
+// LastLines gives the end of the logs of a pod's containers, but for those that are
+// ready and not the one in question.
+func (c *Cluster) LastLines(ctx context.Context, p *corev1.Pod, container string) []string {
+	var lines []string
+	for _, s := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
+		if s.State.Waiting != nil && s.LastTerminationState.Terminated == nil || s.Ready && s.Name != container {
+			continue
+		}
+		stream, err := c.Client.CoreV1().Pods(p.Namespace).GetLogs(p.Name, &corev1.PodLogOptions{
+			Container: s.Name, TailLines: new(int64(linesShown)), LimitBytes: new(int64(linesShown * LineLimit)),
+		}).Stream(ctx)
+		if err != nil {
+			continue
+		}
+		text, _ := io.ReadAll(io.LimitReader(stream, linesShown*LineLimit))
+		stream.Close()
+		for line := range strings.Lines(string(text)) {
+			if line = Printable(line, LineLimit); line != "" {
+				lines = append(lines, s.Name+": "+line)
+			}
+		}
+	}
+	return lines
+}

@@ -1,0 +1,73 @@
+package inventory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"tare/testbed/kube/cluster"
+)
+
+// left reads the records, and finds namespaces that a run had made when it was
+// killed before it could write one.
+func left(ctx context.Context, c *cluster.Cluster, namespace string) ([]Leftover, error) {
+	records, err := c.Client.CoreV1().ConfigMaps(namespace).List(ctx, metav1.ListOptions{LabelSelector: ManagedBy + "=tare," + recordLabel})
+	if apierrors.IsForbidden(err) && namespace == "" {
+		return nil, fmt.Errorf("look for records of runs in all namespaces: %w; --namespace names one to look in", cluster.Explain(err))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look for records of runs: %w", cluster.Explain(err))
+	}
+	namespaces, err := ownNamespaces(ctx, c, namespace)
+	if err != nil {
+		return nil, err
+	}
+	now := c.Now(ctx)
+	traces, errs := gather(records.Items, namespaces, now)
+	var found []Leftover
+	for _, t := range traces {
+		those, err := t.leftovers(now, namespace == "")
+		found, errs = append(found, those...), append(errs, err)
+	}
+	if len(found) > 0 {
+		served, err := served(c)
+		if err != nil {
+			return nil, errors.Join(append(errs, err)...)
+		}
+		for i := range found {
+			found[i].items = slices.DeleteFunc(found[i].items, served.lacks)
+			found[i].foreign = slices.DeleteFunc(found[i].foreign, served.lacks)
+			found[i].list(ctx, c)
+		}
+	}
+	return found, errors.Join(errs...)
+}
+
+// ownNamespaces gives the namespaces that carry the label of a run: all, or the one
+// that is looked in.
+func ownNamespaces(ctx context.Context, c *cluster.Cluster, namespace string) ([]corev1.Namespace, error) {
+	list := &corev1.NamespaceList{}
+	var err error
+	if namespace == "" {
+		list, err = c.Client.CoreV1().Namespaces().List(ctx, metav1.ListOptions{LabelSelector: ManagedBy + "=tare," + OwnerLabel})
+	} else {
+		var one *corev1.Namespace
+		if one, err = c.Client.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{}); err == nil && one.Labels[ManagedBy] == "tare" && one.Labels[OwnerLabel] != "" {
+			list.Items = []corev1.Namespace{*one}
+		}
+	}
+	switch {
+	case apierrors.IsForbidden(err): // who may not see them has made none
+		return nil, nil
+	case apierrors.IsNotFound(err):
+		return nil, fmt.Errorf("there is no namespace %s in context %s", namespace, c.Context)
+	case err != nil:
+		return nil, fmt.Errorf("look for namespaces of runs: %w", cluster.Explain(err))
+	}
+	return list.Items, nil
+}
