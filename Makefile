@@ -6,13 +6,15 @@ BIN     := bin/tare
 CLUSTER ?= test
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 REVISION := $(shell git rev-parse HEAD 2>/dev/null)
+MAINTAINER ?= Tare <tare@example.invalid>
+export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
 
 # What is released and put into the image: the same bytes from the same sources.
 RELEASES ?= https://releases.example.invalid/tare
 ARCHES  ?= amd64 arm64
 STATIC  := -buildvcs=false -trimpath -ldflags "-s -w -X tare/cli.version=$(VERSION)"
 
-.PHONY: demo demo-cluster test test-cluster build static dist image image-lock tools consumers lint fuzz bench truth cluster cluster-down clean
+.PHONY: demo demo-cluster test test-cluster build static man dist image image-lock tools consumers lint fuzz bench truth cluster cluster-down clean
 
 demo: tools build ## Install what is missing, build, and price WireGuard on a real network path (under 3 minutes).
 	$(BIN) run examples/quickstart.yaml
@@ -40,8 +42,13 @@ static: # Tare for all ARCHES, as it is released.
 	  GOOS=linux GOARCH=$$arch CGO_ENABLED=0 $(GO) build $(STATIC) -o bin/linux-$$arch/tare . || exit 1; \
 	done
 
-dist: static ## Write release archives and krew's manifest to dist/; RELEASES is the address they will have.
-	$(GO) run ./deploy/dist -version $(VERSION) -releases $(RELEASES) $(foreach arch,$(ARCHES),-tare $(arch)=bin/linux-$(arch)/tare) dist
+man: ## Write a manual page for each command to dist/man.
+	@rm -rf dist/man
+	$(GO) run ./deploy/man $(VERSION) dist/man
+
+dist: static man ## Write release archives, Debian packages and krew's manifest to dist/; RELEASES is the address they will have.
+	$(GO) run ./deploy/dist -version $(VERSION) -releases $(RELEASES) -man dist/man -maintainer "$(MAINTAINER)" \
+	  $(foreach arch,$(ARCHES),-tare $(arch)=bin/linux-$(arch)/tare) dist
 
 image: static ## Build the container image for all ARCHES: bin/image.tar, which bin/cluster load, ctr, docker and skopeo read.
 	cd image && $(GO) run . build $(foreach arch,$(ARCHES),-tare $(arch)=../bin/linux-$(arch)/tare) \

@@ -137,7 +137,7 @@ func callsExist(t *testing.T, script string) (calls int) {
 			continue
 		}
 		calls++
-		root := newRoot(State{Stdout: io.Discard, Stderr: io.Discard})
+		root := Root(State{Stdout: io.Discard, Stderr: io.Discard})
 		command, rest, err := root.Find(words[1:])
 		if err != nil || command == root {
 			t.Errorf("%s: %v", line, err)

@@ -36,8 +36,8 @@ func Version() string {
 	return "devel-" + revision + dirty
 }
 
-// newRoot builds the tree of commands.
-func newRoot(s State) *cobra.Command {
+// Root is the tree of commands, for what runs or describes them.
+func Root(s State) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "tare",
 		Short: "Measure what a security layer costs the workload inside it",

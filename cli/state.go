@@ -82,7 +82,7 @@ func Main(args []string, s State) int {
 	if name := testbed.Helper(); name != "" {
 		return conclude(s, catalog.RunHelper(ctx, name))
 	}
-	root := newRoot(s)
+	root := Root(s)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	if s.Plugin {

@@ -1,6 +1,7 @@
 // Command dist writes what a release consists of into a directory: an archive
-// for each architecture, their digests, and the manifest by which krew installs
-// the plug-in. The same sources give the same bytes. `make dist` calls it.
+// and a Debian package for each architecture, their digests, and the manifest by
+// which krew installs the plug-in. The same sources give the same bytes, dated by
+// SOURCE_DATE_EPOCH. `make dist` calls it.
 package main
 
 import (
@@ -28,29 +29,43 @@ func main() {
 	}
 }
 
-// run writes the release: dist -version V -releases URL -tare ARCH=FILE... DIR.
+// run writes the release: dist -version V -releases URL -man DIR -tare ARCH=FILE... DIR.
 // The current directory is the root of the sources.
 func run(args []string) error {
 	flags := flag.NewFlagSet("dist", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	version := flags.String("version", "", "")
-	releases := flags.String("releases", "", "")
-	binaries := map[string]string{}
+	var r release
+	flags.StringVar(&r.releases, "releases", "", "")
+	flags.StringVar(&r.man, "man", "", "")
+	flags.StringVar(&r.maintainer, "maintainer", "", "")
+	r.binaries = map[string]string{}
 	flags.Func("tare", "", func(value string) error {
 		arch, file, ok := strings.Cut(value, "=")
 		if !ok {
 			return errors.New("not ARCH=FILE")
 		}
-		binaries[arch] = file
+		r.binaries[arch] = file
 		return nil
 	})
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	if *version == "" || *releases == "" || len(binaries) == 0 || flags.NArg() != 1 {
-		return errors.New("usage: dist -version V -releases URL -tare ARCH=FILE... DIR")
+	if *version == "" || r.releases == "" || r.man == "" || r.maintainer == "" || len(r.binaries) == 0 || flags.NArg() != 1 {
+		return errors.New("usage: dist -version V -releases URL -man DIR -maintainer 'NAME <ADDRESS>' -tare ARCH=FILE... DIR")
 	}
-	return write(flags.Arg(0), semanticVersion(*version), *releases, binaries)
+	if os.Getenv("SOURCE_DATE_EPOCH") == "" {
+		return errors.New("SOURCE_DATE_EPOCH is not set: the date of the sources, in seconds")
+	}
+	r.version = semanticVersion(*version)
+	return r.write(flags.Arg(0))
+}
+
+// release is what a release is made of.
+type release struct {
+	version, releases, maintainer string
+	man                           string            // directory of the manual pages
+	binaries                      map[string]string // by architecture
 }
 
 // semanticVersion makes a semantic version of what git describe says, which is only a
@@ -62,21 +77,37 @@ func semanticVersion(version string) string {
 	return "v0.0.0-" + version
 }
 
-func write(dir, version, releases string, binaries map[string]string) error {
+// write writes the release to a directory.
+func (r release) write(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	sums := map[string]string{}
+	sums := map[string]string{} // of archives
 	var list strings.Builder
-	for _, arch := range slices.Sorted(maps.Keys(binaries)) {
-		content, err := archive(binaries[arch])
+	add := func(name string) (sum string, err error) {
+		content, err := os.ReadFile(filepath.Join(dir, name))
+		sum = fmt.Sprintf("%x", sha256.Sum256(content))
+		fmt.Fprintf(&list, "%s  %s\n", sum, name)
+		return sum, err
+	}
+	for _, arch := range slices.Sorted(maps.Keys(r.binaries)) {
+		content, err := archive(r.binaries[arch])
 		if err != nil {
 			return err
 		}
-		name := fmt.Sprintf("tare-%s-linux-%s.tar.gz", version, arch)
-		sums[arch] = fmt.Sprintf("%x", sha256.Sum256(content))
-		fmt.Fprintf(&list, "%s  %s\n", sums[arch], name)
+		name := fmt.Sprintf("tare-%s-linux-%s.tar.gz", r.version, arch)
 		if err := os.WriteFile(filepath.Join(dir, name), content, 0o644); err != nil {
+			return err
+		}
+		if sums[arch], err = add(name); err != nil {
+			return err
+		}
+		d := deb{version: r.version, arch: arch, maintainer: r.maintainer, binary: r.binaries[arch], man: r.man}
+		name = fmt.Sprintf("tare_%s_%s.deb", debianVersion(r.version), arch)
+		if err := d.write(filepath.Join(dir, name)); err != nil {
+			return err
+		}
+		if _, err := add(name); err != nil {
 			return err
 		}
 	}
@@ -87,7 +118,7 @@ func write(dir, version, releases string, binaries map[string]string) error {
 	if err != nil {
 		return err
 	}
-	manifest := []byte(krew.Fill(string(template), version, releases, sums))
+	manifest := []byte(krew.Fill(string(template), r.version, r.releases, sums))
 	if _, err := krew.Check("tare", manifest); err != nil {
 		return fmt.Errorf("krew would refuse the manifest: %w", err)
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -13,21 +14,40 @@ import (
 	"tare/deploy/krew"
 )
 
-func TestRun(t *testing.T) {
+// standIn is a program in tare's place.
+func standIn(arch string) string { return "#!/bin/sh\necho tare for " + arch + "\n" }
+
+// made is a directory with a release in dist.
+func made(t *testing.T) string {
+	t.Helper()
+	if _, err := exec.LookPath("dpkg-deb"); err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
 	t.Chdir("../..")
+	t.Setenv("SOURCE_DATE_EPOCH", "1700000000")
 	dir := t.TempDir()
+	args := []string{"-version", "abc1234-dirty", "-releases", "https://releases.example.org/tare",
+		"-man", filepath.Join(dir, "man"), "-maintainer", "Tare <tare@example.org>"}
 	for _, arch := range []string{"amd64", "arm64"} {
-		if err := os.WriteFile(filepath.Join(dir, arch), []byte("tare for "+arch), 0o755); err != nil {
+		args = append(args, "-tare", arch+"="+filepath.Join(dir, arch))
+		if err := os.WriteFile(filepath.Join(dir, arch), []byte(standIn(arch)), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
-	args := []string{
-		"-version", "abc1234-dirty", "-releases", "https://releases.example.org/tare",
-		"-tare", "amd64=" + filepath.Join(dir, "amd64"), "-tare", "arm64=" + filepath.Join(dir, "arm64"), filepath.Join(dir, "dist"),
-	}
-	if err := run(args); err != nil {
+	if err := errors.Join(os.Mkdir(filepath.Join(dir, "man"), 0o755), os.WriteFile(filepath.Join(dir, "man/tare.1"), []byte(".TH TARE 1\n"), 0o644)); err != nil {
 		t.Fatal(err)
 	}
+	if err := run(append(args, filepath.Join(dir, "dist"))); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func TestRun(t *testing.T) {
+	dir := made(t)
 	manifest, err := os.ReadFile(filepath.Join(dir, "dist/tare.yaml"))
 	if err != nil {
 		t.Fatal(err)
@@ -57,7 +77,7 @@ func TestRun(t *testing.T) {
 			t.Fatalf("tar: %v: %s", err, out)
 		}
 		program, err := os.ReadFile(filepath.Join(unpacked, p.Bin))
-		if err != nil || string(program) != "tare for "+arch {
+		if err != nil || string(program) != standIn(arch) {
 			t.Errorf("%s of %s is %q, %v", p.Bin, name, program, err)
 		}
 	}
@@ -80,13 +100,25 @@ func TestSemanticVersion(t *testing.T) {
 
 func TestRunRefuses(t *testing.T) {
 	t.Chdir("../..")
+	t.Setenv("SOURCE_DATE_EPOCH", "")
 	for _, args := range [][]string{{}, {"-version", "v1.0.0", "dir"}} {
 		if err := run(args); err == nil || !strings.HasPrefix(err.Error(), "usage: dist") {
 			t.Errorf("%v: %v", args, err)
 		}
 	}
-	if err := run([]string{"-version", "v1.0.0", "-releases", "http://x", "-tare", "amd64=LICENSE", "-tare", "arm64=LICENSE", t.TempDir()}); err == nil ||
-		!strings.HasPrefix(err.Error(), "krew would refuse the manifest: platforms[0]: uri") {
+	args := []string{"-version", "v1.0.0", "-releases", "http://x", "-man", "man", "-maintainer", "x", "-tare", "amd64=LICENSE", t.TempDir()}
+	if err := run(args); err == nil || !strings.HasPrefix(err.Error(), "SOURCE_DATE_EPOCH is not set") {
+		t.Errorf("no date: %v", err)
+	}
+	t.Setenv("SOURCE_DATE_EPOCH", "1700000000")
+	args[5] = t.TempDir()
+	if err := run(args); err == nil || err.Error() != "no manual page in "+args[5] {
+		t.Errorf("no manual pages: %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(args[5], "tare.1"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := run(args); err == nil || !strings.HasPrefix(err.Error(), "krew would refuse the manifest: platforms[0]: uri") {
 		t.Errorf("http: %v", err)
 	}
 }
