@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"tare/safetext"
 	"tare/testbed"
 	"tare/testbed/kube/cluster"
 )
@@ -61,7 +62,7 @@ func review(ctx context.Context, client kubernetes.Interface, r Right, user stri
 		}
 		refused = append(refused, verb)
 		for _, reason := range []string{answer.Status.Reason, answer.Status.EvaluationError} {
-			if reason = cluster.Printable(reason, 200); reason != "" && !slices.Contains(reasons, reason) {
+			if reason = safetext.Head(reason, 200); reason != "" && !slices.Contains(reasons, reason) {
 				reasons = append(reasons, reason)
 			}
 		}
@@ -123,10 +124,10 @@ func subject(user string) string {
 
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9@%+=:,./_-]+$`)
 
-// shellQuoted makes one word for a shell of a text from a cluster, without
-// control characters.
+// shellQuoted makes one word for a shell of a text from a cluster, with its
+// control characters written out.
 func shellQuoted(text string) string {
-	text = cluster.Printable(text, 256)
+	text = safetext.Name(text)
 	if plainWord.MatchString(text) {
 		return text
 	}

@@ -51,7 +51,7 @@ func TestAccess(t *testing.T) {
 				return "no policy\x1b[2J matched", a.Subresource == "scale" && a.Group == "apps" && a.Namespace == "bench"
 			},
 			want: testbed.Finding{Name: "right to deployments.apps/scale in namespace bench", Status: testbed.Refused,
-				Detail: `patch, update refused; needed because w (no policy\u001b[2J matched)`,
+				Detail: "patch, update refused; needed because w (no policy matched)",
 				Hint:   "kubectl create role tare-deployments-apps-scale -n bench --verb=patch,update --resource=deployments.apps/scale && kubectl create rolebinding tare-deployments-apps-scale -n bench --role=tare-deployments-apps-scale --serviceaccount=ci:tare"}},
 		{name: "optional, of a user with a hostile name", user: "o'neil; rm -rf ~\x1b", right: Right{Resource: "namespaces", Verbs: []string{"get"}, Why: "w", Optional: true},
 			refused: func(*authorization.ResourceAttributes) (string, bool) { return "", true },

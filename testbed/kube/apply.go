@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/util/csaupgrade"
 
+	"tare/safetext"
 	"tare/testbed/kube/cluster"
 	"tare/testbed/kube/inventory"
 )
@@ -43,7 +44,7 @@ type target struct {
 
 // String names the object in messages.
 func (t target) String() string {
-	name := t.object.GetKind() + " " + cluster.Printable(t.object.GetName(), 253)
+	name := t.object.GetKind() + " " + safetext.Head(t.object.GetName(), 253)
 	if t.item.Namespace != "" {
 		name += " in namespace " + t.item.Namespace
 	}
@@ -55,10 +56,10 @@ func (t target) String() string {
 func (s *Site) target(ctx context.Context, on *presence, like *unstructured.Unstructured) (target, error) {
 	gvk := like.GroupVersionKind()
 	if like.GetName() == "" {
-		return target{}, fmt.Errorf("a %s without a name cannot be applied", cluster.Printable(gvk.Kind, 100))
+		return target{}, fmt.Errorf("a %s without a name cannot be applied", safetext.Head(gvk.Kind, 100))
 	}
 	var mapping *meta.RESTMapping
-	what := fmt.Sprintf("the kind %s of %s", cluster.Printable(gvk.Kind, 100), cluster.Printable(gvk.GroupVersion().String(), 100))
+	what := fmt.Sprintf("the kind %s of %s", safetext.Head(gvk.Kind, 100), safetext.Head(gvk.GroupVersion().String(), 100))
 	err := on.Await(ctx, what, kindPatience, func(context.Context) (bool, string, error) {
 		var err error
 		mapping, err = on.Mapping(gvk)

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"tare/experiment"
+	"tare/safetext"
 	"tare/testbed/kube/cluster"
 )
 
@@ -126,14 +127,14 @@ func (e end) refuses(n *corev1.Node) string {
 	for _, want := range []map[string]string{e.choice.Labels, e.pod.Spec.NodeSelector} {
 		for _, key := range sortedKeys(want) {
 			if got, ok := n.Labels[key]; !ok {
-				return fmt.Sprintf("has no label %s", cluster.Printable(key, 100))
+				return fmt.Sprintf("has no label %s", safetext.Head(key, 100))
 			} else if got != want[key] {
-				return fmt.Sprintf("has label %s=%s, not %s", cluster.Printable(key, 100), cluster.Printable(got, 64), cluster.Printable(want[key], 64))
+				return fmt.Sprintf("has label %s=%s, not %s", safetext.Head(key, 100), safetext.Head(got, 64), safetext.Head(want[key], 64))
 			}
 		}
 	}
 	if os := n.Labels[corev1.LabelOSStable]; os != "" && os != "linux" {
-		return "runs " + cluster.Printable(os, 20)
+		return "runs " + safetext.Head(os, 20)
 	}
 	if n.Labels[corev1.LabelHostname] == "" {
 		return "has no label " + corev1.LabelHostname + " to choose it by"
@@ -143,12 +144,12 @@ func (e end) refuses(n *corev1.Node) string {
 	}
 	for _, c := range n.Status.Conditions {
 		if c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue {
-			return "is not ready: " + cluster.Printable(c.Message, 120)
+			return "is not ready: " + safetext.Head(c.Message, 120)
 		}
 	}
 	for i := range n.Spec.Taints {
 		if taint := &n.Spec.Taints[i]; taint.Effect != corev1.TaintEffectPreferNoSchedule && !tolerated(taint, e.pod.Spec.Tolerations) {
-			return "has taint " + cluster.Printable(taint.ToString(), 120)
+			return "has taint " + safetext.Head(taint.ToString(), 120)
 		}
 	}
 	return tooSmall(n, e.pod)
@@ -212,7 +213,7 @@ func (w wish) explain(nodes []corev1.Node) error {
 		return fmt.Errorf("no node will do for both the client and the server pod (placement: %s)%s", w.placement, reasons)
 	}
 	if w.spread != "" {
-		return fmt.Errorf("%d of %d nodes will do, but no two of them differ in the label %s (spread)%s", fit, len(nodes), cluster.Printable(w.spread, 100), reasons)
+		return fmt.Errorf("%d of %d nodes will do, but no two of them differ in the label %s (spread)%s", fit, len(nodes), safetext.Head(w.spread, 100), reasons)
 	}
 	return fmt.Errorf("%d of %d nodes will do, and client and server need two (placement: %s puts both on one)%s", fit, len(nodes), experiment.SameNode, reasons)
 }

@@ -13,6 +13,7 @@ import (
 
 	"tare/experiment"
 	"tare/machine"
+	"tare/safetext"
 	"tare/testbed/kube/agent"
 	"tare/testbed/kube/cluster"
 )
@@ -125,7 +126,7 @@ func describeNode(n *corev1.Node, facts agent.Facts) machine.Node {
 	}
 }
 
-func told(text string) string { return cluster.Printable(text, textLimit) }
+func told(text string) string { return safetext.Head(text, textLimit) }
 
 // digests notes the digests of the images of a pod's containers. An image that
 // was loaded by hand may have none: then it is the id.

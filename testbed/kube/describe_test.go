@@ -27,7 +27,7 @@ func TestDescribeNode(t *testing.T) {
 			Capacity: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourceMemory: resource.MustParse("16Gi")},
 		},
 	}
-	want := machine.Node{Name: "node-1", Kernel: "6.8.0", OS: `Ubuntu\u001b[31m`, Architecture: "amd64", Runtime: "containerd://1.7.27", Kubelet: "v1.34.4",
+	want := machine.Node{Name: "node-1", Kernel: "6.8.0", OS: "Ubuntu", Architecture: "amd64", Runtime: "containerd://1.7.27", Kubelet: "v1.34.4",
 		Zone: "eu-1a", Region: "eu-1", Instance: "n2d-standard-4", CPU: "EPYC", CPUs: "4", Memory: "16Gi", Confidential: "SEV-SNP", BootID: "of the agent"}
 	if d := cmp.Diff(want, describeNode(n, agent.Facts{CPUModel: "EPYC", BootID: "of the agent", Confidential: "SEV-SNP"})); d != "" {
 		t.Errorf("(-want +got):\n%s", d)

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"tare/safetext"
 	"tare/testbed/kube/cluster"
 )
 
@@ -40,7 +41,7 @@ func summary(p *corev1.Pod) string {
 	}
 	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status != corev1.ConditionTrue {
-			parts = append(parts, "not scheduled: "+cluster.Printable(c.Message, cluster.LineLimit))
+			parts = append(parts, "not scheduled: "+safetext.Head(c.Message, cluster.LineLimit))
 		}
 	}
 	for _, c := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
@@ -66,9 +67,9 @@ func because(p *corev1.Pod) string {
 
 func reason(short, long string) string {
 	if short == "" || long == "" {
-		return cluster.Printable(short+long, cluster.LineLimit)
+		return safetext.Head(short+long, cluster.LineLimit)
 	}
-	return cluster.Printable(short+": "+long, cluster.LineLimit)
+	return safetext.Head(short+": "+long, cluster.LineLimit)
 }
 
 func terminated(t *corev1.ContainerStateTerminated) string {
@@ -101,7 +102,7 @@ func stuck(p *corev1.Pod) (state string, grace time.Duration) {
 	}
 	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Reason == corev1.PodReasonUnschedulable && !strings.Contains(c.Message, "unbound immediate PersistentVolumeClaims") {
-			return "it cannot be scheduled: " + cluster.Printable(c.Message, cluster.LineLimit) + roomFor(c.Message), scheduleGrace
+			return "it cannot be scheduled: " + safetext.Head(c.Message, cluster.LineLimit) + roomFor(c.Message), scheduleGrace
 		}
 	}
 	for _, c := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
@@ -114,7 +115,7 @@ func stuck(p *corev1.Pod) (state string, grace time.Duration) {
 		why := "container " + c.Name + " cannot start: "
 		switch w := c.State.Waiting; w.Reason {
 		case "ImagePullBackOff", "ErrImagePull", "RegistryUnavailable":
-			return why + "the image " + cluster.Printable(c.Image, 200) + " cannot be pulled", imageGrace
+			return why + "the image " + safetext.Head(c.Image, 200) + " cannot be pulled", imageGrace
 		case "ErrImageNeverPull", "InvalidImageName", "ImageInspectError":
 			return why + reason(w.Reason, w.Message), 0
 		case "CreateContainerConfigError", "CreateContainerError", "RunContainerError":

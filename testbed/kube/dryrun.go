@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"tare/experiment"
+	"tare/safetext"
 	"tare/testbed"
 	"tare/testbed/kube/cluster"
 	"tare/testbed/kube/inventory"
@@ -53,7 +54,7 @@ func (d *dryRun) HandleWarningHeader(code int, _, text string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	const most = 5
-	if text = cluster.Printable(text, cluster.LineLimit); code == warningCode && len(d.warnings) < most && !slices.Contains(d.warnings, text) {
+	if text = safetext.Head(text, cluster.LineLimit); code == warningCode && len(d.warnings) < most && !slices.Contains(d.warnings, text) {
 		d.warnings = append(d.warnings, text)
 	}
 }
@@ -65,7 +66,7 @@ func (d *dryRun) note(name, works string, err error) {
 	defer d.mu.Unlock()
 	f := testbed.Finding{Name: name, Status: testbed.Works, Detail: works}
 	if err != nil {
-		f.Status, f.Detail = testbed.Refused, cluster.Printable(cluster.Explain(err).Error(), 1500)
+		f.Status, f.Detail = testbed.Refused, safetext.Head(cluster.Explain(err).Error(), 1500)
 	}
 	if d.warnings != nil {
 		f.Detail = strings.TrimPrefix(f.Detail+"; warned: "+strings.Join(d.warnings, "; "), "; ")
@@ -86,7 +87,7 @@ func (s *Site) Try(ctx context.Context) ([]testbed.Finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	of := " of arm " + cluster.Printable(s.arm, 100)
+	of := " of arm " + safetext.Head(s.arm, 100)
 	where := s.tryNamespace(ctx, d, of)
 	if !s.needs.Pods() {
 		return d.findings, ctx.Err()
@@ -199,7 +200,7 @@ func (s *Site) tryVolume(ctx context.Context, d *dryRun, where, of string) {
 	case apierrors.IsForbidden(err): // a right that is not needed
 	case apierrors.IsNotFound(err):
 		d.findings = append(d.findings, testbed.Finding{Name: name, Status: testbed.Missing,
-			Detail: cluster.Printable(err.Error(), cluster.LineLimit), Hint: "kubectl get storageclasses lists those that there are"})
+			Detail: safetext.Head(err.Error(), cluster.LineLimit), Hint: "kubectl get storageclasses lists those that there are"})
 	case err != nil:
 		d.note(name, "", err)
 	default:

@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"tare/experiment"
+	"tare/safetext"
 	"tare/testbed"
-	"tare/testbed/kube/cluster"
 )
 
 // Examination is what was found on one cluster by trying. Nothing is made there:
@@ -25,12 +25,12 @@ func (t *Testbed) Examine(ctx context.Context, name string, limits experiment.Ti
 		if ctx.Err() != nil {
 			return Examination{}, ctx.Err()
 		}
-		return Examination{Context: name, Findings: []testbed.Finding{{Name: "API server", Status: testbed.Refused, Detail: cluster.Printable(err.Error(), 1000)}}}, nil
+		return Examination{Context: name, Findings: []testbed.Finding{{Name: "API server", Status: testbed.Refused, Detail: safetext.Head(err.Error(), 1000)}}}, nil
 	}
 	e := Examination{Context: on.Context}
 	server := testbed.Finding{Name: "API server", Status: testbed.Works}
 	if v, err := on.Client.Discovery().ServerVersion(); err != nil {
-		server.Status, server.Detail = testbed.Refused, cluster.Printable(err.Error(), 1000)
+		server.Status, server.Detail = testbed.Refused, safetext.Head(err.Error(), 1000)
 	} else {
 		server.Detail = fmt.Sprintf("version %s at %s", told(v.GitVersion), on.Config.Host)
 	}

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"tare/safetext"
 	"tare/testbed"
 	"tare/testbed/kube/cluster"
 	"tare/testbed/kube/inventory"
@@ -49,7 +50,7 @@ func (p *pod) mend(ctx context.Context) error {
 	case err == nil: // made again by an earlier try that gave up too early
 		err = errors.New("it was not ready")
 	}
-	p.on.bed.options.Say(fmt.Sprintf("%s is lost (%s): mending it", p, cluster.Printable(err.Error(), cluster.LineLimit)))
+	p.on.bed.options.Say(fmt.Sprintf("%s is lost (%s): mending it", p, safetext.Head(err.Error(), cluster.LineLimit)))
 	node := p.node()
 	if _, bad := p.on.Client.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{}); apierrors.IsNotFound(bad) {
 		return fmt.Errorf("%s is lost, and so is its node %s: arms can only be compared on the same nodes; start a new run, or resume this one when the node is back: %w", p, node, err)
@@ -57,7 +58,7 @@ func (p *pod) mend(ctx context.Context) error {
 	if again := p.again(ctx); errors.Is(again, inventory.ErrCleaned) {
 		return again
 	} else if again != nil {
-		return &testbed.Disturbance{What: fmt.Sprintf("%s on node %s is lost (%s) and could not be mended", p, node, cluster.Printable(err.Error(), cluster.LineLimit)), Err: again}
+		return &testbed.Disturbance{What: fmt.Sprintf("%s on node %s is lost (%s) and could not be mended", p, node, safetext.Head(err.Error(), cluster.LineLimit)), Err: again}
 	}
 	p.on.bed.options.Say(p.String() + " is mended")
 	return nil
@@ -90,7 +91,7 @@ func (p *pod) again(ctx context.Context) error {
 			return false, now, err
 		}
 		if _, err := p.session.Round(ctx); err != nil {
-			return false, cluster.Printable(err.Error(), cluster.LineLimit), nil
+			return false, safetext.Head(err.Error(), cluster.LineLimit), nil
 		}
 		return true, "", nil
 	})

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"tare/experiment"
+	"tare/safetext"
 	"tare/testbed"
 	"tare/testbed/kube/cluster"
 	"tare/testbed/kube/inventory"
@@ -50,7 +51,7 @@ func (s *Site) Ready(ctx context.Context) error {
 	s.mu.Lock()
 	s.pods = made
 	s.mu.Unlock()
-	s.bed.options.Say(fmt.Sprintf("making the pods of arm %s", cluster.Printable(s.arm, 100)))
+	s.bed.options.Say(fmt.Sprintf("making the pods of arm %s", safetext.Head(s.arm, 100)))
 	if err := on.launch(ctx, pods...); err != nil {
 		return s.withClaim(ctx, err)
 	}
@@ -164,7 +165,7 @@ func (s *Site) makeService(ctx context.Context, on *presence) error {
 	}
 	address, err := netip.ParseAddr(made.Spec.ClusterIP)
 	if err != nil {
-		return fmt.Errorf("service %s/%s has no address: %q", want.Namespace, want.Name, cluster.Printable(made.Spec.ClusterIP, 64))
+		return fmt.Errorf("service %s/%s has no address: %q", want.Namespace, want.Name, safetext.Head(made.Spec.ClusterIP, 64))
 	}
 	s.mu.Lock()
 	s.service = address

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"tare/safetext"
 	"tare/testbed/kube/cluster"
 	"tare/testbed/kube/inventory"
 )
@@ -111,7 +112,7 @@ func (s *Site) Claim(ctx context.Context) (*corev1.PersistentVolumeClaim, *corev
 	}
 	volume, err := on.Client.CoreV1().PersistentVolumes().Get(ctx, claim.Spec.VolumeName, metav1.GetOptions{})
 	if err != nil {
-		return claim, nil, fmt.Errorf("volume %s: %w", cluster.Printable(claim.Spec.VolumeName, 100), cluster.Explain(err))
+		return claim, nil, fmt.Errorf("volume %s: %w", safetext.Head(claim.Spec.VolumeName, 100), cluster.Explain(err))
 	}
 	return claim, volume, nil
 }
@@ -130,7 +131,7 @@ func (s *Site) withClaim(ctx context.Context, err error) error {
 	}
 	class := "the default storage class"
 	if claim.Spec.StorageClassName != nil {
-		class = "storage class " + cluster.Printable(*claim.Spec.StorageClassName, 100)
+		class = "storage class " + safetext.Head(*claim.Spec.StorageClassName, 100)
 	}
 	return &cluster.DiagnosedError{
 		Err:    fmt.Errorf("%w\n  the claim %s/%s of %s is %s", err, claim.Namespace, claim.Name, class, claim.Status.Phase),

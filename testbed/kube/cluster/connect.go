@@ -20,6 +20,8 @@ import (
 	"syscall"
 	"time"
 
+	"tare/safetext"
+
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -80,7 +82,7 @@ func Connect(ctx context.Context, o Options, name string, limits experiment.Time
 	if err != nil {
 		return nil, err
 	}
-	config.UserAgent = "tare/" + Printable(o.Version, 64)
+	config.UserAgent = "tare/" + safetext.Head(o.Version, 64)
 	config.QPS = -1 // requests are few; what limits them is the API server's to say
 	config.WarningHandler = rest.NoWarnings{}
 	c := &Cluster{Context: name, Config: config, Progress: o.Say}
@@ -112,7 +114,7 @@ func (c *Cluster) ask(ctx context.Context, limit time.Duration) (*corev1.Namespa
 	if plugin == nil {
 		return get()
 	}
-	what := "the credential plugin " + Printable(plugin.Command, 200)
+	what := "the credential plugin " + safetext.Head(plugin.Command, 200)
 	type answer struct {
 		namespace *corev1.Namespace
 		err       error

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"tare/safetext"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -56,7 +58,7 @@ func (c *Cluster) Events(ctx context.Context, namespace, name, uid string) []str
 	slices.SortStableFunc(list.Items, func(a, b corev1.Event) int { return happened(&a).Compare(happened(&b)) })
 	var lines []string
 	for _, e := range list.Items[max(0, len(list.Items)-eventsShown):] {
-		line := Printable(fmt.Sprintf("%s %s: %s", e.Type, e.Reason, e.Message), LineLimit)
+		line := safetext.Head(fmt.Sprintf("%s %s: %s", e.Type, e.Reason, e.Message), LineLimit)
 		if e.Count > 1 {
 			line += fmt.Sprintf(" (%d times)", e.Count)
 		}
@@ -95,7 +97,7 @@ func (c *Cluster) LastLines(ctx context.Context, p *corev1.Pod, container string
 		text, _ := io.ReadAll(io.LimitReader(stream, linesShown*LineLimit))
 		stream.Close()
 		for line := range strings.Lines(string(text)) {
-			if line = Printable(line, LineLimit); line != "" {
+			if line = safetext.Head(line, LineLimit); line != "" {
 				lines = append(lines, s.Name+": "+line)
 			}
 		}

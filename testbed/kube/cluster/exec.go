@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/tools/remotecommand"
 	"k8s.io/client-go/util/exec"
 
+	"tare/safetext"
 	"tare/testbed"
 )
 
@@ -33,9 +34,9 @@ func (c *Cluster) Exec(ctx context.Context, namespace, pod, container string, ar
 	var code exec.CodeExitError
 	switch {
 	case errors.As(err, &code):
-		err = &testbed.ExitError{Args: args, Code: code.Code, Stderr: Printable(errs.buf.String(), 4096)}
+		err = &testbed.ExitError{Args: args, Code: code.Code, Stderr: safetext.Head(errs.buf.String(), 4096)}
 	case err != nil:
-		err = fmt.Errorf("run %s in pod %s/%s: %w", Printable(testbed.Quote(args), 200), namespace, pod, err)
+		err = fmt.Errorf("run %s in pod %s/%s: %w", safetext.Head(testbed.Quote(args), 200), namespace, pod, err)
 	}
 	return out.buf.Bytes(), errs.buf.Bytes(), err
 }
@@ -82,7 +83,7 @@ func (c *Cluster) Dial(ctx context.Context, namespace, pod, container string, ar
 		var stderr bounded
 		err := executor.StreamWithContext(streaming, remotecommand.StreamOptions{Stdin: stdin, Stdout: stdout, Stderr: &stderr})
 		if said := strings.TrimSpace(stderr.buf.String()); said != "" {
-			err = errors.Join(err, errors.New(Printable(said, 500)))
+			err = errors.Join(err, errors.New(safetext.Head(said, 500)))
 		}
 		if err == nil {
 			err = io.EOF

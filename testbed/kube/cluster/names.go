@@ -1,10 +1,6 @@
 package cluster
 
-import (
-	"fmt"
-	"strings"
-	"unicode"
-)
+import "strings"
 
 // NameLimit is the length of a DNS label, which most names must be.
 const NameLimit = 63
@@ -24,25 +20,4 @@ func Label(text string, limit int) string {
 		}
 	}
 	return strings.Trim(b.String(), "-")
-}
-
-// Printable makes a text from the cluster fit for a terminal and an error: on one
-// line, without control characters, not longer than limit.
-func Printable(text string, limit int) string {
-	var b strings.Builder
-	for _, r := range strings.TrimSpace(text) {
-		if b.Len() >= limit {
-			b.WriteString("…")
-			break
-		}
-		switch {
-		case r == '\n', r == '\r', r == '\t':
-			b.WriteByte(' ')
-		case !unicode.IsPrint(r) || r == unicode.ReplacementChar:
-			fmt.Fprintf(&b, "\\u%04x", r)
-		default:
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"strings"
 
+	"tare/safetext"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
@@ -18,7 +20,7 @@ func Explain(err error) error {
 	if !errors.As(err, &status) {
 		return err
 	}
-	message := Printable(status.Status().Message, 1500)
+	message := safetext.Head(status.Status().Message, 1500)
 	hint := ""
 	switch {
 	case strings.Contains(message, "violates PodSecurity"):

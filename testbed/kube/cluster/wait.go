@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"tare/safetext"
+
 	"tare/experiment/quantity"
 )
 
@@ -57,7 +59,7 @@ func (c *Cluster) Await(ctx context.Context, what string, limit time.Duration, d
 		last = now
 		if time.Since(said) >= SayAfter {
 			said = time.Now()
-			c.Say(fmt.Sprintf("waiting for %s (%v): %s", what, quantity.Duration(time.Since(start).Round(time.Second)), Printable(now, 300)))
+			c.Say(fmt.Sprintf("waiting for %s (%v): %s", what, quantity.Duration(time.Since(start).Round(time.Second)), safetext.Head(now, 300)))
 		}
 		select {
 		case <-time.After(pause):

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"tare/experiment/quantity"
+	"tare/safetext"
 	"tare/testbed/kube/cluster"
 )
 
@@ -67,14 +68,14 @@ func (r *remover) stillThere(ctx context.Context, items []Item) (left []Item, wh
 func holding(o *unstructured.Unstructured) string {
 	var reasons []string
 	if f := o.GetFinalizers(); len(f) > 0 {
-		reasons = append(reasons, "finalizers "+cluster.Printable(strings.Join(f, ", "), 200))
+		reasons = append(reasons, "finalizers "+safetext.Head(strings.Join(f, ", "), 200))
 	}
 	conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
 	for _, c := range conditions {
 		m, ok := c.(map[string]any)
 		if kind, _ := m["type"].(string); ok && m["status"] == "True" && slices.Contains(stuckNamespace, kind) {
 			text, _ := m["message"].(string)
-			reasons = append(reasons, cluster.Printable(text, cluster.LineLimit))
+			reasons = append(reasons, safetext.Head(text, cluster.LineLimit))
 		}
 	}
 	if len(reasons) == 0 {

@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"time"
 
-	"tare/testbed/kube/cluster"
+	"tare/safetext"
 )
 
 // holder is the process that carries out a session.
@@ -97,7 +97,7 @@ func (h holder) String() string {
 
 // who names the holder in a message.
 func (h holder) who() string {
-	return fmt.Sprintf("process %d on %s", h.PID, cluster.Printable(h.Host, 64))
+	return fmt.Sprintf("process %d on %s", h.PID, safetext.Head(h.Host, 64))
 }
 
 // readHolder reads what String wrote.

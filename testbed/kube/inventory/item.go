@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"tare/testbed/kube/cluster"
+	"tare/safetext"
 )
 
 // Item is one object that a run has made or is about to make. Without a name it is
@@ -72,7 +72,7 @@ func readItems(text string) (items []Item, err error) {
 	}
 	for _, i := range items {
 		if why := i.invalid(); why != "" {
-			return nil, fmt.Errorf("its inventory lists %q, which is no object: %s", cluster.Printable(i.String(), 200), cluster.Printable(why, 200))
+			return nil, fmt.Errorf("its inventory lists %q, which is no object: %s", safetext.Head(i.String(), 200), safetext.Head(why, 200))
 		}
 	}
 	return items, nil

@@ -7,14 +7,14 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"tare/testbed/kube/cluster"
+	"tare/safetext"
 )
 
 // readRecord reads the record of any run: who holds it, when that was last true, and
 // what it lists.
 func readRecord(c *corev1.ConfigMap) (h holder, renewed time.Time, items []Item, err error) {
 	if v := c.Labels[recordLabel]; v != recordVersion {
-		return h, renewed, nil, fmt.Errorf("a record of version %q, which this Tare does not know", cluster.Printable(v, 64))
+		return h, renewed, nil, fmt.Errorf("a record of version %q, which this Tare does not know", safetext.Head(v, 64))
 	}
 	h, err = readHolder(c.Data[keyHolder])
 	items, badItems := readItems(c.Data[keyInventory])

@@ -8,7 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"tare/testbed/kube/cluster"
+	"tare/safetext"
 )
 
 // Anyone who may write ConfigMaps in some namespace may write what looks like a
@@ -44,7 +44,7 @@ func gather(records []corev1.ConfigMap, namespaces []corev1.Namespace, now time.
 		r := &records[i]
 		owner := Owner(r.Labels[OwnerLabel])
 		if !owner.valid() || r.Name != owner.record() {
-			errs = append(errs, fmt.Errorf("ConfigMap %s/%s looks like a record of Tare's, and is none: its owner is %q", r.Namespace, cluster.Printable(r.Name, 100), cluster.Printable(string(owner), 100)))
+			errs = append(errs, fmt.Errorf("ConfigMap %s/%s looks like a record of Tare's, and is none: its owner is %q", r.Namespace, safetext.Head(r.Name, 100), safetext.Head(string(owner), 100)))
 			continue
 		}
 		t := of(owner)
