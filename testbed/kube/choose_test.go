@@ -74,7 +74,7 @@ func TestChoose(t *testing.T) {
 			k.Tolerate = []experiment.Toleration{{Key: "pool", Value: "big", Effect: "NoSchedule"}}
 		}, want: "a b"},
 		{name: "reasons", nodes: []*corev1.Node{a, testNode("b", "", cordoned), testNode("c", "", tainted), testNode("d", "", notReady), testNode("e", "", windows), testNode("f", "", small)},
-			want: "1 of 6 nodes will do, and client and server need two (placement: same-node puts both on one): b is cordoned; c has taint pool=big:NoSchedule; d is not ready: PLEG is not\\u001b[31m healthy; e runs windows; f has 500m of cpu for pods, less than 1"},
+			want: "1 of 6 nodes will do, and client and server need two (placement: same-node puts both on one): b is cordoned; c has taint pool=big:NoSchedule; d is not ready: PLEG is not healthy; e runs windows; f has 500m of cpu for pods, less than 1"},
 		{name: "no zones", nodes: []*corev1.Node{a, b}, level: func(k *experiment.Kubernetes) { k.Spread = corev1.LabelTopologyZone },
 			want: "2 of 2 nodes will do, but no two of them differ in the label topology.kubernetes.io/zone (spread)"},
 		{name: "nodes that nobody has", nodes: []*corev1.Node{a, b}, level: func(k *experiment.Kubernetes) { k.Server.Labels = map[string]string{"gpu": "yes"} },
