@@ -137,12 +137,12 @@ func neededBy(x *experiment.Experiment) wanted {
 	for _, a := range x.Arms {
 		for _, l := range a.Layers {
 			need["layer "+l.Kind] = true
-			network = network || l.Config.Needs().Network
+			network = network || l.Config.Declare().Needs.Network
 		}
 	}
 	for _, w := range x.Workloads {
 		need["workload "+w.Kind] = true
-		network = network || w.Config.Needs().Network
+		network = network || w.Config.Declare().Needs.Network
 	}
 	if x.Testbed.Name() != experiment.TestbedLocal {
 		return func(string, string) bool { return false } // its parts are on the cluster

@@ -95,8 +95,8 @@ func contexts(k *experiment.Kubernetes, x *experiment.Expansion) []string {
 	list := []string{k.Context}
 	for _, items := range x.Layers {
 		for _, item := range items {
-			if e, ok := item.Config.(kube.Elsewhere); ok && !slices.Contains(list, e.OtherContext()) {
-				list = append(list, e.OtherContext())
+			if other := item.Config.Declare().Context; other != "" && !slices.Contains(list, other) {
+				list = append(list, other)
 			}
 		}
 	}
@@ -118,10 +118,10 @@ func tryArm(ctx context.Context, bed *kube.Testbed, x *experiment.Expansion, arm
 	}
 	for _, item := range x.Layers[arm] {
 		l, ok := item.Config.(layer.Layer)
-		if _, shapes := item.Config.(kube.Shaping); !ok || !shapes {
+		if !ok || !l.Declare().Shapes {
 			continue
 		}
-		if _, err := l.Up(ctx, site); err != nil {
+		if _, err := l.Up(ctx, new(layer.Run).At(site)); err != nil {
 			return []testbed.Finding{{Name: "layer " + item.Kind + " of arm " + name, Status: testbed.Refused, Detail: safetext.Name(err.Error())}}, ctx.Err()
 		}
 	}

@@ -21,16 +21,20 @@ func TestAdviceAfterHopelessRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { j.Close() })
-	for _, c := range []struct{ rule, testbed, want string }{
-		{workload.RuleThrottled, experiment.TestbedKubernetes, "testbed.kubernetes.resources.cpu"},
-		{workload.RuleThrottled, "local", "the machine is too busy"},
-		{workload.RuleForeignCPU, experiment.TestbedKubernetes, "the machine is too busy"},
-		{workload.RuleProof, experiment.TestbedKubernetes, "tare doctor"},
+	for _, c := range []struct {
+		rule    string
+		limited bool
+		want    string
+	}{
+		{workload.RuleThrottled, true, "testbed.kubernetes.resources.cpu"},
+		{workload.RuleThrottled, false, "the machine is too busy"},
+		{workload.RuleForeignCPU, true, "the machine is too busy"},
+		{workload.RuleProof, true, "tare doctor"},
 	} {
-		got := whatNext(t.Context(), j, &runner.HopelessError{Last: journal.Violation{Rule: c.rule}, Testbed: c.testbed})
+		got := whatNext(t.Context(), j, &runner.HopelessError{Last: journal.Violation{Rule: c.rule}, CPULimited: c.limited})
 		var coded *codedError
 		if !errors.As(got, &coded) || coded.code != ExitInvalid || !strings.Contains(coded.hint, c.want) {
-			t.Errorf("%s on %s: %+v, want the hint %q", c.rule, c.testbed, got, c.want)
+			t.Errorf("%s, CPU limited %t: %+v, want the hint %q", c.rule, c.limited, got, c.want)
 		}
 	}
 }

@@ -65,7 +65,7 @@ func (x *Experiment) tooMany() error {
 	cells := 0
 	for _, w := range x.Workloads {
 		n := variants(sweeps(w.Config))
-		if w.Config.Needs().Network {
+		if w.Config.Declare().Needs.Network {
 			n *= variants(sweeps(x.Testbed.Level()))
 		}
 		cells += min(n, maxTrials+1)
@@ -185,7 +185,7 @@ func (e *Expansion) addCells(x *Experiment) {
 	taken := map[string]bool{}
 	for _, item := range x.Workloads {
 		own, bed := swept(sweeps(item.Config)), swept(sweeps(x.Testbed.Level()))
-		if !item.Config.Needs().Network {
+		if !item.Config.Declare().Needs.Network {
 			bed = nil
 		}
 		both := append(append([]sweep(nil), own...), bed...)
@@ -201,15 +201,12 @@ func (e *Expansion) addCells(x *Experiment) {
 				chosen = append(chosen, s.held(levels[k]))
 			}
 			holdFirst(testbed.Level()) // where the workload does not follow the testbed's levels
-			var loop *Loop
-			if looped, ok := config.(Looped); ok {
-				loop = looped.Loop()
-			}
+			m := config.Measures()
 			e.Plan.Cells = append(e.Plan.Cells, Cell{
 				ID:       unique(cellID(item.Name, own, bed, levels), taken),
 				Workload: item.Name, Kind: item.Kind, Levels: chosen,
 				Config: strictyaml.Plain(config), Testbed: strictyaml.Plain(testbed.Level()),
-				Metrics: append(config.Metrics(), testbed.metrics()...), Loop: loop, Expected: config.Expect(),
+				Metrics: append(m.All(), testbed.metrics()...), Loop: m.Loop, Expected: m.Expected,
 			})
 			e.Cells = append(e.Cells, CellSetup{Workload: config, Testbed: testbed})
 		})

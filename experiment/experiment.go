@@ -22,15 +22,11 @@
 //
 // Text types with a method Values() []string are enumerations; sweepable
 // parameters are factor.Levels; units are the types of package quantity. What
-// tags cannot say is checked by Validate (see Validator), which sees the config
-// before expansion, so that a factor may have several levels, and also when
-// other fields have problems and hold their defaults.
+// tags cannot say is checked by Declaration.Validate, which sees the config before
+// expansion, so that a factor may have several levels.
 package experiment
 
 import (
-	"slices"
-	"time"
-
 	"tare/experiment/factor"
 	"tare/experiment/quantity"
 )
@@ -88,6 +84,10 @@ func (t Testbed) Level() any {
 	}
 	return t.Local
 }
+
+// LimitsCPU says whether programs run under limits on CPU time, as those of pods do.
+// Throttling is then the limit's doing, which does not pass, and not that of heat.
+func (t Testbed) LimitsCPU() bool { return t.Kubernetes != nil }
 
 // metrics are those that the testbed adds to every cell.
 func (t Testbed) metrics() []Metric {
@@ -152,91 +152,6 @@ type Limits struct {
 	CPUPressure   *quantity.Percent `yaml:"cpuPressure" json:"cpuPressure" none:"true" max:"100%" doc:"share of the time in which some task waited for a CPU, the workload's own included"`
 	Throttling    *int              `yaml:"throttling" json:"throttling" none:"true" min:"0" doc:"thermal or cgroup CPU throttling events during a trial"`
 	InvalidTrials *quantity.Percent `yaml:"invalidTrials" json:"invalidTrials" none:"true" max:"100%" doc:"share of planned trials that stay invalid after all attempts"`
-}
-
-// LayerConfig is a layer's parameters as decoded from the file, with all that
-// the file and the plan need to know of it. Package layer extends it with what
-// the runner needs. Implementations are pointers to structs whose yaml-tagged
-// fields are the parameters; fields of type factor.Levels are swept.
-type LayerConfig interface {
-	// Needs says what the layer asks of the testbed.
-	Needs() Needs
-}
-
-// WorkloadConfig is a workload's parameters, in the same way.
-type WorkloadConfig interface {
-	// Needs says what the workload asks of the testbed.
-	Needs() Needs
-	// Metrics lists what one trial measures, at one level. It is called after
-	// expansion only.
-	Metrics() []Metric
-	// Expect estimates how long one trial takes, at one level.
-	Expect() time.Duration
-}
-
-// Validator is what a config implements to check its own values after decoding,
-// before expansion: a factor may have several levels. It reports every problem, each with the yaml path of the field ("duration").
-type Validator interface {
-	Validate() []FieldError
-}
-
-// FieldError is a bad value in a config.
-type FieldError struct {
-	Field   string // yaml path inside the config: "metrics[1].regex"
-	Message string // says the bad value and what is allowed
-}
-
-// Needs is what a layer or workload asks of a testbed.
-type Needs struct {
-	Network     bool    `json:"network,omitempty"`     // two nodes with a pod each, and a service
-	HostNetwork bool    `json:"hostNetwork,omitempty"` // programs on the nodes themselves, in the host's network
-	Volume      *Volume `json:"volume,omitempty"`      // a volume in the client's pod; that pod alone without Network
-	Image       string  `json:"image,omitempty"`       // image of the pods, where the testbed's will not do
-	// Only names the one testbed that can give what is needed; "" for any.
-	Only string `json:"only,omitempty"`
-	// UsesVolume is set by a layer that shapes the volume of the workloads, and so
-	// does nothing where none of them has one.
-	UsesVolume bool `json:"usesVolume,omitempty"`
-	// PodSecurity says what needs more than the level restricted of Pod Security.
-	PodSecurity []PodSecurity `json:"podSecurity,omitempty"`
-}
-
-// PodSecurity is a reason why pods do not meet the level restricted of the Pod
-// Security Standards.
-type PodSecurity struct {
-	Level string `json:"level"` // the least one that allows it: "baseline", "privileged"
-	Why   string `json:"why"`   // "seccomp profile Unconfined (layer pod)"
-}
-
-// Volume is storage that a workload asks for.
-type Volume struct {
-	Size  quantity.Size `json:"size"`
-	Block bool          `json:"block,omitempty"` // a raw block device in place of a file system
-}
-
-// Pods says whether the workload runs in pods or on nodes.
-func (n Needs) Pods() bool { return n.Network || n.HostNetwork || n.Volume != nil }
-
-// And is what two ask for together. Of two volumes it is the larger, of two
-// images the first.
-func (n Needs) And(o Needs) Needs {
-	n.Network, n.HostNetwork = n.Network || o.Network, n.HostNetwork || o.HostNetwork
-	if n.Volume == nil || o.Volume != nil && o.Volume.Size > n.Volume.Size {
-		n.Volume = o.Volume
-	}
-	if n.Image == "" {
-		n.Image = o.Image
-	}
-	if n.Only == "" {
-		n.Only = o.Only
-	}
-	n.UsesVolume = n.UsesVolume || o.UsesVolume
-	for _, p := range o.PodSecurity {
-		if !slices.Contains(n.PodSecurity, p) {
-			n.PodSecurity = append(slices.Clip(n.PodSecurity), p)
-		}
-	}
-	return n
 }
 
 // Kinds is one row of the catalog: how to make the config of a layer or

@@ -10,14 +10,6 @@ import (
 // MaxFile is the most bytes of a file that an experiment file names.
 const MaxFile = 256 << 10
 
-// FileReader is what a config implements that names other files, such as
-// manifests. After decoding and before Validate it is given the way to read them,
-// and keeps their content: the plan holds what was read, and resuming a run reads
-// what that run read. Every problem names its field.
-type FileReader interface {
-	ReadFiles(read func(name string) ([]byte, error)) []FieldError
-}
-
 // readBeside reads the files that an experiment file names: relative names start
 // at the directory of that file, or at the working directory when it came from
 // standard input.

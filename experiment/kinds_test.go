@@ -37,20 +37,22 @@ type wireguard struct {
 	Implementation implementation `yaml:"implementation" doc:"which WireGuard carries the packets"`
 }
 
-func (*wireguard) Needs() experiment.Needs { return experiment.Needs{Network: true} }
+func (*wireguard) Declare() experiment.Declaration {
+	return experiment.Declaration{Needs: experiment.Needs{Network: true}}
+}
 
 type seccomp struct {
 	Rules  factor.Levels[int] `yaml:"rules" min:"1" doc:"number of filters"`
 	Action string             `yaml:"action" enum:"log,errno" doc:"what a match does"`
 }
 
-func (*seccomp) Needs() experiment.Needs { return experiment.Needs{} }
+func (*seccomp) Declare() experiment.Declaration { return experiment.Declaration{} }
 
 type env struct {
 	Set map[string]string `yaml:"set" required:"true" doc:"variables to set"`
 }
 
-func (*env) Needs() experiment.Needs { return experiment.Needs{} }
+func (*env) Declare() experiment.Declaration { return experiment.Declaration{} }
 
 type protocol string
 
@@ -68,15 +70,15 @@ type network struct {
 	Reverse   bool                    `yaml:"reverse" doc:"whether the server sends"`
 }
 
-func (*network) Needs() experiment.Needs { return experiment.Needs{Network: true} }
-
-func (n *network) Metrics() []experiment.Metric {
-	return []experiment.Metric{{
-		Name: string(n.Protocols.One()) + "-bandwidth", Unit: "bit/s", Better: experiment.Higher, Headline: true, Scale: experiment.Ratio,
-	}}
+func (*network) Declare() experiment.Declaration {
+	return experiment.Declaration{Needs: experiment.Needs{Network: true}}
 }
 
-func (n *network) Expect() time.Duration { return n.Duration.Std() + time.Second }
+func (n *network) Measures() experiment.Measures {
+	return experiment.Measures{Expected: n.Duration.Std() + time.Second, Metrics: []experiment.Metric{{
+		Name: string(n.Protocols.One()) + "-bandwidth", Unit: "bit/s", Better: experiment.Higher, Headline: true, Scale: experiment.Ratio,
+	}}}
+}
 
 type command struct {
 	Run     []string        `yaml:"run" required:"true" doc:"program and arguments"`
@@ -89,18 +91,18 @@ type commandMetric struct {
 	Regex string   `yaml:"regex" doc:"where the value stands in the output"`
 }
 
-func (*command) Needs() experiment.Needs { return experiment.Needs{} }
-
-func (*command) Metrics() []experiment.Metric {
-	return []experiment.Metric{
-		{Name: "wall", Unit: "s", Better: experiment.Lower, Headline: true, Scale: experiment.Ratio},
-		{Name: "faults", Better: experiment.Lower, Scale: experiment.Difference},
-	}
+func (c *command) Declare() experiment.Declaration {
+	return experiment.Declaration{Validate: c.validate}
 }
 
-func (*command) Expect() time.Duration { return time.Second }
+func (*command) Measures() experiment.Measures {
+	return experiment.Measures{Expected: time.Second, Metrics: []experiment.Metric{
+		{Name: "wall", Unit: "s", Better: experiment.Lower, Headline: true, Scale: experiment.Ratio},
+		{Name: "faults", Better: experiment.Lower, Scale: experiment.Difference},
+	}}
+}
 
-func (c *command) Validate() []experiment.FieldError {
+func (c *command) validate() []experiment.FieldError {
 	var errs []experiment.FieldError
 	if len(c.Run) == 0 {
 		errs = append(errs, experiment.FieldError{Field: "run", Message: "run is empty; expected a program"})

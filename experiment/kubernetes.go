@@ -123,8 +123,8 @@ func NewKubernetes() *Kubernetes {
 	}
 }
 
-// Validate checks what the tags cannot say.
-func (k *Kubernetes) Validate() []FieldError {
+// validate checks what the tags cannot say.
+func (k *Kubernetes) validate() []FieldError {
 	var errs []FieldError
 	bad := func(field, format string, args ...any) {
 		errs = append(errs, FieldError{Field: field, Message: fmt.Sprintf(format, args...)})

@@ -86,7 +86,11 @@ func (l *loader) testbed(n *strictyaml.Node, path string, v reflect.Value) {
 	if kind == TestbedKubernetes {
 		chosen = Testbed{Kubernetes: NewKubernetes()}
 	}
-	l.config(params, strictyaml.Join(path, kind), chosen.Level())
+	at := strictyaml.Join(path, kind)
+	l.file.Decode(params, at, chosen.Level())
+	if chosen.Kubernetes != nil {
+		l.report(at, chosen.Kubernetes.validate())
+	}
 	v.Set(reflect.ValueOf(chosen))
 }
 
@@ -97,7 +101,9 @@ func (l *loader) layer(n *strictyaml.Node, path string, v reflect.Value) {
 		return
 	}
 	config := l.kinds.Layers[kind]()
-	l.config(params, strictyaml.Join(path, kind), config)
+	at := strictyaml.Join(path, kind)
+	l.file.Decode(params, at, config)
+	l.check(at, config.Declare())
 	v.Set(reflect.ValueOf(LayerItem{Kind: kind, Config: config}))
 }
 
@@ -116,20 +122,24 @@ func (l *loader) workload(n *strictyaml.Node, path string, v reflect.Value) {
 		l.file.Decode(&names, path, &beside)
 	}
 	item := beside.WorkloadItem
-	l.config(params, strictyaml.Join(path, kind), item.Config)
+	at := strictyaml.Join(path, kind)
+	l.file.Decode(params, at, item.Config)
+	l.check(at, item.Config.Declare())
 	v.Set(reflect.ValueOf(item))
 }
 
-// config decodes the parameters of a layer or workload and has them validated.
-func (l *loader) config(params *strictyaml.Node, path string, config any) {
-	l.file.Decode(params, path, config)
-	var errs []FieldError
-	if reader, ok := config.(FileReader); ok {
-		errs = reader.ReadFiles(l.read)
+// check has a layer or workload that was decoded read its files and validate itself.
+func (l *loader) check(path string, d Declaration) {
+	if d.ReadFiles != nil {
+		l.report(path, d.ReadFiles(l.read))
 	}
-	if validator, ok := config.(Validator); ok {
-		errs = append(errs, validator.Validate()...)
+	if d.Validate != nil {
+		l.report(path, d.Validate())
 	}
+}
+
+// report reports bad values below a path, but where there is a problem already.
+func (l *loader) report(path string, errs []FieldError) {
 	for _, e := range errs {
 		if at := strictyaml.Join(path, e.Field); !l.file.Troubled(at) {
 			l.file.ReportAt(at, e.Message, "")

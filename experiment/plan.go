@@ -115,12 +115,6 @@ type Loop struct {
 	Workers    float64 `json:"workers,omitempty"` // requests under way at a time; 0: not told
 }
 
-// Looped is a WorkloadConfig that may be a closed loop, at one level; nil: it is
-// none.
-type Looped interface {
-	Loop() *Loop
-}
-
 // Expansion is a plan together with what carries it out. The slices run in
 // parallel with those of the plan.
 type Expansion struct {
@@ -133,10 +127,10 @@ type Expansion struct {
 // count: arms differ by their layers, not by what the testbed gives them. Only
 // what they need of Pod Security is each arm's own: it takes part in no trial.
 func (e *Expansion) Needs(cell, arm int) Needs {
-	all := e.Cells[cell].Workload.Needs()
+	all := e.Cells[cell].Workload.Declare().Needs
 	for a, items := range e.Layers {
 		for _, item := range items {
-			needs := item.Config.Needs()
+			needs := item.Config.Declare().Needs
 			if a != arm {
 				needs.PodSecurity = nil
 			}

@@ -199,7 +199,7 @@ func (l *loader) possible(x *Experiment) {
 	volume := slices.ContainsFunc(x.Workloads, usesVolume)
 	for i, a := range x.Arms {
 		for j, item := range a.Layers {
-			at, needs := strictyaml.Index(strictyaml.Index("arms", i)+".layers", j), item.Config.Needs()
+			at, needs := strictyaml.Index(strictyaml.Index("arms", i)+".layers", j), item.Config.Declare().Needs
 			check(at, "layer", item.Kind, needs)
 			if needs.UsesVolume && !volume {
 				l.file.ReportAt(at, fmt.Sprintf("the layer %s does nothing here: no workload has a volume", item.Kind), "")
@@ -207,10 +207,10 @@ func (l *loader) possible(x *Experiment) {
 		}
 	}
 	for i, w := range x.Workloads {
-		check(strictyaml.Index("workloads", i), "workload", w.Kind, w.Config.Needs())
+		check(strictyaml.Index("workloads", i), "workload", w.Kind, w.Config.Declare().Needs)
 	}
 }
 
-func usesVolume(w WorkloadItem) bool { return w.Config.Needs().Volume != nil }
+func usesVolume(w WorkloadItem) bool { return w.Config.Declare().Needs.Volume != nil }
 
-func usesNetwork(w WorkloadItem) bool { return w.Config.Needs().Network }
+func usesNetwork(w WorkloadItem) bool { return w.Config.Declare().Needs.Network }

@@ -14,7 +14,6 @@ import (
 type Raw struct {
 	journal *Journal
 	dir     string
-	round   int
 
 	mu   sync.Mutex
 	open map[*rawFile]bool
@@ -42,7 +41,7 @@ func (j *Journal) Raw(round, attempt int, arm, cell string) (*Raw, error) {
 	if err != nil {
 		return nil, &WriteError{Dir: j.run.Dir, File: dir, Err: err}
 	}
-	r := &Raw{journal: j, dir: dir, round: round, open: map[*rawFile]bool{}}
+	r := &Raw{journal: j, dir: dir, open: map[*rawFile]bool{}}
 	j.raw[dir] = r
 	return r, nil
 }
@@ -63,9 +62,6 @@ func (j *Journal) rawTaken(dir string) bool {
 
 // Dir is the directory relative to the run's: what Trial.Raw is to be.
 func (r *Raw) Dir() string { return r.dir }
-
-// Round is the round of the trial, from 1.
-func (r *Raw) Round() int { return r.round }
 
 // Create opens a file to be kept. What is not fit for a file name is replaced,
 // so that a name never leads out of the directory; a name that was used before

@@ -1,6 +1,39 @@
-// Package layer says what a security layer is to the runner: something that can
-// be put around the workload of a site, taken away again, and shown to be on or
-// off. Each layer is one package below this one; package catalog lists them.
+// Package layer is the protocol between the runner and a security layer: something
+// that can be put around the workload of a site, taken away again, and shown to be
+// on or off. Each layer is one package below this one; package catalog lists them.
+// docs/extending.md shows a complete one.
+//
+// A layer is a struct of parameters, which the experiment file gives, with three
+// methods. Declare says what the file and the plan must know before anything runs.
+// Up and ProveOff work at one site in a Session, which holds what the run knows. Up
+// returns an Active: a struct of optional functions. Nothing else is asked of a
+// layer.
+//
+// # The sequence
+//
+// Once for the experiment file, in the order of experiment.Declaration: ReadFiles,
+// Validate, then what else is declared. Factors are expanded after that, so that Up
+// and ProveOff see every parameter at one level.
+//
+// Once for each site of an arm with the layer:
+//
+//	Up            puts the layer up; for layers from the inside out
+//	              (the site is made ready, where its testbed makes it only now)
+//	Active.Settle gathers proofs and does work that need the site as it was made
+//	…             the trials
+//	Switch.Off    of the last arm whose layer was switched on
+//	Active.Down   takes the layer away; from the outside in
+//
+// For each trial at such a site:
+//
+//	Switch.Off    of the arm of the trial before, if that is another arm
+//	Switch.On     of this arm, then the longest Switch.Settling of those turned
+//	Active.Before shows that the layer is on
+//	ProveOff      of each layer that only other arms have, at this arm's site
+//	Active.Costs  right before the measured part of the trial, and right after it
+//	Active.After  shows that the trial went through the layer
+//
+// Active.Wrap is called for every command under test, whenever one is started.
 package layer
 
 import (
@@ -14,90 +47,64 @@ import (
 // Layer is a layer's parameters, all at one level, ready to be put around a site.
 type Layer interface {
 	experiment.LayerConfig
-	// Up puts the layer around the site and shows once whatever is too costly
-	// to show in every trial. It leaves nothing behind when it fails.
-	Up(ctx context.Context, site testbed.Site) (Active, error)
-	// ProveOff gathers evidence that the layer is not on at a site, given as the
-	// workload of that arm gets it. It runs before every trial of an arm without
-	// the layer.
-	ProveOff(ctx context.Context, site testbed.Site) ([]Check, error)
+	// Up puts the layer around the site of the session, and shows whatever is too
+	// costly to show in every trial. It leaves nothing behind when it fails. A layer
+	// whose Active has a Switch is off after Up.
+	Up(ctx context.Context, s *Session) (*Active, error)
+	// ProveOff gathers evidence that the layer is not on at the site of an arm that
+	// does not have it. It runs before every trial of that arm.
+	ProveOff(ctx context.Context, s *Session) ([]Check, error)
 }
 
-// Active is a layer that is on at one site.
-type Active interface {
-	// Proofs gives the checks that were made once, when the layer was put up.
-	Proofs() []Check
-	// Before gathers evidence that the layer is on, before a trial. The site is
-	// the one that the workload gets: subject commands started on it go through
-	// the wrappers of all the arm's layers, this one's included.
-	Before(ctx context.Context, site testbed.Site) ([]Check, error)
+// Active is a layer that is on at one site. Its fields stand in the order in which
+// they are used. All but Before may be left out.
+type Active struct {
+	// Proofs are the checks that were made by Up, and need not be made again.
+	Proofs []Check
+	// Settle is called once, when the site is ready. It is for work and for proofs
+	// that need the site as it was made: its pods, say. It gives more checks that
+	// need not be made again.
+	Settle func(ctx context.Context) ([]Check, error)
+	// Switch turns the layer on and off between trials. A layer has one if other
+	// arms get it too while it is on.
+	Switch *Switch
+	// Wrap gives the command to run in place of a command under test. Of several
+	// layers, the first one of the arm is the innermost.
+	Wrap func(cmd testbed.Command) testbed.Command
+	// Before gathers evidence that the layer is on, before each trial. The site is
+	// the one that the workload gets: commands under test that are started on it go
+	// through the wrappers of all the arm's layers, this one's included.
+	Before func(ctx context.Context, site testbed.Site) ([]Check, error)
+	// Costs tells what the layer's own processes have used so far, by part. A layer
+	// inside the kernel has no processes, and leaves it out. The parts are the same
+	// at every call.
+	Costs func() ([]Cost, error)
 	// After gathers evidence that the trial went through the layer.
-	After(ctx context.Context, did Did) ([]Check, error)
-	// CPU is the CPU time that the layer's own processes have used so far, and
-	// whether it has any (a layer inside the kernel has not).
-	CPU() (used time.Duration, own bool, err error)
-	// Down takes the layer away.
-	Down(ctx context.Context) error
+	After func(ctx context.Context, did Did) ([]Check, error)
+	// Down takes the layer away. It may be called again after it failed.
+	Down func(ctx context.Context) error
+	// DownLimit is how long Down, or Switch.Off at the end of a run, may take; 0: as
+	// long as the runner thinks that a layer usually takes.
+	DownLimit time.Duration
 }
 
-// Wrapper is an Active that changes the commands under test.
-type Wrapper interface {
-	// Wrap gives the command to run in place of cmd.
-	Wrap(cmd testbed.Command) testbed.Command
+// Switch turns a layer on for the trials of its own arm, and off for those of the
+// other arms. Turning it is no part of a trial.
+type Switch struct {
+	// On turns the layer on and waits until it is. It may be on already.
+	On func(ctx context.Context) error
+	// Off turns it off and waits until it is. It may be off already.
+	Off func(ctx context.Context) error
+	// Settling is how long the next trial waits after the layer was turned, on or
+	// off: the cluster may still be busy with it.
+	Settling time.Duration
 }
 
-// Exclusive is an Active that may change what the other arms get too: it is
-// turned on before the trials of its own arm and off before those of others, and
-// is off after Up. Switching is no part of a trial.
-type Exclusive interface {
-	Active
-	// Exclusive says whether it is so with the parameters given.
-	Exclusive() bool
-	// On turns the layer on and waits until it is. It may be called when it is on.
-	On(ctx context.Context) error
-	// Off turns it off and waits until it is. It may be called when it is off; Down does it too.
-	Off(ctx context.Context) error
-}
-
-// Settling is an Exclusive after whose switching, on and off alike, the next trial
-// waits: the cluster may still be busy with it.
-type Settling interface {
-	Exclusive
-	Settling() time.Duration
-}
-
-// Resuming is a Layer that takes what it finds otherwise where the run goes on that
-// an earlier session began: that may have been killed before it took its layers down.
-type Resuming interface {
-	Layer
-	// Resume is called before Up.
-	Resume()
-}
-
-// Disprover is a Layer that arms may have with different parameters, where one
-// arm's own proof does not show that it has nothing of another's.
-type Disprover interface {
-	Layer
-	// DisproveBeside gathers evidence, as ProveOff does, that the layer is not on at
-	// the site of an arm that has a layer of the same kind: what that one asks for
-	// itself is left out.
-	DisproveBeside(ctx context.Context, site testbed.Site, own Layer) ([]Check, error)
-}
-
-// Settler is an Active whose Proofs can be gathered only when the site has been
-// made (see testbed.Staged): those of layers that shape it.
-type Settler interface {
-	Active
-	// Settle gathers them. It is called once, after the site is ready.
-	Settle(ctx context.Context, site testbed.Site) error
-}
-
-// Slow is an Active that may take longer to take down than layers usually do:
-// commands that restart something, objects that something else must let go.
-type Slow interface {
-	Active
-	// DownLimit is how long Down may take.
-	DownLimit() time.Duration
+// Cost is what one part of a layer has used since it was started.
+type Cost struct {
+	Part   string // "client-node", "proxy": unique within the layer
+	CPU    time.Duration
+	Memory int64 // resident now, in bytes; 0: not known
 }
 
 // Did is what a trial did, as far as a proof may need it.
@@ -129,36 +136,4 @@ type Kind struct {
 	// Helper is the entry point of the layer's own process, if it has one:
 	// Tare starts itself with it inside a node (see testbed.HelperCommand).
 	Helper func(ctx context.Context) error
-}
-
-// dressed is a site whose commands under test go through the layers' wrappers.
-type dressed struct {
-	testbed.Site
-	wrappers []Wrapper
-}
-
-func (d dressed) Unwrap() testbed.Site { return d.Site }
-
-func (d dressed) Start(ctx context.Context, where testbed.Place, cmd testbed.Command) (testbed.Process, error) {
-	if cmd.Subject {
-		for _, w := range d.wrappers {
-			cmd = w.Wrap(cmd)
-		}
-	}
-	return d.Site.Start(ctx, where, cmd)
-}
-
-// Dress gives the site as the workload of an arm sees it: subject commands go
-// through the wrappers of the active layers, the first layer innermost.
-func Dress(site testbed.Site, active []Active) testbed.Site {
-	d := dressed{Site: site}
-	for _, a := range active {
-		if w, ok := a.(Wrapper); ok {
-			d.wrappers = append(d.wrappers, w)
-		}
-	}
-	if d.wrappers == nil {
-		return site
-	}
-	return d
 }

@@ -7,15 +7,15 @@ import (
 
 	"tare/experiment"
 	"tare/layer"
-	"tare/testbed"
 )
 
 // absent is a layer of another arm that must not be on in this one.
 type absent struct {
-	kind string
-	arm  string // that has it
-	l    layer.Layer
-	own  layer.Layer // this arm's layer of the same kind, with other parameters; nil: it has none
+	kind   string
+	arm    string // that has it
+	l      layer.Layer
+	own    layer.Layer // this arm's layer of the same kind, with other parameters; nil: it has none
+	beside bool        // l can tell beside that one
 }
 
 // absentLayers lists the layers that other arms have and this one has not: one of
@@ -34,21 +34,20 @@ func absentLayers(x *experiment.Expansion, arm int) []absent {
 			config, _ := json.Marshal(x.Plan.Arms[a].Layers[i])
 			if l, ok := item.Config.(layer.Layer); ok && !has[string(config)] {
 				has[string(config)] = true
-				off = append(off, absent{kind: item.Kind, arm: x.Plan.Arms[a].Name, l: l, own: own[item.Kind]})
+				off = append(off, absent{kind: item.Kind, arm: x.Plan.Arms[a].Name, l: l, own: own[item.Kind], beside: l.Declare().ProvesBeside})
 			}
 		}
 	}
 	return off
 }
 
-// prove gathers evidence that the layer is not on at a site. Beside one of the same
-// kind that can be told only by a layer that knows both.
-func (a absent) prove(ctx context.Context, site testbed.Site) ([]layer.Check, error) {
-	if a.own == nil {
-		return a.l.ProveOff(ctx, site)
-	}
-	if d, ok := a.l.(layer.Disprover); ok {
-		return d.DisproveBeside(ctx, site, a.own)
+// prove gathers evidence that the layer is not on at the site of a session. In an arm
+// with a layer of the same kind only a layer that says so can tell; of others it is
+// noted that nothing was looked at.
+func (a absent) prove(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
+	if a.own == nil || a.beside {
+		s.Own = a.own
+		return a.l.ProveOff(ctx, s)
 	}
 	return []layer.Check{{Layer: a.kind, Name: "the layer of arm " + a.arm, Expected: "not on", Observed: "not looked for", OK: true,
 		Caveat: fmt.Sprintf("this arm has a layer %s of its own: that nothing of the one of arm %s is on here is not shown", a.kind, a.arm)}}, nil

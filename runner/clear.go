@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"tare/experiment/quantity"
-	"tare/workload"
 )
 
 // Clearing up is tried again where it fails, with a longer pause each time: a
@@ -19,22 +18,16 @@ const (
 // clear takes away what the trial has left in its site, within the limit of a
 // trial. The time for it counts as the preparation of the next trial, and not as
 // Tare's.
-func (r *run) clear(ctx context.Context, id trialID) error {
-	load := r.Expansion.Cells[id.step.Cell].Workload
-	clearing, ok := load.(workload.Clearing)
-	if !ok {
-		return nil
-	}
+func (r *run) clear(ctx context.Context, id trialID, clear func(context.Context) error) error {
 	start := time.Now()
 	defer func() { r.cleared += time.Since(start) }()
 	cell, arm := r.plan.Cells[id.step.Cell], r.plan.Arms[id.step.Arm]
-	limit := bound(load.(workload.Workload), cell.Expected)
+	limit := r.Expansion.Cells[id.step.Cell].Workload.Measures().Bound()
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	site := r.sites.cells[id.step.Cell][id.step.Arm].site
 	pause := clearPause
 	for tries := 1; ; tries++ {
-		err := clearing.Clear(limited, site)
+		err := clear(limited)
 		if err == nil || ctx.Err() != nil {
 			return nil // the next trial says that the run was interrupted
 		}

@@ -9,7 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"tare/testbed"
 	"tare/workload"
 )
 
@@ -22,7 +21,12 @@ type clearing struct {
 	hangs bool // until the context is done
 }
 
-func (w *clearing) Clear(ctx context.Context, _ testbed.Site) error {
+func (w *clearing) Prepare(ctx context.Context, t *workload.Trial) (workload.Measured, error) {
+	w.clear = w.clearUp
+	return w.fakeWorkload.Prepare(ctx, t)
+}
+
+func (w *clearing) clearUp(ctx context.Context) error {
 	*w.log = append(*w.log, "clear")
 	if w.hangs {
 		<-ctx.Done()

@@ -1,71 +1,134 @@
 package runner
 
 import (
+	"errors"
+	"fmt"
 	"maps"
 	"time"
 
+	"golang.org/x/sys/unix"
+
+	"tare/experiment"
 	"tare/journal"
+	"tare/layer"
 	"tare/testbed"
 	"tare/workload"
 )
 
-// cost is what the layers of a trial used: CPU time of their own processes, and
-// what ran in pods beside the programs under test, by container.
+// account is the CPU time used so far by Tare itself and by the programs it started
+// that have ended, and what the layers' own processes have used so far, by part.
+type account struct {
+	own, children time.Duration
+	layers        map[string]layer.Cost
+}
+
+// account takes the account at a place.
+func (p *place) account() (account, error) {
+	layers := map[string]layer.Cost{}
+	for _, u := range p.layers {
+		if u.Costs == nil {
+			continue
+		}
+		costs, err := u.Costs()
+		if err != nil {
+			return account{}, fmt.Errorf("CPU time of the layers: %w", err)
+		}
+		for _, c := range costs {
+			layers[u.kind+":"+c.Part] = c
+		}
+	}
+	var own, children unix.Rusage
+	if err := errors.Join(unix.Getrusage(unix.RUSAGE_SELF, &own), unix.Getrusage(unix.RUSAGE_CHILDREN, &children)); err != nil {
+		return account{}, fmt.Errorf("getrusage: %w", err)
+	}
+	return account{own: cpu(own), children: cpu(children), layers: layers}, nil
+}
+
+func cpu(r unix.Rusage) time.Duration {
+	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
+}
+
+// since is the account of the time between two. Memory is that of the later one.
+func (a account) since(b account) account {
+	used := account{own: a.own - b.own, children: a.children - b.children, layers: map[string]layer.Cost{}}
+	for part, c := range a.layers {
+		c.CPU -= b.layers[part].CPU
+		used.layers[part] = c
+	}
+	return used
+}
+
+// total is all CPU time that Tare and what it started has used.
+func (a account) total() time.Duration {
+	sum := a.own + a.children
+	for _, c := range a.layers {
+		sum += c.CPU
+	}
+	return sum
+}
+
+// cost is what the layers of a trial used, by part: their own processes
+// ("wireguard:client-node"), and the containers in pods beside the programs under test
+// ("sidecar:istio-proxy").
 type cost struct {
-	own         time.Duration
-	sidecars    map[string]testbed.Usage
+	parts       map[string]testbed.Usage
 	unavailable bool // there are sidecars, and what they used is not known
+}
+
+// costOf is the cost of a trial from what was measured over it.
+func costOf(used account, sample testbed.Sample, wall time.Duration) cost {
+	c := cost{parts: map[string]testbed.Usage{}, unavailable: sample.SidecarsUnavailable}
+	for part, own := range used.layers {
+		if own.CPU > 0 {
+			c.parts[part] = testbed.Usage{User: own.CPU, Wall: wall, MaxRSS: own.Memory}
+		}
+	}
+	for name, u := range sample.Sidecars {
+		c.parts["sidecar:"+name] = u
+	}
+	return c
 }
 
 // total is all of its CPU time.
 func (c cost) total() time.Duration {
-	sum := c.own
-	for _, u := range c.sidecars {
+	var sum time.Duration
+	for _, u := range c.parts {
 		sum += u.CPU()
 	}
 	return sum
 }
 
-// beside adds the layers to the usage of the programs: "layer" is all of them, and
-// "sidecar:NAME" what of it is a container's.
-func (c cost) beside(programs map[string]testbed.Usage, wall time.Duration) map[string]testbed.Usage {
-	total := c.total()
-	if c.unavailable || total == 0 && len(c.sidecars) == 0 {
+// with adds the layers to the usage of the programs: "layer" is all of them, beside
+// its parts.
+func (c cost) with(programs map[string]testbed.Usage, wall time.Duration) map[string]testbed.Usage {
+	if c.unavailable || len(c.parts) == 0 {
 		return programs // a part of the layers would pass for all of them
 	}
-	all := map[string]testbed.Usage{}
-	maps.Copy(all, programs)
-	layer := testbed.Usage{User: c.own, Wall: wall}
-	for name, u := range c.sidecars {
-		all["sidecar:"+name] = u
-		layer.User += u.User
-		layer.System += u.System
-		layer.MaxRSS += u.MaxRSS
+	all := maps.Clone(c.parts)
+	sum := testbed.Usage{Wall: wall}
+	for _, u := range c.parts {
+		sum.User += u.User
+		sum.System += u.System
+		sum.MaxRSS += u.MaxRSS
 	}
-	all["layer"] = layer
+	all["layer"] = sum
+	maps.Copy(all, programs)
 	return all
 }
 
-// price adds the cost metrics of a workload that has them, and to the result which
-// of them are not told.
-func price(t *journal.Trial, load workload.Workload, result *workload.Result, layers cost) {
-	costed, ok := load.(workload.Costed)
-	if !ok {
-		return
-	}
-	result.Unavailable = append(result.Unavailable, costed.Cost().Unavailable(*result)...)
-	values, err := costed.Cost().Values(*result, layers.total(), t.Conditions.Busy)
+// price adds the cost metrics, and to the result which of them are unavailable.
+func price(t *journal.Trial, by experiment.Cost, result *workload.Result, layers cost) {
+	result.Unavailable = append(result.Unavailable, workload.Unavailable(by, *result)...)
+	values, err := workload.Price(by, *result, layers.total(), t.Conditions.Busy)
 	if err != nil {
 		violate(t, workload.RuleMetric, err.Error())
 		return
 	}
 	if layers.unavailable {
-		for _, name := range costed.Cost().OfLayers() {
+		for _, name := range workload.OfLayers(by) {
 			delete(values, name)
 			result.Unavailable = append(result.Unavailable, name)
 		}
 	}
-	for name, v := range values {
-		t.Values[name] = v
-	}
+	maps.Copy(t.Values, values)
 }

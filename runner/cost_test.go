@@ -10,20 +10,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tare/experiment"
+	"tare/layer"
 	"tare/testbed"
 	"tare/workload"
 )
-
-// costed is a fake workload whose trials are priced.
-type costed struct{ *fakeWorkload }
-
-func (costed) Cost() workload.Cost {
-	return workload.Cost{Prefix: "fake", Unit: "op", Parts: []string{"program"}}
-}
-
-func (c costed) Metrics() []experiment.Metric {
-	return append(c.fakeWorkload.Metrics(), c.Cost().Metrics()...)
-}
 
 // besideSampler tells what ran beside the programs.
 type besideSampler struct {
@@ -48,15 +38,13 @@ func TestCostOfSidecars(t *testing.T) {
 		{"told", testbed.Sample{Sidecars: proxy}, map[string]float64{"fake-cpu": 3, "fake-cpu-layer": 2, "fake-cpu-program": 1, "fake-memory-program": 5}, []string{"layer", "program", "sidecar:proxy"}},
 		{"not told", testbed.Sample{SidecarsUnavailable: true}, map[string]float64{"fake-cpu-program": 1, "fake-memory-program": 5}, []string{"program"}},
 	} {
-		w := &fakeWorkload{run: func(int) (workload.Result, error) {
+		w := &fakeWorkload{cost: &experiment.Cost{Prefix: "fake", Unit: "op", Parts: []string{"program"}}, run: func(int) (workload.Result, error) {
 			r := good()
 			r.Work, r.Used = 1, map[string]testbed.Usage{"program": {User: time.Second, MaxRSS: 5}}
 			return r, nil
 		}}
 		x := expand(w)
 		x.Plan.Rounds = 1
-		x.Cells[0].Workload = costed{w}
-		x.Plan.Cells[0].Metrics = costed{w}.Metrics()
 		c.sample.Conditions.Busy = 4 * time.Second
 		j := record(t, x)
 		o := options(x, j)
@@ -76,6 +64,35 @@ func TestCostOfSidecars(t *testing.T) {
 			if used := slices.Sorted(maps.Keys(trial.Used)); !slices.Equal(used, c.used) {
 				t.Errorf("%s: used %v, want %v", c.name, used, c.used)
 			}
+		}
+	}
+}
+
+// A layer's own processes are told by part, and their sum is the layer's cost.
+func TestCostOfParts(t *testing.T) {
+	l := &fakeLayer{log: new([]string), name: "mesh", costs: []layer.Cost{
+		{Part: "client proxy", CPU: time.Second, Memory: 100}, {Part: "server proxy", CPU: 2 * time.Second, Memory: 50}, {Part: "idle"},
+	}}
+	x := expand(&fakeWorkload{}, l)
+	x.Plan.Rounds = 1
+	j := record(t, x)
+	o := options(x, j)
+	o.Sampler = &besideSampler{sample: testbed.Sample{Sidecars: map[string]testbed.Usage{"proxy": {System: time.Second, MaxRSS: 7}}}}
+	if err := Run(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	for _, trial := range j.Trials() {
+		for part, u := range trial.Used {
+			u.Wall = 0
+			trial.Used[part] = u
+		}
+		want := map[string]testbed.Usage{"sidecar:proxy": {System: time.Second, MaxRSS: 7}, "layer": {System: time.Second, MaxRSS: 7}}
+		if trial.Arm == "arm" {
+			want["mesh:client proxy"], want["mesh:server proxy"] = testbed.Usage{User: time.Second, MaxRSS: 100}, testbed.Usage{User: 2 * time.Second, MaxRSS: 50}
+			want["layer"] = testbed.Usage{User: 3 * time.Second, System: time.Second, MaxRSS: 157}
+		}
+		if d := cmp.Diff(want, trial.Used); d != "" {
+			t.Errorf("%s: used (-want +got):\n%s", trial.Arm, d)
 		}
 	}
 }

@@ -2,10 +2,12 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"tare/experiment"
@@ -14,88 +16,77 @@ import (
 	"tare/workload"
 )
 
-// exclusiveLayer is a fake layer that is switched for each trial.
-type exclusiveLayer struct {
-	fakeLayer
-	settling time.Duration
-}
-
-func (l *exclusiveLayer) Up(ctx context.Context, site testbed.Site) (layer.Active, error) {
-	_, err := l.fakeLayer.Up(ctx, site)
-	return exclusiveActive{fakeActive{&l.fakeLayer}, l.settling}, err
-}
-
-type exclusiveActive struct {
-	fakeActive
-	settling time.Duration
-}
-
-func (a exclusiveActive) Settling() time.Duration {
-	*a.l.log = append(*a.l.log, "settle "+a.l.name)
-	return a.settling
-}
-
-func (exclusiveActive) Exclusive() bool { return true }
-
-func (a exclusiveActive) On(context.Context) error {
-	*a.l.log = append(*a.l.log, "on "+a.l.name)
-	return nil
-}
-
-func (a exclusiveActive) Off(context.Context) error {
-	*a.l.log = append(*a.l.log, "off "+a.l.name)
-	return nil
-}
-
-// An exclusive layer is on in the trials of its own arm, and in no other.
-func TestExclusiveLayerIsSwitched(t *testing.T) {
-	var log []string
-	w := &fakeWorkload{}
-	x := expand(w)
-	on := &exclusiveLayer{fakeLayer{log: &log, name: "switch"}, time.Millisecond}
-	x.Layers[2] = append(x.Layers[2], experiment.LayerItem{Kind: "switch", Config: on})
-	x.Plan.Arms[2].Layers = append(x.Plan.Arms[2].Layers, experiment.PlannedLayer{Kind: "switch", Config: "switch"})
-	w.run = func(int) (workload.Result, error) {
-		log = append(log, "trial")
-		return good(), nil
+// switched is a fake layer that is switched for each trial.
+func switched(log *[]string, name string, settling time.Duration) *fakeLayer {
+	l := &fakeLayer{log: log, name: name}
+	l.switched = &layer.Switch{
+		On:       func(context.Context) error { l.note("on"); return nil },
+		Off:      func(context.Context) error { l.note("off"); return nil },
+		Settling: settling,
 	}
-	j := record(t, x)
-	if err := Run(t.Context(), options(x, j)); err != nil {
-		t.Fatal(err)
-	}
-	state, n, turned, settled := "off", 0, false, false
-	for _, line := range log {
-		switch line {
-		case "on switch", "off switch":
-			state, turned, settled = strings.Fields(line)[0], true, false
-		case "settle switch":
-			settled = true
-		case "trial":
-			if switched := j.Trials()[n].Switched; switched != turned || turned && !settled {
-				t.Errorf("trial %d: switched is %t, and the layer was turned: %t, and settled: %t", n+1, switched, turned, settled)
-			}
-			turned = false
-			want := "off"
-			if j.Trials()[n].Arm == "arm" {
-				want = "on"
-			}
-			if state != want {
-				t.Errorf("trial %d, of arm %s: the layer is %s", n+1, j.Trials()[n].Arm, state)
-			}
-			n++
+	return l
+}
+
+// A layer with a switch is on in the trials of its own arm, and in no other, and the
+// trial after it was turned waits until it has settled.
+func TestSwitchedLayer(t *testing.T) {
+	const settling = time.Hour
+	synctest.Test(t, func(t *testing.T) {
+		var log []string
+		w := &fakeWorkload{}
+		l := switched(&log, "switch", settling)
+		x := expand(w, l)
+		var turned time.Time
+		for _, step := range []*func(context.Context) error{&l.switched.On, &l.switched.Off} {
+			turn := *step
+			*step = func(ctx context.Context) error { turned = time.Now(); return turn(ctx) }
 		}
-	}
-	if n != 9 || slices.Index(log, "up switch") != 0 || log[len(log)-1] != "down switch" {
-		t.Errorf("%d trials: %v", n, log)
-	}
+		var rested []time.Duration // since the last turn, by trial
+		w.run = func(int) (workload.Result, error) {
+			log = append(log, "trial")
+			rested = append(rested, time.Since(turned))
+			return good(), nil
+		}
+		j := record(t, x)
+		if err := Run(t.Context(), options(x, j)); err != nil {
+			t.Fatal(err)
+		}
+		state, n, turning := "off", 0, false
+		for _, line := range log {
+			switch line {
+			case "on switch", "off switch":
+				state, turning = strings.Fields(line)[0], true
+			case "trial":
+				if got := j.Trials()[n].Switched; got != turning || turning && rested[n] < settling {
+					t.Errorf("trial %d: switched is %t, and the layer was turned: %t, %v ago", n+1, got, turning, rested[n])
+				}
+				turning = false
+				want := "off"
+				if j.Trials()[n].Arm == "arm" {
+					want = "on"
+				}
+				if state != want {
+					t.Errorf("trial %d, of arm %s: the layer is %s", n+1, j.Trials()[n].Arm, state)
+				}
+				n++
+			}
+		}
+		if n != 9 || slices.Index(log, "up switch") != 0 || log[len(log)-1] != "down switch" {
+			t.Errorf("%d trials: %v", n, log)
+		}
+	})
 }
 
 // What puts a switch back as it was found must be the last to turn it: it is off
 // before any layer is taken down.
-func TestExclusiveLayersAreOffBeforeAnyIsTakenDown(t *testing.T) {
+func TestSwitchesAreOffBeforeAnyIsTakenDown(t *testing.T) {
 	var log []string
 	at := func(name string) *place {
-		return &place{active: []layer.Active{exclusiveActive{fakeActive{&fakeLayer{log: &log, name: name}}, 0}}}
+		active, err := switched(&log, name, 0).Up(t.Context(), new(layer.Run).At(fakeSite{}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &place{layers: []up{{name, active}}}
 	}
 	first, second := at("first"), at("second")
 	s := &sites{opened: []*place{first, second}}
@@ -114,7 +105,7 @@ func TestExclusiveLayersAreOffBeforeAnyIsTakenDown(t *testing.T) {
 	}
 }
 
-// A layer of the same kind as the arm's own is disproved beside that one, or the
+// A layer of the same kind as the arm's own is shown to be off beside that one, or the
 // checks say that it is not.
 func TestAbsentBesideOwn(t *testing.T) {
 	var log []string
@@ -126,21 +117,21 @@ func TestAbsentBesideOwn(t *testing.T) {
 	}
 	own := &fakeLayer{log: &log, name: "own"}
 	for _, test := range []struct {
-		other layer.Layer
-		want  layer.Check
+		beside bool
+		want   layer.Check
 	}{
-		{&disprover{fakeLayer{log: &log, name: "other"}}, layer.Check{Layer: "other", Name: "off beside own", OK: true}},
-		{&fakeLayer{log: &log, name: "other"}, layer.Check{Layer: "kind", Name: "the layer of arm arm", Expected: "not on", Observed: "not looked for", OK: true,
+		{true, layer.Check{Layer: "other", Name: "off beside own", OK: true}},
+		{false, layer.Check{Layer: "kind", Name: "the layer of arm arm", Expected: "not on", Observed: "not looked for", OK: true,
 			Caveat: "this arm has a layer kind of its own: that nothing of the one of arm arm is on here is not shown"}},
 	} {
 		x := expand(&fakeWorkload{})
 		kinds(x, 0, own)
-		kinds(x, 2, test.other)
+		kinds(x, 2, &fakeLayer{log: &log, name: "other", beside: test.beside})
 		off := absentLayers(x, 0)
 		if len(off) != 1 {
 			t.Fatalf("absent: %+v", off)
 		}
-		got, err := off[0].prove(t.Context(), fakeSite{})
+		got, err := off[0].prove(t.Context(), new(layer.Run).At(fakeSite{}))
 		if err != nil || !slices.Equal(got, []layer.Check{test.want}) {
 			t.Errorf("got %+v (%v), want %+v", got, err, test.want)
 		}
@@ -150,32 +141,74 @@ func TestAbsentBesideOwn(t *testing.T) {
 	}
 }
 
-type disprover struct{ fakeLayer }
-
-func (d *disprover) DisproveBeside(_ context.Context, _ testbed.Site, own layer.Layer) ([]layer.Check, error) {
-	return []layer.Check{{Layer: d.name, Name: "off beside " + own.(*fakeLayer).name, OK: true}}, nil
-}
-
 // Only a run that goes on tells its layers so.
 func TestResumedRunTellsItsLayers(t *testing.T) {
 	for _, resumed := range []bool{false, true} {
 		var log []string
-		x := expand(&fakeWorkload{})
-		l := &resuming{fakeLayer{log: &log, name: "l"}}
-		x.Layers[2] = append(x.Layers[2], experiment.LayerItem{Kind: "l", Config: l})
-		x.Plan.Arms[2].Layers = append(x.Plan.Arms[2].Layers, experiment.PlannedLayer{Kind: "l", Config: "l"})
+		x := expand(&fakeWorkload{}, &fakeLayer{log: &log, name: "l"})
 		if _, err := openSites(t.Context(), x, fakeBed{}, resumed, func(Event) {}); err != nil {
 			t.Fatal(err)
 		}
-		if want := map[bool]string{false: "up l", true: "resume l"}[resumed]; log[0] != want {
+		if slices.Contains(log, "resumed l") != resumed {
 			t.Errorf("resumed %t: %v", resumed, log)
 		}
 	}
 }
 
-type resuming struct{ fakeLayer }
+// Work and proofs that need the site as it was made come after Up, once.
+func TestLayerSettles(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		check layer.Check
+		err   error
+		want  string // error of the run
+	}{
+		{"shown", layer.Check{Layer: "l", Name: "in the pods", OK: true}, nil, ""},
+		{"not on", layer.Check{Layer: "l", Name: "in the pods", Expected: "there", Observed: "gone"}, nil, "arm arm: layer l is not on: in the pods: expected there, observed gone"},
+		{"fails", layer.Check{}, errors.New("no pods"), "arm arm: layer l: no pods"},
+	} {
+		var log []string
+		l := &fakeLayer{log: &log, name: "l"}
+		l.change = func(a *layer.Active) {
+			a.Settle = func(context.Context) ([]layer.Check, error) {
+				l.note("settled")
+				return []layer.Check{c.check}, c.err
+			}
+		}
+		x := expand(&fakeWorkload{}, l)
+		j := record(t, x)
+		err := Run(t.Context(), options(x, j))
+		if c.want != "" {
+			if err == nil || err.Error() != c.want {
+				t.Errorf("%s: error %v, want %s", c.name, err, c.want)
+			}
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if want := []string{"up l", "settled l", "down l"}; !slices.Equal(log, want) {
+			t.Errorf("%s: %v, want %v", c.name, log, want)
+		}
+		c.check.Once = true
+		for _, trial := range j.Trials() {
+			if slices.Contains(trial.Checks, c.check) != (trial.Arm == "arm") {
+				t.Errorf("%s: arm %s has %v", c.name, trial.Arm, trial.Checks)
+			}
+		}
+	}
+}
 
-func (r *resuming) Resume() { *r.log = append(*r.log, "resume "+r.name) }
+// A layer that shows nothing before a trial is no layer.
+func TestLayerWithoutProof(t *testing.T) {
+	var log []string
+	x := expand(&fakeWorkload{}, &fakeLayer{log: &log, name: "l", change: func(a *layer.Active) { a.Before = nil }})
+	err := Run(t.Context(), options(x, record(t, x)))
+	if want := "arm arm: layer l cannot be run: it has nothing that shows before a trial that it is on"; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	if want := []string{"up l", "down l"}; !slices.Equal(log, want) {
+		t.Errorf("%v, want %v", log, want)
+	}
+}
 
 // What runs in pods beside the programs under test is the layers', and told by
 // name; observed components become metrics of the trial.

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -18,50 +19,63 @@ import (
 
 // fakeLayer is a layer that records what is done with it.
 type fakeLayer struct {
-	log   *[]string
-	name  string
-	upErr error
-	proof func() []layer.Check // of Before
-	cpu   time.Duration        // used between two questions for it
-	used  time.Duration
+	log      *[]string
+	name     string
+	upErr    error
+	proof    func() []layer.Check  // of Before
+	costs    []layer.Cost          // used between two questions for it
+	switched *layer.Switch         // records too
+	change   func(a *layer.Active) // of what Up gives
+	beside   bool                  // it can tell beside a layer of the same kind
+	used     int                   // questions for costs
 }
 
-func (*fakeLayer) Needs() experiment.Needs { return experiment.Needs{} }
-
-func (l *fakeLayer) Up(context.Context, testbed.Site) (layer.Active, error) {
-	*l.log = append(*l.log, "up "+l.name)
-	return fakeActive{l}, l.upErr
+func (l *fakeLayer) Declare() experiment.Declaration {
+	return experiment.Declaration{ProvesBeside: l.beside}
 }
 
-func (l *fakeLayer) ProveOff(context.Context, testbed.Site) ([]layer.Check, error) {
-	return []layer.Check{{Layer: l.name, Name: "off", OK: true}}, nil
-}
+func (l *fakeLayer) note(what string) { *l.log = append(*l.log, what+" "+l.name) }
 
-type fakeActive struct{ l *fakeLayer }
-
-func (a fakeActive) Proofs() []layer.Check {
-	return []layer.Check{{Layer: a.l.name, Name: "once", OK: true}}
-}
-
-func (a fakeActive) Before(context.Context, testbed.Site) ([]layer.Check, error) {
-	if a.l.proof != nil {
-		return a.l.proof(), nil
+func (l *fakeLayer) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
+	l.note("up")
+	if s.Resumed {
+		l.note("resumed")
 	}
-	return []layer.Check{{Layer: a.l.name, Name: "on", OK: true}}, nil
+	if l.upErr != nil {
+		return nil, l.upErr
+	}
+	a := &layer.Active{
+		Proofs: []layer.Check{{Layer: l.name, Name: "once", OK: true}},
+		Before: func(context.Context, testbed.Site) ([]layer.Check, error) {
+			if l.proof != nil {
+				return l.proof(), nil
+			}
+			return []layer.Check{{Layer: l.name, Name: "on", OK: true}}, nil
+		},
+		Costs: func() (costs []layer.Cost, err error) {
+			l.used++
+			for _, c := range l.costs {
+				costs = append(costs, layer.Cost{Part: c.Part, CPU: c.CPU * time.Duration(l.used), Memory: c.Memory})
+			}
+			return costs, nil
+		},
+		After: func(_ context.Context, did layer.Did) ([]layer.Check, error) {
+			return []layer.Check{{Layer: l.name, Name: "through", Observed: fmt.Sprint(did.Sent), OK: did.Sent > 0}}, nil
+		},
+		Down:   func(context.Context) error { l.note("down"); return nil },
+		Switch: l.switched,
+	}
+	if l.change != nil {
+		l.change(a)
+	}
+	return a, nil
 }
 
-func (a fakeActive) After(_ context.Context, did layer.Did) ([]layer.Check, error) {
-	return []layer.Check{{Layer: a.l.name, Name: "through", Observed: fmt.Sprint(did.Sent), OK: did.Sent > 0}}, nil
-}
-
-func (a fakeActive) CPU() (time.Duration, bool, error) {
-	a.l.used += a.l.cpu
-	return a.l.used, true, nil
-}
-
-func (a fakeActive) Down(context.Context) error {
-	*a.l.log = append(*a.l.log, "down "+a.l.name)
-	return nil
+func (l *fakeLayer) ProveOff(_ context.Context, s *layer.Session) ([]layer.Check, error) {
+	if own, _ := s.Own.(*fakeLayer); own != nil {
+		return []layer.Check{{Layer: l.name, Name: "off beside " + own.name, OK: true}}, nil
+	}
+	return []layer.Check{{Layer: l.name, Name: "off", OK: true}}, nil
 }
 
 // fakeWorkload is a workload whose trials are given by a function.
@@ -69,25 +83,22 @@ type fakeWorkload struct {
 	run   func(n int) (workload.Result, error)
 	count int
 	bound time.Duration
+	cost  *experiment.Cost
+	clear func(context.Context) error
 }
 
-func (*fakeWorkload) Needs() experiment.Needs { return experiment.Needs{} }
-func (*fakeWorkload) Metrics() []experiment.Metric {
-	return []experiment.Metric{
+func (*fakeWorkload) Declare() experiment.Declaration { return experiment.Declaration{} }
+
+func (w *fakeWorkload) Measures() experiment.Measures {
+	return experiment.Measures{Expected: time.Millisecond, Limit: cmp.Or(w.bound, time.Minute), Cost: w.cost, Metrics: []experiment.Metric{
 		{Name: "speed", Unit: "op/s", Better: experiment.Higher, Headline: true, Scale: experiment.Ratio},
 		{Name: "loss", Better: experiment.Lower, Scale: experiment.Difference},
 		{Name: "rtt", Unit: "s", Better: experiment.Lower, Scale: experiment.Ratio, Optional: true},
-	}
-}
-func (*fakeWorkload) Expect() time.Duration { return time.Millisecond }
-func (w *fakeWorkload) Bound() time.Duration {
-	if w.bound > 0 {
-		return w.bound
-	}
-	return time.Minute
+	}}
 }
 
-func (w *fakeWorkload) Prepare(context.Context, testbed.Site, workload.Raw) (workload.Measured, error) {
+func (w *fakeWorkload) Prepare(_ context.Context, t *workload.Trial) (workload.Measured, error) {
+	t.Clear = w.clear
 	return func(ctx context.Context) (workload.Result, error) {
 		w.count++
 		if w.run != nil {
@@ -138,7 +149,7 @@ func expand(w *fakeWorkload, layers ...*fakeLayer) *experiment.Expansion {
 		Arms: []experiment.PlannedArm{
 			{Name: "plain", Role: experiment.Baseline}, {Name: "control", Role: experiment.Control}, {Name: "arm", Role: experiment.Treatment},
 		},
-		Cells: []experiment.Cell{{ID: "fake", Workload: "fake", Kind: "fake", Metrics: w.Metrics(), Expected: w.Expect()}},
+		Cells: []experiment.Cell{{ID: "fake", Workload: "fake", Kind: "fake", Metrics: w.Measures().All(), Expected: w.Measures().Expected}},
 	}
 	items := []experiment.LayerItem{}
 	for _, l := range layers {

@@ -178,7 +178,7 @@ func (r *run) block(ctx context.Context, round int, steps []experiment.Step) err
 			if err != nil {
 				return err
 			}
-			disturbed = disturbed || !t.Valid() && environmental(t.Invalid[0].Rule, r.plan.Testbed)
+			disturbed = disturbed || !t.Valid() && environmental(t.Invalid[0].Rule, r.cpuLimited())
 		}
 	}
 	return nil
@@ -229,27 +229,31 @@ type HopelessError struct {
 	Arm, Cell string
 	Trials    int
 	Last      journal.Violation
-	Testbed   string
+	// CPULimited says that programs ran under limits on CPU time.
+	CPULimited bool
 }
 
 // Environment says whether the rule is about the machine's condition rather
 // than about the workload or a layer: the run may go on when that has passed.
-func (e *HopelessError) Environment() bool { return environmental(e.Last.Rule, e.Testbed) }
+func (e *HopelessError) Environment() bool { return environmental(e.Last.Rule, e.CPULimited) }
 
 // CPULimit says whether the trials have met a limit on CPU time that pods have: it
 // does not pass.
 func (e *HopelessError) CPULimit() bool {
-	return e.Last.Rule == workload.RuleThrottled && e.Testbed == experiment.TestbedKubernetes
+	return e.Last.Rule == workload.RuleThrottled && e.CPULimited
 }
 
+// cpuLimited says whether programs run under limits on CPU time.
+func (r *run) cpuLimited() bool { return r.Expansion.Cells[0].Testbed.LimitsCPU() }
+
 // environmental says whether a rule is about the machine's condition, which may
-// pass. What is throttled on a cluster is so by a pod's limit, and not by heat.
-func environmental(rule, testbed string) bool {
+// pass. What is throttled by a limit on its CPU time is so again.
+func environmental(rule string, cpuLimited bool) bool {
 	switch rule {
 	case workload.RuleForeignCPU, workload.RuleSteal, workload.RulePressure, workload.RuleStopped:
 		return true
 	case workload.RuleThrottled:
-		return testbed != experiment.TestbedKubernetes
+		return !cpuLimited
 	}
 	return false
 }
@@ -284,7 +288,7 @@ func (r *run) hopeless(round int) error {
 	for _, cell := range r.plan.Cells {
 		for _, arm := range r.plan.Arms {
 			if k := (key{arm.Name, cell.ID}); before[k] && !valid[k] {
-				return &HopelessError{Arm: arm.Name, Cell: cell.ID, Trials: count[k], Last: last[k], Testbed: r.plan.Testbed}
+				return &HopelessError{Arm: arm.Name, Cell: cell.ID, Trials: count[k], Last: last[k], CPULimited: r.cpuLimited()}
 			}
 		}
 	}

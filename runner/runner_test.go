@@ -134,7 +134,11 @@ func TestBusyMachineIsWaitedFor(t *testing.T) {
 // searchingWorkload decides in its preparation what it measures.
 type searchingWorkload struct{ *fakeWorkload }
 
-func (searchingWorkload) Searches() bool { return true }
+func (w searchingWorkload) Measures() experiment.Measures {
+	m := w.fakeWorkload.Measures()
+	m.Searches = true
+	return m
+}
 
 // A search that others disturbed is not measured at.
 func TestSearchOnABusyMachine(t *testing.T) {
@@ -161,12 +165,12 @@ func TestSearchOnABusyMachine(t *testing.T) {
 // after any pause.
 func TestThrottling(t *testing.T) {
 	for _, c := range []struct {
-		testbed string
+		testbed experiment.Testbed
 		rests   int
 		limit   bool
-	}{{"local", 2, false}, {experiment.TestbedKubernetes, 0, true}} {
+	}{{experiment.Testbed{Local: &experiment.Local{}}, 2, false}, {experiment.Testbed{Kubernetes: &experiment.Kubernetes{}}, 0, true}} {
 		x := expand(&fakeWorkload{})
-		x.Plan.Testbed, x.Plan.Attempts, x.Plan.Limits.Throttling = c.testbed, 2, new(0)
+		x.Cells[0].Testbed, x.Plan.Attempts, x.Plan.Limits.Throttling = c.testbed, 2, new(0)
 		j := record(t, x)
 		o := options(x, j)
 		o.Sampler = &besideSampler{sample: testbed.Sample{Conditions: machine.Conditions{Throttled: 3}}}
@@ -180,10 +184,10 @@ func TestThrottling(t *testing.T) {
 		err := Run(t.Context(), o)
 		var hopeless *HopelessError
 		if !errors.As(err, &hopeless) || hopeless.CPULimit() != c.limit || hopeless.Environment() == c.limit || !strings.HasSuffix(err.Error(), "throttling: 3 throttling events, over the limit of 0") {
-			t.Errorf("%s: %v", c.testbed, err)
+			t.Errorf("%s: %v", c.testbed.Name(), err)
 		}
 		if rests != c.rests {
-			t.Errorf("%s: %d rests, want %d", c.testbed, rests, c.rests)
+			t.Errorf("%s: %d rests, want %d", c.testbed.Name(), rests, c.rests)
 		}
 	}
 }
@@ -388,7 +392,7 @@ type slowWorkload struct {
 	inPrepare bool
 }
 
-func (s *slowWorkload) Prepare(ctx context.Context, _ testbed.Site, _ workload.Raw) (workload.Measured, error) {
+func (s *slowWorkload) Prepare(ctx context.Context, _ *workload.Trial) (workload.Measured, error) {
 	if s.inPrepare {
 		<-ctx.Done()
 		return nil, ctx.Err()
@@ -430,7 +434,7 @@ func TestLayersGoUpAndDown(t *testing.T) {
 
 func TestLayersCPU(t *testing.T) {
 	log := []string{}
-	x := expand(&fakeWorkload{}, &fakeLayer{log: &log, name: "busy", cpu: time.Second})
+	x := expand(&fakeWorkload{}, &fakeLayer{log: &log, name: "busy", costs: []layer.Cost{{Part: "process", CPU: time.Second}}})
 	x.Plan.Rounds = 1
 	j := record(t, x)
 	if err := Run(t.Context(), options(x, j)); err != nil {

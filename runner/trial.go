@@ -5,9 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"tare/experiment"
 	"tare/experiment/quantity"
@@ -27,7 +26,7 @@ type trialID struct {
 // to the journal, and clears up after it. An error means that the run cannot go on;
 // a trial that broke a rule is no error.
 func (r *run) trial(ctx context.Context, id trialID) (*journal.Trial, error) {
-	t, ran, err := r.carryOut(ctx, id)
+	t, clear, err := r.carryOut(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -35,62 +34,65 @@ func (r *run) trial(ctx context.Context, id trialID) (*journal.Trial, error) {
 		return nil, err
 	}
 	r.Events(TrialDone{Trial: t, Progress: r.clock.progress(r.Journal.Trials())})
-	if !ran {
+	if clear == nil {
 		return t, nil
 	}
-	return t, r.clear(ctx, id)
+	return t, r.clear(ctx, id, clear)
 }
 
-// carryOut does what comes before the journal. It says whether the workload ran, and
-// may have left something behind.
-func (r *run) carryOut(ctx context.Context, id trialID) (t *journal.Trial, ran bool, err error) {
+// carryOut does what comes before the journal. It gives what takes away what the
+// workload has left behind; nil: it has left nothing.
+func (r *run) carryOut(ctx context.Context, id trialID) (t *journal.Trial, clear func(context.Context) error, err error) {
 	cell, arm := r.plan.Cells[id.step.Cell], r.plan.Arms[id.step.Arm]
 	p := r.sites.cells[id.step.Cell][id.step.Arm]
 	r.Events(TrialStarted{Round: id.round, Rounds: r.clock.rounds, Cell: cell.ID, Arm: arm.Name, Attempt: id.attempt, Expected: cell.Expected, Progress: r.clock.progress(r.Journal.Trials())})
 	raw, err := r.Journal.Raw(id.round, id.attempt, arm.Name, cell.ID)
 	if err != nil {
-		return nil, false, err
+		return nil, nil, err
 	}
-	t = &journal.Trial{Round: id.round, Attempt: id.attempt, Position: id.position, Cell: cell.ID, Arm: arm.Name, Raw: raw.Dir(), Checks: p.once()}
+	t = &journal.Trial{Round: id.round, Attempt: id.attempt, Position: id.position, Cell: cell.ID, Arm: arm.Name, Raw: raw.Dir(), Checks: slices.Clone(p.once)}
 
 	var checks []layer.Check
 	err = p.mend(ctx)
 	if err != nil && !lost(err) {
-		return nil, false, fmt.Errorf("arm %s, round %d: %w", t.Arm, t.Round, err)
+		return nil, nil, fmt.Errorf("arm %s, round %d: %w", t.Arm, t.Round, err)
 	}
 	if err == nil {
 		if t.Switched, err = r.sites.enter(ctx, p); err != nil {
-			return nil, false, err
+			return nil, nil, err
 		}
 		checks, err = p.before(ctx)
 	}
 	t.Checks = append(t.Checks, checks...)
 	if failed := proofs(t, err); failed {
 		t.Start = time.Now()
-	} else if err := r.measure(ctx, id, p, raw, t); err != nil {
-		return nil, false, err
-	} else {
-		ran = true
+	} else if clear, err = r.measure(ctx, id, p, raw, t); err != nil {
+		return nil, nil, err
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, false, err // the trial under way is lost, as documented
+		return nil, nil, err // the trial under way is lost, as documented
 	}
 	t.Prepared += r.cleared
 	now := time.Now()
 	t.Harness.Around = now.Sub(r.last) - t.Prepared - t.Wall
 	r.last, r.cleared = now, 0
-	return t, ran, nil
+	return t, clear, nil
 }
 
 // measure runs the workload and fills in the trial: values, conditions, and
 // the rules that it broke.
-func (r *run) measure(ctx context.Context, id trialID, p *place, raw workload.Raw, t *journal.Trial) error {
+func (r *run) measure(ctx context.Context, id trialID, p *place, raw workload.Raw, t *journal.Trial) (clear func(context.Context) error, err error) {
 	load := r.Expansion.Cells[id.step.Cell].Workload.(workload.Workload)
-	limit := bound(load, r.plan.Cells[id.step.Cell].Expected)
-	limited, cancel := context.WithTimeout(ctx, limit)
+	m := load.Measures()
+	limited, cancel := context.WithTimeout(ctx, m.Bound())
 	defer cancel()
 	t.Start = time.Now()
-	measured, err := r.prepare(limited, load, p, raw, t)
+	trial := &workload.Trial{Site: p.site, Raw: raw, Round: id.round}
+	prepare := func(ctx context.Context) (workload.Measured, error) { return load.Prepare(ctx, trial) }
+	if m.Searches {
+		prepare = func(ctx context.Context) (workload.Measured, error) { return r.search(ctx, p, load, trial, t) }
+	}
+	measured, err := prepare(limited)
 	t.Prepared = time.Since(t.Start)
 	var result workload.Result
 	var layers cost
@@ -101,48 +103,45 @@ func (r *run) measure(ctx context.Context, id trialID, p *place, raw workload.Ra
 	}
 	late := ""
 	if limited.Err() != nil && ctx.Err() == nil {
-		late = fmt.Sprintf("%s was not done %v after the trial began, which is its limit", part, quantity.Duration(limit))
+		late = fmt.Sprintf("%s was not done %v after the trial began, which is its limit", part, quantity.Duration(m.Bound()))
 	}
 	if err := failure(t, err, late); err != nil {
-		return fmt.Errorf("%s in arm %s, round %d: %w", t.Cell, t.Arm, t.Round, err)
+		return nil, fmt.Errorf("%s in arm %s, round %d: %w", t.Cell, t.Arm, t.Round, err)
 	}
 	if !t.Valid() {
-		return nil
+		return trial.Clear, nil
 	}
 	if t.Values == nil {
 		t.Values = map[string]float64{}
 	}
 	maps.Copy(t.Values, result.Values)
-	t.Used = layers.beside(result.Used, t.Wall)
-	price(t, load, &result, layers)
+	t.Used = layers.with(result.Used, t.Wall)
+	if m.Cost != nil {
+		price(t, *m.Cost, &result, layers)
+	}
 	checks, err := p.after(ctx, result)
 	t.Checks = append(t.Checks, checks...)
 	proofs(t, err)
 	judge(t, result, r.plan.Cells[id.step.Cell].Metrics, r.plan.Limits)
-	return nil
+	return trial.Clear, nil
 }
 
-// prepare runs the part before the measured one. Where it decides what is
-// measured, the limits on the machine's conditions hold for it as well.
-func (r *run) prepare(ctx context.Context, load workload.Workload, p *place, raw workload.Raw, t *journal.Trial) (workload.Measured, error) {
-	searching, ok := load.(workload.Searching)
-	if !ok || !searching.Searches() {
-		return load.Prepare(ctx, p.site, raw)
-	}
-	before, err := account(p)
+// search prepares a trial whose preparation decides what is measured: the limits on
+// the machine's conditions hold for it as they do for the measured part.
+func (r *run) search(ctx context.Context, p *place, load workload.Workload, trial *workload.Trial, t *journal.Trial) (workload.Measured, error) {
+	before, err := p.account()
 	if err != nil {
 		return nil, err
 	}
 	if err := r.Sampler.Start(ctx, p.bare); err != nil {
 		return nil, err
 	}
-	measured, prepareErr := load.Prepare(ctx, p.site, raw)
-	after, err := account(p)
+	measured, prepareErr := load.Prepare(ctx, trial)
+	after, err := p.account()
 	if err != nil {
 		return nil, err
 	}
-	used := after.since(before)
-	sample, err := r.Sampler.Stop(ctx, used.own+used.children+used.layers)
+	sample, err := r.Sampler.Stop(ctx, after.since(before).total())
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +152,7 @@ func (r *run) prepare(ctx context.Context, load workload.Workload, p *place, raw
 // observe runs the measured part of a trial and takes the CPU time and the
 // conditions and the cost of the layers over it.
 func (r *run) observe(ctx context.Context, p *place, measured workload.Measured, t *journal.Trial) (result workload.Result, layers cost, err error) {
-	before, err := account(p)
+	before, err := p.account()
 	if err != nil {
 		return result, layers, err
 	}
@@ -164,7 +163,7 @@ func (r *run) observe(ctx context.Context, p *place, measured workload.Measured,
 	start := time.Now()
 	result, runErr := measured(ctx)
 	t.Wall = time.Since(start)
-	after, err := account(p)
+	after, err := p.account()
 	if why := pauses.end(); why != "" {
 		violate(t, workload.RuleStopped, why+" during the trial")
 	}
@@ -173,13 +172,13 @@ func (r *run) observe(ctx context.Context, p *place, measured workload.Measured,
 	}
 	used := after.since(before)
 	t.Harness.CPU = used.own
-	sample, err := r.Sampler.Stop(ctx, used.own+used.children+used.layers)
+	sample, err := r.Sampler.Stop(ctx, used.total())
 	if err != nil && runErr == nil {
 		return result, layers, err
 	}
 	t.Conditions = sample.Conditions
 	note(t, sample.Observed)
-	return result, cost{own: used.layers, sidecars: sample.Sidecars, unavailable: sample.SidecarsUnavailable}, runErr
+	return result, costOf(used, sample, t.Wall), runErr
 }
 
 // note adds the metrics of the observed components.
@@ -193,14 +192,6 @@ func note(t *journal.Trial, observed map[string]testbed.Observed) {
 		}
 		t.Values[experiment.ObservedMemory(name)] = float64(o.Memory)
 	}
-}
-
-// bound is how long a trial may take.
-func bound(load workload.Workload, expected time.Duration) time.Duration {
-	if b, ok := load.(workload.Bounded); ok {
-		return b.Bound()
-	}
-	return 5*expected + 30*time.Second
 }
 
 // failure turns what the workload returned into a broken rule, or gives back an
@@ -243,28 +234,4 @@ func proofs(t *journal.Trial, err error) bool {
 
 func describe(c layer.Check) string {
 	return fmt.Sprintf("%s: %s: expected %s, observed %s", c.Layer, c.Name, c.Expected, c.Observed)
-}
-
-// cpuTimes is the CPU time used so far by Tare itself, by the programs it
-// started that have ended, and by the layers' own processes.
-type cpuTimes struct{ own, children, layers time.Duration }
-
-func (c cpuTimes) since(b cpuTimes) cpuTimes {
-	return cpuTimes{c.own - b.own, c.children - b.children, c.layers - b.layers}
-}
-
-func account(p *place) (cpuTimes, error) {
-	layers, err := p.layersCPU()
-	if err != nil {
-		return cpuTimes{}, fmt.Errorf("CPU time of the layers: %w", err)
-	}
-	var own, children unix.Rusage
-	if err := errors.Join(unix.Getrusage(unix.RUSAGE_SELF, &own), unix.Getrusage(unix.RUSAGE_CHILDREN, &children)); err != nil {
-		return cpuTimes{}, fmt.Errorf("getrusage: %w", err)
-	}
-	return cpuTimes{own: cpu(own), children: cpu(children), layers: layers}, nil
-}
-
-func cpu(r unix.Rusage) time.Duration {
-	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }

@@ -7,13 +7,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"tare/experiment"
 	"tare/testbed"
 )
 
 // What the testbed does not tell is missing, and so is the sum: a part would pass
 // for the whole.
 func TestCost(t *testing.T) {
-	cost := Cost{Prefix: "tcp", Unit: "Gbit", Parts: []string{"client", "server"}}
+	cost := experiment.Cost{Prefix: "tcp", Unit: "Gbit", Parts: []string{"client", "server"}}
 	client := testbed.Usage{User: time.Second, System: time.Second, MaxRSS: 10}
 	for _, c := range []struct {
 		name        string
@@ -31,12 +32,12 @@ func TestCost(t *testing.T) {
 		{"no work", nil, 0, nil, nil, "no work done: 0 Gbit"},
 	} {
 		r := Result{Used: c.used, Work: c.work}
-		got, err := cost.Values(r, time.Second, 10*time.Second)
+		got, err := Price(cost, r, time.Second, 10*time.Second)
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s: -want +got\n%s", c.name, diff)
 		}
-		if diff := cmp.Diff(c.unavailable, cost.Unavailable(r)); diff != "" {
-			t.Errorf("%s: not told: -want +got\n%s", c.name, diff)
+		if diff := cmp.Diff(c.unavailable, Unavailable(cost, r)); diff != "" {
+			t.Errorf("%s: unavailable: -want +got\n%s", c.name, diff)
 		}
 		if (err != nil) != (c.err != "") || err != nil && !strings.HasPrefix(err.Error(), c.err) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.err)

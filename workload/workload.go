@@ -1,32 +1,66 @@
-// Package workload says what a workload is to the runner: something that runs
-// once in a site and yields metrics. Each workload is one package below this
+// Package workload is the protocol between the runner and a workload: something that
+// runs once in a site and yields metrics. Each workload is one package below this
 // one; package catalog lists them.
+//
+// A workload is a struct of parameters, which the experiment file gives, with three
+// methods. Declare and Measures say what the file and the plan must know before
+// anything runs. Prepare begins a trial. Nothing else is asked of a workload.
+//
+// # The sequence
+//
+// Once for the experiment file, in the order of experiment.Declaration: ReadFiles,
+// Validate, then what else is declared. Factors are expanded after that, so that
+// Measures and Prepare see every parameter at one level.
+//
+// For each trial, when the arm's layers are shown to be on:
+//
+//	Prepare      what belongs to the trial but is not measured
+//	Measured     the measured part: CPU time, conditions and Result.Used cover it
+//	             alone (and see experiment.Measures.Searches)
+//	…            proofs, rules, and the record of the trial
+//	Trial.Clear  what the trial has left in its site is taken away
+//
+// Prepare and Measured together have the time that experiment.Measures.Limit gives.
 package workload
 
 import (
 	"context"
 	"io"
-	"time"
 
 	"tare/experiment"
-	"tare/machine"
 	"tare/testbed"
 )
 
 // Workload is a workload's parameters, all at one level, ready to run.
 type Workload interface {
 	experiment.WorkloadConfig
-	// Prepare begins one trial with whatever belongs to it but is not measured
-	// (a search for the rate to measure at, warm-up runs, files to lay out) and
-	// gives the part that is. Both parts may take time; CPU time, conditions and
-	// Result.Used cover the second one only (but see Searching). A trial that
-	// breaks one of the method's rules returns an *Invalid error; any other error
-	// ends the run.
-	Prepare(ctx context.Context, site testbed.Site, raw Raw) (Measured, error)
+	// Prepare begins a trial with whatever belongs to it but is not measured (a
+	// search for the rate to measure at, warm-up runs, files to lay out) and gives the
+	// part that is. A trial that breaks one of the method's rules returns an *Invalid
+	// error; any other error ends the run. Both hold for Measured, too.
+	Prepare(ctx context.Context, t *Trial) (Measured, error)
 }
 
 // Measured is the measured part of a trial.
 type Measured func(ctx context.Context) (Result, error)
+
+// Trial is what a workload is given for one trial.
+type Trial struct {
+	// Site is where to work: commands under test that are started on it go through
+	// the wrappers of the arm's layers.
+	Site testbed.Site
+	// Raw takes the output of tools as they wrote it.
+	Raw Raw
+	// Round is the round of the trial, from 1: whatever a workload draws at random is
+	// best drawn anew in each round, and alike for all its arms.
+	Round int
+	// Clear is set by Prepare, before anything else, if the trial leaves a load behind
+	// in its site, such as objects that a cluster keeps. It takes that away after the
+	// trial, valid or not, before another one starts in whichever arm. The trial is
+	// recorded by then. An error has it tried again, all within the limit of a trial,
+	// and ends the run at last.
+	Clear func(ctx context.Context) error
+}
 
 // Raw takes the output of tools as they wrote it, into the trial's own directory.
 type Raw interface {
@@ -34,53 +68,21 @@ type Raw interface {
 	Create(name string) (io.WriteCloser, error)
 }
 
-// Rounded is a Raw that tells the round of the trial, from 1: whatever a workload
-// draws at random is best drawn anew in each round, and alike for all its arms.
-type Rounded interface {
-	Round() int
-}
-
 // Result is what one trial measured.
 type Result struct {
 	Values map[string]float64 // by metric name, in the metric's unit
 	// Used is what the programs under test consumed, by part: "client", "server".
 	Used map[string]testbed.Usage
-	// Unavailable names metrics that the testbed cannot tell in this trial, such as those
-	// of a program whose Usage is Unavailable. That they are missing breaks no rule.
+	// Unavailable names metrics that the testbed cannot give in this trial, such as
+	// those of a program whose Usage is Unavailable. That they are missing breaks no
+	// rule.
 	Unavailable []string
-	// Work is the amount of work done in units of Unit, for cost metrics.
+	// Work is the amount of work done, in the unit of experiment.Cost.
 	Work float64
 	// Sent is the payload moved between the pods in bytes; 0 if unknown.
 	Sent uint64
 	// Failed is the share of operations that failed, 0 to 1.
 	Failed float64
-}
-
-// Bounded is a workload that says how long a trial may take at most; the runner
-// allows others five times what they expect and half a minute more.
-type Bounded interface {
-	Bound() time.Duration
-}
-
-// Clearing is a workload that leaves a load behind in its site, such as objects
-// that a cluster keeps. Clear takes it away after every trial, valid or not,
-// before another one starts in whichever arm. The trial is recorded by then. An error
-// has it tried again, all within the limit of a trial, and ends the run at last.
-type Clearing interface {
-	Clear(ctx context.Context, site testbed.Site) error
-}
-
-// Searching is a workload whose Prepare may search for what is then measured. A
-// search on a busy machine finds something else, so that the limits on the
-// machine's conditions hold for it as they do for the measured part.
-type Searching interface {
-	Searches() bool
-}
-
-// Tooled is a workload that runs programs whose versions belong into the
-// environment record.
-type Tooled interface {
-	Tools() []machine.ToolQuery
 }
 
 // Rules by which a trial is invalid. They are fixed before the run and never

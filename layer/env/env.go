@@ -16,7 +16,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"time"
 
 	"tare/experiment"
 	"tare/experiment/environ"
@@ -45,11 +44,13 @@ var Kind = layer.Kind{
 	Helper: report,
 }
 
-// Needs says that the layer needs nothing.
-func (c *Config) Needs() experiment.Needs { return experiment.Needs{} }
+// Declare says that the layer needs nothing.
+func (c *Config) Declare() experiment.Declaration {
+	return experiment.Declaration{Validate: c.validate}
+}
 
-// Validate checks the values.
-func (c *Config) Validate() []experiment.FieldError {
+// validate checks the values.
+func (c *Config) validate() []experiment.FieldError {
 	if len(c.Set) == 0 {
 		return []experiment.FieldError{{Field: "set", Message: "no variable is given: the layer would do nothing"}}
 	}
@@ -57,7 +58,7 @@ func (c *Config) Validate() []experiment.FieldError {
 }
 
 // Up resolves the variables.
-func (c *Config) Up(context.Context, testbed.Site) (layer.Active, error) {
+func (c *Config) Up(context.Context, *layer.Session) (*layer.Active, error) {
 	values, err := c.Set.Resolve()
 	if err != nil {
 		return nil, err
@@ -67,16 +68,17 @@ func (c *Config) Up(context.Context, testbed.Site) (layer.Active, error) {
 			return nil, fmt.Errorf("the variable %s has this value in the environment of tare already, so every arm would have it: unset it, or take the value from a variable of another name", n)
 		}
 	}
-	return &active{config: c, values: values}, nil
+	a := &active{config: c, values: values}
+	return &layer.Active{Wrap: a.wrap, Before: a.before}, nil
 }
 
 // ProveOff shows that a command under test does not have the values.
-func (c *Config) ProveOff(ctx context.Context, site testbed.Site) ([]layer.Check, error) {
+func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	values, err := c.Set.Resolve()
 	if err != nil {
 		return nil, err
 	}
-	seen, err := c.look(ctx, site)
+	seen, err := c.look(ctx, s.Site)
 	if err != nil {
 		return nil, err
 	}
@@ -93,16 +95,14 @@ type active struct {
 	values map[string]string
 }
 
-// Wrap adds the variables to a command.
-func (a *active) Wrap(cmd testbed.Command) testbed.Command {
+// wrap adds the variables to a command.
+func (a *active) wrap(cmd testbed.Command) testbed.Command {
 	cmd.Env = append(slices.Clone(cmd.Env), environ.Assignments(a.values)...)
 	return cmd
 }
 
-func (a *active) Proofs() []layer.Check { return nil }
-
-// Before shows that a command under test has the values.
-func (a *active) Before(ctx context.Context, site testbed.Site) ([]layer.Check, error) {
+// before shows that a command under test has the values.
+func (a *active) before(ctx context.Context, site testbed.Site) ([]layer.Check, error) {
 	seen, err := a.config.look(ctx, site)
 	if err != nil {
 		return nil, err
@@ -113,9 +113,3 @@ func (a *active) Before(ctx context.Context, site testbed.Site) ([]layer.Check, 
 	}
 	return checks, nil
 }
-
-func (a *active) After(context.Context, layer.Did) ([]layer.Check, error) { return nil, nil }
-
-func (a *active) CPU() (time.Duration, bool, error) { return 0, false, nil }
-
-func (a *active) Down(context.Context) error { return nil }

@@ -54,27 +54,24 @@ func TestProofs(t *testing.T) {
 
 func compare(t *testing.T, off, again []layer.Check, c *Config, site testbed.Site, on []layer.Check) {
 	t.Helper()
-	got, err := c.ProveOff(t.Context(), site)
+	got, err := c.ProveOff(t.Context(), new(layer.Run).At(site))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(off, got); diff != "" {
 		t.Errorf("off: %s", diff)
 	}
-	a, err := c.Up(t.Context(), site)
+	a, err := c.Up(t.Context(), new(layer.Run).At(site))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err = a.Before(t.Context(), layer.Dress(site, []layer.Active{a})); err != nil {
+	if got, err = a.Before(t.Context(), layer.Dress(site, a)); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(on, got); diff != "" {
 		t.Errorf("on: %s", diff)
 	}
-	if err := a.Down(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if got, err = c.ProveOff(t.Context(), site); err != nil {
+	if got, err = c.ProveOff(t.Context(), new(layer.Run).At(site)); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(again, got); diff != "" {
@@ -89,7 +86,7 @@ func TestProofsFail(t *testing.T) {
 	t.Setenv("TARE_TEST_KEY", "k")
 	site := localtest.Host(t)
 	c := &Config{Set: environ.Variables{"TARE_TEST_LEVEL": "debug", "TARE_TEST_KEY": "$TARE_TEST_KEY"}}
-	got, err := c.ProveOff(t.Context(), site)
+	got, err := c.ProveOff(t.Context(), new(layer.Run).At(site))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +101,7 @@ func TestProofsFail(t *testing.T) {
 	t.Setenv("TARE_TEST_LEVEL", "info")
 	t.Setenv("TARE_TEST_KEY", "other")
 	a := &active{config: c, values: map[string]string{"TARE_TEST_LEVEL": "debug", "TARE_TEST_KEY": "k"}}
-	if got, err = a.Before(t.Context(), layer.Dress(stripped{site}, []layer.Active{a})); err != nil {
+	if got, err = a.before(t.Context(), layer.Dress(stripped{site}, &layer.Active{Wrap: a.wrap})); err != nil {
 		t.Fatal(err)
 	}
 	want = []layer.Check{
@@ -120,7 +117,7 @@ func TestProofsFail(t *testing.T) {
 // experiment sets it to.
 func TestProofsDoNotShowTheSurroundings(t *testing.T) {
 	t.Setenv("TARE_TEST_URL", "db://user:hunter2@host")
-	checks, err := (&Config{Set: environ.Variables{"TARE_TEST_URL": "db://test"}}).ProveOff(t.Context(), localtest.Host(t))
+	checks, err := (&Config{Set: environ.Variables{"TARE_TEST_URL": "db://test"}}).ProveOff(t.Context(), new(layer.Run).At(localtest.Host(t)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,13 +137,13 @@ func (s stripped) Start(ctx context.Context, where testbed.Place, cmd testbed.Co
 
 func TestSubjectsGetTheVariables(t *testing.T) {
 	site := localtest.Host(t)
-	a, err := (&Config{Set: environ.Variables{"TARE_TEST_A": "1 2"}}).Up(t.Context(), site)
+	a, err := (&Config{Set: environ.Variables{"TARE_TEST_A": "1 2"}}).Up(t.Context(), new(layer.Run).At(site))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for subject, want := range map[bool]string{true: "TARE_TEST_A=1 2\n", false: ""} {
 		var out strings.Builder
-		p, err := layer.Dress(site, []layer.Active{a}).Start(t.Context(), testbed.Host, testbed.Command{
+		p, err := layer.Dress(site, a).Start(t.Context(), testbed.Host, testbed.Command{
 			Args: []string{"sh", "-c", "env | grep TARE_TEST_A; true"}, Stdout: &out, Subject: subject})
 		if err != nil {
 			t.Fatal(err)
@@ -177,7 +174,7 @@ func TestValidate(t *testing.T) {
 		{environ.Variables{"A=": "1"}, []experiment.FieldError{{Field: "set.A=", Message: `"A=" is not the name of a variable: letters, digits and underscores`}}},
 	}
 	for _, test := range tests {
-		if diff := cmp.Diff(test.want, (&Config{Set: test.set}).Validate()); diff != "" {
+		if diff := cmp.Diff(test.want, (&Config{Set: test.set}).validate()); diff != "" {
 			t.Error(diff)
 		}
 	}

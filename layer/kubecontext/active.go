@@ -3,8 +3,6 @@ package kubecontext
 import (
 	"context"
 	"fmt"
-	"sync"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -13,54 +11,32 @@ import (
 	"tare/testbed/kube"
 )
 
-// finding is what was found behind a context when it was put up, for the proofs
-// in other arms. Those have no connection to this cluster.
-type finding struct {
-	mu  sync.Mutex
-	uid string
-}
-
-func (f *finding) set(uid string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.uid = uid
-}
-
-func (f *finding) get() string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.uid
-}
-
-// Up puts the site on the cluster of the context.
-func (c *Config) Up(ctx context.Context, site testbed.Site) (layer.Active, error) {
-	s, err := kube.Of(site)
+// Up puts the site on the cluster of the context, and keeps which one that is for
+// the proofs in other arms: those have no connection to it.
+func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
+	site, err := kube.Of(s.Site)
 	if err != nil {
 		return nil, err
 	}
-	if s.Parameters().Context == c.Name {
+	if site.Parameters().Context == c.Name {
 		return nil, fmt.Errorf("%s is the context of the testbed, so every arm is on that cluster", c.Name)
 	}
-	if err := s.UseContext(c.Name); err != nil {
+	if err := site.UseContext(c.Name); err != nil {
 		return nil, err
 	}
-	cluster, err := s.Cluster(ctx)
+	cluster, err := site.Cluster(ctx)
 	if err != nil {
 		return nil, err
 	}
-	c.found.set(cluster.UID)
-	return &active{config: c, site: s, uid: cluster.UID}, nil
-}
-
-// Shapes says that Up changes nothing on a cluster.
-func (c *Config) Shapes() {}
-
-// OtherContext is the context that the arm is in.
-func (c *Config) OtherContext() string { return c.Name }
-
-// Rights are those for asking a cluster who it is.
-func (c *Config) Rights(string) []kube.Right {
-	return []kube.Right{{Resource: "namespaces", Verbs: []string{"get"}, Why: "clusters are told from each other by the UID of kube-system"}}
+	*layer.Kept[string](s.Run, c) = cluster.UID
+	before := func(ctx context.Context, _ testbed.Site) ([]layer.Check, error) {
+		context, uid, err := identity(ctx, site)
+		if err != nil {
+			return nil, err
+		}
+		return []layer.Check{c.here(context, uid, cluster.UID)}, nil
+	}
+	return &layer.Active{Before: before}, nil
 }
 
 // identity asks a site's API server who it is.
@@ -107,45 +83,19 @@ func described(context, uid string) string {
 	return fmt.Sprintf("context %s, cluster %s", context, uid)
 }
 
-// ProveOff shows that the site is on another cluster.
-func (c *Config) ProveOff(ctx context.Context, site testbed.Site) ([]layer.Check, error) {
-	s, err := kube.Of(site)
+// ProveOff shows that the site is on another cluster. Where the arm has a context of
+// its own there is nothing to add: its proof shows the cluster, and a site is on one.
+func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
+	if s.Own != nil {
+		return nil, nil
+	}
+	site, err := kube.Of(s.Site)
 	if err != nil {
 		return nil, err
 	}
-	context, uid, err := identity(ctx, s)
+	context, uid, err := identity(ctx, site)
 	if err != nil {
 		return nil, err
 	}
-	return []layer.Check{c.elsewhere(context, uid, c.found.get())}, nil
+	return []layer.Check{c.elsewhere(context, uid, *layer.Kept[string](s.Run, c))}, nil
 }
-
-// DisproveBeside has nothing to add: the proof of the arm's own layer shows the cluster, and a site is on one.
-func (*Config) DisproveBeside(context.Context, testbed.Site, layer.Layer) ([]layer.Check, error) {
-	return nil, nil
-}
-
-// active is the layer at one site.
-type active struct {
-	config *Config
-	site   *kube.Site
-	uid    string // of the cluster, when the layer was put up
-}
-
-func (a *active) Proofs() []layer.Check { return nil }
-
-// Before shows that the site is on that cluster still.
-func (a *active) Before(ctx context.Context, _ testbed.Site) ([]layer.Check, error) {
-	context, uid, err := identity(ctx, a.site)
-	if err != nil {
-		return nil, err
-	}
-	return []layer.Check{a.config.here(context, uid, a.uid)}, nil
-}
-
-func (a *active) After(context.Context, layer.Did) ([]layer.Check, error) { return nil, nil }
-
-func (a *active) CPU() (time.Duration, bool, error) { return 0, false, nil }
-
-// Down does nothing: the site goes with its testbed.
-func (a *active) Down(context.Context) error { return nil }

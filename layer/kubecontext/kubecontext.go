@@ -26,12 +26,10 @@ const name = "context"
 // Config is the parameters of the layer.
 type Config struct {
 	Name string `yaml:"name" required:"true" doc:"context of the kubeconfig"`
-
-	found *finding
 }
 
 // New gives the layer's parameters; there are no defaults.
-func New() layer.Layer { return &Config{found: &finding{}} }
+func New() layer.Layer { return &Config{} }
 
 // Kind describes the layer.
 var Kind = layer.Kind{
@@ -43,7 +41,15 @@ var Kind = layer.Kind{
 	},
 }
 
-// Needs says that the layer needs a cluster.
-func (c *Config) Needs() experiment.Needs {
-	return experiment.Needs{Only: experiment.TestbedKubernetes}
+// Declare says that the arm is on the cluster of the context, which must say who it is.
+func (c *Config) Declare() experiment.Declaration {
+	return experiment.Declaration{
+		Needs:   experiment.Needs{Only: experiment.TestbedKubernetes},
+		Context: c.Name,
+		Rights: func(string) []experiment.Right {
+			return []experiment.Right{{Resource: "namespaces", Verbs: []string{"get"}, Why: "clusters are told from each other by the UID of kube-system"}}
+		},
+		Shapes:       true,
+		ProvesBeside: true,
+	}
 }

@@ -8,7 +8,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"time"
 
 	"tare/experiment"
 	"tare/experiment/factor"
@@ -33,31 +32,38 @@ type Config struct {
 // New makes the layer with no rate: the file must give one.
 func New() layer.Layer { return &Config{} }
 
-// Needs says that the layer needs a wire.
-func (c *Config) Needs() experiment.Needs {
-	return experiment.Needs{Network: true, Only: experiment.TestbedLocal}
+// Declare says that the layer needs a wire.
+func (c *Config) Declare() experiment.Declaration {
+	return experiment.Declaration{
+		Needs:        experiment.Needs{Network: true, Only: experiment.TestbedLocal},
+		ProvesBeside: true,
+	}
 }
 
 // Up shapes the wire of the site.
-func (c *Config) Up(_ context.Context, site testbed.Site) (layer.Active, error) {
-	s, err := shaped(site)
+func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
+	on, err := shaped(s.Site)
 	if err != nil {
 		return nil, err
 	}
-	a := &active{site: s, rate: c.Rate.One()}
-	if err := s.Shape(float64(a.rate)); err != nil {
+	a := &active{site: on, rate: c.Rate.One()}
+	if err := on.Shape(float64(a.rate)); err != nil {
 		return nil, fmt.Errorf("set the wire to %s: %w", a.rate, err)
 	}
-	return a, nil
+	return &layer.Active{Before: a.before, After: a.after, Down: a.down}, nil
 }
 
-// ProveOff reads back that the wire has the testbed's rate.
-func (c *Config) ProveOff(_ context.Context, site testbed.Site) ([]layer.Check, error) {
-	s, err := shaped(site)
+// ProveOff reads back that the wire has the testbed's rate. Where the arm has a rate
+// of its own there is nothing to add: its proof shows the one that the wire has.
+func (c *Config) ProveOff(_ context.Context, s *layer.Session) ([]layer.Check, error) {
+	if s.Own != nil {
+		return nil, nil
+	}
+	on, err := shaped(s.Site)
 	if err != nil {
 		return nil, err
 	}
-	return s.check(quantity.Rate(s.LinkRate()))
+	return on.check(quantity.Rate(on.LinkRate()))
 }
 
 // wire is what the layer needs of a site.
@@ -100,29 +106,18 @@ type active struct {
 	rate quantity.Rate
 }
 
-// DisproveBeside has nothing to add: the proof of the arm's own layer shows the rate in force, and a wire has one.
-func (*Config) DisproveBeside(context.Context, testbed.Site, layer.Layer) ([]layer.Check, error) {
-	return nil, nil
-}
-
-// Proofs gives nothing: the rate is read before and after every trial.
-func (a *active) Proofs() []layer.Check { return nil }
-
-// Before reads the rate back from the kernel.
-func (a *active) Before(context.Context, testbed.Site) ([]layer.Check, error) {
+// before reads the rate back from the kernel.
+func (a *active) before(context.Context, testbed.Site) ([]layer.Check, error) {
 	return a.site.check(a.rate)
 }
 
-// After reads it again: it was in force until the end.
-func (a *active) After(context.Context, layer.Did) ([]layer.Check, error) {
+// after reads it again: it was in force until the end.
+func (a *active) after(context.Context, layer.Did) ([]layer.Check, error) {
 	return a.site.check(a.rate)
 }
 
-// CPU says that the layer has no processes of its own.
-func (a *active) CPU() (time.Duration, bool, error) { return 0, false, nil }
-
-// Down gives the wire the testbed's rate again.
-func (a *active) Down(context.Context) error {
+// down gives the wire the testbed's rate again.
+func (a *active) down(context.Context) error {
 	rate := quantity.Rate(a.site.LinkRate())
 	if err := a.site.Shape(float64(rate)); err != nil {
 		return fmt.Errorf("set the wire back to %s: %w", rate, err)

@@ -25,10 +25,10 @@ func TestLink(t *testing.T) {
 	ctx := context.Background()
 	site := localtest.Network(t, 1051e6, 1500)
 	c := &Config{Rate: factor.Of[quantity.Rate](999e6)}
-	checks, err := c.ProveOff(ctx, site)
+	checks, err := c.ProveOff(ctx, new(layer.Run).At(site))
 	one(t, checks, err, "1.051Gbit", "1.051Gbit", true)
 
-	up, err := c.Up(ctx, site)
+	up, err := c.Up(ctx, new(layer.Run).At(site))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,12 +36,12 @@ func TestLink(t *testing.T) {
 	one(t, checks, err, "999Mbit", "999Mbit", true)
 	checks, err = up.After(ctx, layer.Did{Sent: 1})
 	one(t, checks, err, "999Mbit", "999Mbit", true)
-	if used, own, err := up.CPU(); used != 0 || own || err != nil {
-		t.Errorf("CPU %v, own %v, %v", used, own, err)
+	if up.Costs != nil {
+		t.Error("a wire has processes of its own")
 	}
 
 	// The proofs can fail.
-	checks, err = c.ProveOff(ctx, site)
+	checks, err = c.ProveOff(ctx, new(layer.Run).At(site))
 	one(t, checks, err, "1.051Gbit", "999Mbit", false)
 	shaper, _ := testbed.As[testbed.Shaper](site)
 	if err := shaper.Shape(0); err != nil {
@@ -53,7 +53,7 @@ func TestLink(t *testing.T) {
 	if err := up.Down(ctx); err != nil {
 		t.Fatal(err)
 	}
-	checks, err = c.ProveOff(ctx, site)
+	checks, err = c.ProveOff(ctx, new(layer.Run).At(site))
 	one(t, checks, err, "1.051Gbit", "1.051Gbit", true)
 }
 
@@ -62,7 +62,7 @@ func TestRounding(t *testing.T) {
 	ctx := context.Background()
 	site := localtest.Network(t, 0, 1500)
 	c := &Config{Rate: factor.Of[quantity.Rate](1234567.0)}
-	up, err := c.Up(ctx, site)
+	up, err := c.Up(ctx, new(layer.Run).At(site))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,10 +74,10 @@ func TestWithoutAWire(t *testing.T) {
 	const want = "this testbed has no wire whose rate can be set"
 	site := localtest.Host(t)
 	c := &Config{Rate: factor.Of[quantity.Rate](1e9)}
-	if _, err := c.Up(context.Background(), site); err == nil || err.Error() != want {
+	if _, err := c.Up(context.Background(), new(layer.Run).At(site)); err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
-	if _, err := c.ProveOff(context.Background(), site); err == nil || err.Error() != want {
+	if _, err := c.ProveOff(context.Background(), new(layer.Run).At(site)); err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
 }

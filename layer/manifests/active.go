@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -32,7 +31,6 @@ type active struct {
 	on      cluster
 	objects []*unstructured.Unstructured // placed at this site
 	applied bool
-	limit   time.Duration // of deleting them
 }
 
 // placed gives the objects at a site, with what is not that site's alone.
@@ -118,7 +116,7 @@ func (a *active) apply(ctx context.Context) error {
 		err = a.await(ctx)
 	}
 	if err != nil {
-		return errors.Join(err, a.Off(context.WithoutCancel(ctx)))
+		return errors.Join(err, a.down(context.WithoutCancel(ctx)))
 	}
 	return nil
 }
@@ -191,19 +189,16 @@ func (w Wait) object(c *Config, applied []*unstructured.Unstructured, values pla
 	return u, nil
 }
 
-// Settle applies what is to come after the pods.
-func (a *active) Settle(ctx context.Context, _ testbed.Site) error {
+// settle applies what is to come after the pods.
+func (a *active) settle(ctx context.Context) ([]layer.Check, error) {
 	if a.config.When == AfterPods && !a.config.Exclusive {
-		return a.apply(ctx)
+		return nil, a.apply(ctx)
 	}
-	return nil
+	return nil, nil
 }
 
-// Proofs gives none: everything is shown in every trial.
-func (a *active) Proofs() []layer.Check { return nil }
-
-// Before shows that the objects are there as they were applied, and that the conditions hold.
-func (a *active) Before(ctx context.Context, _ testbed.Site) ([]layer.Check, error) {
+// before shows that the objects are there as they were applied, and that the conditions hold.
+func (a *active) before(ctx context.Context, _ testbed.Site) ([]layer.Check, error) {
 	check, err := a.present(ctx)
 	if err != nil {
 		return nil, err
@@ -257,22 +252,16 @@ func titles(objects []*unstructured.Unstructured) string {
 	return fmt.Sprintf("%s %s and %d more", objects[0].GetKind(), objects[0].GetName(), len(objects)-1)
 }
 
-// Exclusive says whether the objects concern other arms too.
-func (a *active) Exclusive() bool { return a.config.Exclusive }
-
-// Settling is how long to wait after they were applied or deleted.
-func (a *active) Settling() time.Duration { return a.config.Settle.Std() }
-
-// On applies the objects.
-func (a *active) On(ctx context.Context) error {
+// turnOn applies the objects.
+func (a *active) turnOn(ctx context.Context) error {
 	if a.applied {
 		return nil
 	}
 	return a.apply(ctx)
 }
 
-// Off deletes them and waits until they are gone.
-func (a *active) Off(ctx context.Context) error {
+// down deletes them and waits until they are gone.
+func (a *active) down(ctx context.Context) error {
 	if !a.applied {
 		return nil
 	}
@@ -282,15 +271,3 @@ func (a *active) Off(ctx context.Context) error {
 	a.applied = false
 	return nil
 }
-
-// After shows nothing more.
-func (a *active) After(context.Context, layer.Did) ([]layer.Check, error) { return nil, nil }
-
-// CPU is none: the layer has no process of its own.
-func (a *active) CPU() (time.Duration, bool, error) { return 0, false, nil }
-
-// DownLimit is how long objects may take to be gone.
-func (a *active) DownLimit() time.Duration { return a.limit }
-
-// Down deletes the objects.
-func (a *active) Down(ctx context.Context) error { return a.Off(ctx) }

@@ -14,7 +14,6 @@ import (
 
 	"tare/experiment"
 	"tare/layer"
-	"tare/testbed/kube"
 )
 
 // fake is a cluster as far as the layer sees one: objects by identity, shared by
@@ -150,20 +149,20 @@ func TestOwnNamespace(t *testing.T) {
 	gone.OK, gone.Observed = false, "ConfigMap policy in tare-a is not there"
 	expect(t, a, gone)
 
-	if err := a.Down(t.Context()); err != nil {
+	if err := a.down(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"apply ConfigMap tare-a/policy", "delete ConfigMap tare-a/policy"}, *f.log); diff != "" {
 		t.Error(diff)
 	}
-	if err := a.Down(t.Context()); err != nil || len(*f.log) != 2 {
+	if err := a.down(t.Context()); err != nil || len(*f.log) != 2 {
 		t.Errorf("down twice: %v, %q", err, *f.log)
 	}
 }
 
 func expect(t *testing.T, a *active, want ...layer.Check) {
 	t.Helper()
-	got, err := a.Before(t.Context(), nil)
+	got, err := a.before(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,13 +189,13 @@ func TestExclusive(t *testing.T) {
 	if err := a.up(t.Context(), false); err != nil {
 		t.Fatal(err)
 	}
-	if len(*f.log) != 0 || !a.Exclusive() {
+	if len(*f.log) != 0 {
 		t.Fatalf("after Up: %q", *f.log)
 	}
 	off := layer.Check{Layer: name, Name: "ConfigMap mesh", Expected: "not there", Observed: "not there", OK: true}
 	for range 2 {
 		for range 2 {
-			if err := a.On(t.Context()); err != nil {
+			if err := a.turnOn(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -205,13 +204,13 @@ func TestExclusive(t *testing.T) {
 		there.OK, there.Observed = false, "ConfigMap mesh in istio-system there"
 		expectOff(t, c, f.at("tare-b"), there)
 		for range 2 {
-			if err := a.Off(t.Context()); err != nil {
+			if err := a.down(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}
 		expectOff(t, c, f.at("tare-b"), off)
 	}
-	if err := a.Down(t.Context()); err != nil {
+	if err := a.down(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	turn := []string{"apply ConfigMap istio-system/mesh", "delete ConfigMap istio-system/mesh"}
@@ -233,7 +232,7 @@ func TestOthersObjects(t *testing.T) {
 		if err := a.up(t.Context(), false); err == nil || err.Error() != text {
 			t.Errorf("got  %v\nwant %s", err, text)
 		}
-		if err := a.Down(t.Context()); err != nil {
+		if err := a.down(t.Context()); err != nil {
 			t.Error(err)
 		}
 	}
@@ -333,7 +332,7 @@ func TestAfterPods(t *testing.T) {
 	if err := a.up(t.Context(), false); err != nil || len(*f.log) != 0 {
 		t.Fatalf("%v, %q", err, *f.log)
 	}
-	if err := a.Settle(t.Context(), nil); err != nil || len(*f.log) != 1 {
+	if _, err := a.settle(t.Context()); err != nil || len(*f.log) != 1 {
 		t.Fatalf("%v, %q", err, *f.log)
 	}
 }
@@ -374,7 +373,7 @@ func TestValidate(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			got := append(test.config.ReadFiles(read(test.files)), test.config.Validate()...)
+			got := append(test.config.readFiles(read(test.files)), test.config.validate()...)
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Error(diff)
 			}
@@ -384,7 +383,7 @@ func TestValidate(t *testing.T) {
 	for i := range maxObjects + 1 {
 		fmt.Fprintf(&many, "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a%d}\n", i)
 	}
-	if diff := cmp.Diff([]experiment.FieldError{{Message: "101 objects; at most 100 are taken"}}, config(many.String()).Validate()); diff != "" {
+	if diff := cmp.Diff([]experiment.FieldError{{Message: "101 objects; at most 100 are taken"}}, config(many.String()).validate()); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -395,13 +394,13 @@ func TestRights(t *testing.T) {
 	})
 	const why = "the layer manifests applies "
 	verbs := []string{"create", "delete", "get", "patch"}
-	want := []kube.Right{
+	want := []experiment.Right{
 		{Resource: "configmaps", Verbs: verbs, Namespace: "given", Why: why + "ConfigMap"},
 		{Resource: "configmaps", Verbs: verbs, Namespace: "istio-system", Why: why + "ConfigMap"},
 		{Group: "networking.k8s.io", Resource: "networkpolicies", Verbs: verbs, Namespace: "given", Why: why + "NetworkPolicy"},
 		{Group: "crd.varmor.org", Resource: "armorprofiles", Verbs: []string{"get"}, Namespace: "given", Why: why + "ArmorProfile"},
 	}
-	if diff := cmp.Diff(want, c.Rights("given")); diff != "" {
+	if diff := cmp.Diff(want, c.rights("given")); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -120,25 +120,25 @@ func TestPolicyOnCluster(t *testing.T) {
 	text := func(mode string) string {
 		return "apiVersion: security.istio.io/v1\nkind: PeerAuthentication\nmetadata: {name: strict, labels: {of: $(TARE_NAMESPACE)}}\nspec: {mtls: {mode: " + mode + "}}\n"
 	}
-	if _, err := config(text("STRICTLY")).Up(t.Context(), site); err == nil || !strings.Contains(err.Error(), `Unsupported value: "STRICTLY"`) {
+	if _, err := config(text("STRICTLY")).Up(t.Context(), new(layer.Run).At(site)); err == nil || !strings.Contains(err.Error(), `Unsupported value: "STRICTLY"`) {
 		t.Errorf("a value that the kind does not know: %v", err)
 	}
-	_, err := config(strings.Replace(text("STRICT"), "mtls: {", "mtls: {mood: good, ", 1)).Up(t.Context(), site)
+	_, err := config(strings.Replace(text("STRICT"), "mtls: {", "mtls: {mood: good, ", 1)).Up(t.Context(), new(layer.Run).At(site))
 	if err == nil || !strings.Contains(err.Error(), "did not take PeerAuthentication strict in "+site.Namespace()+" as it was given: spec.mtls.mood is not there") {
 		t.Errorf("a field that the kind does not know: %v", err)
 	}
 
 	c := config(text("STRICT"))
-	up, err := c.Up(t.Context(), site)
+	up, err := c.Up(t.Context(), new(layer.Run).At(site))
 	if err != nil {
 		t.Fatal(err)
 	}
 	on := []string{"PeerAuthentication strict: there as applied: there as applied: true"}
 	got, err := up.Before(t.Context(), site)
 	checks(t, on, got, err)
-	got, err = c.ProveOff(t.Context(), other)
+	got, err = c.ProveOff(t.Context(), new(layer.Run).At(other))
 	checks(t, []string{"PeerAuthentication strict: not there: not there: true"}, got, err)
-	got, err = c.ProveOff(t.Context(), site)
+	got, err = c.ProveOff(t.Context(), new(layer.Run).At(site))
 	checks(t, []string{"PeerAuthentication strict: not there: PeerAuthentication strict in " + site.Namespace() + " there: false"}, got, err)
 
 	cluster, err := site.Cluster(t.Context())
@@ -179,42 +179,41 @@ metadata: {name: $(TARE_NAMESPACE)}
 rules:
   - {apiGroups: [""], resources: [pods], verbs: [get]}
 `, exclusive)
-	up, err := c.Up(t.Context(), site)
+	up, err := c.Up(t.Context(), new(layer.Run).At(site))
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := up.(layer.Exclusive)
 	title := "ClusterRole " + site.Namespace()
 	for range 2 {
-		if err := a.On(t.Context()); err != nil {
+		if err := up.Switch.On(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		got, err := a.Before(t.Context(), site)
+		got, err := up.Before(t.Context(), site)
 		checks(t, []string{title + ": there as applied: there as applied: true"}, got, err)
-		if err := a.Off(t.Context()); err != nil {
+		if err := up.Switch.Off(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		got, err = c.ProveOff(t.Context(), site)
+		got, err = c.ProveOff(t.Context(), new(layer.Run).At(site))
 		checks(t, []string{title + ": not there: not there: true"}, got, err)
 	}
-	if err := a.On(t.Context()); err != nil {
+	if err := up.Switch.On(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := a.Down(t.Context()); err != nil {
+	if err := up.Down(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 
 	// The same object, not exclusive, and one that somebody else has made.
 	c.Exclusive = false
-	if _, err := c.Up(t.Context(), other); err == nil || !strings.Contains(err.Error(), "it belongs to the whole cluster, so that other arms would get it too: set exclusive: true") {
+	if _, err := c.Up(t.Context(), new(layer.Run).At(other)); err == nil || !strings.Contains(err.Error(), "it belongs to the whole cluster, so that other arms would get it too: set exclusive: true") {
 		t.Errorf("not exclusive: %v", err)
 	}
 	theirs := config("apiVersion: v1\nkind: Namespace\nmetadata: {name: kube-public, labels: {mine: \"true\"}}\n", ownArm)
-	if _, err := theirs.Up(t.Context(), other); err == nil || !strings.Contains(err.Error(), "apply Namespace kube-public: it exists already and is not of this run") {
+	if _, err := theirs.Up(t.Context(), new(layer.Run).At(other)); err == nil || !strings.Contains(err.Error(), "apply Namespace kube-public: it exists already and is not of this run") {
 		t.Errorf("somebody else's: %v", err)
 	}
 	theirs = config("apiVersion: v1\nkind: Namespace\nmetadata: {name: kube-public}\n", exclusive)
-	if _, err := theirs.Up(t.Context(), other); err == nil || !strings.Contains(err.Error(), "Namespace kube-public is there already, and this run has not made it") {
+	if _, err := theirs.Up(t.Context(), new(layer.Run).At(other)); err == nil || !strings.Contains(err.Error(), "Namespace kube-public is there already, and this run has not made it") {
 		t.Errorf("somebody else's, exclusively: %v", err)
 	}
 }
@@ -230,7 +229,7 @@ func TestWaitOnCluster(t *testing.T) {
 			{Kind: "ConfigMap", APIVersion: "v1", Name: "kube-root-ca.crt", Condition: "metadata.namespace=$(TARE_NAMESPACE)"},
 		}
 	})
-	up, err := c.Up(t.Context(), site)
+	up, err := c.Up(t.Context(), new(layer.Run).At(site))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -74,8 +74,8 @@ const (
 	maxText    = 1 << 20 // bytes of all files and inline
 )
 
-// ReadFiles reads the files.
-func (c *Config) ReadFiles(read func(string) ([]byte, error)) []experiment.FieldError {
+// readFiles reads the files.
+func (c *Config) readFiles(read func(string) ([]byte, error)) []experiment.FieldError {
 	var errs []experiment.FieldError
 	for i := range c.Files {
 		data, err := read(c.Files[i].Name)
@@ -87,8 +87,8 @@ func (c *Config) ReadFiles(read func(string) ([]byte, error)) []experiment.Field
 	return errs
 }
 
-// Validate checks the objects and what is to be waited for.
-func (c *Config) Validate() []experiment.FieldError {
+// validate checks the objects and what is to be waited for.
+func (c *Config) validate() []experiment.FieldError {
 	var errs []experiment.FieldError
 	bad := func(field, format string, args ...any) {
 		errs = append(errs, experiment.FieldError{Field: field, Message: fmt.Sprintf(format, args...)})

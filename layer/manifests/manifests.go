@@ -46,46 +46,47 @@ var Kind = layer.Kind{
 	},
 }
 
-// Needs says that the layer needs a cluster.
-func (c *Config) Needs() experiment.Needs {
-	return experiment.Needs{Only: experiment.TestbedKubernetes}
+// Declare says that the layer needs a cluster, and rights to what it applies.
+func (c *Config) Declare() experiment.Declaration {
+	return experiment.Declaration{
+		ReadFiles:    c.readFiles,
+		Validate:     c.validate,
+		Needs:        experiment.Needs{Only: experiment.TestbedKubernetes},
+		Rights:       c.rights,
+		ProvesBeside: true,
+	}
 }
 
-// Up applies the objects, or has Settle do it after the pods are made; exclusive
+// Up applies the objects, or has settle do it after the pods are made; exclusive
 // ones only have to be not there yet.
-func (c *Config) Up(ctx context.Context, site testbed.Site) (layer.Active, error) {
-	s, err := kube.Of(site)
+func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
+	site, err := kube.Of(s.Site)
 	if err != nil {
 		return nil, err
 	}
 	// The site gives up after its own limits, with a better word than this one's.
-	timeouts := s.Parameters().Timeouts
-	a := &active{config: c, on: s, limit: timeouts.Delete.Std() + timeouts.Request.Std() + 5*time.Second}
-	return a, a.up(ctx, s.Parameters().Namespace != "")
+	timeouts := site.Parameters().Timeouts
+	limit := timeouts.Delete.Std() + timeouts.Request.Std() + 5*time.Second
+	a := &active{config: c, on: site}
+	if err := a.up(ctx, site.Parameters().Namespace != ""); err != nil {
+		return nil, err
+	}
+	up := &layer.Active{Settle: a.settle, Before: a.before, Down: a.down, DownLimit: limit}
+	if c.Exclusive {
+		up.Switch = &layer.Switch{On: a.turnOn, Off: a.down, Settling: c.Settle.Std()}
+	}
+	return up, nil
 }
 
-// ProveOff shows that the objects are not there at another arm's site.
-func (c *Config) ProveOff(ctx context.Context, site testbed.Site) ([]layer.Check, error) {
-	s, err := kube.Of(site)
+// ProveOff shows that the objects are not there at another arm's site, but for those
+// that the arm's own layer applies: of those its proof shows the fields.
+func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
+	site, err := kube.Of(s.Site)
 	if err != nil {
 		return nil, err
 	}
-	check, err := c.absent(ctx, s, s.Parameters().Namespace != "", nil)
-	return []layer.Check{check}, err
-}
-
-// DisproveBeside shows that those objects are not there that the arm's own layer
-// does not apply. Of those that both apply, the own one's proof shows the fields.
-func (c *Config) DisproveBeside(ctx context.Context, site testbed.Site, own layer.Layer) ([]layer.Check, error) {
-	s, err := kube.Of(site)
-	if err != nil {
-		return nil, err
-	}
-	mine, ok := own.(*Config)
-	if !ok {
-		return nil, fmt.Errorf("layer %s beside a %T", name, own)
-	}
-	check, err := c.absent(ctx, s, s.Parameters().Namespace != "", mine)
+	own, _ := s.Own.(*Config)
+	check, err := c.absent(ctx, site, site.Parameters().Namespace != "", own)
 	if check.Name == "" && err == nil {
 		return nil, nil // both have the same objects
 	}

@@ -4,14 +4,14 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"tare/testbed/kube"
+	"tare/experiment"
 )
 
-// Rights are those to apply, read and delete the objects, and to read what is
+// rights are those to apply, read and delete the objects, and to read what is
 // waited for. Which resource a kind is, and whether it has namespaces, is known
 // to the cluster only: it is guessed by the rule that nearly all kinds follow.
-func (c *Config) Rights(namespace string) []kube.Right {
-	var list []kube.Right
+func (c *Config) rights(namespace string) []experiment.Right {
+	var list []experiment.Right
 	add := func(apiVersion, kind, ns string, verbs ...string) {
 		if ns == "" || ns != placeholdersGone(ns) {
 			ns = namespace
@@ -21,7 +21,7 @@ func (c *Config) Rights(namespace string) []kube.Right {
 			return
 		}
 		plural, _ := meta.UnsafeGuessKindToResource(gv.WithKind(kind))
-		list = append(list, kube.Right{Group: plural.Group, Resource: plural.Resource, Verbs: verbs, Namespace: ns, Why: "the layer manifests applies " + kind})
+		list = append(list, experiment.Right{Group: plural.Group, Resource: plural.Resource, Verbs: verbs, Namespace: ns, Why: "the layer manifests applies " + kind})
 	}
 	objects, _ := c.objects()
 	for _, o := range objects {

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,11 +17,8 @@ import (
 	"tare/testbed/kube"
 )
 
-// Shapes says that Up changes nothing on a cluster.
-func (c *Config) Shapes() {}
-
-// Validate checks what the tags cannot say.
-func (c *Config) Validate() []experiment.FieldError {
+// validate checks what the tags cannot say.
+func (c *Config) validate() []experiment.FieldError {
 	var errs []experiment.FieldError
 	bad := func(field, format string, args ...any) {
 		errs = append(errs, experiment.FieldError{Field: field, Message: fmt.Sprintf(format, args...)})
@@ -62,23 +58,23 @@ func taken(key string) (owner string, taken bool) {
 }
 
 // Up has the namespace made with the labels and annotations.
-func (c *Config) Up(_ context.Context, site testbed.Site) (layer.Active, error) {
-	s, err := kube.Of(site)
+func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
+	site, err := kube.Of(s.Site)
 	if err != nil {
 		return nil, err
 	}
-	if given := s.Parameters().Namespace; given != "" {
+	if given := site.Parameters().Namespace; given != "" {
 		return nil, fmt.Errorf("all arms share the namespace %s that the experiment gives, so one arm cannot label it: leave testbed.kubernetes.namespace out, and Tare makes a namespace for each arm", given)
 	}
-	a := &active{config: c, site: s}
-	err = s.ShapeNamespace(func(ns *corev1.Namespace) {
+	a := &active{config: c, site: site}
+	err = site.ShapeNamespace(func(ns *corev1.Namespace) {
 		a.idle = c.lacking(ns) == 0
 		ns.Labels, ns.Annotations = with(ns.Labels, c.Labels), with(ns.Annotations, c.Annotations)
 	})
 	if err != nil {
 		return nil, err
 	}
-	return a, nil
+	return &layer.Active{Settle: a.settle, Before: a.before}, nil
 }
 
 func with(m, add map[string]string) map[string]string {
@@ -155,31 +151,24 @@ func read(ctx context.Context, s *kube.Site) (*corev1.Namespace, error) {
 	return ns, nil
 }
 
-// ProveOff shows that the namespace has none of them.
-func (c *Config) ProveOff(ctx context.Context, site testbed.Site) ([]layer.Check, error) {
-	s, err := kube.Of(site)
+// ProveOff shows that the namespace has none of them, but for those that the arm's own
+// layer gives it.
+func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
+	if own, _ := s.Own.(*Config); own != nil {
+		c = c.beside(own)
+	}
+	if len(c.Labels)+len(c.Annotations) == 0 {
+		return nil, nil
+	}
+	site, err := kube.Of(s.Site)
 	if err != nil {
 		return nil, err
 	}
-	ns, err := read(ctx, s)
+	ns, err := read(ctx, site)
 	if err != nil {
 		return nil, err
 	}
 	return c.checks(ns, false), nil
-}
-
-// DisproveBeside shows that the namespace has none of those that the arm's own layer
-// does not give it.
-func (c *Config) DisproveBeside(ctx context.Context, site testbed.Site, own layer.Layer) ([]layer.Check, error) {
-	mine, ok := own.(*Config)
-	if !ok {
-		return nil, fmt.Errorf("layer %s beside a %T", name, own)
-	}
-	rest := c.beside(mine)
-	if len(rest.Labels)+len(rest.Annotations) == 0 {
-		return nil, nil
-	}
-	return rest.ProveOff(ctx, site)
 }
 
 // beside is what the layer gives a namespace and another one does not.
@@ -199,28 +188,19 @@ type active struct {
 	idle   bool // the namespace would have been the same without the layer
 }
 
-func (a *active) Proofs() []layer.Check { return nil }
-
-// Settle refuses a layer that changed nothing.
-func (a *active) Settle(context.Context, testbed.Site) error {
+// settle refuses a layer that changed nothing.
+func (a *active) settle(context.Context) ([]layer.Check, error) {
 	if a.idle {
-		return fmt.Errorf("the namespace %s is like that without the layer, so its arm is a copy of the arm without it", a.site.Namespace())
+		return nil, fmt.Errorf("the namespace %s is like that without the layer, so its arm is a copy of the arm without it", a.site.Namespace())
 	}
-	return nil
+	return nil, nil
 }
 
-// Before shows that the namespace has them.
-func (a *active) Before(ctx context.Context, _ testbed.Site) ([]layer.Check, error) {
+// before shows that the namespace has them.
+func (a *active) before(ctx context.Context, _ testbed.Site) ([]layer.Check, error) {
 	ns, err := read(ctx, a.site)
 	if err != nil {
 		return nil, err
 	}
 	return a.config.checks(ns, true), nil
 }
-
-func (a *active) After(context.Context, layer.Did) ([]layer.Check, error) { return nil, nil }
-
-func (a *active) CPU() (time.Duration, bool, error) { return 0, false, nil }
-
-// Down does nothing: the namespace goes with its site.
-func (a *active) Down(context.Context) error { return nil }

@@ -39,7 +39,12 @@ var Kind = layer.Kind{
 	},
 }
 
-// Needs says that the layer needs a cluster.
-func (c *Config) Needs() experiment.Needs {
-	return experiment.Needs{Only: experiment.TestbedKubernetes}
+// Declare says that the layer needs a cluster.
+func (c *Config) Declare() experiment.Declaration {
+	return experiment.Declaration{
+		Validate:     c.validate,
+		Needs:        experiment.Needs{Only: experiment.TestbedKubernetes},
+		Shapes:       true,
+		ProvesBeside: true,
+	}
 }

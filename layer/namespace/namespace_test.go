@@ -75,7 +75,7 @@ func TestValidate(t *testing.T) {
 		"Tare's own":            {Config{Labels: map[string]string{"tare/owner": "x"}}, bad("labels.tare/owner", "Tare knows namespaces by tare/owner")},
 		"Kubernetes' own":       {Config{Labels: map[string]string{"kubernetes.io/metadata.name": "x"}}, bad("labels.kubernetes.io/metadata.name", "Kubernetes knows namespaces by kubernetes.io/metadata.name")},
 	} {
-		if diff := cmp.Diff(test.want, test.config.Validate()); diff != "" {
+		if diff := cmp.Diff(test.want, test.config.validate()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
@@ -85,8 +85,8 @@ func TestValidate(t *testing.T) {
 func TestElsewhere(t *testing.T) {
 	c := &Config{Labels: map[string]string{"a": "1"}}
 	var site struct{ testbed.Site }
-	_, err := c.Up(t.Context(), site)
-	_, offErr := c.ProveOff(t.Context(), site)
+	_, err := c.Up(t.Context(), new(layer.Run).At(site))
+	_, offErr := c.ProveOff(t.Context(), new(layer.Run).At(site))
 	for _, err := range []error{err, offErr} {
 		if err == nil || !strings.Contains(err.Error(), "cluster") {
 			t.Errorf("got %v", err)

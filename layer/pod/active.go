@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -20,20 +19,20 @@ import (
 )
 
 // Up has the site's pods made in the way of the layer.
-func (c *Config) Up(ctx context.Context, site testbed.Site) (layer.Active, error) {
-	s, err := kube.Of(site)
+func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
+	site, err := kube.Of(s.Site)
 	if err != nil {
 		return nil, err
 	}
-	sandbox, err := c.sandbox(ctx, s)
+	sandbox, err := c.sandbox(ctx, site)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.admit(ctx, s); err != nil {
+	if err := c.admit(ctx, site); err != nil {
 		return nil, err
 	}
 	if c.shapes() {
-		s.ShapePods(func(pod *corev1.Pod) error {
+		site.ShapePods(func(pod *corev1.Pod) error {
 			before := pod.DeepCopy()
 			if err := c.shape(pod); err != nil {
 				return fmt.Errorf("layer %s: %w", name, err)
@@ -44,21 +43,19 @@ func (c *Config) Up(ctx context.Context, site testbed.Site) (layer.Active, error
 			return nil
 		})
 	}
-	return &active{config: c, site: s, sandbox: sandbox, nodes: map[string]*corev1.Node{}}, nil
+	a := &active{config: c, site: site, sandbox: sandbox, nodes: map[string]*corev1.Node{}}
+	return &layer.Active{Settle: a.settle, Before: a.before}, nil
 }
 
-// Shapes says that Up changes nothing on a cluster.
-func (c *Config) Shapes() {}
-
-// Rights are those for looking at what the proofs compare pods with.
-func (c *Config) Rights(namespace string) []kube.Right {
-	var rights []kube.Right
+// rights are those for looking at what the proofs compare pods with.
+func (c *Config) rights(namespace string) []experiment.Right {
+	var rights []experiment.Right
 	if len(c.RuntimeClass) > 0 {
-		rights = append(rights, kube.Right{Group: "node.k8s.io", Resource: "runtimeclasses", Verbs: []string{"get"}, Optional: true,
+		rights = append(rights, experiment.Right{Group: "node.k8s.io", Resource: "runtimeclasses", Verbs: []string{"get"}, Optional: true,
 			Why: "the handler of a RuntimeClass says which sandbox it stands for"})
 	}
 	if namespace != "" && len(c.security()) > 0 {
-		rights = append(rights, kube.Right{Resource: "namespaces", Verbs: []string{"get"}, Optional: true,
+		rights = append(rights, experiment.Right{Resource: "namespaces", Verbs: []string{"get"}, Optional: true,
 			Why: "whether the namespace's level of Pod Security allows the pods is said before they are made"})
 	}
 	return rights
@@ -103,39 +100,29 @@ func allowed(ns *corev1.Namespace, needs []experiment.PodSecurity) error {
 		ns.Name, has, least(needs), strings.Join(why, ", "), ns.Name, enforce, least(needs))
 }
 
-// ProveOff shows that the pods are not as the layer makes them.
-func (c *Config) ProveOff(ctx context.Context, site testbed.Site) ([]layer.Check, error) {
-	return c.disprove(ctx, site, c.off)
-}
-
-// DisproveBeside shows that the pods have nothing of the layer that the arm's own
-// layer does not ask for.
-func (c *Config) DisproveBeside(ctx context.Context, site testbed.Site, own layer.Layer) ([]layer.Check, error) {
-	mine, ok := own.(*Config)
-	if !ok {
-		return nil, fmt.Errorf("layer %s beside a %T", name, own)
-	}
-	if mine.Patch != "" { // it may ask for anything
+// ProveOff shows that the pods are not as the layer makes them, but for what the arm's
+// own layer asks for.
+func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
+	own, _ := s.Own.(*Config)
+	if own != nil && own.Patch != "" { // it may ask for anything
 		return []layer.Check{unlooked()}, nil
 	}
-	return c.disprove(ctx, site, func(sandbox string) []aspect { return c.offBeside(mine, sandbox) })
-}
-
-// disprove gathers evidence for what shows that the layer is not on.
-func (c *Config) disprove(ctx context.Context, site testbed.Site, aspects func(sandbox string) []aspect) ([]layer.Check, error) {
-	s, err := kube.Of(site)
+	site, err := kube.Of(s.Site)
 	if err != nil {
 		return nil, err
 	}
-	sandbox, err := c.sandbox(ctx, s)
+	sandbox, err := c.sandbox(ctx, site)
 	if err != nil { // this arm's cluster may be another one, without the class
 		sandbox = sandboxOf(one(c.RuntimeClass), "")
 	}
-	off := aspects(sandbox)
+	off := c.off(sandbox)
+	if own != nil {
+		off = c.offBeside(own, sandbox)
+	}
 	if len(off) == 0 {
 		return nil, nil
 	}
-	sights, err := c.look(ctx, s, map[string]*corev1.Node{})
+	sights, err := c.look(ctx, site, map[string]*corev1.Node{})
 	if err != nil {
 		return nil, err
 	}
@@ -148,43 +135,41 @@ type active struct {
 	site    *kube.Site
 	sandbox string
 	nodes   map[string]*corev1.Node
-	once    []layer.Check
-	settled []types.UID // the pods that once is about
+	settled []types.UID // the pods that settle has looked at
 }
 
-func (a *active) Proofs() []layer.Check { return a.once }
-
-// Settle shows what the specification of the pods says once they run, and that
+// settle shows what the specification of the pods says once they run, and that
 // their nodes can do what is asked of them: a run whose layer cannot be on ends
 // before its first trial.
-func (a *active) Settle(ctx context.Context, _ testbed.Site) error {
+func (a *active) settle(ctx context.Context) ([]layer.Check, error) {
 	sights, err := a.config.look(ctx, a.site, a.nodes)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := a.config.capable(sights); err != nil {
-		return err
+		return nil, err
 	}
 	on := a.config.on(a.sandbox)
-	a.once, a.settled = checks(on, sights, true), uids(sights)
+	once := checks(on, sights, true)
+	a.settled = uids(sights)
 	for _, k := range checks(on, sights, false) {
 		if !k.OK {
-			return fmt.Errorf("it is not on: %s: expected %s, observed %s", k.Name, k.Expected, k.Observed)
+			return nil, fmt.Errorf("it is not on: %s: expected %s, observed %s", k.Name, k.Expected, k.Observed)
 		}
 	}
 	pods, err := a.site.Pods(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if _, beside := split(pods); beside {
-		a.once = append(a.once, bystander())
+		once = append(once, bystander())
 	}
-	return nil
+	return once, nil
 }
 
-// Before shows that the layer is on, by what the pods see of themselves. Pods that
+// before shows that the layer is on, by what the pods see of themselves. Pods that
 // have been made again since are looked at from all sides.
-func (a *active) Before(ctx context.Context, _ testbed.Site) ([]layer.Check, error) {
+func (a *active) before(ctx context.Context, _ testbed.Site) ([]layer.Check, error) {
 	sights, err := a.config.look(ctx, a.site, a.nodes)
 	if err != nil {
 		return nil, err
@@ -204,10 +189,3 @@ func uids(sights []sight) []types.UID {
 	}
 	return ids
 }
-
-func (a *active) After(context.Context, layer.Did) ([]layer.Check, error) { return nil, nil }
-
-func (a *active) CPU() (time.Duration, bool, error) { return 0, false, nil }
-
-// Down does nothing: the pods go with their site.
-func (a *active) Down(context.Context) error { return nil }

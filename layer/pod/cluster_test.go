@@ -71,33 +71,34 @@ func TestOnCluster(t *testing.T) {
 		"patch":        {Patch: "spec: {containers: [{name: tare, securityContext: {readOnlyRootFilesystem: true}}]}"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			site := opened(t, bed, name, c.Needs())
-			up, err := c.Up(t.Context(), site)
+			site := opened(t, bed, name, c.Declare().Needs)
+			up, err := c.Up(t.Context(), new(layer.Run).At(site))
 			if err != nil {
 				t.Fatal(err)
 			}
 			made(t, site)
-			if err := up.(layer.Settler).Settle(t.Context(), site); err != nil {
+			once, err := up.Settle(t.Context())
+			if err != nil {
 				t.Fatal(err)
 			}
 			on, err := up.Before(t.Context(), site)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if on = append(on, up.Proofs()...); len(on) == 0 || len(failing(on)) > 0 {
+			if on = append(on, once...); len(on) == 0 || len(failing(on)) > 0 {
 				t.Errorf("on: %+v", on)
 			}
 			for _, k := range on {
 				t.Logf("%s: %s", k.Name, k.Observed)
 			}
-			off, err := c.ProveOff(t.Context(), plain)
+			off, err := c.ProveOff(t.Context(), new(layer.Run).At(plain))
 			if err != nil {
 				t.Fatal(err)
 			}
 			if len(off) == 0 || len(failing(off)) > 0 {
 				t.Errorf("off in a plain arm: %+v", off)
 			}
-			if off, err = c.ProveOff(t.Context(), site); err != nil || len(failing(off)) == 0 {
+			if off, err = c.ProveOff(t.Context(), new(layer.Run).At(site)); err != nil || len(failing(off)) == 0 {
 				t.Errorf("passes for off where it is on: %+v (%v)", off, err)
 			}
 		})
@@ -107,14 +108,14 @@ func TestOnCluster(t *testing.T) {
 // TestRefusedByCluster checks that what a cluster cannot do ends with the reason.
 func TestRefusedByCluster(t *testing.T) {
 	bed := onCluster(t)
-	_, err := (&Config{RuntimeClass: factor.Of("kata")}).Up(t.Context(), opened(t, bed, "kata", experiment.Needs{}))
+	_, err := (&Config{RuntimeClass: factor.Of("kata")}).Up(t.Context(), new(layer.Run).At(opened(t, bed, "kata", experiment.Needs{})))
 	if err == nil || !strings.Contains(err.Error(), "has no RuntimeClass kata: kubectl get runtimeclasses lists those it has") {
 		t.Errorf("a RuntimeClass that is not there: %v", err)
 	}
 
 	c := &Config{AppArmor: factor.Of("Unconfined")}
-	site := opened(t, bed, "apparmor", c.Needs())
-	up, err := c.Up(t.Context(), site)
+	site := opened(t, bed, "apparmor", c.Declare().Needs)
+	up, err := c.Up(t.Context(), new(layer.Run).At(site))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +124,7 @@ func TestRefusedByCluster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = up.(layer.Settler).Settle(t.Context(), site)
+	_, err = up.Settle(t.Context())
 	if told := fmt.Sprint(err); (facts.AppArmor == "") != strings.Contains(told, "sees no AppArmor") {
 		t.Errorf("AppArmor is %q, and the layer says %s", facts.AppArmor, told)
 	}

@@ -79,9 +79,15 @@ var Kind = layer.Kind{
 	},
 }
 
-// Needs says that the layer needs a cluster, and what Pod Security must allow.
-func (c *Config) Needs() experiment.Needs {
-	return experiment.Needs{Only: experiment.TestbedKubernetes, PodSecurity: c.security()}
+// Declare says that the layer needs a cluster, and what Pod Security must allow.
+func (c *Config) Declare() experiment.Declaration {
+	return experiment.Declaration{
+		Validate:     c.validate,
+		Needs:        experiment.Needs{Only: experiment.TestbedKubernetes, PodSecurity: c.security()},
+		Rights:       c.rights,
+		Shapes:       true,
+		ProvesBeside: true,
+	}
 }
 
 // one is the level of a factor that may not be given.

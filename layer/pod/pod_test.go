@@ -395,7 +395,7 @@ func TestNeeds(t *testing.T) {
 		{Level: "baseline", Why: "programs of root (layer pod)"},
 		{Level: "privileged", Why: "seccomp profile Unconfined (layer pod)"},
 	}}
-	if diff := cmp.Diff(want, c.Needs()); diff != "" {
+	if diff := cmp.Diff(want, c.Declare().Needs); diff != "" {
 		t.Error(diff)
 	}
 }

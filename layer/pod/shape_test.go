@@ -128,7 +128,7 @@ func TestValidate(t *testing.T) {
 		"a patch of Tare's label":    {Config{Patch: "metadata: {labels: {tare/owner: x}}"}, bad("patch", "Tare knows its own pods by the label tare/owner")},
 		"a selector that is no pair": {Config{NodeSelector: map[string]string{"a b": "1"}}, bad("nodeSelector.a b", `"a b" is no key: name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')`)},
 	} {
-		if diff := cmp.Diff(test.want, test.config.Validate()); diff != "" {
+		if diff := cmp.Diff(test.want, test.config.validate()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
@@ -142,7 +142,7 @@ func FuzzPatch(f *testing.F) {
 	f.Add("spec: {$setElementOrder/containers: [1]}")
 	f.Fuzz(func(t *testing.T, text string) {
 		c := &Config{Patch: text}
-		if text == "" || len(c.Validate()) > 0 {
+		if text == "" || len(c.validate()) > 0 {
 			return
 		}
 		pod := pristine()

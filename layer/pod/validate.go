@@ -17,8 +17,8 @@ const (
 	none = "none"
 )
 
-// Validate checks what the tags cannot say.
-func (c *Config) Validate() []experiment.FieldError {
+// validate checks what the tags cannot say.
+func (c *Config) validate() []experiment.FieldError {
 	v := &problems{}
 	v.labels(c)
 	v.capabilities(c)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"tare/layer"
 	"tare/layer/evidence"
@@ -105,11 +104,8 @@ func (i Item) at(ctx context.Context, t target, want evidence.State) (layer.Chec
 	return i.patterns().Check(name, i.Name, want, text, failed), nil
 }
 
-// Proofs gives none: everything is shown by trials.
-func (a *active) Proofs() []layer.Check { return nil }
-
-// Before makes the checks that come before a trial, and reads the counters.
-func (a *active) Before(ctx context.Context, site testbed.Site) ([]layer.Check, error) {
+// before makes the checks that come before a trial, and reads the counters.
+func (a *active) before(ctx context.Context, site testbed.Site) ([]layer.Check, error) {
 	a.site = site
 	checks, err := a.config.make(ctx, site, evidence.On, a.once, Before, Once)
 	if err != nil {
@@ -126,8 +122,8 @@ func (a *active) Before(ctx context.Context, site testbed.Site) ([]layer.Check, 
 	return checks, nil
 }
 
-// After makes those that come after it, and compares the counters.
-func (a *active) After(ctx context.Context, _ layer.Did) ([]layer.Check, error) {
+// after makes those that come after it, and compares the counters.
+func (a *active) after(ctx context.Context, _ layer.Did) ([]layer.Check, error) {
 	if a.site == nil {
 		return nil, fmt.Errorf("the layer proof was asked for evidence of a trial that did not begin")
 	}
@@ -147,12 +143,6 @@ func (a *active) After(ctx context.Context, _ layer.Did) ([]layer.Check, error) 
 	}
 	return checks, nil
 }
-
-// CPU is none: the layer has no process of its own.
-func (a *active) CPU() (time.Duration, bool, error) { return 0, false, nil }
-
-// Down has nothing to take away.
-func (a *active) Down(context.Context) error { return nil }
 
 // selector writes labels as a selector, in order.
 func selector(labels map[string]string) string {

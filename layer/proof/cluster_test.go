@@ -36,7 +36,7 @@ func TestOnCluster(t *testing.T) {
 		{Name: "no such pods", Pods: &Pods{Namespace: "kube-system", Labels: map[string]string{"tare-test": "none"}}, Run: []string{"true"}, On: "x"},
 		{Name: "a failing program", In: testbed.ServerPod, Container: kube.Container, Run: []string{"sh", "-c", "echo why >&2; exit 3"}, On: "x"},
 	}}
-	site, err := bed.Open(t.Context(), testbed.Request{Name: "a", Needs: c.Needs(), Level: &experiment.Kubernetes{
+	site, err := bed.Open(t.Context(), testbed.Request{Name: "a", Needs: c.Declare().Needs, Level: &experiment.Kubernetes{
 		Image:     experiment.DefaultImage,
 		Placement: factor.Of(experiment.DifferentNodes),
 		Resources: experiment.Resources{CPU: "50m", Memory: "64Mi"},
@@ -48,7 +48,7 @@ func TestOnCluster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	up, err := c.Up(t.Context(), site)
+	up, err := c.Up(t.Context(), new(layer.Run).At(site))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func TestOnCluster(t *testing.T) {
 			}
 		}
 	}
-	if got, observed := collect(c.ProveOff(t.Context(), site)); !cmp.Equal(off, got) {
+	if got, observed := collect(c.ProveOff(t.Context(), new(layer.Run).At(site))); !cmp.Equal(off, got) {
 		t.Errorf("off: %s\n%v", cmp.Diff(off, got), observed)
 	}
 }

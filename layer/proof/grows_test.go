@@ -26,7 +26,7 @@ func TestGrows(t *testing.T) {
 		}
 	}
 	c := &Config{Checks: []Item{{Name: "TLS", In: testbed.Host, Run: []string{"cat", file}, Grows: opened}}}
-	if errs := c.Validate(); errs != nil {
+	if errs := c.validate(); errs != nil {
 		t.Fatal(errs)
 	}
 	site := localtest.Host(t)
@@ -44,7 +44,7 @@ func TestGrows(t *testing.T) {
 		{"never there", "", "", "no such number, then no such number", false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			up, err := c.Up(t.Context(), site)
+			up, err := c.Up(t.Context(), new(layer.Run).At(site))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -57,10 +57,10 @@ func TestGrows(t *testing.T) {
 		})
 	}
 	say("opened{tls=\"true\"} 1\n")
-	got, err := c.ProveOff(t.Context(), site)
+	got, err := c.ProveOff(t.Context(), new(layer.Run).At(site))
 	compare(t, []layer.Check{{Layer: name, Name: "TLS", Expected: "not to match " + opened, Observed: `"opened{tls=\"true\"} 1\n"`}}, got, err)
 	say("opened{tls=\"false\"} 1\n")
-	got, err = c.ProveOff(t.Context(), site)
+	got, err = c.ProveOff(t.Context(), new(layer.Run).At(site))
 	compare(t, []layer.Check{{Layer: name, Name: "TLS", Expected: "not to match " + opened, Observed: `"opened{tls=\"false\"} 1\n"`, OK: true}}, got, err)
 }
 
@@ -99,7 +99,7 @@ func TestValidateGrows(t *testing.T) {
 		{"a moment", Item{Grows: `(\d+)`, When: After}, []experiment.FieldError{{Field: "checks[0].when", Message: "a number that grows is read before and after each trial"}}},
 	} {
 		test.item.Name, test.item.In, test.item.Run = "n", testbed.Host, []string{"cat"}
-		if diff := cmp.Diff(test.want, (&Config{Checks: []Item{test.item}}).Validate()); diff != "" {
+		if diff := cmp.Diff(test.want, (&Config{Checks: []Item{test.item}}).validate()); diff != "" {
 			t.Errorf("%s: %s", test.name, diff)
 		}
 	}
@@ -121,9 +121,11 @@ func FuzzSum(f *testing.F) {
 }
 
 // Beside an arm's own layer, the checks that both have are left to that one.
-func TestDisproveBeside(t *testing.T) {
+func TestProveOffBeside(t *testing.T) {
 	same := Item{Name: "same", In: testbed.Host, Run: []string{"echo", "same"}, On: "same"}
 	c := &Config{Checks: []Item{same, {Name: "other", In: testbed.Host, Run: []string{"echo", "other"}, On: "other"}}}
-	got, err := c.DisproveBeside(t.Context(), localtest.Host(t), &Config{Checks: []Item{same}})
+	s := new(layer.Run).At(localtest.Host(t))
+	s.Own = &Config{Checks: []Item{same}}
+	got, err := c.ProveOff(t.Context(), s)
 	compare(t, []layer.Check{{Layer: name, Name: "other", Expected: "not to match other", Observed: `"other\n"`}}, got, err)
 }

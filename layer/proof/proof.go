@@ -28,7 +28,6 @@ import (
 	"tare/layer/evidence"
 	"tare/layer/placeholder"
 	"tare/testbed"
-	"tare/testbed/kube"
 )
 
 const name = "proof"
@@ -36,11 +35,6 @@ const name = "proof"
 // Config is the parameters of the layer.
 type Config struct {
 	Checks []Item `yaml:"checks" json:"checks" required:"true" doc:"programs whose output shows whether it is on"`
-
-	// off keeps the evidence of checks that are made once, by the pods that it is of.
-	off map[string]layer.Check
-	// beside are the checks that another arm's layer has not.
-	beside map[*Config]*Config
 }
 
 // Item is one program and what it must print.
@@ -107,8 +101,13 @@ var Kind = layer.Kind{
 	},
 }
 
-// Needs says which places there must be.
-func (c *Config) Needs() experiment.Needs {
+// Declare says which places there must be, and what is run in them.
+func (c *Config) Declare() experiment.Declaration {
+	return experiment.Declaration{Validate: c.validate, Needs: c.needs(), Programs: c.programs(), Rights: c.rights, ProvesBeside: true}
+}
+
+// needs says which places there must be.
+func (c *Config) needs() experiment.Needs {
 	var n experiment.Needs
 	for _, item := range c.Checks {
 		switch item.In {
@@ -124,20 +123,21 @@ func (c *Config) Needs() experiment.Needs {
 	return n
 }
 
-// Programs are those that run on the machine of Tare.
-func (c *Config) Programs() []string {
-	var programs []string
+// programs are those of the machine of Tare. The others are in pods, or where the
+// workload's are.
+func (c *Config) programs() []experiment.Program {
+	var programs []experiment.Program
 	for _, item := range c.Checks {
-		if item.In == testbed.Host && len(item.Run) > 0 && !slices.Contains(programs, item.Run[0]) {
-			programs = append(programs, item.Run[0])
+		if item.In == testbed.Host && len(item.Run) > 0 {
+			programs = append(programs, experiment.Program{Name: item.Run[0], Where: experiment.OnMachine})
 		}
 	}
 	return programs
 }
 
-// Rights are those to find the pods and to run programs in their containers.
-func (c *Config) Rights(namespace string) []kube.Right {
-	var list []kube.Right
+// rights are those to find the pods and to run programs in their containers.
+func (c *Config) rights(namespace string) []experiment.Right {
+	var list []experiment.Right
 	for _, item := range c.Checks {
 		if item.Pods == nil && item.Container == "" {
 			continue
@@ -147,14 +147,14 @@ func (c *Config) Rights(namespace string) []kube.Right {
 			in = item.Pods.Namespace
 		}
 		const why = "the layer proof runs programs in containers"
-		list = append(list, kube.Right{Resource: "pods", Verbs: []string{"get", "list"}, Namespace: in, Why: why},
-			kube.Right{Resource: "pods/exec", Verbs: []string{"create", "get"}, Namespace: in, Why: why})
+		list = append(list, experiment.Right{Resource: "pods", Verbs: []string{"get", "list"}, Namespace: in, Why: why},
+			experiment.Right{Resource: "pods/exec", Verbs: []string{"create", "get"}, Namespace: in, Why: why})
 	}
 	return list
 }
 
-// Validate checks the values.
-func (c *Config) Validate() []experiment.FieldError {
+// validate checks the values.
+func (c *Config) validate() []experiment.FieldError {
 	var errs []experiment.FieldError
 	bad := func(field, format string, args ...any) {
 		errs = append(errs, experiment.FieldError{Field: field, Message: fmt.Sprintf(format, args...)})
@@ -209,31 +209,35 @@ func (i Item) patterns() evidence.Patterns {
 }
 
 // Up changes nothing.
-func (c *Config) Up(context.Context, testbed.Site) (layer.Active, error) {
-	return &active{config: c, once: map[string]layer.Check{}, counts: map[int][]reading{}}, nil
+func (c *Config) Up(context.Context, *layer.Session) (*layer.Active, error) {
+	a := &active{config: c, once: map[string]layer.Check{}, counts: map[int][]reading{}}
+	return &layer.Active{Before: a.before, After: a.after}, nil
 }
 
-// ProveOff makes the checks at another arm's site.
-func (c *Config) ProveOff(ctx context.Context, site testbed.Site) ([]layer.Check, error) {
-	if c.off == nil {
-		c.off = map[string]layer.Check{}
+// disproved is the evidence of checks that are made once in arms without the layer:
+// by the arm's own layer of the kind, then by the check and the pods that it is of.
+type disproved map[*Config]map[string]layer.Check
+
+// ProveOff makes the checks at another arm's site, but for those that the arm's own
+// layer makes.
+func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
+	own, _ := s.Own.(*Config)
+	kept := layer.Kept[disproved](s.Run, c)
+	if *kept == nil {
+		*kept = disproved{}
 	}
-	return c.make(ctx, site, evidence.Off, c.off, Before, After, Once)
+	if (*kept)[own] == nil {
+		(*kept)[own] = map[string]layer.Check{}
+	}
+	return c.without(own).make(ctx, s.Site, evidence.Off, (*kept)[own], Before, After, Once)
 }
 
-// DisproveBeside makes those checks that the arm's own layer does not make.
-func (c *Config) DisproveBeside(ctx context.Context, site testbed.Site, own layer.Layer) ([]layer.Check, error) {
-	mine, ok := own.(*Config)
-	if !ok {
-		return nil, fmt.Errorf("layer %s beside a %T", name, own)
+// without leaves out the checks that another layer has too.
+func (c *Config) without(own *Config) *Config {
+	if own == nil {
+		return c
 	}
-	if c.beside == nil {
-		c.beside = map[*Config]*Config{}
-	}
-	if c.beside[mine] == nil {
-		c.beside[mine] = &Config{Checks: slices.DeleteFunc(slices.Clone(c.Checks), func(item Item) bool {
-			return slices.ContainsFunc(mine.Checks, func(other Item) bool { return reflect.DeepEqual(item, other) })
-		})}
-	}
-	return c.beside[mine].ProveOff(ctx, site)
+	return &Config{Checks: slices.DeleteFunc(slices.Clone(c.Checks), func(item Item) bool {
+		return slices.ContainsFunc(own.Checks, func(other Item) bool { return reflect.DeepEqual(item, other) })
+	})}
 }

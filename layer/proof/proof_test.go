@@ -12,7 +12,6 @@ import (
 	"tare/experiment"
 	"tare/layer"
 	"tare/testbed"
-	"tare/testbed/kube"
 	"tare/testbed/local/localtest"
 )
 
@@ -28,7 +27,7 @@ func TestOnTheHost(t *testing.T) {
 		{Name: "trace", In: testbed.Host, Run: []string{"cat", file}, On: "on", When: After},
 	}}
 	site := localtest.Host(t)
-	up, err := c.Up(t.Context(), site)
+	up, err := c.Up(t.Context(), new(layer.Run).At(site))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +51,7 @@ func TestOnTheHost(t *testing.T) {
 	}
 	without := func(want ...layer.Check) {
 		t.Helper()
-		got, err := c.ProveOff(t.Context(), site)
+		got, err := c.ProveOff(t.Context(), new(layer.Run).At(site))
 		compare(t, want, got, err)
 	}
 	before(state)
@@ -94,23 +93,18 @@ func compare(t *testing.T, want, got []layer.Check, err error) {
 func TestAsTheWorkload(t *testing.T) {
 	c := &Config{Checks: []Item{{Name: "variable", In: testbed.Host, Run: []string{"sh", "-c", "echo [$TARE_TEST_PROOF]"}, On: `^\[x\]$`, Off: `^\[\]$`}}}
 	site := localtest.Host(t)
-	up, err := c.Up(t.Context(), site)
+	up, err := c.Up(t.Context(), new(layer.Run).At(site))
 	if err != nil {
 		t.Fatal(err)
 	}
-	dressed := layer.Dress(site, []layer.Active{withVariable{up}})
+	dressed := layer.Dress(site, &layer.Active{Wrap: func(cmd testbed.Command) testbed.Command {
+		cmd.Env = append(cmd.Env, "TARE_TEST_PROOF=x")
+		return cmd
+	}})
 	got, err := up.Before(t.Context(), dressed)
 	compare(t, []layer.Check{{Layer: name, Name: "variable", Expected: `to match ^\[x\]$, and not ^\[\]$`, Observed: `"[x]\n"`, OK: true}}, got, err)
-	got, err = c.ProveOff(t.Context(), site)
+	got, err = c.ProveOff(t.Context(), new(layer.Run).At(site))
 	compare(t, []layer.Check{{Layer: name, Name: "variable", Expected: `to match ^\[\]$, and not ^\[x\]$`, Observed: `"[]\n"`, OK: true}}, got, err)
-}
-
-// withVariable is a layer that adds a variable to commands under test.
-type withVariable struct{ layer.Active }
-
-func (withVariable) Wrap(cmd testbed.Command) testbed.Command {
-	cmd.Env = append(cmd.Env, "TARE_TEST_PROOF=x")
-	return cmd
 }
 
 func pod(name, node string, phase corev1.PodPhase) corev1.Pod {
@@ -218,7 +212,7 @@ func TestValidate(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, (&Config{Checks: test.checks}).Validate()); diff != "" {
+			if diff := cmp.Diff(test.want, (&Config{Checks: test.checks}).validate()); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -229,7 +223,7 @@ func TestNeeds(t *testing.T) {
 	tests := []struct {
 		item   Item
 		needs  experiment.Needs
-		rights []kube.Right
+		rights []experiment.Right
 	}{
 		{Item{In: testbed.Host}, experiment.Needs{}, nil},
 		{Item{In: testbed.ClientPod}, experiment.Needs{Network: true}, nil},
@@ -239,17 +233,17 @@ func TestNeeds(t *testing.T) {
 	}
 	for _, test := range tests {
 		c := &Config{Checks: []Item{test.item}}
-		if diff := cmp.Diff(test.needs, c.Needs()); diff != "" {
+		if diff := cmp.Diff(test.needs, c.Declare().Needs); diff != "" {
 			t.Error(diff)
 		}
-		if diff := cmp.Diff(test.rights, c.Rights("given")); diff != "" {
+		if diff := cmp.Diff(test.rights, c.rights("given")); diff != "" {
 			t.Error(diff)
 		}
 	}
 }
 
-func rights(namespace string) []kube.Right {
+func rights(namespace string) []experiment.Right {
 	const why = "the layer proof runs programs in containers"
-	return []kube.Right{{Resource: "pods", Verbs: []string{"get", "list"}, Namespace: namespace, Why: why},
+	return []experiment.Right{{Resource: "pods", Verbs: []string{"get", "list"}, Namespace: namespace, Why: why},
 		{Resource: "pods/exec", Verbs: []string{"create", "get"}, Namespace: namespace, Why: why}}
 }

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -28,12 +27,12 @@ func one(l factor.Levels[string]) string {
 }
 
 // Up has the site's volume claimed of the class.
-func (c *Config) Up(ctx context.Context, site testbed.Site) (layer.Active, error) {
-	s, err := kube.Of(site)
+func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
+	site, err := kube.Of(s.Site)
 	if err != nil {
 		return nil, err
 	}
-	cluster, err := s.Cluster(ctx)
+	cluster, err := site.Cluster(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -46,19 +45,9 @@ func (c *Config) Up(ctx context.Context, site testbed.Site) (layer.Active, error
 	case err != nil:
 		return nil, fmt.Errorf("read storage class %s: %w", one(c.Name), err)
 	}
-	s.ShapeVolume(c.shape)
-	return &active{config: c, site: s, class: class}, nil
-}
-
-// Shapes says that Up changes nothing on a cluster.
-func (c *Config) Shapes() {}
-
-// Rights are those for looking at the class.
-func (c *Config) Rights(string) []kube.Right {
-	return []kube.Right{
-		{Group: "storage.k8s.io", Resource: "storageclasses", Verbs: []string{"get"}, Why: "the storage class of the arm is looked at"},
-		{Resource: "persistentvolumes", Verbs: []string{"get"}, Why: "the proof looks at the volume that the claim was bound to"},
-	}
+	site.ShapeVolume(c.shape)
+	a := &active{config: c, site: site, class: class}
+	return &layer.Active{Before: a.before}, nil
 }
 
 // shape changes a claim that has not been made yet.
@@ -189,22 +178,21 @@ func bystander() layer.Check {
 		Caveat: "the workload has no volume: the layer " + name + " has no part in it"}
 }
 
-// ProveOff shows that the site's volume is of another class.
-func (c *Config) ProveOff(ctx context.Context, site testbed.Site) ([]layer.Check, error) {
-	s, err := kube.Of(site)
+// ProveOff shows that the site's volume is of another class. Where the arm has a class
+// of its own there is nothing to add: its proof shows the class, and a claim has one.
+func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
+	if s.Own != nil {
+		return nil, nil
+	}
+	site, err := kube.Of(s.Site)
 	if err != nil {
 		return nil, err
 	}
-	claim, volume, err := bound(ctx, s)
+	claim, volume, err := bound(ctx, site)
 	if err != nil || claim == nil {
 		return nil, err
 	}
 	return c.off(claim, volume), nil
-}
-
-// DisproveBeside has nothing to add: the proof of the arm's own layer shows the class of the volume, and a claim has one.
-func (*Config) DisproveBeside(context.Context, testbed.Site, layer.Layer) ([]layer.Check, error) {
-	return nil, nil
 }
 
 // active is the layer at one site.
@@ -214,10 +202,8 @@ type active struct {
 	class  *storagev1.StorageClass // nil: it may not be read
 }
 
-func (a *active) Proofs() []layer.Check { return nil }
-
-// Before shows that the site's volume is of the class.
-func (a *active) Before(ctx context.Context, _ testbed.Site) ([]layer.Check, error) {
+// before shows that the site's volume is of the class.
+func (a *active) before(ctx context.Context, _ testbed.Site) ([]layer.Check, error) {
 	claim, volume, err := bound(ctx, a.site)
 	if err != nil {
 		return nil, err
@@ -227,10 +213,3 @@ func (a *active) Before(ctx context.Context, _ testbed.Site) ([]layer.Check, err
 	}
 	return a.config.on(claim, volume, a.class), nil
 }
-
-func (a *active) After(context.Context, layer.Did) ([]layer.Check, error) { return nil, nil }
-
-func (a *active) CPU() (time.Duration, bool, error) { return 0, false, nil }
-
-// Down does nothing: the volume goes with its site.
-func (a *active) Down(context.Context) error { return nil }

@@ -48,7 +48,18 @@ var Kind = layer.Kind{
 	},
 }
 
-// Needs says that the layer needs a cluster and a workload with a volume.
-func (c *Config) Needs() experiment.Needs {
-	return experiment.Needs{Only: experiment.TestbedKubernetes, UsesVolume: true}
+// Declare says that the layer needs a cluster, a workload with a volume, and a look at
+// the class and at the volume.
+func (c *Config) Declare() experiment.Declaration {
+	return experiment.Declaration{
+		Needs: experiment.Needs{Only: experiment.TestbedKubernetes, UsesVolume: true},
+		Rights: func(string) []experiment.Right {
+			return []experiment.Right{
+				{Group: "storage.k8s.io", Resource: "storageclasses", Verbs: []string{"get"}, Why: "the storage class of the arm is looked at"},
+				{Resource: "persistentvolumes", Verbs: []string{"get"}, Why: "the proof looks at the volume that the claim was bound to"},
+			}
+		},
+		Shapes:       true,
+		ProvesBeside: true,
+	}
 }

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
+	"tare/experiment"
 	"tare/experiment/factor"
 	"tare/layer"
 	"tare/testbed/kube"
@@ -119,8 +120,8 @@ func TestShape(t *testing.T) {
 
 // The proof rests on the volume, so that no run may begin that cannot read it.
 func TestRights(t *testing.T) {
-	all := kube.Rights(kube.Use{Volume: true, More: New().(kube.Asking).Rights("")})
-	i := slices.IndexFunc(all, func(r kube.Right) bool { return r.Resource == "persistentvolumes" })
+	all := kube.Rights(kube.Use{Volume: true, More: New().Declare().Rights("")})
+	i := slices.IndexFunc(all, func(r experiment.Right) bool { return r.Resource == "persistentvolumes" })
 	if i < 0 || all[i].Optional || all[i].Namespace != "" || !slices.Contains(all[i].Verbs, "get") {
 		t.Errorf("got %+v", all)
 	}

@@ -97,7 +97,7 @@ type active struct {
 // begin makes sure that it is off. Whoever turned it on before the run wants it on:
 // it is turned off only when it is put back, or when an earlier session of the run
 // left it so.
-func (a *active) begin(ctx context.Context) error {
+func (a *active) begin(ctx context.Context, resumed bool) error {
 	if a.sites > 0 {
 		a.sites++
 		return nil
@@ -110,7 +110,7 @@ func (a *active) begin(ctx context.Context) error {
 	case evidence.Unclear:
 		return fmt.Errorf("the check shows neither on nor off: %s: expected %s, observed %s", check.Name, check.Expected, check.Observed)
 	case evidence.On:
-		if check, err = a.clear(ctx, check); err != nil {
+		if check, err = a.clear(ctx, check, resumed); err != nil {
 			return err
 		}
 	}
@@ -120,9 +120,9 @@ func (a *active) begin(ctx context.Context) error {
 }
 
 // clear turns off what was found on, if it may.
-func (a *active) clear(ctx context.Context, found layer.Check) (layer.Check, error) {
+func (a *active) clear(ctx context.Context, found layer.Check, resumed bool) (layer.Check, error) {
 	restore := a.config.Found == Restore
-	if !restore && !a.config.resumed {
+	if !restore && !resumed {
 		return found, fmt.Errorf("it is on already, and this run has not turned it on (%s: observed %s): "+
 			"turn it off first if nobody needs it, or set found: restore to have it off during the run and on again after it; "+
 			"a run of yours that was killed is resumed by tare resume", found.Name, found.Observed)
@@ -142,20 +142,17 @@ func (a *active) clear(ctx context.Context, found layer.Check) (layer.Check, err
 	return off, err
 }
 
-// Exclusive says whether it concerns other arms too.
-func (a *active) Exclusive() bool { return a.config.Exclusive }
-
-// On turns it on. When that fails it is turned off again.
-func (a *active) On(ctx context.Context) error {
+// turnOn turns it on. When that fails it is turned off again.
+func (a *active) turnOn(ctx context.Context) error {
 	a.on = true // from the first command on, it may be
 	if err := a.turn(ctx, a.config.On, evidence.On); err != nil {
-		return errors.Join(err, a.Off(context.WithoutCancel(ctx)))
+		return errors.Join(err, a.turnOff(context.WithoutCancel(ctx)))
 	}
 	return nil
 }
 
-// Off turns it off.
-func (a *active) Off(ctx context.Context) error {
+// turnOff turns it off.
+func (a *active) turnOff(ctx context.Context) error {
 	if !a.on {
 		return nil
 	}
@@ -166,35 +163,20 @@ func (a *active) Off(ctx context.Context) error {
 	return nil
 }
 
-// Proofs gives how it was found.
-func (a *active) Proofs() []layer.Check { return []layer.Check{a.found} }
-
-// Before shows that it is on.
-func (a *active) Before(ctx context.Context, _ testbed.Site) ([]layer.Check, error) {
+// before shows that it is on.
+func (a *active) before(ctx context.Context, _ testbed.Site) ([]layer.Check, error) {
 	check, err := a.check(ctx, evidence.On)
 	return []layer.Check{check}, err
 }
 
-// After shows nothing more.
-func (a *active) After(context.Context, layer.Did) ([]layer.Check, error) { return nil, nil }
-
-// CPU is none: the layer has no process of its own.
-func (a *active) CPU() (time.Duration, bool, error) { return 0, false, nil }
-
-// DownLimit is as long as turning it off may take, and on again.
-func (a *active) DownLimit() time.Duration { return 2*a.config.Limit.Std() + evidence.Limit }
-
-// Settling is how long to wait after it was turned.
-func (a *active) Settling() time.Duration { return a.config.Settle.Std() }
-
-// Down turns it off when its last site is taken down, and puts it back to how it
+// down turns it off when its last site is taken down, and puts it back to how it
 // was found.
-func (a *active) Down(ctx context.Context) error {
+func (a *active) down(ctx context.Context) error {
 	if a.done {
 		return nil
 	}
 	if a.config.Exclusive || a.sites == 1 {
-		if err := a.Off(ctx); err != nil {
+		if err := a.turnOff(ctx); err != nil {
 			return err
 		}
 	}

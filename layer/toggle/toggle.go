@@ -53,9 +53,6 @@ type Config struct {
 	Settle    quantity.Duration `yaml:"settle" json:"settle" min:"0s" max:"1h" doc:"how long to wait after it was turned on, and likewise off, before the next trial"`
 	Found     Found             `yaml:"found" json:"found" doc:"where it is on before the run: refuse to run, or restore it at the end"`
 	Env       environ.Variables `yaml:"env" json:"env,omitempty" doc:"environment variables to add for the commands"`
-
-	resumed bool               // the run goes on that an earlier session began
-	states  map[string]*shared // by what its commands are about
 }
 
 // Found says what becomes of a switch that is on before the run.
@@ -101,11 +98,17 @@ var Kind = layer.Kind{
 	},
 }
 
-// Needs says that the layer needs nothing of the testbed.
-func (c *Config) Needs() experiment.Needs { return experiment.Needs{} }
+// Declare names the programs that the commands start on the machine of Tare.
+func (c *Config) Declare() experiment.Declaration {
+	d := experiment.Declaration{Validate: c.validate, ProvesBeside: true}
+	for _, program := range c.programs() {
+		d.Programs = append(d.Programs, experiment.Program{Name: program, Where: experiment.OnMachine})
+	}
+	return d
+}
 
-// Programs are those that the commands start on the machine of Tare.
-func (c *Config) Programs() []string {
+// programs are those of the commands.
+func (c *Config) programs() []string {
 	var programs []string
 	for _, command := range slices.Concat(c.On, c.Off, [][]string{c.Check.Run}) {
 		if len(command) > 0 && !slices.Contains(programs, command[0]) {
@@ -115,8 +118,8 @@ func (c *Config) Programs() []string {
 	return programs
 }
 
-// Validate checks the values.
-func (c *Config) Validate() []experiment.FieldError {
+// validate checks the values.
+func (c *Config) validate() []experiment.FieldError {
 	errs := c.Env.Validate("env")
 	bad := func(field, format string, args ...any) {
 		errs = append(errs, experiment.FieldError{Field: field, Message: fmt.Sprintf(format, args...)})
@@ -155,72 +158,69 @@ func (c *Config) Validate() []experiment.FieldError {
 	return errs
 }
 
-// Resume says that what is found on may be what an earlier session left so.
-func (c *Config) Resume() { c.resumed = true }
-
 // Up turns it on unless it is exclusive; it must be off before.
-func (c *Config) Up(ctx context.Context, site testbed.Site) (layer.Active, error) {
-	for _, program := range c.Programs() {
+func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
+	for _, program := range c.programs() {
 		if _, err := exec.LookPath(program); err != nil {
 			return nil, fmt.Errorf("a program of the switch: %w", err)
 		}
 	}
-	on, err := c.operate(ctx, site)
+	on, err := c.operate(ctx, s.Site)
 	if err != nil {
 		return nil, err
 	}
-	a := &active{operator: on, shared: c.stateOf(on)}
-	if err := a.begin(ctx); err != nil {
+	a := &active{operator: on, shared: c.stateOf(s.Run, on)}
+	if err := a.begin(ctx, s.Resumed); err != nil {
 		return nil, err
 	}
-	if c.Exclusive {
-		return a, nil
+	up := &layer.Active{
+		Proofs: []layer.Check{a.found}, Before: a.before, Down: a.down,
+		DownLimit: 2*c.Limit.Std() + evidence.Limit, // turning it off, and on again
 	}
-	if a.sites > 1 { // it has been turned on for another site
-		a.on = true
-		return a, nil
+	switch {
+	case c.Exclusive:
+		up.Switch = &layer.Switch{On: a.turnOn, Off: a.turnOff, Settling: c.Settle.Std()}
+	case a.sites > 1:
+		a.on = true // for another site
+	default:
+		if err := a.turnOn(ctx); err != nil {
+			return nil, errors.Join(err, a.down(context.WithoutCancel(ctx)))
+		}
 	}
-	if err := a.On(ctx); err != nil {
-		return nil, errors.Join(err, a.Down(context.WithoutCancel(ctx)))
-	}
-	return a, nil
+	return up, nil
 }
 
 // stateOf is the state of the switch that the operator's commands turn: one for the
 // cluster, or for each namespace where the commands name it.
-func (c *Config) stateOf(o *operator) *shared {
+func (c *Config) stateOf(run *layer.Run, o *operator) *shared {
 	key := o.values[placeholder.Context]
 	for _, args := range slices.Concat(c.On, c.Off) {
 		if slices.ContainsFunc(args, func(arg string) bool { return strings.Contains(arg, placeholder.Namespace) }) {
 			key = o.values[placeholder.Context] + " " + o.values[placeholder.Namespace]
 		}
 	}
-	if c.states == nil {
-		c.states = map[string]*shared{}
+	states := layer.Kept[map[string]*shared](run, c)
+	if *states == nil {
+		*states = map[string]*shared{}
 	}
-	if c.states[key] == nil {
-		c.states[key] = &shared{}
+	if (*states)[key] == nil {
+		(*states)[key] = &shared{}
 	}
-	return c.states[key]
+	return (*states)[key]
 }
 
-// ProveOff shows that it is off at another arm's site.
-func (c *Config) ProveOff(ctx context.Context, site testbed.Site) ([]layer.Check, error) {
-	on, err := c.operate(ctx, site)
+// ProveOff shows that it is off at another arm's site. Where the arm has a switch of its
+// own that is seen by the same check, that one's proof tells.
+func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
+	if own, _ := s.Own.(*Config); own != nil && slices.Equal(own.Check.Run, c.Check.Run) && own.Check.On == c.Check.On {
+		return nil, nil
+	}
+	on, err := c.operate(ctx, s.Site)
 	if err != nil {
 		return nil, err
 	}
 	check, err := on.check(ctx, evidence.Off)
 	return []layer.Check{check}, err
-}
-
-// DisproveBeside shows that it is off where the arm has a switch of its own, unless
-// both are seen by the same check: then that one's proof tells.
-func (c *Config) DisproveBeside(ctx context.Context, site testbed.Site, own layer.Layer) ([]layer.Check, error) {
-	if mine, ok := own.(*Config); ok && slices.Equal(mine.Check.Run, c.Check.Run) && mine.Check.On == c.Check.On {
-		return nil, nil
-	}
-	return c.ProveOff(ctx, site)
 }
 
 // operate prepares the commands for a site.

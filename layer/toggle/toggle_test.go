@@ -33,6 +33,12 @@ func lamp(t *testing.T) (*Config, string) {
 	return c, file
 }
 
+// session is one of a run, on this machine.
+func session(t *testing.T, run *layer.Run) *layer.Session {
+	t.Helper()
+	return run.At(localtest.Host(t))
+}
+
 func set(t *testing.T, file, text string) {
 	t.Helper()
 	if err := os.WriteFile(file, []byte(text+"\n"), 0o600); err != nil {
@@ -61,29 +67,27 @@ func off(observed string, ok bool) layer.Check {
 
 func TestSwitching(t *testing.T) {
 	c, file := lamp(t)
-	site := localtest.Host(t)
-	up, err := c.Up(t.Context(), site)
+	up, err := c.Up(t.Context(), session(t, new(layer.Run)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	found := off(`"it is off\n"`, true)
 	found.Name += " before the run"
-	if diff := cmp.Diff([]layer.Check{found}, up.Proofs()); diff != "" {
+	if diff := cmp.Diff([]layer.Check{found}, up.Proofs); diff != "" {
 		t.Error(diff)
 	}
-	exclusive := up.(layer.Exclusive)
-	if !exclusive.Exclusive() || state(t, file) != "off" {
+	if state(t, file) != "off" {
 		t.Errorf("after Up it is %s", state(t, file))
 	}
 	for range 2 {
 		expect(t, on(`"it is off\n"`, false), up.Before)
-		turn(t, exclusive.On, exclusive.On)
+		turn(t, up.Switch.On, up.Switch.On)
 		expect(t, on(`"it is on\n"`, true), up.Before)
 		expectOff(t, off(`"it is on\n"`, false), c)
-		turn(t, exclusive.Off, exclusive.Off)
+		turn(t, up.Switch.Off, up.Switch.Off)
 		expectOff(t, off(`"it is off\n"`, true), c)
 	}
-	turn(t, exclusive.On, up.Down)
+	turn(t, up.Switch.On, up.Down)
 	if state(t, file) != "off" {
 		t.Errorf("after Down it is %s", state(t, file))
 	}
@@ -111,7 +115,7 @@ func expect(t *testing.T, want layer.Check, before func(context.Context, testbed
 
 func expectOff(t *testing.T, want layer.Check, c *Config) {
 	t.Helper()
-	got, err := c.ProveOff(t.Context(), localtest.Host(t))
+	got, err := c.ProveOff(t.Context(), session(t, new(layer.Run)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +128,7 @@ func expectOff(t *testing.T, want layer.Check, c *Config) {
 func TestFoundOn(t *testing.T) {
 	c, file := lamp(t)
 	set(t, file, "on")
-	_, err := c.Up(t.Context(), localtest.Host(t))
+	_, err := c.Up(t.Context(), session(t, new(layer.Run)))
 	want := "it is on already, and this run has not turned it on (" + look + `: observed "it is on\n"): ` +
 		"turn it off first if nobody needs it, or set found: restore to have it off during the run and on again after it; a run of yours that was killed is resumed by tare resume"
 	if err == nil || err.Error() != want {
@@ -138,34 +142,36 @@ func TestFoundOn(t *testing.T) {
 func TestFoundOnAndTurnedOff(t *testing.T) {
 	tests := []struct {
 		name          string
-		change        func(*Config)
+		found         Found
+		resumed       bool
 		caveat, after string
 	}{
-		{"restored", func(c *Config) { c.Found = Restore }, "it was on before the run and was turned off for it; it is on again after the run", "on"},
-		{"restored, resumed", func(c *Config) { c.Found = Restore; c.Resume() }, "it was on before the run and was turned off for it; it is on again after the run", "on"},
-		{"resumed", func(c *Config) { c.Resume() },
+		{"restored", Restore, false, "it was on before the run and was turned off for it; it is on again after the run", "on"},
+		{"restored, resumed", Restore, true, "it was on before the run and was turned off for it; it is on again after the run", "on"},
+		{"resumed", Refuse, true,
 			"it was on when the run was resumed, as a session that was killed leaves it, and was turned off first; it is off after the run", "off"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			c, file := lamp(t)
-			test.change(c)
+			c.Found = test.found
+			run := &layer.Run{Resumed: test.resumed}
 			set(t, file, "on")
-			first, err := c.Up(t.Context(), localtest.Host(t))
+			first, err := c.Up(t.Context(), session(t, run))
 			if err != nil {
 				t.Fatal(err)
 			}
 			want := off(`"it is off\n"`, true)
 			want.Name += " before the run"
 			want.Caveat = test.caveat
-			if diff := cmp.Diff([]layer.Check{want}, first.Proofs()); diff != "" {
+			if diff := cmp.Diff([]layer.Check{want}, first.Proofs); diff != "" {
 				t.Error(diff)
 			}
-			second, err := c.Up(t.Context(), localtest.Host(t))
+			second, err := c.Up(t.Context(), session(t, run))
 			if err != nil {
 				t.Fatal(err)
 			}
-			turn(t, second.(layer.Exclusive).On, first.Down, first.Down)
+			turn(t, second.Switch.On, first.Down, first.Down)
 			if state(t, file) != "on" { // the second site still has it on
 				t.Errorf("after Down at one site it is %s", state(t, file))
 			}
@@ -183,7 +189,7 @@ func TestFoundOnAndStays(t *testing.T) {
 	set(t, file, "on")
 	c.Found = Restore
 	c.Off = append(c.Off, []string{"false"})
-	if _, err := c.Up(t.Context(), localtest.Host(t)); err == nil || err.Error() != "turn it off: false: exit status 1" {
+	if _, err := c.Up(t.Context(), session(t, new(layer.Run))); err == nil || err.Error() != "turn it off: false: exit status 1" {
 		t.Errorf("error %v", err)
 	}
 	if state(t, file) != "on" {
@@ -195,8 +201,9 @@ func TestFoundOnAndStays(t *testing.T) {
 func TestNotExclusiveAtTwoSites(t *testing.T) {
 	c, file := lamp(t)
 	c.Exclusive = false
-	first, errFirst := c.Up(t.Context(), localtest.Host(t))
-	second, errSecond := c.Up(t.Context(), localtest.Host(t))
+	run := new(layer.Run)
+	first, errFirst := c.Up(t.Context(), session(t, run))
+	second, errSecond := c.Up(t.Context(), session(t, run))
 	if err := errors.Join(errFirst, errSecond); err != nil {
 		t.Fatal(err)
 	}
@@ -213,11 +220,11 @@ func TestNotExclusiveAtTwoSites(t *testing.T) {
 func TestNotExclusive(t *testing.T) {
 	c, file := lamp(t)
 	c.Exclusive = false
-	up, err := c.Up(t.Context(), localtest.Host(t))
+	up, err := c.Up(t.Context(), session(t, new(layer.Run)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if state(t, file) != "on" || up.(layer.Exclusive).Exclusive() {
+	if state(t, file) != "on" || up.Switch != nil {
 		t.Errorf("after Up it is %s", state(t, file))
 	}
 	turn(t, up.Down, up.Down)
@@ -232,11 +239,11 @@ func TestWaitsForTheCheck(t *testing.T) {
 	// The third look turns the light on.
 	c.On = [][]string{{"sh", "-c", "echo asked >$LAMP"}}
 	c.Check.Run = []string{"sh", "-c", `read s <$LAMP; case $s in asked) echo 1 >$LAMP;; 1) echo on >$LAMP;; esac; echo it is $s`}
-	up, err := c.Up(t.Context(), localtest.Host(t))
+	up, err := c.Up(t.Context(), session(t, new(layer.Run)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	turn(t, up.(layer.Exclusive).On)
+	turn(t, up.Switch.On)
 	if state(t, file) != "on" {
 		t.Errorf("it is %s", state(t, file))
 	}
@@ -274,9 +281,9 @@ func TestFailures(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			c, file := lamp(t)
 			test.change(c)
-			up, err := c.Up(t.Context(), localtest.Host(t))
+			up, err := c.Up(t.Context(), session(t, new(layer.Run)))
 			if err == nil {
-				err = up.(layer.Exclusive).On(t.Context())
+				err = up.Switch.On(t.Context())
 			}
 			if err == nil || err.Error() != test.want {
 				t.Errorf("got  %v\nwant %s", err, test.want)
@@ -320,28 +327,30 @@ func TestValidate(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			c := good()
 			test.change(c)
-			if diff := cmp.Diff(test.want, c.Validate()); diff != "" {
+			if diff := cmp.Diff(test.want, c.validate()); diff != "" {
 				t.Error(diff)
 			}
 		})
 	}
-	if diff := cmp.Diff([]string{"a", "b", "c"}, good().Programs()); diff != "" {
+	if diff := cmp.Diff([]string{"a", "b", "c"}, good().programs()); diff != "" {
 		t.Error(diff)
 	}
 }
 
 // A switch of another arm is off beside the arm's own, unless that is the same one.
-func TestDisproveBeside(t *testing.T) {
+func TestProveOffBeside(t *testing.T) {
 	other, file := lamp(t)
 	own, _ := lamp(t)
 	own.Check.Run = []string{"echo", "it is on"}
 	set(t, file, "on")
-	got, err := other.DisproveBeside(t.Context(), localtest.Host(t), own)
+	s := session(t, new(layer.Run))
+	s.Own = own
+	got, err := other.ProveOff(t.Context(), s)
 	if diff := cmp.Diff([]layer.Check{off(`"it is on\n"`, false)}, got); err != nil || diff != "" {
 		t.Error(err, diff)
 	}
 	own.Check = other.Check
-	if got, err := other.DisproveBeside(t.Context(), localtest.Host(t), own); err != nil || got != nil {
+	if got, err := other.ProveOff(t.Context(), s); err != nil || got != nil {
 		t.Errorf("the same switch: %+v (%v)", got, err)
 	}
 }

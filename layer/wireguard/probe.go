@@ -45,12 +45,12 @@ func try(ctx context.Context, which Implementation) (description string, err err
 	if err != nil {
 		return "", err
 	}
-	defer func() { err = errors.Join(err, up.Down(ctx)) }()
-	checks, err := up.Before(ctx, site)
+	defer func() { err = errors.Join(err, up.down(ctx)) }()
+	checks, err := up.prove(ctx, site)
 	if err != nil {
 		return "", err
 	}
-	for _, c := range append(up.Proofs(), checks...) {
+	for _, c := range append(up.proofs, checks...) {
 		if c.Name == implementationCheck {
 			description = c.Observed
 		}

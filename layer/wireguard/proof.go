@@ -82,26 +82,18 @@ func proveClear(ctx context.Context, s surroundings, prefix string) ([]layer.Che
 	}, nil
 }
 
-// ProveOff shows that at a site without the layer pods reach each other in clear.
-func (c *Config) ProveOff(ctx context.Context, site testbed.Site) ([]layer.Check, error) {
-	s, err := surround(site)
+// ProveOff shows that at a site without the layer pods reach each other in clear. Where
+// the arm has a tunnel of its own there is nothing to add: its proof shows the one in
+// force, and a site has one.
+func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
+	if s.Own != nil {
+		return nil, nil
+	}
+	on, err := surround(s.Site)
 	if err != nil {
 		return nil, err
 	}
-	return proveClear(ctx, s, "")
-}
-
-// DisproveBeside has nothing to add: the proof of the arm's own layer shows the tunnel in force, and a site has one.
-func (*Config) DisproveBeside(context.Context, testbed.Site, layer.Layer) ([]layer.Check, error) {
-	return nil, nil
-}
-
-// Proofs gives what was shown when the tunnel was put up.
-func (a *active) Proofs() []layer.Check {
-	for i := range a.proofs {
-		a.proofs[i].Once = true
-	}
-	return a.proofs
+	return proveClear(ctx, on, "")
 }
 
 // implementationCheck is the name of the check that records whose WireGuard it is.
@@ -153,9 +145,9 @@ func (a *active) proveKeys(ctx context.Context, client end) error {
 	return nil
 }
 
-// Before shows that a marker arrives, through the tunnel, and is not seen in
-// clear between the nodes. It also reads the counters for After.
-func (a *active) Before(ctx context.Context, _ testbed.Site) ([]layer.Check, error) {
+// prove shows that a marker arrives, through the tunnel, and is not seen in
+// clear between the nodes. It also reads the counters for through.
+func (a *active) prove(ctx context.Context, _ testbed.Site) ([]layer.Check, error) {
 	idle, err := a.traffic(ctx)
 	if err != nil {
 		return nil, err
@@ -174,9 +166,9 @@ func (a *active) Before(ctx context.Context, _ testbed.Site) ([]layer.Check, err
 	}, nil
 }
 
-// After shows that the tunnel's counters grew by what the trial sent, if the
+// through shows that the tunnel's counters grew by what the trial sent, if the
 // workload tells that.
-func (a *active) After(ctx context.Context, did layer.Did) ([]layer.Check, error) {
+func (a *active) through(ctx context.Context, did layer.Did) ([]layer.Check, error) {
 	if did.Sent == 0 {
 		return nil, nil
 	}

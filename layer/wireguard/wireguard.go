@@ -18,7 +18,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"tare/experiment"
 	"tare/layer"
@@ -60,9 +59,12 @@ type Config struct {
 // New makes the layer with its defaults.
 func New() layer.Layer { return &Config{Implementation: Auto} }
 
-// Needs says that the layer needs two nodes.
-func (c *Config) Needs() experiment.Needs {
-	return experiment.Needs{Network: true, Only: experiment.TestbedLocal}
+// Declare says that the layer needs two nodes.
+func (c *Config) Declare() experiment.Declaration {
+	return experiment.Declaration{
+		Needs:        experiment.Needs{Network: true, Only: experiment.TestbedLocal},
+		ProvesBeside: true,
+	}
 }
 
 const (
@@ -102,15 +104,15 @@ type active struct {
 
 // Up puts the tunnel between the nodes and shows once that the marker crosses
 // the wire in clear without it, and that with a wrong key it does not arrive.
-func (c *Config) Up(ctx context.Context, site testbed.Site) (layer.Active, error) {
-	a, err := c.up(ctx, site)
+func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
+	a, err := c.up(ctx, s.Site)
 	if hint := hint(err); hint != "" {
 		return nil, fmt.Errorf("%w (%s)", err, hint)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return a, nil
+	return &layer.Active{Proofs: a.proofs, Before: a.prove, Costs: a.costs, After: a.through, Down: a.down}, nil
 }
 
 // hint says what to do about an error that means that this system lacks
@@ -135,7 +137,7 @@ func (c *Config) up(ctx context.Context, site testbed.Site) (*active, error) {
 		return nil, err
 	}
 	if err := a.raise(ctx, c.Implementation); err != nil {
-		return nil, errors.Join(err, a.Down(context.WithoutCancel(ctx)))
+		return nil, errors.Join(err, a.down(context.WithoutCancel(ctx)))
 	}
 	return a, nil
 }
@@ -203,21 +205,24 @@ func (a *active) route(dev string) error {
 	return errors.Join(errs...)
 }
 
-// CPU is what the tunnel's processes have used; the kernel's tunnel has none.
-func (a *active) CPU() (time.Duration, bool, error) {
-	var sum time.Duration
-	for _, t := range a.tunnels {
+// costs is what the processes of the tunnel's ends have used, by node; the kernel's
+// tunnel has none.
+func (a *active) costs() ([]layer.Cost, error) {
+	var costs []layer.Cost
+	for i, t := range a.tunnels {
 		used, own, err := t.cpu()
-		if err != nil || !own {
-			return 0, own, err
+		if err != nil {
+			return nil, err
 		}
-		sum += used
+		if own {
+			costs = append(costs, layer.Cost{Part: string(a.site.Nodes.Nodes()[i].Place()), CPU: used})
+		}
 	}
-	return sum, true, nil
+	return costs, nil
 }
 
-// Down sends traffic over the wire again and takes the tunnel away.
-func (a *active) Down(ctx context.Context) error {
+// down sends traffic over the wire again and takes the tunnel away.
+func (a *active) down(ctx context.Context) error {
 	errs := []error{a.route("")}
 	for _, t := range a.tunnels {
 		if t != nil {

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -120,11 +121,11 @@ func openSite(t *testing.T, mtu int) testbed.Site {
 // up puts the layer around a site, to be taken down with the test.
 func up(t *testing.T, site testbed.Site, which Implementation) *active {
 	t.Helper()
-	a, err := (&Config{Implementation: which}).Up(context.Background(), site)
+	a, err := (&Config{Implementation: which}).up(context.Background(), site)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return a.(*active)
+	return a
 }
 
 // text is the outcome of checks, one a line.
@@ -180,44 +181,53 @@ func TestKernelTunnel(t *testing.T) {
 func tunnelWorks(t *testing.T, site testbed.Site, which Implementation) {
 	ctx := context.Background()
 	c := &Config{Implementation: which}
-	checks, err := c.ProveOff(ctx, site)
+	checks, err := c.ProveOff(ctx, new(layer.Run).At(site))
 	assert(t, "before", text(t, checks, err), inClear)
 
 	a := up(t, site, which)
-	for _, proof := range a.Proofs() {
-		if !proof.Once {
-			t.Errorf("not marked as shown once: %+v", proof)
-		}
-	}
-	assert(t, "proofs", text(t, a.Proofs(), nil), `without the tunnel: marker from pod to pod: expected arrives, observed arrives: true
+	assert(t, "proofs", text(t, a.proofs, nil), `without the tunnel: marker from pod to pod: expected arrives, observed arrives: true
 without the tunnel: marker on the wire: expected in clear in at least 1 frame, observed in clear in 2 frames: true
 implementation: expected `+string(which)+", observed "+a.tunnels[0].describe()+`: true
 marker from a peer with a wrong key: expected does not arrive, observed does not arrive: true
 marker from the peer with the right key: expected arrives, observed arrives: true
 `)
-	cpu, own, err := a.CPU()
-	if err != nil || own != (which == Userspace) || own && cpu <= 0 {
-		t.Errorf("CPU %v, own %v, %v", cpu, own, err)
+	first, err := a.costs()
+	var parts []string
+	for _, c := range first {
+		parts = append(parts, c.Part)
+		if c.CPU <= 0 {
+			t.Errorf("no CPU time: %+v", c)
+		}
+	}
+	want := map[Implementation][]string{Userspace: {"client-node", "server-node"}}[which]
+	if err != nil || !slices.Equal(parts, want) {
+		t.Errorf("costs of %v, %v; want %v", parts, err, want)
 	}
 	for _, path := range []testbed.Path{testbed.PodToPod, testbed.PodToService} {
-		checks, err = a.Before(ctx, site)
+		checks, err = a.prove(ctx, site)
 		got := text(t, checks, err)
 		if !strings.HasPrefix(got, encrypted) || strings.Contains(got, ": false") {
 			t.Errorf("before a trial:\n%s", got)
 		}
 		transfer(t, site, path)
-		checks, err = a.After(ctx, layer.Did{Sent: streamSize})
+		checks, err = a.through(ctx, layer.Did{Sent: streamSize})
 		if len(checks) != 1 || err != nil || !checks[0].OK {
 			t.Errorf("after a trial: %+v, %v", checks, err)
 		}
 	}
-	if used, _, err := a.CPU(); err != nil || own && used <= cpu {
-		t.Errorf("CPU %v after a trial, %v before, %v", used, cpu, err)
+	then, err := a.costs()
+	if err != nil {
+		t.Error(err)
 	}
-	if err := a.Down(ctx); err != nil {
+	for i, c := range then {
+		if c.CPU <= first[i].CPU {
+			t.Errorf("after a trial %+v, before %+v", c, first[i])
+		}
+	}
+	if err := a.down(ctx); err != nil {
 		t.Fatal(err)
 	}
-	checks, err = c.ProveOff(ctx, site)
+	checks, err = c.ProveOff(ctx, new(layer.Run).At(site))
 	assert(t, "after", text(t, checks, err), inClear)
 	leftNothing(t, site)
 }
@@ -244,8 +254,11 @@ func TestAutoTakesTheKernelsWhereThereIsOne(t *testing.T) {
 	if kernelHas(nodes.Nodes()[0].Do) == nil {
 		want = "kernel (Linux "
 	}
-	a := up(t, site, New().(*Config).Implementation)
-	for _, proof := range a.Proofs() {
+	a, err := New().Up(context.Background(), new(layer.Run).At(site))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, proof := range a.Proofs {
 		if proof.Name == implementationCheck && (!strings.HasPrefix(proof.Observed, want) ||
 			proof.Expected != "kernel where it has one, else userspace") {
 			t.Errorf("%+v, want %s…", proof, want)
@@ -262,14 +275,14 @@ func TestProofsFail(t *testing.T) {
 	site := openSite(t, 1500)
 	a := up(t, site, Userspace)
 
-	checks, err := (&Config{}).ProveOff(ctx, site)
+	checks, err := (&Config{}).ProveOff(ctx, new(layer.Run).At(site))
 	assert(t, "off, while it is on", text(t, checks, err), `marker from pod to pod: expected arrives, observed arrives: true
 marker on the wire: expected in clear in at least 1 frame, observed in clear in 0 frames: false
 `)
-	if _, err := a.Before(ctx, site); err != nil {
+	if _, err := a.prove(ctx, site); err != nil {
 		t.Fatal(err)
 	}
-	checks, err = a.After(ctx, layer.Did{Sent: 1e9})
+	checks, err = a.through(ctx, layer.Did{Sent: 1e9})
 	if len(checks) != 1 || err != nil || checks[0].OK {
 		t.Errorf("a gigabyte that was not sent through the tunnel: %+v, %v", checks, err)
 	}
@@ -277,17 +290,17 @@ marker on the wire: expected in clear in at least 1 frame, observed in clear in 
 	if err := a.route(""); err != nil {
 		t.Fatal(err)
 	}
-	checks, err = a.Before(ctx, site)
+	checks, err = a.prove(ctx, site)
 	assert(t, "on, while traffic goes round it", text(t, checks, err), `marker from pod to pod: expected arrives, observed arrives: true
 marker on the wire: expected in clear in 0 frames, observed in clear in 2 frames: false
 marker through the tunnel: expected as many bytes in and out as were sent, or more, observed 0 bytes in, 0 bytes out, 64 sent: false
 `)
 	transfer(t, site, testbed.PodToPod)
-	checks, err = a.After(ctx, layer.Did{Sent: streamSize})
+	checks, err = a.through(ctx, layer.Did{Sent: streamSize})
 	assert(t, "after, round it", text(t, checks, err),
 		"trial through the tunnel: expected as many bytes in and out as were sent, or more, observed 0 bytes in, 0 bytes out, 4194304 sent: false\n")
 
-	if err := a.Down(ctx); err != nil {
+	if err := a.down(ctx); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -314,13 +327,13 @@ func TestDeadProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = "server-node: wireguard-go: read the counters: /proc/self/exe: signal: killed"
-	if _, err := a.Before(ctx, site); err == nil || err.Error() != want {
+	if _, err := a.prove(ctx, site); err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
-	if err := a.Down(ctx); err == nil || err.Error() != "server-node: wireguard-go: /proc/self/exe: signal: killed" {
+	if err := a.down(ctx); err == nil || err.Error() != "server-node: wireguard-go: /proc/self/exe: signal: killed" {
 		t.Errorf("down: %v", err)
 	}
-	checks, err := (&Config{}).ProveOff(ctx, site)
+	checks, err := (&Config{}).ProveOff(ctx, new(layer.Run).At(site))
 	assert(t, "afterwards", text(t, checks, err), inClear)
 }
 
@@ -337,7 +350,7 @@ func TestFailedUpLeavesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = (&Config{Implementation: Userspace}).Up(context.Background(), site)
+	_, err = (&Config{Implementation: Userspace}).Up(context.Background(), new(layer.Run).At(site))
 	if err == nil || !strings.HasPrefix(err.Error(), "wireguard-go works on a TUN interface: server-node: wireguard-go: open: make the interface wg0: ") {
 		t.Errorf("%v", err)
 	}
@@ -351,7 +364,7 @@ func TestFailedUpLeavesNothing(t *testing.T) {
 	leftNothing(t, site)
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := (&Config{Implementation: Userspace}).Up(ended, site); err == nil {
+	if _, err := (&Config{Implementation: Userspace}).Up(ended, new(layer.Run).At(site)); err == nil {
 		t.Error("put up under an ended context")
 	}
 	leftNothing(t, site)
@@ -360,10 +373,10 @@ func TestFailedUpLeavesNothing(t *testing.T) {
 func TestWithoutNodes(t *testing.T) {
 	const want = "this testbed has no nodes between which a tunnel could be put and watched"
 	site := localtest.Host(t)
-	if _, err := New().Up(context.Background(), site); err == nil || err.Error() != want {
+	if _, err := New().Up(context.Background(), new(layer.Run).At(site)); err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
-	if _, err := New().ProveOff(context.Background(), site); err == nil || err.Error() != want {
+	if _, err := New().ProveOff(context.Background(), new(layer.Run).At(site)); err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
 }
@@ -409,7 +422,7 @@ func TestKeysStayInside(t *testing.T) {
 			}
 		}
 	}
-	if err := a.Down(context.Background()); err != nil {
+	if err := a.down(context.Background()); err != nil {
 		t.Error(err)
 	}
 }

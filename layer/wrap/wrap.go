@@ -24,7 +24,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"tare/experiment"
 	"tare/layer"
@@ -59,14 +58,17 @@ var Kind = layer.Kind{
 	Helper: answer,
 }
 
-// Needs says that the layer needs nothing.
-func (c *Config) Needs() experiment.Needs { return experiment.Needs{} }
+// Declare names the program in front.
+func (c *Config) Declare() experiment.Declaration {
+	d := experiment.Declaration{Validate: c.validate}
+	if len(c.Run) > 0 {
+		d.Programs = []experiment.Program{{Name: c.Run[0], Where: experiment.InFront}}
+	}
+	return d
+}
 
-// Program is the one in front.
-func (c *Config) Program() (program, dir string) { return c.Run[0], "" }
-
-// Validate checks the values.
-func (c *Config) Validate() []experiment.FieldError {
+// validate checks the values.
+func (c *Config) validate() []experiment.FieldError {
 	var errs []experiment.FieldError
 	bad := func(field, message string) {
 		errs = append(errs, experiment.FieldError{Field: field, Message: message})
@@ -91,7 +93,7 @@ func (c *Config) Validate() []experiment.FieldError {
 }
 
 // Up looks for the program.
-func (c *Config) Up(context.Context, testbed.Site) (layer.Active, error) {
+func (c *Config) Up(context.Context, *layer.Session) (*layer.Active, error) {
 	if _, err := exec.LookPath(c.Run[0]); err != nil {
 		return nil, fmt.Errorf("the program in front: %w", err)
 	}
@@ -99,15 +101,16 @@ func (c *Config) Up(context.Context, testbed.Site) (layer.Active, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the path of this program: %w", err)
 	}
-	return &active{config: c, self: self}, nil
+	a := &active{config: c, self: self}
+	return &layer.Active{Wrap: a.wrap, Before: a.before}, nil
 }
 
 // ProveOff shows that the proof does not match without the layer.
-func (c *Config) ProveOff(ctx context.Context, site testbed.Site) ([]layer.Check, error) {
+func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	if c.Proof == nil {
 		return nil, nil // the caveat of the check that it is on says so
 	}
-	check, err := c.Proof.check(ctx, site, false)
+	check, err := c.Proof.check(ctx, s.Site, false)
 	return []layer.Check{check}, err
 }
 
@@ -117,11 +120,11 @@ type active struct {
 	self   string // path of this program
 }
 
-// Wrap puts the command in front. /proc/self/exe, as which Tare starts itself,
+// wrap puts the command in front. /proc/self/exe, as which Tare starts itself,
 // would be the command in front and is written out; the variable by which it
 // knows what it was started for is set behind that command, which may clear the
 // environment, as many sandboxes do.
-func (a *active) Wrap(cmd testbed.Command) testbed.Command {
+func (a *active) wrap(cmd testbed.Command) testbed.Command {
 	args := cmd.Args
 	if args[0] == "/proc/self/exe" {
 		args = slices.Concat([]string{"env"}, helperVariables(cmd.Env), []string{a.self}, args[1:])
@@ -140,10 +143,8 @@ func helperVariables(env []string) []string {
 	return vars
 }
 
-func (a *active) Proofs() []layer.Check { return nil }
-
-// Before shows that the layer is on.
-func (a *active) Before(ctx context.Context, site testbed.Site) ([]layer.Check, error) {
+// before shows that the layer is on.
+func (a *active) before(ctx context.Context, site testbed.Site) ([]layer.Check, error) {
 	var check layer.Check
 	var err error
 	if a.config.Proof != nil {
@@ -153,9 +154,3 @@ func (a *active) Before(ctx context.Context, site testbed.Site) ([]layer.Check, 
 	}
 	return []layer.Check{check}, err
 }
-
-func (a *active) After(context.Context, layer.Did) ([]layer.Check, error) { return nil, nil }
-
-func (a *active) CPU() (time.Duration, bool, error) { return 0, false, nil }
-
-func (a *active) Down(context.Context) error { return nil }

@@ -94,18 +94,18 @@ func TestProofs(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			test.on.Layer, test.off.Layer = name, name
 			test.on.Observed = strings.Replace(test.on.Observed, "ANSWER", quote("env "+testbed.HelperVariable+"="+name+" "+self+"\n"), 1)
-			a, err := test.config.Up(t.Context(), site)
+			a, err := test.config.Up(t.Context(), new(layer.Run).At(site))
 			if err != nil {
 				t.Fatal(err)
 			}
-			on, err := a.Before(t.Context(), layer.Dress(site, []layer.Active{a}))
+			on, err := a.Before(t.Context(), layer.Dress(site, a))
 			if err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff([]layer.Check{test.on}, on); diff != "" {
 				t.Errorf("on: %s", diff)
 			}
-			off, err := test.config.ProveOff(t.Context(), site)
+			off, err := test.config.ProveOff(t.Context(), new(layer.Run).At(site))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -122,7 +122,7 @@ func TestProofs(t *testing.T) {
 
 func TestProofThatCannotStart(t *testing.T) {
 	c := Config{Run: []string{"env"}, Proof: &Proof{Run: []string{"tare-test-no-such-program"}, Match: "x"}}
-	checks, err := c.ProveOff(t.Context(), localtest.Host(t))
+	checks, err := c.ProveOff(t.Context(), new(layer.Run).At(localtest.Host(t)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +132,7 @@ func TestProofThatCannotStart(t *testing.T) {
 }
 
 func TestUpWithoutTheProgram(t *testing.T) {
-	_, err := (&Config{Run: []string{"tare-test-no-such-program"}}).Up(t.Context(), nil)
+	_, err := (&Config{Run: []string{"tare-test-no-such-program"}}).Up(t.Context(), new(layer.Run).At(localtest.Host(t)))
 	want := `the program in front: exec: "tare-test-no-such-program": executable file not found in $PATH`
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
@@ -155,7 +155,7 @@ func TestValidate(t *testing.T) {
 		}},
 	}
 	for _, test := range tests {
-		if diff := cmp.Diff(test.want, test.config.Validate()); diff != "" {
+		if diff := cmp.Diff(test.want, test.config.validate()); diff != "" {
 			t.Error(diff)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"tare/experiment"
 	"tare/safetext"
 	"tare/testbed"
 	"tare/testbed/kube/cluster"
@@ -23,7 +24,7 @@ const questionsAtOnce = 8
 
 // access asks the API server for each right whether the user of the kubeconfig
 // has it, and says for those refused what grants them.
-func access(ctx context.Context, client kubernetes.Interface, rights []Right) ([]testbed.Finding, error) {
+func access(ctx context.Context, client kubernetes.Interface, rights []experiment.Right) ([]testbed.Finding, error) {
 	user := whoAmI(ctx, client)
 	findings, errs := make([]testbed.Finding, len(rights)), make([]error, len(rights))
 	slots := make(chan struct{}, questionsAtOnce)
@@ -45,8 +46,8 @@ func access(ctx context.Context, client kubernetes.Interface, rights []Right) ([
 }
 
 // review asks for every verb of a right.
-func review(ctx context.Context, client kubernetes.Interface, r Right, user string) (testbed.Finding, error) {
-	f := testbed.Finding{Name: "right to " + r.what(), Status: testbed.Works, Detail: strings.Join(r.Verbs, ", ")}
+func review(ctx context.Context, client kubernetes.Interface, r experiment.Right, user string) (testbed.Finding, error) {
+	f := testbed.Finding{Name: "right to " + what(r), Status: testbed.Works, Detail: strings.Join(r.Verbs, ", ")}
 	resource, sub, _ := strings.Cut(r.Resource, "/")
 	var refused, reasons []string
 	for _, verb := range r.Verbs {
@@ -55,7 +56,7 @@ func review(ctx context.Context, client kubernetes.Interface, r Right, user stri
 				Namespace: r.Namespace, Verb: verb, Group: r.Group, Resource: resource, Subresource: sub}},
 		}, metav1.CreateOptions{})
 		if err != nil {
-			return f, fmt.Errorf("ask for the right to %s %s: %w", verb, r.what(), err)
+			return f, fmt.Errorf("ask for the right to %s %s: %w", verb, what(r), err)
 		}
 		if answer.Status.Allowed {
 			continue
@@ -83,7 +84,7 @@ func review(ctx context.Context, client kubernetes.Interface, r Right, user stri
 }
 
 // what names the objects of a right.
-func (r Right) what() string {
+func what(r experiment.Right) string {
 	if r.Namespace == "" {
 		return r.Name()
 	}
@@ -101,7 +102,7 @@ func whoAmI(ctx context.Context, client kubernetes.Interface) string {
 }
 
 // grant is the command by which someone who may grants a right to a user.
-func grant(r Right, user string) string {
+func grant(r experiment.Right, user string) string {
 	name := "tare-" + cluster.Label(r.Name(), 40)
 	what := fmt.Sprintf("--verb=%s --resource=%s", strings.Join(r.Verbs, ","), shellQuoted(r.Name()))
 	if r.Namespace == "" {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	kubetesting "k8s.io/client-go/testing"
 
+	"tare/experiment"
 	"tare/testbed"
 )
 
@@ -31,10 +32,10 @@ func reviewer(user string, refused func(*authorization.ResourceAttributes) (reas
 }
 
 func TestAccess(t *testing.T) {
-	pods := Right{Resource: "pods", Verbs: []string{"create", "get"}, Why: "programs run in pods"}
+	pods := experiment.Right{Resource: "pods", Verbs: []string{"create", "get"}, Why: "programs run in pods"}
 	for _, c := range []struct {
 		name    string
-		right   Right
+		right   experiment.Right
 		user    string
 		refused func(*authorization.ResourceAttributes) (string, bool)
 		want    testbed.Finding
@@ -46,23 +47,23 @@ func TestAccess(t *testing.T) {
 			want: testbed.Finding{Name: "right to pods", Status: testbed.Refused, Detail: "create refused; needed because programs run in pods",
 				Hint: "kubectl create clusterrole tare-pods --verb=create,get --resource=pods && kubectl create clusterrolebinding tare-pods --clusterrole=tare-pods --user=jane"}},
 		{name: "in a namespace, of a service account, all verbs for one reason", user: "system:serviceaccount:ci:tare",
-			right: Right{Group: "apps", Resource: "deployments/scale", Verbs: []string{"patch", "update"}, Namespace: "bench", Why: "w"},
+			right: experiment.Right{Group: "apps", Resource: "deployments/scale", Verbs: []string{"patch", "update"}, Namespace: "bench", Why: "w"},
 			refused: func(a *authorization.ResourceAttributes) (string, bool) {
 				return "no policy\x1b[2J matched", a.Subresource == "scale" && a.Group == "apps" && a.Namespace == "bench"
 			},
 			want: testbed.Finding{Name: "right to deployments.apps/scale in namespace bench", Status: testbed.Refused,
 				Detail: "patch, update refused; needed because w (no policy matched)",
 				Hint:   "kubectl create role tare-deployments-apps-scale -n bench --verb=patch,update --resource=deployments.apps/scale && kubectl create rolebinding tare-deployments-apps-scale -n bench --role=tare-deployments-apps-scale --serviceaccount=ci:tare"}},
-		{name: "optional, of a user with a hostile name", user: "o'neil; rm -rf ~\x1b", right: Right{Resource: "namespaces", Verbs: []string{"get"}, Why: "w", Optional: true},
+		{name: "optional, of a user with a hostile name", user: "o'neil; rm -rf ~\x1b", right: experiment.Right{Resource: "namespaces", Verbs: []string{"get"}, Why: "w", Optional: true},
 			refused: func(*authorization.ResourceAttributes) (string, bool) { return "", true },
 			want: testbed.Finding{Name: "right to namespaces", Status: testbed.Refused, Detail: "get refused; without it less is recorded: w",
 				Hint: `kubectl create clusterrole tare-namespaces --verb=get --resource=namespaces && kubectl create clusterrolebinding tare-namespaces --clusterrole=tare-namespaces --user='o'\''neil; rm -rf ~\u001b'`}},
-		{name: "of a user who is not told", right: Right{Resource: "namespaces", Verbs: []string{"get"}},
+		{name: "of a user who is not told", right: experiment.Right{Resource: "namespaces", Verbs: []string{"get"}},
 			refused: func(*authorization.ResourceAttributes) (string, bool) { return "", true },
 			want: testbed.Finding{Name: "right to namespaces", Status: testbed.Refused, Detail: "get refused; needed because ",
 				Hint: `kubectl create clusterrole tare-namespaces --verb=get --resource=namespaces && kubectl create clusterrolebinding tare-namespaces --clusterrole=tare-namespaces --user=USER`}},
 	} {
-		got, err := access(t.Context(), reviewer(c.user, c.refused), []Right{c.right})
+		got, err := access(t.Context(), reviewer(c.user, c.refused), []experiment.Right{c.right})
 		if err != nil || len(got) != 1 || got[0] != c.want {
 			t.Errorf("%s:\ngot  %+v, %v\nwant %+v", c.name, got, err, c.want)
 		}
@@ -83,16 +84,16 @@ func TestAccessNamesWhatIsMissing(t *testing.T) {
 			}
 			for i, f := range got {
 				if want := i == indexOf(rights, missing); (f.Status == testbed.Refused) != want || want && !strings.HasPrefix(f.Detail, missing.Verbs[0]+" refused; ") {
-					t.Errorf("without %s %s: %+v", missing.Verbs[0], missing.what(), f)
+					t.Errorf("without %s %s: %+v", missing.Verbs[0], what(missing), f)
 				}
 			}
 		}
 	}
 }
 
-func indexOf(rights []Right, of Right) int {
+func indexOf(rights []experiment.Right, of experiment.Right) int {
 	for i, r := range rights {
-		if r.what() == of.what() {
+		if what(r) == what(of) {
 			return i
 		}
 	}

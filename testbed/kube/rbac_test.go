@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"tare/experiment"
 )
 
 var update = flag.Bool("update", false, "write deploy/rbac and the table of rights in docs/cluster.md")
@@ -22,7 +24,7 @@ const (
 // manifests are the files of deploy/rbac, made from the table of rights.
 func manifests() map[string]string {
 	files := map[string]string{}
-	write := func(file, comment, name string, rights []Right, keep func(Right) bool) {
+	write := func(file, comment, name string, rights []experiment.Right, keep func(experiment.Right) bool) {
 		roles := map[string]string{}
 		for _, r := range rights {
 			if keep(r) {
@@ -43,15 +45,15 @@ func manifests() map[string]string {
 		}
 		files["../../deploy/rbac/"+file] = b.String()
 	}
-	needed := func(r Right) bool { return !r.Optional }
+	needed := func(r experiment.Right) bool { return !r.Optional }
 	write("cluster.yaml", "What tare needs to make namespaces of its own: one for each arm. Bind it with\nkubectl create clusterrolebinding tare --clusterrole=tare --user=USER",
 		"tare", Rights(Everything("")), needed)
 	write("namespace.yaml", "What tare needs in a namespace that is given (testbed.kubernetes.namespace). Replace\nNAMESPACE, and bind both with\nkubectl create rolebinding tare-given -n NAMESPACE --role=tare-given --user=USER\nkubectl create clusterrolebinding tare-given --clusterrole=tare-given --user=USER",
 		"tare-given", Rights(Everything(givenNamespace)), needed)
 	write("observe.yaml", "What tare needs besides, to observe pods in another namespace (testbed.kubernetes.observe).\nReplace OBSERVED, once for each such namespace, and bind it with\nkubectl create rolebinding tare-observe -n OBSERVED --role=tare-observe --user=USER",
-		"tare-observe", Rights(Use{Namespace: givenNamespace, Observe: []string{observedNamespace}}), func(r Right) bool { return r.Namespace == observedNamespace })
+		"tare-observe", Rights(Use{Namespace: givenNamespace, Observe: []string{observedNamespace}}), func(r experiment.Right) bool { return r.Namespace == observedNamespace })
 	write("record.yaml", "With these the record of a run tells more: which cluster it was, and the versions of\nnetwork plug-ins, meshes and the like. Runs work without. Bind it with\nkubectl create clusterrolebinding tare-record --clusterrole=tare-record --user=USER",
-		"tare-record", Rights(Everything(givenNamespace)), func(r Right) bool { return r.Optional })
+		"tare-record", Rights(Everything(givenNamespace)), func(r experiment.Right) bool { return r.Optional })
 	return files
 }
 
@@ -59,7 +61,7 @@ func manifests() map[string]string {
 func table() string {
 	var b strings.Builder
 	b.WriteString("| resource | verbs | where | for |\n|---|---|---|---|\n")
-	row := func(r Right, where string) {
+	row := func(r experiment.Right, where string) {
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", r.Name(), strings.Join(r.Verbs, ", "), where, r.Why)
 	}
 	for _, r := range Rights(Everything("")) {
@@ -147,7 +149,7 @@ func TestRights(t *testing.T) {
 			"nodes bench:configmaps bench:pods bench:pods/exec bench:pods/log bench:events bench:services namespaces? daemonsets.apps? deployments.apps?"},
 		{"observed pods", Use{Observe: []string{"kube-system", "istio-system"}},
 			"namespaces nodes configmaps pods pods/exec pods/log events kube-system:pods istio-system:pods daemonsets.apps? deployments.apps?"},
-		{"rights of layers, one of them on what the testbed uses too", Use{More: []Right{
+		{"rights of layers, one of them on what the testbed uses too", Use{More: []experiment.Right{
 			{Resource: "pods", Verbs: []string{"patch", "get"}, Why: "w"}, {Group: "crd.antrea.io", Resource: "policies", Verbs: []string{"create"}},
 			{Group: "apps", Resource: "deployments", Verbs: []string{"create"}}}},
 			"namespaces nodes configmaps pods pods/exec pods/log events policies.crd.antrea.io deployments.apps daemonsets.apps?"},
@@ -156,7 +158,7 @@ func TestRights(t *testing.T) {
 			t.Errorf("%s:\ngot  %s\nwant %s", c.name, got, c.want)
 		}
 	}
-	for _, r := range Rights(Use{More: []Right{{Resource: "pods", Verbs: []string{"patch", "get"}, Why: "w"}}}) {
+	for _, r := range Rights(Use{More: []experiment.Right{{Resource: "pods", Verbs: []string{"patch", "get"}, Why: "w"}}}) {
 		if r.Resource == "pods" {
 			if got, want := strings.Join(r.Verbs, " ")+": "+r.Why, "create delete get patch: programs run in pods; w"; got != want {
 				t.Errorf("merged: %q, want %q", got, want)

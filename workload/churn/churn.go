@@ -23,7 +23,7 @@
 // arm, has just deleted all that it had made. Without churn the measured part makes
 // all objects. With churn they are made before, and the measured part takes a share
 // of them down and up again, or changes it. Then come the waits until all are ready
-// and for the cluster to settle. What the trial made is deleted after it (Clear).
+// and for the cluster to settle. What the trial made is deleted after it (workload.Trial.Clear).
 //
 // The way through the files: template.go turns a template into requests without
 // letting it loop; orders.go lays out which request is due when; api.go sends
@@ -126,8 +126,13 @@ var Kind = workload.Kind{
 	},
 }
 
-// Needs says that the workload needs a cluster, and no pods of Tare's.
-func (c *Config) Needs() experiment.Needs {
+// Declare says what the workload needs of a cluster.
+func (c *Config) Declare() experiment.Declaration {
+	return experiment.Declaration{ReadFiles: c.readFiles, Validate: c.validate, Needs: c.needs(), Rights: c.rights}
+}
+
+// needs asks for a cluster, and for no pods of Tare's.
+func (c *Config) needs() experiment.Needs {
 	needs := experiment.Needs{Only: experiment.TestbedKubernetes}
 	if c.PodSecurity != Restricted {
 		needs.PodSecurity = []experiment.PodSecurity{{Level: string(c.PodSecurity), Why: "the workload churn says that its templates need it"}}
@@ -135,10 +140,15 @@ func (c *Config) Needs() experiment.Needs {
 	return needs
 }
 
-// Metrics lists what a trial measures. A quantile is there only where the
+// Measures says what a trial measures, and how long it takes.
+func (c *Config) Measures() experiment.Measures {
+	return experiment.Measures{Metrics: c.measured(), Expected: c.expected(), Limit: c.bound()}
+}
+
+// measured lists the metrics. A quantile is there only where the
 // number of requests leaves a hundred of them beyond it; the furthest one of the
 // time until ready is the headline.
-func (c *Config) Metrics() []experiment.Metric {
+func (c *Config) measured() []experiment.Metric {
 	counts := c.counts()
 	var metrics []experiment.Metric
 	for _, v := range verbs {
@@ -171,9 +181,9 @@ func spread(name string, n int) []experiment.Metric {
 // of the measurement, for estimates.
 const briskly = 100
 
-// Expect estimates how long a trial takes, with what belongs to it before and
+// expected estimates how long a trial takes, with what belongs to it before and
 // after the measurement.
-func (c *Config) Expect() time.Duration {
+func (c *Config) expected() time.Duration {
 	expected := c.span() + 2*c.Settle.Std() // before and after
 	made := c.fixed()
 	if c.Churn.One() > 0 {
@@ -185,8 +195,8 @@ func (c *Config) Expect() time.Duration {
 	return expected + time.Duration(made)*time.Second/briskly
 }
 
-// Bound is how long a trial may take at most.
-func (c *Config) Bound() time.Duration {
+// bound is how long a trial may take at most.
+func (c *Config) bound() time.Duration {
 	prepare := deleteLimit(c.Objects.One()+c.fixed()) + c.makeLimit() + 2*c.Ready.Std() + 2*c.Settle.Std()
 	return prepare + c.span() + c.Request.Std() + c.Ready.Std() + c.Settle.Std() + 10*time.Second
 }

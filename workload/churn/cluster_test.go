@@ -168,7 +168,7 @@ func TestTrialsOnACluster(t *testing.T) {
 			c := patient(2, test.template)
 			c.Churn, c.Operation = factor.Of[quantity.Percent](0.5), test.operation
 			var raw files
-			measured, err := c.Prepare(t.Context(), site, &raw)
+			measured, err := c.Prepare(t.Context(), &workload.Trial{Site: site, Raw: &raw})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -188,11 +188,11 @@ func TestTrialsOnACluster(t *testing.T) {
 			if !slices.Equal(left, test.left) {
 				t.Errorf("left %v, want %v", left, test.left)
 			}
-			if err := c.Clear(t.Context(), site); err != nil {
+			if err := c.clear(t.Context(), site); err != nil {
 				t.Fatal(err)
 			}
 			if left := objects(t, site, test.at); left != nil {
-				t.Errorf("%v are there after Clear", left)
+				t.Errorf("%v are there after clearing", left)
 			}
 		})
 	}
@@ -204,14 +204,14 @@ func TestKindsOfAClusterThatAreRefused(t *testing.T) {
 		"apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchema": "flowcontrol.apiserver.k8s.io/v1 FlowSchema belongs to no namespace",
 		"apiVersion: churn.tare.test/v9\nkind: Gauge":                   "the cluster has no churn.tare.test/v9 Gauge",
 	} {
-		_, err := patient(1, template).Prepare(t.Context(), site, &files{})
+		_, err := patient(1, template).Prepare(t.Context(), &workload.Trial{Site: site, Raw: &files{}})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %s", err, want)
 		}
 	}
 }
 
-// TestNothingStaysInAGivenNamespace has the testbed remove what no Clear has.
+// TestNothingStaysInAGivenNamespace has the testbed remove what no trial has cleared.
 func TestNothingStaysInAGivenNamespace(t *testing.T) {
 	_, other := onCluster(t, "")
 	cluster, err := other.Cluster(t.Context())
@@ -226,7 +226,7 @@ func TestNothingStaysInAGivenNamespace(t *testing.T) {
 		_ = cluster.Client.CoreV1().Namespaces().Delete(context.WithoutCancel(t.Context()), made.Name, metav1.DeleteOptions{})
 	})
 	bed, site := onCluster(t, made.Name)
-	measured, err := patient(3, configMapTemplate).Prepare(t.Context(), site, &files{})
+	measured, err := patient(3, configMapTemplate).Prepare(t.Context(), &workload.Trial{Site: site, Raw: &files{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -254,7 +254,7 @@ func TestLostAPIServer(t *testing.T) {
 	c.Request = quantity.Duration(5 * time.Second)
 	c.Ready = quantity.Duration(20 * time.Second)
 	var raw files
-	measured, err := c.Prepare(t.Context(), site, &raw)
+	measured, err := c.Prepare(t.Context(), &workload.Trial{Site: site, Raw: &raw})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -272,7 +272,7 @@ func TestLostAPIServer(t *testing.T) {
 		t.Errorf("result %+v, error %v: neither a broken rule nor a failed request", result, err)
 	}
 	err = site.Await(t.Context(), "the API server", func(ctx context.Context) (bool, string, error) {
-		err := c.Clear(ctx, site)
+		err := c.clear(ctx, site)
 		return err == nil, "not back", nil
 	})
 	if err != nil {

@@ -81,8 +81,8 @@ func (t Template) text() (string, error) {
 	return t.read, nil
 }
 
-// ReadFiles reads the files that templates name.
-func (c *Config) ReadFiles(read func(string) ([]byte, error)) []experiment.FieldError {
+// readFiles reads the files that templates name.
+func (c *Config) readFiles(read func(string) ([]byte, error)) []experiment.FieldError {
 	var errs []experiment.FieldError
 	for i := range c.Templates {
 		t := &c.Templates[i]

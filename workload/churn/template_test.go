@@ -87,7 +87,7 @@ func TestTemplatesRefused(t *testing.T) {
 
 func TestTemplateFiles(t *testing.T) {
 	c := &Config{Templates: []Template{{Inline: serviceTemplate}, {File: "pod.yaml"}, {File: "gone.yaml"}}}
-	errs := c.ReadFiles(func(name string) ([]byte, error) {
+	errs := c.readFiles(func(name string) ([]byte, error) {
 		if name == "pod.yaml" {
 			return []byte(podTemplate), nil
 		}

@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"tare/experiment/quantity"
-	"tare/testbed"
 	"tare/testbed/kube"
 	"tare/testbed/kube/cluster"
 	"tare/testbed/kube/inventory"
@@ -37,11 +36,12 @@ type place struct {
 
 // Prepare proves a clean slate, makes what there must be before the measurement,
 // and begins to watch.
-func (c *Config) Prepare(ctx context.Context, site testbed.Site, raw workload.Raw) (workload.Measured, error) {
-	on, err := kube.Of(site)
+func (c *Config) Prepare(ctx context.Context, t *workload.Trial) (workload.Measured, error) {
+	on, err := kube.Of(t.Site)
 	if err != nil {
 		return nil, err
 	}
+	t.Clear = func(ctx context.Context) error { return c.clear(ctx, on) }
 	cluster, err := on.Cluster(ctx)
 	if err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func (c *Config) Prepare(ctx context.Context, site testbed.Site, raw workload.Ra
 		p.leave()
 		return nil, err
 	}
-	measured, err := c.prepare(ctx, p, raw)
+	measured, err := c.prepare(ctx, p, t.Raw)
 	if err != nil {
 		p.leave()
 		return nil, err
@@ -66,13 +66,9 @@ func (c *Config) Prepare(ctx context.Context, site testbed.Site, raw workload.Ra
 	return measured, nil
 }
 
-// Clear deletes what the trial has made and waits until it is gone, so that the
+// clear deletes what the trial has made and waits until it is gone, so that the
 // next one, in whichever arm, does not carry its load.
-func (c *Config) Clear(ctx context.Context, site testbed.Site) error {
-	on, err := kube.Of(site)
-	if err != nil {
-		return err
-	}
+func (c *Config) clear(ctx context.Context, on *kube.Site) error {
 	cluster, err := on.Cluster(ctx)
 	if err != nil {
 		return err

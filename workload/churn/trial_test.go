@@ -150,13 +150,13 @@ func TestMakesObjectsFromTemplatesInTurn(t *testing.T) {
 	if !maps.Equal(labels, want) {
 		t.Errorf("labels %v, want %v", labels, want)
 	}
-	for _, m := range c.Metrics() {
+	for _, m := range c.measured() {
 		if _, ok := result.Values[m.Name]; !ok {
 			t.Errorf("the metric %s has no value", m.Name)
 		}
 	}
-	if len(result.Values) != len(c.Metrics()) {
-		t.Errorf("values %v beside the metrics %v", result.Values, c.Metrics())
+	if len(result.Values) != len(c.measured()) {
+		t.Errorf("values %v beside the metrics %v", result.Values, c.measured())
 	}
 	if result.Failed != 0 || result.Work != 5 || result.Values["throttled"] != 0 || result.Values["ready-mean"] <= 0 || result.Values["rate"] > 1000 {
 		t.Errorf("result %+v", result)
@@ -584,7 +584,7 @@ func TestAnAPIServerThatDoesNotAnswer(t *testing.T) {
 
 func TestMetricsFollowTheNumbers(t *testing.T) {
 	names := func(c *Config) (list []string, headline string) {
-		for _, m := range c.Metrics() {
+		for _, m := range c.measured() {
 			list = append(list, m.Name)
 			if m.Headline {
 				headline += m.Name

@@ -19,8 +19,8 @@ const (
 	longest      = 6 * time.Hour
 )
 
-// Validate checks the values and reports every problem.
-func (c *Config) Validate() []experiment.FieldError {
+// validate checks the values and reports every problem.
+func (c *Config) validate() []experiment.FieldError {
 	var errs []experiment.FieldError
 	bad := func(field, format string, args ...any) {
 		errs = append(errs, experiment.FieldError{Field: field, Message: fmt.Sprintf(format, args...)})

@@ -63,7 +63,7 @@ func TestValidate(t *testing.T) {
 			config.Templates = []Template{{Inline: podTemplate}}
 			c.change(config)
 			var got []string
-			for _, e := range config.Validate() {
+			for _, e := range config.validate() {
 				got = append(got, e.Field+": "+e.Message)
 			}
 			same := slices.EqualFunc(got, c.want, strings.HasPrefix)
@@ -77,15 +77,15 @@ func TestValidate(t *testing.T) {
 func TestEstimates(t *testing.T) {
 	c := config(1000, podTemplate)
 	c.Rate, c.Settle = factor.Of[quantity.Frequency](50), quantity.Duration(2*time.Second)
-	if got := c.Expect(); got != 24*time.Second {
+	if got := c.expected(); got != 24*time.Second {
 		t.Errorf("making 1,000 at 50/s and settling for 2 s before and after is expected to take %v", got)
 	}
 	c.Churn = factor.Of[quantity.Percent](0.25)
-	if got := c.Expect(); got != (10+10+6)*time.Second {
+	if got := c.expected(); got != (10+10+6)*time.Second {
 		t.Errorf("with 250 of them down and up it is expected to take %v", got)
 	}
-	if c.Bound() < c.Expect() {
-		t.Errorf("bound %v under what is expected, %v", c.Bound(), c.Expect())
+	if c.bound() < c.expected() {
+		t.Errorf("bound %v under what is expected, %v", c.bound(), c.expected())
 	}
 	for _, turn := range []struct {
 		share    quantity.Percent
@@ -102,11 +102,11 @@ func TestEstimates(t *testing.T) {
 
 func TestNeeds(t *testing.T) {
 	c := New().(*Config)
-	if n := c.Needs(); n.Only != experiment.TestbedKubernetes || n.Pods() || n.PodSecurity != nil {
+	if n := c.needs(); n.Only != experiment.TestbedKubernetes || n.Pods() || n.PodSecurity != nil {
 		t.Errorf("needs %+v", n)
 	}
 	c.PodSecurity = Baseline
-	if n := c.Needs(); len(n.PodSecurity) != 1 || n.PodSecurity[0].Level != "baseline" {
+	if n := c.needs(); len(n.PodSecurity) != 1 || n.PodSecurity[0].Level != "baseline" {
 		t.Errorf("needs %+v for pods of the level baseline", n)
 	}
 }
@@ -115,7 +115,7 @@ func TestRights(t *testing.T) {
 	c := New().(*Config)
 	c.Templates = []Template{{Inline: podTemplate}, {Inline: "apiVersion: crd.varmor.org/v1beta1\nkind: VarmorPolicy"}, {Inline: "no object"}}
 	var got []string
-	for _, r := range c.Rights("mine") {
+	for _, r := range c.rights("mine") {
 		got = append(got, fmt.Sprint(r.Name(), " ", r.Namespace, " ", r.Verbs, ": ", r.Why))
 	}
 	want := []string{

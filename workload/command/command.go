@@ -148,9 +148,14 @@ var Kind = workload.Kind{
 	},
 }
 
-// Needs says that the workload needs the network when it runs in a pod or node, and
-// a cluster when its pods are to have an image of their own.
-func (c *Config) Needs() experiment.Needs {
+// Declare says what the workload needs, and which program it starts.
+func (c *Config) Declare() experiment.Declaration {
+	return experiment.Declaration{Validate: c.validate, Needs: c.needs(), Programs: c.programs()}
+}
+
+// needs asks for the network when the program runs in a pod or node, and for a
+// cluster when its pods are to have an image of their own.
+func (c *Config) needs() experiment.Needs {
 	needs := experiment.Needs{Network: c.In != testbed.Host, HostNetwork: c.In == testbed.ClientNode || c.In == testbed.ServerNode, Image: c.Image}
 	if c.Image != "" {
 		needs.Only = experiment.TestbedKubernetes
@@ -168,8 +173,18 @@ func (c *Config) metrics() []Metric {
 	return []Metric{{Name: "wall-clock", From: WallClock}, {Name: "cpu", From: CPU}, {Name: "peak-memory", From: PeakMemory}}
 }
 
-// Metrics lists what a trial measures.
-func (c *Config) Metrics() []experiment.Metric {
+// Measures says what a trial measures, and how long it takes.
+func (c *Config) Measures() experiment.Measures {
+	one := c.Expects.Std()
+	if one == 0 {
+		one = usual
+	}
+	runs := time.Duration(c.Warmup + 1)
+	return experiment.Measures{Metrics: c.measured(), Expected: runs * one, Limit: runs * (c.Timeout.Std() + time.Second)}
+}
+
+// measured lists the metrics.
+func (c *Config) measured() []experiment.Metric {
 	var metrics []experiment.Metric
 	chosen := false
 	for _, m := range c.metrics() {
@@ -198,17 +213,3 @@ func (c *Config) Metrics() []experiment.Metric {
 
 // usual is what a run is expected to take if nothing is said.
 const usual = time.Second
-
-// Expect estimates how long a trial takes.
-func (c *Config) Expect() time.Duration {
-	one := c.Expects.Std()
-	if one == 0 {
-		one = usual
-	}
-	return time.Duration(c.Warmup+1) * one
-}
-
-// Bound is how long a trial may take at most.
-func (c *Config) Bound() time.Duration {
-	return time.Duration(c.Warmup+1) * (c.Timeout.Std() + time.Second)
-}

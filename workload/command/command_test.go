@@ -48,7 +48,7 @@ func config(shell string, metrics ...Metric) *Config {
 }
 
 func run(ctx context.Context, c *Config, site testbed.Site, raw workload.Raw) (workload.Result, error) {
-	measure, err := c.Prepare(ctx, site, raw)
+	measure, err := c.Prepare(ctx, &workload.Trial{Site: site, Raw: raw})
 	if err != nil {
 		return workload.Result{}, err
 	}
@@ -82,7 +82,7 @@ func TestMetricsFromOutput(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			test.metric.Name = "m"
 			c := config(test.shell, test.metric)
-			if errs := c.Validate(); len(errs) > 0 {
+			if errs := c.validate(); len(errs) > 0 {
 				t.Fatal(errs)
 			}
 			got, err := run(t.Context(), c, site, memory{})
@@ -122,7 +122,7 @@ func TestDefaultMetrics(t *testing.T) {
 		{Name: "cpu", Unit: "s", Better: experiment.Lower, Scale: experiment.Ratio, Optional: true},
 		{Name: "peak-memory", Unit: "B", Better: experiment.Lower, Scale: experiment.Ratio, Optional: true},
 	}
-	if diff := cmp.Diff(want, c.Metrics()); diff != "" {
+	if diff := cmp.Diff(want, c.measured()); diff != "" {
 		t.Error(diff)
 	}
 	r, err := run(t.Context(), c, localtest.Host(t), memory{})
@@ -151,7 +151,7 @@ func TestHeadlines(t *testing.T) {
 	}
 	for _, test := range tests {
 		var got []bool
-		for _, m := range config("true", test.metrics...).Metrics() {
+		for _, m := range config("true", test.metrics...).measured() {
 			got = append(got, m.Headline)
 		}
 		if diff := cmp.Diff(test.want, got); diff != "" {

@@ -54,15 +54,15 @@ func TestImage(t *testing.T) {
 	c.Image, c.Command = "registry.example/bench:1@sha256:0123", []string{"/opt/bench"}
 	c.In = testbed.ClientPod
 	want := experiment.Needs{Network: true, Image: c.Image, Only: "kubernetes"}
-	if diff := cmp.Diff(want, c.Needs()); diff != "" {
+	if diff := cmp.Diff(want, c.needs()); diff != "" {
 		t.Error(diff)
 	}
-	if program, _ := c.Program(); program != "" {
-		t.Errorf("%s is looked for on this machine", program)
+	if programs := c.programs(); programs != nil {
+		t.Errorf("%v are looked for on this machine", programs)
 	}
 	c.Shell, c.In = "", testbed.Host
 	refused := []experiment.FieldError{{Field: "image", Message: "the program runs on the machine that Tare runs on: write in: client-pod, or leave the image out"}}
-	if diff := cmp.Diff(refused, c.Validate()); diff != "" {
+	if diff := cmp.Diff(refused, c.validate()); diff != "" {
 		t.Error(diff)
 	}
 }

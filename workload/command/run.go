@@ -13,12 +13,12 @@ import (
 )
 
 // Prepare carries out the warm-up runs.
-func (c *Config) Prepare(ctx context.Context, site testbed.Site, raw workload.Raw) (workload.Measured, error) {
-	variables, err := c.variables(site)
+func (c *Config) Prepare(ctx context.Context, t *workload.Trial) (workload.Measured, error) {
+	variables, err := c.variables(t.Site)
 	if err != nil {
 		return nil, err
 	}
-	r := runner{config: c, site: site, raw: raw, env: variables}
+	r := runner{config: c, site: t.Site, raw: t.Raw, env: variables}
 	for n := range c.Warmup {
 		if _, _, err := r.run(ctx, fmt.Sprintf("warmup-%d-", n+1)); err != nil {
 			return nil, inWarmup(err, n+1)

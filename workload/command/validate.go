@@ -17,17 +17,21 @@ var metricName = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 // duration that can be counted.
 const longest = 1000 * time.Hour
 
-// Program is the one to start on this machine; a shell's is always there, and one
-// of an image is not asked for.
-func (c *Config) Program() (program, dir string) {
+// programs gives the one to start; a shell's is always there, and one of an image is
+// not asked for.
+func (c *Config) programs() []experiment.Program {
 	if len(c.Command) == 0 || c.Image != "" {
-		return "", c.Dir
+		return nil
 	}
-	return c.Command[0], c.Dir
+	where := experiment.AtSite
+	if c.In == testbed.Host {
+		where = experiment.OnMachine
+	}
+	return []experiment.Program{{Name: c.Command[0], Dir: c.Dir, Where: where}}
 }
 
-// Validate checks the values and reports every problem.
-func (c *Config) Validate() []experiment.FieldError {
+// validate checks the values and reports every problem.
+func (c *Config) validate() []experiment.FieldError {
 	var errs problems
 	switch {
 	case len(c.Command) == 0 && c.Shell == "":

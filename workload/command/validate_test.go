@@ -65,11 +65,11 @@ func TestValidate(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			c := config("true")
-			if errs := c.Validate(); len(errs) > 0 {
+			if errs := c.validate(); len(errs) > 0 {
 				t.Fatalf("the defaults are wrong: %v", errs)
 			}
 			test.change(c)
-			if diff := cmp.Diff(test.want, c.Validate()); diff != "" {
+			if diff := cmp.Diff(test.want, c.validate()); diff != "" {
 				t.Error(diff)
 			}
 		})

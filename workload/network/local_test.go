@@ -7,6 +7,7 @@ import (
 	"tare/experiment/quantity"
 	"tare/testbed"
 	"tare/testbed/local/localtest"
+	"tare/workload"
 )
 
 // openSite opens a site of the local testbed with a wire of that rate, in bit/s.
@@ -33,7 +34,7 @@ func TestLocalTestbed(t *testing.T) {
 		if got <= 0 || got > rate+8*1.1e6 {
 			t.Errorf("%s: %.3g bit/s over a link of %.3g", p, got, rate)
 		}
-		if _, err := c.Cost().Values(r, 0, 0); err != nil {
+		if _, err := workload.Price(*c.Measures().Cost, r, 0, 0); err != nil {
 			t.Error(p, err)
 		}
 	}

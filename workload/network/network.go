@@ -25,7 +25,6 @@ import (
 	"tare/experiment"
 	"tare/experiment/factor"
 	"tare/experiment/quantity"
-	"tare/machine"
 	"tare/testbed"
 	"tare/workload"
 )
@@ -93,18 +92,35 @@ var Kind = workload.Kind{
 	Probe:   probe,
 }
 
-// Needs says that the workload needs two pods.
-func (c *Config) Needs() experiment.Needs {
-	return experiment.Needs{Network: true, HostNetwork: slices.Contains(c.Paths, testbed.NodeToNode)}
+// Declare says that the workload needs two pods, and iperf3.
+func (c *Config) Declare() experiment.Declaration {
+	return experiment.Declaration{
+		Validate: c.validate,
+		Needs:    experiment.Needs{Network: true, HostNetwork: slices.Contains(c.Paths, testbed.NodeToNode)},
+		Tools:    []experiment.Tool{{Name: "iperf3", Version: []string{"--version"}}},
+	}
 }
 
-// Cost names the cost metrics: CPU time per gigabit received.
-func (c *Config) Cost() workload.Cost {
-	return workload.Cost{Prefix: string(c.Protocols.One()), Unit: "Gbit", Parts: []string{"client", "server"}}
+// Measures says what a trial of the protocol in force measures. For UDP a search
+// decides the rate, and takes the larger part of the time.
+func (c *Config) Measures() experiment.Measures {
+	one := order{duration: c.Duration.Std(), omit: c.Omit.Std()}.limit()
+	m := experiment.Measures{
+		Metrics:  c.measured(),
+		Cost:     &experiment.Cost{Prefix: string(c.Protocols.One()), Unit: "Gbit", Parts: []string{"client", "server"}}, // received
+		Expected: (c.Omit + c.Duration).Std() + startUp,
+		Limit:    one,
+	}
+	if c.Protocols.One() == UDP {
+		m.Searches = true
+		m.Expected += usualSteps * (c.Probe.Std() + startUp)
+		m.Limit = maxSteps*order{duration: c.Probe.Std()}.limit() + measureAttempts*one
+	}
+	return m
 }
 
-// Metrics lists what a trial of the protocol in force measures.
-func (c *Config) Metrics() []experiment.Metric {
+// measured lists the metrics of the protocol.
+func (c *Config) measured() []experiment.Metric {
 	metrics := []experiment.Metric{
 		{Name: "tcp-bandwidth", Unit: "bit/s", Better: experiment.Higher, Headline: true, Scale: experiment.Ratio},
 		{Name: "tcp-retransmits", Better: experiment.Lower, Scale: experiment.Difference},
@@ -117,35 +133,17 @@ func (c *Config) Metrics() []experiment.Metric {
 			{Name: "udp-jitter", Unit: "s", Better: experiment.Lower, Scale: experiment.Ratio, Optional: true},
 		}
 	}
-	return append(metrics, c.Cost().Metrics()...)
+	return metrics
 }
 
 // startUp is what starting and ending a client and a server takes besides the
 // time in which they send.
 const startUp = 150 * time.Millisecond
 
-// Expect estimates how long a trial takes: for UDP with a search of usual length.
-func (c *Config) Expect() time.Duration {
-	one := (c.Omit + c.Duration).Std() + startUp
-	if c.Protocols.One() == UDP {
-		return one + usualSteps*(c.Probe.Std()+startUp)
-	}
-	return one
-}
-
-// Bound is how long a trial may take at most.
-func (c *Config) Bound() time.Duration {
-	one := order{duration: c.Duration.Std(), omit: c.Omit.Std()}.limit()
-	if c.Protocols.One() == UDP {
-		return maxSteps*order{duration: c.Probe.Std()}.limit() + measureAttempts*one
-	}
-	return one
-}
-
 var congestionName = regexp.MustCompile(`^[a-z0-9_-]*$`)
 
-// Validate checks the values.
-func (c *Config) Validate() []experiment.FieldError {
+// validate checks the values.
+func (c *Config) validate() []experiment.FieldError {
 	var errs []experiment.FieldError
 	bad := func(field, format string, args ...any) {
 		errs = append(errs, experiment.FieldError{Field: field, Message: fmt.Sprintf(format, args...)})
@@ -177,12 +175,9 @@ func (c *Config) Validate() []experiment.FieldError {
 	return errs
 }
 
-// Searches says that Prepare decides the rate that UDP is measured at.
-func (c *Config) Searches() bool { return c.Protocols.One() == UDP }
-
 // Prepare carries out the search for the UDP rate. TCP has nothing to prepare.
-func (c *Config) Prepare(ctx context.Context, site testbed.Site, raw workload.Raw) (workload.Measured, error) {
-	network, ok := testbed.As[testbed.Network](site)
+func (c *Config) Prepare(ctx context.Context, t *workload.Trial) (workload.Measured, error) {
+	network, ok := testbed.As[testbed.Network](t.Site)
 	if !ok {
 		return nil, fmt.Errorf("the site has no network to measure")
 	}
@@ -192,15 +187,15 @@ func (c *Config) Prepare(ctx context.Context, site testbed.Site, raw workload.Ra
 	}
 	client, server := c.Paths.One().Ends()
 	p := pair{
-		site:    site,
-		raw:     raw,
+		site:    t.Site,
+		raw:     t.Raw,
 		client:  client,
 		server:  server,
 		address: network.Address(c.Paths.One()),
 		port:    ports[0],
 	}
 	if c.Protocols.One() == UDP {
-		rate, err := wireRate(site, network)
+		rate, err := wireRate(t.Site, network)
 		if err != nil {
 			return nil, err
 		}
@@ -221,9 +216,4 @@ func wireRate(site testbed.Site, network testbed.Network) (float64, error) {
 		return 0, fmt.Errorf("read the rate of the wire: %w", err)
 	}
 	return rate, nil
-}
-
-// Tools names the program that a run's record should know the version of.
-func (c *Config) Tools() []machine.ToolQuery {
-	return []machine.ToolQuery{{Name: "iperf3", Args: []string{"--version"}}}
 }

@@ -54,7 +54,7 @@ func short(p Protocol, d Direction, streams int) *Config {
 }
 
 func run(ctx context.Context, w workload.Workload, site testbed.Site, raw workload.Raw) (workload.Result, error) {
-	measure, err := w.Prepare(ctx, site, raw)
+	measure, err := w.Prepare(ctx, &workload.Trial{Site: site, Raw: raw})
 	if err != nil {
 		return workload.Result{}, err
 	}
@@ -208,7 +208,7 @@ func TestMissingProgram(t *testing.T) {
 
 func TestValidate(t *testing.T) {
 	c := New().(*Config)
-	if errs := c.Validate(); len(errs) != 0 {
+	if errs := c.validate(); len(errs) != 0 {
 		t.Errorf("the defaults are wrong: %v", errs)
 	}
 	c.Duration, c.Omit, c.Probe = quantity.Duration(1500*time.Millisecond), quantity.Duration(2*time.Minute), 0
@@ -224,7 +224,7 @@ func TestValidate(t *testing.T) {
 		{Field: "lossLimit", Message: "100% is not less than 100%"},
 		{Field: "congestion", Message: `"cubic; rm" is not the name of a congestion control such as cubic or bbr`},
 	}
-	if diff := cmp.Diff(want, c.Validate()); diff != "" {
+	if diff := cmp.Diff(want, c.validate()); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -235,7 +235,7 @@ func TestMetrics(t *testing.T) {
 		UDP: {"udp-bandwidth", "udp-loss", "udp-jitter", "udp-cpu"},
 	} {
 		var got []string
-		for _, m := range short(p, Upload, 1).Metrics() {
+		for _, m := range short(p, Upload, 1).Measures().All() {
 			got = append(got, m.Name)
 		}
 		if diff := cmp.Diff(want, got[:4]); diff != "" {

@@ -93,7 +93,7 @@ func tryLoopback(ctx context.Context) error {
 	c := New().(*Config)
 	c.Protocols, c.Paths = factor.Of(TCP), factor.Of(testbed.PodToPod)
 	c.Duration, c.Omit = quantity.Duration(time.Second), 0
-	measure, err := c.Prepare(ctx, site, nowhere{})
+	measure, err := c.Prepare(ctx, &workload.Trial{Site: site, Raw: nowhere{}})
 	if err != nil {
 		return err
 	}

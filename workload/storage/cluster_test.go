@@ -14,6 +14,7 @@ import (
 	"tare/testbed"
 	"tare/testbed/kube"
 	"tare/testbed/kube/kubetest"
+	"tare/workload"
 )
 
 // TestOnACluster measures volumes of the class that any user may write to, past the
@@ -31,12 +32,12 @@ func TestOnACluster(t *testing.T) {
 	})
 	for _, runtime := range []string{"", "gvisor"} {
 		t.Run("runtime "+runtime, func(t *testing.T) {
-			site := claimed(t, bed, short(RandomRead).Needs(), runtime)
+			site := claimed(t, bed, short(RandomRead).Declare().Needs, runtime)
 			for i, op := range []Operation{RandomRead, Write} {
 				c := short(op)
 				c.Direct, c.Engine, c.IODepth = true, []Engine{LibAIO, PSync}[i], factor.Of([]int{8, 1}[i])
 				if runtime == "gvisor" {
-					if _, err := c.Prepare(t.Context(), site, &memory{}); !errors.Is(err, errDropped) {
+					if _, err := c.Prepare(t.Context(), &workload.Trial{Site: site, Raw: &memory{}}); !errors.Is(err, errDropped) {
 						t.Errorf("%s: got %v, want %v", op, err, errDropped)
 					}
 					c.Direct = false

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"tare/testbed"
+	"tare/workload"
 )
 
 // TestDevice measures a real block device, a loop device, with O_DIRECT: reads of
@@ -43,7 +44,7 @@ func TestDevice(t *testing.T) {
 	}
 	whole(t, file)
 
-	measure, err := c.Prepare(t.Context(), site, &memory{})
+	measure, err := c.Prepare(t.Context(), &workload.Trial{Site: site, Raw: &memory{}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"tare/testbed"
 	"tare/testbed/bare"
+	"tare/workload"
 )
 
 // kernel is a site whose programs are told a kernel's version by cat.
@@ -37,7 +38,7 @@ func TestPast(t *testing.T) {
 	}
 	for _, test := range tests {
 		c := short(RandomRead)
-		tr, err := c.begin(kernel{"/v", test.text}, &memory{})
+		tr, err := c.begin(&workload.Trial{Site: kernel{"/v", test.text}, Raw: &memory{}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -90,7 +90,7 @@ func TestCalledOff(t *testing.T) {
 
 func TestTooLong(t *testing.T) {
 	c := short(Read)
-	tr, err := c.begin(script{"v", "exec sleep 60"}, &memory{})
+	tr, err := c.begin(&workload.Trial{Site: script{"v", "exec sleep 60"}, Raw: &memory{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,12 +101,12 @@ func TestTooLong(t *testing.T) {
 }
 
 func TestNoVolume(t *testing.T) {
-	_, err := short(Read).Prepare(t.Context(), noVolume{}, &memory{})
+	_, err := short(Read).Prepare(t.Context(), &workload.Trial{Site: noVolume{}, Raw: &memory{}})
 	if err == nil || err.Error() != "the site has no volume to measure" {
 		t.Error(err)
 	}
 	t.Setenv("PATH", t.TempDir())
-	_, err = short(Read).Prepare(t.Context(), directory("/v"), &memory{})
+	_, err = short(Read).Prepare(t.Context(), &workload.Trial{Site: directory("/v"), Raw: &memory{}})
 	if err == nil || !strings.Contains(err.Error(), "install it with: apt-get install fio") {
 		t.Error(err)
 	}

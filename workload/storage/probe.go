@@ -53,7 +53,7 @@ func tryDirectory(ctx context.Context) error {
 	c := New().(*Config)
 	c.Operations, c.BlockSize, c.IODepth = factor.Of(RandomRead), factor.Of[quantity.Size](4<<10), factor.Of(4)
 	c.Size, c.Duration, c.Ramp, c.Direct = leastSize, quantity.Duration(time.Second), 0, false
-	measure, err := c.Prepare(ctx, directory(dir), nowhere{})
+	measure, err := c.Prepare(ctx, &workload.Trial{Site: directory(dir), Raw: nowhere{}})
 	if err != nil {
 		return err
 	}

@@ -92,7 +92,7 @@ func FuzzRead(f *testing.F) {
 	c := short(RandomRead)
 	c.SyncEvery = 1
 	known := map[string]bool{}
-	for _, m := range c.Metrics() {
+	for _, m := range c.Measures().All() {
 		known[m.Name] = true
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

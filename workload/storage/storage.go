@@ -28,8 +28,6 @@ import (
 	"tare/experiment/factor"
 	"tare/experiment/quantity"
 	"tare/importer/fio"
-	"tare/machine"
-	"tare/testbed"
 	"tare/workload"
 )
 
@@ -120,9 +118,13 @@ var Kind = workload.Kind{
 	Probe:   probe,
 }
 
-// Needs says that the workload needs a volume, which only a cluster has so far.
-func (c *Config) Needs() experiment.Needs {
-	return experiment.Needs{Volume: &experiment.Volume{Size: c.volume(), Block: c.Mode == Block}, Only: "kubernetes"}
+// Declare says that the workload needs a volume, which only a cluster has so far, and fio.
+func (c *Config) Declare() experiment.Declaration {
+	return experiment.Declaration{
+		Validate: c.validate,
+		Needs:    experiment.Needs{Volume: &experiment.Volume{Size: c.volume(), Block: c.Mode == Block}, Only: experiment.TestbedKubernetes},
+		Tools:    []experiment.Tool{{Name: "fio", Version: []string{"--version"}}},
+	}
 }
 
 // least is the smallest volume that holds the data: a file system keeps a tenth
@@ -159,16 +161,26 @@ func (c *Config) prefix() string {
 	return name
 }
 
-// Cost names the cost metrics: CPU time per gigabyte.
-func (c *Config) Cost() workload.Cost {
-	return workload.Cost{Prefix: c.prefix(), Unit: "GB", Parts: []string{part}}
-}
-
 // part is the one program that is under test.
 const part = "fio"
 
-// Metrics lists what a trial of the operation in force measures.
-func (c *Config) Metrics() []experiment.Metric {
+// startUp is what starting and ending fio takes, three times in a trial.
+const startUp = 350 * time.Millisecond
+
+// Measures says what a trial of the operation in force measures. Laying the data out
+// is not expected, and allowed for.
+func (c *Config) Measures() experiment.Measures {
+	return experiment.Measures{
+		Metrics:  c.measured(),
+		Cost:     &experiment.Cost{Prefix: c.prefix(), Unit: "GB", Parts: []string{part}},
+		Loop:     c.loop(),
+		Expected: (c.Ramp + c.Duration).Std() + 3*startUp,
+		Limit:    c.layoutLimit() + limit(c.Ramp.Std()) + limit(c.Duration.Std()) + 2*limit(0),
+	}
+}
+
+// measured lists the metrics of the operation.
+func (c *Config) measured() []experiment.Metric {
 	small := c.BlockSize.One() <= fio.SmallBlock
 	p := c.prefix()
 	latency := func(name string, optional bool) experiment.Metric {
@@ -185,7 +197,7 @@ func (c *Config) Metrics() []experiment.Metric {
 	if c.SyncEvery > 0 {
 		metrics = append(metrics, latency("-sync-latency", true), latency("-sync-p99", true))
 	}
-	return append(metrics, c.Cost().Metrics()...)
+	return metrics
 }
 
 // workers is how many I/Os are under way at a time.
@@ -196,33 +208,17 @@ func (c *Config) workers() int {
 	return c.Jobs.One() * c.IODepth.One()
 }
 
-// Loop ties latency to I/O per second. fsync takes time that is in neither.
-func (c *Config) Loop() *experiment.Loop {
+// loop ties latency to I/O per second. fsync takes time that is in neither.
+func (c *Config) loop() *experiment.Loop {
 	if c.SyncEvery > 0 {
 		return nil
 	}
 	return &experiment.Loop{Latency: c.prefix() + "-total-latency", Throughput: c.prefix() + "-iops", Workers: float64(c.workers())}
 }
 
-// startUp is what starting and ending fio takes, three times in a trial.
-const startUp = 350 * time.Millisecond
-
-// Expect estimates how long a trial takes, once the data is laid out.
-func (c *Config) Expect() time.Duration { return (c.Ramp + c.Duration).Std() + 3*startUp }
-
-// Bound is how long a trial may take at most, laying the data out included.
-func (c *Config) Bound() time.Duration {
-	return c.layoutLimit() + limit(c.Ramp.Std()) + limit(c.Duration.Std()) + 2*limit(0)
-}
-
-// Tools names the program that a run's record should know the version of.
-func (c *Config) Tools() []machine.ToolQuery {
-	return []machine.ToolQuery{{Name: "fio", Args: []string{"--version"}}}
-}
-
 // Prepare lays the data out if it is not, and warms up.
-func (c *Config) Prepare(ctx context.Context, site testbed.Site, raw workload.Raw) (workload.Measured, error) {
-	t, err := c.begin(site, raw)
+func (c *Config) Prepare(ctx context.Context, on *workload.Trial) (workload.Measured, error) {
+	t, err := c.begin(on)
 	if err != nil {
 		return nil, err
 	}

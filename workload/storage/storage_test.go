@@ -44,8 +44,6 @@ func (m *memory) Create(name string) (io.WriteCloser, error) {
 	return memoryFile{m.files[name]}, nil
 }
 
-func (m *memory) Round() int { return m.round }
-
 func (m *memory) names() []string { return slices.Sorted(maps.Keys(m.files)) }
 
 // short is a config for tests, on a volume that need not know O_DIRECT.
@@ -57,8 +55,8 @@ func short(op Operation) *Config {
 	return c
 }
 
-func run(ctx context.Context, c *Config, site testbed.Site, raw workload.Raw) (workload.Result, error) {
-	measure, err := c.Prepare(ctx, site, raw)
+func run(ctx context.Context, c *Config, site testbed.Site, raw *memory) (workload.Result, error) {
+	measure, err := c.Prepare(ctx, &workload.Trial{Site: site, Raw: raw, Round: raw.round})
 	if err != nil {
 		return workload.Result{}, err
 	}
@@ -113,7 +111,7 @@ func TestOperations(t *testing.T) {
 				t.Fatal(err)
 			}
 			known := map[string]bool{} // whether it is optional
-			for _, m := range test.config.Metrics() {
+			for _, m := range test.config.Measures().All() {
 				known[m.Name] = m.Optional
 			}
 			for _, name := range test.want {
@@ -126,7 +124,7 @@ func TestOperations(t *testing.T) {
 					t.Errorf("%s is not expected", name)
 				}
 			}
-			costs, err := test.config.Cost().Values(r, 0, 0)
+			costs, err := workload.Price(*test.config.Measures().Cost, r, 0, 0)
 			if err != nil || costs[test.config.prefix()+"-cpu"] <= 0 || costs[test.config.prefix()+"-memory-fio"] <= 0 {
 				t.Errorf("costs %v, %v", costs, err)
 			}
@@ -245,8 +243,8 @@ func TestSeeds(t *testing.T) {
 	seen := map[uint32]string{}
 	for _, round := range []int{1, 2, 3, 100} {
 		for _, what := range []string{"ramp", "measure"} {
-			a, _ := c.begin(directory("/a"), &memory{round: round})
-			b, _ := c.begin(directory("/b"), &memory{round: round})
+			a, _ := c.begin(&workload.Trial{Site: directory("/a"), Raw: &memory{}, Round: round})
+			b, _ := c.begin(&workload.Trial{Site: directory("/b"), Raw: &memory{}, Round: round})
 			if a.seed(what) != b.seed(what) {
 				t.Errorf("round %d: %d and %d", round, a.seed(what), b.seed(what))
 			}
@@ -275,7 +273,7 @@ func TestNeeds(t *testing.T) {
 	for _, test := range tests {
 		c.Size, c.Volume, c.Mode = test.size, test.volume, test.mode
 		want := experiment.Needs{Volume: &experiment.Volume{Size: test.want, Block: test.mode == Block}, Only: "kubernetes"}
-		if diff := cmp.Diff(want, c.Needs()); diff != "" {
+		if diff := cmp.Diff(want, c.Declare().Needs); diff != "" {
 			t.Errorf("%+v: %s", test, diff)
 		}
 	}
@@ -283,7 +281,7 @@ func TestNeeds(t *testing.T) {
 
 func TestMetrics(t *testing.T) {
 	headlines := func(c *Config) (names []string) {
-		for _, m := range c.Metrics() {
+		for _, m := range c.Measures().All() {
 			if m.Headline {
 				names = append(names, m.Name)
 			}
@@ -300,18 +298,18 @@ func TestMetrics(t *testing.T) {
 		t.Error(diff)
 	}
 	want := &experiment.Loop{Latency: "write-total-latency", Throughput: "write-iops", Workers: 8}
-	if diff := cmp.Diff(want, c.Loop()); diff != "" {
+	if diff := cmp.Diff(want, c.loop()); diff != "" {
 		t.Error(diff)
 	}
 	c.SyncEvery = 1
-	if c.Loop() != nil {
+	if c.loop() != nil {
 		t.Error("fsync is in neither latency nor I/O per second")
 	}
 }
 
 func TestValidate(t *testing.T) {
 	c := New().(*Config)
-	if errs := c.Validate(); len(errs) != 0 {
+	if errs := c.validate(); len(errs) != 0 {
 		t.Errorf("the defaults are wrong: %v", errs)
 	}
 	c.Engine, c.IODepth, c.Jobs = PSync, factor.Of(1, 0, 2), factor.Of(0, 64)
@@ -328,12 +326,12 @@ func TestValidate(t *testing.T) {
 		{Field: "ramp", Message: "48h is not a time from 0s to 24h in whole milliseconds, which is what fio takes"},
 		{Field: "syncEvery", Message: "there is nothing to sync after reads; give writes a workload of their own"},
 	}
-	if diff := cmp.Diff(want, c.Validate()); diff != "" {
+	if diff := cmp.Diff(want, c.validate()); diff != "" {
 		t.Error(diff)
 	}
 	c = New().(*Config)
 	c.Size = 16<<20 + 1
-	if diff := cmp.Diff([]experiment.FieldError{{Field: "size", Message: "16777217B is not a size from 16MiB to 64TiB in whole 1MiB"}}, c.Validate()); diff != "" {
+	if diff := cmp.Diff([]experiment.FieldError{{Field: "size", Message: "16777217B is not a size from 16MiB to 64TiB in whole 1MiB"}}, c.validate()); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -13,17 +13,14 @@ import (
 )
 
 // begin begins a trial at a site.
-func (c *Config) begin(site testbed.Site, raw workload.Raw) (*trial, error) {
-	volume, ok := testbed.As[testbed.Volume](site)
+func (c *Config) begin(on *workload.Trial) (*trial, error) {
+	volume, ok := testbed.As[testbed.Volume](on.Site)
 	if !ok || volume.Volume() == "" {
 		return nil, errors.New("the site has no volume to measure")
 	}
-	t := &trial{config: c, site: site, raw: raw, file: volume.Volume()}
+	t := &trial{config: c, site: on.Site, raw: on.Raw, round: on.Round, file: volume.Volume()}
 	if c.Mode == Filesystem {
 		t.file = path.Join(t.file, "tare-storage-"+c.Size.String())
-	}
-	if rounded, ok := raw.(workload.Rounded); ok {
-		t.round = rounded.Round()
 	}
 	return t, nil
 }

@@ -23,8 +23,8 @@ func (p *problems) add(field, format string, args ...any) {
 	*p = append(*p, experiment.FieldError{Field: field, Message: fmt.Sprintf(format, args...)})
 }
 
-// Validate checks the values.
-func (c *Config) Validate() []experiment.FieldError {
+// validate checks the values.
+func (c *Config) validate() []experiment.FieldError {
 	var errs problems
 	c.validateLoad(&errs)
 	c.validateSizes(&errs)

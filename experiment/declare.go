@@ -1,0 +1,186 @@
+package experiment
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"tare/experiment/quantity"
+)
+
+// LayerConfig is a layer's parameters as decoded from the file. Package layer
+// extends it with what the runner needs. Implementations are pointers to structs
+// whose yaml-tagged fields are the parameters; fields of type factor.Levels are
+// swept.
+type LayerConfig interface {
+	Declare() Declaration
+}
+
+// WorkloadConfig is a workload's parameters, in the same way. Package workload
+// extends it.
+type WorkloadConfig interface {
+	Declare() Declaration
+	// Measures says what one trial measures, with every factor at one level. It is
+	// called after expansion only.
+	Measures() Measures
+}
+
+// Declaration is all that a layer or a workload says of itself before anything
+// runs. Declare is called whenever something of it is wanted, before validation
+// too: factors may have several levels or none, and fields hold whatever the file
+// says. What is not declared is not needed.
+type Declaration struct {
+	// ReadFiles reads the files that the parameters name, such as manifests, and
+	// keeps their content: the plan holds what was read, and resuming a run reads what
+	// that run read. It is called once, after decoding and before Validate. Every
+	// problem names its field.
+	ReadFiles func(read func(name string) ([]byte, error)) []FieldError
+	// Validate checks what struct tags cannot say, and reports every problem. Fields
+	// with problems of their own hold their defaults then.
+	Validate func() []FieldError
+	// Needs is what is asked of the testbed.
+	Needs Needs
+	// Programs are those that are started, as far as the file names them.
+	Programs []Program
+	// Tools are the programs whose versions belong into the record of the environment.
+	Tools []Tool
+	// Rights are those that a cluster must grant for what is applied, made or read
+	// there. The namespace is where the arm's pods are; "" for one that Tare makes.
+	Rights func(namespace string) []Right
+
+	// The rest is of layers only.
+
+	// Context is the context of the kubeconfig on whose cluster the arm is; "" for
+	// the testbed's own.
+	Context string
+	// Shapes: Up changes only what the site is asked to be, and nothing outside of
+	// Tare. tare doctor calls Up then, to try by dry runs whether a cluster would
+	// make such a site.
+	Shapes bool
+	// ProvesBeside: ProveOff can tell in an arm that has a layer of the same kind
+	// with other parameters, too (layer.Session.Own).
+	ProvesBeside bool
+}
+
+// FieldError is a bad value in a config.
+type FieldError struct {
+	Field   string // yaml path inside the config: "metrics[1].regex"
+	Message string // says the bad value and what is allowed
+}
+
+// Needs is what a layer or workload asks of a testbed.
+type Needs struct {
+	Network     bool    `json:"network,omitempty"`     // two nodes with a pod each, and a service
+	HostNetwork bool    `json:"hostNetwork,omitempty"` // programs on the nodes themselves, in the host's network
+	Volume      *Volume `json:"volume,omitempty"`      // a volume in the client's pod; that pod alone without Network
+	Image       string  `json:"image,omitempty"`       // image of the pods, where the testbed's will not do
+	// Only names the one testbed that can give what is needed; "" for any.
+	Only string `json:"only,omitempty"`
+	// UsesVolume is set by a layer that shapes the volume of the workloads, and so
+	// does nothing where none of them has one.
+	UsesVolume bool `json:"usesVolume,omitempty"`
+	// PodSecurity says what needs more than the level restricted of Pod Security.
+	PodSecurity []PodSecurity `json:"podSecurity,omitempty"`
+}
+
+// PodSecurity is a reason why pods do not meet the level restricted of the Pod
+// Security Standards.
+type PodSecurity struct {
+	Level string `json:"level"` // the least one that allows it: "baseline", "privileged"
+	Why   string `json:"why"`   // "seccomp profile Unconfined (layer pod)"
+}
+
+// Volume is storage that a workload asks for.
+type Volume struct {
+	Size  quantity.Size `json:"size"`
+	Block bool          `json:"block,omitempty"` // a raw block device in place of a file system
+}
+
+// Pods says whether the workload runs in pods or on nodes.
+func (n Needs) Pods() bool { return n.Network || n.HostNetwork || n.Volume != nil }
+
+// And is what two ask for together. Of two volumes it is the larger, of two
+// images the first.
+func (n Needs) And(o Needs) Needs {
+	n.Network, n.HostNetwork = n.Network || o.Network, n.HostNetwork || o.HostNetwork
+	if n.Volume == nil || o.Volume != nil && o.Volume.Size > n.Volume.Size {
+		n.Volume = o.Volume
+	}
+	if n.Image == "" {
+		n.Image = o.Image
+	}
+	if n.Only == "" {
+		n.Only = o.Only
+	}
+	n.UsesVolume = n.UsesVolume || o.UsesVolume
+	for _, p := range o.PodSecurity {
+		if !slices.Contains(n.PodSecurity, p) {
+			n.PodSecurity = append(slices.Clip(n.PodSecurity), p)
+		}
+	}
+	return n
+}
+
+// Right is what is asked of one kind of objects of a cluster.
+type Right struct {
+	Group    string // "" for the core group
+	Resource string // with the subresource: "pods/exec"
+	Verbs    []string
+	// Namespace is where the right is needed; "" for the whole cluster.
+	Namespace string
+	Why       string // what it is for: "programs are started through an agent in the pod"
+	// Optional is a right without which a run only tells less.
+	Optional bool
+}
+
+// Name is the resource as kubectl and manifests have it: "daemonsets.apps".
+func (r Right) Name() string {
+	resource, sub, has := strings.Cut(r.Resource, "/")
+	if r.Group != "" {
+		resource += "." + r.Group
+	}
+	if has {
+		resource += "/" + sub
+	}
+	return resource
+}
+
+// Tool is a program whose version is recorded.
+type Tool struct {
+	Name    string
+	Version []string // arguments with which it prints its version
+}
+
+// Measures is what one trial of a workload measures, and what to expect of it.
+type Measures struct {
+	Metrics []Metric // but those of Cost
+	// Cost has trials priced: CPU time and memory per unit of work; nil: they are not.
+	Cost *Cost
+	// Loop says which metrics are one thing seen from two sides; nil: none are.
+	Loop *Loop
+	// Searches: what comes before the measured part of a trial searches for what is
+	// then measured. A search on a busy machine finds something else, so that the
+	// limits on the machine's conditions hold for it too.
+	Searches bool
+	// Expected is how long one trial takes, roughly.
+	Expected time.Duration
+	// Limit is how long it may take at most; 0: five times what is expected and half
+	// a minute.
+	Limit time.Duration
+}
+
+// All lists the metrics, those of the cost included.
+func (m Measures) All() []Metric {
+	if m.Cost == nil {
+		return m.Metrics
+	}
+	return append(slices.Clip(m.Metrics), m.Cost.Metrics()...)
+}
+
+// Bound is how long a trial may take at most.
+func (m Measures) Bound() time.Duration {
+	if m.Limit > 0 {
+		return m.Limit
+	}
+	return 5*m.Expected + 30*time.Second
+}

@@ -1,0 +1,43 @@
+package layer
+
+import "tare/testbed"
+
+// Session is what a layer is given to work with: one site, and what the run knows.
+type Session struct {
+	*Run
+	// Site is where to work. Up gets it as the testbed made it; ProveOff gets it as
+	// the workload of that arm does, through the wrappers of that arm's layers.
+	Site testbed.Site
+	// Own is for ProveOff alone: the layer of the same kind, with other parameters,
+	// that the arm has itself; nil if it has none. What that one asks for must not
+	// count as evidence against the arm. It is set only for layers that declare
+	// ProvesBeside; for others the runner notes that nothing was looked at.
+	Own Layer
+}
+
+// Run is one session of a run, as its layers see it. The zero value is a new run
+// that keeps nothing yet. It is used by one goroutine.
+type Run struct {
+	// Resumed says that the run goes on that an earlier session began. That session
+	// may have been killed before it took its layers down, so that what a layer finds
+	// may be its own.
+	Resumed bool
+
+	kept map[Layer]any
+}
+
+// At is a session of the run at a site.
+func (r *Run) At(site testbed.Site) *Session { return &Session{Run: r, Site: site} }
+
+// Kept gives what a layer keeps for as long as the run lasts, over all sites and
+// for Up and ProveOff alike: the same *T at each call, zero at the first. That is
+// where state belongs which is not of one site; parameters do not change.
+func Kept[T any](r *Run, l Layer) *T {
+	if r.kept == nil {
+		r.kept = map[Layer]any{}
+	}
+	if _, there := r.kept[l]; !there {
+		r.kept[l] = new(T)
+	}
+	return r.kept[l].(*T)
+}

@@ -1,0 +1,180 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"tare/experiment"
+	"tare/layer"
+	"tare/testbed"
+	"tare/workload"
+)
+
+// teardownLimit bounds how long taking one layer down may take, unless it says so itself.
+const teardownLimit = 20 * time.Second
+
+// place is one arm at one level of the testbed: the site, the layers that are on
+// there, and those of other arms that must be off.
+type place struct {
+	bare   testbed.Site // as the testbed made it
+	site   testbed.Site // as the workload sees it, through the layers' wrappers
+	run    *layer.Run
+	layers []up          // from the innermost to the outermost
+	once   []layer.Check // that were made when the layers were put up
+	absent []absent
+}
+
+// up is a layer that is up.
+type up struct {
+	kind string
+	*layer.Active
+}
+
+// downLimit is how long taking it down may take.
+func (u up) downLimit() time.Duration {
+	if u.DownLimit > 0 {
+		return u.DownLimit
+	}
+	return teardownLimit
+}
+
+// open sets up one arm at one level and puts its layers up, from the first
+// (innermost) to the last. It leaves nothing behind when it fails.
+func open(ctx context.Context, x *experiment.Expansion, arm int, bed testbed.Testbed, want testbed.Request, run *layer.Run) (*place, error) {
+	site, err := bed.Open(ctx, want)
+	if err != nil {
+		return nil, err
+	}
+	p := &place{bare: site, run: run}
+	if err := p.make(ctx, x.Layers[arm]); err != nil {
+		return nil, errors.Join(err, p.down(context.WithoutCancel(ctx)))
+	}
+	p.site = layer.Dress(site, p.active()...)
+	p.absent = absentLayers(x, arm)
+	return p, nil
+}
+
+// make puts the layers up, and makes the site with what they have asked for.
+func (p *place) make(ctx context.Context, items []experiment.LayerItem) error {
+	for _, item := range items {
+		l, ok := item.Config.(layer.Layer)
+		if !ok {
+			return fmt.Errorf("layer %s cannot be run", item.Kind)
+		}
+		active, err := l.Up(ctx, p.run.At(p.bare))
+		if err != nil {
+			return fmt.Errorf("layer %s: %w", item.Kind, err)
+		}
+		p.layers = append(p.layers, up{item.Kind, active})
+		if active.Before == nil {
+			return fmt.Errorf("layer %s cannot be run: it has nothing that shows before a trial that it is on", item.Kind)
+		}
+		if err := p.shown(item.Kind, active.Proofs); err != nil {
+			return err
+		}
+	}
+	if staged, ok := testbed.As[testbed.Staged](p.bare); ok {
+		if err := staged.Ready(ctx); err != nil {
+			return err
+		}
+	}
+	for _, u := range p.layers {
+		if u.Settle == nil {
+			continue
+		}
+		checks, err := u.Settle(ctx)
+		if err != nil {
+			return fmt.Errorf("layer %s: %w", u.kind, err)
+		}
+		if err := p.shown(u.kind, checks); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// shown keeps checks that are made once. It fails if one of them shows that the layer
+// is not on.
+func (p *place) shown(kind string, checks []layer.Check) error {
+	for _, check := range checks {
+		if !check.OK {
+			return fmt.Errorf("layer %s is not on: %s: expected %s, observed %s", kind, check.Name, check.Expected, check.Observed)
+		}
+		check.Once = true
+		p.once = append(p.once, check)
+	}
+	return nil
+}
+
+func (p *place) active() []*layer.Active {
+	var active []*layer.Active
+	for _, u := range p.layers {
+		active = append(active, u.Active)
+	}
+	return active
+}
+
+// switches lists the layers that cannot be on beside other arms.
+func (p *place) switches() []up {
+	var found []up
+	for _, u := range p.layers {
+		if u.Switch != nil {
+			found = append(found, u)
+		}
+	}
+	return found
+}
+
+// before gathers the evidence that holds before a trial: the arm's layers are
+// on, the others' are off.
+func (p *place) before(ctx context.Context) ([]layer.Check, error) {
+	var checks []layer.Check
+	for _, u := range p.layers {
+		got, err := u.Before(ctx, p.site)
+		checks = append(checks, got...)
+		if err != nil {
+			return checks, err
+		}
+	}
+	for _, l := range p.absent {
+		got, err := l.prove(ctx, p.run.At(p.site))
+		checks = append(checks, got...)
+		if err != nil {
+			return checks, err
+		}
+	}
+	return checks, nil
+}
+
+// after gathers the evidence that the trial went through the layers.
+func (p *place) after(ctx context.Context, result workload.Result) ([]layer.Check, error) {
+	var checks []layer.Check
+	for _, u := range p.layers {
+		if u.After == nil {
+			continue
+		}
+		got, err := u.After(ctx, layer.Did{Sent: result.Sent})
+		checks = append(checks, got...)
+		if err != nil {
+			return checks, err
+		}
+	}
+	return checks, nil
+}
+
+// down takes the layers of a place down, the last one first.
+func (p *place) down(ctx context.Context) error {
+	var errs []error
+	for i := len(p.layers) - 1; i >= 0; i-- {
+		u := p.layers[i]
+		if u.Down == nil {
+			continue
+		}
+		limited, cancel := context.WithTimeout(ctx, u.downLimit())
+		errs = append(errs, u.Down(limited))
+		cancel()
+	}
+	return errors.Join(errs...)
+}
