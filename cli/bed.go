@@ -13,6 +13,7 @@ import (
 	"tare/runner"
 	"tare/testbed"
 	"tare/testbed/kube"
+	"tare/testbed/kube/placement"
 	"tare/testbed/local"
 )
 
@@ -71,7 +72,7 @@ func (b *bed) record(ctx context.Context, j *journal.Journal, env *machine.Envir
 	}
 	env.Clusters = clusters
 	if first := j.Environment(); j.Session() > 1 && first != nil {
-		for _, note := range kube.Moved(first.Clusters, clusters) {
+		for _, note := range placement.Moved(first.Clusters, clusters) {
 			if err := j.Note("the machine changed: " + note); err != nil {
 				return err
 			}

@@ -16,6 +16,7 @@ import (
 	"tare/safetext"
 	"tare/testbed/kube/agent"
 	"tare/testbed/kube/cluster"
+	"tare/testbed/kube/placement"
 )
 
 // textLimit bounds what is taken over from the API server into the record.
@@ -79,7 +80,7 @@ func (on *presence) describe(ctx context.Context, sites []*Site) (machine.Cluste
 			return c, err
 		}
 		names = append(names, s.nodes()...)
-		c.Arms = placedOn(c.Arms, told(s.arm), s.nodes())
+		c.Arms = placement.Add(c.Arms, told(s.arm), s.nodes())
 		for _, p := range s.all() {
 			digests(images, p.seen())
 		}
@@ -109,7 +110,7 @@ func (on *presence) describe(ctx context.Context, sites []*Site) (machine.Cluste
 		c.Nodes = append(c.Nodes, described)
 	}
 	c.Notes = append(c.Notes, sharedKernels(c.Nodes)...)
-	c.Notes = append(c.Notes, apart(c.Arms)...)
+	c.Notes = append(c.Notes, placement.Apart(c.Arms)...)
 	c.Components = on.components(ctx)
 	return c, nil
 }

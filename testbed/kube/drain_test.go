@@ -13,6 +13,7 @@ import (
 
 	"tare/testbed"
 	"tare/testbed/kube/kubetest"
+	"tare/testbed/kube/placement"
 )
 
 // A pod that is evicted from a node that takes no more is a trial lost, with the
@@ -47,7 +48,7 @@ func TestDrainedNode(t *testing.T) {
 		}
 		await(t, "the node to be ready", func() bool {
 			n, err := core.Nodes().Get(context.Background(), node, metav1.GetOptions{})
-			return err == nil && (end{pod: p.plan}).refuses(n) == ""
+			return err == nil && (placement.End{Pod: p.plan}).Refuses(n) == ""
 		})
 	})
 

@@ -1,8 +1,6 @@
 package kube
 
 import (
-	"maps"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -120,16 +118,6 @@ func tareIn(pod *corev1.Pod) string {
 	return imageProgram
 }
 
-// pin binds a pod to a node, by a label, so that the scheduler takes part: it is
-// the one that has volumes bound.
-func pin(pod *corev1.Pod, n *corev1.Node) {
-	pod.Spec.NodeSelector = maps.Clone(pod.Spec.NodeSelector)
-	if pod.Spec.NodeSelector == nil {
-		pod.Spec.NodeSelector = map[string]string{}
-	}
-	pod.Spec.NodeSelector[corev1.LabelHostname] = n.Labels[corev1.LabelHostname]
-}
-
 func tolerations(given []experiment.Toleration) []corev1.Toleration {
 	var out []corev1.Toleration
 	for _, t := range given {
@@ -168,5 +156,3 @@ func amount(text string) (resource.Quantity, bool) {
 	q, err := resource.ParseQuantity(text)
 	return q, err == nil
 }
-
-func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }

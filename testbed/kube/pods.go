@@ -20,6 +20,7 @@ import (
 	"tare/testbed/kube/agent"
 	"tare/testbed/kube/cluster"
 	"tare/testbed/kube/inventory"
+	"tare/testbed/kube/placement"
 )
 
 // pod is one pod of Tare's with the connection to its agent. When the pod is
@@ -279,7 +280,7 @@ func (s *Site) helperPod(ctx context.Context, role, node string, shape func(*cor
 	digest.Write([]byte(node))
 	plan := s.bed.planPod(s.level, cluster.Label(fmt.Sprintf("tare-%s-%s-%08x-%s", s.bed.session.Owner, role, digest.Sum32(), node), cluster.NameLimit), role)
 	plan.Namespace = namespace
-	pin(plan, n)
+	placement.Pin(plan, n)
 	plan.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
 	shape(plan)
 	p := on.newPod(plan)

@@ -12,6 +12,7 @@ import (
 	"tare/experiment"
 	"tare/testbed/kube/cluster"
 	"tare/testbed/kube/inventory"
+	"tare/testbed/kube/placement"
 )
 
 // presence is what a run has on one cluster: its record there, the nodes that
@@ -22,8 +23,9 @@ type presence struct {
 	limits experiment.Timeouts
 	record *inventory.Record
 
+	nodes *placement.Chooser
+
 	mu       sync.Mutex
-	choices  []choice
 	helpers  []*pod
 	counting *accounting // nil: nothing was counted yet
 	// nodesNamespaces are those of the pods that are about nodes, by the level of Pod
@@ -32,7 +34,7 @@ type presence struct {
 }
 
 func newPresence(t *Testbed, c *cluster.Cluster, limits experiment.Timeouts) *presence {
-	return &presence{Cluster: c, bed: t, limits: limits, record: inventory.NewRecord(c, t.session, limits)}
+	return &presence{Cluster: c, bed: t, limits: limits, record: inventory.NewRecord(c, t.session, limits), nodes: placement.NewChooser(c)}
 }
 
 // armAnnotation, on namespaces, is the arm as the experiment names it.

@@ -14,6 +14,7 @@ import (
 	"tare/testbed"
 	"tare/testbed/kube/cluster"
 	"tare/testbed/kube/inventory"
+	"tare/testbed/kube/placement"
 )
 
 // Ready makes the site, with what layers have asked for, and waits until it can
@@ -79,17 +80,17 @@ func (s *Site) plans(ctx context.Context, on *presence) (map[testbed.Place]*core
 		}
 	}
 	client, server := plans[testbed.ClientPod], plans[testbed.ServerPod]
-	nodes, err := on.choose(ctx, wish{
-		placement: s.placement(), spread: s.level.Spread,
-		client: end{role: roleClient, choice: s.level.Client, pod: client},
-		server: end{role: roleServer, choice: s.level.Server, pod: server},
+	nodes, err := on.nodes.Choose(ctx, placement.Request{
+		Placement: s.placement(), Spread: s.level.Spread,
+		Client: placement.End{Role: roleClient, Choice: s.level.Client, Pod: client},
+		Server: placement.End{Role: roleServer, Choice: s.level.Server, Pod: server},
 	})
 	if err != nil {
 		return nil, err
 	}
-	pin(client, nodes.client)
+	placement.Pin(client, nodes.Client)
 	if server != nil {
-		pin(server, nodes.server)
+		placement.Pin(server, nodes.Server)
 	}
 	if s.needs.HostNetwork {
 		if err := s.planOnNodes(ctx, on, plans, nodes); err != nil {
@@ -111,7 +112,7 @@ func (s *Site) placement() experiment.Placement {
 
 // planOnNodes adds the pods in the network of the nodes themselves. They stand
 // for programs outside of any pod, so that layers do not shape them.
-func (s *Site) planOnNodes(ctx context.Context, on *presence, plans map[testbed.Place]*corev1.Pod, nodes choice) error {
+func (s *Site) planOnNodes(ctx context.Context, on *presence, plans map[testbed.Place]*corev1.Pod, nodes placement.Pair) error {
 	s.bed.options.Say("pods in the host's network need Pod Security " + privileged + ": the path node-to-node is measured on the nodes themselves")
 	namespace, err := on.makeNodesNamespace(ctx, s.level.Namespace, privileged)
 	if err != nil {
@@ -121,11 +122,11 @@ func (s *Site) planOnNodes(ctx context.Context, on *presence, plans map[testbed.
 		where testbed.Place
 		role  string
 		node  *corev1.Node
-	}{{testbed.ClientNode, roleClientNode, nodes.client}, {testbed.ServerNode, roleServerNode, nodes.server}} {
+	}{{testbed.ClientNode, roleClientNode, nodes.Client}, {testbed.ServerNode, roleServerNode, nodes.Server}} {
 		plan := s.planPod(one.role)
 		plan.Name, plan.Namespace = cluster.Label(s.unique, cluster.NameLimit-len(one.role)-1)+"-"+one.role, namespace
 		plan.Spec.HostNetwork = true
-		pin(plan, one.node)
+		placement.Pin(plan, one.node)
 		plans[one.where] = plan
 	}
 	return nil

@@ -1,4 +1,4 @@
-package kube
+package placement
 
 import (
 	"testing"
@@ -10,16 +10,16 @@ import (
 
 func TestArmsApart(t *testing.T) {
 	var arms []machine.ArmNodes
-	arms = placedOn(arms, "runc", []string{"a", "b"})
-	arms = placedOn(arms, "control", []string{"a", "b"})
-	arms = placedOn(arms, "gvisor", []string{"c", "d"})
-	arms = placedOn(arms, "runc", []string{"a"}) // placement: same-node
-	arms = placedOn(arms, "control", []string{"a"})
+	arms = Add(arms, "runc", []string{"a", "b"})
+	arms = Add(arms, "control", []string{"a", "b"})
+	arms = Add(arms, "gvisor", []string{"c", "d"})
+	arms = Add(arms, "runc", []string{"a"}) // placement: same-node
+	arms = Add(arms, "control", []string{"a"})
 	want := []string{"arm gvisor ran on nodes c, d, and runc on a, b: a difference between these nodes counts as one between the arms"}
-	if diff := cmp.Diff(want, apart(arms)); diff != "" {
+	if diff := cmp.Diff(want, Apart(arms)); diff != "" {
 		t.Errorf("notes (-want +got):\n%s", diff)
 	}
-	if notes := apart(nil); notes != nil {
+	if notes := Apart(nil); notes != nil {
 		t.Errorf("notes of no arm: %v", notes)
 	}
 }

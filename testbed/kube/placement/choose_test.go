@@ -1,4 +1,4 @@
-package kube
+package placement
 
 import (
 	"context"
@@ -70,8 +70,8 @@ func TestChoose(t *testing.T) {
 			p.Spec.NodeSelector = map[string]string{corev1.LabelTopologyZone: "z2"}
 		}, want: "c a"},
 		{name: "a runtime class", nodes: []*corev1.Node{a, testNode("b", "z9", tainted), c}, pod: func(p *corev1.Pod) { p.Spec.RuntimeClassName = new("kata") }, want: "b a"},
-		{name: "a taint that is tolerated", nodes: []*corev1.Node{testNode("a", "", tainted), b}, level: func(k *experiment.Kubernetes) {
-			k.Tolerate = []experiment.Toleration{{Key: "pool", Value: "big", Effect: "NoSchedule"}}
+		{name: "a taint that is tolerated", nodes: []*corev1.Node{testNode("a", "", tainted), b}, pod: func(p *corev1.Pod) {
+			p.Spec.Tolerations = []corev1.Toleration{{Key: "pool", Operator: corev1.TolerationOpEqual, Value: "big", Effect: corev1.TaintEffectNoSchedule}}
 		}, want: "a b"},
 		{name: "reasons", nodes: []*corev1.Node{a, testNode("b", "", cordoned), testNode("c", "", tainted), testNode("d", "", notReady), testNode("e", "", windows), testNode("f", "", small)},
 			want: "1 of 6 nodes will do, and client and server need two (placement: same-node puts both on one): b is cordoned; c has taint pool=big:NoSchedule; d is not ready: PLEG is not healthy; e runs windows; f has 500m of cpu for pods, less than 1"},
@@ -91,13 +91,13 @@ func TestChoose(t *testing.T) {
 			for _, n := range tt.nodes {
 				objects = append(objects, n)
 			}
-			on := &presence{Cluster: &cluster.Cluster{Context: "test", Client: fake.NewClientset(objects...)}}
-			c, err := on.choose(t.Context(), testWish(t, tt.level, tt.pod, tt.place))
+			chooser := NewChooser(&cluster.Cluster{Context: "test", Client: fake.NewClientset(objects...)})
+			c, err := chooser.Choose(t.Context(), request(tt.level, tt.pod, tt.place))
 			got := ""
 			if err != nil {
 				got = err.Error()
 			} else {
-				got = c.client.Name + " " + c.server.Name
+				got = c.Client.Name + " " + c.Server.Name
 			}
 			if got != tt.want {
 				t.Errorf("got  %s\nwant %s", got, tt.want)
@@ -106,42 +106,38 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-func testWish(t *testing.T, level func(*experiment.Kubernetes), client func(*corev1.Pod), place experiment.Placement) wish {
-	t.Helper()
-	bed, err := New(Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	k := parameters()
-	k.Resources = experiment.Resources{CPU: "1", Memory: "512Mi"}
+// request asks for the nodes of two pods with a CPU each, changed by some functions.
+func request(level func(*experiment.Kubernetes), client func(*corev1.Pod), place experiment.Placement) Request {
+	k := &experiment.Kubernetes{}
 	if level != nil {
 		level(k)
 	}
 	if place == "" {
 		place = experiment.DifferentNodes
 	}
-	s := open(t, bed, "arm", experiment.Needs{Network: true}, k)
-	w := wish{placement: place, spread: k.Spread,
-		client: end{role: roleClient, choice: k.Client, pod: s.planPod(roleClient)},
-		server: end{role: roleServer, choice: k.Server, pod: s.planPod(roleServer)},
+	pod := func() *corev1.Pod {
+		return &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{
+			Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourceMemory: resource.MustParse("512Mi")}}}}}}
 	}
+	r := Request{Placement: place, Spread: k.Spread,
+		Client: End{Role: "client", Choice: k.Client, Pod: pod()}, Server: End{Role: "server", Choice: k.Server, Pod: pod()}}
 	if client != nil {
-		client(w.client.pod)
+		client(r.Client.Pod)
 	}
-	return w
+	return r
 }
 
 // All arms are on the same nodes, and others only where a layer asks for others.
 func TestChoiceIsKept(t *testing.T) {
 	clients := fake.NewClientset(testNode("b", "z1"), testNode("c", "z2"))
-	on := &presence{Cluster: &cluster.Cluster{Context: "test", Client: clients}}
+	chooser := NewChooser(&cluster.Cluster{Context: "test", Client: clients})
 	choose := func(pod func(*corev1.Pod)) string {
 		t.Helper()
-		c, err := on.choose(t.Context(), testWish(t, nil, pod, ""))
+		c, err := chooser.Choose(t.Context(), request(nil, pod, ""))
 		if err != nil {
 			t.Fatal(err)
 		}
-		return c.client.Name + " " + c.server.Name
+		return c.Client.Name + " " + c.Server.Name
 	}
 	first := choose(nil)
 	if _, err := clients.CoreV1().Nodes().Create(context.Background(), testNode("a", "z3"), metav1.CreateOptions{}); err != nil {

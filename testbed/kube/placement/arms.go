@@ -1,4 +1,4 @@
-package kube
+package placement
 
 import (
 	"fmt"
@@ -8,8 +8,8 @@ import (
 	"tare/machine"
 )
 
-// placedOn adds the nodes of one site to those of its arm.
-func placedOn(arms []machine.ArmNodes, arm string, nodes []string) []machine.ArmNodes {
+// Add adds the nodes of one site to those of its arm.
+func Add(arms []machine.ArmNodes, arm string, nodes []string) []machine.ArmNodes {
 	for i := range arms {
 		if arms[i].Arm == arm {
 			arms[i].Nodes = append(arms[i].Nodes, nodes...)
@@ -21,9 +21,9 @@ func placedOn(arms []machine.ArmNodes, arm string, nodes []string) []machine.Arm
 	return append(arms, machine.ArmNodes{Arm: arm, Nodes: slices.Clone(nodes)})
 }
 
-// apart says which arms ran on other nodes than the first, the baseline: whatever
+// Apart says which arms ran on other nodes than the first, the baseline: whatever
 // is different about those nodes is measured as if it were the layer's.
-func apart(arms []machine.ArmNodes) []string {
+func Apart(arms []machine.ArmNodes) []string {
 	var notes []string
 	for _, a := range arms[min(1, len(arms)):] {
 		if first := arms[0]; !slices.Equal(a.Nodes, first.Nodes) {
