@@ -69,6 +69,7 @@ func (p *progress) event(e runner.Event) {
 
 // wait says what is waited for.
 func (p *progress) wait(what string) {
+	what = safetext.Line(what)
 	if p.live {
 		p.status(what)
 		return
@@ -83,7 +84,7 @@ func (p *progress) done(e runner.TrialDone) {
 	name := fmt.Sprintf("round %d  %s  %s", t.Round, t.Cell, t.Arm)
 	if !t.Valid() {
 		p.bad++
-		p.line(fmt.Sprintf("%s: invalid (%s: %s)", name, t.Invalid[0].Rule, t.Invalid[0].Detail))
+		p.line(fmt.Sprintf("%s: invalid (%s: %s)", name, t.Invalid[0].Rule, safetext.Line(t.Invalid[0].Detail)))
 		return
 	}
 	if !p.live {

@@ -4,12 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"unicode"
 	"unicode/utf8"
 
 	"tare/experiment"
 	"tare/experiment/quantity"
 	"tare/journal"
+	"tare/safetext"
 	"tare/workload"
 )
 
@@ -30,10 +30,8 @@ func checkName(what, name string) error {
 	case !utf8.ValidString(name):
 		return fmt.Errorf("the name of the %s is not in UTF-8: %s", what, quoted(name))
 	}
-	for _, r := range name {
-		if (r < ' ' || r > '~') && !unicode.IsPrint(r) {
-			return fmt.Errorf("the name of the %s holds a character that cannot be printed: %s", what, quoted(name))
-		}
+	if !safetext.Printable(name) {
+		return fmt.Errorf("the name of the %s holds a character that cannot be printed: %s", what, quoted(name))
 	}
 	return nil
 }

@@ -224,7 +224,7 @@ func TestTools(t *testing.T) {
 		{"silent", ""},
 		{"long", strings.Repeat("0", maxVersion) + "…"},
 		{"paths", "built in ~/src by nobody"},
-		{"binary", "? v1"},
+		{"binary", "\ufffd\ufffd v1"},
 	} {
 		got := queryTools(ctx, []ToolQuery{{Name: c.name, Args: []string{"--version"}}})
 		if got[0].Version != c.version {

@@ -6,9 +6,10 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
-	"strings"
 	"syscall"
 	"time"
+
+	"tare/safetext"
 )
 
 // ToolQuery asks for a program's version.
@@ -59,14 +60,9 @@ func queryTool(ctx context.Context, q ToolQuery) Tool {
 // firstLine gives the first line that is not empty, cut to a bearable length.
 func firstLine(output []byte) string {
 	for line := range bytes.Lines(output) {
-		text := strings.TrimSpace(strings.ToValidUTF8(string(line), "?"))
-		if text == "" {
-			continue
+		if text := safetext.Head(string(line), maxVersion); text != "" {
+			return withoutUser(text)
 		}
-		if len(text) > maxVersion {
-			text = strings.ToValidUTF8(text[:maxVersion], "") + "…"
-		}
-		return withoutUser(text)
 	}
 	return ""
 }

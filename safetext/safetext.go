@@ -38,7 +38,7 @@ import (
 var sequence = regexp.MustCompile(
 	"(?:\x1b\\[|\u009b)[0-?]*[ -/]*[@-~]?" +
 		"|(?:\x1b[\\]PX^_]|[\u009d\u0090\u0098\u009e\u009f])[^\x07\x1b\u009c\u009d\u0090\u0098\u009e\u009f]*(?:\x07|\x1b\\\\|\u009c)" +
-		"|\x1b[ -/]*[0-~]?")
+		"|\x1b(?:[#%()*+./-][0-~]|[0-~])?")
 
 // breaks are the other ways to begin a line.
 var breaks = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
@@ -77,24 +77,26 @@ func Lines(s string) string {
 // ellipsis stands for what was left out.
 const ellipsis = "…"
 
-// Head is the beginning of Line, of at most so many characters.
+// Head is the beginning of Line: so many characters, and an ellipsis where that
+// is not all.
 func Head(s string, most int) string {
 	s = Line(s)
 	if utf8.RuneCountInString(s) <= most {
 		return s
 	}
-	cut := []rune(s)[:max(most-1, 0)]
+	cut := []rune(s)[:most]
 	return strings.TrimRightFunc(string(cut), leans) + ellipsis
 }
 
-// Tail is the end of Line, of at most so many characters.
+// Tail is the end of Line: an ellipsis where that is not all, and so many
+// characters.
 func Tail(s string, most int) string {
 	s = Line(s)
 	n := utf8.RuneCountInString(s)
 	if n <= most {
 		return s
 	}
-	cut := []rune(s)[n-max(most-1, 0):]
+	cut := []rune(s)[n-most:]
 	return ellipsis + strings.TrimLeftFunc(string(cut), leans)
 }
 
@@ -106,6 +108,9 @@ func leans(r rune) bool {
 // Printable says whether a text is one line that shows all there is in it, so
 // that it can be a name. Of white space it may hold the space only.
 func Printable(s string) bool {
+	if printableASCII(s) {
+		return true
+	}
 	odd := func(r rune) bool { return r != ' ' && unicode.IsSpace(r) }
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, odd) && spelled(s, escape) == s
 }

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
+
+	"tare/safetext"
 )
 
 // Limit is the most that a metric may get worse: a share of the baseline (10%),
@@ -37,7 +37,7 @@ func (Limit) Pattern() string { return limitPattern }
 func (l *Limit) UnmarshalText(text []byte) error {
 	written := string(text)
 	wrong := fmt.Errorf("%q is not %s", text, l.Describe())
-	if !isLimit.MatchString(written) || !utf8.ValidString(written) || strings.ContainsFunc(written, unprintable) {
+	if !isLimit.MatchString(written) || !safetext.Printable(written) {
 		return wrong
 	}
 	end := strings.IndexFunc(written, func(r rune) bool { return r != '.' && (r < '0' || r > '9') })
@@ -51,8 +51,6 @@ func (l *Limit) UnmarshalText(text []byte) error {
 	*l = Limit{Number: number, Unit: strings.TrimSpace(written[end:])}
 	return nil
 }
-
-func unprintable(r rune) bool { return !unicode.IsPrint(r) }
 
 // MarshalText gives the written form.
 func (l Limit) MarshalText() ([]byte, error) { return []byte(l.String()), nil }

@@ -22,12 +22,11 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"tare/experiment"
 	"tare/importer"
 	"tare/importer/jsondoc"
+	"tare/safetext"
 )
 
 // Format reads hyperfine's JSON.
@@ -96,12 +95,7 @@ const longest = 100
 
 // name makes a name of a command: on one line, and not too long.
 func name(command string) string {
-	line := strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) && r != utf8.RuneError {
-			return r
-		}
-		return '_'
-	}, strings.Join(strings.Fields(command), " "))
+	line := safetext.Line(command)
 	if line == "" {
 		return several
 	}

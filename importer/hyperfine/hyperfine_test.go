@@ -33,7 +33,7 @@ func TestArms(t *testing.T) {
 			[]string{"nap [d=1]/command", "nap [d=2]/command"}},
 		{"the same twice", `{"command":"a","times":[1]},{"command":"a","times":[1]}`, []string{"a/command", "a (2)/command"}},
 		{"no name", `{"times":[1]}`, []string{"/command"}},
-		{"several lines", `{"command":"a \\\n\t b\u001b","times":[1]}`, []string{`/a \ b_`}},
+		{"several lines", `{"command":"a \\\n\t b\u202e\u001b","times":[1]}`, []string{`/a \ b\u202e`}},
 		{"long", `{"command":"` + strings.Repeat("é", 60) + `","times":[1]}`, []string{"/" + strings.Repeat("é", 50) + "…~b4a72df5"}},
 	} {
 		trials, err := importertest.Read(Format, "f", `{"results":[`+c.results+`]}`)

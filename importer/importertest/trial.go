@@ -6,19 +6,19 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"tare/experiment"
 	"tare/importer"
+	"tare/safetext"
 )
 
 // print writes a trial as text, one fact a line, hostile strings quoted.
 func print(w io.Writer, t importer.Trial) {
 	fmt.Fprintf(w, "trial %q kind %q", t.Cell, t.Kind)
 	for _, l := range t.Levels {
-		fmt.Fprintf(w, " [%s=%s]", plain(l.Factor), plain(l.Value))
+		fmt.Fprintf(w, " [%s=%s]", safetext.Name(l.Factor), safetext.Name(l.Value))
 	}
 	fmt.Fprintln(w)
 	if t.Arm != "" {
@@ -34,7 +34,7 @@ func print(w io.Writer, t importer.Trial) {
 		fmt.Fprintf(w, "  wall %v\n", t.Wall)
 	}
 	if t.Broken != "" {
-		fmt.Fprintf(w, "  broken: %s\n", plain(t.Broken))
+		fmt.Fprintf(w, "  broken: %s\n", safetext.Name(t.Broken))
 	}
 	if t.Errors.Known {
 		fmt.Fprintf(w, "  errors %.6g\n", t.Errors.Share)
@@ -44,8 +44,8 @@ func print(w io.Writer, t importer.Trial) {
 	}
 	for _, v := range t.Values {
 		m := v.Metric
-		fmt.Fprintf(w, "  %s = %.10g", plain(m.Name), v.Value)
-		for _, word := range []string{plain(m.Unit), string(m.Better)} {
+		fmt.Fprintf(w, "  %s = %.10g", safetext.Name(m.Name), v.Value)
+		for _, word := range []string{safetext.Name(m.Unit), string(m.Better)} {
 			if word != "" {
 				fmt.Fprintf(w, " %s", word)
 			}
@@ -62,28 +62,18 @@ func print(w io.Writer, t importer.Trial) {
 		fmt.Fprintln(w)
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.Facts)) {
-		fmt.Fprintf(w, "  fact %s: %s\n", plain(name), plain(t.Facts[name]))
+		fmt.Fprintf(w, "  fact %s: %s\n", safetext.Name(name), safetext.Name(t.Facts[name]))
 	}
 	for _, s := range t.Series {
-		fmt.Fprintf(w, "  series %s %s: %g at %g\n", plain(s.Name), plain(s.Unit), s.Values, s.Seconds)
+		fmt.Fprintf(w, "  series %s %s: %g at %g\n", safetext.Name(s.Name), safetext.Name(s.Unit), s.Values, s.Seconds)
 	}
 	for _, h := range t.Histograms {
-		fmt.Fprintf(w, "  histogram %s %s:", plain(h.Name), plain(h.Unit))
+		fmt.Fprintf(w, "  histogram %s %s:", safetext.Name(h.Name), safetext.Name(h.Unit))
 		for i := range h.Count {
 			fmt.Fprintf(w, " %d in [%g, %g]", h.Count[i], h.Lower[i], h.Upper[i])
 		}
 		fmt.Fprintln(w)
 	}
-}
-
-// plain makes what a terminal would interpret visible.
-func plain(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
-			return '�'
-		}
-		return r
-	}, s)
 }
 
 // check fails where trials of one file break the rules of importer.Trial.

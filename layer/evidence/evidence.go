@@ -16,6 +16,7 @@ import (
 
 	"tare/experiment"
 	"tare/layer"
+	"tare/safetext"
 	"tare/testbed"
 )
 
@@ -98,7 +99,7 @@ func (p Patterns) State(text string, failed error) State {
 func (p Patterns) Check(kind, what string, want State, text string, failed error) layer.Check {
 	check := layer.Check{Layer: kind, Name: what, Expected: p.expected(want), Observed: Quote(text), OK: p.State(text, failed) == want}
 	if failed != nil {
-		check.Observed += "; " + Plain(failed.Error(), stderrTail)
+		check.Observed += "; " + safetext.Tail(failed.Error(), stderrTail)
 	}
 	return check
 }
@@ -135,7 +136,7 @@ func Output(ctx context.Context, site testbed.Site, where testbed.Place, cmd tes
 	case limited.Err() != nil:
 		err = fmt.Errorf("%s: not done within %v: %s", testbed.Quote(cmd.Args), limit, stderr.text())
 	case errors.As(err, &exit):
-		exit.Stderr = Plain(strings.TrimSpace(stderr.text()), stderrTail)
+		exit.Stderr = safetext.Tail(strings.TrimSpace(stderr.text()), stderrTail)
 	}
 	return stdout.text(), err
 }
@@ -170,21 +171,4 @@ func Quote(text string) string {
 		return fmt.Sprintf("%s and %d more bytes", strconv.QuoteToGraphic(text[:shown]), len(text)-shown)
 	}
 	return strconv.QuoteToGraphic(text)
-}
-
-// Plain is the end of a text on one line, without anything that would act on a terminal.
-func Plain(text string, most int) string {
-	text = strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t':
-			return ' '
-		case !strconv.IsPrint(r):
-			return '\ufffd'
-		}
-		return r
-	}, text)
-	if extra := len(text) - most; extra > 0 {
-		text = "…" + strings.ToValidUTF8(text[extra:], "")
-	}
-	return text
 }

@@ -10,6 +10,7 @@ import (
 	"tare/experiment"
 	"tare/layer"
 	"tare/layer/evidence"
+	"tare/safetext"
 	"tare/testbed"
 )
 
@@ -91,7 +92,7 @@ func (i Item) read(ctx context.Context, site testbed.Site) ([]reading, error) {
 // number is the number in an output, or why there is none.
 func number(pattern *regexp.Regexp, text string, failed error) (total float64, none string) {
 	if failed != nil {
-		return 0, evidence.Plain(failed.Error(), 400)
+		return 0, safetext.Tail(failed.Error(), 400)
 	}
 	total, found, err := sum(pattern, text)
 	switch {

@@ -12,7 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
+
+	"tare/safetext"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
@@ -93,7 +94,7 @@ func (a *api) send(ctx context.Context, r request) (io.ReadCloser, error) {
 	}
 	got, err := a.http.Do(req)
 	if err != nil {
-		return nil, &answer{message: inert(cause(err))}
+		return nil, &answer{message: safetext.Head(cause(err), mostSaid)}
 	}
 	if got.StatusCode < 400 {
 		return got.Body, nil
@@ -114,6 +115,7 @@ func cause(err error) string {
 // mostAnswer bounds what is read of a refusal, and of one list or page.
 const (
 	mostRefusal = 64 << 10
+	mostSaid    = 300 // characters of what the server or the system says
 	mostAnswer  = 64 << 20
 )
 
@@ -126,30 +128,14 @@ func refusal(got *http.Response) error {
 	}
 	refused := &answer{code: got.StatusCode}
 	if json.Unmarshal(text, &status) == nil && status.Message != "" {
-		refused.reason, refused.message = inert(status.Reason), inert(status.Message)
+		refused.reason, refused.message = safetext.Head(status.Reason, mostSaid), safetext.Head(status.Message, mostSaid)
 	} else {
-		refused.reason, refused.message = http.StatusText(got.StatusCode), inert(string(text))
+		refused.reason, refused.message = http.StatusText(got.StatusCode), safetext.Head(string(text), mostSaid)
 	}
 	if seconds, err := strconv.Atoi(got.Header.Get("Retry-After")); err == nil && seconds >= 0 && seconds <= 60 {
 		refused.wait = time.Duration(seconds) * time.Second
 	}
 	return refused
-}
-
-// inert makes text from elsewhere fit for a message: one line, printable, short.
-func inert(s string) string {
-	const most = 300
-	s = strings.Join(strings.Fields(s), " ")
-	s = strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return '?'
-		}
-		return r
-	}, s)
-	if runes := []rune(s); len(runes) > most {
-		s = string(runes[:most]) + "…"
-	}
-	return s
 }
 
 // tooMany says whether an error is an answer of 429, and how long to wait then.
@@ -170,7 +156,7 @@ func (a *api) do(ctx context.Context, r request) error {
 	}
 	defer body.Close()
 	if _, err := io.Copy(io.Discard, body); err != nil { // so that the connection can be used again
-		return &answer{message: inert(cause(err))}
+		return &answer{message: safetext.Head(cause(err), mostSaid)}
 	}
 	return nil
 }
@@ -191,7 +177,7 @@ func (a *api) get(ctx context.Context, path, accept string, into any) error {
 	}
 	defer body.Close()
 	if err := json.NewDecoder(io.LimitReader(body, mostAnswer)).Decode(into); err != nil {
-		return &answer{message: inert("answer to " + path + ": " + err.Error())}
+		return &answer{message: safetext.Head("answer to "+path+": "+err.Error(), mostSaid)}
 	}
 	_, _ = io.Copy(io.Discard, body)
 	return nil

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"tare/safetext"
 )
 
 // tracker sees objects become ready, by one watch for each resource.
@@ -142,7 +144,7 @@ type event struct {
 func (e *event) refusal() error {
 	a := &answer{}
 	_ = json.Unmarshal(e.Object.Code, &a.code) // without a code it is like a connection that broke
-	a.reason, a.message = inert(string(e.Object.Reason)), inert(string(e.Object.Message))
+	a.reason, a.message = safetext.Head(string(e.Object.Reason), mostSaid), safetext.Head(string(e.Object.Message), mostSaid)
 	return a
 }
 

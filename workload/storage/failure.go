@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"unicode"
 
+	"tare/safetext"
 	"tare/testbed"
 	"tare/workload"
 )
@@ -31,27 +31,17 @@ func (f *failure) Error() string {
 
 const (
 	mostLines = 4
-	mostSaid  = 600 // bytes
+	mostSaid  = 600 // characters
 )
 
-// lastLines gives the last lines of a text on one, without anything that a
-// terminal could take for more than letters.
+// lastLines gives the last lines of a text on one.
 func lastLines(text string) string {
 	if len(text) > 1<<16 {
 		text = text[len(text)-1<<16:]
 	}
 	lines := strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' })
 	lines = lines[max(0, len(lines)-mostLines):]
-	joined := strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) || r == unicode.ReplacementChar {
-			return '?'
-		}
-		return r
-	}, strings.Join(lines, "; "))
-	if len(joined) > mostSaid {
-		joined = strings.ToValidUTF8(joined[:mostSaid], "") + "..."
-	}
-	return joined
+	return safetext.Head(strings.Join(lines, "; "), mostSaid)
 }
 
 // remedies are failures that each further trial would share, so that the run ends

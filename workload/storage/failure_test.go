@@ -55,7 +55,7 @@ func TestFailures(t *testing.T) {
 		{"writes are lost", `case $JOB in check) exit 1;; layout) echo '{"jobs": [{"write": {"io_bytes": 17825792}}]}';; *) echo '{"jobs": [{}]}';; esac`,
 			"exit-status: the volume does not give back what was written to it: VOLUME/tare-storage-16MiB", false},
 		{"hostile", laid + `printf 'a\nb\n\033[31mred\342\200\256\n%.0s' 1 2 3 >&2; exit 3`,
-			"exit-status: fio (fio): exit status 3: ?[31mred?; a; b; ?[31mred?", false},
+			"exit-status: fio (fio): exit status 3: red\\u202e; a; b; red\\u202e", false},
 		{"endless", laid + `exec yes 0123456789012345678901234567890123456789012345678901234567890123456789 | head -c 17000000`, "parse: fio (fio) wrote more than 16777216 bytes", false},
 		{"no output", laid + `true`, "parse: fio (fio): the file is empty", false},
 		{"no JSON", laid + `echo hello`, "parse: fio (fio): no report in JSON: fio writes one with --output-format=json or json+, unless it fails before the first job", false},
