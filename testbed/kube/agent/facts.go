@@ -12,11 +12,11 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"golang.org/x/sys/unix"
 
 	"tare/machine"
+	"tare/safetext"
 )
 
 // view is what there is to be seen of the system a process runs on.
@@ -142,19 +142,10 @@ func readText(files fs.FS, name string) string {
 	return string(data)
 }
 
-// plain is one line of text without what a terminal would act on.
+// plain is the first line of a text.
 func plain(text string) string {
-	text, _, _ = strings.Cut(strings.Trim(text, " \t\r\n\x00"), "\n")
-	text = strings.Map(func(r rune) rune {
-		if r == unicode.ReplacementChar || !unicode.IsPrint(r) {
-			return -1
-		}
-		return r
-	}, strings.ToValidUTF8(text, ""))
-	if r := []rune(text); len(r) > 256 {
-		text = string(r[:256])
-	}
-	return text
+	line, _, _ := strings.Cut(strings.Trim(text, " \t\r\n\x00"), "\n")
+	return safetext.Head(line, 255)
 }
 
 func bit(text string) string {
