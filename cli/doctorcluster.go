@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"tare/catalog"
 	"tare/experiment"
 	"tare/layer"
 	"tare/safetext"
@@ -17,50 +16,42 @@ import (
 // optionKind is the kind of part that an experiment can do without.
 const optionKind = "option"
 
-// anyExperiment stands for what most experiments ask of a cluster.
-const anyExperiment = `apiVersion: tare/v1alpha1
-kind: Experiment
-name: any
-testbed: {kubernetes: {}}
-arms: [{name: any}]
-workloads: [{network: {}}]
-`
-
 // onCluster says whether doctor is asked about a cluster: the experiment's, or
 // that of a context.
 func onCluster(x *experiment.Experiment, contextName string) bool {
 	return contextName != "" || x != nil && x.Testbed.Kubernetes != nil
 }
 
+// wish is what is asked of clusters: rights, and the sites of arms.
+type wish struct {
+	bed      *experiment.Kubernetes
+	contexts []string
+	use      kube.Use
+	arms     []wantedArm
+}
+
+// wantedArm is an arm whose site a cluster is asked for.
+type wantedArm struct {
+	site   testbed.Request
+	layers []experiment.LayerItem
+}
+
 // examineCluster says what works on a cluster for an experiment, or without one
 // for most. Name is a context of the kubeconfig, in place of the experiment's.
 func examineCluster(ctx context.Context, x *experiment.Experiment, name string) (parts []part, err error) {
-	use := kube.Everything("")
-	if x == nil {
-		if x, err = experiment.Load("any", []byte(anyExperiment), catalog.Kinds()); err != nil {
-			return nil, err
+	w := anyWish(name)
+	if x != nil {
+		if w, err = wishOf(x, name); err != nil {
+			return nil, usage(err)
 		}
-	} else {
-		use = kube.UseOf(x)
-	}
-	k := x.Testbed.Kubernetes
-	if k == nil {
-		return nil, usage(fmt.Errorf("--context names a cluster, and the testbed of %s is this machine", x.Name))
-	}
-	if name != "" {
-		k.Context = name
-	}
-	expansion, err := experiment.Expand(x, Version())
-	if err != nil {
-		return nil, usage(err)
 	}
 	bed, err := kube.New(kube.Options{Version: Version()})
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, bed.Close()) }()
-	for _, one := range contexts(k, expansion) {
-		e, err := bed.Examine(ctx, one, k.Timeouts, use)
+	for _, one := range w.contexts {
+		e, err := bed.Examine(ctx, one, w.bed.Timeouts, w.use)
 		if err != nil {
 			return nil, err
 		}
@@ -73,11 +64,8 @@ func examineCluster(ctx context.Context, x *experiment.Experiment, name string) 
 		return parts, nil // rights come first: without them dry runs say the same again
 	}
 	made := part{"testbed", "pods", nil}
-	for arm := range expansion.Layers {
-		if expansion.Plan.Arms[arm].Role == experiment.Control {
-			continue // the baseline once more
-		}
-		findings, err := tryArm(ctx, bed, expansion, arm)
+	for _, arm := range w.arms {
+		findings, err := tryArm(ctx, bed, arm)
 		if err != nil {
 			return nil, err
 		}
@@ -90,39 +78,62 @@ func examineCluster(ctx context.Context, x *experiment.Experiment, name string) 
 	return append(parts, made), nil
 }
 
-// contexts are those that arms are on: the testbed's, and those of layers.
-func contexts(k *experiment.Kubernetes, x *experiment.Expansion) []string {
-	list := []string{k.Context}
-	for _, items := range x.Layers {
+// anyWish is what most experiments ask of a cluster: every right, and two pods.
+func anyWish(context string) wish {
+	k := experiment.NewKubernetes()
+	k.Context = context
+	site := testbed.Request{Name: "any", Needs: experiment.Needs{Network: true}, Level: k}
+	return wish{bed: k, contexts: []string{context}, use: kube.Everything(""), arms: []wantedArm{{site: site}}}
+}
+
+// wishOf is what an experiment asks of the clusters that its arms are on.
+func wishOf(x *experiment.Experiment, context string) (wish, error) {
+	k := x.Testbed.Kubernetes
+	if k == nil {
+		return wish{}, fmt.Errorf("--context names a cluster, and the testbed of %s is this machine", x.Name)
+	}
+	if context != "" {
+		k.Context = context
+	}
+	e, err := experiment.Expand(x, Version())
+	if err != nil {
+		return wish{}, err
+	}
+	w := wish{bed: k, contexts: []string{k.Context}, use: kube.UseOf(x)}
+	for arm, items := range e.Layers {
 		for _, item := range items {
-			if other := item.Config.Declare().Context; other != "" && !slices.Contains(list, other) {
-				list = append(list, other)
+			if other := item.Config.Declare().Context; other != "" && !slices.Contains(w.contexts, other) {
+				w.contexts = append(w.contexts, other)
 			}
 		}
+		if e.Plan.Arms[arm].Role == experiment.Control {
+			continue // the baseline once more
+		}
+		var needs experiment.Needs
+		for cell := range e.Cells {
+			needs = needs.And(e.Needs(cell, arm))
+		}
+		site := testbed.Request{Name: e.Plan.Arms[arm].Name, Needs: needs, Level: e.Cells[0].Testbed.Level()}
+		w.arms = append(w.arms, wantedArm{site: site, layers: items})
 	}
-	return list
+	return w, nil
 }
 
 // tryArm tries by dry runs whether the site of an arm could be made. Of its layers
 // those are put up that only change what the site is asked to be; what others do
 // to a cluster is tried by running the experiment only.
-func tryArm(ctx context.Context, bed *kube.Testbed, x *experiment.Expansion, arm int) ([]testbed.Finding, error) {
-	var needs experiment.Needs
-	for cell := range x.Cells {
-		needs = needs.And(x.Needs(cell, arm))
-	}
-	name := x.Plan.Arms[arm].Name
-	site, err := bed.Open(ctx, testbed.Request{Name: name, Needs: needs, Level: x.Cells[0].Testbed.Level()})
+func tryArm(ctx context.Context, bed *kube.Testbed, arm wantedArm) ([]testbed.Finding, error) {
+	site, err := bed.Open(ctx, arm.site)
 	if err != nil {
 		return nil, err
 	}
-	for _, item := range x.Layers[arm] {
+	for _, item := range arm.layers {
 		l, ok := item.Config.(layer.Layer)
 		if !ok || !l.Declare().Shapes {
 			continue
 		}
 		if _, err := l.Up(ctx, new(layer.Run).At(site)); err != nil {
-			return []testbed.Finding{{Name: "layer " + item.Kind + " of arm " + name, Status: testbed.Refused, Detail: safetext.Name(err.Error())}}, ctx.Err()
+			return []testbed.Finding{{Name: "layer " + item.Kind + " of arm " + arm.site.Name, Status: testbed.Refused, Detail: safetext.Name(err.Error())}}, ctx.Err()
 		}
 	}
 	s, err := kube.Of(site)

@@ -1,6 +1,10 @@
 package layer
 
-import "tare/testbed"
+import (
+	"slices"
+
+	"tare/testbed"
+)
 
 // Session is what a layer is given to work with: one site, and what the run knows.
 type Session struct {
@@ -8,6 +12,9 @@ type Session struct {
 	// Site is where to work. Up gets it as the testbed made it; ProveOff gets it as
 	// the workload of that arm does, through the wrappers of that arm's layers.
 	Site testbed.Site
+	// Places are where the programs under test are started, as far as they find
+	// different programs there: testbed.Host stands for all places on this machine.
+	Places []testbed.Place
 	// Own is for ProveOff alone: the layer of the same kind, with other parameters,
 	// that the arm has itself; nil if it has none. What that one asks for must not
 	// count as evidence against the arm. It is set only for layers that declare
@@ -26,8 +33,24 @@ type Run struct {
 	kept map[Layer]any
 }
 
-// At is a session of the run at a site.
-func (r *Run) At(site testbed.Site) *Session { return &Session{Run: r, Site: site} }
+// At is a session of the run at a site, at whose places programs under test are
+// started; on this machine if none are given.
+func (r *Run) At(site testbed.Site, places ...testbed.Place) *Session {
+	s := &Session{Run: r, Site: site}
+	remote, _ := testbed.As[testbed.Remote](site)
+	for _, p := range places {
+		if remote == nil || remote.Self(p) == "" {
+			p = testbed.Host
+		}
+		if !slices.Contains(s.Places, p) {
+			s.Places = append(s.Places, p)
+		}
+	}
+	if s.Places == nil {
+		s.Places = []testbed.Place{testbed.Host}
+	}
+	return s
+}
 
 // Kept gives what a layer keeps for as long as the run lasts, over all sites and
 // for Up and ProveOff alike: the same *T at each call, zero at the first. That is

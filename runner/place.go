@@ -21,8 +21,9 @@ type place struct {
 	bare   testbed.Site // as the testbed made it
 	site   testbed.Site // as the workload sees it, through the layers' wrappers
 	run    *layer.Run
-	layers []up          // from the innermost to the outermost
-	once   []layer.Check // that were made when the layers were put up
+	starts []testbed.Place // where the workloads start programs
+	layers []up            // from the innermost to the outermost
+	once   []layer.Check   // that were made when the layers were put up
 	absent []absent
 }
 
@@ -42,12 +43,12 @@ func (u up) downLimit() time.Duration {
 
 // open sets up one arm at one level and puts its layers up, from the first
 // (innermost) to the last. It leaves nothing behind when it fails.
-func open(ctx context.Context, x *experiment.Expansion, arm int, bed testbed.Testbed, want testbed.Request, run *layer.Run) (*place, error) {
+func open(ctx context.Context, x *experiment.Expansion, arm int, bed testbed.Testbed, want testbed.Request, run *layer.Run, starts []testbed.Place) (*place, error) {
 	site, err := bed.Open(ctx, want)
 	if err != nil {
 		return nil, err
 	}
-	p := &place{bare: site, run: run}
+	p := &place{bare: site, run: run, starts: starts}
 	if err := p.make(ctx, x.Layers[arm]); err != nil {
 		return nil, errors.Join(err, p.down(context.WithoutCancel(ctx)))
 	}
@@ -63,7 +64,7 @@ func (p *place) make(ctx context.Context, items []experiment.LayerItem) error {
 		if !ok {
 			return fmt.Errorf("layer %s cannot be run", item.Kind)
 		}
-		active, err := l.Up(ctx, p.run.At(p.bare))
+		active, err := l.Up(ctx, p.run.At(p.bare, p.starts...))
 		if err != nil {
 			return fmt.Errorf("layer %s: %w", item.Kind, err)
 		}
@@ -139,7 +140,7 @@ func (p *place) before(ctx context.Context) ([]layer.Check, error) {
 		}
 	}
 	for _, l := range p.absent {
-		got, err := l.prove(ctx, p.run.At(p.site))
+		got, err := l.prove(ctx, p.run.At(p.site, p.starts...))
 		checks = append(checks, got...)
 		if err != nil {
 			return checks, err

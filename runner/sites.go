@@ -25,31 +25,33 @@ type sites struct {
 // openSites sets up every arm at every level of the testbed, with its layers.
 func openSites(ctx context.Context, x *experiment.Expansion, bed testbed.Testbed, resumed bool, event func(Event)) (*sites, error) {
 	s := &sites{cells: make([][]*place, len(x.Cells))}
+	levels := make([]string, len(x.Cells)) // those that share places have the same
+	starts := map[string][]testbed.Place{}
+	for c := range x.Cells {
+		level, err := json.Marshal([]any{x.Plan.Cells[c].Testbed, x.Needs(c, 0)})
+		if err != nil {
+			return nil, fmt.Errorf("testbed and needs of %s: %w", x.Plan.Cells[c].ID, err)
+		}
+		levels[c] = string(level)
+		starts[levels[c]] = append(starts[levels[c]], testbed.Places(x.Cells[c].Workload.Declare().Needs)...)
+	}
 	run := &layer.Run{Resumed: resumed}
-	byLevel := map[string][]*place{}
-	for c, cell := range x.Cells {
-		level, err := json.Marshal(x.Plan.Cells[c].Testbed)
-		if err != nil {
-			return nil, fmt.Errorf("testbed of %s: %w", x.Plan.Cells[c].ID, err)
-		}
-		asked, err := json.Marshal(x.Needs(c, 0))
-		if err != nil {
-			return nil, fmt.Errorf("needs of %s: %w", x.Plan.Cells[c].ID, err)
-		}
-		key := fmt.Sprintf("%s %s", level, asked)
-		if byLevel[key] == nil {
-			for a := range x.Plan.Arms {
-				p, err := open(ctx, x, a, bed, testbed.Request{Name: x.Plan.Arms[a].Name, Needs: x.Needs(c, a), Level: cell.Testbed.Level()}, run)
+	places := map[string][]*place{} // by level, then by arm
+	for c, level := range levels {
+		if places[level] == nil {
+			for a, arm := range x.Plan.Arms {
+				want := testbed.Request{Name: arm.Name, Needs: x.Needs(c, a), Level: x.Cells[c].Testbed.Level()}
+				p, err := open(ctx, x, a, bed, want, run, starts[level])
 				if err != nil {
-					err = fmt.Errorf("arm %s: %w", x.Plan.Arms[a].Name, err)
+					err = fmt.Errorf("arm %s: %w", arm.Name, err)
 					return nil, errors.Join(err, s.close(context.WithoutCancel(ctx)))
 				}
 				s.opened = append(s.opened, p)
-				byLevel[key] = append(byLevel[key], p)
-				event(SiteReady{Arm: x.Plan.Arms[a].Name})
+				places[level] = append(places[level], p)
+				event(SiteReady{Arm: arm.Name})
 			}
 		}
-		s.cells[c] = byLevel[key]
+		s.cells[c] = places[level]
 	}
 	return s, nil
 }

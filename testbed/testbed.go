@@ -34,6 +34,21 @@ func (Place) Values() []string {
 	return []string{string(Host), string(ClientPod), string(ServerPod), string(ClientNode), string(ServerNode)}
 }
 
+// Places lists where a workload with these needs starts its programs.
+func Places(needs experiment.Needs) []Place {
+	if !needs.Pods() {
+		return []Place{Host}
+	}
+	places := []Place{ClientPod}
+	if needs.Network {
+		places = append(places, ServerPod)
+	}
+	if needs.HostNetwork {
+		places = append(places, ClientNode, ServerNode)
+	}
+	return places
+}
+
 // Command is a program to run.
 type Command struct {
 	Args   []string // program and arguments; the program is looked up in PATH
@@ -100,6 +115,13 @@ type Staged interface {
 	// Ready makes the site, with what layers have asked for, and waits until it
 	// can be used.
 	Ready(ctx context.Context) error
+}
+
+// Remote is a site some of whose places are not on this machine: programs are looked
+// up in another file system there, that of a pod.
+type Remote interface {
+	// Self is the path of this program at a place; "" where that is this machine.
+	Self(where Place) string
 }
 
 // Path is a way from the client pod to the server pod.

@@ -25,16 +25,16 @@ const (
 // beginning and end of each line: what programs print ends in a newline.
 func (p *Proof) pattern() (*regexp.Regexp, error) { return regexp.Compile("(?m)" + p.Match) }
 
-// check runs the proof as a command under test, in the wrapper if there is one,
+// check runs the proof as a command under test at a place, in the wrapper if there is one,
 // and compares: it must match with it and must not match without.
-func (p *Proof) check(ctx context.Context, site testbed.Site, on bool) (layer.Check, error) {
+func (p *Proof) check(ctx context.Context, site testbed.Site, where testbed.Place, on bool) (layer.Check, error) {
 	pattern, err := p.pattern()
 	if err != nil {
 		return layer.Check{}, fmt.Errorf("proof.match: %w", err)
 	}
-	text, failed := output(ctx, site, testbed.Command{Args: p.Run})
-	if ctx.Err() != nil {
-		return layer.Check{}, ctx.Err()
+	text, failed := output(ctx, site, where, testbed.Command{Args: p.Run})
+	if err := interrupted(ctx, failed); err != nil {
+		return layer.Check{}, err
 	}
 	check := layer.Check{Layer: name, Name: testbed.Quote(p.Run), Expected: "not to match " + p.Match, Observed: quote(text)}
 	if on {
@@ -52,13 +52,13 @@ func (p *Proof) check(ctx context.Context, site testbed.Site, on bool) (layer.Ch
 }
 
 // starts shows that the wrapper starts a command and passes on its answer.
-func starts(ctx context.Context, site testbed.Site) (layer.Check, error) {
+func starts(ctx context.Context, site testbed.Site, where testbed.Place) (layer.Check, error) {
 	question := fmt.Sprintf("%d", time.Now().UnixNano())
-	cmd := testbed.HelperCommand(name)
+	cmd := testbed.HelperAt(site, where, name)
 	cmd.Stdin = strings.NewReader(question)
-	text, failed := output(ctx, site, cmd)
-	if ctx.Err() != nil {
-		return layer.Check{}, ctx.Err()
+	text, failed := output(ctx, site, where, cmd)
+	if err := interrupted(ctx, failed); err != nil {
+		return layer.Check{}, err
 	}
 	check := layer.Check{Layer: name, Name: "command in front", Expected: "it starts a command and passes its answer on", OK: true}
 	check.Observed = "it does"
@@ -85,14 +85,24 @@ func answer(context.Context) error {
 	return err
 }
 
+// interrupted gives the error of a command that shows nothing of the layer: it was
+// interrupted, or its place was lost.
+func interrupted(ctx context.Context, failed error) error {
+	var lost *testbed.Disturbance
+	if errors.As(failed, &lost) {
+		return failed
+	}
+	return ctx.Err()
+}
+
 // output runs a command as one under test and gives its standard output. The
 // error holds the end of its standard error.
-func output(ctx context.Context, site testbed.Site, cmd testbed.Command) (string, error) {
+func output(ctx context.Context, site testbed.Site, where testbed.Place, cmd testbed.Command) (string, error) {
 	var stdout, stderr limited
 	cmd.Stdout, cmd.Stderr, cmd.Subject = &stdout, &stderr, true
 	ctx, cancel := context.WithTimeout(ctx, proofLimit)
 	defer cancel()
-	process, err := site.Start(ctx, testbed.Host, cmd)
+	process, err := site.Start(ctx, where, cmd)
 	if err != nil {
 		return "", err
 	}

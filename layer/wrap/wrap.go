@@ -92,17 +92,20 @@ func (c *Config) validate() []experiment.FieldError {
 	return errs
 }
 
-// Up looks for the program.
-func (c *Config) Up(context.Context, *layer.Session) (*layer.Active, error) {
-	if _, err := exec.LookPath(c.Run[0]); err != nil {
-		return nil, fmt.Errorf("the program in front: %w", err)
+// Up looks for the program on this machine, if that is where it is started. That it is
+// in pods is seen when they are there.
+func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
+	if slices.Contains(s.Places, testbed.Host) {
+		if _, err := exec.LookPath(c.Run[0]); err != nil {
+			return nil, fmt.Errorf("the program in front: %w", err)
+		}
 	}
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("the path of this program: %w", err)
 	}
-	a := &active{config: c, self: self}
-	return &layer.Active{Wrap: a.wrap, Before: a.before}, nil
+	a := &active{config: c, session: s, self: self}
+	return &layer.Active{Settle: a.settle, Wrap: a.wrap, Before: a.before}, nil
 }
 
 // ProveOff shows that the proof does not match without the layer.
@@ -110,14 +113,16 @@ func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check,
 	if c.Proof == nil {
 		return nil, nil // the caveat of the check that it is on says so
 	}
-	check, err := c.Proof.check(ctx, s.Site, false)
-	return []layer.Check{check}, err
+	return everywhere(s, func(where testbed.Place) (layer.Check, error) {
+		return c.Proof.check(ctx, s.Site, where, false)
+	})
 }
 
 // active is the layer at one site.
 type active struct {
-	config *Config
-	self   string // path of this program
+	config  *Config
+	session *layer.Session
+	self    string // path of this program
 }
 
 // wrap puts the command in front. /proc/self/exe, as which Tare starts itself,
@@ -125,9 +130,12 @@ type active struct {
 // knows what it was started for is set behind that command, which may clear the
 // environment, as many sandboxes do.
 func (a *active) wrap(cmd testbed.Command) testbed.Command {
-	args := cmd.Args
+	args := slices.Clone(cmd.Args)
 	if args[0] == "/proc/self/exe" {
-		args = slices.Concat([]string{"env"}, helperVariables(cmd.Env), []string{a.self}, args[1:])
+		args[0] = a.self
+	}
+	if variables := helperVariables(cmd.Env); variables != nil {
+		args = slices.Concat([]string{"env"}, variables, args)
 	}
 	cmd.Args = slices.Concat(a.config.Run, args)
 	return cmd
@@ -143,14 +151,38 @@ func helperVariables(env []string) []string {
 	return vars
 }
 
+// settle sees that the command in front is in the pods, so that a run without it ends
+// before its first trial.
+func (a *active) settle(ctx context.Context) ([]layer.Check, error) {
+	if slices.Equal(a.session.Places, []testbed.Place{testbed.Host}) {
+		return nil, nil // Up has seen it
+	}
+	checks, err := a.before(ctx, layer.Dress(a.session.Site, &layer.Active{Wrap: a.wrap}))
+	return slices.DeleteFunc(checks, func(c layer.Check) bool { return c.OK }), err
+}
+
 // before shows that the layer is on.
 func (a *active) before(ctx context.Context, site testbed.Site) ([]layer.Check, error) {
-	var check layer.Check
-	var err error
-	if a.config.Proof != nil {
-		check, err = a.config.Proof.check(ctx, site, true)
-	} else {
-		check, err = starts(ctx, site)
+	return everywhere(a.session, func(where testbed.Place) (layer.Check, error) {
+		if a.config.Proof != nil {
+			return a.config.Proof.check(ctx, site, where, true)
+		}
+		return starts(ctx, site, where)
+	})
+}
+
+// everywhere makes a check at each place where programs under test are started.
+func everywhere(s *layer.Session, check func(where testbed.Place) (layer.Check, error)) ([]layer.Check, error) {
+	var checks []layer.Check
+	for _, where := range s.Places {
+		k, err := check(where)
+		if err != nil {
+			return checks, err
+		}
+		if where != testbed.Host {
+			k.Name += " in the " + string(where)
+		}
+		checks = append(checks, k)
 	}
-	return []layer.Check{check}, err
+	return checks, nil
 }

@@ -175,6 +175,18 @@ func (s *Site) Start(ctx context.Context, where testbed.Place, cmd testbed.Comma
 	return started, nil
 }
 
+// Self is the path of Tare in the pod at a place; "" on the machine that Tare runs on.
+func (s *Site) Self(where testbed.Place) string {
+	if where == testbed.Host {
+		return ""
+	}
+	p, err := s.pod(where)
+	if err != nil {
+		return imageProgram // the pods are not made yet
+	}
+	return tareIn(p.plan)
+}
+
 // program is a process in a pod, whose loss is explained.
 type program struct {
 	testbed.Process
