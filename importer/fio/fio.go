@@ -9,12 +9,12 @@
 // together (lat). Names without more are of completion, which is what fio's
 // percentiles are of by default; "total" is both together.
 //
-// report.go is the file as it is, Parse gives it to whoever runs fio; the rest
-// makes trials of it.
+// What the report holds is in package toolformat/fio; this one makes trials of it.
 package fio
 
 import (
 	"tare/importer"
+	"tare/toolformat/fio"
 )
 
 // Format reads reports of fio.
@@ -26,11 +26,11 @@ var Format = importer.Format{
 }
 
 func read(f importer.File, emit func(importer.Trial) error) error {
-	report, err := Parse(f)
+	report, err := fio.Parse(importer.Bound(f, importer.Limit, "the file"))
 	if err != nil {
 		return err
 	}
-	for _, t := range report.Trials() {
+	for _, t := range Trials(report) {
 		if err := emit(t); err != nil {
 			return err
 		}

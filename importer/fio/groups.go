@@ -3,6 +3,8 @@ package fio
 import (
 	"strconv"
 	"strings"
+
+	"tare/toolformat/fio"
 )
 
 // groups says which jobs of a report belong together.
@@ -24,7 +26,7 @@ const allClients = "All clients"
 // group looks at the jobs as a whole. fio starts all jobs of a group at once, and
 // begins a new group at stonewall. Where a job waits for a time or for another one,
 // nothing is said.
-func (r *Report) group() *groups {
+func group(r *fio.Report) *groups {
 	g := &groups{together: map[float64]int{}, clones: map[clone]int{}, cells: map[string]int{}}
 	waits := map[float64]bool{}
 	for i := range r.Jobs {
@@ -33,7 +35,7 @@ func (r *Report) group() *groups {
 		if j.Name != allClients {
 			g.together[j.Group]++
 		}
-		if r.option(j, "startdelay") != "" || r.option(j, "wait_for") != "" {
+		if r.Option(j, "startdelay") != "" || r.Option(j, "wait_for") != "" {
 			waits[j.Group] = true
 		}
 	}
@@ -44,10 +46,10 @@ func (r *Report) group() *groups {
 }
 
 // alone says that no other job of the group has the job's name.
-func (g *groups) alone(j *Job) bool { return g.clones[clone{j.Group, j.Name}] == 1 }
+func (g *groups) alone(j *fio.Job) bool { return g.clones[clone{j.Group, j.Name}] == 1 }
 
 // cell names the cell of a job, as no other of the report is named.
-func (g *groups) cell(j *Job) string {
+func (g *groups) cell(j *fio.Job) string {
 	name := j.Name
 	if strings.TrimSpace(name) == "" {
 		name = "job"

@@ -5,37 +5,37 @@ import (
 	"math"
 	"strconv"
 	"strings"
-	"time"
 
 	"tare/experiment"
 	"tare/importer"
+	"tare/toolformat/fio"
 )
 
 // Trials gives one trial for each job of the report, in order. Jobs of the same
 // name are told apart by a number.
-func (r *Report) Trials() []importer.Trial {
-	g := r.group()
+func Trials(r *fio.Report) []importer.Trial {
+	g := group(r)
 	trials := make([]importer.Trial, 0, len(r.Jobs))
 	for i := range r.Jobs {
-		trials = append(trials, r.trial(&r.Jobs[i], g))
+		trials = append(trials, trial(r, &r.Jobs[i], g))
 	}
 	return trials
 }
 
-func (r *Report) trial(j *Job, g *groups) importer.Trial {
+func trial(r *fio.Report, j *fio.Job, g *groups) importer.Trial {
 	t := importer.Trial{
 		Cell:  g.cell(j),
 		Kind:  "storage",
-		Start: r.start(j),
-		Wall:  seconds(j.wall() / 1e3),
-		Facts: r.facts(j, g),
+		Start: r.Start(j),
+		Wall:  j.Wall(),
+		Facts: facts(r, j, g),
 	}
-	t.Errors, t.Broken = j.Failures()
+	t.Errors.Share, t.Errors.Known, t.Broken = j.Failures()
 	if t.Broken != "" {
 		return t
 	}
 	d := draft{Trial: &t, report: r, job: j}
-	for _, way := range j.ways() {
+	for _, way := range j.Ways() {
 		d.add(way)
 	}
 	d.sync()
@@ -47,83 +47,18 @@ func (r *Report) trial(j *Job, g *groups) importer.Trial {
 	return t
 }
 
-// start is when the job began, or as near as the report tells: when the run did.
-func (r *Report) start(j *Job) time.Time {
-	if at := moment(j.JobStart); !at.IsZero() || r.End.IsZero() {
-		return at
-	}
-	return r.began(j)
-}
-
-// began is when the run did, of which a job tells how long it took so far.
-func (r *Report) began(j *Job) time.Time { return r.End.Add(-seconds(j.Elapsed)) }
-
-// seconds is a duration; 0 if the number cannot be one of a benchmark.
-func seconds(s float64) time.Duration {
-	const most = 10 * 365 * 24 * 3600
-	if !(s > 0 && s < most) {
-		return 0
-	}
-	return time.Duration(s * float64(time.Second)).Round(time.Millisecond)
-}
-
-// wall is how long the job did I/O, in ms.
-func (j *Job) wall() float64 {
-	longest := 0.0
-	for _, w := range j.ways() {
-		longest = max(longest, w.Runtime)
-	}
-	return longest
-}
-
-// Failures gives the share of failed I/Os, and why the job is no data if it is
-// none. With continue_on_error fio goes on and counts.
-func (j *Job) Failures() (importer.ErrorRate, string) {
-	if j.TotalErrors == nil || j.Error != 0 && j.Error != j.FirstError {
-		if j.Error != 0 {
-			return importer.ErrorRate{}, fmt.Sprintf("fio reports that the job failed with error %g%s", j.Error, meaning(j.Error))
-		}
-		return importer.ErrorRate{}, ""
-	}
-	issued := 0.0
-	for _, w := range j.ways() {
-		issued += w.Total
-	}
-	if *j.TotalErrors < 0 || issued <= 0 {
-		return importer.ErrorRate{}, ""
-	}
-	return importer.ErrorRate{Share: min(1, *j.TotalErrors/issued), Known: true}, ""
-}
-
-// meaning explains the error numbers, Linux's, that fio usually ends with.
-func meaning(errno float64) string {
-	text := map[float64]string{
-		2:  "no such file",
-		5:  "input/output error",
-		12: "out of memory",
-		13: "permission denied",
-		22: "invalid argument, often direct=1 on a file system without it",
-		28: "no space left on the device",
-		84: "verification found other data than was written",
-	}[errno]
-	if text == "" {
-		return ""
-	}
-	return " (" + text + ")"
-}
-
 // facts are the versions and options that one has to know to compare.
-func (r *Report) facts(j *Job, g *groups) map[string]string {
+func facts(r *fio.Report, j *fio.Job, g *groups) map[string]string {
 	facts := map[string]string{"fio version": strings.TrimPrefix(r.Version, "fio-")}
 	for _, name := range []string{"ioengine", "rw", "bs", "numjobs", "direct", "size", "rate", "rate_iops"} {
-		facts[name] = r.option(j, name)
+		facts[name] = r.Option(j, name)
 	}
 	if j.Depth > 0 {
 		facts["iodepth"] = strconv.FormatFloat(j.Depth, 'g', -1, 64)
 	} else {
-		facts["iodepth"] = r.option(j, "iodepth")
+		facts["iodepth"] = r.Option(j, "iodepth")
 	}
-	if reduced := r.option(j, "gtod_reduce"); reduced != "" && reduced != "0" {
+	if reduced := r.Option(j, "gtod_reduce"); reduced != "" && reduced != "0" {
 		facts["latency"] = "not measured: gtod_reduce=" + reduced
 	}
 	if n := g.together[j.Group]; n > 1 && j.Name != allClients {
@@ -140,8 +75,8 @@ func (r *Report) facts(j *Job, g *groups) map[string]string {
 // draft is a trial whose values are being added.
 type draft struct {
 	*importer.Trial
-	report *Report
-	job    *Job
+	report *fio.Report
+	job    *fio.Job
 	ways   []string // that have values
 	bytes  float64
 }
@@ -171,7 +106,7 @@ func (d *draft) cpu() {
 // loop ties latency and IOPS of a job that does one kind of I/O as fast as it is
 // answered. Little's law counts from submission on.
 func (d *draft) loop(alone bool) *experiment.Loop {
-	if len(d.ways) != 1 || d.report.paced(d.job) {
+	if len(d.ways) != 1 || d.report.Paced(d.job) {
 		return nil
 	}
 	has := map[string]bool{}
@@ -181,7 +116,7 @@ func (d *draft) loop(alone bool) *experiment.Loop {
 	throughput := d.ways[0] + "-iops"
 	for _, latency := range []string{d.ways[0] + "-total-latency", d.ways[0] + "-latency"} {
 		if has[latency] && has[throughput] {
-			return &experiment.Loop{Latency: latency, Throughput: throughput, Workers: d.report.workers(d.job, alone)}
+			return &experiment.Loop{Latency: latency, Throughput: throughput, Workers: d.report.Workers(d.job, alone)}
 		}
 	}
 	return nil

@@ -6,24 +6,8 @@ import (
 
 	"tare/experiment"
 	"tare/importer"
+	"tare/toolformat/fio"
 )
-
-// namedWay is a kind of I/O with its name.
-type namedWay struct {
-	name string
-	*Way
-}
-
-// ways are the kinds of I/O that the job did any of.
-func (j *Job) ways() []namedWay {
-	var ways []namedWay
-	for _, w := range []namedWay{{"read", j.Read}, {"write", j.Write}, {"trim", j.Trim}, {"mixed", j.Mixed}} {
-		if w.Way != nil && w.Total > 0 {
-			ways = append(ways, w)
-		}
-	}
-	return ways
-}
 
 // SmallBlock is up to which block size, in bytes, I/O per second are the headline,
 // and from which on bandwidth is. With a fixed block size each is a multiple
@@ -31,25 +15,25 @@ func (j *Job) ways() []namedWay {
 const SmallBlock = 32 << 10
 
 // add adds the metrics of one kind of I/O.
-func (d *draft) add(w namedWay) {
+func (d *draft) add(w fio.NamedWay) {
 	// "mixed" repeats the others, where they are told too.
-	headline := w.name != "mixed" || len(d.ways) == 0
-	small := d.report.blockSize(d.job, w.name, w.Way) <= SmallBlock
-	bandwidth := d.value(w.name+"-bandwidth", "B/s", experiment.Higher, headline && !small, w.Bandwidth())
-	iops := d.value(w.name+"-iops", "1/s", experiment.Higher, headline && small, w.iops())
+	headline := w.Name != "mixed" || len(d.ways) == 0
+	small := d.report.BlockSize(d.job, w.Name, w.Way) <= SmallBlock
+	bandwidth := d.value(w.Name+"-bandwidth", "B/s", experiment.Higher, headline && !small, w.Bandwidth())
+	iops := d.value(w.Name+"-iops", "1/s", experiment.Higher, headline && small, w.PerSecond())
 	if !bandwidth && !iops {
 		return
 	}
-	d.ways = append(d.ways, w.name)
-	if w.name != "mixed" || headline {
+	d.ways = append(d.ways, w.Name)
+	if w.Name != "mixed" || headline {
 		d.bytes += w.Bytes
 	}
-	d.latency(w.name+"-latency", w.Complete.Mean)
-	d.latency(w.name+"-total-latency", w.Whole.Mean)
-	if w.Complete.any() || !w.Whole.any() {
-		d.distribution(w.name+"-", w.Total, &w.Complete)
+	d.latency(w.Name+"-latency", w.Complete.Mean)
+	d.latency(w.Name+"-total-latency", w.Whole.Mean)
+	if w.Complete.Known() || !w.Whole.Known() {
+		d.distribution(w.Name+"-", w.Total, &w.Complete)
 	} else {
-		d.distribution(w.name+"-total-", w.Total, &w.Whole)
+		d.distribution(w.Name+"-total-", w.Total, &w.Whole)
 	}
 }
 
@@ -59,24 +43,6 @@ func (d *draft) sync() {
 		d.latency("sync-latency", s.Whole.Mean)
 		d.distribution("sync-", s.Total, &s.Whole)
 	}
-}
-
-// Bandwidth is in B/s. The report has it in KiB/s only before fio 3.2.
-func (w *Way) Bandwidth() float64 {
-	switch {
-	case w.BytesRate > 0:
-		return w.BytesRate
-	case w.Runtime > 0:
-		return w.Bytes / w.Runtime * 1e3
-	}
-	return w.KiBRate * 1024
-}
-
-func (w *Way) iops() float64 {
-	if w.IOPS > 0 || w.Runtime == 0 {
-		return w.IOPS
-	}
-	return w.Total / w.Runtime * 1e3
 }
 
 // latency adds one in nanoseconds.
@@ -89,7 +55,7 @@ var percentiles = []float64{50, 90, 95, 99, 99.9}
 
 // distribution adds percentiles and the histogram. A percentile that fewer than
 // one I/O lies beyond is the maximum by another name.
-func (d *draft) distribution(prefix string, total float64, l *Latency) {
+func (d *draft) distribution(prefix string, total float64, l *fio.Latency) {
 	count := l.Samples()
 	if count == 0 {
 		count = total // before fio 3.18
@@ -100,16 +66,13 @@ func (d *draft) distribution(prefix string, total float64, l *Latency) {
 			d.latency(fmt.Sprintf("%sp%s", prefix, strconv.FormatFloat(p, 'f', -1, 64)), ns)
 		}
 	}
-	if h, ok := l.histogram(prefix + "latency"); ok {
+	if h, ok := histogram(l, prefix+"latency"); ok {
 		d.Histograms = append(d.Histograms, h)
 	}
 }
 
-// any says whether anything of the distribution is told.
-func (l *Latency) any() bool { return len(l.Percentiles) > 0 || len(l.Bins) > 0 }
-
 // histogram gives the bins in seconds, if there are any and they are such as fio writes.
-func (l *Latency) histogram(name string) (importer.Histogram, bool) {
+func histogram(l *fio.Latency, name string) (importer.Histogram, bool) {
 	h := importer.Histogram{
 		Name: name, Unit: "s",
 		Lower: make([]float64, 0, len(l.Bins)), Upper: make([]float64, 0, len(l.Bins)), Count: make([]int64, 0, len(l.Bins)),
@@ -121,7 +84,7 @@ func (l *Latency) histogram(name string) (importer.Histogram, bool) {
 			return h, false
 		}
 		last = b.Key
-		lower, upper := binBounds(b.Key)
+		lower, upper := fio.BinBounds(b.Key)
 		h.Lower, h.Upper, h.Count = append(h.Lower, lower/1e9), append(h.Upper, upper/1e9), append(h.Count, int64(b.Value))
 	}
 	return h, len(l.Bins) > 0

@@ -32,7 +32,7 @@ import (
 
 	"tare/experiment/factor"
 	"tare/importer"
-	"tare/importer/jsondoc"
+	"tare/toolformat/jsondoc"
 )
 
 // Format reads Fortio's JSON.

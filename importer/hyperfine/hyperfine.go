@@ -25,7 +25,7 @@ import (
 
 	"tare/experiment"
 	"tare/importer"
-	"tare/importer/jsondoc"
+	"tare/toolformat/jsondoc"
 	"tare/safetext"
 )
 

@@ -4,16 +4,18 @@
 // A test is a trial in a cell that protocol, direction and number of streams
 // name. A file may hold several tests, as that of a server does; of the same cell they are
 // told apart by a number. Bandwidth is what was received, of payload, without the
-// warm-up (-O). What differs between versions is in package workload/network/iperf.
+// warm-up (-O). What differs between versions is in package toolformat/iperf3, which finds the tests
+// of a file.
 //
-// file.go finds the tests of a file, ways.go what was sent and received in them,
-// and trial.go and series.go make trials of them.
+// ways.go says what was sent and received in them, and trial.go and series.go make
+// trials of them.
 package iperf3
 
 import (
 	"strconv"
 
 	"tare/importer"
+	"tare/toolformat/iperf3"
 )
 
 // Format reads iperf3's JSON.
@@ -24,9 +26,13 @@ var Format = importer.Format{
 	Read:       read,
 }
 
+// test is one test of a file.
+type test struct{ *iperf3.Report }
+
 func read(f importer.File, emit func(importer.Trial) error) error {
 	cells := map[string]int{}
-	return tests(f, func(t test) error {
+	return iperf3.Tests(importer.Bound(f, importer.Limit, "the file"), func(r *iperf3.Report) error {
+		t := test{r}
 		trial, err := t.trial()
 		if err != nil {
 			return err

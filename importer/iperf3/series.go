@@ -4,33 +4,33 @@ import (
 	"slices"
 
 	"tare/importer"
-	"tare/workload/network/iperf"
+	"tare/toolformat/iperf3"
 )
 
 // series gives what happened over time, warm-up aside, as this side saw it.
 func (t *test) series() []importer.Series {
 	if !t.both() {
-		return t.seriesOf("", t.sends(), func(i *iperf.Interval) *iperf.Sum { return i.Sum })
+		return t.seriesOf("", t.sends(), func(i *iperf3.Interval) *iperf3.Sum { return i.Sum })
 	}
 	names := [2]string{"-" + upload, "-" + download}
 	if t.Start.Accepted != nil {
 		slices.Reverse(names[:])
 	}
-	sends := t.seriesOf(names[0], true, func(i *iperf.Interval) *iperf.Sum { return oneWay(i, true) })
-	receives := t.seriesOf(names[1], false, func(i *iperf.Interval) *iperf.Sum { return oneWay(i, false) })
+	sends := t.seriesOf(names[0], true, func(i *iperf3.Interval) *iperf3.Sum { return oneWay(i, true) })
+	receives := t.seriesOf(names[1], false, func(i *iperf3.Interval) *iperf3.Sum { return oneWay(i, false) })
 	return append(sends, receives...)
 }
 
 // oneWay is what an interval of a test both ways tells of one: by the sums,
 // or where both have the same name (up to 3.10) by the streams.
-func oneWay(i *iperf.Interval, sends bool) *iperf.Sum {
+func oneWay(i *iperf3.Interval, sends bool) *iperf3.Sum {
 	switch {
 	case i.Reverse != nil && sends:
 		return i.Sum
 	case i.Reverse != nil:
 		return i.Reverse
 	}
-	var total *iperf.Sum
+	var total *iperf3.Sum
 	for k := range i.Streams {
 		s := &i.Streams[k].Sum
 		if s.Sender != sends {
@@ -59,25 +59,25 @@ func plus(a, b *float64) *float64 {
 // column is a series in the making.
 type column struct {
 	name, unit string
-	of         func(*iperf.Interval, *iperf.Sum) (float64, bool)
+	of         func(*iperf3.Interval, *iperf3.Sum) (float64, bool)
 }
 
 // columns are the series of a way. What is lost and how packets jitter only a
 // receiver knows, what is sent again and how long a round trip takes only a sender.
 func (t *test) columns(sends bool) []column {
-	list := []column{{"bandwidth", "bit/s", func(_ *iperf.Interval, s *iperf.Sum) (float64, bool) {
+	list := []column{{"bandwidth", "bit/s", func(_ *iperf3.Interval, s *iperf3.Sum) (float64, bool) {
 		return of(s).rate(), s.Bytes != nil
 	}}}
 	switch {
 	case t.UDP() && !sends:
 		list = append(list,
-			column{"loss", "", func(_ *iperf.Interval, s *iperf.Sum) (float64, bool) { return share(s), s.Packets != nil }},
-			column{"jitter", "s", func(_ *iperf.Interval, s *iperf.Sum) (float64, bool) {
+			column{"loss", "", func(_ *iperf3.Interval, s *iperf3.Sum) (float64, bool) { return share(s), s.Packets != nil }},
+			column{"jitter", "s", func(_ *iperf3.Interval, s *iperf3.Sum) (float64, bool) {
 				return positive(s.Jitter) / 1e3, s.Jitter != nil
 			}})
 	case !t.UDP() && sends:
 		list = append(list,
-			column{"retransmits", "", func(_ *iperf.Interval, s *iperf.Sum) (float64, bool) {
+			column{"retransmits", "", func(_ *iperf3.Interval, s *iperf3.Sum) (float64, bool) {
 				return positive(s.Retransmits), s.Retransmits != nil
 			}},
 			column{"rtt", "s", t.intervalRTT})
@@ -86,7 +86,7 @@ func (t *test) columns(sends bool) []column {
 }
 
 // intervalRTT is the mean over the streams that this side sends.
-func (t *test) intervalRTT(i *iperf.Interval, _ *iperf.Sum) (float64, bool) {
+func (t *test) intervalRTT(i *iperf3.Interval, _ *iperf3.Sum) (float64, bool) {
 	sum, n := 0.0, 0.0
 	for _, s := range i.Streams {
 		if s.RTT > 0 && (s.Sender || !t.both()) {
@@ -97,7 +97,7 @@ func (t *test) intervalRTT(i *iperf.Interval, _ *iperf.Sum) (float64, bool) {
 }
 
 // seriesOf gives the series of one way. A series with a gap is left out.
-func (t *test) seriesOf(suffix string, sends bool, sum func(*iperf.Interval) *iperf.Sum) []importer.Series {
+func (t *test) seriesOf(suffix string, sends bool, sum func(*iperf3.Interval) *iperf3.Sum) []importer.Series {
 	var ends []float64
 	columns := t.columns(sends)
 	values := make([][]float64, len(columns))

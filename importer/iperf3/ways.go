@@ -3,7 +3,7 @@ package iperf3
 import (
 	"math"
 
-	"tare/workload/network/iperf"
+	"tare/toolformat/iperf3"
 )
 
 // way is what went one way in a test or a part of it.
@@ -26,11 +26,11 @@ func (a amount) rate() float64 {
 	return a.bytes * 8 / a.seconds
 }
 
-func of(s *iperf.Sum) amount {
+func of(s *iperf3.Sum) amount {
 	if s == nil || s.Bytes == nil || s.Seconds == nil {
 		return amount{}
 	}
-	return amount{iperf.Count(*s.Bytes), *s.Seconds}
+	return amount{iperf3.Count(*s.Bytes), *s.Seconds}
 }
 
 // both says whether data went both ways. Versions 3.7 to 3.12 don't tell, other
@@ -41,7 +41,7 @@ func (t *test) both() bool {
 	}
 	sending, streams := 0, 0
 	for _, s := range t.End.Streams {
-		for _, sum := range []*iperf.Sum{s.Sender, s.UDP} {
+		for _, sum := range []*iperf3.Sum{s.Sender, s.UDP} {
 			if sum == nil {
 				continue
 			}
@@ -72,7 +72,7 @@ func (t *test) ways() []way {
 	return []way{t.fromStreams(true), t.fromStreams(false)}
 }
 
-func (t *test) way(sends bool, udp, sent, received *iperf.Sum) way {
+func (t *test) way(sends bool, udp, sent, received *iperf3.Sum) way {
 	w := way{sends: sends, sent: of(sent), received: of(received)}
 	if sent != nil {
 		w.retransmits = sent.Retransmits
@@ -93,11 +93,11 @@ func (t *test) way(sends bool, udp, sent, received *iperf.Sum) way {
 
 // arrived is what of UDP arrived, where the version (up to 3.10) gives only the
 // bytes that were sent: whole packets that were not lost.
-func (t *test) arrived(s *iperf.Sum) amount {
+func (t *test) arrived(s *iperf3.Sum) amount {
 	if s == nil || s.Packets == nil || s.Lost == nil || s.Seconds == nil {
 		return amount{}
 	}
-	return amount{(iperf.Count(*s.Packets) - iperf.Count(*s.Lost)) * t.Start.TestStart.Block, *s.Seconds}
+	return amount{(iperf3.Count(*s.Packets) - iperf3.Count(*s.Lost)) * t.Start.TestStart.Block, *s.Seconds}
 }
 
 // fromStreams adds up the streams of a test both ways of a version (up to 3.10)
@@ -134,11 +134,11 @@ func positive(v *float64) float64 {
 	if v == nil {
 		return 0
 	}
-	return max(0, iperf.Count(*v))
+	return max(0, iperf3.Count(*v))
 }
 
 // share is the share of lost packets.
-func share(s *iperf.Sum) float64 {
+func share(s *iperf3.Sum) float64 {
 	if packets := positive(s.Packets); packets > 0 {
 		return min(1, positive(s.Lost)/packets)
 	}

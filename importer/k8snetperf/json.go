@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"tare/importer"
-	"tare/importer/jsondoc"
+	"tare/toolformat/jsondoc"
 )
 
 // document is one element of what --json prints.

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"regexp"
 
-	"tare/importer/jsondoc"
+	"tare/toolformat/jsondoc"
 )
 
 // knb prints its JSON piece by piece. What it has no value for it leaves out after

@@ -4,7 +4,7 @@ import (
 	"maps"
 	"strings"
 
-	"tare/importer/fio"
+	"tare/toolformat/fio"
 )
 
 // synonyms are names of options in job files that fio's reports use another name for.

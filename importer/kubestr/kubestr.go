@@ -20,8 +20,9 @@ import (
 	"strings"
 
 	"tare/importer"
-	"tare/importer/fio"
-	"tare/importer/jsondoc"
+	fioimport "tare/importer/fio"
+	"tare/toolformat/fio"
+	"tare/toolformat/jsondoc"
 )
 
 // Format reads kubestr's JSON.
@@ -70,7 +71,7 @@ func read(f importer.File, emit func(importer.Trial) error) error {
 	if isDefault(report) {
 		facts["job file"] = "kubestr's own: four jobs at the same time on one volume"
 	}
-	for _, t := range report.Trials() {
+	for _, t := range fioimport.Trials(report) {
 		for name, value := range facts {
 			if value != "" {
 				t.Facts[name] = value

@@ -6,8 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"tare/importer/fio"
 	"tare/importer/importertest"
+	"tare/toolformat/fio"
 )
 
 func TestGolden(t *testing.T) { importertest.Golden(t, Format) }

@@ -24,7 +24,7 @@ import (
 
 	"tare/experiment"
 	"tare/importer"
-	"tare/importer/jsondoc"
+	"tare/toolformat/jsondoc"
 )
 
 // Format reads vault-benchmark's JSON.

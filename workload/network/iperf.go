@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"tare/testbed"
+	"tare/toolformat/iperf3"
 	"tare/workload"
-	"tare/workload/network/iperf"
 )
 
 // pair is a server and a client of iperf3 at one site.
@@ -245,7 +245,7 @@ func (g *program) early() bool {
 
 // report reads what the program said. iperf3 3.12 ends with status 0 even when
 // its JSON tells of an error, so that both count.
-func (g *program) report() (*iperf.Report, error) {
+func (g *program) report() (*iperf3.Report, error) {
 	r, err := parse(g.stdout.Bytes())
 	var invalid *workload.Invalid
 	toldError := errors.As(err, &invalid) && invalid.Rule == workload.RuleExit

@@ -11,8 +11,8 @@ import (
 	"tare/experiment/factor"
 	"tare/experiment/quantity"
 	"tare/testbed"
+	"tare/toolformat/iperf3"
 	"tare/workload"
-	"tare/workload/network/iperf"
 )
 
 const install = "install it with: apt-get install iperf3"
@@ -73,7 +73,7 @@ func old(version [2]int) bool {
 
 // recent refuses the report of an iperf3 that is too old: at the site it need not
 // be the one of this machine.
-func recent(r *iperf.Report) error {
+func recent(r *iperf3.Report) error {
 	version, ok := readVersion(r.Start.Version)
 	switch {
 	case !ok:

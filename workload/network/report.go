@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"math"
 
+	"tare/toolformat/iperf3"
 	"tare/workload"
-	"tare/workload/network/iperf"
 )
 
 // parse reads the JSON of an iperf3, of which the series of intervals is used.
@@ -14,8 +14,8 @@ import (
 // lacks some of the bytes of the warm-up, which the CPU time of the processes
 // includes. An error that iperf3 tells of breaks the rule exit-status, JSON that
 // cannot be read the rule parse.
-func parse(data []byte) (*iperf.Report, error) {
-	var r iperf.Report
+func parse(data []byte) (*iperf3.Report, error) {
+	var r iperf3.Report
 	if len(data) == 0 {
 		return nil, &workload.Invalid{Rule: workload.RuleParse, Detail: "no output"}
 	}
@@ -43,7 +43,7 @@ func number(v *float64, name string) (float64, error) {
 	if v == nil {
 		return 0, missing(name)
 	}
-	n := iperf.Count(*v)
+	n := iperf3.Count(*v)
 	if math.Abs(n) >= 1<<62 {
 		return 0, &workload.Invalid{Rule: workload.RuleParse, Detail: fmt.Sprintf("%s is %g", name, *v)}
 	}
@@ -69,7 +69,7 @@ type totals struct {
 
 // side is what one end of the run saw of one way.
 type side struct {
-	report   *iperf.Report
+	report   *iperf3.Report
 	reverse  bool // of a run both ways, the way back
 	receives bool
 }
@@ -93,7 +93,7 @@ func (s side) total(omit float64) (totals, error) {
 	return t, nil
 }
 
-func (s side) add(t *totals, i iperf.Interval, u *iperf.Sum, name string, omit float64) error {
+func (s side) add(t *totals, i iperf3.Interval, u *iperf3.Sum, name string, omit float64) error {
 	var failed error
 	read := func(v *float64, key string) float64 {
 		n, err := number(v, name+"."+key)
@@ -150,7 +150,7 @@ type figures struct {
 }
 
 // read gives the figures of a run of that length, warm-up included, in seconds.
-func read(client, server *iperf.Report, d Direction, length, omit float64) (figures, error) {
+func read(client, server *iperf3.Report, d Direction, length, omit float64) (figures, error) {
 	type way struct{ sender, receiver side }
 	var ways []way
 	switch d {

@@ -8,13 +8,13 @@ import (
 	"strings"
 	"testing"
 
+	"tare/toolformat/iperf3"
 	"tare/workload"
-	"tare/workload/network/iperf"
 )
 
 // The files in testdata are from iperf3 3.12 between two network namespaces
 // over a link of 1 Gbit/s.
-func readReport(t *testing.T, name string) *iperf.Report {
+func readReport(t *testing.T, name string) *iperf3.Report {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", name))
 	if err != nil {

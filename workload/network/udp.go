@@ -10,8 +10,8 @@ import (
 
 	"tare/experiment/quantity"
 	"tare/testbed"
+	"tare/toolformat/iperf3"
 	"tare/workload"
-	"tare/workload/network/iperf"
 )
 
 // A measurement that loses more than the limit, although its rate came out of
@@ -145,7 +145,7 @@ const defaultSegment = 536
 
 // sized refuses datagrams that are small because the system tells nothing of the
 // path, as gVisor does: other arms would send larger ones, and be faster for it.
-func (o order) sized(client *iperf.Report) error {
+func (o order) sized(client *iperf3.Report) error {
 	if !o.fits || client.Start.TestStart.Block != defaultSegment {
 		return nil
 	}

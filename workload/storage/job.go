@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"tare/importer/fio"
 	"tare/testbed"
+	"tare/toolformat/fio"
 	"tare/workload"
 )
 

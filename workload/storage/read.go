@@ -6,8 +6,8 @@ import (
 	"regexp"
 	"strconv"
 
-	"tare/importer/fio"
 	"tare/testbed"
+	"tare/toolformat/fio"
 	"tare/workload"
 )
 
@@ -48,7 +48,7 @@ func (c *Config) read(d *done) (workload.Result, error) {
 	if err := recent(d.report.Version); err != nil {
 		return workload.Result{}, err
 	}
-	failed, broken := job.Failures()
+	failed, _, broken := job.Failures()
 	if broken != "" {
 		return workload.Result{}, &workload.Invalid{Rule: workload.RuleExit, Detail: broken}
 	}
@@ -71,7 +71,7 @@ func (c *Config) read(d *done) (workload.Result, error) {
 		Values: c.values(job, way),
 		Used:   map[string]testbed.Usage{part: d.used},
 		Work:   way.Bytes / 1e9,
-		Failed: failed.Share,
+		Failed: failed,
 	}, nil
 }
 

@@ -13,8 +13,8 @@ import (
 
 	"tare/experiment/factor"
 	"tare/experiment/quantity"
-	"tare/importer/fio"
 	"tare/safetext"
+	"tare/toolformat/fio"
 )
 
 // recorded reads a report of the testdata as one of the config's.

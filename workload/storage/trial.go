@@ -92,6 +92,6 @@ func counted(d *done) bool {
 	if err != nil {
 		return false
 	}
-	failed, broken := job.Failures()
-	return broken == "" && failed.Known && failed.Share > 0
+	failed, known, broken := job.Failures()
+	return broken == "" && known && failed > 0
 }

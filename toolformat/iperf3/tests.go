@@ -6,38 +6,33 @@ import (
 	"fmt"
 	"io"
 
-	"tare/importer"
-	"tare/importer/jsondoc"
-	"tare/workload/network/iperf"
+	"tare/toolformat/jsondoc"
 )
-
-// test is one test of a file.
-type test struct{ iperf.Report }
 
 // document is a report, or with --json-stream one event of a test.
 type document struct {
-	Start     iperf.Start      `json:"start"`
-	Intervals []iperf.Interval `json:"intervals"`
-	End       iperf.End        `json:"end"`
-	Error     string           `json:"error"`
-	Event     string           `json:"event"`
-	Data      json.RawMessage  `json:"data"`
+	Start     Start           `json:"start"`
+	Intervals []Interval      `json:"intervals"`
+	End       End             `json:"end"`
+	Error     string          `json:"error"`
+	Event     string          `json:"event"`
+	Data      json.RawMessage `json:"data"`
 }
 
 // stream gathers the tests of a file.
 type stream struct {
-	each   func(test) error
-	given  bool          // a test was given to each
-	failed string        // why a test failed before it was set up
-	open   *iperf.Report // test whose events are being read
-	cookie string        // of the last test whose events were read
+	each   func(*Report) error
+	given  bool    // a test was given to each
+	failed string  // why a test failed before it was set up
+	open   *Report // test whose events are being read
+	cookie string  // of the last test whose events were read
 }
 
-// tests gives the tests of a file in order. A server also reports connections
+// Tests gives the reports of the tests of a file in order. A server also reports connections
 // that never became a test, such as the probes of a load balancer: they are
 // passed over, unless there is nothing else.
-func tests(f importer.File, each func(test) error) error {
-	documents := jsondoc.New(importer.Bound(f, importer.Limit, "the file"))
+func Tests(r io.Reader, each func(*Report) error) error {
+	documents := jsondoc.New(r)
 	s := stream{each: each}
 	for {
 		decoder, err := documents.Next()
@@ -74,7 +69,7 @@ func (s *stream) take(d *document) error {
 	if s.cookie != "" && d.Start.Cookie == s.cookie {
 		return nil // --json-stream-full-output repeats the events as a report
 	}
-	return s.finish(&iperf.Report{Start: d.Start, Intervals: d.Intervals, End: d.End, Error: d.Error})
+	return s.finish(&Report{Start: d.Start, Intervals: d.Intervals, End: d.End, Error: d.Error})
 }
 
 // event takes an event in. A test that fails at once has no start.
@@ -85,14 +80,14 @@ func (s *stream) event(d *document) error {
 		}
 	}
 	if s.open == nil {
-		s.open = &iperf.Report{}
+		s.open = &Report{}
 	}
 	var into any
 	switch d.Event {
 	case "start":
 		into = &s.open.Start
 	case "interval":
-		s.open.Intervals = append(s.open.Intervals, iperf.Interval{})
+		s.open.Intervals = append(s.open.Intervals, Interval{})
 		into = &s.open.Intervals[len(s.open.Intervals)-1]
 	case "error":
 		into = &s.open.Error
@@ -129,7 +124,7 @@ func (s *stream) close(failure string) error {
 }
 
 // finish gives a test on.
-func (s *stream) finish(r *iperf.Report) error {
+func (s *stream) finish(r *Report) error {
 	if r.Start.TestStart == nil {
 		s.failed = r.Error
 		if r.Error == "" {
@@ -138,7 +133,7 @@ func (s *stream) finish(r *iperf.Report) error {
 		return nil
 	}
 	s.given = true
-	return s.each(test{*r})
+	return s.each(r)
 }
 
 // end is reached when the file is.

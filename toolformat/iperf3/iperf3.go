@@ -1,10 +1,10 @@
-// Package iperf is the JSON of iperf3 as data: what versions 3.1 to 3.21 write
-// with -J, as far as anything of it is used. It judges nothing; the workload
+// Package iperf3 is the JSON of iperf3 as data: what versions 3.1 to 3.21 write
+// with -J or --json-stream, as far as anything of it is used. It judges nothing; the workload
 // measures by it and the importer makes trials of it, each by rules of its own.
 //
 // Pointers tell what is missing from what is zero. Numbers are floats, since
 // iperf3 writes some counts that went below zero as 18446744073709551234; see Count.
-package iperf
+package iperf3
 
 // Report is what one side of a test wrote.
 type Report struct {

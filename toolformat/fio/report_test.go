@@ -1,7 +1,6 @@
 package fio
 
 import (
-	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -9,7 +8,7 @@ import (
 
 func parseFixture(t *testing.T, name string) *Report {
 	t.Helper()
-	f, err := os.Open("testdata/" + name)
+	f, err := os.Open("../../importer/fio/testdata/" + name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +49,7 @@ func TestBinBounds(t *testing.T) {
 	}
 	end := 0.0
 	for bin := range 29 * 64 {
-		lower, upper := binBounds(middle(bin))
+		lower, upper := BinBounds(middle(bin))
 		if lower != end || !(lower <= middle(bin) && middle(bin) < upper) {
 			t.Fatalf("bin %d around %g ns is [%g, %g), after one that ends at %g", bin, middle(bin), lower, upper, end)
 		}
@@ -58,24 +57,6 @@ func TestBinBounds(t *testing.T) {
 	}
 	if want := float64(1 << 34); end != want {
 		t.Errorf("the last bin ends at %g ns, want %g", end, want)
-	}
-}
-
-func TestLittle(t *testing.T) {
-	// The jobs keep a fixed number of I/Os under way; what fio counted must say so.
-	for _, trial := range parseFixture(t, "four-jobs.json").Trials() {
-		if trial.Loop == nil {
-			t.Fatalf("%s has no loop", trial.Cell)
-		}
-		product := 1.0
-		for _, v := range trial.Values {
-			if v.Metric.Name == trial.Loop.Latency || v.Metric.Name == trial.Loop.Throughput {
-				product *= v.Value
-			}
-		}
-		if product < 0.97*trial.Loop.Workers || product > 1.03*trial.Loop.Workers {
-			t.Errorf("%s: %s × %s is %.3f, and %g I/Os were under way", trial.Cell, trial.Loop.Latency, trial.Loop.Throughput, product, trial.Loop.Workers)
-		}
 	}
 }
 
@@ -102,60 +83,6 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-func TestCells(t *testing.T) {
-	var jobs []string
-	for _, name := range []string{"a", "a", "a-2", "a", "", " "} {
-		jobs = append(jobs, fmt.Sprintf(`{"jobname": %q}`, name))
-	}
-	r, err := Parse(strings.NewReader(`{"jobs": [` + strings.Join(jobs, ",") + `]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got []string
-	for _, trial := range r.Trials() {
-		got = append(got, trial.Cell)
-		if trial.Broken != "the job did no I/O that took measurable time" {
-			t.Errorf("%s is broken: %q", trial.Cell, trial.Broken)
-		}
-	}
-	if want := "a a-2 a-2-2 a-3 job job-2"; strings.Join(got, " ") != want {
-		t.Errorf("the cells are %q, want %s", got, want)
-	}
-}
-
-func TestWorkers(t *testing.T) {
-	job := `{"jobname":"a","job options":{%s},"job_runtime":%d,"latency_depth":%d,
-		"read":{"total_ios":100,"io_bytes":409600,"iops":100,"runtime":1000,"lat_ns":{"mean":1e7}}}`
-	for _, c := range []struct {
-		name, jobs string
-		want       float64
-	}{
-		{"asynchronous", fmt.Sprintf(job, `"ioengine":"io_uring"`, 1000, 16), 16},
-		{"before 3.8", fmt.Sprintf(job, `"ioengine":"io_uring"`, 0, 16), 16},
-		{"grouped", fmt.Sprintf(job, `"ioengine":"io_uring","numjobs":"4"`, 3990, 16), 64},
-		{"not grouped", fmt.Sprintf(job+","+job, `"ioengine":"io_uring","numjobs":"2"`, 1000, 16, `"numjobs":"2"`, 1000, 16), 16},
-		{"different jobs grouped", fmt.Sprintf(job, `"ioengine":"io_uring"`, 3000, 16), 0},
-		{"synchronous", fmt.Sprintf(job, `"ioengine":"psync"`, 1000, 16), 1},
-		{"engine not told", fmt.Sprintf(job, ``, 1000, 16), 0},
-		{"paced", fmt.Sprintf(job, `"ioengine":"libaio","rate_iops":"100"`, 1000, 16), -1},
-	} {
-		r, err := Parse(strings.NewReader(`{"jobs":[` + c.jobs + `]}`))
-		if err != nil {
-			t.Fatal(err)
-		}
-		loop := r.Trials()[0].Loop
-		if c.want < 0 {
-			if loop != nil {
-				t.Errorf("%s: the loop is %+v, want none", c.name, *loop)
-			}
-			continue
-		}
-		if loop == nil || loop.Workers != c.want {
-			t.Errorf("%s: the loop is %+v, want %g workers", c.name, loop, c.want)
-		}
-	}
-}
-
 func TestBlockSize(t *testing.T) {
 	way := &Way{Bytes: 3 << 20, Total: 3}
 	for _, c := range []struct {
@@ -172,7 +99,7 @@ func TestBlockSize(t *testing.T) {
 		{Options{"bs": "x"}, "read", 1 << 20},
 		{nil, "read", 1 << 20},
 	} {
-		if got := (&Report{}).blockSize(&Job{Options: c.options}, c.way, way); got != c.want {
+		if got := (&Report{}).BlockSize(&Job{Options: c.options}, c.way, way); got != c.want {
 			t.Errorf("the blocks of %s with %v are %g bytes, want %g", c.way, c.options, got, c.want)
 		}
 	}

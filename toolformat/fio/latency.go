@@ -92,11 +92,14 @@ func (l *Latency) Quantile(percent float64) (ns float64, ok bool) {
 // (FIO_IO_U_PLAT_BITS in its stat.h; the same in all of 3.x).
 const binBits = 6
 
-// binBounds are the bounds of the bin that the middle is given of: exact below 128 ns,
+// BinBounds are the bounds of the bin that the middle is given of: exact below 128 ns,
 // and above it 64 bins for each power of two.
-func binBounds(middle float64) (lower, upper float64) {
+func BinBounds(middle float64) (lower, upper float64) {
 	ns := uint64(middle)
 	lost := max(bits.Len64(ns)-1-binBits, 0)
 	lower = float64(ns >> lost << lost)
 	return lower, lower + float64(uint64(1)<<lost)
 }
+
+// Known says whether the distribution is told.
+func (l *Latency) Known() bool { return len(l.Percentiles) > 0 || len(l.Bins) > 0 }

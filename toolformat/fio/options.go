@@ -10,26 +10,26 @@ import (
 // Job options of fio are written as in its job files: names that have synonyms
 // there are reported by the one they stand for.
 
-// option is an option of the job, or else of the [global] section.
-func (r *Report) option(j *Job, name string) string {
+// Option is an option of the job, or else of the [global] section.
+func (r *Report) Option(j *Job, name string) string {
 	return cmp.Or(j.Options[name], r.Options[name])
 }
 
 // number is an option that is a plain number; 0 where it is absent or none.
 func (r *Report) number(j *Job, name string) float64 {
-	n, err := strconv.ParseUint(r.option(j, name), 10, 32)
+	n, err := strconv.ParseUint(r.Option(j, name), 10, 32)
 	if err != nil {
 		return 0
 	}
 	return float64(n)
 }
 
-// blockSize is the size of one kind of I/O in bytes: as the options have it, or
+// BlockSize is the size of one kind of I/O in bytes: as the options have it, or
 // where they give none or several, the mean.
-func (r *Report) blockSize(j *Job, way string, w *Way) float64 {
-	sizes := strings.Split(r.option(j, "bs"), ",")
+func (r *Report) BlockSize(j *Job, way string, w *Way) float64 {
+	sizes := strings.Split(r.Option(j, "bs"), ",")
 	place := map[string]int{"write": 1, "trim": 2}[way]
-	if r.option(j, "bssplit") == "" && r.option(j, "bsrange") == "" {
+	if r.Option(j, "bssplit") == "" && r.Option(j, "bsrange") == "" {
 		if size, ok := parseSize(sizes[min(place, len(sizes)-1)]); ok {
 			return size
 		}
@@ -63,20 +63,20 @@ var synchronous = map[string]bool{
 	"filecreate": true, "filestat": true, "filedelete": true,
 }
 
-// workers is how many I/Os the job keeps under way; 0: not told. Threads are those
+// Workers is how many I/Os the job keeps under way; 0: not told. Threads are those
 // that the entry stands for: one, or numjobs of them where group_reporting has
 // put them together, which only shows in that the entry is alone, without others
 // of its name. Where the time that threads ran for says otherwise, jobs of several
 // kinds were put together.
-func (r *Report) workers(j *Job, alone bool) float64 {
+func (r *Report) Workers(j *Job, alone bool) float64 {
 	threads := 1.0
 	if alone {
 		threads = max(1, r.number(j, "numjobs"))
 	}
-	if wall := j.wall(); j.Runtime > 0 && wall > 0 && math.Abs(j.Runtime/wall-threads) > 0.5 {
+	if wall := float64(j.Wall().Milliseconds()); j.Runtime > 0 && wall > 0 && math.Abs(j.Runtime/wall-threads) > 0.5 {
 		return 0
 	}
-	engine := r.option(j, "ioengine")
+	engine := r.Option(j, "ioengine")
 	depth := r.depth(j)
 	switch {
 	case synchronous[engine] || depth == 1:
@@ -95,10 +95,10 @@ func (r *Report) depth(j *Job) float64 {
 	return max(1, r.number(j, "iodepth"))
 }
 
-// paced says that the job does not send as fast as it is answered.
-func (r *Report) paced(j *Job) bool {
+// Paced says that the job does not send as fast as it is answered.
+func (r *Report) Paced(j *Job) bool {
 	for _, name := range []string{"rate", "rate_iops", "rate_min", "thinktime", "latency_target"} {
-		if value := r.option(j, name); value != "" && value != "0" {
+		if value := r.Option(j, name); value != "" && value != "0" {
 			return true
 		}
 	}

@@ -11,7 +11,7 @@ import (
 // of several runs that were appended to one file.
 func TestAppended(t *testing.T) {
 	fixture := func(name string) string {
-		text, err := os.ReadFile("testdata/" + name)
+		text, err := os.ReadFile("../../importer/fio/testdata/" + name)
 		if err != nil {
 			t.Fatal(err)
 		}

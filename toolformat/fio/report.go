@@ -1,3 +1,9 @@
+// Package fio is the JSON that fio 3.x writes (--output-format=json and json+) as
+// data. The workload measures by it and the importer makes trials of it, each by
+// rules of its own.
+//
+// report.go is the file as it is, job.go what its figures come to, latency.go the
+// distributions, and options.go what the options of a job mean.
 package fio
 
 import (
@@ -7,8 +13,7 @@ import (
 	"io"
 	"time"
 
-	"tare/importer"
-	"tare/importer/jsondoc"
+	"tare/toolformat/jsondoc"
 )
 
 // Report is the output of one run of fio.
@@ -62,7 +67,7 @@ type Options map[string]string
 // is passed over. With --status-interval fio writes a report at each interval, of
 // everything so far; Parse gives the last. Reports of two runs are an error.
 func Parse(r io.Reader) (*Report, error) {
-	documents := jsondoc.New(importer.Bound(r, importer.Limit, "the file"))
+	documents := jsondoc.New(r)
 	var last *Report
 	for {
 		decoder, err := documents.Next()
