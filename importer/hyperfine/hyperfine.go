@@ -25,8 +25,8 @@ import (
 
 	"tare/experiment"
 	"tare/importer"
-	"tare/toolformat/jsondoc"
 	"tare/safetext"
+	"tare/toolformat/jsondoc"
 )
 
 // Format reads hyperfine's JSON.
