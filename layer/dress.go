@@ -2,6 +2,10 @@ package layer
 
 import (
 	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
 
 	"tare/testbed"
 )
@@ -17,12 +21,42 @@ func (d dressed) Unwrap() testbed.Site { return d.Site }
 
 // Start starts a command, in the wrappers if it is one under test.
 func (d dressed) Start(ctx context.Context, where testbed.Place, cmd testbed.Command) (testbed.Process, error) {
-	if cmd.Subject {
-		for _, wrap := range d.wrappers {
-			cmd = wrap(cmd)
-		}
+	if !cmd.Subject {
+		return d.Site.Start(ctx, where, cmd)
+	}
+	cmd, err := plain(cmd)
+	if err != nil {
+		return nil, err
+	}
+	for _, wrap := range d.wrappers {
+		cmd = wrap(cmd)
 	}
 	return d.Site.Start(ctx, where, cmd)
+}
+
+// plain makes a process of Tare's own (testbed.HelperCommand) a command that works behind
+// any other. /proc/self/exe would be the command in front, and is written out; the
+// variable by which Tare knows what it was started for is set by env, behind a command
+// that may clear the environment, as many sandboxes do.
+func plain(cmd testbed.Command) (testbed.Command, error) {
+	var variables []string
+	for _, v := range cmd.Env {
+		if strings.HasPrefix(v, testbed.HelperVariable+"=") {
+			variables = append(variables, v)
+		}
+	}
+	if variables == nil {
+		return cmd, nil
+	}
+	program := cmd.Args[0]
+	if program == "/proc/self/exe" {
+		var err error
+		if program, err = os.Executable(); err != nil {
+			return cmd, fmt.Errorf("the path of this program: %w", err)
+		}
+	}
+	cmd.Args = slices.Concat([]string{"env"}, variables, []string{program}, cmd.Args[1:])
+	return cmd, nil
 }
 
 // Dress gives the site as the workload of an arm sees it: commands under test go

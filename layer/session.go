@@ -52,6 +52,22 @@ func (r *Run) At(site testbed.Site, places ...testbed.Place) *Session {
 	return s
 }
 
+// Everywhere makes a check at each place where programs under test are started.
+func (s *Session) Everywhere(check func(where testbed.Place) (Check, error)) ([]Check, error) {
+	var checks []Check
+	for _, where := range s.Places {
+		k, err := check(where)
+		if err != nil {
+			return checks, err
+		}
+		if where != testbed.Host {
+			k.Name += " in the " + string(where)
+		}
+		checks = append(checks, k)
+	}
+	return checks, nil
+}
+
 // Kept gives what a layer keeps for as long as the run lasts, over all sites and
 // for Up and ProveOff alike: the same *T at each call, zero at the first. That is
 // where state belongs which is not of one site; parameters do not change.

@@ -19,11 +19,9 @@ package wrap
 import (
 	"context"
 	"fmt"
-	"os"
 	"os/exec"
 	"regexp"
 	"slices"
-	"strings"
 
 	"tare/experiment"
 	"tare/layer"
@@ -100,11 +98,7 @@ func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) 
 			return nil, fmt.Errorf("the program in front: %w", err)
 		}
 	}
-	self, err := os.Executable()
-	if err != nil {
-		return nil, fmt.Errorf("the path of this program: %w", err)
-	}
-	a := &active{config: c, session: s, self: self}
+	a := &active{config: c, session: s}
 	return &layer.Active{Settle: a.settle, Wrap: a.wrap, Before: a.before}, nil
 }
 
@@ -113,7 +107,7 @@ func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check,
 	if c.Proof == nil {
 		return nil, nil // the caveat of the check that it is on says so
 	}
-	return everywhere(s, func(where testbed.Place) (layer.Check, error) {
+	return s.Everywhere(func(where testbed.Place) (layer.Check, error) {
 		return c.Proof.check(ctx, s.Site, where, false)
 	})
 }
@@ -122,33 +116,12 @@ func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check,
 type active struct {
 	config  *Config
 	session *layer.Session
-	self    string // path of this program
 }
 
-// wrap puts the command in front. /proc/self/exe, as which Tare starts itself,
-// would be the command in front and is written out; the variable by which it
-// knows what it was started for is set behind that command, which may clear the
-// environment, as many sandboxes do.
+// wrap puts the command in front.
 func (a *active) wrap(cmd testbed.Command) testbed.Command {
-	args := slices.Clone(cmd.Args)
-	if args[0] == "/proc/self/exe" {
-		args[0] = a.self
-	}
-	if variables := helperVariables(cmd.Env); variables != nil {
-		args = slices.Concat([]string{"env"}, variables, args)
-	}
-	cmd.Args = slices.Concat(a.config.Run, args)
+	cmd.Args = slices.Concat(a.config.Run, cmd.Args)
 	return cmd
-}
-
-func helperVariables(env []string) []string {
-	var vars []string
-	for _, v := range env {
-		if strings.HasPrefix(v, testbed.HelperVariable+"=") {
-			vars = append(vars, v)
-		}
-	}
-	return vars
 }
 
 // settle sees that the command in front is in the pods, so that a run without it ends
@@ -163,26 +136,10 @@ func (a *active) settle(ctx context.Context) ([]layer.Check, error) {
 
 // before shows that the layer is on.
 func (a *active) before(ctx context.Context, site testbed.Site) ([]layer.Check, error) {
-	return everywhere(a.session, func(where testbed.Place) (layer.Check, error) {
+	return a.session.Everywhere(func(where testbed.Place) (layer.Check, error) {
 		if a.config.Proof != nil {
 			return a.config.Proof.check(ctx, site, where, true)
 		}
 		return starts(ctx, site, where)
 	})
-}
-
-// everywhere makes a check at each place where programs under test are started.
-func everywhere(s *layer.Session, check func(where testbed.Place) (layer.Check, error)) ([]layer.Check, error) {
-	var checks []layer.Check
-	for _, where := range s.Places {
-		k, err := check(where)
-		if err != nil {
-			return checks, err
-		}
-		if where != testbed.Host {
-			k.Name += " in the " + string(where)
-		}
-		checks = append(checks, k)
-	}
-	return checks, nil
 }
