@@ -1,0 +1,123 @@
+package catalog_test
+
+import (
+	"encoding/json"
+	"go/format"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"tare/journal"
+)
+
+var codeBlock = regexp.MustCompile("(?ms)^```(go|yaml)\n(.*?)^```$")
+
+// mostLines is how long the layer of the page may be.
+const mostLines = 80
+
+// TestLayerOfThePage takes the layer, its test and its experiment out of the page on how
+// to add a layer, builds Tare with it, and runs all three. The files lie over those of
+// the tree without being in it.
+func TestLayerOfThePage(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds another tare")
+	}
+	page, err := os.ReadFile("../docs/extending.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var blocks []string
+	for _, b := range codeBlock.FindAllStringSubmatch(string(page), -1) {
+		if formatted, err := format.Source([]byte(b[2])); b[1] == "go" && (err != nil || string(formatted) != b[2]) {
+			t.Errorf("not gofmt-ed (%v): %.60q…", err, b[2])
+		}
+		blocks = append(blocks, b[2])
+	}
+	if len(blocks) != 3 {
+		t.Fatalf("%d blocks; expected the layer, the experiment and the test", len(blocks))
+	}
+	if n := strings.Count(blocks[0], "\n"); n > mostLines {
+		t.Errorf("the layer has %d lines; at most %d are a page", n, mostLines)
+	}
+	table, err := os.ReadFile("catalog.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	withLayer := strings.NewReplacer(
+		"\t\"tare/layer/pod\"\n", "\t\"tare/layer/openfiles\"\n\t\"tare/layer/pod\"\n",
+		"\tpod.Kind,\n", "\topenfiles.Kind,\n\tpod.Kind,\n").Replace(string(table))
+	dir := t.TempDir()
+	overlay := over(t, dir, map[string]string{
+		"layer/openfiles/openfiles.go": blocks[0], "layer/openfiles/openfiles_test.go": blocks[2], "catalog/catalog.go": withLayer,
+	})
+	proofs, tare := filepath.Join(dir, "openfiles.test"), filepath.Join(dir, "tare")
+	succeeds(t, "go", "test", "-c", "-vet=off", overlay, "-o", proofs, "./layer/openfiles")
+	succeeds(t, proofs)
+	succeeds(t, "go", "build", "-buildvcs=false", overlay, "-o", tare, ".")
+
+	file, run := filepath.Join(dir, "open-files.yaml"), filepath.Join(dir, "run")
+	quiet := "limits: {foreignCPU: none, steal: none, throttling: none}\n"
+	if err := os.WriteFile(file, []byte(blocks[1]+quiet), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	succeeds(t, tare, "run", file, "--dir", run)
+	done, err := journal.Open(run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := map[string]int{} // proofs that passed, by arm and what they expected
+	for _, trial := range done.Trials {
+		if !trial.Valid() {
+			t.Errorf("%s: %v", trial.Arm, trial.Invalid)
+		}
+		for _, c := range trial.Checks {
+			if c.OK {
+				shown[trial.Arm+" "+c.Expected]++
+			}
+		}
+	}
+	for _, proof := range []string{"limited[limit=64] 64", "limited[limit=1024] 1024", "plain not 64", "plain not 1024", "control not 64", "control not 1024"} {
+		if shown[proof] != 6 {
+			t.Errorf("%q was shown in %d of 6 rounds: %v", proof, shown[proof], shown)
+		}
+	}
+}
+
+// over writes files by their paths in the tree, and gives the flag that lays them over it.
+func over(t *testing.T, dir string, files map[string]string) string {
+	t.Helper()
+	root, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	replace := map[string]string{}
+	for path, text := range files {
+		file := filepath.Join(dir, filepath.Base(path))
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		replace[filepath.Join(root, path)] = file
+	}
+	list, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		t.Fatal(err)
+	}
+	overlay := filepath.Join(dir, "overlay.json")
+	if err := os.WriteFile(overlay, list, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return "-overlay=" + overlay
+}
+
+// succeeds runs a program in the tree, which must end well.
+func succeeds(t *testing.T, program string, args ...string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), program, args...)
+	cmd.Dir = ".."
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", cmd, err, out)
+	}
+}
