@@ -9,16 +9,11 @@ import (
 	"tare/toolformat/fio"
 )
 
-// SmallBlock is up to which block size, in bytes, I/O per second are the headline,
-// and from which on bandwidth is. With a fixed block size each is a multiple
-// of the other and the comparison comes out the same: it is about which number people expect.
-const SmallBlock = 32 << 10
-
 // add adds the metrics of one kind of I/O.
 func (d *draft) add(w fio.NamedWay) {
 	// "mixed" repeats the others, where they are told too.
 	headline := w.Name != "mixed" || len(d.ways) == 0
-	small := d.report.BlockSize(d.job, w.Name, w.Way) <= SmallBlock
+	small := d.report.BlockSize(d.job, w.Name, w.Way) <= fio.SmallBlock
 	bandwidth := d.value(w.Name+"-bandwidth", "B/s", experiment.Higher, headline && !small, w.Bandwidth())
 	iops := d.value(w.Name+"-iops", "1/s", experiment.Higher, headline && small, w.PerSecond())
 	if !bandwidth && !iops {

@@ -24,6 +24,11 @@ func (r *Report) number(j *Job, name string) float64 {
 	return float64(n)
 }
 
+// SmallBlock is up to which block size, in bytes, I/O per second are the headline,
+// and from which on bandwidth is. With a fixed block size each is a multiple
+// of the other and the comparison comes out the same: it is about which number people expect.
+const SmallBlock = 32 << 10
+
 // BlockSize is the size of one kind of I/O in bytes: as the options have it, or
 // where they give none or several, the mean.
 func (r *Report) BlockSize(j *Job, way string, w *Way) float64 {

@@ -27,7 +27,7 @@ import (
 	"tare/experiment"
 	"tare/experiment/factor"
 	"tare/experiment/quantity"
-	"tare/importer/fio"
+	"tare/toolformat/fio"
 	"tare/workload"
 )
 
