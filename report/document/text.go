@@ -1,0 +1,75 @@
+package document
+
+// Text is a line of words in one style or several.
+type Text []Span
+
+// Span is words in one style. With a link it leads somewhere: to a section
+// ("#results"), to a file ("./raw/") or to a page of the web.
+type Span struct {
+	Words string
+	Style Style
+	Link  string
+}
+
+// Style is how words look. Writers show it as they can; no style carries what
+// the words do not say, but for the sign of a verdict.
+type Style int
+
+// The styles: of prose, then of verdicts.
+const (
+	Plain Style = iota
+	Strong
+	Muted
+	Mono
+	Badge // a short remark behind a verdict
+
+	Cost
+	Gain
+	Equal
+	Open
+	Invalid
+	Mixed
+	Rise
+	Fall
+	Passed
+	Failed
+)
+
+// signs tell verdicts without colour.
+var signs = map[Style]string{
+	Cost: "▲", Gain: "▼", Equal: "≈", Open: "?", Invalid: "×", Mixed: "◇", Rise: "▲", Fall: "▼",
+	Passed: "✓", Failed: "✗",
+}
+
+// Sign is the sign of a verdict's style; "" for others.
+func (s Style) Sign() string { return signs[s] }
+
+// Verdict says whether s is the style of a verdict.
+func (s Style) Verdict() bool { return s >= Cost }
+
+// Words is text without a style.
+func Words(s string) Text { return Text{{Words: s}} }
+
+// In is text in a style.
+func In(style Style, s string) Text { return Text{{Words: s, Style: style}} }
+
+// Each is a text for each string.
+func Each(list []string) []Text {
+	texts := make([]Text, len(list))
+	for i, s := range list {
+		texts[i] = Words(s)
+	}
+	return texts
+}
+
+// String is the words of the text.
+func (t Text) String() string {
+	s := ""
+	for _, span := range t {
+		s += span.Words
+	}
+	return s
+}
+
+// Empty says whether there is nothing to show.
+func (t Text) Empty() bool { return t.String() == "" }

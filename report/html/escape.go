@@ -1,0 +1,103 @@
+package html
+
+import (
+	"html"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"tare/report/document"
+	"tare/safetext"
+)
+
+// escape makes any string safe as text or as the value of an attribute.
+func escape(s string) string { return html.EscapeString(safetext.Line(s)) }
+
+// escapeLines is escape for text whose lines stay as they are.
+func escapeLines(s string) string { return html.EscapeString(safetext.Lines(s)) }
+
+// around is an element, named with its attributes, around markup.
+func around(tag, markup string) string {
+	name, _, _ := strings.Cut(tag, " ")
+	return "<" + tag + ">" + markup + "</" + name + ">"
+}
+
+var (
+	quantity = regexp.MustCompile(`([0-9]) (%|[nµm]?s\b|[kMGT]?bit|[KMGT]iB\b)`)
+	flag     = regexp.MustCompile(`--[a-z]+(?:-[a-z]+)*`)
+)
+
+// prose is a string in which a line breaks neither between a number and its unit
+// nor within a flag of the command line.
+func prose(s string) string {
+	s = quantity.ReplaceAllString(escape(s), "$1\u00a0$2")
+	return flag.ReplaceAllString(s, `<code class="flag">$0</code>`)
+}
+
+// classes are the styles of verdicts. Their signs are in the style sheet.
+var classes = map[document.Style]string{document.Cost: "costs", document.Gain: "gains", document.Equal: "equivalent",
+	document.Open: "not-resolved", document.Invalid: "invalid", document.Mixed: "mixed", document.Rise: "rise", document.Fall: "fall", document.Passed: "passed", document.Failed: "failed"}
+
+// text is words in their styles, as markup.
+func text(t document.Text) string {
+	var b strings.Builder
+	for _, s := range t {
+		b.WriteString(span(s))
+	}
+	return b.String()
+}
+
+// span is words in one style. A space at their ends belongs to the sentence.
+func span(s document.Span) string {
+	inner := strings.TrimSpace(s.Words)
+	if inner == "" {
+		if s.Words != "" {
+			return " "
+		}
+		return ""
+	}
+	before, after, _ := strings.Cut(s.Words, inner)
+	markup := prose(inner)
+	switch {
+	case s.Style == document.Strong:
+		markup = around("b", markup)
+	case s.Style == document.Muted:
+		markup = around(`span class="muted"`, markup)
+	case s.Style == document.Mono:
+		markup = around("code", escape(inner))
+	case s.Style == document.Badge:
+		markup = around(`span class="obs"`, markup)
+	case s.Style.Verdict():
+		markup = around(`span class="v v-`+classes[s.Style]+`"`, markup)
+	}
+	if s.Link != "" {
+		markup = link(markup, s.Link)
+	}
+	return spaced(before) + markup + spaced(after)
+}
+
+func spaced(s string) string {
+	if s == "" {
+		return ""
+	}
+	return " "
+}
+
+// notAnchor are characters that have no place in the name of a section.
+var notAnchor = regexp.MustCompile(`[^a-z0-9-]`)
+
+// anchor is a section's name as part of an address.
+func anchor(id string) string { return notAnchor.ReplaceAllString(strings.ToLower(id), "-") }
+
+// link leads to a section, a file near the page, or a page of the web. Any other
+// address is written out as text.
+func link(markup, to string) string {
+	if id, ok := strings.CutPrefix(to, "#"); ok {
+		return around(`a href="#`+anchor(id)+`"`, markup)
+	}
+	u, err := url.Parse(to)
+	if err != nil || u.Scheme != "" && u.Scheme != "http" && u.Scheme != "https" || u.Scheme == "" && u.Host != "" {
+		return markup + ": " + escape(to)
+	}
+	return around(`a href="`+html.EscapeString(u.String())+`"`, markup)
+}

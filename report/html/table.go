@@ -1,0 +1,95 @@
+package html
+
+import (
+	"strconv"
+
+	"tare/report/document"
+)
+
+// table writes a table with a line across it at the head of each group and part.
+func (p *page) table(t document.Table) {
+	columns := t.ColumnsIn(document.Page)
+	across := `td colspan="` + strconv.Itoa(len(columns)) + `"`
+	line := func(class, markup string) { p.element(`tr class="`+class+`"`, around(across, markup)) }
+	p.put(`<div class="scroll"><table`)
+	if t.Dense {
+		p.put(` class="dense"`)
+	}
+	p.put(">\n<thead><tr>")
+	for _, i := range columns {
+		tag := "th"
+		if t.Columns[i].Right {
+			tag = `th class="n"`
+		}
+		p.put(around(tag, escape(t.Columns[i].Title)))
+	}
+	p.put("</tr></thead>\n<tbody>\n")
+	for _, g := range t.Groups {
+		if !g.Title.Empty() {
+			line("cell", text(g.Title)+" "+around(`span class="muted"`, prose(g.Aside)))
+		}
+		for _, note := range g.Notes {
+			line("aside", prose(note))
+		}
+		for _, part := range g.Parts {
+			if !part.Title.Empty() {
+				line("metric", text(part.Title))
+			}
+			for _, note := range part.Notes {
+				line("aside", prose(note))
+			}
+			for _, row := range part.Rows {
+				p.row(t, columns, row, !part.Title.Empty())
+				for _, note := range row.Notes {
+					line("aside", prose(note))
+				}
+			}
+		}
+	}
+	p.put("</tbody></table></div>\n")
+}
+
+// row writes a row; indented below the title of a part.
+func (p *page) row(t document.Table, columns []int, row document.Row, indented bool) {
+	p.put("<tr")
+	if row.Muted {
+		p.put(` class="control"`)
+	}
+	p.put(">")
+	for k, i := range columns {
+		p.put(around(cellTag(t.Columns[i], indented && k == 0), lines(row.Cell(i).Lines)))
+	}
+	p.put("</tr>\n")
+}
+
+// cellTag is the element of a cell with its class.
+func cellTag(c document.Column, indented bool) string {
+	class := ""
+	switch {
+	case c.Right:
+		class = "n"
+	case c.Kind == document.Name:
+		class = "name"
+	case c.Kind == document.Prose:
+		class = "text"
+	}
+	if indented {
+		class += " arm"
+	}
+	if class == "" {
+		return "td"
+	}
+	return `td class="` + class + `"`
+}
+
+// lines are a cell's lines below each other.
+func lines(list []document.Text) string {
+	if len(list) == 1 {
+		return text(list[0])
+	}
+	markup := ""
+	for _, l := range list {
+		markup += around("div", text(l))
+	}
+	return markup
+}

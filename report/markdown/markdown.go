@@ -1,0 +1,227 @@
+// Package markdown writes documents as GitHub-flavoured Markdown. Strings of a
+// document are escaped, so that they are neither markup nor HTML.
+package markdown
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+
+	"tare/report/document"
+	"tare/safetext"
+)
+
+// Write writes a document.
+func Write(w io.Writer, d *document.Document) error {
+	m := &writer{out: bufio.NewWriter(w), level: max(d.Level, 1)}
+	if d.Title != "" {
+		m.heading(m.level, strings.TrimSpace(d.Style.Sign()+" "+d.Title))
+	}
+	if d.Lede != "" {
+		m.paragraph(Escape(d.Lede))
+	}
+	m.blocks(m.level+1, d.Blocks)
+	if err := m.out.Flush(); err != nil {
+		return fmt.Errorf("write markdown: %w", err)
+	}
+	return nil
+}
+
+// writer writes one document. Errors stay in the buffered writer until Flush.
+type writer struct {
+	out   *bufio.Writer
+	level int // of the document's heading
+	begun bool
+}
+
+// paragraph writes lines that are markup already, an empty line before them.
+func (m *writer) paragraph(lines ...string) {
+	if m.begun {
+		m.put("\n")
+	}
+	m.begun = true
+	for _, l := range lines {
+		m.put(l + "\n")
+	}
+}
+
+func (m *writer) put(s string) { _, _ = m.out.WriteString(s) } // Flush tells
+
+func (m *writer) heading(level int, title string) {
+	m.paragraph(strings.Repeat("#", min(level, 6)) + " " + Escape(title))
+}
+
+// blocks writes blocks whose sections have headings of a level.
+func (m *writer) blocks(level int, list []document.Block) {
+	for _, b := range document.For(document.Markdown, list) {
+		m.block(level, b)
+	}
+}
+
+func (m *writer) block(level int, b document.Block) {
+	switch b := b.(type) {
+	case document.Section:
+		m.section(level, b)
+	case document.Paragraph:
+		m.paragraph(text(b.Text))
+	case document.List:
+		m.list(b.Items, b.Numbered)
+	case document.Alert:
+		m.paragraph("**" + Escape(b.Title) + "**")
+		m.list(b.Items, false)
+	case document.Answers:
+		m.answers(b)
+	case document.Facts:
+		m.facts(b)
+	case document.Table:
+		m.table(level, b)
+	case document.Code:
+		m.code(b.Text)
+	case document.Figure, document.Pair: // have no place in text
+	}
+}
+
+// section writes a heading with the blocks below, or blocks that a reader unfolds.
+func (m *writer) section(level int, s document.Section) {
+	switch {
+	case s.Title == "" || s.Quiet.Has(document.Markdown):
+		m.blocks(level, s.Blocks)
+	case s.Fold.Has(document.Markdown):
+		m.paragraph("<details><summary>" + Escape(strings.Join(present(s.Title, s.Value, s.Note), " – ")) + "</summary>")
+		m.blocks(level+1, s.Blocks)
+		m.paragraph("</details>")
+	default:
+		m.heading(level, s.Title)
+		if about := present(s.Value, s.Note); about != nil {
+			m.paragraph(Escape(strings.Join(about, " – ")))
+		}
+		m.blocks(level+1, s.Blocks)
+	}
+}
+
+// present are the strings that are not empty.
+func present(parts ...string) []string {
+	var list []string
+	for _, p := range parts {
+		if p != "" {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+func (m *writer) list(items []document.Text, numbered bool) {
+	if len(items) == 0 {
+		return
+	}
+	lines := make([]string, len(items))
+	for i, item := range items {
+		lines[i] = "- " + text(item)
+		if numbered {
+			lines[i] = fmt.Sprintf("%d. %s", i+1, text(item))
+		}
+	}
+	m.paragraph(lines...)
+}
+
+func (m *writer) answers(a document.Answers) {
+	var items []document.Text
+	for _, one := range a.List {
+		item := document.Text{}
+		for _, s := range one.Verdict {
+			if sign := s.Style.Sign(); sign != "" {
+				item = append(item, document.Span{Words: sign + " "})
+			}
+		}
+		item = append(item, one.Text...)
+		for _, cause := range one.Causes {
+			item = append(item, document.Span{Words: "; " + cause})
+		}
+		items = append(items, item)
+	}
+	m.list(items, false)
+}
+
+func (m *writer) facts(f document.Facts) {
+	if len(f.List) == 0 {
+		return
+	}
+	if f.Look == document.Keyed {
+		rows := make([]document.Row, len(f.List))
+		for i, e := range f.List {
+			rows[i] = document.Row{Cells: document.Cells(e.Key, e.Value)}
+		}
+		m.table(0, document.Simple(make([]document.Column, 2), rows))
+		return
+	}
+	lines := make([]string, len(f.List))
+	for i, e := range f.List {
+		lines[i] = "- **" + Escape(e.Key) + "**: " + Escape(e.Value)
+	}
+	m.paragraph(lines...)
+}
+
+// code writes lines between fences that are longer than any in them.
+func (m *writer) code(s string) {
+	s = strings.TrimRight(safetext.Lines(s), "\n")
+	fence := "```"
+	for strings.Contains(s, fence) {
+		fence += "`"
+	}
+	m.paragraph(fence, s, fence)
+}
+
+// table writes one table, or one for each group.
+func (m *writer) table(level int, t document.Table) {
+	if !t.Split {
+		m.rows(t, t.Groups)
+		return
+	}
+	for _, g := range t.Groups {
+		if !g.Title.Empty() {
+			m.heading(level, g.Title.String())
+		}
+		for _, note := range g.Notes {
+			m.paragraph(Escape(note))
+		}
+		m.rows(t, []document.Group{g})
+	}
+}
+
+// rows writes the rows of groups as a table, and their notes below it.
+func (m *writer) rows(t document.Table, groups []document.Group) {
+	columns := t.ColumnsIn(document.Markdown)
+	head, rule := "|", "|"
+	for _, i := range columns {
+		head += " " + strings.TrimLeft(Escape(t.Columns[i].Title)+" ", " ") + "|"
+		if t.Columns[i].Right {
+			rule += "--:|"
+		} else {
+			rule += "---|"
+		}
+	}
+	lines, notes := []string{head, rule}, []document.Text(nil)
+	for _, g := range groups {
+		for _, p := range g.Parts {
+			for _, row := range p.Rows {
+				line, names := "|", []string(nil)
+				for _, i := range columns {
+					cell := row.Cell(i)
+					line += " " + joined(cell.Lines) + " |"
+					if t.Columns[i].Kind == document.Name && len(cell.Lines) > 0 {
+						names = append(names, cell.Lines[0].String())
+					}
+				}
+				lines = append(lines, line)
+				for _, note := range row.Notes {
+					notes = append(notes, document.Words(strings.Join(append(names, note), ": ")))
+				}
+			}
+		}
+	}
+	if len(lines) > 2 {
+		m.paragraph(lines...)
+	}
+	m.list(notes, false)
+}

@@ -1,0 +1,71 @@
+package text
+
+import (
+	"regexp"
+	"strings"
+
+	"tare/report/document"
+	"tare/safetext"
+)
+
+// sequences are the ANSI sequences of styles. Colours add to words and signs,
+// never replace them, and do not rely on telling red from green.
+var sequences = map[document.Style]string{
+	document.Strong: "1", document.Muted: "2",
+	document.Cost: "1;31", document.Failed: "1;31", document.Gain: "1;36", document.Passed: "1;36",
+	document.Open: "33", document.Mixed: "33", document.Rise: "33", document.Fall: "33", document.Invalid: "1;35",
+}
+
+// paint puts s into a style if colour is on.
+func (t *writer) paint(style document.Style, s string) string {
+	if !t.o.Color || sequences[style] == "" || s == "" {
+		return s
+	}
+	return "\x1b[" + sequences[style] + "m" + s + "\x1b[0m"
+}
+
+// words is a text without styles, verdicts with their signs.
+func words(text document.Text) string {
+	var b strings.Builder
+	for _, s := range text {
+		if sign := s.Style.Sign(); sign != "" {
+			b.WriteString(sign + " ")
+		}
+		if s.Style == document.Badge {
+			b.WriteString("(" + s.Words + ")")
+		} else {
+			b.WriteString(s.Words)
+		}
+	}
+	return b.String()
+}
+
+// quantity finds numbers with their units.
+var quantity = regexp.MustCompile(`([0-9]) (%|[nµm]?s\b|[kMGT]?bit|[KMGT]iB\b)`)
+
+// signed finds verdicts behind their signs.
+var signed = regexp.MustCompile(`(^| )([▲▼≈?×◇✓✗]) (\pL)`)
+
+// tidy is a paragraph as it is wrapped: a number and its unit stay together, and
+// so do a sign and its verdict.
+func tidy(s string) string {
+	s = quantity.ReplaceAllString(safetext.Line(s), "$1\u00a0$2")
+	return signed.ReplaceAllString(s, "$1$2\u00a0$3")
+}
+
+// toASCII spells what reports write beyond ASCII.
+var toASCII = strings.NewReplacer(
+	"─", "-", "┼", "|", "│", "|", "┊", ":", "├", "[", "┤", "]", "●", "o", "○", "o", "◇", "o",
+	"−", "-", "–", "-", "±", "+/-", "…", "~", "µ", "u", "▲", "+", "▼", "-", "→", ">", "≈", "=", "×", "x", "✓", "+", "✗", "x",
+	"▁", "_", "▂", ".", "▃", ":", "▄", "-", "▅", "=", "▆", "+", "▇", "*", "█", "#",
+)
+
+// ascii spells s in ASCII; other characters become a question mark.
+func ascii(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r > '~' {
+			return '?'
+		}
+		return r
+	}, toASCII.Replace(s))
+}
