@@ -12,6 +12,8 @@ import (
 
 	"tare/compare"
 	"tare/report"
+	"tare/report/html"
+	"tare/report/markdown"
 )
 
 func newCompare(s State) *cobra.Command {
@@ -124,16 +126,16 @@ func showComparison(s State, r *compare.Result, out, to string, all bool) error 
 	case "json", "yaml":
 		return encode(s.Stdout, r, out)
 	case "markdown":
-		return report.CompareMarkdown(s.Stdout, r)
+		return markdown.Write(s.Stdout, report.Compare(r, report.CompareOptions{}))
 	case "csv":
 		return report.CompareCSV(s.Stdout, r)
 	case "html":
 		o := report.CompareOptions{Generated: time.Now()}
-		if err := writeWhole(to, func(w io.Writer) error { return report.CompareHTML(w, r, o) }); err != nil {
+		if err := writeWhole(to, func(w io.Writer) error { return html.Write(w, report.Compare(r, o)) }); err != nil {
 			return fmt.Errorf("write the page: %w", err)
 		}
 		fmt.Fprintln(s.Stdout, to)
 		return nil
 	}
-	return report.CompareText(s.Stdout, r, report.TextOptions{Width: s.Width, Color: s.Color, All: all})
+	return s.show(report.Compare(r, report.CompareOptions{All: all}))
 }

@@ -14,6 +14,9 @@ import (
 
 	"tare/analysis"
 	"tare/report"
+	"tare/report/document"
+	"tare/report/markdown"
+	"tare/report/text"
 	"tare/safetext"
 )
 
@@ -44,11 +47,16 @@ func show(s State, r *analysis.Run, out string, all bool) error {
 	case "json", "yaml":
 		return encode(s.Stdout, r, out)
 	case "markdown":
-		return report.Markdown(s.Stdout, r)
+		return markdown.Write(s.Stdout, report.Run(r, report.RunOptions{}))
 	case "csv":
 		return report.CSV(s.Stdout, r)
 	}
-	return report.Text(s.Stdout, r, report.TextOptions{Width: s.Width, Color: s.Color, All: all})
+	return s.show(report.Run(r, report.RunOptions{All: all}))
+}
+
+// show prints a document for a person.
+func (s State) show(d *document.Document) error {
+	return text.Write(s.Stdout, d, text.Options{Width: s.Width, Color: s.Color})
 }
 
 // encode prints a value as JSON or YAML.

@@ -19,6 +19,7 @@ import (
 	"tare/history"
 	"tare/journal"
 	"tare/report"
+	"tare/report/markdown"
 )
 
 // gateFormats are the values of -o of tare gate.
@@ -156,7 +157,7 @@ func (f *gateFlags) show(s State, r *gate.Result, dir string) error {
 		}
 	}
 	if f.markdown != "" {
-		if err := writeSummary(f.markdown, func(w io.Writer) error { return report.GateMarkdown(w, r, link) }); err != nil {
+		if err := writeSummary(f.markdown, func(w io.Writer) error { return markdown.Write(w, report.Gate(r, link)) }); err != nil {
 			return fmt.Errorf("--markdown: %w", err)
 		}
 	}
@@ -179,13 +180,13 @@ func (f *gateFlags) print(s State, r *gate.Result, link string) error {
 	case "json", "yaml":
 		return encode(s.Stdout, r, f.out)
 	case "markdown":
-		return report.GateMarkdown(s.Stdout, r, link)
+		return markdown.Write(s.Stdout, report.Gate(r, link))
 	case "junit":
 		return report.GateJUnit(s.Stdout, r)
 	case "csv":
 		return report.GateCSV(s.Stdout, r)
 	}
-	return report.GateText(s.Stdout, r, report.TextOptions{Width: s.Width, Color: s.Color})
+	return s.show(report.Gate(r, ""))
 }
 
 // writeSummary writes a file anew, or adds to it where GitHub collects what the

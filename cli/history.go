@@ -20,6 +20,8 @@ import (
 	"tare/history"
 	"tare/journal"
 	"tare/report"
+	"tare/report/html"
+	"tare/report/markdown"
 )
 
 // historyFlags are the flags of tare history.
@@ -133,18 +135,18 @@ func (f *historyFlags) show(s State, h *history.History) error {
 	case "json", "yaml":
 		return encode(s.Stdout, h, f.out)
 	case "markdown":
-		return report.HistoryMarkdown(s.Stdout, h, f.all)
+		return markdown.Write(s.Stdout, report.History(h, report.HistoryOptions{All: f.all}))
 	case "csv":
 		return report.HistoryCSV(s.Stdout, h)
 	case "html":
 		to := cmp.Or(f.to, "history.html")
-		if err := writeWhole(to, func(w io.Writer) error { return report.HistoryHTML(w, h, historyOptions(h, to)) }); err != nil {
+		if err := writeWhole(to, func(w io.Writer) error { return html.Write(w, report.History(h, historyOptions(h, to))) }); err != nil {
 			return err
 		}
 		fmt.Fprintln(s.Stdout, to)
 		return nil
 	}
-	return report.HistoryText(s.Stdout, h, report.TextOptions{Width: s.Width, Color: s.Color, All: f.all})
+	return s.show(report.History(h, report.HistoryOptions{All: f.all}))
 }
 
 // historyOptions finds the reports that the page can point to.

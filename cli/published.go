@@ -10,6 +10,7 @@ import (
 	"tare/journal"
 	"tare/published"
 	"tare/report"
+	"tare/report/markdown"
 )
 
 // asPublished is the value of show --as.
@@ -61,11 +62,11 @@ func showPublished(s State, t *published.Table, out string, flags *publishedFlag
 	case "json", "yaml":
 		return encode(s.Stdout, t, out)
 	case "markdown":
-		return report.PublishedMarkdown(s.Stdout, flags.shown(t))
+		return markdown.Write(s.Stdout, report.Published(flags.shown(t)))
 	case "csv":
 		return report.PublishedCSV(s.Stdout, t)
 	}
-	return report.PublishedText(s.Stdout, flags.shown(t), report.TextOptions{Width: s.Width, Color: s.Color})
+	return s.show(report.Published(flags.shown(t)))
 }
 
 // checkAs checks the value of show --as.

@@ -16,6 +16,8 @@ import (
 	"tare/journal"
 	"tare/published"
 	"tare/report"
+	"tare/report/html"
+	"tare/report/markdown"
 )
 
 // reportFile is the report in a run directory.
@@ -109,11 +111,11 @@ func reportRun(ctx context.Context, s State, args []string, out, to string, pict
 	}
 	if out != "markdown" {
 		to = cmp.Or(to, filepath.Join(run.Dir, "report."+out))
-		page := report.HTMLOptions{Experiment: run.Experiment, RunDir: run.Dir, Published: table}
+		page := report.RunOptions{Experiment: run.Experiment, RunDir: run.Dir, Published: table}
 		if out == "html" {
 			err = writePage(result, to, page)
 		} else {
-			err = renderPage(ctx, to, out, func(w io.Writer) error { return report.HTML(w, result, madeNow(page, to)) })
+			err = renderPage(ctx, to, out, func(w io.Writer) error { return html.Write(w, report.Run(result, madeNow(page, to))) })
 		}
 		if err != nil {
 			return err
@@ -130,28 +132,24 @@ func reportRun(ctx context.Context, s State, args []string, out, to string, pict
 		defer f.Close()
 		w = f
 	}
-	if err := report.Markdown(w, result); err != nil || table == nil {
-		return err
-	}
-	fmt.Fprintln(w)
-	return report.PublishedMarkdown(w, table)
+	return markdown.Write(w, report.Run(result, report.RunOptions{Published: table}))
 }
 
 // writeReport writes the HTML report of a run that has just been made.
 func writeReport(r *analysis.Run, dir, to string, file []byte) error {
-	return writePage(r, to, report.HTMLOptions{Experiment: file, RunDir: dir})
+	return writePage(r, to, report.RunOptions{Experiment: file, RunDir: dir})
 }
 
 // writePage writes an HTML report whole or not at all.
-func writePage(r *analysis.Run, to string, o report.HTMLOptions) error {
-	if err := writeWhole(to, func(w io.Writer) error { return report.HTML(w, r, madeNow(o, to)) }); err != nil {
+func writePage(r *analysis.Run, to string, o report.RunOptions) error {
+	if err := writeWhole(to, func(w io.Writer) error { return html.Write(w, report.Run(r, madeNow(o, to))) }); err != nil {
 		return fmt.Errorf("write report: %w", err)
 	}
 	return nil
 }
 
 // madeNow are the options of a page that is written to a file now.
-func madeNow(o report.HTMLOptions, to string) report.HTMLOptions {
+func madeNow(o report.RunOptions, to string) report.RunOptions {
 	o.Page, o.Command, o.Generated = to, "tare run "+journal.ExperimentFile, time.Now()
 	return o
 }

@@ -68,8 +68,8 @@ func TestStudy2(t *testing.T) {
 	}
 	// The text has the same digits.
 	for text, flags := range map[string][]string{
-		"    c11n  1.651549 (0.001610)\n":                                  nil,
-		"    c11n − gke  −0.294978 % of gke, −0.295851 % of c11n\n":        nil,
+		"  1.656435 (0.003615)  1.651549 (0.001610)\n":                     nil,
+		"    c11n − gke  −0.294978 % of gke   −0.295851 % of c11n\n":       nil,
 		"| latency-min, s | 0.011415 (0.000133) | 0.010233 (0.000111) | ":  {"-o", "markdown"},
 		"| c11n − aks | +1.185466 % of aks | +1.171577 % of c11n | c11n: ": {"-o", "markdown"},
 		"total,latency-p99,s,mean,gke,,100,0,6.03080":                      {"-o", "csv"},

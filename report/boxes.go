@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"tare/analysis"
+	"tare/report/columns"
 	"tare/wording"
 )
 
@@ -69,7 +70,7 @@ func (s *sheet) boxes(g group) string {
 	}
 	names := s.seriesNames(arms, boxesWidth-150)
 	for i, a := range arms {
-		d.box(a, s.looks(a.Arm), x, laneTop+lanePitch*float64(i), names[a.Arm], unit)
+		d.box(a, s.looks(a.Arm), x, laneTop+lanePitch*float64(i), names[plain(a.Arm)], unit)
 	}
 	d.end()
 	return d.String()
@@ -79,9 +80,9 @@ func (s *sheet) boxes(g group) string {
 func (s *sheet) seriesNames(arms []analysis.ArmSeries, room float64) map[string]string {
 	var names []string
 	for _, a := range arms {
-		names = append(names, a.Arm)
+		names = append(names, plain(a.Arm))
 	}
-	return abbreviate(names, int(room/(letter*12)))
+	return columns.Abbreviate(names, int(room/(letter*12)))
 }
 
 // scaleBelow draws the axis of values with its grid and unit.
@@ -130,7 +131,7 @@ func (d *drawing) laneLabel(top float64, l looks, short, name, note string) {
 
 // tick labels a place of the axis below a picture, within the picture.
 func (d *drawing) tick(at, bottom float64, label string) {
-	half := float64(cells(label)) * letter * 11 / 2
+	half := float64(columns.Width(label)) * letter * 11 / 2
 	d.text(min(max(at, half), d.w-half), bottom+14, "small muted num", "middle", label)
 }
 

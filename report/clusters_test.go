@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"tare/machine"
+	"tare/report/markdown"
 )
 
 func TestClusters(t *testing.T) {
@@ -19,10 +20,10 @@ func TestClusters(t *testing.T) {
 			{Name: "node-2", Kernel: "6.8.0", Images: map[string]string{"tare": "sha256:1"}},
 		},
 	}}
-	page := render(t, r, HTMLOptions{})
+	page := render(t, r, RunOptions{})
 	checkPage(t, "clusters", page)
 	var b bytes.Buffer
-	if err := Markdown(&b, r); err != nil {
+	if err := markdown.Write(&b, Run(r, RunOptions{})); err != nil {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{"page": page, "markdown": b.String()} {
@@ -40,7 +41,7 @@ func TestClusters(t *testing.T) {
 	if !strings.Contains(b.String(), `| hostile\|name | `) {
 		t.Errorf("a bar in a name ends the cell:\n%s", b.String())
 	}
-	if page := render(t, wireguard().run(), HTMLOptions{}); strings.Contains(page, "<h3>Cluster") || strings.Contains(page, "tare run was called") {
+	if page := render(t, wireguard().run(), RunOptions{}); strings.Contains(page, "<h3>Cluster") || strings.Contains(page, "tare run was called") {
 		t.Error("a run on this machine speaks of clusters")
 	}
 }

@@ -1,262 +1,190 @@
 package report
 
 import (
-	"fmt"
 	"strings"
+	"time"
 
-	"tare/analysis"
 	comparing "tare/compare"
-	"tare/experiment"
+	"tare/report/columns"
+	doc "tare/report/document"
 	"tare/wording"
 )
 
-// comparedMetric is a metric in a cell with what several runs say of it: changes
-// of overheads, or levels. Each row has an entry for each run.
-type comparedMetric struct {
-	Cell, Metric string
-	metric       experiment.Metric
-	Rows         []comparedRow
+// CompareOptions is what is shown of a comparison, and besides it.
+type CompareOptions struct {
+	All       bool      // exploratory metrics on a terminal too
+	Generated time.Time // shown at the foot unless zero
 }
 
-type comparedRow struct {
-	Name    string
-	Floor   bool // of the control
-	Entries []comparedEntry
-	Notes   []string // what the verdicts say, in sentences
-}
-
-// comparedEntry is what one run says of a row: a value, and what it is against
-// the run or arm that it is compared with.
-type comparedEntry struct {
-	Value, Against string
-	Verdict        pageVerdict
-	verdict        analysis.Verdict
-	Reference      bool // the others are compared with this
-}
-
-// judge sets what a comparison says; without a verdict if it is of a control.
-func (e *comparedEntry) judge(c analysis.Comparison, verdict bool) {
-	if wording.Judged(c) {
-		e.Against = wording.Estimate(c)
+// Compare shows a comparison of runs: what differs between them, then the changes
+// of overheads, then the levels.
+func Compare(r *comparing.Result, o CompareOptions) *doc.Document {
+	d := &doc.Document{Title: "Comparison of " + wording.Count(len(r.Runs), "run", "runs"), Styles: pageStyles(),
+		Footer: "Made by tare compare" + generatedOn(o.Generated) + "."}
+	d.Add(comparedRuns(r)...)
+	d.Add(doc.Section{ID: "summary", Title: "Summary", Quiet: doc.Terminal | doc.Markdown, Blocks: compareSummary(r)})
+	if len(r.Runs) > 1 {
+		d.Add(compareDifferences(r))
 	}
-	if verdict {
-		e.Verdict, e.verdict = badge(c.Verdict, observed(c)), c.Verdict
-	}
+	changes, levels := changeRows(r, true), levelRows(r, true)
+	d.Add(comparedSection(comparedSections{id: "changes", title: "Overheads, each against the baseline of its own run", short: "Overheads",
+		family: r.Family.Changes, headline: changes, rest: changeRows(r, false), intro: changeFigures(r), all: o.All})...)
+	d.Add(comparedSection(comparedSections{id: "levels", title: "Levels against " + comparedReference(r), short: "Levels",
+		family: r.Family.Levels, headline: levels, rest: levelRows(r, false), intro: levelIntro(), all: o.All})...)
+	return d.Add(
+		doc.Only{In: doc.Terminal, Blocks: []doc.Block{doc.Section{Blocks: compareFoot(r, o.All)}}},
+		doc.Only{In: doc.Page, Blocks: []doc.Block{compareReading(r)}})
 }
 
-// signed is what an entry is against what it is compared with, with its verdict's
-// sign: "▲ +9.1 % [+9.0, +9.3]".
-func (e comparedEntry) signed(ascii bool) string {
-	if e.verdict == "" {
-		return e.Against
-	}
-	return strings.TrimSpace(mark(e.verdict, ascii) + " " + e.Against)
-}
-
-// kind is "(obs.)" behind what is claimed without an experiment.
-func (e comparedEntry) kind() string {
-	if e.Verdict.Observed {
-		return observedMark
-	}
-	return ""
-}
-
-// rowKey tells rows apart.
-type rowKey struct{ cell, metric, name string }
-
-// comparedRows collects rows by metric and cell in the order they come.
-type comparedRows struct {
-	runs    int
-	metrics []*comparedMetric
-	at      map[rowKey][2]int
-}
-
-func newComparedRows(runs int) *comparedRows {
-	return &comparedRows{runs: runs, at: map[rowKey][2]int{}}
-}
-
-// row finds or makes a row.
-func (c *comparedRows) row(cell string, m experiment.Metric, name string) *comparedRow {
-	k := rowKey{cell, m.Name, name}
-	if at, ok := c.at[k]; ok {
-		return &c.metrics[at[0]].Rows[at[1]]
-	}
-	i, ok := c.at[rowKey{cell, m.Name, ""}]
-	if !ok {
-		i = [2]int{len(c.metrics), 0}
-		c.at[rowKey{cell, m.Name, ""}] = i
-		c.metrics = append(c.metrics, &comparedMetric{Cell: plain(cell), Metric: comparedTitle(m), metric: m})
-	}
-	of := c.metrics[i[0]]
-	c.at[k] = [2]int{i[0], len(of.Rows)}
-	of.Rows = append(of.Rows, comparedRow{Name: plain(name), Entries: make([]comparedEntry, c.runs)})
-	return &of.Rows[len(of.Rows)-1]
-}
-
-func comparedTitle(m experiment.Metric) string {
-	title := plain(m.Name)
-	if m.Better != "" {
-		title += ", " + plain(string(m.Better)) + " is better"
-	}
-	return title + exploratoryMark(m)
-}
-
-// changeRows are the changes of overheads, those of the control last.
-func changeRows(r *comparing.Result, headline bool) []*comparedMetric {
-	rows := newComparedRows(len(r.Runs))
-	add := func(c comparing.Change, floor bool) {
-		if c.Metric.Headline != headline {
-			return
+// comparedRuns lists the runs.
+func comparedRuns(r *comparing.Result) []doc.Block {
+	var items []string
+	var rows []doc.Row
+	for _, run := range r.Runs {
+		var arms []string
+		for _, a := range run.Arms {
+			arms = append(arms, plain(a.Name))
 		}
-		row := rows.row(c.Cell, c.Metric, changeName(c))
-		row.Floor = floor
-		if !c.Direct {
-			from := &row.Entries[c.From.Run-1]
-			from.Value, from.Reference = ownOverhead(c.From, c.Metric), true
-		}
-		to := &row.Entries[c.To.Run-1]
-		to.Value = ownOverhead(c.To, c.Metric)
-		to.judge(c.Comparison, !floor)
-		if !floor {
-			row.Notes = append(row.Notes, changeNote(c))
-		}
+		items = append(items, plain(run.Name)+": "+comparedRun(run))
+		rows = append(rows, doc.Row{Cells: doc.Cells(wording.Number(float64(run.Number), 9), plain(run.Name), comparedRun(run), strings.Join(arms, ", "))})
 	}
+	return []doc.Block{
+		doc.Only{In: doc.Terminal | doc.Markdown, Blocks: []doc.Block{doc.List{Items: doc.Each(items), Numbered: true}}},
+		doc.Only{In: doc.Page, Blocks: []doc.Block{doc.Simple([]doc.Column{{Title: "run", Right: true}, {Title: "directory", Kind: doc.Name},
+			{Title: "what", Kind: doc.Prose}, {Title: "arms", Kind: doc.Prose}}, rows)}}}
+}
+
+// compareSummary is what to know before trusting the numbers, and the changes in
+// sentences.
+func compareSummary(r *comparing.Result) []doc.Block {
+	var blocks []doc.Block
+	if r.Observational != "" {
+		blocks = append(blocks, doc.Alert{Title: "Observational, across runs: " + brief(r.Observational) + "."})
+	}
+	if len(r.Warnings) > 0 {
+		var items []string
+		for _, text := range r.Warnings {
+			items = append(items, sentence(brief(text)))
+		}
+		blocks = append(blocks, doc.Alert{Title: beforeTrusting, Items: doc.Each(items)})
+	}
+	var answers []doc.Answer
 	for _, c := range r.Changes {
-		add(c, false)
-	}
-	for _, c := range r.Floors {
-		add(c, true)
-	}
-	return rows.metrics
-}
-
-// changeName is the arm, or both where they differ.
-func changeName(c comparing.Change) string {
-	switch {
-	case c.Direct:
-		return c.To.Arm + " against " + c.From.Arm
-	case c.From.Arm == c.To.Arm:
-		return c.To.Arm
-	}
-	return c.From.Arm + " → " + c.To.Arm
-}
-
-// changeNote says a change in a sentence.
-func changeNote(c comparing.Change) string {
-	return fmt.Sprintf("Run %d: %s.", c.To.Run, told(c.Comparison))
-}
-
-// ownOverhead writes the overhead of an arm as its run gives it.
-func ownOverhead(o comparing.Overhead, m experiment.Metric) string {
-	if !o.Known {
-		return wording.Missing
-	}
-	return wording.Estimate(analysis.Comparison{Metric: m, Overhead: o.Overhead, PointOnly: o.PointOnly, Rounds: 1})
-}
-
-// levelRows are the levels of all arms.
-func levelRows(r *comparing.Result, headline bool) []*comparedMetric {
-	rows := newComparedRows(len(r.Runs))
-	for _, l := range r.Levels {
-		if l.Metric.Headline != headline {
-			continue
-		}
-		row := rows.row(l.Cell, l.Metric, l.Arm)
-		e := &row.Entries[l.Run-1]
-		if e.Value = wording.Missing; l.Values.N > 0 {
-			e.Value = wording.Value(l.Values.Median, l.Metric.Unit)
-		}
-		if l.Against == nil {
-			e.Reference = true
-			continue
-		}
-		e.judge(*l.Against, true)
-		if !claims(l.Against.Verdict) && plain(l.Against.Text) != "" {
-			row.Notes = append(row.Notes, fmt.Sprintf("Run %d: %s.", l.Run, told(*l.Against)))
+		if c.Metric.Headline {
+			answers = append(answers, doc.Answer{Verdict: verdict(c.Verdict, observed(c.Comparison)), Text: doc.Words(changeAnswer(c))})
 		}
 	}
-	return rows.metrics
+	said := doc.Block(doc.Answers{List: answers})
+	if answers == nil {
+		said = doc.Paragraph{Text: doc.Words("No arm is a treatment in two of the runs, and none are matched: there are no overheads to compare.")}
+	}
+	return append(blocks, doc.Only{In: doc.Page, Blocks: []doc.Block{said}})
 }
 
-// comparedRun is a run in a line: "wireguard, 2 January 2026, 12 rounds".
-func comparedRun(r comparing.Run) string {
-	parts := []string{plain(r.Experiment)}
-	if !r.Start.IsZero() {
-		parts = append(parts, r.Start.UTC().Format("2006-01-02 15:04 UTC"))
-	}
-	if r.Paired {
-		parts = append(parts, wording.Count(r.Rounds, "round", "rounds"))
-	}
-	parts = append(parts, wording.Count(r.Trials, "valid trial", "valid trials"))
-	if !r.Finished {
-		parts = append(parts, "NOT FINISHED")
-	}
-	if !r.Valid {
-		parts = append(parts, "INVALID")
-	}
-	return strings.Join(parts, ", ")
-}
-
-// comparedReference names the reference.
-func comparedReference(r *comparing.Result) string {
-	return fmt.Sprintf("%s of run %d", plain(r.Reference.Arm), r.Reference.Run)
-}
-
-// apartText says which runs have what others have not.
-func apartText(a comparing.Apart) string {
-	numbers := make([]string, len(a.Runs))
-	for i, n := range a.Runs {
-		numbers[i] = fmt.Sprint(n)
-	}
-	text := fmt.Sprintf("%s %s: only in run %s", plain(a.What), plain(a.Name), strings.Join(numbers, ", "))
-	if a.Why != "" {
-		text += " (" + plain(a.Why) + ")"
-	}
-	return text
-}
-
-// mostSame is how many things are named of a group in which nothing differs,
-// where there is little room.
-const mostSame = 12
-
-// sameByGroup names what is the same, group by group: the first most of each; 0
-// for all.
-func sameByGroup(r *comparing.Result, most int) []entry {
-	names := map[comparing.Group][]string{}
-	var order []comparing.Group
-	for _, p := range r.Same {
-		if names[p.Group] == nil {
-			order = append(order, p.Group)
-		}
-		names[p.Group] = append(names[p.Group], plain(p.Path))
-	}
-	var list []entry
-	for _, g := range order {
-		shown, more := names[g], ""
-		if extra := len(shown) - most; most > 0 && extra > 1 {
-			shown, more = shown[:most], fmt.Sprintf(" and %d more", extra)
-		}
-		list = append(list, entry{plain(string(g)), strings.Join(shown, ", ") + more})
-	}
-	return list
-}
-
-// comparedValues are a property's values by run, a dash where there is none. Of
-// the processor's flags, which are many, those that came and went.
-func comparedValues(p comparing.Property) []string {
-	list := p.Shown()
-	for i, v := range list {
-		if list[i] = plain(v); list[i] == "" {
-			list[i] = wording.Missing
+// compareDifferences is what differs, what is the same, and what cannot be said.
+func compareDifferences(r *comparing.Result) doc.Section {
+	var main, minor []comparing.Property
+	for _, p := range r.Differences {
+		if p.Minor {
+			minor = append(minor, p)
+		} else {
+			main = append(main, p)
 		}
 	}
-	return list
+	s := doc.Section{ID: "differences", Title: "What differs besides the numbers", Short: "What differs", Flush: true}
+	if len(main) > 0 {
+		s.Blocks = append(s.Blocks, doc.Only{In: doc.Page, Blocks: []doc.Block{doc.Paragraph{Text: doc.Words("Whatever differs is being compared, too.")}}},
+			propertyTable(len(r.Runs), main))
+	} else {
+		s.Blocks = append(s.Blocks, doc.Paragraph{Text: doc.Words("Nothing that is on record.")})
+	}
+	var rest []string
+	for _, a := range r.Apart {
+		rest = append(rest, upperFirst(apartText(a))+".")
+	}
+	for _, text := range r.Unknown {
+		rest = append(rest, sentence(brief(text)))
+	}
+	s.Blocks = append(s.Blocks, doc.List{Items: doc.Each(rest)})
+	if len(minor) > 0 {
+		s.Blocks = append(s.Blocks, doc.Section{Title: "Differences of less weight", Flush: true, Fold: doc.Page, Blocks: []doc.Block{propertyTable(len(r.Runs), minor)}})
+	}
+	if len(r.Same) > 0 {
+		s.Blocks = append(s.Blocks, doc.Section{Title: "What is the same", Fold: doc.Page, Blocks: []doc.Block{
+			doc.Only{In: doc.Terminal, Blocks: []doc.Block{doc.Facts{List: sameByGroup(r, mostSame)}}},
+			doc.Only{In: doc.Markdown | doc.Page, Blocks: []doc.Block{doc.Facts{List: sameByGroup(r, 0)}}}}})
+	}
+	return s
 }
 
-// familyNote says what was corrected for.
-func familyNote(n int) string {
-	if n < 2 {
-		return ""
+// propertyTable shows properties with their values in each run.
+func propertyTable(runs int, properties []comparing.Property) doc.Table {
+	t := doc.Table{Bare: true, Groups: []doc.Group{{}}, Columns: []doc.Column{{Title: "of", In: doc.Markdown}, {Title: "what", Kind: doc.Name},
+		{Title: "run by run", In: doc.Terminal}}}
+	for i := range runs {
+		t.Columns = append(t.Columns, doc.Column{Title: runTitle(i + 1), Kind: doc.Prose, In: doc.Markdown | doc.Page})
 	}
-	return fmt.Sprintf("Corrected by Holm's method as a family of %s.", wording.Count(n, "claim", "claims"))
+	g := &t.Groups[0]
+	for i, p := range properties {
+		if i == 0 || p.Group != properties[i-1].Group {
+			g.Parts = append(g.Parts, doc.Part{Title: doc.Words(plain(string(p.Group)))})
+		}
+		values := plainAll(comparedValues(p))
+		row := doc.Row{Cells: doc.Cells(append([]string{plain(string(p.Group)), plain(p.Path), strings.Join(values, " → ")}, values...)...)}
+		if columns.Width(row.Cells[2].Lines[0].String()) > longProperty {
+			row.Cells[2] = doc.Of()
+			for i, v := range values {
+				row.Cells[2].Lines = append(row.Cells[2].Lines, doc.Words(runTitle(i+1)+": "+v))
+			}
+		}
+		g.Add(row)
+	}
+	return t
+}
+
+// longProperty is how wide the values of a property may be to stand in one line
+// of a terminal.
+const longProperty = 60
+
+// compareFoot is what a terminal says last.
+func compareFoot(r *comparing.Result, all bool) []doc.Block {
+	var blocks []doc.Block
+	if n := levelRows(r, false).count(); n > 0 && !all {
+		blocks = append(blocks, doc.Paragraph{Text: doc.Words(notShown(n))})
+	}
+	if r.Observational != "" {
+		blocks = append(blocks, doc.Paragraph{Text: doc.Words(observedNote)})
+	}
+	return blocks
+}
+
+// compareReading says how a page is to be read.
+func compareReading(r *comparing.Result) doc.Section {
+	imported, measured := false, false
+	for _, run := range r.Runs {
+		imported, measured = imported || run.Observational != "", measured || run.Observational == ""
+	}
+	var list []string
+	if measured {
+		text := "An overhead is measured"
+		if imported {
+			text = "In a run of Tare's own, an overhead is measured"
+		}
+		list = append(list, text+" against a baseline in the next minute on the same machine. What makes a machine slower slows both, and cancels before the runs are compared. "+
+			"That is why the change of an overhead is worth more than the difference of two levels. "+
+			"What does not cancel is a machine on which the layer itself is relatively dearer: without instructions for its cipher, for instance.")
+	}
+	if imported {
+		list = append(list, "In an imported run, an overhead is the difference between two sets of another tool's results. They may come from different machines or different days, "+
+			"and nobody drew their order: what else differed between them is part of the overhead, and does not cancel when runs are compared.")
+	}
+	text := "A change is the ratio of two cost factors: from 5 % to 10 % of a time is 1.10 ÷ 1.05, a change of 4.8 %."
+	if r.Observational != "" {
+		text += " Nothing was drawn at random between the runs, so what is claimed across them is observational (obs.)."
+	}
+	s := doc.Section{ID: "read", Title: "How to read this"}
+	for _, text := range append(list, text, "▲ costs more, ▼ costs less, ≈ equivalent within the margin, ? not resolved, × no verdict.") {
+		s.Blocks = append(s.Blocks, doc.Paragraph{Text: doc.Words(text)})
+	}
+	return s
 }

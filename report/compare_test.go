@@ -13,6 +13,10 @@ import (
 	"tare/analysis"
 	comparing "tare/compare"
 	"tare/journal"
+	"tare/report/columns"
+	"tare/report/html"
+	"tare/report/markdown"
+	terminal "tare/report/text"
 	"tare/safetext"
 )
 
@@ -75,7 +79,7 @@ func someComparison(t testing.TB, n int) *comparing.Result {
 func comparePageOf(t testing.TB, r *comparing.Result, o CompareOptions) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := CompareHTML(&b, r, o); err != nil {
+	if err := html.Write(&b, Compare(r, o)); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -83,11 +87,11 @@ func comparePageOf(t testing.TB, r *comparing.Result, o CompareOptions) string {
 
 func TestCompareGolden(t *testing.T) {
 	r := someComparison(t, 2)
-	var text, narrow, three, markdown, table bytes.Buffer
+	var text, narrow, three, md, table bytes.Buffer
 	for _, err := range []error{
-		CompareText(&text, r, TextOptions{Width: 100, All: true}), CompareText(&narrow, r, TextOptions{Width: 50}),
-		CompareText(&three, someComparison(t, 3), TextOptions{Width: 120, ASCII: true}),
-		CompareMarkdown(&markdown, r), CompareCSV(&table, r),
+		terminal.Write(&text, Compare(r, CompareOptions{All: true}), terminal.Options{Width: 100}), terminal.Write(&narrow, Compare(r, CompareOptions{}), terminal.Options{Width: 50}),
+		terminal.Write(&three, Compare(someComparison(t, 3), CompareOptions{}), terminal.Options{Width: 120, ASCII: true}),
+		markdown.Write(&md, Compare(r, CompareOptions{})), CompareCSV(&table, r),
 	} {
 		if err != nil {
 			t.Fatal(err)
@@ -96,7 +100,7 @@ func TestCompareGolden(t *testing.T) {
 	golden(t, "compare.txt", text.String())
 	golden(t, "compare-narrow.txt", narrow.String())
 	golden(t, "compare-three.txt", three.String())
-	golden(t, "compare.md", markdown.String())
+	golden(t, "compare.md", md.String())
 	golden(t, "compare.csv", table.String())
 }
 
@@ -106,13 +110,13 @@ func TestCompareTextFitsTheWidth(t *testing.T) {
 		for _, width := range []int{40, 80, 140} {
 			for _, plainText := range []bool{false, true} {
 				var b bytes.Buffer
-				if err := CompareText(&b, r, TextOptions{Width: width, All: true, ASCII: plainText}); err != nil {
+				if err := terminal.Write(&b, Compare(r, CompareOptions{All: true}), terminal.Options{Width: width, ASCII: plainText}); err != nil {
 					t.Fatal(err)
 				}
 				for line := range strings.Lines(b.String()) {
 					line = strings.TrimSuffix(line, "\n")
-					if cells(line) > width {
-						t.Errorf("%d runs at width %d: %d columns: %q", n, width, cells(line), line)
+					if columns.Width(line) > width {
+						t.Errorf("%d runs at width %d: %d columns: %q", n, width, columns.Width(line), line)
 					}
 					if plainText && strings.ContainsFunc(line, func(r rune) bool { return r > '~' }) {
 						t.Errorf("not ASCII: %q", line)
@@ -151,18 +155,18 @@ func TestHostileComparisonStaysText(t *testing.T) {
 	if strings.Contains(page, "<script") || strings.Contains(page, "<img") || !strings.Contains(page, "&lt;script&gt;alert(1)") {
 		t.Error("the page holds markup of the runs, or not their text")
 	}
-	var text, markdown, table bytes.Buffer
-	for _, err := range []error{CompareText(&text, r, TextOptions{All: true}), CompareMarkdown(&markdown, r), CompareCSV(&table, r)} {
+	var text, md, table bytes.Buffer
+	for _, err := range []error{terminal.Write(&text, Compare(r, CompareOptions{All: true}), terminal.Options{}), markdown.Write(&md, Compare(r, CompareOptions{})), CompareCSV(&table, r)} {
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	for name, s := range map[string]string{"page": page, "text": text.String(), "markdown": markdown.String(), "csv": table.String()} {
+	for name, s := range map[string]string{"page": page, "text": text.String(), "markdown": md.String(), "csv": table.String()} {
 		if safe := safetext.Lines(s); safe != s {
 			t.Fatalf("%s is not safe: %q, not %q", name, s, safe)
 		}
 	}
-	checkMarkdown(t, markdown.String())
+	checkMarkdown(t, md.String())
 	rows, err := csv.NewReader(&table).ReadAll()
 	if err != nil || len(rows) != 1+len(r.Changes)+len(r.Floors)+len(r.Levels) {
 		t.Errorf("csv: %d rows, %v", len(rows), err)
@@ -188,8 +192,8 @@ func TestExtremeComparison(t *testing.T) {
 
 func TestCompareWriteErrorsAreReported(t *testing.T) {
 	r := someComparison(t, 2)
-	for name, err := range map[string]error{"text": CompareText(broken{}, r, TextOptions{}), "markdown": CompareMarkdown(broken{}, r),
-		"csv": CompareCSV(broken{}, r), "page": CompareHTML(broken{}, r, CompareOptions{})} {
+	for name, err := range map[string]error{"text": terminal.Write(broken{}, Compare(r, CompareOptions{}), terminal.Options{}), "markdown": markdown.Write(broken{}, Compare(r, CompareOptions{})),
+		"csv": CompareCSV(broken{}, r), "page": html.Write(broken{}, Compare(r, CompareOptions{}))} {
 		if err == nil || !strings.Contains(err.Error(), "no space left on device") {
 			t.Errorf("%s: %v", name, err)
 		}

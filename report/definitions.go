@@ -1,61 +1,60 @@
 package report
 
+import doc "tare/report/document"
+
 import "tare/wording"
 
-// entry is a key with its value, as the tables of the page show them.
-type entry struct{ Key, Value string }
-
 // definitions are the words of a report.
-func (s *sheet) definitions() []entry {
+func (s *sheet) definitions() []doc.Fact {
 	margin := wording.Share(s.margin())
 	if s.imported() {
 		return s.importedDefinitions(margin)
 	}
-	return []entry{
-		{"Arm", "A named set of security layers around the workload. The first arm is the baseline; the control is a second copy of it."},
-		{"Cell", "One workload at one setting of its parameters and of the testbed. Arms are compared within a cell only."},
-		{"Trial", "One execution of the workload in one arm. It is the unit of all statistics here, never the single request inside it."},
-		{"Round", "One trial of every arm, in random order. Arms are compared round by round, so that what drifts slowly hits all arms alike."},
-		{"Overhead", "The cost of an arm relative to the baseline; plus is always a cost. 5 % means 5 % less where higher is better, and 5 % more where lower is better."},
-		{"Interval", "The range of true overheads that the rounds are compatible with: over many such runs, " + wording.Share(float64(s.plan.Confidence)) + " of these intervals hold the true value."},
-		{"Costs, gains", "The overhead differs from zero after correction for the number of comparisons."},
-		{"Equivalent", "The overhead was shown to be smaller than the margin of ±" + margin + " that the experiment declared beforehand."},
-		{"Not resolved", "Neither a difference nor equivalence was shown. It does not mean that there is no difference; the smallest one that could have been seen stands beside it."},
-		{"Invalid", "Too little valid data, or a run whose own checks failed. There is no number."},
-		{"Headline, exploratory", "Headline metrics were named as the question before the run and are corrected for their number together. All others are exploratory."},
-		{"Invalid trial", "A trial that broke a rule fixed in the experiment, such as a failed proof or a busy machine. Rules never look at the value measured."},
+	return []doc.Fact{
+		{Key: "Arm", Value: "A named set of security layers around the workload. The first arm is the baseline; the control is a second copy of it."},
+		{Key: "Cell", Value: "One workload at one setting of its parameters and of the testbed. Arms are compared within a cell only."},
+		{Key: "Trial", Value: "One execution of the workload in one arm. It is the unit of all statistics here, never the single request inside it."},
+		{Key: "Round", Value: "One trial of every arm, in random order. Arms are compared round by round, so that what drifts slowly hits all arms alike."},
+		{Key: "Overhead", Value: "The cost of an arm relative to the baseline; plus is always a cost. 5 % means 5 % less where higher is better, and 5 % more where lower is better."},
+		{Key: "Interval", Value: "The range of true overheads that the rounds are compatible with: over many such runs, " + wording.Share(float64(s.plan.Confidence)) + " of these intervals hold the true value."},
+		{Key: "Costs, gains", Value: "The overhead differs from zero after correction for the number of comparisons."},
+		{Key: "Equivalent", Value: "The overhead was shown to be smaller than the margin of ±" + margin + " that the experiment declared beforehand."},
+		{Key: "Not resolved", Value: "Neither a difference nor equivalence was shown. It does not mean that there is no difference; the smallest one that could have been seen stands beside it."},
+		{Key: "Invalid", Value: "Too little valid data, or a run whose own checks failed. There is no number."},
+		{Key: "Headline, exploratory", Value: "Headline metrics were named as the question before the run and are corrected for their number together. All others are exploratory."},
+		{Key: "Invalid trial", Value: "A trial that broke a rule fixed in the experiment, such as a failed proof or a busy machine. Rules never look at the value measured."},
 	}
 }
 
 // importedDefinitions are those of a report on what another tool ran.
-func (s *sheet) importedDefinitions(margin string) []entry {
+func (s *sheet) importedDefinitions(margin string) []doc.Fact {
 	over := "values"
 	if s.plan.Paired() {
 		over = "rounds"
 	}
-	list := []entry{
-		{"Observational", "Nobody drew the order of the trials at random and put the arms side by side, so that what differs between the arms besides the thing in question is part of every difference. A verdict says that the arms differ, not what makes them."},
-		{"Arm", "A set of files that belong together. The first arm is the baseline."},
-		{"Cell", "What was measured, at one setting of its parameters. Arms are compared within a cell only."},
-		{"Trial", "What one file, or one row, says of one cell. It is the unit of all statistics here, never the single request inside it."},
-		{"Overhead", "The difference of an arm from the baseline, relative to it; plus is always a cost. 5 % means 5 % less where higher is better, and 5 % more where lower is better."},
-		{"Interval", "The range of true differences that the " + over + " are compatible with, if they are independent of each other: over many such imports, " + wording.Share(float64(s.plan.Confidence)) + " of these intervals hold the true difference between the arms as they were."},
-		{"Costs, gains", "The difference is not zero, after correction for the number of comparisons."},
+	list := []doc.Fact{
+		{Key: "Observational", Value: "Nobody drew the order of the trials at random and put the arms side by side, so that what differs between the arms besides the thing in question is part of every difference. A verdict says that the arms differ, not what makes them."},
+		{Key: "Arm", Value: "A set of files that belong together. The first arm is the baseline."},
+		{Key: "Cell", Value: "What was measured, at one setting of its parameters. Arms are compared within a cell only."},
+		{Key: "Trial", Value: "What one file, or one row, says of one cell. It is the unit of all statistics here, never the single request inside it."},
+		{Key: "Overhead", Value: "The difference of an arm from the baseline, relative to it; plus is always a cost. 5 % means 5 % less where higher is better, and 5 % more where lower is better."},
+		{Key: "Interval", Value: "The range of true differences that the " + over + " are compatible with, if they are independent of each other: over many such imports, " + wording.Share(float64(s.plan.Confidence)) + " of these intervals hold the true difference between the arms as they were."},
+		{Key: "Costs, gains", Value: "The difference is not zero, after correction for the number of comparisons."},
 	}
 	if s.plan.Paired() {
-		list = append(list, entry{"Round", "Trials of all arms that belong together by " + plain(s.plan.Import.PairBy) + "; arms are compared round by round."})
+		list = append(list, doc.Fact{Key: "Round", Value: "Trials of all arms that belong together by " + plain(s.plan.Import.PairBy) + "; arms are compared round by round."})
 	}
 	if s.margin() > 0 {
-		list = append(list, entry{"Equivalent", "The difference was shown to be smaller than the margin of ±" + margin + "."})
+		list = append(list, doc.Fact{Key: "Equivalent", Value: "The difference was shown to be smaller than the margin of ±" + margin + "."})
 	}
 	for _, c := range s.run.Cells {
 		if c.Loop != nil {
-			list = append(list, entry{"Closed loop", "A fixed number of workers, each of which sends its next request when its last one is answered. Mean latency × throughput is then that number, and one says the same as the other. While an answer is slow nothing is sent, so that percentiles miss the requests that would have waited."})
+			list = append(list, doc.Fact{Key: "Closed loop", Value: "A fixed number of workers, each of which sends its next request when its last one is answered. Mean latency × throughput is then that number, and one says the same as the other. While an answer is slow nothing is sent, so that percentiles miss the requests that would have waited."})
 			break
 		}
 	}
 	return append(list,
-		entry{"Not resolved", "Neither a difference nor equivalence was shown. It does not mean that there is no difference; the smallest one that could have been seen stands beside it."},
-		entry{"Headline, exploratory", "Headline metrics are corrected for their number together. All others are exploratory: hints, not findings."},
-		entry{"Invalid trial", "A trial that broke a rule: a file that cannot be read, or failed operations over the limit. Rules never look at whether a value is high or low."})
+		doc.Fact{Key: "Not resolved", Value: "Neither a difference nor equivalence was shown. It does not mean that there is no difference; the smallest one that could have been seen stands beside it."},
+		doc.Fact{Key: "Headline, exploratory", Value: "Headline metrics are corrected for their number together. All others are exploratory: hints, not findings."},
+		doc.Fact{Key: "Invalid trial", Value: "A trial that broke a rule: a file that cannot be read, or failed operations over the limit. Rules never look at whether a value is high or low."})
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"tare/experiment"
+	"tare/report/columns"
 )
 
 // drawing collects an SVG picture. Every string goes through escape.
@@ -102,7 +103,7 @@ const letter = 0.6
 
 // fit shortens s to the room in pixels at a font size.
 func fit(s string, room, fontSize float64) string {
-	return shorten(s, max(4, int(room/(letter*fontSize))), "…")
+	return columns.Shorten(s, max(4, int(room/(letter*fontSize))), "…")
 }
 
 // looks is how an arm looks in every picture of a run.

@@ -6,6 +6,7 @@ import (
 
 	"tare/analysis"
 	"tare/experiment"
+	"tare/report/columns"
 	"tare/wording"
 )
 
@@ -73,9 +74,9 @@ func (s *sheet) plant(groups []group, width float64) *forest {
 	}
 	longest, numbers, marked := 0, 14, s.run.Observational != ""
 	for _, c := range cs {
-		arms = append(arms, c.Arm)
-		longest = max(longest, cells(s.label(c)))
-		numbers, marked = max(numbers, cells(wording.Estimate(c))), marked || observed(c)
+		arms = append(arms, plain(c.Arm))
+		longest = max(longest, columns.Width(s.label(c)))
+		numbers, marked = max(numbers, columns.Width(wording.Estimate(c))), marked || observed(c)
 	}
 	f := &forest{sheet: s, groups: groups, axis: overheadAxis(cs, s.margin()), narrow: width < 560, row: 22}
 	f.w = width
@@ -90,7 +91,7 @@ func (s *sheet) plant(groups []group, width float64) *forest {
 	if f.narrow {
 		f.x0, f.x1, f.row, room = 8, width-8, 50, width-30
 	}
-	f.names = abbreviate(arms, int(room/(letter*12)))
+	f.names = columns.Abbreviate(arms, int(room/(letter*12)))
 	f.h = forestTop + forestFoot
 	if f.axis.bend > 0 {
 		f.h += forestNote
@@ -163,8 +164,8 @@ func (f *forest) header(g group, y float64) {
 	f.rect(0, y+2, f.w, 20, "paper")
 	f.line(0, y+2.5, f.w, y+2.5, "grid")
 	room := f.w / (letter * 12)
-	name := shorten(plain(g.metric.Name), int(room*0.6), "…")
-	cell := shorten(plain(g.cell), max(4, int(room)-cells(name)-2), "…")
+	name := columns.Shorten(plain(g.metric.Name), int(room*0.6), "…")
+	cell := columns.Shorten(plain(g.cell), max(4, int(room)-columns.Width(name)-2), "…")
 	f.WriteString(`<text x="0" y="` + px(y+17) + `"><title>` + escape(g.metric.Name+" in "+g.cell) + `</title><tspan` + styled("strong") + ">" +
 		escape(name) + "</tspan><tspan" + styled("muted") + ` dx="10">` + escape(cell) + "</tspan></text>\n")
 }
@@ -177,7 +178,7 @@ func (f *forest) comparison(c analysis.Comparison, y float64) {
 	if control {
 		hollow = " hollow"
 	}
-	name, class := f.names[c.Arm], "halo"
+	name, class := f.names[plain(c.Arm)], "halo"
 	if control {
 		class = "muted halo"
 		if name == plain(c.Arm) {
@@ -196,12 +197,12 @@ func (f *forest) comparison(c analysis.Comparison, y float64) {
 	case f.narrow:
 		plot = y + 40
 		if verdict != "" {
-			numbers = mark(c.Verdict, false) + " " + verdict + " " + numbers
+			numbers = verdictStyle(c.Verdict).Sign() + " " + verdict + " " + numbers
 		}
 		f.text(20, y+30, "small num "+class, "start", numbers)
 	default:
 		if verdict != "" {
-			f.text(f.verdictX, line, "strong", "start", mark(c.Verdict, false)+" "+verdict)
+			f.text(f.verdictX, line, "strong", "start", verdictStyle(c.Verdict).Sign()+" "+verdict)
 		}
 		f.text(f.numberX, line, "num "+class, "start", numbers)
 	}

@@ -230,35 +230,6 @@ func gateSentence(r *gate.Result, c gate.Case) string {
 	return text + "."
 }
 
-// gateMark is an outcome's sign, so that it can be told without colour.
-func gateMark(o gate.Outcome, ascii bool) string {
-	signs := [2]string{"?", "?"}
-	switch o {
-	case gate.Pass:
-		signs = [2]string{"✓", "+"}
-	case gate.Fail:
-		signs = [2]string{"✗", "x"}
-	case gate.Invalid:
-		signs = [2]string{"×", "x"}
-	}
-	if ascii {
-		return signs[1]
-	}
-	return signs[0]
-}
-
-func gateStyle(o gate.Outcome) string {
-	switch o {
-	case gate.Pass:
-		return "1;36"
-	case gate.Fail:
-		return "1;31"
-	case gate.Invalid:
-		return "1;35"
-	}
-	return "33"
-}
-
 // gateReasons say why the run gives no verdicts.
 func gateReasons(r *gate.Result) []string { return plainAll(r.Reasons) }
 
@@ -271,4 +242,10 @@ func gateWarnings(r *gate.Result) []string {
 		}
 	}
 	return list
+}
+
+// gateLegend says how the numbers are to be read.
+func gateLegend(r *gate.Result) string {
+	return fmt.Sprintf("Plus is a cost. A case passes when its interval ends within the limit, and fails when the overhead is shown to be over it; the chance of any false failure is at most %s.",
+		wording.Share(r.Level))
 }

@@ -12,6 +12,8 @@ import (
 	"tare/experiment"
 	"tare/experiment/quantity"
 	"tare/gate"
+	"tare/report/columns"
+	"tare/report/text"
 )
 
 // gateFixture has a case for every reason. The numbers are made up.
@@ -130,15 +132,9 @@ func TestGateGolden(t *testing.T) {
 		if name == "hostile" || name == "empty" {
 			continue
 		}
-		var text, markdown bytes.Buffer
-		for _, err := range []error{GateText(&text, r, TextOptions{Width: 90}), GateMarkdown(&markdown, r, "runs/wireguard/report.html")} {
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
-		golden(t, "gate-"+name+".txt", text.String())
+		golden(t, "gate-"+name+".txt", asText(t, Gate(r, ""), text.Options{Width: 90}))
 		if name == "mixed" || name == "passed" || name == "observational" {
-			golden(t, "gate-"+name+".md", markdown.String())
+			golden(t, "gate-"+name+".md", asMarkdown(t, Gate(r, "runs/wireguard/report.html")))
 		}
 	}
 	var junit, table bytes.Buffer
@@ -155,16 +151,13 @@ func TestGateTextFitsTheWidth(t *testing.T) {
 	for name, r := range gateFixtures() {
 		for _, width := range []int{40, 60, 80, 120} {
 			for _, plainText := range []bool{false, true} {
-				var b bytes.Buffer
-				if err := GateText(&b, r, TextOptions{Width: width, ASCII: plainText}); err != nil {
-					t.Fatal(err)
-				}
-				for _, line := range strings.Split(b.String(), "\n") {
-					if cells(line) > width {
-						t.Errorf("%s: %d columns at a width of %d: %q", name, cells(line), width, line)
+				got := asText(t, Gate(r, ""), text.Options{Width: width, ASCII: plainText})
+				for _, line := range strings.Split(got, "\n") {
+					if columns.Width(line) > width {
+						t.Errorf("%s: %d columns at a width of %d: %q", name, columns.Width(line), width, line)
 					}
 				}
-				if strings.ContainsAny(b.String(), "\x1b\x07\x00\u202e") {
+				if strings.ContainsAny(got, "\x1b\x07\x00\u202e") {
 					t.Errorf("%s: control characters reach the terminal", name)
 				}
 			}
@@ -177,13 +170,13 @@ func TestGateTextFitsTheWidth(t *testing.T) {
 func TestGateLabel(t *testing.T) {
 	for _, name := range []string{"observational", "allowed"} {
 		r := gateFixtures()[name]
-		var text, markdown, junit, table bytes.Buffer
-		for _, err := range []error{GateText(&text, r, TextOptions{}), GateMarkdown(&markdown, r, ""), GateJUnit(&junit, r), GateCSV(&table, r)} {
+		var junit, table bytes.Buffer
+		for _, err := range []error{GateJUnit(&junit, r), GateCSV(&table, r)} {
 			if err != nil {
 				t.Fatal(err)
 			}
 		}
-		for form, got := range map[string]string{"text": text.String(), "markdown": markdown.String(), "junit": junit.String(), "csv": table.String()} {
+		for form, got := range map[string]string{"text": asText(t, Gate(r, ""), text.Options{}), "markdown": asMarkdown(t, Gate(r, "")), "page": asPage(t, Gate(r, "")), "junit": junit.String(), "csv": table.String()} {
 			if !strings.Contains(got, "bservational") || !strings.Contains(got, "rms ran one after the other") {
 				t.Errorf("%s, %s: no label in\n%s", name, form, got)
 			}
@@ -195,11 +188,7 @@ func TestGateLabel(t *testing.T) {
 // the same number of columns in every row.
 func TestGateMarkdownIsInert(t *testing.T) {
 	for name, r := range gateFixtures() {
-		var b bytes.Buffer
-		if err := GateMarkdown(&b, r, "javascript:alert(1)"); err != nil {
-			t.Fatal(err)
-		}
-		text := b.String()
+		text := asMarkdown(t, Gate(r, "javascript:alert(1)"))
 		if strings.Contains(text, "<script") || strings.Contains(text, "](javascript") || strings.Contains(text, "](<javascript") {
 			t.Errorf("%s: markup gets through:\n%s", name, text)
 		}
@@ -208,22 +197,6 @@ func TestGateMarkdownIsInert(t *testing.T) {
 			if strings.HasPrefix(line, "|") && bars != 8 {
 				t.Errorf("%s: %d bars in %s", name, bars, line)
 			}
-		}
-	}
-}
-
-func TestMarkdownLink(t *testing.T) {
-	for _, c := range []struct{ to, want string }{
-		{"https://ci.example/runs/1?a=b#c", "[Report](<https://ci.example/runs/1?a=b#c>)"},
-		{"runs/x y/report.html", "[Report](<runs/x%20y/report.html>)"},
-		{"javascript:alert(1)", "Report: javascript:alert(1)"},
-		{"//evil.example/x", "Report: //evil.example/x"},
-		{"a>)](b", "[Report](<a%3E%29%5D%28b>)"},
-		{"http://[bad", `Report: http&#58;//\[bad`},
-	} {
-		got := mdLink("Report", c.to)
-		if got != c.want && got != strings.NewReplacer("%29", ")", "%28", "(", "%5D", "]").Replace(c.want) {
-			t.Errorf("%s is linked as %s, want %s", c.to, got, c.want)
 		}
 	}
 }

@@ -14,6 +14,10 @@ import (
 	"tare/analysis"
 	"tare/history"
 	"tare/history/historytest"
+	"tare/report/columns"
+	"tare/report/html"
+	"tare/report/markdown"
+	terminal "tare/report/text"
 	"tare/safetext"
 )
 
@@ -58,7 +62,7 @@ func histories() map[string]*history.History {
 func historyPageOf(t *testing.T, h *history.History, o HistoryOptions) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := HistoryHTML(&b, h, o); err != nil {
+	if err := html.Write(&b, History(h, o)); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -66,23 +70,23 @@ func historyPageOf(t *testing.T, h *history.History, o HistoryOptions) string {
 
 func TestHistoryGolden(t *testing.T) {
 	h := someHistory()
-	var text, narrow, all, markdown, table bytes.Buffer
+	var text, narrow, all, md, table bytes.Buffer
 	for _, err := range []error{
-		HistoryText(&text, h, TextOptions{Width: 80}), HistoryText(&narrow, h, TextOptions{Width: 40, ASCII: true}),
-		HistoryText(&all, h, TextOptions{Width: 100, All: true}), HistoryMarkdown(&markdown, h, false), HistoryCSV(&table, h),
+		terminal.Write(&text, History(h, HistoryOptions{}), terminal.Options{Width: 80}), terminal.Write(&narrow, History(h, HistoryOptions{}), terminal.Options{Width: 40, ASCII: true}),
+		terminal.Write(&all, History(h, HistoryOptions{All: true}), terminal.Options{Width: 100}), markdown.Write(&md, History(h, HistoryOptions{})), HistoryCSV(&table, h),
 	} {
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
 	var one bytes.Buffer
-	if err := HistoryText(&one, histories()["one"], TextOptions{}); err != nil || !strings.Contains(one.String(), "\n    "+observedOnly+"\n") {
+	if err := terminal.Write(&one, History(histories()["one"], HistoryOptions{}), terminal.Options{}); err != nil || !strings.Contains(strings.Join(strings.Fields(one.String()), " "), observedOnly) {
 		t.Errorf("a series of imports is not labelled: %v\n%s", err, one.String())
 	}
 	golden(t, "history.txt", text.String())
 	golden(t, "history-narrow.txt", narrow.String())
 	golden(t, "history-all.txt", all.String())
-	golden(t, "history.md", markdown.String())
+	golden(t, "history.md", md.String())
 	golden(t, "history.csv", table.String())
 	p := pasts(h)[0]
 	golden(t, "history-wide.svg", p.chart(&p.Series[0], HistoryOptions{}, historyWide))
@@ -94,13 +98,13 @@ func TestHistoryTextFitsTheWidth(t *testing.T) {
 		for _, width := range []int{40, 80, 120} {
 			for _, plainText := range []bool{false, true} {
 				var b bytes.Buffer
-				if err := HistoryText(&b, h, TextOptions{Width: width, All: true, ASCII: plainText}); err != nil {
+				if err := terminal.Write(&b, History(h, HistoryOptions{All: true}), terminal.Options{Width: width, ASCII: plainText}); err != nil {
 					t.Fatal(err)
 				}
 				for line := range strings.Lines(b.String()) {
 					line = strings.TrimSuffix(line, "\n")
-					if cells(line) > width {
-						t.Errorf("%s at width %d: %d columns: %q", name, width, cells(line), line)
+					if columns.Width(line) > width {
+						t.Errorf("%s at width %d: %d columns: %q", name, width, columns.Width(line), line)
 					}
 					if plainText && strings.ContainsFunc(line, func(r rune) bool { return r > '~' }) {
 						t.Errorf("%s: not ASCII: %q", name, line)
@@ -162,18 +166,18 @@ func TestHostileHistoryStaysText(t *testing.T) {
 	if strings.Contains(page, "<script") || strings.Contains(page, "<img") || !strings.Contains(page, "&lt;script&gt;alert(1)") {
 		t.Error("the page holds markup of the runs, or not their text")
 	}
-	var text, markdown, table bytes.Buffer
-	for _, err := range []error{HistoryText(&text, h, TextOptions{All: true}), HistoryMarkdown(&markdown, h, true), HistoryCSV(&table, h)} {
+	var text, md, table bytes.Buffer
+	for _, err := range []error{terminal.Write(&text, History(h, HistoryOptions{All: true}), terminal.Options{}), markdown.Write(&md, History(h, HistoryOptions{All: true})), HistoryCSV(&table, h)} {
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	for name, s := range map[string]string{"page": page, "text": text.String(), "markdown": markdown.String(), "csv": table.String()} {
+	for name, s := range map[string]string{"page": page, "text": text.String(), "markdown": md.String(), "csv": table.String()} {
 		if safe := safetext.Lines(s); safe != s {
 			t.Fatalf("%s is not safe: %q, not %q", name, s, safe)
 		}
 	}
-	checkMarkdown(t, markdown.String())
+	checkMarkdown(t, md.String())
 	rows, err := csv.NewReader(&table).ReadAll()
 	if err != nil || len(rows) != 1+4*40 {
 		t.Errorf("csv: %d rows, %v", len(rows), err)
@@ -206,8 +210,8 @@ func TestExtremeHistory(t *testing.T) {
 
 func TestHistoryWriteErrorsAreReported(t *testing.T) {
 	h := someHistory()
-	for name, err := range map[string]error{"text": HistoryText(broken{}, h, TextOptions{}), "markdown": HistoryMarkdown(broken{}, h, true),
-		"page": HistoryHTML(broken{}, h, HistoryOptions{}), "csv": HistoryCSV(broken{}, h)} {
+	for name, err := range map[string]error{"text": terminal.Write(broken{}, History(h, HistoryOptions{}), terminal.Options{}), "markdown": markdown.Write(broken{}, History(h, HistoryOptions{All: true})),
+		"page": html.Write(broken{}, History(h, HistoryOptions{})), "csv": HistoryCSV(broken{}, h)} {
 		if want := "write " + name + ": no space left on device"; err == nil || err.Error() != want {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}
@@ -271,16 +275,5 @@ func TestOtherParameters(t *testing.T) {
 	got := strings.Join(p.others([]*history.Series{&p.Series[0], &p.Series[1], &p.Series[2]}), "\n")
 	if want := "first with nightly/002 (2026-01-05 04:00): env is on, was unset (layered in a); size is 2, was 1"; got != want {
 		t.Errorf("%q, want %q", got, want)
-	}
-}
-
-// A number and its unit stay on one line.
-func TestWrapKeepsQuantities(t *testing.T) {
-	for width := 8; width < 60; width++ {
-		for _, l := range wrap("hardly in another run (95 %) than 12.5 ms or 3 Gbit/s", width) {
-			if strings.HasSuffix(l, "95") || strings.HasSuffix(l, "12.5") || strings.HasSuffix(l, " 3") || strings.Contains(l, "\u00a0") {
-				t.Errorf("at %d: %q", width, l)
-			}
-		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tare/history"
+	"tare/report/columns"
 	"tare/wording"
 )
 
@@ -161,7 +162,7 @@ func (c *pastChart) dates() {
 }
 
 // labelWidth is about how wide a label of a run is.
-func labelWidth(s string) float64 { return 6.4 * float64(cells(s)) }
+func labelWidth(s string) float64 { return 6.4 * float64(columns.Width(s)) }
 
 // labelled are the runs along the time axis that have a label: the day, where
 // each has another one, else the time, else the number of the run.

@@ -17,12 +17,15 @@ import (
 	"tare/analysis"
 	"tare/experiment"
 	"tare/journal"
+	"tare/report/html"
+	"tare/report/markdown"
+	terminal "tare/report/text"
 	"tare/safetext"
 )
 
-func render(t testing.TB, r *analysis.Run, o HTMLOptions) string {
+func render(t testing.TB, r *analysis.Run, o RunOptions) string {
 	var b bytes.Buffer
-	if err := HTML(&b, r, o); err != nil {
+	if err := html.Write(&b, Run(r, o)); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -30,7 +33,7 @@ func render(t testing.TB, r *analysis.Run, o HTMLOptions) string {
 
 func TestPageSections(t *testing.T) {
 	for name, r := range fixtures() {
-		page := render(t, r, HTMLOptions{Experiment: []byte("name: x\n")})
+		page := render(t, r, RunOptions{Experiment: []byte("name: x\n")})
 		at := 0
 		for _, id := range []string{"summary", "overheads", "results", "trials", "diagnostics", "proof", "invalid", "machine", "harness", "repeat", "definitions"} {
 			i := strings.Index(page[at:], `<section id="`+id+`">`)
@@ -48,7 +51,7 @@ func TestPageSections(t *testing.T) {
 
 func TestPageSays(t *testing.T) {
 	r := spoiled(wireguard().run(), 5)
-	page := render(t, r, HTMLOptions{Experiment: []byte("name: wireguard # <as given>\n"), RunDir: "runs/w g", Page: "public/report.html", Command: "tare run --seed 7 my.yaml",
+	page := render(t, r, RunOptions{Experiment: []byte("name: wireguard # <as given>\n"), RunDir: "runs/w g", Page: "public/report.html", Command: "tare run --seed 7 my.yaml",
 		Generated: time.Date(2026, 3, 14, 15, 0, 0, 0, time.UTC)})
 	for _, want := range []string{
 		"name: wireguard # &lt;as given&gt;", "tare run --seed 7 my.yaml", `href="./../runs/w%20g/raw/"`, `href="./../runs/w%20g/trials.jsonl"`,
@@ -56,7 +59,7 @@ func TestPageSays(t *testing.T) {
 		"Made once, when the layer was set up: peer with a wrong key.", "no WireGuard in this kernel", "14 March 2026, 15:00 UTC",
 		"3.1&nbsp;%", "seed 7",
 	} {
-		if !strings.Contains(strings.ReplaceAll(page, "3.1 %", "3.1&nbsp;%"), want) {
+		if !strings.Contains(strings.ReplaceAll(page, "3.1\u00a0%", "3.1&nbsp;%"), want) {
 			t.Errorf("the page lacks %q", want)
 		}
 	}
@@ -152,7 +155,7 @@ func poisoned() *analysis.Run {
 
 func TestHostileStringsStayText(t *testing.T) {
 	r := poisoned()
-	page := render(t, r, HTMLOptions{Experiment: []byte("name: " + venom), Command: venom})
+	page := render(t, r, RunOptions{Experiment: []byte("name: " + venom), Command: venom})
 	checkPage(t, "poisoned", page)
 	if strings.Contains(page, "<script") || strings.Contains(page, "<img") {
 		t.Error("the page holds markup of the run")
@@ -166,18 +169,18 @@ func TestHostileStringsStayText(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	var text, markdown, table bytes.Buffer
-	for _, err := range []error{Text(&text, r, TextOptions{All: true}), Markdown(&markdown, r), CSV(&table, r)} {
+	var text, md, table bytes.Buffer
+	for _, err := range []error{terminal.Write(&text, Run(r, RunOptions{All: true}), terminal.Options{}), markdown.Write(&md, Run(r, RunOptions{})), CSV(&table, r)} {
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	for name, s := range map[string]string{"page": page, "text": text.String(), "markdown": markdown.String(), "csv": table.String()} {
+	for name, s := range map[string]string{"page": page, "text": text.String(), "markdown": md.String(), "csv": table.String()} {
 		if safe := safetext.Lines(s); safe != s {
 			t.Fatalf("%s is not safe: %q, not %q", name, s, safe)
 		}
 	}
-	checkMarkdown(t, markdown.String())
+	checkMarkdown(t, md.String())
 	rows, err := csv.NewReader(&table).ReadAll()
 	if err != nil || len(rows) != 1+len(r.Comparisons)+len(r.Controls) {
 		t.Errorf("csv: %d rows, %v", len(rows), err)
@@ -217,7 +220,7 @@ func large() *analysis.Run {
 }
 
 func TestLargePageStaysSmall(t *testing.T) {
-	if n := len(render(t, large(), HTMLOptions{})); n > 3<<20 {
+	if n := len(render(t, large(), RunOptions{})); n > 3<<20 {
 		t.Errorf("the page has %d bytes, over 3 MiB", n)
 	}
 }
@@ -226,7 +229,7 @@ func BenchmarkHTML(b *testing.B) {
 	r := large()
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := HTML(io.Discard, r, HTMLOptions{}); err != nil {
+		if err := html.Write(io.Discard, Run(r, RunOptions{})); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"tare/analysis"
 	"tare/experiment"
 	"tare/journal"
+	doc "tare/report/document"
 	"tare/wording"
 )
 
@@ -65,11 +66,11 @@ func (s *sheet) observed() string {
 }
 
 // sources say where the trials of each arm are from.
-func (s *sheet) sources() []entry {
+func (s *sheet) sources() []doc.Fact {
 	if !s.imported() {
 		return nil
 	}
-	var list []entry
+	var list []doc.Fact
 	for _, a := range s.plan.Import.Arms {
 		text := wording.Count(a.Files, "file", "files")
 		if len(a.From) > 0 {
@@ -78,13 +79,13 @@ func (s *sheet) sources() []entry {
 		if s.role(a.Name) == experiment.Baseline {
 			text += "; the baseline"
 		}
-		list = append(list, entry{plain(a.Name), text})
+		list = append(list, doc.Fact{Key: plain(a.Name), Value: text})
 	}
 	return list
 }
 
-// pageFact is one fact that the files of some arm tell, by arm.
-type pageFact struct {
+// importedFact is one fact that the files of some arm tell, by arm.
+type importedFact struct {
 	Name    string
 	Values  []string // in the order of the import's arms; "": not told
 	Differs bool     // between arms that tell it
@@ -92,7 +93,7 @@ type pageFact struct {
 
 // armFacts are what files tell of the systems that they were made on, those that
 // differ first.
-func (s *sheet) armFacts() []pageFact {
+func (s *sheet) armFacts() []importedFact {
 	if !s.imported() {
 		return nil
 	}
@@ -102,9 +103,9 @@ func (s *sheet) armFacts() []pageFact {
 			names[name] = true
 		}
 	}
-	var list []pageFact
+	var list []importedFact
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		f := pageFact{Name: plain(name)}
+		f := importedFact{Name: plain(name)}
 		var told []string
 		for _, a := range s.plan.Import.Arms {
 			values := plainAll(a.Facts[name])
@@ -117,7 +118,7 @@ func (s *sheet) armFacts() []pageFact {
 		f.Differs = len(told) > 0 && slices.ContainsFunc(told, func(v string) bool { return v != told[0] })
 		list = append(list, f)
 	}
-	slices.SortStableFunc(list, func(a, b pageFact) int {
+	slices.SortStableFunc(list, func(a, b importedFact) int {
 		switch {
 		case a.Differs == b.Differs:
 			return 0
@@ -258,21 +259,21 @@ func (s *sheet) rounds() string {
 }
 
 // importedFacts are an imported run at a glance.
-func (s *sheet) importedFacts(state string) []entry {
+func (s *sheet) importedFacts(state string) []doc.Fact {
 	r, files := s.run, 0
 	for _, a := range s.plan.Import.Arms {
 		files += a.Files
 	}
-	list := []entry{{"Imported from", s.tool()}, {"Run", state}, {"Files", wording.Number(float64(files), 9)}}
+	list := []doc.Fact{{Key: "Imported from", Value: s.tool()}, {Key: "Run", Value: state}, {Key: "Files", Value: wording.Number(float64(files), 9)}}
 	if s.plan.Paired() {
-		list = append(list, entry{"Rounds", wording.Number(float64(r.Rounds), 9)})
+		list = append(list, doc.Fact{Key: "Rounds", Value: wording.Number(float64(r.Rounds), 9)})
 	}
-	list = append(list, entry{"Valid trials", fmt.Sprintf("%s of %s", wording.Number(float64(r.Trials.Valid), 9), wording.Number(float64(r.Trials.Planned), 9))})
+	list = append(list, doc.Fact{Key: "Valid trials", Value: fmt.Sprintf("%s of %s", wording.Number(float64(r.Trials.Valid), 9), wording.Number(float64(r.Trials.Planned), 9))})
 	if len(r.Controls) > 0 {
-		list = append(list, entry{"Control", s.controlState()})
+		list = append(list, doc.Fact{Key: "Control", Value: s.controlState()})
 	}
 	if !r.Start.IsZero() {
-		list = append(list, entry{"First trial", r.Start.UTC().Format("2 January 2006, 15:04 UTC")})
+		list = append(list, doc.Fact{Key: "First trial", Value: r.Start.UTC().Format("2 January 2006, 15:04 UTC")})
 	}
 	return list
 }

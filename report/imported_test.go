@@ -15,6 +15,9 @@ import (
 	"tare/analysis"
 	"tare/experiment"
 	"tare/journal"
+	"tare/report/html"
+	"tare/report/markdown"
+	terminal "tare/report/text"
 	"tare/workload"
 )
 
@@ -73,15 +76,15 @@ func importedRun(pairBy string) *analysis.Run {
 
 func TestImportedGolden(t *testing.T) {
 	for name, r := range map[string]*analysis.Run{"imported": importedRun(""), "imported-pairs": importedRun("round")} {
-		var text, markdown bytes.Buffer
-		if err := Text(&text, r, TextOptions{All: true, Width: 100}); err != nil {
+		var text, md bytes.Buffer
+		if err := terminal.Write(&text, Run(r, RunOptions{All: true}), terminal.Options{Width: 100}); err != nil {
 			t.Fatal(err)
 		}
-		if err := Markdown(&markdown, r); err != nil {
+		if err := markdown.Write(&md, Run(r, RunOptions{})); err != nil {
 			t.Fatal(err)
 		}
 		golden(t, name+".txt", text.String())
-		golden(t, name+".md", markdown.String())
+		golden(t, name+".md", md.String())
 		golden(t, name+".svg", Figure(r))
 	}
 	golden(t, "imported-runchart.svg", RunChart(importedRun(""), "transit_sign", "latency-mean"))
@@ -95,7 +98,7 @@ func words(page string) string {
 
 func TestImportedPage(t *testing.T) {
 	r := importedRun("")
-	page := render(t, r, HTMLOptions{})
+	page := render(t, r, RunOptions{})
 	checkPage(t, "imported", page)
 	text := words(page)
 	for _, want := range []string{
@@ -127,14 +130,14 @@ func TestNoBareClaim(t *testing.T) {
 		if !claimed {
 			t.Fatal("the fixture claims nothing")
 		}
-		var text, markdown, table bytes.Buffer
-		for _, err := range []error{Text(&text, r, TextOptions{All: true, Width: 200}), Markdown(&markdown, r), CSV(&table, r)} {
+		var text, md, table bytes.Buffer
+		for _, err := range []error{terminal.Write(&text, Run(r, RunOptions{All: true}), terminal.Options{Width: 200}), markdown.Write(&md, Run(r, RunOptions{})), CSV(&table, r)} {
 			if err != nil {
 				t.Fatal(err)
 			}
 		}
-		for name, doc := range map[string]string{"text": text.String(), "markdown": markdown.String(), "csv": table.String(),
-			"figure": Figure(r), "summary": strings.Join(Summary(r), "\n"), "page": render(t, r, HTMLOptions{})} {
+		for name, doc := range map[string]string{"text": text.String(), "markdown": md.String(), "csv": table.String(),
+			"figure": Figure(r), "summary": strings.Join(Summary(r), "\n"), "page": render(t, r, RunOptions{})} {
 			for line := range strings.Lines(doc) {
 				line = strings.ReplaceAll(line, `v-costs::before`, "")
 				claim := regexp.MustCompile(`\b(costs|gains) [0-9]|[▲▼] (costs|gains)|\| (costs|gains)|>(costs|gains)<|,(costs|gains),`).FindString(line)
@@ -150,13 +153,13 @@ func TestVerdictWithFailedTrialsIsShown(t *testing.T) {
 	r := importedRun("")
 	r.Comparisons[0].WithInvalid = &analysis.Alternative{Verdict: analysis.Equivalent, Trials: 3,
 		Text: "observational: with the 3 trials that had failed operations, equivalent within ±2 % (costs 0.5 % [−0.1, 1.1])"}
-	var text, markdown bytes.Buffer
-	for _, err := range []error{Text(&text, r, TextOptions{Width: 160}), Markdown(&markdown, r)} {
+	var text, md bytes.Buffer
+	for _, err := range []error{terminal.Write(&text, Run(r, RunOptions{}), terminal.Options{Width: 160}), markdown.Write(&md, Run(r, RunOptions{}))} {
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	for name, doc := range map[string]string{"text": text.String(), "markdown": strings.ReplaceAll(markdown.String(), `\`, ""), "page": words(render(t, r, HTMLOptions{}))} {
+	for name, doc := range map[string]string{"text": text.String(), "markdown": strings.ReplaceAll(md.String(), `\`, ""), "page": words(render(t, r, RunOptions{}))} {
 		if !strings.Contains(doc, "ith the 3 trials that had failed operations, equivalent within ±2 %") {
 			t.Errorf("%s does not show the verdict with failed trials", name)
 		}
@@ -168,13 +171,13 @@ func TestHostileImport(t *testing.T) {
 	r.Comparisons[0].WithInvalid = &analysis.Alternative{Verdict: analysis.Equivalent, Text: "with others"}
 	n := 0
 	poison(reflect.ValueOf(r), &n)
-	page := render(t, r, HTMLOptions{})
+	page := render(t, r, RunOptions{})
 	checkPage(t, "poisoned import", page)
 	if strings.Contains(page, "<script") || strings.Contains(page, "<img") {
 		t.Error("the page holds markup of the run")
 	}
-	var text, markdown bytes.Buffer
-	for _, err := range []error{Text(&text, r, TextOptions{All: true}), Markdown(&markdown, r)} {
+	var text, md bytes.Buffer
+	for _, err := range []error{terminal.Write(&text, Run(r, RunOptions{All: true}), terminal.Options{}), markdown.Write(&md, Run(r, RunOptions{}))} {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -182,7 +185,7 @@ func TestHostileImport(t *testing.T) {
 	if strings.ContainsRune(text.String(), '\x1b') {
 		t.Error("text holds an escape sequence of the run")
 	}
-	checkMarkdown(t, markdown.String())
+	checkMarkdown(t, md.String())
 }
 
 func TestManyInvalidFilesAreCounted(t *testing.T) {
@@ -190,14 +193,14 @@ func TestManyInvalidFilesAreCounted(t *testing.T) {
 	for i := range 100 {
 		r.Invalids = append(r.Invalids, journal.Trial{Arm: "aks", Cell: "transit_sign", Source: fmt.Sprintf("aks/x%d.json", i), Invalid: []journal.Violation{{Rule: "import", Detail: "the file is empty"}}})
 	}
-	var text, markdown bytes.Buffer
-	for _, err := range []error{Text(&text, r, TextOptions{}), Markdown(&markdown, r)} {
+	var text, md bytes.Buffer
+	for _, err := range []error{terminal.Write(&text, Run(r, RunOptions{}), terminal.Options{}), markdown.Write(&md, Run(r, RunOptions{}))} {
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	if !strings.Contains(text.String(), "- 91 files more; the report lists them") || !strings.Contains(markdown.String(), "- 53 files more\n") {
-		t.Errorf("%s\n%s", text.String(), markdown.String())
+	if !strings.Contains(text.String(), "- 91 files more; the report lists them") || !strings.Contains(md.String(), "- 53 files more\n") {
+		t.Errorf("%s\n%s", text.String(), md.String())
 	}
 }
 
@@ -213,11 +216,11 @@ func TestLoneArm(t *testing.T) {
 			Values: map[string]float64{"throughput": 1300 / v, "latency-mean": v, "latency-p99": 4 * v}})
 	}
 	run := analysis.Analyze(&plan, trials, nil)
-	var text, markdown, page bytes.Buffer
-	if err := errors.Join(Text(&text, run, TextOptions{Width: 100}), Markdown(&markdown, run), HTML(&page, run, HTMLOptions{})); err != nil {
+	var text, md, page bytes.Buffer
+	if err := errors.Join(terminal.Write(&text, Run(run, RunOptions{}), terminal.Options{Width: 100}), markdown.Write(&md, Run(run, RunOptions{})), html.Write(&page, Run(run, RunOptions{}))); err != nil {
 		t.Fatal(err)
 	}
-	for format, out := range map[string]string{"text": text.String(), "markdown": strings.ReplaceAll(markdown.String(), `\`, ""), "html": strings.ReplaceAll(page.String(), "\u00a0", " ")} {
+	for format, out := range map[string]string{"text": text.String(), "markdown": strings.ReplaceAll(md.String(), `\`, ""), "html": strings.ReplaceAll(page.String(), "\u00a0", " ")} {
 		// The interval holds the 6th to the 15th of 20 values, with 95.9 % confidence.
 		if want := "median 1.695 s [1.650, 1.740] over 20 trials"; !strings.Contains(out, want) {
 			t.Errorf("%s lacks %q:\n%s", format, want, out)

@@ -1,32 +1,12 @@
 package report
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	"tare/analysis"
 	"tare/wording"
 )
-
-// legend explains the columns.
-func (s *sheet) legend(plot bool) string {
-	if s.alone() {
-		return fmt.Sprintf("Medians with their %s intervals. Nothing is compared with %s.", wording.Share(float64(s.plan.Confidence)), s.baseline)
-	}
-	text := fmt.Sprintf("Beside a metric stands the median of %s. Overheads are relative to it, plus is a cost, [%s interval].", s.baseline, wording.Share(float64(s.plan.Confidence)))
-	if plot {
-		text += " Plot: ├●┤ estimate and interval, │ no difference"
-		if s.margin() > 0 {
-			text += ", ┊ the margin of ±" + wording.Share(s.margin())
-		}
-		text += "."
-	}
-	if s.run.Observational != "" {
-		text += " " + observedNote
-	}
-	return text
-}
 
 // warnings are the warnings of comparisons, each once: of headline metrics, with
 // those of the run before them, or of exploratory metrics.

@@ -1,9 +1,7 @@
 package report
 
 import (
-	"bufio"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 
@@ -12,69 +10,6 @@ import (
 	"tare/published"
 	"tare/wording"
 )
-
-// PublishedText writes the published table for a terminal: means with their
-// variances, then the differences with what the intervals say of each.
-func PublishedText(w io.Writer, t *published.Table, o TextOptions) error {
-	if o.Width == 0 {
-		o.Width = 80
-	}
-	o.Width = max(o.Width, 40)
-	buffered := bufio.NewWriter(w)
-	out := &terminal{w: buffered, o: o}
-	for _, l := range wrap(publishedTitle(t), o.Width) {
-		out.line(out.style(bold, l))
-	}
-	for _, s := range publishedNotes(t) {
-		out.para("", s)
-	}
-	for _, c := range publishedCells(t) {
-		out.line("")
-		out.line(out.style(bold, shorten(c.ID, o.Width, ellipsis)))
-		out.published(c.Headline)
-		if len(c.Exploratory.Metrics) > 0 {
-			out.para("  ", publishedHints+":")
-		}
-		out.published(c.Exploratory)
-	}
-	if err := buffered.Flush(); err != nil {
-		return fmt.Errorf("write published table: %w", err)
-	}
-	return nil
-}
-
-// publishedHints heads exploratory metrics.
-const publishedHints = "exploratory: hints, not findings"
-
-// published writes metric by metric.
-func (t *terminal) published(p publishedPart) {
-	arm := 0
-	for _, name := range p.Arms {
-		arm = max(arm, cells(name))
-	}
-	for _, m := range p.Metrics {
-		t.para("  ", m.Name)
-		for i, moments := range m.Moments {
-			t.line("    " + pad(p.Arms[i], arm) + "  " + moments)
-		}
-		t.publishedDifferences(m.Differences)
-	}
-}
-
-func (t *terminal) publishedDifferences(list []publishedDifference) {
-	pair := 0
-	for _, d := range list {
-		pair = max(pair, cells(d.Pair))
-	}
-	for _, d := range list {
-		if line := "    " + pad(d.Pair, pair) + "  " + d.ToA + ", " + d.ToB; cells(line) <= t.o.Width {
-			t.line(line)
-		} else {
-			t.para("    ", d.Pair+": "+d.ToA+", "+d.ToB)
-		}
-		t.para("      ", d.Said)
-	}
-}
 
 func publishedTitle(t *published.Table) string {
 	name := plain(t.Experiment)

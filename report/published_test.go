@@ -10,6 +10,9 @@ import (
 	"tare/analysis"
 	"tare/journal"
 	"tare/published"
+	"tare/report/columns"
+	"tare/report/markdown"
+	terminal "tare/report/text"
 	"tare/safetext"
 )
 
@@ -39,10 +42,10 @@ func someTable(t testing.TB, o published.Options) (*analysis.Run, *published.Tab
 func TestPublishedGolden(t *testing.T) {
 	_, without := someTable(t, published.Options{})
 	_, with := someTable(t, published.Options{WithInvalid: true, Reference: "wireguard"})
-	var text, reference, markdown, table bytes.Buffer
+	var text, reference, md, table bytes.Buffer
 	for _, err := range []error{
-		PublishedText(&text, without, TextOptions{}), PublishedText(&reference, with, TextOptions{Width: 100, ASCII: true}),
-		PublishedMarkdown(&markdown, without), PublishedCSV(&table, without),
+		terminal.Write(&text, Published(without), terminal.Options{}), terminal.Write(&reference, Published(with), terminal.Options{Width: 100, ASCII: true}),
+		markdown.Write(&md, Published(without)), PublishedCSV(&table, without),
 	} {
 		if err != nil {
 			t.Fatal(err)
@@ -50,7 +53,7 @@ func TestPublishedGolden(t *testing.T) {
 	}
 	golden(t, "published.txt", text.String())
 	golden(t, "published-reference.txt", reference.String())
-	golden(t, "published.md", markdown.String())
+	golden(t, "published.md", md.String())
 	golden(t, "published.csv", table.String())
 }
 
@@ -58,12 +61,12 @@ func TestPublishedTextFitsTheWidth(t *testing.T) {
 	_, table := someTable(t, published.Options{})
 	for _, width := range []int{40, 80, 120} {
 		var b bytes.Buffer
-		if err := PublishedText(&b, table, TextOptions{Width: width}); err != nil {
+		if err := terminal.Write(&b, Published(table), terminal.Options{Width: width}); err != nil {
 			t.Fatal(err)
 		}
 		for line := range strings.Lines(b.String()) {
-			if line = strings.TrimSuffix(line, "\n"); cells(line) > width {
-				t.Errorf("width %d: %d columns: %q", width, cells(line), line)
+			if line = strings.TrimSuffix(line, "\n"); columns.Width(line) > width {
+				t.Errorf("width %d: %d columns: %q", width, columns.Width(line), line)
 			}
 		}
 	}
@@ -72,14 +75,14 @@ func TestPublishedTextFitsTheWidth(t *testing.T) {
 // The section is on a page only where it is asked for.
 func TestPublishedSection(t *testing.T) {
 	r, table := someTable(t, published.Options{})
-	page := render(t, r, HTMLOptions{Published: table})
+	page := render(t, r, RunOptions{Published: table})
 	checkPage(t, "published", page)
 	for _, want := range []string{`<section id="published">`, `href="#published"`, " of ipsec</td>", "1 invalid"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
 		}
 	}
-	if page := render(t, r, HTMLOptions{}); strings.Contains(page, "published") {
+	if page := render(t, r, RunOptions{}); strings.Contains(page, "published") {
 		t.Error("a page without the table speaks of it")
 	}
 }
@@ -88,23 +91,23 @@ func TestHostilePublishedStaysText(t *testing.T) {
 	r, table := someTable(t, published.Options{})
 	n := 0
 	poison(reflect.ValueOf(table), &n)
-	page := render(t, r, HTMLOptions{Published: table})
+	page := render(t, r, RunOptions{Published: table})
 	checkPage(t, "hostile table", page)
 	if strings.Contains(page, "<script") || !strings.Contains(page, "&lt;script&gt;alert(1)") {
 		t.Error("the page holds markup of the table, or not its text")
 	}
-	var text, markdown, lines bytes.Buffer
-	for _, err := range []error{PublishedText(&text, table, TextOptions{}), PublishedMarkdown(&markdown, table), PublishedCSV(&lines, table)} {
+	var text, md, lines bytes.Buffer
+	for _, err := range []error{terminal.Write(&text, Published(table), terminal.Options{}), markdown.Write(&md, Published(table)), PublishedCSV(&lines, table)} {
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	for name, s := range map[string]string{"text": text.String(), "markdown": markdown.String(), "csv": lines.String()} {
+	for name, s := range map[string]string{"text": text.String(), "markdown": md.String(), "csv": lines.String()} {
 		if safe := safetext.Lines(s); safe != s {
 			t.Fatalf("%s is not safe: %q, not %q", name, s, safe)
 		}
 	}
-	checkMarkdown(t, markdown.String())
+	checkMarkdown(t, md.String())
 	if rows, err := csv.NewReader(&lines).ReadAll(); err != nil || len(rows) < 10 {
 		t.Errorf("csv: %d rows, %v", len(rows), err)
 	}

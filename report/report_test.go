@@ -17,6 +17,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tare/analysis"
+	"tare/report/columns"
+	"tare/report/html"
+	"tare/report/markdown"
+	terminal "tare/report/text"
 	"tare/safetext"
 )
 
@@ -68,11 +72,11 @@ func long(rounds int) *analysis.Run {
 func TestGolden(t *testing.T) {
 	r := spoiled(wireguard().run(), 5)
 	r.Warnings = []analysis.Warning{{Cell: "network.tcp.pod-to-pod", Metric: "tcp-cpu", Text: "the two estimators disagree on the verdict"}}
-	var text, narrow, ascii, invalid, markdown, table bytes.Buffer
+	var text, narrow, ascii, invalid, md, table bytes.Buffer
 	for _, err := range []error{
-		Text(&text, r, TextOptions{All: true}), Text(&narrow, wide(3, 1, 12), TextOptions{Width: 60}),
-		Text(&ascii, r, TextOptions{Width: 100, ASCII: true}), Text(&invalid, hollow(), TextOptions{}),
-		Markdown(&markdown, r), CSV(&table, r),
+		terminal.Write(&text, Run(r, RunOptions{All: true}), terminal.Options{}), terminal.Write(&narrow, Run(wide(3, 1, 12), RunOptions{}), terminal.Options{Width: 60}),
+		terminal.Write(&ascii, Run(r, RunOptions{}), terminal.Options{Width: 100, ASCII: true}), terminal.Write(&invalid, Run(hollow(), RunOptions{}), terminal.Options{}),
+		markdown.Write(&md, Run(r, RunOptions{})), CSV(&table, r),
 	} {
 		if err != nil {
 			t.Fatal(err)
@@ -82,7 +86,7 @@ func TestGolden(t *testing.T) {
 	golden(t, "narrow.txt", narrow.String())
 	golden(t, "ascii.txt", ascii.String())
 	golden(t, "invalid.txt", invalid.String())
-	golden(t, "wireguard.md", markdown.String())
+	golden(t, "wireguard.md", md.String())
 	golden(t, "wireguard.csv", table.String())
 	golden(t, "wireguard.svg", Figure(r))
 	golden(t, "boxes.svg", Boxes(r, "network.tcp.pod-to-pod", "tcp-bandwidth"))
@@ -95,13 +99,13 @@ func TestTextFitsTheWidth(t *testing.T) {
 		for _, width := range []int{40, 60, 80, 100, 200} {
 			for _, plainText := range []bool{false, true} {
 				var b bytes.Buffer
-				if err := Text(&b, r, TextOptions{Width: width, All: true, ASCII: plainText}); err != nil {
+				if err := terminal.Write(&b, Run(r, RunOptions{All: true}), terminal.Options{Width: width, ASCII: plainText}); err != nil {
 					t.Fatal(err)
 				}
 				for line := range strings.Lines(b.String()) {
 					line = strings.TrimSuffix(line, "\n")
-					if cells(line) > width && width >= 80 {
-						t.Errorf("%s at width %d: %d columns: %q", name, width, cells(line), line)
+					if columns.Width(line) > width && width >= 80 {
+						t.Errorf("%s at width %d: %d columns: %q", name, width, columns.Width(line), line)
 					}
 					for _, r := range line {
 						if plainText && r > '~' {
@@ -117,7 +121,7 @@ func TestTextFitsTheWidth(t *testing.T) {
 func TestTextColour(t *testing.T) {
 	var with, without bytes.Buffer
 	r := wireguard().run()
-	if err := errors.Join(Text(&with, r, TextOptions{Color: true}), Text(&without, r, TextOptions{})); err != nil {
+	if err := errors.Join(terminal.Write(&with, Run(r, RunOptions{}), terminal.Options{Color: true}), terminal.Write(&without, Run(r, RunOptions{}), terminal.Options{})); err != nil {
 		t.Fatal(err)
 	}
 	if strings.Contains(without.String(), "\x1b") {
@@ -204,7 +208,7 @@ func (broken) Write([]byte) (int, error) { return 0, errors.New("no space left o
 func TestWriteErrorsAreReported(t *testing.T) {
 	r := wireguard().run()
 	for name, err := range map[string]error{
-		"text": Text(broken{}, r, TextOptions{}), "markdown": Markdown(broken{}, r), "page": HTML(broken{}, r, HTMLOptions{}),
+		"text": terminal.Write(broken{}, Run(r, RunOptions{}), terminal.Options{}), "markdown": markdown.Write(broken{}, Run(r, RunOptions{})), "page": html.Write(broken{}, Run(r, RunOptions{})),
 		"csv": CSV(broken{}, r), "json": JSON(broken{}, r),
 	} {
 		if want := fmt.Sprintf("write %s: no space left on device", name); err == nil || err.Error() != want {

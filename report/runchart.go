@@ -66,7 +66,7 @@ func (s *sheet) runChart(g group) string {
 	}
 	names := s.seriesNames(arms, runChartWidth-190)
 	for i, a := range arms {
-		c.lane(a, laneTop+lanePitch*float64(i), names[a.Arm])
+		c.lane(a, laneTop+lanePitch*float64(i), names[plain(a.Arm)])
 	}
 	c.end()
 	return c.String()

@@ -1,13 +1,12 @@
 package report
 
 import (
-	"bufio"
 	"fmt"
-	"html/template"
 	"strings"
 
 	"tare/analysis"
 	"tare/experiment"
+	doc "tare/report/document"
 	"tare/wording"
 )
 
@@ -15,34 +14,46 @@ import (
 const scalingNote = "A line is fitted through the levels in each round; the slope is what one more costs. " +
 	"Slopes are in the metric's own unit, whatever the direction that is better. Their intervals are not corrected for their number: hints, not findings."
 
-// growth is one metric against one factor, as the formats show it.
-type growth struct {
-	Title   string // "memory-istiod by objects"
-	Where   string // "churn, rate=50/s; 100 to 1000 objects"
-	Rows    []growthRow
-	Open    bool
-	Picture template.HTML
-	chosen  bool // shown where there is room for few only
-}
-
-type growthRow struct{ Arm, Slope, Difference, Note string }
-
-// growths arranges the lines of a run.
-func (s *sheet) growths() []growth {
-	var list []growth
+// scalingBlocks show how metrics grow with factors: on a terminal those that are
+// the question, or all.
+func (s *sheet) scalingBlocks(all bool) []doc.Block {
+	if len(s.run.Scaling) == 0 {
+		return nil
+	}
+	section := doc.Section{ID: "scaling", Title: "How it grows", Blocks: []doc.Block{doc.Paragraph{Text: doc.Words(scalingNote)},
+		doc.Only{In: doc.Page, Blocks: []doc.Block{doc.Paragraph{Text: doc.Words("Dots are trials, marks the means at each level, the band is the " +
+			wording.Share(float64(s.plan.Confidence)) + " interval of the line.")}}}}}
+	in, open := doc.Markdown|doc.Page, 0
 	for i := range s.run.Scaling {
 		sc := &s.run.Scaling[i]
-		g := growth{Title: plain(sc.Metric.Name) + " by " + plain(sc.Factor), Where: s.where(sc), chosen: chosen(sc.Metric)}
-		for _, a := range sc.Arms {
-			row := growthRow{Arm: plain(a.Arm), Slope: brief(a.Text), Difference: wording.Missing, Note: brief(a.Fit.Text)}
-			if a.Difference != nil {
-				row.Difference = brief(a.Difference.Text)
-			}
-			g.Rows = append(g.Rows, row)
+		show := chosen(sc.Metric)
+		growth := s.growthSection(sc, show && open < mostOpen)
+		if show {
+			open++
 		}
-		list = append(list, g)
+		if show || all {
+			in |= doc.Terminal
+			section.Blocks = append(section.Blocks, growth)
+		} else {
+			section.Blocks = append(section.Blocks, doc.Only{In: doc.Markdown | doc.Page, Blocks: []doc.Block{growth}})
+		}
 	}
-	return list
+	return []doc.Block{doc.Only{In: in, Blocks: []doc.Block{section}}}
+}
+
+// growthSection is one metric against one factor: "memory-istiod by objects".
+func (s *sheet) growthSection(sc *analysis.Scaling, open bool) doc.Section {
+	var rows []doc.Row
+	for _, a := range sc.Arms {
+		difference := wording.Missing
+		if a.Difference != nil {
+			difference = brief(a.Difference.Text)
+		}
+		rows = append(rows, doc.Row{Cells: doc.Cells(plain(a.Arm), brief(a.Text), difference, brief(a.Fit.Text))})
+	}
+	return doc.Section{Title: plain(sc.Metric.Name) + " by " + plain(sc.Factor), Note: s.where(sc), Flush: true, Fold: doc.Page, Open: open, Blocks: []doc.Block{
+		doc.Figure{Wide: func() string { return s.scalingChart(sc) }},
+		doc.Simple([]doc.Column{{Title: "arm", Kind: doc.Name}, {Title: "slope"}, {Title: "compared with " + s.baseline}, {Title: "fit"}}, rows)}}
 }
 
 // chosen says whether a line is shown without being asked for: that of a headline
@@ -69,82 +80,4 @@ func level1(v float64, unit string) string {
 		return wording.Number(v, 6) + " " + unit
 	}
 	return wording.Number(v, 6)
-}
-
-// scaling writes the lines below the results.
-func (t *terminal) scaling() {
-	var shown []growth
-	for _, g := range t.sheet.growths() {
-		if g.chosen || t.o.All {
-			shown = append(shown, g)
-		}
-	}
-	if shown == nil {
-		return
-	}
-	t.line("")
-	t.line(t.style(bold, "How it grows"))
-	var arms []string
-	width := 7
-	for _, g := range shown {
-		for _, r := range g.Rows {
-			arms = append(arms, r.Arm)
-			width = max(width, cells(r.Arm))
-		}
-	}
-	width = min(width, max(12, t.o.Width/4))
-	names := abbreviate(arms, width)
-	for _, g := range shown {
-		t.para("  ", g.Title+" ("+g.Where+")")
-		for _, r := range g.Rows {
-			t.hanging(4+width+2, "    "+pad(names[r.Arm], width)+"  ", r.Slope)
-			for _, more := range []string{r.Difference, r.Note} {
-				if more != wording.Missing && more != "" {
-					t.hanging(4+width+2, "", more)
-				}
-			}
-		}
-	}
-	t.para("  ", scalingNote)
-}
-
-// hanging writes text behind a head, all its lines indented alike.
-func (t *terminal) hanging(indent int, head, text string) {
-	for i, l := range wrap(text, max(20, t.o.Width-indent)) {
-		if i > 0 || head == "" {
-			head = strings.Repeat(" ", indent)
-		}
-		t.line(head + l)
-		head = ""
-	}
-}
-
-// markdownScaling writes a table for each line.
-func (s *sheet) markdownScaling(b *bufio.Writer) {
-	list := s.growths()
-	if len(list) == 0 {
-		return
-	}
-	fmt.Fprintf(b, "## How it grows\n\n%s\n\n", md(scalingNote))
-	for _, g := range list {
-		fmt.Fprintf(b, "### %s\n\n%s\n\n| arm | slope | compared with %s | fit |\n|---|---|---|---|\n", md(g.Title), md(g.Where), md(s.baseline))
-		for _, r := range g.Rows {
-			fmt.Fprintf(b, "| %s | %s | %s | %s |\n", md(r.Arm), md(r.Slope), md(r.Difference), md(r.Note))
-		}
-		fmt.Fprintln(b)
-	}
-}
-
-// scaling draws and tells the lines on the page.
-func (p *page) scaling(s *sheet) {
-	p.ScalingNote = scalingNote
-	p.Scaling = s.growths()
-	open := 0
-	for i := range p.Scaling {
-		g := &p.Scaling[i]
-		g.Picture = template.HTML(s.scalingChart(&s.run.Scaling[i]))
-		if g.Open = g.chosen && open < mostOpen; g.Open {
-			open++
-		}
-	}
 }

@@ -17,6 +17,9 @@ import (
 	"tare/experiment"
 	"tare/experiment/factor"
 	"tare/journal"
+	"tare/report/columns"
+	"tare/report/markdown"
+	terminal "tare/report/text"
 )
 
 // growing is a run of a workload at three levels, as the analysis sees it.
@@ -54,7 +57,7 @@ func growing(rounds int, scale float64) *analysis.Run {
 
 func TestScalingText(t *testing.T) {
 	var b bytes.Buffer
-	if err := Text(&b, growing(8, 1), TextOptions{Width: 100}); err != nil {
+	if err := terminal.Write(&b, Run(growing(8, 1), RunOptions{}), terminal.Options{Width: 100}); err != nil {
 		t.Fatal(err)
 	}
 	_, got, found := strings.Cut(b.String(), "How it grows\n")
@@ -63,9 +66,9 @@ func TestScalingText(t *testing.T) {
 	}
 	for _, want := range []string{
 		"  ready-p50 by objects (churn, churn=25%; 3 levels from 100 to 1,000)\n",
-		"    mesh     13.5 µs [12.7, 14.9] per object\n             4.7 µs [3.0, 6.8] more per object than plain\n",
-		"    plain    9.2 µs [7.0, 11.0] per object\n", "  memory-istiod by objects (churn, churn=25%; 3 levels from 100 to 1,000)\n",
-		"             not a line: at 300 it lies 8 % of the rise below; steeper at higher levels than at\n             lower ones\n",
+		"    mesh\n      slope                13.5 µs [12.7, 14.9] per object\n      compared with plain  4.7 µs [3.0, 6.8] more per object than plain\n",
+		"    plain\n      slope                9.2 µs [7.0, 11.0] per object\n", "  memory-istiod by objects (churn, churn=25%; 3 levels from 100 to 1,000)\n",
+		"      fit                  not a line: at 300 it lies 8 % of the rise below; steeper at higher\n                           levels than at lower ones\n",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the section lacks %q:\n%s", want, got)
@@ -74,17 +77,20 @@ func TestScalingText(t *testing.T) {
 	if strings.Contains(got, "throttled by objects") {
 		t.Error("an exploratory metric is shown without being asked for")
 	}
-	for _, o := range []TextOptions{{Width: 60, ASCII: true}, {Width: 72, All: true}} {
+	for _, o := range []struct {
+		terminal.Options
+		all bool
+	}{{terminal.Options{Width: 60, ASCII: true}, false}, {terminal.Options{Width: 72}, true}} {
 		b.Reset()
-		if err := Text(&b, growing(2, 1), o); err != nil {
+		if err := terminal.Write(&b, Run(growing(2, 1), RunOptions{All: o.all}), o.Options); err != nil {
 			t.Fatal(err)
 		}
 		for line := range strings.Lines(b.String()) {
-			if cells(strings.TrimRight(line, "\n")) > o.Width {
-				t.Errorf("a line of %d columns at %d: %q", cells(line), o.Width, line)
+			if columns.Width(strings.TrimRight(line, "\n")) > o.Width {
+				t.Errorf("a line of %d columns at %d: %q", columns.Width(line), o.Width, line)
 			}
 		}
-		if strings.Contains(b.String(), "throttled by objects") != o.All {
+		if strings.Contains(b.String(), "throttled by objects") != o.all {
 			t.Errorf("exploratory lines at %+v", o)
 		}
 	}
@@ -92,7 +98,7 @@ func TestScalingText(t *testing.T) {
 
 func TestScalingMarkdown(t *testing.T) {
 	var b bytes.Buffer
-	if err := Markdown(&b, growing(8, 1)); err != nil {
+	if err := markdown.Write(&b, Run(growing(8, 1), RunOptions{})); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
@@ -106,14 +112,14 @@ func TestScalingMarkdown(t *testing.T) {
 }
 
 func TestScalingPage(t *testing.T) {
-	page := render(t, growing(8, 1), HTMLOptions{})
+	page := render(t, growing(8, 1), RunOptions{})
 	checkPage(t, "growing", page)
-	for _, want := range []string{`<a href="#scaling">`, `<section id="scaling">`, `aria-label="ready-p50 by objects"`, "Compared with plain"} {
+	for _, want := range []string{`<a href="#scaling">`, `<section id="scaling">`, `aria-label="ready-p50 by objects"`, "compared with plain"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
 		}
 	}
-	if page := render(t, wireguard().run(), HTMLOptions{}); strings.Contains(page, "scaling") && strings.Contains(page, "How it grows") {
+	if page := render(t, wireguard().run(), RunOptions{}); strings.Contains(page, "scaling") && strings.Contains(page, "How it grows") {
 		t.Error("a run without levels has a section on how it grows")
 	}
 }
@@ -148,7 +154,7 @@ func TestScalingChart(t *testing.T) {
 				t.Errorf("%s: the picture of line %d holds what it must not", name, i)
 			}
 		}
-		page := render(t, r, HTMLOptions{})
+		page := render(t, r, RunOptions{})
 		checkPage(t, name, page)
 	}
 	if ScalingChart(growing(2, 1), 99) != "" || ScalingChart(wireguard().run(), 0) != "" {

@@ -202,22 +202,3 @@ func (g group) lines() []analysis.Comparison {
 	}
 	return append(slices.Clone(g.rows), *g.control)
 }
-
-// mark is a verdict's sign, so that it can be told without colour or reading.
-func mark(v analysis.Verdict, ascii bool) string {
-	signs := [2]string{"×", "x"}
-	switch v {
-	case analysis.Costs:
-		signs = [2]string{"▲", "+"}
-	case analysis.Gains:
-		signs = [2]string{"▼", "-"}
-	case analysis.Equivalent:
-		signs = [2]string{"≈", "="}
-	case analysis.NotResolved:
-		signs = [2]string{"?", "?"}
-	}
-	if ascii {
-		return signs[1]
-	}
-	return signs[0]
-}

@@ -13,10 +13,10 @@ import (
 	"tare/wording"
 )
 
-// columns are the columns of CSV. Overheads, intervals, detectable effects and
+// csvColumns are the columns of CSV. Overheads, intervals, detectable effects and
 // noise floors are shares of the baseline on the scale "ratio", and in the
 // metric's unit on the scale "difference"; a plus is a cost.
-var columns = []string{
+var csvColumns = []string{
 	"cell", "metric", "unit", "better", "scale", "headline", "arm", "role", "verdict", "rounds",
 	"overhead", "overhead_lo", "overhead_hi", "method", "t", "t_lo", "t_hi", "p", "p_holm", "p_equivalence",
 	"mde", "rounds_needed", "noise_floor", "baseline_median", "arm_median", "lag1", "order_p", "text",
@@ -28,7 +28,7 @@ var columns = []string{
 func CSV(w io.Writer, r *analysis.Run) error {
 	out := csv.NewWriter(w)
 	s := arrange(r)
-	err := out.Write(columns)
+	err := out.Write(csvColumns)
 	for _, g := range append(s.groups(true), s.groups(false)...) {
 		for _, c := range g.lines() {
 			if err == nil {

@@ -9,16 +9,19 @@ import (
 	"testing"
 
 	"tare/analysis"
+	"tare/report/columns"
+	"tare/report/markdown"
+	terminal "tare/report/text"
 )
 
 // everyForm writes a run in all forms that have its numbers.
 func everyForm(t *testing.T, r *analysis.Run) map[string]string {
 	t.Helper()
-	var text, markdown, table bytes.Buffer
-	if err := errors.Join(Text(&text, r, TextOptions{All: true}), Markdown(&markdown, r), CSV(&table, r)); err != nil {
+	var text, md, table bytes.Buffer
+	if err := errors.Join(terminal.Write(&text, Run(r, RunOptions{All: true}), terminal.Options{}), markdown.Write(&md, Run(r, RunOptions{})), CSV(&table, r)); err != nil {
 		t.Fatal(err)
 	}
-	return map[string]string{"text": text.String(), "markdown": markdown.String(), "csv": table.String(), "page": render(t, r, HTMLOptions{}),
+	return map[string]string{"text": text.String(), "markdown": md.String(), "csv": table.String(), "page": render(t, r, RunOptions{}),
 		"figure": Figure(r), "summary": strings.Join(Summary(r), "\n")}
 }
 
@@ -67,7 +70,7 @@ func TestValuesAreNeverCut(t *testing.T) {
 	r := wireguard().run()
 	for width := 40; width <= 200; width += 4 {
 		var b bytes.Buffer
-		if err := Text(&b, r, TextOptions{Width: width, All: true}); err != nil {
+		if err := terminal.Write(&b, Run(r, RunOptions{All: true}), terminal.Options{Width: width}); err != nil {
 			t.Fatal(err)
 		}
 		got := strings.Join(strings.Fields(b.String()), " ")
@@ -76,7 +79,7 @@ func TestValuesAreNeverCut(t *testing.T) {
 				t.Errorf("width %d: %q is missing", width, want)
 			}
 		}
-		if strings.Contains(got, ellipsis) && width >= 80 {
+		if strings.Contains(got, columns.Ellipsis) && width >= 80 {
 			t.Errorf("width %d: something is cut:\n%s", width, b.String())
 		}
 	}
@@ -91,13 +94,5 @@ func TestTold(t *testing.T) {
 	c.Metric.Headline, c.Verdict, c.Restates, c.Text = true, analysis.NotResolved, "", "observational: not resolved: 1 % [−1, 3]"
 	if got, want := told(c), "not resolved: 1 % [−1, 3]"; got != want {
 		t.Errorf("%q, want %q", got, want)
-	}
-}
-
-func TestFlagsStayWhole(t *testing.T) {
-	got := string(flags("all are in the table; --with-invalid <takes> in the others (--all)"))
-	want := `all are in the table; <code class="flag">--with-invalid</code> &lt;takes&gt; in the others (<code class="flag">--all</code>)`
-	if got != want {
-		t.Errorf("%s, want %s", got, want)
 	}
 }

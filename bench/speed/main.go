@@ -23,6 +23,7 @@ import (
 	"tare/journal"
 	"tare/machine"
 	"tare/report"
+	"tare/report/html"
 )
 
 func main() {
@@ -69,7 +70,7 @@ func measure(w io.Writer, rounds, metrics, arms int) (time.Duration, error) {
 	}
 	defer page.Close()
 	start = time.Now()
-	if err := report.HTML(page, result, report.HTMLOptions{Experiment: run.Experiment, RunDir: dir}); err != nil {
+	if err := html.Write(page, report.Run(result, report.RunOptions{Experiment: run.Experiment, RunDir: dir})); err != nil {
 		return 0, err
 	}
 	reported := time.Since(start)

@@ -93,12 +93,12 @@ func (g *grid) measure() {
 		}
 	}
 	if g.draw < 0 {
-		least := leastName
-		if g.Bare { // a row that does not fit is written over several lines
-			least = max(least, g.o.Width/3)
-		}
 		g.natural(g.o.Width)
-		g.shorten(g.end()-g.o.Width, least)
+		g.shorten(g.end()-g.o.Width, leastName)
+		if g.Bare && g.end() > g.o.Width { // rows that do not fit are written over several lines
+			g.natural(g.o.Width)
+			g.shorten(g.end()-g.o.Width, max(leastName, g.o.Width/3))
+		}
 	}
 	if g.narrow = !g.Bare && g.end() > g.o.Width; g.narrow {
 		g.natural(g.o.Width - len(g.indent))

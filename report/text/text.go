@@ -107,10 +107,16 @@ func (t *writer) styled(style document.Style, indent, s string) {
 	}
 }
 
-// blocks writes blocks, one below the other.
+// blocks writes blocks, one below the other, and tables apart from each other.
 func (t *writer) blocks(indent string, list []document.Block) {
+	after := false
 	for _, b := range document.For(document.Terminal, list) {
+		_, table := b.(document.Table)
+		if table && after {
+			t.gap()
+		}
 		t.block(indent, b)
+		after = table
 	}
 }
 

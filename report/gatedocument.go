@@ -1,0 +1,81 @@
+package report
+
+import (
+	"slices"
+
+	"tare/gate"
+	doc "tare/report/document"
+	"tare/wording"
+)
+
+// Gate shows a gate: the outcome, a row for each case with its limit and its
+// overhead, and why. Link is where the report of the run is, as a URL or a
+// relative path; empty for none.
+func Gate(r *gate.Result, link string) *doc.Document {
+	d := &doc.Document{Title: GateLine(r), Style: gateStyle(r.Outcome), Level: 3, Styles: pageStyles(), Footer: "Made by tare gate."}
+	about := doc.Words(gateAbout(r) + ".")
+	if link != "" {
+		about = append(about, doc.Span{Words: " Report", Link: link})
+	}
+	d.Blocks = append(d.Blocks, doc.Paragraph{Text: about})
+	if label := gateObservational(r); label != "" {
+		d.Blocks = append(d.Blocks, doc.Paragraph{Text: doc.In(doc.Strong, upperFirst(label))})
+	}
+	return d.Add(
+		doc.List{Items: doc.Each(append(gateReasons(r), gateShared(r)...))},
+		gateCases(r),
+		doc.Section{Title: "Why", Fold: doc.Markdown, Quiet: doc.Terminal | doc.Page, Blocks: gateWhyBlocks(r)})
+}
+
+// gateCases are the cases, cell by cell. Markdown has the cell in a column, so
+// that what a pull request shows is one table.
+func gateCases(r *gate.Result) doc.Table {
+	t := doc.Table{Bare: true, Columns: []doc.Column{
+		{Signs: true}, {Title: "arm", Kind: doc.Name, Tight: true}, {Title: "metric", Kind: doc.Name}, {Title: "cell", Kind: doc.Name, In: doc.Markdown},
+		{Title: "limit", Label: "limit"}, {Title: "overhead", Right: true}, {Title: wording.Share(r.Confidence) + " interval", Right: true, Tight: true},
+		{Title: "why", Kind: doc.Prose, In: doc.Terminal | doc.Page},
+	}}
+	shared := gateShared(r)
+	for i, c := range r.Cases {
+		if i == 0 || c.Cell != r.Cases[i-1].Cell {
+			t.Groups = append(t.Groups, doc.Group{Title: doc.Words(plain(c.Cell)), Parts: []doc.Part{{}}})
+		}
+		point, interval := gateOverhead(c)
+		why := ""
+		if c.Outcome != gate.Pass && c.Outcome != gate.Invalid {
+			why = gateBrief(r, c, shared)
+		}
+		t.Groups[len(t.Groups)-1].Add(doc.Row{Cells: append([]doc.Cell{doc.Of(doc.In(gateStyle(c.Outcome), string(c.Outcome)))},
+			doc.Cells(plain(c.Arm), gateWhat(c), plain(c.Cell), plain(c.Budget.String()), point, interval, why)...)})
+	}
+	return t
+}
+
+// gateWhyBlocks say why each case has its outcome, and how far to trust that.
+func gateWhyBlocks(r *gate.Result) []doc.Block {
+	var list []string
+	shared := gateShared(r)
+	for _, c := range r.Cases {
+		if c.Outcome != gate.Unresolved || !slices.Contains(shared, gateWhy(r, c)) {
+			list = append(list, gateSentence(r, c))
+		}
+	}
+	blocks := []doc.Block{doc.Only{In: doc.Markdown, Blocks: []doc.Block{doc.List{Items: doc.Each(list)}}}}
+	if warnings := gateWarnings(r); len(warnings) > 0 {
+		blocks = append(blocks, doc.Alert{Title: "Before trusting these numbers", Items: doc.Each(warnings)})
+	}
+	return append(blocks, doc.Only{In: doc.Markdown | doc.Page, Blocks: []doc.Block{doc.Paragraph{Text: doc.Words(gateLegend(r))}}})
+}
+
+// gateStyle is the style of an outcome.
+func gateStyle(o gate.Outcome) doc.Style {
+	switch o {
+	case gate.Pass:
+		return doc.Passed
+	case gate.Fail:
+		return doc.Failed
+	case gate.Invalid:
+		return doc.Invalid
+	}
+	return doc.Open
+}

@@ -1,0 +1,196 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"tare/history"
+	doc "tare/report/document"
+	"tare/wording"
+)
+
+// HistoryOptions is what is shown of a history, and besides it.
+type HistoryOptions struct {
+	All       bool            // exploratory metrics on a terminal and in Markdown too
+	Page      string          // the file that the page is written to, for links to runs
+	Reports   map[string]bool // run directories that hold a report.html
+	Generated time.Time       // shown at the foot unless zero
+}
+
+// History shows a history: for each experiment its changes, every series over
+// its runs, and the runs themselves.
+func History(h *history.History, o HistoryOptions) *doc.Document {
+	d := &doc.Document{Title: "History", Styles: pageStyles(), Footer: "Made by tare history" + generatedOn(o.Generated) + "."}
+	all := pasts(h)
+	if len(all) == 1 {
+		d.Title = "History of " + experimentName(all[0])
+	}
+	runs, left := 0, 0
+	for _, p := range all {
+		runs, left = runs+len(p.Runs), left+len(p.leftOut())
+	}
+	d.Add(doc.Only{In: doc.Page, Blocks: []doc.Block{doc.Facts{Look: doc.Glance, List: []doc.Fact{
+		{Key: "Runs", Value: wording.Number(float64(runs), 9)}, {Key: "Left out", Value: wording.Number(float64(left), 9)},
+		{Key: "Experiments", Value: wording.Number(float64(len(all)), 9)}, {Key: "Smallest segment", Value: wording.Count(h.Segment, "run", "runs")},
+		{Key: "Chance of a false change", Value: "at most " + wording.Share(h.Alpha)},
+	}}}})
+	for i, p := range all {
+		s := doc.Section{ID: fmt.Sprintf("e%d", i+1), Title: experimentName(p), Flush: true}
+		if len(all) == 1 {
+			s.Quiet = doc.Terminal | doc.Markdown // the title says it
+		}
+		s.Blocks = p.blocks(s.ID, o)
+		d.Add(s)
+	}
+	if len(h.Skipped) > 0 {
+		var items []string
+		for _, s := range h.Skipped {
+			items = append(items, plain(s.Directory)+": "+brief(s.Reason))
+		}
+		d.Add(doc.Only{In: doc.Markdown | doc.Page, Blocks: []doc.Block{
+			doc.Section{ID: "skipped", Title: "Skipped", Blocks: []doc.Block{doc.List{Items: doc.Each(items)}}}}})
+	}
+	return d.Add(doc.Section{ID: "read", Title: "How to read this", Quiet: doc.Terminal | doc.Markdown, Blocks: []doc.Block{
+		doc.Only{In: doc.Page, Blocks: []doc.Block{doc.Paragraph{Text: doc.Words(historyLegend)}}},
+		doc.Section{Blocks: []doc.Block{doc.Paragraph{Text: doc.Words(terms(h))}}},
+		doc.Only{In: doc.Page, Blocks: []doc.Block{doc.Paragraph{Text: doc.Words(historyDoubts)}}},
+	}})
+}
+
+func experimentName(p past) string { return cmp.Or(plain(p.Name), "(no name)") }
+
+// historyLegend says what the charts show, historyDoubts what they cannot.
+const (
+	historyLegend = "Each mark is one run, the line through it its interval; a mark leads to the run's report. " +
+		"Overheads are relative to the run's own baseline, so that the level of the machine cancels; the levels of baselines tell of the machine itself. " +
+		"Heavy lines are the level between changes. A change stands between the last run of the old level and the first of the new one; " +
+		"the shaded runs are those among which it may lie. Crosses are runs that are left out of all statistics. " +
+		"Ticks at the foot are runs in which something else changed (point at one to read what), dashed lines runs with other parameters."
+	historyDoubts = "The interval of a change's size does not know that its place was chosen because it looks large, and the places suppose that runs are independent."
+)
+
+// blocks show one experiment.
+func (p past) blocks(id string, o HistoryOptions) []doc.Block {
+	headline, rest := p.chosen(false), p.exploratory()
+	shown := headline
+	if o.All {
+		shown = p.chosen(true)
+	}
+	blocks := []doc.Block{doc.Paragraph{Text: doc.Words(p.heading() + ". " + p.outcome(shown))}}
+	if changes := p.changes(id, headline); changes != nil {
+		blocks = append(blocks, doc.Only{In: doc.Markdown | doc.Page, Blocks: []doc.Block{doc.Answers{List: changes}}})
+	}
+	if list := p.others(shown); len(list) > 0 {
+		blocks = append(blocks, doc.Section{Title: "Other parameters", Note: "a line ┊ in a plot, dashed in a chart, stands before them",
+			Flush: true, Blocks: []doc.Block{doc.List{Items: doc.Each(list)}}})
+	}
+	blocks = append(blocks, p.cells(id, headline, true, o)...)
+	if len(rest) > 0 {
+		blocks = append(blocks, p.restBlocks(id, rest, o)...)
+	}
+	return append(blocks, p.runBlocks(o)...)
+}
+
+// restBlocks show the exploratory metrics, and where there is little room only
+// if asked.
+func (p past) restBlocks(id string, rest []*history.Series, o HistoryOptions) []doc.Block {
+	section := doc.Section{Title: exploratoryTitle, Note: wording.Count(len(rest), "series", "series") + ", with a level of their own for changes", Flush: true, Fold: doc.Page}
+	if o.All {
+		if changes := p.changes(id, rest); changes != nil {
+			section.Blocks = append(section.Blocks, doc.Only{In: doc.Markdown, Blocks: []doc.Block{doc.Answers{List: changes}}})
+		}
+		section.Blocks = append(section.Blocks, p.cells(id, rest, false, o)...)
+		return []doc.Block{section}
+	}
+	section.Blocks = p.cells(id, rest, false, o)
+	note := wording.Count(len(rest), "series of exploratory metrics is", "series of exploratory metrics are") + " not shown (--all shows them)"
+	return []doc.Block{doc.Only{In: doc.Page, Blocks: []doc.Block{section}},
+		doc.Only{In: doc.Terminal, Blocks: []doc.Block{doc.Section{Blocks: []doc.Block{doc.Paragraph{Text: doc.Words(note)}}}}}}
+}
+
+// cells show series, cell by cell: as charts, and as a table in Markdown.
+func (p past) cells(id string, list []*history.Series, headline bool, o HistoryOptions) []doc.Block {
+	var blocks []doc.Block
+	drawn := 0
+	for _, c := range byCell(list) {
+		charts := doc.Only{In: doc.Terminal | doc.Page}
+		var rows []doc.Row
+		for _, s := range c.series {
+			drawn++
+			charts.Blocks = append(charts.Blocks, p.seriesSection(id, s, len(s.Shifts) > 0 || headline && drawn <= mostOpen, o))
+			rows = append(rows, doc.Row{Cells: doc.Cells(seriesName(s), nowText(s), fmt.Sprint(len(s.Shifts)), remarks(s))})
+		}
+		blocks = append(blocks, doc.Section{Title: plain(c.id), Blocks: []doc.Block{charts,
+			doc.Only{In: doc.Markdown, Blocks: []doc.Block{doc.Simple([]doc.Column{{Title: "series", Kind: doc.Name}, {Title: "level now"},
+				{Title: "changes", Right: true}, {Title: "remarks"}}, rows)}}}})
+	}
+	return blocks
+}
+
+// seriesSection shows one series.
+func (p past) seriesSection(id string, s *history.Series, open bool, o HistoryOptions) doc.Section {
+	section := doc.Section{ID: p.chartID(id, s), Title: seriesName(s), Value: nowText(s), Note: seriesNote(s), Fold: doc.Page, Open: open,
+		Blocks: []doc.Block{doc.Figure{
+			Wide:   func() string { return p.chart(s, o, historyWide) },
+			Narrow: func() string { return p.chart(s, o, historyNarrow) },
+			Plot:   func(width int) []string { return spark(s, len(p.Runs), width) }}}}
+	if len(s.Shifts) > 0 {
+		var changes []doc.Answer
+		for _, c := range s.Shifts {
+			changes = append(changes, doc.Answer{Verdict: changeVerdict(c), Text: doc.Words(shiftWord(s, c) + " " + p.shiftPlace(c)), Causes: p.shiftCause(c)})
+		}
+		section.Blocks = append(section.Blocks, doc.Only{In: doc.Terminal, Blocks: []doc.Block{doc.Answers{List: changes}}})
+	}
+	for _, n := range s.Notes {
+		section.Blocks = append(section.Blocks, doc.Paragraph{Text: doc.In(doc.Muted, brief(n))})
+	}
+	return section
+}
+
+// changes are the changes of series, in the order in which they happened.
+func (p past) changes(id string, list []*history.Series) []doc.Answer {
+	var answers []doc.Answer
+	for _, f := range findings(list) {
+		text := doc.Text{{Words: plain(f.Cell) + ": " + seriesName(f.Series), Style: doc.Strong, Link: "#" + p.chartID(id, f.Series)},
+			{Words: ": " + shiftWord(f.Series, f.Shift) + " " + p.shiftPlace(f.Shift)}}
+		answers = append(answers, doc.Answer{Verdict: changeVerdict(f.Shift), Text: text, Causes: p.shiftCause(f.Shift)})
+	}
+	return answers
+}
+
+// exploratory are the series that were not the question.
+func (p past) exploratory() []*history.Series {
+	var list []*history.Series
+	for _, s := range p.chosen(true) {
+		if !s.Metric.Headline {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// chartID names the chart of a series within a page.
+func (p past) chartID(id string, s *history.Series) string {
+	for i := range p.Series {
+		if &p.Series[i] == s {
+			return fmt.Sprintf("%s-%d", id, i+1)
+		}
+	}
+	return id
+}
+
+// changeVerdict is what a change is, as a word.
+func changeVerdict(c history.Shift) doc.Text {
+	switch c.Direction {
+	case history.Worse:
+		return doc.In(doc.Cost, c.Direction)
+	case history.Better:
+		return doc.In(doc.Gain, c.Direction)
+	case history.Rose:
+		return doc.In(doc.Rise, c.Direction)
+	case history.Fell:
+		return doc.In(doc.Fall, c.Direction)
+	}
+	return doc.In(doc.Mixed, c.Direction)
+}

@@ -1,0 +1,93 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"tare/history"
+	doc "tare/report/document"
+	"tare/wording"
+)
+
+const (
+	mostLeftOut   = 10  // runs that a terminal lists as left out
+	mostRunRows   = 500 // runs that a page lists, the latest
+	mostRunEvents = 8   // events listed with a run
+)
+
+// runBlocks show the runs: all on a page, else those that are left out.
+func (p past) runBlocks(o HistoryOptions) []doc.Block {
+	blocks := []doc.Block{doc.Only{In: doc.Page, Blocks: []doc.Block{doc.Section{Title: "Runs", Note: "the latest first", Fold: doc.Page, Blocks: p.runTable(o)}}}}
+	if left := p.leftOut(); len(left) > 0 {
+		var items []string
+		for _, r := range left {
+			items = append(items, plain(r.Directory)+": "+brief(r.LeftOut))
+		}
+		blocks = append(blocks, doc.Only{In: doc.Terminal | doc.Markdown, Blocks: []doc.Block{
+			doc.Section{Title: "Left out", Flush: true, Blocks: []doc.Block{doc.List{Items: doc.Each(items), Most: mostLeftOut}}}}})
+	}
+	return blocks
+}
+
+// runTable lists the runs, the latest first.
+func (p past) runTable(o HistoryOptions) []doc.Block {
+	changed := map[int]bool{}
+	for _, f := range findings(p.chosen(false)) {
+		changed[f.Run] = true
+	}
+	var rows []doc.Row
+	for i := len(p.Runs) - 1; i >= 0 && len(rows) < mostRunRows; i-- {
+		rows = append(rows, p.runRow(i, changed[i], o))
+	}
+	blocks := []doc.Block{doc.Simple([]doc.Column{{Title: "no.", Right: true}, {Title: "run", Kind: doc.Name}, {Title: "start (UTC)"}, {Title: "Tare"},
+		{Title: "state", Kind: doc.Prose}, {Title: "different from the run before", Kind: doc.Prose}}, rows)}
+	if n := len(p.Runs) - len(rows); n > 0 {
+		blocks = append(blocks, doc.Paragraph{Text: doc.Words(wording.Count(n, "earlier run is", "earlier runs are") + " not listed.")})
+	}
+	return blocks
+}
+
+// runRow is one run. The number of one that begins a change stands out.
+func (p past) runRow(i int, changed bool, o HistoryOptions) doc.Row {
+	r := p.Runs[i]
+	number, start, state := doc.Words(fmt.Sprint(i+1)), "", "used"
+	if changed {
+		number[0].Style = doc.Strong
+	}
+	if !r.Start.IsZero() {
+		start = moment(r)
+	}
+	switch {
+	case r.LeftOut != "":
+		state = "left out: " + brief(r.LeftOut)
+	case r.Observational != "":
+		state = "observational: " + brief(r.Observational)
+	}
+	return doc.Row{Muted: r.LeftOut != "", Cells: []doc.Cell{doc.Of(number), doc.Of(doc.Text{{Words: plain(r.Directory), Link: o.link(r)}}),
+		doc.C(start), doc.C(plain(r.TareVersion)), doc.C(state), doc.Of(doc.Each(runEvents(r))...)}}
+}
+
+// runEvents are the first events of a run.
+func runEvents(r *history.Run) []string {
+	list := plainAll(r.Events[:min(len(r.Events), mostRunEvents)])
+	if n := len(r.Events) - mostRunEvents; n > 0 {
+		list = append(list, fmt.Sprintf("and %d more", n))
+	}
+	return list
+}
+
+// link is the way from the page to a run's report, or to its directory.
+func (o HistoryOptions) link(r *history.Run) string {
+	base := RunOptions{RunDir: r.Directory, Page: cmp.Or(o.Page, "history.html")}.base()
+	if o.Reports[r.Directory] {
+		return link(base, "report.html")
+	}
+	return link(base, "/")
+}
+
+// remarks are what a reader must know of a series.
+func remarks(s *history.Series) string {
+	return strings.Join(slices.DeleteFunc(append([]string{seriesNote(s)}, plainAll(s.Notes)...), func(t string) bool { return t == "" }), "; ")
+}

@@ -1,0 +1,77 @@
+package report
+
+import (
+	"strings"
+
+	"tare/analysis"
+	"tare/experiment"
+	"tare/wording"
+)
+
+// plot draws intervals in the characters of a terminal, on one axis.
+type plot struct {
+	axis   axis
+	margin float64
+}
+
+// column is where v falls in a plot of so many columns.
+func (p plot) column(v float64, width int) int { return int(p.axis.at(v)*float64(width-1) + 0.5) }
+
+// labels are the ends of the axis and the zero, above the plot.
+func (p plot) labels(m experiment.Metric, width int) string {
+	row := []rune(strings.Repeat(" ", width))
+	put := func(at int, label string) {
+		text := []rune(label)
+		at = min(max(at, 0), width-len(text))
+		if at < 0 {
+			return
+		}
+		for i := max(0, at-1); i < min(width, at+len(text)+1); i++ {
+			if row[i] != ' ' {
+				return
+			}
+		}
+		copy(row[at:], text)
+	}
+	put(p.column(0, width), "0")
+	put(width, endLabel(m, p.axis.hi))
+	put(0, endLabel(m, p.axis.lo))
+	return string(row)
+}
+
+// endLabel labels the end of an axis with few digits.
+func endLabel(m experiment.Metric, v float64) string {
+	if v > 0 {
+		return "+" + wording.Size(m, v)
+	}
+	return wording.Size(m, v)
+}
+
+// interval is a comparison's interval on the axis, with the zero line and the
+// margin.
+func (p plot) interval(c analysis.Comparison, control bool, width int) string {
+	if !wording.Judged(c) {
+		return ""
+	}
+	row := []rune(strings.Repeat(" ", width))
+	if p.margin > 0 {
+		row[p.column(-p.margin, width)], row[p.column(p.margin, width)] = '┊', '┊'
+	}
+	zero := p.column(0, width)
+	row[zero] = '│'
+	lo, hi, at := p.column(c.Overhead.Lo, width), p.column(c.Overhead.Hi, width), p.column(c.Overhead.Point, width)
+	for i := lo; i <= hi; i++ {
+		row[i] = '─'
+	}
+	if zero > lo && zero < hi {
+		row[zero] = '┼'
+	}
+	if !c.PointOnly {
+		row[lo], row[hi] = '├', '┤'
+	}
+	row[at] = '●'
+	if control {
+		row[at] = '○'
+	}
+	return string(row)
+}

@@ -1,0 +1,87 @@
+package report
+
+import (
+	"tare/published"
+	doc "tare/report/document"
+)
+
+// Published shows the published table: for each cell the means with their
+// variances, then the differences with what the intervals say of each.
+func Published(t *published.Table) *doc.Document {
+	d := &doc.Document{Title: publishedTitle(t), Styles: pageStyles(), Footer: "Made by tare show."}
+	return d.Add(publishedBlocks(t)...)
+}
+
+func publishedBlocks(t *published.Table) []doc.Block {
+	var blocks []doc.Block
+	for _, note := range publishedNotes(t) {
+		blocks = append(blocks, doc.Paragraph{Text: doc.Words(note)})
+	}
+	for _, c := range t.Cells {
+		var headline, rest []published.Metric
+		for _, m := range c.Metrics {
+			if m.Metric.Headline {
+				headline = append(headline, m)
+			} else {
+				rest = append(rest, m)
+			}
+		}
+		section := doc.Section{Title: plain(c.ID), Flush: true, Blocks: publishedTables(t, headline)}
+		if rest != nil {
+			section.Blocks = append(section.Blocks, doc.Section{Title: exploratoryTitle, Note: exploratoryNote, Flush: true,
+				Fold: doc.Page, Open: true, Blocks: publishedTables(t, rest)})
+		}
+		blocks = append(blocks, section)
+	}
+	return blocks
+}
+
+// exploratoryTitle heads what was not the question of a run, with how it is to be
+// taken.
+const (
+	exploratoryTitle = "Exploratory metrics"
+	exploratoryNote  = "not corrected for their number: hints, not findings"
+)
+
+// publishedTables are a table of means, and one of differences.
+func publishedTables(t *published.Table, metrics []published.Metric) []doc.Block {
+	if len(metrics) == 0 {
+		return nil
+	}
+	means := doc.Table{Columns: []doc.Column{{Title: "metric", Kind: doc.Name}}, Groups: []doc.Group{{Parts: []doc.Part{{}}}}}
+	for _, a := range t.Arms {
+		means.Columns = append(means.Columns, doc.Column{Title: plain(a), Right: true})
+	}
+	differences := doc.Table{Bare: true, Groups: []doc.Group{{}}, Columns: []doc.Column{
+		{Title: "metric", Kind: doc.Name, In: doc.Markdown}, {Title: "difference", Kind: doc.Name},
+		{Title: "relative to the one"}, {Title: "relative to the other"},
+		{Title: "verdict", In: doc.Page}, {Title: "what the intervals say", Kind: doc.Prose}}}
+	for _, m := range metrics {
+		name, sc := publishedName(m), publishedScale(m)
+		row := doc.Row{Cells: doc.Cells(name)}
+		for _, a := range m.Arms {
+			row.Cells = append(row.Cells, doc.C(moments(sc, a)))
+		}
+		means.Groups[0].Add(row)
+		part := doc.Part{Title: doc.In(doc.Strong, name)}
+		for _, d := range m.Differences {
+			toA, toB := relative(d)
+			row := doc.Row{Cells: append(doc.Cells(name, pairName(d), toA, toB), doc.Cell{}, doc.C(said(d)))}
+			if d.Said != nil {
+				row.Cells[4] = doc.Of(verdict(d.Said.Verdict, observed(*d.Said)))
+			}
+			part.Add(row)
+		}
+		differences.Groups[0].Parts = append(differences.Groups[0].Parts, part)
+	}
+	return []doc.Block{means, differences}
+}
+
+// publishedName is a metric with the unit of its moments.
+func publishedName(m published.Metric) string {
+	name := plain(m.Metric.Name)
+	if label := publishedScale(m).Label; label != "" {
+		name += ", " + label
+	}
+	return name + exploratoryMark(m.Metric)
+}

@@ -1,0 +1,184 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tare/analysis"
+	"tare/journal"
+	doc "tare/report/document"
+	"tare/wording"
+)
+
+// proofSection shows that each layer was on in its arm and off elsewhere.
+func (s *sheet) proofSection() doc.Section {
+	section := doc.Section{ID: "proof", Title: "Proof of treatment"}
+	var rows []doc.Row
+	var once, each []string
+	for _, p := range s.proofs() {
+		made, list := "in every trial", &each
+		if p.Once {
+			made, list = "once, at set-up", &once
+		}
+		if name := plain(p.Name); !slices.Contains(*list, name) {
+			*list = append(*list, name)
+		}
+		failed := doc.Of(doc.Words(strconv.Itoa(p.Failed)))
+		if p.Failed > 0 {
+			failed = doc.Of(doc.In(doc.Strong, "× "+strconv.Itoa(p.Failed)))
+		}
+		rows = append(rows, doc.Row{Cells: append(doc.Cells(plain(p.Arm), plain(p.Layer), plain(p.Name), brief(p.Expected), brief(p.Example), made, strconv.Itoa(p.Passed)), failed)})
+	}
+	if rows == nil {
+		section.Blocks = []doc.Block{doc.Paragraph{Text: doc.Words("No check was recorded: no arm of this run has a layer that proves itself.")}}
+		return section
+	}
+	section.Blocks = []doc.Block{
+		doc.Paragraph{Text: doc.Words("Evidence that each layer was on in its arm and off elsewhere. A trial whose proof fails yields no number. " + proofNote(once, each))},
+		doc.Simple([]doc.Column{{Title: "arm", Kind: doc.Name}, {Title: "layer"}, {Title: "check", Kind: doc.Prose}, {Title: "expected", Kind: doc.Prose},
+			{Title: "observed, first trial", Kind: doc.Prose}, {Title: "made"}, {Title: "passed", Right: true}, {Title: "failed", Right: true}}, rows)}
+	return section
+}
+
+// proofs are the run's checks, one for each arm, layer and name: a check whose
+// expectation depends on what the trial did (bytes through a tunnel) shows the
+// first.
+func (s *sheet) proofs() []analysis.ProofSummary {
+	type key struct {
+		arm, layer, name string
+		once             bool
+	}
+	var list []analysis.ProofSummary
+	at := map[key]int{}
+	varies := map[int]bool{}
+	for _, p := range s.run.Proofs {
+		k := key{p.Arm, p.Layer, p.Name, p.Once}
+		i, ok := at[k]
+		if !ok {
+			at[k] = len(list)
+			list = append(list, p)
+			continue
+		}
+		list[i].Passed += p.Passed
+		list[i].Failed += p.Failed
+		varies[i] = varies[i] || p.Expected != list[i].Expected
+	}
+	for i := range varies {
+		if varies[i] {
+			list[i].Expected = brief(list[i].Expected) + " (differs by trial)"
+		}
+	}
+	return list
+}
+
+// proofNote says which checks were made how often.
+func proofNote(once, each []string) string {
+	var parts []string
+	if len(each) > 0 {
+		parts = append(parts, "Made in every trial: "+enumerate(each, 12, "checks")+".")
+	}
+	if len(once) > 0 {
+		parts = append(parts, "Made once, when the layer was set up: "+enumerate(once, 12, "checks")+".")
+	}
+	return strings.Join(parts, " ")
+}
+
+// invalidBlocks are the trials that broke a rule: how many of each rule, which
+// files of an import, and on a page each of them.
+func (s *sheet) invalidBlocks(o RunOptions) []doc.Block {
+	section := doc.Section{ID: "invalid", Title: "Invalid trials", Blocks: []doc.Block{
+		doc.Only{In: doc.Markdown | doc.Page, Blocks: []doc.Block{doc.Paragraph{Text: doc.Words(s.invalidNote())}}}}}
+	var counts []doc.Fact
+	for _, rule := range rules(s.run.Trials.ByRule) {
+		counts = append(counts, doc.Fact{Key: plain(rule), Value: wording.Count(s.run.Trials.ByRule[rule], "trial", "trials")})
+	}
+	section.Blocks = append(section.Blocks, doc.Facts{List: counts})
+	if s.imported() {
+		section.Blocks = append(section.Blocks, doc.Only{In: doc.Terminal, Blocks: []doc.Block{s.fileList(mostFiles, "; the report lists them")}},
+			doc.Only{In: doc.Markdown, Blocks: []doc.Block{s.fileList(mostMarkdownFiles, "")}})
+	}
+	if len(s.run.Invalids) > 0 {
+		section.Blocks = append(section.Blocks, doc.Only{In: doc.Page, Blocks: []doc.Block{s.invalidTrials(o)}})
+	}
+	if counts == nil && len(s.run.Invalids) == 0 {
+		return []doc.Block{doc.Only{In: doc.Page, Blocks: []doc.Block{section}}}
+	}
+	return []doc.Block{section}
+}
+
+// Invalid files that a terminal lists, and that Markdown lists.
+const mostFiles, mostMarkdownFiles = 12, 50
+
+// fileList is the files of an import that gave no data, each with its reason: the
+// first of them, and where the others are.
+func (s *sheet) fileList(most int, elsewhere string) doc.List {
+	var list []string
+	files := s.invalidFiles()
+	for _, f := range files[:min(len(files), most)] {
+		list = append(list, f.text())
+	}
+	if n := len(files) - most; n > 0 {
+		list = append(list, wording.Count(n, "file", "files")+" more"+elsewhere)
+	}
+	return doc.List{Items: doc.Each(list)}
+}
+
+// invalidTrials lists the invalid trials with their rules.
+func (s *sheet) invalidTrials(o RunOptions) doc.Section {
+	ours, theirs := doc.Forms(0), doc.Nowhere
+	if s.imported() {
+		ours, theirs = theirs, ours
+	}
+	var rows []doc.Row
+	for _, t := range s.run.Invalids[:min(len(s.run.Invalids), mostInvalids)] {
+		rows = append(rows, s.invalidRow(t, o))
+	}
+	section := doc.Section{Title: "Each invalid trial with its rule", Fold: doc.Page, Open: len(s.run.Invalids) <= 10, Blocks: []doc.Block{
+		doc.Simple([]doc.Column{{Title: "trial", Right: true}, {Title: "file", Kind: doc.Prose, In: theirs}, {Title: "round", Right: true, In: ours},
+			{Title: "attempt", Right: true, In: ours}, {Title: "cell", Kind: doc.Name}, {Title: "arm", Kind: doc.Name}, {Title: "rule"},
+			{Title: "detail", Kind: doc.Prose}, {Title: "raw output"}}, rows)}}
+	if n := len(s.run.Invalids) - len(rows); n > 0 {
+		section.Blocks = append(section.Blocks, doc.Paragraph{Text: doc.In(doc.Muted, wording.Count(n, "trial", "trials")+" more; trials.jsonl has all.")})
+	}
+	return section
+}
+
+func (s *sheet) invalidRow(t journal.Trial, o RunOptions) doc.Row {
+	var broken, details []string
+	for _, v := range t.Invalid {
+		broken, details = append(broken, plain(v.Rule)), append(details, brief(v.Detail))
+	}
+	file, _ := reasonOf(t)
+	raw := doc.Cell{}
+	if t.Raw != "" {
+		to := t.Raw
+		if !s.imported() {
+			to += "/" // a directory
+		}
+		raw = doc.Of(doc.Text{{Words: "files", Link: link(o.base(), to)}})
+	}
+	return doc.Row{Cells: append(doc.Cells(strconv.Itoa(t.Seq), file, strconv.Itoa(t.Round), strconv.Itoa(t.Attempt), plain(t.Cell), plain(t.Arm),
+		strings.Join(broken, ", "), strings.Join(details, "; ")), raw)}
+}
+
+// invalidNote says how many trials were invalid and what became of them.
+func (s *sheet) invalidNote() string {
+	n := len(s.run.Invalids)
+	if n == 0 {
+		if s.imported() {
+			return "No trial broke a rule."
+		}
+		return "No trial broke a rule of the experiment."
+	}
+	if s.imported() {
+		return wording.Count(n, "trial broke", "trials broke") + " a rule and gave no data. Rules never look at whether a value is high or low."
+	}
+	text := fmt.Sprintf("%s a rule that was fixed before the run, and gave no data. An invalid trial is repeated within its round, up to %s in all",
+		wording.Count(n, "trial broke", "trials broke"), wording.Count(s.plan.Attempts, "attempt", "attempts"))
+	if s.run.Trials.Lost > 0 {
+		return text + fmt.Sprintf("; %s stayed invalid.", wording.Count(s.run.Trials.Lost, "planned trial", "planned trials"))
+	}
+	return text + "; none stayed without a valid value."
+}

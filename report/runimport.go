@@ -1,0 +1,67 @@
+package report
+
+import (
+	"fmt"
+
+	doc "tare/report/document"
+	"tare/wording"
+)
+
+// importedState says where the trials are from and how many gave data.
+func (s *sheet) importedState() []doc.Block {
+	r := s.run
+	var from []string
+	for _, a := range s.sources() {
+		from = append(from, a.Key+": "+a.Value)
+	}
+	blocks := []doc.Block{doc.Paragraph{Text: doc.Words(fmt.Sprintf("imported from %s, %s of %s valid", s.tool(),
+		wording.Number(float64(r.Trials.Valid), 9), wording.Count(r.Trials.Planned, "trial", "trials")))},
+		doc.List{Items: doc.Each(from)}}
+	if len(r.Controls) > 0 {
+		blocks = append(blocks, doc.Paragraph{Text: doc.Words(s.controlLine())})
+	}
+	return blocks
+}
+
+// factSection is what the files tell of the systems that they were made on.
+func (s *sheet) factSection() doc.Section {
+	section := doc.Section{ID: "machine", Title: "Machines and versions"}
+	columns := []doc.Column{{Title: "fact", Kind: doc.Name}}
+	for _, a := range s.plan.Import.Arms {
+		columns = append(columns, doc.Column{Title: plain(a.Name), Kind: doc.Prose})
+	}
+	var rows []doc.Row
+	for _, f := range s.armFacts() {
+		name := doc.Words(f.Name)
+		if f.Differs {
+			name = doc.In(doc.Strong, f.Name)
+		}
+		row := doc.Row{Cells: []doc.Cell{doc.Of(name)}}
+		for _, v := range f.Values {
+			if v == "" {
+				row.Cells = append(row.Cells, doc.Of(doc.In(doc.Muted, "not told")))
+			} else {
+				row.Cells = append(row.Cells, doc.C(v))
+			}
+		}
+		rows = append(rows, row)
+	}
+	if rows == nil {
+		section.Blocks = []doc.Block{doc.Paragraph{Text: doc.Words("The files tell nothing of the systems that they were made on.")}}
+		return section
+	}
+	section.Blocks = []doc.Block{
+		doc.Paragraph{Text: doc.Words("What the files tell of the systems that they were made on. Facts in bold differ between arms, and are compared along with them.")},
+		doc.Simple(columns, rows)}
+	return section
+}
+
+// sourceBlocks say where the trials of each arm are from.
+func (s *sheet) sourceBlocks(o RunOptions) []doc.Block {
+	blocks := []doc.Block{doc.Facts{List: s.sources()}}
+	if command := s.plan.Import.Command; command != "" {
+		blocks = append(blocks, doc.Only{In: doc.Page, Blocks: []doc.Block{
+			doc.Paragraph{Text: doc.Words("The same files are imported again by:")}, doc.Code{Text: command}}})
+	}
+	return append(blocks, directoryLinks(o))
+}
