@@ -15,11 +15,11 @@ type absent struct {
 	arm    string // that has it
 	l      layer.Layer
 	own    layer.Layer // this arm's layer of the same kind, with other parameters; nil: it has none
-	beside bool        // l can tell beside that one
+	beside bool        // l can tell although the arm has that one
 }
 
-// absentLayers lists the layers that other arms have and this one has not: one of
-// each kind and parameters.
+// absentLayers lists the layers that other arms have and this one has not. Of layers of
+// the same kind with the same parameters it lists one.
 func absentLayers(x *experiment.Expansion, arm int) []absent {
 	own := map[string]layer.Layer{}
 	has := map[string]bool{}
@@ -42,8 +42,8 @@ func absentLayers(x *experiment.Expansion, arm int) []absent {
 }
 
 // prove gathers evidence that the layer is not on at the site of a session. In an arm
-// with a layer of the same kind only a layer that says so can tell; of others it is
-// noted that nothing was looked at.
+// that has a layer of the same kind, only a layer that declares ProvesBeside is asked.
+// For any other, a check says that nothing was looked at.
 func (a absent) prove(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	if a.own == nil || a.beside {
 		s.Own = a.own

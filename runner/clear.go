@@ -8,16 +8,16 @@ import (
 	"tare/experiment/quantity"
 )
 
-// Clearing up is tried again where it fails, with a longer pause each time: a
+// Clearing up that fails is tried again, after a pause that doubles each time: a
 // cluster that does not answer for a while is no reason to end a run.
 const (
 	clearTries = 6
 	clearPause = time.Second // before the second
 )
 
-// clear takes away what the trial has left in its site, within the limit of a
-// trial. The time for it counts as the preparation of the next trial, and not as
-// Tare's.
+// clear takes away what a trial has left in its site. It has as much time as a trial
+// may take. That time counts as preparation of the next trial, not as time that Tare
+// has spent itself.
 func (r *run) clear(ctx context.Context, id trialID, clear func(context.Context) error) error {
 	start := time.Now()
 	defer func() { r.cleared += time.Since(start) }()

@@ -98,11 +98,11 @@ func (c cost) total() time.Duration {
 	return sum
 }
 
-// with adds the layers to the usage of the programs: "layer" is all of them, beside
-// its parts.
+// with adds what the layers used to what the programs used: their sum, by the name
+// "layer", and each part by its own name.
 func (c cost) with(programs map[string]testbed.Usage, wall time.Duration) map[string]testbed.Usage {
 	if c.unavailable || len(c.parts) == 0 {
-		return programs // a part of the layers would pass for all of them
+		return programs // without all of them the sum would be too low
 	}
 	all := maps.Clone(c.parts)
 	sum := testbed.Usage{Wall: wall}

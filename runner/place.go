@@ -23,11 +23,11 @@ type place struct {
 	run    *layer.Run
 	starts []testbed.Place // where the workloads start programs
 	layers []up            // from the innermost to the outermost
-	once   []layer.Check   // that were made when the layers were put up
+	once   []layer.Check   // made when the layers were put up, and not again
 	absent []absent
 }
 
-// up is a layer that is up.
+// up is a layer that has been put up at a place.
 type up struct {
 	kind string
 	*layer.Active
@@ -57,7 +57,8 @@ func open(ctx context.Context, x *experiment.Expansion, arm int, bed testbed.Tes
 	return p, nil
 }
 
-// make puts the layers up, and makes the site with what they have asked for.
+// make puts the layers up and has the testbed make the site, with what the layers have
+// asked for.
 func (p *place) make(ctx context.Context, items []experiment.LayerItem) error {
 	for _, item := range items {
 		l, ok := item.Config.(layer.Layer)
@@ -96,8 +97,8 @@ func (p *place) make(ctx context.Context, items []experiment.LayerItem) error {
 	return nil
 }
 
-// shown keeps checks that are made once. It fails if one of them shows that the layer
-// is not on.
+// shown keeps checks that are not made again. It fails if one of them shows that the
+// layer is not on.
 func (p *place) shown(kind string, checks []layer.Check) error {
 	for _, check := range checks {
 		if !check.OK {

@@ -51,8 +51,8 @@ func conditions(t *journal.Trial, c machine.Conditions, limits experiment.Limits
 	}
 }
 
-// over applies a limit on a share. One that is not told is negative and within
-// every limit; the record of the environment notes what cannot be told.
+// over applies a limit on a share. A share that is not known is negative, and so within
+// every limit; the record of the environment notes what cannot be known.
 func over(t *journal.Trial, rule, what string, share float64, limit *quantity.Percent) {
 	if limit != nil && share > float64(*limit) {
 		violate(t, rule, fmt.Sprintf("%s %.1f%%, over the limit of %v", what, share*100, *limit))

@@ -1,8 +1,8 @@
 // Package runner carries a plan out: it sets up every arm, runs the rounds in
 // their random order, proves the treatment around each trial, applies the rules
 // of invalidation, and hands every finished trial to the journal before the next
-// one starts. It knows neither testbeds, layers nor workloads but by their
-// interfaces, and sleeps while a trial runs.
+// one starts. It knows testbeds, layers and workloads by their interfaces alone, and
+// sleeps while a trial runs.
 package runner
 
 import (
@@ -75,10 +75,10 @@ type run struct {
 	plan  *experiment.Plan
 	sites *sites
 	clock *clock
-	// last is until when time has been accounted to trials: recording a trial
-	// counts as time around the next one.
+	// last is the time up to which all time has been attributed to trials. Recording a
+	// trial comes after that, and so counts as time around the next one.
 	last time.Time
-	// cleared is the time for clearing up since the last trial.
+	// cleared is how long clearing up after the last trial took.
 	cleared time.Duration
 }
 
@@ -187,9 +187,9 @@ func (r *run) block(ctx context.Context, round int, steps []experiment.Step) err
 // longestRest bounds how long the run waits at once for the machine to become quiet.
 const longestRest = 5 * time.Minute
 
-// rest waits before trials that the machine's condition has spoilt are
-// repeated: a pause the first time, twice as long the next. What spoilt them is
-// likely to be there still, and the attempts are few.
+// rest waits before trials are repeated that the machine's condition has spoilt: a
+// pause the first time, twice as long the next. What spoilt them may still go on, and
+// attempts are few.
 func (r *run) rest(ctx context.Context, pass int) error {
 	pause := longestRest
 	if doublings := pass - 2; doublings < 16 {
@@ -237,8 +237,8 @@ type HopelessError struct {
 // than about the workload or a layer: the run may go on when that has passed.
 func (e *HopelessError) Environment() bool { return environmental(e.Last.Rule, e.CPULimited) }
 
-// CPULimit says whether the trials have met a limit on CPU time that pods have: it
-// does not pass.
+// CPULimit says whether programs were throttled by a limit on their CPU time, such as
+// that of a pod. Waiting does not help.
 func (e *HopelessError) CPULimit() bool {
 	return e.Last.Rule == workload.RuleThrottled && e.CPULimited
 }
@@ -246,8 +246,8 @@ func (e *HopelessError) CPULimit() bool {
 // cpuLimited says whether programs run under limits on CPU time.
 func (r *run) cpuLimited() bool { return r.Expansion.Cells[0].Testbed.LimitsCPU() }
 
-// environmental says whether a rule is about the machine's condition, which may
-// pass. What is throttled by a limit on its CPU time is so again.
+// environmental says whether a rule is about the machine's condition, which may pass.
+// Throttling by a limit on CPU time does not pass.
 func environmental(rule string, cpuLimited bool) bool {
 	switch rule {
 	case workload.RuleForeignCPU, workload.RuleSteal, workload.RulePressure, workload.RuleStopped:

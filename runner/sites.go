@@ -56,8 +56,8 @@ func openSites(ctx context.Context, x *experiment.Expansion, bed testbed.Testbed
 	return s, nil
 }
 
-// close takes everything down. What is switched for everyone goes first: a layer
-// that puts back what it found must be the last to turn it.
+// close takes everything down. Layers with a switch are switched off before any layer
+// is taken down, because Down may switch back on what was on before the run.
 func (s *sites) close(ctx context.Context) error {
 	var errs []error
 	if s.on != nil {
@@ -73,9 +73,9 @@ func (s *sites) close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// enter switches the layers of the place on that the next trial runs in, after
-// those of the place before have been switched off, and waits as long as the
-// longest of them takes to settle. It says whether anything was turned.
+// enter prepares the layers with a switch for a trial at a place: those of the place
+// before are switched off, then those of this place on, and then it waits for the one
+// that takes longest to settle. It says whether any was switched.
 func (s *sites) enter(ctx context.Context, p *place) (switched bool, err error) {
 	if s.on == p {
 		return false, nil

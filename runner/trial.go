@@ -40,8 +40,8 @@ func (r *run) trial(ctx context.Context, id trialID) (*journal.Trial, error) {
 	return t, r.clear(ctx, id, clear)
 }
 
-// carryOut does what comes before the journal. It gives what takes away what the
-// workload has left behind; nil: it has left nothing.
+// carryOut runs a trial up to the point where it can be recorded. It gives the function
+// that takes away what the workload has left in the site; nil if it has left nothing.
 func (r *run) carryOut(ctx context.Context, id trialID) (t *journal.Trial, clear func(context.Context) error, err error) {
 	cell, arm := r.plan.Cells[id.step.Cell], r.plan.Arms[id.step.Arm]
 	p := r.sites.cells[id.step.Cell][id.step.Arm]
@@ -194,8 +194,8 @@ func note(t *journal.Trial, observed map[string]testbed.Observed) {
 	}
 }
 
-// failure turns what the workload returned into a broken rule, or gives back an
-// error that ends the run; late says which part has reached which limit, if one has.
+// failure turns the error of a workload into a broken rule, or gives it back if it ends
+// the run. Late says which part has reached which limit; "" if none has.
 func failure(t *journal.Trial, err error, late string) error {
 	var invalid *workload.Invalid
 	switch {
@@ -211,8 +211,8 @@ func failure(t *journal.Trial, err error, late string) error {
 	return nil
 }
 
-// proofs applies the rule of proof to the checks gathered so far and to an
-// error in gathering them, and says whether it was broken.
+// proofs records which of the checks gathered so far break the rule of proof, or that
+// gathering them failed, and says whether any did.
 func proofs(t *journal.Trial, err error) bool {
 	if err != nil {
 		rule := workload.RuleProof

@@ -32,7 +32,7 @@ func Price(c experiment.Cost, r Result, layers, machine time.Duration) (map[stri
 	if machine > 0 {
 		values[c.Prefix+"-cpu-machine"] = machine.Seconds() / r.Work
 	}
-	if len(Unavailable(c, r)) == 0 { // a part would pass for the whole
+	if len(Unavailable(c, r)) == 0 { // without all parts the sum would be too low
 		values[c.Prefix+"-cpu"] = total.Seconds() / r.Work
 	}
 	return values, nil
@@ -44,7 +44,7 @@ func OfLayers(c experiment.Cost) []string {
 }
 
 // Unavailable names the cost metrics that are not to be had in a trial: those of parts
-// whose usage is not known, and the sum.
+// whose usage is not known, and their sum.
 func Unavailable(c experiment.Cost, r Result) []string {
 	var names []string
 	for _, part := range c.Parts {

@@ -11,8 +11,8 @@ import (
 	"tare/testbed/kube"
 )
 
-// Up puts the site on the cluster of the context, and keeps which one that is for
-// the proofs in other arms: those have no connection to it.
+// Up puts the site on the cluster of the context. It keeps the identity of that cluster
+// for the proofs in other arms, which have no connection to it.
 func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
 	site, err := kube.Of(s.Site)
 	if err != nil {
@@ -64,7 +64,7 @@ func (c *Config) here(context, uid, want string) layer.Check {
 }
 
 // elsewhere shows that a site is on another cluster than that of the context.
-// Another way to the same cluster is another arm, but no other cluster.
+// Two contexts may be of one cluster; a caveat says so.
 func (c *Config) elsewhere(context, uid, not string) layer.Check {
 	k := layer.Check{
 		Layer: name, Name: "cluster", Expected: "not " + described(c.Name, not), Observed: described(context, uid),

@@ -11,11 +11,10 @@ import (
 	"tare/layer"
 )
 
-// absent shows that the objects are not there at another arm's site. What is
-// this arm's alone although it is outside of the arm's namespace stays there, as
-// the experiment says.
-// Objects that the arm has by its own layer are left out; without others, the
-// check has no name.
+// absent shows that the objects are not there at another arm's site. Objects outside of
+// the arm's namespace that the experiment declares to concern this arm only (scope: arm)
+// stay, and a caveat says so. Objects that the other arm's own layer applies are left
+// out; if there are no others, the check has no name.
 func (c *Config) absent(ctx context.Context, on cluster, given bool, own *Config) (layer.Check, error) {
 	check := layer.Check{Layer: name, Expected: "not there", Observed: "not there", OK: true}
 	objects, outside, err := c.placed(ctx, on, given)

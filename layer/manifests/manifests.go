@@ -57,14 +57,14 @@ func (c *Config) Declare() experiment.Declaration {
 	}
 }
 
-// Up applies the objects, or has settle do it after the pods are made; exclusive
-// ones only have to be not there yet.
+// Up applies the objects, unless they come after the pods (settle). Exclusive ones are
+// applied by the switch; Up only sees that they are not there yet.
 func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
 	site, err := kube.Of(s.Site)
 	if err != nil {
 		return nil, err
 	}
-	// The site gives up after its own limits, with a better word than this one's.
+	// Longer than the site's own limits, whose errors say more.
 	timeouts := site.Parameters().Timeouts
 	limit := timeouts.Delete.Std() + timeouts.Request.Std() + 5*time.Second
 	a := &active{config: c, on: site}

@@ -13,6 +13,7 @@ import (
 
 	"tare/experiment"
 	"tare/layer"
+	"tare/layer/pairs"
 	"tare/testbed"
 	"tare/testbed/kube"
 )
@@ -86,18 +87,7 @@ func with(m, add map[string]string) map[string]string {
 
 // lacking counts what a namespace lacks of the layer.
 func (c *Config) lacking(ns *corev1.Namespace) int {
-	return len(c.Labels) - among(c.Labels, ns.Labels) + len(c.Annotations) - among(c.Annotations, ns.Annotations)
-}
-
-// among counts the pairs of want that has holds.
-func among(want, has map[string]string) int {
-	n := 0
-	for k, v := range want {
-		if got, ok := has[k]; ok && got == v {
-			n++
-		}
-	}
-	return n
+	return len(c.Labels) - pairs.Among(c.Labels, ns.Labels) + len(c.Annotations) - pairs.Among(c.Annotations, ns.Annotations)
 }
 
 // checks shows which of the labels and annotations a namespace has.
@@ -110,32 +100,15 @@ func (c *Config) checks(ns *corev1.Namespace, on bool) []layer.Check {
 		if len(m.want) == 0 {
 			continue
 		}
-		k := layer.Check{Layer: name, Name: m.name + " of the namespace", Expected: written(m.want, m.want), Observed: written(m.want, m.has)}
-		k.OK = among(m.want, m.has) == len(m.want)
+		k := layer.Check{Layer: name, Name: m.name + " of the namespace", Expected: pairs.Written(m.want, m.want), Observed: pairs.Written(m.want, m.has)}
+		k.OK = pairs.Among(m.want, m.has) == len(m.want)
 		if !on {
 			k.Expected = "none of " + k.Expected
-			k.OK = among(m.want, m.has) == 0
+			k.OK = pairs.Among(m.want, m.has) == 0
 		}
 		out = append(out, k)
 	}
 	return out
-}
-
-// written shows the keys of want with their values in has. What a value is that
-// has nothing to do with the layer is nobody's business.
-func written(want, has map[string]string) string {
-	var out []string
-	for _, k := range slices.Sorted(maps.Keys(want)) {
-		switch v, ok := has[k]; {
-		case !ok:
-			out = append(out, k+" absent")
-		case v != want[k]:
-			out = append(out, k+" of another value")
-		default:
-			out = append(out, fmt.Sprintf("%s=%q", k, v))
-		}
-	}
-	return strings.Join(out, ", ")
 }
 
 // read reads the namespace of a site.
@@ -173,12 +146,7 @@ func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check,
 
 // beside is what the layer gives a namespace and another one does not.
 func (c *Config) beside(own *Config) *Config {
-	lacking := func(want, other map[string]string) map[string]string {
-		left := maps.Clone(want)
-		maps.DeleteFunc(left, func(k, _ string) bool { _, has := other[k]; return has })
-		return left
-	}
-	return &Config{Labels: lacking(c.Labels, own.Labels), Annotations: lacking(c.Annotations, own.Annotations)}
+	return &Config{Labels: pairs.Without(c.Labels, own.Labels), Annotations: pairs.Without(c.Annotations, own.Annotations)}
 }
 
 // active is the layer at one site.

@@ -5,9 +5,9 @@
 //   - namespace: {labels: {istio.io/dataplane-mode: ambient}}
 //
 // Proof, before every trial: the API server has the namespace with each of them,
-// and the namespaces of arms without the layer with none. That shows that the switch
-// is on and not that the light is: see what follows from it with the layer pod
-// (sidecars) or manifests (a condition), in the same arm.
+// and the namespaces of arms without the layer with none. That shows what was
+// asked for, and not that anything acts on it: add the layer pod (sidecars), manifests
+// (a condition) or proof to the arm.
 package namespace
 
 import (

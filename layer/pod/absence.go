@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"tare/layer/pairs"
 )
 
 // off lists what shows that the layer is not on in an arm that has no layer pod:
@@ -61,9 +63,9 @@ func (c *Config) off(sandbox string) []aspect {
 
 // noPairs shows that fewer pairs than so many are in a map.
 func noPairs(name string, want map[string]string, fewer int, of func(sight) map[string]string) aspect {
-	return aspect{name: name, expected: "not " + written(want, want), spec: true, show: func(s sight) shown {
+	return aspect{name: name, expected: "not " + pairs.Written(want, want), spec: true, show: func(s sight) shown {
 		has := of(s)
-		return shown{observed: written(want, has), ok: among(want, has) < fewer}
+		return shown{observed: pairs.Written(want, has), ok: pairs.Among(want, has) < fewer}
 	}}
 }
 

@@ -61,8 +61,8 @@ func (c *Config) rights(namespace string) []experiment.Right {
 	return rights
 }
 
-// admit sees that a namespace which is not Tare's allows the pods. Tare's own get
-// the level that the layers need (Needs).
+// admit checks that a given namespace allows the pods. Namespaces that Tare makes get
+// the level of Pod Security that layers need (experiment.Needs).
 func (c *Config) admit(ctx context.Context, s *kube.Site) error {
 	needs := c.security()
 	if len(needs) == 0 || s.Parameters().Namespace == "" {
@@ -85,8 +85,8 @@ func (c *Config) admit(ctx context.Context, s *kube.Site) error {
 // levels are the levels of Pod Security, from the strictest on.
 var levels = []string{restricted, baseline, privileged}
 
-// allowed says why a namespace that exists does not allow the pods. A namespace
-// without a level has the cluster's, which only the API server knows.
+// allowed says why a namespace does not allow the pods. Where it has no level of its
+// own, the cluster's default holds, which only the API server knows.
 func allowed(ns *corev1.Namespace, needs []experiment.PodSecurity) error {
 	has, ok := ns.Labels[enforce]
 	if !ok || slices.Index(levels, has) >= slices.Index(levels, least(needs)) {
@@ -105,7 +105,7 @@ func allowed(ns *corev1.Namespace, needs []experiment.PodSecurity) error {
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
 	own, _ := s.Own.(*Config)
 	if own != nil && own.Patch != "" { // it may ask for anything
-		return []layer.Check{unlooked()}, nil
+		return []layer.Check{notLookedFor()}, nil
 	}
 	site, err := kube.Of(s.Site)
 	if err != nil {
@@ -162,13 +162,13 @@ func (a *active) settle(ctx context.Context) ([]layer.Check, error) {
 		return nil, err
 	}
 	if _, beside := split(pods); beside {
-		once = append(once, bystander())
+		once = append(once, unshaped())
 	}
 	return once, nil
 }
 
-// before shows that the layer is on, by what the pods see of themselves. Pods that
-// have been made again since are looked at from all sides.
+// before shows that the layer is on, by what the pods see of themselves. Of pods that
+// have been made again since settle, the specification is looked at too.
 func (a *active) before(ctx context.Context, _ testbed.Site) ([]layer.Check, error) {
 	sights, err := a.config.look(ctx, a.site, a.nodes)
 	if err != nil {

@@ -1,19 +1,19 @@
 package pod
 
 import (
-	"maps"
 	"slices"
 
 	"tare/layer"
+	"tare/layer/pairs"
 )
 
-// offBeside lists what shows that the layer is not on in an arm that has a layer
-// pod of its own: off, without what that one asks for itself. Those fields are for
-// its own proof, which shows their values.
+// offBeside lists what shows that the layer is not on in an arm that has a layer pod of
+// its own. It is what off lists, but for the fields that the arm's own layer sets: their
+// values are shown by the proof of that one.
 func (c *Config) offBeside(own *Config, sandbox string) []aspect {
 	rest := *c
-	rest.Labels, rest.Annotations = lacking(c.Labels, own.Labels), lacking(c.Annotations, own.Annotations)
-	if len(lacking(c.NodeSelector, own.NodeSelector)) == 0 { // else only a node with all of them would be the layer's
+	rest.Labels, rest.Annotations = pairs.Without(c.Labels, own.Labels), pairs.Without(c.Annotations, own.Annotations)
+	if len(pairs.Without(c.NodeSelector, own.NodeSelector)) == 0 { // else only a node with all of them would be the layer's
 		rest.NodeSelector = nil
 	}
 	rest.Sidecars = slices.DeleteFunc(slices.Clone(c.Sidecars), func(s string) bool { return slices.Contains(own.Sidecars, s) })
@@ -29,8 +29,8 @@ func (c *Config) offBeside(own *Config, sandbox string) []aspect {
 	if !rest.Privileged || len(own.Seccomp) == 0 && own.Capabilities == nil {
 		return rest.off(sandbox)
 	}
-	// Privileged containers have no filter and all capabilities; this arm's may lack
-	// the one or have some of the others by their own layer.
+	// A privileged container has no filter and all capabilities. This arm's own layer
+	// may take the filter away or add capabilities, so that neither is evidence.
 	rest.Privileged = false
 	return append(rest.off(sandbox), unprivileged())
 }
@@ -40,13 +40,6 @@ func drop[T any](given bool, field *T) {
 		var none T
 		*field = none
 	}
-}
-
-// lacking are the pairs of want whose keys the other map has not.
-func lacking(want, other map[string]string) map[string]string {
-	left := maps.Clone(want)
-	maps.DeleteFunc(left, func(k, _ string) bool { _, has := other[k]; return has })
-	return left
 }
 
 // unprivileged shows that Tare's container is no privileged one.
@@ -61,9 +54,9 @@ func unprivileged() aspect {
 	}}
 }
 
-// unlooked is the check in an arm whose own patch may ask for what another arm's
-// layer does.
-func unlooked() layer.Check {
+// notLookedFor is the check in an arm whose own layer has a patch: the patch may ask for
+// the same as the layer of another arm.
+func notLookedFor() layer.Check {
 	return layer.Check{Layer: name, Name: "the layer of another arm", Expected: "not on", Observed: "not looked for", OK: true,
 		Caveat: "this arm's layer " + name + " has a patch, which may ask for anything: that nothing of another arm's layer " + name + " is on here is not shown"}
 }

@@ -16,8 +16,8 @@ import (
 	"tare/testbed/kube/agent"
 )
 
-// sight is one pod of a site from all sides: as the API server has it, from the
-// inside, and the node that it is on.
+// sight is all that is known of one pod of a site: its object in the API server, what
+// its processes see, and its node.
 type sight struct {
 	place testbed.Place
 	pod   *corev1.Pod
@@ -29,7 +29,7 @@ type sight struct {
 // and stand for programs outside of pods.
 var bare = []testbed.Place{testbed.ClientNode, testbed.ServerNode}
 
-// split takes those pods apart that the layer has no part in.
+// split sorts out the pods that the layer does not shape.
 func split(pods map[testbed.Place]*corev1.Pod) (shaped map[testbed.Place]*corev1.Pod, beside bool) {
 	shaped = map[testbed.Place]*corev1.Pod{}
 	for place, pod := range pods {
@@ -42,13 +42,14 @@ func split(pods map[testbed.Place]*corev1.Pod) (shaped map[testbed.Place]*corev1
 	return shaped, beside
 }
 
-// bystander is the check at a site that has such pods.
-func bystander() layer.Check {
+// unshaped is the check at a site that has such pods.
+func unshaped() layer.Check {
 	return layer.Check{Layer: name, Name: "programs on the nodes", Expected: "as without the layer", Observed: "not looked at", OK: true,
 		Caveat: "the layer " + name + " has no part in the path node-to-node: its programs run on the nodes' own network, in every arm alike"}
 }
 
-// look takes sight of all pods of a site that layers shape. Nodes are read once each.
+// look gathers what is known of the pods of a site that layers shape. Each node is read
+// once.
 func (c *Config) look(ctx context.Context, s *kube.Site, nodes map[string]*corev1.Node) ([]sight, error) {
 	pods, err := s.Pods(ctx)
 	if err != nil {

@@ -2,9 +2,10 @@ package pod
 
 import (
 	"fmt"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"tare/layer/pairs"
 )
 
 // on lists what shows that the layer is on, given the sandbox that its
@@ -17,9 +18,9 @@ func (c *Config) on(sandbox string) []aspect {
 		}
 	}
 	class := one(c.RuntimeClass)
-	add(len(c.Labels) > 0, pairs("labels", c.Labels, func(s sight) map[string]string { return s.pod.Labels }))
-	add(len(c.Annotations) > 0, pairs("annotations", c.Annotations, func(s sight) map[string]string { return s.pod.Annotations }))
-	add(len(c.NodeSelector) > 0, pairs("labels of the node", c.NodeSelector, func(s sight) map[string]string { return s.node.Labels }))
+	add(len(c.Labels) > 0, hasPairs("labels", c.Labels, func(s sight) map[string]string { return s.pod.Labels }))
+	add(len(c.Annotations) > 0, hasPairs("annotations", c.Annotations, func(s sight) map[string]string { return s.pod.Annotations }))
+	add(len(c.NodeSelector) > 0, hasPairs("labels of the node", c.NodeSelector, func(s sight) map[string]string { return s.node.Labels }))
 	add(c.ServiceAccount != "", aspect{name: "service account", expected: c.ServiceAccount, spec: true, show: func(s sight) shown {
 		return shown{observed: s.pod.Spec.ServiceAccountName, ok: s.pod.Spec.ServiceAccountName == c.ServiceAccount}
 	}})
@@ -51,40 +52,12 @@ func (c *Config) on(sandbox string) []aspect {
 	return list
 }
 
-// pairs shows that a map holds pairs.
-func pairs(name string, want map[string]string, of func(sight) map[string]string) aspect {
-	return aspect{name: name, expected: written(want, want), spec: true, show: func(s sight) shown {
+// hasPairs shows that a map holds pairs.
+func hasPairs(name string, want map[string]string, of func(sight) map[string]string) aspect {
+	return aspect{name: name, expected: pairs.Written(want, want), spec: true, show: func(s sight) shown {
 		has := of(s)
-		return shown{observed: written(want, has), ok: among(want, has) == len(want)}
+		return shown{observed: pairs.Written(want, has), ok: pairs.Among(want, has) == len(want)}
 	}}
-}
-
-// among counts the pairs of want that has holds.
-func among(want, has map[string]string) int {
-	n := 0
-	for k, v := range want {
-		if got, ok := has[k]; ok && got == v {
-			n++
-		}
-	}
-	return n
-}
-
-// written shows the keys of want with their values in has. What a value is that
-// has nothing to do with the layer is nobody's business.
-func written(want, has map[string]string) string {
-	var out []string
-	for _, k := range keys(want) {
-		switch v, ok := has[k]; {
-		case !ok:
-			out = append(out, k+" absent")
-		case v != want[k]:
-			out = append(out, k+" of another value")
-		default:
-			out = append(out, fmt.Sprintf("%s=%q", k, v))
-		}
-	}
-	return strings.Join(out, ", ")
 }
 
 func classOf(pod *corev1.Pod) string {

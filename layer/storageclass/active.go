@@ -3,9 +3,6 @@ package storageclass
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -14,6 +11,7 @@ import (
 
 	"tare/experiment/factor"
 	"tare/layer"
+	"tare/layer/pairs"
 	"tare/testbed"
 	"tare/testbed/kube"
 )
@@ -73,14 +71,14 @@ func (c *Config) on(claim *corev1.PersistentVolumeClaim, volume *corev1.Persiste
 		out = append(out, check("driver of the volume", c.Expect.Driver, driver(volume)))
 	}
 	if want := c.Expect.Attributes; len(want) > 0 {
-		out = append(out, check("attributes of the volume", written(want, want), written(want, attributes(volume))))
+		out = append(out, check("attributes of the volume", pairs.Written(want, want), pairs.Written(want, attributes(volume))))
 	}
 	if want := c.Expect.Parameters; len(want) > 0 {
 		var has map[string]string
 		if class != nil {
 			has = class.Parameters
 		}
-		k := check("parameters of the storage class", written(want, want), written(want, has))
+		k := check("parameters of the storage class", pairs.Written(want, want), pairs.Written(want, has))
 		k.Once = true
 		k.Caveat = "that the volume is as its class asks for is the storage driver's word"
 		out = append(out, k)
@@ -105,7 +103,7 @@ func (c *Config) off(claim *corev1.PersistentVolumeClaim, volume *corev1.Persist
 	}
 	if c.Expect != nil && len(c.Expect.Attributes) > 0 {
 		want := c.Expect.Attributes
-		k := check("attributes of the volume", written(want, want), written(want, attributes(volume)))
+		k := check("attributes of the volume", pairs.Written(want, want), pairs.Written(want, attributes(volume)))
 		k.Expected, k.OK = "not "+k.Expected, !k.OK
 		out = append(out, k)
 	}
@@ -146,22 +144,6 @@ func attributes(v *corev1.PersistentVolume) map[string]string {
 	return v.Spec.CSI.VolumeAttributes
 }
 
-// written shows the keys of want with their values in has.
-func written(want, has map[string]string) string {
-	var out []string
-	for _, k := range slices.Sorted(maps.Keys(want)) {
-		switch v, ok := has[k]; {
-		case !ok:
-			out = append(out, k+" absent")
-		case v != want[k]:
-			out = append(out, k+" of another value")
-		default:
-			out = append(out, fmt.Sprintf("%s=%q", k, v))
-		}
-	}
-	return strings.Join(out, ", ")
-}
-
 // bound reads a site's claim and the volume that it is bound to; both are nil where
 // the workload of the site has no volume.
 func bound(ctx context.Context, s *kube.Site) (*corev1.PersistentVolumeClaim, *corev1.PersistentVolume, error) {
@@ -171,9 +153,9 @@ func bound(ctx context.Context, s *kube.Site) (*corev1.PersistentVolumeClaim, *c
 	return s.Claim(ctx)
 }
 
-// bystander is the check at a site whose workload has no volume: the layer has no
-// part in it, and its arm is measured like one without it.
-func bystander() layer.Check {
+// noVolume is the check at a site whose workload has no volume. The layer does nothing
+// there: its arm is measured like one without the layer.
+func noVolume() layer.Check {
 	return layer.Check{Layer: name, Name: "volume", Expected: "none for this workload", Observed: "none", OK: true,
 		Caveat: "the workload has no volume: the layer " + name + " has no part in it"}
 }
@@ -209,7 +191,7 @@ func (a *active) before(ctx context.Context, _ testbed.Site) ([]layer.Check, err
 		return nil, err
 	}
 	if claim == nil {
-		return []layer.Check{bystander()}, nil
+		return []layer.Check{noVolume()}, nil
 	}
 	return a.config.on(claim, volume, a.class), nil
 }

@@ -94,9 +94,9 @@ type active struct {
 	done bool // taken down
 }
 
-// begin makes sure that it is off. Whoever turned it on before the run wants it on:
-// it is turned off only when it is put back, or when an earlier session of the run
-// left it so.
+// begin makes sure that it is off before the first site. If it is on, someone wants it
+// on: it is turned off only if it is turned on again after the run (found: restore), or
+// if an earlier session of this run left it on.
 func (a *active) begin(ctx context.Context, resumed bool) error {
 	if a.sites > 0 {
 		a.sites++
@@ -119,7 +119,7 @@ func (a *active) begin(ctx context.Context, resumed bool) error {
 	return nil
 }
 
-// clear turns off what was found on, if it may.
+// clear turns it off where it was found on, if that is allowed.
 func (a *active) clear(ctx context.Context, found layer.Check, resumed bool) (layer.Check, error) {
 	restore := a.config.Found == Restore
 	if !restore && !resumed {

@@ -1,0 +1,45 @@
+// Package pairs compares labels, annotations and the like with what they are to be, for
+// the proofs of layers.
+package pairs
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Among counts the pairs of want that has holds.
+func Among(want, has map[string]string) int {
+	n := 0
+	for k, v := range want {
+		if got, ok := has[k]; ok && got == v {
+			n++
+		}
+	}
+	return n
+}
+
+// Written shows the keys of want with their values in has. A value that has nothing to
+// do with the layer is not shown: it may be a secret.
+func Written(want, has map[string]string) string {
+	var out []string
+	for _, k := range slices.Sorted(maps.Keys(want)) {
+		switch v, ok := has[k]; {
+		case !ok:
+			out = append(out, k+" absent")
+		case v != want[k]:
+			out = append(out, k+" of another value")
+		default:
+			out = append(out, fmt.Sprintf("%s=%q", k, v))
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+// Without are the pairs of want whose keys the other map has not.
+func Without(want, other map[string]string) map[string]string {
+	left := maps.Clone(want)
+	maps.DeleteFunc(left, func(k, _ string) bool { _, has := other[k]; return has })
+	return left
+}
