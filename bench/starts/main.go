@@ -33,6 +33,7 @@ import (
 	"tare/stats"
 	"tare/testbed"
 	"tare/testbed/kube"
+	"tare/testbed/kube/pods"
 )
 
 // nap is what the program does, and for how long.
@@ -147,11 +148,11 @@ func byAgent(site *kube.Site) func(context.Context) error {
 // byExec execs in the client's pod.
 func byExec(site *kube.Site) func(context.Context) error {
 	return func(ctx context.Context) error {
-		pods, err := site.Pods(ctx)
+		now, err := site.Pods(ctx)
 		if err != nil {
 			return err
 		}
-		_, _, err = site.Exec(ctx, site.Namespace(), pods[testbed.ClientPod].Name, kube.Container, program)
+		_, _, err = site.Exec(ctx, site.Namespace(), now[testbed.ClientPod].Name, pods.Container, program)
 		return err
 	}
 }
@@ -192,7 +193,7 @@ func job(like *corev1.Pod) *batchv1.Job {
 		Tolerations:     like.Spec.Tolerations,
 	}
 	for _, c := range like.Spec.Containers {
-		if c.Name == kube.Container {
+		if c.Name == pods.Container {
 			spec.Containers = append(spec.Containers, corev1.Container{
 				Name: c.Name, Image: c.Image, ImagePullPolicy: c.ImagePullPolicy, Command: program,
 				Resources: c.Resources, SecurityContext: c.SecurityContext,

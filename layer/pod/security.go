@@ -8,7 +8,7 @@ import (
 
 	"tare/experiment"
 	"tare/experiment/factor"
-	"tare/testbed/kube"
+	"tare/testbed/kube/pods"
 )
 
 // The levels of the Pod Security Standards, from the least that is allowed on.
@@ -21,7 +21,7 @@ const (
 // enforce is the label by which a namespace is given a level.
 const enforce = "pod-security.kubernetes.io/enforce"
 
-const container = kube.Container
+const container = pods.Container
 
 // Capabilities that the level baseline lets a pod add.
 var addable = []corev1.Capability{"AUDIT_WRITE", "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "MKNOD",

@@ -14,6 +14,7 @@ import (
 	"tare/testbed/kube"
 	"tare/testbed/kube/inventory"
 	"tare/testbed/kube/kubetest"
+	"tare/testbed/kube/pods"
 )
 
 // TestOnCluster runs programs in the pods under test, by the agent and by an exec, in
@@ -30,11 +31,11 @@ func TestOnCluster(t *testing.T) {
 	})
 	c := &Config{Checks: []Item{
 		{Name: "by the agent", In: testbed.ClientPod, Run: []string{"sh", "-c", "echo in $(TARE_NAMESPACE) as $(id -u)"}, On: `^in tare-\S+ as [0-9]+$`, Off: "^never$"},
-		{Name: "by an exec", In: testbed.ServerPod, Container: kube.Container, Run: []string{"echo", "$(TARE_CONTEXT)"}, On: `\S`, Off: "^never$"},
+		{Name: "by an exec", In: testbed.ServerPod, Container: pods.Container, Run: []string{"echo", "$(TARE_CONTEXT)"}, On: `\S`, Off: "^never$"},
 		{Name: "no such container", In: testbed.ServerPod, Container: "istio-proxy", Run: []string{"true"}, On: "x"},
-		{Name: "both pods", Pods: &Pods{Labels: map[string]string{inventory.ManagedBy: "tare", inventory.ArmLabel: "a"}}, Container: kube.Container, Run: []string{"echo", "yes"}, On: "yes", Off: "no", When: Once},
+		{Name: "both pods", Pods: &Pods{Labels: map[string]string{inventory.ManagedBy: "tare", inventory.ArmLabel: "a"}}, Container: pods.Container, Run: []string{"echo", "yes"}, On: "yes", Off: "no", When: Once},
 		{Name: "no such pods", Pods: &Pods{Namespace: "kube-system", Labels: map[string]string{"tare-test": "none"}}, Run: []string{"true"}, On: "x"},
-		{Name: "a failing program", In: testbed.ServerPod, Container: kube.Container, Run: []string{"sh", "-c", "echo why >&2; exit 3"}, On: "x"},
+		{Name: "a failing program", In: testbed.ServerPod, Container: pods.Container, Run: []string{"sh", "-c", "echo why >&2; exit 3"}, On: "x"},
 	}}
 	site, err := bed.Open(t.Context(), testbed.Request{Name: "a", Needs: c.Declare().Needs, Level: &experiment.Kubernetes{
 		Image:     experiment.DefaultImage,

@@ -53,7 +53,7 @@ func (t target) String() string {
 
 // target finds the resource of an object, and its namespace: the site's where the
 // object names none.
-func (s *Site) target(ctx context.Context, on *presence, like *unstructured.Unstructured) (target, error) {
+func (s *Site) target(ctx context.Context, on *clusterRun, like *unstructured.Unstructured) (target, error) {
 	gvk := like.GroupVersionKind()
 	if like.GetName() == "" {
 		return target{}, fmt.Errorf("a %s without a name cannot be applied", safetext.Head(gvk.Kind, 100))
@@ -89,7 +89,7 @@ func (s *Site) target(ctx context.Context, on *presence, like *unstructured.Unst
 }
 
 // targets finds those of several objects, when the site's namespace is there.
-func (s *Site) targets(ctx context.Context, objects []*unstructured.Unstructured) (*presence, []target, error) {
+func (s *Site) targets(ctx context.Context, objects []*unstructured.Unstructured) (*clusterRun, []target, error) {
 	on, err := s.ensureNamespace(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -123,7 +123,7 @@ func (s *Site) Apply(ctx context.Context, objects []*unstructured.Unstructured) 
 		if labels == nil {
 			labels = map[string]string{}
 		}
-		for k, v := range s.bed.session.Owner.Labels(s.arm, "") {
+		for k, v := range s.run.session.Owner.Labels(s.arm, "") {
 			labels[k] = v
 		}
 		t.object.SetLabels(labels)
@@ -142,7 +142,7 @@ var errForeign = errors.New("it exists already and is not of this run; Tare chan
 // apply makes the object, or changes it where this run has made it before. It is
 // made by create, which fails where something has the name, even when that came
 // to be a moment ago.
-func (on *presence) apply(ctx context.Context, t target) (*unstructured.Unstructured, error) {
+func (on *clusterRun) apply(ctx context.Context, t target) (*unstructured.Unstructured, error) {
 	there, err := t.at.Get(ctx, t.object.GetName(), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		if err := on.record.Add(ctx, t.item); err != nil {
@@ -160,7 +160,7 @@ func (on *presence) apply(ctx context.Context, t target) (*unstructured.Unstruct
 	if err != nil && there == nil {
 		return nil, err
 	}
-	if !on.bed.session.Owner.Owns(there) {
+	if !on.owner.Owns(there) {
 		return nil, errForeign
 	}
 	// From the fields that create has set, to the set of fields that apply owns: so
@@ -179,7 +179,7 @@ func (on *presence) apply(ctx context.Context, t target) (*unstructured.Unstruct
 
 // Get reads an object as it is now; the error is of apierrors where it is gone.
 func (s *Site) Get(ctx context.Context, like *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	on, err := s.presence(ctx)
+	on, err := s.cluster(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -16,6 +16,7 @@ import (
 	"tare/experiment/quantity"
 	"tare/testbed"
 	"tare/testbed/kube/inventory"
+	"tare/testbed/kube/pods"
 )
 
 // object is a Kubernetes object of the test.
@@ -32,7 +33,7 @@ func object(apiVersion, kind, name string, fields map[string]any) *unstructured.
 func TestApply(t *testing.T) {
 	bed := onCluster(t)
 	s := open(t, bed, "objects", experiment.Needs{}, parameters())
-	name := "tare-test-" + string(bed.session.Owner)
+	name := "tare-test-" + string(bed.run.session.Owner)
 	config := object("v1", "ConfigMap", "settings", map[string]any{"data": map[string]any{"a": "1", "b": "2"}})
 	class := object("scheduling.k8s.io/v1", "PriorityClass", name, map[string]any{"value": int64(1)})
 	definition := object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "things."+name+".example", map[string]any{"spec": map[string]any{
@@ -45,7 +46,7 @@ func TestApply(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(now) != 4 || now[0].GetNamespace() != s.Namespace() || now[1].GetUID() == "" || now[3].GetLabels()[inventory.OwnerLabel] != string(bed.session.Owner) {
+	if len(now) != 4 || now[0].GetNamespace() != s.Namespace() || now[1].GetUID() == "" || now[3].GetLabels()[inventory.OwnerLabel] != string(bed.run.session.Owner) {
 		t.Errorf("applied: %v", now)
 	}
 
@@ -168,18 +169,18 @@ func TestShapes(t *testing.T) {
 		t.Fatal(err)
 	}
 	ns, err := clusterClient(t).CoreV1().Namespaces().Get(t.Context(), s.Namespace(), metav1.GetOptions{})
-	if err != nil || ns.Labels["team"] != "a" || ns.Labels[inventory.OwnerLabel] != string(s.bed.session.Owner) {
+	if err != nil || ns.Labels["team"] != "a" || ns.Labels[inventory.OwnerLabel] != string(s.run.session.Owner) {
 		t.Errorf("namespace %v, %v", ns.Labels, err)
 	}
-	pods, err := s.Pods(t.Context())
-	if err != nil || pods[testbed.ClientPod].Annotations["layer"] != "client" {
-		t.Errorf("pods %v, %v", pods, err)
+	made, err := s.Pods(t.Context())
+	if err != nil || made[testbed.ClientPod].Annotations["layer"] != "client" {
+		t.Errorf("pods %v, %v", made, err)
 	}
 	claim, _, err := s.Claim(t.Context())
 	if err != nil || *claim.Spec.StorageClassName != "local" {
 		t.Errorf("claim %v, %v", claim, err)
 	}
-	if out, err := run(t, s, testbed.ClientPod, imageProgram, "agent", "install", s.Volume()+"/written"); err != nil {
+	if out, err := runIn(t, s, testbed.ClientPod, pods.Program, "agent", "install", s.Volume()+"/written"); err != nil {
 		t.Errorf("write to the volume: %q, %v", out, err)
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"tare/testbed/kube/cluster"
 	"tare/testbed/kube/inventory"
 	"tare/testbed/kube/kubetest"
+	"tare/testbed/kube/pods"
 )
 
 // parameters are a testbed's with short limits.
@@ -47,7 +48,7 @@ func onCluster(t *testing.T) *Testbed {
 		if err := bed.Close(); err != nil {
 			t.Errorf("close: %v", err)
 		}
-		nothingLeft(t, bed.session.Owner)
+		nothingLeft(t, bed.run.session.Owner)
 	})
 	return bed
 }
@@ -104,8 +105,8 @@ func ready(t *testing.T, bed *Testbed, arm string, needs experiment.Needs, level
 	return s
 }
 
-// run runs a program at a place of a site and gives what it wrote.
-func run(t *testing.T, s *Site, where testbed.Place, args ...string) (string, error) {
+// runIn runs a program at a place of a site and gives what it wrote.
+func runIn(t *testing.T, s *Site, where testbed.Place, args ...string) (string, error) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	process, err := s.Start(t.Context(), where, testbed.Command{Args: args, Stdout: &stdout, Stderr: &stderr})
@@ -126,26 +127,26 @@ func TestSiteOnACluster(t *testing.T) {
 		t.Errorf("the arms are on nodes %s and %v, want the same two", got, other.nodes())
 	}
 	for _, s := range []*Site{one, other} {
-		version, err := run(t, s, testbed.ClientPod, "iperf3", "--version")
+		version, err := runIn(t, s, testbed.ClientPod, "iperf3", "--version")
 		if err != nil || !strings.HasPrefix(version, "iperf 3.") {
 			t.Errorf("iperf3 --version in the client's pod says %q, %v", version, err)
 		}
 		facts, err := s.Facts(t.Context(), testbed.ServerPod)
-		if err != nil || facts.UID != user || facts.NoNewPrivs != "1" || facts.Seccomp != "filter" {
-			t.Errorf("the server's pod sees %+v, %v; want user %d, no new privileges, a seccomp filter", facts, err, user)
+		if err != nil || facts.UID != pods.User || facts.NoNewPrivs != "1" || facts.Seccomp != "filter" {
+			t.Errorf("the server's pod sees %+v, %v; want user %d, no new privileges, a seccomp filter", facts, err, pods.User)
 		}
-		pods, err := s.Pods(t.Context())
-		if err != nil || len(pods) != 2 {
-			t.Fatalf("pods %v, %v", pods, err)
+		made, err := s.Pods(t.Context())
+		if err != nil || len(made) != 2 {
+			t.Fatalf("pods %v, %v", made, err)
 		}
-		server := pods[testbed.ServerPod]
+		server := made[testbed.ServerPod]
 		if got := s.Address(testbed.PodToPod); got.String() != server.Status.PodIP || server.Status.QOSClass != "Guaranteed" {
 			t.Errorf("the server is at %s, class %s; its pod at %s", got, server.Status.QOSClass, server.Status.PodIP)
 		}
 		for _, path := range []testbed.Path{testbed.PodToPod, testbed.PodToService} {
 			transfer(t, s, path)
 		}
-		out, _, err := s.Exec(t.Context(), server.Namespace, server.Name, Container, []string{imageProgram, "--version"})
+		out, _, err := s.Exec(t.Context(), server.Namespace, server.Name, pods.Container, []string{pods.Program, "--version"})
 		if err != nil || !strings.Contains(string(out), "tare") {
 			t.Errorf("exec: %q, %v", out, err)
 		}
@@ -153,7 +154,7 @@ func TestSiteOnACluster(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if out, err := run(t, one, testbed.Host, "echo", "here"); err != nil || out != "here\n" {
+	if out, err := runIn(t, one, testbed.Host, "echo", "here"); err != nil || out != "here\n" {
 		t.Errorf("on the host: %q, %v", out, err)
 	}
 	if one.Address(testbed.NodeToNode) != (netip.Addr{}) {
@@ -173,7 +174,7 @@ func transfer(t *testing.T, s *Site, path testbed.Path) {
 	defer server.Kill()
 	var last error
 	for range 100 { // kube-proxy needs a moment for a new service, the server one to listen
-		if _, last = run(t, s, from, "iperf3", "-c", s.Address(path).String(), "-p", port, "-n", "1M"); last == nil {
+		if _, last = runIn(t, s, from, "iperf3", "-c", s.Address(path).String(), "-p", port, "-n", "1M"); last == nil {
 			return
 		}
 	}
@@ -197,7 +198,7 @@ func TestNodeToNode(t *testing.T) {
 func TestOtherImage(t *testing.T) {
 	level := parameters()
 	s := ready(t, onCluster(t), "tools", experiment.Needs{Volume: &experiment.Volume{Size: 1 << 20}, Image: "tare.test/tools:1"}, level)
-	out, err := run(t, s, testbed.ClientPod, "sh", "-c", "echo $((6*7))")
+	out, err := runIn(t, s, testbed.ClientPod, "sh", "-c", "echo $((6*7))")
 	if err != nil || out != "42\n" {
 		t.Errorf("a program of the image says %q, %v", out, err)
 	}

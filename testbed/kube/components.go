@@ -9,11 +9,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// knownComponents are beginnings of the names of workloads that matter for what
+// relevant are beginnings of the names of workloads that matter for what
 // is measured: network plug-ins, service meshes, policy engines, sandboxes and
 // storage drivers. A version of theirs is worth more in a record than a list of
 // all that runs on the cluster.
-var knownComponents = []string{
+var relevant = []string{
 	"antrea", "aws-node", "azure-cni", "azure-ip-masq", "calico", "canal", "cilium", "flannel", "kube-flannel", "kube-ovn", "kube-proxy", "kube-router", "weave-net", "netd", "tigera-operator",
 	"istio", "ztunnel", "linkerd", "kuma", "consul", "envoy-gateway",
 	"kubearmor", "varmor", "falco", "tetragon", "tracee", "gatekeeper", "kyverno", "neuvector", "spire",
@@ -25,19 +25,19 @@ var knownComponents = []string{
 // componentLimit bounds the workloads that are looked at.
 const componentLimit = 2000
 
-// components gives the images of the known components, by the name of their
+// components gives the images of the components that matter, by the name of their
 // workload. Whoever may not list workloads gets none.
-func (on *presence) components(ctx context.Context) map[string]string {
+func (on *clusterRun) components(ctx context.Context) map[string]string {
 	found := map[string]string{}
 	add := func(name string, spec *corev1.PodSpec) {
-		if !known(name) || len(spec.Containers) == 0 {
+		if !isRelevant(name) || len(spec.Containers) == 0 {
 			return
 		}
-		image := told(spec.Containers[0].Image)
+		image := short(spec.Containers[0].Image)
 		if before := found[name]; before != "" && before != image {
 			image = before + ", " + image
 		}
-		found[told(name)] = image
+		found[short(name)] = image
 	}
 	o := metav1.ListOptions{Limit: componentLimit}
 	if list, err := on.Client.AppsV1().DaemonSets("").List(ctx, o); err == nil {
@@ -56,6 +56,6 @@ func (on *presence) components(ctx context.Context) map[string]string {
 	return found
 }
 
-func known(name string) bool {
-	return slices.ContainsFunc(knownComponents, func(begins string) bool { return strings.HasPrefix(name, begins) })
+func isRelevant(name string) bool {
+	return slices.ContainsFunc(relevant, func(begins string) bool { return strings.HasPrefix(name, begins) })
 }

@@ -72,7 +72,7 @@ func TestComponents(t *testing.T) {
 	}
 	client := fake.NewClientset(daemon("kube-system", "cilium", "cilium:1.17"), daemon("other", "web", "web:1"), deployment("istio-system", "istiod", "pilot:1.25\x1b"),
 		deployment("canary", "istiod", "pilot:1.26"), deployment("kube-system", "coredns", "coredns:1.12"))
-	on := &presence{Cluster: &cluster.Cluster{Client: client}}
+	on := &clusterRun{Cluster: &cluster.Cluster{Client: client}}
 	got := on.components(t.Context())
 	if images := strings.Split(got["istiod"], ", "); len(images) != 2 {
 		t.Errorf("istiod: %q", got["istiod"])

@@ -22,7 +22,7 @@ func TestDrainedNode(t *testing.T) {
 	bed := onCluster(t)
 	s := ready(t, bed, "drained", pair, parameters())
 	p := s.pods[testbed.ServerPod]
-	node, core := p.node(), clusterClient(t).CoreV1()
+	node, core := p.Node(), clusterClient(t).CoreV1()
 	cordon := func(on string) {
 		t.Helper()
 		_, err := core.Nodes().Patch(context.Background(), node, types.MergePatchType, []byte(`{"spec":{"unschedulable":`+on+`}}`), metav1.PatchOptions{})
@@ -32,12 +32,12 @@ func TestDrainedNode(t *testing.T) {
 	}
 	evict := func() {
 		t.Helper()
-		err := core.Pods(p.plan.Namespace).EvictV1(t.Context(), &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: p.plan.Name, Namespace: p.plan.Namespace}})
+		err := core.Pods(p.Plan().Namespace).EvictV1(t.Context(), &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: p.Plan().Name, Namespace: p.Plan().Namespace}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		await(t, "the evicted pod to be gone", func() bool {
-			_, err := p.get(t.Context())
+			_, err := p.Get(t.Context())
 			return apierrors.IsNotFound(err)
 		})
 	}
@@ -48,7 +48,7 @@ func TestDrainedNode(t *testing.T) {
 		}
 		await(t, "the node to be ready", func() bool {
 			n, err := core.Nodes().Get(context.Background(), node, metav1.GetOptions{})
-			return err == nil && (placement.End{Pod: p.plan}).Refuses(n) == ""
+			return err == nil && (placement.End{Pod: p.Plan()}).Refuses(n) == ""
 		})
 	})
 
@@ -60,8 +60,8 @@ func TestDrainedNode(t *testing.T) {
 	if !errors.As(err, &lost) || !strings.Contains(err.Error(), "it cannot be scheduled: ") || !strings.Contains(err.Error(), "unschedulable") {
 		t.Errorf("on a node that takes no pods: %v", err)
 	}
-	if err := s.Mend(t.Context()); err != nil || p.node() != node {
-		t.Fatalf("on the node that takes pods again: on %s, %v", p.node(), err)
+	if err := s.Mend(t.Context()); err != nil || p.Node() != node {
+		t.Fatalf("on the node that takes pods again: on %s, %v", p.Node(), err)
 	}
 	evict()
 	if err := core.Nodes().Delete(t.Context(), node, metav1.DeleteOptions{}); err != nil {

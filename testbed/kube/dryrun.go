@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -18,6 +19,7 @@ import (
 	"tare/experiment"
 	"tare/safetext"
 	"tare/testbed"
+	"tare/testbed/kube/accounting"
 	"tare/testbed/kube/cluster"
 	"tare/testbed/kube/inventory"
 )
@@ -38,11 +40,11 @@ const warningCode = 299
 // dry are the options of a request that changes nothing.
 var dry = metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
 
-func (on *presence) dryRun() (*dryRun, error) {
+func newDryRun(on *clusterRun, limit time.Duration) (*dryRun, error) {
 	d := &dryRun{}
 	config := rest.CopyConfig(on.Config)
 	config.WarningHandler = d
-	config.Wrap(cluster.Patience(on.limits.Request.Std()))
+	config.Wrap(cluster.Patience(limit))
 	client, err := kubernetes.NewForConfig(config)
 	d.client = client
 	return d, err
@@ -79,11 +81,11 @@ func (d *dryRun) note(name, works string, err error) {
 // shaped it so far: its nodes, namespace, volume and pods. A site that was tried
 // is not made afterwards.
 func (s *Site) Try(ctx context.Context) ([]testbed.Finding, error) {
-	on, err := s.presence(ctx)
+	on, err := s.cluster(ctx)
 	if err != nil {
 		return nil, err
 	}
-	d, err := on.dryRun()
+	d, err := newDryRun(on, s.level.Timeouts.Request.Std())
 	if err != nil {
 		return nil, err
 	}
@@ -113,9 +115,7 @@ func (s *Site) Try(ctx context.Context) ([]testbed.Finding, error) {
 		plan.Spec.HostNetwork = true
 		s.tryPod(ctx, d, plan, where, "pod in the host's network"+of)
 	}
-	counting := s.bed.planPod(s.level, roleNode, roleNode)
-	countingPod(s.level.Accounting)(counting)
-	s.tryPod(ctx, d, counting, where, "pod that counts on a node")
+	s.tryPod(ctx, d, s.planNodePod(accounting.RoleNode), where, "pod that counts on a node")
 	return d.findings, ctx.Err()
 }
 
@@ -123,7 +123,7 @@ func (s *Site) Try(ctx context.Context) ([]testbed.Finding, error) {
 func nodesOf(plans map[testbed.Place]*corev1.Pod) string {
 	var list []string
 	for _, place := range slices.Sorted(maps.Keys(plans)) {
-		list = append(list, plans[place].Labels[inventory.RoleLabel]+" on "+told(plans[place].Spec.NodeSelector[corev1.LabelHostname]))
+		list = append(list, plans[place].Labels[inventory.RoleLabel]+" on "+short(plans[place].Spec.NodeSelector[corev1.LabelHostname]))
 	}
 	return strings.Join(list, ", ")
 }
@@ -143,19 +143,19 @@ func (s *Site) tryNamespace(ctx context.Context, d *dryRun, of string) string {
 			if level == "" {
 				level = "as the cluster has it"
 			}
-			d.note("namespace "+s.level.Namespace, "exists; Pod Security "+told(level), nil)
+			d.note("namespace "+s.level.Namespace, "exists; Pod Security "+short(level), nil)
 		}
 		return s.level.Namespace
 	}
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.unique, Labels: s.bed.session.Owner.Labels(s.arm, ""), Annotations: map[string]string{armAnnotation: s.arm}}}
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.unique, Labels: s.run.session.Owner.Labels(s.arm, ""), Annotations: map[string]string{armAnnotation: s.arm}}}
 	ns.Labels[cluster.EnforceLabel] = s.podSecurity()
 	for _, shape := range s.shapes.namespace {
 		shape(ns)
 	}
 	_, err := d.client.CoreV1().Namespaces().Create(ctx, ns, dry)
-	d.note("namespace"+of, "would be made, with Pod Security "+told(ns.Labels[cluster.EnforceLabel]), err)
+	d.note("namespace"+of, "would be made, with Pod Security "+short(ns.Labels[cluster.EnforceLabel]), err)
 	if s.level.Accounting == experiment.OnNode || s.needs.HostNetwork {
-		ns.Name = cluster.Label("tare-"+string(s.bed.session.Owner)+"-nodes", cluster.NameLimit)
+		ns.Name = cluster.Label("tare-"+string(s.run.session.Owner)+"-nodes", cluster.NameLimit)
 		ns.Labels[cluster.EnforceLabel] = privileged
 		_, err := d.client.CoreV1().Namespaces().Create(ctx, ns, dry)
 		d.note("namespace of pods on nodes", "would be made, with Pod Security "+privileged, err)
@@ -204,7 +204,7 @@ func (s *Site) tryVolume(ctx context.Context, d *dryRun, where, of string) {
 	case err != nil:
 		d.note(name, "", err)
 	default:
-		d.note(name, told(class.Name)+" by "+told(class.Provisioner), nil)
+		d.note(name, short(class.Name)+" by "+short(class.Provisioner), nil)
 	}
 }
 

@@ -20,7 +20,7 @@ type Examination struct {
 // Examine tries whether the cluster of a context answers and which of the rights
 // that a use needs there are.
 func (t *Testbed) Examine(ctx context.Context, name string, limits experiment.Timeouts, u Use) (Examination, error) {
-	on, err := t.presence(ctx, name, limits)
+	on, err := t.run.onCluster(ctx, name, limits)
 	if err != nil {
 		if ctx.Err() != nil {
 			return Examination{}, ctx.Err()
@@ -32,7 +32,7 @@ func (t *Testbed) Examine(ctx context.Context, name string, limits experiment.Ti
 	if v, err := on.Client.Discovery().ServerVersion(); err != nil {
 		server.Status, server.Detail = testbed.Refused, safetext.Head(err.Error(), 1000)
 	} else {
-		server.Detail = fmt.Sprintf("version %s at %s", told(v.GitVersion), on.Config.Host)
+		server.Detail = fmt.Sprintf("version %s at %s", short(v.GitVersion), on.Config.Host)
 	}
 	e.Findings = append(e.Findings, server)
 	rights := Rights(u)

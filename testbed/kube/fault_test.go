@@ -21,6 +21,7 @@ import (
 	"tare/testbed/kube/cluster"
 	"tare/testbed/kube/inventory"
 	"tare/testbed/kube/kubetest"
+	"tare/testbed/kube/pods"
 )
 
 // alone needs the client's pod only.
@@ -41,7 +42,7 @@ func TestPodsThatCannotStart(t *testing.T) {
 		{"an image that does not exist", func(k *experiment.Kubernetes) { k.Image = "tare.test/missing:1" }, nil,
 			[]string{"container tare cannot start: the image tare.test/missing:1 cannot be pulled", "events:", "Failed"}},
 		{"a container that ends", nil, func(p *corev1.Pod) error {
-			p.Spec.Containers[0].Command = []string{imageProgram, "such-command"}
+			p.Spec.Containers[0].Command = []string{pods.Program, "such-command"}
 			return nil
 		}, []string{"has ended", "exit status 2", "last log lines:", `unknown command "such-command"`}},
 		{"a secret that is missing", nil, func(p *corev1.Pod) error {
@@ -191,7 +192,7 @@ func TestKilled(t *testing.T) {
 			t.Fatal(err)
 		}
 		ready(t, bed, "killed", pair, parameters())
-		fmt.Printf("owner %s\n", bed.session.Owner)
+		fmt.Printf("owner %s\n", bed.run.session.Owner)
 		select {}
 	}
 	living := onCluster(t)
@@ -226,15 +227,15 @@ func TestKilled(t *testing.T) {
 		alive[l.Owner] = l.Alive
 		t.Logf("%+v", l)
 	}
-	if got, there := alive[killed]; got || !there || !alive[living.session.Owner] {
-		t.Fatalf("alive are %v; want %s not to be, and %s to be", alive, killed, living.session.Owner)
+	if got, there := alive[killed]; got || !there || !alive[living.run.session.Owner] {
+		t.Fatalf("alive are %v; want %s not to be, and %s to be", alive, killed, living.run.session.Owner)
 	}
 	removed, err := inventory.Clean(t.Context(), o, "", "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, l := range removed {
-		if l.Owner == living.session.Owner {
+		if l.Owner == living.run.session.Owner {
 			t.Error("the living run was cleaned")
 		}
 	}

@@ -24,40 +24,19 @@ import (
 
 	"tare/experiment"
 	"tare/testbed"
-	"tare/testbed/kube/cluster"
+	"tare/testbed/kube/accounting"
 	"tare/testbed/kube/inventory"
-	"tare/testbed/local"
+	"tare/testbed/kube/pods"
 )
-
-// Container is the name of the container in which programs run.
-const Container = "tare"
-
-// Options are what a testbed needs besides the experiment.
-type Options struct {
-	Kubeconfig string // path; "" for the usual ones
-	Version    string // of Tare
-	Run        string // run directory, for the record in the cluster; an id is kept there
-	// Resumed says that the run goes on: what its earlier sessions have left on a
-	// cluster is removed there first.
-	Resumed bool
-	// Say takes a line of progress ("waiting for pod …: pulling the image"); nil drops it.
-	Say func(string)
-}
 
 // Testbed makes sites on one cluster or several.
 type Testbed struct {
-	options Options
-	session inventory.Session
+	run *run
 
-	connecting sync.Mutex // held for long, so that Close does not take it; comes before mu
-
-	mu     sync.Mutex
-	closed bool
-	number int // of sites so far
-	on     map[string]*presence
-	sites  []*Site
-	gaps   *gaps          // nil: not looked for yet
-	host   *local.Testbed // made when first needed
+	mu      sync.Mutex
+	number  int // of sites so far
+	sites   []*Site
+	missing *accounting.Missing // nil: nobody has looked yet
 }
 
 var (
@@ -77,7 +56,7 @@ func New(o Options) (*Testbed, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the run's id for its records on clusters: %w", err)
 	}
-	return &Testbed{options: o, session: session, on: map[string]*presence{}}, nil
+	return &Testbed{run: &run{options: o, session: session, on: map[string]*clusterRun{}}}, nil
 }
 
 // Open asks for a site. Nothing is made on a cluster before Ready, or before a
@@ -93,15 +72,15 @@ func (t *Testbed) Open(ctx context.Context, want testbed.Request) (testbed.Site,
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	if _, err := t.run.connected(level.Context); err != nil {
+		return nil, err
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.closed {
-		return nil, errClosed
-	}
 	t.number++
 	s := &Site{
-		bed: t, arm: want.Name, needs: want.Needs, level: level, context: level.Context,
-		unique: siteName(t.session.Owner, t.number, want.Name), pods: map[testbed.Place]*pod{},
+		run: t.run, arm: want.Name, needs: want.Needs, level: level, context: level.Context,
+		unique: siteName(t.run.session.Owner, t.number, want.Name), pods: map[testbed.Place]*pods.Pod{},
 	}
 	t.sites = append(t.sites, s)
 	return s, nil
@@ -114,57 +93,21 @@ func (t *Testbed) opened() []*Site {
 	return slices.Clone(t.sites)
 }
 
-// presence gives what the run has on the cluster of a context, and connects when
-// it is first asked for.
-func (t *Testbed) presence(ctx context.Context, name string, limits experiment.Timeouts) (*presence, error) {
-	t.connecting.Lock()
-	defer t.connecting.Unlock()
-	if on, err := t.connected(name); on != nil || err != nil {
-		return on, err
-	}
-	c, err := cluster.Connect(ctx, cluster.Options{Kubeconfig: t.options.Kubeconfig, Version: t.options.Version, Say: t.options.Say}, name, limits)
-	if err != nil {
-		return nil, err
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.closed {
-		return nil, errClosed
-	}
-	on := newPresence(t, c, limits)
-	t.on[name] = on
-	return on, nil
-}
-
-var errClosed = errors.New("testbed on Kubernetes: already closed")
-
-// connected gives what the run has on a cluster; nil before it is connected.
-func (t *Testbed) connected(name string) (*presence, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.closed {
-		return nil, errClosed
-	}
-	return t.on[name], nil
-}
-
-// onHost starts a program on the machine that Tare itself runs on.
-func (t *Testbed) onHost(ctx context.Context, cmd testbed.Command) (testbed.Process, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.closed {
-		return nil, errClosed
-	}
-	if t.host == nil {
-		host, err := local.New()
-		if err != nil {
-			return nil, err
+// Close removes everything that was made, whatever became of the caller's context: it
+// has limits of its own.
+func (t *Testbed) Close() error {
+	there, host := t.run.close()
+	for _, s := range t.opened() {
+		for _, p := range s.all() {
+			_ = p.Agent().Close() // its pod goes now
 		}
-		t.host = host
 	}
-	site, err := t.host.Open(ctx, testbed.Request{Name: "host"})
-	if err != nil {
-		return nil, err
+	var errs []error
+	for _, on := range there {
+		errs = append(errs, on.close())
 	}
-	return site.Start(ctx, testbed.Host, cmd)
+	if host != nil {
+		errs = append(errs, host.Close())
+	}
+	return errors.Join(errs...)
 }

@@ -3,18 +3,7 @@ package kube
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
-	"time"
-
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"tare/safetext"
-	"tare/testbed"
-	"tare/testbed/kube/cluster"
-	"tare/testbed/kube/inventory"
 )
 
 // Mend asks every agent of the site for a sign of life, which costs one message
@@ -22,116 +11,19 @@ import (
 // on the same node: on another one its numbers could not be compared. A node
 // that is gone for good ends the run.
 func (s *Site) Mend(ctx context.Context) error {
-	on, err := s.presence(ctx)
+	on, err := s.cluster(ctx)
 	if err != nil {
 		return err
 	}
 	if err := on.record.Present(); err != nil {
 		return err
 	}
-	pods := s.all()
-	errs := make([]error, len(pods))
+	list := s.all()
+	errs := make([]error, len(list))
 	var wait sync.WaitGroup
-	for i, p := range pods {
-		wait.Go(func() { errs[i] = p.mend(ctx) })
+	for i, p := range list {
+		wait.Go(func() { errs[i] = p.Mend(ctx) })
 	}
 	wait.Wait()
 	return errors.Join(errs...)
-}
-
-// mend makes the pod again if it is lost.
-func (p *pod) mend(ctx context.Context) error {
-	_, err := p.session.Round(ctx)
-	switch {
-	case ctx.Err() != nil:
-		return err
-	case err == nil && readyPod(p.seen()):
-		return nil
-	case err == nil: // made again by an earlier try that gave up too early
-		err = errors.New("it was not ready")
-	}
-	p.on.bed.options.Say(fmt.Sprintf("%s is lost (%s): mending it", p, safetext.Head(err.Error(), cluster.LineLimit)))
-	node := p.node()
-	if _, bad := p.on.Client.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{}); apierrors.IsNotFound(bad) {
-		return fmt.Errorf("%s is lost, and so is its node %s: arms can only be compared on the same nodes; start a new run, or resume this one when the node is back: %w", p, node, err)
-	}
-	if again := p.again(ctx); errors.Is(again, inventory.ErrCleaned) {
-		return again
-	} else if again != nil {
-		return &testbed.Disturbance{What: fmt.Sprintf("%s on node %s is lost (%s) and could not be mended", p, node, safetext.Head(err.Error(), cluster.LineLimit)), Err: again}
-	}
-	p.on.bed.options.Say(p.String() + " is mended")
-	return nil
-}
-
-// again waits until the pod answers again, or makes it again when it is gone.
-func (p *pod) again(ctx context.Context) error {
-	limit := p.on.limits.Ready.Std()
-	lost, watch := false, watched{pod: p, since: map[string]time.Time{}}
-	err := p.on.Await(ctx, p.String()+" to be back", limit, func(ctx context.Context) (bool, string, error) {
-		got, err := p.get(ctx)
-		switch {
-		case apierrors.IsNotFound(err):
-			lost = true
-			return true, "", nil
-		case err != nil:
-			return false, "", err
-		}
-		p.adopt(got)
-		if why := p.gone(got); why != nil {
-			if string(got.UID) != p.uid() {
-				return false, "", fmt.Errorf("another pod has its name")
-			}
-			if got.DeletionTimestamp == nil {
-				return false, why.Error(), p.discard(ctx, got)
-			}
-			return false, why.Error() + "; waiting until it is gone", nil
-		}
-		if ok, now, err := watch.look(ctx); !ok || err != nil {
-			return false, now, err
-		}
-		if _, err := p.session.Round(ctx); err != nil {
-			return false, safetext.Head(err.Error(), cluster.LineLimit), nil
-		}
-		return true, "", nil
-	})
-	if err != nil {
-		return p.diagnosed(ctx, err)
-	}
-	if !lost {
-		return nil
-	}
-	_ = p.session.Close() // of the pod that is gone
-	p.renew()
-	if err := p.create(ctx); err != nil {
-		return err
-	}
-	return p.awaitReady(ctx)
-}
-
-// renew begins a connection to a pod that is yet to be made.
-func (p *pod) renew() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.now, p.sandbox, p.nameless, p.meter = nil, nil, nil, &meter{}
-	p.session = p.connect()
-}
-
-// adopt takes a pod of this run for the one that was asked for, where the answer
-// to that was lost.
-func (p *pod) adopt(got *corev1.Pod) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.now == nil && p.on.bed.session.Owner.Owns(got) {
-		p.now = got
-	}
-}
-
-// discard deletes a pod that has ended.
-func (p *pod) discard(ctx context.Context, got *corev1.Pod) error {
-	err := p.on.Client.CoreV1().Pods(got.Namespace).Delete(ctx, got.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &got.UID}})
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
 }

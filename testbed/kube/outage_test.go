@@ -142,7 +142,7 @@ func TestOutages(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			config, p := behindProxy(t)
 			bed := onCluster(t)
-			bed.options.Kubeconfig = config
+			bed.run.options.Kubeconfig = config
 			s := shellSite(t, bed)
 			var out strings.Builder
 			process, err := s.Start(t.Context(), testbed.ClientPod, testbed.Command{Args: slow, Stdout: &out})
@@ -168,7 +168,7 @@ func TestOutages(t *testing.T) {
 func TestLongOutage(t *testing.T) {
 	config, p := behindProxy(t)
 	bed := onCluster(t)
-	bed.options.Kubeconfig = config
+	bed.run.options.Kubeconfig = config
 	level := parameters()
 	level.Timeouts.Connect = quantity.Duration(2 * time.Second)
 	level.Timeouts.Request = quantity.Duration(2 * time.Second)
@@ -198,8 +198,8 @@ func TestKubeletStopped(t *testing.T) {
 	level := parameters()
 	level.Timeouts.Connect = quantity.Duration(3 * time.Second)
 	s := ready(t, bed, "kubelet", pair, level)
-	node := s.pods[testbed.ServerPod].node()
-	uid := s.pods[testbed.ServerPod].uid()
+	node := s.pods[testbed.ServerPod].Node()
+	uid := s.pods[testbed.ServerPod].UID()
 	process, err := s.Start(t.Context(), testbed.ServerPod, testbed.Command{Args: []string{"iperf3", "-s"}})
 	if err != nil {
 		t.Fatal(err)
@@ -219,7 +219,7 @@ func TestKubeletStopped(t *testing.T) {
 	if err := <-mended; err != nil {
 		t.Fatal(err)
 	}
-	if now := s.pods[testbed.ServerPod].uid(); now != uid {
+	if now := s.pods[testbed.ServerPod].UID(); now != uid {
 		t.Errorf("pod %s was replaced by %s", uid, now)
 	}
 	transfer(t, s, testbed.PodToPod)

@@ -175,7 +175,7 @@ func TestDocumentedRightsInANamespace(t *testing.T) {
 		if err := bed.Close(); err != nil {
 			t.Errorf("close: %v", err)
 		}
-		nothingLeft(t, bed.session.Owner)
+		nothingLeft(t, bed.run.session.Owner)
 	})
 	site := ready(t, bed, "plain", experiment.Needs{Network: true, HostNetwork: true, Volume: &experiment.Volume{Size: 1 << 20}}, level)
 	if _, err := bed.Describe(t.Context()); err != nil {
@@ -205,7 +205,7 @@ func TestDocumentedRights(t *testing.T) {
 		if err := bed.Close(); err != nil {
 			t.Errorf("close: %v", err)
 		}
-		nothingLeft(t, bed.session.Owner)
+		nothingLeft(t, bed.run.session.Owner)
 	})
 	level := parameters()
 	level.Accounting = experiment.OnNode
@@ -226,7 +226,7 @@ func TestDocumentedRights(t *testing.T) {
 	if err := sampler.Start(t.Context(), site); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := run(t, site, testbed.ClientPod, "iperf3", "--version"); err != nil {
+	if _, err := runIn(t, site, testbed.ClientPod, "iperf3", "--version"); err != nil {
 		t.Error(err)
 	}
 	if _, err := sampler.Stop(t.Context(), 0); err != nil {

@@ -1,17 +1,18 @@
 package kube
 
 import (
-	"context"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"tare/experiment"
 	"tare/testbed"
 	"tare/testbed/kube/inventory"
+	"tare/testbed/kube/pods"
 )
 
 // burn uses CPU time in the client's pod for two seconds, and gives how much.
@@ -47,7 +48,7 @@ func sampled(t *testing.T, sampler *Sampler, s *Site) (testbed.Sample, testbed.U
 // observing has a level observe the server's pod of a site that was asked for.
 func observing(s *Site, nodes experiment.ObserveNodes) experiment.Observe {
 	return experiment.Observe{Name: "peer", Namespace: s.Namespace(), Nodes: nodes,
-		Labels: map[string]string{inventory.OwnerLabel: string(s.bed.session.Owner), inventory.RoleLabel: roleServer}}
+		Labels: map[string]string{inventory.OwnerLabel: string(s.run.session.Owner), inventory.RoleLabel: roleServer}}
 }
 
 // With accounting: node whole pods are counted, sandboxes and throttling included,
@@ -74,7 +75,7 @@ func TestSamplesOnNodes(t *testing.T) {
 		t.Fatalf("described as %+v, %v", clusters, err)
 	}
 	for _, n := range clusters[0].Nodes {
-		if n.Kernel == "" || n.Runtime == "" || n.BootID == "" || n.CPUs == "" || !strings.HasPrefix(n.Zone, "tare-") || n.Images[Container] == "" {
+		if n.Kernel == "" || n.Runtime == "" || n.BootID == "" || n.CPUs == "" || !strings.HasPrefix(n.Zone, "tare-") || n.Images[pods.Container] == "" {
 			t.Errorf("node %+v", n)
 		}
 	}
@@ -103,9 +104,7 @@ func TestSamplesOnNodes(t *testing.T) {
 		}
 	}
 	for _, p := range sandbox.all() { // read before and after a restart of what counts
-		if err := p.on.counting.helperOn(p.node()).remove(t); err != nil {
-			t.Fatal(err)
-		}
+		remove(t, sandbox.on.counter.On(p.Node()))
 	}
 	if _, used := sampled(t, sampler, plain); used.Unavailable || used.CPU() <= 0 || used.MaxRSS < 1<<20 {
 		t.Errorf("after the pods that count were lost: %+v", used)
@@ -114,20 +113,15 @@ func TestSamplesOnNodes(t *testing.T) {
 
 // remove deletes a pod behind the testbed's back, and waits until it is gone: while
 // it ends it still answers.
-func (p *pod) remove(t *testing.T) error {
-	got, err := p.get(t.Context())
-	if err != nil {
-		return err
+func remove(t *testing.T, p *pods.Pod) {
+	t.Helper()
+	plan := p.Plan()
+	if err := clusterClient(t).CoreV1().Pods(plan.Namespace).Delete(t.Context(), plan.Name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
 	}
-	if err := p.discard(t.Context(), got); err != nil {
-		return err
-	}
-	return p.on.Await(t.Context(), p.String()+" to be gone", time.Minute, func(ctx context.Context) (bool, string, error) {
-		_, err := p.get(ctx)
-		if apierrors.IsNotFound(err) {
-			return true, "", nil
-		}
-		return false, "it ends", err
+	await(t, p.String()+" to be gone", func() bool {
+		_, err := p.Get(t.Context())
+		return apierrors.IsNotFound(err)
 	})
 }
 

@@ -11,7 +11,7 @@ import (
 // Namespaced says whether objects of a kind are in namespaces. That the cluster has
 // no such kind is an error that meta.IsNoMatchError knows.
 func (s *Site) Namespaced(ctx context.Context, like *unstructured.Unstructured) (bool, error) {
-	on, err := s.presence(ctx)
+	on, err := s.cluster(ctx)
 	if err != nil {
 		return false, err
 	}

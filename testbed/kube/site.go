@@ -2,16 +2,13 @@ package kube
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
 	"sync"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"tare/experiment"
@@ -19,11 +16,12 @@ import (
 	"tare/testbed/kube/agent"
 	"tare/testbed/kube/cluster"
 	"tare/testbed/kube/inventory"
+	"tare/testbed/kube/pods"
 )
 
 // Site is the surroundings of one arm: a namespace with pods.
 type Site struct {
-	bed     *Testbed
+	run     *run
 	arm     string
 	needs   experiment.Needs
 	level   *experiment.Kubernetes
@@ -31,10 +29,10 @@ type Site struct {
 	context string
 
 	mu        sync.Mutex
-	on        *presence
+	on        *clusterRun
 	shapes    shapes
 	namespace *corev1.Namespace // as made; nil: not yet, or given
-	pods      map[testbed.Place]*pod
+	pods      map[testbed.Place]*pods.Pod
 	service   netip.Addr
 }
 
@@ -68,18 +66,18 @@ func (s *Site) UseContext(name string) error {
 
 // Cluster is where the site is; it connects when first asked.
 func (s *Site) Cluster(ctx context.Context) (*cluster.Cluster, error) {
-	on, err := s.presence(ctx)
+	on, err := s.cluster(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return on.Cluster, nil
 }
 
-func (s *Site) presence(ctx context.Context) (*presence, error) {
+func (s *Site) cluster(ctx context.Context) (*clusterRun, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.on == nil {
-		on, err := s.bed.presence(ctx, s.context, s.level.Timeouts)
+		on, err := s.run.onCluster(ctx, s.context, s.level.Timeouts)
 		if err != nil {
 			return nil, err
 		}
@@ -106,7 +104,7 @@ func (s *Site) Parameters() *experiment.Kubernetes { return s.level }
 // inventory.OwnerLabel and inventory.ArmLabel. A workload that makes objects of its own gives them
 // these, and a inventory.RoleLabel.
 func (s *Site) Labels() map[string]string {
-	return s.bed.session.Owner.Labels(s.arm, "")
+	return s.run.session.Owner.Labels(s.arm, "")
 }
 
 // siteName is the name of a site's namespace: unique by the number, valid
@@ -151,91 +149,18 @@ func (s *Site) ShapeVolume(f func(*corev1.PersistentVolumeClaim)) {
 	s.shapes.volume = append(s.shapes.volume, f)
 }
 
-// Start starts a program: on Host on the machine that Tare runs on, elsewhere in
-// the pod of that place. A pod that cannot be reached is a *testbed.Disturbance.
-func (s *Site) Start(ctx context.Context, where testbed.Place, cmd testbed.Command) (testbed.Process, error) {
-	if where == testbed.Host {
-		return s.bed.onHost(ctx, cmd)
-	}
-	p, err := s.pod(where)
-	if err != nil {
-		return nil, err
-	}
-	bill, err := s.bill(ctx, p, cmd)
-	if err != nil {
-		return nil, err
-	}
-	process, err := p.session.Start(ctx, cmd)
-	if err != nil {
-		bill.drop()
-		return nil, p.disturbed(ctx, err)
-	}
-	started := &program{Process: process, in: p, done: make(chan struct{})}
-	go started.follow(bill)
-	return started, nil
-}
-
-// Self is the path of Tare in the pod at a place; "" on the machine that Tare runs on.
-func (s *Site) Self(where testbed.Place) string {
-	if where == testbed.Host {
-		return ""
-	}
-	p, err := s.pod(where)
-	if err != nil {
-		return imageProgram // the pods are not made yet
-	}
-	return tareIn(p.plan)
-}
-
-// program is a process in a pod, whose loss is explained.
-type program struct {
-	testbed.Process
-	in *pod
-
-	done  chan struct{} // closed when the rest is set
-	usage testbed.Usage
-	err   error
-}
-
-// follow settles the bill as soon as the program has ended, whenever that is asked
-// for.
-func (p *program) follow(b bill) {
-	defer close(p.done)
-	p.usage, p.err = p.Process.Wait()
-	var exit *testbed.ExitError
-	if p.err != nil && !errors.As(p.err, &exit) {
-		b.drop()
-		p.err = p.in.disturbed(context.Background(), p.err)
-		return
-	}
-	usage, err := b.settle(p.usage)
-	p.usage, p.err = usage, errors.Join(p.err, err)
-}
-
-// Wait waits for the end of the program.
-func (p *program) Wait() (testbed.Usage, error) {
-	<-p.done
-	return p.usage, p.err
-}
-
-// CPU is the CPU time used so far.
-func (p *program) CPU() (used time.Duration, err error) {
-	used, err = p.Process.CPU()
-	return used, p.in.disturbed(context.Background(), err)
-}
-
 // Facts asks the agent in the pod at a place what it sees of itself.
 func (s *Site) Facts(ctx context.Context, where testbed.Place) (agent.Facts, error) {
 	p, err := s.pod(where)
 	if err != nil {
 		return agent.Facts{}, err
 	}
-	facts, err := p.session.Facts(ctx)
-	return facts, p.disturbed(ctx, err)
+	facts, err := p.Agent().Facts(ctx)
+	return facts, p.Disturbed(ctx, err)
 }
 
 // pod is the pod at a place.
-func (s *Site) pod(where testbed.Place) (*pod, error) {
+func (s *Site) pod(where testbed.Place) (*pods.Pod, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if p := s.pods[where]; p != nil {
@@ -245,23 +170,23 @@ func (s *Site) pod(where testbed.Place) (*pod, error) {
 }
 
 // all lists the site's pods.
-func (s *Site) all() []*pod {
+func (s *Site) all() []*pods.Pod {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var pods []*pod
+	var list []*pods.Pod
 	for _, where := range testbed.Host.Values() {
 		if p := s.pods[testbed.Place(where)]; p != nil {
-			pods = append(pods, p)
+			list = append(list, p)
 		}
 	}
-	return pods
+	return list
 }
 
 // nodes lists the names of the nodes that the site's pods are on.
 func (s *Site) nodes() []string {
 	var names []string
 	for _, p := range s.all() {
-		names = append(names, p.node())
+		names = append(names, p.Node())
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
@@ -270,58 +195,25 @@ func (s *Site) nodes() []string {
 // Pods gives the site's workload pods as the API server has them now, by place.
 func (s *Site) Pods(ctx context.Context) (map[testbed.Place]*corev1.Pod, error) {
 	s.mu.Lock()
-	pods := maps.Clone(s.pods)
+	made := maps.Clone(s.pods)
 	s.mu.Unlock()
 	now := map[testbed.Place]*corev1.Pod{}
-	for where, p := range pods {
-		got, err := p.on.Client.CoreV1().Pods(p.plan.Namespace).Get(ctx, p.plan.Name, metav1.GetOptions{})
+	for where, p := range made {
+		got, err := p.Get(ctx)
 		if err != nil {
-			return nil, fmt.Errorf("pod %s/%s: %w", p.plan.Namespace, p.plan.Name, err)
+			return nil, fmt.Errorf("%s: %w", p, err)
 		}
 		now[where] = got
 	}
 	return now, nil
 }
 
-// The ports that the service forwards, TCP and UDP.
-const (
-	firstPort = 5201
-	lastPort  = 5210
-)
-
-// Ports lists the server's ports that the service forwards, TCP and UDP.
-func (s *Site) Ports() []uint16 {
-	var ports []uint16
-	for p := uint16(firstPort); p <= lastPort; p++ {
-		ports = append(ports, p)
-	}
-	return ports
-}
-
-// Address is where the client reaches the server on that path. It is invalid
-// where the site has none: before it is ready, or when it was not asked for.
-func (s *Site) Address(path testbed.Path) netip.Addr {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if path == testbed.PodToService {
-		return s.service
-	}
-	_, server := path.Ends()
-	if p := s.pods[server]; p != nil {
-		return p.address()
-	}
-	return netip.Addr{}
-}
-
-// LinkRate is not known on a cluster: 0.
-func (s *Site) LinkRate() float64 { return 0 }
-
 // Await waits until done says true, asking it at growing intervals up to the
 // limit of the testbed's timeout ready. What is said in its progress and in the
 // error when the limit is reached: "condition Ready of VarmorPolicy demo: status
 // Pending".
 func (s *Site) Await(ctx context.Context, what string, done func(context.Context) (ok bool, now string, err error)) error {
-	on, err := s.presence(ctx)
+	on, err := s.cluster(ctx)
 	if err != nil {
 		return err
 	}
@@ -331,7 +223,7 @@ func (s *Site) Await(ctx context.Context, what string, done func(context.Context
 // Exec runs a program in any container of any pod, for a proof, and gives its
 // output of up to 1 MiB. A program that fails is a *testbed.ExitError.
 func (s *Site) Exec(ctx context.Context, namespace, pod, container string, args []string) (stdout, stderr []byte, err error) {
-	on, err := s.presence(ctx)
+	on, err := s.cluster(ctx)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -42,7 +42,7 @@ func (s *Site) planClaim() *corev1.PersistentVolumeClaim {
 		mode = corev1.PersistentVolumeBlock
 	}
 	want := &corev1.PersistentVolumeClaim{
-		ObjectMeta: metav1.ObjectMeta{Name: s.name(volumeName), Namespace: s.Namespace(), Labels: s.bed.session.Owner.Labels(s.arm, roleClient)},
+		ObjectMeta: metav1.ObjectMeta{Name: s.name(volumeName), Namespace: s.Namespace(), Labels: s.run.session.Owner.Labels(s.arm, roleClient)},
 		Spec: corev1.PersistentVolumeClaimSpec{
 			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
 			VolumeMode:  &mode,
@@ -59,7 +59,7 @@ func (s *Site) planClaim() *corev1.PersistentVolumeClaim {
 
 // claim asks for the volume. It is bound when the pod is scheduled, or before:
 // that is for the storage class to say, and the pod waits for it.
-func (s *Site) claim(ctx context.Context, on *presence) error {
+func (s *Site) claim(ctx context.Context, on *clusterRun) error {
 	if s.needs.Volume == nil {
 		return nil
 	}
@@ -71,7 +71,7 @@ func (s *Site) claim(ctx context.Context, on *presence) error {
 	_, err := claims.Create(ctx, want, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
 		var there *corev1.PersistentVolumeClaim
-		if there, err = claims.Get(ctx, want.Name, metav1.GetOptions{}); err == nil && !on.bed.session.Owner.Owns(there) {
+		if there, err = claims.Get(ctx, want.Name, metav1.GetOptions{}); err == nil && !on.owner.Owns(there) {
 			err = errors.New("it exists already, and is not of this run")
 		}
 	}
@@ -99,7 +99,7 @@ func (s *Site) Claim(ctx context.Context) (*corev1.PersistentVolumeClaim, *corev
 	if s.needs.Volume == nil {
 		return nil, nil, fmt.Errorf("the site of arm %s has no volume: no workload asks for one", s.arm)
 	}
-	on, err := s.presence(ctx)
+	on, err := s.cluster(ctx)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -1,4 +1,4 @@
-package kube
+package accounting
 
 import (
 	"context"
@@ -97,33 +97,33 @@ func (c *component) pods(trial []string) []placed {
 	return list
 }
 
-// watchAll begins to watch the components that the experiment observes, unless
-// they are watched already.
-func (a *accounting) watchAll(ctx context.Context, k *experiment.Kubernetes) error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.components != nil {
+// watchAll begins to watch the components that the experiment observes, unless they
+// are watched already.
+func (c *Counter) watchAll(ctx context.Context, list []experiment.Observe) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.components != nil {
 		return nil
 	}
-	components := make([]*component, 0, len(k.Observe))
-	for _, o := range k.Observe {
-		c, err := watchComponent(ctx, a.on.Client, o, a.on.limits.Ready.Std(), a.stop)
+	components := make([]*component, 0, len(list))
+	for _, o := range list {
+		one, err := watchComponent(ctx, c.on.Client, o, c.limit, c.stop)
 		if err != nil {
 			return err
 		}
-		components = append(components, c)
+		components = append(components, one)
 	}
-	a.components = components
+	c.components = components
 	return nil
 }
 
 // observed gives the pods of each component as they are now.
-func (a *accounting) observed(trial []string) map[string][]placed {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+func (c *Counter) observed(trial []string) map[string][]placed {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	all := map[string][]placed{}
-	for _, c := range a.components {
-		all[c.Name] = c.pods(trial)
+	for _, one := range c.components {
+		all[one.Name] = one.pods(trial)
 	}
 	return all
 }

@@ -1,21 +1,19 @@
-package kube
+package accounting
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
 
 	"tare/machine"
 	"tare/testbed"
 	"tare/testbed/kube/agent"
 )
 
-func TestGaps(t *testing.T) {
+func TestMissing(t *testing.T) {
 	r := &reading{
 		nodes: map[string]agent.Counters{
 			"n1": {Pods: []agent.Cgroup{{Pod: "c"}, {Pod: "kernel", Throttled: -1}}, Grouped: new(time.Second)},
@@ -24,32 +22,32 @@ func TestGaps(t *testing.T) {
 		own: map[string]*agent.Cgroup{"plain": {}, "h": {}},
 	}
 	plain := placed{uid: "plain", node: "n1"}
-	site := func(arm string, s subjects) func(*gaps) { return func(g *gaps) { g.look(r, s, arm) } }
+	site := func(arm string, s subjects) func(*Missing) { return func(g *Missing) { g.look(r, s, arm) } }
 	foreign, throttling, beside := "limits.foreignCPU is applied to no arm", "limits.throttling is applied to no arm", "the metrics of CPU time of the whole and of the layer are missing in all arms"
 	for _, c := range []struct {
 		name  string
-		sites []func(*gaps)
+		sites []func(*Missing)
 		want  []string // parts of one note each
 	}{
-		{"all told", []func(*gaps){site("a", subjects{site: []placed{clientAt}, whole: true})}, nil},
-		{"not the kernel's threads", []func(*gaps){site("a", subjects{site: []placed{{uid: "d", node: "n2"}}, whole: true})}, []string{threadsNote}},
-		{"a cgroup not found", []func(*gaps){site("a", subjects{site: []placed{clientAt, serverAt}, whole: true})},
+		{"all told", []func(*Missing){site("a", subjects{site: []placed{clientAt}, onNode: true})}, nil},
+		{"not the kernel's threads", []func(*Missing){site("a", subjects{site: []placed{{uid: "d", node: "n2"}}, onNode: true})}, []string{threadsNote}},
+		{"a cgroup not found", []func(*Missing){site("a", subjects{site: []placed{clientAt, serverAt}, onNode: true})},
 			[]string{foreign + ": the CPU time of other programs is not told for arm a (the cgroups of its pods are not found on node n2)", throttling}},
-		{"a sandbox beside arms that tell", []func(*gaps){
+		{"a sandbox beside arms that tell", []func(*Missing){
 			site("base", subjects{site: []placed{plain}}), site("gvisor", subjects{site: []placed{serverAt}}), site("kata", subjects{site: []placed{serverAt}})},
 			[]string{foreign + ": the CPU time of other programs is not told for arms gvisor, kata (the container runtime does not show what its pods use; accounting: node may)", throttling}},
-		{"a counting pod that does not tell", []func(*gaps){site("a", subjects{site: []placed{plain}, helpers: []placed{{uid: "x", node: "n1"}}})}, []string{foreign}},
-		{"a kernel that cannot throttle", []func(*gaps){site("a", subjects{site: []placed{{uid: "kernel", node: "n1"}}, whole: true})}, []string{throttling}},
-		{"a sidecar", []func(*gaps){site("base", subjects{site: []placed{plain}}), site("mesh", subjects{site: []placed{plain}, beside: []string{"istio-proxy"}})},
+		{"a counting pod that does not tell", []func(*Missing){site("a", subjects{site: []placed{plain}, nodePods: []placed{{uid: "x", node: "n1"}}})}, []string{foreign}},
+		{"a kernel that cannot throttle", []func(*Missing){site("a", subjects{site: []placed{{uid: "kernel", node: "n1"}}, onNode: true})}, []string{throttling}},
+		{"a sidecar", []func(*Missing){site("base", subjects{site: []placed{plain}}), site("mesh", subjects{site: []placed{plain}, sidecars: []string{"istio-proxy"}})},
 			[]string{foreign + ": the CPU time of other programs is not told for arm mesh (beside the programs there is istio-proxy, which is not counted; accounting: node counts it)", throttling, beside}},
-		{"a sidecar counted on the node", []func(*gaps){site("mesh", subjects{site: []placed{clientAt}, beside: []string{"istio-proxy"}, whole: true})}, nil},
-		{"a sidecar that is not found on the node", []func(*gaps){site("mesh", subjects{site: []placed{serverAt}, beside: []string{"istio-proxy"}, whole: true})}, []string{foreign, throttling, beside}},
+		{"a sidecar counted on the node", []func(*Missing){site("mesh", subjects{site: []placed{clientAt}, sidecars: []string{"istio-proxy"}, onNode: true})}, nil},
+		{"a sidecar that is not found on the node", []func(*Missing){site("mesh", subjects{site: []placed{serverAt}, sidecars: []string{"istio-proxy"}, onNode: true})}, []string{foreign, throttling, beside}},
 	} {
-		var g gaps
+		var g Missing
 		for _, look := range c.sites {
 			look(&g)
 		}
-		got := g.notes()
+		got := g.Notes()
 		ok := len(got) == len(c.want)
 		for i := range min(len(got), len(c.want)) {
 			ok = ok && strings.HasPrefix(got[i], c.want[i])
@@ -60,33 +58,33 @@ func TestGaps(t *testing.T) {
 	}
 }
 
-// A rule that one arm cannot keep is lifted for a trial of any arm; what is told by
-// all of them must be told in every trial.
-func TestLifted(t *testing.T) {
+// What one arm does not know is left out of the trials of all; what all of them know
+// must be known in every trial.
+func TestLeaveOut(t *testing.T) {
 	whole := testbed.Sample{Conditions: machine.Conditions{ForeignCPU: 0.5, Throttled: 3}, Sidecars: map[string]testbed.Usage{"proxy": {}}}
 	s := subjects{site: []placed{clientAt}}
-	var sandboxed, meshed gaps
+	var sandboxed, meshed Missing
 	sandboxed.look(&reading{}, s, "gvisor")
-	meshed.look(&reading{own: map[string]*agent.Cgroup{"c": {}}}, subjects{site: s.site, beside: []string{"proxy"}}, "mesh")
+	meshed.look(&reading{own: map[string]*agent.Cgroup{"c": {}}}, subjects{site: s.site, sidecars: []string{"proxy"}}, "mesh")
 	nothing := testbed.Sample{Conditions: machine.Conditions{ForeignCPU: -1, Throttled: -1}, SidecarsUnavailable: true}
 	for _, c := range []struct {
 		name    string
-		g       *gaps
+		g       *Missing
 		in      testbed.Sample
 		at      subjects
 		want    testbed.Sample
 		failure string
 	}{
-		{name: "all told", g: &gaps{}, in: whole, at: s, want: whole},
+		{name: "all told", g: &Missing{}, in: whole, at: s, want: whole},
 		{name: "one arm is sandboxed", g: &sandboxed, in: whole, at: s, want: testbed.Sample{Conditions: machine.Conditions{ForeignCPU: -1, Throttled: -1}, Sidecars: whole.Sidecars}},
 		{name: "one arm has sidecars", g: &meshed, in: whole, at: s, want: nothing},
 		{name: "no look was taken", in: nothing, at: s, want: nothing},
-		{name: "no pods", g: &gaps{}, in: nothing, want: nothing},
-		{name: "no foreign time at once", g: &gaps{}, in: testbed.Sample{Conditions: machine.Conditions{ForeignCPU: -1}}, at: s, failure: "the CPU time of other programs is not told in this trial"},
-		{name: "no throttling at once", g: &gaps{}, in: testbed.Sample{Conditions: machine.Conditions{Throttled: -1}}, at: s, failure: "how often a CPU limit held programs up is not told in this trial"},
-		{name: "no sidecar at once", g: &gaps{}, in: testbed.Sample{SidecarsUnavailable: true}, at: s, failure: "what the containers beside the programs used is not told in this trial"},
+		{name: "no pods", g: &Missing{}, in: nothing, want: nothing},
+		{name: "no foreign time at once", g: &Missing{}, in: testbed.Sample{Conditions: machine.Conditions{ForeignCPU: -1}}, at: s, failure: "the CPU time of other programs is not told in this trial"},
+		{name: "no throttling at once", g: &Missing{}, in: testbed.Sample{Conditions: machine.Conditions{Throttled: -1}}, at: s, failure: "how often a CPU limit held programs up is not told in this trial"},
+		{name: "no sidecar at once", g: &Missing{}, in: testbed.Sample{SidecarsUnavailable: true}, at: s, failure: "what the containers beside the programs used is not told in this trial"},
 	} {
-		got, err := c.g.lifted(c.in, c.at)
+		got, err := c.g.leaveOut(c.in, c.at)
 		var disturbed *testbed.Disturbance
 		if c.failure != "" {
 			if !errors.As(err, &disturbed) || disturbed.What != c.failure {
@@ -97,16 +95,6 @@ func TestLifted(t *testing.T) {
 		if d := cmp.Diff(c.want, got); d != "" || err != nil {
 			t.Errorf("%s: %v (-want +got):\n%s", c.name, err, d)
 		}
-	}
-}
-
-func TestBesideIn(t *testing.T) {
-	always := corev1.ContainerRestartPolicyAlways
-	p := &corev1.Pod{Spec: corev1.PodSpec{
-		InitContainers: []corev1.Container{{Name: "install"}, {Name: "istio-proxy", RestartPolicy: &always}},
-		Containers:     []corev1.Container{{Name: Container}, {Name: "linkerd-proxy"}}}}
-	if got := fmt.Sprint(besideIn(p)); got != "[linkerd-proxy istio-proxy]" {
-		t.Error(got)
 	}
 }
 
@@ -135,7 +123,7 @@ func TestThrottled(t *testing.T) {
 }
 
 // The sum over the containers of one pod does not pass for that of two.
-func TestBesideIsWhole(t *testing.T) {
+func TestSidecarsOfAllPods(t *testing.T) {
 	sidecar := func(p placed) placed {
 		p.sidecars = map[string]string{"id": "proxy"}
 		return p
@@ -144,7 +132,7 @@ func TestBesideIsWhole(t *testing.T) {
 		return agent.Counters{Time: epoch.Add(seconds(cpu)), Pods: []agent.Cgroup{{Pod: uid, Containers: []agent.Within{{ID: "id", CPU: seconds(cpu), WorkingSet: 5}}}}}
 	}
 	b, a := readings(map[string]agent.Counters{"n1": counters("c", 1), "n2": counters("s", 1)}, map[string]agent.Counters{"n1": counters("c", 2), "n2": counters("s", 3)})
-	s := subjects{site: []placed{sidecar(clientAt), sidecar(serverAt)}, whole: true, beside: []string{"proxy"}}
+	s := subjects{site: []placed{sidecar(clientAt), sidecar(serverAt)}, onNode: true, sidecars: []string{"proxy"}}
 	if got := sample(b, a, s); got.SidecarsUnavailable || got.Sidecars["proxy"].CPU() != 3*time.Second || got.Sidecars["proxy"].MaxRSS != 10 {
 		t.Errorf("both told: %+v", got)
 	}
@@ -152,7 +140,7 @@ func TestBesideIsWhole(t *testing.T) {
 	if got := sample(b, a, s); !got.SidecarsUnavailable || got.Sidecars != nil {
 		t.Errorf("one told: %+v", got)
 	}
-	s.whole = false
+	s.onNode = false
 	if got := sample(b, a, s); !got.SidecarsUnavailable || got.Sidecars != nil {
 		t.Errorf("with accounting: container: %+v", got)
 	}

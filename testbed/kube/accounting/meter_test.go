@@ -1,4 +1,4 @@
-package kube
+package accounting
 
 import (
 	"strings"
@@ -14,6 +14,7 @@ import (
 	"tare/testbed"
 	"tare/testbed/kube/agent"
 	"tare/testbed/kube/cluster"
+	"tare/testbed/kube/pods"
 )
 
 // podAt is what a pod's cgroups tell: CPU time in seconds, a tenth of it in the
@@ -26,24 +27,24 @@ func containerAt(id string, cpu float64) agent.Within {
 	return agent.Within{ID: id, CPU: seconds(cpu), System: seconds(cpu / 10), WorkingSet: 100}
 }
 
-// beside are the containers of the tests that are not the programs'.
-var besideIDs = map[string]string{"p": "istio-proxy", "l": "logger"}
+// sidecarIDs are the sidecars of the tests, by id.
+var sidecarIDs = map[string]string{"p": "istio-proxy", "l": "logger"}
 
 func TestMeter(t *testing.T) {
-	enter := func(names ...string) func(*meter, map[string]*metered) {
-		return func(m *meter, all map[string]*metered) {
+	enter := func(names ...string) func(*meter, map[string]*programUse) {
+		return func(m *meter, all map[string]*programUse) {
 			for _, name := range names {
-				all[name] = &metered{}
+				all[name] = &programUse{}
 				m.running = append(m.running, all[name])
 			}
 		}
 	}
-	leave := func(name string) func(*meter, map[string]*metered) {
-		return func(m *meter, all map[string]*metered) { m.leave(all[name]) }
+	leave := func(name string) func(*meter, map[string]*programUse) {
+		return func(m *meter, all map[string]*programUse) { m.leave(all[name]) }
 	}
 	type step struct {
 		now  agent.Cgroup
-		then func(*meter, map[string]*metered)
+		then func(*meter, map[string]*programUse)
 	}
 	for _, c := range []struct {
 		name  string
@@ -86,10 +87,10 @@ func TestMeter(t *testing.T) {
 		}, map[string]float64{"a": 4, "b": 1}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			m, all := &meter{}, map[string]*metered{}
+			m, all := &meter{}, map[string]*programUse{}
 			var err error
 			for _, s := range c.steps {
-				if err = m.read(s.now, besideIDs); err != nil {
+				if err = m.read(s.now, sidecarIDs); err != nil {
 					break
 				}
 				if s.then != nil {
@@ -120,13 +121,13 @@ func TestMeter(t *testing.T) {
 
 func TestOwnMemory(t *testing.T) {
 	now := podAt(1, containerAt("tare", 1), containerAt("p", 1), containerAt("l", 1))
-	if got := ownMemory(&now, besideIDs); got != 800 {
+	if got := ownMemory(&now, sidecarIDs); got != 800 {
 		t.Errorf("%d bytes, want 1000 without the two of 100", got)
 	}
 }
 
 // What sidecars used is told by their names, of both pods together.
-func TestBeside(t *testing.T) {
+func TestSidecarUsage(t *testing.T) {
 	client, server := clientAt, serverAt
 	client.sidecars, server.sidecars = map[string]string{"p1": "istio-proxy", "l1": "logger"}, map[string]string{"p2": "istio-proxy"}
 	with := func(uid string, within ...agent.Within) agent.Cgroup {
@@ -139,7 +140,7 @@ func TestBeside(t *testing.T) {
 		"n1": at(10, "b1", [4]float64{}, with("c", containerAt("t1", 9), containerAt("p1", 12), containerAt("l1", 1))),
 		"n2": at(10, "b2", [4]float64{}, with("s", containerAt("t2", 9), containerAt("p2", 103))),
 	})
-	s := subjects{site: []placed{client, server}, whole: true}
+	s := subjects{site: []placed{client, server}, onNode: true}
 	want := map[string]testbed.Usage{
 		"istio-proxy": {User: seconds(4.5), System: seconds(0.5), Wall: seconds(10), MaxRSS: 200},
 		"logger":      {User: seconds(0.9), System: seconds(0.1), Wall: seconds(10), MaxRSS: 100},
@@ -147,7 +148,7 @@ func TestBeside(t *testing.T) {
 	if d := cmp.Diff(want, sample(b, a, s).Sidecars); d != "" {
 		t.Errorf("-want +got\n%s", d)
 	}
-	s.whole = false
+	s.onNode = false
 	if got := sample(b, a, s).Sidecars; got != nil {
 		t.Errorf("from containers alone: %+v", got)
 	}
@@ -157,16 +158,17 @@ func status(name, id string) corev1.ContainerStatus {
 	return corev1.ContainerStatus{Name: name, ContainerID: id}
 }
 
-func TestSidecars(t *testing.T) {
+func TestMeet(t *testing.T) {
 	made := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "client", Namespace: "ns", UID: types.UID("u")}, Status: corev1.PodStatus{
 		InitContainerStatuses: []corev1.ContainerStatus{status("istio-proxy", "containerd://p"), status("install", "containerd://i")},
-		ContainerStatuses:     []corev1.ContainerStatus{status(Container, "containerd://t"), status("waits", ""), status("logger", "cri-o://l")},
+		ContainerStatuses:     []corev1.ContainerStatus{status(pods.Container, "containerd://t"), status("waits", ""), status("logger", "cri-o://l")},
 	}}
 	again := made.DeepCopy()
 	again.Status.InitContainerStatuses[0].ContainerID = "containerd://p2"
 	client := fake.NewClientset(again)
-	p := &pod{on: &presence{Cluster: &cluster.Cluster{Client: client}}, plan: made, now: made}
-	if d := cmp.Diff(map[string]string{"p": "istio-proxy", "i": "install", "l": "logger"}, p.sidecars()); d != "" {
+	p := (&pods.Maker{On: &cluster.Cluster{Client: client}}).New(made)
+	m := &meter{}
+	if d := cmp.Diff(map[string]string{"p": "istio-proxy", "i": "install", "l": "logger"}, p.Sidecars()); d != "" {
 		t.Errorf("-want +got\n%s", d)
 	}
 	there := func(ids ...string) (list []agent.Within) {
@@ -176,14 +178,14 @@ func TestSidecars(t *testing.T) {
 		return list
 	}
 	for _, ids := range [][]agent.Within{there("t", "p", "l", "pause"), there("t", "p", "l", "pause")} {
-		if err := p.meet(t.Context(), ids); err != nil || len(client.Actions()) != 0 {
+		if err := m.meet(t.Context(), p, ids); err != nil || len(client.Actions()) != 0 {
 			t.Fatalf("nothing is new: %v, %d requests", err, len(client.Actions()))
 		}
 	}
-	if err := p.meet(t.Context(), there("t", "p2", "l", "pause")); err != nil || len(client.Actions()) != 1 {
+	if err := m.meet(t.Context(), p, there("t", "p2", "l", "pause")); err != nil || len(client.Actions()) != 1 {
 		t.Fatalf("a container that was made again: %v, %d requests", err, len(client.Actions()))
 	}
-	if d := cmp.Diff(map[string]string{"p2": "istio-proxy", "i": "install", "l": "logger"}, p.sidecars()); d != "" {
+	if d := cmp.Diff(map[string]string{"p2": "istio-proxy", "i": "install", "l": "logger"}, p.Sidecars()); d != "" {
 		t.Errorf("-want +got\n%s", d)
 	}
 }

@@ -1,36 +1,28 @@
-package kube
+package pods
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"tare/safetext"
 	"tare/testbed/kube/cluster"
 )
 
-// diagnosed adds what the cluster says about the pod. It works within a limit of
-// its own, also when the context is done, and adds nothing that it cannot get.
-func (p *pod) diagnosed(ctx context.Context, err error) error {
-	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), cluster.DiagnosisLimit)
-	defer cancel()
-	d := &cluster.DiagnosedError{Err: err}
-	if got, now := p.get(limited); now == nil {
-		if timeout := (*cluster.TimeoutError)(nil); !errors.As(err, &timeout) {
-			d.Err = fmt.Errorf("%w (%s)", err, summary(got))
-		}
-		d.Log = p.on.LastLines(limited, got, Container)
-	} else if apierrors.IsNotFound(now) {
-		d.Err = fmt.Errorf("%w (the pod is gone)", err)
+// isReady says whether all containers of the pod are ready, sidecars included.
+func isReady(p *corev1.Pod) bool {
+	if p.DeletionTimestamp != nil || p.Status.Phase != corev1.PodRunning || p.Status.PodIP == "" {
+		return false
 	}
-	d.Events = p.on.Events(limited, p.plan.Namespace, p.plan.Name, p.uid())
-	return d
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodReady {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
 }
 
 // summary says on one line how a pod stands.
@@ -83,7 +75,7 @@ func terminated(t *corev1.ContainerStateTerminated) string {
 	return text
 }
 
-// How long states are borne that seldom pass by themselves.
+// How long a pod may be in a state that seldom passes by itself.
 const (
 	imageGrace    = 20 * time.Second // a registry that answers badly once
 	scheduleGrace = 15 * time.Second // caches of the scheduler, and volumes that are being bound
@@ -98,11 +90,11 @@ func stuck(p *corev1.Pod) (state string, grace time.Duration) {
 	case p.DeletionTimestamp != nil:
 		return "it is being deleted", 0
 	case p.Status.Phase == corev1.PodFailed, p.Status.Phase == corev1.PodSucceeded:
-		return "it has ended" + roomFor(p.Status.Reason), 0
+		return "it has ended" + shortage(p.Status.Reason), 0
 	}
 	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Reason == corev1.PodReasonUnschedulable && !strings.Contains(c.Message, "unbound immediate PersistentVolumeClaims") {
-			return "it cannot be scheduled: " + safetext.Head(c.Message, cluster.LineLimit) + roomFor(c.Message), scheduleGrace
+			return "it cannot be scheduled: " + safetext.Head(c.Message, cluster.LineLimit) + shortage(c.Message), scheduleGrace
 		}
 	}
 	for _, c := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
@@ -127,9 +119,9 @@ func stuck(p *corev1.Pod) (state string, grace time.Duration) {
 	return "", 0
 }
 
-// roomFor is a hint where the scheduler, or the kubelet that has the last word, says
+// shortage is a hint where the scheduler, or the kubelet that has the last word, says
 // that a node has too little left; "" otherwise.
-func roomFor(said string) string {
+func shortage(said string) string {
 	for _, what := range []string{"cpu", "memory"} {
 		if strings.Contains(said, "Insufficient "+what) || strings.HasPrefix(said, "OutOf"+what) {
 			return "; the pods of all arms are up at the same time: lower " + what + "Request under testbed.kubernetes.resources, or choose other nodes"

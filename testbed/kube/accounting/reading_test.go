@@ -1,4 +1,4 @@
-package kube
+package accounting
 
 import (
 	"testing"
@@ -55,7 +55,7 @@ func TestConditions(t *testing.T) {
 			after: nodes{
 				"n1": at(10, "b1", [4]float64{110, 11, 1, 1}, cgroupOf("c", 57, 1), cgroupOf("h1", 2, 0)),  // 10 user, 1 irq, 8 own
 				"n2": at(10, "b2", [4]float64{212, 24, 3, 5}, cgroupOf("s", 64, 5), cgroupOf("h2", 1, 0))}, // 12 user, 4 irq, 4 own
-			s:    subjects{site: []placed{clientAt, serverAt}, helpers: helpers, whole: true},
+			s:    subjects{site: []placed{clientAt, serverAt}, nodePods: helpers, onNode: true},
 			want: machine.Conditions{ForeignCPU: 8.0 / 20, Steal: 1.0 / 20, KernelCPU: 4.0 / 20, Busy: 27 * time.Second, CPUPressure: 0.5, Throttled: 3, Load: 10},
 		},
 		{
@@ -66,14 +66,14 @@ func TestConditions(t *testing.T) {
 			after: nodes{
 				"n1": at(10, "b", [4]float64{112, 12, 2, 1}, cgroupOf("c", 57, 0), cgroupOf("h1", 2, 0)),
 				"n2": at(10, "b", [4]float64{112, 12, 2, 1}, cgroupOf("s", 61, 0), cgroupOf("h2", 2, 0))},
-			s:    subjects{site: []placed{clientAt, serverAt}, helpers: helpers, whole: true},
+			s:    subjects{site: []placed{clientAt, serverAt}, nodePods: helpers, onNode: true},
 			want: machine.Conditions{ForeignCPU: 2.0 / 20, Steal: 1.0 / 20, KernelCPU: 2.0 / 20, Busy: 14 * time.Second, CPUPressure: 0.1, Load: 10},
 		},
 		{
 			name:   "one node with both pods, and a component that works for them",
 			before: nodes{"n1": at(0, "b", [4]float64{0, 0, 0, 0}, cgroupOf("c", 0, 0), cgroupOf("s", 0, 0), cgroupOf("h1", 0, 0), cgroupOf("agent", 5, 0))},
 			after:  nodes{"n1": at(10, "b", [4]float64{10, 0, 0, 0}, cgroupOf("c", 3, 0), cgroupOf("s", 3, 0), cgroupOf("h1", 0, 0), cgroupOf("agent", 8, 0))},
-			s: subjects{site: []placed{clientAt, {uid: "s", node: "n1"}}, helpers: helpers[:1], whole: true,
+			s: subjects{site: []placed{clientAt, {uid: "s", node: "n1"}}, nodePods: helpers[:1], onNode: true,
 				observed: map[string][]placed{"a": {{uid: "agent", node: "n1"}}, "same pod": {{uid: "agent", node: "n1"}}}},
 			want: machine.Conditions{ForeignCPU: 1.0 / 20, Busy: 10 * time.Second, Load: 10},
 		},
@@ -81,28 +81,28 @@ func TestConditions(t *testing.T) {
 			name:   "a pod that cannot be read: foreign time is not told",
 			before: nodes{"n1": at(0, "b", [4]float64{0, 0, 0, 0}, cgroupOf("c", 0, 0), cgroupOf("h1", 0, 0)), "n2": at(0, "b2", [4]float64{}, cgroupOf("h2", 0, 0))},
 			after:  nodes{"n1": at(10, "b", [4]float64{10, 0, 0, 0}, cgroupOf("c", 3, 0), cgroupOf("h1", 0, 0)), "n2": at(10, "b2", [4]float64{}, cgroupOf("h2", 0, 0))},
-			s:      subjects{site: []placed{clientAt, serverAt}, helpers: helpers, whole: true},
+			s:      subjects{site: []placed{clientAt, serverAt}, nodePods: helpers, onNode: true},
 			want:   machine.Conditions{ForeignCPU: -1, Busy: 10 * time.Second, Throttled: -1, Load: 10},
 		},
 		{
 			name:   "more own time than the machine's: ticks; never negative",
 			before: nodes{"n1": at(0, "", [4]float64{0, 0, 0, 0}, cgroupOf("c", 0, 0))},
 			after:  nodes{"n1": at(10, "", [4]float64{5, 0, 0, 0}, cgroupOf("c", 5.01, 0))},
-			s:      subjects{site: []placed{clientAt}, whole: true},
+			s:      subjects{site: []placed{clientAt}, onNode: true},
 			want:   machine.Conditions{Busy: 5 * time.Second, Load: 10},
 		},
 		{
 			name:   "counters that went back",
 			before: nodes{"n1": at(0, "b", [4]float64{50, 40, 30, 20}, cgroupOf("c", 9, 7))},
 			after:  nodes{"n1": at(10, "b2", [4]float64{5, 0, 0, 0}, cgroupOf("c", 2, 0))},
-			s:      subjects{site: []placed{clientAt}, whole: true},
+			s:      subjects{site: []placed{clientAt}, onNode: true},
 			want:   machine.Conditions{Load: 10},
 		},
 		{
 			name:   "no pressure told",
 			before: nodes{"n1": at(0, "b", [4]float64{0, 0, 0, -1}, cgroupOf("c", 0, 0))},
 			after:  nodes{"n1": at(10, "b", [4]float64{0, 0, 0, -1}, cgroupOf("c", 0, 0))},
-			s:      subjects{site: []placed{clientAt}, whole: true},
+			s:      subjects{site: []placed{clientAt}, onNode: true},
 			want:   machine.Conditions{CPUPressure: -1, Load: 10},
 		},
 	} {
@@ -120,7 +120,7 @@ func TestConditions(t *testing.T) {
 func TestConditionsWithoutKernelThreads(t *testing.T) {
 	b, a := readings(map[string]agent.Counters{"n1": at(0, "b", [4]float64{0, 0, 0, 0}, cgroupOf("c", 0, 0))},
 		map[string]agent.Counters{"n1": at(10, "b", [4]float64{15, 1, 0, 0}, cgroupOf("c", 4, 0))}) // 15 s, 4 of them the pod's
-	s := subjects{site: []placed{clientAt}, whole: true}
+	s := subjects{site: []placed{clientAt}, onNode: true}
 	if c := sample(b, a, s).Conditions; c.ForeignCPU != 11.0/20 || c.KernelCPU != 1.0/20 {
 		t.Errorf("not told: foreign %v, kernel %v", c.ForeignCPU, c.KernelCPU)
 	}
@@ -154,7 +154,7 @@ func TestConditionsInContainer(t *testing.T) {
 		if c.server != nil {
 			a.own["s"] = c.server
 		}
-		got := between(b, a)(subjects{site: []placed{clientAt, serverAt}, helpers: []placed{{uid: "h1", node: "n1"}}})
+		got := between(b, a)(subjects{site: []placed{clientAt, serverAt}, nodePods: []placed{{uid: "h1", node: "n1"}}})
 		if got.Conditions.ForeignCPU != c.foreign || got.Sidecars != nil {
 			t.Errorf("%s: foreign %v, beside %v, want %v and nothing", c.name, got.Conditions.ForeignCPU, got.Sidecars, c.foreign)
 		}

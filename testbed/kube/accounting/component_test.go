@@ -1,4 +1,4 @@
-package kube
+package accounting
 
 import (
 	"context"
@@ -27,7 +27,7 @@ func podOn(name, app, node string, phase corev1.PodPhase) *corev1.Pod {
 	return p
 }
 
-func shown(list []placed) string {
+func listed(list []placed) string {
 	var b strings.Builder
 	for _, p := range list {
 		fmt.Fprintf(&b, "%s@%s", p.uid, p.node)
@@ -64,8 +64,8 @@ func TestComponentPods(t *testing.T) {
 			t.Fatal(err)
 		}
 		list := got.pods([]string{"n1", "n2"})
-		if shown(list) != c.want || !list[0].started.Equal(epoch) {
-			t.Errorf("%q: %s, want %s", c.nodes, shown(list), c.want)
+		if listed(list) != c.want || !list[0].started.Equal(epoch) {
+			t.Errorf("%q: %s, want %s", c.nodes, listed(list), c.want)
 		}
 	}
 }
@@ -87,7 +87,7 @@ func TestComponentFollows(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = (&cluster.Cluster{}).Await(t.Context(), "the watch to tell of the new pod", time.Minute, func(context.Context) (bool, string, error) {
-		now := shown(c.pods([]string{"n1"}))
+		now := listed(c.pods([]string{"n1"}))
 		return now == "a2@n1; ", now, nil
 	})
 	if err != nil {

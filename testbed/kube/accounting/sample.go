@@ -1,0 +1,95 @@
+package accounting
+
+import (
+	"context"
+	"slices"
+
+	"tare/testbed"
+)
+
+// Sample is a trial under way at a site, of which the first reading has been taken.
+type Sample struct {
+	by     *Counter
+	site   Site
+	nodes  []string
+	before *reading
+}
+
+// Begin takes the first reading of a sample. All agents are asked at the same time,
+// once, and again at the end; in between accounting does nothing.
+func (c *Counter) Begin(ctx context.Context, s Site) (*Sample, error) {
+	nodes, err := c.Prepare(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	at := c.subjects(s, nodes)
+	before, err := c.read(ctx, s, nodes, at.all())
+	if err != nil && ctx.Err() == nil {
+		// The runner mends the site's pods; those that count are mended here.
+		if err = c.mend(ctx, nodes); err == nil {
+			at = c.subjects(s, nodes)
+			before, err = c.read(ctx, s, nodes, at.all())
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &Sample{by: c, site: s, nodes: nodes, before: before}, nil
+}
+
+// End takes the second reading and says what happened in between, without what is
+// missing in some arm of the run; nil: nobody has looked.
+func (s *Sample) End(ctx context.Context, missing *Missing) (testbed.Sample, error) {
+	at := s.by.subjects(s.site, s.nodes)
+	after, err := s.by.read(ctx, s.site, s.nodes, at.all())
+	if err != nil {
+		return testbed.Sample{}, err
+	}
+	return missing.leaveOut(sample(s.before, after, at), at)
+}
+
+// Prepare makes ready what counts for a site, and gives the nodes to ask: those of the
+// site's pods and those of the pods observed elsewhere.
+func (c *Counter) Prepare(ctx context.Context, s Site) ([]string, error) {
+	if err := c.watchAll(ctx, s.Observe); err != nil {
+		return nil, err
+	}
+	nodes := slices.Clone(s.Nodes)
+	for _, pods := range c.observed(nodes) {
+		for _, p := range pods {
+			if !slices.Contains(nodes, p.node) {
+				nodes = append(nodes, p.node)
+			}
+		}
+	}
+	slices.Sort(nodes)
+	return nodes, c.cover(ctx, s, nodes)
+}
+
+// subjects lists the pods that a sample is about, as they are now.
+func (c *Counter) subjects(s Site, nodes []string) subjects {
+	list := subjects{observed: c.observed(s.Nodes), onNode: s.onNode()}
+	for _, node := range nodes {
+		if p := c.On(node); p != nil {
+			list.nodePods = append(list.nodePods, placed{uid: p.UID(), node: node})
+		}
+	}
+	for _, p := range s.Pods {
+		list.site = append(list.site, placed{uid: p.UID(), node: p.Node(), sidecars: p.Sidecars()})
+		list.sidecars = append(list.sidecars, p.SidecarNames()...)
+	}
+	slices.Sort(list.sidecars)
+	list.sidecars = slices.Compact(list.sidecars)
+	return list
+}
+
+// sample says what happened between two readings.
+func sample(before, after *reading, s subjects) testbed.Sample {
+	out := testbed.Sample{Conditions: conditions(before, after, s), Observed: observed(before, after, s)}
+	known := false
+	if s.onNode {
+		out.Sidecars, known = sidecarUsage(before, after, s.site)
+	}
+	out.SidecarsUnavailable = !known && len(s.sidecars) > 0
+	return out
+}

@@ -1,0 +1,142 @@
+// Package pods makes the pods of a run and keeps the connections to the agents in
+// them.
+//
+// A pod is planned (Plan), made and waited for (Maker.Launch), and made again on the
+// same node when it is lost (Pod.Mend). While it cannot become ready, the error says
+// why, with the events and the last log lines of the pod.
+package pods
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"tare/experiment"
+	"tare/testbed/kube/cluster"
+	"tare/testbed/kube/inventory"
+)
+
+// Maker makes pods of a run on one cluster.
+type Maker struct {
+	On      *cluster.Cluster
+	Record  *inventory.Record // where pods are written down before they are made
+	Owner   inventory.Owner
+	Limits  experiment.Timeouts
+	Version string // of Tare, which the agents must have
+}
+
+// New is a pod that has not been made yet.
+func (m *Maker) New(plan *corev1.Pod) *Pod {
+	p := &Pod{maker: m, plan: plan}
+	p.session = p.connect()
+	return p
+}
+
+// Launch asks for pods, after they have been written down where their namespace
+// stays, and waits until they can be used.
+func (m *Maker) Launch(ctx context.Context, pods ...*Pod) error {
+	var items []inventory.Item
+	for _, p := range pods {
+		items = append(items, inventory.Core("pods", p.plan.Namespace, p.plan.Name))
+	}
+	if err := m.Record.Add(ctx, items...); err != nil {
+		return err
+	}
+	for _, p := range pods {
+		if err := p.create(ctx); err != nil {
+			return err
+		}
+	}
+	for _, p := range pods {
+		if err := p.awaitReady(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// create asks for the pod. A new namespace takes none until the controller manager
+// has put the default service account into it.
+func (p *Pod) create(ctx context.Context) error {
+	if err := p.maker.Record.Add(ctx, inventory.Core("pods", p.plan.Namespace, p.plan.Name)); err != nil {
+		return err // the record may be gone by now
+	}
+	var made *corev1.Pod
+	var err error
+	early := p.maker.On.Await(ctx, "the default service account of namespace "+p.plan.Namespace, p.maker.Limits.Ready.Std(), func(ctx context.Context) (bool, string, error) {
+		made, err = p.maker.On.Client.CoreV1().Pods(p.plan.Namespace).Create(ctx, p.plan, metav1.CreateOptions{})
+		if apierrors.IsForbidden(err) && strings.Contains(err.Error(), "error looking up service account") {
+			return false, "not made by the controller manager yet", nil
+		}
+		return true, "", nil
+	})
+	if early != nil {
+		return fmt.Errorf("make %s: %w", p, early)
+	}
+	if apierrors.IsAlreadyExists(err) {
+		// The answer to an earlier try may have been lost.
+		if made, err = p.Get(ctx); err == nil && !p.maker.Owner.Owns(made) {
+			err = fmt.Errorf("it exists already, and is not of this run")
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("make %s: %w", p, cluster.Explain(err))
+	}
+	p.mu.Lock()
+	p.now = made
+	p.mu.Unlock()
+	return nil
+}
+
+// awaitReady waits until the pod is ready and its agent answers.
+func (p *Pod) awaitReady(ctx context.Context) error {
+	watch := watched{pod: p, since: map[string]time.Time{}}
+	if err := p.maker.On.Await(ctx, p.String(), p.maker.Limits.Ready.Std(), watch.look); err != nil {
+		return p.diagnosed(ctx, err)
+	}
+	answer, cancel := context.WithTimeout(ctx, p.maker.Limits.Ready.Std())
+	defer cancel()
+	if _, err := p.Agent().Round(answer); err != nil {
+		return p.diagnosed(ctx, fmt.Errorf("%s runs, but the agent in it does not answer: %w", p, err))
+	}
+	return nil
+}
+
+// watched looks at a pod until it is ready, and remembers since when it has been
+// in states that seldom pass.
+type watched struct {
+	pod   *Pod
+	since map[string]time.Time
+}
+
+func (w watched) look(ctx context.Context) (bool, string, error) {
+	got, err := w.pod.Get(ctx)
+	if apierrors.IsNotFound(err) {
+		return false, "", errors.New("it was deleted while it was waited for")
+	}
+	if err != nil {
+		return false, "", err
+	}
+	if isReady(got) {
+		w.pod.mu.Lock()
+		w.pod.now, w.pod.home = got, got.Spec.NodeName
+		w.pod.mu.Unlock()
+		return true, "", nil
+	}
+	state, grace := stuck(got)
+	if state != "" {
+		if w.since[state].IsZero() {
+			w.since[state] = time.Now()
+		}
+		if time.Since(w.since[state]) >= grace {
+			return false, "", errors.New(state)
+		}
+	}
+	return false, summary(got), nil
+}

@@ -1,0 +1,101 @@
+package pods
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"tare/experiment"
+	"tare/testbed/kube/agent"
+	"tare/testbed/kube/inventory"
+)
+
+// Container is the name of the container in which programs run.
+const Container = "tare"
+
+// Program is where Tare is in its own image.
+const Program = "/usr/bin/tare"
+
+// User is the one that programs run as, in Tare's image and in others.
+const User = 65532
+
+// graceSeconds is how long a pod is given to end: the agent ends at once.
+const graceSeconds = 2
+
+// Plan is what all pods of Tare's have in common.
+func Plan(owner inventory.Owner, level *experiment.Kubernetes, name, role string) *corev1.Pod {
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: owner.Labels("", role)},
+		Spec: corev1.PodSpec{
+			RestartPolicy:                 corev1.RestartPolicyNever,
+			TerminationGracePeriodSeconds: new(int64(graceSeconds)),
+			AutomountServiceAccountToken:  new(false),
+			EnableServiceLinks:            new(false),
+			DNSPolicy:                     corev1.DNSDefault, // names are no business of a measurement, and a cluster may have no DNS
+			PriorityClassName:             level.Priority,
+			Tolerations:                   tolerations(level.Tolerate),
+			SecurityContext: &corev1.PodSecurityContext{
+				RunAsNonRoot:        new(true),
+				RunAsUser:           new(int64(User)),
+				RunAsGroup:          new(int64(User)),
+				FSGroup:             new(int64(User)),
+				FSGroupChangePolicy: new(corev1.FSGroupChangeOnRootMismatch),
+				SeccompProfile:      &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+			},
+			Volumes: []corev1.Volume{{Name: "agent", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}},
+			Containers: []corev1.Container{{
+				Name:            Container,
+				Image:           level.Image,
+				ImagePullPolicy: corev1.PullIfNotPresent,
+				Command:         []string{Program, "agent", "serve"},
+				SecurityContext: confined(),
+				VolumeMounts:    []corev1.VolumeMount{{Name: "agent", MountPath: agent.Dir}},
+			}},
+		},
+	}
+	for _, name := range level.Secrets {
+		pod.Spec.ImagePullSecrets = append(pod.Spec.ImagePullSecrets, corev1.LocalObjectReference{Name: name})
+	}
+	return pod
+}
+
+// confined is the security context of a container that needs nothing.
+func confined() *corev1.SecurityContext {
+	return &corev1.SecurityContext{
+		AllowPrivilegeEscalation: new(false),
+		Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+	}
+}
+
+// Install has a pod run another image: Tare comes into it from its own image,
+// before the container starts.
+func Install(pod *corev1.Pod, tare, image string) {
+	container := &pod.Spec.Containers[0]
+	first := *container.DeepCopy()
+	first.Name, first.Image = "install", tare
+	first.Command = []string{Program, "agent", "install", agent.Program}
+	pod.Spec.InitContainers = append(pod.Spec.InitContainers, first)
+	container.Image = image
+	container.Command = []string{agent.Program, "agent", "serve"}
+}
+
+// ProgramIn is the path of Tare in the pod.
+func ProgramIn(pod *corev1.Pod) string {
+	for _, c := range pod.Spec.Containers {
+		if c.Name == Container && len(c.Command) > 0 {
+			return c.Command[0]
+		}
+	}
+	return Program
+}
+
+func tolerations(given []experiment.Toleration) []corev1.Toleration {
+	var out []corev1.Toleration
+	for _, t := range given {
+		op := corev1.TolerationOpEqual
+		if t.Value == "" {
+			op = corev1.TolerationOpExists
+		}
+		out = append(out, corev1.Toleration{Key: t.Key, Operator: op, Value: t.Value, Effect: corev1.TaintEffect(t.Effect)})
+	}
+	return out
+}

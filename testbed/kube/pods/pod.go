@@ -1,0 +1,77 @@
+package pods
+
+import (
+	"context"
+	"net/netip"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"tare/testbed/kube/agent"
+)
+
+// Pod is one pod of Tare's with the connection to its agent. When the pod is lost it
+// is made again by the same plan, on the same node.
+type Pod struct {
+	maker *Maker
+	plan  *corev1.Pod
+
+	mu      sync.Mutex
+	now     *corev1.Pod // as it was when it was last seen ready; nil: not made yet
+	home    string      // the node that it was ready on; "" for none yet
+	session *agent.Session
+	sandbox *string // that its programs see; nil: not asked yet
+}
+
+// String names the pod in messages.
+func (p *Pod) String() string { return "pod " + p.plan.Namespace + "/" + p.plan.Name }
+
+// Agent is the connection to the pod's agent.
+func (p *Pod) Agent() *agent.Session {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.session
+}
+
+// Get asks the API server for the pod as it is now.
+func (p *Pod) Get(ctx context.Context) (*corev1.Pod, error) {
+	return p.maker.On.Client.CoreV1().Pods(p.plan.Namespace).Get(ctx, p.plan.Name, metav1.GetOptions{})
+}
+
+// Plan is the pod as it was asked for.
+func (p *Pod) Plan() *corev1.Pod { return p.plan }
+
+// Seen is the pod as it was last seen ready, or made.
+func (p *Pod) Seen() *corev1.Pod {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.seen()
+}
+
+// seen is Seen for who holds the lock.
+func (p *Pod) seen() *corev1.Pod {
+	if p.now == nil {
+		return p.plan
+	}
+	return p.now
+}
+
+// UID is that of the pod that is there now: another one when it was made again.
+func (p *Pod) UID() string { return string(p.Seen().UID) }
+
+// Node is the name of the node that it is on, or was on before it was lost.
+func (p *Pod) Node() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.now != nil && p.now.Spec.NodeName != "" {
+		return p.now.Spec.NodeName
+	}
+	return p.home
+}
+
+// Address is the pod's own; invalid where it has none.
+func (p *Pod) Address() netip.Addr {
+	a, _ := netip.ParseAddr(p.Seen().Status.PodIP)
+	return a
+}

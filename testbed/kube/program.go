@@ -1,0 +1,88 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"tare/testbed"
+	"tare/testbed/kube/accounting"
+	"tare/testbed/kube/pods"
+)
+
+// Start starts a program: on Host on the machine that Tare runs on, elsewhere in
+// the pod of that place. A pod that cannot be reached is a *testbed.Disturbance.
+func (s *Site) Start(ctx context.Context, where testbed.Place, cmd testbed.Command) (testbed.Process, error) {
+	if where == testbed.Host {
+		return s.run.onHost(ctx, cmd)
+	}
+	p, err := s.pod(where)
+	if err != nil {
+		return nil, err
+	}
+	on, err := s.cluster(ctx)
+	if err != nil {
+		return nil, err
+	}
+	tally, err := on.counter.Tally(ctx, s.counted(on), p, cmd)
+	if err != nil {
+		return nil, err
+	}
+	process, err := p.Agent().Start(ctx, cmd)
+	if err != nil {
+		tally.Abandon()
+		return nil, p.Disturbed(ctx, err)
+	}
+	started := &program{Process: process, in: p, done: make(chan struct{})}
+	go started.follow(tally)
+	return started, nil
+}
+
+// Self is the path of Tare in the pod at a place; "" on the machine that Tare runs on.
+func (s *Site) Self(where testbed.Place) string {
+	if where == testbed.Host {
+		return ""
+	}
+	p, err := s.pod(where)
+	if err != nil {
+		return pods.Program // the pods are not made yet
+	}
+	return pods.ProgramIn(p.Plan())
+}
+
+// program is a process in a pod, whose loss is explained.
+type program struct {
+	testbed.Process
+	in *pods.Pod
+
+	done  chan struct{} // closed when the rest is set
+	usage testbed.Usage
+	err   error
+}
+
+// follow finishes the tally as soon as the program has ended, even if nobody waits for
+// it yet.
+func (p *program) follow(t accounting.Tally) {
+	defer close(p.done)
+	p.usage, p.err = p.Process.Wait()
+	var exit *testbed.ExitError
+	if p.err != nil && !errors.As(p.err, &exit) {
+		t.Abandon()
+		p.err = p.in.Disturbed(context.Background(), p.err)
+		return
+	}
+	usage, err := t.Finish(p.usage)
+	p.usage, p.err = usage, errors.Join(p.err, err)
+}
+
+// Wait waits for the end of the program.
+func (p *program) Wait() (testbed.Usage, error) {
+	<-p.done
+	return p.usage, p.err
+}
+
+// CPU is the CPU time used so far.
+func (p *program) CPU() (used time.Duration, err error) {
+	used, err = p.Process.CPU()
+	return used, p.in.Disturbed(context.Background(), err)
+}

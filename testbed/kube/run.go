@@ -1,0 +1,109 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"tare/experiment"
+	"tare/testbed"
+	"tare/testbed/kube/cluster"
+	"tare/testbed/kube/inventory"
+	"tare/testbed/local"
+)
+
+// Options are what a testbed needs besides the experiment.
+type Options struct {
+	Kubeconfig string // path; "" for the usual ones
+	Version    string // of Tare
+	Run        string // run directory, for the record in the cluster; an id is kept there
+	// Resumed says that the run goes on: what its earlier sessions have left on a
+	// cluster is removed there first.
+	Resumed bool
+	// Say takes a line of progress ("waiting for pod …: pulling the image"); nil drops it.
+	Say func(string)
+}
+
+// run is one session of a run: the clusters that it is connected to, and the machine
+// that Tare itself runs on.
+type run struct {
+	options Options
+	session inventory.Session
+
+	connecting sync.Mutex // held for long, so that close does not take it; comes before mu
+
+	mu     sync.Mutex
+	closed bool
+	on     map[string]*clusterRun // by context
+	host   *local.Testbed         // made when first needed
+}
+
+var errClosed = errors.New("testbed on Kubernetes: already closed")
+
+// onCluster gives what the run has on the cluster of a context, and connects when it
+// is first asked for.
+func (r *run) onCluster(ctx context.Context, name string, limits experiment.Timeouts) (*clusterRun, error) {
+	r.connecting.Lock()
+	defer r.connecting.Unlock()
+	if on, err := r.connected(name); on != nil || err != nil {
+		return on, err
+	}
+	c, err := cluster.Connect(ctx, cluster.Options{Kubeconfig: r.options.Kubeconfig, Version: r.options.Version, Say: r.options.Say}, name, limits)
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return nil, errClosed
+	}
+	on := newClusterRun(c, r.session, r.options.Version, limits)
+	r.on[name] = on
+	return on, nil
+}
+
+// connected gives what the run has on a cluster; nil before it is connected.
+func (r *run) connected(name string) (*clusterRun, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return nil, errClosed
+	}
+	return r.on[name], nil
+}
+
+// onHost starts a program on the machine that Tare itself runs on.
+func (r *run) onHost(ctx context.Context, cmd testbed.Command) (testbed.Process, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return nil, errClosed
+	}
+	if r.host == nil {
+		host, err := local.New()
+		if err != nil {
+			return nil, err
+		}
+		r.host = host
+	}
+	site, err := r.host.Open(ctx, testbed.Request{Name: "host"})
+	if err != nil {
+		return nil, err
+	}
+	return site.Start(ctx, testbed.Host, cmd)
+}
+
+// close lets nothing more be connected or started, and gives what there is to be
+// removed; nothing the second time.
+func (r *run) close() (there []*clusterRun, host *local.Testbed) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return nil, nil
+	}
+	r.closed = true
+	for _, on := range r.on {
+		there = append(there, on)
+	}
+	return there, r.host
+}

@@ -1,0 +1,91 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"tare/safetext"
+	"tare/testbed"
+	"tare/testbed/kube/cluster"
+	"tare/testbed/kube/inventory"
+)
+
+// The ports that the service forwards, TCP and UDP.
+const (
+	firstPort = 5201
+	lastPort  = 5210
+)
+
+// Ports lists the server's ports that the service forwards, TCP and UDP.
+func (s *Site) Ports() []uint16 {
+	var ports []uint16
+	for p := uint16(firstPort); p <= lastPort; p++ {
+		ports = append(ports, p)
+	}
+	return ports
+}
+
+// Address is where the client reaches the server on that path. It is invalid
+// where the site has none: before it is ready, or when it was not asked for.
+func (s *Site) Address(path testbed.Path) netip.Addr {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if path == testbed.PodToService {
+		return s.service
+	}
+	_, server := path.Ends()
+	if p := s.pods[server]; p != nil {
+		return p.Address()
+	}
+	return netip.Addr{}
+}
+
+// LinkRate is not known on a cluster: 0.
+func (s *Site) LinkRate() float64 { return 0 }
+
+// makeService makes the service in front of the server, and notes its address.
+func (s *Site) makeService(ctx context.Context, on *clusterRun) error {
+	if !s.paired() {
+		return nil
+	}
+	want := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: s.name("server"), Namespace: s.Namespace(), Labels: s.run.session.Owner.Labels(s.arm, roleServer)},
+		Spec:       corev1.ServiceSpec{Selector: s.run.session.Owner.Labels(s.arm, roleServer)},
+	}
+	want.Spec.Selector[siteLabel] = s.unique
+	for _, port := range s.Ports() {
+		for _, protocol := range []corev1.Protocol{corev1.ProtocolTCP, corev1.ProtocolUDP} {
+			name := fmt.Sprintf("tcp-%d", port)
+			if protocol == corev1.ProtocolUDP {
+				name = fmt.Sprintf("udp-%d", port)
+			}
+			want.Spec.Ports = append(want.Spec.Ports, corev1.ServicePort{Name: name, Protocol: protocol, Port: int32(port)})
+		}
+	}
+	services := on.Client.CoreV1().Services(want.Namespace)
+	if err := on.record.Add(ctx, inventory.Core("services", want.Namespace, want.Name)); err != nil {
+		return err
+	}
+	made, err := services.Create(ctx, want, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		if made, err = services.Get(ctx, want.Name, metav1.GetOptions{}); err == nil && !on.owner.Owns(made) {
+			err = fmt.Errorf("it exists already, and is not of this run")
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("make service %s/%s: %w", want.Namespace, want.Name, cluster.Explain(err))
+	}
+	address, err := netip.ParseAddr(made.Spec.ClusterIP)
+	if err != nil {
+		return fmt.Errorf("service %s/%s has no address: %q", want.Namespace, want.Name, safetext.Head(made.Spec.ClusterIP, 64))
+	}
+	s.mu.Lock()
+	s.service = address
+	s.mu.Unlock()
+	return nil
+}
