@@ -102,7 +102,6 @@ func runImport(c *cobra.Command, s State, f *importFlags, o importer.Options) er
 	if errors.As(err, &failed) {
 		var misused *importer.UsageError
 		printUnimported(s, failed.Result, p.done, errors.As(err, &misused))
-		err = pairingError(err, failed.Result, o.PairBy)
 	}
 	if err != nil {
 		return importError(err)

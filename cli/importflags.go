@@ -28,7 +28,7 @@ func (f *importFlags) options(args []string, s State) (importer.Options, error) 
 		return o, err
 	}
 	if o.PairBy, err = importer.ParsePairing(f.pairBy); err != nil {
-		return o, ungrouped(importError(err), f.pairBy)
+		return o, importError(err)
 	}
 	o.Name = f.name
 	if o.Name == "" {

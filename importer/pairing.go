@@ -40,6 +40,9 @@ func ParsePairing(how string) (Pairing, error) {
 		return p, misuse(hint, "cannot pair by %q: %w", how, err)
 	}
 	if n := p.pattern.NumSubexp(); n != 1 {
+		if n == 0 && regexp.QuoteMeta(how) != how { // and so no misspelt name
+			hint = "put the part that names the round in parentheses, as in 'round-([0-9]+)'"
+		}
 		return p, misuse(hint, "cannot pair by %q: it has %d groups where one is needed", how, n)
 	}
 	return p, nil

@@ -37,6 +37,9 @@ func (r *run) take(i int, c content) error {
 			r.beside = append(r.beside, i)
 			return nil
 		}
+		if errors.Is(c.broken, errNoRound) {
+			r.roundless++
+		}
 		return r.lose(i, given, line.Broken, c.kept)
 	}
 	line.Trials = len(c.trials)
@@ -78,7 +81,7 @@ func (r *run) read(ctx context.Context, i int) (c content) {
 			return misuse("leave out --pair-by", "cannot pair by %s: the file %s says that its trials are independent samples", r.PairBy.how, f.path)
 		}
 		if r.PairBy.how == byRound && t.Round < 1 {
-			return errors.New("the file does not tell the round: --pair-by " + byRound + " needs that")
+			return errNoRound
 		}
 		c.trials = append(c.trials, &t)
 		return nil
@@ -92,6 +95,9 @@ func (r *run) read(ctx context.Context, i int) (c content) {
 	}
 	return c
 }
+
+// errNoRound is the error of a file that cannot be paired by the round that it tells.
+var errNoRound = errors.New("the file does not tell the round: --pair-by " + byRound + " needs that")
 
 // lose notes a file that gave nothing.
 func (r *run) lose(i int, given, reason string, k *kept) error {

@@ -105,6 +105,9 @@ func Run(ctx context.Context, dir string, o Options) (*Result, error) {
 		result: &Result{Files: len(search.files), ByRule: map[string]int{}, Remarks: search.remarks},
 	}
 	if err := r.all(ctx); err != nil {
+		if r.roundless > 0 && r.result.Valid == 0 && r.roundless == len(r.result.Problems)+r.result.More {
+			err = &UsageError{Err: err, Hint: "the files do not tell the round: pair by index, by name, or by an expression with what names the round in parentheses, as in 'round-([0-9]+)'"}
+		}
 		err = errors.Join(err, bulk.Discard())
 		return nil, &Unimported{Result: r.result, Err: err}
 	}
@@ -114,20 +117,21 @@ func Run(ctx context.Context, dir string, o Options) (*Result, error) {
 // run is an import under way.
 type run struct {
 	Options
-	bulk     *journal.Bulk
-	keeper   *keeper
-	files    []found
-	oneEach  bool     // several arms are one file each
-	keys     []string // of the files, for pairing; nil: none
-	rounds   *sequence
-	cells    *cells
-	arms     arms
-	taken    map[position]int // index of the file, with pairing by the told round
-	contents contents
-	leftOut  leftOut
-	broken   []broken
-	beside   []int // files that hold no result by their nature
-	result   *Result
+	bulk      *journal.Bulk
+	keeper    *keeper
+	files     []found
+	oneEach   bool     // several arms are one file each
+	keys      []string // of the files, for pairing; nil: none
+	rounds    *sequence
+	cells     *cells
+	arms      arms
+	taken     map[position]int // index of the file, with pairing by the told round
+	contents  contents
+	leftOut   leftOut
+	broken    []broken
+	beside    []int // files that hold no result by their nature
+	roundless int   // files that do not tell the round, which they were to be paired by
+	result    *Result
 }
 
 // position is where a trial stands: indices of arm and cell, and the round.
