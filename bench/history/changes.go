@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"tare/bench/table"
 	"tare/history"
 )
 
@@ -21,9 +22,9 @@ func mostFlat(times int) float64 {
 }
 
 // flats counts histories without any change that show one.
-func flats(o options) (table, bool) {
-	t := table{title: "Flat histories", head: []string{"noise", "runs", "series", "show a change %", "of these, warned of %"}}
-	t.note("Histories in which nothing ever changes. The level is %s %% for all headline series of an experiment together; "+
+func flats(o options) (table.Table, bool) {
+	t := table.Table{Title: "Flat histories", Head: []string{"noise", "runs", "series", "show a change %", "of these, warned of %"}}
+	t.Note("Histories in which nothing ever changes. The level is %s %% for all headline series of an experiment together; "+
 		"it is exact for independent runs, whatever their distribution. Runs that resemble their neighbours are not independent: "+
 		"their level wanders, and the wandering is shown as changes. Warned of: a note says that neighbouring runs resemble each other.", percent(history.DefaultAlpha))
 	ok := true
@@ -48,7 +49,7 @@ func flats(o options) (table, bool) {
 		if rate > 0 {
 			warned = fmt.Sprintf("%.0f", 100*share(claims, func(c claim) bool { return c.warned })/rate)
 		}
-		t.add(w.name, strconv.Itoa(n), strconv.Itoa(series), percent(rate), warned)
+		t.Add(w.name, strconv.Itoa(n), strconv.Itoa(series), percent(rate), warned)
 	}
 	for _, w := range worlds {
 		for _, n := range []int{20, 50, 100} {
@@ -111,9 +112,9 @@ func describe(list []sight) []string {
 var sightHead = []string{"found %", "exactly %", "within 2 %", "within 5 %", "more than one %", "bounds hold it %", "runs in bounds", "size covered %"}
 
 // steps has one step in the middle of 50 runs.
-func steps(o options) (table, bool) {
-	t := table{title: "One step among 50 runs", head: append([]string{"noise", "step"}, sightHead...)}
-	t.note("A step after 25 of 50 runs, with runs that differ by %s %%. Found: any change is shown. Exactly, within 2 and within 5: "+
+func steps(o options) (table.Table, bool) {
+	t := table.Table{Title: "One step among 50 runs", Head: append([]string{"noise", "step"}, sightHead...)}
+	t.Note("A step after 25 of 50 runs, with runs that differ by %s %%. Found: any change is shown. Exactly, within 2 and within 5: "+
 		"the nearest change shown is that many runs from the truth, of all histories. Bounds hold it, and size covered: of the histories in which a change is shown, at a nominal 95 %%. The last row is a method that "+
 		"knows that there is one step, and both levels: what nobody can exceed who has to find them out.", percent(sd))
 	for _, w := range worlds {
@@ -124,12 +125,12 @@ func steps(o options) (table, bool) {
 			list := repeat(o, fmt.Sprint("step ", w.name, size), func(rng *rand.Rand) sight {
 				return see(step(w.values(rng, 50, sd), 25, size), 25, size, history.Options{})
 			})
-			t.add(append([]string{w.name, percent(size) + " %"}, describe(list)...)...)
+			t.Add(append([]string{w.name, percent(size) + " %"}, describe(list)...)...)
 		}
 	}
 	off := repeat(o, "oracle", func(rng *rand.Rand) int { return oracle(step(normal(rng, 50, sd), 25, 0.05), 25, 0.05) })
 	within := func(k int) string { return percent(share(off, func(v int) bool { return v <= k })) }
-	t.add("normal, levels known", "5.00 %", "100.00", within(0), within(2), within(5), "–", "–", "–", "–")
+	t.Add("normal, levels known", "5.00 %", "100.00", within(0), within(2), within(5), "–", "–", "–", "–")
 	return t, true
 }
 
@@ -148,26 +149,26 @@ func oracle(x []float64, at int, share float64) int {
 }
 
 // places has the step elsewhere.
-func places(o options) (table, bool) {
-	t := table{title: "Steps near the ends", head: append([]string{"step", "new runs"}, sightHead...)}
-	t.note("The same step with few runs before or after it, of 50. With fewer than %d runs on one side nothing is claimed there, so that a step "+
+func places(o options) (table.Table, bool) {
+	t := table.Table{Title: "Steps near the ends", Head: append([]string{"step", "new runs"}, sightHead...)}
+	t.Note("The same step with few runs before or after it, of 50. With fewer than %d runs on one side nothing is claimed there, so that a step "+
 		"in the last runs is not found yet: that is what tare gate is for. A change that is shown then lies elsewhere.", history.DefaultSegment)
 	for _, size := range []float64{0.05, 0.10} {
 		for _, last := range []int{45, 40, 10, 5, 3} {
 			list := repeat(o, fmt.Sprint("place ", size, last), func(rng *rand.Rand) sight {
 				return see(step(normal(rng, 50, sd), 50-last, size), 50-last, size, history.Options{})
 			})
-			t.add(append([]string{percent(size) + " %", strconv.Itoa(last)}, describe(list)...)...)
+			t.Add(append([]string{percent(size) + " %", strconv.Itoa(last)}, describe(list)...)...)
 		}
 	}
 	return t, true
 }
 
 // segments compares smallest segments.
-func segments(o options) (table, bool) {
-	t := table{title: "The smallest segment", head: []string{"runs at least", "flat shows a change %", "flat with outliers %", "5 % after 25 of 50 %",
+func segments(o options) (table.Table, bool) {
+	t := table.Table{Title: "The smallest segment", Head: []string{"runs at least", "flat shows a change %", "flat with outliers %", "5 % after 25 of 50 %",
 		"10 % in the last 5 of 50 %", "10 % in the last 4 of 20 %", "10 % in 4 of 50, then gone %"}}
-	t.note("How often a change is shown, by the smallest number of runs between two changes. The level of the test does not depend on it. A smaller one sees a step "+
+	t.Note("How often a change is shown, by the smallest number of runs between two changes. The level of the test does not depend on it. A smaller one sees a step "+
 		"with fewer new runs, and takes a disturbance of so many runs for two changes (last column); a larger one waits longer. %d is the default.", history.DefaultSegment)
 	for _, least := range []int{4, 5, 8, 10} {
 		opts := history.Options{Segment: least}
@@ -175,7 +176,7 @@ func segments(o options) (table, bool) {
 			found := repeat(o, name, func(rng *rand.Rand) bool { return len(shifts(opts, make(rng))) > 0 })
 			return percent(share(found, func(b bool) bool { return b }))
 		}
-		t.add(strconv.Itoa(least),
+		t.Add(strconv.Itoa(least),
 			count("segment flat", func(rng *rand.Rand) []float64 { return normal(rng, 50, sd) }),
 			count("segment outliers", func(rng *rand.Rand) []float64 { return outliers(rng, 50, sd) }),
 			count("segment step", func(rng *rand.Rand) []float64 { return step(normal(rng, 50, sd), 25, 0.05) }),
@@ -187,9 +188,9 @@ func segments(o options) (table, bool) {
 }
 
 // drifts has a level that never jumps.
-func drifts(o options) (table, bool) {
-	t := table{title: "Slow drift", head: []string{"drift over 50 runs", "noise", "shows a change %", "changes on average"}}
-	t.note("A level that moves a little with every run has no changepoint. Where the drift is seen at all, it is shown as steps.")
+func drifts(o options) (table.Table, bool) {
+	t := table.Table{Title: "Slow drift", Head: []string{"drift over 50 runs", "noise", "shows a change %", "changes on average"}}
+	t.Note("A level that moves a little with every run has no changepoint. Where the drift is seen at all, it is shown as steps.")
 	for _, size := range []float64{0.01, 0.05, 0.25} {
 		for _, noise := range []float64{0.01, 0.03} {
 			counts := repeat(o, fmt.Sprint("drift ", size, noise), func(rng *rand.Rand) int {
@@ -199,16 +200,16 @@ func drifts(o options) (table, bool) {
 			for _, c := range counts {
 				sum += c
 			}
-			t.add(percent(size)+" %", percent(noise)+" %", percent(share(counts, func(c int) bool { return c > 0 })), fmt.Sprintf("%.2f", float64(sum)/float64(len(counts))))
+			t.Add(percent(size)+" %", percent(noise)+" %", percent(share(counts, func(c int) bool { return c > 0 })), fmt.Sprintf("%.2f", float64(sum)/float64(len(counts))))
 		}
 	}
 	return t, true
 }
 
 // interludes has a level that comes and goes.
-func interludes(o options) (table, bool) {
-	t := table{title: "A change that is taken back", head: []string{"change", "runs", "shown %", "both ends within 2 %", "more than two changes %"}}
-	t.note("The level changes in the middle of 50 runs for some runs, and then is what it was.")
+func interludes(o options) (table.Table, bool) {
+	t := table.Table{Title: "A change that is taken back", Head: []string{"change", "runs", "shown %", "both ends within 2 %", "more than two changes %"}}
+	t.Note("The level changes in the middle of 50 runs for some runs, and then is what it was.")
 	for _, size := range []float64{0.05, 0.10} {
 		for _, length := range []int{3, 5, 8, 15} {
 			list := repeat(o, fmt.Sprint("interlude ", size, length), func(rng *rand.Rand) []history.Shift {
@@ -217,7 +218,7 @@ func interludes(o options) (table, bool) {
 			near := func(list []history.Shift, at int) bool {
 				return slices.ContainsFunc(list, func(s history.Shift) bool { return max(s.Run-at, at-s.Run) <= 2 })
 			}
-			t.add(percent(size)+" %", strconv.Itoa(length), percent(share(list, func(l []history.Shift) bool { return len(l) > 0 })),
+			t.Add(percent(size)+" %", strconv.Itoa(length), percent(share(list, func(l []history.Shift) bool { return len(l) > 0 })),
 				percent(share(list, func(l []history.Shift) bool { return near(l, 20) && near(l, 20+length) })),
 				percent(share(list, func(l []history.Shift) bool { return len(l) > 2 })))
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"tare/bench/table"
 	"tare/history"
 )
 
@@ -25,9 +26,9 @@ func grown(x []float64) history.Growth {
 }
 
 // gates asks how often a gate fails a new run from the same population.
-func gates(o options) (table, bool) {
-	t := table{title: "A gate on a flat history", head: []string{"noise", "earlier runs", "recent fails %", "anchor fails %", "recent covers %", "anchor covers %", "width recent", "width anchor"}}
-	t.note("A new run like those before it, runs differing by %s %%. Fails: growth above 0 %% is claimed at %s %%. Covers: the 95 %% interval of the growth holds 0. "+
+func gates(o options) (table.Table, bool) {
+	t := table.Table{Title: "A gate on a flat history", Head: []string{"noise", "earlier runs", "recent fails %", "anchor fails %", "recent covers %", "anchor covers %", "width recent", "width anchor"}}
+	t.Note("A new run like those before it, runs differing by %s %%. Fails: growth above 0 %% is claimed at %s %%. Covers: the 95 %% interval of the growth holds 0. "+
 		"Width: half of the interval, in per cent on average; a budget below it can hardly be resolved for a single run.", percent(sd), percent(level))
 	ok := true
 	for _, w := range worlds {
@@ -50,7 +51,7 @@ func gates(o options) (table, bool) {
 				most := level + 0.005 + 3*math.Sqrt(level*(1-level)/float64(o.times))
 				ok = ok && fails(recent) <= most && fails(anchor) <= most
 			}
-			t.add(w.name, strconv.Itoa(n), percent(fails(recent)), percent(fails(anchor)), covers(recent), covers(anchor), width(recent), width(anchor))
+			t.Add(w.name, strconv.Itoa(n), percent(fails(recent)), percent(fails(anchor)), covers(recent), covers(anchor), width(recent), width(anchor))
 		}
 	}
 	return t, ok
@@ -60,10 +61,10 @@ func recent(g history.Growth) history.Change { return g.Recent }
 func anchor(g history.Growth) history.Change { return g.Anchor }
 
 // declines asks when a gate sees a level that gets worse by a little every run.
-func declines(o options) (table, bool) {
+func declines(o options) (table.Table, bool) {
 	const runs, budget = 60, 0.05
-	t := table{title: "A slow decline at the gate", head: []string{"decline a run", "noise", "budget crossed", "anchor: first tenth", "median", "nine tenths", "never %", "recent: median", "never %"}}
-	t.note("Every run is 0.1, 0.25 or 0.5 %% worse than the one before; from the 6th run on each new run is gated with a budget of 5 %% at %s %%, against all before it, "+
+	t := table.Table{Title: "A slow decline at the gate", Head: []string{"decline a run", "noise", "budget crossed", "anchor: first tenth", "median", "nine tenths", "never %", "recent: median", "never %"}}
+	t.Note("Every run is 0.1, 0.25 or 0.5 %% worse than the one before; from the 6th run on each new run is gated with a budget of 5 %% at %s %%, against all before it, "+
 		"%d runs in all. Crossed: the run that is 5 %% above the mean of the first five. Anchor and recent: the first run that fails, over all histories.", percent(level), runs)
 	for _, decline := range []float64{0.001, 0.0025, 0.005} {
 		for _, noise := range []float64{0.005, 0.01, 0.03} {
@@ -89,7 +90,7 @@ func declines(o options) (table, bool) {
 			for _, c := range list {
 				anchors, recents = append(anchors, c.anchor), append(recents, c.recent)
 			}
-			t.add(percent(decline)+" %", percent(noise)+" %", crossed, first(anchors, 0.1), first(anchors, 0.5), first(anchors, 0.9), never(anchors), first(recents, 0.5), never(recents))
+			t.Add(percent(decline)+" %", percent(noise)+" %", crossed, first(anchors, 0.1), first(anchors, 0.5), first(anchors, 0.9), never(anchors), first(recents, 0.5), never(recents))
 		}
 	}
 	return t, true

@@ -17,6 +17,8 @@ import (
 	"os"
 	"runtime"
 	"sync"
+
+	"tare/bench/table"
 )
 
 func main() {
@@ -42,9 +44,9 @@ type options struct {
 func run(w io.Writer, o options) (ok bool) {
 	title(w, o)
 	ok = true
-	for _, t := range []func(options) (table, bool){flats, steps, places, interludes, segments, drifts, gates, declines} {
+	for _, t := range []func(options) (table.Table, bool){flats, steps, places, interludes, segments, drifts, gates, declines} {
 		t, fine := t(o)
-		t.write(w, o.markdown)
+		t.Write(w, o.markdown)
 		ok = ok && fine
 	}
 	return ok

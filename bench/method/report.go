@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"tare/bench/table"
 )
 
 // report prints the tables and what misses the requirements.
@@ -17,11 +19,11 @@ func report(w io.Writer, o options, rows []*row, sequentials []sequentialRow, ne
 	o.introduce(w)
 	fixed, stein, several := tables(rows)
 	misses := missed(rows)
-	fixed.write(w, o.markdown)
-	stein.write(w, o.markdown)
-	several.write(w, o.markdown)
-	elsewhere(sequentials).write(w, o.markdown)
-	needed(o, needs).write(w, o.markdown)
+	fixed.Write(w, o.markdown)
+	stein.Write(w, o.markdown)
+	several.Write(w, o.markdown)
+	elsewhere(sequentials).Write(w, o.markdown)
+	needed(o, needs).Write(w, o.markdown)
 	fmt.Fprintln(w)
 	for _, m := range misses {
 		fmt.Fprintln(w, m)
@@ -72,34 +74,34 @@ func standardError(p float64, n int) float64 { return math.Sqrt(p * (1 - p) / fl
 
 // tables fills the tables of the fixed designs, the Stein designs, and the
 // designs of several arms.
-func tables(rows []*row) (fixed, stein, several *table) {
-	fixed = &table{
-		title: "Fixed number of rounds",
-		notes: []string{
+func tables(rows []*row) (fixed, stein, several *table.Table) {
+	fixed = &table.Table{
+		Title: "Fixed number of rounds",
+		Notes: []string{
 			"False claims: verdicts *costs* or *gains* where there is no difference.",
 			"Coverage: the headline interval holds the true effect.",
 			"False equivalence: verdicts *equivalent* where the arm lies exactly on the\nmargin, which the method allows in 5 %.",
 			"Control failed: the run gives no verdicts although nothing is wrong.",
 		},
-		head: []string{"noise", "rounds", "false claims %", "coverage at 0 %", "at 2 %", "at 5 %", "false equivalence %", "control failed %"},
+		Head: []string{"noise", "rounds", "false claims %", "coverage at 0 %", "at 2 %", "at 5 %", "false equivalence %", "control failed %"},
 	}
-	stein = &table{
-		title: "Precision goal: Stein's two-stage rule",
-		notes: []string{
+	stein = &table.Table{
+		Title: "Precision goal: Stein's two-stage rule",
+		Notes: []string{
 			fmt.Sprintf("The pilot sets the number of rounds once, for that half-width, at most %d.\nThe headline interval is the hull of the signed-rank interval and Stein's t\ninterval. The last two columns show why: what each would cover alone at 0 %%. The\nsigned-rank interval suffers from quiet pilots (±%s %%, iid), Stein's from outliers\nthat the pilot has not seen (spiky).", maxRounds, share(finePrecision)),
 		},
-		head: []string{"noise", "precision %", "pilot", "mean rounds", "false claims %", "coverage at 0 %", "at 2 %", "at 5 %", "false equivalence %", "control failed %", "signed-rank alone", "Stein's t alone"},
+		Head: []string{"noise", "precision %", "pilot", "mean rounds", "false claims %", "coverage at 0 %", "at 2 %", "at 5 %", "false equivalence %", "control failed %", "signed-rank alone", "Stein's t alone"},
 	}
-	several = &table{
-		title: "Several arms",
-		notes: []string{fmt.Sprintf("False claims: experiments of %d rounds in which any of the arms, none of which\ndiffers, gets the verdict *costs* or *gains*.", manyRounds)},
-		head:  []string{"noise", "arms", "false claims %", "control failed %"},
+	several = &table.Table{
+		Title: "Several arms",
+		Notes: []string{fmt.Sprintf("False claims: experiments of %d rounds in which any of the arms, none of which\ndiffers, gets the verdict *costs* or *gains*.", manyRounds)},
+		Head:  []string{"noise", "arms", "false claims %", "control failed %"},
 	}
 	for _, r := range rows {
 		null := r.tallies[0]
 		claims, failed := rate(null.claims, null.n), rate(null.controlFailed, null.n)
 		if r.arms > 1 {
-			several.add(r.noise.name, fmt.Sprint(r.arms), claims, failed)
+			several.Add(r.noise.name, fmt.Sprint(r.arms), claims, failed)
 			continue
 		}
 		covered := make([]string, len(r.tallies))
@@ -110,12 +112,12 @@ func tables(rows []*row) (fixed, stein, several *table) {
 		cells := append([]string{claims}, covered...)
 		cells = append(cells, rate(margin.equivalent, margin.n), failed)
 		if r.precision == 0 {
-			fixed.add(append([]string{r.noise.name, fmt.Sprint(r.rounds)}, cells...)...)
+			fixed.Add(append([]string{r.noise.name, fmt.Sprint(r.rounds)}, cells...)...)
 			continue
 		}
 		mean := fmt.Sprintf("%.1f", float64(null.rounds)/float64(null.n))
 		cells = append([]string{r.noise.name, "±" + share(r.precision), fmt.Sprint(r.rounds), mean}, cells...)
-		stein.add(append(cells, rate(null.n-null.missedRank, null.n), rate(null.n-null.missedT, null.n))...)
+		stein.Add(append(cells, rate(null.n-null.missedRank, null.n), rate(null.n-null.missedT, null.n))...)
 	}
 	return fixed, stein, several
 }
@@ -136,34 +138,34 @@ func missed(rows []*row) (misses []string) {
 }
 
 // elsewhere shows the same null experiments done one arm after the other.
-func elsewhere(rows []sequentialRow) *table {
-	t := &table{
-		title: "What others do: all trials of one arm, then all of the other",
-		notes: []string{
+func elsewhere(rows []sequentialRow) *table.Table {
+	t := &table.Table{
+		Title: "What others do: all trials of one arm, then all of the other",
+		Notes: []string{
 			fmt.Sprintf("False claims in %% where there is no difference. Averages: two means that differ by\nmore than %s %% are taken for a finding, without any interval.", share(threshold)),
 		},
-		head: []string{"noise", "trials of each arm", "Welch's t", "Mann–Whitney", "averages"},
+		Head: []string{"noise", "trials of each arm", "Welch's t", "Mann–Whitney", "averages"},
 	}
 	for _, r := range rows {
 		o := r.tally
-		t.add(r.noise.name, fmt.Sprint(r.n), rate(o.welch, o.n), rate(o.rankSum, o.n), rate(o.averages, o.n))
+		t.Add(r.noise.name, fmt.Sprint(r.n), rate(o.welch, o.n), rate(o.rankSum, o.n), rate(o.averages, o.n))
 	}
 	return t
 }
 
 // needed shows the trials that a true effect takes.
-func needed(o options, needs []effort) *table {
-	t := &table{
-		title: "Rounds needed to find a true effect",
-		notes: []string{
+func needed(o options, needs []effort) *table.Table {
+	t := &table.Table{
+		Title: "Rounds needed to find a true effect",
+		Notes: []string{
 			fmt.Sprintf("The fewest rounds after which at least %s %% of %d simulated experiments say *costs*.\nA round has one trial of the baseline, one of the arm and one of the control.", share(power), o.powerTimes),
 			"Predicted is what Tare prints as rounds needed. It counts on the signed-rank test,\nwhich takes 6 rounds at least, and leaves out the runs that the control takes away.",
 			"Welch is the number of trials of each arm, one arm after the other, where nothing\ndrifts. Where it drifts, that order claims falsely too often to be counted.",
 		},
-		head: []string{"noise of a trial", "true effect", "predicted rounds", "rounds, iid", "rounds, drift of 3 %", "Welch, iid"},
+		Head: []string{"noise of a trial", "true effect", "predicted rounds", "rounds, iid", "rounds, drift of 3 %", "Welch, iid"},
 	}
 	for _, e := range needs {
-		t.add(share(e.noise)+" %", share(e.effect)+" %", fmt.Sprint(e.predicted), fmt.Sprint(e.quiet), fmt.Sprint(e.drifting), fmt.Sprint(e.welch))
+		t.Add(share(e.noise)+" %", share(e.effect)+" %", fmt.Sprint(e.predicted), fmt.Sprint(e.quiet), fmt.Sprint(e.drifting), fmt.Sprint(e.welch))
 	}
 	return t
 }
