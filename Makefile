@@ -1,4 +1,4 @@
-# Targets for users: `make demo`, `make demo-cluster` and `make test`. They install
+# Targets for users: `make demo`, `make demo-cluster`, `make check` and `make test`. They install
 # what is missing on a Debian machine.
 
 GO      ?= go
@@ -14,7 +14,7 @@ RELEASES ?= https://releases.example.invalid/tare
 ARCHES  ?= amd64 arm64
 STATIC  := -buildvcs=false -trimpath -ldflags "-s -w -X tare/cli.version=$(VERSION)"
 
-.PHONY: demo demo-cluster test test-cluster build static man dist image image-lock tools consumers lint fuzz bench truth cluster cluster-down clean
+.PHONY: demo demo-cluster check test test-cluster build static man dist image image-lock tools consumers lint fuzz bench truth cluster cluster-down clean
 
 demo: tools build ## Install what is missing, build, and price WireGuard on a real network path (under 3 minutes).
 	$(BIN) run examples/quickstart.yaml
@@ -28,6 +28,9 @@ build: ## Build the static binary bin/tare, and its link bin/kubectl-tare.
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-X tare/cli.version=$(VERSION)" -o $(BIN) .
 	@ln -sf tare bin/kubectl-tare
 	@cp deploy/krew/kubectl_complete-tare bin/
+
+check: ## Vet, format, and the tests that need no cluster, no root and nothing installed (under 2 minutes once built).
+	@GO="$(GO)" .ci/check
 
 test: tools consumers build ## Install what is missing and run all tests, on a cluster as well where one can run (as root).
 	GO="$(GO)" .ci/test
