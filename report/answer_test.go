@@ -38,37 +38,3 @@ func TestAnswer(t *testing.T) {
 		}
 	}
 }
-
-func TestAxisTicks(t *testing.T) {
-	tests := []struct {
-		a    axis
-		n    int
-		want []string
-	}{
-		{axis{lo: -0.03, hi: 0.09}, 4, []string{"0", "+5 %"}},
-		{axis{lo: -0.03, hi: 0.09}, 6, []string{"−2 %", "0", "+2 %", "+4 %", "+6 %", "+8 %"}},
-		{axis{lo: -0.15, hi: 40, bend: 0.03}, 6, []string{"−10 %", "0", "+10 %", "+100 %", "+1,000 %"}},
-		{axis{lo: 1, hi: 1}, 4, nil},
-	}
-	for _, tt := range tests {
-		var got []string
-		for _, v := range tt.a.ticks(tt.n) {
-			got = append(got, percentTick(v))
-		}
-		if !equal(got, tt.want) {
-			t.Errorf("%+v ticks(%d) = %q, want %q", tt.a, tt.n, got, tt.want)
-		}
-	}
-}
-
-func equal(a, b []string) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
-}

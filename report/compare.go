@@ -7,6 +7,7 @@ import (
 	comparing "tare/compare"
 	"tare/report/columns"
 	doc "tare/report/document"
+	"tare/report/figure"
 	"tare/wording"
 )
 
@@ -19,7 +20,7 @@ type CompareOptions struct {
 // Compare shows a comparison of runs: what differs between them, then the changes
 // of overheads, then the levels.
 func Compare(r *comparing.Result, o CompareOptions) *doc.Document {
-	d := &doc.Document{Title: "Comparison of " + wording.Count(len(r.Runs), "run", "runs"), Styles: pageStyles(),
+	d := &doc.Document{Title: "Comparison of " + wording.Count(len(r.Runs), "run", "runs"), Styles: figure.PageCSS(),
 		Footer: "Made by tare compare" + generatedOn(o.Generated) + "."}
 	d.Add(comparedRuns(r)...)
 	d.Add(doc.Section{ID: "summary", Title: "Summary", Quiet: doc.Terminal | doc.Markdown, Blocks: compareSummary(r)})

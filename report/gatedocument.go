@@ -5,6 +5,7 @@ import (
 
 	"tare/gate"
 	doc "tare/report/document"
+	"tare/report/figure"
 	"tare/wording"
 )
 
@@ -12,7 +13,7 @@ import (
 // overhead, and why. Link is where the report of the run is, as a URL or a
 // relative path; empty for none.
 func Gate(r *gate.Result, link string) *doc.Document {
-	d := &doc.Document{Title: GateLine(r), Style: gateStyle(r.Outcome), Level: 3, Styles: pageStyles(), Footer: "Made by tare gate."}
+	d := &doc.Document{Title: GateLine(r), Style: gateStyle(r.Outcome), Level: 3, Styles: figure.PageCSS(), Footer: "Made by tare gate."}
 	about := doc.Words(gateAbout(r) + ".")
 	if link != "" {
 		about = append(about, doc.Span{Words: " Report", Link: link})

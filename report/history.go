@@ -7,6 +7,7 @@ import (
 
 	"tare/history"
 	doc "tare/report/document"
+	"tare/report/figure"
 	"tare/wording"
 )
 
@@ -21,7 +22,7 @@ type HistoryOptions struct {
 // History shows a history: for each experiment its changes, every series over
 // its runs, and the runs themselves.
 func History(h *history.History, o HistoryOptions) *doc.Document {
-	d := &doc.Document{Title: "History", Styles: pageStyles(), Footer: "Made by tare history" + generatedOn(o.Generated) + "."}
+	d := &doc.Document{Title: "History", Styles: figure.PageCSS(), Footer: "Made by tare history" + generatedOn(o.Generated) + "."}
 	all := pasts(h)
 	if len(all) == 1 {
 		d.Title = "History of " + experimentName(all[0])
@@ -132,8 +133,8 @@ func (p past) cells(id string, list []*history.Series, headline bool, o HistoryO
 func (p past) seriesSection(id string, s *history.Series, open bool, o HistoryOptions) doc.Section {
 	section := doc.Section{ID: p.chartID(id, s), Title: seriesName(s), Value: nowText(s), Note: seriesNote(s), Fold: doc.Page, Open: open,
 		Blocks: []doc.Block{doc.Figure{
-			Wide:   func() string { return p.chart(s, o, historyWide) },
-			Narrow: func() string { return p.chart(s, o, historyNarrow) },
+			Wide:   func() string { return p.chart(s, o).Draw(true) },
+			Narrow: func() string { return p.chart(s, o).Draw(false) },
 			Plot:   func(width int) []string { return spark(s, len(p.Runs), width) }}}}
 	if len(s.Shifts) > 0 {
 		var changes []doc.Answer

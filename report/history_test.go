@@ -89,8 +89,8 @@ func TestHistoryGolden(t *testing.T) {
 	golden(t, "history.md", md.String())
 	golden(t, "history.csv", table.String())
 	p := pasts(h)[0]
-	golden(t, "history-wide.svg", p.chart(&p.Series[0], HistoryOptions{}, historyWide))
-	golden(t, "history-small.svg", p.chart(&p.Series[0], HistoryOptions{}, historyNarrow))
+	golden(t, "history-wide.svg", p.chart(&p.Series[0], HistoryOptions{}).Draw(true))
+	golden(t, "history-small.svg", p.chart(&p.Series[0], HistoryOptions{}).Draw(false))
 }
 
 func TestHistoryTextFitsTheWidth(t *testing.T) {
@@ -225,39 +225,6 @@ func sameDay(n, minutes int) past {
 		e.Runs = append(e.Runs, &history.Run{Directory: fmt.Sprintf("nightly/%03d", i), Start: historytest.Start.Add(time.Duration(i*minutes) * time.Minute)})
 	}
 	return past{e, &history.History{}}
-}
-
-// Labels along the time axis tell their runs apart and do not touch.
-func TestHistoryAxisLabels(t *testing.T) {
-	for _, c := range []struct {
-		name          string
-		runs, minutes int
-		first, second string // of the wide chart
-	}{
-		{"a day apart", 40, 24 * 60, "2026-01-05", "2026-01-10"},
-		{"an hour apart", 12, 60, "01-05 02:00", "01-05 04:00"},
-		{"many within a minute", 30, 0, "run 1", "run 5"},
-		{"two", 2, 60, "01-05 02:00", "01-05 03:00"},
-		{"one", 1, 0, "2026-01-05", ""},
-	} {
-		for _, layout := range []historyLayout{historyWide, historyNarrow} {
-			p := sameDay(c.runs, c.minutes)
-			chart := &pastChart{past: p, series: &p.Series[0], layout: layout}
-			chart.w, chart.h = layout.width, layout.height
-			runs, labels := chart.labelled()
-			if len(labels) > layout.dates || len(labels) == 0 {
-				t.Errorf("%s: %d labels %q", c.name, len(labels), labels)
-			}
-			for i := 1; i < len(runs); i++ {
-				if labels[i] == labels[i-1] || chart.x(float64(runs[i]))-chart.x(float64(runs[i-1])) < labelWidth(labels[i]) {
-					t.Errorf("%s: labels %q at runs %v touch or repeat", c.name, labels, runs)
-				}
-			}
-			if layout == historyWide && (labels[0] != c.first || len(labels) > 1 && labels[1] != c.second) {
-				t.Errorf("%s: labels %q", c.name, labels)
-			}
-		}
-	}
 }
 
 // A difference of parameters is said once for a run, with what it is about where

@@ -163,8 +163,8 @@ func TestHostileStringsStayText(t *testing.T) {
 	if !strings.Contains(page, "&lt;script&gt;alert(1)") {
 		t.Error("the page does not show the hostile text at all")
 	}
-	for name, svg := range map[string]string{"figure": Figure(r), "boxes": Boxes(r, r.Cells[0].ID, r.Cells[0].Metrics[0].Metric.Name),
-		"run chart": RunChart(r, r.Cells[0].ID, r.Cells[0].Metrics[0].Metric.Name)} {
+	for name, svg := range map[string]string{"figure": Figure(r), "boxes": boxesOf(r, r.Cells[0].ID, r.Cells[0].Metrics[0].Metric.Name),
+		"run chart": runChartOf(r, r.Cells[0].ID, r.Cells[0].Metrics[0].Metric.Name)} {
 		if err := wellFormed(svg); err != nil || svg == "" || strings.Contains(svg, "<script") {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -87,7 +87,7 @@ func TestImportedGolden(t *testing.T) {
 		golden(t, name+".md", md.String())
 		golden(t, name+".svg", Figure(r))
 	}
-	golden(t, "imported-runchart.svg", RunChart(importedRun(""), "transit_sign", "latency-mean"))
+	golden(t, "imported-runchart.svg", runChartOf(importedRun(""), "transit_sign", "latency-mean"))
 }
 
 // words is a page as a reader sees it, tags and styles left out.

@@ -10,7 +10,33 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"tare/analysis"
 )
+
+// Pictures of a run, as a page has them.
+
+func forestOf(r *analysis.Run) string {
+	s := arrange(r)
+	return s.forest(s.ratioGroups()).Draw(true)
+}
+
+func boxesOf(r *analysis.Run, cell, metric string) string {
+	s := arrange(r)
+	return s.boxes(*s.find(cell, metric)).Draw()
+}
+
+func runChartOf(r *analysis.Run, cell, metric string) string {
+	s := arrange(r)
+	return s.runChart(*s.find(cell, metric)).Draw()
+}
+
+func lineChartOf(r *analysis.Run, line int) string {
+	return arrange(r).lineChart(&r.Scaling[line]).Draw()
+}
+
+// colours are what pictures consist of in light surroundings.
+var colours = map[string]string{"paper": "#ffffff", "ink": "#1b1f24", "muted": "#57606a", "rule": "#d8dee4", "band": "#e9eff5", "control": "#858e98", "c0": "#0072b2"}
 
 // rendered is a picture as a program without a browser's style sheets shows it.
 func rendered(t *testing.T, svg string) image.Image {
@@ -61,14 +87,14 @@ func TestPicturesHaveTheirColoursEverywhere(t *testing.T) {
 		want  map[string]int // fewest pixels of a colour
 	}{
 		"figure":    {whole, map[string]int{"paper": 400_000, "ink": 500, "muted": 200, "rule": 4000, "band": 20_000, "c0": 500, "control": 500}},
-		"forest":    {rendered(t, Forest(r)), map[string]int{"ink": 500, "muted": 200, "rule": 4000, "band": 20_000, "c0": 500, "control": 500}},
-		"boxes":     {rendered(t, Boxes(r, cell, name)), map[string]int{"ink": 100, "c0": 20, "control": 20}},
-		"run chart": {rendered(t, RunChart(r, cell, name)), map[string]int{"ink": 50, "c0": 10, "control": 10}},
-		"history":   {rendered(t, p.chart(&p.Series[0], HistoryOptions{}, historyWide)), map[string]int{"ink": 40, "c0": 200}},
+		"forest":    {rendered(t, forestOf(r)), map[string]int{"ink": 500, "muted": 200, "rule": 4000, "band": 20_000, "c0": 500, "control": 500}},
+		"boxes":     {rendered(t, boxesOf(r, cell, name)), map[string]int{"ink": 100, "c0": 20, "control": 20}},
+		"run chart": {rendered(t, runChartOf(r, cell, name)), map[string]int{"ink": 50, "c0": 10, "control": 10}},
+		"history":   {rendered(t, p.chart(&p.Series[0], HistoryOptions{}).Draw(true)), map[string]int{"ink": 40, "c0": 200}},
 	} {
 		n := pixels(c.shown)
 		for colour, least := range c.want {
-			if got := n[light(colour)]; got < least {
+			if got := n[colours[colour]]; got < least {
 				t.Errorf("%s: %d pixels of %s, want at least %d", picture, got, colour, least)
 			}
 		}

@@ -5,17 +5,18 @@ import (
 
 	"tare/analysis"
 	"tare/experiment"
+	"tare/report/figure"
 	"tare/wording"
 )
 
 // plot draws intervals in the characters of a terminal, on one axis.
 type plot struct {
-	axis   axis
+	axis   figure.Axis
 	margin float64
 }
 
 // column is where v falls in a plot of so many columns.
-func (p plot) column(v float64, width int) int { return int(p.axis.at(v)*float64(width-1) + 0.5) }
+func (p plot) column(v float64, width int) int { return int(p.axis.At(v)*float64(width-1) + 0.5) }
 
 // labels are the ends of the axis and the zero, above the plot.
 func (p plot) labels(m experiment.Metric, width int) string {
@@ -34,8 +35,8 @@ func (p plot) labels(m experiment.Metric, width int) string {
 		copy(row[at:], text)
 	}
 	put(p.column(0, width), "0")
-	put(width, endLabel(m, p.axis.hi))
-	put(0, endLabel(m, p.axis.lo))
+	put(width, endLabel(m, p.axis.Hi))
+	put(0, endLabel(m, p.axis.Lo))
 	return string(row)
 }
 

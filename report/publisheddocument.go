@@ -3,12 +3,13 @@ package report
 import (
 	"tare/published"
 	doc "tare/report/document"
+	"tare/report/figure"
 )
 
 // Published shows the published table: for each cell the means with their
 // variances, then the differences with what the intervals say of each.
 func Published(t *published.Table) *doc.Document {
-	d := &doc.Document{Title: publishedTitle(t), Styles: pageStyles(), Footer: "Made by tare show."}
+	d := &doc.Document{Title: publishedTitle(t), Styles: figure.PageCSS(), Footer: "Made by tare show."}
 	return d.Add(publishedBlocks(t)...)
 }
 

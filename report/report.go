@@ -1,6 +1,6 @@
 // Package report shows an analysed run to people: as terminal text (Text), as
-// Markdown, as one self-contained HTML page, as SVG pictures (Figure, Forest,
-// Boxes, RunChart), and as CSV and JSON for programs.
+// Markdown, as one self-contained HTML page, its overheads as an SVG picture
+// (Figure), and as CSV and JSON for programs.
 //
 // It runs nothing, reads no file and decides nothing: every number and every
 // verdict comes from the analysis.Run that it is given. What is left to decide
@@ -15,10 +15,9 @@
 //   - No verdict is told by colour alone; every arm has a shape of its own.
 //
 // The way through the files: sheet.go arranges a run's comparisons for reading,
-// plain.go makes foreign strings harmless, sentences.go
-// says the results in words. text.go, markdown.go, table.go and html.go are the
-// formats; drawing.go and axis.go are what the pictures in forest.go, boxes.go,
-// runchart.go and figure.go are made of.
+// sentences.go says the results in words, run.go, history.go, compare.go and gate*.go
+// build documents, which the writers of packages text, markdown and html show, and
+// figures.go hands package figure what is to be drawn.
 //
 // Strings in a run come from users, tools and the machine. All of them pass
 // through plain, which removes control characters and terminal sequences, and

@@ -89,8 +89,8 @@ func TestGolden(t *testing.T) {
 	golden(t, "wireguard.md", md.String())
 	golden(t, "wireguard.csv", table.String())
 	golden(t, "wireguard.svg", Figure(r))
-	golden(t, "boxes.svg", Boxes(r, "network.tcp.pod-to-pod", "tcp-bandwidth"))
-	golden(t, "runchart.svg", RunChart(r, "network.tcp.pod-to-pod", "tcp-bandwidth"))
+	golden(t, "boxes.svg", boxesOf(r, "network.tcp.pod-to-pod", "tcp-bandwidth"))
+	golden(t, "runchart.svg", runChartOf(r, "network.tcp.pod-to-pod", "tcp-bandwidth"))
 	golden(t, "summary.txt", strings.Join(Summary(r), "\n")+"\n")
 }
 
@@ -137,11 +137,11 @@ func TestTextColour(t *testing.T) {
 
 func TestPicturesAreWellFormed(t *testing.T) {
 	for name, r := range fixtures() {
-		pictures := map[string]string{"figure": Figure(r), "forest": Forest(r)}
+		pictures := map[string]string{"figure": Figure(r), "forest": forestOf(r)}
 		for _, c := range r.Cells {
 			for _, m := range c.Metrics {
-				pictures["boxes "+c.ID+m.Metric.Name] = Boxes(r, c.ID, m.Metric.Name)
-				pictures["runchart "+c.ID+m.Metric.Name] = RunChart(r, c.ID, m.Metric.Name)
+				pictures["boxes "+c.ID+m.Metric.Name] = boxesOf(r, c.ID, m.Metric.Name)
+				pictures["runchart "+c.ID+m.Metric.Name] = runChartOf(r, c.ID, m.Metric.Name)
 			}
 		}
 		for picture, svg := range pictures {
@@ -153,8 +153,8 @@ func TestPicturesAreWellFormed(t *testing.T) {
 			}
 		}
 	}
-	if got := Boxes(wireguard().run(), "no such cell", "x") + RunChart(wireguard().run(), "no such cell", "x"); got != "" {
-		t.Errorf("picture of an unknown cell: %q", got)
+	if g := arrange(wireguard().run()).find("no such cell", "x"); g != nil {
+		t.Errorf("group of an unknown cell: %+v", g)
 	}
 }
 

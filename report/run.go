@@ -8,6 +8,7 @@ import (
 	"tare/analysis"
 	"tare/published"
 	doc "tare/report/document"
+	"tare/report/figure"
 	"tare/wording"
 )
 
@@ -37,7 +38,7 @@ const (
 func Run(r *analysis.Run, o RunOptions) *doc.Document {
 	s := arrange(r)
 	d := &doc.Document{Title: cmp.Or(plain(s.plan.Name), "Run"), About: "Tare report", Lede: plain(s.plan.Description),
-		Styles: pageStyles(), Footer: s.footer(o)}
+		Styles: figure.PageCSS(), Footer: s.footer(o)}
 	d.Add(doc.Only{In: doc.Page, Blocks: []doc.Block{doc.Facts{Look: doc.Glance, List: s.facts()}}},
 		doc.Only{In: doc.Terminal, Blocks: s.state()}, s.summarySection())
 	if !s.alone() {
@@ -212,6 +213,3 @@ func generatedOn(t time.Time) string {
 }
 
 func minuteOf(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04 UTC") }
-
-// pageStyles are the colours of a page, and how its pictures look.
-func pageStyles() string { return paletteCSS() + pictureCSS }

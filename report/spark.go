@@ -6,6 +6,7 @@ import (
 
 	"tare/history"
 	"tare/report/columns"
+	"tare/report/figure"
 	"tare/wording"
 )
 
@@ -13,7 +14,7 @@ import (
 var sparks = []rune("▁▂▃▄▅▆▇█")
 
 // sparkAxis is what a small plot reaches over, in words as well.
-func sparkAxis(s *history.Series) (a axis, extent string) {
+func sparkAxis(s *history.Series) (a figure.Axis, extent string) {
 	first := true
 	for _, p := range s.Points {
 		if p.LeftOut != "" || p.Value == nil {
@@ -21,14 +22,14 @@ func sparkAxis(s *history.Series) (a axis, extent string) {
 		}
 		v := p.Value.Point
 		if first {
-			a.lo, a.hi, first = v, v, false
+			a.Lo, a.Hi, first = v, v, false
 		}
-		a.lo, a.hi = min(a.lo, v), max(a.hi, v)
+		a.Lo, a.Hi = min(a.Lo, v), max(a.Hi, v)
 	}
 	if first {
 		return a, ""
 	}
-	return a, pastEnd(s, a.lo) + " to " + pastEnd(s, a.hi)
+	return a, pastEnd(s, a.Lo) + " to " + pastEnd(s, a.Hi)
 }
 
 // spark plots a series over its runs in at most width columns, several runs in a
@@ -51,7 +52,7 @@ func spark(s *history.Series, runs, width int) []string {
 	for i, v := range values {
 		if len(v) > 0 {
 			slices.Sort(v)
-			plot[i] = sparks[min(len(sparks)-1, int(a.at(v[len(v)/2])*float64(len(sparks))))]
+			plot[i] = sparks[min(len(sparks)-1, int(a.At(v[len(v)/2])*float64(len(sparks))))]
 		}
 	}
 	for _, st := range s.Stretches[min(1, len(s.Stretches)):] {

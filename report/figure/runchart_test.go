@@ -1,10 +1,8 @@
-package report
+package figure
 
 import (
 	"strings"
 	"testing"
-
-	"tare/analysis"
 )
 
 // A trial far out would look like one at the edge of its lane.
@@ -15,10 +13,10 @@ func TestRunChartPointsBeyondTheLane(t *testing.T) {
 		arrows int
 	}{"none": {99, 0}, "below": {50, 1}, "above": {150, 1}} {
 		t.Run(name, func(t *testing.T) {
-			a := analysis.ArmSeries{Arm: "plain", Values: append(append([]float64{}, usual...), test.last)}
+			a := Lane{Arm: Arm{Name: "plain", Values: append(append([]float64{}, usual...), test.last)}}
 			a.Summary.Median = 100
-			c := &chart{ratio: true}
-			c.reach = c.span([]analysis.ArmSeries{a})
+			c := &chart{RunChart: RunChart{Ratio: true, Lanes: []Lane{a}}}
+			c.reach = c.span()
 			c.beyond(a, func(float64) float64 { return 0 })
 			if n := strings.Count(c.String(), "l4 "); n != 2*test.arrows {
 				t.Errorf("%d arrows in %q, want %d", n/2, c.String(), test.arrows)

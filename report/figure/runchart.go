@@ -1,4 +1,4 @@
-package report
+package figure
 
 import (
 	"fmt"
@@ -8,34 +8,67 @@ import (
 	"time"
 
 	"tare/analysis"
-	"tare/experiment"
-	"tare/journal"
 	"tare/wording"
 )
 
-// RunChart draws every trial of one metric in one cell over time as an SVG
-// picture: a lane per arm, around the arm's own median and all to the same
+// RunChart is every trial of one metric in one cell over time.
+type RunChart struct {
+	Metric, Cell string
+	Unit         string
+	Ratio        bool // deviations are shares of the median
+	// Ordered says that across stands the place in the order measured, each arm by
+	// itself, and not the time: arms ran days apart, or nobody knows when.
+	Ordered  bool
+	Lanes    []Lane
+	Sessions []analysis.Session // pauses between them are left out; none: one, of all trials
+}
+
+// Lane is one arm.
+type Lane struct {
+	Arm
+	Seconds []float64 // when the trials started, since the start of the run; missing ones are a second apart
+	Changes []int     // trials at which the level changes
+	Invalid []float64 // when invalid trials started
+}
+
+// Draw draws a lane per arm, around the arm's own median and all to the same
 // scale, so that drift, steps and outliers show. Arrows point to trials that lie
 // beyond a lane, crosses mark invalid trials, dashed lines where the run was
-// resumed. Imported trials stand in the order measured, each arm by itself: arms
-// may have run days apart, or nobody knows when. It is empty if the run has no such series.
-func RunChart(r *analysis.Run, cell, metric string) string {
-	s := arrange(r)
-	if g := s.find(cell, metric); g != nil {
-		return s.runChart(*g)
+// resumed.
+func (r RunChart) Draw() string {
+	c := &chart{RunChart: r}
+	if r.Ordered {
+		c.time = ordered(r.Lanes)
+	} else {
+		c.time = timed(r.Sessions, r.Lanes)
 	}
-	return ""
+	c.w, c.h = runChartWidth, laneTop+laneFoot+lanePitch*float64(len(r.Lanes))
+	c.reach = c.span()
+	c.start(fmt.Sprintf("Run chart of %s in %s", r.Metric, r.Cell))
+	bottom := c.h - laneFoot
+	if r.Ordered {
+		c.counter(bottom)
+	} else {
+		c.clock(bottom)
+	}
+	var names []string
+	for _, l := range r.Lanes {
+		names = append(names, l.Name)
+	}
+	short := abbreviated(names, runChartWidth-190)
+	for i, l := range r.Lanes {
+		c.lane(l, laneTop+lanePitch*float64(i), short[i])
+	}
+	c.end()
+	return c.String()
 }
 
 // chart is a run chart under way.
 type chart struct {
 	drawing
-	sheet *sheet
-	group group
+	RunChart
 	time  timeline
 	reach float64 // deviation that fills half a lane
-	ratio bool    // deviations are shares of the median
-	order bool    // across is the place in the order measured, not the time
 }
 
 // Edges of the plot and half the height of a lane's plot.
@@ -46,35 +79,9 @@ const (
 	laneMiddle = 34 // below the lane's top
 )
 
-// runChart draws the run chart of a group.
-func (s *sheet) runChart(g group) string {
-	arms := g.series.Arms
-	c := &chart{sheet: s, group: g, ratio: wording.IsRatio(g.metric), order: s.imported()}
-	if c.order {
-		c.time = ordered(arms)
-	} else {
-		c.time = s.timeline(arms)
-	}
-	c.w, c.h = runChartWidth, laneTop+laneFoot+lanePitch*float64(len(arms))
-	c.reach = c.span(arms)
-	c.start(fmt.Sprintf("Run chart of %s in %s", g.metric.Name, g.cell))
-	bottom := c.h - laneFoot
-	if c.order {
-		c.counter(bottom)
-	} else {
-		c.clock(bottom)
-	}
-	names := s.seriesNames(arms, runChartWidth-190)
-	for i, a := range arms {
-		c.lane(a, laneTop+lanePitch*float64(i), names[plain(a.Arm)])
-	}
-	c.end()
-	return c.String()
-}
-
 // deviation is how far v is from the arm's median.
 func (c *chart) deviation(v, median float64) float64 {
-	if c.ratio && median != 0 {
+	if c.Ratio && median != 0 {
 		return v/median - 1
 	}
 	return v - median
@@ -83,11 +90,11 @@ func (c *chart) deviation(v, median float64) float64 {
 // span finds the deviation that the lanes reach to: the largest one, or four
 // times the ninetieth percentile if single values are far out (those are drawn
 // at the edge).
-func (c *chart) span(arms []analysis.ArmSeries) float64 {
+func (c *chart) span() float64 {
 	var all []float64
-	for _, a := range arms {
+	for _, a := range c.Lanes {
 		for _, v := range a.Values {
-			if dev := abs(c.deviation(v, a.Summary.Median)); wording.Finite(dev) {
+			if dev := math.Abs(c.deviation(v, a.Summary.Median)); wording.Finite(dev) {
 				all = append(all, dev)
 			}
 		}
@@ -111,44 +118,38 @@ func (c *chart) x(seconds float64) float64 {
 }
 
 // lane draws one arm.
-func (c *chart) lane(a analysis.ArmSeries, top float64, name string) {
-	l := c.sheet.looks(a.Arm)
+func (c *chart) lane(a Lane, top float64, name string) {
 	mid := top + laneMiddle
 	c.line(chartLeft, mid, chartRight, mid, "grid")
 	y := func(v float64) float64 {
 		d := c.deviation(v, a.Summary.Median) / c.reach
 		return mid - min(1, max(-1, d))*laneHalf
 	}
-	if len(a.Values) > manyDots {
-		c.spread(a, l, y)
+	if len(a.Values) > ManyDots {
+		c.spread(a, y)
 	} else {
-		c.trace(a, l, y)
+		c.trace(a, y)
 	}
 	c.beyond(a, y)
-	if a.Diagnostics != nil {
-		for _, place := range a.Diagnostics.Changes {
-			c.change(float64(place-1), mid)
-		}
+	for _, i := range a.Changes {
+		c.change(c.at(a, i), mid)
 	}
-	if c.sheet.role(a.Arm) == experiment.Baseline {
-		c.changes(a, mid)
+	if !c.Ordered {
+		c.invalid(a.Invalid, mid)
 	}
-	if !c.order {
-		c.invalid(a.Arm, mid)
-	}
-	c.laneLabel(top, l, name, a.Arm, "lane ±"+c.extent())
+	c.laneLabel(top, a.Look, name, a.Name, "lane ±"+c.extent())
 }
 
 // at is where a trial stands across the chart.
-func (c *chart) at(a analysis.ArmSeries, i int) float64 {
-	if c.order {
+func (c *chart) at(a Lane, i int) float64 {
+	if c.Ordered {
 		return float64(i)
 	}
 	return when(a, i)
 }
 
 // when is when a trial started; without times, trials are a second apart.
-func when(a analysis.ArmSeries, i int) float64 {
+func when(a Lane, i int) float64 {
 	if i < len(a.Seconds) {
 		return a.Seconds[i]
 	}
@@ -157,14 +158,14 @@ func when(a analysis.ArmSeries, i int) float64 {
 
 // extent is how far a lane reaches, in words.
 func (c *chart) extent() string {
-	if c.ratio {
+	if c.Ratio {
 		return wording.Share(c.reach)
 	}
-	return wording.ScaleOf(c.group.metric.Unit, c.reach).Short(c.reach)
+	return wording.ScaleOf(c.Unit, c.reach).Short(c.reach)
 }
 
 // trace draws every trial, joined within a session.
-func (c *chart) trace(a analysis.ArmSeries, l looks, y func(float64) float64) {
+func (c *chart) trace(a Lane, y func(float64) float64) {
 	var line, dots strings.Builder
 	last := -1
 	for i, v := range a.Values {
@@ -178,22 +179,22 @@ func (c *chart) trace(a analysis.ArmSeries, l looks, y func(float64) float64) {
 		dots.WriteString("M" + at + "h0")
 	}
 	if line.Len() > 0 {
-		c.path(line.String(), "trace "+l.class)
-		c.path(dots.String(), "dots "+l.class)
+		c.path(line.String(), "trace "+a.Look.class)
+		c.path(dots.String(), "dots "+a.Look.class)
 	}
 }
 
 // beyond points out of the lane where a trial lies further out than it reaches,
 // as far as they fit.
-func (c *chart) beyond(a analysis.ArmSeries, y func(float64) float64) {
+func (c *chart) beyond(a Lane, y func(float64) float64) {
 	var arrows strings.Builder
 	n := 0
 	for i, v := range a.Values {
 		d := c.deviation(v, a.Summary.Median)
-		if abs(d) <= c.reach {
+		if math.Abs(d) <= c.reach {
 			continue
 		}
-		if n++; n > manyDots {
+		if n++; n > ManyDots {
 			break
 		}
 		tip := -4.0 // up
@@ -208,7 +209,7 @@ func (c *chart) beyond(a analysis.ArmSeries, y func(float64) float64) {
 }
 
 // spread draws many trials as a band from minimum to maximum with the median.
-func (c *chart) spread(a analysis.ArmSeries, l looks, y func(float64) float64) {
+func (c *chart) spread(a Lane, y func(float64) float64) {
 	const bins = 110
 	var upper, lower, middle []string
 	for b := range bins {
@@ -220,19 +221,8 @@ func (c *chart) spread(a analysis.ArmSeries, l looks, y func(float64) float64) {
 		middle = append(middle, x+" "+px(y(v[len(v)/2])))
 	}
 	slices.Reverse(lower)
-	c.path("M"+strings.Join(upper, "L")+"L"+strings.Join(lower, "L")+"z", "spread "+l.class)
-	c.path("M"+strings.Join(middle, "L"), "thin "+l.class)
-}
-
-// changes marks where the baseline's level changes.
-func (c *chart) changes(a analysis.ArmSeries, mid float64) {
-	for _, round := range c.group.series.Changes {
-		i := slices.Index(a.Rounds, round)
-		if i < 0 {
-			continue
-		}
-		c.change(c.at(a, i), mid)
-	}
+	c.path("M"+strings.Join(upper, "L")+"L"+strings.Join(lower, "L")+"z", "spread "+a.Look.class)
+	c.path("M"+strings.Join(middle, "L"), "thin "+a.Look.class)
 }
 
 // change marks a change of level.
@@ -242,37 +232,20 @@ func (c *chart) change(at, mid float64) {
 	c.path("M"+px(x-4)+" "+px(mid-laneHalf-2)+"h8l-4 5z", "cross")
 }
 
-// invalid marks the arm's invalid trials in this cell, as far as they fit.
-func (c *chart) invalid(arm string, mid float64) {
+// invalid marks invalid trials, as far as they fit.
+func (c *chart) invalid(started []float64, mid float64) {
 	var crosses strings.Builder
-	n := 0
-	for _, t := range c.sheet.spoiled(c.group.cell, arm) {
-		seconds := t.Start.Sub(c.sheet.run.Start).Seconds()
-		if n++; n > manyDots {
-			break
-		}
+	for _, seconds := range started[:min(len(started), ManyDots)] {
 		x, y := c.x(seconds), mid+laneHalf-1
 		crosses.WriteString("M" + px(x-3) + " " + px(y-3) + "l6 6m0-6l-6 6")
 	}
-	if n > 0 {
+	if crosses.Len() > 0 {
 		c.path(crosses.String(), "cross")
 	}
 }
 
-// spoiled are the invalid trials of an arm in a cell.
-func (s *sheet) spoiled(cell, arm string) []journal.Trial {
-	if s.invalids == nil {
-		s.invalids = map[[2]string][]journal.Trial{}
-		for _, t := range s.run.Invalids {
-			k := [2]string{t.Cell, t.Arm}
-			s.invalids[k] = append(s.invalids[k], t)
-		}
-	}
-	return s.invalids[[2]string{cell, arm}]
-}
-
 // ordered is the axis of places in the order measured.
-func ordered(arms []analysis.ArmSeries) timeline {
+func ordered(arms []Lane) timeline {
 	last := 0
 	for _, a := range arms {
 		last = max(last, len(a.Values)-1)
@@ -283,7 +256,7 @@ func ordered(arms []analysis.ArmSeries) timeline {
 // counter draws the axis of places.
 func (c *chart) counter(bottom float64) {
 	ticks := []float64{1}
-	for _, t := range (axis{lo: 1, hi: c.time.total + 1}).ticks(5) {
+	for _, t := range (Axis{Lo: 1, Hi: c.time.total + 1}).ticks(5) {
 		if t > 1 && t == math.Trunc(t) {
 			ticks = append(ticks, t)
 		}
@@ -305,7 +278,7 @@ func (c *chart) clock(bottom float64) {
 	case total > 180:
 		unit, name = time.Minute.Seconds(), "minutes"
 	}
-	for _, t := range (axis{lo: 0, hi: c.time.total / unit}).ticks(5) {
+	for _, t := range (Axis{Lo: 0, Hi: c.time.total / unit}).ticks(5) {
 		x := chartLeft + t*unit/c.time.total*(chartRight-chartLeft)
 		c.line(x, bottom, x, bottom+3, "grid")
 		c.tick(x, bottom, wording.TrimZeros(wording.Fixed(t, 2)))
@@ -326,10 +299,9 @@ type timeline struct {
 	total    float64
 }
 
-// timeline finds the time axis of a run, or of the series if the run does not
-// tell its sessions.
-func (s *sheet) timeline(arms []analysis.ArmSeries) timeline {
-	t := timeline{sessions: s.run.Sessions}
+// timed is the time axis of sessions, or of the trials if there are none.
+func timed(sessions []analysis.Session, arms []Lane) timeline {
+	t := timeline{sessions: sessions}
 	if len(t.sessions) == 0 {
 		last := 0.0
 		for _, a := range arms {

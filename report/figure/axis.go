@@ -1,4 +1,4 @@
-package report
+package figure
 
 import (
 	"math"
@@ -9,17 +9,17 @@ import (
 	"tare/wording"
 )
 
-// axis maps values to 0…1. With bend above zero it is linear within about ±bend
+// Axis maps values to 0…1. With Bend above zero it is linear within about ±Bend
 // and logarithmic beyond (the inverse hyperbolic sine), so that one arm that
 // costs tenfold does not flatten the others.
-type axis struct {
-	lo, hi float64
-	bend   float64
+type Axis struct {
+	Lo, Hi float64
+	Bend   float64
 }
 
-// at is the place of v, kept within 0…1.
-func (a axis) at(v float64) float64 {
-	lo, hi := a.warp(a.lo), a.warp(a.hi)
+// At is the place of v, kept within 0…1.
+func (a Axis) At(v float64) float64 {
+	lo, hi := a.warp(a.Lo), a.warp(a.Hi)
 	if hi <= lo || math.IsNaN(v) {
 		return 0.5
 	}
@@ -30,9 +30,9 @@ func (a axis) at(v float64) float64 {
 	return min(1, max(0, at))
 }
 
-func (a axis) warp(v float64) float64 {
-	if a.bend > 0 {
-		return math.Asinh(v / a.bend)
+func (a Axis) warp(v float64) float64 {
+	if a.Bend > 0 {
+		return math.Asinh(v / a.Bend)
 	}
 	return v
 }
@@ -41,35 +41,32 @@ func (a axis) warp(v float64) float64 {
 // for an axis to bend.
 const crowded = 12
 
-// overheadAxis is the common axis of comparisons on one scale: it holds all
-// intervals, zero and the margin.
-func overheadAxis(cs []analysis.Comparison, margin float64) axis {
+// Overheads is the common axis of overheads on one scale: it holds all intervals,
+// zero and the margin.
+func Overheads(list []analysis.Interval, margin float64) Axis {
 	margin = max(margin, 0)
-	a := axis{lo: -1.5 * margin, hi: 1.5 * margin}
+	a := Axis{Lo: -1.5 * margin, Hi: 1.5 * margin}
 	var bounds []float64
-	for _, c := range cs {
-		if !wording.Judged(c) {
-			continue
-		}
-		lo, hi := bounded(c.Overhead.Lo), bounded(c.Overhead.Hi)
-		a.lo, a.hi = min(a.lo, lo), max(a.hi, hi)
-		bounds = append(bounds, max(abs(lo), abs(hi)))
+	for _, i := range list {
+		lo, hi := bounded(i.Lo), bounded(i.Hi)
+		a.Lo, a.Hi = min(a.Lo, lo), max(a.Hi, hi)
+		bounds = append(bounds, max(math.Abs(lo), math.Abs(hi)))
 	}
-	if a.lo == a.hi {
-		return axis{lo: -0.05, hi: 0.05}
+	if a.Lo == a.Hi {
+		return Axis{Lo: -0.05, Hi: 0.05}
 	}
 	if len(bounds) > 0 {
 		slices.Sort(bounds)
 		typical := max(bounds[(len(bounds)-1)/2], margin)
 		if largest := bounds[len(bounds)-1]; typical > 0 && largest > crowded*typical {
-			a.bend = typical
+			a.Bend = typical
 		}
 	}
-	if a.bend > 0 {
-		return axis{lo: a.lo * 1.15, hi: a.hi * 1.15, bend: a.bend}
+	if a.Bend > 0 {
+		return Axis{Lo: a.Lo * 1.15, Hi: a.Hi * 1.15, Bend: a.Bend}
 	}
-	room := (a.hi - a.lo) * 0.04
-	return axis{lo: a.lo - room, hi: a.hi + room}
+	room := (a.Hi - a.Lo) * 0.04
+	return Axis{Lo: a.Lo - room, Hi: a.Hi + room}
 }
 
 // bounded keeps the ends of an axis within what can be computed with and
@@ -77,16 +74,16 @@ func overheadAxis(cs []analysis.Comparison, margin float64) axis {
 func bounded(v float64) float64 { return min(1e15, max(-1e15, v)) }
 
 // ticks are round values on the axis, about n of them.
-func (a axis) ticks(n int) []float64 {
-	if a.bend > 0 {
+func (a Axis) ticks(n int) []float64 {
+	if a.Bend > 0 {
 		return a.bentTicks(n)
 	}
-	step := roundStep((a.hi - a.lo) / float64(max(n, 1)))
+	step := roundStep((a.Hi - a.Lo) / float64(max(n, 1)))
 	if step <= 0 || !wording.Finite(step) {
 		return nil
 	}
 	var list []float64
-	for i := math.Ceil(a.lo/step - 1e-9); i*step <= a.hi+step*1e-9 && len(list) <= 2*n+2; i++ {
+	for i := math.Ceil(a.Lo/step - 1e-9); i*step <= a.Hi+step*1e-9 && len(list) <= 2*n+2; i++ {
 		v := i * step
 		if i == 0 {
 			v = 0
@@ -98,15 +95,15 @@ func (a axis) ticks(n int) []float64 {
 
 // bentTicks are zero and round values to both sides that leave room for labels,
 // powers of ten before their multiples.
-func (a axis) bentTicks(n int) []float64 {
+func (a Axis) bentTicks(n int) []float64 {
 	list := []float64{0}
 	gap := 0.75 / float64(n)
 	free := func(t float64) bool {
-		return t >= a.lo && t <= a.hi && !slices.ContainsFunc(list, func(o float64) bool { return abs(a.at(t)-a.at(o)) < gap })
+		return t >= a.Lo && t <= a.Hi && !slices.ContainsFunc(list, func(o float64) bool { return math.Abs(a.At(t)-a.At(o)) < gap })
 	}
-	start := math.Pow(10, math.Floor(math.Log10(a.bend)))
+	start := math.Pow(10, math.Floor(math.Log10(a.Bend)))
 	for _, m := range []float64{1, 5, 2} {
-		for v := start * m; v <= max(-a.lo, a.hi); v *= 10 {
+		for v := start * m; v <= max(-a.Lo, a.Hi); v *= 10 {
 			for _, t := range []float64{-v, v} {
 				if free(t) {
 					list = append(list, t)
@@ -146,19 +143,19 @@ func percentTick(v float64) string {
 
 // hold is an axis over values with a little room at both ends; a single value
 // gets some of its own size.
-func hold(values ...float64) axis {
-	a := axis{lo: math.Inf(1), hi: math.Inf(-1)}
+func hold(values ...float64) Axis {
+	a := Axis{Lo: math.Inf(1), Hi: math.Inf(-1)}
 	for _, v := range values {
 		if wording.Finite(v) {
-			a.lo, a.hi = min(a.lo, bounded(v)), max(a.hi, bounded(v))
+			a.Lo, a.Hi = min(a.Lo, bounded(v)), max(a.Hi, bounded(v))
 		}
 	}
-	if a.lo > a.hi {
-		return axis{lo: 0, hi: 1}
+	if a.Lo > a.Hi {
+		return Axis{Lo: 0, Hi: 1}
 	}
-	room := (a.hi - a.lo) * 0.05
+	room := (a.Hi - a.Lo) * 0.05
 	if room == 0 {
-		room = max(abs(a.hi)*0.05, 1e-12)
+		room = max(math.Abs(a.Hi)*0.05, 1e-12)
 	}
-	return axis{lo: a.lo - room, hi: a.hi + room}
+	return Axis{Lo: a.Lo - room, Hi: a.Hi + room}
 }

@@ -1,4 +1,4 @@
-package report
+package figure
 
 import (
 	"math"
@@ -31,34 +31,49 @@ const (
 	historyFoot = 34 // ticks of events, dates
 )
 
+// History is a series over the runs of its experiment.
+type History struct {
+	Name   string // of the series
+	Series *history.Series
+	Runs   []*history.Run
+	// The words, made when they are needed.
+	Point  func(history.Point) (title, link string)  // a tooltip, and where a run is told in full
+	Events func(run int) string                      // a tooltip, where something else changed
+	Shift  func(history.Shift) (title, label string) // a tooltip, and the size with its sign
+}
+
 // pastChart is a chart under way.
 type pastChart struct {
 	drawing
-	past   past
-	series *history.Series
+	History
 	layout historyLayout
-	axis   axis
+	axis   Axis
 	bottom float64
-	look   looks
+	look   Look
 }
 
-// chart draws a series over the runs of its experiment: a mark with its interval
-// for each, the levels between changes as lines, the changes, runs left out as
-// crosses, and at the foot what else changed.
-func (p past) chart(s *history.Series, o HistoryOptions, l historyLayout) string {
-	c := &pastChart{past: p, series: s, layout: l, axis: pastAxis(s), look: looks{"c0", 0}}
-	if s.Machine {
-		c.look = looks{"base", 0}
+// Draw draws a mark with its interval for each run, the levels between changes as
+// lines, the changes, runs left out as crosses, and at the foot what else changed.
+// On a wide page every run is a link.
+func (h History) Draw(wide bool) string {
+	l := historyNarrow
+	if wide {
+		l = historyWide
+	}
+	c := &pastChart{History: h, layout: l, axis: pastAxis(h.Series), look: Treatment(0)}
+	c.look.shape = Baseline.shape
+	if h.Series.Machine {
+		c.look = Baseline
 	}
 	c.w, c.h = l.width, l.height
 	c.bottom = c.h - historyFoot
-	c.start("History of " + seriesName(s) + " in " + s.Cell)
+	c.start("History of " + h.Name + " in " + h.Series.Cell)
 	c.unsure()
 	c.grid()
 	c.stretches()
 	c.dates()
 	c.events()
-	c.points(o)
+	c.points()
 	c.levels()
 	c.shifts()
 	c.end()
@@ -67,7 +82,7 @@ func (p past) chart(s *history.Series, o HistoryOptions, l historyLayout) string
 
 // pastAxis holds the estimates and levels, and of the intervals as much as twice
 // the range of the estimates takes; what lies beyond is drawn at the edge.
-func pastAxis(s *history.Series) axis {
+func pastAxis(s *history.Series) Axis {
 	var values []float64
 	for _, p := range s.Points {
 		if p.LeftOut == "" && p.Value != nil {
@@ -85,7 +100,7 @@ func pastAxis(s *history.Series) axis {
 		}
 	}
 	if len(values) == 0 {
-		return axis{lo: 0, hi: 1}
+		return Axis{Lo: 0, Hi: 1}
 	}
 	lo, hi := slices.Min(values), slices.Max(values)
 	room := (hi - lo) / 2
@@ -99,12 +114,12 @@ func pastAxis(s *history.Series) axis {
 
 // x is the place of a run, y that of a value.
 func (c *pastChart) x(run float64) float64 {
-	n := float64(max(len(c.past.Runs), 1))
+	n := float64(max(len(c.Runs), 1))
 	return c.layout.left + (run+0.5)/n*(c.w-c.layout.left-c.layout.right)
 }
 
 func (c *pastChart) y(v float64) float64 {
-	return c.bottom - 4 - c.axis.at(v)*(c.bottom-historyTop-8)
+	return c.bottom - 4 - c.axis.At(v)*(c.bottom-historyTop-8)
 }
 
 // pitch is the distance between two runs.
@@ -114,7 +129,7 @@ func (c *pastChart) grid() {
 	ticks := c.axis.ticks(5)
 	for _, t := range ticks {
 		class := "grid"
-		if t == 0 && c.series.Of == history.OfOverhead {
+		if t == 0 && c.Series.Of == history.OfOverhead {
 			class = "zero"
 		}
 		c.line(c.layout.left, c.y(t), c.w-c.layout.right, c.y(t), class)
@@ -124,21 +139,21 @@ func (c *pastChart) grid() {
 
 // tick labels a value of the axis.
 func (c *pastChart) tick(v float64) string {
-	s := c.series
+	s := c.Series
 	switch {
 	case s.Of == history.OfOverhead && wording.IsRatio(s.Metric):
 		return percentTick(v)
 	case v == 0:
 		return "0"
 	}
-	return wording.ScaleOf(s.Metric.Unit, max(abs(c.axis.lo), abs(c.axis.hi))).Short(v)
+	return wording.ScaleOf(s.Metric.Unit, max(math.Abs(c.axis.Lo), math.Abs(c.axis.Hi))).Short(v)
 }
 
 // stretches draws a dashed line wherever the parameters change.
 func (c *pastChart) stretches() {
 	var last *history.Point
-	for i := range c.series.Points {
-		p := &c.series.Points[i]
+	for i := range c.Series.Points {
+		p := &c.Series.Points[i]
 		if p.LeftOut != "" {
 			continue
 		}
@@ -179,11 +194,11 @@ func (c *pastChart) labelled() (runs []int, labels []string) {
 // spread labels every so manieth run, so that labels do not touch.
 func (c *pastChart) spread(layout string) (runs []int, labels []string) {
 	const gap = 24
-	n := len(c.past.Runs)
+	n := len(c.Runs)
 	step := max(1, (n+c.layout.dates-1)/c.layout.dates, int(math.Ceil((max(labelWidth(layout), labelWidth("run 1000"))+gap)/c.pitch())))
 	for run := 0; run < n; run += step {
 		label := "run " + strconv.Itoa(run+1)
-		if r := c.past.Runs[run]; layout != "" && !r.Start.IsZero() {
+		if r := c.Runs[run]; layout != "" && !r.Start.IsZero() {
 			label = r.Start.UTC().Format(layout)
 		}
 		runs, labels = append(runs, run), append(labels, label)
@@ -193,7 +208,7 @@ func (c *pastChart) spread(layout string) (runs []int, labels []string) {
 
 // events marks the runs in which something else changed.
 func (c *pastChart) events() {
-	for i, r := range c.past.Runs {
+	for i, r := range c.Runs {
 		if len(r.Events) == 0 {
 			continue
 		}
@@ -203,34 +218,30 @@ func (c *pastChart) events() {
 			c.WriteString(mark + "/>\n")
 			continue
 		}
-		texts := plainAll(r.Events[:min(len(r.Events), mostRunEvents)])
-		if n := len(r.Events) - mostRunEvents; n > 0 {
-			texts = append(texts, "and "+strconv.Itoa(n)+" more")
-		}
-		c.WriteString(mark + "><title>" + escape(c.past.runTitle(i)) + ":\n" + escapeLines(texts) + "</title></path>\n")
+		c.WriteString(mark + "><title>" + escapeLines(c.Events(i)) + "</title></path>\n")
 	}
 }
 
 // escapeLines makes lines safe as the text of a title.
-func escapeLines(lines []string) string {
-	out := make([]string, len(lines))
+func escapeLines(text string) string {
+	lines := strings.Split(text, "\n")
 	for i, l := range lines {
-		out[i] = escape(brief(l))
+		lines[i] = escape(l)
 	}
-	return strings.Join(out, "\n")
+	return strings.Join(lines, "\n")
 }
 
 // points draws the runs.
-func (c *pastChart) points(o HistoryOptions) {
+func (c *pastChart) points() {
 	radius := min(4, max(1.6, c.pitch()/2.4))
 	if c.layout.links {
-		for _, p := range c.series.Points {
-			c.point(p, radius, o.link(c.past.Runs[p.Run]))
+		for _, p := range c.Series.Points {
+			c.point(p, radius)
 		}
 		return
 	}
 	var whiskers, dots, crosses strings.Builder
-	for _, p := range c.series.Points {
+	for _, p := range c.Series.Points {
 		x := c.x(float64(p.Run))
 		if p.LeftOut != "" || p.Value == nil {
 			crosses.WriteString(cross(x, c.crossAt(p)))
@@ -259,20 +270,10 @@ func (c *pastChart) crossAt(p history.Point) float64 {
 }
 
 // point draws one run as a link with a title.
-func (c *pastChart) point(p history.Point, radius float64, href string) {
+func (c *pastChart) point(p history.Point, radius float64) {
 	x := c.x(float64(p.Run))
-	title := c.past.runTitle(p.Run)
-	if v := plain(c.past.Runs[p.Run].TareVersion); v != "" {
-		title += ", Tare " + v
-	}
-	value := "no value"
-	if p.Value != nil {
-		value = pastValue(c.series, *p.Value)
-	}
-	if p.LeftOut != "" {
-		value += "; left out: " + brief(p.LeftOut)
-	}
-	c.WriteString(`<a href="` + escape(href) + `"><title>` + escape(title) + "\n" + escape(value) + "</title>")
+	title, link := c.Point(p)
+	c.WriteString(`<a href="` + escape(link) + `"><title>` + escapeLines(title) + "</title>")
 	if p.LeftOut != "" || p.Value == nil {
 		c.path(cross(x, c.crossAt(p)), "left")
 	} else {
@@ -284,7 +285,7 @@ func (c *pastChart) point(p history.Point, radius float64, href string) {
 
 // levels draws the level of each segment.
 func (c *pastChart) levels() {
-	for _, s := range c.series.Segments {
+	for _, s := range c.Series.Segments {
 		if s.Runs < 2 {
 			continue
 		}
@@ -295,7 +296,7 @@ func (c *pastChart) levels() {
 
 // unsure shades the places at which a change may be.
 func (c *pastChart) unsure() {
-	for _, s := range c.series.Shifts {
+	for _, s := range c.Series.Shifts {
 		from, to := c.between(s, s.Earliest), c.between(s, s.Latest)
 		c.rect(from, historyTop-6, to-from, c.bottom-historyTop+6, "unsure")
 	}
@@ -304,7 +305,7 @@ func (c *pastChart) unsure() {
 // between is the middle between a run and the one before it in the statistics.
 func (c *pastChart) between(s history.Shift, run int) float64 {
 	before := run
-	for _, p := range c.series.Points {
+	for _, p := range c.Series.Points {
 		if p.Run < run && p.Stretch == s.Stretch && p.LeftOut == "" {
 			before = p.Run
 		}
@@ -314,13 +315,13 @@ func (c *pastChart) between(s history.Shift, run int) float64 {
 
 // shifts marks the changes, with their sizes above in two rows in turn.
 func (c *pastChart) shifts() {
-	for i, s := range c.series.Shifts {
+	for i, s := range c.Series.Shifts {
 		x := c.between(s, s.Run)
-		c.WriteString("<g><title>" + escape(shiftWord(c.series, s)+" "+c.past.shiftPlace(s)) + "</title>\n")
+		title, label := c.Shift(s)
+		c.WriteString("<g><title>" + escape(title) + "</title>\n")
 		c.line(x, historyTop-6, x, c.bottom, "zero")
 		c.WriteString("</g>\n")
 		row := 12 + 14*float64(i%2)
-		label := shiftMark(s) + " " + labelSize(c.series, s)
 		anchor := "middle"
 		switch {
 		case x < c.layout.left+40:
@@ -330,13 +331,4 @@ func (c *pastChart) shifts() {
 		}
 		c.text(x, row, "small strong num halo", anchor, label)
 	}
-}
-
-// labelSize is the size of a change, with its sign, for its label.
-func labelSize(s *history.Series, c history.Shift) string {
-	text := wording.Size(s.Metric, abs(c.Size.Point))
-	if c.Size.Point < 0 {
-		return wording.MinusSign + text
-	}
-	return "+" + text
 }

@@ -1,12 +1,12 @@
-package report
+package figure
 
 import (
 	"html"
 	"strconv"
 	"strings"
 
-	"tare/experiment"
 	"tare/report/columns"
+	"tare/safetext"
 )
 
 // drawing collects an SVG picture. Every string goes through escape.
@@ -16,7 +16,7 @@ type drawing struct {
 }
 
 // escape makes any string safe as text or attribute value of HTML and XML.
-func escape(s string) string { return html.EscapeString(plain(s)) }
+func escape(s string) string { return html.EscapeString(safetext.Line(s)) }
 
 // px writes a coordinate: one decimal, no trailing zero.
 func px(v float64) string {
@@ -72,14 +72,14 @@ func (d *drawing) words(x, y float64, class, anchor, tooltip, s string) {
 
 // fitted writes s shortened to the room, with the whole as a tooltip.
 func (d *drawing) fitted(x, y float64, class, s string, room, fontSize float64) {
-	s = plain(s)
+	s = safetext.Line(s)
 	short := fit(s, room, fontSize)
 	d.labelled(x, y, class, short, s)
 }
 
 // labelled writes a short form with the whole as a tooltip where they differ.
 func (d *drawing) labelled(x, y float64, class, short, whole string) {
-	if short == plain(whole) {
+	if short == safetext.Line(whole) {
 		whole = ""
 	}
 	d.words(x, y, class, "start", whole, short)
@@ -106,28 +106,22 @@ func fit(s string, room, fontSize float64) string {
 	return columns.Shorten(s, max(4, int(room/(letter*fontSize))), "…")
 }
 
-// looks is how an arm looks in every picture of a run.
-type looks struct {
+// Look is how an arm looks in every picture of a run: its colour and its shape.
+type Look struct {
 	class string // of colour
 	shape int    // index into shapes
 }
 
-// looks gives each arm its own pair of shape and colour: the baseline in ink,
-// the control in grey, treatments by their place.
-func (s *sheet) looks(arm string) looks {
-	switch s.role(arm) {
-	case experiment.Baseline:
-		return looks{"base", 0}
-	case experiment.Control:
-		return looks{"ctrl", 0}
-	}
-	i := s.place(arm)
-	for _, a := range s.plan.Arms[:min(i, len(s.plan.Arms))] {
-		if a.Role != experiment.Treatment {
-			i--
-		}
-	}
-	return looks{"c" + strconv.Itoa(i%colours), 1 + i%(len(shapes)-1)}
+// The looks of arms that are no treatment: the baseline in ink, the control in grey.
+var (
+	Baseline = Look{class: "base"}
+	Control  = Look{class: "ctrl"}
+)
+
+// Treatment is the look of the treatment at a place in the plan's order: a pair of
+// shape and colour of its own.
+func Treatment(place int) Look {
+	return Look{"c" + strconv.Itoa(place%colours), 1 + place%(len(shapes)-1)}
 }
 
 // shapes are the markers, as paths around 0,0 that fit a circle of radius 1:
@@ -145,7 +139,7 @@ var shapes = []string{
 }
 
 // marker draws an arm's shape with the given radius.
-func (d *drawing) marker(x, y, r float64, l looks, extra string) {
+func (d *drawing) marker(x, y, r float64, l Look, extra string) {
 	d.WriteString(`<path transform="translate(` + px(x) + " " + px(y) + `) scale(` + px(r) + `)" d="` + shapes[l.shape] +
 		`"` + styled("mark "+l.class+extra) + "/>\n")
 }

@@ -1,14 +1,9 @@
-package report
+package figure
 
 import (
 	"slices"
 	"strings"
 )
-
-// Pictures have literal colours as attributes, so that every program that reads
-// SVG shows them alike. Attributes give way to any style sheet: the rules of
-// pictureCSS exchange the colours in dark surroundings, by the classes of the
-// elements. Both are made from the tables below.
 
 // colour is a colour of the palette, for light and for dark surroundings.
 type colour struct{ name, light, dark string }
@@ -120,11 +115,11 @@ func replaced(list []property, p property) []property {
 	return append(list, p)
 }
 
-// pictureCSS is what a page, or a file that holds one picture, says of pictures:
-// the colours of dark surroundings, and what attributes cannot say.
-var pictureCSS = makePictureCSS()
+// css is what a page, or a file that holds one picture, says of pictures: the
+// colours of dark surroundings, and what attributes cannot say.
+var css = makeCSS()
 
-func makePictureCSS() string {
+func makeCSS() string {
 	var b strings.Builder
 	b.WriteString(".picture .num { font-variant-numeric: tabular-nums; }\n.picture .halo { user-select: none; }\n")
 	b.WriteString("@media screen and (prefers-color-scheme: dark) {\n  :root {")
@@ -158,14 +153,14 @@ func makePictureCSS() string {
 	return b.String()
 }
 
-// paletteCSS names the palette's colours in light surroundings, for a page's own
-// rules. Those of pictureCSS follow it.
-func paletteCSS() string {
+// PageCSS is what a page says that holds pictures. It names the palette's colours
+// for rules of the page's own, in light and in dark surroundings.
+func PageCSS() string {
 	var b strings.Builder
 	b.WriteString(":root {")
 	for _, c := range palette {
 		b.WriteString(" --" + c.name + ": " + c.light + ";")
 	}
-	b.WriteString(" }\n")
+	b.WriteString(" }\n" + css)
 	return b.String()
 }

@@ -1,0 +1,173 @@
+package figure
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"tare/analysis"
+	"tare/report/columns"
+	"tare/safetext"
+	"tare/wording"
+)
+
+// Sizes of the pictures of one metric. Box plot and run chart have the same
+// rows, so that they line up side by side.
+const (
+	boxesWidth    = 400
+	runChartWidth = 460
+	lanePitch     = 54 // one arm
+	laneTop       = 6
+	laneFoot      = 38 // axis and its title
+)
+
+// ManyDots is how many trials are drawn one by one; beyond it a box plot shows
+// evenly chosen ones and a run chart shows bands.
+const ManyDots = 240
+
+// Boxes is a box plot of one metric in one cell.
+type Boxes struct {
+	Metric, Cell string
+	Unit         string
+	Arms         []Arm // the first one's median is drawn through all
+}
+
+// Arm is the trials of one arm.
+type Arm struct {
+	Name    string
+	Look    Look
+	Values  []float64
+	Summary analysis.Summary // of the values
+}
+
+// Draw draws one box per arm: from quartile to quartile, whiskers from minimum to
+// maximum, values further than 1.5 interquartile ranges from the box as circles,
+// every trial as a dot.
+func (b Boxes) Draw() string {
+	d := &drawing{w: boxesWidth, h: laneTop + laneFoot + lanePitch*float64(len(b.Arms))}
+	d.start(fmt.Sprintf("Box plots of %s in %s", b.Metric, b.Cell))
+	var ends []float64
+	for _, a := range b.Arms {
+		if a.Summary.N > 0 {
+			ends = append(ends, a.Summary.Min, a.Summary.Max)
+		}
+	}
+	ax := hold(ends...)
+	unit := wording.ScaleOf(b.Unit, max(math.Abs(ax.Lo), math.Abs(ax.Hi)))
+	x := func(v float64) float64 { return 8 + ax.At(v)*(boxesWidth-16) }
+	bottom := d.h - laneFoot
+	d.scaleBelow(ax, unit, x, bottom)
+	if len(b.Arms) > 0 && b.Arms[0].Summary.N > 0 {
+		m := x(b.Arms[0].Summary.Median)
+		d.line(m, laneTop, m, bottom, "edge")
+	}
+	var names []string
+	for _, a := range b.Arms {
+		names = append(names, a.Name)
+	}
+	short := abbreviated(names, boxesWidth-150)
+	for i, a := range b.Arms {
+		d.box(a, x, laneTop+lanePitch*float64(i), short[i], unit)
+	}
+	d.end()
+	return d.String()
+}
+
+// abbreviated are names in the same order, shortened to the room.
+func abbreviated(names []string, room float64) []string {
+	safe := make([]string, len(names))
+	for i, name := range names {
+		safe[i] = safetext.Line(name)
+	}
+	short := columns.Abbreviate(safe, int(room/(letter*12)))
+	for i, name := range safe {
+		safe[i] = short[name]
+	}
+	return safe
+}
+
+// scaleBelow draws the axis of values with its grid and unit.
+func (d *drawing) scaleBelow(ax Axis, unit wording.Scale, x func(float64) float64, bottom float64) {
+	inUnit := Axis{Lo: ax.Lo / unit.Div, Hi: ax.Hi / unit.Div}
+	ticks := inUnit.ticks(4)
+	decimals := 0
+	if len(ticks) > 1 {
+		decimals = max(0, int(math.Ceil(-math.Log10(ticks[1]-ticks[0])-1e-9)))
+	}
+	for _, t := range ticks {
+		at := x(t * unit.Div)
+		d.line(at, laneTop, at, bottom, "grid")
+		label := wording.Fixed(t, decimals)
+		if decimals > 9 || math.Abs(t) >= 1e9 {
+			label = wording.Number(t, 4)
+		}
+		d.tick(at, bottom, label)
+	}
+	d.text(d.w/2, bottom+30, "small muted", "middle", unit.Label)
+}
+
+// box draws one arm's lane.
+func (d *drawing) box(a Arm, x func(float64) float64, top float64, name string, unit wording.Scale) {
+	m := a.Summary
+	if m.N == 0 {
+		d.laneLabel(top, a.Look, name, a.Name, "no valid trial")
+		return
+	}
+	mid := top + laneMiddle
+	d.path(fmt.Sprintf("M%s %sH%sM%s %sv10M%s %sv10M%s %sH%s", px(x(m.Min)), px(mid), px(x(m.Q1)), px(x(m.Min)), px(mid-5),
+		px(x(m.Max)), px(mid-5), px(x(m.Q3)), px(mid), px(x(m.Max))), "thin "+a.Look.class)
+	d.rect(x(m.Q1), mid-9, x(m.Q3)-x(m.Q1), 18, "box "+a.Look.class)
+	d.line(x(m.Median), mid-9, x(m.Median), mid+9, "middle "+a.Look.class)
+	d.dots(a, x, mid)
+	d.laneLabel(top, a.Look, name, a.Name, "median "+unit.With(m.Median))
+}
+
+// laneLabel names an arm's lane, and says something of it at the right. It is drawn
+// last, so that what reaches up there passes behind it.
+func (d *drawing) laneLabel(top float64, l Look, short, name, note string) {
+	d.marker(8, top+9, 4, l, "")
+	d.labelled(18, top+13, "halo", short, name)
+	d.text(d.w-6, top+13, "small muted num halo", "end", note)
+}
+
+// tick labels a place of the axis below a picture, within the picture.
+func (d *drawing) tick(at, bottom float64, label string) {
+	half := float64(columns.Width(label)) * letter * 11 / 2
+	d.text(min(max(at, half), d.w-half), bottom+14, "small muted num", "middle", label)
+}
+
+// dots draws the trials of an arm, outliers as circles.
+func (d *drawing) dots(a Arm, x func(float64) float64, mid float64) {
+	reach := 1.5 * (a.Summary.Q3 - a.Summary.Q1)
+	lo, hi := a.Summary.Q1-reach, a.Summary.Q3+reach
+	step := max(1, (len(a.Values)+ManyDots-1)/ManyDots)
+	var in, out strings.Builder
+	circles, least, most := 0, false, false
+	for i, v := range a.Values {
+		if !wording.Finite(v) {
+			continue
+		}
+		at, y := x(v), mid+jitter(i)*7
+		switch {
+		case (v < lo || v > hi) && (circles < ManyDots/4 || v == a.Summary.Min && !least || v == a.Summary.Max && !most):
+			circles++
+			least, most = least || v == a.Summary.Min, most || v == a.Summary.Max
+			out.WriteString("M" + px(at-3.4) + " " + px(y) + "a3.4 3.4 0 1 0 6.8 0a3.4 3.4 0 1 0-6.8 0")
+		case i%step == 0:
+			in.WriteString("M" + px(at) + " " + px(y) + "h0")
+		}
+	}
+	if in.Len() > 0 {
+		d.path(in.String(), "dots "+a.Look.class)
+	}
+	if out.Len() > 0 {
+		d.path(out.String(), "out "+a.Look.class)
+	}
+}
+
+// jitter spreads dots that would hide each other: a fixed sequence in -1…1 that
+// fills the room evenly (the fractional parts of multiples of the golden ratio).
+func jitter(i int) float64 {
+	_, f := math.Modf(float64(i+1) * 0.6180339887498949)
+	return 2*f - 1
+}

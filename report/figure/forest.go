@@ -1,0 +1,232 @@
+package figure
+
+import (
+	"fmt"
+
+	"tare/analysis"
+	"tare/report/columns"
+	"tare/safetext"
+	"tare/wording"
+)
+
+// Widths of forest plots in pixels, on a wide and on a narrow page.
+const (
+	forestWide   = 880
+	forestNarrow = 370
+)
+
+// Forest is overheads with their intervals, one row per arm, grouped by metric and
+// cell, on one axis.
+type Forest struct {
+	Baseline string  // its name
+	Margin   float64 // within which arms are equivalent; 0: none
+	Observed bool    // some claim is of no experiment: verdicts are longer
+	Groups   []Group
+}
+
+// Group is the rows of one metric in one cell.
+type Group struct {
+	Metric, Cell string
+	Rows         []Row
+}
+
+// Row is one arm. Its words are made already.
+type Row struct {
+	Arm     string
+	Label   string // the arm in full, with what it is for
+	Look    Look
+	Control bool              // drawn in grey, without a verdict
+	Verdict string            // with its sign
+	Numbers string            // the overhead and its interval
+	Drawn   bool              // there is an overhead to draw
+	At      analysis.Interval // where
+	Point   bool              // it has no interval
+}
+
+// Draw draws the plot for a wide or for a narrow page.
+func (f Forest) Draw(wide bool) string {
+	p := f.lay(wide)
+	p.start("Overheads relative to " + safetext.Line(f.Baseline) + " with their intervals")
+	p.grow()
+	p.end()
+	return p.String()
+}
+
+// File draws the plot as a picture that stands on its own as a file: with title,
+// legend, its own styles, and a ground for light and dark surroundings.
+func (f Forest) File(name, title, note string) string {
+	const pad, head = 18, 62
+	p := f.lay(true)
+	outer := drawing{w: p.w + 2*pad, h: p.h + head + 2*pad - 8}
+	outer.startSized("Overheads measured by the experiment " + safetext.Line(name))
+	outer.WriteString("<style>\n" + css + "</style>\n")
+	outer.rect(0, 0, outer.w, outer.h, "paper")
+	outer.fitted(pad, pad+16, "heading", title, p.w, 17)
+	outer.fitted(pad, pad+36, "muted", note, p.w, 12)
+	p.grow()
+	outer.WriteString(fmt.Sprintf(`<g transform="translate(%d %d)">`+"\n", pad, pad+head-8))
+	outer.WriteString(p.String())
+	outer.WriteString("</g>\n")
+	outer.end()
+	return outer.String()
+}
+
+// forest is a forest plot under way. On a narrow page labels stand above the
+// intervals instead of beside them.
+type forest struct {
+	drawing
+	Forest
+	axis     Axis
+	narrow   bool
+	x0, x1   float64 // the plot's left and right edge
+	row      float64 // height of a row
+	names    map[string]string
+	verdictX float64
+	numberX  float64
+}
+
+// Heights of the parts of a forest plot.
+const (
+	forestTop    = 26 // "gains" and "costs"
+	forestHeader = 26 // name of a group
+	forestGap    = 8  // after a group
+	forestFoot   = 26 // tick labels
+	forestNote   = 16 // what kind of axis it is, if not an even one
+)
+
+// lay lays the plot out.
+func (f Forest) lay(wide bool) *forest {
+	width := float64(forestWide)
+	if !wide {
+		width = forestNarrow
+	}
+	var drawn []analysis.Interval
+	var arms []string
+	longest, numbers := 0, 14
+	for _, g := range f.Groups {
+		for _, r := range g.Rows {
+			if r.Drawn {
+				drawn = append(drawn, r.At)
+			}
+			arms = append(arms, safetext.Line(r.Arm))
+			longest, numbers = max(longest, columns.Width(r.Label)), max(numbers, columns.Width(r.Numbers))
+		}
+	}
+	p := &forest{Forest: f, axis: Overheads(drawn, f.Margin), narrow: !wide, row: 22}
+	p.w = width
+	labels := min(max(float64(longest)*letter*12+24, 90), 230)
+	p.numberX = width - float64(numbers)*letter*12
+	p.x0, p.verdictX = labels, p.numberX-110
+	if f.Observed {
+		p.verdictX -= 34
+	}
+	p.x1 = p.verdictX - 14
+	room := labels - 24
+	if p.narrow {
+		p.x0, p.x1, p.row, room = 8, width-8, 50, width-30
+	}
+	p.names = columns.Abbreviate(arms, int(room/(letter*12)))
+	p.h = forestTop + forestFoot
+	if p.axis.Bend > 0 {
+		p.h += forestNote
+	}
+	for _, g := range f.Groups {
+		p.h += forestHeader + forestGap + p.row*float64(len(g.Rows))
+	}
+	return p
+}
+
+func (p *forest) x(v float64) float64 { return p.x0 + p.axis.At(v)*(p.x1-p.x0) }
+
+// grow draws everything.
+func (p *forest) grow() {
+	bottom := p.h - forestFoot
+	if p.axis.Bend > 0 {
+		bottom -= forestNote
+		p.text((p.x0+p.x1)/2, bottom+33, "small muted", "middle", "scale: even near zero, logarithmic beyond ±"+wording.Share(p.axis.Bend))
+	}
+	p.ground(bottom)
+	y := float64(forestTop)
+	for _, g := range p.Groups {
+		p.header(g, y)
+		y += forestHeader
+		for _, r := range g.Rows {
+			p.arm(r, y)
+			y += p.row
+		}
+		y += forestGap
+	}
+}
+
+// ground draws the margin band, the grid, the zero line and the axis labels.
+func (p *forest) ground(bottom float64) {
+	const y0 = forestTop - 4
+	if m := p.Margin; m > 0 {
+		p.rect(p.x(-m), y0, p.x(m)-p.x(-m), bottom-y0, "band")
+	}
+	n := max(3, int((p.x1-p.x0)/60))
+	for _, v := range p.axis.ticks(n) {
+		class := "grid"
+		if v == 0 {
+			class = "zero"
+		}
+		p.line(p.x(v), y0, p.x(v), bottom, class)
+		p.text(p.x(v), bottom+16, "small muted num", "middle", percentTick(v))
+	}
+	zero := p.x(0)
+	if p.x1-zero > 50 {
+		p.text(zero+6, 14, "small muted", "start", "costs →")
+	}
+	if zero-p.x0 > 50 {
+		p.text(zero-6, 14, "small muted", "end", "← gains")
+	}
+	if p.Margin > 0 && !p.narrow {
+		p.text(p.verdictX, 14, "small muted", "start", "shaded: within ±"+wording.Share(p.Margin))
+	}
+}
+
+// header names the metric and the cell of a group.
+func (p *forest) header(g Group, y float64) {
+	p.rect(0, y+2, p.w, 20, "paper")
+	p.line(0, y+2.5, p.w, y+2.5, "grid")
+	room := p.w / (letter * 12)
+	name := columns.Shorten(safetext.Line(g.Metric), int(room*0.6), columns.Ellipsis)
+	cell := columns.Shorten(safetext.Line(g.Cell), max(4, int(room)-columns.Width(name)-2), columns.Ellipsis)
+	p.WriteString(`<text x="0" y="` + px(y+17) + `"><title>` + escape(g.Metric+" in "+g.Cell) + `</title><tspan` + styled("strong") + ">" +
+		escape(name) + "</tspan><tspan" + styled("muted") + ` dx="10">` + escape(cell) + "</tspan></text>\n")
+}
+
+// arm draws one row.
+func (p *forest) arm(r Row, y float64) {
+	name, class, hollow := p.names[safetext.Line(r.Arm)], "halo", ""
+	if r.Control {
+		class, hollow = "muted halo", " hollow"
+		if name == safetext.Line(r.Arm) {
+			name = r.Label
+		}
+	}
+	line, plot := y+15, y+11
+	p.marker(8, line-4, 4.5, r.Look, hollow)
+	p.labelled(20, line, class, name, r.Label)
+	switch {
+	case p.narrow:
+		plot = y + 40
+		numbers := r.Numbers
+		if r.Verdict != "" {
+			numbers = r.Verdict + " " + numbers
+		}
+		p.text(20, y+30, "small num "+class, "start", numbers)
+	default:
+		if r.Verdict != "" {
+			p.text(p.verdictX, line, "strong", "start", r.Verdict)
+		}
+		p.text(p.numberX, line, "num "+class, "start", r.Numbers)
+	}
+	if !r.Drawn {
+		return
+	}
+	if lo, hi := p.x(r.At.Lo), p.x(r.At.Hi); !r.Point {
+		p.path(fmt.Sprintf("M%s %sH%sM%s %sv8M%s %sv8", px(lo), px(plot), px(hi), px(lo), px(plot-4), px(hi), px(plot-4)), "range "+r.Look.class)
+	}
+	p.marker(p.x(r.At.Point), plot, 4.5, r.Look, hollow)
+}

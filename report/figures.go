@@ -1,0 +1,238 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"tare/analysis"
+	"tare/experiment"
+	"tare/history"
+	"tare/journal"
+	"tare/report/figure"
+	"tare/wording"
+)
+
+// Figure draws the run's headline overheads as a picture that stands on its own
+// as a file.
+func Figure(r *analysis.Run) string {
+	s := arrange(r)
+	return s.forest(s.ratioGroups()).File(plain(s.plan.Name), figureTitle(s), figureNote(s))
+}
+
+// figureTitle is what the run was asked.
+func figureTitle(s *sheet) string {
+	if d := plain(s.plan.Description); d != "" {
+		return d
+	}
+	if n := plain(s.plan.Name); n != "" {
+		return n
+	}
+	return "Overheads"
+}
+
+// figureNote says how the numbers came about.
+func figureNote(s *sheet) string {
+	text := fmt.Sprintf("Overhead relative to %s: %s in random order, %s intervals",
+		s.baseline, wording.Count(s.run.Rounds, "round", "rounds"), wording.Share(float64(s.plan.Confidence)))
+	if s.imported() {
+		text = fmt.Sprintf("Observational: overhead relative to %s, %s intervals; %s", s.baseline, wording.Share(float64(s.plan.Confidence)), brief(s.run.Observational))
+	}
+	if !s.run.Valid {
+		text += "; invalid run, no verdicts"
+	}
+	return text
+}
+
+// ratioGroups are the groups of headline metrics that a forest plot can show on one axis: those with
+// an overhead as a share.
+func (s *sheet) ratioGroups() []group {
+	return slices.DeleteFunc(s.groups(true), func(g group) bool {
+		return !wording.IsRatio(g.metric) || !slices.ContainsFunc(g.lines(), wording.Judged)
+	})
+}
+
+// forest is the overheads of groups.
+func (s *sheet) forest(groups []group) figure.Forest {
+	f := figure.Forest{Baseline: s.baseline, Margin: s.margin(), Observed: s.run.Observational != ""}
+	for _, g := range groups {
+		of := figure.Group{Metric: g.metric.Name, Cell: g.cell}
+		for _, c := range g.lines() {
+			f.Observed = f.Observed || observed(c)
+			of.Rows = append(of.Rows, s.forestRow(c))
+		}
+		f.Groups = append(f.Groups, of)
+	}
+	return f
+}
+
+// forestRow is one comparison in a forest plot.
+func (s *sheet) forestRow(c analysis.Comparison) figure.Row {
+	r := figure.Row{Arm: c.Arm, Label: plain(c.Arm), Look: s.look(c.Arm), Control: s.role(c.Arm) == experiment.Control,
+		Numbers: wording.Estimate(c), Drawn: wording.Judged(c), At: c.Overhead, Point: c.PointOnly}
+	if r.Control {
+		r.Label += " (noise floor)"
+	} else if word := s.verdictWord(c); word != "" {
+		r.Verdict = verdictStyle(c.Verdict).Sign() + " " + word
+	}
+	return r
+}
+
+// drawn are the overheads that have numbers to show.
+func drawn(list []analysis.Comparison) []analysis.Interval {
+	var overheads []analysis.Interval
+	for _, c := range list {
+		if wording.Judged(c) {
+			overheads = append(overheads, c.Overhead)
+		}
+	}
+	return overheads
+}
+
+// look gives each arm a look of its own.
+func (s *sheet) look(arm string) figure.Look {
+	switch s.role(arm) {
+	case experiment.Baseline:
+		return figure.Baseline
+	case experiment.Control:
+		return figure.Control
+	}
+	i := s.place(arm)
+	for _, a := range s.plan.Arms[:min(i, len(s.plan.Arms))] {
+		if a.Role != experiment.Treatment {
+			i--
+		}
+	}
+	return figure.Treatment(i)
+}
+
+// trials are those of an arm in a group.
+func (s *sheet) trials(a analysis.ArmSeries) figure.Arm {
+	return figure.Arm{Name: a.Arm, Look: s.look(a.Arm), Values: a.Values, Summary: a.Summary}
+}
+
+// boxes is the box plot of a group.
+func (s *sheet) boxes(g group) figure.Boxes {
+	b := figure.Boxes{Metric: g.metric.Name, Cell: g.cell, Unit: g.metric.Unit}
+	for _, a := range g.series.Arms {
+		b.Arms = append(b.Arms, s.trials(a))
+	}
+	return b
+}
+
+// runChart is the run chart of a group. Imported trials stand in the order
+// measured: when they ran is not comparable.
+func (s *sheet) runChart(g group) figure.RunChart {
+	r := figure.RunChart{Metric: g.metric.Name, Cell: g.cell, Unit: g.metric.Unit, Ratio: wording.IsRatio(g.metric),
+		Ordered: s.imported(), Sessions: s.run.Sessions}
+	for _, a := range g.series.Arms {
+		l := figure.Lane{Arm: s.trials(a), Seconds: a.Seconds}
+		if a.Diagnostics != nil {
+			for _, place := range a.Diagnostics.Changes {
+				l.Changes = append(l.Changes, place-1)
+			}
+		}
+		if s.role(a.Arm) == experiment.Baseline {
+			for _, round := range g.series.Changes {
+				if i := slices.Index(a.Rounds, round); i >= 0 {
+					l.Changes = append(l.Changes, i)
+				}
+			}
+		}
+		for _, t := range s.spoiled(g.cell, a.Arm) {
+			l.Invalid = append(l.Invalid, t.Start.Sub(s.run.Start).Seconds())
+		}
+		r.Lanes = append(r.Lanes, l)
+	}
+	return r
+}
+
+// lineChart is a metric against the levels of a factor.
+func (s *sheet) lineChart(sc *analysis.Scaling) figure.Lines {
+	l := figure.Lines{Metric: sc.Metric.Name, Unit: sc.Metric.Unit, Factor: sc.Factor, FactorUnit: sc.Unit, X: sc.X}
+	for _, a := range sc.Arms {
+		l.Arms = append(l.Arms, figure.Line{Arm: a.Arm, Text: brief(a.Text), Look: s.look(a.Arm), Values: s.levelValues(sc, a),
+			Means: a.Means, Fitted: a.Line, Point: a.PointOnly})
+	}
+	return l
+}
+
+// levelValues are the trials of an arm at each level, in the rounds that its line
+// is from.
+func (s *sheet) levelValues(sc *analysis.Scaling, a analysis.ScalingArm) [][]float64 {
+	list := make([][]float64, len(sc.Cells))
+	for k, cell := range sc.Cells {
+		g := s.find(cell, sc.Metric.Name)
+		if g == nil {
+			continue
+		}
+		for _, series := range g.series.Arms {
+			if series.Arm != a.Arm {
+				continue
+			}
+			for i, v := range series.Values {
+				if i < len(series.Rounds) && slices.Contains(a.Rounds, series.Rounds[i]) && wording.Finite(v) {
+					list[k] = append(list[k], v)
+				}
+			}
+		}
+	}
+	return list
+}
+
+// spoiled are the invalid trials of an arm in a cell.
+func (s *sheet) spoiled(cell, arm string) []journal.Trial {
+	if s.invalids == nil {
+		s.invalids = map[[2]string][]journal.Trial{}
+		for _, t := range s.run.Invalids {
+			k := [2]string{t.Cell, t.Arm}
+			s.invalids[k] = append(s.invalids[k], t)
+		}
+	}
+	return s.invalids[[2]string{cell, arm}]
+}
+
+// find looks up the group of a metric in a cell that has a series.
+func (s *sheet) find(cell, metric string) *group {
+	for _, b := range s.blocks {
+		for i, g := range b.groups {
+			if g.cell == cell && g.metric.Name == metric && g.series != nil {
+				return &b.groups[i]
+			}
+		}
+	}
+	return nil
+}
+
+// chart is a series over the runs of its experiment.
+func (p past) chart(s *history.Series, o HistoryOptions) figure.History {
+	return figure.History{Name: seriesName(s), Series: s, Runs: p.Runs,
+		Point:  func(at history.Point) (title, link string) { return p.pointTitle(s, at), o.link(p.Runs[at.Run]) },
+		Events: func(run int) string { return p.runTitle(run) + ":\n" + strings.Join(runEvents(p.Runs[run]), "\n") },
+		Shift: func(c history.Shift) (title, label string) {
+			size := wording.Size(s.Metric, math.Abs(c.Size.Point))
+			if c.Size.Point < 0 {
+				size = wording.MinusSign + size
+			} else {
+				size = "+" + size
+			}
+			return shiftWord(s, c) + " " + p.shiftPlace(c), shiftMark(c) + " " + size
+		}}
+}
+
+// pointTitle says of a run what its mark in a chart stands for.
+func (p past) pointTitle(s *history.Series, at history.Point) string {
+	title := p.runTitle(at.Run)
+	if v := plain(p.Runs[at.Run].TareVersion); v != "" {
+		title += ", Tare " + v
+	}
+	value := "no value"
+	if at.Value != nil {
+		value = pastValue(s, *at.Value)
+	}
+	if at.LeftOut != "" {
+		value += "; left out: " + brief(at.LeftOut)
+	}
+	return title + "\n" + value
+}
