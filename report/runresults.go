@@ -133,16 +133,15 @@ func (s *sheet) resultPart(g group) doc.Part {
 	if g.metric.Better != "" {
 		part.Title = append(part.Title, doc.Span{Words: ", " + plain(string(g.metric.Better)) + " is better"})
 	}
-	name := plain(g.metric.Name)
 	if r := g.restates(); r != "" {
-		part.Notes, name = []string{"restates " + r}, name+", restates "+r
+		part.Notes = []string{"restates " + r}
 	}
 	p := plot{axis: figure.Overheads(drawn(g.lines()), s.marginFor(g.metric)), margin: s.marginFor(g.metric)}
 	for _, c := range g.lines() {
 		if wording.Judged(c) {
 			part.Axis = func(width int) string { return p.labels(g.metric, width) }
 		}
-		row := s.resultRow(c, name, baseline)
+		row := s.resultRow(c, plain(g.metric.Name), baseline)
 		row.Cells[len(row.Cells)-1] = doc.Cell{Draw: func(width int) string { return p.interval(c, s.role(c.Arm) == experiment.Control, width) }}
 		part.Add(row)
 	}

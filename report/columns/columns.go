@@ -85,9 +85,6 @@ func commonPrefix(a, b string) string {
 // Pad fills s with spaces to n columns, on the right.
 func Pad(s string, n int) string { return s + strings.Repeat(" ", max(0, n-Width(s))) }
 
-// PadLeft fills s with spaces to n columns, on the left.
-func PadLeft(s string, n int) string { return strings.Repeat(" ", max(0, n-Width(s))) + s }
-
 // Wrap breaks s at spaces into lines of at most width columns, but not at a
 // no-break space, which becomes an ordinary one. Words longer than a line are
 // broken where they must be; others, with hyphens or not, stay whole, so that

@@ -71,5 +71,13 @@ func (t Text) String() string {
 	return s
 }
 
+// First is the words of the first span: the name that a title begins with.
+func (t Text) First() string {
+	if len(t) == 0 {
+		return ""
+	}
+	return t[0].Words
+}
+
 // Empty says whether there is nothing to show.
 func (t Text) Empty() bool { return t.String() == "" }

@@ -2,6 +2,7 @@ package html
 
 import (
 	"strconv"
+	"strings"
 
 	"tare/report/document"
 )
@@ -26,7 +27,7 @@ func (p *page) table(t document.Table) {
 	p.put("</tr></thead>\n<tbody>\n")
 	for _, g := range t.Groups {
 		if !g.Title.Empty() {
-			line("cell", text(g.Title)+" "+around(`span class="muted"`, prose(g.Aside)))
+			line("cell", strings.TrimSpace(text(g.Title)+" "+text(document.In(document.Muted, g.Aside))))
 		}
 		for _, note := range g.Notes {
 			line("aside", prose(note))

@@ -204,6 +204,9 @@ func (m *writer) rows(t document.Table, groups []document.Group) {
 	lines, notes := []string{head, rule}, []document.Text(nil)
 	for _, g := range groups {
 		for _, p := range g.Parts {
+			for _, note := range p.Notes {
+				notes = append(notes, document.Words(strings.Join(present(p.Title.First(), note), ": ")))
+			}
 			for _, row := range p.Rows {
 				line, names := "|", []string(nil)
 				for _, i := range columns {

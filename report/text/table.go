@@ -255,7 +255,8 @@ func (g *grid) part(indent string, part document.Part) {
 func (g *grid) head() {
 	line := g.indent
 	for k, i := range g.side {
-		line += g.filled(k, i, g.title(i), g.title(i))
+		title := columns.Shorten(g.title(i), g.widths[i], columns.Ellipsis)
+		line += g.filled(k, i, title, title)
 	}
 	g.line(g.paint(document.Muted, strings.TrimRight(line, " ")))
 }
