@@ -1,7 +1,6 @@
 package wrap
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,13 +11,8 @@ import (
 	"time"
 
 	"tare/layer"
+	"tare/layer/evidence"
 	"tare/testbed"
-)
-
-const (
-	proofLimit = 30 * time.Second // how long a proof may take
-	outputRead = 1 << 20          // bytes of its output that are looked at
-	shown      = 80               // bytes of it that the check shows
 )
 
 // pattern is what the output is looked at with. As in grep, ^ and $ match at the
@@ -32,11 +26,11 @@ func (p *Proof) check(ctx context.Context, site testbed.Site, where testbed.Plac
 	if err != nil {
 		return layer.Check{}, fmt.Errorf("proof.match: %w", err)
 	}
-	text, failed := output(ctx, site, where, testbed.Command{Args: p.Run})
+	text, failed := evidence.Output(ctx, site, where, testbed.Command{Args: p.Run, Subject: true}, evidence.Limit)
 	if err := interrupted(ctx, failed); err != nil {
 		return layer.Check{}, err
 	}
-	check := layer.Check{Layer: name, Name: testbed.Quote(p.Run), Expected: "not to match " + p.Match, Observed: quote(text)}
+	check := layer.Check{Layer: name, Name: testbed.Quote(p.Run), Expected: "not to match " + p.Match, Observed: evidence.Quote(text)}
 	if on {
 		check.Expected = "to match " + p.Match
 	}
@@ -55,8 +49,8 @@ func (p *Proof) check(ctx context.Context, site testbed.Site, where testbed.Plac
 func starts(ctx context.Context, site testbed.Site, where testbed.Place) (layer.Check, error) {
 	question := fmt.Sprintf("%d", time.Now().UnixNano())
 	cmd := testbed.HelperAt(site, where, name)
-	cmd.Stdin = strings.NewReader(question)
-	text, failed := output(ctx, site, where, cmd)
+	cmd.Stdin, cmd.Subject = strings.NewReader(question), true
+	text, failed := evidence.Output(ctx, site, where, cmd, evidence.Limit)
 	if err := interrupted(ctx, failed); err != nil {
 		return layer.Check{}, err
 	}
@@ -65,7 +59,7 @@ func starts(ctx context.Context, site testbed.Site, where testbed.Place) (layer.
 	check.Caveat = "no proof was given for the command in front: it was started, but nothing shows that it does anything"
 	if failed != nil || text != answerTo(question) {
 		check.OK = false
-		check.Observed = "it answered " + quote(text)
+		check.Observed = "it answered " + evidence.Quote(text)
 		if failed != nil {
 			check.Observed += "; " + failed.Error()
 		}
@@ -77,7 +71,7 @@ func answerTo(question string) string { return "started: " + question }
 
 // answer is the process that is started to show that the wrapper starts one.
 func answer(context.Context) error {
-	question, err := io.ReadAll(io.LimitReader(os.Stdin, outputRead))
+	question, err := io.ReadAll(io.LimitReader(os.Stdin, 1<<10))
 	if err != nil {
 		return err
 	}
@@ -93,42 +87,4 @@ func interrupted(ctx context.Context, failed error) error {
 		return failed
 	}
 	return ctx.Err()
-}
-
-// output runs a command as one under test and gives its standard output. The
-// error holds the end of its standard error.
-func output(ctx context.Context, site testbed.Site, where testbed.Place, cmd testbed.Command) (string, error) {
-	var stdout, stderr limited
-	cmd.Stdout, cmd.Stderr, cmd.Subject = &stdout, &stderr, true
-	ctx, cancel := context.WithTimeout(ctx, proofLimit)
-	defer cancel()
-	process, err := site.Start(ctx, where, cmd)
-	if err != nil {
-		return "", err
-	}
-	_, err = process.Wait()
-	var exit *testbed.ExitError
-	switch {
-	case ctx.Err() != nil:
-		err = fmt.Errorf("no answer within %v", proofLimit)
-	case errors.As(err, &exit) && exit.Stderr == "":
-		exit.Stderr = strings.TrimSpace(stderr.kept.String())
-	}
-	return stdout.kept.String(), err
-}
-
-// limited keeps the beginning of what is written to it.
-type limited struct{ kept bytes.Buffer }
-
-func (l *limited) Write(p []byte) (int, error) {
-	l.kept.Write(p[:min(len(p), outputRead-l.kept.Len())])
-	return len(p), nil
-}
-
-// quote shows the beginning of a text.
-func quote(text string) string {
-	if len(text) > shown {
-		return fmt.Sprintf("%q and %d more bytes", text[:shown], len(text)-shown)
-	}
-	return fmt.Sprintf("%q", text)
 }

@@ -11,6 +11,7 @@ import (
 
 	"tare/experiment"
 	"tare/layer"
+	"tare/layer/evidence"
 	"tare/testbed"
 	"tare/testbed/local/localtest"
 )
@@ -93,7 +94,7 @@ func TestProofs(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			test.on.Layer, test.off.Layer = name, name
-			test.on.Observed = strings.Replace(test.on.Observed, "ANSWER", quote("env "+testbed.HelperVariable+"="+name+" "+self+"\n"), 1)
+			test.on.Observed = strings.Replace(test.on.Observed, "ANSWER", evidence.Quote("env "+testbed.HelperVariable+"="+name+" "+self+"\n"), 1)
 			a, err := test.config.Up(t.Context(), new(layer.Run).At(site))
 			if err != nil {
 				t.Fatal(err)
