@@ -15,8 +15,10 @@ import (
 
 var codeBlock = regexp.MustCompile("(?ms)^```(go|yaml)\n(.*?)^```$")
 
-// mostLines is how long the layer of the page may be.
-const mostLines = 80
+const (
+	mostLines = 80 // of the layer
+	rounds    = 8  // of the experiment
+)
 
 // TestLayerOfThePage takes the layer, its test and its experiment out of the page on how
 // to add a layer, builds Tare with it, and runs all three. The files lie over those of
@@ -80,8 +82,8 @@ func TestLayerOfThePage(t *testing.T) {
 		}
 	}
 	for _, proof := range []string{"limited[limit=64] 64", "limited[limit=1024] 1024", "plain not 64", "plain not 1024", "control not 64", "control not 1024"} {
-		if shown[proof] != 6 {
-			t.Errorf("%q was shown in %d of 6 rounds: %v", proof, shown[proof], shown)
+		if shown[proof] != rounds {
+			t.Errorf("%q was shown in %d of %d rounds: %v", proof, shown[proof], rounds, shown)
 		}
 	}
 }

@@ -34,6 +34,9 @@
 //	Active.After  shows that the trial went through the layer
 //
 // Active.Wrap is called for every command under test, whenever one is started.
+//
+// An error of Before, ProveOff or After makes the trial invalid, as a check does that
+// is not OK. Any other error ends the run.
 package layer
 
 import (
