@@ -202,3 +202,32 @@ func (s *Site) Delete(ctx context.Context, objects []*unstructured.Unstructured)
 	}
 	return on.record.Remove(ctx, items...)
 }
+
+// Record writes down that a workload makes objects of these kinds with the
+// site's labels in the site's namespace, so that Close and Clean remove them
+// there even where the namespace is given and stays. It comes before they are made.
+func (s *Site) Record(ctx context.Context, kinds ...schema.GroupVersionResource) error {
+	on, err := s.ensureNamespace(ctx)
+	if err != nil {
+		return err
+	}
+	var items []inventory.Item
+	for _, k := range kinds {
+		items = append(items, inventory.Item{Group: k.Group, Version: k.Version, Resource: k.Resource, Namespace: s.Namespace()})
+	}
+	return on.record.Add(ctx, items...)
+}
+
+// Namespaced says whether objects of a kind are in namespaces. That the cluster has
+// no such kind is an error that meta.IsNoMatchError knows.
+func (s *Site) Namespaced(ctx context.Context, like *unstructured.Unstructured) (bool, error) {
+	on, err := s.cluster(ctx)
+	if err != nil {
+		return false, err
+	}
+	mapping, err := on.Mapping(like.GroupVersionKind())
+	if err != nil {
+		return false, fmt.Errorf("context %s: %w", on.Context, err)
+	}
+	return mapping.Scope.Name() == meta.RESTScopeNameNamespace, nil
+}

@@ -94,9 +94,6 @@ func (s *Site) plans(ctx context.Context, on *clusterRun) (map[testbed.Place]*co
 	return plans, nil
 }
 
-// paired says whether there is a server beside the client.
-func (s *Site) paired() bool { return s.needs.Network || s.needs.HostNetwork }
-
 func (s *Site) placement() experiment.Placement {
 	if len(s.level.Placement) == 0 {
 		return experiment.DifferentNodes

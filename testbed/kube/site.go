@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"tare/experiment"
 	"tare/testbed"
@@ -17,6 +16,17 @@ import (
 	"tare/testbed/kube/cluster"
 	"tare/testbed/kube/inventory"
 	"tare/testbed/kube/pods"
+)
+
+// siteLabel tells the pods of one site from those of another one of the same arm.
+const siteLabel = "tare/site"
+
+// The roles of pods, in their labels and names.
+const (
+	roleClient     = "client"
+	roleServer     = "server"
+	roleClientNode = "client-node"
+	roleServerNode = "server-node"
 )
 
 // Site is the surroundings of one arm: a namespace with pods.
@@ -232,17 +242,5 @@ func (s *Site) Exec(ctx context.Context, namespace, pod, container string, args 
 	return on.Exec(limited, namespace, pod, container, args)
 }
 
-// Record writes down that a workload makes objects of these kinds with the
-// site's labels in the site's namespace, so that Close and Clean remove them
-// there even where the namespace is given and stays. It comes before they are made.
-func (s *Site) Record(ctx context.Context, kinds ...schema.GroupVersionResource) error {
-	on, err := s.ensureNamespace(ctx)
-	if err != nil {
-		return err
-	}
-	var items []inventory.Item
-	for _, k := range kinds {
-		items = append(items, inventory.Item{Group: k.Group, Version: k.Version, Resource: k.Resource, Namespace: s.Namespace()})
-	}
-	return on.record.Add(ctx, items...)
-}
+// paired says whether there is a server beside the client.
+func (s *Site) paired() bool { return s.needs.Network || s.needs.HostNetwork }

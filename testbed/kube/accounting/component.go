@@ -96,34 +96,3 @@ func (c *component) pods(trial []string) []placed {
 	slices.SortFunc(list, func(a, b placed) int { return strings.Compare(a.node+" "+a.uid, b.node+" "+b.uid) })
 	return list
 }
-
-// watchAll begins to watch the components that the experiment observes, unless they
-// are watched already.
-func (c *Counter) watchAll(ctx context.Context, list []experiment.Observe) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.components != nil {
-		return nil
-	}
-	components := make([]*component, 0, len(list))
-	for _, o := range list {
-		one, err := watchComponent(ctx, c.on.Client, o, c.limit, c.stop)
-		if err != nil {
-			return err
-		}
-		components = append(components, one)
-	}
-	c.components = components
-	return nil
-}
-
-// observed gives the pods of each component as they are now.
-func (c *Counter) observed(trial []string) map[string][]placed {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	all := map[string][]placed{}
-	for _, one := range c.components {
-		all[one.Name] = one.pods(trial)
-	}
-	return all
-}

@@ -1,7 +1,6 @@
 package accounting
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -65,21 +64,6 @@ const (
 	notShown   = "the container runtime does not show what its pods use; accounting: " + string(experiment.OnNode) + " may"
 	notCounted = "the kernel does not tell it for its pods"
 )
-
-// Inspect adds what a site does not know.
-func (m *Missing) Inspect(ctx context.Context, c *Counter, s Site) error {
-	nodes, err := c.Prepare(ctx, s)
-	if err != nil {
-		return err
-	}
-	at := c.subjects(s, nodes)
-	r, err := c.read(ctx, s, nodes, at.all())
-	if err != nil {
-		return err
-	}
-	m.look(r, at, s.Arm)
-	return nil
-}
 
 // look adds what a reading of a site lacks.
 func (m *Missing) look(r *reading, s subjects, arm string) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"tare/experiment"
 	"tare/testbed"
 )
 
@@ -92,4 +93,50 @@ func sample(before, after *reading, s subjects) testbed.Sample {
 	}
 	out.SidecarsUnavailable = !known && len(s.sidecars) > 0
 	return out
+}
+
+// Inspect adds to what is missing what a site does not know.
+func (c *Counter) Inspect(ctx context.Context, s Site, missing *Missing) error {
+	nodes, err := c.Prepare(ctx, s)
+	if err != nil {
+		return err
+	}
+	at := c.subjects(s, nodes)
+	r, err := c.read(ctx, s, nodes, at.all())
+	if err != nil {
+		return err
+	}
+	missing.look(r, at, s.Arm)
+	return nil
+}
+
+// watchAll begins to watch the components that the experiment observes, unless they
+// are watched already.
+func (c *Counter) watchAll(ctx context.Context, list []experiment.Observe) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.components != nil {
+		return nil
+	}
+	components := make([]*component, 0, len(list))
+	for _, o := range list {
+		one, err := watchComponent(ctx, c.on.Client, o, c.limit, c.stop)
+		if err != nil {
+			return err
+		}
+		components = append(components, one)
+	}
+	c.components = components
+	return nil
+}
+
+// observed gives the pods of each component as they are now.
+func (c *Counter) observed(trial []string) map[string][]placed {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := map[string][]placed{}
+	for _, one := range c.components {
+		all[one.Name] = one.pods(trial)
+	}
+	return all
 }

@@ -1,10 +1,3 @@
-// Package cluster talks to one Kubernetes cluster.
-//
-// Connect finds it through the kubeconfig and says in plain words why it cannot be
-// used. Every request is bounded, and repeated while the API server is away
-// (Patience); what takes longer is waited for with a limit (Cluster.Await), and an
-// error says what the cluster itself says about the object in question
-// (DiagnosedError, Explain). Nothing here knows of sites, arms or runs.
 package cluster
 
 import (
@@ -37,36 +30,6 @@ import (
 
 	"tare/experiment"
 )
-
-// Options are what it takes to connect.
-type Options struct {
-	Kubeconfig string       // path; "" for the usual ones
-	Version    string       // of Tare
-	Say        func(string) // takes a line of progress; nil drops it
-}
-
-// Cluster is one cluster, by its context. Client and Dynamic bound every request
-// by the testbed's timeout request and repeat it while the error is temporary;
-// Config does neither.
-type Cluster struct {
-	Context string // as in the kubeconfig
-	UID     string // of the namespace kube-system: says whether two contexts are one cluster
-	Config  *rest.Config
-	Client  kubernetes.Interface
-	Dynamic dynamic.Interface
-
-	// Progress takes what Say is told; nil drops it.
-	Progress func(string)
-
-	mapper *restmapper.DeferredDiscoveryRESTMapper
-}
-
-// Say takes a line of progress: "making namespace tare-1".
-func (c *Cluster) Say(line string) {
-	if c.Progress != nil {
-		c.Progress(line)
-	}
-}
 
 // inCluster is the context of a Tare that runs in a pod without a kubeconfig.
 const inCluster = "in-cluster"

@@ -16,6 +16,13 @@ import (
 	"tare/testbed/kube/cluster"
 )
 
+// remover deletes what belongs to one session of a run.
+type remover struct {
+	*cluster.Cluster
+	owner Owner
+	limit time.Duration // how long things may take to be gone
+}
+
 // awaitGone waits until objects are gone, and says which ones are not, and why.
 func (r *remover) awaitGone(ctx context.Context, items []Item) error {
 	if len(items) == 0 {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,13 +14,6 @@ import (
 // RemovalVerbs are the rights that it takes to remove all objects of a kind that a
 // session has made.
 var RemovalVerbs = []string{"deletecollection", "get", "list"}
-
-// remover deletes what belongs to one session of a run.
-type remover struct {
-	*cluster.Cluster
-	owner Owner
-	limit time.Duration // how long things may take to be gone
-}
 
 // remove deletes the objects of an inventory that carry the owner's label, and
 // waits until they are gone. It goes on where one fails.

@@ -51,7 +51,7 @@ func (c *Chooser) Choose(ctx context.Context, r Request) (Pair, error) {
 	slices.SortFunc(nodes, func(a, b corev1.Node) int {
 		return cmp.Or(cmp.Compare(controlPlane(&a), controlPlane(&b)), strings.Compare(a.Name, b.Name))
 	})
-	if err := c.resolveRuntime(ctx, r.Client.Pod, r.Server.Pod); err != nil {
+	if err := resolveRuntime(ctx, c.on, r.Client.Pod, r.Server.Pod); err != nil {
 		return Pair{}, err
 	}
 	c.mu.Lock()

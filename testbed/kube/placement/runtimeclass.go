@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"tare/testbed/kube/cluster"
+
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,15 +13,15 @@ import (
 
 // resolveRuntime lets pods of a RuntimeClass ask of nodes what the class does, as
 // the API server will have them do.
-func (c *Chooser) resolveRuntime(ctx context.Context, pods ...*corev1.Pod) error {
+func resolveRuntime(ctx context.Context, on *cluster.Cluster, pods ...*corev1.Pod) error {
 	for _, pod := range pods {
 		if pod == nil || pod.Spec.RuntimeClassName == nil {
 			continue
 		}
-		class, err := c.on.Client.NodeV1().RuntimeClasses().Get(ctx, *pod.Spec.RuntimeClassName, metav1.GetOptions{})
+		class, err := on.Client.NodeV1().RuntimeClasses().Get(ctx, *pod.Spec.RuntimeClassName, metav1.GetOptions{})
 		switch {
 		case apierrors.IsNotFound(err):
-			return fmt.Errorf("there is no RuntimeClass %s in context %s", *pod.Spec.RuntimeClassName, c.on.Context)
+			return fmt.Errorf("there is no RuntimeClass %s in context %s", *pod.Spec.RuntimeClassName, on.Context)
 		case err != nil || class.Scheduling == nil:
 			continue // without the right to read it, the scheduler will tell
 		}

@@ -4,8 +4,17 @@ import (
 	"context"
 	"io"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"tare/testbed/kube/agent"
 )
+
+// New is a pod that has not been made yet.
+func (m *Maker) New(plan *corev1.Pod) *Pod {
+	p := &Pod{maker: m, plan: plan}
+	p.session = p.connect()
+	return p
+}
 
 // connect is a session with the agent of the pod that is there, or yet to be made.
 func (p *Pod) connect() *agent.Session {

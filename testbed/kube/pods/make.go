@@ -1,9 +1,3 @@
-// Package pods makes the pods of a run and keeps the connections to the agents in
-// them.
-//
-// A pod is planned (Plan), made and waited for (Maker.Launch), and made again on the
-// same node when it is lost (Pod.Mend). While it cannot become ready, the error says
-// why, with the events and the last log lines of the pod.
 package pods
 
 import (
@@ -17,26 +11,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"tare/experiment"
 	"tare/testbed/kube/cluster"
 	"tare/testbed/kube/inventory"
 )
-
-// Maker makes pods of a run on one cluster.
-type Maker struct {
-	On      *cluster.Cluster
-	Record  *inventory.Record // where pods are written down before they are made
-	Owner   inventory.Owner
-	Limits  experiment.Timeouts
-	Version string // of Tare, which the agents must have
-}
-
-// New is a pod that has not been made yet.
-func (m *Maker) New(plan *corev1.Pod) *Pod {
-	p := &Pod{maker: m, plan: plan}
-	p.session = p.connect()
-	return p
-}
 
 // Launch asks for pods, after they have been written down where their namespace
 // stays, and waits until they can be used.

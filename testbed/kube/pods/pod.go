@@ -1,3 +1,9 @@
+// Package pods makes the pods of a run and keeps the connections to the agents in
+// them.
+//
+// A pod is planned (Plan), made and waited for (Maker.Launch), and made again on the
+// same node when it is lost (Pod.Mend). While it cannot become ready, the error says
+// why, with the events and the last log lines of the pod.
 package pods
 
 import (
@@ -8,8 +14,20 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"tare/experiment"
 	"tare/testbed/kube/agent"
+	"tare/testbed/kube/cluster"
+	"tare/testbed/kube/inventory"
 )
+
+// Maker makes pods of a run on one cluster.
+type Maker struct {
+	On      *cluster.Cluster
+	Record  *inventory.Record // where pods are written down before they are made
+	Owner   inventory.Owner
+	Limits  experiment.Timeouts
+	Version string // of Tare, which the agents must have
+}
 
 // Pod is one pod of Tare's with the connection to its agent. When the pod is lost it
 // is made again by the same plan, on the same node.
