@@ -9,8 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // Describe records the machine that this process runs on, and the versions of
@@ -20,7 +18,7 @@ import (
 // The record is meant to be published: it holds no host name, user name,
 // address, serial number, environment variable or command line.
 func Describe(ctx context.Context, version string, tools []ToolQuery) *Environment {
-	e := describe(os.DirFS("/"))
+	e := thisMachine()
 	e.Time = time.Now().UTC().Round(0)
 	e.TareVersion = version
 	e.Go = runtime.Version()
@@ -28,16 +26,11 @@ func Describe(ctx context.Context, version string, tools []ToolQuery) *Environme
 	if e.Architecture == "" {
 		e.Architecture = runtime.GOARCH
 	}
-	var affinity unix.CPUSet
-	if unix.SchedGetaffinity(0, &affinity) == nil {
-		e.CPU.Usable = affinity.Count()
-	}
-	e.Notes = append(e.Notes, affinityNotes(e)...)
 	e.Tools = queryTools(ctx, tools)
 	return e
 }
 
-// describe reads what the files of a machine tell, below the root of sys.
+// describe reads what the files of a Linux machine tell, below the root of sys.
 func describe(sys fs.FS) *Environment {
 	cpu := readCPU(sys)
 	e := &Environment{
@@ -123,14 +116,6 @@ func notes(sys fs.FS, e *Environment) []string {
 	add(e.CPU.Online > 0 && e.Load[0] > 0.5*float64(e.CPU.Online),
 		"the machine was busy at the start: load average %.2f on %d processors", e.Load[0], e.CPU.Online)
 	return n
-}
-
-// affinityNotes is what notes cannot tell from files.
-func affinityNotes(e *Environment) []string {
-	if e.CPU.Usable == 0 || e.CPU.Usable >= e.CPU.Online {
-		return nil
-	}
-	return []string{fmt.Sprintf("Tare may use %d of %d processors", e.CPU.Usable, e.CPU.Online)}
 }
 
 // slowClock says whether reading the clock source needs the kernel or a device.

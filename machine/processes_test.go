@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -65,7 +64,11 @@ func TestProcessTimesOfAnotherProgram(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = syscall.Kill(pid, syscall.SIGKILL) }()
+	looping, err := os.FindProcess(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = looping.Kill() }()
 	if err := starter.Wait(); err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
-	"syscall"
 	"time"
 
 	"tare/safetext"
@@ -47,9 +46,7 @@ func queryTool(ctx context.Context, q ToolQuery) Tool {
 	cmd := exec.CommandContext(ctx, path, q.Args...)
 	cmd.Env = append(os.Environ(), "LC_ALL=C")
 	cmd.Stdout, cmd.Stderr = &out, &out
-	// A group of its own, so that what the program starts ends with it.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	endWhole(cmd)
 	cmd.WaitDelay = time.Second
 	// Many programs end with an error after telling their version.
 	_ = cmd.Run()

@@ -1,12 +1,9 @@
 package runner
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"tare/experiment"
 	"tare/journal"
@@ -37,15 +34,8 @@ func (p *place) account() (account, error) {
 			layers[u.kind+":"+c.Part] = c
 		}
 	}
-	var own, children unix.Rusage
-	if err := errors.Join(unix.Getrusage(unix.RUSAGE_SELF, &own), unix.Getrusage(unix.RUSAGE_CHILDREN, &children)); err != nil {
-		return account{}, fmt.Errorf("getrusage: %w", err)
-	}
-	return account{own: cpu(own), children: cpu(children), layers: layers}, nil
-}
-
-func cpu(r unix.Rusage) time.Duration {
-	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
+	own, children, err := processTimes()
+	return account{own: own, children: children, layers: layers}, err
 }
 
 // since is the account of the time between two. Memory is that of the later one.

@@ -5,8 +5,6 @@ import (
 	"os"
 	"os/signal"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // pause tells whether a trial was interrupted from outside: because Tare was
@@ -20,7 +18,7 @@ type pause struct {
 // watchPauses begins to watch; end ends it.
 func watchPauses() *pause {
 	p := &pause{continued: make(chan os.Signal, 1), asleep: asleep()}
-	signal.Notify(p.continued, unix.SIGCONT) // the stop itself cannot be seen
+	notifyContinued(p.continued)
 	return p
 }
 
@@ -44,14 +42,4 @@ func (p *pause) end() string {
 	case <-time.After(delivery):
 		return ""
 	}
-}
-
-// asleep is how long the machine has been suspended since it was started: by
-// that much the clock that counts suspension is ahead of the one that does not.
-func asleep() time.Duration {
-	var all, awake unix.Timespec
-	if unix.ClockGettime(unix.CLOCK_MONOTONIC, &awake) != nil || unix.ClockGettime(unix.CLOCK_BOOTTIME, &all) != nil {
-		return 0
-	}
-	return time.Duration(all.Nano() - awake.Nano())
 }

@@ -5,14 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
-	"os/signal"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"golang.org/x/sys/unix"
 
 	"tare/experiment"
 	"tare/experiment/quantity"
@@ -300,40 +297,6 @@ func TestPressureThatIsNotTold(t *testing.T) {
 		if trial.Conditions.CPUPressure < 0 && len(trial.Invalid) != 1 {
 			t.Errorf("without a limit: %v", trial.Invalid)
 		}
-	}
-}
-
-// stand does to this process what standing still does: it is continued. When it
-// returns, everything in it that listens for that was told.
-func stand(t *testing.T) {
-	told := make(chan os.Signal, 1)
-	signal.Notify(told, unix.SIGCONT)
-	if err := unix.Kill(unix.Getpid(), unix.SIGCONT); err != nil {
-		t.Error(err)
-	}
-	<-told
-	signal.Stop(told) // waits until a signal under way has reached every channel
-}
-
-// A trial in which Tare stood still saw its end too late.
-func TestStoppedTrialIsRepeated(t *testing.T) {
-	w := &fakeWorkload{}
-	w.run = func(n int) (workload.Result, error) {
-		if n == 2 {
-			stand(t)
-		}
-		return good(), nil
-	}
-	x := expand(w)
-	x.Plan.Rounds = 1
-	j := record(t, x)
-	if err := Run(t.Context(), options(x, j)); err != nil {
-		t.Fatal(err)
-	}
-	arm := func(i int) string { return x.Plan.Arms[x.Plan.Order(1)[i].Arm].Name }
-	want := []string{"1 " + arm(0) + " 1", "1 " + arm(1) + " 1 stopped", "1 " + arm(2) + " 1", "1 " + arm(1) + " 2"}
-	if diff := cmp.Diff(want, sequence(j.Trials())); diff != "" {
-		t.Errorf("trials (-want +got):\n%s", diff)
 	}
 }
 

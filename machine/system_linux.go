@@ -1,0 +1,36 @@
+package machine
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// thisMachine describes the machine by its files, and by what they do not tell.
+func thisMachine() *Environment {
+	e := describe(os.DirFS("/"))
+	var affinity unix.CPUSet
+	if unix.SchedGetaffinity(0, &affinity) == nil {
+		e.CPU.Usable = affinity.Count()
+	}
+	e.Notes = append(e.Notes, affinityNotes(e)...)
+	return e
+}
+
+// affinityNotes is what notes cannot tell from files.
+func affinityNotes(e *Environment) []string {
+	if e.CPU.Usable == 0 || e.CPU.Usable >= e.CPU.Online {
+		return nil
+	}
+	return []string{fmt.Sprintf("Tare may use %d of %d processors", e.CPU.Usable, e.CPU.Online)}
+}
+
+// endWhole has a program that is cancelled end with all that it has started, by
+// a process group of its own.
+func endWhole(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+}

@@ -1,0 +1,39 @@
+package runner
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// asleep is how long the machine has been suspended since it was started: by
+// that much the clock that counts suspension is ahead of the one that does not.
+func asleep() time.Duration {
+	var all, awake unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_MONOTONIC, &awake) != nil || unix.ClockGettime(unix.CLOCK_BOOTTIME, &all) != nil {
+		return 0
+	}
+	return time.Duration(all.Nano() - awake.Nano())
+}
+
+// notifyContinued sends when this process goes on after a stop. The stop itself
+// cannot be seen.
+func notifyContinued(c chan<- os.Signal) { signal.Notify(c, unix.SIGCONT) }
+
+// processTimes is the CPU time that this process has used, and that of the
+// children that it has waited for.
+func processTimes() (own, children time.Duration, err error) {
+	var self, ended unix.Rusage
+	if err := errors.Join(unix.Getrusage(unix.RUSAGE_SELF, &self), unix.Getrusage(unix.RUSAGE_CHILDREN, &ended)); err != nil {
+		return 0, 0, fmt.Errorf("getrusage: %w", err)
+	}
+	return cpu(self), cpu(ended), nil
+}
+
+func cpu(r unix.Rusage) time.Duration {
+	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
+}
