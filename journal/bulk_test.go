@@ -2,12 +2,10 @@ package journal
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -153,27 +151,5 @@ func TestUnfinished(t *testing.T) {
 	runs, err := Find(parent)
 	if err != nil || len(runs) != 1 {
 		t.Errorf("found %v, %v", runs, err)
-	}
-}
-
-// TestBulkFullDisk fills the disk while a run is being made: the error says so,
-// and nothing stays.
-func TestBulkFullDisk(t *testing.T) {
-	disk := smallDisk(t)
-	b := bulk(t, filepath.Join(disk, "run"))
-	filler := fill(t, disk)
-	var err error
-	for round := 1; err == nil && round < 1_000_000; round++ {
-		err = b.Add(&Trial{Round: round, Attempt: 1, Cell: "x", Arm: "plain"})
-	}
-	if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(fmt.Sprint(err), "no run was made; free some disk space and start again") {
-		t.Errorf("error %v", err)
-	}
-	if err := b.Discard(); err != nil {
-		t.Fatal(err)
-	}
-	entries, err := os.ReadDir(disk)
-	if err != nil || len(entries) != 1 || entries[0].Name() != filepath.Base(filler) {
-		t.Errorf("left behind: %v, %v", entries, err)
 	}
 }

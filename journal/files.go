@@ -9,7 +9,6 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"syscall"
 )
 
 // openFile opens a regular file of at most max bytes for reading.
@@ -143,14 +142,4 @@ func syncPath(dir string) error {
 		return err
 	}
 	return syncClose(d)
-}
-
-// syncClose syncs a directory and closes it. Some file systems cannot sync
-// directories and say EINVAL: there is nothing more to be done there.
-func syncClose(d *os.File) error {
-	err := d.Sync()
-	if errors.Is(err, syscall.EINVAL) {
-		err = nil
-	}
-	return errors.Join(err, d.Close())
 }

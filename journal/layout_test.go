@@ -3,9 +3,9 @@ package journal
 import (
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -122,7 +122,7 @@ func TestStrangeFiles(t *testing.T) {
 		make   func(path string) error
 		expect string
 	}{
-		{"pipe", func(p string) error { return syscall.Mkfifo(p, 0o600) }, "trials.jsonl is not a regular file"},
+		{"pipe", func(p string) error { return exec.Command("mkfifo", p).Run() }, "trials.jsonl is not a regular file"},
 		{"directory", func(p string) error { return os.Mkdir(p, 0o700) }, "trials.jsonl is not a regular file"},
 		{"link out of the run", func(p string) error { return os.Symlink("/etc/passwd", p) }, "path escapes from parent"},
 		{"huge", func(p string) error {

@@ -6,7 +6,6 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"syscall"
 )
 
 // LockedError is a run directory that another process is writing.
@@ -24,17 +23,17 @@ func (e *LockedError) Error() string {
 	return fmt.Sprintf("run %s is being written by %s: wait for it to end, or stop it", e.Dir, by)
 }
 
-// takeLock takes the exclusive lock of a run directory. It is a flock on an
-// open file: the kernel releases it when this process ends, however it ends, so
+// takeLock takes the exclusive lock of a run directory. It is a lock on an
+// open file: the system releases it when this process ends, however it ends, so
 // that no stale lock can be left. Programs that Tare starts do not inherit it.
 func takeLock(root *os.Root, dir string) (*os.File, error) {
 	f, err := root.OpenFile(LockFile, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("cannot lock run %s: %w", dir, err)
 	}
-	if err := flock(f); err != nil {
+	if err := lock(f); err != nil {
 		defer f.Close()
-		if errors.Is(err, syscall.EWOULDBLOCK) {
+		if errors.Is(err, errLocked) {
 			return nil, &LockedError{Dir: dir, PID: holder(f)}
 		}
 		return nil, fmt.Errorf("cannot lock run %s: %w", dir, err)
@@ -45,15 +44,6 @@ func takeLock(root *os.Root, dir string) (*os.File, error) {
 		_, _ = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
 	}
 	return f, nil
-}
-
-func flock(f *os.File) error {
-	for {
-		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		if !errors.Is(err, syscall.EINTR) {
-			return err
-		}
-	}
 }
 
 // holder reads the process id from a lock file.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"syscall"
 )
 
 // lineLog is a file of lines that only grows. Its state is the length of its
@@ -105,11 +104,11 @@ type WriteError struct {
 func (e *WriteError) Error() string {
 	hint := "put that right"
 	switch {
-	case errors.Is(e.Err, syscall.ENOSPC), errors.Is(e.Err, syscall.EDQUOT):
+	case errors.Is(e.Err, errNoSpace), errors.Is(e.Err, errQuota):
 		hint = "free some disk space"
-	case errors.Is(e.Err, syscall.EFBIG):
+	case errors.Is(e.Err, errTooLarge):
 		hint = "raise the limit on file sizes (ulimit -f)"
-	case errors.Is(e.Err, syscall.EROFS):
+	case errors.Is(e.Err, errReadOnly):
 		hint = "make the file system writable"
 	}
 	if e.Unmade {
