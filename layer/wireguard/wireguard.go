@@ -115,6 +115,12 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 	return &layer.Active{Proofs: a.proofs, Before: a.prove, Costs: a.costs, After: a.through, Down: a.down}, nil
 }
 
+// What a system may lack.
+var (
+	errNoKernel = errors.New("this kernel has no WireGuard")
+	errNoTUN    = errors.New("wireguard-go works on a TUN interface") // the helper got none
+)
+
 // hint says what to do about an error that means that this system lacks
 // something.
 func hint(err error) string {
@@ -160,22 +166,6 @@ func (a *active) raise(ctx context.Context, wanted Implementation) error {
 	}
 	a.proofs = append(a.proofs, a.implementation(wanted))
 	return a.proveKeys(ctx, ends[0])
-}
-
-// choose gives the way to open an end of the tunnel.
-func choose(wanted Implementation, s surroundings) (opener, error) {
-	if wanted == Userspace {
-		return openUserspace, nil
-	}
-	err := kernelHas(s.Nodes.Nodes()[0].Do)
-	switch {
-	case err == nil:
-		return openKernel, nil
-	case wanted == Auto && errors.Is(err, errNoKernel):
-		return openUserspace, nil
-	default:
-		return nil, err
-	}
 }
 
 // open opens both ends at the same time.

@@ -13,13 +13,13 @@ import (
 	"tare/testbed"
 )
 
-// Start starts a command. It ends with the process that started it; its
+// Start starts a command. On Linux it ends with the process that started it; its
 // descendants need not.
 func Start(ctx context.Context, cmd testbed.Command) (testbed.Process, error) {
 	c := exec.CommandContext(ctx, cmd.Args[0], cmd.Args[1:]...)
 	c.Env = append(os.Environ(), cmd.Env...)
 	c.Dir, c.Stdin, c.Stdout, c.Stderr = cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr
-	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	c.SysProcAttr = tied()
 	if err := c.Start(); err != nil {
 		return nil, err
 	}
@@ -35,12 +35,9 @@ type process struct {
 // Wait waits for the end.
 func (p *process) Wait() (testbed.Usage, error) {
 	err := p.cmd.Wait()
-	state := p.cmd.ProcessState
-	usage := testbed.Usage{Wall: time.Since(p.started), User: state.UserTime(), System: state.SystemTime()}
-	if r, ok := state.SysUsage().(*syscall.Rusage); ok {
-		usage.MaxRSS = r.Maxrss << 10
-	}
-	if status, ok := state.Sys().(syscall.WaitStatus); ok && err != nil {
+	usage := testbed.Usage{Wall: time.Since(p.started)}
+	account(&usage, p.cmd.ProcessState)
+	if status, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus); ok && err != nil {
 		exit := &testbed.ExitError{Args: p.cmd.Args, Code: status.ExitStatus()}
 		if status.Signaled() {
 			exit.Signal = status.Signal().String()

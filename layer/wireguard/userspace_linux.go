@@ -34,9 +34,6 @@ type userspaceTunnel struct {
 	mu      sync.Mutex // one order at a time
 }
 
-// errNoTUN says that the helper got no TUN interface.
-var errNoTUN = errors.New("wireguard-go works on a TUN interface")
-
 // openUserspace starts the helper on the node and has it open the tunnel.
 func openUserspace(ctx context.Context, site testbed.Site, e end) (tunnel, error) {
 	t := &userspaceTunnel{end: e}

@@ -11,13 +11,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Stray is a process that a Tare which no longer runs has left behind.
-type Stray struct {
-	PID     int    `json:"pid"`
-	Command string `json:"command"` // its command line
-	Owner   string `json:"owner"`   // PID-START-NAMESPACE of the Tare that started it
-}
-
 // Strays lists the processes of this user whose marker names a Tare that is
 // dead. The direct children of a Tare die with it; what can remain are
 // descendants of these.

@@ -12,9 +12,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// UserNamespaceVariable is set in a Tare that has entered a user namespace.
-const UserNamespaceVariable = "TARE_USER_NAMESPACE"
-
 // ErrNoRights means that even inside a user namespace of its own this process
 // may not set up a network.
 var ErrNoRights = errors.New("inside a user namespace of its own Tare still lacks CAP_NET_ADMIN and CAP_SYS_ADMIN: " +

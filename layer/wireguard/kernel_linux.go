@@ -15,8 +15,21 @@ import (
 	"tare/testbed"
 )
 
-// errNoKernel says that the kernel has no WireGuard.
-var errNoKernel = errors.New("this kernel has no WireGuard")
+// choose gives the way to open an end of the tunnel.
+func choose(wanted Implementation, s surroundings) (opener, error) {
+	if wanted == Userspace {
+		return openUserspace, nil
+	}
+	err := kernelHas(s.Nodes.Nodes()[0].Do)
+	switch {
+	case err == nil:
+		return openKernel, nil
+	case wanted == Auto && errors.Is(err, errNoKernel):
+		return openUserspace, nil
+	default:
+		return nil, err
+	}
+}
 
 // kernelTunnel is an end that the kernel runs.
 type kernelTunnel struct{ end end }

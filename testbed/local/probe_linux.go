@@ -13,9 +13,6 @@ import (
 	"tare/testbed"
 )
 
-// Shaping is the name of Probe's finding about rate limits on the wire.
-const Shaping = "shaping (tbf)"
-
 // Probe tries everything that a local network is made of, each in namespaces
 // that are thrown away, and says what works. A process that needs a user
 // namespace can only tell whether it would get one; it should enter it first.

@@ -1,0 +1,138 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"tare/experiment"
+	"tare/testbed"
+)
+
+// Testbed makes sites on this machine.
+type Testbed struct {
+	owner owner   // this process, as the markers of its commands name it
+	host  *thread // forks the commands that run outside any node
+
+	number int // tells this testbed from others of the same process
+
+	mu     sync.Mutex
+	closed bool
+	sites  []*site
+	guard  *guard // nil without
+}
+
+// New makes a testbed. It declares this process the reaper of its orphaned
+// descendants (PR_SET_CHILD_SUBREAPER), so that a command that puts itself into
+// the background is still found and ended with its trial. Close it.
+func New() (*Testbed, error) {
+	self, err := thisProcess()
+	if err != nil {
+		return nil, fmt.Errorf("local testbed: %w", err)
+	}
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return nil, fmt.Errorf("local testbed: become the reaper of orphaned processes: %w", err)
+	}
+	host, err := startThread(nil)
+	if err != nil {
+		return nil, fmt.Errorf("local testbed: %w", err)
+	}
+	return &Testbed{owner: self, host: host, number: commands.nextTestbed()}, nil
+}
+
+// Open sets up a site. When no network is needed it has the host place only, and
+// the level is not looked at.
+func (t *Testbed) Open(ctx context.Context, want testbed.Request) (testbed.Site, error) {
+	name := want.Name
+	s := &site{bed: t, name: name, places: map[testbed.Place]*thread{testbed.Host: t.host}}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if !want.Needs.Pods() {
+		return s, t.add(s)
+	}
+	if want.Needs.Volume != nil {
+		return nil, fmt.Errorf("site %s: the local testbed has no volumes", name)
+	}
+	parameters, ok := want.Level.(*experiment.Local)
+	if !ok || parameters == nil {
+		return nil, fmt.Errorf("site %s: a local network needs the parameters of a local testbed, not %T", name, want.Level)
+	}
+	n, err := openNetwork(s, parameters.Link.Rate.One(), parameters.Link.MTU.One())
+	if err != nil {
+		return nil, fmt.Errorf("site %s: %w", name, err)
+	}
+	if err := t.add(s); err != nil {
+		n.close()
+		return nil, err
+	}
+	return n, nil
+}
+
+// add notes a site, to be taken down by Close.
+func (t *Testbed) add(s *site) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		return errors.New("local testbed: already closed")
+	}
+	t.sites = append(t.sites, s)
+	return nil
+}
+
+// Close kills what still runs, takes down all sites and waits until both is
+// done. It may be called more than once.
+func (t *Testbed) Close() error {
+	t.mu.Lock()
+	if t.closed {
+		t.mu.Unlock()
+		return nil
+	}
+	t.closed = true
+	sites, guard := t.sites, t.guard
+	t.mu.Unlock()
+
+	var failed []error
+	for _, p := range commands.of(t) {
+		failed = append(failed, p.Kill())
+	}
+	mine := func(m marker) bool { return m.owner == t.owner && m.bed == t.number }
+	if _, err := endMarked(context.Background(), mine); err != nil {
+		failed = append(failed, err)
+	}
+	for _, s := range sites {
+		s.close()
+	}
+	t.host.stop()
+	if guard != nil {
+		guard.dismiss()
+	}
+	return errors.Join(failed...)
+}
+
+// site is the surroundings of one arm: where commands run.
+type site struct {
+	bed     *Testbed
+	name    string
+	places  map[testbed.Place]*thread
+	network *network // nil when opened without
+}
+
+// Start starts a command at a place of the site.
+func (s *site) Start(ctx context.Context, where testbed.Place, cmd testbed.Command) (testbed.Process, error) {
+	place, ok := s.places[where]
+	if !ok {
+		return nil, fmt.Errorf("site %s has no %s: it was opened without a network", s.name, where)
+	}
+	return s.bed.start(ctx, place, cmd)
+}
+
+// close ends what the site holds.
+func (s *site) close() {
+	if s.network != nil {
+		s.network.close()
+	}
+}

@@ -1,0 +1,72 @@
+//go:build !linux
+
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+
+	"tare/testbed"
+	"tare/testbed/bare"
+)
+
+// errSystem says why there is no local testbed here.
+var errSystem = fmt.Errorf("the local testbed needs Linux, and this is %s", runtime.GOOS)
+
+// hint says what can be done instead.
+const hint = "use a cluster (testbed: kubernetes), or run Tare on a Linux machine, also a virtual one"
+
+// Testbed is what another system has of a testbed: a place to start programs that
+// drive a cluster from here. It cannot be guarded, and so trials do not run on it.
+type Testbed struct{}
+
+// New makes a testbed without nodes and pods.
+func New() (*Testbed, error) { return &Testbed{}, nil }
+
+// Guard says that trials cannot run on this system.
+func (*Testbed) Guard(...string) error { return fmt.Errorf("%w: %s", errSystem, hint) }
+
+// Open gives a site that has the host place only.
+func (*Testbed) Open(_ context.Context, want testbed.Request) (testbed.Site, error) {
+	if want.Needs.Pods() {
+		return nil, fmt.Errorf("site %s: %w: %s", want.Name, errSystem, hint)
+	}
+	return site{}, nil
+}
+
+// Close has nothing to end: programs end with their context.
+func (*Testbed) Close() error { return nil }
+
+// site is this machine.
+type site struct{}
+
+// Start starts a program on this machine.
+func (site) Start(ctx context.Context, where testbed.Place, cmd testbed.Command) (testbed.Process, error) {
+	if where != testbed.Host {
+		return nil, fmt.Errorf("no %s: %w", where, errSystem)
+	}
+	return bare.Start(ctx, cmd)
+}
+
+// Probe refuses everything that a local network is made of.
+func Probe(context.Context) []testbed.Finding {
+	var findings []testbed.Finding
+	for _, name := range []string{"network namespaces", Shaping} {
+		findings = append(findings, testbed.Finding{Name: name, Status: testbed.Refused, Detail: errSystem.Error(), Hint: hint})
+	}
+	return findings
+}
+
+// NeedsUserNamespace says no: there are none.
+func NeedsUserNamespace() bool { return false }
+
+// EnterUserNamespace is not to be called, as NeedsUserNamespace says.
+func EnterUserNamespace(...string) (int, error) { return 0, errors.ErrUnsupported }
+
+// Strays lists nothing: no program of a trial is started on this system.
+func Strays() ([]Stray, error) { return nil, nil }
+
+// Clean ends nothing, as Strays finds nothing.
+func Clean(context.Context) ([]Stray, error) { return nil, nil }
