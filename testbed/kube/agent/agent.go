@@ -27,6 +27,22 @@ const Dir = "/var/run/tare"
 // container with Tare's image puts it there (Install).
 const Program = "/var/run/tare/bin/tare"
 
+// Limits that both ends go by.
+const (
+	// defaultLease is how long the agent keeps what an absent client has started.
+	defaultLease = 10 * time.Minute
+	// endLimit is how long a program and its descendants may take to be gone once
+	// they are killed. A process that waits for a disk cannot be killed until that
+	// answers.
+	endLimit = 10 * time.Second
+	// outputLimit is how much a program may write to one stream. What writes
+	// more is not a measurement's result.
+	outputLimit = 256 << 20
+	// outputDelay is how long the end of an output is waited for once the program
+	// and all its descendants are gone.
+	outputDelay = 2 * time.Second
+)
+
 // Dial opens a connection to the agent: an exec of `tare agent connect` in the
 // pod. Closing it ends the exec.
 type Dial func(ctx context.Context) (io.ReadWriteCloser, error)

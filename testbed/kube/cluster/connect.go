@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"tare/safetext"
@@ -174,9 +173,9 @@ func unreachable(name, host string, err error) error {
 		why = "its certificate is not the one that the kubeconfig expects"
 	case errors.As(err, &dns):
 		why = "its name is not known here"
-	case errors.Is(err, syscall.ECONNREFUSED):
+	case errors.Is(err, errRefused):
 		why = "nothing listens there (is the cluster up?)"
-	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
+	case errors.Is(err, errNoHost), errors.Is(err, errNoNetwork):
 		why = "there is no way to it from here"
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
 		why = "it does not answer (a firewall or a VPN may be in the way)"

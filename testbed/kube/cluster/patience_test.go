@@ -80,8 +80,8 @@ func TestPatienceEnds(t *testing.T) {
 		t.Fatalf("got %v", err)
 	}
 	var errno syscall.Errno
-	if !errors.Is(err, syscall.ECONNREFUSED) || errors.As(err, &errno) {
-		t.Errorf("%v: is refused %v, tells its number %v", err, errors.Is(err, syscall.ECONNREFUSED), errors.As(err, &errno))
+	if !errors.Is(err, errRefused) || errors.As(err, &errno) {
+		t.Errorf("%v: is refused %v, tells its number %v", err, errors.Is(err, errRefused), errors.As(err, &errno))
 	}
 }
 

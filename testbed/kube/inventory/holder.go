@@ -5,10 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/prometheus/procfs"
 
 	"tare/safetext"
 )
@@ -45,19 +46,14 @@ func machineKey() (boot, processes string) {
 // startOf is startIn, of the process on this machine; tests hide processes.
 var startOf = startIn
 
-// startIn is when a process started, in ticks since boot (field 22 of
-// /proc/PID/stat, which counts from 3 behind the program's name).
+// startIn is when a process started, in ticks since boot.
 func startIn(pid int) (uint64, error) {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	process, err := procfs.NewProc(pid)
 	if err != nil {
 		return 0, err
 	}
-	_, rest, _ := strings.Cut(string(data[max(0, strings.LastIndexByte(string(data), ')')):]), ")")
-	fields := strings.Fields(rest)
-	if len(fields) < 20 {
-		return 0, fmt.Errorf("process %d: /proc tells no start", pid)
-	}
-	return strconv.ParseUint(fields[19], 10, 64)
+	stat, err := process.Stat()
+	return stat.Starttime, err
 }
 
 // state is what this process can see of a holder.
@@ -70,13 +66,14 @@ const (
 )
 
 // state looks for the holder among the processes here. Only a process whose start
-// can be read is known: /proc hides those of other users on some machines.
+// can be read is known: /proc hides those of other users on some machines, and on
+// systems other than Linux there is none.
 func (h holder) state() state {
 	boot, processes := machineKey()
 	if h.Boot == "" || h.Boot != boot || h.Processes == "" || h.Processes != processes || h.PID <= 0 {
 		return unseen
 	}
-	if errors.Is(syscall.Kill(h.PID, 0), syscall.ESRCH) {
+	if process, err := os.FindProcess(h.PID); err == nil && errors.Is(process.Signal(syscall.Signal(0)), os.ErrProcessDone) {
 		return ended
 	}
 	ticks, err := startOf(h.PID)

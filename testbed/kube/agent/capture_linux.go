@@ -11,16 +11,8 @@ import (
 	"time"
 )
 
-const (
-	// outputLimit is how much a program may write to one stream. What writes
-	// more is not a measurement's result.
-	outputLimit = 256 << 20
-	// tailSize is how much of a program's standard error an error carries.
-	tailSize = 4096
-	// outputDelay is how long the end of an output is waited for once the program
-	// and all its descendants are gone.
-	outputDelay = 2 * time.Second
-)
+// tailSize is how much of a program's standard error an error carries.
+const tailSize = 4096
 
 // capture takes what a program writes to one stream: into a file with its
 // digest if it is wanted, and the last of it.

@@ -14,7 +14,6 @@ import (
 const (
 	minLease      = time.Second
 	maxLease      = 24 * time.Hour
-	defaultLease  = 10 * time.Minute
 	programsLimit = 1000 // programs that a session may have and not have dropped
 )
 

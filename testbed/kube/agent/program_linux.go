@@ -17,11 +17,6 @@ import (
 	"tare/testbed"
 )
 
-// endLimit is how long a program and its descendants may take to be gone once
-// they are killed. A process that waits for a disk cannot be killed until that
-// answers.
-const endLimit = 10 * time.Second
-
 // program is a program under test: the leader of a session and process group of
 // its own, and all its descendants.
 type program struct {
