@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -77,17 +76,6 @@ func condition(name string) (bool, error) {
 		return err == nil, nil
 	}
 	return false, nil
-}
-
-// canUnshare says whether network namespaces can be made here, as root or in a
-// user namespace.
-func canUnshare() bool {
-	cmd := exec.Command("true")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
-	if os.Geteuid() != 0 {
-		cmd.SysProcAttr.Cloneflags |= syscall.CLONE_NEWUSER
-	}
-	return cmd.Run() == nil
 }
 
 // killed ends the process whose number is in a file, by SIGKILL: killed FILE.

@@ -1,3 +1,5 @@
+//go:build unix
+
 package importer
 
 import (
@@ -64,18 +66,4 @@ func (w *waiting) written() error {
 		return failed
 	}
 	return err
-}
-
-// untilDone reads from r until the context ends. Standard input may be anything,
-// and nothing ends a read of it: the goroutine that waits there is left to the end
-// of the process.
-func untilDone(ctx context.Context, r io.Reader) io.ReadCloser {
-	out, in := io.Pipe()
-	stop := context.AfterFunc(ctx, func() { _ = out.CloseWithError(ctx.Err()) })
-	go func() {
-		_, err := io.Copy(in, r)
-		stop()
-		_ = in.CloseWithError(err)
-	}()
-	return out
 }

@@ -1,0 +1,6 @@
+//go:build !linux
+
+package cli_test
+
+// canUnshare says that there are no network namespaces here.
+func canUnshare() bool { return false }
