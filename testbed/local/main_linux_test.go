@@ -15,6 +15,7 @@ import (
 
 	"tare/experiment"
 	"tare/testbed"
+	"tare/testbed/apart"
 )
 
 // roleVariable makes this test program play one of the roles below instead of
@@ -30,6 +31,9 @@ func TestMain(m *testing.M) {
 	}
 	role, ok := roles[os.Getenv(roleVariable)]
 	if !ok {
+		if code, done := apart.Rerun(); done {
+			os.Exit(code)
+		}
 		os.Exit(m.Run())
 	}
 	var exit exitStatus
