@@ -23,7 +23,6 @@
 package safetext
 
 import (
-	"bytes"
 	"fmt"
 	"regexp"
 	"strings"
@@ -40,6 +39,13 @@ var sequence = regexp.MustCompile(
 		"|(?:\x1b[\\]PX^_]|[\u009d\u0090\u0098\u009e\u009f])[^\x07\x1b\u009c\u009d\u0090\u0098\u009e\u009f]*(?:\x07|\x1b\\\\|\u009c)" +
 		"|\x1b(?:[#%()*+./-][0-~]|[0-~])?")
 
+func withoutSequences(s string) string {
+	if !strings.ContainsAny(s, "\x1b\u009b\u009d\u0090\u0098\u009e\u009f") {
+		return s
+	}
+	return sequence.ReplaceAllString(s, "")
+}
+
 // breaks are the other ways to begin a line.
 var breaks = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
 
@@ -55,10 +61,7 @@ func Name(s string) string {
 // Line makes one line of any text: runs of white space are one space, with none
 // at the ends.
 func Line(s string) string {
-	if !printableASCII(s) {
-		s = sequence.ReplaceAllString(s, "")
-	}
-	s = strings.Join(strings.Fields(s), " ")
+	s = strings.Join(strings.Fields(withoutSequences(s)), " ")
 	if printableASCII(s) {
 		return s
 	}
@@ -70,7 +73,7 @@ func Lines(s string) string {
 	if printableASCII(s) {
 		return s
 	}
-	s = breaks.Replace(sequence.ReplaceAllString(s, ""))
+	s = breaks.Replace(withoutSequences(s))
 	return spelled(s, escapeInLines)
 }
 
@@ -118,7 +121,7 @@ func Printable(s string) bool {
 // JSON writes out, within the strings of a JSON document, what encoding/json
 // leaves as it is. The document stays the same.
 func JSON(document []byte) []byte {
-	if printableASCII(string(document)) {
+	if plainBytes(document) {
 		return document
 	}
 	safe, _ := spell(nil, document, 0, escapeInJSON)
@@ -218,7 +221,7 @@ func joins(r rune) bool {
 }
 
 // printableASCII is the common case.
-func printableASCII[T string | []byte](s T) bool {
+func printableASCII(s string) bool {
 	for i := range len(s) {
 		if s[i] < ' ' || s[i] > '~' {
 			return false
@@ -227,7 +230,12 @@ func printableASCII[T string | []byte](s T) bool {
 	return true
 }
 
-// plainBytes is the common case of Writer.
+// plainBytes is the common case of documents.
 func plainBytes(p []byte) bool {
-	return bytes.IndexFunc(p, func(r rune) bool { return (r < ' ' || r > '~') && r != '\n' && r != '\t' }) < 0
+	for _, b := range p {
+		if (b < ' ' || b > '~') && b != '\n' && b != '\t' {
+			return false
+		}
+	}
+	return true
 }
