@@ -1,15 +1,15 @@
 package local
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
+
+	"tare/testbed"
 )
 
 // environment is what a command sees: this process's variables, those that were
@@ -26,31 +26,13 @@ func environment(added []string, m marker) []string {
 	return append(env, m.environment()...)
 }
 
-// lookUp finds a program in the PATH of the environment that it will run in.
+// lookUp finds a program, or says what is to be done.
 func lookUp(program, dir string, env []string) (string, error) {
-	if strings.Contains(program, "/") {
-		return program, nil // relative to the working directory of the command
-	}
-	var path string
-	for _, v := range env {
-		if value, ok := strings.CutPrefix(v, "PATH="); ok {
-			path = value
-		}
-	}
-	var refused string // like a shell, go on looking behind what may not be executed
-	for _, d := range filepath.SplitList(path) {
-		if !filepath.IsAbs(d) {
-			d = filepath.Join(dir, d)
-		}
-		found, err := exec.LookPath(filepath.Join(d, program))
-		if err == nil || errors.Is(err, exec.ErrDot) {
-			return found, nil
-		}
-		if errors.Is(err, fs.ErrPermission) {
-			refused = filepath.Join(d, program)
-		}
-	}
-	if refused != "" {
+	found, refused, path := testbed.LookUp(program, dir, env)
+	switch {
+	case found != "":
+		return found, nil
+	case refused != "":
 		return "", fmt.Errorf("%s: may not be executed: %w", refused, fs.ErrPermission)
 	}
 	return "", fmt.Errorf("%s: %w in PATH=%s; is it installed? (see tare doctor)", program, exec.ErrNotFound, path)

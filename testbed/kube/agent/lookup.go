@@ -5,37 +5,17 @@ import (
 	"fmt"
 	"io/fs"
 	"os/exec"
-	"path/filepath"
-	"strings"
 
 	"tare/testbed"
 )
 
-// lookUp finds a program in the PATH of the environment that it will run in.
+// lookUp finds a program, or says what is to be done.
 func lookUp(program, dir string, env []string) (string, *failure) {
-	if strings.Contains(program, "/") {
-		return program, nil // relative to the working directory of the command
-	}
-	var path string
-	for _, v := range env {
-		if value, ok := strings.CutPrefix(v, "PATH="); ok {
-			path = value
-		}
-	}
-	var refused string // like a shell, go on looking behind what may not be executed
-	for _, d := range filepath.SplitList(path) {
-		if !filepath.IsAbs(d) {
-			d = filepath.Join(dir, d)
-		}
-		found, err := exec.LookPath(filepath.Join(d, program))
-		if err == nil || errors.Is(err, exec.ErrDot) {
-			return found, nil
-		}
-		if errors.Is(err, fs.ErrPermission) {
-			refused = filepath.Join(d, program)
-		}
-	}
-	if refused != "" {
+	found, refused, path := testbed.LookUp(program, dir, env)
+	switch {
+	case found != "":
+		return found, nil
+	case refused != "":
 		return "", &failure{Kind: notAllowed, Text: fmt.Sprintf("%s may not be executed", testbed.Quote([]string{refused}))}
 	}
 	return "", &failure{Kind: notInPath, Text: fmt.Sprintf("%s is not in the pod's PATH=%s; is it in the image?", testbed.Quote([]string{program}), path)}
