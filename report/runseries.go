@@ -28,7 +28,7 @@ func (s *sheet) seriesBlocks() []doc.Block {
 		}
 		t.Groups[0].Parts = append(t.Groups[0].Parts, seriesPart(g))
 	}
-	if t.Empty() {
+	if len(t.Parts()) == 0 {
 		return nil
 	}
 	blocks := []doc.Block{doc.Paragraph{Text: doc.Words("Intervals take the values of an arm for independent draws from one distribution. In the order measured, these are the signs that they are not.")}, t}

@@ -95,7 +95,7 @@ func Simple(columns []Column, rows []Row) Table {
 	return Table{Columns: columns, Groups: []Group{{Parts: []Part{{Rows: rows}}}}}
 }
 
-// Columns are the places of the columns that are meant for a form.
+// ColumnsIn are the places of the columns that are meant for a form.
 func (t Table) ColumnsIn(form Forms) []int {
 	var list []int
 	for i, c := range t.Columns {
@@ -114,14 +114,11 @@ func (r Row) Cell(column int) Cell {
 	return Cell{}
 }
 
-// Empty says whether the table has no row.
-func (t Table) Empty() bool {
+// Parts are those of all groups.
+func (t Table) Parts() []Part {
+	var list []Part
 	for _, g := range t.Groups {
-		for _, p := range g.Parts {
-			if len(p.Rows) > 0 {
-				return false
-			}
-		}
+		list = append(list, g.Parts...)
 	}
-	return true
+	return list
 }

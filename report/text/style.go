@@ -40,6 +40,9 @@ func words(text document.Text) string {
 	return b.String()
 }
 
+// line is a text without styles, as one line.
+func line(text document.Text) string { return safetext.Line(words(text)) }
+
 // quantity finds numbers with their units.
 var quantity = regexp.MustCompile(`([0-9]) (%|[nµm]?s\b|[kMGT]?bit|[KMGT]iB\b)`)
 

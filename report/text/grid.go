@@ -1,0 +1,195 @@
+package text
+
+import (
+	"slices"
+	"strings"
+
+	"tare/report/columns"
+	"tare/report/document"
+	"tare/safetext"
+)
+
+const (
+	leastName    = 12 // columns that names of rows are shortened to at most
+	leastDrawing = 11
+	mostDrawing  = 51
+)
+
+// grid is a table with the places of its columns.
+type grid struct {
+	*writer
+	document.Table
+	indent string    // of a row
+	side   []*column // beside each other
+	below  []int     // sentences, below the row
+	draw   int       // the column of drawings; -1: none
+	room   int       // for a drawing
+	narrow bool      // no row fits
+	drawn  bool      // there is a drawing
+}
+
+// column is a column that stands beside others.
+type column struct {
+	document.Column
+	at     int    // in the table
+	bare   bool   // the table shows no titles
+	title  string // safe
+	signed bool   // values have signs; those without are indented like them
+	values []string
+	width  int
+	names  map[string]string // as they are shortened
+}
+
+// layOut finds the columns of a table and their widths. Where there is not enough
+// room, names give way, then drawings.
+func (t *writer) layOut(indent string, table document.Table) *grid {
+	g := &grid{writer: t, Table: table, indent: indent, draw: -1}
+	if slices.ContainsFunc(table.Parts(), func(p document.Part) bool { return !p.Title.Empty() }) {
+		g.indent += "  "
+	}
+	for _, i := range table.ColumnsIn(document.Terminal) {
+		switch table.Columns[i].Kind {
+		case document.Drawing:
+			g.draw = i
+		case document.Prose:
+			g.below = append(g.below, i)
+		default:
+			g.side = append(g.side, newColumn(table, i))
+		}
+	}
+	if g.draw >= 0 {
+		g.natural(max(leastName, t.o.Width/4))
+		g.shorten(g.end()+2+leastDrawing-t.o.Width, leastName)
+		if g.room = min(t.o.Width-g.end()-2, mostDrawing); g.room < leastDrawing {
+			g.draw = -1
+		}
+	}
+	if g.draw < 0 {
+		g.natural(t.o.Width)
+		g.shorten(g.end()-t.o.Width, leastName)
+		if g.Bare && g.end() > t.o.Width { // rows that do not fit are written over several lines
+			g.natural(t.o.Width)
+			g.shorten(g.end()-t.o.Width, max(leastName, t.o.Width/3))
+		}
+	}
+	if g.narrow = !g.Bare && g.end() > t.o.Width; g.narrow {
+		g.natural(t.o.Width - len(g.indent))
+	}
+	for _, c := range g.side {
+		if c.Kind == document.Name {
+			c.names = columns.Abbreviate(c.values, c.width)
+		}
+	}
+	return g
+}
+
+// newColumn is a column with its values.
+func newColumn(table document.Table, at int) *column {
+	c := &column{Column: table.Columns[at], at: at, bare: table.Bare, title: safetext.Line(table.Columns[at].Title)}
+	var lines []document.Text
+	for _, part := range table.Parts() {
+		for _, row := range part.Rows {
+			lines = append(lines, row.Cell(at).Lines...)
+		}
+	}
+	c.signed = !c.Right && !c.Signs && c.Kind == document.Value && slices.ContainsFunc(lines, hasSign)
+	for _, l := range lines {
+		c.values = append(c.values, c.shown(l))
+	}
+	return c
+}
+
+// hasSign says whether a text holds a verdict with a sign.
+func hasSign(t document.Text) bool {
+	return slices.ContainsFunc(t, func(s document.Span) bool { return s.Style.Sign() != "" })
+}
+
+// natural gives every column the width of what stands in it, names at most so
+// much.
+func (g *grid) natural(names int) {
+	for _, c := range g.side {
+		c.width = 0
+		if !g.Bare {
+			c.width = columns.Width(c.title)
+		}
+		for _, v := range c.values {
+			c.width = max(c.width, columns.Width(v))
+		}
+		if c.Kind == document.Name {
+			c.width = min(c.width, names)
+		}
+	}
+}
+
+// shorten makes names narrower by over columns in all, but not below the least
+// width.
+func (g *grid) shorten(over, least int) {
+	for _, c := range g.side {
+		if c.Kind == document.Name {
+			give := max(0, min(over, c.width-least))
+			c.width, over = c.width-give, over-give
+		}
+	}
+}
+
+// end is where the columns that stand side by side end.
+func (g *grid) end() int {
+	at := len(g.indent)
+	for k, c := range g.side {
+		at += len(c.space(k)) + c.width
+	}
+	return at
+}
+
+// space is what stands before the k-th column.
+func (c *column) space(k int) string {
+	switch {
+	case k == 0:
+		return ""
+	case c.Tight:
+		return " "
+	}
+	return "  "
+}
+
+// filled is a value of the k-th column beside others, with the space before it.
+func (c *column) filled(k int, value, painted string) string {
+	fill := strings.Repeat(" ", max(0, c.width-columns.Width(value)))
+	if c.Right && !c.Tight {
+		return c.space(k) + fill + painted
+	}
+	return c.space(k) + painted + fill
+}
+
+// shown is a line of a cell as a terminal shows it.
+func (c *column) shown(text document.Text) string {
+	value := line(text)
+	switch i := slices.IndexFunc(text, func(s document.Span) bool { return s.Style.Sign() != "" }); {
+	case c.Signs && i >= 0:
+		return text[i].Style.Sign()
+	case c.signed && i < 0:
+		return "  " + value
+	case c.bare && c.Label != "" && value != "":
+		return c.Label + " " + value
+	}
+	return value
+}
+
+// value is the n-th line of a row's cell with its style.
+func (c *column) value(row document.Row, n int) (string, document.Style) {
+	lines := row.Cell(c.at).Lines
+	if n >= len(lines) {
+		return "", document.Plain
+	}
+	value, style := c.shown(lines[n]), document.Plain
+	if short, ok := c.names[value]; ok {
+		value = short
+	}
+	if row.Muted {
+		style = document.Muted
+	}
+	if i := slices.IndexFunc(lines[n], func(s document.Span) bool { return s.Style != document.Plain }); i >= 0 {
+		style = lines[n][i].Style
+	}
+	return value, style
+}
