@@ -12,8 +12,9 @@
 // The way through the files: table.go puts trials where they stand in the plan;
 // pairs.go gathers what a comparison rests on; package contrast estimates it;
 // judge.go decides, the controls first and then the
-// treatments as one family; text.go and number.go say it in words. rounds.go
-// answers how many rounds are needed. describe.go and warn.go add what a reader
+// treatments as one family; reason.go holds why something is not resolved, and
+// finding.go what a reader must know besides: typed values with their figures, of
+// which package wording makes sentences. rounds.go answers how many rounds are needed. describe.go and warn.go add what a reader
 // needs to trust or doubt a number, scaling.go fits lines through the levels of a
 // factor, and analyze.go ties it together.
 //
@@ -53,11 +54,11 @@ type Run struct {
 	Environment *machine.Environment `json:"environment,omitempty"`
 	// Verdicts says whether the run gives verdicts; Reasons say why not.
 	Valid   bool     `json:"valid"`
-	Reasons []string `json:"reasons,omitempty"`
-	// Observational says why what is concluded is weaker than an experiment: "arms
-	// ran one after the other", for instance. It is empty for a run that Tare
-	// carried out in rounds of random order.
-	Observational string `json:"observational,omitempty"`
+	Reasons []Reason `json:"-"`
+	// Observation says why what is concluded is weaker than an experiment: arms ran
+	// one after the other, for instance. It is nil for a run that Tare carried out in
+	// rounds of random order.
+	Observation *Observation `json:"observation,omitempty"`
 	// Finished is false for a run that can be resumed.
 	Finished bool `json:"finished"`
 	// Start is when the first trial started; all Seconds count from it.
@@ -107,10 +108,14 @@ type Comparison struct {
 	Arm     string            `json:"arm"`
 	Metric  experiment.Metric `json:"metric"`
 	Verdict Verdict           `json:"verdict"`
-	Text    string            `json:"text"`   // the verdict in a sentence: "costs 7.1 % [6.2, 8.0]"
-	Method  string            `json:"method"` // of the headline interval, one of the Method constants
-	Paired  bool              `json:"paired"` // trials of the same round were compared; else two independent samples
-	Rounds  int               `json:"rounds"` // complete pairs; for independent samples, values of the smaller one
+	// Reason says why it is not resolved, or gets no verdict; nil where there is one.
+	Reason  Reason `json:"-"`
+	Control bool   `json:"control,omitempty"` // the arm is the control, a second copy of the baseline
+	// Margin is the one of equivalence, as a share.
+	Margin float64 `json:"margin"`
+	Method string  `json:"method"` // of the headline interval, one of the Method constants
+	Paired bool    `json:"paired"` // trials of the same round were compared; else two independent samples
+	Rounds int     `json:"rounds"` // complete pairs; for independent samples, values of the smaller one
 	// Overhead is the headline interval and T the paired t interval beside it (after
 	// a pilot, Stein's). Where the values allow no interval, both bounds are the point.
 	Overhead  Interval `json:"overhead"`
@@ -119,10 +124,10 @@ type Comparison struct {
 	// Inner is the interval that a claim of equivalence rests on, of less confidence
 	// than Overhead (90 % beside 95 %). It is there only where Overhead reaches
 	// beyond the margin although Inner does not.
-	Inner     *Interval `json:"equivalenceInterval,omitempty"`
-	P         float64   `json:"p"`            // two-sided, of no difference
-	PAdjusted float64   `json:"pAdjusted"`    // after Holm
-	PEquiv    float64   `json:"pEquivalence"` // two one-sided tests at the margin; 1 for Difference metrics
+	Inner     *Inner  `json:"equivalenceInterval,omitempty"`
+	P         float64 `json:"p"`            // two-sided, of no difference
+	PAdjusted float64 `json:"pAdjusted"`    // after Holm
+	PEquiv    float64 `json:"pEquivalence"` // two one-sided tests at the margin; 1 for Difference metrics
 	// PEquivAdjusted is PEquiv after Holm, in a family of its own.
 	PEquivAdjusted float64 `json:"pEquivalenceAdjusted"`
 	// EstimatorsAgree says that the t interval alone would give the same verdict.
@@ -144,16 +149,28 @@ type Comparison struct {
 	// Observational says that what is claimed here is of no experiment.
 	Observational bool `json:"observational,omitempty"`
 	// Restates names the metric that a closed loop makes this one say once more.
-	Restates string   `json:"restates,omitempty"`
-	Warnings []string `json:"warnings,omitempty"`
+	Restates string `json:"restates,omitempty"`
+	// Versus is the other one of two overheads; nil where values are compared.
+	Versus   *Versus   `json:"versus,omitempty"`
+	Warnings []Finding `json:"-"`
 }
 
-// Alternative is what a comparison would be on other trials.
+// Inner is an interval of less confidence than the one shown.
+type Inner struct {
+	Interval
+	Confidence float64 `json:"confidence"` // of the interval
+}
+
+// Versus is what an overhead is compared with, where two overheads are.
+type Versus struct {
+	Arm string `json:"arm,omitempty"` // ""; the same arm
+	Run int    `json:"run,omitempty"` // its number; 0: the same run
+}
+
+// Alternative is a comparison as it would be on other trials.
 type Alternative struct {
-	Verdict  Verdict  `json:"verdict"`
-	Overhead Interval `json:"overhead"`
-	Text     string   `json:"text"`
-	Trials   int      `json:"trials"` // invalid trials that it takes in, of both arms
+	Comparison
+	Trials int `json:"trials"` // invalid trials that it takes in, of both arms
 }
 
 // Summary describes values of one arm in the metric's unit.
@@ -170,16 +187,6 @@ type Summary struct {
 	// design's confidence; NaN-free: both are 0 when n is too small.
 	MedianLo float64 `json:"medianLo"`
 	MedianHi float64 `json:"medianHi"`
-}
-
-// Warning is something that a reader must know before trusting a number.
-type Warning struct {
-	Cell   string `json:"cell,omitempty"`
-	Metric string `json:"metric,omitempty"`
-	Arm    string `json:"arm,omitempty"`
-	Text   string `json:"text"`
-	// Exploratory marks what only matters to who looks at exploratory metrics.
-	Exploratory bool `json:"exploratory,omitempty"`
 }
 
 // CellSummary holds one cell's series for charts.
@@ -200,7 +207,8 @@ type LoopSummary struct {
 	Least  float64 `json:"least"`
 	Median float64 `json:"median"`
 	Most   float64 `json:"most"`
-	Text   string  `json:"text"` // the same in a sentence
+	Trials int     `json:"trials"`       // that give them
+	Known  bool    `json:"workersKnown"` // the format tells the number of workers, and the products are near it
 }
 
 // MetricSeries holds every valid trial of one metric in one cell.

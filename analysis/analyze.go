@@ -1,7 +1,6 @@
 package analysis
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -40,22 +39,22 @@ func Analyze(plan *experiment.Plan, trials []journal.Trial, env *machine.Environ
 			run.Invalids = append(run.Invalids, trials[i])
 		}
 	}
-	w := wording{Rules: j.Rules, plan: plan, table: t, unit: unitEffects{}, observational: run.Observational != "", cells: run.Cells}
+	x := explainer{Rules: j.Rules, plan: plan, table: t, unit: unitEffects{}, observational: run.Observation != nil, cells: run.Cells}
 	for i, h := range j.treatments {
-		w.complete(&run.Comparisons[i], h, run.Valid)
+		x.complete(&run.Comparisons[i], h, run.Valid)
 	}
 	for i, h := range j.controls {
-		w.complete(&run.Controls[i], h, true)
+		x.complete(&run.Controls[i], h, true)
 	}
 	if run.Valid {
-		w.alternatives(run, j, trials)
+		x.alternatives(run, j, trials)
 	}
 	run.Warnings = warnings(t, run, env)
 	return run
 }
 
 // Judge gives the verdicts and the numbers that lead to them, and leaves out
-// what only explains them: texts, minimum detectable effects, diagnostics,
+// what only explains them: reasons, minimum detectable effects, diagnostics,
 // warnings and series. It is for simulating the method (bench/method); Analyze
 // takes the same way.
 func Judge(plan *experiment.Plan, trials []journal.Trial) *Run {
@@ -67,12 +66,12 @@ func judgeRun(t *table, trials []journal.Trial) (*Run, *judgement) {
 	j := judge(t)
 	rounds, _ := totalRounds(t)
 	run := &Run{
-		Schema:        Schema,
-		Plan:          t.plan,
-		Rounds:        len(t.rounds),
-		Trials:        t.counts(rounds, trials),
-		Family:        j.family,
-		Observational: observational(t.plan, trials),
+		Schema:      Schema,
+		Plan:        t.plan,
+		Rounds:      len(t.rounds),
+		Trials:      t.counts(rounds, trials),
+		Family:      j.family,
+		Observation: observation(t.plan, trials),
 	}
 	run.Finished = run.Trials.Done >= run.Trials.Planned
 	run.Reasons = slices.Concat(j.reasons, invalidity(t.plan, run.Trials))
@@ -93,23 +92,13 @@ func judgeRun(t *table, trials []journal.Trial) (*Run, *judgement) {
 }
 
 // invalidity says what, besides the controls, takes the verdicts from a run.
-func invalidity(plan *experiment.Plan, trials Counts) (reasons []string) {
+func invalidity(plan *experiment.Plan, trials Counts) (reasons []Reason) {
 	if role(plan, experiment.Baseline) < 0 {
-		reasons = append(reasons, "the plan has no baseline")
+		reasons = append(reasons, NoBaseline{})
 	}
 	limit := plan.Limits.InvalidTrials
-	if limit == nil || trials.Planned == 0 {
-		return reasons
-	}
-	lost := float64(trials.Lost) / float64(trials.Planned)
-	switch {
-	case lost <= float64(*limit):
-	case plan.Import != nil:
-		reasons = append(reasons, fmt.Sprintf("%d of %d trials (%s) are invalid, over the limit of %s",
-			trials.Lost, trials.Planned, percent(lost), percent(float64(*limit))))
-	default:
-		reasons = append(reasons, fmt.Sprintf("%d of %d planned trials (%s) stayed invalid after all attempts, over the limit of %s",
-			trials.Lost, trials.Planned, percent(lost), percent(float64(*limit))))
+	if limit != nil && trials.Planned > 0 && float64(trials.Lost)/float64(trials.Planned) > float64(*limit) {
+		reasons = append(reasons, InvalidTrials{Lost: trials.Lost, Planned: trials.Planned, Limit: float64(*limit), Imported: plan.Import != nil})
 	}
 	return reasons
 }
@@ -125,6 +114,8 @@ func (j *judgement) comparison(plan *experiment.Plan, h *hypothesis) Comparison 
 		Paired:          h.Paired,
 		Rounds:          h.Size(),
 		Restates:        h.restates,
+		Control:         plan.Arms[h.arm].Role == experiment.Control,
+		Margin:          float64(plan.Equivalence),
 		Overhead:        Interval(contrast.Overheads(h.shown(h.Main), h.Metric)),
 		T:               Interval(contrast.Overheads(h.shown(h.T), h.Metric)),
 		PointOnly:       !h.Main.OK,
@@ -151,48 +142,63 @@ func (h *hypothesis) shown(v contrast.View) stats.Interval {
 	return stats.Interval{Point: m, Lo: m, Hi: m}
 }
 
-// complete adds what explains a verdict: the minimum detectable effect, the
-// values themselves, the diagnostics, the sentence.
-func (w wording) complete(c *Comparison, h *hypothesis, valid bool) {
-	c.Baseline, c.Treated = w.summaries(h)
-	c.Overheads = make([]float64, len(h.Contrasts))
-	for i, x := range h.Contrasts {
-		c.Overheads[i] = contrast.Overhead(x, h.Metric)
-	}
-	w.detectable(c, h)
-	w.inner(c, h)
-	c.Observational = w.observational
-	if h.Paired {
-		w.diagnose(c, h)
-	} else {
-		w.diagnoseSamples(c, h)
-	}
-	c.Text = w.sentence(c, h, valid)
+// explainer adds to verdicts what explains them.
+type explainer struct {
+	contrast.Rules
+	plan          *experiment.Plan
+	table         *table // nil: of no single run
+	unit          unitEffects
+	observational bool
+	cells         []CellSummary // of the run; nil: of no single run
 }
+
+// complete adds what explains a verdict: the reason, the minimum detectable
+// effect, the values themselves, the diagnostics.
+func (x explainer) complete(c *Comparison, h *hypothesis, valid bool) {
+	c.Baseline, c.Treated = x.summaries(h)
+	c.Overheads = make([]float64, len(h.Contrasts))
+	for i, v := range h.Contrasts {
+		c.Overheads[i] = contrast.Overhead(v, h.Metric)
+	}
+	x.detectable(c, h)
+	x.inner(c, h)
+	c.Observational = x.observational
+	if h.Paired {
+		x.diagnose(c, h)
+	} else {
+		x.diagnoseSamples(c, h)
+	}
+	c.Reason = x.reason(h)
+	if !valid {
+		c.Withhold(InvalidRuns{})
+	}
+}
+
+// Withhold takes the verdict from a comparison.
+func (c *Comparison) Withhold(why Reason) { c.Verdict, c.Reason = Invalid, why }
 
 // inner adds the interval that equivalence rests on where the one shown does not
 // lie within the margin.
-func (w wording) inner(c *Comparison, h *hypothesis) {
-	if h.verdict != Equivalent && h.reason != reaching || !beyond(h.Main.At, w.Margin) {
+func (x explainer) inner(c *Comparison, h *hypothesis) {
+	if h.verdict != Equivalent && h.reason != reaching || !beyond(h.Main.At, x.Margin) {
 		return
 	}
-	if at, ok := h.inner(w.Rules); ok && !beyond(at, w.Margin) {
-		i := Interval(contrast.Overheads(at, h.Metric))
-		c.Inner = &i
+	if at, ok := h.inner(x.Rules); ok && !beyond(at, x.Margin) {
+		c.Inner = &Inner{Interval: Interval(contrast.Overheads(at, h.Metric)), Confidence: x.Inner().Confidence}
 	}
 }
 
 // summaries describe the values of both arms. Those of independent samples are
 // the whole series, which have been described already.
-func (w wording) summaries(h *hypothesis) (base, treated Summary) {
-	if h.cell < len(w.cells) && !h.Paired {
-		for _, m := range w.cells[h.cell].Metrics {
+func (x explainer) summaries(h *hypothesis) (base, treated Summary) {
+	if h.cell < len(x.cells) && !h.Paired {
+		for _, m := range x.cells[h.cell].Metrics {
 			if m.Metric.Name == h.Metric.Name {
 				return m.Arms[h.base].Summary, m.Arms[h.arm].Summary
 			}
 		}
 	}
-	return summarize(h.Baseline, w.Confidence), summarize(h.Treated, w.Confidence)
+	return summarize(h.Baseline, x.Confidence), summarize(h.Treated, x.Confidence)
 }
 
 // detectable sets the minimum detectable effect and, for what is not resolved,
@@ -201,12 +207,12 @@ func (w wording) summaries(h *hypothesis) (base, treated Summary) {
 // deviation seen. Where so few values can claim nothing there
 // is no effect that they could detect, and it stays 0. After a pilot both are
 // slightly optimistic, because they leave out Stein's interval.
-func (w wording) detectable(c *Comparison, h *hypothesis) {
+func (x explainer) detectable(c *Comparison, h *hypothesis) {
 	if !h.Main.OK || h.Size() < 2 {
 		return
 	}
-	alpha, power := w.Alpha/float64(h.family), float64(w.plan.Power)
-	c.MDE = math.Abs(w.overheadOf(deviation(h)*w.unit.at(unitOf(h, alpha, power)), h.Metric))
+	alpha, power := x.Alpha/float64(h.family), float64(x.plan.Power)
+	c.MDE = math.Abs(x.overheadOf(deviation(h)*x.unit.at(unitOf(h, alpha, power)), h.Metric))
 	if h.verdict != NotResolved || h.SD == 0 || h.reason == underBias || h.reason == noControl || h.reason == thinControl {
 		return // more rounds would change nothing, or what they would is not known
 	}

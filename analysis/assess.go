@@ -22,9 +22,9 @@ type Question struct {
 	contrast.Data
 	// Estimate makes the estimates where Data do not say how; nil: they do.
 	Estimate func(contrast.Rules) contrast.Estimate
-	// Versus is what an overhead is compared with, "in run 1", where two overheads
-	// are: the verdict then says that one costs more or less than the other.
-	Versus string
+	// Versus is what an overhead is compared with, where two overheads are: the
+	// verdict then says that one costs more or less than the other.
+	Versus *Versus
 }
 
 // Answers are the comparisons in the order of the questions.
@@ -41,13 +41,13 @@ type Answers struct {
 func Assess(plan *experiment.Plan, asked, controls []Question) Answers {
 	all := *plan
 	all.Arms, all.Cells = nil, nil
-	w := wording{Rules: contrast.RulesOf(plan), plan: &all, unit: unitEffects{}}
-	j := &judgement{Rules: w.Rules}
+	x := explainer{Rules: contrast.RulesOf(plan), plan: &all, unit: unitEffects{}}
+	j := &judgement{Rules: x.Rules}
 	for _, q := range controls {
-		j.controls = append(j.controls, w.hypothesis(q, experiment.Control))
+		j.controls = append(j.controls, x.hypothesis(q, experiment.Control))
 	}
 	for _, q := range asked {
-		h := w.hypothesis(q, experiment.Treatment)
+		h := x.hypothesis(q, experiment.Treatment)
 		for i, c := range controls {
 			if c.Cell == q.Cell && c.Metric.Name == q.Metric.Name && c.Against == q.Against {
 				h.control = j.controls[i]
@@ -59,42 +59,43 @@ func Assess(plan *experiment.Plan, asked, controls []Question) Answers {
 	var a Answers
 	a.Failed = j.settle()
 	for i, h := range j.treatments {
-		w.observational, w.versus = asked[i].Observational, asked[i].Versus
-		a.Asked = append(a.Asked, w.answer(j, h))
+		x.observational = asked[i].Observational
+		c := x.answer(j, h)
+		c.Versus = asked[i].Versus
+		a.Asked = append(a.Asked, c)
 		if h.Metric.Headline && !h.echo {
 			a.Family++
 		}
 	}
-	w.versus = ""
 	for i, h := range j.controls {
-		w.observational = controls[i].Observational
-		a.Controls = append(a.Controls, w.answer(j, h))
+		x.observational = controls[i].Observational
+		a.Controls = append(a.Controls, x.answer(j, h))
 	}
 	return a
 }
 
 // hypothesis gives a question a place of its own in the plan, which stands for
 // the runs that it is about.
-func (w wording) hypothesis(q Question, r experiment.Role) *hypothesis {
-	h := &hypothesis{cell: len(w.plan.Cells), arm: len(w.plan.Arms), Data: q.Data, restates: q.Restates}
-	for i, c := range w.plan.Cells {
+func (x explainer) hypothesis(q Question, r experiment.Role) *hypothesis {
+	h := &hypothesis{cell: len(x.plan.Cells), arm: len(x.plan.Arms), Data: q.Data, restates: q.Restates}
+	for i, c := range x.plan.Cells {
 		if c.ID == q.Cell {
 			h.cell = i
 		}
 	}
-	if h.cell == len(w.plan.Cells) {
-		w.plan.Cells = append(w.plan.Cells, experiment.Cell{ID: q.Cell})
+	if h.cell == len(x.plan.Cells) {
+		x.plan.Cells = append(x.plan.Cells, experiment.Cell{ID: q.Cell})
 	}
-	for i, a := range w.plan.Arms {
+	for i, a := range x.plan.Arms {
 		if a.Name == q.Arm && a.Role == r && a.Levels[0].Value == q.Against {
 			h.arm = i
 		}
 	}
-	if h.arm == len(w.plan.Arms) {
+	if h.arm == len(x.plan.Arms) {
 		against := []factor.Level{{Factor: "against", Value: q.Against}}
-		w.plan.Arms = append(w.plan.Arms, experiment.PlannedArm{Name: q.Arm, Role: r, Levels: against})
+		x.plan.Arms = append(x.plan.Arms, experiment.PlannedArm{Name: q.Arm, Role: r, Levels: against})
 	}
-	h.made(w.Rules, q.Estimate)
+	h.made(x.Rules, q.Estimate)
 	return h
 }
 
@@ -107,11 +108,8 @@ func (q Question) echoes(all []Question) bool {
 }
 
 // answer is a judged hypothesis in the form of the result.
-func (w wording) answer(j *judgement, h *hypothesis) Comparison {
-	c := j.comparison(w.plan, h)
-	w.complete(&c, h, true)
+func (x explainer) answer(j *judgement, h *hypothesis) Comparison {
+	c := j.comparison(x.plan, h)
+	x.complete(&c, h, true)
 	return c
 }
-
-// Estimated writes an interval of overheads of a metric: "7.1 % [6.2, 8.0]".
-func Estimated(i Interval, m experiment.Metric) string { return scaleFor(i, m).estimate(i) }

@@ -21,8 +21,8 @@ func asked(arm, against string, m experiment.Metric, factor float64) Question {
 func TestAssess(t *testing.T) {
 	plan, time := testPlan(12, nil, "a"), headline("time", experiment.Lower)
 	a := Assess(plan, []Question{asked("a", "2", time, 1.1), asked("a", "3", time, 1), asked("b", "2", time, 0.9)}, nil)
-	for i, want := range []string{"costs 10.0 % [9.3, 10.7]", "equivalent within ±2 % (differs by 0.0 % [−0.6, 0.6])", "gains 10.0 % [9.5, 10.5]"} {
-		if got := a.Asked[i].Text; got != want {
+	for i, want := range []string{"costs 10.0 [9.3 10.7]", "equivalent 0.0 [-0.6 0.6]", "gains -10.0 [-10.5 -9.5]"} {
+		if got := said(a.Asked[i]); got != want {
 			t.Errorf("question %d: %s, want %s", i+1, got, want)
 		}
 	}
@@ -44,7 +44,7 @@ func TestAssessAgreesWithAnalyze(t *testing.T) {
 	a := Assess(plan, []Question{question("a"), question("b")}, []Question{question("control")})
 	for i, c := range run.Comparisons {
 		got := a.Asked[i]
-		if got.Text != c.Text || got.Verdict != c.Verdict || got.PAdjusted != c.PAdjusted || got.MDE != c.MDE || got.Floor != c.Floor {
+		if said(got) != said(c) || got.Verdict != c.Verdict || got.PAdjusted != c.PAdjusted || got.MDE != c.MDE || got.Floor != c.Floor {
 			t.Errorf("%s: %+v\nwant %+v", c.Arm, got, c)
 		}
 	}
@@ -75,10 +75,10 @@ func TestAssessControls(t *testing.T) {
 	if len(a.Failed) != 1 || a.Failed[0] != 0 {
 		t.Errorf("failed: %v, want the first", a.Failed)
 	}
-	if got := a.Asked[0].Text; got != "not resolved: 3.0 % [2.4, 3.6], but the control differs by up to 5.6 % itself" {
+	if got := said(a.Asked[0]); got != `not resolved 3.0 [2.4 3.6] within-bias {"bias":0.05631893785676852}` {
 		t.Errorf("under a control that differs: %s", got)
 	}
-	if got := a.Asked[1].Text; got != "costs 3.0 % [2.4, 3.6]" {
+	if got := said(a.Asked[1]); got != "costs 3.0 [2.4 3.6]" {
 		t.Errorf("under one that does not: %s", got)
 	}
 }
@@ -93,10 +93,10 @@ func TestAssessRestatedAndMissing(t *testing.T) {
 	if a.Family != 2 {
 		t.Errorf("family of %d, want 2", a.Family)
 	}
-	if got := a.Asked[0].Text; got != "observational: restates rate: costs 10.0 % [9.3, 10.7]" {
+	if got := said(a.Asked[0]); got != "costs 10.0 [9.3 10.7] observational restates rate" {
 		t.Errorf("restated: %s", got)
 	}
-	if got := a.Asked[2].Text; got != "not resolved: too few valid values, 0 values per arm" {
+	if got := said(a.Asked[2]); got != "not resolved too-few-values" {
 		t.Errorf("without values: %s", got)
 	}
 }

@@ -1,9 +1,11 @@
 package analysis
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"tare/experiment"
@@ -88,7 +90,61 @@ func percentOf(v float64) *quantity.Percent {
 
 func texts(r *Run) (list []string) {
 	for _, c := range r.Comparisons {
-		list = append(list, fmt.Sprintf("%s/%s/%s: %s", c.Cell, c.Arm, c.Metric.Name, c.Text))
+		list = append(list, fmt.Sprintf("%s/%s/%s: %s", c.Cell, c.Arm, c.Metric.Name, said(c)))
+	}
+	return list
+}
+
+// said puts a comparison into a line: its verdict, overheads (in percent for a ratio), and its reason with the figures.
+func said(c Comparison) string {
+	text := string(c.Verdict)
+	unit := 100.0
+	if c.Metric.Scale == experiment.Difference {
+		unit = 1
+	}
+	interval := func(i Interval) string { return fmt.Sprintf("[%.1f %.1f]", unit*i.Lo, unit*i.Hi) }
+	if c.Rounds > 0 {
+		text += fmt.Sprintf(" %.1f", unit*c.Overhead.Point)
+	}
+	if c.Rounds > 0 && !c.PointOnly {
+		text += " " + interval(c.Overhead)
+	}
+	if c.Inner != nil {
+		text += fmt.Sprintf(" inner %.2g %s", c.Inner.Confidence, interval(c.Inner.Interval))
+	}
+	if c.Reason != nil {
+		text += " " + figures(c.Reason)
+	}
+	if c.Reason == (NothingShown{}) {
+		text += fmt.Sprintf(" mde %.1f needed %d", unit*c.MDE, c.Needed)
+	}
+	if c.Observational {
+		text += " observational"
+	}
+	if !c.Metric.Headline {
+		text += " exploratory"
+	}
+	if c.Control {
+		text += " control"
+	}
+	if c.Restates != "" {
+		text += " restates " + c.Restates
+	}
+	return text
+}
+
+// figures puts a reason or a finding into a line: its kind and its figures.
+func figures(f interface{ Kind() string }) string {
+	data, err := json.Marshal(f)
+	if err != nil {
+		panic(err)
+	}
+	return strings.TrimSuffix(f.Kind()+" "+string(data), " {}")
+}
+
+func reasons(r *Run) (list []string) {
+	for _, reason := range r.Reasons {
+		list = append(list, figures(reason))
 	}
 	return list
 }

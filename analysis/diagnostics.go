@@ -1,11 +1,9 @@
 package analysis
 
 import (
-	"fmt"
 	"math"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 
 	"tare/analysis/contrast"
@@ -102,31 +100,32 @@ func distinct(values []float64) int {
 	return len(slices.Compact(slices.Sorted(slices.Values(values))))
 }
 
-// oddity is what a series does not look like independent values by. A change of
+// Oddity is what a series does not look like independent values by. A change of
 // level is also a trend and makes neighbours alike; only the first that applies
 // is told.
-type oddity int
+type Oddity string
 
+// The oddities, in the order in which they are told.
 const (
-	changing oddity = iota // the level changes
-	drifting               // rises or falls all along
-	carrying               // neighbours resemble each other
-	grouped                // more than one mode
+	OddLevels Oddity = "levels" // the level changes
+	OddDrift  Oddity = "drift"  // rises or falls all along
+	OddCarry  Oddity = "carry"  // neighbours resemble each other
+	OddGroups Oddity = "groups" // more than one mode
 )
 
 // oddities judges a series of n values at a level.
-func (d *Diagnostics) oddities(n int, level float64) []oddity {
-	var list []oddity
+func (d *Diagnostics) oddities(n int, level float64) []Oddity {
+	var list []Oddity
 	switch {
 	case len(d.Changes) > 0:
-		return []oddity{changing} // which also makes more than one mode
+		return []Oddity{OddLevels} // which also makes more than one mode
 	case d.TrendP <= level:
-		list = append(list, drifting)
+		list = append(list, OddDrift)
 	case d.Lag1 >= lagLeast && lagP(d.Lag1, n) <= level:
-		list = append(list, carrying)
+		list = append(list, OddCarry)
 	}
 	if d.DipP <= max(level, dipLeast) {
-		list = append(list, grouped)
+		list = append(list, OddGroups)
 	}
 	return list
 }
@@ -140,37 +139,6 @@ func lagP(r float64, n int) float64 {
 	return math.Erfc(math.Abs(r+1/float64(n)) * math.Sqrt(float64(n)/2))
 }
 
-// says words an oddity of one metric.
-func (o oddity) says(d *Diagnostics) string {
-	switch o {
-	case changing:
-		return "at trial " + joined(d.Changes)
-	case drifting:
-		word := "rising"
-		if d.Trend < 0 {
-			word = "falling"
-		}
-		if d.Trend == 0 {
-			return probability(d.TrendP)
-		}
-		return fmt.Sprintf("%s by %s", word, percent(math.Abs(d.Trend)))
-	case carrying:
-		return fmt.Sprintf("lag-1 autocorrelation %.2f", d.Lag1)
-	}
-	return "dip test " + probability(d.DipP)
-}
-
-// means words what an oddity does to the interval; %s is what shows it, or where.
-var means = [...]string{
-	changing: "values change level on the way%s: the interval is about a mixture of levels and not about one",
-	drifting: "values drift from the first trial to the last%s: what drifts is part of the difference, and the interval does not know of it",
-	carrying: "neighbouring trials resemble each other%s: the interval takes them for independent and is too narrow",
-	grouped:  "values fall into more than one group%s: the interval is about a mixture of them and may describe none",
-}
-
-// mostPlaces is how many metrics one warning names.
-const mostPlaces = 6
-
 // seriesWarnings warns of odd series: once for each arm and oddity, with all
 // metrics that show it; those of headline metrics first, and the others apart.
 func seriesWarnings(plan *experiment.Plan, run *Run) []Warning {
@@ -178,7 +146,7 @@ func seriesWarnings(plan *experiment.Plan, run *Run) []Warning {
 	levels := diagnosticLevels(run)
 	for _, headline := range []bool{true, false} {
 		for a := range plan.Arms {
-			for o := range oddity(len(means)) {
+			for _, o := range []Oddity{OddLevels, OddDrift, OddCarry, OddGroups} {
 				if w, ok := run.odd(a, o, headline, levels[headline]); ok {
 					list = append(list, w)
 				}
@@ -188,31 +156,25 @@ func seriesWarnings(plan *experiment.Plan, run *Run) []Warning {
 	return list
 }
 
-// odd gathers where an arm shows an oddity.
-func (r *Run) odd(arm int, o oddity, headline bool, level float64) (Warning, bool) {
+// odd gathers where an arm shows an oddity. The warning names metric and cell
+// itself where there is one only.
+func (r *Run) odd(arm int, o Oddity, headline bool, level float64) (Warning, bool) {
 	w := Warning{Exploratory: !headline}
-	var shown string
-	var places []string
+	var places []Place
 	for _, c := range r.Cells {
 		for _, m := range c.Metrics {
 			s := &m.Arms[arm]
 			if m.Metric.Headline == headline && slices.Contains(s.Diagnostics.oddities(len(s.Values), level), o) {
-				w.Arm, w.Metric, w.Cell = s.Arm, m.Metric.Name, c.ID
-				shown = " (" + o.says(s.Diagnostics) + ")"
-				places = append(places, m.Metric.Name+" in "+c.ID+shown)
+				w.Arm = s.Arm
+				places = append(places, Place{Metric: m.Metric.Name, Cell: c.ID, Diagnostics: *s.Diagnostics})
 			}
 		}
 	}
-	n := len(places)
-	if more := len(places) - mostPlaces; more > 1 {
-		places = append(places[:mostPlaces], fmt.Sprintf("%d more", more))
+	if len(places) == 1 {
+		w.Metric, w.Cell = places[0].Metric, places[0].Cell
 	}
-	if n > 1 {
-		w.Metric, w.Cell = "", ""
-		shown = ", on " + strings.Join(places, ", ")
-	}
-	w.Text = fmt.Sprintf(means[o], shown)
-	return w, n > 0
+	w.Finding = OddSeries{Oddity: o, Places: places}
+	return w, len(places) > 0
 }
 
 // spreadRatio is how many times as wide the middle half of one arm's values must
@@ -225,25 +187,25 @@ const (
 
 // diagnoseSamples warns of what two independent samples say of their own
 // comparison.
-func (w wording) diagnoseSamples(c *Comparison, h *hypothesis) {
-	warn := func(format string, args ...any) { c.Warnings = append(c.Warnings, fmt.Sprintf(format, args...)) }
+func (x explainer) diagnoseSamples(c *Comparison, h *hypothesis) {
+	warn := func(f Finding) { c.Warnings = append(c.Warnings, f) }
 	if !c.EstimatorsAgree {
-		warn("%s", disagreement(h))
+		warn(disagreement(h))
 	}
 	if h.Main.OK && h.Method == contrast.MethodWelch {
-		warn("%s are too few for the rank-sum interval: Welch's t interval shown assumes normal noise", values(h))
+		warn(NormalSamples{Baseline: len(h.Baseline), Treated: len(h.Treated)})
 	}
 	if h.Size() > 1 && h.SD == 0 {
-		warn("no value of either arm varies: the metric may be too coarse to show noise")
+		warn(NoVariation{Scale: h.Metric.Scale})
 	}
 	base, arm := relativeSpread(c.Baseline, c.Metric), relativeSpread(c.Treated, c.Metric)
 	if h.Size() >= spreadFewest && base > 0 && arm > 0 {
 		if ratio := max(arm/base, base/arm); ratio >= spreadRatio {
-			wider := "arm"
+			wider := experiment.Treatment
 			if base > arm {
-				wider = "baseline"
+				wider = experiment.Baseline
 			}
-			warn("the values of the %s spread %.2g times as wide as those of the other: the arms differ in more than their level, which is all that the interval is about", wider, ratio)
+			warn(UnequalSpread{Wider: wider, Ratio: contrast.Finite(ratio)})
 		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
 	"tare/experiment"
@@ -41,15 +40,16 @@ func series(kind string, seed uint64) []float64 {
 
 func TestSeriesWarnings(t *testing.T) {
 	for _, c := range []struct {
-		kind string
-		want string // a warning of c11n on the headline metric; "": none at all
+		kind  string
+		want  Oddity // warned of in c11n on the headline metric; "": none at all
+		shows func(Diagnostics) bool
 	}{
-		{"quiet", ""},
-		{"grid", ""},
-		{"step", "values change level on the way (at trial 41): the interval is about a mixture of levels and not about one"},
-		{"trend", "values drift from the first trial to the last (rising by 3 %): what drifts is part of the difference, and the interval does not know of it"},
-		{"carried", "neighbouring trials resemble each other (lag-1 autocorrelation 0.77): the interval takes them for independent and is too narrow"},
-		{"modes", "values fall into more than one group (dip test p < 0.001): the interval is about a mixture of them and may describe none"},
+		{"quiet", "", nil},
+		{"grid", "", nil},
+		{"step", OddLevels, func(d Diagnostics) bool { return slices.Equal(d.Changes, []int{41}) }},
+		{"trend", OddDrift, func(d Diagnostics) bool { return math.Abs(d.Trend-0.03) < 0.005 }},
+		{"carried", OddCarry, func(d Diagnostics) bool { return math.Abs(d.Lag1-0.77) < 0.005 }},
+		{"modes", OddGroups, func(d Diagnostics) bool { return d.DipP < 0.001 }},
 	} {
 		t.Run(c.kind, func(t *testing.T) {
 			other := headline("other", experiment.Lower)
@@ -73,14 +73,17 @@ func TestSeriesWarnings(t *testing.T) {
 				}
 				return
 			}
-			want := Warning{Cell: "randread", Metric: "time", Arm: "c11n", Text: c.want}
-			if !slices.Contains(headlines, want) || len(headlines) != 1 {
-				t.Errorf("%+v\nwant %+v", headlines, want)
+			check := func(list []Warning, metric string) {
+				if len(list) != 1 || list[0].Cell != "randread" || list[0].Metric != metric || list[0].Arm != "c11n" {
+					t.Fatalf("%s: %+v", metric, list)
+				}
+				odd, ok := list[0].Finding.(OddSeries)
+				if !ok || odd.Oddity != c.want || len(odd.Places) != 1 || !c.shows(odd.Places[0].Diagnostics) {
+					t.Errorf("%s: %+v, want %s", metric, list[0].Finding, c.want)
+				}
 			}
-			want.Metric, want.Exploratory = "other", true
-			if !slices.Contains(hints, want) || len(hints) != 1 {
-				t.Errorf("exploratory: %+v\nwant %+v", hints, want)
-			}
+			check(headlines, "time")
+			check(hints, "other")
 		})
 	}
 }
@@ -98,14 +101,18 @@ func TestOneWarningForManyMetrics(t *testing.T) {
 			trials[i].Values[m.Name] = trials[i].Values["m0"]
 		}
 	}
-	var got []string
-	for _, w := range Analyze(plan, trials, nil).Warnings {
-		got = append(got, w.Arm+": "+w.Text)
+	list := Analyze(plan, trials, nil).Warnings
+	if len(list) != 1 || list[0].Arm != "c11n" || list[0].Metric != "" || list[0].Cell != "" {
+		t.Fatalf("%+v", list)
 	}
-	want := []string{"c11n: values change level on the way, on m0 in randread (at trial 41), m1 in randread (at trial 41), m2 in randread (at trial 41), " +
-		"m3 in randread (at trial 41), m4 in randread (at trial 41), m5 in randread (at trial 41), 3 more: the interval is about a mixture of levels and not about one"}
-	if !slices.Equal(got, want) {
-		t.Errorf("%q", got)
+	odd := list[0].Finding.(OddSeries)
+	if odd.Oddity != OddLevels || len(odd.Places) != 9 {
+		t.Fatalf("%+v", odd)
+	}
+	for i, p := range odd.Places {
+		if p.Metric != metrics[i].Name || p.Cell != "randread" || !slices.Equal(p.Diagnostics.Changes, []int{41}) {
+			t.Errorf("place %d: %+v", i, p)
+		}
 	}
 }
 
@@ -125,8 +132,8 @@ func TestSpreadWarning(t *testing.T) {
 		wide[i] = 100 * math.Pow(wide[i], 6)
 	}
 	run := Analyze(plan, slices.Concat(imported("aks", "time", hour(0), normal(1, 30, 100)...), imported("c11n", "time", hour(5), wide...)), nil)
-	if w := run.Comparisons[0].Warnings; len(w) != 1 || !strings.HasPrefix(w[0], "the values of the arm spread ") {
-		t.Errorf("%q", w)
+	if w := run.Comparisons[0].Warnings; len(w) != 1 || w[0].(UnequalSpread).Wider != experiment.Treatment || w[0].(UnequalSpread).Ratio < 3 {
+		t.Errorf("%+v", w)
 	}
 }
 

@@ -47,7 +47,7 @@ type judgement struct {
 	contrast.Rules
 	treatments []*hypothesis
 	controls   []*hypothesis
-	reasons    []string // why the run gives no verdicts
+	reasons    []Reason // why the run gives no verdicts
 	family     int      // hypotheses of treatments under Holm's correction
 }
 

@@ -1,7 +1,6 @@
 package analysis
 
 import (
-	"fmt"
 	"math"
 	"regexp"
 	"slices"
@@ -75,13 +74,11 @@ func (t *table) loop(c int, l experiment.Loop) *LoopSummary {
 		return nil
 	}
 	slices.Sort(products)
-	s := &LoopSummary{Loop: l, Least: products[0], Median: stats.Quantile(products, 0.5), Most: products[len(products)-1]}
-	n := len(products)
-	known := l.Workers > 0 && math.Abs(s.Median/l.Workers-1) <= loopNear
-	if !known && (free < loopTrials || contrast.Deviation(logProducts) > loopShare*contrast.Deviation(logLatencies)) {
+	s := &LoopSummary{Loop: l, Least: products[0], Median: stats.Quantile(products, 0.5), Most: products[len(products)-1], Trials: len(products)}
+	s.Known = l.Workers > 0 && math.Abs(s.Median/l.Workers-1) <= loopNear
+	if !s.Known && (free < loopTrials || contrast.Deviation(logProducts) > loopShare*contrast.Deviation(logLatencies)) {
 		return nil
 	}
-	s.Text = s.sentence(n, known)
 	return s
 }
 
@@ -91,32 +88,6 @@ func centre(x []float64) {
 	for i := range x {
 		x[i] -= mean
 	}
-}
-
-func (s *LoopSummary) sentence(n int, known bool) string {
-	text := fmt.Sprintf("closed loop: %s × %s is %s (%s to %s over %s)", s.Latency, s.Throughput, round(s.Median), round(s.Least), round(s.Most), counted(n, "trial"))
-	if known {
-		text += ", as many as the " + workers(s.Workers)
-	} else {
-		text += " whatever the latency, as with a fixed number of workers"
-	}
-	return text + fmt.Sprintf("; %s says the same as %s", s.Latency, s.Throughput)
-}
-
-// workers counts them, of which no tool has a part.
-func workers(n float64) string {
-	if n == 1 {
-		return "1 worker"
-	}
-	return round(n) + " workers"
-}
-
-// round writes a number of requests with three digits, or as a whole.
-func round(v float64) string {
-	if v >= 100 && v < 1e15 {
-		return fmt.Sprintf("%.0f", v)
-	}
-	return fmt.Sprintf("%.3g", v)
 }
 
 func namedMetric(c experiment.Cell, name string) *experiment.Metric {
@@ -151,7 +122,7 @@ func omissions(plan *experiment.Plan, run *Run) []Warning {
 		metrics  string
 		headline bool
 	}
-	cells := map[which][]string{}
+	cells, metrics := map[which][]string{}, map[which][]string{}
 	var order []which
 	for c, cell := range plan.Cells {
 		loop := run.Cells[c].Loop
@@ -169,6 +140,7 @@ func omissions(plan *experiment.Plan, run *Run) []Warning {
 				w := which{strings.Join(names, ", "), headline}
 				if cells[w] == nil {
 					order = append(order, w)
+					metrics[w] = names
 				}
 				cells[w] = append(cells[w], cell.ID)
 			}
@@ -176,8 +148,7 @@ func omissions(plan *experiment.Plan, run *Run) []Warning {
 	}
 	var list []Warning
 	for _, w := range order {
-		text := fmt.Sprintf("%s of a closed loop: while an answer is slow its worker asks nothing, and the requests that would have waited are missing (coordinated omission)", w.metrics)
-		list = append(list, Warning{Cell: strings.Join(cells[w], ", "), Text: text, Exploratory: !w.headline})
+		list = append(list, Warning{Cell: strings.Join(cells[w], ", "), Exploratory: !w.headline, Finding: Omission{metrics[w]}})
 	}
 	return list
 }

@@ -1,24 +1,38 @@
 package analysis
 
 import (
-	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"tare/experiment"
 	"tare/journal"
 )
 
-// schedule is how the trials of an arm lie in time beside those of the baseline.
-type schedule int
+// Observation says why a run is no experiment.
+type Observation struct {
+	Baseline string     `json:"baseline,omitempty"` // name of the arm that the others are compared with
+	Arms     []Schedule `json:"arms"`               // how each of the others ran beside it; none: it is alone
+	// Differs are the facts that files of some arm and those of the baseline tell
+	// differently.
+	Differs []string `json:"differs,omitempty"`
+}
 
+// Schedule is how the trials of an arm lie in time beside those of the baseline.
+type Schedule struct {
+	Arm   string `json:"arm"`   // its name
+	Times Times  `json:"times"` // a way in which trials lie in time
+}
+
+// Times is a way in which the trials of two arms lie in time.
+type Times string
+
+// The ways, in the order in which they are told.
 const (
-	unknown  schedule = iota // some file of one of them does not tell its start
-	apart                    // one began when the other was over
-	partly                   // they overlap, but one is early and the other late
-	blocks                   // they ran in the same stretch of time, but in few long turns
-	together                 // they ran in the same stretch of time
+	TimesUnknown     Times = "unknown"     // some file of one of them does not tell its start
+	TimesApart       Times = "apart"       // one began when the other was over
+	TimesOverlap     Times = "overlap"     // they overlap, but one is early and the other late
+	TimesBlocks      Times = "blocks"      // they ran in the same stretch of time, but in few long turns
+	TimesInterleaved Times = "interleaved" // they ran in the same stretch of time, in no random order
 )
 
 // betweenLeast and betweenMost bound the chance that a trial of an arm started
@@ -26,25 +40,18 @@ const (
 // are spread over the same time, 0 or 1 if one ran after the other.
 const betweenLeast, betweenMost = 0.25, 0.75
 
-// observational says why a run is no experiment, from what its trials tell; ""
-// for a run of Tare's own.
-func observational(plan *experiment.Plan, trials []journal.Trial) string {
+// observation says why a run is no experiment, from what its trials tell; nil for
+// a run of Tare's own.
+func observation(plan *experiment.Plan, trials []journal.Trial) *Observation {
 	if plan.Import == nil {
-		return ""
+		return nil
 	}
-	text := scheduled(plan, trials)
-	if names := differing(plan); len(names) > 0 {
-		const most = 6
-		if more := len(names) - most; more > 1 {
-			names = append(names[:most], fmt.Sprintf("%d more", more))
-		}
-		text += ", on systems or with settings that differ in " + strings.Join(names, ", ")
+	o := &Observation{Differs: differing(plan)}
+	base := role(plan, experiment.Baseline)
+	if base < 0 {
+		return o
 	}
-	return text
-}
-
-// scheduled says how the arms were run.
-func scheduled(plan *experiment.Plan, trials []journal.Trial) string {
+	o.Baseline = plan.Arms[base].Name
 	starts := map[string][]int64{}
 	blank := map[string]bool{}
 	for i := range trials {
@@ -58,61 +65,26 @@ func scheduled(plan *experiment.Plan, trials []journal.Trial) string {
 	for _, s := range starts {
 		slices.Sort(s)
 	}
-	base := role(plan, experiment.Baseline)
-	if base < 0 {
-		return "when the arms ran is not told"
-	}
-	names := map[schedule][]string{}
 	for i, arm := range plan.Arms {
-		if i != base {
-			b := plan.Arms[base].Name
-			s := unknown
-			if !blank[b] && !blank[arm.Name] {
-				s = between(starts[b], starts[arm.Name])
-			}
-			names[s] = append(names[s], arm.Name)
+		if i == base {
+			continue
 		}
-	}
-	if len(names) == 0 {
-		return "one arm alone, with no baseline beside it"
-	}
-	if len(names) == 1 {
-		for s := range names {
-			return allAlike[s]
+		times := TimesUnknown
+		if !blank[o.Baseline] && !blank[arm.Name] {
+			times = between(starts[o.Baseline], starts[arm.Name])
 		}
+		o.Arms = append(o.Arms, Schedule{Arm: arm.Name, Times: times})
 	}
-	var parts []string
-	for _, s := range slices.Sorted(maps.Keys(names)) {
-		parts = append(parts, fmt.Sprintf(someOf[s], strings.Join(names[s], ", "), plan.Arms[base].Name))
-	}
-	return strings.Join(parts, "; ")
+	return o
 }
 
-// allAlike and someOf word a schedule: of all arms, or of those named.
-var (
-	allAlike = map[schedule]string{
-		unknown:  "when the arms ran is not told",
-		apart:    "arms ran one after the other",
-		partly:   "arms overlapped in time only in part",
-		blocks:   "arms took turns in long blocks",
-		together: "arms interleaved in time, in an order that was not drawn at random",
-	}
-	someOf = map[schedule]string{
-		unknown:  "when %s ran is not told",
-		apart:    "%s ran before or after %s",
-		partly:   "%s overlapped with %s in time only in part",
-		blocks:   "%s took turns with %s in long blocks",
-		together: "%s interleaved in time with %s, in an order that was not drawn at random",
-	}
-)
-
 // between compares the sorted starts of two arms.
-func between(base, arm []int64) schedule {
+func between(base, arm []int64) Times {
 	if len(base) == 0 || len(arm) == 0 {
-		return unknown
+		return TimesUnknown
 	}
 	if base[len(base)-1] < arm[0] || arm[len(arm)-1] < base[0] {
-		return apart
+		return TimesApart
 	}
 	later, below, upTo := 0.0, 0, 0
 	for _, s := range arm {
@@ -125,13 +97,13 @@ func between(base, arm []int64) schedule {
 		later += float64(below+upTo) / 2
 	}
 	if share := later / float64(len(base)) / float64(len(arm)); share < betweenLeast || share > betweenMost {
-		return partly
+		return TimesOverlap
 	}
 	m, n := float64(len(base)), float64(len(arm))
 	if mixed := 1 + 2*m*n/(m+n); float64(turns(base, arm)) < mixed/2 {
-		return blocks
+		return TimesBlocks
 	}
-	return together
+	return TimesInterleaved
 }
 
 // turns is the number of stretches without a change of arm in the order of time;

@@ -28,24 +28,24 @@ func TestObservational(t *testing.T) {
 		facts  []map[string][]string
 		want   string
 	}{
-		{"one after the other", []func(int) time.Time{every(0), every(100)}, nil, "arms ran one after the other"},
-		{"the baseline last", []func(int) time.Time{every(100), every(0)}, nil, "arms ran one after the other"},
-		{"interleaved", []func(int) time.Time{every(0), every(1)}, nil, "arms interleaved in time, in an order that was not drawn at random"},
-		{"at the same moments", []func(int) time.Time{every(0), every(0)}, nil, "arms interleaved in time, in an order that was not drawn at random"},
-		{"overlapping at the ends", []func(int) time.Time{every(0), every(15)}, nil, "arms overlapped in time only in part"},
-		{"in turns of five", []func(int) time.Time{func(i int) time.Time { return every(2 * (i / 5) * 40)(i) }, every(50)}, nil, "arms took turns in long blocks"},
-		{"one arm", []func(int) time.Time{every(0)}, nil, "one arm alone, with no baseline beside it"},
-		{"untold", []func(int) time.Time{every(0), never}, nil, "when the arms ran is not told"},
-		{"one file does not tell", []func(int) time.Time{every(0), partlyTold}, nil, "when the arms ran is not told"},
+		{"one after the other", []func(int) time.Time{every(0), every(100)}, nil, "c11n apart"},
+		{"the baseline last", []func(int) time.Time{every(100), every(0)}, nil, "c11n apart"},
+		{"interleaved", []func(int) time.Time{every(0), every(1)}, nil, "c11n interleaved"},
+		{"at the same moments", []func(int) time.Time{every(0), every(0)}, nil, "c11n interleaved"},
+		{"overlapping at the ends", []func(int) time.Time{every(0), every(15)}, nil, "c11n overlap"},
+		{"in turns of five", []func(int) time.Time{func(i int) time.Time { return every(2 * (i / 5) * 40)(i) }, every(50)}, nil, "c11n blocks"},
+		{"one arm", []func(int) time.Time{every(0)}, nil, ""},
+		{"untold", []func(int) time.Time{every(0), never}, nil, "c11n unknown"},
+		{"one file does not tell", []func(int) time.Time{every(0), partlyTold}, nil, "c11n unknown"},
 		{"two arms of two kinds", []func(int) time.Time{every(0), every(1), every(200)}, nil,
-			"gke ran before or after aks; c11n interleaved in time with aks, in an order that was not drawn at random"},
+			"c11n interleaved, gke apart"},
 		{"other machines", []func(int) time.Time{every(0), every(100)},
 			[]map[string][]string{{"kernel": {"5.15"}, "fio version": {"3.28"}, "node": {"a", "b"}, "cpu": {"x"}}, {"kernel": {"6.1"}, "fio version": {"3.28"}, "node": {"b", "a", "b"}}},
-			"arms ran one after the other, on systems or with settings that differ in kernel"},
+			"c11n apart; kernel"},
 		{"many differences", []func(int) time.Time{every(0), every(100)},
 			[]map[string][]string{{"a": {"1"}, "b": {"1"}, "c": {"1"}, "d": {"1"}, "e": {"1"}, "f": {"1"}, "g": {"1"}, "h": {"1"}},
 				{"a": {"2"}, "b": {"2"}, "c": {"2"}, "d": {"2"}, "e": {"2"}, "f": {"2"}, "g": {"2"}, "h": {"2"}}},
-			"arms ran one after the other, on systems or with settings that differ in a, b, c, d, e, f, 2 more"},
+			"c11n apart; a b c d e f g h"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			plan := importedPlan([]experiment.Metric{headline("time", experiment.Lower)}, []string{"aks", "c11n", "gke"}[:len(c.starts)]...)
@@ -57,23 +57,36 @@ func TestObservational(t *testing.T) {
 				trials = append(trials, imported(plan.Arms[i].Name, "time", start, normal(uint64(i), 10, 100)...)...)
 			}
 			run := Analyze(plan, trials, nil)
-			if run.Observational != c.want {
-				t.Errorf("%q, want %q", run.Observational, c.want)
+			if got := figuresOf(run.Observation); got != c.want {
+				t.Errorf("%q, want %q", got, c.want)
 			}
 			for _, x := range run.Comparisons {
-				if !strings.HasPrefix(x.Text, "observational: ") {
-					t.Errorf("%q does not say that it is observational", x.Text)
+				if !x.Observational {
+					t.Errorf("%s does not say that it is observational", said(x))
 				}
 			}
 		})
 	}
 }
 
+// figuresOf puts an observation into a line.
+func figuresOf(o *Observation) string {
+	var arms []string
+	for _, a := range o.Arms {
+		arms = append(arms, a.Arm+" "+string(a.Times))
+	}
+	text := strings.Join(arms, ", ")
+	if o.Differs != nil {
+		text += "; " + strings.Join(o.Differs, " ")
+	}
+	return text
+}
+
 func TestNotObservational(t *testing.T) {
 	plan := testPlan(12, []experiment.Metric{headline("time", experiment.Lower)}, "one")
 	run := Analyze(plan, testTrials(plan, 12, noisy(1, 0.01, nil)), nil)
-	if run.Observational != "" || strings.Contains(run.Comparisons[0].Text, "observational") || !run.Comparisons[0].Paired {
-		t.Errorf("%q, %q", run.Observational, run.Comparisons[0].Text)
+	if run.Observation != nil || run.Comparisons[0].Observational || !run.Comparisons[0].Paired {
+		t.Errorf("%+v, %s", run.Observation, said(run.Comparisons[0]))
 	}
 }
 
@@ -99,7 +112,7 @@ func TestRatesOfArms(t *testing.T) {
 		trials = append(trials, loopTrial([]string{"aks", "c11n"}[i%2], i+1, rate*seconds, seconds))
 	}
 	if l := Analyze(plan, trials, nil).Cells[0].Loop; l != nil {
-		t.Errorf("%q", l.Text)
+		t.Errorf("%+v", l)
 	}
 }
 
@@ -115,10 +128,10 @@ func TestClosedLoop(t *testing.T) {
 		want    string
 	}{
 		{"told, constant", 64, 4, 0, 0,
-			"closed loop: latency-mean × throughput is 64 (64 to 64 over 8 trials), as many as the 64 workers; latency-mean says the same as throughput"},
+			"64.0, 64.0 to 64.0 over 8, known true"},
 		{"told, but others", 128, 4, 0, 0, ""},
 		{"not told, constant", 0, 6, 0, 0.01,
-			"closed loop: latency-mean × throughput is 64.2 (62.6 to 66.1 over 12 trials) whatever the latency, as with a fixed number of workers; latency-mean says the same as throughput"},
+			"64.2, 62.6 to 66.1 over 12, known false"},
 		{"not told, few trials", 0, 4, 0, 0, ""},
 		{"open loop", 0, 20, 100, 0, ""},
 		{"open loop, told", 64, 20, 100, 0, ""},
@@ -140,7 +153,7 @@ func TestClosedLoop(t *testing.T) {
 			run := Analyze(plan, trials, nil)
 			text := ""
 			if l := run.Cells[0].Loop; l != nil {
-				text = l.Text
+				text = fmt.Sprintf("%.1f, %.1f to %.1f over %d, known %v", l.Median, l.Least, l.Most, l.Trials, l.Known)
 			}
 			if text != c.want {
 				t.Errorf("%q\nwant %q", text, c.want)
@@ -151,7 +164,7 @@ func TestClosedLoop(t *testing.T) {
 				t.Errorf("family of %d, want %d", run.Family, family)
 			}
 			warned := slices.ContainsFunc(run.Warnings, func(w Warning) bool {
-				return strings.HasPrefix(w.Text, "latency-p99 of a closed loop:") && strings.Contains(w.Text, "coordinated omission")
+				return figures(w.Finding) == `omission {"metrics":["latency-p99"]}`
 			})
 			if warned != closed {
 				t.Errorf("warned of coordinated omission: %v", warned)
@@ -161,8 +174,8 @@ func TestClosedLoop(t *testing.T) {
 				if closed && x.Metric.Name == "latency-mean" {
 					restates = "throughput"
 				}
-				if x.Restates != restates || strings.Contains(x.Text, "restates throughput: ") != (restates != "") {
-					t.Errorf("%s restates %q: %q", x.Metric.Name, x.Restates, x.Text)
+				if x.Restates != restates {
+					t.Errorf("%s restates %q: %q", x.Metric.Name, x.Restates, said(x))
 				}
 			}
 		})

@@ -66,7 +66,7 @@ func TestNeededRounds(t *testing.T) {
 		t.Errorf("%d rounds, %v; want the cap of 9", got, err)
 	}
 	run := Analyze(plan, trials, nil)
-	if want := "a precision of ±2 % would take more than the 9 rounds allowed: some intervals are wider than asked for"; !strings.Contains(strings.Join(warningTexts(run), "\n"), want) {
+	if want := `capped-precision {"precision":0.02,"rounds":9}`; !strings.Contains(strings.Join(warningTexts(run), "\n"), want) {
 		t.Errorf("no warning %q", want)
 	}
 	if want := 9 * 4; run.Trials.Planned != want {

@@ -75,28 +75,28 @@ func TestIndependentSamples(t *testing.T) {
 		method    string
 		text      string
 	}{
-		{"cost of a time", lower, normal(1, 20, 100), normal(2, 15, 107), Costs, "rank-sum+welch", "observational: costs 7.0 % [6.2, 7.7]"},
-		{"cost of a rate", higher, normal(1, 20, 100), normal(2, 15, 93), Costs, "rank-sum+welch", "observational: costs 7.0 % [6.4, 7.7]"},
-		{"gain", lower, normal(1, 20, 100), normal(2, 15, 95), Gains, "rank-sum+welch", "observational: gains 5.0 % [4.3, 5.7]"},
-		{"gain of a rate", higher, normal(1, 20, 100), normal(2, 15, 105), Gains, "rank-sum+welch", "observational: gains 5.0 % [4.2, 5.7]"},
-		{"equivalent", lower, normal(1, 20, 100), normal(2, 20, 100.3), Equivalent, "rank-sum+welch", "observational: equivalent within ±2 % (costs 0.4 % [−0.3, 1.1])"},
-		{"exploratory", exploratory, normal(1, 20, 100), normal(2, 15, 107), Costs, "rank-sum+welch", "observational: exploratory: costs 7.0 % [6.2, 7.7]"},
-		{"difference", count, []float64{0, 1, 0, 2, 1, 0}, []float64{9, 7, 8, 9, 11, 8}, Costs, "rank-sum+welch", "observational: costs 8.0 [6.5, 9.5]"},
+		{"cost of a time", lower, normal(1, 20, 100), normal(2, 15, 107), Costs, "rank-sum+welch", "costs 7.0 [6.2 7.7] observational"},
+		{"cost of a rate", higher, normal(1, 20, 100), normal(2, 15, 93), Costs, "rank-sum+welch", "costs 7.0 [6.4 7.7] observational"},
+		{"gain", lower, normal(1, 20, 100), normal(2, 15, 95), Gains, "rank-sum+welch", "gains -5.0 [-5.7 -4.3] observational"},
+		{"gain of a rate", higher, normal(1, 20, 100), normal(2, 15, 105), Gains, "rank-sum+welch", "gains -5.0 [-5.7 -4.2] observational"},
+		{"equivalent", lower, normal(1, 20, 100), normal(2, 20, 100.3), Equivalent, "rank-sum+welch", "equivalent 0.4 [-0.3 1.1] observational"},
+		{"exploratory", exploratory, normal(1, 20, 100), normal(2, 15, 107), Costs, "rank-sum+welch", "costs 7.0 [6.2 7.7] observational exploratory"},
+		{"difference", count, []float64{0, 1, 0, 2, 1, 0}, []float64{9, 7, 8, 9, 11, 8}, Costs, "rank-sum+welch", "costs 8.0 [6.5 9.5] observational"},
 		{"too few for any claim", lower, normal(1, 3, 100), normal(2, 3, 150), NotResolved, "welch",
-			"observational: not resolved: 51.1 % [46.6, 55.7] (3 values per arm are too few to claim anything of 1 comparison: at least 4 of each arm are needed)"},
+			`not resolved 51.1 [46.6 55.7] too-few-to-claim {"family":1,"fewest":4} observational`},
 		{"too few of one", lower, normal(1, 30, 100), normal(2, 1, 150), NotResolved, "welch",
-			"observational: not resolved: too few valid values, 30 values of the baseline and 1 of the arm"},
+			"not resolved 48.0 too-few-values observational"},
 		{"none of one", lower, normal(1, 30, 100), nil, NotResolved, "welch",
-			"observational: not resolved: too few valid values, 30 values of the baseline and 0 of the arm"},
+			"not resolved too-few-values observational"},
 		{"constant", lower, []float64{5, 5, 5}, []float64{5, 5, 5}, NotResolved, "welch",
-			"observational: not resolved: no value of either arm varies, which allows no interval of 3 values per arm"},
+			`not resolved 0.0 no-spread {"fewest":6} observational`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			plan := importedPlan([]experiment.Metric{c.metric}, "aks", "c11n")
 			trials := slices.Concat(imported("aks", c.metric.Name, hour(0), c.base...), imported("c11n", c.metric.Name, hour(5), c.arm...))
 			got := Analyze(plan, trials, nil).Comparisons[0]
-			if got.Verdict != c.want || got.Text != c.text || got.Method != c.method || got.Paired {
-				t.Errorf("%s, %q by %s, paired %v\nwant %s, %q by %s", got.Verdict, got.Text, got.Method, got.Paired, c.want, c.text, c.method)
+			if got.Verdict != c.want || said(got) != c.text || got.Method != c.method || got.Paired {
+				t.Errorf("%s, %q by %s, paired %v\nwant %s, %q by %s", got.Verdict, said(got), got.Method, got.Paired, c.want, c.text, c.method)
 			}
 			if got.Rounds != min(len(c.base), len(c.arm)) || len(got.Overheads) != 0 || got.OrderP != 1 || got.Lag1 != 0 {
 				t.Errorf("rounds %d, overheads %v, order p %v, lag-1 %v", got.Rounds, got.Overheads, got.OrderP, got.Lag1)
@@ -118,9 +118,8 @@ func TestNotResolvedSaysWhatItTakes(t *testing.T) {
 		return x
 	}
 	c := Analyze(plan, slices.Concat(imported("aks", "time", hour(0), wide(1, 100)...), imported("c11n", "time", hour(5), wide(2, 106)...)), nil).Comparisons[0]
-	want := fmt.Sprintf("(differences under 20 %% cannot be seen here; about %d values per arm would)", c.Needed)
-	if c.Verdict != NotResolved || !strings.HasSuffix(c.Text, want) || c.Needed <= 12 || c.MDE < 0.19 || c.MDE > 0.20 {
-		t.Errorf("%q, MDE %v, needed %d; want %q", c.Text, c.MDE, c.Needed, want)
+	if c.Verdict != NotResolved || c.Reason != (NothingShown{}) || c.Needed <= 12 || c.MDE < 0.19 || c.MDE > 0.20 {
+		t.Errorf("%q, MDE %v, needed %d", said(c), c.MDE, c.Needed)
 	}
 }
 
@@ -138,14 +137,14 @@ func TestPairedImport(t *testing.T) {
 	trials := slices.Concat(imported("aks", "time", hour(0), base...), imported("c11n", "time", hour(0), arm...))
 	run := Analyze(plan, trials, nil)
 	c := run.Comparisons[0]
-	if !c.Paired || c.Verdict != Costs || c.Method != "signed-rank" || c.Text != "observational: costs 7.0 % [5.9, 8.1]" || c.Rounds != 12 {
+	if !c.Paired || c.Verdict != Costs || c.Method != "signed-rank" || said(c) != "costs 7.0 [5.9 8.1] observational" || c.Rounds != 12 {
 		t.Errorf("%+v", c)
 	}
 	if run.Cells[0].Metrics[0].Arms[0].Diagnostics != nil {
 		t.Error("diagnostics of independent samples on pairs")
 	}
-	if !run.Finished || !run.Valid || run.Observational == "" {
-		t.Errorf("finished %v, valid %v, observational %q", run.Finished, run.Valid, run.Observational)
+	if !run.Finished || !run.Valid || run.Observation == nil {
+		t.Errorf("finished %v, valid %v, observation %+v", run.Finished, run.Valid, run.Observation)
 	}
 }
 
@@ -161,8 +160,8 @@ func TestOrderOfFiles(t *testing.T) {
 		shuffled[i].Round = 1 + i%3
 	}
 	got := Analyze(plan, shuffled, nil)
-	if got.Comparisons[0].Text != want.Comparisons[0].Text || !slices.Equal(got.Cells[0].Metrics[0].Arms[0].Values, want.Cells[0].Metrics[0].Arms[0].Values) {
-		t.Errorf("%q, want %q", got.Comparisons[0].Text, want.Comparisons[0].Text)
+	if said(got.Comparisons[0]) != said(want.Comparisons[0]) || !slices.Equal(got.Cells[0].Metrics[0].Arms[0].Values, want.Cells[0].Metrics[0].Arms[0].Values) {
+		t.Errorf("%q, want %q", said(got.Comparisons[0]), said(want.Comparisons[0]))
 	}
 	if got.Trials.Planned != 40 || got.Trials.Done != 40 || got.Trials.Valid != 40 || got.Sessions != nil {
 		t.Errorf("trials %+v, sessions %v", got.Trials, got.Sessions)
@@ -180,17 +179,18 @@ func TestBrokenFiles(t *testing.T) {
 		t.Errorf("%+v, %d invalid", run.Trials, len(run.Invalids))
 	}
 	for _, w := range run.Warnings {
-		if strings.Contains(w.Text, "no cell or arm") || strings.Contains(w.Text, "control") || strings.Contains(w.Text, "not finished") {
-			t.Errorf("warning of a run of Tare's own: %q", w.Text)
+		switch w.Finding.(type) {
+		case StrayTrials, Uncontrolled, Unfinished:
+			t.Errorf("warning of a run of Tare's own: %q", figures(w.Finding))
 		}
 	}
 	plan.Limits.InvalidTrials = limit
 	run = Analyze(plan, trials, nil)
-	if want := []string{"2 of 18 trials (11 %) are invalid, over the limit of 10 %"}; run.Valid || !slices.Equal(run.Reasons, want) {
-		t.Errorf("valid %v, reasons %q, want %q", run.Valid, run.Reasons, want)
+	if want := []string{`invalid-trials {"lost":2,"planned":18,"limit":0.1,"imported":true}`}; run.Valid || !slices.Equal(reasons(run), want) {
+		t.Errorf("valid %v, reasons %q, want %q", run.Valid, reasons(run), want)
 	}
-	if want := "observational: no verdict, the run is invalid: 7.0 % [5.3, 8.1]"; run.Comparisons[0].Text != want {
-		t.Errorf("%q, want %q", run.Comparisons[0].Text, want)
+	if want := "invalid 7.0 [5.3 8.1] invalid-runs observational"; said(run.Comparisons[0]) != want {
+		t.Errorf("%q, want %q", said(run.Comparisons[0]), want)
 	}
 }
 
@@ -214,7 +214,7 @@ func TestVerdictWithFailedTrials(t *testing.T) {
 		rules []string
 		text  string // "": the verdict stays
 	}{
-		{"errors that change the verdict", 99.8, []string{workload.RuleErrors}, "observational: with the 14 trials that had failed operations, not resolved: 0.6 % "},
+		{"errors that change the verdict", 99.8, []string{workload.RuleErrors}, "not resolved 0.6 "},
 		{"errors that do not", 108, []string{workload.RuleErrors}, ""},
 		{"another rule", 100, []string{workload.RuleErrors, "unreadable"}, ""},
 	} {
@@ -227,16 +227,16 @@ func TestVerdictWithFailedTrials(t *testing.T) {
 		failing(trials, "c11n", 14, c.rules...)
 		got := Analyze(plan, trials, nil).Comparisons[0]
 		if got.Verdict != Costs || got.Rounds != 6 {
-			t.Errorf("%s: %s of %d values", c.name, got.Text, got.Rounds)
+			t.Errorf("%s: %s of %d values", c.name, said(got), got.Rounds)
 		}
 		if c.text == "" {
 			if got.WithInvalid != nil {
-				t.Errorf("%s: %q", c.name, got.WithInvalid.Text)
+				t.Errorf("%s: %+v", c.name, got.WithInvalid)
 			}
 			continue
 		}
 		a := got.WithInvalid
-		if a == nil || a.Trials != 14 || a.Verdict != NotResolved || !strings.HasPrefix(a.Text, c.text) || a.Overhead.Point > 0.07 {
+		if a == nil || a.Trials != 14 || a.Verdict != NotResolved || !strings.HasPrefix(said(a.Comparison), c.text) || a.Overhead.Point > 0.07 {
 			t.Errorf("%s: %+v, want %q", c.name, a, c.text)
 		}
 	}

@@ -29,13 +29,13 @@ const leastLevels = 3
 
 // Scaling is how one metric of a workload grows with a factor of its cells.
 type Scaling struct {
-	Workload string            `json:"workload"`       // whose cells these are
-	Factor   string            `json:"factor"`         // whose levels are numbers: "objects"
-	Held     []factor.Level    `json:"held,omitempty"` // the other factors
-	Cells    []string          `json:"cells"`          // by level, in ascending order
-	X        []float64         `json:"x"`              // the levels, in Unit
-	Unit     string            `json:"unit,omitempty"` // of the levels; "" for a number of things
-	Per      string            `json:"per"`            // what a slope is for, in words: "object", "1 % of churn"
+	Workload string            `json:"workload"`           // whose cells these are
+	Factor   string            `json:"factor"`             // whose levels are numbers: "objects"
+	Held     []factor.Level    `json:"held,omitempty"`     // the other factors
+	Cells    []string          `json:"cells"`              // by level, in ascending order
+	X        []float64         `json:"x"`                  // the levels, in Unit
+	Unit     string            `json:"unit,omitempty"`     // of the levels; "" for a number of things
+	Baseline string            `json:"baseline,omitempty"` // name of the arm that the others are compared with
 	Metric   experiment.Metric `json:"metric"`
 	Arms     []ScalingArm      `json:"arms"` // in the plan's order; those with a value at every level in some round
 }
@@ -52,7 +52,6 @@ type ScalingArm struct {
 	Line      []Interval `json:"line"`                // height of the line at each level
 	Means     []float64  `json:"means"`               // of the values at each level, in these rounds
 	Fit       Fit        `json:"fit"`
-	Text      string     `json:"text"` // the slope in words: "12.1 kB [11.0, 13.2] per object"
 	// Difference is the arm's slope less the baseline's, in the rounds that both
 	// have; nil for the baseline, and where there is no such round.
 	Difference *SlopeDifference `json:"difference,omitempty"`
@@ -65,7 +64,6 @@ type SlopeDifference struct {
 	PointOnly bool    `json:"pointOnly,omitempty"` // the values allow no interval
 	P         float64 `json:"p"`                   // two-sided, of equal slopes; not corrected for the number of lines
 	Method    string  `json:"method"`              // of the interval
-	Text      string  `json:"text"`                // in words: "1.2 kB [0.9, 1.5] per object steeper than plain"
 }
 
 // scalings finds every line of a run.
@@ -80,7 +78,10 @@ func scalings(t *table) []Scaling {
 			if !l.everywhere(t.plan, m) {
 				continue
 			}
-			s := Scaling{Workload: first.Workload, Factor: l.factor, Held: l.held, X: l.x, Unit: l.unit, Per: l.per, Metric: m}
+			s := Scaling{Workload: first.Workload, Factor: l.factor, Held: l.held, X: l.x, Unit: l.unit, Metric: m}
+			if base := role(t.plan, experiment.Baseline); base >= 0 {
+				s.Baseline = t.plan.Arms[base].Name
+			}
 			for _, c := range l.cells {
 				s.Cells = append(s.Cells, t.plan.Cells[c].ID)
 			}
@@ -94,10 +95,10 @@ func scalings(t *table) []Scaling {
 
 // ladder is a set of cells that differ in one factor alone.
 type ladder struct {
-	factor, unit, per string
-	held              []factor.Level
-	cells             []int     // of the plan, by level in ascending order
-	x                 []float64 // the levels
+	factor, unit string
+	held         []factor.Level
+	cells        []int     // of the plan, by level in ascending order
+	x            []float64 // the levels
 }
 
 // ladders finds them, in the order of the plan.
@@ -162,7 +163,7 @@ func (l *ladder) climb(plan *experiment.Plan) bool {
 			return false
 		}
 	}
-	l.unit, l.per = unit, perLevel(l.factor, unit)
+	l.unit = unit
 	return true
 }
 
@@ -188,10 +189,10 @@ func (t *table) lines(l ladder, m experiment.Metric) []ScalingArm {
 		if len(c.rounds) == 0 {
 			continue
 		}
-		s := c.describe(t.plan, l, m)
+		s := c.describe(t.plan, l)
 		s.Arm = arm.Name
 		if a != base && baseline != nil {
-			s.Difference = c.steeper(t.plan, l, m, *baseline)
+			s.Difference = c.steeper(t.plan, *baseline)
 		}
 		list = append(list, s)
 	}
@@ -246,7 +247,7 @@ func (c *climbing) slopes() []float64 {
 }
 
 // describe estimates the line of an arm.
-func (c *climbing) describe(plan *experiment.Plan, l ladder, m experiment.Metric) ScalingArm {
+func (c *climbing) describe(plan *experiment.Plan, l ladder) ScalingArm {
 	s := ScalingArm{Rounds: c.rounds, Slopes: c.slopes()}
 	at, method, _, ok := located(plan, s.Slopes, c.rounds)
 	s.Slope, s.Method, s.PointOnly = at, method, !ok
@@ -261,12 +262,11 @@ func (c *climbing) describe(plan *experiment.Plan, l ladder, m experiment.Metric
 		s.Line, s.Means = append(s.Line, height), append(s.Means, contrast.Finite(sum))
 	}
 	s.Fit = c.fit(l, s.Means)
-	s.Text = slopeText(s.Slope, s.PointOnly, m) + " per " + l.per
 	return s
 }
 
 // steeper compares the slopes of an arm with the baseline's, round by round.
-func (c *climbing) steeper(plan *experiment.Plan, l ladder, m experiment.Metric, base climbing) *SlopeDifference {
+func (c *climbing) steeper(plan *experiment.Plan, base climbing) *SlopeDifference {
 	var rounds []int
 	var differences []float64
 	for i, round := range c.rounds {
@@ -279,9 +279,7 @@ func (c *climbing) steeper(plan *experiment.Plan, l ladder, m experiment.Metric,
 		return nil
 	}
 	at, method, p, ok := located(plan, differences, rounds)
-	d := &SlopeDifference{Interval: at, Rounds: len(rounds), PointOnly: !ok, P: p, Method: method}
-	d.Text = steeperText(*d, l.per, plan.Arms[role(plan, experiment.Baseline)].Name, m)
-	return d
+	return &SlopeDifference{Interval: at, Rounds: len(rounds), PointOnly: !ok, P: p, Method: method}
 }
 
 // located estimates where values of one per round lie, as everywhere else. Where

@@ -82,8 +82,8 @@ func TestScalingAgainstR(t *testing.T) {
 	mesh := s.Arms[2]
 	near("difference", three(mesh.Difference.Interval), want["difference"].Rank)
 	near("p", []float64{mesh.Difference.P}, []float64{want["difference"].P})
-	if mesh.Difference.Text != "0.9 kB [0.6, 1.2] more per object than plain" {
-		t.Errorf("text %q", mesh.Difference.Text)
+	if text := fmt.Sprintf("%.1f [%.1f %.1f]", mesh.Difference.Point/1e3, mesh.Difference.Lo/1e3, mesh.Difference.Hi/1e3); text != "0.9 [0.6 1.2]" {
+		t.Errorf("difference %s", text)
 	}
 	few := ladderPlan(5, []string{"100", "300", "1000"}, []experiment.Metric{memory}, "mesh")
 	s = Analyze(few, slices.DeleteFunc(slices.Clone(trials), func(t journal.Trial) bool { return t.Round > 5 }), nil).Scaling[0]
@@ -150,24 +150,28 @@ func TestScalingFit(t *testing.T) {
 		levels []string
 		curve  func(x float64) float64
 		bend   string
-		text   string
+		off    string // how far, at what level; "": nowhere
 	}{
 		{"straight", []string{"100", "300", "1000"}, func(x float64) float64 { return 5 * x }, "", ""},
 		{"flat", []string{"100", "300", "1000"}, func(float64) float64 { return 5 }, "", ""},
 		{"square", []string{"100", "300", "1000"}, func(x float64) float64 { return x * x / 1000 }, "steeper",
-			"not a line: at 300 it lies 9 % of the rise below; steeper at higher levels than at lower ones"},
+			"9 % below at 300"},
 		{"root", []string{"100", "200", "400", "800", "1600"}, func(x float64) float64 { return 100 * math.Sqrt(x) }, "flatter",
-			"not a line: at 100 it lies 8 % of the rise below; flatter at higher levels than at lower ones"},
+			"8 % below at 100"},
 		{"step", []string{"100", "200", "300", "400", "500", "600"}, func(x float64) float64 { return 1000 * math.Floor(x/301) }, "",
-			"not a line: at 300 it lies 37 % of the rise below"},
+			"37 % below at 300"},
 		{"a little", []string{"100", "300", "1000"}, func(x float64) float64 { return 5*x + x*x/2000 }, "", ""},
 	} {
 		rng := rand.New(rand.NewPCG(3, 3))
 		plan := ladderPlan(10, c.levels, []experiment.Metric{memory})
 		trials := testTrials(plan, 10, func(_ int, cell, _, _ string) float64 { return c.curve(objectsOf(cell)) + rng.NormFloat64() })
 		f := scalings(tabulate(plan, trials, validOnly))[0].Arms[0].Fit
-		if f.Poor != (c.text != "") || f.Bend != c.bend || f.Text != c.text {
-			t.Errorf("%s: %+v, want %q", c.name, f, c.text)
+		off := ""
+		if f.Poor {
+			off = fmt.Sprintf("%.0f %% %s at %v", 100*f.Off, map[bool]string{true: "below", false: "above"}[f.Below], f.At)
+		}
+		if f.Bend != c.bend || off != c.off {
+			t.Errorf("%s: %+v, want %q", c.name, f, c.off)
 		}
 	}
 }
@@ -185,7 +189,7 @@ func TestLadders(t *testing.T) {
 		cells []experiment.Cell
 		want  []string
 	}{
-		{"out of order", []experiment.Cell{cell("a", "objects", "1000"), cell("a", "objects", "100"), cell("a", "objects", "300")}, []string{"objects per object [100 300 1000] of [1 2 0]"}},
+		{"out of order", []experiment.Cell{cell("a", "objects", "1000"), cell("a", "objects", "100"), cell("a", "objects", "300")}, []string{"objects per  [100 300 1000] of [1 2 0]"}},
 		{"two levels", []experiment.Cell{cell("a", "objects", "1"), cell("a", "objects", "2")}, nil},
 		{"words", []experiment.Cell{cell("a", "mode", "x"), cell("a", "mode", "y"), cell("a", "mode", "z")}, nil},
 		{"a word among numbers", []experiment.Cell{cell("a", "n", "1"), cell("a", "n", "2"), cell("a", "n", "all")}, nil},
@@ -194,17 +198,17 @@ func TestLadders(t *testing.T) {
 		{"two factors", []experiment.Cell{
 			cell("a", "rate", "10/s", "churn", "0%"), cell("a", "rate", "20/s", "churn", "0%"), cell("a", "rate", "60/min", "churn", "0%"),
 			cell("a", "rate", "10/s", "churn", "50%"), cell("a", "rate", "20/s", "churn", "50%"), cell("a", "rate", "60/min", "churn", "50%"),
-		}, []string{"rate per 1/s of rate [1 10 20] of [2 0 1] at churn=0%", "rate per 1/s of rate [1 10 20] of [5 3 4] at churn=50%"}},
-		{"percent", []experiment.Cell{cell("a", "churn", "0%"), cell("a", "churn", "25%"), cell("a", "churn", "50%")}, []string{"churn per 1 % of churn [0 25 50] of [0 1 2]"}},
-		{"sizes", []experiment.Cell{cell("a", "size", "4KiB"), cell("a", "size", "64KiB"), cell("a", "size", "1MiB")}, []string{"size per KiB of size [4 64 1024] of [0 1 2]"}},
-		{"durations", []experiment.Cell{cell("a", "delay", "0s"), cell("a", "delay", "5ms"), cell("a", "delay", "1s")}, []string{"delay per s of delay [0 0.005 1] of [0 1 2]"}},
-		{"rates", []experiment.Cell{cell("a", "link", "10Mbit"), cell("a", "link", "1Gbit"), cell("a", "link", "100Mbit")}, []string{"link per Mbit/s of link [10 100 1000] of [0 2 1]"}},
+		}, []string{"rate per 1/s [1 10 20] of [2 0 1] at churn=0%", "rate per 1/s [1 10 20] of [5 3 4] at churn=50%"}},
+		{"percent", []experiment.Cell{cell("a", "churn", "0%"), cell("a", "churn", "25%"), cell("a", "churn", "50%")}, []string{"churn per % [0 25 50] of [0 1 2]"}},
+		{"sizes", []experiment.Cell{cell("a", "size", "4KiB"), cell("a", "size", "64KiB"), cell("a", "size", "1MiB")}, []string{"size per KiB [4 64 1024] of [0 1 2]"}},
+		{"durations", []experiment.Cell{cell("a", "delay", "0s"), cell("a", "delay", "5ms"), cell("a", "delay", "1s")}, []string{"delay per s [0 0.005 1] of [0 1 2]"}},
+		{"rates", []experiment.Cell{cell("a", "link", "10Mbit"), cell("a", "link", "1Gbit"), cell("a", "link", "100Mbit")}, []string{"link per Mbit/s [10 100 1000] of [0 2 1]"}},
 		{"unlimited", []experiment.Cell{cell("a", "link", "10Mbit"), cell("a", "link", "1Gbit"), cell("a", "link", "unlimited")}, nil},
 		{"numbers of another kind", []experiment.Cell{cell("a", "n", "0x10"), cell("a", "n", "Inf"), cell("a", "n", "NaN")}, nil},
 	} {
 		var got []string
 		for _, l := range ladders(&experiment.Plan{Cells: c.cells}) {
-			text := fmt.Sprintf("%s per %s %v of %v", l.factor, l.per, l.x, l.cells)
+			text := fmt.Sprintf("%s per %s %v of %v", l.factor, l.unit, l.x, l.cells)
 			if l.held != nil {
 				text += fmt.Sprintf(" at %v", l.held[0])
 			}
@@ -237,16 +241,16 @@ func TestScalingLeavesOut(t *testing.T) {
 	}
 	var got []string
 	for _, a := range list[0].Arms {
-		line := fmt.Sprintf("%s %v %v", a.Arm, a.Rounds, a.Text)
-		if a.Difference != nil {
-			line += fmt.Sprintf("; %d %s", a.Difference.Rounds, a.Difference.Text)
+		line := fmt.Sprintf("%s %v %.2f point %v", a.Arm, a.Rounds, a.Slope.Point, a.PointOnly)
+		if d := a.Difference; d != nil {
+			line += fmt.Sprintf("; %d %.2f point %v", d.Rounds, math.Abs(d.Point), d.PointOnly)
 		}
 		got = append(got, line)
 	}
 	want := []string{
-		"plain [1 2 3 4 6] 1.00 B per object",
-		"control [1 2 3 4 5 6] 1.00 B [1.00, 1.00] per object; 5 0.0 B more per object than plain",
-		"mesh [1 3 4 5 6] 1.00 B per object; 4 0.0 B more per object than plain",
+		"plain [1 2 3 4 6] 1.00 point true",
+		"control [1 2 3 4 5 6] 1.00 point false; 5 0.00 point true",
+		"mesh [1 3 4 5 6] 1.00 point true; 4 0.00 point true",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("lines\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
@@ -254,39 +258,5 @@ func TestScalingLeavesOut(t *testing.T) {
 	plan.Import = &experiment.Import{Tool: "fio"}
 	if list := Analyze(plan, trials, nil).Scaling; list != nil {
 		t.Errorf("independent samples have lines: %+v", list)
-	}
-}
-
-func TestScalingText(t *testing.T) {
-	cores := experiment.Metric{Name: "cpu-istiod", Unit: "cores"}
-	seconds := experiment.Metric{Name: "ready-mean", Unit: "s"}
-	for _, c := range []struct {
-		at        Interval
-		m         experiment.Metric
-		pointOnly bool
-		want      string
-	}{
-		{Interval{0.00123, 0.0011, 0.0014}, cores, false, "1.2 millicores [1.1, 1.4]"},
-		{Interval{1.23, 1.1, 1.4}, cores, false, "1.2 cores [1.1, 1.4]"},
-		{Interval{12_345, 11_000, 13_000}, memory, false, "12.3 kB [11.0, 13.0]"},
-		{Interval{0.000012, 0.00001, 0.000013}, seconds, false, "12.0 µs [10.0, 13.0]"},
-		{Interval{-0.002, -0.003, -0.001}, seconds, false, "−2.0 ms [−3.0, −1.0]"},
-		{Interval{0.002, 0.002, 0.002}, seconds, true, "2.00 ms"},
-	} {
-		if got := slopeText(c.at, c.pointOnly, c.m); got != c.want {
-			t.Errorf("%v is written %q, want %q", c.at, got, c.want)
-		}
-	}
-	for _, c := range []struct {
-		at   Interval
-		want string
-	}{
-		{Interval{500, 400, 600}, "500 B [400, 600] more per object than plain"},
-		{Interval{-500, -600, -400}, "500 B [400, 600] less per object than plain"},
-		{Interval{50, -40, 140}, "no difference from plain resolved: 50 B [−40, 140] more per object than plain"},
-	} {
-		if got := steeperText(SlopeDifference{Interval: c.at}, "object", "plain", memory); got != c.want {
-			t.Errorf("%v is written %q, want %q", c.at, got, c.want)
-		}
 	}
 }

@@ -2,7 +2,6 @@ package analysis
 
 import (
 	"errors"
-	"fmt"
 	"math"
 
 	"tare/analysis/contrast"
@@ -18,9 +17,9 @@ type Fit struct {
 	P   float64 `json:"p"`  // that the means lie on a line, by t tests of what is left at each level; 1 if untestable
 	// Bend says which way the means leave the line, by the quadratic that fits
 	// best: "steeper" towards higher levels, "flatter"; "" where they do neither.
-	Bend string `json:"bend,omitempty"`
-	Poor bool   `json:"poor"`           // the line misses by more than chance and by more than a little
-	Text string `json:"text,omitempty"` // in words, where it is poor
+	Bend  string `json:"bend,omitempty"`
+	Poor  bool   `json:"poor"`            // the line misses by more than chance and by more than a little
+	Below bool   `json:"below,omitempty"` // the mean at that level lies below the line; else above
 }
 
 const (
@@ -44,7 +43,7 @@ func (c *climbing) fit(l ladder, means []float64) Fit {
 			left[k] += residuals[i] / float64(len(c.lines))
 		}
 		if math.Abs(left[k]) > worst {
-			worst, f.At = math.Abs(left[k]), x
+			worst, f.At, f.Below = math.Abs(left[k]), x, left[k] < 0
 		}
 		f.P = min(f.P, missed(residuals)*float64(independent(len(l.x))))
 	}
@@ -54,7 +53,6 @@ func (c *climbing) fit(l ladder, means []float64) Fit {
 	f.Poor = f.P <= fitLevel && f.Off >= fitMiss
 	if f.Poor {
 		f.Bend = bend(l.x, left)
-		f.Text = f.sentence(left, l)
 	}
 	return f
 }
@@ -114,22 +112,4 @@ func bend(x, left []float64) string {
 		return "steeper"
 	}
 	return "flatter"
-}
-
-// sentence says what is wrong with the line.
-func (f Fit) sentence(left []float64, l ladder) string {
-	side := "above"
-	for k, x := range l.x {
-		if x == f.At && left[k] < 0 {
-			side = "below"
-		}
-	}
-	text := fmt.Sprintf("not a line: at %s it lies %s of the rise %s", levelText(f.At, l.unit), shareText(f.Off), side)
-	switch f.Bend {
-	case "steeper":
-		text += "; steeper at higher levels than at lower ones"
-	case "flatter":
-		text += "; flatter at higher levels than at lower ones"
-	}
-	return text
 }

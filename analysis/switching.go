@@ -1,10 +1,5 @@
 package analysis
 
-import (
-	"fmt"
-	"strings"
-)
-
 // switching warns of layers that were turned on and off for everyone between
 // trials: a trial that follows finds a cluster that has just been changed. Trials
 // of the arm that has such a layer nearly always do, others only sometimes.
@@ -27,10 +22,9 @@ func (t *table) switching() []Warning {
 	if !turned {
 		return nil
 	}
-	var each []string
+	var arms []SwitchedArm
 	for a, arm := range t.plan.Arms {
-		each = append(each, fmt.Sprintf("%d of %d trials of %s", after[a], valid[a], arm.Name))
+		arms = append(arms, SwitchedArm{Arm: arm.Name, After: after[a], Valid: valid[a]})
 	}
-	return []Warning{{Text: fmt.Sprintf("a layer is turned on and off for all arms, and followed by a trial that may still feel the change: %s; "+
-		"a difference between arms may be partly that, unless the layer's settle is long enough", strings.Join(each, ", "))}}
+	return []Warning{{Finding: Switching{arms}}}
 }

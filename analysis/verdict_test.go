@@ -50,72 +50,72 @@ func TestVerdicts(t *testing.T) {
 		text    string
 	}{
 		{name: "cost of a time", rounds: 12, metric: lower, arm: around(0.07, 1, 0),
-			want: Costs, text: "costs 7.2 % [6.8, 7.7]"},
+			want: Costs, text: "costs 7.2 [6.8 7.7]"},
 		{name: "cost of a rate", rounds: 12, metric: higher, arm: around(-0.07, 1, 0),
-			want: Costs, text: "costs 6.8 % [6.4, 7.2]"},
+			want: Costs, text: "costs 6.8 [6.4 7.2]"},
 		{name: "gain", rounds: 12, metric: lower, arm: around(-0.05, 1, 0),
-			want: Gains, text: "gains 4.9 % [4.5, 5.3]"},
+			want: Gains, text: "gains -4.9 [-5.3 -4.5]"},
 		{name: "gain of a rate", rounds: 12, metric: higher, arm: around(0.05, 1, 0),
-			want: Gains, text: "gains 5.1 % [4.7, 5.5]"},
+			want: Gains, text: "gains -5.1 [-5.5 -4.7]"},
 		{name: "equivalent", rounds: 12, metric: lower, arm: around(0.003, 1, 0),
-			want: Equivalent, text: "equivalent within ±2 % (costs 0.3 % [−0.1, 0.7])"},
+			want: Equivalent, text: "equivalent 0.3 [-0.1 0.7]"},
 		{name: "equivalent though different", rounds: 12, metric: lower, arm: around(-0.01, 1, 0),
-			want: Equivalent, text: "equivalent within ±2 % (gains 1.0 % [0.6, 1.4])"},
+			want: Equivalent, text: "equivalent -1.0 [-1.4 -0.6]"},
 		{name: "equivalent to zero", rounds: 12, metric: lower, arm: []float64{0.0, 0.004, -0.004},
-			want: Equivalent, text: "equivalent within ±2 % (differs by 0.0 % [−0.2, 0.2])"},
+			want: Equivalent, text: "equivalent -0.0 [-0.2 0.2]"},
 		{name: "equivalent, with an interval beyond the margin", rounds: 10, metric: lower, arm: []float64{0.002, 0.001, -0.001, 0.003, 0, 0.001, -0.002, 0.002, 0.001, 0.05},
-			want: Equivalent, text: "equivalent within ±2 % (costs 0.1 % [0.0, 2.5]; the 90 % interval [0.0, 0.3] lies within)"},
+			want: Equivalent, text: "equivalent 0.1 [-0.0 2.5] inner 0.9 [-0.0 0.3]"},
 		{name: "equivalent and a gain, with an interval beyond the margin", rounds: 10, metric: lower, arm: []float64{-0.002, -0.001, 0.001, -0.003, -0.001, -0.001, 0.002, -0.002, -0.001, -0.05},
-			want: Equivalent, text: "equivalent within ±2 % (gains 0.1 % [0.0, 2.4]; the 90 % interval [0.0, 0.3] lies within)"},
+			want: Equivalent, text: "equivalent -0.1 [-2.4 -0.0] inner 0.9 [-0.3 -0.0]"},
 		{name: "one pair far away", rounds: 10, metric: lower, arm: []float64{0.002, 0.001, -0.001, 0.003, 0, 0.001, -0.002, 0.002, 0.001, math.Log(10)},
-			want: NotResolved, text: "not resolved: 0 % [0, 216] (the 90 % interval [0.0, 0.3] lies within ±2 %, but this one reaches beyond twice that margin: a few pairs decide)"},
+			want: NotResolved, text: "not resolved 0.1 [-0.0 216.1] inner 0.9 [-0.0 0.3] far-reaching"},
 		{name: "not resolved", rounds: 12, metric: lower, arm: around(0.01, 8, 0),
-			want: NotResolved, text: "not resolved: 0.6 % [−2.6, 4.3] (differences under 4.6 % cannot be seen here; about 538 rounds would)"},
+			want: NotResolved, text: "not resolved 0.6 [-2.6 4.3] nothing-shown mde 4.6 needed 538"},
 		{name: "exploratory", rounds: 12, metric: exploratory, arm: around(0.07, 1, 0),
-			want: Costs, text: "exploratory: costs 7.2 % [6.8, 7.7]"},
+			want: Costs, text: "costs 7.2 [6.8 7.7] exploratory"},
 		{name: "difference", rounds: 12, metric: retransmits, arm: around(0.07, 1, 0),
-			want: Costs, text: "exploratory: costs 7.2 [6.8, 7.7]"},
+			want: Costs, text: "costs 7.2 [6.8 7.7] exploratory"},
 		{name: "t where ranks are too few", rounds: 4, metric: lower, arm: around(0.07, 1, 0),
-			want: NotResolved, text: "not resolved: 7.4 % [6.3, 8.5] (4 rounds are too few to claim anything of 1 comparison: at least 6 are needed)"},
+			want: NotResolved, text: `not resolved 7.4 [6.3 8.5] too-few-to-claim {"family":1,"fewest":6}`},
 		{name: "one round", rounds: 1, metric: lower, arm: around(0.07, 1, 0),
-			want: NotResolved, text: "not resolved: only one valid pair"},
+			want: NotResolved, text: "not resolved 7.7 too-few-values"},
 		{name: "no round", rounds: 0, metric: lower,
-			want: NotResolved, text: "not resolved: no valid pairs"},
+			want: NotResolved, text: "not resolved too-few-values"},
 		{name: "no spread", rounds: 3, metric: lower, arm: []float64{0.07},
-			want: NotResolved, text: "not resolved: all 3 pairs have the same ratio, which allows no interval under 6 pairs"},
+			want: NotResolved, text: `not resolved 7.3 no-spread {"fewest":6}`},
 		{name: "no spread, but ranks", rounds: 6, metric: lower, arm: []float64{0.07},
-			want: Costs, text: "costs 7.3 % [7.3, 7.3]"},
+			want: Costs, text: "costs 7.3 [7.3 7.3]"},
 		{name: "proof fails", rounds: 6, metric: lower, arm: around(0.07, 1, 0),
 			change: func(_ *experiment.Plan, trials []journal.Trial) []journal.Trial {
 				breakRule(trials, "layer", "proof")
 				return trials
 			},
-			want: NotResolved, text: "not resolved: no valid pairs: 6 of 6 trials broke rule proof"},
+			want: NotResolved, text: `not resolved too-few-values {"loss":{"lost":6,"trials":6,"rules":["proof"]}}`},
 		{name: "baseline fails", rounds: 6, metric: lower, arm: around(0.07, 1, 0),
 			change: func(_ *experiment.Plan, trials []journal.Trial) []journal.Trial {
 				breakRule(trials, "plain", "errors")
 				return trials
 			},
-			want: NotResolved, text: "not resolved: no valid pairs: of the baseline, 6 of 6 trials broke rule errors"},
+			want: NotResolved, text: `not resolved too-few-values {"loss":{"baseline":true,"lost":6,"trials":6,"rules":["errors"]}}`},
 		{name: "several rules", rounds: 6, metric: lower, arm: around(0.07, 1, 0),
 			change: func(_ *experiment.Plan, trials []journal.Trial) []journal.Trial {
 				breakRule(trials[9:], "layer", "steal")
 				breakRule(trials[:9], "layer", "errors")
 				return trials
 			},
-			want: NotResolved, text: "not resolved: no valid pairs: 6 of 6 trials broke rules errors, steal"},
+			want: NotResolved, text: `not resolved too-few-values {"loss":{"lost":6,"trials":6,"rules":["errors","steal"]}}`},
 		{name: "control fails its rules", rounds: 6, metric: lower, arm: around(0.07, 1, 0),
 			change: func(_ *experiment.Plan, trials []journal.Trial) []journal.Trial {
 				breakRule(trials, "control", "errors")
 				return trials
 			},
-			want: NotResolved, text: "not resolved: 7.3 % [6.4, 8.2], but the control has no estimate on this metric to stand against"},
+			want: NotResolved, text: "not resolved 7.3 [6.4 8.2] no-control"},
 		{name: "control of too few pairs to fail", rounds: 12, metric: lower, arm: around(0.07, 1, 0), control: around(0.2, 20, 5),
 			change: func(_ *experiment.Plan, trials []journal.Trial) []journal.Trial {
 				breakRule(trials[6:], "control", "errors")
 				return trials
 			},
-			want: NotResolved, text: "not resolved: 7.2 % [6.8, 7.7], but the control has only 2 pairs on this metric to stand against 12"},
+			want: NotResolved, text: `not resolved 7.2 [6.8 7.7] thin-control {"values":2}`},
 		{name: "metric missing", rounds: 6, metric: lower, arm: around(0.07, 1, 0),
 			change: func(_ *experiment.Plan, trials []journal.Trial) []journal.Trial {
 				for i := range trials {
@@ -125,13 +125,13 @@ func TestVerdicts(t *testing.T) {
 				}
 				return trials
 			},
-			want: NotResolved, text: "not resolved: no valid pairs: 6 of 6 trials have no usable value of time"},
+			want: NotResolved, text: `not resolved too-few-values {"loss":{"lost":6,"trials":6,"metric":"time"}}`},
 		{name: "control differs beyond the margin", rounds: 12, metric: lower, arm: around(0.07, 1, 0), control: around(0.05, 1, 3),
-			want: Invalid, text: "no verdict, the run is invalid: 7.2 % [6.8, 7.7]"},
+			want: Invalid, text: "invalid 7.2 [6.8 7.7] invalid-runs"},
 		{name: "claim under the control's difference", rounds: 12, metric: lower, arm: around(0.03, 3, 0), control: around(0.014, 1, 3),
-			want: NotResolved, text: "not resolved: 2.9 % [1.7, 4.3], but the control differs by up to 1.8 % itself"},
+			want: NotResolved, text: `not resolved 2.9 [1.7 4.3] within-bias {"bias":0.018162976389793098}`},
 		{name: "claim over the control's difference", rounds: 12, metric: lower, arm: around(0.05, 3, 0), control: around(0.014, 1, 3),
-			want: Costs, text: "costs 5.0 % [3.7, 6.4]"},
+			want: Costs, text: "costs 5.0 [3.7 6.4]"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.control == nil {
@@ -143,8 +143,8 @@ func TestVerdicts(t *testing.T) {
 				trials = c.change(plan, trials)
 			}
 			got := Analyze(plan, trials, nil).Comparisons[0]
-			if got.Verdict != c.want || got.Text != c.text {
-				t.Errorf("got  %s: %s\nwant %s: %s", got.Verdict, got.Text, c.want, c.text)
+			if got.Verdict != c.want || said(got) != c.text {
+				t.Errorf("got  %s: %s\nwant %s: %s", got.Verdict, said(got), c.want, c.text)
 			}
 			if judged := Judge(plan, trials).Comparisons[0]; judged.Verdict != got.Verdict || judged.Overhead != got.Overhead {
 				t.Errorf("Judge says %s %v, Analyze %s %v", judged.Verdict, judged.Overhead, got.Verdict, got.Overhead)
@@ -162,13 +162,13 @@ func TestHolm(t *testing.T) {
 		factor[arm] = around(0.07, 1, i)
 	}
 	got := texts(Analyze(plan, testTrials(plan, 6, scripted(factor)), nil))
-	want := "network/a/time: not resolved: 7.3 % [6.4, 8.2] (6 rounds are too few to claim anything of 4 comparisons: at least 8 are needed)"
+	want := `network/a/time: not resolved 7.3 [6.4 8.2] too-few-to-claim {"family":4,"fewest":8}`
 	if got[0] != want {
 		t.Errorf("got  %s\nwant %s", got[0], want)
 	}
 	plan.Rounds = 12
 	got = texts(Analyze(plan, testTrials(plan, 12, scripted(factor)), nil))
-	if want := "network/a/time: costs 7.2 % [6.8, 7.7]"; got[0] != want {
+	if want := "network/a/time: costs 7.2 [6.8 7.7]"; got[0] != want {
 		t.Errorf("got  %s\nwant %s", got[0], want)
 	}
 }
@@ -176,12 +176,15 @@ func TestHolm(t *testing.T) {
 func TestControlFailure(t *testing.T) {
 	plan := testPlan(12, []experiment.Metric{headline("time", experiment.Lower)}, "layer")
 	run := Analyze(plan, testTrials(plan, 12, scripted(map[string][]float64{"layer": around(0.07, 1, 0), "control": around(0.05, 1, 3)})), nil)
-	want := "the control, a second copy of the baseline, differs on time in network: 5.1 % [4.7, 5.5], Holm p < 0.001, and is not shown to be within ±2 %"
-	if run.Valid || len(run.Reasons) != 1 || run.Reasons[0] != want {
-		t.Errorf("valid %v, reasons %q, want %q", run.Valid, run.Reasons, want)
+	if run.Valid || len(run.Reasons) != 1 {
+		t.Fatalf("valid %v, reasons %q", run.Valid, reasons(run))
 	}
-	if c := run.Controls[0]; c.Verdict != Costs || c.Text != "differs from the baseline by 5.1 % [4.7, 5.5]" {
-		t.Errorf("control %s: %s", c.Verdict, c.Text)
+	why := run.Reasons[0].(ControlFails)
+	if why.Cell != "network" || why.Metric.Name != "time" || math.Abs(why.Overhead.Lo-0.047) > 0.001 || math.Abs(why.Overhead.Hi-0.055) > 0.001 || why.PAdjusted > 0.001 || why.Margin != 0.02 {
+		t.Errorf("%+v", why)
+	}
+	if c := run.Controls[0]; said(c) != "costs 5.1 [4.7 5.5] control" {
+		t.Errorf("control: %s", said(c))
 	}
 	if floor := run.Comparisons[0].Floor; math.Abs(floor-0.0508) > 0.001 {
 		t.Errorf("floor %v, want about 0.051", floor)

@@ -2,10 +2,8 @@ package analysis
 
 import (
 	"encoding/json"
-	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"tare/analysis/contrast"
 	"tare/experiment"
@@ -18,41 +16,37 @@ import (
 const orderLevel = 0.01
 
 // diagnose sets the diagnostics of one comparison and warns of what they say.
-func (w wording) diagnose(c *Comparison, h *hypothesis) {
-	warn := func(format string, args ...any) { c.Warnings = append(c.Warnings, fmt.Sprintf(format, args...)) }
+func (x explainer) diagnose(c *Comparison, h *hypothesis) {
+	warn := func(f Finding) { c.Warnings = append(c.Warnings, f) }
 	n := len(h.Contrasts)
 	c.Lag1 = contrast.Finite(stats.Lag1(h.Contrasts))
 	if p, err := stats.OrderEffect(h.Contrasts, h.Moved); err == nil && !math.IsNaN(p) {
 		c.OrderP = p
 	}
 	if autocorrelated(c.Lag1, n) {
-		if c.Lag1 > 0 {
-			warn("neighbouring rounds resemble each other (lag-1 autocorrelation %.2f): the interval may be too narrow", c.Lag1)
-		} else {
-			warn("neighbouring rounds alternate (lag-1 autocorrelation %s): something may switch between two states", strings.Replace(fmt.Sprintf("%.2f", c.Lag1), "-", "−", 1))
-		}
+		warn(Autocorrelation{Lag1: c.Lag1})
 	}
 	if c.OrderP < orderLevel {
-		warn("it matters whether the arm runs before or after the baseline (order effect, %s): look for what one trial leaves to the next", probability(c.OrderP))
+		warn(OrderEffect{P: c.OrderP})
 	}
 	if !c.EstimatorsAgree {
-		warn("%s", disagreement(h))
+		warn(disagreement(h))
 	}
 	if h.Main.OK && h.Method == contrast.MethodT {
-		warn("%s too few for the exact interval (%d at this confidence): the t interval shown assumes normal noise", agreed(counted(n, "pair")), least(w.Alpha))
+		warn(NormalPairs{Pairs: n, Fewest: least(x.Alpha)})
 	}
-	if goal := math.Log1p(float64(w.plan.Precision)); goal > 0 && h.Metric.Headline && h.Main.OK && h.Method != contrast.MethodT {
+	if goal := math.Log1p(float64(x.plan.Precision)); goal > 0 && h.Metric.Headline && h.Main.OK && h.Method != contrast.MethodT {
 		if half := (h.Main.At.Hi - h.Main.At.Lo) / 2; half > goal*(1+1e-9) {
-			warn("the precision asked for, ±%s, is not reached: the interval is ±%s wide", percent(float64(w.plan.Precision)), percent(math.Expm1(half)))
+			warn(Imprecise{Asked: float64(x.plan.Precision), Reached: contrast.Finite(math.Expm1(half))})
 		}
 	}
 	if n > 1 && h.SD == 0 {
-		warn("all pairs have the same %s: the metric may be too coarse to show noise", contrastName(h.Metric))
+		warn(NoVariation{Paired: true, Scale: h.Metric.Scale})
 	}
 }
 
 // disagreement says what the second estimator would say.
-func disagreement(h *hypothesis) string {
+func disagreement(h *hypothesis) Disagreement {
 	second := "paired t"
 	switch {
 	case !h.Paired:
@@ -60,52 +54,50 @@ func disagreement(h *hypothesis) string {
 	case h.Method == contrast.MethodBoth:
 		second = "Stein's t"
 	}
-	return fmt.Sprintf("the two estimators disagree: by %s alone it would be %q", second, h.byT)
+	return Disagreement{Estimator: second, Verdict: h.byT}
 }
 
 // warnings gathers what a reader must know of the run as a whole and of the
 // series in it.
 func warnings(t *table, run *Run, env *machine.Environment) []Warning {
 	var list []Warning
-	warn := func(w Warning, format string, args ...any) {
-		w.Text = fmt.Sprintf(format, args...)
-		list = append(list, w)
-	}
+	warn := func(f Finding) { list = append(list, Warning{Finding: f}) }
 	plan := t.plan
 	if !run.Finished {
-		warn(Warning{}, "the run is not finished: %d of %d planned trials are done, and to stop at a verdict that comes early makes false claims several times as likely", run.Trials.Done, run.Trials.Planned)
+		warn(Unfinished{Done: run.Trials.Done, Planned: run.Trials.Planned})
 	}
 	if t.stray > 0 {
-		warn(Warning{}, "%s left out: of no cell or arm of the plan", agreed(counted(t.stray, "trial")))
+		warn(StrayTrials{t.stray})
 	}
 	if t.double > 0 && plan.Import != nil {
-		warn(Warning{}, "%s left out: a later one of the same arm and round counts", agreed(counted(t.double, "valid trial")))
+		warn(ReplacedTrials{t.double})
 	}
 	if role(plan, experiment.Control) < 0 && plan.Import == nil {
-		warn(Warning{}, "there is no control arm: nothing shows what this machine makes up by itself")
+		warn(Uncontrolled{})
 	}
-	list = append(list, roundWarnings(t, run)...)
+	for _, f := range roundFindings(t, run) {
+		warn(f)
+	}
 	if unlimited(plan) {
-		warn(Warning{}, "the link has no rate limit: on one machine this compares memory copies with cryptography, not networks")
+		warn(UnlimitedLink{})
 	}
 	for _, c := range run.Controls {
 		if c.Verdict != NotResolved && c.PAdjusted <= 1-float64(plan.Confidence) && run.Valid && c.Metric.Headline {
-			warn(Warning{Cell: c.Cell, Metric: c.Metric.Name, Arm: c.Arm},
-				"the control differs from the baseline by more than chance (%s): claims on this metric must exceed that", signed(&c))
+			list = append(list, Warning{Cell: c.Cell, Metric: c.Metric.Name, Arm: c.Arm,
+				Finding: ControlDiffers{Metric: c.Metric, Overhead: c.Overhead, PointOnly: c.PointOnly}})
 		}
 	}
 	for c, cell := range plan.Cells {
 		if rounds := t.interrupted(c); len(rounds) > 0 {
-			warn(Warning{Cell: cell.ID}, "%s interrupted by a resume: trials compared with each other there are of different sessions", namedRounds(rounds))
+			list = append(list, Warning{Cell: cell.ID, Finding: Interrupted{rounds}})
 		}
 		for i, m := range cell.Metrics {
-			w := Warning{Cell: cell.ID, Metric: m.Name}
 			if bad, valid := t.unusable(c, m); bad > 0 {
-				warn(w, "%d of %d valid trials have no usable value and are left out", bad, valid)
+				list = append(list, Warning{Cell: cell.ID, Metric: m.Name, Finding: UnusableValues{Unusable: bad, Valid: valid}})
 			}
 			if changes := run.Cells[c].Metrics[i].Changes; len(changes) > 0 {
-				w.Arm = plan.Arms[role(plan, experiment.Baseline)].Name
-				warn(w, "the baseline's level changes at round %s", joined(changes))
+				baseline := plan.Arms[role(plan, experiment.Baseline)].Name
+				list = append(list, Warning{Cell: cell.ID, Metric: m.Name, Arm: baseline, Finding: LevelChanges{changes}})
 			}
 		}
 	}
@@ -117,7 +109,7 @@ func warnings(t *table, run *Run, env *machine.Environment) []Warning {
 	list = append(list, caveats(t.plan, run)...)
 	if env != nil {
 		for _, note := range env.Remarks() {
-			warn(Warning{}, "%s", note)
+			warn(Remark{From: FromMachine, Text: note})
 		}
 	}
 	return list
@@ -127,37 +119,37 @@ func warnings(t *table, run *Run, env *machine.Environment) []Warning {
 func caveats(plan *experiment.Plan, run *Run) []Warning {
 	var list []Warning
 	for _, arm := range plan.Arms {
+		told := map[string]bool{"": true}
 		for _, p := range run.Proofs {
-			w := Warning{Arm: arm.Name, Text: p.Caveat}
-			if p.Caveat != "" && p.Arm == arm.Name && !slices.Contains(list, w) {
-				list = append(list, w)
+			if p.Arm == arm.Name && !told[p.Caveat] {
+				told[p.Caveat] = true
+				list = append(list, Warning{Arm: arm.Name, Finding: Remark{From: FromLayer, Text: p.Caveat}})
 			}
 		}
 	}
 	return list
 }
 
-// roundWarnings tells whether the number of rounds can carry any claim, and
+// roundFindings tells whether the number of rounds can carry any claim, and
 // whether it reaches the precision asked for.
-func roundWarnings(t *table, run *Run) []Warning {
-	var list []Warning
-	total, capped := totalRounds(t)
-	fewest := FewestRounds(t.plan)
+func roundFindings(t *table, run *Run) []Finding {
 	if !t.plan.Paired() {
-		return sizeWarnings(t, run)
+		return sizeFindings(t, run)
 	}
-	if t.plan.Precision == 0 && total < fewest && run.Family > 0 {
-		list = append(list, Warning{Text: fmt.Sprintf("%s too few to claim anything of %s: at least %d are needed", agreed(counted(total, "round")), counted(run.Family, "headline comparison"), fewest)})
+	var list []Finding
+	total, capped := totalRounds(t)
+	if fewest := FewestRounds(t.plan); t.plan.Precision == 0 && total < fewest && run.Family > 0 {
+		list = append(list, FewRounds{Rounds: total, Family: run.Family, Fewest: fewest})
 	}
 	if capped {
-		list = append(list, Warning{Text: fmt.Sprintf("a precision of ±%s would take more than the %d rounds allowed: some intervals are wider than asked for", percent(float64(t.plan.Precision)), total)})
+		list = append(list, CappedPrecision{Precision: float64(t.plan.Precision), Rounds: total})
 	}
 	return list
 }
 
-// sizeWarnings tells whether no sample of a headline metric is large enough for
+// sizeFindings tells whether no sample of a headline metric is large enough for
 // a claim.
-func sizeWarnings(t *table, run *Run) []Warning {
+func sizeFindings(t *table, run *Run) []Finding {
 	most, able := 0, false
 	alpha := (1 - float64(t.plan.Confidence)) / float64(max(run.Family, 1))
 	for _, c := range run.Comparisons {
@@ -169,7 +161,7 @@ func sizeWarnings(t *table, run *Run) []Warning {
 	if able || run.Family == 0 || most == 0 {
 		return nil
 	}
-	return []Warning{{Text: fmt.Sprintf("%s too few to claim anything of %s: at least %d of each arm are needed", agreed("at most "+counted(most, "value")+" per arm"), counted(run.Family, "headline comparison"), leastValues(alpha))}}
+	return []Finding{FewValues{Most: most, Family: run.Family, Fewest: leastValues(alpha)}}
 }
 
 // interrupted lists the rounds whose valid trials in a cell are of more than one
@@ -194,21 +186,6 @@ func (t *table) interrupted(c int) []int {
 		}
 	}
 	return rounds
-}
-
-func namedRounds(rounds []int) string {
-	if len(rounds) == 1 {
-		return fmt.Sprintf("round %d was", rounds[0])
-	}
-	return "rounds " + joined(rounds) + " were"
-}
-
-func joined(rounds []int) string {
-	var parts []string
-	for _, r := range rounds {
-		parts = append(parts, fmt.Sprint(r))
-	}
-	return strings.Join(parts, ", ")
 }
 
 // unlimited says whether some cell ran over a link without a rate limit. The

@@ -18,6 +18,7 @@ import (
 	"tare/report/markdown"
 	"tare/report/text"
 	"tare/safetext"
+	"tare/wording"
 )
 
 // formats are the values of -o where a run is shown.
@@ -59,9 +60,9 @@ func (s State) show(d *document.Document) error {
 	return text.Write(s.Stdout, d, text.Options{Width: s.Width, Color: s.Color})
 }
 
-// encode prints a value as JSON or YAML.
+// encode prints a value as JSON or YAML, a result with its words.
 func encode(w io.Writer, v any, out string) error {
-	data, err := json.MarshalIndent(v, "", "  ")
+	data, err := json.MarshalIndent(wording.JSON(v), "", "  ")
 	if err != nil {
 		return err
 	}

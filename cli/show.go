@@ -93,11 +93,11 @@ func remarks(plan *experiment.Plan, notes []journal.Note) []analysis.Warning {
 		if n.Kind != journal.NoteRemark {
 			continue
 		}
-		text := n.Text
+		r := analysis.Remark{From: analysis.FromSession, Text: n.Text}
 		if plan.Import == nil {
-			text = fmt.Sprintf("in session %d, %s", n.Session, text)
+			r.Session = n.Session
 		}
-		list = append(list, analysis.Warning{Text: text})
+		list = append(list, analysis.Warning{Finding: r})
 	}
 	return list
 }

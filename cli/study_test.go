@@ -15,6 +15,7 @@ import (
 	"tare/cli"
 	"tare/importer/vaultbench/vaultbenchtest"
 	"tare/published"
+	"tare/wording"
 )
 
 // The table of the study of Vault on AKS, GKE and Constellation, as published:
@@ -173,7 +174,7 @@ func studyPage(t *testing.T, five, two, twoAll, unchecked *published.Table) stri
 			switch d.Said.Verdict {
 			case analysis.Costs, analysis.Gains:
 				if (*d.RelativeToB > 0) != (d.Said.Verdict == analysis.Costs) {
-					t.Errorf("%s of %s: published the other way round than %s", metric, arm, d.Said.Text)
+					t.Errorf("%s of %s: published the other way round than %s", metric, arm, d.Said.Verdict)
 				}
 				shown++
 			case analysis.Equivalent:
@@ -195,7 +196,7 @@ func studyPage(t *testing.T, five, two, twoAll, unchecked *published.Table) stri
 		for _, arm := range []string{"aks", "gke"} {
 			all, valid, said := differenceOf(t, twoAll, metric, arm), differenceOf(t, two, metric, arm), differenceOf(t, unchecked, metric, arm).Said
 			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s | %s |\n", metric, arm, percentText(*all.RelativeToB), percentText(*valid.RelativeToB),
-				verdictText(said), verdictText(valid.Said), analysis.Estimated(said.T, said.Metric), analysis.Estimated(valid.Said.T, said.Metric))
+				verdictText(said), verdictText(valid.Said), wording.NoSigns.Interval(said.Metric, said.T), wording.NoSigns.Interval(said.Metric, valid.Said.T))
 		}
 	}
 	b.WriteString(studyFoot)
@@ -229,5 +230,5 @@ func percentText(share float64) string {
 
 // verdictText is a verdict with its interval.
 func verdictText(c *analysis.Comparison) string {
-	return "*" + string(c.Verdict) + "*, " + analysis.Estimated(c.Overhead, c.Metric)
+	return "*" + string(c.Verdict) + "*, " + wording.NoSigns.Interval(c.Metric, c.Overhead)
 }

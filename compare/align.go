@@ -18,33 +18,7 @@ type comparison struct {
 	result    *Result
 }
 
-func (c *comparison) unknown(format string, args ...any) {
-	c.result.Unknown = append(c.result.Unknown, fmt.Sprintf(format, args...))
-}
-
-func (c *comparison) warn(format string, args ...any) {
-	c.result.Warnings = append(c.result.Warnings, fmt.Sprintf(format, args...))
-}
-
-// have begins a sentence: "run 2 has", "runs 2 and 3 have".
-func have(runs []int) string {
-	if len(runs) == 1 {
-		return fmt.Sprintf("run %d has", runs[0])
-	}
-	return "runs " + joined(runs) + " have"
-}
-
-// joined writes numbers as "1, 2 and 3".
-func joined(numbers []int) string {
-	words := make([]string, len(numbers))
-	for i, n := range numbers {
-		words[i] = fmt.Sprint(n)
-	}
-	if n := len(words); n > 1 {
-		return strings.Join(words[:n-1], ", ") + " and " + words[n-1]
-	}
-	return strings.Join(words, "")
-}
+func (c *comparison) warn(f analysis.Finding) { c.result.Warnings = append(c.result.Warnings, f) }
 
 // cellIDs are the cells of all runs in the order of the plans.
 func (c *comparison) cellIDs() []string {
@@ -149,7 +123,7 @@ func (c *comparison) align() ([]shared, error) {
 			}
 		}
 		if len(with) < len(c.in) {
-			c.apart("cell", id, with, "")
+			c.apart("cell", id, with, nil)
 		}
 		list = append(list, c.alignMetrics(id)...)
 	}
@@ -161,7 +135,7 @@ func (c *comparison) align() ([]shared, error) {
 			}
 		}
 		if len(with) < len(c.in) {
-			c.apart("arm", name, with, "")
+			c.apart("arm", name, with, nil)
 		}
 	}
 	if len(c.in) > 1 && !slices.ContainsFunc(list, func(s shared) bool { return count(s.runs) > 1 }) {
@@ -208,22 +182,15 @@ func (c *comparison) sharedMetric(id string, m experiment.Metric) shared {
 	}
 	switch {
 	case other != nil:
-		c.apart("metric", m.Name+" in "+id, with, "unit, direction or scale differ in "+named(other))
+		c.apart("metric", m.Name+" in "+id, with, other)
 	case len(with) < cells:
-		c.apart("metric", m.Name+" in "+id, with, "")
+		c.apart("metric", m.Name+" in "+id, with, nil)
 	}
 	return s
 }
 
-func named(runs []int) string {
-	if len(runs) == 1 {
-		return "run " + joined(runs)
-	}
-	return "runs " + joined(runs)
-}
-
-func (c *comparison) apart(what, name string, runs []int, why string) {
-	c.result.Apart = append(c.result.Apart, Apart{What: what, Name: name, Runs: runs, Why: why})
+func (c *comparison) apart(what, name string, runs, other []int) {
+	c.result.Apart = append(c.result.Apart, Apart{What: what, Name: name, Runs: runs, Other: other})
 }
 
 func count(list []bool) int {

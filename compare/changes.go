@@ -1,7 +1,6 @@
 package compare
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -38,21 +37,20 @@ func (c *comparison) changes(list []shared) {
 		c.result.Changes = append(c.result.Changes, c.change(a, answers.Asked[i], failed[a.against()]))
 	}
 	for i, a := range controls {
-		c.result.Floors = append(c.result.Floors, c.change(a, answers.Controls[i], ""))
+		c.result.Floors = append(c.result.Floors, c.change(a, answers.Controls[i], false))
 	}
 }
 
 // failed warns of controls whose overheads differ between two runs, and says for
 // which pairs of runs that takes the verdicts away.
-func (c *comparison) failed(controls []asking, answers analysis.Answers) map[string]string {
-	reasons := map[string]string{}
+func (c *comparison) failed(controls []asking, answers analysis.Answers) map[string]bool {
+	pairs := map[string]bool{}
 	for _, i := range answers.Failed {
 		a := controls[i]
-		reasons[a.against()] = "the control has changed as well"
-		c.warn("changes from run %d to run %d have no verdicts: the control's overhead, behind which there is nothing, differs on %s in %s by %s",
-			a.from+1, a.to+1, a.metric.Name, a.cell, analysis.Estimated(answers.Controls[i].Overhead, a.metric))
+		pairs[a.against()] = true
+		c.warn(ChangedControl{From: a.from + 1, To: a.to + 1, Cell: a.cell, Metric: a.metric, Overhead: answers.Controls[i].Overhead})
 	}
-	return reasons
+	return pairs
 }
 
 // versions asks for an arm in the first run that has it against every other one.
@@ -115,7 +113,7 @@ func (c *comparison) questions(list []asking) []analysis.Question {
 	questions := make([]analysis.Question, len(list))
 	for i, a := range list {
 		q := analysis.Question{Cell: a.cell, Arm: a.toArm, Against: a.against(), Versus: a.versus(), Restates: c.restates(a.cell, a.metric.Name),
-			Observational: a.from != a.to || c.in[a.from].Run.Observational != ""}
+			Observational: a.from != a.to || c.in[a.from].Run.Observation != nil}
 		if a.from == a.to {
 			q.Data = c.values[a.from].Between(a.cell, a.fromArm, a.toArm, a.metric)
 		} else {
@@ -130,17 +128,18 @@ func (c *comparison) questions(list []asking) []analysis.Question {
 // against names the pair of runs, which a change shares with its control.
 func (a asking) against() string { return fmt.Sprintf("%d %d", a.from+1, a.to+1) }
 
-// change puts an answer into the form of the result. Failed says why there is no
-// verdict although both runs are valid.
-func (c *comparison) change(a asking, answer analysis.Comparison, failed string) Change {
+// change puts an answer into the form of the result. Failed says that the control
+// has changed as well, which leaves no verdict.
+func (c *comparison) change(a asking, answer analysis.Comparison, failed bool) Change {
 	answer.Metric = a.metric
 	ch := Change{From: c.overhead(a, a.from, a.fromArm), To: c.overhead(a, a.to, a.toArm), Direct: a.from == a.to, Comparison: answer}
 	if answer.Method == MethodWelchSum {
 		ch.Baseline, ch.Treated = analysis.Summary{}, analysis.Summary{} // of one sample only, and no overhead
 	}
-	if invalid := cmp.Or(c.invalid(a.from, a.to), failed); invalid != "" {
-		ch.Verdict = analysis.Invalid
-		ch.Text = answer.Withheld(invalid)
+	if invalid := c.invalid(a.from, a.to); invalid != nil {
+		ch.Withhold(analysis.InvalidRuns{Runs: invalid})
+	} else if failed {
+		ch.Withhold(analysis.ControlChanged{})
 	}
 	return ch
 }
@@ -159,19 +158,20 @@ func (c *comparison) overhead(a asking, run int, arm string) Overhead {
 	return o
 }
 
-// versus is what the new overhead is more or less than.
-func (a asking) versus() string {
-	switch {
-	case a.from == a.to:
-		return a.fromArm
-	case a.fromArm != a.toArm:
-		return fmt.Sprintf("%s in run %d", a.fromArm, a.from+1)
+// versus is what the new overhead is compared with.
+func (a asking) versus() *analysis.Versus {
+	v := &analysis.Versus{}
+	if a.from != a.to {
+		v.Run = a.from + 1
 	}
-	return fmt.Sprintf("in run %d", a.from+1)
+	if a.fromArm != a.toArm || a.from == a.to {
+		v.Arm = a.fromArm
+	}
+	return v
 }
 
-// invalid names those of the runs that give no verdicts.
-func (c *comparison) invalid(runs ...int) string {
+// invalid gives the numbers of those of the runs that give no verdicts.
+func (c *comparison) invalid(runs ...int) []int {
 	slices.Sort(runs)
 	var list []int
 	for _, i := range slices.Compact(runs) {
@@ -179,11 +179,5 @@ func (c *comparison) invalid(runs ...int) string {
 			list = append(list, i+1)
 		}
 	}
-	switch len(list) {
-	case 0:
-		return ""
-	case 1:
-		return named(list) + " is invalid"
-	}
-	return named(list) + " are invalid"
+	return list
 }

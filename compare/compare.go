@@ -68,26 +68,26 @@ type Result struct {
 	Schema    string    `json:"schema"`
 	Runs      []Run     `json:"runs"`
 	Reference Reference `json:"reference"`
-	// Observational says why nothing here is an experiment; empty if all that is
-	// compared comes from one run that was one.
-	Observational string `json:"observational,omitempty"`
+	// Observation says why nothing here is an experiment; nil if all that is
+	// compared comes from one run.
+	Observation *Observation `json:"observation,omitempty"`
 	// Confidence and Margin are the rules by which all is judged: those of the
 	// reference's run.
 	Confidence quantity.Percent `json:"confidence"`
 	Margin     quantity.Percent `json:"equivalence"`
 	// Differences and Same are the properties that the runs tell, the important
-	// ones first. Unknown are sentences on what cannot be compared.
-	Differences []Property `json:"differences"`
-	Same        []Property `json:"same"`
-	Unknown     []string   `json:"unknown,omitempty"`
+	// ones first. Unknown is what cannot be compared.
+	Differences []Property         `json:"differences"`
+	Same        []Property         `json:"same"`
+	Unknown     []analysis.Finding `json:"-"`
 	// Apart are arms, cells and metrics that not every run has in the same form.
 	Apart   []Apart  `json:"apart,omitempty"`
 	Family  Family   `json:"family"`
 	Changes []Change `json:"changes"`
 	// Floors are the changes of the controls: nothing differs there.
-	Floors   []Change `json:"floors,omitempty"`
-	Levels   []Level  `json:"levels"`
-	Warnings []string `json:"warnings,omitempty"`
+	Floors   []Change           `json:"floors,omitempty"`
+	Levels   []Level            `json:"levels"`
+	Warnings []analysis.Finding `json:"-"`
 }
 
 // Family counts the hypotheses on headline metrics that Holm's correction takes
@@ -99,19 +99,19 @@ type Family struct {
 
 // Run is one of the runs.
 type Run struct {
-	Number        int       `json:"number"` // from 1, as in all of the result
-	Name          string    `json:"name"`
-	Experiment    string    `json:"experiment"`
-	Testbed       string    `json:"testbed"`
-	Start         time.Time `json:"start"`  // of the first trial; zero: not told
-	Paired        bool      `json:"paired"` // arms are compared round by round; else they are independent samples
-	Rounds        int       `json:"rounds"`
-	Trials        int       `json:"validTrials"`
-	Valid         bool      `json:"valid"`
-	Finished      bool      `json:"finished"`
-	Reasons       []string  `json:"reasons,omitempty"` // why it gives no verdicts
-	Observational string    `json:"observational,omitempty"`
-	Arms          []Arm     `json:"arms"`
+	Number      int                   `json:"number"` // from 1, as in all of the result
+	Name        string                `json:"name"`
+	Experiment  string                `json:"experiment"`
+	Testbed     string                `json:"testbed"`
+	Start       time.Time             `json:"start"`  // of the first trial; zero: not told
+	Paired      bool                  `json:"paired"` // arms are compared round by round; else they are independent samples
+	Rounds      int                   `json:"rounds"`
+	Trials      int                   `json:"validTrials"`
+	Valid       bool                  `json:"valid"`
+	Finished    bool                  `json:"finished"`
+	Reasons     []analysis.Reason     `json:"-"` // why it gives no verdicts
+	Observation *analysis.Observation `json:"observation,omitempty"`
+	Arms        []Arm                 `json:"arms"`
 }
 
 // Arm is an arm of a run.
@@ -125,7 +125,9 @@ type Apart struct {
 	What string `json:"what"` // "arm", "cell" or "metric"
 	Name string `json:"name"`
 	Runs []int  `json:"runs"` // that have it
-	Why  string `json:"why,omitempty"`
+	// Other are runs that have a metric of that name with another unit, direction or
+	// scale.
+	Other []int `json:"other,omitempty"`
 }
 
 // Change is how an overhead has changed from one run to another, or from one
@@ -194,7 +196,7 @@ func Runs(in []Input, o Options) (*Result, error) {
 		return nil, err
 	}
 	c.differences()
-	c.result.Observational = c.observational()
+	c.result.Observation = c.observation()
 	c.doubts()
 	c.changes(list)
 	c.levels(list)
@@ -245,7 +247,7 @@ func (c *comparison) describe(i int) Run {
 	in := c.in[i]
 	r := Run{Number: i + 1, Name: in.Name, Experiment: in.Run.Plan.Name, Testbed: in.Run.Plan.Testbed, Start: in.Run.Start,
 		Paired: in.Run.Plan.Paired(), Rounds: in.Run.Rounds, Trials: in.Run.Trials.Valid, Valid: in.Run.Valid, Finished: in.Run.Finished,
-		Reasons: slices.Clone(in.Run.Reasons), Observational: in.Run.Observational}
+		Reasons: slices.Clone(in.Run.Reasons), Observation: in.Run.Observation}
 	for _, a := range in.Run.Plan.Arms {
 		r.Arms = append(r.Arms, Arm{Name: a.Name, Role: a.Role})
 	}

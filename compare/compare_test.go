@@ -5,7 +5,8 @@ import (
 	"flag"
 	"fmt"
 	"math"
-	"strings"
+	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -40,8 +41,8 @@ func TestChangeOfOverhead(t *testing.T) {
 		t.Fatalf("%d changes, %d floors, family of %d", len(r.Changes), len(r.Floors), r.Family.Changes)
 	}
 	c := r.Changes[0]
-	if c.Text != "observational: costs 2.7 % [2.2, 3.1] more than in run 1" || c.Verdict != analysis.Costs || c.Method != "rank-sum+welch" || c.Paired {
-		t.Errorf("%s, %s, by %s", c.Text, c.Verdict, c.Method)
+	if math.Abs(c.Overhead.Lo-0.022) > 0.001 || math.Abs(c.Overhead.Hi-0.031) > 0.001 || !c.Observational || *c.Versus != (analysis.Versus{Run: 1}) || c.Verdict != analysis.Costs || c.Method != "rank-sum+welch" || c.Paired {
+		t.Errorf("%+v", c)
 	}
 	if truth := 1.08/1.05 - 1; c.Overhead.Lo > truth || c.Overhead.Hi < truth {
 		t.Errorf("[%v, %v] does not hold %v", c.Overhead.Lo, c.Overhead.Hi, truth)
@@ -52,8 +53,8 @@ func TestChangeOfOverhead(t *testing.T) {
 	if c.Floor == 0 || r.Floors[0].Arm != experiment.ControlName {
 		t.Errorf("floor %v of %+v", c.Floor, r.Floors)
 	}
-	if want := "the runs were made at different times (2026-01-02 and 2026-02-03), on machines whose records are the same"; r.Observational != want {
-		t.Errorf("%s\nwant %s", r.Observational, want)
+	if o := r.Observation; len(o.Starts) != 2 || !o.Starts[1].Equal(february) || o.Machines != MachinesAlike || o.Within != nil {
+		t.Errorf("%+v", o)
 	}
 }
 
@@ -64,11 +65,11 @@ func TestChangeOfBandwidth(t *testing.T) {
 	a.metrics, b.metrics = metrics, metrics
 	c := comparing(t, Options{}, a.run(t), b.run(t)).Changes[0]
 	if c.Verdict != analysis.Costs || math.Abs(c.Overhead.Point-(1-0.90/0.95)) > 0.005 {
-		t.Errorf("%s", c.Text)
+		t.Errorf("%+v", c)
 	}
 	back := comparing(t, Options{Reference: Reference{Run: 2, Arm: "plain"}}, a.run(t), b.run(t)).Changes[0]
-	if back.Verdict != analysis.Gains || !strings.HasSuffix(back.Text, "less than in run 2") || back.From.Run != 2 {
-		t.Errorf("the other way round: %s", back.Text)
+	if back.Verdict != analysis.Gains || *back.Versus != (analysis.Versus{Run: 2}) || back.From.Run != 2 {
+		t.Errorf("the other way round: %+v", back)
 	}
 }
 
@@ -78,7 +79,7 @@ func TestChangeOfAmount(t *testing.T) {
 	a.metrics, b.metrics = []experiment.Metric{drops}, []experiment.Metric{drops}
 	c := comparing(t, Options{}, a.run(t), b.run(t)).Changes[0]
 	if c.Verdict != analysis.Costs || c.Overhead.Lo < 5 || c.Overhead.Hi > 15 || c.Metric != drops {
-		t.Errorf("%s of %+v", c.Text, c.Metric)
+		t.Errorf("%+v", c)
 	}
 }
 
@@ -120,20 +121,20 @@ func TestChangeOfImported(t *testing.T) {
 	r := comparing(t, Options{}, a.run(t), b.run(t))
 	c := r.Changes[0]
 	if c.Method != MethodWelchSum || c.Verdict != analysis.Costs || math.Abs(c.Overhead.Point-(1.20/1.05-1)) > 0.03 {
-		t.Errorf("%s by %s", c.Text, c.Method)
+		t.Errorf("%+v", c)
 	}
 	if c.Baseline.N != 0 || len(r.Floors) != 0 {
 		t.Errorf("summary %+v, floors %+v", c.Baseline, r.Floors)
 	}
 	mixed := comparing(t, Options{}, wireguard("c", 1.05, 3).run(t), b.run(t)).Changes[0]
 	if mixed.Method != MethodWelchSum || mixed.Verdict != analysis.Costs {
-		t.Errorf("paired against unpaired: %s by %s", mixed.Text, mixed.Method)
+		t.Errorf("paired against unpaired: %+v", mixed)
 	}
 	if want := []Property{{Group: Imported, Path: "kernel", Values: []string{"5.15", "6.8"}}}; !sameProperties(r.Differences, want) {
 		t.Errorf("differences %+v", r.Differences)
 	}
-	if !strings.Contains(r.Observational, "machines that are not all on record; within runs 1 and 2, ") {
-		t.Error(r.Observational)
+	if o := r.Observation; o.Machines != MachinesUnknown || len(o.Within) != 1 || !slices.Equal(o.Within[0].Runs, []int{1, 2}) {
+		t.Errorf("%+v", o)
 	}
 }
 
@@ -156,11 +157,11 @@ func TestMatch(t *testing.T) {
 	both := made{name: "a", arms: []string{"release-1.1", "release-1.2"}, factors: map[string]float64{"release-1.1": 1.10, "release-1.2": 1.15}, seed: 1}
 	r := comparing(t, Options{Matches: match}, both.run(t))
 	c := r.Changes[0]
-	if !c.Direct || !c.Paired || c.Method != "signed-rank" || c.Text != "costs 4.4 % [4.1, 4.7] more than release-1.1" {
-		t.Errorf("%s by %s", c.Text, c.Method)
+	if !c.Direct || !c.Paired || c.Method != "signed-rank" || c.Verdict != analysis.Costs || math.Abs(c.Overhead.Lo-0.041) > 0.001 || math.Abs(c.Overhead.Hi-0.047) > 0.001 || c.Observational || *c.Versus != (analysis.Versus{Arm: "release-1.1"}) {
+		t.Errorf("%+v", c)
 	}
-	if r.Observational != "" || len(r.Floors) != 0 {
-		t.Errorf("observational %q, floors %v", r.Observational, r.Floors)
+	if r.Observation != nil || len(r.Floors) != 0 {
+		t.Errorf("observation %+v, floors %v", r.Observation, r.Floors)
 	}
 	old := made{name: "b", arms: []string{"release-1.1"}, factors: map[string]float64{"release-1.1": 1.10}, seed: 2}
 	recent := made{name: "c", arms: []string{"release-1.2"}, factors: map[string]float64{"release-1.2": 1.15}, seed: 3, start: february}
@@ -168,8 +169,8 @@ func TestMatch(t *testing.T) {
 		p.Arms[2].Layers[0].Config = map[string]any{"implementation": "kernel", "version": "1.2"}
 	}
 	r = comparing(t, Options{Matches: match}, old.run(t), recent.run(t))
-	if c = r.Changes[0]; c.Direct || !strings.HasSuffix(c.Text, " more than release-1.1 in run 1") || len(r.Floors) != 1 {
-		t.Errorf("%s, %d floors", c.Text, len(r.Floors))
+	if c = r.Changes[0]; c.Direct || c.Overhead.Point < 0 || *c.Versus != (analysis.Versus{Arm: "release-1.1", Run: 1}) || len(r.Floors) != 1 {
+		t.Errorf("%+v, %d floors", c, len(r.Floors))
 	}
 	if want := []Property{{Group: Layers, Path: "release-1.1 as release-1.2: wireguard.version", Values: []string{"", "1.2"}}}; !sameProperties(r.Differences, want) {
 		t.Errorf("differences %v", paths3(r.Differences))
@@ -206,17 +207,17 @@ func TestLevels(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
 	}
-	if own := in[0].Run.Comparisons[0].Text; r.Levels[1].Against.Text != own || r.Family.Levels != 4 {
-		t.Errorf("%s, want %s; family of %d", r.Levels[1].Against.Text, own, r.Family.Levels)
+	if own := &in[0].Run.Comparisons[0]; r.Levels[1].Against != own || r.Family.Levels != 4 {
+		t.Errorf("%+v, want %+v; family of %d", r.Levels[1].Against, own, r.Family.Levels)
 	}
 	// A treatment as the reference, and the control, which else is not among them.
 	r = comparing(t, Options{Reference: Reference{Run: 2, Arm: "wireguard"}}, in...)
 	for _, l := range r.Levels {
 		switch {
-		case l.Run == 2 && l.Arm == "plain" && (l.Against.Verdict != analysis.Gains || !l.Against.Paired || strings.HasPrefix(l.Against.Text, "observational")):
-			t.Errorf("plain against wireguard in one run: %s", l.Against.Text)
-		case l.Run == 1 && !strings.HasPrefix(l.Against.Text, "observational: "):
-			t.Errorf("across runs: %s", l.Against.Text)
+		case l.Run == 2 && l.Arm == "plain" && (l.Against.Verdict != analysis.Gains || !l.Against.Paired || l.Against.Observational):
+			t.Errorf("plain against wireguard in one run: %+v", l.Against)
+		case l.Run == 1 && !l.Against.Observational:
+			t.Errorf("across runs: %+v", l.Against)
 		}
 	}
 	r = comparing(t, Options{Reference: Reference{Run: 1, Arm: experiment.ControlName}}, in[0])
@@ -233,17 +234,18 @@ func TestInvalidAndUnfinished(t *testing.T) {
 	in[0].Run.Finished = false
 	r := comparing(t, Options{}, in...)
 	for _, c := range r.Changes {
-		if c.Verdict != analysis.Invalid || !strings.HasPrefix(c.Text, "no verdict, run 2 is invalid: ") {
-			t.Errorf("%s: %s", c.Verdict, c.Text)
+		if c.Verdict != analysis.Invalid || !reflect.DeepEqual(c.Reason, analysis.InvalidRuns{Runs: []int{2}}) {
+			t.Errorf("%s: %+v", c.Verdict, c.Reason)
 		}
 	}
 	for _, l := range r.Levels {
 		if l.Run == 2 && l.Against.Verdict != analysis.Invalid {
-			t.Errorf("level of %s in run 2: %s", l.Arm, l.Against.Text)
+			t.Errorf("level of %s in run 2: %+v", l.Arm, l.Against)
 		}
 	}
-	if len(r.Warnings) < 2 || !strings.HasPrefix(r.Warnings[0], "run 1 is not finished: 60 of 60") || !strings.HasPrefix(r.Warnings[1], "run 2 gives no verdicts") {
-		t.Errorf("warnings %q", r.Warnings)
+	unfinished, invalid := UnfinishedRun{Run: 1, Unfinished: analysis.Unfinished{Done: 60, Planned: 60}}, InvalidRun{Run: 2, Reasons: in[1].Run.Reasons}
+	if len(r.Warnings) < 2 || r.Warnings[0] != unfinished || !reflect.DeepEqual(r.Warnings[1], invalid) {
+		t.Errorf("warnings %+v", r.Warnings)
 	}
 }
 
@@ -257,11 +259,14 @@ func TestFloorFails(t *testing.T) {
 		t.Fatalf("the runs are not valid by themselves: %v, %v", in[0].Run.Reasons, in[1].Run.Reasons)
 	}
 	r := comparing(t, Options{}, in...)
-	if c := r.Changes[0]; c.Verdict != analysis.Invalid || !strings.HasPrefix(c.Text, "no verdict, the control has changed as well: ") {
-		t.Errorf("%s: %s", c.Verdict, c.Text)
+	if c := r.Changes[0]; c.Verdict != analysis.Invalid || c.Reason != (analysis.ControlChanged{}) {
+		t.Errorf("%s: %+v", c.Verdict, c.Reason)
 	}
-	if len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "the control's overhead, behind which there is nothing, differs on latency in network.tcp by ") {
-		t.Errorf("warnings %q", r.Warnings)
+	if len(r.Warnings) != 1 {
+		t.Fatalf("warnings %+v", r.Warnings)
+	}
+	if changed := r.Warnings[0].(ChangedControl); changed.From != 1 || changed.To != 2 || changed.Metric.Name != "latency" || changed.Cell != "network.tcp" || changed.Overhead.Lo < 0.02 {
+		t.Errorf("%+v", changed)
 	}
 }
 
@@ -304,9 +309,9 @@ func TestApart(t *testing.T) {
 	r := comparing(t, Options{}, a.run(t), b.run(t))
 	var got []string
 	for _, one := range r.Apart {
-		got = append(got, fmt.Sprintln(one.What, one.Name, one.Runs, one.Why))
+		got = append(got, fmt.Sprintln(one.What, one.Name, one.Runs, one.Other))
 	}
-	want := []string{"metric bandwidth in network.tcp [2] \n", "cell network.udp [2] \n", "arm wireguard [1] \n", "arm ipsec [2] \n"}
+	want := []string{"metric bandwidth in network.tcp [2] []\n", "cell network.udp [2] []\n", "arm wireguard [1] []\n", "arm ipsec [2] []\n"}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
 	}
@@ -344,8 +349,8 @@ func TestPilotIsToldOf(t *testing.T) {
 		p.Precision, p.MaxRounds, p.Equivalence = 0.02, 20, 0.03
 	}
 	r := comparing(t, Options{}, wireguard("a", 1.05, 1).run(t), b.run(t))
-	if text := strings.Join(r.Warnings, "\n"); !strings.Contains(text, "a pilot set the number of rounds of run 2") || !strings.Contains(text, "run 2 was to be judged at another") {
-		t.Errorf("warnings %q", r.Warnings)
+	if !slices.Contains(r.Warnings, analysis.Finding(PilotRounds{Run: 2})) || !slices.Contains(r.Warnings, analysis.Finding(OtherRules{Run: 2, Reference: 1})) {
+		t.Errorf("warnings %+v", r.Warnings)
 	}
 }
 
@@ -361,6 +366,6 @@ func TestEmptyArm(t *testing.T) {
 	}
 	r := comparing(t, Options{}, wireguard("a", 1.05, 1).run(t), b.run(t))
 	if c := r.Changes[0]; c.Verdict != analysis.NotResolved || c.To.Known {
-		t.Errorf("%s: %+v", c.Text, c.To)
+		t.Errorf("%+v", c)
 	}
 }

@@ -39,7 +39,7 @@ func (c *comparison) compareMachines(p *properties) {
 		}
 	}
 	if len(without) > 0 {
-		c.unknown("%s no record of the machine: whether machines differ cannot be said", have(without))
+		c.result.Unknown = append(c.result.Unknown, UnrecordedMachines{without})
 	}
 	onClusters := !slices.ContainsFunc(records, func(e *machine.Environment) bool { return e == nil || len(e.Clusters) == 0 })
 	for _, property := range machine.Properties(records...) {

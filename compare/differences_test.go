@@ -2,11 +2,13 @@ package compare
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"tare/analysis"
 	"tare/experiment"
 	"tare/experiment/quantity"
 	"tare/machine"
@@ -33,7 +35,7 @@ func TestDifferences(t *testing.T) {
 		if p.Minor {
 			minor = " (minor)"
 		}
-		got = append(got, fmt.Sprintf("%s%s, %s: %s", p.Group, minor, p.Path, strings.Join(p.Shown(), " → ")))
+		got = append(got, fmt.Sprintf("%s%s, %s: %s", p.Group, minor, p.Path, strings.Join(p.Values, " → ")))
 	}
 	want := []string{
 		"layers, wireguard: layers: wireguard → wireguard, seccomp",
@@ -48,7 +50,7 @@ func TestDifferences(t *testing.T) {
 		"tools, Tare: 0.3.0 → 0.4.0",
 		"design, limit of errors: none → 1%",
 		"machine (minor), kernel build: #1 → #2",
-		"machine (minor), processor flags: 2 flags → −avx2 +vaes",
+		"machine (minor), processor flags: aes avx2 → aes vaes",
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
@@ -66,8 +68,8 @@ func TestDifferences(t *testing.T) {
 	if _, ok := same["design, seed"]; ok {
 		t.Error("the seed counts as a property")
 	}
-	if want := "on machines that differ (kernel, processor, instance type)"; r.Observational[len(r.Observational)-len(want):] != want {
-		t.Error(r.Observational)
+	if o := r.Observation; o.Machines != MachinesDiffer || !slices.Equal(o.Differing, []string{"kernel", "processor", "instance type"}) {
+		t.Errorf("%+v", o)
 	}
 }
 
@@ -104,8 +106,8 @@ func TestNoRecord(t *testing.T) {
 	in := []Input{wireguard("a", 1.05, 1).run(t), wireguard("b", 1.05, 2).run(t), wireguard("c", 1.05, 3).run(t)}
 	in[1].Run.Environment = nil
 	r := comparing(t, Options{}, in...)
-	if want := []string{"run 2 has no record of the machine: whether machines differ cannot be said"}; cmp.Diff(want, r.Unknown) != "" {
-		t.Errorf("unknown: %q", r.Unknown)
+	if want := []analysis.Finding{UnrecordedMachines{Runs: []int{2}}}; cmp.Diff(want, r.Unknown) != "" {
+		t.Errorf("unknown: %+v", r.Unknown)
 	}
 	if len(r.Differences) != 0 { // the two that have a record are the same
 		t.Errorf("differences %v", r.Differences)

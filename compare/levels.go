@@ -69,7 +69,7 @@ func (c *comparison) own(s shared, run int, arm string) *analysis.Comparison {
 func (c *comparison) question(s shared, run int, arm string) analysis.Question {
 	ref := c.reference.Run - 1
 	q := analysis.Question{Cell: s.cell, Arm: arm, Against: fmt.Sprint(run + 1), Restates: c.restates(s.cell, s.metric.Name),
-		Observational: run != ref || c.in[ref].Run.Observational != ""}
+		Observational: run != ref || c.in[ref].Run.Observation != nil}
 	if run == ref {
 		q.Data = c.values[ref].Between(s.cell, c.reference.Arm, arm, s.metric)
 		return q
@@ -86,9 +86,8 @@ func (c *comparison) question(s shared, run int, arm string) analysis.Question {
 
 // against withholds the verdict where a run gives none.
 func (c *comparison) against(answer analysis.Comparison, run int) *analysis.Comparison {
-	if invalid := c.invalid(run, c.reference.Run-1); invalid != "" {
-		answer.Verdict = analysis.Invalid
-		answer.Text = answer.Withheld(invalid)
+	if invalid := c.invalid(run, c.reference.Run-1); invalid != nil {
+		answer.Withhold(analysis.InvalidRuns{Runs: invalid})
 	}
 	return &answer
 }

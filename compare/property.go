@@ -1,11 +1,7 @@
 package compare
 
 import (
-	"fmt"
 	"slices"
-	"strings"
-
-	"tare/machine"
 )
 
 // Group is what a property is a property of.
@@ -76,44 +72,4 @@ func (p properties) apart() (differences, same []Property) {
 		}
 	}
 	return differences, same
-}
-
-// Shown are the values in a form to be read. Of the processor's flags, which are
-// many, it says how many the first has and which the others have more or less.
-func (p Property) Shown() []string {
-	list := slices.Clone(p.Values)
-	if p.Path != machine.FlagsProperty || !p.differs {
-		return list
-	}
-	first := slices.IndexFunc(list, func(v string) bool { return v != "" })
-	for i, v := range list {
-		switch {
-		case v == "":
-		case i == first:
-			list[i] = fmt.Sprintf("%d flags", len(strings.Fields(v)))
-		default:
-			list[i] = flagChange(p.Values[first], v)
-		}
-	}
-	return list
-}
-
-// flagChange says which words are gone and which have come: "−avx512f +vaes".
-func flagChange(was, is string) string {
-	old, recent := strings.Fields(was), strings.Fields(is)
-	var list []string
-	for _, w := range old {
-		if !slices.Contains(recent, w) {
-			list = append(list, "−"+w)
-		}
-	}
-	for _, w := range recent {
-		if !slices.Contains(old, w) {
-			list = append(list, "+"+w)
-		}
-	}
-	if list == nil {
-		return "the same"
-	}
-	return strings.Join(list, " ")
 }

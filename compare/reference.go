@@ -67,6 +67,16 @@ func runNamed(name string, in []Input) (int, error) {
 	return 0, fmt.Errorf("%q names runs %s alike; use the number", name, joined(found))
 }
 
+// joined writes numbers as "1, 2 and 3".
+func joined(numbers []int) string {
+	words := make([]string, len(numbers))
+	for i, n := range numbers {
+		words[i] = fmt.Sprint(n)
+	}
+	n := len(words)
+	return strings.Join(words[:n-1], ", ") + " and " + words[n-1]
+}
+
 // arms lists a plan's arms for an error.
 func arms(plan *experiment.Plan) string {
 	var names []string

@@ -13,6 +13,7 @@ import (
 	"tare/experiment"
 	"tare/journal"
 	"tare/safetext"
+	"tare/wording"
 )
 
 // GoBench writes the valid trials of a run in the Go benchmark format
@@ -78,7 +79,7 @@ func configuration(r Run) [][2]string {
 	if e := r.Record.Environment; e != nil {
 		all = append(all, [2]string{"kernel", e.Kernel}, [2]string{"cpu", e.CPU.Model})
 	}
-	if o := r.Analysis.Observational; o != "" {
+	if o := wording.Observation(r.Analysis.Observation); o != "" {
 		all = append(all, [2]string{"observational", o})
 	}
 	if lost := len(r.Analysis.Invalids); lost > 0 {

@@ -87,7 +87,7 @@ func runFamilies(r Run) []*family {
 	info := &family{name: "tare_run_info", help: "The run that the other series are about; always 1."}
 	info.add(1, run, label{"directory", directory(r.Record.Dir)}, label{"testbed", plan.Testbed},
 		label{"version", plan.Version}, label{"observational", observational(r)},
-		label{"observational_reason", a.Observational})
+		label{"observational_reason", wording.Observation(a.Observation)})
 	valid := &family{name: "tare_run_valid", help: "Whether the run gives verdicts (1) or not (0)."}
 	valid.add(truth(a.Valid), run)
 	finished := &family{name: "tare_run_finished", help: "Whether the run is complete (1) or can be resumed (0)."}
@@ -190,7 +190,7 @@ func metricLabels(r Run, cell, arm string, m experiment.Metric) []label {
 
 // observational labels what is no result of an experiment, series by series: an
 // alert sees no more than the labels of its own.
-func observational(r Run) string { return strconv.FormatBool(r.Analysis.Observational != "") }
+func observational(r Run) string { return strconv.FormatBool(r.Analysis.Observation != nil) }
 
 func truth(is bool) float64 {
 	if is {

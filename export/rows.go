@@ -10,6 +10,7 @@ import (
 
 	"tare/experiment"
 	"tare/journal"
+	"tare/wording"
 )
 
 // Row is one metric of one trial, with all that is needed to understand it, so
@@ -65,7 +66,7 @@ func Rows(run Run) iter.Seq[Row] {
 				Run: r.Plan.Name, Directory: directory(r.Dir), Cell: t.Cell, Workload: cell.Kind, Levels: levels(cell, arm),
 				Arm: t.Arm, Role: arm.Role, Round: t.Round, Attempt: t.Attempt, Position: t.Position, Session: t.Session,
 				Start: t.Start, Wall: t.Wall, Valid: t.Valid(), Rules: rules(t),
-				Paired: r.Plan.Paired(), Observational: run.Analysis.Observational,
+				Paired: r.Plan.Paired(), Observational: wording.Observation(run.Analysis.Observation),
 			}
 			for _, m := range cell.Metrics {
 				value, known := t.Values[m.Name]

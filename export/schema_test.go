@@ -19,6 +19,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"tare/analysis"
+	"tare/wording"
 )
 
 // schemaFile describes the analysis to those who read it as JSON. It is made from
@@ -29,7 +30,7 @@ const schemaFile = "../docs/analysis.schema.json"
 // with a description.
 func TestSchemaIsCurrent(t *testing.T) {
 	s := describer{comments: map[string]map[string]string{}, definitions: map[string]any{}, used: map[string]bool{}}
-	root := s.of(reflect.TypeFor[analysis.Run]())
+	root := s.of(reflect.TypeFor[wording.Analysis]())
 	for _, missing := range s.missing {
 		t.Errorf("%s has no comment that the schema could describe it by", missing)
 	}
@@ -194,7 +195,7 @@ func (s *describer) reference(t reflect.Type) map[string]any {
 		if text := s.comment(t, ""); text != "" {
 			definition["description"] = text
 		}
-		s.fields(t, properties, &required)
+		s.fields(t, properties, &required, nil)
 		if slices.Sort(required); len(required) > 0 {
 			definition["required"] = required
 		}
@@ -202,16 +203,26 @@ func (s *describer) reference(t reflect.Type) map[string]any {
 	return map[string]any{"$ref": "#/$defs/" + name}
 }
 
-// fields adds the members of a struct, those of embedded ones among them.
-func (s *describer) fields(t reflect.Type, properties map[string]any, required *[]string) {
+// fields adds the members of a struct, those of embedded ones among them that it
+// has none of the same name for. Hidden are the names of members further out.
+func (s *describer) fields(t reflect.Type, properties map[string]any, required *[]string, hidden []string) {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	own := hidden
+	for i := range t.NumField() {
+		if name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ","); name != "" {
+			own = append(own[:len(own):len(own)], name)
+		}
+	}
 	for i := range t.NumField() {
 		f := t.Field(i)
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		switch {
-		case name == "-" || !f.IsExported():
+		case name == "-" || !f.IsExported() || slices.Contains(hidden, name):
 			continue
 		case f.Anonymous && name == "":
-			s.fields(f.Type, properties, required)
+			s.fields(f.Type, properties, required, own)
 			continue
 		case name == "":
 			name = f.Name

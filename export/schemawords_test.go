@@ -5,22 +5,18 @@ package export
 var plainly = map[string]string{
 	"analysis.Run.Schema":    "the format of this document",
 	"analysis.Run.Directory": "path of the run directory, as given",
-	"analysis.Run.Reasons":   "why the run gives no verdicts",
 
 	"analysis.Counts.Planned": "trials of all rounds, by the plan",
 	"analysis.Counts.Done":    "of these, trials that need no further attempt",
 	"analysis.Counts.Valid":   "of these, trials that are valid",
 
-	"analysis.Comparison.Cell":      "id of the cell",
-	"analysis.Comparison.Arm":       "name of the arm that is compared with the baseline",
-	"analysis.Comparison.T":         "the t interval beside the headline interval, on the same scale",
-	"analysis.Comparison.Treated":   "values of the arm in the pairs used, in the metric's unit",
-	"analysis.Comparison.Warnings":  "what a reader must know before trusting this comparison",
-	"analysis.Interval.Point":       "the estimate",
-	"analysis.Interval.Lo":          "lower end of the confidence interval",
-	"analysis.Interval.Hi":          "upper end of the confidence interval",
-	"analysis.Alternative.Text":     "the verdict in a sentence",
-	"analysis.Alternative.Overhead": "the headline interval on these trials",
+	"analysis.Comparison.Cell":    "id of the cell",
+	"analysis.Comparison.Arm":     "name of the arm that is compared with the baseline",
+	"analysis.Comparison.T":       "the t interval beside the headline interval, on the same scale",
+	"analysis.Comparison.Treated": "values of the arm in the pairs used, in the metric's unit",
+	"analysis.Interval.Point":     "the estimate",
+	"analysis.Interval.Lo":        "lower end of the confidence interval",
+	"analysis.Interval.Hi":        "upper end of the confidence interval",
 
 	"analysis.Summary.N":        "number of values",
 	"analysis.Summary.Min":      "smallest value",
@@ -35,7 +31,6 @@ var plainly = map[string]string{
 	"analysis.Warning.Cell":   "id of the cell that it is about; absent: all",
 	"analysis.Warning.Metric": "name of the metric that it is about; absent: all",
 	"analysis.Warning.Arm":    "name of the arm that it is about; absent: all",
-	"analysis.Warning.Text":   "the warning in a sentence",
 
 	"analysis.CellSummary.ID":      "id of the cell",
 	"analysis.CellSummary.Kind":    "kind of the workload",

@@ -46,23 +46,23 @@ const (
 	Invalid    Outcome = "invalid" // the run gives no verdicts
 )
 
-// Reason says in words why a case has its outcome.
+// Reason says why a case has its outcome.
 type Reason string
 
 // The reasons.
 const (
-	Within      Reason = "the interval ends within the limit"
-	Exceeds     Reason = "shown to be over the limit"
-	Straddles   Reason = "the limit lies within the interval"
-	NotByHolm   Reason = "over the limit by itself, but not as one of so many cases"
-	UnderBias   Reason = "not clear of the limit by more than the control differs from the baseline"
-	TooFew      Reason = "too few values for an interval that holds for any noise"
-	NoData      Reason = "no values to compare"
-	NoControl   Reason = "too few values of the control to stand against"
-	NotFinished Reason = "the run is not finished"
-	NotRandom   Reason = "the run is observational"
-	NoHistory   Reason = "nothing in the history to compare with"
-	NoVerdicts  Reason = "the run gives no verdicts"
+	Within      Reason = "within"       // the interval ends within the limit
+	Exceeds     Reason = "exceeds"      // shown to be over the limit
+	Straddles   Reason = "straddles"    // the limit lies within the interval
+	NotByHolm   Reason = "not-by-holm"  // over the limit by itself, but not as one of so many cases
+	UnderBias   Reason = "under-bias"   // not clear of the limit by more than the control differs from the baseline
+	TooFew      Reason = "too-few"      // too few values for an interval that holds for any noise
+	NoData      Reason = "no-data"      // no values to compare
+	NoControl   Reason = "no-control"   // too few values of the control to stand against
+	NotFinished Reason = "not-finished" // the run is not finished
+	NotRandom   Reason = "not-random"   // the run is observational
+	NoHistory   Reason = "no-history"   // nothing in the history to compare with
+	NoVerdicts  Reason = "no-verdicts"  // the run gives no verdicts
 )
 
 // Result is what became of all budgets of a run.
@@ -71,12 +71,13 @@ type Result struct {
 	Run     string  `json:"run"` // its directory
 	Name    string  `json:"name"`
 	Outcome Outcome `json:"outcome"`
-	// Reasons say why the run gives no verdicts; empty if it does.
-	Reasons []string `json:"reasons,omitempty"`
-	// Observational says why the outcome is weaker than that of an experiment; it is
-	// empty for a run in rounds of random order.
-	Observational string `json:"observational,omitempty"`
-	Finished      bool   `json:"finished"`
+	// Valid says whether the run gives verdicts; Reasons say why not.
+	Valid   bool              `json:"valid"`
+	Reasons []analysis.Reason `json:"-"`
+	// Observation says why the outcome is weaker than that of an experiment; it is
+	// nil for a run in rounds of random order.
+	Observation *analysis.Observation `json:"observation,omitempty"`
+	Finished    bool                  `json:"finished"`
 	// Against names the history that the run is compared with; empty: its own
 	// baseline.
 	Against    string  `json:"against,omitempty"`
@@ -94,7 +95,7 @@ type Result struct {
 	Cases   []Case    `json:"cases"`
 	// Warnings are those of the run that bear on every case. What its machine is like
 	// is in the report.
-	Warnings []string `json:"warnings,omitempty"`
+	Warnings []analysis.Finding `json:"-"`
 }
 
 // Case is one hypothesis. Overhead, Limit.Value and their like are shares of the
@@ -107,8 +108,8 @@ type Case struct {
 	Budget  quantity.Limit    `json:"budget"` // as written: "10%"
 	Limit   experiment.Bound  `json:"limit"`  // what it means
 	Outcome Outcome           `json:"outcome"`
-	Reason  Reason            `json:"reason"`
-	Detail  string            `json:"detail,omitempty"` // what else there is to say of it
+	Reason  Reason            `json:"kind"`
+	Gap     analysis.Reason   `json:"-"` // why the history has nothing to compare with; nil: it has
 	// Estimated says that there is an interval; else Overhead is zero.
 	Estimated bool              `json:"estimated"`
 	Overhead  analysis.Interval `json:"overhead"`
@@ -154,7 +155,7 @@ func (r *Result) Count(o Outcome) int {
 // conclude sets the outcome of the whole from those of the cases.
 func (r *Result) conclude() {
 	switch {
-	case len(r.Reasons) > 0:
+	case !r.Valid:
 		r.Outcome = Invalid
 	case r.Count(Fail) > 0:
 		r.Outcome = Fail

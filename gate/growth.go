@@ -55,8 +55,8 @@ func grown(c Case, g history.Growth, part string, change history.Change) Case {
 	c.Size, c.P = change.Runs, 1
 	i := change.Interval
 	switch {
-	case g.Reason != "":
-		c.Reason, c.Detail = NoHistory, g.Reason
+	case g.Gap != nil:
+		c.Reason, c.Gap = NoHistory, g.Gap
 	case change.Runs == 0 || change.P == nil || !finite(i.Point) || !finite(i.Lo) || !finite(i.Hi):
 		c.Reason = NoHistory
 	default:

@@ -24,7 +24,7 @@ func TestAgainst(t *testing.T) {
 	for _, c := range []struct {
 		name           string
 		recent, anchor float64
-		reason         string
+		gap            analysis.Reason
 		want           Outcome
 		one, two       Reason
 	}{
@@ -32,9 +32,9 @@ func TestAgainst(t *testing.T) {
 		{name: "a jump", recent: 0.2, anchor: 0.2, want: Fail, one: Exceeds, two: Exceeds},
 		{name: "a slow decline", recent: 0.01, anchor: 0.2, want: Fail, one: Within, two: Exceeds},
 		{name: "about the limit", recent: 0.05, anchor: 0.01, want: Unresolved, one: Straddles, two: Within},
-		{name: "a short history", reason: "2 earlier runs, 5 are needed", want: Unresolved, one: NoHistory, two: NoHistory},
+		{name: "a short history", gap: history.FewRuns{Runs: 2, Fewest: 5}, want: Unresolved, one: NoHistory, two: NoHistory},
 	} {
-		g := history.Growth{Cell: "network", Arm: "slow", Metric: latency, Of: "overhead", Recent: change(c.recent), Anchor: change(c.anchor), Reason: c.reason}
+		g := history.Growth{Cell: "network", Arm: "slow", Metric: latency, Of: "overhead", Recent: change(c.recent), Anchor: change(c.anchor), Gap: c.gap}
 		others := []history.Growth{
 			g,
 			{Cell: "network", Arm: "control", Metric: latency, Of: "overhead", Recent: change(9), Anchor: change(9)},
@@ -53,7 +53,7 @@ func TestAgainst(t *testing.T) {
 			t.Errorf("%s: %s, %+v", c.name, r.Outcome, r.Cases)
 			continue
 		}
-		if r.Cases[0].History.Part != PartRecent || r.Cases[1].History.Part != PartAnchor || r.Cases[0].Detail != c.reason {
+		if r.Cases[0].History.Part != PartRecent || r.Cases[1].History.Part != PartAnchor || r.Cases[0].Gap != c.gap {
 			t.Errorf("%s: %+v", c.name, r.Cases)
 		}
 	}
@@ -73,7 +73,7 @@ func TestAgainstObservational(t *testing.T) {
 	}
 	for allowed, want := range map[bool]Outcome{false: Unresolved, true: Pass} {
 		r, err := Against(run, trials, growths, limits, "history", 0.95, Options{Observational: allowed})
-		if err != nil || r.Outcome != want || r.Observational == "" {
+		if err != nil || r.Outcome != want || r.Observation == nil {
 			t.Errorf("allowed %v: %+v, %v; want %s", allowed, r, err, want)
 		}
 		if !allowed && r.Cases[0].Reason != NotRandom {

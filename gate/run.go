@@ -49,15 +49,9 @@ func Run(run *analysis.Run, trials []journal.Trial, limits *Limits, o Options) (
 // resultOf is a result without cases.
 func resultOf(run *analysis.Run, trials []journal.Trial) *Result {
 	r := &Result{
-		Schema: Schema, Run: run.Directory, Name: run.Plan.Name, Finished: run.Finished, Observational: run.Observational,
+		Schema: Schema, Run: run.Directory, Name: run.Plan.Name, Valid: run.Valid, Reasons: run.Reasons, Finished: run.Finished, Observation: run.Observation,
 		Confidence: float64(run.Plan.Confidence), Level: (1 - float64(run.Plan.Confidence)) / 2,
 		Paired: run.Plan.Paired(), Rounds: run.Rounds, Start: run.Start,
-	}
-	if !run.Valid {
-		r.Reasons = append(r.Reasons, run.Reasons...)
-		if len(r.Reasons) == 0 {
-			r.Reasons = []string{string(NoVerdicts)}
-		}
 	}
 	for _, a := range run.Plan.Arms {
 		if a.Role == experiment.Baseline {
@@ -70,9 +64,10 @@ func resultOf(run *analysis.Run, trials []journal.Trial) *Result {
 		}
 	}
 	for _, w := range run.Warnings {
-		machine := run.Environment != nil && slices.Contains(run.Environment.Remarks(), w.Text)
+		remark, ok := w.Finding.(analysis.Remark)
+		machine := ok && remark.From == analysis.FromMachine
 		if w.Cell == "" && w.Metric == "" && w.Arm == "" && !machine {
-			r.Warnings = append(r.Warnings, w.Text)
+			r.Warnings = append(r.Warnings, w.Finding)
 		}
 	}
 	return r
@@ -83,11 +78,11 @@ func resultOf(run *analysis.Run, trials []journal.Trial) *Result {
 func (r *Result) withhold(o Options) {
 	reason := Reason("")
 	switch {
-	case len(r.Reasons) > 0:
+	case !r.Valid:
 		reason = NoVerdicts
 	case !r.Finished:
 		reason = NotFinished
-	case r.Observational != "" && !o.Observational:
+	case r.Observation != nil && !o.Observational:
 		reason = NotRandom
 	default:
 		return

@@ -1,10 +1,8 @@
 package history
 
 import (
-	"fmt"
 	"math"
 	"slices"
-	"strconv"
 
 	"tare/experiment"
 	"tare/stats"
@@ -117,11 +115,11 @@ func (s *strand) shift(from, at, to int, runs []*Run) Shift {
 	}
 	before := s.runs[max(from+place.earliest-1, 0)]
 	for i := before + 1; i <= c.Latest; i++ {
-		for _, text := range runs[i].Events {
+		for _, d := range runs[i].Events {
 			if i > c.Last && i <= c.Run {
-				c.With = append(c.With, Event{i, text})
+				c.With = append(c.With, Event{i, d})
 			} else {
-				c.Near = append(c.Near, Event{i, text})
+				c.Near = append(c.Near, Event{i, d})
 			}
 		}
 	}
@@ -144,22 +142,15 @@ func direction(size stats.Interval, better experiment.Better) string {
 
 // warn notes what a reader must know of a strand before believing its changes.
 func (s *strand) warn(residuals []float64, o Options) {
-	note := func(format string, args ...any) {
-		s.series.Notes = append(s.series.Notes, fmt.Sprintf(format, args...))
-	}
 	n := len(residuals)
 	if n < 2*o.Segment {
 		if len(s.series.Stretches) == 1 {
-			there := "there are " + strconv.Itoa(n)
-			if n == 1 {
-				there = "there is 1"
-			}
-			note("changes can be seen from %d runs on; %s", 2*o.Segment, there)
+			s.series.Notes = append(s.series.Notes, TooShort{Runs: n, Fewest: 2 * o.Segment})
 		}
 		return
 	}
 	// As for rounds within a run: what one of a hundred independent series shows.
 	if r := stats.Lag1(residuals); r+1/float64(n) > 2.58/math.Sqrt(float64(n)) {
-		note("neighbouring runs resemble each other (autocorrelation %.2f): some of the changes may be slow wandering, and their places are less sure than stated", r)
+		s.series.Notes = append(s.series.Notes, Wandering{Lag1: r})
 	}
 }

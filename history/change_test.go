@@ -2,9 +2,11 @@ package history_test
 
 import (
 	"fmt"
-	"strings"
+	"reflect"
+	"slices"
 	"testing"
 
+	"tare/analysis"
 	"tare/history"
 	"tare/history/historytest"
 	"tare/journal"
@@ -112,7 +114,7 @@ func TestOverheadCancelsTheMachine(t *testing.T) {
 		t.Fatalf("machine %v, changes %+v, want one in the machine's level", s.Machine, s.Shifts)
 	}
 	with := s.Shifts[0].With
-	if len(with) != 1 || with[0].Run != 15 || with[0].Text != "kernel is 6.8, was 6.1" {
+	if len(with) != 1 || with[0].Run != 15 || with[0].Difference != (history.Difference{What: "kernel", Is: "6.8", Was: "6.1", Machine: true}) {
 		t.Errorf("together with %+v, want the kernel", with)
 	}
 }
@@ -130,8 +132,8 @@ func TestStretches(t *testing.T) {
 	if len(s.Shifts) != 0 || len(s.Stretches) != 2 || len(s.Segments) != 2 {
 		t.Fatalf("%d changes, %d stretches, %d segments, want 0, 2 and 2", len(s.Shifts), len(s.Stretches), len(s.Segments))
 	}
-	if got := strings.Join(s.Stretches[1].Differs, "; "); got != "command.size is 8KiB, was 4KiB" {
-		t.Errorf("differs %q", got)
+	if got := s.Stretches[1].Differs; !slices.Equal(got, []history.Difference{{What: "command.size", Is: "8KiB", Was: "4KiB"}}) {
+		t.Errorf("differs %+v", got)
 	}
 	if s.Stretches[1].First != 4 || s.Segments[0].Runs != 19 || s.Segments[1].Runs != 11 {
 		t.Errorf("stretch from %d, segments of %d and %d runs", s.Stretches[1].First, s.Segments[0].Runs, s.Segments[1].Runs)
@@ -152,18 +154,19 @@ func TestLeftOut(t *testing.T) {
 	runs = append(runs, history.Of(base.Journal("copy/000")))
 	h := history.New(runs, nil, history.Options{})
 	s := only(t, h, "layered", "time", history.OfOverhead)
-	want := map[string]string{
-		"copy/000": "", // sorts before the run that it is a copy of
-		"runs/000": "it has the same start and seed as copy/000: a copy",
-		"runs/001": "it is invalid: 8 of 24 planned trials (33 %) stayed invalid after all attempts, over the limit of 10 %",
-		"runs/002": "it is not finished",
-		"runs/003": "it is observational, unlike others of the series",
-		"runs/004": "",
+	lost := analysis.InvalidTrials{Lost: 8, Planned: 24, Limit: 0.1}
+	want := map[string]analysis.Reason{
+		"copy/000": nil, // sorts before the run that it is a copy of
+		"runs/000": history.Copy{Of: "copy/000"},
+		"runs/001": history.GivesNoVerdicts{Reasons: []analysis.Reason{lost}},
+		"runs/002": history.NotFinished{},
+		"runs/003": history.Observed{},
+		"runs/004": nil,
 	}
 	for _, p := range s.Points {
 		dir := h.Experiments[0].Runs[p.Run].Directory
-		if why, known := want[dir]; known && p.LeftOut != why {
-			t.Errorf("%s left out %q, want %q", dir, p.LeftOut, why)
+		if why, known := want[dir]; known && !reflect.DeepEqual(p.LeftOut, why) {
+			t.Errorf("%s left out %+v, want %+v", dir, p.LeftOut, why)
 		}
 	}
 	if s.Observational {
@@ -217,7 +220,7 @@ func TestParametersOfImports(t *testing.T) {
 			j.Plan.Cells[0].Config = map[string]any{"size": "8KiB"}
 		}
 	})
-	if len(s.Stretches) != 2 || strings.Join(s.Stretches[1].Differs, "; ") != "command.size is 8KiB, was unset" {
+	if len(s.Stretches) != 2 || !slices.Equal(s.Stretches[1].Differs, []history.Difference{{What: "command.size", Is: "8KiB"}}) {
 		t.Errorf("stretches %+v", s.Stretches)
 	}
 }
@@ -233,16 +236,16 @@ func TestCopies(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		runs []*history.Run
-		want string // why the last one is left out
+		want analysis.Reason // why the last one is left out
 	}{
-		{"other files of the same moment", []*history.Run{at("a", 1, "fio", false), at("b", 2, "fio", false)}, ""},
-		{"the same files again", []*history.Run{at("a", 1, "fio", false), at("b", 1, "fio", false)}, "it has the same trials as a: the same files imported again, or a copy"},
-		{"an early copy", []*history.Run{at("a", 1, "", true), at("b", 1, "", false)}, ""},
-		{"a second copy", []*history.Run{at("a", 1, "", false), at("b", 1, "", true), at("c", 1, "", false)}, "it has the same start and seed as a: a copy"},
+		{"other files of the same moment", []*history.Run{at("a", 1, "fio", false), at("b", 2, "fio", false)}, nil},
+		{"the same files again", []*history.Run{at("a", 1, "fio", false), at("b", 1, "fio", false)}, history.Copy{Of: "a", Imported: true}},
+		{"an early copy", []*history.Run{at("a", 1, "", true), at("b", 1, "", false)}, nil},
+		{"a second copy", []*history.Run{at("a", 1, "", false), at("b", 1, "", true), at("c", 1, "", false)}, history.Copy{Of: "a"}},
 	} {
 		runs := history.New(c.runs, nil, history.Options{}).Experiments[0].Runs
 		if got := runs[len(runs)-1].LeftOut; got != c.want {
-			t.Errorf("%s: left out %q, want %q", c.name, got, c.want)
+			t.Errorf("%s: left out %+v, want %+v", c.name, got, c.want)
 		}
 	}
 }
@@ -253,7 +256,7 @@ func TestObservations(t *testing.T) {
 	if !s.Observational || s.Machine || s.Segments[0].Runs != 6 {
 		t.Errorf("observational %v, machine %v, segments %+v", s.Observational, s.Machine, s.Segments)
 	}
-	if len(s.Notes) != 1 || s.Notes[0] != "changes can be seen from 10 runs on; there are 6" {
-		t.Errorf("notes %q", s.Notes)
+	if len(s.Notes) != 1 || s.Notes[0] != (history.TooShort{Runs: 6, Fewest: 10}) {
+		t.Errorf("notes %+v", s.Notes)
 	}
 }

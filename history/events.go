@@ -6,6 +6,7 @@ import (
 
 	"tare/experiment"
 	"tare/journal"
+	"tare/machine"
 )
 
 // factsOf collects what a run tells of its surroundings and its design.
@@ -46,7 +47,7 @@ func note(runs []*Run) {
 		r.Events = nil
 		if f.environment != nil {
 			if last.environment != nil {
-				r.Events = append(r.Events, last.environment.Differences(f.environment)...)
+				r.Events = append(r.Events, machines(last.environment, f.environment)...)
 			}
 			last.environment = f.environment
 		}
@@ -61,4 +62,15 @@ func note(runs []*Run) {
 		}
 		last.design = f.design
 	}
+}
+
+// machines says in what two machines differ.
+func machines(was, is *machine.Environment) []Difference {
+	var list []Difference
+	for _, p := range machine.Properties(was, is) {
+		if !p.Same() {
+			list = append(list, Difference{What: p.Name, Is: p.Values[1], Was: p.Values[0], Machine: true})
+		}
+	}
+	return list
 }

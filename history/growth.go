@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 
 	"tare/analysis"
 	"tare/experiment"
@@ -25,9 +23,8 @@ type Growth struct {
 	// worse; in the metric's unit on a difference scale.
 	Recent Change `json:"recent"`
 	Anchor Change `json:"anchor"`
-	// Reason says why there is no estimate, neither of Recent nor of Anchor; empty
-	// if there are both.
-	Reason string `json:"reason,omitempty"`
+	// Gap says why there is no estimate, of Recent or of Anchor; nil if there are both.
+	Gap analysis.Reason `json:"-"`
 }
 
 // Change is how much something grew.
@@ -103,30 +100,28 @@ type comparison struct {
 func (c *comparison) growth() Growth {
 	g := Growth{Cell: c.value.cell, Arm: c.value.arm, Metric: c.value.metric, Of: c.value.of}
 	g.Recent.P, g.Anchor.P = never, never
-	if err := c.fill(&g); err != nil {
-		g.Reason = err.Error()
-	}
+	g.Gap = c.fill(&g)
 	return g
 }
 
 func never(float64) float64 { return 1 }
 
 // fill makes both comparisons, or says why it cannot.
-func (c *comparison) fill(g *Growth) error {
+func (c *comparison) fill(g *Growth) (gap analysis.Reason) {
 	scale := scale{c.value.metric, c.value.of}
-	if c.new.LeftOut != "" {
-		return fmt.Errorf("the new run cannot be compared: %s", c.new.LeftOut)
+	if c.new.LeftOut != nil {
+		return NewRunLeftOut{c.new.LeftOut}
 	}
 	if c.value.estimate == nil {
-		return fmt.Errorf("the new run has no value: %s", c.value.why)
+		return NewRunWithout{c.value.why}
 	}
 	at, se, ok := scale.place(c.value)
 	if !ok {
-		return errors.New("the value of the new run cannot be compared")
+		return NewIncomparable{}
 	}
-	series, stretch, err := c.comparable()
-	if err != nil {
-		return err
+	series, stretch, gap := c.comparable()
+	if gap != nil {
+		return gap
 	}
 	earlier := series.used(stretch)
 	var segments [][]float64
@@ -136,58 +131,46 @@ func (c *comparison) fill(g *Growth) error {
 		}
 	}
 	if len(earlier) < c.history.Segment {
-		return c.history.tooFew(len(earlier))
+		return FewRuns{Runs: len(earlier), Fewest: c.history.Segment}
 	}
 	last := segments[len(segments)-1]
 	sd, df := spreadWithin(last)
-	if g.Recent, err = c.change(at, se, earlier[len(earlier)-len(last):], sd, df); err != nil {
-		return err
+	if g.Recent, gap = c.change(at, se, earlier[len(earlier)-len(last):], sd, df); gap != nil {
+		return gap
 	}
 	from := slices.IndexFunc(earlier, func(p Point) bool { return p.Run >= c.first })
 	if from < 0 || len(earlier)-from < c.history.Segment {
-		return fmt.Errorf("at least %d runs from the anchor on are needed", c.history.Segment)
+		return FewSinceAnchor{c.history.Segment}
 	}
 	sd, df = spreadWithin(segments...)
-	g.Anchor, err = c.change(at, se, earlier[from:from+c.history.Segment], sd, df)
-	return err
-}
-
-// tooFew is the error of so many earlier runs.
-func (h *History) tooFew(n int) error {
-	runs := strconv.Itoa(n) + " earlier runs"
-	switch n {
-	case 0:
-		runs = "no earlier run"
-	case 1:
-		runs = "1 earlier run"
-	}
-	return fmt.Errorf("%s can be compared with, at least %d are needed", runs, h.Segment)
+	g.Anchor, gap = c.change(at, se, earlier[from:from+c.history.Segment], sd, df)
+	return gap
 }
 
 // comparable finds the series of the value and the stretch with its parameters.
-func (c *comparison) comparable() (*Series, int, error) {
+func (c *comparison) comparable() (*Series, int, analysis.Reason) {
 	at := slices.IndexFunc(c.before.Series, func(s Series) bool {
 		return keyOf(s.Cell, s.Arm, s.Metric, s.Of) == c.value.key
 	})
 	if at < 0 {
-		return nil, 0, errors.New("no earlier run of this experiment has it")
+		return nil, 0, NoSeries{}
 	}
 	s := &c.before.Series[at]
 	var latest *Point
 	for i := range s.Points {
-		if s.Points[i].LeftOut == "" {
+		if s.Points[i].LeftOut == nil {
 			latest = &s.Points[i]
 		}
 	}
 	if latest == nil {
-		return nil, 0, c.history.tooFew(0)
+		return nil, 0, FewRuns{Fewest: c.history.Segment}
 	}
 	if observed := c.new.state == observational; observed != s.Observational {
-		return nil, 0, errors.New("experiments and observations are not compared with each other")
+		return nil, 0, Unlike{}
 	}
 	stretch := s.stretchOf(c.value.asked)
 	if stretch < 0 {
-		return nil, 0, fmt.Errorf("no earlier run had these parameters: %s", strings.Join(latest.asked.differs(c.value.asked), "; "))
+		return nil, 0, OtherParameters{latest.asked.differs(c.value.asked)}
 	}
 	return s, stretch, nil
 }
@@ -196,7 +179,7 @@ func (c *comparison) comparable() (*Series, int, error) {
 func (s *Series) used(stretch int) []Point {
 	var list []Point
 	for _, p := range s.Points {
-		if p.Stretch == stretch && p.LeftOut == "" {
+		if p.Stretch == stretch && p.LeftOut == nil {
 			list = append(list, p)
 		}
 	}
@@ -205,7 +188,7 @@ func (s *Series) used(stretch int) []Point {
 
 // change compares the new value with those of some runs, among which runs have
 // a standard deviation known with so many degrees of freedom.
-func (c *comparison) change(at, se float64, reference []Point, sd, df float64) (Change, error) {
+func (c *comparison) change(at, se float64, reference []Point, sd, df float64) (Change, analysis.Reason) {
 	values := make([]float64, len(reference))
 	usual := 0.0 // variance within a run
 	for i, p := range reference {
@@ -214,7 +197,7 @@ func (c *comparison) change(at, se float64, reference []Point, sd, df float64) (
 	}
 	p := predict(at, values, sd, df, max(0, se*se-usual))
 	if !(p.error > 0) {
-		return Change{P: never}, errors.New("the earlier runs do not vary, which leaves nothing to judge by")
+		return Change{P: never}, NoSpread{}
 	}
 	scale := scale{c.value.metric, c.value.of}
 	return Change{

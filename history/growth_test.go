@@ -3,8 +3,10 @@ package history_test
 import (
 	"errors"
 	"math"
+	"reflect"
 	"testing"
 
+	"tare/analysis"
 	"tare/history"
 	"tare/history/historytest"
 )
@@ -34,8 +36,8 @@ func grow(t *testing.T, values []float64, anchor string) history.Growth {
 func TestGrowthByHand(t *testing.T) {
 	values := []float64{0.04, 0.07, 0.00, 0.09, 0.02, 0.05, 0.01, 0.08, 0.03, 0.06, 0.20}
 	g := grow(t, values, "")
-	if g.Reason != "" {
-		t.Fatal(g.Reason)
+	if g.Gap != nil {
+		t.Fatalf("%+v", g.Gap)
 	}
 	half := 2.2621571628 * 0.0302765035 * math.Sqrt(1.1)
 	for _, v := range []struct {
@@ -105,7 +107,7 @@ func TestGrowthAfterAChange(t *testing.T) {
 	if g = grow(t, values, "runs/025"); g.Anchor.From != "runs/025" || g.Anchor.P(0.05) < 0.05 {
 		t.Errorf("from the accepted change on: anchor from %s, p %v", g.Anchor.From, g.Anchor.P(0.05))
 	}
-	if g = grow(t, values, "runs/038"); g.Reason != "at least 5 runs from the anchor on are needed" || g.Recent.Runs != 15 || g.Anchor.P(0) != 1 {
+	if g = grow(t, values, "runs/038"); g.Gap != (history.FewSinceAnchor{Fewest: 5}) || g.Recent.Runs != 15 || g.Anchor.P(0) != 1 {
 		t.Errorf("anchor too late: %+v", g)
 	}
 }
@@ -124,16 +126,16 @@ func TestNoGrowth(t *testing.T) {
 		name    string
 		history *history.History
 		new     *history.Run
-		want    string
+		want    analysis.Reason
 	}{
-		{"other experiment", h, late(func(r *historytest.Run) { r.Name = "net" }), "no earlier run of this experiment has it"},
-		{"invalid", h, late(func(r *historytest.Run) { r.Running = true }), "the new run cannot be compared: it is not finished"},
-		{"imported", h, late(func(r *historytest.Run) { r.Tool = "fio" }), "experiments and observations are not compared with each other"},
-		{"other parameters", h, late(func(r *historytest.Run) { r.Size = "1MiB" }), "no earlier run had these parameters: command.size is 1MiB, was 4KiB"},
-		{"too few", history.New(earlier[:4], nil, history.Options{}), late(func(*historytest.Run) {}), "4 earlier runs can be compared with, at least 5 are needed"},
-		{"itself only", h, earlier[0], "no earlier run of this experiment has it"},
-		{"later runs", h, earlier[4], "4 earlier runs can be compared with, at least 5 are needed"},
-		{"never varied", history.New(walk(make([]float64, 6)), nil, history.Options{}), walk([]float64{1, 1, 1, 1, 1, 1, 1})[6], "the earlier runs do not vary, which leaves nothing to judge by"},
+		{"other experiment", h, late(func(r *historytest.Run) { r.Name = "net" }), history.NoSeries{}},
+		{"invalid", h, late(func(r *historytest.Run) { r.Running = true }), history.NewRunLeftOut{Why: history.NotFinished{}}},
+		{"imported", h, late(func(r *historytest.Run) { r.Tool = "fio" }), history.Unlike{}},
+		{"other parameters", h, late(func(r *historytest.Run) { r.Size = "1MiB" }), history.OtherParameters{Differs: []history.Difference{{What: "command.size", Is: "1MiB", Was: "4KiB"}}}},
+		{"too few", history.New(earlier[:4], nil, history.Options{}), late(func(*historytest.Run) {}), history.FewRuns{Runs: 4, Fewest: 5}},
+		{"itself only", h, earlier[0], history.NoSeries{}},
+		{"later runs", h, earlier[4], history.FewRuns{Runs: 4, Fewest: 5}},
+		{"never varied", history.New(walk(make([]float64, 6)), nil, history.Options{}), walk([]float64{1, 1, 1, 1, 1, 1, 1})[6], history.NoSpread{}},
 	} {
 		list, err := test.history.Growth(test.new, "")
 		if err != nil {
@@ -143,8 +145,8 @@ func TestNoGrowth(t *testing.T) {
 			t.Errorf("%s: nothing", test.name)
 		}
 		for _, g := range list {
-			if g.Reason != test.want || g.Recent.P(0) != 1 || g.Anchor.P(0) != 1 {
-				t.Errorf("%s: %s: %q, p %v; want %q and 1", test.name, g.Metric.Name, g.Reason, g.Recent.P(0), test.want)
+			if !reflect.DeepEqual(g.Gap, test.want) || g.Recent.P(0) != 1 || g.Anchor.P(0) != 1 {
+				t.Errorf("%s: %s: %+v, p %v; want %+v and 1", test.name, g.Metric.Name, g.Gap, g.Recent.P(0), test.want)
 			}
 		}
 	}
@@ -165,7 +167,7 @@ func TestGrowthOfALessPreciseRun(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, g := range list {
-			if g.Metric.Name == "time" && g.Arm == "layered" && g.Reason == "" {
+			if g.Metric.Name == "time" && g.Arm == "layered" && g.Gap == nil {
 				return g.Recent.Interval.Hi - g.Recent.Interval.Lo
 			}
 		}

@@ -103,12 +103,12 @@ type Series struct {
 	// changes there is the machine or the workload, not a layer.
 	Machine bool `json:"machine,omitempty"`
 	// Observational says that no run was an experiment in random order.
-	Observational bool      `json:"observational,omitempty"`
-	Points        []Point   `json:"points"` // one for each run that was to have one, in order
-	Stretches     []Stretch `json:"stretches"`
-	Segments      []Segment `json:"segments"` // in the order of their first runs
-	Shifts        []Shift   `json:"changes"`  // in the order in which they happened
-	Notes         []string  `json:"notes,omitempty"`
+	Observational bool               `json:"observational,omitempty"`
+	Points        []Point            `json:"points"` // one for each run that was to have one, in order
+	Stretches     []Stretch          `json:"stretches"`
+	Segments      []Segment          `json:"segments"` // in the order of their first runs
+	Shifts        []Shift            `json:"changes"`  // in the order in which they happened
+	Notes         []analysis.Finding `json:"-"`
 }
 
 // Point is one run in a series.
@@ -120,8 +120,8 @@ type Point struct {
 	// Value is the estimate with its interval, without width where the run allows
 	// none; nil if the run has no value.
 	Value *analysis.Interval `json:"value,omitempty"`
-	// LeftOut says why the point is no part of any statistics; empty if it is.
-	LeftOut string `json:"leftOut,omitempty"`
+	// LeftOut says why the point is no part of any statistics; nil if it is.
+	LeftOut analysis.Reason `json:"-"`
 
 	at    float64 // the estimate on the scale of computation
 	se    float64 // its standard error there, 0: not known
@@ -134,7 +134,7 @@ type Stretch struct {
 	First int `json:"first"` // index of its first run
 	// Differs says in what its parameters differ from those of the used run before;
 	// empty for the first one.
-	Differs []string `json:"differs,omitempty"`
+	Differs []Difference `json:"-"`
 
 	asked *parameters
 }
@@ -187,8 +187,8 @@ type Shift struct {
 
 // Event is something that is different in a run from the run before.
 type Event struct {
-	Run  int    `json:"run"` // index into the experiment's runs
-	Text string `json:"text"`
+	Run int `json:"run"` // index into the experiment's runs
+	Difference
 }
 
 // Run is what a history keeps of one run.
@@ -198,11 +198,12 @@ type Run struct {
 	Start       time.Time `json:"start,omitzero"` // of its first trial; zero: not told
 	TareVersion string    `json:"tareVersion,omitempty"`
 	// LeftOut says why no value of the run is part of the statistics: it is
-	// invalid, for instance. Empty if they are.
-	LeftOut string `json:"leftOut,omitempty"`
-	// Observational says why what the run shows is weaker than an experiment.
-	Observational string   `json:"observational,omitempty"`
-	Events        []string `json:"events,omitempty"` // what is different from the run before
+	// invalid, for instance. Nil if they are.
+	LeftOut analysis.Reason `json:"-"`
+	// Imported names the format of a run whose trials another tool ran, in no random
+	// order; empty for an experiment.
+	Imported string       `json:"imported,omitempty"`
+	Events   []Difference `json:"-"` // what is different from the run before
 
 	state  state
 	values []value

@@ -2,7 +2,6 @@ package history
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -131,25 +130,22 @@ func decoded(v any) any {
 	return out
 }
 
-// differs says in what q differs from p, a phrase for each path.
-func (p *parameters) differs(q *parameters) []string {
+// differs says in what q differs from p.
+func (p *parameters) differs(q *parameters) []Difference {
 	return changed(p.paths, q.paths)
 }
 
-// unset is what a parameter without a value is called.
-const unset = "unset"
-
 // changed compares two maps key by key, in the order of the keys.
-func changed(was, is map[string]string) []string {
+func changed(was, is map[string]string) []Difference {
 	keys := maps.Clone(was)
 	if keys == nil {
 		keys = map[string]string{}
 	}
 	maps.Copy(keys, is)
-	var list []string
+	var list []Difference
 	for _, k := range slices.Sorted(maps.Keys(keys)) {
-		if before, after := cmp.Or(was[k], unset), cmp.Or(is[k], unset); before != after {
-			list = append(list, fmt.Sprintf("%s is %s, was %s", k, after, before))
+		if is[k] != was[k] {
+			list = append(list, Difference{What: k, Is: is[k], Was: was[k]})
 		}
 	}
 	return list

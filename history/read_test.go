@@ -86,7 +86,7 @@ func TestOddRuns(t *testing.T) {
 		t.Errorf("segment %d", h.Segment)
 	}
 	s := only(t, h, "layered", "time", history.OfOverhead)
-	if p := s.Points[6]; p.Value != nil || p.LeftOut == "" {
+	if p := s.Points[6]; p.Value != nil || p.LeftOut == nil {
 		t.Errorf("a run with negative values gives %+v", p)
 	}
 	if len(s.Points) != 12 {

@@ -34,7 +34,7 @@ type value struct {
 	// estimate is nil if there is none, and why says so; it has no width where the
 	// trials allow no interval.
 	estimate *analysis.Interval
-	why      string
+	why      analysis.Reason
 	z        float64 // half the interval's width in standard errors, about
 	machine  bool    // the level of a baseline beside treatments
 }
@@ -75,14 +75,14 @@ func Of(j *journal.Run) *Run {
 	}
 	switch {
 	case len(j.Trials) == 0:
-		r.leaveOut("it has no trial")
+		r.leaveOut(NoTrial{})
 	case !j.Finished:
-		r.leaveOut("it is not finished")
+		r.leaveOut(NotFinished{})
 	case !judged.Valid:
-		r.leaveOut(invalid(judged.Reasons))
+		r.leaveOut(GivesNoVerdicts{judged.Reasons})
 	case j.Plan.Import != nil:
 		r.state = observational
-		r.Observational = "imported from " + j.Plan.Import.Tool + ": its trials did not run in rounds of random order"
+		r.Imported = j.Plan.Import.Tool
 	}
 	r.values = append(overheads(j.Plan, judged), levels(j)...)
 	return r
@@ -105,22 +105,7 @@ func markOf(j *journal.Run) uint64 {
 	return h.Sum64()
 }
 
-// copyOf says what a run is that has the start and the mark of another.
-func (r *Run) copyOf(other *Run) string {
-	if r.state == observational {
-		return "it has the same trials as " + other.Directory + ": the same files imported again, or a copy"
-	}
-	return "it has the same start and seed as " + other.Directory + ": a copy"
-}
-
-func (r *Run) leaveOut(why string) { r.state, r.LeftOut = useless, why }
-
-func invalid(reasons []string) string {
-	if len(reasons) == 0 {
-		return "it is invalid"
-	}
-	return "it is invalid: " + reasons[0]
-}
+func (r *Run) leaveOut(why analysis.Reason) { r.state, r.LeftOut = useless, why }
 
 // began is when the first trial started; for a run without any, when it was
 // begun. An import knows only what the files tell.
@@ -158,7 +143,7 @@ func overheads(plan *experiment.Plan, judged *analysis.Run) []value {
 	for _, c := range judged.Comparisons {
 		v := value{key: keyOf(c.Cell, c.Arm, c.Metric, OfOverhead), metric: c.Metric, asked: asked.of(c.Cell, c.Arm), z: z(plan)}
 		if c.Rounds == 0 {
-			v.why = "no trial of it can be compared"
+			v.why = NothingToCompare{}
 		} else {
 			at := c.Overhead
 			v.estimate = &at
@@ -190,7 +175,7 @@ func levels(j *journal.Run) []value {
 		for _, m := range cell.Metrics {
 			v := value{key: keyOf(cell.ID, name, m, OfLevel), metric: m, asked: asked.of(cell.ID, name), machine: machine, z: z(plan)}
 			if v.estimate = median(latest, m, float64(plan.Confidence)); v.estimate == nil {
-				v.why = "no valid trial has it"
+				v.why = NoValidTrial{}
 			}
 			list = append(list, v)
 		}

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"tare/analysis"
 )
 
 // New makes the history of runs, in any order. The runs become part of it.
@@ -51,15 +53,15 @@ func arrange(runs []*Run) {
 		return cmp.Or(a.Start.Compare(b.Start), strings.Compare(a.Directory, b.Directory))
 	})
 	for i, r := range runs {
-		if r.LeftOut != "" || r.Start.IsZero() {
+		if r.LeftOut != nil || r.Start.IsZero() {
 			continue
 		}
 		for _, before := range slices.Backward(runs[:i]) {
 			if !before.Start.Equal(r.Start) {
 				break
 			}
-			if before.LeftOut == "" && before.mark == r.mark {
-				r.leaveOut(r.copyOf(before))
+			if before.LeftOut == nil && before.mark == r.mark {
+				r.leaveOut(Copy{Of: before.Directory, Imported: r.state == observational})
 				break
 			}
 		}
@@ -103,12 +105,16 @@ func (m *maker) add(run int, r *Run, v value) {
 	s := &m.list[at]
 	s.Machine = s.Machine || v.machine
 	p := Point{Run: run, LeftOut: r.LeftOut, Value: v.estimate, asked: v.asked}
+	var why analysis.Reason
 	if v.estimate == nil {
-		p.LeftOut = cmp.Or(p.LeftOut, v.why)
+		why = v.why
 	} else if y, se, ok := s.scale().place(v); ok {
 		p.at, p.se = y, se
 	} else {
-		p.LeftOut = cmp.Or(p.LeftOut, "its value cannot be compared")
+		why = Incomparable{}
+	}
+	if p.LeftOut == nil {
+		p.LeftOut = why
 	}
 	s.Points = append(s.Points, p)
 }
@@ -117,7 +123,7 @@ func (m *maker) add(run int, r *Run, v value) {
 func (s *Series) part() {
 	var last *parameters
 	for _, p := range s.Points {
-		if p.LeftOut != "" {
+		if p.LeftOut != nil {
 			continue
 		}
 		if s.stretchOf(p.asked) < 0 {
@@ -155,7 +161,7 @@ func (s scale) place(v value) (y, se float64, ok bool) {
 func (s *Series) mix(runs []*Run) {
 	sounds, observed := 0, 0
 	for _, p := range s.Points {
-		if p.LeftOut == "" {
+		if p.LeftOut == nil {
 			if runs[p.Run].state == observational {
 				observed++
 			} else {
@@ -168,8 +174,8 @@ func (s *Series) mix(runs []*Run) {
 		return
 	}
 	for i := range s.Points {
-		if p := &s.Points[i]; p.LeftOut == "" && runs[p.Run].state == observational {
-			p.LeftOut = "it is observational, unlike others of the series"
+		if p := &s.Points[i]; p.LeftOut == nil && runs[p.Run].state == observational {
+			p.LeftOut = Observed{}
 		}
 	}
 }

@@ -30,7 +30,7 @@ func judge(run *analysis.Run, trials []journal.Trial, shown []string, reference 
 			for _, p := range pairs(run.Plan, shown, reference) {
 				at := place{cell.ID, m.Name, shown[p[0]], shown[p[1]]}
 				if said[at] == nil && treatments(run.Plan, at.a, at.b) {
-					questions = append(questions, analysis.Question{Cell: cell.ID, Arm: at.b, Against: at.a, Observational: run.Observational != "",
+					questions = append(questions, analysis.Question{Cell: cell.ID, Arm: at.b, Against: at.a, Observational: run.Observation != nil,
 						Restates: restated[[2]string{cell.ID, m.Name}], Data: values.Between(cell.ID, at.a, at.b, m)})
 					places = append(places, at)
 				}
@@ -39,8 +39,7 @@ func judge(run *analysis.Run, trials []journal.Trial, shown []string, reference 
 	}
 	for i, c := range analysis.Assess(run.Plan, questions, nil).Asked {
 		if !run.Valid {
-			c.Verdict = analysis.Invalid
-			c.Text = c.Withheld("the run is invalid")
+			c.Withhold(analysis.InvalidRuns{})
 		}
 		said[places[i]] = &c
 	}

@@ -42,14 +42,14 @@ type Options struct {
 
 // Table is the published table of a run.
 type Table struct {
-	Schema        string   `json:"schema"`
-	Experiment    string   `json:"experiment"`
-	Valid         bool     `json:"valid"` // the run gives verdicts
-	WithInvalid   bool     `json:"withInvalid"`
-	Observational string   `json:"observational,omitempty"`
-	Margin        float64  `json:"margin"` // of equivalence, of the verdicts
-	Arms          []string `json:"arms"`
-	Cells         []Cell   `json:"cells"`
+	Schema      string                `json:"schema"`
+	Experiment  string                `json:"experiment"`
+	Valid       bool                  `json:"valid"` // the run gives verdicts
+	WithInvalid bool                  `json:"withInvalid"`
+	Observation *analysis.Observation `json:"observation,omitempty"`
+	Margin      float64               `json:"margin"` // of equivalence, of the verdicts
+	Arms        []string              `json:"arms"`
+	Cells       []Cell                `json:"cells"`
 	// Hidden is how many exploratory metrics were left out, counted in each cell.
 	Hidden int `json:"-"`
 }
@@ -122,7 +122,7 @@ type Difference struct {
 // not have.
 func Of(run *analysis.Run, trials []journal.Trial, o Options) (*Table, error) {
 	t := &Table{Schema: Schema, Experiment: run.Plan.Name, Valid: run.Valid, WithInvalid: o.WithInvalid,
-		Observational: run.Observational, Margin: float64(run.Plan.Equivalence)}
+		Observation: run.Observation, Margin: float64(run.Plan.Equivalence)}
 	shown := shownArms(run.Plan, o.Reference)
 	if o.Reference != "" && !slices.Contains(shown, o.Reference) {
 		return nil, fmt.Errorf("reference %q is no arm of this run; it has %s", o.Reference, strings.Join(shown, ", "))

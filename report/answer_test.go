@@ -13,24 +13,25 @@ func TestAnswer(t *testing.T) {
 	tests := []struct {
 		verdict       analysis.Verdict
 		point, lo, hi float64
-		text, want    string
+		reason        analysis.Reason
+		want          string
 	}{
-		{analysis.Costs, 0.071, 0.062, 0.080, "", "wg costs 7.1 % [6.2, 8.0] on rtt in net (95 % interval; median 400 µs with plain, 428.4 µs with wg)."},
-		{analysis.Gains, -0.032, -0.044, -0.02, "", "wg gains 3.2 % [2.0, 4.4] on rtt in net (95 % interval; median 400 µs with plain, 428.4 µs with wg)."},
-		{analysis.Equivalent, 0.003, -0.005, 0.011, "", "wg and plain are equivalent on rtt in net: the overhead, +0.3 % [−0.5, +1.1], lies within ±2 %."},
-		{analysis.NotResolved, -0.004, -0.03, 0.025, "",
+		{analysis.Costs, 0.071, 0.062, 0.080, nil, "wg costs 7.1 % [6.2, 8.0] on rtt in net (95 % interval; median 400 µs with plain, 428.4 µs with wg)."},
+		{analysis.Gains, -0.032, -0.044, -0.02, nil, "wg gains 3.2 % [2.0, 4.4] on rtt in net (95 % interval; median 400 µs with plain, 428.4 µs with wg)."},
+		{analysis.Equivalent, 0.003, -0.005, 0.011, nil, "wg and plain are equivalent on rtt in net: the overhead, +0.3 % [−0.5, +1.1], lies within ±2 %."},
+		{analysis.NotResolved, -0.004, -0.03, 0.025, analysis.NothingShown{},
 			"What wg costs on rtt in net is not resolved (−0.4 % [−3.0, +2.5]): differences under 4 % cannot be seen here; about 22 rounds would."},
-		{analysis.NotResolved, -0.004, -0.03, 0.025, "not resolved: −0.4 % [−3.0, 2.5] (differences under 4 % cannot be seen here)",
-			"What wg costs on rtt in net is not resolved (−0.4 % [−3.0, +2.5]): differences under 4 % cannot be seen here."},
-		{analysis.NotResolved, 0.02, 0.01, 0.03, "not resolved: 2.0 % [1.0, 3.0], but the control differs by up to 3 % itself",
+		{analysis.NotResolved, -0.004, -0.03, 0.025, analysis.FarReaching{},
+			"What wg costs on rtt in net is not resolved (−0.4 % [−3.0, +2.5]): the tests of equivalence pass, but the interval reaches beyond twice that margin: a few pairs decide."},
+		{analysis.NotResolved, 0.02, 0.01, 0.03, analysis.WithinBias{Bias: 0.03},
 			"What wg costs on rtt in net is not resolved (+2.0 % [+1.0, +3.0]): the control differs by up to 3 % itself."},
-		{analysis.NotResolved, 0, 0, 0, "not resolved: only one valid pair", "What wg costs on rtt in net is not resolved: only one valid pair."},
-		{analysis.Invalid, 0, 0, 0, "no verdict, the run is invalid", "wg on rtt in net: no verdict, the run is invalid."},
-		{analysis.Invalid, 0, 0, 0, "", "wg on rtt in net has no verdict."},
+		{analysis.NotResolved, 0, 0, 0, analysis.TooFewValues{}, "What wg costs on rtt in net is not resolved: no valid pairs."},
+		{analysis.Invalid, 0, 0, 0, analysis.InvalidRuns{}, "wg on rtt in net: no verdict, the run is invalid."},
+		{analysis.Invalid, 0, 0, 0, nil, "wg on rtt in net: no verdict."},
 	}
 	for _, tt := range tests {
 		c := analysis.Comparison{Paired: true, Arm: "wg", Cell: "net", Metric: experiment.Metric{Name: "rtt", Unit: "s", Scale: experiment.Ratio},
-			Rounds: 12, Verdict: tt.verdict, MDE: 0.04, Needed: 22, Text: tt.text,
+			Rounds: 12, Verdict: tt.verdict, MDE: 0.04, Needed: 22, Reason: tt.reason, PointOnly: tt.verdict == analysis.Invalid,
 			Overhead: analysis.Interval{Point: tt.point, Lo: tt.lo, Hi: tt.hi},
 			Baseline: analysis.Summary{N: 12, Median: 400e-6}, Treated: analysis.Summary{N: 12, Median: 428.4e-6}}
 		if got := s.answer(c); got != tt.want {

@@ -59,12 +59,12 @@ func comparedRuns(r *comparing.Result) []doc.Block {
 // sentences.
 func compareSummary(r *comparing.Result) []doc.Block {
 	var blocks []doc.Block
-	if r.Observational != "" {
-		blocks = append(blocks, doc.Alert{Title: "Observational, across runs: " + brief(r.Observational) + "."})
+	if wording.ObservationAcross(r) != "" {
+		blocks = append(blocks, doc.Alert{Title: "Observational, across runs: " + brief(wording.ObservationAcross(r)) + "."})
 	}
 	if len(r.Warnings) > 0 {
 		var items []string
-		for _, text := range r.Warnings {
+		for _, text := range wording.Findings(r.Warnings) {
 			items = append(items, sentence(brief(text)))
 		}
 		blocks = append(blocks, doc.Alert{Title: beforeTrusting, Items: doc.Each(items)})
@@ -103,7 +103,7 @@ func compareDifferences(r *comparing.Result) doc.Section {
 	for _, a := range r.Apart {
 		rest = append(rest, upperFirst(apartText(a))+".")
 	}
-	for _, text := range r.Unknown {
+	for _, text := range wording.Findings(r.Unknown) {
 		rest = append(rest, sentence(brief(text)))
 	}
 	s.Blocks = append(s.Blocks, doc.List{Items: doc.Each(rest)})
@@ -153,7 +153,7 @@ func compareFoot(r *comparing.Result, all bool) []doc.Block {
 	if n := levelRows(r, false).count(); n > 0 && !all {
 		blocks = append(blocks, doc.Paragraph{Text: doc.Words(notShown(n))})
 	}
-	if r.Observational != "" {
+	if wording.ObservationAcross(r) != "" {
 		blocks = append(blocks, doc.Paragraph{Text: doc.Words(observedNote)})
 	}
 	return blocks
@@ -163,7 +163,7 @@ func compareFoot(r *comparing.Result, all bool) []doc.Block {
 func compareReading(r *comparing.Result) doc.Section {
 	imported, measured := false, false
 	for _, run := range r.Runs {
-		imported, measured = imported || run.Observational != "", measured || run.Observational == ""
+		imported, measured = imported || run.Observation != nil, measured || run.Observation == nil
 	}
 	var list []string
 	if measured {
@@ -180,7 +180,7 @@ func compareReading(r *comparing.Result) doc.Section {
 			"and nobody drew their order: what else differed between them is part of the overhead, and does not cancel when runs are compared.")
 	}
 	text := "A change is the ratio of two cost factors: from 5 % to 10 % of a time is 1.10 ÷ 1.05, a change of 4.8 %."
-	if r.Observational != "" {
+	if wording.ObservationAcross(r) != "" {
 		text += " Nothing was drawn at random between the runs, so what is claimed across them is observational (obs.)."
 	}
 	s := doc.Section{ID: "read", Title: "How to read this"}

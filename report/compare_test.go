@@ -50,9 +50,6 @@ func someComparison(t testing.TB, n int) *comparing.Result {
 			s.arms[0].effects[k] += 0.03 * float64(i)
 		}
 		r := s.run()
-		for k := range r.Comparisons {
-			r.Comparisons[k].Text = string(r.Comparisons[k].Verdict) + " as its run says"
-		}
 		r.Start = r.Start.AddDate(0, i, 0)
 		for k := range r.Cells[0].Metrics {
 			for a := range r.Cells[0].Metrics[k].Arms {
@@ -146,8 +143,8 @@ func TestComparePage(t *testing.T) {
 
 func TestHostileComparisonStaysText(t *testing.T) {
 	r := someComparison(t, 3)
-	r.Warnings, r.Unknown = []string{"odd"}, []string{"odd"}
-	r.Apart = []comparing.Apart{{What: "arm", Name: "x", Runs: []int{1}, Why: "y"}}
+	r.Warnings, r.Unknown = []analysis.Finding{analysis.Remark{Text: "odd"}}, []analysis.Finding{analysis.Remark{Text: "odd"}}
+	r.Apart = []comparing.Apart{{What: "arm", Name: "x", Runs: []int{1}, Other: []int{2}}}
 	n := 0
 	poison(reflect.ValueOf(r), &n)
 	page := comparePageOf(t, r, CompareOptions{})

@@ -30,18 +30,18 @@ func CompareCSV(w io.Writer, r *comparing.Result) error {
 			line := compareLine(list.kind, c.Comparison, c.To.Run, c.To.Arm, c.From.Run, c.From.Arm)
 			line = append(line, exact([]float64{c.From.Overhead.Point}, c.From.Known)...)
 			line = append(line, exact([]float64{c.To.Overhead.Point}, c.To.Known)...)
-			lines = append(lines, append(line, "", unformula(plain(c.Text))))
+			lines = append(lines, append(line, "", unformula(plain(wording.Sentence(&c.Comparison)))))
 		}
 	}
 	for _, l := range r.Levels {
 		c := analysis.Comparison{Cell: l.Cell, Metric: l.Metric}
-		run, arm := 0, ""
+		run, arm, text := 0, "", ""
 		if l.Against != nil {
-			c, run, arm = *l.Against, r.Reference.Run, r.Reference.Arm
+			c, run, arm, text = *l.Against, r.Reference.Run, r.Reference.Arm, wording.Sentence(l.Against)
 		}
 		line := append(compareLine("level", c, l.Run, l.Arm, run, arm), "", "")
 		line = append(line, exact([]float64{l.Values.Median}, l.Values.N > 0)...)
-		lines = append(lines, append(line, unformula(plain(c.Text))))
+		lines = append(lines, append(line, unformula(plain(text))))
 	}
 	if err := out.WriteAll(lines); err != nil {
 		return fmt.Errorf("write csv: %w", err)

@@ -131,8 +131,8 @@ func levelRows(r *comparing.Result, headline bool) comparedRows {
 			continue
 		}
 		e.judge(*l.Against, true)
-		if !claims(l.Against.Verdict) && plain(l.Against.Text) != "" {
-			row.notes = append(row.notes, fmt.Sprintf("Run %d: %s.", l.Run, told(*l.Against)))
+		if !claims(l.Against.Verdict) {
+			row.notes = append(row.notes, fmt.Sprintf("Run %d: %s.", l.Run, plain(wording.Told(l.Against))))
 		}
 	}
 	return rows

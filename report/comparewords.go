@@ -24,7 +24,7 @@ func changeName(c comparing.Change) string {
 
 // changeNote says a change in a sentence.
 func changeNote(c comparing.Change) string {
-	return fmt.Sprintf("Run %d: %s.", c.To.Run, told(c.Comparison))
+	return fmt.Sprintf("Run %d: %s.", c.To.Run, plain(wording.Told(&c.Comparison)))
 }
 
 // ownOverhead writes the overhead of an arm as its run gives it.
@@ -66,8 +66,8 @@ func apartText(a comparing.Apart) string {
 		numbers[i] = fmt.Sprint(n)
 	}
 	text := fmt.Sprintf("%s %s: only in run %s", plain(a.What), plain(a.Name), strings.Join(numbers, ", "))
-	if a.Why != "" {
-		text += " (" + plain(a.Why) + ")"
+	if why := wording.Apart(a); why != "" {
+		text += " (" + why + ")"
 	}
 	return text
 }
@@ -101,7 +101,7 @@ func sameByGroup(r *comparing.Result, most int) []doc.Fact {
 // comparedValues are a property's values by run, a dash where there is none. Of
 // the processor's flags, which are many, those that came and went.
 func comparedValues(p comparing.Property) []string {
-	list := p.Shown()
+	list := wording.PropertyValues(p)
 	for i, v := range list {
 		if list[i] = plain(v); list[i] == "" {
 			list[i] = wording.Missing
@@ -113,5 +113,5 @@ func comparedValues(p comparing.Property) []string {
 // changeAnswer says a change with where it stands.
 func changeAnswer(c comparing.Change) string {
 	return fmt.Sprintf("%s on %s in %s, run %d: %s.", plain(changeName(c)), plain(c.Metric.Name), plain(c.Cell), c.To.Run,
-		told(c.Comparison))
+		plain(wording.Told(&c.Comparison)))
 }

@@ -37,7 +37,7 @@ func figureNote(s *sheet) string {
 	text := fmt.Sprintf("Overhead relative to %s: %s in random order, %s intervals",
 		s.baseline, wording.Count(s.run.Rounds, "round", "rounds"), wording.Share(float64(s.plan.Confidence)))
 	if s.imported() {
-		text = fmt.Sprintf("Observational: overhead relative to %s, %s intervals; %s", s.baseline, wording.Share(float64(s.plan.Confidence)), brief(s.run.Observational))
+		text = fmt.Sprintf("Observational: overhead relative to %s, %s intervals; %s", s.baseline, wording.Share(float64(s.plan.Confidence)), brief(wording.Observation(s.run.Observation)))
 	}
 	if !s.run.Valid {
 		text += "; invalid run, no verdicts"
@@ -55,7 +55,7 @@ func (s *sheet) ratioGroups() []group {
 
 // forest is the overheads of groups.
 func (s *sheet) forest(groups []group) figure.Forest {
-	f := figure.Forest{Baseline: s.baseline, Margin: s.margin(), Observed: s.run.Observational != ""}
+	f := figure.Forest{Baseline: s.baseline, Margin: s.margin(), Observed: s.run.Observation != nil}
 	for _, g := range groups {
 		of := figure.Group{Metric: g.metric.Name, Cell: g.cell}
 		for _, c := range g.lines() {
@@ -152,7 +152,7 @@ func (s *sheet) runChart(g group) figure.RunChart {
 func (s *sheet) lineChart(sc *analysis.Scaling) figure.Lines {
 	l := figure.Lines{Metric: sc.Metric.Name, Unit: sc.Metric.Unit, Factor: sc.Factor, FactorUnit: sc.Unit, X: sc.X}
 	for _, a := range sc.Arms {
-		l.Arms = append(l.Arms, figure.Line{Arm: a.Arm, Text: brief(a.Text), Look: s.look(a.Arm), Values: s.levelValues(sc, a),
+		l.Arms = append(l.Arms, figure.Line{Arm: a.Arm, Text: brief(wording.Slope(sc, &a)), Look: s.look(a.Arm), Values: s.levelValues(sc, a),
 			Means: a.Means, Fitted: a.Line, Point: a.PointOnly})
 	}
 	return l
@@ -229,10 +229,10 @@ func (p past) pointTitle(s *history.Series, at history.Point) string {
 	}
 	value := "no value"
 	if at.Value != nil {
-		value = pastValue(s, *at.Value)
+		value = wording.PastValue(s, *at.Value)
 	}
-	if at.LeftOut != "" {
-		value += "; left out: " + brief(at.LeftOut)
+	if at.LeftOut != nil {
+		value += "; left out: " + brief(wording.Reason(at.LeftOut))
 	}
 	return title + "\n" + value
 }

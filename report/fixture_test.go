@@ -143,7 +143,7 @@ func (s spec) cell(r *analysis.Run, rng *rand.Rand, id string) {
 // compare makes up a comparison from the mean of the pairs.
 func compare(cell string, m experiment.Metric, base, arm analysis.ArmSeries) analysis.Comparison {
 	c := analysis.Comparison{Cell: cell, Arm: arm.Arm, Metric: m, Method: "signed-rank", Paired: true, Rounds: len(arm.Values),
-		Baseline: base.Summary, Treated: arm.Summary, P: 0.0005, PAdjusted: 0.002, PEquiv: 0.9, PEquivAdjusted: 0.9, EstimatorsAgree: true, Lag1: 0.07, OrderP: 0.61}
+		Margin: 0.02, Baseline: base.Summary, Treated: arm.Summary, P: 0.0005, PAdjusted: 0.002, PEquiv: 0.9, PEquivAdjusted: 0.9, EstimatorsAgree: true, Lag1: 0.07, OrderP: 0.61}
 	for i := range arm.Values {
 		d := arm.Values[i] - base.Values[i]
 		if m.Scale == experiment.Ratio {
@@ -167,7 +167,7 @@ func compare(cell string, m experiment.Metric, base, arm analysis.ArmSeries) ana
 	case m.Scale == experiment.Ratio && c.Overhead.Lo > -0.02 && c.Overhead.Hi < 0.02:
 		c.Verdict, c.PEquiv, c.PEquivAdjusted = analysis.Equivalent, 0.003, 0.006
 	default:
-		c.Verdict, c.P, c.PAdjusted, c.Needed = analysis.NotResolved, 0.41, 1, 87
+		c.Verdict, c.P, c.PAdjusted, c.Needed, c.Reason = analysis.NotResolved, 0.41, 1, 87, analysis.NothingShown{}
 	}
 	return c
 }
@@ -243,11 +243,11 @@ func spoiled(r *analysis.Run, n int) *analysis.Run {
 func hollow() *analysis.Run {
 	r := wireguard().run()
 	r.Comparisons, r.Controls, r.Cells, r.Proofs = nil, nil, nil, nil
-	r.Valid, r.Finished, r.Reasons = false, false, []string{"48 of 72 planned trials stayed invalid after 3 attempts, limit 20 %"}
+	r.Valid, r.Finished, r.Reasons = false, false, []analysis.Reason{analysis.InvalidTrials{Lost: 48, Planned: 72, Limit: 0.2}}
 	for _, cell := range r.Plan.Cells {
 		for _, m := range cell.Metrics {
 			r.Comparisons = append(r.Comparisons, analysis.Comparison{Cell: cell.ID, Arm: "wireguard", Metric: m,
-				Verdict: analysis.Invalid, Text: "no verdict, the run is invalid"})
+				Verdict: analysis.Invalid, Reason: analysis.InvalidRuns{}})
 		}
 	}
 	r.Trials = analysis.Counts{Planned: 72, Done: 216, Lost: 48, ByRule: map[string]int{"proof": 216}}

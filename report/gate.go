@@ -60,7 +60,7 @@ func gateSize(r *gate.Result, n int) string {
 	switch {
 	case !r.Paired:
 		return wording.Count(n, "value", "values") + " per arm"
-	case r.Observational != "":
+	case r.Observation != nil:
 		return wording.Count(n, "pair", "pairs") + " of trials"
 	}
 	return wording.Count(n, "round", "rounds")
@@ -76,10 +76,10 @@ func gateBaseline(r *gate.Result) string {
 // gateObservational is the label of a run that is no experiment, empty for one
 // that is.
 func gateObservational(r *gate.Result) string {
-	if r.Observational == "" {
+	if r.Observation == nil {
 		return ""
 	}
-	return "observational: " + brief(r.Observational)
+	return "observational: " + brief(wording.Observation(r.Observation))
 }
 
 // gateShared says what holds for several cases, so that each need not repeat it.
@@ -135,12 +135,8 @@ func gateOverhead(c gate.Case) (point, interval string) {
 // gateAmount writes one number of a case on the scale of its limit, with as many
 // digits as its interval has.
 func gateAmount(c gate.Case, v float64) string {
-	point, _ := wording.Written(analysis.Comparison{Metric: gateMetric(c), Overhead: c.Overhead, Rounds: 1, Verdict: analysis.Costs},
-		analysis.Interval{Point: v, Lo: v - gateHalf(c), Hi: v + gateHalf(c)}, wording.Fixed)
-	return point
+	return wording.NoSigns.Amount(gateMetric(c), v, c.Overhead)
 }
-
-func gateHalf(c gate.Case) float64 { return (c.Overhead.Hi - c.Overhead.Lo) / 2 }
 
 // gateWhat names what a case is about besides its cell and arm: the metric, and
 // the part of the history.
@@ -186,9 +182,9 @@ func gateWhy(r *gate.Result, c gate.Case) string {
 	case gate.NotRandom:
 		return "not judged, since the run is observational; --observational judges it all the same"
 	}
-	text := string(c.Reason)
-	if d := brief(c.Detail); d != "" {
-		text += ": " + d
+	text := wording.GateReason(c.Reason)
+	if c.Gap != nil {
+		text += ": " + brief(wording.Reason(c.Gap))
 	}
 	return text
 }
@@ -220,7 +216,7 @@ func gateNeeded(r *gate.Result, c gate.Case) string {
 // experiment says so; what it is instead stands beside the cases.
 func gateSentence(r *gate.Result, c gate.Case) string {
 	text := string(c.Outcome)
-	if r.Observational != "" {
+	if r.Observation != nil {
 		text += " (observational)"
 	}
 	text = fmt.Sprintf("%s: %s on %s in %s: %s", text, plain(c.Arm), gateWhat(c), plain(c.Cell), gateWhy(r, c))
@@ -231,13 +227,13 @@ func gateSentence(r *gate.Result, c gate.Case) string {
 }
 
 // gateReasons say why the run gives no verdicts.
-func gateReasons(r *gate.Result) []string { return plainAll(r.Reasons) }
+func gateReasons(r *gate.Result) []string { return plainAll(wording.GateReasons(r)) }
 
 // gateWarnings are what a reader must know of the run before trusting its numbers.
 func gateWarnings(r *gate.Result) []string {
 	var list []string
-	for _, w := range r.Warnings {
-		if w = brief(w); w != "" && !strings.EqualFold(w, brief(r.Observational)) {
+	for _, w := range wording.Findings(r.Warnings) {
+		if w = brief(w); w != "" && !strings.EqualFold(w, brief(wording.Observation(r.Observation))) {
 			list = append(list, w)
 		}
 	}

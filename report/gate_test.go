@@ -12,6 +12,7 @@ import (
 	"tare/experiment"
 	"tare/experiment/quantity"
 	"tare/gate"
+	"tare/history"
 	"tare/report/columns"
 	"tare/report/text"
 )
@@ -24,7 +25,7 @@ func gateFixture() *gate.Result {
 	share := func(v float64) (quantity.Limit, experiment.Bound) {
 		return quantity.Limit{Number: 100 * v, Unit: "%"}, experiment.Bound{Value: v, Scale: experiment.Ratio}
 	}
-	r := &gate.Result{Schema: gate.Schema, Run: "runs/wireguard", Name: "wireguard", Outcome: gate.Fail, Finished: true, Baseline: "plain",
+	r := &gate.Result{Schema: gate.Schema, Run: "runs/wireguard", Name: "wireguard", Outcome: gate.Fail, Valid: true, Finished: true, Baseline: "plain",
 		Confidence: 0.95, Level: 0.025, Paired: true, Rounds: 12, Start: start, Seconds: 230.4}
 	add := func(cell, arm string, m experiment.Metric, limit quantity.Limit, b experiment.Bound, o gate.Outcome, why gate.Reason, at analysis.Interval, edit func(*gate.Case)) {
 		c := gate.Case{Cell: cell, Arm: arm, Metric: m, Budget: limit, Limit: b, Outcome: o, Reason: why, Estimated: true, Overhead: at,
@@ -67,10 +68,13 @@ func gateHistory() *gate.Result {
 		r.Cases[i].Size = 9
 	}
 	r.Cases[3] = gate.Case{Cell: r.Cases[3].Cell, Arm: r.Cases[3].Arm, Metric: r.Cases[3].Metric, Budget: r.Cases[3].Budget, Limit: r.Cases[3].Limit,
-		Outcome: gate.Unresolved, Reason: gate.NoHistory, Detail: "2 earlier runs can be compared with, at least 5 are needed",
+		Outcome: gate.Unresolved, Reason: gate.NoHistory, Gap: history.FewRuns{Runs: 2, Fewest: 5},
 		P: 1, PAdjusted: 1, History: &gate.Stretch{Part: gate.PartAnchor}}
 	return r
 }
+
+// afterAnother is a run whose arms ran one after the other.
+var afterAnother = &analysis.Observation{Baseline: "plain", Arms: []analysis.Schedule{{Arm: "wireguard", Times: analysis.TimesApart}}}
 
 // gateWithheld is a gate of which nothing may be decided.
 func gateWithheld(o gate.Outcome, why gate.Reason) *gate.Result {
@@ -81,9 +85,10 @@ func gateWithheld(o gate.Outcome, why gate.Reason) *gate.Result {
 	}
 	switch why {
 	case gate.NoVerdicts:
-		r.Reasons = []string{"the control, a second copy of the baseline, differs on tcp-bandwidth"}
+		r.Reasons = []analysis.Reason{analysis.ControlFails{Cell: "network.tcp", Metric: experiment.Metric{Name: "tcp-bandwidth", Scale: experiment.Ratio}, Overhead: analysis.Interval{Point: 0.05, Lo: 0.04, Hi: 0.06}, PAdjusted: 0.002, Margin: 0.02}}
+		r.Valid = false
 	case gate.NotRandom:
-		r.Observational, r.Paired = "arms ran one after the other", false
+		r.Observation, r.Paired = afterAnother, false
 	case gate.NotFinished:
 		r.Finished = false
 	}
@@ -97,11 +102,11 @@ const hostileText = "=a\x1b]0;x\x07<script>alert(1)</script>|`*]]>&\"'\x00\x0b\u
 // gateHostile has hostile names wherever a name can be.
 func gateHostile() *gate.Result {
 	r := gateHistory()
-	r.Run, r.Name, r.Baseline, r.Against, r.Observational = hostileText, hostileText, hostileText, hostileText, hostileText
-	r.Reasons, r.Warnings = []string{hostileText}, []string{hostileText}
+	r.Run, r.Name, r.Baseline, r.Against, r.Observation = hostileText, hostileText, hostileText, hostileText, &analysis.Observation{Baseline: "plain", Arms: []analysis.Schedule{{Arm: "wg", Times: analysis.TimesApart}}, Differs: []string{hostileText}}
+	r.Valid, r.Reasons, r.Warnings = false, []analysis.Reason{analysis.ControlFails{Cell: hostileText}}, []analysis.Finding{analysis.Remark{Text: hostileText}}
 	for i := range r.Cases {
 		c := &r.Cases[i]
-		c.Cell, c.Arm, c.Metric.Name, c.Metric.Unit, c.Budget.Unit, c.Detail = hostileText, hostileText, hostileText, hostileText, hostileText, hostileText
+		c.Cell, c.Arm, c.Metric.Name, c.Metric.Unit, c.Budget.Unit, c.Gap = hostileText, hostileText, hostileText, hostileText, hostileText, history.Copy{Of: hostileText}
 		c.History.Part, c.History.From, c.Method = hostileText, hostileText, hostileText
 		c.Overhead = analysis.Interval{Point: math.MaxFloat64, Lo: -math.MaxFloat64, Hi: math.MaxFloat64}
 	}
@@ -114,9 +119,9 @@ func gateFixtures() map[string]*gate.Result {
 	passed.Outcome, passed.Cases = gate.Pass, passed.Cases[:2]
 	passed.Cases[1].Outcome, passed.Cases[1].Reason = gate.Pass, gate.Within
 	passed.Cases[1].Overhead = analysis.Interval{Point: -0.03, Lo: -0.04, Hi: -0.02}
-	passed.Warnings = []string{"the machine is virtual (KVM): others may share its processors"}
+	passed.Warnings = []analysis.Finding{analysis.Remark{Text: "the machine is virtual (KVM): others may share its processors"}}
 	allowed := gateFixture()
-	allowed.Observational, allowed.Paired, allowed.Seconds = "arms ran one after the other", false, 0
+	allowed.Observation, allowed.Paired, allowed.Seconds = afterAnother, false, 0
 	for i := range allowed.Cases {
 		allowed.Cases[i].Seconds = 0
 	}

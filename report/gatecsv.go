@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"tare/gate"
+	"tare/wording"
 )
 
 // gateColumns are the columns of GateCSV. Limits and overheads are shares of the
@@ -39,7 +40,7 @@ func GateCSV(w io.Writer, r *gate.Result) error {
 func gateRecord(r *gate.Result, c gate.Case) []string {
 	rec := []string{c.Cell, c.Arm, c.Metric.Name, c.Metric.Unit, c.Budget.String(), string(c.Limit.Scale)}
 	rec = append(rec, exact([]float64{c.Limit.Value}, true)...)
-	rec = append(rec, string(c.Outcome), string(c.Reason))
+	rec = append(rec, string(c.Outcome), wording.GateReason(c.Reason))
 	rec = append(rec, exact([]float64{c.Overhead.Point, c.Overhead.Lo, c.Overhead.Hi}, c.Estimated)...)
 	rec = append(rec, c.Method, strconv.Itoa(c.Size))
 	rec = append(rec, exact([]float64{c.P, c.PAdjusted, float64(c.Needed)}, true)...)
@@ -47,7 +48,7 @@ func gateRecord(r *gate.Result, c gate.Case) []string {
 	if c.History != nil {
 		part, runs = c.History.Part, strconv.Itoa(c.History.Runs)
 	}
-	rec = append(rec, part, runs, r.Observational, gateSentence(r, c))
+	rec = append(rec, part, runs, wording.Observation(r.Observation), gateSentence(r, c))
 	for i := range rec {
 		if _, err := strconv.ParseFloat(rec[i], 64); err != nil {
 			rec[i] = unformula(plain(rec[i]))

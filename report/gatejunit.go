@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tare/gate"
+	"tare/wording"
 )
 
 // GateJUnit writes a gate as JUnit XML, as CI systems read it: one test case for
@@ -99,8 +100,8 @@ func newSuite(r *gate.Result, c gate.Case) junitSuite {
 	if r.Against != "" {
 		s.property("against", r.Against)
 	}
-	if r.Observational != "" {
-		s.property("observational", r.Observational)
+	if r.Observation != nil {
+		s.property("observational", wording.Observation(r.Observation))
 	}
 	return s
 }

@@ -143,7 +143,7 @@ func (p past) seriesSection(id string, s *history.Series, open bool, o HistoryOp
 		}
 		section.Blocks = append(section.Blocks, doc.Only{In: doc.Terminal, Blocks: []doc.Block{doc.Answers{List: changes}}})
 	}
-	for _, n := range s.Notes {
+	for _, n := range wording.Findings(s.Notes) {
 		section.Blocks = append(section.Blocks, doc.Paragraph{Text: doc.In(doc.Muted, brief(n))})
 	}
 	return section

@@ -140,22 +140,25 @@ func TestHostileHistoryStaysText(t *testing.T) {
 	for _, e := range h.Experiments {
 		e.Name += venom
 		for _, r := range e.Runs {
-			r.Directory, r.TareVersion, r.LeftOut = r.Directory+venom, r.TareVersion+venom, strings.Replace(r.LeftOut, "it", venom, 1)
-			r.Events = append(r.Events, venom)
+			r.Directory, r.TareVersion, r.Imported = r.Directory+venom, r.TareVersion+venom, venom
+			r.Events = append(r.Events, history.Difference{What: venom, Is: venom})
+			if r.LeftOut != nil {
+				r.LeftOut = history.Copy{Of: venom}
+			}
 		}
 		for i := range e.Series {
 			s := &e.Series[i]
 			s.Cell, s.Arm, s.Metric.Name, s.Metric.Unit = s.Cell+venom, s.Arm+venom, s.Metric.Name+venom, s.Metric.Unit+venom
-			s.Notes = append(s.Notes, venom)
+			s.Notes = append(s.Notes, analysis.Remark{Text: venom})
 			for k := range s.Stretches {
-				s.Stretches[k].Differs = append(s.Stretches[k].Differs, venom)
+				s.Stretches[k].Differs = append(s.Stretches[k].Differs, history.Difference{What: venom})
 			}
 			for k := range s.Shifts {
-				s.Shifts[k].With = append(s.Shifts[k].With, history.Event{Text: venom})
+				s.Shifts[k].With = append(s.Shifts[k].With, history.Event{Difference: history.Difference{What: venom}})
 			}
 			for k := range s.Points {
-				if s.Points[k].LeftOut != "" {
-					s.Points[k].LeftOut += venom
+				if s.Points[k].LeftOut != nil {
+					s.Points[k].LeftOut = history.Copy{Of: venom}
 				}
 			}
 		}
@@ -231,13 +234,14 @@ func sameDay(n, minutes int) past {
 // that is not everything.
 func TestOtherParameters(t *testing.T) {
 	p := sameDay(3, 60)
-	stretches := func(differs ...string) []history.Stretch {
+	env, size := history.Difference{What: "env", Is: "on"}, history.Difference{What: "size", Is: "2", Was: "1"}
+	stretches := func(differs ...history.Difference) []history.Stretch {
 		return []history.Stretch{{First: 0}, {First: 2, Differs: differs}}
 	}
 	p.Series = []history.Series{
-		{Cell: "a", Arm: "plain", Stretches: stretches("size is 2, was 1")},
-		{Cell: "a", Arm: "layered", Stretches: stretches("env is on, was unset", "size is 2, was 1")},
-		{Cell: "a", Arm: "layered", Of: history.OfOverhead, Stretches: stretches("env is on, was unset", "size is 2, was 1")},
+		{Cell: "a", Arm: "plain", Stretches: stretches(size)},
+		{Cell: "a", Arm: "layered", Stretches: stretches(env, size)},
+		{Cell: "a", Arm: "layered", Of: history.OfOverhead, Stretches: stretches(env, size)},
 	}
 	got := strings.Join(p.others([]*history.Series{&p.Series[0], &p.Series[1], &p.Series[2]}), "\n")
 	if want := "first with nightly/002 (2026-01-05 04:00): env is on, was unset (layered in a); size is 2, was 1"; got != want {

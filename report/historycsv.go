@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tare/history"
+	"tare/wording"
 )
 
 // pastColumns are the columns of a history as CSV. Values are shares on the
@@ -67,5 +68,5 @@ func (p past) record(s *history.Series, at history.Point) []string {
 		stretch = strconv.Itoa(at.Stretch + 1)
 	}
 	rec = append(rec, numbers...)
-	return append(rec, stretch, change, unformula(plain(at.LeftOut)))
+	return append(rec, stretch, change, unformula(plain(wording.LeftOut(at.LeftOut))))
 }

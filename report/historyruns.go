@@ -23,7 +23,7 @@ func (p past) runBlocks(o HistoryOptions) []doc.Block {
 	if left := p.leftOut(); len(left) > 0 {
 		var items []string
 		for _, r := range left {
-			items = append(items, plain(r.Directory)+": "+brief(r.LeftOut))
+			items = append(items, plain(r.Directory)+": "+brief(wording.LeftOut(r.LeftOut)))
 		}
 		blocks = append(blocks, doc.Only{In: doc.Terminal | doc.Markdown, Blocks: []doc.Block{
 			doc.Section{Title: "Left out", Flush: true, Blocks: []doc.Block{doc.List{Items: doc.Each(items), Most: mostLeftOut}}}}})
@@ -60,18 +60,18 @@ func (p past) runRow(i int, changed bool, o HistoryOptions) doc.Row {
 		start = moment(r)
 	}
 	switch {
-	case r.LeftOut != "":
-		state = "left out: " + brief(r.LeftOut)
-	case r.Observational != "":
-		state = "observational: " + brief(r.Observational)
+	case r.LeftOut != nil:
+		state = "left out: " + brief(wording.LeftOut(r.LeftOut))
+	case r.Imported != "":
+		state = "observational: " + brief(wording.Imported(r))
 	}
-	return doc.Row{Muted: r.LeftOut != "", Cells: []doc.Cell{doc.Of(number), doc.Of(doc.Text{{Words: plain(r.Directory), Link: o.link(r)}}),
+	return doc.Row{Muted: r.LeftOut != nil, Cells: []doc.Cell{doc.Of(number), doc.Of(doc.Text{{Words: plain(r.Directory), Link: o.link(r)}}),
 		doc.C(start), doc.C(plain(r.TareVersion)), doc.C(state), doc.Of(doc.Each(runEvents(r))...)}}
 }
 
 // runEvents are the first events of a run.
 func runEvents(r *history.Run) []string {
-	list := plainAll(r.Events[:min(len(r.Events), mostRunEvents)])
+	list := plainAll(wording.Differences(r.Events[:min(len(r.Events), mostRunEvents)]))
 	if n := len(r.Events) - mostRunEvents; n > 0 {
 		list = append(list, fmt.Sprintf("and %d more", n))
 	}
@@ -89,5 +89,5 @@ func (o HistoryOptions) link(r *history.Run) string {
 
 // remarks are what a reader must know of a series.
 func remarks(s *history.Series) string {
-	return strings.Join(slices.DeleteFunc(append([]string{seriesNote(s)}, plainAll(s.Notes)...), func(t string) bool { return t == "" }), "; ")
+	return strings.Join(slices.DeleteFunc(append([]string{seriesNote(s)}, plainAll(wording.Findings(s.Notes))...), func(t string) bool { return t == "" }), "; ")
 }

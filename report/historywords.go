@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"tare/analysis"
-	"tare/experiment"
 	"tare/history"
 	"tare/wording"
 )
@@ -92,42 +90,12 @@ func seriesNote(s *history.Series) string {
 // observedOnly labels a series without any experiment.
 const observedOnly = "observational: no trials in rounds of random order"
 
-// pastValue writes an estimate of a series with its interval, where it has one.
-func pastValue(s *history.Series, i analysis.Interval) string {
-	m, write := s.Metric, wording.Signed
-	if s.Of == history.OfLevel {
-		m.Scale, write = experiment.Difference, wording.Fixed
-	}
-	point, interval := wording.Written(analysis.Comparison{Metric: m, Rounds: 1, Overhead: i}, i, write)
-	if i.Lo == i.Hi {
-		if s.Of == history.OfLevel {
-			return wording.Value(i.Point, s.Metric.Unit)
-		}
-		return point
-	}
-	return point + " " + interval
-}
-
-// shiftSize writes how much a change is, without its direction.
-func shiftSize(s *history.Series, c history.Shift) string {
-	i := c.Size
-	write := wording.Fixed
-	switch c.Direction {
-	case history.Better, history.Fell:
-		i = analysis.Interval{Point: -i.Point, Lo: -i.Hi, Hi: -i.Lo}
-	case history.Spread:
-		write = wording.Signed
-	}
-	point, interval := wording.Written(analysis.Comparison{Metric: s.Metric, Rounds: 1, Overhead: i}, i, write)
-	return strings.TrimSpace(point + " " + interval)
-}
-
 // shiftWord says a change in few words: "worse by 5.1 % [4.0, 6.2]".
 func shiftWord(s *history.Series, c history.Shift) string {
 	if c.Direction == history.Spread {
-		return "another spread, level " + shiftSize(s, c)
+		return "another spread, level " + wording.ShiftSize(s, c)
 	}
-	return c.Direction + " by " + shiftSize(s, c)
+	return c.Direction + " by " + wording.ShiftSize(s, c)
 }
 
 // shiftMark is the sign of a change.
@@ -191,7 +159,7 @@ func (p past) shiftCause(c history.Shift) []string {
 func eventList(events []history.Event) string {
 	var parts []string
 	for _, e := range events[:min(len(events), mostEvents)] {
-		parts = append(parts, brief(e.Text))
+		parts = append(parts, brief(wording.Difference(e.Difference)))
 	}
 	text := strings.Join(parts, "; ")
 	if n := len(events) - mostEvents; n > 0 {
@@ -214,7 +182,7 @@ func (p past) others(list []*history.Series) []string {
 			if about[st.First] == nil {
 				about[st.First] = map[string]map[place]bool{}
 			}
-			for _, d := range st.Differs {
+			for _, d := range wording.Differences(st.Differs) {
 				if about[st.First][d] == nil {
 					about[st.First][d] = map[place]bool{}
 				}
@@ -265,7 +233,7 @@ func nowText(s *history.Series) string {
 	if !ok {
 		return "no run can be used"
 	}
-	return pastValue(s, seg.Level) + " over " + wording.Count(seg.Runs, "run", "runs")
+	return wording.PastValue(s, seg.Level) + " over " + wording.Count(seg.Runs, "run", "runs")
 }
 
 // heading counts the runs of an experiment.
@@ -288,7 +256,7 @@ func (p past) heading() string {
 func (p past) leftOut() []*history.Run {
 	var list []*history.Run
 	for _, r := range p.Runs {
-		if r.LeftOut != "" {
+		if r.LeftOut != nil {
 			list = append(list, r)
 		}
 	}

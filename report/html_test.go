@@ -108,9 +108,16 @@ const venom = "</text></td><script>alert(1)</script><img src=x onerror=alert(2)>
 // poison puts venom into every string below v that is not a fixed word.
 func poison(v reflect.Value, n *int) {
 	switch v.Kind() {
-	case reflect.Pointer, reflect.Interface:
-		if !v.IsNil() && v.Kind() == reflect.Pointer {
+	case reflect.Pointer:
+		if !v.IsNil() {
 			poison(v.Elem(), n)
+		}
+	case reflect.Interface:
+		if !v.IsNil() && v.Elem().Kind() == reflect.Struct && v.CanSet() {
+			poisoned := reflect.New(v.Elem().Type()).Elem()
+			poisoned.Set(v.Elem())
+			poison(poisoned, n)
+			v.Set(poisoned)
 		}
 	case reflect.Struct:
 		if v.Type() == reflect.TypeFor[time.Time]() {
@@ -134,7 +141,7 @@ func poison(v reflect.Value, n *int) {
 		}
 	case reflect.String:
 		switch v.Type() {
-		case reflect.TypeFor[experiment.Role](), reflect.TypeFor[experiment.Scale](), reflect.TypeFor[analysis.Verdict](), reflect.TypeFor[experiment.Better]():
+		case reflect.TypeFor[experiment.Role](), reflect.TypeFor[experiment.Scale](), reflect.TypeFor[analysis.Verdict](), reflect.TypeFor[analysis.Times](), reflect.TypeFor[experiment.Better]():
 		default:
 			v.SetString(v.String() + venom) // same text, same name
 		}
@@ -144,9 +151,9 @@ func poison(v reflect.Value, n *int) {
 // poisoned is a run full of hostile strings.
 func poisoned() *analysis.Run {
 	r := spoiled(wireguard().run(), 6)
-	r.Comparisons[0].Warnings = []string{"odd"}
-	r.Warnings = []analysis.Warning{{Cell: "c", Text: "odd"}}
-	r.Reasons, r.Valid = []string{"odd"}, false
+	r.Comparisons[0].Warnings = []analysis.Finding{analysis.Remark{Text: "odd"}}
+	r.Warnings = []analysis.Warning{{Cell: "c", Finding: analysis.Remark{Text: "odd"}}}
+	r.Reasons, r.Valid = []analysis.Reason{analysis.NoBaseline{}}, false
 	r.Invalids = append(r.Invalids, journal.Trial{Raw: "javascript:alert(1)//../../../etc"})
 	n := 0
 	poison(reflect.ValueOf(r), &n)

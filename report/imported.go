@@ -46,15 +46,15 @@ func claims(v analysis.Verdict) bool { return v != analysis.NotResolved && v != 
 
 // observes says whether a verdict, or "" for several, is a claim of a run that is
 // no experiment.
-func (s *sheet) observes(v analysis.Verdict) bool { return s.run.Observational != "" && claims(v) }
+func (s *sheet) observes(v analysis.Verdict) bool { return s.run.Observation != nil && claims(v) }
 
 // observed says whether a comparison claims what no experiment has shown.
-func observed(c analysis.Comparison) bool { return c.Observational && claims(c.Verdict) }
+func observed(c analysis.Comparison) bool { return wording.Observed(&c) }
 
 // observed says why what the run concludes is weaker than an experiment, and what
 // that means; "" for an experiment.
 func (s *sheet) observed() string {
-	if s.run.Observational == "" {
+	if s.run.Observation == nil {
 		return ""
 	}
 	between := "the arms"
@@ -62,7 +62,7 @@ func (s *sheet) observed() string {
 		between = "this run and what it is compared with"
 	}
 	return fmt.Sprintf("Observational: %s. A difference may come from anything else that differed between %s; no statistics can tell that apart.",
-		brief(s.run.Observational), between)
+		brief(wording.Observation(s.run.Observation)), between)
 }
 
 // sources say where the trials of each arm are from.
@@ -182,28 +182,22 @@ func (f invalidFile) text() string {
 	return text
 }
 
-// aside is what a reader must know of one comparison beside its verdict: which
+// aside is what a reader must know of one comparison beside its verdict: how many
+// times as much the arm costs where that is a multiple, which
 // interval equivalence rests on where the one shown reaches further, and what the
 // verdict would be with the trials that had failed operations; "" for neither.
 func (s *sheet) aside(c analysis.Comparison) string {
 	var parts []string
-	if inner := s.inner(c); inner != "" && c.Verdict == analysis.Equivalent {
+	if factor := wording.Factor(&c); factor != "" && c.Verdict == analysis.Costs {
+		parts = append(parts, factor)
+	}
+	if inner := wording.Inner(&c); inner != "" && c.Verdict == analysis.Equivalent {
 		parts = append(parts, inner)
 	}
 	if c.WithInvalid != nil {
-		parts = append(parts, strings.TrimPrefix(brief(c.WithInvalid.Text), "observational: "))
+		parts = append(parts, brief(wording.AlternativeText(c.WithInvalid)))
 	}
 	return strings.Join(parts, "; ")
-}
-
-// inner says which interval equivalence rests on: "the 90 % interval [−0.1, +0.2]
-// lies within ±2 %"; "" where the one shown does so itself.
-func (s *sheet) inner(c analysis.Comparison) string {
-	if c.Inner == nil {
-		return ""
-	}
-	_, interval := wording.Written(c, *c.Inner, wording.Signed)
-	return fmt.Sprintf("the %s interval %s lies within ±%s", wording.Share(2*float64(s.plan.Confidence)-1), interval, wording.Share(s.margin()))
 }
 
 // restates names the metric that a group says once more, if any.
@@ -220,7 +214,7 @@ func (g group) restates() string {
 func (s *sheet) loop(cell string) string {
 	for i := range s.run.Cells {
 		if c := &s.run.Cells[i]; c.ID == cell && c.Loop != nil {
-			return sentence(brief(c.Loop.Text))
+			return sentence(brief(wording.Loop(c.Loop)))
 		}
 	}
 	return ""

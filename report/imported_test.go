@@ -151,8 +151,9 @@ func TestNoBareClaim(t *testing.T) {
 
 func TestVerdictWithFailedTrialsIsShown(t *testing.T) {
 	r := importedRun("")
-	r.Comparisons[0].WithInvalid = &analysis.Alternative{Verdict: analysis.Equivalent, Trials: 3,
-		Text: "observational: with the 3 trials that had failed operations, equivalent within ±2 % (costs 0.5 % [−0.1, 1.1])"}
+	with := r.Comparisons[0]
+	with.Verdict, with.Margin, with.Overhead = analysis.Equivalent, 0.02, analysis.Interval{Point: 0.005, Lo: -0.001, Hi: 0.011}
+	r.Comparisons[0].WithInvalid = &analysis.Alternative{Comparison: with, Trials: 3}
 	var text, md bytes.Buffer
 	for _, err := range []error{terminal.Write(&text, Run(r, RunOptions{}), terminal.Options{Width: 160}), markdown.Write(&md, Run(r, RunOptions{}))} {
 		if err != nil {
@@ -168,7 +169,7 @@ func TestVerdictWithFailedTrialsIsShown(t *testing.T) {
 
 func TestHostileImport(t *testing.T) {
 	r := importedRun("")
-	r.Comparisons[0].WithInvalid = &analysis.Alternative{Verdict: analysis.Equivalent, Text: "with others"}
+	r.Comparisons[0].WithInvalid = &analysis.Alternative{Comparison: r.Comparisons[0]}
 	n := 0
 	poison(reflect.ValueOf(r), &n)
 	page := render(t, r, RunOptions{})

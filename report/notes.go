@@ -26,7 +26,7 @@ func (s *sheet) warnings(headline bool) []string {
 	}
 	for _, w := range s.run.Warnings {
 		if headline != w.Exploratory {
-			add(w.Text, w.Arm, w.Metric, w.Cell)
+			add(wording.Finding(w.Finding), w.Arm, w.Metric, w.Cell)
 		}
 	}
 	for _, g := range s.groups(headline) {
@@ -34,7 +34,7 @@ func (s *sheet) warnings(headline bool) []string {
 			if c.Verdict == analysis.Invalid {
 				continue // told beside the verdict
 			}
-			for _, w := range c.Warnings {
+			for _, w := range wording.Findings(c.Warnings) {
 				add(w, c.Arm, c.Metric.Name, c.Cell)
 			}
 		}

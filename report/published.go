@@ -26,8 +26,8 @@ func publishedNotes(t *published.Table) []string {
 	if text := survivors(t); text != "" {
 		list = append(list, text)
 	}
-	if t.Observational != "" {
-		list = append(list, "Observational: "+brief(t.Observational)+".")
+	if t.Observation != nil {
+		list = append(list, "Observational: "+brief(wording.Observation(t.Observation))+".")
 	}
 	if !t.Valid {
 		list = append(list, "This run gives no verdicts, so nothing is said of its differences.")
@@ -125,9 +125,9 @@ func said(d published.Difference) string {
 	if d.Said == nil {
 		return "not judged"
 	}
-	text := plain(d.B) + ": " + told(*d.Said)
+	text := plain(d.B) + ": " + brief(wording.Told(d.Said))
 	if a := d.Said.WithInvalid; a != nil {
-		text += "; " + strings.TrimPrefix(brief(a.Text), "observational: ")
+		text += "; " + brief(wording.AlternativeText(a))
 	}
 	return text
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"tare/analysis"
+	"tare/experiment"
 	"tare/journal"
 	"tare/published"
 	"tare/report/columns"
@@ -23,11 +24,10 @@ func someTable(t testing.TB, o published.Options) (*analysis.Run, *published.Tab
 	s.cells = s.cells[:1]
 	s.arms = append(s.arms, madeArm{"ipsec", []float64{0.09, 0.4, 0.002}})
 	r := s.run()
-	r.Observational = "arms ran one after the other"
+	r.Observation = afterAnother
 	for i := range r.Comparisons {
 		c := &r.Comparisons[i]
 		c.Observational = true
-		c.Text = "observational: " + string(c.Verdict) + " " + analysis.Estimated(c.Overhead, c.Metric)
 	}
 	trials := trialsOf(r)
 	trials[0].Invalid = []journal.Violation{{Rule: "errors", Detail: "failed operations 50 %"}}
@@ -35,7 +35,8 @@ func someTable(t testing.TB, o published.Options) (*analysis.Run, *published.Tab
 	if err != nil {
 		t.Fatal(err)
 	}
-	table.Cells[0].Metrics[0].Differences[0].Said.WithInvalid = &analysis.Alternative{Text: "with the 1 trial that had failed operations, not resolved"}
+	table.Cells[0].Metrics[0].Differences[0].Said.WithInvalid = &analysis.Alternative{Trials: 1, Comparison: analysis.Comparison{Verdict: analysis.NotResolved, Paired: true, Rounds: 12,
+		Metric: experiment.Metric{Scale: experiment.Ratio}, Overhead: analysis.Interval{Point: 0.01, Lo: -0.03, Hi: 0.05}, MDE: 0.06, Reason: analysis.NothingShown{}}}
 	return r, table
 }
 

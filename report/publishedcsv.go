@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"tare/published"
+	"tare/wording"
 )
 
 // publishedColumns are the columns of PublishedCSV. A line of kind "mean" has one
@@ -23,7 +24,7 @@ func PublishedCSV(w io.Writer, t *published.Table) error {
 	for _, c := range t.Cells {
 		for _, m := range c.Metrics {
 			head := []string{unformula(plain(c.ID)), unformula(plain(m.Metric.Name)), unformula(plain(m.Metric.Unit))}
-			kind := []string{strconv.FormatBool(m.Metric.Headline), strconv.FormatBool(t.Observational != "")}
+			kind := []string{strconv.FormatBool(m.Metric.Headline), strconv.FormatBool(t.Observation != nil)}
 			for _, a := range m.Arms {
 				lines = append(lines, slices.Concat(head, []string{"mean", unformula(plain(a.Arm)), "", strconv.Itoa(a.N), strconv.Itoa(a.Invalid)},
 					exact([]float64{a.Mean, a.Variance}, a.N > 0), []string{"", "", "", ""}, kind))
@@ -31,7 +32,7 @@ func PublishedCSV(w io.Writer, t *published.Table) error {
 			for _, d := range m.Differences {
 				verdict, text := "", ""
 				if d.Said != nil {
-					verdict, text = unformula(plain(string(d.Said.Verdict))), unformula(plain(d.Said.Text))
+					verdict, text = unformula(plain(string(d.Said.Verdict))), unformula(plain(wording.Sentence(d.Said)))
 				}
 				lines = append(lines, slices.Concat(head, []string{"difference", unformula(plain(d.A)), unformula(plain(d.B)), "", "", "", "",
 					percentOf(d.RelativeToA), percentOf(d.RelativeToB), verdict, text}, kind))

@@ -22,6 +22,7 @@ import (
 	"tare/report/markdown"
 	terminal "tare/report/text"
 	"tare/safetext"
+	"tare/wording"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -65,13 +66,13 @@ func long(rounds int) *analysis.Run {
 			r.Cells[i].Metrics[j].Changes = []int{rounds / 3}
 		}
 	}
-	r.Warnings = []analysis.Warning{{Cell: r.Cells[0].ID, Metric: "tcp-bandwidth", Text: "the baseline's level changes"}}
+	r.Warnings = []analysis.Warning{{Cell: r.Cells[0].ID, Metric: "tcp-bandwidth", Finding: analysis.LevelChanges{Rounds: []int{7}}}}
 	return r
 }
 
 func TestGolden(t *testing.T) {
 	r := spoiled(wireguard().run(), 5)
-	r.Warnings = []analysis.Warning{{Cell: "network.tcp.pod-to-pod", Metric: "tcp-cpu", Text: "the two estimators disagree on the verdict"}}
+	r.Warnings = []analysis.Warning{{Cell: "network.tcp.pod-to-pod", Metric: "tcp-cpu", Finding: analysis.Disagreement{Estimator: "paired t", Verdict: analysis.Costs}}}
 	var text, narrow, ascii, invalid, md, table bytes.Buffer
 	for _, err := range []error{
 		terminal.Write(&text, Run(r, RunOptions{All: true}), terminal.Options{}), terminal.Write(&narrow, Run(wide(3, 1, 12), RunOptions{}), terminal.Options{Width: 60}),
@@ -191,12 +192,22 @@ func TestJSONReadsBack(t *testing.T) {
 	if err := JSON(&b, r); err != nil {
 		t.Fatal(err)
 	}
-	var back analysis.Run
+	var back wording.Analysis
 	if err := json.Unmarshal(b.Bytes(), &back); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(r.Comparisons, back.Comparisons); diff != "" {
-		t.Error(diff)
+	if len(back.Comparisons) != len(r.Comparisons) {
+		t.Fatalf("%d comparisons, want %d", len(back.Comparisons), len(r.Comparisons))
+	}
+	for i, want := range r.Comparisons {
+		got := back.Comparisons[i]
+		if want.Reason != nil && got.Reason.Kind != want.Reason.Kind() || got.Text != wording.Sentence(&want) {
+			t.Errorf("%+v, %q", got.Reason, got.Text)
+		}
+		want.Reason = nil // read back as its kind and figures
+		if diff := cmp.Diff(want, got.Comparison); diff != "" {
+			t.Error(diff)
+		}
 	}
 }
 

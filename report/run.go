@@ -130,7 +130,7 @@ func (s *sheet) controlLine() string {
 func (s *sheet) summarySection() doc.Section {
 	var blocks []doc.Block
 	if !s.run.Valid {
-		reasons := plainAll(s.run.Reasons)
+		reasons := plainAll(wording.Reasons(s.run.Reasons))
 		if len(reasons) == 0 {
 			reasons = []string{"No reason was recorded."}
 		}

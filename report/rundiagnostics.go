@@ -138,8 +138,8 @@ func (s *sheet) diagnosticRow(c analysis.Comparison) doc.Row {
 		return doc.Row{Muted: control, Cells: doc.Cells(cells...)}
 	}
 	second, holm, equiv, mde, needed, lag1, order := "", "", "", "", "", "", ""
-	if p, i := wording.Written(c, c.T, wording.Signed); i != "" && c.T.Lo < c.T.Hi {
-		if second = p + " " + i; !c.EstimatorsAgree {
+	if !c.PointOnly && c.T.Lo < c.T.Hi {
+		if second = wording.Signs.Interval(c.Metric, c.T); !c.EstimatorsAgree {
 			second = "≠ " + second
 		}
 	}

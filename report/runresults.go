@@ -30,7 +30,7 @@ func (s *sheet) overheadBlocks() []doc.Block {
 	if len(s.run.Controls) > 0 {
 		say("The grey rows compare the baseline with its own copy: what a difference of nothing looks like in this run.")
 	}
-	if s.run.Observational != "" {
+	if s.run.Observation != nil {
 		say("Verdicts marked (obs.) are observational.")
 	}
 	return append([]doc.Block{doc.Paragraph{Text: text}}, forests...)
@@ -183,7 +183,7 @@ func (s *sheet) resultRow(c analysis.Comparison, metric, baseline string) doc.Ro
 	if control {
 		said = doc.In(doc.Muted, "noise floor")
 	} else if c.Verdict == analysis.NotResolved {
-		reason = why(c)
+		reason = brief(wording.Why(&c))
 	}
 	row := doc.Row{Muted: control, Cells: append(append(doc.Cells(metric, plain(c.Arm)), doc.Of(said)),
 		doc.Cells(point, interval, baseline, median, mde, floor, valueCount(c), reason, "")...)}
@@ -191,7 +191,7 @@ func (s *sheet) resultRow(c analysis.Comparison, metric, baseline string) doc.Ro
 		row.Notes = append(row.Notes, a)
 	}
 	if c.Verdict == analysis.Invalid && s.run.Valid {
-		row.Notes = append(row.Notes, plainAll(c.Warnings)...)
+		row.Notes = append(row.Notes, plainAll(wording.Findings(c.Warnings))...)
 	}
 	return row
 }
@@ -211,7 +211,7 @@ func (s *sheet) legend() string {
 		return fmt.Sprintf("Medians with their %s intervals. Nothing is compared with %s.", wording.Share(float64(s.plan.Confidence)), s.baseline)
 	}
 	text := fmt.Sprintf("Beside a metric stands the median of %s. Overheads are relative to it, plus is a cost, [%s interval].", s.baseline, wording.Share(float64(s.plan.Confidence)))
-	if s.run.Observational != "" {
+	if s.run.Observation != nil {
 		text += " " + observedNote
 	}
 	return text

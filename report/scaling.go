@@ -47,9 +47,9 @@ func (s *sheet) growthSection(sc *analysis.Scaling, open bool) doc.Section {
 	for _, a := range sc.Arms {
 		difference := wording.Missing
 		if a.Difference != nil {
-			difference = brief(a.Difference.Text)
+			difference = brief(wording.Steeper(sc, a.Difference))
 		}
-		rows = append(rows, doc.Row{Cells: doc.Cells(plain(a.Arm), brief(a.Text), difference, brief(a.Fit.Text))})
+		rows = append(rows, doc.Row{Cells: doc.Cells(plain(a.Arm), brief(wording.Slope(sc, &a)), difference, brief(wording.Fit(sc, a.Fit)))})
 	}
 	return doc.Section{Title: plain(sc.Metric.Name) + " by " + plain(sc.Factor), Note: s.where(sc), Flush: true, Fold: doc.Page, Open: open, Blocks: []doc.Block{
 		doc.Figure{Wide: func() string { return s.lineChart(sc).Draw() }},
@@ -69,15 +69,7 @@ func (s *sheet) where(sc *analysis.Scaling) string {
 		text += ", " + plain(l.String())
 	}
 	if n := len(sc.X); n > 0 {
-		text += fmt.Sprintf("; %s from %s to %s", wording.Count(n, "level", "levels"), level1(sc.X[0], sc.Unit), level1(sc.X[n-1], sc.Unit))
+		text += fmt.Sprintf("; %s from %s to %s", wording.Count(n, "level", "levels"), brief(wording.Level(sc.X[0], sc.Unit)), brief(wording.Level(sc.X[n-1], sc.Unit)))
 	}
 	return text
-}
-
-// level1 writes one level of a factor: "1,000", "25 %".
-func level1(v float64, unit string) string {
-	if unit = plain(unit); unit != "" {
-		return wording.Number(v, 6) + " " + unit
-	}
-	return wording.Number(v, 6)
 }

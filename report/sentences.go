@@ -80,7 +80,7 @@ func (s *sheet) done() string {
 func (s *sheet) trust() []string {
 	var list []string
 	if !s.run.Valid {
-		list = append(list, "This run gives no verdicts. "+sentence(strings.Join(plainAll(s.run.Reasons), "; ")))
+		list = append(list, "This run gives no verdicts. "+sentence(strings.Join(plainAll(wording.Reasons(s.run.Reasons)), "; ")))
 	}
 	if text := s.controlSentence(); text != "" {
 		list = append(list, text)
@@ -156,7 +156,7 @@ func (s *sheet) answers() []answer {
 		for _, c := range cs {
 			text := s.observedLabel(c.Verdict) + s.answer(c) + s.restated(c)
 			if c.WithInvalid != nil {
-				text += " " + sentence(strings.TrimPrefix(brief(c.WithInvalid.Text), "observational: "))
+				text += " " + sentence(brief(wording.AlternativeText(c.WithInvalid)))
 			}
 			list = append(list, answer{c.Verdict, text})
 		}
@@ -180,34 +180,21 @@ func (s *sheet) answer(c analysis.Comparison) string {
 	confidence := wording.Share(float64(s.plan.Confidence))
 	switch c.Verdict {
 	case analysis.Costs, analysis.Gains:
-		return fmt.Sprintf("%s %s on %s (%s interval; median %s with %s, %s with %s).", arm, effect(c), where,
+		return fmt.Sprintf("%s %s on %s (%s interval; median %s with %s, %s with %s).", arm, brief(wording.Effect(&c)), where,
 			confidence, wording.Value(c.Baseline.Median, c.Metric.Unit), s.baseline, wording.Value(c.Treated.Median, plain(c.Metric.Unit)), arm)
 	case analysis.Equivalent:
-		if inner := s.inner(c); inner != "" {
+		if inner := wording.Inner(&c); inner != "" {
 			return fmt.Sprintf("%s and %s are equivalent on %s: the overhead is %s; %s.", arm, s.baseline, where, wording.Estimate(c), inner)
 		}
 		return fmt.Sprintf("%s and %s are equivalent on %s: the overhead, %s, lies within ±%s.",
 			arm, s.baseline, where, wording.Estimate(c), wording.Share(s.margin()))
 	case analysis.NotResolved:
 		if !wording.Judged(c) {
-			return fmt.Sprintf("What %s costs on %s is not resolved: %s.", arm, where, why(c))
+			return fmt.Sprintf("What %s costs on %s is not resolved: %s.", arm, where, brief(wording.Why(&c)))
 		}
-		return fmt.Sprintf("What %s costs on %s is not resolved (%s): %s.", arm, where, wording.Estimate(c), why(c))
+		return fmt.Sprintf("What %s costs on %s is not resolved (%s): %s.", arm, where, wording.Estimate(c), brief(wording.Why(&c)))
 	}
-	if text := brief(c.Text); text != "" {
-		return fmt.Sprintf("%s on %s: %s.", arm, where, strings.TrimSuffix(text, "."))
-	}
-	return fmt.Sprintf("%s on %s has no verdict.", arm, where)
-}
-
-// effect is a cost or a gain with its numbers: "costs 7.1 % [6.2, 8.0]".
-func effect(c analysis.Comparison) string {
-	o := c.Overhead
-	if c.Verdict == analysis.Gains {
-		o = analysis.Interval{Point: -o.Point, Lo: -o.Hi, Hi: -o.Lo}
-	}
-	p, i := wording.Written(c, o, wording.Fixed)
-	return string(c.Verdict) + " " + p + " " + i
+	return fmt.Sprintf("%s on %s: %s.", arm, where, brief(wording.Verdict(&c)))
 }
 
 // countedAnswer tells the cells of one arm and metric by verdict.
@@ -237,11 +224,7 @@ func (s *sheet) countedAnswer(cs []analysis.Comparison) string {
 // countedVerdict words a verdict that holds in several cells, the smallest and
 // largest effect being lo and hi.
 func (s *sheet) countedVerdict(v analysis.Verdict, lo, hi analysis.Comparison) string {
-	a, b := wording.Share(abs(lo.Overhead.Point)), wording.Share(abs(hi.Overhead.Point))
-	extent := strings.TrimSuffix(a, " %") + " to " + b
-	if a == b {
-		extent = a
-	}
+	extent := wording.Extent(lo, hi)
 	switch v {
 	case analysis.Costs, analysis.Gains:
 		return string(v) + " " + extent

@@ -17,7 +17,7 @@ var sparks = []rune("▁▂▃▄▅▆▇█")
 func sparkAxis(s *history.Series) (a figure.Axis, extent string) {
 	first := true
 	for _, p := range s.Points {
-		if p.LeftOut != "" || p.Value == nil {
+		if p.LeftOut != nil || p.Value == nil {
 			continue
 		}
 		v := p.Value.Point
@@ -43,7 +43,7 @@ func spark(s *history.Series, runs, width int) []string {
 	values := make([][]float64, places)
 	plot, below := []rune(strings.Repeat(" ", places)), []rune(strings.Repeat(" ", places))
 	for _, p := range s.Points {
-		if p.LeftOut != "" || p.Value == nil {
+		if p.LeftOut != nil || p.Value == nil {
 			plot[at(p.Run)] = '×'
 			continue
 		}

@@ -68,7 +68,7 @@ func (s *sheet) record(c analysis.Comparison) []string {
 	rec = append(rec, unformula(plain(c.Method)))
 	rec = append(rec, exact(second, ok)...)
 	rec = append(rec, exact(numbers, ok)...)
-	return append(rec, unformula(plain(c.Text)))
+	return append(rec, unformula(plain(wording.Sentence(&c))))
 }
 
 // exact writes numbers so that they are read back the same; nothing where there
@@ -98,7 +98,7 @@ func unformula(s string) string {
 func JSON(w io.Writer, r *analysis.Run) error {
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
-	if err := enc.Encode(r); err != nil {
+	if err := enc.Encode(wording.AnalysisOf(r)); err != nil {
 		return fmt.Errorf("write json: %w", err)
 	}
 	return nil

@@ -30,7 +30,7 @@ func TestPointWithoutInterval(t *testing.T) {
 	r := wireguard().run()
 	for i := range r.Comparisons {
 		c := &r.Comparisons[i]
-		c.Verdict, c.PointOnly, c.Text = analysis.NotResolved, true, "not resolved: no value of either arm varies"
+		c.Verdict, c.PointOnly, c.Reason = analysis.NotResolved, true, analysis.NoSpread{Fewest: 6}
 		c.Overhead = analysis.Interval{Point: 0.146, Lo: 0.146, Hi: 0.146}
 		c.T = c.Overhead
 	}
@@ -51,8 +51,8 @@ func TestEquivalenceNamesItsInterval(t *testing.T) {
 	r := wireguard().run()
 	for i := range r.Comparisons {
 		c := &r.Comparisons[i]
-		c.Verdict, c.Text = analysis.Equivalent, "equivalent within ±2 %"
-		c.Overhead, c.Inner = analysis.Interval{Point: 0.002, Lo: -0.004, Hi: 0.031}, &analysis.Interval{Point: 0.002, Lo: -0.001, Hi: 0.012}
+		c.Verdict = analysis.Equivalent
+		c.Overhead, c.Inner = analysis.Interval{Point: 0.002, Lo: -0.004, Hi: 0.031}, &analysis.Inner{Interval: analysis.Interval{Point: 0.002, Lo: -0.001, Hi: 0.012}, Confidence: 0.9}
 	}
 	forms := everyForm(t, r)
 	delete(forms, "csv")
@@ -82,17 +82,5 @@ func TestValuesAreNeverCut(t *testing.T) {
 		if strings.Contains(got, columns.Ellipsis) && width >= 80 {
 			t.Errorf("width %d: something is cut:\n%s", width, b.String())
 		}
-	}
-}
-
-func TestTold(t *testing.T) {
-	c := analysis.Comparison{Verdict: analysis.Costs, Text: "observational: exploratory: restates throughput: costs 5.5 % [1, 9] more than in run 1",
-		Observational: true, Restates: "throughput"}
-	if got, want := told(c), "observational, exploratory: costs 5.5 % [1, 9] more than in run 1; restates throughput"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-	c.Metric.Headline, c.Verdict, c.Restates, c.Text = true, analysis.NotResolved, "", "observational: not resolved: 1 % [−1, 3]"
-	if got, want := told(c), "not resolved: 1 % [−1, 3]"; got != want {
-		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -65,8 +65,12 @@ func Minus(s string) string {
 
 func Finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
-// decimalsFor is how many decimals a number needs whose uncertainty is half:
-// the first two digits of the uncertainty, within reason.
+// mostDecimals is how many decimals a number gets at most.
+const mostDecimals = 6
+
+// decimalsFor is how many decimals a number needs whose uncertainty is half: those
+// of the first digit of the uncertainty, and one more where that digit is of whole
+// numbers.
 func decimalsFor(half float64) int {
 	half = math.Abs(half)
 	switch {
@@ -76,10 +80,8 @@ func decimalsFor(half float64) int {
 		return 0
 	case half >= 0.095:
 		return 1
-	case half >= 0.0095:
-		return 2
 	}
-	return 3
+	return min(int(math.Ceil(-math.Log10(half/0.95))), mostDecimals)
 }
 
 // Fixed writes v with the decimals, a true minus, and no sign before a zero.
@@ -109,23 +111,32 @@ func Signed(v float64, decimals int) string {
 // Share writes a fraction as a percentage with at most two significant digits
 // below 10 %: "4 %", "1.3 %", "0.25 %", "140 %".
 func Share(v float64) string {
+	text := share(v)
+	if text == Missing {
+		return text
+	}
+	return text + " %"
+}
+
+// share is Share without the sign.
+func share(v float64) string {
 	if !Finite(v) {
 		return Missing
 	}
 	p := v * 100
 	switch a := math.Abs(p); {
 	case a == 0:
-		return "0 %"
+		return "0"
 	case a >= 10:
-		return Fixed(p, 0) + " %"
+		return Fixed(p, 0)
 	case a >= 1:
-		return strings.TrimSuffix(Fixed(p, 1), ".0") + " %"
+		return TrimZeros(Fixed(p, 1))
 	case a >= 0.1:
-		return TrimZeros(Fixed(p, 2)) + " %"
+		return TrimZeros(Fixed(p, 2))
 	case a >= 0.001:
-		return TrimZeros(Fixed(p, 3)) + " %"
+		return TrimZeros(Fixed(p, 3))
 	}
-	return "under 0.001 %"
+	return "under 0.001"
 }
 
 func TrimZeros(s string) string {

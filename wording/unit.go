@@ -3,7 +3,8 @@ package wording
 import (
 	"math"
 	"strings"
-	"unicode"
+
+	"tare/safetext"
 )
 
 // Scale is how values of a unit are written: divided by Div, with the Label
@@ -20,6 +21,7 @@ type ladder []Scale
 var (
 	times = ladder{{1e-9, "ns"}, {1e-6, "µs"}, {1e-3, "ms"}, {1, "s"}}
 	sizes = ladder{{1, "B"}, {1 << 10, "KiB"}, {1 << 20, "MiB"}, {1 << 30, "GiB"}, {1 << 40, "TiB"}}
+	cores = ladder{{1e-3, "millicores"}, {1, "cores"}}
 	bits  = ladder{{1, "bit"}, {1e3, "kbit"}, {1e6, "Mbit"}, {1e9, "Gbit"}, {1e12, "Tbit"}}
 )
 
@@ -31,13 +33,14 @@ var known = map[string]struct {
 }{
 	"s": {times, 1}, "ms": {times, 1e-3}, "us": {times, 1e-6}, "µs": {times, 1e-6}, "ns": {times, 1e-9},
 	"B": {sizes, 1}, "KiB": {sizes, 1 << 10}, "MiB": {sizes, 1 << 20}, "GiB": {sizes, 1 << 30},
-	"bit": {bits, 1}, "kbit": {bits, 1e3}, "Mbit": {bits, 1e6}, "Gbit": {bits, 1e9},
+	"cores": {cores, 1},
+	"bit":   {bits, 1}, "kbit": {bits, 1e3}, "Mbit": {bits, 1e6}, "Gbit": {bits, 1e9},
 }
 
 // ScaleOf chooses how to write values of a unit when the largest is as given.
 // Compound units ("bit/s", "s/Gbit") are scaled in their first part.
 func ScaleOf(unit string, largest float64) Scale {
-	unit = graphic(unit)
+	unit = safetext.Line(unit)
 	head, tail := unit, ""
 	if i := strings.IndexByte(unit, '/'); i > 0 {
 		head, tail = unit[:i], unit[i:]
@@ -72,32 +75,18 @@ func Value(v float64, unit string) string {
 }
 
 // With writes v with the scale's label.
-func (s Scale) With(v float64) string {
-	text := s.Bare(v)
-	if s.Label == "" || text == Missing {
-		return text
-	}
-	return text + " " + s.Label
-}
+func (s Scale) With(v float64) string { return s.labelled(s.Bare(v)) }
 
 // Bare writes v in the scale without the label.
 func (s Scale) Bare(v float64) string { return Number(v/s.Div, 4) }
 
 // Short writes v with two or three significant digits and its label.
-func (s Scale) Short(v float64) string {
-	text := Number(v/s.Div, 3)
-	if s.Label == "" || text == Missing {
-		return text
-	}
-	return text + " " + s.Label
-}
+func (s Scale) Short(v float64) string { return s.labelled(Number(v/s.Div, 3)) }
 
-// graphic is a unit without what is no character to be seen.
-func graphic(unit string) string {
-	return strings.Map(func(r rune) rune {
-		if !unicode.IsGraphic(r) {
-			return -1
-		}
-		return r
-	}, unit)
+// labelled puts the label behind a number, if there is one.
+func (s Scale) labelled(number string) string {
+	if s.Label == "" || number == Missing {
+		return number
+	}
+	return number + " " + s.Label
 }

@@ -25,6 +25,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"tare/analysis"
+	"tare/wording"
 )
 
 func main() {
@@ -79,7 +80,7 @@ func check(ctx context.Context, binary, files string, repetitions int) (bool, er
 }
 
 // judgeKnown checks the interval against the effect that is there.
-func judgeKnown(r *analysis.Run) bool {
+func judgeKnown(r *wording.Analysis) bool {
 	const truth = 1 - 999.0/1051
 	for _, c := range r.Comparisons {
 		if c.Metric.Name != "tcp-bandwidth" {
@@ -117,14 +118,14 @@ func passed(ok bool) string {
 
 // run carries an experiment out and reads its analysis. A run without verdicts
 // (exit code 5) is a result.
-func run(ctx context.Context, binary, file, dir string, seed uint64) (*analysis.Run, error) {
+func run(ctx context.Context, binary, file, dir string, seed uint64) (*wording.Analysis, error) {
 	cmd := exec.CommandContext(ctx, binary, "run", file, "--quiet", "-o", "json", "--dir", dir, "--seed", strconv.FormatUint(seed, 10))
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil && cmd.ProcessState.ExitCode() != 5 {
 		return nil, fmt.Errorf("%v: %w", cmd.Args, err)
 	}
-	r := new(analysis.Run)
+	r := new(wording.Analysis)
 	if err := json.Unmarshal(out, r); err != nil {
 		return nil, fmt.Errorf("%v: %w", cmd.Args, err)
 	}

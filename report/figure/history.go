@@ -85,7 +85,7 @@ func (h History) Draw(wide bool) string {
 func pastAxis(s *history.Series) Axis {
 	var values []float64
 	for _, p := range s.Points {
-		if p.LeftOut == "" && p.Value != nil {
+		if p.LeftOut == nil && p.Value != nil {
 			values = append(values, p.Value.Point)
 		}
 	}
@@ -105,7 +105,7 @@ func pastAxis(s *history.Series) Axis {
 	lo, hi := slices.Min(values), slices.Max(values)
 	room := (hi - lo) / 2
 	for _, p := range s.Points {
-		if p.LeftOut == "" && p.Value != nil {
+		if p.LeftOut == nil && p.Value != nil {
 			values = append(values, math.Max(p.Value.Lo, lo-room), math.Min(p.Value.Hi, hi+room))
 		}
 	}
@@ -154,7 +154,7 @@ func (c *pastChart) stretches() {
 	var last *history.Point
 	for i := range c.Series.Points {
 		p := &c.Series.Points[i]
-		if p.LeftOut != "" {
+		if p.LeftOut != nil {
 			continue
 		}
 		if last != nil && last.Stretch != p.Stretch {
@@ -243,7 +243,7 @@ func (c *pastChart) points() {
 	var whiskers, dots, crosses strings.Builder
 	for _, p := range c.Series.Points {
 		x := c.x(float64(p.Run))
-		if p.LeftOut != "" || p.Value == nil {
+		if p.LeftOut != nil || p.Value == nil {
 			crosses.WriteString(cross(x, c.crossAt(p)))
 			continue
 		}
@@ -274,7 +274,7 @@ func (c *pastChart) point(p history.Point, radius float64) {
 	x := c.x(float64(p.Run))
 	title, link := c.Point(p)
 	c.WriteString(`<a href="` + escape(link) + `"><title>` + escapeLines(title) + "</title>")
-	if p.LeftOut != "" || p.Value == nil {
+	if p.LeftOut != nil || p.Value == nil {
 		c.path(cross(x, c.crossAt(p)), "left")
 	} else {
 		c.path("M"+px(x)+" "+px(c.y(p.Value.Lo))+"V"+px(c.y(p.Value.Hi)), "whisker "+c.look.class)
@@ -306,7 +306,7 @@ func (c *pastChart) unsure() {
 func (c *pastChart) between(s history.Shift, run int) float64 {
 	before := run
 	for _, p := range c.Series.Points {
-		if p.Run < run && p.Stretch == s.Stretch && p.LeftOut == "" {
+		if p.Run < run && p.Stretch == s.Stretch && p.LeftOut == nil {
 			before = p.Run
 		}
 	}

@@ -5,8 +5,6 @@ import (
 	"strconv"
 	"strings"
 
-	"tare/analysis/contrast"
-	"tare/experiment"
 	"tare/experiment/quantity"
 )
 
@@ -90,79 +88,4 @@ func enlarged(x []float64, unit string) ([]float64, string) {
 		x[i] /= math.Pow(base, float64(k))
 	}
 	return x, steps[k] + unit
-}
-
-// perLevel says what a slope is for: "object", "1 % of churn", "MiB of size".
-func perLevel(factor, unit string) string {
-	switch unit {
-	case "":
-		if one, plural := strings.CutSuffix(factor, "s"); plural && len(one) > 2 && !strings.ContainsAny(one[len(one)-1:], "su") {
-			return one
-		}
-		return "1 of " + factor
-	case "%":
-		return "1 % of " + factor
-	}
-	return unit + " of " + factor
-}
-
-// levelText writes a level: "300", "25 %", "64 KiB".
-func levelText(v float64, unit string) string {
-	text := strconv.FormatFloat(v, 'f', -1, 64)
-	if len(text) > 12 {
-		text = strconv.FormatFloat(v, 'g', 6, 64)
-	}
-	if unit != "" {
-		text += " " + unit
-	}
-	return text
-}
-
-// shareText writes a share as whole percent.
-func shareText(v float64) string { return strconv.FormatFloat(100*v, 'f', 0, 64) + " %" }
-
-// slopeText writes a slope in the unit of its metric, whatever the metric's scale.
-func slopeText(i Interval, pointOnly bool, m experiment.Metric) string {
-	s := slopeScale(i, m)
-	if pointOnly {
-		return s.number(i.Point) + s.unit
-	}
-	return s.estimate(i)
-}
-
-// slopeScale fits the scale to a slope, which may be far smaller than the values.
-func slopeScale(i Interval, m experiment.Metric) scale {
-	size := max(math.Abs(i.Point), math.Abs(i.Lo), math.Abs(i.Hi))
-	s := unitScale(size, m.Unit)
-	if m.Unit == "cores" && size < 0.1 {
-		s = scale{factor: 1000, unit: " millicores"}
-	}
-	half := s.factor * (i.Hi - i.Lo) / 2
-	if half == 0 {
-		half = s.factor * size / 100
-	}
-	s.decimals = decimals(contrast.Finite(half))
-	return s
-}
-
-// steeperText writes the difference of two slopes.
-func steeperText(d SlopeDifference, per, baseline string, m experiment.Metric) string {
-	s := slopeScale(d.Interval, m)
-	within := " " + s.within(d.Interval)
-	if d.PointOnly {
-		within = ""
-	}
-	direction := " more"
-	if d.Point < 0 || d.Point == 0 && d.Hi < -d.Lo {
-		direction = " less"
-		d.Interval = Interval{-d.Point, -d.Hi, -d.Lo}
-		if within != "" {
-			within = " " + s.within(d.Interval)
-		}
-	}
-	text := s.number(d.Point) + s.unit + within + direction + " per " + per + " than " + baseline
-	if !d.PointOnly && d.Lo <= 0 && d.Hi >= 0 {
-		return "no difference from " + baseline + " resolved: " + text
-	}
-	return text
 }

@@ -1,0 +1,186 @@
+package analysis
+
+import "tare/experiment"
+
+// Finding is something that a reader must know before trusting a number: a kind with its figures. Package wording makes
+// a sentence of it.
+type Finding interface {
+	Kind() string
+}
+
+// Warning is a finding with what it is about.
+type Warning struct {
+	Cell   string `json:"cell,omitempty"`
+	Metric string `json:"metric,omitempty"`
+	Arm    string `json:"arm,omitempty"`
+	// Exploratory marks what only matters to who looks at exploratory metrics.
+	Exploratory bool    `json:"exploratory,omitempty"`
+	Finding     Finding `json:"-"` // what it says; JSON has its kind, its figures and a sentence
+}
+
+// Findings on one comparison.
+type (
+	// Autocorrelation: neighbouring rounds resemble each other, or alternate.
+	Autocorrelation struct {
+		Lag1 float64 `json:"lag1"`
+	}
+	// OrderEffect: it matters whether the arm runs before or after the baseline.
+	OrderEffect struct {
+		P float64 `json:"p"`
+	}
+	// Disagreement: by the second estimator alone the verdict would be another.
+	Disagreement struct {
+		Estimator string  `json:"estimator"` // "paired t", "Welch's t" or "Stein's t"
+		Verdict   Verdict `json:"verdict"`
+	}
+	// NormalPairs: there are too few pairs for the exact interval, and the t interval assumes normal noise.
+	NormalPairs struct {
+		Pairs  int `json:"pairs"`
+		Fewest int `json:"fewest"`
+	}
+	// NormalSamples: the same of two independent samples.
+	NormalSamples struct {
+		Baseline int `json:"baseline"` // values
+		Treated  int `json:"treated"`
+	}
+	// Imprecise: the precision asked for is not reached.
+	Imprecise struct {
+		Asked   float64 `json:"asked"`   // half-width, as a share
+		Reached float64 `json:"reached"` // the same of the interval
+	}
+	// NoVariation: all pairs, or all values, are the same.
+	NoVariation struct {
+		Paired bool             `json:"paired"`
+		Scale  experiment.Scale `json:"scale"`
+	}
+	// UnequalSpread: the values of one arm spread much wider than those of the other.
+	UnequalSpread struct {
+		Wider experiment.Role `json:"wider"` // baseline or treatment
+		Ratio float64         `json:"ratio"`
+	}
+)
+
+// Findings on a run.
+type (
+	// Unfinished: trials are missing that were planned.
+	Unfinished struct {
+		Done    int `json:"done"`
+		Planned int `json:"planned"`
+	}
+	// StrayTrials: trials are of no cell or arm of the plan.
+	StrayTrials struct {
+		Trials int `json:"trials"`
+	}
+	// ReplacedTrials: a later trial of the same arm and round counts.
+	ReplacedTrials struct {
+		Trials int `json:"trials"`
+	}
+	// Uncontrolled: there is no control arm.
+	Uncontrolled struct{}
+	// FewRounds: no claim is possible with so few rounds.
+	FewRounds struct {
+		Rounds int `json:"rounds"`
+		Family int `json:"family"` // headline comparisons
+		Fewest int `json:"fewest"`
+	}
+	// FewValues: the same of independent samples.
+	FewValues struct {
+		Most   int `json:"most"` // values of an arm, at most
+		Family int `json:"family"`
+		Fewest int `json:"fewest"`
+	}
+	// CappedPrecision: the precision asked for takes more rounds than are allowed.
+	CappedPrecision struct {
+		Precision float64 `json:"precision"`
+		Rounds    int     `json:"rounds"`
+	}
+	// UnlimitedLink: the link has no rate limit.
+	UnlimitedLink struct{}
+	// ControlDiffers: the control differs from the baseline by more than chance.
+	ControlDiffers struct {
+		Metric    experiment.Metric `json:"metric"`
+		Overhead  Interval          `json:"overhead"`
+		PointOnly bool              `json:"pointOnly,omitempty"`
+	}
+	// Interrupted: rounds hold trials of different sessions.
+	Interrupted struct {
+		Rounds []int `json:"rounds"`
+	}
+	// UnusableValues: valid trials have no usable value.
+	UnusableValues struct {
+		Unusable int `json:"unusable"`
+		Valid    int `json:"valid"`
+	}
+	// LevelChanges: the baseline's level changes on the way.
+	LevelChanges struct {
+		Rounds []int `json:"rounds"` // first ones of new levels
+	}
+	// OddSeries: values do not look independent and of one distribution.
+	OddSeries struct {
+		Oddity Oddity  `json:"oddity"`
+		Places []Place `json:"places"`
+	}
+	// Omission: while an answer is slow, a closed loop asks nothing.
+	Omission struct {
+		Metrics []string `json:"metrics"`
+	}
+	// Switching: a layer is turned on and off for all arms, and trials follow that.
+	Switching struct {
+		Arms []SwitchedArm `json:"arms"`
+	}
+	// Remark is what something else has to say: a layer of how it was found, the machine of itself, a session of its
+	// start. It is handed on as it was written.
+	Remark struct {
+		From string `json:"from"` // FromLayer, FromMachine or FromSession
+		Text string `json:"text"`
+		// Session is the session that it is about; 0: of no single one.
+		Session int `json:"session,omitempty"`
+	}
+)
+
+// Where remarks come from.
+const (
+	FromLayer   = "layer"
+	FromMachine = "machine"
+	FromSession = "session"
+)
+
+// Place is where a series is odd, and by what.
+type Place struct {
+	Metric      string      `json:"metric"`
+	Cell        string      `json:"cell"`
+	Diagnostics Diagnostics `json:"diagnostics"`
+}
+
+// SwitchedArm counts the trials of an arm that follow a switch.
+type SwitchedArm struct {
+	Arm   string `json:"arm"`
+	After int    `json:"after"`
+	Valid int    `json:"valid"` // all valid trials of the arm
+}
+
+// The kinds by name.
+func (Autocorrelation) Kind() string { return "autocorrelation" }
+func (OrderEffect) Kind() string     { return "order-effect" }
+func (Disagreement) Kind() string    { return "disagreement" }
+func (NormalPairs) Kind() string     { return "normal-pairs" }
+func (NormalSamples) Kind() string   { return "normal-samples" }
+func (Imprecise) Kind() string       { return "imprecise" }
+func (NoVariation) Kind() string     { return "no-variation" }
+func (UnequalSpread) Kind() string   { return "unequal-spread" }
+func (Unfinished) Kind() string      { return "unfinished" }
+func (StrayTrials) Kind() string     { return "stray-trials" }
+func (ReplacedTrials) Kind() string  { return "replaced-trials" }
+func (Uncontrolled) Kind() string    { return "uncontrolled" }
+func (FewRounds) Kind() string       { return "few-rounds" }
+func (FewValues) Kind() string       { return "few-values" }
+func (CappedPrecision) Kind() string { return "capped-precision" }
+func (UnlimitedLink) Kind() string   { return "unlimited-link" }
+func (ControlDiffers) Kind() string  { return "control-differs" }
+func (Interrupted) Kind() string     { return "interrupted" }
+func (UnusableValues) Kind() string  { return "unusable-values" }
+func (LevelChanges) Kind() string    { return "level-changes" }
+func (OddSeries) Kind() string       { return "odd-series" }
+func (Omission) Kind() string        { return "omission" }
+func (Switching) Kind() string       { return "switching" }
+func (Remark) Kind() string          { return "remark" }

@@ -1,0 +1,190 @@
+package wording
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"tare/analysis"
+	"tare/compare"
+	"tare/experiment"
+	"tare/history"
+)
+
+// Finding says what a reader must know before trusting a number.
+func Finding(f analysis.Finding) string {
+	switch f := f.(type) {
+	case analysis.Autocorrelation:
+		if f.Lag1 > 0 {
+			return fmt.Sprintf("neighbouring rounds resemble each other (lag-1 autocorrelation %s): the interval may be too narrow", Fixed(f.Lag1, 2))
+		}
+		return fmt.Sprintf("neighbouring rounds alternate (lag-1 autocorrelation %s): something may switch between two states", Fixed(f.Lag1, 2))
+	case analysis.OrderEffect:
+		return fmt.Sprintf("it matters whether the arm runs before or after the baseline (order effect, %s): look for what one trial leaves to the next", pValue(f.P))
+	case analysis.Disagreement:
+		return fmt.Sprintf("the two estimators disagree: by %s alone it would be %q", f.Estimator, f.Verdict)
+	case analysis.NormalPairs:
+		return fmt.Sprintf("%s too few for the exact interval (%d at this confidence): the t interval shown assumes normal noise", Count(f.Pairs, "pair is", "pairs are"), f.Fewest)
+	case analysis.NormalSamples:
+		return values(f.Baseline, f.Treated) + " are too few for the rank-sum interval: Welch's t interval shown assumes normal noise"
+	case analysis.Imprecise:
+		return fmt.Sprintf("the precision asked for, ±%s, is not reached: the interval is ±%s wide", Share(f.Asked), Share(f.Reached))
+	case analysis.NoVariation:
+		if !f.Paired {
+			return "no value of either arm varies: the metric may be too coarse to show noise"
+		}
+		return fmt.Sprintf("all pairs have the same %s: the metric may be too coarse to show noise", contrastName(f.Scale))
+	case analysis.UnequalSpread:
+		wider := "arm"
+		if f.Wider == experiment.Baseline {
+			wider = "baseline"
+		}
+		return fmt.Sprintf("the values of the %s spread %s times as wide as those of the other: the arms differ in more than their level, which is all that the interval is about", wider, Number(f.Ratio, 2))
+	}
+	return runFinding(f)
+}
+
+// Findings are several, each a sentence fragment.
+func Findings(list []analysis.Finding) []string {
+	var texts []string
+	for _, f := range list {
+		texts = append(texts, Finding(f))
+	}
+	return texts
+}
+
+// runFinding says what is to be known of a whole run.
+func runFinding(f analysis.Finding) string {
+	switch f := f.(type) {
+	case analysis.Unfinished:
+		return fmt.Sprintf("the run is not finished: %d of %d planned trials are done, and to stop at a verdict that comes early makes false claims several times as likely", f.Done, f.Planned)
+	case analysis.StrayTrials:
+		return Count(f.Trials, "trial is", "trials are") + " left out: of no cell or arm of the plan"
+	case analysis.ReplacedTrials:
+		return Count(f.Trials, "valid trial is", "valid trials are") + " left out: a later one of the same arm and round counts"
+	case analysis.Uncontrolled:
+		return "there is no control arm: nothing shows what this machine makes up by itself"
+	case analysis.FewRounds:
+		return fmt.Sprintf("%s too few to claim anything of %s: at least %d are needed", Count(f.Rounds, "round is", "rounds are"), headlines(f.Family), f.Fewest)
+	case analysis.FewValues:
+		return fmt.Sprintf("at most %s too few to claim anything of %s: at least %d of each arm are needed", Count(f.Most, "value per arm is", "values per arm are"), headlines(f.Family), f.Fewest)
+	case analysis.CappedPrecision:
+		return fmt.Sprintf("a precision of ±%s would take more than the %d rounds allowed: some intervals are wider than asked for", Share(f.Precision), f.Rounds)
+	case analysis.UnlimitedLink:
+		return "the link has no rate limit: on one machine this compares memory copies with cryptography, not networks"
+	case analysis.ControlDiffers:
+		shown := &analysis.Comparison{Metric: f.Metric, Overhead: f.Overhead, PointOnly: f.PointOnly}
+		return fmt.Sprintf("the control differs from the baseline by more than chance (%s): claims on this metric must exceed that", estimated(shown))
+	case analysis.Interrupted:
+		return fmt.Sprintf("%s interrupted by a resume: trials compared with each other there are of different sessions", interrupted(f.Rounds))
+	case analysis.UnusableValues:
+		return fmt.Sprintf("%d of %d valid trials have no usable value and are left out", f.Unusable, f.Valid)
+	case analysis.LevelChanges:
+		return "the baseline's level changes at round " + joined(f.Rounds)
+	case analysis.OddSeries:
+		return oddSeries(f)
+	case analysis.Omission:
+		return strings.Join(f.Metrics, ", ") + " of a closed loop: while an answer is slow its worker asks nothing, and the requests that would have waited are missing (coordinated omission)"
+	case analysis.Switching:
+		var each []string
+		for _, a := range f.Arms {
+			each = append(each, fmt.Sprintf("%d of %d trials of %s", a.After, a.Valid, a.Arm))
+		}
+		return fmt.Sprintf("a layer is turned on and off for all arms, and followed by a trial that may still feel the change: %s; "+
+			"a difference between arms may be partly that, unless the layer's settle is long enough", strings.Join(each, ", "))
+	case analysis.Remark:
+		if f.Session > 0 {
+			return fmt.Sprintf("in session %d, %s", f.Session, f.Text)
+		}
+		return f.Text
+	}
+	return severalFinding(f)
+}
+
+// severalFinding says what is to be known of several runs.
+func severalFinding(f analysis.Finding) string {
+	switch f := f.(type) {
+	case compare.UnfinishedRun:
+		return fmt.Sprintf("run %d is not finished: %d of %d planned trials are done; what it says may change", f.Run, f.Done, f.Planned)
+	case compare.InvalidRun:
+		return fmt.Sprintf("run %d gives no verdicts, and no comparison with it does: %s", f.Run, strings.Join(Reasons(f.Reasons), "; "))
+	case compare.PilotRounds:
+		return fmt.Sprintf("a pilot set the number of rounds of run %d; intervals across runs do not allow for that and may be a little narrow", f.Run)
+	case compare.OtherRules:
+		return fmt.Sprintf("run %d was to be judged at another confidence, margin or power; here the rules of run %d hold", f.Run, f.Reference)
+	case compare.ChangedControl:
+		return fmt.Sprintf("changes from run %d to run %d have no verdicts: the control's overhead, behind which there is nothing, differs on %s in %s by %s",
+			f.From, f.To, f.Metric.Name, f.Cell, NoSigns.Interval(f.Metric, f.Overhead))
+	case compare.UnrecordedMachines:
+		verb := " have"
+		if len(f.Runs) == 1 {
+			verb = " has"
+		}
+		return runs(f.Runs) + verb + " no record of the machine: whether machines differ cannot be said"
+	case history.TooShort:
+		there := fmt.Sprintf("there are %d", f.Runs)
+		if f.Runs == 1 {
+			there = "there is 1"
+		}
+		return fmt.Sprintf("changes can be seen from %d runs on; %s", f.Fewest, there)
+	case history.Wandering:
+		return fmt.Sprintf("neighbouring runs resemble each other (autocorrelation %s): some of the changes may be slow wandering, and their places are less sure than stated", Fixed(f.Lag1, 2))
+	}
+	return f.Kind()
+}
+
+func headlines(n int) string { return Count(n, "headline comparison", "headline comparisons") }
+
+func interrupted(rounds []int) string {
+	if len(rounds) == 1 {
+		return fmt.Sprintf("round %d was", rounds[0])
+	}
+	return "rounds " + joined(rounds) + " were"
+}
+
+// mostPlaces is how many metrics one warning names.
+const mostPlaces = 6
+
+// oddSeries says what an oddity does to the interval, and where it shows.
+func oddSeries(f analysis.OddSeries) string {
+	var places []string
+	for _, p := range f.Places {
+		places = append(places, p.Metric+" in "+p.Cell+" ("+oddity(f.Oddity, p.Diagnostics)+")")
+	}
+	if more := len(places) - mostPlaces; more > 1 {
+		places = append(places[:mostPlaces], fmt.Sprintf("%d more", more))
+	}
+	shown := ", on " + strings.Join(places, ", ")
+	if len(f.Places) == 1 {
+		shown = " (" + oddity(f.Oddity, f.Places[0].Diagnostics) + ")"
+	}
+	switch f.Oddity {
+	case analysis.OddLevels:
+		return "values change level on the way" + shown + ": the interval is about a mixture of levels and not about one"
+	case analysis.OddDrift:
+		return "values drift from the first trial to the last" + shown + ": what drifts is part of the difference, and the interval does not know of it"
+	case analysis.OddCarry:
+		return "neighbouring trials resemble each other" + shown + ": the interval takes them for independent and is too narrow"
+	}
+	return "values fall into more than one group" + shown + ": the interval is about a mixture of them and may describe none"
+}
+
+// oddity says by what a series is odd.
+func oddity(o analysis.Oddity, d analysis.Diagnostics) string {
+	switch o {
+	case analysis.OddLevels:
+		return "at trial " + joined(d.Changes)
+	case analysis.OddDrift:
+		if d.Trend == 0 {
+			return pValue(d.TrendP)
+		}
+		word := "rising"
+		if d.Trend < 0 {
+			word = "falling"
+		}
+		return word + " by " + Share(math.Abs(d.Trend))
+	case analysis.OddCarry:
+		return "lag-1 autocorrelation " + Fixed(d.Lag1, 2)
+	}
+	return "dip test " + pValue(d.DipP)
+}

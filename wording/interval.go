@@ -1,0 +1,183 @@
+package wording
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"tare/analysis"
+	"tare/analysis/contrast"
+	"tare/experiment"
+)
+
+// Judged says whether a comparison has numbers to show.
+func Judged(c analysis.Comparison) bool {
+	o := c.Overhead
+	if c.Verdict == analysis.Invalid || c.Rounds == 0 || !Finite(o.Point) || !Finite(o.Lo) || !Finite(o.Hi) {
+		return false
+	}
+	if c.Verdict == analysis.NotResolved && o == (analysis.Interval{}) {
+		// Zero is an estimate only where every round gave zero, or no value varies.
+		return c.Rounds > 1 && (len(c.Overheads) > 0 || c.PointOnly && !c.Paired) && !slices.ContainsFunc(c.Overheads, func(v float64) bool { return v != 0 })
+	}
+	return true
+}
+
+// IsRatio says whether overheads are shares of the baseline.
+func IsRatio(m experiment.Metric) bool { return m.Scale != experiment.Difference }
+
+// Overhead writes the point and the interval of a comparison, signed so that a
+// plus is a cost: "+7.1 %" and "[+6.2, +8.0]". Where a gain takes a metric of
+// which more is better past twice the baseline, it writes how many times the
+// baseline it is: "2.1 times" and "[2.0, 2.2]".
+func Overhead(c analysis.Comparison) (point, interval string) {
+	if !Judged(c) {
+		return Missing, ""
+	}
+	return Signs.interval(c.Metric, c.Overhead, c.PointOnly)
+}
+
+// Estimate writes both with a space between: "+7.1 % [+6.2, +8.0]", "+7.1 %" where
+// there is no interval, and a dash where there is nothing.
+func Estimate(c analysis.Comparison) string {
+	point, interval := Overhead(c)
+	return strings.TrimSpace(point + " " + interval)
+}
+
+// Signs and NoSigns are the ways to write overheads: with a plus before a cost,
+// or without.
+var (
+	Signs   = sign{write: Signed}
+	NoSigns = sign{write: Fixed}
+)
+
+type sign struct{ write func(float64, int) string }
+
+// Interval writes a point with its interval, both in one unit and with as many
+// decimals as the interval supports.
+func (w sign) Interval(m experiment.Metric, o analysis.Interval) string {
+	point, interval := w.interval(m, o, false)
+	return strings.TrimSpace(point + " " + interval)
+}
+
+// Bounds writes an interval alone.
+func (w sign) Bounds(m experiment.Metric, o analysis.Interval) string {
+	_, interval := w.interval(m, o, false)
+	return interval
+}
+
+// Amount writes a size with as many decimals as the interval o supports.
+func (w sign) Amount(m experiment.Metric, v float64, o analysis.Interval) string {
+	half := (o.Hi - o.Lo) / 2
+	point, _ := w.interval(m, analysis.Interval{Point: v, Lo: v - half, Hi: v + half}, true)
+	return point
+}
+
+func (w sign) interval(m experiment.Metric, o analysis.Interval, pointOnly bool) (point, interval string) {
+	if !Finite(o.Point) || !Finite(o.Lo) || !Finite(o.Hi) {
+		return Missing, ""
+	}
+	if manifold(m, o) {
+		return factorText(factors(m, o), pointOnly)
+	}
+	s, o := scaled(m, o)
+	d := decimalsOf(o)
+	point = w.write(o.Point, d)
+	if s.Label != "" {
+		point += " " + s.Label
+	}
+	if pointOnly {
+		return point, ""
+	}
+	return point, "[" + w.write(o.Lo, d) + ", " + w.write(o.Hi, d) + "]"
+}
+
+// scaled gives overheads in the unit in which they are written.
+func scaled(m experiment.Metric, o analysis.Interval) (Scale, analysis.Interval) {
+	s := Scale{Div: 0.01, Label: "%"}
+	if !IsRatio(m) {
+		s = ScaleOf(m.Unit, max(math.Abs(o.Point), math.Abs(o.Lo), math.Abs(o.Hi)))
+	}
+	return s, analysis.Interval{Point: contrast.Finite(o.Point / s.Div), Lo: contrast.Finite(o.Lo / s.Div), Hi: contrast.Finite(o.Hi / s.Div)}
+}
+
+// decimalsOf is how many decimals an interval supports. Neither bound may seem to
+// be zero that is not, within reason, nor may the point of an interval that
+// excludes zero.
+func decimalsOf(o analysis.Interval) int {
+	d := decimalsFor((o.Hi - o.Lo) / 2)
+	for d < 3 && (vanishes(o.Lo, d) || vanishes(o.Hi, d)) {
+		d++
+	}
+	for d < mostDecimals && (o.Lo > 0 || o.Hi < 0) && vanishes(o.Point, d) {
+		d++
+	}
+	return d
+}
+
+// vanishes says whether rounding would hide on which side of zero v lies.
+func vanishes(v float64, decimals int) bool {
+	return v != 0 && strings.Trim(Fixed(v, decimals), "0.,"+MinusSign) == ""
+}
+
+// Size writes a magnitude on the scale of a metric, with two digits: "1.3 %" or
+// "12 ms".
+func Size(m experiment.Metric, v float64) string {
+	if IsRatio(m) {
+		return Share(v)
+	}
+	s := ScaleOf(m.Unit, v)
+	return s.labelled(Number(v/s.Div, 2))
+}
+
+// manifold says whether an interval holds gains of a metric of which more is
+// better that more than double it. As a share of the baseline they would be
+// negative costs of over 100 %, which nobody reads right.
+func manifold(m experiment.Metric, o analysis.Interval) bool {
+	return IsRatio(m) && m.Better == experiment.Higher && o.Lo < -1
+}
+
+// factors turns overheads into how many times the baseline the arm is.
+func factors(m experiment.Metric, o analysis.Interval) analysis.Interval {
+	if m.Better == experiment.Higher {
+		return analysis.Interval{Point: 1 - o.Point, Lo: 1 - o.Hi, Hi: 1 - o.Lo}
+	}
+	return analysis.Interval{Point: 1 + o.Point, Lo: 1 + o.Lo, Hi: 1 + o.Hi}
+}
+
+// factorText writes factors: "2.10 times" and "[2.05, 2.15]".
+func factorText(f analysis.Interval, pointOnly bool) (point, interval string) {
+	d := decimalsFor((f.Hi - f.Lo) / 2)
+	if f.Lo == f.Hi {
+		d = 1
+	}
+	point = Fixed(f.Point, d) + " times"
+	if pointOnly {
+		return point, ""
+	}
+	return point, "[" + Fixed(f.Lo, d) + ", " + Fixed(f.Hi, d) + "]"
+}
+
+// Factor says an effect of at least the whole baseline as a factor, for beside the
+// same in percent: "14 times as much [13, 15]"; "" for a smaller one.
+func Factor(c *analysis.Comparison) string {
+	o := c.Overhead
+	more := o.Point >= 1 && c.Metric.Better != experiment.Higher
+	if c.Metric.Better == experiment.Higher {
+		more = o.Point <= -1
+	}
+	if !IsRatio(c.Metric) || !more {
+		return ""
+	}
+	point, interval := factorText(factors(c.Metric, o), c.PointOnly)
+	return strings.TrimSpace(point + " as much " + interval)
+}
+
+// Extent writes the sizes of the smaller and the larger of two effects: "3 to 12 %".
+func Extent(small, large analysis.Comparison) string {
+	a, b := math.Abs(small.Overhead.Point), math.Abs(large.Overhead.Point)
+	if Share(a) == Share(b) {
+		return Share(a)
+	}
+	return share(a) + " to " + Share(b)
+}

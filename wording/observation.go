@@ -1,0 +1,179 @@
+package wording
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"tare/analysis"
+	"tare/compare"
+	"tare/machine"
+)
+
+// mostFacts is how many differing facts a sentence names.
+const mostFacts = 6
+
+// Observation says why a run is no experiment: "arms ran one after the other"; ""
+// for one that is.
+func Observation(o *analysis.Observation) string {
+	if o == nil {
+		return ""
+	}
+	text := schedule(o)
+	if names := slices.Clone(o.Differs); len(names) > 0 {
+		if more := len(names) - mostFacts; more > 1 {
+			names = append(names[:mostFacts], fmt.Sprintf("%d more", more))
+		}
+		text += ", on systems or with settings that differ in " + strings.Join(names, ", ")
+	}
+	return text
+}
+
+// schedule says how the arms were run: all in one way, or some in another.
+func schedule(o *analysis.Observation) string {
+	if o.Baseline == "" {
+		return allTimes[analysis.TimesUnknown]
+	}
+	if len(o.Arms) == 0 {
+		return "one arm alone, with no baseline beside it"
+	}
+	names := map[analysis.Times][]string{}
+	for _, a := range o.Arms {
+		names[a.Times] = append(names[a.Times], a.Arm)
+	}
+	if len(names) == 1 {
+		return allTimes[o.Arms[0].Times]
+	}
+	var parts []string
+	for _, t := range []analysis.Times{analysis.TimesUnknown, analysis.TimesApart, analysis.TimesOverlap, analysis.TimesBlocks, analysis.TimesInterleaved} {
+		arms := strings.Join(names[t], ", ")
+		switch {
+		case arms == "":
+		case t == analysis.TimesUnknown:
+			parts = append(parts, "when "+arms+" ran is not told")
+		default:
+			parts = append(parts, fmt.Sprintf(someTimes[t], arms, o.Baseline))
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+// allTimes and someTimes word a schedule: of all arms, or of those named.
+var (
+	allTimes = map[analysis.Times]string{
+		analysis.TimesUnknown:     "when the arms ran is not told",
+		analysis.TimesApart:       "arms ran one after the other",
+		analysis.TimesOverlap:     "arms overlapped in time only in part",
+		analysis.TimesBlocks:      "arms took turns in long blocks",
+		analysis.TimesInterleaved: "arms interleaved in time, in an order that was not drawn at random",
+	}
+	someTimes = map[analysis.Times]string{
+		analysis.TimesApart:       "%s ran before or after %s",
+		analysis.TimesOverlap:     "%s overlapped with %s in time only in part",
+		analysis.TimesBlocks:      "%s took turns with %s in long blocks",
+		analysis.TimesInterleaved: "%s interleaved in time with %s, in an order that was not drawn at random",
+	}
+)
+
+// ObservationAcross says why what is compared is no experiment; "" if all of it
+// comes from one run that was one.
+func ObservationAcross(r *compare.Result) string {
+	o := r.Observation
+	if o == nil {
+		if len(r.Runs) == 1 {
+			return Observation(r.Runs[0].Observation)
+		}
+		return ""
+	}
+	text := "the runs were made " + starts(o.Starts) + ", " + machines(o)
+	for _, w := range o.Within {
+		text += "; within " + runs(w.Runs) + ", " + Observation(w.Observation)
+	}
+	return text
+}
+
+// starts says when runs were made, as exactly as it takes to tell them apart.
+func starts(times []time.Time) string {
+	var at []string
+	for _, layout := range []string{time.DateOnly, "2006-01-02 15:04", time.DateTime} {
+		at = nil
+		for _, t := range times {
+			if t.IsZero() {
+				return "at times that are not all told"
+			}
+			at = append(at, t.UTC().Format(layout))
+		}
+		if len(slices.Compact(slices.Sorted(slices.Values(at)))) == len(at) {
+			break
+		}
+	}
+	return "at different times (" + strings.Join(at[:len(at)-1], ", ") + " and " + at[len(at)-1] + ")"
+}
+
+// mostDiffering is how many differing properties of machines a sentence names.
+const mostDiffering = 5
+
+func machines(o *compare.Observation) string {
+	switch o.Machines {
+	case compare.MachinesDiffer:
+		names := slices.Clone(o.Differing)
+		if extra := len(names) - mostDiffering; extra > 0 {
+			names = append(names[:mostDiffering], fmt.Sprintf("%d more", extra))
+		}
+		return "on machines that differ (" + strings.Join(names, ", ") + ")"
+	case compare.MachinesUnknown:
+		return "on machines that are not all on record"
+	}
+	return "on machines whose records are the same"
+}
+
+// Apart says why something cannot be compared that runs have by the same name; ""
+// where only some have it.
+func Apart(a compare.Apart) string {
+	if a.Other == nil {
+		return ""
+	}
+	return "unit, direction or scale differ in " + runs(a.Other)
+}
+
+// PropertyValues are those of a property by run. Of the processor's flags, which
+// are many, it says how many the first run has and which the others have more or
+// less.
+func PropertyValues(p compare.Property) []string {
+	list := slices.Clone(p.Values)
+	first := slices.IndexFunc(list, func(v string) bool { return v != "" })
+	if p.Path != machine.FlagsProperty || first < 0 || !slices.ContainsFunc(list, func(v string) bool { return v != list[first] }) {
+		return list
+	}
+	for i, v := range p.Values {
+		switch {
+		case v == "":
+		case i == first:
+			list[i] = fmt.Sprintf("%d flags", len(strings.Fields(v)))
+		default:
+			list[i] = flagChange(p.Values[first], v)
+		}
+	}
+	return list
+}
+
+// flagChange says which words are gone and which have come: "−avx512f +vaes".
+func flagChange(was, is string) string {
+	old, recent := strings.Fields(was), strings.Fields(is)
+	var list []string
+	for _, w := range old {
+		if !slices.Contains(recent, w) {
+			list = append(list, MinusSign+w)
+		}
+	}
+	for _, w := range recent {
+		if !slices.Contains(old, w) {
+			list = append(list, "+"+w)
+		}
+	}
+	if list == nil {
+		return "the same"
+	}
+	return strings.Join(list, " ")
+}

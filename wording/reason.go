@@ -1,0 +1,119 @@
+package wording
+
+import (
+	"fmt"
+	"strings"
+
+	"tare/analysis"
+	"tare/history"
+)
+
+// Reason says why something has no verdict, or is left out.
+func Reason(r analysis.Reason) string {
+	switch r := r.(type) {
+	case analysis.InvalidRuns:
+		switch len(r.Runs) {
+		case 0:
+			return "the run is invalid"
+		case 1:
+			return runs(r.Runs) + " is invalid"
+		}
+		return runs(r.Runs) + " are invalid"
+	case analysis.ControlChanged:
+		return "the control has changed as well"
+	case analysis.NoBaseline:
+		return "the plan has no baseline"
+	case analysis.ControlFails:
+		return fmt.Sprintf("the control, a second copy of the baseline, differs on %s in %s: %s, Holm %s, and is not shown to be within ±%s",
+			r.Metric.Name, r.Cell, NoSigns.Interval(r.Metric, r.Overhead), pValue(r.PAdjusted), Share(r.Margin))
+	case analysis.InvalidTrials:
+		share := Share(float64(r.Lost) / float64(r.Planned))
+		if r.Imported {
+			return fmt.Sprintf("%d of %d trials (%s) are invalid, over the limit of %s", r.Lost, r.Planned, share, Share(r.Limit))
+		}
+		return fmt.Sprintf("%d of %d planned trials (%s) stayed invalid after all attempts, over the limit of %s", r.Lost, r.Planned, share, Share(r.Limit))
+	}
+	return pastReason(r)
+}
+
+// Reasons are several, each a sentence fragment.
+func Reasons(list []analysis.Reason) []string {
+	var texts []string
+	for _, r := range list {
+		texts = append(texts, Reason(r))
+	}
+	return texts
+}
+
+// pastReason says why a run is no part of a history's statistics, or why a history
+// says nothing of a new run.
+func pastReason(r analysis.Reason) string {
+	switch r := r.(type) {
+	case history.NoTrial:
+		return "it has no trial"
+	case history.NotFinished:
+		return "it is not finished"
+	case history.GivesNoVerdicts:
+		if len(r.Reasons) == 0 {
+			return "it is invalid"
+		}
+		return "it is invalid: " + Reason(r.Reasons[0])
+	case history.Copy:
+		if r.Imported {
+			return "it has the same trials as " + r.Of + ": the same files imported again, or a copy"
+		}
+		return "it has the same start and seed as " + r.Of + ": a copy"
+	case history.NothingToCompare:
+		return "no trial of it can be compared"
+	case history.NoValidTrial:
+		return "no valid trial has it"
+	case history.Incomparable:
+		return "its value cannot be compared"
+	case history.Observed:
+		return "it is observational, unlike others of the series"
+	case history.NewRunLeftOut:
+		return "the new run cannot be compared: " + Reason(r.Why)
+	case history.NewRunWithout:
+		return "the new run has no value: " + Reason(r.Why)
+	case history.NewIncomparable:
+		return "the value of the new run cannot be compared"
+	case history.FewRuns:
+		earlier := "no earlier run"
+		if r.Runs > 0 {
+			earlier = Count(r.Runs, "earlier run", "earlier runs")
+		}
+		return fmt.Sprintf("%s can be compared with, at least %d are needed", earlier, r.Fewest)
+	case history.FewSinceAnchor:
+		return fmt.Sprintf("at least %d runs from the anchor on are needed", r.Fewest)
+	case history.NoSeries:
+		return "no earlier run of this experiment has it"
+	case history.Unlike:
+		return "experiments and observations are not compared with each other"
+	case history.OtherParameters:
+		return "no earlier run had these parameters: " + strings.Join(Differences(r.Differs), "; ")
+	case history.NoSpread:
+		return "the earlier runs do not vary, which leaves nothing to judge by"
+	}
+	return r.Kind()
+}
+
+// runs names runs by their numbers: "run 2", "runs 1, 2 and 3".
+func runs(numbers []int) string {
+	words := make([]string, len(numbers))
+	for i, n := range numbers {
+		words[i] = fmt.Sprint(n)
+	}
+	if n := len(words); n > 1 {
+		return "runs " + strings.Join(words[:n-1], ", ") + " and " + words[n-1]
+	}
+	return "run " + strings.Join(words, "")
+}
+
+// joined lists numbers: "1, 2, 3".
+func joined(numbers []int) string {
+	words := make([]string, len(numbers))
+	for i, n := range numbers {
+		words[i] = fmt.Sprint(n)
+	}
+	return strings.Join(words, ", ")
+}

@@ -1,0 +1,111 @@
+package wording
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"tare/analysis"
+	"tare/experiment"
+)
+
+// Loop says that a cell's load is a closed loop.
+func Loop(s *analysis.LoopSummary) string {
+	text := fmt.Sprintf("closed loop: %s × %s is %s (%s to %s over %s)", s.Latency, s.Throughput,
+		requests(s.Median), requests(s.Least), requests(s.Most), Count(s.Trials, "trial", "trials"))
+	if s.Known {
+		text += ", as many as the " + workers(s.Workers)
+	} else {
+		text += " whatever the latency, as with a fixed number of workers"
+	}
+	return text + fmt.Sprintf("; %s says the same as %s", s.Latency, s.Throughput)
+}
+
+// workers counts them, of which no tool has a part.
+func workers(n float64) string {
+	if n == 1 {
+		return "1 worker"
+	}
+	return requests(n) + " workers"
+}
+
+// requests writes a number of requests with three digits, or as a whole.
+func requests(v float64) string {
+	if v >= 100 && v < 1e15 {
+		return fmt.Sprintf("%.0f", v)
+	}
+	return fmt.Sprintf("%.3g", v)
+}
+
+// Per says what a slope is for: "object", "1 % of churn", "MiB of size".
+func Per(s *analysis.Scaling) string {
+	switch s.Unit {
+	case "":
+		if one := singular(s.Factor); one != s.Factor {
+			return one
+		}
+		return "1 of " + s.Factor
+	case "%":
+		return "1 % of " + s.Factor
+	}
+	return s.Unit + " of " + s.Factor
+}
+
+// singular takes the s from the name of a factor that counts things: "object" of
+// "objects", but "status" of "status".
+func singular(name string) string {
+	n := len(name)
+	if n < 4 || name[n-1] != 's' || name[n-2] == 's' || name[n-2] == 'u' {
+		return name
+	}
+	return name[:n-1]
+}
+
+// Slope says how steep an arm's line is: "12.1 KiB [11.0, 13.2] per object".
+func Slope(s *analysis.Scaling, a *analysis.ScalingArm) string {
+	return slope(a.Slope, a.PointOnly, s.Metric) + " per " + Per(s)
+}
+
+// slope writes a slope in the unit of its metric, whatever the metric's scale.
+func slope(i analysis.Interval, pointOnly bool, m experiment.Metric) string {
+	m.Scale = experiment.Difference
+	if pointOnly { // one hundredth of it is taken for its uncertainty
+		return NoSigns.Amount(m, i.Point, analysis.Interval{Lo: 0, Hi: math.Abs(i.Point) / 50})
+	}
+	return NoSigns.Interval(m, i)
+}
+
+// Steeper says how much steeper an arm's line is than the baseline's: "1.2 KiB
+// [0.9, 1.5] more per object than plain".
+func Steeper(s *analysis.Scaling, d *analysis.SlopeDifference) string {
+	i, direction := d.Interval, " more"
+	if i.Point < 0 || i.Point == 0 && i.Hi < -i.Lo {
+		i, direction = turned(i), " less"
+	}
+	text := slope(i, d.PointOnly, s.Metric) + direction + " per " + Per(s) + " than " + s.Baseline
+	if !d.PointOnly && d.Lo <= 0 && d.Hi >= 0 {
+		return "no difference from " + s.Baseline + " resolved: " + text
+	}
+	return text
+}
+
+// Fit says what is wrong with a line; "" where nothing is.
+func Fit(s *analysis.Scaling, f analysis.Fit) string {
+	if !f.Poor {
+		return ""
+	}
+	side := "above"
+	if f.Below {
+		side = "below"
+	}
+	text := fmt.Sprintf("not a line: at %s it lies %s %% of the rise %s", Level(f.At, s.Unit), Fixed(100*f.Off, 0), side)
+	if f.Bend != "" {
+		text += "; " + f.Bend + " at higher levels than at lower ones"
+	}
+	return text
+}
+
+// Level writes a level of a factor: "1,000", "25 %", "64 KiB".
+func Level(v float64, unit string) string {
+	return strings.TrimSpace(Number(v, 6) + " " + unit)
+}

@@ -1,0 +1,302 @@
+package wording
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"tare/analysis"
+	"tare/experiment"
+)
+
+// Sentence says all of a comparison where nothing stands beside it, as in CSV and
+// JSON: "observational: exploratory: restates rate: costs 7.1 % [6.2, 8.0]".
+func Sentence(c *analysis.Comparison) string {
+	text := Verdict(c)
+	if c.Restates != "" {
+		text = "restates " + c.Restates + ": " + text
+	}
+	if !c.Metric.Headline {
+		text = "exploratory: " + text
+	}
+	if c.Observational {
+		text = "observational: " + text
+	}
+	return text
+}
+
+// Told is a comparison for a paragraph: of what kind the claim is before it, what
+// it restates behind it.
+func Told(c *analysis.Comparison) string {
+	var kinds []string
+	if Observed(c) {
+		kinds = append(kinds, "observational")
+	}
+	if !c.Metric.Headline {
+		kinds = append(kinds, "exploratory")
+	}
+	text := Verdict(c)
+	if kinds != nil {
+		text = strings.Join(kinds, ", ") + ": " + text
+	}
+	if c.Restates != "" {
+		text += "; restates " + c.Restates
+	}
+	return text
+}
+
+// Observed says whether a comparison claims what no experiment has shown.
+func Observed(c *analysis.Comparison) bool {
+	return c.Observational && c.Verdict != analysis.NotResolved && c.Verdict != analysis.Invalid
+}
+
+// Verdict says the verdict with its numbers: "costs 7.1 % [6.2, 8.0]".
+func Verdict(c *analysis.Comparison) string {
+	switch c.Verdict {
+	case analysis.Costs, analysis.Gains:
+		if c.Control {
+			return "differs from the baseline by " + estimated(c)
+		}
+		return Effect(c)
+	case analysis.Equivalent:
+		text := Effect(c)
+		if c.Inner != nil {
+			inner := c.Inner.Interval
+			if c.Overhead.Point < 0 && !isZero(c) {
+				inner = turned(inner)
+			}
+			text += "; " + innerText(c, NoSigns.Bounds(c.Metric, inner)) + " lies within"
+		}
+		return fmt.Sprintf("equivalent within ±%s (%s)", Share(c.Margin), text)
+	case analysis.NotResolved:
+		return "not resolved: " + unresolved(c)
+	}
+	text := "no verdict"
+	if c.Reason != nil {
+		text += ", " + Reason(c.Reason)
+	}
+	if !c.PointOnly && c.Rounds > 0 {
+		text += ": " + estimated(c)
+	}
+	return text
+}
+
+// Effect writes an overhead by its direction: "costs 7.1 % [6.2, 8.0]", or of two
+// overheads "costs 7.1 % [6.2, 8.0] more than in run 1". What would be written as
+// zero has none.
+func Effect(c *analysis.Comparison) string {
+	versus := versusText(c.Versus)
+	if isZero(c) {
+		if versus != "" {
+			return "costs the same as " + versus + ": " + estimated(c)
+		}
+		return "differs by " + estimated(c)
+	}
+	word, more, o := "costs ", " more than ", c.Overhead
+	if o.Point < 0 {
+		word, more, o = "gains ", " less than ", turned(o)
+		if versus != "" {
+			word = "costs "
+		}
+	}
+	text := word + NoSigns.Interval(c.Metric, o)
+	if versus != "" {
+		text += more + versus
+	}
+	if factor := Factor(c); factor != "" {
+		text += ", " + factor
+	}
+	return text
+}
+
+// isZero says whether an overhead would be written as zero.
+func isZero(c *analysis.Comparison) bool {
+	if manifold(c.Metric, c.Overhead) {
+		return false
+	}
+	_, o := scaled(c.Metric, c.Overhead)
+	return o.Point == 0 || vanishes(o.Point, decimalsOf(o))
+}
+
+// turned is an interval of gains as one of costs, and the other way round.
+func turned(i analysis.Interval) analysis.Interval {
+	return analysis.Interval{Point: -i.Point, Lo: -i.Hi, Hi: -i.Lo}
+}
+
+// estimated writes an overhead with the sign that it has, without an interval
+// where there is none: "−0.4 % [−3.1, 2.2]".
+func estimated(c *analysis.Comparison) string {
+	point, interval := NoSigns.interval(c.Metric, c.Overhead, c.PointOnly)
+	return strings.TrimSpace(point + " " + interval)
+}
+
+// innerText names the interval that equivalence rests on.
+func innerText(c *analysis.Comparison, interval string) string {
+	return "the " + Share(c.Inner.Confidence) + " interval " + interval
+}
+
+// Inner says which interval equivalence rests on: "the 90 % interval [−0.1, +0.2]
+// lies within ±2 %"; "" where the one shown does so itself.
+func Inner(c *analysis.Comparison) string {
+	if c.Inner == nil {
+		return ""
+	}
+	return innerText(c, Signs.Bounds(c.Metric, c.Inner.Interval)) + " lies within ±" + Share(c.Margin)
+}
+
+// versusText names what an overhead is compared with: "release-1.1 in run 1".
+func versusText(v *analysis.Versus) string {
+	switch {
+	case v == nil:
+		return ""
+	case v.Run == 0:
+		return v.Arm
+	case v.Arm == "":
+		return fmt.Sprintf("in run %d", v.Run)
+	}
+	return fmt.Sprintf("%s in run %d", v.Arm, v.Run)
+}
+
+// AlternativeText says what the verdict would be with the trials that had failed
+// operations.
+func AlternativeText(a *analysis.Alternative) string {
+	return fmt.Sprintf("with the %s that had failed operations, %s", Count(a.Trials, "trial", "trials"), Verdict(&a.Comparison))
+}
+
+// unresolved says why neither a difference nor equivalence is claimed, with the
+// estimate.
+func unresolved(c *analysis.Comparison) string {
+	why := Why(c)
+	switch c.Reason.(type) {
+	case analysis.TooFewValues, analysis.NoSpread:
+		return why
+	case analysis.NoControl, analysis.ThinControl, analysis.WithinBias:
+		return estimated(c) + ", but " + why
+	case analysis.NotInFamily:
+		return estimated(c) + " excludes 0 by itself, but " + why
+	case analysis.Ties:
+		return estimated(c) + ", " + why
+	}
+	return estimated(c) + " (" + why + ")"
+}
+
+// Why says why a comparison is not resolved, without the estimate, which stands
+// beside it.
+func Why(c *analysis.Comparison) string {
+	switch r := c.Reason.(type) {
+	case analysis.TooFewValues:
+		return missing(c, r.Loss)
+	case analysis.NoSpread:
+		if !c.Paired {
+			return "no value of either arm varies, which allows no interval of " + values(c.Baseline.N, c.Treated.N)
+		}
+		return fmt.Sprintf("all %d pairs have the same %s, which allows no interval under %d pairs", c.Rounds, contrastName(c.Metric.Scale), r.Fewest)
+	case analysis.NoControl:
+		return "the control has no estimate on this metric to stand against"
+	case analysis.ThinControl:
+		return fmt.Sprintf("the control has only %d %s on this metric to stand against %d", r.Values, noun(c.Paired), c.Rounds)
+	case analysis.NotInFamily:
+		return fmt.Sprintf("not as one of %d claims (Holm %s; %s)", r.Family, pValue(c.PAdjusted), unseen(c))
+	case analysis.WithinBias:
+		return "the control differs by up to " + Size(c.Metric, r.Bias) + " itself"
+	case analysis.Ties:
+		return pValue(c.PAdjusted) + ": so many values are the same that the interval cannot exclude 0"
+	case analysis.FarReaching:
+		text := "the tests of equivalence pass, but the interval reaches beyond twice"
+		if c.Inner != nil {
+			text = innerText(c, NoSigns.Bounds(c.Metric, c.Inner.Interval)) + " lies within ±" + Share(c.Margin) + ", but this one reaches beyond twice"
+		}
+		return fmt.Sprintf("%s that margin: a few %s decide", text, noun(c.Paired))
+	case analysis.TooFewToClaim:
+		if !c.Paired {
+			return fmt.Sprintf("%s too few to claim anything of %s: at least %d of each arm are needed",
+				are(values(c.Baseline.N, c.Treated.N), c.Baseline.N == 1 && c.Treated.N == 1), Count(r.Family, "comparison", "comparisons"), r.Fewest)
+		}
+		return fmt.Sprintf("%s too few to claim anything of %s: at least %d are needed", Count(c.Rounds, "round is", "rounds are"), Count(r.Family, "comparison", "comparisons"), r.Fewest)
+	}
+	return unseen(c)
+}
+
+// unseen says what could have been seen and what it would take.
+func unseen(c *analysis.Comparison) string {
+	if c.MDE <= 0 || !Finite(c.MDE) {
+		what := "pairs"
+		if !c.Paired {
+			what = "values"
+		}
+		return "the " + what + " do not vary, so that nothing says what could be seen"
+	}
+	text := "differences under " + Size(c.Metric, c.MDE) + " cannot be seen here"
+	switch {
+	case c.Needed > 0 && c.Paired:
+		text += "; about " + Count(c.Needed, "round", "rounds") + " would"
+	case c.Needed > 0:
+		text += "; about " + Count(c.Needed, "value per arm", "values per arm") + " would"
+	}
+	return text
+}
+
+// missing says why a comparison has fewer than two pairs, or values of an arm.
+func missing(c *analysis.Comparison, l *analysis.Loss) string {
+	head := "no valid pairs"
+	switch {
+	case !c.Paired:
+		head = "too few valid values, " + values(c.Baseline.N, c.Treated.N)
+	case c.Rounds == 1:
+		head = "only one valid pair"
+	}
+	if l == nil {
+		return head
+	}
+	whose := ": "
+	if l.Baseline {
+		whose = ": of the baseline, "
+	}
+	lost := fmt.Sprintf("%d of %d trials ", l.Lost, l.Trials)
+	switch {
+	case l.Metric != "":
+		return head + whose + lost + "have no usable value of " + l.Metric
+	case len(l.Rules) == 1:
+		return head + whose + lost + "broke rule " + l.Rules[0]
+	}
+	return head + whose + lost + "broke rules " + strings.Join(l.Rules, ", ")
+}
+
+// values counts those of two independent samples: "6 values per arm".
+func values(baseline, treated int) string {
+	if baseline == treated {
+		return Count(baseline, "value", "values") + " per arm"
+	}
+	return fmt.Sprintf("%s of the baseline and %d of the arm", Count(baseline, "value", "values"), treated)
+}
+
+// are puts a verb behind what was counted.
+func are(counted string, one bool) string {
+	if one {
+		return counted + " is"
+	}
+	return counted + " are"
+}
+
+// noun names what a comparison rests on.
+func noun(paired bool) string {
+	if paired {
+		return "pairs"
+	}
+	return "values"
+}
+
+func contrastName(s experiment.Scale) string {
+	if s == experiment.Difference {
+		return "difference"
+	}
+	return "ratio"
+}
+
+// pValue writes a p with its name: "p = 0.012", "p < 0.001".
+func pValue(p float64) string {
+	if p < 0.001 {
+		return "p < 0.001"
+	}
+	return "p = " + strconv.FormatFloat(p, 'g', 2, 64)
+}
