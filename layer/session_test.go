@@ -1,0 +1,113 @@
+package layer
+
+import (
+	"context"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tare/experiment"
+	"tare/testbed"
+)
+
+// kept is a layer that counts in what it keeps.
+type kept struct{ name string }
+
+func (*kept) Declare() experiment.Declaration                     { return experiment.Declaration{} }
+func (*kept) Up(context.Context, *Session) (*Active, error)       { return nil, nil }
+func (*kept) ProveOff(context.Context, *Session) ([]Check, error) { return nil, nil }
+
+// What a layer keeps is its own, over all sites of a run.
+func TestKept(t *testing.T) {
+	run, one, other := new(Run), &kept{"one"}, &kept{"one"}
+	*Kept[int](run.At(nil).Run, one)++
+	*Kept[int](run.At(site{}).Run, one)++
+	if got := *Kept[int](run, one); got != 2 {
+		t.Errorf("kept %d, want 2", got)
+	}
+	if got := *Kept[int](run, other) + *Kept[int](new(Run), one); got != 0 {
+		t.Errorf("another layer or another run has %d of it", got)
+	}
+}
+
+// site notes the commands that it is to start; its pods are somewhere else.
+type site struct{ started *[]testbed.Command }
+
+func (s site) Start(_ context.Context, _ testbed.Place, cmd testbed.Command) (testbed.Process, error) {
+	*s.started = append(*s.started, cmd)
+	return nil, nil
+}
+
+// remote is a site whose pods have a file system of their own.
+type remote struct{ site }
+
+func (remote) Self(where testbed.Place) string {
+	if where == testbed.Host {
+		return ""
+	}
+	return "/usr/bin/tare"
+}
+
+// A check is made once for all places on this machine, and in each pod elsewhere.
+func TestEverywhere(t *testing.T) {
+	pods := []testbed.Place{testbed.ClientPod, testbed.ServerPod, testbed.ClientPod}
+	for _, test := range []struct {
+		name   string
+		site   testbed.Site
+		places []testbed.Place
+		want   []string
+	}{
+		{"here", site{}, pods, []string{"check"}},
+		{"nowhere in particular", remote{}, nil, []string{"check"}},
+		{"in pods", remote{}, pods, []string{"check in the client-pod", "check in the server-pod"}},
+		{"both", Dress(remote{}, &Active{Wrap: func(c testbed.Command) testbed.Command { return c }}), append(pods, testbed.Host), []string{"check in the client-pod", "check in the server-pod", "check"}},
+	} {
+		checks, err := new(Run).At(test.site, test.places...).Everywhere(func(testbed.Place) (Check, error) { return Check{Name: "check"}, nil })
+		var got []string
+		for _, c := range checks {
+			got = append(got, c.Name)
+		}
+		if diff := cmp.Diff(test.want, got); diff != "" || err != nil {
+			t.Errorf("%s: %v %s", test.name, err, diff)
+		}
+	}
+}
+
+// Commands under test go through all wrappers, the first layer innermost. A process of
+// Tare's own can stand behind any of them.
+func TestDress(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	front := func(word string) *Active {
+		return &Active{Wrap: func(c testbed.Command) testbed.Command {
+			c.Args = append([]string{word}, c.Args...)
+			return c
+		}}
+	}
+	here, there := testbed.HelperAt(site{}, testbed.ClientPod, "x"), testbed.HelperAt(remote{}, testbed.ClientPod, "x")
+	for _, test := range []struct {
+		cmd  testbed.Command
+		want []string
+	}{
+		{testbed.Command{Args: []string{"ls"}}, []string{"ls"}},
+		{testbed.Command{Args: []string{"ls"}, Subject: true}, []string{"outer", "inner", "ls"}},
+		{testbed.Command{Args: append(slices.Clone(here.Args), "a"), Env: here.Env, Subject: true}, []string{"outer", "inner", "env", "TARE_HELPER=x", self, "a"}},
+		{testbed.Command{Args: there.Args, Env: there.Env, Subject: true}, []string{"outer", "inner", "env", "TARE_HELPER=x", "/usr/bin/tare"}},
+		{testbed.Command{Args: here.Args, Env: here.Env}, []string{"/proc/self/exe"}},
+	} {
+		var started []testbed.Command
+		if _, err := Dress(site{&started}, front("inner"), &Active{}, front("outer")).Start(t.Context(), testbed.Host, test.cmd); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(test.want, started[0].Args); diff != "" {
+			t.Errorf("%v: %s", test.cmd.Args, diff)
+		}
+	}
+	if plain := (site{}); Dress(plain, &Active{}) != testbed.Site(plain) {
+		t.Error("a site without wrappers is dressed")
+	}
+}
