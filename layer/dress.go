@@ -24,14 +24,22 @@ func (d dressed) Start(ctx context.Context, where testbed.Place, cmd testbed.Com
 	if !cmd.Subject {
 		return d.Site.Start(ctx, where, cmd)
 	}
-	cmd, err := plain(cmd)
-	if err != nil {
-		return nil, err
+	wrapped := d.wrap(cmd)
+	if wrapped.Args[0] != cmd.Args[0] { // something stands in front
+		self, err := plain(cmd)
+		if err != nil {
+			return nil, err
+		}
+		wrapped = d.wrap(self)
 	}
+	return d.Site.Start(ctx, where, wrapped)
+}
+
+func (d dressed) wrap(cmd testbed.Command) testbed.Command {
 	for _, wrap := range d.wrappers {
 		cmd = wrap(cmd)
 	}
-	return d.Site.Start(ctx, where, cmd)
+	return cmd
 }
 
 // plain makes a process of Tare's own (testbed.HelperCommand) a command that works behind

@@ -52,18 +52,20 @@ func (r *Run) At(site testbed.Site, places ...testbed.Place) *Session {
 	return s
 }
 
-// Everywhere makes a check at each place where programs under test are started.
-func (s *Session) Everywhere(check func(where testbed.Place) (Check, error)) ([]Check, error) {
+// Everywhere makes checks at each place where programs under test are started.
+func (s *Session) Everywhere(look func(where testbed.Place) ([]Check, error)) ([]Check, error) {
 	var checks []Check
 	for _, where := range s.Places {
-		k, err := check(where)
+		got, err := look(where)
 		if err != nil {
 			return checks, err
 		}
-		if where != testbed.Host {
-			k.Name += " in the " + string(where)
+		for _, k := range got {
+			if where != testbed.Host {
+				k.Name += " in the " + string(where)
+			}
+			checks = append(checks, k)
 		}
-		checks = append(checks, k)
 	}
 	return checks, nil
 }

@@ -64,7 +64,7 @@ func TestEverywhere(t *testing.T) {
 		{"in pods", remote{}, pods, []string{"check in the client-pod", "check in the server-pod"}},
 		{"both", Dress(remote{}, &Active{Wrap: func(c testbed.Command) testbed.Command { return c }}), append(pods, testbed.Host), []string{"check in the client-pod", "check in the server-pod", "check"}},
 	} {
-		checks, err := new(Run).At(test.site, test.places...).Everywhere(func(testbed.Place) (Check, error) { return Check{Name: "check"}, nil })
+		checks, err := new(Run).At(test.site, test.places...).Everywhere(func(testbed.Place) ([]Check, error) { return []Check{{Name: "check"}}, nil })
 		var got []string
 		for _, c := range checks {
 			got = append(got, c.Name)

@@ -58,7 +58,7 @@ func (c *Config) validate() []experiment.FieldError {
 }
 
 // Up resolves the variables.
-func (c *Config) Up(context.Context, *layer.Session) (*layer.Active, error) {
+func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
 	values, err := c.Set.Resolve()
 	if err != nil {
 		return nil, err
@@ -68,8 +68,15 @@ func (c *Config) Up(context.Context, *layer.Session) (*layer.Active, error) {
 			return nil, fmt.Errorf("the variable %s has this value in the environment of tare already, so every arm would have it: unset it, or take the value from a variable of another name", n)
 		}
 	}
-	a := &active{config: c, values: values}
-	return &layer.Active{Wrap: a.wrap, Before: a.before}, nil
+	return &layer.Active{
+		Wrap: func(cmd testbed.Command) testbed.Command {
+			cmd.Env = append(slices.Clone(cmd.Env), environ.Assignments(values)...)
+			return cmd
+		},
+		Before: func(ctx context.Context, site testbed.Site) ([]layer.Check, error) {
+			return c.prove(ctx, s, site, values, true)
+		},
+	}, nil
 }
 
 // ProveOff shows that a command under test does not have the values.
@@ -78,38 +85,20 @@ func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check,
 	if err != nil {
 		return nil, err
 	}
-	seen, err := c.look(ctx, s.Site)
-	if err != nil {
-		return nil, err
-	}
-	var checks []layer.Check
-	for _, n := range c.Set.Names() {
-		checks = append(checks, c.check(n, values[n], seen[n], false))
-	}
-	return checks, nil
+	return c.prove(ctx, s, s.Site, values, false)
 }
 
-// active is the layer at one site.
-type active struct {
-	config *Config
-	values map[string]string
-}
-
-// wrap adds the variables to a command.
-func (a *active) wrap(cmd testbed.Command) testbed.Command {
-	cmd.Env = append(slices.Clone(cmd.Env), environ.Assignments(a.values)...)
-	return cmd
-}
-
-// before shows that a command under test has the values.
-func (a *active) before(ctx context.Context, site testbed.Site) ([]layer.Check, error) {
-	seen, err := a.config.look(ctx, site)
-	if err != nil {
-		return nil, err
-	}
-	var checks []layer.Check
-	for _, n := range a.config.Set.Names() {
-		checks = append(checks, a.config.check(n, a.values[n], seen[n], true))
-	}
-	return checks, nil
+// prove shows of each variable whether a command under test has its value.
+func (c *Config) prove(ctx context.Context, s *layer.Session, site testbed.Site, values map[string]string, on bool) ([]layer.Check, error) {
+	return s.Everywhere(func(where testbed.Place) ([]layer.Check, error) {
+		seen, err := c.look(ctx, site, where)
+		if err != nil {
+			return nil, err
+		}
+		var checks []layer.Check
+		for _, n := range c.Set.Names() {
+			checks = append(checks, c.check(n, values[n], seen[n], on))
+		}
+		return checks, nil
+	})
 }

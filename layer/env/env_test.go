@@ -100,12 +100,16 @@ func TestProofsFail(t *testing.T) {
 
 	t.Setenv("TARE_TEST_LEVEL", "info")
 	t.Setenv("TARE_TEST_KEY", "other")
-	a := &active{config: c, values: map[string]string{"TARE_TEST_LEVEL": "debug", "TARE_TEST_KEY": "k"}}
-	if got, err = a.before(t.Context(), layer.Dress(stripped{site}, &layer.Active{Wrap: a.wrap})); err != nil {
+	t.Setenv("TARE_TEST_SECRET", "k")
+	up, err := (&Config{Set: environ.Variables{"TARE_TEST_LEVEL": "debug", "TARE_TEST_KEY": "$TARE_TEST_SECRET"}}).Up(t.Context(), new(layer.Run).At(site))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err = up.Before(t.Context(), layer.Dress(stripped{site}, up)); err != nil {
 		t.Fatal(err)
 	}
 	want = []layer.Check{
-		{Layer: "env", Name: "variable TARE_TEST_KEY", Expected: "the value of $TARE_TEST_KEY", Observed: "another value"},
+		{Layer: "env", Name: "variable TARE_TEST_KEY", Expected: "the value of $TARE_TEST_SECRET", Observed: "another value"},
 		{Layer: "env", Name: "variable TARE_TEST_LEVEL", Expected: `"debug"`, Observed: "another value"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -193,4 +197,48 @@ func FuzzReportAnswers(f *testing.F) {
 			t.Errorf("on and off at the same time: %+v, %+v", on, off)
 		}
 	})
+}
+
+// pods is a site whose pods are processes of this machine with a variable of their own.
+type pods struct{ testbed.Site }
+
+func (pods) Self(testbed.Place) string {
+	self, err := os.Executable()
+	if err != nil {
+		panic(err)
+	}
+	return self
+}
+
+func (p pods) Start(ctx context.Context, where testbed.Place, cmd testbed.Command) (testbed.Process, error) {
+	if where == testbed.ServerPod {
+		cmd.Env = append([]string{"TARE_TEST_LEVEL=debug"}, cmd.Env...)
+	}
+	return p.Site.Start(ctx, testbed.Host, cmd)
+}
+
+// The variables are looked at where the programs under test are started.
+func TestInPods(t *testing.T) {
+	site := pods{localtest.Host(t)}
+	s := new(layer.Run).At(site, testbed.ClientPod, testbed.ServerPod)
+	c := &Config{Set: environ.Variables{"TARE_TEST_LEVEL": "debug"}}
+	got, err := c.ProveOff(t.Context(), s)
+	want := []layer.Check{
+		{Layer: "env", Name: "variable TARE_TEST_LEVEL in the client-pod", Expected: `not "debug"`, Observed: "not set", OK: true},
+		{Layer: "env", Name: "variable TARE_TEST_LEVEL in the server-pod", Expected: `not "debug"`, Observed: `"debug"`},
+	}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Error(err, diff)
+	}
+	up, err := c.Up(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err = up.Before(t.Context(), layer.Dress(site, up))
+	for i := range want {
+		want[i].Expected, want[i].Observed, want[i].OK = `"debug"`, `"debug"`, true
+	}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Error(err, diff)
+	}
 }

@@ -30,9 +30,9 @@ type answer struct {
 // lookLimit is how long the process may take.
 const lookLimit = 20 * time.Second
 
-// look starts the process that reports variables, as a command under test in
-// the layer's wrapper if there is one.
-func (c *Config) look(ctx context.Context, site testbed.Site) (map[string]answer, error) {
+// look starts the process that reports variables, as a command under test at a place of
+// a site, in the layer's wrapper if there is one.
+func (c *Config) look(ctx context.Context, site testbed.Site, where testbed.Place) (map[string]answer, error) {
 	var questions []question
 	for _, n := range c.Set.Names() {
 		questions = append(questions, question{Name: n, Hidden: c.Set.Hidden(n)})
@@ -42,11 +42,11 @@ func (c *Config) look(ctx context.Context, site testbed.Site) (map[string]answer
 		return nil, err
 	}
 	var stdout, stderr bytes.Buffer
-	cmd := testbed.HelperCommand(name)
+	cmd := testbed.HelperAt(site, where, name)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.Subject = bytes.NewReader(text), &stdout, &stderr, true
 	ctx, cancel := context.WithTimeout(ctx, lookLimit)
 	defer cancel()
-	process, err := site.Start(ctx, testbed.Host, cmd)
+	process, err := site.Start(ctx, where, cmd)
 	if err != nil {
 		return nil, fmt.Errorf("look at the environment of a command under test: %w", err)
 	}

@@ -21,14 +21,14 @@ func (p *Proof) pattern() (*regexp.Regexp, error) { return regexp.Compile("(?m)"
 
 // check runs the proof as a command under test at a place, in the wrapper if there is one,
 // and compares: it must match with it and must not match without.
-func (p *Proof) check(ctx context.Context, site testbed.Site, where testbed.Place, on bool) (layer.Check, error) {
+func (p *Proof) check(ctx context.Context, site testbed.Site, where testbed.Place, on bool) ([]layer.Check, error) {
 	pattern, err := p.pattern()
 	if err != nil {
-		return layer.Check{}, fmt.Errorf("proof.match: %w", err)
+		return nil, fmt.Errorf("proof.match: %w", err)
 	}
 	text, failed := evidence.Output(ctx, site, where, testbed.Command{Args: p.Run, Subject: true}, evidence.Limit)
 	if err := interrupted(ctx, failed); err != nil {
-		return layer.Check{}, err
+		return nil, err
 	}
 	check := layer.Check{Layer: name, Name: testbed.Quote(p.Run), Expected: "not to match " + p.Match, Observed: evidence.Quote(text)}
 	if on {
@@ -42,17 +42,17 @@ func (p *Proof) check(ctx context.Context, site testbed.Site, where testbed.Plac
 		check.Observed += "; " + failed.Error()
 		check.OK = check.OK && errors.As(failed, &exit) && exit.Code >= 0
 	}
-	return check, nil
+	return []layer.Check{check}, nil
 }
 
 // starts shows that the wrapper starts a command and passes on its answer.
-func starts(ctx context.Context, site testbed.Site, where testbed.Place) (layer.Check, error) {
+func starts(ctx context.Context, site testbed.Site, where testbed.Place) ([]layer.Check, error) {
 	question := fmt.Sprintf("%d", time.Now().UnixNano())
 	cmd := testbed.HelperAt(site, where, name)
 	cmd.Stdin, cmd.Subject = strings.NewReader(question), true
 	text, failed := evidence.Output(ctx, site, where, cmd, evidence.Limit)
 	if err := interrupted(ctx, failed); err != nil {
-		return layer.Check{}, err
+		return nil, err
 	}
 	check := layer.Check{Layer: name, Name: "command in front", Expected: "it starts a command and passes its answer on", OK: true}
 	check.Observed = "it does"
@@ -64,7 +64,7 @@ func starts(ctx context.Context, site testbed.Site, where testbed.Place) (layer.
 			check.Observed += "; " + failed.Error()
 		}
 	}
-	return check, nil
+	return []layer.Check{check}, nil
 }
 
 func answerTo(question string) string { return "started: " + question }

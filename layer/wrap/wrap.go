@@ -107,7 +107,7 @@ func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check,
 	if c.Proof == nil {
 		return nil, nil // the caveat of the check that it is on says so
 	}
-	return s.Everywhere(func(where testbed.Place) (layer.Check, error) {
+	return s.Everywhere(func(where testbed.Place) ([]layer.Check, error) {
 		return c.Proof.check(ctx, s.Site, where, false)
 	})
 }
@@ -136,7 +136,7 @@ func (a *active) settle(ctx context.Context) ([]layer.Check, error) {
 
 // before shows that the layer is on.
 func (a *active) before(ctx context.Context, site testbed.Site) ([]layer.Check, error) {
-	return a.session.Everywhere(func(where testbed.Place) (layer.Check, error) {
+	return a.session.Everywhere(func(where testbed.Place) ([]layer.Check, error) {
 		if a.config.Proof != nil {
 			return a.config.Proof.check(ctx, site, where, true)
 		}
