@@ -34,7 +34,7 @@ type dryRun struct {
 	findings []testbed.Finding
 }
 
-// warningCode is the one of all warnings (RFC 9110 knew it as "miscellaneous").
+// warningCode is the code that all warnings of an API server have.
 const warningCode = 299
 
 // dry are the options of a request that changes nothing.
@@ -128,9 +128,9 @@ func nodesOf(plans map[testbed.Place]*corev1.Pod) string {
 	return strings.Join(list, ", ")
 }
 
-// tryNamespace tries the namespace, and gives the one that pods can be offered to:
-// one of Tare's own does not exist yet, and the API server refuses pods there
-// whatever they are.
+// tryNamespace tries the namespace, and gives one that pods can be offered to. That is
+// not one of Tare's own, which does not exist yet: there the API server refuses any
+// pod.
 func (s *Site) tryNamespace(ctx context.Context, d *dryRun, of string) string {
 	if s.given() {
 		ns, err := d.client.CoreV1().Namespaces().Get(ctx, s.level.Namespace, metav1.GetOptions{})

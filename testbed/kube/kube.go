@@ -9,10 +9,19 @@
 // with accounting: node the one on the node reads the pod's cgroups when a program
 // starts and ends, and four times a second in between (BenchmarkLook).
 //
-// Everything that is made is recorded in the cluster before it is made and
-// carries the owner's label, so that Close, or Clean after kill -9, removes
-// exactly that. Every wait has a limit and says what it waited for, with the
-// events and the last log lines of the pods.
+// The rooms below, each of which knows only those above it in this list:
+//
+//	cluster     connects to a cluster, waits, and says what the cluster says
+//	inventory   what runs have made on a cluster, and how it is removed
+//	placement   which nodes an arm runs on
+//	agent       what runs in the pods, and the connection to it
+//	pods        makes the pods of a run, and makes them again
+//	accounting  what pods use, and what else happens on their nodes
+//
+// Everything that is made is recorded in the cluster before it is made and carries
+// the owner's label, so that Close, or inventory.Clean after kill -9, removes exactly
+// that. Every wait has a limit and says what it waited for, with the events and the
+// last log lines of the pods.
 package kube
 
 import (

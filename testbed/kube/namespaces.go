@@ -54,9 +54,9 @@ func (on *clusterRun) enter(ctx context.Context, namespace string) error {
 	return on.record.Begin(ctx, namespace)
 }
 
-// makeNodesNamespace makes the namespace of pods that are about nodes and need a
-// level of Pod Security, once per cluster; where a namespace is given they are
-// there too.
+// makeNodesNamespace makes the namespace for pods that are about nodes and not about an
+// arm, one per cluster and level of Pod Security. Where the experiment gives a
+// namespace, they are in that one.
 func (on *clusterRun) makeNodesNamespace(ctx context.Context, given, level string) (string, error) {
 	if given != "" {
 		return given, on.enter(ctx, given)

@@ -38,7 +38,8 @@ func (s *Site) planPod(role string) *corev1.Pod {
 	return pod
 }
 
-// requirements are the limits, and as much as requests unless those are given.
+// requirements are the limits, and requests: as much as the limits unless they are
+// given.
 func requirements(r experiment.Resources) corev1.ResourceRequirements {
 	out := corev1.ResourceRequirements{Limits: corev1.ResourceList{}, Requests: corev1.ResourceList{}}
 	for _, one := range []struct {
@@ -55,8 +56,8 @@ func requirements(r experiment.Resources) corev1.ResourceRequirements {
 	return out
 }
 
-// amount reads a quantity whose form the experiment file was checked for;
-// "none" and "" are none. Kubernetes knows a thousand as k only.
+// amount reads a quantity, whose form was checked when the experiment was loaded; ok is
+// false for "none" and "". Kubernetes writes a thousand as k only.
 func amount(text string) (resource.Quantity, bool) {
 	if n, ok := strings.CutSuffix(text, "K"); ok {
 		text = n + "k"

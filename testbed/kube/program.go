@@ -52,7 +52,7 @@ func (s *Site) Self(where testbed.Place) string {
 	return pods.ProgramIn(p.Plan())
 }
 
-// program is a process in a pod, whose loss is explained.
+// program is a process in a pod. When its pod is lost, its errors say why.
 type program struct {
 	testbed.Process
 	in *pods.Pod

@@ -101,8 +101,8 @@ func (s *Site) placement() experiment.Placement {
 	return s.level.Placement.One()
 }
 
-// planOnNodes adds the pods in the network of the nodes themselves. They stand
-// for programs outside of any pod, so that layers do not shape them.
+// planOnNodes adds the pods in the network of the nodes themselves. They stand for
+// programs that run on a node outside of any pod, so layers do not shape them.
 func (s *Site) planOnNodes(ctx context.Context, on *clusterRun, plans map[testbed.Place]*corev1.Pod, nodes placement.Pair) error {
 	s.run.options.Say("pods in the host's network need Pod Security " + privileged + ": the path node-to-node is measured on the nodes themselves")
 	namespace, err := on.makeNodesNamespace(ctx, s.level.Namespace, privileged)

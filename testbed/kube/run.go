@@ -20,8 +20,8 @@ type Options struct {
 	Kubeconfig string // path; "" for the usual ones
 	Version    string // of Tare
 	Run        string // run directory, for the record in the cluster; an id is kept there
-	// Resumed says that the run goes on: what its earlier sessions have left on a
-	// cluster is removed there first.
+	// Resumed says that the run was begun by an earlier session: what that has left on
+	// a cluster is removed first.
 	Resumed bool
 	// Say takes a line of progress ("waiting for pod …: pulling the image"); nil drops it.
 	Say func(string)
@@ -33,7 +33,7 @@ type run struct {
 	options Options
 	session inventory.Session
 
-	connecting sync.Mutex // held for long, so that close does not take it; comes before mu
+	connecting sync.Mutex // held while a cluster is connected, which takes long; taken before mu
 
 	mu     sync.Mutex
 	closed bool

@@ -110,15 +110,15 @@ func (s *Site) given() bool { return s.level.Namespace != "" }
 // Parameters are the testbed's at the site's level.
 func (s *Site) Parameters() *experiment.Kubernetes { return s.level }
 
-// Labels are what everything that is made at the site carries: inventory.ManagedBy,
-// inventory.OwnerLabel and inventory.ArmLabel. A workload that makes objects of its own gives them
-// these, and a inventory.RoleLabel.
+// Labels are what everything that is made at the site carries: ManagedBy, OwnerLabel
+// and ArmLabel of package inventory. A workload that makes objects of its own gives
+// them these, and a RoleLabel.
 func (s *Site) Labels() map[string]string {
 	return s.run.session.Owner.Labels(s.arm, "")
 }
 
-// siteName is the name of a site's namespace: unique by the number, valid
-// whatever the arm is called, and telling.
+// siteName is the name of a site's namespace. The number makes it unique, and it is
+// valid whatever the arm is called.
 func siteName(owner inventory.Owner, number int, arm string) string {
 	return cluster.Label(fmt.Sprintf("tare-%s-%d-%s", owner, number, arm), cluster.NameLimit)
 }

@@ -57,8 +57,8 @@ func (s *Site) planClaim() *corev1.PersistentVolumeClaim {
 	return want
 }
 
-// claim asks for the volume. It is bound when the pod is scheduled, or before:
-// that is for the storage class to say, and the pod waits for it.
+// claim asks for the volume. The storage class decides whether it is bound at once or
+// when the pod is scheduled; the pod waits for it in either case.
 func (s *Site) claim(ctx context.Context, on *clusterRun) error {
 	if s.needs.Volume == nil {
 		return nil
@@ -117,8 +117,8 @@ func (s *Site) Claim(ctx context.Context) (*corev1.PersistentVolumeClaim, *corev
 	return claim, volume, nil
 }
 
-// withClaim adds to an error about pods how the claim stands that one of them
-// waits for, unless that is bound.
+// withClaim adds to an error about pods the state of the volume's claim, if that is not
+// bound: a pod may be waiting for it.
 func (s *Site) withClaim(ctx context.Context, err error) error {
 	if s.needs.Volume == nil || ctx.Err() != nil {
 		return err

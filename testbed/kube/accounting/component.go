@@ -29,7 +29,8 @@ type component struct {
 // watchComponent begins to watch the pods of a component until stop is closed.
 func watchComponent(ctx context.Context, client kubernetes.Interface, o experiment.Observe, limit time.Duration, stop <-chan struct{}) (*component, error) {
 	selector := labels.SelectorFromSet(o.Labels).String()
-	// A watch repeats what is refused for ever: the first list tells why.
+	// A watch that is refused is tried again for ever, and says nothing. So the pods are
+	// listed once, for the reason.
 	if _, err := client.CoreV1().Pods(o.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector, Limit: 1}); err != nil {
 		return nil, fmt.Errorf("observe %s: pods %s in namespace %s: %w", o.Name, selector, o.Namespace, cluster.Explain(err))
 	}
@@ -49,7 +50,7 @@ func watchComponent(ctx context.Context, client kubernetes.Interface, o experime
 	return &component{Observe: o, store: informer.GetStore()}, nil
 }
 
-// slim drops of a pod what is not looked at.
+// slim keeps of a pod only what pods looks at: there may be many.
 func slim(object any) (any, error) {
 	p, ok := object.(*corev1.Pod)
 	if !ok {

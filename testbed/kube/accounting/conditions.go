@@ -44,7 +44,7 @@ func worst(soFar, next float64, first bool) float64 {
 	return max(soFar, next)
 }
 
-// onMachine says how the machine did whose kernel the node has.
+// onMachine says how the machine of a node did. Two nodes may be on one machine.
 func onMachine(before, after *reading, s subjects, node string) machine.Conditions {
 	b, a := before.nodes[node], after.nodes[node]
 	wall := wallOf(before, after, node)
@@ -64,7 +64,8 @@ func onMachine(before, after *reading, s subjects, node string) machine.Conditio
 		CPUPressure: -1,
 		Load:        a.Load,
 	}
-	// Without the time of the kernel's threads, they count as programs of others.
+	// Where the time of the kernel's threads is not known, it counts as that of other
+	// programs.
 	processes := busy - (a.Kernel - b.Kernel)
 	if a.Grouped != nil && b.Grouped != nil {
 		c.KernelCPU = share(max(a.Kernel-b.Kernel, busy-(*a.Grouped-*b.Grouped)))

@@ -56,7 +56,8 @@ func (m *meter) read(now agent.Cgroup, sidecars map[string]string) error {
 		grown.all -= theirs.all
 		grown.system -= theirs.system
 	}
-	// The files are read one after the other, and the pod's first.
+	// The files are read one after the other, the pod's first: a sidecar's counter may
+	// have gone on meanwhile.
 	grown.all = max(0, grown.all)
 	grown.system = min(max(0, grown.system), grown.all)
 	share := time.Duration(len(m.running))

@@ -33,9 +33,9 @@ func observed(before, after *reading, s subjects) map[string]testbed.Observed {
 	return all
 }
 
-// observedCPU is the CPU time of one observed pod that is there at the second
-// reading. Of one that began in between, all it used counts. What a pod used that
-// ended in between is lost with it.
+// observedCPU is the CPU time of one observed pod that is there at the second reading.
+// If it began after the first, all that it used counts. A pod that ended in between is
+// not there any more, and what it used is lost.
 func observedCPU(before, after *reading, p placed) (time.Duration, bool) {
 	if cpu, known := used(before, after, p); known {
 		return cpu, true

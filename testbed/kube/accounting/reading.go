@@ -95,9 +95,9 @@ func (r *reading) kernelOf(node string) string {
 // before it counts as having been set.
 const clockTolerance = time.Second
 
-// wallOf is the time between two readings of a node, by the clock of that node: it
-// is read together with the counters. A clock that was set in between is given up
-// for Tare's own.
+// wallOf is the time between two readings of a node, by the clock of that node, which
+// is read together with the counters; by Tare's own clock if the node's was set in
+// between.
 func wallOf(before, after *reading, node string) time.Duration {
 	here := after.at.Sub(before.at)
 	there := after.nodes[node].Time.Sub(before.nodes[node].Time)

@@ -40,7 +40,7 @@ var (
 
 func TestConditions(t *testing.T) {
 	type nodes = map[string]agent.Counters
-	helpers := []placed{{uid: "h1", node: "n1"}, {uid: "h2", node: "n2"}}
+	nodePods := []placed{{uid: "h1", node: "n1"}, {uid: "h2", node: "n2"}}
 	for _, c := range []struct {
 		name          string
 		before, after nodes
@@ -55,7 +55,7 @@ func TestConditions(t *testing.T) {
 			after: nodes{
 				"n1": at(10, "b1", [4]float64{110, 11, 1, 1}, cgroupOf("c", 57, 1), cgroupOf("h1", 2, 0)),  // 10 user, 1 irq, 8 own
 				"n2": at(10, "b2", [4]float64{212, 24, 3, 5}, cgroupOf("s", 64, 5), cgroupOf("h2", 1, 0))}, // 12 user, 4 irq, 4 own
-			s:    subjects{site: []placed{clientAt, serverAt}, nodePods: helpers, onNode: true},
+			s:    subjects{site: []placed{clientAt, serverAt}, nodePods: nodePods, onNode: true},
 			want: machine.Conditions{ForeignCPU: 8.0 / 20, Steal: 1.0 / 20, KernelCPU: 4.0 / 20, Busy: 27 * time.Second, CPUPressure: 0.5, Throttled: 3, Load: 10},
 		},
 		{
@@ -66,14 +66,14 @@ func TestConditions(t *testing.T) {
 			after: nodes{
 				"n1": at(10, "b", [4]float64{112, 12, 2, 1}, cgroupOf("c", 57, 0), cgroupOf("h1", 2, 0)),
 				"n2": at(10, "b", [4]float64{112, 12, 2, 1}, cgroupOf("s", 61, 0), cgroupOf("h2", 2, 0))},
-			s:    subjects{site: []placed{clientAt, serverAt}, nodePods: helpers, onNode: true},
+			s:    subjects{site: []placed{clientAt, serverAt}, nodePods: nodePods, onNode: true},
 			want: machine.Conditions{ForeignCPU: 2.0 / 20, Steal: 1.0 / 20, KernelCPU: 2.0 / 20, Busy: 14 * time.Second, CPUPressure: 0.1, Load: 10},
 		},
 		{
 			name:   "one node with both pods, and a component that works for them",
 			before: nodes{"n1": at(0, "b", [4]float64{0, 0, 0, 0}, cgroupOf("c", 0, 0), cgroupOf("s", 0, 0), cgroupOf("h1", 0, 0), cgroupOf("agent", 5, 0))},
 			after:  nodes{"n1": at(10, "b", [4]float64{10, 0, 0, 0}, cgroupOf("c", 3, 0), cgroupOf("s", 3, 0), cgroupOf("h1", 0, 0), cgroupOf("agent", 8, 0))},
-			s: subjects{site: []placed{clientAt, {uid: "s", node: "n1"}}, nodePods: helpers[:1], onNode: true,
+			s: subjects{site: []placed{clientAt, {uid: "s", node: "n1"}}, nodePods: nodePods[:1], onNode: true,
 				observed: map[string][]placed{"a": {{uid: "agent", node: "n1"}}, "same pod": {{uid: "agent", node: "n1"}}}},
 			want: machine.Conditions{ForeignCPU: 1.0 / 20, Busy: 10 * time.Second, Load: 10},
 		},
@@ -81,7 +81,7 @@ func TestConditions(t *testing.T) {
 			name:   "a pod that cannot be read: foreign time is not told",
 			before: nodes{"n1": at(0, "b", [4]float64{0, 0, 0, 0}, cgroupOf("c", 0, 0), cgroupOf("h1", 0, 0)), "n2": at(0, "b2", [4]float64{}, cgroupOf("h2", 0, 0))},
 			after:  nodes{"n1": at(10, "b", [4]float64{10, 0, 0, 0}, cgroupOf("c", 3, 0), cgroupOf("h1", 0, 0)), "n2": at(10, "b2", [4]float64{}, cgroupOf("h2", 0, 0))},
-			s:      subjects{site: []placed{clientAt, serverAt}, nodePods: helpers, onNode: true},
+			s:      subjects{site: []placed{clientAt, serverAt}, nodePods: nodePods, onNode: true},
 			want:   machine.Conditions{ForeignCPU: -1, Busy: 10 * time.Second, Throttled: -1, Load: 10},
 		},
 		{

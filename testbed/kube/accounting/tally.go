@@ -16,7 +16,7 @@ type Tally interface {
 	// Finish gives the usage of the program, which has just ended; seen is what the
 	// agent in the pod saw of it.
 	Finish(seen testbed.Usage) (testbed.Usage, error)
-	// Abandon ends the tally of a program of which nobody will ask.
+	// Abandon ends the tally of a program whose usage nobody will ask for.
 	Abandon()
 }
 

@@ -35,15 +35,15 @@ func thisProcess(run string) holder {
 	return h
 }
 
-// machineKey names the kernel and the PID namespace of this process: in both,
-// PIDs mean the same.
+// machineKey names the kernel and the PID namespace of this process. Where both are
+// the same, so are the processes that PIDs mean.
 func machineKey() (boot, processes string) {
 	id, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	processes, _ = os.Readlink("/proc/self/ns/pid")
 	return strings.TrimSpace(string(id)), processes
 }
 
-// startOf is startIn, of the process on this machine; tests hide processes.
+// startOf is startIn, which tests replace by one that sees no processes.
 var startOf = startIn
 
 // startIn is when a process started, in ticks since boot.
@@ -65,9 +65,9 @@ const (
 	ended
 )
 
-// state looks for the holder among the processes here. Only a process whose start
-// can be read is known: /proc hides those of other users on some machines, and on
-// systems other than Linux there is none.
+// state looks for the holder among the processes here. On some machines /proc hides
+// the processes of other users, and on systems other than Linux there is no /proc: a
+// process whose start cannot be read is unseen.
 func (h holder) state() state {
 	boot, processes := machineKey()
 	if h.Boot == "" || h.Boot != boot || h.Processes == "" || h.Processes != processes || h.PID <= 0 {

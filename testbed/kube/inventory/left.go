@@ -16,8 +16,8 @@ import (
 	"tare/testbed/kube/cluster"
 )
 
-// left reads the records, and finds namespaces that a run had made when it was
-// killed before it could write one.
+// left reads the records, and finds the namespaces of runs that were killed before
+// they could write one.
 func left(ctx context.Context, c *cluster.Cluster, namespace string) ([]Leftover, error) {
 	records, err := c.Client.CoreV1().ConfigMaps(namespace).List(ctx, metav1.ListOptions{LabelSelector: ManagedBy + "=tare," + recordLabel})
 	if apierrors.IsForbidden(err) && namespace == "" {

@@ -17,14 +17,14 @@ type Leftover struct {
 	Owner Owner
 	// Holder is whose it is: "process 17 on host a, last seen 3m ago".
 	Holder string
-	// Alive says that the holder is, or may be, still at work: what is of the
-	// living is not cleaned.
+	// Alive says that the holder is, or may be, still at work: then nothing of it is
+	// cleaned.
 	Alive bool
 	// Objects is what there is, as kubectl names it.
 	Objects []string
-	// Foreign is what there is of the run outside of the namespace of its record,
-	// which is not Tare's: who may write there could list what he may not delete, so
-	// that it is named and left.
+	// Foreign is what the record lists outside of its own namespace, when that
+	// namespace is not Tare's. Whoever may write there could have listed what he may
+	// not delete himself, so that it is named and left alone.
 	Foreign []string
 
 	holder  holder
@@ -75,8 +75,8 @@ func (l *Leftover) add(i Item) {
 	}
 }
 
-// remove removes what the run has left. The record stays while it is the only one
-// that names what is elsewhere.
+// remove removes what the run has left. The record stays while it still names
+// something that is left elsewhere: nothing else does.
 func (l *Leftover) remove(ctx context.Context, r *remover) error {
 	there, _ := r.stillThere(ctx, l.foreign)
 	if len(there) == 0 {

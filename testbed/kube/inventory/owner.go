@@ -6,7 +6,7 @@
 // killed, tare clean (Left, Clean) or the session that resumes the run
 // (Record.RemoveEarlier) finds and removes the rest.
 //
-// Whoever may write ConfigMaps can forge a record. left.go says why that lets nobody
+// Whoever may write ConfigMaps can forge a record. traces.go says why that lets nobody
 // delete what he could not delete himself.
 package inventory
 
@@ -57,8 +57,8 @@ func (o Owner) Labels(arm, role string) map[string]string {
 	return l
 }
 
-// valid says whether the name is one that NewOwner could have drawn, as far as its
-// form goes: it becomes part of the names of objects.
+// valid says whether the name has the form of one: it becomes part of the names of
+// objects.
 func (o Owner) valid() bool {
 	return o != "" && cluster.Label(string(o), cluster.NameLimit) == string(o)
 }

@@ -57,7 +57,7 @@ type Record struct {
 	stopped   chan struct{}
 }
 
-// ErrCleaned ends a run whose record is gone: what it made then would be nobody's.
+// ErrCleaned ends a run whose record is gone: nobody would remove what it made then.
 var ErrCleaned = errors.New("this run was cleaned away by tare clean, or its record was deleted: nothing more is made; start it again with tare resume")
 
 // NewRecord is the record of a session on a cluster, where nothing is written yet.

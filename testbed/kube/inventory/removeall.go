@@ -26,9 +26,10 @@ func (r *remover) removeAll(ctx context.Context, items []Item, recordIn string) 
 			rest = append(rest, i)
 		}
 	}
-	// What goes with its namespace needs no request of its own, unless it is of a
-	// kind that others act on when it goes. Pods go first, for the namespaces' sake:
-	// one that finds pods waits for seconds before it looks again.
+	// Objects of the core group go with their namespace and need no request of their
+	// own. Others do: controllers may have to act on their end while they still can.
+	// Pods go first all the same: the controller that ends a namespace waits for
+	// seconds when it still finds pods there.
 	var pods []Item
 	rest = slices.DeleteFunc(rest, func(i Item) bool {
 		inside := i.Group == "" && slices.ContainsFunc(namespaces, func(n Item) bool { return n.Name == i.Namespace })

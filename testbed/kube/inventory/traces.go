@@ -11,10 +11,11 @@ import (
 	"tare/safetext"
 )
 
-// Anyone who may write ConfigMaps in some namespace may write what looks like a
-// record, of any run. So that nobody has others delete what he may not delete
-// himself, a run is judged by all records and namespaces that name it, and only
-// a record in a namespace of the run's own may list what is elsewhere.
+// Anyone who may write ConfigMaps in some namespace can forge a record of any run, and
+// so have others, who call tare clean, delete what he may not delete himself. Hence two
+// rules. Whether a run lives is judged by all records and namespaces that name it. And
+// what a record lists outside of its own namespace counts only if that namespace was
+// made by the run.
 
 // trace is what there is of one run on a cluster.
 type trace struct {
@@ -24,7 +25,7 @@ type trace struct {
 	unreadable bool               // one of its records: nobody knows whether it lives
 }
 
-// claim is one ConfigMap that says to be the record of a run.
+// claim is one ConfigMap that claims to be the record of a run.
 type claim struct {
 	Leftover
 	own bool // in a namespace of the run
@@ -115,8 +116,8 @@ func (t *trace) leftovers(now time.Time, all bool) ([]Leftover, error) {
 	return found, errors.Join(errs...)
 }
 
-// ofNamespaces are the run's namespaces as if they had no record: the one that was
-// seen last tells whether it lives.
+// ofNamespaces is what the run's namespaces themselves say, for the moment in which
+// there is no record yet: if one of them seems to have a living holder, so does the run.
 func (t *trace) ofNamespaces(now time.Time) Leftover {
 	made := Leftover{Owner: t.owner}
 	for _, n := range t.namespaces {

@@ -102,8 +102,8 @@ func controlPlane(n *corev1.Node) int {
 	return 0
 }
 
-// Pin binds a pod to a node, by a label, so that the scheduler takes part: it is
-// the one that has volumes bound.
+// Pin binds a pod to a node by a label. With the node's name instead, the scheduler
+// would have no part in it, and it is the one that has volumes bound.
 func Pin(pod *corev1.Pod, n *corev1.Node) {
 	pod.Spec.NodeSelector = maps.Clone(pod.Spec.NodeSelector)
 	if pod.Spec.NodeSelector == nil {

@@ -18,7 +18,7 @@ type goneError struct{ why string }
 
 func (e *goneError) Error() string { return e.why }
 
-// gone says why a pod as it is now is not, or will not be, the one that was ready.
+// gone says why the pod as it is now is no longer the one that was ready; nil if it is.
 func (p *Pod) gone(now *corev1.Pod) error {
 	switch {
 	case string(now.UID) != p.UID():

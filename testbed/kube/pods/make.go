@@ -15,8 +15,7 @@ import (
 	"tare/testbed/kube/inventory"
 )
 
-// Launch asks for pods, after they have been written down where their namespace
-// stays, and waits until they can be used.
+// Launch writes pods down, asks for them, and waits until they can be used.
 func (m *Maker) Launch(ctx context.Context, pods ...*Pod) error {
 	var items []inventory.Item
 	for _, p := range pods {
@@ -38,8 +37,8 @@ func (m *Maker) Launch(ctx context.Context, pods ...*Pod) error {
 	return nil
 }
 
-// create asks for the pod. A new namespace takes none until the controller manager
-// has put the default service account into it.
+// create asks for the pod. It waits for the controller manager to put the default
+// service account into a new namespace: before that the namespace takes no pods.
 func (p *Pod) create(ctx context.Context) error {
 	if err := p.maker.Record.Add(ctx, inventory.Core("pods", p.plan.Namespace, p.plan.Name)); err != nil {
 		return err // the record may be gone by now
@@ -85,8 +84,8 @@ func (p *Pod) awaitReady(ctx context.Context) error {
 	return nil
 }
 
-// watched looks at a pod until it is ready, and remembers since when it has been
-// in states that seldom pass.
+// watched looks at a pod until it is ready, and remembers how long it has been in
+// states that seldom pass.
 type watched struct {
 	pod   *Pod
 	since map[string]time.Time

@@ -94,8 +94,7 @@ func (p *Pod) renew() {
 	p.now, p.sandbox, p.session = nil, nil, p.connect()
 }
 
-// adopt takes a pod of this run for the one that was asked for, where the answer
-// to that was lost.
+// adopt notes a pod that this run asked for without seeing the answer.
 func (p *Pod) adopt(got *corev1.Pod) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

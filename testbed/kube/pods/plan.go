@@ -18,7 +18,7 @@ const Program = "/usr/bin/tare"
 // User is the one that programs run as, in Tare's image and in others.
 const User = 65532
 
-// graceSeconds is how long a pod is given to end: the agent ends at once.
+// graceSeconds is how long a pod is given to end; the agent needs no time for it.
 const graceSeconds = 2
 
 // Plan is what all pods of Tare's have in common.
