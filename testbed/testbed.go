@@ -1,10 +1,18 @@
 // Package testbed says what a trial needs from its surroundings, as interfaces.
 //
-// A Site is the surroundings of one arm at one level of the testbed's factors.
-// It is opened, then the arm's layers are put up around it, then it is made ready
-// (see Staged), and it stays set up for the whole run. What only some testbeds can do is a small
-// optional interface (Network, Wire, Nodes, Volume) that As finds, through any wrappers,
-// in the way of errors.As.
+// A Site is the surroundings of one arm at one level of the testbed's factors. Open
+// asks for it, the arm's layers are put up around it, then it is made ready, and it
+// stays set up for the whole run.
+//
+// What only some testbeds can do is a small optional interface of the site. As finds it,
+// through any wrappers, in the way of errors.As:
+//
+//	Staged   the site is made only after layers have said how (Ready)
+//	Mender   it may break, and is made whole again before a trial
+//	Remote   some of its places are not on this machine
+//	Network  two nodes, a pod on each, and a service; Courier, Wire, Shaper and Nodes
+//	         are what can be done with the network between them
+//	Volume   a volume in the client's pod
 package testbed
 
 import (
