@@ -12,9 +12,10 @@ export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 
 # What is released and put into the image: the same bytes from the same sources.
 RELEASES ?= https://releases.example.invalid/tare
 ARCHES  ?= amd64 arm64
+SYSTEMS ?= darwin windows
 STATIC  := -buildvcs=false -trimpath -ldflags "-s -w -X tare/cli.version=$(VERSION)"
 
-.PHONY: demo demo-cluster check test test-cluster build static man dist image image-lock tools consumers lint fuzz bench truth cluster cluster-down clean
+.PHONY: demo demo-cluster check test test-cluster build static elsewhere man dist image image-lock tools consumers lint fuzz bench truth cluster cluster-down clean
 
 demo: tools build ## Install what is missing, build, and price WireGuard on a real network path (under 3 minutes).
 	$(BIN) run examples/quickstart.yaml
@@ -39,7 +40,7 @@ test-cluster: ## The tests of the test cluster itself (2 minutes), as root.
 	@test/cluster/install
 	cd test/cluster && $(GO) test -timeout 40m ./...
 
-static: # Tare for all ARCHES, as it is released.
+static: # Tare for Linux on all ARCHES, as it is released.
 	@for arch in $(ARCHES); do \
 	  echo "building tare for linux/$$arch"; \
 	  GOOS=linux GOARCH=$$arch CGO_ENABLED=0 $(GO) build $(STATIC) -o bin/linux-$$arch/tare . || exit 1; \
@@ -49,9 +50,15 @@ man: ## Write a manual page for each command to dist/man.
 	@rm -rf dist/man
 	$(GO) run ./deploy/man $(VERSION) dist/man
 
-dist: static man ## Write release archives, Debian packages and krew's manifest to dist/; RELEASES is the address they will have.
+elsewhere: # Tare for the systems from which clusters are driven.
+	@for system in $(SYSTEMS); do for arch in $(ARCHES); do \
+	  echo "building tare for $$system/$$arch"; \
+	  GOOS=$$system GOARCH=$$arch CGO_ENABLED=0 $(GO) build $(STATIC) -o bin/$$system-$$arch/tare . || exit 1; \
+	done; done
+
+dist: static elsewhere man ## Write release archives, Debian packages and krew's manifest to dist/; RELEASES is the address they will have.
 	$(GO) run ./deploy/dist -version $(VERSION) -releases $(RELEASES) -man dist/man -maintainer "$(MAINTAINER)" \
-	  $(foreach arch,$(ARCHES),-tare $(arch)=bin/linux-$(arch)/tare) dist
+	  $(foreach system,linux $(SYSTEMS),$(foreach arch,$(ARCHES),-tare $(system)-$(arch)=bin/$(system)-$(arch)/tare)) dist
 
 image: static ## Build the container image for all ARCHES: bin/image.tar, which bin/cluster load, ctr, docker and skopeo read.
 	cd image && $(GO) run . build $(foreach arch,$(ARCHES),-tare $(arch)=../bin/linux-$(arch)/tare) \

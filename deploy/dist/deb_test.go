@@ -38,7 +38,7 @@ func TestDebianPackage(t *testing.T) {
 	}
 	root := installed(t, file)
 	for _, name := range []string{"tare", "kubectl-tare"} {
-		if got := command(t, filepath.Join(root, "usr/bin", name)); got != "tare for "+arch+"\n" {
+		if got := command(t, filepath.Join(root, "usr/bin", name)); got != "tare for linux-"+arch+"\n" {
 			t.Errorf("%s prints %q", name, got)
 		}
 	}
@@ -89,7 +89,7 @@ func TestDebianPackageHasTheSameBytesAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again := deb{version: "v0.0.0-abc1234-dirty", arch: "arm64", maintainer: "Tare <tare@example.org>", binary: filepath.Join(dir, "arm64"), man: filepath.Join(dir, "man")}
+	again := deb{version: "v0.0.0-abc1234-dirty", arch: "arm64", maintainer: "Tare <tare@example.org>", binary: filepath.Join(dir, "linux-arm64"), man: filepath.Join(dir, "man")}
 	if err := again.write(filepath.Join(dir, name)); err != nil {
 		t.Fatal(err)
 	}

@@ -1,5 +1,5 @@
-// Command dist writes what a release consists of into a directory: an archive
-// and a Debian package for each architecture, their digests, and the manifest by
+// Command dist writes what a release consists of into a directory: an archive for
+// each platform, a Debian package for those of Linux, their digests, and the manifest by
 // which krew installs the plug-in. The same sources give the same bytes, dated by
 // SOURCE_DATE_EPOCH. `make dist` calls it.
 package main
@@ -29,7 +29,7 @@ func main() {
 	}
 }
 
-// run writes the release: dist -version V -releases URL -man DIR -tare ARCH=FILE... DIR.
+// run writes the release: dist -version V -releases URL -man DIR -tare SYSTEM-ARCH=FILE... DIR.
 // The current directory is the root of the sources.
 func run(args []string) error {
 	flags := flag.NewFlagSet("dist", flag.ContinueOnError)
@@ -41,18 +41,18 @@ func run(args []string) error {
 	flags.StringVar(&r.maintainer, "maintainer", "", "")
 	r.binaries = map[string]string{}
 	flags.Func("tare", "", func(value string) error {
-		arch, file, ok := strings.Cut(value, "=")
-		if !ok {
-			return errors.New("not ARCH=FILE")
+		platform, file, ok := strings.Cut(value, "=")
+		if !ok || !strings.Contains(platform, "-") {
+			return errors.New("not SYSTEM-ARCH=FILE")
 		}
-		r.binaries[arch] = file
+		r.binaries[platform] = file
 		return nil
 	})
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	if *version == "" || r.releases == "" || r.man == "" || r.maintainer == "" || len(r.binaries) == 0 || flags.NArg() != 1 {
-		return errors.New("usage: dist -version V -releases URL -man DIR -maintainer 'NAME <ADDRESS>' -tare ARCH=FILE... DIR")
+		return errors.New("usage: dist -version V -releases URL -man DIR -maintainer 'NAME <ADDRESS>' -tare SYSTEM-ARCH=FILE... DIR")
 	}
 	if os.Getenv("SOURCE_DATE_EPOCH") == "" {
 		return errors.New("SOURCE_DATE_EPOCH is not set: the date of the sources, in seconds")
@@ -65,7 +65,7 @@ func run(args []string) error {
 type release struct {
 	version, releases, maintainer string
 	man                           string            // directory of the manual pages
-	binaries                      map[string]string // by architecture
+	binaries                      map[string]string // by platform: "linux-amd64"
 }
 
 // semanticVersion makes a semantic version of what git describe says, which is only a
@@ -90,19 +90,23 @@ func (r release) write(dir string) error {
 		fmt.Fprintf(&list, "%s  %s\n", sum, name)
 		return sum, err
 	}
-	for _, arch := range slices.Sorted(maps.Keys(r.binaries)) {
-		content, err := archive(r.binaries[arch])
+	for _, platform := range slices.Sorted(maps.Keys(r.binaries)) {
+		system, arch, _ := strings.Cut(platform, "-")
+		content, err := archive(r.binaries[platform], system)
 		if err != nil {
 			return err
 		}
-		name := fmt.Sprintf("tare-%s-linux-%s.tar.gz", r.version, arch)
+		name := fmt.Sprintf("tare-%s-%s.tar.gz", r.version, platform)
 		if err := os.WriteFile(filepath.Join(dir, name), content, 0o644); err != nil {
 			return err
 		}
-		if sums[arch], err = add(name); err != nil {
+		if sums[platform], err = add(name); err != nil {
 			return err
 		}
-		d := deb{version: r.version, arch: arch, maintainer: r.maintainer, binary: r.binaries[arch], man: r.man}
+		if system != "linux" {
+			continue
+		}
+		d := deb{version: r.version, arch: arch, maintainer: r.maintainer, binary: r.binaries[platform], man: r.man}
 		name = fmt.Sprintf("tare_%s_%s.deb", debianVersion(r.version), arch)
 		if err := d.write(filepath.Join(dir, name)); err != nil {
 			return err
@@ -126,7 +130,11 @@ func (r release) write(dir string) error {
 }
 
 // archive is what a user unpacks: the program, its licence and completion.
-func archive(binary string) ([]byte, error) {
+func archive(binary, system string) ([]byte, error) {
+	program := "tare"
+	if system == "windows" {
+		program = "tare.exe"
+	}
 	var out bytes.Buffer
 	z := gzip.NewWriter(&out)
 	w := tar.NewWriter(z)
@@ -136,7 +144,7 @@ func archive(binary string) ([]byte, error) {
 	}{
 		{"LICENSE", "LICENSE", 0o644},
 		{"kubectl_complete-tare", "deploy/krew/kubectl_complete-tare", 0o755},
-		{"tare", binary, 0o755},
+		{program, binary, 0o755},
 	} {
 		content, err := os.ReadFile(f.file)
 		if err != nil {

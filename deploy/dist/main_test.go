@@ -15,7 +15,7 @@ import (
 )
 
 // standIn is a program in tare's place.
-func standIn(arch string) string { return "#!/bin/sh\necho tare for " + arch + "\n" }
+func standIn(platform string) string { return "#!/bin/sh\necho tare for " + platform + "\n" }
 
 // made is a directory with a release in dist.
 func made(t *testing.T) string {
@@ -31,10 +31,13 @@ func made(t *testing.T) string {
 	dir := t.TempDir()
 	args := []string{"-version", "abc1234-dirty", "-releases", "https://releases.example.org/tare",
 		"-man", filepath.Join(dir, "man"), "-maintainer", "Tare <tare@example.org>"}
-	for _, arch := range []string{"amd64", "arm64"} {
-		args = append(args, "-tare", arch+"="+filepath.Join(dir, arch))
-		if err := os.WriteFile(filepath.Join(dir, arch), []byte(standIn(arch)), 0o755); err != nil {
-			t.Fatal(err)
+	for _, system := range []string{"linux", "darwin", "windows"} {
+		for _, arch := range []string{"amd64", "arm64"} {
+			platform := system + "-" + arch
+			args = append(args, "-tare", platform+"="+filepath.Join(dir, platform))
+			if err := os.WriteFile(filepath.Join(dir, platform), []byte(standIn(platform)), 0o755); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 	if err := errors.Join(os.Mkdir(filepath.Join(dir, "man"), 0o755), os.WriteFile(filepath.Join(dir, "man/tare.1"), []byte(".TH TARE 1\n"), 0o644)); err != nil {
@@ -57,10 +60,10 @@ func TestRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, p := range m.Spec.Platforms {
-		arch := p.Selector.MatchLabels["arch"]
-		name := "tare-v0.0.0-abc1234-dirty-linux-" + arch + ".tar.gz"
+		platform := p.Selector.MatchLabels["os"] + "-" + p.Selector.MatchLabels["arch"]
+		name := "tare-v0.0.0-abc1234-dirty-" + platform + ".tar.gz"
 		if p.URI != "https://releases.example.org/tare/"+name {
-			t.Errorf("%s is had from %s", arch, p.URI)
+			t.Errorf("%s is had from %s", platform, p.URI)
 		}
 		content, err := os.ReadFile(filepath.Join(dir, "dist", name))
 		if err != nil {
@@ -77,7 +80,7 @@ func TestRun(t *testing.T) {
 			t.Fatalf("tar: %v: %s", err, out)
 		}
 		program, err := os.ReadFile(filepath.Join(unpacked, p.Bin))
-		if err != nil || string(program) != standIn(arch) {
+		if err != nil || string(program) != standIn(platform) {
 			t.Errorf("%s of %s is %q, %v", p.Bin, name, program, err)
 		}
 	}
@@ -106,7 +109,7 @@ func TestRunRefuses(t *testing.T) {
 			t.Errorf("%v: %v", args, err)
 		}
 	}
-	args := []string{"-version", "v1.0.0", "-releases", "http://x", "-man", "man", "-maintainer", "x", "-tare", "amd64=LICENSE", t.TempDir()}
+	args := []string{"-version", "v1.0.0", "-releases", "http://x", "-man", "man", "-maintainer", "x", "-tare", "linux-amd64=LICENSE", t.TempDir()}
 	if err := run(args); err == nil || !strings.HasPrefix(err.Error(), "SOURCE_DATE_EPOCH is not set") {
 		t.Errorf("no date: %v", err)
 	}

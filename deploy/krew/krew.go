@@ -50,11 +50,11 @@ type Selector struct {
 }
 
 // Fill writes a version, the address below which the archives will be, and the
-// archives' digests by architecture into a manifest that has placeholders.
+// archives' digests by platform into a manifest that has placeholders.
 func Fill(manifest, version, releases string, sums map[string]string) string {
 	pairs := []string{"VERSION", version, "RELEASES", strings.TrimSuffix(releases, "/")}
-	for arch, sum := range sums {
-		pairs = append(pairs, "SHA256-"+arch, sum)
+	for platform, sum := range sums {
+		pairs = append(pairs, "SHA256-"+platform, sum)
 	}
 	return strings.NewReplacer(pairs...).Replace(manifest)
 }

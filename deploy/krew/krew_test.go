@@ -6,7 +6,11 @@ import (
 	"testing"
 )
 
-var sums = map[string]string{"amd64": strings.Repeat("a", 64), "arm64": strings.Repeat("b", 64)}
+var sums = map[string]string{
+	"linux-amd64": strings.Repeat("a", 64), "linux-arm64": strings.Repeat("b", 64),
+	"darwin-amd64": strings.Repeat("c", 64), "darwin-arm64": strings.Repeat("d", 64),
+	"windows-amd64": strings.Repeat("e", 64), "windows-arm64": strings.Repeat("f", 64),
+}
 
 func template(t *testing.T) string {
 	t.Helper()
@@ -22,13 +26,13 @@ func TestManifest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(m.Spec.Platforms) != 2 || m.Spec.Version != "v1.2.3" {
+	if len(m.Spec.Platforms) != len(sums) || m.Spec.Version != "v1.2.3" {
 		t.Fatalf("manifest is %+v", m)
 	}
 	for _, p := range m.Spec.Platforms {
-		arch := p.Selector.MatchLabels["arch"]
-		if want := "https://releases.example.org/v1.2.3/tare-v1.2.3-linux-" + arch + ".tar.gz"; p.URI != want || p.SHA256 != sums[arch] {
-			t.Errorf("%s is had from %s with %s, want %s with %s", arch, p.URI, p.SHA256, want, sums[arch])
+		platform := p.Selector.MatchLabels["os"] + "-" + p.Selector.MatchLabels["arch"]
+		if want := "https://releases.example.org/v1.2.3/tare-v1.2.3-" + platform + ".tar.gz"; p.URI != want || p.SHA256 != sums[platform] {
+			t.Errorf("%s is had from %s with %s, want %s with %s", platform, p.URI, p.SHA256, want, sums[platform])
 		}
 	}
 }
@@ -40,7 +44,7 @@ func TestCheckRefuses(t *testing.T) {
 		{"kind: Plugin", "kind: Plug", `kind is "Plug"`},
 		{"v1alpha2", "v1", `apiVersion is "krew.googlecontainertools.github.com/v1"`},
 		{"https://releases", "http://releases", `platforms[0]: uri "http://releases.example.org/tare-v1.2.3-linux-amd64.tar.gz" is not an address of https`},
-		{sums["amd64"], "SHA256-amd64", `platforms[0]: sha256 "SHA256-amd64" is not 64 hexadecimal digits`},
+		{sums["linux-amd64"], "SHA256-linux-amd64", `platforms[0]: sha256 "SHA256-linux-amd64" is not 64 hexadecimal digits`},
 		{"bin: tare", "bin: ../tare", `platforms[0]: bin "../tare" is not a path in the archive`},
 		{"arch: arm64", "arch: amd64", `platforms[1]: linux/amd64 is there twice`},
 		{"{os: linux, arch: amd64}", "{os: linux}", "platforms[0]: the selector map[os:linux] does not have os and arch, and nothing else"},
