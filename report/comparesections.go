@@ -2,11 +2,11 @@ package report
 
 import (
 	"fmt"
+	"slices"
 
-	"tare/analysis"
 	comparing "tare/compare"
-	"tare/experiment"
 	doc "tare/report/document"
+	"tare/report/figure"
 	"tare/wording"
 )
 
@@ -51,7 +51,7 @@ func levelIntro() []doc.Block {
 
 // changeFigures draws the changes of overheads.
 func changeFigures(r *comparing.Result) []doc.Block {
-	forests := changeForest(r).forests()
+	forests := forestBlocks(changeForest(r))
 	if forests == nil {
 		return nil
 	}
@@ -66,32 +66,43 @@ func changeFigures(r *comparing.Result) []doc.Block {
 	return append([]doc.Block{doc.Paragraph{Text: doc.Words(text)}}, forests...)
 }
 
-// changeForest puts the changes into the form of a run whose arms are the pairs of
-// overheads.
-func changeForest(r *comparing.Result) *sheet {
-	plan := &experiment.Plan{Equivalence: r.Margin, Arms: []experiment.PlannedArm{{Name: "the overhead it had", Role: experiment.Baseline}}}
-	known := map[string]bool{}
-	arm := func(c comparing.Change, role experiment.Role) string {
-		name := changeName(c)
+// changeForest is the changes of headline overheads and those of the controls, by
+// cell and metric.
+func changeForest(r *comparing.Result) figure.Forest {
+	f := figure.Forest{Baseline: "the overhead it had", Margin: float64(r.Margin)}
+	var arms []string
+	for i, c := range slices.Concat(r.Changes, r.Floors) {
+		control := i >= len(r.Changes)
+		c.Arm = changeName(c)
 		if len(r.Runs) > 2 || c.Direct {
-			name += fmt.Sprintf(", run %d", c.To.Run)
+			c.Arm += fmt.Sprintf(", run %d", c.To.Run)
 		}
-		if !known[name] {
-			known[name] = true
-			plan.Arms = append(plan.Arms, experiment.PlannedArm{Name: name, Role: role})
+		if !slices.Contains(arms, c.Arm) {
+			arms = append(arms, c.Arm)
 		}
-		return name
+		if !c.Metric.Headline || !wording.IsRatio(c.Metric) {
+			continue
+		}
+		at := slices.IndexFunc(f.Groups, func(g figure.Group) bool { return g.Cell == c.Cell && g.Metric == c.Metric.Name })
+		if at < 0 {
+			// The metrics of a cell stand together.
+			at = len(f.Groups)
+			for at > 0 && f.Groups[at-1].Cell != c.Cell && slices.ContainsFunc(f.Groups, func(g figure.Group) bool { return g.Cell == c.Cell }) {
+				at--
+			}
+			f.Groups = slices.Insert(f.Groups, at, figure.Group{Metric: c.Metric.Name, Cell: c.Cell})
+		}
+		look, verdict := figure.Control, string(c.Verdict)
+		if !control {
+			look = figure.Treatment(slices.Index(arms, c.Arm))
+		}
+		if observed(c.Comparison) {
+			f.Observed, verdict = true, verdict+" "+observedMark
+		}
+		f.Groups[at].Rows = append(f.Groups[at].Rows, forestRow(c.Comparison, look, control, verdict))
 	}
-	drawn := &analysis.Run{Plan: plan, Valid: true}
-	for _, list := range []struct {
-		changes []comparing.Change
-		role    experiment.Role
-	}{{r.Changes, experiment.Treatment}, {r.Floors, experiment.Control}} {
-		for _, c := range list.changes {
-			one := c.Comparison
-			one.Arm = arm(c, list.role)
-			drawn.Comparisons = append(drawn.Comparisons, one)
-		}
-	}
-	return arrange(drawn)
+	f.Groups = slices.DeleteFunc(f.Groups, func(g figure.Group) bool {
+		return !slices.ContainsFunc(g.Rows, func(r figure.Row) bool { return r.Drawn })
+	})
+	return f
 }

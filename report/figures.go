@@ -60,7 +60,7 @@ func (s *sheet) forest(groups []group) figure.Forest {
 		of := figure.Group{Metric: g.metric.Name, Cell: g.cell}
 		for _, c := range g.lines() {
 			f.Observed = f.Observed || observed(c)
-			of.Rows = append(of.Rows, s.forestRow(c))
+			of.Rows = append(of.Rows, forestRow(c, s.look(c.Arm), s.role(c.Arm) == experiment.Control, s.verdictWord(c)))
 		}
 		f.Groups = append(f.Groups, of)
 	}
@@ -68,13 +68,13 @@ func (s *sheet) forest(groups []group) figure.Forest {
 }
 
 // forestRow is one comparison in a forest plot.
-func (s *sheet) forestRow(c analysis.Comparison) figure.Row {
-	r := figure.Row{Arm: c.Arm, Label: plain(c.Arm), Look: s.look(c.Arm), Control: s.role(c.Arm) == experiment.Control,
+func forestRow(c analysis.Comparison, look figure.Look, control bool, verdict string) figure.Row {
+	r := figure.Row{Arm: c.Arm, Label: plain(c.Arm), Look: look, Control: control,
 		Numbers: wording.Estimate(c), Drawn: wording.Judged(c), At: c.Overhead, Point: c.PointOnly}
-	if r.Control {
+	if control {
 		r.Label += " (noise floor)"
-	} else if word := s.verdictWord(c); word != "" {
-		r.Verdict = verdictStyle(c.Verdict).Sign() + " " + word
+	} else if verdict != "" {
+		r.Verdict = verdictStyle(c.Verdict).Sign() + " " + verdict
 	}
 	return r
 }

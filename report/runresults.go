@@ -13,7 +13,7 @@ import (
 
 // overheadBlocks draw the overheads of the headline metrics.
 func (s *sheet) overheadBlocks() []doc.Block {
-	forests := s.forests()
+	forests := forestBlocks(s.forest(s.ratioGroups()))
 	if forests == nil {
 		text := "There is nothing to draw: no headline metric has values of both arms."
 		if s.plan.Paired() {
@@ -36,32 +36,31 @@ func (s *sheet) overheadBlocks() []doc.Block {
 	return append([]doc.Block{doc.Paragraph{Text: text}}, forests...)
 }
 
-// forests draw overheads: in one picture, or in one for each cell where there are
-// many.
-func (s *sheet) forests() []doc.Block {
-	groups := s.ratioGroups()
+// forestBlocks draw overheads: in one picture, or in one for each cell where there
+// are many.
+func forestBlocks(f figure.Forest) []doc.Block {
 	rows := 0
-	for _, g := range groups {
-		rows += len(g.lines())
+	for _, g := range f.Groups {
+		rows += len(g.Rows)
 	}
 	if rows > 0 && rows <= mostRows {
-		return []doc.Block{s.forestFigure(groups)}
+		return []doc.Block{forestFigure(f)}
 	}
 	var blocks []doc.Block
-	for from := 0; from < len(groups); {
+	for from := 0; from < len(f.Groups); {
 		to := from
-		for to < len(groups) && groups[to].cell == groups[from].cell {
+		for to < len(f.Groups) && f.Groups[to].Cell == f.Groups[from].Cell {
 			to++
 		}
-		blocks = append(blocks, doc.Section{Title: plain(groups[from].cell), Fold: doc.Page, Open: len(blocks) < 3,
-			Blocks: []doc.Block{s.forestFigure(groups[from:to])}})
+		one := f
+		one.Groups = f.Groups[from:to]
+		blocks = append(blocks, doc.Section{Title: plain(one.Groups[0].Cell), Fold: doc.Page, Open: len(blocks) < 3, Blocks: []doc.Block{forestFigure(one)}})
 		from = to
 	}
 	return blocks
 }
 
-func (s *sheet) forestFigure(groups []group) doc.Figure {
-	f := s.forest(groups)
+func forestFigure(f figure.Forest) doc.Figure {
 	return doc.Figure{Wide: func() string { return f.Draw(true) }, Narrow: func() string { return f.Draw(false) }}
 }
 
