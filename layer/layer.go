@@ -137,6 +137,6 @@ type Kind struct {
 	// Probe tries whether the layer works on this machine.
 	Probe func(ctx context.Context) []testbed.Finding
 	// Helper is the entry point of the layer's own process, if it has one:
-	// Tare starts itself with it inside a node (see testbed.HelperCommand).
+	// Tare starts itself with it at a place of a site (see testbed.HelperAt).
 	Helper func(ctx context.Context) error
 }
