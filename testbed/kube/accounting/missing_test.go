@@ -23,7 +23,7 @@ func TestMissing(t *testing.T) {
 	}
 	plain := placed{uid: "plain", node: "n1"}
 	site := func(arm string, s subjects) func(*Missing) { return func(g *Missing) { g.look(r, s, arm) } }
-	foreign, throttling, beside := "limits.foreignCPU is applied to no arm", "limits.throttling is applied to no arm", "the metrics of CPU time of the whole and of the layer are missing in all arms"
+	foreign, throttling, sidecars := "limits.foreignCPU is applied to no arm", "limits.throttling is applied to no arm", "the metrics of CPU time of the whole and of the layer are missing in all arms"
 	for _, c := range []struct {
 		name  string
 		sites []func(*Missing)
@@ -39,9 +39,9 @@ func TestMissing(t *testing.T) {
 		{"a counting pod that does not tell", []func(*Missing){site("a", subjects{site: []placed{plain}, nodePods: []placed{{uid: "x", node: "n1"}}})}, []string{foreign}},
 		{"a kernel that cannot throttle", []func(*Missing){site("a", subjects{site: []placed{{uid: "kernel", node: "n1"}}, onNode: true})}, []string{throttling}},
 		{"a sidecar", []func(*Missing){site("base", subjects{site: []placed{plain}}), site("mesh", subjects{site: []placed{plain}, sidecars: []string{"istio-proxy"}})},
-			[]string{foreign + ": the CPU time of other programs is not told for arm mesh (beside the programs there is istio-proxy, which is not counted; accounting: node counts it)", throttling, beside}},
+			[]string{foreign + ": the CPU time of other programs is not told for arm mesh (beside the programs there is istio-proxy, which is not counted; accounting: node counts it)", throttling, sidecars}},
 		{"a sidecar counted on the node", []func(*Missing){site("mesh", subjects{site: []placed{clientAt}, sidecars: []string{"istio-proxy"}, onNode: true})}, nil},
-		{"a sidecar that is not found on the node", []func(*Missing){site("mesh", subjects{site: []placed{serverAt}, sidecars: []string{"istio-proxy"}, onNode: true})}, []string{foreign, throttling, beside}},
+		{"a sidecar that is not found on the node", []func(*Missing){site("mesh", subjects{site: []placed{serverAt}, sidecars: []string{"istio-proxy"}, onNode: true})}, []string{foreign, throttling, sidecars}},
 	} {
 		var g Missing
 		for _, look := range c.sites {

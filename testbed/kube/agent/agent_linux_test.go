@@ -96,8 +96,8 @@ func start(t testing.TB, s *Session, cmd testbed.Command) (p testbed.Process, st
 	return p, stdout, stderr
 }
 
-// told makes a pipe by which programs tell the test something while they run.
-func told(t testing.TB) (path string, lines func() string) {
+// messages makes a pipe by which programs tell the test something while they run.
+func messages(t testing.TB) (path string, lines func() string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "told")
 	if err := syscall.Mkfifo(path, 0o600); err != nil {
@@ -284,7 +284,7 @@ func TestDescendants(t *testing.T) {
 		"orphan in a session":  `(setsid sh -c 'sleep 1000 & echo $! >%[1]s' &) ; while [ ! -e %[1]s.read ]; do sleep 0.01; done`,
 		"with its output open": `(setsid sh -c 'sleep 1000 & echo $! >%[1]s' >&1 2>&1 &) ; while [ ! -e %[1]s.read ]; do sleep 0.01; done`,
 	} {
-		path, lines := told(t)
+		path, lines := messages(t)
 		p, _, _ := start(t, s, shell(fmt.Sprintf(script, path)))
 		pid := lines()
 		if _, err := strconv.Atoi(pid); err != nil {
@@ -304,7 +304,7 @@ func TestDescendants(t *testing.T) {
 
 func TestKillEndsDescendants(t *testing.T) {
 	s := session(t)
-	path, lines := told(t)
+	path, lines := messages(t)
 	p, _, _ := start(t, s, shell("(setsid sh -c 'sleep 1000 & echo $! >"+path+"' &); sleep 1000"))
 	pid := lines()
 	if gone(t, pid) {
@@ -329,7 +329,7 @@ func TestCPU(t *testing.T) {
 		"living":    "sh -c '" + work + "; echo done >%s; sleep 1000'; :",
 		"left over": "(setsid sh -c '" + work + "; echo done >%s; sleep 1000' &); sleep 1000",
 	} {
-		path, lines := told(t)
+		path, lines := messages(t)
 		p, _, _ := start(t, s, shell(fmt.Sprintf(script, path)))
 		lines()
 		used, err := p.CPU()
@@ -372,7 +372,7 @@ func TestEndOfAgent(t *testing.T) {
 	dir := t.TempDir()
 	stop := serveIn(t, &Server{}, dir)
 	s := NewSession(dialer(dir), Options{Patience: 10 * time.Millisecond, Alive: func(context.Context) error { return errors.New("the pod is gone") }})
-	path, lines := told(t)
+	path, lines := messages(t)
 	p, _, _ := start(t, s, shell("echo $$ >"+path+"; sleep 1000"))
 	pid := lines()
 	stop()

@@ -13,7 +13,7 @@ func TestBounds(t *testing.T) {
 		"namespace": {"CapBnd:\t00000000a80425fb\n", "         0    1048576      65536\n", "00000000a80425fb", "0 1048576 65536"},
 		"two":       {"", "0 5 1\n1 9 2\n", "", "0 5 1 1 9 2"},
 		"hostile":   {"CapBnd:\t\x1b[2J\n", "0\x1b[31m 1\n", "", "0 1"},
-		"untold":    {"", "", "", ""},
+		"missing":   {"", "", "", ""},
 	} {
 		v := view{files: fstest.MapFS{
 			"proc/self/status":  {Data: []byte(test.status)},

@@ -239,7 +239,7 @@ func TestSilence(t *testing.T) {
 		return conn, err
 	}, Options{})
 	s.quiet = 20 * time.Millisecond
-	path, lines := told(t)
+	path, lines := messages(t)
 	p, stdout, _ := start(t, s, shell("echo ready >"+path+"; cat "+path+"; echo done"))
 	lines()
 	first.silence()

@@ -73,7 +73,7 @@ func first(t *testing.T) (dir string, stop func()) {
 func TestFirst(t *testing.T) {
 	dir, _ := first(t)
 	s := sessionWith(t, dialer(dir), Options{})
-	path, lines := told(t)
+	path, lines := messages(t)
 	p, _, _ := start(t, s, shell(`(setsid env -i /bin/sh -c 'sleep 1000 >/dev/null & echo started' >`+path+` &)
 		while [ ! -e `+path+`.read ]; do sleep 0.01; done; exit 0`))
 	if got := lines(); got != "started" {

@@ -10,10 +10,10 @@ import (
 
 // follower keeps the peak of a pod's working set.
 type follower struct {
-	of     group
-	beside []string
-	stop   chan struct{}
-	over   time.Time // when it ended; zero: not yet
+	of       group
+	sidecars []string
+	stop     chan struct{}
+	over     time.Time // when it ended; zero: not yet
 
 	mu   sync.Mutex
 	peak int64
@@ -67,7 +67,7 @@ func (t *tenant) follow(q *Question, c *Counters) error {
 	if q.Root == "" || len(groups) == 0 {
 		return nil // there is no peak to be told
 	}
-	f := &follower{of: groups[0], beside: want.Sidecars, stop: make(chan struct{})}
+	f := &follower{of: groups[0], sidecars: want.Sidecars, stop: make(chan struct{})}
 	if t.follows == nil {
 		t.follows = map[string]*follower{}
 	}
@@ -107,7 +107,7 @@ func (f *follower) run() {
 func (f *follower) look() int64 {
 	now, ok := f.of.read()
 	for _, c := range now.Containers {
-		if slices.Contains(f.beside, c.ID) {
+		if slices.Contains(f.sidecars, c.ID) {
 			now.WorkingSet -= c.WorkingSet
 		}
 	}

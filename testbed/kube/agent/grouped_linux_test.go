@@ -40,7 +40,7 @@ func TestGrouped(t *testing.T) {
 		{"a group with nonsense", map[string]string{"user.slice/cpu.stat": "usage_usec x"}, -1},
 	} {
 		got := grouped(top(c.changes))
-		if told := got != nil; told != (c.want >= 0) || told && *got != c.want {
+		if known := got != nil; known != (c.want >= 0) || known && *got != c.want {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}
 	}

@@ -130,7 +130,7 @@ func TestIdempotent(t *testing.T) {
 // and forgotten.
 func TestLease(t *testing.T) {
 	dir := serve(t, &Server{})
-	path, lines := told(t)
+	path, lines := messages(t)
 	p := newPeer(t, dialer(dir), "gone", minLease)
 	other := newPeer(t, dialer(dir), "here", time.Minute)
 	if a := p.ask(request{Op: opStart, Program: "1", Start: order("echo $$ >" + path + "; sleep 1000")}); a.Failure != nil {
@@ -374,7 +374,7 @@ func TestForsaken(t *testing.T) {
 		current = &fragile{ReadWriteCloser: conn, read: -1, write: -1}
 		return current, err
 	}, Options{Patience: 20 * time.Millisecond})
-	path, lines := told(t)
+	path, lines := messages(t)
 	p, _, _ := start(t, s, shell("echo $$ >"+path+"; sleep 1000"))
 	pid := lines()
 	close(broken)
@@ -398,7 +398,7 @@ func TestForsaken(t *testing.T) {
 // TestClose: programs end with the session.
 func TestClose(t *testing.T) {
 	s := session(t)
-	path, lines := told(t)
+	path, lines := messages(t)
 	p, _, _ := start(t, s, shell("echo $$ >"+path+"; sleep 1000"))
 	pid := lines()
 	if err := s.Close(); err != nil {

@@ -35,11 +35,11 @@ type program struct {
 	orphans []unix.Rusage
 	known   map[int]bool // its processes when they were last looked at
 
-	forked chan struct{} // closed when it was started, or failed is set
-	failed *failure      // why it could not be started
-	done   chan struct{} // closed when all is gone and end is set
-	end    ending
-	drop   sync.Once
+	forked    chan struct{} // closed when it was started, or failed is set
+	failed    *failure      // why it could not be started
+	done      chan struct{} // closed when all is gone and end is set
+	end       ending
+	forgotten sync.Once
 }
 
 // start starts it. It is called once; others wait for forked.
@@ -269,7 +269,7 @@ func (p *program) stop(why string) {
 
 // forget removes its outputs.
 func (p *program) forget() {
-	p.drop.Do(func() {
+	p.forgotten.Do(func() {
 		for _, c := range []*capture{p.stdout, p.stderr} {
 			if c != nil {
 				c.remove()
