@@ -33,8 +33,8 @@ func Compare(r *comparing.Result, o CompareOptions) *doc.Document {
 	d.Add(comparedSection(comparedSections{id: "levels", title: "Levels against " + comparedReference(r), short: "Levels",
 		family: r.Family.Levels, headline: levels, rest: levelRows(r, false), intro: levelIntro(), all: o.All})...)
 	return d.Add(
-		doc.Only{In: doc.Terminal, Blocks: []doc.Block{doc.Section{Blocks: compareFoot(r, o.All)}}},
-		doc.Only{In: doc.Page, Blocks: []doc.Block{compareReading(r)}})
+		doc.On(doc.Terminal, doc.Section{Blocks: compareFoot(r, o.All)}),
+		doc.On(doc.Page, compareReading(r)))
 }
 
 // comparedRuns lists the runs.
@@ -50,9 +50,9 @@ func comparedRuns(r *comparing.Result) []doc.Block {
 		rows = append(rows, doc.Row{Cells: doc.Cells(wording.Number(float64(run.Number), 9), plain(run.Name), comparedRun(run), strings.Join(arms, ", "))})
 	}
 	return []doc.Block{
-		doc.Only{In: doc.Terminal | doc.Markdown, Blocks: []doc.Block{doc.List{Items: doc.Each(items), Numbered: true}}},
-		doc.Only{In: doc.Page, Blocks: []doc.Block{doc.Simple([]doc.Column{{Title: "run", Right: true}, {Title: "directory", Kind: doc.Name},
-			{Title: "what", Kind: doc.Prose}, {Title: "arms", Kind: doc.Prose}}, rows)}}}
+		doc.On(doc.Terminal|doc.Markdown, doc.List{Items: doc.Each(items), Numbered: true}),
+		doc.On(doc.Page, doc.Simple([]doc.Column{{Title: "run", Right: true}, {Title: "directory", Kind: doc.Name},
+			{Title: "what", Kind: doc.Prose}, {Title: "arms", Kind: doc.Prose}}, rows))}
 }
 
 // compareSummary is what to know before trusting the numbers, and the changes in
@@ -77,9 +77,9 @@ func compareSummary(r *comparing.Result) []doc.Block {
 	}
 	said := doc.Block(doc.Answers{List: answers})
 	if answers == nil {
-		said = doc.Paragraph{Text: doc.Words("No arm is a treatment in two of the runs, and none are matched: there are no overheads to compare.")}
+		said = doc.Say("No arm is a treatment in two of the runs, and none are matched: there are no overheads to compare.")
 	}
-	return append(blocks, doc.Only{In: doc.Page, Blocks: []doc.Block{said}})
+	return append(blocks, doc.On(doc.Page, said))
 }
 
 // compareDifferences is what differs, what is the same, and what cannot be said.
@@ -94,10 +94,10 @@ func compareDifferences(r *comparing.Result) doc.Section {
 	}
 	s := doc.Section{ID: "differences", Title: "What differs besides the numbers", Short: "What differs", Flush: true}
 	if len(main) > 0 {
-		s.Blocks = append(s.Blocks, doc.Only{In: doc.Page, Blocks: []doc.Block{doc.Paragraph{Text: doc.Words("Whatever differs is being compared, too.")}}},
+		s.Blocks = append(s.Blocks, doc.On(doc.Page, doc.Say("Whatever differs is being compared, too.")),
 			propertyTable(len(r.Runs), main))
 	} else {
-		s.Blocks = append(s.Blocks, doc.Paragraph{Text: doc.Words("Nothing that is on record.")})
+		s.Blocks = append(s.Blocks, doc.Say("Nothing that is on record."))
 	}
 	var rest []string
 	for _, a := range r.Apart {
@@ -112,8 +112,8 @@ func compareDifferences(r *comparing.Result) doc.Section {
 	}
 	if len(r.Same) > 0 {
 		s.Blocks = append(s.Blocks, doc.Section{Title: "What is the same", Fold: doc.Page, Blocks: []doc.Block{
-			doc.Only{In: doc.Terminal, Blocks: []doc.Block{doc.Facts{List: sameByGroup(r, mostSame)}}},
-			doc.Only{In: doc.Markdown | doc.Page, Blocks: []doc.Block{doc.Facts{List: sameByGroup(r, 0)}}}}})
+			doc.On(doc.Terminal, doc.Facts{List: sameByGroup(r, mostSame)}),
+			doc.On(doc.Markdown|doc.Page, doc.Facts{List: sameByGroup(r, 0)})}})
 	}
 	return s
 }
@@ -151,10 +151,10 @@ const longProperty = 60
 func compareFoot(r *comparing.Result, all bool) []doc.Block {
 	var blocks []doc.Block
 	if n := levelRows(r, false).count(); n > 0 && !all {
-		blocks = append(blocks, doc.Paragraph{Text: doc.Words(notShown(n))})
+		blocks = append(blocks, doc.Say(notShown(n)))
 	}
 	if wording.ObservationAcross(r) != "" {
-		blocks = append(blocks, doc.Paragraph{Text: doc.Words(observedNote)})
+		blocks = append(blocks, doc.Say(observedNote))
 	}
 	return blocks
 }
@@ -185,7 +185,7 @@ func compareReading(r *comparing.Result) doc.Section {
 	}
 	s := doc.Section{ID: "read", Title: "How to read this"}
 	for _, text := range append(list, text, "▲ costs more, ▼ costs less, ≈ equivalent within the margin, ? not resolved, × no verdict.") {
-		s.Blocks = append(s.Blocks, doc.Paragraph{Text: doc.Words(text)})
+		s.Blocks = append(s.Blocks, doc.Say(text))
 	}
 	return s
 }

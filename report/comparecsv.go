@@ -1,8 +1,6 @@
 package report
 
 import (
-	"encoding/csv"
-	"fmt"
 	"io"
 	"math"
 	"strconv"
@@ -20,7 +18,6 @@ var compareColumns = []string{"kind", "cell", "metric", "unit", "better", "scale
 
 // CompareCSV writes a line for each change, floor and level, with full precision.
 func CompareCSV(w io.Writer, r *comparing.Result) error {
-	out := csv.NewWriter(w)
 	lines := [][]string{compareColumns}
 	for _, list := range []struct {
 		kind    string
@@ -30,7 +27,7 @@ func CompareCSV(w io.Writer, r *comparing.Result) error {
 			line := compareLine(list.kind, c.Comparison, c.To.Run, c.To.Arm, c.From.Run, c.From.Arm)
 			line = append(line, exact([]float64{c.From.Overhead.Point}, c.From.Known)...)
 			line = append(line, exact([]float64{c.To.Overhead.Point}, c.To.Known)...)
-			lines = append(lines, append(line, "", unformula(plain(wording.Sentence(&c.Comparison)))))
+			lines = append(lines, append(line, "", wording.Sentence(&c.Comparison)))
 		}
 	}
 	for _, l := range r.Levels {
@@ -41,12 +38,9 @@ func CompareCSV(w io.Writer, r *comparing.Result) error {
 		}
 		line := append(compareLine("level", c, l.Run, l.Arm, run, arm), "", "")
 		line = append(line, exact([]float64{l.Values.Median}, l.Values.N > 0)...)
-		lines = append(lines, append(line, unformula(plain(text))))
+		lines = append(lines, append(line, text))
 	}
-	if err := out.WriteAll(lines); err != nil {
-		return fmt.Errorf("write csv: %w", err)
-	}
-	return nil
+	return writeCSV(w, lines)
 }
 
 // compareLine is what lines of all kinds begin with.
@@ -58,15 +52,12 @@ func compareLine(kind string, c analysis.Comparison, run int, arm string, agains
 	m := c.Metric
 	line := []string{kind, c.Cell, m.Name, m.Unit, string(m.Better), string(m.Scale), strconv.FormatBool(m.Headline), strconv.Itoa(run), arm,
 		against, againstArm, string(c.Verdict), strconv.Itoa(c.Rounds)}
-	for i := range line {
-		line[i] = unformula(plain(line[i]))
-	}
 	ok := againstRun > 0 && wording.Judged(c)
 	estimates := []float64{c.Overhead.Point, c.Overhead.Lo, c.Overhead.Hi}
 	if c.PointOnly {
 		estimates[1], estimates[2] = math.NaN(), math.NaN() // leaves the fields empty
 	}
 	line = append(line, exact(estimates, ok)...)
-	line = append(line, plain(c.Method))
+	line = append(line, c.Method)
 	return append(line, exact([]float64{c.P, c.PAdjusted, c.PEquiv, c.MDE}, ok)...)
 }

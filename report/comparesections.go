@@ -24,29 +24,29 @@ type comparedSections struct {
 func comparedSection(c comparedSections) []doc.Block {
 	s := doc.Section{ID: c.id, Title: c.title, Short: c.short, Flush: true}
 	if n := c.family; n > 1 {
-		s.Blocks = append(s.Blocks, doc.Paragraph{Text: doc.Words(fmt.Sprintf("Corrected by Holm's method as a family of %s.", wording.Count(n, "claim", "claims")))})
+		s.Blocks = append(s.Blocks, doc.Say(fmt.Sprintf("Corrected by Holm's method as a family of %s.", wording.Count(n, "claim", "claims"))))
 	}
-	s.Blocks = append(s.Blocks, doc.Only{In: doc.Page, Blocks: c.intro})
+	s.Blocks = append(s.Blocks, doc.On(doc.Page, c.intro...))
 	if c.headline.count() > 0 {
 		s.Blocks = append(s.Blocks, c.headline.table())
 	} else {
-		s.Blocks = append(s.Blocks, doc.Paragraph{Text: doc.Words("There is nothing to compare.")})
+		s.Blocks = append(s.Blocks, doc.Say("There is nothing to compare."))
 	}
 	if c.rest.count() > 0 {
 		in := doc.Markdown | doc.Page
 		if c.all {
 			in |= doc.Terminal
 		}
-		s.Blocks = append(s.Blocks, doc.Only{In: in, Blocks: []doc.Block{
-			doc.Section{Title: exploratoryTitle, Note: exploratoryNote, Flush: true, Fold: doc.Page, Blocks: []doc.Block{c.rest.table()}}}})
+		s.Blocks = append(s.Blocks, doc.On(in,
+			doc.Section{Title: exploratoryTitle, Note: exploratoryNote, Flush: true, Fold: doc.Page, Blocks: []doc.Block{c.rest.table()}}))
 	}
 	return []doc.Block{s}
 }
 
 // levelIntro says what levels are.
 func levelIntro() []doc.Block {
-	return []doc.Block{doc.Paragraph{Text: doc.Words("Medians of each arm, and below each what it costs (plus) or gains (minus) against the reference. " +
-		"Within the reference's run arms are paired by round, where it has rounds; across runs they are independent samples, and the level tells of the machine as much as of the layer.")}}
+	return []doc.Block{doc.Say("Medians of each arm, and below each what it costs (plus) or gains (minus) against the reference. " +
+		"Within the reference's run arms are paired by round, where it has rounds; across runs they are independent samples, and the level tells of the machine as much as of the layer.")}
 }
 
 // changeFigures draws the changes of overheads.
@@ -63,7 +63,7 @@ func changeFigures(r *comparing.Result) []doc.Block {
 	if len(r.Floors) > 0 {
 		text += " The grey rows compare the controls, behind which there is nothing."
 	}
-	return append([]doc.Block{doc.Paragraph{Text: doc.Words(text)}}, forests...)
+	return append([]doc.Block{doc.Say(text)}, forests...)
 }
 
 // changeForest is the changes of headline overheads and those of the controls, by

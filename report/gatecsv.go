@@ -1,8 +1,6 @@
 package report
 
 import (
-	"encoding/csv"
-	"fmt"
 	"io"
 	"strconv"
 
@@ -20,23 +18,14 @@ var gateColumns = []string{
 // GateCSV writes one line for each case. Fields that a spreadsheet would take for
 // a formula are quoted with an apostrophe.
 func GateCSV(w io.Writer, r *gate.Result) error {
-	out := csv.NewWriter(w)
-	err := out.Write(gateColumns)
+	lines := [][]string{gateColumns}
 	for _, c := range r.Cases {
-		if err == nil {
-			err = out.Write(gateRecord(r, c))
-		}
+		lines = append(lines, gateRecord(r, c))
 	}
-	out.Flush()
-	if err == nil {
-		err = out.Error()
-	}
-	if err != nil {
-		return fmt.Errorf("write csv: %w", err)
-	}
-	return nil
+	return writeCSV(w, lines)
 }
 
+// gateRecord is the line of a case.
 func gateRecord(r *gate.Result, c gate.Case) []string {
 	rec := []string{c.Cell, c.Arm, c.Metric.Name, c.Metric.Unit, c.Budget.String(), string(c.Limit.Scale)}
 	rec = append(rec, exact([]float64{c.Limit.Value}, true)...)
@@ -49,10 +38,5 @@ func gateRecord(r *gate.Result, c gate.Case) []string {
 		part, runs = c.History.Part, strconv.Itoa(c.History.Runs)
 	}
 	rec = append(rec, part, runs, wording.Observation(r.Observation), gateSentence(r, c))
-	for i := range rec {
-		if _, err := strconv.ParseFloat(rec[i], 64); err != nil {
-			rec[i] = unformula(plain(rec[i]))
-		}
-	}
 	return rec
 }

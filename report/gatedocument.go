@@ -61,11 +61,11 @@ func gateWhyBlocks(r *gate.Result) []doc.Block {
 			list = append(list, gateSentence(r, c))
 		}
 	}
-	blocks := []doc.Block{doc.Only{In: doc.Markdown, Blocks: []doc.Block{doc.List{Items: doc.Each(list)}}}}
+	blocks := []doc.Block{doc.On(doc.Markdown, doc.List{Items: doc.Each(list)})}
 	if warnings := gateWarnings(r); len(warnings) > 0 {
 		blocks = append(blocks, doc.Alert{Title: "Before trusting these numbers", Items: doc.Each(warnings)})
 	}
-	return append(blocks, doc.Only{In: doc.Markdown | doc.Page, Blocks: []doc.Block{doc.Paragraph{Text: doc.Words(gateLegend(r))}}})
+	return append(blocks, doc.On(doc.Markdown|doc.Page, doc.Say(gateLegend(r))))
 }
 
 // gateStyle is the style of an outcome.

@@ -31,11 +31,11 @@ func History(h *history.History, o HistoryOptions) *doc.Document {
 	for _, p := range all {
 		runs, left = runs+len(p.Runs), left+len(p.leftOut())
 	}
-	d.Add(doc.Only{In: doc.Page, Blocks: []doc.Block{doc.Facts{Look: doc.Glance, List: []doc.Fact{
+	d.Add(doc.On(doc.Page, doc.Facts{Look: doc.Glance, List: []doc.Fact{
 		{Key: "Runs", Value: wording.Number(float64(runs), 9)}, {Key: "Left out", Value: wording.Number(float64(left), 9)},
 		{Key: "Experiments", Value: wording.Number(float64(len(all)), 9)}, {Key: "Smallest segment", Value: wording.Count(h.Segment, "run", "runs")},
 		{Key: "Chance of a false change", Value: "at most " + wording.Share(h.Alpha)},
-	}}}})
+	}}))
 	for i, p := range all {
 		s := doc.Section{ID: fmt.Sprintf("e%d", i+1), Title: experimentName(p), Flush: true}
 		if len(all) == 1 {
@@ -49,13 +49,13 @@ func History(h *history.History, o HistoryOptions) *doc.Document {
 		for _, s := range h.Skipped {
 			items = append(items, plain(s.Directory)+": "+brief(s.Reason))
 		}
-		d.Add(doc.Only{In: doc.Markdown | doc.Page, Blocks: []doc.Block{
-			doc.Section{ID: "skipped", Title: "Skipped", Blocks: []doc.Block{doc.List{Items: doc.Each(items)}}}}})
+		d.Add(doc.On(doc.Markdown|doc.Page,
+			doc.Section{ID: "skipped", Title: "Skipped", Blocks: []doc.Block{doc.List{Items: doc.Each(items)}}}))
 	}
 	return d.Add(doc.Section{ID: "read", Title: "How to read this", Quiet: doc.Terminal | doc.Markdown, Blocks: []doc.Block{
-		doc.Only{In: doc.Page, Blocks: []doc.Block{doc.Paragraph{Text: doc.Words(historyLegend)}}},
-		doc.Section{Blocks: []doc.Block{doc.Paragraph{Text: doc.Words(terms(h))}}},
-		doc.Only{In: doc.Page, Blocks: []doc.Block{doc.Paragraph{Text: doc.Words(historyDoubts)}}},
+		doc.On(doc.Page, doc.Say(historyLegend)),
+		doc.Section{Blocks: []doc.Block{doc.Say(terms(h))}},
+		doc.On(doc.Page, doc.Say(historyDoubts)),
 	}})
 }
 
@@ -78,9 +78,9 @@ func (p past) blocks(id string, o HistoryOptions) []doc.Block {
 	if o.All {
 		shown = p.chosen(true)
 	}
-	blocks := []doc.Block{doc.Paragraph{Text: doc.Words(p.heading() + ". " + p.outcome(shown))}}
+	blocks := []doc.Block{doc.Say(p.heading() + ". " + p.outcome(shown))}
 	if changes := p.changes(id, headline); changes != nil {
-		blocks = append(blocks, doc.Only{In: doc.Markdown | doc.Page, Blocks: []doc.Block{doc.Answers{List: changes}}})
+		blocks = append(blocks, doc.On(doc.Markdown|doc.Page, doc.Answers{List: changes}))
 	}
 	if list := p.others(shown); len(list) > 0 {
 		blocks = append(blocks, doc.Section{Title: "Other parameters", Note: "a line ┊ in a plot, dashed in a chart, stands before them",
@@ -99,15 +99,15 @@ func (p past) restBlocks(id string, rest []*history.Series, o HistoryOptions) []
 	section := doc.Section{Title: exploratoryTitle, Note: wording.Count(len(rest), "series", "series") + ", with a level of their own for changes", Flush: true, Fold: doc.Page}
 	if o.All {
 		if changes := p.changes(id, rest); changes != nil {
-			section.Blocks = append(section.Blocks, doc.Only{In: doc.Markdown, Blocks: []doc.Block{doc.Answers{List: changes}}})
+			section.Blocks = append(section.Blocks, doc.On(doc.Markdown, doc.Answers{List: changes}))
 		}
 		section.Blocks = append(section.Blocks, p.cells(id, rest, false, o)...)
 		return []doc.Block{section}
 	}
 	section.Blocks = p.cells(id, rest, false, o)
 	note := wording.Count(len(rest), "series of exploratory metrics is", "series of exploratory metrics are") + " not shown (--all shows them)"
-	return []doc.Block{doc.Only{In: doc.Page, Blocks: []doc.Block{section}},
-		doc.Only{In: doc.Terminal, Blocks: []doc.Block{doc.Section{Blocks: []doc.Block{doc.Paragraph{Text: doc.Words(note)}}}}}}
+	return []doc.Block{doc.On(doc.Page, section),
+		doc.On(doc.Terminal, doc.Section{Blocks: []doc.Block{doc.Say(note)}})}
 }
 
 // cells show series, cell by cell: as charts, and as a table in Markdown.
@@ -123,8 +123,8 @@ func (p past) cells(id string, list []*history.Series, headline bool, o HistoryO
 			rows = append(rows, doc.Row{Cells: doc.Cells(seriesName(s), nowText(s), fmt.Sprint(len(s.Shifts)), remarks(s))})
 		}
 		blocks = append(blocks, doc.Section{Title: plain(c.id), Blocks: []doc.Block{charts,
-			doc.Only{In: doc.Markdown, Blocks: []doc.Block{doc.Simple([]doc.Column{{Title: "series", Kind: doc.Name}, {Title: "level now"},
-				{Title: "changes", Right: true}, {Title: "remarks"}}, rows)}}}})
+			doc.On(doc.Markdown, doc.Simple([]doc.Column{{Title: "series", Kind: doc.Name}, {Title: "level now"},
+				{Title: "changes", Right: true}, {Title: "remarks"}}, rows))}})
 	}
 	return blocks
 }
@@ -141,7 +141,7 @@ func (p past) seriesSection(id string, s *history.Series, open bool, o HistoryOp
 		for _, c := range s.Shifts {
 			changes = append(changes, doc.Answer{Verdict: changeVerdict(c), Text: doc.Words(shiftWord(s, c) + " " + p.shiftPlace(c)), Causes: p.shiftCause(c)})
 		}
-		section.Blocks = append(section.Blocks, doc.Only{In: doc.Terminal, Blocks: []doc.Block{doc.Answers{List: changes}}})
+		section.Blocks = append(section.Blocks, doc.On(doc.Terminal, doc.Answers{List: changes}))
 	}
 	for _, n := range wording.Findings(s.Notes) {
 		section.Blocks = append(section.Blocks, doc.Paragraph{Text: doc.In(doc.Muted, brief(n))})

@@ -1,8 +1,6 @@
 package report
 
 import (
-	"encoding/csv"
-	"fmt"
 	"io"
 	"strconv"
 	"time"
@@ -20,25 +18,15 @@ var pastColumns = []string{
 
 // HistoryCSV writes one line for each point of each series.
 func HistoryCSV(w io.Writer, h *history.History) error {
-	out := csv.NewWriter(w)
-	err := out.Write(pastColumns)
+	lines := [][]string{pastColumns}
 	for _, p := range pasts(h) {
 		for _, s := range p.chosen(true) {
 			for _, point := range s.Points {
-				if err == nil {
-					err = out.Write(p.record(s, point))
-				}
+				lines = append(lines, p.record(s, point))
 			}
 		}
 	}
-	out.Flush()
-	if err == nil {
-		err = out.Error()
-	}
-	if err != nil {
-		return fmt.Errorf("write csv: %w", err)
-	}
-	return nil
+	return writeCSV(w, lines)
 }
 
 // record is a point's line.
@@ -60,13 +48,10 @@ func (p past) record(s *history.Series, at history.Point) []string {
 	}
 	rec := []string{p.Name, r.Directory, start, r.TareVersion, s.Cell, s.Arm, m.Name, m.Unit, string(m.Better), string(m.Scale),
 		strconv.FormatBool(m.Headline), s.Of}
-	for i := range rec {
-		rec[i] = unformula(plain(rec[i]))
-	}
 	stretch := ""
 	if at.Stretch >= 0 {
 		stretch = strconv.Itoa(at.Stretch + 1)
 	}
 	rec = append(rec, numbers...)
-	return append(rec, stretch, change, unformula(plain(wording.LeftOut(at.LeftOut))))
+	return append(rec, stretch, change, wording.LeftOut(at.LeftOut))
 }

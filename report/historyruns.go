@@ -19,14 +19,14 @@ const (
 
 // runBlocks show the runs: all on a page, else those that are left out.
 func (p past) runBlocks(o HistoryOptions) []doc.Block {
-	blocks := []doc.Block{doc.Only{In: doc.Page, Blocks: []doc.Block{doc.Section{Title: "Runs", Note: "the latest first", Fold: doc.Page, Blocks: p.runTable(o)}}}}
+	blocks := []doc.Block{doc.On(doc.Page, doc.Section{Title: "Runs", Note: "the latest first", Fold: doc.Page, Blocks: p.runTable(o)})}
 	if left := p.leftOut(); len(left) > 0 {
 		var items []string
 		for _, r := range left {
 			items = append(items, plain(r.Directory)+": "+brief(wording.LeftOut(r.LeftOut)))
 		}
-		blocks = append(blocks, doc.Only{In: doc.Terminal | doc.Markdown, Blocks: []doc.Block{
-			doc.Section{Title: "Left out", Flush: true, Blocks: []doc.Block{doc.List{Items: doc.Each(items), Most: mostLeftOut}}}}})
+		blocks = append(blocks, doc.On(doc.Terminal|doc.Markdown,
+			doc.Section{Title: "Left out", Flush: true, Blocks: []doc.Block{doc.List{Items: doc.Each(items), Most: mostLeftOut}}}))
 	}
 	return blocks
 }
@@ -44,7 +44,7 @@ func (p past) runTable(o HistoryOptions) []doc.Block {
 	blocks := []doc.Block{doc.Simple([]doc.Column{{Title: "no.", Right: true}, {Title: "run", Kind: doc.Name}, {Title: "start (UTC)"}, {Title: "Tare"},
 		{Title: "state", Kind: doc.Prose}, {Title: "different from the run before", Kind: doc.Prose}}, rows)}
 	if n := len(p.Runs) - len(rows); n > 0 {
-		blocks = append(blocks, doc.Paragraph{Text: doc.Words(wording.Count(n, "earlier run is", "earlier runs are") + " not listed.")})
+		blocks = append(blocks, doc.Say(wording.Count(n, "earlier run is", "earlier runs are")+" not listed."))
 	}
 	return blocks
 }

@@ -1,8 +1,6 @@
 package report
 
 import (
-	"encoding/csv"
-	"fmt"
 	"io"
 	"slices"
 	"strconv"
@@ -19,30 +17,26 @@ var publishedColumns = []string{"cell", "metric", "unit", "kind", "a", "b", "n",
 // PublishedCSV writes a line for each mean and each difference, with full
 // precision.
 func PublishedCSV(w io.Writer, t *published.Table) error {
-	out := csv.NewWriter(w)
 	lines := [][]string{publishedColumns}
 	for _, c := range t.Cells {
 		for _, m := range c.Metrics {
-			head := []string{unformula(plain(c.ID)), unformula(plain(m.Metric.Name)), unformula(plain(m.Metric.Unit))}
+			head := []string{c.ID, m.Metric.Name, m.Metric.Unit}
 			kind := []string{strconv.FormatBool(m.Metric.Headline), strconv.FormatBool(t.Observation != nil)}
 			for _, a := range m.Arms {
-				lines = append(lines, slices.Concat(head, []string{"mean", unformula(plain(a.Arm)), "", strconv.Itoa(a.N), strconv.Itoa(a.Invalid)},
+				lines = append(lines, slices.Concat(head, []string{"mean", a.Arm, "", strconv.Itoa(a.N), strconv.Itoa(a.Invalid)},
 					exact([]float64{a.Mean, a.Variance}, a.N > 0), []string{"", "", "", ""}, kind))
 			}
 			for _, d := range m.Differences {
 				verdict, text := "", ""
 				if d.Said != nil {
-					verdict, text = unformula(plain(string(d.Said.Verdict))), unformula(plain(wording.Sentence(d.Said)))
+					verdict, text = string(d.Said.Verdict), wording.Sentence(d.Said)
 				}
-				lines = append(lines, slices.Concat(head, []string{"difference", unformula(plain(d.A)), unformula(plain(d.B)), "", "", "", "",
+				lines = append(lines, slices.Concat(head, []string{"difference", d.A, d.B, "", "", "", "",
 					percentOf(d.RelativeToA), percentOf(d.RelativeToB), verdict, text}, kind))
 			}
 		}
 	}
-	if err := out.WriteAll(lines); err != nil {
-		return fmt.Errorf("write published table: %w", err)
-	}
-	return nil
+	return writeCSV(w, lines)
 }
 
 func percentOf(share *float64) string {

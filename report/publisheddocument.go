@@ -16,7 +16,7 @@ func Published(t *published.Table) *doc.Document {
 func publishedBlocks(t *published.Table) []doc.Block {
 	var blocks []doc.Block
 	for _, note := range publishedNotes(t) {
-		blocks = append(blocks, doc.Paragraph{Text: doc.Words(note)})
+		blocks = append(blocks, doc.Say(note))
 	}
 	for _, c := range t.Cells {
 		var headline, rest []published.Metric

@@ -39,25 +39,25 @@ func Run(r *analysis.Run, o RunOptions) *doc.Document {
 	s := arrange(r)
 	d := &doc.Document{Title: cmp.Or(plain(s.plan.Name), "Run"), About: "Tare report", Lede: plain(s.plan.Description),
 		Styles: figure.PageCSS(), Footer: s.footer(o)}
-	d.Add(doc.Only{In: doc.Page, Blocks: []doc.Block{doc.Facts{Look: doc.Glance, List: s.facts()}}},
-		doc.Only{In: doc.Terminal, Blocks: s.state()}, s.summarySection())
+	d.Add(doc.On(doc.Page, doc.Facts{Look: doc.Glance, List: s.facts()}),
+		doc.On(doc.Terminal, s.state()...), s.summarySection())
 	if !s.alone() {
-		d.Add(doc.Only{In: doc.Page, Blocks: []doc.Block{doc.Section{ID: "overheads", Title: "Overheads", Blocks: s.overheadBlocks()}}})
+		d.Add(doc.On(doc.Page, doc.Section{ID: "overheads", Title: "Overheads", Blocks: s.overheadBlocks()}))
 	}
 	d.Add(s.resultBlocks(o.All)...)
 	d.Add(s.scalingBlocks(o.All)...)
 	if o.Published != nil {
-		d.Add(doc.Only{In: doc.Markdown | doc.Page, Blocks: []doc.Block{publishedSection(o.Published)}})
+		d.Add(doc.On(doc.Markdown|doc.Page, publishedSection(o.Published)))
 	}
-	d.Add(doc.Only{In: doc.Terminal, Blocks: s.warningBlocks(o.All)},
-		doc.Only{In: doc.Page, Blocks: []doc.Block{s.trialSection(), s.diagnosticSection()}})
+	d.Add(doc.On(doc.Terminal, s.warningBlocks(o.All)...),
+		doc.On(doc.Page, s.trialSection(), s.diagnosticSection()))
 	if !s.imported() {
-		d.Add(doc.Only{In: doc.Markdown | doc.Page, Blocks: []doc.Block{s.proofSection()}})
+		d.Add(doc.On(doc.Markdown|doc.Page, s.proofSection()))
 	}
 	d.Add(s.invalidBlocks(o)...)
-	d.Add(doc.Only{In: doc.Markdown | doc.Page, Blocks: s.surroundings(o)},
-		doc.Only{In: doc.Page, Blocks: []doc.Block{doc.Section{ID: "definitions", Title: "Definitions", Blocks: []doc.Block{
-			doc.Section{Title: "Words used on this page", Fold: doc.Page, Open: true, Blocks: []doc.Block{doc.Facts{Look: doc.Terms, List: s.definitions()}}}}}}})
+	d.Add(doc.On(doc.Markdown|doc.Page, s.surroundings(o)...),
+		doc.On(doc.Page, doc.Section{ID: "definitions", Title: "Definitions", Blocks: []doc.Block{
+			doc.Section{Title: "Words used on this page", Fold: doc.Page, Open: true, Blocks: []doc.Block{doc.Facts{Look: doc.Terms, List: s.definitions()}}}}}))
 	return d.Add(doc.Section{Blocks: s.foot(o.All)})
 }
 
@@ -113,7 +113,7 @@ func (s *sheet) state() []doc.Block {
 	if !r.Finished {
 		state += ", not finished"
 	}
-	return []doc.Block{doc.Paragraph{Text: doc.Words(state)}, doc.Paragraph{Text: doc.Words(s.controlLine())}}
+	return []doc.Block{doc.Say(state), doc.Say(s.controlLine())}
 }
 
 // controlLine is the state of the control in one line.
@@ -136,11 +136,11 @@ func (s *sheet) summarySection() doc.Section {
 		}
 		blocks = append(blocks, doc.Alert{Title: "INVALID: this run gives no verdicts", Style: doc.Invalid, Items: doc.Each(reasons)})
 	}
-	blocks = append(blocks, doc.Only{In: doc.Markdown | doc.Page, Blocks: []doc.Block{doc.Paragraph{Text: doc.Words(s.asked() + " " + s.done())}}})
+	blocks = append(blocks, doc.On(doc.Markdown|doc.Page, doc.Say(s.asked()+" "+s.done())))
 	if o := s.observed(); o != "" {
 		blocks = append(blocks, doc.Alert{Title: o})
 	}
-	blocks = append(blocks, doc.Only{In: doc.Markdown | doc.Page, Blocks: s.answerBlocks()})
+	blocks = append(blocks, doc.On(doc.Markdown|doc.Page, s.answerBlocks()...))
 	return doc.Section{ID: "summary", Title: "Summary", Quiet: doc.Terminal | doc.Markdown, Blocks: blocks}
 }
 
@@ -157,11 +157,11 @@ func (s *sheet) answerBlocks() []doc.Block {
 	}
 	blocks := []doc.Block{doc.Answers{List: list}}
 	if list == nil {
-		blocks = []doc.Block{doc.Paragraph{Text: doc.Words("There is no headline metric with a result.")}}
+		blocks = []doc.Block{doc.Say("There is no headline metric with a result.")}
 	}
 	for _, text := range append([]string{s.controlSentence()}, s.limits()...) {
 		if text != "" {
-			blocks = append(blocks, doc.Paragraph{Text: doc.Words(text)})
+			blocks = append(blocks, doc.Say(text))
 		}
 	}
 	return append(blocks, s.warningBlocks(false)...)
@@ -182,17 +182,17 @@ func (s *sheet) warningBlocks(all bool) []doc.Block {
 		return []doc.Block{doc.Alert{Title: beforeTrusting, Items: doc.Each(list)}}
 	}
 	first := append(list[:mostWarnings:mostWarnings], wording.Count(extra, "warning", "warnings")+" more; tare show lists all.")
-	return []doc.Block{doc.Only{In: doc.Page, Blocks: []doc.Block{doc.Alert{Title: beforeTrusting, Items: doc.Each(first)}}},
-		doc.Only{In: doc.Terminal | doc.Markdown, Blocks: []doc.Block{doc.Alert{Title: beforeTrusting, Items: doc.Each(list)}}}}
+	return []doc.Block{doc.On(doc.Page, doc.Alert{Title: beforeTrusting, Items: doc.Each(first)}),
+		doc.On(doc.Terminal|doc.Markdown, doc.Alert{Title: beforeTrusting, Items: doc.Each(list)})}
 }
 
 // foot says how the numbers are to be read, and what a terminal left out.
 func (s *sheet) foot(all bool) []doc.Block {
 	var blocks []doc.Block
 	if n := len(s.groups(false)); n > 0 && !all {
-		blocks = append(blocks, doc.Only{In: doc.Terminal, Blocks: []doc.Block{doc.Paragraph{Text: doc.Words(notShown(n))}}})
+		blocks = append(blocks, doc.On(doc.Terminal, doc.Say(notShown(n))))
 	}
-	return append(blocks, doc.Only{In: doc.Terminal | doc.Markdown, Blocks: []doc.Block{doc.Paragraph{Text: doc.Words(s.legend())}}})
+	return append(blocks, doc.On(doc.Terminal|doc.Markdown, doc.Say(s.legend())))
 }
 
 // footer says who wrote a page, and when.

@@ -49,7 +49,7 @@ func (s *sheet) trialSection() doc.Section {
 			text += fmt.Sprintf(" As each arm has more than %d trials, the dots are an even choice of them, and the lanes show the range and the median of neighbouring trials.", figure.ManyDots)
 		}
 	}
-	section.Blocks = append([]doc.Block{doc.Paragraph{Text: doc.Words(text)}}, cells...)
+	section.Blocks = append([]doc.Block{doc.Say(text)}, cells...)
 	return section
 }
 
@@ -72,7 +72,7 @@ func (s *sheet) diagnosticSection() doc.Section {
 		text += fmt.Sprintf(" %s tested together and corrected by Holm's method.",
 			wording.Count(n, "comparison of a headline metric is", "comparisons of headline metrics are"))
 	}
-	section := doc.Section{ID: "diagnostics", Title: "Diagnostics", Blocks: []doc.Block{doc.Paragraph{Text: doc.Words(text)}}}
+	section := doc.Section{ID: "diagnostics", Title: "Diagnostics", Blocks: []doc.Block{doc.Say(text)}}
 	if t := s.diagnosticTable(); len(t.Groups) > 0 {
 		section.Blocks = append(section.Blocks, t)
 	}

@@ -32,11 +32,11 @@ func (s *sheet) proofSection() doc.Section {
 		rows = append(rows, doc.Row{Cells: append(doc.Cells(plain(p.Arm), plain(p.Layer), plain(p.Name), brief(p.Expected), brief(p.Example), made, strconv.Itoa(p.Passed)), failed)})
 	}
 	if rows == nil {
-		section.Blocks = []doc.Block{doc.Paragraph{Text: doc.Words("No check was recorded: no arm of this run has a layer that proves itself.")}}
+		section.Blocks = []doc.Block{doc.Say("No check was recorded: no arm of this run has a layer that proves itself.")}
 		return section
 	}
 	section.Blocks = []doc.Block{
-		doc.Paragraph{Text: doc.Words("Evidence that each layer was on in its arm and off elsewhere. A trial whose proof fails yields no number. " + proofNote(once, each))},
+		doc.Say("Evidence that each layer was on in its arm and off elsewhere. A trial whose proof fails yields no number. " + proofNote(once, each)),
 		doc.Simple([]doc.Column{{Title: "arm", Kind: doc.Name}, {Title: "layer"}, {Title: "check", Kind: doc.Prose}, {Title: "expected", Kind: doc.Prose},
 			{Title: "observed, first trial", Kind: doc.Prose}, {Title: "made"}, {Title: "passed", Right: true}, {Title: "failed", Right: true}}, rows)}
 	return section
@@ -89,21 +89,21 @@ func proofNote(once, each []string) string {
 // files of an import, and on a page each of them.
 func (s *sheet) invalidBlocks(o RunOptions) []doc.Block {
 	section := doc.Section{ID: "invalid", Title: "Invalid trials", Blocks: []doc.Block{
-		doc.Only{In: doc.Markdown | doc.Page, Blocks: []doc.Block{doc.Paragraph{Text: doc.Words(s.invalidNote())}}}}}
+		doc.On(doc.Markdown|doc.Page, doc.Say(s.invalidNote()))}}
 	var counts []doc.Fact
 	for _, rule := range rules(s.run.Trials.ByRule) {
 		counts = append(counts, doc.Fact{Key: plain(rule), Value: wording.Count(s.run.Trials.ByRule[rule], "trial", "trials")})
 	}
 	section.Blocks = append(section.Blocks, doc.Facts{List: counts})
 	if s.imported() {
-		section.Blocks = append(section.Blocks, doc.Only{In: doc.Terminal, Blocks: []doc.Block{s.fileList(mostFiles, "; the report lists them")}},
-			doc.Only{In: doc.Markdown, Blocks: []doc.Block{s.fileList(mostMarkdownFiles, "")}})
+		section.Blocks = append(section.Blocks, doc.On(doc.Terminal, s.fileList(mostFiles, "; the report lists them")),
+			doc.On(doc.Markdown, s.fileList(mostMarkdownFiles, "")))
 	}
 	if len(s.run.Invalids) > 0 {
-		section.Blocks = append(section.Blocks, doc.Only{In: doc.Page, Blocks: []doc.Block{s.invalidTrials(o)}})
+		section.Blocks = append(section.Blocks, doc.On(doc.Page, s.invalidTrials(o)))
 	}
 	if counts == nil && len(s.run.Invalids) == 0 {
-		return []doc.Block{doc.Only{In: doc.Page, Blocks: []doc.Block{section}}}
+		return []doc.Block{doc.On(doc.Page, section)}
 	}
 	return []doc.Block{section}
 }

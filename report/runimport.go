@@ -14,11 +14,11 @@ func (s *sheet) importedState() []doc.Block {
 	for _, a := range s.sources() {
 		from = append(from, a.Key+": "+a.Value)
 	}
-	blocks := []doc.Block{doc.Paragraph{Text: doc.Words(fmt.Sprintf("imported from %s, %s of %s valid", s.tool(),
-		wording.Number(float64(r.Trials.Valid), 9), wording.Count(r.Trials.Planned, "trial", "trials")))},
+	blocks := []doc.Block{doc.Say(fmt.Sprintf("imported from %s, %s of %s valid", s.tool(),
+		wording.Number(float64(r.Trials.Valid), 9), wording.Count(r.Trials.Planned, "trial", "trials"))),
 		doc.List{Items: doc.Each(from)}}
 	if len(r.Controls) > 0 {
-		blocks = append(blocks, doc.Paragraph{Text: doc.Words(s.controlLine())})
+		blocks = append(blocks, doc.Say(s.controlLine()))
 	}
 	return blocks
 }
@@ -47,11 +47,11 @@ func (s *sheet) factSection() doc.Section {
 		rows = append(rows, row)
 	}
 	if rows == nil {
-		section.Blocks = []doc.Block{doc.Paragraph{Text: doc.Words("The files tell nothing of the systems that they were made on.")}}
+		section.Blocks = []doc.Block{doc.Say("The files tell nothing of the systems that they were made on.")}
 		return section
 	}
 	section.Blocks = []doc.Block{
-		doc.Paragraph{Text: doc.Words("What the files tell of the systems that they were made on. Facts in bold differ between arms, and are compared along with them.")},
+		doc.Say("What the files tell of the systems that they were made on. Facts in bold differ between arms, and are compared along with them."),
 		doc.Simple(columns, rows)}
 	return section
 }
@@ -60,8 +60,8 @@ func (s *sheet) factSection() doc.Section {
 func (s *sheet) sourceBlocks(o RunOptions) []doc.Block {
 	blocks := []doc.Block{doc.Facts{List: s.sources()}}
 	if command := s.plan.Import.Command; command != "" {
-		blocks = append(blocks, doc.Only{In: doc.Page, Blocks: []doc.Block{
-			doc.Paragraph{Text: doc.Words("The same files are imported again by:")}, doc.Code{Text: command}}})
+		blocks = append(blocks, doc.On(doc.Page,
+			doc.Say("The same files are imported again by:"), doc.Code{Text: command}))
 	}
 	return append(blocks, directoryLinks(o))
 }

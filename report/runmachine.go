@@ -15,11 +15,11 @@ import (
 func (s *sheet) machineSection() doc.Section {
 	section := doc.Section{ID: "machine", Title: "Machine and tools", Quiet: doc.Markdown}
 	page := func(blocks ...doc.Block) {
-		section.Blocks = append(section.Blocks, doc.Only{In: doc.Page, Blocks: blocks})
+		section.Blocks = append(section.Blocks, doc.On(doc.Page, blocks...))
 	}
 	e := s.run.Environment
 	if e == nil {
-		page(doc.Paragraph{Text: doc.Words("The run has no record of its machine.")})
+		page(doc.Say("The run has no record of its machine."))
 		return section
 	}
 	page(doc.List{Items: doc.Each(plainAll(e.Remarks()))})

@@ -17,17 +17,17 @@ func (s *sheet) surroundings(o RunOptions) []doc.Block {
 		return []doc.Block{s.factSection(), doc.Section{ID: "repeat", Title: "Where the trials are from", Blocks: s.sourceBlocks(o)}}
 	}
 	h := s.run.Harness
-	return []doc.Block{s.machineSection(), doc.Only{In: doc.Page, Blocks: []doc.Block{
-		doc.Section{ID: "harness", Title: "Cost of measuring", Blocks: []doc.Block{doc.Paragraph{Text: doc.Words(
+	return []doc.Block{s.machineSection(), doc.On(doc.Page,
+		doc.Section{ID: "harness", Title: "Cost of measuring", Blocks: []doc.Block{doc.Say(
 			fmt.Sprintf("Outside trials Tare took %s of the run's wall clock, and during trials its own process used %s of one CPU core.",
-				wording.Share(h.WallShare), wording.Share(h.CPUShare)))}}},
-		doc.Section{ID: "repeat", Title: "How to repeat", Blocks: s.repeatBlocks(o)}}}}
+				wording.Share(h.WallShare), wording.Share(h.CPUShare)))}},
+		doc.Section{ID: "repeat", Title: "How to repeat", Blocks: s.repeatBlocks(o)})}
 }
 
 // repeatBlocks say how to repeat the run.
 func (s *sheet) repeatBlocks(o RunOptions) []doc.Block {
 	note := fmt.Sprintf("The order of trials is drawn from the seed. With seed: %d under design in the experiment file, the same order is run again.", s.plan.Seed)
-	blocks := []doc.Block{doc.Paragraph{Text: doc.Words(note)}, doc.Code{Text: cmp.Or(o.Command, "tare run experiment.yaml")}}
+	blocks := []doc.Block{doc.Say(note), doc.Code{Text: cmp.Or(o.Command, "tare run experiment.yaml")}}
 	if file := bytes.TrimRight(o.Experiment, "\n"); len(file) > 0 {
 		blocks = append(blocks, doc.Section{Title: "The experiment file", Fold: doc.Page, Open: true, Blocks: []doc.Block{doc.Code{Text: string(file)}}})
 	}
@@ -70,12 +70,12 @@ func directoryLinks(o RunOptions) doc.Block {
 		}
 		text = append(text, doc.Span{Words: name, Link: link(o.base(), name)})
 	}
-	return doc.Only{In: doc.Page, Blocks: []doc.Block{doc.Paragraph{Text: append(text, doc.Span{Words: "."})}}}
+	return doc.On(doc.Page, doc.Paragraph{Text: append(text, doc.Span{Words: "."})})
 }
 
 // publishedSection is the published table as a part of a run's report.
 func publishedSection(t *published.Table) doc.Section {
 	intro := publishedTitle(t) + ". This is how benchmarks are mostly written up; how sure a difference is stands only in the last column."
 	return doc.Section{ID: "published", Title: "The published table", Short: "Published table",
-		Blocks: append([]doc.Block{doc.Paragraph{Text: doc.Words(intro)}}, publishedBlocks(t)...)}
+		Blocks: append([]doc.Block{doc.Say(intro)}, publishedBlocks(t)...)}
 }

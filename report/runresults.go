@@ -19,7 +19,7 @@ func (s *sheet) overheadBlocks() []doc.Block {
 		if s.plan.Paired() {
 			text = "There is nothing to draw: no headline metric has complete pairs."
 		}
-		return []doc.Block{doc.Paragraph{Text: doc.Words(text)}}
+		return []doc.Block{doc.Say(text)}
 	}
 	text := doc.Text{{Words: "Each mark is the overhead of an arm relative to "}, {Words: s.baseline, Style: doc.Strong},
 		{Words: ", the line its " + wording.Share(float64(s.plan.Confidence)) + " interval. To the right is a cost, to the left a gain."}}
@@ -71,18 +71,18 @@ func (s *sheet) resultBlocks(all bool) []doc.Block {
 		in = doc.Terminal // the summary has all
 	}
 	section := doc.Section{ID: "results", Title: "Results", Quiet: doc.Terminal, Blocks: []doc.Block{
-		doc.Only{In: doc.Page, Blocks: []doc.Block{doc.Paragraph{Text: doc.Words(s.legend())}}}}}
+		doc.On(doc.Page, doc.Say(s.legend()))}}
 	if table := s.resultTable(true); len(table.Groups) > 0 {
 		table.Key = s.plotLegend()
 		section.Blocks = append(section.Blocks, table)
 	} else {
-		section.Blocks = append(section.Blocks, doc.Only{In: doc.Page, Blocks: []doc.Block{doc.Paragraph{Text: doc.Words("No results.")}}})
+		section.Blocks = append(section.Blocks, doc.On(doc.Page, doc.Say("No results.")))
 	}
 	if rest := s.resultTable(false); len(rest.Groups) > 0 {
 		exploratory := doc.Section{Title: exploratoryTitle, Note: exploratoryNote, Flush: true, Fold: doc.Page, Blocks: []doc.Block{rest}}
-		section.Blocks = append(section.Blocks, doc.Only{In: shownIn(all), Blocks: []doc.Block{exploratory}})
+		section.Blocks = append(section.Blocks, doc.On(shownIn(all), exploratory))
 	}
-	return []doc.Block{doc.Only{In: in, Blocks: []doc.Block{section}}}
+	return []doc.Block{doc.On(in, section)}
 }
 
 // shownIn are the forms that show exploratory metrics: a terminal if asked.

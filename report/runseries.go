@@ -31,7 +31,7 @@ func (s *sheet) seriesBlocks() []doc.Block {
 	if len(t.Parts()) == 0 {
 		return nil
 	}
-	blocks := []doc.Block{doc.Paragraph{Text: doc.Words("Intervals take the values of an arm for independent draws from one distribution. In the order measured, these are the signs that they are not.")}, t}
+	blocks := []doc.Block{doc.Say("Intervals take the values of an arm for independent draws from one distribution. In the order measured, these are the signs that they are not."), t}
 	if more != "" {
 		blocks = append(blocks, doc.Paragraph{Text: doc.In(doc.Muted, more)})
 	}

@@ -20,9 +20,9 @@ func (s *sheet) scalingBlocks(all bool) []doc.Block {
 	if len(s.run.Scaling) == 0 {
 		return nil
 	}
-	section := doc.Section{ID: "scaling", Title: "How it grows", Blocks: []doc.Block{doc.Paragraph{Text: doc.Words(scalingNote)},
-		doc.Only{In: doc.Page, Blocks: []doc.Block{doc.Paragraph{Text: doc.Words("Dots are trials, marks the means at each level, the band is the " +
-			wording.Share(float64(s.plan.Confidence)) + " interval of the line.")}}}}}
+	section := doc.Section{ID: "scaling", Title: "How it grows", Blocks: []doc.Block{doc.Say(scalingNote),
+		doc.On(doc.Page, doc.Say("Dots are trials, marks the means at each level, the band is the "+
+			wording.Share(float64(s.plan.Confidence))+" interval of the line."))}}
 	in, open := doc.Markdown|doc.Page, 0
 	for i := range s.run.Scaling {
 		sc := &s.run.Scaling[i]
@@ -35,10 +35,10 @@ func (s *sheet) scalingBlocks(all bool) []doc.Block {
 			in |= doc.Terminal
 			section.Blocks = append(section.Blocks, growth)
 		} else {
-			section.Blocks = append(section.Blocks, doc.Only{In: doc.Markdown | doc.Page, Blocks: []doc.Block{growth}})
+			section.Blocks = append(section.Blocks, doc.On(doc.Markdown|doc.Page, growth))
 		}
 	}
-	return []doc.Block{doc.Only{In: in, Blocks: []doc.Block{section}}}
+	return []doc.Block{doc.On(in, section)}
 }
 
 // growthSection is one metric against one factor: "memory-istiod by objects".

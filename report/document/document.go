@@ -59,8 +59,14 @@ type Only struct {
 	Blocks []Block
 }
 
+// On is blocks for some forms.
+func On(in Forms, blocks ...Block) Only { return Only{In: in, Blocks: blocks} }
+
 // Paragraph is text.
 type Paragraph struct{ Text Text }
+
+// Say is a paragraph without a style.
+func Say(words string) Paragraph { return Paragraph{Text: Words(words)} }
 
 // List is items, one below the other.
 type List struct {

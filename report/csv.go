@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -26,21 +27,30 @@ var csvColumns = []string{
 // of the plan. Numbers have full precision. Fields that a spreadsheet would take
 // for a formula are quoted with an apostrophe.
 func CSV(w io.Writer, r *analysis.Run) error {
-	out := csv.NewWriter(w)
 	s := arrange(r)
-	err := out.Write(csvColumns)
+	lines := [][]string{csvColumns}
 	for _, g := range append(s.groups(true), s.groups(false)...) {
 		for _, c := range g.lines() {
-			if err == nil {
-				err = out.Write(s.record(c))
-			}
+			lines = append(lines, s.record(c))
 		}
 	}
-	out.Flush()
-	if err == nil {
-		err = out.Error()
+	return writeCSV(w, lines)
+}
+
+// writeCSV writes lines whose texts are made safe.
+func writeCSV(w io.Writer, lines [][]string) error {
+	out := csv.NewWriter(w)
+	for _, line := range lines {
+		safe := slices.Clone(line)
+		for i, field := range safe {
+			if _, err := strconv.ParseFloat(field, 64); err != nil {
+				safe[i] = Field(field)
+			}
+		}
+		_ = out.Write(safe) // Error tells
 	}
-	if err != nil {
+	out.Flush()
+	if err := out.Error(); err != nil {
 		return fmt.Errorf("write csv: %w", err)
 	}
 	return nil
@@ -54,9 +64,6 @@ func (s *sheet) record(c analysis.Comparison) []string {
 	second := []float64{c.T.Point, c.T.Lo, c.T.Hi}
 	rec := []string{c.Cell, m.Name, m.Unit, string(m.Better), string(m.Scale), strconv.FormatBool(m.Headline), c.Arm,
 		string(s.role(c.Arm)), string(c.Verdict), strconv.Itoa(c.Rounds)}
-	for i := range rec {
-		rec[i] = unformula(plain(rec[i]))
-	}
 	ok := wording.Judged(c)
 	if c.PointOnly {
 		estimates[1], estimates[2] = math.NaN(), math.NaN() // leaves the fields empty
@@ -65,10 +72,10 @@ func (s *sheet) record(c analysis.Comparison) []string {
 		second[1], second[2] = math.NaN(), math.NaN()
 	}
 	rec = append(rec, exact(estimates, ok)...)
-	rec = append(rec, unformula(plain(c.Method)))
+	rec = append(rec, c.Method)
 	rec = append(rec, exact(second, ok)...)
 	rec = append(rec, exact(numbers, ok)...)
-	return append(rec, unformula(plain(wording.Sentence(&c))))
+	return append(rec, wording.Sentence(&c))
 }
 
 // exact writes numbers so that they are read back the same; nothing where there
