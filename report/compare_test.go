@@ -2,10 +2,8 @@ package report
 
 import (
 	"bytes"
-	"encoding/csv"
 	"encoding/json"
 	"math"
-	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -13,11 +11,9 @@ import (
 	"tare/analysis"
 	comparing "tare/compare"
 	"tare/journal"
-	"tare/report/columns"
 	"tare/report/html"
 	"tare/report/markdown"
 	terminal "tare/report/text"
-	"tare/safetext"
 )
 
 // trialsOf gives the trials behind the series of a made run.
@@ -101,29 +97,6 @@ func TestCompareGolden(t *testing.T) {
 	golden(t, "compare.csv", table.String())
 }
 
-func TestCompareTextFitsTheWidth(t *testing.T) {
-	for n := 2; n <= 4; n++ {
-		r := someComparison(t, n)
-		for _, width := range []int{40, 80, 140} {
-			for _, plainText := range []bool{false, true} {
-				var b bytes.Buffer
-				if err := terminal.Write(&b, Compare(r, CompareOptions{All: true}), terminal.Options{Width: width, ASCII: plainText}); err != nil {
-					t.Fatal(err)
-				}
-				for line := range strings.Lines(b.String()) {
-					line = strings.TrimSuffix(line, "\n")
-					if columns.Width(line) > width {
-						t.Errorf("%d runs at width %d: %d columns: %q", n, width, columns.Width(line), line)
-					}
-					if plainText && strings.ContainsFunc(line, func(r rune) bool { return r > '~' }) {
-						t.Errorf("not ASCII: %q", line)
-					}
-				}
-			}
-		}
-	}
-}
-
 func TestComparePage(t *testing.T) {
 	for n := 2; n <= 4; n++ {
 		page := comparePageOf(t, someComparison(t, n), CompareOptions{})
@@ -141,35 +114,6 @@ func TestComparePage(t *testing.T) {
 	}
 }
 
-func TestHostileComparisonStaysText(t *testing.T) {
-	r := someComparison(t, 3)
-	r.Warnings, r.Unknown = []analysis.Finding{analysis.Remark{Text: "odd"}}, []analysis.Finding{analysis.Remark{Text: "odd"}}
-	r.Apart = []comparing.Apart{{What: "arm", Name: "x", Runs: []int{1}, Other: []int{2}}}
-	n := 0
-	poison(reflect.ValueOf(r), &n)
-	page := comparePageOf(t, r, CompareOptions{})
-	checkPage(t, "hostile comparison", page)
-	if strings.Contains(page, "<script") || strings.Contains(page, "<img") || !strings.Contains(page, "&lt;script&gt;alert(1)") {
-		t.Error("the page holds markup of the runs, or not their text")
-	}
-	var text, md, table bytes.Buffer
-	for _, err := range []error{terminal.Write(&text, Compare(r, CompareOptions{All: true}), terminal.Options{}), markdown.Write(&md, Compare(r, CompareOptions{})), CompareCSV(&table, r)} {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	for name, s := range map[string]string{"page": page, "text": text.String(), "markdown": md.String(), "csv": table.String()} {
-		if safe := safetext.Lines(s); safe != s {
-			t.Fatalf("%s is not safe: %q, not %q", name, s, safe)
-		}
-	}
-	checkMarkdown(t, md.String())
-	rows, err := csv.NewReader(&table).ReadAll()
-	if err != nil || len(rows) != 1+len(r.Changes)+len(r.Floors)+len(r.Levels) {
-		t.Errorf("csv: %d rows, %v", len(rows), err)
-	}
-}
-
 // Numbers at the ends of what they can be are drawn, and JSON can be written.
 func TestExtremeComparison(t *testing.T) {
 	r := someComparison(t, 2)
@@ -184,15 +128,5 @@ func TestExtremeComparison(t *testing.T) {
 	}
 	if _, err := json.Marshal(r); err != nil {
 		t.Error(err)
-	}
-}
-
-func TestCompareWriteErrorsAreReported(t *testing.T) {
-	r := someComparison(t, 2)
-	for name, err := range map[string]error{"text": terminal.Write(broken{}, Compare(r, CompareOptions{}), terminal.Options{}), "markdown": markdown.Write(broken{}, Compare(r, CompareOptions{})),
-		"csv": CompareCSV(broken{}, r), "page": html.Write(broken{}, Compare(r, CompareOptions{}))} {
-		if err == nil || !strings.Contains(err.Error(), "no space left on device") {
-			t.Errorf("%s: %v", name, err)
-		}
 	}
 }

@@ -1,247 +1,82 @@
 package report
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 
-	"tare/analysis"
-	"tare/experiment"
 	"tare/gate"
+	doc "tare/report/document"
+	"tare/report/figure"
 	"tare/wording"
 )
 
-// GateLine says in one line what a gate came to.
-func GateLine(r *gate.Result) string {
-	n := len(r.Cases)
-	unresolved := r.Count(gate.Unresolved)
-	switch r.Outcome {
-	case gate.Pass:
-		return "gate passed: " + wording.Count(n, "budget", "budgets") + " kept"
-	case gate.Fail:
-		text := fmt.Sprintf("gate failed: %d of %s exceeded", r.Count(gate.Fail), wording.Count(n, "budget", "budgets"))
-		if unresolved > 0 {
-			text += fmt.Sprintf(", %d not resolved", unresolved)
+// Gate shows a gate: the outcome, a row for each case with its limit and its
+// overhead, and why. Link is where the report of the run is, as a URL or a
+// relative path; empty for none.
+func Gate(r *gate.Result, link string) *doc.Document {
+	d := &doc.Document{Title: GateLine(r), Style: gateStyle(r.Outcome), Level: 3, Styles: figure.PageCSS(), Footer: "Made by tare gate."}
+	about := doc.Words(gateAbout(r) + ".")
+	if link != "" {
+		about = append(about, doc.Span{Words: " Report", Link: link})
+	}
+	d.Blocks = append(d.Blocks, doc.Paragraph{Text: about})
+	if label := gateObservational(r); label != "" {
+		d.Blocks = append(d.Blocks, doc.Paragraph{Text: doc.In(doc.Strong, upperFirst(label))})
+	}
+	return d.Add(
+		doc.List{Items: doc.Each(append(gateReasons(r), gateShared(r)...))},
+		gateCases(r),
+		doc.Section{Title: "Why", Fold: doc.Markdown, Quiet: doc.Terminal | doc.Page, Blocks: gateWhyBlocks(r)})
+}
+
+// gateCases are the cases, cell by cell. Markdown has the cell in a column, so
+// that what a pull request shows is one table.
+func gateCases(r *gate.Result) doc.Table {
+	t := doc.Table{Bare: true, Columns: []doc.Column{
+		{Signs: true}, {Title: "arm", Kind: doc.Name, Tight: true}, {Title: "metric", Kind: doc.Name}, {Title: "cell", Kind: doc.Name, In: doc.Markdown},
+		{Title: "limit", Label: "limit"}, {Title: "overhead", Right: true}, {Title: wording.Share(r.Confidence) + " interval", Right: true, Tight: true},
+		{Title: "why", Kind: doc.Prose, In: doc.Terminal | doc.Page},
+	}}
+	shared := gateShared(r)
+	for i, c := range r.Cases {
+		if i == 0 || c.Cell != r.Cases[i-1].Cell {
+			t.Groups = append(t.Groups, doc.Group{Title: doc.Words(plain(c.Cell)), Parts: []doc.Part{{}}})
 		}
-		return text
-	case gate.Invalid:
-		return "gate invalid: the run gives no verdicts"
+		point, interval := gateOverhead(c)
+		why := ""
+		if c.Outcome != gate.Pass && c.Outcome != gate.Invalid {
+			why = gateBrief(r, c, shared)
+		}
+		t.Groups[len(t.Groups)-1].Add(doc.Row{Cells: append([]doc.Cell{doc.Of(doc.In(gateStyle(c.Outcome), string(c.Outcome)))},
+			doc.Cells(plain(c.Arm), gateWhat(c), plain(c.Cell), plain(c.Budget.String()), point, interval, why)...)})
 	}
-	return fmt.Sprintf("gate unresolved: %d of %s not resolved", unresolved, wording.Count(n, "budget", "budgets"))
+	return t
 }
 
-// gateAbout says what was judged: the run, its size, and what it was held
-// against.
-func gateAbout(r *gate.Result) string {
-	name := plain(r.Name)
-	if name == "" {
-		name = "run"
-	}
-	size := gateSize(r, r.Rounds)
-	if !r.Paired && r.Rounds > 1 {
-		size = "up to " + size
-	}
-	text := fmt.Sprintf("%s, %s, compared with ", name, size)
-	if r.Against != "" {
-		text += "the history in " + plain(r.Against)
-	} else {
-		text += gateBaseline(r)
-	}
-	text += ", " + wording.Share(r.Confidence) + " intervals"
-	if !r.Finished {
-		text += ", not finished"
-	}
-	return text
-}
-
-// gateSize counts what a run rests on: rounds, or of an imported one pairs of
-// trials, or the values of independent samples.
-func gateSize(r *gate.Result, n int) string {
-	switch {
-	case !r.Paired:
-		return wording.Count(n, "value", "values") + " per arm"
-	case r.Observation != nil:
-		return wording.Count(n, "pair", "pairs") + " of trials"
-	}
-	return wording.Count(n, "round", "rounds")
-}
-
-func gateBaseline(r *gate.Result) string {
-	if b := plain(r.Baseline); b != "" {
-		return b
-	}
-	return "the baseline"
-}
-
-// gateObservational is the label of a run that is no experiment, empty for one
-// that is.
-func gateObservational(r *gate.Result) string {
-	if r.Observation == nil {
-		return ""
-	}
-	return "observational: " + brief(wording.Observation(r.Observation))
-}
-
-// gateShared says what holds for several cases, so that each need not repeat it.
-func gateShared(r *gate.Result) []string {
+// gateWhyBlocks say why each case has its outcome, and how far to trust that.
+func gateWhyBlocks(r *gate.Result) []doc.Block {
 	var list []string
-	said := map[string]int{}
-	advice := false
+	shared := gateShared(r)
 	for _, c := range r.Cases {
-		switch why := gateWhy(r, c); {
-		case c.Reason == gate.NotFinished, c.Reason == gate.NotRandom, c.Reason == gate.NoHistory:
-			if said[why]++; said[why] == 1 {
-				list = append(list, why)
-			}
-		case c.History != nil && c.Reason == gate.Straddles:
-			advice = true
+		if c.Outcome != gate.Unresolved || !slices.Contains(shared, gateWhy(r, c)) {
+			list = append(list, gateSentence(r, c))
 		}
 	}
-	list = slices.DeleteFunc(list, func(why string) bool { return said[why] == 1 })
-	if advice {
-		list = append(list, "where a limit lies within the interval, runs differ too much from each other to tell: more trials in each or a quieter machine would narrow it, more runs hardly")
+	blocks := []doc.Block{doc.On(doc.Markdown, doc.List{Items: doc.Each(list)})}
+	if warnings := gateWarnings(r); len(warnings) > 0 {
+		blocks = append(blocks, doc.Alert{Title: "Before trusting these numbers", Items: doc.Each(warnings)})
 	}
-	return list
+	return append(blocks, doc.On(doc.Markdown|doc.Page, doc.Say(gateLegend(r))))
 }
 
-// gateBrief says why a case has its outcome, as far as shared does not.
-func gateBrief(r *gate.Result, c gate.Case, shared []string) string {
-	why := gateWhy(r, c)
-	if !slices.Contains(shared, why) {
-		return why
+// gateStyle is the style of an outcome.
+func gateStyle(o gate.Outcome) doc.Style {
+	switch o {
+	case gate.Pass:
+		return doc.Passed
+	case gate.Fail:
+		return doc.Failed
+	case gate.Invalid:
+		return doc.Invalid
 	}
-	if c.Reason == gate.NoHistory {
-		return "nothing to compare with"
-	}
-	return ""
-}
-
-// gateMetric is the metric of a case on the scale of its limit.
-func gateMetric(c gate.Case) experiment.Metric {
-	m := c.Metric
-	m.Scale = c.Limit.Scale
-	return m
-}
-
-// gateOverhead writes the estimate and the interval of a case.
-func gateOverhead(c gate.Case) (point, interval string) {
-	if !c.Estimated {
-		return wording.Missing, ""
-	}
-	shown := analysis.Comparison{Metric: gateMetric(c), Overhead: c.Overhead, Rounds: max(c.Size, 1), Verdict: analysis.Costs}
-	return wording.Overhead(shown)
-}
-
-// gateAmount writes one number of a case on the scale of its limit, with as many
-// digits as its interval has.
-func gateAmount(c gate.Case, v float64) string {
-	return wording.NoSigns.Amount(gateMetric(c), v, c.Overhead)
-}
-
-// gateWhat names what a case is about besides its cell and arm: the metric, and
-// the part of the history.
-func gateWhat(c gate.Case) string {
-	if c.History == nil {
-		return plain(c.Metric.Name)
-	}
-	return plain(c.Metric.Name) + " (" + plain(c.History.Part) + ")"
-}
-
-// gateWhy says in words why a case has its outcome: the verdict without the names.
-func gateWhy(r *gate.Result, c gate.Case) string {
-	limit := plain(c.Budget.String())
-	switch c.Reason {
-	case gate.Within:
-		if c.Overhead.Hi < 0 && c.History == nil {
-			return fmt.Sprintf("gains at least %s, within the limit of %s", gateAmount(c, -c.Overhead.Hi), limit)
-		}
-		return fmt.Sprintf("%s at most %s, within the limit of %s", gateVerb(c), gateAmount(c, c.Overhead.Hi), limit)
-	case gate.Exceeds:
-		return fmt.Sprintf("%s at least %s, over the limit of %s", gateVerb(c), gateAmount(c, c.Overhead.Lo), limit)
-	case gate.Straddles:
-		return fmt.Sprintf("the limit of %s lies within the interval%s", limit, gateNeeded(r, c))
-	case gate.NotByHolm:
-		return fmt.Sprintf("%s at least %s by itself, over the limit of %s, but not as one of %s (p after Holm's correction %s)%s", gateVerb(c),
-			gateAmount(c, c.Overhead.Lo), limit, wording.Count(len(r.Cases), "budget", "budgets"), wording.Probability(c.PAdjusted), gateNeeded(r, c))
-	case gate.UnderBias:
-		return fmt.Sprintf("not clear of the limit of %s: the control differs from %s by up to %s itself", limit, gateBaseline(r), gateAmount(c, c.Bias))
-	case gate.TooFew:
-		text := strings.Replace(gateSize(r, c.Size), " round", " complete round", 1)
-		if c.Size == 1 {
-			text += " is"
-		} else {
-			text += " are"
-		}
-		text += " too few for an interval that holds for any noise"
-		if c.Needed > 0 {
-			text += "; at least " + wording.Count(c.Needed, "is", "are") + " needed"
-		}
-		return text
-	case gate.NotFinished:
-		return "the run is not finished; tare resume goes on with it"
-	case gate.NotRandom:
-		return "not judged, since the run is observational; --observational judges it all the same"
-	}
-	text := wording.GateReason(c.Reason)
-	if c.Gap != nil {
-		text += ": " + brief(wording.Reason(c.Gap))
-	}
-	return text
-}
-
-// gateVerb is what an overhead, or its growth, does.
-func gateVerb(c gate.Case) string {
-	if c.History == nil {
-		return "costs"
-	}
-	word := "is worse than " + wording.Count(c.History.Runs, "run", "runs")
-	if c.History.Part == gate.PartAnchor {
-		return word + " at the beginning by"
-	}
-	return word + " since the last change by"
-}
-
-// gateNeeded says how many rounds would resolve a case.
-func gateNeeded(r *gate.Result, c gate.Case) string {
-	switch {
-	case c.History != nil:
-		return ""
-	case c.Needed > 0:
-		return "; about " + gateSize(r, c.Needed) + " would resolve it"
-	}
-	return "; the estimate is too near to it for any reasonable number of " + strings.TrimPrefix(gateSize(r, 2), "2 ") + " to resolve it"
-}
-
-// gateSentence is a case in a sentence with its names. One of a run that is no
-// experiment says so; what it is instead stands beside the cases.
-func gateSentence(r *gate.Result, c gate.Case) string {
-	text := string(c.Outcome)
-	if r.Observation != nil {
-		text += " (observational)"
-	}
-	text = fmt.Sprintf("%s: %s on %s in %s: %s", text, plain(c.Arm), gateWhat(c), plain(c.Cell), gateWhy(r, c))
-	if point, interval := gateOverhead(c); interval != "" {
-		text += fmt.Sprintf(" (%s %s, %s interval)", point, interval, wording.Share(r.Confidence))
-	}
-	return text + "."
-}
-
-// gateReasons say why the run gives no verdicts.
-func gateReasons(r *gate.Result) []string { return plainAll(wording.GateReasons(r)) }
-
-// gateWarnings are what a reader must know of the run before trusting its numbers.
-func gateWarnings(r *gate.Result) []string {
-	var list []string
-	for _, w := range wording.Findings(r.Warnings) {
-		if w = brief(w); w != "" && !strings.EqualFold(w, brief(wording.Observation(r.Observation))) {
-			list = append(list, w)
-		}
-	}
-	return list
-}
-
-// gateLegend says how the numbers are to be read.
-func gateLegend(r *gate.Result) string {
-	return fmt.Sprintf("Plus is a cost. A case passes when its interval ends within the limit, and fails when the overhead is shown to be over it; the chance of any false failure is at most %s.",
-		wording.Share(r.Level))
+	return doc.Open
 }

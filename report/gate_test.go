@@ -2,9 +2,7 @@ package report
 
 import (
 	"bytes"
-	"encoding/csv"
 	"math"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -13,7 +11,6 @@ import (
 	"tare/experiment/quantity"
 	"tare/gate"
 	"tare/history"
-	"tare/report/columns"
 	"tare/report/text"
 )
 
@@ -152,24 +149,6 @@ func TestGateGolden(t *testing.T) {
 	golden(t, "gate-mixed.csv", table.String())
 }
 
-func TestGateTextFitsTheWidth(t *testing.T) {
-	for name, r := range gateFixtures() {
-		for _, width := range []int{40, 60, 80, 120} {
-			for _, plainText := range []bool{false, true} {
-				got := asText(t, Gate(r, ""), text.Options{Width: width, ASCII: plainText})
-				for _, line := range strings.Split(got, "\n") {
-					if columns.Width(line) > width {
-						t.Errorf("%s: %d columns at a width of %d: %q", name, columns.Width(line), width, line)
-					}
-				}
-				if strings.ContainsAny(got, "\x1b\x07\x00\u202e") {
-					t.Errorf("%s: control characters reach the terminal", name)
-				}
-			}
-		}
-	}
-}
-
 // TestGateLabel checks that every form of an observational gate says that it is
 // one, whether or not it was judged.
 func TestGateLabel(t *testing.T) {
@@ -184,43 +163,6 @@ func TestGateLabel(t *testing.T) {
 		for form, got := range map[string]string{"text": asText(t, Gate(r, ""), text.Options{}), "markdown": asMarkdown(t, Gate(r, "")), "page": asPage(t, Gate(r, "")), "junit": junit.String(), "csv": table.String()} {
 			if !strings.Contains(got, "bservational") || !strings.Contains(got, "rms ran one after the other") {
 				t.Errorf("%s, %s: no label in\n%s", name, form, got)
-			}
-		}
-	}
-}
-
-// TestGateMarkdownIsInert checks that names are no markup, and that the table has
-// the same number of columns in every row.
-func TestGateMarkdownIsInert(t *testing.T) {
-	for name, r := range gateFixtures() {
-		text := asMarkdown(t, Gate(r, "javascript:alert(1)"))
-		if strings.Contains(text, "<script") || strings.Contains(text, "](javascript") || strings.Contains(text, "](<javascript") {
-			t.Errorf("%s: markup gets through:\n%s", name, text)
-		}
-		for _, line := range strings.Split(text, "\n") {
-			bars := strings.Count(line, "|") - strings.Count(line, `\|`)
-			if strings.HasPrefix(line, "|") && bars != 8 {
-				t.Errorf("%s: %d bars in %s", name, bars, line)
-			}
-		}
-	}
-}
-
-func TestGateCSV(t *testing.T) {
-	for name, r := range gateFixtures() {
-		var b bytes.Buffer
-		if err := GateCSV(&b, r); err != nil {
-			t.Fatal(err)
-		}
-		rows, err := csv.NewReader(&b).ReadAll()
-		if err != nil || len(rows) != len(r.Cases)+1 {
-			t.Fatalf("%s: %d rows, %v", name, len(rows), err)
-		}
-		for _, row := range rows {
-			for _, field := range row {
-				if _, err := strconv.ParseFloat(field, 64); err != nil && field != "" && strings.ContainsRune("=+-@", rune(field[0])) {
-					t.Errorf("%s: a spreadsheet would run %q", name, field)
-				}
 			}
 		}
 	}

@@ -1,181 +1,88 @@
 package report
 
 import (
-	"fmt"
-	"strconv"
-	"strings"
-
-	"tare/analysis"
-	"tare/experiment"
 	"tare/published"
-	"tare/wording"
+	doc "tare/report/document"
+	"tare/report/figure"
 )
 
-func publishedTitle(t *published.Table) string {
-	name := plain(t.Experiment)
-	if name == "" {
-		name = "run"
-	}
-	return name + ": mean (population variance) over trials"
+// Published shows the published table: for each cell the means with their
+// variances, then the differences with what the intervals say of each.
+func Published(t *published.Table) *doc.Document {
+	d := &doc.Document{Title: publishedTitle(t), Styles: figure.PageCSS(), Footer: "Made by tare show."}
+	return d.Add(publishedBlocks(t)...)
 }
 
-// publishedNotes say what a reader must know of the table: which trials are in
-// it, and how many of its differences survive.
-func publishedNotes(t *published.Table) []string {
-	list := []string{publishedTrials(t)}
-	if text := survivors(t); text != "" {
-		list = append(list, text)
+func publishedBlocks(t *published.Table) []doc.Block {
+	var blocks []doc.Block
+	for _, note := range publishedNotes(t) {
+		blocks = append(blocks, doc.Say(note))
 	}
-	if t.Observation != nil {
-		list = append(list, "Observational: "+brief(wording.Observation(t.Observation))+".")
-	}
-	if !t.Valid {
-		list = append(list, "This run gives no verdicts, so nothing is said of its differences.")
-	}
-	if t.Hidden > 0 {
-		list = append(list, upperFirst(notShown(t.Hidden))+".")
-	}
-	return list
-}
-
-// publishedTrials says which trials are in the table.
-func publishedTrials(t *published.Table) string {
-	text, invalid := "", 0
 	for _, c := range t.Cells {
-		one, lost := countedTrials(c.Trials)
-		invalid += lost
-		switch {
-		case text == "":
-			text = one
-		case text != one:
-			text = "see the numbers beside the means"
-		}
-	}
-	if len(t.Cells) > 1 {
-		text += " in each cell"
-	}
-	text = "Trials: " + text + ". "
-	switch {
-	case invalid == 0:
-		return text + "All are valid and in the table."
-	case t.WithInvalid:
-		return text + "The invalid ones are in the table as far as they have values, as in tables that check no errors; the verdicts rest on valid trials only."
-	}
-	return text + "Only valid ones are in the table; --with-invalid takes in the others, as tables do that check no errors."
-}
-
-// countedTrials lists the trials of a cell by arm.
-func countedTrials(arms []published.Arm) (text string, invalid int) {
-	var parts []string
-	for _, a := range arms {
-		one := plain(a.Name) + " " + wording.Number(float64(a.Trials), 9)
-		if a.Invalid > 0 {
-			one += fmt.Sprintf(" (%s invalid)", wording.Number(float64(a.Invalid), 9))
-		}
-		invalid += a.Invalid
-		parts = append(parts, one)
-	}
-	return strings.Join(parts, ", "), invalid
-}
-
-// survivors counts what the intervals make of the differences.
-func survivors(t *published.Table) string {
-	total, byVerdict := 0, map[analysis.Verdict]int{}
-	for _, c := range t.Cells {
+		var headline, rest []published.Metric
 		for _, m := range c.Metrics {
-			for _, d := range m.Differences {
-				if d.Said != nil && m.Metric.Headline {
-					total++
-					byVerdict[d.Said.Verdict]++
-				}
+			if m.Metric.Headline {
+				headline = append(headline, m)
+			} else {
+				rest = append(rest, m)
 			}
 		}
+		section := doc.Section{Title: plain(c.ID), Flush: true, Blocks: publishedTables(t, headline)}
+		if rest != nil {
+			section.Blocks = append(section.Blocks, doc.Section{Title: exploratoryTitle, Note: exploratoryNote, Flush: true,
+				Fold: doc.Page, Open: true, Blocks: publishedTables(t, rest)})
+		}
+		blocks = append(blocks, section)
 	}
-	if total == 0 || !t.Valid {
-		return ""
-	}
-	shown := byVerdict[analysis.Costs] + byVerdict[analysis.Gains]
-	text := fmt.Sprintf("Of %s of headline metrics, the intervals show %d to be there", wording.Count(total, "difference", "differences"), shown)
-	if n := byVerdict[analysis.Equivalent]; n > 0 {
-		text += fmt.Sprintf(", show %d to be smaller than %s", n, wording.Share(t.Margin))
-	}
-	if n := byVerdict[analysis.NotResolved]; n > 0 {
-		text += fmt.Sprintf(", and leave %d open", n)
-	}
-	return text + "."
+	return blocks
 }
 
-func exploratoryMark(m experiment.Metric) string {
-	if m.Headline {
-		return ""
+// exploratoryTitle heads what was not the question of a run, with how it is to be
+// taken.
+const (
+	exploratoryTitle = "Exploratory metrics"
+	exploratoryNote  = "not corrected for their number: hints, not findings"
+)
+
+// publishedTables are a table of means, and one of differences.
+func publishedTables(t *published.Table, metrics []published.Metric) []doc.Block {
+	if len(metrics) == 0 {
+		return nil
 	}
-	return " (exploratory)"
+	means := doc.Table{Columns: []doc.Column{{Title: "metric", Kind: doc.Name}}, Groups: []doc.Group{{Parts: []doc.Part{{}}}}}
+	for _, a := range t.Arms {
+		means.Columns = append(means.Columns, doc.Column{Title: plain(a), Right: true})
+	}
+	differences := doc.Table{Bare: true, Groups: []doc.Group{{}}, Columns: []doc.Column{
+		{Title: "metric", Kind: doc.Name, In: doc.Markdown}, {Title: "difference", Kind: doc.Name},
+		{Title: "relative to the one"}, {Title: "relative to the other"},
+		{Title: "verdict", In: doc.Page}, {Title: "what the intervals say", Kind: doc.Prose}}}
+	for _, m := range metrics {
+		name, sc := publishedName(m), publishedScale(m)
+		row := doc.Row{Cells: doc.Cells(name)}
+		for _, a := range m.Arms {
+			row.Cells = append(row.Cells, doc.C(moments(sc, a)))
+		}
+		means.Groups[0].Add(row)
+		part := doc.Part{Title: doc.In(doc.Strong, name)}
+		for _, d := range m.Differences {
+			toA, toB := relative(d)
+			row := doc.Row{Cells: append(doc.Cells(name, pairName(d), toA, toB), doc.Cell{}, doc.C(said(d)))}
+			if d.Said != nil {
+				row.Cells[4] = doc.Of(verdict(d.Said.Verdict, observed(*d.Said)))
+			}
+			part.Add(row)
+		}
+		differences.Groups[0].Parts = append(differences.Groups[0].Parts, part)
+	}
+	return []doc.Block{means, differences}
 }
 
-// pairName writes a difference as it is taken: "c11n − aks".
-func pairName(d published.Difference) string { return plain(d.B) + " − " + plain(d.A) }
-
-// relative names both percentages as what they are.
-func relative(d published.Difference) (toA, toB string) {
-	return sixPercent(d.RelativeToA) + " of " + plain(d.A), sixPercent(d.RelativeToB) + " of " + plain(d.B)
-}
-
-// said is what the intervals say of b against a.
-func said(d published.Difference) string {
-	if d.Said == nil {
-		return "not judged"
+// publishedName is a metric with the unit of its moments.
+func publishedName(m published.Metric) string {
+	name := plain(m.Metric.Name)
+	if label := publishedScale(m).Label; label != "" {
+		name += ", " + label
 	}
-	text := plain(d.B) + ": " + brief(wording.Told(d.Said))
-	if a := d.Said.WithInvalid; a != nil {
-		text += "; " + brief(wording.AlternativeText(a))
-	}
-	return text
-}
-
-// Between these bounds of the largest mean, values are written in the metric's own
-// unit, as tables print them; beyond, six decimals need another.
-const smallMean, largeMean = 1e-3, 1e4
-
-// publishedScale is the unit in which a metric's moments are written.
-func publishedScale(m published.Metric) wording.Scale {
-	largest := 0.0
-	for _, a := range m.Arms {
-		largest = max(largest, abs(a.Mean))
-	}
-	if largest >= smallMean && largest < largeMean {
-		return wording.Scale{Div: 1, Label: plain(m.Metric.Unit)}
-	}
-	return wording.ScaleOf(m.Metric.Unit, largest)
-}
-
-// moments writes "1.632200 (0.002057)".
-func moments(s wording.Scale, m published.Moments) string {
-	if m.N == 0 {
-		return wording.Missing
-	}
-	variance := wording.Missing // of a single trial, which says nothing of it
-	if m.N > 1 {
-		variance = six(m.Variance / s.Div / s.Div)
-	}
-	return six(m.Mean/s.Div) + " (" + variance + ")"
-}
-
-// six writes six decimals, and values too small for them as a power of ten.
-func six(v float64) string {
-	if a := abs(v); wording.Finite(v) && (a == 0 || a >= 1e-4 && a < 1e12) {
-		return wording.Fixed(v, 6)
-	}
-	return wording.Number(v, 6)
-}
-
-// sixPercent writes a share in percent with six decimals and its sign.
-func sixPercent(v *float64) string {
-	if v == nil {
-		return wording.Missing
-	}
-	text := strconv.FormatFloat(*v*100, 'f', 6, 64)
-	if *v >= 0 {
-		text = "+" + text
-	}
-	return wording.Minus(text) + " %"
+	return name + exploratoryMark(m.Metric)
 }

@@ -2,8 +2,6 @@ package report
 
 import (
 	"bytes"
-	"encoding/csv"
-	"reflect"
 	"strings"
 	"testing"
 
@@ -11,10 +9,8 @@ import (
 	"tare/experiment"
 	"tare/journal"
 	"tare/published"
-	"tare/report/columns"
 	"tare/report/markdown"
 	terminal "tare/report/text"
-	"tare/safetext"
 )
 
 // someTable is the published table of a run of which trials failed.
@@ -58,21 +54,6 @@ func TestPublishedGolden(t *testing.T) {
 	golden(t, "published.csv", table.String())
 }
 
-func TestPublishedTextFitsTheWidth(t *testing.T) {
-	_, table := someTable(t, published.Options{})
-	for _, width := range []int{40, 80, 120} {
-		var b bytes.Buffer
-		if err := terminal.Write(&b, Published(table), terminal.Options{Width: width}); err != nil {
-			t.Fatal(err)
-		}
-		for line := range strings.Lines(b.String()) {
-			if line = strings.TrimSuffix(line, "\n"); columns.Width(line) > width {
-				t.Errorf("width %d: %d columns: %q", width, columns.Width(line), line)
-			}
-		}
-	}
-}
-
 // The section is on a page only where it is asked for.
 func TestPublishedSection(t *testing.T) {
 	r, table := someTable(t, published.Options{})
@@ -85,32 +66,6 @@ func TestPublishedSection(t *testing.T) {
 	}
 	if page := render(t, r, RunOptions{}); strings.Contains(page, "published") {
 		t.Error("a page without the table speaks of it")
-	}
-}
-
-func TestHostilePublishedStaysText(t *testing.T) {
-	r, table := someTable(t, published.Options{})
-	n := 0
-	poison(reflect.ValueOf(table), &n)
-	page := render(t, r, RunOptions{Published: table})
-	checkPage(t, "hostile table", page)
-	if strings.Contains(page, "<script") || !strings.Contains(page, "&lt;script&gt;alert(1)") {
-		t.Error("the page holds markup of the table, or not its text")
-	}
-	var text, md, lines bytes.Buffer
-	for _, err := range []error{terminal.Write(&text, Published(table), terminal.Options{}), markdown.Write(&md, Published(table)), PublishedCSV(&lines, table)} {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	for name, s := range map[string]string{"text": text.String(), "markdown": md.String(), "csv": lines.String()} {
-		if safe := safetext.Lines(s); safe != s {
-			t.Fatalf("%s is not safe: %q, not %q", name, s, safe)
-		}
-	}
-	checkMarkdown(t, md.String())
-	if rows, err := csv.NewReader(&lines).ReadAll(); err != nil || len(rows) < 10 {
-		t.Errorf("csv: %d rows, %v", len(rows), err)
 	}
 }
 

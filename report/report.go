@@ -1,10 +1,19 @@
-// Package report shows an analysed run to people: as terminal text (Text), as
-// Markdown, as one self-contained HTML page, its overheads as an SVG picture
-// (Figure), and as CSV and JSON for programs.
+// Package report shows results to people: a run, a comparison of runs, a history,
+// a gate, the published table. Each of these views builds one document; the
+// writers in report/text, report/markdown and report/html show any document, and
+// report/figure draws its pictures. For programs there are CSV, JSON and JUnit
+// XML.
 //
-// It runs nothing, reads no file and decides nothing: every number and every
-// verdict comes from the analysis.Run that it is given. What is left to decide
-// here is order and emphasis, and these follow from the method:
+// A result goes one way: what analysis (or compare, gate, history, published)
+// has judged → the view → wording for its numbers and sentences → a document → a
+// writer. A newcomer starts at Run in run.go, reads document/document.go, and has
+// seen the pattern of the others: compare.go, history.go, gate.go and
+// published.go build, the files named words say, the files named csv are for
+// programs. sheet.go arranges a run's comparisons for reading.
+//
+// Nothing here runs anything, reads a file or decides: every number and every
+// verdict is given. What is left to decide is order and emphasis, and these
+// follow from the method:
 //
 //   - The answer comes first, in sentences, with what could not be seen beside
 //     what was seen.
@@ -14,12 +23,7 @@
 //     corrected for how many there are.
 //   - No verdict is told by colour alone; every arm has a shape of its own.
 //
-// The way through the files: sheet.go arranges a run's comparisons for reading,
-// sentences.go says the results in words, run.go, history.go, compare.go and gate*.go
-// build documents, which the writers of packages text, markdown and html show, and
-// figures.go hands package figure what is to be drawn.
-//
-// Strings in a run come from users, tools and the machine. All of them pass
-// through plain, which removes control characters and terminal sequences, and
-// then through the escaping of the format.
+// Strings in a result come from users, tools and the machine. Views make each of
+// them safe before it becomes part of a sentence, so that one cannot swallow the
+// others; writers do so again, and escape.
 package report

@@ -16,25 +16,6 @@ import (
 // are counted by verdict.
 const manyCells = 3
 
-// Summary says the run in plain sentences: what was asked, how sure the answer
-// can be, the answer per arm and headline metric, and what could not be seen.
-func Summary(r *analysis.Run) []string {
-	s := arrange(r)
-	var list []string
-	if d := plain(s.plan.Description); d != "" {
-		list = append(list, d)
-	}
-	list = append(list, s.asked(), s.done())
-	if o := s.observed(); o != "" {
-		list = append(list, o)
-	}
-	list = append(list, s.trust()...)
-	for _, a := range s.answers() {
-		list = append(list, a.Text)
-	}
-	return append(list, s.limits()...)
-}
-
 // asked says what the run compares.
 func (s *sheet) asked() string {
 	if s.alone() {
@@ -74,18 +55,6 @@ func (s *sheet) done() string {
 		text += " The run is not finished: resume it to add the missing trials."
 	}
 	return text
-}
-
-// trust says what the control and the validity of the run allow to conclude.
-func (s *sheet) trust() []string {
-	var list []string
-	if !s.run.Valid {
-		list = append(list, "This run gives no verdicts. "+sentence(strings.Join(plainAll(wording.Reasons(s.run.Reasons)), "; ")))
-	}
-	if text := s.controlSentence(); text != "" {
-		list = append(list, text)
-	}
-	return list
 }
 
 // floor is the noise floor: over how many headline metrics the control was

@@ -38,6 +38,7 @@ func sparkAxis(s *history.Series) (a figure.Axis, extent string) {
 // stretches.
 func spark(s *history.Series, runs, width int) []string {
 	a, extent := sparkAxis(s)
+	extent = columns.Shorten(extent, max(20, width/2), columns.Ellipsis)
 	places := max(1, min(runs, width-2-columns.Width(extent)))
 	at := func(run int) int { return run * places / max(runs, 1) }
 	values := make([][]float64, places)

@@ -22,7 +22,7 @@ func everyForm(t *testing.T, r *analysis.Run) map[string]string {
 		t.Fatal(err)
 	}
 	return map[string]string{"text": text.String(), "markdown": md.String(), "csv": table.String(), "page": render(t, r, RunOptions{}),
-		"figure": Figure(r), "summary": strings.Join(Summary(r), "\n")}
+		"figure": Figure(r)}
 }
 
 // A point of values that allow no interval is shown without one.

@@ -1,0 +1,181 @@
+package report
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"tare/analysis"
+	"tare/experiment"
+	"tare/published"
+	"tare/wording"
+)
+
+func publishedTitle(t *published.Table) string {
+	name := plain(t.Experiment)
+	if name == "" {
+		name = "run"
+	}
+	return name + ": mean (population variance) over trials"
+}
+
+// publishedNotes say what a reader must know of the table: which trials are in
+// it, and how many of its differences survive.
+func publishedNotes(t *published.Table) []string {
+	list := []string{publishedTrials(t)}
+	if text := survivors(t); text != "" {
+		list = append(list, text)
+	}
+	if t.Observation != nil {
+		list = append(list, "Observational: "+brief(wording.Observation(t.Observation))+".")
+	}
+	if !t.Valid {
+		list = append(list, "This run gives no verdicts, so nothing is said of its differences.")
+	}
+	if t.Hidden > 0 {
+		list = append(list, upperFirst(notShown(t.Hidden))+".")
+	}
+	return list
+}
+
+// publishedTrials says which trials are in the table.
+func publishedTrials(t *published.Table) string {
+	text, invalid := "", 0
+	for _, c := range t.Cells {
+		one, lost := countedTrials(c.Trials)
+		invalid += lost
+		switch {
+		case text == "":
+			text = one
+		case text != one:
+			text = "see the numbers beside the means"
+		}
+	}
+	if len(t.Cells) > 1 {
+		text += " in each cell"
+	}
+	text = "Trials: " + text + ". "
+	switch {
+	case invalid == 0:
+		return text + "All are valid and in the table."
+	case t.WithInvalid:
+		return text + "The invalid ones are in the table as far as they have values, as in tables that check no errors; the verdicts rest on valid trials only."
+	}
+	return text + "Only valid ones are in the table; --with-invalid takes in the others, as tables do that check no errors."
+}
+
+// countedTrials lists the trials of a cell by arm.
+func countedTrials(arms []published.Arm) (text string, invalid int) {
+	var parts []string
+	for _, a := range arms {
+		one := plain(a.Name) + " " + wording.Number(float64(a.Trials), 9)
+		if a.Invalid > 0 {
+			one += fmt.Sprintf(" (%s invalid)", wording.Number(float64(a.Invalid), 9))
+		}
+		invalid += a.Invalid
+		parts = append(parts, one)
+	}
+	return strings.Join(parts, ", "), invalid
+}
+
+// survivors counts what the intervals make of the differences.
+func survivors(t *published.Table) string {
+	total, byVerdict := 0, map[analysis.Verdict]int{}
+	for _, c := range t.Cells {
+		for _, m := range c.Metrics {
+			for _, d := range m.Differences {
+				if d.Said != nil && m.Metric.Headline {
+					total++
+					byVerdict[d.Said.Verdict]++
+				}
+			}
+		}
+	}
+	if total == 0 || !t.Valid {
+		return ""
+	}
+	shown := byVerdict[analysis.Costs] + byVerdict[analysis.Gains]
+	text := fmt.Sprintf("Of %s of headline metrics, the intervals show %d to be there", wording.Count(total, "difference", "differences"), shown)
+	if n := byVerdict[analysis.Equivalent]; n > 0 {
+		text += fmt.Sprintf(", show %d to be smaller than %s", n, wording.Share(t.Margin))
+	}
+	if n := byVerdict[analysis.NotResolved]; n > 0 {
+		text += fmt.Sprintf(", and leave %d open", n)
+	}
+	return text + "."
+}
+
+func exploratoryMark(m experiment.Metric) string {
+	if m.Headline {
+		return ""
+	}
+	return " (exploratory)"
+}
+
+// pairName writes a difference as it is taken: "c11n − aks".
+func pairName(d published.Difference) string { return plain(d.B) + " − " + plain(d.A) }
+
+// relative names both percentages as what they are.
+func relative(d published.Difference) (toA, toB string) {
+	return sixPercent(d.RelativeToA) + " of " + plain(d.A), sixPercent(d.RelativeToB) + " of " + plain(d.B)
+}
+
+// said is what the intervals say of b against a.
+func said(d published.Difference) string {
+	if d.Said == nil {
+		return "not judged"
+	}
+	text := plain(d.B) + ": " + brief(wording.Told(d.Said))
+	if a := d.Said.WithInvalid; a != nil {
+		text += "; " + brief(wording.AlternativeText(a))
+	}
+	return text
+}
+
+// Between these bounds of the largest mean, values are written in the metric's own
+// unit, as tables print them; beyond, six decimals need another.
+const smallMean, largeMean = 1e-3, 1e4
+
+// publishedScale is the unit in which a metric's moments are written.
+func publishedScale(m published.Metric) wording.Scale {
+	largest := 0.0
+	for _, a := range m.Arms {
+		largest = max(largest, abs(a.Mean))
+	}
+	if largest >= smallMean && largest < largeMean {
+		return wording.Scale{Div: 1, Label: plain(m.Metric.Unit)}
+	}
+	return wording.ScaleOf(m.Metric.Unit, largest)
+}
+
+// moments writes "1.632200 (0.002057)".
+func moments(s wording.Scale, m published.Moments) string {
+	if m.N == 0 {
+		return wording.Missing
+	}
+	variance := wording.Missing // of a single trial, which says nothing of it
+	if m.N > 1 {
+		variance = six(m.Variance / s.Div / s.Div)
+	}
+	return six(m.Mean/s.Div) + " (" + variance + ")"
+}
+
+// six writes six decimals, and values too small for them as a power of ten.
+func six(v float64) string {
+	if a := abs(v); wording.Finite(v) && (a == 0 || a >= 1e-4 && a < 1e12) {
+		return wording.Fixed(v, 6)
+	}
+	return wording.Number(v, 6)
+}
+
+// sixPercent writes a share in percent with six decimals and its sign.
+func sixPercent(v *float64) string {
+	if v == nil {
+		return wording.Missing
+	}
+	text := strconv.FormatFloat(*v*100, 'f', 6, 64)
+	if *v >= 0 {
+		text = "+" + text
+	}
+	return wording.Minus(text) + " %"
+}
