@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path"
+	"regexp"
 	"strings"
 	"sync"
 )
@@ -47,13 +48,16 @@ func (j *Journal) Raw(round, attempt int, arm, cell string) (*Raw, error) {
 }
 
 // rawTaken says whether a directory belongs to a trial on record or to one that
-// is running: names of arms and cells may be alike once they are made plain.
+// is running: names of arms and cells may be alike once they are made plain, or
+// on a file system that does not tell capitals apart.
 func (j *Journal) rawTaken(dir string) bool {
-	if _, ok := j.raw[dir]; ok {
-		return true
+	for other := range j.raw {
+		if strings.EqualFold(other, dir) {
+			return true
+		}
 	}
 	for i := range j.run.Trials {
-		if j.run.Trials[i].Raw == dir {
+		if strings.EqualFold(j.run.Trials[i].Raw, dir) {
 			return true
 		}
 	}
@@ -173,8 +177,12 @@ func plain(name string) string {
 			break
 		}
 	}
-	if s := strings.TrimRight(b.String(), "_."); s != "" {
-		return s
+	s := strings.TrimRight(b.String(), "_.")
+	if s == "" {
+		return "unnamed"
 	}
-	return "unnamed"
+	return device.ReplaceAllString(s, "${1}_$2")
 }
+
+// device matches the names that Windows keeps for devices, whatever follows a dot.
+var device = regexp.MustCompile(`(?i)^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?$`)
