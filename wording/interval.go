@@ -145,11 +145,11 @@ func factors(m experiment.Metric, o analysis.Interval) analysis.Interval {
 	return analysis.Interval{Point: 1 + o.Point, Lo: 1 + o.Lo, Hi: 1 + o.Hi}
 }
 
-// factorText writes factors: "2.10 times" and "[2.05, 2.15]".
+// factorText writes factors: "2.10 times" and "[2.05, 2.15]", "14 times" and "[13, 15]".
 func factorText(f analysis.Interval, pointOnly bool) (point, interval string) {
 	d := decimalsFor((f.Hi - f.Lo) / 2)
-	if f.Lo == f.Hi {
-		d = 1
+	if half := (f.Hi - f.Lo) / 2; f.Point >= 10 && (half == 0 || half >= 0.95) {
+		d = 0
 	}
 	point = Fixed(f.Point, d) + " times"
 	if pointOnly {
