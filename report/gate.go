@@ -13,17 +13,17 @@ import (
 // overhead, and why. Link is where the report of the run is, as a URL or a
 // relative path; empty for none.
 func Gate(r *gate.Result, link string) *doc.Document {
-	d := &doc.Document{Title: GateLine(r), Style: gateStyle(r.Outcome), Level: 3, Styles: figure.PageCSS(), Footer: "Made by tare gate."}
-	about := doc.Words(gateAbout(r) + ".")
+	d := &doc.Document{Title: wording.GateLine(r), Style: gateStyle(r.Outcome), Level: 3, Styles: figure.PageCSS(), Footer: "Made by tare gate."}
+	about := doc.Words(wording.GateAbout(r) + ".")
 	if link != "" {
 		about = append(about, doc.Span{Words: " Report", Link: link})
 	}
 	d.Blocks = append(d.Blocks, doc.Paragraph{Text: about})
-	if label := gateObservational(r); label != "" {
+	if label := wording.GateObservational(r); label != "" {
 		d.Blocks = append(d.Blocks, doc.Paragraph{Text: doc.In(doc.Strong, upperFirst(label))})
 	}
 	return d.Add(
-		doc.List{Items: doc.Each(append(gateReasons(r), gateShared(r)...))},
+		doc.List{Items: doc.Each(append(plainAll(wording.GateReasons(r)), wording.GateShared(r)...))},
 		gateCases(r),
 		doc.Section{Title: "Why", Fold: doc.Markdown, Quiet: doc.Terminal | doc.Page, Blocks: gateWhyBlocks(r)})
 }
@@ -36,18 +36,18 @@ func gateCases(r *gate.Result) doc.Table {
 		{Title: "limit", Label: "limit"}, {Title: "overhead", Right: true}, {Title: wording.Share(r.Confidence) + " interval", Right: true, Tight: true},
 		{Title: "why", Kind: doc.Prose, In: doc.Terminal | doc.Page},
 	}}
-	shared := gateShared(r)
+	shared := wording.GateShared(r)
 	for i, c := range r.Cases {
 		if i == 0 || c.Cell != r.Cases[i-1].Cell {
 			t.Groups = append(t.Groups, doc.Group{Title: doc.Words(plain(c.Cell)), Parts: []doc.Part{{}}})
 		}
-		point, interval := gateOverhead(c)
+		point, interval := wording.GateOverhead(c)
 		why := ""
 		if c.Outcome != gate.Pass && c.Outcome != gate.Invalid {
-			why = gateBrief(r, c, shared)
+			why = wording.GateBrief(r, c, shared)
 		}
 		t.Groups[len(t.Groups)-1].Add(doc.Row{Cells: append([]doc.Cell{doc.Of(doc.In(gateStyle(c.Outcome), string(c.Outcome)))},
-			doc.Cells(plain(c.Arm), gateWhat(c), plain(c.Cell), plain(c.Budget.String()), point, interval, why)...)})
+			doc.Cells(plain(c.Arm), wording.GateWhat(c), plain(c.Cell), plain(c.Budget.String()), point, interval, why)...)})
 	}
 	return t
 }
@@ -55,17 +55,17 @@ func gateCases(r *gate.Result) doc.Table {
 // gateWhyBlocks say why each case has its outcome, and how far to trust that.
 func gateWhyBlocks(r *gate.Result) []doc.Block {
 	var list []string
-	shared := gateShared(r)
+	shared := wording.GateShared(r)
 	for _, c := range r.Cases {
-		if c.Outcome != gate.Unresolved || !slices.Contains(shared, gateWhy(r, c)) {
-			list = append(list, gateSentence(r, c))
+		if c.Outcome != gate.Unresolved || !slices.Contains(shared, wording.GateWhy(r, c)) {
+			list = append(list, wording.GateSentence(r, c))
 		}
 	}
 	blocks := []doc.Block{doc.On(doc.Markdown, doc.List{Items: doc.Each(list)})}
-	if warnings := gateWarnings(r); len(warnings) > 0 {
+	if warnings := plainAll(wording.Findings(r.Warnings)); len(warnings) > 0 {
 		blocks = append(blocks, doc.Alert{Title: "Before trusting these numbers", Items: doc.Each(warnings)})
 	}
-	return append(blocks, doc.On(doc.Markdown|doc.Page, doc.Say(gateLegend(r))))
+	return append(blocks, doc.On(doc.Markdown|doc.Page, doc.Say(wording.GateLegend(r))))
 }
 
 // gateStyle is the style of an outcome.

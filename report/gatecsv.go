@@ -37,6 +37,6 @@ func gateRecord(r *gate.Result, c gate.Case) []string {
 	if c.History != nil {
 		part, runs = c.History.Part, strconv.Itoa(c.History.Runs)
 	}
-	rec = append(rec, part, runs, wording.Observation(r.Observation), gateSentence(r, c))
+	rec = append(rec, part, runs, wording.Observation(r.Observation), wording.GateSentence(r, c))
 	return rec
 }

@@ -111,7 +111,7 @@ func (s *junitSuite) property(name, value string) {
 }
 
 func (s *junitSuite) add(r *gate.Result, c gate.Case) {
-	what := gateWhat(c)
+	what := wording.GateWhat(c)
 	s.property(what+".limit", c.Budget.String())
 	s.property(what+".outcome", string(c.Outcome))
 	if c.Estimated {
@@ -120,8 +120,8 @@ func (s *junitSuite) add(r *gate.Result, c gate.Case) {
 		}
 	}
 	s.property(what+".size", strconv.Itoa(c.Size))
-	k := junitCase{Name: what, Classname: s.Name, Time: seconds(c.Seconds), Out: gateSentence(r, c)}
-	result := &junitResult{Message: gateWhy(r, c), Text: gateSentence(r, c)}
+	k := junitCase{Name: what, Classname: s.Name, Time: seconds(c.Seconds), Out: wording.GateSentence(r, c)}
+	result := &junitResult{Message: wording.GateWhy(r, c), Text: wording.GateSentence(r, c)}
 	switch c.Outcome {
 	case gate.Pass:
 	case gate.Fail:

@@ -289,7 +289,7 @@ func sentence(text string) string {
 	if text == "" {
 		return ""
 	}
-	return upperFirst(strings.TrimSuffix(text, ".")) + "."
+	return upperFirst(text) + "."
 }
 
 func upperFirst(s string) string {

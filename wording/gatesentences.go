@@ -1,14 +1,13 @@
-package report
+package wording
 
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"tare/analysis"
 	"tare/experiment"
 	"tare/gate"
-	"tare/wording"
+	"tare/safetext"
 )
 
 // GateLine says in one line what a gate came to.
@@ -17,9 +16,9 @@ func GateLine(r *gate.Result) string {
 	unresolved := r.Count(gate.Unresolved)
 	switch r.Outcome {
 	case gate.Pass:
-		return "gate passed: " + wording.Count(n, "budget", "budgets") + " kept"
+		return "gate passed: " + Count(n, "budget", "budgets") + " kept"
 	case gate.Fail:
-		text := fmt.Sprintf("gate failed: %d of %s exceeded", r.Count(gate.Fail), wording.Count(n, "budget", "budgets"))
+		text := fmt.Sprintf("gate failed: %d of %s exceeded", r.Count(gate.Fail), Count(n, "budget", "budgets"))
 		if unresolved > 0 {
 			text += fmt.Sprintf(", %d not resolved", unresolved)
 		}
@@ -27,13 +26,13 @@ func GateLine(r *gate.Result) string {
 	case gate.Invalid:
 		return "gate invalid: the run gives no verdicts"
 	}
-	return fmt.Sprintf("gate unresolved: %d of %s not resolved", unresolved, wording.Count(n, "budget", "budgets"))
+	return fmt.Sprintf("gate unresolved: %d of %s not resolved", unresolved, Count(n, "budget", "budgets"))
 }
 
-// gateAbout says what was judged: the run, its size, and what it was held
+// GateAbout says what was judged: the run, its size, and what it was held
 // against.
-func gateAbout(r *gate.Result) string {
-	name := plain(r.Name)
+func GateAbout(r *gate.Result) string {
+	name := safetext.Line(r.Name)
 	if name == "" {
 		name = "run"
 	}
@@ -43,52 +42,58 @@ func gateAbout(r *gate.Result) string {
 	}
 	text := fmt.Sprintf("%s, %s, compared with ", name, size)
 	if r.Against != "" {
-		text += "the history in " + plain(r.Against)
+		text += "the history in " + safetext.Line(r.Against)
 	} else {
 		text += gateBaseline(r)
 	}
-	text += ", " + wording.Share(r.Confidence) + " intervals"
+	text += ", " + Share(r.Confidence) + " intervals"
 	if !r.Finished {
 		text += ", not finished"
 	}
 	return text
 }
 
-// gateSize counts what a run rests on: rounds, or of an imported one pairs of
-// trials, or the values of independent samples.
+// gateSize counts what a run rests on: "12 rounds".
 func gateSize(r *gate.Result, n int) string {
+	one, many, of := gateUnit(r)
+	return Count(n, one, many) + of
+}
+
+// gateUnit names what a run rests on: rounds, or of an imported one pairs of
+// trials, or the values of independent samples.
+func gateUnit(r *gate.Result) (one, many, of string) {
 	switch {
 	case !r.Paired:
-		return wording.Count(n, "value", "values") + " per arm"
+		return "value", "values", " per arm"
 	case r.Observation != nil:
-		return wording.Count(n, "pair", "pairs") + " of trials"
+		return "pair", "pairs", " of trials"
 	}
-	return wording.Count(n, "round", "rounds")
+	return "round", "rounds", ""
 }
 
 func gateBaseline(r *gate.Result) string {
-	if b := plain(r.Baseline); b != "" {
+	if b := safetext.Line(r.Baseline); b != "" {
 		return b
 	}
 	return "the baseline"
 }
 
-// gateObservational is the label of a run that is no experiment, empty for one
+// GateObservational is the label of a run that is no experiment, empty for one
 // that is.
-func gateObservational(r *gate.Result) string {
+func GateObservational(r *gate.Result) string {
 	if r.Observation == nil {
 		return ""
 	}
-	return "observational: " + brief(wording.Observation(r.Observation))
+	return "observational: " + safetext.Line(Observation(r.Observation))
 }
 
-// gateShared says what holds for several cases, so that each need not repeat it.
-func gateShared(r *gate.Result) []string {
+// GateShared says what holds for several cases, so that each need not repeat it.
+func GateShared(r *gate.Result) []string {
 	var list []string
 	said := map[string]int{}
 	advice := false
 	for _, c := range r.Cases {
-		switch why := gateWhy(r, c); {
+		switch why := GateWhy(r, c); {
 		case c.Reason == gate.NotFinished, c.Reason == gate.NotRandom, c.Reason == gate.NoHistory:
 			if said[why]++; said[why] == 1 {
 				list = append(list, why)
@@ -104,9 +109,9 @@ func gateShared(r *gate.Result) []string {
 	return list
 }
 
-// gateBrief says why a case has its outcome, as far as shared does not.
-func gateBrief(r *gate.Result, c gate.Case, shared []string) string {
-	why := gateWhy(r, c)
+// GateBrief says why a case has its outcome, as far as shared does not.
+func GateBrief(r *gate.Result, c gate.Case, shared []string) string {
+	why := GateWhy(r, c)
 	if !slices.Contains(shared, why) {
 		return why
 	}
@@ -123,33 +128,33 @@ func gateMetric(c gate.Case) experiment.Metric {
 	return m
 }
 
-// gateOverhead writes the estimate and the interval of a case.
-func gateOverhead(c gate.Case) (point, interval string) {
+// GateOverhead writes the estimate and the interval of a case.
+func GateOverhead(c gate.Case) (point, interval string) {
 	if !c.Estimated {
-		return wording.Missing, ""
+		return Missing, ""
 	}
 	shown := analysis.Comparison{Metric: gateMetric(c), Overhead: c.Overhead, Rounds: max(c.Size, 1), Verdict: analysis.Costs}
-	return wording.Overhead(shown)
+	return Overhead(shown)
 }
 
 // gateAmount writes one number of a case on the scale of its limit, with as many
 // digits as its interval has.
 func gateAmount(c gate.Case, v float64) string {
-	return wording.NoSigns.Amount(gateMetric(c), v, c.Overhead)
+	return NoSigns.Amount(gateMetric(c), v, c.Overhead)
 }
 
-// gateWhat names what a case is about besides its cell and arm: the metric, and
+// GateWhat names what a case is about besides its cell and arm: the metric, and
 // the part of the history.
-func gateWhat(c gate.Case) string {
+func GateWhat(c gate.Case) string {
 	if c.History == nil {
-		return plain(c.Metric.Name)
+		return safetext.Line(c.Metric.Name)
 	}
-	return plain(c.Metric.Name) + " (" + plain(c.History.Part) + ")"
+	return safetext.Line(c.Metric.Name) + " (" + safetext.Line(c.History.Part) + ")"
 }
 
-// gateWhy says in words why a case has its outcome: the verdict without the names.
-func gateWhy(r *gate.Result, c gate.Case) string {
-	limit := plain(c.Budget.String())
+// GateWhy says in words why a case has its outcome: the verdict without the names.
+func GateWhy(r *gate.Result, c gate.Case) string {
+	limit := safetext.Line(c.Budget.String())
 	switch c.Reason {
 	case gate.Within:
 		if c.Overhead.Hi < 0 && c.History == nil {
@@ -162,19 +167,17 @@ func gateWhy(r *gate.Result, c gate.Case) string {
 		return fmt.Sprintf("the limit of %s lies within the interval%s", limit, gateNeeded(r, c))
 	case gate.NotByHolm:
 		return fmt.Sprintf("%s at least %s by itself, over the limit of %s, but not as one of %s (p after Holm's correction %s)%s", gateVerb(c),
-			gateAmount(c, c.Overhead.Lo), limit, wording.Count(len(r.Cases), "budget", "budgets"), wording.Probability(c.PAdjusted), gateNeeded(r, c))
+			gateAmount(c, c.Overhead.Lo), limit, Count(len(r.Cases), "budget", "budgets"), Probability(c.PAdjusted), gateNeeded(r, c))
 	case gate.UnderBias:
 		return fmt.Sprintf("not clear of the limit of %s: the control differs from %s by up to %s itself", limit, gateBaseline(r), gateAmount(c, c.Bias))
 	case gate.TooFew:
-		text := strings.Replace(gateSize(r, c.Size), " round", " complete round", 1)
-		if c.Size == 1 {
-			text += " is"
-		} else {
-			text += " are"
+		one, many, of := gateUnit(r)
+		if of == "" {
+			one, many = "complete "+one, "complete "+many
 		}
-		text += " too few for an interval that holds for any noise"
+		text := Count(c.Size, one, many) + of + " " + isOrAre(c.Size) + " too few for an interval that holds for any noise"
 		if c.Needed > 0 {
-			text += "; at least " + wording.Count(c.Needed, "is", "are") + " needed"
+			text += "; at least " + Count(c.Needed, "is", "are") + " needed"
 		}
 		return text
 	case gate.NotFinished:
@@ -182,9 +185,9 @@ func gateWhy(r *gate.Result, c gate.Case) string {
 	case gate.NotRandom:
 		return "not judged, since the run is observational; --observational judges it all the same"
 	}
-	text := wording.GateReason(c.Reason)
+	text := GateReason(c.Reason)
 	if c.Gap != nil {
-		text += ": " + brief(wording.Reason(c.Gap))
+		text += ": " + Reason(c.Gap)
 	}
 	return text
 }
@@ -194,7 +197,7 @@ func gateVerb(c gate.Case) string {
 	if c.History == nil {
 		return "costs"
 	}
-	word := "is worse than " + wording.Count(c.History.Runs, "run", "runs")
+	word := "is worse than " + Count(c.History.Runs, "run", "runs")
 	if c.History.Part == gate.PartAnchor {
 		return word + " at the beginning by"
 	}
@@ -209,39 +212,33 @@ func gateNeeded(r *gate.Result, c gate.Case) string {
 	case c.Needed > 0:
 		return "; about " + gateSize(r, c.Needed) + " would resolve it"
 	}
-	return "; the estimate is too near to it for any reasonable number of " + strings.TrimPrefix(gateSize(r, 2), "2 ") + " to resolve it"
+	_, many, of := gateUnit(r)
+	return "; the estimate is too near to it for any reasonable number of " + many + of + " to resolve it"
 }
 
-// gateSentence is a case in a sentence with its names. One of a run that is no
+func isOrAre(n int) string {
+	if n == 1 {
+		return "is"
+	}
+	return "are"
+}
+
+// GateSentence is a case in a sentence with its names. One of a run that is no
 // experiment says so; what it is instead stands beside the cases.
-func gateSentence(r *gate.Result, c gate.Case) string {
+func GateSentence(r *gate.Result, c gate.Case) string {
 	text := string(c.Outcome)
 	if r.Observation != nil {
 		text += " (observational)"
 	}
-	text = fmt.Sprintf("%s: %s on %s in %s: %s", text, plain(c.Arm), gateWhat(c), plain(c.Cell), gateWhy(r, c))
-	if point, interval := gateOverhead(c); interval != "" {
-		text += fmt.Sprintf(" (%s %s, %s interval)", point, interval, wording.Share(r.Confidence))
+	text = fmt.Sprintf("%s: %s on %s in %s: %s", text, safetext.Line(c.Arm), GateWhat(c), safetext.Line(c.Cell), GateWhy(r, c))
+	if point, interval := GateOverhead(c); interval != "" {
+		text += fmt.Sprintf(" (%s %s, %s interval)", point, interval, Share(r.Confidence))
 	}
 	return text + "."
 }
 
-// gateReasons say why the run gives no verdicts.
-func gateReasons(r *gate.Result) []string { return plainAll(wording.GateReasons(r)) }
-
-// gateWarnings are what a reader must know of the run before trusting its numbers.
-func gateWarnings(r *gate.Result) []string {
-	var list []string
-	for _, w := range wording.Findings(r.Warnings) {
-		if w = brief(w); w != "" && !strings.EqualFold(w, brief(wording.Observation(r.Observation))) {
-			list = append(list, w)
-		}
-	}
-	return list
-}
-
-// gateLegend says how the numbers are to be read.
-func gateLegend(r *gate.Result) string {
+// GateLegend says how the numbers are to be read.
+func GateLegend(r *gate.Result) string {
 	return fmt.Sprintf("Plus is a cost. A case passes when its interval ends within the limit, and fails when the overhead is shown to be over it; the chance of any false failure is at most %s.",
-		wording.Share(r.Level))
+		Share(r.Level))
 }
