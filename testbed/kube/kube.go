@@ -7,14 +7,15 @@
 // that API server, kubelet and container runtime do nothing for Tare while a trial
 // runs. What does work are the agents themselves: they wait for the program, and
 // with accounting: node the one on the node reads the pod's cgroups when a program
-// starts and ends, and four times a second in between (BenchmarkLook).
+// starts and ends, and four times a second in between (BenchmarkRead in agent/cgroup).
 //
 // The rooms below, each of which knows only those above it in this list:
 //
 //	cluster     connects to a cluster, waits, and says what the cluster says
 //	inventory   what runs have made on a cluster, and how it is removed
 //	placement   which nodes an arm runs on
-//	agent       what runs in the pods, and the connection to it
+//	agent       what runs in the pods, and the connection to it; it reads the node's
+//	            counters with agent/cgroup
 //	pods        makes the pods of a run, and makes them again
 //	accounting  what pods use, and what else happens on their nodes
 //

@@ -26,6 +26,7 @@ import (
 
 	"tare/experiment"
 	"tare/testbed/kube/agent"
+	"tare/testbed/kube/agent/cgroup"
 	"tare/testbed/kube/cluster"
 	"tare/testbed/kube/pods"
 )
@@ -164,7 +165,7 @@ func (c *Counter) read(ctx context.Context, s Site, nodes []string, list []place
 			asked = append(asked, &answer{pod: p})
 		}
 	}
-	r := &reading{at: time.Now(), nodes: map[string]agent.Counters{}, own: map[string]*agent.Cgroup{}}
+	r := &reading{at: time.Now(), nodes: map[string]agent.Counters{}, own: map[string]*cgroup.Usage{}}
 	var wg sync.WaitGroup
 	for _, q := range asked {
 		question := agent.Question{}

@@ -9,7 +9,7 @@ import (
 
 	"tare/safetext"
 	"tare/testbed"
-	"tare/testbed/kube/agent"
+	"tare/testbed/kube/agent/cgroup"
 	"tare/testbed/kube/cluster"
 	"tare/testbed/kube/pods"
 )
@@ -24,7 +24,7 @@ import (
 // that together they are never charged more than there was.
 type meter struct {
 	mu      sync.Mutex
-	last    *agent.Cgroup // nil: not read yet
+	last    *cgroup.Usage // nil: not read yet
 	running []*programUse
 	// unnamed are the cgroups in the pod, by id, that belong to none of its containers;
 	// nil: not read yet.
@@ -35,7 +35,7 @@ type meter struct {
 type programUse struct{ cpu cpuTime }
 
 // read takes a reading; sidecars are their names by id.
-func (m *meter) read(now agent.Cgroup, sidecars map[string]string) error {
+func (m *meter) read(now cgroup.Usage, sidecars map[string]string) error {
 	then := m.last
 	m.last = &now
 	if then == nil || len(m.running) == 0 {
@@ -79,7 +79,7 @@ func (one *programUse) usage(wall time.Duration, peak int64) testbed.Usage {
 }
 
 // ownMemory is the working set of a pod without its sidecars.
-func ownMemory(now *agent.Cgroup, sidecars map[string]string) int64 {
+func ownMemory(now *cgroup.Usage, sidecars map[string]string) int64 {
 	own := now.WorkingSet
 	for _, c := range now.Containers {
 		if sidecars[c.ID] != "" {
@@ -93,7 +93,7 @@ func ownMemory(now *agent.Cgroup, sidecars map[string]string) int64 {
 // the cgroups in the pod. When the pod is read first it is ready, so that what has no
 // name then is the container runtime's, which counts to the programs. What comes later
 // without a name is a container that was made again: the API server is asked for it.
-func (m *meter) meet(ctx context.Context, p *pods.Pod, there []agent.Within) error {
+func (m *meter) meet(ctx context.Context, p *pods.Pod, there []cgroup.Container) error {
 	names := p.Containers()
 	first := m.unnamed == nil
 	if first {

@@ -13,18 +13,19 @@ import (
 
 	"tare/testbed"
 	"tare/testbed/kube/agent"
+	"tare/testbed/kube/agent/cgroup"
 	"tare/testbed/kube/cluster"
 	"tare/testbed/kube/pods"
 )
 
 // podAt is what a pod's cgroups tell: CPU time in seconds, a tenth of it in the
 // kernel, and containers.
-func podAt(cpu float64, within ...agent.Within) agent.Cgroup {
-	return agent.Cgroup{Pod: "c", CPU: seconds(cpu), System: seconds(cpu / 10), WorkingSet: 1000, Containers: within}
+func podAt(cpu float64, within ...cgroup.Container) cgroup.Usage {
+	return cgroup.Usage{Pod: "c", CPU: seconds(cpu), System: seconds(cpu / 10), WorkingSet: 1000, Containers: within}
 }
 
-func containerAt(id string, cpu float64) agent.Within {
-	return agent.Within{ID: id, CPU: seconds(cpu), System: seconds(cpu / 10), WorkingSet: 100}
+func containerAt(id string, cpu float64) cgroup.Container {
+	return cgroup.Container{ID: id, CPU: seconds(cpu), System: seconds(cpu / 10), WorkingSet: 100}
 }
 
 // sidecarIDs are the sidecars of the tests, by id.
@@ -43,7 +44,7 @@ func TestMeter(t *testing.T) {
 		return func(m *meter, all map[string]*programUse) { m.leave(all[name]) }
 	}
 	type step struct {
-		now  agent.Cgroup
+		now  cgroup.Usage
 		then func(*meter, map[string]*programUse)
 	}
 	for _, c := range []struct {
@@ -130,8 +131,8 @@ func TestOwnMemory(t *testing.T) {
 func TestSidecarUsage(t *testing.T) {
 	client, server := clientAt, serverAt
 	client.sidecars, server.sidecars = map[string]string{"p1": "istio-proxy", "l1": "logger"}, map[string]string{"p2": "istio-proxy"}
-	with := func(uid string, within ...agent.Within) agent.Cgroup {
-		return agent.Cgroup{Pod: uid, Containers: within}
+	with := func(uid string, within ...cgroup.Container) cgroup.Usage {
+		return cgroup.Usage{Pod: uid, Containers: within}
 	}
 	b, a := readings(map[string]agent.Counters{
 		"n1": at(0, "b1", [4]float64{}, with("c", containerAt("t1", 5), containerAt("p1", 10))),
@@ -171,13 +172,13 @@ func TestMeet(t *testing.T) {
 	if d := cmp.Diff(map[string]string{"p": "istio-proxy", "i": "install", "l": "logger"}, p.Sidecars()); d != "" {
 		t.Errorf("-want +got\n%s", d)
 	}
-	there := func(ids ...string) (list []agent.Within) {
+	there := func(ids ...string) (list []cgroup.Container) {
 		for _, id := range ids {
-			list = append(list, agent.Within{ID: id})
+			list = append(list, cgroup.Container{ID: id})
 		}
 		return list
 	}
-	for _, ids := range [][]agent.Within{there("t", "p", "l", "pause"), there("t", "p", "l", "pause")} {
+	for _, ids := range [][]cgroup.Container{there("t", "p", "l", "pause"), there("t", "p", "l", "pause")} {
 		if err := m.meet(t.Context(), p, ids); err != nil || len(client.Actions()) != 0 {
 			t.Fatalf("nothing is new: %v, %d requests", err, len(client.Actions()))
 		}

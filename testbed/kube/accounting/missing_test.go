@@ -11,15 +11,16 @@ import (
 	"tare/machine"
 	"tare/testbed"
 	"tare/testbed/kube/agent"
+	"tare/testbed/kube/agent/cgroup"
 )
 
 func TestMissing(t *testing.T) {
 	r := &reading{
 		nodes: map[string]agent.Counters{
-			"n1": {Pods: []agent.Cgroup{{Pod: "c"}, {Pod: "kernel", Throttled: -1}}, Grouped: new(time.Second)},
-			"n2": {Pods: []agent.Cgroup{{Pod: "d"}}},
+			"n1": {Pods: []cgroup.Usage{{Pod: "c"}, {Pod: "kernel", Throttled: -1}}, Grouped: new(time.Second)},
+			"n2": {Pods: []cgroup.Usage{{Pod: "d"}}},
 		},
-		own: map[string]*agent.Cgroup{"plain": {}, "h": {}},
+		own: map[string]*cgroup.Usage{"plain": {}, "h": {}},
 	}
 	plain := placed{uid: "plain", node: "n1"}
 	site := func(arm string, s subjects) func(*Missing) { return func(g *Missing) { g.look(r, s, arm) } }
@@ -65,7 +66,7 @@ func TestLeaveOut(t *testing.T) {
 	s := subjects{site: []placed{clientAt}}
 	var sandboxed, meshed Missing
 	sandboxed.look(&reading{}, s, "gvisor")
-	meshed.look(&reading{own: map[string]*agent.Cgroup{"c": {}}}, subjects{site: s.site, sidecars: []string{"proxy"}}, "mesh")
+	meshed.look(&reading{own: map[string]*cgroup.Usage{"c": {}}}, subjects{site: s.site, sidecars: []string{"proxy"}}, "mesh")
 	nothing := testbed.Sample{Conditions: machine.Conditions{ForeignCPU: -1, Throttled: -1}, SidecarsUnavailable: true}
 	for _, c := range []struct {
 		name    string
@@ -101,8 +102,8 @@ func TestLeaveOut(t *testing.T) {
 // Throttling is that of the pod and of every container in it: the kernel adds
 // nothing up.
 func TestThrottled(t *testing.T) {
-	group := func(own int, within ...agent.Within) agent.Counters {
-		return agent.Counters{Pods: []agent.Cgroup{{Pod: "c", Throttled: own, Containers: within}}}
+	group := func(own int, within ...cgroup.Container) agent.Counters {
+		return agent.Counters{Pods: []cgroup.Usage{{Pod: "c", Throttled: own, Containers: within}}}
 	}
 	for _, c := range []struct {
 		name          string
@@ -110,8 +111,8 @@ func TestThrottled(t *testing.T) {
 		want          int
 	}{
 		{"of the pod", group(1), group(4), 3},
-		{"of containers only", group(0, agent.Within{ID: "a", Throttled: 2}, agent.Within{ID: "b"}), group(0, agent.Within{ID: "a", Throttled: 3}, agent.Within{ID: "b", Throttled: 4}), 5},
-		{"a container made again", group(0, agent.Within{ID: "a", Throttled: 100}), group(0, agent.Within{ID: "new", Throttled: 1}), 1},
+		{"of containers only", group(0, cgroup.Container{ID: "a", Throttled: 2}, cgroup.Container{ID: "b"}), group(0, cgroup.Container{ID: "a", Throttled: 3}, cgroup.Container{ID: "b", Throttled: 4}), 5},
+		{"a container made again", group(0, cgroup.Container{ID: "a", Throttled: 100}), group(0, cgroup.Container{ID: "new", Throttled: 1}), 1},
 		{"not told", group(-1), group(-1), -1},
 		{"not found", group(0), agent.Counters{}, -1},
 	} {
@@ -129,7 +130,7 @@ func TestSidecarsOfAllPods(t *testing.T) {
 		return p
 	}
 	counters := func(uid string, cpu float64) agent.Counters {
-		return agent.Counters{Time: epoch.Add(seconds(cpu)), Pods: []agent.Cgroup{{Pod: uid, Containers: []agent.Within{{ID: "id", CPU: seconds(cpu), WorkingSet: 5}}}}}
+		return agent.Counters{Time: epoch.Add(seconds(cpu)), Pods: []cgroup.Usage{{Pod: uid, Containers: []cgroup.Container{{ID: "id", CPU: seconds(cpu), WorkingSet: 5}}}}}
 	}
 	b, a := readings(map[string]agent.Counters{"n1": counters("c", 1), "n2": counters("s", 1)}, map[string]agent.Counters{"n1": counters("c", 2), "n2": counters("s", 3)})
 	s := subjects{site: []placed{sidecar(clientAt), sidecar(serverAt)}, onNode: true, sidecars: []string{"proxy"}}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"tare/testbed/kube/agent"
+	"tare/testbed/kube/agent/cgroup"
 )
 
 // placed is a pod on a node. The UID is what its cgroups are named after, and
@@ -26,7 +27,7 @@ type reading struct {
 	nodes map[string]agent.Counters // of the accounting pods, by node
 	// own are cgroups that the agents of Tare's pods see of themselves, by the pods'
 	// UIDs: with accounting: container, all there is.
-	own map[string]*agent.Cgroup
+	own map[string]*cgroup.Usage
 }
 
 // subjects is what a sample is about.
@@ -60,7 +61,7 @@ func uidsOn(node string, pods []placed) []string {
 }
 
 // cgroup finds what is known of a pod's cgroups.
-func (r *reading) cgroup(p placed) *agent.Cgroup {
+func (r *reading) cgroup(p placed) *cgroup.Usage {
 	for i := range r.nodes[p.node].Pods {
 		if c := &r.nodes[p.node].Pods[i]; c.Pod == p.uid {
 			return c

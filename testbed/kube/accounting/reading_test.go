@@ -10,6 +10,7 @@ import (
 	"tare/machine"
 	"tare/testbed"
 	"tare/testbed/kube/agent"
+	"tare/testbed/kube/agent/cgroup"
 )
 
 var epoch = time.Date(2026, 1, 2, 15, 4, 5, 0, time.UTC)
@@ -19,14 +20,14 @@ func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Se
 
 // at is what an agent of a node with two CPUs tells at a second: times is user and
 // system, interrupts, steal, and time in which a task waited.
-func at(second float64, bootID string, times [4]float64, pods ...agent.Cgroup) agent.Counters {
+func at(second float64, bootID string, times [4]float64, pods ...cgroup.Usage) agent.Counters {
 	return agent.Counters{Time: epoch.Add(seconds(second)), CPUs: 2, BootID: bootID, Load: second,
 		Busy: seconds(times[0] + times[1]), Kernel: seconds(times[1]), Steal: seconds(times[2]), Waiting: seconds(times[3]), Pods: pods}
 }
 
 // cgroupOf is what a pod's cgroups tell.
-func cgroupOf(uid string, cpu float64, throttled int) agent.Cgroup {
-	return agent.Cgroup{Pod: uid, CPU: seconds(cpu), WorkingSet: 100, Throttled: throttled}
+func cgroupOf(uid string, cpu float64, throttled int) cgroup.Usage {
+	return cgroup.Usage{Pod: uid, CPU: seconds(cpu), WorkingSet: 100, Throttled: throttled}
 }
 
 func readings(before, after map[string]agent.Counters) (*reading, *reading) {
@@ -139,18 +140,18 @@ func TestConditionsWithoutKernelThreads(t *testing.T) {
 func TestConditionsInContainer(t *testing.T) {
 	for _, c := range []struct {
 		name    string
-		server  *agent.Cgroup // of the second reading
+		server  *cgroup.Usage // of the second reading
 		foreign float64
 		limited int
 	}{
-		{"told", &agent.Cgroup{CPU: seconds(4), Throttled: 2}, 3.0 / 20, 2},
+		{"told", &cgroup.Usage{CPU: seconds(4), Throttled: 2}, 3.0 / 20, 2},
 		{"not told by one pod", nil, -1, -1},
-		{"a kernel that cannot throttle", &agent.Cgroup{CPU: seconds(4), Throttled: -1}, 3.0 / 20, -1},
+		{"a kernel that cannot throttle", &cgroup.Usage{CPU: seconds(4), Throttled: -1}, 3.0 / 20, -1},
 	} {
 		b := &reading{at: epoch, nodes: map[string]agent.Counters{"n1": at(0, "b", [4]float64{}), "n2": at(0, "b", [4]float64{})},
-			own: map[string]*agent.Cgroup{"c": {}, "s": {}, "h1": {}}}
+			own: map[string]*cgroup.Usage{"c": {}, "s": {}, "h1": {}}}
 		a := &reading{at: epoch.Add(10 * time.Second), nodes: map[string]agent.Counters{"n1": at(10, "b", [4]float64{10, 0, 0, 0}), "n2": at(10, "b", [4]float64{10, 0, 0, 0})},
-			own: map[string]*agent.Cgroup{"c": {CPU: seconds(2)}, "h1": {CPU: seconds(1)}}}
+			own: map[string]*cgroup.Usage{"c": {CPU: seconds(2)}, "h1": {CPU: seconds(1)}}}
 		if c.server != nil {
 			a.own["s"] = c.server
 		}

@@ -2,7 +2,7 @@ package accounting
 
 import (
 	"tare/testbed"
-	"tare/testbed/kube/agent"
+	"tare/testbed/kube/agent/cgroup"
 )
 
 // sidecarUsage is what the sidecars used, by name, summed over the pods. A sidecar that
@@ -36,11 +36,11 @@ func sidecarUsage(before, after *reading, site []placed) (all map[string]testbed
 }
 
 // within finds one container in a pod; zero: it is not there.
-func within(pod *agent.Cgroup, id string) agent.Within {
+func within(pod *cgroup.Usage, id string) cgroup.Container {
 	for _, c := range pod.Containers {
 		if c.ID == id {
 			return c
 		}
 	}
-	return agent.Within{}
+	return cgroup.Container{}
 }

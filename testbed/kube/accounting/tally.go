@@ -8,6 +8,7 @@ import (
 
 	"tare/testbed"
 	"tare/testbed/kube/agent"
+	"tare/testbed/kube/agent/cgroup"
 	"tare/testbed/kube/pods"
 )
 
@@ -130,7 +131,7 @@ func (t *onNode) unclear(err error) error {
 
 // read asks the agent on the node for the pod, which may not be found there (nil),
 // and for the peak of its memory.
-func (t *onNode) read(ctx context.Context, q agent.Question) (*agent.Cgroup, int64, error) {
+func (t *onNode) read(ctx context.Context, q agent.Question) (*cgroup.Usage, int64, error) {
 	q.Root, q.Cgroups = nodeCgroups, []string{t.uid}
 	node := t.in.Node()
 	counters, err := t.by.On(node).Agent().Counters(ctx, q)

@@ -18,6 +18,8 @@ import (
 	"context"
 	"io"
 	"time"
+
+	"tare/testbed/kube/agent/cgroup"
 )
 
 // Dir is where the agent keeps its socket and the outputs: an emptyDir.
@@ -106,32 +108,11 @@ type Counters struct {
 	Load    float64       `json:"load"`          // 1 minute
 	Waiting time.Duration `json:"waiting"`       // pressure: time in which some task waited for a CPU; -1: not told
 	BootID  string        `json:"bootID"`        // of the kernel
-	Own     *Cgroup       `json:"own,omitempty"` // of the agent's own container
+	Own     *cgroup.Usage `json:"own,omitempty"` // of the agent's own container
 	// Grouped is the CPU time of all processes on the node but the kernel's threads;
 	// nil: not told.
 	Grouped *time.Duration `json:"grouped,omitempty"`
-	Pods    []Cgroup       `json:"pods,omitempty"` // those of the Question that were found
+	Pods    []cgroup.Usage `json:"pods,omitempty"` // those of the Question that were found
 	// Peak is the largest working set since Follow, in bytes; 0: not told.
 	Peak int64 `json:"peak,omitempty"`
-}
-
-// Cgroup is what a cgroup tells.
-type Cgroup struct {
-	Pod        string        `json:"pod,omitempty"`    // UID
-	CPU        time.Duration `json:"cpu"`              // used so far
-	System     time.Duration `json:"system"`           // of it, in the kernel; 0 where that is not told
-	WorkingSet int64         `json:"workingSet"`       // memory without inactive file pages, bytes
-	Throttled  int           `json:"throttled"`        // periods in which it was throttled itself, its parts not counted; -1: not told
-	Containers []Within      `json:"within,omitempty"` // the cgroups below a pod's
-}
-
-// Within is what the cgroup of one container in a pod tells. The container that
-// holds the pod's namespaces, and with it a sandbox's own processes, has one too
-// on most nodes.
-type Within struct {
-	ID         string        `json:"id"` // of the container
-	CPU        time.Duration `json:"cpu"`
-	System     time.Duration `json:"system"`
-	WorkingSet int64         `json:"workingSet"`
-	Throttled  int           `json:"throttled"` // 0 where it has no limit of its own
 }

@@ -3,21 +3,14 @@ package agent
 import (
 	"fmt"
 	"os"
-	"regexp"
 	"time"
 
 	"tare/machine"
+	"tare/testbed/kube/agent/cgroup"
 )
 
 // podsLimit is how many pods one Question may name.
 const podsLimit = 10000
-
-// validUID is the form of a pod's UID, or of the hash that stands for it where the
-// kubelet got the pod from a file.
-var validUID = regexp.MustCompile(`^[A-Za-z0-9-]{1,64}$`)
-
-// cgroupMount is where a process sees cgroups, below the root of its files.
-const cgroupMount = "sys/fs/cgroup"
 
 // counters reads what a Question asks for. Cgroups are found first, so that all
 // counters are of one moment as nearly as can be.
@@ -29,16 +22,16 @@ func (s *Server) counters(q *Question) (Counters, error) {
 		return Counters{}, fmt.Errorf("counters: %d pods are asked for, %d at once are the most", len(q.Cgroups), podsLimit)
 	}
 	for _, uid := range q.Cgroups {
-		if !validUID.MatchString(uid) {
+		if !cgroup.ValidUID.MatchString(uid) {
 			return Counters{}, fmt.Errorf("counters: %.80q is not the UID of a pod", uid)
 		}
 	}
-	var pods []group
+	var pods []cgroup.Group
 	if q.Root != "" {
-		pods = s.pods.find(q.Root, q.Cgroups)
+		pods = s.pods.Find(q.Root, q.Cgroups)
 	}
 	root := os.DirFS("/")
-	own := ownGroup(root)
+	own := cgroup.Own(root)
 
 	totals, err := machine.ReadTotals(root)
 	if err != nil {
@@ -49,13 +42,13 @@ func (s *Server) counters(q *Question) (Counters, error) {
 		Load: totals.Load, Waiting: totals.Waiting, BootID: plain(readText(root, "proc/sys/kernel/random/boot_id")),
 	}
 	if q.Root != "" {
-		c.Grouped = grouped(os.DirFS(q.Root))
+		c.Grouped = cgroup.Grouped(os.DirFS(q.Root))
 	}
-	if got, ok := own.read(); ok {
+	if got, ok := own.Read(); ok {
 		c.Own = &got
 	}
 	for _, g := range pods {
-		if got, ok := g.read(); ok {
+		if got, ok := g.Read(); ok {
 			c.Pods = append(c.Pods, got)
 		}
 	}

@@ -6,11 +6,13 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"tare/testbed/kube/agent/cgroup"
 )
 
 // follower keeps the peak of a pod's working set.
 type follower struct {
-	of       group
+	of       cgroup.Group
 	sidecars []string
 	stop     chan struct{}
 	over     time.Time // when it ended; zero: not yet
@@ -56,14 +58,14 @@ func (t *tenant) follow(q *Question, c *Counters) error {
 	switch {
 	case !validName.MatchString(want.Name):
 		return fmt.Errorf("counters: %.80q is not the valid name of something to follow", want.Name)
-	case !validUID.MatchString(want.Pod):
+	case !cgroup.ValidUID.MatchString(want.Pod):
 		return fmt.Errorf("counters: %.80q is not the UID of a pod", want.Pod)
-	case len(want.Sidecars) > containersLimit:
-		return fmt.Errorf("counters: %d containers of a pod are not to be followed, %d are the most", len(want.Sidecars), containersLimit)
+	case len(want.Sidecars) > cgroup.ContainersLimit:
+		return fmt.Errorf("counters: %d containers of a pod are not to be followed, %d are the most", len(want.Sidecars), cgroup.ContainersLimit)
 	case len(t.follows) >= followsLimit:
 		return fmt.Errorf("counters: the session follows %d pods already", followsLimit)
 	}
-	groups := t.server.pods.find(q.Root, []string{want.Pod})
+	groups := t.server.pods.Find(q.Root, []string{want.Pod})
 	if q.Root == "" || len(groups) == 0 {
 		return nil // there is no peak to be told
 	}
@@ -105,7 +107,7 @@ func (f *follower) run() {
 
 // look takes the working set as it is now, and gives the peak so far.
 func (f *follower) look() int64 {
-	now, ok := f.of.read()
+	now, ok := f.of.Read()
 	for _, c := range now.Containers {
 		if slices.Contains(f.sidecars, c.ID) {
 			now.WorkingSet -= c.WorkingSet

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -97,33 +96,4 @@ func TestFollow(t *testing.T) {
 	if err := of.follow(&Question{Follow: follow}, &c); err == nil || err.Error() != "counters: the session has ended" {
 		t.Errorf("after the end: %v", err)
 	}
-}
-
-// BenchmarkLook is one look at a pod of this machine, if there is one, else at this
-// process's own cgroup.
-func BenchmarkLook(b *testing.B) {
-	of := ownGroup(os.DirFS("/"))
-	of.pod = uid1 // so that what is below is read as well
-	cgroups := os.DirFS("/sys/fs/cgroup")
-	_ = fs.WalkDir(cgroups, ".", func(_ string, d fs.DirEntry, err error) error {
-		if err != nil || !d.IsDir() {
-			return nil // gone meanwhile
-		}
-		if uid, ok := podOf(d.Name()); ok {
-			if found := locate(cgroups, []string{uid}, map[string]string{}); len(found) > 0 {
-				of = found[0]
-				return fs.SkipAll
-			}
-		}
-		return nil
-	})
-	c, ok := of.read()
-	if !ok {
-		b.Skip("no cgroup can be read here")
-	}
-	f := &follower{of: of}
-	for b.Loop() {
-		f.look()
-	}
-	b.ReportMetric(float64(len(c.Containers)), "containers")
 }

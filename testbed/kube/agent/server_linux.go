@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"tare/testbed/kube/agent/cgroup"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -27,7 +29,7 @@ type Server struct {
 
 	instance string // random: another one after a restart
 
-	pods podGroups
+	pods cgroup.Pods
 
 	processes sync.Mutex // held while processes are started, reaped or told apart
 	closing   bool

@@ -5,10 +5,8 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"io/fs"
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -111,36 +109,5 @@ func FuzzGreeting(f *testing.F) {
 		if err == nil && number == protocol && (version == "" || version != plainVersion(version)) {
 			t.Errorf("version %q", version)
 		}
-	})
-}
-
-func FuzzCgroups(f *testing.F) {
-	f.Add("0::/a/b\n", "usage_usec 5\nnr_throttled 1\n", "100\n", "a")
-	f.Add("3:cpuacct:/a/b\n", "5\n", "system 9223372036854775807\n", "b")
-	f.Add("3:cpuacct:/a\n", "5\n", "-1\n", "cri-containerd-abc.scope")
-	f.Fuzz(func(t *testing.T, groups, stat, memory, name string) {
-		files := fstest.MapFS{"proc/self/cgroup": {Data: []byte(groups)}}
-		for _, dir := range []string{"", "cpuacct/", "cpu/", "memory/"} {
-			for _, below := range []string{"", "a/b/"} {
-				at := cgroupMount + "/" + dir + below
-				files[at+"cpu.stat"] = &fstest.MapFile{Data: []byte(stat)}
-				files[at+"cpuacct.usage"] = &fstest.MapFile{Data: []byte(stat)}
-				files[at+"cpuacct.stat"] = &fstest.MapFile{Data: []byte(memory)}
-				files[at+"memory.current"] = &fstest.MapFile{Data: []byte(memory)}
-				files[at+"memory.usage_in_bytes"] = &fstest.MapFile{Data: []byte(memory)}
-			}
-		}
-		for range 2 {
-			if c, ok := ownGroup(files).read(); ok && (c.CPU < 0 || c.System < 0 || c.System > c.CPU || c.WorkingSet < 0 || c.Throttled < -1) {
-				t.Errorf("%+v", c)
-			}
-			files[cgroupMount+"/cgroup.controllers"] = &fstest.MapFile{}
-		}
-		if fs.ValidPath(name) && !strings.Contains(name, "/") {
-			if uid, ok := podOf(name); ok && !validUID.MatchString(uid) && len(uid) <= 64 && !strings.Contains(uid, "_") {
-				t.Errorf("%q is the pod %q", name, uid)
-			}
-		}
-		_ = containerID(name)
 	})
 }

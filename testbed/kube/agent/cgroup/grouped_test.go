@@ -1,4 +1,4 @@
-package agent
+package cgroup
 
 import (
 	"testing"
@@ -39,7 +39,7 @@ func TestGrouped(t *testing.T) {
 		{"a group without CPU time", map[string]string{"user.slice/memory.current": "1"}, -1},
 		{"a group with nonsense", map[string]string{"user.slice/cpu.stat": "usage_usec x"}, -1},
 	} {
-		got := grouped(top(c.changes))
+		got := Grouped(top(c.changes))
 		if known := got != nil; known != (c.want >= 0) || known && *got != c.want {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}

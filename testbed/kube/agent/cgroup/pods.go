@@ -1,4 +1,4 @@
-package agent
+package cgroup
 
 import (
 	"io/fs"
@@ -9,9 +9,9 @@ import (
 	"sync"
 )
 
-// podGroups finds the cgroups of pods below a view of a node's /sys/fs/cgroup, and
+// Pods finds the cgroups of pods below a view of a node's /sys/fs/cgroup, and
 // remembers where they are.
-type podGroups struct {
+type Pods struct {
 	mu    sync.Mutex
 	paths map[string]map[string]string // by root and UID: path below a hierarchy
 }
@@ -23,8 +23,8 @@ const (
 	searchLimit = 50000 // directories
 )
 
-// find gives the groups of those pods that are there.
-func (p *podGroups) find(root string, uids []string) []group {
+// Find gives the groups of those pods that are there.
+func (p *Pods) Find(root string, uids []string) []Group {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	files := os.DirFS(root)
@@ -38,7 +38,7 @@ func (p *podGroups) find(root string, uids []string) []group {
 }
 
 // locate finds groups, first where they were the last time.
-func locate(files fs.FS, uids []string, known map[string]string) []group {
+func locate(files fs.FS, uids []string, known map[string]string) []Group {
 	hierarchy := "."
 	if !exists(files, "cgroup.controllers") {
 		for _, name := range usageMounts {
@@ -58,7 +58,7 @@ func locate(files fs.FS, uids []string, known map[string]string) []group {
 	if len(missing) > 0 {
 		search(files, hierarchy, missing, known)
 	}
-	var groups []group
+	var groups []Group
 	for _, uid := range uids {
 		if at, ok := known[uid]; ok {
 			g := groupAt(files, ".", func(top string, _ []string) string { return path.Join(top, at) })
@@ -117,3 +117,7 @@ func podOf(name string) (uid string, ok bool) {
 	}
 	return m[1], true
 }
+
+// ValidUID is the form of a pod's UID, or of the hash that stands for it where the
+// kubelet got the pod from a file.
+var ValidUID = regexp.MustCompile(`^[A-Za-z0-9-]{1,64}$`)

@@ -1,4 +1,4 @@
-package agent
+package cgroup
 
 import (
 	"io/fs"
@@ -8,12 +8,12 @@ import (
 // groupsLimit bounds the cgroups at the top of a node: there are a handful.
 const groupsLimit = 1000
 
-// grouped is the CPU time of all cgroups below a node's own top one. On a system
+// Grouped is the CPU time of all cgroups below a node's own top one. On a system
 // that puts every process into one, as systemd does, those are all processes, and
 // the rest of the node's time is the kernel's threads, which no pod can see. It is
-// told by cgroups of version 2 only, and where the top is the node's (nodes may be
+// known from cgroups of version 2 only, and where the top is the node's (nodes may be
 // containers).
-func grouped(files fs.FS) *time.Duration {
+func Grouped(files fs.FS) *time.Duration {
 	const (
 		ofSystemd = "init.scope"    // its first process; other systems leave processes at the top
 		ofOthers  = "cgroup.events" // not in the top one
@@ -30,10 +30,10 @@ func grouped(files fs.FS) *time.Duration {
 		if !e.IsDir() {
 			continue
 		}
-		c, ok := group{files: files, version: 2, usage: e.Name(), cpu: e.Name(), memory: e.Name()}.read()
+		c, ok := Group{files: files, version: 2, usage: e.Name(), cpu: e.Name(), memory: e.Name()}.Read()
 		if !ok {
 			if exists(files, e.Name()) {
-				return nil // a part would pass for the whole
+				return nil // the sum over the others would look like the sum over all
 			}
 			continue
 		}

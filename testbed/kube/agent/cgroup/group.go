@@ -1,4 +1,4 @@
-package agent
+package cgroup
 
 import (
 	"errors"
@@ -9,11 +9,20 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"tare/safetext"
 )
 
-// group is where one cgroup is: the directories in which its files are, which
+// mount is where a process sees cgroups, below the root of its files.
+const mount = "sys/fs/cgroup"
+
+// tick is the unit of times in cpuacct.stat (USER_HZ, 100 on every architecture that
+// Tare is built for).
+const tick = 10 * time.Millisecond
+
+// Group is where one cgroup is: the directories in which its files are, which
 // differ by controller in version 1 and are one in version 2.
-type group struct {
+type Group struct {
 	files   fs.FS
 	pod     string // UID, "" for none
 	version int
@@ -31,27 +40,27 @@ var (
 
 // groupAt gives the group that below finds under the top of each controller's
 // hierarchy.
-func groupAt(files fs.FS, mount string, below func(top string, controllers []string) string) group {
-	if exists(files, path.Join(mount, "cgroup.controllers")) {
-		dir := below(mount, nil)
-		return group{files: files, version: 2, usage: dir, cpu: dir, memory: dir}
+func groupAt(files fs.FS, root string, below func(top string, controllers []string) string) Group {
+	if exists(files, path.Join(root, "cgroup.controllers")) {
+		dir := below(root, nil)
+		return Group{files: files, version: 2, usage: dir, cpu: dir, memory: dir}
 	}
 	first := func(names []string) string {
 		for _, name := range names {
-			if top := path.Join(mount, name); exists(files, top) {
+			if top := path.Join(root, name); exists(files, top) {
 				return below(top, names)
 			}
 		}
 		return ""
 	}
-	return group{files: files, version: 1, usage: first(usageMounts), cpu: first(cpuMounts), memory: first(memoryMounts)}
+	return Group{files: files, version: 1, usage: first(usageMounts), cpu: first(cpuMounts), memory: first(memoryMounts)}
 }
 
-// ownGroup gives the cgroup of this process. A group that does not exist below the
+// Own gives the cgroup of this process. A group that does not exist below the
 // mount is the node's name of the group that a container sees as the mount itself.
-func ownGroup(files fs.FS) group {
-	groups := parseGroups(readText(files, "proc/self/cgroup"))
-	return groupAt(files, cgroupMount, func(top string, controllers []string) string {
+func Own(files fs.FS) Group {
+	groups := parseGroups(text(files, "proc/self/cgroup"))
+	return groupAt(files, mount, func(top string, controllers []string) string {
 		name := groups[""]
 		for _, c := range controllers {
 			for part := range strings.SplitSeq(c, ",") {
@@ -69,9 +78,9 @@ func ownGroup(files fs.FS) group {
 
 // parseGroups reads /proc/PID/cgroup: the group by controller, with that of
 // version 2 under "".
-func parseGroups(text string) map[string]string {
+func parseGroups(lines string) map[string]string {
 	groups := map[string]string{}
-	for line := range strings.Lines(text) {
+	for line := range strings.Lines(lines) {
 		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
 		if len(parts) != 3 {
 			continue
@@ -83,32 +92,32 @@ func parseGroups(text string) map[string]string {
 	return groups
 }
 
-// read reads the group's counters; ok is false where it tells no CPU time, as a
+// Read reads the group's counters; ok is false where it tells no CPU time, as a
 // group does that has just been removed.
-func (g group) read() (c Cgroup, ok bool) {
-	stat := readText(g.files, path.Join(g.cpu, "cpu.stat"))
+func (g Group) Read() (c Usage, ok bool) {
+	stat := text(g.files, path.Join(g.cpu, "cpu.stat"))
 	var used, system int64
 	current, inactive := "memory.current", "inactive_file"
 	if g.version == 2 {
 		us, found := keyed(stat, "usage_usec")
 		if !found || us > math.MaxInt64/int64(time.Microsecond) {
-			return Cgroup{}, false
+			return Usage{}, false
 		}
 		used = us * int64(time.Microsecond)
 		system, _ = keyed(stat, "system_usec")
 		system = min(system, us) * int64(time.Microsecond)
 	} else {
-		ns, err := number(readText(g.files, path.Join(g.usage, "cpuacct.usage")))
+		ns, err := number(text(g.files, path.Join(g.usage, "cpuacct.usage")))
 		if err != nil {
-			return Cgroup{}, false
+			return Usage{}, false
 		}
 		used, current, inactive = ns, "memory.usage_in_bytes", "total_inactive_file"
 		// Of cpuacct.usage_sys the unit is finer, but it is not corrected to what was
 		// really used, and often exceeds the whole.
-		ticks, _ := keyed(readText(g.files, path.Join(g.usage, "cpuacct.stat")), "system")
+		ticks, _ := keyed(text(g.files, path.Join(g.usage, "cpuacct.stat")), "system")
 		system = min(min(ticks, math.MaxInt64/int64(tick))*int64(tick), used)
 	}
-	c = Cgroup{Pod: g.pod, CPU: time.Duration(used), System: time.Duration(system), Throttled: -1}
+	c = Usage{Pod: g.pod, CPU: time.Duration(used), System: time.Duration(system), Throttled: -1}
 	if n, ok := keyed(stat, "nr_throttled"); ok && n <= math.MaxInt32 {
 		c.Throttled = int(n)
 	}
@@ -121,38 +130,38 @@ func (g group) read() (c Cgroup, ok bool) {
 
 // workingSet is the memory of the group without inactive file pages, in bytes, by
 // the names of its files; 0 where it is not told.
-func (g group) workingSet(current, inactive string) int64 {
-	bytes, err := number(readText(g.files, path.Join(g.memory, current)))
+func (g Group) workingSet(current, inactive string) int64 {
+	bytes, err := number(text(g.files, path.Join(g.memory, current)))
 	if err != nil {
 		return 0
 	}
-	cached, _ := keyed(readText(g.files, path.Join(g.memory, "memory.stat")), inactive)
+	cached, _ := keyed(text(g.files, path.Join(g.memory, "memory.stat")), inactive)
 	return max(0, bytes-cached)
 }
 
-// containersLimit is how many containers of a pod are read.
-const containersLimit = 100
+// ContainersLimit is how many containers of a pod are read.
+const ContainersLimit = 100
 
 // containers reads the cgroups below the group, by their containers' ids. A
 // runtime may have two for one container: its own monitor's beside it.
-func (g group) containers() []Within {
+func (g Group) containers() []Container {
 	entries, err := fs.ReadDir(g.files, g.usage)
 	if err != nil {
 		return nil
 	}
-	var all []Within
+	var all []Container
 	for _, e := range entries {
-		if !e.IsDir() || len(all) >= containersLimit {
+		if !e.IsDir() || len(all) >= ContainersLimit {
 			continue
 		}
-		c, ok := g.below(e.Name()).read()
+		c, ok := g.below(e.Name()).Read()
 		if !ok {
 			continue // it has just ended
 		}
-		id := plain(containerID(e.Name()))
-		at := slices.IndexFunc(all, func(w Within) bool { return w.ID == id })
+		id := safetext.Head(containerID(e.Name()), 255)
+		at := slices.IndexFunc(all, func(w Container) bool { return w.ID == id })
 		if at < 0 {
-			at, all = len(all), append(all, Within{ID: id})
+			at, all = len(all), append(all, Container{ID: id})
 		}
 		all[at].CPU += c.CPU
 		all[at].System += c.System
@@ -165,8 +174,8 @@ func (g group) containers() []Within {
 }
 
 // below is a group in this one.
-func (g group) below(name string) group {
-	in := group{files: g.files, version: g.version}
+func (g Group) below(name string) Group {
+	in := Group{files: g.files, version: g.version}
 	for _, one := range []struct {
 		from string
 		to   *string
@@ -186,8 +195,8 @@ func containerID(name string) string {
 }
 
 // keyed reads the number after a key in a file of lines "KEY NUMBER".
-func keyed(text, key string) (int64, bool) {
-	for line := range strings.Lines(text) {
+func keyed(lines, key string) (int64, bool) {
+	for line := range strings.Lines(lines) {
 		if value, ok := strings.CutPrefix(line, key+" "); ok {
 			n, err := number(value)
 			return n, err == nil
@@ -199,8 +208,8 @@ func keyed(text, key string) (int64, bool) {
 var errNegative = errors.New("negative")
 
 // number reads a counter.
-func number(text string) (int64, error) {
-	n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
+func number(digits string) (int64, error) {
+	n, err := strconv.ParseInt(strings.TrimSpace(digits), 10, 64)
 	if err == nil && n < 0 {
 		err = errNegative
 	}
@@ -210,4 +219,13 @@ func number(text string) (int64, error) {
 func exists(files fs.FS, name string) bool {
 	_, err := fs.Stat(files, name)
 	return err == nil
+}
+
+// text reads a file; "" where it cannot.
+func text(files fs.FS, name string) string {
+	data, err := fs.ReadFile(files, name)
+	if err != nil {
+		return ""
+	}
+	return string(data)
 }
