@@ -29,17 +29,3 @@ func level(a analysis.ArmSeries, m experiment.Metric) string {
 	}
 	return text + " over " + wording.Count(v.N, "trial", "trials")
 }
-
-// levelAnswers are the answers of a run without a second arm.
-func (s *sheet) levelAnswers() []answer {
-	var list []answer
-	for _, g := range s.groups(true) {
-		if g.series == nil {
-			continue
-		}
-		for _, a := range g.series.Arms {
-			list = append(list, answer{Text: fmt.Sprintf("%s in %s: %s.", plain(g.metric.Name), plain(g.cell), level(a, g.metric))})
-		}
-	}
-	return list
-}

@@ -2,7 +2,6 @@ package report
 
 import (
 	"strings"
-	"time"
 
 	comparing "tare/compare"
 	"tare/report/columns"
@@ -10,12 +9,6 @@ import (
 	"tare/report/figure"
 	"tare/wording"
 )
-
-// CompareOptions is what is shown of a comparison, and besides it.
-type CompareOptions struct {
-	All       bool      // exploratory metrics on a terminal too
-	Generated time.Time // shown at the foot unless zero
-}
 
 // Compare shows a comparison of runs: what differs between them, then the changes
 // of overheads, then the levels.

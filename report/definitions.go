@@ -1,8 +1,9 @@
 package report
 
-import doc "tare/report/document"
-
-import "tare/wording"
+import (
+	doc "tare/report/document"
+	"tare/wording"
+)
 
 // definitions are the words of a report.
 func (s *sheet) definitions() []doc.Fact {

@@ -3,21 +3,12 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"time"
 
 	"tare/history"
 	doc "tare/report/document"
 	"tare/report/figure"
 	"tare/wording"
 )
-
-// HistoryOptions is what is shown of a history, and besides it.
-type HistoryOptions struct {
-	All       bool            // exploratory metrics on a terminal and in Markdown too
-	Page      string          // the file that the page is written to, for links to runs
-	Reports   map[string]bool // run directories that hold a report.html
-	Generated time.Time       // shown at the foot unless zero
-}
 
 // History shows a history: for each experiment its changes, every series over
 // its runs, and the runs themselves.

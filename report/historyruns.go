@@ -80,11 +80,11 @@ func runEvents(r *history.Run) []string {
 
 // link is the way from the page to a run's report, or to its directory.
 func (o HistoryOptions) link(r *history.Run) string {
-	base := RunOptions{RunDir: r.Directory, Page: cmp.Or(o.Page, "history.html")}.base()
+	way := base(cmp.Or(o.Page, "history.html"), r.Directory)
 	if o.Reports[r.Directory] {
-		return link(base, "report.html")
+		return link(way, "report.html")
 	}
-	return link(base, "/")
+	return link(way, "/")
 }
 
 // remarks are what a reader must know of a series.

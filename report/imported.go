@@ -34,13 +34,6 @@ func (s *sheet) verdictWord(c analysis.Comparison) string {
 	return string(c.Verdict)
 }
 
-// observedMark stands behind the claims of what is no experiment, observedNote
-// below them.
-const (
-	observedMark = "(obs.)"
-	observedNote = observedMark + ": observational, no experiment; see above."
-)
-
 // claims says whether a verdict, or "" for several, claims anything.
 func claims(v analysis.Verdict) bool { return v != analysis.NotResolved && v != analysis.Invalid }
 
@@ -250,26 +243,6 @@ func (s *sheet) rounds() string {
 		return "rounds"
 	}
 	return "values"
-}
-
-// importedFacts are an imported run at a glance.
-func (s *sheet) importedFacts(state string) []doc.Fact {
-	r, files := s.run, 0
-	for _, a := range s.plan.Import.Arms {
-		files += a.Files
-	}
-	list := []doc.Fact{{Key: "Imported from", Value: s.tool()}, {Key: "Run", Value: state}, {Key: "Files", Value: wording.Number(float64(files), 9)}}
-	if s.plan.Paired() {
-		list = append(list, doc.Fact{Key: "Rounds", Value: wording.Number(float64(r.Rounds), 9)})
-	}
-	list = append(list, doc.Fact{Key: "Valid trials", Value: fmt.Sprintf("%s of %s", wording.Number(float64(r.Trials.Valid), 9), wording.Number(float64(r.Trials.Planned), 9))})
-	if len(r.Controls) > 0 {
-		list = append(list, doc.Fact{Key: "Control", Value: s.controlState()})
-	}
-	if !r.Start.IsZero() {
-		list = append(list, doc.Fact{Key: "First trial", Value: r.Start.UTC().Format("2 January 2006, 15:04 UTC")})
-	}
-	return list
 }
 
 // importedTrials says how much of what was imported gave data.

@@ -6,16 +6,17 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	doc "tare/report/document"
 )
 
-// base is the way from the page to the run directory; "" if the page lies in it.
-func (o RunOptions) base() string {
-	if o.Page == "" {
+// base is the way from a page to a run directory; "" if the page lies in it.
+func base(page, dir string) string {
+	if page == "" {
 		return ""
 	}
-	rel, err := filepath.Rel(filepath.Dir(o.Page), cmp.Or(o.RunDir, "."))
+	rel, err := filepath.Rel(filepath.Dir(page), cmp.Or(dir, "."))
 	if err != nil {
-		rel = o.RunDir // one of them is absolute
+		rel = dir // one of them is absolute
 	}
 	if rel == "." {
 		return ""
@@ -36,4 +37,16 @@ func link(base, name string) string {
 		u += "/"
 	}
 	return u
+}
+
+// directoryLinks lead to the files of the run.
+func directoryLinks(o RunOptions) doc.Block {
+	text := doc.Words("Everything behind these numbers lies in the run directory: ")
+	for i, name := range []string{"experiment.yaml", "plan.json", "environment.json", "trials.jsonl", "raw/"} {
+		if i > 0 {
+			text = append(text, doc.Span{Words: ", "})
+		}
+		text = append(text, doc.Span{Words: name, Link: link(base(o.Page, o.RunDir), name)})
+	}
+	return doc.On(doc.Page, doc.Paragraph{Text: append(text, doc.Span{Words: "."})})
 }

@@ -56,8 +56,3 @@ func rules(by map[string]int) []string {
 	})
 	return list
 }
-
-// notShown says how many exploratory metrics are left out.
-func notShown(n int) string {
-	return wording.Count(n, "exploratory metric is", "exploratory metrics are") + " not shown (--all shows them)"
-}

@@ -37,13 +37,6 @@ func publishedBlocks(t *published.Table) []doc.Block {
 	return blocks
 }
 
-// exploratoryTitle heads what was not the question of a run, with how it is to be
-// taken.
-const (
-	exploratoryTitle = "Exploratory metrics"
-	exploratoryNote  = "not corrected for their number: hints, not findings"
-)
-
 // publishedTables are a table of means, and one of differences.
 func publishedTables(t *published.Table, metrics []published.Metric) []doc.Block {
 	if len(metrics) == 0 {

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"tare/analysis"
-	"tare/experiment"
 	"tare/published"
 	"tare/wording"
 )
@@ -103,13 +102,6 @@ func survivors(t *published.Table) string {
 		text += fmt.Sprintf(", and leave %d open", n)
 	}
 	return text + "."
-}
-
-func exploratoryMark(m experiment.Metric) string {
-	if m.Headline {
-		return ""
-	}
-	return " (exploratory)"
 }
 
 // pairName writes a difference as it is taken: "c11n − aks".

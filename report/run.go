@@ -6,32 +6,9 @@ import (
 	"time"
 
 	"tare/analysis"
-	"tare/published"
 	doc "tare/report/document"
 	"tare/report/figure"
 	"tare/wording"
-)
-
-// RunOptions is what is shown of a run, and besides its analysis.
-type RunOptions struct {
-	All        bool             // exploratory metrics on a terminal too
-	Experiment []byte           // the experiment file as given; may be empty
-	RunDir     string           // the run directory
-	Page       string           // the file that the page is written to, for links to the run directory; "": a file in it
-	Command    string           // how to repeat the run; "": tare run with the run's own experiment file
-	Generated  time.Time        // shown at the foot unless zero
-	Published  *published.Table // a section of its own; nil: none
-}
-
-// beforeTrusting heads warnings.
-const beforeTrusting = "Before trusting these numbers"
-
-// Limits of a page's lists; the run directory has everything.
-const (
-	mostInvalids = 300
-	mostWarnings = 40
-	mostRows     = 48 // rows of one forest plot, beyond which it is split by cell
-	mostOpen     = 12 // charts that are open from the start
 )
 
 // Run shows a run: the answer first, then the results and what they rest on.
@@ -116,16 +93,6 @@ func (s *sheet) state() []doc.Block {
 	return []doc.Block{doc.Say(state), doc.Say(s.controlLine())}
 }
 
-// controlLine is the state of the control in one line.
-func (s *sheet) controlLine() string {
-	state := s.controlState()
-	if n, worst, reach, _ := s.floor(); n > 0 {
-		return fmt.Sprintf("control %s: at most %s from %s on %s, by its intervals at most %s", state, wording.Share(worst), s.baseline,
-			wording.Count(n, "headline metric", "headline metrics"), wording.Share(reach))
-	}
-	return "control: " + state
-}
-
 // summarySection is the answer, and what to know before trusting it.
 func (s *sheet) summarySection() doc.Section {
 	var blocks []doc.Block
@@ -203,13 +170,3 @@ func (s *sheet) footer(o RunOptions) string {
 	}
 	return text + generatedOn(o.Generated) + ". This page needs no network and no scripts."
 }
-
-// generatedOn is when a page was made; "" if that is not known.
-func generatedOn(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return " on " + minuteOf(t)
-}
-
-func minuteOf(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04 UTC") }

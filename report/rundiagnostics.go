@@ -179,11 +179,3 @@ func (g group) changes() string {
 	}
 	return "the baseline's level changes at round " + places(g.series.Changes)
 }
-
-func places(at []int) string {
-	var list []string
-	for _, i := range at {
-		list = append(list, fmt.Sprint(i))
-	}
-	return strings.Join(list, ", ")
-}

@@ -157,7 +157,7 @@ func (s *sheet) invalidRow(t journal.Trial, o RunOptions) doc.Row {
 		if !s.imported() {
 			to += "/" // a directory
 		}
-		raw = doc.Of(doc.Text{{Words: "files", Link: link(o.base(), to)}})
+		raw = doc.Of(doc.Text{{Words: "files", Link: link(base(o.Page, o.RunDir), to)}})
 	}
 	return doc.Row{Cells: append(doc.Cells(strconv.Itoa(t.Seq), file, strconv.Itoa(t.Round), strconv.Itoa(t.Attempt), plain(t.Cell), plain(t.Arm),
 		strings.Join(broken, ", "), strings.Join(details, "; ")), raw)}

@@ -65,3 +65,23 @@ func (s *sheet) sourceBlocks(o RunOptions) []doc.Block {
 	}
 	return append(blocks, directoryLinks(o))
 }
+
+// importedFacts are an imported run at a glance.
+func (s *sheet) importedFacts(state string) []doc.Fact {
+	r, files := s.run, 0
+	for _, a := range s.plan.Import.Arms {
+		files += a.Files
+	}
+	list := []doc.Fact{{Key: "Imported from", Value: s.tool()}, {Key: "Run", Value: state}, {Key: "Files", Value: wording.Number(float64(files), 9)}}
+	if s.plan.Paired() {
+		list = append(list, doc.Fact{Key: "Rounds", Value: wording.Number(float64(r.Rounds), 9)})
+	}
+	list = append(list, doc.Fact{Key: "Valid trials", Value: fmt.Sprintf("%s of %s", wording.Number(float64(r.Trials.Valid), 9), wording.Number(float64(r.Trials.Planned), 9))})
+	if len(r.Controls) > 0 {
+		list = append(list, doc.Fact{Key: "Control", Value: s.controlState()})
+	}
+	if !r.Start.IsZero() {
+		list = append(list, doc.Fact{Key: "First trial", Value: r.Start.UTC().Format("2 January 2006, 15:04 UTC")})
+	}
+	return list
+}

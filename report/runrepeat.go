@@ -61,18 +61,6 @@ func compact(config any) string {
 	return plain(b.String())
 }
 
-// directoryLinks lead to the files of the run.
-func directoryLinks(o RunOptions) doc.Block {
-	text := doc.Words("Everything behind these numbers lies in the run directory: ")
-	for i, name := range []string{"experiment.yaml", "plan.json", "environment.json", "trials.jsonl", "raw/"} {
-		if i > 0 {
-			text = append(text, doc.Span{Words: ", "})
-		}
-		text = append(text, doc.Span{Words: name, Link: link(o.base(), name)})
-	}
-	return doc.On(doc.Page, doc.Paragraph{Text: append(text, doc.Span{Words: "."})})
-}
-
 // publishedSection is the published table as a part of a run's report.
 func publishedSection(t *published.Table) doc.Section {
 	intro := publishedTitle(t) + ". This is how benchmarks are mostly written up; how sure a difference is stands only in the last column."

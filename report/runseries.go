@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"tare/analysis"
 	doc "tare/report/document"
@@ -91,4 +92,12 @@ func (s *sheet) columnTerms() []doc.Fact {
 		{Key: "Noise floor", Value: "The overhead that the control shows although nothing differs. Overheads near it deserve suspicion whatever their interval."},
 		{Key: "Level changes", Value: "Rounds at which the baseline itself moved to another level: something about the machine changed while the run was under way."},
 	})
+}
+
+func places(at []int) string {
+	var list []string
+	for _, i := range at {
+		list = append(list, fmt.Sprint(i))
+	}
+	return strings.Join(list, ", ")
 }

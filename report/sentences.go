@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"tare/analysis"
 	"tare/experiment"
@@ -128,6 +126,20 @@ func (s *sheet) answers() []answer {
 				text += " " + sentence(brief(wording.AlternativeText(c.WithInvalid)))
 			}
 			list = append(list, answer{c.Verdict, text})
+		}
+	}
+	return list
+}
+
+// levelAnswers are the answers of a run without a second arm.
+func (s *sheet) levelAnswers() []answer {
+	var list []answer
+	for _, g := range s.groups(true) {
+		if g.series == nil {
+			continue
+		}
+		for _, a := range g.series.Arms {
+			list = append(list, answer{Text: fmt.Sprintf("%s in %s: %s.", plain(g.metric.Name), plain(g.cell), level(a, g.metric))})
 		}
 	}
 	return list
@@ -262,47 +274,19 @@ func (s *sheet) controlState() string {
 	return state
 }
 
-// enumerate joins names with commas and "and"; beyond limit it counts them.
-func enumerate(names []string, limit int, noun string) string {
-	switch n := len(names); {
-	case n == 0:
-		return "nothing"
-	case n == 1:
-		return names[0]
-	case n > limit:
-		return fmt.Sprintf("%d %s", n, noun)
-	default:
-		return strings.Join(names[:n-1], ", ") + " and " + names[n-1]
-	}
-}
-
-func plainAll(list []string) []string {
-	out := make([]string, len(list))
-	for i, s := range list {
-		out[i] = brief(s)
-	}
-	return out
-}
-
-// sentence gives text a capital and a full stop.
-func sentence(text string) string {
-	if text == "" {
-		return ""
-	}
-	return upperFirst(text) + "."
-}
-
-func upperFirst(s string) string {
-	r, n := utf8.DecodeRuneInString(s)
-	if n == 0 {
-		return ""
-	}
-	return string(unicode.ToUpper(r)) + s[n:]
-}
-
 func abs(v float64) float64 {
 	if v < 0 {
 		return -v
 	}
 	return v
+}
+
+// controlLine is the state of the control in one line.
+func (s *sheet) controlLine() string {
+	state := s.controlState()
+	if n, worst, reach, _ := s.floor(); n > 0 {
+		return fmt.Sprintf("control %s: at most %s from %s on %s, by its intervals at most %s", state, wording.Share(worst), s.baseline,
+			wording.Count(n, "headline metric", "headline metrics"), wording.Share(reach))
+	}
+	return "control: " + state
 }

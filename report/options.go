@@ -1,0 +1,40 @@
+package report
+
+import (
+	"time"
+
+	"tare/published"
+)
+
+// RunOptions is what is shown of a run, and besides its analysis.
+type RunOptions struct {
+	All        bool             // exploratory metrics on a terminal too
+	Experiment []byte           // the experiment file as given; may be empty
+	RunDir     string           // the run directory
+	Page       string           // the file that the page is written to, for links to the run directory; "": a file in it
+	Command    string           // how to repeat the run; "": tare run with the run's own experiment file
+	Generated  time.Time        // shown at the foot unless zero
+	Published  *published.Table // a section of its own; nil: none
+}
+
+// HistoryOptions is what is shown of a history, and besides it.
+type HistoryOptions struct {
+	All       bool            // exploratory metrics on a terminal and in Markdown too
+	Page      string          // the file that the page is written to, for links to runs
+	Reports   map[string]bool // run directories that hold a report.html
+	Generated time.Time       // shown at the foot unless zero
+}
+
+// CompareOptions is what is shown of a comparison, and besides it.
+type CompareOptions struct {
+	All       bool      // exploratory metrics on a terminal too
+	Generated time.Time // shown at the foot unless zero
+}
+
+// Limits of a page's lists; the run directory has everything.
+const (
+	mostInvalids = 300
+	mostWarnings = 40
+	mostRows     = 48 // rows of one forest plot, beyond which it is split by cell
+	mostOpen     = 12 // charts that are open from the start
+)

@@ -1,0 +1,99 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"tare/experiment"
+	"tare/report/columns"
+	"tare/safetext"
+	"tare/wording"
+)
+
+// plain makes one line of safe text from any string. The result still has to be
+// escaped for its format.
+func plain(s string) string { return safetext.Line(s) }
+
+// brief is plain for texts that may be of any length, such as what a tool wrote:
+// the middle of a very long one is left out.
+func brief(s string) string { return columns.Shorten(plain(s), 600, " … ") }
+
+func plainAll(list []string) []string {
+	out := make([]string, len(list))
+	for i, s := range list {
+		out[i] = brief(s)
+	}
+	return out
+}
+
+// enumerate joins names with commas and "and"; beyond limit it counts them.
+func enumerate(names []string, limit int, noun string) string {
+	switch n := len(names); {
+	case n == 0:
+		return "nothing"
+	case n == 1:
+		return names[0]
+	case n > limit:
+		return fmt.Sprintf("%d %s", n, noun)
+	default:
+		return strings.Join(names[:n-1], ", ") + " and " + names[n-1]
+	}
+}
+
+// sentence gives text a capital and a full stop.
+func sentence(text string) string {
+	if text == "" {
+		return ""
+	}
+	return upperFirst(text) + "."
+}
+
+func upperFirst(s string) string {
+	r, n := utf8.DecodeRuneInString(s)
+	if n == 0 {
+		return ""
+	}
+	return string(unicode.ToUpper(r)) + s[n:]
+}
+
+// beforeTrusting heads warnings.
+const beforeTrusting = "Before trusting these numbers"
+
+// exploratoryTitle heads what was not the question of a run, with how it is to be
+// taken.
+const (
+	exploratoryTitle = "Exploratory metrics"
+	exploratoryNote  = "not corrected for their number: hints, not findings"
+)
+
+// observedMark stands behind the claims of what is no experiment, observedNote
+// below them.
+const (
+	observedMark = "(obs.)"
+	observedNote = observedMark + ": observational, no experiment; see above."
+)
+
+func exploratoryMark(m experiment.Metric) string {
+	if m.Headline {
+		return ""
+	}
+	return " (exploratory)"
+}
+
+// notShown says how many exploratory metrics are left out.
+func notShown(n int) string {
+	return wording.Count(n, "exploratory metric is", "exploratory metrics are") + " not shown (--all shows them)"
+}
+
+// generatedOn is when a page was made; "" if that is not known.
+func generatedOn(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return " on " + minuteOf(t)
+}
+
+func minuteOf(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04 UTC") }
