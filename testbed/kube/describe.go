@@ -15,7 +15,6 @@ import (
 
 	"tare/experiment"
 	"tare/machine"
-	"tare/safetext"
 	"tare/testbed/kube/accounting"
 	"tare/testbed/kube/agent"
 	"tare/testbed/kube/cluster"
@@ -131,9 +130,6 @@ func (s *Site) usageNotes(ctx context.Context) ([]string, error) {
 	}
 	return nil, nil
 }
-
-// short bounds a text that is taken over from the API server into the record.
-func short(text string) string { return safetext.Head(text, 300) }
 
 // describeNode puts together what the API server and an agent on the node tell.
 func describeNode(n *corev1.Node, facts agent.Facts) machine.Node {

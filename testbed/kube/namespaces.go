@@ -25,13 +25,7 @@ func (on *clusterRun) makeNamespace(ctx context.Context, ns *corev1.Namespace) (
 	if err := on.record.Add(ctx, inventory.Namespace(ns.Name)); err != nil {
 		return nil, err
 	}
-	made, err := on.Client.CoreV1().Namespaces().Create(ctx, ns, metav1.CreateOptions{})
-	if apierrors.IsAlreadyExists(err) {
-		// The answer to an earlier try may have been lost.
-		if made, err = on.Client.CoreV1().Namespaces().Get(ctx, ns.Name, metav1.GetOptions{}); err == nil && !on.owner.Owns(made) {
-			err = fmt.Errorf("it exists already, and is not of this run")
-		}
-	}
+	made, err := inventory.Make(ctx, on.owner, on.Client.CoreV1().Namespaces(), ns)
 	if err != nil {
 		return nil, fmt.Errorf("make namespace %s: %w", ns.Name, cluster.Explain(err))
 	}

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"tare/experiment"
+	"tare/safetext"
 	"tare/testbed"
 	"tare/testbed/kube/accounting"
 	"tare/testbed/kube/cluster"
@@ -142,3 +143,6 @@ func (on *clusterRun) close() error {
 	on.counter.Close()
 	return on.record.RemoveAll()
 }
+
+// short bounds a text that is taken over from the API server into the record.
+func short(text string) string { return safetext.Head(text, 300) }

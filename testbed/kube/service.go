@@ -6,7 +6,6 @@ import (
 	"net/netip"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"tare/safetext"
@@ -67,16 +66,10 @@ func (s *Site) makeService(ctx context.Context, on *clusterRun) error {
 			want.Spec.Ports = append(want.Spec.Ports, corev1.ServicePort{Name: name, Protocol: protocol, Port: int32(port)})
 		}
 	}
-	services := on.Client.CoreV1().Services(want.Namespace)
 	if err := on.record.Add(ctx, inventory.Core("services", want.Namespace, want.Name)); err != nil {
 		return err
 	}
-	made, err := services.Create(ctx, want, metav1.CreateOptions{})
-	if apierrors.IsAlreadyExists(err) {
-		if made, err = services.Get(ctx, want.Name, metav1.GetOptions{}); err == nil && !on.owner.Owns(made) {
-			err = fmt.Errorf("it exists already, and is not of this run")
-		}
-	}
+	made, err := inventory.Make(ctx, on.owner, on.Client.CoreV1().Services(want.Namespace), want)
 	if err != nil {
 		return fmt.Errorf("make service %s/%s: %w", want.Namespace, want.Name, cluster.Explain(err))
 	}

@@ -2,11 +2,9 @@ package kube
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -67,15 +65,7 @@ func (s *Site) claim(ctx context.Context, on *clusterRun) error {
 	if err := on.record.Add(ctx, inventory.Core("persistentvolumeclaims", want.Namespace, want.Name)); err != nil {
 		return err
 	}
-	claims := on.Client.CoreV1().PersistentVolumeClaims(want.Namespace)
-	_, err := claims.Create(ctx, want, metav1.CreateOptions{})
-	if apierrors.IsAlreadyExists(err) {
-		var there *corev1.PersistentVolumeClaim
-		if there, err = claims.Get(ctx, want.Name, metav1.GetOptions{}); err == nil && !on.owner.Owns(there) {
-			err = errors.New("it exists already, and is not of this run")
-		}
-	}
-	if err != nil {
+	if _, err := inventory.Make(ctx, on.owner, on.Client.CoreV1().PersistentVolumeClaims(want.Namespace), want); err != nil {
 		return fmt.Errorf("make the claim %s/%s: %w", want.Namespace, want.Name, cluster.Explain(err))
 	}
 	return nil

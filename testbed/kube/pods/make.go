@@ -9,7 +9,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"tare/testbed/kube/cluster"
 	"tare/testbed/kube/inventory"
@@ -46,7 +45,7 @@ func (p *Pod) create(ctx context.Context) error {
 	var made *corev1.Pod
 	var err error
 	early := p.maker.On.Await(ctx, "the default service account of namespace "+p.plan.Namespace, p.maker.Limits.Ready.Std(), func(ctx context.Context) (bool, string, error) {
-		made, err = p.maker.On.Client.CoreV1().Pods(p.plan.Namespace).Create(ctx, p.plan, metav1.CreateOptions{})
+		made, err = inventory.Make(ctx, p.maker.Owner, p.maker.On.Client.CoreV1().Pods(p.plan.Namespace), p.plan)
 		if apierrors.IsForbidden(err) && strings.Contains(err.Error(), "error looking up service account") {
 			return false, "not made by the controller manager yet", nil
 		}
@@ -54,12 +53,6 @@ func (p *Pod) create(ctx context.Context) error {
 	})
 	if early != nil {
 		return fmt.Errorf("make %s: %w", p, early)
-	}
-	if apierrors.IsAlreadyExists(err) {
-		// The answer to an earlier try may have been lost.
-		if made, err = p.Get(ctx); err == nil && !p.maker.Owner.Owns(made) {
-			err = fmt.Errorf("it exists already, and is not of this run")
-		}
 	}
 	if err != nil {
 		return fmt.Errorf("make %s: %w", p, cluster.Explain(err))
