@@ -35,17 +35,9 @@ func (p plot) labels(m experiment.Metric, width int) string {
 		copy(row[at:], text)
 	}
 	put(p.column(0, width), "0")
-	put(width, endLabel(m, p.axis.Hi))
-	put(0, endLabel(m, p.axis.Lo))
+	put(width, wording.End(m, p.axis.Hi))
+	put(0, wording.End(m, p.axis.Lo))
 	return string(row)
-}
-
-// endLabel labels the end of an axis with few digits.
-func endLabel(m experiment.Metric, v float64) string {
-	if v > 0 {
-		return "+" + wording.Size(m, v)
-	}
-	return wording.Size(m, v)
 }
 
 // interval is a comparison's interval on the axis, with the zero line and the

@@ -74,5 +74,5 @@ func pastEnd(s *history.Series, v float64) string {
 	if s.Of == history.OfLevel {
 		return wording.ScaleOf(s.Metric.Unit, v).Short(v)
 	}
-	return endLabel(s.Metric, v)
+	return wording.End(s.Metric, v)
 }

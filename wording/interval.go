@@ -130,6 +130,17 @@ func Size(m experiment.Metric, v float64) string {
 	return s.labelled(Number(v/s.Div, 2))
 }
 
+// End labels the end of an axis of overheads, in the form of Overhead with few digits.
+func End(m experiment.Metric, v float64) string {
+	switch {
+	case manifold(m, analysis.Interval{Lo: v}):
+		return Number(1-v, 2) + " times"
+	case v > 0:
+		return "+" + Size(m, v)
+	}
+	return Size(m, v)
+}
+
 // manifold says whether an interval holds gains of a metric of which more is
 // better that more than double it. As a share of the baseline they would be
 // negative costs of over 100 %, which nobody reads right.

@@ -165,3 +165,12 @@ func TestParts(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
+
+func TestEnd(t *testing.T) {
+	bandwidth := experiment.Metric{Better: experiment.Higher, Scale: experiment.Ratio}
+	for v, want := range map[float64]string{-1.34: "2.3 times", -0.5: "−50 %", 0.1: "+10 %"} {
+		if got := End(bandwidth, v); got != want {
+			t.Errorf("%v: %q, want %q", v, got, want)
+		}
+	}
+}
