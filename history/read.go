@@ -4,7 +4,8 @@ import (
 	"context"
 	"path/filepath"
 	"runtime"
-	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"tare/journal"
 )
@@ -52,18 +53,13 @@ func Read(ctx context.Context, dirs ...string) (runs []*Run, skipped []Skipped, 
 
 // each calls f for 0 to n-1, on all processors.
 func each(n int, f func(i int)) {
-	next := make(chan int)
-	var workers sync.WaitGroup
-	for range min(n, runtime.GOMAXPROCS(0)) {
-		workers.Go(func() {
-			for i := range next {
-				f(i)
-			}
+	var calls errgroup.Group
+	calls.SetLimit(runtime.GOMAXPROCS(0))
+	for i := range n {
+		calls.Go(func() error {
+			f(i)
+			return nil
 		})
 	}
-	for i := range n {
-		next <- i
-	}
-	close(next)
-	workers.Wait()
+	_ = calls.Wait() // there are no errors
 }

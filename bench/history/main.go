@@ -16,7 +16,8 @@ import (
 	"math/rand/v2"
 	"os"
 	"runtime"
-	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"tare/bench/table"
 )
@@ -60,20 +61,15 @@ func repeat[T any](o options, name string, once func(rng *rand.Rand) T) []T {
 	h.Write([]byte(name))
 	stream := h.Sum64()
 	out := make([]T, o.times)
-	next := make(chan int)
-	var workers sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
-		workers.Go(func() {
-			for i := range next {
-				out[i] = once(rand.New(rand.NewPCG(o.seed+uint64(i)<<32, stream)))
-			}
+	var times errgroup.Group
+	times.SetLimit(runtime.GOMAXPROCS(0))
+	for i := range out {
+		times.Go(func() error {
+			out[i] = once(rand.New(rand.NewPCG(o.seed+uint64(i)<<32, stream)))
+			return nil
 		})
 	}
-	for i := range o.times {
-		next <- i
-	}
-	close(next)
-	workers.Wait()
+	_ = times.Wait() // there are no errors
 	return out
 }
 

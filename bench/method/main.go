@@ -17,9 +17,11 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
-	"sync"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // The figures that the method must reach.
@@ -76,17 +78,20 @@ func run(w io.Writer, o options) (ok bool, err error) {
 	if len(rows) == 0 {
 		return false, fmt.Errorf("no design has %q in its name; names are like fixed-6/iid and stein-12/drift", o.only)
 	}
-	p := pool{}
-	for _, r := range rows {
-		r.schedule(&p, o)
+	// On all cores. Every task has random numbers of its own, so that the result does
+	// not depend on how they are spread.
+	var tasks errgroup.Group
+	tasks.SetLimit(runtime.GOMAXPROCS(0))
+	for i := range slices.Backward(needs) {
+		tasks.Go(func() error { return needs[i].simulate(o.powerTimes, o.seed) })
 	}
 	for i := range sequentials {
-		sequentials[i].schedule(&p, o)
+		sequentials[i].schedule(&tasks, o)
 	}
-	for i := range needs {
-		p.add(func() error { return needs[i].simulate(o.powerTimes, o.seed) })
+	for _, r := range rows {
+		r.schedule(&tasks, o)
 	}
-	if err := p.run(); err != nil {
+	if err := tasks.Wait(); err != nil {
 		return false, err
 	}
 	return report(w, o, rows, sequentials, needs), nil
@@ -99,41 +104,6 @@ func (o options) efforts() []effort {
 		return nil
 	}
 	return efforts()
-}
-
-// pool runs tasks on all cores. Every task has random numbers of its own, so
-// that the result does not depend on how they are spread.
-type pool struct{ tasks []func() error }
-
-func (p *pool) add(task func() error) { p.tasks = append(p.tasks, task) }
-
-func (p *pool) run() error {
-	queue := make(chan func() error)
-	failed := make(chan error, 1)
-	var workers sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
-		workers.Go(func() {
-			for task := range queue {
-				if err := task(); err != nil {
-					select {
-					case failed <- err:
-					default: // one is enough
-					}
-				}
-			}
-		})
-	}
-	for i := len(p.tasks) - 1; i >= 0; i-- {
-		queue <- p.tasks[i]
-	}
-	close(queue)
-	workers.Wait()
-	select {
-	case err := <-failed:
-		return err
-	default:
-		return nil
-	}
 }
 
 // selected says whether a design is asked for.

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // A small run of everything, and the same again: the output depends on the seed
@@ -43,9 +45,9 @@ func TestMethod(t *testing.T) {
 	const times = 500
 	slack := 4 * standardError(0.05, times)
 	for _, r := range (options{rounds: []int{6, 12}}).rows() {
-		p := pool{}
-		r.schedule(&p, options{times: times, seed: 2})
-		if err := p.run(); err != nil {
+		var tasks errgroup.Group
+		r.schedule(&tasks, options{times: times, seed: 2})
+		if err := tasks.Wait(); err != nil {
 			t.Fatal(err)
 		}
 		if claims := float64(r.tallies[0].claims) / times; claims > mostFalse+slack {

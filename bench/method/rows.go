@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // roundCounts are the default numbers of rounds, or of pilot rounds.
@@ -74,12 +76,12 @@ func (o options) rows() []*row {
 	return slices.DeleteFunc(list, func(r *row) bool { return !o.selected(r.name()) })
 }
 
-// schedule adds the row's experiments to the pool.
-func (r *row) schedule(p *pool, o options) {
+// schedule starts the row's experiments.
+func (r *row) schedule(tasks *errgroup.Group, o options) {
 	for e := range r.tallies {
 		effect := effects[e]
 		for first := 0; first < o.times; first += chunk {
-			p.add(func() error {
+			tasks.Go(func() error {
 				rng := source(o.seed, fmt.Sprintf("%s %v %d", r.name(), effect, first))
 				d := design{noise: r.noise, rounds: r.rounds, precision: r.precision, arms: r.arms, effect: effect}
 				t, err := newLaboratory(d, rng).repeat(min(chunk, o.times-first))
@@ -113,9 +115,9 @@ func (o options) sequentials() []sequentialRow {
 	return list
 }
 
-func (r sequentialRow) schedule(p *pool, o options) {
+func (r sequentialRow) schedule(tasks *errgroup.Group, o options) {
 	for first := 0; first < o.times; first += chunk {
-		p.add(func() error {
+		tasks.Go(func() error {
 			rng := source(o.seed, fmt.Sprintf("sequential-%d/%s %d", r.n, r.noise.name, first))
 			t, err := sequential(r.noise, r.n, 0, min(chunk, o.times-first), rng)
 			r.mu.Lock()
