@@ -40,9 +40,8 @@ func TestCSV(t *testing.T) {
 // with the same values, and an invalid attempt gone for the one after it.
 func TestCSVImports(t *testing.T) {
 	r := fixture()
-	var trials []importer.Trial
-	file := importer.File{Name: "trials.csv", Reader: strings.NewReader(written(t, "csv", r))}
-	if err := longcsv.Format.Read(file, func(t importer.Trial) error { trials = append(trials, t); return nil }); err != nil {
+	trials, err := longcsv.Format.Read(importer.File{Name: "trials.csv", Reader: strings.NewReader(written(t, "csv", r))})
+	if err != nil {
 		t.Fatal(err)
 	}
 	type key struct {
@@ -103,13 +102,14 @@ func TestCSVSamples(t *testing.T) {
 			}
 		}
 		file := importer.File{Name: "trials.csv", Reader: strings.NewReader(text)}
-		if err := longcsv.Format.Read(file, func(trial importer.Trial) error {
+		trials, err := longcsv.Format.Read(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, trial := range trials {
 			if trial.Unpaired != (test.paired == "false") {
 				t.Errorf("round %d of %s is read as unpaired: %v", trial.Round, trial.Arm, trial.Unpaired)
 			}
-			return nil
-		}); err != nil {
-			t.Fatal(err)
 		}
 	}
 }

@@ -61,11 +61,11 @@ func TestAlone(t *testing.T) {
 			o.Sources = append(o.Sources, importer.Source{Arm: name, From: []string{filepath.Join(dir, from)}})
 		}
 		read := o.Format.Read
-		o.Format.Read = func(f importer.File, emit func(importer.Trial) error) error {
+		o.Format.Read = func(f importer.File) ([]importer.Trial, error) {
 			if f.Alone != c.want {
 				t.Errorf("%v: %s is told to be alone: %v", c.arms, f.Name, f.Alone)
 			}
-			return read(f, emit)
+			return read(f)
 		}
 		if _, err := importer.Run(context.Background(), filepath.Join(t.TempDir(), "run"), o); err != nil {
 			t.Error(err)

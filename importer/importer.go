@@ -3,7 +3,7 @@
 // One file is one trial of an arm, in every cell that the file tells of: a fio
 // file with four jobs gives four. A format is a package of its own below this
 // one, and a Format in the table of package catalog. It reads one file at a time
-// from a stream and emits what it finds; where files come from, which arm they
+// from a stream and gives what it finds; where files come from, which arm they
 // belong to, what becomes of broken ones and how a run is made of it all is the
 // business of this package.
 //
@@ -39,11 +39,11 @@ type Format struct {
 	// OneName says how one makes the tool give the same benchmark one name in the
 	// files of all arms; empty: there is no more to say than that it has to.
 	OneName string
-	// Read reads one file and emits its trials, in order. An error is about the
-	// whole file and takes back what was emitted; a trial of which only some value
-	// is missing or useless is emitted without it, or with Broken set. Several files
-	// may be read at the same time.
-	Read func(f File, emit func(Trial) error) error
+	// Read reads one file and gives its trials, in order. An error is about the
+	// whole file: trials beside it do not count. A trial of which only some value is
+	// missing or useless is given without it, or with Broken set. Several files may
+	// be read at the same time.
+	Read func(f File) ([]Trial, error)
 }
 
 // ErrBeside is the error, or within the error, of Read for a file that the tool

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
-	"slices"
 	"testing"
 
 	"tare/importer"
@@ -22,17 +21,17 @@ func TestLeftOut(t *testing.T) {
 	// All values of a file are one trial.
 	together := func(o *importer.Options) {
 		read := o.Format.Read
-		o.Format.Read = func(f importer.File, emit func(importer.Trial) error) error {
-			var all importer.Trial
-			err := read(f, func(t importer.Trial) error {
-				t.Values = append(slices.Clone(all.Values), t.Values...)
-				all = t
-				return nil
-			})
+		o.Format.Read = func(f importer.File) ([]importer.Trial, error) {
+			trials, err := read(f)
 			if err != nil {
-				return err
+				return nil, err
 			}
-			return emit(all)
+			all := trials[len(trials)-1]
+			all.Values = nil
+			for _, t := range trials {
+				all.Values = append(all.Values, t.Values...)
+			}
+			return []importer.Trial{all}, nil
 		}
 	}
 	files := map[string]string{

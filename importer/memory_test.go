@@ -24,12 +24,12 @@ func TestMemory(t *testing.T) {
 	padding := "# " + strings.Repeat("x", 2000) + "\n"
 	format := lines
 	read := format.Read
-	format.Read = func(f importer.File, emit func(importer.Trial) error) error {
+	format.Read = func(f importer.File) ([]importer.Trial, error) {
 		text, err := importer.ReadAll(f)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		return read(importer.File{Name: f.Name, Reader: strings.NewReader(strings.Replace(string(text), padding, "", 1))}, emit)
+		return read(importer.File{Name: f.Name, Reader: strings.NewReader(strings.Replace(string(text), padding, "", 1))})
 	}
 	alive := func(files int) uint64 {
 		dir := t.TempDir()

@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +12,7 @@ import (
 
 // content is what reading one file gave.
 type content struct {
-	trials []*Trial
+	trials []Trial
 	kept   *kept // nil: the file could not be opened
 	broken error // why the file gives nothing
 	err    error // ends the import
@@ -44,8 +45,8 @@ func (r *run) take(i int, c content) error {
 	}
 	line.Trials = len(c.trials)
 	if first := r.copied(i, c); first != "" {
-		for _, t := range c.trials {
-			t.Broken = "same content as " + first
+		for k := range c.trials {
+			c.trials[k].Broken = "same content as " + first
 		}
 	}
 	if err := r.add(i, given, c.trials, c.kept); err != nil {
@@ -67,25 +68,10 @@ func (r *run) read(ctx context.Context, i int) (c content) {
 	if c.kept, c.err = r.keeper.begin(in, i+1, given, f.path); c.err != nil {
 		return c
 	}
-	c.broken = r.Format.Read(File{Name: f.path, Reader: c.kept.buffer, Alone: r.oneEach}, func(t Trial) error {
-		if err := checkTrial(&t); err != nil {
-			return err
-		}
-		if err := checkWithin(&t); err != nil {
-			return err
-		}
-		if t.Arm != "" && given != "" {
-			return fmt.Errorf("the file tells the arms itself (%s): give it without --arm", quoted(t.Arm))
-		}
-		if t.Unpaired && r.PairBy.how != "" {
-			return misuse("leave out --pair-by", "cannot pair by %s: the file %s says that its trials are independent samples", r.PairBy.how, f.path)
-		}
-		if r.PairBy.how == byRound && t.Round < 1 {
-			return errNoRound
-		}
-		c.trials = append(c.trials, &t)
-		return nil
-	})
+	c.trials, c.broken = r.Format.Read(File{Name: f.path, Reader: c.kept.buffer, Alone: r.oneEach})
+	for k := 0; k < len(c.trials) && c.broken == nil; k++ {
+		c.broken = r.accept(&c.trials[k], given, f.path)
+	}
 	c.err = c.kept.finish(c.broken != nil)
 	if wrong := (*UsageError)(nil); c.err == nil && errors.As(c.broken, &wrong) {
 		c.err = wrong // not the file's fault
@@ -94,6 +80,25 @@ func (r *run) read(ctx context.Context, i int) (c content) {
 		c.broken, c.trials = bare(c.broken), nil
 	}
 	return c
+}
+
+// accept refuses a trial that no run can hold, or that was not given as it should be.
+func (r *run) accept(t *Trial, given, path string) error {
+	if err := checkTrial(t); err != nil {
+		return err
+	}
+	if err := checkWithin(t); err != nil {
+		return err
+	}
+	switch {
+	case t.Arm != "" && given != "":
+		return fmt.Errorf("the file tells the arms itself (%s): give it without --arm", quoted(t.Arm))
+	case t.Unpaired && r.PairBy.how != "":
+		return misuse("leave out --pair-by", "cannot pair by %s: the file %s says that its trials are independent samples", r.PairBy.how, path)
+	case r.PairBy.how == byRound && t.Round < 1:
+		return errNoRound
+	}
+	return nil
 }
 
 // errNoRound is the error of a file that cannot be paired by the round that it tells.
@@ -158,29 +163,24 @@ func (n *numbering) round(a *arm, t *Trial) int {
 }
 
 // add records the trials of one file.
-func (r *run) add(i int, given string, trials []*Trial, k *kept) error {
+func (r *run) add(file int, given string, trials []Trial, k *kept) error {
 	n := numbering{run: r, seen: map[[2]string]int{}, given: map[[2]int]int{}}
 	if r.keys != nil {
-		n.key = r.keys[i]
+		n.key = r.keys[file]
 	}
 	k.kept = k.kept || hasWithin(trials)
 	var series []TrialSeries
 	var histograms []TrialHistograms
 	counted := map[*arm]bool{}
-	for _, t := range trials {
-		name := t.Arm
-		for _, or := range []string{given, imported} {
-			if name == "" {
-				name = or
-			}
-		}
-		a := r.arms.named(name)
+	for i := range trials {
+		t := &trials[i]
+		a := r.arms.named(cmp.Or(t.Arm, given, imported))
 		if !counted[a] {
 			counted[a] = true
 			a.files++
 		}
 		a.learn(t.Facts)
-		record, err := r.record(i, a, t, n.round(a, t))
+		record, err := r.record(file, a, t, n.round(a, t))
 		if err != nil {
 			return err
 		}
@@ -199,8 +199,8 @@ func (r *run) add(i int, given string, trials []*Trial, k *kept) error {
 }
 
 // hasWithin says whether anything is known of what happened within the trials.
-func hasWithin(trials []*Trial) bool {
-	return slices.ContainsFunc(trials, func(t *Trial) bool { return len(t.Series) > 0 || len(t.Histograms) > 0 })
+func hasWithin(trials []Trial) bool {
+	return slices.ContainsFunc(trials, func(t Trial) bool { return len(t.Series) > 0 || len(t.Histograms) > 0 })
 }
 
 // record makes the line of one trial.

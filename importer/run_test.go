@@ -25,11 +25,12 @@ import (
 // lines is a format for tests: a file of lines "CELL METRIC VALUE", with "broken"
 // for a cell that has no data, "round N" for the trials that follow, "beside" for
 // a file without results, and any other line an error.
-var lines = importer.Format{Name: "lines", Doc: "lines", Extensions: []string{".txt"}, Read: func(f importer.File, emit func(importer.Trial) error) error {
+var lines = importer.Format{Name: "lines", Doc: "lines", Extensions: []string{".txt"}, Read: func(f importer.File) ([]importer.Trial, error) {
 	text, err := importer.ReadAll(f)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	var trials []importer.Trial
 	round := 0
 	for line := range strings.Lines(string(text)) {
 		var t importer.Trial
@@ -38,11 +39,11 @@ var lines = importer.Format{Name: "lines", Doc: "lines", Extensions: []string{".
 			continue
 		}
 		if line == "beside\n" {
-			return fmt.Errorf("%w: it has no numbers", importer.ErrBeside)
+			return nil, fmt.Errorf("%w: it has no numbers", importer.ErrBeside)
 		}
 		n, _ := fmt.Sscan(line, &t.Cell, &v.Metric.Name, &v.Value)
 		if n < 2 {
-			return fmt.Errorf("cannot read %q", line)
+			return nil, fmt.Errorf("cannot read %q", line)
 		}
 		v.Metric.Unit, _, _ = strings.Cut(v.Metric.Name, "-")
 		v.Metric.Better, v.Metric.Scale = "lower", "ratio"
@@ -55,11 +56,9 @@ var lines = importer.Format{Name: "lines", Doc: "lines", Extensions: []string{".
 			t.Values = []importer.Value{v}
 			t.Series = []importer.Series{{Name: "over time", Unit: "s", Seconds: []float64{1}, Values: []float64{v.Value}}}
 		}
-		if err := emit(t); err != nil {
-			return err
-		}
+		trials = append(trials, t)
 	}
-	return nil
+	return trials, nil
 }}
 
 // write writes files below a new directory, by their names.
@@ -96,15 +95,21 @@ func trialsOf(format string, n int) string {
 	return strings.Join(list, "\n")
 }
 
+// each makes the format change each trial of a file before it gives them.
+func each(o *importer.Options, change func(f importer.File, t *importer.Trial)) {
+	read := o.Format.Read
+	o.Format.Read = func(f importer.File) ([]importer.Trial, error) {
+		trials, err := read(f)
+		for i := range trials {
+			change(f, &trials[i])
+		}
+		return trials, err
+	}
+}
+
 // timed makes the format tell the start of its trials.
 func timed(o *importer.Options) {
-	read := o.Format.Read
-	o.Format.Read = func(f importer.File, emit func(importer.Trial) error) error {
-		return read(f, func(t importer.Trial) error {
-			t.Start = time.Unix(1_700_000_000, 0)
-			return emit(t)
-		})
-	}
+	each(o, func(_ importer.File, t *importer.Trial) { t.Start = time.Unix(1_700_000_000, 0) })
 }
 
 // importing is an import of files in a directory, and what it is to give.
@@ -297,15 +302,11 @@ func TestRun(t *testing.T) {
 			files: map[string]string{"a/1.txt": "x s-mean 1\n", "a/2.txt": "x s-mean 2\n"},
 			arms:  []string{"a=a"},
 			options: func(o *importer.Options) {
-				read := o.Format.Read
-				o.Format.Read = func(f importer.File, emit func(importer.Trial) error) error {
-					return read(f, func(t importer.Trial) error {
-						if strings.HasSuffix(f.Name, "2.txt") {
-							t.Values[0].Metric.Unit = "ms"
-						}
-						return emit(t)
-					})
-				}
+				each(o, func(f importer.File, t *importer.Trial) {
+					if strings.HasSuffix(f.Name, "2.txt") {
+						t.Values[0].Metric.Unit = "ms"
+					}
+				})
 			},
 			trials: "1 a x s-mean=1\n2 a x import!"},
 		"more cells than can be compared": {

@@ -36,19 +36,19 @@ var Format = importer.Format{
 	Read:       read,
 }
 
-func read(f importer.File, emit func(importer.Trial) error) error {
+func read(f importer.File) ([]importer.Trial, error) {
 	data, err := importer.ReadAll(f)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	text := bytes.TrimLeft(data, " \t\r\n\ufeff")
 	switch {
 	case len(text) == 0:
-		return errors.New("the file is empty")
+		return nil, errors.New("the file is empty")
 	case text[0] == '<':
-		return readJUnit(text, emit)
+		return readJUnit(text)
 	}
-	return readSummary(f.Name, text, emit)
+	return readSummary(f.Name, text)
 }
 
 // origin is what a summary's file name tells.

@@ -30,29 +30,29 @@ type failure struct {
 // overall is what is behind a test's name where it is not one of its steps.
 const overall = " overall ("
 
-// readJUnit emits a trial for each test in junit.xml.
-func readJUnit(text []byte, emit func(importer.Trial) error) error {
+// readJUnit gives a trial for each test in junit.xml.
+func readJUnit(text []byte) ([]importer.Trial, error) {
 	d := xml.NewDecoder(bytes.NewReader(text))
-	tests := 0
+	var trials []importer.Trial
 	for root := true; ; {
 		token, err := d.Token()
 		var syntax *xml.SyntaxError
 		switch {
-		case errors.Is(err, io.EOF) && tests > 0:
-			return nil
+		case errors.Is(err, io.EOF) && len(trials) > 0:
+			return trials, nil
 		case errors.Is(err, io.EOF):
-			return errors.New("junit.xml holds no test of ClusterLoader2 (\"NAME overall (CONFIG)\")")
+			return nil, errors.New("junit.xml holds no test of ClusterLoader2 (\"NAME overall (CONFIG)\")")
 		case errors.As(err, &syntax) && syntax.Msg == "unexpected EOF":
-			return fmt.Errorf("the XML has no end (line %d): the file is truncated", syntax.Line)
+			return nil, fmt.Errorf("the XML has no end (line %d): the file is truncated", syntax.Line)
 		case err != nil:
-			return err
+			return nil, err
 		}
 		begin, ok := token.(xml.StartElement)
 		if !ok {
 			continue
 		}
 		if name := begin.Name.Local; root && name != "testsuite" && name != "testsuites" {
-			return fmt.Errorf("the XML begins with <%.40s>, not with a test suite: is it junit.xml?", name)
+			return nil, fmt.Errorf("the XML begins with <%.40s>, not with a test suite: is it junit.xml?", name)
 		}
 		root = false
 		if begin.Name.Local != "testcase" {
@@ -61,21 +61,18 @@ func readJUnit(text []byte, emit func(importer.Trial) error) error {
 		var c testcase
 		if err := d.DecodeElement(&c, &begin); err != nil {
 			if errors.As(err, &syntax) && syntax.Msg == "unexpected EOF" {
-				return fmt.Errorf("the XML has no end (line %d): the file is truncated", syntax.Line)
+				return nil, fmt.Errorf("the XML has no end (line %d): the file is truncated", syntax.Line)
 			}
-			return err
+			return nil, err
 		}
 		if !strings.Contains(c.Name, overall) {
 			continue // the failure of a step is told of the test, too
 		}
-		tests++
 		t, err := c.trial()
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if err := emit(t); err != nil {
-			return err
-		}
+		trials = append(trials, t)
 	}
 }
 

@@ -35,51 +35,46 @@ type item struct {
 	Labels map[string]string  `json:"labels"`
 }
 
-func readSummary(name string, text []byte, emit func(importer.Trial) error) error {
+func readSummary(name string, text []byte) ([]importer.Trial, error) {
 	from := originOf(name)
 	var s summary
 	switch err := json.Unmarshal(text, &s); {
 	case err == nil && s.DataItems != nil:
-		return readItems(from, *s.DataItems, emit)
+		return readItems(from, *s.DataItems)
 	case err == nil && s.Max != nil:
-		return emit(from.scheduling(&s))
+		return []importer.Trial{from.scheduling(&s)}, nil
 	}
 	var usage map[string][]container
 	err := json.Unmarshal(text, &usage)
 	var syntax *json.SyntaxError
 	switch {
 	case err == nil && isUsage(usage):
-		return readUsage(from, usage, emit)
+		return readUsage(from, usage), nil
 	case errors.As(err, &syntax) && syntax.Offset >= int64(len(text)), errors.Is(err, io.ErrUnexpectedEOF):
-		return errors.New("the JSON document has no end: the file is truncated")
+		return nil, errors.New("the JSON document has no end: the file is truncated")
 	case errors.As(err, &syntax):
-		return err
+		return nil, err
 	case strings.Contains(string(text[:min(len(text), 1<<16)]), `"dataItems"`):
-		return errors.New("it looks like PerfData, but its dataItems are not a list of data, unit and labels")
+		return nil, errors.New("it looks like PerfData, but its dataItems are not a list of data, unit and labels")
 	}
-	return fmt.Errorf("%w: neither PerfData nor resource usage nor scheduling throughput", importer.ErrBeside)
+	return nil, fmt.Errorf("%w: neither PerfData nor resource usage nor scheduling throughput", importer.ErrBeside)
 }
 
-// readItems emits the trials of a PerfData summary.
-func readItems(from origin, items []item, emit func(importer.Trial) error) error {
-	emitted := 0
+// readItems gives the trials of a PerfData summary.
+func readItems(from origin, items []item) ([]importer.Trial, error) {
+	var trials []importer.Trial
 	for i := range items {
-		t, ok := from.item(&items[i])
-		if !ok {
-			continue
-		}
-		emitted++
-		if err := emit(t); err != nil {
-			return err
+		if t, ok := from.item(&items[i]); ok {
+			trials = append(trials, t)
 		}
 	}
 	switch {
 	case len(items) == 0:
-		return fmt.Errorf("%w: the summary has no items", importer.ErrBeside)
-	case emitted == 0:
-		return fmt.Errorf("%w: no item has a value that says which direction is better and is not 0", importer.ErrBeside)
+		return nil, fmt.Errorf("%w: the summary has no items", importer.ErrBeside)
+	case len(trials) == 0:
+		return nil, fmt.Errorf("%w: no item has a value that says which direction is better and is not 0", importer.ErrBeside)
 	}
-	return nil
+	return trials, nil
 }
 
 // counts are labels that tell how often, and not what.

@@ -27,9 +27,9 @@ func isUsage(usage map[string][]container) bool {
 	return len(usage) > 0
 }
 
-// readUsage emits a trial for each container. Pods of one set are one: of their
+// readUsage gives a trial for each container. Pods of one set are one: of their
 // containers, the largest counts, as in ClusterLoader2's own charts.
-func readUsage(from origin, usage map[string][]container, emit func(importer.Trial) error) error {
+func readUsage(from origin, usage map[string][]container) []importer.Trial {
 	type quantity struct{ name, unit string }
 	largest := map[string]map[quantity]float64{} // by container
 	for _, key := range slices.Sorted(maps.Keys(usage)) {
@@ -43,6 +43,7 @@ func readUsage(from origin, usage map[string][]container, emit func(importer.Tri
 			}
 		}
 	}
+	var trials []importer.Trial
 	for _, name := range slices.Sorted(maps.Keys(largest)) {
 		t := importer.Trial{Kind: "kubernetes", Cell: from.name + "." + name, Start: from.start}
 		quantities := slices.SortedFunc(maps.Keys(largest[name]), func(a, b quantity) int { return strings.Compare(a.name, b.name) })
@@ -54,14 +55,11 @@ func readUsage(from origin, usage map[string][]container, emit func(importer.Tri
 				})
 			}
 		}
-		if len(t.Values) == 0 {
-			continue
-		}
-		if err := emit(t); err != nil {
-			return err
+		if len(t.Values) > 0 {
+			trials = append(trials, t)
 		}
 	}
-	return nil
+	return trials
 }
 
 // stable takes from a pod's name what Kubernetes makes up anew in every run:

@@ -25,15 +25,10 @@ var Format = importer.Format{
 	Read:       read,
 }
 
-func read(f importer.File, emit func(importer.Trial) error) error {
+func read(f importer.File) ([]importer.Trial, error) {
 	report, err := fio.Parse(importer.Bound(f, importer.Limit, "the file"))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	for _, t := range Trials(report) {
-		if err := emit(t); err != nil {
-			return err
-		}
-	}
-	return nil
+	return Trials(report), nil
 }

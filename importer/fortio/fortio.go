@@ -74,17 +74,14 @@ type result struct {
 	Exception string `json:"exception"`
 }
 
-func read(f importer.File, emit func(importer.Trial) error) error {
+func read(f importer.File) ([]importer.Trial, error) {
 	r, err := jsondoc.First(importer.Bound(f, importer.Limit, "the file"), (*result).looksLikeOne,
 		"no result of Fortio: it writes one with -json or -a")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	t, err := r.trial()
-	if err != nil {
-		return err
-	}
-	return emit(t)
+	return []importer.Trial{t}, err
 }
 
 // looksLikeOne tells a result from the messages before it, which are JSON, too.

@@ -37,16 +37,17 @@ var Format = importer.Format{
 	Read:       read,
 }
 
-func read(f importer.File, emit func(importer.Trial) error) error {
+func read(f importer.File) ([]importer.Trial, error) {
 	data, err := importer.ReadAll(f)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var r benchfmt.Reader
 	whole, err := survey(&r, f.Name, data)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	var trials []importer.Trial
 	rounds := map[string]int{}
 	r.Reset(bytes.NewReader(data), f.Name)
 	for r.Scan() {
@@ -60,11 +61,9 @@ func read(f importer.File, emit func(importer.Trial) error) error {
 		if whole.strange > 0 {
 			t.Facts["lines not understood"] = fmt.Sprintf("%d, the first: %s", whole.strange, whole.first)
 		}
-		if err := emit(t); err != nil {
-			return err
-		}
+		trials = append(trials, t)
 	}
-	return r.Err()
+	return trials, r.Err()
 }
 
 // found is what a first pass through the file finds.

@@ -56,20 +56,21 @@ type result struct {
 	Parameters map[string]string `json:"parameters"`
 }
 
-func read(f importer.File, emit func(importer.Trial) error) error {
+func read(f importer.File) ([]importer.Trial, error) {
 	doc, err := jsondoc.First(importer.Bound(f, importer.Limit, "the file"), func(d *document) bool { return d.Results != nil },
 		"no result of hyperfine: it writes one with --export-json")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if len(doc.Results) == 0 {
-		return errors.New("the document has no results: did hyperfine run to its end?")
+		return nil, errors.New("the document has no results: did hyperfine run to its end?")
 	}
 	names := doc.names()
+	var trials []importer.Trial
 	for i := range doc.Results {
 		r := &doc.Results[i]
 		if err := r.valid(); err != nil {
-			return fmt.Errorf("results[%d] (%.60q): %w", i, r.Command, err)
+			return nil, fmt.Errorf("results[%d] (%.60q): %w", i, r.Command, err)
 		}
 		for n := range r.Times {
 			t := r.trial(n)
@@ -82,12 +83,10 @@ func read(f importer.File, emit func(importer.Trial) error) error {
 			default:
 				t.Cell = names[i]
 			}
-			if err := emit(t); err != nil {
-				return err
-			}
+			trials = append(trials, t)
 		}
 	}
-	return nil
+	return trials, nil
 }
 
 // longest is the length of the longest command, in bytes, that is its own name.

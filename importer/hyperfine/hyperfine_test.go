@@ -54,14 +54,12 @@ func TestArms(t *testing.T) {
 func TestAlone(t *testing.T) {
 	for alone, want := range map[bool]string{true: "command", false: "zip -9"} {
 		text := strings.NewReader(`{"results":[{"command":"zip -9","times":[1]}]}`)
-		err := Format.Read(importer.File{Name: "f", Reader: text, Alone: alone}, func(trial importer.Trial) error {
-			if trial.Cell != want || trial.Arm != "" || trial.Facts["command"] != "zip -9" {
-				t.Errorf("alone %v: cell %q of arm %q with %v, want cell %q", alone, trial.Cell, trial.Arm, trial.Facts, want)
-			}
-			return nil
-		})
-		if err != nil {
-			t.Error(err)
+		trials, err := Format.Read(importer.File{Name: "f", Reader: text, Alone: alone})
+		if err != nil || len(trials) != 1 {
+			t.Fatalf("%d trials, error %v", len(trials), err)
+		}
+		if trial := trials[0]; trial.Cell != want || trial.Arm != "" || trial.Facts["command"] != "zip -9" {
+			t.Errorf("alone %v: cell %q of arm %q with %v, want cell %q", alone, trial.Cell, trial.Arm, trial.Facts, want)
 		}
 	}
 }

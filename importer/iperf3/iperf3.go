@@ -29,18 +29,24 @@ var Format = importer.Format{
 // test is one test of a file.
 type test struct{ *iperf3.Report }
 
-func read(f importer.File, emit func(importer.Trial) error) error {
+func read(f importer.File) ([]importer.Trial, error) {
 	cells := map[string]int{}
-	return iperf3.Tests(importer.Bound(f, importer.Limit, "the file"), func(r *iperf3.Report) error {
+	reports, err := iperf3.Tests(importer.Bound(f, importer.Limit, "the file"))
+	if err != nil {
+		return nil, err
+	}
+	trials := make([]importer.Trial, len(reports))
+	for i, r := range reports {
 		t := test{r}
 		trial, err := t.trial()
 		if err != nil {
-			return err
+			return nil, err
 		}
 		cells[trial.Cell]++
 		if n := cells[trial.Cell]; n > 1 {
 			trial.Cell += "-" + strconv.Itoa(n) // no cell of another shape ends like this
 		}
-		return emit(trial)
-	})
+		trials[i] = trial
+	}
+	return trials, nil
 }

@@ -24,47 +24,46 @@ var about = map[string]string{
 
 // readCSV reads result-N.csv. Versions differ in their columns, which are found by
 // their titles.
-func readCSV(data []byte, emit func(importer.Trial) error) error {
+func readCSV(data []byte) ([]importer.Trial, error) {
 	in := csv.NewReader(bytes.NewReader(bytes.TrimPrefix(data, []byte("\ufeff"))))
 	in.FieldsPerRecord = -1
 	titles, err := in.Read()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for i := range titles {
 		titles[i] = strings.TrimSpace(titles[i])
 	}
 	if titles[0] == "Role" || titles[0] == "Type" {
-		return fmt.Errorf("%w: result-N.csv holds the throughput; use --json to have losses, retransmissions and CPU time with it", importer.ErrBeside)
+		return nil, fmt.Errorf("%w: result-N.csv holds the throughput; use --json to have losses, retransmissions and CPU time with it", importer.ErrBeside)
 	}
 	for _, title := range required {
 		if !slices.Contains(titles, title) {
-			return fmt.Errorf("the first line has no column %q: is it k8s-netperf's result-N.csv?", title)
+			return nil, fmt.Errorf("the first line has no column %q: is it k8s-netperf's result-N.csv?", title)
 		}
 	}
 	columns := table{titles: titles}
-	for n := 0; ; n++ {
+	var trials []importer.Trial
+	for {
 		fields, err := in.Read()
 		switch {
-		case errors.Is(err, io.EOF) && n == 0:
-			return errors.New("the table has no rows")
+		case errors.Is(err, io.EOF) && len(trials) == 0:
+			return nil, errors.New("the table has no rows")
 		case errors.Is(err, io.EOF):
-			return nil
+			return trials, nil
 		case err != nil:
-			return err
+			return nil, err
 		}
 		line, _ := in.FieldPos(0)
 		r, err := columns.row(fields)
 		if err != nil {
-			return fmt.Errorf("line %d: %w", line, err)
+			return nil, fmt.Errorf("line %d: %w", line, err)
 		}
 		t, err := r.trial()
 		if err != nil {
-			return fmt.Errorf("line %d: %w", line, err)
+			return nil, fmt.Errorf("line %d: %w", line, err)
 		}
-		if err := emit(t); err != nil {
-			return err
-		}
+		trials = append(trials, t)
 	}
 }
 

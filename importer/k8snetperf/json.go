@@ -72,23 +72,20 @@ func (n node) busy() *float64 {
 }
 
 // readJSON reads what --json prints, between the tool's messages.
-func readJSON(data []byte, emit func(importer.Trial) error) error {
+func readJSON(data []byte) ([]importer.Trial, error) {
 	docs, err := jsondoc.First(bytes.NewReader(data), func(list *[]document) bool {
 		return len(*list) > 0 && (*list)[0].Driver != "" && (*list)[0].Profile != ""
 	}, "no result of k8s-netperf: it writes result-N.csv, and prints JSON with --json")
 	if err != nil {
-		return err
+		return nil, err
 	}
+	trials := make([]importer.Trial, len(*docs))
 	for i := range *docs {
-		t, err := (*docs)[i].trial()
-		if err != nil {
-			return fmt.Errorf("result %d: %w", i+1, err)
-		}
-		if err := emit(t); err != nil {
-			return err
+		if trials[i], err = (*docs)[i].trial(); err != nil {
+			return nil, fmt.Errorf("result %d: %w", i+1, err)
 		}
 	}
-	return nil
+	return trials, nil
 }
 
 func (d *document) trial() (importer.Trial, error) {

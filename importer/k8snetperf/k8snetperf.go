@@ -36,15 +36,15 @@ var Format = importer.Format{
 	Read:       read,
 }
 
-func read(f importer.File, emit func(importer.Trial) error) error {
+func read(f importer.File) ([]importer.Trial, error) {
 	data, err := importer.ReadAll(f)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if head, _, _ := bytes.Cut(bytes.TrimPrefix(data, []byte("\ufeff")), []byte("\n")); bytes.Contains(head, []byte(",")) && !bytes.ContainsAny(head, "{[") {
-		return readCSV(data, emit)
+		return readCSV(data)
 	}
-	return readJSON(data, emit)
+	return readJSON(data)
 }
 
 // row is one result, of either form.

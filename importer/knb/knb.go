@@ -29,21 +29,16 @@ var Format = importer.Format{
 	Read:       read,
 }
 
-func read(f importer.File, emit func(importer.Trial) error) error {
+func read(f importer.File) ([]importer.Trial, error) {
 	r, err := open(f)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	trials := r.trials()
 	if len(trials) == 0 {
-		return errors.New("there is no test in the result: is it of knb, and not of another tool?")
+		return nil, errors.New("there is no test in the result: is it of knb, and not of another tool?")
 	}
-	for _, t := range trials {
-		if err := emit(t); err != nil {
-			return err
-		}
-	}
-	return nil
+	return trials, nil
 }
 
 // mostText is the largest size of a result in JSON or YAML, which take about 3 kB.

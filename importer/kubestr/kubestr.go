@@ -51,15 +51,15 @@ type output struct {
 	}
 }
 
-func read(f importer.File, emit func(importer.Trial) error) error {
+func read(f importer.File) ([]importer.Trial, error) {
 	result, err := find(f)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	raw := result.Raw
 	report, err := fio.Parse(bytes.NewReader(raw.Result))
 	if err != nil {
-		return fmt.Errorf("fio's report within kubestr's: %w", err)
+		return nil, fmt.Errorf("fio's report within kubestr's: %w", err)
 	}
 	complete(report, raw.FioConfig)
 	facts := map[string]string{
@@ -71,17 +71,15 @@ func read(f importer.File, emit func(importer.Trial) error) error {
 	if isDefault(report) {
 		facts["job file"] = "kubestr's own: four jobs at the same time on one volume"
 	}
-	for _, t := range fioimport.Trials(report) {
+	trials := fioimport.Trials(report)
+	for _, t := range trials {
 		for name, value := range facts {
 			if value != "" {
 				t.Facts[name] = value
 			}
 		}
-		if err := emit(t); err != nil {
-			return err
-		}
 	}
-	return nil
+	return trials, nil
 }
 
 // find finds the element that holds a report.

@@ -40,11 +40,11 @@ var Format = importer.Format{
 	Read:       read,
 }
 
-func read(f importer.File, emit func(importer.Trial) error) error {
+func read(f importer.File) ([]importer.Trial, error) {
 	in := bufio.NewReaderSize(&text{r: importer.Bound(f, importer.Limit, "the file")}, 64<<10)
 	s, err := layout(in)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	r := csv.NewReader(in)
 	r.Comma = s.comma
@@ -52,11 +52,11 @@ func read(f importer.File, emit func(importer.Trial) error) error {
 	r.FieldsPerRecord = -1 // counted here, for a better message
 	record, err := r.Read()
 	if err != nil {
-		return describe(err, s.line-1)
+		return nil, describe(err, s.line-1)
 	}
 	h, err := newHeader(record)
 	if err != nil {
-		return fmt.Errorf("line %d: %w", s.line, err)
+		return nil, fmt.Errorf("line %d: %w", s.line, err)
 	}
 	t := newTrials(h)
 	row := row{header: h, source: r, before: s.line - 1, comma: s.comma}
@@ -72,24 +72,22 @@ func read(f importer.File, emit func(importer.Trial) error) error {
 			err = t.add(&row)
 		}
 		if err != nil {
-			return describe(err, row.before)
+			return nil, describe(err, row.before)
 		}
 	}
 	if len(t.list) == 0 {
-		return errors.New("the file has a header and no rows")
+		return nil, errors.New("the file has a header and no rows")
 	}
 	if err := t.ambiguous(); err != nil {
-		return err
+		return nil, err
 	}
+	var trials []importer.Trial
 	for i := range t.list {
-		if t.undone[i] {
-			continue
-		}
-		if err := emit(*t.list[i]); err != nil {
-			return err
+		if !t.undone[i] {
+			trials = append(trials, *t.list[i])
 		}
 	}
-	return nil
+	return trials, nil
 }
 
 // place is where a field stands in the file, both counted from 1; the column in

@@ -29,19 +29,19 @@ var Format = importer.Format{
 	Read:       read,
 }
 
-func read(f importer.File, emit func(importer.Trial) error) error {
+func read(f importer.File) ([]importer.Trial, error) {
 	data, err := importer.ReadAll(f)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	number := 0
+	var trials []importer.Trial
 	p := parser{done: func(r *result) error {
-		number++
 		t, err := r.trial()
 		if err != nil {
-			return fmt.Errorf("result %d: %w", number, err)
+			return fmt.Errorf("result %d: %w", len(trials)+1, err)
 		}
-		return emit(t)
+		trials = append(trials, t)
+		return nil
 	}}
-	return p.all(string(data))
+	return trials, p.all(string(data))
 }

@@ -172,19 +172,18 @@ func (s *section) whole() error {
 	return nil
 }
 
-// emit emits the trials of a section.
-func (s *section) emit(facts map[string]string, emit func(importer.Trial) error) error {
+// trials gives the trials of a section.
+func (s *section) trials(facts map[string]string) []importer.Trial {
+	var list []importer.Trial
 	for _, t := range s.tests {
 		name, kind := cell(t.title)
-		if err := emit(s.trial(name, kind, t, facts)); err != nil {
-			return err
-		}
+		list = append(list, s.trial(name, kind, t, facts))
 	}
-	if s.score <= 0 {
-		return nil
+	if s.score > 0 {
+		score := &test{values: []importer.Value{{Metric: indexOf("score"), Value: s.score}}}
+		list = append(list, s.trial("index", "cpu", score, facts))
 	}
-	score := &test{values: []importer.Value{{Metric: indexOf("score"), Value: s.score}}}
-	return emit(s.trial("index", "cpu", score, facts))
+	return list
 }
 
 func (s *section) trial(name, kind string, t *test, facts map[string]string) importer.Trial {

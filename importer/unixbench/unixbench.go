@@ -31,36 +31,35 @@ var Format = importer.Format{
 // banner is how every report begins.
 const banner = "BYTE UNIX Benchmarks (Version "
 
-func read(f importer.File, emit func(importer.Trial) error) error {
+func read(f importer.File) ([]importer.Trial, error) {
 	data, err := importer.ReadAll(f)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	at := bytes.Index(data, []byte(banner))
 	switch ext := path.Ext(f.Name); {
 	case at < 0 && (ext == ".log" || ext == ".html" || ext == ".csv"), bytes.HasPrefix(data, []byte("<!DOCTYPE")):
-		return fmt.Errorf("%w: the report has the same name without %s", importer.ErrBeside, ext)
+		return nil, fmt.Errorf("%w: the report has the same name without %s", importer.ErrBeside, ext)
 	case at < 0:
-		return fmt.Errorf("the file has no line with %q: is it the text report?", banner)
+		return nil, fmt.Errorf("the file has no line with %q: is it the text report?", banner)
 	}
 	r := report{facts: map[string]string{}}
 	for text := range strings.Lines(string(data[at:])) {
 		if err := r.line(strings.TrimRight(text, " \r\n")); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if len(r.sections) == 0 {
-		return errors.New("the report has no section \"Benchmark Run\": the file is truncated")
+		return nil, errors.New("the report has no section \"Benchmark Run\": the file is truncated")
 	}
+	var trials []importer.Trial
 	for i := range r.sections {
 		if err := r.sections[i].whole(); err != nil {
-			return err
+			return nil, err
 		}
-		if err := r.sections[i].emit(r.facts, emit); err != nil {
-			return err
-		}
+		trials = append(trials, r.sections[i].trials(r.facts)...)
 	}
-	return nil
+	return trials, nil
 }
 
 // report is what has been read of one.

@@ -72,29 +72,26 @@ var latencies = []struct{ theirs, ours string }{
 	{"min", "latency-min"},
 }
 
-func read(f importer.File, emit func(importer.Trial) error) error {
+func read(f importer.File) ([]importer.Trial, error) {
 	doc, err := jsondoc.First(importer.Bound(f, importer.Limit, "the file"), func(d *document) bool { return d.Metrics != nil },
 		"no result of vault-benchmark: it writes one with report_mode=json")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if len(doc.Metrics) == 0 {
-		return errors.New("the document has no metrics: is it vault-benchmark's?")
+		return nil, errors.New("the document has no metrics: is it vault-benchmark's?")
 	}
 	names := slices.Sorted(maps.Keys(doc.Metrics))
 	if at := slices.Index(names, total); at > 0 {
 		names = slices.Insert(slices.Delete(names, at, at+1), 0, total)
 	}
-	for _, name := range names {
-		t, err := doc.Metrics[name].trial(name)
-		if err != nil {
-			return fmt.Errorf("metrics.%s: %w", name, err)
-		}
-		if err := emit(t); err != nil {
-			return err
+	trials := make([]importer.Trial, len(names))
+	for i, name := range names {
+		if trials[i], err = doc.Metrics[name].trial(name); err != nil {
+			return nil, fmt.Errorf("metrics.%s: %w", name, err)
 		}
 	}
-	return nil
+	return trials, nil
 }
 
 // trial makes a trial of the statistics of one test, or of all requests.

@@ -1,6 +1,7 @@
 package iperf3
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,8 +22,7 @@ type document struct {
 
 // stream gathers the tests of a file.
 type stream struct {
-	each   func(*Report) error
-	given  bool    // a test was given to each
+	tests  []*Report
 	failed string  // why a test failed before it was set up
 	open   *Report // test whose events are being read
 	cookie string  // of the last test whose events were read
@@ -31,26 +31,26 @@ type stream struct {
 // Tests gives the reports of the tests of a file in order. A server also reports connections
 // that never became a test, such as the probes of a load balancer: they are
 // passed over, unless there is nothing else.
-func Tests(r io.Reader, each func(*Report) error) error {
+func Tests(r io.Reader) ([]*Report, error) {
 	documents := jsondoc.New(r)
-	s := stream{each: each}
+	var s stream
 	for {
 		decoder, err := documents.Next()
 		if errors.Is(err, io.EOF) {
 			if documents.Blank() {
-				return errors.New("the file is empty")
+				return nil, errors.New("the file is empty")
 			}
 			return s.end()
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
 		var d document
 		if err := decoder.Decode(&d); err != nil {
-			return jsondoc.Explain(err)
+			return nil, jsondoc.Explain(err)
 		}
 		if err := s.take(&d); err != nil {
-			return err
+			return nil, err
 		}
 	}
 }
@@ -63,21 +63,17 @@ func (s *stream) take(d *document) error {
 	if d.Start.Version == "" && d.Start.TestStart == nil && d.Error == "" {
 		return nil // not iperf3's
 	}
-	if err := s.close(cutOff); err != nil {
-		return err
+	s.close(cutOff)
+	if s.cookie == "" || d.Start.Cookie != s.cookie { // --json-stream-full-output repeats the events as a report
+		s.finish(&Report{Start: d.Start, Intervals: d.Intervals, End: d.End, Error: d.Error})
 	}
-	if s.cookie != "" && d.Start.Cookie == s.cookie {
-		return nil // --json-stream-full-output repeats the events as a report
-	}
-	return s.finish(&Report{Start: d.Start, Intervals: d.Intervals, End: d.End, Error: d.Error})
+	return nil
 }
 
 // event takes an event in. A test that fails at once has no start.
 func (s *stream) event(d *document) error {
 	if d.Event == "start" {
-		if err := s.close(cutOff); err != nil {
-			return err
-		}
+		s.close(cutOff)
 	}
 	if s.open == nil {
 		s.open = &Report{}
@@ -103,7 +99,7 @@ func (s *stream) event(d *document) error {
 		return fmt.Errorf("event %q: %w", d.Event, jsondoc.Explain(err))
 	}
 	if d.Event == "end" {
-		return s.close("")
+		s.close("")
 	}
 	return nil
 }
@@ -111,41 +107,35 @@ func (s *stream) event(d *document) error {
 const cutOff = "the events of the test stop before its end"
 
 // close ends the test whose events are being read, if there is one.
-func (s *stream) close(failure string) error {
+func (s *stream) close(failure string) {
 	if s.open == nil {
-		return nil
+		return
 	}
 	r := s.open
 	s.open, s.cookie = nil, r.Start.Cookie
 	if r.Error == "" {
 		r.Error = failure
 	}
-	return s.finish(r)
+	s.finish(r)
 }
 
-// finish gives a test on.
-func (s *stream) finish(r *Report) error {
+// finish takes a test in that is complete.
+func (s *stream) finish(r *Report) {
 	if r.Start.TestStart == nil {
-		s.failed = r.Error
-		if r.Error == "" {
-			s.failed = "no test (start.test_start is missing)"
-		}
-		return nil
+		s.failed = cmp.Or(r.Error, "no test (start.test_start is missing)")
+		return
 	}
-	s.given = true
-	return s.each(r)
+	s.tests = append(s.tests, r)
 }
 
 // end is reached when the file is.
-func (s *stream) end() error {
-	if err := s.close(cutOff); err != nil {
-		return err
-	}
+func (s *stream) end() ([]*Report, error) {
+	s.close(cutOff)
 	switch {
-	case s.given:
-		return nil
+	case len(s.tests) > 0:
+		return s.tests, nil
 	case s.failed != "":
-		return fmt.Errorf("iperf3 reports: %s", s.failed)
+		return nil, fmt.Errorf("iperf3 reports: %s", s.failed)
 	}
-	return errors.New("no JSON of iperf3: it writes some with -J or --json-stream")
+	return nil, errors.New("no JSON of iperf3: it writes some with -J or --json-stream")
 }
