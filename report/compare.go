@@ -20,11 +20,10 @@ func Compare(r *comparing.Result, o CompareOptions) *doc.Document {
 	if len(r.Runs) > 1 {
 		d.Add(compareDifferences(r))
 	}
-	changes, levels := changeRows(r, true), levelRows(r, true)
-	d.Add(comparedSection(comparedSections{id: "changes", title: "Overheads, each against the baseline of its own run", short: "Overheads",
-		family: r.Family.Changes, headline: changes, rest: changeRows(r, false), intro: changeFigures(r), all: o.All})...)
-	d.Add(comparedSection(comparedSections{id: "levels", title: "Levels against " + comparedReference(r), short: "Levels",
-		family: r.Family.Levels, headline: levels, rest: levelRows(r, false), intro: levelIntro(), all: o.All})...)
+	d.Add(comparedSection(doc.Section{ID: "changes", Title: "Overheads, each against the baseline of its own run", Short: "Overheads", Flush: true,
+		Blocks: []doc.Block{doc.On(doc.Page, changeFigures(r)...)}}, r.Family.Changes, changeRows(r, true), changeRows(r, false), o.All),
+		comparedSection(doc.Section{ID: "levels", Title: "Levels against " + comparedReference(r), Short: "Levels", Flush: true,
+			Blocks: []doc.Block{doc.On(doc.Page, doc.Say(levelIntro))}}, r.Family.Levels, levelRows(r, true), levelRows(r, false), o.All))
 	return d.Add(
 		doc.On(doc.Terminal, doc.Section{Blocks: compareFoot(r, o.All)}),
 		doc.On(doc.Page, compareReading(r)))

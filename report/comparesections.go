@@ -10,44 +10,28 @@ import (
 	"tare/wording"
 )
 
-// comparedSections is what the sections of changes and of levels are made of.
-type comparedSections struct {
-	id, title, short string
-	family           int         // of headline claims
-	intro            []doc.Block // on a page
-	headline, rest   comparedRows
-	all              bool // a terminal shows exploratory metrics
-}
-
-// comparedSection shows rows of headline metrics, and below them those of
-// exploratory ones.
-func comparedSection(c comparedSections) []doc.Block {
-	s := doc.Section{ID: c.id, Title: c.title, Short: c.short, Flush: true}
-	if n := c.family; n > 1 {
-		s.Blocks = append(s.Blocks, doc.Say(fmt.Sprintf("Corrected by Holm's method as a family of %s.", wording.Count(n, "claim", "claims"))))
+// comparedSection adds rows of headline metrics to a section, of which so many
+// claims are corrected together, and below them those of exploratory metrics, on a
+// terminal if all are shown.
+func comparedSection(s doc.Section, family int, headline, rest comparedRows, all bool) doc.Section {
+	if family > 1 {
+		s.Blocks = append(s.Blocks, doc.Say(fmt.Sprintf("Corrected by Holm's method as a family of %s.", wording.Count(family, "claim", "claims"))))
 	}
-	s.Blocks = append(s.Blocks, doc.On(doc.Page, c.intro...))
-	if c.headline.count() > 0 {
-		s.Blocks = append(s.Blocks, c.headline.table())
+	if headline.count() > 0 {
+		s.Blocks = append(s.Blocks, headline.table())
 	} else {
 		s.Blocks = append(s.Blocks, doc.Say("There is nothing to compare."))
 	}
-	if c.rest.count() > 0 {
-		in := doc.Markdown | doc.Page
-		if c.all {
-			in |= doc.Terminal
-		}
-		s.Blocks = append(s.Blocks, doc.On(in,
-			doc.Section{Title: exploratoryTitle, Note: exploratoryNote, Flush: true, Fold: doc.Page, Blocks: []doc.Block{c.rest.table()}}))
+	if rest.count() > 0 {
+		s.Blocks = append(s.Blocks, doc.On(shownIn(all),
+			doc.Section{Title: exploratoryTitle, Note: exploratoryNote, Flush: true, Fold: doc.Page, Blocks: []doc.Block{rest.table()}}))
 	}
-	return []doc.Block{s}
+	return s
 }
 
 // levelIntro says what levels are.
-func levelIntro() []doc.Block {
-	return []doc.Block{doc.Say("Medians of each arm, and below each what it costs (plus) or gains (minus) against the reference. " +
-		"Within the reference's run arms are paired by round, where it has rounds; across runs they are independent samples, and the level tells of the machine as much as of the layer.")}
-}
+const levelIntro = "Medians of each arm, and below each what it costs (plus) or gains (minus) against the reference. " +
+	"Within the reference's run arms are paired by round, where it has rounds; across runs they are independent samples, and the level tells of the machine as much as of the layer."
 
 // changeFigures draws the changes of overheads.
 func changeFigures(r *comparing.Result) []doc.Block {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"tare/published"
+	doc "tare/report/document"
 )
 
 // RunOptions is what is shown of a run, and besides its analysis.
@@ -38,3 +39,11 @@ const (
 	mostRows     = 48 // rows of one forest plot, beyond which it is split by cell
 	mostOpen     = 12 // charts that are open from the start
 )
+
+// shownIn are the forms that show exploratory metrics: a terminal if asked.
+func shownIn(all bool) doc.Forms {
+	if all {
+		return doc.Terminal | doc.Markdown | doc.Page
+	}
+	return doc.Markdown | doc.Page
+}

@@ -85,14 +85,6 @@ func (s *sheet) resultBlocks(all bool) []doc.Block {
 	return []doc.Block{doc.On(in, section)}
 }
 
-// shownIn are the forms that show exploratory metrics: a terminal if asked.
-func shownIn(all bool) doc.Forms {
-	if all {
-		return doc.Terminal | doc.Markdown | doc.Page
-	}
-	return doc.Markdown | doc.Page
-}
-
 // resultTable shows comparisons by cell and metric.
 func (s *sheet) resultTable(headline bool) doc.Table {
 	floor := doc.Page
