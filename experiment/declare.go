@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -66,6 +67,14 @@ type Declaration struct {
 type FieldError struct {
 	Field   string // yaml path inside the config: "metrics[1].regex"
 	Message string // says the bad value and what is allowed
+}
+
+// FieldErrors gathers what is wrong with a config.
+type FieldErrors []FieldError
+
+// Add notes a bad value.
+func (e *FieldErrors) Add(field, format string, args ...any) {
+	*e = append(*e, FieldError{Field: field, Message: fmt.Sprintf(format, args...)})
 }
 
 // Needs is what a layer or workload asks of a testbed.

@@ -125,36 +125,33 @@ func NewKubernetes() *Kubernetes {
 
 // validate checks what the tags cannot say.
 func (k *Kubernetes) validate() []FieldError {
-	var errs []FieldError
-	bad := func(field, format string, args ...any) {
-		errs = append(errs, FieldError{Field: field, Message: fmt.Sprintf(format, args...)})
-	}
+	var errs FieldErrors
 	seen := map[string]bool{}
 	for i, o := range k.Observe {
 		at := fmt.Sprintf("observe[%d]", i)
 		if o.Name != "" && seen[o.Name] {
-			bad(at+".name", "%q is the name of two observed groups of pods", o.Name)
+			errs.Add(at+".name", "%q is the name of two observed groups of pods", o.Name)
 		}
 		seen[o.Name] = true
 		if len(o.Labels) == 0 {
-			bad(at+".labels", "no label is given: that would observe every pod of the namespace")
+			errs.Add(at+".labels", "no label is given: that would observe every pod of the namespace")
 		}
 	}
 	if len(k.Observe) > 0 && k.Accounting != OnNode {
-		bad("observe", "pods can be observed with accounting: node only, which reads their cgroups on the node")
+		errs.Add("observe", "pods can be observed with accounting: node only, which reads their cgroups on the node")
 	}
 	for field, d := range map[string]quantity.Duration{
 		"timeouts.ready": k.Timeouts.Ready, "timeouts.delete": k.Timeouts.Delete,
 		"timeouts.request": k.Timeouts.Request, "timeouts.connect": k.Timeouts.Connect,
 	} {
 		if d.Std() < time.Second || d.Std() > 24*time.Hour {
-			bad(field, "%v is not a time from 1s to 24h", d)
+			errs.Add(field, "%v is not a time from 1s to 24h", d)
 		}
 	}
 	if k.Client.Node != "" && k.Client.Node == k.Server.Node {
 		for _, p := range k.Placement {
 			if p == DifferentNodes {
-				bad("server.node", "client and server are both on %s, but the placement is %s", k.Server.Node, DifferentNodes)
+				errs.Add("server.node", "client and server are both on %s, but the placement is %s", k.Server.Node, DifferentNodes)
 			}
 		}
 	}

@@ -56,21 +56,19 @@ func LooksSecret(name string) bool {
 
 // Validate reports every problem, with fields below the given one.
 func (v Variables) Validate(field string) []experiment.FieldError {
-	var errs []experiment.FieldError
-	bad := func(name, format string, args ...any) {
-		errs = append(errs, experiment.FieldError{Field: field + "." + name, Message: fmt.Sprintf(format, args...)})
-	}
+	var errs experiment.FieldErrors
 	for _, name := range v.Names() {
+		at := field + "." + name
 		referred, is := v.Referred(name)
 		switch {
 		case !validName.MatchString(name):
-			bad(name, "%q is not the name of a variable: letters, digits and underscores", name)
+			errs.Add(at, "%q is not the name of a variable: letters, digits and underscores", name)
 		case strings.ContainsRune(v[name], 0):
-			bad(name, "the value has a zero byte")
+			errs.Add(at, "the value has a zero byte")
 		case is && !validName.MatchString(referred):
-			bad(name, "%q is not $NAME, the value of a variable; write $$ for a $", v[name])
+			errs.Add(at, "%q is not $NAME, the value of a variable; write $$ for a $", v[name])
 		case !is && LooksSecret(name) && v[name] != "":
-			bad(name, "%s looks like a secret, which would be kept in the run: write $%s to take it from the environment of tare", name, name)
+			errs.Add(at, "%s looks like a secret, which would be kept in the run: write $%s to take it from the environment of tare", name, name)
 		}
 	}
 	return errs

@@ -37,24 +37,21 @@ type Patterns struct {
 
 // Validate reports every problem, by the fields below the given one.
 func (p Patterns) Validate(field string) []experiment.FieldError {
-	var errs []experiment.FieldError
+	var errs experiment.FieldErrors
 	for _, each := range []struct{ name, text string }{{"on", p.On}, {"off", p.Off}} {
 		if each.text == "" {
 			continue
 		}
-		bad := func(format string, args ...any) {
-			errs = append(errs, experiment.FieldError{Field: field + each.name, Message: fmt.Sprintf(format, args...)})
-		}
 		pattern, err := compile(each.text)
 		switch {
 		case err != nil:
-			bad("%q is not a regular expression: %v", each.text, err)
+			errs.Add(field+each.name, "%q is not a regular expression: %v", each.text, err)
 		case each.name == "on" && pattern.MatchString(""):
-			bad("%q matches even if nothing is printed, and so proves nothing", each.text)
+			errs.Add(field+each.name, "%q matches even if nothing is printed, and so proves nothing", each.text)
 		}
 	}
 	if p.On == p.Off && p.On != "" {
-		errs = append(errs, experiment.FieldError{Field: field + "off", Message: "off is the same as on, so that one output would show both"})
+		errs.Add(field+"off", "off is the same as on, so that one output would show both")
 	}
 	return errs
 }

@@ -76,11 +76,11 @@ const (
 
 // readFiles reads the files.
 func (c *Config) readFiles(read func(string) ([]byte, error)) []experiment.FieldError {
-	var errs []experiment.FieldError
+	var errs experiment.FieldErrors
 	for i := range c.Files {
 		data, err := read(c.Files[i].Name)
 		if err != nil {
-			errs = append(errs, experiment.FieldError{Field: fmt.Sprintf("files[%d]", i), Message: err.Error()})
+			errs.Add(fmt.Sprintf("files[%d]", i), "%v", err)
 		}
 		c.Files[i].Text = string(data)
 	}
@@ -89,48 +89,45 @@ func (c *Config) readFiles(read func(string) ([]byte, error)) []experiment.Field
 
 // validate checks the objects and what is to be waited for.
 func (c *Config) validate() []experiment.FieldError {
-	var errs []experiment.FieldError
-	bad := func(field, format string, args ...any) {
-		errs = append(errs, experiment.FieldError{Field: field, Message: fmt.Sprintf(format, args...)})
-	}
+	var errs experiment.FieldErrors
 	total := len(c.Inline)
 	for _, f := range c.Files {
 		total += len(f.Text)
 	}
 	if total > maxText {
-		bad("", "the manifests have %d bytes; at most %d are taken", total, maxText)
+		errs.Add("", "the manifests have %d bytes; at most %d are taken", total, maxText)
 		return errs
 	}
 	objects, problems := c.objects()
 	for field, all := range problems {
-		bad(field, "%s", summary(all))
+		errs.Add(field, "%s", summary(all))
 	}
 	if len(objects) == 0 && len(problems) == 0 {
-		bad("", "no object is given: name files, or write them below inline")
+		errs.Add("", "no object is given: name files, or write them below inline")
 	}
 	if len(objects) > maxObjects {
-		bad("", "%d objects; at most %d are taken", len(objects), maxObjects)
+		errs.Add("", "%d objects; at most %d are taken", len(objects), maxObjects)
 	}
 	if c.Exclusive && c.Scope == OwnArm {
-		bad("exclusive", "what concerns this arm only (scope: arm) can stay during the trials of others")
+		errs.Add("exclusive", "what concerns this arm only (scope: arm) can stay during the trials of others")
 	}
 	if c.Settle > 0 && !c.Exclusive {
-		bad("settle", "only exclusive objects are applied and deleted between trials")
+		errs.Add("settle", "only exclusive objects are applied and deleted between trials")
 	}
 	if c.Exclusive && c.When == AfterPods {
-		bad("when", "exclusive objects are applied before every trial of their arm, after the pods are there, and may not be there before")
+		errs.Add("when", "exclusive objects are applied before every trial of their arm, after the pods are there, and may not be there before")
 	}
 	for i, w := range c.Wait {
 		if _, err := parseCondition(w.Condition); err != nil {
-			bad(fmt.Sprintf("wait[%d].condition", i), "%v", err)
+			errs.Add(fmt.Sprintf("wait[%d].condition", i), "%v", err)
 		}
 		for field, text := range map[string]string{"name": w.Name, "namespace": w.Namespace, "condition": w.Condition} {
 			if err := placeholder.Check(text, placeholder.Namespace); err != nil {
-				bad(fmt.Sprintf("wait[%d].%s", i, field), "%v", err)
+				errs.Add(fmt.Sprintf("wait[%d].%s", i, field), "%v", err)
 			}
 		}
 		if w.APIVersion == "" && len(problems) == 0 && !w.amongst(objects) {
-			bad(fmt.Sprintf("wait[%d]", i), "%s %s is none of the objects: give its apiVersion", w.Kind, w.Name)
+			errs.Add(fmt.Sprintf("wait[%d]", i), "%s %s is none of the objects: give its apiVersion", w.Kind, w.Name)
 		}
 	}
 	return errs

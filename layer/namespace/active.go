@@ -20,12 +20,9 @@ import (
 
 // validate checks what the tags cannot say.
 func (c *Config) validate() []experiment.FieldError {
-	var errs []experiment.FieldError
-	bad := func(field, format string, args ...any) {
-		errs = append(errs, experiment.FieldError{Field: field, Message: fmt.Sprintf(format, args...)})
-	}
+	var errs experiment.FieldErrors
 	if len(c.Labels)+len(c.Annotations) == 0 {
-		bad("", "no label and no annotation is given: the layer would do nothing")
+		errs.Add("", "no label and no annotation is given: the layer would do nothing")
 	}
 	for _, m := range []struct {
 		field string
@@ -34,13 +31,13 @@ func (c *Config) validate() []experiment.FieldError {
 		for _, key := range slices.Sorted(maps.Keys(m.pairs)) {
 			at := m.field + "." + key
 			if wrong := validation.IsQualifiedName(key); len(wrong) > 0 {
-				bad(at, "%q is no key: %s", key, wrong[0])
+				errs.Add(at, "%q is no key: %s", key, wrong[0])
 			}
 			if wrong := validation.IsValidLabelValue(m.pairs[key]); m.field == "labels" && len(wrong) > 0 {
-				bad(at, "%q is no value: %s", m.pairs[key], wrong[0])
+				errs.Add(at, "%q is no value: %s", m.pairs[key], wrong[0])
 			}
 			if owner, taken := taken(key); taken {
-				bad(at, "%s knows namespaces by %s", owner, key)
+				errs.Add(at, "%s knows namespaces by %s", owner, key)
 			}
 		}
 	}

@@ -19,31 +19,25 @@ const (
 
 // validate checks what the tags cannot say.
 func (c *Config) validate() []experiment.FieldError {
-	v := &problems{}
-	v.labels(c)
-	v.capabilities(c)
-	v.patch(c)
+	var errs experiment.FieldErrors
+	c.validatePairs(&errs)
+	c.validateCapabilities(&errs)
+	c.validatePatch(&errs)
 	if c.HostUsers != nil && *c.HostUsers {
-		v.bad("hostUsers", "true is what pods have without the layer")
+		errs.Add("hostUsers", "true is what pods have without the layer")
 	}
 	if c.Privileged && c.HostUsers != nil && !*c.HostUsers {
-		v.bad("privileged", "the pod is in a user namespace of its own (hostUsers: false): what privileges it has there is not shown by any proof")
+		errs.Add("privileged", "the pod is in a user namespace of its own (hostUsers: false): what privileges it has there is not shown by any proof")
 	}
 	for i, s := range c.Sidecars {
 		if s == container || len(validation.IsDNS1123Label(s)) > 0 {
-			v.bad(fmt.Sprintf("sidecars[%d]", i), "%q is not the name of a container beside Tare's", s)
+			errs.Add(fmt.Sprintf("sidecars[%d]", i), "%q is not the name of a container beside Tare's", s)
 		}
 	}
-	if len(v.errs) == 0 {
-		v.effect(c)
+	if len(errs) == 0 {
+		c.validateEffect(&errs)
 	}
-	return v.errs
-}
-
-type problems struct{ errs []experiment.FieldError }
-
-func (v *problems) bad(field, format string, args ...any) {
-	v.errs = append(v.errs, experiment.FieldError{Field: field, Message: fmt.Sprintf(format, args...)})
+	return errs
 }
 
 // reserved are the labels by which Tare knows its own things again.
@@ -51,7 +45,7 @@ func reserved(key string) bool {
 	return strings.HasPrefix(key, "tare/") || key == "app.kubernetes.io/managed-by"
 }
 
-func (v *problems) labels(c *Config) {
+func (c *Config) validatePairs(errs *experiment.FieldErrors) {
 	for _, m := range []struct {
 		field  string
 		pairs  map[string]string
@@ -60,19 +54,19 @@ func (v *problems) labels(c *Config) {
 		for _, key := range keys(m.pairs) {
 			at := m.field + "." + key
 			if wrong := validation.IsQualifiedName(key); len(wrong) > 0 {
-				v.bad(at, "%q is no key: %s", key, wrong[0])
+				errs.Add(at, "%q is no key: %s", key, wrong[0])
 			}
 			if wrong := validation.IsValidLabelValue(m.pairs[key]); m.values && len(wrong) > 0 {
-				v.bad(at, "%q is no value: %s", m.pairs[key], wrong[0])
+				errs.Add(at, "%q is no value: %s", m.pairs[key], wrong[0])
 			}
 			if m.field != "nodeSelector" && reserved(key) {
-				v.bad(at, "Tare knows its own pods by %s", key)
+				errs.Add(at, "Tare knows its own pods by %s", key)
 			}
 		}
 	}
 }
 
-func (v *problems) capabilities(c *Config) {
+func (c *Config) validateCapabilities(errs *experiment.FieldErrors) {
 	if c.Capabilities == nil {
 		return
 	}
@@ -85,49 +79,49 @@ func (v *problems) capabilities(c *Config) {
 			switch known := w == all || slices.Contains(capabilities, strings.TrimPrefix(w, "CAP_")); {
 			case w == none && list.field == "drop" && len(list.words) == 1:
 			case !known:
-				v.bad(at, "%q is no capability; one looks like NET_ADMIN", w)
+				errs.Add(at, "%q is no capability; one looks like NET_ADMIN", w)
 			}
 		}
 	}
 	if len(c.Capabilities.Add) > 0 && (c.RunAsUser == nil || *c.RunAsUser != 0) && c.Patch == "" {
-		v.bad("capabilities.add", "added capabilities have no effect on programs of another user than root: add runAsUser: 0")
+		errs.Add("capabilities.add", "added capabilities have no effect on programs of another user than root: add runAsUser: 0")
 	}
 	if c.Privileged {
-		v.bad("capabilities", "privileged containers have every capability")
+		errs.Add("capabilities", "privileged containers have every capability")
 	}
 }
 
-func (v *problems) patch(c *Config) {
+func (c *Config) validatePatch(errs *experiment.FieldErrors) {
 	if c.Patch == "" {
 		return
 	}
 	pod := pristine()
 	if err := c.patch(pod); err != nil {
-		v.bad("patch", "%v", err)
+		errs.Add("patch", "%v", err)
 	}
 	for key := range pod.Labels {
 		if reserved(key) {
-			v.bad("patch", "Tare knows its own pods by the label %s", key)
+			errs.Add("patch", "Tare knows its own pods by the label %s", key)
 		}
 	}
 	if len(pod.Spec.Containers) == 0 || !slices.ContainsFunc(pod.Spec.Containers, isTare) {
-		v.bad("patch", "it removes the container %s, in which programs run", container)
+		errs.Add("patch", "it removes the container %s, in which programs run", container)
 	}
 }
 
-// effect reports a layer that would leave pods as they are: its arm would be a
+// validateEffect reports a layer that would leave pods as they are: its arm would be a
 // copy of an arm without it.
-func (v *problems) effect(c *Config) {
+func (c *Config) validateEffect(errs *experiment.FieldErrors) {
 	if !c.shapes() {
 		if len(c.Sidecars) == 0 && c.Confidential == "" {
-			v.bad("", "no parameter is given: the layer would do nothing")
+			errs.Add("", "no parameter is given: the layer would do nothing")
 		}
 		return
 	}
 	for _, one := range c.variants() {
 		pod := pristine()
 		if one.shape(pod) == nil && equality.Semantic.DeepEqual(pod, pristine()) {
-			v.bad("", "pods are like that without the layer: seccomp and AppArmor RuntimeDefault, user %d, no capabilities", defaultUser)
+			errs.Add("", "pods are like that without the layer: seccomp and AppArmor RuntimeDefault, user %d, no capabilities", defaultUser)
 			return
 		}
 	}

@@ -28,18 +28,15 @@ func counter(text string) (*regexp.Regexp, error) {
 
 // validateGrows reports every problem of a check of a counter.
 func (i Item) validateGrows(at string) []experiment.FieldError {
-	var errs []experiment.FieldError
-	bad := func(field, format string, args ...any) {
-		errs = append(errs, experiment.FieldError{Field: at + "." + field, Message: fmt.Sprintf(format, args...)})
-	}
+	var errs experiment.FieldErrors
 	if _, err := counter(i.Grows); err != nil {
-		bad("grows", "%q is not a regular expression of a number: %v", i.Grows, err)
+		errs.Add(at+".grows", "%q is not a regular expression of a number: %v", i.Grows, err)
 	}
 	if i.On != "" {
-		bad("on", "on and grows exclude each other: that the number grew shows that it is on")
+		errs.Add(at+".on", "on and grows exclude each other: that the number grew shows that it is on")
 	}
 	if i.When != "" {
-		bad("when", "a number that grows is read before and after each trial")
+		errs.Add(at+".when", "a number that grows is read before and after each trial")
 	}
 	return errs
 }

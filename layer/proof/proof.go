@@ -155,37 +155,34 @@ func (c *Config) rights(namespace string) []experiment.Right {
 
 // validate checks the values.
 func (c *Config) validate() []experiment.FieldError {
-	var errs []experiment.FieldError
-	bad := func(field, format string, args ...any) {
-		errs = append(errs, experiment.FieldError{Field: field, Message: fmt.Sprintf(format, args...)})
-	}
+	var errs experiment.FieldErrors
 	if len(c.Checks) == 0 {
-		bad("checks", "no check is given: the layer would show nothing")
+		errs.Add("checks", "no check is given: the layer would show nothing")
 	}
 	names := map[string]bool{}
 	for i, item := range c.Checks {
 		at := fmt.Sprintf("checks[%d]", i)
 		if names[item.Name] && item.Name != "" {
-			bad(at+".name", "%q is the name of two checks", item.Name)
+			errs.Add(at+".name", "%q is the name of two checks", item.Name)
 		}
 		names[item.Name] = true
 		switch {
 		case item.In == "" && item.Pods == nil:
-			bad(at, "where does the program run? give in, or pods")
+			errs.Add(at, "where does the program run? give in, or pods")
 		case item.In != "" && item.Pods != nil:
-			bad(at+".in", "in and pods exclude each other")
+			errs.Add(at+".in", "in and pods exclude each other")
 		case item.Container != "" && item.In != "" && item.In != testbed.ClientPod && item.In != testbed.ServerPod:
-			bad(at+".container", "%s has no containers", item.In)
+			errs.Add(at+".container", "%s has no containers", item.In)
 		}
 		if item.Pods != nil && len(item.Pods.Labels) == 0 {
-			bad(at+".pods.labels", "no label is given: that would mean every pod of the namespace")
+			errs.Add(at+".pods.labels", "no label is given: that would mean every pod of the namespace")
 		}
 		if len(item.Run) == 0 || item.Run[0] == "" {
-			bad(at+".run", "no program is given: write it as a list, [program, argument…]")
+			errs.Add(at+".run", "no program is given: write it as a list, [program, argument…]")
 		}
 		for _, arg := range item.Run {
 			if err := placeholder.Check(arg, placeholder.Context, placeholder.Namespace); err != nil {
-				bad(at+".run", "%v", err)
+				errs.Add(at+".run", "%v", err)
 			}
 		}
 		errs = append(errs, item.patterns().Validate(at+".")...)
@@ -193,7 +190,7 @@ func (c *Config) validate() []experiment.FieldError {
 		case item.Grows != "":
 			errs = append(errs, item.validateGrows(at)...)
 		case item.On == "":
-			bad(at+".on", "what shows that it is on? give on, or grows")
+			errs.Add(at+".on", "what shows that it is on? give on, or grows")
 		}
 	}
 	return errs

@@ -120,17 +120,14 @@ func (c *Config) programs() []string {
 
 // validate checks the values.
 func (c *Config) validate() []experiment.FieldError {
-	errs := c.Env.Validate("env")
-	bad := func(field, format string, args ...any) {
-		errs = append(errs, experiment.FieldError{Field: field, Message: fmt.Sprintf(format, args...)})
-	}
+	errs := experiment.FieldErrors(c.Env.Validate("env"))
 	command := func(field string, args []string) {
 		if len(args) == 0 || args[0] == "" {
-			bad(field, "no program is given: write it as a list, [program, argument…]")
+			errs.Add(field, "no program is given: write it as a list, [program, argument…]")
 		}
 		for _, arg := range args {
 			if err := placeholder.Check(arg, placeholder.Context, placeholder.Namespace); err != nil {
-				bad(field, "%v", err)
+				errs.Add(field, "%v", err)
 			}
 		}
 	}
@@ -139,7 +136,7 @@ func (c *Config) validate() []experiment.FieldError {
 		commands [][]string
 	}{{"on", c.On}, {"off", c.Off}} {
 		if len(each.commands) == 0 {
-			bad(each.field, "no command is given")
+			errs.Add(each.field, "no command is given")
 		}
 		for i, args := range each.commands {
 			command(fmt.Sprintf("%s[%d]", each.field, i), args)
@@ -147,12 +144,12 @@ func (c *Config) validate() []experiment.FieldError {
 	}
 	command("check.run", c.Check.Run)
 	if c.Settle > 0 && !c.Exclusive {
-		bad("settle", "what stays on during the whole run (exclusive: false) has no switching to settle from")
+		errs.Add("settle", "what stays on during the whole run (exclusive: false) has no switching to settle from")
 	}
 	errs = append(errs, c.Check.patterns().Validate("check.")...)
 	for _, own := range []string{placeholder.Context, placeholder.Namespace} {
 		if _, given := c.Env[own]; given {
-			bad("env."+own, "%s is given by Tare", own)
+			errs.Add("env."+own, "%s is given by Tare", own)
 		}
 	}
 	return errs

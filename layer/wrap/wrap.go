@@ -67,25 +67,22 @@ func (c *Config) Declare() experiment.Declaration {
 
 // validate checks the values.
 func (c *Config) validate() []experiment.FieldError {
-	var errs []experiment.FieldError
-	bad := func(field, message string) {
-		errs = append(errs, experiment.FieldError{Field: field, Message: message})
-	}
+	var errs experiment.FieldErrors
 	if len(c.Run) == 0 || c.Run[0] == "" {
-		bad("run", "no program is given: write it as a list, [program, argument…]")
+		errs.Add("run", "no program is given: write it as a list, [program, argument…]")
 	}
 	if c.Proof == nil {
 		return errs
 	}
 	if len(c.Proof.Run) == 0 || c.Proof.Run[0] == "" {
-		bad("proof.run", "no program is given: write it as a list, [program, argument…]")
+		errs.Add("proof.run", "no program is given: write it as a list, [program, argument…]")
 	}
 	pattern, err := regexp.Compile(c.Proof.Match)
 	switch {
 	case err != nil:
-		bad("proof.match", fmt.Sprintf("%q is not a regular expression: %v", c.Proof.Match, err))
+		errs.Add("proof.match", "%q is not a regular expression: %v", c.Proof.Match, err)
 	case pattern.MatchString(""):
-		bad("proof.match", fmt.Sprintf("%q matches even if nothing is printed, and so proves nothing", c.Proof.Match))
+		errs.Add("proof.match", "%q matches even if nothing is printed, and so proves nothing", c.Proof.Match)
 	}
 	return errs
 }

@@ -83,7 +83,7 @@ func (t Template) text() (string, error) {
 
 // readFiles reads the files that templates name.
 func (c *Config) readFiles(read func(string) ([]byte, error)) []experiment.FieldError {
-	var errs []experiment.FieldError
+	var errs experiment.FieldErrors
 	for i := range c.Templates {
 		t := &c.Templates[i]
 		if t.File == "" {
@@ -91,7 +91,7 @@ func (c *Config) readFiles(read func(string) ([]byte, error)) []experiment.Field
 		}
 		data, err := read(t.File)
 		if err != nil {
-			errs = append(errs, experiment.FieldError{Field: fmt.Sprintf("templates[%d].file", i), Message: err.Error()})
+			errs.Add(fmt.Sprintf("templates[%d].file", i), "%v", err)
 		}
 		t.read = string(data)
 	}

@@ -21,29 +21,26 @@ const (
 
 // validate checks the values and reports every problem.
 func (c *Config) validate() []experiment.FieldError {
-	var errs []experiment.FieldError
-	bad := func(field, format string, args ...any) {
-		errs = append(errs, experiment.FieldError{Field: field, Message: fmt.Sprintf(format, args...)})
-	}
+	var errs experiment.FieldErrors
 	for i, n := range c.Objects {
 		if n < 1 || n > mostObjects {
-			bad(fmt.Sprintf("objects[%d]", i), "%d is not a number of objects from 1 to %d", n, mostObjects)
+			errs.Add(fmt.Sprintf("objects[%d]", i), "%d is not a number of objects from 1 to %d", n, mostObjects)
 		}
 	}
 	for i, r := range c.Rate {
 		if r > highestRate {
-			bad(fmt.Sprintf("rate[%d]", i), "%v is more than %d/s", r, highestRate)
+			errs.Add(fmt.Sprintf("rate[%d]", i), "%v is more than %d/s", r, highestRate)
 		}
 	}
 	churned := false
 	for i, share := range c.Churn {
 		churned = churned || share > 0
 		if share > 1 {
-			bad(fmt.Sprintf("churn[%d]", i), "%v is more than all objects", share)
+			errs.Add(fmt.Sprintf("churn[%d]", i), "%v is more than all objects", share)
 		}
 	}
 	if !churned && c.Duration > 0 {
-		bad("duration", "%v has no effect without churn, where a trial lasts until all objects are made", c.Duration)
+		errs.Add("duration", "%v has no effect without churn, where a trial lasts until all objects are made", c.Duration)
 	}
 	for _, limit := range []struct {
 		field  string
@@ -54,11 +51,11 @@ func (c *Config) validate() []experiment.FieldError {
 		{"requestTimeout", c.Request, 100 * time.Millisecond}, {"late", c.Late, time.Millisecond},
 	} {
 		if d := limit.value.Std(); d < limit.lowest || d > longest {
-			bad(limit.field, "%v is not a time from %v to %v", limit.value, quantity.Duration(limit.lowest), quantity.Duration(longest))
+			errs.Add(limit.field, "%v is not a time from %v to %v", limit.value, quantity.Duration(limit.lowest), quantity.Duration(longest))
 		}
 	}
 	if len(errs) == 0 && c.most() > mostRequests {
-		bad("objects", "a trial could send more than %d requests: fewer objects, a lower rate or a shorter duration will do", mostRequests)
+		errs.Add("objects", "a trial could send more than %d requests: fewer objects, a lower rate or a shorter duration will do", mostRequests)
 	}
 	return append(errs, c.validateTemplates()...)
 }
@@ -70,10 +67,7 @@ func (c *Config) most() float64 {
 }
 
 func (c *Config) validateTemplates() []experiment.FieldError {
-	var errs []experiment.FieldError
-	bad := func(field, format string, args ...any) {
-		errs = append(errs, experiment.FieldError{Field: field, Message: fmt.Sprintf(format, args...)})
-	}
+	var errs experiment.FieldErrors
 	moving := 0
 	for i, t := range c.Templates {
 		at := fmt.Sprintf("templates[%d]", i)
@@ -89,19 +83,19 @@ func (c *Config) validateTemplates() []experiment.FieldError {
 		}
 		s, err := t.compile()
 		if err != nil {
-			bad(field, "%v", err)
+			errs.Add(field, "%v", err)
 			continue
 		}
 		if err := s.tryOut(c.does(Scale) && t.Fixed == 0); err != nil {
-			bad(field, "%v", err)
+			errs.Add(field, "%v", err)
 			continue
 		}
 		if err := s.tryUpdate(); err != nil && c.does(Update) && t.Fixed == 0 {
-			bad(field, "%v", err)
+			errs.Add(field, "%v", err)
 		}
 	}
 	if moving == 0 {
-		bad("templates", "no template is left to make objects from: one without fixed is needed")
+		errs.Add("templates", "no template is left to make objects from: one without fixed is needed")
 	}
 	return errs
 }

@@ -32,59 +32,52 @@ func (c *Config) programs() []experiment.Program {
 
 // validate checks the values and reports every problem.
 func (c *Config) validate() []experiment.FieldError {
-	var errs problems
+	var errs experiment.FieldErrors
 	switch {
 	case len(c.Command) == 0 && c.Shell == "":
-		errs.add("run", "no program is given: write run: [program, argument…], or shell: text for /bin/sh")
+		errs.Add("run", "no program is given: write run: [program, argument…], or shell: text for /bin/sh")
 	case len(c.Command) > 0 && c.Shell != "":
-		errs.add("shell", "there is run too; a trial runs one of them")
+		errs.Add("shell", "there is run too; a trial runs one of them")
 	case len(c.Command) > 0 && c.Command[0] == "":
-		errs.add("run[0]", "the program has no name")
+		errs.Add("run[0]", "the program has no name")
 	}
 	if c.Image != "" && c.In == testbed.Host {
-		errs.add("image", "the program runs on the machine that Tare runs on: write in: %s, or leave the image out", testbed.ClientPod)
+		errs.Add("image", "the program runs on the machine that Tare runs on: write in: %s, or leave the image out", testbed.ClientPod)
 	}
 	errs = append(errs, c.Env.Validate("env")...)
 	switch {
 	case c.Timeout.Std() < time.Millisecond:
-		errs.add("timeout", "%v is too short for any program", c.Timeout)
+		errs.Add("timeout", "%v is too short for any program", c.Timeout)
 	case c.Timeout.Std() > longest:
-		errs.add("timeout", "%v is longer than %v", c.Timeout, quantity.Duration(longest))
+		errs.Add("timeout", "%v is longer than %v", c.Timeout, quantity.Duration(longest))
 	}
 	if c.Expects.Std() > longest {
-		errs.add("expect", "%v is longer than %v", c.Expects, quantity.Duration(longest))
+		errs.Add("expect", "%v is longer than %v", c.Expects, quantity.Duration(longest))
 	}
 	if c.Warmup < 0 || c.Warmup > 1000 {
-		errs.add("warmup", "%d is not a number of runs from 0 to 1000", c.Warmup)
+		errs.Add("warmup", "%d is not a number of runs from 0 to 1000", c.Warmup)
 	}
 	if len(c.OK) == 0 {
-		errs.add("ok", "no exit status counts as success")
+		errs.Add("ok", "no exit status counts as success")
 	}
 	for i, status := range c.OK {
 		if status < 0 || status > 255 {
-			errs.add(fmt.Sprintf("ok[%d]", i), "%d is not an exit status from 0 to 255", status)
+			errs.Add(fmt.Sprintf("ok[%d]", i), "%d is not an exit status from 0 to 255", status)
 		}
 	}
 	for i, m := range c.Read {
 		m.validate(&errs, fmt.Sprintf("metrics[%d]", i))
 		if same := slices.IndexFunc(c.Read, func(o Metric) bool { return o.Name == m.Name }); same < i {
-			errs.add(fmt.Sprintf("metrics[%d].name", i), "%q is the name of metrics[%d] too", m.Name, same)
+			errs.Add(fmt.Sprintf("metrics[%d].name", i), "%q is the name of metrics[%d] too", m.Name, same)
 		}
 	}
 	return errs
 }
 
-// problems gathers field errors.
-type problems []experiment.FieldError
-
-func (p *problems) add(field, format string, args ...any) {
-	*p = append(*p, experiment.FieldError{Field: field, Message: fmt.Sprintf(format, args...)})
-}
-
 // validate checks one metric.
-func (m Metric) validate(errs *problems, field string) {
+func (m Metric) validate(errs *experiment.FieldErrors, field string) {
 	if !metricName.MatchString(m.Name) {
-		errs.add(field+".name", "%q is not a name of lower-case letters, digits and single dashes", m.Name)
+		errs.Add(field+".name", "%q is not a name of lower-case letters, digits and single dashes", m.Name)
 	}
 	given := 0
 	for _, source := range []string{string(m.From), m.Regex, m.JSON} {
@@ -93,33 +86,33 @@ func (m Metric) validate(errs *problems, field string) {
 		}
 	}
 	if given != 1 {
-		errs.add(field, "metric %q has %d of from, regex and json; it must have one", m.Name, given)
+		errs.Add(field, "metric %q has %d of from, regex and json; it must have one", m.Name, given)
 	}
 	if m.From != "" {
 		for _, option := range [][2]string{{"output", string(m.Output)}, {"which", string(m.Which)}} {
 			if option[1] != "" {
-				errs.add(field+"."+option[0], "%q is for metrics that are read from the output; this one is %s", option[1], m.From)
+				errs.Add(field+"."+option[0], "%q is for metrics that are read from the output; this one is %s", option[1], m.From)
 			}
 		}
 		if m.Unit != "" && m.Unit != m.From.unit() {
-			errs.add(field+".unit", "%q is not the unit of %s, which is %s", m.Unit, m.From, m.From.unit())
+			errs.Add(field+".unit", "%q is not the unit of %s, which is %s", m.Unit, m.From, m.From.unit())
 		}
 	}
 	if m.Regex != "" {
 		pattern, err := regexp.Compile(m.Regex)
 		switch {
 		case err != nil:
-			errs.add(field+".regex", "%q is not a regular expression: %v", m.Regex, err)
+			errs.Add(field+".regex", "%q is not a regular expression: %v", m.Regex, err)
 		case pattern.NumSubexp() != 1:
-			errs.add(field+".regex", "%q has %d groups; one (…) must enclose the number, others are written (?:…)", m.Regex, pattern.NumSubexp())
+			errs.Add(field+".regex", "%q has %d groups; one (…) must enclose the number, others are written (?:…)", m.Regex, pattern.NumSubexp())
 		}
 	}
 	if m.JSON != "" {
 		if _, err := parsePath(m.JSON); err != nil {
-			errs.add(field+".json", "%v", err)
+			errs.Add(field+".json", "%v", err)
 		}
 	}
 	if m.Scale == experiment.Difference && m.Headline != nil && *m.Headline {
-		errs.add(field+".headline", "a metric on the scale difference cannot be a headline")
+		errs.Add(field+".headline", "a metric on the scale difference cannot be a headline")
 	}
 }

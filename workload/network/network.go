@@ -144,13 +144,10 @@ var congestionName = regexp.MustCompile(`^[a-z0-9_-]*$`)
 
 // validate checks the values.
 func (c *Config) validate() []experiment.FieldError {
-	var errs []experiment.FieldError
-	bad := func(field, format string, args ...any) {
-		errs = append(errs, experiment.FieldError{Field: field, Message: fmt.Sprintf(format, args...)})
-	}
+	var errs experiment.FieldErrors
 	seconds := func(field string, d quantity.Duration, least, most time.Duration) {
 		if d.Std() < least || d.Std() > most || d.Std()%time.Second != 0 {
-			bad(field, "%v is not a number of whole seconds from %v to %v, which is what iperf3 takes", d, quantity.Duration(least), quantity.Duration(most))
+			errs.Add(field, "%v is not a number of whole seconds from %v to %v, which is what iperf3 takes", d, quantity.Duration(least), quantity.Duration(most))
 		}
 	}
 	seconds("duration", c.Duration, time.Second, time.Hour)
@@ -158,19 +155,19 @@ func (c *Config) validate() []experiment.FieldError {
 	seconds("probe", c.Probe, time.Second, time.Minute)
 	for i, n := range c.Streams {
 		if n < 1 || n > 128 {
-			bad(fmt.Sprintf("streams[%d]", i), "%d is not a number of streams from 1 to 128", n)
+			errs.Add(fmt.Sprintf("streams[%d]", i), "%d is not a number of streams from 1 to 128", n)
 		}
 	}
 	for i, size := range c.Datagram {
 		if size != 0 && (size < 16 || size > 65507) {
-			bad(fmt.Sprintf("datagram[%d]", i), "%v is not 0B (as large as the path takes) or a size from 16B to 65507B", size)
+			errs.Add(fmt.Sprintf("datagram[%d]", i), "%v is not 0B (as large as the path takes) or a size from 16B to 65507B", size)
 		}
 	}
 	if c.LossLimit >= 1 {
-		bad("lossLimit", "%v is not less than 100%%", c.LossLimit)
+		errs.Add("lossLimit", "%v is not less than 100%%", c.LossLimit)
 	}
 	if !congestionName.MatchString(c.Congestion) {
-		bad("congestion", "%q is not the name of a congestion control such as cubic or bbr", c.Congestion)
+		errs.Add("congestion", "%q is not the name of a congestion control such as cubic or bbr", c.Congestion)
 	}
 	return errs
 }

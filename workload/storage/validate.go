@@ -16,16 +16,9 @@ const (
 	mostBlock = 64 << 20
 )
 
-// problems gathers field errors.
-type problems []experiment.FieldError
-
-func (p *problems) add(field, format string, args ...any) {
-	*p = append(*p, experiment.FieldError{Field: field, Message: fmt.Sprintf(format, args...)})
-}
-
 // validate checks the values.
 func (c *Config) validate() []experiment.FieldError {
-	var errs problems
+	var errs experiment.FieldErrors
 	c.validateLoad(&errs)
 	c.validateSizes(&errs)
 	for field, d := range map[string]quantity.Duration{"duration": c.Duration, "ramp": c.Ramp} {
@@ -34,14 +27,14 @@ func (c *Config) validate() []experiment.FieldError {
 			least = 0
 		}
 		if d.Std() < least || d.Std() > 24*time.Hour || d.Std()%time.Millisecond != 0 {
-			errs.add(field, "%v is not a time from %v to 24h in whole milliseconds, which is what fio takes", d, quantity.Duration(least))
+			errs.Add(field, "%v is not a time from %v to 24h in whole milliseconds, which is what fio takes", d, quantity.Duration(least))
 		}
 	}
 	switch {
 	case c.SyncEvery < 0 || c.SyncEvery > 1<<20:
-		errs.add("syncEvery", "%d is not a number of writes up to %d", c.SyncEvery, 1<<20)
+		errs.Add("syncEvery", "%d is not a number of writes up to %d", c.SyncEvery, 1<<20)
 	case c.SyncEvery > 0 && slices.ContainsFunc(c.Operations, Operation.reads):
-		errs.add("syncEvery", "there is nothing to sync after reads; give writes a workload of their own")
+		errs.Add("syncEvery", "there is nothing to sync after reads; give writes a workload of their own")
 	}
 	slices.SortStableFunc(errs, func(a, b experiment.FieldError) int { return order(a.Field) - order(b.Field) })
 	return errs
@@ -53,26 +46,26 @@ func order(field string) int {
 }
 
 // validateLoad checks what is kept under way.
-func (c *Config) validateLoad(errs *problems) {
+func (c *Config) validateLoad(errs *experiment.FieldErrors) {
 	for i, n := range c.IODepth {
 		switch {
 		case n < 1 || n > 4096:
-			errs.add(fmt.Sprintf("ioDepth[%d]", i), "%d is not a number of I/Os from 1 to 4096", n)
+			errs.Add(fmt.Sprintf("ioDepth[%d]", i), "%d is not a number of I/Os from 1 to 4096", n)
 		case n > 1 && c.Engine == PSync:
-			errs.add(fmt.Sprintf("ioDepth[%d]", i), "%s has one I/O under way at a time: write ioDepth: 1, and as many jobs as there are to be under way", PSync)
+			errs.Add(fmt.Sprintf("ioDepth[%d]", i), "%s has one I/O under way at a time: write ioDepth: 1, and as many jobs as there are to be under way", PSync)
 		}
 	}
 	for i, n := range c.Jobs {
 		if n < 1 || n > 256 {
-			errs.add(fmt.Sprintf("jobs[%d]", i), "%d is not a number of jobs from 1 to 256", n)
+			errs.Add(fmt.Sprintf("jobs[%d]", i), "%d is not a number of jobs from 1 to 256", n)
 		}
 	}
 }
 
 // validateSizes checks that blocks fit into the data, and the data into the volume.
-func (c *Config) validateSizes(errs *problems) {
+func (c *Config) validateSizes(errs *experiment.FieldErrors) {
 	if c.Size < leastSize || c.Size > mostSize || c.Size%trailer != 0 {
-		errs.add("size", "%v is not a size from %v to %v in whole %v", c.Size, quantity.Size(leastSize), quantity.Size(mostSize), quantity.Size(trailer))
+		errs.Add("size", "%v is not a size from %v to %v in whole %v", c.Size, quantity.Size(leastSize), quantity.Size(mostSize), quantity.Size(trailer))
 		return
 	}
 	jobs := 1
@@ -83,12 +76,12 @@ func (c *Config) validateSizes(errs *problems) {
 		field := fmt.Sprintf("blockSize[%d]", i)
 		switch {
 		case b < sector || b > mostBlock || b%sector != 0:
-			errs.add(field, "%v is not a size from %v to %v in whole %v", b, quantity.Size(sector), quantity.Size(mostBlock), quantity.Size(sector))
+			errs.Add(field, "%v is not a size from %v to %v in whole %v", b, quantity.Size(sector), quantity.Size(mostBlock), quantity.Size(sector))
 		case c.Size/quantity.Size(jobs) < b:
-			errs.add(field, "%v is too large for a size of %v and %d jobs", b, c.Size, jobs)
+			errs.Add(field, "%v is too large for a size of %v and %d jobs", b, c.Size, jobs)
 		}
 	}
 	if c.Volume > 0 && c.Volume < c.least() {
-		errs.add("volume", "%v is too small for a size of %v: at least %v is needed", c.Volume, c.Size, c.least())
+		errs.Add("volume", "%v is too small for a size of %v: at least %v is needed", c.Volume, c.Size, c.least())
 	}
 }
