@@ -181,7 +181,10 @@ func printParts(s State, parts []part, out string) error {
 		for _, f := range p.Findings {
 			detail := f.Detail
 			if f.Hint != "" {
-				detail = strings.TrimPrefix(detail+"; try: "+f.Hint, "; ")
+				if detail != "" {
+					detail += "; "
+				}
+				detail += "try: " + f.Hint
 			}
 			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", p.Kind, p.Name, f.Name, f.Status, safetext.Name(detail))
 		}

@@ -48,8 +48,8 @@ func (c *comparison) compareMachines(p *properties) {
 		switch {
 		case name == "Tare": // stands in the plan, too
 			continue
-		case strings.HasPrefix(name, "tool "):
-			group, name = Tools, strings.TrimPrefix(name, "tool ")
+		case property.Tool != "":
+			group, name = Tools, property.Tool
 		}
 		p.add(group, name, property.Values, has, minor)
 	}

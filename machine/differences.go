@@ -10,11 +10,15 @@ import (
 // Property is one thing that environment records tell of their machines.
 type Property struct {
 	Name   string
+	Tool   string   // the tool whose version it is; "": another property
 	Values []string // one for each record; "": not told
 	// Cluster says that it is of the clusters that trials ran on. All others are
 	// then of the machine on which Tare was started.
 	Cluster bool
 }
+
+// toolPrefix is what the names of properties of tools begin with.
+const toolPrefix = "tool "
 
 // Same says whether every record has the same value.
 func (p Property) Same() bool { return len(slices.Compact(slices.Clone(p.Values))) < 2 }
@@ -76,7 +80,11 @@ func Properties(records ...*Environment) []Property {
 	add(FlagsProperty, func(e *Environment) any { return strings.Join(e.CPU.Flags, " ") })
 	keyed("mitigation of ", func(e *Environment) map[string]string { return e.Mitigations })
 	keyed("cipher driver of ", func(e *Environment) map[string]string { return e.CipherDriver })
-	keyed("tool ", func(e *Environment) map[string]string { return versions(e.Tools) })
+	before := len(list)
+	keyed(toolPrefix, func(e *Environment) map[string]string { return versions(e.Tools) })
+	for i := range list[before:] {
+		list[before+i].Tool = list[before+i].Name[len(toolPrefix):]
+	}
 	if !slices.ContainsFunc(records, func(e *Environment) bool { return e != nil && len(e.Clusters) > 0 }) {
 		return list
 	}

@@ -43,14 +43,14 @@ func thousands(s string) string {
 	if strings.HasPrefix(s, "-") {
 		sign, s = MinusSign, s[1:]
 	}
-	whole, rest, dot := strings.Cut(s, ".")
+	whole, rest := s, ""
+	if dot := strings.IndexByte(s, '.'); dot >= 0 {
+		whole, rest = s[:dot], s[dot:]
+	}
 	for i := len(whole) - 3; i > 0; i -= 3 {
 		whole = whole[:i] + "," + whole[i:]
 	}
-	if dot {
-		whole += "." + rest
-	}
-	return sign + whole
+	return sign + whole + rest
 }
 
 // MinusSign is the minus of typography. ASCII output turns it back.
@@ -140,10 +140,10 @@ func share(v float64) string {
 }
 
 func TrimZeros(s string) string {
-	if !strings.Contains(s, ".") {
+	if strings.IndexByte(s, '.') < 0 {
 		return s
 	}
-	return strings.TrimSuffix(strings.TrimRight(s, "0"), ".")
+	return strings.TrimRight(strings.TrimRight(s, "0"), ".")
 }
 
 // Span writes a duration for reading: "2 min 5 s", "1 h 12 min", "3.2 s".
