@@ -17,9 +17,9 @@ type cgroupPaths struct {
 
 const cgroupMount = "sys/fs/cgroup"
 
-// ownCgroup finds the cgroup of this process.
-func ownCgroup(sys fs.FS) cgroupPaths {
-	groups := parseCgroup(readText(sys, "proc/self/cgroup"))
+// ownCgroup finds the cgroup of this process, of which the path by controller is
+// given (see proc.Groups).
+func ownCgroup(sys fs.FS, groups map[string]string) cgroupPaths {
 	if group, ok := groups[""]; ok && exists(sys, path.Join(cgroupMount, "cgroup.controllers")) {
 		dirs := upward(sys, cgroupMount, group)
 		return cgroupPaths{version: 2, cpu: dirs, memory: dirs}
@@ -34,22 +34,6 @@ func ownCgroup(sys fs.FS) cgroupPaths {
 		p.memory = upward(sys, path.Join(cgroupMount, "memory"), group)
 	}
 	return p
-}
-
-// parseCgroup reads /proc/self/cgroup: the group by controller, with that of
-// version 2 under "".
-func parseCgroup(text string) map[string]string {
-	groups := map[string]string{}
-	for line := range strings.Lines(text) {
-		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
-		if len(parts) != 3 {
-			continue
-		}
-		for _, controller := range strings.Split(parts[1], ",") {
-			groups[controller] = parts[2]
-		}
-	}
-	return groups
 }
 
 // upward lists the directory of a group and those above it up to the mount. A

@@ -10,11 +10,11 @@ import (
 	"strconv"
 	"strings"
 	"time"
-)
 
-// tick is the unit of CPU time in /proc (USER_HZ), which is 100 Hz on every
-// architecture that Tare is built for, whatever the kernel's own tick.
-const tick = 10 * time.Millisecond
+	"github.com/prometheus/procfs"
+
+	"tare/machine/proc"
+)
 
 // cpuStat is the CPU time of the whole machine since it was started.
 type cpuStat struct {
@@ -24,7 +24,10 @@ type cpuStat struct {
 	cpus       int           // online
 }
 
-// parseStat reads /proc/stat (proc_stat(5)).
+// parseStat reads the lines of the CPUs in /proc/stat (proc_stat(5)). The reader of
+// prometheus/procfs goes through the counters of all interrupts as well, gives up
+// where the line of the softirqs is another than it knows, and returns after that:
+// but the clock is to be read right after the file.
 func parseStat(data []byte) (cpuStat, error) {
 	var s cpuStat
 	total := false
@@ -45,10 +48,10 @@ func parseStat(data []byte) (cpuStat, error) {
 				break // kernels before 2.6.11 told less
 			}
 			ticks, err := strconv.ParseUint(f[i+1], 10, 64)
-			if err != nil || ticks > math.MaxInt64/uint64(4*tick) {
+			if err != nil || ticks > math.MaxInt64/uint64(4*proc.Tick) {
 				return cpuStat{}, fmt.Errorf("/proc/stat: %q is not a number of ticks", f[i+1])
 			}
-			v[i] = time.Duration(ticks) * tick
+			v[i] = time.Duration(ticks) * proc.Tick
 		}
 		s.busy, s.interrupts, s.steal = v[0]+v[1]+v[2], v[5]+v[6], v[7]
 		total = true
@@ -59,27 +62,14 @@ func parseStat(data []byte) (cpuStat, error) {
 	return s, nil
 }
 
-// parsePressure reads the total of the line "some" of /proc/pressure/cpu: the
-// time in which at least one task waited for a CPU.
-func parsePressure(data []byte) (time.Duration, bool) {
-	for line := range bytes.Lines(data) {
-		f := strings.Fields(string(line))
-		if len(f) == 0 || f[0] != "some" {
-			continue
-		}
-		for _, field := range f[1:] {
-			text, ok := strings.CutPrefix(field, "total=")
-			if !ok {
-				continue
-			}
-			us, err := strconv.ParseUint(text, 10, 64)
-			if err != nil || us > math.MaxInt64/uint64(time.Microsecond) {
-				return 0, false
-			}
-			return time.Duration(us) * time.Microsecond, true
-		}
+// waiting is the time in which some task waited for a CPU; ok is false where the
+// kernel does not tell.
+func waiting(files procfs.FS) (d time.Duration, ok bool) {
+	pressure, err := files.PSIStatsForResource("cpu")
+	if err != nil || pressure.Some == nil || pressure.Some.Total > math.MaxInt64/uint64(time.Microsecond) {
+		return 0, false
 	}
-	return 0, false
+	return time.Duration(pressure.Some.Total) * time.Microsecond, true
 }
 
 // thermalEvents counts how often a CPU was slowed for its temperature since the

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"tare/machine/proc"
 )
 
 // Describe records the machine that this process runs on, and the versions of
@@ -30,8 +32,9 @@ func Describe(ctx context.Context, version string, tools []ToolQuery) *Environme
 	return e
 }
 
-// describe reads what the files of a Linux machine tell, below the root of sys.
-func describe(sys fs.FS) *Environment {
+// describe reads what the files of a Linux machine tell, below root.
+func describe(root string) *Environment {
+	sys := os.DirFS(root)
 	cpu := readCPU(sys)
 	e := &Environment{
 		Schema:       EnvironmentSchema,
@@ -42,7 +45,7 @@ func describe(sys fs.FS) *Environment {
 		CPU:          cpu,
 		Mitigations:  mitigations(sys),
 		Memory:       totalMemory(readText(sys, "proc/meminfo")),
-		Cgroup:       ownCgroup(sys).limits(sys),
+		Cgroup:       ownCgroup(sys, proc.Groups(proc.Below(root))).limits(sys),
 		ClockSource:  readText(sys, "sys/devices/system/clocksource/clocksource0/current_clocksource"),
 		Load:         loadAverage(sys),
 		Hypervisor:   hypervisor(sys, cpu.Flags),

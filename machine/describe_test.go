@@ -31,6 +31,23 @@ func files(a *txtar.Archive) fstest.MapFS {
 	return m
 }
 
+// tree writes a machine's files into a directory, with those of this process under
+// an id of its own, as Linux has them.
+func tree(t testing.TB, files fstest.MapFS) string {
+	t.Helper()
+	root := t.TempDir()
+	if err := os.CopyFS(root, files); err != nil {
+		t.Fatal(err)
+	}
+	self := filepath.Join(root, "proc/self")
+	if os.Rename(self, filepath.Join(root, "proc/4000000")) == nil {
+		if err := os.Symlink("4000000", self); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return root
+}
+
 // TestDescribeMachines describes machines of which testdata holds the files.
 func TestDescribeMachines(t *testing.T) {
 	paths, err := filepath.Glob("testdata/*.txtar")
@@ -44,7 +61,7 @@ func TestDescribeMachines(t *testing.T) {
 				t.Fatal(err)
 			}
 			sys := files(a)
-			got, err := json.MarshalIndent(describe(sys), "", "  ")
+			got, err := json.MarshalIndent(describe(tree(t, sys)), "", "  ")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -102,7 +119,7 @@ func TestDescribeHere(t *testing.T) {
 
 // TestDescribeNothing describes a machine that tells nothing at all.
 func TestDescribeNothing(t *testing.T) {
-	e := describe(fstest.MapFS{})
+	e := describe(t.TempDir())
 	want := &Environment{Schema: EnvironmentSchema, CPU: CPU{Flags: []string{}},
 		Notes: []string{"kernel threads cannot be seen: their CPU time counts as that of other programs"}}
 	if d := cmp.Diff(want, e); d != "" {
@@ -316,7 +333,7 @@ func FuzzDescribe(f *testing.F) {
 		for _, name := range names {
 			sys[name] = &fstest.MapFile{Data: data, Mode: fs.ModePerm}
 		}
-		e := describe(sys)
+		e := describe(tree(t, sys))
 		if e.Memory < 0 || e.CPU.Online < 0 || e.Cgroup.CPUs < 0 || e.Cgroup.Memory < 0 || e.Load[0] < 0 {
 			t.Errorf("%+v", e)
 		}

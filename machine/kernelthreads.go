@@ -2,10 +2,14 @@ package machine
 
 import (
 	"io/fs"
-	"path"
-	"strconv"
+	"math"
+	"os"
 	"strings"
 	"time"
+
+	"github.com/prometheus/procfs"
+
+	"tare/machine/proc"
 )
 
 // kernelThreads reads the CPU time of the kernel's own threads. They are the
@@ -18,7 +22,7 @@ import (
 // (account_system_time in the kernel's sched/cputime.c), and would be counted
 // twice.
 type kernelThreads struct {
-	sys    fs.FS
+	root   string       // of the machine's files
 	others map[int]bool // known not to be kernel threads
 	serves map[int]bool // kernel threads seen last: whether it serves softirqs
 }
@@ -29,19 +33,29 @@ const kthreadd = 2
 // serve softirqs. The map is empty where kernel threads cannot be seen.
 func (k *kernelThreads) read() map[int]time.Duration {
 	times := map[int]time.Duration{}
-	if !seesKernelThreads(k.sys) {
+	if !seesKernelThreads(os.DirFS(k.root)) {
 		return times
 	}
-	pids := append(k.list(), kthreadd)
+	files := proc.Below(k.root)
+	pids, listed := proc.Children(k.root, kthreadd)
+	if !listed {
+		pids = k.scan(files)
+	}
+	pids = append(pids, kthreadd)
 	serves := make(map[int]bool, len(pids))
 	for _, pid := range pids {
+		p, err := files.Proc(pid)
+		if err != nil {
+			continue // gone
+		}
 		softirqs, known := k.serves[pid]
 		if !known {
-			softirqs = strings.HasPrefix(readText(k.sys, path.Join("proc", strconv.Itoa(pid), "comm")), "ksoftirqd/")
+			name, _ := p.Comm()
+			softirqs = strings.HasPrefix(name, "ksoftirqd/")
 		}
 		serves[pid] = softirqs
-		if t, ok := k.cpu(pid); ok && !softirqs {
-			times[pid] = t
+		if used, err := p.Schedstat(); err == nil && used.RunningNanoseconds <= math.MaxInt64 && !softirqs {
+			times[pid] = time.Duration(used.RunningNanoseconds)
 		}
 	}
 	k.serves = serves
@@ -53,82 +67,22 @@ func seesKernelThreads(sys fs.FS) bool {
 	return readText(sys, "proc/2/comm") == "kthreadd"
 }
 
-// list gives the process ids of the kernel threads but kthreadd.
-func (k *kernelThreads) list() []int {
-	data, err := fs.ReadFile(k.sys, "proc/2/task/2/children")
-	if err != nil {
-		return k.scan()
-	}
-	var pids []int
-	for _, f := range strings.Fields(string(data)) {
-		if pid, err := strconv.Atoi(f); err == nil {
-			pids = append(pids, pid)
-		}
-	}
-	return pids
-}
-
-// scan goes through all processes.
-func (k *kernelThreads) scan() []int {
-	entries, err := fs.ReadDir(k.sys, "proc")
-	if err != nil {
-		return nil
-	}
+// scan goes through all processes, and gives the kernel threads but kthreadd.
+func (k *kernelThreads) scan(files procfs.FS) []int {
+	processes, _ := files.AllProcs()
 	var pids []int
 	others := map[int]bool{}
-	for _, e := range entries {
-		pid, err := strconv.Atoi(e.Name())
-		if err != nil {
-			continue
+	for _, p := range processes {
+		if !k.others[p.PID] {
+			if stat, err := p.Stat(); err == nil && stat.PPID == kthreadd {
+				pids = append(pids, p.PID)
+				continue
+			}
 		}
-		if !k.others[pid] && k.parent(pid) == kthreadd {
-			pids = append(pids, pid)
-			continue
-		}
-		others[pid] = true
+		others[p.PID] = true
 	}
 	k.others = others
 	return pids
-}
-
-// parent gives the parent of a process, 0 if it is gone.
-func (k *kernelThreads) parent(pid int) int {
-	data, err := fs.ReadFile(k.sys, path.Join("proc", strconv.Itoa(pid), "stat"))
-	if err != nil {
-		return 0
-	}
-	p, _ := parseProcess(string(data))
-	return p.parent
-}
-
-func cutLast(s string, sep byte) (before, after string, found bool) {
-	i := strings.LastIndexByte(s, sep)
-	if i < 0 {
-		return s, "", false
-	}
-	return s[:i], s[i+1:], true
-}
-
-// cpu gives the CPU time of a thread from its schedstat, whose first field is
-// in nanoseconds.
-func (k *kernelThreads) cpu(pid int) (time.Duration, bool) {
-	data, err := fs.ReadFile(k.sys, path.Join("proc", strconv.Itoa(pid), "schedstat"))
-	if err != nil {
-		return 0, false
-	}
-	return parseSchedstat(string(data))
-}
-
-func parseSchedstat(text string) (time.Duration, bool) {
-	f := strings.Fields(text)
-	if len(f) == 0 {
-		return 0, false
-	}
-	ns, err := strconv.ParseInt(f[0], 10, 64)
-	if err != nil || ns < 0 {
-		return 0, false
-	}
-	return time.Duration(ns), true
 }
 
 // threadTime gives the CPU time of kernel threads between two readings. One that

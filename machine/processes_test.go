@@ -10,15 +10,18 @@ import (
 	"testing"
 	"testing/fstest"
 	"time"
+
+	"tare/machine/proc"
 )
 
 // stat is a line of /proc/PID/stat.
 func stat(parent, flags, utime, stime, cutime, cstime int) string {
-	return fmt.Sprintf("0 (a) S 2 (b) S %d 1 1 0 -1 %d 10 20 30 40 %d %d %d %d 20 0 1 0 5 6", parent, flags, utime, stime, cutime, cstime)
+	return fmt.Sprintf("0 (a) S 2 (b) S %d 1 1 0 -1 %d 10 20 30 40 %d %d %d %d 20 0 1 0 5 6"+strings.Repeat(" 0", 28),
+		parent, flags, utime, stime, cutime, cstime)
 }
 
 func TestProcessTimes(t *testing.T) {
-	const user, kernel = 4194560, 4194560 | kernelThread
+	const user, kernel = 4194560, 4194560 | 0x00200000
 	tests := []struct {
 		name      string
 		processes map[int]string
@@ -39,17 +42,17 @@ func TestProcessTimes(t *testing.T) {
 			for pid, line := range tt.processes {
 				sys["proc/"+strconv.Itoa(pid)+"/stat"] = &fstest.MapFile{Data: []byte(line)}
 			}
-			if got := processTimes(sys, 77); got != tt.want {
+			if got := processTimes(proc.All(proc.Below(tree(t, sys))), 77); got != tt.want {
 				t.Errorf("%v, want %v", got, tt.want)
 			}
 		})
 	}
 }
 
-// A program that is not below this one is seen, though it began in between.
+// A program that is not below this one is seen, though it began in between: the sum
+// has grown by its time. How much more or less that is cannot be told, since others
+// may end meanwhile and take their time with them.
 func TestProcessTimesOfAnotherProgram(t *testing.T) {
-	sys := os.DirFS("/")
-	before := processTimes(sys, os.Getpid())
 	// The shell that starts it ends at once, so that it is handed to init.
 	starter := exec.Command("setsid", "sh", "-c", "(while :; do :; done) > /dev/null 2>&1 & echo $!")
 	out, err := starter.StdoutPipe()
@@ -73,27 +76,30 @@ func TestProcessTimesOfAnotherProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		p, err := proc.Read(pid)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if p, ok := parseProcess(string(data)); ok && p.parent == os.Getpid() {
+		if p.PPID == os.Getpid() {
 			t.Skip("this process reaps orphans: the program is below it")
-		} else if p.used >= 200*time.Millisecond {
+		} else if p.Own() >= 200*time.Millisecond {
 			break
 		}
 		if time.Now().After(deadline) {
 			t.Skip("the program gets no CPU")
 		}
 	}
-	if grown := processTimes(sys, os.Getpid()) - before; grown < 200*time.Millisecond {
+	after := proc.All(proc.Below("/"))
+	with := processTimes(after, os.Getpid())
+	delete(after, pid)
+	if grown := with - processTimes(after, os.Getpid()); grown < 200*time.Millisecond {
 		t.Errorf("the time of other programs grew by %v, want 200ms or more", grown)
 	}
 }
 
 func BenchmarkProcessTimes(b *testing.B) {
-	sys := os.DirFS("/")
+	files := proc.Below("/")
 	for b.Loop() {
-		processTimes(sys, os.Getpid())
+		processTimes(proc.All(files), os.Getpid())
 	}
 }

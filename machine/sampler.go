@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"time"
+
+	"tare/machine/proc"
 )
 
 // Sampler tells what else used the CPU while a trial ran. It looks at the
@@ -42,7 +44,7 @@ import (
 // seen (Describe notes it). Under network load on a kernel with tick accounting,
 // programs outside of such a container are underestimated.
 type Sampler struct {
-	sys    fs.FS
+	root   string // of the machine's files
 	now    func() time.Time
 	self   int // process id of Tare
 	kernel kernelThreads
@@ -53,10 +55,10 @@ type Sampler struct {
 }
 
 // NewSampler makes a sampler for this machine.
-func NewSampler() *Sampler { return newSampler(os.DirFS("/")) }
+func NewSampler() *Sampler { return newSampler("/") }
 
-func newSampler(sys fs.FS) *Sampler {
-	return &Sampler{sys: sys, now: time.Now, self: os.Getpid(), kernel: kernelThreads{sys: sys}}
+func newSampler(root string) *Sampler {
+	return &Sampler{root: root, now: time.Now, self: os.Getpid(), kernel: kernelThreads{root: root}}
 }
 
 // snapshot is the state of the machine's counters at one moment.
@@ -73,7 +75,7 @@ type snapshot struct {
 // Start takes the snapshot before a trial. Call it last, right before the trial.
 func (s *Sampler) Start() error {
 	s.begun = false
-	s.paths = ownCgroup(s.sys)
+	s.paths = ownCgroup(os.DirFS(s.root), proc.Groups(proc.Below(s.root)))
 	var shot snapshot
 	s.readSlow(&shot)
 	if err := s.readClock(&shot); err != nil {
@@ -98,13 +100,13 @@ func (s *Sampler) Stop(own time.Duration) (Conditions, error) {
 	}
 	s.readSlow(&after)
 	c := difference(&s.before, &after, own)
-	c.Load = loadAverage(s.sys)[0]
+	c.Load = loadAverage(os.DirFS(s.root))[0]
 	return c, nil
 }
 
 // readClock reads the time and the counters that must belong to it.
 func (s *Sampler) readClock(shot *snapshot) error {
-	data, err := fs.ReadFile(s.sys, "proc/stat")
+	data, err := fs.ReadFile(os.DirFS(s.root), "proc/stat")
 	if err != nil {
 		return fmt.Errorf("cannot tell what the CPUs do: %w", err)
 	}
@@ -112,9 +114,7 @@ func (s *Sampler) readClock(shot *snapshot) error {
 	if shot.stat, err = parseStat(data); err != nil {
 		return err
 	}
-	if data, err := fs.ReadFile(s.sys, "proc/pressure/cpu"); err == nil {
-		shot.waiting, shot.pressure = parsePressure(data)
-	}
+	shot.waiting, shot.pressure = waiting(proc.Below(s.root))
 	return nil
 }
 
@@ -122,8 +122,9 @@ func (s *Sampler) readClock(shot *snapshot) error {
 // readings of the clock.
 func (s *Sampler) readSlow(shot *snapshot) {
 	shot.threads = s.kernel.read()
-	shot.others = processTimes(s.sys, s.self)
-	shot.throttled = thermalEvents(s.sys) + s.paths.throttled(s.sys)
+	shot.others = processTimes(proc.All(proc.Below(s.root)), s.self)
+	sys := os.DirFS(s.root)
+	shot.throttled = thermalEvents(sys) + s.paths.throttled(sys)
 }
 
 // difference computes the conditions between two snapshots.

@@ -15,6 +15,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"tare/machine/proc"
 )
 
 // state is a machine of two CPUs with a kernel thread, as files.
@@ -40,13 +42,14 @@ func state(stat, pressure, schedstat string, throttled string) fstest.MapFS {
 // sample runs a sampler over two states of a machine, ten seconds apart.
 func sample(t *testing.T, before, after fstest.MapFS, own time.Duration) Conditions {
 	t.Helper()
-	s := newSampler(before)
+	s := newSampler(tree(t, before))
 	now := time.Unix(1000, 0)
 	s.now = func() time.Time { return now }
 	if err := s.Start(); err != nil {
 		t.Fatal(err)
 	}
-	s.sys, s.kernel.sys = after, after
+	s.root = tree(t, after)
+	s.kernel.root = s.root
 	now = now.Add(10 * time.Second)
 	c, err := s.Stop(own)
 	if err != nil {
@@ -57,7 +60,7 @@ func sample(t *testing.T, before, after fstest.MapFS, own time.Duration) Conditi
 
 // TestSamplerArithmetic works out a trial by hand: two CPUs for 10 s are 20 s.
 func TestSamplerArithmetic(t *testing.T) {
-	before := state("cpu 1000 100 1000 5000 10 50 50 20 7 7", "some avg10=0.00 total=1000000\nfull total=5\n", "1000000000 5 5\n", "3")
+	before := state("cpu 1000 100 1000 5000 10 50 50 20 7 7", "some avg10=0.00 avg60=0.00 avg300=0.00 total=1000000\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=5\n", "1000000000 5 5\n", "3")
 	for _, c := range []struct {
 		name  string
 		after fstest.MapFS
@@ -66,15 +69,15 @@ func TestSamplerArithmetic(t *testing.T) {
 	}{
 		{"user, nice and system minus own and kernel threads",
 			// user +8 s, nice +1 s, system +5 s, irq and softirq +1 s each, steal +2 s; kernel thread 2 s, own 7 s.
-			state("cpu 1800 200 1500 5000 10 150 150 220 99 99", "some avg10=1.00 total=3500000\n", "3000000000 5 5\n", "5"), 7 * time.Second,
+			state("cpu 1800 200 1500 5000 10 150 150 220 99 99", "some avg10=1.00 avg60=0.00 avg300=0.00 total=3500000\n", "3000000000 5 5\n", "5"), 7 * time.Second,
 			Conditions{ForeignCPU: 5.0 / 20, Steal: 2.0 / 20, KernelCPU: 4.0 / 20, Busy: 16 * time.Second, CPUPressure: 0.25, Throttled: 6, Load: 1.5}},
 		{"own time beyond what the ticks tell is not negative",
-			state("cpu 1100 100 1000 5000 10 50 50 20", "some total=1000000\n", "1000000000 5 5\n", "3"), 2 * time.Second,
+			state("cpu 1100 100 1000 5000 10 50 50 20", "some avg10=0.00 avg60=0.00 avg300=0.00 total=1000000\n", "1000000000 5 5\n", "3"), 2 * time.Second,
 			Conditions{Busy: time.Second, Load: 1.5}},
 		{"no pressure told", state("cpu 1000 100 1000 5000 10 50 50 20", "", "1000000000 5 5\n", "3"), 0,
 			Conditions{CPUPressure: -1, Load: 1.5}},
-		{"counters that go back", state("cpu 0 0 0 0 0 0 0 0", "some total=0\n", "0 0 0\n", "0"), 0, Conditions{Load: 1.5}},
-		{"never over the whole", state("cpu 900000 0 0 0 0 90000 0 90000", "some total=999000000\n", "1000000000 5 5\n", "3"), 0,
+		{"counters that go back", state("cpu 0 0 0 0 0 0 0 0", "some avg10=0.00 avg60=0.00 avg300=0.00 total=0\n", "0 0 0\n", "0"), 0, Conditions{Load: 1.5}},
+		{"never over the whole", state("cpu 900000 0 0 0 0 90000 0 90000", "some avg10=0.00 avg60=0.00 avg300=0.00 total=999000000\n", "1000000000 5 5\n", "3"), 0,
 			Conditions{ForeignCPU: 1, Steal: 1, KernelCPU: 1, Busy: 20 * time.Second, CPUPressure: 1, Load: 1.5}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -103,14 +106,14 @@ func TestSamplerSoftirqThreads(t *testing.T) {
 }
 
 func TestSamplerErrors(t *testing.T) {
-	s := newSampler(fstest.MapFS{})
+	s := newSampler(t.TempDir())
 	if err := s.Start(); err == nil || !strings.Contains(err.Error(), "cannot tell what the CPUs do: open proc/stat") {
 		t.Errorf("%v", err)
 	}
 	if _, err := s.Stop(0); err == nil || !strings.Contains(err.Error(), "Stop without a Start") {
 		t.Errorf("%v", err)
 	}
-	s = newSampler(fstest.MapFS{"proc/stat": {Data: []byte("cpu 1 2 x\n")}})
+	s = newSampler(tree(t, fstest.MapFS{"proc/stat": {Data: []byte("cpu 1 2 x\n")}}))
 	if err := s.Start(); err == nil || !strings.Contains(err.Error(), `/proc/stat: "x" is not a number of ticks`) {
 		t.Errorf("%v", err)
 	}
@@ -120,16 +123,21 @@ func TestSamplerErrors(t *testing.T) {
 func TestKernelThreads(t *testing.T) {
 	sys := state("cpu 0", "", "5000 1 1\n", "0")
 	want := map[int]time.Duration{2: 0, 3: 5000}
-	k := kernelThreads{sys: sys}
-	if d := cmp.Diff(want, k.read()); d != "" {
+	var k kernelThreads
+	look := func() map[int]time.Duration {
+		k.root = tree(t, sys)
+		return k.read()
+	}
+	if d := cmp.Diff(want, look()); d != "" {
 		t.Errorf("by list (-want +got):\n%s", d)
 	}
 	delete(sys, "proc/2/task/2/children")
-	sys["proc/3/stat"] = &fstest.MapFile{Data: []byte("3 (kworker/0:1) S 2 0 0 0 -1 69238880 0 0 0 0 0 0 0 0 20")}
-	sys["proc/4/stat"] = &fstest.MapFile{Data: []byte("4 (a) S 2 (b) S 1 4 4 0 -1 4194304 0 0 0 0 0 0 0 0 20")}
+	more := strings.Repeat(" 0", 28)
+	sys["proc/3/stat"] = &fstest.MapFile{Data: []byte("3 (kworker/0:1) S 2 0 0 0 -1 69238880 0 0 0 0 0 0 0 0 20" + more)}
+	sys["proc/4/stat"] = &fstest.MapFile{Data: []byte("4 (a) S 2 (b) S 1 4 4 0 -1 4194304 0 0 0 0 0 0 0 0 20" + more)}
 	sys["proc/4/schedstat"] = &fstest.MapFile{Data: []byte("777 1 1\n")}
 	for range 2 {
-		if d := cmp.Diff(want, k.read()); d != "" {
+		if d := cmp.Diff(want, look()); d != "" {
 			t.Errorf("by scan (-want +got):\n%s", d)
 		}
 	}
@@ -137,7 +145,7 @@ func TestKernelThreads(t *testing.T) {
 		t.Errorf("known not to be kernel threads: %v", k.others)
 	}
 	sys["proc/2/comm"] = &fstest.MapFile{Data: []byte("bash\n")}
-	if got := k.read(); len(got) != 0 {
+	if got := look(); len(got) != 0 {
 		t.Errorf("in a container: %v", got)
 	}
 	before := map[int]time.Duration{1: 10, 2: 20, 3: 30}
@@ -226,7 +234,7 @@ func TestSamplerCounts(t *testing.T) {
 	after, self := s.before, selfCPU()-self
 	before.others, after.others = 0, 0
 	f, o := difference(&before, &after, self), difference(&before, &after, self+burnt)
-	seconds := wall.Seconds() * float64(describe(os.DirFS("/")).CPU.Online)
+	seconds := wall.Seconds() * float64(describe("/").CPU.Online)
 	t.Logf("CPU seconds of other programs: %.2f with the child among them, %.2f without; wall %v", f.ForeignCPU*seconds, o.ForeignCPU*seconds, wall)
 	if f.ForeignCPU*seconds < 0.5*burnt.Seconds() {
 		t.Errorf("the child used %v, of which %.2f s count as foreign", burnt, f.ForeignCPU*seconds)
@@ -263,22 +271,25 @@ func FuzzStat(f *testing.F) {
 	})
 }
 
+// FuzzCounters gives the same text for every file that prometheus/procfs reads.
 func FuzzCounters(f *testing.F) {
-	f.Add("some avg10=13.36 avg60=43.66 avg300=22.95 total=108783369\nfull avg10=0.00 total=0\n")
-	f.Add("some total=18446744073709551615")
+	f.Add("some avg10=13.36 avg60=43.66 avg300=22.95 total=108783369\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n")
+	f.Add("some avg10=0.00 avg60=0.00 avg300=0.00 total=18446744073709551615")
 	f.Add("3024 6050888 60\n")
+	f.Add("18446744073709551615 6050888 60\n")
 	f.Add("2 (kthreadd) S 0 0 0 0 -1")
-	f.Add("1 (a) b) R -5")
-	f.Add("1 (a) b) R 1 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1")
+	f.Add("1 (a) b) R 1 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 100" + strings.Repeat(" 0", 24))
 	f.Fuzz(func(t *testing.T, text string) {
-		if d, ok := parsePressure([]byte(text)); d < 0 || !ok && d != 0 {
+		file := &fstest.MapFile{Data: []byte(text)}
+		root := tree(t, fstest.MapFS{"proc/pressure/cpu": file, "proc/2/comm": {Data: []byte("kthreadd")}, "proc/2/schedstat": file, "proc/self/cgroup": file})
+		files := proc.Below(root)
+		if d, ok := waiting(files); d < 0 || !ok && d != 0 {
 			t.Errorf("pressure %v, %v", d, ok)
 		}
-		if d, ok := parseSchedstat(text); d < 0 || !ok && d != 0 {
-			t.Errorf("schedstat %v, %v", d, ok)
+		k := kernelThreads{root: root}
+		if d := k.read()[kthreadd]; d < 0 {
+			t.Errorf("schedstat %v", d)
 		}
-		if p, _ := parseProcess(text); p.parent < 0 || p.used < 0 {
-			t.Error("negative parent")
-		}
+		ownCgroup(os.DirFS(root), proc.Groups(files))
 	})
 }

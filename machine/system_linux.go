@@ -2,7 +2,6 @@ package machine
 
 import (
 	"fmt"
-	"os"
 	"os/exec"
 	"syscall"
 
@@ -11,7 +10,7 @@ import (
 
 // thisMachine describes the machine by its files, and by what they do not tell.
 func thisMachine() *Environment {
-	e := describe(os.DirFS("/"))
+	e := describe("/")
 	var affinity unix.CPUSet
 	if unix.SchedGetaffinity(0, &affinity) == nil {
 		e.CPU.Usable = affinity.Count()

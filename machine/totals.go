@@ -3,7 +3,10 @@ package machine
 import (
 	"fmt"
 	"io/fs"
+	"os"
 	"time"
+
+	"tare/machine/proc"
 )
 
 // Totals are what a machine has counted since it was started, for those who
@@ -17,8 +20,9 @@ type Totals struct {
 	Load       float64       // 1 minute
 }
 
-// ReadTotals reads them below the root of sys.
-func ReadTotals(sys fs.FS) (Totals, error) {
+// ReadTotals reads them below root.
+func ReadTotals(root string) (Totals, error) {
+	sys := os.DirFS(root)
 	data, err := fs.ReadFile(sys, "proc/stat")
 	if err != nil {
 		return Totals{}, fmt.Errorf("cannot tell what the CPUs do: %w", err)
@@ -28,10 +32,8 @@ func ReadTotals(sys fs.FS) (Totals, error) {
 		return Totals{}, err
 	}
 	t := Totals{CPUs: s.cpus, Busy: s.busy, Interrupts: s.interrupts, Steal: s.steal, Waiting: -1, Load: loadAverage(sys)[0]}
-	if data, err := fs.ReadFile(sys, "proc/pressure/cpu"); err == nil {
-		if waiting, ok := parsePressure(data); ok {
-			t.Waiting = waiting
-		}
+	if d, ok := waiting(proc.Below(root)); ok {
+		t.Waiting = d
 	}
 	return t, nil
 }

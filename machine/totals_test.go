@@ -24,10 +24,10 @@ func TestReadTotals(t *testing.T) {
 			"proc/pressure/cpu": file("some avg10=0.00 avg60=0.00 avg300=0.00 total=12345\n"),
 		}, told, ""},
 		"no pressure": {fstest.MapFS{"proc/stat": stat}, full, ""},
-		"nothing":     {fstest.MapFS{}, Totals{}, "cannot tell what the CPUs do: open proc/stat: file does not exist"},
+		"nothing":     {fstest.MapFS{}, Totals{}, "cannot tell what the CPUs do: open proc/stat: no such file or directory"},
 		"nonsense":    {fstest.MapFS{"proc/stat": file("hello\n")}, Totals{}, "/proc/stat: no line that begins with cpu"},
 	} {
-		got, err := ReadTotals(c.files)
+		got, err := ReadTotals(tree(t, c.files))
 		if text := ""; err != nil || c.err != "" {
 			if err != nil {
 				text = err.Error()

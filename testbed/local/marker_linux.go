@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"tare/machine/proc"
 )
 
 // The variables that every command carries.
@@ -53,7 +55,7 @@ func parseOwner(text string) (owner, error) {
 
 // thisProcess names this process.
 func thisProcess() (owner, error) {
-	stat, err := readStat(os.Getpid())
+	stat, err := proc.Read(os.Getpid())
 	if err != nil {
 		return owner{}, fmt.Errorf("read own start time (is /proc mounted for this process id namespace?): %w", err)
 	}
@@ -61,14 +63,14 @@ func thisProcess() (owner, error) {
 	if err := unix.Stat("/proc/self/ns/pid", &ns); err != nil {
 		return owner{}, fmt.Errorf("read own process id namespace: %w", err)
 	}
-	return owner{pid: os.Getpid(), start: stat.start, space: ns.Ino}, nil
+	return owner{pid: os.Getpid(), start: stat.Starttime, space: ns.Ino}, nil
 }
 
 // alive says whether that process still runs. It must be in our process id
 // namespace.
 func (o owner) alive() bool {
-	stat, err := readStat(o.pid)
-	return err == nil && stat.start == o.start && !stat.gone()
+	stat, err := proc.Read(o.pid)
+	return err == nil && stat.Starttime == o.start && !stat.Gone()
 }
 
 func (m marker) environment() []string {
@@ -93,16 +95,16 @@ const (
 // environment, which on a busy machine may last. It is waited out.
 func readMarker(pid int) (m marker, ok bool) {
 	for begun := time.Now(); ; time.Sleep(time.Millisecond) {
-		env, err := readProc(fmt.Sprintf("/proc/%d/environ", pid))
+		env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 		if err != nil || len(env) > 0 {
 			return parseMarker(env)
 		}
-		stat, err := readStat(pid)
-		if err != nil || stat.gone() || stat.kernel {
+		stat, err := proc.Read(pid)
+		if err != nil || stat.Gone() || stat.Kernel() {
 			return marker{}, false
 		}
 		limit := execLimit
-		if arguments, _ := readProc(fmt.Sprintf("/proc/%d/cmdline", pid)); len(arguments) > 0 {
+		if arguments, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); len(arguments) > 0 {
 			limit = variablesLimit
 		}
 		if time.Since(begun) > limit {

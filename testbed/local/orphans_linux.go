@@ -5,7 +5,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
+
+	"tare/machine/proc"
 )
 
 // commands are the running commands of all testbeds of this process. They are
@@ -136,15 +139,15 @@ func relation(p *process, pid int) kin {
 		}
 		return unrelated
 	}
-	stat, err := readStat(pid)
+	stat, err := proc.Read(pid)
 	switch {
-	case err != nil || !stat.gone():
+	case err != nil || !stat.Gone():
 		return unrelated
-	case stat.group == p.pid:
+	case stat.PGRP == p.pid:
 		return related
-	case !stat.dead():
+	case !stat.Dead():
 		return ending
-	case stat.group != unix.Getpgrp() && stat.group != pid && !commands.has(stat.group):
+	case stat.PGRP != unix.Getpgrp() && stat.PGRP != pid && !commands.has(stat.PGRP):
 		return abandoned
 	}
 	return unrelated
@@ -153,13 +156,14 @@ func relation(p *process, pid int) kin {
 // ownChildren lists the children of this process.
 func ownChildren() []int {
 	self := unix.Getpid()
-	children, listed := childrenOf(self)
+	children, listed := proc.Children("/", self)
 	if listed {
 		return children
 	}
-	for _, pid := range allProcesses() {
-		if s, err := readStat(pid); err == nil && s.parent == self {
-			children = append(children, pid)
+	processes, _ := procfs.AllProcs()
+	for _, p := range processes {
+		if s, err := p.Stat(); err == nil && s.PPID == self {
+			children = append(children, p.PID)
 		}
 	}
 	return children

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"tare/machine/proc"
 	"tare/testbed"
 )
 
@@ -29,7 +30,7 @@ type process struct {
 	pid    int
 	begun  time.Time
 	stderr *tail // the last of its standard error; nil when it goes to a file
-	peak   peak
+	peak   proc.Peak
 
 	mu     sync.Mutex
 	exited bool          // the leader has ended; its id may soon be another's
@@ -116,7 +117,7 @@ func (p *process) fork() error {
 		return err
 	}
 	p.pid = p.cmd.Process.Pid
-	p.peak.look(p.pid)
+	lookAtMemory(&p.peak, p.pid, 0)
 	commands.add(p)
 	return nil
 }
@@ -124,7 +125,7 @@ func (p *process) fork() error {
 // await returns when the leader has ended. It is not reaped yet, so its process
 // id and group still belong to it.
 func (p *process) await() {
-	p.peak.watch(p.pid)
+	watchMemory(&p.peak, p.pid)
 	for {
 		err := unix.Waitid(unix.P_PID, p.pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
 		if err != unix.EINTR {
@@ -164,14 +165,14 @@ func (p *process) finish(ctx context.Context) {
 func (p *process) account(state *os.ProcessState, orphans []unix.Rusage) {
 	p.usage.User, p.usage.System = state.UserTime(), state.SystemTime()
 	if ru, ok := state.SysUsage().(*syscall.Rusage); ok {
-		p.peak.ended(ru.Maxrss*1024, ownPeak())
+		p.peak.Ended(ru.Maxrss*1024, proc.OwnPeak())
 	}
 	for _, ru := range orphans {
 		p.usage.User += time.Duration(ru.Utime.Nano())
 		p.usage.System += time.Duration(ru.Stime.Nano())
-		p.peak.ended(ru.Maxrss*1024, 0)
+		p.peak.Ended(ru.Maxrss*1024, 0)
 	}
-	p.usage.MaxRSS = p.peak.bytes()
+	p.usage.MaxRSS = p.peak.Bytes()
 }
 
 // verdict says how the command ended.

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/experiment"
+	"tare/machine/proc"
 	"tare/testbed"
 )
 
@@ -165,7 +166,7 @@ func TestPeakMemory(t *testing.T) {
 		t.Skip("needs python3 to fill memory")
 	}
 	site := openHost(t)
-	size := int(ownPeak()) + 100<<20 // the kernel's figure is exact above that
+	size := int(proc.OwnPeak()) + 100<<20 // the kernel's figure is exact above that
 	cmd := testbed.Command{Args: []string{"python3", "-c", "b = bytearray(" + strconv.Itoa(size) + ")"}}
 	p, err := site.Start(context.Background(), testbed.Host, cmd)
 	if err != nil {
@@ -299,8 +300,8 @@ func readPIDs(t *testing.T, r *os.File, lines int) []int {
 
 // running says whether a process is there and not merely waiting to be reaped.
 func running(pid int) bool {
-	s, err := readStat(pid)
-	return err == nil && !s.gone()
+	s, err := proc.Read(pid)
+	return err == nil && !s.Gone()
 }
 
 // Four ways of staying behind: in the group, in a group of its own, in a
@@ -329,7 +330,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 				if running(pid) {
 					t.Errorf("process %d still runs", pid)
 				}
-				if _, err := readStat(pid); err == nil {
+				if _, err := proc.Read(pid); err == nil {
 					t.Errorf("process %d was not reaped", pid)
 				}
 			}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 )
 
@@ -20,13 +21,14 @@ func Strays() ([]Stray, error) {
 		return nil, fmt.Errorf("strays: %w", err)
 	}
 	var strays []Stray
-	for _, pid := range allProcesses() {
-		m, ok := ownMarked(pid, self)
+	processes, _ := procfs.AllProcs()
+	for _, p := range processes {
+		m, ok := ownMarked(p.PID, self)
 		if !ok || !orphaned(m, self) {
 			continue
 		}
 		// One that is just ending has no command line any more.
-		if s := describe(pid, m); s.Command != "" {
+		if s := describe(p.PID, m); s.Command != "" {
 			strays = append(strays, s)
 		}
 	}
@@ -64,7 +66,7 @@ func ownMarked(pid int, self owner) (marker, bool) {
 }
 
 func describe(pid int, m marker) Stray {
-	text, _ := readProc(fmt.Sprintf("/proc/%d/cmdline", pid))
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	command := strings.TrimSpace(strings.ReplaceAll(string(text), "\x00", " "))
 	return Stray{PID: pid, Command: command, Owner: m.owner.String()}
 }
@@ -79,8 +81,9 @@ func endMarked(ctx context.Context, meant func(marker) bool) ([]Stray, error) {
 	var ended []Stray
 	for {
 		before := len(ended)
-		for _, pid := range allProcesses() {
-			stray, ok, err := endOne(ctx, pid, self, meant)
+		processes, _ := procfs.AllProcs()
+		for _, p := range processes {
+			stray, ok, err := endOne(ctx, p.PID, self, meant)
 			if err != nil {
 				return ended, err
 			}

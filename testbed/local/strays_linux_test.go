@@ -256,28 +256,3 @@ func FuzzParseMarker(f *testing.F) {
 		}
 	})
 }
-
-func FuzzParseStat(f *testing.F) {
-	own, err := os.ReadFile("/proc/self/stat")
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(own)
-	f.Add([]byte("7 (a ) R b) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20"))
-	f.Add([]byte("7 ("))
-	f.Add([]byte("00000)\x000 0 0 0 0 0 0 0 0 00 00 00 00 00 00 00 00 00 00 0"))
-	f.Fuzz(func(t *testing.T, line []byte) {
-		s, err := parseStat(line)
-		if err == nil && (s.state < 'A' || s.state == ' ') {
-			t.Errorf("%q gives %+v", line, s)
-		}
-	})
-}
-
-func TestParseStat(t *testing.T) {
-	s, err := parseStat([]byte("7 (a ) R b) S 1 2 3 4 5 2129988 7 8 9 10 11 12 13 14 15 16 17 18 19 20"))
-	want := procStat{state: 'S', parent: 1, group: 2, kernel: true, ending: true, ticks: 11 + 12, start: 19}
-	if err != nil || s != want {
-		t.Errorf("%+v, %v, want %+v", s, err, want)
-	}
-}

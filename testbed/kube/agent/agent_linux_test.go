@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"tare/machine/proc"
 	"tare/testbed"
 )
 
@@ -116,18 +117,18 @@ func messages(t testing.TB) (path string, lines func() string) {
 // reaped yet is gone.
 func gone(t testing.TB, pid string) bool {
 	t.Helper()
-	text, err := os.ReadFile("/proc/" + pid + "/stat")
+	number, err := strconv.Atoi(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := proc.Read(number)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
 		return true
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := parseStat(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s.dead()
+	return s.Dead()
 }
 
 func TestRun(t *testing.T) {
@@ -340,7 +341,7 @@ func TestCPU(t *testing.T) {
 			t.Fatal(err)
 		}
 		after, err := p.CPU()
-		if err != nil || after < used-tick {
+		if err != nil || after < used-proc.Tick {
 			t.Errorf("%s: %v, %v after its end, but %v before", name, after, err, used)
 		}
 		if usage, _ := p.Wait(); name != "living" && usage.CPU() < 10*time.Millisecond {
@@ -351,7 +352,7 @@ func TestCPU(t *testing.T) {
 
 func TestMemory(t *testing.T) {
 	s := session(t)
-	want := ownPeak() + 50e6 // less than the agent's own peak cannot be told exactly
+	want := proc.OwnPeak() + 50e6 // less than the agent's own peak cannot be told exactly
 	p, _, _ := start(t, s, shell(fmt.Sprintf("head -c %[1]d /dev/zero | tail -c %[1]d >/dev/null", want)))
 	usage, err := p.Wait()
 	if err != nil || usage.MaxRSS < want || usage.MaxRSS > 2*want {

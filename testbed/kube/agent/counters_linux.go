@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"tare/machine"
+	"tare/machine/proc"
 	"tare/testbed/kube/agent/cgroup"
 )
 
@@ -31,9 +32,9 @@ func (s *Server) counters(q *Question) (Counters, error) {
 		pods = s.pods.Find(q.Root, q.Cgroups)
 	}
 	root := os.DirFS("/")
-	own := cgroup.Own(root)
+	own := cgroup.Own(root, proc.Groups(proc.Below("/")))
 
-	totals, err := machine.ReadTotals(root)
+	totals, err := machine.ReadTotals("/")
 	if err != nil {
 		return Counters{}, fmt.Errorf("counters: %w", err)
 	}

@@ -71,6 +71,16 @@ func (v view) facts() Facts {
 	return f
 }
 
+// statusField reads a field of /proc/PID/status; "" if it isn't there.
+func statusField(text []byte, name string) string {
+	for line := range bytes.Lines(text) {
+		if rest, ok := bytes.CutPrefix(line, []byte(name+":")); ok {
+			return string(bytes.TrimSpace(rest))
+		}
+	}
+	return ""
+}
+
 // sandbox tells a sandbox by what only its kernel has. gVisor's own log says so to
 // every user; where a seccomp profile hides the log, its release and its build
 // date (that of its first commit) tell. Kata's guests are told by the command line

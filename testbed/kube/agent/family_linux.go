@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"tare/machine/proc"
 )
 
 // markVariable is in the environment of every program, and names it. Descendants
@@ -21,14 +23,14 @@ const markVariable = "TARE_PROGRAM"
 // have been known before. Where the agent is the first process of a
 // pod and no other program runs, everything that is nobody's is this program's.
 type kin struct {
-	all       map[int]procStat // of the pod
+	all       map[int]proc.Stat // of the pod
 	of        map[int]bool
 	undecided bool // some process is in the middle of an exec and shows no mark
 }
 
 // family finds a program's processes. The caller holds server.processes.
 func (p *program) family() kin {
-	k := kin{all: processes(), of: map[int]bool{}}
+	k := kin{all: proc.All(proc.Below("/")), of: map[int]bool{}}
 	alone := p.server.first() && len(p.server.running) <= 1
 	self := os.Getpid()
 	for pid, s := range k.all {
@@ -36,11 +38,11 @@ func (p *program) family() kin {
 			continue
 		}
 		switch {
-		case pid == p.pid, s.session == p.pid, s.group == p.pid:
+		case pid == p.pid, s.Session == p.pid, s.PGRP == p.pid:
 			k.of[pid] = true
-		case s.parent == self && (alone || p.known[pid]):
+		case s.PPID == self && (alone || p.known[pid]):
 			k.of[pid] = true
-		case s.parent == self && !s.dead():
+		case s.PPID == self && !s.Dead():
 			mark, known := readMark(pid)
 			k.of[pid] = mark == p.mark
 			k.undecided = k.undecided || !known
@@ -49,7 +51,7 @@ func (p *program) family() kin {
 	for grown := true; grown; { // children of children
 		grown = false
 		for pid, s := range k.all {
-			if !k.of[pid] && k.of[s.parent] && p.server.running[pid] == nil {
+			if !k.of[pid] && k.of[s.PPID] && p.server.running[pid] == nil {
 				k.of[pid], grown = true, true
 			}
 		}
@@ -98,10 +100,10 @@ func (p *program) endOnce() (living int, undecided bool) {
 		if !k.of[pid] || pid == p.pid {
 			continue
 		}
-		if s := k.all[pid]; !s.dead() {
+		if s := k.all[pid]; !s.Dead() {
 			_ = unix.Kill(pid, unix.SIGKILL)
 			living = pid
-		} else if s.parent == self && !p.server.reapOrphan(pid, p) {
+		} else if s.PPID == self && !p.server.reapOrphan(pid, p) {
 			living = pid
 		}
 	}
@@ -117,7 +119,7 @@ func (p *program) cpu() time.Duration {
 	var used time.Duration
 	for pid, is := range k.of {
 		if is {
-			used += processClock(pid, k.all[pid]) + time.Duration(k.all[pid].reaped)*tick
+			used += k.all[pid].Clock() + k.all[pid].Reaped()
 		}
 	}
 	for _, o := range p.orphans {

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"tare/machine/proc"
 )
 
 // firstRole has this test program be the first process of a process id namespace,
@@ -117,7 +119,7 @@ func TestReaping(t *testing.T) {
 	if err != nil || stdout.String() != "over\nover\nover\n" {
 		t.Errorf("%v, %q", err, stdout)
 	}
-	if usage.CPU() < 2*tick {
+	if usage.CPU() < 2*proc.Tick {
 		t.Errorf("usage %+v", usage)
 	}
 }

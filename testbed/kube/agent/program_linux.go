@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"tare/machine/proc"
 	"tare/testbed"
 )
 
@@ -27,7 +28,7 @@ type program struct {
 	stderr *capture
 	pid    int
 	begun  time.Time
-	peak   peak
+	peak   proc.Peak
 
 	// Guarded by server.processes.
 	exited  bool   // the leader has ended
@@ -175,7 +176,7 @@ func (p *program) exec(path string, order *startOrder, env []string, files []*os
 		return &os.PathError{Op: "exec", Path: path, Err: err}
 	}
 	p.pid = pid
-	p.peak.marked = highWater(pid)
+	p.peak.Look(pid)
 	p.server.running[pid] = p
 	return nil
 }
@@ -236,16 +237,16 @@ func (p *program) reap() {
 	if status.Signaled() {
 		p.end.Signal = status.Signal().String()
 	}
-	floor := ownPeak()
+	floor := proc.OwnPeak()
 	u := &p.end.Usage
 	u.User, u.System = time.Duration(ru.Utime.Nano()), time.Duration(ru.Stime.Nano())
-	p.peak.ended(ru.Maxrss*1024, floor)
+	p.peak.Ended(ru.Maxrss*1024, floor)
 	for _, o := range p.orphans {
 		u.User += time.Duration(o.Utime.Nano())
 		u.System += time.Duration(o.Stime.Nano())
-		p.peak.ended(o.Maxrss*1024, 0)
+		p.peak.Ended(o.Maxrss*1024, 0)
 	}
-	u.MaxRSS = p.peak.bytes()
+	u.MaxRSS = p.peak.Bytes()
 }
 
 // signal kills the process group unless its leader has ended already: then finish

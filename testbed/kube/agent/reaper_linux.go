@@ -6,6 +6,8 @@ import (
 	"os/signal"
 
 	"golang.org/x/sys/unix"
+
+	"tare/machine/proc"
 )
 
 // first says that the agent is the first process of its process id namespace.
@@ -33,8 +35,8 @@ func (s *Server) reapPass() {
 	s.processes.Lock()
 	defer s.processes.Unlock()
 	self := os.Getpid()
-	for pid, stat := range processes() {
-		if stat.parent != self || !stat.dead() || s.running[pid] != nil {
+	for pid, stat := range proc.All(proc.Below("/")) {
+		if stat.PPID != self || !stat.Dead() || s.running[pid] != nil {
 			continue
 		}
 		if p := s.owner(pid, stat); p != nil || s.first() {
@@ -45,16 +47,16 @@ func (s *Server) reapPass() {
 
 // owner gives the running program that a dead process belonged to, or nil where
 // that cannot be told any more.
-func (s *Server) owner(pid int, dead procStat) *program {
+func (s *Server) owner(pid int, dead proc.Stat) *program {
 	for _, p := range s.running {
 		if p.known[pid] {
 			return p
 		}
 	}
-	if p := s.running[dead.session]; p != nil {
+	if p := s.running[dead.Session]; p != nil {
 		return p
 	}
-	if p := s.running[dead.group]; p != nil {
+	if p := s.running[dead.PGRP]; p != nil {
 		return p
 	}
 	if s.first() && len(s.running) == 1 {

@@ -10,15 +10,12 @@ import (
 	"strings"
 	"time"
 
+	"tare/machine/proc"
 	"tare/safetext"
 )
 
 // mount is where a process sees cgroups, below the root of its files.
 const mount = "sys/fs/cgroup"
-
-// tick is the unit of times in cpuacct.stat (USER_HZ, 100 on every architecture that
-// Tare is built for).
-const tick = 10 * time.Millisecond
 
 // Group is where one cgroup is: the directories in which its files are, which
 // differ by controller in version 1 and are one in version 2.
@@ -56,10 +53,10 @@ func groupAt(files fs.FS, root string, below func(top string, controllers []stri
 	return Group{files: files, version: 1, usage: first(usageMounts), cpu: first(cpuMounts), memory: first(memoryMounts)}
 }
 
-// Own gives the cgroup of this process. A group that does not exist below the
-// mount is the node's name of the group that a container sees as the mount itself.
-func Own(files fs.FS) Group {
-	groups := parseGroups(text(files, "proc/self/cgroup"))
+// Own gives the cgroup of this process, of which the path by controller is given (see
+// proc.Groups). One that does not exist below the mount is the node's name of the group
+// that a container sees as the mount itself.
+func Own(files fs.FS, groups map[string]string) Group {
 	return groupAt(files, mount, func(top string, controllers []string) string {
 		name := groups[""]
 		for _, c := range controllers {
@@ -74,22 +71,6 @@ func Own(files fs.FS) Group {
 		}
 		return top
 	})
-}
-
-// parseGroups reads /proc/PID/cgroup: the group by controller, with that of
-// version 2 under "".
-func parseGroups(lines string) map[string]string {
-	groups := map[string]string{}
-	for line := range strings.Lines(lines) {
-		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
-		if len(parts) != 3 {
-			continue
-		}
-		for controller := range strings.SplitSeq(parts[1], ",") {
-			groups[controller] = parts[2]
-		}
-	}
-	return groups
 }
 
 // Read reads the group's counters; ok is false where it tells no CPU time, as a
@@ -115,7 +96,7 @@ func (g Group) Read() (c Usage, ok bool) {
 		// Of cpuacct.usage_sys the unit is finer, but it is not corrected to what was
 		// really used, and often exceeds the whole.
 		ticks, _ := keyed(text(g.files, path.Join(g.usage, "cpuacct.stat")), "system")
-		system = min(min(ticks, math.MaxInt64/int64(tick))*int64(tick), used)
+		system = min(min(ticks, math.MaxInt64/int64(proc.Tick))*int64(proc.Tick), used)
 	}
 	c = Usage{Pod: g.pod, CPU: time.Duration(used), System: time.Duration(system), Throttled: -1}
 	if n, ok := keyed(stat, "nr_throttled"); ok && n <= math.MaxInt32 {

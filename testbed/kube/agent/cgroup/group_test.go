@@ -1,14 +1,18 @@
 package cgroup
 
 import (
+	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/fstest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"tare/machine/proc"
 )
 
 func file(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
@@ -152,6 +156,17 @@ func TestPodNames(t *testing.T) {
 	}
 }
 
+// groupsIn reads the text of /proc/self/cgroup.
+func groupsIn(t *testing.T, text string) map[string]string {
+	t.Helper()
+	root := t.TempDir()
+	if err := errors.Join(os.MkdirAll(filepath.Join(root, "proc/7"), 0o755), os.Symlink("7", filepath.Join(root, "proc/self")),
+		os.WriteFile(filepath.Join(root, "proc/7/cgroup"), []byte(text), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	return proc.Groups(proc.Below(root))
+}
+
 func TestOwnGroup(t *testing.T) {
 	below := func(top string, m fstest.MapFS) fstest.MapFS {
 		all := fstest.MapFS{}
@@ -178,8 +193,7 @@ func TestOwnGroup(t *testing.T) {
 		"outside": {below(mount, two), "0::/../../a/b\n", Usage{CPU: 7 * time.Microsecond, System: 2 * time.Microsecond, WorkingSet: 700, Throttled: 3}, true},
 		"none":    {fstest.MapFS{}, "", Usage{}, false},
 	} {
-		c.files["proc/self/cgroup"] = file(c.groups)
-		got, ok := Own(c.files).Read()
+		got, ok := Own(c.files, groupsIn(t, c.groups)).Read()
 		if diff := cmp.Diff(c.want, got); diff != "" || ok != c.ok {
 			t.Errorf("%s: %v, -want +got\n%s", name, ok, diff)
 		}
@@ -191,7 +205,7 @@ func FuzzCgroups(f *testing.F) {
 	f.Add("3:cpuacct:/a/b\n", "5\n", "system 9223372036854775807\n", "b")
 	f.Add("3:cpuacct:/a\n", "5\n", "-1\n", "cri-containerd-abc.scope")
 	f.Fuzz(func(t *testing.T, groups, stat, memory, name string) {
-		files := fstest.MapFS{"proc/self/cgroup": {Data: []byte(groups)}}
+		files, own := fstest.MapFS{}, groupsIn(t, groups)
 		for _, dir := range []string{"", "cpuacct/", "cpu/", "memory/"} {
 			for _, below := range []string{"", "a/b/"} {
 				at := mount + "/" + dir + below
@@ -203,7 +217,7 @@ func FuzzCgroups(f *testing.F) {
 			}
 		}
 		for range 2 {
-			if c, ok := Own(files).Read(); ok && (c.CPU < 0 || c.System < 0 || c.System > c.CPU || c.WorkingSet < 0 || c.Throttled < -1) {
+			if c, ok := Own(files, own).Read(); ok && (c.CPU < 0 || c.System < 0 || c.System > c.CPU || c.WorkingSet < 0 || c.Throttled < -1) {
 				t.Errorf("%+v", c)
 			}
 			files[mount+"/cgroup.controllers"] = &fstest.MapFile{}
@@ -220,7 +234,7 @@ func FuzzCgroups(f *testing.F) {
 // BenchmarkRead reads the cgroup of a pod of this machine, if there is one, else this
 // process's own. That is what following a pod's memory costs a few times a second.
 func BenchmarkRead(b *testing.B) {
-	of := Own(os.DirFS("/"))
+	of := Own(os.DirFS("/"), proc.Groups(proc.Below("/")))
 	of.pod = uid1 // so that what is below is read as well
 	cgroups := os.DirFS("/sys/fs/cgroup")
 	_ = fs.WalkDir(cgroups, ".", func(_ string, d fs.DirEntry, err error) error {
