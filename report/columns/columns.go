@@ -4,6 +4,7 @@
 package columns
 
 import (
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -84,6 +85,12 @@ func commonPrefix(a, b string) string {
 
 // Pad fills s with spaces to n columns, on the right.
 func Pad(s string, n int) string { return s + strings.Repeat(" ", max(0, n-Width(s))) }
+
+// quantity finds numbers with their units.
+var quantity = regexp.MustCompile(`([0-9]) (%|[nµm]?s\b|[kMGT]?bit|[KMGT]iB\b)`)
+
+// Tie puts a no-break space between each number and its unit.
+func Tie(s string) string { return quantity.ReplaceAllString(s, "$1\u00a0$2") }
 
 // Wrap breaks s at spaces into lines of at most width columns, but not at a
 // no-break space, which becomes an ordinary one. Words longer than a line are

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 
+	"tare/report/columns"
 	"tare/report/document"
 	"tare/safetext"
 )
@@ -22,16 +23,13 @@ func around(tag, markup string) string {
 	return "<" + tag + ">" + markup + "</" + name + ">"
 }
 
-var (
-	quantity = regexp.MustCompile(`([0-9]) (%|[nµm]?s\b|[kMGT]?bit|[KMGT]iB\b)`)
-	flag     = regexp.MustCompile(`--[a-z]+(?:-[a-z]+)*`)
-)
+// flag finds flags of the command line.
+var flag = regexp.MustCompile(`--[a-z]+(?:-[a-z]+)*`)
 
 // prose is a string in which a line breaks neither between a number and its unit
 // nor within a flag of the command line.
 func prose(s string) string {
-	s = quantity.ReplaceAllString(escape(s), "$1\u00a0$2")
-	return flag.ReplaceAllString(s, `<code class="flag">$0</code>`)
+	return flag.ReplaceAllString(columns.Tie(escape(s)), `<code class="flag">$0</code>`)
 }
 
 // classes are the styles of verdicts. Their signs are in the style sheet.

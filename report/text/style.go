@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strings"
 
+	"tare/report/columns"
 	"tare/report/document"
 	"tare/safetext"
 )
@@ -43,17 +44,13 @@ func words(text document.Text) string {
 // line is a text without styles, as one line.
 func line(text document.Text) string { return safetext.Line(words(text)) }
 
-// quantity finds numbers with their units.
-var quantity = regexp.MustCompile(`([0-9]) (%|[nµm]?s\b|[kMGT]?bit|[KMGT]iB\b)`)
-
 // signed finds verdicts behind their signs.
 var signed = regexp.MustCompile(`(^| )([▲▼≈?×◇✓✗]) (\pL)`)
 
 // tidy is a paragraph as it is wrapped: a number and its unit stay together, and
 // so do a sign and its verdict.
 func tidy(s string) string {
-	s = quantity.ReplaceAllString(safetext.Line(s), "$1\u00a0$2")
-	return signed.ReplaceAllString(s, "$1$2\u00a0$3")
+	return signed.ReplaceAllString(columns.Tie(safetext.Line(s)), "$1$2\u00a0$3")
 }
 
 // toASCII spells what reports write beyond ASCII.
