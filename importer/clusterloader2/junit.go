@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"strings"
-	"time"
 
 	"tare/experiment"
 	"tare/importer"
@@ -86,9 +84,7 @@ func (c *testcase) trial() (importer.Trial, error) {
 	if err != nil {
 		return t, fmt.Errorf("the time of %.60q: %w", c.Name, err)
 	}
-	if s > 0 && s < math.MaxInt64/1e9 {
-		t.Wall = time.Duration(s * 1e9)
-	}
+	t.Wall = importer.Seconds(s)
 	for _, f := range []*failure{c.Failure, c.Error} {
 		if f != nil {
 			t.Broken = "the test failed: " + reason(f)

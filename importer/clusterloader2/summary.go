@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -95,19 +94,15 @@ func (o origin) item(i *item) (importer.Trial, bool) {
 		}
 	}
 	for _, bucket := range slices.Sorted(maps.Keys(i.Data)) {
-		m, factor, ok := i.metric(bucket)
-		if v := i.Data[bucket] * factor; ok && v > 0 && !math.IsInf(v, 0) {
-			t.Values = append(t.Values, importer.Value{Metric: m, Value: v})
+		if m, factor, ok := i.metric(bucket); ok {
+			t.AddFit(m, i.Data[bucket]*factor)
 		}
 	}
 	if len(t.Values) == 0 {
 		return t, false
 	}
 	if slow, err := strconv.ParseUint(i.Labels["SlowCount"], 10, 32); err == nil {
-		t.Values = append(t.Values, importer.Value{
-			Metric: experiment.Metric{Name: "slow-calls", Better: experiment.Lower, Scale: experiment.Difference, Optional: true},
-			Value:  float64(slow),
-		})
+		t.Add(importer.Difference("slow-calls"), float64(slow))
 	}
 	return t, true
 }
@@ -158,12 +153,10 @@ func (i *item) metric(bucket string) (m experiment.Metric, factor float64, ok bo
 	if !ok || bucket == "" {
 		return m, 0, false
 	}
-	m = experiment.Metric{Name: bucket, Unit: u.unit, Better: u.better, Scale: experiment.Ratio}
+	m = importer.Ratio(bucket, u.unit, u.better, bucket == "Perc99" && slices.Contains(objectives, i.Labels["Metric"]))
 	if quantile, ok := strings.CutPrefix(bucket, "Perc"); ok && quantile != "" {
 		m.Name = "p" + strings.TrimPrefix(quantile, "0")
 	}
-	m.Headline = bucket == "Perc99" && slices.Contains(objectives, i.Labels["Metric"])
-	m.Optional = !m.Headline
 	return m, u.factor, true
 }
 
@@ -176,10 +169,7 @@ func (o origin) scheduling(s *summary) importer.Trial {
 	}{{"throughput-max", s.Max}, {"throughput-p50", s.Perc50}, {"throughput-p90", s.Perc90}, {"throughput-p99", s.Perc99}} {
 		headline := v.value == s.Max
 		if v.value != nil && (*v.value > 0 || headline) {
-			t.Values = append(t.Values, importer.Value{
-				Metric: experiment.Metric{Name: v.name, Unit: "1/s", Better: experiment.Higher, Headline: headline, Optional: !headline, Scale: experiment.Ratio},
-				Value:  *v.value,
-			})
+			t.Add(importer.Ratio(v.name, "1/s", experiment.Higher, headline), *v.value)
 		}
 	}
 	return t

@@ -48,12 +48,7 @@ func readUsage(from origin, usage map[string][]container) []importer.Trial {
 		t := importer.Trial{Kind: "kubernetes", Cell: from.name + "." + name, Start: from.start}
 		quantities := slices.SortedFunc(maps.Keys(largest[name]), func(a, b quantity) int { return strings.Compare(a.name, b.name) })
 		for _, q := range quantities {
-			if v := largest[name][q]; v > 0 {
-				t.Values = append(t.Values, importer.Value{
-					Metric: experiment.Metric{Name: q.name, Unit: q.unit, Better: experiment.Lower, Scale: experiment.Ratio, Optional: true},
-					Value:  v,
-				})
-			}
+			t.AddFit(importer.Ratio(q.name, q.unit, experiment.Lower, false), largest[name][q])
 		}
 		if len(t.Values) > 0 {
 			trials = append(trials, t)

@@ -2,7 +2,6 @@ package fio
 
 import (
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 
@@ -81,26 +80,15 @@ type draft struct {
 	bytes  float64
 }
 
-// value adds a value, unless it is none.
-func (d *draft) value(name, unit string, better experiment.Better, headline bool, v float64) bool {
-	if !(v > 0) || math.IsInf(v, 0) {
-		return false
-	}
-	d.Values = append(d.Values, importer.Value{Value: v, Metric: experiment.Metric{
-		Name: name, Unit: unit, Better: better, Headline: headline, Scale: experiment.Ratio, Optional: !headline,
-	}})
-	return true
-}
-
 // cpu adds what fio's own threads used. What the kernel does for them elsewhere,
 // in the workers of dm-crypt for instance, is not in it.
 func (d *draft) cpu() {
 	j := d.job
 	if d.bytes > 0 {
-		d.value("cpu", "s/GB", experiment.Lower, false, (j.UserCPU+j.SystemCPU)/100*j.Runtime/1e3/(d.bytes/1e9))
+		d.AddFit(importer.Ratio("cpu", "s/GB", experiment.Lower, false), (j.UserCPU+j.SystemCPU)/100*j.Runtime/1e3/(d.bytes/1e9))
 	}
-	d.value("cpu-user", "CPU", experiment.Lower, false, j.UserCPU/100)
-	d.value("cpu-system", "CPU", experiment.Lower, false, j.SystemCPU/100)
+	d.AddFit(importer.Ratio("cpu-user", "CPU", experiment.Lower, false), j.UserCPU/100)
+	d.AddFit(importer.Ratio("cpu-system", "CPU", experiment.Lower, false), j.SystemCPU/100)
 }
 
 // loop ties latency and IOPS of a job that does one kind of I/O as fast as it is

@@ -14,8 +14,8 @@ func (d *draft) add(w fio.NamedWay) {
 	// "mixed" repeats the others, where they are told too.
 	headline := w.Name != "mixed" || len(d.ways) == 0
 	small := d.report.BlockSize(d.job, w.Name, w.Way) <= fio.SmallBlock
-	bandwidth := d.value(w.Name+"-bandwidth", "B/s", experiment.Higher, headline && !small, w.Bandwidth())
-	iops := d.value(w.Name+"-iops", "1/s", experiment.Higher, headline && small, w.PerSecond())
+	bandwidth := d.AddFit(importer.Ratio(w.Name+"-bandwidth", "B/s", experiment.Higher, headline && !small), w.Bandwidth())
+	iops := d.AddFit(importer.Ratio(w.Name+"-iops", "1/s", experiment.Higher, headline && small), w.PerSecond())
 	if !bandwidth && !iops {
 		return
 	}
@@ -42,7 +42,7 @@ func (d *draft) sync() {
 
 // latency adds one in nanoseconds.
 func (d *draft) latency(name string, ns float64) {
-	d.value(name, "s", experiment.Lower, false, ns/1e9)
+	d.AddFit(importer.Ratio(name, "s", experiment.Lower, false), ns/1e9)
 }
 
 // percentiles are those that are imported, if the report has them.

@@ -122,7 +122,7 @@ func (r *result) trial() (importer.Trial, error) {
 	if rate == 0 {
 		t.Loop = closedLoop(r.NumThreads)
 	}
-	t.Values = r.values(rate > 0)
+	r.measure(&t, rate > 0)
 	t.Histograms, err = r.histograms()
 	return t, err
 }

@@ -37,20 +37,12 @@ func closedLoop(connections int) *experiment.Loop {
 	return &experiment.Loop{Latency: meanLatency, Throughput: throughput, Workers: float64(max(0, connections))}
 }
 
-// values are the metrics. At a fixed rate latency is the result, otherwise
+// measure adds the values. At a fixed rate latency is the result, otherwise
 // throughput.
-func (r *result) values(fixed bool) []importer.Value {
+func (r *result) measure(t *importer.Trial, fixed bool) {
 	h := r.DurationHistogram
-	latency := func(name string, value float64, headline bool) importer.Value {
-		return importer.Value{
-			Metric: experiment.Metric{Name: name, Unit: "s", Better: experiment.Lower, Scale: experiment.Ratio, Headline: headline, Optional: !headline},
-			Value:  value,
-		}
-	}
-	values := []importer.Value{{
-		Metric: experiment.Metric{Name: throughput, Unit: "1/s", Better: experiment.Higher, Scale: experiment.Ratio, Headline: !fixed, Optional: fixed},
-		Value:  *r.ActualQPS,
-	}, latency(meanLatency, h.Avg, fixed)}
+	t.Add(importer.Ratio(throughput, "1/s", experiment.Higher, !fixed), *r.ActualQPS)
+	t.Add(importer.Ratio(meanLatency, "s", experiment.Lower, fixed), h.Avg)
 	seen := map[string]bool{meanLatency: true, "latency-max": true}
 	for _, p := range h.Percentiles {
 		name := "latency-" + quantile(p.Percentile)
@@ -58,18 +50,12 @@ func (r *result) values(fixed bool) []importer.Value {
 			continue // -p may ask for the same one twice
 		}
 		seen[name] = true
-		values = append(values, latency(name, p.Value, false))
+		t.Add(importer.Ratio(name, "s", experiment.Lower, false), p.Value)
 	}
-	if h.Max > 0 {
-		values = append(values, latency("latency-max", h.Max, false))
-	}
+	t.AddFit(importer.Ratio("latency-max", "s", experiment.Lower, false), h.Max)
 	if r.SocketCount != nil {
-		values = append(values, importer.Value{
-			Metric: experiment.Metric{Name: "sockets", Better: experiment.Lower, Scale: experiment.Difference, Optional: true},
-			Value:  float64(*r.SocketCount),
-		})
+		t.Add(importer.Difference("sockets"), float64(*r.SocketCount))
 	}
-	return values
 }
 
 func quantile(percentile float64) string {

@@ -21,10 +21,10 @@ import (
 	"fmt"
 	"math"
 	"strings"
-	"time"
 
 	"golang.org/x/perf/benchfmt"
 
+	"tare/experiment"
 	"tare/importer"
 )
 
@@ -130,15 +130,15 @@ func trial(r *benchfmt.Result, units benchfmt.UnitMetadataMap) importer.Trial {
 		case !ok:
 			aimless = append(aimless, v.Unit)
 			continue
-		case math.IsNaN(v.Value) || math.IsInf(v.Value, 0), m.Optional && positive(m) && v.Value <= 0:
+		case math.IsNaN(v.Value) || math.IsInf(v.Value, 0), m.Optional && m.Scale == experiment.Ratio && v.Value <= 0:
 			continue
 		case given[m.Name]:
 			continue
 		}
 		given[m.Name] = true
-		t.Values = append(t.Values, importer.Value{Metric: m, Value: v.Value})
+		t.Add(m, v.Value)
 		if m == perOp {
-			t.Wall = wall(v.Value * float64(r.Iters))
+			t.Wall = importer.Seconds(v.Value * float64(r.Iters))
 		}
 	}
 	if len(aimless) > 0 {
@@ -148,12 +148,4 @@ func trial(r *benchfmt.Result, units benchfmt.UnitMetadataMap) importer.Trial {
 		t.Broken = "no value is a finite number in a unit that says which direction is better"
 	}
 	return t
-}
-
-// wall is a time of s seconds; 0, not told, where that is not a sensible one.
-func wall(s float64) time.Duration {
-	if ns := s * 1e9; ns > 0 && ns < math.MaxInt64 {
-		return time.Duration(ns)
-	}
-	return 0
 }

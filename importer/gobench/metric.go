@@ -7,18 +7,19 @@ import (
 
 	"tare/experiment"
 	"tare/experiment/factor"
+	"tare/importer"
 )
 
 // perOp is the time of one operation.
-var perOp = experiment.Metric{Name: "time", Unit: "s", Better: experiment.Lower, Headline: true, Scale: experiment.Ratio}
+var perOp = importer.Ratio("time", "s", experiment.Lower, true)
 
 // known are the metrics of the testing package, by the units that they have once
 // converted. An operation may allocate nothing: hence the scale.
 var known = map[string]experiment.Metric{
 	"sec/op":    perOp,
-	"B/s":       {Name: "throughput", Unit: "B/s", Better: experiment.Higher, Scale: experiment.Ratio, Optional: true},
+	"B/s":       importer.Ratio("throughput", "B/s", experiment.Higher, false),
 	"B/op":      {Name: "allocated", Unit: "B", Better: experiment.Lower, Scale: experiment.Difference, Optional: true},
-	"allocs/op": {Name: "allocations", Better: experiment.Lower, Scale: experiment.Difference, Optional: true},
+	"allocs/op": importer.Difference("allocations"),
 }
 
 // metric describes the values in a unit; false where nothing says which direction
@@ -49,9 +50,6 @@ func metric(unit string, units benchfmt.UnitMetadataMap) (experiment.Metric, boo
 	}
 	return m, true
 }
-
-// positive says whether a metric's values are on a scale that has no zero.
-func positive(m experiment.Metric) bool { return m.Scale == experiment.Ratio }
 
 // levels are the parts of the name that have the form key=value, and the number of
 // processors.

@@ -18,10 +18,8 @@ import (
 	"fmt"
 	"hash/fnv"
 	"maps"
-	"math"
 	"slices"
 	"strings"
-	"time"
 
 	"tare/experiment"
 	"tare/importer"
@@ -153,8 +151,8 @@ func (r *result) valid() error {
 
 // The metrics of a run.
 var (
-	elapsed    = experiment.Metric{Name: "time", Unit: "s", Better: experiment.Lower, Headline: true, Scale: experiment.Ratio}
-	peakMemory = experiment.Metric{Name: "peak-memory", Unit: "B", Better: experiment.Lower, Scale: experiment.Ratio, Optional: true}
+	elapsed    = importer.Ratio("time", "s", experiment.Lower, true)
+	peakMemory = importer.Ratio("peak-memory", "B", experiment.Lower, false)
 )
 
 // trial makes the trial of run n, counted from 0. A run that failed counts as one
@@ -163,7 +161,7 @@ func (r *result) trial(n int) importer.Trial {
 	t := importer.Trial{
 		Round:  n + 1,
 		Kind:   "command",
-		Wall:   wall(r.Times[n]),
+		Wall:   importer.Seconds(r.Times[n]),
 		Values: []importer.Value{{Metric: elapsed, Value: r.Times[n]}},
 		Facts:  map[string]string{"command": r.Command},
 	}
@@ -176,16 +174,8 @@ func (r *result) trial(n int) importer.Trial {
 			t.Errors.Share = 1
 		}
 	}
-	if len(r.Memory) > 0 && r.Memory[n] > 0 {
-		t.Values = append(t.Values, importer.Value{Metric: peakMemory, Value: r.Memory[n]})
+	if len(r.Memory) > 0 {
+		t.AddFit(peakMemory, r.Memory[n])
 	}
 	return t
-}
-
-// wall is a time of s seconds; 0, not told, where that is not a sensible one.
-func wall(s float64) time.Duration {
-	if ns := s * 1e9; ns > 0 && ns < math.MaxInt64 {
-		return time.Duration(ns)
-	}
-	return 0
 }

@@ -2,7 +2,6 @@ package iperf3
 
 import (
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -76,14 +75,8 @@ func (t *test) trial() (importer.Trial, error) {
 
 // measure adds the values.
 func (t *test) measure(trial *importer.Trial, protocol string) {
-	add := func(name, unit string, better experiment.Better, scale experiment.Scale, v float64) {
-		if math.IsNaN(v) || math.IsInf(v, 0) || scale == experiment.Ratio && v <= 0 {
-			return
-		}
-		headline := name == "bandwidth"
-		trial.Values = append(trial.Values, importer.Value{Value: v, Metric: experiment.Metric{
-			Name: protocol + "-" + name, Unit: unit, Better: better, Headline: headline, Scale: scale, Optional: !headline,
-		}})
+	add := func(name, unit string, better experiment.Better, v float64) {
+		trial.AddFit(importer.Ratio(protocol+"-"+name, unit, better, name == "bandwidth"), v)
 	}
 	ways := t.ways()
 	var all way
@@ -99,27 +92,27 @@ func (t *test) measure(trial *importer.Trial, protocol string) {
 		all.jitter += w.jitter / float64(len(ways))
 	}
 	trial.Wall = seconds(all.received.seconds)
-	add("bandwidth", "bit/s", experiment.Higher, experiment.Ratio, received)
+	add("bandwidth", "bit/s", experiment.Higher, received)
 	if len(ways) == 2 {
 		for _, w := range ways {
 			name := "bandwidth-" + download
 			if w.sends == (t.Start.Accepted == nil) {
 				name = "bandwidth-" + upload
 			}
-			add(name, "bit/s", experiment.Higher, experiment.Ratio, w.received.rate())
+			add(name, "bit/s", experiment.Higher, w.received.rate())
 		}
 	}
 	if t.UDP() {
-		add("loss", "", experiment.Lower, experiment.Difference, all.lost)
-		add("jitter", "s", experiment.Lower, experiment.Ratio, all.jitter)
+		trial.AddFit(importer.Difference(protocol+"-loss"), all.lost)
+		add("jitter", "s", experiment.Lower, all.jitter)
 	} else if counted {
-		add("retransmits", "", experiment.Lower, experiment.Difference, retransmits)
+		trial.AddFit(importer.Difference(protocol+"-retransmits"), retransmits)
 	}
-	add("rtt", "s", experiment.Lower, experiment.Ratio, t.rtt())
+	add("rtt", "s", experiment.Lower, t.rtt())
 	client, server := t.cpu()
 	gigabits := all.received.bytes * 8 / 1e9
-	add("cpu-client", "s/Gbit", experiment.Lower, experiment.Ratio, client*all.received.seconds/gigabits)
-	add("cpu-server", "s/Gbit", experiment.Lower, experiment.Ratio, server*all.received.seconds/gigabits)
+	add("cpu-client", "s/Gbit", experiment.Lower, client*all.received.seconds/gigabits)
+	add("cpu-server", "s/Gbit", experiment.Lower, server*all.received.seconds/gigabits)
 }
 
 // rtt is the mean round-trip time of the streams that this side sends, in s; 0:

@@ -97,26 +97,15 @@ func (r *row) trial() (importer.Trial, error) {
 	if math.IsInf(r.throughput*u.factor, 0) {
 		return importer.Trial{}, fmt.Errorf("the throughput is %g %s", r.throughput, r.unit)
 	}
-	t.Values = append(t.Values, importer.Value{
-		Metric: experiment.Metric{Name: u.metric, Unit: u.unit, Better: experiment.Higher, Headline: true, Scale: experiment.Ratio},
-		Value:  r.throughput * u.factor,
-	})
-	if r.latency > 0 {
-		t.Values = append(t.Values, importer.Value{
-			Metric: experiment.Metric{Name: "latency-p99-mean", Unit: "s", Better: experiment.Lower, Scale: experiment.Ratio, Optional: true},
-			Value:  r.latency / 1e6,
-		})
-	}
+	t.Add(importer.Ratio(u.metric, u.unit, experiment.Higher, true), r.throughput*u.factor)
+	t.AddFit(importer.Ratio("latency-p99-mean", "s", experiment.Lower, false), r.latency/1e6)
 	for _, v := range []struct {
 		name   string
 		value  *float64
 		factor float64
 	}{{"loss", r.loss, 0.01}, {"retransmits", r.retransmits, 1}, {"cpu-client-node", r.clientBusy, 0.01}, {"cpu-server-node", r.serverBusy, 0.01}} {
-		if v.value != nil && !math.IsInf(*v.value, 0) {
-			t.Values = append(t.Values, importer.Value{
-				Metric: experiment.Metric{Name: v.name, Better: experiment.Lower, Scale: experiment.Difference, Optional: true},
-				Value:  *v.value * v.factor,
-			})
+		if v.value != nil {
+			t.AddFit(importer.Difference(v.name), *v.value*v.factor)
 		}
 	}
 	return t, nil

@@ -1,7 +1,6 @@
 package knb
 
 import (
-	"math"
 	"time"
 
 	"tare/experiment"
@@ -49,14 +48,14 @@ func (t *test) network(trial *importer.Trial, protocol string) {
 	case *t.Bandwidth <= 0:
 		trial.Broken = "nothing was received"
 	default:
-		add(trial, experiment.Metric{Name: protocol + "-bandwidth", Unit: "bit/s", Better: experiment.Higher, Headline: true}, t.Bandwidth, 1e6)
+		add(trial, importer.Ratio(protocol+"-bandwidth", "bit/s", experiment.Higher, true), t.Bandwidth, 1e6)
 	}
 	if t.log == nil {
 		return
 	}
-	add(trial, experiment.Metric{Name: "tcp-retransmits", Better: experiment.Lower, Scale: experiment.Difference}, t.log.retransmits, 1)
-	add(trial, experiment.Metric{Name: "udp-loss", Better: experiment.Lower, Scale: experiment.Difference}, t.log.lost, 1)
-	add(trial, experiment.Metric{Name: "udp-jitter", Unit: "s", Better: experiment.Lower}, t.log.jitter, 1)
+	add(trial, importer.Difference("tcp-retransmits"), t.log.retransmits, 1)
+	add(trial, importer.Difference("udp-loss"), t.log.lost, 1)
+	add(trial, importer.Ratio("udp-jitter", "s", experiment.Lower, false), t.log.jitter, 1)
 	t.log.series(trial)
 }
 
@@ -87,8 +86,8 @@ func (t *test) nodes(trial *importer.Trial) {
 		name string
 		*node
 	}{{"client", &t.Client}, {"server", &t.Server}} {
-		add(trial, experiment.Metric{Name: "node-cpu-" + side.name, Unit: "%", Better: experiment.Lower}, side.CPU.Total, 1)
-		add(trial, experiment.Metric{Name: "node-memory-" + side.name, Unit: "B", Better: experiment.Lower}, side.Memory, 1<<20)
+		add(trial, importer.Ratio("node-cpu-"+side.name, "%", experiment.Lower, false), side.CPU.Total, 1)
+		add(trial, importer.Ratio("node-memory-"+side.name, "B", experiment.Lower, false), side.Memory, 1<<20)
 		if len(side.readings) == 0 {
 			continue
 		}
@@ -103,16 +102,11 @@ func (t *test) nodes(trial *importer.Trial) {
 	}
 }
 
-// add adds a value in a base unit, if there is one; a ratio scale has no zero.
+// add adds a value in a base unit, if there is one.
 func add(trial *importer.Trial, m experiment.Metric, v *float64, unit float64) {
-	if m.Scale == "" {
-		m.Scale = experiment.Ratio
+	if v != nil && trial.Broken == "" && *v >= 0 {
+		trial.AddFit(m, *v*unit)
 	}
-	m.Optional = !m.Headline
-	if v == nil || trial.Broken != "" || math.IsInf(*v*unit, 0) || *v < 0 || *v == 0 && m.Scale == experiment.Ratio {
-		return
-	}
-	trial.Values = append(trial.Values, importer.Value{Metric: m, Value: *v * unit})
 }
 
 // start is when knb began: it tells no other time.

@@ -6,7 +6,6 @@ import (
 	"math"
 	"strconv"
 	"strings"
-	"time"
 
 	"tare/experiment"
 	"tare/experiment/factor"
@@ -28,14 +27,15 @@ func (r *result) trial() (importer.Trial, error) {
 	for _, l := range t.Levels {
 		t.Cell += "." + l.String()
 	}
-	if s, ok := r.number("ELAPSED_TIME"); ok && s > 0 && s < math.MaxInt64/1e9 {
-		t.Wall = time.Duration(s * 1e9)
+	if s, ok := r.number("ELAPSED_TIME"); ok {
+		t.Wall = importer.Seconds(s)
 	}
 	if math.IsInf(throughput*u.factor, 0) {
 		return t, fmt.Errorf("THROUGHPUT: %g %s is no rate", throughput, r.fields["THROUGHPUT_UNITS"])
 	}
 	if !u.transactions && !r.asks() {
-		t.Values = append(r.stream(throughput*u.factor), r.common()...)
+		r.stream(&t, throughput*u.factor)
+		r.common(&t)
 		return t, nil
 	}
 	if !u.transactions { // -f asked for another unit
@@ -43,7 +43,8 @@ func (r *result) trial() (importer.Trial, error) {
 			return t, errors.New("the throughput of a request/response test is given in bits or bytes: select TRANSACTION_RATE, or run without -f")
 		}
 	}
-	t.Values = append(r.transactions(throughput), r.common()...)
+	r.transactions(&t, throughput)
+	r.common(&t)
 	t.Loop = r.loop()
 	return t, nil
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"tare/experiment"
 	"tare/experiment/factor"
 	"tare/importer"
 )
@@ -94,9 +95,7 @@ func (s *section) add(text string) error {
 	t := &test{title: title}
 	s.tests = append(s.tests, t)
 	s.titled[title] = t
-	if ns := each * n * 1e9; ns > 0 && ns < 1<<62 {
-		t.wall = time.Duration(ns)
-	}
+	t.wall = importer.Seconds(each * n)
 	v, err := importer.Number(value)
 	switch {
 	case err != nil:
@@ -110,7 +109,7 @@ func (s *section) add(text string) error {
 	if !ok {
 		base.unit, base.factor = unit, 1
 	}
-	t.values = append(t.values, importer.Value{Metric: rate(base.unit), Value: v * base.factor})
+	t.values = append(t.values, importer.Value{Metric: importer.Ratio("rate", base.unit, experiment.Higher, true), Value: v * base.factor})
 	return nil
 }
 

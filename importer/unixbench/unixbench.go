@@ -122,12 +122,7 @@ func (r *report) about(text string) {
 	}
 }
 
-// rate is the metric of a test, in the unit that it has.
-func rate(unit string) experiment.Metric {
-	return experiment.Metric{Name: "rate", Unit: unit, Better: experiment.Higher, Headline: true, Scale: experiment.Ratio}
-}
-
 // indexOf are the metrics that restate rates.
 func indexOf(name string) experiment.Metric {
-	return experiment.Metric{Name: name, Better: experiment.Higher, Scale: experiment.Ratio, Optional: true}
+	return importer.Ratio(name, "", experiment.Higher, false)
 }
