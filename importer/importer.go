@@ -82,6 +82,7 @@ type Trial struct {
 	Errors ErrorRate
 	Loop   *experiment.Loop // metrics that a closed loop ties together; nil: none
 	// Facts are what the file tells of the system: kernel, versions, sizes, options.
+	// An empty one is not told.
 	Facts map[string]string
 	// Series and Histograms are what happened within the trial. They are kept
 	// beside the raw file and are never taken for independent values.

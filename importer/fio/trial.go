@@ -63,11 +63,6 @@ func facts(r *fio.Report, j *fio.Job, g *groups) map[string]string {
 	if n := g.together[j.Group]; n > 1 && j.Name != allClients {
 		facts["concurrent jobs"] = fmt.Sprintf("%d, which share the disk: no stonewall between them", n)
 	}
-	for name, value := range facts {
-		if value == "" {
-			delete(facts, name)
-		}
-	}
 	return facts
 }
 

@@ -192,22 +192,16 @@ func succeeded(kind, code string) bool {
 
 // facts are what the file tells of the load and of who made it.
 func (r *result) facts() map[string]string {
-	facts := map[string]string{}
-	tell := func(name, value string) {
-		if value != "" {
-			facts[name] = value
-		}
+	facts := map[string]string{
+		"fortio version":           r.Version,
+		"labels":                   r.Labels,
+		"target":                   r.URL + r.Destination,
+		"run type":                 r.RunType,
+		"response size":            sizes(r.Sizes),
+		"percentiles not resolved": strings.Join(r.DurationHistogram.unresolved(), ", "),
 	}
-	tell("fortio version", r.Version)
-	tell("labels", r.Labels)
-	tell("target", r.URL+r.Destination)
-	tell("run type", r.RunType)
-	tell("response size", sizes(r.Sizes))
 	if r.Resolution > 0 {
-		tell("latency resolution", strconv.FormatFloat(r.Resolution, 'g', -1, 64)+" s")
-	}
-	if r.DurationHistogram != nil {
-		tell("percentiles not resolved", strings.Join(r.DurationHistogram.unresolved(), ", "))
+		facts["latency resolution"] = strconv.FormatFloat(r.Resolution, 'g', -1, 64) + " s"
 	}
 	for _, option := range []struct {
 		on   bool
@@ -220,11 +214,11 @@ func (r *result) facts() map[string]string {
 	if strings.EqualFold(r.RunType, "http") {
 		switch {
 		case r.H2:
-			tell("http version", "2")
+			facts["http version"] = "2"
 		case r.HTTP10:
-			tell("http version", "1.0")
+			facts["http version"] = "1.0"
 		default:
-			tell("http version", "1.1")
+			facts["http version"] = "1.1"
 		}
 	}
 	return facts

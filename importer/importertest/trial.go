@@ -62,7 +62,9 @@ func print(w io.Writer, t importer.Trial) {
 		fmt.Fprintln(w)
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.Facts)) {
-		fmt.Fprintf(w, "  fact %s: %s\n", safetext.Name(name), safetext.Name(t.Facts[name]))
+		if fact := t.Facts[name]; fact != "" {
+			fmt.Fprintf(w, "  fact %s: %s\n", safetext.Name(name), safetext.Name(fact))
+		}
 	}
 	for _, s := range t.Series {
 		fmt.Fprintf(w, "  series %s %s: %g at %g\n", safetext.Name(s.Name), safetext.Name(s.Unit), s.Values, s.Seconds)

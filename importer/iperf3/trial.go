@@ -193,11 +193,6 @@ func (t *test) facts() map[string]string {
 	if uname := strings.Fields(s.SystemInfo); len(uname) > 2 {
 		facts["kernel"] = uname[2]
 	}
-	for name, value := range facts {
-		if value == "" {
-			delete(facts, name)
-		}
-	}
 	return facts
 }
 

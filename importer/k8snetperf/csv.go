@@ -113,7 +113,7 @@ func (t *table) row(fields []string) (*row, error) {
 		r.latency = p.number("99%tile Observed Latency")
 	}
 	for title, name := range about {
-		if v := p.text(title); v != "" && v != "false" {
+		if v := p.text(title); v != "false" {
 			r.facts[name] = v
 		}
 	}

@@ -112,15 +112,10 @@ func (d *document) trial() (importer.Trial, error) {
 }
 
 func (d *document) facts() map[string]string {
-	facts := map[string]string{}
-	for _, f := range []struct{ name, value string }{
-		{"k8s-netperf version", d.ToolVersion}, {"kernel", d.Metadata.Kernel}, {"platform", d.Metadata.Platform},
-		{"kubernetes version", d.Metadata.K8s}, {"network plug-in", d.Metadata.SDN}, {"instance type", d.Metadata.Workers},
-		{"user-defined network", d.UDN}, {"bridge", d.Bridge}, {"SR-IOV", d.SRIOV}, {"macvlan", d.Macvlan}, {"localnet", d.Localnet},
-	} {
-		if f.value != "" {
-			facts[f.name] = f.value
-		}
+	facts := map[string]string{
+		"k8s-netperf version": d.ToolVersion, "kernel": d.Metadata.Kernel, "platform": d.Metadata.Platform,
+		"kubernetes version": d.Metadata.K8s, "network plug-in": d.Metadata.SDN, "instance type": d.Metadata.Workers,
+		"user-defined network": d.UDN, "bridge": d.Bridge, "SR-IOV": d.SRIOV, "macvlan": d.Macvlan, "localnet": d.Localnet,
 	}
 	if d.Metadata.MTU > 0 {
 		facts["mtu"] = fmt.Sprint(d.Metadata.MTU)

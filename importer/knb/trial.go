@@ -120,8 +120,7 @@ func (r *report) start() time.Time {
 
 // facts are what knb tells of the cluster.
 func (r *report) facts() map[string]string {
-	facts := map[string]string{}
-	for name, value := range map[string]string{
+	return map[string]string{
 		"knb version":        r.Metadata.Version,
 		"server node":        r.Metadata.ServerNode,
 		"client node":        r.Metadata.ClientNode,
@@ -130,10 +129,5 @@ func (r *report) facts() map[string]string {
 		"kernel":             r.Data.Kernel,
 		"kubernetes version": r.Data.Kubernetes,
 		"mtu":                r.Data.MTU,
-	} {
-		if value != "" {
-			facts[name] = value
-		}
 	}
-	return facts
 }

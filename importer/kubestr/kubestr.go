@@ -17,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"strings"
 
 	"tare/importer"
@@ -73,11 +74,7 @@ func read(f importer.File) ([]importer.Trial, error) {
 	}
 	trials := fioimport.Trials(report)
 	for _, t := range trials {
-		for name, value := range facts {
-			if value != "" {
-				t.Facts[name] = value
-			}
-		}
+		maps.Copy(t.Facts, facts)
 	}
 	return trials, nil
 }
