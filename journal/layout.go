@@ -51,26 +51,35 @@ const findDepth = 4
 // what it may not read. A root that does not exist holds no runs.
 func Find(root string) ([]string, error) {
 	var runs []string
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil && path == root && !errors.Is(err, fs.ErrNotExist):
-			return err
-		case err != nil:
-			return nil
-		case !d.IsDir():
-			return nil
-		case IsRun(path):
-			runs = append(runs, path)
-			return fs.SkipDir
-		case depth(root, path) >= findDepth:
-			return fs.SkipDir
+	err := walk(root, func(path string) (deeper bool, err error) {
+		if !IsRun(path) {
+			return true, nil
 		}
-		return nil
+		runs = append(runs, path)
+		return false, nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("cannot look for runs: %w", err)
 	}
 	return runs, nil
+}
+
+// walk visits the directories below root as Find describes it. Visit says whether
+// those within are to be visited, too.
+func walk(root string, visit func(path string) (deeper bool, err error)) error {
+	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil && path == root && !errors.Is(err, fs.ErrNotExist):
+			return err
+		case err != nil, !d.IsDir():
+			return nil
+		}
+		deeper, err := visit(path)
+		if err == nil && (!deeper || depth(root, path) >= findDepth) {
+			err = fs.SkipDir
+		}
+		return err
+	})
 }
 
 // IsRun says whether dir has the two files that every run has.

@@ -3,7 +3,6 @@ package journal
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -23,25 +22,15 @@ const beginning = time.Minute
 // process is still working on is not among them, nor is what only has such a name.
 func Unfinished(root string) ([]string, error) {
 	var left []string
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil && path == root && !errors.Is(err, fs.ErrNotExist):
-			return err
-		case err != nil, !d.IsDir():
-			return nil
-		case unfinishedName.MatchString(d.Name()):
-			dead, err := abandoned(path)
-			if err != nil {
-				return err
-			}
-			if dead {
-				left = append(left, path)
-			}
-			return fs.SkipDir
-		case IsRun(path), depth(root, path) >= findDepth:
-			return fs.SkipDir
+	err := walk(root, func(path string) (deeper bool, err error) {
+		if !unfinishedName.MatchString(filepath.Base(path)) {
+			return !IsRun(path), nil
 		}
-		return nil
+		dead, err := abandoned(path)
+		if dead && err == nil {
+			left = append(left, path)
+		}
+		return false, err
 	})
 	if err != nil {
 		return left, fmt.Errorf("cannot look for unfinished runs: %w", err)
