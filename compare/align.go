@@ -64,16 +64,6 @@ func armOf(plan *experiment.Plan, name string) *experiment.PlannedArm {
 	return nil
 }
 
-// armWith is the name of the arm with a role; "" if there is none.
-func armWith(plan *experiment.Plan, role experiment.Role) string {
-	for _, a := range plan.Arms {
-		if a.Role == role {
-			return a.Name
-		}
-	}
-	return ""
-}
-
 // firstWith is the index of the first run in which an arm is a treatment; -1
 // for none.
 func (c *comparison) firstWith(arm string) int {
@@ -116,32 +106,29 @@ type shared struct {
 func (c *comparison) align() ([]shared, error) {
 	var list []shared
 	for _, id := range c.cellIDs() {
-		var with []int
-		for i, in := range c.in {
-			if cellOf(in.Run.Plan, id) != nil {
-				with = append(with, i+1)
-			}
-		}
-		if len(with) < len(c.in) {
-			c.apart("cell", id, with, nil)
-		}
+		c.missing("cell", id, func(p *experiment.Plan) bool { return cellOf(p, id) != nil })
 		list = append(list, c.alignMetrics(id)...)
 	}
 	for _, name := range c.armNames() {
-		var with []int
-		for i, in := range c.in {
-			if armOf(in.Run.Plan, name) != nil {
-				with = append(with, i+1)
-			}
-		}
-		if len(with) < len(c.in) {
-			c.apart("arm", name, with, nil)
-		}
+		c.missing("arm", name, func(p *experiment.Plan) bool { return armOf(p, name) != nil })
 	}
 	if len(c.in) > 1 && !slices.ContainsFunc(list, func(s shared) bool { return count(s.runs) > 1 }) {
 		return nil, c.nothing()
 	}
 	return list, nil
+}
+
+// missing notes what not every run has.
+func (c *comparison) missing(what, name string, has func(*experiment.Plan) bool) {
+	var with []int
+	for i, in := range c.in {
+		if has(in.Run.Plan) {
+			with = append(with, i+1)
+		}
+	}
+	if len(with) < len(c.in) {
+		c.apart(what, name, with, nil)
+	}
 }
 
 // alignMetrics gives the metrics of a cell.

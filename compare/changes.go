@@ -99,7 +99,7 @@ func (c *comparison) floors(s shared, asked []asking) []asking {
 		if a.cell != s.cell || a.metric.Name != s.metric.Name || a.from == a.to {
 			continue
 		}
-		from, to := armWith(c.in[a.from].Run.Plan, experiment.Control), armWith(c.in[a.to].Run.Plan, experiment.Control)
+		from, to := c.in[a.from].Run.Plan.ArmWith(experiment.Control), c.in[a.to].Run.Plan.ArmWith(experiment.Control)
 		same := func(b asking) bool { return b.from == a.from && b.to == a.to }
 		if from != "" && to != "" && !slices.ContainsFunc(list, same) {
 			list = append(list, asking{shared: s, from: a.from, to: a.to, fromArm: from, toArm: to})

@@ -183,7 +183,7 @@ func Runs(in []Input, o Options) (*Result, error) {
 	}
 	c := &comparison{in: in, options: o, reference: o.Reference}
 	if c.reference.Run == 0 {
-		c.reference = Reference{Run: 1, Arm: armWith(in[0].Run.Plan, experiment.Baseline)}
+		c.reference = Reference{Run: 1, Arm: in[0].Run.Plan.ArmWith(experiment.Baseline)}
 	}
 	c.result = &Result{Schema: Schema, Reference: c.reference, Confidence: c.plan().Confidence, Margin: c.plan().Equivalence,
 		Changes: []Change{}, Levels: []Level{}}

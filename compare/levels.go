@@ -53,7 +53,7 @@ func (c *comparison) levels(list []shared) {
 // own is what the reference's run says itself: of an arm against its baseline.
 func (c *comparison) own(s shared, run int, arm string) *analysis.Comparison {
 	ref := c.reference.Run - 1
-	if run != ref || c.reference.Arm != armWith(c.plan(), experiment.Baseline) {
+	if run != ref || c.reference.Arm != c.plan().ArmWith(experiment.Baseline) {
 		return nil
 	}
 	r := c.in[ref].Run

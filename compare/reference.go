@@ -18,7 +18,7 @@ func ParseReference(text string, in []Input) (Reference, error) {
 		if err != nil {
 			return Reference{}, err
 		}
-		base := armWith(in[run-1].Run.Plan, experiment.Baseline)
+		base := in[run-1].Run.Plan.ArmWith(experiment.Baseline)
 		if base == "" {
 			return Reference{}, fmt.Errorf("run %d (%s) has no baseline: name the arm, as in %s:ARM", run, in[run-1].Name, text)
 		}

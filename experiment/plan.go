@@ -64,6 +64,16 @@ type Import struct {
 // Paired says whether trials of the same round belong together.
 func (p *Plan) Paired() bool { return p.Import == nil || p.Import.PairBy != "" }
 
+// ArmWith is the name of the arm with a role; "" if there is none.
+func (p *Plan) ArmWith(r Role) string {
+	for _, a := range p.Arms {
+		if a.Role == r {
+			return a.Name
+		}
+	}
+	return ""
+}
+
 // ImportedArm says where the trials of one arm come from.
 type ImportedArm struct {
 	Name  string   `json:"name"`

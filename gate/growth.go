@@ -42,10 +42,7 @@ func Against(run *analysis.Run, trials []journal.Trial, growths []history.Growth
 	if len(r.Cases) == 0 {
 		return nil, ErrNoBudget
 	}
-	r.withhold(o)
-	decide(r.Cases, r.Level)
-	r.share(trials)
-	r.conclude()
+	r.settle(trials, o)
 	return r, nil
 }
 

@@ -36,13 +36,10 @@ func Run(run *analysis.Run, trials []journal.Trial, limits *Limits, o Options) (
 	for _, c := range cases {
 		j.add(c)
 	}
-	r.withhold(o)
-	decide(r.Cases, r.Level)
+	r.settle(trials, o)
 	for i := range r.Cases {
 		r.Cases[i].Needed = needed(&r.Cases[i], &j.data[i], j.estimates[i], r.Level, len(r.Cases))
 	}
-	r.share(trials)
-	r.conclude()
 	return r, nil
 }
 
@@ -51,12 +48,7 @@ func resultOf(run *analysis.Run, trials []journal.Trial) *Result {
 	r := &Result{
 		Schema: Schema, Run: run.Directory, Name: run.Plan.Name, Valid: run.Valid, Reasons: run.Reasons, Finished: run.Finished, Observation: run.Observation,
 		Confidence: float64(run.Plan.Confidence), Level: (1 - float64(run.Plan.Confidence)) / 2,
-		Paired: run.Plan.Paired(), Rounds: run.Rounds, Start: run.Start,
-	}
-	for _, a := range run.Plan.Arms {
-		if a.Role == experiment.Baseline {
-			r.Baseline = a.Name
-		}
+		Paired: run.Plan.Paired(), Rounds: run.Rounds, Start: run.Start, Baseline: run.Plan.ArmWith(experiment.Baseline),
 	}
 	if run.Plan.Import == nil {
 		for i := range trials {
@@ -71,6 +63,14 @@ func resultOf(run *analysis.Run, trials []journal.Trial) *Result {
 		}
 	}
 	return r
+}
+
+// settle gives every case its outcome, and then the whole.
+func (r *Result) settle(trials []journal.Trial, o Options) {
+	r.withhold(o)
+	decide(r.Cases, r.Level)
+	r.share(trials)
+	r.conclude()
 }
 
 // withhold gives the cases of a run that nothing may be decided from the reason,

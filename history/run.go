@@ -156,12 +156,11 @@ func overheads(plan *experiment.Plan, judged *analysis.Run) []value {
 // levels are the medians of the baseline, or of the only arm.
 func levels(j *journal.Run) []value {
 	plan := j.Plan
-	arm := slices.IndexFunc(plan.Arms, func(a experiment.PlannedArm) bool { return a.Role == experiment.Baseline })
-	if arm < 0 {
+	name := plan.ArmWith(experiment.Baseline)
+	if name == "" {
 		return nil
 	}
-	name := plan.Arms[arm].Name
-	machine := slices.ContainsFunc(plan.Arms, func(a experiment.PlannedArm) bool { return a.Role == experiment.Treatment })
+	machine := plan.ArmWith(experiment.Treatment) != ""
 	trials := map[string][]*journal.Trial{} // by cell
 	for i := range j.Trials {
 		if t := &j.Trials[i]; t.Arm == name && t.Valid() {

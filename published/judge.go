@@ -15,7 +15,7 @@ type place struct{ cell, metric, a, b string }
 // either.
 func judge(run *analysis.Run, trials []journal.Trial, shown []string, reference string) map[place]*analysis.Comparison {
 	said := map[place]*analysis.Comparison{}
-	base := baseline(run.Plan)
+	base := run.Plan.ArmWith(experiment.Baseline)
 	restated := map[[2]string]string{}
 	for i := range run.Comparisons {
 		c := &run.Comparisons[i]

@@ -164,7 +164,7 @@ func shownArms(plan *experiment.Plan, reference string) []string {
 // pairs gives the pairs that are shown, as indices of arms in the plan's order.
 func pairs(plan *experiment.Plan, shown []string, reference string) [][2]int {
 	if reference == "" && len(shown) > fewArms {
-		reference = baseline(plan)
+		reference = plan.ArmWith(experiment.Baseline)
 	}
 	var list [][2]int
 	for a := range shown {
@@ -175,15 +175,6 @@ func pairs(plan *experiment.Plan, shown []string, reference string) [][2]int {
 		}
 	}
 	return list
-}
-
-func baseline(plan *experiment.Plan) string {
-	for _, a := range plan.Arms {
-		if a.Role == experiment.Baseline {
-			return a.Name
-		}
-	}
-	return ""
 }
 
 // counted counts the trials of a cell by arm.
