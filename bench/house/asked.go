@@ -6,6 +6,7 @@ import (
 	"go/constant"
 	"go/types"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/packages"
@@ -27,7 +28,7 @@ func assertions(p *packages.Package) map[string]bool {
 		}
 		path := strings.TrimPrefix(named.Obj().Pkg().Path(), p.Module.Path+"/")
 		// The type that a config is handed on as is no option: every layer is one.
-		if name := named.Obj().Name(); within(path) && name != "Layer" && name != "Workload" {
+		if name := named.Obj().Name(); slices.Contains(protocol, path) && name != "Layer" && name != "Workload" {
 			found[path+"."+name] = true
 		}
 	}
@@ -51,15 +52,6 @@ func assertions(p *packages.Package) map[string]bool {
 		})
 	}
 	return found
-}
-
-func within(path string) bool {
-	for _, room := range protocol {
-		if path == room {
-			return true
-		}
-	}
-	return false
 }
 
 // worded are the packages whose sentences people read.

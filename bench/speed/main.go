@@ -8,7 +8,7 @@
 package main
 
 import (
-	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -21,7 +21,6 @@ import (
 	"tare/analysis"
 	"tare/experiment"
 	"tare/journal"
-	"tare/machine"
 	"tare/report"
 	"tare/report/html"
 )
@@ -102,40 +101,27 @@ func planOf(rounds, metrics, arms int) *experiment.Plan {
 }
 
 // record writes a run directory whose values have 3 % of noise and, in arm k, an
-// overhead of k %. The trials are written at once: durability is not what is timed.
+// overhead of k %. It is written at once: durability is not what is timed.
 func record(dir string, p *experiment.Plan) error {
-	j, err := journal.Create(dir, []byte("name: speed\n"), p, &machine.Environment{Schema: machine.EnvironmentSchema})
-	if err != nil {
-		return err
-	}
-	if err := j.Close(); err != nil {
-		return err
-	}
-	f, err := os.Create(filepath.Join(dir, journal.TrialsFile))
+	run, err := journal.NewBulk(dir)
 	if err != nil {
 		return err
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
-	lines := json.NewEncoder(f)
-	seq := 0
 	for round := 1; round <= p.Rounds; round++ {
 		for position, step := range p.Order(round) {
-			seq++
 			values := map[string]float64{}
 			for _, m := range p.Cells[0].Metrics {
 				values[m.Name] = math.Exp(0.03*rng.NormFloat64() + 0.01*float64(max(step.Arm-1, 0)))
 			}
-			err := lines.Encode(struct {
-				Schema string `json:"schema"`
-				journal.Trial
-			}{journal.TrialSchema, journal.Trial{
-				Seq: seq, Session: 1, Round: round, Attempt: 1, Position: position + 1, Cell: p.Cells[0].ID,
-				Arm: p.Arms[step.Arm].Name, Start: time.Unix(int64(seq), 0), Wall: time.Second, Values: values,
-			}})
+			err := run.Add(&journal.Trial{
+				Round: round, Attempt: 1, Position: position + 1, Cell: p.Cells[0].ID, Arm: p.Arms[step.Arm].Name,
+				Start: time.Unix(int64(run.Trials()), 0), Wall: time.Second, Values: values,
+			})
 			if err != nil {
-				return err
+				return errors.Join(err, run.Discard())
 			}
 		}
 	}
-	return f.Close()
+	return run.Finish(p, nil)
 }
