@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"tare/image/tree"
 	"tare/test/cluster/cluster"
 	"tare/test/cluster/image"
 )
@@ -140,7 +141,7 @@ func TestCluster(t *testing.T) {
 		}
 		archive, err := image.Image{
 			Reference: "tare.test/loaded:1",
-			Entries:   []image.Entry{{Path: "/busybox", Mode: 0o755, Content: content}},
+			Files:     tree.Tree{"/busybox": {Mode: 0o755, Content: content}},
 		}.Cached(t.TempDir())
 		if err != nil {
 			t.Fatal(err)

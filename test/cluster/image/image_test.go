@@ -5,7 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
+	"io/fs"
+	"maps"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -13,16 +14,18 @@ import (
 	"testing"
 
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
+
+	"tare/image/tree"
 )
 
 func TestCached(t *testing.T) {
 	dir := t.TempDir()
 	img := Image{
 		Reference: "tare.test/try:1",
-		Entries: []Entry{
-			{Path: "/usr/bin/tool", Mode: 0o755, Content: []byte("tool")},
-			{Path: "/bin/sh", Mode: os.ModeSymlink | 0o777, Content: []byte("busybox")},
-			{Path: "/tmp", Mode: os.ModeDir | os.ModeSticky | 0o777},
+		Files: tree.Tree{
+			"/usr/bin/tool": {Mode: 0o755, Content: []byte("tool")},
+			"/bin/sh":       {Mode: fs.ModeSymlink | 0o777, Target: "busybox"},
+			"/tmp":          {Mode: fs.ModeDir | fs.ModeSticky | 0o777},
 		},
 		Entrypoint: []string{"/bin/sh"},
 	}
@@ -60,7 +63,7 @@ func TestCached(t *testing.T) {
 	if again, err := img.Cached(dir); err != nil || again != file {
 		t.Errorf("the same image is in %s (%v), want %s", again, err, file)
 	}
-	img.Entries[0].Content = []byte("tool, changed")
+	img.Files["/usr/bin/tool"] = tree.File{Mode: 0o755, Content: []byte("tool, changed")}
 	if changed, err := img.Cached(dir); err != nil || changed == file {
 		t.Errorf("a changed image is in %s (%v), as before", changed, err)
 	}
@@ -114,16 +117,12 @@ func TestTools(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	paths := map[string]int{}
-	for _, e := range img.Entries {
-		paths[e.Path]++
-	}
 	for _, want := range []string{"/bin/sh", "/usr/bin/iperf3", "/usr/bin/fio", "/etc/passwd"} {
-		if paths[want] != 1 {
-			t.Errorf("%s is there %d times, want once", want, paths[want])
+		if _, ok := img.Files[want]; !ok {
+			t.Errorf("%s is missing", want)
 		}
 	}
-	if !slices.ContainsFunc(img.Entries, func(e Entry) bool { return strings.HasPrefix(filepath.Base(e.Path), "libc.so") }) {
+	if !slices.ContainsFunc(slices.Collect(maps.Keys(img.Files)), func(name string) bool { return strings.HasPrefix(filepath.Base(name), "libc.so") }) {
 		t.Error("the C library is missing, which iperf3 and fio need")
 	}
 }

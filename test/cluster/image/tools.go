@@ -3,10 +3,13 @@ package image
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"tare/image/tree"
 )
 
 // References of the images that every test cluster has.
@@ -20,7 +23,7 @@ func Pause(binary string) (Image, error) {
 	content, err := os.ReadFile(binary)
 	return Image{
 		Reference:  PauseReference,
-		Entries:    []Entry{{Path: "/pause", Mode: 0o755, Content: content}},
+		Files:      tree.Tree{"/pause": {Mode: 0o755, Content: content}},
 		Entrypoint: []string{"/pause"},
 	}, err
 }
@@ -32,15 +35,15 @@ func Tools(ctx context.Context) (Image, error) {
 	if err != nil {
 		return Image{}, err
 	}
-	entries := []Entry{
-		{Path: "/etc/passwd", Mode: 0o644, Content: []byte("root:x:0:0:root:/:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/sh\n")},
-		{Path: "/etc/group", Mode: 0o644, Content: []byte("root:x:0:\nnogroup:x:65534:\n")},
-		{Path: "/tmp", Mode: os.ModeDir | os.ModeSticky | 0o777},
-		{Path: "/var/run", Mode: os.ModeDir | 0o755},
+	files := tree.Tree{
+		"/etc/passwd": {Mode: 0o644, Content: []byte("root:x:0:0:root:/:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/sh\n")},
+		"/etc/group":  {Mode: 0o644, Content: []byte("root:x:0:\nnogroup:x:65534:\n")},
+		"/tmp":        {Mode: fs.ModeDir | fs.ModeSticky | 0o777},
+		"/var/run":    {Mode: fs.ModeDir | 0o755},
 	}
 	add := func(from, to string) error {
 		content, err := os.ReadFile(from)
-		entries = append(entries, Entry{Path: to, Mode: 0o755, Content: content})
+		files[to] = tree.File{Mode: 0o755, Content: content}
 		return err
 	}
 	if err := add(busybox, "/bin/busybox"); err != nil {
@@ -52,10 +55,9 @@ func Tools(ctx context.Context) (Image, error) {
 	}
 	for _, applet := range strings.Fields(string(applets)) {
 		if applet != "busybox" {
-			entries = append(entries, Entry{Path: "/bin/" + applet, Mode: os.ModeSymlink | 0o777, Content: []byte("busybox")})
+			files["/bin/"+applet] = tree.File{Mode: fs.ModeSymlink | 0o777, Target: "busybox"}
 		}
 	}
-	libraries := map[string]bool{}
 	for _, tool := range []string{"iperf3", "fio"} {
 		program, err := exec.LookPath(tool)
 		if err != nil {
@@ -69,16 +71,12 @@ func Tools(ctx context.Context) (Image, error) {
 			return Image{}, err
 		}
 		for _, library := range needed {
-			if libraries[library] {
-				continue
-			}
-			libraries[library] = true
 			if err := add(library, library); err != nil {
 				return Image{}, err
 			}
 		}
 	}
-	return Image{Reference: ToolsReference, Entries: entries, Entrypoint: []string{"/bin/sh"}}, nil
+	return Image{Reference: ToolsReference, Files: files, Entrypoint: []string{"/bin/sh"}}, nil
 }
 
 // librariesOf lists the shared libraries of a program, the dynamic linker
