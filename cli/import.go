@@ -4,12 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"tare/analysis"
 	"tare/catalog"
 	"tare/importer"
 	"tare/journal"
@@ -101,7 +101,7 @@ func runImport(c *cobra.Command, s State, f *importFlags, o importer.Options) er
 	var failed *importer.Unimported
 	if errors.As(err, &failed) {
 		var misused *importer.UsageError
-		printUnimported(s, failed.Result, p.done, errors.As(err, &misused))
+		printUnimported(s, failed.Result, p.files, errors.As(err, &misused))
 	}
 	if err != nil {
 		return importError(err)
@@ -110,29 +110,12 @@ func runImport(c *cobra.Command, s State, f *importFlags, o importer.Options) er
 		printImported(s, result)
 		fmt.Fprintf(s.Stderr, "run directory: %s\n", safetext.Name(dir))
 	}
-	run, analysed, err := openRun([]string{dir})
-	if err != nil {
-		return err
-	}
-	to := filepath.Join(run.Dir, reportFile)
-	if err := writeReport(analysed, run.Dir, to, run.Experiment); err != nil {
-		return err
-	}
-	if f.out == "json" || f.out == "yaml" {
-		err = encode(s.Stdout, importedRun{Schema: importSchema, Directory: dir, Report: to, Result: result}, f.out)
-	} else {
-		err = show(s, analysed, f.out, false)
-	}
-	if err != nil {
-		return err
-	}
-	if !f.quiet {
-		fmt.Fprintf(s.Stderr, "report: %s\n", safetext.Name(to))
-	}
-	if !analysed.Valid {
-		return exit(ExitInvalid)
-	}
-	return nil
+	return conclusion(s, dir, f.quiet, func(r *analysis.Run, page string) error {
+		if f.out == "json" || f.out == "yaml" {
+			return encode(s.Stdout, importedRun{Schema: importSchema, Directory: dir, Report: page, Result: result}, f.out)
+		}
+		return show(s, r, f.out, false)
+	})
 }
 
 // importSchema names the format of what tare import -o json prints.

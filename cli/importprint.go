@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"time"
@@ -14,21 +13,16 @@ import (
 // importProgress tells how an import goes: a live line on a terminal, a plain one
 // now and then on a pipe. Most imports are over before it says anything.
 type importProgress struct {
-	w     io.Writer
-	live  bool      // w is a terminal, and a line on it can be written over
+	*progress
 	next  time.Time // when to say something again
 	every time.Duration
-	shown bool
-	done  int // files
+	files int // that are done
 }
 
 func newImportProgress(s State, quiet bool) *importProgress {
-	p := &importProgress{w: s.Stderr, live: s.StderrTerminal, every: 10 * time.Second}
+	p := &importProgress{progress: newProgress(s, "", quiet), every: 10 * time.Second}
 	if p.live {
-		p.w, p.every = s.screen, 200*time.Millisecond
-	}
-	if quiet {
-		p.w = io.Discard
+		p.every = 200 * time.Millisecond
 	}
 	p.next = time.Now().Add(p.every)
 	return p
@@ -36,22 +30,10 @@ func newImportProgress(s State, quiet bool) *importProgress {
 
 // update takes how many files of how many are done.
 func (p *importProgress) update(done, files int) {
-	p.done = done
+	p.files = done
 	if now := time.Now(); now.After(p.next) {
 		p.next = now.Add(p.every)
-		p.shown = true
-		if p.live {
-			fmt.Fprintf(p.w, "\r%d/%d files", done, files)
-		} else {
-			fmt.Fprintf(p.w, "%d/%d files\n", done, files)
-		}
-	}
-}
-
-// end takes the live line away.
-func (p *importProgress) end() {
-	if p.live && p.shown {
-		fmt.Fprint(p.w, "\r\x1b[K")
+		p.wait(fmt.Sprintf("%d/%d files", done, files))
 	}
 }
 

@@ -26,11 +26,8 @@ type progress struct {
 	bad     int // trials that broke a rule
 }
 
-// journaled is what progress needs of a journal.
-type journaled interface{ Dir() string }
-
-func newProgress(s State, j journaled, quiet bool) *progress {
-	p := &progress{w: s.Stderr, screen: s.screen, live: s.StderrTerminal, dir: j.Dir()}
+func newProgress(s State, dir string, quiet bool) *progress {
+	p := &progress{w: s.Stderr, screen: s.screen, live: s.StderrTerminal, dir: dir}
 	p.columns = s.Columns
 	if p.columns == nil {
 		p.columns = func() int { return 0 }
@@ -103,7 +100,7 @@ func (p *progress) end() {
 // status replaces the live line. It is cut to the terminal, as a line that wraps
 // could not be replaced.
 func (p *progress) status(text string) {
-	if !p.live {
+	if !p.live || text == "" && p.last == 0 {
 		return
 	}
 	runes := []rune(safetext.Name(text))

@@ -19,7 +19,7 @@ func TestStatusIsCutToTheTerminal(t *testing.T) {
 		{1, "0123456789", "…", ""},
 	} {
 		var out strings.Builder
-		p := newProgress(State{screen: &out, StderrTerminal: true, Columns: func() int { return test.columns }}, nowhere{}, false)
+		p := newProgress(State{screen: &out, StderrTerminal: true, Columns: func() int { return test.columns }}, "", false)
 		p.last = len(test.pad)
 		p.status(test.text)
 		if want := "\r" + test.want + test.pad + "\r" + test.want; out.String() != want {
@@ -27,7 +27,3 @@ func TestStatusIsCutToTheTerminal(t *testing.T) {
 		}
 	}
 }
-
-type nowhere struct{}
-
-func (nowhere) Dir() string { return "" }

@@ -13,11 +13,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"tare/analysis"
+	"tare/gate"
 	"tare/journal"
 	"tare/published"
 	"tare/report"
 	"tare/report/html"
 	"tare/report/markdown"
+	"tare/safetext"
 )
 
 // reportFile is the report in a run directory.
@@ -135,9 +137,30 @@ func reportRun(ctx context.Context, s State, args []string, out, to string, pict
 	return markdown.Write(w, report.Run(result, report.RunOptions{Published: table}))
 }
 
-// writeReport writes the HTML report of a run that has just been made.
-func writeReport(r *analysis.Run, dir, to string, file []byte) error {
-	return writePage(r, to, report.RunOptions{Experiment: file, RunDir: dir})
+// conclusion reads a run that has just been made, writes its report, has it printed,
+// and is the error of a run that gives no verdicts.
+func conclusion(s State, dir string, quiet bool, print func(r *analysis.Run, page string) error) error {
+	run, result, err := openRun([]string{dir})
+	if err != nil {
+		return err
+	}
+	page := filepath.Join(run.Dir, reportFile)
+	if err := writePage(result, page, report.RunOptions{Experiment: run.Experiment, RunDir: run.Dir}); err != nil {
+		return err
+	}
+	if err := print(result, page); err != nil {
+		return err
+	}
+	if !quiet {
+		fmt.Fprintf(s.Stderr, "report: %s\n", safetext.Name(page))
+		if cases, _, _ := gate.Fewest(run.Plan); cases > 0 {
+			fmt.Fprintf(s.Stderr, "budgets: tare gate %s says whether they are kept\n", run.Dir)
+		}
+	}
+	if !result.Valid {
+		return exit(ExitInvalid)
+	}
+	return nil
 }
 
 // writePage writes an HTML report whole or not at all.

@@ -15,8 +15,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"tare/analysis"
+	"tare/catalog"
 	"tare/experiment"
-	"tare/gate"
 	"tare/journal"
 	"tare/machine"
 	"tare/runner"
@@ -149,7 +149,7 @@ func replan(dir string) (*experiment.Expansion, error) {
 	if err != nil {
 		return nil, err
 	}
-	known := kinds()
+	known := catalog.Kinds()
 	known.Read = journal.ReadNamed(dir)
 	x, err := experiment.Load(filepath.Join(dir, journal.ExperimentFile), run.Experiment, known)
 	if err != nil {
@@ -196,7 +196,7 @@ const pause = 2 * time.Second
 // carryOut runs the plan, then shows and reports what the run says.
 func carryOut(ctx context.Context, s State, j *journal.Journal, expansion *experiment.Expansion, env *machine.Environment, out string, quiet bool) (err error) {
 	defer func() { err = errors.Join(err, j.Close()) }()
-	progress := newProgress(s, j, quiet)
+	progress := newProgress(s, j.Dir(), quiet)
 	bed, err := openBed(expansion, j, progress.wait)
 	if err != nil {
 		return err
@@ -216,27 +216,7 @@ func carryOut(ctx context.Context, s State, j *journal.Journal, expansion *exper
 	if err := errors.Join(runErr, bed.Close()); err != nil {
 		return whatNext(ctx, j, err)
 	}
-	run, result, err := openRun([]string{j.Dir()})
-	if err != nil {
-		return err
-	}
-	to := filepath.Join(run.Dir, reportFile)
-	if err := writeReport(result, run.Dir, to, run.Experiment); err != nil {
-		return err
-	}
-	if err := show(s, result, out, false); err != nil {
-		return err
-	}
-	if !quiet {
-		fmt.Fprintf(s.Stderr, "report: %s\n", to)
-		if cases, _, _ := gate.Fewest(run.Plan); cases > 0 {
-			fmt.Fprintf(s.Stderr, "budgets: tare gate %s says whether they are kept\n", run.Dir)
-		}
-	}
-	if !result.Valid {
-		return exit(ExitInvalid)
-	}
-	return nil
+	return conclusion(s, j.Dir(), quiet, func(r *analysis.Run, _ string) error { return show(s, r, out, false) })
 }
 
 // whatNext adds to the error that ended a run how to go on.

@@ -11,10 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"tare/analysis"
-	"tare/catalog"
 	"tare/experiment"
 	"tare/journal"
-	"tare/machine"
 )
 
 func newShow(s State) *cobra.Command {
@@ -80,7 +78,8 @@ func openRun(args []string) (*journal.Run, *analysis.Run, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	result := analyse(run.Dir, run.Plan, run.Trials, run.Environment, run.Finished)
+	result := analysis.Analyze(run.Plan, run.Trials, run.Environment)
+	result.Directory, result.Finished = run.Dir, run.Finished
 	result.Warnings = append(result.Warnings, remarks(run.Plan, run.Notes)...)
 	return run, result, nil
 }
@@ -100,13 +99,6 @@ func remarks(plan *experiment.Plan, notes []journal.Note) []analysis.Warning {
 		list = append(list, analysis.Warning{Finding: r})
 	}
 	return list
-}
-
-func analyse(dir string, plan *experiment.Plan, trials []journal.Trial, env *machine.Environment, finished bool) *analysis.Run {
-	result := analysis.Analyze(plan, trials, env)
-	result.Directory = dir
-	result.Finished = finished
-	return result
 }
 
 // runDir is the run directory that the arguments name, or the newest one.
@@ -145,8 +137,6 @@ func noRun(dir string, err error) error {
 func newest(dirs []string) string {
 	return slices.MaxFunc(dirs, func(a, b string) int { return made(a).Compare(made(b)) })
 }
-
-func kinds() experiment.Kinds { return catalog.Kinds() }
 
 // made is when a run was begun.
 func made(dir string) time.Time {
