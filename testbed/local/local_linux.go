@@ -40,7 +40,7 @@ func New() (*Testbed, error) {
 	if err != nil {
 		return nil, fmt.Errorf("local testbed: %w", err)
 	}
-	return &Testbed{owner: self, host: host, number: commands.nextTestbed()}, nil
+	return &Testbed{owner: self, host: host, number: int(commands.testbeds.Add(1))}, nil
 }
 
 // Open sets up a site. When no network is needed it has the host place only, and

@@ -3,6 +3,7 @@ package local
 import (
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/procfs"
@@ -14,35 +15,18 @@ import (
 // commands are the running commands of all testbeds of this process. They are
 // kept for the process as a whole because so are children: an orphan is handed
 // to the process, and must not be taken for a command of another testbed.
-var commands registry
+var commands = registry{byPID: map[int]*process{}}
 
 type registry struct {
-	mu       sync.Mutex
-	byPID    map[int]*process
-	testbeds int
-	serial   int
-}
+	testbeds, serials atomic.Int64 // the numbers given last
 
-func (r *registry) nextTestbed() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.testbeds++
-	return r.testbeds
-}
-
-func (r *registry) nextSerial() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.serial++
-	return r.serial
+	mu    sync.Mutex
+	byPID map[int]*process
 }
 
 func (r *registry) add(p *process) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.byPID == nil {
-		r.byPID = map[int]*process{}
-	}
 	r.byPID[p.pid] = p
 }
 

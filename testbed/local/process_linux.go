@@ -49,7 +49,7 @@ func (t *Testbed) start(ctx context.Context, place *thread, c testbed.Command) (
 	if len(c.Args) == 0 {
 		return nil, errors.New("start: no command given")
 	}
-	m := marker{owner: t.owner, bed: t.number, serial: commands.nextSerial()}
+	m := marker{owner: t.owner, bed: t.number, serial: int(commands.serials.Add(1))}
 	p := &process{bed: t, args: c.Args, marker: m, done: make(chan struct{})}
 	stdin, err := p.prepare(c)
 	if err != nil {
