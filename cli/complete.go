@@ -57,7 +57,7 @@ func completeMatch(_ *cobra.Command, args []string, typed string) ([]string, cob
 	treatments := func(dirs []string) []string {
 		var list []string
 		for _, dir := range dirs {
-			list = append(list, arms([]string{dir}, func(a experiment.PlannedArm) bool { return a.Role == experiment.Treatment })...)
+			list = append(list, arms([]string{dir}, isTreatment)...)
 		}
 		return list
 	}
@@ -75,6 +75,17 @@ func completeMatch(_ *cobra.Command, args []string, typed string) ([]string, cob
 	return slices.Compact(list), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 
+func isTreatment(a experiment.PlannedArm) bool { return a.Role == experiment.Treatment }
+
+// planOf is the plan of a run; an empty one if it cannot be read.
+func planOf(dir string) (plan experiment.Plan) {
+	data, err := os.ReadFile(filepath.Join(dir, journal.PlanFile))
+	if err != nil || json.Unmarshal(data, &plan) != nil {
+		return experiment.Plan{}
+	}
+	return plan
+}
+
 // arms are the names of the arms of a run that are wanted; none if there is no
 // such run, which the command itself will say.
 func arms(run []string, wanted func(experiment.PlannedArm) bool) []string {
@@ -82,16 +93,8 @@ func arms(run []string, wanted func(experiment.PlannedArm) bool) []string {
 	if err != nil {
 		return nil
 	}
-	data, err := os.ReadFile(filepath.Join(dir, "plan.json"))
-	if err != nil {
-		return nil
-	}
-	var plan experiment.Plan
-	if err := json.Unmarshal(data, &plan); err != nil {
-		return nil
-	}
 	var names []string
-	for _, a := range plan.Arms {
+	for _, a := range planOf(dir).Arms {
 		if wanted(a) {
 			names = append(names, a.Name)
 		}

@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -135,15 +134,13 @@ func (f *gateFlags) explain(plan *experiment.Plan, err error) error {
 		return hintedUsage(err, "%s", limit.Hint)
 	case errors.As(err, &limit):
 		return usage(err)
-	case errors.Is(err, gate.ErrNoBudget) && f.against == "" && !slices.ContainsFunc(plan.Arms, isTreatment):
+	case errors.Is(err, gate.ErrNoBudget) && f.against == "" && plan.ArmWith(experiment.Treatment) == "":
 		return hintedUsage(errors.New("the run has no arm to compare with its baseline"), "tare gate --against DIR compares it with earlier runs")
 	case errors.Is(err, gate.ErrNoBudget):
 		return hintedUsage(err, "put budget: into the experiment file, or give --budget METRIC=LIMIT; metrics: %s", strings.Join(gate.LimitsOf(plan).Metrics(), ", "))
 	}
 	return err
 }
-
-func isTreatment(a experiment.PlannedArm) bool { return a.Role == experiment.Treatment }
 
 // show writes the files and prints the result; the outcome becomes the exit code.
 func (f *gateFlags) show(s State, r *gate.Result, dir string) error {

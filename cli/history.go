@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,7 +14,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tare/experiment"
 	"tare/experiment/quantity"
 	"tare/history"
 	"tare/journal"
@@ -172,9 +170,7 @@ func completeExperiments(_ *cobra.Command, dirs []string, _ string) ([]string, c
 	for _, dir := range dirs {
 		runs, _ := journal.Find(dir) // where none can be found there is nothing to complete
 		for _, run := range runs {
-			var plan experiment.Plan
-			data, err := os.ReadFile(filepath.Join(run, journal.PlanFile))
-			if err == nil && json.Unmarshal(data, &plan) == nil && plan.Name != "" {
+			if plan := planOf(run); plan.Name != "" {
 				names = append(names, plan.Name)
 			}
 		}

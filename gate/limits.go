@@ -42,10 +42,11 @@ func LimitsOf(plan *experiment.Plan) *Limits { return &Limits{plan: plan} }
 // one that names the arm counts before one that names none, then the one that
 // names the cell more closely, then a later before an earlier one.
 func (l *Limits) Add(text string) error {
-	key, written, ok := cutLast(text, "=")
-	if !ok || key == "" || written == "" {
+	at := strings.LastIndex(text, "=")
+	if at <= 0 || at == len(text)-1 {
 		return &LimitError{fmt.Sprintf("%q is not of the form [ARM:]METRIC[@CELL]=LIMIT", text), "such as tcp-bandwidth=10%, wireguard:tcp-rtt=50us, or tcp-rtt@network.tcp.*=1ms"}
 	}
+	key, written := text[:at], text[at+1:]
 	a := addition{key: key}
 	if err := a.limit.UnmarshalText([]byte(written)); err != nil {
 		return &LimitError{fmt.Sprintf("budget %s: %v", text, err), ""}
@@ -84,14 +85,6 @@ func limitError(err error) error {
 		return &LimitError{key.Text, key.Hint}
 	}
 	return err
-}
-
-func cutLast(s, sep string) (before, after string, found bool) {
-	i := strings.LastIndex(s, sep)
-	if i < 0 {
-		return s, "", false
-	}
-	return s[:i], s[i+len(sep):], true
 }
 
 // Metrics lists the metrics that can have a limit.
