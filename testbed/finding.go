@@ -1,5 +1,7 @@
 package testbed
 
+import "context"
+
 // Status is what a probe found.
 type Status string
 
@@ -16,4 +18,9 @@ type Finding struct {
 	Status Status `json:"status"`
 	Detail string `json:"detail,omitempty"` // why
 	Hint   string `json:"hint,omitempty"`   // the command that installs what is missing
+}
+
+// AlwaysWorks is the probe of what works on every machine; detail says what it is for.
+func AlwaysWorks(name, detail string) func(context.Context) []Finding {
+	return func(context.Context) []Finding { return []Finding{{Name: name, Status: Works, Detail: detail}} }
 }

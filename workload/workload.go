@@ -25,6 +25,7 @@ package workload
 
 import (
 	"context"
+	"fmt"
 	"io"
 
 	"tare/experiment"
@@ -67,6 +68,15 @@ type Raw interface {
 	// Create opens a file to be kept, by a plain name ("iperf3-client.json").
 	Create(name string) (io.WriteCloser, error)
 }
+
+// Discard is a Raw that keeps nothing, for probes.
+var Discard Raw = discard{}
+
+type discard struct{}
+
+func (discard) Create(string) (io.WriteCloser, error) { return discard{}, nil }
+func (discard) Write(p []byte) (int, error)           { return len(p), nil }
+func (discard) Close() error                          { return nil }
 
 // Result is what one trial measured.
 type Result struct {
@@ -111,6 +121,11 @@ type Invalid struct {
 }
 
 func (e *Invalid) Error() string { return e.Rule + ": " + e.Detail }
+
+// Invalidf is an *Invalid whose detail is formatted.
+func Invalidf(rule, format string, args ...any) error {
+	return &Invalid{Rule: rule, Detail: fmt.Sprintf(format, args...)}
+}
 
 // Kind describes a workload to `tare list` and `tare doctor`.
 type Kind struct {

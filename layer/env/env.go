@@ -38,10 +38,8 @@ var Kind = layer.Kind{
 	Name:    name,
 	Summary: "environment variables around the commands under test",
 	New:     New,
-	Probe: func(context.Context) []testbed.Finding {
-		return []testbed.Finding{{Name: name, Status: testbed.Works, Detail: "any variable"}}
-	},
-	Helper: report,
+	Probe:   testbed.AlwaysWorks(name, "any variable"),
+	Helper:  report,
 }
 
 // Declare says that the layer needs nothing.

@@ -14,8 +14,6 @@
 package kubecontext
 
 import (
-	"context"
-
 	"tare/experiment"
 	"tare/layer"
 	"tare/testbed"
@@ -36,9 +34,7 @@ var Kind = layer.Kind{
 	Name:    name,
 	Summary: "another cluster, by its context in the kubeconfig",
 	New:     New,
-	Probe: func(context.Context) []testbed.Finding {
-		return []testbed.Finding{{Name: name, Status: testbed.Works, Detail: "on the testbed kubernetes; whether the cluster answers is seen when the arm is made"}}
-	},
+	Probe:   testbed.AlwaysWorks(name, "on the testbed kubernetes; whether the cluster answers is seen when the arm is made"),
 }
 
 // Declare says that the arm is on the cluster of the context, which must say who it is.

@@ -41,9 +41,7 @@ var Kind = layer.Kind{
 	Name:    name,
 	Summary: "Kubernetes objects that are applied in the arm, such as a policy",
 	New:     New,
-	Probe: func(context.Context) []testbed.Finding {
-		return []testbed.Finding{{Name: name, Status: testbed.Works, Detail: "any object that the cluster has a kind for"}}
-	},
+	Probe:   testbed.AlwaysWorks(name, "any object that the cluster has a kind for"),
 }
 
 // Declare says that the layer needs a cluster, and rights to what it applies.

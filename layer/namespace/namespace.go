@@ -11,8 +11,6 @@
 package namespace
 
 import (
-	"context"
-
 	"tare/experiment"
 	"tare/layer"
 	"tare/testbed"
@@ -34,9 +32,7 @@ var Kind = layer.Kind{
 	Name:    name,
 	Summary: "labels and annotations of the arm's namespace",
 	New:     New,
-	Probe: func(context.Context) []testbed.Finding {
-		return []testbed.Finding{{Name: name, Status: testbed.Works, Detail: "on the testbed kubernetes, with namespaces that Tare makes"}}
-	},
+	Probe:   testbed.AlwaysWorks(name, "on the testbed kubernetes, with namespaces that Tare makes"),
 }
 
 // Declare says that the layer needs a cluster.

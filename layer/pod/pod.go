@@ -31,8 +31,6 @@
 package pod
 
 import (
-	"context"
-
 	"tare/experiment"
 	"tare/experiment/factor"
 	"tare/layer"
@@ -74,9 +72,7 @@ var Kind = layer.Kind{
 	Name:    name,
 	Summary: "what pods ask of the cluster: RuntimeClass, nodes, seccomp, AppArmor, labels, a patch",
 	New:     New,
-	Probe: func(context.Context) []testbed.Finding {
-		return []testbed.Finding{{Name: name, Status: testbed.Works, Detail: "on the testbed kubernetes; what the cluster and its nodes have is seen when the pods are made"}}
-	},
+	Probe:   testbed.AlwaysWorks(name, "on the testbed kubernetes; what the cluster and its nodes have is seen when the pods are made"),
 }
 
 // Declare says that the layer needs a cluster, and what Pod Security must allow.

@@ -96,9 +96,7 @@ var Kind = layer.Kind{
 	Name:    name,
 	Summary: "programs whose output shows that what other layers ask for is on",
 	New:     New,
-	Probe: func(context.Context) []testbed.Finding {
-		return []testbed.Finding{{Name: name, Status: testbed.Works, Detail: "any programs of this machine, of the pods under test, and of other pods of the cluster"}}
-	},
+	Probe:   testbed.AlwaysWorks(name, "any programs of this machine, of the pods under test, and of other pods of the cluster"),
 }
 
 // Declare says which places there must be, and what is run in them.

@@ -11,8 +11,6 @@
 package storageclass
 
 import (
-	"context"
-
 	"tare/experiment"
 	"tare/experiment/factor"
 	"tare/layer"
@@ -43,9 +41,7 @@ var Kind = layer.Kind{
 	Name:    name,
 	Summary: "storage class of the workload's volume, such as an encrypting one",
 	New:     New,
-	Probe: func(context.Context) []testbed.Finding {
-		return []testbed.Finding{{Name: name, Status: testbed.Works, Detail: "on the testbed kubernetes, with a workload that has a volume"}}
-	},
+	Probe:   testbed.AlwaysWorks(name, "on the testbed kubernetes, with a workload that has a volume"),
 }
 
 // Declare says that the layer needs a cluster, a workload with a volume, and a look at

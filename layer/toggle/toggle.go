@@ -93,9 +93,7 @@ var Kind = layer.Kind{
 	Name:    name,
 	Summary: "commands that turn something on and off, such as encryption in the network plug-in",
 	New:     New,
-	Probe: func(context.Context) []testbed.Finding {
-		return []testbed.Finding{{Name: name, Status: testbed.Works, Detail: "any programs of this machine"}}
-	},
+	Probe:   testbed.AlwaysWorks(name, "any programs of this machine"),
 }
 
 // Declare names the programs that the commands start on the machine of Tare.

@@ -50,10 +50,8 @@ var Kind = layer.Kind{
 	Name:    name,
 	Summary: "a command in front of the commands under test, such as a sandbox",
 	New:     New,
-	Probe: func(context.Context) []testbed.Finding {
-		return []testbed.Finding{{Name: name, Status: testbed.Works, Detail: "any program that takes a command as its last arguments"}}
-	},
-	Helper: answer,
+	Probe:   testbed.AlwaysWorks(name, "any program that takes a command as its last arguments"),
+	Helper:  answer,
 }
 
 // Declare names the program in front.

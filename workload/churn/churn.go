@@ -34,7 +34,6 @@
 package churn
 
 import (
-	"context"
 	"time"
 
 	"tare/experiment"
@@ -121,9 +120,7 @@ var Kind = workload.Kind{
 	Name:    "churn",
 	Summary: "objects made, updated and deleted on a cluster at a steady rate: API latency, time until ready",
 	New:     New,
-	Probe: func(context.Context) []testbed.Finding {
-		return []testbed.Finding{{Name: "churn", Status: testbed.Works, Detail: "needs the testbed kubernetes; no program"}}
-	},
+	Probe:   testbed.AlwaysWorks("churn", "needs the testbed kubernetes; no program"),
 }
 
 // Declare says what the workload needs of a cluster.

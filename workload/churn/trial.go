@@ -249,18 +249,18 @@ func (s *session) makeBase(ctx context.Context) error {
 	}
 	for _, o := range base {
 		if o.failure != "" {
-			return &workload.Invalid{Rule: workload.RuleErrors, Detail: fmt.Sprintf("%s could not be made before the measurement: %s", o.name, o.failure)}
+			return workload.Invalidf(workload.RuleErrors, "%s could not be made before the measurement: %s", o.name, o.failure)
 		}
 	}
 	if err != nil {
-		return &workload.Invalid{Rule: workload.RuleTimeout, Detail: fmt.Sprintf("%d objects were not made before the measurement within %v", len(base), s.config.makeLimit())}
+		return workload.Invalidf(workload.RuleTimeout, "%d objects were not made before the measurement within %v", len(base), s.config.makeLimit())
 	}
 	left, err := s.tracker.wait(ctx, 2*s.config.Ready.Std())
 	if err != nil {
 		return err
 	}
 	if lost := s.neverReady(base); left > 0 || lost > 0 {
-		return &workload.Invalid{Rule: workload.RuleTimeout, Detail: fmt.Sprintf("%d of %d objects made before the measurement were not ready after %v", max(int(left), lost), len(base), 2*s.config.Ready.Std())}
+		return workload.Invalidf(workload.RuleTimeout, "%d of %d objects made before the measurement were not ready after %v", max(int(left), lost), len(base), 2*s.config.Ready.Std())
 	}
 	if err := s.tracker.tellsUpdates(s.sources); err != nil {
 		return err
@@ -313,7 +313,7 @@ func broken(ctx context.Context, rule, format string, args ...any) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return &workload.Invalid{Rule: rule, Detail: fmt.Sprintf(format, args...)}
+	return workload.Invalidf(rule, format, args...)
 }
 
 // keepExamples keeps the first object of each template as it is sent.

@@ -127,22 +127,19 @@ func (s *source) tryOut(scales bool) error {
 
 // judge applies the rules that are this workload's own.
 func (c *Config) judge(out *outcome) error {
-	invalid := func(rule, format string, args ...any) error {
-		return &workload.Invalid{Rule: rule, Detail: fmt.Sprintf(format, args...)}
-	}
 	lag := time.Duration(out.lag.ValueAtPercentile(99))
 	reached := out.rate()
 	switch {
 	case out.succeeded == 0:
-		return invalid(workload.RuleErrors, "no request of %d succeeded: %s", len(out.orders), out.commonest())
+		return workload.Invalidf(workload.RuleErrors, "no request of %d succeeded: %s", len(out.orders), out.commonest())
 	case out.succeeded > 0 && out.unready > 0 && out.ready.TotalCount() == 0:
-		return invalid(workload.RuleTimeout, "no object was ready %v after the last request", c.Ready)
+		return workload.Invalidf(workload.RuleTimeout, "no object was ready %v after the last request", c.Ready)
 	case lag > c.Late.Std():
-		return invalid(workload.RuleLate, "send lag %v at its 99th percentile, over the limit of %v", lag.Round(time.Microsecond), c.Late)
+		return workload.Invalidf(workload.RuleLate, "send lag %v at its 99th percentile, over the limit of %v", lag.Round(time.Microsecond), c.Late)
 	case out.unseen > c.Late.Std():
-		return invalid(workload.RuleLate, "a watch was broken for %v, in which objects may have become ready unseen", out.unseen.Round(time.Millisecond))
+		return workload.Invalidf(workload.RuleLate, "a watch was broken for %v, in which objects may have become ready unseen", out.unseen.Round(time.Millisecond))
 	case reached < out.offered*(1-float64(c.Shortfall)):
-		return invalid(workload.RuleRate, "%.1f of %.1f requests per second reached, less than %v allows (%d answers of 429, %d failures)",
+		return workload.Invalidf(workload.RuleRate, "%.1f of %.1f requests per second reached, less than %v allows (%d answers of 429, %d failures)",
 			reached, out.offered, c.Shortfall, out.throttled, len(out.orders)-out.succeeded)
 	}
 	return nil

@@ -25,7 +25,6 @@
 package command
 
 import (
-	"context"
 	"time"
 
 	"tare/experiment"
@@ -143,9 +142,7 @@ var Kind = workload.Kind{
 	Name:    "command",
 	Summary: "any program: wall clock, CPU time, memory, or numbers from its output",
 	New:     New,
-	Probe: func(context.Context) []testbed.Finding {
-		return []testbed.Finding{{Name: "command", Status: testbed.Works, Detail: "any program"}}
-	},
+	Probe:   testbed.AlwaysWorks("command", "any program"),
 }
 
 // Declare says what the workload needs, and which program it starts.

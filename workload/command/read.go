@@ -39,10 +39,10 @@ func (o *output) Write(p []byte) (int, error) {
 // read finds the metric's number in an output.
 func (m Metric) read(o *output) (float64, error) {
 	invalid := func(why string) error {
-		return &workload.Invalid{Rule: workload.RuleParse, Detail: fmt.Sprintf("metric %s: %s; %s is %s", m.Name, why, m.from(), snippet(o.kept.Bytes()))}
+		return workload.Invalidf(workload.RuleParse, "metric %s: %s; %s is %s", m.Name, why, m.from(), snippet(o.kept.Bytes()))
 	}
 	if o.over {
-		return 0, &workload.Invalid{Rule: workload.RuleParse, Detail: fmt.Sprintf("metric %s: %s is longer than the %d MiB that are read", m.Name, m.from(), readLimit>>20)}
+		return 0, workload.Invalidf(workload.RuleParse, "metric %s: %s is longer than the %d MiB that are read", m.Name, m.from(), readLimit>>20)
 	}
 	numbers, err := m.numbers(o.kept.Bytes())
 	if err != nil {

@@ -134,14 +134,14 @@ func (c *Config) judge(ctx, limited context.Context, used testbed.Usage, err err
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case err != nil && errors.Is(context.Cause(limited), errTimeout):
-		return &workload.Invalid{Rule: workload.RuleTimeout, Detail: fmt.Sprintf("not done after %v, the limit is %v", used.Wall.Round(time.Millisecond), c.Timeout)}
+		return workload.Invalidf(workload.RuleTimeout, "not done after %v, the limit is %v", used.Wall.Round(time.Millisecond), c.Timeout)
 	case errors.As(err, &exit):
 		if slices.Contains(c.OK, exit.Code) {
 			return nil
 		}
 		return &workload.Invalid{Rule: workload.RuleExit, Detail: exit.Error()}
 	case err == nil && !slices.Contains(c.OK, 0):
-		return &workload.Invalid{Rule: workload.RuleExit, Detail: fmt.Sprintf("exit status 0, which is not one of %v", c.OK)}
+		return workload.Invalidf(workload.RuleExit, "exit status 0, which is not one of %v", c.OK)
 	}
 	return err
 }

@@ -142,7 +142,7 @@ func (p pair) explain(ctx, limited context.Context, side string, err error) erro
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.Is(context.Cause(limited), errTooLong):
-		return &workload.Invalid{Rule: workload.RuleTimeout, Detail: fmt.Sprintf("iperf3 %s: %v", side, err)}
+		return workload.Invalidf(workload.RuleTimeout, "iperf3 %s: %v", side, err)
 	case errors.As(err, &invalid):
 		return &workload.Invalid{Rule: invalid.Rule, Detail: fmt.Sprintf("iperf3 %s: %s", side, invalid.Detail)}
 	}

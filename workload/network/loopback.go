@@ -2,13 +2,11 @@ package network
 
 import (
 	"context"
-	"io"
 	"net"
 	"net/netip"
 
 	"tare/testbed"
 	"tare/testbed/bare"
-	"tare/workload"
 )
 
 // loopback is a site on this machine's loopback interface, for the probe.
@@ -35,17 +33,4 @@ func (loopback) Start(ctx context.Context, _ testbed.Place, cmd testbed.Command)
 	return bare.Start(ctx, cmd)
 }
 
-// nowhere keeps no output.
-type nowhere struct{}
-
-func (nowhere) Create(string) (io.WriteCloser, error) { return discard{}, nil }
-
-type discard struct{}
-
-func (discard) Write(p []byte) (int, error) { return len(p), nil }
-func (discard) Close() error                { return nil }
-
-var (
-	_ testbed.Network = loopback{}
-	_ workload.Raw    = nowhere{}
-)
+var _ testbed.Network = loopback{}

@@ -77,7 +77,7 @@ func recent(r *iperf3.Report) error {
 	version, ok := readVersion(r.Start.Version)
 	switch {
 	case !ok:
-		return &workload.Invalid{Rule: workload.RuleParse, Detail: fmt.Sprintf("iperf3 gives %.40q as its version", r.Start.Version)}
+		return workload.Invalidf(workload.RuleParse, "iperf3 gives %.40q as its version", r.Start.Version)
 	case old(version):
 		return fmt.Errorf("iperf3 at the site is version %d.%d; %d.%d or later is needed", version[0], version[1], oldest[0], oldest[1])
 	}
@@ -93,7 +93,7 @@ func tryLoopback(ctx context.Context) error {
 	c := New().(*Config)
 	c.Protocols, c.Paths = factor.Of(TCP), factor.Of(testbed.PodToPod)
 	c.Duration, c.Omit = quantity.Duration(time.Second), 0
-	measure, err := c.Prepare(ctx, &workload.Trial{Site: site, Raw: nowhere{}})
+	measure, err := c.Prepare(ctx, &workload.Trial{Site: site, Raw: workload.Discard})
 	if err != nil {
 		return err
 	}

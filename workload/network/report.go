@@ -2,7 +2,6 @@ package network
 
 import (
 	"encoding/json"
-	"fmt"
 	"math"
 
 	"tare/toolformat/iperf3"
@@ -20,7 +19,7 @@ func parse(data []byte) (*iperf3.Report, error) {
 		return nil, &workload.Invalid{Rule: workload.RuleParse, Detail: "no output"}
 	}
 	if err := json.Unmarshal(data, &r); err != nil {
-		return nil, &workload.Invalid{Rule: workload.RuleParse, Detail: fmt.Sprintf("JSON of %d bytes: %v", len(data), err)}
+		return nil, workload.Invalidf(workload.RuleParse, "JSON of %d bytes: %v", len(data), err)
 	}
 	if r.Error != "" {
 		return nil, &workload.Invalid{Rule: workload.RuleExit, Detail: r.Error}
@@ -45,7 +44,7 @@ func number(v *float64, name string) (float64, error) {
 	}
 	n := iperf3.Count(*v)
 	if math.Abs(n) >= 1<<62 {
-		return 0, &workload.Invalid{Rule: workload.RuleParse, Detail: fmt.Sprintf("%s is %g", name, *v)}
+		return 0, workload.Invalidf(workload.RuleParse, "%s is %g", name, *v)
 	}
 	return n, nil
 }
@@ -204,23 +203,20 @@ const covered = 0.5
 
 // plausible rejects totals that cannot be those of a run of that many seconds.
 func plausible(sent, received totals, udp bool, seconds float64) error {
-	parse := func(format string, args ...any) error {
-		return &workload.Invalid{Rule: workload.RuleParse, Detail: fmt.Sprintf(format, args...)}
-	}
 	for _, t := range []totals{sent, received} {
 		if !(t.seconds >= covered*seconds && t.seconds <= seconds/covered+1) {
-			return parse("the intervals cover %.3g of %.3g seconds", t.seconds, seconds)
+			return workload.Invalidf(workload.RuleParse, "the intervals cover %.3g of %.3g seconds", t.seconds, seconds)
 		}
 	}
 	switch {
 	case sent.bytes <= 0 || received.bytes <= 0:
 		return &workload.Invalid{Rule: workload.RuleMetric, Detail: "nothing was received"}
 	case udp && !(received.packets > 0 && received.lost <= received.packets && received.jitter >= 0):
-		return parse("%g of %g packets lost", received.lost, received.packets)
+		return workload.Invalidf(workload.RuleParse, "%g of %g packets lost", received.lost, received.packets)
 	case sent.unavailable > 0 && sent.unavailable < sent.sent:
 		return missing("intervals.sum.retransmits in some intervals")
 	case sent.retransmits < 0:
-		return parse("%g retransmits", sent.retransmits)
+		return workload.Invalidf(workload.RuleParse, "%g retransmits", sent.retransmits)
 	}
 	return nil
 }

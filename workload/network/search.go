@@ -2,7 +2,6 @@ package network
 
 import (
 	"context"
-	"fmt"
 	"math"
 
 	"tare/experiment/quantity"
@@ -95,9 +94,9 @@ func (s *search) verified(ctx context.Context, offered float64) (step, error) {
 func (s *search) step(ctx context.Context, offered float64) (step, error) {
 	if len(s.steps) == maxSteps {
 		last := s.steps[maxSteps-1]
-		return step{}, &workload.Invalid{Rule: workload.RuleRate, Detail: fmt.Sprintf(
+		return step{}, workload.Invalidf(workload.RuleRate,
 			"no rate found in %d steps of which at most %v is lost; the last, %v, lost %.3g%%",
-			maxSteps, quantity.Percent(s.limit), quantity.Rate(math.Round(last.Offered)), 100*last.Loss)}
+			maxSteps, quantity.Percent(s.limit), quantity.Rate(math.Round(last.Offered)), 100*last.Loss)
 	}
 	at, err := s.try(ctx, len(s.steps)+1, offered)
 	if err != nil {

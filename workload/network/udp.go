@@ -102,9 +102,9 @@ func (c *Config) measureUDP(ctx context.Context, p pair, rate, before float64) (
 			return total.result(udpValues(o.figures), before), nil
 		}
 	}
-	return workload.Result{}, &workload.Invalid{Rule: workload.RuleRate, Detail: fmt.Sprintf(
+	return workload.Result{}, workload.Invalidf(workload.RuleRate,
 		"the rate found by the search did not hold: after %d measurements, the last at %v, %.3g%% are lost; at most %v may be",
-		measureAttempts, quantity.Rate(math.Round(rate)), 100*loss, c.LossLimit)}
+		measureAttempts, quantity.Rate(math.Round(rate)), 100*loss, c.LossLimit)
 }
 
 // udpValues are the metrics of a measurement. A jitter of zero is not data.

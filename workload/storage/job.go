@@ -105,11 +105,11 @@ func (t *trial) run(ctx context.Context, j job) (*done, error) {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case err != nil && errors.Is(context.Cause(limited), errTooLong):
-		return nil, &workload.Invalid{Rule: workload.RuleTimeout, Detail: fmt.Sprintf("fio (%s) was not done after %v", j.name, j.limit)}
+		return nil, workload.Invalidf(workload.RuleTimeout, "fio (%s) was not done after %v", j.name, j.limit)
 	case err != nil && !errors.As(err, &exit):
 		return nil, fmt.Errorf("fio (%s): %w", j.name, err)
 	case stdout.over:
-		return nil, &workload.Invalid{Rule: workload.RuleParse, Detail: fmt.Sprintf("fio (%s) wrote more than %d bytes", j.name, mostOutput)}
+		return nil, workload.Invalidf(workload.RuleParse, "fio (%s) wrote more than %d bytes", j.name, mostOutput)
 	}
 	report, parseErr := fio.Parse(bytes.NewReader(stdout.kept))
 	if err != nil {
@@ -120,7 +120,7 @@ func (t *trial) run(ctx context.Context, j job) (*done, error) {
 		return &done{report: report, used: used}, &failure{name: j.name, exit: exit, said: said}
 	}
 	if parseErr != nil {
-		return nil, &workload.Invalid{Rule: workload.RuleParse, Detail: fmt.Sprintf("fio (%s): %v", j.name, parseErr)}
+		return nil, workload.Invalidf(workload.RuleParse, "fio (%s): %v", j.name, parseErr)
 	}
 	return &done{report: report, used: used}, nil
 }

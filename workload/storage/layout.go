@@ -93,7 +93,7 @@ func (t *trial) write(ctx context.Context) error {
 		return err
 	}
 	if job.Error != 0 || job.Write == nil || job.Write.Bytes != float64(whole) {
-		return &workload.Invalid{Rule: workload.RuleParse, Detail: fmt.Sprintf("fio (layout) did not report %v written", whole)}
+		return workload.Invalidf(workload.RuleParse, "fio (layout) did not report %v written", whole)
 	}
 	return nil
 }

@@ -3,7 +3,6 @@ package storage
 import (
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"strings"
@@ -53,7 +52,7 @@ func tryDirectory(ctx context.Context) error {
 	c := New().(*Config)
 	c.Operations, c.BlockSize, c.IODepth = factor.Of(RandomRead), factor.Of[quantity.Size](4<<10), factor.Of(4)
 	c.Size, c.Duration, c.Ramp, c.Direct = leastSize, quantity.Duration(time.Second), 0, false
-	measure, err := c.Prepare(ctx, &workload.Trial{Site: directory(dir), Raw: nowhere{}})
+	measure, err := c.Prepare(ctx, &workload.Trial{Site: directory(dir), Raw: workload.Discard})
 	if err != nil {
 		return err
 	}
@@ -72,18 +71,4 @@ func (directory) Start(ctx context.Context, _ testbed.Place, cmd testbed.Command
 	return bare.Start(ctx, cmd)
 }
 
-// nowhere keeps no output.
-type nowhere struct{}
-
-// Create opens a file that is not kept.
-func (nowhere) Create(string) (io.WriteCloser, error) { return discard{}, nil }
-
-type discard struct{}
-
-func (discard) Write(p []byte) (int, error) { return len(p), nil }
-func (discard) Close() error                { return nil }
-
-var (
-	_ testbed.Volume = directory("")
-	_ workload.Raw   = nowhere{}
-)
+var _ testbed.Volume = directory("")

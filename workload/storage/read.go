@@ -25,7 +25,7 @@ const covered = 0.95
 
 // unreadable is a report that is not what was asked for.
 func unreadable(format string, args ...any) error {
-	return &workload.Invalid{Rule: workload.RuleParse, Detail: fmt.Sprintf("fio: "+format, args...)}
+	return workload.Invalidf(workload.RuleParse, "fio: "+format, args...)
 }
 
 // only gives the one job of a report.
