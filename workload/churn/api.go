@@ -195,10 +195,7 @@ type resource struct {
 // resource asks for the resource of a kind, which must be one that belongs to a
 // namespace.
 func (a *api) resource(ctx context.Context, k kind) (resource, error) {
-	at := "/api/" + k.version
-	if k.group != "" {
-		at = "/apis/" + k.group + "/" + k.version
-	}
+	at := root(k.group, k.version)
 	var list struct {
 		Resources []struct {
 			Name       string `json:"name"`
@@ -228,8 +225,13 @@ func (a *api) resource(ctx context.Context, k kind) (resource, error) {
 
 // path is that of the resource in a namespace.
 func (r resource) path(namespace string) string {
-	if r.Group == "" {
-		return "/api/" + r.Version + "/namespaces/" + namespace + "/" + r.Resource
+	return root(r.Group, r.Version) + "/namespaces/" + namespace + "/" + r.Resource
+}
+
+// root is the path of a group's version.
+func root(group, version string) string {
+	if group == "" {
+		return "/api/" + version
 	}
-	return "/apis/" + r.Group + "/" + r.Version + "/namespaces/" + namespace + "/" + r.Resource
+	return "/apis/" + group + "/" + version
 }

@@ -28,12 +28,7 @@ const deleters = 16
 func clean(ctx context.Context, a *api, namespace, selector string, resources []resource, limit time.Duration) error {
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	done := map[resource]bool{}
-	for _, r := range resources {
-		if done[r] {
-			continue
-		}
-		done[r] = true
+	for _, r := range distinct(resources) {
 		left, err := cleanOne(limited, a, r, namespace, selector)
 		switch {
 		case ctx.Err() != nil:

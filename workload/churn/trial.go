@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
-	"sort"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"tare/experiment/quantity"
@@ -42,19 +44,15 @@ func (c *Config) Prepare(ctx context.Context, t *workload.Trial) (workload.Measu
 		return nil, err
 	}
 	t.Clear = func(ctx context.Context) error { return c.clear(ctx, on) }
-	cluster, err := on.Cluster(ctx)
+	p, err := c.at(ctx, on)
 	if err != nil {
 		return nil, err
 	}
-	sources, err := c.compile()
-	if err != nil {
-		return nil, err
+	var kinds []schema.GroupVersionResource
+	for _, r := range distinct(p.resources) {
+		kinds = append(kinds, r.GroupVersionResource)
 	}
-	p, err := c.settleIn(ctx, cluster, on.Namespace(), on.Labels(), sources)
-	if err != nil {
-		return nil, err
-	}
-	if err := on.Record(ctx, kinds(p.resources)...); err != nil {
+	if err := on.Record(ctx, kinds...); err != nil {
 		p.leave()
 		return nil, err
 	}
@@ -69,15 +67,7 @@ func (c *Config) Prepare(ctx context.Context, t *workload.Trial) (workload.Measu
 // clear deletes what the trial has made and waits until it is gone, so that the
 // next one, in whichever arm, does not carry its load.
 func (c *Config) clear(ctx context.Context, on *kube.Site) error {
-	cluster, err := on.Cluster(ctx)
-	if err != nil {
-		return err
-	}
-	sources, err := c.compile()
-	if err != nil {
-		return err
-	}
-	p, err := c.settleIn(ctx, cluster, on.Namespace(), on.Labels(), sources)
+	p, err := c.at(ctx, on)
 	if err != nil {
 		return err
 	}
@@ -85,14 +75,12 @@ func (c *Config) clear(ctx context.Context, on *kube.Site) error {
 	return p.clean(ctx, deleteLimit(c.Objects.One()+c.fixed()))
 }
 
-// kinds are the different resources of a trial.
-func kinds(resources []resource) []schema.GroupVersionResource {
-	var list []schema.GroupVersionResource
-	seen := map[resource]bool{}
+// distinct are the different resources of a trial.
+func distinct(resources []resource) []resource {
+	var list []resource
 	for _, r := range resources {
-		if !seen[r] {
-			seen[r] = true
-			list = append(list, r.GroupVersionResource)
+		if !slices.Contains(list, r) {
+			list = append(list, r)
 		}
 	}
 	return list
@@ -111,14 +99,24 @@ func (c *Config) compile() ([]*source, error) {
 	return list, nil
 }
 
-// settleIn connects to the cluster and finds the resources of the templates.
-func (c *Config) settleIn(ctx context.Context, cluster *cluster.Cluster, namespace string, labels map[string]string, sources []*source) (*place, error) {
-	p := &place{namespace: namespace, stem: newStem(), labels: map[string]string{inventory.RoleLabel: role}, sources: sources}
-	for key, value := range labels {
-		p.labels[key] = value
+// at gives the place of a trial at a site.
+func (c *Config) at(ctx context.Context, on *kube.Site) (*place, error) {
+	cluster, err := on.Cluster(ctx)
+	if err != nil {
+		return nil, err
 	}
-	p.labels[inventory.RoleLabel] = role
-	p.selector = selector(p.labels)
+	sources, err := c.compile()
+	if err != nil {
+		return nil, err
+	}
+	return c.settleIn(ctx, cluster, on.Namespace(), on.Labels(), sources)
+}
+
+// settleIn connects to the cluster and finds the resources of the templates.
+func (c *Config) settleIn(ctx context.Context, cluster *cluster.Cluster, namespace string, given map[string]string, sources []*source) (*place, error) {
+	own := maps.Clone(given)
+	own[inventory.RoleLabel] = role
+	p := &place{namespace: namespace, stem: newStem(), labels: own, selector: labels.Set(own).String(), sources: sources}
 	var err error
 	if p.api, err = connect(cluster.Config); err != nil {
 		return nil, err
@@ -154,16 +152,6 @@ func (p *place) find(ctx context.Context, k kind, limit time.Duration) (resource
 		return r, fmt.Errorf("the API server did not tell the resource of %s within %v (requestTimeout): %w", k, quantity.Duration(limit), err)
 	}
 	return r, err
-}
-
-// selector selects what carries all labels.
-func selector(labels map[string]string) string {
-	var parts []string
-	for key, value := range labels {
-		parts = append(parts, key+"="+value)
-	}
-	sort.Strings(parts)
-	return strings.Join(parts, ",")
 }
 
 // leave gives up the connections.
@@ -259,7 +247,7 @@ func (s *session) makeBase(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if lost := s.neverReady(base); left > 0 || lost > 0 {
+	if lost := neverReady(base); left > 0 || lost > 0 {
 		return workload.Invalidf(workload.RuleTimeout, "%d of %d objects made before the measurement were not ready after %v", max(int(left), lost), len(base), 2*s.config.Ready.Std())
 	}
 	if err := s.tracker.tellsUpdates(s.sources); err != nil {
@@ -272,7 +260,7 @@ func (s *session) makeBase(ctx context.Context) error {
 }
 
 // neverReady counts the orders whose objects were not seen ready.
-func (s *session) neverReady(list []*order) int {
+func neverReady(list []*order) int {
 	n := 0
 	for _, o := range list {
 		if o.awaited && o.readyAt.Load() == 0 {

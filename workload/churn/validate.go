@@ -3,7 +3,6 @@ package churn
 import (
 	"fmt"
 	"slices"
-	"sort"
 	"time"
 
 	"tare/experiment"
@@ -147,16 +146,11 @@ func (c *Config) judge(out *outcome) error {
 
 // commonest is the most frequent failure.
 func (out *outcome) commonest() string {
-	var messages []string
-	for m := range out.failures {
-		messages = append(messages, m)
+	most, message := 0, "no failure was recorded"
+	for m, n := range out.failures {
+		if n > most || n == most && m < message {
+			most, message = n, m
+		}
 	}
-	sort.Slice(messages, func(i, j int) bool {
-		a, b := messages[i], messages[j]
-		return out.failures[a] > out.failures[b] || out.failures[a] == out.failures[b] && a < b
-	})
-	if len(messages) == 0 {
-		return "no failure was recorded"
-	}
-	return messages[0]
+	return message
 }

@@ -36,8 +36,8 @@ type watch struct {
 	// awaited are the orders that wait for an object, by its name, in the order of
 	// revisions. Only the watch itself changes it once it runs.
 	awaited map[string][]*awaiting
-	// lost is the time for which nothing was seen because the connection broke.
-	mu     sync.Mutex
+	// lost is the time for which nothing was seen because the connection broke. Like
+	// breaks, it is read when the watch has ended.
 	lost   time.Duration
 	breaks int
 }
@@ -52,11 +52,9 @@ type awaiting struct {
 func newTracker(a *api, namespace, selector string, sources []*source, resources []resource, orders ...[]*order) *tracker {
 	t := &tracker{api: a, namespace: namespace, selector: selector, all: make(chan struct{}, 1)}
 	at := map[resource]*watch{}
-	for _, r := range resources {
-		if at[r] == nil {
-			at[r] = &watch{tracker: t, resource: r, awaited: map[string][]*awaiting{}}
-			t.watches = append(t.watches, at[r])
-		}
+	for _, r := range distinct(resources) {
+		at[r] = &watch{tracker: t, resource: r, awaited: map[string][]*awaiting{}}
+		t.watches = append(t.watches, at[r])
 	}
 	for _, list := range orders {
 		for _, o := range list {
@@ -69,7 +67,7 @@ func newTracker(a *api, namespace, selector string, sources []*source, resources
 	return t
 }
 
-// list is what lists and watches select.
+// query is what lists and watches select.
 func (t *tracker) query(more url.Values) string {
 	more.Set("labelSelector", t.selector)
 	return "?" + more.Encode()
@@ -214,16 +212,16 @@ const again = 100 * time.Millisecond
 // a list first.
 func (w *watch) follow(ctx context.Context) {
 	var broken time.Time
+	alive := func() {
+		if !broken.IsZero() {
+			w.lost += time.Since(broken)
+			broken = time.Time{}
+		}
+	}
+	defer alive()
 	for ctx.Err() == nil {
 		begun := time.Now()
-		err := w.stream(ctx, func() {
-			if !broken.IsZero() {
-				w.mu.Lock()
-				w.lost += time.Since(broken)
-				w.mu.Unlock()
-				broken = time.Time{}
-			}
-		})
+		err := w.stream(ctx, alive)
 		if ctx.Err() != nil {
 			break
 		}
@@ -236,9 +234,7 @@ func (w *watch) follow(ctx context.Context) {
 		if broken.IsZero() {
 			broken = time.Now()
 		}
-		w.mu.Lock()
 		w.breaks++
-		w.mu.Unlock()
 		var refused *answer
 		if errors.As(err, &refused) && refused.code == http.StatusGone {
 			err = w.list(ctx)
@@ -246,11 +242,6 @@ func (w *watch) follow(ctx context.Context) {
 		if err != nil {
 			pause(ctx, again)
 		}
-	}
-	if !broken.IsZero() {
-		w.mu.Lock()
-		w.lost += time.Since(broken)
-		w.mu.Unlock()
 	}
 }
 
@@ -288,12 +279,10 @@ func (w *watch) stream(ctx context.Context, alive func()) error {
 }
 
 // unseen is the longest time for which one of the watches saw nothing, and the
-// number of breaks of all.
+// number of breaks of all. It is asked when they have ended.
 func (t *tracker) unseen() (longest time.Duration, breaks int) {
 	for _, w := range t.watches {
-		w.mu.Lock()
 		longest, breaks = max(longest, w.lost), breaks+w.breaks
-		w.mu.Unlock()
 	}
 	return longest, breaks
 }
