@@ -3,6 +3,7 @@ package manifests
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"time"
@@ -94,7 +95,7 @@ func byName(list []any) bool {
 // same says whether two single values are one: numbers, durations and quantities
 // by their value.
 func same(a, b any) bool {
-	if equal(a, b) {
+	if reflect.DeepEqual(a, b) {
 		return true
 	}
 	x, okX := number(a)
@@ -110,19 +111,6 @@ func same(a, b any) bool {
 	p, errP := amount(a)
 	q, errQ := amount(b)
 	return errP == nil && errQ == nil && p.Cmp(q) == 0
-}
-
-// equal compares what can be compared; maps and lists are not single values.
-func equal(a, b any) bool {
-	switch a.(type) {
-	case map[string]any, []any:
-		return false
-	}
-	switch b.(type) {
-	case map[string]any, []any:
-		return false
-	}
-	return a == b
 }
 
 func number(v any) (float64, bool) {

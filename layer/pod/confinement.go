@@ -65,19 +65,11 @@ func orUnknown(s string) string {
 
 // profileInForce splits what the kernel says of AppArmor: "NAME (MODE)".
 func profileInForce(s string) (profile, mode string) {
-	profile, mode, ok := cutLast(strings.TrimSpace(s), " (")
-	if !ok {
-		return profile, ""
+	s = strings.TrimSpace(s)
+	if i := strings.LastIndex(s, " ("); i >= 0 {
+		return s[:i], strings.TrimSuffix(s[i+2:], ")")
 	}
-	return profile, strings.TrimSuffix(mode, ")")
-}
-
-func cutLast(s, sep string) (before, after string, found bool) {
-	i := strings.LastIndex(s, sep)
-	if i < 0 {
-		return s, "", false
-	}
-	return s[:i], s[i+len(sep):], true
+	return s, ""
 }
 
 // unconfinedAppArmor is what the kernel says where no profile is in force.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"tare/layer"
 	"tare/layer/evidence"
@@ -142,14 +141,4 @@ func (a *active) after(ctx context.Context, _ layer.Did) ([]layer.Check, error) 
 		checks = append(checks, item.grown(a.counts[i], after))
 	}
 	return checks, nil
-}
-
-// selector writes labels as a selector, in order.
-func selector(labels map[string]string) string {
-	var parts []string
-	for k, v := range labels {
-		parts = append(parts, k+"="+v)
-	}
-	slices.Sort(parts)
-	return strings.Join(parts, ",")
 }

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"tare/layer/evidence"
 	"tare/layer/placeholder"
@@ -127,9 +128,9 @@ func (i Item) pods(ctx context.Context, s *kube.Site) ([]corev1.Pod, error) {
 	if namespace == "" {
 		namespace = s.Namespace()
 	}
-	list, err := c.Client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector(i.Pods.Labels)})
+	list, err := c.Client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: labels.Set(i.Pods.Labels).String()})
 	if err != nil {
-		return nil, fmt.Errorf("check %q: list pods with %s in namespace %s: %w", i.Name, selector(i.Pods.Labels), namespace, err)
+		return nil, fmt.Errorf("check %q: list pods with %s in namespace %s: %w", i.Name, labels.Set(i.Pods.Labels).String(), namespace, err)
 	}
 	return i.Pods.choose(list.Items, nodes)
 }
@@ -166,12 +167,12 @@ func (p *Pods) choose(pods []corev1.Pod, nodes []string) ([]corev1.Pod, error) {
 		pods = slices.DeleteFunc(pods, func(pod corev1.Pod) bool { return !slices.Contains(nodes, pod.Spec.NodeName) })
 		for _, node := range nodes {
 			if len(pods) > 0 && !slices.ContainsFunc(pods, func(pod corev1.Pod) bool { return pod.Spec.NodeName == node }) {
-				return nil, fmt.Errorf("no pod with %s runs on node %s, though one does on the other node", selector(p.Labels), node)
+				return nil, fmt.Errorf("no pod with %s runs on node %s, though one does on the other node", labels.Set(p.Labels), node)
 			}
 		}
 	}
 	if len(pods) > maxPods {
-		return nil, fmt.Errorf("%d pods with %s: at most %d are looked into; node: any takes one of them", len(pods), selector(p.Labels), maxPods)
+		return nil, fmt.Errorf("%d pods with %s: at most %d are looked into; node: any takes one of them", len(pods), labels.Set(p.Labels), maxPods)
 	}
 	return pods, nil
 }
