@@ -16,20 +16,12 @@ import (
 	"tare/machine/proc"
 )
 
-// cpuStat is the CPU time of the whole machine since it was started.
-type cpuStat struct {
-	busy       time.Duration // user, nice and system, guests included
-	interrupts time.Duration // irq and softirq
-	steal      time.Duration // runnable, but the hypervisor ran another machine
-	cpus       int           // online
-}
-
-// parseStat reads the lines of the CPUs in /proc/stat (proc_stat(5)). The reader of
-// prometheus/procfs goes through the counters of all interrupts as well, gives up
-// where the line of the softirqs is another than it knows, and returns after that:
-// but the clock is to be read right after the file.
-func parseStat(data []byte) (cpuStat, error) {
-	var s cpuStat
+// parseStat reads the lines of the CPUs in /proc/stat (proc_stat(5)): the totals but
+// for Waiting and Load. The reader of prometheus/procfs goes through the counters of
+// all interrupts as well, gives up where the line of the softirqs is another than it
+// knows, and returns after that: but the clock is to be read right after the file.
+func parseStat(data []byte) (Totals, error) {
+	var t Totals
 	total := false
 	for line := range bytes.Lines(data) {
 		f := strings.Fields(string(line))
@@ -37,7 +29,7 @@ func parseStat(data []byte) (cpuStat, error) {
 			continue
 		}
 		if f[0] != "cpu" {
-			s.cpus++
+			t.CPUs++
 			continue
 		}
 		// user nice system idle iowait irq softirq steal guest guest_nice;
@@ -49,17 +41,17 @@ func parseStat(data []byte) (cpuStat, error) {
 			}
 			ticks, err := strconv.ParseUint(f[i+1], 10, 64)
 			if err != nil || ticks > math.MaxInt64/uint64(4*proc.Tick) {
-				return cpuStat{}, fmt.Errorf("/proc/stat: %q is not a number of ticks", f[i+1])
+				return Totals{}, fmt.Errorf("/proc/stat: %q is not a number of ticks", f[i+1])
 			}
 			v[i] = time.Duration(ticks) * proc.Tick
 		}
-		s.busy, s.interrupts, s.steal = v[0]+v[1]+v[2], v[5]+v[6], v[7]
+		t.Busy, t.Interrupts, t.Steal = v[0]+v[1]+v[2], v[5]+v[6], v[7]
 		total = true
 	}
 	if !total {
-		return cpuStat{}, errors.New("/proc/stat: no line that begins with cpu")
+		return Totals{}, errors.New("/proc/stat: no line that begins with cpu")
 	}
-	return s, nil
+	return t, nil
 }
 
 // waiting is the time in which some task waited for a CPU; ok is false where the

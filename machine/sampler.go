@@ -64,7 +64,7 @@ func newSampler(root string) *Sampler {
 // snapshot is the state of the machine's counters at one moment.
 type snapshot struct {
 	time      time.Time
-	stat      cpuStat
+	stat      Totals                // of the CPUs only
 	threads   map[int]time.Duration // CPU time of kernel threads, by process id
 	others    time.Duration         // CPU time of processes that are neither those nor Tare's
 	waiting   time.Duration         // time in which some task waited for a CPU
@@ -130,7 +130,7 @@ func (s *Sampler) readSlow(shot *snapshot) {
 // difference computes the conditions between two snapshots.
 func difference(before, after *snapshot, own time.Duration) Conditions {
 	wall := after.time.Sub(before.time)
-	capacity := wall.Seconds() * float64(max(1, after.stat.cpus))
+	capacity := wall.Seconds() * float64(max(1, after.stat.CPUs))
 	share := func(d time.Duration) float64 {
 		if capacity <= 0 {
 			return 0
@@ -138,12 +138,12 @@ func difference(before, after *snapshot, own time.Duration) Conditions {
 		return min(1, max(0, d.Seconds()/capacity))
 	}
 	threads := threadTime(before.threads, after.threads)
-	busy := after.stat.busy - before.stat.busy
+	busy := after.stat.Busy - before.stat.Busy
 	c := Conditions{
 		ForeignCPU:  share(max(busy-own-threads, after.others-before.others)),
-		Steal:       share(after.stat.steal - before.stat.steal),
-		KernelCPU:   share(threads + after.stat.interrupts - before.stat.interrupts),
-		Busy:        min(max(0, busy+after.stat.interrupts-before.stat.interrupts), time.Duration(capacity*float64(time.Second))),
+		Steal:       share(after.stat.Steal - before.stat.Steal),
+		KernelCPU:   share(threads + after.stat.Interrupts - before.stat.Interrupts),
+		Busy:        min(max(0, busy+after.stat.Interrupts-before.stat.Interrupts), time.Duration(capacity*float64(time.Second))),
 		CPUPressure: -1,
 		Throttled:   max(0, after.throttled-before.throttled),
 	}

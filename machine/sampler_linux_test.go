@@ -265,7 +265,7 @@ func FuzzStat(f *testing.F) {
 	f.Add([]byte("cpu 1 -1"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s, err := parseStat(data)
-		if err == nil && (s.busy < 0 || s.interrupts < 0 || s.steal < 0 || s.cpus < 0) {
+		if err == nil && (s.Busy < 0 || s.Interrupts < 0 || s.Steal < 0 || s.CPUs < 0) {
 			t.Errorf("%+v", s)
 		}
 	})

@@ -27,11 +27,11 @@ func ReadTotals(root string) (Totals, error) {
 	if err != nil {
 		return Totals{}, fmt.Errorf("cannot tell what the CPUs do: %w", err)
 	}
-	s, err := parseStat(data)
+	t, err := parseStat(data)
 	if err != nil {
 		return Totals{}, err
 	}
-	t := Totals{CPUs: s.cpus, Busy: s.busy, Interrupts: s.interrupts, Steal: s.steal, Waiting: -1, Load: loadAverage(sys)[0]}
+	t.Waiting, t.Load = -1, loadAverage(sys)[0]
 	if d, ok := waiting(proc.Below(root)); ok {
 		t.Waiting = d
 	}
