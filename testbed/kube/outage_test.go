@@ -170,7 +170,7 @@ func TestLongOutage(t *testing.T) {
 	bed := onCluster(t)
 	bed.run.options.Kubeconfig = config
 	level := parameters()
-	level.Timeouts.Connect = quantity.Duration(2 * time.Second)
+	level.Timeouts.Connect = quantity.Duration(6 * time.Second) // on a busy machine an exec takes longer than one
 	level.Timeouts.Request = quantity.Duration(2 * time.Second)
 	level.Timeouts.Ready = quantity.Duration(60 * time.Second)
 	s := ready(t, bed, "away", experiment.Needs{Network: true}, level)
