@@ -76,7 +76,7 @@ func TestCluster(t *testing.T) {
 		if !strings.HasPrefix(ip, "10.96.") {
 			t.Fatalf("Service address %q", ip)
 		}
-		expect(t, "page", kubectl(t, "exec", "client", "--", "wget", "-q", "-O", "-", "http://"+ip+"/"), "hello from server")
+		expect(t, "page", kubectl(t, append([]string{"exec", "client", "--"}, fetch(ip)...)...), "hello from server")
 		expect(t, "iperf3", kubectl(t, "exec", "client", "--", "iperf3", "--client", ip, "--bytes", "1M"), "iperf Done.")
 	})
 	t.Run("limits are real", func(t *testing.T) {
@@ -114,7 +114,7 @@ func TestCluster(t *testing.T) {
 			t.Errorf("the pod without the RuntimeClass is in gVisor, too: %s", out)
 		}
 		ip := kubectl(t, "get", "service", "server", "--output=jsonpath={.spec.clusterIP}")
-		expect(t, "page", kubectl(t, "exec", "sandboxed", "--", "wget", "-q", "-O", "-", "http://"+ip+"/"), "hello from server")
+		expect(t, "page", kubectl(t, append([]string{"exec", "sandboxed", "--"}, fetch(ip)...)...), "hello from server")
 	})
 	t.Run("volumes", func(t *testing.T) {
 		apply(t, "volumes.yaml")
@@ -325,4 +325,10 @@ func eventually(t *testing.T, what string, check func() error) {
 			t.Fatalf("waited a minute for %s: %v", what, err)
 		}
 	}
+}
+
+// fetch gets the page of a service. A node knows the service's pods a moment after
+// they are ready.
+func fetch(ip string) []string {
+	return []string{"sh", "-c", "for try in $(seq 30); do wget -q -O - http://" + ip + "/ && exit; sleep 1; done; exit 1"}
 }
