@@ -34,8 +34,6 @@ type Bulk struct {
 	buffer    *bufio.Writer
 	size      int64 // of trials.jsonl
 	count     int
-	plain     plainWriter
-	line      []byte // buffer for the next line
 	// making is held while a file is made. The kernel makes one at a time in a
 	// directory, and who waits for its turn there keeps a processor busy.
 	making sync.Mutex
@@ -88,21 +86,15 @@ func NewBulk(dir string) (b *Bulk, err error) {
 	return b, nil
 }
 
-// Dir is what the run is to be called.
-func (b *Bulk) Dir() string { return b.dir }
-
 // Add writes one trial. It sets the trial's Seq and Session, and gives its Start
 // in UTC.
 func (b *Bulk) Add(t *Trial) error {
 	t.Seq = b.count + 1
 	t.Session = 1
 	t.Start = t.Start.UTC().Round(0)
-	line, plain := b.plain.append(b.line[:0], t)
-	if !plain {
-		var err error
-		if line, err = json.Marshal(trialLine{Schema: TrialSchema, Trial: t}); err != nil {
-			return fmt.Errorf("trial of arm %q in cell %q, round %d, cannot be recorded: %w", t.Arm, t.Cell, t.Round, err)
-		}
+	line, err := json.Marshal(trialLine{Schema: TrialSchema, Trial: t})
+	if err != nil {
+		return fmt.Errorf("trial of arm %q in cell %q, round %d, cannot be recorded: %w", t.Arm, t.Cell, t.Round, err)
 	}
 	if len(line) >= maxLine {
 		return fmt.Errorf("trial of arm %q in cell %q, round %d, takes %d bytes, more than the %d of a line", t.Arm, t.Cell, t.Round, len(line), maxLine)
@@ -110,9 +102,7 @@ func (b *Bulk) Add(t *Trial) error {
 	if b.size += int64(len(line)) + 1; b.size > maxLog {
 		return fmt.Errorf("%d trials take more than the %d bytes that %s may have: import them in parts", b.count, int64(maxLog), TrialsFile)
 	}
-	line = append(line, '\n')
-	b.line = line
-	if _, err := b.buffer.Write(b.line); err != nil {
+	if _, err := b.buffer.Write(append(line, '\n')); err != nil {
 		return b.failed(TrialsFile, err)
 	}
 	b.count++
@@ -166,9 +156,6 @@ type BulkFile struct {
 	bulk *Bulk
 	name string
 }
-
-// Name is the file's path below the run.
-func (f *BulkFile) Name() string { return f.name }
 
 // Write writes to the file.
 func (f *BulkFile) Write(p []byte) (int, error) {

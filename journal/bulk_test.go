@@ -71,8 +71,8 @@ func TestBulk(t *testing.T) {
 	if got := r.Notes[1]; got.Kind != NoteRemark || got.Text != "a remark" || len(r.Sessions) != 1 {
 		t.Errorf("notes: %+v", r.Notes)
 	}
-	if raw != "raw/1_a_b-x_.json" || f.Name() != raw {
-		t.Errorf("raw output as %s and %s", raw, f.Name())
+	if raw != "raw/1_a_b-x_.json" || f.name != raw {
+		t.Errorf("raw output as %s and %s", raw, f.name)
 	}
 	if left, _ := filepath.Glob(filepath.Join(parent, "deep", ".*")); len(left) != 0 {
 		t.Errorf("left behind: %v", left)

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"tare/experiment"
 	"tare/machine"
 )
 
@@ -30,10 +29,6 @@ type Journal struct {
 // Dir is the run directory as it was named to Create or Resume.
 func (j *Journal) Dir() string { return j.run.Dir }
 
-// Plan is the plan as plan.json has it. Parameters of unknown shape (Config,
-// Testbed) are JSON values, their numbers json.Number.
-func (j *Journal) Plan() *experiment.Plan { return j.run.Plan }
-
 // Session is the number of this session: 1 for a new run, one more with each
 // Resume.
 func (j *Journal) Session() int {
@@ -48,14 +43,6 @@ func (j *Journal) Trials() []Trial {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return slices.Clip(j.run.Trials)
-}
-
-// Notes are the recorded notes of all sessions in order. The caller must not
-// change them.
-func (j *Journal) Notes() []Note {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return slices.Clip(j.run.Notes)
 }
 
 // Environment is the record of the machine that the run began on; nil if there

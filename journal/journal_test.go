@@ -138,12 +138,12 @@ func TestRoundTrip(t *testing.T) {
 	}{
 		{"experiment", string(r.Experiment), file},
 		{"plan", r.Plan, plan()},
-		{"plan of the writer", j.Plan(), plan()},
+		{"plan of the writer", j.run.Plan, plan()},
 		{"environment", r.Environment, environment()},
 		{"environment of the writer", j.Environment(), environment()},
 		{"trials", r.Trials, want},
 		{"trials of the writer", j.Trials(), want},
-		{"notes of the writer", j.Notes(), r.Notes},
+		{"notes of the writer", j.run.Notes, r.Notes},
 		{"rounds", r.Rounds, 11},
 		{"finished", r.Finished, true},
 	} {

@@ -93,7 +93,7 @@ func TestKill(t *testing.T) {
 	}
 	defer j.Close()
 	record(t, j, acknowledged+1)
-	t.Logf("%d trials in %d sessions; notes of torn lines: %d", len(j.Trials()), j.Session(), tornNotes(j.Notes()))
+	t.Logf("%d trials in %d sessions; notes of torn lines: %d", len(j.Trials()), j.Session(), tornNotes(j.run.Notes))
 }
 
 // killWriter starts a writer, lets it acknowledge a few trials and a random

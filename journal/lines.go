@@ -22,24 +22,15 @@ type (
 
 // parseTrials reads the lines of trials.jsonl and gives the bytes that whole
 // lines take. Trials are numbered from 1 without a gap, so that a line that was
-// lost or doubled is noticed. The size of the file, where it is known, tells about
-// how many there are.
-func parseTrials(file io.Reader, size int64) (trials []Trial, end int64, err error) {
-	const most = 1 << 17 // a short first line must not ask for the machine's memory
-	var plain plainReader
+// lost or doubled is noticed.
+func parseTrials(file io.Reader) (trials []Trial, end int64, err error) {
 	end, err = eachLine(file, TrialsFile, func(line []byte, where func() string) error {
-		t, ok := plain.trial(line)
-		if !ok {
-			var err error
-			if t, err = parseTrial(line, where); err != nil {
-				return err
-			}
+		t, err := parseTrial(line, where)
+		if err != nil {
+			return err
 		}
 		if t.Seq != len(trials)+1 {
 			return fmt.Errorf("%s: trial number %d where %d is expected: lines are missing or doubled", where(), t.Seq, len(trials)+1)
-		}
-		if trials == nil {
-			trials = make([]Trial, 0, min(size/int64(len(line))+1, most))
 		}
 		trials = append(trials, t)
 		return nil

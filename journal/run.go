@@ -165,11 +165,7 @@ func (r *Run) readTrials(root *os.Root) error {
 		return err
 	}
 	defer f.Close()
-	size := int64(0) // not told: the list grows
-	if info, err := f.Stat(); err == nil {
-		size = info.Size()
-	}
-	if r.Trials, r.trialsEnd, err = parseTrials(f, size); err != nil {
+	if r.Trials, r.trialsEnd, err = parseTrials(f); err != nil {
 		return err
 	}
 	for _, n := range r.Notes {

@@ -65,7 +65,7 @@ func tear(t *testing.T, whole *Run, log string, data []byte, start, cut int) {
 	}
 	defer j.Close()
 	said := ""
-	if last := j.Notes()[len(j.Notes())-1]; last.Kind == NoteRemark {
+	if last := j.run.Notes[len(j.run.Notes)-1]; last.Kind == NoteRemark {
 		said = last.Text
 	}
 	want := fmt.Sprintf("dropped a torn last line of %s (%d bytes)", log, cut-start)
@@ -126,14 +126,14 @@ func FuzzTrials(f *testing.F) {
 	f.Add([]byte("\x00\n"))
 	f.Add([]byte(`{"schema":"tare.trial/v1","seq":1,"values":{"a":1e999}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		trials, end, err := parseTrials(bytes.NewReader(data), 0)
+		trials, end, err := parseTrials(bytes.NewReader(data))
 		if err != nil {
 			return
 		}
 		if end < 0 || end > int64(len(data)) {
 			t.Fatalf("%d bytes of whole lines in %d", end, len(data))
 		}
-		again, end2, err := parseTrials(bytes.NewReader(data[:end]), end)
+		again, end2, err := parseTrials(bytes.NewReader(data[:end]))
 		if err != nil || end2 != end || !cmp.Equal(trials, again) {
 			t.Fatalf("whole lines alone: %v, %d bytes of %d", err, end2, end)
 		}
