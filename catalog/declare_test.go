@@ -28,3 +28,27 @@ func TestDeclareBeforeValidation(t *testing.T) {
 		declared(k.Name, reflect.New(reflect.TypeOf(k.New()).Elem()).Interface().(experiment.WorkloadConfig))
 	}
 }
+
+// TestNames sees that every kind has a name of its own: of two with one name, a file gets
+// the last.
+func TestNames(t *testing.T) {
+	var layers, workloads, formats []string
+	for _, k := range Layers {
+		layers = append(layers, k.Name)
+	}
+	for _, k := range Workloads {
+		workloads = append(workloads, k.Name)
+	}
+	for _, f := range Formats {
+		formats = append(formats, f.Name)
+	}
+	for _, names := range [][]string{layers, workloads, formats} {
+		seen := map[string]bool{}
+		for _, name := range names {
+			if seen[name] {
+				t.Errorf("two are called %q", name)
+			}
+			seen[name] = true
+		}
+	}
+}

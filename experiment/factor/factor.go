@@ -17,11 +17,11 @@ type Levels[T any] []T
 // Of makes the levels of a parameter, for defaults and tests.
 func Of[T any](values ...T) Levels[T] { return values }
 
-// One is the level in force after expansion. It panics on an unexpanded or
-// empty factor, which is a programming error.
+// One is the level in force after expansion. It panics where there are several, as
+// before expansion, or none, as in an optional parameter that is not given.
 func (l Levels[T]) One() T {
 	if len(l) != 1 {
-		panic("factor: One on a factor that is not expanded")
+		panic(fmt.Sprintf("factor: One on a factor with %d levels", len(l)))
 	}
 	return l[0]
 }
