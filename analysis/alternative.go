@@ -29,7 +29,7 @@ func (x explainer) alternatives(run *Run, j *judgement, trials []journal.Trial) 
 			continue
 		}
 		a := &Alternative{Trials: t.taken(h), Comparison: other.comparison(t.plan, h)}
-		with.complete(&a.Comparison, h, true)
+		with.complete(&a.Comparison, h)
 		run.Comparisons[i].WithInvalid = a
 	}
 }

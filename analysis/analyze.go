@@ -39,12 +39,15 @@ func Analyze(plan *experiment.Plan, trials []journal.Trial, env *machine.Environ
 			run.Invalids = append(run.Invalids, trials[i])
 		}
 	}
-	x := explainer{Rules: j.Rules, plan: plan, table: t, unit: unitEffects{}, observational: run.Observation != nil, cells: run.Cells}
+	x := explainer{Rules: j.Rules, plan: plan, table: t, unit: unitEffects{}, cells: run.Cells}
 	for i, h := range j.treatments {
-		x.complete(&run.Comparisons[i], h, run.Valid)
+		x.complete(&run.Comparisons[i], h)
+		if !run.Valid {
+			run.Comparisons[i].Withhold(InvalidRuns{})
+		}
 	}
 	for i, h := range j.controls {
-		x.complete(&run.Controls[i], h, true)
+		x.complete(&run.Controls[i], h)
 	}
 	if run.Valid {
 		x.alternatives(run, j, trials)
@@ -86,7 +89,9 @@ func judgeRun(t *table, trials []journal.Trial) (*Run, *judgement) {
 	}
 	run.Controls = make([]Comparison, 0, len(j.controls))
 	for _, h := range j.controls {
-		run.Controls = append(run.Controls, j.comparison(t.plan, h))
+		c := j.comparison(t.plan, h)
+		c.Control = true
+		run.Controls = append(run.Controls, c)
 	}
 	return run, j
 }
@@ -106,15 +111,14 @@ func invalidity(plan *experiment.Plan, trials Counts) (reasons []Reason) {
 // comparison puts a judged hypothesis into the form of the result.
 func (j *judgement) comparison(plan *experiment.Plan, h *hypothesis) Comparison {
 	c := Comparison{
-		Cell:            plan.Cells[h.cell].ID,
-		Arm:             plan.Arms[h.arm].Name,
+		Cell:            h.Cell,
+		Arm:             h.Arm,
 		Metric:          h.Metric,
 		Verdict:         h.verdict,
 		Method:          h.Method,
 		Paired:          h.Paired,
 		Rounds:          h.Size(),
-		Restates:        h.restates,
-		Control:         plan.Arms[h.arm].Role == experiment.Control,
+		Restates:        h.Restates,
 		Margin:          float64(plan.Equivalence),
 		Overhead:        Interval(contrast.Overheads(h.shown(h.Main), h.Metric)),
 		T:               Interval(contrast.Overheads(h.shown(h.T), h.Metric)),
@@ -145,16 +149,15 @@ func (h *hypothesis) shown(v contrast.View) stats.Interval {
 // explainer adds to verdicts what explains them.
 type explainer struct {
 	contrast.Rules
-	plan          *experiment.Plan
-	table         *table // nil: of no single run
-	unit          unitEffects
-	observational bool
-	cells         []CellSummary // of the run; nil: of no single run
+	plan  *experiment.Plan
+	table *table // nil: of no single run
+	unit  unitEffects
+	cells []CellSummary // of the run; nil: of no single run
 }
 
 // complete adds what explains a verdict: the reason, the minimum detectable
 // effect, the values themselves, the diagnostics.
-func (x explainer) complete(c *Comparison, h *hypothesis, valid bool) {
+func (x explainer) complete(c *Comparison, h *hypothesis) {
 	c.Baseline, c.Treated = x.summaries(h)
 	c.Overheads = make([]float64, len(h.Contrasts))
 	for i, v := range h.Contrasts {
@@ -162,15 +165,11 @@ func (x explainer) complete(c *Comparison, h *hypothesis, valid bool) {
 	}
 	x.detectable(c, h)
 	x.inner(c, h)
-	c.Observational = x.observational
-	if h.Paired {
-		x.diagnose(c, h)
-	} else {
-		x.diagnoseSamples(c, h)
-	}
-	c.Reason = x.reason(h)
-	if !valid {
-		c.Withhold(InvalidRuns{})
+	c.Observational = h.Observational
+	x.diagnose(c, h)
+	c.Reason = h.reason
+	if _, few := h.reason.(TooFewValues); few {
+		c.Reason = TooFewValues{Loss: x.lost(h)}
 	}
 }
 
@@ -180,7 +179,7 @@ func (c *Comparison) Withhold(why Reason) { c.Verdict, c.Reason = Invalid, why }
 // inner adds the interval that equivalence rests on where the one shown does not
 // lie within the margin.
 func (x explainer) inner(c *Comparison, h *hypothesis) {
-	if h.verdict != Equivalent && h.reason != reaching || !beyond(h.Main.At, x.Margin) {
+	if h.verdict != Equivalent && h.reason != Reason(FarReaching{}) || !beyond(h.Main.At, x.Margin) {
 		return
 	}
 	if at, ok := h.inner(x.Rules); ok && !beyond(at, x.Margin) {
@@ -212,9 +211,13 @@ func (x explainer) detectable(c *Comparison, h *hypothesis) {
 		return
 	}
 	alpha, power := x.Alpha/float64(h.family), float64(x.plan.Power)
-	c.MDE = math.Abs(x.overheadOf(deviation(h)*x.unit.at(unitOf(h, alpha, power)), h.Metric))
-	if h.verdict != NotResolved || h.SD == 0 || h.reason == underBias || h.reason == noControl || h.reason == thinControl {
+	c.MDE = math.Abs(contrast.Magnitude(deviation(h)*x.unit.at(unitOf(h, alpha, power)), h.Metric))
+	switch h.reason.(type) {
+	case nil, WithinBias, NoControl, ThinControl:
 		return // more rounds would change nothing, or what they would is not known
+	}
+	if h.SD == 0 {
+		return
 	}
 	if n := needed(h, alpha, power); n > 0 {
 		c.Needed = max(n, h.Size()+1)

@@ -5,7 +5,6 @@ import (
 
 	"tare/analysis/contrast"
 	"tare/experiment"
-	"tare/experiment/factor"
 )
 
 // Question is a comparison that no run makes by itself: of arms of two runs, or
@@ -20,8 +19,6 @@ type Question struct {
 	// Observational says that the answer is of no experiment, and is to say so.
 	Observational bool
 	contrast.Data
-	// Estimate makes the estimates where Data do not say how; nil: they do.
-	Estimate func(contrast.Rules) contrast.Estimate
 	// Versus is what an overhead is compared with, where two overheads are: the
 	// verdict then says that one costs more or less than the other.
 	Versus *Versus
@@ -39,15 +36,12 @@ type Answers struct {
 // judges the arms of a run. From what a failed control takes the verdict is left
 // to the caller.
 func Assess(plan *experiment.Plan, asked, controls []Question) Answers {
-	all := *plan
-	all.Arms, all.Cells = nil, nil
-	x := explainer{Rules: contrast.RulesOf(plan), plan: &all, unit: unitEffects{}}
-	j := &judgement{Rules: x.Rules}
+	j := &judgement{Rules: contrast.RulesOf(plan)}
 	for _, q := range controls {
-		j.controls = append(j.controls, x.hypothesis(q, experiment.Control))
+		j.controls = append(j.controls, j.estimated(q))
 	}
 	for _, q := range asked {
-		h := x.hypothesis(q, experiment.Treatment)
+		h := j.estimated(q)
 		for i, c := range controls {
 			if c.Cell == q.Cell && c.Metric.Name == q.Metric.Name && c.Against == q.Against {
 				h.control = j.controls[i]
@@ -56,47 +50,21 @@ func Assess(plan *experiment.Plan, asked, controls []Question) Answers {
 		h.echo = q.Metric.Headline && q.echoes(asked)
 		j.treatments = append(j.treatments, h)
 	}
-	var a Answers
-	a.Failed = j.settle()
-	for i, h := range j.treatments {
-		x.observational = asked[i].Observational
-		c := x.answer(j, h)
-		c.Versus = asked[i].Versus
+	a := Answers{Failed: j.settle(), Family: claims(j.treatments)}
+	x := explainer{Rules: j.Rules, plan: plan, unit: unitEffects{}}
+	for _, h := range j.treatments {
+		c := j.comparison(plan, h)
+		c.Versus = h.Versus
+		x.complete(&c, h)
 		a.Asked = append(a.Asked, c)
-		if h.Metric.Headline && !h.echo {
-			a.Family++
-		}
 	}
-	for i, h := range j.controls {
-		x.observational = controls[i].Observational
-		a.Controls = append(a.Controls, x.answer(j, h))
+	for _, h := range j.controls {
+		c := j.comparison(plan, h)
+		c.Control = true
+		x.complete(&c, h)
+		a.Controls = append(a.Controls, c)
 	}
 	return a
-}
-
-// hypothesis gives a question a place of its own in the plan, which stands for
-// the runs that it is about.
-func (x explainer) hypothesis(q Question, r experiment.Role) *hypothesis {
-	h := &hypothesis{cell: len(x.plan.Cells), arm: len(x.plan.Arms), Data: q.Data, restates: q.Restates}
-	for i, c := range x.plan.Cells {
-		if c.ID == q.Cell {
-			h.cell = i
-		}
-	}
-	if h.cell == len(x.plan.Cells) {
-		x.plan.Cells = append(x.plan.Cells, experiment.Cell{ID: q.Cell})
-	}
-	for i, a := range x.plan.Arms {
-		if a.Name == q.Arm && a.Role == r && a.Levels[0].Value == q.Against {
-			h.arm = i
-		}
-	}
-	if h.arm == len(x.plan.Arms) {
-		against := []factor.Level{{Factor: "against", Value: q.Against}}
-		x.plan.Arms = append(x.plan.Arms, experiment.PlannedArm{Name: q.Arm, Role: r, Levels: against})
-	}
-	h.made(x.Rules, q.Estimate)
-	return h
 }
 
 // echoes says whether the metric that a question restates is a headline among
@@ -105,11 +73,4 @@ func (q Question) echoes(all []Question) bool {
 	return q.Restates != "" && slices.ContainsFunc(all, func(o Question) bool {
 		return o.Cell == q.Cell && o.Arm == q.Arm && o.Against == q.Against && o.Metric.Name == q.Restates && o.Metric.Headline
 	})
-}
-
-// answer is a judged hypothesis in the form of the result.
-func (x explainer) answer(j *judgement, h *hypothesis) Comparison {
-	c := j.comparison(x.plan, h)
-	x.complete(&c, h, true)
-	return c
 }

@@ -185,29 +185,18 @@ const (
 	spreadFewest = 20
 )
 
-// diagnoseSamples warns of what two independent samples say of their own
-// comparison.
-func (x explainer) diagnoseSamples(c *Comparison, h *hypothesis) {
-	warn := func(f Finding) { c.Warnings = append(c.Warnings, f) }
-	if !c.EstimatorsAgree {
-		warn(disagreement(h))
-	}
-	if h.Main.OK && h.Method == contrast.MethodWelch {
-		warn(NormalSamples{Baseline: len(h.Baseline), Treated: len(h.Treated)})
-	}
-	if h.Size() > 1 && h.SD == 0 {
-		warn(NoVariation{Scale: h.Metric.Scale})
-	}
+// compareSpreads warns of two independent samples that differ in more than their level.
+func compareSpreads(c *Comparison, warn func(Finding)) {
 	base, arm := relativeSpread(c.Baseline, c.Metric), relativeSpread(c.Treated, c.Metric)
-	if h.Size() >= spreadFewest && base > 0 && arm > 0 {
-		if ratio := max(arm/base, base/arm); ratio >= spreadRatio {
-			wider := experiment.Treatment
-			if base > arm {
-				wider = experiment.Baseline
-			}
-			warn(UnequalSpread{Wider: wider, Ratio: contrast.Finite(ratio)})
-		}
+	ratio := max(arm/base, base/arm)
+	if base <= 0 || arm <= 0 || ratio < spreadRatio {
+		return
 	}
+	wider := experiment.Treatment
+	if base > arm {
+		wider = experiment.Baseline
+	}
+	warn(UnequalSpread{Wider: wider, Ratio: contrast.Finite(ratio)})
 }
 
 // relativeSpread is the width of the middle half of values, relative to their

@@ -8,38 +8,20 @@ import (
 	"tare/stats"
 )
 
-// reason says why a comparison is not resolved.
-type reason int
-
-const (
-	plain       reason = iota // neither a difference nor equivalence is shown
-	noPairs                   // fewer than two pairs, or than two values of an arm
-	noSpread                  // too few values for ranks, and no spread for a t interval
-	notByHolm                 // by itself a difference, but not among the family
-	underBias                 // a difference no larger than the control's
-	tooFew                    // fewer values than any claim of the family takes
-	noControl                 // the control arm has no estimate to stand against
-	thinControl               // it has one of so few pairs that it could hardly differ
-	straddling                // p is small, but ties leave 0 in the interval
-	reaching                  // equivalent by the tests, with an interval far beyond the margin
-)
-
 // hypothesis is one comparison on its way to a verdict.
 type hypothesis struct {
-	cell, arm, base int
-	contrast.Data
+	Question
 	contrast.Estimate
-	estimate      func(contrast.Rules) contrast.Estimate // how it was made
-	adjusted      float64                                // p after Holm; p itself for an exploratory metric
-	equivAdjusted float64
-	control       *hypothesis // the A/A comparison on the same metric; nil: none planned
-	bias          float64     // what a claim must exceed, as a contrast
-	verdict       Verdict
-	reason        reason
-	family        int     // hypotheses that share its correction; 1 for an exploratory metric
-	restates      string  // the metric that a closed loop makes this one say once more; "": none
-	echo          bool    // that metric is a headline as well: both are one claim
-	byT           Verdict // what the t interval alone would say
+	cell, arm, base int     // of the plan; without meaning where it is of no single run
+	adjusted        float64 // p after Holm; p itself for an exploratory metric
+	equivAdjusted   float64
+	control         *hypothesis // the A/A comparison on the same metric; nil: none planned
+	bias            float64     // what a claim must exceed, as a contrast
+	verdict         Verdict
+	reason          Reason  // why it is not resolved; nil where it is
+	family          int     // hypotheses that share its correction; 1 for an exploratory metric
+	echo            bool    // what it restates is a headline as well: both are one claim
+	byT             Verdict // what the t interval alone would say
 }
 
 // judgement is every comparison of a run, in the order cell, metric, arm.
@@ -57,7 +39,7 @@ func judge(t *table) *judgement {
 	j := &judgement{Rules: contrast.RulesOf(t.plan)}
 	j.compare(t)
 	for _, i := range j.settle() {
-		j.reasons = append(j.reasons, j.failure(t.plan, j.controls[i]))
+		j.reasons = append(j.reasons, j.controls[i].failure(t.plan))
 	}
 	j.family = t.plan.HeadlineFamily()
 	for _, h := range j.treatments {
@@ -115,28 +97,25 @@ func (j *judgement) compare(t *table) {
 
 // hypothesis estimates the comparison of arm a with the baseline b.
 func (j *judgement) hypothesis(t *table, c, a, b int, m experiment.Metric) *hypothesis {
-	d := t.compared(c, a, b, m)
-	h := &hypothesis{cell: c, arm: a, base: b, Data: d, restates: t.restates(c, m)}
-	h.made(j.Rules, nil)
-	if original := namedMetric(t.plan.Cells[c], h.restates); original != nil {
+	cell := t.plan.Cells[c]
+	h := j.estimated(Question{Cell: cell.ID, Arm: t.plan.Arms[a].Name, Restates: t.restates(c, m), Observational: t.plan.Import != nil,
+		Data: t.compared(c, a, b, m)})
+	h.cell, h.arm, h.base = c, a, b
+	if original := cell.Metric(h.Restates); original != nil {
 		h.echo = m.Headline && original.Headline
 	}
 	return h
 }
 
-// made makes the estimates, from the data unless something else says how.
-func (h *hypothesis) made(r contrast.Rules, by func(contrast.Rules) contrast.Estimate) {
-	if by == nil {
-		by = func(r contrast.Rules) contrast.Estimate { return r.Estimate(&h.Data) }
-	}
-	h.estimate, h.Estimate = by, by(r)
+func (j *judgement) estimated(q Question) *hypothesis {
+	return &hypothesis{Question: q, Estimate: j.Estimate(&q.Data)}
 }
 
 // inner is the interval that a claim of equivalence rests on; false if there is
 // none. It is of the estimator that leads, which may be t where with its lesser
 // confidence ranks would have an interval already.
 func (h *hypothesis) inner(r contrast.Rules) (stats.Interval, bool) {
-	e := h.estimate(r.Inner())
+	e := r.Inner().Estimate(&h.Data)
 	v := e.Main
 	if e.Method != h.Method {
 		v = e.T
@@ -153,12 +132,7 @@ func beyond(at stats.Interval, limit float64) bool { return at.Lo < -limit || at
 func decide(all []*hypothesis, r contrast.Rules) {
 	main, equiv := holm(all, func(h *hypothesis) contrast.View { return h.Main })
 	byT, equivByT := holm(all, func(h *hypothesis) contrast.View { return h.T })
-	headline := 0
-	for _, h := range all {
-		if h.Metric.Headline && !h.echo {
-			headline++
-		}
-	}
+	headline := claims(all)
 	for i, h := range all {
 		h.family = 1
 		if h.Metric.Headline {
@@ -170,21 +144,29 @@ func decide(all []*hypothesis, r contrast.Rules) {
 	}
 }
 
+// claims counts the headline hypotheses; two metrics that a closed loop makes one
+// are one.
+func claims(all []*hypothesis) (n int) {
+	for _, h := range all {
+		if h.Metric.Headline && !h.echo {
+			n++
+		}
+	}
+	return n
+}
+
 // holm adjusts the p values of the headline hypotheses for their number. What a
 // closed loop makes two metrics say is one claim: the one that restates is
 // adjusted in the other's place.
 func holm(all []*hypothesis, of func(*hypothesis) contrast.View) (p, equiv []float64) {
 	p, equiv = make([]float64, len(all)), make([]float64, len(all))
-	type place struct {
-		cell, arm int
-		metric    string
-	}
+	type place struct{ cell, arm, against, metric string }
 	echoed := map[place]bool{}
 	for i, h := range all {
 		v := of(h)
 		p[i], equiv[i] = v.P, v.Equiv
 		if h.echo {
-			echoed[place{h.cell, h.arm, h.restates}] = true
+			echoed[place{h.Cell, h.Arm, h.Against, h.Restates}] = true
 		}
 	}
 	adjust := func(in, keep func(h *hypothesis) bool) {
@@ -208,7 +190,7 @@ func holm(all []*hypothesis, of func(*hypothesis) contrast.View) (p, equiv []flo
 	original := func(h *hypothesis) bool { return !h.echo }
 	adjust(original, original)
 	if len(echoed) > 0 {
-		adjust(func(h *hypothesis) bool { return !echoed[place{h.cell, h.arm, h.Metric.Name}] }, echo)
+		adjust(func(h *hypothesis) bool { return !echoed[place{h.Cell, h.Arm, h.Against, h.Metric.Name}] }, echo)
 	}
 	return p, equiv
 }
@@ -223,35 +205,35 @@ const reach = 2
 
 // decide is the order of decision: equivalent, else costs or gains, else not
 // resolved and why.
-func (h *hypothesis) decide(v contrast.View, p, equiv float64, r contrast.Rules) (Verdict, reason) {
+func (h *hypothesis) decide(v contrast.View, p, equiv float64, r contrast.Rules) (Verdict, Reason) {
 	excludes := v.At.Lo > 0 || v.At.Hi < 0
 	switch {
 	case h.Size() < 2:
-		return NotResolved, noPairs
+		return NotResolved, TooFewValues{}
 	case !v.OK:
-		return NotResolved, noSpread
+		return NotResolved, NoSpread{Fewest: contrast.Fewest(true, r.Alpha)}
 	case h.tooFew(r):
-		return NotResolved, tooFew
+		return NotResolved, TooFewToClaim{Family: h.family, Fewest: contrast.Fewest(h.Paired, r.Alpha/float64(h.family))}
 	case h.control != nil && !h.control.Main.OK:
-		return NotResolved, noControl
+		return NotResolved, NoControl{}
 	case h.control != nil && 2*h.control.Size() < h.Size():
-		return NotResolved, thinControl
+		return NotResolved, ThinControl{Values: h.control.Size()}
 	case equiv <= r.Alpha && beyond(v.At, reach*r.Margin):
-		return NotResolved, reaching
+		return NotResolved, FarReaching{}
 	case equiv <= r.Alpha:
-		return Equivalent, plain
+		return Equivalent, nil
 	case p > r.Alpha && v.P <= r.Alpha && excludes:
-		return NotResolved, notByHolm
+		return NotResolved, NotInFamily{Family: h.family}
 	case p > r.Alpha:
-		return NotResolved, plain
+		return NotResolved, NothingShown{}
 	case !excludes:
-		return NotResolved, straddling
+		return NotResolved, Ties{}
 	case v.At.Lo <= h.bias && v.At.Hi >= -h.bias:
-		return NotResolved, underBias
+		return NotResolved, WithinBias{Bias: contrast.Magnitude(h.bias, h.Metric)}
 	case contrast.Overhead(v.At.Point, h.Metric) > 0:
-		return Costs, plain
+		return Costs, nil
 	}
-	return Gains, plain
+	return Gains, nil
 }
 
 // tooFew says whether there are fewer values than the rank test takes to claim

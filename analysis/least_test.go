@@ -3,6 +3,7 @@ package analysis
 import (
 	"testing"
 
+	"tare/analysis/contrast"
 	"tare/experiment/quantity"
 )
 
@@ -13,7 +14,7 @@ func TestLeast(t *testing.T) {
 		alpha float64
 		want  int
 	}{{0.05, 6}, {1 - 0.95, 6}, {0.0625, 5}, {0.01, 8}, {0.05 / 12, 9}, {1, 1}} {
-		if got := least(c.alpha); got != c.want {
+		if got := contrast.Fewest(true, c.alpha); got != c.want {
 			t.Errorf("alpha %v: %d pairs, want %d", c.alpha, got, c.want)
 		}
 	}

@@ -49,7 +49,7 @@ func loops(t *table) []*LoopSummary {
 
 // loop gives the summary of a cell's closed loop, nil if the trials show none.
 func (t *table) loop(c int, l experiment.Loop) *LoopSummary {
-	latency, throughput := namedMetric(t.plan.Cells[c], l.Latency), namedMetric(t.plan.Cells[c], l.Throughput)
+	latency, throughput := t.plan.Cells[c].Metric(l.Latency), t.plan.Cells[c].Metric(l.Throughput)
 	if latency == nil || throughput == nil {
 		return nil
 	}
@@ -90,14 +90,6 @@ func centre(x []float64) {
 	}
 }
 
-func namedMetric(c experiment.Cell, name string) *experiment.Metric {
-	i := slices.IndexFunc(c.Metrics, func(m experiment.Metric) bool { return m.Name == name })
-	if i < 0 {
-		return nil
-	}
-	return &c.Metrics[i]
-}
-
 // restates names the metric that a metric says once more, if any.
 func (t *table) restates(c int, m experiment.Metric) string {
 	if l := t.loops[c]; l != nil && m.Name == l.Latency {
@@ -111,7 +103,7 @@ var extreme = regexp.MustCompile(`(^|[^a-z0-9])(p[0-9.]+|[0-9.]+th|max|maximum|w
 
 // omits says whether a metric suffers from what a closed loop leaves out.
 func (s *LoopSummary) omits(cell experiment.Cell, m experiment.Metric) bool {
-	latency := namedMetric(cell, s.Latency)
+	latency := cell.Metric(s.Latency)
 	return m.Name != s.Latency && m.Unit == latency.Unit && extreme.MatchString(strings.ToLower(m.Name))
 }
 

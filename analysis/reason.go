@@ -108,38 +108,6 @@ type Loss struct {
 	Metric   string   `json:"metric,omitempty"` // of which they have no usable value, where no rule was broken
 }
 
-// reason gives an unresolved comparison its reason with the figures.
-func (x explainer) reason(h *hypothesis) Reason {
-	if h.verdict != NotResolved {
-		return nil
-	}
-	switch h.reason {
-	case noPairs:
-		return TooFewValues{Loss: x.lost(h)}
-	case noSpread:
-		return NoSpread{Fewest: least(x.Alpha)}
-	case noControl:
-		return NoControl{}
-	case thinControl:
-		return ThinControl{Values: h.control.Size()}
-	case notByHolm:
-		return NotInFamily{Family: h.family}
-	case underBias:
-		return WithinBias{Bias: x.overheadOf(h.bias, h.Metric)}
-	case tooFew:
-		fewest := least
-		if !h.Paired {
-			fewest = leastValues
-		}
-		return TooFewToClaim{Family: h.family, Fewest: fewest(x.Alpha / float64(h.family))}
-	case straddling:
-		return Ties{}
-	case reaching:
-		return FarReaching{}
-	}
-	return NothingShown{}
-}
-
 // lost says what a comparison with too few values has lost its trials to.
 func (x explainer) lost(h *hypothesis) *Loss {
 	if x.table == nil { // of no single run
@@ -182,16 +150,8 @@ func (t *table) loss(c, a int, m experiment.Metric) *Loss {
 	return &Loss{Lost: lost, Trials: count, Rules: slices.Sorted(maps.Keys(broken))}
 }
 
-// overheadOf is the size of a contrast as an overhead.
-func (x explainer) overheadOf(size float64, m experiment.Metric) float64 {
-	if m.Better == experiment.Higher && m.Scale != experiment.Difference {
-		size = -size
-	}
-	return contrast.Overhead(size, m)
-}
-
 // failure says by how much a control misses.
-func (j *judgement) failure(plan *experiment.Plan, h *hypothesis) ControlFails {
-	return ControlFails{Cell: plan.Cells[h.cell].ID, Metric: h.Metric, Overhead: Interval(contrast.Overheads(h.Main.At, h.Metric)),
+func (h *hypothesis) failure(plan *experiment.Plan) ControlFails {
+	return ControlFails{Cell: h.Cell, Metric: h.Metric, Overhead: Interval(contrast.Overheads(h.Main.At, h.Metric)),
 		PAdjusted: h.adjusted, Margin: float64(plan.Equivalence)}
 }

@@ -83,29 +83,5 @@ func totalRounds(t *table) (rounds int, capped bool) {
 // plan whose trials are independent samples it is the number of values of each
 // arm, by the rank-sum test.
 func FewestRounds(plan *experiment.Plan) int {
-	alpha := contrast.RulesOf(plan).Alpha / float64(max(plan.HeadlineFamily(), 1))
-	if !plan.Paired() {
-		return leastValues(alpha)
-	}
-	return least(alpha)
-}
-
-// leastValues is the smallest size of two samples at which the rank-sum test can
-// reach a p of alpha.
-func leastValues(alpha float64) int {
-	n := 1
-	for n < 1000 && stats.RankSumLeast(n, n) > alpha*(1+1e-9) {
-		n++
-	}
-	return n
-}
-
-// least is the smallest number of pairs at which the exact two-sided signed-rank
-// test can reach a p of alpha.
-func least(alpha float64) int {
-	n := 1
-	for p := 1.0; p > alpha*(1+1e-9) && n < 1000; n++ {
-		p /= 2
-	}
-	return n
+	return contrast.Fewest(plan.Paired(), contrast.RulesOf(plan).Alpha/float64(max(plan.HeadlineFamily(), 1)))
 }

@@ -11,15 +11,13 @@ import (
 // where every file of an arm tells it, otherwise as they stand in the journal.
 // Rounds mean nothing here, and no trial replaces another.
 func (t *table) inOrder(trials []journal.Trial) {
-	cells, arms := places(t.plan)
 	lists := make([][][]*journal.Trial, len(t.plan.Cells))
 	for c := range lists {
 		lists[c] = make([][]*journal.Trial, len(t.plan.Arms))
 	}
 	for i := range trials {
-		c, okCell := cells[trials[i].Cell]
-		a, okArm := arms[trials[i].Arm]
-		if !okCell || !okArm {
+		c, a, ok := t.place(trials[i].Cell, trials[i].Arm)
+		if !ok {
 			t.lose(&trials[i])
 			continue
 		}

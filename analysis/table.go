@@ -11,6 +11,8 @@ import (
 // table holds the trials of a run where they stand in the plan.
 type table struct {
 	plan   *experiment.Plan
+	cells  map[string]int // indices by ID
+	arms   map[string]int // and by name
 	rounds []int          // rounds with any trial, ascending; of independent samples, places from 1
 	at     [][]int        // by cell: the rounds that it has slots for, ascending; all, unless a run is imported
 	slots  [][][]slot     // by cell, arm and index into the cell's rounds, which an arm of fewer trials than others does not fill
@@ -40,7 +42,13 @@ type slot struct {
 // tabulate sorts the trials into the plan. Trials are expected in the order of
 // the journal; of several valid attempts at one planned trial the latest counts.
 func tabulate(plan *experiment.Plan, trials []journal.Trial, data admission) *table {
-	t := &table{plan: plan, data: data}
+	t := &table{plan: plan, cells: map[string]int{}, arms: map[string]int{}, data: data}
+	for i, c := range plan.Cells {
+		t.cells[c.ID] = i
+	}
+	for i, a := range plan.Arms {
+		t.arms[a.Name] = i
+	}
 	if plan.Paired() {
 		t.byRound(trials)
 	} else {
@@ -50,22 +58,16 @@ func tabulate(plan *experiment.Plan, trials []journal.Trial, data admission) *ta
 	return t
 }
 
-// places finds cells and arms by their names.
-func places(plan *experiment.Plan) (cells, arms map[string]int) {
-	cells, arms = map[string]int{}, map[string]int{}
-	for i, c := range plan.Cells {
-		cells[c.ID] = i
-	}
-	for i, a := range plan.Arms {
-		arms[a.Name] = i
-	}
-	return cells, arms
+// place finds a cell and an arm by their names.
+func (t *table) place(cell, arm string) (c, a int, ok bool) {
+	c, okCell := t.cells[cell]
+	a, okArm := t.arms[arm]
+	return c, a, okCell && okArm
 }
 
 // byRound puts trials of the same round side by side.
 func (t *table) byRound(trials []journal.Trial) {
 	plan := t.plan
-	cells, arms := places(plan)
 	for i := range trials {
 		if n := len(t.rounds); n == 0 || t.rounds[n-1] != trials[i].Round {
 			t.rounds = append(t.rounds, trials[i].Round)
@@ -76,7 +78,7 @@ func (t *table) byRound(trials []journal.Trial) {
 	if n := len(t.rounds); n > 0 {
 		t.final = t.rounds[n-1]
 	}
-	t.at = t.cellRounds(trials, cells)
+	t.at = t.cellRounds(trials)
 	slots := 0
 	for _, rounds := range t.at {
 		slots += len(rounds) * len(plan.Arms)
@@ -92,9 +94,8 @@ func (t *table) byRound(trials []journal.Trial) {
 	}
 	for i := range trials {
 		trial := &trials[i]
-		c, okCell := cells[trial.Cell]
-		a, okArm := arms[trial.Arm]
-		if !okCell || !okArm {
+		c, a, ok := t.place(trial.Cell, trial.Arm)
+		if !ok {
 			t.lose(trial)
 			continue
 		}
@@ -106,7 +107,7 @@ func (t *table) byRound(trials []journal.Trial) {
 // cellRounds gives the rounds of each cell. In a run of Tare's own, every cell is
 // measured in every round. Files that are imported may each bring a cell of their
 // own, and slots for all rounds in all cells would be the square of their number.
-func (t *table) cellRounds(trials []journal.Trial, cells map[string]int) [][]int {
+func (t *table) cellRounds(trials []journal.Trial) [][]int {
 	at := make([][]int, len(t.plan.Cells))
 	if t.plan.Import == nil {
 		for c := range at {
@@ -115,7 +116,7 @@ func (t *table) cellRounds(trials []journal.Trial, cells map[string]int) [][]int
 		return at
 	}
 	for i := range trials {
-		if c, ok := cells[trials[i].Cell]; ok {
+		if c, ok := t.cells[trials[i].Cell]; ok {
 			if n := len(at[c]); n == 0 || at[c][n-1] != trials[i].Round {
 				at[c] = append(at[c], trials[i].Round)
 			}

@@ -18,30 +18,38 @@ const orderLevel = 0.01
 // diagnose sets the diagnostics of one comparison and warns of what they say.
 func (x explainer) diagnose(c *Comparison, h *hypothesis) {
 	warn := func(f Finding) { c.Warnings = append(c.Warnings, f) }
-	n := len(h.Contrasts)
-	c.Lag1 = contrast.Finite(stats.Lag1(h.Contrasts))
-	if p, err := stats.OrderEffect(h.Contrasts, h.Moved); err == nil && !math.IsNaN(p) {
-		c.OrderP = p
-	}
-	if autocorrelated(c.Lag1, n) {
-		warn(Autocorrelation{Lag1: c.Lag1})
-	}
-	if c.OrderP < orderLevel {
-		warn(OrderEffect{P: c.OrderP})
+	if h.Paired {
+		c.Lag1 = contrast.Finite(stats.Lag1(h.Contrasts))
+		if p, err := stats.OrderEffect(h.Contrasts, h.Moved); err == nil && !math.IsNaN(p) {
+			c.OrderP = p
+		}
+		if autocorrelated(c.Lag1, h.Size()) {
+			warn(Autocorrelation{Lag1: c.Lag1})
+		}
+		if c.OrderP < orderLevel {
+			warn(OrderEffect{P: c.OrderP})
+		}
 	}
 	if !c.EstimatorsAgree {
 		warn(disagreement(h))
 	}
-	if h.Main.OK && h.Method == contrast.MethodT {
-		warn(NormalPairs{Pairs: n, Fewest: least(x.Alpha)})
-	}
-	if goal := math.Log1p(float64(x.plan.Precision)); goal > 0 && h.Metric.Headline && h.Main.OK && h.Method != contrast.MethodT {
-		if half := (h.Main.At.Hi - h.Main.At.Lo) / 2; half > goal*(1+1e-9) {
+	switch {
+	case !h.Main.OK:
+	case h.Method == contrast.MethodT:
+		warn(NormalPairs{Pairs: h.Size(), Fewest: contrast.Fewest(true, x.Alpha)})
+	case h.Method == contrast.MethodWelch:
+		warn(NormalSamples{Baseline: len(h.Baseline), Treated: len(h.Treated)})
+	case h.Paired && h.Metric.Headline:
+		goal, half := math.Log1p(float64(x.plan.Precision)), (h.Main.At.Hi-h.Main.At.Lo)/2
+		if goal > 0 && half > goal*(1+1e-9) {
 			warn(Imprecise{Asked: float64(x.plan.Precision), Reached: contrast.Finite(math.Expm1(half))})
 		}
 	}
-	if n > 1 && h.SD == 0 {
-		warn(NoVariation{Paired: true, Scale: h.Metric.Scale})
+	if h.Size() > 1 && h.SD == 0 {
+		warn(NoVariation{Paired: h.Paired, Scale: h.Metric.Scale})
+	}
+	if !h.Paired && h.Size() >= spreadFewest {
+		compareSpreads(c, warn)
 	}
 }
 
@@ -161,7 +169,7 @@ func sizeFindings(t *table, run *Run) []Finding {
 	if able || run.Family == 0 || most == 0 {
 		return nil
 	}
-	return []Finding{FewValues{Most: most, Family: run.Family, Fewest: leastValues(alpha)}}
+	return []Finding{FewValues{Most: most, Family: run.Family, Fewest: contrast.Fewest(false, alpha)}}
 }
 
 // interrupted lists the rounds whose valid trials in a cell are of more than one

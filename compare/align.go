@@ -46,24 +46,6 @@ func (c *comparison) armNames() []string {
 	return names
 }
 
-func cellOf(plan *experiment.Plan, id string) *experiment.Cell {
-	for i := range plan.Cells {
-		if plan.Cells[i].ID == id {
-			return &plan.Cells[i]
-		}
-	}
-	return nil
-}
-
-func armOf(plan *experiment.Plan, name string) *experiment.PlannedArm {
-	for i := range plan.Arms {
-		if plan.Arms[i].Name == name {
-			return &plan.Arms[i]
-		}
-	}
-	return nil
-}
-
 // firstWith is the index of the first run in which an arm is a treatment; -1
 // for none.
 func (c *comparison) firstWith(arm string) int {
@@ -71,26 +53,8 @@ func (c *comparison) firstWith(arm string) int {
 }
 
 func treatment(plan *experiment.Plan, arm string) bool {
-	a := armOf(plan, arm)
+	a := plan.Arm(arm)
 	return a != nil && a.Role == experiment.Treatment
-}
-
-// metricOf finds a metric of a cell.
-func metricOf(cell *experiment.Cell, name string) *experiment.Metric {
-	if cell == nil {
-		return nil
-	}
-	for i := range cell.Metrics {
-		if cell.Metrics[i].Name == name {
-			return &cell.Metrics[i]
-		}
-	}
-	return nil
-}
-
-// sameKind says whether values of two metrics of one name can be compared.
-func sameKind(a, b *experiment.Metric) bool {
-	return a != nil && b != nil && a.Unit == b.Unit && a.Better == b.Better && a.Scale == b.Scale
 }
 
 // shared is a metric in a cell as runs share it: a headline only where it is one
@@ -106,11 +70,11 @@ type shared struct {
 func (c *comparison) align() ([]shared, error) {
 	var list []shared
 	for _, id := range c.cellIDs() {
-		c.missing("cell", id, func(p *experiment.Plan) bool { return cellOf(p, id) != nil })
+		c.missing("cell", id, func(p *experiment.Plan) bool { return p.Cell(id) != nil })
 		list = append(list, c.alignMetrics(id)...)
 	}
 	for _, name := range c.armNames() {
-		c.missing("arm", name, func(p *experiment.Plan) bool { return armOf(p, name) != nil })
+		c.missing("arm", name, func(p *experiment.Plan) bool { return p.Arm(name) != nil })
 	}
 	if len(c.in) > 1 && !slices.ContainsFunc(list, func(s shared) bool { return count(s.runs) > 1 }) {
 		return nil, c.nothing()
@@ -135,7 +99,7 @@ func (c *comparison) missing(what, name string, has func(*experiment.Plan) bool)
 func (c *comparison) alignMetrics(id string) []shared {
 	var list []shared
 	for _, in := range c.in {
-		cell := cellOf(in.Run.Plan, id)
+		cell := in.Run.Plan.Cell(id)
 		if cell == nil {
 			continue
 		}
@@ -151,27 +115,26 @@ func (c *comparison) alignMetrics(id string) []shared {
 
 func (c *comparison) sharedMetric(id string, m experiment.Metric) shared {
 	s := shared{cell: id, metric: m, runs: make([]bool, len(c.in))}
-	var other []int
-	var with []int
+	var with, other []int
 	cells := 0
 	for i, in := range c.in {
-		cell := cellOf(in.Run.Plan, id)
-		if cell != nil {
-			cells++
+		cell := in.Run.Plan.Cell(id)
+		if cell == nil {
+			continue
 		}
-		theirs := metricOf(cell, m.Name)
-		if s.runs[i] = sameKind(&m, theirs); s.runs[i] {
+		cells++
+		switch theirs := cell.Metric(m.Name); {
+		case theirs == nil:
+		case m.Unit != theirs.Unit || m.Better != theirs.Better || m.Scale != theirs.Scale:
+			other = append(other, i+1)
+		default:
+			s.runs[i] = true
 			with = append(with, i+1)
 			s.metric.Headline = s.metric.Headline && theirs.Headline
-		} else if theirs != nil {
-			other = append(other, i+1)
 		}
 	}
-	switch {
-	case other != nil:
+	if len(with) < cells {
 		c.apart("metric", m.Name+" in "+id, with, other)
-	case len(with) < cells:
-		c.apart("metric", m.Name+" in "+id, with, nil)
 	}
 	return s
 }
@@ -210,22 +173,18 @@ func (c *comparison) nothing() error {
 	return fmt.Errorf("%w with the same metric: %s", ErrNothingInCommon, strings.Join(parts, "; "))
 }
 
-// series finds the valid values of an arm.
-func series(run *analysis.Run, cell, metric, arm string) *analysis.ArmSeries {
-	for i := range run.Cells {
-		if run.Cells[i].ID != cell {
-			continue
-		}
-		for k := range run.Cells[i].Metrics {
-			ms := &run.Cells[i].Metrics[k]
-			for a := range ms.Arms {
-				if ms.Metric.Name == metric && ms.Arms[a].Arm == arm {
-					return &ms.Arms[a]
+// series finds the valid values of an arm; there may be none.
+func series(run *analysis.Run, cell, metric, arm string) analysis.ArmSeries {
+	for _, c := range run.Cells {
+		for _, m := range c.Metrics {
+			for _, a := range m.Arms {
+				if c.ID == cell && m.Metric.Name == metric && a.Arm == arm {
+					return a
 				}
 			}
 		}
 	}
-	return nil
+	return analysis.ArmSeries{}
 }
 
 // restates names the metric that a closed loop makes a metric say once more,

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"tare/analysis"
+	"tare/analysis/contrast"
 	"tare/experiment"
 )
 
@@ -118,7 +119,7 @@ func (c *comparison) questions(list []asking) []analysis.Question {
 			q.Data = c.values[a.from].Between(a.cell, a.fromArm, a.toArm, a.metric)
 		} else {
 			from, to := c.values[a.from].Data(a.cell, a.fromArm, a.metric), c.values[a.to].Data(a.cell, a.toArm, a.metric)
-			q.Data, q.Estimate = changed(sides{from}, sides{to})
+			q.Data = contrast.Changed(from, to)
 		}
 		questions[i] = q
 	}
@@ -133,7 +134,7 @@ func (a asking) against() string { return fmt.Sprintf("%d %d", a.from+1, a.to+1)
 func (c *comparison) change(a asking, answer analysis.Comparison, failed bool) Change {
 	answer.Metric = a.metric
 	ch := Change{From: c.overhead(a, a.from, a.fromArm), To: c.overhead(a, a.to, a.toArm), Direct: a.from == a.to, Comparison: answer}
-	if answer.Method == MethodWelchSum {
+	if answer.Method == contrast.MethodWelchSum {
 		ch.Baseline, ch.Treated = analysis.Summary{}, analysis.Summary{} // of one sample only, and no overhead
 	}
 	if invalid := c.invalid(a.from, a.to); invalid != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tare/analysis"
+	"tare/analysis/contrast"
 	"tare/experiment"
 	"tare/experiment/factor"
 	"tare/journal"
@@ -120,14 +121,14 @@ func TestChangeOfImported(t *testing.T) {
 	}
 	r := comparing(t, Options{}, a.run(t), b.run(t))
 	c := r.Changes[0]
-	if c.Method != MethodWelchSum || c.Verdict != analysis.Costs || math.Abs(c.Overhead.Point-(1.20/1.05-1)) > 0.03 {
+	if c.Method != contrast.MethodWelchSum || c.Verdict != analysis.Costs || math.Abs(c.Overhead.Point-(1.20/1.05-1)) > 0.03 {
 		t.Errorf("%+v", c)
 	}
 	if c.Baseline.N != 0 || len(r.Floors) != 0 {
 		t.Errorf("summary %+v, floors %+v", c.Baseline, r.Floors)
 	}
 	mixed := comparing(t, Options{}, wireguard("c", 1.05, 3).run(t), b.run(t)).Changes[0]
-	if mixed.Method != MethodWelchSum || mixed.Verdict != analysis.Costs {
+	if mixed.Method != contrast.MethodWelchSum || mixed.Verdict != analysis.Costs {
 		t.Errorf("paired against unpaired: %+v", mixed)
 	}
 	if want := []Property{{Group: Imported, Path: "kernel", Values: []string{"5.15", "6.8"}}}; !sameProperties(r.Differences, want) {

@@ -61,7 +61,7 @@ func (c *comparison) compareArms(p *properties) {
 	for _, name := range c.armNames() {
 		arms := make([]*experiment.PlannedArm, len(c.in))
 		for i, in := range c.in {
-			arms[i] = armOf(in.Run.Plan, name)
+			arms[i] = in.Run.Plan.Arm(name)
 		}
 		compareLayers(p, name, arms)
 	}
@@ -71,7 +71,7 @@ func (c *comparison) compareArms(p *properties) {
 			continue // both arms stand in one plan for the reader to see; nothing differs between runs
 		}
 		arms := make([]*experiment.PlannedArm, len(c.in))
-		arms[from], arms[to] = armOf(c.in[from].Run.Plan, m.Old), armOf(c.in[to].Run.Plan, m.New)
+		arms[from], arms[to] = c.in[from].Run.Plan.Arm(m.Old), c.in[to].Run.Plan.Arm(m.New)
 		compareLayers(p, m.Old+" as "+m.New, arms)
 	}
 }
@@ -177,7 +177,7 @@ func (c *comparison) compareCells(p *properties, group Group, prefix func(*exper
 		leaves, has := make([]map[string]string, len(c.in)), make([]bool, len(c.in))
 		head := ""
 		for i, in := range c.in {
-			if cell := cellOf(in.Run.Plan, id); cell != nil {
+			if cell := in.Run.Plan.Cell(id); cell != nil {
 				leaves[i], has[i], head = flatten(of(cell)), true, prefix(cell)
 			}
 		}

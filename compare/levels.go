@@ -29,10 +29,8 @@ func (c *comparison) levels(list []shared) {
 				if arm.Role == experiment.Control && !itself {
 					continue
 				}
-				l := Level{Cell: s.cell, Metric: s.metric, Run: i + 1, Arm: arm.Name}
-				if values := series(in.Run, s.cell, s.metric.Name, arm.Name); values != nil {
-					l.Values = values.Summary
-				}
+				l := Level{Cell: s.cell, Metric: s.metric, Run: i + 1, Arm: arm.Name,
+					Values: series(in.Run, s.cell, s.metric.Name, arm.Name).Summary}
 				if own := c.own(s, i, arm.Name); own != nil {
 					l.Against = own
 				} else if !itself {
@@ -74,13 +72,8 @@ func (c *comparison) question(s shared, run int, arm string) analysis.Question {
 		q.Data = c.values[ref].Between(s.cell, c.reference.Arm, arm, s.metric)
 		return q
 	}
-	q.Data = contrast.Data{Metric: s.metric}
-	if values := series(c.in[ref].Run, s.cell, s.metric.Name, c.reference.Arm); values != nil {
-		q.Baseline = values.Values
-	}
-	if values := series(c.in[run].Run, s.cell, s.metric.Name, arm); values != nil {
-		q.Treated = values.Values
-	}
+	q.Data = contrast.Data{Metric: s.metric, Baseline: series(c.in[ref].Run, s.cell, s.metric.Name, c.reference.Arm).Values,
+		Treated: series(c.in[run].Run, s.cell, s.metric.Name, arm).Values}
 	return q
 }
 

@@ -36,7 +36,7 @@ func ParseReference(text string, in []Input) (Reference, error) {
 			continue
 		}
 		plan, arm := in[run-1].Run.Plan, text[i+1:]
-		if armOf(plan, arm) == nil {
+		if plan.Arm(arm) == nil {
 			return Reference{}, fmt.Errorf("run %d (%s) has no arm %q; it has %s", run, in[run-1].Name, arm, arms(plan))
 		}
 		return Reference{Run: run, Arm: arm}, nil

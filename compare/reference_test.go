@@ -83,7 +83,7 @@ func FuzzParse(f *testing.F) {
 	}
 	in := namedRuns()
 	f.Fuzz(func(t *testing.T, text string) {
-		if r, err := ParseReference(text, in); err == nil && armOf(in[r.Run-1].Run.Plan, r.Arm) == nil {
+		if r, err := ParseReference(text, in); err == nil && in[r.Run-1].Run.Plan.Arm(r.Arm) == nil {
 			t.Errorf("%q: %+v", text, r)
 		}
 		if m, err := ParseMatch(text, in); err == nil && m.Old+"="+m.New != text {

@@ -74,6 +74,28 @@ func (p *Plan) ArmWith(r Role) string {
 	return ""
 }
 
+// Arm is the arm of a name, nil if there is none.
+func (p *Plan) Arm(name string) *PlannedArm {
+	return first(p.Arms, func(a *PlannedArm) bool { return a.Name == name })
+}
+
+// Cell is the cell of an ID, nil if there is none.
+func (p *Plan) Cell(id string) *Cell { return first(p.Cells, func(c *Cell) bool { return c.ID == id }) }
+
+// Metric is the metric of a name, nil if the cell has none.
+func (c *Cell) Metric(name string) *Metric {
+	return first(c.Metrics, func(m *Metric) bool { return m.Name == name })
+}
+
+func first[T any](list []T, is func(*T) bool) *T {
+	for i := range list {
+		if is(&list[i]) {
+			return &list[i]
+		}
+	}
+	return nil
+}
+
 // ImportedArm says where the trials of one arm come from.
 type ImportedArm struct {
 	Name  string   `json:"name"`

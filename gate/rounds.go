@@ -7,7 +7,6 @@ import (
 
 	"tare/analysis/contrast"
 	"tare/experiment"
-	"tare/stats"
 )
 
 // mostRounds is the largest number of rounds that Case.Needed gives.
@@ -21,9 +20,8 @@ func Fewest(plan *experiment.Plan) (cases, pass, fail int) {
 	if err != nil || len(all) == 0 { // budgets that cannot be are refused where the file is read
 		return 0, 0, 0
 	}
-	d := contrast.Data{Paired: plan.Paired()}
 	level := (1 - float64(plan.Confidence)) / 2
-	return len(all), fewest(&d, level), fewest(&d, level/float64(len(all)))
+	return len(all), fewest(plan.Paired(), level), fewest(plan.Paired(), level/float64(len(all)))
 }
 
 // needed is about how many rounds would resolve a case: so many that the
@@ -36,19 +34,19 @@ func needed(c *Case, d *contrast.Data, est contrast.Estimate, level float64, cas
 	switch c.Reason {
 	case Straddles, NotByHolm:
 	case TooFew:
-		return fewest(d, level)
+		return fewest(d.Paired, level)
 	default:
 		return 0
 	}
 	at, limit := est.Main.At, contrast.FromOverhead(c.Limit.Value, d.Metric)
-	distance, side, least := limit-at.Point, at.Hi-at.Point, fewest(d, level)
+	distance, side, least := limit-at.Point, at.Hi-at.Point, fewest(d.Paired, level)
 	if d.Metric.Scale != experiment.Difference && d.Metric.Better == experiment.Higher {
 		distance, side = at.Point-limit, at.Point-at.Lo
 	}
 	if distance < 0 { // over the limit: the other side of the interval
 		side = at.Hi - at.Lo - side
 		side *= upper(level/float64(cases)) / upper(level)
-		least = fewest(d, level/float64(cases))
+		least = fewest(d.Paired, level/float64(cases))
 	}
 	if distance == 0 || math.IsInf(distance, 0) {
 		return 0
@@ -65,15 +63,4 @@ func upper(share float64) float64 { return -distuv.UnitNormal.Quantile(share) }
 
 // fewest is the smallest number of values of each arm at which the rank test can
 // give a one-sided p of level at all.
-func fewest(d *contrast.Data, level float64) int {
-	for n := 1; n <= mostRounds; n++ {
-		least := math.Exp2(-float64(n))
-		if !d.Paired {
-			least = stats.RankSumLeast(n, n) / 2
-		}
-		if least <= level*(1+1e-9) {
-			return n
-		}
-	}
-	return 0
-}
+func fewest(paired bool, level float64) int { return contrast.Fewest(paired, 2*level) }

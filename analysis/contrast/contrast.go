@@ -34,6 +34,8 @@ type Data struct {
 	// the arm ran later.
 	Moved []int
 	Pilot int // pairs from the pilot's rounds
+
+	estimate func(Rules) Estimate // where the values do not say how they are to be estimated; nil: they do
 }
 
 // Size is the number of independent values that a claim rests on: pairs, or the
@@ -94,6 +96,9 @@ func FromOverhead(overhead float64, m experiment.Metric) float64 {
 	}
 	return math.Log1p(overhead)
 }
+
+// Magnitude is the size of a contrast as an overhead.
+func Magnitude(size float64, m experiment.Metric) float64 { return Overhead(cost(size, m), m) }
 
 // cost gives a contrast the sign of its overhead: positive is a cost.
 func cost(x float64, m experiment.Metric) float64 {

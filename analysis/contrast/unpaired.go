@@ -32,8 +32,7 @@ func scaled(values []float64, m experiment.Metric) []float64 {
 // twoSamples estimates the shift from one independent sample to another: by ranks
 // and by Welch's t together where the sizes allow both, by t alone below that.
 func (r Rules) twoSamples(base, arm []float64, m experiment.Metric) Estimate {
-	e := Estimate{Spread: [2]float64{Deviation(base), Deviation(arm)}}
-	e.SD = Finite(math.Hypot(e.Spread[0], e.Spread[1]) / math.Sqrt2)
+	e := Estimate{}.spreads(Deviation(base), Deviation(arm))
 	e.T = seen(stats.WelchT(base, arm, r.Confidence))
 	rank := seen(stats.RankSum(base, arm, r.Confidence))
 	if r.tests(m) {
@@ -55,6 +54,12 @@ func (r Rules) twoSamples(base, arm []float64, m experiment.Metric) Estimate {
 	return e
 }
 
+// spreads sets the deviations of both arms, and what follows from them.
+func (e Estimate) spreads(base, arm float64) Estimate {
+	e.Spread, e.SD = [2]float64{base, arm}, Finite(math.Hypot(base, arm)/math.Sqrt2)
+	return e
+}
+
 // Middle is the contrast that stands where there is no estimate: the median one
 // of pairs, or that of the medians of two samples. It is 0 without values.
 func (d *Data) Middle() float64 {
@@ -73,7 +78,28 @@ func (d *Data) Middle() float64 {
 // which one lies all above the other. A claim at a smaller level is impossible.
 func (d *Data) LeastP() float64 {
 	if d.Paired {
-		return math.Min(1, math.Exp2(1-float64(len(d.Contrasts))))
+		return leastOfPairs(len(d.Contrasts))
 	}
 	return stats.RankSumLeast(len(d.Baseline), len(d.Treated))
+}
+
+func leastOfPairs(n int) float64 { return math.Min(1, math.Exp2(1-float64(n))) }
+
+// mostFewest is the largest number that Fewest gives.
+const mostFewest = 1000
+
+// Fewest is the smallest number of pairs, or of values of each of two samples, at
+// which the rank test can give a two-sided p of alpha at all.
+func Fewest(paired bool, alpha float64) int {
+	n := 1
+	for ; n < mostFewest; n++ {
+		least := leastOfPairs(n)
+		if !paired {
+			least = stats.RankSumLeast(n, n)
+		}
+		if least <= alpha*(1+1e-9) {
+			break
+		}
+	}
+	return n
 }

@@ -3,7 +3,34 @@ package analysis
 import (
 	"tare/analysis/contrast"
 	"tare/experiment"
+	"tare/journal"
 )
+
+// Values are the values of a run's trials where they stand in the plan: what the
+// comparisons of an analysis rest on, for those who ask another question of them.
+type Values struct{ table *table }
+
+// ValuesOf sorts the trials of a run, in the order of its journal, into the plan.
+func ValuesOf(plan *experiment.Plan, trials []journal.Trial) *Values {
+	return &Values{tabulate(plan, trials, validOnly)}
+}
+
+// Data is what an arm and the baseline have to say of a metric in a cell: the
+// valid values that Analyze compares. It is empty where the plan has no such
+// cell, arm or baseline.
+func (v *Values) Data(cell, arm string, m experiment.Metric) contrast.Data {
+	return v.Between(cell, v.table.plan.ArmWith(experiment.Baseline), arm, m)
+}
+
+// Between is the same of any two arms, the first in the baseline's place.
+func (v *Values) Between(cell, base, arm string, m experiment.Metric) contrast.Data {
+	c, a, ok := v.table.place(cell, arm)
+	b, okBase := v.table.arms[base]
+	if !ok || !okBase {
+		return contrast.Data{Metric: m, Paired: v.table.plan.Paired()}
+	}
+	return v.table.compared(c, a, b, m)
+}
 
 // compared collects what arm a and the baseline b have to say of a metric.
 func (t *table) compared(c, a, b int, m experiment.Metric) contrast.Data {

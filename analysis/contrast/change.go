@@ -1,0 +1,83 @@
+package contrast
+
+import (
+	"math"
+
+	"tare/experiment"
+	"tare/stats"
+)
+
+// steepest bounds a contrast whose exponential is taken.
+const steepest = 600
+
+// Changed compares the overhead in one run with that in another. Paired, each
+// is a sample of overheads by round, and the two samples are independent: they
+// are compared as any two samples are. Unpaired, an overhead is itself a
+// difference of two samples; the values of the result then stand for the sizes
+// only, and it is estimated from all four samples.
+func Changed(from, to Data) Data {
+	d := Data{Metric: from.Metric, Baseline: from.smaller(), Treated: to.smaller()}
+	if d.Metric.Scale == experiment.Difference {
+		d.Metric.Better = experiment.Lower // amounts are signed already: more is a cost
+	}
+	if from.Paired && to.Paired {
+		return d
+	}
+	d.estimate = func(r Rules) Estimate {
+		samples := append(from.weighted(-1), to.weighted(1)...)
+		v := seen(stats.WelchSum(samples, r.Confidence))
+		if v.OK && r.tests(d.Metric) {
+			v.Equiv = orOne(stats.EquivalenceWelchSum(samples, r.Margin))
+		}
+		return Estimate{Method: MethodWelchSum, Main: v, T: v}.spreads(from.spread(), to.spread())
+	}
+	return d
+}
+
+// factors are the overheads by round on a scale that two of them can be
+// compared on: the cost factor arm ÷ baseline, or the amount by which the arm
+// costs more.
+func (d *Data) factors() []float64 {
+	if d.Metric.Scale == experiment.Difference {
+		return d.Contrasts
+	}
+	f := make([]float64, len(d.Contrasts))
+	for i, x := range d.Contrasts {
+		f[i] = math.Exp(min(max(x, -steepest), steepest))
+	}
+	return f
+}
+
+// weighted gives the overhead, (arm − baseline) × weight, as samples of contrasts.
+func (d *Data) weighted(weight float64) []stats.Weighted {
+	if d.Paired {
+		return []stats.Weighted{{Weight: weight, Values: d.Contrasts}}
+	}
+	base, arm := d.samples()
+	return []stats.Weighted{{Weight: weight, Values: arm}, {Weight: -weight, Values: base}}
+}
+
+// smaller is the sample that limits what can be claimed of an overhead.
+func (d *Data) smaller() []float64 {
+	switch {
+	case d.Paired:
+		return d.factors()
+	case len(d.Baseline) < len(d.Treated):
+		return d.Baseline
+	}
+	return d.Treated
+}
+
+// spread is the deviation that one sample of the smaller size would have if its
+// mean were as uncertain as the overhead.
+func (d *Data) spread() float64 {
+	if d.Paired {
+		return Deviation(d.Contrasts)
+	}
+	if d.Size() == 0 {
+		return 0
+	}
+	base, arm := d.samples()
+	b, a := Deviation(base), Deviation(arm)
+	return math.Sqrt(float64(d.Size()) * (b*b/float64(len(base)) + a*a/float64(len(arm))))
+}
