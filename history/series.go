@@ -71,7 +71,7 @@ func arrange(runs []*Run) {
 // series makes every series of an experiment, in the order of the latest plans,
 // and looks for changes in them.
 func series(runs []*Run, o Options) []Series {
-	m := maker{at: map[key]int{}}
+	m := maker{at: map[key]int{}, list: []Series{}}
 	for i := len(runs) - 1; i >= 0; i-- { // the latest first, for order and metric
 		for _, v := range runs[i].values {
 			if _, known := m.at[v.key]; !known {

@@ -53,5 +53,5 @@ func (p past) record(s *history.Series, at history.Point) []string {
 		stretch = strconv.Itoa(at.Stretch + 1)
 	}
 	rec = append(rec, numbers...)
-	return append(rec, stretch, change, wording.LeftOut(at.LeftOut))
+	return append(rec, stretch, change, wording.Reason(at.LeftOut))
 }

@@ -23,7 +23,7 @@ func (p past) runBlocks(o HistoryOptions) []doc.Block {
 	if left := p.leftOut(); len(left) > 0 {
 		var items []string
 		for _, r := range left {
-			items = append(items, plain(r.Directory)+": "+brief(wording.LeftOut(r.LeftOut)))
+			items = append(items, plain(r.Directory)+": "+brief(wording.Reason(r.LeftOut)))
 		}
 		blocks = append(blocks, doc.On(doc.Terminal|doc.Markdown,
 			doc.Section{Title: "Left out", Flush: true, Blocks: []doc.Block{doc.List{Items: doc.Each(items), Most: mostLeftOut}}}))
@@ -61,7 +61,7 @@ func (p past) runRow(i int, changed bool, o HistoryOptions) doc.Row {
 	}
 	switch {
 	case r.LeftOut != nil:
-		state = "left out: " + brief(wording.LeftOut(r.LeftOut))
+		state = "left out: " + brief(wording.Reason(r.LeftOut))
 	case r.Imported != "":
 		state = "observational: " + brief(wording.Imported(r))
 	}

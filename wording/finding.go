@@ -46,11 +46,7 @@ func Finding(f analysis.Finding) string {
 
 // Findings are several, each a sentence fragment.
 func Findings(list []analysis.Finding) []string {
-	var texts []string
-	for _, f := range list {
-		texts = append(texts, Finding(f))
-	}
-	return texts
+	return each(list, Finding)
 }
 
 // runFinding says what is to be known of a whole run.

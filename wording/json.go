@@ -19,10 +19,26 @@ type Figures struct {
 	Figures any    `json:"figures"` // the numbers and names that go with the kind
 }
 
-func figures[T interface{ Kind() string }](list []T) []Figures {
-	var all []Figures
-	for _, v := range list {
-		all = append(all, Figures{v.Kind(), v})
+func figuresOf[T interface{ Kind() string }](list []T) []Figures {
+	return each(list, func(v T) Figures { return Figures{v.Kind(), v} })
+}
+
+// figure is that of one reason; nil where there is none.
+func figure(r analysis.Reason) *Figures {
+	if r == nil {
+		return nil
+	}
+	return &Figures{r.Kind(), r}
+}
+
+// each gives something for each of a list, and nothing for none.
+func each[T, U any](list []T, of func(T) U) []U {
+	if list == nil {
+		return nil
+	}
+	all := make([]U, len(list))
+	for i, v := range list {
+		all[i] = of(v)
 	}
 	return all
 }
@@ -124,56 +140,47 @@ func JSON(v any) any {
 
 // AnalysisOf puts words to an analysed run.
 func AnalysisOf(r *analysis.Run) *Analysis {
-	a := &Analysis{Run: r, Reasons: Reasons(r.Reasons), Invalidity: figures(r.Reasons), Observational: Observation(r.Observation),
-		Comparisons: comparisons(r.Comparisons), Controls: comparisons(r.Controls), Cells: make([]Cell, 0, len(r.Cells))}
-	for _, w := range r.Warnings {
-		a.Warnings = append(a.Warnings, Warning{Warning: w, Figures: Figures{w.Finding.Kind(), w.Finding}, Text: Finding(w.Finding)})
-	}
-	for _, c := range r.Cells {
-		cell := Cell{CellSummary: c}
-		if c.Loop != nil {
-			cell.Loop = &Looped{c.Loop, Loop(c.Loop)}
-		}
-		a.Cells = append(a.Cells, cell)
-	}
-	for i := range r.Scaling {
-		a.Scaling = append(a.Scaling, scalingOf(&r.Scaling[i]))
-	}
-	return a
+	return &Analysis{Run: r, Reasons: Reasons(r.Reasons), Invalidity: figuresOf(r.Reasons), Observational: Observation(r.Observation),
+		Comparisons: each(r.Comparisons, comparisonOf), Controls: each(r.Controls, comparisonOf),
+		Warnings: each(r.Warnings, func(w analysis.Warning) Warning {
+			return Warning{Warning: w, Figures: Figures{w.Finding.Kind(), w.Finding}, Text: Finding(w.Finding)}
+		}),
+		Cells: each(r.Cells, func(c analysis.CellSummary) Cell {
+			if c.Loop == nil {
+				return Cell{CellSummary: c}
+			}
+			return Cell{c, &Looped{c.Loop, Loop(c.Loop)}}
+		}),
+		Scaling: each(r.Scaling, scalingOf)}
 }
 
-func comparisons(list []analysis.Comparison) []Comparison {
-	all := make([]Comparison, len(list))
-	for i := range list {
-		all[i] = comparisonOf(&list[i])
-	}
-	return all
-}
-
-func comparisonOf(c *analysis.Comparison) Comparison {
-	out := Comparison{Comparison: *c, Text: Sentence(c), Warnings: Findings(c.Warnings), Findings: figures(c.Warnings)}
-	if c.Reason != nil {
-		out.Reason = &Figures{c.Reason.Kind(), c.Reason}
-	}
+func comparisonOf(c analysis.Comparison) Comparison {
+	out := Comparison{Comparison: c, Text: Sentence(&c), Reason: figure(c.Reason), Warnings: Findings(c.Warnings), Findings: figuresOf(c.Warnings)}
 	if a := c.WithInvalid; a != nil {
 		text := AlternativeText(a)
 		if c.Observational {
 			text = "observational: " + text
 		}
-		out.WithInvalid = &Alternative{Comparison: comparisonOf(&a.Comparison), Text: text, Trials: a.Trials}
+		out.WithInvalid = &Alternative{Comparison: comparisonOf(a.Comparison), Text: text, Trials: a.Trials}
 	}
 	return out
 }
 
-func scalingOf(s *analysis.Scaling) Scaling {
-	out := Scaling{Scaling: s, Per: Per(s)}
-	for i := range s.Arms {
-		a := &s.Arms[i]
-		arm := ScalingArm{ScalingArm: a, Text: Slope(s, a), Fit: Fitted{a.Fit, Fit(s, a.Fit)}}
-		if a.Difference != nil {
-			arm.Difference = &SlopeDifference{a.Difference, Steeper(s, a.Difference)}
-		}
-		out.Arms = append(out.Arms, arm)
+// optional is the comparison in words where there is one.
+func optional(c *analysis.Comparison) *Comparison {
+	if c == nil {
+		return nil
 	}
-	return out
+	out := comparisonOf(*c)
+	return &out
+}
+
+func scalingOf(s analysis.Scaling) Scaling {
+	return Scaling{Scaling: &s, Per: Per(&s), Arms: each(s.Arms, func(a analysis.ScalingArm) ScalingArm {
+		arm := ScalingArm{ScalingArm: &a, Text: Slope(&s, &a), Fit: Fitted{a.Fit, Fit(&s, a.Fit)}}
+		if a.Difference != nil {
+			arm.Difference = &SlopeDifference{a.Difference, Steeper(&s, a.Difference)}
+		}
+		return arm
+	})}
 }

@@ -1,7 +1,6 @@
 package wording
 
 import (
-	"tare/analysis"
 	"tare/compare"
 	"tare/experiment"
 	"tare/gate"
@@ -49,31 +48,17 @@ type comparedLevel struct {
 }
 
 func comparedOf(r *compare.Result) *compared {
-	out := &compared{Result: r, Observational: ObservationAcross(r), Unknown: Findings(r.Unknown), Warnings: Findings(r.Warnings), Findings: figures(r.Warnings),
-		Changes: changes(r.Changes), Floors: changes(r.Floors), Levels: make([]comparedLevel, len(r.Levels))}
-	for _, run := range r.Runs {
-		out.Runs = append(out.Runs, comparedRun{Run: run, Reasons: Reasons(run.Reasons), Invalidity: figures(run.Reasons), Observational: Observation(run.Observation)})
-	}
-	for _, a := range r.Apart {
-		out.Apart = append(out.Apart, apart{a, Apart(a)})
-	}
-	for i, l := range r.Levels {
-		out.Levels[i].Level = l
-		if l.Against != nil {
-			c := comparisonOf(l.Against)
-			out.Levels[i].Against = &c
-		}
-	}
-	return out
+	return &compared{Result: r, Observational: ObservationAcross(r), Unknown: Findings(r.Unknown), Warnings: Findings(r.Warnings), Findings: figuresOf(r.Warnings),
+		Runs: each(r.Runs, func(run compare.Run) comparedRun {
+			return comparedRun{run, Reasons(run.Reasons), figuresOf(run.Reasons), Observation(run.Observation)}
+		}),
+		Apart:   each(r.Apart, func(a compare.Apart) apart { return apart{a, Apart(a)} }),
+		Changes: each(r.Changes, changeOf), Floors: each(r.Floors, changeOf),
+		Levels: each(r.Levels, func(l compare.Level) comparedLevel { return comparedLevel{l, optional(l.Against)} })}
 }
 
-func changes(list []compare.Change) []change {
-	all := make([]change, len(list))
-	for i := range list {
-		c := &list[i]
-		all[i] = change{From: c.From, To: c.To, Direct: c.Direct, Comparison: comparisonOf(&c.Comparison)}
-	}
-	return all
+func changeOf(c compare.Change) change {
+	return change{c.From, c.To, c.Direct, comparisonOf(c.Comparison)}
 }
 
 type gated struct {
@@ -94,15 +79,9 @@ type gateCase struct {
 }
 
 func gatedOf(r *gate.Result) *gated {
-	out := &gated{Result: r, Reasons: GateReasons(r), Invalidity: figures(r.Reasons), Observational: Observation(r.Observation),
-		Warnings: Findings(r.Warnings), Findings: figures(r.Warnings), Cases: make([]gateCase, len(r.Cases))}
-	for i, c := range r.Cases {
-		out.Cases[i] = gateCase{Case: c, Reason: GateReason(c.Reason)}
-		if c.Gap != nil {
-			out.Cases[i].Detail, out.Cases[i].Gap = Reason(c.Gap), &Figures{c.Gap.Kind(), c.Gap}
-		}
-	}
-	return out
+	return &gated{Result: r, Reasons: GateReasons(r), Invalidity: figuresOf(r.Reasons), Observational: Observation(r.Observation),
+		Warnings: Findings(r.Warnings), Findings: figuresOf(r.Warnings),
+		Cases: each(r.Cases, func(c gate.Case) gateCase { return gateCase{c, GateReason(c.Reason), Reason(c.Gap), figure(c.Gap)} })}
 }
 
 type past struct {
@@ -158,51 +137,23 @@ type pastEvent struct {
 }
 
 func pastOf(h *history.History) *past {
-	out := &past{History: h, Experiments: make([]pastExperiment, len(h.Experiments))}
-	for i, e := range h.Experiments {
-		one := pastExperiment{Experiment: e, Runs: make([]pastRun, len(e.Runs)), Series: make([]pastSeries, len(e.Series))}
-		for k, r := range e.Runs {
-			text, data := omitted(r.LeftOut)
-			one.Runs[k] = pastRun{r, text, data, Imported(r), Differences(r.Events), r.Events}
-		}
-		for k := range e.Series {
-			one.Series[k] = pastSeriesOf(&e.Series[k])
-		}
-		out.Experiments[i] = one
-	}
-	return out
+	return &past{h, each(h.Experiments, func(e *history.Experiment) pastExperiment {
+		return pastExperiment{e, each(e.Runs, pastRunOf), each(e.Series, pastSeriesOf)}
+	})}
 }
 
-func pastSeriesOf(s *history.Series) pastSeries {
-	out := pastSeries{Series: s, Points: make([]pastPoint, len(s.Points)), Stretches: make([]pastStretch, len(s.Stretches)),
-		Shifts: make([]pastShift, len(s.Shifts)), Notes: Findings(s.Notes), Findings: figures(s.Notes)}
-	for i, p := range s.Points {
-		text, data := omitted(p.LeftOut)
-		out.Points[i] = pastPoint{p, text, data}
-	}
-	for i, st := range s.Stretches {
-		out.Stretches[i] = pastStretch{st, Differences(st.Differs), st.Differs}
-	}
-	for i, c := range s.Shifts {
-		out.Shifts[i] = pastShift{c, events(c.With), events(c.Near)}
-	}
-	return out
+func pastRunOf(r *history.Run) pastRun {
+	return pastRun{r, Reason(r.LeftOut), figure(r.LeftOut), Imported(r), Differences(r.Events), r.Events}
 }
 
-func omitted(why analysis.Reason) (string, *Figures) {
-	if why == nil {
-		return "", nil
-	}
-	return Reason(why), &Figures{why.Kind(), why}
+func pastSeriesOf(s history.Series) pastSeries {
+	return pastSeries{Series: &s, Notes: Findings(s.Notes), Findings: figuresOf(s.Notes),
+		Points:    each(s.Points, func(p history.Point) pastPoint { return pastPoint{p, Reason(p.LeftOut), figure(p.LeftOut)} }),
+		Stretches: each(s.Stretches, func(st history.Stretch) pastStretch { return pastStretch{st, Differences(st.Differs), st.Differs} }),
+		Shifts:    each(s.Shifts, func(c history.Shift) pastShift { return pastShift{c, each(c.With, eventOf), each(c.Near, eventOf)} })}
 }
 
-func events(list []history.Event) []pastEvent {
-	var all []pastEvent
-	for _, e := range list {
-		all = append(all, pastEvent{e, Difference(e.Difference)})
-	}
-	return all
-}
+func eventOf(e history.Event) pastEvent { return pastEvent{e, Difference(e.Difference)} }
 
 type publishedTable struct {
 	*published.Table
@@ -227,22 +178,11 @@ type publishedDifference struct {
 }
 
 func publishedOf(t *published.Table) *publishedTable {
-	out := &publishedTable{Table: t, Observational: Observation(t.Observation)}
-	for _, c := range t.Cells {
-		cell := publishedCell{Cell: c}
-		for _, m := range c.Metrics {
-			one := publishedMetric{Metric: m.Metric, Arms: m.Arms}
-			for _, d := range m.Differences {
-				difference := publishedDifference{Difference: d}
-				if d.Said != nil {
-					said := comparisonOf(d.Said)
-					difference.Said = &said
-				}
-				one.Differences = append(one.Differences, difference)
-			}
-			cell.Metrics = append(cell.Metrics, one)
-		}
-		out.Cells = append(out.Cells, cell)
-	}
-	return out
+	return &publishedTable{t, Observation(t.Observation), each(t.Cells, func(c published.Cell) publishedCell {
+		return publishedCell{c, each(c.Metrics, func(m published.Metric) publishedMetric {
+			return publishedMetric{m.Metric, m.Arms, each(m.Differences, func(d published.Difference) publishedDifference {
+				return publishedDifference{d, optional(d.Said)}
+			})}
+		})}
+	})}
 }

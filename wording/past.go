@@ -12,11 +12,7 @@ import (
 // Differences say what is not the same in two runs, a phrase for each: "kernel is
 // 6.8, was 6.1".
 func Differences(list []history.Difference) []string {
-	var texts []string
-	for _, d := range list {
-		texts = append(texts, Difference(d))
-	}
-	return texts
+	return each(list, Difference)
 }
 
 // Difference says one of them.
@@ -37,14 +33,6 @@ func Imported(r *history.Run) string {
 		return ""
 	}
 	return "imported from " + r.Imported + ": its trials did not run in rounds of random order"
-}
-
-// LeftOut says why a run, or its value, is no part of any statistics; "" where it is.
-func LeftOut(why analysis.Reason) string {
-	if why == nil {
-		return ""
-	}
-	return Reason(why)
 }
 
 // PastValue writes an estimate of a series with its interval, where it has one.

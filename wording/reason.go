@@ -8,9 +8,11 @@ import (
 	"tare/history"
 )
 
-// Reason says why something has no verdict, or is left out.
+// Reason says why something has no verdict, or is left out; "" for no reason.
 func Reason(r analysis.Reason) string {
 	switch r := r.(type) {
+	case nil:
+		return ""
 	case analysis.InvalidRuns:
 		switch len(r.Runs) {
 		case 0:
@@ -38,11 +40,7 @@ func Reason(r analysis.Reason) string {
 
 // Reasons are several, each a sentence fragment.
 func Reasons(list []analysis.Reason) []string {
-	var texts []string
-	for _, r := range list {
-		texts = append(texts, Reason(r))
-	}
-	return texts
+	return each(list, Reason)
 }
 
 // pastReason says why a run is no part of a history's statistics, or why a history
