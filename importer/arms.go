@@ -9,12 +9,9 @@ import (
 // imported is the name of the only arm where nothing names one.
 const imported = "imported"
 
-// arms are the arms of an import, in the order in which they were given or first
-// appeared in a file.
-type arms struct {
-	list   []*arm
-	byName map[string]*arm
-}
+// arms are the arms of an import by name, in the order in which they were given or
+// first appeared in a file.
+type arms struct{ ordered[string, arm] }
 
 // arm is an arm in the making.
 type arm struct {
@@ -30,16 +27,9 @@ type arm struct {
 
 // named gives the arm with this name.
 func (l *arms) named(name string) *arm {
-	if a, ok := l.byName[name]; ok {
-		return a
-	}
-	a := &arm{name: name, index: len(l.list), rounds: map[int]bool{}, cells: map[int]bool{}}
-	if l.byName == nil {
-		l.byName = map[string]*arm{}
-	}
-	l.byName[name] = a
-	l.list = append(l.list, a)
-	return a
+	return l.get(name, func() *arm {
+		return &arm{name: name, index: len(l.list), rounds: map[int]bool{}, cells: map[int]bool{}, facts: map[string][]string{}}
+	})
 }
 
 // inOrder gives the arms as they stand in the plan: the baseline, the control,
@@ -97,9 +87,6 @@ func (a *arm) learn(facts map[string]string) {
 		known := a.facts[name]
 		if value == "" || slices.Contains(known, value) || len(known) == mostFactValues || len(known) == 0 && len(a.facts) == mostFacts {
 			continue
-		}
-		if a.facts == nil {
-			a.facts = map[string][]string{}
 		}
 		a.facts[short(name)] = append(known, short(value))
 	}

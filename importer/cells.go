@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"cmp"
 	"fmt"
 	"hash/fnv"
 	"slices"
@@ -12,14 +13,12 @@ import (
 	"tare/experiment/strictyaml"
 )
 
-// cells collects what the files measured: the union over all of them, in the
-// order of first appearance.
+// cells collects what the files measured: the union over all of them, by their
+// names in the files.
 type cells struct {
-	list []*cell
-	at   map[string]*cell // by name in the files
-	ids  map[string]bool  // taken
-	// metrics counts those of all cells.
-	metrics int
+	ordered[string, cell]
+	ids     map[string]bool // taken
+	metrics int             // of all cells
 }
 
 // mostComparisons is how many metrics of all cells may be compared with the
@@ -41,8 +40,7 @@ type cell struct {
 	experiment.Cell
 	index   int
 	trials  int // that were not broken
-	metrics map[string]*counted
-	order   []*counted
+	metrics ordered[string, counted]
 }
 
 // counted is a metric and in how many trials it had a value.
@@ -51,20 +49,11 @@ type counted struct {
 	trials int
 }
 
-func newCells() *cells { return &cells{at: map[string]*cell{}, ids: map[string]bool{}} }
-
-// of gives the cell of a trial.
-func (c *cells) of(t *Trial) *cell {
-	known, ok := c.at[t.Cell]
-	if ok {
-		return known
-	}
-	n := &cell{index: len(c.list), metrics: map[string]*counted{}}
-	n.ID = c.id(t.Cell)
-	n.Workload, n.Kind, n.Levels = t.Kind, t.Kind, t.Levels
-	c.at[t.Cell] = n
-	c.list = append(c.list, n)
-	return n
+// named gives the cell of a trial.
+func (c *cells) named(t *Trial) *cell {
+	return c.get(t.Cell, func() *cell {
+		return &cell{index: len(c.list), Cell: experiment.Cell{ID: c.id(t.Cell), Workload: t.Kind, Kind: t.Kind, Levels: t.Levels}}
+	})
 }
 
 // maxID is the longest ID of a cell, which becomes part of file names.
@@ -87,6 +76,9 @@ func (c *cells) id(name string) string {
 		hash.Write([]byte(name))
 		id = fmt.Sprintf("%s~%08x", id[:maxID-9], hash.Sum32())
 	}
+	if c.ids == nil {
+		c.ids = map[string]bool{}
+	}
 	free := id
 	for n := 2; c.ids[free]; n++ {
 		free = fmt.Sprintf("%s+%d", id, n)
@@ -98,9 +90,9 @@ func (c *cells) id(name string) string {
 // take counts a trial's metrics into its cell, and says why they do not fit into it;
 // empty if they do.
 func (c *cells) take(in *cell, t *Trial) (conflict string) {
-	before := len(in.order)
+	before := len(in.metrics.list)
 	conflict = in.take(t)
-	c.metrics += len(in.order) - before
+	c.metrics += len(in.metrics.list) - before
 	return conflict
 }
 
@@ -109,19 +101,19 @@ func (c *cell) take(t *Trial) (conflict string) {
 	if t.Broken == "" {
 		c.trials++
 	}
-	if t.Loop != nil {
-		c.tie(*t.Loop)
+	switch {
+	case t.Loop == nil:
+	case c.Loop == nil:
+		loop := *t.Loop
+		c.Loop = &loop
+	case c.Loop.Workers != t.Loop.Workers: // which changes from file to file, and is none of the cell
+		c.Loop.Workers = 0
 	}
 	if !slices.Equal(c.Levels, t.Levels) || c.Kind != t.Kind {
 		conflict = fmt.Sprintf("%s is something else here (%s %v) than in the files before (%s %v)", t.Cell, t.Kind, t.Levels, c.Kind, c.Levels)
 	}
 	for _, v := range t.Values {
-		m, ok := c.metrics[v.Metric.Name]
-		if !ok {
-			m = &counted{Metric: v.Metric}
-			c.metrics[v.Metric.Name] = m
-			c.order = append(c.order, m)
-		}
+		m := c.metrics.get(v.Metric.Name, func() *counted { return &counted{Metric: v.Metric} })
 		if m.Unit != v.Metric.Unit || m.Better != v.Metric.Better || m.Scale != v.Metric.Scale {
 			if conflict == "" {
 				conflict = fmt.Sprintf("%s is described otherwise here (%s) than in the files before (%s)", m.Name, describe(v.Metric), describe(m.Metric))
@@ -135,23 +127,9 @@ func (c *cell) take(t *Trial) (conflict string) {
 	return conflict
 }
 
-// tie notes which metrics a closed loop ties together. A number of workers that
-// changes from file to file is none of the cell.
-func (c *cell) tie(l experiment.Loop) {
-	if c.Loop == nil {
-		c.Loop = &l
-	} else if c.Loop.Workers != l.Workers {
-		c.Loop.Workers = 0
-	}
-}
-
 // describe describes a metric for a message.
 func describe(m experiment.Metric) string {
-	unit := m.Unit
-	if unit == "" {
-		unit = "no unit"
-	}
-	return fmt.Sprintf("%s, %s is better, %s", unit, m.Better, m.Scale)
+	return fmt.Sprintf("%s, %s is better, %s", cmp.Or(m.Unit, "no unit"), m.Better, m.Scale)
 }
 
 // plan gives the cells as they stand in the plan. A metric that is missing in
@@ -159,8 +137,8 @@ func describe(m experiment.Metric) string {
 func (c *cells) plan() []experiment.Cell {
 	list := make([]experiment.Cell, len(c.list))
 	for i, cell := range c.list {
-		cell.Metrics = make([]experiment.Metric, len(cell.order))
-		for k, m := range cell.order {
+		cell.Metrics = make([]experiment.Metric, len(cell.metrics.list))
+		for k, m := range cell.metrics.list {
 			m.Optional = m.trials < cell.trials
 			cell.Metrics[k] = m.Metric
 		}
@@ -178,7 +156,7 @@ func (c *cells) headline(names []string) error {
 	var known []string
 	found := map[string]bool{}
 	for _, cell := range c.list {
-		for _, m := range cell.order {
+		for _, m := range cell.metrics.list {
 			both := cell.ID + ":" + m.Name
 			known = append(known, m.Name, both)
 			m.Headline = false

@@ -1,9 +1,11 @@
 package importer
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"unicode/utf8"
 
 	"tare/experiment"
@@ -38,26 +40,18 @@ func checkName(what, name string) error {
 
 // checkTrial checks what a format gave for what no run can hold.
 func checkTrial(t *Trial) error {
-	if err := checkName("cell", t.Cell); err != nil {
-		return err
-	}
-	if err := checkName("workload", t.Kind); err != nil {
-		return err
-	}
-	for _, v := range t.Values {
-		if err := checkName("metric", v.Metric.Name); err != nil {
-			return err
-		}
-		if v.Metric.Unit != "" {
-			if err := checkName("unit", v.Metric.Unit); err != nil {
-				return err
-			}
+	err := cmp.Or(checkName("cell", t.Cell), checkName("workload", t.Kind))
+	for k := 0; k < len(t.Values) && err == nil; k++ {
+		m := &t.Values[k].Metric
+		err = checkName("metric", m.Name)
+		if err == nil && m.Unit != "" {
+			err = checkName("unit", m.Unit)
 		}
 	}
-	if t.Arm != "" {
-		return checkName("arm", t.Arm)
+	if err == nil && t.Arm != "" {
+		err = checkName("arm", t.Arm)
 	}
-	return nil
+	return err
 }
 
 // violations says which rules a trial breaks. Values never break one, other than
@@ -76,7 +70,7 @@ func violations(t *Trial, conflict string, limit *quantity.Percent) []journal.Vi
 	}
 	for _, v := range t.Values {
 		switch {
-		case math.IsNaN(v.Value) || math.IsInf(v.Value, 0):
+		case !finite(v.Value):
 			add(RuleImport, "%s is not a finite number", v.Metric.Name)
 		case v.Metric.Scale != experiment.Difference && v.Value <= 0:
 			add(RuleImport, "%s is %v; a value on a ratio scale must be positive, and %s", v.Metric.Name, v.Value, differences)
@@ -110,7 +104,7 @@ func values(t *Trial) (m map[string]float64, twice string) {
 	for _, v := range t.Values {
 		if _, ok := m[v.Metric.Name]; ok {
 			twice = v.Metric.Name
-		} else if !math.IsNaN(v.Value) && !math.IsInf(v.Value, 0) {
+		} else if finite(v.Value) {
 			m[v.Metric.Name] = v.Value
 		}
 	}
@@ -123,7 +117,7 @@ func checkWithin(t *Trial) error {
 		if len(s.Seconds) != len(s.Values) {
 			return fmt.Errorf("the series %s has %d times for %d values", quoted(s.Name), len(s.Seconds), len(s.Values))
 		}
-		if !finite(s.Seconds) || !finite(s.Values) {
+		if !finite(s.Seconds...) || !finite(s.Values...) {
 			return fmt.Errorf("the series %s holds what is not a finite number", quoted(s.Name))
 		}
 	}
@@ -131,20 +125,15 @@ func checkWithin(t *Trial) error {
 		if len(h.Lower) != len(h.Upper) || len(h.Lower) != len(h.Count) {
 			return errors.New("the histogram " + quoted(h.Name) + " has bins without bounds or counts")
 		}
-		if !finite(h.Lower) || !finite(h.Upper) {
+		if !finite(h.Lower...) || !finite(h.Upper...) {
 			return errors.New("the histogram " + quoted(h.Name) + " holds what is not a finite number")
 		}
 	}
 	return nil
 }
 
-func finite(list []float64) bool {
-	for _, v := range list {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return false
-		}
-	}
-	return true
+func finite(list ...float64) bool {
+	return !slices.ContainsFunc(list, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
 }
 
 // short keeps a reason from a file short enough for a table.

@@ -1,8 +1,8 @@
 package importer
 
 import (
+	"cmp"
 	"crypto/sha256"
-	"fmt"
 )
 
 // contents finds files with the same content. Within an arm, all but the first are
@@ -11,29 +11,29 @@ import (
 // given the other's directory. A small file that tells no time may be the same as
 // another of its arm by chance: it is a trial like any.
 type contents struct {
-	first  map[sum256][]int // files with this content: the first of each arm
-	copies map[string][]int // files that are copies, by arm
-	arms   []string         // with copies, in order
-	shared []*shared
-	files  map[string]int // that were read, by arm
+	first map[sum256][]int // files with this content: the first of each arm
+	same  ordered[[2]string, same]
+	files map[string]int // that were read, by arm
 }
 
 type sum256 [sha256.Size]byte
 
-// shared is what a later arm has of an earlier one.
-type shared struct {
-	of, in string
+// same is what an arm has of an earlier one, or of itself.
+type same struct {
+	in, of string
 	files  []int
 }
 
-func newContents() contents {
-	return contents{first: map[sum256][]int{}, copies: map[string][]int{}, files: map[string]int{}}
+// note notes that a file of an arm has the content of a file of another one or the same.
+func (c *contents) note(in, of string, file int) {
+	s := c.same.get([2]string{in, of}, func() *same { return &same{in: in, of: of} })
+	s.files = append(s.files, file)
 }
 
 // copied gives the path of the file of the same arm that a file is a copy of; "" if
 // it is none. A file that tells arms itself holds many results.
 func (r *run) copied(i int, c content) string {
-	arm := r.Sources[r.files[i].from.source].Arm
+	arm := r.files[i].arm
 	if !c.kept.whole || c.trials[0].Arm != "" {
 		return ""
 	}
@@ -42,20 +42,18 @@ func (r *run) copied(i int, c content) string {
 	known := all.first[c.kept.sum]
 	again := false // in the arm, by chance
 	for _, k := range known {
-		if r.Sources[r.files[k].from.source].Arm != arm {
+		if r.files[k].arm != arm {
 			continue
 		}
-		if again = !c.distinct(); !again {
-			if len(all.copies[arm]) == 0 {
-				all.arms = append(all.arms, arm)
-			}
-			all.copies[arm] = append(all.copies[arm], i)
+		if c.distinct() {
+			all.note(arm, arm, i)
 			return r.files[k].path
 		}
+		again = true
 	}
 	for _, k := range known {
-		if other := r.Sources[r.files[k].from.source].Arm; other != arm {
-			all.share(other, arm, i)
+		if other := r.files[k].arm; other != arm {
+			all.note(arm, other, i)
 		}
 	}
 	if !again {
@@ -80,35 +78,25 @@ func (c *content) distinct() bool {
 	return values >= enoughValues
 }
 
-func (c *contents) share(of, in string, file int) {
-	for _, s := range c.shared {
-		if s.of == of && s.in == in {
-			s.files = append(s.files, file)
-			return
+// remarkCopies sums up what was found: what an arm has of itself, then of others.
+func (r *run) remarkCopies() {
+	own := map[string]int{} // files that are copies, by arm
+	for _, s := range r.contents.same.list {
+		if s.in == s.of {
+			own[s.in] = len(s.files)
+			r.remark("%d of the %s of %s hold the same as another and are no trials of their own; the first is %s",
+				len(s.files), plural(r.contents.files[s.in], "file"), cmp.Or(s.in, imported), r.files[s.files[0]].path)
 		}
 	}
-	c.shared = append(c.shared, &shared{of, in, []int{file}})
-}
-
-// remarks sums up what was found.
-func (c *contents) remarks(files []found) []string {
-	var list []string
-	for _, arm := range c.arms {
-		copies := c.copies[arm]
-		name := arm
-		if name == "" {
-			name = imported
+	for _, s := range r.contents.same.list {
+		all := r.contents.files[s.in] - own[s.in]
+		switch {
+		case s.in == s.of:
+		case len(s.files) == all:
+			r.remark("all %s of %s hold the same as those of %s: a wrong directory?", plural(all, "file"), s.in, s.of)
+		default:
+			r.remark("%d of the %s of %s hold the same as files of %s; the first is %s",
+				len(s.files), plural(all, "file"), s.in, s.of, r.files[s.files[0]].path)
 		}
-		list = append(list, fmt.Sprintf("%d of the %s of %s hold the same as another and are no trials of their own; the first is %s",
-			len(copies), plural(c.files[arm], "file"), name, files[copies[0]].path))
 	}
-	for _, s := range c.shared {
-		all := c.files[s.in] - len(c.copies[s.in])
-		text := fmt.Sprintf("%d of the %s of %s hold the same as files of %s; the first is %s", len(s.files), plural(all, "file"), s.in, s.of, files[s.files[0]].path)
-		if len(s.files) == all {
-			text = fmt.Sprintf("all %s of %s hold the same as those of %s: a wrong directory?", plural(all, "file"), s.in, s.of)
-		}
-		list = append(list, text)
-	}
-	return list
 }

@@ -38,18 +38,13 @@ func misuse(hint, format string, args ...any) error {
 
 // found is a file to be read. There may be very many: it holds no more than a path.
 type found struct {
-	path  string // as the user knows it
-	name  string // relative to the directory, or to the fixed part of the pattern
-	from  *place
-	waits bool // reading it may take as long as whoever writes it: a pipe
+	path  string   // as the user knows it
+	name  string   // relative to the directory, or to the fixed part of the pattern
+	arm   string   // of the source
+	root  *os.Root // directory that it is not to lead out of; nil: none
+	waits bool     // reading it may take as long as whoever writes it: a pipe
 	// refused says why the file is not read; empty: it is.
 	refused string
-}
-
-// place is one of the directories, patterns and files of a source.
-type place struct {
-	source int      // index of the source
-	root   *os.Root // directory that its files are not to lead out of; nil: none
 }
 
 // stdin is what stands for standard input on the command line.
@@ -67,14 +62,14 @@ type search struct {
 // each directory and pattern in natural order.
 func find(sources []Source, extensions []string) (*search, error) {
 	s := &search{extensions: extensions}
-	for i, source := range sources {
+	for _, source := range sources {
 		for _, from := range source.From {
-			if err := s.add(i, from); err != nil {
+			if err := s.add(source.Arm, from); err != nil {
 				return nil, errors.Join(err, s.close())
 			}
 		}
 	}
-	if err := s.twice(sources); err != nil {
+	if err := s.twice(); err != nil {
 		return nil, errors.Join(err, s.close())
 	}
 	return s, nil
@@ -89,36 +84,34 @@ func (s *search) close() error {
 }
 
 // add finds the files of one place.
-func (s *search) add(source int, from string) error {
-	at := &place{source: source}
+func (s *search) add(arm, from string) error {
 	if from == stdin {
-		s.files = append(s.files, found{path: stdin, name: stdin, from: at, waits: true})
+		s.files = append(s.files, found{path: stdin, name: stdin, arm: arm, waits: true})
 		return nil
 	}
 	info, err := os.Stat(from)
 	switch {
 	case err == nil && info.IsDir():
-		return s.directory(at, from)
+		return s.directory(arm, from)
 	case err == nil:
-		s.files = append(s.files, found{path: from, name: filepath.Base(from), from: at, waits: !info.Mode().IsRegular()})
+		s.files = append(s.files, found{path: from, name: filepath.Base(from), arm: arm, waits: !info.Mode().IsRegular()})
 		return nil
 	case !strings.ContainsAny(from, `*?[`):
 		return misuse("", "cannot read %s: %w", from, bare(err))
 	}
-	return s.pattern(at, from)
+	return s.pattern(arm, from)
 }
 
 // directory finds the files below a directory, in natural order.
-func (s *search) directory(at *place, dir string) error {
+func (s *search) directory(arm, dir string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return misuse("", "cannot read %s: %w", dir, bare(err))
 	}
 	s.roots = append(s.roots, root)
-	at.root = root
 	begin := len(s.files)
 	err = fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
-		f := found{path: filepath.Join(dir, name), name: name, from: at}
+		f := found{path: filepath.Join(dir, name), name: name, arm: arm, root: root}
 		switch {
 		case err != nil:
 			f.refused = bare(err).Error()
@@ -177,7 +170,7 @@ func (s *search) directory(at *place, dir string) error {
 
 // pattern finds the files that match a pattern, in natural order. A directory
 // that matches stands for its files.
-func (s *search) pattern(at *place, pattern string) error {
+func (s *search) pattern(arm, pattern string) error {
 	matches, err := glob(pattern)
 	if err != nil {
 		return misuse("the special characters are * ? [ ] and **, for any directories", "%s: %w", pattern, err)
@@ -205,7 +198,7 @@ func (s *search) pattern(at *place, pattern string) error {
 			if strings.Contains(pattern, "**") && (last == "*" || last == "**") || within(m) {
 				continue // what is in it matches by itself
 			}
-			if err := s.directory(&place{source: at.source}, m); err != nil {
+			if err := s.directory(arm, m); err != nil {
 				return err
 			}
 			taken[filepath.Clean(m)] = true
@@ -213,14 +206,14 @@ func (s *search) pattern(at *place, pattern string) error {
 		case within(m), err == nil && strings.HasSuffix(pattern, "/"):
 			continue
 		case err != nil:
-			s.files = append(s.files, found{path: m, name: m, from: at, refused: bare(err).Error()})
+			s.files = append(s.files, found{path: m, name: m, arm: arm, refused: bare(err).Error()})
 			continue
 		}
 		name, err := filepath.Rel(fixed, m)
 		if err != nil {
 			return err
 		}
-		f := found{path: m, name: name, from: at}
+		f := found{path: m, name: name, arm: arm}
 		if !info.Mode().IsRegular() {
 			f.refused = "not a regular file"
 		}
@@ -248,54 +241,52 @@ func (s *search) wanted() string {
 
 // twice refuses a file that is given twice: it would be counted as two trials, or
 // be compared with itself.
-func (s *search) twice(sources []Source) error {
-	seen := make(map[string]int, len(s.files))
-	for i, f := range s.files {
-		if f.path == stdin {
-			if k, ok := seen[stdin]; ok && k != i {
-				return misuse("", "standard input (-) can be read only once")
+func (s *search) twice() error {
+	seen := make(map[string]string, len(s.files)) // arms
+	for _, f := range s.files {
+		full := f.path
+		if full != stdin {
+			var err error
+			if full, err = filepath.Abs(full); err != nil {
+				return err
 			}
 		}
-		full, err := filepath.Abs(f.path)
-		if f.path == stdin {
-			full, err = stdin, nil
-		}
-		if err != nil {
-			return err
-		}
-		if k, ok := seen[full]; ok {
-			one, other := sources[s.files[k].from.source].Arm, sources[f.from.source].Arm
-			if one != other {
-				return misuse("a file is one trial of one arm", "%s is given for two arms, %s and %s", f.path, one, other)
-			}
+		switch arm, ok := seen[full]; {
+		case ok && full == stdin:
+			return misuse("", "standard input (-) can be read only once")
+		case ok && arm != f.arm:
+			return misuse("a file is one trial of one arm", "%s is given for two arms, %s and %s", f.path, arm, f.arm)
+		case ok:
 			return misuse("a file is one trial", "%s is given twice", f.path)
 		}
-		seen[full] = i
+		seen[full] = f.arm
 	}
 	return nil
 }
 
+// eachAlone says whether there are several arms, and each is one file.
+func eachAlone(files []found) bool {
+	arms := map[string]bool{}
+	for _, f := range files {
+		arms[f.arm] = true
+	}
+	return len(arms) > 1 && len(arms) == len(files) && !arms[""]
+}
+
 // open opens a file for reading. The end of ctx ends the wait for a pipe.
-func (f *found) open(ctx context.Context, in io.Reader) (io.ReadCloser, error) {
+func (f *found) open(ctx context.Context, in io.Reader) (file io.ReadCloser, err error) {
 	switch {
 	case f.refused != "":
 		return nil, errors.New(f.refused)
 	case f.path == stdin:
 		return untilDone(ctx, in), nil
-	case f.from.root != nil:
-		file, err := f.from.root.Open(filepath.FromSlash(f.name))
-		if err != nil {
-			return nil, bare(err)
-		}
-		return file, nil
+	case f.root != nil:
+		file, err = f.root.Open(filepath.FromSlash(f.name))
 	case f.waits:
-		file, err := openWaiting(ctx, f.path)
-		if err != nil {
-			return nil, bare(err)
-		}
-		return file, nil
+		file, err = openWaiting(ctx, f.path)
+	default:
+		file, err = os.Open(f.path)
 	}
-	file, err := os.Open(f.path)
 	if err != nil {
 		return nil, bare(err)
 	}

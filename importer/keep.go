@@ -111,15 +111,16 @@ type kept struct {
 }
 
 // begin begins to read a file, the number-th of all.
-func (k *keeper) begin(in io.Reader, number int, arm, name string) (f *kept, err error) {
+func (k *keeper) begin(in io.Reader, number int, from *found) (f *kept, err error) {
 	parts := []string{fmt.Sprintf("%0*d", k.digits, number)}
-	if arm != "" {
-		parts = append(parts, arm)
+	if from.arm != "" {
+		parts = append(parts, from.arm)
 	}
-	if name == stdin {
+	name := filepath.Base(from.path)
+	if from.path == stdin {
 		name = "stdin"
 	}
-	f = &kept{keeper: k, in: in, name: k.run.RawName(append(parts, filepath.Base(name))...), tools: k.tools.Get().(*tools)}
+	f = &kept{keeper: k, in: in, name: k.run.RawName(append(parts, name)...), tools: k.tools.Get().(*tools)}
 	f.hash.Reset()
 	f.buffer.Reset(f)
 	if k.copies {
@@ -195,16 +196,11 @@ func (f *kept) within(series []TrialSeries, histograms []TrialHistograms) error 
 }
 
 func (f *kept) document(name string, v any) error {
-	data, err := json.Marshal(v)
-	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
 	w, err := f.keeper.run.Create(f.name + "." + name)
 	if err != nil {
 		return err
 	}
-	_, err = w.Write(append(data, '\n'))
-	return errors.Join(err, w.Close())
+	return errors.Join(json.NewEncoder(w).Encode(v), w.Close())
 }
 
 // record adds the file's line to the list.
@@ -216,12 +212,7 @@ func (k *keeper) record(line KeptFile, f *kept) error {
 			line.SHA256 = hex.EncodeToString(f.sum[:])
 		}
 	}
-	data, err := json.Marshal(line)
-	if err != nil {
-		return fmt.Errorf("%s: %w", FilesFile, err)
-	}
-	_, err = k.lines.Write(append(data, '\n'))
-	return err
+	return json.NewEncoder(k.lines).Encode(line)
 }
 
 // close ends the list of files.

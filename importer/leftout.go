@@ -1,24 +1,17 @@
 package importer
 
 import (
-	"fmt"
-	"math"
 	"slices"
 
 	"tare/experiment"
 )
 
-// leftOut counts the values of exploratory metrics that nothing can be compared by.
+// omission counts the values of an exploratory metric that nothing can be compared by.
 // One of them says little against the rest of its trial: a counter of timeouts is
 // zero where all went well. A headline is what the trial was made for, and a trial
 // without it is none.
-type leftOut struct {
-	order []string
-	of    map[string]*omission // by metric
-}
-
-// omission is what was left out of a metric.
 type omission struct {
+	metric string
 	values int
 	first  string // file
 }
@@ -39,8 +32,9 @@ func (r *run) leaveOut(file int, in *cell, t *Trial) {
 			left = append(left, v)
 			continue
 		}
-		r.leftOut.add(v.Metric.Name, r.files[file].path)
-		if t.Loop != nil && (t.Loop.Latency == v.Metric.Name || t.Loop.Throughput == v.Metric.Name) {
+		name := v.Metric.Name
+		r.leftOut.get(name, func() *omission { return &omission{metric: name, first: r.files[file].path} }).values++
+		if t.Loop != nil && (t.Loop.Latency == name || t.Loop.Throughput == name) {
 			t.Loop = nil // it ties two
 		}
 	}
@@ -49,7 +43,7 @@ func (r *run) leaveOut(file int, in *cell, t *Trial) {
 
 // unfit says whether a value cannot be compared on its scale.
 func unfit(v Value) bool {
-	return math.IsNaN(v.Value) || math.IsInf(v.Value, 0) || v.Metric.Scale != experiment.Difference && v.Value <= 0
+	return !finite(v.Value) || v.Metric.Scale != experiment.Difference && v.Value <= 0
 }
 
 // isHeadline says whether a metric will be a headline, by the format or as chosen.
@@ -60,28 +54,12 @@ func (r *run) isHeadline(in *cell, m experiment.Metric) bool {
 	return slices.Contains(r.Headline, m.Name) || slices.Contains(r.Headline, in.ID+":"+m.Name)
 }
 
-func (l *leftOut) add(metric, file string) {
-	o, ok := l.of[metric]
-	if !ok {
-		if l.of == nil {
-			l.of = map[string]*omission{}
-		}
-		o = &omission{first: file}
-		l.of[metric] = o
-		l.order = append(l.order, metric)
+// remarkLeftOut names each metric of which something was left out.
+func (r *run) remarkLeftOut() {
+	for _, o := range r.leftOut.list {
+		r.remark("%s of %s left out, the first in %s: no ratio can be made of what is zero, negative or not finite; %s",
+			plural(o.values, "value"), o.metric, o.first, differences)
 	}
-	o.values++
-}
-
-// remarks names each metric of which something was left out.
-func (l *leftOut) remarks() []string {
-	var list []string
-	for _, metric := range l.order {
-		o := l.of[metric]
-		list = append(list, fmt.Sprintf("%s of %s left out, the first in %s: no ratio can be made of what is zero, negative or not finite; %s",
-			plural(o.values, "value"), metric, o.first, differences))
-	}
-	return list
 }
 
 // differences is the hint for a value that is zero on a ratio scale.

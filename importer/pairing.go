@@ -79,13 +79,12 @@ func (q *sequence) keys(files []found, sources []Source) ([]string, error) {
 	taken := make(map[[2]string]int, len(files)) // by arm and key
 	index := map[string]int{}
 	for i, f := range files {
-		arm := sources[f.from.source].Arm
 		switch q.pairing.how {
 		case byName:
 			keys[i] = f.name
 		case byIndex:
-			index[arm]++
-			keys[i] = fmt.Sprint(index[arm])
+			index[f.arm]++
+			keys[i] = fmt.Sprint(index[f.arm])
 		default:
 			m := q.pairing.pattern.FindStringSubmatch(f.path)
 			if m == nil {
@@ -93,11 +92,11 @@ func (q *sequence) keys(files []found, sources []Source) ([]string, error) {
 			}
 			keys[i] = strings.Clone(m[1])
 		}
-		if k, ok := taken[[2]string{arm, keys[i]}]; ok {
+		if k, ok := taken[[2]string{f.arm, keys[i]}]; ok {
 			return nil, misuse("one arm has one file in each round", "%s and %s of arm %s have the same %s, %s: they cannot both be paired by it",
-				files[k].path, f.path, arm, q.what(), keys[i])
+				files[k].path, f.path, f.arm, q.what(), keys[i])
 		}
-		taken[[2]string{arm, keys[i]}] = i
+		taken[[2]string{f.arm, keys[i]}] = i
 	}
 	return keys, even(index, sources)
 }

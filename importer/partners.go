@@ -2,9 +2,43 @@ package importer
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
+
+// ApartError says that the files of the arms measured different things.
+type ApartError struct {
+	Err  error
+	Hint string
+}
+
+func (e *ApartError) Error() string { return e.Err.Error() }
+
+// Unwrap gives the cause.
+func (e *ApartError) Unwrap() error { return e.Err }
+
+// comparable refuses arms of which none has a cell in common with the baseline: a
+// run of them holds no comparison. It is not known of an arm of which no file could
+// be read.
+func (r *run) comparable(arms []*arm) error {
+	if len(arms) < 2 {
+		return nil
+	}
+	base := arms[0]
+	for _, a := range arms[1:] {
+		if len(a.cells) == 0 || len(base.cells) == 0 || shared(a.cells, base.cells) > 0 {
+			return nil
+		}
+	}
+	hint := "a cell is compared that has the same name in the files of two arms"
+	if r.Format.OneName != "" {
+		hint += ": " + r.Format.OneName
+	}
+	cell := func(i int) string { return r.cells.list[i].ID }
+	return &ApartError{Hint: hint, Err: fmt.Errorf("nothing to compare: %s has no cell in common with another arm (%s has %s, %s has %s)",
+		base.name, base.name, firstFew(base.cells, cell), arms[1].name, firstFew(arms[1].cells, cell))}
+}
 
 // partners remarks on rounds that one of two arms lacks: their trials are in the
 // run, and in no comparison. Where nothing has a partner, the pairing is wrong.
@@ -12,72 +46,58 @@ func (r *run) partners(arms []*arm) error {
 	if r.PairBy.how == "" || len(arms) < 2 {
 		return nil
 	}
-	base := arms[0]
+	base, other := arms[0], arms[1]
 	paired := 0
 	for _, a := range arms[1:] {
-		left := append(r.alone(a, base), r.alone(base, a)...)
-		paired += common(a, base)
-		r.result.Remarks = append(r.result.Remarks, left...)
+		paired += shared(a.rounds, base.rounds)
+		r.alone(a, base)
+		r.alone(base, a)
 	}
-	if paired == 0 {
-		return misuse("without --pair-by the trials are independent samples", "nothing pairs by %s: %s has no round in common with another arm%s",
-			r.PairBy, base.name, r.examples(base, arms[1]))
-	}
-	return nil
-}
-
-// alone says which rounds of an arm another one lacks.
-func (r *run) alone(a, other *arm) []string {
-	var rounds []int
-	for round := range a.rounds {
-		if !other.rounds[round] {
-			rounds = append(rounds, round)
-		}
-	}
-	if len(rounds) == 0 {
+	if paired > 0 {
 		return nil
 	}
-	slices.Sort(rounds)
-	return []string{fmt.Sprintf("%d of the %s of %s have no partner in %s: %s", len(rounds), plural(len(a.rounds), "round"), a.name, other.name, r.named(rounds))}
+	first := func(a *arm) string { return r.label(slices.Min(slices.Collect(maps.Keys(a.rounds)))) }
+	return misuse("without --pair-by the trials are independent samples", "nothing pairs by %s: %s has no round in common with another arm (%s has %s, %s has %s)",
+		r.PairBy, base.name, base.name, first(base), other.name, first(other))
 }
 
-// named names the first few rounds by what their files have in common.
-func (r *run) named(rounds []int) string {
-	const most = 3
-	var names []string
-	for _, round := range rounds[:min(len(rounds), most)] {
-		if r.keys == nil {
-			names = append(names, fmt.Sprint(round))
-		} else {
-			names = append(names, r.rounds.labels[round-1])
-		}
+// alone remarks on the rounds of an arm that another one lacks.
+func (r *run) alone(a, other *arm) {
+	rounds := maps.Clone(a.rounds)
+	maps.DeleteFunc(rounds, func(round int, _ bool) bool { return other.rounds[round] })
+	if len(rounds) > 0 {
+		r.remark("%d of the %s of %s have no partner in %s: %s", len(rounds), plural(len(a.rounds), "round"), a.name, other.name, firstFew(rounds, r.label))
 	}
-	if len(rounds) > most {
-		names = append(names, "…")
-	}
-	return strings.Join(names, ", ")
 }
 
-// examples shows what was compared in vain.
-func (r *run) examples(a, b *arm) string {
-	first := func(x *arm) string {
-		least := 0
-		for round := range x.rounds {
-			if least == 0 || round < least {
-				least = round
-			}
-		}
-		return r.named([]int{least})
+// label names a round by what its files have in common.
+func (r *run) label(round int) string {
+	if r.keys == nil {
+		return fmt.Sprint(round)
 	}
-	return fmt.Sprintf(" (%s has %s, %s has %s)", a.name, first(a), b.name, first(b))
+	return r.rounds.labels[round-1]
 }
 
-func common(a, b *arm) int {
-	n := 0
-	for round := range a.rounds {
-		if b.rounds[round] {
+// shared counts what is in both sets.
+func shared(a, b map[int]bool) (n int) {
+	for i := range a {
+		if b[i] {
 			n++
 		}
 	}
 	return n
+}
+
+// firstFew names the first few of a set.
+func firstFew(set map[int]bool, name func(int) string) string {
+	const most = 3
+	var names []string
+	for _, i := range slices.Sorted(maps.Keys(set)) {
+		if len(names) == most {
+			names = append(names, "…")
+			break
+		}
+		names = append(names, name(i))
+	}
+	return strings.Join(names, ", ")
 }

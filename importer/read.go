@@ -24,8 +24,7 @@ func (r *run) take(i int, c content) error {
 		return c.err
 	}
 	f := &r.files[i]
-	given := r.Sources[f.from.source].Arm
-	line := KeptFile{Path: f.path, Arm: given}
+	line := KeptFile{Path: f.path, Arm: f.arm}
 	if c.broken == nil && len(c.trials) == 0 {
 		c.broken = errors.New("the file holds no result")
 	}
@@ -41,7 +40,7 @@ func (r *run) take(i int, c content) error {
 		if errors.Is(c.broken, errNoRound) {
 			r.roundless++
 		}
-		return r.lose(i, given, line.Broken, c.kept)
+		return r.lose(i, line.Broken, c.kept)
 	}
 	line.Trials = len(c.trials)
 	if first := r.copied(i, c); first != "" {
@@ -49,7 +48,7 @@ func (r *run) take(i int, c content) error {
 			c.trials[k].Broken = "same content as " + first
 		}
 	}
-	if err := r.add(i, given, c.trials, c.kept); err != nil {
+	if err := r.add(i, c.trials, c.kept); err != nil {
 		return err
 	}
 	return r.keeper.record(line, c.kept)
@@ -59,18 +58,17 @@ func (r *run) take(i int, c content) error {
 // several files can be read at the same time.
 func (r *run) read(ctx context.Context, i int) (c content) {
 	f := &r.files[i]
-	given := r.Sources[f.from.source].Arm
 	in, err := f.open(ctx, r.Stdin)
 	if err != nil {
 		return content{broken: err}
 	}
 	defer in.Close()
-	if c.kept, c.err = r.keeper.begin(in, i+1, given, f.path); c.err != nil {
+	if c.kept, c.err = r.keeper.begin(in, i+1, f); c.err != nil {
 		return c
 	}
 	c.trials, c.broken = r.Format.Read(File{Name: f.path, Reader: c.kept.buffer, Alone: r.oneEach})
 	for k := 0; k < len(c.trials) && c.broken == nil; k++ {
-		c.broken = r.accept(&c.trials[k], given, f.path)
+		c.broken = r.accept(&c.trials[k], f)
 	}
 	c.err = c.kept.finish(c.broken != nil)
 	if wrong := (*UsageError)(nil); c.err == nil && errors.As(c.broken, &wrong) {
@@ -83,7 +81,7 @@ func (r *run) read(ctx context.Context, i int) (c content) {
 }
 
 // accept refuses a trial that no run can hold, or that was not given as it should be.
-func (r *run) accept(t *Trial, given, path string) error {
+func (r *run) accept(t *Trial, f *found) error {
 	if err := checkTrial(t); err != nil {
 		return err
 	}
@@ -91,10 +89,10 @@ func (r *run) accept(t *Trial, given, path string) error {
 		return err
 	}
 	switch {
-	case t.Arm != "" && given != "":
+	case t.Arm != "" && f.arm != "":
 		return fmt.Errorf("the file tells the arms itself (%s): give it without --arm", quoted(t.Arm))
 	case t.Unpaired && r.PairBy.how != "":
-		return misuse("leave out --pair-by", "cannot pair by %s: the file %s says that its trials are independent samples", r.PairBy.how, path)
+		return misuse("leave out --pair-by", "cannot pair by %s: the file %s says that its trials are independent samples", r.PairBy.how, f.path)
 	case r.PairBy.how == byRound && t.Round < 1:
 		return errNoRound
 	}
@@ -105,7 +103,7 @@ func (r *run) accept(t *Trial, given, path string) error {
 var errNoRound = errors.New("the file does not tell the round: --pair-by " + byRound + " needs that")
 
 // lose notes a file that gave nothing.
-func (r *run) lose(i int, given, reason string, k *kept) error {
+func (r *run) lose(i int, reason string, k *kept) error {
 	f := &r.files[i]
 	r.result.Broken++
 	r.problem(Problem{File: f.path, Rule: RuleImport, Reason: reason})
@@ -116,8 +114,8 @@ func (r *run) lose(i int, given, reason string, k *kept) error {
 	if k != nil {
 		b.raw = k.raw()
 	}
-	if given != "" {
-		b.arm = r.arms.named(given)
+	if f.arm != "" {
+		b.arm = r.arms.named(f.arm)
 		b.arm.files++
 		switch {
 		case r.keys != nil:
@@ -163,7 +161,7 @@ func (n *numbering) round(a *arm, t *Trial) int {
 }
 
 // add records the trials of one file.
-func (r *run) add(file int, given string, trials []Trial, k *kept) error {
+func (r *run) add(file int, trials []Trial, k *kept) error {
 	n := numbering{run: r, seen: map[[2]string]int{}, given: map[[2]int]int{}}
 	if r.keys != nil {
 		n.key = r.keys[file]
@@ -174,7 +172,7 @@ func (r *run) add(file int, given string, trials []Trial, k *kept) error {
 	counted := map[*arm]bool{}
 	for i := range trials {
 		t := &trials[i]
-		a := r.arms.named(cmp.Or(t.Arm, given, imported))
+		a := r.arms.named(cmp.Or(t.Arm, r.files[file].arm, imported))
 		if !counted[a] {
 			counted[a] = true
 			a.files++
@@ -205,7 +203,7 @@ func hasWithin(trials []Trial) bool {
 
 // record makes the line of one trial.
 func (r *run) record(i int, a *arm, t *Trial, round int) (*journal.Trial, error) {
-	cell := r.cells.of(t)
+	cell := r.cells.named(t)
 	if r.PairBy.how == byRound {
 		at := position{a.index, cell.index, round}
 		if other, ok := r.taken[at]; ok {

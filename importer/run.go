@@ -100,8 +100,8 @@ func Run(ctx context.Context, dir string, o Options) (*Result, error) {
 		return nil, err
 	}
 	r := &run{
-		Options: o, bulk: bulk, rounds: rounds, cells: newCells(), taken: map[position]int{},
-		files: search.files, oneEach: eachAlone(search.files, o.Sources), keys: keys, contents: newContents(),
+		Options: o, bulk: bulk, rounds: rounds, taken: map[position]int{},
+		files: search.files, oneEach: eachAlone(search.files), keys: keys, contents: contents{first: map[sum256][]int{}, files: map[string]int{}},
 		result: &Result{Files: len(search.files), ByRule: map[string]int{}, Remarks: search.remarks},
 	}
 	if err := r.all(ctx); err != nil {
@@ -123,11 +123,11 @@ type run struct {
 	oneEach   bool     // several arms are one file each
 	keys      []string // of the files, for pairing; nil: none
 	rounds    *sequence
-	cells     *cells
+	cells     cells
 	arms      arms
 	taken     map[position]int // index of the file, with pairing by the told round
 	contents  contents
-	leftOut   leftOut
+	leftOut   ordered[string, omission] // by metric
 	broken    []broken
 	beside    []int // files that hold no result by their nature
 	roundless int   // files that do not tell the round, which they were to be paired by
@@ -175,12 +175,12 @@ func (r *run) all(ctx context.Context) (err error) {
 // finish writes what could not be known before the last file was read.
 func (r *run) finish() error {
 	if n := len(r.beside); n > 0 {
-		r.result.Remarks = append(r.result.Remarks, fmt.Sprintf("%s passed over that hold no result, but are written beside one; the first is %s", plural(n, "file"), r.files[r.beside[0]].path))
+		r.remark("%s passed over that hold no result, but are written beside one; the first is %s", plural(n, "file"), r.files[r.beside[0]].path)
 	}
-	r.result.Remarks = append(r.result.Remarks, r.contents.remarks(r.files)...)
-	r.result.Remarks = append(r.result.Remarks, r.leftOut.remarks()...)
+	r.remarkCopies()
+	r.remarkLeftOut()
 	if r.Format.Serial && r.rounds.several() {
-		r.result.Remarks = append(r.result.Remarks, fmt.Sprintf("files hold several trials of a cell that %s made one after the other: they are paired by their number, and have nothing in common beyond their files", r.Format.Name))
+		r.remark("files hold several trials of a cell that %s made one after the other: they are paired by their number, and have nothing in common beyond their files", r.Format.Name)
 	}
 	if r.result.Valid == 0 {
 		return fmt.Errorf("no valid trial in %s", plural(len(r.files), "file"))
@@ -211,6 +211,10 @@ func (r *run) finish() error {
 	}
 	r.result.Trials = r.bulk.Trials()
 	return r.bulk.Finish(r.plan(arms), r.result.Remarks)
+}
+
+func (r *run) remark(format string, args ...any) {
+	r.result.Remarks = append(r.result.Remarks, fmt.Sprintf(format, args...))
 }
 
 // addBroken records each file that gave nothing as a trial of every cell that its
