@@ -3,7 +3,6 @@ package churn
 import (
 	"context"
 	"fmt"
-	"io"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -313,11 +312,8 @@ func keepExamples(raw workload.Raw, sources []*source, all *orders) error {
 				continue
 			}
 			kept[o.source] = true
-			err := keep(raw, fmt.Sprintf("template-%d-%s.json", o.source, strings.ToLower(sources[o.source].kind.name)), func(w io.Writer) error {
-				_, err := w.Write(append(o.body, '\n'))
-				return err
-			})
-			if err != nil {
+			name := fmt.Sprintf("template-%d-%s.json", o.source, strings.ToLower(sources[o.source].kind.name))
+			if err := workload.Keep(raw, name, append(o.body, '\n')); err != nil {
 				return err
 			}
 		}

@@ -5,9 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/netip"
-	"os/exec"
 	"strconv"
 	"strings"
 	"time"
@@ -96,7 +94,7 @@ func (p pair) run(ctx context.Context, o order) (*outcome, error) {
 	defer server.end()
 	client, err := p.connect(limited, server, append([]string{"iperf3", "-c", p.address.String(), "-p", port, "-J"}, o.arguments()...))
 	if client != nil {
-		err = errors.Join(err, p.keep(o.name+"-client.json", client.stdout.Bytes()))
+		err = errors.Join(err, workload.Keep(p.raw, o.name+"-client.json", client.stdout.Bytes()))
 	}
 	if err != nil {
 		return nil, p.explain(ctx, limited, "client", err)
@@ -115,14 +113,14 @@ func (p pair) run(ctx context.Context, o order) (*outcome, error) {
 	case <-limited.Done():
 		server.end()
 	}
-	if err := p.keep(o.name+"-server.json", server.stdout.Bytes()); err != nil {
+	if err := workload.Keep(p.raw, o.name+"-server.json", server.stdout.Bytes()); err != nil {
 		return nil, err
 	}
 	heard, err := server.report()
 	if err != nil {
 		return nil, p.explain(ctx, limited, "server", err)
 	}
-	if err := errors.Join(recent(said), recent(heard), o.sized(said)); err != nil {
+	if err := errors.Join(tool.Check(said.Start.Version, "the site"), tool.Check(heard.Start.Version, "the site"), o.sized(said)); err != nil {
 		return nil, err
 	}
 	f, err := read(said, heard, o.direction, o.length().Seconds(), o.omit.Seconds())
@@ -173,15 +171,6 @@ func (p pair) connect(ctx context.Context, server *program, args []string) (*pro
 	}
 }
 
-func (p pair) keep(name string, data []byte) error {
-	f, err := p.raw.Create(name)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(f, bytes.NewReader(data))
-	return errors.Join(err, f.Close())
-}
-
 // program is an iperf3 that has been started.
 type program struct {
 	args           []string
@@ -194,19 +183,13 @@ type program struct {
 
 func (p pair) start(ctx context.Context, where testbed.Place, args []string) (*program, error) {
 	g := &program{args: args, done: make(chan struct{})}
-	process, err := p.site.Start(ctx, where, testbed.Command{
-		Args: args, Env: []string{"LC_ALL=C"}, Stdout: &g.stdout, Stderr: &g.stderr, Subject: true,
-	})
-	if errors.Is(err, exec.ErrNotFound) {
-		return nil, fmt.Errorf("%w (%s)", err, install)
-	}
-	if err != nil {
+	var err error
+	if g.process, err = tool.Start(ctx, p.site, where, args, &g.stdout, &g.stderr); err != nil {
 		return nil, err
 	}
-	g.process = process
 	go func() {
 		defer close(g.done)
-		g.usage, g.err = process.Wait()
+		g.usage, g.err = g.process.Wait()
 	}()
 	return g, nil
 }

@@ -3,85 +3,32 @@ package network
 import (
 	"context"
 	"fmt"
-	"os/exec"
+	"net"
+	"net/netip"
 	"regexp"
-	"strconv"
 	"time"
 
 	"tare/experiment/factor"
 	"tare/experiment/quantity"
 	"tare/testbed"
-	"tare/toolformat/iperf3"
+	"tare/testbed/bare"
 	"tare/workload"
 )
 
-const install = "install it with: apt-get install iperf3"
-
-// oldest is the oldest version of iperf3 that is known to say what is needed.
-var oldest = [2]int{3, 12}
+// tool is iperf3.
+var tool = workload.Tool{Name: "iperf3", Version: regexp.MustCompile(`(?m)^iperf (\d+)\.(\d+)`), Oldest: [2]int{3, 12}}
 
 // probe tries iperf3 on the loopback interface.
 func probe(ctx context.Context) []testbed.Finding {
-	f := testbed.Finding{Name: "iperf3", Status: testbed.Missing, Hint: "apt-get install iperf3"}
-	path, err := exec.LookPath("iperf3")
-	if err != nil {
-		f.Detail = "iperf3 is not in the PATH"
+	f := tool.Probe(ctx, tryLoopback)
+	if f.Status != testbed.Works {
 		return []testbed.Finding{f}
 	}
-	out, err := exec.CommandContext(ctx, path, "--version").CombinedOutput()
-	if err != nil {
-		f.Detail = fmt.Sprintf("%s --version: %v", path, err)
-		return []testbed.Finding{f}
-	}
-	version, ok := readVersion(string(out))
-	if !ok || old(version) {
-		f.Detail = fmt.Sprintf("%s is version %d.%d; %d.%d or later is needed", path, version[0], version[1], oldest[0], oldest[1])
-		return []testbed.Finding{f}
-	}
-	if err := tryLoopback(ctx); err != nil {
-		return []testbed.Finding{{Name: "iperf3", Status: testbed.Refused, Detail: err.Error()}}
-	}
-	f = testbed.Finding{Name: "iperf3", Status: testbed.Works, Detail: fmt.Sprintf("%s, version %d.%d", path, version[0], version[1])}
 	if size, err := (pair{site: loopback{}}).buffers(ctx); err == nil && size < wantedBuffer {
 		f.Detail += fmt.Sprintf("; UDP socket buffers of %v at most, which makes UDP noisy", quantity.Size(size))
 		f.Hint = fmt.Sprintf("sysctl -w net.core.rmem_max=%d net.core.wmem_max=%d", wantedBuffer, wantedBuffer)
 	}
 	return []testbed.Finding{f}
-}
-
-var versionText = regexp.MustCompile(`(?m)^iperf (\d+)\.(\d+)`)
-
-// readVersion finds the version in what iperf3 --version prints.
-func readVersion(text string) (version [2]int, ok bool) {
-	m := versionText.FindStringSubmatch(text)
-	if m == nil {
-		return version, false
-	}
-	for i := range version {
-		v, err := strconv.Atoi(m[i+1])
-		if err != nil {
-			return [2]int{}, false
-		}
-		version[i] = v
-	}
-	return version, true
-}
-
-func old(version [2]int) bool {
-	return version[0] < oldest[0] || version[0] == oldest[0] && version[1] < oldest[1]
-}
-
-// recent refuses the report of an iperf3 that is too old: at the site it need not
-// be the one of this machine.
-func recent(r *iperf3.Report) error {
-	version, ok := readVersion(r.Start.Version)
-	switch {
-	case !ok:
-		return workload.Invalidf(workload.RuleParse, "iperf3 gives %.40q as its version", r.Start.Version)
-	case old(version):
-		return fmt.Errorf("iperf3 at the site is version %d.%d; %d.%d or later is needed", version[0], version[1], oldest[0], oldest[1])
-	}
-	return nil
 }
 
 // tryLoopback measures TCP from this machine to itself for a second.
@@ -100,3 +47,29 @@ func tryLoopback(ctx context.Context) error {
 	_, err = measure(ctx)
 	return err
 }
+
+// loopback is a site on this machine's loopback interface, for the probe.
+type loopback struct {
+	port uint16
+	rate float64 // bit/s, the most that UDP is to offer
+}
+
+// openLoopback makes the site on a port that is free now.
+func openLoopback(rate float64) (loopback, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return loopback{}, err
+	}
+	defer listener.Close()
+	return loopback{port: uint16(listener.Addr().(*net.TCPAddr).Port), rate: rate}, nil
+}
+
+func (loopback) Address(testbed.Path) netip.Addr { return netip.AddrFrom4([4]byte{127, 0, 0, 1}) }
+func (l loopback) Ports() []uint16               { return []uint16{l.port} }
+func (l loopback) LinkRate() float64             { return l.rate }
+
+func (loopback) Start(ctx context.Context, _ testbed.Place, cmd testbed.Command) (testbed.Process, error) {
+	return bare.Start(ctx, cmd)
+}
+
+var _ testbed.Network = loopback{}

@@ -179,7 +179,7 @@ func TestReadVersion(t *testing.T) {
 		"iperf version 2.1.8":                       {},
 		"":                                          {},
 	} {
-		if got, _ := readVersion(text); got != want {
+		if got, _ := tool.ReadVersion(text); got != want {
 			t.Errorf("readVersion(%q): got %v, want %v", text, got, want)
 		}
 	}

@@ -1,6 +1,7 @@
 package network
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -33,8 +34,11 @@ const (
 
 // prepareUDP searches for the rate to measure at.
 func (c *Config) prepareUDP(ctx context.Context, p pair, linkRate float64) (workload.Measured, error) {
-	if err := c.sizeBuffers(ctx, &p); err != nil {
-		return nil, err
+	if p.buffer = int64(c.Buffer); p.buffer == 0 {
+		var err error
+		if p.buffer, err = p.buffers(ctx); err != nil {
+			return nil, err
+		}
 	}
 	moved := 0.0
 	s := search{limit: float64(c.LossLimit), try: func(ctx context.Context, n int, offered float64) (step, error) {
@@ -50,29 +54,14 @@ func (c *Config) prepareUDP(ctx context.Context, p pair, linkRate float64) (work
 		return step{Sent: o.sent / ways, Received: o.received / ways, Loss: o.loss}, nil
 	}}
 	rate, err := s.find(ctx, linkRate)
-	if keepErr := p.keepSteps(s.steps); err == nil {
-		err = keepErr
+	steps, keepErr := json.MarshalIndent(s.steps, "", "  ")
+	if keepErr == nil {
+		keepErr = workload.Keep(p.raw, "search.json", append(steps, '\n'))
 	}
-	if err != nil {
+	if err := cmp.Or(err, keepErr); err != nil {
 		return nil, err
 	}
 	return func(ctx context.Context) (workload.Result, error) { return c.measureUDP(ctx, p, rate, moved) }, nil
-}
-
-func (p pair) keepSteps(steps []step) error {
-	text, err := json.MarshalIndent(steps, "", "  ")
-	if err != nil {
-		return err
-	}
-	return p.keep("search.json", append(text, '\n'))
-}
-
-// sizeBuffers settles the size of the socket buffers.
-func (c *Config) sizeBuffers(ctx context.Context, p *pair) (err error) {
-	if p.buffer = int64(c.Buffer); p.buffer == 0 {
-		p.buffer, err = p.buffers(ctx)
-	}
-	return err
 }
 
 // probeOmit is the part of a step that is not counted: the first quarter.

@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os/exec"
 	"strconv"
 	"strings"
 	"time"
@@ -87,12 +85,7 @@ func (t *trial) run(ctx context.Context, j job) (*done, error) {
 	limited, cancel := context.WithTimeoutCause(ctx, j.limit, errTooLong)
 	defer cancel()
 	var stdout, stderr output
-	process, err := t.site.Start(limited, testbed.ClientPod, testbed.Command{
-		Args: t.arguments(j), Env: []string{"LC_ALL=C"}, Stdout: &stdout, Stderr: &stderr, Subject: true,
-	})
-	if errors.Is(err, exec.ErrNotFound) {
-		return nil, fmt.Errorf("%w (%s)", err, install)
-	}
+	process, err := tool.Start(limited, t.site, testbed.ClientPod, t.arguments(j), &stdout, &stderr)
 	if err != nil {
 		return nil, err
 	}
@@ -127,20 +120,11 @@ func (t *trial) run(ctx context.Context, j job) (*done, error) {
 
 // keep keeps both outputs as they came; an empty standard error is left out.
 func (t *trial) keep(name string, stdout, stderr *output) error {
-	err := t.keepOne(name+".json", stdout.kept)
+	err := workload.Keep(t.raw, name+".json", stdout.kept)
 	if len(stderr.kept) > 0 {
-		err = errors.Join(err, t.keepOne(name+"-stderr.txt", stderr.kept))
+		err = errors.Join(err, workload.Keep(t.raw, name+"-stderr.txt", stderr.kept))
 	}
 	return err
-}
-
-func (t *trial) keepOne(name string, data []byte) error {
-	f, err := t.raw.Create(name)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(f, bytes.NewReader(data))
-	return errors.Join(err, f.Close())
 }
 
 // milliseconds is a length of time as fio takes it.

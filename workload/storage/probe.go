@@ -2,10 +2,8 @@ package storage
 
 import (
 	"context"
-	"fmt"
 	"os"
-	"os/exec"
-	"strings"
+	"regexp"
 	"time"
 
 	"tare/experiment/factor"
@@ -15,30 +13,12 @@ import (
 	"tare/workload"
 )
 
-const install = "install it with: apt-get install fio"
+// tool is fio.
+var tool = workload.Tool{Name: "fio", Version: regexp.MustCompile(`^fio-(\d{1,6})\.(\d{1,6})`), Oldest: [2]int{3, 33}}
 
 // probe tries fio in a directory of this machine.
 func probe(ctx context.Context) []testbed.Finding {
-	f := testbed.Finding{Name: "fio", Status: testbed.Missing, Hint: "apt-get install fio"}
-	path, err := exec.LookPath("fio")
-	if err != nil {
-		f.Detail = "fio is not in the PATH"
-		return []testbed.Finding{f}
-	}
-	out, err := exec.CommandContext(ctx, path, "--version").Output()
-	if err != nil {
-		f.Detail = fmt.Sprintf("%s --version: %v", path, err)
-		return []testbed.Finding{f}
-	}
-	version, ok := readVersion(strings.TrimSpace(string(out)))
-	if !ok || !enough(version) {
-		f.Detail = fmt.Sprintf("%s is version %.40q; %d.%d or later is needed", path, strings.TrimSpace(string(out)), oldest[0], oldest[1])
-		return []testbed.Finding{f}
-	}
-	if err := tryDirectory(ctx); err != nil {
-		return []testbed.Finding{{Name: "fio", Status: testbed.Refused, Detail: err.Error()}}
-	}
-	return []testbed.Finding{{Name: "fio", Status: testbed.Works, Detail: fmt.Sprintf("%s, version %d.%d", path, version[0], version[1])}}
+	return []testbed.Finding{tool.Probe(ctx, tryDirectory)}
 }
 
 // tryDirectory measures a file of this machine for a second. Through the page

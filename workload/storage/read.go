@@ -1,10 +1,7 @@
 package storage
 
 import (
-	"fmt"
 	"math"
-	"regexp"
-	"strconv"
 
 	"tare/testbed"
 	"tare/toolformat/fio"
@@ -45,7 +42,10 @@ func (c *Config) read(d *done) (workload.Result, error) {
 	if err != nil {
 		return workload.Result{}, err
 	}
-	if err := recent(d.report.Version); err != nil {
+	if _, ok := tool.ReadVersion(d.report.Version); !ok {
+		return workload.Result{}, unreadable("it reports %.40q as its version", d.report.Version)
+	}
+	if err := tool.Check(d.report.Version, "the volume"); err != nil {
 		return workload.Result{}, err
 	}
 	failed, _, broken := job.Failures()
@@ -100,37 +100,4 @@ func (c *Config) values(job *fio.Job, way *fio.Way) map[string]float64 {
 		}
 	}
 	return values
-}
-
-// oldest is the oldest version of fio that is known to say what is needed.
-var oldest = [2]int{3, 33}
-
-var versionText = regexp.MustCompile(`^fio-(\d{1,6})\.(\d{1,6})`)
-
-// readVersion reads a version as fio writes it.
-func readVersion(text string) (version [2]int, ok bool) {
-	m := versionText.FindStringSubmatch(text)
-	if m == nil {
-		return version, false
-	}
-	for i := range version {
-		version[i], _ = strconv.Atoi(m[i+1]) // digits
-	}
-	return version, true
-}
-
-func enough(version [2]int) bool {
-	return version[0] > oldest[0] || version[0] == oldest[0] && version[1] >= oldest[1]
-}
-
-// recent refuses a fio that is too old.
-func recent(text string) error {
-	version, ok := readVersion(text)
-	if !ok {
-		return unreadable("it reports %.40q as its version", text)
-	}
-	if !enough(version) {
-		return fmt.Errorf("fio at the volume is version %d.%d; %d.%d or later is needed", version[0], version[1], oldest[0], oldest[1])
-	}
-	return nil
 }

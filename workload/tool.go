@@ -1,0 +1,96 @@
+package workload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tare/testbed"
+)
+
+// Tool is a program that a workload measures by.
+type Tool struct {
+	Name    string         // of the program, and of its package
+	Version *regexp.Regexp // in what it says of itself: two groups of digits
+	Oldest  [2]int         // version that is known to say what is needed
+}
+
+// ReadVersion finds the version in a text of the tool's.
+func (t Tool) ReadVersion(text string) (version [2]int, ok bool) {
+	m := t.Version.FindStringSubmatch(text)
+	if m == nil {
+		return version, false
+	}
+	for i := range version {
+		v, err := strconv.Atoi(m[i+1])
+		if err != nil {
+			return [2]int{}, false
+		}
+		version[i] = v
+	}
+	return version, true
+}
+
+func (t Tool) recent(version [2]int) bool { return slices.Compare(version[:], t.Oldest[:]) >= 0 }
+
+// Check refuses a version that the tool gives at a site ("the volume"): it need not be
+// the one of this machine.
+func (t Tool) Check(text, where string) error {
+	version, ok := t.ReadVersion(text)
+	switch {
+	case !ok:
+		return Invalidf(RuleParse, "%s gives %.40q as its version", t.Name, text)
+	case !t.recent(version):
+		return fmt.Errorf("%s at %s is version %d.%d; %d.%d or later is needed", t.Name, where, version[0], version[1], t.Oldest[0], t.Oldest[1])
+	}
+	return nil
+}
+
+// Probe looks for the tool on this machine, and tries it.
+func (t Tool) Probe(ctx context.Context, try func(context.Context) error) testbed.Finding {
+	missing := func(format string, args ...any) testbed.Finding {
+		return testbed.Finding{Name: t.Name, Status: testbed.Missing, Detail: fmt.Sprintf(format, args...), Hint: "apt-get install " + t.Name}
+	}
+	path, err := exec.LookPath(t.Name)
+	if err != nil {
+		return missing("%s is not in the PATH", t.Name)
+	}
+	out, err := exec.CommandContext(ctx, path, "--version").CombinedOutput()
+	if err != nil {
+		return missing("%s --version: %v", path, err)
+	}
+	first, _, _ := strings.Cut(string(out), "\n")
+	version, ok := t.ReadVersion(first)
+	if !ok || !t.recent(version) {
+		return missing("%s is version %.40q; %d.%d or later is needed", path, first, t.Oldest[0], t.Oldest[1])
+	}
+	if err := try(ctx); err != nil {
+		return testbed.Finding{Name: t.Name, Status: testbed.Refused, Detail: err.Error()}
+	}
+	return testbed.Finding{Name: t.Name, Status: testbed.Works, Detail: fmt.Sprintf("%s, version %d.%d", path, version[0], version[1])}
+}
+
+// Start starts the tool under test. args begin with its name.
+func (t Tool) Start(ctx context.Context, site testbed.Site, where testbed.Place, args []string, stdout, stderr io.Writer) (testbed.Process, error) {
+	process, err := site.Start(ctx, where, testbed.Command{Args: args, Env: []string{"LC_ALL=C"}, Stdout: stdout, Stderr: stderr, Subject: true})
+	if errors.Is(err, exec.ErrNotFound) {
+		return nil, fmt.Errorf("%w (install it with: apt-get install %s)", err, t.Name)
+	}
+	return process, err
+}
+
+// Keep keeps an output of a tool.
+func Keep(raw Raw, name string, data []byte) error {
+	f, err := raw.Create(name)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Close())
+}
