@@ -1,16 +1,67 @@
 package local
 
 import (
+	"context"
+	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"os/exec"
 	"strings"
-	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
 
 	"tare/testbed"
+	"tare/testbed/process"
 )
+
+// commands keeps the running commands of all testbeds of this process.
+var commands = process.Keeper{
+	EndLimit: 2 * time.Second,
+	// In growing intervals, so that a long trial is not disturbed.
+	Looks: process.Looks{10 * time.Millisecond, 20 * time.Millisecond, 40 * time.Millisecond, 80 * time.Millisecond,
+		160 * time.Millisecond, 320 * time.Millisecond, 640 * time.Millisecond, time.Second},
+	Depth: 9,
+}
+
+// The numbers given last.
+var testbeds, serials atomic.Int64
+
+// start forks a command on a place's thread, unless the testbed is being closed.
+func (t *Testbed) start(ctx context.Context, place *thread, c testbed.Command) (testbed.Process, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if len(c.Args) == 0 {
+		return nil, errors.New("start: no command given")
+	}
+	m := marker{owner: t.owner, bed: t.number, serial: int(serials.Add(1))}
+	env := environment(c.Env, m)
+	program, err := lookUp(c.Args[0], c.Dir, env)
+	if err != nil {
+		return nil, err
+	}
+	p, err := commands.Start(ctx, process.Order{
+		Path: program, Args: c.Args, Env: env, Dir: c.Dir, Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr,
+		Mark: m.environment(), By: t,
+		Attributes: &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},
+		Fork: func(start func() error) error {
+			return place.do(func() error {
+				t.mu.Lock() // so that Close misses none
+				defer t.mu.Unlock()
+				if t.closed {
+					return errStopped
+				}
+				return start()
+			})
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", testbed.Quote(c.Args), err)
+	}
+	return p, nil
+}
 
 // environment is what a command sees: this process's variables, those that were
 // asked for, and the marker. The variable that says that this process is inside
@@ -36,37 +87,4 @@ func lookUp(program, dir string, env []string) (string, error) {
 		return "", fmt.Errorf("%s: may not be executed: %w", refused, fs.ErrPermission)
 	}
 	return "", fmt.Errorf("%s: %w in PATH=%s; is it installed? (see tare doctor)", program, exec.ErrNotFound, path)
-}
-
-// tail passes on what is written and keeps the last of it for error messages.
-type tail struct {
-	to   io.Writer // may be nil
-	mu   sync.Mutex
-	last []byte
-}
-
-// tailSize is how much of a command's standard error an error carries.
-const tailSize = 4096
-
-func (t *tail) Write(b []byte) (int, error) {
-	t.mu.Lock()
-	t.last = append(t.last, b...)
-	if cut := len(t.last) - tailSize; cut > 0 {
-		t.last = append(t.last[:0], t.last[cut:]...)
-	}
-	t.mu.Unlock()
-	if t.to == nil {
-		return len(b), nil
-	}
-	return t.to.Write(b)
-}
-
-// String is what was written last; a nil tail kept nothing.
-func (t *tail) String() string {
-	if t == nil {
-		return ""
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return string(t.last)
 }

@@ -40,7 +40,7 @@ func New() (*Testbed, error) {
 	if err != nil {
 		return nil, fmt.Errorf("local testbed: %w", err)
 	}
-	return &Testbed{owner: self, host: host, number: int(commands.testbeds.Add(1))}, nil
+	return &Testbed{owner: self, host: host, number: int(testbeds.Add(1))}, nil
 }
 
 // Open sets up a site. When no network is needed it has the host place only, and
@@ -96,7 +96,7 @@ func (t *Testbed) Close() error {
 	t.mu.Unlock()
 
 	var failed []error
-	for _, p := range commands.of(t) {
+	for _, p := range commands.Running(t) {
 		failed = append(failed, p.Kill())
 	}
 	mine := func(m marker) bool { return m.owner == t.owner && m.bed == t.number }

@@ -16,6 +16,7 @@ import (
 	"tare/experiment"
 	"tare/testbed"
 	"tare/testbed/apart"
+	"tare/testbed/process"
 )
 
 // roleVariable makes this test program play one of the roles below instead of
@@ -150,7 +151,7 @@ func (n *network) inhabit() (victim, error) {
 		if err != nil {
 			return v, err
 		}
-		v.Commands = append(v.Commands, p.(*process).pid)
+		v.Commands = append(v.Commands, p.(*process.Program).PID())
 		for range 4 {
 			var pid int
 			if _, err := fmt.Fscanln(r, &pid); err != nil {

@@ -1,7 +1,6 @@
 package local
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"strconv"
@@ -11,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/machine/proc"
+	"tare/testbed/process"
 )
 
 // The variables that every command carries.
@@ -80,44 +80,22 @@ func (m marker) environment() []string {
 	}
 }
 
-// How long a process may have neither arguments nor variables before that is
-// taken for what it is, and not for the middle of an exec; and how long it may
-// have arguments but no variables, which are set a moment later.
-const (
-	execLimit      = 2 * time.Second
-	variablesLimit = 50 * time.Millisecond
-)
-
 // readMarker reads the marker of a running process. ok is false for one that
 // has none, that has ended, or whose environment is not ours to read.
-//
-// While a process executes a new program there is a moment in which it has no
-// environment, which on a busy machine may last. It is waited out.
 func readMarker(pid int) (m marker, ok bool) {
 	for begun := time.Now(); ; time.Sleep(time.Millisecond) {
-		env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
-		if err != nil || len(env) > 0 {
-			return parseMarker(env)
-		}
-		stat, err := proc.Read(pid)
-		if err != nil || stat.Gone() || stat.Kernel() {
-			return marker{}, false
-		}
-		limit := execLimit
-		if arguments, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); len(arguments) > 0 {
-			limit = variablesLimit
-		}
-		if time.Since(begun) > limit {
-			return marker{}, false
+		variables, unsettled := process.Environment(pid)
+		if time.Since(begun) >= unsettled {
+			return parseMarker(variables)
 		}
 	}
 }
 
-// parseMarker finds the marker in an environment as /proc/PID/environ gives it.
-func parseMarker(environ []byte) (m marker, ok bool) {
+// parseMarker finds the marker among the variables of a process.
+func parseMarker(variables []string) (m marker, ok bool) {
 	var haveOwner, haveProcess bool
-	for v := range bytes.SplitSeq(environ, []byte{0}) {
-		name, value, _ := strings.Cut(string(v), "=")
+	for _, v := range variables {
+		name, value, _ := strings.Cut(v, "=")
 		var err error
 		switch name {
 		case ownerVariable:

@@ -246,11 +246,11 @@ func FuzzParseMarker(f *testing.F) {
 	f.Add([]byte("TARE_OWNER=12-34\x00TARE_PROCESS=x"))
 	f.Add([]byte("TARE_OWNER=0-0-0\x00TARE_PROCESS=--"))
 	f.Fuzz(func(t *testing.T, environ []byte) {
-		m, ok := parseMarker(environ)
+		m, ok := parseMarker(strings.Split(string(environ), "\x00"))
 		if !ok {
 			return
 		}
-		again, ok := parseMarker([]byte(strings.Join(m.environment(), "\x00")))
+		again, ok := parseMarker(m.environment())
 		if !ok || again != m || m.owner.pid <= 0 {
 			t.Errorf("%q gives %+v, then %+v", environ, m, again)
 		}

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"tare/testbed/kube/agent/cgroup"
+	"tare/testbed/process"
 )
 
 // Dir is where the agent keeps its socket and the outputs: an emptyDir.
@@ -40,9 +41,7 @@ const (
 	// outputLimit is how much a program may write to one stream. What writes
 	// more is not a measurement's result.
 	outputLimit = 256 << 20
-	// outputDelay is how long the end of an output is waited for once the program
-	// and all its descendants are gone.
-	outputDelay = 2 * time.Second
+	outputDelay = process.OutputDelay
 )
 
 // Dial opens a connection to the agent: an exec of `tare agent connect` in the

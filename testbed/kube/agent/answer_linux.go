@@ -164,7 +164,7 @@ func (c *conversation) answerOf(ctx context.Context, q *request) (response, []by
 			r.Failure = &failure{Kind: notKnown, Text: "the agent is ending"}
 		}
 	case opKill:
-		p.signal("")
+		p.stop("")
 		limit := time.NewTimer(endLimit + outputDelay)
 		defer limit.Stop()
 		select {
@@ -175,12 +175,7 @@ func (c *conversation) answerOf(ctx context.Context, q *request) (response, []by
 			r.Failure = &failure{Kind: notKnown, Text: "the agent is ending"}
 		}
 	case opCPU:
-		select {
-		case <-p.done:
-			r.CPU = p.end.CPU
-		default:
-			r.CPU = p.cpu()
-		}
+		r.CPU, _ = p.kept.CPU()
 	case opFetch:
 		piece, err := p.fetch(q.Fetch)
 		if err != nil {

@@ -204,7 +204,7 @@ func (s *Server) facts(ctx context.Context) (Facts, error) {
 	select {
 	case <-p.done:
 	case <-limited.Done():
-		p.signal("")
+		p.stop("")
 		<-p.done
 		return Facts{}, fmt.Errorf("facts: %v did not tell them within %v", s.Self, factsLimit)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tare/testbed/kube/agent/cgroup"
+	"tare/testbed/process"
 )
 
 // follower keeps the peak of a pod's working set.
@@ -21,13 +22,10 @@ type follower struct {
 	peak int64
 }
 
-// Times between two looks at a pod that is followed: a few at once for programs
-// that end soon, and then not so many that the looks cost a trial anything. One
+// podLooks are the times between two looks at a pod that is followed: a few at once for
+// programs that end soon, and then not so many that the looks cost a trial anything. One
 // reads two small files for each container.
-var (
-	firstLooks = []time.Duration{10 * time.Millisecond, 90 * time.Millisecond}
-	nextLooks  = 250 * time.Millisecond
-)
+var podLooks = process.Looks{10 * time.Millisecond, 90 * time.Millisecond, 250 * time.Millisecond}
 
 const (
 	followsLimit = 1000        // pods that a session may follow at once
@@ -75,7 +73,7 @@ func (t *tenant) follow(q *Question, c *Counters) error {
 	}
 	t.follows[want.Name] = f
 	f.look()
-	go f.run()
+	go podLooks.Until(f.stop, func() { f.look() })
 	return nil
 }
 
@@ -84,24 +82,6 @@ func (f *follower) end() {
 	if f.over.IsZero() {
 		f.over = time.Now()
 		close(f.stop)
-	}
-}
-
-func (f *follower) run() {
-	timer := time.NewTimer(firstLooks[0])
-	defer timer.Stop()
-	for i := 1; ; i++ {
-		select {
-		case <-f.stop:
-			return
-		case <-timer.C:
-		}
-		f.look()
-		next := nextLooks
-		if i < len(firstLooks) {
-			next = firstLooks[i]
-		}
-		timer.Reset(next)
 	}
 }
 

@@ -18,8 +18,8 @@ import (
 // done, before it is left to the agent.
 const killDelay = endLimit + 2*outputDelay
 
-// process is a program in the pod, from the client's side.
-type process struct {
+// remoteProgram is a program in the pod, from the client's side.
+type remoteProgram struct {
 	session *Session
 	name    string
 	args    []string
@@ -51,7 +51,7 @@ func (s *Session) Start(ctx context.Context, cmd testbed.Command) (testbed.Proce
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", testbed.Quote(cmd.Args), err)
 	}
-	p := &process{session: s, name: s.nextProgram(), args: cmd.Args, stdout: cmd.Stdout, stderr: cmd.Stderr, done: make(chan struct{})}
+	p := &remoteProgram{session: s, name: s.nextProgram(), args: cmd.Args, stdout: cmd.Stdout, stderr: cmd.Stderr, done: make(chan struct{})}
 	order := startOrder{Args: cmd.Args, Env: cmd.Env, Dir: cmd.Dir, Stdout: cmd.Stdout != nil, Stderr: cmd.Stderr != nil}
 	if _, err := s.call(ctx, request{Op: opStart, Program: p.name, Start: &order}, stdin); err != nil {
 		s.forsake(p.name)
@@ -91,7 +91,7 @@ func readStdin(ctx context.Context, r io.Reader) ([]byte, error) {
 }
 
 // follow waits for the program's end and collects what it left.
-func (p *process) follow(ctx context.Context) {
+func (p *remoteProgram) follow(ctx context.Context) {
 	stop := context.AfterFunc(ctx, p.end)
 	end, err := p.wait()
 	var outputs [2][]byte
@@ -111,7 +111,7 @@ func (p *process) follow(ctx context.Context) {
 	close(p.done)
 }
 
-func (p *process) wait() (*ending, error) {
+func (p *remoteProgram) wait() (*ending, error) {
 	a, err := p.session.call(p.patience, request{Op: opWait, Program: p.name}, nil)
 	if err != nil {
 		return nil, err
@@ -123,7 +123,7 @@ func (p *process) wait() (*ending, error) {
 }
 
 // collect fetches the outputs that were asked for.
-func (p *process) collect(end *ending) (outputs [2][]byte, err error) {
+func (p *remoteProgram) collect(end *ending) (outputs [2][]byte, err error) {
 	if end.Failure != "" {
 		return outputs, errors.New(end.Failure)
 	}
@@ -139,7 +139,7 @@ func (p *process) collect(end *ending) (outputs [2][]byte, err error) {
 }
 
 // fetch gets one output whole, or an error.
-func (p *process) fetch(stream string, want output) ([]byte, error) {
+func (p *remoteProgram) fetch(stream string, want output) ([]byte, error) {
 	if want.Size < 0 || want.Size > outputLimit {
 		return nil, fmt.Errorf("fetch its %s: %w: a size of %d", stream, errFrame, want.Size)
 	}
@@ -163,7 +163,7 @@ func (p *process) fetch(stream string, want output) ([]byte, error) {
 }
 
 // deliver writes the outputs where the command wants them.
-func (p *process) deliver(outputs [2][]byte) error {
+func (p *remoteProgram) deliver(outputs [2][]byte) error {
 	for i, w := range []io.Writer{p.stdout, p.stderr} {
 		if w == nil {
 			continue
@@ -176,7 +176,7 @@ func (p *process) deliver(outputs [2][]byte) error {
 }
 
 // verdict says how the program ended.
-func (p *process) verdict(ctx context.Context, end *ending, err error) error {
+func (p *remoteProgram) verdict(ctx context.Context, end *ending, err error) error {
 	switch {
 	case ctx.Err() != nil && (end == nil || end.Signal != ""):
 		return fmt.Errorf("%s: %w", testbed.Quote(p.args), context.Cause(ctx))
@@ -192,13 +192,13 @@ func (p *process) verdict(ctx context.Context, end *ending, err error) error {
 
 // Wait waits for the end of the program and of all its descendants, and for its
 // outputs.
-func (p *process) Wait() (testbed.Usage, error) {
+func (p *remoteProgram) Wait() (testbed.Usage, error) {
 	<-p.done
 	return p.usage, p.err
 }
 
 // Kill ends the program and its descendants and waits until they are gone.
-func (p *process) Kill() error {
+func (p *remoteProgram) Kill() error {
 	err := p.kill()
 	if err != nil {
 		p.giveUp(err)
@@ -209,7 +209,7 @@ func (p *process) Kill() error {
 
 // end kills it without waiting; what waits for its end does so no longer than
 // killDelay from now.
-func (p *process) end() {
+func (p *remoteProgram) end() {
 	p.killing.Do(func() {
 		go func() {
 			if err := p.kill(); err != nil {
@@ -219,7 +219,7 @@ func (p *process) end() {
 	})
 }
 
-func (p *process) kill() error {
+func (p *remoteProgram) kill() error {
 	select {
 	case <-p.done:
 		return nil
@@ -237,7 +237,7 @@ func (p *process) kill() error {
 	return nil
 }
 
-func (p *process) ended() bool {
+func (p *remoteProgram) ended() bool {
 	select {
 	case <-p.done:
 		return true
@@ -247,7 +247,7 @@ func (p *process) ended() bool {
 }
 
 // CPU is the CPU time that the program and its descendants have used so far.
-func (p *process) CPU() (time.Duration, error) {
+func (p *remoteProgram) CPU() (time.Duration, error) {
 	if p.ended() {
 		return p.used, nil
 	}

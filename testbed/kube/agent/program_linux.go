@@ -2,41 +2,36 @@ package agent
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"syscall"
-	"time"
 
-	"golang.org/x/sys/unix"
-
-	"tare/machine/proc"
 	"tare/testbed"
+	"tare/testbed/process"
 )
 
-// program is a program under test: the leader of a session and process group of
-// its own, and all its descendants.
+// markVariable is in the environment of every program, and names it. Descendants
+// inherit it unless they clear it.
+const markVariable = "TARE_PROGRAM"
+
+// program is a program under test with its outputs.
 type program struct {
 	server *Server
 	mark   string // value of markVariable in its environment
 	dir    string // of its outputs
 	stdout *capture
 	stderr *capture
-	pid    int
-	begun  time.Time
-	peak   proc.Peak
 
-	// Guarded by server.processes.
-	exited  bool   // the leader has ended
-	killed  string // why the agent killed it of its own accord
-	orphans []unix.Rusage
-	known   map[int]bool // its processes when they were last looked at
+	mu     sync.Mutex
+	killed string // why the agent killed it of its own accord
 
-	forked    chan struct{} // closed when it was started, or failed is set
+	forked    chan struct{} // closed when kept or failed is set
+	kept      *process.Program
 	failed    *failure      // why it could not be started
 	done      chan struct{} // closed when all is gone and end is set
 	end       ending
@@ -51,11 +46,7 @@ func (p *program) start(order *startOrder, stdin []byte) {
 		close(p.done)
 		return
 	}
-	exited := make(chan struct{})
-	go p.watchPeak(exited)
 	go func() {
-		p.await()
-		close(exited)
 		p.finish()
 		close(p.done)
 	}()
@@ -65,67 +56,45 @@ func (p *program) fork(order *startOrder, stdin []byte) *failure {
 	if len(order.Args) == 0 {
 		return &failure{Text: "start: no command given"}
 	}
-	env := environment(order.Env, p.mark)
+	mark := markVariable + "=" + p.mark
+	env := append(append(os.Environ(), order.Env...), mark)
 	path, failed := lookUp(order.Args[0], order.Dir, env)
 	if failed != nil {
 		return failed
 	}
-	if err := os.MkdirAll(p.dir, 0o700); err != nil {
-		return &failure{Text: fmt.Sprintf("start %s: make a directory for its outputs: %v", testbed.Quote(order.Args), err)}
-	}
-	files, err := p.openStreams(order, stdin)
-	defer func() {
-		for _, f := range files {
-			_ = f.Close()
-		}
-	}()
+	err := p.makeFiles(order)
 	if err == nil {
-		err = p.exec(path, order, env, files)
+		err = p.exec(process.Order{
+			Path: path, Args: order.Args, Env: env, Dir: order.Dir, Stdout: p.stdout, Stderr: p.stderr,
+			Mark: []string{mark}, Attributes: &syscall.SysProcAttr{Setsid: true},
+		}, stdin)
 	}
 	if err != nil {
-		p.closeStreams()
 		return &failure{Kind: kindOf(err), Text: fmt.Sprintf("start %s: %v", testbed.Quote(order.Args), err)}
 	}
-	go p.stdout.run(func() { p.signal("") })
-	go p.stderr.run(func() { p.signal("") })
 	return nil
 }
 
-// openStreams gives the files that the program is to have as 0, 1 and 2.
-func (p *program) openStreams(order *startOrder, stdin []byte) (files []*os.File, err error) {
-	in, err := p.input(stdin)
-	if err != nil {
-		return nil, fmt.Errorf("give it its standard input: %w", err)
+// makeFiles makes what its outputs go to.
+func (p *program) makeFiles(order *startOrder) error {
+	if err := os.MkdirAll(p.dir, 0o700); err != nil {
+		return fmt.Errorf("make a directory for its outputs: %w", err)
 	}
-	files = append(files, in)
 	for _, s := range []struct {
 		name string
 		kept bool
-		c    **capture
+		to   **capture
 	}{{"stdout", order.Stdout, &p.stdout}, {"stderr", order.Stderr, &p.stderr}} {
 		path := ""
 		if s.kept {
 			path = filepath.Join(p.dir, s.name)
 		}
-		c, writer, err := newCapture(s.name, path, p.server.outputLimit())
-		if err != nil {
-			return files, err
-		}
-		*s.c = c
-		files = append(files, writer)
-	}
-	return files, nil
-}
-
-// closeStreams undoes openStreams where the program never ran.
-func (p *program) closeStreams() {
-	for _, c := range []*capture{p.stdout, p.stderr} {
-		if c != nil {
-			_ = c.pipe.Close()
-			c.remove()
+		var err error
+		if *s.to, err = newCapture(s.name, path, p.server.outputLimit(), func() { p.stop("") }); err != nil {
+			return err
 		}
 	}
-	p.stdout, p.stderr = nil, nil
+	return nil
 }
 
 // input makes a file of what the program is to read, so that feeding it takes no
@@ -149,12 +118,14 @@ func (p *program) input(stdin []byte) (*os.File, error) {
 	return f, nil
 }
 
-// exec forks, and notes the new process before anybody may take it for an orphan.
-func (p *program) exec(path string, order *startOrder, env []string, files []*os.File) error {
-	var descriptors []uintptr
-	for _, f := range files {
-		descriptors = append(descriptors, f.Fd())
+// exec has the server's keeper start it.
+func (p *program) exec(order process.Order, stdin []byte) error {
+	in, err := p.input(stdin)
+	if err != nil {
+		return fmt.Errorf("give it its standard input: %w", err)
 	}
+	defer func() { _ = in.Close() }()
+	order.Stdin = in
 	if order.Dir != "" {
 		// The kernel's answer does not tell a missing directory from a missing program.
 		if info, err := os.Stat(order.Dir); err != nil {
@@ -163,131 +134,59 @@ func (p *program) exec(path string, order *startOrder, env []string, files []*os
 			return fmt.Errorf("its working directory %s is none", order.Dir)
 		}
 	}
-	p.server.processes.Lock()
-	defer p.server.processes.Unlock()
-	if p.server.closing {
+	p.kept, err = p.server.programs.Start(context.Background(), order)
+	var refused *os.PathError
+	switch {
+	case errors.Is(err, process.ErrClosed):
 		return errors.New("the agent is ending")
+	case errors.As(err, &refused):
+		return &os.PathError{Op: "exec", Path: refused.Path, Err: refused.Err}
 	}
-	p.begun = time.Now()
-	pid, err := syscall.ForkExec(path, order.Args, &syscall.ProcAttr{
-		Dir: order.Dir, Env: env, Files: descriptors, Sys: &syscall.SysProcAttr{Setsid: true},
-	})
-	if err != nil {
-		return &os.PathError{Op: "exec", Path: path, Err: err}
-	}
-	p.pid = pid
-	p.peak.Look(pid)
-	p.server.running[pid] = p
-	return nil
+	return err
 }
 
-// await returns when the leader has ended. It is not reaped yet, so its process
-// id, group and session still belong to it.
-func (p *program) await() {
-	for {
-		if err := unix.Waitid(unix.P_PID, p.pid, nil, unix.WEXITED|unix.WNOWAIT, nil); err != unix.EINTR {
-			break
-		}
-	}
-	p.end.Usage.Wall = time.Since(p.begun)
-}
-
-// finish ends what the leader left behind, reaps everything and accounts for it.
+// finish waits until all of it is gone, and says how it ended.
 func (p *program) finish() {
-	used := p.cpu()
-	p.server.processes.Lock()
-	p.exited = true
-	killed := p.killed
-	p.server.processes.Unlock()
-
-	left := p.endFamily()
-	var errs [2]error
-	p.end.Stdout, errs[0] = p.stdout.finish()
-	p.end.Stderr, errs[1] = p.stderr.finish()
-	p.end.Tail = string(p.stderr.tail)
-	switch problem := cmp.Or(left, errs[0], errs[1]); {
+	end := p.kept.End()
+	p.end = ending{
+		Code: end.Status.ExitStatus(), Usage: end.Usage, CPU: end.CPU, Tail: end.Tail,
+		Stdout: p.stdout.output(), Stderr: p.stderr.output(),
+	}
+	if end.Status.Signaled() {
+		p.end.Signal = end.Status.Signal().String()
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	problem := cmp.Or(end.Left, p.stdout.err, p.stderr.err)
+	switch {
 	case problem != nil:
 		p.end.Failure = problem.Error()
-	case killed != "":
-		p.end.Failure = killed
-	}
-	p.reap()
-	p.end.CPU = max(used, p.end.Usage.CPU())
-}
-
-// reap takes the leader's status and usage from the kernel. From now on its
-// process id may be another's.
-func (p *program) reap() {
-	var status syscall.WaitStatus
-	var ru syscall.Rusage
-	p.server.processes.Lock()
-	defer p.server.processes.Unlock()
-	delete(p.server.running, p.pid)
-	for {
-		_, err := syscall.Wait4(p.pid, &status, 0, &ru)
-		if err == syscall.EINTR {
-			continue
-		}
-		if err != nil && p.end.Failure == "" {
-			p.end.Failure = fmt.Sprintf("how it ended is not known: %v", err)
-		}
-		break
-	}
-	p.end.Code = status.ExitStatus()
-	if status.Signaled() {
-		p.end.Signal = status.Signal().String()
-	}
-	floor := proc.OwnPeak()
-	u := &p.end.Usage
-	u.User, u.System = time.Duration(ru.Utime.Nano()), time.Duration(ru.Stime.Nano())
-	p.peak.Ended(ru.Maxrss*1024, floor)
-	for _, o := range p.orphans {
-		u.User += time.Duration(o.Utime.Nano())
-		u.System += time.Duration(o.Stime.Nano())
-		p.peak.Ended(o.Maxrss*1024, 0)
-	}
-	u.MaxRSS = p.peak.Bytes()
-}
-
-// signal kills the process group unless its leader has ended already: then finish
-// is ending the rest. Where nobody asked for it, why says what it is for.
-func (p *program) signal(why string) {
-	p.server.processes.Lock()
-	defer p.server.processes.Unlock()
-	if p.pid > 0 && !p.exited {
-		if p.killed == "" {
-			p.killed = why
-		}
-		_ = unix.Kill(-p.pid, unix.SIGKILL)
+	case end.Held:
+		p.end.Failure = "it ended, but something that it started still holds its output open"
+	case p.killed != "":
+		p.end.Failure = p.killed
+	case end.Lost != nil:
+		p.end.Failure = fmt.Sprintf("how it ended is not known: %v", end.Lost)
 	}
 }
 
-// stop kills it once it has been started.
+// stop kills the process group once it has been started, unless its leader has ended
+// already: then the rest is being ended. Where nobody asked for it, why says what it
+// is for.
 func (p *program) stop(why string) {
 	<-p.forked
-	p.signal(why)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.kept != nil && p.kept.Signal() && p.killed == "" {
+		p.killed = why
+	}
 }
 
 // forget removes its outputs.
 func (p *program) forget() {
 	p.forgotten.Do(func() {
-		for _, c := range []*capture{p.stdout, p.stderr} {
-			if c != nil {
-				c.remove()
-			}
-		}
+		p.stdout.remove()
+		p.stderr.remove()
 		_ = os.RemoveAll(p.dir)
 	})
-}
-
-// environment is what a program sees: the agent's variables, those that were
-// asked for, and the mark.
-func environment(added []string, mark string) []string {
-	var env []string
-	for _, v := range os.Environ() {
-		if !strings.HasPrefix(v, markVariable+"=") {
-			env = append(env, v)
-		}
-	}
-	return append(append(env, added...), markVariable+"="+mark)
 }

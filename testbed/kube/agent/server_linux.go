@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"tare/testbed/kube/agent/cgroup"
+	"tare/testbed/process"
 
 	"golang.org/x/sys/unix"
 )
@@ -31,9 +32,7 @@ type Server struct {
 
 	pods cgroup.Pods
 
-	processes sync.Mutex // held while processes are started, reaped or told apart
-	closing   bool
-	running   map[int]*program // leaders that are not reaped, by process id
+	programs process.Keeper
 
 	mu      sync.Mutex
 	serial  int
@@ -46,6 +45,10 @@ const socketName = "agent.sock"
 
 // programsDir is where the outputs are, in the server's directory.
 const programsDir = "programs"
+
+// looks are the times between looks at a program's memory, so few that a trial is not
+// disturbed.
+var looks = process.Looks{10 * time.Millisecond, 90 * time.Millisecond, 900 * time.Millisecond, 9 * time.Second, 20 * time.Second, 30 * time.Second}
 
 // lastDelay is how long the agent's own end waits for its programs to be gone. In
 // a pod they end with it anyway.
@@ -65,20 +68,24 @@ func (s *Server) Serve(ctx context.Context) error {
 		s.Dir = Dir
 	}
 	s.instance = rand.Text()
-	s.running, s.tenants, s.conns = map[int]*program{}, map[string]*tenant{}, map[net.Conn]bool{}
+	s.tenants, s.conns = map[string]*tenant{}, map[net.Conn]bool{}
+	// As the first process of its process id namespace it alone can reap every process
+	// that loses its parent.
+	s.programs.First = os.Getpid() == 1
+	s.programs.EndLimit, s.programs.Whole, s.programs.Looks = endLimit, true, looks
 	listener, err := s.listen()
 	if err != nil {
 		return err
 	}
 	// Orphans come to the agent also where it is not the first process of the pod.
-	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil && !s.first() {
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil && !s.programs.First {
 		_ = listener.Close()
 		return fmt.Errorf("become the parent of orphans: %w", err)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var reaping sync.WaitGroup
-	reaping.Go(func() { s.reapOrphans(ctx) })
+	reaping.Go(func() { s.programs.Reap(ctx) })
 	stop := context.AfterFunc(ctx, func() { _ = listener.Close() })
 	defer stop()
 	err = s.accept(ctx, listener)
@@ -151,13 +158,8 @@ func (s *Server) leave(c net.Conn) {
 
 // end closes all connections and ends all programs.
 func (s *Server) end() {
-	s.processes.Lock()
-	s.closing = true // no program starts from now on
-	var running []*program
-	for _, p := range s.running {
-		running = append(running, p)
-	}
-	s.processes.Unlock()
+	s.programs.Close()
+	running := s.programs.Running(nil)
 	s.mu.Lock()
 	s.ended = true
 	for c := range s.conns {
@@ -172,11 +174,11 @@ func (s *Server) end() {
 	limit := time.NewTimer(lastDelay)
 	defer limit.Stop()
 	for _, p := range running {
-		p.signal("it was killed because the agent ended")
+		p.Signal()
 	}
 	for _, p := range running {
 		select {
-		case <-p.done:
+		case <-p.Done():
 		case <-limit.C:
 			return
 		}

@@ -1,0 +1,249 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"tare/machine/proc"
+	"tare/testbed"
+)
+
+// Program is a program that was started, a testbed.Process: the leader of a process
+// group of its own, and all its descendants.
+type Program struct {
+	keeper *Keeper
+	args   []string
+	mark   []string
+	by     any
+	cmd    *exec.Cmd
+	tail   *Tail // of its standard error; nil when that goes to a file
+	pid    int
+	begun  time.Time
+	peak   proc.Peak
+
+	// Guarded by the keeper's lock.
+	exited  bool // the leader has ended; its id may soon be another's
+	orphans []unix.Rusage
+	known   map[int]bool // its processes when they were last looked at
+
+	done chan struct{} // closed when all is gone and end is set
+	end  End
+}
+
+// End is how a program ended.
+type End struct {
+	Usage  testbed.Usage
+	CPU    time.Duration      // what Program.CPU gives from now on
+	Status syscall.WaitStatus // of the leader
+	Tail   string             // the last of its standard error
+	Left   error              // what it left behind could not be ended
+	// Lost is why Status is not known; Held says that something that the program started
+	// still holds its output open.
+	Lost error
+	Held bool
+
+	output    error // why an output could not be taken
+	cancelled error // why the context was done before the end
+}
+
+// fork starts it, and notes the new process before anybody may take it for an orphan.
+func (p *Program) fork() error {
+	k := p.keeper
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.closed {
+		return ErrClosed
+	}
+	p.begun = time.Now()
+	if err := p.cmd.Start(); err != nil {
+		return err
+	}
+	p.pid = p.cmd.Process.Pid
+	if len(k.Looks) > 0 {
+		p.look(p.pid, 0)
+	}
+	if k.running == nil {
+		k.running = map[int]*Program{}
+	}
+	k.running[p.pid] = p
+	return nil
+}
+
+// look takes the high-water marks of a process and its living descendants.
+func (p *Program) look(pid, depth int) {
+	p.peak.Look(pid)
+	if depth >= p.keeper.Depth {
+		return
+	}
+	children, _ := proc.Children("/", pid)
+	for _, child := range children {
+		p.look(child, depth+1)
+	}
+}
+
+// follow waits for the end of the leader, and ends the rest.
+func (p *Program) follow(ctx context.Context) {
+	stop := context.AfterFunc(ctx, func() { p.Signal() })
+	exited := make(chan struct{})
+	go func() {
+		// The leader is not reaped yet: its process id and group still belong to it.
+		for unix.Waitid(unix.P_PID, p.pid, nil, unix.WEXITED|unix.WNOWAIT, nil) == unix.EINTR {
+		}
+		p.end.Usage.Wall = time.Since(p.begun)
+		close(exited)
+	}()
+	if len(p.keeper.Looks) > 0 {
+		p.keeper.Looks.Until(exited, func() { p.look(p.pid, 0) })
+	}
+	<-exited
+	stop()
+	p.end.cancelled = context.Cause(ctx)
+	p.finish()
+	close(p.done)
+}
+
+// finish ends what the leader left behind, reaps everything and accounts for it.
+func (p *Program) finish() {
+	k := p.keeper
+	k.mu.Lock()
+	used, clock := p.used()
+	p.exited = true
+	k.mu.Unlock()
+
+	_ = unix.Kill(-p.pid, unix.SIGKILL) // its own zombie keeps the group's id from being reused
+	p.end.Left = p.endFamily()
+	err := p.cmd.Wait()
+	k.mu.Lock()
+	delete(k.running, p.pid)
+	k.mu.Unlock()
+	p.end.Tail = p.tail.String()
+	p.end.Held = errors.Is(err, exec.ErrWaitDelay)
+	if p.cmd.ProcessState == nil {
+		p.end.Lost = err
+		return
+	}
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		p.end.output = err
+	}
+	p.end.Status, _ = p.cmd.ProcessState.Sys().(syscall.WaitStatus)
+	p.account()
+	p.end.CPU = used
+	if clock != nil || k.Whole {
+		p.end.CPU = max(used, p.end.Usage.CPU())
+	}
+}
+
+// account adds up what the leader, the descendants it waited for, and the orphans used.
+func (p *Program) account() {
+	u := &p.end.Usage
+	u.User, u.System = p.cmd.ProcessState.UserTime(), p.cmd.ProcessState.SystemTime()
+	if used, ok := p.cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
+		p.peak.Ended(used.Maxrss*1024, proc.OwnPeak())
+	}
+	for _, o := range p.orphans {
+		u.User += time.Duration(o.Utime.Nano())
+		u.System += time.Duration(o.Stime.Nano())
+		p.peak.Ended(o.Maxrss*1024, 0)
+	}
+	u.MaxRSS = p.peak.Bytes()
+	u.Unavailable = u.MaxRSS == 0 // it ended before anybody could look, and the kernel's figure says nothing
+}
+
+// Signal kills the process group unless its leader has ended already: then its id may
+// belong to another, and finish is ending the rest anyway. It says whether it did.
+func (p *Program) Signal() bool {
+	p.keeper.mu.Lock()
+	defer p.keeper.mu.Unlock()
+	if p.exited {
+		return false
+	}
+	_ = unix.Kill(-p.pid, unix.SIGKILL)
+	return true
+}
+
+// Done is closed when the program and all its descendants are gone.
+func (p *Program) Done() <-chan struct{} { return p.done }
+
+// End waits until then, and says how it ended.
+func (p *Program) End() End {
+	<-p.done
+	return p.end
+}
+
+// Wait is End as a testbed.Process has it: an error when the program failed.
+func (p *Program) Wait() (testbed.Usage, error) {
+	end := p.End()
+	return end.Usage, p.verdict(end)
+}
+
+func (p *Program) verdict(end End) error {
+	switch {
+	case end.Lost != nil:
+		return fmt.Errorf("%s: %w", testbed.Quote(p.args), end.Lost)
+	case end.Status.Signaled() && end.cancelled != nil:
+		return fmt.Errorf("%s: %w", testbed.Quote(p.args), end.cancelled)
+	case end.Status.Signaled():
+		return &testbed.ExitError{Args: p.args, Code: -1, Signal: end.Status.Signal().String(), Stderr: end.Tail}
+	case end.Status.ExitStatus() != 0:
+		return &testbed.ExitError{Args: p.args, Code: end.Status.ExitStatus(), Stderr: end.Tail}
+	case end.Held:
+		return fmt.Errorf("%s: it ended, but something that it started still holds its output open", testbed.Quote(p.args))
+	case end.output != nil:
+		return fmt.Errorf("%s: %w", testbed.Quote(p.args), end.output)
+	}
+	return nil
+}
+
+// Kill ends the program and its descendants and waits until they are gone.
+func (p *Program) Kill() error {
+	p.Signal()
+	<-p.done
+	return nil
+}
+
+// PID is the process id of the leader.
+func (p *Program) PID() int { return p.pid }
+
+// CPU is the CPU time used so far: that of all threads of the leader, in nanoseconds as
+// the scheduler counts it, or with Keeper.Whole that of the descendants as well. After
+// the end it is what had been used then.
+func (p *Program) CPU() (time.Duration, error) {
+	p.keeper.mu.Lock()
+	if !p.exited {
+		defer p.keeper.mu.Unlock()
+		return p.used()
+	}
+	p.keeper.mu.Unlock()
+	return p.End().CPU, nil
+}
+
+// used is CPU while the leader is there. With Keeper.Whole it is that of the living, of
+// those they have waited for, and of the orphans that were reaped. The caller holds the
+// keeper's lock.
+func (p *Program) used() (time.Duration, error) {
+	if !p.keeper.Whole {
+		stat, err := proc.Read(p.pid)
+		if err != nil {
+			return 0, fmt.Errorf("CPU time of process %d: %w", p.pid, err)
+		}
+		return stat.Clock(), nil
+	}
+	var used time.Duration
+	f := p.family()
+	for pid, stat := range f.all {
+		if f.of[pid] {
+			used += stat.Clock() + stat.Reaped()
+		}
+	}
+	for _, o := range p.orphans {
+		used += time.Duration(o.Utime.Nano() + o.Stime.Nano())
+	}
+	return used, nil
+}
