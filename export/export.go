@@ -8,8 +8,8 @@
 // hold all of them, valid or not, or say what they leave out; estimates leave the
 // house only together with their bounds and their verdict.
 //
-// rows.go lays trials out as a table, of which csv.go and parquet.go are two ways
-// of writing; gobench.go, openmetrics.go and JSON stand on their own.
+// rows.go lays trials out as a table, which tables.go writes in two ways;
+// gobench.go, openmetrics.go and JSON stand on their own.
 package export
 
 import (

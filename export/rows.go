@@ -14,31 +14,35 @@ import (
 )
 
 // Row is one metric of one trial, with all that is needed to understand it, so
-// that tables of many runs can be put one below the other.
+// that tables of many runs can be put one below the other. The tags name its
+// columns in every format of tables, in the order of the fields; docs/exports.md
+// explains each, and tare import csv reads a table back by these names. A nil is
+// what is not known. Names repeat from row to row: Parquet stores each once, in
+// dictionaries.
 type Row struct {
-	Run       string // name of the experiment
-	Directory string // last element of the run directory's path
-	Cell      string
-	Workload  string // kind
-	Levels    string // of the cell's and the arm's factors: "mtu=1500;rules=8"
-	Arm       string
-	Role      experiment.Role
-	Round     int
-	Attempt   int
-	Position  int // 0: not known
-	Session   int
-	Start     time.Time     // zero: not told
-	Wall      time.Duration // 0: not told
-	Metric    experiment.Metric
-	Value     float64 // NaN: an invalid trial that has none
-	Valid     bool
-	Rules     string // that an invalid trial broke, each once: "errors;foreign-cpu"
-	// Paired says that trials of the same round belong together; otherwise rounds
-	// only number independent samples.
-	Paired bool
-	// Observational says why nothing that is concluded from the run is as strong as
-	// from an experiment; empty: it is one.
-	Observational string
+	Run           string     `parquet:"run,dict"`       // name of the experiment
+	Directory     string     `parquet:"directory,dict"` // last element of the run directory's path
+	Cell          string     `parquet:"cell,dict"`
+	Workload      string     `parquet:"workload,dict"` // kind
+	Levels        string     `parquet:"levels,dict"`   // of the cell's and the arm's factors: "mtu=1500;rules=8"
+	Arm           string     `parquet:"arm,dict"`
+	Role          string     `parquet:"role,dict"`
+	Round         int32      `parquet:"round"`
+	Attempt       int32      `parquet:"attempt"`
+	Position      *int32     `parquet:"position"`
+	Session       int32      `parquet:"session"`
+	Start         *time.Time `parquet:"start,timestamp(microsecond)"` // UTC
+	WallSeconds   *float64   `parquet:"wall_seconds"`
+	Metric        string     `parquet:"metric,dict"`
+	Unit          string     `parquet:"unit,dict"`
+	Better        string     `parquet:"better,dict"`
+	Scale         string     `parquet:"scale,dict"`
+	Headline      bool       `parquet:"headline"`
+	Value         *float64   `parquet:"value"` // nil: an invalid trial that has none
+	Valid         bool       `parquet:"valid"`
+	Rules         string     `parquet:"invalid_rules,dict"` // that an invalid trial broke, each once: "errors;foreign-cpu"
+	Paired        bool       `parquet:"paired"`             // trials of the same round belong together; else rounds only number independent samples
+	Observational string     `parquet:"observational,dict"` // why conclusions are weaker than an experiment's; "": it is one
 }
 
 // Rows gives the rows of a run, trials in the order of the journal and metrics in
@@ -57,32 +61,41 @@ func Rows(run Run) iter.Seq[Row] {
 	return func(yield func(Row) bool) {
 		for i := range r.Trials {
 			t := &r.Trials[i]
-			cell, known := cells[t.Cell]
-			arm, alsoKnown := arms[t.Arm]
-			if !known || !alsoKnown {
+			cell, planned := cells[t.Cell]
+			arm, alsoPlanned := arms[t.Arm]
+			if !planned || !alsoPlanned {
 				continue
 			}
 			row := Row{
 				Run: r.Plan.Name, Directory: directory(r.Dir), Cell: t.Cell, Workload: cell.Kind, Levels: levels(cell, arm),
-				Arm: t.Arm, Role: arm.Role, Round: t.Round, Attempt: t.Attempt, Position: t.Position, Session: t.Session,
-				Start: t.Start, Wall: t.Wall, Valid: t.Valid(), Rules: rules(t),
-				Paired: r.Plan.Paired(), Observational: wording.Observation(run.Analysis.Observation),
+				Arm: t.Arm, Role: string(arm.Role), Round: int32(t.Round), Attempt: int32(t.Attempt), Session: int32(t.Session),
+				Position: known(int32(max(0, t.Position))), Start: known(t.Start.UTC()), WallSeconds: known(max(0, t.Wall.Seconds())),
+				Valid: t.Valid(), Rules: rules(t), Paired: r.Plan.Paired(), Observational: wording.Observation(run.Analysis.Observation),
 			}
 			for _, m := range cell.Metrics {
-				value, known := t.Values[m.Name]
-				if !known {
-					if row.Valid {
-						continue
-					}
-					value = math.NaN()
+				value, measured := t.Values[m.Name]
+				if !measured && row.Valid {
+					continue
 				}
-				row.Metric, row.Value = m, value
+				row.Metric, row.Unit, row.Better, row.Scale, row.Headline = m.Name, m.Unit, string(m.Better), string(m.Scale), m.Headline
+				if row.Value = nil; measured && !math.IsNaN(value) {
+					row.Value = &value
+				}
 				if !yield(row) {
 					return
 				}
 			}
 		}
 	}
+}
+
+// known is v, or nil for a zero.
+func known[T comparable](v T) *T {
+	var zero T
+	if v == zero {
+		return nil
+	}
+	return &v
 }
 
 // directory names a run by the last element of its path.

@@ -3,7 +3,6 @@ package export
 import (
 	"encoding/csv"
 	"encoding/json"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -175,14 +174,14 @@ json.dump([dict(zip(names, row)) for row in rows.fetchall()], sys.stdout)
 func checkRow(t *testing.T, i int, got duckRow, want Row) {
 	t.Helper()
 	start := ""
-	if !want.Start.IsZero() {
+	if want.Start != nil {
 		start = want.Start.UTC().Format("2006-01-02T15:04:05.000000")
 	}
 	flat := duckRow{
 		Run: want.Run, Directory: want.Directory, Cell: want.Cell, Workload: want.Workload, Levels: want.Levels, Arm: want.Arm,
-		Role: string(want.Role), Start: start, Metric: want.Metric.Name, Unit: want.Metric.Unit, Better: string(want.Metric.Better),
-		Scale: string(want.Metric.Scale), Rules: want.Rules, Round: want.Round, Attempt: want.Attempt, Session: want.Session,
-		Headline: want.Metric.Headline, Valid: want.Valid,
+		Role: want.Role, Start: start, Metric: want.Metric, Unit: want.Unit, Better: want.Better,
+		Scale: want.Scale, Rules: want.Rules, Round: int(want.Round), Attempt: int(want.Attempt), Session: int(want.Session),
+		Headline: want.Headline, Valid: want.Valid,
 		Paired: want.Paired, Observational: want.Observational,
 	}
 	position, wall, value := got.Position, got.Wall, got.Value
@@ -190,13 +189,13 @@ func checkRow(t *testing.T, i int, got duckRow, want Row) {
 	if got != flat {
 		t.Errorf("row %d is %+v, want %+v", i, got, flat)
 	}
-	if (position == nil) != (want.Position == 0) || position != nil && *position != want.Position {
+	if (position == nil) != (want.Position == nil) || position != nil && *position != int(*want.Position) {
 		t.Errorf("row %d: position %v, want %v", i, position, want.Position)
 	}
-	if (wall == nil) != (want.Wall == 0) || wall != nil && *wall != want.Wall.Seconds() {
-		t.Errorf("row %d: wall %v, want %v", i, wall, want.Wall)
+	if (wall == nil) != (want.WallSeconds == nil) || wall != nil && *wall != *want.WallSeconds {
+		t.Errorf("row %d: wall %v, want %v", i, wall, want.WallSeconds)
 	}
-	if (value == nil) != math.IsNaN(want.Value) || value != nil && *value != want.Value {
+	if (value == nil) != (want.Value == nil) || value != nil && *value != *want.Value {
 		t.Errorf("row %d: value %v, want %v", i, value, want.Value)
 	}
 }
