@@ -41,7 +41,7 @@ type Row struct {
 	Value         *float64   `parquet:"value"` // nil: an invalid trial that has none
 	Valid         bool       `parquet:"valid"`
 	Rules         string     `parquet:"invalid_rules,dict"` // that an invalid trial broke, each once: "errors;foreign-cpu"
-	Paired        bool       `parquet:"paired"`             // trials of the same round belong together; else rounds only number independent samples
+	Paired        bool       `parquet:"paired"`             // trials of a round belong together; else they are independent samples
 	Observational string     `parquet:"observational,dict"` // why conclusions are weaker than an experiment's; "": it is one
 }
 

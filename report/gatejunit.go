@@ -115,8 +115,8 @@ func (s *junitSuite) add(r *gate.Result, c gate.Case) {
 	s.property(what+".limit", c.Budget.String())
 	s.property(what+".outcome", string(c.Outcome))
 	if c.Estimated {
-		for i, text := range exact([]float64{c.Overhead.Point, c.Overhead.Lo, c.Overhead.Hi, c.P, c.PAdjusted}, true) {
-			s.property(what+"."+[...]string{"overhead", "overhead.lo", "overhead.hi", "p", "p.holm"}[i], text)
+		for i, v := range []float64{c.Overhead.Point, c.Overhead.Lo, c.Overhead.Hi, c.P, c.PAdjusted} {
+			s.property(what+"."+[...]string{"overhead", "overhead.lo", "overhead.hi", "p", "p.holm"}[i], field{value: v}.text())
 		}
 	}
 	s.property(what+".size", strconv.Itoa(c.Size))
