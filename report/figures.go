@@ -124,10 +124,12 @@ func (s *sheet) boxes(g group) figure.Boxes {
 // runChart is the run chart of a group. Imported trials stand in the order
 // measured: when they ran is not comparable.
 func (s *sheet) runChart(g group) figure.RunChart {
-	r := figure.RunChart{Metric: g.metric.Name, Cell: g.cell, Unit: g.metric.Unit, Ratio: wording.IsRatio(g.metric),
-		Ordered: s.imported(), Sessions: s.run.Sessions}
+	r := figure.RunChart{Metric: g.metric.Name, Cell: g.cell, Unit: g.metric.Unit, Ratio: wording.IsRatio(g.metric), Ordered: s.imported()}
+	if !r.Ordered {
+		r.Sessions = s.run.Sessions
+	}
 	for _, a := range g.series.Arms {
-		l := figure.Lane{Arm: s.trials(a), Seconds: a.Seconds}
+		l := figure.Lane{Arm: s.trials(a)}
 		if a.Diagnostics != nil {
 			for _, place := range a.Diagnostics.Changes {
 				l.Changes = append(l.Changes, place-1)
@@ -140,8 +142,11 @@ func (s *sheet) runChart(g group) figure.RunChart {
 				}
 			}
 		}
-		for _, t := range s.spoiled(g.cell, a.Arm) {
-			l.Invalid = append(l.Invalid, t.Start.Sub(s.run.Start).Seconds())
+		if !r.Ordered {
+			l.Seconds = a.Seconds
+			for _, t := range s.spoiled(g.cell, a.Arm) {
+				l.Invalid = append(l.Invalid, t.Start.Sub(s.run.Start).Seconds())
+			}
 		}
 		r.Lanes = append(r.Lanes, l)
 	}

@@ -20,12 +20,9 @@ type Axis struct {
 // At is the place of v, kept within 0…1.
 func (a Axis) At(v float64) float64 {
 	lo, hi := a.warp(a.Lo), a.warp(a.Hi)
-	if hi <= lo || math.IsNaN(v) {
-		return 0.5
-	}
 	at := (a.warp(v) - lo) / (hi - lo)
-	if math.IsNaN(at) {
-		return 0.5 // values too far apart for arithmetic
+	if hi <= lo || math.IsNaN(at) { // also values too far apart for arithmetic
+		return 0.5
 	}
 	return min(1, max(0, at))
 }
@@ -55,15 +52,11 @@ func Overheads(list []analysis.Interval, margin float64) Axis {
 	if a.Lo == a.Hi {
 		return Axis{Lo: -0.05, Hi: 0.05}
 	}
-	if len(bounds) > 0 {
-		slices.Sort(bounds)
-		typical := max(bounds[(len(bounds)-1)/2], margin)
-		if largest := bounds[len(bounds)-1]; typical > 0 && largest > crowded*typical {
-			a.Bend = typical
+	if slices.Sort(bounds); len(bounds) > 0 {
+		typical, largest := max(bounds[(len(bounds)-1)/2], margin), bounds[len(bounds)-1]
+		if typical > 0 && largest > crowded*typical {
+			return Axis{Lo: a.Lo * 1.15, Hi: a.Hi * 1.15, Bend: typical}
 		}
-	}
-	if a.Bend > 0 {
-		return Axis{Lo: a.Lo * 1.15, Hi: a.Hi * 1.15, Bend: a.Bend}
 	}
 	room := (a.Hi - a.Lo) * 0.04
 	return Axis{Lo: a.Lo - room, Hi: a.Hi + room}
@@ -84,13 +77,32 @@ func (a Axis) ticks(n int) []float64 {
 	}
 	var list []float64
 	for i := math.Ceil(a.Lo/step - 1e-9); i*step <= a.Hi+step*1e-9 && len(list) <= 2*n+2; i++ {
-		v := i * step
-		if i == 0 {
-			v = 0
-		}
-		list = append(list, v)
+		list = append(list, i*step+0) // no negative zero
 	}
 	return list
+}
+
+// unit is the one that the values of the axis are written in.
+func (a Axis) unit(of string) wording.Scale {
+	return wording.ScaleOf(of, max(math.Abs(a.Lo), math.Abs(a.Hi)))
+}
+
+// inUnit are ticks that are round in a unit, with labels that have the decimals to
+// tell them apart; large ones are written as powers of ten.
+func (a Axis) inUnit(unit wording.Scale, n int, large float64) (ticks []float64, labels []string) {
+	ticks = Axis{Lo: a.Lo / unit.Div, Hi: a.Hi / unit.Div}.ticks(n)
+	decimals := 0
+	if len(ticks) > 1 {
+		decimals = max(0, int(math.Ceil(-math.Log10(ticks[1]-ticks[0])-1e-9)))
+	}
+	for i, t := range ticks {
+		label := wording.Fixed(t, decimals)
+		if decimals > 9 || math.Abs(t) >= large {
+			label = wording.Number(t, 4)
+		}
+		ticks[i], labels = t*unit.Div, append(labels, label)
+	}
+	return ticks, labels
 }
 
 // bentTicks are zero and round values to both sides that leave room for labels,

@@ -3,7 +3,6 @@ package figure
 import (
 	"fmt"
 	"math"
-	"strings"
 
 	"tare/analysis"
 	"tare/report/columns"
@@ -45,32 +44,33 @@ type Arm struct {
 // every trial as a dot.
 func (b Boxes) Draw() string {
 	d := &drawing{w: boxesWidth, h: laneTop + laneFoot + lanePitch*float64(len(b.Arms))}
-	d.start(fmt.Sprintf("Box plots of %s in %s", b.Metric, b.Cell))
 	var ends []float64
+	var names []string
 	for _, a := range b.Arms {
+		names = append(names, a.Name)
 		if a.Summary.N > 0 {
 			ends = append(ends, a.Summary.Min, a.Summary.Max)
 		}
 	}
 	ax := hold(ends...)
-	unit := wording.ScaleOf(b.Unit, max(math.Abs(ax.Lo), math.Abs(ax.Hi)))
+	unit := ax.unit(b.Unit)
 	x := func(v float64) float64 { return 8 + ax.At(v)*(boxesWidth-16) }
 	bottom := d.h - laneFoot
-	d.scaleBelow(ax, unit, x, bottom)
+	ticks, labels := ax.inUnit(unit, 4, 1e9)
+	for i, t := range ticks {
+		d.line(x(t), laneTop, x(t), bottom, "grid")
+		d.tick(x(t), bottom, labels[i])
+	}
+	d.text(d.w/2, bottom+30, "small muted", "middle", unit.Label)
 	if len(b.Arms) > 0 && b.Arms[0].Summary.N > 0 {
 		m := x(b.Arms[0].Summary.Median)
 		d.line(m, laneTop, m, bottom, "edge")
-	}
-	var names []string
-	for _, a := range b.Arms {
-		names = append(names, a.Name)
 	}
 	short := abbreviated(names, boxesWidth-150)
 	for i, a := range b.Arms {
 		d.box(a, x, laneTop+lanePitch*float64(i), short[i], unit)
 	}
-	d.end()
-	return d.String()
+	return d.svg(fmt.Sprintf("Box plots of %s in %s", b.Metric, b.Cell), "")
 }
 
 // abbreviated are names in the same order, shortened to the room.
@@ -86,26 +86,6 @@ func abbreviated(names []string, room float64) []string {
 	return safe
 }
 
-// scaleBelow draws the axis of values with its grid and unit.
-func (d *drawing) scaleBelow(ax Axis, unit wording.Scale, x func(float64) float64, bottom float64) {
-	inUnit := Axis{Lo: ax.Lo / unit.Div, Hi: ax.Hi / unit.Div}
-	ticks := inUnit.ticks(4)
-	decimals := 0
-	if len(ticks) > 1 {
-		decimals = max(0, int(math.Ceil(-math.Log10(ticks[1]-ticks[0])-1e-9)))
-	}
-	for _, t := range ticks {
-		at := x(t * unit.Div)
-		d.line(at, laneTop, at, bottom, "grid")
-		label := wording.Fixed(t, decimals)
-		if decimals > 9 || math.Abs(t) >= 1e9 {
-			label = wording.Number(t, 4)
-		}
-		d.tick(at, bottom, label)
-	}
-	d.text(d.w/2, bottom+30, "small muted", "middle", unit.Label)
-}
-
 // box draws one arm's lane.
 func (d *drawing) box(a Arm, x func(float64) float64, top float64, name string, unit wording.Scale) {
 	m := a.Summary
@@ -114,8 +94,8 @@ func (d *drawing) box(a Arm, x func(float64) float64, top float64, name string, 
 		return
 	}
 	mid := top + laneMiddle
-	d.path(fmt.Sprintf("M%s %sH%sM%s %sv10M%s %sv10M%s %sH%s", px(x(m.Min)), px(mid), px(x(m.Q1)), px(x(m.Min)), px(mid-5),
-		px(x(m.Max)), px(mid-5), px(x(m.Q3)), px(mid), px(x(m.Max))), "thin "+a.Look.class)
+	whiskers := "M" + at(x(m.Min), mid) + "H" + px(x(m.Q1)) + "M" + at(x(m.Min), mid-5) + "v10M" + at(x(m.Max), mid-5) + "v10M"
+	d.path(whiskers+at(x(m.Q3), mid)+"H"+px(x(m.Max)), "thin "+a.Look.class)
 	d.rect(x(m.Q1), mid-9, x(m.Q3)-x(m.Q1), 18, "box "+a.Look.class)
 	d.line(x(m.Median), mid-9, x(m.Median), mid+9, "middle "+a.Look.class)
 	d.dots(a, x, mid)
@@ -136,33 +116,35 @@ func (d *drawing) tick(at, bottom float64, label string) {
 	d.text(min(max(at, half), d.w-half), bottom+14, "small muted num", "middle", label)
 }
 
+// mark is a tick with a short line.
+func (d *drawing) mark(at, bottom float64, label string) {
+	d.line(at, bottom, at, bottom+3, "grid")
+	d.tick(at, bottom, label)
+}
+
 // dots draws the trials of an arm, outliers as circles.
 func (d *drawing) dots(a Arm, x func(float64) float64, mid float64) {
 	reach := 1.5 * (a.Summary.Q3 - a.Summary.Q1)
 	lo, hi := a.Summary.Q1-reach, a.Summary.Q3+reach
 	step := max(1, (len(a.Values)+ManyDots-1)/ManyDots)
-	var in, out strings.Builder
+	in, out := "", ""
 	circles, least, most := 0, false, false
 	for i, v := range a.Values {
 		if !wording.Finite(v) {
 			continue
 		}
-		at, y := x(v), mid+jitter(i)*7
+		y := mid + jitter(i)*7
 		switch {
 		case (v < lo || v > hi) && (circles < ManyDots/4 || v == a.Summary.Min && !least || v == a.Summary.Max && !most):
 			circles++
 			least, most = least || v == a.Summary.Min, most || v == a.Summary.Max
-			out.WriteString("M" + px(at-3.4) + " " + px(y) + "a3.4 3.4 0 1 0 6.8 0a3.4 3.4 0 1 0-6.8 0")
+			out += "M" + at(x(v)-3.4, y) + "a3.4 3.4 0 1 0 6.8 0a3.4 3.4 0 1 0-6.8 0"
 		case i%step == 0:
-			in.WriteString("M" + px(at) + " " + px(y) + "h0")
+			in += "M" + at(x(v), y) + "h0"
 		}
 	}
-	if in.Len() > 0 {
-		d.path(in.String(), "dots "+a.Look.class)
-	}
-	if out.Len() > 0 {
-		d.path(out.String(), "out "+a.Look.class)
-	}
+	d.path(in, "dots "+a.Look.class)
+	d.path(out, "out "+a.Look.class)
 }
 
 // jitter spreads dots that would hide each other: a fixed sequence in -1…1 that

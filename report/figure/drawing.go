@@ -2,6 +2,7 @@ package figure
 
 import (
 	"html"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -20,29 +21,22 @@ func escape(s string) string { return html.EscapeString(safetext.Line(s)) }
 
 // px writes a coordinate: one decimal, no trailing zero.
 func px(v float64) string {
-	s := strconv.FormatFloat(v, 'f', 1, 64)
-	s = strings.TrimSuffix(s, ".0")
+	s := strings.TrimSuffix(strconv.FormatFloat(v, 'f', 1, 64), ".0")
 	if s == "-0" {
 		return "0"
 	}
 	return s
 }
 
-// start opens a picture that fills the width it is given. The title is what a
-// screen reader says.
-func (d *drawing) start(title string) { d.open(title, "") }
+// at is a place in a path.
+func at(x, y float64) string { return px(x) + " " + px(y) }
 
-// startSized opens a picture that has a size of its own.
-func (d *drawing) startSized(title string) {
-	d.open(title, ` width="`+px(d.w)+`" height="`+px(d.h)+`"`)
+// svg is the picture. It fills the width it is given, unless attributes say its
+// size. The title is what a screen reader says.
+func (d *drawing) svg(title, size string) string {
+	return `<svg xmlns="http://www.w3.org/2000/svg"` + styled("picture") + size + ` viewBox="0 0 ` + px(d.w) + " " + px(d.h) +
+		`" role="img" aria-label="` + escape(title) + `">` + "\n" + d.String() + "</svg>\n"
 }
-
-func (d *drawing) open(title, size string) {
-	d.WriteString(`<svg xmlns="http://www.w3.org/2000/svg"` + styled("picture") + size + ` viewBox="0 0 ` + px(d.w) + " " + px(d.h) +
-		`" role="img" aria-label="` + escape(title) + `">` + "\n")
-}
-
-func (d *drawing) end() { d.WriteString("</svg>\n") }
 
 // text writes s at x, y. The class says how it looks; the anchor is start,
 // middle or end.
@@ -70,13 +64,6 @@ func (d *drawing) words(x, y float64, class, anchor, tooltip, s string) {
 	d.WriteString(at + ">" + tooltip + escape(s) + "</text>\n")
 }
 
-// fitted writes s shortened to the room, with the whole as a tooltip.
-func (d *drawing) fitted(x, y float64, class, s string, room, fontSize float64) {
-	s = safetext.Line(s)
-	short := fit(s, room, fontSize)
-	d.labelled(x, y, class, short, s)
-}
-
 // labelled writes a short form with the whole as a tooltip where they differ.
 func (d *drawing) labelled(x, y float64, class, short, whole string) {
 	if short == safetext.Line(whole) {
@@ -86,7 +73,7 @@ func (d *drawing) labelled(x, y float64, class, short, whole string) {
 }
 
 func (d *drawing) line(x1, y1, x2, y2 float64, class string) {
-	d.path("M"+px(x1)+" "+px(y1)+"L"+px(x2)+" "+px(y2), class)
+	d.path("M"+at(x1, y1)+"L"+at(x2, y2), class)
 }
 
 func (d *drawing) rect(x, y, w, h float64, class string) {
@@ -94,8 +81,17 @@ func (d *drawing) rect(x, y, w, h float64, class string) {
 		`"` + styled(class) + "/>\n")
 }
 
+// path draws a path, unless it is empty.
 func (d *drawing) path(data, class string) {
-	d.WriteString(`<path d="` + data + `"` + styled(class) + "/>\n")
+	if data != "" {
+		d.WriteString(`<path d="` + data + `"` + styled(class) + "/>\n")
+	}
+}
+
+// band fills what lies between two lines.
+func (d *drawing) band(upper, lower []string, class string) {
+	slices.Reverse(lower)
+	d.path("M"+strings.Join(upper, "L")+"L"+strings.Join(lower, "L")+"z", class)
 }
 
 // letter is the width of an average letter of the wider system fonts, in em.
@@ -103,7 +99,7 @@ const letter = 0.6
 
 // fit shortens s to the room in pixels at a font size.
 func fit(s string, room, fontSize float64) string {
-	return columns.Shorten(s, max(4, int(room/(letter*fontSize))), "…")
+	return columns.Shorten(safetext.Line(s), max(4, int(room/(letter*fontSize))), columns.Ellipsis)
 }
 
 // Look is how an arm looks in every picture of a run: its colour and its shape.
@@ -140,6 +136,6 @@ var shapes = []string{
 
 // marker draws an arm's shape with the given radius.
 func (d *drawing) marker(x, y, r float64, l Look, extra string) {
-	d.WriteString(`<path transform="translate(` + px(x) + " " + px(y) + `) scale(` + px(r) + `)" d="` + shapes[l.shape] +
+	d.WriteString(`<path transform="translate(` + at(x, y) + `) scale(` + px(r) + `)" d="` + shapes[l.shape] +
 		`"` + styled("mark "+l.class+extra) + "/>\n")
 }

@@ -46,10 +46,8 @@ type Row struct {
 // Draw draws the plot for a wide or for a narrow page.
 func (f Forest) Draw(wide bool) string {
 	p := f.lay(wide)
-	p.start("Overheads relative to " + safetext.Line(f.Baseline) + " with their intervals")
 	p.grow()
-	p.end()
-	return p.String()
+	return p.svg("Overheads relative to "+f.Baseline+" with their intervals", "")
 }
 
 // File draws the plot as a picture that stands on its own as a file: with title,
@@ -57,18 +55,14 @@ func (f Forest) Draw(wide bool) string {
 func (f Forest) File(name, title, note string) string {
 	const pad, head = 18, 62
 	p := f.lay(true)
+	p.grow()
 	outer := drawing{w: p.w + 2*pad, h: p.h + head + 2*pad - 8}
-	outer.startSized("Overheads measured by the experiment " + safetext.Line(name))
 	outer.WriteString("<style>\n" + css + "</style>\n")
 	outer.rect(0, 0, outer.w, outer.h, "paper")
-	outer.fitted(pad, pad+16, "heading", title, p.w, 17)
-	outer.fitted(pad, pad+36, "muted", note, p.w, 12)
-	p.grow()
-	outer.WriteString(fmt.Sprintf(`<g transform="translate(%d %d)">`+"\n", pad, pad+head-8))
-	outer.WriteString(p.String())
-	outer.WriteString("</g>\n")
-	outer.end()
-	return outer.String()
+	outer.labelled(pad, pad+16, "heading", fit(title, p.w, 17), title)
+	outer.labelled(pad, pad+36, "muted", fit(note, p.w, 12), note)
+	outer.WriteString(fmt.Sprintf("<g transform=\"translate(%d %d)\">\n%s</g>\n", pad, pad+head-8, p.String()))
+	return outer.svg("Overheads measured by the experiment "+name, ` width="`+px(outer.w)+`" height="`+px(outer.h)+`"`)
 }
 
 // forest is a forest plot under way. On a narrow page labels stand above the
@@ -76,13 +70,12 @@ func (f Forest) File(name, title, note string) string {
 type forest struct {
 	drawing
 	Forest
-	axis     Axis
-	narrow   bool
-	x0, x1   float64 // the plot's left and right edge
-	row      float64 // height of a row
-	names    map[string]string
-	verdictX float64
-	numberX  float64
+	axis              Axis
+	narrow            bool
+	x0, x1            float64 // the plot's left and right edge
+	row               float64 // height of a row
+	names             map[string]string
+	verdictX, numberX float64
 }
 
 // Heights of the parts of a forest plot.
@@ -96,10 +89,6 @@ const (
 
 // lay lays the plot out.
 func (f Forest) lay(wide bool) *forest {
-	width := float64(forestWide)
-	if !wide {
-		width = forestNarrow
-	}
 	var drawn []analysis.Interval
 	var arms []string
 	longest, numbers := 0, 14
@@ -112,18 +101,20 @@ func (f Forest) lay(wide bool) *forest {
 			longest, numbers = max(longest, columns.Width(r.Label)), max(numbers, columns.Width(r.Numbers))
 		}
 	}
-	p := &forest{Forest: f, axis: Overheads(drawn, f.Margin), narrow: !wide, row: 22}
-	p.w = width
-	labels := min(max(float64(longest)*letter*12+24, 90), 230)
-	p.numberX = width - float64(numbers)*letter*12
-	p.x0, p.verdictX = labels, p.numberX-110
-	if f.Observed {
-		p.verdictX -= 34
-	}
-	p.x1 = p.verdictX - 14
-	room := labels - 24
+	p := &forest{Forest: f, axis: Overheads(drawn, f.Margin), narrow: !wide}
+	var room float64 // for names
 	if p.narrow {
-		p.x0, p.x1, p.row, room = 8, width-8, 50, width-30
+		p.w, p.row = forestNarrow, 50
+		p.x0, p.x1, room = 8, p.w-8, p.w-30
+	} else {
+		p.w, p.row = forestWide, 22
+		p.x0 = min(max(float64(longest)*letter*12+24, 90), 230)
+		p.numberX = p.w - float64(numbers)*letter*12
+		p.verdictX = p.numberX - 110
+		if f.Observed {
+			p.verdictX -= 34
+		}
+		p.x1, room = p.verdictX-14, p.x0-24
 	}
 	p.names = columns.Abbreviate(arms, int(room/(letter*12)))
 	p.h = forestTop + forestFoot
@@ -208,15 +199,10 @@ func (p *forest) arm(r Row, y float64) {
 	line, plot := y+15, y+11
 	p.marker(8, line-4, 4.5, r.Look, hollow)
 	p.labelled(20, line, class, name, r.Label)
-	switch {
-	case p.narrow:
+	if p.narrow {
 		plot = y + 40
-		numbers := r.Numbers
-		if r.Verdict != "" {
-			numbers = r.Verdict + " " + numbers
-		}
-		p.text(20, y+30, "small num "+class, "start", numbers)
-	default:
+		p.text(20, y+30, "small num "+class, "start", r.Verdict+" "+r.Numbers)
+	} else {
 		if r.Verdict != "" {
 			p.text(p.verdictX, line, "strong", "start", r.Verdict)
 		}
@@ -226,7 +212,7 @@ func (p *forest) arm(r Row, y float64) {
 		return
 	}
 	if lo, hi := p.x(r.At.Lo), p.x(r.At.Hi); !r.Point {
-		p.path(fmt.Sprintf("M%s %sH%sM%s %sv8M%s %sv8", px(lo), px(plot), px(hi), px(lo), px(plot-4), px(hi), px(plot-4)), "range "+r.Look.class)
+		p.path("M"+at(lo, plot)+"H"+px(hi)+"M"+at(lo, plot-4)+"v8M"+at(hi, plot-4)+"v8", "range "+r.Look.class)
 	}
 	p.marker(p.x(r.At.Point), plot, 4.5, r.Look, hollow)
 }

@@ -1,14 +1,16 @@
 package figure
 
 import (
+	"html"
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
+	"tare/analysis"
 	"tare/history"
 	"tare/report/columns"
+	"tare/safetext"
 	"tare/wording"
 )
 
@@ -67,7 +69,6 @@ func (h History) Draw(wide bool) string {
 	}
 	c.w, c.h = l.width, l.height
 	c.bottom = c.h - historyFoot
-	c.start("History of " + h.Name + " in " + h.Series.Cell)
 	c.unsure()
 	c.grid()
 	c.stretches()
@@ -76,40 +77,41 @@ func (h History) Draw(wide bool) string {
 	c.points()
 	c.levels()
 	c.shifts()
-	c.end()
-	return c.String()
+	return c.svg("History of "+h.Name+" in "+h.Series.Cell, "")
 }
 
 // pastAxis holds the estimates and levels, and of the intervals as much as twice
 // the range of the estimates takes; what lies beyond is drawn at the edge.
 func pastAxis(s *history.Series) Axis {
-	var values []float64
+	var used, all, values []analysis.Interval
 	for _, p := range s.Points {
-		if p.LeftOut == nil && p.Value != nil {
-			values = append(values, p.Value.Point)
-		}
-	}
-	for _, seg := range s.Segments {
-		values = append(values, seg.Level.Point)
-	}
-	if len(values) == 0 {
-		for _, p := range s.Points {
-			if p.Value != nil {
-				values = append(values, p.Value.Point)
+		if p.Value != nil {
+			all = append(all, *p.Value)
+			if p.LeftOut == nil {
+				used = append(used, *p.Value)
 			}
 		}
 	}
-	if len(values) == 0 {
+	values = used
+	for _, seg := range s.Segments {
+		values = append(values, seg.Level)
+	}
+	if values == nil {
+		values = all
+	}
+	var ends []float64
+	for _, v := range values {
+		ends = append(ends, v.Point)
+	}
+	if ends == nil {
 		return Axis{Lo: 0, Hi: 1}
 	}
-	lo, hi := slices.Min(values), slices.Max(values)
+	lo, hi := slices.Min(ends), slices.Max(ends)
 	room := (hi - lo) / 2
-	for _, p := range s.Points {
-		if p.LeftOut == nil && p.Value != nil {
-			values = append(values, math.Max(p.Value.Lo, lo-room), math.Min(p.Value.Hi, hi+room))
-		}
+	for _, v := range used {
+		ends = append(ends, max(v.Lo, lo-room), min(v.Hi, hi+room))
 	}
-	return hold(values...)
+	return hold(ends...)
 }
 
 // x is the place of a run, y that of a value.
@@ -126,8 +128,7 @@ func (c *pastChart) y(v float64) float64 {
 func (c *pastChart) pitch() float64 { return c.x(1) - c.x(0) }
 
 func (c *pastChart) grid() {
-	ticks := c.axis.ticks(5)
-	for _, t := range ticks {
+	for _, t := range c.axis.ticks(5) {
 		class := "grid"
 		if t == 0 && c.Series.Of == history.OfOverhead {
 			class = "zero"
@@ -146,7 +147,7 @@ func (c *pastChart) tick(v float64) string {
 	case v == 0:
 		return "0"
 	}
-	return wording.ScaleOf(s.Metric.Unit, max(math.Abs(c.axis.Lo), math.Abs(c.axis.Hi))).Short(v)
+	return c.axis.unit(s.Metric.Unit).Short(v)
 }
 
 // stretches draws a dashed line wherever the parameters change.
@@ -213,53 +214,52 @@ func (c *pastChart) events() {
 			continue
 		}
 		x := c.x(float64(i))
-		mark := `<path d="M` + px(x-3.5) + " " + px(c.bottom+11) + "h7l-3.5 -7z" + `"` + styled("event")
-		if !c.layout.links {
-			c.WriteString(mark + "/>\n")
-			continue
+		mark := "M" + at(x-3.5, c.bottom+11) + "h7l-3.5 -7z"
+		if c.layout.links {
+			c.WriteString(`<path d="` + mark + `"` + styled("event") + "><title>" + escapeLines(c.Events(i)) + "</title></path>\n")
+		} else {
+			c.path(mark, "event")
 		}
-		c.WriteString(mark + "><title>" + escapeLines(c.Events(i)) + "</title></path>\n")
 	}
 }
 
 // escapeLines makes lines safe as the text of a title.
-func escapeLines(text string) string {
-	lines := strings.Split(text, "\n")
-	for i, l := range lines {
-		lines[i] = escape(l)
-	}
-	return strings.Join(lines, "\n")
-}
+func escapeLines(text string) string { return html.EscapeString(safetext.Lines(text)) }
 
-// points draws the runs.
+// points draws the runs, on a wide page each as a link with a title.
 func (c *pastChart) points() {
 	radius := min(4, max(1.6, c.pitch()/2.4))
-	if c.layout.links {
-		for _, p := range c.Series.Points {
-			c.point(p, radius)
-		}
-		return
-	}
-	var whiskers, dots, crosses strings.Builder
+	whiskers, dots, crosses := "", "", ""
 	for _, p := range c.Series.Points {
 		x := c.x(float64(p.Run))
-		if p.LeftOut != nil || p.Value == nil {
-			crosses.WriteString(cross(x, c.crossAt(p)))
-			continue
+		if c.layout.links {
+			title, link := c.Point(p)
+			c.WriteString(`<a href="` + escape(link) + `"><title>` + escapeLines(title) + "</title>")
+			whiskers, crosses = "", ""
 		}
-		whiskers.WriteString("M" + px(x) + " " + px(c.y(p.Value.Lo)) + "V" + px(c.y(p.Value.Hi)))
-		dots.WriteString("M" + px(x) + " " + px(c.y(p.Value.Point)) + "h0")
+		if p.LeftOut != nil || p.Value == nil {
+			crosses += cross(x, c.crossAt(p))
+		} else {
+			whiskers += "M" + at(x, c.y(p.Value.Lo)) + "V" + px(c.y(p.Value.Hi))
+			dots += "M" + at(x, c.y(p.Value.Point)) + "h0"
+		}
+		if c.layout.links {
+			c.path(crosses, "left")
+			if whiskers != "" {
+				c.path(whiskers, "whisker "+c.look.class)
+				c.marker(x, c.y(p.Value.Point), radius, c.look, "")
+			}
+			c.WriteString("</a>\n")
+		}
 	}
-	c.path(whiskers.String(), "whisker "+c.look.class)
-	c.path(dots.String(), "dots "+c.look.class)
-	if crosses.Len() > 0 {
-		c.path(crosses.String(), "left")
+	if !c.layout.links {
+		c.path(whiskers, "whisker "+c.look.class)
+		c.path(dots, "dots "+c.look.class)
+		c.path(crosses, "left")
 	}
 }
 
-func cross(x, y float64) string {
-	return "M" + px(x-3) + " " + px(y-3) + "l6 6m0 -6l-6 6"
-}
+func cross(x, y float64) string { return "M" + at(x-3, y-3) + "l6 6m0 -6l-6 6" }
 
 // crossAt is where a run that is left out stands: at its value, or at the foot.
 func (c *pastChart) crossAt(p history.Point) float64 {
@@ -267,20 +267,6 @@ func (c *pastChart) crossAt(p history.Point) float64 {
 		return c.bottom - 6
 	}
 	return c.y(p.Value.Point)
-}
-
-// point draws one run as a link with a title.
-func (c *pastChart) point(p history.Point, radius float64) {
-	x := c.x(float64(p.Run))
-	title, link := c.Point(p)
-	c.WriteString(`<a href="` + escape(link) + `"><title>` + escapeLines(title) + "</title>")
-	if p.LeftOut != nil || p.Value == nil {
-		c.path(cross(x, c.crossAt(p)), "left")
-	} else {
-		c.path("M"+px(x)+" "+px(c.y(p.Value.Lo))+"V"+px(c.y(p.Value.Hi)), "whisker "+c.look.class)
-		c.marker(x, c.y(p.Value.Point), radius, c.look, "")
-	}
-	c.WriteString("</a>\n")
 }
 
 // levels draws the level of each segment.

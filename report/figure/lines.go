@@ -2,11 +2,9 @@ package figure
 
 import (
 	"math"
-	"slices"
 	"strings"
 
 	"tare/analysis"
-	"tare/safetext"
 	"tare/wording"
 )
 
@@ -43,11 +41,10 @@ type Line struct {
 func (l Lines) Draw() string {
 	c := &linesChart{Lines: l, top: 22 + linesLegend*float64(len(l.Arms))}
 	c.w, c.h = linesWidth, c.top+linesPlot+laneFoot
-	c.start(l.Metric + " by " + l.Factor)
 	c.axes()
 	c.scales()
 	for _, a := range l.Arms {
-		c.band(a)
+		c.interval(a)
 	}
 	for i, a := range l.Arms {
 		c.trials(a, i)
@@ -56,17 +53,15 @@ func (l Lines) Draw() string {
 		c.fitted(a)
 		c.legend(a, i)
 	}
-	c.end()
-	return c.String()
+	return c.svg(l.Metric+" by "+l.Factor, "")
 }
 
 // linesChart is such a picture under way.
 type linesChart struct {
 	drawing
 	Lines
-	top    float64
-	across Axis
-	up     Axis
+	top        float64
+	across, up Axis
 }
 
 // axes hold the levels, and everything that is drawn at them.
@@ -95,68 +90,54 @@ func (c *linesChart) y(v float64) float64 {
 
 // scales draws both axes with their grid.
 func (c *linesChart) scales() {
-	unit := wording.ScaleOf(c.Unit, max(math.Abs(c.up.Lo), math.Abs(c.up.Hi)))
-	ticks := (Axis{Lo: c.up.Lo / unit.Div, Hi: c.up.Hi / unit.Div}).ticks(5)
-	decimals := 0
-	if len(ticks) > 1 {
-		decimals = min(9, max(0, int(math.Ceil(-math.Log10(ticks[1]-ticks[0])-1e-9))))
-	}
-	for _, t := range ticks {
-		y := c.y(t * unit.Div)
-		c.line(linesLeft, y, linesRight, y, "grid")
-		label := wording.Fixed(t, decimals)
-		if math.Abs(t) >= 1e7 {
-			label = wording.Number(t, 4)
-		}
-		c.text(linesLeft-6, y+4, "small muted num", "end", fit(label, linesLeft-8, 11))
+	unit := c.up.unit(c.Unit)
+	ticks, labels := c.up.inUnit(unit, 5, 1e7)
+	for i, t := range ticks {
+		c.line(linesLeft, c.y(t), linesRight, c.y(t), "grid")
+		c.text(linesLeft-6, c.y(t)+4, "small muted num", "end", fit(labels[i], linesLeft-8, 11))
 	}
 	c.text(linesLeft-6, c.top-4, "small muted", "end", fit(unit.Label, linesLeft-8, 11))
 	bottom, last := c.top+linesPlot, math.Inf(-1)
 	for _, v := range c.X {
 		x := c.x(v)
 		c.line(x, bottom, x, bottom+3, "grid")
-		if x-last < 36 {
-			continue
+		if x-last >= 36 {
+			last = x
+			c.tick(x, bottom, wording.Number(v, 6))
 		}
-		last = x
-		c.tick(x, bottom, wording.Number(v, 6))
 	}
-	label := safetext.Line(c.Factor)
-	if u := safetext.Line(c.FactorUnit); u != "" {
-		label += " (" + u + ")"
+	label := c.Factor
+	if c.FactorUnit != "" {
+		label += " (" + c.FactorUnit + ")"
 	}
 	c.text((linesLeft+linesRight)/2, bottom+30, "small muted", "middle", fit(label, linesRight-linesLeft, 11))
 }
 
-// band is the interval of the line.
-func (c *linesChart) band(a Line) {
+// interval is that of the line, as a band.
+func (c *linesChart) interval(a Line) {
 	if a.Point || len(a.Fitted) != len(c.X) {
 		return
 	}
 	var upper, lower []string
 	for k, i := range a.Fitted {
-		x := px(c.x(c.X[k]))
-		upper, lower = append(upper, x+" "+px(c.y(i.Hi))), append(lower, x+" "+px(c.y(i.Lo)))
+		x := c.x(c.X[k])
+		upper, lower = append(upper, at(x, c.y(i.Hi))), append(lower, at(x, c.y(i.Lo)))
 	}
-	slices.Reverse(lower)
-	c.path("M"+strings.Join(upper, "L")+"L"+strings.Join(lower, "L")+"z", "spread "+a.Look.class)
+	c.band(upper, lower, "spread "+a.Look.class)
 }
 
 // trials are the dots, an evenly chosen part of them where there are many. Arms
 // stand a little beside each other.
 func (c *linesChart) trials(a Line, place int) {
-	var dots strings.Builder
+	dots := ""
 	aside := 5 * (float64(place) - float64(len(c.Arms)-1)/2)
 	for k, values := range a.Values {
 		step := max(1, len(values)*len(c.X)/ManyDots)
 		for i := 0; i < len(values); i += step {
-			x := c.x(c.X[k]) + max(-24, min(24, aside)) + 2*jitter(i)
-			dots.WriteString("M" + px(x) + " " + px(c.y(values[i])) + "h0")
+			dots += "M" + at(c.x(c.X[k])+max(-24, min(24, aside))+2*jitter(i), c.y(values[i])) + "h0"
 		}
 	}
-	if dots.Len() > 0 {
-		c.path(dots.String(), "dots "+a.Look.class)
-	}
+	c.path(dots, "dots "+a.Look.class)
 }
 
 // fitted is the line itself, with the mean at each level.
@@ -164,7 +145,7 @@ func (c *linesChart) fitted(a Line) {
 	var line []string
 	for k, i := range a.Fitted {
 		if k < len(c.X) {
-			line = append(line, px(c.x(c.X[k]))+" "+px(c.y(i.Point)))
+			line = append(line, at(c.x(c.X[k]), c.y(i.Point)))
 		}
 	}
 	if line != nil {

@@ -1,6 +1,7 @@
 package figure
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -65,6 +66,15 @@ var classes = []struct {
 	{"left", []property{{"stroke", "muted"}, {"stroke-width", "1.6"}, {"fill", "none"}}},
 }
 
+// lights are the colours of the palette in light surroundings, by name.
+var lights = func() map[string]string {
+	all := map[string]string{}
+	for _, c := range palette {
+		all[c.name] = c.light
+	}
+	return all
+}()
+
 // styled gives the class attribute of an element, and the presentation attributes
 // that its classes stand for in light surroundings.
 func styled(class string) string {
@@ -75,44 +85,27 @@ func styled(class string) string {
 			arm = c.colour
 		}
 	}
-	var set []property
+	var names []string
+	values := map[string]string{}
 	for _, c := range classes {
 		if !slices.Contains(own, c.class) {
 			continue
 		}
 		for _, p := range c.properties {
-			if p.value == "arm" {
-				p.value = arm
+			if !slices.Contains(names, p.name) {
+				names = append(names, p.name)
 			}
-			set = replaced(set, p)
+			values[p.name] = p.value
+			if p.value == "arm" {
+				values[p.name] = arm
+			}
 		}
 	}
 	out := ` class="` + class + `"`
-	for _, p := range set {
-		out += " " + p.name + `="` + light(p.value) + `"`
+	for _, name := range names {
+		out += " " + name + `="` + cmp.Or(lights[values[name]], values[name]) + `"`
 	}
 	return out
-}
-
-// light is the colour of the palette that a value names, or the value.
-func light(value string) string {
-	for _, c := range palette {
-		if c.name == value {
-			return c.light
-		}
-	}
-	return value
-}
-
-// replaced is a list of properties with p in place of the one of the same name.
-func replaced(list []property, p property) []property {
-	for i := range list {
-		if list[i].name == p.name {
-			list[i] = p
-			return list
-		}
-	}
-	return append(list, p)
 }
 
 // css is what a page, or a file that holds one picture, says of pictures: the
@@ -122,16 +115,12 @@ var css = makeCSS()
 func makeCSS() string {
 	var b strings.Builder
 	b.WriteString(".picture .num { font-variant-numeric: tabular-nums; }\n.picture .halo { user-select: none; }\n")
-	b.WriteString("@media screen and (prefers-color-scheme: dark) {\n  :root {")
-	for _, c := range palette {
-		b.WriteString(" --" + c.name + ": " + c.dark + ";")
-	}
-	b.WriteString(" }\n")
+	b.WriteString("@media screen and (prefers-color-scheme: dark) {\n  " + root(func(c colour) string { return c.dark }))
 	for _, c := range armColours {
 		b.WriteString("  .picture ." + c.class + " { --arm: var(--" + c.colour + "); }\n")
 	}
 	for _, c := range classes {
-		var rules string
+		rules := ""
 		for _, p := range c.properties {
 			switch {
 			case p.name != "fill" && p.name != "stroke":
@@ -141,26 +130,23 @@ func makeCSS() string {
 				rules += " " + p.name + ": var(--" + p.value + ");"
 			}
 		}
-		selector := "  .picture ." + c.class
-		if c.class == "picture" {
-			selector = "  .picture"
-		}
 		if rules != "" {
-			b.WriteString(selector + " {" + rules + " }\n")
+			selector := strings.TrimSuffix(".picture ."+c.class, " .picture")
+			b.WriteString("  " + selector + " {" + rules + " }\n")
 		}
 	}
-	b.WriteString("}\n")
-	return b.String()
+	return b.String() + "}\n"
+}
+
+// root names the palette's colours.
+func root(of func(colour) string) string {
+	rules := ":root {"
+	for _, c := range palette {
+		rules += " --" + c.name + ": " + of(c) + ";"
+	}
+	return rules + " }\n"
 }
 
 // PageCSS is what a page says that holds pictures. It names the palette's colours
 // for rules of the page's own, in light and in dark surroundings.
-func PageCSS() string {
-	var b strings.Builder
-	b.WriteString(":root {")
-	for _, c := range palette {
-		b.WriteString(" --" + c.name + ": " + c.light + ";")
-	}
-	b.WriteString(" }\n" + css)
-	return b.String()
-}
+func PageCSS() string { return root(func(c colour) string { return c.light }) + css }

@@ -17,7 +17,8 @@ type RunChart struct {
 	Unit         string
 	Ratio        bool // deviations are shares of the median
 	// Ordered says that across stands the place in the order measured, each arm by
-	// itself, and not the time: arms ran days apart, or nobody knows when.
+	// itself, and not the time: arms ran days apart, or nobody knows when. There are
+	// neither sessions nor times then.
 	Ordered  bool
 	Lanes    []Lane
 	Sessions []analysis.Session // pauses between them are left out; none: one, of all trials
@@ -36,17 +37,10 @@ type Lane struct {
 // beyond a lane, crosses mark invalid trials, dashed lines where the run was
 // resumed.
 func (r RunChart) Draw() string {
-	c := &chart{RunChart: r}
-	if r.Ordered {
-		c.time = ordered(r.Lanes)
-	} else {
-		c.time = timed(r.Sessions, r.Lanes)
-	}
+	c := &chart{RunChart: r, time: timed(r.Sessions, r.Lanes)}
 	c.w, c.h = runChartWidth, laneTop+laneFoot+lanePitch*float64(len(r.Lanes))
 	c.reach = c.span()
-	c.start(fmt.Sprintf("Run chart of %s in %s", r.Metric, r.Cell))
-	bottom := c.h - laneFoot
-	if r.Ordered {
+	if bottom := c.h - laneFoot; r.Ordered {
 		c.counter(bottom)
 	} else {
 		c.clock(bottom)
@@ -59,8 +53,7 @@ func (r RunChart) Draw() string {
 	for i, l := range r.Lanes {
 		c.lane(l, laneTop+lanePitch*float64(i), short[i])
 	}
-	c.end()
-	return c.String()
+	return c.svg(fmt.Sprintf("Run chart of %s in %s", r.Metric, r.Cell), "")
 }
 
 // chart is a run chart under way.
@@ -114,7 +107,7 @@ func (c *chart) span() float64 {
 }
 
 func (c *chart) x(seconds float64) float64 {
-	return chartLeft + c.time.at(seconds)*(chartRight-chartLeft)
+	return chartLeft + min(1, max(0, c.time.under(seconds)/c.time.total))*(chartRight-chartLeft)
 }
 
 // lane draws one arm.
@@ -132,20 +125,10 @@ func (c *chart) lane(a Lane, top float64, name string) {
 	}
 	c.beyond(a, y)
 	for _, i := range a.Changes {
-		c.change(c.at(a, i), mid)
+		c.change(when(a, i), mid)
 	}
-	if !c.Ordered {
-		c.invalid(a.Invalid, mid)
-	}
+	c.invalid(a.Invalid, mid)
 	c.laneLabel(top, a.Look, name, a.Name, "lane ±"+c.extent())
-}
-
-// at is where a trial stands across the chart.
-func (c *chart) at(a Lane, i int) float64 {
-	if c.Ordered {
-		return float64(i)
-	}
-	return when(a, i)
 }
 
 // when is when a trial started; without times, trials are a second apart.
@@ -166,29 +149,23 @@ func (c *chart) extent() string {
 
 // trace draws every trial, joined within a session.
 func (c *chart) trace(a Lane, y func(float64) float64) {
-	var line, dots strings.Builder
-	last := -1
+	line, dots, last := "", "", -1
 	for i, v := range a.Values {
-		at := px(c.x(c.at(a, i))) + " " + px(y(v))
-		if session := c.time.session(c.at(a, i)); session != last {
-			line.WriteString("M" + at)
-			last = session
-		} else {
-			line.WriteString("L" + at)
+		place, join := at(c.x(when(a, i)), y(v)), "L"
+		if session := c.time.session(when(a, i)); session != last {
+			join, last = "M", session
 		}
-		dots.WriteString("M" + at + "h0")
+		line += join + place
+		dots += "M" + place + "h0"
 	}
-	if line.Len() > 0 {
-		c.path(line.String(), "trace "+a.Look.class)
-		c.path(dots.String(), "dots "+a.Look.class)
-	}
+	c.path(line, "trace "+a.Look.class)
+	c.path(dots, "dots "+a.Look.class)
 }
 
 // beyond points out of the lane where a trial lies further out than it reaches,
 // as far as they fit.
 func (c *chart) beyond(a Lane, y func(float64) float64) {
-	var arrows strings.Builder
-	n := 0
+	arrows, n := "", 0
 	for i, v := range a.Values {
 		d := c.deviation(v, a.Summary.Median)
 		if math.Abs(d) <= c.reach {
@@ -201,11 +178,9 @@ func (c *chart) beyond(a Lane, y func(float64) float64) {
 		if d < 0 {
 			tip = 4
 		}
-		arrows.WriteString("M" + px(c.x(c.at(a, i))-4) + " " + px(y(v)+tip/2) + "l4 " + px(tip) + "l4 " + px(-tip))
+		arrows += "M" + at(c.x(when(a, i))-4, y(v)+tip/2) + "l4 " + px(tip) + "l4 " + px(-tip)
 	}
-	if n > 0 {
-		c.path(arrows.String(), "cross")
-	}
+	c.path(arrows, "cross")
 }
 
 // spread draws many trials as a band from minimum to maximum with the median.
@@ -215,56 +190,37 @@ func (c *chart) spread(a Lane, y func(float64) float64) {
 	for b := range bins {
 		from, to := b*len(a.Values)/bins, (b+1)*len(a.Values)/bins
 		v := slices.Sorted(slices.Values(a.Values[from:to]))
-		x := px(c.x(c.at(a, (from+to)/2)))
-		upper = append(upper, x+" "+px(y(v[len(v)-1])))
-		lower = append(lower, x+" "+px(y(v[0])))
-		middle = append(middle, x+" "+px(y(v[len(v)/2])))
+		x := c.x(when(a, (from+to)/2))
+		upper, lower = append(upper, at(x, y(v[len(v)-1]))), append(lower, at(x, y(v[0])))
+		middle = append(middle, at(x, y(v[len(v)/2])))
 	}
-	slices.Reverse(lower)
-	c.path("M"+strings.Join(upper, "L")+"L"+strings.Join(lower, "L")+"z", "spread "+a.Look.class)
+	c.band(upper, lower, "spread "+a.Look.class)
 	c.path("M"+strings.Join(middle, "L"), "thin "+a.Look.class)
 }
 
 // change marks a change of level.
-func (c *chart) change(at, mid float64) {
-	x := c.x(at)
+func (c *chart) change(started, mid float64) {
+	x := c.x(started)
 	c.line(x, mid-laneHalf-1, x, mid+laneHalf+1, "zero")
-	c.path("M"+px(x-4)+" "+px(mid-laneHalf-2)+"h8l-4 5z", "cross")
+	c.path("M"+at(x-4, mid-laneHalf-2)+"h8l-4 5z", "cross")
 }
 
 // invalid marks invalid trials, as far as they fit.
 func (c *chart) invalid(started []float64, mid float64) {
-	var crosses strings.Builder
+	crosses := ""
 	for _, seconds := range started[:min(len(started), ManyDots)] {
-		x, y := c.x(seconds), mid+laneHalf-1
-		crosses.WriteString("M" + px(x-3) + " " + px(y-3) + "l6 6m0-6l-6 6")
+		crosses += "M" + at(c.x(seconds)-3, mid+laneHalf-4) + "l6 6m0-6l-6 6"
 	}
-	if crosses.Len() > 0 {
-		c.path(crosses.String(), "cross")
-	}
-}
-
-// ordered is the axis of places in the order measured.
-func ordered(arms []Lane) timeline {
-	last := 0
-	for _, a := range arms {
-		last = max(last, len(a.Values)-1)
-	}
-	return timeline{sessions: []analysis.Session{{Number: 1, To: float64(last)}}, total: max(float64(last), 1)}
+	c.path(crosses, "cross")
 }
 
 // counter draws the axis of places.
 func (c *chart) counter(bottom float64) {
-	ticks := []float64{1}
-	for _, t := range (Axis{Lo: 1, Hi: c.time.total + 1}).ticks(5) {
+	c.mark(c.x(0), bottom, "1")
+	for _, t := range (Axis{Lo: 1, Hi: max(2, c.time.total+1)}).ticks(5) {
 		if t > 1 && t == math.Trunc(t) {
-			ticks = append(ticks, t)
+			c.mark(c.x(t-1), bottom, wording.Number(t, 9))
 		}
-	}
-	for _, t := range ticks {
-		x := c.x(t - 1)
-		c.line(x, bottom, x, bottom+3, "grid")
-		c.tick(x, bottom, wording.Number(t, 9))
 	}
 	c.text(c.w/2, bottom+30, "small muted", "middle", "trials, in the order measured")
 }
@@ -278,14 +234,13 @@ func (c *chart) clock(bottom float64) {
 	case total > 180:
 		unit, name = time.Minute.Seconds(), "minutes"
 	}
+	under := func(seconds float64) float64 { return chartLeft + seconds/c.time.total*(chartRight-chartLeft) }
 	for _, t := range (Axis{Lo: 0, Hi: c.time.total / unit}).ticks(5) {
-		x := chartLeft + t*unit/c.time.total*(chartRight-chartLeft)
-		c.line(x, bottom, x, bottom+3, "grid")
-		c.tick(x, bottom, wording.TrimZeros(wording.Fixed(t, 2)))
+		c.mark(under(t*unit), bottom, wording.TrimZeros(wording.Fixed(t, 2)))
 	}
 	title := name + " since the start"
-	for _, from := range c.time.breaks() {
-		x := chartLeft + from/c.time.total*(chartRight-chartLeft)
+	for _, before := range c.time.sessions[:len(c.time.sessions)-1] {
+		x := under(c.time.under(before.To))
 		c.line(x, laneTop, x, bottom, "break")
 		title = name + " under way; dashed: resumed after a pause"
 	}
@@ -311,24 +266,16 @@ func timed(sessions []analysis.Session, arms []Lane) timeline {
 		}
 		t.sessions = []analysis.Session{{Number: 1, To: last}}
 	}
-	for _, s := range t.sessions {
-		t.total += max(0, s.To-s.From)
-	}
-	t.total = max(t.total, 1e-9)
+	t.total = max(t.under(math.Inf(1)), 1e-9)
 	return t
 }
 
-// at is the place of a moment, 0…1.
-func (t timeline) at(seconds float64) float64 {
-	before := 0.0
+// under is how long the run was under way at a moment.
+func (t timeline) under(seconds float64) (sum float64) {
 	for _, s := range t.sessions {
-		if seconds <= s.To {
-			before += max(0, seconds-s.From)
-			break
-		}
-		before += max(0, s.To-s.From)
+		sum += max(0, min(seconds, s.To)-s.From)
 	}
-	return min(1, math.Max(0, before/t.total))
+	return sum
 }
 
 // session is the index of the session that a moment belongs to.
@@ -339,17 +286,4 @@ func (t timeline) session(seconds float64) int {
 		}
 	}
 	return len(t.sessions) - 1
-}
-
-// breaks are the times under way at which a session ended and another began.
-func (t timeline) breaks() []float64 {
-	var list []float64
-	at := 0.0
-	for i, s := range t.sessions {
-		if i > 0 {
-			list = append(list, at)
-		}
-		at += max(0, s.To-s.From)
-	}
-	return list
 }
