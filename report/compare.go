@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"strings"
 
 	comparing "tare/compare"
@@ -22,7 +23,7 @@ func Compare(r *comparing.Result, o CompareOptions) *doc.Document {
 	}
 	d.Add(comparedSection(doc.Section{ID: "changes", Title: "Overheads, each against the baseline of its own run", Short: "Overheads", Flush: true,
 		Blocks: []doc.Block{doc.On(doc.Page, changeFigures(r)...)}}, r.Family.Changes, changeRows(r, true), changeRows(r, false), o.All),
-		comparedSection(doc.Section{ID: "levels", Title: "Levels against " + comparedReference(r), Short: "Levels", Flush: true,
+		comparedSection(doc.Section{ID: "levels", Title: fmt.Sprintf("Levels against %s of run %d", plain(r.Reference.Arm), r.Reference.Run), Short: "Levels", Flush: true,
 			Blocks: []doc.Block{doc.On(doc.Page, doc.Say(levelIntro))}}, r.Family.Levels, levelRows(r, true), levelRows(r, false), o.All))
 	return d.Add(
 		doc.On(doc.Terminal, doc.Section{Blocks: compareFoot(r, o.All)}),
@@ -39,7 +40,7 @@ func comparedRuns(r *comparing.Result) []doc.Block {
 			arms = append(arms, plain(a.Name))
 		}
 		items = append(items, plain(run.Name)+": "+comparedRun(run))
-		rows = append(rows, doc.Row{Cells: doc.Cells(wording.Number(float64(run.Number), 9), plain(run.Name), comparedRun(run), strings.Join(arms, ", "))})
+		rows = append(rows, doc.Row{Cells: doc.Cells(number(run.Number), plain(run.Name), comparedRun(run), strings.Join(arms, ", "))})
 	}
 	return []doc.Block{
 		doc.On(doc.Terminal|doc.Markdown, doc.List{Items: doc.Each(items), Numbered: true}),
@@ -50,16 +51,9 @@ func comparedRuns(r *comparing.Result) []doc.Block {
 // compareSummary is what to know before trusting the numbers, and the changes in
 // sentences.
 func compareSummary(r *comparing.Result) []doc.Block {
-	var blocks []doc.Block
-	if wording.ObservationAcross(r) != "" {
-		blocks = append(blocks, doc.Alert{Title: "Observational, across runs: " + brief(wording.ObservationAcross(r)) + "."})
-	}
-	if len(r.Warnings) > 0 {
-		var items []string
-		for _, text := range wording.Findings(r.Warnings) {
-			items = append(items, sentence(brief(text)))
-		}
-		blocks = append(blocks, doc.Alert{Title: beforeTrusting, Items: doc.Each(items)})
+	var items []string
+	for _, text := range wording.Findings(r.Warnings) {
+		items = append(items, sentence(brief(text)))
 	}
 	var answers []doc.Answer
 	for _, c := range r.Changes {
@@ -67,11 +61,12 @@ func compareSummary(r *comparing.Result) []doc.Block {
 			answers = append(answers, doc.Answer{Verdict: verdict(c.Verdict, observed(c.Comparison)), Text: doc.Words(changeAnswer(c))})
 		}
 	}
-	said := doc.Block(doc.Answers{List: answers})
-	if answers == nil {
-		said = doc.Say("No arm is a treatment in two of the runs, and none are matched: there are no overheads to compare.")
-	}
-	return append(blocks, doc.On(doc.Page, said))
+	observed := wording.ObservationAcross(r)
+	return []doc.Block{
+		doc.If(observed != "", doc.Alert{Title: "Observational, across runs: " + brief(observed) + "."}),
+		doc.If(items != nil, doc.Alert{Title: beforeTrusting, Items: doc.Each(items)}),
+		doc.On(doc.Page, doc.If(answers != nil, doc.Answers{List: answers}),
+			doc.If(answers == nil, doc.Say("No arm is a treatment in two of the runs, and none are matched: there are no overheads to compare.")))}
 }
 
 // compareDifferences is what differs, what is the same, and what cannot be said.
@@ -84,13 +79,6 @@ func compareDifferences(r *comparing.Result) doc.Section {
 			main = append(main, p)
 		}
 	}
-	s := doc.Section{ID: "differences", Title: "What differs besides the numbers", Short: "What differs", Flush: true}
-	if len(main) > 0 {
-		s.Blocks = append(s.Blocks, doc.On(doc.Page, doc.Say("Whatever differs is being compared, too.")),
-			propertyTable(len(r.Runs), main))
-	} else {
-		s.Blocks = append(s.Blocks, doc.Say("Nothing that is on record."))
-	}
 	var rest []string
 	for _, a := range r.Apart {
 		rest = append(rest, upperFirst(apartText(a))+".")
@@ -98,16 +86,15 @@ func compareDifferences(r *comparing.Result) doc.Section {
 	for _, text := range wording.Findings(r.Unknown) {
 		rest = append(rest, sentence(brief(text)))
 	}
-	s.Blocks = append(s.Blocks, doc.List{Items: doc.Each(rest)})
-	if len(minor) > 0 {
-		s.Blocks = append(s.Blocks, doc.Section{Title: "Differences of less weight", Flush: true, Fold: doc.Page, Blocks: []doc.Block{propertyTable(len(r.Runs), minor)}})
-	}
-	if len(r.Same) > 0 {
-		s.Blocks = append(s.Blocks, doc.Section{Title: "What is the same", Fold: doc.Page, Blocks: []doc.Block{
+	return doc.Section{ID: "differences", Title: "What differs besides the numbers", Short: "What differs", Flush: true, Blocks: []doc.Block{
+		doc.If(main != nil, doc.On(doc.Page, doc.Say("Whatever differs is being compared, too.")), propertyTable(len(r.Runs), main)),
+		doc.If(main == nil, doc.Say("Nothing that is on record.")),
+		doc.List{Items: doc.Each(rest)},
+		doc.If(minor != nil, doc.Section{Title: "Differences of less weight", Flush: true, Fold: doc.Page,
+			Blocks: []doc.Block{propertyTable(len(r.Runs), minor)}}),
+		doc.If(len(r.Same) > 0, doc.Section{Title: "What is the same", Fold: doc.Page, Blocks: []doc.Block{
 			doc.On(doc.Terminal, doc.Facts{List: sameByGroup(r, mostSame)}),
-			doc.On(doc.Markdown|doc.Page, doc.Facts{List: sameByGroup(r, 0)})}})
-	}
-	return s
+			doc.On(doc.Markdown|doc.Page, doc.Facts{List: sameByGroup(r, 0)})}})}}
 }
 
 // propertyTable shows properties with their values in each run.
@@ -141,14 +128,8 @@ const longProperty = 60
 
 // compareFoot is what a terminal says last.
 func compareFoot(r *comparing.Result, all bool) []doc.Block {
-	var blocks []doc.Block
-	if n := levelRows(r, false).count(); n > 0 && !all {
-		blocks = append(blocks, doc.Say(notShown(n)))
-	}
-	if wording.ObservationAcross(r) != "" {
-		blocks = append(blocks, doc.Say(observedNote))
-	}
-	return blocks
+	n := levelRows(r, false).count()
+	return []doc.Block{doc.If(n > 0 && !all, doc.Say(notShown(n))), doc.If(wording.ObservationAcross(r) != "", doc.Say(observedNote))}
 }
 
 // compareReading says how a page is to be read.
@@ -157,27 +138,18 @@ func compareReading(r *comparing.Result) doc.Section {
 	for _, run := range r.Runs {
 		imported, measured = imported || run.Observation != nil, measured || run.Observation == nil
 	}
-	var list []string
-	if measured {
-		text := "An overhead is measured"
-		if imported {
-			text = "In a run of Tare's own, an overhead is measured"
-		}
-		list = append(list, text+" against a baseline in the next minute on the same machine. What makes a machine slower slows both, and cancels before the runs are compared. "+
-			"That is why the change of an overhead is worth more than the difference of two levels. "+
-			"What does not cancel is a machine on which the layer itself is relatively dearer: without instructions for its cipher, for instance.")
-	}
+	own := "An overhead is measured"
 	if imported {
-		list = append(list, "In an imported run, an overhead is the difference between two sets of another tool's results. They may come from different machines or different days, "+
-			"and nobody drew their order: what else differed between them is part of the overhead, and does not cancel when runs are compared.")
+		own = "In a run of Tare's own, an overhead is measured"
 	}
-	text := "A change is the ratio of two cost factors: from 5 % to 10 % of a time is 1.10 ÷ 1.05, a change of 4.8 %."
-	if wording.ObservationAcross(r) != "" {
-		text += " Nothing was drawn at random between the runs, so what is claimed across them is observational (obs.)."
-	}
-	s := doc.Section{ID: "read", Title: "How to read this"}
-	for _, text := range append(list, text, "▲ costs more, ▼ costs less, ≈ equivalent within the margin, ? not resolved, × no verdict.") {
-		s.Blocks = append(s.Blocks, doc.Say(text))
-	}
-	return s
+	say := func(ok bool, text string) doc.Block { return doc.If(ok, doc.Say(text)) }
+	return doc.Section{ID: "read", Title: "How to read this", Blocks: []doc.Block{
+		say(measured, own+" against a baseline in the next minute on the same machine. What makes a machine slower slows both, and cancels before the runs are compared. "+
+			"That is why the change of an overhead is worth more than the difference of two levels. "+
+			"What does not cancel is a machine on which the layer itself is relatively dearer: without instructions for its cipher, for instance."),
+		say(imported, "In an imported run, an overhead is the difference between two sets of another tool's results. They may come from different machines or different days, "+
+			"and nobody drew their order: what else differed between them is part of the overhead, and does not cancel when runs are compared."),
+		say(true, "A change is the ratio of two cost factors: from 5 % to 10 % of a time is 1.10 ÷ 1.05, a change of 4.8 %."+
+			when(wording.ObservationAcross(r) != "", " Nothing was drawn at random between the runs, so what is claimed across them is observational (obs.).")),
+		say(true, "▲ costs more, ▼ costs less, ≈ equivalent within the margin, ? not resolved, × no verdict.")}}
 }

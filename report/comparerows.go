@@ -1,7 +1,9 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"tare/analysis"
 	comparing "tare/compare"
@@ -49,22 +51,9 @@ func (c *comparedRows) row(cell string, m experiment.Metric, name string) *compa
 	return found(&of.rows, func(x comparedRow) bool { return x.name == name }, comparedRow{name: name, entries: make([]comparedEntry, c.runs)})
 }
 
-// found is the element of a list that is wanted, made if there is none.
-func found[T any](list *[]T, wanted func(T) bool, made T) *T {
-	for i := range *list {
-		if wanted((*list)[i]) {
-			return &(*list)[i]
-		}
-	}
-	*list = append(*list, made)
-	return &(*list)[len(*list)-1]
-}
-
 // judge sets what a comparison says; without a verdict if it is of a control.
 func (e *comparedEntry) judge(c analysis.Comparison, withVerdict bool) {
-	if wording.Judged(c) {
-		e.against = wording.Estimate(c)
-	}
+	e.against = when(wording.Judged(c), wording.Estimate(c))
 	if withVerdict {
 		e.verdict = verdict(c.Verdict, observed(c))
 	}
@@ -72,17 +61,11 @@ func (e *comparedEntry) judge(c analysis.Comparison, withVerdict bool) {
 
 // cell is an entry with its lines below each other.
 func (e comparedEntry) cell() doc.Cell {
-	lines := []doc.Text{doc.Words(e.value)}
-	switch {
-	case e.reference:
-		lines = append(lines, doc.In(doc.Muted, "(compared with)"))
-	case e.against != "":
-		lines = append(lines, doc.Words(e.against))
+	lines := []doc.Text{doc.Words(e.value), doc.Words(e.against), e.verdict}
+	if e.reference {
+		lines[1] = doc.In(doc.Muted, "(compared with)")
 	}
-	if e.verdict != nil {
-		lines = append(lines, e.verdict)
-	}
-	return doc.Of(lines...)
+	return doc.Of(append(lines[:1], slices.DeleteFunc(lines[1:], doc.Text.Empty)...)...)
 }
 
 // changeRows are the changes of overheads, those of the control last.
@@ -102,7 +85,7 @@ func changeRows(r *comparing.Result, headline bool) comparedRows {
 		to.value = ownOverhead(c.To, c.Metric)
 		to.judge(c.Comparison, !floor)
 		if !floor {
-			row.notes = append(row.notes, changeNote(c))
+			row.notes = append(row.notes, runNote(c.To.Run, &c.Comparison))
 		}
 	}
 	for _, c := range r.Changes {
@@ -123,16 +106,14 @@ func levelRows(r *comparing.Result, headline bool) comparedRows {
 		}
 		row := rows.row(l.Cell, l.Metric, l.Arm)
 		e := &row.entries[l.Run-1]
-		if e.value = wording.Missing; l.Values.N > 0 {
-			e.value = wording.Value(l.Values.Median, l.Metric.Unit)
-		}
+		e.value = cmp.Or(when(l.Values.N > 0, wording.Value(l.Values.Median, l.Metric.Unit)), wording.Missing)
 		if l.Against == nil {
 			e.reference = true
 			continue
 		}
 		e.judge(*l.Against, true)
 		if !claims(l.Against.Verdict) {
-			row.notes = append(row.notes, fmt.Sprintf("Run %d: %s.", l.Run, plain(wording.Told(l.Against))))
+			row.notes = append(row.notes, runNote(l.Run, l.Against))
 		}
 	}
 	return rows
@@ -156,37 +137,19 @@ func (c comparedRows) table() doc.Table {
 	for _, cell := range c.cells {
 		g := doc.Group{Title: doc.Words(plain(cell.id))}
 		for _, m := range cell.metrics {
-			part := doc.Part{Title: metricTitle(m.metric)}
-			for _, row := range m.rows {
-				part.Add(row.shown(m.metric))
+			part := doc.Part{Title: append(doc.In(doc.Strong, plain(m.metric.Name)), doc.Span{Words: when(m.metric.Better != "", ", "+better(m.metric))})}
+			for _, r := range m.rows {
+				row := doc.Row{Cells: doc.Cells(plain(m.metric.Name), plain(r.name)+when(r.floor, " (noise floor)")), Notes: r.notes, Muted: r.floor}
+				for _, e := range r.entries {
+					row.Cells = append(row.Cells, e.cell())
+				}
+				part.Add(row)
 			}
 			g.Parts = append(g.Parts, part)
 		}
 		t.Groups = append(t.Groups, g)
 	}
 	return t
-}
-
-// shown is the row of a table.
-func (r comparedRow) shown(m experiment.Metric) doc.Row {
-	name := plain(r.name)
-	if r.floor {
-		name += " (noise floor)"
-	}
-	row := doc.Row{Cells: doc.Cells(plain(m.Name), name), Notes: r.notes, Muted: r.floor}
-	for _, e := range r.entries {
-		row.Cells = append(row.Cells, e.cell())
-	}
-	return row
-}
-
-// metricTitle is a metric with the direction that is better.
-func metricTitle(m experiment.Metric) doc.Text {
-	text := doc.In(doc.Strong, plain(m.Name))
-	if m.Better != "" {
-		text = append(text, doc.Span{Words: ", " + plain(string(m.Better)) + " is better"})
-	}
-	return text
 }
 
 func runTitle(n int) string { return fmt.Sprintf("run %d", n) }

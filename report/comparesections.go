@@ -14,17 +14,10 @@ import (
 // claims are corrected together, and below them those of exploratory metrics, on a
 // terminal if all are shown.
 func comparedSection(s doc.Section, family int, headline, rest comparedRows, all bool) doc.Section {
-	if family > 1 {
-		s.Blocks = append(s.Blocks, doc.Say(fmt.Sprintf("Corrected by Holm's method as a family of %s.", wording.Count(family, "claim", "claims"))))
-	}
-	if headline.count() > 0 {
-		s.Blocks = append(s.Blocks, headline.table())
-	} else {
-		s.Blocks = append(s.Blocks, doc.Say("There is nothing to compare."))
-	}
+	s.Blocks = append(s.Blocks, doc.If(family > 1, doc.Say(fmt.Sprintf("Corrected by Holm's method as a family of %s.", wording.Count(family, "claim", "claims")))),
+		doc.If(headline.count() > 0, headline.table()), doc.If(headline.count() == 0, doc.Say("There is nothing to compare.")))
 	if rest.count() > 0 {
-		s.Blocks = append(s.Blocks, doc.On(shownIn(all),
-			doc.Section{Title: exploratoryTitle, Note: exploratoryNote, Flush: true, Fold: doc.Page, Blocks: []doc.Block{rest.table()}}))
+		s.Blocks = append(s.Blocks, exploratorySection(all, rest.table()))
 	}
 	return s
 }
@@ -39,14 +32,10 @@ func changeFigures(r *comparing.Result) []doc.Block {
 	if forests == nil {
 		return nil
 	}
-	text := fmt.Sprintf("Each mark is the change of an overhead from one run to another with its %s interval: to the right it costs more than it did, to the left less.",
-		wording.Share(float64(r.Confidence)))
-	if r.Margin > 0 {
-		text += " The shaded band is the margin of ±" + wording.Share(float64(r.Margin)) + " within which overheads count as equivalent."
-	}
-	if len(r.Floors) > 0 {
-		text += " The grey rows compare the controls, behind which there is nothing."
-	}
+	text := join(" ", fmt.Sprintf("Each mark is the change of an overhead from one run to another with its %s interval: to the right it costs more than it did, to the left less.",
+		wording.Share(float64(r.Confidence))),
+		when(r.Margin > 0, "The shaded band is the margin of ±"+wording.Share(float64(r.Margin))+" within which overheads count as equivalent."),
+		when(len(r.Floors) > 0, "The grey rows compare the controls, behind which there is nothing."))
 	return append([]doc.Block{doc.Say(text)}, forests...)
 }
 

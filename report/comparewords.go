@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -22,9 +23,9 @@ func changeName(c comparing.Change) string {
 	return c.From.Arm + " → " + c.To.Arm
 }
 
-// changeNote says a change in a sentence.
-func changeNote(c comparing.Change) string {
-	return fmt.Sprintf("Run %d: %s.", c.To.Run, plain(wording.Told(&c.Comparison)))
+// runNote says what a comparison of a run shows.
+func runNote(run int, c *analysis.Comparison) string {
+	return fmt.Sprintf("Run %d: %s.", run, plain(wording.Told(c)))
 }
 
 // ownOverhead writes the overhead of an arm as its run gives it.
@@ -37,39 +38,15 @@ func ownOverhead(o comparing.Overhead, m experiment.Metric) string {
 
 // comparedRun is a run in a line: "wireguard, 2 January 2026, 12 rounds".
 func comparedRun(r comparing.Run) string {
-	parts := []string{plain(r.Experiment)}
-	if !r.Start.IsZero() {
-		parts = append(parts, r.Start.UTC().Format("2006-01-02 15:04 UTC"))
-	}
-	if r.Paired {
-		parts = append(parts, wording.Count(r.Rounds, "round", "rounds"))
-	}
-	parts = append(parts, wording.Count(r.Trials, "valid trial", "valid trials"))
-	if !r.Finished {
-		parts = append(parts, "NOT FINISHED")
-	}
-	if !r.Valid {
-		parts = append(parts, "INVALID")
-	}
-	return strings.Join(parts, ", ")
-}
-
-// comparedReference names the reference.
-func comparedReference(r *comparing.Result) string {
-	return fmt.Sprintf("%s of run %d", plain(r.Reference.Arm), r.Reference.Run)
+	return plain(r.Experiment) + ", " + join(", ", when(!r.Start.IsZero(), r.Start.UTC().Format("2006-01-02 15:04 UTC")),
+		when(r.Paired, wording.Count(r.Rounds, "round", "rounds")), wording.Count(r.Trials, "valid trial", "valid trials"),
+		when(!r.Finished, "NOT FINISHED"), when(!r.Valid, "INVALID"))
 }
 
 // apartText says which runs have what others have not.
 func apartText(a comparing.Apart) string {
-	numbers := make([]string, len(a.Runs))
-	for i, n := range a.Runs {
-		numbers[i] = fmt.Sprint(n)
-	}
-	text := fmt.Sprintf("%s %s: only in run %s", plain(a.What), plain(a.Name), strings.Join(numbers, ", "))
-	if why := wording.Apart(a); why != "" {
-		text += " (" + why + ")"
-	}
-	return text
+	why := wording.Apart(a)
+	return fmt.Sprintf("%s %s: only in run %s", plain(a.What), plain(a.Name), places(a.Runs)) + when(why != "", " ("+why+")")
 }
 
 // mostSame is how many things are named of a group in which nothing differs,
@@ -79,21 +56,22 @@ const mostSame = 12
 // sameByGroup names what is the same, group by group: the first most of each; 0
 // for all.
 func sameByGroup(r *comparing.Result, most int) []doc.Fact {
-	names := map[comparing.Group][]string{}
-	var order []comparing.Group
+	type group struct {
+		comparing.Group
+		names []string
+	}
+	var groups []group
 	for _, p := range r.Same {
-		if names[p.Group] == nil {
-			order = append(order, p.Group)
-		}
-		names[p.Group] = append(names[p.Group], plain(p.Path))
+		g := found(&groups, func(g group) bool { return g.Group == p.Group }, group{Group: p.Group})
+		g.names = append(g.names, plain(p.Path))
 	}
 	var list []doc.Fact
-	for _, g := range order {
-		shown, more := names[g], ""
-		if extra := len(shown) - most; most > 0 && extra > 1 {
-			shown, more = shown[:most], fmt.Sprintf(" and %d more", extra)
+	for _, g := range groups {
+		value := strings.Join(g.names, ", ")
+		if most > 0 && len(g.names) > most+1 {
+			value = firstFew(g.names, most, ", ", " and ")
 		}
-		list = append(list, doc.Fact{Key: plain(string(g)), Value: strings.Join(shown, ", ") + more})
+		list = append(list, doc.Fact{Key: plain(string(g.Group)), Value: value})
 	}
 	return list
 }
@@ -103,9 +81,7 @@ func sameByGroup(r *comparing.Result, most int) []doc.Fact {
 func comparedValues(p comparing.Property) []string {
 	list := wording.PropertyValues(p)
 	for i, v := range list {
-		if list[i] = plain(v); list[i] == "" {
-			list[i] = wording.Missing
-		}
+		list[i] = cmp.Or(plain(v), wording.Missing)
 	}
 	return list
 }

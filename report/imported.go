@@ -18,20 +18,12 @@ import (
 func (s *sheet) imported() bool { return s.plan.Import != nil }
 
 // tool is the format that an imported run came from.
-func (s *sheet) tool() string {
-	if !s.imported() {
-		return ""
-	}
-	return cmp.Or(plain(s.plan.Import.Tool), "files")
-}
+func (s *sheet) tool() string { return cmp.Or(plain(s.plan.Import.Tool), "files") }
 
 // verdictWord is a comparison's verdict as a word. What is claimed without an
 // experiment is marked wherever it stands.
 func (s *sheet) verdictWord(c analysis.Comparison) string {
-	if s.observes(c.Verdict) || observed(c) {
-		return string(c.Verdict) + " " + observedMark
-	}
-	return string(c.Verdict)
+	return string(c.Verdict) + when(s.observes(c.Verdict) || observed(c), " "+observedMark)
 }
 
 // claims says whether a verdict, or "" for several, claims anything.
@@ -60,21 +52,21 @@ func (s *sheet) observed() string {
 
 // sources say where the trials of each arm are from.
 func (s *sheet) sources() []doc.Fact {
-	if !s.imported() {
-		return nil
-	}
 	var list []doc.Fact
 	for _, a := range s.plan.Import.Arms {
-		text := wording.Count(a.Files, "file", "files")
-		if len(a.From) > 0 {
-			text += " from " + enumerate(plainAll(a.From), 4, "places")
-		}
-		if s.role(a.Name) == experiment.Baseline {
-			text += "; the baseline"
-		}
+		text := wording.Count(a.Files, "file", "files") + when(len(a.From) > 0, " from "+enumerate(plainAll(a.From), 4, "places")) +
+			when(s.role(a.Name) == experiment.Baseline, "; the baseline")
 		list = append(list, doc.Fact{Key: plain(a.Name), Value: text})
 	}
 	return list
+}
+
+// files is how many were imported.
+func (s *sheet) files() (n int) {
+	for _, a := range s.plan.Import.Arms {
+		n += a.Files
+	}
+	return n
 }
 
 // importedFact is one fact that the files of some arm tell, by arm.
@@ -87,50 +79,35 @@ type importedFact struct {
 // armFacts are what files tell of the systems that they were made on, those that
 // differ first.
 func (s *sheet) armFacts() []importedFact {
-	if !s.imported() {
-		return nil
-	}
 	names := map[string]bool{}
 	for _, a := range s.plan.Import.Arms {
 		for name := range a.Facts {
 			names[name] = true
 		}
 	}
-	var list []importedFact
+	var differing, same []importedFact
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		f := importedFact{Name: plain(name)}
 		var told []string
 		for _, a := range s.plan.Import.Arms {
 			values := plainAll(a.Facts[name])
-			f.Values = append(f.Values, enumerateFacts(values))
+			f.Values = append(f.Values, firstFew(values, mostValues, ", ", " and "))
 			if len(values) > 0 {
 				slices.Sort(values)
 				told = append(told, strings.Join(slices.Compact(values), "\n"))
 			}
 		}
-		f.Differs = len(told) > 0 && slices.ContainsFunc(told, func(v string) bool { return v != told[0] })
-		list = append(list, f)
-	}
-	slices.SortStableFunc(list, func(a, b importedFact) int {
-		switch {
-		case a.Differs == b.Differs:
-			return 0
-		case a.Differs:
-			return -1
+		if f.Differs = len(slices.Compact(told)) > 1; f.Differs {
+			differing = append(differing, f)
+		} else {
+			same = append(same, f)
 		}
-		return 1
-	})
-	return list
+	}
+	return append(differing, same...)
 }
 
-// enumerateFacts writes the values of a fact, of which there may be one a file.
-func enumerateFacts(values []string) string {
-	const most = 4
-	if len(values) > most {
-		return fmt.Sprintf("%s and %d more", strings.Join(values[:most], ", "), len(values)-most)
-	}
-	return strings.Join(values, ", ")
-}
+// mostValues is how many values of a fact are listed: there may be one a file.
+const mostValues = 4
 
 // invalidFile is an imported file with what it did wrong, over all its trials.
 type invalidFile struct {
@@ -168,11 +145,7 @@ func reasonOf(t journal.Trial) (name, reason string) {
 
 // text is the file with its reason in a line.
 func (f invalidFile) text() string {
-	text := cmp.Or(f.Name, f.Arm) + ": " + f.Reason
-	if f.Trials > 1 {
-		text += fmt.Sprintf(" (first of %d trials)", f.Trials)
-	}
-	return text
+	return cmp.Or(f.Name, f.Arm) + ": " + f.Reason + when(f.Trials > 1, fmt.Sprintf(" (first of %d trials)", f.Trials))
 }
 
 // aside is what a reader must know of one comparison beside its verdict: how many
@@ -180,17 +153,11 @@ func (f invalidFile) text() string {
 // interval equivalence rests on where the one shown reaches further, and what the
 // verdict would be with the trials that had failed operations; "" for neither.
 func (s *sheet) aside(c analysis.Comparison) string {
-	var parts []string
-	if factor := wording.Factor(&c); factor != "" && c.Verdict == analysis.Costs {
-		parts = append(parts, factor)
-	}
-	if inner := wording.Inner(&c); inner != "" && c.Verdict == analysis.Equivalent {
-		parts = append(parts, inner)
-	}
+	other := ""
 	if c.WithInvalid != nil {
-		parts = append(parts, brief(wording.AlternativeText(c.WithInvalid)))
+		other = brief(wording.AlternativeText(c.WithInvalid))
 	}
-	return strings.Join(parts, "; ")
+	return join("; ", when(c.Verdict == analysis.Costs, wording.Factor(&c)), when(c.Verdict == analysis.Equivalent, wording.Inner(&c)), other)
 }
 
 // restates names the metric that a group says once more, if any.
@@ -216,64 +183,27 @@ func (s *sheet) loop(cell string) string {
 // valueCount is how many values a comparison rests on.
 func valueCount(c analysis.Comparison) string {
 	if !c.Paired && c.Baseline.N != c.Treated.N {
-		return wording.Number(float64(c.Baseline.N), 9) + " and " + wording.Number(float64(c.Treated.N), 9)
+		return number(c.Baseline.N) + " and " + number(c.Treated.N)
 	}
-	return wording.Number(float64(c.Rounds), 9)
+	return number(c.Rounds)
+}
+
+// sampled is the first text where the arms are compared in rounds, else the
+// second, for independent samples.
+func (s *sheet) sampled(rounds, samples string) string {
+	if s.plan.Paired() {
+		return rounds
+	}
+	return samples
 }
 
 // sizeHead heads the column of sizes.
-func (s *sheet) sizeHead() string {
-	if s.plan.Paired() {
-		return "Rounds"
-	}
-	return "Values per arm"
-}
-
-// nothingCompared says that there is nothing to compare.
-func (s *sheet) nothingCompared() string {
-	if s.plan.Paired() {
-		return "no complete pairs"
-	}
-	return "no values of both arms"
-}
-
-// rounds is what the comparisons of the run rest on.
-func (s *sheet) rounds() string {
-	if s.plan.Paired() {
-		return "rounds"
-	}
-	return "values"
-}
+func (s *sheet) sizeHead() string { return s.sampled("rounds", "values per arm") }
 
 // importedTrials says how much of what was imported gave data.
 func (s *sheet) importedTrials() string {
-	t, files := s.run.Trials, 0
-	for _, a := range s.plan.Import.Arms {
-		files += a.Files
-	}
-	text := fmt.Sprintf("Imported from %s of %s: %s of %s gave data", wording.Count(files, "file", "files"), s.tool(),
-		wording.Number(float64(t.Valid), 9), wording.Count(t.Planned, "trial", "trials"))
-	if bad := len(s.run.Invalids); bad > 0 {
-		text += "; " + wording.Count(bad, "trial was", "trials were") + " invalid by rule"
-	}
-	if s.plan.Paired() {
-		text += ". Trials of the same round are compared as pairs"
-	}
-	return text + "."
-}
-
-// observedLabel begins the answers of a run that is no experiment.
-func (s *sheet) observedLabel(v analysis.Verdict) string {
-	if s.observes(v) {
-		return "Observational: "
-	}
-	return ""
-}
-
-// restated says that an answer is another one once more.
-func (s *sheet) restated(c analysis.Comparison) string {
-	if c.Restates == "" {
-		return ""
-	}
-	return " This restates " + plain(c.Restates) + "."
+	bad := len(s.run.Invalids)
+	return fmt.Sprintf("Imported from %s of %s: %s gave data", wording.Count(s.files(), "file", "files"), s.tool(), s.validOf("trial", "trials")) +
+		when(bad > 0, "; "+wording.Count(bad, "trial was", "trials were")+" invalid by rule") +
+		s.sampled(". Trials of the same round are compared as pairs", "") + "."
 }

@@ -40,10 +40,11 @@ const (
 	mostOpen     = 12 // charts that are open from the start
 )
 
-// shownIn are the forms that show exploratory metrics: a terminal if asked.
-func shownIn(all bool) doc.Forms {
+// exploratorySection shows exploratory metrics, on a terminal if asked.
+func exploratorySection(all bool, table doc.Table) doc.Block {
+	in := doc.Markdown | doc.Page
 	if all {
-		return doc.Terminal | doc.Markdown | doc.Page
+		in |= doc.Terminal
 	}
-	return doc.Markdown | doc.Page
+	return doc.On(in, doc.Section{Title: exploratoryTitle, Note: exploratoryNote, Flush: true, Fold: doc.Page, Blocks: []doc.Block{table}})
 }

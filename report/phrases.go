@@ -29,6 +29,25 @@ func plainAll(list []string) []string {
 	return out
 }
 
+// when is a text that is not always said.
+func when(ok bool, text string) string {
+	if !ok {
+		return ""
+	}
+	return text
+}
+
+// join joins the texts that are not empty.
+func join(separator string, texts ...string) string {
+	var said []string
+	for _, text := range texts {
+		if text != "" {
+			said = append(said, text)
+		}
+	}
+	return strings.Join(said, separator)
+}
+
 // enumerate joins names with commas and "and"; beyond limit it counts them.
 func enumerate(names []string, limit int, noun string) string {
 	switch n := len(names); {
@@ -42,6 +61,17 @@ func enumerate(names []string, limit int, noun string) string {
 		return strings.Join(names[:n-1], ", ") + " and " + names[n-1]
 	}
 }
+
+// firstFew joins the first texts of a list, and counts the others.
+func firstFew(list []string, most int, separator, more string) string {
+	if extra := len(list) - most; extra > 0 {
+		return strings.Join(list[:most], separator) + fmt.Sprintf("%s%d more", more, extra)
+	}
+	return strings.Join(list, separator)
+}
+
+// number writes how many there are, without a noun.
+func number(n int) string { return wording.Number(float64(n), 9) }
 
 // sentence gives text a capital and a full stop.
 func sentence(text string) string {
@@ -76,11 +106,9 @@ const (
 	observedNote = observedMark + ": observational, no experiment; see above."
 )
 
-func exploratoryMark(m experiment.Metric) string {
-	if m.Headline {
-		return ""
-	}
-	return " (exploratory)"
+// better says which direction of a metric is better, where that is known.
+func better(m experiment.Metric) string {
+	return when(m.Better != "", plain(string(m.Better))+" is better")
 }
 
 // notShown says how many exploratory metrics are left out.
@@ -89,11 +117,9 @@ func notShown(n int) string {
 }
 
 // generatedOn is when a page was made; "" if that is not known.
-func generatedOn(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return " on " + minuteOf(t)
-}
+func generatedOn(t time.Time) string { return when(!t.IsZero(), " on "+minuteOf(t)) }
 
-func minuteOf(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04 UTC") }
+// minuteOf is a time for reading; "" if it is not known.
+func minuteOf(t time.Time) string {
+	return when(!t.IsZero(), t.UTC().Format("2 January 2006, 15:04 UTC"))
+}

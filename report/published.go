@@ -4,6 +4,7 @@ import (
 	"tare/published"
 	doc "tare/report/document"
 	"tare/report/figure"
+	"tare/wording"
 )
 
 // Published shows the published table: for each cell the means with their
@@ -14,10 +15,11 @@ func Published(t *published.Table) *doc.Document {
 }
 
 func publishedBlocks(t *published.Table) []doc.Block {
-	var blocks []doc.Block
-	for _, note := range publishedNotes(t) {
-		blocks = append(blocks, doc.Say(note))
-	}
+	survived := survivors(t)
+	blocks := []doc.Block{doc.Say(publishedTrials(t)), doc.If(survived != "", doc.Say(survived)),
+		doc.If(t.Observation != nil, doc.Say("Observational: "+brief(wording.Observation(t.Observation))+".")),
+		doc.If(!t.Valid, doc.Say("This run gives no verdicts, so nothing is said of its differences.")),
+		doc.If(t.Hidden > 0, doc.Say(upperFirst(notShown(t.Hidden))+"."))}
 	for _, c := range t.Cells {
 		var headline, rest []published.Metric
 		for _, m := range c.Metrics {
@@ -27,12 +29,9 @@ func publishedBlocks(t *published.Table) []doc.Block {
 				rest = append(rest, m)
 			}
 		}
-		section := doc.Section{Title: plain(c.ID), Flush: true, Blocks: publishedTables(t, headline)}
-		if rest != nil {
-			section.Blocks = append(section.Blocks, doc.Section{Title: exploratoryTitle, Note: exploratoryNote, Flush: true,
-				Fold: doc.Page, Open: true, Blocks: publishedTables(t, rest)})
-		}
-		blocks = append(blocks, section)
+		blocks = append(blocks, doc.Section{Title: plain(c.ID), Flush: true, Blocks: append(publishedTables(t, headline),
+			doc.If(rest != nil, doc.Section{Title: exploratoryTitle, Note: exploratoryNote, Flush: true, Fold: doc.Page, Open: true,
+				Blocks: publishedTables(t, rest)}))})
 	}
 	return blocks
 }
@@ -73,9 +72,5 @@ func publishedTables(t *published.Table, metrics []published.Metric) []doc.Block
 
 // publishedName is a metric with the unit of its moments.
 func publishedName(m published.Metric) string {
-	name := plain(m.Metric.Name)
-	if label := publishedScale(m).Label; label != "" {
-		name += ", " + label
-	}
-	return name + exploratoryMark(m.Metric)
+	return join(", ", plain(m.Metric.Name), publishedScale(m).Label) + when(!m.Metric.Headline, " (exploratory)")
 }

@@ -1,8 +1,9 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
-	"strconv"
+	"math"
 	"strings"
 
 	"tare/analysis"
@@ -11,30 +12,7 @@ import (
 )
 
 func publishedTitle(t *published.Table) string {
-	name := plain(t.Experiment)
-	if name == "" {
-		name = "run"
-	}
-	return name + ": mean (population variance) over trials"
-}
-
-// publishedNotes say what a reader must know of the table: which trials are in
-// it, and how many of its differences survive.
-func publishedNotes(t *published.Table) []string {
-	list := []string{publishedTrials(t)}
-	if text := survivors(t); text != "" {
-		list = append(list, text)
-	}
-	if t.Observation != nil {
-		list = append(list, "Observational: "+brief(wording.Observation(t.Observation))+".")
-	}
-	if !t.Valid {
-		list = append(list, "This run gives no verdicts, so nothing is said of its differences.")
-	}
-	if t.Hidden > 0 {
-		list = append(list, upperFirst(notShown(t.Hidden))+".")
-	}
-	return list
+	return cmp.Or(plain(t.Experiment), "run") + ": mean (population variance) over trials"
 }
 
 // publishedTrials says which trials are in the table.
@@ -67,12 +45,8 @@ func publishedTrials(t *published.Table) string {
 func countedTrials(arms []published.Arm) (text string, invalid int) {
 	var parts []string
 	for _, a := range arms {
-		one := plain(a.Name) + " " + wording.Number(float64(a.Trials), 9)
-		if a.Invalid > 0 {
-			one += fmt.Sprintf(" (%s invalid)", wording.Number(float64(a.Invalid), 9))
-		}
 		invalid += a.Invalid
-		parts = append(parts, one)
+		parts = append(parts, plain(a.Name)+" "+number(a.Trials)+when(a.Invalid > 0, " ("+number(a.Invalid)+" invalid)"))
 	}
 	return strings.Join(parts, ", "), invalid
 }
@@ -93,15 +67,10 @@ func survivors(t *published.Table) string {
 	if total == 0 || !t.Valid {
 		return ""
 	}
-	shown := byVerdict[analysis.Costs] + byVerdict[analysis.Gains]
-	text := fmt.Sprintf("Of %s of headline metrics, the intervals show %d to be there", wording.Count(total, "difference", "differences"), shown)
-	if n := byVerdict[analysis.Equivalent]; n > 0 {
-		text += fmt.Sprintf(", show %d to be smaller than %s", n, wording.Share(t.Margin))
-	}
-	if n := byVerdict[analysis.NotResolved]; n > 0 {
-		text += fmt.Sprintf(", and leave %d open", n)
-	}
-	return text + "."
+	same, open := byVerdict[analysis.Equivalent], byVerdict[analysis.NotResolved]
+	return fmt.Sprintf("Of %s of headline metrics, the intervals show %d to be there%s%s.", wording.Count(total, "difference", "differences"),
+		byVerdict[analysis.Costs]+byVerdict[analysis.Gains], when(same > 0, fmt.Sprintf(", show %d to be smaller than %s", same, wording.Share(t.Margin))),
+		when(open > 0, fmt.Sprintf(", and leave %d open", open)))
 }
 
 // pairName writes a difference as it is taken: "c11n − aks".
@@ -117,11 +86,11 @@ func said(d published.Difference) string {
 	if d.Said == nil {
 		return "not judged"
 	}
-	text := plain(d.B) + ": " + brief(wording.Told(d.Said))
+	other := ""
 	if a := d.Said.WithInvalid; a != nil {
-		text += "; " + brief(wording.AlternativeText(a))
+		other = brief(wording.AlternativeText(a))
 	}
-	return text
+	return plain(d.B) + ": " + join("; ", brief(wording.Told(d.Said)), other)
 }
 
 // Between these bounds of the largest mean, values are written in the metric's own
@@ -132,7 +101,7 @@ const smallMean, largeMean = 1e-3, 1e4
 func publishedScale(m published.Metric) wording.Scale {
 	largest := 0.0
 	for _, a := range m.Arms {
-		largest = max(largest, abs(a.Mean))
+		largest = max(largest, math.Abs(a.Mean))
 	}
 	if largest >= smallMean && largest < largeMean {
 		return wording.Scale{Div: 1, Label: plain(m.Metric.Unit)}
@@ -154,7 +123,7 @@ func moments(s wording.Scale, m published.Moments) string {
 
 // six writes six decimals, and values too small for them as a power of ten.
 func six(v float64) string {
-	if a := abs(v); wording.Finite(v) && (a == 0 || a >= 1e-4 && a < 1e12) {
+	if a := math.Abs(v); wording.Finite(v) && (a == 0 || a >= 1e-4 && a < 1e12) {
 		return wording.Fixed(v, 6)
 	}
 	return wording.Number(v, 6)
@@ -165,9 +134,5 @@ func sixPercent(v *float64) string {
 	if v == nil {
 		return wording.Missing
 	}
-	text := strconv.FormatFloat(*v*100, 'f', 6, 64)
-	if *v >= 0 {
-		text = "+" + text
-	}
-	return wording.Minus(text) + " %"
+	return wording.Minus(fmt.Sprintf("%+.6f", *v*100)) + " %"
 }

@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"tare/analysis"
@@ -45,70 +46,61 @@ func (s *sheet) facts() []doc.Fact {
 	if !r.Finished {
 		state = "not finished"
 	}
-	if !r.Valid {
-		state += ", invalid"
-	}
+	state += when(!r.Valid, ", invalid")
+	valid := number(r.Trials.Valid) + " of " + number(r.Trials.Planned)
 	if s.imported() {
-		return s.importedFacts(state)
-	}
-	list := []doc.Fact{{Key: "Run", Value: state}, {Key: "Rounds", Value: wording.Number(float64(r.Rounds), 9)},
-		{Key: "Valid trials", Value: fmt.Sprintf("%s of %s", wording.Number(float64(r.Trials.Valid), 9), wording.Number(float64(r.Trials.Planned), 9))},
-		{Key: "Invalid attempts", Value: wording.Number(float64(len(r.Invalids)), 9)}, {Key: "Control", Value: s.controlState()}}
-	if b := plain(s.plan.Testbed); b != "" {
-		list = append(list, doc.Fact{Key: "Testbed", Value: b})
-	}
-	if !r.Start.IsZero() {
-		list = append(list, doc.Fact{Key: "Started", Value: minuteOf(r.Start)})
+		return known("Imported from", s.tool(), "Run", state, "Files", number(s.files()), "Rounds", s.sampled(number(r.Rounds), ""), "Valid trials", valid,
+			"Control", when(len(r.Controls) > 0, s.controlState()), "First trial", minuteOf(r.Start))
 	}
 	var under time.Duration
 	for _, session := range r.Sessions {
 		under += time.Duration((session.To - session.From) * float64(time.Second))
 	}
-	if under > 0 {
-		list = append(list, doc.Fact{Key: "Took", Value: wording.Span(under)})
-	}
-	if n := len(r.Sessions); n > 1 {
-		list = append(list, doc.Fact{Key: "Resumed", Value: wording.Count(n-1, "time", "times")})
+	return known("Run", state, "Rounds", number(r.Rounds), "Valid trials", valid, "Invalid attempts", number(len(r.Invalids)), "Control", s.controlState(),
+		"Testbed", s.plan.Testbed, "Started", minuteOf(r.Start), "Took", when(under > 0, wording.Span(under)),
+		"Resumed", when(len(r.Sessions) > 1, wording.Count(len(r.Sessions)-1, "time", "times")))
+}
+
+// known are facts, given as keys and values in turn, of which the value is known.
+func known(pairs ...string) []doc.Fact {
+	var list []doc.Fact
+	for pair := range slices.Chunk(pairs, 2) {
+		if v := plain(pair[1]); v != "" {
+			list = append(list, doc.Fact{Key: plain(pair[0]), Value: v})
+		}
 	}
 	return list
 }
 
-// state says in a line or two how much of the run there is.
+// state says in a line or two how much of the run there is, or where its trials
+// are from.
 func (s *sheet) state() []doc.Block {
 	r := s.run
 	if s.imported() {
-		return s.importedState()
+		var from []string
+		for _, a := range s.sources() {
+			from = append(from, a.Key+": "+a.Value)
+		}
+		return []doc.Block{doc.Say(fmt.Sprintf("imported from %s, %s valid", s.tool(), s.validOf("trial", "trials"))),
+			doc.List{Items: doc.Each(from)}, doc.If(len(r.Controls) > 0, doc.Say(s.controlLine()))}
 	}
-	state := fmt.Sprintf("%s, %s of %s valid, baseline %s", wording.Count(r.Rounds, "round", "rounds"),
-		wording.Number(float64(r.Trials.Valid), 9), wording.Count(r.Trials.Planned, "planned trial", "planned trials"), s.baseline)
-	if b := plain(s.plan.Testbed); b != "" {
-		state += ", testbed " + b
-	}
-	if n := len(r.Invalids); n > 0 {
-		state += ", " + wording.Count(n, "invalid trial", "invalid trials")
-	}
-	if !r.Finished {
-		state += ", not finished"
-	}
-	return []doc.Block{doc.Say(state), doc.Say(s.controlLine())}
+	return []doc.Block{doc.Say(join(", ", wording.Count(r.Rounds, "round", "rounds"), s.validOf("planned trial", "planned trials")+" valid", "baseline "+s.baseline,
+		when(s.plan.Testbed != "", "testbed "+plain(s.plan.Testbed)), when(len(r.Invalids) > 0, wording.Count(len(r.Invalids), "invalid trial", "invalid trials")),
+		when(!r.Finished, "not finished"))), doc.Say(s.controlLine())}
 }
 
 // summarySection is the answer, and what to know before trusting it.
 func (s *sheet) summarySection() doc.Section {
-	var blocks []doc.Block
-	if !s.run.Valid {
-		reasons := plainAll(wording.Reasons(s.run.Reasons))
-		if len(reasons) == 0 {
-			reasons = []string{"No reason was recorded."}
-		}
-		blocks = append(blocks, doc.Alert{Title: "INVALID: this run gives no verdicts", Style: doc.Invalid, Items: doc.Each(reasons)})
+	reasons := plainAll(wording.Reasons(s.run.Reasons))
+	if len(reasons) == 0 {
+		reasons = []string{"No reason was recorded."}
 	}
-	blocks = append(blocks, doc.On(doc.Markdown|doc.Page, doc.Say(s.asked()+" "+s.done())))
-	if o := s.observed(); o != "" {
-		blocks = append(blocks, doc.Alert{Title: o})
-	}
-	blocks = append(blocks, doc.On(doc.Markdown|doc.Page, s.answerBlocks()...))
-	return doc.Section{ID: "summary", Title: "Summary", Quiet: doc.Terminal | doc.Markdown, Blocks: blocks}
+	observed := s.observed()
+	return doc.Section{ID: "summary", Title: "Summary", Quiet: doc.Terminal | doc.Markdown, Blocks: []doc.Block{
+		doc.If(!s.run.Valid, doc.Alert{Title: "INVALID: this run gives no verdicts", Style: doc.Invalid, Items: doc.Each(reasons)}),
+		doc.On(doc.Markdown|doc.Page, doc.Say(s.asked()+" "+s.done())),
+		doc.If(observed != "", doc.Alert{Title: observed}),
+		doc.On(doc.Markdown|doc.Page, s.answerBlocks()...)}}
 }
 
 // answerBlocks are the results of the headline metrics in sentences, with what
@@ -122,14 +114,9 @@ func (s *sheet) answerBlocks() []doc.Block {
 		}
 		list = append(list, doc.Answer{Verdict: of, Text: doc.Words(a.Text)})
 	}
-	blocks := []doc.Block{doc.Answers{List: list}}
-	if list == nil {
-		blocks = []doc.Block{doc.Say("There is no headline metric with a result.")}
-	}
+	blocks := []doc.Block{doc.If(list != nil, doc.Answers{List: list}), doc.If(list == nil, doc.Say("There is no headline metric with a result."))}
 	for _, text := range append([]string{s.controlSentence()}, s.limits()...) {
-		if text != "" {
-			blocks = append(blocks, doc.Say(text))
-		}
+		blocks = append(blocks, doc.If(text != "", doc.Say(text)))
 	}
 	return append(blocks, s.warningBlocks(false)...)
 }
@@ -155,11 +142,8 @@ func (s *sheet) warningBlocks(all bool) []doc.Block {
 
 // foot says how the numbers are to be read, and what a terminal left out.
 func (s *sheet) foot(all bool) []doc.Block {
-	var blocks []doc.Block
-	if n := len(s.groups(false)); n > 0 && !all {
-		blocks = append(blocks, doc.On(doc.Terminal, doc.Say(notShown(n))))
-	}
-	return append(blocks, doc.On(doc.Terminal|doc.Markdown, doc.Say(s.legend())))
+	n := len(s.groups(false))
+	return []doc.Block{doc.On(doc.Terminal, doc.If(n > 0 && !all, doc.Say(notShown(n)))), doc.On(doc.Terminal|doc.Markdown, doc.Say(s.legend()))}
 }
 
 // footer says who wrote a page, and when.

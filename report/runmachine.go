@@ -70,17 +70,6 @@ func machineFacts(e *machine.Environment) []doc.Fact {
 		"Rights", rights, "Tare", strings.TrimSpace(e.TareVersion+" "+e.Go))
 }
 
-// known are facts, given as keys and values in turn, of which the value is known.
-func known(pairs ...string) []doc.Fact {
-	var list []doc.Fact
-	for i := 0; i+1 < len(pairs); i += 2 {
-		if v := plain(pairs[i+1]); v != "" {
-			list = append(list, doc.Fact{Key: plain(pairs[i]), Value: v})
-		}
-	}
-	return list
-}
-
 // machineDetails are the environment's long parts.
 func machineDetails(e *machine.Environment) []doc.Block {
 	var blocks []doc.Block

@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"strings"
 
 	"tare/analysis"
 	"tare/experiment"
@@ -15,24 +14,14 @@ import (
 func (s *sheet) overheadBlocks() []doc.Block {
 	forests := forestBlocks(s.forest(s.ratioGroups()))
 	if forests == nil {
-		text := "There is nothing to draw: no headline metric has values of both arms."
-		if s.plan.Paired() {
-			text = "There is nothing to draw: no headline metric has complete pairs."
-		}
-		return []doc.Block{doc.Say(text)}
+		return []doc.Block{doc.Say("There is nothing to draw: no headline metric has " + s.sampled("complete pairs", "values of both arms") + ".")}
 	}
+	how := join(" ", "interval. To the right is a cost, to the left a gain.",
+		when(s.margin() > 0, "The shaded band is the margin of ±"+wording.Share(s.margin())+" within which arms count as equivalent."),
+		when(len(s.run.Controls) > 0, "The grey rows compare the baseline with its own copy: what a difference of nothing looks like in this run."),
+		when(s.run.Observation != nil, "Verdicts marked (obs.) are observational."))
 	text := doc.Text{{Words: "Each mark is the overhead of an arm relative to "}, {Words: s.baseline, Style: doc.Strong},
-		{Words: ", the line its " + wording.Share(float64(s.plan.Confidence)) + " interval. To the right is a cost, to the left a gain."}}
-	say := func(sentence string) { text = append(text, doc.Span{Words: " " + sentence}) }
-	if s.margin() > 0 {
-		say("The shaded band is the margin of ±" + wording.Share(s.margin()) + " within which arms count as equivalent.")
-	}
-	if len(s.run.Controls) > 0 {
-		say("The grey rows compare the baseline with its own copy: what a difference of nothing looks like in this run.")
-	}
-	if s.run.Observation != nil {
-		say("Verdicts marked (obs.) are observational.")
-	}
+		{Words: ", the line its " + s.confidence() + " " + how}}
 	return append([]doc.Block{doc.Paragraph{Text: text}}, forests...)
 }
 
@@ -40,22 +29,21 @@ func (s *sheet) overheadBlocks() []doc.Block {
 // are many.
 func forestBlocks(f figure.Forest) []doc.Block {
 	rows := 0
-	for _, g := range f.Groups {
+	var cells [][]figure.Group
+	for i, g := range f.Groups {
 		rows += len(g.Rows)
+		if i == 0 || g.Cell != f.Groups[i-1].Cell {
+			cells = append(cells, nil)
+		}
+		cells[len(cells)-1] = append(cells[len(cells)-1], g)
 	}
 	if rows > 0 && rows <= mostRows {
 		return []doc.Block{forestFigure(f)}
 	}
 	var blocks []doc.Block
-	for from := 0; from < len(f.Groups); {
-		to := from
-		for to < len(f.Groups) && f.Groups[to].Cell == f.Groups[from].Cell {
-			to++
-		}
-		one := f
-		one.Groups = f.Groups[from:to]
-		blocks = append(blocks, doc.Section{Title: plain(one.Groups[0].Cell), Fold: doc.Page, Open: len(blocks) < 3, Blocks: []doc.Block{forestFigure(one)}})
-		from = to
+	for i, groups := range cells {
+		f.Groups = groups
+		blocks = append(blocks, doc.Section{Title: plain(groups[0].Cell), Fold: doc.Page, Open: i < 3, Blocks: []doc.Block{forestFigure(f)}})
 	}
 	return blocks
 }
@@ -72,15 +60,11 @@ func (s *sheet) resultBlocks(all bool) []doc.Block {
 	}
 	section := doc.Section{ID: "results", Title: "Results", Quiet: doc.Terminal, Blocks: []doc.Block{
 		doc.On(doc.Page, doc.Say(s.legend()))}}
-	if table := s.resultTable(true); len(table.Groups) > 0 {
-		table.Key = s.plotLegend()
-		section.Blocks = append(section.Blocks, table)
-	} else {
-		section.Blocks = append(section.Blocks, doc.On(doc.Page, doc.Say("No results.")))
-	}
-	if rest := s.resultTable(false); len(rest.Groups) > 0 {
-		exploratory := doc.Section{Title: exploratoryTitle, Note: exploratoryNote, Flush: true, Fold: doc.Page, Blocks: []doc.Block{rest}}
-		section.Blocks = append(section.Blocks, doc.On(shownIn(all), exploratory))
+	table := s.resultTable(true)
+	table.Key = s.plotLegend()
+	section.Blocks = append(section.Blocks, doc.If(table.Groups != nil, table), doc.If(table.Groups == nil, doc.On(doc.Page, doc.Say("No results."))))
+	if rest := s.resultTable(false); rest.Groups != nil {
+		section.Blocks = append(section.Blocks, exploratorySection(all, rest))
 	}
 	return []doc.Block{doc.On(in, section)}
 }
@@ -96,7 +80,7 @@ func (s *sheet) resultTable(headline bool) doc.Table {
 		{Title: "overhead", Right: true}, {Title: "interval", Right: true, Tight: true},
 		{Title: s.baseline, Right: true, In: doc.Markdown}, {Title: "median", Right: true, In: doc.Markdown | doc.Page},
 		{Title: "smallest visible", Right: true, In: doc.Markdown | doc.Page}, {Title: "noise floor", Right: true, In: floor},
-		{Title: strings.ToLower(s.sizeHead()), Right: true, In: doc.Markdown | doc.Page}, {Title: "why", Kind: doc.Prose, In: doc.Terminal}, {Kind: doc.Drawing},
+		{Title: s.sizeHead(), Right: true, In: doc.Markdown | doc.Page}, {Title: "why", Kind: doc.Prose, In: doc.Terminal}, {Kind: doc.Drawing},
 	}}
 	for _, b := range s.blocks {
 		g := doc.Group{Title: doc.Words(plain(b.id)), Aside: b.levels}
@@ -121,8 +105,8 @@ func (s *sheet) resultPart(g group) doc.Part {
 		baseline = wording.Value(v, g.metric.Unit)
 		part.Title = append(part.Title, doc.Span{Words: " " + baseline})
 	}
-	if g.metric.Better != "" {
-		part.Title = append(part.Title, doc.Span{Words: ", " + plain(string(g.metric.Better)) + " is better"})
+	if text := better(g.metric); text != "" {
+		part.Title = append(part.Title, doc.Span{Words: ", " + text})
 	}
 	if r := g.restates(); r != "" {
 		part.Notes = []string{"restates " + r}
@@ -145,7 +129,7 @@ func (s *sheet) resultPart(g group) doc.Part {
 // noComparison says what there is of a metric where nothing is compared.
 func (s *sheet) noComparison(g group) []string {
 	if g.series == nil || !s.alone() {
-		return []string{s.nothingCompared()}
+		return []string{s.sampled("no complete pairs", "no values of both arms")}
 	}
 	var list []string
 	for _, a := range g.series.Arms {
@@ -158,23 +142,14 @@ func (s *sheet) noComparison(g group) []string {
 func (s *sheet) resultRow(c analysis.Comparison, metric, baseline string) doc.Row {
 	control := s.role(c.Arm) == experiment.Control
 	point, interval := wording.Overhead(c)
-	median, mde, floor, reason := "", "", "", ""
-	if wording.Judged(c) {
-		if c.Treated.N > 0 {
-			median = wording.Value(c.Treated.Median, c.Metric.Unit)
-		}
-		if c.MDE > 0 {
-			mde = wording.Size(c.Metric, c.MDE)
-		}
-		if !control && len(s.run.Controls) > 0 {
-			floor = wording.Size(c.Metric, c.Floor)
-		}
-	}
+	judged := wording.Judged(c)
+	median := when(judged && c.Treated.N > 0, wording.Value(c.Treated.Median, c.Metric.Unit))
+	mde := when(judged && c.MDE > 0, wording.Size(c.Metric, c.MDE))
+	floor := when(judged && !control && len(s.run.Controls) > 0, wording.Size(c.Metric, c.Floor))
+	reason := when(!control && c.Verdict == analysis.NotResolved, brief(wording.Why(&c)))
 	said := verdict(c.Verdict, s.observes(c.Verdict) || observed(c))
 	if control {
 		said = doc.In(doc.Muted, "noise floor")
-	} else if c.Verdict == analysis.NotResolved {
-		reason = brief(wording.Why(&c))
 	}
 	row := doc.Row{Muted: control, Cells: append(append(doc.Cells(metric, plain(c.Arm)), doc.Of(said)),
 		doc.Cells(point, interval, baseline, median, mde, floor, valueCount(c), reason, "")...)}
@@ -189,21 +164,14 @@ func (s *sheet) resultRow(c analysis.Comparison, metric, baseline string) doc.Ro
 
 // plotLegend explains the drawings of a terminal.
 func (s *sheet) plotLegend() string {
-	text := "Plot: ├●┤ estimate and interval, │ no difference"
-	if s.margin() > 0 {
-		text += ", ┊ the margin of ±" + wording.Share(s.margin())
-	}
-	return text + "."
+	return "Plot: ├●┤ estimate and interval, │ no difference" + when(s.margin() > 0, ", ┊ the margin of ±"+wording.Share(s.margin())) + "."
 }
 
 // legend explains the columns.
 func (s *sheet) legend() string {
 	if s.alone() {
-		return fmt.Sprintf("Medians with their %s intervals. Nothing is compared with %s.", wording.Share(float64(s.plan.Confidence)), s.baseline)
+		return fmt.Sprintf("Medians with their %s intervals. Nothing is compared with %s.", s.confidence(), s.baseline)
 	}
-	text := fmt.Sprintf("Beside a metric stands the median of %s. Overheads are relative to it, plus is a cost, [%s interval].", s.baseline, wording.Share(float64(s.plan.Confidence)))
-	if s.run.Observation != nil {
-		text += " " + observedNote
-	}
-	return text
+	text := fmt.Sprintf("Beside a metric stands the median of %s. Overheads are relative to it, plus is a cost, [%s interval].", s.baseline, s.confidence())
+	return join(" ", text, when(s.run.Observation != nil, observedNote))
 }

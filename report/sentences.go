@@ -1,7 +1,9 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -19,40 +21,32 @@ func (s *sheet) asked() string {
 	if s.alone() {
 		return fmt.Sprintf("%s is the only arm: its levels stand here, and nothing is compared with it. tare history and tare compare set runs beside each other.", s.baseline)
 	}
-	arms := s.treatments()
+	arms, cells := s.treatments(), len(s.plan.Cells)
 	what := "what the arms cost"
 	if len(arms) > 0 {
-		what = "what " + enumerate(arms, 6, "arms") + " cost"
-		if len(arms) == 1 {
-			what += "s"
-		}
+		what = "what " + enumerate(arms, 6, "arms") + " cost" + when(len(arms) == 1, "s")
 	}
-	text := fmt.Sprintf("Asked: %s compared with %s", what, s.baseline)
-	if n := len(s.plan.Cells); n > 0 {
-		text += ", in " + wording.Count(n, "cell", "cells")
-	}
-	return text + "."
+	return fmt.Sprintf("Asked: %s compared with %s%s.", what, s.baseline, when(cells > 0, ", in "+wording.Count(cells, "cell", "cells")))
 }
 
 // done says how much of the plan was carried out.
 func (s *sheet) done() string {
-	t := s.run.Trials
 	if s.imported() {
 		return s.importedTrials()
 	}
-	text := fmt.Sprintf("%s, each with every arm once in random order; %s of %s gave data",
-		wording.Count(s.run.Rounds, "round", "rounds"), wording.Number(float64(t.Valid), 9), wording.Count(t.Planned, "planned trial", "planned trials"))
-	if bad := len(s.run.Invalids); bad > 0 {
-		text += "; " + wording.Count(bad, "trial was", "trials were") + " invalid by the experiment's rules"
-		if t.Lost > 0 {
-			text += fmt.Sprintf(", and %s stayed so after all attempts", wording.Count(t.Lost, "planned trial", "planned trials"))
-		}
+	lost, bad := s.run.Trials.Lost, len(s.run.Invalids)
+	text := fmt.Sprintf("%s, each with every arm once in random order; %s gave data",
+		wording.Count(s.run.Rounds, "round", "rounds"), s.validOf("planned trial", "planned trials"))
+	if bad > 0 {
+		text += "; " + wording.Count(bad, "trial was", "trials were") + " invalid by the experiment's rules" +
+			when(lost > 0, ", and "+wording.Count(lost, "planned trial", "planned trials")+" stayed so after all attempts")
 	}
-	text += "."
-	if !s.run.Finished {
-		text += " The run is not finished: resume it to add the missing trials."
-	}
-	return text
+	return text + "." + when(!s.run.Finished, " The run is not finished: resume it to add the missing trials.")
+}
+
+// validOf says how many of the trials are valid: "11 of 12 trials".
+func (s *sheet) validOf(one, many string) string {
+	return number(s.run.Trials.Valid) + " of " + wording.Count(s.run.Trials.Planned, one, many)
 }
 
 // floor is the noise floor: over how many headline metrics the control was
@@ -64,8 +58,8 @@ func (s *sheet) floor() (n int, worst, reach float64, off []string) {
 			continue
 		}
 		n++
-		worst = max(worst, abs(c.Overhead.Point))
-		reach = max(reach, abs(c.Overhead.Lo), abs(c.Overhead.Hi))
+		worst = max(worst, math.Abs(c.Overhead.Point))
+		reach = max(reach, math.Abs(c.Overhead.Lo), math.Abs(c.Overhead.Hi))
 		if c.Verdict == analysis.Costs || c.Verdict == analysis.Gains {
 			off = append(off, plain(c.Metric.Name)+" in "+plain(c.Cell))
 		}
@@ -100,28 +94,24 @@ func (s *sheet) answers() []answer {
 	if s.alone() {
 		return s.levelAnswers()
 	}
-	type key struct{ arm, metric string }
-	var order []key
-	byKey := map[key][]analysis.Comparison{}
+	var asked [][]analysis.Comparison // each on one arm and metric
 	for _, g := range s.groups(true) {
 		for _, c := range g.rows {
-			k := key{c.Arm, c.Metric.Name}
-			if byKey[k] == nil {
-				order = append(order, k)
-			}
-			byKey[k] = append(byKey[k], c)
+			same := found(&asked, func(list []analysis.Comparison) bool {
+				return list[0].Arm == c.Arm && list[0].Metric.Name == c.Metric.Name
+			}, nil)
+			*same = append(*same, c)
 		}
 	}
-	slices.SortStableFunc(order, func(a, b key) int { return s.place(a.arm) - s.place(b.arm) })
+	slices.SortStableFunc(asked, func(a, b []analysis.Comparison) int { return s.place(a[0].Arm) - s.place(b[0].Arm) })
 	var list []answer
-	for _, k := range order {
-		cs := byKey[k]
+	for _, cs := range asked {
 		if len(cs) > manyCells {
-			list = append(list, answer{common(cs), s.observedLabel(common(cs)) + s.countedAnswer(cs) + s.restated(cs[0])})
+			list = append(list, answer{common(cs), s.observedLabel(common(cs)) + s.countedAnswer(cs) + restated(cs[0])})
 			continue
 		}
 		for _, c := range cs {
-			text := s.observedLabel(c.Verdict) + s.answer(c) + s.restated(c)
+			text := s.observedLabel(c.Verdict) + s.answer(c) + restated(c)
 			if c.WithInvalid != nil {
 				text += " " + sentence(brief(wording.AlternativeText(c.WithInvalid)))
 			}
@@ -130,6 +120,23 @@ func (s *sheet) answers() []answer {
 	}
 	return list
 }
+
+// observedLabel begins the answers of a run that is no experiment.
+func (s *sheet) observedLabel(v analysis.Verdict) string {
+	return when(s.observes(v), "Observational: ")
+}
+
+// restated says that an answer is another one once more.
+func restated(c analysis.Comparison) string {
+	return when(c.Restates != "", " This restates "+plain(c.Restates)+".")
+}
+
+// An import of a single arm, such as the week's benchmark of one platform, has
+// nothing to compare: it shows how large its values are, and waits for tare
+// history or tare compare to set it beside others.
+
+// alone says whether the run has no second arm.
+func (s *sheet) alone() bool { return len(s.plan.Arms) == 1 }
 
 // levelAnswers are the answers of a run without a second arm.
 func (s *sheet) levelAnswers() []answer {
@@ -145,12 +152,22 @@ func (s *sheet) levelAnswers() []answer {
 	return list
 }
 
+// level writes how large the values of an arm are: "median 1.627 s [1.619,
+// 1.641] over 100 trials".
+func level(a analysis.ArmSeries, m experiment.Metric) string {
+	v := a.Summary
+	if v.N == 0 {
+		return "no valid trial"
+	}
+	sc := wording.ScaleOf(m.Unit, v.Median)
+	interval := when(v.MedianLo != 0 || v.MedianHi != 0, fmt.Sprintf(" [%s, %s]", sc.Bare(v.MedianLo), sc.Bare(v.MedianHi)))
+	return "median " + sc.With(v.Median) + interval + " over " + wording.Count(v.N, "trial", "trials")
+}
+
 // common is the verdict that all share, if there is one.
 func common(cs []analysis.Comparison) analysis.Verdict {
-	for _, c := range cs {
-		if c.Verdict != cs[0].Verdict {
-			return ""
-		}
+	if slices.ContainsFunc(cs, func(c analysis.Comparison) bool { return c.Verdict != cs[0].Verdict }) {
+		return ""
 	}
 	return cs[0].Verdict
 }
@@ -158,88 +175,67 @@ func common(cs []analysis.Comparison) analysis.Verdict {
 // answer is one comparison in a sentence.
 func (s *sheet) answer(c analysis.Comparison) string {
 	arm, where := plain(c.Arm), plain(c.Metric.Name)+" in "+plain(c.Cell)
-	confidence := wording.Share(float64(s.plan.Confidence))
 	switch c.Verdict {
 	case analysis.Costs, analysis.Gains:
 		return fmt.Sprintf("%s %s on %s (%s interval; median %s with %s, %s with %s).", arm, brief(wording.Effect(&c)), where,
-			confidence, wording.Value(c.Baseline.Median, c.Metric.Unit), s.baseline, wording.Value(c.Treated.Median, plain(c.Metric.Unit)), arm)
+			s.confidence(), wording.Value(c.Baseline.Median, c.Metric.Unit), s.baseline, wording.Value(c.Treated.Median, plain(c.Metric.Unit)), arm)
 	case analysis.Equivalent:
+		overhead := fmt.Sprintf("the overhead, %s, lies within ±%s", wording.Estimate(c), wording.Share(s.margin()))
 		if inner := wording.Inner(&c); inner != "" {
-			return fmt.Sprintf("%s and %s are equivalent on %s: the overhead is %s; %s.", arm, s.baseline, where, wording.Estimate(c), inner)
+			overhead = fmt.Sprintf("the overhead is %s; %s", wording.Estimate(c), inner)
 		}
-		return fmt.Sprintf("%s and %s are equivalent on %s: the overhead, %s, lies within ±%s.",
-			arm, s.baseline, where, wording.Estimate(c), wording.Share(s.margin()))
+		return fmt.Sprintf("%s and %s are equivalent on %s: %s.", arm, s.baseline, where, overhead)
 	case analysis.NotResolved:
-		if !wording.Judged(c) {
-			return fmt.Sprintf("What %s costs on %s is not resolved: %s.", arm, where, brief(wording.Why(&c)))
-		}
-		return fmt.Sprintf("What %s costs on %s is not resolved (%s): %s.", arm, where, wording.Estimate(c), brief(wording.Why(&c)))
+		return fmt.Sprintf("What %s costs on %s is not resolved%s: %s.", arm, where, when(wording.Judged(c), " ("+wording.Estimate(c)+")"), brief(wording.Why(&c)))
 	}
 	return fmt.Sprintf("%s on %s: %s.", arm, where, brief(wording.Verdict(&c)))
 }
 
-// countedAnswer tells the cells of one arm and metric by verdict.
+// countedAnswer tells the cells of one arm and metric by verdict, effects by the
+// smallest and the largest.
 func (s *sheet) countedAnswer(cs []analysis.Comparison) string {
 	var parts []string
 	for _, v := range []analysis.Verdict{analysis.Costs, analysis.Gains, analysis.Equivalent, analysis.NotResolved, analysis.Invalid} {
-		n, lo, hi := 0, analysis.Comparison{}, analysis.Comparison{}
-		for _, c := range cs {
-			if c.Verdict != v {
-				continue
-			}
-			n++
-			if n == 1 || abs(c.Overhead.Point) < abs(lo.Overhead.Point) {
-				lo = c
-			}
-			if n == 1 || abs(c.Overhead.Point) > abs(hi.Overhead.Point) {
-				hi = c
-			}
+		of := slices.DeleteFunc(slices.Clone(cs), func(c analysis.Comparison) bool { return c.Verdict != v })
+		if len(of) == 0 {
+			continue
 		}
-		if n > 0 {
-			parts = append(parts, fmt.Sprintf("%s in %d", s.countedVerdict(v, lo, hi), n))
+		bySize := func(a, b analysis.Comparison) int {
+			return cmp.Compare(math.Abs(a.Overhead.Point), math.Abs(b.Overhead.Point))
 		}
+		word := string(v)
+		switch v {
+		case analysis.Costs, analysis.Gains:
+			word += " " + wording.Extent(slices.MinFunc(of, bySize), slices.MaxFunc(of, bySize))
+		case analysis.Equivalent:
+			word = "equivalent within ±" + wording.Share(s.margin())
+		case analysis.Invalid:
+			word = "no verdict"
+		}
+		parts = append(parts, fmt.Sprintf("%s in %d", word, len(of)))
 	}
 	return fmt.Sprintf("%s on %s, over %d cells: %s.", plain(cs[0].Arm), plain(cs[0].Metric.Name), len(cs), strings.Join(parts, ", "))
-}
-
-// countedVerdict words a verdict that holds in several cells, the smallest and
-// largest effect being lo and hi.
-func (s *sheet) countedVerdict(v analysis.Verdict, lo, hi analysis.Comparison) string {
-	extent := wording.Extent(lo, hi)
-	switch v {
-	case analysis.Costs, analysis.Gains:
-		return string(v) + " " + extent
-	case analysis.Equivalent:
-		return "equivalent within ±" + wording.Share(s.margin())
-	case analysis.Invalid:
-		return "no verdict"
-	}
-	return string(v)
 }
 
 // limits says what size of difference the run could have seen, and what is not
 // a finding.
 func (s *sheet) limits() []string {
 	var list []string
-	lo, hi, n := 0.0, 0.0, 0
+	var effects []float64
 	for _, g := range s.groups(true) {
 		for _, c := range g.rows {
-			if !wording.Judged(c) || c.MDE <= 0 || !wording.Finite(c.MDE) || !wording.IsRatio(c.Metric) {
-				continue
+			if wording.Judged(c) && c.MDE > 0 && wording.Finite(c.MDE) && wording.IsRatio(c.Metric) {
+				effects = append(effects, c.MDE)
 			}
-			if n == 0 || c.MDE < lo {
-				lo = c.MDE
-			}
-			hi, n = max(hi, c.MDE), n+1
 		}
 	}
-	if n > 0 {
-		extent := wording.Share(hi)
-		if wording.Share(lo) != wording.Share(hi) {
-			extent = "between " + wording.Share(lo) + " and " + wording.Share(hi) + ", depending on the metric"
+	if len(effects) > 0 {
+		lo, hi := wording.Share(slices.Min(effects)), wording.Share(slices.Max(effects))
+		if lo != hi {
+			hi = "between " + lo + " and " + hi + ", depending on the metric"
 		}
 		list = append(list, fmt.Sprintf("What could not be seen: the smallest true difference that these %s find with a probability of %s is %s.",
-			s.rounds(), wording.Share(float64(s.plan.Power)), extent))
+			s.sampled("rounds", "values"), wording.Share(float64(s.plan.Power)), hi))
 	}
 	if n := len(s.groups(false)); n > 0 {
 		list = append(list, fmt.Sprintf("%s exploratory: not corrected for their number, so a difference there is a hint and not a finding.",
@@ -250,17 +246,12 @@ func (s *sheet) limits() []string {
 
 // controlState is the state of the control in a word or two.
 func (s *sheet) controlState() string {
-	n, state := 0, "ok"
-	fewest := analysis.FewestRounds(&s.plan)
+	n, few, differs := 0, false, false
 	for _, c := range s.run.Controls {
 		if c.Metric.Headline && wording.Judged(c) {
 			n++
-			if c.Rounds < fewest && state == "ok" {
-				state = "not shown in so few rounds"
-			}
-			if c.Verdict == analysis.Costs || c.Verdict == analysis.Gains {
-				state = "differs"
-			}
+			few = few || c.Rounds < analysis.FewestRounds(&s.plan)
+			differs = differs || c.Verdict == analysis.Costs || c.Verdict == analysis.Gains
 		}
 	}
 	switch {
@@ -268,17 +259,14 @@ func (s *sheet) controlState() string {
 		return "none"
 	case n == 0:
 		return "no data"
-	case state == "differs" && !s.run.Valid:
+	case differs && !s.run.Valid:
 		return "failed"
+	case differs:
+		return "differs"
+	case few:
+		return "not shown in so few rounds"
 	}
-	return state
-}
-
-func abs(v float64) float64 {
-	if v < 0 {
-		return -v
-	}
-	return v
+	return "ok"
 }
 
 // controlLine is the state of the control in one line.

@@ -1,8 +1,8 @@
 package report
 
 import (
-	"cmp"
 	"slices"
+	"strings"
 
 	"tare/analysis"
 	"tare/experiment"
@@ -79,28 +79,27 @@ func arrange(r *analysis.Run) *sheet {
 	for i, c := range r.Controls {
 		find(c.Cell, c.Metric).control = &r.Controls[i]
 	}
-	s.fill(order)
-	return s
-}
-
-// fill sorts the groups into blocks, dropping those without any data.
-func (s *sheet) fill(order []*group) {
-	places := map[string]int{}
 	for _, g := range order {
 		if g.rows == nil && g.control == nil && g.series == nil {
 			continue
 		}
-		slices.SortStableFunc(g.rows, func(a, b analysis.Comparison) int {
-			return cmp.Compare(s.place(a.Arm), s.place(b.Arm))
-		})
-		i, ok := places[g.cell]
-		if !ok {
-			i = len(s.blocks)
-			places[g.cell] = i
-			s.blocks = append(s.blocks, block{id: g.cell, levels: s.levels(g.cell)})
-		}
-		s.blocks[i].groups = append(s.blocks[i].groups, *g)
+		slices.SortStableFunc(g.rows, func(a, b analysis.Comparison) int { return s.place(a.Arm) - s.place(b.Arm) })
+		b := found(&s.blocks, func(b block) bool { return b.id == g.cell }, block{id: g.cell})
+		b.groups = append(b.groups, *g)
 	}
+	for i := range s.blocks {
+		s.blocks[i].levels = s.levels(s.blocks[i].id)
+	}
+	return s
+}
+
+// found is the element of a list that is wanted, made if there is none.
+func found[T any](list *[]T, wanted func(T) bool, made T) *T {
+	if i := slices.IndexFunc(*list, wanted); i >= 0 {
+		return &(*list)[i]
+	}
+	*list = append(*list, made)
+	return &(*list)[len(*list)-1]
 }
 
 // place is an arm's place in the plan; unknown arms come last.
@@ -113,20 +112,15 @@ func (s *sheet) place(arm string) int {
 
 // levels says at which levels of its factors a cell runs.
 func (s *sheet) levels(cell string) string {
+	var levels []string
 	for _, c := range s.plan.Cells {
-		if c.ID != cell {
-			continue
-		}
-		text := ""
-		for _, l := range c.Levels {
-			if text != "" {
-				text += ", "
+		if c.ID == cell {
+			for _, l := range c.Levels {
+				levels = append(levels, plain(l.String()))
 			}
-			text += plain(l.String())
 		}
-		return text
 	}
-	return ""
+	return strings.Join(levels, ", ")
 }
 
 // role is an arm's role; arms that the plan does not know are treatments.
@@ -162,14 +156,11 @@ func (s *sheet) groups(headline bool) []group {
 
 // only gives the block's headline or exploratory groups.
 func (b block) only(headline bool) []group {
-	var list []group
-	for _, g := range b.groups {
-		if g.metric.Headline == headline {
-			list = append(list, g)
-		}
-	}
-	return list
+	return slices.DeleteFunc(slices.Clone(b.groups), func(g group) bool { return g.metric.Headline != headline })
 }
+
+// confidence is that of the intervals: "95 %".
+func (s *sheet) confidence() string { return wording.Share(float64(s.plan.Confidence)) }
 
 // margin is the equivalence margin as a share.
 func (s *sheet) margin() float64 { return float64(s.plan.Equivalence) }

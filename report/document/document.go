@@ -62,6 +62,14 @@ type Only struct {
 // On is blocks for some forms.
 func On(in Forms, blocks ...Block) Only { return Only{In: in, Blocks: blocks} }
 
+// If is blocks for every form, or none.
+func If(ok bool, blocks ...Block) Only {
+	if !ok {
+		return Only{}
+	}
+	return On(Terminal|Markdown|Page, blocks...)
+}
+
 // Paragraph is text.
 type Paragraph struct{ Text Text }
 
