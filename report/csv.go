@@ -158,7 +158,7 @@ func comparedFields(kind string, c analysis.Comparison, of, against comparing.Ov
 func HistoryCSV(w io.Writer, h *history.History) error {
 	var lines [][]field
 	for _, p := range pasts(h) {
-		for _, s := range p.chosen(true) {
+		for _, s := range p.all() {
 			for _, point := range s.Points {
 				lines = append(lines, pastFields(p.Name, p.Runs[point.Run], s, point))
 			}

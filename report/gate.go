@@ -18,11 +18,8 @@ func Gate(r *gate.Result, link string) *doc.Document {
 	if link != "" {
 		about = append(about, doc.Span{Words: " Report", Link: link})
 	}
-	d.Blocks = append(d.Blocks, doc.Paragraph{Text: about})
-	if label := wording.GateObservational(r); label != "" {
-		d.Blocks = append(d.Blocks, doc.Paragraph{Text: doc.In(doc.Strong, upperFirst(label))})
-	}
-	return d.Add(
+	label := wording.GateObservational(r)
+	return d.Add(doc.Paragraph{Text: about}, doc.If(label != "", doc.Paragraph{Text: doc.In(doc.Strong, upperFirst(label))}),
 		doc.List{Items: doc.Each(append(plainAll(wording.GateReasons(r)), wording.GateShared(r)...))},
 		gateCases(r),
 		doc.Section{Title: "Why", Fold: doc.Markdown, Quiet: doc.Terminal | doc.Page, Blocks: gateWhyBlocks(r)})
@@ -42,10 +39,7 @@ func gateCases(r *gate.Result) doc.Table {
 			t.Groups = append(t.Groups, doc.Group{Title: doc.Words(plain(c.Cell)), Parts: []doc.Part{{}}})
 		}
 		point, interval := wording.GateOverhead(c)
-		why := ""
-		if c.Outcome != gate.Pass && c.Outcome != gate.Invalid {
-			why = wording.GateBrief(r, c, shared)
-		}
+		why := when(c.Outcome != gate.Pass && c.Outcome != gate.Invalid, wording.GateBrief(r, c, shared))
 		t.Groups[len(t.Groups)-1].Add(doc.Row{Cells: append([]doc.Cell{doc.Of(doc.In(gateStyle(c.Outcome), string(c.Outcome)))},
 			doc.Cells(plain(c.Arm), wording.GateWhat(c), plain(c.Cell), plain(c.Budget.String()), point, interval, why)...)})
 	}
@@ -61,22 +55,8 @@ func gateWhyBlocks(r *gate.Result) []doc.Block {
 			list = append(list, wording.GateSentence(r, c))
 		}
 	}
-	blocks := []doc.Block{doc.On(doc.Markdown, doc.List{Items: doc.Each(list)})}
-	if warnings := plainAll(wording.Findings(r.Warnings)); len(warnings) > 0 {
-		blocks = append(blocks, doc.Alert{Title: "Before trusting these numbers", Items: doc.Each(warnings)})
-	}
-	return append(blocks, doc.On(doc.Markdown|doc.Page, doc.Say(wording.GateLegend(r))))
-}
-
-// gateStyle is the style of an outcome.
-func gateStyle(o gate.Outcome) doc.Style {
-	switch o {
-	case gate.Pass:
-		return doc.Passed
-	case gate.Fail:
-		return doc.Failed
-	case gate.Invalid:
-		return doc.Invalid
-	}
-	return doc.Open
+	warnings := plainAll(wording.Findings(r.Warnings))
+	return []doc.Block{doc.On(doc.Markdown, doc.List{Items: doc.Each(list)}),
+		doc.If(len(warnings) > 0, doc.Alert{Title: beforeTrusting, Items: doc.Each(warnings)}),
+		doc.On(doc.Markdown|doc.Page, doc.Say(wording.GateLegend(r)))}
 }

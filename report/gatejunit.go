@@ -22,15 +22,8 @@ import (
 // allows properties for suites only; those of a case carry its name in front.
 func GateJUnit(w io.Writer, r *gate.Result) error {
 	doc := junitSuites{Name: "tare gate " + plain(r.Name), Time: seconds(r.Seconds)}
-	places := map[[2]string]int{}
 	for _, c := range r.Cases {
-		at, ok := places[[2]string{c.Cell, c.Arm}]
-		if !ok {
-			at = len(doc.Suites)
-			places[[2]string{c.Cell, c.Arm}] = at
-			doc.Suites = append(doc.Suites, newSuite(r, c))
-		}
-		doc.Suites[at].add(r, c)
+		found(&doc.Suites, func(s junitSuite) bool { return s.cell == c.Cell && s.arm == c.Arm }, newSuite(r, c)).add(r, c)
 	}
 	for _, s := range doc.Suites {
 		doc.Tests, doc.Failures, doc.Errors = doc.Tests+s.Tests, doc.Failures+s.Failures, doc.Errors+s.Errors
@@ -65,6 +58,7 @@ type junitSuite struct {
 	Timestamp  string          `xml:"timestamp,attr,omitempty"`
 	Properties []junitProperty `xml:"properties>property"`
 	Cases      []junitCase     `xml:"testcase"`
+	cell, arm  string
 	spent      float64
 }
 
@@ -89,14 +83,12 @@ type junitResult struct {
 }
 
 func newSuite(r *gate.Result, c gate.Case) junitSuite {
-	s := junitSuite{Name: plain(r.Name) + "." + plain(c.Cell) + "." + plain(c.Arm)}
-	if !r.Start.IsZero() {
-		s.Timestamp = r.Start.UTC().Format(time.DateOnly + "T" + time.TimeOnly)
-	}
+	s := junitSuite{Name: plain(r.Name) + "." + plain(c.Cell) + "." + plain(c.Arm), cell: c.Cell, arm: c.Arm}
+	s.Timestamp = when(!r.Start.IsZero(), r.Start.UTC().Format(time.DateOnly+"T"+time.TimeOnly))
 	s.property("run", r.Run)
 	s.property("outcome", string(r.Outcome))
 	s.property("baseline", r.Baseline)
-	s.property("confidence", strconv.FormatFloat(r.Confidence, 'g', -1, 64))
+	s.property("confidence", exact(r.Confidence))
 	if r.Against != "" {
 		s.property("against", r.Against)
 	}
@@ -115,20 +107,22 @@ func (s *junitSuite) add(r *gate.Result, c gate.Case) {
 	s.property(what+".limit", c.Budget.String())
 	s.property(what+".outcome", string(c.Outcome))
 	if c.Estimated {
-		for i, v := range []float64{c.Overhead.Point, c.Overhead.Lo, c.Overhead.Hi, c.P, c.PAdjusted} {
-			s.property(what+"."+[...]string{"overhead", "overhead.lo", "overhead.hi", "p", "p.holm"}[i], field{value: v}.text())
+		for _, f := range []field{{"overhead", c.Overhead.Point}, {"overhead.lo", c.Overhead.Lo}, {"overhead.hi", c.Overhead.Hi},
+			{"p", c.P}, {"p.holm", c.PAdjusted}} {
+			s.property(what+"."+f.column, f.text())
 		}
 	}
 	s.property(what+".size", strconv.Itoa(c.Size))
 	k := junitCase{Name: what, Classname: s.Name, Time: seconds(c.Seconds), Out: wording.GateSentence(r, c)}
-	result := &junitResult{Message: wording.GateWhy(r, c), Text: wording.GateSentence(r, c)}
+	result := &junitResult{Type: string(c.Outcome), Message: wording.GateWhy(r, c), Text: k.Out}
 	switch c.Outcome {
 	case gate.Pass:
 	case gate.Fail:
-		result.Type, k.Failure = "over the limit", result
+		result.Type = "over the limit"
+		k.Failure = result
 		s.Failures++
 	default:
-		result.Type, k.Error = string(c.Outcome), result
+		k.Error = result
 		s.Errors++
 	}
 	s.Tests++
@@ -138,9 +132,4 @@ func (s *junitSuite) add(r *gate.Result, c gate.Case) {
 }
 
 // seconds writes a time as JUnit has it; one that is not known is left out.
-func seconds(v float64) string {
-	if v <= 0 {
-		return ""
-	}
-	return strconv.FormatFloat(v, 'f', 3, 64)
-}
+func seconds(v float64) string { return when(v > 0, strconv.FormatFloat(v, 'f', 3, 64)) }

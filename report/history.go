@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"tare/history"
 	doc "tare/report/document"
@@ -19,14 +20,15 @@ func History(h *history.History, o HistoryOptions) *doc.Document {
 		d.Title = "History of " + experimentName(all[0])
 	}
 	runs, left := 0, 0
+	var skipped []string
 	for _, p := range all {
 		runs, left = runs+len(p.Runs), left+len(p.leftOut())
 	}
-	d.Add(doc.On(doc.Page, doc.Facts{Look: doc.Glance, List: []doc.Fact{
-		{Key: "Runs", Value: wording.Number(float64(runs), 9)}, {Key: "Left out", Value: wording.Number(float64(left), 9)},
-		{Key: "Experiments", Value: wording.Number(float64(len(all)), 9)}, {Key: "Smallest segment", Value: wording.Count(h.Segment, "run", "runs")},
-		{Key: "Chance of a false change", Value: "at most " + wording.Share(h.Alpha)},
-	}}))
+	for _, s := range h.Skipped {
+		skipped = append(skipped, plain(s.Directory)+": "+brief(s.Reason))
+	}
+	d.Add(doc.On(doc.Page, doc.Facts{Look: doc.Glance, List: known("Runs", number(runs), "Left out", number(left), "Experiments", number(len(all)),
+		"Smallest segment", wording.Count(h.Segment, "run", "runs"), "Chance of a false change", "at most "+wording.Share(h.Alpha))}))
 	for i, p := range all {
 		s := doc.Section{ID: fmt.Sprintf("e%d", i+1), Title: experimentName(p), Flush: true}
 		if len(all) == 1 {
@@ -35,19 +37,13 @@ func History(h *history.History, o HistoryOptions) *doc.Document {
 		s.Blocks = p.blocks(s.ID, o)
 		d.Add(s)
 	}
-	if len(h.Skipped) > 0 {
-		var items []string
-		for _, s := range h.Skipped {
-			items = append(items, plain(s.Directory)+": "+brief(s.Reason))
-		}
-		d.Add(doc.On(doc.Markdown|doc.Page,
-			doc.Section{ID: "skipped", Title: "Skipped", Blocks: []doc.Block{doc.List{Items: doc.Each(items)}}}))
-	}
-	return d.Add(doc.Section{ID: "read", Title: "How to read this", Quiet: doc.Terminal | doc.Markdown, Blocks: []doc.Block{
-		doc.On(doc.Page, doc.Say(historyLegend)),
-		doc.Section{Blocks: []doc.Block{doc.Say(terms(h))}},
-		doc.On(doc.Page, doc.Say(historyDoubts)),
-	}})
+	return d.Add(
+		doc.On(doc.Markdown|doc.Page, doc.If(skipped != nil,
+			doc.Section{ID: "skipped", Title: "Skipped", Blocks: []doc.Block{doc.List{Items: doc.Each(skipped)}}})),
+		doc.Section{ID: "read", Title: "How to read this", Quiet: doc.Terminal | doc.Markdown, Blocks: []doc.Block{
+			doc.On(doc.Page, doc.Say(historyLegend)),
+			doc.Section{Blocks: []doc.Block{doc.Say(terms(h))}},
+			doc.On(doc.Page, doc.Say(historyDoubts))}})
 }
 
 func experimentName(p past) string { return cmp.Or(plain(p.Name), "(no name)") }
@@ -64,48 +60,55 @@ const (
 
 // blocks show one experiment.
 func (p past) blocks(id string, o HistoryOptions) []doc.Block {
-	headline, rest := p.chosen(false), p.exploratory()
+	headline, rest := p.series(true), p.series(false)
 	shown := headline
 	if o.All {
-		shown = p.chosen(true)
+		shown = p.all()
 	}
-	blocks := []doc.Block{doc.Say(p.heading() + ". " + p.outcome(shown))}
-	if changes := p.changes(id, headline); changes != nil {
-		blocks = append(blocks, doc.On(doc.Markdown|doc.Page, doc.Answers{List: changes}))
-	}
-	if list := p.others(shown); len(list) > 0 {
-		blocks = append(blocks, doc.Section{Title: "Other parameters", Note: "a line ┊ in a plot, dashed in a chart, stands before them",
-			Flush: true, Blocks: []doc.Block{doc.List{Items: doc.Each(list)}}})
-	}
+	changes, others := p.changes(id, headline), p.others(shown)
+	blocks := []doc.Block{doc.Say(p.heading() + ". " + p.outcome(shown)),
+		doc.If(changes != nil, doc.On(doc.Markdown|doc.Page, doc.Answers{List: changes})),
+		doc.If(others != nil, doc.Section{Title: "Other parameters", Note: "a line ┊ in a plot, dashed in a chart, stands before them",
+			Flush: true, Blocks: []doc.Block{doc.List{Items: doc.Each(others)}}})}
 	blocks = append(blocks, p.cells(id, headline, true, o)...)
-	if len(rest) > 0 {
-		blocks = append(blocks, p.restBlocks(id, rest, o)...)
-	}
-	return append(blocks, p.runBlocks(o)...)
+	return slices.Concat(blocks, p.restBlocks(id, rest, o), p.runBlocks(o))
 }
 
 // restBlocks show the exploratory metrics, and where there is little room only
 // if asked.
 func (p past) restBlocks(id string, rest []*history.Series, o HistoryOptions) []doc.Block {
+	if len(rest) == 0 {
+		return nil
+	}
 	section := doc.Section{Title: exploratoryTitle, Note: wording.Count(len(rest), "series", "series") + ", with a level of their own for changes", Flush: true, Fold: doc.Page}
 	if o.All {
-		if changes := p.changes(id, rest); changes != nil {
-			section.Blocks = append(section.Blocks, doc.On(doc.Markdown, doc.Answers{List: changes}))
-		}
-		section.Blocks = append(section.Blocks, p.cells(id, rest, false, o)...)
+		changes := p.changes(id, rest)
+		section.Blocks = []doc.Block{doc.If(changes != nil, doc.On(doc.Markdown, doc.Answers{List: changes}))}
+	}
+	section.Blocks = append(section.Blocks, p.cells(id, rest, false, o)...)
+	if o.All {
 		return []doc.Block{section}
 	}
-	section.Blocks = p.cells(id, rest, false, o)
 	note := wording.Count(len(rest), "series of exploratory metrics is", "series of exploratory metrics are") + " not shown (--all shows them)"
-	return []doc.Block{doc.On(doc.Page, section),
-		doc.On(doc.Terminal, doc.Section{Blocks: []doc.Block{doc.Say(note)}})}
+	return []doc.Block{doc.On(doc.Page, section), doc.On(doc.Terminal, doc.Section{Blocks: []doc.Block{doc.Say(note)}})}
+}
+
+// pastCell is the series of one cell, in the order of the plan.
+type pastCell struct {
+	id     string
+	series []*history.Series
 }
 
 // cells show series, cell by cell: as charts, and as a table in Markdown.
 func (p past) cells(id string, list []*history.Series, headline bool, o HistoryOptions) []doc.Block {
 	var blocks []doc.Block
 	drawn := 0
-	for _, c := range byCell(list) {
+	var cells []pastCell
+	for _, s := range list {
+		c := found(&cells, func(c pastCell) bool { return c.id == s.Cell }, pastCell{id: s.Cell})
+		c.series = append(c.series, s)
+	}
+	for _, c := range cells {
 		charts := doc.Only{In: doc.Terminal | doc.Page}
 		var rows []doc.Row
 		for _, s := range c.series {
@@ -127,13 +130,11 @@ func (p past) seriesSection(id string, s *history.Series, open bool, o HistoryOp
 			Wide:   func() string { return p.chart(s, o).Draw(true) },
 			Narrow: func() string { return p.chart(s, o).Draw(false) },
 			Plot:   func(width int) []string { return spark(s, len(p.Runs), width) }}}}
-	if len(s.Shifts) > 0 {
-		var changes []doc.Answer
-		for _, c := range s.Shifts {
-			changes = append(changes, doc.Answer{Verdict: changeVerdict(c), Text: doc.Words(shiftWord(s, c) + " " + p.shiftPlace(c)), Causes: p.shiftCause(c)})
-		}
-		section.Blocks = append(section.Blocks, doc.On(doc.Terminal, doc.Answers{List: changes}))
+	var changes []doc.Answer
+	for _, c := range s.Shifts {
+		changes = append(changes, doc.Answer{Verdict: changeVerdict(c), Text: doc.Words(shiftWord(s, c) + " " + p.shiftPlace(c)), Causes: p.shiftCause(c)})
 	}
+	section.Blocks = append(section.Blocks, doc.On(doc.Terminal, doc.If(changes != nil, doc.Answers{List: changes})))
 	for _, n := range wording.Findings(s.Notes) {
 		section.Blocks = append(section.Blocks, doc.Paragraph{Text: doc.In(doc.Muted, brief(n))})
 	}
@@ -151,17 +152,6 @@ func (p past) changes(id string, list []*history.Series) []doc.Answer {
 	return answers
 }
 
-// exploratory are the series that were not the question.
-func (p past) exploratory() []*history.Series {
-	var list []*history.Series
-	for _, s := range p.chosen(true) {
-		if !s.Metric.Headline {
-			list = append(list, s)
-		}
-	}
-	return list
-}
-
 // chartID names the chart of a series within a page.
 func (p past) chartID(id string, s *history.Series) string {
 	for i := range p.Series {
@@ -170,19 +160,4 @@ func (p past) chartID(id string, s *history.Series) string {
 		}
 	}
 	return id
-}
-
-// changeVerdict is what a change is, as a word.
-func changeVerdict(c history.Shift) doc.Text {
-	switch c.Direction {
-	case history.Worse:
-		return doc.In(doc.Cost, c.Direction)
-	case history.Better:
-		return doc.In(doc.Gain, c.Direction)
-	case history.Rose:
-		return doc.In(doc.Rise, c.Direction)
-	case history.Fell:
-		return doc.In(doc.Fall, c.Direction)
-	}
-	return doc.In(doc.Mixed, c.Direction)
 }

@@ -3,8 +3,6 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"slices"
-	"strings"
 
 	"tare/history"
 	doc "tare/report/document"
@@ -19,45 +17,37 @@ const (
 
 // runBlocks show the runs: all on a page, else those that are left out.
 func (p past) runBlocks(o HistoryOptions) []doc.Block {
-	blocks := []doc.Block{doc.On(doc.Page, doc.Section{Title: "Runs", Note: "the latest first", Fold: doc.Page, Blocks: p.runTable(o)})}
-	if left := p.leftOut(); len(left) > 0 {
-		var items []string
-		for _, r := range left {
-			items = append(items, plain(r.Directory)+": "+brief(wording.Reason(r.LeftOut)))
-		}
-		blocks = append(blocks, doc.On(doc.Terminal|doc.Markdown,
-			doc.Section{Title: "Left out", Flush: true, Blocks: []doc.Block{doc.List{Items: doc.Each(items), Most: mostLeftOut}}}))
+	var left []string
+	for _, r := range p.leftOut() {
+		left = append(left, plain(r.Directory)+": "+brief(wording.Reason(r.LeftOut)))
 	}
-	return blocks
+	return []doc.Block{doc.On(doc.Page, doc.Section{Title: "Runs", Note: "the latest first", Fold: doc.Page, Blocks: p.runTable(o)}),
+		doc.On(doc.Terminal|doc.Markdown, doc.If(left != nil,
+			doc.Section{Title: "Left out", Flush: true, Blocks: []doc.Block{doc.List{Items: doc.Each(left), Most: mostLeftOut}}}))}
 }
 
 // runTable lists the runs, the latest first.
 func (p past) runTable(o HistoryOptions) []doc.Block {
 	changed := map[int]bool{}
-	for _, f := range findings(p.chosen(false)) {
+	for _, f := range findings(p.series(true)) {
 		changed[f.Run] = true
 	}
 	var rows []doc.Row
 	for i := len(p.Runs) - 1; i >= 0 && len(rows) < mostRunRows; i-- {
 		rows = append(rows, p.runRow(i, changed[i], o))
 	}
-	blocks := []doc.Block{doc.Simple([]doc.Column{{Title: "no.", Right: true}, {Title: "run", Kind: doc.Name}, {Title: "start (UTC)"}, {Title: "Tare"},
-		{Title: "state", Kind: doc.Prose}, {Title: "different from the run before", Kind: doc.Prose}}, rows)}
-	if n := len(p.Runs) - len(rows); n > 0 {
-		blocks = append(blocks, doc.Say(wording.Count(n, "earlier run is", "earlier runs are")+" not listed."))
-	}
-	return blocks
+	more := len(p.Runs) - len(rows)
+	return []doc.Block{doc.Simple([]doc.Column{{Title: "no.", Right: true}, {Title: "run", Kind: doc.Name}, {Title: "start (UTC)"}, {Title: "Tare"},
+		{Title: "state", Kind: doc.Prose}, {Title: "different from the run before", Kind: doc.Prose}}, rows),
+		doc.If(more > 0, doc.Say(wording.Count(more, "earlier run is", "earlier runs are")+" not listed."))}
 }
 
 // runRow is one run. The number of one that begins a change stands out.
 func (p past) runRow(i int, changed bool, o HistoryOptions) doc.Row {
 	r := p.Runs[i]
-	number, start, state := doc.Words(fmt.Sprint(i+1)), "", "used"
+	number, state := doc.Words(fmt.Sprint(i+1)), "used"
 	if changed {
 		number[0].Style = doc.Strong
-	}
-	if !r.Start.IsZero() {
-		start = moment(r)
 	}
 	switch {
 	case r.LeftOut != nil:
@@ -66,7 +56,7 @@ func (p past) runRow(i int, changed bool, o HistoryOptions) doc.Row {
 		state = "observational: " + brief(wording.Imported(r))
 	}
 	return doc.Row{Muted: r.LeftOut != nil, Cells: []doc.Cell{doc.Of(number), doc.Of(doc.Text{{Words: plain(r.Directory), Link: o.link(r)}}),
-		doc.C(start), doc.C(plain(r.TareVersion)), doc.C(state), doc.Of(doc.Each(runEvents(r))...)}}
+		doc.C(moment(r)), doc.C(plain(r.TareVersion)), doc.C(state), doc.Of(doc.Each(runEvents(r))...)}}
 }
 
 // runEvents are the first events of a run.
@@ -89,5 +79,5 @@ func (o HistoryOptions) link(r *history.Run) string {
 
 // remarks are what a reader must know of a series.
 func remarks(s *history.Series) string {
-	return strings.Join(slices.DeleteFunc(append([]string{seriesNote(s)}, plainAll(wording.Findings(s.Notes))...), func(t string) bool { return t == "" }), "; ")
+	return join("; ", append([]string{seriesNote(s)}, plainAll(wording.Findings(s.Notes))...)...)
 }

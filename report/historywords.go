@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"tare/history"
 	"tare/wording"
@@ -25,35 +26,18 @@ func pasts(h *history.History) []past {
 	return list
 }
 
-// chosen are the series to show: those of headline metrics, or all.
-func (p past) chosen(all bool) []*history.Series {
-	var list []*history.Series
+// all are the series of the experiment.
+func (p past) all() []*history.Series {
+	list := make([]*history.Series, len(p.Series))
 	for i := range p.Series {
-		if all || p.Series[i].Metric.Headline {
-			list = append(list, &p.Series[i])
-		}
+		list[i] = &p.Series[i]
 	}
 	return list
 }
 
-// pastCell is the series of one cell, in the order of the plan.
-type pastCell struct {
-	id     string
-	series []*history.Series
-}
-
-// byCell groups series: first the cells in the order in which they appear.
-func byCell(list []*history.Series) []pastCell {
-	var cells []pastCell
-	for _, s := range list {
-		i := slices.IndexFunc(cells, func(c pastCell) bool { return c.id == s.Cell })
-		if i < 0 {
-			i = len(cells)
-			cells = append(cells, pastCell{id: s.Cell})
-		}
-		cells[i].series = append(cells[i].series, s)
-	}
-	return cells
+// series are those of headline metrics, or of exploratory ones.
+func (p past) series(headline bool) []*history.Series {
+	return slices.DeleteFunc(p.all(), func(s *history.Series) bool { return s.Metric.Headline != headline })
 }
 
 // seriesName says what a series is of, within its cell.
@@ -69,22 +53,11 @@ func seriesName(s *history.Series) string {
 
 // seriesNote says how the values of a series are to be read.
 func seriesNote(s *history.Series) string {
-	var parts []string
+	read := better(s.Metric)
 	if s.Of == history.OfOverhead {
-		parts = append(parts, "overhead, plus is a cost")
-	} else if s.Metric.Better != "" {
-		parts = append(parts, plain(string(s.Metric.Better))+" is better")
+		read = "overhead, plus is a cost"
 	}
-	if s.Machine {
-		parts = append(parts, "tells of the machine, not of a layer")
-	}
-	if !s.Metric.Headline {
-		parts = append(parts, "exploratory")
-	}
-	if s.Observational {
-		parts = append(parts, observedOnly)
-	}
-	return strings.Join(parts, "; ")
+	return join("; ", read, when(s.Machine, "tells of the machine, not of a layer"), when(!s.Metric.Headline, "exploratory"), when(s.Observational, observedOnly))
 }
 
 // observedOnly labels a series without any experiment.
@@ -111,30 +84,20 @@ func shiftMark(c history.Shift) string {
 
 // runTitle names a run with its time.
 func (p past) runTitle(i int) string {
-	r := p.Runs[i]
-	if r.Start.IsZero() {
-		return plain(r.Directory)
-	}
-	return plain(r.Directory) + " (" + moment(r) + ")"
+	at := moment(p.Runs[i])
+	return plain(p.Runs[i].Directory) + when(at != "", " ("+at+")")
 }
 
-func moment(r *history.Run) string { return r.Start.UTC().Format("2006-01-02 15:04") }
+// moment is when a run began; "" if that is not known.
+func moment(r *history.Run) string {
+	return when(!r.Start.IsZero(), r.Start.UTC().Format("2006-01-02 15:04"))
+}
 
 // shiftPlace says at which run a change is, and how sure that is.
 func (p past) shiftPlace(c history.Shift) string {
-	r := p.Runs[c.Run]
-	text := "since " + plain(r.Directory)
-	var about []string
-	if !r.Start.IsZero() {
-		about = append(about, moment(r))
-	}
-	if v := plain(r.TareVersion); v != "" {
-		about = append(about, "Tare "+v)
-	}
-	if about != nil {
-		text += " (" + strings.Join(about, ", ") + ")"
-	}
-	sure := wording.Share(p.h.Confidence)
+	r, sure := p.Runs[c.Run], wording.Share(p.h.Confidence)
+	about := join(", ", moment(r), when(r.TareVersion != "", "Tare "+plain(r.TareVersion)))
+	text := "since " + plain(r.Directory) + when(about != "", " ("+about+")")
 	if c.Earliest == c.Latest {
 		return text + "; hardly in another run (" + sure + ")"
 	}
@@ -158,14 +121,10 @@ func (p past) shiftCause(c history.Shift) []string {
 
 func eventList(events []history.Event) string {
 	var parts []string
-	for _, e := range events[:min(len(events), mostEvents)] {
+	for _, e := range events {
 		parts = append(parts, brief(wording.Difference(e.Difference)))
 	}
-	text := strings.Join(parts, "; ")
-	if n := len(events) - mostEvents; n > 0 {
-		text += fmt.Sprintf("; and %d more", n)
-	}
-	return text
+	return firstFew(parts, mostEvents, "; ", "; and ")
 }
 
 // others says at which runs the parameters of series change, and how: each
@@ -201,10 +160,7 @@ func (p past) others(list []*history.Series) []string {
 					names = append(names, plain(at.arm)+" in "+plain(at.cell))
 				}
 				slices.Sort(names)
-				if more := len(names) - mostEvents; more > 0 {
-					names = append(names[:mostEvents], fmt.Sprintf("%d more", more))
-				}
-				text += " (" + strings.Join(names, ", ") + ")"
+				text += " (" + firstFew(names, mostEvents, ", ", ", ") + ")"
 			}
 			parts = append(parts, text)
 		}
@@ -213,54 +169,31 @@ func (p past) others(list []*history.Series) []string {
 	return lines
 }
 
-// now is the level since the last change.
-func now(s *history.Series) (history.Segment, bool) {
-	if len(s.Points) == 0 || len(s.Segments) == 0 {
-		return history.Segment{}, false
-	}
-	best := s.Segments[0]
-	for _, seg := range s.Segments {
-		if seg.To >= best.To {
-			best = seg
-		}
-	}
-	return best, true
-}
-
 // nowText says the level since the last change.
 func nowText(s *history.Series) string {
-	seg, ok := now(s)
-	if !ok {
+	if len(s.Points) == 0 || len(s.Segments) == 0 {
 		return "no run can be used"
 	}
-	return wording.PastValue(s, seg.Level) + " over " + wording.Count(seg.Runs, "run", "runs")
+	now := s.Segments[0]
+	for _, seg := range s.Segments {
+		if seg.To >= now.To {
+			now = seg
+		}
+	}
+	return wording.PastValue(s, now.Level) + " over " + wording.Count(now.Runs, "run", "runs")
 }
 
 // heading counts the runs of an experiment.
 func (p past) heading() string {
-	text := wording.Count(len(p.Runs), "run", "runs")
 	first, last := p.Runs[0].Start, p.Runs[len(p.Runs)-1].Start
-	if !first.IsZero() {
-		text += " from " + first.UTC().Format("2006-01-02")
-		if to := last.UTC().Format("2006-01-02"); to != first.UTC().Format("2006-01-02") {
-			text += " to " + to
-		}
-	}
-	if n := len(p.leftOut()); n > 0 {
-		text += fmt.Sprintf(", %d of them left out", n)
-	}
-	return text
+	from, to, left := first.UTC().Format(time.DateOnly), last.UTC().Format(time.DateOnly), len(p.leftOut())
+	return wording.Count(len(p.Runs), "run", "runs") + when(!first.IsZero(), " from "+from+when(to != from, " to "+to)) +
+		when(left > 0, fmt.Sprintf(", %d of them left out", left))
 }
 
 // leftOut are the runs of which nothing is part of the statistics.
 func (p past) leftOut() []*history.Run {
-	var list []*history.Run
-	for _, r := range p.Runs {
-		if r.LeftOut != nil {
-			list = append(list, r)
-		}
-	}
-	return list
+	return slices.DeleteFunc(slices.Clone(p.Runs), func(r *history.Run) bool { return r.LeftOut == nil })
 }
 
 // finding is a change with its series.
@@ -283,11 +216,11 @@ func findings(list []*history.Series) []finding {
 
 // outcome counts the changes.
 func (p past) outcome(list []*history.Series) string {
-	n := len(findings(list))
-	if n == 0 {
-		return "No change in " + wording.Count(len(list), "series", "series") + "."
+	changes := "No change"
+	if n := len(findings(list)); n > 0 {
+		changes = wording.Count(n, "change", "changes")
 	}
-	return wording.Count(n, "change", "changes") + " in " + wording.Count(len(list), "series", "series") + "."
+	return changes + " in " + wording.Count(len(list), "series", "series") + "."
 }
 
 // terms says how a history was judged.
