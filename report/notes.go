@@ -1,6 +1,8 @@
 package report
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -14,11 +16,7 @@ func (s *sheet) warnings(headline bool) []string {
 	var list []string
 	seen := map[string]bool{}
 	add := func(text string, parts ...string) {
-		where := strings.Join(slices.DeleteFunc(plainAll(parts), func(p string) bool { return p == "" }), ", ")
-		text = brief(text)
-		if where != "" {
-			text = where + ": " + text
-		}
+		text = join(": ", join(", ", plainAll(parts)...), brief(text))
 		if !seen[text] {
 			seen[text] = true
 			list = append(list, text)
@@ -44,15 +42,5 @@ func (s *sheet) warnings(headline bool) []string {
 
 // rules are the rules in a count, the most frequent first.
 func rules(by map[string]int) []string {
-	var list []string
-	for rule := range by {
-		list = append(list, rule)
-	}
-	slices.SortFunc(list, func(a, b string) int {
-		if by[a] != by[b] {
-			return by[b] - by[a]
-		}
-		return strings.Compare(a, b)
-	})
-	return list
+	return slices.SortedFunc(maps.Keys(by), func(a, b string) int { return cmp.Or(by[b]-by[a], strings.Compare(a, b)) })
 }

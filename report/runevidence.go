@@ -14,7 +14,6 @@ import (
 
 // proofSection shows that each layer was on in its arm and off elsewhere.
 func (s *sheet) proofSection() doc.Section {
-	section := doc.Section{ID: "proof", Title: "Proof of treatment"}
 	var rows []doc.Row
 	var once, each []string
 	for _, p := range s.proofs() {
@@ -25,39 +24,33 @@ func (s *sheet) proofSection() doc.Section {
 		if name := plain(p.Name); !slices.Contains(*list, name) {
 			*list = append(*list, name)
 		}
-		failed := doc.Of(doc.Words(strconv.Itoa(p.Failed)))
+		failed := doc.Words(strconv.Itoa(p.Failed))
 		if p.Failed > 0 {
-			failed = doc.Of(doc.In(doc.Strong, "× "+strconv.Itoa(p.Failed)))
+			failed = doc.In(doc.Strong, "× "+strconv.Itoa(p.Failed))
 		}
-		rows = append(rows, doc.Row{Cells: append(doc.Cells(plain(p.Arm), plain(p.Layer), plain(p.Name), brief(p.Expected), brief(p.Example), made, strconv.Itoa(p.Passed)), failed)})
+		rows = append(rows, doc.Row{Cells: append(doc.Cells(plain(p.Arm), plain(p.Layer), plain(p.Name), brief(p.Expected), brief(p.Example), made, strconv.Itoa(p.Passed)), doc.Of(failed))})
 	}
-	if rows == nil {
-		section.Blocks = []doc.Block{doc.Say("No check was recorded: no arm of this run has a layer that proves itself.")}
-		return section
-	}
-	section.Blocks = []doc.Block{
-		doc.Say("Evidence that each layer was on in its arm and off elsewhere. A trial whose proof fails yields no number. " + proofNote(once, each)),
-		doc.Simple([]doc.Column{{Title: "arm", Kind: doc.Name}, {Title: "layer"}, {Title: "check", Kind: doc.Prose}, {Title: "expected", Kind: doc.Prose},
-			{Title: "observed, first trial", Kind: doc.Prose}, {Title: "made"}, {Title: "passed", Right: true}, {Title: "failed", Right: true}}, rows)}
-	return section
+	note := join(" ", "Evidence that each layer was on in its arm and off elsewhere. A trial whose proof fails yields no number.",
+		when(each != nil, "Made in every trial: "+enumerate(each, 12, "checks")+"."),
+		when(once != nil, "Made once, when the layer was set up: "+enumerate(once, 12, "checks")+"."))
+	return doc.Section{ID: "proof", Title: "Proof of treatment", Blocks: []doc.Block{
+		doc.If(rows == nil, doc.Say("No check was recorded: no arm of this run has a layer that proves itself.")),
+		doc.If(rows != nil, doc.Say(note), doc.Simple([]doc.Column{{Title: "arm", Kind: doc.Name}, {Title: "layer"}, {Title: "check", Kind: doc.Prose},
+			{Title: "expected", Kind: doc.Prose}, {Title: "observed, first trial", Kind: doc.Prose}, {Title: "made"},
+			{Title: "passed", Right: true}, {Title: "failed", Right: true}}, rows))}}
 }
 
 // proofs are the run's checks, one for each arm, layer and name: a check whose
 // expectation depends on what the trial did (bytes through a tunnel) shows the
 // first.
 func (s *sheet) proofs() []analysis.ProofSummary {
-	type key struct {
-		arm, layer, name string
-		once             bool
-	}
 	var list []analysis.ProofSummary
-	at := map[key]int{}
 	varies := map[int]bool{}
 	for _, p := range s.run.Proofs {
-		k := key{p.Arm, p.Layer, p.Name, p.Once}
-		i, ok := at[k]
-		if !ok {
-			at[k] = len(list)
+		i := slices.IndexFunc(list, func(of analysis.ProofSummary) bool {
+			return of.Arm == p.Arm && of.Layer == p.Layer && of.Name == p.Name && of.Once == p.Once
+		})
+		if i < 0 {
 			list = append(list, p)
 			continue
 		}
@@ -65,44 +58,28 @@ func (s *sheet) proofs() []analysis.ProofSummary {
 		list[i].Failed += p.Failed
 		varies[i] = varies[i] || p.Expected != list[i].Expected
 	}
-	for i := range varies {
-		if varies[i] {
-			list[i].Expected = brief(list[i].Expected) + " (differs by trial)"
-		}
+	for i := range list {
+		list[i].Expected = brief(list[i].Expected) + when(varies[i], " (differs by trial)")
 	}
 	return list
-}
-
-// proofNote says which checks were made how often.
-func proofNote(once, each []string) string {
-	var parts []string
-	if len(each) > 0 {
-		parts = append(parts, "Made in every trial: "+enumerate(each, 12, "checks")+".")
-	}
-	if len(once) > 0 {
-		parts = append(parts, "Made once, when the layer was set up: "+enumerate(once, 12, "checks")+".")
-	}
-	return strings.Join(parts, " ")
 }
 
 // invalidBlocks are the trials that broke a rule: how many of each rule, which
 // files of an import, and on a page each of them.
 func (s *sheet) invalidBlocks(o RunOptions) []doc.Block {
-	section := doc.Section{ID: "invalid", Title: "Invalid trials", Blocks: []doc.Block{
-		doc.On(doc.Markdown|doc.Page, doc.Say(s.invalidNote()))}}
 	var counts []doc.Fact
 	for _, rule := range rules(s.run.Trials.ByRule) {
 		counts = append(counts, doc.Fact{Key: plain(rule), Value: wording.Count(s.run.Trials.ByRule[rule], "trial", "trials")})
 	}
-	section.Blocks = append(section.Blocks, doc.Facts{List: counts})
+	section := doc.Section{ID: "invalid", Title: "Invalid trials", Blocks: []doc.Block{
+		doc.On(doc.Markdown|doc.Page, doc.Say(s.invalidNote())), doc.Facts{List: counts}}}
 	if s.imported() {
 		section.Blocks = append(section.Blocks, doc.On(doc.Terminal, s.fileList(mostFiles, "; the report lists them")),
 			doc.On(doc.Markdown, s.fileList(mostMarkdownFiles, "")))
 	}
 	if len(s.run.Invalids) > 0 {
 		section.Blocks = append(section.Blocks, doc.On(doc.Page, s.invalidTrials(o)))
-	}
-	if counts == nil && len(s.run.Invalids) == 0 {
+	} else if counts == nil {
 		return []doc.Block{doc.On(doc.Page, section)}
 	}
 	return []doc.Block{section}
@@ -135,14 +112,12 @@ func (s *sheet) invalidTrials(o RunOptions) doc.Section {
 	for _, t := range s.run.Invalids[:min(len(s.run.Invalids), mostInvalids)] {
 		rows = append(rows, s.invalidRow(t, o))
 	}
-	section := doc.Section{Title: "Each invalid trial with its rule", Fold: doc.Page, Open: len(s.run.Invalids) <= 10, Blocks: []doc.Block{
+	more := len(s.run.Invalids) - len(rows)
+	return doc.Section{Title: "Each invalid trial with its rule", Fold: doc.Page, Open: len(s.run.Invalids) <= 10, Blocks: []doc.Block{
 		doc.Simple([]doc.Column{{Title: "trial", Right: true}, {Title: "file", Kind: doc.Prose, In: theirs}, {Title: "round", Right: true, In: ours},
 			{Title: "attempt", Right: true, In: ours}, {Title: "cell", Kind: doc.Name}, {Title: "arm", Kind: doc.Name}, {Title: "rule"},
-			{Title: "detail", Kind: doc.Prose}, {Title: "raw output"}}, rows)}}
-	if n := len(s.run.Invalids) - len(rows); n > 0 {
-		section.Blocks = append(section.Blocks, doc.Paragraph{Text: doc.In(doc.Muted, wording.Count(n, "trial", "trials")+" more; trials.jsonl has all.")})
-	}
-	return section
+			{Title: "detail", Kind: doc.Prose}, {Title: "raw output"}}, rows),
+		doc.If(more > 0, doc.Paragraph{Text: doc.In(doc.Muted, wording.Count(more, "trial", "trials")+" more; trials.jsonl has all.")})}}
 }
 
 func (s *sheet) invalidRow(t journal.Trial, o RunOptions) doc.Row {
@@ -153,10 +128,7 @@ func (s *sheet) invalidRow(t journal.Trial, o RunOptions) doc.Row {
 	file, _ := reasonOf(t)
 	raw := doc.Cell{}
 	if t.Raw != "" {
-		to := t.Raw
-		if !s.imported() {
-			to += "/" // a directory
-		}
+		to := t.Raw + when(!s.imported(), "/") // a directory
 		raw = doc.Of(doc.Text{{Words: "files", Link: link(base(o.Page, o.RunDir), to)}})
 	}
 	return doc.Row{Cells: append(doc.Cells(strconv.Itoa(t.Seq), file, strconv.Itoa(t.Round), strconv.Itoa(t.Attempt), plain(t.Cell), plain(t.Arm),
@@ -165,20 +137,18 @@ func (s *sheet) invalidRow(t journal.Trial, o RunOptions) doc.Row {
 
 // invalidNote says how many trials were invalid and what became of them.
 func (s *sheet) invalidNote() string {
-	n := len(s.run.Invalids)
-	if n == 0 {
-		if s.imported() {
-			return "No trial broke a rule."
-		}
-		return "No trial broke a rule of the experiment."
+	n, lost := len(s.run.Invalids), s.run.Trials.Lost
+	broke := wording.Count(n, "trial broke", "trials broke") + " a rule"
+	switch {
+	case n == 0:
+		return "No trial broke a rule" + when(!s.imported(), " of the experiment") + "."
+	case s.imported():
+		return broke + " and gave no data. Rules never look at whether a value is high or low."
 	}
-	if s.imported() {
-		return wording.Count(n, "trial broke", "trials broke") + " a rule and gave no data. Rules never look at whether a value is high or low."
+	end := "none stayed without a valid value."
+	if lost > 0 {
+		end = wording.Count(lost, "planned trial", "planned trials") + " stayed invalid."
 	}
-	text := fmt.Sprintf("%s a rule that was fixed before the run, and gave no data. An invalid trial is repeated within its round, up to %s in all",
-		wording.Count(n, "trial broke", "trials broke"), wording.Count(s.plan.Attempts, "attempt", "attempts"))
-	if s.run.Trials.Lost > 0 {
-		return text + fmt.Sprintf("; %s stayed invalid.", wording.Count(s.run.Trials.Lost, "planned trial", "planned trials"))
-	}
-	return text + "; none stayed without a valid value."
+	return fmt.Sprintf("%s that was fixed before the run, and gave no data. An invalid trial is repeated within its round, up to %s in all; %s",
+		broke, wording.Count(s.plan.Attempts, "attempt", "attempts"), end)
 }

@@ -26,42 +26,31 @@ func (s *sheet) machineSection() doc.Section {
 	for _, c := range e.Clusters {
 		section.Blocks = append(section.Blocks, clusterSection(c))
 	}
-	here := []doc.Block{doc.Facts{List: machineFacts(e)}}
-	if len(e.Clusters) > 0 {
-		here = []doc.Block{doc.Section{Title: "The machine on which tare run was called", Blocks: here}}
+	facts, many := doc.Facts{List: machineFacts(e)}, len(e.Clusters) > 0
+	var tools []doc.Row
+	for _, t := range e.Tools {
+		tools = append(tools, doc.Row{Cells: append(doc.Cells(plain(t.Name), plain(t.Version)), doc.Of(doc.In(doc.Mono, plain(t.Path))))})
 	}
-	page(here...)
-	if len(e.Tools) > 0 {
-		var rows []doc.Row
-		for _, t := range e.Tools {
-			rows = append(rows, doc.Row{Cells: append(doc.Cells(plain(t.Name), plain(t.Version)), doc.Of(doc.In(doc.Mono, plain(t.Path))))})
-		}
-		page(doc.Simple([]doc.Column{{Title: "tool"}, {Title: "version", Kind: doc.Prose}, {Title: "path", Kind: doc.Prose}}, rows))
-	}
-	page(machineDetails(e)...)
+	page(doc.If(many, doc.Section{Title: "The machine on which tare run was called", Blocks: []doc.Block{facts}}), doc.If(!many, facts),
+		doc.If(tools != nil, doc.Simple([]doc.Column{{Title: "tool"}, {Title: "version", Kind: doc.Prose}, {Title: "path", Kind: doc.Prose}}, tools)),
+		machineDetail("CPU vulnerabilities and mitigations", byName(e.Mitigations)),
+		machineDetail("Cipher drivers", byName(e.CipherDriver)),
+		machineDetail("CPU flags", known("Flags", strings.Join(e.CPU.Flags, " "))))
 	return section
 }
 
 // machineFacts are the environment's single facts; empty ones are left out.
 func machineFacts(e *machine.Environment) []doc.Fact {
-	cores := fmt.Sprintf("%d online, %d usable", e.CPU.Online, e.CPU.Usable)
-	if e.Cgroup.CPUs > 0 {
-		cores += fmt.Sprintf(", limited to %s cores by the cgroup", wording.Number(e.Cgroup.CPUs, 3))
-	}
-	memory := ""
-	if e.Memory > 0 {
-		memory = wording.Value(float64(e.Memory), "B")
-	}
-	if e.Cgroup.Memory > 0 {
-		memory += ", limited to " + wording.Value(float64(e.Cgroup.Memory), "B") + " by the cgroup"
-	}
+	bytes := func(n float64) string { return wording.Value(n, "B") }
+	cores := fmt.Sprintf("%d online, %d usable", e.CPU.Online, e.CPU.Usable) +
+		when(e.Cgroup.CPUs > 0, ", limited to "+wording.Number(e.Cgroup.CPUs, 3)+" cores by the cgroup")
+	memory := when(e.Memory > 0, bytes(float64(e.Memory))) +
+		when(e.Cgroup.Memory > 0, ", limited to "+bytes(float64(e.Cgroup.Memory))+" by the cgroup")
 	rights := "unprivileged"
 	if e.Root {
 		rights = "root"
 	}
-	if e.UserNS {
-		rights += ", in a user namespace of its own"
-	}
+	rights += when(e.UserNS, ", in a user namespace of its own")
 	return known("System", e.OS, "Kernel", strings.TrimSpace(e.Kernel+" "+e.KernelBuild), "Architecture", e.Architecture,
 		"Processor", e.CPU.Model, "Cores", cores, "Frequency governor", e.CPU.Governor, "Turbo", e.CPU.Turbo,
 		"SMT", e.CPU.SMT, "Microcode", e.CPU.Microcode, "Memory", memory, "Clock source", e.ClockSource,
@@ -70,24 +59,18 @@ func machineFacts(e *machine.Environment) []doc.Fact {
 		"Rights", rights, "Tare", strings.TrimSpace(e.TareVersion+" "+e.Go))
 }
 
-// machineDetails are the environment's long parts.
-func machineDetails(e *machine.Environment) []doc.Block {
-	var blocks []doc.Block
-	add := func(title string, m map[string]string) {
-		var list []doc.Fact
-		for _, k := range slices.Sorted(maps.Keys(m)) {
-			list = append(list, doc.Fact{Key: plain(k), Value: plain(m[k])})
-		}
-		if list != nil {
-			blocks = append(blocks, doc.Section{Title: title, Fold: doc.Page, Blocks: []doc.Block{doc.Facts{List: list}}})
-		}
+// machineDetail is a long part of the environment.
+func machineDetail(title string, list []doc.Fact) doc.Block {
+	return doc.If(list != nil, doc.Section{Title: title, Fold: doc.Page, Blocks: []doc.Block{doc.Facts{List: list}}})
+}
+
+// byName are facts in the order of their names.
+func byName(m map[string]string) []doc.Fact {
+	var list []doc.Fact
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		list = append(list, doc.Fact{Key: plain(k), Value: plain(m[k])})
 	}
-	add("CPU vulnerabilities and mitigations", e.Mitigations)
-	add("Cipher drivers", e.CipherDriver)
-	if len(e.CPU.Flags) > 0 {
-		add("CPU flags", map[string]string{"Flags": strings.Join(e.CPU.Flags, " ")})
-	}
-	return blocks
+	return list
 }
 
 // clusterSection is a cluster that trials ran on, with its nodes.
@@ -115,16 +98,8 @@ func clusterSection(c machine.Cluster) doc.Section {
 }
 
 func nodeRow(n machine.Node) doc.Row {
-	joined := func(parts ...string) string {
-		return plain(strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), ", "))
-	}
-	cpus, memory := "", ""
-	if n.CPUs != "" {
-		cpus = n.CPUs + " CPUs"
-	}
-	if n.Memory != "" {
-		memory = n.Memory + " memory"
-	}
+	joined := func(parts ...string) string { return plain(join(", ", parts...)) }
+	cpus, memory := when(n.CPUs != "", n.CPUs+" CPUs"), when(n.Memory != "", n.Memory+" memory")
 	return doc.Row{Cells: doc.Cells(plain(n.Name), joined(n.Region, n.Zone), joined(n.Instance, n.Confidential),
 		joined(n.CPU, cpus, memory), joined(n.OS, n.Kernel, n.Architecture), joined(n.Runtime, n.Kubelet))}
 }
