@@ -23,7 +23,7 @@ func Analyze(plan *experiment.Plan, trials []journal.Trial, env *machine.Environ
 	t := tabulate(plan, trials, validOnly)
 	run, j := judgeRun(t, trials)
 	run.Environment = env
-	run.Start = began(trials)
+	run.Start = Began(trials)
 	if plan.Import == nil {
 		run.Sessions = sessions(trials, run.Start)
 	}
@@ -224,8 +224,8 @@ func (x explainer) detectable(c *Comparison, h *hypothesis) {
 	}
 }
 
-// began is the start of the first trial; the zero time without trials.
-func began(trials []journal.Trial) time.Time {
+// Began is the start of the first trial; the zero time where none tells it.
+func Began(trials []journal.Trial) time.Time {
 	var first time.Time
 	for i := range trials {
 		if s := trials[i].Start; !s.IsZero() && (first.IsZero() || s.Before(first)) {

@@ -129,37 +129,34 @@ func harness(trials []journal.Trial) Harness {
 // session and counts once for each outcome in it. A caveat that a later session
 // brings (it found another implementation, say) stands in a summary of its own.
 func proofs(plan *experiment.Plan, trials []journal.Trial) []ProofSummary {
-	type key struct {
-		arm, layer, name, expected, caveat string
-		once                               bool
-	}
 	type outcome struct {
-		key
+		ProofSummary
 		session  int
 		observed string
 		ok       bool
 	}
-	at, counted := map[key]int{}, map[outcome]bool{}
+	at, counted := map[ProofSummary]int{}, map[outcome]bool{}
 	var list []ProofSummary
 	for i := range trials {
 		t := &trials[i]
 		for _, c := range t.Checks {
-			k := key{t.Arm, c.Layer, c.Name, c.Expected, c.Caveat, c.Once}
-			if _, ok := at[k]; !ok {
-				at[k] = len(list)
-				list = append(list, ProofSummary{Arm: k.arm, Layer: k.layer, Name: k.name, Expected: k.expected, Example: c.Observed, Caveat: k.caveat, Once: k.once})
+			check := ProofSummary{Arm: t.Arm, Layer: c.Layer, Name: c.Name, Expected: c.Expected, Caveat: c.Caveat, Once: c.Once}
+			k, known := at[check]
+			if !known {
+				k = len(list)
+				at[check] = k
+				list = append(list, check)
+				list[k].Example = c.Observed
 			}
-			if c.Once {
-				o := outcome{k, t.Session, c.Observed, c.OK}
-				if counted[o] {
-					continue
-				}
-				counted[o] = true
+			o := outcome{check, t.Session, c.Observed, c.OK}
+			if c.Once && counted[o] {
+				continue
 			}
+			counted[o] = true
 			if c.OK {
-				list[at[k]].Passed++
+				list[k].Passed++
 			} else {
-				list[at[k]].Failed++
+				list[k].Failed++
 			}
 		}
 	}

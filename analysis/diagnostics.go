@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 
+	"gonum.org/v1/gonum/floats"
+
 	"tare/analysis/contrast"
 	"tare/experiment"
 	"tare/stats"
@@ -94,6 +96,31 @@ func diagnosticsOf(values []float64, s Summary, level float64, seed uint64) *Dia
 		}
 	}
 	return d
+}
+
+// steps says whether changes of level describe a series better than what they
+// are mistaken for: a straight rise or fall, which a line fits more closely, and
+// values that carry over, which go on resembling their neighbours within the
+// segments.
+func steps(values []float64, changes []int, level float64) bool {
+	places := make([]float64, len(values))
+	for i := range places {
+		places[i] = float64(i)
+	}
+	line, err := stats.FitLine(places, values)
+	if err != nil || len(changes) == 0 {
+		return false
+	}
+	besideLine, besideSteps := slices.Clone(values), slices.Clone(values)
+	for i, at := range places {
+		besideLine[i] -= line.At(at)
+	}
+	from := 0
+	for _, to := range append(slices.Clone(changes), len(values)) {
+		centre(besideSteps[from:to])
+		from = to
+	}
+	return floats.Norm(besideSteps, 2) < floats.Norm(besideLine, 2) && lagP(stats.Lag1(besideSteps), len(values)) > level
 }
 
 func distinct(values []float64) int {

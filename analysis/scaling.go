@@ -1,10 +1,10 @@
 package analysis
 
 import (
-	"cmp"
+	"fmt"
+	"maps"
 	"math"
 	"slices"
-	"strings"
 
 	"tare/analysis/contrast"
 	"tare/experiment"
@@ -109,7 +109,7 @@ func ladders(plan *experiment.Plan) []ladder {
 	for c, cell := range plan.Cells {
 		for k, l := range cell.Levels {
 			held := slices.Concat(cell.Levels[:k], cell.Levels[k+1:])
-			id := key{cell.Workload, l.Factor, written(held)}
+			id := key{cell.Workload, l.Factor, fmt.Sprintf("%q", held)}
 			if at[id] == nil {
 				at[id] = &ladder{factor: l.Factor, held: held}
 				order = append(order, at[id])
@@ -124,15 +124,6 @@ func ladders(plan *experiment.Plan) []ladder {
 		}
 	}
 	return list
-}
-
-// written writes levels so that different ones differ.
-func written(levels []factor.Level) string {
-	var b strings.Builder
-	for _, l := range levels {
-		b.WriteString(l.Factor + "\x00" + l.Value + "\x00")
-	}
-	return b.String()
 }
 
 // climb reads the levels as numbers and puts the cells in their order. It is
@@ -150,21 +141,15 @@ func (l *ladder) climb(plan *experiment.Plan) bool {
 	if !ok || len(x) < leastLevels || len(x) != len(l.cells) {
 		return false
 	}
-	order := make([]int, len(x))
-	for i := range order {
-		order[i] = i
+	at := map[float64]int{} // cells by level
+	for i, c := range l.cells {
+		at[x[i]] = c
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(x[a], x[b]) })
-	cells := slices.Clone(l.cells)
-	for i, from := range order {
-		l.cells[i] = cells[from]
-		l.x = append(l.x, x[from])
-		if i > 0 && l.x[i] == l.x[i-1] {
-			return false
-		}
+	l.x, l.unit, l.cells = slices.Sorted(maps.Keys(at)), unit, nil
+	for _, level := range l.x {
+		l.cells = append(l.cells, at[level])
 	}
-	l.unit = unit
-	return true
+	return len(l.x) == len(x) // no level twice
 }
 
 // everywhere says whether all cells have the metric.

@@ -3,6 +3,7 @@ package analysis
 import (
 	"errors"
 	"math"
+	"slices"
 
 	"tare/analysis/contrast"
 	"tare/stats"
@@ -47,7 +48,7 @@ func (c *climbing) fit(l ladder, means []float64) Fit {
 		}
 		f.P = min(f.P, missed(residuals)*float64(independent(len(l.x))))
 	}
-	if rise := rises(means); rise > 0 {
+	if rise := slices.Max(means) - slices.Min(means); rise > 0 {
 		f.Off = contrast.Finite(worst / rise)
 	}
 	f.Poor = f.P <= fitLevel && f.Off >= fitMiss
@@ -76,15 +77,6 @@ func missed(residuals []float64) float64 {
 		return 0
 	}
 	return 1
-}
-
-// rises is the distance from the lowest mean to the highest.
-func rises(means []float64) float64 {
-	lo, hi := math.Inf(1), math.Inf(-1)
-	for _, m := range means {
-		lo, hi = min(lo, m), max(hi, m)
-	}
-	return hi - lo
 }
 
 // bend is the sign of the quadratic in what is left, if it accounts for half of

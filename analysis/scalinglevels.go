@@ -1,69 +1,69 @@
 package analysis
 
 import (
+	"encoding"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
 	"tare/experiment/quantity"
 )
 
+// notations are the ways to write a level: the unit, and the number of it that a text says.
+var notations = []struct {
+	unit string
+	read func(text string) (float64, error)
+}{
+	{"", readNumber},
+	{"%", reads(func(p quantity.Percent) float64 { return float64(p) * 100 })},
+	{"1/s", reads(func(f quantity.Frequency) float64 { return float64(f) })},
+	{"s", reads(func(d quantity.Duration) float64 { return d.Std().Seconds() })},
+	{"B", reads(func(s quantity.Size) float64 { return float64(s) })},
+	{"bit/s", reads(func(r quantity.Rate) float64 {
+		if r == 0 { // unlimited
+			return math.Inf(1)
+		}
+		return float64(r)
+	})},
+}
+
+func reads[Q any, P interface {
+	*Q
+	encoding.TextUnmarshaler
+}](number func(Q) float64) func(text string) (float64, error) {
+	return func(text string) (float64, error) {
+		var q Q
+		err := P(&q).UnmarshalText([]byte(text))
+		return number(q), err
+	}
+}
+
+func readNumber(text string) (float64, error) {
+	if strings.TrimLeft(text, "0123456789.-+eE") != "" {
+		return math.NaN(), nil // such as 0x10 or infinity
+	}
+	return strconv.ParseFloat(text, 64)
+}
+
 // readLevels reads the levels of a factor as numbers of one unit. Sizes and
 // rates come in the largest unit that none of them is below.
 func readLevels(levels []string) (x []float64, unit string, ok bool) {
-	for _, read := range []func(string) (float64, string, bool){readNumber, readPercent, readFrequency, readDuration, readSize, readRate} {
-		x, unit = x[:0], ""
+	for _, n := range notations {
+		x = x[:0]
 		for _, text := range levels {
-			v, u, ok := read(text)
-			if !ok || math.IsNaN(v) || math.IsInf(v, 0) {
+			v, err := n.read(text)
+			if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
 				break
 			}
-			x, unit = append(x, v), u
+			x = append(x, v)
 		}
 		if len(x) == len(levels) && len(x) > 0 {
-			x, unit = enlarged(x, unit)
+			x, unit = enlarged(x, n.unit)
 			return x, unit, true
 		}
 	}
 	return nil, "", false
-}
-
-func readNumber(text string) (float64, string, bool) {
-	if strings.TrimLeft(text, "0123456789.-+eE") != "" {
-		return 0, "", false // such as 0x10 or infinity
-	}
-	v, err := strconv.ParseFloat(text, 64)
-	return v, "", err == nil
-}
-
-func readPercent(text string) (float64, string, bool) {
-	var p quantity.Percent
-	err := p.UnmarshalText([]byte(text))
-	return float64(p) * 100, "%", err == nil
-}
-
-func readFrequency(text string) (float64, string, bool) {
-	var f quantity.Frequency
-	err := f.UnmarshalText([]byte(text))
-	return float64(f), "1/s", err == nil
-}
-
-func readDuration(text string) (float64, string, bool) {
-	var d quantity.Duration
-	err := d.UnmarshalText([]byte(text))
-	return d.Std().Seconds(), "s", err == nil
-}
-
-func readSize(text string) (float64, string, bool) {
-	var s quantity.Size
-	err := s.UnmarshalText([]byte(text))
-	return float64(s), "B", err == nil
-}
-
-func readRate(text string) (float64, string, bool) {
-	var r quantity.Rate
-	err := r.UnmarshalText([]byte(text))
-	return float64(r), "bit/s", err == nil && r > 0
 }
 
 // enlarged gives the numbers in a larger unit if all of them reach it.
@@ -76,12 +76,8 @@ func enlarged(x []float64, unit string) ([]float64, string) {
 	default:
 		return x, unit
 	}
-	least := math.Inf(1)
-	for _, v := range x {
-		least = min(least, v)
-	}
 	k := 0
-	for k+1 < len(steps) && least >= math.Pow(base, float64(k+1)) {
+	for k+1 < len(steps) && slices.Min(x) >= math.Pow(base, float64(k+1)) {
 		k++
 	}
 	for i := range x {

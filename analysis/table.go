@@ -65,31 +65,30 @@ func (t *table) place(cell, arm string) (c, a int, ok bool) {
 	return c, a, okCell && okArm
 }
 
-// byRound puts trials of the same round side by side.
+// byRound puts trials of the same round side by side. In a run of Tare's own, every
+// cell is measured in every round. Files that are imported may each bring a cell of
+// their own, and slots for all rounds in all cells would be the square of their number.
 func (t *table) byRound(trials []journal.Trial) {
-	plan := t.plan
+	t.at = make([][]int, len(t.plan.Cells))
 	for i := range trials {
-		if n := len(t.rounds); n == 0 || t.rounds[n-1] != trials[i].Round {
-			t.rounds = append(t.rounds, trials[i].Round)
+		t.rounds = append(t.rounds, trials[i].Round)
+		if c, ok := t.cells[trials[i].Cell]; ok {
+			t.at[c] = append(t.at[c], trials[i].Round)
 		}
 	}
-	slices.Sort(t.rounds)
-	t.rounds = slices.Compact(t.rounds)
+	t.rounds = ascending(t.rounds)
 	if n := len(t.rounds); n > 0 {
 		t.final = t.rounds[n-1]
 	}
-	t.at = t.cellRounds(trials)
-	slots := 0
-	for _, rounds := range t.at {
-		slots += len(rounds) * len(plan.Arms)
-	}
-	all := make([]slot, slots)
-	t.slots = make([][][]slot, len(plan.Cells))
+	t.slots = make([][][]slot, len(t.plan.Cells))
 	for c := range t.slots {
-		t.slots[c] = make([][]slot, len(plan.Arms))
-		n := len(t.at[c])
+		if t.plan.Import == nil {
+			t.at[c] = t.rounds
+		}
+		t.at[c] = ascending(t.at[c])
+		t.slots[c] = make([][]slot, len(t.plan.Arms))
 		for a := range t.slots[c] {
-			t.slots[c][a], all = all[:n:n], all[n:]
+			t.slots[c][a] = make([]slot, len(t.at[c]))
 		}
 	}
 	for i := range trials {
@@ -104,29 +103,10 @@ func (t *table) byRound(trials []journal.Trial) {
 	}
 }
 
-// cellRounds gives the rounds of each cell. In a run of Tare's own, every cell is
-// measured in every round. Files that are imported may each bring a cell of their
-// own, and slots for all rounds in all cells would be the square of their number.
-func (t *table) cellRounds(trials []journal.Trial) [][]int {
-	at := make([][]int, len(t.plan.Cells))
-	if t.plan.Import == nil {
-		for c := range at {
-			at[c] = t.rounds
-		}
-		return at
-	}
-	for i := range trials {
-		if c, ok := t.cells[trials[i].Cell]; ok {
-			if n := len(at[c]); n == 0 || at[c][n-1] != trials[i].Round {
-				at[c] = append(at[c], trials[i].Round)
-			}
-		}
-	}
-	for c := range at {
-		slices.Sort(at[c])
-		at[c] = slices.Compact(at[c])
-	}
-	return at
+// ascending sorts rounds and names each once.
+func ascending(rounds []int) []int {
+	slices.Sort(rounds)
+	return slices.Compact(rounds)
 }
 
 // lose counts a trial that has no place. An imported file that could not be read

@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -76,14 +77,12 @@ func (c *comparison) compareArms(p *properties) {
 	}
 }
 
-// none stands for an arm without layers.
-const none = "none"
-
 // compareLayers compares an arm's layers and their parameters in force.
 func compareLayers(p *properties, name string, arms []*experiment.PlannedArm) {
-	leaves, kinds, has := make([]map[string]string, len(arms)), make([]string, len(arms)), make([]bool, len(arms))
+	leaves, kinds := make([]map[string]string, len(arms)), make([]map[string]string, len(arms))
+	layered := false
 	for i, a := range arms {
-		if has[i] = a != nil; !has[i] {
+		if a == nil {
 			continue
 		}
 		leaves[i] = map[string]string{}
@@ -99,41 +98,42 @@ func compareLayers(p *properties, name string, arms []*experiment.PlannedArm) {
 				leaves[i][key+"."+path] = v
 			}
 		}
-		kinds[i] = strings.Join(list, ", ")
-		if list == nil {
-			kinds[i] = none
-		}
+		layered = layered || list != nil
+		kinds[i] = map[string]string{"layers": cmp.Or(strings.Join(list, ", "), "none")}
 	}
-	if slices.ContainsFunc(kinds, func(k string) bool { return k != "" && k != none }) {
-		p.add(Layers, name+": layers", kinds, has, false)
+	if layered {
+		p.addLeaves(Layers, name+": ", kinds)
 	}
-	for _, path := range paths(leaves) {
-		p.add(Layers, name+": "+path, row(leaves, path), has, false)
-	}
+	p.addLeaves(Layers, name+": ", leaves)
 }
 
 // mostFacts is how many values of one fact are shown.
 const mostFacts = 4
 
+// leaves are what each run tells by path; nil for one that tells nothing.
+func (c *comparison) leaves(of func(*experiment.Plan) map[string]string) []map[string]string {
+	list := make([]map[string]string, len(c.in))
+	for i, in := range c.in {
+		list[i] = of(in.Run.Plan)
+	}
+	return list
+}
+
 // compareFacts compares what imported files tell of the systems they were made
 // on.
 func (c *comparison) compareFacts(p *properties) {
-	facts, has := make([]map[string]string, len(c.in)), make([]bool, len(c.in))
-	for i, in := range c.in {
-		if imported := in.Run.Plan.Import; imported != nil {
-			facts[i], has[i] = factsOf(imported), true
+	p.addLeaves(Imported, "", c.leaves(func(plan *experiment.Plan) map[string]string {
+		if plan.Import == nil {
+			return nil
 		}
-	}
-	for _, name := range paths(facts) {
-		p.add(Imported, name, row(facts, name), has, false)
-	}
-	tools := make([]string, len(c.in))
-	for i, in := range c.in {
-		if has[i] {
-			tools[i] = in.Run.Plan.Import.Tool
+		return factsOf(plan.Import)
+	}))
+	p.addLeaves(Imported, "", c.leaves(func(plan *experiment.Plan) map[string]string {
+		if plan.Import == nil {
+			return nil
 		}
-	}
-	p.add(Imported, "format", tools, has, false)
+		return map[string]string{"format": plan.Import.Tool}
+	}))
 }
 
 // factsOf gives each fact once where all arms that tell it agree, and by arm
@@ -174,23 +174,23 @@ func (c *comparison) compareCells(p *properties, group Group, prefix func(*exper
 	rows := map[string][]Property{} // by path
 	var order []string
 	for _, id := range c.cellIDs() {
-		leaves, has := make([]map[string]string, len(c.in)), make([]bool, len(c.in))
 		head := ""
-		for i, in := range c.in {
-			if cell := in.Run.Plan.Cell(id); cell != nil {
-				leaves[i], has[i], head = flatten(of(cell)), true, prefix(cell)
-			}
-		}
 		var cell properties
-		for _, path := range paths(leaves) {
-			cell.add(group, id, row(leaves, path), has, false)
-			for _, one := range cell {
-				if rows[head+path] == nil {
-					order = append(order, head+path)
-				}
-				rows[head+path] = append(rows[head+path], one)
+		cell.addLeaves(group, "", c.leaves(func(plan *experiment.Plan) map[string]string {
+			its := plan.Cell(id)
+			if its == nil {
+				return nil
 			}
-			cell = nil // the next path
+			head = prefix(its)
+			return flatten(of(its))
+		}))
+		for _, one := range cell {
+			path := head + one.Path
+			if rows[path] == nil {
+				order = append(order, path)
+			}
+			one.Path = id
+			rows[path] = append(rows[path], one)
 		}
 	}
 	for _, path := range order {
@@ -212,38 +212,27 @@ func (c *comparison) compareCells(p *properties, group Group, prefix func(*exper
 // compareDesigns compares how the runs were laid out and judged. The seed only
 // draws an order, and does not count.
 func (c *comparison) compareDesigns(p *properties) {
-	leaves := make([]map[string]string, len(c.in))
-	for i, in := range c.in {
-		plan := in.Run.Plan
-		m := map[string]string{
-			"confidence":         factor.Text(plan.Confidence),
-			"equivalence margin": factor.Text(plan.Equivalence), "power": factor.Text(plan.Power),
-		}
-		if plan.Paired() {
-			m["rounds"] = fmt.Sprint(plan.Rounds)
-		}
-		if plan.Import == nil {
-			m["attempts"] = fmt.Sprint(plan.Attempts)
-		}
-		if plan.Precision > 0 {
-			m["precision"] = factor.Text(plan.Precision)
-		}
-		for path, v := range flatten(plan.Limits) {
-			if v == "" {
-				v = "none"
-			}
-			m["limit of "+path] = v
-		}
-		leaves[i] = m
+	p.addLeaves(Design, "", c.leaves(designOf))
+	p.addLeaves(Testbed, "", c.leaves(func(plan *experiment.Plan) map[string]string { return map[string]string{"kind": plan.Testbed} }))
+	p.addLeaves(Tools, "", c.leaves(func(plan *experiment.Plan) map[string]string { return map[string]string{"Tare": plan.Version} }))
+}
+
+func designOf(plan *experiment.Plan) map[string]string {
+	m := map[string]string{
+		"confidence":         factor.Text(plan.Confidence),
+		"equivalence margin": factor.Text(plan.Equivalence), "power": factor.Text(plan.Power),
 	}
-	all := slices.Repeat([]bool{true}, len(c.in))
-	for _, path := range paths(leaves) {
-		p.add(Design, path, row(leaves, path), all, false)
+	if plan.Paired() {
+		m["rounds"] = fmt.Sprint(plan.Rounds)
 	}
-	beds, versions := make([]string, len(c.in)), make([]string, len(c.in))
-	for i, in := range c.in {
-		beds[i], versions[i] = in.Run.Plan.Testbed, in.Run.Plan.Version
+	if plan.Import == nil {
+		m["attempts"] = fmt.Sprint(plan.Attempts)
 	}
-	p.add(Testbed, "kind", beds, all, false)
-	p.add(Tools, "Tare", versions, all, false)
+	if plan.Precision > 0 {
+		m["precision"] = factor.Text(plan.Precision)
+	}
+	for path, v := range flatten(plan.Limits) {
+		m["limit of "+path] = cmp.Or(v, "none")
+	}
+	return m
 }

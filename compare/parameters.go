@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -89,24 +88,4 @@ func scalar(v any) string {
 		return fmt.Sprint(v)
 	}
 	return string(data)
-}
-
-// paths are the paths that any of the leaves has, in order.
-func paths(leaves []map[string]string) []string {
-	all := map[string]bool{}
-	for _, m := range leaves {
-		for p := range m {
-			all[p] = true
-		}
-	}
-	return slices.Sorted(maps.Keys(all))
-}
-
-// row is the value of a path in each run.
-func row(leaves []map[string]string, path string) []string {
-	values := make([]string, len(leaves))
-	for i, m := range leaves {
-		values[i] = m[path]
-	}
-	return values
 }

@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"maps"
 	"slices"
 )
 
@@ -49,6 +50,25 @@ func (p *properties) add(group Group, path string, values []string, has []bool, 
 		return
 	}
 	*p = append(*p, Property{Group: group, Path: path, Values: values, Minor: minor, differs: len(known) > 1})
+}
+
+// addLeaves takes up every path that any run has, with the runs whose leaves are
+// not nil.
+func (p *properties) addLeaves(group Group, prefix string, leaves []map[string]string) {
+	all, has := map[string]bool{}, make([]bool, len(leaves))
+	for i, of := range leaves {
+		has[i] = of != nil
+		for path := range of {
+			all[path] = true
+		}
+	}
+	for _, path := range slices.Sorted(maps.Keys(all)) {
+		values := make([]string, len(leaves))
+		for i, of := range leaves {
+			values[i] = of[path]
+		}
+		p.add(group, prefix+path, values, has, false)
+	}
 }
 
 // apart parts what differs from what is the same, the important first, then by

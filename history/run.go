@@ -109,12 +109,8 @@ func (r *Run) leaveOut(why analysis.Reason) { r.state, r.LeftOut = useless, why 
 
 // began is when the first trial started; for a run without any, when it was
 // begun. An import knows only what the files tell.
-func began(j *journal.Run) (first time.Time) {
-	for i := range j.Trials {
-		if s := j.Trials[i].Start; !s.IsZero() && (first.IsZero() || s.Before(first)) {
-			first = s
-		}
-	}
+func began(j *journal.Run) time.Time {
+	first := analysis.Began(j.Trials)
 	if first.IsZero() && j.Plan.Import == nil && len(j.Sessions) > 0 {
 		return j.Sessions[0].Start
 	}
