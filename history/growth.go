@@ -165,7 +165,7 @@ func (c *comparison) comparable() (*Series, int, analysis.Reason) {
 	if latest == nil {
 		return nil, 0, FewRuns{Fewest: c.history.Segment}
 	}
-	if observed := c.new.state == observational; observed != s.Observational {
+	if observed := c.new.Imported != ""; observed != s.Observational {
 		return nil, 0, Unlike{}
 	}
 	stretch := s.stretchOf(c.value.asked)

@@ -205,7 +205,6 @@ type Run struct {
 	Imported string       `json:"imported,omitempty"`
 	Events   []Difference `json:"-"` // what is different from the run before
 
-	state  state
 	values []value
 	path   string // of the directory, absolute and without links
 	mark   uint64 // with the start, tells a copy of the run from another run

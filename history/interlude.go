@@ -98,11 +98,7 @@ func mostApart(values []float64, least int) (from, to int, most float64) {
 // some runs may stand out, an outlier may not.
 func limited(x []float64) []float64 {
 	centre := stats.Median(x)
-	deviations := make([]float64, len(x))
-	for i, v := range x {
-		deviations[i] = math.Abs(v - centre)
-	}
-	reach := 4 * 1.4826 * stats.Median(deviations)
+	reach := 4 * robust * medianDeviation(x, func(int) float64 { return centre })
 	out := make([]float64, len(x))
 	mean := 0.0
 	for i, v := range x {

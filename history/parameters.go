@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 
 	"tare/experiment"
 )
@@ -61,73 +60,55 @@ func (a *asker) of(cell, arm string) *parameters {
 	if p := a.made[at]; p != nil {
 		return p
 	}
-	p := &parameters{paths: maps.Clone(a.cells[cell])}
-	if p.paths == nil {
-		p.paths = map[string]string{}
-	}
-	for _, planned := range a.plan.Arms {
-		switch {
-		case planned.Name == arm:
-			for path, v := range a.arms[arm] {
-				p.paths[path] = v
-			}
-		case planned.Role == experiment.Baseline:
-			for path, v := range a.arms[planned.Name] {
-				p.paths["baseline."+path] = v
-			}
+	p := &parameters{paths: map[string]string{}}
+	maps.Copy(p.paths, a.cells[cell])
+	maps.Copy(p.paths, a.arms[arm])
+	if base := a.plan.ArmWith(experiment.Baseline); base != arm {
+		for path, v := range a.arms[base] {
+			p.paths["baseline."+path] = v
 		}
 	}
 	maps.DeleteFunc(p.paths, func(_, v string) bool { return v == "" }) // the same as unset
-	var text strings.Builder
-	for _, path := range slices.Sorted(maps.Keys(p.paths)) {
-		text.WriteString(strconv.Quote(path) + "=" + strconv.Quote(p.paths[path]) + "\n")
-	}
-	p.text = text.String()
+	p.text = fmt.Sprintf("%q", p.paths)                                 // in the order of the paths
 	a.made[at] = p
 	return p
 }
 
-// flatten writes every leaf of a JSON value under its path.
+// flatten writes every leaf of a value as JSON has it under its path.
 func flatten(into map[string]string, path string, v any) {
+	data, err := json.Marshal(v)
+	if err != nil {
+		into[path] = fmt.Sprintf("%T", v)
+		return
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	var plain any
+	_ = d.Decode(&plain) // what was just written
+	leaves(into, path, plain)
+}
+
+func leaves(into map[string]string, path string, v any) {
 	switch x := v.(type) {
 	case map[string]any:
 		if len(x) == 0 {
 			into[path] = "{}"
 		}
 		for k, member := range x {
-			flatten(into, path+"."+k, member)
+			leaves(into, path+"."+k, member)
 		}
 	case []any:
 		if len(x) == 0 {
 			into[path] = "[]"
 		}
 		for i, member := range x {
-			flatten(into, path+"."+strconv.Itoa(i), member)
+			leaves(into, path+"."+strconv.Itoa(i), member)
 		}
 	case nil:
 		into[path] = "none"
-	case string:
-		into[path] = x
-	case bool, json.Number, float64:
+	default:
 		into[path] = fmt.Sprint(x)
-	default: // a plan that was not read from a file has structs in it
-		flatten(into, path, decoded(x))
 	}
-}
-
-// decoded is what a value would be had it been read from plan.json.
-func decoded(v any) any {
-	data, err := json.Marshal(v)
-	if err != nil {
-		return fmt.Sprintf("%T", v)
-	}
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.UseNumber()
-	var out any
-	if err := d.Decode(&out); err != nil {
-		return string(data)
-	}
-	return out
 }
 
 // differs says in what q differs from p.
@@ -137,10 +118,8 @@ func (p *parameters) differs(q *parameters) []Difference {
 
 // changed compares two maps key by key, in the order of the keys.
 func changed(was, is map[string]string) []Difference {
-	keys := maps.Clone(was)
-	if keys == nil {
-		keys = map[string]string{}
-	}
+	keys := map[string]string{}
+	maps.Copy(keys, was)
 	maps.Copy(keys, is)
 	var list []Difference
 	for _, k := range slices.Sorted(maps.Keys(keys)) {

@@ -17,15 +17,6 @@ import (
 	"tare/stats"
 )
 
-// state orders runs by what they are good for.
-type state int
-
-const (
-	sound         state = iota // an experiment with verdicts
-	observational              // trials that ran in no random order
-	useless                    // LeftOut says why
-)
-
 // value is what one run has to say of one series.
 type value struct {
 	key
@@ -75,13 +66,12 @@ func Of(j *journal.Run) *Run {
 	}
 	switch {
 	case len(j.Trials) == 0:
-		r.leaveOut(NoTrial{})
+		r.LeftOut = NoTrial{}
 	case !j.Finished:
-		r.leaveOut(NotFinished{})
+		r.LeftOut = NotFinished{}
 	case !judged.Valid:
-		r.leaveOut(GivesNoVerdicts{judged.Reasons})
+		r.LeftOut = GivesNoVerdicts{judged.Reasons}
 	case j.Plan.Import != nil:
-		r.state = observational
 		r.Imported = j.Plan.Import.Tool
 	}
 	r.values = append(overheads(j.Plan, judged), levels(j)...)
@@ -104,8 +94,6 @@ func markOf(j *journal.Run) uint64 {
 	}
 	return h.Sum64()
 }
-
-func (r *Run) leaveOut(why analysis.Reason) { r.state, r.LeftOut = useless, why }
 
 // began is when the first trial started; for a run without any, when it was
 // begun. An import knows only what the files tell.

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"slices"
 	"strings"
-
-	"tare/analysis"
 )
 
 // New makes the history of runs, in any order. The runs become part of it.
@@ -61,7 +59,7 @@ func arrange(runs []*Run) {
 				break
 			}
 			if before.LeftOut == nil && before.mark == r.mark {
-				r.leaveOut(Copy{Of: before.Directory, Imported: r.state == observational})
+				r.LeftOut = Copy{Of: before.Directory, Imported: r.Imported != ""}
 				break
 			}
 		}
@@ -71,47 +69,37 @@ func arrange(runs []*Run) {
 // series makes every series of an experiment, in the order of the latest plans,
 // and looks for changes in them.
 func series(runs []*Run, o Options) []Series {
-	m := maker{at: map[key]int{}, list: []Series{}}
-	for i := len(runs) - 1; i >= 0; i-- { // the latest first, for order and metric
-		for _, v := range runs[i].values {
-			if _, known := m.at[v.key]; !known {
-				m.at[v.key] = len(m.list)
-				m.list = append(m.list, Series{Cell: v.cell, Arm: v.arm, Metric: v.metric, Of: v.of, Stretches: []Stretch{}, Segments: []Segment{}, Shifts: []Shift{}})
+	list, at := []Series{}, map[key]int{}
+	for _, r := range slices.Backward(runs) { // the latest first, for order and metric
+		for _, v := range r.values {
+			if _, known := at[v.key]; !known {
+				at[v.key] = len(list)
+				list = append(list, Series{Cell: v.cell, Arm: v.arm, Metric: v.metric, Of: v.of, Stretches: []Stretch{}, Segments: []Segment{}, Shifts: []Shift{}})
 			}
 		}
 	}
 	for i, r := range runs {
 		for _, v := range r.values {
-			m.add(i, r, v)
+			list[at[v.key]].add(i, r, v)
 		}
 	}
-	for i := range m.list {
-		m.list[i].mix(runs)
-		m.list[i].part()
+	for i := range list {
+		list[i].mix(runs)
+		list[i].part()
 	}
-	detect(m.list, runs, o)
-	return m.list
-}
-
-// maker collects series.
-type maker struct {
-	at   map[key]int
-	list []Series
+	detect(list, runs, o)
+	return list
 }
 
 // add appends a run's point to the series of a value.
-func (m *maker) add(run int, r *Run, v value) {
-	at := m.at[v.key]
-	s := &m.list[at]
+func (s *Series) add(run int, r *Run, v value) {
 	s.Machine = s.Machine || v.machine
 	p := Point{Run: run, LeftOut: r.LeftOut, Value: v.estimate, asked: v.asked}
-	var why analysis.Reason
-	if v.estimate == nil {
-		why = v.why
-	} else if y, se, ok := s.scale().place(v); ok {
-		p.at, p.se = y, se
-	} else {
-		why = Incomparable{}
+	why, fits := v.why, true
+	if v.estimate != nil {
+		if p.at, p.se, fits = s.scale().place(v); !fits {
+			why = Incomparable{}
+		}
 	}
 	if p.LeftOut == nil {
 		p.LeftOut = why
@@ -159,23 +147,15 @@ func (s scale) place(v value) (y, se float64, ok bool) {
 // mix keeps experiments and observations apart: where a series has both, the
 // observations are left out; where it has nothing else, it is labelled.
 func (s *Series) mix(runs []*Run) {
-	sounds, observed := 0, 0
-	for _, p := range s.Points {
-		if p.LeftOut == nil {
-			if runs[p.Run].state == observational {
-				observed++
-			} else {
-				sounds++
-			}
-		}
-	}
-	s.Observational = observed > 0 && sounds == 0
-	if observed == 0 || sounds == 0 {
+	observed := func(p Point) bool { return p.LeftOut == nil && runs[p.Run].Imported != "" }
+	sound := func(p Point) bool { return p.LeftOut == nil && runs[p.Run].Imported == "" }
+	if !slices.ContainsFunc(s.Points, sound) {
+		s.Observational = slices.ContainsFunc(s.Points, observed)
 		return
 	}
-	for i := range s.Points {
-		if p := &s.Points[i]; p.LeftOut == nil && runs[p.Run].state == observational {
-			p.LeftOut = Observed{}
+	for i, p := range s.Points {
+		if observed(p) {
+			s.Points[i].LeftOut = Observed{}
 		}
 	}
 }

@@ -1,35 +1,33 @@
 package wording
 
-import "tare/gate"
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"tare/experiment"
+	"tare/gate"
+	"tare/safetext"
+)
+
+// gateReasons say why cases have their outcomes.
+var gateReasons = map[gate.Reason]string{
+	gate.Within:      "the interval ends within the limit",
+	gate.Exceeds:     "shown to be over the limit",
+	gate.Straddles:   "the limit lies within the interval",
+	gate.NotByHolm:   "over the limit by itself, but not as one of so many cases",
+	gate.UnderBias:   "not clear of the limit by more than the control differs from the baseline",
+	gate.TooFew:      "too few values for an interval that holds for any noise",
+	gate.NoData:      "no values to compare",
+	gate.NoControl:   "too few values of the control to stand against",
+	gate.NotFinished: "the run is not finished",
+	gate.NotRandom:   "the run is observational",
+	gate.NoHistory:   "nothing in the history to compare with",
+	gate.NoVerdicts:  "the run gives no verdicts",
+}
 
 // GateReason says why a case has its outcome.
-func GateReason(r gate.Reason) string {
-	switch r {
-	case gate.Within:
-		return "the interval ends within the limit"
-	case gate.Exceeds:
-		return "shown to be over the limit"
-	case gate.Straddles:
-		return "the limit lies within the interval"
-	case gate.NotByHolm:
-		return "over the limit by itself, but not as one of so many cases"
-	case gate.UnderBias:
-		return "not clear of the limit by more than the control differs from the baseline"
-	case gate.TooFew:
-		return "too few values for an interval that holds for any noise"
-	case gate.NoData:
-		return "no values to compare"
-	case gate.NoControl:
-		return "too few values of the control to stand against"
-	case gate.NotFinished:
-		return "the run is not finished"
-	case gate.NotRandom:
-		return "the run is observational"
-	case gate.NoHistory:
-		return "nothing in the history to compare with"
-	}
-	return "the run gives no verdicts"
-}
+func GateReason(r gate.Reason) string { return gateReasons[r] }
 
 // GateReasons say why the run of a gate gives no verdicts; empty if it does.
 func GateReasons(r *gate.Result) []string {
@@ -37,4 +35,223 @@ func GateReasons(r *gate.Result) []string {
 		return []string{GateReason(gate.NoVerdicts)}
 	}
 	return Reasons(r.Reasons)
+}
+
+// GateLine says in one line what a gate came to.
+func GateLine(r *gate.Result) string {
+	budgets, unresolved := Count(len(r.Cases), "budget", "budgets"), r.Count(gate.Unresolved)
+	switch r.Outcome {
+	case gate.Pass:
+		return "gate passed: " + budgets + " kept"
+	case gate.Fail:
+		text := fmt.Sprintf("gate failed: %d of %s exceeded", r.Count(gate.Fail), budgets)
+		if unresolved > 0 {
+			text += fmt.Sprintf(", %d not resolved", unresolved)
+		}
+		return text
+	case gate.Invalid:
+		return "gate invalid: the run gives no verdicts"
+	}
+	return fmt.Sprintf("gate unresolved: %d of %s not resolved", unresolved, budgets)
+}
+
+// GateAbout says what was judged: the run, its size, and what it was held
+// against.
+func GateAbout(r *gate.Result) string {
+	size, against := gateSize(r, r.Rounds), gateBaseline(r)
+	if !r.Paired && r.Rounds > 1 {
+		size = "up to " + size
+	}
+	if r.Against != "" {
+		against = "the history in " + safetext.Line(r.Against)
+	}
+	text := fmt.Sprintf("%s, %s, compared with %s, %s intervals", cmp.Or(safetext.Line(r.Name), "run"), size, against, Share(r.Confidence))
+	if !r.Finished {
+		text += ", not finished"
+	}
+	return text
+}
+
+// gateSize counts what a run rests on: "12 rounds".
+func gateSize(r *gate.Result, n int) string {
+	one, many, of := gateUnit(r)
+	return Count(n, one, many) + of
+}
+
+// gateUnit names what a run rests on: rounds, or of an imported one pairs of
+// trials, or the values of independent samples.
+func gateUnit(r *gate.Result) (one, many, of string) {
+	switch {
+	case !r.Paired:
+		return "value", "values", " per arm"
+	case r.Observation != nil:
+		return "pair", "pairs", " of trials"
+	}
+	return "round", "rounds", ""
+}
+
+func gateBaseline(r *gate.Result) string { return cmp.Or(safetext.Line(r.Baseline), "the baseline") }
+
+// GateObservational is the label of a run that is no experiment, empty for one
+// that is.
+func GateObservational(r *gate.Result) string {
+	if r.Observation == nil {
+		return ""
+	}
+	return "observational: " + safetext.Line(Observation(r.Observation))
+}
+
+// GateShared says what holds for several cases, so that each need not repeat it.
+func GateShared(r *gate.Result) []string {
+	var list []string
+	said := map[string]int{}
+	advice := false
+	for _, c := range r.Cases {
+		switch why := GateWhy(r, c); {
+		case c.Reason == gate.NotFinished, c.Reason == gate.NotRandom, c.Reason == gate.NoHistory:
+			if said[why]++; said[why] == 1 {
+				list = append(list, why)
+			}
+		case c.History != nil && c.Reason == gate.Straddles:
+			advice = true
+		}
+	}
+	list = slices.DeleteFunc(list, func(why string) bool { return said[why] == 1 })
+	if advice {
+		list = append(list, "where a limit lies within the interval, runs differ too much from each other to tell: more trials in each or a quieter machine would narrow it, more runs hardly")
+	}
+	return list
+}
+
+// GateBrief says why a case has its outcome, as far as shared does not.
+func GateBrief(r *gate.Result, c gate.Case, shared []string) string {
+	why := GateWhy(r, c)
+	if !slices.Contains(shared, why) {
+		return why
+	}
+	if c.Reason == gate.NoHistory {
+		return "nothing to compare with"
+	}
+	return ""
+}
+
+// gateMetric is the metric of a case on the scale of its limit.
+func gateMetric(c gate.Case) experiment.Metric {
+	m := c.Metric
+	m.Scale = c.Limit.Scale
+	return m
+}
+
+// GateOverhead writes the estimate and the interval of a case.
+func GateOverhead(c gate.Case) (point, interval string) {
+	if !c.Estimated {
+		return Missing, ""
+	}
+	return Signs.interval(gateMetric(c), c.Overhead, false)
+}
+
+// gateAmount writes one number of a case on the scale of its limit, with as many
+// digits as its interval has.
+func gateAmount(c gate.Case, v float64) string {
+	return NoSigns.Amount(gateMetric(c), v, c.Overhead)
+}
+
+// GateWhat names what a case is about besides its cell and arm: the metric, and
+// the part of the history.
+func GateWhat(c gate.Case) string {
+	if c.History == nil {
+		return safetext.Line(c.Metric.Name)
+	}
+	return safetext.Line(c.Metric.Name) + " (" + c.History.Part + ")"
+}
+
+// GateWhy says in words why a case has its outcome: the verdict without the names.
+func GateWhy(r *gate.Result, c gate.Case) string {
+	limit := safetext.Line(c.Budget.String())
+	switch c.Reason {
+	case gate.Within:
+		if c.Overhead.Hi < 0 && c.History == nil {
+			return fmt.Sprintf("gains at least %s, within the limit of %s", gateAmount(c, -c.Overhead.Hi), limit)
+		}
+		return fmt.Sprintf("%s at most %s, within the limit of %s", gateVerb(c), gateAmount(c, c.Overhead.Hi), limit)
+	case gate.Exceeds:
+		return fmt.Sprintf("%s at least %s, over the limit of %s", gateVerb(c), gateAmount(c, c.Overhead.Lo), limit)
+	case gate.Straddles:
+		return fmt.Sprintf("the limit of %s lies within the interval%s", limit, gateNeeded(r, c))
+	case gate.NotByHolm:
+		return fmt.Sprintf("%s at least %s by itself, over the limit of %s, but not as one of %s (p after Holm's correction %s)%s", gateVerb(c),
+			gateAmount(c, c.Overhead.Lo), limit, Count(len(r.Cases), "budget", "budgets"), Probability(c.PAdjusted), gateNeeded(r, c))
+	case gate.UnderBias:
+		return fmt.Sprintf("not clear of the limit of %s: the control differs from %s by up to %s itself", limit, gateBaseline(r), gateAmount(c, c.Bias))
+	case gate.TooFew:
+		one, many, of := gateUnit(r)
+		if of == "" {
+			one, many = "complete "+one, "complete "+many
+		}
+		text := Count(c.Size, one, many) + of + " " + isOrAre(c.Size) + " too few for an interval that holds for any noise"
+		if c.Needed > 0 {
+			text += "; at least " + Count(c.Needed, "is", "are") + " needed"
+		}
+		return text
+	case gate.NotFinished:
+		return "the run is not finished; tare resume goes on with it"
+	case gate.NotRandom:
+		return "not judged, since the run is observational; --observational judges it all the same"
+	}
+	text := GateReason(c.Reason)
+	if c.Gap != nil {
+		text += ": " + Reason(c.Gap)
+	}
+	return text
+}
+
+// gateVerb is what an overhead, or its growth, does.
+func gateVerb(c gate.Case) string {
+	if c.History == nil {
+		return "costs"
+	}
+	word := "is worse than " + Count(c.History.Runs, "run", "runs")
+	if c.History.Part == gate.PartAnchor {
+		return word + " at the beginning by"
+	}
+	return word + " since the last change by"
+}
+
+// gateNeeded says how many rounds would resolve a case.
+func gateNeeded(r *gate.Result, c gate.Case) string {
+	switch {
+	case c.History != nil:
+		return ""
+	case c.Needed > 0:
+		return "; about " + gateSize(r, c.Needed) + " would resolve it"
+	}
+	_, many, of := gateUnit(r)
+	return "; the estimate is too near to it for any reasonable number of " + many + of + " to resolve it"
+}
+
+func isOrAre(n int) string {
+	if n == 1 {
+		return "is"
+	}
+	return "are"
+}
+
+// GateSentence is a case in a sentence with its names. One of a run that is no
+// experiment says so; what it is instead stands beside the cases.
+func GateSentence(r *gate.Result, c gate.Case) string {
+	outcome := string(c.Outcome)
+	if r.Observation != nil {
+		outcome += " (observational)"
+	}
+	text := fmt.Sprintf("%s: %s on %s in %s: %s", outcome, safetext.Line(c.Arm), GateWhat(c), safetext.Line(c.Cell), GateWhy(r, c))
+	if point, interval := GateOverhead(c); interval != "" {
+		text += fmt.Sprintf(" (%s %s, %s interval)", point, interval, Share(r.Confidence))
+	}
+	return text + "."
+}
+
+// GateLegend says how the numbers are to be read.
+func GateLegend(r *gate.Result) string {
+	return fmt.Sprintf("Plus is a cost. A case passes when its interval ends within the limit, and fails when the overhead is shown to be over it; the chance of any false failure is at most %s.",
+		Share(r.Level))
 }

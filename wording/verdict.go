@@ -94,9 +94,9 @@ func Effect(c *analysis.Comparison) string {
 	}
 	word, more, o := "costs ", " more than ", c.Overhead
 	if o.Point < 0 {
-		word, more, o = "gains ", " less than ", turned(o)
-		if versus != "" {
-			word = "costs "
+		more, o = " less than ", turned(o)
+		if versus == "" {
+			word = "gains "
 		}
 	}
 	text := word + NoSigns.Interval(c.Metric, o)
@@ -209,8 +209,8 @@ func Why(c *analysis.Comparison) string {
 		return fmt.Sprintf("%s that margin: a few %s decide", text, noun(c.Paired))
 	case analysis.TooFewToClaim:
 		if !c.Paired {
-			return fmt.Sprintf("%s too few to claim anything of %s: at least %d of each arm are needed",
-				are(values(c.Baseline.N, c.Treated.N), c.Baseline.N == 1 && c.Treated.N == 1), Count(r.Family, "comparison", "comparisons"), r.Fewest)
+			return fmt.Sprintf("%s are too few to claim anything of %s: at least %d of each arm are needed",
+				values(c.Baseline.N, c.Treated.N), Count(r.Family, "comparison", "comparisons"), r.Fewest)
 		}
 		return fmt.Sprintf("%s too few to claim anything of %s: at least %d are needed", Count(c.Rounds, "round is", "rounds are"), Count(r.Family, "comparison", "comparisons"), r.Fewest)
 	}
@@ -220,11 +220,7 @@ func Why(c *analysis.Comparison) string {
 // unseen says what could have been seen and what it would take.
 func unseen(c *analysis.Comparison) string {
 	if c.MDE <= 0 || !Finite(c.MDE) {
-		what := "pairs"
-		if !c.Paired {
-			what = "values"
-		}
-		return "the " + what + " do not vary, so that nothing says what could be seen"
+		return "the " + noun(c.Paired) + " do not vary, so that nothing says what could be seen"
 	}
 	text := "differences under " + Size(c.Metric, c.MDE) + " cannot be seen here"
 	switch {
@@ -268,14 +264,6 @@ func values(baseline, treated int) string {
 		return Count(baseline, "value", "values") + " per arm"
 	}
 	return fmt.Sprintf("%s of the baseline and %d of the arm", Count(baseline, "value", "values"), treated)
-}
-
-// are puts a verb behind what was counted.
-func are(counted string, one bool) string {
-	if one {
-		return counted + " is"
-	}
-	return counted + " are"
 }
 
 // noun names what a comparison rests on.
