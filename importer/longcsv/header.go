@@ -40,21 +40,16 @@ func layout(in *bufio.Reader) (style, error) {
 		text := strings.TrimSpace(string(line))
 		switch {
 		case text == "" && !whole:
-			return s, orEmpty(err)
+			if errors.Is(err, io.EOF) {
+				err = errors.New("the file is empty")
+			}
+			return s, err
 		case text != "" && !strings.HasPrefix(strings.ToLower(text), "sep="): // Excel's own first line
 			s.comma, err = separator(string(line))
 			return s, err
 		}
 		_, _ = in.Discard(len(line) + 1) // they are in the buffer
 	}
-}
-
-// orEmpty is the error that ended a file without a header.
-func orEmpty(err error) error {
-	if errors.Is(err, io.EOF) {
-		return errors.New("the file is empty")
-	}
-	return err
 }
 
 // separator finds what separates the columns of a header: what makes one of them
@@ -75,65 +70,45 @@ func separator(header string) (rune, error) {
 		"arm,round,metric,unit,better,value", header)
 }
 
-// The columns that are read. Others are passed over.
-const (
-	colArm = iota
-	colRound
-	colAttempt
-	colCell
-	colWorkload
-	colMetric
-	colUnit
-	colBetter
-	colScale
-	colHeadline
-	colValue
-	colStart
-	colErrors
-	colValid
-	colPaired
-	columns
-)
-
-var names = [columns]string{
+// names are those of the columns that are read. Others are passed over.
+var names = []string{
 	"arm", "round", "attempt", "cell", "workload", "metric", "unit", "better", "scale", "headline", "value", "start", "errors", "valid", "paired",
 }
 
 // required are the columns without which no row can be understood. Which way is
 // better is among them: guessed wrong, it turns every verdict around.
-var required = []int{colMetric, colBetter, colValue}
+var required = []string{"metric", "better", "value"}
 
 // header says which field of a row is which column.
 type header struct {
 	width int
-	place [columns]int // of its field; -1: not there
+	place map[string]int // of its field, by the column's name
 }
 
-func (h *header) has(column int) bool { return h.place[column] >= 0 }
+func (h *header) has(column string) bool {
+	_, ok := h.place[column]
+	return ok
+}
 
-func newHeader(record []string) (*header, error) {
-	h := &header{width: len(record)}
-	for i := range h.place {
-		h.place[i] = -1
-	}
+func newHeader(record []string) (header, error) {
+	h := header{width: len(record), place: map[string]int{}}
 	for i, text := range record {
 		name := column(text)
-		c := slices.Index(names[:], name)
-		if c < 0 {
+		if !slices.Contains(names, name) {
 			// A column of the user's own is welcome, a misspelt one is not.
-			if near := strictyaml.Nearest(name, names[:]); near != "" && !slices.ContainsFunc(record, func(f string) bool { return column(f) == near }) {
-				return nil, fmt.Errorf("unknown column %q: did you mean %s?", name, near)
+			if near := strictyaml.Nearest(name, names); near != "" && !slices.ContainsFunc(record, func(f string) bool { return column(f) == near }) {
+				return h, fmt.Errorf("unknown column %q: did you mean %s?", name, near)
 			}
 			continue
 		}
-		if h.has(c) {
-			return nil, fmt.Errorf("the column %s is there twice", name)
+		if h.has(name) {
+			return h, fmt.Errorf("the column %s is there twice", name)
 		}
-		h.place[c] = i
+		h.place[name] = i
 	}
-	for _, c := range required {
-		if !h.has(c) {
-			return nil, fmt.Errorf("the column %s is missing", names[c])
+	for _, name := range required {
+		if !h.has(name) {
+			return h, fmt.Errorf("the column %s is missing", name)
 		}
 	}
 	return h, nil

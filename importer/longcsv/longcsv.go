@@ -58,36 +58,24 @@ func read(f importer.File) ([]importer.Trial, error) {
 	if err != nil {
 		return nil, fmt.Errorf("line %d: %w", s.line, err)
 	}
-	t := newTrials(h)
+	t := newTrials()
 	row := row{header: h, source: r, before: s.line - 1, comma: s.comma}
 	for {
 		row.fields, err = r.Read()
 		if errors.Is(err, io.EOF) {
-			break
+			return t.all()
 		}
 		if err == nil && len(row.fields) != h.width {
-			err = fmt.Errorf("line %d: %d fields where the header has %d", row.at(0).line, len(row.fields), h.width)
+			err = fmt.Errorf("line %d: %d fields where the header has %d", row.line(), len(row.fields), h.width)
 		}
 		if err == nil {
-			err = t.add(&row)
+			t.add(&row)
+			err = row.err
 		}
 		if err != nil {
 			return nil, describe(err, row.before)
 		}
 	}
-	if len(t.list) == 0 {
-		return nil, errors.New("the file has a header and no rows")
-	}
-	if err := t.ambiguous(); err != nil {
-		return nil, err
-	}
-	var trials []importer.Trial
-	for i := range t.list {
-		if !t.undone[i] {
-			trials = append(trials, *t.list[i])
-		}
-	}
-	return trials, nil
 }
 
 // place is where a field stands in the file, both counted from 1; the column in

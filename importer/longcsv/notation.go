@@ -3,6 +3,7 @@ package longcsv
 import (
 	"fmt"
 	"regexp"
+	"strings"
 )
 
 // written is how the values of a metric are written in a table with semicolons,
@@ -22,21 +23,16 @@ var (
 )
 
 // write notes how a value is written.
-func (t *trials) write(r *row, metric pair, text string) {
-	if r.comma != ';' || t.decimal {
-		return
-	}
-	w := t.written[metric]
+func (t *trials) write(r *row, m *described, text string) {
 	switch {
+	case r.comma != ';' || t.decimal:
 	case whole.MatchString(text):
-		w.whole = true
+		m.written.whole = true
 	case !grouped.MatchString(text):
 		t.decimal = true // no thousands look like this
-		return
-	case w.text == "":
-		w.grouped, w.text = r.at(r.place[colValue]), string([]byte(text))
+	case m.written.text == "":
+		m.written.grouped, m.written.text = r.at("value"), strings.Clone(text)
 	}
-	t.written[metric] = w
 }
 
 // ambiguous refuses a table in which a value may be a thousand times larger than
@@ -47,9 +43,9 @@ func (t *trials) ambiguous() error {
 		return nil
 	}
 	var first *written
-	for _, w := range t.written {
-		if w.whole && w.text != "" && (first == nil || w.grouped.line < first.grouped.line) {
-			first = &w
+	for _, m := range t.metrics {
+		if w := &m.written; w.whole && w.text != "" && (first == nil || w.grouped.line < first.grouped.line) {
+			first = w
 		}
 	}
 	if first == nil {

@@ -1,6 +1,7 @@
 package longcsv
 
 import (
+	"cmp"
 	"encoding/csv"
 	"fmt"
 	"math"
@@ -12,105 +13,106 @@ import (
 	"tare/importer"
 )
 
-// row is one line of the table; the same value serves for one after the other.
+// row is one line of the table; the same value serves for one after the other. What
+// reads a field keeps what is wrong with it in err.
 type row struct {
-	*header
+	header
 	fields []string
 	source *csv.Reader // tells where a field stands
 	before int         // lines before the header
 	comma  rune        // separates the fields
 	point  rune        // the decimal point of the numbers so far; 0: none had one
+	err    error       // the first
 }
 
-// at is where a field stands in the file.
-func (r *row) at(field int) place {
-	line, column := r.source.FieldPos(field)
-	return place{r.before + line, column}
+// at is where the field of a column stands in the file.
+func (r *row) at(column string) place {
+	line, at := r.source.FieldPos(r.place[column])
+	return place{r.before + line, at}
+}
+
+// line is that of the row's first field.
+func (r *row) line() int {
+	line, _ := r.source.FieldPos(0)
+	return r.before + line
 }
 
 // field gives the text of a column, without blanks around it; "" where the table
 // has no such column.
-func (r *row) field(column int) string {
-	if !r.has(column) {
+func (r *row) field(column string) string {
+	at, ok := r.place[column]
+	if !ok {
 		return ""
 	}
-	return strings.TrimSpace(r.fields[r.place[column]])
+	return strings.TrimSpace(r.fields[at])
 }
 
 // wrong is an error about one field.
-func (r *row) wrong(column int, format string, args ...any) error {
-	return fmt.Errorf("%s: %s: %s", r.at(r.place[column]), names[column], fmt.Sprintf(format, args...))
+func (r *row) wrong(column, format string, args ...any) error {
+	return fmt.Errorf("%s: %s: %s", r.at(column), column, fmt.Sprintf(format, args...))
+}
+
+// fail keeps an error about one field, if it is the first of the row.
+func (r *row) fail(column, format string, args ...any) {
+	if r.err == nil {
+		r.err = r.wrong(column, format, args...)
+	}
 }
 
 // metric gives the description of the row's metric.
-func (r *row) metric() (experiment.Metric, error) {
-	m := experiment.Metric{Name: r.field(colMetric), Unit: r.field(colUnit), Scale: experiment.Ratio}
+func (r *row) metric() experiment.Metric {
+	m := experiment.Metric{Name: r.field("metric"), Unit: r.field("unit"), Scale: experiment.Ratio}
 	if m.Name == "" {
-		return m, r.wrong(colMetric, "the name of a metric is missing")
+		r.fail("metric", "the name of a metric is missing")
 	}
-	switch better := strings.ToLower(r.field(colBetter)); better {
-	case "higher", "lower":
-		m.Better = experiment.Better(better)
-	default:
-		return m, r.wrong(colBetter, "%.40q is neither higher nor lower", better)
-	}
-	switch scale := strings.ToLower(r.field(colScale)); scale {
-	case "":
-	case "ratio", "difference":
-		m.Scale = experiment.Scale(scale)
-	default:
-		return m, r.wrong(colScale, "%.40q is neither ratio nor difference", scale)
+	m.Better = experiment.Better(r.either("better", string(experiment.Higher), string(experiment.Lower)))
+	if r.field("scale") != "" {
+		m.Scale = experiment.Scale(r.either("scale", string(experiment.Ratio), string(experiment.Difference)))
 	}
 	m.Headline = m.Scale == experiment.Ratio
-	if r.has(colHeadline) {
-		headline, err := r.yes(colHeadline, false)
-		if err != nil {
-			return m, err
-		}
-		if headline && m.Scale == experiment.Difference {
-			return m, r.wrong(colHeadline, "a metric on the scale difference cannot be a headline")
-		}
-		m.Headline = headline
+	if r.has("headline") {
+		m.Headline = r.yes("headline", false)
 	}
-	return m, nil
+	if m.Headline && m.Scale == experiment.Difference {
+		r.fail("headline", "a metric on the scale difference cannot be a headline")
+	}
+	return m
 }
 
-// round gives the number of the round; 0 where the field is empty.
-func (r *row) round() (int, error) {
-	return r.count(colRound, "is not a number of a round, which are whole and begin at 1")
+// either reads one of two words.
+func (r *row) either(column, one, other string) string {
+	text := strings.ToLower(r.field(column))
+	if text != one && text != other {
+		r.fail(column, "%.40q is neither %s nor %s", text, one, other)
+	}
+	return text
 }
 
-// attempt gives the number of the attempt at a round; 1 where the field is empty.
-func (r *row) attempt() (int, error) {
-	n, err := r.count(colAttempt, "is not a number of an attempt, which are whole and begin at 1")
-	return max(1, n), err
-}
-
-// count reads a number that counts from 1; 0 where the field is empty.
-func (r *row) count(column int, trouble string) (int, error) {
+// count reads a number of something that counts from 1; 0 where the field is empty.
+func (r *row) count(column, what string) int {
 	text := r.field(column)
-	if text == "" {
-		return 0, nil
+	n, err := strconv.Atoi(cmp.Or(text, "1"))
+	switch {
+	case text == "":
+		return 0
+	case err != nil || n < 1 || n > math.MaxInt32:
+		r.fail(column, "%.40q is not a number of %s, which are whole and begin at 1", text, what)
 	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 || n > math.MaxInt32 {
-		return 0, r.wrong(column, "%.40q %s", text, trouble)
-	}
-	return n, nil
+	return n
 }
 
 // yes reads what spreadsheets and scripts write for true and false.
-func (r *row) yes(column int, empty bool) (bool, error) {
+func (r *row) yes(column string, empty bool) bool {
 	switch text := strings.ToLower(r.field(column)); text {
 	case "":
-		return empty, nil
+		return empty
 	case "true", "yes", "1":
-		return true, nil
+		return true
 	case "false", "no", "0":
-		return false, nil
 	default:
-		return false, r.wrong(column, "%.40q is neither true nor false", text)
+		r.fail(column, "%.40q is neither true nor false", text)
 	}
+	return false
 }
 
 // number reads a number. Where a semicolon separates fields, a comma may be its
@@ -139,10 +141,10 @@ func (r *row) number(text string) (float64, error) {
 }
 
 // errors gives the share of failed operations: "0.02" or "2%".
-func (r *row) errors() (importer.ErrorRate, error) {
-	text := r.field(colErrors)
+func (r *row) errors() importer.ErrorRate {
+	text := r.field("errors")
 	if text == "" {
-		return importer.ErrorRate{}, nil
+		return importer.ErrorRate{}
 	}
 	bare, percent := strings.CutSuffix(text, "%")
 	share, err := r.number(strings.TrimSpace(bare))
@@ -150,23 +152,25 @@ func (r *row) errors() (importer.ErrorRate, error) {
 		share /= 100
 	}
 	if err != nil || share < 0 || share > 1 {
-		return importer.ErrorRate{}, r.wrong(colErrors, "%.40q is not a share of failed operations, from 0 to 1 or as a percentage", text)
+		r.fail("errors", "%.40q is not a share of failed operations, from 0 to 1 or as a percentage", text)
 	}
-	return importer.ErrorRate{Share: share, Known: true}, nil
+	return importer.ErrorRate{Share: share, Known: true}
 }
 
 // start gives the time at which the trial began; the zero time where the field is
 // empty.
-func (r *row) start() (time.Time, error) {
-	text := r.field(colStart)
+func (r *row) start() time.Time {
+	text := r.field("start")
 	if text == "" {
-		return time.Time{}, nil
+		return time.Time{}
 	}
-	if at, err := time.Parse(time.RFC3339, text); err == nil {
-		return at, nil
+	at, err := time.Parse(time.RFC3339, text)
+	if err == nil {
+		return at
 	}
-	if seconds, err := importer.Number(text); err == nil && seconds >= 0 && seconds < 1<<33 {
-		return time.Unix(0, int64(seconds*1e9)), nil
+	seconds, err := importer.Number(text)
+	if err != nil || !(seconds >= 0 && seconds < 1<<33) {
+		r.fail("start", "%.40q is neither a time as 2026-01-02T15:04:05Z nor seconds since 1970", text)
 	}
-	return time.Time{}, r.wrong(colStart, "%.40q is neither a time as 2026-01-02T15:04:05Z nor seconds since 1970", text)
+	return time.Unix(0, int64(seconds*1e9))
 }
