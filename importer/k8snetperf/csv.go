@@ -42,10 +42,10 @@ func readCSV(data []byte) ([]importer.Trial, error) {
 			return nil, fmt.Errorf("the first line has no column %q: is it k8s-netperf's result-N.csv?", title)
 		}
 	}
-	columns := table{titles: titles}
+	var p parser
 	var trials []importer.Trial
 	for {
-		fields, err := in.Read()
+		p.fields, err = in.Read()
 		switch {
 		case errors.Is(err, io.EOF) && len(trials) == 0:
 			return nil, errors.New("the table has no rows")
@@ -55,11 +55,13 @@ func readCSV(data []byte) ([]importer.Trial, error) {
 			return nil, err
 		}
 		line, _ := in.FieldPos(0)
-		r, err := columns.row(fields)
-		if err != nil {
-			return nil, fmt.Errorf("line %d: %w", line, err)
+		if p.at == nil {
+			p.at, err = places(titles, len(p.fields))
 		}
-		t, err := r.trial()
+		var t importer.Trial
+		if err == nil {
+			t, err = p.trial()
+		}
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", line, err)
 		}
@@ -67,65 +69,54 @@ func readCSV(data []byte) ([]importer.Trial, error) {
 	}
 }
 
-// table reads rows below their titles.
-type table struct {
-	titles []string
-	at     map[string]int // places of the titles, once the first row has been seen
-	width  int            // of a row
-}
-
-// place finds the columns. In 2024, versions wrote a burst behind the message size
-// without a title for it.
-func (t *table) place(width int) error {
-	titles := t.titles
-	if at := slices.Index(titles, "Message Size"); width == len(titles)+1 && !slices.Contains(titles, "Burst") {
-		titles = slices.Insert(slices.Clone(titles), at+1, "Burst")
+// places finds the columns, once the number of values in a row is known. In 2024,
+// versions wrote a burst behind the message size without a title for it.
+func places(titles []string, values int) (map[string]int, error) {
+	if at := slices.Index(titles, "Message Size"); values == len(titles)+1 && !slices.Contains(titles, "Burst") {
+		titles = slices.Insert(titles, at+1, "Burst")
 	}
-	t.width, t.at = len(titles), map[string]int{}
+	at := map[string]int{}
 	for i, title := range titles {
-		if _, ok := t.at[title]; ok {
-			return fmt.Errorf("the column %q comes twice", title)
+		if _, ok := at[title]; ok {
+			return nil, fmt.Errorf("the column %q comes twice", title)
 		}
-		t.at[title] = i
+		at[title] = i
 	}
-	return nil
-}
-
-func (t *table) row(fields []string) (*row, error) {
-	if t.at == nil {
-		if err := t.place(len(fields)); err != nil {
-			return nil, err
-		}
-	}
-	if len(fields) != t.width {
-		return nil, fmt.Errorf("there are %d values where %d are needed: is the file truncated?", len(fields), t.width)
-	}
-	p := parser{t, fields, nil}
-	r := &row{
-		driver: p.text("Driver"), profile: p.text("Profile"), unit: p.text("Throughput Metric"),
-		sameNode: p.flag("Same node"), host: p.flag("Host Network"), service: p.flag("Service"),
-		parallelism: p.count("Parallelism"), message: p.count("Message Size"), burst: p.count("Burst"),
-		samples: p.count("# of Samples"), duration: p.count("Duration"),
-		throughput: p.number("Avg Throughput"),
-		facts:      map[string]string{},
-	}
-	if unit := p.text("Latency Metric"); unit == "usec" {
-		r.latency = p.number("99%tile Observed Latency")
-	}
-	for title, name := range about {
-		if v := p.text(title); v != "false" {
-			r.facts[name] = v
-		}
-	}
-	return r, p.err
+	return at, nil
 }
 
 // parser reads the values of a row by the titles of their columns, and keeps the
 // first error. A column that is not there has no value.
 type parser struct {
-	*table
+	at     map[string]int // of the columns; each has a title
 	fields []string
 	err    error
+}
+
+func (p *parser) trial() (importer.Trial, error) {
+	if len(p.fields) != len(p.at) {
+		return importer.Trial{}, fmt.Errorf("there are %d values where %d are needed: is the file truncated?", len(p.fields), len(p.at))
+	}
+	d := document{
+		Driver: p.text("Driver"), Profile: p.text("Profile"), TputMetric: p.text("Throughput Metric"),
+		Local: p.flag("Same node"), HostNetwork: p.flag("Host Network"), Service: p.flag("Service"),
+		Parallelism: p.count("Parallelism"), MessageSize: p.count("Message Size"), Burst: p.count("Burst"),
+		Samples: p.count("# of Samples"), Duration: p.count("Duration"), LtcyMetric: p.text("Latency Metric"), about: map[string]string{},
+	}
+	throughput := p.number("Avg Throughput")
+	d.Throughput = &throughput
+	if d.LtcyMetric == microseconds {
+		d.Latency = p.number("99%tile Observed Latency")
+	}
+	for title, name := range about {
+		if v := p.text(title); v != "false" {
+			d.about[name] = v
+		}
+	}
+	if p.err != nil {
+		return importer.Trial{}, p.err
+	}
+	return d.trial()
 }
 
 func (p *parser) text(title string) string {

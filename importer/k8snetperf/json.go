@@ -2,15 +2,15 @@ package k8snetperf
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"tare/importer"
 	"tare/toolformat/jsondoc"
 )
 
-// document is one element of what --json prints.
+// document is one element of what --json prints, or a row of the table.
 type document struct {
 	Timestamp      time.Time `json:"timestamp"`
 	Driver         string    `json:"driver"`
@@ -25,9 +25,9 @@ type document struct {
 	MessageSize    int       `json:"messageSize"`
 	Burst          int       `json:"burst"`
 	Samples        int       `json:"samples"`
-	Duration       int       `json:"duration"`
+	Duration       int       `json:"duration"` // of a sample, s
 	Throughput     *float64  `json:"throughput"`
-	Latency        float64   `json:"latency"`
+	Latency        float64   `json:"latency"` // mean of the samples' 99th percentiles; 0: not told
 	TputMetric     string    `json:"tputMetric"`
 	LtcyMetric     string    `json:"ltcyMetric"`
 	Retransmits    *float64  `json:"tcpRetransmits"`
@@ -48,7 +48,12 @@ type document struct {
 		SDN      string `json:"sdnType"`
 		Workers  string `json:"workerNodesType"`
 	} `json:"metadata"`
+
+	about map[string]string // facts of the table
 }
+
+// microseconds is the only unit of Latency that is read.
+const microseconds = "usec"
 
 // node is how a node spent its CPU time, in %. Where nothing was collected, all are
 // zero.
@@ -88,29 +93,6 @@ func readJSON(data []byte) ([]importer.Trial, error) {
 	return trials, nil
 }
 
-func (d *document) trial() (importer.Trial, error) {
-	if d.Throughput == nil {
-		return importer.Trial{}, errors.New("throughput is missing")
-	}
-	r := row{
-		driver: d.Driver, profile: d.Profile, unit: d.TputMetric,
-		sameNode: d.Local, host: d.HostNetwork, service: d.Service,
-		parallelism: d.Parallelism, message: d.MessageSize, burst: d.Burst, samples: d.Samples, duration: d.Duration,
-		throughput: *d.Throughput, clientBusy: d.ClientCPU.busy(), serverBusy: d.ServerCPU.busy(),
-		start: d.Timestamp, facts: d.facts(),
-	}
-	if d.LtcyMetric == "usec" {
-		r.latency = d.Latency
-	}
-	switch d.Profile { // the other of the two is written, too, as 0
-	case "TCP_STREAM", "TCP_STREAM_LAT":
-		r.retransmits = d.Retransmits
-	case "UDP_STREAM":
-		r.loss = d.Loss
-	}
-	return r.trial()
-}
-
 func (d *document) facts() map[string]string {
 	facts := map[string]string{
 		"k8s-netperf version": d.ToolVersion, "kernel": d.Metadata.Kernel, "platform": d.Metadata.Platform,
@@ -125,5 +107,6 @@ func (d *document) facts() map[string]string {
 			facts[name] = "true"
 		}
 	}
+	maps.Copy(facts, d.about)
 	return facts
 }

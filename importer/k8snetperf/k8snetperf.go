@@ -47,21 +47,6 @@ func read(f importer.File) ([]importer.Trial, error) {
 	return readJSON(data)
 }
 
-// row is one result, of either form.
-type row struct {
-	driver, profile          string
-	sameNode, host, service  bool
-	parallelism, message     int
-	burst, samples, duration int // duration of a sample, s
-	throughput               float64
-	unit                     string
-	latency                  float64 // mean of the samples' 99th percentiles, µs; 0: not told
-	loss, retransmits        *float64
-	clientBusy, serverBusy   *float64 // share of the node's CPU time, %
-	start                    time.Time
-	facts                    map[string]string
-}
-
 // units are those of the throughput, and by what to multiply to get base units.
 var units = map[string]struct {
 	metric string
@@ -75,49 +60,57 @@ var units = map[string]struct {
 	"Trans/s":    {"throughput", "1/s", 1},
 }
 
-// trial makes the trial of a row.
-func (r *row) trial() (importer.Trial, error) {
-	if r.driver == "" || r.profile == "" {
+// trial makes the trial of a result.
+func (d *document) trial() (importer.Trial, error) {
+	if d.Throughput == nil {
+		return importer.Trial{}, errors.New("throughput is missing")
+	}
+	if d.Driver == "" || d.Profile == "" {
 		return importer.Trial{}, errors.New("the driver or the profile is missing")
 	}
-	u, ok := units[strings.TrimSpace(r.unit)]
+	u, ok := units[strings.TrimSpace(d.TputMetric)]
 	if !ok {
-		return importer.Trial{}, fmt.Errorf("the unit of the throughput is %q, which is none of k8s-netperf's", r.unit)
+		return importer.Trial{}, fmt.Errorf("the unit of the throughput is %q, which is none of k8s-netperf's", d.TputMetric)
 	}
-	t := importer.Trial{Kind: "network", Levels: r.levels(), Cell: r.cell(), Start: r.start, Facts: r.facts}
-	if t.Facts == nil {
-		t.Facts = map[string]string{}
+	t := importer.Trial{Kind: "network", Levels: d.levels(), Cell: d.cell(), Start: d.Timestamp, Facts: d.facts()}
+	if d.Samples > 1 {
+		t.Facts["samples averaged in a row"] = strconv.Itoa(d.Samples)
 	}
-	if r.samples > 1 {
-		t.Facts["samples averaged in a row"] = strconv.Itoa(r.samples)
+	if d.Duration > 0 && d.Duration < 1e6 && d.Samples > 0 && d.Samples < 1e3 {
+		t.Wall = time.Duration(d.Duration*d.Samples) * time.Second
 	}
-	if r.duration > 0 && r.duration < 1e6 && r.samples > 0 && r.samples < 1e3 {
-		t.Wall = time.Duration(r.duration*r.samples) * time.Second
+	throughput := *d.Throughput * u.factor
+	if math.IsInf(throughput, 0) {
+		return importer.Trial{}, fmt.Errorf("the throughput is %g %s", *d.Throughput, d.TputMetric)
 	}
-	if math.IsInf(r.throughput*u.factor, 0) {
-		return importer.Trial{}, fmt.Errorf("the throughput is %g %s", r.throughput, r.unit)
+	t.Add(importer.Ratio(u.metric, u.unit, experiment.Higher, true), throughput)
+	if d.LtcyMetric == microseconds {
+		t.AddFit(importer.Ratio("latency-p99-mean", "s", experiment.Lower, false), d.Latency/1e6)
 	}
-	t.Add(importer.Ratio(u.metric, u.unit, experiment.Higher, true), r.throughput*u.factor)
-	t.AddFit(importer.Ratio("latency-p99-mean", "s", experiment.Lower, false), r.latency/1e6)
+	tcp, udp := d.Profile == "TCP_STREAM" || d.Profile == "TCP_STREAM_LAT", d.Profile == "UDP_STREAM"
 	for _, v := range []struct {
 		name   string
 		value  *float64
 		factor float64
-	}{{"loss", r.loss, 0.01}, {"retransmits", r.retransmits, 1}, {"cpu-client-node", r.clientBusy, 0.01}, {"cpu-server-node", r.serverBusy, 0.01}} {
-		if v.value != nil {
+		told   bool // the other of the first two is written, too, as 0
+	}{
+		{"loss", d.Loss, 0.01, udp}, {"retransmits", d.Retransmits, 1, tcp},
+		{"cpu-client-node", d.ClientCPU.busy(), 0.01, true}, {"cpu-server-node", d.ServerCPU.busy(), 0.01, true},
+	} {
+		if v.value != nil && v.told {
 			t.AddFit(importer.Difference(v.name), *v.value*v.factor)
 		}
 	}
 	return t, nil
 }
 
-// cell names the row's cell: "netperf.tcp-rr.message=1024.parallelism=1.host-network".
-func (r *row) cell() string {
-	name := fmt.Sprintf("%s.%s.message=%d.parallelism=%d", r.driver, strings.ReplaceAll(strings.ToLower(r.profile), "_", "-"), r.message, r.parallelism)
+// cell names the result's cell: "netperf.tcp-rr.message=1024.parallelism=1.host-network".
+func (d *document) cell() string {
+	name := fmt.Sprintf("%s.%s.message=%d.parallelism=%d", d.Driver, strings.ReplaceAll(strings.ToLower(d.Profile), "_", "-"), d.MessageSize, d.Parallelism)
 	for _, option := range []struct {
 		on   bool
 		name string
-	}{{r.burst > 0, "burst=" + strconv.Itoa(r.burst)}, {r.host, "host-network"}, {r.service, "service"}, {r.sameNode, "same-node"}} {
+	}{{d.Burst > 0, "burst=" + strconv.Itoa(d.Burst)}, {d.HostNetwork, "host-network"}, {d.Service, "service"}, {d.Local, "same-node"}} {
 		if option.on {
 			name += "." + option.name
 		}
@@ -125,15 +118,15 @@ func (r *row) cell() string {
 	return name
 }
 
-func (r *row) levels() []factor.Level {
+func (d *document) levels() []factor.Level {
 	return []factor.Level{
-		{Factor: "driver", Value: r.driver},
-		{Factor: "profile", Value: r.profile},
-		{Factor: "same-node", Value: strconv.FormatBool(r.sameNode)},
-		{Factor: "host-network", Value: strconv.FormatBool(r.host)},
-		{Factor: "service", Value: strconv.FormatBool(r.service)},
-		{Factor: "parallelism", Value: strconv.Itoa(r.parallelism)},
-		{Factor: "message", Value: strconv.Itoa(r.message)},
-		{Factor: "burst", Value: strconv.Itoa(r.burst)},
+		{Factor: "driver", Value: d.Driver},
+		{Factor: "profile", Value: d.Profile},
+		{Factor: "same-node", Value: strconv.FormatBool(d.Local)},
+		{Factor: "host-network", Value: strconv.FormatBool(d.HostNetwork)},
+		{Factor: "service", Value: strconv.FormatBool(d.Service)},
+		{Factor: "parallelism", Value: strconv.Itoa(d.Parallelism)},
+		{Factor: "message", Value: strconv.Itoa(d.MessageSize)},
+		{Factor: "burst", Value: strconv.Itoa(d.Burst)},
 	}
 }
