@@ -28,7 +28,7 @@ type Reader struct {
 }
 
 // New reads documents from r.
-func New(r io.Reader) *Reader { return &Reader{text: text{source: r}, blank: true} }
+func New(r io.Reader) *Reader { return &Reader{text: newText(r), blank: true} }
 
 // Blank says, once Next has given io.EOF, whether there was nothing in the stream
 // but white space.
@@ -43,9 +43,7 @@ func (r *Reader) Start() int64 { return r.start }
 // where no more document begins, and whatever the stream gives otherwise.
 func (r *Reader) Next() (*json.Decoder, error) {
 	if r.decoder == nil {
-		if err := r.text.mark(); err != nil {
-			return nil, err
-		}
+		r.text.skipMark()
 	} else {
 		// Events stand line upon line: one decoder takes all that are in its buffer.
 		left := r.decoder.Buffered()
@@ -57,12 +55,12 @@ func (r *Reader) Next() (*json.Decoder, error) {
 			return r.decoder, nil
 		}
 		rest, _ := io.ReadAll(left)
-		r.text.back(glimpse[:n], rest)
+		r.text.back(append(glimpse[:n], rest...))
 	}
 	if err := r.skip(); err != nil {
 		return nil, err
 	}
-	r.begun = r.text.passed()
+	r.begun = r.text.passed
 	r.start = r.begun
 	r.decoder = json.NewDecoder(&r.text)
 	return r.decoder, nil
@@ -77,7 +75,7 @@ func (r *Reader) skip() error {
 			return err
 		}
 		r.blank = false
-		ahead, err := r.text.peek(glance)
+		ahead, err := r.text.Peek(glance)
 		if err != nil && !errors.Is(err, io.EOF) {
 			return err
 		}

@@ -1,112 +1,75 @@
 package jsondoc
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"io"
+	"strings"
 )
 
 // text is a stream that can be looked at ahead, and that takes back what a
-// decoder read too much.
+// decoder read too much. Its source goes on giving the error that it ended with.
 type text struct {
+	*bufio.Reader
 	source io.Reader
-	ahead  []byte // read from the source and not passed on yet
-	taken  int64  // bytes read from the source
-	begun  bool
-	err    error // of the source, once it gave one
-}
-
-// Read passes on what was looked at first.
-func (t *text) Read(p []byte) (int, error) {
-	if len(t.ahead) > 0 {
-		n := copy(p, t.ahead)
-		t.ahead = t.ahead[n:]
-		return n, nil
-	}
-	if t.err != nil {
-		return 0, t.err
-	}
-	n, err := t.source.Read(p)
-	t.taken += int64(n)
-	return n, err
-}
-
-// passed is how many bytes were passed on or passed over.
-func (t *text) passed() int64 { return t.taken - int64(len(t.ahead)) }
-
-// back puts parts back before what comes next.
-func (t *text) back(parts ...[]byte) {
-	t.ahead = bytes.Join(append(parts, t.ahead), nil)
+	passed int64 // bytes that were passed on or passed over
 }
 
 // chunk is how much is read from the source at a time.
 const chunk = 4096
 
-// peek gives the next n bytes, or fewer with the error that came after them.
-func (t *text) peek(n int) ([]byte, error) {
-	for len(t.ahead) < n && t.err == nil {
-		t.fill()
-	}
-	if len(t.ahead) < n {
-		return t.ahead, t.err
-	}
-	return t.ahead[:n], nil
+func newText(source io.Reader) text {
+	return text{Reader: bufio.NewReaderSize(source, chunk), source: source}
 }
 
-// fill reads once. A source that gives nothing again and again is broken.
-func (t *text) fill() {
-	buffer := make([]byte, chunk)
-	for range 100 {
-		n, err := t.source.Read(buffer)
-		t.ahead = append(t.ahead, buffer[:n]...)
-		t.taken += int64(n)
-		if t.err = err; n > 0 || err != nil {
-			return
-		}
-	}
-	t.err = io.ErrNoProgress
+// Read passes on what comes next.
+func (t *text) Read(p []byte) (int, error) {
+	n, err := t.Reader.Read(p)
+	t.passed += int64(n)
+	return n, err
+}
+
+// back puts data back before what comes next.
+func (t *text) back(data []byte) {
+	t.passed -= int64(len(data))
+	ahead, _ := t.Peek(t.Buffered()) // which is there
+	t.source = io.MultiReader(bytes.NewReader(append(data, ahead...)), t.source)
+	t.Reset(t.source)
 }
 
 // byteOrder is the mark at the start of files by editors and shells of Windows.
 const byteOrder = "\ufeff"
 
-// mark passes over a byte order mark, the first time that it is called.
-func (t *text) mark() error {
-	if t.begun {
-		return nil
+// skipMark passes over a byte order mark.
+func (t *text) skipMark() {
+	if start, _ := t.Peek(len(byteOrder)); string(start) == byteOrder {
+		n, _ := t.Discard(len(start)) // which is there
+		t.passed += int64(n)
 	}
-	t.begun = true
-	start, err := t.peek(len(byteOrder))
-	if err != nil && !errors.Is(err, io.EOF) {
-		return err
-	}
-	t.ahead = t.ahead[len(start)-len(bytes.TrimPrefix(start, []byte(byteOrder))):]
-	return nil
 }
 
 // skipSpace passes over white space, and says why nothing follows it.
 func (t *text) skipSpace() error {
 	for {
-		if t.ahead = bytes.TrimLeft(t.ahead, space); len(t.ahead) > 0 {
-			return nil
+		c, err := t.ReadByte()
+		if err != nil {
+			return err
 		}
-		if t.err != nil {
-			return t.err
+		if strings.IndexByte(space, c) < 0 {
+			return t.UnreadByte()
 		}
-		t.fill()
+		t.passed++
 	}
 }
 
 // skipLine passes over the rest of a line, however long it is.
 func (t *text) skipLine() error {
 	for {
-		if end := bytes.IndexByte(t.ahead, '\n'); end >= 0 {
-			t.ahead = t.ahead[end+1:]
-			return nil
+		line, err := t.ReadSlice('\n')
+		t.passed += int64(len(line))
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return err
 		}
-		if t.ahead = nil; t.err != nil {
-			return t.err
-		}
-		t.fill()
 	}
 }
