@@ -2,7 +2,6 @@ package catalog_test
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,35 +10,11 @@ import (
 	"testing"
 
 	"github.com/goccy/go-yaml"
-	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"tare/catalog"
 	"tare/experiment"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
-
-// TestSchema holds the published schema against the types.
-func TestSchema(t *testing.T) {
-	got, err := experiment.JSONSchema(catalog.Kinds())
-	if err != nil {
-		t.Fatal(err)
-	}
-	const golden = "../docs/experiment.schema.json"
-	if *update {
-		if err := os.WriteFile(golden, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("the types have changed: go test ./catalog -run Schema -update writes the schema anew (-published +types):\n%s", diff)
-	}
-}
 
 var yamlBlock = regexp.MustCompile("(?ms)^```yaml\n(.*?)^```$")
 

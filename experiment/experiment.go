@@ -3,9 +3,9 @@
 // into a plan. docs/experiment.md explains the file to its users.
 //
 // The way is Load (text to Experiment), then Expand (Experiment to Expansion:
-// the Plan as data, with the layers and workloads that carry it out). JSONSchema
-// describes to editors what Load accepts. All three walk the same types, by the
-// struct tags that package strictyaml lists.
+// the Plan as data, with the layers and workloads that carry it out). Both walk the
+// same types, by the struct tags that package strictyaml lists; a test writes from them
+// the JSON Schema of the file (docs/experiment.schema.json).
 //
 // # How to write the config of a layer or workload
 //

@@ -3,14 +3,38 @@ package experiment_test
 import (
 	"bytes"
 	"encoding/json"
+	"os"
 	"strings"
 	"testing"
 
 	"github.com/goccy/go-yaml"
+	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"tare/catalog"
 	"tare/experiment"
 )
+
+// TestSchema holds the published schema against the types.
+func TestSchema(t *testing.T) {
+	got, err := experiment.JSONSchema(catalog.Kinds())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const golden = "../docs/experiment.schema.json"
+	if *update {
+		if err := os.WriteFile(golden, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("the types have changed: go test ./experiment -run Schema -update writes the schema anew (-published +types):\n%s", diff)
+	}
+}
 
 // compiled compiles the schema of the test's kinds, which also checks it
 // against the draft's own schema.

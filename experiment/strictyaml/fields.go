@@ -69,28 +69,8 @@ func Names(fields []Field) []string {
 	return names
 }
 
-// MustBeGiven says whether a struct type has required fields, so that it cannot
-// be left empty.
-func MustBeGiven(t reflect.Type) bool {
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	if t.Kind() != reflect.Struct {
-		return false
-	}
-	for _, f := range Fields(t) {
-		if f.Required {
-			return true
-		}
-	}
-	return false
-}
-
 // described is a type that says in words what it accepts.
 type described interface{ Describe() string }
-
-// patterned is a type that says as a regular expression what it accepts.
-type patterned interface{ Pattern() string }
 
 // united is a type that lists its units.
 type united interface{ Units() []string }
@@ -115,14 +95,6 @@ func EnumOf(t reflect.Type) []string {
 		return e.Values()
 	}
 	return nil
-}
-
-// PatternOf gives the regular expression of a type that has one, or "".
-func PatternOf(t reflect.Type) string {
-	if p, ok := asked[patterned](t); ok {
-		return p.Pattern()
-	}
-	return ""
 }
 
 func oneOf(values []string) string {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"reflect"
+	"slices"
 	"strings"
 
 	"tare/experiment/factor"
@@ -94,7 +95,7 @@ func (s schema) definitions() object {
 func choice(what string, kinds map[string]reflect.Value, beside object) object {
 	bare, one, properties := []string{}, []object{}, beside
 	for _, kind := range sortedKeys(kinds) {
-		if !strictyaml.MustBeGiven(kinds[kind].Type()) {
+		if !mustBeGiven(kinds[kind].Type()) {
 			bare = append(bare, kind)
 		}
 		one = append(one, object{{"required", []string{kind}}})
@@ -176,7 +177,7 @@ func (s schema) value(f strictyaml.Field, t reflect.Type, standard reflect.Value
 	case reflect.TypeFor[WorkloadItem]():
 		return object{{"$ref", "#/$defs/workload"}}
 	case reflect.TypeFor[quantity.Limit](): // a count is a number in YAML
-		return object{{"type", []string{"string", "number"}}, {"pattern", strictyaml.PatternOf(t)}, {"minimum", 0}}
+		return object{{"type", []string{"string", "number"}}, {"pattern", patternOf(t)}, {"minimum", 0}}
 	}
 	switch {
 	case t.Kind() == reflect.Pointer:
@@ -189,7 +190,7 @@ func (s schema) value(f strictyaml.Field, t reflect.Type, standard reflect.Value
 		one := s.value(f, t.Elem(), reflect.Zero(t.Elem()))
 		return object{{"anyOf", []object{one, {{"type", "array"}, {"items", one}, {"minItems", 1}, {"uniqueItems", true}}}}}
 	case strictyaml.ReadsText(t):
-		if pattern := strictyaml.PatternOf(t); pattern != "" {
+		if pattern := patternOf(t); pattern != "" {
 			return object{{"type", "string"}, {"pattern", pattern}}
 		}
 		return object{{"type", []string{"string", "number", "boolean"}}}
@@ -249,6 +250,20 @@ func scalar(f strictyaml.Field, t reflect.Type) object {
 		f.Bounds.Min = "0"
 	}
 	return append(object{{"type", "integer"}}, limits(f.Bounds)...)
+}
+
+// mustBeGiven says whether a struct type has required fields, so that it cannot be left
+// empty.
+func mustBeGiven(t reflect.Type) bool {
+	return slices.ContainsFunc(strictyaml.Fields(t), func(f strictyaml.Field) bool { return f.Required })
+}
+
+// patternOf gives the regular expression of a type that has one, or "".
+func patternOf(t reflect.Type) string {
+	if p, ok := reflect.New(t).Interface().(interface{ Pattern() string }); ok {
+		return p.Pattern()
+	}
+	return ""
 }
 
 // limits are the bounds of a number.
