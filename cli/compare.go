@@ -12,15 +12,13 @@ import (
 
 	"tare/compare"
 	"tare/report"
-	"tare/report/html"
-	"tare/report/markdown"
+	"tare/report/document"
 )
 
 func newCompare(s State) *cobra.Command {
 	var out, to, reference string
 	var matches []string
 	var all bool
-	formats := []string{"table", "json", "yaml", "markdown", "csv", "html"}
 	c := &cobra.Command{
 		Use:   "compare RUN...",
 		Short: "Compare runs made at different times, on different machines, or of different versions",
@@ -39,9 +37,6 @@ that two arms of different names are versions of one layer, of two runs or of on
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: completeRuns,
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := checkFormat(out, formats...); err != nil {
-				return err
-			}
 			if to != "" && out != "html" {
 				return usage(fmt.Errorf("--to is for -o html; the output of -o %s goes to stdout", out))
 			}
@@ -58,7 +53,7 @@ that two arms of different names are versions of one layer, of two runs or of on
 	_ = c.RegisterFlagCompletionFunc("match", completeMatch)
 	c.Flags().BoolVar(&all, "all", false, "exploratory metrics too, not only the headline ones")
 	c.Flags().StringVar(&to, "to", "", "file to write with -o html (default comparison.html)")
-	addFormat(c, &out, formats...)
+	addFormat(c, &out, "table", "json", "yaml", "markdown", "csv", "html")
 	return c
 }
 
@@ -122,20 +117,14 @@ func distinct(dirs []string) error {
 
 // showComparison prints a comparison, or writes its page and prints the name.
 func showComparison(s State, r *compare.Result, out, to string, all bool) error {
-	switch out {
-	case "json", "yaml":
-		return encode(s.Stdout, r, out)
-	case "markdown":
-		return markdown.Write(s.Stdout, report.Compare(r, report.CompareOptions{}))
-	case "csv":
-		return report.CompareCSV(s.Stdout, r)
-	case "html":
-		o := report.CompareOptions{Generated: time.Now()}
-		if err := writeWhole(to, func(w io.Writer) error { return html.Write(w, report.Compare(r, o)) }); err != nil {
-			return fmt.Errorf("write the page: %w", err)
-		}
-		fmt.Fprintln(s.Stdout, to)
-		return nil
+	if out == "html" {
+		return s.page(to, report.Compare(r, report.CompareOptions{Generated: time.Now()}))
 	}
-	return s.show(report.Compare(r, report.CompareOptions{All: all}))
+	return s.print(view{
+		value: r,
+		document: func(terminal bool) *document.Document {
+			return report.Compare(r, report.CompareOptions{All: all && terminal})
+		},
+		csv: func(w io.Writer) error { return report.CompareCSV(w, r) },
+	}, out)
 }

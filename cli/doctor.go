@@ -3,6 +3,8 @@ package cli
 import (
 	"context"
 	"fmt"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -79,9 +81,6 @@ grants it.`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeFiles("yaml", "yml"),
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := checkFormat(out, "table", "json", "yaml"); err != nil {
-				return err
-			}
 			if cluster == "" {
 				if err := tryNamespace(); err != nil {
 					return err
@@ -193,28 +192,36 @@ func printParts(s State, parts []part, out string) error {
 }
 
 // ready fails when a part that the experiment needs works in no way here.
-func ready(ctx context.Context, x *experiment.Expansion) error {
-	all := unexpanded(x)
-	for _, p := range append(examine(ctx, neededBy(all)), programs(all)...) {
-		if p.usable() || len(p.Findings) == 0 {
-			continue
+func ready(ctx context.Context, x *experiment.Experiment) error {
+	for _, p := range append(examine(ctx, neededBy(x)), programs(x)...) {
+		if !p.usable() && len(p.Findings) > 0 {
+			return p.problem()
 		}
-		return p.problem()
 	}
 	return nil
 }
 
-// unexpanded is an expansion's layers and workloads, as an experiment has them.
-func unexpanded(x *experiment.Expansion) *experiment.Experiment {
-	all := &experiment.Experiment{}
-	if len(x.Cells) > 0 {
-		all.Testbed = x.Cells[0].Testbed
+// programs looks for the programs that the experiment needs on this machine.
+func programs(x *experiment.Experiment) []part {
+	var parts []part
+	for _, p := range x.ProgramsHere() {
+		parts = append(parts, part{"program", p.Name, []testbed.Finding{findProgram(p)}})
 	}
-	for _, items := range x.Layers {
-		all.Arms = append(all.Arms, experiment.Arm{Layers: items})
+	return parts
+}
+
+func findProgram(p experiment.Program) testbed.Finding {
+	f := testbed.Finding{Name: "program", Status: testbed.Works}
+	where := p.Name
+	if filepath.Base(where) != where && !filepath.IsAbs(where) && p.Dir != "" {
+		where = filepath.Join(p.Dir, where)
 	}
-	for i, c := range x.Cells {
-		all.Workloads = append(all.Workloads, experiment.WorkloadItem{Kind: x.Plan.Cells[i].Kind, Config: c.Workload})
+	path, err := exec.LookPath(where)
+	if err != nil {
+		f.Status, f.Detail = testbed.Missing, err.Error()
+		f.Hint = "install it, or correct its name in the experiment file"
+		return f
 	}
-	return all
+	f.Detail = path
+	return f
 }

@@ -18,11 +18,9 @@ import (
 	"tare/history"
 	"tare/journal"
 	"tare/report"
+	"tare/report/document"
 	"tare/report/markdown"
 )
-
-// gateFormats are the values of -o of tare gate.
-var gateFormats = []string{"table", "json", "yaml", "markdown", "junit", "csv"}
 
 // gateFlags are the flags of tare gate.
 type gateFlags struct {
@@ -62,9 +60,6 @@ Exit codes: 0 all kept, 3 any exceeded, 4 none exceeded but some not resolved,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeRuns,
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := checkFormat(f.out, gateFormats...); err != nil {
-				return err
-			}
 			if f.anchor != "" && f.against == "" {
 				return usage(errors.New("--anchor is for --against: it names one of its runs"))
 			}
@@ -91,7 +86,7 @@ Exit codes: 0 all kept, 3 any exceeded, 4 none exceeded but some not resolved,
 		return runsBelow(cmp.Or(f.against, journal.DefaultRoot))
 	})
 	_ = c.MarkFlagDirname("against")
-	addFormat(c, &f.out, gateFormats...)
+	addFormat(c, &f.out, "table", "json", "yaml", "markdown", "junit", "csv")
 	return c
 }
 
@@ -173,17 +168,19 @@ func (f *gateFlags) show(s State, r *gate.Result, dir string) error {
 }
 
 func (f *gateFlags) print(s State, r *gate.Result, link string) error {
-	switch f.out {
-	case "json", "yaml":
-		return encode(s.Stdout, r, f.out)
-	case "markdown":
-		return markdown.Write(s.Stdout, report.Gate(r, link))
-	case "junit":
+	if f.out == "junit" {
 		return report.GateJUnit(s.Stdout, r)
-	case "csv":
-		return report.GateCSV(s.Stdout, r)
 	}
-	return s.show(report.Gate(r, ""))
+	return s.print(view{
+		value: r,
+		document: func(terminal bool) *document.Document {
+			if terminal {
+				link = ""
+			}
+			return report.Gate(r, link)
+		},
+		csv: func(w io.Writer) error { return report.GateCSV(w, r) },
+	}, f.out)
 }
 
 // writeSummary writes a file anew, or adds to it where GitHub collects what the

@@ -18,8 +18,7 @@ import (
 	"tare/history"
 	"tare/journal"
 	"tare/report"
-	"tare/report/html"
-	"tare/report/markdown"
+	"tare/report/document"
 )
 
 // historyFlags are the flags of tare history.
@@ -28,9 +27,6 @@ type historyFlags struct {
 	all           bool
 	options       history.Options
 }
-
-// historyFormats are the values of -o of tare history.
-var historyFormats = []string{"table", "json", "yaml", "markdown", "csv", "html"}
 
 func newHistory(s State) *cobra.Command {
 	var f historyFlags
@@ -52,9 +48,6 @@ run by a history.`,
   tare history nightly -o json | jq '.experiments[].series[] | select(.changes != []) | {cell, arm, changes}'`,
 		ValidArgsFunction: completeRuns,
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := checkFormat(f.out, historyFormats...); err != nil {
-				return err
-			}
 			if f.to != "" && f.out != "html" {
 				return usage(fmt.Errorf("--to is for -o html; the output of -o %s goes to stdout", f.out))
 			}
@@ -75,7 +68,7 @@ run by a history.`,
 	c.Flags().Var((*percentFlag)(&alpha), "alpha", "share of histories without any change that may show one")
 	c.Flags().IntVar(&f.options.Segment, "segment", history.DefaultSegment, "fewest runs between two changes, before the first and after the last")
 	c.Flags().StringVar(&f.to, "to", "", "file to write with -o html (default history.html)")
-	addFormat(c, &f.out, historyFormats...)
+	addFormat(c, &f.out, "table", "json", "yaml", "markdown", "csv", "html")
 	return c
 }
 
@@ -129,22 +122,15 @@ func (f *historyFlags) read(c *cobra.Command, s State, dirs []string) ([]*histor
 
 // show prints a history, or writes its page.
 func (f *historyFlags) show(s State, h *history.History) error {
-	switch f.out {
-	case "json", "yaml":
-		return encode(s.Stdout, h, f.out)
-	case "markdown":
-		return markdown.Write(s.Stdout, report.History(h, report.HistoryOptions{All: f.all}))
-	case "csv":
-		return report.HistoryCSV(s.Stdout, h)
-	case "html":
+	if f.out == "html" {
 		to := cmp.Or(f.to, "history.html")
-		if err := writeWhole(to, func(w io.Writer) error { return html.Write(w, report.History(h, historyOptions(h, to))) }); err != nil {
-			return err
-		}
-		fmt.Fprintln(s.Stdout, to)
-		return nil
+		return s.page(to, report.History(h, historyOptions(h, to)))
 	}
-	return s.show(report.History(h, report.HistoryOptions{All: f.all}))
+	return s.print(view{
+		value:    h,
+		document: func(bool) *document.Document { return report.History(h, report.HistoryOptions{All: f.all}) },
+		csv:      func(w io.Writer) error { return report.HistoryCSV(w, h) },
+	}, f.out)
 }
 
 // historyOptions finds the reports that the page can point to.

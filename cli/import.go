@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"strings"
+	"regexp"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -46,9 +46,6 @@ the import of the others. tare list formats names the tools.`,
   tare import fio --arm today nightly/*.json --dir history/today`,
 		ValidArgsFunction: completeImport,
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := checkFormat(f.out); err != nil {
-				return err
-			}
 			o, err := f.options(args, s)
 			if err != nil {
 				return err
@@ -70,7 +67,7 @@ the import of the others. tare list formats names the tools.`,
 	flags.StringVar(&f.confidence, "confidence", "95%", "confidence of the intervals")
 	flags.StringVar(&f.equivalence, "equivalence", "2%", "margin within which two arms count as equal")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no progress on stderr")
-	addFormat(c, &f.out)
+	addFormat(c, &f.out, formats...)
 	_ = c.RegisterFlagCompletionFunc("pair-by", cobra.FixedCompletions(importer.Pairings, cobra.ShellCompDirectiveNoFileComp))
 	return c
 }
@@ -91,7 +88,7 @@ func completeImport(_ *cobra.Command, args []string, _ string) ([]string, cobra.
 func runImport(c *cobra.Command, s State, f *importFlags, o importer.Options) error {
 	dir := f.dir
 	if dir == "" {
-		dir = freeDir(journal.DefaultDir(journal.DefaultRoot, strings.Map(safeRune, o.Name), time.Now()))
+		dir = freeDir(journal.DefaultDir(journal.DefaultRoot, unsafe.ReplaceAllString(o.Name, "_"), time.Now()))
 	}
 	o.Stdin, o.Command = s.Stdin, importCommand(c)
 	p := newImportProgress(s, f.quiet)
@@ -147,10 +144,5 @@ func importError(err error) error {
 	return err
 }
 
-// safeRune replaces what is not fit for the name of a directory.
-func safeRune(r rune) rune {
-	if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.", r) {
-		return r
-	}
-	return '_'
-}
+// unsafe is what is not fit for the name of a directory.
+var unsafe = regexp.MustCompile(`[^A-Za-z0-9_.-]`)

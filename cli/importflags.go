@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -175,12 +176,12 @@ func importCommand(c *cobra.Command) string {
 	return strings.Join(parts, " ")
 }
 
+// plainWord is what no shell reads anything into.
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./=:,@%+-]+$`)
+
 // shellWord quotes a word for a shell where it needs that.
 func shellWord(s string) string {
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./=:,@%+", r)
-	}
-	if s != "" && strings.IndexFunc(s, func(r rune) bool { return !plain(r) }) < 0 {
+	if plainWord.MatchString(s) {
 		return s
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"

@@ -30,9 +30,6 @@ func newList(s State) *cobra.Command {
 		Args:      cobra.RangeArgs(1, 2),
 		ValidArgs: []string{"layers", "workloads", "formats", "examples"},
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := checkFormat(out, "table", "json", "yaml"); err != nil {
-				return err
-			}
 			if len(args) == 2 {
 				return printExample(s, args)
 			}

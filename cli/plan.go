@@ -31,9 +31,6 @@ least, and which requirement is missing on this machine. Nothing is run.`,
 		ValidArgsFunction: completeFiles("yaml", "yml"),
 		RunE: func(c *cobra.Command, args []string) error {
 			o.seeded = c.Flags().Changed("seed")
-			if err := checkFormat(out, "table", "json", "yaml"); err != nil {
-				return err
-			}
 			if err := tryNamespace(); err != nil {
 				return err
 			}

@@ -28,7 +28,6 @@ const reportFile = "report.html"
 func newReport(s State) *cobra.Command {
 	var out, to, of string
 	var withTable bool
-	formats := []string{"html", "markdown", "svg", "png", "pdf"}
 	var table publishedFlags
 	c := &cobra.Command{
 		Use:   "report [RUN]...",
@@ -45,9 +44,6 @@ by rsvg-convert and by Chromium or Chrome, which tare doctor looks for.`,
   tare report -o pdf --of picture --to overhead.pdf`,
 		ValidArgsFunction: completeRuns,
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := checkFormat(out, formats...); err != nil {
-				return err
-			}
 			picture, err := isPicture(out, of)
 			if err != nil {
 				return err
@@ -88,9 +84,7 @@ by rsvg-convert and by Chromium or Chrome, which tare doctor looks for.`,
 	c.Flags().BoolVar(&withTable, "published", false, "add the published table: means, variances, differences in percent")
 	c.Flags().BoolVar(&table.all, "all", false, "exploratory metrics too in the published table")
 	table.add(c)
-	addFormat(c, &out, formats...)
-	c.Flags().Lookup("output").DefValue = "html"
-	out = "html"
+	addFormat(c, &out, "html", "markdown", "svg", "png", "pdf")
 	return c
 }
 

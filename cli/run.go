@@ -42,9 +42,6 @@ directory holds everything; report.html in it is the report.`,
 		ValidArgsFunction: completeFiles("yaml", "yml"),
 		RunE: func(c *cobra.Command, args []string) error {
 			o.seeded = c.Flags().Changed("seed")
-			if err := checkFormat(out); err != nil {
-				return err
-			}
 			if err := inNamespace(args[0] == "-"); err != nil {
 				return err // before standard input is read
 			}
@@ -52,10 +49,10 @@ directory holds everything; report.html in it is the report.`,
 			if err != nil {
 				return err
 			}
-			if err := inNamespace(needsNetwork(expansion)); err != nil {
+			if err := inNamespace(needsNetwork(x)); err != nil {
 				return err
 			}
-			if err := ready(c.Context(), expansion); err != nil {
+			if err := ready(c.Context(), x); err != nil {
 				return err
 			}
 			if dir == "" {
@@ -79,7 +76,7 @@ directory holds everything; report.html in it is the report.`,
 	c.Flags().Uint64Var(&o.seed, "seed", 0, "seed of the random order, in place of the file's or a drawn one")
 	c.Flags().StringVar(&dir, "dir", "", "run directory to make (default runs/NAME-DATE-TIME)")
 	c.Flags().BoolVarP(&quiet, "quiet", "q", false, "no progress on stderr")
-	addFormat(c, &out)
+	addFormat(c, &out, formats...)
 	return c
 }
 
@@ -96,9 +93,6 @@ trial that was under way is lost. Without RUN, the newest run below runs/.`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeRuns,
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := checkFormat(out); err != nil {
-				return err
-			}
 			dir, err := runDir(args)
 			if err != nil {
 				return err
@@ -107,14 +101,14 @@ trial that was under way is lost. Without RUN, the newest run below runs/.`,
 				fmt.Fprintf(s.Stderr, "%s is complete: nothing to resume\n", dir)
 				return show(s, result, out, false)
 			}
-			expansion, err := replan(dir)
+			x, expansion, err := replan(dir)
 			if err != nil {
 				return err
 			}
-			if err := inNamespace(needsNetwork(expansion)); err != nil {
+			if err := inNamespace(needsNetwork(x)); err != nil {
 				return err
 			}
-			if err := ready(c.Context(), expansion); err != nil {
+			if err := ready(c.Context(), x); err != nil {
 				return err
 			}
 			j, err := journal.Resume(dir)
@@ -125,7 +119,7 @@ trial that was under way is lost. Without RUN, the newest run below runs/.`,
 		},
 	}
 	c.Flags().BoolVarP(&quiet, "quiet", "q", false, "no progress on stderr")
-	addFormat(c, &out)
+	addFormat(c, &out, formats...)
 	return c
 }
 
@@ -140,31 +134,31 @@ func freeDir(dir string) string {
 	}
 }
 
-// replan makes the expansion of a run that exists: the plan is the recorded one,
+// replan makes the experiment and the expansion of a run that exists: the plan is the recorded one,
 // the layers and workloads come from the recorded experiment file. The two must
 // still agree, which they don't when another version of Tare expands the file
 // differently.
-func replan(dir string) (*experiment.Expansion, error) {
+func replan(dir string) (*experiment.Experiment, *experiment.Expansion, error) {
 	run, err := journal.Open(dir)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	known := catalog.Kinds()
 	known.Read = journal.ReadNamed(dir)
 	x, err := experiment.Load(filepath.Join(dir, journal.ExperimentFile), run.Experiment, known)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	x.Design.Seed = &run.Plan.Seed
 	expansion, err := experiment.Expand(x, Version())
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if !samePlan(&expansion.Plan, run.Plan) {
-		return nil, fmt.Errorf("%s: this version of tare (%s) expands experiment.yaml to other arms, cells or parameters than plan.json holds; resume it with the version that made it, and experiment.yaml as it was", dir, Version())
+		return nil, nil, fmt.Errorf("%s: this version of tare (%s) expands experiment.yaml to other arms, cells or parameters than plan.json holds; resume it with the version that made it, and experiment.yaml as it was", dir, Version())
 	}
 	expansion.Plan = *run.Plan
-	return expansion, nil
+	return x, expansion, nil
 }
 
 // samePlan says whether two plans compare the same: arms with the same layers, and
@@ -234,4 +228,25 @@ func whatNext(ctx context.Context, j *journal.Journal, err error) error {
 		return &codedError{err: fmt.Errorf("interrupted; recorded and safe: %s", counted(done, "trial")), code: ExitInterrupted, hint: "tare resume " + j.Dir() + " goes on"}
 	}
 	return hinted(err, "recorded and safe: %s; tare resume %s goes on", counted(done, "trial"), j.Dir())
+}
+
+// environment describes the machine and the programs that the experiment runs.
+func environment(ctx context.Context, x *experiment.Expansion) *machine.Environment {
+	var tools []machine.ToolQuery
+	add := func(d experiment.Declaration) {
+		for _, tool := range d.Tools {
+			if !slices.ContainsFunc(tools, func(t machine.ToolQuery) bool { return t.Name == tool.Name }) {
+				tools = append(tools, machine.ToolQuery{Name: tool.Name, Args: tool.Version})
+			}
+		}
+	}
+	for _, items := range x.Layers {
+		for _, item := range items {
+			add(item.Config.Declare())
+		}
+	}
+	for _, cell := range x.Cells {
+		add(cell.Workload.Declare())
+	}
+	return machine.Describe(ctx, Version(), tools)
 }

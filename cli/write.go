@@ -2,11 +2,78 @@ package cli
 
 import (
 	"bufio"
+	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+
+	"tare/render"
+	"tare/report/document"
+	"tare/report/html"
 )
+
+// What a PNG or PDF shows.
+const (
+	ofPicture = "picture"
+	ofPage    = "page"
+)
+
+// isPicture says whether a format shows the picture of the overheads alone, by
+// itself or as --of wants it.
+func isPicture(out, of string) (bool, error) {
+	rendered := out == string(render.PNG) || out == string(render.PDF)
+	switch {
+	case of != "" && !rendered:
+		return false, usage(fmt.Errorf("--of is for -o png and -o pdf, not for -o %s", out))
+	case of != "" && of != ofPicture && of != ofPage:
+		return false, usage(fmt.Errorf("--of %s: not one of %s, %s", of, ofPicture, ofPage))
+	case of != "":
+		return of == ofPicture, nil
+	}
+	return out == "svg" || out == string(render.PNG), nil
+}
+
+// writePicture writes an SVG picture in a format, to a file or to stdout.
+func writePicture(ctx context.Context, s State, svg, out, to string) error {
+	content, stdout := []byte(svg+"\n"), s.Stdout
+	if out != "svg" {
+		stdout = s.binary
+		if to == "" && s.StdoutTerminal {
+			return hintedUsage(fmt.Errorf("-o %s is nothing for a terminal", out), "name a file: --to overheads.%s", out)
+		}
+		var err error
+		if content, err = render.Figure(ctx, svg, render.Format(out)); err != nil {
+			return installHint(err)
+		}
+	}
+	if to == "" {
+		_, err := stdout.Write(content)
+		return err
+	}
+	return writeWhole(to, func(w io.Writer) error {
+		_, err := w.Write(content)
+		return err
+	})
+}
+
+// renderPage writes a page in a format to a file.
+func renderPage(ctx context.Context, to, out string, write func(io.Writer) error) error {
+	if err := render.Page(ctx, to, render.Format(out), write); err != nil {
+		return fmt.Errorf("write %s: %w", to, installHint(err))
+	}
+	return os.Chmod(to, 0o644)
+}
+
+// installHint tells what installs a program that is missing.
+func installHint(err error) error {
+	var missing *render.MissingError
+	if errors.As(err, &missing) {
+		return hinted(err, "install it with: %s", missing.Install)
+	}
+	return err
+}
 
 // writeWhole writes a file whole or not at all.
 func writeWhole(to string, write func(io.Writer) error) error {
@@ -27,4 +94,13 @@ func writeWhole(to string, write func(io.Writer) error) error {
 		return err
 	}
 	return os.Rename(f.Name(), to)
+}
+
+// page writes a document as a page of HTML and prints the name of the file.
+func (s State) page(to string, d *document.Document) error {
+	if err := writeWhole(to, func(w io.Writer) error { return html.Write(w, d) }); err != nil {
+		return fmt.Errorf("write the page: %w", err)
+	}
+	fmt.Fprintln(s.Stdout, to)
+	return nil
 }
