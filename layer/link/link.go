@@ -14,6 +14,7 @@ import (
 	"tare/experiment/quantity"
 	"tare/layer"
 	"tare/testbed"
+	"tare/testbed/local"
 )
 
 // Kind describes the layer.
@@ -121,6 +122,16 @@ func (a *active) down(context.Context) error {
 	rate := quantity.Rate(a.site.LinkRate())
 	if err := a.site.Shape(float64(rate)); err != nil {
 		return fmt.Errorf("set the wire back to %s: %w", rate, err)
+	}
+	return nil
+}
+
+// probe passes on what the local testbed finds about shaping.
+func probe(ctx context.Context) []testbed.Finding {
+	for _, f := range local.Probe(ctx) {
+		if f.Name == local.Shaping {
+			return []testbed.Finding{f}
+		}
 	}
 	return nil
 }

@@ -11,9 +11,21 @@
 package namespace
 
 import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
 	"tare/experiment"
 	"tare/layer"
+	"tare/layer/pairs"
 	"tare/testbed"
+	"tare/testbed/kube"
 )
 
 const name = "namespace"
@@ -43,4 +55,156 @@ func (c *Config) Declare() experiment.Declaration {
 		Shapes:       true,
 		ProvesBeside: true,
 	}
+}
+
+// validate checks what the tags cannot say.
+func (c *Config) validate() []experiment.FieldError {
+	var errs experiment.FieldErrors
+	if len(c.Labels)+len(c.Annotations) == 0 {
+		errs.Add("", "no label and no annotation is given: the layer would do nothing")
+	}
+	for _, m := range []struct {
+		field string
+		pairs map[string]string
+	}{{"labels", c.Labels}, {"annotations", c.Annotations}} {
+		for _, key := range slices.Sorted(maps.Keys(m.pairs)) {
+			at := m.field + "." + key
+			if wrong := validation.IsQualifiedName(key); len(wrong) > 0 {
+				errs.Add(at, "%q is no key: %s", key, wrong[0])
+			}
+			if wrong := validation.IsValidLabelValue(m.pairs[key]); m.field == "labels" && len(wrong) > 0 {
+				errs.Add(at, "%q is no value: %s", m.pairs[key], wrong[0])
+			}
+			if owner, taken := taken(key); taken {
+				errs.Add(at, "%s knows namespaces by %s", owner, key)
+			}
+		}
+	}
+	return errs
+}
+
+// taken says whose label a label is that the layer must leave alone.
+func taken(key string) (owner string, taken bool) {
+	switch {
+	case strings.HasPrefix(key, "tare/"), key == "app.kubernetes.io/managed-by":
+		return "Tare", true
+	case key == "kubernetes.io/metadata.name":
+		return "Kubernetes", true
+	}
+	return "", false
+}
+
+// Up has the namespace made with the labels and annotations.
+func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
+	site, err := kube.Of(s.Site)
+	if err != nil {
+		return nil, err
+	}
+	if given := site.Parameters().Namespace; given != "" {
+		return nil, fmt.Errorf("all arms share the namespace %s that the experiment gives, so one arm cannot label it: leave testbed.kubernetes.namespace out, and Tare makes a namespace for each arm", given)
+	}
+	a := &active{config: c, site: site}
+	err = site.ShapeNamespace(func(ns *corev1.Namespace) {
+		a.idle = c.lacking(ns) == 0
+		ns.Labels, ns.Annotations = with(ns.Labels, c.Labels), with(ns.Annotations, c.Annotations)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &layer.Active{Settle: a.settle, Before: a.before}, nil
+}
+
+func with(m, add map[string]string) map[string]string {
+	out := map[string]string{}
+	maps.Copy(out, m)
+	maps.Copy(out, add)
+	return out
+}
+
+// lacking counts what a namespace lacks of the layer.
+func (c *Config) lacking(ns *corev1.Namespace) int {
+	return len(c.Labels) - pairs.Among(c.Labels, ns.Labels) + len(c.Annotations) - pairs.Among(c.Annotations, ns.Annotations)
+}
+
+// checks shows which of the labels and annotations a namespace has.
+func (c *Config) checks(ns *corev1.Namespace, on bool) []layer.Check {
+	var out []layer.Check
+	for _, m := range []struct {
+		name      string
+		want, has map[string]string
+	}{{"labels", c.Labels, ns.Labels}, {"annotations", c.Annotations, ns.Annotations}} {
+		if len(m.want) == 0 {
+			continue
+		}
+		k := layer.Check{Layer: name, Name: m.name + " of the namespace", Expected: pairs.Written(m.want, m.want), Observed: pairs.Written(m.want, m.has)}
+		k.OK = pairs.Among(m.want, m.has) == len(m.want)
+		if !on {
+			k.Expected = "none of " + k.Expected
+			k.OK = pairs.Among(m.want, m.has) == 0
+		}
+		out = append(out, k)
+	}
+	return out
+}
+
+// read reads the namespace of a site.
+func read(ctx context.Context, s *kube.Site) (*corev1.Namespace, error) {
+	cluster, err := s.Cluster(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ns, err := cluster.Client.CoreV1().Namespaces().Get(ctx, s.Namespace(), metav1.GetOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("read namespace %s: %w", s.Namespace(), err)
+	}
+	return ns, nil
+}
+
+// ProveOff shows that the namespace has none of them, but for those that the arm's own
+// layer gives it.
+func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
+	if own, _ := s.Own.(*Config); own != nil {
+		c = c.beside(own)
+	}
+	if len(c.Labels)+len(c.Annotations) == 0 {
+		return nil, nil
+	}
+	site, err := kube.Of(s.Site)
+	if err != nil {
+		return nil, err
+	}
+	ns, err := read(ctx, site)
+	if err != nil {
+		return nil, err
+	}
+	return c.checks(ns, false), nil
+}
+
+// beside is what the layer gives a namespace and another one does not.
+func (c *Config) beside(own *Config) *Config {
+	return &Config{Labels: pairs.Without(c.Labels, own.Labels), Annotations: pairs.Without(c.Annotations, own.Annotations)}
+}
+
+// active is the layer at one site.
+type active struct {
+	config *Config
+	site   *kube.Site
+	idle   bool // the namespace would have been the same without the layer
+}
+
+// settle refuses a layer that changed nothing.
+func (a *active) settle(context.Context) ([]layer.Check, error) {
+	if a.idle {
+		return nil, fmt.Errorf("the namespace %s is like that without the layer, so its arm is a copy of the arm without it", a.site.Namespace())
+	}
+	return nil, nil
+}
+
+// before shows that the namespace has them.
+func (a *active) before(ctx context.Context, _ testbed.Site) ([]layer.Check, error) {
+	ns, err := read(ctx, a.site)
+	if err != nil {
+		return nil, err
+	}
+	return a.config.checks(ns, true), nil
 }

@@ -11,10 +11,20 @@
 package storageclass
 
 import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"tare/experiment"
 	"tare/experiment/factor"
 	"tare/layer"
+	"tare/layer/pairs"
 	"tare/testbed"
+	"tare/testbed/kube"
 )
 
 const name = "storage-class"
@@ -58,4 +68,184 @@ func (c *Config) Declare() experiment.Declaration {
 		Shapes:       true,
 		ProvesBeside: true,
 	}
+}
+
+// one is the level of a factor that may not be given.
+func one(l factor.Levels[string]) string {
+	if len(l) == 0 {
+		return ""
+	}
+	return l.One()
+}
+
+// Up has the site's volume claimed of the class.
+func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
+	site, err := kube.Of(s.Site)
+	if err != nil {
+		return nil, err
+	}
+	cluster, err := site.Cluster(ctx)
+	if err != nil {
+		return nil, err
+	}
+	class, err := cluster.Client.StorageV1().StorageClasses().Get(ctx, one(c.Name), metav1.GetOptions{})
+	switch {
+	case errors.IsNotFound(err):
+		return nil, fmt.Errorf("the cluster of context %s has no storage class %s: kubectl get storageclasses lists those it has", cluster.Context, one(c.Name))
+	case errors.IsForbidden(err) && (c.Expect == nil || len(c.Expect.Parameters) == 0):
+		class = nil
+	case err != nil:
+		return nil, fmt.Errorf("read storage class %s: %w", one(c.Name), err)
+	}
+	site.ShapeVolume(c.shape)
+	a := &active{config: c, site: site, class: class}
+	return &layer.Active{Before: a.before}, nil
+}
+
+// shape changes a claim that has not been made yet.
+func (c *Config) shape(claim *corev1.PersistentVolumeClaim) {
+	class := one(c.Name)
+	claim.Spec.StorageClassName = &class
+	if c.AccessMode != "" {
+		claim.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.PersistentVolumeAccessMode(c.AccessMode)}
+	}
+}
+
+// on shows that a volume is of the class, and what it is expected to be.
+func (c *Config) on(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, class *storagev1.StorageClass) []layer.Check {
+	want := one(c.Name)
+	out := []layer.Check{
+		check("storage class of the claim", want, classOf(claim)),
+		check("storage class of the volume", want, orNone(volume.Spec.StorageClassName)),
+	}
+	if c.Expect == nil {
+		return out
+	}
+	if c.Expect.Driver != "" {
+		out = append(out, check("driver of the volume", c.Expect.Driver, driver(volume)))
+	}
+	if want := c.Expect.Attributes; len(want) > 0 {
+		out = append(out, check("attributes of the volume", pairs.Written(want, want), pairs.Written(want, attributes(volume))))
+	}
+	if want := c.Expect.Parameters; len(want) > 0 {
+		var has map[string]string
+		if class != nil {
+			has = class.Parameters
+		}
+		k := check("parameters of the storage class", pairs.Written(want, want), pairs.Written(want, has))
+		k.Once = true
+		k.Caveat = "that the volume is as its class asks for is the storage driver's word"
+		out = append(out, k)
+	}
+	return out
+}
+
+func check(what, expected, observed string) layer.Check {
+	return layer.Check{Layer: name, Name: what, Expected: expected, Observed: observed, OK: expected == observed}
+}
+
+// off shows that a volume is of another class.
+func (c *Config) off(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) []layer.Check {
+	not := one(c.Name)
+	var out []layer.Check
+	for _, k := range []layer.Check{
+		check("storage class of the claim", not, classOf(claim)),
+		check("storage class of the volume", not, orNone(volume.Spec.StorageClassName)),
+	} {
+		k.Expected, k.OK = "not "+not, !k.OK
+		out = append(out, k)
+	}
+	if c.Expect != nil && len(c.Expect.Attributes) > 0 {
+		want := c.Expect.Attributes
+		k := check("attributes of the volume", pairs.Written(want, want), pairs.Written(want, attributes(volume)))
+		k.Expected, k.OK = "not "+k.Expected, !k.OK
+		out = append(out, k)
+	}
+	return out
+}
+
+func classOf(claim *corev1.PersistentVolumeClaim) string {
+	if claim.Spec.StorageClassName == nil {
+		return "none"
+	}
+	return orNone(*claim.Spec.StorageClassName)
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "none"
+	}
+	return s
+}
+
+// driver is what made a volume: a CSI driver, or the way in which the node gets it.
+func driver(v *corev1.PersistentVolume) string {
+	switch {
+	case v.Spec.CSI != nil:
+		return v.Spec.CSI.Driver
+	case v.Spec.Local != nil:
+		return "local"
+	case v.Spec.HostPath != nil:
+		return "hostPath"
+	}
+	return "none of CSI"
+}
+
+func attributes(v *corev1.PersistentVolume) map[string]string {
+	if v.Spec.CSI == nil {
+		return nil
+	}
+	return v.Spec.CSI.VolumeAttributes
+}
+
+// bound reads a site's claim and the volume that it is bound to; both are nil where
+// the workload of the site has no volume.
+func bound(ctx context.Context, s *kube.Site) (*corev1.PersistentVolumeClaim, *corev1.PersistentVolume, error) {
+	if s.Volume() == "" {
+		return nil, nil, nil
+	}
+	return s.Claim(ctx)
+}
+
+// noVolume is the check at a site whose workload has no volume. The layer does nothing
+// there: its arm is measured like one without the layer.
+func noVolume() layer.Check {
+	return layer.Check{Layer: name, Name: "volume", Expected: "none for this workload", Observed: "none", OK: true,
+		Caveat: "the workload has no volume: the layer " + name + " has no part in it"}
+}
+
+// ProveOff shows that the site's volume is of another class. Where the arm has a class
+// of its own there is nothing to add: its proof shows the class, and a claim has one.
+func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
+	if s.Own != nil {
+		return nil, nil
+	}
+	site, err := kube.Of(s.Site)
+	if err != nil {
+		return nil, err
+	}
+	claim, volume, err := bound(ctx, site)
+	if err != nil || claim == nil {
+		return nil, err
+	}
+	return c.off(claim, volume), nil
+}
+
+// active is the layer at one site.
+type active struct {
+	config *Config
+	site   *kube.Site
+	class  *storagev1.StorageClass // nil: it may not be read
+}
+
+// before shows that the site's volume is of the class.
+func (a *active) before(ctx context.Context, _ testbed.Site) ([]layer.Check, error) {
+	claim, volume, err := bound(ctx, a.site)
+	if err != nil {
+		return nil, err
+	}
+	if claim == nil {
+		return []layer.Check{noVolume()}, nil
+	}
+	return a.config.on(claim, volume, a.class), nil
 }
