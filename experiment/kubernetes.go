@@ -25,7 +25,7 @@ type Kubernetes struct {
 	Tolerate   []Toleration             `yaml:"tolerations" doc:"taints of nodes that the pods tolerate"`
 	Priority   string                   `yaml:"priorityClass" doc:"priority class of the pods"`
 	Resources  Resources                `yaml:"resources" doc:"CPU and memory of each pod's program"`
-	Accounting Accounting               `yaml:"accounting" doc:"how CPU time and memory are counted"`
+	Accounting Accounting               `yaml:"accounting" enum:"container,node" doc:"how CPU time and memory are counted"`
 	Observe    []Observe                `yaml:"observe" doc:"pods whose CPU and memory are metrics of every trial"`
 	Timeouts   Timeouts                 `yaml:"timeouts" doc:"limits of waiting for the cluster"`
 }
@@ -77,16 +77,13 @@ const (
 	OnNode Accounting = "node"
 )
 
-// Values lists the ways of accounting.
-func (Accounting) Values() []string { return []string{string(InContainer), string(OnNode)} }
-
 // Observe selects pods whose CPU and memory become the metrics cpu-NAME (CPU
 // seconds per second: cores) and memory-NAME (B), summed over all that match.
 type Observe struct {
 	Name      string            `yaml:"name" json:"name" required:"true" pattern:"^[a-z0-9]([a-z0-9-]{0,40}[a-z0-9])?$" form:"lower-case letters, digits and dashes" doc:"name in the metrics: cpu-NAME, memory-NAME"`
 	Namespace string            `yaml:"namespace" json:"namespace" required:"true" doc:"namespace of the pods"`
 	Labels    map[string]string `yaml:"labels" json:"labels" required:"true" doc:"labels of the pods"`
-	Nodes     ObserveNodes      `yaml:"nodes" json:"nodes" doc:"on which nodes: trial for those of the trial, all for all"`
+	Nodes     ObserveNodes      `yaml:"nodes" json:"nodes" enum:"trial,all" doc:"on which nodes: trial for those of the trial, all for all"`
 }
 
 // ObserveNodes says on which nodes pods are observed.
@@ -97,9 +94,6 @@ const (
 	TrialNodes ObserveNodes = "trial"
 	AllNodes   ObserveNodes = "all"
 )
-
-// Values lists the choices.
-func (ObserveNodes) Values() []string { return []string{string(TrialNodes), string(AllNodes)} }
 
 // Timeouts bound every wait for the cluster.
 type Timeouts struct {

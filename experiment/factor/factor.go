@@ -26,6 +26,14 @@ func (l Levels[T]) One() T {
 	return l[0]
 }
 
+// OrZero is the level in force, or the zero value of a factor that is not given.
+func (l Levels[T]) OrZero() (level T) {
+	if len(l) > 0 {
+		level = l.One()
+	}
+	return level
+}
+
 // MarshalJSON writes a single level as the bare value.
 func (l Levels[T]) MarshalJSON() ([]byte, error) {
 	if len(l) == 1 {

@@ -36,14 +36,11 @@ type Config struct {
 	Set environ.Variables `yaml:"set" json:"set" required:"true" doc:"variables to add; $NAME takes a value from the environment of tare, $$ is a $"`
 }
 
-// New gives the layer's parameters; there are no defaults.
-func New() layer.Layer { return &Config{} }
-
 // Kind describes the layer.
 var Kind = layer.Kind{
 	Name:    name,
 	Summary: "environment variables around the commands under test",
-	New:     New,
+	New:     func() layer.Layer { return &Config{} },
 	Probe:   testbed.AlwaysWorks(name, "any variable"),
 	Helper:  report,
 }

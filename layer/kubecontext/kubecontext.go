@@ -32,14 +32,11 @@ type Config struct {
 	Name string `yaml:"name" required:"true" doc:"context of the kubeconfig"`
 }
 
-// New gives the layer's parameters; there are no defaults.
-func New() layer.Layer { return &Config{} }
-
 // Kind describes the layer.
 var Kind = layer.Kind{
 	Name:    name,
 	Summary: "another cluster, by its context in the kubeconfig",
-	New:     New,
+	New:     func() layer.Layer { return &Config{} },
 	Probe:   testbed.AlwaysWorks(name, "on the testbed kubernetes; whether the cluster answers is seen when the arm is made"),
 }
 

@@ -21,7 +21,7 @@ import (
 var Kind = layer.Kind{
 	Name:    "link",
 	Summary: "another rate of the wire: a known effect, to test the instrument with",
-	New:     New,
+	New:     func() layer.Layer { return &Config{} },
 	Probe:   probe,
 }
 
@@ -29,9 +29,6 @@ var Kind = layer.Kind{
 type Config struct {
 	Rate factor.Levels[quantity.Rate] `yaml:"rate" json:"rate" required:"true" doc:"the rate that each direction is shaped to"`
 }
-
-// New makes the layer with no rate: the file must give one.
-func New() layer.Layer { return &Config{} }
 
 // Declare says that the layer needs a wire.
 func (c *Config) Declare() experiment.Declaration {

@@ -104,7 +104,7 @@ func (f *fake) at(namespace string) *fake {
 }
 
 func config(inline string, set ...func(*Config)) *Config {
-	c := New().(*Config)
+	c := Kind.New().(*Config)
 	c.Inline = inline
 	for _, s := range set {
 		s(c)

@@ -16,9 +16,9 @@ import (
 type Config struct {
 	Files     []File            `yaml:"files" json:"files,omitempty" doc:"files of objects in YAML, relative to the experiment file; their content is kept with the run"`
 	Inline    string            `yaml:"inline" json:"inline,omitempty" doc:"objects in YAML, documents separated by ---"`
-	When      When              `yaml:"when" json:"when" doc:"when they are applied: before-pods or after-pods"`
+	When      When              `yaml:"when" json:"when" enum:"before-pods,after-pods" doc:"when they are applied: before-pods or after-pods"`
 	Wait      []Wait            `yaml:"wait" json:"wait,omitempty" doc:"what must hold once they are applied, and in every trial"`
-	Scope     Scope             `yaml:"scope" json:"scope" doc:"whom they concern: what is in the arm's own namespace (namespace), or this arm only although they are outside of it (arm)"`
+	Scope     Scope             `yaml:"scope" json:"scope" enum:"namespace,arm" doc:"whom they concern: what is in the arm's own namespace (namespace), or this arm only although they are outside of it (arm)"`
 	Exclusive bool              `yaml:"exclusive" json:"exclusive" doc:"they concern other arms too: they are there during the trials of this arm only"`
 	Settle    quantity.Duration `yaml:"settle" json:"settle" min:"0s" max:"1h" doc:"with exclusive: how long to wait after they were applied, and likewise deleted, before the next trial"`
 }
@@ -47,9 +47,6 @@ const (
 	AfterPods  When = "after-pods"
 )
 
-// Values lists the moments.
-func (When) Values() []string { return []string{string(BeforePods), string(AfterPods)} }
-
 // Scope says whom the objects concern.
 type Scope string
 
@@ -58,9 +55,6 @@ const (
 	OwnNamespace Scope = "namespace"
 	OwnArm       Scope = "arm"
 )
-
-// Values lists the scopes.
-func (Scope) Values() []string { return []string{string(OwnNamespace), string(OwnArm)} }
 
 // Wait is a condition of an object, one that is applied or another one.
 type Wait struct {

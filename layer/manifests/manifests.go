@@ -33,14 +33,11 @@ import (
 
 const name = "manifests"
 
-// New gives the layer's parameters with their defaults.
-func New() layer.Layer { return &Config{When: BeforePods, Scope: OwnNamespace} }
-
 // Kind describes the layer.
 var Kind = layer.Kind{
 	Name:    name,
 	Summary: "Kubernetes objects that are applied in the arm, such as a policy",
-	New:     New,
+	New:     func() layer.Layer { return &Config{When: BeforePods, Scope: OwnNamespace} },
 	Probe:   testbed.AlwaysWorks(name, "any object that the cluster has a kind for"),
 }
 

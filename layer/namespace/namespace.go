@@ -36,14 +36,11 @@ type Config struct {
 	Annotations map[string]string `yaml:"annotations" doc:"annotations of the namespace"`
 }
 
-// New gives the layer's parameters; there are no defaults.
-func New() layer.Layer { return &Config{} }
-
 // Kind describes the layer.
 var Kind = layer.Kind{
 	Name:    name,
 	Summary: "labels and annotations of the arm's namespace",
-	New:     New,
+	New:     func() layer.Layer { return &Config{} },
 	Probe:   testbed.AlwaysWorks(name, "on the testbed kubernetes, with namespaces that Tare makes"),
 }
 
@@ -106,19 +103,12 @@ func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) 
 	a := &active{config: c, site: site}
 	err = site.ShapeNamespace(func(ns *corev1.Namespace) {
 		a.idle = c.lacking(ns) == 0
-		ns.Labels, ns.Annotations = with(ns.Labels, c.Labels), with(ns.Annotations, c.Annotations)
+		ns.Labels, ns.Annotations = pairs.With(ns.Labels, c.Labels), pairs.With(ns.Annotations, c.Annotations)
 	})
 	if err != nil {
 		return nil, err
 	}
 	return &layer.Active{Settle: a.settle, Before: a.before}, nil
-}
-
-func with(m, add map[string]string) map[string]string {
-	out := map[string]string{}
-	maps.Copy(out, m)
-	maps.Copy(out, add)
-	return out
 }
 
 // lacking counts what a namespace lacks of the layer.

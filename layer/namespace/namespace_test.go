@@ -10,6 +10,7 @@ import (
 
 	"tare/experiment"
 	"tare/layer"
+	"tare/layer/pairs"
 	"tare/testbed"
 )
 
@@ -52,7 +53,7 @@ func TestLacking(t *testing.T) {
 	for _, step := range []struct {
 		change func()
 		want   int
-	}{{func() {}, 2}, {func() { ns.Labels = with(ns.Labels, c.Labels) }, 1}, {func() { ns.Annotations = with(ns.Annotations, c.Annotations) }, 0}} {
+	}{{func() {}, 2}, {func() { ns.Labels = pairs.With(ns.Labels, c.Labels) }, 1}, {func() { ns.Annotations = pairs.With(ns.Annotations, c.Annotations) }, 0}} {
 		step.change()
 		if got := c.lacking(ns); got != step.want {
 			t.Errorf("%v lacks %d, want %d", ns.ObjectMeta, got, step.want)

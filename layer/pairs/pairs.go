@@ -43,3 +43,13 @@ func Without(want, other map[string]string) map[string]string {
 	maps.DeleteFunc(left, func(k, _ string) bool { _, has := other[k]; return has })
 	return left
 }
+
+// With are the pairs of a map, which may be nil, and others; it is nil if there are none.
+func With(m, add map[string]string) map[string]string {
+	out := maps.Clone(m)
+	if out == nil && len(add) > 0 {
+		out = map[string]string{}
+	}
+	maps.Copy(out, add)
+	return out
+}

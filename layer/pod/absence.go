@@ -1,38 +1,15 @@
 package pod
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
-
-	corev1 "k8s.io/api/core/v1"
-
-	"tare/layer/pairs"
 )
 
-// off lists what shows that the layer is not on in an arm that has no layer pod:
-// the opposite of whatever the layer changes. What pods have without it too, such
-// as seccomp RuntimeDefault, is not asked about.
-func (c *Config) off(sandbox string) []aspect {
-	var list []aspect
-	add := func(given bool, a aspect) {
-		if given {
-			list = append(list, a)
-		}
-	}
-	add(len(c.Labels) > 0, noPairs("labels", c.Labels, 1, func(s sight) map[string]string { return s.pod.Labels }))
-	add(len(c.Annotations) > 0, noPairs("annotations", c.Annotations, 1, func(s sight) map[string]string { return s.pod.Annotations }))
-	// A node has many labels; only one that has them all is one that the layer would choose.
-	add(len(c.NodeSelector) > 0, noPairs("labels of the node", c.NodeSelector, len(c.NodeSelector), func(s sight) map[string]string { return s.node.Labels }))
-	add(c.ServiceAccount != "", aspect{name: "service account", expected: "not " + c.ServiceAccount, spec: true, show: func(s sight) shown {
-		return shown{observed: s.pod.Spec.ServiceAccountName, ok: s.pod.Spec.ServiceAccountName != c.ServiceAccount}
-	}})
-	add(c.Patch != "", aspect{name: "patch", expected: "not every field in the pod", spec: true, show: c.lacksPatch})
-	if class := one(c.RuntimeClass); class != "" {
-		add(true, aspect{name: "RuntimeClass", expected: "not " + class, spec: true, show: func(s sight) shown {
-			return shown{observed: classOf(s.pod), ok: classOf(s.pod) != class}
-		}})
-		add(sandbox != "", unsandboxed(sandbox))
-	}
+// absent adds what shows that the confinement of the layer is not in force.
+func (c *Config) absent(add func(given bool, a aspect), sandbox string) {
+	seccomp, profile := c.Seccomp.OrZero(), c.AppArmor.OrZero()
+	add(len(c.RuntimeClass) > 0 && sandbox != "", unsandboxed(sandbox))
 	add(c.Confidential != "", aspect{name: "confidential machine", expected: "not " + c.Confidential, show: func(s sight) shown {
 		got := shown{observed: s.facts.Confidential, ok: s.facts.Confidential != c.Confidential}
 		if got.observed == "" {
@@ -40,49 +17,17 @@ func (c *Config) off(sandbox string) []aspect {
 		}
 		return got
 	}})
-	add(one(c.Seccomp) == unconfined || c.Privileged, confined())
-	add(strings.HasPrefix(one(c.Seccomp), localhost), aspect{name: "seccomp", expected: "not " + one(c.Seccomp), spec: true, show: func(s sight) shown {
-		return shown{observed: seccompWord(s.pod), ok: seccompWord(s.pod) != one(c.Seccomp)}
-	}})
-	add(len(c.AppArmor) > 0 && one(c.AppArmor) != runtimeDefault, noAppArmor(one(c.AppArmor)))
+	add(seccomp == unconfined || c.Privileged, confined())
+	add(strings.HasPrefix(seccomp, localhost), aspect{name: "seccomp", spec: true}.value(false, seccomp, func(s sight) string { return seccompWord(s.pod) }))
+	add(profile != "" && profile != runtimeDefault, noAppArmor(profile))
 	add(c.Capabilities != nil && (len(c.Capabilities.Add) > 0 || len(c.Capabilities.Drop) > 0) || c.Privileged, c.noCapabilities())
-	if c.RunAsUser != nil && *c.RunAsUser != defaultUser {
-		add(true, aspect{name: "user", expected: fmt.Sprintf("not %d", *c.RunAsUser), show: func(s sight) shown {
-			return shown{observed: fmt.Sprint(s.facts.UID), ok: int64(s.facts.UID) != *c.RunAsUser}
-		}})
-	}
-	add(c.HostUsers != nil, aspect{name: "user namespace", expected: "the node's", show: nodeUsers})
-	for _, name := range c.Sidecars {
-		add(true, aspect{name: "sidecar " + name, expected: "no such container", show: func(s sight) shown {
-			state := sidecar(s.pod, name)
-			return shown{observed: state, ok: state == "no such container"}
-		}})
-	}
-	return list
-}
-
-// noPairs shows that fewer pairs than so many are in a map.
-func noPairs(name string, want map[string]string, fewer int, of func(sight) map[string]string) aspect {
-	return aspect{name: name, expected: "not " + pairs.Written(want, want), spec: true, show: func(s sight) shown {
-		has := of(s)
-		return shown{observed: pairs.Written(want, has), ok: pairs.Among(want, has) < fewer}
-	}}
-}
-
-func (c *Config) lacksPatch(s sight) shown {
-	got := c.hasPatch(s)
-	got.ok = got.observed == "not every field in the pod"
-	return got
 }
 
 // unsandboxed shows that the programs are in no sandbox of a kind.
 func unsandboxed(sandbox string) aspect {
 	if sandbox == gvisor {
 		return aspect{name: "sandbox", expected: "not gVisor", show: func(s sight) shown {
-			text := s.facts.Sandbox
-			if text == "" {
-				text = none + " that shows itself"
-			}
+			text := cmp.Or(s.facts.Sandbox, none+" that shows itself")
 			return shown{observed: text + ", " + kernels(s), ok: s.facts.Sandbox != gvisor}
 		}}
 	}
@@ -102,7 +47,7 @@ func unsandboxed(sandbox string) aspect {
 func confined() aspect {
 	return aspect{name: "seccomp", expected: "mode " + seccompFilter, show: func(s sight) shown {
 		has := seccompWord(s.pod)
-		got := shown{observed: fmt.Sprintf("%s, mode %s", has, orUnknown(s.facts.Seccomp)), ok: s.facts.Seccomp == seccompFilter}
+		got := shown{observed: fmt.Sprintf("%s, mode %s", has, cmp.Or(s.facts.Seccomp, untold)), ok: s.facts.Seccomp == seccompFilter}
 		if s.facts.Sandbox != "" {
 			got.ok, got.caveat = has != unconfined && has != none, answers(s, "seccomp mode")
 		}
@@ -119,38 +64,17 @@ func noAppArmor(profile string) aspect {
 	}
 	return aspect{name: "AppArmor", expected: "not " + named, show: func(s sight) shown {
 		has, _ := profileInForce(s.facts.AppArmor)
-		got := shown{observed: orUnknown(s.facts.AppArmor), ok: has != "" && has != named}
+		got := shown{observed: cmp.Or(s.facts.AppArmor, untold), ok: has != "" && has != named}
 		switch {
 		case has != "":
 		case s.facts.Sandbox != "":
 			asked := appArmorWord(s.pod)
-			got = shown{observed: orUnknown(asked), ok: asked != profile, caveat: answers(s, "AppArmor profile")}
+			got = shown{observed: cmp.Or(asked, untold), ok: asked != profile, caveat: answers(s, "AppArmor profile")}
 		case s.facts.SELinux != "":
 			got.observed, got.ok = "none: SELinux is in force", true
 		}
 		return got
 	}}
-}
-
-// appArmorWord is the profile that the specification gives the programs, in the
-// words of the experiment file.
-func appArmorWord(pod *corev1.Pod) string {
-	var profile *corev1.AppArmorProfile
-	if pod.Spec.SecurityContext != nil {
-		profile = pod.Spec.SecurityContext.AppArmorProfile
-	}
-	for _, c := range pod.Spec.Containers {
-		if isTare(c) && c.SecurityContext != nil && c.SecurityContext.AppArmorProfile != nil {
-			profile = c.SecurityContext.AppArmorProfile
-		}
-	}
-	switch {
-	case profile == nil:
-		return ""
-	case profile.LocalhostProfile != nil:
-		return localhost + *profile.LocalhostProfile
-	}
-	return string(profile.Type)
 }
 
 // noCapabilities shows that the programs could not get the capabilities that the
@@ -165,7 +89,7 @@ func (c *Config) noCapabilities() aspect {
 	}
 	return aspect{name: "capabilities", expected: "without " + added.String(), show: func(s sight) shown {
 		set, text := bounding(s)
-		return shown{observed: text, ok: text != "not told" && set&added == 0}
+		return shown{observed: text, ok: text != untold && set&added == 0}
 	}}
 }
 

@@ -114,9 +114,9 @@ func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check,
 	}
 	sandbox, err := c.sandbox(ctx, site)
 	if err != nil { // this arm's cluster may be another one, without the class
-		sandbox = sandboxOf(one(c.RuntimeClass), "")
+		sandbox = sandboxOf(c.RuntimeClass.OrZero(), "")
 	}
-	off := c.off(sandbox)
+	off := c.aspects(false, sandbox)
 	if own != nil {
 		off = c.offBeside(own, sandbox)
 	}
@@ -150,7 +150,7 @@ func (a *active) settle(ctx context.Context) ([]layer.Check, error) {
 	if err := a.config.capable(sights); err != nil {
 		return nil, err
 	}
-	on := a.config.on(a.sandbox)
+	on := a.config.aspects(true, a.sandbox)
 	once := checks(on, sights, true)
 	a.settled = uids(sights)
 	for _, k := range checks(on, sights, false) {
@@ -175,7 +175,7 @@ func (a *active) before(ctx context.Context, _ testbed.Site) ([]layer.Check, err
 	if err != nil {
 		return nil, err
 	}
-	on := a.config.on(a.sandbox)
+	on := a.config.aspects(true, a.sandbox)
 	out := checks(on, sights, false)
 	if !slices.Equal(a.settled, uids(sights)) {
 		out = append(checks(on, sights, true), out...)
@@ -211,12 +211,12 @@ func (c *Config) offBeside(own *Config, sandbox string) []aspect {
 	drop(own.Capabilities != nil || own.Privileged, &rest.Capabilities)
 	drop(own.Privileged, &rest.Privileged)
 	if !rest.Privileged || len(own.Seccomp) == 0 && own.Capabilities == nil {
-		return rest.off(sandbox)
+		return rest.aspects(false, sandbox)
 	}
 	// A privileged container has no filter and all capabilities. This arm's own layer
 	// may take the filter away or add capabilities, so that neither is evidence.
 	rest.Privileged = false
-	return append(rest.off(sandbox), unprivileged())
+	return append(rest.aspects(false, sandbox), unprivileged())
 }
 
 func drop[T any](given bool, field *T) {
@@ -229,12 +229,9 @@ func drop[T any](given bool, field *T) {
 // unprivileged shows that Tare's container is no privileged one.
 func unprivileged() aspect {
 	return aspect{name: "privileged", expected: "false", spec: true, show: func(s sight) shown {
-		for _, c := range s.pod.Spec.Containers {
-			if isTare(c) && c.SecurityContext != nil && c.SecurityContext.Privileged != nil && *c.SecurityContext.Privileged {
-				return shown{observed: "true"}
-			}
-		}
-		return shown{observed: "false", ok: true}
+		flag := security(s.pod).Privileged
+		is := flag != nil && *flag
+		return shown{observed: fmt.Sprint(is), ok: !is}
 	}}
 }
 

@@ -37,7 +37,7 @@ func TestOffBeside(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			sandbox := ""
-			if one(test.other.RuntimeClass) == "gvisor" {
+			if test.other.RuntimeClass.OrZero() == "gvisor" {
 				sandbox = gvisor
 			}
 			aspects := test.other.offBeside(test.own, sandbox)
@@ -104,7 +104,7 @@ func TestUnavailable(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			s := plain()
 			test.change(&s)
-			k := gather(test.config.off(""), s)[0]
+			k := gather(test.config.aspects(false, ""), s)[0]
 			if k.OK != test.ok || k.Observed != test.observed || k.Caveat != test.caveat {
 				t.Errorf("got %+v", k)
 			}

@@ -2,8 +2,6 @@ package pod
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -65,8 +63,5 @@ func (s capSet) String() string {
 	}
 	return strings.Join(names, ", ")
 }
-
-// keys are those of a map, in order.
-func keys[K ~string, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
 
 func isTare(c corev1.Container) bool { return c.Name == container }

@@ -1,6 +1,7 @@
 package pod
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -10,23 +11,47 @@ import (
 // seccompWord is the profile that the specification gives the programs, in the
 // words of the experiment file.
 func seccompWord(pod *corev1.Pod) string {
-	var profile *corev1.SeccompProfile
-	if pod.Spec.SecurityContext != nil {
+	profile := security(pod).SeccompProfile
+	if profile == nil && pod.Spec.SecurityContext != nil {
 		profile = pod.Spec.SecurityContext.SeccompProfile
 	}
+	if profile == nil {
+		return none
+	}
+	return word(string(profile.Type), profile.LocalhostProfile)
+}
+
+// appArmorWord is the same of AppArmor; "" if there is no profile.
+func appArmorWord(pod *corev1.Pod) string {
+	profile := security(pod).AppArmorProfile
+	if profile == nil && pod.Spec.SecurityContext != nil {
+		profile = pod.Spec.SecurityContext.AppArmorProfile
+	}
+	if profile == nil {
+		return ""
+	}
+	return word(string(profile.Type), profile.LocalhostProfile)
+}
+
+func word(kind string, file *string) string {
+	if file != nil {
+		return localhost + *file
+	}
+	return kind
+}
+
+// security is the security context of the container in which programs run.
+func security(pod *corev1.Pod) *corev1.SecurityContext {
 	for _, c := range pod.Spec.Containers {
-		if isTare(c) && c.SecurityContext != nil && c.SecurityContext.SeccompProfile != nil {
-			profile = c.SecurityContext.SeccompProfile
+		if isTare(c) && c.SecurityContext != nil {
+			return c.SecurityContext
 		}
 	}
-	switch {
-	case profile == nil:
-		return none
-	case profile.LocalhostProfile != nil:
-		return localhost + *profile.LocalhostProfile
-	}
-	return string(profile.Type)
+	return &corev1.SecurityContext{}
 }
+
+// untold is what checks show where a pod tells nothing.
+const untold = "not told"
 
 // The modes of seccomp as the agent words them.
 const (
@@ -36,14 +61,14 @@ const (
 
 // seccomp shows that the profile is in force.
 func (c *Config) seccomp() aspect {
-	want := one(c.Seccomp)
+	want := c.Seccomp.OrZero()
 	mode := seccompFilter
 	if want == unconfined || c.Privileged { // runtimes give privileged containers no filter
 		mode = seccompOff
 	}
 	return aspect{name: "seccomp", expected: fmt.Sprintf("%s, mode %s", want, mode), show: func(s sight) shown {
 		has := seccompWord(s.pod)
-		got := shown{observed: fmt.Sprintf("%s, mode %s", has, orUnknown(s.facts.Seccomp)), ok: has == want}
+		got := shown{observed: fmt.Sprintf("%s, mode %s", has, cmp.Or(s.facts.Seccomp, untold)), ok: has == want}
 		switch {
 		case s.facts.Sandbox != "":
 			got.caveat = answers(s, "seccomp mode")
@@ -54,13 +79,6 @@ func (c *Config) seccomp() aspect {
 		}
 		return got
 	}}
-}
-
-func orUnknown(s string) string {
-	if s == "" {
-		return "not told"
-	}
-	return s
 }
 
 // profileInForce splits what the kernel says of AppArmor: "NAME (MODE)".
@@ -87,7 +105,7 @@ func appArmor(want string) aspect {
 	}
 	return aspect{name: "AppArmor", expected: expected, show: func(s sight) shown {
 		profile, mode := profileInForce(s.facts.AppArmor)
-		got := shown{observed: orUnknown(s.facts.AppArmor)}
+		got := shown{observed: cmp.Or(s.facts.AppArmor, untold)}
 		switch {
 		case profile == "":
 		case want == unconfined:
@@ -110,7 +128,7 @@ func (c *Config) capable(sights []sight) error {
 	for _, s := range sights {
 		if len(c.AppArmor) > 0 && s.facts.AppArmor == "" {
 			return fmt.Errorf("the pod %s on node %s sees no AppArmor: the node's kernel lacks it, or a sandbox hides it, so appArmor: %s changes nothing",
-				s.pod.Name, s.pod.Spec.NodeName, one(c.AppArmor))
+				s.pod.Name, s.pod.Spec.NodeName, c.AppArmor.OrZero())
 		}
 	}
 	return nil
@@ -124,7 +142,7 @@ var sysAdmin = capsOf([]corev1.Capability{"SYS_ADMIN"})
 func bounding(s sight) (capSet, string) {
 	set, err := parseCaps(s.facts.CapBnd)
 	if err != nil {
-		return 0, "not told"
+		return 0, untold
 	}
 	return set, set.String()
 }
@@ -142,7 +160,7 @@ func (c *Config) capabilities() aspect {
 	lost := dropped &^ added
 	return aspect{name: "capabilities", expected: boundaries(added, lost), show: func(s sight) shown {
 		set, text := bounding(s)
-		if text == "not told" {
+		if text == untold {
 			return shown{observed: text}
 		}
 		if s.facts.UID == 0 {

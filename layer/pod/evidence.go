@@ -3,6 +3,7 @@ package pod
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -59,7 +60,7 @@ func (c *Config) look(ctx context.Context, s *kube.Site, nodes map[string]*corev
 		return nil, fmt.Errorf("the workload has no pods at this site, so there is nothing that the layer could be around")
 	}
 	var sights []sight
-	for _, place := range keys(pods) {
+	for _, place := range slices.Sorted(maps.Keys(pods)) {
 		v := sight{place: place, pod: pods[place]}
 		if v.facts, err = s.Facts(ctx, place); err != nil {
 			return nil, fmt.Errorf("what pod %s sees of itself: %w", v.pod.Name, err)
@@ -119,7 +120,7 @@ const (
 // sandbox says which sandbox the layer's RuntimeClass stands for. A cluster that
 // has no such class is an error; one that does not let it be read is not.
 func (c *Config) sandbox(ctx context.Context, s *kube.Site) (string, error) {
-	class := one(c.RuntimeClass)
+	class := c.RuntimeClass.OrZero()
 	if class == "" {
 		return "", nil
 	}

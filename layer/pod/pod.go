@@ -64,14 +64,11 @@ type Capabilities struct {
 	Drop []string `yaml:"drop" doc:"capabilities to drop, such as NET_RAW; ALL if absent, none to keep those of the container runtime"`
 }
 
-// New gives the layer's parameters; there are no defaults.
-func New() layer.Layer { return &Config{} }
-
 // Kind describes the layer.
 var Kind = layer.Kind{
 	Name:    name,
 	Summary: "what pods ask of the cluster: RuntimeClass, nodes, seccomp, AppArmor, labels, a patch",
-	New:     New,
+	New:     func() layer.Layer { return &Config{} },
 	Probe:   testbed.AlwaysWorks(name, "on the testbed kubernetes; what the cluster and its nodes have is seen when the pods are made"),
 }
 
@@ -84,12 +81,4 @@ func (c *Config) Declare() experiment.Declaration {
 		Shapes:       true,
 		ProvesBeside: true,
 	}
-}
-
-// one is the level of a factor that may not be given.
-func one(l factor.Levels[string]) string {
-	if len(l) == 0 {
-		return ""
-	}
-	return l.One()
 }

@@ -188,7 +188,7 @@ func TestProofs(t *testing.T) {
 				p.want[i].Layer = name
 			}
 			with := shaped(t, &p.config, p.change)
-			on, off := p.config.on(p.sandbox), p.config.off(p.sandbox)
+			on, off := p.config.aspects(true, p.sandbox), p.config.aspects(false, p.sandbox)
 			got := gather(on, with)
 			if diff := cmp.Diff(p.want, got); diff != "" {
 				t.Errorf("with the layer (-want +got):\n%s", diff)
@@ -264,7 +264,7 @@ func TestNotInForce(t *testing.T) {
 		{"a patch that something undid", Config{Patch: "spec: {priority: 7}"}, "", func(s *sight) { s.pod.Spec.Priority = nil }, "not every field in the pod"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			bad := failing(gather(test.config.on(test.sandbox), shaped(t, &test.config, test.change)))
+			bad := failing(gather(test.config.aspects(true, test.sandbox), shaped(t, &test.config, test.change)))
 			if len(bad) == 0 || bad[0].Observed != test.observed {
 				t.Errorf("got %+v, want one that observed %q", bad, test.observed)
 			}
@@ -294,7 +294,7 @@ func TestWeakProofs(t *testing.T) {
 			"the pod cannot see that its machine is confidential: only the labels of its node say so"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got := gather(test.config.on(test.sandbox), shaped(t, &test.config, test.change))
+			got := gather(test.config.aspects(true, test.sandbox), shaped(t, &test.config, test.change))
 			if bad := failing(got); len(bad) > 0 {
 				t.Fatalf("not OK: %+v", bad)
 			}
@@ -316,7 +316,7 @@ func TestWeakProofs(t *testing.T) {
 func TestOffInGVisor(t *testing.T) {
 	s := plain()
 	s.facts.Sandbox, s.facts.Seccomp = gvisor, "disabled"
-	got := gather((&Config{Seccomp: factor.Of("Unconfined")}).off(""), s)
+	got := gather((&Config{Seccomp: factor.Of("Unconfined")}).aspects(false, ""), s)
 	want := []layer.Check{{Layer: name, Name: "seccomp", Expected: "mode filter", Observed: "RuntimeDefault, mode disabled", OK: true,
 		Caveat: "what the pod sees of its seccomp mode is the answer of gvisor and not of the node's kernel: only the specification says it"}}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -329,7 +329,7 @@ func TestSeveralPods(t *testing.T) {
 	c := &Config{Seccomp: factor.Of("Unconfined")}
 	client, server := shaped(t, c, func(s *sight) { s.facts.Seccomp = "disabled" }), shaped(t, c, nil)
 	server.place = testbed.ServerPod
-	got := c.on("")[0].check([]sight{client, server})
+	got := c.aspects(true, "")[0].check([]sight{client, server})
 	want := layer.Check{Layer: name, Name: "seccomp", Expected: "Unconfined, mode disabled",
 		Observed: "client-pod: Unconfined, mode disabled; server-pod: Unconfined, mode filter"}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -1,81 +1,102 @@
 package pod
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"tare/layer/pairs"
 )
 
-// on lists what shows that the layer is on, given the sandbox that its
-// RuntimeClass stands for.
-func (c *Config) on(sandbox string) []aspect {
+// aspects lists what shows that the layer is on, given the sandbox that its RuntimeClass
+// stands for. In an arm that has no layer pod it lists what shows that it is not on: the
+// opposite of whatever the layer changes. What pods have without it too, such as seccomp
+// RuntimeDefault, is not asked about there.
+func (c *Config) aspects(on bool, sandbox string) []aspect {
 	var list []aspect
 	add := func(given bool, a aspect) {
 		if given {
 			list = append(list, a)
 		}
 	}
-	class := one(c.RuntimeClass)
-	add(len(c.Labels) > 0, hasPairs("labels", c.Labels, func(s sight) map[string]string { return s.pod.Labels }))
-	add(len(c.Annotations) > 0, hasPairs("annotations", c.Annotations, func(s sight) map[string]string { return s.pod.Annotations }))
-	add(len(c.NodeSelector) > 0, hasPairs("labels of the node", c.NodeSelector, func(s sight) map[string]string { return s.node.Labels }))
-	add(c.ServiceAccount != "", aspect{name: "service account", expected: c.ServiceAccount, spec: true, show: func(s sight) shown {
-		return shown{observed: s.pod.Spec.ServiceAccountName, ok: s.pod.Spec.ServiceAccountName == c.ServiceAccount}
-	}})
-	add(c.Patch != "", aspect{name: "patch", expected: "every field in the pod", spec: true, show: c.hasPatch})
-	add(class != "", aspect{name: "RuntimeClass", expected: class, spec: true, show: func(s sight) shown {
-		return shown{observed: classOf(s.pod), ok: classOf(s.pod) == class}
-	}})
-	add(class != "", sandboxed(class, sandbox))
-	add(c.Confidential != "", confidential(c.Confidential))
-	add(len(c.Seccomp) > 0, c.seccomp())
-	add(len(c.AppArmor) > 0, appArmor(one(c.AppArmor)))
-	add(c.Capabilities != nil, c.capabilities())
-	add(c.Privileged, aspect{name: "privileged", expected: "SYS_ADMIN within bounds", show: func(s sight) shown {
-		set, text := bounding(s)
-		return shown{observed: text, ok: set&sysAdmin != 0}
-	}})
-	if c.RunAsUser != nil {
-		add(true, aspect{name: "user", expected: fmt.Sprint(*c.RunAsUser), show: func(s sight) shown {
-			return shown{observed: fmt.Sprint(s.facts.UID), ok: int64(s.facts.UID) == *c.RunAsUser}
+	whole := len(c.NodeSelector) // of many labels: only a node that has them all is one that the layer would choose
+	class := c.RuntimeClass.OrZero()
+	add(len(c.Labels) > 0, aspect{name: "labels"}.pairs(on, c.Labels, 1, func(s sight) map[string]string { return s.pod.Labels }))
+	add(len(c.Annotations) > 0, aspect{name: "annotations"}.pairs(on, c.Annotations, 1, func(s sight) map[string]string { return s.pod.Annotations }))
+	add(whole > 0, aspect{name: "labels of the node"}.pairs(on, c.NodeSelector, whole, func(s sight) map[string]string { return s.node.Labels }))
+	add(c.ServiceAccount != "", aspect{name: "service account", spec: true}.value(on, c.ServiceAccount, func(s sight) string { return s.pod.Spec.ServiceAccountName }))
+	add(c.Patch != "", c.patchIn(on))
+	add(class != "", aspect{name: "RuntimeClass", spec: true}.value(on, class, classOf))
+	if on {
+		add(class != "", sandboxed(class, sandbox))
+		add(c.Confidential != "", confidential(c.Confidential))
+		add(len(c.Seccomp) > 0, c.seccomp())
+		add(len(c.AppArmor) > 0, appArmor(c.AppArmor.OrZero()))
+		add(c.Capabilities != nil, c.capabilities())
+		add(c.Privileged, aspect{name: "privileged", expected: "SYS_ADMIN within bounds", show: func(s sight) shown {
+			set, text := bounding(s)
+			return shown{observed: text, ok: set&sysAdmin != 0}
 		}})
+	} else {
+		c.absent(add, sandbox)
 	}
-	add(c.HostUsers != nil, aspect{name: "user namespace", expected: "of the pod's own", show: ownUsers})
+	if c.RunAsUser != nil && (on || *c.RunAsUser != defaultUser) {
+		add(true, aspect{name: "user"}.value(on, fmt.Sprint(*c.RunAsUser), func(s sight) string { return fmt.Sprint(s.facts.UID) }))
+	}
+	users := aspect{name: "user namespace", expected: "of the pod's own", show: ownUsers}
+	if !on {
+		users.expected, users.show = "the node's", nodeUsers
+	}
+	add(c.HostUsers != nil, users)
 	for _, name := range c.Sidecars {
-		add(true, aspect{name: "sidecar " + name, expected: "ready", show: func(s sight) shown {
+		expected := map[bool]string{true: ready, false: noContainer}[on]
+		add(true, aspect{name: "sidecar " + name, expected: expected, show: func(s sight) shown {
 			state := sidecar(s.pod, name)
-			return shown{observed: state, ok: state == ready}
+			return shown{observed: state, ok: state == expected}
 		}})
 	}
 	return list
 }
 
-// hasPairs shows that a map holds pairs.
-func hasPairs(name string, want map[string]string, of func(sight) map[string]string) aspect {
-	return aspect{name: name, expected: pairs.Written(want, want), spec: true, show: func(s sight) shown {
-		has := of(s)
-		return shown{observed: pairs.Written(want, has), ok: pairs.Among(want, has) == len(want)}
-	}}
+// value completes an aspect that a pod shows by one value: the one wanted, or another one.
+func (a aspect) value(on bool, want string, of func(sight) string) aspect {
+	a.expected = map[bool]string{true: want, false: "not " + want}[on]
+	a.show = func(s sight) shown { return shown{observed: of(s), ok: (of(s) == want) == on} }
+	return a
 }
 
-func classOf(pod *corev1.Pod) string {
-	if pod.Spec.RuntimeClassName == nil {
+// pairs completes an aspect that a pod shows by pairs in a map: all of those wanted, or
+// fewer than so many.
+func (a aspect) pairs(on bool, want map[string]string, fewer int, of func(sight) map[string]string) aspect {
+	a = a.value(on, pairs.Written(want, want), func(s sight) string { return pairs.Written(want, of(s)) })
+	a.spec = true
+	if !on {
+		a.show = func(s sight) shown {
+			return shown{observed: pairs.Written(want, of(s)), ok: pairs.Among(want, of(s)) < fewer}
+		}
+	}
+	return a
+}
+
+func classOf(s sight) string {
+	if s.pod.Spec.RuntimeClassName == nil {
 		return none
 	}
-	return *pod.Spec.RuntimeClassName
+	return *s.pod.Spec.RuntimeClassName
 }
 
-func (c *Config) hasPatch(s sight) shown {
-	has, err := carries(s.pod, c.Patch)
-	switch {
-	case err != nil:
-		return shown{observed: err.Error()}
-	case !has:
-		return shown{observed: "not every field in the pod"}
-	}
-	return shown{observed: "every field in the pod", ok: true}
+// patchIn shows that a pod has every field of the patch, or not.
+func (c *Config) patchIn(on bool) aspect {
+	say := map[bool]string{true: "every field in the pod", false: "not every field in the pod"}
+	return aspect{name: "patch", expected: say[on], spec: true, show: func(s sight) shown {
+		has, err := carries(s.pod, c.Patch)
+		if err != nil {
+			return shown{observed: err.Error()}
+		}
+		return shown{observed: say[has], ok: has == on}
+	}}
 }
 
 // sandboxed shows that the programs are in the sandbox of a RuntimeClass.
@@ -84,10 +105,7 @@ func sandboxed(class, sandbox string) aspect {
 	switch sandbox {
 	case gvisor:
 		a.name, a.expected, a.show = "sandbox", "gVisor", func(s sight) shown {
-			text := "no sandbox that shows itself"
-			if s.facts.Sandbox != "" {
-				text = s.facts.Sandbox
-			}
+			text := cmp.Or(s.facts.Sandbox, "no sandbox that shows itself")
 			return shown{observed: text + ", " + kernels(s), ok: s.facts.Sandbox == gvisor && s.facts.Kernel != s.node.Status.NodeInfo.KernelVersion}
 		}
 	case "":
@@ -159,23 +177,22 @@ func answers(s sight, what string) string {
 	return fmt.Sprintf("what the pod sees of its %s is the answer of %s and not of the node's kernel: only the specification says it", what, s.facts.Sandbox)
 }
 
-// ready is the state of a sidecar that is on.
-const ready = "ready"
+// The states of a sidecar that checks want.
+const (
+	ready       = "ready"
+	noContainer = "no such container"
+)
 
 // sidecar says in which state a container beside Tare's is. Native sidecars are
 // init containers that stay.
 func sidecar(pod *corev1.Pod, name string) string {
-	there := false
-	for _, c := range append(append([]corev1.Container(nil), pod.Spec.Containers...), pod.Spec.InitContainers...) {
-		there = there || c.Name == name
-	}
-	if !there {
-		return "no such container"
-	}
-	for _, s := range append(append([]corev1.ContainerStatus(nil), pod.Status.ContainerStatuses...), pod.Status.InitContainerStatuses...) {
-		if s.Name == name && s.State.Running != nil && s.Ready {
-			return ready
-		}
+	named := func(c corev1.Container) bool { return c.Name == name }
+	runs := func(s corev1.ContainerStatus) bool { return s.Name == name && s.State.Running != nil && s.Ready }
+	switch {
+	case !slices.ContainsFunc(slices.Concat(pod.Spec.Containers, pod.Spec.InitContainers), named):
+		return noContainer
+	case slices.ContainsFunc(slices.Concat(pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses), runs):
+		return ready
 	}
 	return "not ready"
 }

@@ -58,11 +58,7 @@ func (c *Config) variants() []Config {
 		if len(l) == 0 {
 			return []factor.Levels[string]{nil}
 		}
-		var out []factor.Levels[string]
-		for _, v := range l {
-			out = append(out, factor.Of(v))
-		}
-		return out
+		return slices.Collect(slices.Chunk(l, 1))
 	}
 	var out []Config
 	for _, class := range levels(c.RuntimeClass) {
@@ -149,7 +145,9 @@ func (j *judgement) container(spec *corev1.PodSpec, c *corev1.Container) {
 		p = &corev1.PodSecurityContext{}
 	}
 	j.when(s.Privileged != nil && *s.Privileged, privileged, "privileged containers")
-	j.when(s.ProcMount != nil && *s.ProcMount != corev1.DefaultProcMount, privileged, "procMount %s", value(s.ProcMount))
+	if m := s.ProcMount; m != nil {
+		j.when(*m != corev1.DefaultProcMount, privileged, "procMount %s", *m)
+	}
 	j.profiles(s.SeccompProfile, s.AppArmorProfile, s.SELinuxOptions)
 	j.when(s.RunAsUser != nil && *s.RunAsUser == 0, baseline, "programs of root")
 	nonRoot := p.RunAsNonRoot
@@ -183,11 +181,4 @@ func (j *judgement) volume(v corev1.Volume) {
 	tame := v.ConfigMap != nil || v.CSI != nil || v.DownwardAPI != nil || v.EmptyDir != nil || v.Ephemeral != nil ||
 		v.PersistentVolumeClaim != nil || v.Projected != nil || v.Secret != nil || v.Image != nil
 	j.when(v.HostPath == nil && !tame, baseline, "volume %s of a type that the level restricted does not list", v.Name)
-}
-
-func value(p *corev1.ProcMountType) string {
-	if p == nil {
-		return ""
-	}
-	return string(*p)
 }

@@ -3,7 +3,6 @@ package pod
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -11,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"tare/layer/pairs"
 )
 
 // The names that profiles have in the experiment file.
@@ -26,25 +27,24 @@ const defaultUser = 65532
 // shapes says whether the layer changes pods, rather than only expects something
 // of them.
 func (c *Config) shapes() bool {
-	return len(c.Labels) > 0 || len(c.Annotations) > 0 || len(c.RuntimeClass) > 0 || len(c.NodeSelector) > 0 ||
-		len(c.Tolerations) > 0 || len(c.Seccomp) > 0 || len(c.AppArmor) > 0 || c.Capabilities != nil || c.RunAsUser != nil ||
-		c.Privileged || c.HostUsers != nil || c.ServiceAccount != "" || c.Patch != ""
+	rest := *c
+	rest.Sidecars, rest.Confidential = nil, ""
+	return !equality.Semantic.DeepEqual(rest, Config{})
 }
 
 // shape changes a pod that has not been made yet. The patch comes last.
 func (c *Config) shape(pod *corev1.Pod) error {
-	pod.Labels, pod.Annotations = with(pod.Labels, c.Labels), with(pod.Annotations, c.Annotations)
+	pod.Labels, pod.Annotations = pairs.With(pod.Labels, c.Labels), pairs.With(pod.Annotations, c.Annotations)
 	spec := &pod.Spec
-	if class := one(c.RuntimeClass); class != "" {
+	if class := c.RuntimeClass.OrZero(); class != "" {
 		spec.RuntimeClassName = &class
 	}
-	spec.NodeSelector = with(spec.NodeSelector, c.NodeSelector)
+	spec.NodeSelector = pairs.With(spec.NodeSelector, c.NodeSelector)
 	for _, t := range c.Tolerations {
 		spec.Tolerations = append(spec.Tolerations, toleration(t.Key, t.Value, t.Effect))
 	}
 	if c.HostUsers != nil {
-		spec.HostUsers = new(bool)
-		*spec.HostUsers = *c.HostUsers
+		spec.HostUsers = new(*c.HostUsers)
 	}
 	if c.ServiceAccount != "" {
 		spec.ServiceAccountName = c.ServiceAccount
@@ -61,20 +61,15 @@ func (c *Config) shape(pod *corev1.Pod) error {
 			c.contain(containers[i].SecurityContext)
 		}
 	}
-	return c.patch(pod)
-}
-
-// with adds pairs to a map that may be nil.
-func with(m, add map[string]string) map[string]string {
-	if len(add) == 0 {
-		return m
+	if c.Patch == "" {
+		return nil
 	}
-	out := maps.Clone(m)
-	if out == nil {
-		out = map[string]string{}
+	patched, err := patched(pod, c.Patch)
+	if err != nil {
+		return err
 	}
-	maps.Copy(out, add)
-	return out
+	*pod = *patched
+	return nil
 }
 
 func toleration(key, value, effect string) corev1.Toleration {
@@ -87,16 +82,14 @@ func toleration(key, value, effect string) corev1.Toleration {
 
 // confine sets what holds for a whole pod.
 func (c *Config) confine(s *corev1.PodSecurityContext) {
-	if profile := one(c.Seccomp); profile != "" {
+	if profile := c.Seccomp.OrZero(); profile != "" {
 		s.SeccompProfile = seccompProfile(profile)
 	}
-	if profile := one(c.AppArmor); profile != "" {
+	if profile := c.AppArmor.OrZero(); profile != "" {
 		s.AppArmorProfile = appArmorProfile(profile)
 	}
 	if c.RunAsUser != nil {
-		nonRoot := *c.RunAsUser != 0
-		s.RunAsUser, s.RunAsNonRoot = new(int64), &nonRoot
-		*s.RunAsUser = *c.RunAsUser
+		s.RunAsUser, s.RunAsNonRoot = new(*c.RunAsUser), new(*c.RunAsUser != 0)
 	}
 }
 
@@ -120,8 +113,7 @@ func (c *Config) contain(s *corev1.SecurityContext) {
 		s.Capabilities.Add = named(c.Capabilities.Add)
 	}
 	if c.Privileged {
-		yes := true
-		s.Privileged, s.AllowPrivilegeEscalation = &yes, &yes
+		s.Privileged, s.AllowPrivilegeEscalation = new(true), new(true)
 	}
 }
 
@@ -150,21 +142,8 @@ func appArmorProfile(word string) *corev1.AppArmorProfile {
 	return &corev1.AppArmorProfile{Type: corev1.AppArmorProfileType(word)}
 }
 
-// patch applies the patch. A field that pods do not have is an error: the API
-// server would drop it without a word.
-func (c *Config) patch(pod *corev1.Pod) error {
-	if c.Patch == "" {
-		return nil
-	}
-	patched, err := patched(pod, c.Patch)
-	if err != nil {
-		return err
-	}
-	*pod = *patched
-	return nil
-}
-
-// patched gives the pod with the patch applied.
+// patched gives the pod with the patch applied. A field that pods do not have is an error:
+// the API server would drop it without a word.
 func patched(pod *corev1.Pod, text string) (*corev1.Pod, error) {
 	patch, err := yaml.ToJSON([]byte(text))
 	if err != nil {
@@ -212,17 +191,16 @@ func canonical(pod *corev1.Pod) *corev1.Pod {
 // pristine is a pod like those that Tare makes without the layer, as far as the
 // layer can change it.
 func pristine() *corev1.Pod {
-	user, yes, no := int64(defaultUser), true, false
 	return &corev1.Pod{Spec: corev1.PodSpec{
 		SecurityContext: &corev1.PodSecurityContext{
-			RunAsUser: &user, RunAsNonRoot: &yes,
+			RunAsUser: new(int64(defaultUser)), RunAsNonRoot: new(true),
 			SeccompProfile:  seccompProfile(runtimeDefault),
 			AppArmorProfile: appArmorProfile(runtimeDefault), // what the kubelet gives where it can
 		},
 		Containers: []corev1.Container{{
 			Name: container,
 			SecurityContext: &corev1.SecurityContext{
-				AllowPrivilegeEscalation: &no,
+				AllowPrivilegeEscalation: new(false),
 				Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{all}},
 			},
 		}},

@@ -2,6 +2,7 @@ package pod
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -51,7 +52,7 @@ func (c *Config) validatePairs(errs *experiment.FieldErrors) {
 		pairs  map[string]string
 		values bool // have the form of labels' values
 	}{{"labels", c.Labels, true}, {"annotations", c.Annotations, false}, {"nodeSelector", c.NodeSelector, true}} {
-		for _, key := range keys(m.pairs) {
+		for _, key := range slices.Sorted(maps.Keys(m.pairs)) {
 			at := m.field + "." + key
 			if wrong := validation.IsQualifiedName(key); len(wrong) > 0 {
 				errs.Add(at, "%q is no key: %s", key, wrong[0])
@@ -95,9 +96,10 @@ func (c *Config) validatePatch(errs *experiment.FieldErrors) {
 	if c.Patch == "" {
 		return
 	}
-	pod := pristine()
-	if err := c.patch(pod); err != nil {
+	pod, err := patched(pristine(), c.Patch)
+	if err != nil {
 		errs.Add("patch", "%v", err)
+		return
 	}
 	for key := range pod.Labels {
 		if reserved(key) {

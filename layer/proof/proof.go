@@ -47,14 +47,14 @@ type Item struct {
 	On        string        `yaml:"on" json:"on,omitempty" doc:"regular expression that matches in the arm with the layer; ^ and $ match at each line"`
 	Grows     string        `yaml:"grows" json:"grows,omitempty" doc:"in place of on: regular expression with one group, a number that grows during each trial; in the arms without the layer it must not match"`
 	Off       string        `yaml:"off" json:"off,omitempty" doc:"regular expression that matches in the arms without it; if absent, on must not match, and the program must end well"`
-	When      When          `yaml:"when" json:"when,omitempty" doc:"before each trial, after it, or once for the pods of an arm"`
+	When      When          `yaml:"when" json:"when,omitempty" enum:"before,after,once" doc:"before each trial, after it, or once for the pods of an arm"`
 }
 
 // Pods selects pods of the cluster.
 type Pods struct {
 	Namespace string            `yaml:"namespace" json:"namespace,omitempty" doc:"namespace of the pods; the arm's if absent"`
 	Labels    map[string]string `yaml:"labels" json:"labels" required:"true" doc:"labels of the pods"`
-	Node      Node              `yaml:"node" json:"node,omitempty" doc:"which of them: those on the node of the client, of the server or of both, any one, or all; both if absent"`
+	Node      Node              `yaml:"node" json:"node,omitempty" enum:"client,server,both,any,all" doc:"which of them: those on the node of the client, of the server or of both, any one, or all; both if absent"`
 }
 
 // Node says which pods are meant by the nodes that they are on.
@@ -69,11 +69,6 @@ const (
 	All    Node = "all"
 )
 
-// Values lists the choices.
-func (Node) Values() []string {
-	return []string{string(Client), string(Server), string(Both), string(Any), string(All)}
-}
-
 // When says when a check is made in the arm with the layer. In the others it is
 // before each trial, or once.
 type When string
@@ -85,17 +80,11 @@ const (
 	Once   When = "once"
 )
 
-// Values lists the moments.
-func (When) Values() []string { return []string{string(Before), string(After), string(Once)} }
-
-// New gives the layer's parameters; there are no defaults.
-func New() layer.Layer { return &Config{} }
-
 // Kind describes the layer.
 var Kind = layer.Kind{
 	Name:    name,
 	Summary: "programs whose output shows that what other layers ask for is on",
-	New:     New,
+	New:     func() layer.Layer { return &Config{} },
 	Probe:   testbed.AlwaysWorks(name, "any programs of this machine, of the pods under test, and of other pods of the cluster"),
 }
 

@@ -11,6 +11,7 @@
 package storageclass
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -43,14 +44,11 @@ type Expect struct {
 	Parameters map[string]string `yaml:"parameters" doc:"parameters of the storage class"`
 }
 
-// New gives the layer's parameters; there are no defaults.
-func New() layer.Layer { return &Config{} }
-
 // Kind describes the layer.
 var Kind = layer.Kind{
 	Name:    name,
 	Summary: "storage class of the workload's volume, such as an encrypting one",
-	New:     New,
+	New:     func() layer.Layer { return &Config{} },
 	Probe:   testbed.AlwaysWorks(name, "on the testbed kubernetes, with a workload that has a volume"),
 }
 
@@ -70,14 +68,6 @@ func (c *Config) Declare() experiment.Declaration {
 	}
 }
 
-// one is the level of a factor that may not be given.
-func one(l factor.Levels[string]) string {
-	if len(l) == 0 {
-		return ""
-	}
-	return l.One()
-}
-
 // Up has the site's volume claimed of the class.
 func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
 	site, err := kube.Of(s.Site)
@@ -88,94 +78,72 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 	if err != nil {
 		return nil, err
 	}
-	class, err := cluster.Client.StorageV1().StorageClasses().Get(ctx, one(c.Name), metav1.GetOptions{})
+	class, err := cluster.Client.StorageV1().StorageClasses().Get(ctx, c.Name.OrZero(), metav1.GetOptions{})
 	switch {
 	case errors.IsNotFound(err):
-		return nil, fmt.Errorf("the cluster of context %s has no storage class %s: kubectl get storageclasses lists those it has", cluster.Context, one(c.Name))
+		return nil, fmt.Errorf("the cluster of context %s has no storage class %s: kubectl get storageclasses lists those it has", cluster.Context, c.Name.OrZero())
 	case errors.IsForbidden(err) && (c.Expect == nil || len(c.Expect.Parameters) == 0):
 		class = nil
 	case err != nil:
-		return nil, fmt.Errorf("read storage class %s: %w", one(c.Name), err)
+		return nil, fmt.Errorf("read storage class %s: %w", c.Name.OrZero(), err)
 	}
 	site.ShapeVolume(c.shape)
-	a := &active{config: c, site: site, class: class}
-	return &layer.Active{Before: a.before}, nil
+	before := func(ctx context.Context, _ testbed.Site) ([]layer.Check, error) { return c.before(ctx, site, class) }
+	return &layer.Active{Before: before}, nil
 }
 
 // shape changes a claim that has not been made yet.
 func (c *Config) shape(claim *corev1.PersistentVolumeClaim) {
-	class := one(c.Name)
+	class := c.Name.OrZero()
 	claim.Spec.StorageClassName = &class
 	if c.AccessMode != "" {
 		claim.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.PersistentVolumeAccessMode(c.AccessMode)}
 	}
 }
 
-// on shows that a volume is of the class, and what it is expected to be.
-func (c *Config) on(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, class *storagev1.StorageClass) []layer.Check {
-	want := one(c.Name)
-	out := []layer.Check{
-		check("storage class of the claim", want, classOf(claim)),
-		check("storage class of the volume", want, orNone(volume.Spec.StorageClassName)),
+// checks shows that a volume is of the class, and what it is expected to be; or, in an arm
+// without the layer, that it is not.
+func (c *Config) checks(on bool, claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, class *storagev1.StorageClass) []layer.Check {
+	var out []layer.Check
+	add := func(what, want, observed string) {
+		k := layer.Check{Layer: name, Name: what, Expected: want, Observed: observed, OK: (want == observed) == on}
+		if !on {
+			k.Expected = "not " + want
+		}
+		out = append(out, k)
 	}
-	if c.Expect == nil {
+	add("storage class of the claim", c.Name.OrZero(), classOf(claim))
+	add("storage class of the volume", c.Name.OrZero(), cmp.Or(volume.Spec.StorageClassName, none))
+	expect := c.Expect
+	if expect == nil {
 		return out
 	}
-	if c.Expect.Driver != "" {
-		out = append(out, check("driver of the volume", c.Expect.Driver, driver(volume)))
+	if on && expect.Driver != "" {
+		add("driver of the volume", expect.Driver, driver(volume))
 	}
-	if want := c.Expect.Attributes; len(want) > 0 {
-		out = append(out, check("attributes of the volume", pairs.Written(want, want), pairs.Written(want, attributes(volume))))
+	if want := expect.Attributes; len(want) > 0 {
+		add("attributes of the volume", pairs.Written(want, want), pairs.Written(want, attributes(volume)))
 	}
-	if want := c.Expect.Parameters; len(want) > 0 {
+	if want := expect.Parameters; on && len(want) > 0 {
 		var has map[string]string
 		if class != nil {
 			has = class.Parameters
 		}
-		k := check("parameters of the storage class", pairs.Written(want, want), pairs.Written(want, has))
-		k.Once = true
-		k.Caveat = "that the volume is as its class asks for is the storage driver's word"
-		out = append(out, k)
+		add("parameters of the storage class", pairs.Written(want, want), pairs.Written(want, has))
+		last := &out[len(out)-1]
+		last.Once, last.Caveat = true, "that the volume is as its class asks for is the storage driver's word"
 	}
 	return out
 }
 
-func check(what, expected, observed string) layer.Check {
-	return layer.Check{Layer: name, Name: what, Expected: expected, Observed: observed, OK: expected == observed}
-}
-
-// off shows that a volume is of another class.
-func (c *Config) off(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) []layer.Check {
-	not := one(c.Name)
-	var out []layer.Check
-	for _, k := range []layer.Check{
-		check("storage class of the claim", not, classOf(claim)),
-		check("storage class of the volume", not, orNone(volume.Spec.StorageClassName)),
-	} {
-		k.Expected, k.OK = "not "+not, !k.OK
-		out = append(out, k)
-	}
-	if c.Expect != nil && len(c.Expect.Attributes) > 0 {
-		want := c.Expect.Attributes
-		k := check("attributes of the volume", pairs.Written(want, want), pairs.Written(want, attributes(volume)))
-		k.Expected, k.OK = "not "+k.Expected, !k.OK
-		out = append(out, k)
-	}
-	return out
-}
+// none is what checks call a class that is not given.
+const none = "none"
 
 func classOf(claim *corev1.PersistentVolumeClaim) string {
 	if claim.Spec.StorageClassName == nil {
-		return "none"
+		return none
 	}
-	return orNone(*claim.Spec.StorageClassName)
-}
-
-func orNone(s string) string {
-	if s == "" {
-		return "none"
-	}
-	return s
+	return cmp.Or(*claim.Spec.StorageClassName, none)
 }
 
 // driver is what made a volume: a CSI driver, or the way in which the node gets it.
@@ -207,13 +175,6 @@ func bound(ctx context.Context, s *kube.Site) (*corev1.PersistentVolumeClaim, *c
 	return s.Claim(ctx)
 }
 
-// noVolume is the check at a site whose workload has no volume. The layer does nothing
-// there: its arm is measured like one without the layer.
-func noVolume() layer.Check {
-	return layer.Check{Layer: name, Name: "volume", Expected: "none for this workload", Observed: "none", OK: true,
-		Caveat: "the workload has no volume: the layer " + name + " has no part in it"}
-}
-
 // ProveOff shows that the site's volume is of another class. Where the arm has a class
 // of its own there is nothing to add: its proof shows the class, and a claim has one.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
@@ -228,24 +189,19 @@ func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check,
 	if err != nil || claim == nil {
 		return nil, err
 	}
-	return c.off(claim, volume), nil
+	return c.checks(false, claim, volume, nil), nil
 }
 
-// active is the layer at one site.
-type active struct {
-	config *Config
-	site   *kube.Site
-	class  *storagev1.StorageClass // nil: it may not be read
-}
-
-// before shows that the site's volume is of the class.
-func (a *active) before(ctx context.Context, _ testbed.Site) ([]layer.Check, error) {
-	claim, volume, err := bound(ctx, a.site)
+// before shows that the site's volume is of the class; the class is nil where it may not
+// be read.
+func (c *Config) before(ctx context.Context, site *kube.Site, class *storagev1.StorageClass) ([]layer.Check, error) {
+	claim, volume, err := bound(ctx, site)
 	if err != nil {
 		return nil, err
 	}
-	if claim == nil {
-		return []layer.Check{noVolume()}, nil
+	if claim == nil { // the arm is measured like one without the layer
+		return []layer.Check{{Layer: name, Name: "volume", Expected: "none for this workload", Observed: none, OK: true,
+			Caveat: "the workload has no volume: the layer " + name + " has no part in it"}}, nil
 	}
-	return a.config.on(claim, volume, a.class), nil
+	return c.checks(true, claim, volume, class), nil
 }

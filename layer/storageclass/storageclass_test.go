@@ -56,7 +56,7 @@ func TestOn(t *testing.T) {
 		{Layer: name, Name: "parameters of the storage class", Expected: `type="luks"`, Observed: `type="luks"`, OK: true, Once: true,
 			Caveat: "that the volume is as its class asks for is the storage driver's word"},
 	}
-	if diff := cmp.Diff(want, encrypted.on(claimed("encrypted"), good, luks)); diff != "" {
+	if diff := cmp.Diff(want, encrypted.checks(true, claimed("encrypted"), good, luks)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	for _, test := range []struct {
@@ -77,20 +77,20 @@ func TestOn(t *testing.T) {
 		{"no parameters to see", claimed("encrypted"), good, nil,
 			[]string{`parameters of the storage class: expected type="luks", observed type absent`}},
 	} {
-		if diff := cmp.Diff(test.want, summary(encrypted.on(test.claim, test.volume, test.class))); diff != "" {
+		if diff := cmp.Diff(test.want, summary(encrypted.checks(true, test.claim, test.volume, test.class))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", test.name, diff)
 		}
 	}
 }
 
 func TestOff(t *testing.T) {
-	if bad := summary(encrypted.off(claimed("plain"), made("plain", "disk.csi", nil))); bad != nil {
+	if bad := summary(encrypted.checks(false, claimed("plain"), made("plain", "disk.csi", nil), nil)); bad != nil {
 		t.Errorf("a volume of another class: %v", bad)
 	}
 	want := []string{"storage class of the claim: expected not encrypted, observed encrypted",
 		"storage class of the volume: expected not encrypted, observed encrypted",
 		`attributes of the volume: expected not encrypted="true", observed encrypted="true"`}
-	if diff := cmp.Diff(want, summary(encrypted.off(claimed("encrypted"), made("encrypted", "disk.csi", map[string]string{"encrypted": "true"})))); diff != "" {
+	if diff := cmp.Diff(want, summary(encrypted.checks(false, claimed("encrypted"), made("encrypted", "disk.csi", map[string]string{"encrypted": "true"}), nil))); diff != "" {
 		t.Errorf("a volume of the class (-want +got):\n%s", diff)
 	}
 }
@@ -120,7 +120,7 @@ func TestShape(t *testing.T) {
 
 // The proof rests on the volume, so that no run may begin that cannot read it.
 func TestRights(t *testing.T) {
-	all := kube.Rights(kube.Use{Volume: true, More: New().Declare().Rights("")})
+	all := kube.Rights(kube.Use{Volume: true, More: Kind.New().Declare().Rights("")})
 	i := slices.IndexFunc(all, func(r experiment.Right) bool { return r.Resource == "persistentvolumes" })
 	if i < 0 || all[i].Optional || all[i].Namespace != "" || !slices.Contains(all[i].Verbs, "get") {
 		t.Errorf("got %+v", all)

@@ -51,7 +51,7 @@ type Config struct {
 	Exclusive bool              `yaml:"exclusive" json:"exclusive" doc:"it concerns other arms too: it is on during the trials of this arm only"`
 	Limit     quantity.Duration `yaml:"limit" json:"limit" min:"1s" max:"1h" doc:"how long turning it on or off may take, until the check shows it"`
 	Settle    quantity.Duration `yaml:"settle" json:"settle" min:"0s" max:"1h" doc:"how long to wait after it was turned on, and likewise off, before the next trial"`
-	Found     Found             `yaml:"found" json:"found" doc:"where it is on before the run: refuse to run, or restore it at the end"`
+	Found     Found             `yaml:"found" json:"found" enum:"refuse,restore" doc:"where it is on before the run: refuse to run, or restore it at the end"`
 	Env       environ.Variables `yaml:"env" json:"env,omitempty" doc:"environment variables to add for the commands"`
 }
 
@@ -63,9 +63,6 @@ const (
 	Refuse  Found = "refuse"
 	Restore Found = "restore"
 )
-
-// Values lists the choices.
-func (Found) Values() []string { return []string{string(Refuse), string(Restore)} }
 
 // shared is what all sites share at which the commands are the same.
 type shared struct {
@@ -83,17 +80,14 @@ type Check struct {
 
 func (c Check) patterns() evidence.Patterns { return evidence.Patterns{On: c.On, Off: c.Off} }
 
-// New gives the layer's parameters with their defaults.
-func New() layer.Layer {
-	return &Config{Exclusive: true, Limit: quantity.Duration(5 * time.Minute), Found: Refuse}
-}
-
 // Kind describes the layer.
 var Kind = layer.Kind{
 	Name:    name,
 	Summary: "commands that turn something on and off, such as encryption in the network plug-in",
-	New:     New,
-	Probe:   testbed.AlwaysWorks(name, "any programs of this machine"),
+	New: func() layer.Layer {
+		return &Config{Exclusive: true, Limit: quantity.Duration(5 * time.Minute), Found: Refuse}
+	},
+	Probe: testbed.AlwaysWorks(name, "any programs of this machine"),
 }
 
 // Declare names the programs that the commands start on the machine of Tare.

@@ -24,7 +24,7 @@ func lamp(t *testing.T) (*Config, string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "lamp")
 	set(t, file, "off")
-	c := New().(*Config)
+	c := Kind.New().(*Config)
 	c.On = [][]string{{"sh", "-c", "echo on >$LAMP"}}
 	c.Off = [][]string{{"sh", "-c", "echo off >$LAMP"}}
 	c.Check = Check{Run: []string{"sh", "-c", "echo it is $(cat $LAMP)"}, On: "is on$", Off: "is off$"}
@@ -297,7 +297,7 @@ func TestFailures(t *testing.T) {
 
 func TestValidate(t *testing.T) {
 	good := func() *Config {
-		c := New().(*Config)
+		c := Kind.New().(*Config)
 		c.On, c.Off = [][]string{{"a", "$(TARE_CONTEXT)"}}, [][]string{{"b"}}
 		c.Check = Check{Run: []string{"c"}, On: "on"}
 		return c

@@ -35,7 +35,7 @@ const kind = "wireguard"
 var Kind = layer.Kind{
 	Name:    kind,
 	Summary: "encryption between the nodes: a WireGuard tunnel of the kernel or of wireguard-go",
-	New:     New,
+	New:     func() layer.Layer { return &Config{Implementation: Auto} },
 	Probe:   probe,
 	Helper:  Helper,
 }
@@ -50,18 +50,10 @@ const (
 	Userspace Implementation = "userspace" // wireguard-go
 )
 
-// Values lists the implementations.
-func (Implementation) Values() []string {
-	return []string{string(Auto), string(Kernel), string(Userspace)}
-}
-
 // Config is the layer's parameters.
 type Config struct {
-	Implementation Implementation `yaml:"implementation" json:"implementation" doc:"whose WireGuard: the kernel's, wireguard-go's (userspace), or the kernel's where it has one (auto)"`
+	Implementation Implementation `yaml:"implementation" json:"implementation" enum:"auto,kernel,userspace" doc:"whose WireGuard: the kernel's, wireguard-go's (userspace), or the kernel's where it has one (auto)"`
 }
-
-// New makes the layer with its defaults.
-func New() layer.Layer { return &Config{Implementation: Auto} }
 
 // Declare says that the layer needs two nodes.
 func (c *Config) Declare() experiment.Declaration {

@@ -254,7 +254,7 @@ func TestAutoTakesTheKernelsWhereThereIsOne(t *testing.T) {
 	if kernelHas(nodes.Nodes()[0].Do) == nil {
 		want = "kernel (Linux "
 	}
-	a, err := New().Up(context.Background(), new(layer.Run).At(site))
+	a, err := Kind.New().Up(context.Background(), new(layer.Run).At(site))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -373,10 +373,10 @@ func TestFailedUpLeavesNothing(t *testing.T) {
 func TestWithoutNodes(t *testing.T) {
 	const want = "this testbed has no nodes between which a tunnel could be put and watched"
 	site := localtest.Host(t)
-	if _, err := New().Up(context.Background(), new(layer.Run).At(site)); err == nil || err.Error() != want {
+	if _, err := Kind.New().Up(context.Background(), new(layer.Run).At(site)); err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
-	if _, err := New().ProveOff(context.Background(), new(layer.Run).At(site)); err == nil || err.Error() != want {
+	if _, err := Kind.New().ProveOff(context.Background(), new(layer.Run).At(site)); err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
 }

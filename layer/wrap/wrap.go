@@ -48,14 +48,11 @@ type Proof struct {
 	Match string   `yaml:"match" json:"match" required:"true" doc:"regular expression that matches with the layer, and does not without; ^ and $ match at each line"`
 }
 
-// New gives the layer's parameters; there are no defaults.
-func New() layer.Layer { return &Config{} }
-
 // Kind describes the layer.
 var Kind = layer.Kind{
 	Name:    name,
 	Summary: "a command in front of the commands under test, such as a sandbox",
-	New:     New,
+	New:     func() layer.Layer { return &Config{} },
 	Probe:   testbed.AlwaysWorks(name, "any program that takes a command as its last arguments"),
 	Helper:  answer,
 }
