@@ -17,7 +17,7 @@ import (
 )
 
 // parseStat reads the lines of the CPUs in /proc/stat (proc_stat(5)): the totals but
-// for Waiting and Load. The reader of prometheus/procfs goes through the counters of
+// for Time, Waiting and Load. The reader of prometheus/procfs goes through the counters of
 // all interrupts as well, gives up where the line of the softirqs is another than it
 // knows, and returns after that: but the clock is to be read right after the file.
 func parseStat(data []byte) (Totals, error) {
@@ -45,7 +45,8 @@ func parseStat(data []byte) (Totals, error) {
 			}
 			v[i] = time.Duration(ticks) * proc.Tick
 		}
-		t.Busy, t.Interrupts, t.Steal = v[0]+v[1]+v[2], v[5]+v[6], v[7]
+		t.Interrupts, t.Steal = v[5]+v[6], v[7]
+		t.Busy = v[0] + v[1] + v[2] + t.Interrupts
 		total = true
 	}
 	if !total {
@@ -54,14 +55,14 @@ func parseStat(data []byte) (Totals, error) {
 	return t, nil
 }
 
-// waiting is the time in which some task waited for a CPU; ok is false where the
-// kernel does not tell.
-func waiting(files procfs.FS) (d time.Duration, ok bool) {
+// waiting is the time in which some task waited for a CPU; -1 where the kernel does not
+// tell.
+func waiting(files procfs.FS) time.Duration {
 	pressure, err := files.PSIStatsForResource("cpu")
 	if err != nil || pressure.Some == nil || pressure.Some.Total > math.MaxInt64/uint64(time.Microsecond) {
-		return 0, false
+		return -1
 	}
-	return time.Duration(pressure.Some.Total) * time.Microsecond, true
+	return time.Duration(pressure.Some.Total) * time.Microsecond
 }
 
 // thermalEvents counts how often a CPU was slowed for its temperature since the
@@ -81,15 +82,12 @@ func thermalEvents(sys fs.FS) int {
 }
 
 // loadAverage gives the three load averages, or zeros.
-func loadAverage(sys fs.FS) (load [3]float64) {
-	f := strings.Fields(readText(sys, "proc/loadavg"))
-	for i := range min(len(f), len(load)) {
-		v, err := strconv.ParseFloat(f[i], 64)
-		if err == nil && v >= 0 && !math.IsInf(v, 0) {
-			load[i] = v
-		}
+func loadAverage(files procfs.FS) [3]float64 {
+	load, err := files.LoadAvg()
+	if err != nil {
+		return [3]float64{}
 	}
-	return load
+	return [3]float64{load.Load1, load.Load5, load.Load15}
 }
 
 // maxText bounds what is taken from a file of /proc or /sys.

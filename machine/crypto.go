@@ -2,42 +2,31 @@ package machine
 
 import (
 	"slices"
-	"strconv"
 	"strings"
+
+	"github.com/prometheus/procfs"
 )
 
-// parseCrypto reads /proc/crypto and gives, for each algorithm, the driver that
+// cipherDrivers reads /proc/crypto and gives, for each algorithm, the driver that
 // the kernel takes when asked for it: the one of highest priority. Drivers that
 // only serve other drivers are left out.
-func parseCrypto(text string) map[string]string {
-	drivers := map[string]string{}
-	priorities := map[string]int{}
-	for _, block := range strings.Split(text, "\n\n") {
-		f := fields(block)
-		name, driver := f["name"], f["driver"]
-		priority, err := strconv.Atoi(f["priority"])
-		if name == "" || driver == "" || err != nil || f["internal"] == "yes" {
+func cipherDrivers(files procfs.FS) map[string]string {
+	algorithms, _ := files.Crypto()
+	var drivers map[string]string
+	priorities := map[string]int64{}
+	for _, a := range algorithms {
+		if a.Name == "" || a.Driver == "" || a.Priority == nil || a.Internal == "yes" {
 			continue
 		}
-		if best, known := priorities[name]; !known || priority > best {
-			drivers[name], priorities[name] = driver, priority
+		if best, known := priorities[a.Name]; known && *a.Priority <= best {
+			continue
 		}
-	}
-	if len(drivers) == 0 {
-		return nil
+		if drivers == nil {
+			drivers = map[string]string{}
+		}
+		drivers[a.Name], priorities[a.Name] = a.Driver, *a.Priority
 	}
 	return drivers
-}
-
-// fields reads lines of the form "key : value".
-func fields(block string) map[string]string {
-	f := map[string]string{}
-	for line := range strings.Lines(block) {
-		if key, value, ok := strings.Cut(line, ":"); ok {
-			f[strings.TrimSpace(key)] = strings.TrimSpace(value)
-		}
-	}
-	return f
 }
 
 // hasAES says whether the processor has AES instructions. x86 and ARM call the

@@ -6,9 +6,10 @@ import (
 	"io/fs"
 	"os"
 	"runtime"
-	"strconv"
 	"strings"
 	"time"
+
+	"github.com/prometheus/procfs"
 
 	"tare/machine/proc"
 )
@@ -35,7 +36,7 @@ func Describe(ctx context.Context, version string, tools []ToolQuery) *Environme
 // describe reads what the files of a Linux machine tell, below root.
 func describe(root string) *Environment {
 	sys := os.DirFS(root)
-	cpu := readCPU(sys)
+	files, cpu := proc.Below(root), readCPU(sys)
 	e := &Environment{
 		Schema:       EnvironmentSchema,
 		Kernel:       readText(sys, "proc/sys/kernel/osrelease"),
@@ -44,15 +45,15 @@ func describe(root string) *Environment {
 		Architecture: readText(sys, "proc/sys/kernel/arch"),
 		CPU:          cpu,
 		Mitigations:  mitigations(sys),
-		Memory:       totalMemory(readText(sys, "proc/meminfo")),
-		Cgroup:       ownCgroup(sys, proc.Groups(proc.Below(root))).limits(sys),
+		Memory:       totalMemory(files),
+		Cgroup:       ownCgroup(sys, proc.Groups(files)).limits(sys),
 		ClockSource:  readText(sys, "sys/devices/system/clocksource/clocksource0/current_clocksource"),
-		Load:         loadAverage(sys),
+		Load:         loadAverage(files),
 		Hypervisor:   hypervisor(sys, cpu.Flags),
 		Instance:     instance(sys),
 		Confidential: confidential(sys, cpu.Flags),
 		UserNS:       inUserNamespace(readText(sys, "proc/self/uid_map")),
-		CipherDriver: parseCrypto(readText(sys, "proc/crypto")),
+		CipherDriver: cipherDrivers(files),
 	}
 	if e.OS == "" {
 		e.OS = osName(readText(sys, "usr/lib/os-release"))
@@ -71,19 +72,13 @@ func osName(text string) string {
 	return ""
 }
 
-// totalMemory reads MemTotal, in bytes.
-func totalMemory(meminfo string) int64 {
-	for line := range strings.Lines(meminfo) {
-		f := strings.Fields(line)
-		if len(f) >= 2 && f[0] == "MemTotal:" {
-			kib, err := strconv.ParseInt(f[1], 10, 64)
-			if err != nil || kib < 0 || kib > 1<<50 {
-				return 0
-			}
-			return kib << 10
-		}
+// totalMemory reads MemTotal, in bytes; 0 where it is not told.
+func totalMemory(files procfs.FS) int64 {
+	memory, err := files.Meminfo()
+	if err != nil || memory.MemTotalBytes == nil {
+		return 0
 	}
-	return 0
+	return int64(*memory.MemTotalBytes)
 }
 
 // inUserNamespace says whether the ids of this process are mapped: only the

@@ -2,8 +2,6 @@ package machine
 
 import (
 	"errors"
-	"fmt"
-	"io/fs"
 	"os"
 	"time"
 
@@ -63,12 +61,9 @@ func newSampler(root string) *Sampler {
 
 // snapshot is the state of the machine's counters at one moment.
 type snapshot struct {
-	time      time.Time
-	stat      Totals                // of the CPUs only
+	Totals
 	threads   map[int]time.Duration // CPU time of kernel threads, by process id
 	others    time.Duration         // CPU time of processes that are neither those nor Tare's
-	waiting   time.Duration         // time in which some task waited for a CPU
-	pressure  bool                  // whether the kernel tells waiting
 	throttled int
 }
 
@@ -78,7 +73,8 @@ func (s *Sampler) Start() error {
 	s.paths = ownCgroup(os.DirFS(s.root), proc.Groups(proc.Below(s.root)))
 	var shot snapshot
 	s.readSlow(&shot)
-	if err := s.readClock(&shot); err != nil {
+	var err error
+	if shot.Totals, err = ReadTotals(s.root, s.now); err != nil {
 		return err
 	}
 	s.before, s.begun = shot, true
@@ -94,28 +90,13 @@ func (s *Sampler) Stop(own time.Duration) (Conditions, error) {
 		return Conditions{}, errors.New("machine: Stop without a Start")
 	}
 	s.begun = false
-	var after snapshot
-	if err := s.readClock(&after); err != nil {
+	totals, err := ReadTotals(s.root, s.now)
+	if err != nil {
 		return Conditions{}, err
 	}
+	after := snapshot{Totals: totals}
 	s.readSlow(&after)
-	c := difference(&s.before, &after, own)
-	c.Load = loadAverage(os.DirFS(s.root))[0]
-	return c, nil
-}
-
-// readClock reads the time and the counters that must belong to it.
-func (s *Sampler) readClock(shot *snapshot) error {
-	data, err := fs.ReadFile(os.DirFS(s.root), "proc/stat")
-	if err != nil {
-		return fmt.Errorf("cannot tell what the CPUs do: %w", err)
-	}
-	shot.time = s.now()
-	if shot.stat, err = parseStat(data); err != nil {
-		return err
-	}
-	shot.waiting, shot.pressure = waiting(proc.Below(s.root))
-	return nil
+	return difference(&s.before, &after, own), nil
 }
 
 // readSlow reads what takes longer: it is done outside the time between the two
@@ -129,26 +110,12 @@ func (s *Sampler) readSlow(shot *snapshot) {
 
 // difference computes the conditions between two snapshots.
 func difference(before, after *snapshot, own time.Duration) Conditions {
-	wall := after.time.Sub(before.time)
-	capacity := wall.Seconds() * float64(max(1, after.stat.CPUs))
-	share := func(d time.Duration) float64 {
-		if capacity <= 0 {
-			return 0
-		}
-		return min(1, max(0, d.Seconds()/capacity))
-	}
+	c, share := after.Since(before.Totals, after.Time.Sub(before.Time))
+	interrupts := after.Interrupts - before.Interrupts
+	processes := after.Busy - before.Busy - interrupts
 	threads := threadTime(before.threads, after.threads)
-	busy := after.stat.Busy - before.stat.Busy
-	c := Conditions{
-		ForeignCPU:  share(max(busy-own-threads, after.others-before.others)),
-		Steal:       share(after.stat.Steal - before.stat.Steal),
-		KernelCPU:   share(threads + after.stat.Interrupts - before.stat.Interrupts),
-		Busy:        min(max(0, busy+after.stat.Interrupts-before.stat.Interrupts), time.Duration(capacity*float64(time.Second))),
-		CPUPressure: -1,
-		Throttled:   max(0, after.throttled-before.throttled),
-	}
-	if before.pressure && after.pressure && wall > 0 {
-		c.CPUPressure = min(1, max(0, (after.waiting-before.waiting).Seconds()/wall.Seconds()))
-	}
+	c.ForeignCPU = share(max(processes-own-threads, after.others-before.others))
+	c.KernelCPU = share(threads + interrupts)
+	c.Throttled = max(0, after.throttled-before.throttled)
 	return c
 }

@@ -11,7 +11,8 @@ import (
 func TestReadTotals(t *testing.T) {
 	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
 	stat := file("cpu  100 20 30 4000 5 6 7 8 0 0\ncpu0 50 10 15 2000 2 3 3 4 0 0\ncpu1 50 10 15 2000 3 3 4 4 0 0\nintr 1\n")
-	full := Totals{CPUs: 2, Busy: 1500 * time.Millisecond, Interrupts: 130 * time.Millisecond, Steal: 80 * time.Millisecond, Waiting: -1}
+	at := time.Unix(1000, 0)
+	full := Totals{Time: at, CPUs: 2, Busy: 1630 * time.Millisecond, Interrupts: 130 * time.Millisecond, Steal: 80 * time.Millisecond, Waiting: -1}
 	told := full
 	told.Waiting, told.Load = 12345*time.Microsecond, 0.5
 	for name, c := range map[string]struct {
@@ -27,7 +28,7 @@ func TestReadTotals(t *testing.T) {
 		"nothing":     {fstest.MapFS{}, Totals{}, "cannot tell what the CPUs do: open proc/stat: no such file or directory"},
 		"nonsense":    {fstest.MapFS{"proc/stat": file("hello\n")}, Totals{}, "/proc/stat: no line that begins with cpu"},
 	} {
-		got, err := ReadTotals(tree(t, c.files))
+		got, err := ReadTotals(tree(t, c.files), func() time.Time { return at })
 		if text := ""; err != nil || c.err != "" {
 			if err != nil {
 				text = err.Error()

@@ -47,35 +47,18 @@ func worst(soFar, next float64, first bool) float64 {
 // onMachine says how the machine of a node did. Two nodes may be on one machine.
 func onMachine(before, after *reading, s subjects, node string) machine.Conditions {
 	b, a := before.nodes[node], after.nodes[node]
-	wall := wallOf(before, after, node)
-	capacity := wall.Seconds() * float64(max(1, a.CPUs))
-	share := func(d time.Duration) float64 {
-		if capacity <= 0 {
-			return 0
-		}
-		return min(1, max(0, d.Seconds()/capacity))
-	}
-	busy := a.Busy - b.Busy
-	c := machine.Conditions{
-		ForeignCPU:  -1,
-		Steal:       share(a.Steal - b.Steal),
-		KernelCPU:   share(a.Kernel - b.Kernel),
-		Busy:        min(max(0, busy), time.Duration(capacity*float64(time.Second))),
-		CPUPressure: -1,
-		Load:        a.Load,
-	}
+	c, share := a.Since(b.Totals, wallOf(before, after, node))
+	busy, interrupts := a.Busy-b.Busy, a.Interrupts-b.Interrupts
+	c.ForeignCPU, c.KernelCPU = -1, share(interrupts)
 	// Where the time of the kernel's threads is not known, it counts as that of other
 	// programs.
-	processes := busy - (a.Kernel - b.Kernel)
+	processes := busy - interrupts
 	if a.Grouped != nil && b.Grouped != nil {
-		c.KernelCPU = share(max(a.Kernel-b.Kernel, busy-(*a.Grouped-*b.Grouped)))
+		c.KernelCPU = share(max(interrupts, busy-(*a.Grouped-*b.Grouped)))
 		processes = *a.Grouped - *b.Grouped
 	}
 	if own, known := ownOn(before, after, s, after.kernelOf(node)); known {
 		c.ForeignCPU = share(processes - own)
-	}
-	if a.Waiting >= 0 && b.Waiting >= 0 && wall > 0 {
-		c.CPUPressure = min(1, max(0, (a.Waiting-b.Waiting).Seconds()/wall.Seconds()))
 	}
 	return c
 }

@@ -130,7 +130,7 @@ func TestSidecarsOfAllPods(t *testing.T) {
 		return p
 	}
 	counters := func(uid string, cpu float64) agent.Counters {
-		return agent.Counters{Time: epoch.Add(seconds(cpu)), Pods: []cgroup.Usage{{Pod: uid, Containers: []cgroup.Container{{ID: "id", CPU: seconds(cpu), WorkingSet: 5}}}}}
+		return agent.Counters{Totals: machine.Totals{Time: epoch.Add(seconds(cpu))}, Pods: []cgroup.Usage{{Pod: uid, Containers: []cgroup.Container{{ID: "id", CPU: seconds(cpu), WorkingSet: 5}}}}}
 	}
 	b, a := readings(map[string]agent.Counters{"n1": counters("c", 1), "n2": counters("s", 1)}, map[string]agent.Counters{"n1": counters("c", 2), "n2": counters("s", 3)})
 	s := subjects{site: []placed{sidecar(clientAt), sidecar(serverAt)}, onNode: true, sidecars: []string{"proxy"}}

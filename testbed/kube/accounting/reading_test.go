@@ -21,8 +21,8 @@ func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Se
 // at is what an agent of a node with two CPUs tells at a second: times is user and
 // system, interrupts, steal, and time in which a task waited.
 func at(second float64, bootID string, times [4]float64, pods ...cgroup.Usage) agent.Counters {
-	return agent.Counters{Time: epoch.Add(seconds(second)), CPUs: 2, BootID: bootID, Load: second,
-		Busy: seconds(times[0] + times[1]), Kernel: seconds(times[1]), Steal: seconds(times[2]), Waiting: seconds(times[3]), Pods: pods}
+	return agent.Counters{BootID: bootID, Pods: pods, Totals: machine.Totals{Time: epoch.Add(seconds(second)), CPUs: 2, Load: second,
+		Busy: seconds(times[0] + times[1]), Interrupts: seconds(times[1]), Steal: seconds(times[2]), Waiting: seconds(times[3])}}
 }
 
 // cgroupOf is what a pod's cgroups tell.
@@ -202,7 +202,7 @@ func TestObserved(t *testing.T) {
 		{"no pods", nil, nil},
 	} {
 		b, a := readings(before, after)
-		a.nodes["n2"] = agent.Counters{Time: epoch.Add(10 * time.Second), CPUs: 2, BootID: "b2", Pods: after["n2"].Pods}
+		a.nodes["n2"] = agent.Counters{Totals: machine.Totals{Time: epoch.Add(10 * time.Second), CPUs: 2}, BootID: "b2", Pods: after["n2"].Pods}
 		got := between(b, a)(subjects{observed: map[string][]placed{"x": c.pods}}).Observed
 		o, ok := got["x"]
 		if ok != (c.want != nil) || ok && o != *c.want {

@@ -19,6 +19,7 @@ import (
 	"io"
 	"time"
 
+	"tare/machine"
 	"tare/testbed/kube/agent/cgroup"
 	"tare/testbed/process"
 )
@@ -99,15 +100,9 @@ type Follow struct {
 
 // Counters are running totals at one moment. What the pod cannot see is missing.
 type Counters struct {
-	Time    time.Time     `json:"time"`
-	CPUs    int           `json:"cpus"`          // of the node
-	Busy    time.Duration `json:"busy"`          // user, nice, system, interrupts, of /proc/stat
-	Steal   time.Duration `json:"steal"`         // taken by the hypervisor
-	Kernel  time.Duration `json:"kernel"`        // interrupts and softirqs
-	Load    float64       `json:"load"`          // 1 minute
-	Waiting time.Duration `json:"waiting"`       // pressure: time in which some task waited for a CPU; -1: not told
-	BootID  string        `json:"bootID"`        // of the kernel
-	Own     *cgroup.Usage `json:"own,omitempty"` // of the agent's own container
+	machine.Totals               // of the node
+	BootID         string        `json:"bootID"`        // of the kernel
+	Own            *cgroup.Usage `json:"own,omitempty"` // of the agent's own container
 	// Grouped is the CPU time of all processes on the node but the kernel's threads;
 	// nil: not told.
 	Grouped *time.Duration `json:"grouped,omitempty"`

@@ -34,14 +34,11 @@ func (s *Server) counters(q *Question) (Counters, error) {
 	root := os.DirFS("/")
 	own := cgroup.Own(root, proc.Groups(proc.Below("/")))
 
-	totals, err := machine.ReadTotals("/")
+	totals, err := machine.ReadTotals("/", time.Now)
 	if err != nil {
 		return Counters{}, fmt.Errorf("counters: %w", err)
 	}
-	c := Counters{
-		Time: time.Now(), CPUs: totals.CPUs, Busy: totals.Busy + totals.Interrupts, Steal: totals.Steal, Kernel: totals.Interrupts,
-		Load: totals.Load, Waiting: totals.Waiting, BootID: plain(readText(root, "proc/sys/kernel/random/boot_id")),
-	}
+	c := Counters{Totals: totals, BootID: plain(readText(root, "proc/sys/kernel/random/boot_id"))}
 	if q.Root != "" {
 		c.Grouped = cgroup.Grouped(os.DirFS(q.Root))
 	}
