@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"tare/experiment"
+	"tare/machine"
 )
 
 // Place names where in a site a command runs.
@@ -240,10 +241,47 @@ func As[T any](s Site) (T, bool) {
 	}
 }
 
-// ExitError is a command that ran and failed.
-type ExitError struct {
-	Args   []string
-	Code   int    // -1 when ended by a signal
-	Signal string // "killed", when ended by one
-	Stderr string // the last of what it said, if it was captured
+// Sample is what else happened where a trial ran, while it ran.
+type Sample struct {
+	Conditions machine.Conditions
+	// Sidecars is what the other containers of the site's pods used (those in which no
+	// programs run), by container name ("istio-proxy"), summed over the pods. MaxRSS is
+	// their working set at the end.
+	Sidecars map[string]Usage
+	// SidecarsUnavailable says that there are such containers and that nobody knows what
+	// they used. When that is so in one arm, it is set in every arm: arms are compared
+	// by what all of them can count.
+	SidecarsUnavailable bool
+	// Observed is what the components that the experiment observes used, by name.
+	Observed map[string]Observed
+}
+
+// Observed is what one observed component used.
+type Observed struct {
+	CPU    time.Duration // over the sample, of all its pods
+	Wall   time.Duration // time between the two readings
+	Memory int64         // working set at the end, of all its pods, in bytes
+}
+
+// Disturbance is an error that spoils the trial under way and says nothing about
+// what is measured: the surroundings were lost (a pod was evicted, its node went
+// away, the connection to it broke). The run goes on once the site is mended.
+type Disturbance struct {
+	What string // "pod tare-1/client on node-2 cannot be reached"
+	Err  error
+}
+
+// Error says what was lost, and why.
+func (e *Disturbance) Error() string { return e.What + ": " + e.Err.Error() }
+
+// Unwrap gives the reason.
+func (e *Disturbance) Unwrap() error { return e.Err }
+
+// Mender is a site that may break while it is up, and can be made whole again.
+type Mender interface {
+	// Mend looks, before a trial, whether the site is whole, and makes again what
+	// is lost. It costs next to nothing while all is well. A *Disturbance says
+	// that it is not whole yet, so that the trial cannot be valid; any other
+	// error, that it will never be.
+	Mend(ctx context.Context) error
 }

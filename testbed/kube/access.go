@@ -3,7 +3,6 @@ package kube
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -123,17 +122,9 @@ func subject(user string) string {
 	return "--user=" + shellQuoted(user)
 }
 
-var plainWord = regexp.MustCompile(`^[A-Za-z0-9@%+=:,./_-]+$`)
-
 // shellQuoted makes one word for a shell of a text from a cluster, with its
 // control characters written out.
-func shellQuoted(text string) string {
-	text = safetext.Name(text)
-	if plainWord.MatchString(text) {
-		return text
-	}
-	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
-}
+func shellQuoted(text string) string { return testbed.Quote([]string{safetext.Name(text)}) }
 
 // Examination is what was found on one cluster by trying. Nothing is made there:
 // objects are only offered to the API server by dry runs, which pass admission.

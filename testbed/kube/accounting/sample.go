@@ -3,9 +3,11 @@ package accounting
 import (
 	"context"
 	"slices"
+	"time"
 
 	"tare/experiment"
 	"tare/testbed"
+	"tare/testbed/kube/agent/cgroup"
 )
 
 // Sample is a trial under way at a site, of which the first reading has been taken.
@@ -139,4 +141,85 @@ func (c *Counter) observed(trial []string) map[string][]placed {
 		all[one.Name] = one.pods(trial)
 	}
 	return all
+}
+
+// observed sums up what the pods of each component used. A component is left out when
+// one of its pods runs and cannot be read: the sum over the others would look like the
+// sum over all.
+func observed(before, after *reading, s subjects) map[string]testbed.Observed {
+	all := map[string]testbed.Observed{}
+	for name, pods := range s.observed {
+		var o testbed.Observed
+		complete, found := true, false
+		for _, p := range pods {
+			cpu, known := observedCPU(before, after, p)
+			if !known {
+				_, looked := after.nodes[p.node]
+				complete = complete && looked && after.cgroup(p) == nil && (p.waiting || p.ending)
+				continue
+			}
+			found = true
+			o.CPU += cpu
+			o.Memory += after.cgroup(p).WorkingSet
+			o.Wall = max(o.Wall, wallOf(before, after, p.node))
+		}
+		if complete && found {
+			all[name] = o
+		}
+	}
+	return all
+}
+
+// observedCPU is the CPU time of one observed pod that is there at the second reading.
+// If it began after the first, all that it used counts. A pod that ended in between is
+// not there any more, and what it used is lost.
+func observedCPU(before, after *reading, p placed) (time.Duration, bool) {
+	if cpu, known := used(before, after, p); known {
+		return cpu, true
+	}
+	c, asked := after.cgroup(p), before.nodes[p.node].Time
+	if c == nil || asked.IsZero() || p.started.IsZero() || p.started.Before(asked.Truncate(time.Second)) {
+		return 0, false // what it had used by the first reading is not known
+	}
+	return c.CPU, true
+}
+
+// sidecarUsage is what the sidecars used, by name, summed over the pods. A sidecar that
+// is new at the second reading began in between. When one pod cannot be read, nothing
+// is known at all: the sum over the other pods would look like the sum over all.
+func sidecarUsage(before, after *reading, site []placed) (all map[string]testbed.Usage, known bool) {
+	for _, p := range site {
+		b, a := before.cgroup(p), after.cgroup(p)
+		if a == nil || b == nil {
+			return nil, false
+		}
+		for _, now := range a.Containers {
+			name := p.sidecars[now.ID]
+			if name == "" {
+				continue
+			}
+			then := within(b, now.ID)
+			grown := cpuTime{now.CPU, now.System}.since(cpuTime{then.CPU, then.System})
+			u := all[name]
+			u.User += grown.all - grown.system
+			u.System += grown.system
+			u.Wall = max(u.Wall, wallOf(before, after, p.node))
+			u.MaxRSS += now.WorkingSet
+			if all == nil {
+				all = map[string]testbed.Usage{}
+			}
+			all[name] = u
+		}
+	}
+	return all, true
+}
+
+// within finds one container in a pod; zero: it is not there.
+func within(pod *cgroup.Usage, id string) cgroup.Container {
+	for _, c := range pod.Containers {
+		if c.ID == id {
+			return c
+		}
+	}
+	return cgroup.Container{}
 }

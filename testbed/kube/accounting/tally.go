@@ -13,12 +13,9 @@ import (
 )
 
 // Tally finds out what one program uses.
-type Tally interface {
-	// Finish gives the usage of the program, which has just ended; seen is what the
-	// agent in the pod saw of it.
-	Finish(seen testbed.Usage) (testbed.Usage, error)
-	// Abandon ends the tally of a program whose usage nobody will ask for.
-	Abandon()
+type Tally struct {
+	unavailable bool
+	node        *onNode // nil: it is what the agent in the pod sees
 }
 
 // Tally begins to count for a program that is about to start in a pod of the site.
@@ -28,33 +25,41 @@ type Tally interface {
 func (c *Counter) Tally(ctx context.Context, s Site, p *pods.Pod, cmd testbed.Command) (Tally, error) {
 	switch {
 	case !cmd.Subject:
-		return byAgent{}, nil
+		return Tally{}, nil
 	case s.onNode():
-		return c.tallyOnNode(ctx, s, p)
+		node, err := c.tallyOnNode(ctx, s, p)
+		return Tally{unavailable: node == nil, node: node}, err
 	}
 	sandbox, err := p.Sandbox(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if sandbox != "" {
-		return unavailable{}, nil
-	}
-	return byAgent{}, nil
+	return Tally{unavailable: sandbox != ""}, err
 }
 
-// byAgent takes what the agent in the pod saw.
-type byAgent struct{}
-
-func (byAgent) Finish(seen testbed.Usage) (testbed.Usage, error) { return seen, nil }
-func (byAgent) Abandon()                                         {}
-
-// unavailable knows nothing but how long the program took.
-type unavailable struct{}
-
-func (unavailable) Finish(seen testbed.Usage) (testbed.Usage, error) {
-	return testbed.Usage{Wall: seen.Wall, Unavailable: true}, nil
+// Finish gives the usage of the program, which has just ended; seen is what the
+// agent in the pod saw of it.
+func (t Tally) Finish(seen testbed.Usage) (testbed.Usage, error) {
+	if t.node != nil {
+		return t.node.finish(seen)
+	}
+	if t.unavailable {
+		return unknown(seen), nil
+	}
+	return seen, nil
 }
-func (unavailable) Abandon() {}
+
+// Abandon ends the tally of a program whose usage nobody will ask for, so that others are
+// charged from now on.
+func (t Tally) Abandon() {
+	if t.node != nil {
+		t.node.meter.mu.Lock()
+		defer t.node.meter.mu.Unlock()
+		t.node.meter.leave(t.node.program)
+	}
+}
+
+// unknown is the usage of which nothing is known but how long the program took.
+func unknown(seen testbed.Usage) testbed.Usage {
+	return testbed.Usage{Wall: seen.Wall, Unavailable: true}
+}
 
 // onNode counts on the pod's node.
 type onNode struct {
@@ -66,8 +71,8 @@ type onNode struct {
 	name    string // under which its memory is followed
 }
 
-// tallyOnNode begins to count on the node.
-func (c *Counter) tallyOnNode(ctx context.Context, s Site, p *pods.Pod) (Tally, error) {
+// tallyOnNode begins to count on the node; nil: the pod cannot be read there.
+func (c *Counter) tallyOnNode(ctx context.Context, s Site, p *pods.Pod) (*onNode, error) {
 	if err := c.cover(ctx, s, []string{p.Node()}); err != nil {
 		return nil, err
 	}
@@ -77,11 +82,8 @@ func (c *Counter) tallyOnNode(ctx context.Context, s Site, p *pods.Pod) (Tally, 
 	defer t.meter.mu.Unlock()
 	follow := &agent.Follow{Name: t.name, Pod: uid, Sidecars: slices.Sorted(maps.Keys(p.Sidecars()))}
 	now, _, err := t.read(ctx, agent.Question{Follow: follow})
-	if err != nil {
+	if err != nil || now == nil {
 		return nil, err
-	}
-	if now == nil {
-		return unavailable{}, nil
 	}
 	if err := t.meter.read(*now, p.Sidecars()); err != nil {
 		return nil, t.unclear(err)
@@ -101,27 +103,19 @@ func (c *Counter) meterOf(uid string) *meter {
 	return c.meters[uid]
 }
 
-// Finish reads the node's counters once more.
-func (t *onNode) Finish(seen testbed.Usage) (testbed.Usage, error) {
+// finish reads the node's counters once more.
+func (t *onNode) finish(seen testbed.Usage) (testbed.Usage, error) {
 	t.meter.mu.Lock()
 	defer t.meter.mu.Unlock()
 	defer t.meter.leave(t.program)
-	unknown, _ := unavailable{}.Finish(seen)
 	now, peak, err := t.read(context.Background(), agent.Question{Followed: t.name}) // sessions have limits of their own
 	if err != nil || now == nil {
-		return unknown, err
+		return unknown(seen), err
 	}
 	if err := t.meter.read(*now, t.in.Sidecars()); err != nil {
-		return unknown, t.unclear(err)
+		return unknown(seen), t.unclear(err)
 	}
 	return t.program.usage(seen.Wall, max(peak, ownMemory(now, t.in.Sidecars()))), nil
-}
-
-// Abandon takes the program out of the meter, so that others are charged from now on.
-func (t *onNode) Abandon() {
-	t.meter.mu.Lock()
-	defer t.meter.mu.Unlock()
-	t.meter.leave(t.program)
 }
 
 // unclear spoils a trial in which nothing went wrong, but nobody knows what it cost.

@@ -9,8 +9,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/prometheus/procfs"
-
+	"tare/machine/proc"
 	"tare/safetext"
 )
 
@@ -43,16 +42,10 @@ func machineKey() (boot, processes string) {
 	return strings.TrimSpace(string(id)), processes
 }
 
-// startOf is startIn, which tests replace by one that sees no processes.
-var startOf = startIn
-
-// startIn is when a process started, in ticks since boot.
-func startIn(pid int) (uint64, error) {
-	process, err := procfs.NewProc(pid)
-	if err != nil {
-		return 0, err
-	}
-	stat, err := process.Stat()
+// startOf is when a process started, in ticks since boot. Tests replace it by one that
+// sees no processes.
+var startOf = func(pid int) (uint64, error) {
+	stat, err := proc.Read(pid)
 	return stat.Starttime, err
 }
 

@@ -72,8 +72,8 @@ func TestJudge(t *testing.T) {
 		judge(tt.name, tt.holder, tt.age, tt.alive, tt.says)
 	}
 	gone := endedProcess(t)
+	defer func(was func(int) (uint64, error)) { startOf = was }(startOf)
 	startOf = func(int) (uint64, error) { return 0, os.ErrNotExist }
-	defer func() { startOf = startIn }()
 	judge("hidden, heard of", thisProcess(""), 59*time.Second, true, "last seen 59s ago")
 	judge("hidden, silent", thisProcess(""), 61*time.Second, false, "last seen 1m1s ago")
 	judge("hidden, ended", gone, time.Second, false, "which has ended")

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -81,4 +83,80 @@ func (r *remover) deleteAll(ctx context.Context, i Item) ([]Item, error) {
 		waits = append(waits, one)
 	}
 	return waits, err
+}
+
+// podsFirst is how long pods may take to be gone before their namespaces are
+// deleted all the same.
+const podsFirst = 10 * time.Second
+
+// removeAll removes all that a record lists, in an order in which nothing is lost:
+// first what layers applied and what is in namespaces that stay, the newest first,
+// while namespaces and controllers are still there; then the namespaces of Tare's; and
+// the record itself when all of that is gone. recordIn is the namespace of the record;
+// "" leaves it.
+func (r *remover) removeAll(ctx context.Context, items []Item, recordIn string) error {
+	var namespaces, rest []Item
+	for _, i := range slices.Backward(items) {
+		if i.Group == "" && i.Resource == "namespaces" {
+			namespaces = append(namespaces, i)
+		} else {
+			rest = append(rest, i)
+		}
+	}
+	// Objects of the core group go with their namespace and need no request of their
+	// own. Others do: controllers may have to act on their end while they still can.
+	// Pods go first all the same: the controller that ends a namespace waits for
+	// seconds when it still finds pods there.
+	var pods []Item
+	rest = slices.DeleteFunc(rest, func(i Item) bool {
+		inside := i.Group == "" && slices.ContainsFunc(namespaces, func(n Item) bool { return n.Name == i.Namespace })
+		if inside && i.Resource == "pods" {
+			pods = append(pods, i)
+		}
+		return inside
+	})
+	if err := r.remove(ctx, rest); err != nil {
+		// The record stays for tare clean; namespaces other than its own can go.
+		others := slices.DeleteFunc(slices.Clone(namespaces), func(n Item) bool { return n.Name == recordIn })
+		return errors.Join(err, r.remove(ctx, others))
+	}
+	quick := *r
+	quick.limit = min(r.limit, podsFirst)
+	_ = quick.remove(ctx, pods) // the namespaces tell what is left
+	if err := r.remove(ctx, namespaces); err != nil {
+		return err
+	}
+	if recordIn == "" || slices.ContainsFunc(namespaces, func(n Item) bool { return n.Name == recordIn }) {
+		return nil
+	}
+	return r.remove(ctx, []Item{Core("configmaps", recordIn, r.owner.record())})
+}
+
+// Remove deletes objects that the session has made, and takes them off its record
+// when they are gone.
+func (r *Record) Remove(ctx context.Context, items ...Item) error {
+	if err := r.remover(r.owner).remove(ctx, items); err != nil {
+		return err
+	}
+	return r.strike(ctx, items...)
+}
+
+// RemoveAll removes all that the session has made on the cluster, and the record. It
+// has a limit of its own, so that it works when everything else was cancelled.
+func (r *Record) RemoveAll() error {
+	items, namespace := r.end()
+	if len(items) == 0 && namespace == "" {
+		return nil
+	}
+	r.on.Say("removing what was made in context " + r.on.Context)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*r.limits.Delete.Std()+r.limits.Request.Std())
+	defer cancel()
+	if err := r.remover(r.owner).removeAll(ctx, items, namespace); err != nil {
+		return fmt.Errorf("context %s: %w", r.on.Context, err)
+	}
+	return nil
+}
+
+func (r *Record) remover(owner Owner) *remover {
+	return &remover{Cluster: r.on, owner: owner, limit: r.limits.Delete.Std()}
 }

@@ -1,16 +1,20 @@
 package placement
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"tare/experiment"
 	"tare/safetext"
+	"tare/testbed/kube/cluster"
 )
 
 // Request is what the nodes of a site have to satisfy.
@@ -140,4 +144,29 @@ func (r Request) explain(nodes []corev1.Node) error {
 		return fmt.Errorf("%d of %d nodes will do, but no two of them differ in the label %s (spread)%s", fit, len(nodes), safetext.Head(r.Spread, 100), reasons)
 	}
 	return fmt.Errorf("%d of %d nodes will do, and client and server need two (placement: %s puts both on one)%s", fit, len(nodes), experiment.SameNode, reasons)
+}
+
+// resolveRuntime lets pods of a RuntimeClass ask of nodes what the class does, as
+// the API server will have them do.
+func resolveRuntime(ctx context.Context, on *cluster.Cluster, pods ...*corev1.Pod) error {
+	for _, pod := range pods {
+		if pod == nil || pod.Spec.RuntimeClassName == nil {
+			continue
+		}
+		class, err := on.Client.NodeV1().RuntimeClasses().Get(ctx, *pod.Spec.RuntimeClassName, metav1.GetOptions{})
+		switch {
+		case apierrors.IsNotFound(err):
+			return fmt.Errorf("there is no RuntimeClass %s in context %s", *pod.Spec.RuntimeClassName, on.Context)
+		case err != nil || class.Scheduling == nil:
+			continue // without the right to read it, the scheduler will tell
+		}
+		for k, v := range class.Scheduling.NodeSelector {
+			if pod.Spec.NodeSelector == nil {
+				pod.Spec.NodeSelector = map[string]string{}
+			}
+			pod.Spec.NodeSelector[k] = v
+		}
+		pod.Spec.Tolerations = append(pod.Spec.Tolerations, class.Scheduling.Tolerations...)
+	}
+	return nil
 }

@@ -8,6 +8,7 @@ package pods
 
 import (
 	"context"
+	"io"
 	"net/netip"
 	"sync"
 
@@ -92,4 +93,21 @@ func (p *Pod) Node() string {
 func (p *Pod) Address() netip.Addr {
 	a, _ := netip.ParseAddr(p.Seen().Status.PodIP)
 	return a
+}
+
+// New is a pod that has not been made yet.
+func (m *Maker) New(plan *corev1.Pod) *Pod {
+	p := &Pod{maker: m, plan: plan}
+	p.session = p.connect()
+	return p
+}
+
+// connect is a session with the agent of the pod that is there, or yet to be made.
+func (p *Pod) connect() *agent.Session {
+	return agent.NewSession(p.dial, agent.Options{Patience: p.maker.Limits.Connect.Std(), Alive: p.alive, Version: p.maker.Version})
+}
+
+// dial opens a connection to the agent.
+func (p *Pod) dial(ctx context.Context) (io.ReadWriteCloser, error) {
+	return p.maker.On.Dial(ctx, p.plan.Namespace, p.plan.Name, Container, []string{ProgramIn(p.plan), "agent", "connect"})
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"os"
 	"runtime"
+	"time"
 
 	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
@@ -62,4 +63,16 @@ func highWater(pid int) int64 {
 		return 0
 	}
 	return int64(cmp.Or(status.VmHWM, status.VmRSS))
+}
+
+// Clock is the CPU time that all threads of the process have used by now. The
+// kernel's per-process clock counts nanoseconds (clock_getcpuclockid(3)); where it
+// cannot be read, as in gVisor, it is the ticks of the state.
+func (s Stat) Clock() time.Duration {
+	const schedClock = 2 // CPUCLOCK_SCHED in the kernel's posix-timers.h
+	var ts unix.Timespec
+	if err := unix.ClockGettime(int32(^s.PID<<3|schedClock), &ts); err == nil {
+		return time.Duration(ts.Nano())
+	}
+	return s.Own()
 }

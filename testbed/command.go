@@ -1,0 +1,94 @@
+package testbed
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// ExitError is a command that ran and failed.
+type ExitError struct {
+	Args   []string
+	Code   int    // -1 when ended by a signal
+	Signal string // "killed", when ended by one
+	Stderr string // the last of what it said, if it was captured
+}
+
+// Error gives the command as it can be pasted into a shell, how it ended, and
+// the last of its standard error.
+func (e *ExitError) Error() string {
+	how := fmt.Sprintf("exit status %d", e.Code)
+	if e.Signal != "" {
+		how = "signal: " + e.Signal
+	}
+	text := fmt.Sprintf("%s: %s", Quote(e.Args), how)
+	if s := strings.TrimSpace(e.Stderr); s != "" {
+		text += ": " + s
+	}
+	return text
+}
+
+// Quote writes arguments so that a shell reads them back as they are.
+func Quote(args []string) string {
+	quoted := make([]string, len(args))
+	for i, a := range args {
+		if a == "" || strings.ContainsAny(a, " \t\n\"'`$&|;<>()*?[]#~=%!{}\\") {
+			a = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
+		}
+		quoted[i] = a
+	}
+	return strings.Join(quoted, " ")
+}
+
+// LookUp finds a program in the PATH of the environment that it will run in, from
+// its working directory. Where it finds none it gives "" with that PATH, and with a
+// file of that name that may not be executed, if there is one.
+func LookUp(program, dir string, env []string) (found, refused, path string) {
+	if strings.Contains(program, "/") {
+		return program, "", "" // relative to the working directory
+	}
+	for _, v := range env {
+		if value, ok := strings.CutPrefix(v, "PATH="); ok {
+			path = value
+		}
+	}
+	for _, d := range filepath.SplitList(path) { // like a shell, also behind what may not be executed
+		if !filepath.IsAbs(d) {
+			d = filepath.Join(dir, d)
+		}
+		found, err := exec.LookPath(filepath.Join(d, program))
+		if err == nil || errors.Is(err, exec.ErrDot) {
+			return found, "", path
+		}
+		if errors.Is(err, fs.ErrPermission) {
+			refused = filepath.Join(d, program)
+		}
+	}
+	return "", refused, path
+}
+
+// HelperVariable selects the layer whose Helper this process is to run instead
+// of the command line. See HelperCommand.
+const HelperVariable = "TARE_HELPER"
+
+// HelperCommand starts this program again, on this machine, as the named layer's own
+// process. It reads its orders from stdin and ends when stdin does.
+func HelperCommand(layer string) Command {
+	return Command{Args: []string{"/proc/self/exe"}, Env: []string{HelperVariable + "=" + layer}}
+}
+
+// HelperAt is HelperCommand at a place of a site.
+func HelperAt(site Site, where Place, layer string) Command {
+	cmd := HelperCommand(layer)
+	if remote, ok := As[Remote](site); ok && remote.Self(where) != "" {
+		cmd.Args = []string{remote.Self(where)}
+	}
+	return cmd
+}
+
+// Helper is the layer whose Helper this process was started for, or "".
+func Helper() string { return os.Getenv(HelperVariable) }
