@@ -2,7 +2,6 @@ package journal
 
 import (
 	"bufio"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -28,7 +27,6 @@ type Bulk struct {
 	dir       string // what the run is to be called
 	temporary string // what it is called until it is finished
 	root      *os.Root
-	raw       *os.Root // RawDir: opened once, and not for every file
 	lock      *os.File
 	trials    *os.File
 	buffer    *bufio.Writer
@@ -46,17 +44,7 @@ const unfinished = ".unfinished-"
 // NewBulk begins a run directory. Like with Create, dir must not exist or be
 // empty.
 func NewBulk(dir string) (b *Bulk, err error) {
-	if err := checkEmpty(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("cannot make the run directory: %w", err)
-	}
-	parent, name := filepath.Split(filepath.Clean(dir))
-	if parent == "" {
-		parent = "."
-	}
-	if err := os.MkdirAll(parent, 0o755); err != nil {
-		return nil, fmt.Errorf("cannot make the run directory: %w", err)
-	}
-	temporary, err := os.MkdirTemp(parent, "."+name+unfinished)
+	temporary, err := makeBeside(dir)
 	if err != nil {
 		return nil, fmt.Errorf("cannot make the run directory: %w", err)
 	}
@@ -75,9 +63,6 @@ func NewBulk(dir string) (b *Bulk, err error) {
 	if err := b.root.Mkdir(RawDir, 0o755); err != nil {
 		return b, b.failed(RawDir, err)
 	}
-	if b.raw, err = b.root.OpenRoot(RawDir); err != nil {
-		return b, b.failed(RawDir, err)
-	}
 	// Made with the lock held: abandoned relies on that.
 	if b.trials, err = b.root.Create(TrialsFile); err != nil {
 		return b, b.failed(TrialsFile, err)
@@ -86,15 +71,27 @@ func NewBulk(dir string) (b *Bulk, err error) {
 	return b, nil
 }
 
+// makeBeside makes the directory in which the run is made.
+func makeBeside(dir string) (temporary string, err error) {
+	if err := checkEmpty(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	dir = filepath.Clean(dir)
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return "", err
+	}
+	return os.MkdirTemp(filepath.Dir(dir), "."+filepath.Base(dir)+unfinished)
+}
+
 // Add writes one trial. It sets the trial's Seq and Session, and gives its Start
 // in UTC.
 func (b *Bulk) Add(t *Trial) error {
 	t.Seq = b.count + 1
 	t.Session = 1
 	t.Start = t.Start.UTC().Round(0)
-	line, err := json.Marshal(trialLine{Schema: TrialSchema, Trial: t})
+	line, err := t.line()
 	if err != nil {
-		return fmt.Errorf("trial of arm %q in cell %q, round %d, cannot be recorded: %w", t.Arm, t.Cell, t.Round, err)
+		return err
 	}
 	if len(line) >= maxLine {
 		return fmt.Errorf("trial of arm %q in cell %q, round %d, takes %d bytes, more than the %d of a line", t.Arm, t.Cell, t.Round, len(line), maxLine)
@@ -125,9 +122,8 @@ func (b *Bulk) RawName(parts ...string) string {
 // Create opens a new file of the run: a path that RawName gave, perhaps with
 // something behind it, or the name of a file at the top.
 func (b *Bulk) Create(name string) (*BulkFile, error) {
-	root, in := b.place(name)
 	b.making.Lock()
-	f, err := root.OpenFile(in, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	f, err := b.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	b.making.Unlock()
 	if err != nil {
 		return nil, b.failed(name, err)
@@ -136,18 +132,7 @@ func (b *Bulk) Create(name string) (*BulkFile, error) {
 }
 
 // Remove removes a file of the run.
-func (b *Bulk) Remove(name string) error {
-	root, in := b.place(name)
-	return root.Remove(in)
-}
-
-// place gives the directory that a file is in, and its name there.
-func (b *Bulk) place(name string) (*os.Root, string) {
-	if in, raw := strings.CutPrefix(name, RawDir+"/"); raw {
-		return b.raw, in
-	}
-	return b.root, name
-}
+func (b *Bulk) Remove(name string) error { return b.root.Remove(name) }
 
 // BulkFile is a file of a run that is being made. Errors in writing it say which
 // file of which run it was.
@@ -190,9 +175,7 @@ func (b *Bulk) Finish(plan *experiment.Plan, remarks []string) error {
 	if err := writeFile(b.root, NotesFile, notes); err != nil {
 		return b.failed(NotesFile, err)
 	}
-	p := *plan
-	p.Schema = experiment.PlanSchema
-	if err := writeJSON(b.root, PlanFile, &p); err != nil {
+	if err := writePlan(b.root, plan); err != nil {
 		return b.failed(PlanFile, err)
 	}
 	if err := os.Rename(b.temporary, b.dir); err != nil {
@@ -213,9 +196,9 @@ func (b *Bulk) notes(remarks []string) ([]byte, error) {
 	for i := range list {
 		list[i].Session = 1
 		list[i].Time = time.Now().UTC().Round(0)
-		line, err := json.Marshal(noteLine{Schema: NoteSchema, Note: &list[i]})
+		line, err := list[i].line()
 		if err != nil {
-			return nil, fmt.Errorf("note cannot be recorded: %w", err)
+			return nil, err
 		}
 		data = append(append(data, line...), '\n')
 	}
@@ -237,9 +220,6 @@ func (b *Bulk) close() error {
 	var errs []error
 	if b.trials != nil {
 		errs = append(errs, b.trials.Close())
-	}
-	if b.raw != nil {
-		errs = append(errs, b.raw.Close())
 	}
 	if b.lock != nil {
 		errs = append(errs, b.lock.Close(), b.root.Close())

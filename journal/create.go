@@ -65,9 +65,7 @@ func populate(root *os.Root, file []byte, plan *experiment.Plan, env *machine.En
 		return err
 	}
 	if env != nil {
-		e := *env
-		e.Schema = machine.EnvironmentSchema
-		if err := writeJSON(root, EnvironmentFile, &e); err != nil {
+		if _, err := writeEnvironment(root, 1, env); err != nil {
 			return err
 		}
 	}
@@ -79,9 +77,20 @@ func populate(root *os.Root, file []byte, plan *experiment.Plan, env *machine.En
 	if err := root.Mkdir(RawDir, 0o755); err != nil {
 		return err
 	}
+	return writePlan(root, plan)
+}
+
+func writePlan(root *os.Root, plan *experiment.Plan) error {
 	p := *plan
 	p.Schema = experiment.PlanSchema
 	return writeJSON(root, PlanFile, &p)
+}
+
+// writeEnvironment writes the record of a session's machine, and gives it as written.
+func writeEnvironment(root *os.Root, session int, env *machine.Environment) (*machine.Environment, error) {
+	e := *env
+	e.Schema = machine.EnvironmentSchema
+	return &e, writeJSON(root, environmentFile(session), &e)
 }
 
 // Resume opens a run directory to go on with it: it takes the lock, drops a
@@ -169,8 +178,7 @@ func (j *Journal) repair() (dropped []string, err error) {
 
 // startSession records that the next session begins.
 func (j *Journal) startSession(text string) error {
-	n := Note{Kind: NoteSession, Session: j.run.session() + 1, Text: text}
-	return j.note(n)
+	return j.note(Note{Kind: NoteSession, Session: j.run.session() + 1, Text: text})
 }
 
 // makeDir makes dir and its missing parents, or accepts it when empty. It gives

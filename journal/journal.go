@@ -1,7 +1,6 @@
 package journal
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -97,9 +96,9 @@ func (j *Journal) Append(t *Trial) error {
 	t.Seq = len(j.run.Trials) + 1
 	t.Session = j.run.session()
 	t.Start = t.Start.UTC().Round(0)
-	line, err := json.Marshal(trialLine{Schema: TrialSchema, Trial: t})
+	line, err := t.line()
 	if err != nil {
-		return fmt.Errorf("trial of arm %q in cell %q, round %d, cannot be recorded: %w", t.Arm, t.Cell, t.Round, err)
+		return err
 	}
 	if err := j.trials.append(line); err != nil {
 		return err
@@ -148,9 +147,9 @@ func (j *Journal) note(n Note) error {
 	if n.Session == 0 {
 		n.Session = j.run.session()
 	}
-	line, err := json.Marshal(noteLine{Schema: NoteSchema, Note: &n})
+	line, err := n.line()
 	if err != nil {
-		return fmt.Errorf("note cannot be recorded: %w", err)
+		return err
 	}
 	if err := j.notes.append(line); err != nil {
 		return err
@@ -169,20 +168,18 @@ func (j *Journal) AddEnvironment(env *machine.Environment) error {
 	if j.Finished() {
 		return nil
 	}
-	e := *env
-	e.Schema = machine.EnvironmentSchema
-	name := environmentFile(session)
-	if err := writeJSON(j.root, name, &e); err != nil {
-		return &WriteError{Dir: j.run.Dir, File: name, Err: err}
+	e, err := writeEnvironment(j.root, session, env)
+	if err != nil {
+		return &WriteError{Dir: j.run.Dir, File: environmentFile(session), Err: err}
 	}
 	j.mu.Lock()
-	j.run.setEnvironment(session, &e)
+	j.run.setEnvironment(session, e)
 	first := j.run.Environment
 	j.mu.Unlock()
 	if first == nil || session == 1 {
 		return nil
 	}
-	for _, d := range first.Differences(&e) {
+	for _, d := range first.Differences(e) {
 		if err := j.Note("the machine changed: " + d); err != nil {
 			return err
 		}

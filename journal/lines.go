@@ -20,6 +20,22 @@ type (
 	}
 )
 
+func (t *Trial) line() ([]byte, error) {
+	line, err := json.Marshal(trialLine{Schema: TrialSchema, Trial: t})
+	if err != nil {
+		return nil, fmt.Errorf("trial of arm %q in cell %q, round %d, cannot be recorded: %w", t.Arm, t.Cell, t.Round, err)
+	}
+	return line, nil
+}
+
+func (n *Note) line() ([]byte, error) {
+	line, err := json.Marshal(noteLine{Schema: NoteSchema, Note: n})
+	if err != nil {
+		return nil, fmt.Errorf("note cannot be recorded: %w", err)
+	}
+	return line, nil
+}
+
 // parseTrials reads the lines of trials.jsonl and gives the bytes that whole
 // lines take. Trials are numbered from 1 without a gap, so that a line that was
 // lost or doubled is noticed.
@@ -35,10 +51,7 @@ func parseTrials(file io.Reader) (trials []Trial, end int64, err error) {
 		trials = append(trials, t)
 		return nil
 	})
-	if err != nil {
-		return nil, 0, err
-	}
-	return trials, end, nil
+	return trials, end, err
 }
 
 // parseTrial reads one line. There may be very many: a line that is as it should
