@@ -77,6 +77,19 @@ type Run struct {
 	Harness     Harness         `json:"harness"`
 }
 
+// Comparison is that of an arm, perhaps the control, on a metric in a cell; nil if
+// there is none.
+func (r *Run) Comparison(cell, arm, metric string) *Comparison {
+	for _, list := range [][]Comparison{r.Comparisons, r.Controls} {
+		for i := range list {
+			if c := &list[i]; c.Cell == cell && c.Arm == arm && c.Metric.Name == metric {
+				return c
+			}
+		}
+	}
+	return nil
+}
+
 // Session is a stretch of a run without interruption.
 type Session struct {
 	Number int     `json:"number"` // from 1

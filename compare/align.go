@@ -20,30 +20,31 @@ type comparison struct {
 
 func (c *comparison) warn(f analysis.Finding) { c.result.Warnings = append(c.result.Warnings, f) }
 
-// cellIDs are the cells of all runs in the order of the plans.
-func (c *comparison) cellIDs() []string {
-	var ids []string
+// names are those of all runs in the order of the plans, each once.
+func (c *comparison) names(of func(*experiment.Plan) []string) []string {
+	var list []string
 	for _, in := range c.in {
-		for i := range in.Run.Plan.Cells {
-			if id := in.Run.Plan.Cells[i].ID; !slices.Contains(ids, id) {
-				ids = append(ids, id)
+		for _, name := range of(in.Run.Plan) {
+			if !slices.Contains(list, name) {
+				list = append(list, name)
 			}
 		}
 	}
-	return ids
+	return list
 }
 
-// armNames are the arms of all runs in the order of the plans.
-func (c *comparison) armNames() []string {
-	var names []string
-	for _, in := range c.in {
-		for _, a := range in.Run.Plan.Arms {
-			if !slices.Contains(names, a.Name) {
-				names = append(names, a.Name)
-			}
-		}
+func cellIDs(plan *experiment.Plan) (list []string) {
+	for _, cell := range plan.Cells {
+		list = append(list, cell.ID)
 	}
-	return names
+	return list
+}
+
+func armNames(plan *experiment.Plan) (list []string) {
+	for _, a := range plan.Arms {
+		list = append(list, a.Name)
+	}
+	return list
 }
 
 // firstWith is the index of the first run in which an arm is a treatment; -1
@@ -69,11 +70,11 @@ type shared struct {
 // only some have.
 func (c *comparison) align() ([]shared, error) {
 	var list []shared
-	for _, id := range c.cellIDs() {
+	for _, id := range c.names(cellIDs) {
 		c.missing("cell", id, func(p *experiment.Plan) bool { return p.Cell(id) != nil })
 		list = append(list, c.alignMetrics(id)...)
 	}
-	for _, name := range c.armNames() {
+	for _, name := range c.names(armNames) {
 		c.missing("arm", name, func(p *experiment.Plan) bool { return p.Arm(name) != nil })
 	}
 	if len(c.in) > 1 && !slices.ContainsFunc(list, func(s shared) bool { return count(s.runs) > 1 }) {
@@ -160,10 +161,7 @@ const mostNamed = 8
 func (c *comparison) nothing() error {
 	var parts []string
 	for i, in := range c.in {
-		var ids []string
-		for _, cell := range in.Run.Plan.Cells {
-			ids = append(ids, cell.ID)
-		}
+		ids := cellIDs(in.Run.Plan)
 		text := strings.Join(ids[:min(len(ids), mostNamed)], ", ")
 		if extra := len(ids) - mostNamed; extra > 0 {
 			text += fmt.Sprintf(" and %d more", extra)

@@ -23,7 +23,7 @@ type asking struct {
 func (c *comparison) changes(list []shared) {
 	var asked, controls []asking
 	for _, s := range list {
-		for _, name := range c.armNames() {
+		for _, name := range c.names(armNames) {
 			asked = append(asked, c.versions(s, name)...)
 		}
 		for _, m := range c.options.Matches {
@@ -33,25 +33,18 @@ func (c *comparison) changes(list []shared) {
 	}
 	answers := analysis.Assess(c.plan(), c.questions(asked), c.questions(controls))
 	c.result.Family.Changes = answers.Family
-	failed := c.failed(controls, answers)
+	failed := map[string]bool{} // pairs of runs between which the control's overhead differs, which takes the verdicts away
+	for _, i := range answers.Failed {
+		a := controls[i]
+		failed[a.against()] = true
+		c.warn(ChangedControl{From: a.from + 1, To: a.to + 1, Cell: a.cell, Metric: a.metric, Overhead: answers.Controls[i].Overhead})
+	}
 	for i, a := range asked {
 		c.result.Changes = append(c.result.Changes, c.change(a, answers.Asked[i], failed[a.against()]))
 	}
 	for i, a := range controls {
 		c.result.Floors = append(c.result.Floors, c.change(a, answers.Controls[i], false))
 	}
-}
-
-// failed warns of controls whose overheads differ between two runs, and says for
-// which pairs of runs that takes the verdicts away.
-func (c *comparison) failed(controls []asking, answers analysis.Answers) map[string]bool {
-	pairs := map[string]bool{}
-	for _, i := range answers.Failed {
-		a := controls[i]
-		pairs[a.against()] = true
-		c.warn(ChangedControl{From: a.from + 1, To: a.to + 1, Cell: a.cell, Metric: a.metric, Overhead: answers.Controls[i].Overhead})
-	}
-	return pairs
 }
 
 // versions asks for an arm in the first run that has it against every other one.
@@ -148,13 +141,8 @@ func (c *comparison) change(a asking, answer analysis.Comparison, failed bool) C
 // overhead is what a run itself says of an arm.
 func (c *comparison) overhead(a asking, run int, arm string) Overhead {
 	o := Overhead{Run: run + 1, Arm: arm}
-	r := c.in[run].Run
-	for _, list := range [][]analysis.Comparison{r.Comparisons, r.Controls} {
-		for _, own := range list {
-			if own.Cell == a.cell && own.Arm == arm && own.Metric.Name == a.metric.Name {
-				o.Overhead, o.Verdict, o.Known, o.PointOnly = own.Overhead, own.Verdict, own.Rounds > 0, own.PointOnly
-			}
-		}
+	if own := c.in[run].Run.Comparison(a.cell, arm, a.metric.Name); own != nil {
+		o.Overhead, o.Verdict, o.Known, o.PointOnly = own.Overhead, own.Verdict, own.Rounds > 0, own.PointOnly
 	}
 	return o
 }

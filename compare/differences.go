@@ -59,7 +59,7 @@ func (c *comparison) compareMachines(p *properties) {
 // compareArms compares the layers of arms that several runs have, and of arms
 // that are matched as versions of one layer.
 func (c *comparison) compareArms(p *properties) {
-	for _, name := range c.armNames() {
+	for _, name := range c.names(armNames) {
 		arms := make([]*experiment.PlannedArm, len(c.in))
 		for i, in := range c.in {
 			arms[i] = in.Run.Plan.Arm(name)
@@ -173,7 +173,7 @@ func listed(values []string) string {
 func (c *comparison) compareCells(p *properties, group Group, prefix func(*experiment.Cell) string, of func(*experiment.Cell) any) {
 	rows := map[string][]Property{} // by path
 	var order []string
-	for _, id := range c.cellIDs() {
+	for _, id := range c.names(cellIDs) {
 		head := ""
 		var cell properties
 		cell.addLeaves(group, "", c.leaves(func(plan *experiment.Plan) map[string]string {

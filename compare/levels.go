@@ -50,17 +50,10 @@ func (c *comparison) levels(list []shared) {
 
 // own is what the reference's run says itself: of an arm against its baseline.
 func (c *comparison) own(s shared, run int, arm string) *analysis.Comparison {
-	ref := c.reference.Run - 1
-	if run != ref || c.reference.Arm != c.plan().ArmWith(experiment.Baseline) {
+	if run != c.reference.Run-1 || c.reference.Arm != c.plan().ArmWith(experiment.Baseline) {
 		return nil
 	}
-	r := c.in[ref].Run
-	for i := range r.Comparisons {
-		if own := &r.Comparisons[i]; own.Cell == s.cell && own.Arm == arm && own.Metric.Name == s.metric.Name {
-			return own
-		}
-	}
-	return nil
+	return c.in[run].Run.Comparison(s.cell, arm, s.metric.Name)
 }
 
 // question compares an arm of a run with the reference.

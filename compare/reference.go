@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -14,10 +15,11 @@ import (
 // by its number in the order given, or by the last element of its path; without
 // an arm its baseline is meant. Names may have colons in them.
 func ParseReference(text string, in []Input) (Reference, error) {
-	if run, err := runNamed(text, in); run > 0 || err != nil {
-		if err != nil {
-			return Reference{}, err
-		}
+	run, err := runNamed(text, in)
+	if err != nil {
+		return Reference{}, err
+	}
+	if run > 0 {
 		base := in[run-1].Run.Plan.ArmWith(experiment.Baseline)
 		if base == "" {
 			return Reference{}, fmt.Errorf("run %d (%s) has no baseline: name the arm, as in %s:ARM", run, in[run-1].Name, text)
@@ -37,7 +39,7 @@ func ParseReference(text string, in []Input) (Reference, error) {
 		}
 		plan, arm := in[run-1].Run.Plan, text[i+1:]
 		if plan.Arm(arm) == nil {
-			return Reference{}, fmt.Errorf("run %d (%s) has no arm %q; it has %s", run, in[run-1].Name, arm, arms(plan))
+			return Reference{}, fmt.Errorf("run %d (%s) has no arm %q; it has %s", run, in[run-1].Name, arm, strings.Join(armNames(plan), ", "))
 		}
 		return Reference{Run: run, Arm: arm}, nil
 	}
@@ -52,38 +54,17 @@ func runNamed(name string, in []Input) (int, error) {
 	if n, err := strconv.Atoi(name); err == nil && n >= 1 && n <= len(in) {
 		return n, nil
 	}
-	var found []int
+	var found []string
+	last := 0
 	for i, r := range in {
 		if name != "" && filepath.Base(filepath.Clean(r.Name)) == strings.TrimSuffix(name, "/") {
-			found = append(found, i+1)
+			found, last = append(found, strconv.Itoa(i+1)), i+1
 		}
 	}
-	switch len(found) {
-	case 0:
-		return 0, nil
-	case 1:
-		return found[0], nil
+	if n := len(found) - 1; n > 0 {
+		return 0, fmt.Errorf("%q names runs %s and %s alike; use the number", name, strings.Join(found[:n], ", "), found[n])
 	}
-	return 0, fmt.Errorf("%q names runs %s alike; use the number", name, joined(found))
-}
-
-// joined writes numbers as "1, 2 and 3".
-func joined(numbers []int) string {
-	words := make([]string, len(numbers))
-	for i, n := range numbers {
-		words[i] = fmt.Sprint(n)
-	}
-	n := len(words)
-	return strings.Join(words[:n-1], ", ") + " and " + words[n-1]
-}
-
-// arms lists a plan's arms for an error.
-func arms(plan *experiment.Plan) string {
-	var names []string
-	for _, a := range plan.Arms {
-		names = append(names, a.Name)
-	}
-	return strings.Join(names, ", ")
+	return last, nil
 }
 
 // ParseMatch reads OLD=NEW, both names of treatments; names may have an = in
@@ -108,16 +89,8 @@ func ParseMatch(text string, in []Input) (Match, error) {
 	}
 	var list []string
 	for i, r := range in {
-		var names []string
-		for _, a := range r.Run.Plan.Arms {
-			if a.Role == experiment.Treatment {
-				names = append(names, a.Name)
-			}
-		}
-		if names == nil {
-			names = []string{"none"}
-		}
-		list = append(list, fmt.Sprintf("run %d has %s", i+1, strings.Join(names, ", ")))
+		names := slices.DeleteFunc(armNames(r.Run.Plan), func(name string) bool { return !treatment(r.Run.Plan, name) })
+		list = append(list, fmt.Sprintf("run %d has %s", i+1, cmp.Or(strings.Join(names, ", "), "none")))
 	}
 	return Match{}, fmt.Errorf("match %q does not name two different treatments: %s", text, strings.Join(list, "; "))
 }
