@@ -169,11 +169,15 @@ func holm(all []*hypothesis, of func(*hypothesis) contrast.View) (p, equiv []flo
 			echoed[place{h.Cell, h.Arm, h.Against, h.Restates}] = true
 		}
 	}
-	adjust := func(in, keep func(h *hypothesis) bool) {
+	for _, echo := range []bool{false, true} { // the family as it is, then with every echo in its original's place
 		var family []int
 		var familyP, familyEquiv []float64
 		for i, h := range all {
-			if h.Metric.Headline && in(h) {
+			replaced := h.echo
+			if echo {
+				replaced = echoed[place{h.Cell, h.Arm, h.Against, h.Metric.Name}]
+			}
+			if h.Metric.Headline && !replaced {
 				v := of(h)
 				family = append(family, i)
 				familyP, familyEquiv = append(familyP, v.P), append(familyEquiv, v.Equiv)
@@ -181,16 +185,10 @@ func holm(all []*hypothesis, of func(*hypothesis) contrast.View) (p, equiv []flo
 		}
 		familyP, familyEquiv = stats.Holm(familyP), stats.Holm(familyEquiv)
 		for k, i := range family {
-			if keep(all[i]) {
+			if all[i].echo == echo {
 				p[i], equiv[i] = familyP[k], familyEquiv[k]
 			}
 		}
-	}
-	echo := func(h *hypothesis) bool { return h.echo }
-	original := func(h *hypothesis) bool { return !h.echo }
-	adjust(original, original)
-	if len(echoed) > 0 {
-		adjust(func(h *hypothesis) bool { return !echoed[place{h.Cell, h.Arm, h.Against, h.Metric.Name}] }, echo)
 	}
 	return p, equiv
 }

@@ -110,12 +110,7 @@ func (s *LoopSummary) omits(cell experiment.Cell, m experiment.Metric) bool {
 // omissions warn of percentiles and maxima of closed loops, once for all cells in
 // which the same metrics are concerned.
 func omissions(plan *experiment.Plan, run *Run) []Warning {
-	type which struct {
-		metrics  string
-		headline bool
-	}
-	cells, metrics := map[which][]string{}, map[which][]string{}
-	var order []which
+	var list []Warning
 	for c, cell := range plan.Cells {
 		loop := run.Cells[c].Loop
 		if loop == nil {
@@ -128,19 +123,17 @@ func omissions(plan *experiment.Plan, run *Run) []Warning {
 					names = append(names, m.Name)
 				}
 			}
-			if len(names) > 0 {
-				w := which{strings.Join(names, ", "), headline}
-				if cells[w] == nil {
-					order = append(order, w)
-					metrics[w] = names
-				}
-				cells[w] = append(cells[w], cell.ID)
+			at := slices.IndexFunc(list, func(w Warning) bool {
+				return w.Exploratory != headline && slices.Equal(w.Finding.(Omission).Metrics, names)
+			})
+			switch {
+			case names == nil:
+			case at >= 0:
+				list[at].Cell += ", " + cell.ID
+			default:
+				list = append(list, Warning{Cell: cell.ID, Exploratory: !headline, Finding: Omission{names}})
 			}
 		}
-	}
-	var list []Warning
-	for _, w := range order {
-		list = append(list, Warning{Cell: strings.Join(cells[w], ", "), Exploratory: !w.headline, Finding: Omission{metrics[w]}})
 	}
 	return list
 }

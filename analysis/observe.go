@@ -47,11 +47,9 @@ func observation(plan *experiment.Plan, trials []journal.Trial) *Observation {
 		return nil
 	}
 	o := &Observation{Differs: differing(plan)}
-	base := role(plan, experiment.Baseline)
-	if base < 0 {
+	if o.Baseline = plan.ArmWith(experiment.Baseline); o.Baseline == "" {
 		return o
 	}
-	o.Baseline = plan.Arms[base].Name
 	starts := map[string][]int64{}
 	blank := map[string]bool{}
 	for i := range trials {
@@ -65,8 +63,8 @@ func observation(plan *experiment.Plan, trials []journal.Trial) *Observation {
 	for _, s := range starts {
 		slices.Sort(s)
 	}
-	for i, arm := range plan.Arms {
-		if i == base {
+	for _, arm := range plan.Arms {
+		if arm.Name == o.Baseline {
 			continue
 		}
 		times := TimesUnknown
@@ -114,16 +112,10 @@ func turns(base, arm []int64) int {
 	count, last := 0, -1
 	for len(base) > 0 || len(arm) > 0 {
 		next := 0
-		switch {
-		case len(base) == 0:
-			next = 1
-		case len(arm) > 0 && (arm[0] < base[0] || arm[0] == base[0] && last == 0):
-			next = 1
-		}
-		if next == 0 {
-			base = base[1:]
+		if len(base) == 0 || len(arm) > 0 && (arm[0] < base[0] || arm[0] == base[0] && last == 0) {
+			next, arm = 1, arm[1:]
 		} else {
-			arm = arm[1:]
+			base = base[1:]
 		}
 		if next != last {
 			count, last = count+1, next
@@ -135,22 +127,15 @@ func turns(base, arm []int64) int {
 // differing names the facts that the files of some arm and those of the baseline
 // both tell, and tell differently.
 func differing(plan *experiment.Plan) []string {
-	base := role(plan, experiment.Baseline)
-	if base < 0 {
-		return nil
-	}
+	baseline := plan.ArmWith(experiment.Baseline)
 	facts := map[string]map[string][]string{}
 	for _, a := range plan.Import.Arms {
 		facts[a.Name] = a.Facts
 	}
-	of := facts[plan.Arms[base].Name]
 	unlike := map[string]bool{}
-	for i, arm := range plan.Arms {
-		if i == base {
-			continue
-		}
+	for _, arm := range plan.Arms {
 		for name, values := range facts[arm.Name] {
-			if ours := of[name]; len(ours) > 0 && len(values) > 0 && !sameSet(ours, values) {
+			if ours := facts[baseline][name]; len(ours) > 0 && len(values) > 0 && !sameSet(ours, values) {
 				unlike[name] = true
 			}
 		}
