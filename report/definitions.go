@@ -1,6 +1,9 @@
 package report
 
 import (
+	"slices"
+
+	"tare/analysis"
 	doc "tare/report/document"
 	"tare/wording"
 )
@@ -17,7 +20,7 @@ func (s *sheet) definitions() []doc.Fact {
 		{Key: "Trial", Value: "One execution of the workload in one arm. It is the unit of all statistics here, never the single request inside it."},
 		{Key: "Round", Value: "One trial of every arm, in random order. Arms are compared round by round, so that what drifts slowly hits all arms alike."},
 		{Key: "Overhead", Value: "The cost of an arm relative to the baseline; plus is always a cost. 5 % means 5 % less where higher is better, and 5 % more where lower is better."},
-		{Key: "Interval", Value: "The range of true overheads that the rounds are compatible with: over many such runs, " + wording.Share(float64(s.plan.Confidence)) + " of these intervals hold the true value."},
+		{Key: "Interval", Value: "The range of true overheads that the rounds are compatible with: over many such runs, " + s.confidence() + " of these intervals hold the true value."},
 		{Key: "Costs, gains", Value: "The overhead differs from zero after correction for the number of comparisons."},
 		{Key: "Equivalent", Value: "The overhead was shown to be smaller than the margin of ±" + margin + " that the experiment declared beforehand."},
 		{Key: "Not resolved", Value: "Neither a difference nor equivalence was shown. It does not mean that there is no difference; the smallest one that could have been seen stands beside it."},
@@ -29,17 +32,13 @@ func (s *sheet) definitions() []doc.Fact {
 
 // importedDefinitions are those of a report on what another tool ran.
 func (s *sheet) importedDefinitions(margin string) []doc.Fact {
-	over := "values"
-	if s.plan.Paired() {
-		over = "rounds"
-	}
 	list := []doc.Fact{
 		{Key: "Observational", Value: "Nobody drew the order of the trials at random and put the arms side by side, so that what differs between the arms besides the thing in question is part of every difference. A verdict says that the arms differ, not what makes them."},
 		{Key: "Arm", Value: "A set of files that belong together. The first arm is the baseline."},
 		{Key: "Cell", Value: "What was measured, at one setting of its parameters. Arms are compared within a cell only."},
 		{Key: "Trial", Value: "What one file, or one row, says of one cell. It is the unit of all statistics here, never the single request inside it."},
 		{Key: "Overhead", Value: "The difference of an arm from the baseline, relative to it; plus is always a cost. 5 % means 5 % less where higher is better, and 5 % more where lower is better."},
-		{Key: "Interval", Value: "The range of true differences that the " + over + " are compatible with, if they are independent of each other: over many such imports, " + wording.Share(float64(s.plan.Confidence)) + " of these intervals hold the true difference between the arms as they were."},
+		{Key: "Interval", Value: "The range of true differences that the " + s.sampled("rounds", "values") + " are compatible with, if they are independent of each other: over many such imports, " + s.confidence() + " of these intervals hold the true difference between the arms as they were."},
 		{Key: "Costs, gains", Value: "The difference is not zero, after correction for the number of comparisons."},
 	}
 	if s.plan.Paired() {
@@ -48,11 +47,8 @@ func (s *sheet) importedDefinitions(margin string) []doc.Fact {
 	if s.margin() > 0 {
 		list = append(list, doc.Fact{Key: "Equivalent", Value: "The difference was shown to be smaller than the margin of ±" + margin + "."})
 	}
-	for _, c := range s.run.Cells {
-		if c.Loop != nil {
-			list = append(list, doc.Fact{Key: "Closed loop", Value: "A fixed number of workers, each of which sends its next request when its last one is answered. Mean latency × throughput is then that number, and one says the same as the other. While an answer is slow nothing is sent, so that percentiles miss the requests that would have waited."})
-			break
-		}
+	if slices.ContainsFunc(s.run.Cells, func(c analysis.CellSummary) bool { return c.Loop != nil }) {
+		list = append(list, doc.Fact{Key: "Closed loop", Value: "A fixed number of workers, each of which sends its next request when its last one is answered. Mean latency × throughput is then that number, and one says the same as the other. While an answer is slow nothing is sent, so that percentiles miss the requests that would have waited."})
 	}
 	return append(list,
 		doc.Fact{Key: "Not resolved", Value: "Neither a difference nor equivalence was shown. It does not mean that there is no difference; the smallest one that could have been seen stands beside it."},

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -23,26 +24,17 @@ func Figure(r *analysis.Run) string {
 
 // figureTitle is what the run was asked.
 func figureTitle(s *sheet) string {
-	if d := plain(s.plan.Description); d != "" {
-		return d
-	}
-	if n := plain(s.plan.Name); n != "" {
-		return n
-	}
-	return "Overheads"
+	return cmp.Or(plain(s.plan.Description), plain(s.plan.Name), "Overheads")
 }
 
 // figureNote says how the numbers came about.
 func figureNote(s *sheet) string {
 	text := fmt.Sprintf("Overhead relative to %s: %s in random order, %s intervals",
-		s.baseline, wording.Count(s.run.Rounds, "round", "rounds"), wording.Share(float64(s.plan.Confidence)))
+		s.baseline, wording.Count(s.run.Rounds, "round", "rounds"), s.confidence())
 	if s.imported() {
-		text = fmt.Sprintf("Observational: overhead relative to %s, %s intervals; %s", s.baseline, wording.Share(float64(s.plan.Confidence)), brief(wording.Observation(s.run.Observation)))
+		text = fmt.Sprintf("Observational: overhead relative to %s, %s intervals; %s", s.baseline, s.confidence(), brief(wording.Observation(s.run.Observation)))
 	}
-	if !s.run.Valid {
-		text += "; invalid run, no verdicts"
-	}
-	return text
+	return text + when(!s.run.Valid, "; invalid run, no verdicts")
 }
 
 // ratioGroups are the groups of headline metrics that a forest plot can show on one axis: those with
@@ -79,17 +71,6 @@ func forestRow(c analysis.Comparison, look figure.Look, control bool, verdict st
 	return r
 }
 
-// drawn are the overheads that have numbers to show.
-func drawn(list []analysis.Comparison) []analysis.Interval {
-	var overheads []analysis.Interval
-	for _, c := range list {
-		if wording.Judged(c) {
-			overheads = append(overheads, c.Overhead)
-		}
-	}
-	return overheads
-}
-
 // look gives each arm a look of its own.
 func (s *sheet) look(arm string) figure.Look {
 	switch s.role(arm) {
@@ -99,7 +80,7 @@ func (s *sheet) look(arm string) figure.Look {
 		return figure.Control
 	}
 	i := s.place(arm)
-	for _, a := range s.plan.Arms[:min(i, len(s.plan.Arms))] {
+	for _, a := range s.plan.Arms[:i] {
 		if a.Role != experiment.Treatment {
 			i--
 		}
@@ -172,12 +153,9 @@ func (s *sheet) levelValues(sc *analysis.Scaling, a analysis.ScalingArm) [][]flo
 		if g == nil {
 			continue
 		}
-		for _, series := range g.series.Arms {
-			if series.Arm != a.Arm {
-				continue
-			}
-			for i, v := range series.Values {
-				if i < len(series.Rounds) && slices.Contains(a.Rounds, series.Rounds[i]) && wording.Finite(v) {
+		for _, of := range g.series.Arms {
+			for i, round := range of.Rounds[:min(len(of.Rounds), len(of.Values))] {
+				if v := of.Values[i]; of.Arm == a.Arm && slices.Contains(a.Rounds, round) && wording.Finite(v) {
 					list[k] = append(list[k], v)
 				}
 			}
@@ -216,28 +194,23 @@ func (p past) chart(s *history.Series, o HistoryOptions) figure.History {
 		Point:  func(at history.Point) (title, link string) { return p.pointTitle(s, at), o.link(p.Runs[at.Run]) },
 		Events: func(run int) string { return p.runTitle(run) + ":\n" + strings.Join(runEvents(p.Runs[run]), "\n") },
 		Shift: func(c history.Shift) (title, label string) {
-			size := wording.Size(s.Metric, math.Abs(c.Size.Point))
+			sign := "+"
 			if c.Size.Point < 0 {
-				size = wording.MinusSign + size
-			} else {
-				size = "+" + size
+				sign = wording.MinusSign
 			}
+			size := sign + wording.Size(s.Metric, math.Abs(c.Size.Point))
 			return shiftWord(s, c) + " " + p.shiftPlace(c), shiftMark(c) + " " + size
 		}}
 }
 
 // pointTitle says of a run what its mark in a chart stands for.
 func (p past) pointTitle(s *history.Series, at history.Point) string {
-	title := p.runTitle(at.Run)
-	if v := plain(p.Runs[at.Run].TareVersion); v != "" {
-		title += ", Tare " + v
-	}
-	value := "no value"
+	version, value := p.Runs[at.Run].TareVersion, "no value"
 	if at.Value != nil {
 		value = wording.PastValue(s, *at.Value)
 	}
 	if at.LeftOut != nil {
 		value += "; left out: " + brief(wording.Reason(at.LeftOut))
 	}
-	return title + "\n" + value
+	return p.runTitle(at.Run) + when(version != "", ", Tare "+plain(version)) + "\n" + value
 }

@@ -6,6 +6,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+
 	doc "tare/report/document"
 )
 
@@ -18,25 +19,17 @@ func base(page, dir string) string {
 	if err != nil {
 		rel = dir // one of them is absolute
 	}
-	if rel == "." {
-		return ""
-	}
-	return filepath.ToSlash(rel)
+	return when(rel != ".", filepath.ToSlash(rel))
 }
 
 // link gives the address of a file of the run, as seen from the page. Whatever
 // the name is, the result is a path below the run directory.
 func link(base, name string) string {
-	slash := strings.HasSuffix(name, "/")
-	name = path.Join(base, path.Clean("/" + name)[1:])
-	if !path.IsAbs(name) {
-		name = "./" + name
+	to := path.Join(base, path.Clean("/" + name)[1:])
+	if !path.IsAbs(to) {
+		to = "./" + to
 	}
-	u := (&url.URL{Path: name}).EscapedPath()
-	if slash {
-		u += "/"
-	}
-	return u
+	return (&url.URL{Path: to}).EscapedPath() + when(strings.HasSuffix(name, "/"), "/")
 }
 
 // directoryLinks lead to the files of the run.

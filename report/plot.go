@@ -23,16 +23,11 @@ func (p plot) labels(m experiment.Metric, width int) string {
 	row := []rune(strings.Repeat(" ", width))
 	put := func(at int, label string) {
 		text := []rune(label)
-		at = min(max(at, 0), width-len(text))
-		if at < 0 {
-			return
+		at = max(0, min(at, width-len(text)))
+		end := at + len(text)
+		if end <= width && strings.TrimSpace(string(row[max(0, at-1):min(width, end+1)])) == "" {
+			copy(row[at:], text)
 		}
-		for i := max(0, at-1); i < min(width, at+len(text)+1); i++ {
-			if row[i] != ' ' {
-				return
-			}
-		}
-		copy(row[at:], text)
 	}
 	put(p.column(0, width), "0")
 	put(width, wording.End(m, p.axis.Hi))

@@ -27,10 +27,6 @@ func (s *sheet) surroundings(o RunOptions) []doc.Block {
 // repeatBlocks say how to repeat the run.
 func (s *sheet) repeatBlocks(o RunOptions) []doc.Block {
 	note := fmt.Sprintf("The order of trials is drawn from the seed. With seed: %d under design in the experiment file, the same order is run again.", s.plan.Seed)
-	blocks := []doc.Block{doc.Say(note), doc.Code{Text: cmp.Or(o.Command, "tare run experiment.yaml")}}
-	if file := bytes.TrimRight(o.Experiment, "\n"); len(file) > 0 {
-		blocks = append(blocks, doc.Section{Title: "The experiment file", Fold: doc.Page, Open: true, Blocks: []doc.Block{doc.Code{Text: string(file)}}})
-	}
 	var rows []doc.Row
 	for _, a := range s.plan.Arms {
 		var layers []doc.Text
@@ -42,9 +38,12 @@ func (s *sheet) repeatBlocks(o RunOptions) []doc.Block {
 		}
 		rows = append(rows, doc.Row{Cells: append(doc.Cells(plain(a.Name), string(a.Role)), doc.Of(layers...))})
 	}
-	return append(blocks, doc.Section{Title: "Arms", Fold: doc.Page, Blocks: []doc.Block{
-		doc.Simple([]doc.Column{{Title: "arm", Kind: doc.Name}, {Title: "role"}, {Title: "layers with their parameters in force", Kind: doc.Prose}}, rows)}},
-		directoryLinks(o))
+	file := string(bytes.TrimRight(o.Experiment, "\n"))
+	return []doc.Block{doc.Say(note), doc.Code{Text: cmp.Or(o.Command, "tare run experiment.yaml")},
+		doc.If(file != "", doc.Section{Title: "The experiment file", Fold: doc.Page, Open: true, Blocks: []doc.Block{doc.Code{Text: file}}}),
+		doc.Section{Title: "Arms", Fold: doc.Page, Blocks: []doc.Block{doc.Simple([]doc.Column{{Title: "arm", Kind: doc.Name}, {Title: "role"},
+			{Title: "layers with their parameters in force", Kind: doc.Prose}}, rows)}},
+		directoryLinks(o)}
 }
 
 // compact writes parameters on one line.

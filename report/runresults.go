@@ -111,11 +111,17 @@ func (s *sheet) resultPart(g group) doc.Part {
 	if r := g.restates(); r != "" {
 		part.Notes = []string{"restates " + r}
 	}
-	p := plot{axis: figure.Overheads(drawn(g.lines()), s.marginFor(g.metric)), margin: s.marginFor(g.metric)}
+	var drawn []analysis.Interval
 	for _, c := range g.lines() {
 		if wording.Judged(c) {
-			part.Axis = func(width int) string { return p.labels(g.metric, width) }
+			drawn = append(drawn, c.Overhead)
 		}
+	}
+	p := plot{axis: figure.Overheads(drawn, s.marginFor(g.metric)), margin: s.marginFor(g.metric)}
+	if drawn != nil {
+		part.Axis = func(width int) string { return p.labels(g.metric, width) }
+	}
+	for _, c := range g.lines() {
 		row := s.resultRow(c, plain(g.metric.Name), baseline)
 		row.Cells[len(row.Cells)-1] = doc.Cell{Draw: func(width int) string { return p.interval(c, s.role(c.Arm) == experiment.Control, width) }}
 		part.Add(row)

@@ -18,32 +18,26 @@ func (s *sheet) seriesBlocks() []doc.Block {
 	t := doc.Table{Dense: true, Groups: []doc.Group{{}}, Columns: []doc.Column{{Title: "metric and arm", Kind: doc.Name}, {Title: "values", Right: true},
 		{Title: "lag-1", Right: true}, {Title: "drift", Right: true}, {Title: "p (no drift)", Right: true},
 		{Title: "level changes at trial", Right: true}, {Title: "p (one mode)", Right: true}}}
-	more := ""
+	more := false
 	for _, g := range s.groups(true) {
 		if g.series == nil || !slices.ContainsFunc(g.series.Arms, func(a analysis.ArmSeries) bool { return a.Diagnostics != nil }) {
 			continue
 		}
-		if len(t.Groups[0].Parts) == mostSeries {
-			more = fmt.Sprintf("Only the first %d metrics are shown; tare show -o json has all.", mostSeries)
+		if more = len(t.Parts()) == mostSeries; more {
 			break
 		}
 		t.Groups[0].Parts = append(t.Groups[0].Parts, seriesPart(g))
 	}
-	if len(t.Parts()) == 0 {
-		return nil
-	}
-	blocks := []doc.Block{doc.Say("Intervals take the values of an arm for independent draws from one distribution. In the order measured, these are the signs that they are not."), t}
-	if more != "" {
-		blocks = append(blocks, doc.Paragraph{Text: doc.In(doc.Muted, more)})
-	}
-	return []doc.Block{doc.Section{Title: "Each arm by itself", Blocks: blocks}}
+	return []doc.Block{doc.If(len(t.Parts()) > 0, doc.Section{Title: "Each arm by itself", Blocks: []doc.Block{
+		doc.Say("Intervals take the values of an arm for independent draws from one distribution. In the order measured, these are the signs that they are not."), t,
+		doc.If(more, doc.Paragraph{Text: doc.In(doc.Muted, fmt.Sprintf("Only the first %d metrics are shown; tare show -o json has all.", mostSeries))})}})}
 }
 
 func seriesPart(g group) doc.Part {
 	part := doc.Part{Title: append(doc.In(doc.Strong, plain(g.metric.Name)), doc.Span{Words: " in " + plain(g.cell)})}
 	for _, a := range g.series.Arms {
 		if d := a.Diagnostics; d != nil {
-			part.Add(doc.Row{Cells: doc.Cells(plain(a.Arm), wording.Number(float64(len(a.Values)), 9), wording.Fixed(d.Lag1, 2),
+			part.Add(doc.Row{Cells: doc.Cells(plain(a.Arm), number(len(a.Values)), wording.Fixed(d.Lag1, 2),
 				signedShare(d.Trend), wording.Probability(d.TrendP), places(d.Changes), wording.Probability(d.DipP))})
 		}
 	}
@@ -52,10 +46,7 @@ func seriesPart(g group) doc.Part {
 
 // signedShare writes a share with its sign: "+3.1 %".
 func signedShare(v float64) string {
-	if v > 0 {
-		return "+" + wording.Share(v)
-	}
-	return wording.Share(v)
+	return when(v > 0, "+") + wording.Share(v)
 }
 
 // columnTerms say what the columns of the diagnostics mean.

@@ -22,21 +22,20 @@ func (s *sheet) scalingBlocks(all bool) []doc.Block {
 	}
 	section := doc.Section{ID: "scaling", Title: "How it grows", Blocks: []doc.Block{doc.Say(scalingNote),
 		doc.On(doc.Page, doc.Say("Dots are trials, marks the means at each level, the band is the "+
-			wording.Share(float64(s.plan.Confidence))+" interval of the line."))}}
+			s.confidence()+" interval of the line."))}}
 	in, open := doc.Markdown|doc.Page, 0
 	for i := range s.run.Scaling {
 		sc := &s.run.Scaling[i]
-		show := chosen(sc.Metric)
+		show, shown := chosen(sc.Metric), doc.Markdown|doc.Page
 		growth := s.growthSection(sc, show && open < mostOpen)
 		if show {
 			open++
 		}
 		if show || all {
-			in |= doc.Terminal
-			section.Blocks = append(section.Blocks, growth)
-		} else {
-			section.Blocks = append(section.Blocks, doc.On(doc.Markdown|doc.Page, growth))
+			shown |= doc.Terminal
 		}
+		in |= shown
+		section.Blocks = append(section.Blocks, doc.On(shown, growth))
 	}
 	return []doc.Block{doc.On(in, section)}
 }
@@ -64,10 +63,11 @@ func chosen(m experiment.Metric) bool {
 
 // where says which cells a line is through.
 func (s *sheet) where(sc *analysis.Scaling) string {
-	text := plain(sc.Workload)
+	at := []string{plain(sc.Workload)}
 	for _, l := range sc.Held {
-		text += ", " + plain(l.String())
+		at = append(at, plain(l.String()))
 	}
+	text := strings.Join(at, ", ")
 	if n := len(sc.X); n > 0 {
 		text += fmt.Sprintf("; %s from %s to %s", wording.Count(n, "level", "levels"), brief(wording.Level(sc.X[0], sc.Unit)), brief(wording.Level(sc.X[n-1], sc.Unit)))
 	}

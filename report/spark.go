@@ -13,32 +13,22 @@ import (
 // sparks are the heights of a small plot.
 var sparks = []rune("▁▂▃▄▅▆▇█")
 
-// sparkAxis is what a small plot reaches over, in words as well.
-func sparkAxis(s *history.Series) (a figure.Axis, extent string) {
-	first := true
-	for _, p := range s.Points {
-		if p.LeftOut != nil || p.Value == nil {
-			continue
-		}
-		v := p.Value.Point
-		if first {
-			a.Lo, a.Hi, first = v, v, false
-		}
-		a.Lo, a.Hi = min(a.Lo, v), max(a.Hi, v)
-	}
-	if first {
-		return a, ""
-	}
-	return a, pastEnd(s, a.Lo) + " to " + pastEnd(s, a.Hi)
-}
-
 // spark plots a series over its runs in at most width columns, several runs in a
 // column where there are more (their median), with what the plot reaches over. A
 // cross is a run left out. Below stand the changes and the beginnings of
 // stretches.
 func spark(s *history.Series, runs, width int) []string {
-	a, extent := sparkAxis(s)
-	extent = columns.Shorten(extent, max(20, width/2), columns.Ellipsis)
+	var all []float64
+	for _, p := range s.Points {
+		if p.LeftOut == nil && p.Value != nil {
+			all = append(all, p.Value.Point)
+		}
+	}
+	a, extent := figure.Axis{}, ""
+	if all != nil {
+		a = figure.Axis{Lo: slices.Min(all), Hi: slices.Max(all)}
+		extent = columns.Shorten(pastEnd(s, a.Lo)+" to "+pastEnd(s, a.Hi), max(20, width/2), columns.Ellipsis)
+	}
 	places := max(1, min(runs, width-2-columns.Width(extent)))
 	at := func(run int) int { return run * places / max(runs, 1) }
 	values := make([][]float64, places)
@@ -46,13 +36,12 @@ func spark(s *history.Series, runs, width int) []string {
 	for _, p := range s.Points {
 		if p.LeftOut != nil || p.Value == nil {
 			plot[at(p.Run)] = '×'
-			continue
+		} else {
+			values[at(p.Run)] = append(values[at(p.Run)], p.Value.Point)
 		}
-		values[at(p.Run)] = append(values[at(p.Run)], p.Value.Point)
 	}
 	for i, v := range values {
-		if len(v) > 0 {
-			slices.Sort(v)
+		if slices.Sort(v); v != nil {
 			plot[i] = sparks[min(len(sparks)-1, int(a.At(v[len(v)/2])*float64(len(sparks))))]
 		}
 	}
