@@ -22,9 +22,9 @@ func Compare(r *comparing.Result, o CompareOptions) *doc.Document {
 		d.Add(compareDifferences(r))
 	}
 	d.Add(comparedSection(doc.Section{ID: "changes", Title: "Overheads, each against the baseline of its own run", Short: "Overheads", Flush: true,
-		Blocks: []doc.Block{doc.On(doc.Page, changeFigures(r)...)}}, r.Family.Changes, changeRows(r, true), changeRows(r, false), o.All),
+		Blocks: []doc.Block{doc.On(doc.Page, changeFigures(r)...)}}, r.Family.Changes, changeTable(r, true), changeTable(r, false), o.All),
 		comparedSection(doc.Section{ID: "levels", Title: fmt.Sprintf("Levels against %s of run %d", plain(r.Reference.Arm), r.Reference.Run), Short: "Levels", Flush: true,
-			Blocks: []doc.Block{doc.On(doc.Page, doc.Say(levelIntro))}}, r.Family.Levels, levelRows(r, true), levelRows(r, false), o.All))
+			Blocks: []doc.Block{doc.On(doc.Page, doc.Say(levelIntro))}}, r.Family.Levels, levelTable(r, true), levelTable(r, false), o.All))
 	return d.Add(
 		doc.On(doc.Terminal, doc.Section{Blocks: compareFoot(r, o.All)}),
 		doc.On(doc.Page, compareReading(r)))
@@ -128,7 +128,7 @@ const longProperty = 60
 
 // compareFoot is what a terminal says last.
 func compareFoot(r *comparing.Result, all bool) []doc.Block {
-	n := levelRows(r, false).count()
+	n := len(levelTable(r, false).Parts())
 	return []doc.Block{doc.If(n > 0 && !all, doc.Say(notShown(n))), doc.If(wording.ObservationAcross(r) != "", doc.Say(observedNote))}
 }
 

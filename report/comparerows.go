@@ -12,144 +12,83 @@ import (
 	"tare/wording"
 )
 
-// comparedRows collects what several runs say of metrics in cells: changes of
-// overheads, or levels. Each row has an entry for each run.
-type comparedRows struct {
-	runs  int
-	cells []comparedCell
-}
+// comparedTable is what several runs say of metrics in cells: changes of
+// overheads, or levels. Each run has a column behind the metric and the arm.
+type comparedTable struct{ doc.Table }
 
-type comparedCell struct {
-	id      string
-	metrics []comparedMetric
-}
+// runColumn is the column of the first run.
+const runColumn = 2
 
-type comparedMetric struct {
-	metric experiment.Metric
-	rows   []comparedRow
-}
-
-type comparedRow struct {
-	name    string
-	floor   bool // of the control
-	entries []comparedEntry
-	notes   []string // what the verdicts say, in sentences
-}
-
-// comparedEntry is what one run says of a row: a value, and what it is against
-// the run or arm that it is compared with.
-type comparedEntry struct {
-	value, against string
-	verdict        doc.Text
-	reference      bool // the others are compared with this
+func newComparedTable(r *comparing.Result) *comparedTable {
+	t := doc.Table{Split: true, Columns: []doc.Column{{Title: "metric", Kind: doc.Name, In: doc.Markdown}, {Title: "arm", Kind: doc.Name}}}
+	for i := range r.Runs {
+		t.Columns = append(t.Columns, doc.Column{Title: runTitle(i + 1), Right: true})
+	}
+	return &comparedTable{t}
 }
 
 // row finds or makes a row, in the order in which they come.
-func (c *comparedRows) row(cell string, m experiment.Metric, name string) *comparedRow {
-	at := found(&c.cells, func(x comparedCell) bool { return x.id == cell }, comparedCell{id: cell})
-	of := found(&at.metrics, func(x comparedMetric) bool { return x.metric.Name == m.Name }, comparedMetric{metric: m})
-	return found(&of.rows, func(x comparedRow) bool { return x.name == name }, comparedRow{name: name, entries: make([]comparedEntry, c.runs)})
+func (t *comparedTable) row(cell string, m experiment.Metric, name string) *doc.Row {
+	title := append(doc.In(doc.Strong, m.Name), doc.Span{Words: when(m.Better != "", ", "+better(m))})
+	cells := append([]doc.Cell{doc.C(m.Name), doc.Of(doc.Words(name))}, make([]doc.Cell, len(t.Columns)-runColumn)...)
+	group := found(&t.Groups, func(g doc.Group) bool { return g.Title.First() == cell }, doc.Group{Title: doc.Words(cell)})
+	part := found(&group.Parts, func(p doc.Part) bool { return p.Title.First() == m.Name }, doc.Part{Title: title})
+	return found(&part.Rows, func(r doc.Row) bool { return r.Cells[1].Lines[0].First() == name }, doc.Row{Cells: cells})
 }
 
-// judge sets what a comparison says; without a verdict if it is of a control.
-func (e *comparedEntry) judge(c analysis.Comparison, withVerdict bool) {
-	e.against = when(wording.Judged(c), wording.Estimate(c))
-	if withVerdict {
-		e.verdict = verdict(c.Verdict, observed(c))
-	}
+// reference is the value of a run that others are compared with.
+func reference(value string) doc.Cell {
+	return doc.Of(doc.Words(value), doc.In(doc.Muted, "(compared with)"))
 }
 
-// cell is an entry with its lines below each other.
-func (e comparedEntry) cell() doc.Cell {
-	lines := []doc.Text{doc.Words(e.value), doc.Words(e.against), e.verdict}
-	if e.reference {
-		lines[1] = doc.In(doc.Muted, "(compared with)")
-	}
-	return doc.Of(append(lines[:1], slices.DeleteFunc(lines[1:], doc.Text.Empty)...)...)
+// judged is the value of a run with what its comparison says.
+func judged(value string, c analysis.Comparison, verdict doc.Text) doc.Cell {
+	said := []doc.Text{doc.Words(when(wording.Judged(c), wording.Estimate(c))), verdict}
+	return doc.Of(append([]doc.Text{doc.Words(value)}, slices.DeleteFunc(said, doc.Text.Empty)...)...)
 }
 
-// changeRows are the changes of overheads, those of the control last.
-func changeRows(r *comparing.Result, headline bool) comparedRows {
-	rows := comparedRows{runs: len(r.Runs)}
-	add := func(c comparing.Change, floor bool) {
+// changeTable shows the changes of overheads, those of the control last and
+// without a verdict.
+func changeTable(r *comparing.Result, headline bool) doc.Table {
+	t := newComparedTable(r)
+	for i, c := range slices.Concat(r.Changes, r.Floors) {
 		if c.Metric.Headline != headline {
-			return
+			continue
 		}
-		row := rows.row(c.Cell, c.Metric, changeName(c))
-		row.floor = floor
+		floor := i >= len(r.Changes)
+		row := t.row(c.Cell, c.Metric, plain(changeName(c))+when(floor, " (noise floor)"))
 		if !c.Direct {
-			from := &row.entries[c.From.Run-1]
-			from.value, from.reference = ownOverhead(c.From, c.Metric), true
+			row.Cells[runColumn+c.From.Run-1] = reference(ownOverhead(c.From, c.Metric))
 		}
-		to := &row.entries[c.To.Run-1]
-		to.value = ownOverhead(c.To, c.Metric)
-		to.judge(c.Comparison, !floor)
-		if !floor {
-			row.notes = append(row.notes, runNote(c.To.Run, &c.Comparison))
+		var said doc.Text
+		if row.Muted = floor; !floor {
+			said = verdict(c.Verdict, observed(c.Comparison))
+			row.Notes = append(row.Notes, runNote(c.To.Run, &c.Comparison))
 		}
+		row.Cells[runColumn+c.To.Run-1] = judged(ownOverhead(c.To, c.Metric), c.Comparison, said)
 	}
-	for _, c := range r.Changes {
-		add(c, false)
-	}
-	for _, c := range r.Floors {
-		add(c, true)
-	}
-	return rows
+	return t.Table
 }
 
-// levelRows are the levels of all arms.
-func levelRows(r *comparing.Result, headline bool) comparedRows {
-	rows := comparedRows{runs: len(r.Runs)}
+// levelTable shows the levels of all arms.
+func levelTable(r *comparing.Result, headline bool) doc.Table {
+	t := newComparedTable(r)
 	for _, l := range r.Levels {
 		if l.Metric.Headline != headline {
 			continue
 		}
-		row := rows.row(l.Cell, l.Metric, l.Arm)
-		e := &row.entries[l.Run-1]
-		e.value = cmp.Or(when(l.Values.N > 0, wording.Value(l.Values.Median, l.Metric.Unit)), wording.Missing)
+		row := t.row(l.Cell, l.Metric, l.Arm)
+		value := cmp.Or(when(l.Values.N > 0, wording.Value(l.Values.Median, l.Metric.Unit)), wording.Missing)
 		if l.Against == nil {
-			e.reference = true
+			row.Cells[runColumn+l.Run-1] = reference(value)
 			continue
 		}
-		e.judge(*l.Against, true)
+		row.Cells[runColumn+l.Run-1] = judged(value, *l.Against, verdict(l.Against.Verdict, observed(*l.Against)))
 		if !claims(l.Against.Verdict) {
-			row.notes = append(row.notes, runNote(l.Run, l.Against))
+			row.Notes = append(row.Notes, runNote(l.Run, l.Against))
 		}
 	}
-	return rows
-}
-
-// count is how many metrics there are, each in its cells.
-func (c comparedRows) count() int {
-	n := 0
-	for _, cell := range c.cells {
-		n += len(cell.metrics)
-	}
-	return n
-}
-
-// table shows the rows with a column for each run.
-func (c comparedRows) table() doc.Table {
-	t := doc.Table{Split: true, Columns: []doc.Column{{Title: "metric", Kind: doc.Name, In: doc.Markdown}, {Title: "arm", Kind: doc.Name}}}
-	for i := range c.runs {
-		t.Columns = append(t.Columns, doc.Column{Title: runTitle(i + 1), Right: true})
-	}
-	for _, cell := range c.cells {
-		g := doc.Group{Title: doc.Words(plain(cell.id))}
-		for _, m := range cell.metrics {
-			part := doc.Part{Title: append(doc.In(doc.Strong, plain(m.metric.Name)), doc.Span{Words: when(m.metric.Better != "", ", "+better(m.metric))})}
-			for _, r := range m.rows {
-				row := doc.Row{Cells: doc.Cells(plain(m.metric.Name), plain(r.name)+when(r.floor, " (noise floor)")), Notes: r.notes, Muted: r.floor}
-				for _, e := range r.entries {
-					row.Cells = append(row.Cells, e.cell())
-				}
-				part.Add(row)
-			}
-			g.Parts = append(g.Parts, part)
-		}
-		t.Groups = append(t.Groups, g)
-	}
-	return t
+	return t.Table
 }
 
 func runTitle(n int) string { return fmt.Sprintf("run %d", n) }

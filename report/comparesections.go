@@ -13,12 +13,10 @@ import (
 // comparedSection adds rows of headline metrics to a section, of which so many
 // claims are corrected together, and below them those of exploratory metrics, on a
 // terminal if all are shown.
-func comparedSection(s doc.Section, family int, headline, rest comparedRows, all bool) doc.Section {
+func comparedSection(s doc.Section, family int, headline, rest doc.Table, all bool) doc.Section {
 	s.Blocks = append(s.Blocks, doc.If(family > 1, doc.Say(fmt.Sprintf("Corrected by Holm's method as a family of %s.", wording.Count(family, "claim", "claims")))),
-		doc.If(headline.count() > 0, headline.table()), doc.If(headline.count() == 0, doc.Say("There is nothing to compare.")))
-	if rest.count() > 0 {
-		s.Blocks = append(s.Blocks, exploratorySection(all, rest.table()))
-	}
+		doc.If(headline.Groups != nil, headline), doc.If(headline.Groups == nil, doc.Say("There is nothing to compare.")),
+		doc.If(rest.Groups != nil, exploratorySection(all, rest)))
 	return s
 }
 
