@@ -1,5 +1,12 @@
 package document
 
+import (
+	"net/url"
+	"slices"
+	"strings"
+	"unicode"
+)
+
 // Text is a line of words in one style or several.
 type Text []Span
 
@@ -62,6 +69,30 @@ func Each(list []string) []Text {
 	return texts
 }
 
+// Trimmed is the words of a span, behind the sign of a verdict. White space at
+// their ends, which belongs to the sentence, is a space before or after them.
+func (s Span) Trimmed(sign string) (before, words, after string) {
+	all := strings.TrimLeft(sign+" ", " ") + s.Words
+	words = strings.TrimSpace(all)
+	if all != strings.TrimLeftFunc(all, unicode.IsSpace) {
+		before = " "
+	}
+	if words != "" && all != strings.TrimRightFunc(all, unicode.IsSpace) {
+		after = " "
+	}
+	return before, words, after
+}
+
+// Address is where a link leads, if that is a page of the web or a file near this
+// one: no other address is more than text.
+func Address(link string) (address string, ok bool) {
+	u, err := url.Parse(link)
+	if err != nil || u.Scheme == "" && u.Host != "" || u.Scheme != "" && u.Scheme != "http" && u.Scheme != "https" {
+		return "", false
+	}
+	return u.String(), true
+}
+
 // String is the words of the text.
 func (t Text) String() string {
 	s := ""
@@ -69,6 +100,16 @@ func (t Text) String() string {
 		s += span.Words
 	}
 	return s
+}
+
+// Sign is the sign and the style of the last verdict in the text, if any.
+func (t Text) Sign() (string, Style) {
+	for _, s := range slices.Backward(t) {
+		if sign := s.Style.Sign(); sign != "" {
+			return sign, s.Style
+		}
+	}
+	return "", Plain
 }
 
 // First is the words of the first span: the name that a title begins with.

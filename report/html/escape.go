@@ -2,7 +2,6 @@ package html
 
 import (
 	"html"
-	"net/url"
 	"regexp"
 	"strings"
 
@@ -45,24 +44,20 @@ func text(t document.Text) string {
 	return b.String()
 }
 
-// span is words in one style. A space at their ends belongs to the sentence.
+// span is words in one style.
 func span(s document.Span) string {
-	inner := strings.TrimSpace(s.Words)
-	if inner == "" {
-		if s.Words != "" {
-			return " "
-		}
-		return ""
+	before, words, after := s.Trimmed("")
+	if words == "" {
+		return before
 	}
-	before, after, _ := strings.Cut(s.Words, inner)
-	markup := prose(inner)
+	markup := prose(words)
 	switch {
 	case s.Style == document.Strong:
 		markup = around("b", markup)
 	case s.Style == document.Muted:
 		markup = around(`span class="muted"`, markup)
 	case s.Style == document.Mono:
-		markup = around("code", escape(inner))
+		markup = around("code", escape(words))
 	case s.Style == document.Badge:
 		markup = around(`span class="obs"`, markup)
 	case s.Style.Verdict():
@@ -71,14 +66,7 @@ func span(s document.Span) string {
 	if s.Link != "" {
 		markup = link(markup, s.Link)
 	}
-	return spaced(before) + markup + spaced(after)
-}
-
-func spaced(s string) string {
-	if s == "" {
-		return ""
-	}
-	return " "
+	return before + markup + after
 }
 
 // notAnchor are characters that have no place in the name of a section.
@@ -93,9 +81,8 @@ func link(markup, to string) string {
 	if id, ok := strings.CutPrefix(to, "#"); ok {
 		return around(`a href="#`+anchor(id)+`"`, markup)
 	}
-	u, err := url.Parse(to)
-	if err != nil || u.Scheme != "" && u.Scheme != "http" && u.Scheme != "https" || u.Scheme == "" && u.Host != "" {
-		return markup + ": " + escape(to)
+	if address, ok := document.Address(to); ok {
+		return around(`a href="`+html.EscapeString(address)+`"`, markup)
 	}
-	return around(`a href="`+html.EscapeString(u.String())+`"`, markup)
+	return markup + ": " + escape(to)
 }

@@ -4,9 +4,11 @@ package html
 
 import (
 	"bufio"
+	"cmp"
 	_ "embed"
 	"fmt"
 	"io"
+	"slices"
 
 	"tare/report/document"
 )
@@ -34,7 +36,10 @@ func Write(w io.Writer, d *document.Document) error {
 		p.element(`p class="lede"`, escape(d.Lede))
 	}
 	blocks := document.For(document.Page, d.Blocks)
-	head := beforeContents(blocks)
+	head := slices.IndexFunc(blocks, isSection)
+	if head < 0 {
+		head = len(blocks)
+	}
 	p.blocks(2, blocks[:head])
 	p.contents(blocks[head:])
 	p.put("</header>\n")
@@ -49,14 +54,9 @@ func Write(w io.Writer, d *document.Document) error {
 	return nil
 }
 
-// beforeContents is how many blocks stand before the first section.
-func beforeContents(list []document.Block) int {
-	for i, b := range list {
-		if _, ok := b.(document.Section); ok {
-			return i
-		}
-	}
-	return len(list)
+func isSection(b document.Block) bool {
+	_, ok := b.(document.Section)
+	return ok
 }
 
 // page is a page under way. Errors stay in the buffered writer until Flush.
@@ -74,24 +74,14 @@ func (p *page) element(tag, markup string) { p.put(around(tag, markup), "\n") }
 
 // contents lists the sections that links lead to.
 func (p *page) contents(list []document.Block) {
-	begun := false
+	items := ""
 	for _, b := range list {
-		s, ok := b.(document.Section)
-		if !ok || s.ID == "" {
-			continue
+		if s, ok := b.(document.Section); ok && s.ID != "" {
+			items += around("li", around(`a href="#`+anchor(s.ID)+`"`, escape(cmp.Or(s.Short, s.Title)))) + "\n"
 		}
-		if !begun {
-			p.put(`<nav aria-label="Contents"><ul>`, "\n")
-			begun = true
-		}
-		title := s.Title
-		if s.Short != "" {
-			title = s.Short
-		}
-		p.put(`<li><a href="#`, anchor(s.ID), `">`, escape(title), "</a></li>\n")
 	}
-	if begun {
-		p.put("</ul></nav>\n")
+	if items != "" {
+		p.put(`<nav aria-label="Contents"><ul>`, "\n", items, "</ul></nav>\n")
 	}
 }
 
@@ -143,52 +133,46 @@ func (p *page) section(level int, s document.Section) {
 	case s.Title == "" || s.Quiet.Has(document.Page):
 		p.blocks(level, s.Blocks)
 	case s.Fold.Has(document.Page):
-		p.put("<details", id)
 		if s.Open {
-			p.put(" open")
+			id += " open"
 		}
-		p.put("><summary>", around("b", escape(s.Title)))
-		p.aside(s)
-		p.put("</summary>\n")
+		p.put("<details", id, "><summary>", around("b", escape(s.Title)), aside(s), "</summary>\n")
 		p.blocks(level+1, s.Blocks)
 		p.put("</details>\n")
 	case level == 2:
-		p.put("<section", id, ">\n<h2>", escape(s.Title))
-		p.aside(s)
-		p.put("</h2>\n")
+		p.put("<section", id, ">\n<h2>", escape(s.Title), aside(s), "</h2>\n")
 		p.blocks(level+1, s.Blocks)
 		p.put("</section>\n")
 	default:
-		p.put("<h3", id, ">", escape(s.Title))
-		p.aside(s)
-		p.put("</h3>\n")
+		p.put("<h3", id, ">", escape(s.Title), aside(s), "</h3>\n")
 		p.blocks(level+1, s.Blocks)
 	}
 }
 
 // aside is what stands behind the title of a section.
-func (p *page) aside(s document.Section) {
+func aside(s document.Section) string {
+	markup := ""
 	if s.Value != "" {
-		p.put(" ", around(`span class="now"`, prose(s.Value)))
+		markup += " " + around(`span class="now"`, prose(s.Value))
 	}
 	if s.Note != "" {
-		p.put(" ", around(`span class="muted"`, prose(s.Note)))
+		markup += " " + around(`span class="muted"`, prose(s.Note))
 	}
+	return markup
 }
 
 func (p *page) list(l document.List) {
 	if len(l.Items) == 0 {
 		return
 	}
-	tag := "ul"
+	tag, items := "ul", ""
 	if l.Numbered {
 		tag = "ol"
 	}
-	p.put("<", tag, ">")
 	for _, item := range l.Items {
-		p.element("li", text(item))
+		items += around("li", text(item)) + "\n"
 	}
-	p.put("</", tag, ">\n")
+	p.element(tag, items)
 }
 
 func (p *page) answers(a document.Answers) {
@@ -204,27 +188,30 @@ func (p *page) answers(a document.Answers) {
 }
 
 func (p *page) facts(f document.Facts) {
-	switch {
-	case len(f.List) == 0:
-	case f.Look == document.Keyed:
-		p.put(`<div class="scroll"><table class="keys"><tbody>`, "\n")
-		for _, e := range f.List {
-			p.element("tr", around(`th scope="row"`, prose(e.Key))+around("td", prose(e.Value)))
-		}
-		p.put("</tbody></table></div>\n")
-	case f.Look == document.Glance:
-		p.put(`<dl class="facts">`, "\n")
-		for _, e := range f.List {
-			p.element("div", around("dt", prose(e.Key))+around("dd", prose(e.Value)))
-		}
-		p.put("</dl>\n")
-	default:
-		p.put(`<dl class="terms">`, "\n")
-		for _, e := range f.List {
-			p.put(around("dt", prose(e.Key)), around("dd", prose(e.Value)), "\n")
-		}
-		p.put("</dl>\n")
+	if len(f.List) == 0 {
+		return
 	}
+	var key, value, entry, before, after string
+	switch f.Look {
+	case document.Keyed:
+		key, value, entry = `th scope="row"`, "td", "tr"
+		before, after = `<div class="scroll"><table class="keys"><tbody>`, "</tbody></table></div>"
+	case document.Glance:
+		key, value, entry = "dt", "dd", "div"
+		before, after = `<dl class="facts">`, "</dl>"
+	case document.Terms:
+		key, value = "dt", "dd"
+		before, after = `<dl class="terms">`, "</dl>"
+	}
+	p.put(before, "\n")
+	for _, e := range f.List {
+		markup := around(key, prose(e.Key)) + around(value, prose(e.Value))
+		if entry != "" {
+			markup = around(entry, markup)
+		}
+		p.put(markup, "\n")
+	}
+	p.put(after, "\n")
 }
 
 // figure writes a picture for wide and for narrow windows.

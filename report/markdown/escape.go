@@ -1,7 +1,6 @@
 package markdown
 
 import (
-	"net/url"
 	"strings"
 
 	"tare/report/document"
@@ -20,40 +19,21 @@ func Escape(s string) string { return special.Replace(safetext.Line(s)) }
 
 // joined writes the lines of a cell as one.
 func joined(lines []document.Text) string {
-	var parts []string
-	for _, l := range lines {
-		if s := text(l); s != "" {
-			parts = append(parts, s)
-		}
+	parts := make([]string, len(lines))
+	for i, l := range lines {
+		parts[i] = text(l)
 	}
-	return strings.Join(parts, "; ")
+	return strings.Join(present(parts...), "; ")
 }
 
 // text writes words in their styles.
 func text(t document.Text) string {
 	var b strings.Builder
 	for _, s := range t {
-		words := s.Words
-		if sign := s.Style.Sign(); sign != "" {
-			words = sign + " " + words
-		}
-		// Escape trims; a space at either end belongs to the sentence.
-		inner := strings.TrimSpace(words)
-		before, after, _ := strings.Cut(words, inner)
-		if inner == "" {
-			before, after = words, ""
-		}
-		b.WriteString(spaced(before) + marked(s, inner) + spaced(after))
+		before, words, after := s.Trimmed(s.Style.Sign())
+		b.WriteString(before + marked(s, words) + after)
 	}
 	return strings.TrimSpace(b.String())
-}
-
-// spaced is a single space for white space.
-func spaced(s string) string {
-	if s == "" {
-		return ""
-	}
-	return " "
 }
 
 // marked is a span's words in its style, with its link.
@@ -76,13 +56,12 @@ func marked(s document.Span, words string) string {
 	return link(out, s.Link)
 }
 
-// link is a link to a page of the web or a file below this one; any other
-// address is written out as text.
+// link leads to an address; one that may not be followed is written out as text.
 func link(label, to string) string {
-	u, err := url.Parse(to)
-	if err != nil || u.Scheme != "" && u.Scheme != "http" && u.Scheme != "https" || u.Scheme == "" && u.Host != "" {
+	address, ok := document.Address(to)
+	if !ok {
 		return label + ": " + Escape(to)
 	}
-	safe := strings.NewReplacer("<", "%3C", ">", "%3E", "\\", "%5C", "\n", "", "\r", "").Replace(u.String())
+	safe := strings.NewReplacer("<", "%3C", ">", "%3E", "\\", "%5C", "\n", "", "\r", "").Replace(address)
 	return "[" + label + "](<" + safe + ">)"
 }

@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"tare/report/document"
@@ -93,7 +94,7 @@ func (m *writer) section(level int, s document.Section) {
 		m.paragraph("</details>")
 	default:
 		m.heading(level, s.Title)
-		if about := present(s.Value, s.Note); about != nil {
+		if about := present(s.Value, s.Note); len(about) > 0 {
 			m.paragraph(Escape(strings.Join(about, " – ")))
 		}
 		m.blocks(level+1, s.Blocks)
@@ -102,13 +103,7 @@ func (m *writer) section(level int, s document.Section) {
 
 // present are the strings that are not empty.
 func present(parts ...string) []string {
-	var list []string
-	for _, p := range parts {
-		if p != "" {
-			list = append(list, p)
-		}
-	}
-	return list
+	return slices.DeleteFunc(parts, func(p string) bool { return p == "" })
 }
 
 func (m *writer) list(items []document.Text, numbered bool) {
@@ -129,10 +124,8 @@ func (m *writer) answers(a document.Answers) {
 	var items []document.Text
 	for _, one := range a.List {
 		item := document.Text{}
-		for _, s := range one.Verdict {
-			if sign := s.Style.Sign(); sign != "" {
-				item = append(item, document.Span{Words: sign + " "})
-			}
+		if sign, _ := one.Verdict.Sign(); sign != "" {
+			item = append(item, document.Span{Words: sign + " "})
 		}
 		item = append(item, one.Text...)
 		for _, cause := range one.Causes {
@@ -155,11 +148,11 @@ func (m *writer) facts(f document.Facts) {
 		m.table(0, document.Simple(make([]document.Column, 2), rows))
 		return
 	}
-	lines := make([]string, len(f.List))
-	for i, e := range f.List {
-		lines[i] = "- **" + Escape(e.Key) + "**: " + Escape(e.Value)
+	var items []document.Text
+	for _, e := range f.List {
+		items = append(items, document.Text{{Words: e.Key, Style: document.Strong}, {Words: ": "}, {Words: e.Value}})
 	}
-	m.paragraph(lines...)
+	m.list(items, false)
 }
 
 // code writes lines between fences that are longer than any in them.

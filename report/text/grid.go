@@ -34,6 +34,7 @@ type column struct {
 	at     int    // in the table
 	bare   bool   // the table shows no titles
 	title  string // safe
+	before string // the space before it
 	signed bool   // values have signs; those without are indented like them
 	values []string
 	width  int
@@ -54,7 +55,15 @@ func (t *writer) layOut(indent string, table document.Table) *grid {
 		case document.Prose:
 			g.below = append(g.below, i)
 		default:
-			g.side = append(g.side, newColumn(table, i))
+			c := newColumn(table, i)
+			switch {
+			case len(g.side) == 0:
+			case c.Tight:
+				c.before = " "
+			default:
+				c.before = "  "
+			}
+			g.side = append(g.side, c)
 		}
 	}
 	if g.draw >= 0 {
@@ -92,16 +101,17 @@ func newColumn(table document.Table, at int) *column {
 			lines = append(lines, row.Cell(at).Lines...)
 		}
 	}
-	c.signed = !c.Right && !c.Signs && c.Kind == document.Value && slices.ContainsFunc(lines, hasSign)
+	c.signed = !c.Right && !c.Signs && c.Kind == document.Value && slices.ContainsFunc(lines, signed)
 	for _, l := range lines {
 		c.values = append(c.values, c.shown(l))
 	}
 	return c
 }
 
-// hasSign says whether a text holds a verdict with a sign.
-func hasSign(t document.Text) bool {
-	return slices.ContainsFunc(t, func(s document.Span) bool { return s.Style.Sign() != "" })
+// signed says whether a text holds a verdict with a sign.
+func signed(t document.Text) bool {
+	sign, _ := t.Sign()
+	return sign != ""
 }
 
 // natural gives every column the width of what stands in it, names at most so
@@ -135,39 +145,29 @@ func (g *grid) shorten(over, least int) {
 // end is where the columns that stand side by side end.
 func (g *grid) end() int {
 	at := len(g.indent)
-	for k, c := range g.side {
-		at += len(c.space(k)) + c.width
+	for _, c := range g.side {
+		at += len(c.before) + c.width
 	}
 	return at
 }
 
-// space is what stands before the k-th column.
-func (c *column) space(k int) string {
-	switch {
-	case k == 0:
-		return ""
-	case c.Tight:
-		return " "
-	}
-	return "  "
-}
-
-// filled is a value of the k-th column beside others, with the space before it.
-func (c *column) filled(k int, value, painted string) string {
+// filled is a value beside others, with the space before it.
+func (c *column) filled(value, painted string) string {
 	fill := strings.Repeat(" ", max(0, c.width-columns.Width(value)))
 	if c.Right && !c.Tight {
-		return c.space(k) + fill + painted
+		return c.before + fill + painted
 	}
-	return c.space(k) + painted + fill
+	return c.before + painted + fill
 }
 
 // shown is a line of a cell as a terminal shows it.
 func (c *column) shown(text document.Text) string {
 	value := line(text)
-	switch i := slices.IndexFunc(text, func(s document.Span) bool { return s.Style.Sign() != "" }); {
-	case c.Signs && i >= 0:
-		return text[i].Style.Sign()
-	case c.signed && i < 0:
+	sign, _ := text.Sign()
+	switch {
+	case c.Signs && sign != "":
+		return sign
+	case c.signed && sign == "":
 		return "  " + value
 	case c.bare && c.Label != "" && value != "":
 		return c.Label + " " + value

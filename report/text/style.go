@@ -44,13 +44,13 @@ func words(text document.Text) string {
 // line is a text without styles, as one line.
 func line(text document.Text) string { return safetext.Line(words(text)) }
 
-// signed finds verdicts behind their signs.
-var signed = regexp.MustCompile(`(^| )([▲▼≈?×◇✓✗]) (\pL)`)
+// verdict finds verdicts behind their signs.
+var verdict = regexp.MustCompile(`(^| )([▲▼≈?×◇✓✗]) (\pL)`)
 
 // tidy is a paragraph as it is wrapped: a number and its unit stay together, and
 // so do a sign and its verdict.
 func tidy(s string) string {
-	return signed.ReplaceAllString(columns.Tie(safetext.Line(s)), "$1$2\u00a0$3")
+	return verdict.ReplaceAllString(columns.Tie(safetext.Line(s)), "$1$2\u00a0$3")
 }
 
 // toASCII spells what reports write beyond ASCII.

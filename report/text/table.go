@@ -49,9 +49,9 @@ func (g *grid) part(indent string, part document.Part) {
 	}
 	if !g.Bare && !g.narrow && len(part.Rows) > 0 {
 		head := g.indent
-		for k, c := range g.side {
+		for _, c := range g.side {
 			title := columns.Shorten(c.title, c.width, columns.Ellipsis)
-			head += c.filled(k, title, title)
+			head += c.filled(title, title)
 		}
 		g.line(g.paint(document.Muted, strings.TrimRight(head, " ")))
 	}
@@ -93,10 +93,10 @@ func (g *grid) row(row document.Row) {
 func (g *grid) beside(row document.Row, n int) (painted string, width int) {
 	plain := g.indent
 	painted = plain
-	for k, c := range g.side {
+	for _, c := range g.side {
 		value, style := c.value(row, n)
-		plain += c.filled(k, value, value)
-		painted += c.filled(k, value, g.paint(style, value))
+		plain += c.filled(value, value)
+		painted += c.filled(value, g.paint(style, value))
 	}
 	if draw := row.Cell(g.draw).Draw; n == 0 && draw != nil {
 		drawn := "  " + draw(g.room)

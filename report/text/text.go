@@ -4,6 +4,7 @@ package text
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -64,12 +65,9 @@ func (t *writer) gap() {
 // hanging writes text wrapped to the width, the following lines behind another
 // indent than the first.
 func (t *writer) hanging(first, indent, s string) {
-	for i, l := range columns.Wrap(s, t.o.Width-columns.Width(indent)) {
-		if i == 0 {
-			t.line(first + l)
-		} else {
-			t.line(indent + l)
-		}
+	for _, l := range columns.Wrap(s, t.o.Width-columns.Width(indent)) {
+		t.line(first + l)
+		first = indent
 	}
 }
 
@@ -88,11 +86,9 @@ func (t *writer) title(d *document.Document) {
 		t.heading("", d.Title)
 		return
 	}
-	for i, l := range columns.Wrap(tidy(d.Title), t.o.Width-2) {
-		if i > 0 {
-			sign = " "
-		}
+	for _, l := range columns.Wrap(tidy(d.Title), t.o.Width-2) {
 		t.line(t.paint(d.Style, sign+" "+l))
+		sign = " "
 	}
 }
 
@@ -224,24 +220,15 @@ func (t *writer) list(indent string, l document.List) {
 // alert writes a title, apart from what stands above, with its items.
 func (t *writer) alert(indent string, a document.Alert) {
 	t.gap()
-	style := a.Style
-	if style == document.Plain {
-		style = document.Strong
-	}
-	t.styled(style, indent, a.Title)
+	t.styled(cmp.Or(a.Style, document.Strong), indent, a.Title)
 	t.list(indent, document.List{Items: a.Items})
 }
 
 // answers writes results behind the signs of their verdicts.
 func (t *writer) answers(indent string, a document.Answers) {
 	for _, one := range a.List {
-		sign, style := " ", document.Plain
-		for _, s := range one.Verdict {
-			if s.Style.Sign() != "" {
-				sign, style = s.Style.Sign(), s.Style
-			}
-		}
-		t.hanging(indent+t.paint(style, sign)+" ", indent+"  ", tidy(words(one.Text)))
+		sign, style := one.Verdict.Sign()
+		t.hanging(indent+t.paint(style, cmp.Or(sign, " "))+" ", indent+"  ", tidy(words(one.Text)))
 		for _, cause := range one.Causes {
 			t.para(indent+"  ", cause)
 		}
