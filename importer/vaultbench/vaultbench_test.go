@@ -128,7 +128,7 @@ func TestLittlesLaw(t *testing.T) {
 }
 
 func TestHeadlines(t *testing.T) {
-	trials, err := importertest.Read(vaultbench.Format, "a.json", vaultbenchtest.Synthetic(1, 1)[0].JSON())
+	trials, err := importertest.Read(vaultbench.Format, "a.json", vaultbenchtest.Study(t)[0].JSON())
 	if err != nil {
 		t.Fatal(err)
 	}
