@@ -6,8 +6,9 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // deleteLimit is how long deleting n objects may take.
@@ -83,25 +84,12 @@ func cleanOne(ctx context.Context, a *api, r resource, namespace, selector strin
 
 // deleteAll asks for the deletion of objects. One that is gone already is fine.
 func deleteAll(ctx context.Context, a *api, r resource, namespace string, names []string) error {
-	queue := make(chan string)
-	var failed error
-	var once sync.Once
-	var workers sync.WaitGroup
-	for range min(deleters, len(names)) {
-		workers.Go(func() {
-			for name := range queue {
-				if err := deleteOne(ctx, a, r, r.path(namespace)+"/"+name); err != nil {
-					once.Do(func() { failed = err })
-				}
-			}
-		})
-	}
+	var workers errgroup.Group
+	workers.SetLimit(deleters)
 	for _, name := range names {
-		queue <- name
+		workers.Go(func() error { return deleteOne(ctx, a, r, r.path(namespace)+"/"+name) })
 	}
-	close(queue)
-	workers.Wait()
-	return failed
+	return workers.Wait()
 }
 
 func deleteOne(ctx context.Context, a *api, r resource, path string) error {

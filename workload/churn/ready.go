@@ -4,8 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // Condition says when an object counts as ready. It is written as one word:
@@ -33,6 +36,9 @@ const (
 	field
 )
 
+// words are the means that are written as one.
+var words = map[means]string{auto: "auto", exists: "exists", available: "available"}
+
 var (
 	conditionForm = regexp.MustCompile(`^condition=([A-Za-z0-9]([-A-Za-z0-9_./]{0,126}[A-Za-z0-9])?)$`)
 	fieldForm     = regexp.MustCompile(`^status((\.[A-Za-z0-9_-]{1,63}){1,10})=([^\s]{1,253})$`)
@@ -52,7 +58,7 @@ func (Condition) Pattern() string {
 // UnmarshalText parses a condition.
 func (c *Condition) UnmarshalText(text []byte) error {
 	s := string(text)
-	for how, word := range map[means]string{auto: "auto", exists: "exists", available: "available"} {
+	for how, word := range words {
 		if s == word {
 			*c = Condition{how: how}
 			return nil
@@ -75,16 +81,12 @@ func (c Condition) MarshalText() ([]byte, error) { return []byte(c.String()), ni
 // String gives the written form.
 func (c Condition) String() string {
 	switch c.how {
-	case exists:
-		return "exists"
-	case available:
-		return "available"
 	case condition:
 		return "condition=" + c.name
 	case field:
 		return "status." + c.name + "=" + c.value
 	}
-	return "auto"
+	return words[c.how]
 }
 
 // replicated are the kinds that count their replicas.
@@ -155,7 +157,7 @@ func (c Condition) met(o *seen) bool {
 		return known && s.complete(o)
 	}
 	have := s.condition(c.name)
-	return have != nil && have.Status == "True" && (have.Observed == nil || *have.Observed >= o.Metadata.Generation)
+	return have.Status == "True" && (have.Observed == nil || *have.Observed >= o.Metadata.Generation)
 }
 
 // observed is the generation that the status is about, if it tells it.
@@ -169,14 +171,12 @@ func (o *seen) observed() (generation int64, known bool) {
 	return *s.Observed, true
 }
 
-// condition is the one of that name; nil if there is none.
-func (s *status) condition(name string) *statusCondition {
-	for i := range s.Conditions {
-		if s.Conditions[i].Type == name {
-			return &s.Conditions[i]
-		}
+// condition is the one of that name; without one, it is the zero value.
+func (s *status) condition(name string) (have statusCondition) {
+	if i := slices.IndexFunc(s.Conditions, func(c statusCondition) bool { return c.Type == name }); i >= 0 {
+		have = s.Conditions[i]
 	}
-	return nil
+	return have
 }
 
 // complete says whether the status has as many replicas, all of them up to date,
@@ -200,17 +200,11 @@ func (s status) complete(o *seen) bool {
 
 // fieldMet compares a field of the status as text.
 func (c Condition) fieldMet(o *seen) bool {
-	at := any(nil)
-	if json.Unmarshal(o.Status, &at) != nil {
+	var status map[string]any
+	if json.Unmarshal(o.Status, &status) != nil {
 		return false
 	}
-	for name := range strings.SplitSeq(c.name, ".") {
-		members, ok := at.(map[string]any)
-		if !ok {
-			return false
-		}
-		at = members[name]
-	}
+	at, _, _ := unstructured.NestedFieldNoCopy(status, strings.Split(c.name, ".")...)
 	switch v := at.(type) {
 	case string:
 		return v == c.value

@@ -1,6 +1,7 @@
 package churn
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"strings"
@@ -36,34 +37,26 @@ func parseTemplate(text string) (*template.Template, error) {
 	return t, plainNodes(t.Root)
 }
 
-// plainNodes refuses what can loop.
-func plainNodes(n parse.Node) error {
-	lists := func(list ...*parse.ListNode) error {
-		for _, l := range list {
-			if l == nil {
-				continue
-			}
-			if err := plainNodes(l); err != nil {
-				return err
-			}
-		}
+// plainNodes refuses what can loop. A list may be nil.
+func plainNodes(list *parse.ListNode) error {
+	if list == nil {
 		return nil
 	}
-	switch n := n.(type) {
-	case *parse.ListNode:
-		for _, inner := range n.Nodes {
-			if err := plainNodes(inner); err != nil {
-				return err
-			}
+	for _, n := range list.Nodes {
+		var err error
+		switch n := n.(type) {
+		case *parse.IfNode:
+			err = cmp.Or(plainNodes(n.List), plainNodes(n.ElseList))
+		case *parse.WithNode:
+			err = cmp.Or(plainNodes(n.List), plainNodes(n.ElseList))
+		case *parse.RangeNode:
+			err = fmt.Errorf("line %d: range is not possible: a template is one object", n.Line)
+		case *parse.TemplateNode:
+			err = fmt.Errorf("line %d: a template cannot call others", n.Line)
 		}
-	case *parse.IfNode:
-		return lists(n.List, n.ElseList)
-	case *parse.WithNode:
-		return lists(n.List, n.ElseList)
-	case *parse.RangeNode:
-		return fmt.Errorf("line %d: range is not possible: a template is one object", n.Line)
-	case *parse.TemplateNode:
-		return fmt.Errorf("line %d: a template cannot call others", n.Line)
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -71,21 +64,11 @@ func plainNodes(n parse.Node) error {
 // functions add arithmetic to the language, and take from it what can put
 // together more and more text.
 var functions = template.FuncMap{
-	"add": func(a, b int) int { return a + b },
-	"sub": func(a, b int) int { return a - b },
-	"mul": func(a, b int) int { return a * b },
-	"div": func(a, b int) (int, error) {
-		if b == 0 {
-			return 0, fmt.Errorf("%d divided by 0", a)
-		}
-		return a / b, nil
-	},
-	"mod": func(a, b int) (int, error) {
-		if b == 0 {
-			return 0, fmt.Errorf("%d divided by 0", a)
-		}
-		return a % b, nil
-	},
+	"add":      func(a, b int) int { return a + b },
+	"sub":      func(a, b int) int { return a - b },
+	"mul":      func(a, b int) int { return a * b },
+	"div":      func(a, b int) (int, error) { return divided(a, b, func() int { return a / b }) },
+	"mod":      func(a, b int) (int, error) { return divided(a, b, func() int { return a % b }) },
 	"print":    func(args ...any) (string, error) { return short(args, func() string { return fmt.Sprint(args...) }) },
 	"println":  func(args ...any) (string, error) { return short(args, func() string { return fmt.Sprintln(args...) }) },
 	"printf":   printf,
@@ -93,6 +76,13 @@ var functions = template.FuncMap{
 	"js":       absent("js"),
 	"urlquery": absent("urlquery"),
 	"call":     absent("call"),
+}
+
+func divided(a, b int, result func() int) (int, error) {
+	if b == 0 {
+		return 0, fmt.Errorf("%d divided by 0", a)
+	}
+	return result(), nil
 }
 
 func absent(name string) func(...any) (string, error) {

@@ -116,15 +116,14 @@ func oneObject(text string) (map[string]any, error) {
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		if err != nil {
-			return nil, fmt.Errorf("not YAML: %w", err)
-		}
-		raw, err := yaml.ToJSON(document)
-		if err != nil {
-			return nil, fmt.Errorf("not YAML: %w", err)
-		}
 		var value any
-		if err := json.Unmarshal(raw, &value); err != nil {
+		if err == nil {
+			document, err = yaml.ToJSON(document)
+		}
+		if err == nil {
+			err = json.Unmarshal(document, &value)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("not YAML: %w", err)
 		}
 		object, ok := value.(map[string]any)

@@ -47,8 +47,7 @@ func (c Condition) dated(o *seen) bool {
 	if c.how != condition || json.Unmarshal(o.Status, &s) != nil {
 		return false
 	}
-	have := s.condition(c.name)
-	return have != nil && have.Observed != nil
+	return s.condition(c.name).Observed != nil
 }
 
 // undatable notes that a status does not tell of which state of the object it is,
