@@ -279,11 +279,11 @@ func (f *found) open(ctx context.Context, in io.Reader) (file io.ReadCloser, err
 	case f.refused != "":
 		return nil, errors.New(f.refused)
 	case f.path == stdin:
-		return untilDone(ctx, in), nil
+		return untilDone(ctx, func() (io.ReadCloser, error) { return io.NopCloser(in), nil }), nil
+	case f.waits:
+		return untilDone(ctx, func() (io.ReadCloser, error) { return os.Open(f.path) }), nil
 	case f.root != nil:
 		file, err = f.root.Open(filepath.FromSlash(f.name))
-	case f.waits:
-		file, err = openWaiting(ctx, f.path)
 	default:
 		file, err = os.Open(f.path)
 	}
@@ -302,14 +302,19 @@ func bare(err error) error {
 	return err
 }
 
-// untilDone reads from r until the context ends. Standard input may be anything,
-// and nothing ends a read of it: the goroutine that waits there is left to the end
-// of the process.
-func untilDone(ctx context.Context, r io.Reader) io.ReadCloser {
+// untilDone reads from what may keep its reader waiting until the context ends: from
+// standard input, or a named pipe, which is also what process substitution gives. Even
+// to open a pipe waits for somebody to write, and nothing ends that: the goroutine that
+// waits there is left to the end of the process.
+func untilDone(ctx context.Context, open func() (io.ReadCloser, error)) io.ReadCloser {
 	out, in := io.Pipe()
 	stop := context.AfterFunc(ctx, func() { _ = out.CloseWithError(ctx.Err()) })
 	go func() {
-		_, err := io.Copy(in, r)
+		file, err := open()
+		if err == nil {
+			_, err = io.Copy(in, file)
+			err = errors.Join(err, file.Close())
+		}
 		stop()
 		_ = in.CloseWithError(err)
 	}()
