@@ -8,6 +8,7 @@ import (
 	"io"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"tare/importer"
@@ -97,13 +98,5 @@ func plainName(h *tar.Header) (string, error) {
 
 // wanted says whether a file is one of knb's.
 func wanted(name string) bool {
-	if environment[name] {
-		return true
-	}
-	for _, ending := range endings {
-		if strings.HasSuffix(name, ending) && !strings.HasPrefix(name, ".") {
-			return true
-		}
-	}
-	return false
+	return environment[name] || !strings.HasPrefix(name, ".") && slices.Contains(endings, path.Ext(name))
 }

@@ -67,28 +67,25 @@ var units = map[string]struct {
 	"fps":  {"1/s", 1},
 }
 
-// add takes in a line of results: the test, its rate, the unit, the time of a
-// sample and how many there were, "Execl Throughput 508.2 lps (30.0 s, 1 samples)".
-// A test that failed has no number.
+// results is a line of results: the test, its rate, the unit, the time of a sample
+// and how many there were, "Execl Throughput 508.2 lps (30.0 s, 1 samples)".
+var results = regexp.MustCompile(`^(.*[^ ]) +([^ ]+) +([^ ]+) *\(([^(]*) s, ([^(]*) samples\)$`)
+
+// add takes in a line of results. A test that failed has no number.
 func (s *section) add(text string) error {
-	open := strings.LastIndexByte(text, '(')
-	if open < 0 {
+	m := results.FindStringSubmatch(text)
+	if m == nil {
 		return nil
 	}
-	rest, unit := last(text[:open])
-	title, value := last(rest)
-	if title == "" {
-		return nil
-	}
+	title, value, unit := m[1], m[2], m[3]
 	if s.titled[title] != nil {
 		return fmt.Errorf("the test %q comes twice in the section with copies: %s", title, s.copies)
 	}
-	seconds, samples, _ := strings.Cut(strings.TrimSuffix(text[open+1:], " samples)"), " s, ")
-	each, err := importer.Number(seconds)
+	each, err := importer.Number(m[4])
 	if err != nil {
 		return fmt.Errorf("test %q: the time of a sample: %w", title, err)
 	}
-	n, err := importer.Number(samples)
+	n, err := importer.Number(m[5])
 	if err != nil {
 		return fmt.Errorf("test %q: the number of samples: %w", title, err)
 	}
@@ -109,7 +106,7 @@ func (s *section) add(text string) error {
 	if !ok {
 		base.unit, base.factor = unit, 1
 	}
-	t.values = append(t.values, importer.Value{Metric: importer.Ratio("rate", base.unit, experiment.Higher, true), Value: v * base.factor})
+	t.values = []importer.Value{{Metric: importer.Ratio("rate", base.unit, experiment.Higher, true), Value: v * base.factor}}
 	return nil
 }
 

@@ -21,13 +21,12 @@ func (c *Config) validate() []experiment.FieldError {
 	var errs experiment.FieldErrors
 	c.validateLoad(&errs)
 	c.validateSizes(&errs)
-	for field, d := range map[string]quantity.Duration{"duration": c.Duration, "ramp": c.Ramp} {
-		least := time.Second
-		if field == "ramp" {
-			least = 0
-		}
-		if d.Std() < least || d.Std() > 24*time.Hour || d.Std()%time.Millisecond != 0 {
-			errs.Add(field, "%v is not a time from %v to 24h in whole milliseconds, which is what fio takes", d, quantity.Duration(least))
+	for _, t := range []struct {
+		field       string
+		time, least quantity.Duration
+	}{{"duration", c.Duration, quantity.Duration(time.Second)}, {"ramp", c.Ramp, 0}} {
+		if t.time < t.least || t.time.Std() > 24*time.Hour || t.time.Std()%time.Millisecond != 0 {
+			errs.Add(t.field, "%v is not a time from %v to 24h in whole milliseconds, which is what fio takes", t.time, t.least)
 		}
 	}
 	switch {
@@ -36,13 +35,7 @@ func (c *Config) validate() []experiment.FieldError {
 	case c.SyncEvery > 0 && slices.ContainsFunc(c.Operations, Operation.reads):
 		errs.Add("syncEvery", "there is nothing to sync after reads; give writes a workload of their own")
 	}
-	slices.SortStableFunc(errs, func(a, b experiment.FieldError) int { return order(a.Field) - order(b.Field) })
 	return errs
-}
-
-// order keeps the errors of maps in the order of the file.
-func order(field string) int {
-	return slices.Index([]string{"duration", "ramp", "syncEvery"}, field)
 }
 
 // validateLoad checks what is kept under way.
