@@ -52,7 +52,7 @@ func parseEnv(text string) map[string]string {
 	settings := map[string]string{}
 	for line := range strings.Lines(text) {
 		if name, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok {
-			settings[name] = unquote(value)
+			settings[name] = strings.Trim(value, `"'`)
 		}
 	}
 	return settings
@@ -60,9 +60,12 @@ func parseEnv(text string) map[string]string {
 
 func assembleTest(files map[string]string, pod string) (*test, error) {
 	t := &test{log: parseLog(files[pod+".log"])}
-	var err error
-	if t.Bandwidth, err = optional(files[pod+".bw"]); err != nil {
-		return nil, fmt.Errorf("%.60q in the archive: %w", pod+".bw", err)
+	if text := files[pod+".bw"]; strings.TrimSpace(text) != "" {
+		v, err := importer.Number(text)
+		if err != nil {
+			return nil, fmt.Errorf("%.60q in the archive: %w", pod+".bw", err)
+		}
+		t.Bandwidth = &v
 	}
 	for side, into := range map[string]*node{"-client": &t.Client, "-server": &t.Server} {
 		if err := into.average(files[pod+side+".avg"]); err != nil {

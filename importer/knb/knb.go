@@ -61,10 +61,10 @@ func open(f importer.File) (*report, error) {
 	}
 	at := 0
 	for line := range bytes.Lines(text) { // knb's own messages may stand before the result
-		switch word := bytes.TrimRight(line, " \t\r\n"); {
+		switch {
 		case bytes.HasPrefix(line, []byte("{")):
 			return readJSON(text[at:])
-		case bytes.Equal(word, []byte("metadata:")), bytes.Equal(word, []byte("data:")):
+		case begins(line):
 			return readYAML(text[at:])
 		}
 		at += len(line)

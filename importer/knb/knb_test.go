@@ -59,11 +59,12 @@ func TestErrors(t *testing.T) {
 		{"truncated", json[:1000], "the JSON document has no end: the file is truncated"},
 		{"not valid", strings.Replace(json, `"mtu": "1450"`, `"mtu": 1450x`, 1), "not valid JSON: invalid character 'x' after object key:value pair"},
 		{"wrong kind", strings.Replace(json, `"bandwidth": 0`, `"bandwidth": "fast"`, 1), `member "data.idle.bandwidth" is text where a number is expected`},
-		{"a list in YAML", "metadata:\n  - name\n", `line 2 is not such as knb writes in YAML: "- name"`},
-		{"an alias in YAML", "data:\n  *a: b\n", `line 2 is not such as knb writes in YAML: "*a: b"`},
-		{"a member beside none in YAML", "data:\n    cpu: x\n  mtu: y\n", `line 3 is not such as knb writes in YAML: "mtu: y"`},
-		{"twice in YAML", "data:\n  cpu: x\n  cpu: y\n", `line 3 gives "data.cpu" a second time`},
-		{"a number in YAML", "data:\n  idle:\n    bandwidth: fast\n", `data.idle.bandwidth: "fast" is not a number`},
+		{"a list in YAML", "metadata:\n  - name\n", `member "metadata" is a list where an object is expected`},
+		{"an alias in YAML", "data:\n  *a: b\n", "not valid YAML: error converting YAML to JSON: yaml: unknown anchor 'a' referenced"},
+		{"an anchor in YAML", "data:\n  cpu: &a x\n  mtu: *a\n", "the YAML has an anchor (&), and knb writes none"},
+		{"a member beside none in YAML", "data:\n    cpu: x\n  mtu: y\n", "not valid YAML: error converting YAML to JSON: yaml: line 2: did not find expected key"},
+		{"twice in YAML", "data:\n  cpu: x\n  cpu: y\n", "not valid YAML: error converting YAML to JSON: yaml: unmarshal errors:\n  line 3: key \"cpu\" already set in map"},
+		{"a number in YAML", "data:\n  idle:\n    bandwidth: fast\n", `member "data.idle.bandwidth" is text where a number is expected`},
 		{"large", "data:\n" + strings.Repeat(" ", mostText), "the file is larger than 1 MB, the most that is read"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
