@@ -95,12 +95,11 @@ func runImport(c *cobra.Command, s State, f *importFlags, o importer.Options) er
 	o.Progress = p.update
 	result, err := importer.Run(c.Context(), dir, o)
 	p.end()
-	var failed *importer.Unimported
-	if errors.As(err, &failed) {
-		var misused *importer.UsageError
-		printUnimported(s, failed.Result, p.files, errors.As(err, &misused))
-	}
 	if err != nil {
+		var misused *importer.UsageError
+		if result != nil {
+			printUnimported(s, result, p.files, errors.As(err, &misused))
+		}
 		return importError(err)
 	}
 	if !f.quiet {

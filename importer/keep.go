@@ -10,7 +10,6 @@ import (
 	"hash"
 	"io"
 	"path/filepath"
-	"sync"
 
 	"tare/journal"
 )
@@ -75,13 +74,6 @@ type keeper struct {
 	manifest *journal.BulkFile
 	lines    *bufio.Writer
 	digits   int // of the largest number of a file
-	tools    sync.Pool
-}
-
-// tools are what it takes to read a file; they serve for one after the other.
-type tools struct {
-	hash   hash.Hash
-	buffer *bufio.Reader
 }
 
 // newKeeper begins the list of files.
@@ -90,10 +82,7 @@ func newKeeper(run *journal.Bulk, copies bool, files int) (*keeper, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &keeper{
-		run: run, copies: copies, manifest: manifest, lines: bufio.NewWriter(manifest), digits: len(fmt.Sprint(files)),
-		tools: sync.Pool{New: func() any { return &tools{sha256.New(), bufio.NewReaderSize(nil, 64<<10)} }},
-	}, nil
+	return &keeper{run: run, copies: copies, manifest: manifest, lines: bufio.NewWriter(manifest), digits: len(fmt.Sprint(files))}, nil
 }
 
 // kept is a file while it is read, and what is known of it thereafter.
@@ -102,7 +91,8 @@ type kept struct {
 	in     io.Reader
 	name   string // of its copy below the run, also where there is none
 	kept   bool   // something is kept under that name
-	*tools        // nil once it is read
+	hash   hash.Hash
+	buffer *bufio.Reader // nil once it is read
 	copy   *journal.BulkFile
 	bytes  int64
 	whole  bool  // read to its end
@@ -120,9 +110,8 @@ func (k *keeper) begin(in io.Reader, number int, from *found) (f *kept, err erro
 	if from.path == stdin {
 		name = "stdin"
 	}
-	f = &kept{keeper: k, in: in, name: k.run.RawName(append(parts, name)...), tools: k.tools.Get().(*tools)}
-	f.hash.Reset()
-	f.buffer.Reset(f)
+	f = &kept{keeper: k, in: in, name: k.run.RawName(append(parts, name)...), hash: sha256.New()}
+	f.buffer = bufio.NewReaderSize(f, 64<<10)
 	if k.copies {
 		f.kept = true
 		f.copy, err = k.run.Create(f.name)
@@ -153,9 +142,7 @@ func (f *kept) finish(broken bool) error {
 	}
 	_, err := io.Copy(io.Discard, rest)
 	f.hash.Sum(f.sum[:0])
-	f.buffer.Reset(nil) // holds on to nothing
-	f.keeper.tools.Put(f.tools)
-	f.tools, f.in = nil, nil
+	f.buffer, f.in = nil, nil
 	if f.err != nil {
 		return f.err
 	}

@@ -67,19 +67,9 @@ func (p Problem) String() string {
 // mostProblems bounds Result.Problems.
 const mostProblems = 10
 
-// Unimported is an import that gave no run. It still tells what was found.
-type Unimported struct {
-	Result *Result
-	Err    error
-}
-
-func (e *Unimported) Error() string { return e.Err.Error() }
-
-// Unwrap gives the cause.
-func (e *Unimported) Unwrap() error { return e.Err }
-
 // Run imports files into a new run directory. Nothing stands under its name
-// before everything does.
+// before everything does. With an error there is no run, but a result where any file
+// was read.
 func Run(ctx context.Context, dir string, o Options) (*Result, error) {
 	if o.Format.Serial && o.PairBy.how == byRound {
 		return nil, misuse("without --pair-by, they are independent samples",
@@ -108,8 +98,7 @@ func Run(ctx context.Context, dir string, o Options) (*Result, error) {
 		if r.roundless > 0 && r.result.Valid == 0 && r.roundless == len(r.result.Problems)+r.result.More {
 			err = &UsageError{Err: err, Hint: "the files do not tell the round: pair by index, by name, or by an expression with what names the round in parentheses, as in 'round-([0-9]+)'"}
 		}
-		err = errors.Join(err, bulk.Discard())
-		return nil, &Unimported{Result: r.result, Err: err}
+		return r.result, errors.Join(err, bulk.Discard())
 	}
 	return r.result, nil
 }

@@ -42,50 +42,18 @@ func read(f importer.File) ([]importer.Trial, error) {
 	if err != nil {
 		return nil, err
 	}
-	var r benchfmt.Reader
-	whole, err := survey(&r, f.Name, data)
-	if err != nil {
-		return nil, err
-	}
-	var trials []importer.Trial
-	rounds := map[string]int{}
-	r.Reset(bytes.NewReader(data), f.Name)
-	for r.Scan() {
-		result, ok := r.Result().(*benchfmt.Result)
-		if !ok {
-			continue // a line about units, or none of a result
-		}
-		t := trial(result, r.Units())
-		rounds[t.Cell]++
-		t.Round = rounds[t.Cell]
-		if whole.strange > 0 {
-			t.Facts["lines not understood"] = fmt.Sprintf("%d, the first: %s", whole.strange, whole.first)
-		}
-		trials = append(trials, t)
-	}
-	return trials, r.Err()
-}
-
-// found is what a first pass through the file finds.
-type found struct {
-	results int
-	strange int    // lines that begin like a result and are none
-	first   string // what is wrong with the first of them
-}
-
-// survey reads the file once for its units, which may be described behind the
-// results that they are in, and for what cannot be understood.
-func survey(r *benchfmt.Reader, name string, data []byte) (found, error) {
-	var all found
-	r.Reset(bytes.NewReader(data), name)
-	last := 0
+	var results []*benchfmt.Result
+	var strange int  // lines that begin like a result and are none
+	var first string // what is wrong with the first of them
+	last := 0        // line
+	r := benchfmt.NewReader(bytes.NewReader(data), f.Name)
 	for r.Scan() {
 		switch record := r.Result().(type) {
 		case *benchfmt.Result:
-			all.results++
+			results = append(results, record.Clone())
 		case *benchfmt.SyntaxError:
-			if all.strange++; all.strange == 1 {
-				all.first = fmt.Sprintf("line %d: %s", record.Line, record.Msg)
+			if strange++; strange == 1 {
+				first = fmt.Sprintf("line %d: %s", record.Line, record.Msg)
 			}
 			last = record.Line
 		}
@@ -93,19 +61,31 @@ func survey(r *benchfmt.Reader, name string, data []byte) (found, error) {
 	lines := bytes.Count(data, []byte("\n")) + 1
 	switch err := r.Err(); {
 	case errors.Is(err, bufio.ErrTooLong):
-		return all, fmt.Errorf("a line is longer than %d bytes, the most that is read", bufio.MaxScanTokenSize)
+		return nil, fmt.Errorf("a line is longer than %d bytes, the most that is read", bufio.MaxScanTokenSize)
 	case err != nil:
-		return all, err
+		return nil, err
 	case last == lines:
-		return all, fmt.Errorf("line %d, the last, is not complete: the file is truncated", last)
-	case all.results > 0:
-		return all, nil
-	case all.strange > 0:
-		return all, fmt.Errorf("the file has no result; %s", all.first)
+		return nil, fmt.Errorf("line %d, the last, is not complete: the file is truncated", last)
+	case len(results) > 0:
+	case strange > 0:
+		return nil, fmt.Errorf("the file has no result; %s", first)
 	case bytes.Contains(data, []byte(`"Action":"`)):
-		return all, errors.New("the file has no result; it looks like go test -json: use the output without -json")
+		return nil, errors.New("the file has no result; it looks like go test -json: use the output without -json")
+	default:
+		return nil, errors.New("the file has no line that begins with Benchmark and holds a result")
 	}
-	return all, errors.New("the file has no line that begins with Benchmark and holds a result")
+	trials := make([]importer.Trial, len(results))
+	rounds := map[string]int{}
+	for i, result := range results {
+		t := trial(result, r.Units()) // which may be described behind the results that they are in
+		rounds[t.Cell]++
+		t.Round = rounds[t.Cell]
+		if strange > 0 {
+			t.Facts["lines not understood"] = fmt.Sprintf("%d, the first: %s", strange, first)
+		}
+		trials[i] = t
+	}
+	return trials, nil
 }
 
 // trial makes a trial of one line.
