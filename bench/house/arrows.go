@@ -32,11 +32,14 @@ func between(p *packages.Package) arrows {
 			return true
 		})
 	}
-	all := arrows{up: upward(uses)}
+	return arrows{count: edges(uses), up: upward(uses)}
+}
+
+func edges(uses map[string]map[string]bool) (n int) {
 	for _, to := range uses {
-		all.count += len(to)
+		n += len(to)
 	}
-	return all
+	return n
 }
 
 // upward is the number of arrows that run against the order which the heuristic of
