@@ -32,7 +32,7 @@ func openBed(x *experiment.Expansion, j *journal.Journal, say func(string)) (*be
 		if err != nil {
 			return nil, err
 		}
-		k, err := kube.New(kube.Options{Version: Version(), Run: dir, Resumed: j.Session() > 1, Say: say})
+		k, err := kube.New(kube.Options{Version: Version(), Run: dir, Resumed: j.Session() > 1, Host: host, Say: say})
 		if err != nil {
 			return nil, err
 		}
@@ -47,6 +47,9 @@ func openBed(x *experiment.Expansion, j *journal.Journal, say func(string)) (*be
 	}
 	return &bed{Testbed: l, sampler: runner.ThisMachine{Sampler: machine.NewSampler()}}, nil
 }
+
+// host is the testbed on this machine beside one on a cluster.
+func host() (testbed.Testbed, error) { return local.New() }
 
 // guard has tare clean run when this process is killed: its direct children die
 // with it, but a program under test may have put others into the background.

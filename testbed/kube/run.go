@@ -13,7 +13,6 @@ import (
 	"tare/testbed/kube/inventory"
 	"tare/testbed/kube/placement"
 	"tare/testbed/kube/pods"
-	"tare/testbed/local"
 )
 
 // Options are what a testbed needs besides the experiment.
@@ -24,6 +23,9 @@ type Options struct {
 	// Resumed says that the run was begun by an earlier session: what that has left on
 	// a cluster is removed first.
 	Resumed bool
+	// Host makes the testbed on this machine, for programs that drive the cluster from
+	// here; it is called when the first is started, and closed with this testbed.
+	Host func() (testbed.Testbed, error)
 	// Say takes a line of progress ("waiting for pod …: pulling the image"); nil drops it.
 	Say func(string)
 }
@@ -39,7 +41,7 @@ type run struct {
 	mu     sync.Mutex
 	closed bool
 	on     map[string]*clusterRun // by context
-	host   *local.Testbed         // made when first needed
+	host   testbed.Testbed        // made when first needed
 }
 
 var errClosed = errors.New("testbed on Kubernetes: already closed")
@@ -84,7 +86,7 @@ func (r *run) onHost(ctx context.Context, cmd testbed.Command) (testbed.Process,
 		return nil, errClosed
 	}
 	if r.host == nil {
-		host, err := local.New()
+		host, err := r.options.Host()
 		if err != nil {
 			return nil, err
 		}
@@ -99,7 +101,7 @@ func (r *run) onHost(ctx context.Context, cmd testbed.Command) (testbed.Process,
 
 // close lets nothing more be connected or started, and gives what there is to be
 // removed; nothing the second time.
-func (r *run) close() (there []*clusterRun, host *local.Testbed) {
+func (r *run) close() (there []*clusterRun, host testbed.Testbed) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {

@@ -3,7 +3,6 @@ package local
 import (
 	"fmt"
 	"os"
-	"strconv"
 	"strings"
 	"time"
 
@@ -38,19 +37,12 @@ type marker struct {
 func (o owner) String() string { return fmt.Sprintf("%d-%d-%d", o.pid, o.start, o.space) }
 
 // parseOwner reads what String writes.
-func parseOwner(text string) (owner, error) {
-	bad := fmt.Errorf("%q does not name a process as PID-START-NAMESPACE", text)
-	fields := strings.Split(text, "-")
-	if len(fields) != 3 {
-		return owner{}, bad
+func parseOwner(text string) (o owner, err error) {
+	_, err = fmt.Sscanf(text, "%d-%d-%d", &o.pid, &o.start, &o.space)
+	if err != nil || o.pid <= 0 || o.String() != text {
+		return owner{}, fmt.Errorf("%q does not name a process as PID-START-NAMESPACE", text)
 	}
-	pid, err1 := strconv.ParseInt(fields[0], 10, 32)
-	start, err2 := strconv.ParseUint(fields[1], 10, 64)
-	space, err3 := strconv.ParseUint(fields[2], 10, 64)
-	if err1 != nil || err2 != nil || err3 != nil || pid <= 0 {
-		return owner{}, bad
-	}
-	return owner{pid: int(pid), start: start, space: space}, nil
+	return o, nil
 }
 
 // thisProcess names this process.
@@ -102,11 +94,8 @@ func parseMarker(variables []string) (m marker, ok bool) {
 			m.owner, err = parseOwner(value)
 			haveOwner = err == nil
 		case processVariable:
-			bed, serial, _ := strings.Cut(value, "-")
-			var err2 error
-			m.bed, err = strconv.Atoi(bed)
-			m.serial, err2 = strconv.Atoi(serial)
-			haveProcess = err == nil && err2 == nil
+			_, err = fmt.Sscanf(value, "%d-%d", &m.bed, &m.serial)
+			haveProcess = err == nil
 		}
 	}
 	return m, haveOwner && haveProcess

@@ -165,11 +165,20 @@ func (s *space) sysctl(name, value string) error {
 	})
 }
 
-// up switches an interface on.
-func (s *space) up(name string) error {
+// link finds an interface.
+func (s *space) link(name string) (netlink.Link, error) {
 	link, err := s.LinkByName(name)
 	if err != nil {
-		return fmt.Errorf("interface %s: %w", name, err)
+		err = fmt.Errorf("interface %s: %w", name, err)
+	}
+	return link, err
+}
+
+// up switches an interface on.
+func (s *space) up(name string) error {
+	link, err := s.link(name)
+	if err != nil {
+		return err
 	}
 	if err := s.LinkSetUp(link); err != nil {
 		return fmt.Errorf("switch on interface %s: %w", name, err)
@@ -235,33 +244,24 @@ func (n *network) Deliver(ctx context.Context, payload []byte, limit time.Durati
 	defer func() { _ = sender.Close() }()
 	stop := context.AfterFunc(ctx, func() { _ = receiver.SetReadDeadline(time.Unix(1, 0)) })
 	defer stop()
-	if err := receiver.SetReadDeadline(time.Now().Add(limit)); err != nil {
-		return false, fmt.Errorf("deliver: %w", err)
+	err = receiver.SetReadDeadline(time.Now().Add(limit))
+	if err == nil {
+		_, err = sender.WriteTo(payload, receiver.LocalAddr())
 	}
-	if _, err := sender.WriteTo(payload, receiver.LocalAddr()); err != nil {
-		return false, fmt.Errorf("deliver: %w", err)
-	}
-	return receive(ctx, receiver, payload)
-}
-
-// receive waits for the payload until the socket's deadline.
-func receive(ctx context.Context, receiver *net.UDPConn, payload []byte) (bool, error) {
 	got := make([]byte, 1<<16)
-	for {
-		size, err := receiver.Read(got)
-		switch {
-		case err == nil && string(got[:size]) == string(payload):
+	for err == nil {
+		var size int
+		if size, err = receiver.Read(got); err == nil && string(got[:size]) == string(payload) {
 			return true, nil
-		case err == nil:
-			continue
-		case ctx.Err() != nil:
-			return false, ctx.Err()
-		case os.IsTimeout(err):
-			return false, nil
-		default:
-			return false, fmt.Errorf("deliver: %w", err)
 		}
 	}
+	switch {
+	case ctx.Err() != nil:
+		return false, ctx.Err()
+	case os.IsTimeout(err):
+		return false, nil
+	}
+	return false, fmt.Errorf("deliver: %w", err)
 }
 
 // listen opens a UDP socket inside the namespace, on a port that the kernel

@@ -56,9 +56,9 @@ func (n *node) RouteVia(prefix netip.Prefix, dev string, mtu int) error {
 		}
 		return nil
 	}
-	link, err := n.LinkByName(dev)
+	link, err := n.link(dev)
 	if err != nil {
-		return fmt.Errorf("interface %s: %w", dev, err)
+		return err
 	}
 	route := netlink.Route{Dst: ipNet(prefix), LinkIndex: link.Attrs().Index, Scope: netlink.SCOPE_LINK}
 	if err := n.RouteReplace(&route); err != nil {

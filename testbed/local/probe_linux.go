@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"strings"
@@ -50,7 +51,7 @@ func Probe(ctx context.Context) []testbed.Finding {
 // refusal tells a kernel without the feature, which a module may bring, from one
 // that does not allow it.
 func refusal(err error) testbed.Status {
-	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) {
+	if errors.Is(err, fs.ErrPermission) {
 		return testbed.Refused
 	}
 	return testbed.Missing
@@ -126,11 +127,7 @@ func (n *network) probeShaping() error {
 	if err := node.shape(rate); err != nil {
 		return err
 	}
-	link, err := node.LinkByName(outside)
-	if err != nil {
-		return fmt.Errorf("interface %s: %w", outside, err)
-	}
-	filter, err := node.filter(link)
+	_, filter, err := node.filter()
 	if err != nil {
 		return err
 	}

@@ -39,11 +39,7 @@ func (n *network) Shape(rate float64) error {
 }
 
 func (n *node) shape(rate float64) error {
-	link, err := n.LinkByName(outside)
-	if err != nil {
-		return fmt.Errorf("interface %s: %w", outside, err)
-	}
-	current, err := n.filter(link)
+	link, current, err := n.filter()
 	if err != nil {
 		return err
 	}
@@ -82,11 +78,7 @@ func (n *node) shape(rate float64) error {
 func (n *network) Shaped() (float64, error) {
 	var rates [2]float64
 	for i, node := range n.nodes {
-		link, err := node.LinkByName(outside)
-		if err != nil {
-			return 0, fmt.Errorf("%s: interface %s: %w", node.name, outside, err)
-		}
-		filter, err := node.filter(link)
+		_, filter, err := node.filter()
 		if err != nil {
 			return 0, fmt.Errorf("%s: %w", node.name, err)
 		}
@@ -100,16 +92,20 @@ func (n *network) Shaped() (float64, error) {
 	return rates[0], nil
 }
 
-// filter finds the token bucket filter of an interface; nil if it has none.
-func (n *node) filter(link netlink.Link) (*netlink.Tbf, error) {
+// filter finds the interface to the wire and its token bucket filter; nil if it has none.
+func (n *node) filter() (netlink.Link, *netlink.Tbf, error) {
+	link, err := n.link(outside)
+	if err != nil {
+		return nil, nil, err
+	}
 	disciplines, err := n.QdiscList(link)
 	if err != nil {
-		return nil, fmt.Errorf("read the queueing disciplines of %s: %w", link.Attrs().Name, err)
+		return nil, nil, fmt.Errorf("read the queueing disciplines of %s: %w", outside, err)
 	}
 	for _, d := range disciplines {
 		if tbf, ok := d.(*netlink.Tbf); ok {
-			return tbf, nil
+			return link, tbf, nil
 		}
 	}
-	return nil, nil
+	return link, nil, nil
 }

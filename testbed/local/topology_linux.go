@@ -89,13 +89,13 @@ func cable(a *space, aName string, b *space, bName string, mtu int) error {
 
 // plugIn makes an interface of the wire's namespace a port of the bridge.
 func (n *network) plugIn(port string) error {
-	bridge, err := n.wire.LinkByName(wireName)
+	bridge, err := n.wire.link(wireName)
 	if err != nil {
-		return fmt.Errorf("interface %s: %w", wireName, err)
+		return err
 	}
-	link, err := n.wire.LinkByName(port)
+	link, err := n.wire.link(port)
 	if err != nil {
-		return fmt.Errorf("interface %s: %w", port, err)
+		return err
 	}
 	if err := n.wire.LinkSetMaster(link, bridge); err != nil {
 		return fmt.Errorf("plug %s into the wire: %w", port, err)
@@ -105,9 +105,9 @@ func (n *network) plugIn(port string) error {
 
 // addAddress gives an interface an address.
 func (s *space) addAddress(name string, address netip.Prefix) error {
-	link, err := s.LinkByName(name)
+	link, err := s.link(name)
 	if err != nil {
-		return fmt.Errorf("interface %s: %w", name, err)
+		return err
 	}
 	network := ipNet(address)
 	network.IP = address.Addr().AsSlice()
@@ -128,8 +128,5 @@ func (s *space) routeVia(prefix netip.Prefix, neighbour netip.Addr, mtu int) err
 
 // ipNet is a prefix in the form that netlink takes.
 func ipNet(p netip.Prefix) *net.IPNet {
-	return &net.IPNet{
-		IP:   p.Masked().Addr().AsSlice(),
-		Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen()),
-	}
+	return &net.IPNet{IP: p.Masked().Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}
 }

@@ -3,6 +3,7 @@ package local
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -112,7 +113,7 @@ func forward(signals <-chan os.Signal, to *os.Process, ended <-chan struct{}) {
 
 // explain adds what the user can do about an error of setting up a network.
 func explain(err error) error {
-	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) {
+	if errors.Is(err, fs.ErrPermission) {
 		return fmt.Errorf("%w: this takes root or a user namespace (see tare doctor)", err)
 	}
 	return err

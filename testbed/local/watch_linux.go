@@ -2,11 +2,13 @@ package local
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"sync"
+	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -27,10 +29,11 @@ func (n *network) Watch(ctx context.Context, pattern []byte) (func() (int, error
 		return nil, fmt.Errorf("watch the wire: %w", err)
 	}
 	go w.run()
-	release := context.AfterFunc(ctx, w.wake)
+	wake := func() { _ = w.socket.SetReadDeadline(time.Unix(1, 0)) }
+	release := context.AfterFunc(ctx, wake)
 	return func() (int, error) {
 		release()
-		w.wake()
+		wake()
 		<-w.ended
 		if w.err != nil {
 			return w.frames, fmt.Errorf("watch the wire: %w", w.err)
@@ -42,13 +45,10 @@ func (n *network) Watch(ctx context.Context, pattern []byte) (func() (int, error
 // watcher is a packet socket and the goroutine that reads it.
 type watcher struct {
 	pattern []byte
-	socket  int
+	socket  *os.File
 	ended   chan struct{}
 	frames  int // of those with the pattern; after ended is closed
 	err     error
-
-	mu   sync.Mutex
-	bell int // an eventfd that ends the watch; -1 once it has ended
 }
 
 // open makes the packet socket in the namespace of the calling thread.
@@ -59,61 +59,42 @@ func (w *watcher) open() error {
 		return fmt.Errorf("open a packet socket: %w", err)
 	}
 	_ = unix.SetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_RCVBUF, watchBuffer)
-	bell, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
-	if err != nil {
-		_ = unix.Close(socket)
-		return fmt.Errorf("make an eventfd: %w", err)
-	}
-	w.socket, w.bell = socket, bell
+	w.socket = os.NewFile(uintptr(socket), "packet socket")
 	return nil
 }
 
-// wake ends the watch. It does nothing once the watch has ended.
-func (w *watcher) wake() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.bell >= 0 {
-		_, _ = unix.Write(w.bell, binary.NativeEndian.AppendUint64(nil, 1))
-	}
-}
-
-// close gives the descriptors back.
-func (w *watcher) close() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	_ = unix.Close(w.socket)
-	_ = unix.Close(w.bell)
-	w.bell = -1
-}
-
-// run reads until it is woken, and then what is still there: frames reach the
-// socket before they reach their destination, so whatever was delivered before
-// the watch was ended is counted.
+// run reads until it is woken by a deadline, and then what is still there: frames reach
+// the socket before they reach their destination, so whatever was delivered before the
+// watch was ended is counted.
 func (w *watcher) run() {
 	defer close(w.ended)
-	defer w.close()
-	bell := w.bell
+	defer func() { _ = w.socket.Close() }()
 	buffer := make([]byte, 1<<18)
-	for {
-		waiting := []unix.PollFd{{Fd: int32(w.socket), Events: unix.POLLIN}, {Fd: int32(bell), Events: unix.POLLIN}}
-		if _, err := unix.Poll(waiting, -1); err != nil && err != unix.EINTR {
-			w.err = err
-			return
-		}
-		if w.err = w.drain(buffer); w.err != nil {
-			return
-		}
-		if waiting[1].Revents != 0 {
-			w.err = w.lost()
-			return
-		}
+	raw, err := w.socket.SyscallConn()
+	if err == nil {
+		err = raw.Read(func(socket uintptr) bool {
+			w.err = w.drain(int(socket), buffer)
+			return w.err != nil
+		})
 	}
+	if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+		w.err = err
+	}
+	if w.err != nil {
+		return
+	}
+	err = raw.Control(func(socket uintptr) {
+		if w.err = w.drain(int(socket), buffer); w.err == nil {
+			w.err = lost(int(socket))
+		}
+	})
+	w.err = cmp.Or(w.err, err)
 }
 
 // drain reads all frames that have been captured.
-func (w *watcher) drain(buffer []byte) error {
+func (w *watcher) drain(socket int, buffer []byte) error {
 	for {
-		size, _, err := unix.Recvfrom(w.socket, buffer, 0)
+		size, _, err := unix.Recvfrom(socket, buffer, 0)
 		switch err {
 		case nil:
 			if bytes.Contains(buffer[:size], w.pattern) {
@@ -129,8 +110,8 @@ func (w *watcher) drain(buffer []byte) error {
 }
 
 // lost asks the kernel whether frames were dropped.
-func (w *watcher) lost() error {
-	stats, err := unix.GetsockoptTpacketStats(w.socket, unix.SOL_PACKET, unix.PACKET_STATISTICS)
+func lost(socket int) error {
+	stats, err := unix.GetsockoptTpacketStats(socket, unix.SOL_PACKET, unix.PACKET_STATISTICS)
 	if err != nil {
 		return fmt.Errorf("ask how many frames were lost: %w", err)
 	}
