@@ -21,6 +21,7 @@ import (
 	"tare/testbed/kube/inventory"
 	"tare/testbed/kube/kubetest"
 	"tare/testbed/kube/pods"
+	"tare/testbed/local"
 )
 
 // parameters are a testbed's with short limits.
@@ -40,7 +41,10 @@ func parameters() *experiment.Kubernetes {
 // leaves nothing behind.
 func onCluster(t *testing.T) *Testbed {
 	t.Helper()
-	bed, err := New(Options{Kubeconfig: kubetest.Kubeconfig(t), Say: func(line string) { t.Log(line) }})
+	bed, err := New(Options{
+		Kubeconfig: kubetest.Kubeconfig(t), Say: func(line string) { t.Log(line) },
+		Host: func() (testbed.Testbed, error) { return local.New() },
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -84,7 +84,7 @@ func (c *conversation) begin(q *request) bool {
 		c.tenant, err = c.server.tenant(q.Hello)
 	}
 	if err != nil {
-		c.reply(response{ID: q.ID, Failure: &failure{Text: err.Error()}}, nil)
+		c.reply(response{ID: q.ID, Failure: failureOf(err)}, nil)
 		return false
 	}
 	c.reply(response{ID: q.ID}, nil)
@@ -96,7 +96,7 @@ func (c *conversation) begin(q *request) bool {
 func (c *conversation) reply(r response, body []byte) {
 	frame, err := encode(r, body)
 	if err != nil {
-		frame, err = encode(response{ID: r.ID, Failure: &failure{Text: err.Error()}}, nil)
+		frame, err = encode(response{ID: r.ID, Failure: failureOf(err)}, nil)
 	}
 	c.writing.Lock()
 	defer c.writing.Unlock()
@@ -109,64 +109,50 @@ func (c *conversation) reply(r response, body []byte) {
 }
 
 // answer does what a request asks for.
-func (c *conversation) answer(ctx context.Context, q *request, body []byte) (response, []byte) {
-	r := response{ID: q.ID}
-	fail := func(err error) { r.Failure = &failure{Text: err.Error()} }
+func (c *conversation) answer(ctx context.Context, q *request, body []byte) (r response, piece []byte) {
+	r.ID = q.ID
+	var err error
 	switch q.Op {
 	case opPing:
 	case opStart:
-		p, err := c.tenant.start(q.Program, q.Start, body)
-		if err != nil {
-			fail(err)
-		} else {
-			r.Failure = p.failed
-		}
+		_, err = c.tenant.start(q.Program, q.Start, body)
 	case opDrop:
 		c.tenant.drop(q.Program)
 	case opBye:
 		c.tenant.leave("it was killed because Tare has ended its session")
 	case opFacts:
-		facts, err := c.server.facts(ctx)
-		if err != nil {
-			fail(err)
-		}
+		var facts Facts
+		facts, err = c.server.facts(ctx)
 		r.Facts = &facts
 	case opCounters:
-		counters, err := c.server.counters(q.Question)
-		if err == nil && q.Question != nil {
+		var counters Counters
+		if counters, err = c.server.counters(q.Question); err == nil && q.Question != nil {
 			err = c.tenant.follow(q.Question, &counters)
-		}
-		if err != nil {
-			fail(err)
 		}
 		r.Counters = &counters
 	case opWait, opKill, opCPU, opFetch:
-		return c.answerOf(ctx, q)
+		var p *program
+		if p, err = c.tenant.program(q.Program); err == nil {
+			piece, err = p.answer(ctx, q, &r)
+		}
 	default:
-		fail(fmt.Errorf("the agent knows no request %.80q", string(q.Op)))
+		err = fmt.Errorf("the agent knows no request %.80q", string(q.Op))
 	}
-	return r, nil
+	r.Failure = failureOf(err)
+	return r, piece
 }
 
-// answerOf does what a request asks of a program.
-func (c *conversation) answerOf(ctx context.Context, q *request) (response, []byte) {
-	r := response{ID: q.ID}
-	p, failed := c.tenant.program(q.Program)
-	if failed == nil {
-		<-p.forked
-		failed = p.failed
-	}
-	if failed != nil {
-		r.Failure = failed
-		return r, nil
-	}
+var errEnding = &failure{Kind: notKnown, Text: "the agent is ending"}
+
+// answer does what a request asks of a program that was started.
+func (p *program) answer(ctx context.Context, q *request, r *response) (piece []byte, err error) {
 	switch q.Op {
 	case opWait:
 		select {
 		case <-p.done:
 			r.End = &p.end
 		case <-ctx.Done():
-			r.Failure = &failure{Kind: notKnown, Text: "the agent is ending"}
+			return nil, errEnding
 		}
 	case opKill:
 		p.stop("")
@@ -175,20 +161,16 @@ func (c *conversation) answerOf(ctx context.Context, q *request) (response, []by
 		select {
 		case <-p.done:
 		case <-limit.C:
-			r.Failure = &failure{Text: fmt.Sprintf("killed, but not gone after %v: does it wait for a disk that does not answer?", endLimit+outputDelay)}
+			return nil, fmt.Errorf("killed, but not gone after %v: does it wait for a disk that does not answer?", endLimit+outputDelay)
 		case <-ctx.Done():
-			r.Failure = &failure{Kind: notKnown, Text: "the agent is ending"}
+			return nil, errEnding
 		}
 	case opCPU:
 		r.CPU, _ = p.kept.CPU()
 	case opFetch:
-		piece, err := p.fetch(q.Fetch)
-		if err != nil {
-			r.Failure = &failure{Text: err.Error()}
-		}
-		return r, piece
+		return p.fetch(q.Fetch)
 	}
-	return r, nil
+	return nil, nil
 }
 
 // fetch reads a piece of an output of a program that has ended.

@@ -197,7 +197,7 @@ func (s *Server) facts(ctx context.Context) (Facts, error) {
 	p.start(&startOrder{Args: s.Self, Stdout: true}, nil)
 	defer p.forget()
 	if p.failed != nil {
-		return Facts{}, fmt.Errorf("facts: %s", p.failed.Text)
+		return Facts{}, fmt.Errorf("facts: %v", p.failed)
 	}
 	limited, cancel := context.WithTimeout(ctx, factsLimit)
 	defer cancel()

@@ -10,7 +10,7 @@ import (
 )
 
 // lookUp finds a program, or says what is to be done.
-func lookUp(program, dir string, env []string) (string, *failure) {
+func lookUp(program, dir string, env []string) (string, error) {
 	found, refused, path := testbed.LookUp(program, dir, env)
 	switch {
 	case found != "":
@@ -21,15 +21,20 @@ func lookUp(program, dir string, env []string) (string, *failure) {
 	return "", &failure{Kind: notInPath, Text: fmt.Sprintf("%s is not in the pod's PATH=%s; is it in the image?", testbed.Quote([]string{program}), path)}
 }
 
-// kindOf is what is left of an error's kind on its way to the client.
-func kindOf(err error) failureKind {
+// failureOf is an error on its way to the client; nil for none.
+func failureOf(err error) *failure {
+	var known *failure
 	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &known):
+		return known
 	case errors.Is(err, fs.ErrNotExist):
-		return notThere
+		return &failure{Kind: notThere, Text: err.Error()}
 	case errors.Is(err, fs.ErrPermission):
-		return notAllowed
+		return &failure{Kind: notAllowed, Text: err.Error()}
 	}
-	return ""
+	return &failure{Text: err.Error()}
 }
 
 // remoteError is a failure as the client's caller gets it: its text, and the

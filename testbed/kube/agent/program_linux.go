@@ -32,7 +32,7 @@ type program struct {
 
 	forked    chan struct{} // closed when kept or failed is set
 	kept      *process.Program
-	failed    *failure      // why it could not be started
+	failed    error         // why it could not be started
 	done      chan struct{} // closed when all is gone and end is set
 	end       ending
 	forgotten sync.Once
@@ -52,25 +52,24 @@ func (p *program) start(order *startOrder, stdin []byte) {
 	}()
 }
 
-func (p *program) fork(order *startOrder, stdin []byte) *failure {
+func (p *program) fork(order *startOrder, stdin []byte) error {
 	if len(order.Args) == 0 {
-		return &failure{Text: "start: no command given"}
+		return errors.New("start: no command given")
 	}
 	mark := markVariable + "=" + p.mark
 	env := append(append(os.Environ(), order.Env...), mark)
-	path, failed := lookUp(order.Args[0], order.Dir, env)
-	if failed != nil {
-		return failed
+	path, err := lookUp(order.Args[0], order.Dir, env)
+	if err != nil {
+		return err
 	}
-	err := p.makeFiles(order)
-	if err == nil {
+	if err = p.makeFiles(order); err == nil {
 		err = p.exec(process.Order{
 			Path: path, Args: order.Args, Env: env, Dir: order.Dir, Stdout: p.stdout, Stderr: p.stderr,
 			Mark: []string{mark}, Attributes: &syscall.SysProcAttr{Setsid: true},
 		}, stdin)
 	}
 	if err != nil {
-		return &failure{Kind: kindOf(err), Text: fmt.Sprintf("start %s: %v", testbed.Quote(order.Args), err)}
+		return fmt.Errorf("start %s: %w", testbed.Quote(order.Args), err)
 	}
 	return nil
 }

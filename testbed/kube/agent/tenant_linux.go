@@ -150,18 +150,19 @@ func (t *tenant) start(name string, order *startOrder, stdin []byte) (*program, 
 		p.start(order, stdin)
 	}
 	<-p.forked
-	return p, nil
+	return p, p.failed
 }
 
-// program finds one.
-func (t *tenant) program(name string) (*program, *failure) {
+// program finds one that was started.
+func (t *tenant) program(name string) (*program, error) {
 	t.mu.Lock()
-	defer t.mu.Unlock()
 	p := t.programs[name]
+	t.mu.Unlock()
 	if p == nil {
 		return nil, &failure{Kind: notKnown, Text: "the agent does not know this program: it was restarted, or has not heard of this Tare for so long that it ended everything"}
 	}
-	return p, nil
+	<-p.forked
+	return p, p.failed
 }
 
 // drop kills and forgets a program. Until it is gone it is one of the session, so
