@@ -7,10 +7,10 @@
 // within the round makes the sign of what is left a fair coin, which is all that
 // the signed-rank interval assumes. That is why the figures of bench/method hold
 // for noise of any kind. Imported trials are mostly no pairs but independent
-// samples; samples.go, observe.go and diagnostics.go say what may then be doubted.
+// samples; observe.go and diagnostics.go say what may then be doubted.
 //
 // The way through the files: table.go puts trials where they stand in the plan;
-// pairs.go gathers what a comparison rests on; package contrast estimates it;
+// values.go gathers what a comparison rests on; package contrast estimates it;
 // judge.go decides, the controls first and then the
 // treatments as one family; reason.go holds why something is not resolved, and
 // finding.go what a reader must know besides: typed values with their figures, of

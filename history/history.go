@@ -27,8 +27,8 @@
 //
 // The way through the files: read.go finds and reads runs, run.go keeps what a
 // history needs of one, series.go makes series of them, change.go, interlude.go
-// and place.go find changes and how sure their place is, growth.go and predict.go
-// compare a new run; parameters.go and events.go say what differed between runs,
+// and place.go find changes and how sure their place is, growth.go compares a new run;
+// differences.go says what differed between runs,
 // scale.go is the scale that everything is computed on.
 package history
 
