@@ -57,17 +57,15 @@ func diagnoseSeries(run *Run, seed uint64) {
 // diagnosticLevels gives the level of one diagnostic of one series, for headline
 // metrics and for the others.
 func diagnosticLevels(run *Run) map[bool]float64 {
+	series := map[bool]int{}
+	for _, c := range run.Cells {
+		for _, m := range c.Metrics {
+			series[m.Metric.Headline] += len(m.Arms)
+		}
+	}
 	level := map[bool]float64{}
 	for _, headline := range []bool{true, false} {
-		series := 0
-		for _, c := range run.Cells {
-			for _, m := range c.Metrics {
-				if m.Metric.Headline == headline {
-					series += len(m.Arms)
-				}
-			}
-		}
-		level[headline] = diagnosticLevel / diagnosticKinds / float64(max(series, 1))
+		level[headline] = diagnosticLevel / diagnosticKinds / float64(max(series[headline], 1))
 	}
 	return level
 }

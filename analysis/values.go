@@ -32,6 +32,16 @@ func (v *Values) Between(cell, base, arm string, m experiment.Metric) contrast.D
 	return v.table.compared(c, a, b, m)
 }
 
+// Sample is every usable value of an arm, in the order measured; of several valid
+// trials of a round the last.
+func (v *Values) Sample(cell, arm string, m experiment.Metric) []float64 {
+	c, a, ok := v.table.place(cell, arm)
+	if !ok {
+		return nil
+	}
+	return v.table.sample(c, a, m)
+}
+
 // compared collects what arm a and the baseline b have to say of a metric.
 func (t *table) compared(c, a, b int, m experiment.Metric) contrast.Data {
 	if t.plan.Paired() {
@@ -53,17 +63,10 @@ func (t *table) sample(c, a int, m experiment.Metric) []float64 {
 
 // pair collects the pairs of arm a with the baseline b in cell c.
 func (t *table) pair(c, a, b int, m experiment.Metric) contrast.Data {
-	p := contrast.Data{Metric: m, Paired: true}
-	arm, base := t.slots[c][a], t.slots[c][b]
 	n := len(t.at[c])
-	floats := make([]float64, 0, 3*n)
-	take := func() (s []float64) {
-		s = floats[len(floats) : len(floats) : len(floats)+n]
-		floats = floats[:len(floats)+n]
-		return s
-	}
-	p.Contrasts, p.Baseline, p.Treated = take(), take(), take()
-	p.Rounds, p.Moved = make([]int, 0, n), make([]int, 0, n)
+	p := contrast.Data{Metric: m, Paired: true, Contrasts: make([]float64, 0, n), Baseline: make([]float64, 0, n), Treated: make([]float64, 0, n),
+		Rounds: make([]int, 0, n), Moved: make([]int, 0, n)}
+	arm, base := t.slots[c][a], t.slots[c][b]
 	for i := range arm {
 		x, okArm := value(arm[i].valid, m)
 		y, okBase := value(base[i].valid, m)

@@ -80,13 +80,13 @@ func (p *properties) addLeaves(group Group, prefix string, leaves []map[string]s
 // group.
 func (p properties) apart() (differences, same []Property) {
 	slices.SortStableFunc(p, func(a, b Property) int {
-		if a.Minor != b.Minor {
-			if a.Minor {
-				return 1
-			}
-			return -1
+		if a.Minor == b.Minor {
+			return slices.Index(groups, a.Group) - slices.Index(groups, b.Group)
 		}
-		return slices.Index(groups, a.Group) - slices.Index(groups, b.Group)
+		if a.Minor {
+			return 1
+		}
+		return -1
 	})
 	differences, same = []Property{}, []Property{}
 	for _, one := range p {

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"tare/analysis"
-	"tare/analysis/contrast"
 	"tare/experiment"
 	"tare/journal"
 	"tare/machine"
@@ -145,19 +144,12 @@ func levels(j *journal.Run) []value {
 		return nil
 	}
 	machine := plan.ArmWith(experiment.Treatment) != ""
-	trials := map[string][]*journal.Trial{} // by cell
-	for i := range j.Trials {
-		if t := &j.Trials[i]; t.Arm == name && t.Valid() {
-			trials[t.Cell] = append(trials[t.Cell], t)
-		}
-	}
-	asked := newAsker(plan)
+	values, asked := analysis.ValuesOf(plan, j.Trials), newAsker(plan)
 	var list []value
 	for _, cell := range plan.Cells {
-		latest := lastOfRounds(trials[cell.ID])
 		for _, m := range cell.Metrics {
 			v := value{key: keyOf(cell.ID, name, m, OfLevel), metric: m, asked: asked.of(cell.ID, name), machine: machine, z: z(plan)}
-			if v.estimate = median(latest, m, float64(plan.Confidence)); v.estimate == nil {
+			if v.estimate = median(values.Sample(cell.ID, name, m), float64(plan.Confidence)); v.estimate == nil {
 				v.why = NoValidTrial{}
 			}
 			list = append(list, v)
@@ -166,39 +158,16 @@ func levels(j *journal.Run) []value {
 	return list
 }
 
-// lastOfRounds keeps the last of several valid trials of a round, as the
-// analysis does.
-func lastOfRounds(trials []*journal.Trial) []*journal.Trial {
-	at := make(map[int]int, len(trials))
-	var list []*journal.Trial
-	for _, t := range trials {
-		if i, again := at[t.Round]; again {
-			list[i] = t
-			continue
-		}
-		at[t.Round] = len(list)
-		list = append(list, t)
-	}
-	return list
-}
-
 // median is a level: the median with its interval by order statistics, or
 // without width where there are too few values; nil if there are none.
-func median(trials []*journal.Trial, m experiment.Metric, confidence float64) *analysis.Interval {
-	values := make([]float64, 0, len(trials))
-	for _, t := range trials {
-		if v, ok := t.Values[m.Name]; ok && contrast.Usable(v, m) {
-			values = append(values, v)
-		}
-	}
+func median(values []float64, confidence float64) *analysis.Interval {
 	if len(values) == 0 {
 		return nil
 	}
 	if i, _, err := stats.MedianInterval(values, confidence); err == nil {
 		return &analysis.Interval{Point: i.Point, Lo: i.Lo, Hi: i.Hi}
 	}
-	slices.Sort(values)
-	middle := stats.Quantile(values, 0.5)
+	middle := stats.Median(values)
 	return &analysis.Interval{Point: middle, Lo: middle, Hi: middle}
 }
 

@@ -1,12 +1,15 @@
 package journal
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -102,10 +105,7 @@ func (r *Raw) failed(file string, err error) error {
 // finish closes what is still open and makes the directory itself durable.
 func (r *Raw) finish() error {
 	r.mu.Lock()
-	var open []*rawFile
-	for w := range r.open {
-		open = append(open, w)
-	}
+	open := slices.Collect(maps.Keys(r.open))
 	r.mu.Unlock()
 	for _, w := range open {
 		_ = w.Close() // its error is kept
@@ -163,26 +163,15 @@ const maxName = 100
 // letters, digits and "._=-" stay, runs of anything else become "_", and it
 // begins with a letter or digit.
 func plain(name string) string {
-	var b strings.Builder
-	for _, c := range name {
-		switch {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9':
-			b.WriteRune(c)
-		case b.Len() > 0 && strings.ContainsRune("._=-", c):
-			b.WriteRune(c)
-		case b.Len() > 0 && !strings.HasSuffix(b.String(), "_"):
-			b.WriteByte('_')
-		}
-		if b.Len() == maxName {
-			break
-		}
-	}
-	s := strings.TrimRight(b.String(), "_.")
-	if s == "" {
-		return "unnamed"
-	}
-	return device.ReplaceAllString(s, "${1}_$2")
+	name = unfit.ReplaceAllString(unfitBefore.ReplaceAllString(name, ""), "_")
+	name = strings.TrimRight(name[:min(len(name), maxName)], "_.")
+	return device.ReplaceAllString(cmp.Or(name, "unnamed"), "${1}_$2")
 }
+
+var (
+	unfitBefore = regexp.MustCompile(`^[^A-Za-z0-9]+`)
+	unfit       = regexp.MustCompile(`_?[^A-Za-z0-9._=-]+`)
+)
 
 // device matches the names that Windows keeps for devices, whatever follows a dot.
 var device = regexp.MustCompile(`(?i)^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?$`)

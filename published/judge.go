@@ -22,6 +22,8 @@ func judge(run *analysis.Run, trials []journal.Trial, shown []string, reference 
 		said[place{c.Cell, c.Metric.Name, base, c.Arm}] = c
 		restated[[2]string{c.Cell, c.Metric.Name}] = c.Restates
 	}
+	// What concerns the control is the run's own affair.
+	treatment := func(arm string) bool { return run.Plan.Arm(arm).Role == experiment.Treatment }
 	values := analysis.ValuesOf(run.Plan, trials)
 	var questions []analysis.Question
 	var places []place
@@ -29,7 +31,7 @@ func judge(run *analysis.Run, trials []journal.Trial, shown []string, reference 
 		for _, m := range cell.Metrics {
 			for _, p := range pairs(run.Plan, shown, reference) {
 				at := place{cell.ID, m.Name, shown[p[0]], shown[p[1]]}
-				if said[at] == nil && treatments(run.Plan, at.a, at.b) {
+				if said[at] == nil && treatment(at.a) && treatment(at.b) {
 					questions = append(questions, analysis.Question{Cell: cell.ID, Arm: at.b, Against: at.a, Observational: run.Observation != nil,
 						Restates: restated[[2]string{cell.ID, m.Name}], Data: values.Between(cell.ID, at.a, at.b, m)})
 					places = append(places, at)
@@ -44,16 +46,4 @@ func judge(run *analysis.Run, trials []journal.Trial, shown []string, reference 
 		said[places[i]] = &c
 	}
 	return said
-}
-
-// treatments says whether both arms are: what concerns the control is the run's
-// own affair.
-func treatments(plan *experiment.Plan, a, b string) bool {
-	n := 0
-	for _, arm := range plan.Arms {
-		if arm.Role == experiment.Treatment && (arm.Name == a || arm.Name == b) {
-			n++
-		}
-	}
-	return n == 2
 }
