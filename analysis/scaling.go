@@ -78,10 +78,8 @@ func scalings(t *table) []Scaling {
 			if !l.everywhere(t.plan, m) {
 				continue
 			}
-			s := Scaling{Workload: first.Workload, Factor: l.factor, Held: l.held, X: l.x, Unit: l.unit, Metric: m}
-			if base := role(t.plan, experiment.Baseline); base >= 0 {
-				s.Baseline = t.plan.Arms[base].Name
-			}
+			s := Scaling{Workload: first.Workload, Factor: l.factor, Held: l.held, X: l.x, Unit: l.unit, Metric: m,
+				Baseline: t.plan.ArmWith(experiment.Baseline)}
 			for _, c := range l.cells {
 				s.Cells = append(s.Cells, t.plan.Cells[c].ID)
 			}
@@ -155,9 +153,8 @@ func (l *ladder) climb(plan *experiment.Plan) bool {
 // everywhere says whether all cells have the metric.
 func (l *ladder) everywhere(plan *experiment.Plan, m experiment.Metric) bool {
 	return !slices.ContainsFunc(l.cells, func(c int) bool {
-		return !slices.ContainsFunc(plan.Cells[c].Metrics, func(o experiment.Metric) bool {
-			return o.Name == m.Name && o.Unit == m.Unit && o.Scale == m.Scale
-		})
+		own := plan.Cells[c].Metric(m.Name)
+		return own == nil || own.Unit != m.Unit || own.Scale != m.Scale
 	})
 }
 
@@ -193,21 +190,14 @@ type climbing struct {
 
 // climbs collects the values of an arm and fits a line to each round.
 func (t *table) climbs(l ladder, arm int, m experiment.Metric) climbing {
-	byRound := make([]map[int]float64, len(l.cells))
-	for k, c := range l.cells {
-		byRound[k] = map[int]float64{}
-		for i, s := range t.slots[c][arm] {
-			if v, ok := value(s.valid, m); ok {
-				byRound[k][t.at[c][i]] = v
-			}
-		}
-	}
 	var c climbing
 	for _, round := range t.rounds {
 		y := make([]float64, 0, len(l.x))
-		for k := range l.cells {
-			if v, ok := byRound[k][round]; ok {
-				y = append(y, v)
+		for _, cell := range l.cells {
+			if at, there := slices.BinarySearch(t.at[cell], round); there {
+				if v, ok := value(t.slots[cell][arm][at].valid, m); ok {
+					y = append(y, v)
+				}
 			}
 		}
 		line, err := stats.FitLine(l.x, y)
@@ -222,18 +212,12 @@ func (t *table) climbs(l ladder, arm int, m experiment.Metric) climbing {
 // moderate says whether a number can be squared and summed.
 func moderate(v float64) bool { return math.Abs(v) < 1e150 } // false for NaN
 
-// slopes are those of the rounds.
-func (c *climbing) slopes() []float64 {
-	list := make([]float64, len(c.lines))
-	for i, l := range c.lines {
-		list[i] = l.Slope
-	}
-	return list
-}
-
 // describe estimates the line of an arm.
 func (c *climbing) describe(plan *experiment.Plan, l ladder) ScalingArm {
-	s := ScalingArm{Rounds: c.rounds, Slopes: c.slopes()}
+	s := ScalingArm{Rounds: c.rounds}
+	for _, l := range c.lines {
+		s.Slopes = append(s.Slopes, l.Slope)
+	}
 	at, method, _, ok := located(plan, s.Slopes, c.rounds)
 	s.Slope, s.Method, s.PointOnly = at, method, !ok
 	for k, x := range l.x {

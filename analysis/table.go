@@ -136,13 +136,13 @@ func (t *table) add(s *slot, trial *journal.Trial) {
 	}
 }
 
-// attemptsAllowed is the plan's number of attempts, at least one.
-func (t *table) attemptsAllowed() int { return max(t.plan.Attempts, 1) }
-
 // settled says whether nothing more is to come of a slot: it is valid, out of
 // attempts, or its round is over. To what is imported nothing comes.
 func (t *table) settled(s *slot, round int) bool {
-	return t.plan.Import != nil && s.attempts > 0 || s.valid != nil || s.attempts >= t.attemptsAllowed() || s.attempts > 0 && round < t.final
+	if s.valid != nil || s.attempts == 0 {
+		return s.valid != nil
+	}
+	return t.plan.Import != nil || s.attempts >= t.plan.Attempts || round < t.final
 }
 
 // counts counts trials against the number of rounds that the run is to have.

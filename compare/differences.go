@@ -24,7 +24,9 @@ func (c *comparison) differences() {
 	c.compareMachines(&p)
 	c.compareCells(&p, Testbed, func(*experiment.Cell) string { return "" }, func(cell *experiment.Cell) any { return cell.Testbed })
 	c.compareCells(&p, Workloads, func(cell *experiment.Cell) string { return cell.Workload + ": " }, func(cell *experiment.Cell) any { return cell.Config })
-	c.compareDesigns(&p)
+	p.addLeaves(Design, "", c.leaves(designOf))
+	p.addLeaves(Testbed, "", c.leaves(func(plan *experiment.Plan) map[string]string { return map[string]string{"kind": plan.Testbed} }))
+	p.addLeaves(Tools, "", c.leaves(func(plan *experiment.Plan) map[string]string { return map[string]string{"Tare": plan.Version} }))
 	c.result.Differences, c.result.Same = p.apart()
 }
 
@@ -209,14 +211,8 @@ func (c *comparison) compareCells(p *properties, group Group, prefix func(*exper
 	}
 }
 
-// compareDesigns compares how the runs were laid out and judged. The seed only
-// draws an order, and does not count.
-func (c *comparison) compareDesigns(p *properties) {
-	p.addLeaves(Design, "", c.leaves(designOf))
-	p.addLeaves(Testbed, "", c.leaves(func(plan *experiment.Plan) map[string]string { return map[string]string{"kind": plan.Testbed} }))
-	p.addLeaves(Tools, "", c.leaves(func(plan *experiment.Plan) map[string]string { return map[string]string{"Tare": plan.Version} }))
-}
-
+// designOf is how a run was laid out and judged. The seed only draws an order, and
+// does not count.
 func designOf(plan *experiment.Plan) map[string]string {
 	m := map[string]string{
 		"confidence":         factor.Text(plan.Confidence),

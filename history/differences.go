@@ -171,7 +171,11 @@ func note(runs []*Run) {
 		r.Events = nil
 		if f.environment != nil {
 			if last.environment != nil {
-				r.Events = append(r.Events, machines(last.environment, f.environment)...)
+				for _, p := range machine.Properties(last.environment, f.environment) {
+					if !p.Same() {
+						r.Events = append(r.Events, Difference{What: p.Name, Is: p.Values[1], Was: p.Values[0], Machine: true})
+					}
+				}
 			}
 			last.environment = f.environment
 		}
@@ -186,15 +190,4 @@ func note(runs []*Run) {
 		}
 		last.design = f.design
 	}
-}
-
-// machines says in what two machines differ.
-func machines(was, is *machine.Environment) []Difference {
-	var list []Difference
-	for _, p := range machine.Properties(was, is) {
-		if !p.Same() {
-			list = append(list, Difference{What: p.Name, Is: p.Values[1], Was: p.Values[0], Machine: true})
-		}
-	}
-	return list
 }

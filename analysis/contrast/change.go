@@ -25,10 +25,8 @@ func Changed(from, to Data) Data {
 	}
 	d.estimate = func(r Rules) Estimate {
 		samples := append(from.weighted(-1), to.weighted(1)...)
-		v := seen(stats.WelchSum(samples, r.Confidence))
-		if v.OK && r.tests(d.Metric) {
-			v.Equiv = orOne(stats.EquivalenceWelchSum(samples, r.Margin))
-		}
+		e, err := stats.WelchSum(samples, r.Confidence)
+		v := r.seen(d.Metric, e, err, func() (float64, error) { return stats.EquivalenceWelchSum(samples, r.Margin) })
 		return Estimate{Method: MethodWelchSum, Main: v, T: v}.spreads(from.spread(), to.spread())
 	}
 	return d

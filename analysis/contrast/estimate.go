@@ -157,19 +157,13 @@ var none = View{P: 1, Equiv: 1}
 
 // signedRank is there as soon as the number of pairs allows its interval.
 func (r Rules) signedRank(d *Data) View {
-	v := seen(stats.SignedRank(d.Contrasts, r.Confidence))
-	if v.OK && r.tests(d.Metric) {
-		v.Equiv = orOne(stats.EquivalenceSignedRank(d.Contrasts, r.Margin))
-	}
-	return v
+	e, err := stats.SignedRank(d.Contrasts, r.Confidence)
+	return r.seen(d.Metric, e, err, func() (float64, error) { return stats.EquivalenceSignedRank(d.Contrasts, r.Margin) })
 }
 
 func (r Rules) pairedT(d *Data) View {
-	v := seen(stats.PairedT(d.Contrasts, r.Confidence))
-	if v.OK && r.tests(d.Metric) {
-		v.Equiv = orOne(stats.EquivalenceT(d.Contrasts, r.Margin))
-	}
-	return v
+	e, err := stats.PairedT(d.Contrasts, r.Confidence)
+	return r.seen(d.Metric, e, err, func() (float64, error) { return stats.EquivalenceT(d.Contrasts, r.Margin) })
 }
 
 // stein is there where a pilot of varying values sets the number of rounds.
@@ -178,11 +172,10 @@ func (r Rules) stein(d *Data) View {
 	if !r.Pilot || sd == 0 {
 		return none
 	}
-	v := seen(stats.SteinInterval(sd, d.Pilot, d.Contrasts, r.Confidence))
-	if v.OK && r.tests(d.Metric) {
-		v.Equiv = orOne(stats.EquivalenceStein(sd, d.Pilot, d.Contrasts, r.Margin))
-	}
-	return v
+	e, err := stats.SteinInterval(sd, d.Pilot, d.Contrasts, r.Confidence)
+	return r.seen(d.Metric, e, err, func() (float64, error) {
+		return stats.EquivalenceStein(sd, d.Pilot, d.Contrasts, r.Margin)
+	})
 }
 
 // hull claims only what both views claim: the point of the first, the smallest
@@ -193,23 +186,18 @@ func hull(a, b View) View {
 	return a
 }
 
-// tests says whether equivalence is tested on a metric.
-func (r Rules) tests(m experiment.Metric) bool {
-	return r.Margin > 0 && m.Scale != experiment.Difference
-}
-
-// seen turns an estimate into a view. An error means that the values allow no
-// estimate (too few, or no spread for a t interval): there is then none.
-func seen(e stats.Estimate, err error) View {
+// seen turns an estimate into a view, with a test of equivalence where there is a
+// margin for the metric. An error means that the values allow no estimate (too few,
+// or no spread for a t interval): there is then none.
+func (r Rules) seen(m experiment.Metric, e stats.Estimate, err error, equivalence func() (float64, error)) View {
 	if err != nil || math.IsNaN(e.P) || math.IsNaN(e.Lo) || math.IsNaN(e.Hi) {
 		return none
 	}
-	return View{OK: true, At: e.Interval, P: e.P, Equiv: 1}
-}
-
-func orOne(p float64, err error) float64 {
-	if err != nil || math.IsNaN(p) {
-		return 1
+	v := View{OK: true, At: e.Interval, P: e.P, Equiv: 1}
+	if r.Margin > 0 && m.Scale != experiment.Difference {
+		if p, err := equivalence(); err == nil && !math.IsNaN(p) {
+			v.Equiv = p
+		}
 	}
-	return p
+	return v
 }

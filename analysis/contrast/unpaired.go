@@ -33,16 +33,10 @@ func scaled(values []float64, m experiment.Metric) []float64 {
 // and by Welch's t together where the sizes allow both, by t alone below that.
 func (r Rules) twoSamples(base, arm []float64, m experiment.Metric) Estimate {
 	e := Estimate{}.spreads(Deviation(base), Deviation(arm))
-	e.T = seen(stats.WelchT(base, arm, r.Confidence))
-	rank := seen(stats.RankSum(base, arm, r.Confidence))
-	if r.tests(m) {
-		if e.T.OK {
-			e.T.Equiv = orOne(stats.EquivalenceWelch(base, arm, r.Margin))
-		}
-		if rank.OK {
-			rank.Equiv = orOne(stats.EquivalenceRankSum(base, arm, r.Margin))
-		}
-	}
+	byT, err := stats.WelchT(base, arm, r.Confidence)
+	e.T = r.seen(m, byT, err, func() (float64, error) { return stats.EquivalenceWelch(base, arm, r.Margin) })
+	byRanks, err := stats.RankSum(base, arm, r.Confidence)
+	rank := r.seen(m, byRanks, err, func() (float64, error) { return stats.EquivalenceRankSum(base, arm, r.Margin) })
 	switch {
 	case rank.OK && e.T.OK:
 		e.Method, e.Main = MethodTwoSample, hull(rank, e.T)
