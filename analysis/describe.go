@@ -104,7 +104,6 @@ func sessions(trials []journal.Trial, start time.Time) []Session {
 	return list
 }
 
-// harness sums up what Tare itself cost, over all trials.
 func harness(trials []journal.Trial) Harness {
 	var cpu, around, wall, prepared float64
 	for i := range trials {

@@ -38,7 +38,6 @@ func (u unitEffects) at(c unitCase) float64 {
 	return v
 }
 
-// unitOf is the case of a hypothesis.
 func unitOf(h *hypothesis, alpha, power float64) unitCase {
 	c := unitCase{n: len(h.Contrasts), alpha: alpha, power: power, ranks: contrast.Ranks(h.Method)}
 	if !h.Paired {

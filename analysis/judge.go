@@ -95,7 +95,6 @@ func (j *judgement) compare(t *table) {
 	}
 }
 
-// hypothesis estimates the comparison of arm a with the baseline b.
 func (j *judgement) hypothesis(t *table, c, a, b int, m experiment.Metric) *hypothesis {
 	cell := t.plan.Cells[c]
 	h := j.estimated(Question{Cell: cell.ID, Arm: t.plan.Arms[a].Name, Restates: t.restates(c, m), Observational: t.plan.Import != nil,

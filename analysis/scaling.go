@@ -66,7 +66,6 @@ type SlopeDifference struct {
 	Method    string  `json:"method"`              // of the interval
 }
 
-// scalings finds every line of a run.
 func scalings(t *table) []Scaling {
 	if !t.plan.Paired() {
 		return nil
@@ -150,7 +149,6 @@ func (l *ladder) climb(plan *experiment.Plan) bool {
 	return len(l.x) == len(x) // no level twice
 }
 
-// everywhere says whether all cells have the metric.
 func (l *ladder) everywhere(plan *experiment.Plan, m experiment.Metric) bool {
 	return !slices.ContainsFunc(l.cells, func(c int) bool {
 		own := plan.Cells[c].Metric(m.Name)
@@ -158,7 +156,6 @@ func (l *ladder) everywhere(plan *experiment.Plan, m experiment.Metric) bool {
 	})
 }
 
-// lines fits the lines of all arms.
 func (t *table) lines(l ladder, m experiment.Metric) []ScalingArm {
 	base := role(t.plan, experiment.Baseline)
 	var list []ScalingArm
@@ -212,7 +209,6 @@ func (t *table) climbs(l ladder, arm int, m experiment.Metric) climbing {
 // moderate says whether a number can be squared and summed.
 func moderate(v float64) bool { return math.Abs(v) < 1e150 } // false for NaN
 
-// describe estimates the line of an arm.
 func (c *climbing) describe(plan *experiment.Plan, l ladder) ScalingArm {
 	s := ScalingArm{Rounds: c.rounds}
 	for _, l := range c.lines {

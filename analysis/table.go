@@ -59,7 +59,6 @@ func tabulate(plan *experiment.Plan, trials []journal.Trial, data admission) *ta
 	return t
 }
 
-// place finds a cell and an arm by their names.
 func (t *table) place(cell, arm string) (c, a int, ok bool) {
 	c, okCell := t.cells[cell]
 	a, okArm := t.arms[arm]
@@ -255,7 +254,6 @@ func (t *table) inOrder(trials []journal.Trial) {
 	}
 }
 
-// byStart sorts trials by their start if all of them tell it.
 func byStart(list []*journal.Trial) {
 	if slices.ContainsFunc(list, func(t *journal.Trial) bool { return t.Start.IsZero() }) {
 		return

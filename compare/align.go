@@ -96,7 +96,6 @@ func (c *comparison) missing(what, name string, has func(*experiment.Plan) bool)
 	}
 }
 
-// alignMetrics gives the metrics of a cell.
 func (c *comparison) alignMetrics(id string) []shared {
 	var list []shared
 	for _, in := range c.in {

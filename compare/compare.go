@@ -242,7 +242,6 @@ func (c *comparison) order() []int {
 	return list
 }
 
-// describe says what a run is.
 func (c *comparison) describe(i int) Run {
 	in := c.in[i]
 	r := Run{Number: i + 1, Name: in.Name, Experiment: in.Run.Plan.Name, Testbed: in.Run.Plan.Testbed, Start: in.Run.Start,

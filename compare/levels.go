@@ -56,7 +56,6 @@ func (c *comparison) own(s shared, run int, arm string) *analysis.Comparison {
 	return c.in[run].Run.Comparison(s.cell, arm, s.metric.Name)
 }
 
-// question compares an arm of a run with the reference.
 func (c *comparison) question(s shared, run int, arm string) analysis.Question {
 	ref := c.reference.Run - 1
 	q := analysis.Question{Cell: s.cell, Arm: arm, Against: fmt.Sprint(run + 1), Restates: c.restates(s.cell, s.metric.Name),

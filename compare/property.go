@@ -35,7 +35,6 @@ type Property struct {
 	differs bool
 }
 
-// properties collects what is told.
 type properties []Property
 
 // add takes a property up. Only the runs for which has is true are compared;

@@ -28,6 +28,7 @@ import (
 	"time"
 
 	"tare/analysis"
+	"tare/analysis/contrast"
 	"tare/experiment"
 	"tare/experiment/quantity"
 	"tare/stats"
@@ -125,6 +126,9 @@ type Case struct {
 	Seconds   float64           `json:"seconds,omitempty"` // its share of the time of the arm's trials in the cell
 	// The part of the history that a case is about; nil without a history.
 	History *Stretch `json:"history,omitempty"`
+
+	data     contrast.Data // of a run's own baseline
+	estimate contrast.Estimate
 }
 
 // Stretch is the part of a history that a run is compared with.
@@ -153,7 +157,6 @@ func (r *Result) Count(o Outcome) int {
 	return n
 }
 
-// conclude sets the outcome of the whole from those of the cases.
 func (r *Result) conclude() {
 	switch {
 	case !r.Valid:

@@ -78,7 +78,6 @@ func (l *Limits) strange(arm, rest string, arms []string) error {
 	return &LimitError{fmt.Sprintf("the run compares no arm %q with the baseline", arm), hint}
 }
 
-// limitError is the error of a key as one of a budget.
 func limitError(err error) error {
 	var key *experiment.KeyError
 	if errors.As(err, &key) {

@@ -30,7 +30,8 @@ func Fewest(plan *experiment.Plan) (cases, pass, fail int) {
 // to stand Holm's correction as well, for the number of cases at worst. It is a
 // guess from one run: at that number the chance of a decision is about one half
 // if the estimate is right.
-func needed(c *Case, d *contrast.Data, est contrast.Estimate, level float64, cases int) int {
+func needed(c *Case, level float64, cases int) int {
+	d := &c.data
 	switch c.Reason {
 	case Straddles, NotByHolm:
 	case TooFew:
@@ -38,7 +39,7 @@ func needed(c *Case, d *contrast.Data, est contrast.Estimate, level float64, cas
 	default:
 		return 0
 	}
-	at, limit := est.Main.At, contrast.FromOverhead(c.Limit.Value, d.Metric)
+	at, limit := c.estimate.Main.At, contrast.FromOverhead(c.Limit.Value, d.Metric)
 	distance, side, least := limit-at.Point, at.Hi-at.Point, fewest(d.Paired, level)
 	if d.Metric.Scale != experiment.Difference && d.Metric.Better == experiment.Higher {
 		distance, side = at.Point-limit, at.Point-at.Lo

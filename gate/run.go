@@ -38,12 +38,11 @@ func Run(run *analysis.Run, trials []journal.Trial, limits *Limits, o Options) (
 	}
 	r.settle(trials, o)
 	for i := range r.Cases {
-		r.Cases[i].Needed = needed(&r.Cases[i], &j.data[i], j.estimates[i], r.Level, len(r.Cases))
+		r.Cases[i].Needed = needed(&r.Cases[i], r.Level, len(r.Cases))
 	}
 	return r, nil
 }
 
-// resultOf is a result without cases.
 func resultOf(run *analysis.Run, trials []journal.Trial) *Result {
 	r := &Result{
 		Schema: Schema, Run: run.Directory, Name: run.Plan.Name, Valid: run.Valid, Reasons: run.Reasons, Finished: run.Finished, Observation: run.Observation,
@@ -112,15 +111,12 @@ func (r *Result) share(trials []journal.Trial) {
 	}
 }
 
-// judge makes the estimates that cases rest on. Data and estimates run in
-// parallel with the result's cases.
+// judge makes the estimates that cases rest on.
 type judge struct {
-	result    *Result
-	rules     contrast.Rules
-	run       *analysis.Run
-	values    *analysis.Values
-	data      []contrast.Data
-	estimates []contrast.Estimate
+	result *Result
+	rules  contrast.Rules
+	run    *analysis.Run
+	values *analysis.Values
 }
 
 func (j *judge) add(c Case) {
@@ -141,7 +137,7 @@ func (j *judge) add(c Case) {
 	default:
 		c.Reason, c.Bias = j.control(&c)
 	}
-	j.data, j.estimates = append(j.data, d), append(j.estimates, est)
+	c.data, c.estimate = d, est
 	j.result.Cases = append(j.result.Cases, c)
 }
 

@@ -64,7 +64,6 @@ func (s *Series) strand(stretch int) *strand {
 	return out
 }
 
-// describe writes the segments and changes of a strand into its series.
 func (s *strand) describe(runs []*Run, o Options) {
 	if len(s.values) == 0 {
 		return

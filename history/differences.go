@@ -114,7 +114,6 @@ func leaves(into map[string]string, path string, v any) {
 	}
 }
 
-// differs says in what q differs from p.
 func (p *parameters) differs(q *parameters) []Difference {
 	return changed(p.paths, q.paths)
 }

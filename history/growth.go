@@ -238,7 +238,6 @@ func (p prediction) student() distuv.StudentsT {
 	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: p.df}
 }
 
-// interval is that of the difference.
 func (p prediction) interval() stats.Interval {
 	half := p.error * p.student().Quantile(1-(1-Confidence)/2)
 	return stats.Interval{Point: p.difference, Lo: p.difference - half, Hi: p.difference + half}

@@ -58,7 +58,6 @@ func (s scale) value(y float64) float64 {
 	return contrast.Finite(math.Exp(y))
 }
 
-// values maps an interval back.
 func (s scale) values(i stats.Interval) analysis.Interval {
 	return ordered(s.value(i.Point), s.value(i.Lo), s.value(i.Hi))
 }
@@ -72,7 +71,6 @@ func (s scale) change(d float64) float64 {
 	return contrast.Overhead(d*s.sign(), s.metric)
 }
 
-// changes does the same for an interval.
 func (s scale) changes(i stats.Interval) analysis.Interval {
 	return ordered(s.change(i.Point), s.change(i.Lo), s.change(i.Hi))
 }

@@ -91,7 +91,6 @@ func series(runs []*Run, o Options) []Series {
 	return list
 }
 
-// add appends a run's point to the series of a value.
 func (s *Series) add(run int, r *Run, v value) {
 	s.Machine = s.Machine || v.machine
 	p := Point{Run: run, LeftOut: r.LeftOut, Value: v.estimate, asked: v.asked}

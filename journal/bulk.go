@@ -71,7 +71,6 @@ func NewBulk(dir string) (b *Bulk, err error) {
 	return b, nil
 }
 
-// makeBeside makes the directory in which the run is made.
 func makeBeside(dir string) (temporary string, err error) {
 	if err := checkEmpty(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
@@ -185,7 +184,6 @@ func (b *Bulk) Finish(plan *experiment.Plan, remarks []string) error {
 	return errors.Join(syncPath(filepath.Dir(filepath.Clean(b.dir))), b.close())
 }
 
-// notes gives notes.jsonl.
 func (b *Bulk) notes(remarks []string) ([]byte, error) {
 	list := []Note{{Kind: NoteSession, Text: "imported"}}
 	for _, text := range remarks {
@@ -215,7 +213,6 @@ func (b *Bulk) Discard() error {
 	return err
 }
 
-// close gives the directory free.
 func (b *Bulk) close() error {
 	var errs []error
 	if b.trials != nil {

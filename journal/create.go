@@ -176,7 +176,6 @@ func (j *Journal) repair() (dropped []string, err error) {
 	return dropped, nil
 }
 
-// startSession records that the next session begins.
 func (j *Journal) startSession(text string) error {
 	return j.note(Note{Kind: NoteSession, Session: j.run.session() + 1, Text: text})
 }

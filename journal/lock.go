@@ -46,7 +46,6 @@ func takeLock(root *os.Root, dir string) (*os.File, error) {
 	return f, nil
 }
 
-// holder reads the process id from a lock file.
 func holder(f *os.File) int {
 	buf := make([]byte, 32)
 	n, _ := f.ReadAt(buf, 0)

@@ -124,7 +124,6 @@ func (r *Raw) finish() error {
 	return nil
 }
 
-// rawFile is one file of raw output.
 type rawFile struct {
 	raw  *Raw
 	name string

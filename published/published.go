@@ -177,7 +177,6 @@ func pairs(plan *experiment.Plan, shown []string, reference string) [][2]int {
 	return list
 }
 
-// counted counts the trials of a cell by arm.
 func counted(trials []journal.Trial, cell string, shown []string) []Arm {
 	list := make([]Arm, len(shown))
 	for k, name := range shown {
@@ -196,7 +195,6 @@ func counted(trials []journal.Trial, cell string, shown []string) []Arm {
 	return list
 }
 
-// difference relates two means.
 func difference(a, b Moments) Difference {
 	d := Difference{A: a.Arm, B: b.Arm}
 	if a.N == 0 || b.N == 0 || a.Mean <= 0 || b.Mean <= 0 {

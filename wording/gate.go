@@ -10,7 +10,6 @@ import (
 	"tare/safetext"
 )
 
-// gateReasons say why cases have their outcomes.
 var gateReasons = map[gate.Reason]string{
 	gate.Within:      "the interval ends within the limit",
 	gate.Exceeds:     "shown to be over the limit",

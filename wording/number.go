@@ -41,18 +41,14 @@ func Number(v float64, digits int) string {
 
 // thousands puts separators into a decimal number and a true minus before it.
 func thousands(s string) string {
-	sign := ""
-	if strings.HasPrefix(s, "-") {
-		sign, s = MinusSign, s[1:]
+	if rest, ok := strings.CutPrefix(s, "-"); ok {
+		return MinusSign + thousands(rest)
 	}
-	whole, rest := s, ""
-	if dot := strings.IndexByte(s, '.'); dot >= 0 {
-		whole, rest = s[:dot], s[dot:]
-	}
+	whole, _, _ := strings.Cut(s, ".")
 	for i := len(whole) - 3; i > 0; i -= 3 {
-		whole = whole[:i] + "," + whole[i:]
+		s = s[:i] + "," + s[i:]
 	}
-	return sign + whole + rest
+	return s
 }
 
 // MinusSign is the minus of typography. ASCII output turns it back.
@@ -113,11 +109,7 @@ func Signed(v float64, decimals int) string {
 // Share writes a fraction as a percentage with at most two significant digits
 // below 10 %: "4 %", "1.3 %", "0.25 %", "140 %".
 func Share(v float64) string {
-	text := share(v)
-	if text == Missing {
-		return text
-	}
-	return text + " %"
+	return Scale{Label: "%"}.labelled(share(v))
 }
 
 // share is Share without the sign.
@@ -142,7 +134,7 @@ func share(v float64) string {
 }
 
 func TrimZeros(s string) string {
-	if strings.IndexByte(s, '.') < 0 {
+	if !strings.Contains(s, ".") {
 		return s
 	}
 	return strings.TrimRight(strings.TrimRight(s, "0"), ".")

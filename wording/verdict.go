@@ -109,7 +109,6 @@ func Effect(c *analysis.Comparison) string {
 	return text
 }
 
-// isZero says whether an overhead would be written as zero.
 func isZero(c *analysis.Comparison) bool {
 	if manifold(c.Metric, c.Overhead) {
 		return false
@@ -266,7 +265,6 @@ func values(baseline, treated int) string {
 	return fmt.Sprintf("%s of the baseline and %d of the arm", Count(baseline, "value", "values"), treated)
 }
 
-// noun names what a comparison rests on.
 func noun(paired bool) string {
 	if paired {
 		return "pairs"

@@ -3,6 +3,7 @@
 package historytest
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -119,51 +120,42 @@ func (r Run) environment() *machine.Environment {
 // Write writes the run as a directory. Nothing is made durable.
 func (r Run) Write(dir string) error {
 	j := r.Journal(dir)
+	session := journal.Note{Kind: journal.NoteSession, Session: 1, Time: j.Sessions[0].Start, Text: "started"}
+	files := map[string][]any{journal.PlanFile: {j.Plan}, journal.TrialsFile: nil, journal.NotesFile: {noteLine{journal.NoteSchema, session}}}
+	if j.Environment != nil {
+		files[journal.EnvironmentFile] = []any{j.Environment}
+	}
+	for _, t := range j.Trials {
+		files[journal.TrialsFile] = append(files[journal.TrialsFile], trialLine{journal.TrialSchema, t})
+	}
+	if j.Finished {
+		end := journal.Note{Kind: journal.NoteFinished, Session: 1, Time: session.Time.Add(time.Hour), Text: "finished"}
+		files[journal.NotesFile] = append(files[journal.NotesFile], noteLine{journal.NoteSchema, end})
+	}
 	if err := os.MkdirAll(filepath.Join(dir, journal.RawDir), 0o755); err != nil {
 		return err
 	}
-	if err := writeLines(filepath.Join(dir, journal.PlanFile), j.Plan); err != nil {
-		return err
-	}
-	if j.Environment != nil {
-		if err := writeLines(filepath.Join(dir, journal.EnvironmentFile), j.Environment); err != nil {
+	for name, values := range files {
+		var lines bytes.Buffer
+		for _, v := range values {
+			if err := json.NewEncoder(&lines).Encode(v); err != nil {
+				return err
+			}
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), lines.Bytes(), 0o644); err != nil {
 			return err
 		}
 	}
-	var trials, notes []any
-	for i := range j.Trials {
-		trials = append(trials, struct {
-			Schema string `json:"schema"`
-			journal.Trial
-		}{journal.TrialSchema, j.Trials[i]})
-	}
-	for _, n := range []journal.Note{{Kind: journal.NoteSession, Session: 1, Time: j.Sessions[0].Start, Text: "started"},
-		{Kind: journal.NoteFinished, Session: 1, Time: j.Sessions[0].Start.Add(time.Hour), Text: "finished"}} {
-		if n.Kind != journal.NoteFinished || j.Finished {
-			notes = append(notes, struct {
-				Schema string `json:"schema"`
-				journal.Note
-			}{journal.NoteSchema, n})
-		}
-	}
-	if err := writeLines(filepath.Join(dir, journal.TrialsFile), trials...); err != nil {
-		return err
-	}
-	return writeLines(filepath.Join(dir, journal.NotesFile), notes...)
+	return nil
 }
 
-// writeLines writes JSON values, one a line.
-func writeLines(name string, values ...any) error {
-	f, err := os.Create(name)
-	if err != nil {
-		return err
+type (
+	trialLine struct {
+		Schema string `json:"schema"`
+		journal.Trial
 	}
-	defer f.Close()
-	lines := json.NewEncoder(f)
-	for _, v := range values {
-		if err := lines.Encode(v); err != nil {
-			return err
-		}
+	noteLine struct {
+		Schema string `json:"schema"`
+		journal.Note
 	}
-	return f.Close()
-}
+)
