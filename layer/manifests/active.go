@@ -43,12 +43,12 @@ func (c *Config) placed(ctx context.Context, on cluster, given bool) (objects []
 	}
 	values := placeholder.Values{placeholder.Namespace: on.Namespace()}
 	for _, o := range all {
-		namespaced, err := on.Namespaced(ctx, &unstructured.Unstructured{Object: o.fields})
+		namespaced, err := on.Namespaced(ctx, &o.Unstructured)
 		if meta.IsNoMatchError(err) {
-			return nil, nil, fmt.Errorf("the cluster does not know the kind %s of %s: is what defines it installed? %w", o.kind(), o.apiVersion(), err)
+			return nil, nil, fmt.Errorf("the cluster does not know the kind %s of %s: is what defines it installed? %w", o.GetKind(), o.GetAPIVersion(), err)
 		}
 		if err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", o.title(), err)
+			return nil, nil, fmt.Errorf("%s: %w", title(&o.Unstructured), err)
 		}
 		u, err := o.placed(values, namespaced)
 		if err != nil {
@@ -68,7 +68,8 @@ func (a *active) up(ctx context.Context, given bool) error {
 	a.objects = objects
 	for i, why := range outside {
 		if why != "" && !a.config.Exclusive && a.config.Scope != OwnArm {
-			return refusal(title(objects[i]), why)
+			return fmt.Errorf("%s: %s, so that other arms would get it too: "+
+				"set exclusive: true to have it there during the trials of this arm only, or scope: arm if it selects what is this arm's", title(objects[i]), why)
 		}
 	}
 	switch {
@@ -106,9 +107,12 @@ func look(ctx context.Context, on cluster, like *unstructured.Unstructured) (got
 	return nil, false, fmt.Errorf("read %s: %w", title(like), err)
 }
 
-// apply applies the objects and waits for what must hold. It takes them back when
-// that fails.
+// apply applies the objects, unless they are there, and waits for what must hold. It takes
+// them back when that fails.
 func (a *active) apply(ctx context.Context) error {
+	if a.applied {
+		return nil
+	}
 	got, err := a.on.Apply(ctx, a.objects)
 	if err != nil {
 		return err // what it refused may be someone else's; what it made goes with the site
@@ -125,10 +129,7 @@ func (a *active) apply(ctx context.Context) error {
 
 // accepted says which fields the cluster did not take as they were given.
 func (a *active) accepted(got []*unstructured.Unstructured) error {
-	for i, u := range a.objects {
-		if i >= len(got) {
-			break
-		}
+	for i, u := range a.objects[:min(len(got), len(a.objects))] {
 		if found := differences("", u.Object, got[i].Object); found != nil {
 			return fmt.Errorf("the cluster did not take %s as it was given: %s (does its kind know the field? does a webhook change it?)", title(u), summary(found))
 		}
@@ -173,10 +174,8 @@ func (a *active) holds(ctx context.Context, w Wait) (ok bool, now string, err er
 // object is what a condition is about: one of those applied, or another one.
 func (w Wait) object(c *Config, applied []*unstructured.Unstructured, values placeholder.Values) (*unstructured.Unstructured, error) {
 	all, _ := c.objects()
-	for i := range all {
-		if found := w.find(all[i : i+1]); found != nil {
-			return applied[i], nil
-		}
+	if i := w.find(all); i >= 0 {
+		return applied[i], nil
 	}
 	name, errName := values.Fill(w.Name)
 	namespace, errNamespace := values.Fill(w.Namespace)
@@ -245,21 +244,14 @@ func (a *active) present(ctx context.Context) (layer.Check, error) {
 
 // titles names the objects for a check: the first one, and how many more.
 func titles(objects []*unstructured.Unstructured) string {
-	switch len(objects) {
-	case 0:
+	if len(objects) == 0 {
 		return "objects"
-	case 1:
-		return objects[0].GetKind() + " " + objects[0].GetName()
 	}
-	return fmt.Sprintf("%s %s and %d more", objects[0].GetKind(), objects[0].GetName(), len(objects)-1)
-}
-
-// turnOn applies the objects.
-func (a *active) turnOn(ctx context.Context) error {
-	if a.applied {
-		return nil
+	text := objects[0].GetKind() + " " + objects[0].GetName()
+	if more := len(objects) - 1; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
 	}
-	return a.apply(ctx)
+	return text
 }
 
 // down deletes them and waits until they are gone.

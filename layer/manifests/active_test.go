@@ -195,7 +195,7 @@ func TestExclusive(t *testing.T) {
 	off := layer.Check{Layer: name, Name: "ConfigMap mesh", Expected: "not there", Observed: "not there", OK: true}
 	for range 2 {
 		for range 2 {
-			if err := a.turnOn(t.Context()); err != nil {
+			if err := a.apply(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}

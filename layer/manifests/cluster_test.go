@@ -75,7 +75,7 @@ func defined(t *testing.T, site *kube.Site, file string) {
 		t.Fatal(err)
 	}
 	at := cluster.Dynamic.Resource(definitions)
-	crd := &unstructured.Unstructured{Object: objects[0].fields}
+	crd := &objects[0].Unstructured
 	if _, err := at.Create(t.Context(), crd, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}

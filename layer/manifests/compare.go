@@ -6,9 +6,12 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"tare/experiment/strictyaml"
 )
 
 // differences lists the fields of what was applied that an object has not got, or
@@ -24,7 +27,7 @@ func differences(path string, applied, live any) []string {
 		var found []string
 		for _, key := range slices.Sorted(maps.Keys(want)) {
 			value, there := have[key]
-			switch at := join(path, key); {
+			switch at := strings.TrimPrefix(path+"."+key, "."); {
 			case there:
 				found = append(found, differences(at, want[key], value)...)
 			case !empty(want[key]):
@@ -54,42 +57,31 @@ func differences(path string, applied, live any) []string {
 // one, since others may add to such lists (a container, say), and by position
 // otherwise, where there must be as many. nil: they cannot be paired.
 func pair(want, have []any) []int {
-	pairs := make([]int, len(want))
-	if byName(want) {
-		index := map[any]int{}
-		for i, h := range have {
-			if m, ok := h.(map[string]any); ok {
-				if name, ok := m["name"].(string); ok {
-					index[name] = i
-				}
-			}
-		}
-		for i, w := range want {
-			at, found := index[w.(map[string]any)["name"]]
-			if !found {
-				return nil
-			}
-			pairs[i] = at
-		}
-		return pairs
-	}
-	if len(want) != len(have) {
+	unnamed := func(v any) bool { return nameOf(v) == nil }
+	byName := len(want) > 0 && !slices.ContainsFunc(want, unnamed)
+	if !byName && len(want) != len(have) {
 		return nil
 	}
-	for i := range pairs {
+	pairs := make([]int, len(want))
+	for i, w := range want {
 		pairs[i] = i
+		if byName {
+			pairs[i] = slices.IndexFunc(have, func(h any) bool { return nameOf(h) == nameOf(w) })
+		}
+		if pairs[i] < 0 {
+			return nil
+		}
 	}
 	return pairs
 }
 
-func byName(list []any) bool {
-	for _, each := range list {
-		m, ok := each.(map[string]any)
-		if _, named := m["name"].(string); !ok || !named {
-			return false
-		}
+// nameOf is the name of an item of a list, a text; nil: it has none.
+func nameOf(v any) any {
+	m, _ := v.(map[string]any)
+	if name, ok := m["name"].(string); ok {
+		return name
 	}
-	return len(list) > 0
+	return nil
 }
 
 // same says whether two single values are one: numbers, durations and quantities
@@ -125,11 +117,8 @@ func number(v any) (float64, bool) {
 
 func duration(v any) (time.Duration, bool) {
 	text, ok := v.(string)
-	if !ok {
-		return 0, false
-	}
 	d, err := time.ParseDuration(text)
-	return d, err == nil
+	return d, ok && err == nil
 }
 
 func amount(v any) (resource.Quantity, error) {
@@ -149,39 +138,18 @@ func amount(v any) (resource.Quantity, error) {
 
 // empty says whether a value may be left out by a cluster without changing anything.
 func empty(v any) bool {
-	switch v := v.(type) {
-	case nil:
-		return true
-	case map[string]any:
-		return len(v) == 0
-	case []any:
-		return len(v) == 0
-	case string:
-		return v == ""
-	case bool:
-		return !v
-	case int64:
-		return v == 0
-	case float64:
-		return v == 0
+	value := reflect.ValueOf(v)
+	if kind := value.Kind(); kind == reflect.Map || kind == reflect.Slice {
+		return value.Len() == 0
 	}
-	return false
-}
-
-func join(path, key string) string {
-	if path == "" {
-		return key
-	}
-	return path + "." + key
+	return v == nil || value.IsZero()
 }
 
 func item(path string, v any, i int) string {
-	if m, ok := v.(map[string]any); ok {
-		if name, ok := m["name"].(string); ok {
-			return path + "[" + name + "]"
-		}
+	if name := nameOf(v); name != nil {
+		return fmt.Sprintf("%s[%s]", path, name)
 	}
-	return path + "[" + strconv.Itoa(i) + "]"
+	return strictyaml.Index(path, i)
 }
 
 // shown is a value for a message, on one line and short.

@@ -2,6 +2,7 @@ package manifests
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -123,24 +124,19 @@ func (c *Config) validate() []experiment.FieldError {
 				errs.Add(fmt.Sprintf("wait[%d].%s", i, field), "%v", err)
 			}
 		}
-		if w.APIVersion == "" && len(problems) == 0 && !w.amongst(objects) {
+		if w.APIVersion == "" && len(problems) == 0 && w.find(objects) < 0 {
 			errs.Add(fmt.Sprintf("wait[%d]", i), "%s %s is none of the objects: give its apiVersion", w.Kind, w.Name)
 		}
 	}
 	return errs
 }
 
-// amongst says whether the wait is for an object that is applied.
-func (w Wait) amongst(objects []object) bool { return w.find(objects) != nil }
-
-func (w Wait) find(objects []object) *object {
-	for i, o := range objects {
-		if o.kind() == w.Kind && o.name() == w.Name &&
-			(w.APIVersion == "" || w.APIVersion == o.apiVersion()) && (w.Namespace == "" || w.Namespace == o.namespace()) {
-			return &objects[i]
-		}
-	}
-	return nil
+// find is the position of the object that is applied and waited for; -1: it is none of these.
+func (w Wait) find(objects []object) int {
+	return slices.IndexFunc(objects, func(o object) bool {
+		return o.GetKind() == w.Kind && o.GetName() == w.Name &&
+			(w.APIVersion == "" || w.APIVersion == o.GetAPIVersion()) && (w.Namespace == "" || w.Namespace == o.GetNamespace())
+	})
 }
 
 // summary is the first problems in a line.
@@ -170,7 +166,7 @@ func (c *Config) rights(namespace string) []experiment.Right {
 	}
 	objects, _ := c.objects()
 	for _, o := range objects {
-		add(o.apiVersion(), o.kind(), o.namespace(), "create", "delete", "get", "patch")
+		add(o.GetAPIVersion(), o.GetKind(), o.GetNamespace(), "create", "delete", "get", "patch")
 	}
 	for _, w := range c.Wait {
 		if w.APIVersion != "" {

@@ -21,7 +21,7 @@ func (c *Config) Objects() ([]*unstructured.Unstructured, error) {
 	}
 	var objects []*unstructured.Unstructured
 	for _, o := range all {
-		objects = append(objects, &unstructured.Unstructured{Object: o.fields})
+		objects = append(objects, &o.Unstructured)
 	}
 	return objects, nil
 }
@@ -60,7 +60,7 @@ func (c *Config) objects() ([]object, map[string][]string) {
 					field = fmt.Sprintf("files[%d]", i)
 				}
 			}
-			problems[field] = append(problems[field], fmt.Sprintf("%s:%d: %s is given twice, first in %s:%d", o.source, o.line, o.title(), other.source, other.line))
+			problems[field] = append(problems[field], fmt.Sprintf("%s:%d: %s is given twice, first in %s:%d", o.source, o.line, title(&o.Unstructured), other.source, other.line))
 			continue
 		}
 		first[o.identity()] = o
@@ -105,18 +105,14 @@ type document struct {
 // beginning of a line can be nothing else in YAML, not even in a quoted text.
 func split(text string) []document {
 	var documents []document
-	start, line := 0, 1 // of the document under way
-	for at, n := 0, 1; at < len(text); n++ {
-		end := strings.IndexByte(text[at:], '\n')
-		next := at + end + 1
-		if end < 0 {
-			next = len(text)
-		}
-		if separates(strings.TrimRight(text[at:next], "\r\n")) {
+	start, at, line, n := 0, 0, 1, 0 // line is where the document under way begins, n the one that is looked at
+	for l := range strings.Lines(text) {
+		n++
+		if separates(strings.TrimRight(l, "\r\n")) {
 			documents = append(documents, document{text[start:at], line})
-			start, line = next, n+1
+			start, line = at+len(l), n+1
 		}
-		at = next
+		at += len(l)
 	}
 	return append(documents, document{text[start:], line})
 }

@@ -47,19 +47,19 @@ spec:
 		t.Fatal(problems.Error())
 	}
 	want := []object{
-		{"two.yaml", 3, map[string]any{
+		{source: "two.yaml", line: 3, Unstructured: unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "v1", "kind": "ConfigMap",
 			"metadata": map[string]any{"name": "settings-$(TARE_NAMESPACE)", "labels": map[string]any{"app": "yes"}},
 			"data":     map[string]any{"text": "---indented\ntwo\n", "mode": "0644"},
-		}},
-		{"two.yaml", 15, map[string]any{
+		}}},
+		{source: "two.yaml", line: 15, Unstructured: unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "apps/v1", "kind": "Deployment",
 			"metadata": map[string]any{"name": "server", "namespace": "other"},
 			"spec": map[string]any{"replicas": int64(2), "template": map[string]any{"spec": map[string]any{
 				"volumes": []any{map[string]any{"name": "v", "secret": map[string]any{"defaultMode": int64(0o644), "optional": true}}},
 				"share":   0.5, "big": int64(9007199254740993),
 			}}},
-		}},
+		}}},
 	}
 	if diff := cmp.Diff(want, objects, cmp.AllowUnexported(object{})); diff != "" {
 		t.Error(diff)
@@ -134,7 +134,7 @@ func TestPlaced(t *testing.T) {
 			t.Errorf("namespaced %v: %s", namespaced, diff)
 		}
 	}
-	objects[0].fields["metadata"].(map[string]any)["namespace"] = "x"
+	objects[0].Object["metadata"].(map[string]any)["namespace"] = "x"
 	_, err := objects[0].placed(placeholder.Values{placeholder.Namespace: "tare-1"}, false)
 	if want := "f.yaml:1: ConfigMap a-$(TARE_NAMESPACE) in x has a namespace, but its kind belongs to the whole cluster"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)

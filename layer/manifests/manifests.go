@@ -22,7 +22,6 @@ package manifests
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"tare/experiment"
@@ -68,7 +67,7 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 	}
 	up := &layer.Active{Settle: a.settle, Before: a.before, Down: a.down, DownLimit: limit}
 	if c.Exclusive {
-		up.Switch = &layer.Switch{On: a.turnOn, Off: a.down, Settling: c.Settle.Std()}
+		up.Switch = &layer.Switch{On: a.apply, Off: a.down, Settling: c.Settle.Std()}
 	}
 	return up, nil
 }
@@ -99,9 +98,4 @@ func shared(namespaced bool, namespace, own string, given bool) string {
 		return "all arms share the namespace " + own
 	}
 	return ""
-}
-
-// refusal says what to do about an object that concerns other arms.
-func refusal(title, why string) error {
-	return fmt.Errorf("%s: %s, so that other arms would get it too: set exclusive: true to have it there during the trials of this arm only, or scope: arm if it selects what is this arm's", title, why)
 }

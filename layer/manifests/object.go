@@ -2,7 +2,9 @@ package manifests
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -14,24 +16,12 @@ import (
 
 // object is one object of the manifests, with the place where it stands.
 type object struct {
+	unstructured.Unstructured
 	source string
 	line   int
-	fields map[string]any
 }
 
-func (o object) at(path ...string) string {
-	text, _, _ := unstructured.NestedString(o.fields, path...)
-	return text
-}
-
-func (o object) apiVersion() string { return o.at("apiVersion") }
-func (o object) kind() string       { return o.at("kind") }
-func (o object) name() string       { return o.at("metadata", "name") }
-func (o object) namespace() string  { return o.at("metadata", "namespace") }
-
-// title is what messages and checks call the object.
-func (o object) title() string { return title(&unstructured.Unstructured{Object: o.fields}) }
-
+// title is what messages and checks call an object.
 func title(u *unstructured.Unstructured) string {
 	text := u.GetKind() + " " + u.GetName()
 	if u.GetNamespace() != "" {
@@ -42,11 +32,11 @@ func title(u *unstructured.Unstructured) string {
 
 // identity tells objects apart: versions of one kind are the same objects.
 func (o object) identity() string {
-	group, err := schema.ParseGroupVersion(o.apiVersion())
+	group, err := schema.ParseGroupVersion(o.GetAPIVersion())
 	if err != nil {
-		group.Group = o.apiVersion()
+		group.Group = o.GetAPIVersion()
 	}
-	return strings.Join([]string{group.Group, o.kind(), o.namespace(), o.name()}, "\x00")
+	return strings.Join([]string{group.Group, o.GetKind(), o.GetNamespace(), o.GetName()}, "\x00")
 }
 
 var (
@@ -67,7 +57,7 @@ func (d decoder) object(source string, n *strictyaml.Node) (object, bool) {
 		d.bad(n, "", "a document is an object: a map with apiVersion, kind and metadata")
 		return o, false
 	}
-	o.fields = d.mapping(n)
+	o.Object = d.mapping(n)
 	place := func(keys ...string) *strictyaml.Node { return within(n, keys...) }
 	check := func(ok bool, what, text, form string, keys ...string) {
 		switch {
@@ -77,14 +67,14 @@ func (d decoder) object(source string, n *strictyaml.Node) (object, bool) {
 			d.bad(place(keys...), "", "%s is %q; expected %s", what, text, form)
 		}
 	}
-	bare := placeholdersGone(o.name())
-	check(versioned.MatchString(o.apiVersion()), "apiVersion", o.apiVersion(), "a version such as v1 or apps/v1", "apiVersion")
-	check(kindName.MatchString(o.kind()), "kind", o.kind(), "a kind such as ConfigMap", "kind")
-	check(objectName.MatchString(bare), "metadata.name", o.name(), "a name without blanks, slashes and percent signs", "metadata", "name")
-	if metadata, ok := o.fields["metadata"].(map[string]any); ok && metadata["namespace"] != nil && o.namespace() == "" {
+	bare := placeholdersGone(o.GetName())
+	check(versioned.MatchString(o.GetAPIVersion()), "apiVersion", o.GetAPIVersion(), "a version such as v1 or apps/v1", "apiVersion")
+	check(kindName.MatchString(o.GetKind()), "kind", o.GetKind(), "a kind such as ConfigMap", "kind")
+	check(objectName.MatchString(bare), "metadata.name", o.GetName(), "a name without blanks, slashes and percent signs", "metadata", "name")
+	if metadata, ok := o.Object["metadata"].(map[string]any); ok && metadata["namespace"] != nil && o.GetNamespace() == "" {
 		d.bad(place("metadata", "namespace"), "", "metadata.namespace is not a text")
 	}
-	if ns := o.namespace(); ns != "" && !label.MatchString(placeholdersGone(ns)) {
+	if ns := o.GetNamespace(); ns != "" && !label.MatchString(placeholdersGone(ns)) {
 		d.bad(place("metadata", "namespace"), "", "metadata.namespace is %q; expected lower-case letters, digits and dashes", ns)
 	}
 	d.refuse(o, place)
@@ -94,16 +84,16 @@ func (d decoder) object(source string, n *strictyaml.Node) (object, bool) {
 
 // refuse reports what a layer must not have.
 func (d decoder) refuse(o object, place func(...string) *strictyaml.Node) {
-	if strings.HasSuffix(o.kind(), "List") && o.fields["items"] != nil {
-		d.bad(place("kind"), "separate them by ---", "a %s: write each of its objects as a document of its own", o.kind())
+	if strings.HasSuffix(o.GetKind(), "List") && o.Object["items"] != nil {
+		d.bad(place("kind"), "separate them by ---", "a %s: write each of its objects as a document of its own", o.GetKind())
 	}
-	if o.kind() == "Secret" && o.apiVersion() == "v1" {
+	if o.GetKind() == "Secret" && o.GetAPIVersion() == "v1" {
 		d.bad(place("kind"), "make it in the cluster before the run", "a Secret: the run keeps every manifest as it is written, and would keep the secret too")
 	}
-	if o.fields["status"] != nil {
+	if o.Object["status"] != nil {
 		d.bad(place("status"), "leave it out", "status is written by the cluster, and not taken from a manifest")
 	}
-	metadata, _ := o.fields["metadata"].(map[string]any)
+	metadata, _ := o.Object["metadata"].(map[string]any)
 	for _, field := range fromServer {
 		if metadata[field] != nil {
 			d.bad(place("metadata", field), "leave it out", "metadata.%s is given by the cluster, and not taken from a manifest", field)
@@ -165,39 +155,37 @@ func within(n *strictyaml.Node, keys ...string) *strictyaml.Node {
 // placed makes the object of a site: placeholders filled in, and in its namespace
 // where it names none, unless the kind has none.
 func (o object) placed(values placeholder.Values, namespaced bool) (*unstructured.Unstructured, error) {
-	filled, err := fill(o.fields, values)
+	filled, err := fill(o.Object, values)
 	if err != nil {
-		return nil, fmt.Errorf("%s:%d: %s: %w", o.source, o.line, o.title(), err)
+		return nil, fmt.Errorf("%s:%d: %s: %w", o.source, o.line, title(&o.Unstructured), err)
 	}
 	u := &unstructured.Unstructured{Object: filled.(map[string]any)}
 	switch {
 	case namespaced && u.GetNamespace() == "":
 		u.SetNamespace(values[placeholder.Namespace])
 	case !namespaced && u.GetNamespace() != "":
-		return nil, fmt.Errorf("%s:%d: %s has a namespace, but its kind belongs to the whole cluster", o.source, o.line, o.title())
+		return nil, fmt.Errorf("%s:%d: %s has a namespace, but its kind belongs to the whole cluster", o.source, o.line, title(&o.Unstructured))
 	}
 	return u, nil
 }
 
 // fill copies a value with the placeholders of its texts filled in; keys stay.
-func fill(v any, values placeholder.Values) (any, error) {
+func fill(v any, values placeholder.Values) (filled any, err error) {
 	switch v := v.(type) {
 	case string:
 		return values.Fill(v)
 	case []any:
-		out := make([]any, len(v))
-		for i := range v {
-			var err error
-			if out[i], err = fill(v[i], values); err != nil {
+		out := slices.Clone(v)
+		for i := range out {
+			if out[i], err = fill(out[i], values); err != nil {
 				return nil, err
 			}
 		}
 		return out, nil
 	case map[string]any:
-		out := make(map[string]any, len(v))
-		for key := range v {
-			var err error
-			if out[key], err = fill(v[key], values); err != nil {
+		out := maps.Clone(v)
+		for key := range out {
+			if out[key], err = fill(out[key], values); err != nil {
 				return nil, err
 			}
 		}

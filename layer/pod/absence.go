@@ -18,7 +18,8 @@ func (c *Config) absent(add func(given bool, a aspect), sandbox string) {
 		return got
 	}})
 	add(seccomp == unconfined || c.Privileged, confined())
-	add(strings.HasPrefix(seccomp, localhost), aspect{name: "seccomp", spec: true}.value(false, seccomp, func(s sight) string { return seccompWord(s.pod) }))
+	word := func(s sight) string { return seccompWord(s.pod) }
+	add(strings.HasPrefix(seccomp, localhost), aspect{name: "seccomp", spec: true}.value(false, seccomp, word))
 	add(profile != "" && profile != runtimeDefault, noAppArmor(profile))
 	add(c.Capabilities != nil && (len(c.Capabilities.Add) > 0 || len(c.Capabilities.Drop) > 0) || c.Privileged, c.noCapabilities())
 }

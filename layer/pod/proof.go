@@ -23,10 +23,14 @@ func (c *Config) aspects(on bool, sandbox string) []aspect {
 	}
 	whole := len(c.NodeSelector) // of many labels: only a node that has them all is one that the layer would choose
 	class := c.RuntimeClass.OrZero()
-	add(len(c.Labels) > 0, aspect{name: "labels"}.pairs(on, c.Labels, 1, func(s sight) map[string]string { return s.pod.Labels }))
-	add(len(c.Annotations) > 0, aspect{name: "annotations"}.pairs(on, c.Annotations, 1, func(s sight) map[string]string { return s.pod.Annotations }))
-	add(whole > 0, aspect{name: "labels of the node"}.pairs(on, c.NodeSelector, whole, func(s sight) map[string]string { return s.node.Labels }))
-	add(c.ServiceAccount != "", aspect{name: "service account", spec: true}.value(on, c.ServiceAccount, func(s sight) string { return s.pod.Spec.ServiceAccountName }))
+	labels := func(s sight) map[string]string { return s.pod.Labels }
+	annotations := func(s sight) map[string]string { return s.pod.Annotations }
+	nodeLabels := func(s sight) map[string]string { return s.node.Labels }
+	account := func(s sight) string { return s.pod.Spec.ServiceAccountName }
+	add(len(c.Labels) > 0, aspect{name: "labels"}.pairs(on, c.Labels, 1, labels))
+	add(len(c.Annotations) > 0, aspect{name: "annotations"}.pairs(on, c.Annotations, 1, annotations))
+	add(whole > 0, aspect{name: "labels of the node"}.pairs(on, c.NodeSelector, whole, nodeLabels))
+	add(c.ServiceAccount != "", aspect{name: "service account", spec: true}.value(on, c.ServiceAccount, account))
 	add(c.Patch != "", c.patchIn(on))
 	add(class != "", aspect{name: "RuntimeClass", spec: true}.value(on, class, classOf))
 	if on {

@@ -103,7 +103,9 @@ func (c *Config) shape(claim *corev1.PersistentVolumeClaim) {
 
 // checks shows that a volume is of the class, and what it is expected to be; or, in an arm
 // without the layer, that it is not.
-func (c *Config) checks(on bool, claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, class *storagev1.StorageClass) []layer.Check {
+func (c *Config) checks(
+	on bool, claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, class *storagev1.StorageClass,
+) []layer.Check {
 	var out []layer.Check
 	add := func(what, want, observed string) {
 		k := layer.Check{Layer: name, Name: what, Expected: want, Observed: observed, OK: (want == observed) == on}
