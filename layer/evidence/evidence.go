@@ -5,7 +5,6 @@
 package evidence
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -16,8 +15,10 @@ import (
 
 	"tare/experiment"
 	"tare/layer"
+	"tare/layer/placeholder"
 	"tare/safetext"
 	"tare/testbed"
+	"tare/testbed/kube"
 )
 
 // Bounds on a program of a proof.
@@ -113,6 +114,32 @@ func (p Patterns) expected(want State) string {
 	return "to match " + p.Off + ", and not " + p.On
 }
 
+// ValidateCommand checks a command of the file: there is a program, and placeholders are
+// among those known.
+func ValidateCommand(errs *experiment.FieldErrors, field string, args []string, known ...string) {
+	if len(args) == 0 || args[0] == "" {
+		errs.Add(field, "no program is given: write it as a list, [program, argument…]")
+	}
+	for _, arg := range args {
+		if err := placeholder.Check(arg, known...); err != nil {
+			errs.Add(field, "%v", err)
+		}
+	}
+}
+
+// Values are what placeholders stand for at a site; on this machine there are none.
+func Values(ctx context.Context, site testbed.Site) (placeholder.Values, error) {
+	s, err := kube.Of(site)
+	if err != nil {
+		return placeholder.Values{}, nil
+	}
+	c, err := s.Cluster(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return placeholder.Values{placeholder.Context: c.Context, placeholder.Namespace: s.Namespace()}, nil
+}
+
 // Output runs a program at a place of a site and gives the beginning of its
 // standard output. The error says how it failed, with the end of what it said.
 func Output(ctx context.Context, site testbed.Site, where testbed.Place, cmd testbed.Command, limit time.Duration) (string, error) {
@@ -129,37 +156,31 @@ func Output(ctx context.Context, site testbed.Site, where testbed.Place, cmd tes
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
-		return stdout.text(), ctx.Err()
+		return string(stdout), ctx.Err()
 	case limited.Err() != nil:
-		err = fmt.Errorf("%s: not done within %v: %s", testbed.Quote(cmd.Args), limit, stderr.text())
+		err = fmt.Errorf("%s: not done within %v: %s", testbed.Quote(cmd.Args), limit, string(stderr))
 	case errors.As(err, &exit):
-		exit.Stderr = safetext.Tail(strings.TrimSpace(stderr.text()), stderrTail)
+		exit.Stderr = safetext.Tail(strings.TrimSpace(string(stderr)), stderrTail)
 	}
-	return stdout.text(), err
+	return string(stdout), err
 }
 
 // head keeps the beginning of what is written to it.
-type head struct{ kept bytes.Buffer }
+type head []byte
 
 func (h *head) Write(p []byte) (int, error) {
-	h.kept.Write(p[:min(len(p), outputRead-h.kept.Len())])
+	*h = append(*h, p[:min(len(p), outputRead-len(*h))]...)
 	return len(p), nil
 }
-
-func (h *head) text() string { return h.kept.String() }
 
 // tail keeps the end of what is written to it.
-type tail struct{ kept []byte }
+type tail []byte
 
 func (t *tail) Write(p []byte) (int, error) {
-	t.kept = append(t.kept, p...)
-	if extra := len(t.kept) - stderrTail; extra > 0 {
-		t.kept = append(t.kept[:0], t.kept[extra:]...)
-	}
+	*t = append(*t, p...)
+	*t = append((*t)[:0], (*t)[max(len(*t)-stderrTail, 0):]...)
 	return len(p), nil
 }
-
-func (t *tail) text() string { return string(t.kept) }
 
 // Quote shows the beginning of a text, in quotes and without anything that would
 // act on a terminal.

@@ -18,6 +18,7 @@
 package proof
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"reflect"
@@ -130,8 +131,8 @@ func (c *Config) rights(namespace string) []experiment.Right {
 			continue
 		}
 		in := namespace
-		if item.Pods != nil && item.Pods.Namespace != "" {
-			in = item.Pods.Namespace
+		if item.Pods != nil {
+			in = cmp.Or(item.Pods.Namespace, namespace)
 		}
 		const why = "the layer proof runs programs in containers"
 		list = append(list, experiment.Right{Resource: "pods", Verbs: []string{"get", "list"}, Namespace: in, Why: why},
@@ -164,14 +165,7 @@ func (c *Config) validate() []experiment.FieldError {
 		if item.Pods != nil && len(item.Pods.Labels) == 0 {
 			errs.Add(at+".pods.labels", "no label is given: that would mean every pod of the namespace")
 		}
-		if len(item.Run) == 0 || item.Run[0] == "" {
-			errs.Add(at+".run", "no program is given: write it as a list, [program, argument…]")
-		}
-		for _, arg := range item.Run {
-			if err := placeholder.Check(arg, placeholder.Context, placeholder.Namespace); err != nil {
-				errs.Add(at+".run", "%v", err)
-			}
-		}
+		evidence.ValidateCommand(&errs, at+".run", item.Run, placeholder.Context, placeholder.Namespace)
 		errs = append(errs, item.patterns().Validate(at+".")...)
 		switch {
 		case item.Grows != "":
@@ -186,10 +180,7 @@ func (c *Config) validate() []experiment.FieldError {
 // patterns are what an output is held against. A number that grows in the arm is not
 // to be seen in the others.
 func (i Item) patterns() evidence.Patterns {
-	if i.Grows != "" {
-		return evidence.Patterns{On: i.Grows, Off: i.Off}
-	}
-	return evidence.Patterns{On: i.On, Off: i.Off}
+	return evidence.Patterns{On: cmp.Or(i.Grows, i.On), Off: i.Off}
 }
 
 // Up changes nothing.

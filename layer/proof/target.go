@@ -1,6 +1,7 @@
 package proof
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -28,7 +29,7 @@ type target struct {
 
 // targets are the places where the program runs.
 func (i Item) targets(ctx context.Context, site testbed.Site) ([]target, error) {
-	values, err := valuesOf(ctx, site)
+	values, err := evidence.Values(ctx, site)
 	if err != nil {
 		return nil, err
 	}
@@ -55,19 +56,6 @@ func (i Item) targets(ctx context.Context, site testbed.Site) ([]target, error) 
 		targets = append(targets, i.inContainer(s, pod, values))
 	}
 	return targets, nil
-}
-
-// valuesOf are what placeholders stand for.
-func valuesOf(ctx context.Context, site testbed.Site) (placeholder.Values, error) {
-	s, err := kube.Of(site)
-	if err != nil {
-		return placeholder.Values{}, nil // on this machine there are none
-	}
-	c, err := s.Cluster(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return placeholder.Values{placeholder.Context: c.Context, placeholder.Namespace: s.Namespace()}, nil
 }
 
 // inContainer runs programs in a container of a pod.
@@ -124,20 +112,18 @@ func (i Item) pods(ctx context.Context, s *kube.Site) ([]corev1.Pod, error) {
 	if err != nil {
 		return nil, err
 	}
-	namespace := i.Pods.Namespace
-	if namespace == "" {
-		namespace = s.Namespace()
-	}
-	list, err := c.Client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: labels.Set(i.Pods.Labels).String()})
+	namespace, selector := cmp.Or(i.Pods.Namespace, s.Namespace()), labels.Set(i.Pods.Labels).String()
+	list, err := c.Client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
 	if err != nil {
-		return nil, fmt.Errorf("check %q: list pods with %s in namespace %s: %w", i.Name, labels.Set(i.Pods.Labels).String(), namespace, err)
+		return nil, fmt.Errorf("check %q: list pods with %s in namespace %s: %w", i.Name, selector, namespace, err)
 	}
 	return i.Pods.choose(list.Items, nodes)
 }
 
 // nodes are the nodes that the pods must be on; nil: on any.
 func (p *Pods) nodes(own map[testbed.Place]*corev1.Pod) ([]string, error) {
-	places := map[Node][]testbed.Place{Client: {testbed.ClientPod}, Server: {testbed.ServerPod}, Both: {testbed.ClientPod, testbed.ServerPod}, "": {testbed.ClientPod, testbed.ServerPod}}
+	both := []testbed.Place{testbed.ClientPod, testbed.ServerPod}
+	places := map[Node][]testbed.Place{Client: both[:1], Server: both[1:], Both: both, "": both}
 	var nodes []string
 	for _, place := range places[p.Node] {
 		pod := own[place]

@@ -38,7 +38,6 @@ import (
 	"tare/layer/evidence"
 	"tare/layer/placeholder"
 	"tare/testbed"
-	"tare/testbed/kube"
 )
 
 const name = "switch"
@@ -113,16 +112,7 @@ func (c *Config) programs() []string {
 // validate checks the values.
 func (c *Config) validate() []experiment.FieldError {
 	errs := experiment.FieldErrors(c.Env.Validate("env"))
-	command := func(field string, args []string) {
-		if len(args) == 0 || args[0] == "" {
-			errs.Add(field, "no program is given: write it as a list, [program, argument…]")
-		}
-		for _, arg := range args {
-			if err := placeholder.Check(arg, placeholder.Context, placeholder.Namespace); err != nil {
-				errs.Add(field, "%v", err)
-			}
-		}
-	}
+	known := []string{placeholder.Context, placeholder.Namespace}
 	for _, each := range []struct {
 		field    string
 		commands [][]string
@@ -131,15 +121,15 @@ func (c *Config) validate() []experiment.FieldError {
 			errs.Add(each.field, "no command is given")
 		}
 		for i, args := range each.commands {
-			command(fmt.Sprintf("%s[%d]", each.field, i), args)
+			evidence.ValidateCommand(&errs, fmt.Sprintf("%s[%d]", each.field, i), args, known...)
 		}
 	}
-	command("check.run", c.Check.Run)
+	evidence.ValidateCommand(&errs, "check.run", c.Check.Run, known...)
 	if c.Settle > 0 && !c.Exclusive {
 		errs.Add("settle", "what stays on during the whole run (exclusive: false) has no switching to settle from")
 	}
 	errs = append(errs, c.Check.patterns().Validate("check.")...)
-	for _, own := range []string{placeholder.Context, placeholder.Namespace} {
+	for _, own := range known {
 		if _, given := c.Env[own]; given {
 			errs.Add("env."+own, "%s is given by Tare", own)
 		}
@@ -218,14 +208,9 @@ func (c *Config) operate(ctx context.Context, site testbed.Site) (*operator, err
 	if err != nil {
 		return nil, err
 	}
-	o := &operator{config: c, site: site, values: placeholder.Values{}, env: environ.Assignments(env)}
-	if s, err := kube.Of(site); err == nil {
-		cluster, err := s.Cluster(ctx)
-		if err != nil {
-			return nil, err
-		}
-		o.values[placeholder.Context], o.values[placeholder.Namespace] = cluster.Context, s.Namespace()
+	values, err := evidence.Values(ctx, site)
+	if err != nil {
+		return nil, err
 	}
-	o.env = append(o.env, environ.Assignments(o.values)...)
-	return o, nil
+	return &operator{config: c, site: site, values: values, env: append(environ.Assignments(env), environ.Assignments(values)...)}, nil
 }

@@ -11,7 +11,6 @@ import (
 	"os"
 	"strings"
 
-	"github.com/vishvananda/netlink"
 	"golang.zx2c4.com/wireguard/conn"
 	wgdevice "golang.zx2c4.com/wireguard/device"
 	"golang.zx2c4.com/wireguard/tun"
@@ -59,7 +58,11 @@ type answer struct {
 // It serves orders from standard input until that ends.
 func Helper(ctx context.Context) error {
 	h := &helper{}
-	defer h.close()
+	defer func() {
+		if h.device != nil {
+			h.device.Close()
+		}
+	}()
 	stop := context.AfterFunc(ctx, func() { _ = os.Stdin.Close() })
 	defer stop()
 	return h.serve(os.Stdin, os.Stdout)
@@ -102,8 +105,12 @@ func (h *helper) obey(o order) (answer, error) {
 	case o.Rekey != nil:
 		return answer{}, h.rekey(*o.Rekey)
 	case o.Traffic != nil:
-		t, err := h.traffic()
-		return answer{Traffic: t}, err
+		text, err := h.device.IpcGet()
+		if err != nil {
+			return answer{}, err
+		}
+		sum, err := parseTraffic(text)
+		return answer{Traffic: sum}, err
 	}
 	return answer{}, errors.New("an order that says nothing")
 }
@@ -122,14 +129,7 @@ func (h *helper) open(o openOrder) error {
 	if err := errors.Join(h.device.IpcSet(fmt.Sprintf("listen_port=%d\n", o.Port)), h.device.Up()); err != nil {
 		return err
 	}
-	link, err := netlink.LinkByName(device)
-	if err != nil {
-		return fmt.Errorf("interface %s: %w", device, err)
-	}
-	if err := netlink.LinkSetUp(link); err != nil {
-		return fmt.Errorf("switch on the interface %s: %w", device, err)
-	}
-	return nil
+	return switchOn()
 }
 
 // rekey sets the private key and the only peer, in the configuration language of
@@ -143,15 +143,6 @@ func (h *helper) rekey(o rekeyOrder) error {
 	fmt.Fprintf(&b, "endpoint=%s\n", o.Peer.Endpoint)
 	fmt.Fprintf(&b, "allowed_ip=%s\n", o.Peer.Allowed)
 	return h.device.IpcSet(b.String())
-}
-
-// traffic reads the peer's counters.
-func (h *helper) traffic() (traffic, error) {
-	text, err := h.device.IpcGet()
-	if err != nil {
-		return traffic{}, err
-	}
-	return parseTraffic(text)
 }
 
 // parseTraffic adds up the counters in the answer to a "get".
@@ -175,10 +166,4 @@ func parseTraffic(text string) (traffic, error) {
 		*counter += n
 	}
 	return sum, nil
-}
-
-func (h *helper) close() {
-	if h.device != nil {
-		h.device.Close()
-	}
 }

@@ -64,14 +64,14 @@ func addLink(mtu int) (netlink.Link, error) {
 // openKernel makes the interface on the node and configures it.
 func openKernel(ctx context.Context, _ testbed.Site, e end) (tunnel, error) {
 	t := &kernelTunnel{end: e}
-	err := e.node.Do(func() error {
+	err := t.at(func() error {
 		_, err := addLink(e.node.MTU() - overhead)
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", e.node.Place(), err)
+		return nil, err
 	}
-	if err := errors.Join(t.rekey(ctx, e.private), t.up()); err != nil {
+	if err := errors.Join(t.rekey(ctx, e.private), t.at(switchOn)); err != nil {
 		return nil, errors.Join(err, t.close(ctx))
 	}
 	return t, nil
@@ -88,33 +88,35 @@ func release() string {
 	return unix.ByteSliceToString(u.Release[:])
 }
 
-// up switches the interface on.
-func (t *kernelTunnel) up() error {
-	return t.end.node.Do(func() error {
-		link, err := netlink.LinkByName(device)
-		if err != nil {
-			return fmt.Errorf("%s: interface %s: %w", t.end.node.Place(), device, err)
-		}
-		if err := netlink.LinkSetUp(link); err != nil {
-			return fmt.Errorf("%s: switch on interface %s: %w", t.end.node.Place(), device, err)
-		}
-		return nil
-	})
+// switchOn switches on the interface in the namespace of the calling thread.
+func switchOn() error {
+	link, err := netlink.LinkByName(device)
+	if err != nil {
+		return fmt.Errorf("interface %s: %w", device, err)
+	}
+	if err := netlink.LinkSetUp(link); err != nil {
+		return fmt.Errorf("switch on the interface %s: %w", device, err)
+	}
+	return nil
+}
+
+// at runs f inside the node's namespace, and names the node where that fails.
+func (t *kernelTunnel) at(f func() error) error {
+	if err := t.end.node.Do(f); err != nil {
+		return fmt.Errorf("%s: %w", t.end.node.Place(), err)
+	}
+	return nil
 }
 
 // control runs f with a control socket inside the node's namespace.
 func (t *kernelTunnel) control(f func(*wgctrl.Client) error) error {
-	err := t.end.node.Do(func() error {
+	return t.at(func() error {
 		client, err := wgctrl.New()
 		if err != nil {
 			return fmt.Errorf("open WireGuard's control socket: %w", err)
 		}
 		return errors.Join(f(client), client.Close())
 	})
-	if err != nil {
-		return fmt.Errorf("%s: %w", t.end.node.Place(), err)
-	}
-	return nil
 }
 
 func (t *kernelTunnel) rekey(_ context.Context, private wgtypes.Key) error {
@@ -163,13 +165,13 @@ func (t *kernelTunnel) traffic(context.Context) (traffic, error) {
 func (t *kernelTunnel) cpu() (time.Duration, bool, error) { return 0, false, nil }
 
 func (t *kernelTunnel) close(context.Context) error {
-	return t.end.node.Do(func() error {
+	return t.at(func() error {
 		link, err := netlink.LinkByName(device)
 		if err == nil {
 			err = netlink.LinkDel(link)
 		}
 		if err != nil {
-			return fmt.Errorf("%s: remove interface %s: %w", t.end.node.Place(), device, err)
+			return fmt.Errorf("remove interface %s: %w", device, err)
 		}
 		return nil
 	})
