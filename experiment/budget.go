@@ -3,6 +3,7 @@ package experiment
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"path"
 	"slices"
@@ -137,7 +138,7 @@ func (l *loader) budgets(x *Experiment) {
 }
 
 func (l *loader) budget(at string, budget Budget, cells []Cell) {
-	for _, key := range sortedKeys(budget) {
+	for _, key := range slices.Sorted(maps.Keys(budget)) {
 		var wrong *KeyError
 		if errors.As(CheckKey(key, cells), &wrong) {
 			l.file.ReportKey(at+"."+key, wrong.Text, wrong.Hint)

@@ -56,11 +56,7 @@ func drawn(given *uint64) uint64 {
 func (x *Experiment) tooMany() error {
 	arms := 1 // the control
 	for _, a := range x.Arms {
-		n := 1
-		for _, l := range a.Layers {
-			n = min(n*variants(sweeps(l.Config)), maxTrials+1)
-		}
-		arms += n
+		arms += a.variants()
 	}
 	cells := 0
 	for _, w := range x.Workloads {
@@ -76,6 +72,16 @@ func (x *Experiment) tooMany() error {
 			maxTrials, counted(arms, "arm"), counted(cells, "cell"))
 	}
 	return nil
+}
+
+// variants is the number of arms that the factors of an arm's layers make, at most one more
+// than maxTrials.
+func (a Arm) variants() int {
+	n := 1
+	for _, l := range a.Layers {
+		n = min(n*variants(sweeps(l.Config)), maxTrials+1)
+	}
+	return n
 }
 
 func counted(n int, what string) string {
@@ -136,7 +142,7 @@ func armVariants(a Arm) []armVariant {
 				planned := PlannedLayer{Kind: item.Kind, Config: strictyaml.Plain(config)}
 				next = append(next, armVariant{
 					planned: PlannedArm{Name: a.Name, Levels: chosen, Layers: append(v.planned.Layers[:len(v.planned.Layers):len(v.planned.Layers)], planned)},
-					layers:  append(cloneLayers(v.layers), LayerItem{Kind: item.Kind, Config: config}),
+					layers:  append(clone(v.layers), LayerItem{Kind: item.Kind, Config: config}),
 				})
 			})
 		}
@@ -147,14 +153,6 @@ func armVariants(a Arm) []armVariant {
 		variants[i].planned.Name = unique(armName(a.Name, variants[i].planned.Levels), taken)
 	}
 	return variants
-}
-
-func cloneLayers(layers []LayerItem) []LayerItem {
-	out := make([]LayerItem, 0, len(layers)+1)
-	for _, l := range layers {
-		out = append(out, LayerItem{Kind: l.Kind, Config: clone(l.Config)})
-	}
-	return out
 }
 
 // armFactorNames names the swept factors of each layer of an arm, with the
@@ -200,7 +198,9 @@ func (e *Expansion) addCells(x *Experiment) {
 				}
 				chosen = append(chosen, s.held(levels[k]))
 			}
-			holdFirst(testbed.Level()) // where the workload does not follow the testbed's levels
+			for _, s := range sweeps(testbed.Level()) { // where the workload does not follow the testbed's levels
+				s.hold(testbed.Level(), 0)
+			}
 			m := config.Measures()
 			e.Plan.Cells = append(e.Plan.Cells, Cell{
 				ID:       unique(cellID(item.Name, own, bed, levels), taken),

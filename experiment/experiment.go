@@ -89,14 +89,6 @@ func (t Testbed) Level() any {
 // Throttling is then the limit's doing, which does not pass, and not that of heat.
 func (t Testbed) LimitsCPU() bool { return t.Kubernetes != nil }
 
-// metrics are those that the testbed adds to every cell.
-func (t Testbed) metrics() []Metric {
-	if t.Kubernetes != nil {
-		return t.Kubernetes.metrics()
-	}
-	return nil
-}
-
 // Local is the testbed on this machine.
 type Local struct {
 	Link Link `yaml:"link" doc:"the wire between the two nodes"`

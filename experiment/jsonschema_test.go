@@ -3,6 +3,7 @@ package experiment
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -73,11 +74,11 @@ type schema struct{ kinds Kinds }
 func (s schema) definitions() object {
 	var defs object
 	layers, workloads := map[string]reflect.Value{}, map[string]reflect.Value{}
-	for _, kind := range sortedKeys(s.kinds.Layers) {
+	for _, kind := range slices.Sorted(maps.Keys(s.kinds.Layers)) {
 		layers[kind] = reflect.ValueOf(s.kinds.Layers[kind]()).Elem()
 		defs = append(defs, member{"layer-" + kind, s.structure(layers[kind])})
 	}
-	for _, kind := range sortedKeys(s.kinds.Workloads) {
+	for _, kind := range slices.Sorted(maps.Keys(s.kinds.Workloads)) {
 		workloads[kind] = reflect.ValueOf(s.kinds.Workloads[kind]()).Elem()
 		defs = append(defs, member{"workload-" + kind, s.structure(workloads[kind])})
 	}
@@ -94,7 +95,7 @@ func (s schema) definitions() object {
 // needs no parameters, or as a key with its parameters.
 func choice(what string, kinds map[string]reflect.Value, beside object) object {
 	bare, one, properties := []string{}, []object{}, beside
-	for _, kind := range sortedKeys(kinds) {
+	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
 		if !mustBeGiven(kinds[kind].Type()) {
 			bare = append(bare, kind)
 		}

@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"tare/experiment/factor"
@@ -143,19 +144,19 @@ func (k *Kubernetes) validate() []FieldError {
 		}
 	}
 	if k.Client.Node != "" && k.Client.Node == k.Server.Node {
-		for _, p := range k.Placement {
-			if p == DifferentNodes {
-				errs.Add("server.node", "client and server are both on %s, but the placement is %s", k.Server.Node, DifferentNodes)
-			}
+		if slices.Contains(k.Placement, DifferentNodes) {
+			errs.Add("server.node", "client and server are both on %s, but the placement is %s", k.Server.Node, DifferentNodes)
 		}
 	}
 	return errs
 }
 
 // metrics are those that the testbed adds to every cell.
-func (k *Kubernetes) metrics() []Metric {
-	var metrics []Metric
-	for _, o := range k.Observe {
+func (t Testbed) metrics() (metrics []Metric) {
+	if t.Kubernetes == nil {
+		return nil
+	}
+	for _, o := range t.Kubernetes.Observe {
 		metrics = append(metrics,
 			Metric{Name: ObservedCPU(o.Name), Unit: "cores", Better: Lower, Scale: Difference, Optional: true},
 			Metric{Name: ObservedMemory(o.Name), Unit: "B", Better: Lower, Scale: Difference, Optional: true})

@@ -3,6 +3,7 @@ package experiment
 import (
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -100,7 +101,7 @@ func (l *loader) testbed(n *strictyaml.Node, path string, v reflect.Value) {
 
 // layer decodes an item of an arm's layers.
 func (l *loader) layer(n *strictyaml.Node, path string, v reflect.Value) {
-	kind, params, ok := l.choose(n, path, "layer", sortedKeys(l.kinds.Layers), nil)
+	kind, params, ok := l.choose(n, path, "layer", slices.Sorted(maps.Keys(l.kinds.Layers)), nil)
 	if !ok {
 		return
 	}
@@ -113,7 +114,7 @@ func (l *loader) layer(n *strictyaml.Node, path string, v reflect.Value) {
 
 // workload decodes an item of the workloads, which may have a name beside it.
 func (l *loader) workload(n *strictyaml.Node, path string, v reflect.Value) {
-	kind, params, ok := l.choose(n, path, "workload", sortedKeys(l.kinds.Workloads), []string{"name"})
+	kind, params, ok := l.choose(n, path, "workload", slices.Sorted(maps.Keys(l.kinds.Workloads)), []string{"name"})
 	if !ok {
 		return
 	}
@@ -149,15 +150,6 @@ func (l *loader) report(path string, errs []FieldError) {
 			l.file.ReportAt(at, e.Message, "")
 		}
 	}
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 // MaxFile is the most bytes of a file that an experiment file names.

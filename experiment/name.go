@@ -3,6 +3,7 @@ package experiment
 import (
 	"fmt"
 	"hash/fnv"
+	"slices"
 	"strings"
 
 	"tare/experiment/factor"
@@ -36,13 +37,8 @@ func speaking(value string, k int, factors []sweep) bool {
 		return false
 	}
 	for other, s := range factors {
-		if other == k {
-			continue
-		}
-		for _, level := range s.levels {
-			if level == value {
-				return false
-			}
+		if other != k && slices.Contains(s.levels, value) {
+			return false
 		}
 	}
 	return true

@@ -59,13 +59,7 @@ func collect(v reflect.Value, path string, index [][]int, found *[]sweep) {
 
 // swept keeps the factors with more than one level.
 func swept(all []sweep) []sweep {
-	var out []sweep
-	for _, s := range all {
-		if len(s.levels) > 1 {
-			out = append(out, s)
-		}
-	}
-	return out
+	return slices.DeleteFunc(all, func(s sweep) bool { return len(s.levels) < 2 })
 }
 
 // hold sets a factor of a config, a pointer to a struct, to one of its levels.
@@ -77,13 +71,6 @@ func (s sweep) hold(config any, level int) {
 	one := reflect.MakeSlice(v.Type(), 1, 1)
 	one.Index(0).Set(v.Index(level))
 	v.Set(one)
-}
-
-// holdFirst sets every factor of a config to its first level.
-func holdFirst(config any) {
-	for _, s := range sweeps(config) {
-		s.hold(config, 0)
-	}
 }
 
 // held is what a factor is held at.

@@ -3,6 +3,7 @@ package experiment
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 
 	"tare/experiment/strictyaml"
@@ -92,7 +93,7 @@ func (l *loader) steadyBaseline(a Arm) {
 // differ reports arms that do the same as an earlier one. The file's problems
 // so far can make arms look the same, so it says nothing then.
 func (l *loader) differ(arms []Arm) {
-	if l.file.Troubled("arms") || l.tooMany(arms) {
+	if l.file.Troubled("arms") || slices.ContainsFunc(arms, func(a Arm) bool { return a.variants() > maxTrials }) {
 		return
 	}
 	first := map[string]string{}
@@ -115,23 +116,10 @@ func (l *loader) differ(arms []Arm) {
 	}
 }
 
-// tooMany says whether expanding the arms would not end; trials reports it.
-func (l *loader) tooMany(arms []Arm) bool {
-	for _, a := range arms {
-		n := 1
-		for _, item := range a.Layers {
-			if n *= variants(sweeps(item.Config)); n > maxTrials {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 func (l *loader) workloads(items []WorkloadItem) {
 	if len(items) == 0 && l.file.Has("workloads") && !l.file.Troubled("workloads") {
 		l.file.ReportAt("workloads", "workloads is empty; expected at least one workload",
-			strictyaml.Suggest("", "known workloads", sortedKeys(l.kinds.Workloads)))
+			strictyaml.Suggest("", "known workloads", slices.Sorted(maps.Keys(l.kinds.Workloads))))
 	}
 	first := map[string]int{}
 	for i, w := range items {

@@ -31,13 +31,9 @@ func (r *run) clear(ctx context.Context, id trialID, clear func(context.Context)
 		if err == nil || ctx.Err() != nil {
 			return nil // the next trial says that the run was interrupted
 		}
-		if tries < clearTries && limited.Err() == nil {
-			select {
-			case <-time.After(pause):
-				pause *= 2
-				continue
-			case <-limited.Done():
-			}
+		if tries < clearTries && rest(limited, pause) == nil {
+			pause *= 2
+			continue
 		}
 		if ctx.Err() != nil {
 			return nil

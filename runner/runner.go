@@ -91,7 +91,7 @@ func Run(ctx context.Context, o Options) (err error) {
 		o.Events = func(Event) {}
 	}
 	r := &run{Options: o, plan: &o.Expansion.Plan, clock: newClock(&o.Expansion.Plan)}
-	r.sites, err = openSites(ctx, o.Expansion, o.Testbed, o.Journal.Session() > 1, func(e Event) { o.Events(e) })
+	r.sites, err = openSites(ctx, o.Expansion, o.Testbed, o.Journal.Session() > 1, o.Events)
 	if err != nil {
 		return err
 	}
@@ -196,13 +196,9 @@ func (r *run) rest(ctx context.Context, pass int) error {
 		pause = min(r.Pause<<doublings, longestRest)
 	}
 	r.Events(Resting{Pause: pause})
-	select {
-	case <-time.After(pause):
-		r.last = time.Now() // not the harness's time
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	err := rest(ctx, pause)
+	r.last = time.Now() // not the harness's time
+	return err
 }
 
 // done counts the attempts at a step that the journal holds, and gives the

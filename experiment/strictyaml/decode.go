@@ -79,7 +79,8 @@ func (f *File) structure(n *Node, path string, v reflect.Value) {
 	for _, e := range n.Entries {
 		field, known := byName[e.Key.Value]
 		if !known {
-			f.unknown(e.Key, path, Names(fields))
+			f.Report(e.Key, Join(path, e.Key.Value), fmt.Sprintf("unknown field %q%s", shorten(e.Key.Value), in(path)),
+				Suggest(e.Key.Value, "fields here", Names(fields)))
 			continue
 		}
 		if f.repeated(e.Key, path, given) {
@@ -89,23 +90,9 @@ func (f *File) structure(n *Node, path string, v reflect.Value) {
 	}
 	for _, field := range fields {
 		if field.Required && given[field.Name] == nil {
-			where := " in " + label(path)
-			if path == "" {
-				where = ""
-			}
-			f.Report(n, Join(path, field.Name), fmt.Sprintf("%s is missing%s", field.Name, where),
-				field.Name+": "+field.Doc)
+			f.Report(n, Join(path, field.Name), field.Name+" is missing"+in(path), field.Name+": "+field.Doc)
 		}
 	}
-}
-
-func (f *File) unknown(key *Node, path string, names []string) {
-	where := " in " + label(path)
-	if path == "" {
-		where = ""
-	}
-	f.Report(key, Join(path, key.Value), fmt.Sprintf("unknown field %q%s", shorten(key.Value), where),
-		Suggest(key.Value, "fields here", names))
 }
 
 // repeated reports a key that was given before, and notes it otherwise.

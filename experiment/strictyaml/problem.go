@@ -2,7 +2,6 @@ package strictyaml
 
 import (
 	"fmt"
-	"sort"
 	"strings"
 	"unicode"
 )
@@ -24,23 +23,11 @@ type Problems []Problem
 
 // Error prints every problem.
 func (p *Problems) Error() string {
-	var b strings.Builder
+	all := make([]string, len(*p))
 	for i, problem := range *p {
-		if i > 0 {
-			b.WriteByte('\n')
-		}
-		b.WriteString(problem.String())
+		all[i] = problem.String()
 	}
-	return b.String()
-}
-
-func (p Problems) sort() {
-	sort.SliceStable(p, func(i, j int) bool {
-		if p[i].Line != p[j].Line {
-			return p[i].Line < p[j].Line
-		}
-		return p[i].Column < p[j].Column
-	})
+	return strings.Join(all, "\n")
 }
 
 // String prints the problem over several lines, without a newline at the end.
@@ -75,15 +62,13 @@ func excerpt(source string, column int) (line, caret string) {
 	if len(runes) > excerptWidth {
 		runes, suffix = runes[:excerptWidth], "…"
 	}
-	var pad strings.Builder
-	for _, r := range prefix + string(runes[:at]) {
+	pad := strings.Map(func(r rune) rune {
 		if r == '\t' {
-			pad.WriteRune('\t') // keeps the caret below its character at any tab width
-		} else {
-			pad.WriteByte(' ')
+			return r // keeps the caret below its character at any tab width
 		}
-	}
-	return prefix + string(runes) + suffix, pad.String() + "^"
+		return ' '
+	}, prefix+string(runes[:at]))
+	return prefix + string(runes) + suffix, pad + "^"
 }
 
 // printable replaces characters that would act on a terminal, one for one.

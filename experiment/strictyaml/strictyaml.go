@@ -38,7 +38,9 @@
 package strictyaml
 
 import (
+	"cmp"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -70,12 +72,11 @@ type File struct {
 
 // Problems gives what was found, in the order of the file.
 func (f *File) Problems() Problems {
-	sorted := append(Problems(nil), f.problems...)
-	sorted.sort()
+	sorted := slices.Clone(f.problems)
+	slices.SortStableFunc(sorted, func(a, b Problem) int { return cmp.Or(a.Line-b.Line, a.Column-b.Column) })
 	if f.dropped {
 		last := sorted[len(sorted)-1]
-		last.Message = "more problems follow; only the first " + strconv.Itoa(maxProblems) + " are shown"
-		last.Hint = ""
+		last.Message, last.Hint = "more problems follow; only the first "+strconv.Itoa(maxProblems)+" are shown", ""
 		sorted = append(sorted, last)
 	}
 	return sorted
@@ -167,6 +168,14 @@ func name(n *Node, path string) string {
 		return shorten(n.Key.Value)
 	}
 	return label(path)
+}
+
+// in says in which map something is, for messages; "" for the file's own.
+func in(path string) string {
+	if path == "" {
+		return ""
+	}
+	return " in " + label(path)
 }
 
 // label is the last part of a path, which messages call the value by.

@@ -26,8 +26,10 @@ func (t *tree) refuse(at *Node, message string) {
 // node converts one value. It never returns nil.
 func (t *tree) node(n ast.Node, depth int) *Node {
 	out := &Node{Line: 1, Column: 1}
-	if tk := tokenOf(n); tk != nil {
-		out.Line, out.Column, out.Value = tk.Position.Line, tk.Position.Column, tk.Value
+	if n != nil {
+		if tk := n.GetToken(); tk != nil {
+			out.Line, out.Column, out.Value = tk.Position.Line, tk.Position.Column, tk.Value
+		}
 	}
 	t.count++
 	if t.count > maxNodes {
@@ -70,14 +72,6 @@ func (t *tree) node(n ast.Node, depth int) *Node {
 		t.refuse(out, "this kind of YAML is not used here")
 	}
 	return out
-}
-
-// tokenOf is GetToken for nodes that may be missing.
-func tokenOf(n ast.Node) *token.Token {
-	if n == nil {
-		return nil
-	}
-	return n.GetToken()
 }
 
 // mapping converts a map; merge keys come last and only fill gaps.
