@@ -286,8 +286,8 @@ func TestOrder(t *testing.T) {
 	p := expand(t, load(t, swept)).Plan
 	p.Seed = 7
 	first := p.Order(1)
-	if len(first) != p.TrialsPerRound() {
-		t.Fatalf("%d steps, want %d", len(first), p.TrialsPerRound())
+	if len(first) != len(p.Arms)*len(p.Cells) {
+		t.Fatalf("%d steps, want %d", len(first), len(p.Arms)*len(p.Cells))
 	}
 	seen := map[experiment.Step]bool{}
 	for i, s := range first {
