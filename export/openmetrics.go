@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -55,7 +56,6 @@ func (f *family) add(value float64, labels ...label) {
 	f.list = append(f.list, series{labels, value})
 }
 
-// write writes a family that has series.
 func (f *family) write(w io.Writer) {
 	if len(f.list) == 0 {
 		return
@@ -77,29 +77,28 @@ func (f *family) write(w io.Writer) {
 var escapeLabel = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
 
 func families(r Run) []*family {
-	return append(runFamilies(r), append(comparisonFamilies(r), valueFamilies(r)...)...)
+	return slices.Concat(runFamilies(r), comparisonFamilies(r), valueFamilies(r))
 }
 
 // runFamilies tell of the run as a whole.
 func runFamilies(r Run) []*family {
 	a, plan := r.Analysis, r.Record.Plan
-	run := label{"run", plan.Name}
-	info := &family{name: "tare_run_info", help: "The run that the other series are about; always 1."}
-	info.add(1, run, label{"directory", directory(r.Record.Dir)}, label{"testbed", plan.Testbed},
-		label{"version", plan.Version}, label{"observational", observational(r)},
-		label{"observational_reason", wording.Observation(a.Observation)})
-	valid := &family{name: "tare_run_valid", help: "Whether the run gives verdicts (1) or not (0)."}
-	valid.add(truth(a.Valid), run)
-	finished := &family{name: "tare_run_finished", help: "Whether the run is complete (1) or can be resumed (0)."}
-	finished.add(truth(a.Finished), run)
-	start := &family{name: "tare_run_start_timestamp_seconds", unit: "seconds", help: "When the first trial started, since 1970."}
-	if !a.Start.IsZero() {
-		start.add(float64(a.Start.UnixMilli())/1000, run)
+	one := func(name, unit, help string, value float64, more ...label) *family {
+		return &family{name, unit, help, []series{{append([]label{{"run", plan.Name}}, more...), value}}}
 	}
-	trials := &family{name: "tare_trials", help: "Trials, each attempt counted, by whether they are valid."}
-	trials.add(float64(a.Trials.Valid), run, label{"valid", "true"})
-	trials.add(float64(len(a.Invalids)), run, label{"valid", "false"})
-	return []*family{info, valid, finished, start, trials}
+	start := one("tare_run_start_timestamp_seconds", "seconds", "When the first trial started, since 1970.", float64(a.Start.UnixMilli())/1000)
+	if a.Start.IsZero() {
+		start.list = nil
+	}
+	trials := one("tare_trials", "", "Trials, each attempt counted, by whether they are valid.", float64(a.Trials.Valid), label{"valid", "true"})
+	trials.add(float64(len(a.Invalids)), label{"run", plan.Name}, label{"valid", "false"})
+	return []*family{
+		one("tare_run_info", "", "The run that the other series are about; always 1.", 1, label{"directory", directory(r.Record.Dir)},
+			label{"testbed", plan.Testbed}, label{"version", plan.Version}, label{"observational", observational(r)},
+			label{"observational_reason", wording.Observation(a.Observation)}),
+		one("tare_run_valid", "", "Whether the run gives verdicts (1) or not (0).", truth(a.Valid)),
+		one("tare_run_finished", "", "Whether the run is complete (1) or can be resumed (0).", truth(a.Finished)),
+		start, trials}
 }
 
 // verdicts are all verdicts, in the order in which they are told.
@@ -112,24 +111,26 @@ func comparisonFamilies(r Run) []*family {
 	verdict := &family{name: "tare_verdict", help: "The verdict on an arm and a metric: 1 for the one given, 0 for the others."}
 	rounds := &family{name: "tare_comparison_rounds", help: "Complete pairs behind a comparison; for independent samples, values of the smaller one."}
 	all := []*family{verdict, rounds}
-	estimates := func(scale, unit string) []*family {
-		made := []*family{
-			{name: "tare_overhead_" + scale, unit: unit, help: "Overhead of an arm relative to the baseline, positive for a cost."},
-			{name: "tare_overhead_low_" + scale, unit: unit, help: "Lower end of the interval of the overhead."},
-			{name: "tare_overhead_high_" + scale, unit: unit, help: "Upper end of the interval of the overhead."},
-			{name: "tare_noise_floor_" + scale, unit: unit, help: "What the control differs from the baseline by, without regard to sign."},
-			{name: "tare_detectable_effect_" + scale, unit: unit, help: "Smallest overhead that this comparison would find."},
+	byScale := map[experiment.Scale][]*family{}
+	for _, scale := range []experiment.Scale{experiment.Ratio, experiment.Difference} {
+		unit := ""
+		if scale == experiment.Ratio {
+			unit = "ratio"
 		}
-		all = append(all, made...)
-		return made
-	}
-	byScale := map[experiment.Scale][]*family{
-		experiment.Ratio:      estimates("ratio", "ratio"),
-		experiment.Difference: estimates("difference", ""),
+		for _, e := range []struct{ name, help string }{
+			{"overhead", "Overhead of an arm relative to the baseline, positive for a cost."},
+			{"overhead_low", "Lower end of the interval of the overhead."},
+			{"overhead_high", "Upper end of the interval of the overhead."},
+			{"noise_floor", "What the control differs from the baseline by, without regard to sign."},
+			{"detectable_effect", "Smallest overhead that this comparison would find."},
+		} {
+			byScale[scale] = append(byScale[scale], &family{name: "tare_" + e.name + "_" + string(scale), unit: unit, help: e.help})
+		}
+		all = append(all, byScale[scale]...)
 	}
 	for _, list := range [][]analysis.Comparison{r.Analysis.Comparisons, r.Analysis.Controls} {
 		for _, c := range list {
-			labels := comparisonLabels(r, c)
+			labels := slices.Clip(metricLabels(r, c.Cell, c.Arm, c.Metric)) // each verdict appends its own
 			for _, v := range verdicts {
 				verdict.add(truth(v == c.Verdict), append(labels, label{"verdict", string(v)})...)
 			}
@@ -147,11 +148,6 @@ func comparisonFamilies(r Run) []*family {
 		}
 	}
 	return all
-}
-
-func comparisonLabels(r Run, c analysis.Comparison) []label {
-	labels := metricLabels(r, c.Cell, c.Arm, c.Metric)
-	return labels[:len(labels):len(labels)] // each verdict appends its own
 }
 
 // valueFamilies tell of the values themselves, the baseline's too.
@@ -173,7 +169,6 @@ func valueFamilies(r Run) []*family {
 	return []*family{median, count}
 }
 
-// metricLabels say what a series is about.
 func metricLabels(r Run, cell, arm string, m experiment.Metric) []label {
 	role := ""
 	for _, a := range r.Record.Plan.Arms {

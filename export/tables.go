@@ -14,7 +14,6 @@ import (
 	"tare/report"
 )
 
-// columns are the names of a row's fields.
 var columns = func() (names []string) {
 	for _, path := range parquet.SchemaOf(Row{}).Columns() {
 		names = append(names, path[0])

@@ -50,7 +50,6 @@ func (e *MissingError) Error() string {
 	return fmt.Sprintf("%s is not installed, and %s as PNG or PDF needs it", e.Program, e.What)
 }
 
-// find looks the program up.
 func (p program) find() (string, error) {
 	for _, name := range p.names {
 		path, err := exec.LookPath(name)
@@ -64,7 +63,6 @@ func (p program) find() (string, error) {
 	return "", &MissingError{Program: p.name, What: p.what, Install: p.install()}
 }
 
-// install is the command that installs the program here.
 func (p program) install() string {
 	if command, ok := p.packages[runtime.GOOS]; ok {
 		return command
@@ -72,7 +70,6 @@ func (p program) install() string {
 	return p.packages["linux"]
 }
 
-// run runs the program, and gives its output.
 func (p program) run(ctx context.Context, stdin []byte, args ...string) ([]byte, error) {
 	path, err := p.find()
 	if err != nil {

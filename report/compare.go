@@ -30,7 +30,6 @@ func Compare(r *comparing.Result, o CompareOptions) *doc.Document {
 		doc.On(doc.Page, compareReading(r)))
 }
 
-// comparedRuns lists the runs.
 func comparedRuns(r *comparing.Result) []doc.Block {
 	var items []string
 	var rows []doc.Row
@@ -132,7 +131,6 @@ func compareFoot(r *comparing.Result, all bool) []doc.Block {
 	return []doc.Block{doc.If(n > 0 && !all, doc.Say(notShown(n))), doc.If(wording.ObservationAcross(r) != "", doc.Say(observedNote))}
 }
 
-// compareReading says how a page is to be read.
 func compareReading(r *comparing.Result) doc.Section {
 	imported, measured := false, false
 	for _, run := range r.Runs {

@@ -16,7 +16,6 @@ import (
 // overheads, or levels. Each run has a column behind the metric and the arm.
 type comparedTable struct{ doc.Table }
 
-// runColumn is the column of the first run.
 const runColumn = 2
 
 func newComparedTable(r *comparing.Result) *comparedTable {
@@ -70,7 +69,6 @@ func changeTable(r *comparing.Result, headline bool) doc.Table {
 	return t.Table
 }
 
-// levelTable shows the levels of all arms.
 func levelTable(r *comparing.Result, headline bool) doc.Table {
 	t := newComparedTable(r)
 	for _, l := range r.Levels {

@@ -20,11 +20,9 @@ func comparedSection(s doc.Section, family int, headline, rest doc.Table, all bo
 	return s
 }
 
-// levelIntro says what levels are.
 const levelIntro = "Medians of each arm, and below each what it costs (plus) or gains (minus) against the reference. " +
 	"Within the reference's run arms are paired by round, where it has rounds; across runs they are independent samples, and the level tells of the machine as much as of the layer."
 
-// changeFigures draws the changes of overheads.
 func changeFigures(r *comparing.Result) []doc.Block {
 	forests := forestBlocks(changeForest(r))
 	if forests == nil {

@@ -167,7 +167,6 @@ func HistoryCSV(w io.Writer, h *history.History) error {
 	return writeCSV(w, pastFields("", &history.Run{}, &history.Series{}, history.Point{}), lines)
 }
 
-// pastFields are a point's line.
 func pastFields(name string, r *history.Run, s *history.Series, at history.Point) []field {
 	m, known, value, change := s.Metric, at.Value != nil, analysis.Interval{}, ""
 	if known {
@@ -196,7 +195,6 @@ func GateCSV(w io.Writer, r *gate.Result) error {
 	return writeCSV(w, gateFields(r, gate.Case{}), lines)
 }
 
-// gateFields are the line of a case.
 func gateFields(r *gate.Result, c gate.Case) []field {
 	var past gate.Stretch
 	if c.History != nil {
@@ -229,7 +227,6 @@ func PublishedCSV(w io.Writer, t *published.Table) error {
 	return writeCSV(w, publishedFields(t, "", published.Metric{}, "", published.Moments{}, published.Difference{}), lines)
 }
 
-// publishedFields are the line of a mean, or of a difference.
 func publishedFields(
 	t *published.Table, cell string, m published.Metric, kind string, of published.Moments, d published.Difference,
 ) []field {

@@ -8,7 +8,6 @@ import (
 	"tare/wording"
 )
 
-// definitions are the words of a report.
 func (s *sheet) definitions() []doc.Fact {
 	margin := wording.Share(s.margin())
 	if s.imported() {

@@ -10,7 +10,6 @@ import (
 	"tare/analysis"
 	"tare/experiment"
 	"tare/history"
-	"tare/journal"
 	"tare/report/figure"
 	"tare/wording"
 )
@@ -45,7 +44,6 @@ func (s *sheet) ratioGroups() []group {
 	})
 }
 
-// forest is the overheads of groups.
 func (s *sheet) forest(groups []group) figure.Forest {
 	f := figure.Forest{Baseline: s.baseline, Margin: s.margin(), Observed: s.run.Observation != nil}
 	for _, g := range groups {
@@ -88,12 +86,10 @@ func (s *sheet) look(arm string) figure.Look {
 	return figure.Treatment(i)
 }
 
-// trials are those of an arm in a group.
 func (s *sheet) trials(a analysis.ArmSeries) figure.Arm {
 	return figure.Arm{Name: a.Arm, Look: s.look(a.Arm), Values: a.Values, Summary: a.Summary}
 }
 
-// boxes is the box plot of a group.
 func (s *sheet) boxes(g group) figure.Boxes {
 	b := figure.Boxes{Metric: g.metric.Name, Cell: g.cell, Unit: g.metric.Unit}
 	for _, a := range g.series.Arms {
@@ -125,7 +121,7 @@ func (s *sheet) runChart(g group) figure.RunChart {
 		}
 		if !r.Ordered {
 			l.Seconds = a.Seconds
-			for _, t := range s.spoiled(g.cell, a.Arm) {
+			for _, t := range s.invalids[[2]string{g.cell, a.Arm}] {
 				l.Invalid = append(l.Invalid, t.Start.Sub(s.run.Start).Seconds())
 			}
 		}
@@ -134,7 +130,6 @@ func (s *sheet) runChart(g group) figure.RunChart {
 	return r
 }
 
-// lineChart is a metric against the levels of a factor.
 func (s *sheet) lineChart(sc *analysis.Scaling) figure.Lines {
 	l := figure.Lines{Metric: sc.Metric.Name, Unit: sc.Metric.Unit, Factor: sc.Factor, FactorUnit: sc.Unit, X: sc.X}
 	for _, a := range sc.Arms {
@@ -162,18 +157,6 @@ func (s *sheet) levelValues(sc *analysis.Scaling, a analysis.ScalingArm) [][]flo
 		}
 	}
 	return list
-}
-
-// spoiled are the invalid trials of an arm in a cell.
-func (s *sheet) spoiled(cell, arm string) []journal.Trial {
-	if s.invalids == nil {
-		s.invalids = map[[2]string][]journal.Trial{}
-		for _, t := range s.run.Invalids {
-			k := [2]string{t.Cell, t.Arm}
-			s.invalids[k] = append(s.invalids[k], t)
-		}
-	}
-	return s.invalids[[2]string{cell, arm}]
 }
 
 // find looks up the group of a metric in a cell that has a series.

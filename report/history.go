@@ -58,7 +58,6 @@ const (
 	historyDoubts = "The interval of a change's size does not know that its place was chosen because it looks large, and the places suppose that runs are independent."
 )
 
-// blocks show one experiment.
 func (p past) blocks(id string, o HistoryOptions) []doc.Block {
 	headline, rest := p.series(true), p.series(false)
 	shown := headline
@@ -123,7 +122,6 @@ func (p past) cells(id string, list []*history.Series, headline bool, o HistoryO
 	return blocks
 }
 
-// seriesSection shows one series.
 func (p past) seriesSection(id string, s *history.Series, open bool, o HistoryOptions) doc.Section {
 	section := doc.Section{ID: p.chartID(id, s), Title: seriesName(s), Value: nowText(s), Note: seriesNote(s), Fold: doc.Page, Open: open,
 		Blocks: []doc.Block{doc.Figure{

@@ -26,7 +26,6 @@ func (p past) runBlocks(o HistoryOptions) []doc.Block {
 			doc.Section{Title: "Left out", Flush: true, Blocks: []doc.Block{doc.List{Items: doc.Each(left), Most: mostLeftOut}}}))}
 }
 
-// runTable lists the runs, the latest first.
 func (p past) runTable(o HistoryOptions) []doc.Block {
 	changed := map[int]bool{}
 	for _, f := range findings(p.series(true)) {

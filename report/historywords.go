@@ -17,7 +17,6 @@ type past struct {
 	h *history.History
 }
 
-// pasts are the experiments of a history.
 func pasts(h *history.History) []past {
 	list := make([]past, len(h.Experiments))
 	for i, e := range h.Experiments {
@@ -71,7 +70,6 @@ func shiftWord(s *history.Series, c history.Shift) string {
 	return c.Direction + " by " + wording.ShiftSize(s, c)
 }
 
-// shiftMark is the sign of a change.
 func shiftMark(c history.Shift) string {
 	switch c.Direction {
 	case history.Worse, history.Rose:
@@ -104,19 +102,11 @@ func (p past) shiftPlace(c history.Shift) string {
 	return text + fmt.Sprintf("; it began in one of the runs %s to %s (%s)", plain(p.Runs[c.Earliest].Directory), plain(p.Runs[c.Latest].Directory), sure)
 }
 
-// mostEvents is how many events are written out in a sentence.
 const mostEvents = 3
 
 // shiftCause says what else changed, which may be why.
 func (p past) shiftCause(c history.Shift) []string {
-	var list []string
-	if len(c.With) > 0 {
-		list = append(list, "together with: "+eventList(c.With))
-	}
-	if len(c.Near) > 0 {
-		list = append(list, "within these runs: "+eventList(c.Near))
-	}
-	return list
+	return nonEmpty(when(len(c.With) > 0, "together with: "+eventList(c.With)), when(len(c.Near) > 0, "within these runs: "+eventList(c.Near)))
 }
 
 func eventList(events []history.Event) string {
@@ -135,17 +125,16 @@ func (p past) others(list []*history.Series) []string {
 	all := map[place]bool{}
 	about := map[int]map[string]map[place]bool{} // by run and difference
 	for _, s := range list {
-		at := place{s.Cell, s.Arm}
-		all[at] = true
+		all[place{s.Cell, s.Arm}] = true
 		for _, st := range s.Stretches[min(1, len(s.Stretches)):] {
-			if about[st.First] == nil {
-				about[st.First] = map[string]map[place]bool{}
-			}
 			for _, d := range wording.Differences(st.Differs) {
+				if about[st.First] == nil {
+					about[st.First] = map[string]map[place]bool{}
+				}
 				if about[st.First][d] == nil {
 					about[st.First][d] = map[place]bool{}
 				}
-				about[st.First][d][at] = true
+				about[st.First][d][place{s.Cell, s.Arm}] = true
 			}
 		}
 	}
@@ -153,16 +142,12 @@ func (p past) others(list []*history.Series) []string {
 	for _, run := range slices.Sorted(maps.Keys(about)) {
 		var parts []string
 		for _, d := range slices.Sorted(maps.Keys(about[run])) {
-			text, where := brief(d), about[run][d]
-			if len(where) < len(all) {
-				var names []string
-				for at := range where {
-					names = append(names, plain(at.arm)+" in "+plain(at.cell))
-				}
-				slices.Sort(names)
-				text += " (" + firstFew(names, mostEvents, ", ", ", ") + ")"
+			var names []string
+			for at := range about[run][d] {
+				names = append(names, plain(at.arm)+" in "+plain(at.cell))
 			}
-			parts = append(parts, text)
+			slices.Sort(names)
+			parts = append(parts, brief(d)+when(len(names) < len(all), " ("+firstFew(names, mostEvents, ", ", ", ")+")"))
 		}
 		lines = append(lines, "first with "+p.runTitle(run)+": "+strings.Join(parts, "; "))
 	}
@@ -183,7 +168,6 @@ func nowText(s *history.Series) string {
 	return wording.PastValue(s, now.Level) + " over " + wording.Count(now.Runs, "run", "runs")
 }
 
-// heading counts the runs of an experiment.
 func (p past) heading() string {
 	first, last := p.Runs[0].Start, p.Runs[len(p.Runs)-1].Start
 	from, to, left := first.UTC().Format(time.DateOnly), last.UTC().Format(time.DateOnly), len(p.leftOut())
@@ -214,7 +198,6 @@ func findings(list []*history.Series) []finding {
 	return all
 }
 
-// outcome counts the changes.
 func (p past) outcome(list []*history.Series) string {
 	changes := "No change"
 	if n := len(findings(list)); n > 0 {

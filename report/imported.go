@@ -3,8 +3,6 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"tare/analysis"
@@ -61,53 +59,12 @@ func (s *sheet) sources() []doc.Fact {
 	return list
 }
 
-// files is how many were imported.
 func (s *sheet) files() (n int) {
 	for _, a := range s.plan.Import.Arms {
 		n += a.Files
 	}
 	return n
 }
-
-// importedFact is one fact that the files of some arm tell, by arm.
-type importedFact struct {
-	Name    string
-	Values  []string // in the order of the import's arms; "": not told
-	Differs bool     // between arms that tell it
-}
-
-// armFacts are what files tell of the systems that they were made on, those that
-// differ first.
-func (s *sheet) armFacts() []importedFact {
-	names := map[string]bool{}
-	for _, a := range s.plan.Import.Arms {
-		for name := range a.Facts {
-			names[name] = true
-		}
-	}
-	var differing, same []importedFact
-	for _, name := range slices.Sorted(maps.Keys(names)) {
-		f := importedFact{Name: plain(name)}
-		var told []string
-		for _, a := range s.plan.Import.Arms {
-			values := plainAll(a.Facts[name])
-			f.Values = append(f.Values, firstFew(values, mostValues, ", ", " and "))
-			if len(values) > 0 {
-				slices.Sort(values)
-				told = append(told, strings.Join(slices.Compact(values), "\n"))
-			}
-		}
-		if f.Differs = len(slices.Compact(told)) > 1; f.Differs {
-			differing = append(differing, f)
-		} else {
-			same = append(same, f)
-		}
-	}
-	return append(differing, same...)
-}
-
-// mostValues is how many values of a fact are listed: there may be one a file.
-const mostValues = 4
 
 // invalidFile is an imported file with what it did wrong, over all its trials.
 type invalidFile struct {
@@ -197,7 +154,6 @@ func (s *sheet) sampled(rounds, samples string) string {
 	return samples
 }
 
-// sizeHead heads the column of sizes.
 func (s *sheet) sizeHead() string { return s.sampled("rounds", "values per arm") }
 
 // importedTrials says how much of what was imported gave data.

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -37,15 +38,14 @@ func when(ok bool, text string) string {
 	return text
 }
 
+// nonEmpty are the texts that are not empty.
+func nonEmpty(texts ...string) []string {
+	return slices.DeleteFunc(slices.Clone(texts), func(text string) bool { return text == "" })
+}
+
 // join joins the texts that are not empty.
 func join(separator string, texts ...string) string {
-	var said []string
-	for _, text := range texts {
-		if text != "" {
-			said = append(said, text)
-		}
-	}
-	return strings.Join(said, separator)
+	return strings.Join(nonEmpty(texts...), separator)
 }
 
 // enumerate joins names with commas and "and"; beyond limit it counts them.
@@ -89,7 +89,6 @@ func upperFirst(s string) string {
 	return string(unicode.ToUpper(r)) + s[n:]
 }
 
-// beforeTrusting heads warnings.
 const beforeTrusting = "Before trusting these numbers"
 
 // exploratoryTitle heads what was not the question of a run, with how it is to be

@@ -15,7 +15,6 @@ func publishedTitle(t *published.Table) string {
 	return cmp.Or(plain(t.Experiment), "run") + ": mean (population variance) over trials"
 }
 
-// publishedTrials says which trials are in the table.
 func publishedTrials(t *published.Table) string {
 	text, invalid := "", 0
 	for _, c := range t.Cells {
@@ -41,7 +40,6 @@ func publishedTrials(t *published.Table) string {
 	return text + "Only valid ones are in the table; --with-invalid takes in the others, as tables do that check no errors."
 }
 
-// countedTrials lists the trials of a cell by arm.
 func countedTrials(arms []published.Arm) (text string, invalid int) {
 	var parts []string
 	for _, a := range arms {
@@ -109,7 +107,6 @@ func publishedScale(m published.Metric) wording.Scale {
 	return wording.ScaleOf(m.Metric.Unit, largest)
 }
 
-// moments writes "1.632200 (0.002057)".
 func moments(s wording.Scale, m published.Moments) string {
 	if m.N == 0 {
 		return wording.Missing

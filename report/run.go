@@ -42,11 +42,7 @@ func Run(r *analysis.Run, o RunOptions) *doc.Document {
 // facts are the run at a glance.
 func (s *sheet) facts() []doc.Fact {
 	r := s.run
-	state := "complete"
-	if !r.Finished {
-		state = "not finished"
-	}
-	state += when(!r.Valid, ", invalid")
+	state := cmp.Or(when(!r.Finished, "not finished"), "complete") + when(!r.Valid, ", invalid")
 	valid := number(r.Trials.Valid) + " of " + number(r.Trials.Planned)
 	if s.imported() {
 		return known("Imported from", s.tool(), "Run", state, "Files", number(s.files()), "Rounds", s.sampled(number(r.Rounds), ""), "Valid trials", valid,
@@ -128,14 +124,13 @@ func (s *sheet) warningBlocks(all bool) []doc.Block {
 	if all {
 		list = append(list, s.warnings(false)...)
 	}
-	extra := len(list) - mostWarnings
-	switch {
-	case len(list) == 0:
+	if list == nil {
 		return nil
-	case extra <= 0:
-		return []doc.Block{doc.Alert{Title: beforeTrusting, Items: doc.Each(list)}}
 	}
-	first := append(list[:mostWarnings:mostWarnings], wording.Count(extra, "warning", "warnings")+" more; tare show lists all.")
+	first := list
+	if extra := len(list) - mostWarnings; extra > 0 {
+		first = append(list[:mostWarnings:mostWarnings], wording.Count(extra, "warning", "warnings")+" more; tare show lists all.")
+	}
 	return []doc.Block{doc.On(doc.Page, doc.Alert{Title: beforeTrusting, Items: doc.Each(first)}),
 		doc.On(doc.Terminal|doc.Markdown, doc.Alert{Title: beforeTrusting, Items: doc.Each(list)})}
 }
@@ -148,9 +143,9 @@ func (s *sheet) foot(all bool) []doc.Block {
 
 // footer says who wrote a page, and when.
 func (s *sheet) footer(o RunOptions) string {
-	text := "Written by Tare"
+	version := ""
 	if e := s.run.Environment; e != nil {
-		text = "Written by Tare " + plain(e.TareVersion)
+		version = " " + plain(e.TareVersion)
 	}
-	return text + generatedOn(o.Generated) + ". This page needs no network and no scripts."
+	return "Written by Tare" + version + generatedOn(o.Generated) + ". This page needs no network and no scripts."
 }

@@ -12,7 +12,6 @@ import (
 	"tare/wording"
 )
 
-// trialSection draws every trial.
 func (s *sheet) trialSection() doc.Section {
 	open := 0
 	var cells []doc.Block
@@ -84,7 +83,6 @@ func (s *sheet) diagnosticTable() doc.Table {
 	return t
 }
 
-// diagnosticPart shows the comparisons of one metric.
 func (s *sheet) diagnosticPart(g group) doc.Part {
 	methods, changes := g.methods(), ""
 	if g.series != nil {

@@ -102,7 +102,6 @@ func (s *sheet) fileList(most int, elsewhere string) doc.List {
 	return doc.List{Items: doc.Each(list)}
 }
 
-// invalidTrials lists the invalid trials with their rules.
 func (s *sheet) invalidTrials(o RunOptions) doc.Section {
 	ours, theirs := doc.Forms(0), doc.Nowhere
 	if s.imported() {

@@ -24,7 +24,6 @@ func (s *sheet) surroundings(o RunOptions) []doc.Block {
 		doc.Section{ID: "repeat", Title: "How to repeat", Blocks: s.repeatBlocks(o)})}
 }
 
-// repeatBlocks say how to repeat the run.
 func (s *sheet) repeatBlocks(o RunOptions) []doc.Block {
 	note := fmt.Sprintf("The order of trials is drawn from the seed. With seed: %d under design in the experiment file, the same order is run again.", s.plan.Seed)
 	var rows []doc.Row
@@ -46,7 +45,6 @@ func (s *sheet) repeatBlocks(o RunOptions) []doc.Block {
 		directoryLinks(o)}
 }
 
-// compact writes parameters on one line.
 func compact(config any) string {
 	if config == nil {
 		return ""

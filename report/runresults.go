@@ -10,7 +10,6 @@ import (
 	"tare/wording"
 )
 
-// overheadBlocks draw the overheads of the headline metrics.
 func (s *sheet) overheadBlocks() []doc.Block {
 	forests := forestBlocks(s.forest(s.ratioGroups()))
 	if forests == nil {
@@ -97,7 +96,6 @@ func (s *sheet) resultTable(headline bool) doc.Table {
 	return t
 }
 
-// resultPart shows the comparisons of one metric.
 func (s *sheet) resultPart(g group) doc.Part {
 	part := doc.Part{Title: doc.In(doc.Strong, plain(g.metric.Name))}
 	baseline := ""
@@ -168,7 +166,6 @@ func (s *sheet) resultRow(c analysis.Comparison, metric, baseline string) doc.Ro
 	return row
 }
 
-// plotLegend explains the drawings of a terminal.
 func (s *sheet) plotLegend() string {
 	return "Plot: ├●┤ estimate and interval, │ no difference" + when(s.margin() > 0, ", ┊ the margin of ±"+wording.Share(s.margin())) + "."
 }

@@ -138,7 +138,6 @@ func restated(c analysis.Comparison) string {
 // alone says whether the run has no second arm.
 func (s *sheet) alone() bool { return len(s.plan.Arms) == 1 }
 
-// levelAnswers are the answers of a run without a second arm.
 func (s *sheet) levelAnswers() []answer {
 	var list []answer
 	for _, g := range s.groups(true) {

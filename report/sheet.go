@@ -18,10 +18,9 @@ type sheet struct {
 	baseline string          // name of the baseline arm
 	arms     map[string]int  // place in the plan's order
 	blocks   []block
-	invalids map[[2]string][]journal.Trial // by cell and arm, made when first asked for
+	invalids map[[2]string][]journal.Trial // by cell and arm
 }
 
-// block is one cell.
 type block struct {
 	id     string
 	levels string // "mtu=1500, rate=1Gbit", unless the ID says so already
@@ -38,9 +37,12 @@ type group struct {
 	series  *analysis.MetricSeries
 }
 
-// arrange makes the sheet of a run.
 func arrange(r *analysis.Run) *sheet {
-	s := &sheet{run: r, baseline: "baseline", arms: map[string]int{}}
+	s := &sheet{run: r, baseline: "baseline", arms: map[string]int{}, invalids: map[[2]string][]journal.Trial{}}
+	for _, t := range r.Invalids {
+		k := [2]string{t.Cell, t.Arm}
+		s.invalids[k] = append(s.invalids[k], t)
+	}
 	if r.Plan != nil {
 		s.plan = *r.Plan
 	}
@@ -145,7 +147,6 @@ func (s *sheet) treatments() []string {
 	return names
 }
 
-// groups gives the groups of all cells, headline or exploratory ones.
 func (s *sheet) groups(headline bool) []group {
 	var list []group
 	for _, b := range s.blocks {
@@ -154,7 +155,6 @@ func (s *sheet) groups(headline bool) []group {
 	return list
 }
 
-// only gives the block's headline or exploratory groups.
 func (b block) only(headline bool) []group {
 	return slices.DeleteFunc(slices.Clone(b.groups), func(g group) bool { return g.metric.Headline != headline })
 }
@@ -175,13 +175,10 @@ func (s *sheet) marginFor(m experiment.Metric) float64 {
 
 // baselineMedian is the group's baseline level, if any pair was used.
 func (g group) baselineMedian() (float64, bool) {
-	for _, c := range g.rows {
+	for _, c := range g.lines() {
 		if c.Baseline.N > 0 {
 			return c.Baseline.Median, true
 		}
-	}
-	if g.control != nil && g.control.Baseline.N > 0 {
-		return g.control.Baseline.Median, true
 	}
 	return 0, false
 }

@@ -27,10 +27,8 @@ func verdict(v analysis.Verdict, observed bool) doc.Text {
 var verdictStyles = map[analysis.Verdict]doc.Style{"": doc.Mixed, analysis.Costs: doc.Cost, analysis.Gains: doc.Gain,
 	analysis.Equivalent: doc.Equal, analysis.NotResolved: doc.Open}
 
-// verdictStyle is the style of a verdict.
 func verdictStyle(v analysis.Verdict) doc.Style { return cmp.Or(verdictStyles[v], doc.Invalid) }
 
-// shiftStyles are the styles of changes by their direction.
 var shiftStyles = map[string]doc.Style{history.Worse: doc.Cost, history.Better: doc.Gain, history.Rose: doc.Rise, history.Fell: doc.Fall}
 
 // changeVerdict is what a change is, as a word.
@@ -38,7 +36,6 @@ func changeVerdict(c history.Shift) doc.Text {
 	return doc.In(cmp.Or(shiftStyles[c.Direction], doc.Mixed), c.Direction)
 }
 
-// gateStyles are the styles of outcomes.
 var gateStyles = map[gate.Outcome]doc.Style{gate.Pass: doc.Passed, gate.Fail: doc.Failed, gate.Invalid: doc.Invalid}
 
 func gateStyle(o gate.Outcome) doc.Style { return cmp.Or(gateStyles[o], doc.Open) }

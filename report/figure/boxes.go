@@ -73,7 +73,6 @@ func (b Boxes) Draw() string {
 	return d.svg(fmt.Sprintf("Box plots of %s in %s", b.Metric, b.Cell), "")
 }
 
-// abbreviated are names in the same order, shortened to the room.
 func abbreviated(names []string, room float64) []string {
 	safe := make([]string, len(names))
 	for i, name := range names {
@@ -86,7 +85,6 @@ func abbreviated(names []string, room float64) []string {
 	return safe
 }
 
-// box draws one arm's lane.
 func (d *drawing) box(a Arm, x func(float64) float64, top float64, name string, unit wording.Scale) {
 	m := a.Summary
 	if m.N == 0 {

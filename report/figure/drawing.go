@@ -81,7 +81,6 @@ func (d *drawing) rect(x, y, w, h float64, class string) {
 		`"` + styled(class) + "/>\n")
 }
 
-// path draws a path, unless it is empty.
 func (d *drawing) path(data, class string) {
 	if data != "" {
 		d.WriteString(`<path d="` + data + `"` + styled(class) + "/>\n")

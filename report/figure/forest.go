@@ -87,7 +87,6 @@ const (
 	forestNote   = 16 // what kind of axis it is, if not an even one
 )
 
-// lay lays the plot out.
 func (f Forest) lay(wide bool) *forest {
 	var drawn []analysis.Interval
 	var arms []string
@@ -129,7 +128,6 @@ func (f Forest) lay(wide bool) *forest {
 
 func (p *forest) x(v float64) float64 { return p.x0 + p.axis.At(v)*(p.x1-p.x0) }
 
-// grow draws everything.
 func (p *forest) grow() {
 	bottom := p.h - forestFoot
 	if p.axis.Bend > 0 {
@@ -187,7 +185,6 @@ func (p *forest) header(g Group, y float64) {
 		escape(name) + "</tspan><tspan" + styled("muted") + ` dx="10">` + escape(cell) + "</tspan></text>\n")
 }
 
-// arm draws one row.
 func (p *forest) arm(r Row, y float64) {
 	name, class, hollow := p.names[safetext.Line(r.Arm)], "halo", ""
 	if r.Control {

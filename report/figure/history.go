@@ -44,7 +44,6 @@ type History struct {
 	Shift  func(history.Shift) (title, label string) // a tooltip, and the size with its sign
 }
 
-// pastChart is a chart under way.
 type pastChart struct {
 	drawing
 	History
@@ -138,7 +137,6 @@ func (c *pastChart) grid() {
 	}
 }
 
-// tick labels a value of the axis.
 func (c *pastChart) tick(v float64) string {
 	s := c.Series
 	switch {
@@ -269,7 +267,6 @@ func (c *pastChart) crossAt(p history.Point) float64 {
 	return c.y(p.Value.Point)
 }
 
-// levels draws the level of each segment.
 func (c *pastChart) levels() {
 	for _, s := range c.Series.Segments {
 		if s.Runs < 2 {

@@ -8,7 +8,6 @@ import (
 	"tare/wording"
 )
 
-// Sizes of the picture of lines.
 const (
 	linesWidth  = 640
 	linesPlot   = 260 // height of the plot
@@ -56,7 +55,6 @@ func (l Lines) Draw() string {
 	return c.svg(l.Metric+" by "+l.Factor, "")
 }
 
-// linesChart is such a picture under way.
 type linesChart struct {
 	drawing
 	Lines
@@ -88,7 +86,6 @@ func (c *linesChart) y(v float64) float64 {
 	return c.top + (1-c.up.At(bounded(v)))*linesPlot
 }
 
-// scales draws both axes with their grid.
 func (c *linesChart) scales() {
 	unit := c.up.unit(c.Unit)
 	ticks, labels := c.up.inUnit(unit, 5, 1e7)

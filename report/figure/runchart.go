@@ -56,7 +56,6 @@ func (r RunChart) Draw() string {
 	return c.svg(fmt.Sprintf("Run chart of %s in %s", r.Metric, r.Cell), "")
 }
 
-// chart is a run chart under way.
 type chart struct {
 	drawing
 	RunChart
@@ -110,7 +109,6 @@ func (c *chart) x(seconds float64) float64 {
 	return chartLeft + min(1, max(0, c.time.under(seconds)/c.time.total))*(chartRight-chartLeft)
 }
 
-// lane draws one arm.
 func (c *chart) lane(a Lane, top float64, name string) {
 	mid := top + laneMiddle
 	c.line(chartLeft, mid, chartRight, mid, "grid")
@@ -198,7 +196,6 @@ func (c *chart) spread(a Lane, y func(float64) float64) {
 	c.path("M"+strings.Join(middle, "L"), "thin "+a.Look.class)
 }
 
-// change marks a change of level.
 func (c *chart) change(started, mid float64) {
 	x := c.x(started)
 	c.line(x, mid-laneHalf-1, x, mid+laneHalf+1, "zero")
@@ -214,7 +211,6 @@ func (c *chart) invalid(started []float64, mid float64) {
 	c.path(crosses, "cross")
 }
 
-// counter draws the axis of places.
 func (c *chart) counter(bottom float64) {
 	c.mark(c.x(0), bottom, "1")
 	for _, t := range (Axis{Lo: 1, Hi: max(2, c.time.total+1)}).ticks(5) {

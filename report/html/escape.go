@@ -44,7 +44,6 @@ func text(t document.Text) string {
 	return b.String()
 }
 
-// span is words in one style.
 func span(s document.Span) string {
 	before, words, after := s.Trimmed("")
 	if words == "" {

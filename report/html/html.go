@@ -62,7 +62,6 @@ func isSection(b document.Block) bool {
 // page is a page under way. Errors stay in the buffered writer until Flush.
 type page struct{ out *bufio.Writer }
 
-// put writes markup.
 func (p *page) put(markup ...string) {
 	for _, s := range markup {
 		_, _ = p.out.WriteString(s) // Flush tells

@@ -83,7 +83,6 @@ func cellTag(c document.Column, indented bool) string {
 	return `td class="` + class + `"`
 }
 
-// lines are a cell's lines below each other.
 func lines(list []document.Text) string {
 	if len(list) == 1 {
 		return text(list[0])

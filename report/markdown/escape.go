@@ -26,7 +26,6 @@ func joined(lines []document.Text) string {
 	return strings.Join(present(parts...), "; ")
 }
 
-// text writes words in their styles.
 func text(t document.Text) string {
 	var b strings.Builder
 	for _, s := range t {

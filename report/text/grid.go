@@ -92,7 +92,6 @@ func (t *writer) layOut(indent string, table document.Table) *grid {
 	return g
 }
 
-// newColumn is a column with its values.
 func newColumn(table document.Table, at int) *column {
 	c := &column{Column: table.Columns[at], at: at, bare: table.Bare, title: safetext.Line(table.Columns[at].Title)}
 	var lines []document.Text

@@ -71,10 +71,8 @@ func (t *writer) hanging(first, indent, s string) {
 	}
 }
 
-// para writes a paragraph.
 func (t *writer) para(indent, s string) { t.hanging(indent, indent, tidy(s)) }
 
-// item writes an item of a list.
 func (t *writer) item(indent, bullet, s string) {
 	t.hanging(indent+bullet, indent+strings.Repeat(" ", columns.Width(bullet)), tidy(s))
 }
@@ -92,7 +90,6 @@ func (t *writer) title(d *document.Document) {
 	}
 }
 
-// heading writes a title in bold.
 func (t *writer) heading(indent, s string) { t.styled(document.Strong, indent, s) }
 
 // styled writes a paragraph in one style, line by line, so that no style reaches
@@ -235,7 +232,6 @@ func (t *writer) answers(indent string, a document.Answers) {
 	}
 }
 
-// facts writes keys with their values.
 func (t *writer) facts(indent string, f document.Facts) {
 	width := 0
 	for _, e := range f.List {
