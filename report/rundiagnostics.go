@@ -119,3 +119,86 @@ func (g group) methods() string {
 	}
 	return strings.Join(list, " and ")
 }
+
+// mostSeries is how many metrics the table of series shows.
+const mostSeries = 60
+
+// seriesBlocks are the diagnostics of independent samples, arm by arm.
+func (s *sheet) seriesBlocks() []doc.Block {
+	t := doc.Table{Dense: true, Groups: []doc.Group{{}}, Columns: []doc.Column{{Title: "metric and arm", Kind: doc.Name}, {Title: "values", Right: true},
+		{Title: "lag-1", Right: true}, {Title: "drift", Right: true}, {Title: "p (no drift)", Right: true},
+		{Title: "level changes at trial", Right: true}, {Title: "p (one mode)", Right: true}}}
+	more := false
+	for _, g := range s.groups(true) {
+		if g.series == nil || !slices.ContainsFunc(g.series.Arms, func(a analysis.ArmSeries) bool { return a.Diagnostics != nil }) {
+			continue
+		}
+		if more = len(t.Parts()) == mostSeries; more {
+			break
+		}
+		t.Groups[0].Parts = append(t.Groups[0].Parts, seriesPart(g))
+	}
+	return []doc.Block{doc.If(len(t.Parts()) > 0, doc.Section{Title: "Each arm by itself", Blocks: []doc.Block{
+		doc.Say("Intervals take the values of an arm for independent draws from one distribution. In the order measured, these are the signs that they are not."), t,
+		doc.If(more, doc.Paragraph{Text: doc.In(doc.Muted, fmt.Sprintf("Only the first %d metrics are shown; tare show -o json has all.", mostSeries))})}})}
+}
+
+func seriesPart(g group) doc.Part {
+	part := doc.Part{Title: append(doc.In(doc.Strong, plain(g.metric.Name)), doc.Span{Words: " in " + plain(g.cell)})}
+	for _, a := range g.series.Arms {
+		if d := a.Diagnostics; d != nil {
+			part.Add(doc.Row{Cells: doc.Cells(plain(a.Arm), number(len(a.Values)), wording.Fixed(d.Lag1, 2),
+				signedShare(d.Trend), wording.Probability(d.TrendP), places(d.Changes), wording.Probability(d.DipP))})
+		}
+	}
+	return part
+}
+
+// signedShare writes a share with its sign: "+3.1 %".
+func signedShare(v float64) string {
+	return when(v > 0, "+") + wording.Share(v)
+}
+
+// columnTerms say what the columns of the diagnostics mean.
+func (s *sheet) columnTerms() []doc.Fact {
+	power := wording.Share(float64(s.plan.Power))
+	tests := func(values, each string) []doc.Fact {
+		return []doc.Fact{
+			{Key: "p", Value: "How often chance alone would show a difference at least as large if there were none."},
+			{Key: "p (Holm)", Value: "The same after allowing for the number of arms and headline metrics that were tested together; the verdict uses this one."},
+			{Key: "p (equiv.)", Value: "How often chance alone would make the arms look this equal if the true difference were as large as the margin, corrected in the same way."},
+			{Key: "MDE", Value: "Minimum detectable effect: the smallest true difference that these " + values + ", with this noise, find with a probability of " + power + "."},
+			{Key: "Needed", Value: each + " that would resolve a difference of the size observed; empty where that does not apply."},
+		}
+	}
+	if !s.plan.Paired() {
+		return slices.Concat([]doc.Fact{
+			{Key: "By rank-sum or Welch", Value: "Where the headline interval comes from: Mann and Whitney's rank-sum interval around the two-sample Hodges–Lehmann estimate, or Welch's t interval where there are too few values for it."},
+			{Key: "Values per arm", Value: "Independent values of the baseline and of the arm; one where both have as many."},
+			{Key: "Headline estimate and Welch's t", Value: "Two ways to estimate the same overhead from the same values: by ranks, which single odd trials cannot move, and by means of logarithms. A sign ≠ marks where they lead to different verdicts: then a few trials carry the result."},
+		}, tests("values", "Values of each arm"), []doc.Fact{
+			{Key: "Lag-1", Value: "Correlation of each value with the one before. Near zero the values are independent, as the intervals assume; above it neighbours resemble each other, and the intervals are too narrow."},
+			{Key: "Drift", Value: "Change from the first trial to the last, by the median slope between all pairs, and the p of no drift (Mann and Kendall). What drifts while the arms run one after the other is part of their difference."},
+			{Key: "Level changes", Value: "Trials at which the values move to another level: the interval is then about a mixture of levels."},
+			{Key: "p (one mode)", Value: "Hartigan's dip test: how often values with one mode would look as if they had several."},
+		})
+	}
+	return slices.Concat([]doc.Fact{
+		{Key: "By signed-rank, t or Stein", Value: "Where the headline interval comes from: the exact signed-rank interval around the Hodges–Lehmann estimate; the paired t interval where there are fewer than six rounds; Stein's interval where a pilot set the number of rounds."},
+		{Key: "Rounds", Value: "Rounds in which both this arm and the baseline gave a valid value; each is one pair."},
+		{Key: "Headline estimate and paired t", Value: "Two ways to estimate the same overhead from the same pairs: by ranks, which single odd rounds cannot move, and by means of logarithms. A sign ≠ marks where they lead to different verdicts: then a few rounds carry the result."},
+	}, tests("rounds", "Rounds"), []doc.Fact{
+		{Key: "Lag-1", Value: "Correlation of each round's overhead with that of the round before. Near zero the rounds are independent, as the intervals assume; above about 0.3 the intervals are too narrow."},
+		{Key: "Order p", Value: "Whether running earlier or later within a round mattered: a small value says it did, and the random order is what keeps it out of the result."},
+		{Key: "Noise floor", Value: "The overhead that the control shows although nothing differs. Overheads near it deserve suspicion whatever their interval."},
+		{Key: "Level changes", Value: "Rounds at which the baseline itself moved to another level: something about the machine changed while the run was under way."},
+	})
+}
+
+func places(at []int) string {
+	var list []string
+	for _, i := range at {
+		list = append(list, fmt.Sprint(i))
+	}
+	return strings.Join(list, ", ")
+}

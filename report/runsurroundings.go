@@ -1,12 +1,16 @@
 package report
 
 import (
+	"bytes"
+	"cmp"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	"tare/machine"
+	"tare/published"
 	doc "tare/report/document"
 	"tare/wording"
 )
@@ -102,4 +106,106 @@ func nodeRow(n machine.Node) doc.Row {
 	cpus, memory := when(n.CPUs != "", n.CPUs+" CPUs"), when(n.Memory != "", n.Memory+" memory")
 	return doc.Row{Cells: doc.Cells(plain(n.Name), joined(n.Region, n.Zone), joined(n.Instance, n.Confidential),
 		joined(n.CPU, cpus, memory), joined(n.OS, n.Kernel, n.Architecture), joined(n.Runtime, n.Kubelet))}
+}
+
+// surroundings are the machine, what measuring cost, and how to repeat the run.
+func (s *sheet) surroundings(o RunOptions) []doc.Block {
+	if s.imported() {
+		return []doc.Block{s.factSection(), doc.Section{ID: "repeat", Title: "Where the trials are from", Blocks: s.sourceBlocks(o)}}
+	}
+	h := s.run.Harness
+	return []doc.Block{s.machineSection(), doc.On(doc.Page,
+		doc.Section{ID: "harness", Title: "Cost of measuring", Blocks: []doc.Block{doc.Say(
+			fmt.Sprintf("Outside trials Tare took %s of the run's wall clock, and during trials its own process used %s of one CPU core.",
+				wording.Share(h.WallShare), wording.Share(h.CPUShare)))}},
+		doc.Section{ID: "repeat", Title: "How to repeat", Blocks: s.repeatBlocks(o)})}
+}
+
+func (s *sheet) repeatBlocks(o RunOptions) []doc.Block {
+	note := fmt.Sprintf("The order of trials is drawn from the seed. With seed: %d under design in the experiment file, the same order is run again.", s.plan.Seed)
+	var rows []doc.Row
+	for _, a := range s.plan.Arms {
+		var layers []doc.Text
+		for _, l := range a.Layers {
+			layers = append(layers, doc.In(doc.Mono, plain(l.Kind)+" "+compact(l.Config)))
+		}
+		if layers == nil {
+			layers = []doc.Text{doc.In(doc.Muted, "none")}
+		}
+		rows = append(rows, doc.Row{Cells: append(doc.Cells(plain(a.Name), string(a.Role)), doc.Of(layers...))})
+	}
+	file := string(bytes.TrimRight(o.Experiment, "\n"))
+	return []doc.Block{doc.Say(note), doc.Code{Text: cmp.Or(o.Command, "tare run experiment.yaml")},
+		doc.If(file != "", doc.Section{Title: "The experiment file", Fold: doc.Page, Open: true, Blocks: []doc.Block{doc.Code{Text: file}}}),
+		doc.Section{Title: "Arms", Fold: doc.Page, Blocks: []doc.Block{doc.Simple([]doc.Column{{Title: "arm", Kind: doc.Name}, {Title: "role"},
+			{Title: "layers with their parameters in force", Kind: doc.Prose}}, rows)}},
+		directoryLinks(o)}
+}
+
+func compact(config any) string {
+	if config == nil {
+		return ""
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(config); err != nil {
+		return "(parameters that cannot be written: " + plain(err.Error()) + ")"
+	}
+	return plain(b.String())
+}
+
+// publishedSection is the published table as a part of a run's report.
+func publishedSection(t *published.Table) doc.Section {
+	intro := publishedTitle(t) + ". This is how benchmarks are mostly written up; how sure a difference is stands only in the last column."
+	return doc.Section{ID: "published", Title: "The published table", Short: "Published table",
+		Blocks: append([]doc.Block{doc.Say(intro)}, publishedBlocks(t)...)}
+}
+
+// mostValues is how many values of a fact are listed: there may be one a file.
+const mostValues = 4
+
+// factSection is what the files tell of the systems that they were made on, facts
+// that differ between arms first.
+func (s *sheet) factSection() doc.Section {
+	columns, names := []doc.Column{{Title: "fact", Kind: doc.Name}}, map[string]bool{}
+	for _, a := range s.plan.Import.Arms {
+		columns = append(columns, doc.Column{Title: plain(a.Name), Kind: doc.Prose})
+		for name := range a.Facts {
+			names[name] = true
+		}
+	}
+	var differing, same []doc.Row
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		row := doc.Row{Cells: doc.Cells(name)}
+		var told []string
+		for _, a := range s.plan.Import.Arms {
+			values := plainAll(a.Facts[name])
+			text := doc.In(doc.Muted, "not told")
+			if len(values) > 0 {
+				text = doc.Words(firstFew(values, mostValues, ", ", " and "))
+				slices.Sort(values)
+				told = append(told, strings.Join(slices.Compact(values), "\n"))
+			}
+			row.Cells = append(row.Cells, doc.Of(text))
+		}
+		if len(slices.Compact(told)) > 1 {
+			row.Cells[0] = doc.Of(doc.In(doc.Strong, name))
+			differing = append(differing, row)
+		} else {
+			same = append(same, row)
+		}
+	}
+	rows := append(differing, same...)
+	return doc.Section{ID: "machine", Title: "Machines and versions", Blocks: []doc.Block{
+		doc.If(rows == nil, doc.Say("The files tell nothing of the systems that they were made on.")),
+		doc.If(rows != nil, doc.Say("What the files tell of the systems that they were made on. Facts in bold differ between arms, and are compared along with them."),
+			doc.Simple(columns, rows))}}
+}
+
+// sourceBlocks say where the trials of each arm are from.
+func (s *sheet) sourceBlocks(o RunOptions) []doc.Block {
+	command := s.plan.Import.Command
+	return []doc.Block{doc.Facts{List: s.sources()},
+		doc.If(command != "", doc.On(doc.Page, doc.Say("The same files are imported again by:"), doc.Code{Text: command})), directoryLinks(o)}
 }
