@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,17 +18,18 @@ import (
 func Compare(r *comparing.Result, o CompareOptions) *doc.Document {
 	d := &doc.Document{Title: "Comparison of " + wording.Count(len(r.Runs), "run", "runs"), Styles: figure.PageCSS(),
 		Footer: "Made by tare compare" + generatedOn(o.Generated) + "."}
+	rest := levelTable(r, false)
+	hidden := len(rest.Parts())
 	d.Add(comparedRuns(r)...)
-	d.Add(doc.Section{ID: "summary", Title: "Summary", Quiet: doc.Terminal | doc.Markdown, Blocks: compareSummary(r)})
-	if len(r.Runs) > 1 {
-		d.Add(compareDifferences(r))
-	}
-	d.Add(comparedSection(doc.Section{ID: "changes", Title: "Overheads, each against the baseline of its own run", Short: "Overheads", Flush: true,
-		Blocks: []doc.Block{doc.On(doc.Page, changeFigures(r)...)}}, r.Family.Changes, changeTable(r, true), changeTable(r, false), o.All),
+	d.Add(doc.Section{ID: "summary", Title: "Summary", Quiet: doc.Terminal | doc.Markdown, Blocks: compareSummary(r)},
+		doc.If(len(r.Runs) > 1, compareDifferences(r)),
+		comparedSection(doc.Section{ID: "changes", Title: "Overheads, each against the baseline of its own run", Short: "Overheads", Flush: true,
+			Blocks: []doc.Block{doc.On(doc.Page, changeFigures(r)...)}}, r.Family.Changes, changeTable(r, true), changeTable(r, false), o.All),
 		comparedSection(doc.Section{ID: "levels", Title: fmt.Sprintf("Levels against %s of run %d", plain(r.Reference.Arm), r.Reference.Run), Short: "Levels", Flush: true,
-			Blocks: []doc.Block{doc.On(doc.Page, doc.Say(levelIntro))}}, r.Family.Levels, levelTable(r, true), levelTable(r, false), o.All))
+			Blocks: []doc.Block{doc.On(doc.Page, doc.Say(levelIntro))}}, r.Family.Levels, levelTable(r, true), rest, o.All))
 	return d.Add(
-		doc.On(doc.Terminal, doc.Section{Blocks: compareFoot(r, o.All)}),
+		doc.On(doc.Terminal, doc.Section{Blocks: []doc.Block{doc.If(hidden > 0 && !o.All, doc.Say(notShown(hidden))),
+			doc.If(wording.ObservationAcross(r) != "", doc.Say(observedNote))}}),
 		doc.On(doc.Page, compareReading(r)))
 }
 
@@ -58,7 +60,8 @@ func compareSummary(r *comparing.Result) []doc.Block {
 	var answers []doc.Answer
 	for _, c := range r.Changes {
 		if c.Metric.Headline {
-			answers = append(answers, doc.Answer{Verdict: verdict(c.Verdict, observed(c.Comparison)), Text: doc.Words(changeAnswer(c))})
+			text := fmt.Sprintf("%s on %s in %s, run %d: %s.", plain(changeName(c)), plain(c.Metric.Name), plain(c.Cell), c.To.Run, plain(wording.Told(&c.Comparison)))
+			answers = append(answers, doc.Answer{Verdict: verdict(c.Verdict, observed(c.Comparison)), Text: doc.Words(text)})
 		}
 	}
 	observed := wording.ObservationAcross(r)
@@ -81,7 +84,9 @@ func compareDifferences(r *comparing.Result) doc.Section {
 	}
 	var rest []string
 	for _, a := range r.Apart {
-		rest = append(rest, upperFirst(apartText(a))+".")
+		why := wording.Apart(a)
+		text := fmt.Sprintf("%s %s: only in run %s", plain(a.What), plain(a.Name), places(a.Runs)) + when(why != "", " ("+why+")")
+		rest = append(rest, sentence(text))
 	}
 	for _, text := range wording.Findings(r.Unknown) {
 		rest = append(rest, sentence(brief(text)))
@@ -109,10 +114,13 @@ func propertyTable(runs int, properties []comparing.Property) doc.Table {
 		if i == 0 || p.Group != properties[i-1].Group {
 			g.Parts = append(g.Parts, doc.Part{Title: doc.Words(plain(string(p.Group)))})
 		}
-		values := plainAll(comparedValues(p))
+		values := plainAll(wording.PropertyValues(p))
+		for i, v := range values {
+			values[i] = cmp.Or(v, wording.Missing)
+		}
 		row := doc.Row{Cells: doc.Cells(append([]string{plain(string(p.Group)), plain(p.Path), strings.Join(values, " → ")}, values...)...)}
 		if columns.Width(row.Cells[2].Lines[0].String()) > longProperty {
-			row.Cells[2] = doc.Of()
+			row.Cells[2].Lines = nil
 			for i, v := range values {
 				row.Cells[2].Lines = append(row.Cells[2].Lines, doc.Words(runTitle(i+1)+": "+v))
 			}
@@ -126,21 +134,12 @@ func propertyTable(runs int, properties []comparing.Property) doc.Table {
 // of a terminal.
 const longProperty = 60
 
-// compareFoot is what a terminal says last.
-func compareFoot(r *comparing.Result, all bool) []doc.Block {
-	n := len(levelTable(r, false).Parts())
-	return []doc.Block{doc.If(n > 0 && !all, doc.Say(notShown(n))), doc.If(wording.ObservationAcross(r) != "", doc.Say(observedNote))}
-}
-
 func compareReading(r *comparing.Result) doc.Section {
 	imported, measured := false, false
 	for _, run := range r.Runs {
 		imported, measured = imported || run.Observation != nil, measured || run.Observation == nil
 	}
-	own := "An overhead is measured"
-	if imported {
-		own = "In a run of Tare's own, an overhead is measured"
-	}
+	own := cmp.Or(when(imported, "In a run of Tare's own, an overhead"), "An overhead") + " is measured"
 	say := func(ok bool, text string) doc.Block { return doc.If(ok, doc.Say(text)) }
 	return doc.Section{ID: "read", Title: "How to read this", Blocks: []doc.Block{
 		say(measured, own+" against a baseline in the next minute on the same machine. What makes a machine slower slows both, and cancels before the runs are compared. "+

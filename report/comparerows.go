@@ -123,12 +123,6 @@ func comparedRun(r comparing.Run) string {
 		when(!r.Finished, "NOT FINISHED"), when(!r.Valid, "INVALID"))
 }
 
-// apartText says which runs have what others have not.
-func apartText(a comparing.Apart) string {
-	why := wording.Apart(a)
-	return fmt.Sprintf("%s %s: only in run %s", plain(a.What), plain(a.Name), places(a.Runs)) + when(why != "", " ("+why+")")
-}
-
 // mostSame is how many things are named of a group in which nothing differs,
 // where there is little room.
 const mostSame = 12
@@ -154,20 +148,4 @@ func sameByGroup(r *comparing.Result, most int) []doc.Fact {
 		list = append(list, doc.Fact{Key: plain(string(g.Group)), Value: value})
 	}
 	return list
-}
-
-// comparedValues are a property's values by run, a dash where there is none. Of
-// the processor's flags, which are many, those that came and went.
-func comparedValues(p comparing.Property) []string {
-	list := wording.PropertyValues(p)
-	for i, v := range list {
-		list[i] = cmp.Or(plain(v), wording.Missing)
-	}
-	return list
-}
-
-// changeAnswer says a change with where it stands.
-func changeAnswer(c comparing.Change) string {
-	return fmt.Sprintf("%s on %s in %s, run %d: %s.", plain(changeName(c)), plain(c.Metric.Name), plain(c.Cell), c.To.Run,
-		plain(wording.Told(&c.Comparison)))
 }

@@ -18,22 +18,30 @@ func Gate(r *gate.Result, link string) *doc.Document {
 	if link != "" {
 		about = append(about, doc.Span{Words: " Report", Link: link})
 	}
-	label := wording.GateObservational(r)
+	label, shared, warnings := wording.GateObservational(r), wording.GateShared(r), plainAll(wording.Findings(r.Warnings))
+	var why []string
+	for _, c := range r.Cases {
+		if c.Outcome != gate.Unresolved || !slices.Contains(shared, wording.GateWhy(r, c)) {
+			why = append(why, wording.GateSentence(r, c))
+		}
+	}
 	return d.Add(doc.Paragraph{Text: about}, doc.If(label != "", doc.Paragraph{Text: doc.In(doc.Strong, upperFirst(label))}),
-		doc.List{Items: doc.Each(append(plainAll(wording.GateReasons(r)), wording.GateShared(r)...))},
-		gateCases(r),
-		doc.Section{Title: "Why", Fold: doc.Markdown, Quiet: doc.Terminal | doc.Page, Blocks: gateWhyBlocks(r)})
+		doc.List{Items: doc.Each(append(plainAll(wording.GateReasons(r)), shared...))},
+		gateCases(r, shared),
+		doc.Section{Title: "Why", Fold: doc.Markdown, Quiet: doc.Terminal | doc.Page, Blocks: []doc.Block{
+			doc.On(doc.Markdown, doc.List{Items: doc.Each(why)}),
+			doc.If(len(warnings) > 0, doc.Alert{Title: beforeTrusting, Items: doc.Each(warnings)}),
+			doc.On(doc.Markdown|doc.Page, doc.Say(wording.GateLegend(r)))}})
 }
 
 // gateCases are the cases, cell by cell. Markdown has the cell in a column, so
 // that what a pull request shows is one table.
-func gateCases(r *gate.Result) doc.Table {
+func gateCases(r *gate.Result, shared []string) doc.Table {
 	t := doc.Table{Bare: true, Columns: []doc.Column{
 		{Signs: true}, {Title: "arm", Kind: doc.Name, Tight: true}, {Title: "metric", Kind: doc.Name}, {Title: "cell", Kind: doc.Name, In: doc.Markdown},
 		{Title: "limit", Label: "limit"}, {Title: "overhead", Right: true}, {Title: wording.Share(r.Confidence) + " interval", Right: true, Tight: true},
 		{Title: "why", Kind: doc.Prose, In: doc.Terminal | doc.Page},
 	}}
-	shared := wording.GateShared(r)
 	for i, c := range r.Cases {
 		if i == 0 || c.Cell != r.Cases[i-1].Cell {
 			t.Groups = append(t.Groups, doc.Group{Title: doc.Words(plain(c.Cell)), Parts: []doc.Part{{}}})
@@ -44,19 +52,4 @@ func gateCases(r *gate.Result) doc.Table {
 			doc.Cells(plain(c.Arm), wording.GateWhat(c), plain(c.Cell), plain(c.Budget.String()), point, interval, why)...)})
 	}
 	return t
-}
-
-// gateWhyBlocks say why each case has its outcome, and how far to trust that.
-func gateWhyBlocks(r *gate.Result) []doc.Block {
-	var list []string
-	shared := wording.GateShared(r)
-	for _, c := range r.Cases {
-		if c.Outcome != gate.Unresolved || !slices.Contains(shared, wording.GateWhy(r, c)) {
-			list = append(list, wording.GateSentence(r, c))
-		}
-	}
-	warnings := plainAll(wording.Findings(r.Warnings))
-	return []doc.Block{doc.On(doc.Markdown, doc.List{Items: doc.Each(list)}),
-		doc.If(len(warnings) > 0, doc.Alert{Title: beforeTrusting, Items: doc.Each(warnings)}),
-		doc.On(doc.Markdown|doc.Page, doc.Say(wording.GateLegend(r)))}
 }

@@ -66,26 +66,23 @@ func (s *sheet) files() (n int) {
 	return n
 }
 
-// invalidFile is an imported file with what it did wrong, over all its trials.
-type invalidFile struct {
-	Arm, Name, Reason string
-	Trials            int
-}
-
-// invalidFiles are the files of invalid trials, in the order of the run.
-func (s *sheet) invalidFiles() []invalidFile {
+// invalidFiles are the files of invalid trials with what each did wrong, in the
+// order of the run.
+func (s *sheet) invalidFiles() []string {
 	type key struct{ arm, file string }
-	at := map[key]int{}
-	var list []invalidFile
+	var order []key
+	texts, trials := map[key]string{}, map[key]int{}
 	for _, t := range s.run.Invalids {
 		name, reason := reasonOf(t)
 		k := key{t.Arm, cmp.Or(t.Source, t.Raw, reason)}
-		if i, ok := at[k]; ok {
-			list[i].Trials++
-			continue
+		if trials[k]++; trials[k] == 1 {
+			order = append(order, k)
+			texts[k] = cmp.Or(name, plain(t.Arm)) + ": " + reason
 		}
-		at[k] = len(list)
-		list = append(list, invalidFile{Arm: plain(t.Arm), Name: name, Reason: reason, Trials: 1})
+	}
+	list := make([]string, len(order))
+	for i, k := range order {
+		list[i] = texts[k] + when(trials[k] > 1, fmt.Sprintf(" (first of %d trials)", trials[k]))
 	}
 	return list
 }
@@ -98,11 +95,6 @@ func reasonOf(t journal.Trial) (name, reason string) {
 		details = append(details, plain(v.Rule)+": "+brief(v.Detail))
 	}
 	return name, strings.Join(details, "; ")
-}
-
-// text is the file with its reason in a line.
-func (f invalidFile) text() string {
-	return cmp.Or(f.Name, f.Arm) + ": " + f.Reason + when(f.Trials > 1, fmt.Sprintf(" (first of %d trials)", f.Trials))
 }
 
 // aside is what a reader must know of one comparison beside its verdict: how many

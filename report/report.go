@@ -8,8 +8,8 @@
 // has judged → the view → wording for its numbers and sentences → a document → a
 // writer. A newcomer starts at Run in run.go, reads document/document.go, and has
 // seen the pattern of the others: compare.go, history.go, gate.go and
-// published.go build, the files named words say, the files named csv are for
-// programs. sheet.go arranges a run's comparisons for reading.
+// published.go; csv.go is for programs. sheet.go arranges a run's comparisons for
+// reading.
 //
 // Nothing here runs anything, reads a file or decides: every number and every
 // verdict is given. What is left to decide is order and emphasis, and these

@@ -71,18 +71,14 @@ func (s *sheet) invalidBlocks(o RunOptions) []doc.Block {
 	for _, rule := range rules(s.run.Trials.ByRule) {
 		counts = append(counts, doc.Fact{Key: plain(rule), Value: wording.Count(s.run.Trials.ByRule[rule], "trial", "trials")})
 	}
-	section := doc.Section{ID: "invalid", Title: "Invalid trials", Blocks: []doc.Block{
-		doc.On(doc.Markdown|doc.Page, doc.Say(s.invalidNote())), doc.Facts{List: counts}}}
-	if s.imported() {
-		section.Blocks = append(section.Blocks, doc.On(doc.Terminal, s.fileList(mostFiles, "; the report lists them")),
-			doc.On(doc.Markdown, s.fileList(mostMarkdownFiles, "")))
+	in := doc.Terminal | doc.Markdown | doc.Page
+	if counts == nil && len(s.run.Invalids) == 0 {
+		in = doc.Page
 	}
-	if len(s.run.Invalids) > 0 {
-		section.Blocks = append(section.Blocks, doc.On(doc.Page, s.invalidTrials(o)))
-	} else if counts == nil {
-		return []doc.Block{doc.On(doc.Page, section)}
-	}
-	return []doc.Block{section}
+	return []doc.Block{doc.On(in, doc.Section{ID: "invalid", Title: "Invalid trials", Blocks: []doc.Block{
+		doc.On(doc.Markdown|doc.Page, doc.Say(s.invalidNote())), doc.Facts{List: counts},
+		doc.If(s.imported(), doc.On(doc.Terminal, s.fileList(mostFiles, "; the report lists them")), doc.On(doc.Markdown, s.fileList(mostMarkdownFiles, ""))),
+		doc.On(doc.Page, doc.If(len(s.run.Invalids) > 0, s.invalidTrials(o)))}})}
 }
 
 // Invalid files that a terminal lists, and that Markdown lists.
@@ -91,15 +87,11 @@ const mostFiles, mostMarkdownFiles = 12, 50
 // fileList is the files of an import that gave no data, each with its reason: the
 // first of them, and where the others are.
 func (s *sheet) fileList(most int, elsewhere string) doc.List {
-	var list []string
 	files := s.invalidFiles()
-	for _, f := range files[:min(len(files), most)] {
-		list = append(list, f.text())
-	}
 	if n := len(files) - most; n > 0 {
-		list = append(list, wording.Count(n, "file", "files")+" more"+elsewhere)
+		files = append(files[:most], wording.Count(n, "file", "files")+" more"+elsewhere)
 	}
-	return doc.List{Items: doc.Each(list)}
+	return doc.List{Items: doc.Each(files)}
 }
 
 func (s *sheet) invalidTrials(o RunOptions) doc.Section {
