@@ -18,12 +18,8 @@ import (
 // as a file.
 func Figure(r *analysis.Run) string {
 	s := arrange(r)
-	return s.forest(s.ratioGroups()).File(plain(s.plan.Name), figureTitle(s), figureNote(s))
-}
-
-// figureTitle is what the run was asked.
-func figureTitle(s *sheet) string {
-	return cmp.Or(plain(s.plan.Description), plain(s.plan.Name), "Overheads")
+	name := plain(s.plan.Name)
+	return s.forest().File(name, cmp.Or(plain(s.plan.Description), name, "Overheads"), figureNote(s))
 }
 
 // figureNote says how the numbers came about.
@@ -36,17 +32,13 @@ func figureNote(s *sheet) string {
 	return text + when(!s.run.Valid, "; invalid run, no verdicts")
 }
 
-// ratioGroups are the groups of headline metrics that a forest plot can show on one axis: those with
-// an overhead as a share.
-func (s *sheet) ratioGroups() []group {
-	return slices.DeleteFunc(s.groups(true), func(g group) bool {
-		return !wording.IsRatio(g.metric) || !slices.ContainsFunc(g.lines(), wording.Judged)
-	})
-}
-
-func (s *sheet) forest(groups []group) figure.Forest {
+// forest is the headline overheads that can be shown on one axis: those as a share.
+func (s *sheet) forest() figure.Forest {
 	f := figure.Forest{Baseline: s.baseline, Margin: s.margin(), Observed: s.run.Observation != nil}
-	for _, g := range groups {
+	for _, g := range s.groups(true) {
+		if !wording.IsRatio(g.metric) || !slices.ContainsFunc(g.lines(), wording.Judged) {
+			continue
+		}
 		of := figure.Group{Metric: g.metric.Name, Cell: g.cell}
 		for _, c := range g.lines() {
 			f.Observed = f.Observed || observed(c)

@@ -65,7 +65,8 @@ func (p past) blocks(id string, o HistoryOptions) []doc.Block {
 		shown = p.all()
 	}
 	changes, others := p.changes(id, headline), p.others(shown)
-	blocks := []doc.Block{doc.Say(p.heading() + ". " + p.outcome(shown)),
+	found := cmp.Or(when(len(findings(shown)) > 0, wording.Count(len(findings(shown)), "change", "changes")), "No change")
+	blocks := []doc.Block{doc.Say(p.heading() + ". " + found + " in " + wording.Count(len(shown), "series", "series") + "."),
 		doc.If(changes != nil, doc.On(doc.Markdown|doc.Page, doc.Answers{List: changes})),
 		doc.If(others != nil, doc.Section{Title: "Other parameters", Note: "a line ┊ in a plot, dashed in a chart, stands before them",
 			Flush: true, Blocks: []doc.Block{doc.List{Items: doc.Each(others)}}})}

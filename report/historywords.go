@@ -198,14 +198,6 @@ func findings(list []*history.Series) []finding {
 	return all
 }
 
-func (p past) outcome(list []*history.Series) string {
-	changes := "No change"
-	if n := len(findings(list)); n > 0 {
-		changes = wording.Count(n, "change", "changes")
-	}
-	return changes + " in " + wording.Count(len(list), "series", "series") + "."
-}
-
 // terms says how a history was judged.
 func terms(h *history.History) string {
 	return fmt.Sprintf("Changes are looked for at a level at which at most %s of histories without any would show one, at least %d runs apart. "+

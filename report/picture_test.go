@@ -18,7 +18,7 @@ import (
 
 func forestOf(r *analysis.Run) string {
 	s := arrange(r)
-	return s.forest(s.ratioGroups()).Draw(true)
+	return s.forest().Draw(true)
 }
 
 func boxesOf(r *analysis.Run, cell, metric string) string {

@@ -104,14 +104,7 @@ func (s *sheet) summarySection() doc.Section {
 // answerBlocks are the results of the headline metrics in sentences, with what
 // the run could not see.
 func (s *sheet) answerBlocks() []doc.Block {
-	var list []doc.Answer
-	for _, a := range s.answers() {
-		of := verdict(a.Verdict, s.observes(a.Verdict))
-		if s.alone() {
-			of = doc.Words("level")
-		}
-		list = append(list, doc.Answer{Verdict: of, Text: doc.Words(a.Text)})
-	}
+	list := s.answers()
 	blocks := []doc.Block{doc.If(list != nil, doc.Answers{List: list}), doc.If(list == nil, doc.Say("There is no headline metric with a result."))}
 	for _, text := range append([]string{s.controlSentence()}, s.limits()...) {
 		blocks = append(blocks, doc.If(text != "", doc.Say(text)))

@@ -11,7 +11,7 @@ import (
 )
 
 func (s *sheet) overheadBlocks() []doc.Block {
-	forests := forestBlocks(s.forest(s.ratioGroups()))
+	forests := forestBlocks(s.forest())
 	if forests == nil {
 		return []doc.Block{doc.Say("There is nothing to draw: no headline metric has " + s.sampled("complete pairs", "values of both arms") + ".")}
 	}

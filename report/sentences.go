@@ -9,6 +9,7 @@ import (
 
 	"tare/analysis"
 	"tare/experiment"
+	doc "tare/report/document"
 	"tare/wording"
 )
 
@@ -82,15 +83,8 @@ func (s *sheet) controlSentence() string {
 	return text
 }
 
-// answer is one result in words. The verdict is empty where several cells with
-// different verdicts are told together.
-type answer struct {
-	Verdict analysis.Verdict
-	Text    string
-}
-
-// answers are the results of the headline metrics, by arm and metric.
-func (s *sheet) answers() []answer {
+// answers are the results of the headline metrics in sentences, by arm and metric.
+func (s *sheet) answers() []doc.Answer {
 	if s.alone() {
 		return s.levelAnswers()
 	}
@@ -104,31 +98,25 @@ func (s *sheet) answers() []answer {
 		}
 	}
 	slices.SortStableFunc(asked, func(a, b []analysis.Comparison) int { return s.place(a[0].Arm) - s.place(b[0].Arm) })
-	var list []answer
+	var list []doc.Answer
+	say := func(v analysis.Verdict, c analysis.Comparison, text, other string) {
+		text = join(" ", when(s.observes(v), "Observational:"), text, when(c.Restates != "", "This restates "+plain(c.Restates)+"."), other)
+		list = append(list, doc.Answer{Verdict: verdict(v, s.observes(v)), Text: doc.Words(text)})
+	}
 	for _, cs := range asked {
 		if len(cs) > manyCells {
-			list = append(list, answer{common(cs), s.observedLabel(common(cs)) + s.countedAnswer(cs) + restated(cs[0])})
+			say(common(cs), cs[0], s.countedAnswer(cs), "")
 			continue
 		}
 		for _, c := range cs {
-			text := s.observedLabel(c.Verdict) + s.answer(c) + restated(c)
+			other := ""
 			if c.WithInvalid != nil {
-				text += " " + sentence(brief(wording.AlternativeText(c.WithInvalid)))
+				other = sentence(brief(wording.AlternativeText(c.WithInvalid)))
 			}
-			list = append(list, answer{c.Verdict, text})
+			say(c.Verdict, c, s.answer(c), other)
 		}
 	}
 	return list
-}
-
-// observedLabel begins the answers of a run that is no experiment.
-func (s *sheet) observedLabel(v analysis.Verdict) string {
-	return when(s.observes(v), "Observational: ")
-}
-
-// restated says that an answer is another one once more.
-func restated(c analysis.Comparison) string {
-	return when(c.Restates != "", " This restates "+plain(c.Restates)+".")
 }
 
 // An import of a single arm, such as the week's benchmark of one platform, has
@@ -138,14 +126,15 @@ func restated(c analysis.Comparison) string {
 // alone says whether the run has no second arm.
 func (s *sheet) alone() bool { return len(s.plan.Arms) == 1 }
 
-func (s *sheet) levelAnswers() []answer {
-	var list []answer
+func (s *sheet) levelAnswers() []doc.Answer {
+	var list []doc.Answer
 	for _, g := range s.groups(true) {
 		if g.series == nil {
 			continue
 		}
 		for _, a := range g.series.Arms {
-			list = append(list, answer{Text: fmt.Sprintf("%s in %s: %s.", plain(g.metric.Name), plain(g.cell), level(a, g.metric))})
+			text := fmt.Sprintf("%s in %s: %s.", plain(g.metric.Name), plain(g.cell), level(a, g.metric))
+			list = append(list, doc.Answer{Verdict: doc.Words("level"), Text: doc.Words(text)})
 		}
 	}
 	return list
