@@ -1,6 +1,7 @@
 package render
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -49,7 +50,7 @@ func Page(ctx context.Context, to string, format Format, write func(io.Writer) e
 	if format == PNG {
 		err = b.screenshot(ctx, made)
 	} else {
-		err = b.run(ctx, made, "--no-pdf-header-footer", "--print-to-pdf="+made)
+		_, err = b.run(ctx, made, "--no-pdf-header-footer", "--print-to-pdf="+made)
 	}
 	if err != nil {
 		return err
@@ -60,8 +61,8 @@ func Page(ctx context.Context, to string, format Format, write func(io.Writer) e
 // browser is one that shows a page.
 type browser struct{ page, scratch string }
 
-// run lets the browser make a file of the page.
-func (b browser) run(ctx context.Context, made string, args ...string) error {
+// run lets the browser make a file of the page, and reads it.
+func (b browser) run(ctx context.Context, made string, args ...string) ([]byte, error) {
 	args = append(args, "--headless", "--disable-gpu", "--hide-scrollbars", "--no-first-run", "--disable-extensions", "--disable-sync",
 		"--disable-component-update", "--disable-background-networking", "--disable-quic", "--host-resolver-rules=MAP * ^NOTFOUND",
 		"--user-data-dir="+filepath.Join(b.scratch, "profile"))
@@ -69,12 +70,13 @@ func (b browser) run(ctx context.Context, made string, args ...string) error {
 		args = append(args, "--no-sandbox") // it refuses to run as root otherwise
 	}
 	if _, err := pages.run(ctx, nil, append(args, b.page)...); err != nil {
-		return err
+		return nil, err
 	}
-	if _, err := os.Stat(made); err != nil {
-		return fmt.Errorf("the browser made nothing: %w", err)
+	data, err := os.ReadFile(made)
+	if err != nil {
+		return nil, fmt.Errorf("the browser made nothing: %w", err)
 	}
-	return nil
+	return data, nil
 }
 
 // The size of a window that shows a page, in pixels. Chromium draws none that is
@@ -90,15 +92,19 @@ const (
 // it is drawn: the window must be higher, and its empty rest is cut off.
 func (b browser) screenshot(ctx context.Context, made string) error {
 	for height := windowHeight; height <= highestWindow; height *= 2 {
-		if err := b.run(ctx, made, "--screenshot="+made, fmt.Sprintf("--window-size=%d,%d", windowWidth, height)); err != nil {
-			return err
-		}
-		shown, err := readPNG(made)
+		data, err := b.run(ctx, made, "--screenshot="+made, fmt.Sprintf("--window-size=%d,%d", windowWidth, height))
 		if err != nil {
 			return err
 		}
-		if used := usedHeight(shown); used+foot < shown.Bounds().Dy() {
-			return writePNG(made, shown, used+foot)
+		shown, err := png.Decode(bytes.NewReader(data))
+		if err != nil {
+			return err
+		}
+		if bounds, end := shown.Bounds(), usedHeight(shown)+foot; end < bounds.Dy() {
+			upper := image.NewRGBA(image.Rect(0, 0, bounds.Dx(), end))
+			draw.Draw(upper, upper.Bounds(), shown, bounds.Min, draw.Src)
+			var cut bytes.Buffer
+			return errors.Join(png.Encode(&cut, upper), os.WriteFile(made, cut.Bytes(), 0o666))
 		}
 	}
 	return fmt.Errorf("the page is higher than %d pixels, more than a browser shows as one picture: PDF has no such limit", highestWindow)
@@ -116,26 +122,6 @@ func usedHeight(m image.Image) int {
 		}
 	}
 	return 0
-}
-
-func readPNG(name string) (image.Image, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return png.Decode(f)
-}
-
-// writePNG writes the upper part of a picture.
-func writePNG(name string, m image.Image, height int) error {
-	upper := image.NewRGBA(image.Rect(0, 0, m.Bounds().Dx(), height))
-	draw.Draw(upper, upper.Bounds(), m, m.Bounds().Min, draw.Src)
-	f, err := os.Create(name)
-	if err != nil {
-		return err
-	}
-	return errors.Join(png.Encode(f, upper), f.Close())
 }
 
 // tryPage renders an empty page.

@@ -153,3 +153,12 @@ func TestProbe(t *testing.T) {
 		}
 	}
 }
+
+func readPNG(name string) (image.Image, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return png.Decode(f)
+}

@@ -150,17 +150,12 @@ func (c *pastChart) tick(v float64) string {
 
 // stretches draws a dashed line wherever the parameters change.
 func (c *pastChart) stretches() {
-	var last *history.Point
-	for i := range c.Series.Points {
-		p := &c.Series.Points[i]
-		if p.LeftOut != nil {
-			continue
-		}
-		if last != nil && last.Stretch != p.Stretch {
-			x := c.x((float64(p.Run) + float64(last.Run)) / 2)
+	used := slices.DeleteFunc(slices.Clone(c.Series.Points), func(p history.Point) bool { return p.LeftOut != nil })
+	for i, p := range used {
+		if i > 0 && used[i-1].Stretch != p.Stretch {
+			x := c.x(float64(p.Run+used[i-1].Run) / 2)
 			c.line(x, historyTop-6, x, c.bottom, "break")
 		}
-		last = p
 	}
 }
 
@@ -229,23 +224,26 @@ func (c *pastChart) points() {
 	radius := min(4, max(1.6, c.pitch()/2.4))
 	whiskers, dots, crosses := "", "", ""
 	for _, p := range c.Series.Points {
-		x := c.x(float64(p.Run))
+		x, y := c.x(float64(p.Run)), c.bottom-6 // without a value at the foot
+		if p.Value != nil {
+			y = c.y(p.Value.Point)
+		}
 		if c.layout.links {
 			title, link := c.Point(p)
 			c.WriteString(`<a href="` + escape(link) + `"><title>` + escapeLines(title) + "</title>")
 			whiskers, crosses = "", ""
 		}
 		if p.LeftOut != nil || p.Value == nil {
-			crosses += cross(x, c.crossAt(p))
+			crosses += "M" + at(x-3, y-3) + "l6 6m0 -6l-6 6"
 		} else {
 			whiskers += "M" + at(x, c.y(p.Value.Lo)) + "V" + px(c.y(p.Value.Hi))
-			dots += "M" + at(x, c.y(p.Value.Point)) + "h0"
+			dots += "M" + at(x, y) + "h0"
 		}
 		if c.layout.links {
 			c.path(crosses, "left")
 			if whiskers != "" {
 				c.path(whiskers, "whisker "+c.look.class)
-				c.marker(x, c.y(p.Value.Point), radius, c.look, "")
+				c.marker(x, y, radius, c.look, "")
 			}
 			c.WriteString("</a>\n")
 		}
@@ -257,23 +255,11 @@ func (c *pastChart) points() {
 	}
 }
 
-func cross(x, y float64) string { return "M" + at(x-3, y-3) + "l6 6m0 -6l-6 6" }
-
-// crossAt is where a run that is left out stands: at its value, or at the foot.
-func (c *pastChart) crossAt(p history.Point) float64 {
-	if p.Value == nil {
-		return c.bottom - 6
-	}
-	return c.y(p.Value.Point)
-}
-
 func (c *pastChart) levels() {
 	for _, s := range c.Series.Segments {
-		if s.Runs < 2 {
-			continue
+		if y := c.y(s.Level.Point); s.Runs > 1 {
+			c.line(c.x(float64(s.From)-0.4), y, c.x(float64(s.To)+0.4), y, "level "+c.look.class)
 		}
-		y := c.y(s.Level.Point)
-		c.line(c.x(float64(s.From)-0.4), y, c.x(float64(s.To)+0.4), y, "level "+c.look.class)
 	}
 }
 
@@ -304,7 +290,6 @@ func (c *pastChart) shifts() {
 		c.WriteString("<g><title>" + escape(title) + "</title>\n")
 		c.line(x, historyTop-6, x, c.bottom, "zero")
 		c.WriteString("</g>\n")
-		row := 12 + 14*float64(i%2)
 		anchor := "middle"
 		switch {
 		case x < c.layout.left+40:
@@ -312,6 +297,6 @@ func (c *pastChart) shifts() {
 		case x > c.w-60:
 			anchor = "end"
 		}
-		c.text(x, row, "small strong num halo", anchor, label)
+		c.text(x, 12+14*float64(i%2), "small strong num halo", anchor, label)
 	}
 }

@@ -1,6 +1,7 @@
 package figure
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -96,13 +97,10 @@ func (c *chart) span() float64 {
 	}
 	slices.Sort(all)
 	largest, usual := all[len(all)-1], all[(len(all)-1)*9/10]
-	if usual > 0 && largest > 4*usual {
-		largest = 4 * usual
+	if usual > 0 {
+		largest = min(largest, 4*usual)
 	}
-	if largest == 0 {
-		return 1e-12
-	}
-	return largest
+	return cmp.Or(largest, 1e-12)
 }
 
 func (c *chart) x(seconds float64) float64 {
@@ -123,9 +121,15 @@ func (c *chart) lane(a Lane, top float64, name string) {
 	}
 	c.beyond(a, y)
 	for _, i := range a.Changes {
-		c.change(when(a, i), mid)
+		x := c.x(when(a, i))
+		c.line(x, mid-laneHalf-1, x, mid+laneHalf+1, "zero")
+		c.path("M"+at(x-4, mid-laneHalf-2)+"h8l-4 5z", "cross")
 	}
-	c.invalid(a.Invalid, mid)
+	crosses := ""
+	for _, started := range a.Invalid[:min(len(a.Invalid), ManyDots)] {
+		crosses += "M" + at(c.x(started)-3, mid+laneHalf-4) + "l6 6m0-6l-6 6"
+	}
+	c.path(crosses, "cross")
 	c.laneLabel(top, a.Look, name, a.Name, "lane ±"+c.extent())
 }
 
@@ -194,21 +198,6 @@ func (c *chart) spread(a Lane, y func(float64) float64) {
 	}
 	c.band(upper, lower, "spread "+a.Look.class)
 	c.path("M"+strings.Join(middle, "L"), "thin "+a.Look.class)
-}
-
-func (c *chart) change(started, mid float64) {
-	x := c.x(started)
-	c.line(x, mid-laneHalf-1, x, mid+laneHalf+1, "zero")
-	c.path("M"+at(x-4, mid-laneHalf-2)+"h8l-4 5z", "cross")
-}
-
-// invalid marks invalid trials, as far as they fit.
-func (c *chart) invalid(started []float64, mid float64) {
-	crosses := ""
-	for _, seconds := range started[:min(len(started), ManyDots)] {
-		crosses += "M" + at(c.x(seconds)-3, mid+laneHalf-4) + "l6 6m0-6l-6 6"
-	}
-	c.path(crosses, "cross")
 }
 
 func (c *chart) counter(bottom float64) {

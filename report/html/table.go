@@ -65,14 +65,9 @@ func (p *page) row(t document.Table, columns []int, row document.Row, indented b
 
 // cellTag is the element of a cell with its class.
 func cellTag(c document.Column, indented bool) string {
-	class := ""
-	switch {
-	case c.Right:
+	class := map[document.Kind]string{document.Name: "name", document.Prose: "text"}[c.Kind]
+	if c.Right {
 		class = "n"
-	case c.Kind == document.Name:
-		class = "name"
-	case c.Kind == document.Prose:
-		class = "text"
 	}
 	if indented {
 		class += " arm"
