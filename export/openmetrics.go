@@ -86,14 +86,17 @@ func runFamilies(r Run) []*family {
 	one := func(name, unit, help string, value float64, more ...label) *family {
 		return &family{name, unit, help, []series{{append([]label{{"run", plan.Name}}, more...), value}}}
 	}
-	start := one("tare_run_start_timestamp_seconds", "seconds", "When the first trial started, since 1970.", float64(a.Start.UnixMilli())/1000)
+	start := one("tare_run_start_timestamp_seconds", "seconds", "When the first trial started, since 1970.",
+		float64(a.Start.UnixMilli())/1000)
 	if a.Start.IsZero() {
 		start.list = nil
 	}
-	trials := one("tare_trials", "", "Trials, each attempt counted, by whether they are valid.", float64(a.Trials.Valid), label{"valid", "true"})
+	trials := one("tare_trials", "", "Trials, each attempt counted, by whether they are valid.", float64(a.Trials.Valid),
+		label{"valid", "true"})
 	trials.add(float64(len(a.Invalids)), label{"run", plan.Name}, label{"valid", "false"})
 	return []*family{
-		one("tare_run_info", "", "The run that the other series are about; always 1.", 1, label{"directory", directory(r.Record.Dir)},
+		one("tare_run_info", "", "The run that the other series are about; always 1.", 1,
+			label{"directory", directory(r.Record.Dir)},
 			label{"testbed", plan.Testbed}, label{"version", plan.Version}, label{"observational", observational(r)},
 			label{"observational_reason", wording.Observation(a.Observation)}),
 		one("tare_run_valid", "", "Whether the run gives verdicts (1) or not (0).", truth(a.Valid)),
@@ -124,7 +127,8 @@ func comparisonFamilies(r Run) []*family {
 			{"noise_floor", "What the control differs from the baseline by, without regard to sign."},
 			{"detectable_effect", "Smallest overhead that this comparison would find."},
 		} {
-			byScale[scale] = append(byScale[scale], &family{name: "tare_" + e.name + "_" + string(scale), unit: unit, help: e.help})
+			byScale[scale] = append(byScale[scale], &family{name: "tare_" + e.name + "_" + string(scale), unit: unit,
+				help: e.help})
 		}
 		all = append(all, byScale[scale]...)
 	}

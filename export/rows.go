@@ -68,16 +68,20 @@ func Rows(run Run) iter.Seq[Row] {
 			}
 			row := Row{
 				Run: r.Plan.Name, Directory: directory(r.Dir), Cell: t.Cell, Workload: cell.Kind, Levels: levels(cell, arm),
-				Arm: t.Arm, Role: string(arm.Role), Round: int32(t.Round), Attempt: int32(t.Attempt), Session: int32(t.Session),
-				Position: known(int32(max(0, t.Position))), Start: known(t.Start.UTC()), WallSeconds: known(max(0, t.Wall.Seconds())),
-				Valid: t.Valid(), Rules: rules(t), Paired: r.Plan.Paired(), Observational: wording.Observation(run.Analysis.Observation),
+				Arm: t.Arm, Role: string(arm.Role), Round: int32(t.Round), Attempt: int32(t.Attempt),
+				Session:  int32(t.Session),
+				Position: known(int32(max(0, t.Position))), Start: known(t.Start.UTC()),
+				WallSeconds: known(max(0, t.Wall.Seconds())),
+				Valid:       t.Valid(), Rules: rules(t), Paired: r.Plan.Paired(),
+				Observational: wording.Observation(run.Analysis.Observation),
 			}
 			for _, m := range cell.Metrics {
 				value, measured := t.Values[m.Name]
 				if !measured && row.Valid {
 					continue
 				}
-				row.Metric, row.Unit, row.Better, row.Scale, row.Headline = m.Name, m.Unit, string(m.Better), string(m.Scale), m.Headline
+				row.Metric, row.Unit, row.Better, row.Scale, row.Headline = m.Name, m.Unit, string(m.Better),
+					string(m.Scale), m.Headline
 				if row.Value = nil; measured && !math.IsNaN(value) {
 					row.Value = &value
 				}

@@ -23,13 +23,15 @@ func Compare(r *comparing.Result, o CompareOptions) *doc.Document {
 	d.Add(comparedRuns(r)...)
 	d.Add(doc.Section{ID: "summary", Title: "Summary", Quiet: doc.Terminal | doc.Markdown, Blocks: compareSummary(r)},
 		doc.If(len(r.Runs) > 1, compareDifferences(r)),
-		comparedSection(doc.Section{ID: "changes", Title: "Overheads, each against the baseline of its own run", Short: "Overheads", Flush: true,
-			Blocks: []doc.Block{doc.On(doc.Page, changeFigures(r)...)}}, r.Family.Changes, changeTable(r, true), changeTable(r, false), o.All),
-		comparedSection(doc.Section{ID: "levels", Title: fmt.Sprintf("Levels against %s of run %d", plain(r.Reference.Arm), r.Reference.Run), Short: "Levels", Flush: true,
+		comparedSection(doc.Section{ID: "changes", Title: "Overheads, each against the baseline of its own run",
+			Short: "Overheads", Flush: true, Blocks: []doc.Block{doc.On(doc.Page, changeFigures(r)...)}},
+			r.Family.Changes, changeTable(r, true), changeTable(r, false), o.All),
+		comparedSection(doc.Section{ID: "levels", Title: fmt.Sprintf("Levels against %s of run %d",
+			plain(r.Reference.Arm), r.Reference.Run), Short: "Levels", Flush: true,
 			Blocks: []doc.Block{doc.On(doc.Page, doc.Say(levelIntro))}}, r.Family.Levels, levelTable(r, true), rest, o.All))
 	return d.Add(
-		doc.On(doc.Terminal, doc.Section{Blocks: []doc.Block{doc.If(hidden > 0 && !o.All, doc.Say(notShown(hidden))),
-			doc.If(wording.ObservationAcross(r) != "", doc.Say(observedNote))}}),
+		doc.On(doc.Terminal, doc.Section{Blocks: []doc.Block{doc.SayIf(hidden > 0 && !o.All, notShown(hidden)),
+			doc.SayIf(wording.ObservationAcross(r) != "", observedNote)}}),
 		doc.On(doc.Page, compareReading(r)))
 }
 
@@ -42,7 +44,8 @@ func comparedRuns(r *comparing.Result) []doc.Block {
 			arms = append(arms, plain(a.Name))
 		}
 		items = append(items, plain(run.Name)+": "+comparedRun(run))
-		rows = append(rows, doc.Row{Cells: doc.Cells(number(run.Number), plain(run.Name), comparedRun(run), strings.Join(arms, ", "))})
+		rows = append(rows, doc.Row{Cells: doc.Cells(number(run.Number), plain(run.Name), comparedRun(run),
+			strings.Join(arms, ", "))})
 	}
 	return []doc.Block{
 		doc.On(doc.Terminal|doc.Markdown, doc.List{Items: doc.Each(items), Numbered: true}),
@@ -60,7 +63,8 @@ func compareSummary(r *comparing.Result) []doc.Block {
 	var answers []doc.Answer
 	for _, c := range r.Changes {
 		if c.Metric.Headline {
-			text := fmt.Sprintf("%s on %s in %s, run %d: %s.", plain(changeName(c)), plain(c.Metric.Name), plain(c.Cell), c.To.Run, plain(wording.Told(&c.Comparison)))
+			text := fmt.Sprintf("%s on %s in %s, run %d: %s.", plain(changeName(c)), plain(c.Metric.Name), plain(c.Cell),
+				c.To.Run, plain(wording.Told(&c.Comparison)))
 			answers = append(answers, doc.Answer{Verdict: verdict(c.Verdict, observed(c.Comparison)), Text: doc.Words(text)})
 		}
 	}
@@ -69,7 +73,7 @@ func compareSummary(r *comparing.Result) []doc.Block {
 		doc.If(observed != "", doc.Alert{Title: "Observational, across runs: " + brief(observed) + "."}),
 		doc.If(items != nil, doc.Alert{Title: beforeTrusting, Items: doc.Each(items)}),
 		doc.On(doc.Page, doc.If(answers != nil, doc.Answers{List: answers}),
-			doc.If(answers == nil, doc.Say("No arm is a treatment in two of the runs, and none are matched: there are no overheads to compare.")))}
+			doc.SayIf(answers == nil, "No arm is a treatment in two of the runs, and none are matched: there are no overheads to compare."))}
 }
 
 // compareDifferences is what differs, what is the same, and what cannot be said.
@@ -85,21 +89,24 @@ func compareDifferences(r *comparing.Result) doc.Section {
 	var rest []string
 	for _, a := range r.Apart {
 		why := wording.Apart(a)
-		text := fmt.Sprintf("%s %s: only in run %s", plain(a.What), plain(a.Name), places(a.Runs)) + when(why != "", " ("+why+")")
+		text := fmt.Sprintf("%s %s: only in run %s", plain(a.What), plain(a.Name), places(a.Runs)) +
+			when(why != "", " ("+why+")")
 		rest = append(rest, sentence(text))
 	}
 	for _, text := range wording.Findings(r.Unknown) {
 		rest = append(rest, sentence(brief(text)))
 	}
-	return doc.Section{ID: "differences", Title: "What differs besides the numbers", Short: "What differs", Flush: true, Blocks: []doc.Block{
-		doc.If(main != nil, doc.On(doc.Page, doc.Say("Whatever differs is being compared, too.")), propertyTable(len(r.Runs), main)),
-		doc.If(main == nil, doc.Say("Nothing that is on record.")),
-		doc.List{Items: doc.Each(rest)},
-		doc.If(minor != nil, doc.Section{Title: "Differences of less weight", Flush: true, Fold: doc.Page,
-			Blocks: []doc.Block{propertyTable(len(r.Runs), minor)}}),
-		doc.If(len(r.Same) > 0, doc.Section{Title: "What is the same", Fold: doc.Page, Blocks: []doc.Block{
-			doc.On(doc.Terminal, doc.Facts{List: sameByGroup(r, mostSame)}),
-			doc.On(doc.Markdown|doc.Page, doc.Facts{List: sameByGroup(r, 0)})}})}}
+	return doc.Section{ID: "differences", Title: "What differs besides the numbers", Short: "What differs", Flush: true,
+		Blocks: []doc.Block{
+			doc.If(main != nil, doc.On(doc.Page, doc.Say("Whatever differs is being compared, too.")),
+				propertyTable(len(r.Runs), main)),
+			doc.SayIf(main == nil, "Nothing that is on record."),
+			doc.List{Items: doc.Each(rest)},
+			doc.If(minor != nil, doc.Section{Title: "Differences of less weight", Flush: true, Fold: doc.Page,
+				Blocks: []doc.Block{propertyTable(len(r.Runs), minor)}}),
+			doc.If(len(r.Same) > 0, doc.Folded("What is the same",
+				doc.On(doc.Terminal, doc.Facts{List: sameByGroup(r, mostSame)}),
+				doc.On(doc.Markdown|doc.Page, doc.Facts{List: sameByGroup(r, 0)})))}}
 }
 
 // propertyTable shows properties with their values in each run.
@@ -140,24 +147,24 @@ func compareReading(r *comparing.Result) doc.Section {
 		imported, measured = imported || run.Observation != nil, measured || run.Observation == nil
 	}
 	own := cmp.Or(when(imported, "In a run of Tare's own, an overhead"), "An overhead") + " is measured"
-	say := func(ok bool, text string) doc.Block { return doc.If(ok, doc.Say(text)) }
 	return doc.Section{ID: "read", Title: "How to read this", Blocks: []doc.Block{
-		say(measured, own+" against a baseline in the next minute on the same machine. What makes a machine slower slows both, and cancels before the runs are compared. "+
+		doc.SayIf(measured, own+" against a baseline in the next minute on the same machine. What makes a machine slower slows both, and cancels before the runs are compared. "+
 			"That is why the change of an overhead is worth more than the difference of two levels. "+
 			"What does not cancel is a machine on which the layer itself is relatively dearer: without instructions for its cipher, for instance."),
-		say(imported, "In an imported run, an overhead is the difference between two sets of another tool's results. They may come from different machines or different days, "+
+		doc.SayIf(imported, "In an imported run, an overhead is the difference between two sets of another tool's results. They may come from different machines or different days, "+
 			"and nobody drew their order: what else differed between them is part of the overhead, and does not cancel when runs are compared."),
-		say(true, "A change is the ratio of two cost factors: from 5 % to 10 % of a time is 1.10 ÷ 1.05, a change of 4.8 %."+
+		doc.SayIf(true, "A change is the ratio of two cost factors: from 5 % to 10 % of a time is 1.10 ÷ 1.05, a change of 4.8 %."+
 			when(wording.ObservationAcross(r) != "", " Nothing was drawn at random between the runs, so what is claimed across them is observational (obs.).")),
-		say(true, "▲ costs more, ▼ costs less, ≈ equivalent within the margin, ? not resolved, × no verdict.")}}
+		doc.SayIf(true, "▲ costs more, ▼ costs less, ≈ equivalent within the margin, ? not resolved, × no verdict.")}}
 }
 
 // comparedSection adds rows of headline metrics to a section, of which so many
 // claims are corrected together, and below them those of exploratory metrics, on a
 // terminal if all are shown.
 func comparedSection(s doc.Section, family int, headline, rest doc.Table, all bool) doc.Section {
-	s.Blocks = append(s.Blocks, doc.If(family > 1, doc.Say(fmt.Sprintf("Corrected by Holm's method as a family of %s.", wording.Count(family, "claim", "claims")))),
-		doc.If(headline.Groups != nil, headline), doc.If(headline.Groups == nil, doc.Say("There is nothing to compare.")),
+	s.Blocks = append(s.Blocks, doc.SayIf(family > 1, fmt.Sprintf("Corrected by Holm's method as a family of %s.",
+		wording.Count(family, "claim", "claims"))),
+		doc.If(headline.Groups != nil, headline), doc.SayIf(headline.Groups == nil, "There is nothing to compare."),
 		doc.If(rest.Groups != nil, exploratorySection(all, rest)))
 	return s
 }

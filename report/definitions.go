@@ -19,7 +19,8 @@ func (s *sheet) definitions() []doc.Fact {
 		{Key: "Trial", Value: "One execution of the workload in one arm. It is the unit of all statistics here, never the single request inside it."},
 		{Key: "Round", Value: "One trial of every arm, in random order. Arms are compared round by round, so that what drifts slowly hits all arms alike."},
 		{Key: "Overhead", Value: "The cost of an arm relative to the baseline; plus is always a cost. 5 % means 5 % less where higher is better, and 5 % more where lower is better."},
-		{Key: "Interval", Value: "The range of true overheads that the rounds are compatible with: over many such runs, " + s.confidence() + " of these intervals hold the true value."},
+		{Key: "Interval", Value: "The range of true overheads that the rounds are compatible with: over many such runs, " +
+			s.confidence() + " of these intervals hold the true value."},
 		{Key: "Costs, gains", Value: "The overhead differs from zero after correction for the number of comparisons."},
 		{Key: "Equivalent", Value: "The overhead was shown to be smaller than the margin of ±" + margin + " that the experiment declared beforehand."},
 		{Key: "Not resolved", Value: "Neither a difference nor equivalence was shown. It does not mean that there is no difference; the smallest one that could have been seen stands beside it."},
@@ -37,7 +38,9 @@ func (s *sheet) importedDefinitions(margin string) []doc.Fact {
 		{Key: "Cell", Value: "What was measured, at one setting of its parameters. Arms are compared within a cell only."},
 		{Key: "Trial", Value: "What one file, or one row, says of one cell. It is the unit of all statistics here, never the single request inside it."},
 		{Key: "Overhead", Value: "The difference of an arm from the baseline, relative to it; plus is always a cost. 5 % means 5 % less where higher is better, and 5 % more where lower is better."},
-		{Key: "Interval", Value: "The range of true differences that the " + s.sampled("rounds", "values") + " are compatible with, if they are independent of each other: over many such imports, " + s.confidence() + " of these intervals hold the true difference between the arms as they were."},
+		{Key: "Interval", Value: "The range of true differences that the " + s.sampled("rounds", "values") +
+			" are compatible with, if they are independent of each other: over many such imports, " + s.confidence() +
+			" of these intervals hold the true difference between the arms as they were."},
 		{Key: "Costs, gains", Value: "The difference is not zero, after correction for the number of comparisons."},
 	}
 	if s.plan.Paired() {

@@ -27,7 +27,8 @@ func figureNote(s *sheet) string {
 	text := fmt.Sprintf("Overhead relative to %s: %s in random order, %s intervals",
 		s.baseline, wording.Count(s.run.Rounds, "round", "rounds"), s.confidence())
 	if s.imported() {
-		text = fmt.Sprintf("Observational: overhead relative to %s, %s intervals; %s", s.baseline, s.confidence(), brief(wording.Observation(s.run.Observation)))
+		text = fmt.Sprintf("Observational: overhead relative to %s, %s intervals; %s", s.baseline, s.confidence(),
+			brief(wording.Observation(s.run.Observation)))
 	}
 	return text + when(!s.run.Valid, "; invalid run, no verdicts")
 }
@@ -93,7 +94,8 @@ func (s *sheet) boxes(g group) figure.Boxes {
 // runChart is the run chart of a group. Imported trials stand in the order
 // measured: when they ran is not comparable.
 func (s *sheet) runChart(g group) figure.RunChart {
-	r := figure.RunChart{Metric: g.metric.Name, Cell: g.cell, Unit: g.metric.Unit, Ratio: wording.IsRatio(g.metric), Ordered: s.imported()}
+	r := figure.RunChart{Metric: g.metric.Name, Cell: g.cell, Unit: g.metric.Unit, Ratio: wording.IsRatio(g.metric),
+		Ordered: s.imported()}
 	if !r.Ordered {
 		r.Sessions = s.run.Sessions
 	}

@@ -107,7 +107,8 @@ func (s *junitSuite) add(r *gate.Result, c gate.Case) {
 	s.property(what+".limit", c.Budget.String())
 	s.property(what+".outcome", string(c.Outcome))
 	if c.Estimated {
-		for _, f := range []field{{"overhead", c.Overhead.Point}, {"overhead.lo", c.Overhead.Lo}, {"overhead.hi", c.Overhead.Hi},
+		for _, f := range []field{{"overhead", c.Overhead.Point}, {"overhead.lo", c.Overhead.Lo},
+			{"overhead.hi", c.Overhead.Hi},
 			{"p", c.P}, {"p.holm", c.PAdjusted}} {
 			s.property(what+"."+f.column, f.text())
 		}

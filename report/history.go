@@ -27,8 +27,10 @@ func History(h *history.History, o HistoryOptions) *doc.Document {
 	for _, s := range h.Skipped {
 		skipped = append(skipped, plain(s.Directory)+": "+brief(s.Reason))
 	}
-	d.Add(doc.On(doc.Page, doc.Facts{Look: doc.Glance, List: known("Runs", number(runs), "Left out", number(left), "Experiments", number(len(all)),
-		"Smallest segment", wording.Count(h.Segment, "run", "runs"), "Chance of a false change", "at most "+wording.Share(h.Alpha))}))
+	d.Add(doc.On(doc.Page, doc.Facts{Look: doc.Glance, List: known(
+		"Runs", number(runs), "Left out", number(left), "Experiments", number(len(all)),
+		"Smallest segment", wording.Count(h.Segment, "run", "runs"),
+		"Chance of a false change", "at most "+wording.Share(h.Alpha))}))
 	for i, p := range all {
 		s := doc.Section{ID: fmt.Sprintf("e%d", i+1), Title: experimentName(p), Flush: true}
 		if len(all) == 1 {
@@ -68,7 +70,8 @@ func (p past) blocks(id string, o HistoryOptions) []doc.Block {
 	found := cmp.Or(when(len(findings(shown)) > 0, wording.Count(len(findings(shown)), "change", "changes")), "No change")
 	blocks := []doc.Block{doc.Say(p.heading() + ". " + found + " in " + wording.Count(len(shown), "series", "series") + "."),
 		doc.If(changes != nil, doc.On(doc.Markdown|doc.Page, doc.Answers{List: changes})),
-		doc.If(others != nil, doc.Section{Title: "Other parameters", Note: "a line ┊ in a plot, dashed in a chart, stands before them",
+		doc.If(others != nil, doc.Section{Title: "Other parameters",
+			Note:  "a line ┊ in a plot, dashed in a chart, stands before them",
 			Flush: true, Blocks: []doc.Block{doc.List{Items: doc.Each(others)}}})}
 	blocks = append(blocks, p.cells(id, headline, true, o)...)
 	return slices.Concat(blocks, p.restBlocks(id, rest, o), p.runBlocks(o))
@@ -135,7 +138,7 @@ func (p past) seriesSection(id string, s *history.Series, open bool, o HistoryOp
 	}
 	section.Blocks = append(section.Blocks, doc.On(doc.Terminal, doc.If(changes != nil, doc.Answers{List: changes})))
 	for _, n := range wording.Findings(s.Notes) {
-		section.Blocks = append(section.Blocks, doc.Paragraph{Text: doc.In(doc.Muted, brief(n))})
+		section.Blocks = append(section.Blocks, doc.Note(brief(n)))
 	}
 	return section
 }
@@ -173,9 +176,11 @@ func (p past) runBlocks(o HistoryOptions) []doc.Block {
 	for _, r := range p.leftOut() {
 		left = append(left, plain(r.Directory)+": "+brief(wording.Reason(r.LeftOut)))
 	}
-	return []doc.Block{doc.On(doc.Page, doc.Section{Title: "Runs", Note: "the latest first", Fold: doc.Page, Blocks: p.runTable(o)}),
+	return []doc.Block{doc.On(doc.Page, doc.Section{Title: "Runs", Note: "the latest first", Fold: doc.Page,
+		Blocks: p.runTable(o)}),
 		doc.On(doc.Terminal|doc.Markdown, doc.If(left != nil,
-			doc.Section{Title: "Left out", Flush: true, Blocks: []doc.Block{doc.List{Items: doc.Each(left), Most: mostLeftOut}}}))}
+			doc.Section{Title: "Left out", Flush: true, Blocks: []doc.Block{doc.List{Items: doc.Each(left),
+				Most: mostLeftOut}}}))}
 }
 
 func (p past) runTable(o HistoryOptions) []doc.Block {
@@ -188,9 +193,10 @@ func (p past) runTable(o HistoryOptions) []doc.Block {
 		rows = append(rows, p.runRow(i, changed[i], o))
 	}
 	more := len(p.Runs) - len(rows)
-	return []doc.Block{doc.Simple([]doc.Column{{Title: "no.", Right: true}, {Title: "run", Kind: doc.Name}, {Title: "start (UTC)"}, {Title: "Tare"},
+	return []doc.Block{doc.Simple([]doc.Column{{Title: "no.", Right: true}, {Title: "run", Kind: doc.Name},
+		{Title: "start (UTC)"}, {Title: "Tare"},
 		{Title: "state", Kind: doc.Prose}, {Title: "different from the run before", Kind: doc.Prose}}, rows),
-		doc.If(more > 0, doc.Say(wording.Count(more, "earlier run is", "earlier runs are")+" not listed."))}
+		doc.SayIf(more > 0, wording.Count(more, "earlier run is", "earlier runs are")+" not listed.")}
 }
 
 // runRow is one run. The number of one that begins a change stands out.

@@ -56,7 +56,8 @@ func seriesNote(s *history.Series) string {
 	if s.Of == history.OfOverhead {
 		read = "overhead, plus is a cost"
 	}
-	return join("; ", read, when(s.Machine, "tells of the machine, not of a layer"), when(!s.Metric.Headline, "exploratory"), when(s.Observational, observedOnly))
+	return join("; ", read, when(s.Machine, "tells of the machine, not of a layer"),
+		when(!s.Metric.Headline, "exploratory"), when(s.Observational, observedOnly))
 }
 
 // observedOnly labels a series without any experiment.
@@ -106,7 +107,8 @@ const mostEvents = 3
 
 // shiftCause says what else changed, which may be why.
 func (p past) shiftCause(c history.Shift) []string {
-	return nonEmpty(when(len(c.With) > 0, "together with: "+eventList(c.With)), when(len(c.Near) > 0, "within these runs: "+eventList(c.Near)))
+	return nonEmpty(when(len(c.With) > 0, "together with: "+eventList(c.With)),
+		when(len(c.Near) > 0, "within these runs: "+eventList(c.Near)))
 }
 
 func eventList(events []history.Event) string {

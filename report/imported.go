@@ -52,7 +52,8 @@ func (s *sheet) observed() string {
 func (s *sheet) sources() []doc.Fact {
 	var list []doc.Fact
 	for _, a := range s.plan.Import.Arms {
-		text := wording.Count(a.Files, "file", "files") + when(len(a.From) > 0, " from "+enumerate(plainAll(a.From), 4, "places")) +
+		text := wording.Count(a.Files, "file", "files") +
+			when(len(a.From) > 0, " from "+enumerate(plainAll(a.From), 4, "places")) +
 			when(s.role(a.Name) == experiment.Baseline, "; the baseline")
 		list = append(list, doc.Fact{Key: plain(a.Name), Value: text})
 	}
@@ -106,7 +107,8 @@ func (s *sheet) aside(c analysis.Comparison) string {
 	if c.WithInvalid != nil {
 		other = brief(wording.AlternativeText(c.WithInvalid))
 	}
-	return join("; ", when(c.Verdict == analysis.Costs, wording.Factor(&c)), when(c.Verdict == analysis.Equivalent, wording.Inner(&c)), other)
+	return join("; ", when(c.Verdict == analysis.Costs, wording.Factor(&c)),
+		when(c.Verdict == analysis.Equivalent, wording.Inner(&c)), other)
 }
 
 // restates names the metric that a group says once more, if any.
@@ -151,7 +153,8 @@ func (s *sheet) sizeHead() string { return s.sampled("rounds", "values per arm")
 // importedTrials says how much of what was imported gave data.
 func (s *sheet) importedTrials() string {
 	bad := len(s.run.Invalids)
-	return fmt.Sprintf("Imported from %s of %s: %s gave data", wording.Count(s.files(), "file", "files"), s.tool(), s.validOf("trial", "trials")) +
+	return fmt.Sprintf("Imported from %s of %s: %s gave data", wording.Count(s.files(), "file", "files"), s.tool(),
+		s.validOf("trial", "trials")) +
 		when(bad > 0, "; "+wording.Count(bad, "trial was", "trials were")+" invalid by rule") +
 		s.sampled(". Trials of the same round are compared as pairs", "") + "."
 }

@@ -46,5 +46,6 @@ func exploratorySection(all bool, table doc.Table) doc.Block {
 	if all {
 		in |= doc.Terminal
 	}
-	return doc.On(in, doc.Section{Title: exploratoryTitle, Note: exploratoryNote, Flush: true, Fold: doc.Page, Blocks: []doc.Block{table}})
+	return doc.On(in, doc.Section{Title: exploratoryTitle, Note: exploratoryNote, Flush: true, Fold: doc.Page,
+		Blocks: []doc.Block{table}})
 }

@@ -22,10 +22,10 @@ func Published(t *published.Table) *doc.Document {
 
 func publishedBlocks(t *published.Table) []doc.Block {
 	survived := survivors(t)
-	blocks := []doc.Block{doc.Say(publishedTrials(t)), doc.If(survived != "", doc.Say(survived)),
-		doc.If(t.Observation != nil, doc.Say("Observational: "+brief(wording.Observation(t.Observation))+".")),
-		doc.If(!t.Valid, doc.Say("This run gives no verdicts, so nothing is said of its differences.")),
-		doc.If(t.Hidden > 0, doc.Say(upperFirst(notShown(t.Hidden))+"."))}
+	blocks := []doc.Block{doc.Say(publishedTrials(t)), doc.SayIf(survived != "", survived),
+		doc.SayIf(t.Observation != nil, "Observational: "+brief(wording.Observation(t.Observation))+"."),
+		doc.SayIf(!t.Valid, "This run gives no verdicts, so nothing is said of its differences."),
+		doc.SayIf(t.Hidden > 0, upperFirst(notShown(t.Hidden))+".")}
 	for _, c := range t.Cells {
 		var headline, rest []published.Metric
 		for _, m := range c.Metrics {
@@ -36,7 +36,8 @@ func publishedBlocks(t *published.Table) []doc.Block {
 			}
 		}
 		blocks = append(blocks, doc.Section{Title: plain(c.ID), Flush: true, Blocks: append(publishedTables(t, headline),
-			doc.If(rest != nil, doc.Section{Title: exploratoryTitle, Note: exploratoryNote, Flush: true, Fold: doc.Page, Open: true,
+			doc.If(rest != nil, doc.Section{Title: exploratoryTitle, Note: exploratoryNote, Flush: true, Fold: doc.Page,
+				Open:   true,
 				Blocks: publishedTables(t, rest)}))})
 	}
 	return blocks
@@ -136,8 +137,10 @@ func survivors(t *published.Table) string {
 		return ""
 	}
 	same, open := byVerdict[analysis.Equivalent], byVerdict[analysis.NotResolved]
-	return fmt.Sprintf("Of %s of headline metrics, the intervals show %d to be there%s%s.", wording.Count(total, "difference", "differences"),
-		byVerdict[analysis.Costs]+byVerdict[analysis.Gains], when(same > 0, fmt.Sprintf(", show %d to be smaller than %s", same, wording.Share(t.Margin))),
+	return fmt.Sprintf("Of %s of headline metrics, the intervals show %d to be there%s%s.",
+		wording.Count(total, "difference", "differences"),
+		byVerdict[analysis.Costs]+byVerdict[analysis.Gains],
+		when(same > 0, fmt.Sprintf(", show %d to be smaller than %s", same, wording.Share(t.Margin))),
 		when(open > 0, fmt.Sprintf(", and leave %d open", open)))
 }
 

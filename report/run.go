@@ -47,14 +47,16 @@ func (s *sheet) facts() []doc.Fact {
 	state := cmp.Or(when(!r.Finished, "not finished"), "complete") + when(!r.Valid, ", invalid")
 	valid := number(r.Trials.Valid) + " of " + number(r.Trials.Planned)
 	if s.imported() {
-		return known("Imported from", s.tool(), "Run", state, "Files", number(s.files()), "Rounds", s.sampled(number(r.Rounds), ""), "Valid trials", valid,
+		return known("Imported from", s.tool(), "Run", state, "Files", number(s.files()),
+			"Rounds", s.sampled(number(r.Rounds), ""), "Valid trials", valid,
 			"Control", when(len(r.Controls) > 0, s.controlState()), "First trial", minuteOf(r.Start))
 	}
 	var under time.Duration
 	for _, session := range r.Sessions {
 		under += time.Duration((session.To - session.From) * float64(time.Second))
 	}
-	return known("Run", state, "Rounds", number(r.Rounds), "Valid trials", valid, "Invalid attempts", number(len(r.Invalids)), "Control", s.controlState(),
+	return known("Run", state, "Rounds", number(r.Rounds), "Valid trials", valid,
+		"Invalid attempts", number(len(r.Invalids)), "Control", s.controlState(),
 		"Testbed", s.plan.Testbed, "Started", minuteOf(r.Start), "Took", when(under > 0, wording.Span(under)),
 		"Resumed", when(len(r.Sessions) > 1, wording.Count(len(r.Sessions)-1, "time", "times")))
 }
@@ -80,10 +82,12 @@ func (s *sheet) state() []doc.Block {
 			from = append(from, a.Key+": "+a.Value)
 		}
 		return []doc.Block{doc.Say(fmt.Sprintf("imported from %s, %s valid", s.tool(), s.validOf("trial", "trials"))),
-			doc.List{Items: doc.Each(from)}, doc.If(len(r.Controls) > 0, doc.Say(s.controlLine()))}
+			doc.List{Items: doc.Each(from)}, doc.SayIf(len(r.Controls) > 0, s.controlLine())}
 	}
-	return []doc.Block{doc.Say(join(", ", wording.Count(r.Rounds, "round", "rounds"), s.validOf("planned trial", "planned trials")+" valid", "baseline "+s.baseline,
-		when(s.plan.Testbed != "", "testbed "+plain(s.plan.Testbed)), when(len(r.Invalids) > 0, wording.Count(len(r.Invalids), "invalid trial", "invalid trials")),
+	return []doc.Block{doc.Say(join(", ", wording.Count(r.Rounds, "round", "rounds"),
+		s.validOf("planned trial", "planned trials")+" valid", "baseline "+s.baseline,
+		when(s.plan.Testbed != "", "testbed "+plain(s.plan.Testbed)),
+		when(len(r.Invalids) > 0, wording.Count(len(r.Invalids), "invalid trial", "invalid trials")),
 		when(!r.Finished, "not finished"))), doc.Say(s.controlLine())}
 }
 
@@ -95,7 +99,8 @@ func (s *sheet) summarySection() doc.Section {
 	}
 	observed := s.observed()
 	return doc.Section{ID: "summary", Title: "Summary", Quiet: doc.Terminal | doc.Markdown, Blocks: []doc.Block{
-		doc.If(!s.run.Valid, doc.Alert{Title: "INVALID: this run gives no verdicts", Style: doc.Invalid, Items: doc.Each(reasons)}),
+		doc.If(!s.run.Valid, doc.Alert{Title: "INVALID: this run gives no verdicts", Style: doc.Invalid,
+			Items: doc.Each(reasons)}),
 		doc.On(doc.Markdown|doc.Page, doc.Say(s.asked()+" "+s.done())),
 		doc.If(observed != "", doc.Alert{Title: observed}),
 		doc.On(doc.Markdown|doc.Page, s.answerBlocks()...)}}
@@ -105,9 +110,10 @@ func (s *sheet) summarySection() doc.Section {
 // the run could not see.
 func (s *sheet) answerBlocks() []doc.Block {
 	list := s.answers()
-	blocks := []doc.Block{doc.If(list != nil, doc.Answers{List: list}), doc.If(list == nil, doc.Say("There is no headline metric with a result."))}
+	blocks := []doc.Block{doc.If(list != nil, doc.Answers{List: list}),
+		doc.SayIf(list == nil, "There is no headline metric with a result.")}
 	for _, text := range append([]string{s.controlSentence()}, s.limits()...) {
-		blocks = append(blocks, doc.If(text != "", doc.Say(text)))
+		blocks = append(blocks, doc.SayIf(text != "", text))
 	}
 	return append(blocks, s.warningBlocks(false)...)
 }
@@ -124,7 +130,8 @@ func (s *sheet) warningBlocks(all bool) []doc.Block {
 	}
 	first := list
 	if extra := len(list) - mostWarnings; extra > 0 {
-		first = append(list[:mostWarnings:mostWarnings], wording.Count(extra, "warning", "warnings")+" more; tare show lists all.")
+		more := wording.Count(extra, "warning", "warnings") + " more; tare show lists all."
+		first = append(list[:mostWarnings:mostWarnings], more)
 	}
 	return []doc.Block{doc.On(doc.Page, doc.Alert{Title: beforeTrusting, Items: doc.Each(first)}),
 		doc.On(doc.Terminal|doc.Markdown, doc.Alert{Title: beforeTrusting, Items: doc.Each(list)})}
@@ -133,7 +140,8 @@ func (s *sheet) warningBlocks(all bool) []doc.Block {
 // foot says how the numbers are to be read, and what a terminal left out.
 func (s *sheet) foot(all bool) []doc.Block {
 	n := len(s.groups(false))
-	return []doc.Block{doc.On(doc.Terminal, doc.If(n > 0 && !all, doc.Say(notShown(n)))), doc.On(doc.Terminal|doc.Markdown, doc.Say(s.legend()))}
+	return []doc.Block{doc.On(doc.Terminal, doc.SayIf(n > 0 && !all, notShown(n))),
+		doc.On(doc.Terminal|doc.Markdown, doc.Say(s.legend()))}
 }
 
 // footer says who wrote a page, and when.

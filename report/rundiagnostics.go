@@ -26,8 +26,9 @@ func (s *sheet) trialSection() doc.Section {
 				open++
 			}
 			note := join(", ", better(g.metric), when(!g.metric.Headline, "exploratory"))
-			cell.Blocks = append(cell.Blocks, doc.Section{Title: plain(g.metric.Name), Note: note, Fold: doc.Page, Open: show, Blocks: []doc.Block{
-				doc.Pair{Left: func() string { return s.boxes(g).Draw() }, Right: func() string { return s.runChart(g).Draw() }}}})
+			cell.Blocks = append(cell.Blocks, doc.Section{Title: plain(g.metric.Name), Note: note, Fold: doc.Page,
+				Open: show, Blocks: []doc.Block{
+					doc.Pair{Left: func() string { return s.boxes(g).Draw() }, Right: func() string { return s.runChart(g).Draw() }}}})
 		}
 		if cell.Blocks != nil {
 			cells = append(cells, cell)
@@ -47,14 +48,15 @@ func (s *sheet) trialSection() doc.Section {
 
 // diagnosticSection is what the method says about itself.
 func (s *sheet) diagnosticSection() doc.Section {
-	text := "What the method says about itself." + when(s.run.Family > 0, fmt.Sprintf(" %s tested together and corrected by Holm's method.",
-		wording.Count(s.run.Family, "comparison of a headline metric is", "comparisons of headline metrics are")))
+	text := "What the method says about itself." + when(s.run.Family > 0,
+		fmt.Sprintf(" %s tested together and corrected by Holm's method.",
+			wording.Count(s.run.Family, "comparison of a headline metric is", "comparisons of headline metrics are")))
 	table, hints := s.diagnosticTable(), s.warnings(false)
 	hints = hints[:min(len(hints), mostWarnings)]
 	blocks := append([]doc.Block{doc.Say(text), doc.If(table.Groups != nil, table)}, s.seriesBlocks()...)
 	return doc.Section{ID: "diagnostics", Title: "Diagnostics", Blocks: append(blocks,
-		doc.If(len(hints) > 0, doc.Section{Title: "Warnings on exploratory metrics", Fold: doc.Page, Blocks: []doc.Block{doc.List{Items: doc.Each(hints)}}}),
-		doc.Section{Title: "What the columns mean", Fold: doc.Page, Blocks: []doc.Block{doc.Facts{Look: doc.Terms, List: s.columnTerms()}}})}
+		doc.If(len(hints) > 0, doc.Folded("Warnings on exploratory metrics", doc.List{Items: doc.Each(hints)})),
+		doc.Folded("What the columns mean", doc.Facts{Look: doc.Terms, List: s.columnTerms()}))}
 }
 
 // diagnosticTable shows how sure each comparison is, by either estimator.
@@ -63,7 +65,8 @@ func (s *sheet) diagnosticTable() doc.Table {
 	if !s.plan.Paired() {
 		second, paired = "Welch's t", doc.Nowhere
 	}
-	t := doc.Table{Dense: true, Columns: []doc.Column{{Title: "metric and arm", Kind: doc.Name}, {Title: s.sizeHead(), Right: true},
+	t := doc.Table{Dense: true, Columns: []doc.Column{{Title: "metric and arm", Kind: doc.Name},
+		{Title: s.sizeHead(), Right: true},
 		{Title: "headline estimate", Right: true}, {Title: second, Right: true}, {Title: "p", Right: true}, {Title: "p (Holm)", Right: true},
 		{Title: "p (equiv.)", Right: true}, {Title: "MDE", Right: true}, {Title: "needed", Right: true},
 		{Title: "lag-1", Right: true, In: paired}, {Title: "order p", Right: true, In: paired}}}
@@ -104,7 +107,8 @@ func (s *sheet) diagnosticRow(c analysis.Comparison) doc.Row {
 	}
 	second := when(!c.PointOnly && c.T.Lo < c.T.Hi, when(!c.EstimatorsAgree, "≠ ")+wording.Signs.Interval(c.Metric, c.T))
 	return doc.Row{Muted: control, Cells: doc.Cells(append(cells, second, wording.Probability(c.P),
-		when(c.Metric.Headline && !control, wording.Probability(c.PAdjusted)), when(wording.IsRatio(c.Metric), wording.Probability(c.PEquivAdjusted)),
+		when(c.Metric.Headline && !control, wording.Probability(c.PAdjusted)),
+		when(wording.IsRatio(c.Metric), wording.Probability(c.PEquivAdjusted)),
 		when(c.MDE > 0, wording.Size(c.Metric, c.MDE)), when(c.Needed > 0, number(c.Needed)),
 		when(c.Paired, wording.Fixed(c.Lag1, 2)), when(c.Paired, wording.Probability(c.OrderP)))...)}
 }
@@ -140,7 +144,7 @@ func (s *sheet) seriesBlocks() []doc.Block {
 	}
 	return []doc.Block{doc.If(len(t.Parts()) > 0, doc.Section{Title: "Each arm by itself", Blocks: []doc.Block{
 		doc.Say("Intervals take the values of an arm for independent draws from one distribution. In the order measured, these are the signs that they are not."), t,
-		doc.If(more, doc.Paragraph{Text: doc.In(doc.Muted, fmt.Sprintf("Only the first %d metrics are shown; tare show -o json has all.", mostSeries))})}})}
+		doc.If(more, doc.Note(fmt.Sprintf("Only the first %d metrics are shown; tare show -o json has all.", mostSeries)))}})}
 }
 
 func seriesPart(g group) doc.Part {

@@ -28,14 +28,16 @@ func (s *sheet) proofSection() doc.Section {
 		if p.Failed > 0 {
 			failed = doc.In(doc.Strong, "× "+strconv.Itoa(p.Failed))
 		}
-		rows = append(rows, doc.Row{Cells: append(doc.Cells(plain(p.Arm), plain(p.Layer), plain(p.Name), brief(p.Expected), brief(p.Example), made, strconv.Itoa(p.Passed)), doc.Of(failed))})
+		rows = append(rows, doc.Row{Cells: append(doc.Cells(plain(p.Arm), plain(p.Layer), plain(p.Name), brief(p.Expected),
+			brief(p.Example), made, strconv.Itoa(p.Passed)), doc.Of(failed))})
 	}
 	note := join(" ", "Evidence that each layer was on in its arm and off elsewhere. A trial whose proof fails yields no number.",
 		when(each != nil, "Made in every trial: "+enumerate(each, 12, "checks")+"."),
 		when(once != nil, "Made once, when the layer was set up: "+enumerate(once, 12, "checks")+"."))
 	return doc.Section{ID: "proof", Title: "Proof of treatment", Blocks: []doc.Block{
-		doc.If(rows == nil, doc.Say("No check was recorded: no arm of this run has a layer that proves itself.")),
-		doc.If(rows != nil, doc.Say(note), doc.Simple([]doc.Column{{Title: "arm", Kind: doc.Name}, {Title: "layer"}, {Title: "check", Kind: doc.Prose},
+		doc.SayIf(rows == nil, "No check was recorded: no arm of this run has a layer that proves itself."),
+		doc.If(rows != nil, doc.Say(note), doc.Simple([]doc.Column{{Title: "arm", Kind: doc.Name}, {Title: "layer"},
+			{Title: "check", Kind: doc.Prose},
 			{Title: "expected", Kind: doc.Prose}, {Title: "observed, first trial", Kind: doc.Prose}, {Title: "made"},
 			{Title: "passed", Right: true}, {Title: "failed", Right: true}}, rows))}}
 }
@@ -77,7 +79,8 @@ func (s *sheet) invalidBlocks(o RunOptions) []doc.Block {
 	}
 	return []doc.Block{doc.On(in, doc.Section{ID: "invalid", Title: "Invalid trials", Blocks: []doc.Block{
 		doc.On(doc.Markdown|doc.Page, doc.Say(s.invalidNote())), doc.Facts{List: counts},
-		doc.If(s.imported(), doc.On(doc.Terminal, s.fileList(mostFiles, "; the report lists them")), doc.On(doc.Markdown, s.fileList(mostMarkdownFiles, ""))),
+		doc.If(s.imported(), doc.On(doc.Terminal, s.fileList(mostFiles, "; the report lists them")),
+			doc.On(doc.Markdown, s.fileList(mostMarkdownFiles, ""))),
 		doc.On(doc.Page, doc.If(len(s.run.Invalids) > 0, s.invalidTrials(o)))}})}
 }
 
@@ -104,11 +107,12 @@ func (s *sheet) invalidTrials(o RunOptions) doc.Section {
 		rows = append(rows, s.invalidRow(t, o))
 	}
 	more := len(s.run.Invalids) - len(rows)
-	return doc.Section{Title: "Each invalid trial with its rule", Fold: doc.Page, Open: len(s.run.Invalids) <= 10, Blocks: []doc.Block{
-		doc.Simple([]doc.Column{{Title: "trial", Right: true}, {Title: "file", Kind: doc.Prose, In: theirs}, {Title: "round", Right: true, In: ours},
-			{Title: "attempt", Right: true, In: ours}, {Title: "cell", Kind: doc.Name}, {Title: "arm", Kind: doc.Name}, {Title: "rule"},
-			{Title: "detail", Kind: doc.Prose}, {Title: "raw output"}}, rows),
-		doc.If(more > 0, doc.Paragraph{Text: doc.In(doc.Muted, wording.Count(more, "trial", "trials")+" more; trials.jsonl has all.")})}}
+	return doc.Section{Title: "Each invalid trial with its rule", Fold: doc.Page, Open: len(s.run.Invalids) <= 10,
+		Blocks: []doc.Block{
+			doc.Simple([]doc.Column{{Title: "trial", Right: true}, {Title: "file", Kind: doc.Prose, In: theirs}, {Title: "round", Right: true, In: ours},
+				{Title: "attempt", Right: true, In: ours}, {Title: "cell", Kind: doc.Name}, {Title: "arm", Kind: doc.Name}, {Title: "rule"},
+				{Title: "detail", Kind: doc.Prose}, {Title: "raw output"}}, rows),
+			doc.If(more > 0, doc.Note(wording.Count(more, "trial", "trials")+" more; trials.jsonl has all."))}}
 }
 
 func (s *sheet) invalidRow(t journal.Trial, o RunOptions) doc.Row {

@@ -13,7 +13,8 @@ import (
 func (s *sheet) overheadBlocks() []doc.Block {
 	forests := forestBlocks(s.forest())
 	if forests == nil {
-		return []doc.Block{doc.Say("There is nothing to draw: no headline metric has " + s.sampled("complete pairs", "values of both arms") + ".")}
+		return []doc.Block{doc.Say("There is nothing to draw: no headline metric has " +
+			s.sampled("complete pairs", "values of both arms") + ".")}
 	}
 	how := join(" ", "interval. To the right is a cost, to the left a gain.",
 		when(s.margin() > 0, "The shaded band is the margin of ±"+wording.Share(s.margin())+" within which arms count as equivalent."),
@@ -42,7 +43,8 @@ func forestBlocks(f figure.Forest) []doc.Block {
 	var blocks []doc.Block
 	for i, groups := range cells {
 		f.Groups = groups
-		blocks = append(blocks, doc.Section{Title: plain(groups[0].Cell), Fold: doc.Page, Open: i < 3, Blocks: []doc.Block{forestFigure(f)}})
+		blocks = append(blocks, doc.Section{Title: plain(groups[0].Cell), Fold: doc.Page, Open: i < 3,
+			Blocks: []doc.Block{forestFigure(f)}})
 	}
 	return blocks
 }
@@ -61,7 +63,8 @@ func (s *sheet) resultBlocks(all bool) []doc.Block {
 		doc.On(doc.Page, doc.Say(s.legend()))}}
 	table := s.resultTable(true)
 	table.Key = s.plotLegend()
-	section.Blocks = append(section.Blocks, doc.If(table.Groups != nil, table), doc.If(table.Groups == nil, doc.On(doc.Page, doc.Say("No results."))))
+	section.Blocks = append(section.Blocks, doc.If(table.Groups != nil, table),
+		doc.If(table.Groups == nil, doc.On(doc.Page, doc.Say("No results."))))
 	if rest := s.resultTable(false); rest.Groups != nil {
 		section.Blocks = append(section.Blocks, exploratorySection(all, rest))
 	}
@@ -79,7 +82,8 @@ func (s *sheet) resultTable(headline bool) doc.Table {
 		{Title: "overhead", Right: true}, {Title: "interval", Right: true, Tight: true},
 		{Title: s.baseline, Right: true, In: doc.Markdown}, {Title: "median", Right: true, In: doc.Markdown | doc.Page},
 		{Title: "smallest visible", Right: true, In: doc.Markdown | doc.Page}, {Title: "noise floor", Right: true, In: floor},
-		{Title: s.sizeHead(), Right: true, In: doc.Markdown | doc.Page}, {Title: "why", Kind: doc.Prose, In: doc.Terminal}, {Kind: doc.Drawing},
+		{Title: s.sizeHead(), Right: true, In: doc.Markdown | doc.Page}, {Title: "why", Kind: doc.Prose, In: doc.Terminal},
+		{Kind: doc.Drawing},
 	}}
 	for _, b := range s.blocks {
 		g := doc.Group{Title: doc.Words(plain(b.id)), Aside: b.levels}
@@ -167,7 +171,8 @@ func (s *sheet) resultRow(c analysis.Comparison, metric, baseline string) doc.Ro
 }
 
 func (s *sheet) plotLegend() string {
-	return "Plot: ├●┤ estimate and interval, │ no difference" + when(s.margin() > 0, ", ┊ the margin of ±"+wording.Share(s.margin())) + "."
+	return "Plot: ├●┤ estimate and interval, │ no difference" +
+		when(s.margin() > 0, ", ┊ the margin of ±"+wording.Share(s.margin())) + "."
 }
 
 // legend explains the columns.

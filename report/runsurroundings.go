@@ -33,10 +33,13 @@ func (s *sheet) machineSection() doc.Section {
 	facts, many := doc.Facts{List: machineFacts(e)}, len(e.Clusters) > 0
 	var tools []doc.Row
 	for _, t := range e.Tools {
-		tools = append(tools, doc.Row{Cells: append(doc.Cells(plain(t.Name), plain(t.Version)), doc.Of(doc.In(doc.Mono, plain(t.Path))))})
+		tools = append(tools, doc.Row{Cells: append(doc.Cells(plain(t.Name), plain(t.Version)),
+			doc.Of(doc.In(doc.Mono, plain(t.Path))))})
 	}
-	page(doc.If(many, doc.Section{Title: "The machine on which tare run was called", Blocks: []doc.Block{facts}}), doc.If(!many, facts),
-		doc.If(tools != nil, doc.Simple([]doc.Column{{Title: "tool"}, {Title: "version", Kind: doc.Prose}, {Title: "path", Kind: doc.Prose}}, tools)),
+	page(doc.If(many, doc.Section{Title: "The machine on which tare run was called", Blocks: []doc.Block{facts}}),
+		doc.If(!many, facts),
+		doc.If(tools != nil, doc.Simple([]doc.Column{{Title: "tool"}, {Title: "version", Kind: doc.Prose},
+			{Title: "path", Kind: doc.Prose}}, tools)),
 		machineDetail("CPU vulnerabilities and mitigations", byName(e.Mitigations)),
 		machineDetail("Cipher drivers", byName(e.CipherDriver)),
 		machineDetail("CPU flags", known("Flags", strings.Join(e.CPU.Flags, " "))))
@@ -65,7 +68,7 @@ func machineFacts(e *machine.Environment) []doc.Fact {
 
 // machineDetail is a long part of the environment.
 func machineDetail(title string, list []doc.Fact) doc.Block {
-	return doc.If(list != nil, doc.Section{Title: title, Fold: doc.Page, Blocks: []doc.Block{doc.Facts{List: list}}})
+	return doc.If(list != nil, doc.Folded(title, doc.Facts{List: list}))
 }
 
 // byName are facts in the order of their names.
@@ -136,9 +139,10 @@ func (s *sheet) repeatBlocks(o RunOptions) []doc.Block {
 	}
 	file := string(bytes.TrimRight(o.Experiment, "\n"))
 	return []doc.Block{doc.Say(note), doc.Code{Text: cmp.Or(o.Command, "tare run experiment.yaml")},
-		doc.If(file != "", doc.Section{Title: "The experiment file", Fold: doc.Page, Open: true, Blocks: []doc.Block{doc.Code{Text: file}}}),
-		doc.Section{Title: "Arms", Fold: doc.Page, Blocks: []doc.Block{doc.Simple([]doc.Column{{Title: "arm", Kind: doc.Name}, {Title: "role"},
-			{Title: "layers with their parameters in force", Kind: doc.Prose}}, rows)}},
+		doc.If(file != "", doc.Section{Title: "The experiment file", Fold: doc.Page, Open: true,
+			Blocks: []doc.Block{doc.Code{Text: file}}}),
+		doc.Folded("Arms", doc.Simple([]doc.Column{{Title: "arm", Kind: doc.Name}, {Title: "role"},
+			{Title: "layers with their parameters in force", Kind: doc.Prose}}, rows)),
 		directoryLinks(o)}
 }
 
@@ -198,7 +202,7 @@ func (s *sheet) factSection() doc.Section {
 	}
 	rows := append(differing, same...)
 	return doc.Section{ID: "machine", Title: "Machines and versions", Blocks: []doc.Block{
-		doc.If(rows == nil, doc.Say("The files tell nothing of the systems that they were made on.")),
+		doc.SayIf(rows == nil, "The files tell nothing of the systems that they were made on."),
 		doc.If(rows != nil, doc.Say("What the files tell of the systems that they were made on. Facts in bold differ between arms, and are compared along with them."),
 			doc.Simple(columns, rows))}}
 }
@@ -207,5 +211,6 @@ func (s *sheet) factSection() doc.Section {
 func (s *sheet) sourceBlocks(o RunOptions) []doc.Block {
 	command := s.plan.Import.Command
 	return []doc.Block{doc.Facts{List: s.sources()},
-		doc.If(command != "", doc.On(doc.Page, doc.Say("The same files are imported again by:"), doc.Code{Text: command})), directoryLinks(o)}
+		doc.If(command != "", doc.On(doc.Page, doc.Say("The same files are imported again by:"), doc.Code{Text: command})),
+		directoryLinks(o)}
 }

@@ -27,7 +27,8 @@ func (s *sheet) asked() string {
 	if len(arms) > 0 {
 		what = "what " + enumerate(arms, 6, "arms") + " cost" + when(len(arms) == 1, "s")
 	}
-	return fmt.Sprintf("Asked: %s compared with %s%s.", what, s.baseline, when(cells > 0, ", in "+wording.Count(cells, "cell", "cells")))
+	return fmt.Sprintf("Asked: %s compared with %s%s.", what, s.baseline,
+		when(cells > 0, ", in "+wording.Count(cells, "cell", "cells")))
 }
 
 // done says how much of the plan was carried out.
@@ -100,7 +101,8 @@ func (s *sheet) answers() []doc.Answer {
 	slices.SortStableFunc(asked, func(a, b []analysis.Comparison) int { return s.place(a[0].Arm) - s.place(b[0].Arm) })
 	var list []doc.Answer
 	say := func(v analysis.Verdict, c analysis.Comparison, text, other string) {
-		text = join(" ", when(s.observes(v), "Observational:"), text, when(c.Restates != "", "This restates "+plain(c.Restates)+"."), other)
+		text = join(" ", when(s.observes(v), "Observational:"), text,
+			when(c.Restates != "", "This restates "+plain(c.Restates)+"."), other)
 		list = append(list, doc.Answer{Verdict: verdict(v, s.observes(v)), Text: doc.Words(text)})
 	}
 	for _, cs := range asked {
@@ -166,7 +168,8 @@ func (s *sheet) answer(c analysis.Comparison) string {
 	switch c.Verdict {
 	case analysis.Costs, analysis.Gains:
 		return fmt.Sprintf("%s %s on %s (%s interval; median %s with %s, %s with %s).", arm, brief(wording.Effect(&c)), where,
-			s.confidence(), wording.Value(c.Baseline.Median, c.Metric.Unit), s.baseline, wording.Value(c.Treated.Median, plain(c.Metric.Unit)), arm)
+			s.confidence(), wording.Value(c.Baseline.Median, c.Metric.Unit), s.baseline,
+			wording.Value(c.Treated.Median, plain(c.Metric.Unit)), arm)
 	case analysis.Equivalent:
 		overhead := fmt.Sprintf("the overhead, %s, lies within ±%s", wording.Estimate(c), wording.Share(s.margin()))
 		if inner := wording.Inner(&c); inner != "" {
@@ -174,7 +177,8 @@ func (s *sheet) answer(c analysis.Comparison) string {
 		}
 		return fmt.Sprintf("%s and %s are equivalent on %s: %s.", arm, s.baseline, where, overhead)
 	case analysis.NotResolved:
-		return fmt.Sprintf("What %s costs on %s is not resolved%s: %s.", arm, where, when(wording.Judged(c), " ("+wording.Estimate(c)+")"), brief(wording.Why(&c)))
+		return fmt.Sprintf("What %s costs on %s is not resolved%s: %s.", arm, where,
+			when(wording.Judged(c), " ("+wording.Estimate(c)+")"), brief(wording.Why(&c)))
 	}
 	return fmt.Sprintf("%s on %s: %s.", arm, where, brief(wording.Verdict(&c)))
 }

@@ -29,7 +29,8 @@ var verdictStyles = map[analysis.Verdict]doc.Style{"": doc.Mixed, analysis.Costs
 
 func verdictStyle(v analysis.Verdict) doc.Style { return cmp.Or(verdictStyles[v], doc.Invalid) }
 
-var shiftStyles = map[string]doc.Style{history.Worse: doc.Cost, history.Better: doc.Gain, history.Rose: doc.Rise, history.Fell: doc.Fall}
+var shiftStyles = map[string]doc.Style{history.Worse: doc.Cost, history.Better: doc.Gain, history.Rose: doc.Rise,
+	history.Fell: doc.Fall}
 
 // changeVerdict is what a change is, as a word.
 func changeVerdict(c history.Shift) doc.Text {

@@ -53,6 +53,11 @@ type Section struct {
 	Blocks      []Block
 }
 
+// Folded is blocks under a title, which a page shows when asked.
+func Folded(title string, blocks ...Block) Section {
+	return Section{Title: title, Fold: Page, Blocks: blocks}
+}
+
 // Only is blocks for some forms.
 type Only struct {
 	In     Forms
@@ -75,6 +80,12 @@ type Paragraph struct{ Text Text }
 
 // Say is a paragraph without a style.
 func Say(words string) Paragraph { return Paragraph{Text: Words(words)} }
+
+// SayIf is a paragraph that is not always said.
+func SayIf(ok bool, words string) Only { return If(ok, Say(words)) }
+
+// Note is a paragraph of less weight.
+func Note(words string) Paragraph { return Paragraph{Text: In(Muted, words)} }
 
 // List is items, one below the other.
 type List struct {

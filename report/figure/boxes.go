@@ -92,7 +92,8 @@ func (d *drawing) box(a Arm, x func(float64) float64, top float64, name string, 
 		return
 	}
 	mid := top + laneMiddle
-	whiskers := "M" + at(x(m.Min), mid) + "H" + px(x(m.Q1)) + "M" + at(x(m.Min), mid-5) + "v10M" + at(x(m.Max), mid-5) + "v10M"
+	whiskers := "M" + at(x(m.Min), mid) + "H" + px(x(m.Q1)) + "M" + at(x(m.Min), mid-5) + "v10M" + at(x(m.Max), mid-5) +
+		"v10M"
 	d.path(whiskers+at(x(m.Q3), mid)+"H"+px(x(m.Max)), "thin "+a.Look.class)
 	d.rect(x(m.Q1), mid-9, x(m.Q3)-x(m.Q1), 18, "box "+a.Look.class)
 	d.line(x(m.Median), mid-9, x(m.Median), mid+9, "middle "+a.Look.class)

@@ -209,7 +209,8 @@ func (c *pastChart) events() {
 		x := c.x(float64(i))
 		mark := "M" + at(x-3.5, c.bottom+11) + "h7l-3.5 -7z"
 		if c.layout.links {
-			c.WriteString(`<path d="` + mark + `"` + styled("event") + "><title>" + escapeLines(c.Events(i)) + "</title></path>\n")
+			c.WriteString(`<path d="` + mark + `"` + styled("event") + "><title>" + escapeLines(c.Events(i)) +
+				"</title></path>\n")
 		} else {
 			c.path(mark, "event")
 		}
