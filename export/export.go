@@ -8,7 +8,7 @@
 // hold all of them, valid or not, or say what they leave out; estimates leave the
 // house only together with their bounds and their verdict.
 //
-// rows.go lays trials out as a table, which tables.go writes in two ways;
+// tables.go lays trials out as a table, and writes it in two ways;
 // gobench.go, openmetrics.go and JSON stand on their own.
 package export
 

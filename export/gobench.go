@@ -11,7 +11,6 @@ import (
 	"unicode/utf8"
 
 	"tare/experiment"
-	"tare/journal"
 	"tare/safetext"
 	"tare/wording"
 )
@@ -50,7 +49,13 @@ func GoBench(w io.Writer, r Run) error {
 			if t.Arm != a.Name || !t.Valid() {
 				continue
 			}
-			if values := results(t, metricsOf[t.Cell]); values != "" {
+			values := ""
+			for _, m := range metricsOf[t.Cell] {
+				if v, known := t.Values[m.Name]; known {
+					values += " " + number(v) + " " + unit(m)
+				}
+			}
+			if values != "" {
 				fmt.Fprintf(out, "%s 1%s\n", names[t.Cell], values)
 			}
 		}
@@ -59,17 +64,6 @@ func GoBench(w io.Writer, r Run) error {
 		return fmt.Errorf("write go benchmark results: %w", err)
 	}
 	return nil
-}
-
-// results are the values of a trial, each with its unit.
-func results(t *journal.Trial, metrics []experiment.Metric) string {
-	var all strings.Builder
-	for _, m := range metrics {
-		if v, known := t.Values[m.Name]; known {
-			fmt.Fprintf(&all, " %s %s", number(v), unit(m))
-		}
-	}
-	return all.String()
 }
 
 // configuration is what all results have in common, as keys and values.

@@ -4,15 +4,138 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"iter"
+	"math"
+	"path/filepath"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/parquet-go/parquet-go"
 
+	"tare/experiment"
+	"tare/journal"
 	"tare/report"
+	"tare/wording"
 )
+
+// Row is one metric of one trial, with all that is needed to understand it, so
+// that tables of many runs can be put one below the other. The tags name its
+// columns in every format of tables, in the order of the fields; docs/exports.md
+// explains each, and tare import csv reads a table back by these names. A nil is
+// what is not known. Names repeat from row to row: Parquet stores each once, in
+// dictionaries.
+type Row struct {
+	Run           string     `parquet:"run,dict"`       // name of the experiment
+	Directory     string     `parquet:"directory,dict"` // last element of the run directory's path
+	Cell          string     `parquet:"cell,dict"`
+	Workload      string     `parquet:"workload,dict"` // kind
+	Levels        string     `parquet:"levels,dict"`   // of the cell's and the arm's factors: "mtu=1500;rules=8"
+	Arm           string     `parquet:"arm,dict"`
+	Role          string     `parquet:"role,dict"`
+	Round         int32      `parquet:"round"`
+	Attempt       int32      `parquet:"attempt"`
+	Position      *int32     `parquet:"position"`
+	Session       int32      `parquet:"session"`
+	Start         *time.Time `parquet:"start,timestamp(microsecond)"` // UTC
+	WallSeconds   *float64   `parquet:"wall_seconds"`
+	Metric        string     `parquet:"metric,dict"`
+	Unit          string     `parquet:"unit,dict"`
+	Better        string     `parquet:"better,dict"`
+	Scale         string     `parquet:"scale,dict"`
+	Headline      bool       `parquet:"headline"`
+	Value         *float64   `parquet:"value"` // nil: an invalid trial that has none
+	Valid         bool       `parquet:"valid"`
+	Rules         string     `parquet:"invalid_rules,dict"` // that an invalid trial broke, each once: "errors;foreign-cpu"
+	Paired        bool       `parquet:"paired"`             // trials of a round belong together; else they are independent samples
+	Observational string     `parquet:"observational,dict"` // why conclusions are weaker than an experiment's; "": it is one
+}
+
+// Rows gives the rows of a run, trials in the order of the journal and metrics in
+// that of the plan. An invalid trial has a row for every metric of its cell, with
+// the values that it has; a valid one has none for an optional metric that it
+// lacks. Trials of cells or arms that are not in the plan have no rows.
+func Rows(run Run) iter.Seq[Row] {
+	r := run.Record
+	cells, arms := map[string]experiment.Cell{}, map[string]experiment.PlannedArm{}
+	for _, c := range r.Plan.Cells {
+		cells[c.ID] = c
+	}
+	for _, a := range r.Plan.Arms {
+		arms[a.Name] = a
+	}
+	return func(yield func(Row) bool) {
+		for i := range r.Trials {
+			t := &r.Trials[i]
+			cell, planned := cells[t.Cell]
+			arm, alsoPlanned := arms[t.Arm]
+			if !planned || !alsoPlanned {
+				continue
+			}
+			row := Row{
+				Run: r.Plan.Name, Directory: directory(r.Dir), Cell: t.Cell, Workload: cell.Kind, Levels: levels(cell, arm),
+				Arm: t.Arm, Role: string(arm.Role), Round: int32(t.Round), Attempt: int32(t.Attempt),
+				Session:  int32(t.Session),
+				Position: known(int32(max(0, t.Position))), Start: known(t.Start.UTC()),
+				WallSeconds: known(max(0, t.Wall.Seconds())),
+				Valid:       t.Valid(), Rules: rules(t), Paired: r.Plan.Paired(),
+				Observational: wording.Observation(run.Analysis.Observation),
+			}
+			for _, m := range cell.Metrics {
+				value, measured := t.Values[m.Name]
+				if !measured && row.Valid {
+					continue
+				}
+				row.Metric, row.Unit, row.Better, row.Scale, row.Headline = m.Name, m.Unit, string(m.Better),
+					string(m.Scale), m.Headline
+				row.Value = nil
+				if measured && !math.IsNaN(value) {
+					row.Value = &value
+				}
+				if !yield(row) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// known is v, or nil for a zero.
+func known[T comparable](v T) *T {
+	var zero T
+	if v == zero {
+		return nil
+	}
+	return &v
+}
+
+// directory names a run by the last element of its path.
+func directory(dir string) string {
+	if whole, err := filepath.Abs(dir); err == nil {
+		dir = whole // "." has no name
+	}
+	return filepath.Base(dir)
+}
+
+func levels(c experiment.Cell, a experiment.PlannedArm) string {
+	var all []string
+	for _, l := range slices.Concat(c.Levels, a.Levels) {
+		all = append(all, l.String())
+	}
+	return strings.Join(all, ";")
+}
+
+func rules(t *journal.Trial) string {
+	var all []string
+	for _, v := range t.Invalid {
+		if !slices.Contains(all, v.Rule) {
+			all = append(all, v.Rule)
+		}
+	}
+	return strings.Join(all, ";")
+}
 
 var columns = func() (names []string) {
 	for _, path := range parquet.SchemaOf(Row{}).Columns() {

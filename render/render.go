@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"strconv"
 	"strings"
 	"time"
 
@@ -128,4 +129,23 @@ func (p program) try(use func() error) testbed.Finding {
 	}
 	f.Status, f.Detail = testbed.Works, path+", for "+p.what+" as PNG and PDF"
 	return f
+}
+
+// figures renders SVG.
+var figures = program{
+	name: "rsvg-convert", names: []string{"rsvg-convert"}, what: "a picture",
+	packages: map[string]string{"linux": "apt-get install librsvg2-bin", "darwin": "brew install librsvg", "windows": "scoop install librsvg"},
+}
+
+// Zoom is how many pixels of a PNG stand for one of a picture, so that it is
+// sharp on the screens of today.
+const Zoom = 2
+
+// Figure renders an SVG picture.
+func Figure(ctx context.Context, svg string, to Format) ([]byte, error) {
+	args := []string{"--format", string(to)}
+	if to == PNG {
+		args = append(args, "--zoom", strconv.Itoa(Zoom))
+	}
+	return figures.run(ctx, []byte(svg), args...)
 }

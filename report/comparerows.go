@@ -61,7 +61,8 @@ func changeTable(r *comparing.Result, headline bool) doc.Table {
 			row.Cells[runColumn+c.From.Run-1] = reference(ownOverhead(c.From, c.Metric))
 		}
 		var said doc.Text
-		if row.Muted = floor; !floor {
+		row.Muted = floor
+		if !floor {
 			said = verdict(c.Verdict, observed(c.Comparison))
 			row.Notes = append(row.Notes, runNote(c.To.Run, &c.Comparison))
 		}

@@ -1,7 +1,12 @@
 package report
 
 import (
+	"encoding/xml"
+	"fmt"
+	"io"
 	"slices"
+	"strconv"
+	"time"
 
 	"tare/gate"
 	doc "tare/report/document"
@@ -53,3 +58,127 @@ func gateCases(r *gate.Result, shared []string) doc.Table {
 	}
 	return t
 }
+
+// GateJUnit writes a gate as JUnit XML, as CI systems read it: one test case for
+// each case of the gate, one suite for each arm in a cell. Names are the same in
+// every run of an experiment. What fails is a failure; what is unresolved, and
+// every case of a run that gives no verdicts, is an error: both turn a pipeline
+// red, and neither can be mistaken for the other. A skipped test would not: CI
+// systems show it as good enough.
+//
+// The form is the one that Jenkins' xUnit plugin checks (junit-10.xsd), which
+// allows properties for suites only; those of a case carry its name in front.
+func GateJUnit(w io.Writer, r *gate.Result) error {
+	doc := junitSuites{Name: "tare gate " + plain(r.Name), Time: seconds(r.Seconds)}
+	for _, c := range r.Cases {
+		found(&doc.Suites, func(s junitSuite) bool { return s.cell == c.Cell && s.arm == c.Arm }, newSuite(r, c)).add(r, c)
+	}
+	for _, s := range doc.Suites {
+		doc.Tests, doc.Failures, doc.Errors = doc.Tests+s.Tests, doc.Failures+s.Failures, doc.Errors+s.Errors
+	}
+	data, err := xml.MarshalIndent(doc, "", "  ")
+	if err == nil {
+		_, err = fmt.Fprintf(w, "%s%s\n", xml.Header, data)
+	}
+	if err != nil {
+		return fmt.Errorf("write junit: %w", err)
+	}
+	return nil
+}
+
+type junitSuites struct {
+	XMLName  xml.Name     `xml:"testsuites"`
+	Name     string       `xml:"name,attr"`
+	Time     string       `xml:"time,attr,omitempty"`
+	Tests    int          `xml:"tests,attr"`
+	Failures int          `xml:"failures,attr"`
+	Errors   int          `xml:"errors,attr"`
+	Suites   []junitSuite `xml:"testsuite"`
+}
+
+type junitSuite struct {
+	Name       string          `xml:"name,attr"`
+	Tests      int             `xml:"tests,attr"`
+	Failures   int             `xml:"failures,attr"`
+	Errors     int             `xml:"errors,attr"`
+	Skipped    int             `xml:"skipped,attr"`
+	Time       string          `xml:"time,attr,omitempty"`
+	Timestamp  string          `xml:"timestamp,attr,omitempty"`
+	Properties []junitProperty `xml:"properties>property"`
+	Cases      []junitCase     `xml:"testcase"`
+	cell, arm  string
+	spent      float64
+}
+
+type junitProperty struct {
+	Name  string `xml:"name,attr"`
+	Value string `xml:"value,attr"`
+}
+
+type junitCase struct {
+	Name      string       `xml:"name,attr"`
+	Classname string       `xml:"classname,attr"`
+	Time      string       `xml:"time,attr,omitempty"`
+	Failure   *junitResult `xml:"failure"`
+	Error     *junitResult `xml:"error"`
+	Out       string       `xml:"system-out"`
+}
+
+type junitResult struct {
+	Type    string `xml:"type,attr"`
+	Message string `xml:"message,attr"`
+	Text    string `xml:",chardata"`
+}
+
+func newSuite(r *gate.Result, c gate.Case) junitSuite {
+	s := junitSuite{Name: plain(r.Name) + "." + plain(c.Cell) + "." + plain(c.Arm), cell: c.Cell, arm: c.Arm}
+	s.Timestamp = when(!r.Start.IsZero(), r.Start.UTC().Format(time.DateOnly+"T"+time.TimeOnly))
+	s.property("run", r.Run)
+	s.property("outcome", string(r.Outcome))
+	s.property("baseline", r.Baseline)
+	s.property("confidence", exact(r.Confidence))
+	if r.Against != "" {
+		s.property("against", r.Against)
+	}
+	if r.Observation != nil {
+		s.property("observational", wording.Observation(r.Observation))
+	}
+	return s
+}
+
+func (s *junitSuite) property(name, value string) {
+	s.Properties = append(s.Properties, junitProperty{plain(name), plain(value)})
+}
+
+func (s *junitSuite) add(r *gate.Result, c gate.Case) {
+	what := wording.GateWhat(c)
+	s.property(what+".limit", c.Budget.String())
+	s.property(what+".outcome", string(c.Outcome))
+	if c.Estimated {
+		for _, f := range []field{{"overhead", c.Overhead.Point}, {"overhead.lo", c.Overhead.Lo},
+			{"overhead.hi", c.Overhead.Hi},
+			{"p", c.P}, {"p.holm", c.PAdjusted}} {
+			s.property(what+"."+f.column, f.text())
+		}
+	}
+	s.property(what+".size", strconv.Itoa(c.Size))
+	k := junitCase{Name: what, Classname: s.Name, Time: seconds(c.Seconds), Out: wording.GateSentence(r, c)}
+	result := &junitResult{Type: string(c.Outcome), Message: wording.GateWhy(r, c), Text: k.Out}
+	switch c.Outcome {
+	case gate.Pass:
+	case gate.Fail:
+		result.Type = "over the limit"
+		k.Failure = result
+		s.Failures++
+	default:
+		k.Error = result
+		s.Errors++
+	}
+	s.Tests++
+	s.spent += c.Seconds
+	s.Time = seconds(s.spent)
+	s.Cases = append(s.Cases, k)
+}
+
+// seconds writes a time as JUnit has it; one that is not known is left out.
+func seconds(v float64) string { return when(v > 0, strconv.FormatFloat(v, 'f', 3, 64)) }

@@ -76,7 +76,8 @@ func (s *sheet) invalidFiles() []string {
 	for _, t := range s.run.Invalids {
 		name, reason := reasonOf(t)
 		k := key{t.Arm, cmp.Or(t.Source, t.Raw, reason)}
-		if trials[k]++; trials[k] == 1 {
+		trials[k]++
+		if trials[k] == 1 {
 			order = append(order, k)
 			texts[k] = cmp.Or(name, plain(t.Arm)) + ": " + reason
 		}

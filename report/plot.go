@@ -98,7 +98,8 @@ func spark(s *history.Series, runs, width int) []string {
 		}
 	}
 	for i, v := range values {
-		if slices.Sort(v); v != nil {
+		if len(v) > 0 {
+			slices.Sort(v)
 			plot[i] = sparks[min(len(sparks)-1, int(a.At(v[len(v)/2])*float64(len(sparks))))]
 		}
 	}

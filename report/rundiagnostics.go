@@ -137,7 +137,8 @@ func (s *sheet) seriesBlocks() []doc.Block {
 		if g.series == nil || !slices.ContainsFunc(g.series.Arms, func(a analysis.ArmSeries) bool { return a.Diagnostics != nil }) {
 			continue
 		}
-		if more = len(t.Parts()) == mostSeries; more {
+		if len(t.Parts()) == mostSeries {
+			more = true
 			break
 		}
 		t.Groups[0].Parts = append(t.Groups[0].Parts, seriesPart(g))

@@ -52,7 +52,8 @@ func Overheads(list []analysis.Interval, margin float64) Axis {
 	if a.Lo == a.Hi {
 		return Axis{Lo: -0.05, Hi: 0.05}
 	}
-	if slices.Sort(bounds); len(bounds) > 0 {
+	if len(bounds) > 0 {
+		slices.Sort(bounds)
 		typical, largest := max(bounds[(len(bounds)-1)/2], margin), bounds[len(bounds)-1]
 		if typical > 0 && largest > crowded*typical {
 			return Axis{Lo: a.Lo * 1.15, Hi: a.Hi * 1.15, Bend: typical}
