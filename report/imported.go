@@ -18,12 +18,6 @@ func (s *sheet) imported() bool { return s.plan.Import != nil }
 // tool is the format that an imported run came from.
 func (s *sheet) tool() string { return cmp.Or(plain(s.plan.Import.Tool), "files") }
 
-// verdictWord is a comparison's verdict as a word. What is claimed without an
-// experiment is marked wherever it stands.
-func (s *sheet) verdictWord(c analysis.Comparison) string {
-	return string(c.Verdict) + when(s.observes(c.Verdict) || observed(c), " "+observedMark)
-}
-
 // claims says whether a verdict, or "" for several, claims anything.
 func claims(v analysis.Verdict) bool { return v != analysis.NotResolved && v != analysis.Invalid }
 
@@ -110,16 +104,6 @@ func (s *sheet) aside(c analysis.Comparison) string {
 	}
 	return join("; ", when(c.Verdict == analysis.Costs, wording.Factor(&c)),
 		when(c.Verdict == analysis.Equivalent, wording.Inner(&c)), other)
-}
-
-// restates names the metric that a group says once more, if any.
-func (g group) restates() string {
-	for _, c := range g.lines() {
-		if c.Restates != "" {
-			return plain(c.Restates)
-		}
-	}
-	return ""
 }
 
 // loop is the sentence about a cell's closed loop, if it has one.

@@ -65,8 +65,8 @@ func publishedTables(t *published.Table, metrics []published.Metric) []doc.Block
 		means.Groups[0].Add(row)
 		part := doc.Part{Title: doc.In(doc.Strong, name)}
 		for _, d := range m.Differences {
-			toA, toB := relative(d)
-			row := doc.Row{Cells: append(doc.Cells(name, pairName(d), toA, toB), doc.Cell{}, doc.C(said(d)))}
+			row := doc.Row{Cells: append(doc.Cells(name, plain(d.B)+" − "+plain(d.A),
+				sixPercent(d.RelativeToA)+" of "+plain(d.A), sixPercent(d.RelativeToB)+" of "+plain(d.B)), doc.Cell{}, doc.C(said(d)))}
 			if d.Said != nil {
 				row.Cells[4] = doc.Of(verdict(d.Said.Verdict, observed(*d.Said)))
 			}
@@ -142,14 +142,6 @@ func survivors(t *published.Table) string {
 		byVerdict[analysis.Costs]+byVerdict[analysis.Gains],
 		when(same > 0, fmt.Sprintf(", show %d to be smaller than %s", same, wording.Share(t.Margin))),
 		when(open > 0, fmt.Sprintf(", and leave %d open", open)))
-}
-
-// pairName writes a difference as it is taken: "c11n − aks".
-func pairName(d published.Difference) string { return plain(d.B) + " − " + plain(d.A) }
-
-// relative names both percentages as what they are.
-func relative(d published.Difference) (toA, toB string) {
-	return sixPercent(d.RelativeToA) + " of " + plain(d.A), sixPercent(d.RelativeToB) + " of " + plain(d.B)
 }
 
 // said is what the intervals say of b against a.

@@ -38,7 +38,9 @@ func Run(r *analysis.Run, o RunOptions) *doc.Document {
 	d.Add(doc.On(doc.Markdown|doc.Page, s.surroundings(o)...),
 		doc.On(doc.Page, doc.Section{ID: "definitions", Title: "Definitions", Blocks: []doc.Block{
 			doc.Section{Title: "Words used on this page", Fold: doc.Page, Open: true, Blocks: []doc.Block{doc.Facts{Look: doc.Terms, List: s.definitions()}}}}}))
-	return d.Add(doc.Section{Blocks: s.foot(o.All)})
+	hidden := len(s.groups(false))
+	return d.Add(doc.Section{Blocks: []doc.Block{doc.On(doc.Terminal, doc.SayIf(hidden > 0 && !o.All, notShown(hidden))),
+		doc.On(doc.Terminal|doc.Markdown, doc.Say(s.legend()))}})
 }
 
 // facts are the run at a glance.
@@ -135,13 +137,6 @@ func (s *sheet) warningBlocks(all bool) []doc.Block {
 	}
 	return []doc.Block{doc.On(doc.Page, doc.Alert{Title: beforeTrusting, Items: doc.Each(first)}),
 		doc.On(doc.Terminal|doc.Markdown, doc.Alert{Title: beforeTrusting, Items: doc.Each(list)})}
-}
-
-// foot says how the numbers are to be read, and what a terminal left out.
-func (s *sheet) foot(all bool) []doc.Block {
-	n := len(s.groups(false))
-	return []doc.Block{doc.On(doc.Terminal, doc.SayIf(n > 0 && !all, notShown(n))),
-		doc.On(doc.Terminal|doc.Markdown, doc.Say(s.legend()))}
 }
 
 // footer says who wrote a page, and when.

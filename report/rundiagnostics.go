@@ -153,15 +153,10 @@ func seriesPart(g group) doc.Part {
 	for _, a := range g.series.Arms {
 		if d := a.Diagnostics; d != nil {
 			part.Add(doc.Row{Cells: doc.Cells(plain(a.Arm), number(len(a.Values)), wording.Fixed(d.Lag1, 2),
-				signedShare(d.Trend), wording.Probability(d.TrendP), places(d.Changes), wording.Probability(d.DipP))})
+				when(d.Trend > 0, "+")+wording.Share(d.Trend), wording.Probability(d.TrendP), places(d.Changes), wording.Probability(d.DipP))})
 		}
 	}
 	return part
-}
-
-// signedShare writes a share with its sign: "+3.1 %".
-func signedShare(v float64) string {
-	return when(v > 0, "+") + wording.Share(v)
 }
 
 // columnTerms say what the columns of the diagnostics mean.

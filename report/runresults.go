@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -103,22 +104,19 @@ func (s *sheet) resultTable(headline bool) doc.Table {
 
 func (s *sheet) resultPart(g group) doc.Part {
 	part := doc.Part{Title: doc.In(doc.Strong, plain(g.metric.Name))}
-	baseline := ""
-	if v, ok := g.baselineMedian(); ok {
-		baseline = wording.Value(v, g.metric.Unit)
-		part.Title = append(part.Title, doc.Span{Words: " " + baseline})
-	}
-	if text := better(g.metric); text != "" {
-		part.Title = append(part.Title, doc.Span{Words: ", " + text})
-	}
-	if r := g.restates(); r != "" {
-		part.Notes = []string{"restates " + r}
-	}
+	baseline, restates := "", ""
 	var drawn []analysis.Interval
 	for _, c := range g.lines() {
 		if wording.Judged(c) {
 			drawn = append(drawn, c.Overhead)
 		}
+		baseline = cmp.Or(baseline, when(c.Baseline.N > 0, wording.Value(c.Baseline.Median, g.metric.Unit)))
+		restates = cmp.Or(restates, c.Restates)
+	}
+	about := when(baseline != "", " "+baseline) + when(g.metric.Better != "", ", "+better(g.metric))
+	part.Title = append(part.Title, doc.Span{Words: about})
+	if restates != "" {
+		part.Notes = []string{"restates " + plain(restates)}
 	}
 	p := plot{axis: figure.Overheads(drawn, s.marginFor(g.metric)), margin: s.marginFor(g.metric)}
 	if drawn != nil {
@@ -129,22 +127,16 @@ func (s *sheet) resultPart(g group) doc.Part {
 		row.Cells[len(row.Cells)-1] = doc.Cell{Draw: func(width int) string { return p.interval(c, s.role(c.Arm) == experiment.Control, width) }}
 		part.Add(row)
 	}
-	if len(part.Rows) == 0 {
-		part.Notes = append(part.Notes, s.noComparison(g)...)
+	switch {
+	case len(part.Rows) > 0:
+	case g.series == nil || !s.alone():
+		part.Notes = append(part.Notes, s.sampled("no complete pairs", "no values of both arms"))
+	default:
+		for _, a := range g.series.Arms {
+			part.Notes = append(part.Notes, plain(a.Arm)+": "+level(a, g.metric))
+		}
 	}
 	return part
-}
-
-// noComparison says what there is of a metric where nothing is compared.
-func (s *sheet) noComparison(g group) []string {
-	if g.series == nil || !s.alone() {
-		return []string{s.sampled("no complete pairs", "no values of both arms")}
-	}
-	var list []string
-	for _, a := range g.series.Arms {
-		list = append(list, plain(a.Arm)+": "+level(a, g.metric))
-	}
-	return list
 }
 
 // resultRow writes a comparison's numbers. The last cell is for its drawing.

@@ -22,7 +22,13 @@ func (s *sheet) asked() string {
 	if s.alone() {
 		return fmt.Sprintf("%s is the only arm: its levels stand here, and nothing is compared with it. tare history and tare compare set runs beside each other.", s.baseline)
 	}
-	arms, cells := s.treatments(), len(s.plan.Cells)
+	var arms []string
+	for _, a := range s.plan.Arms {
+		if a.Role == experiment.Treatment {
+			arms = append(arms, plain(a.Name))
+		}
+	}
+	cells := len(s.plan.Cells)
 	what := "what the arms cost"
 	if len(arms) > 0 {
 		what = "what " + enumerate(arms, 6, "arms") + " cost" + when(len(arms) == 1, "s")

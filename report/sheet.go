@@ -136,17 +136,6 @@ func (s *sheet) role(arm string) experiment.Role {
 	return experiment.Treatment
 }
 
-// treatments are the names of the arms that are compared with the baseline.
-func (s *sheet) treatments() []string {
-	var names []string
-	for _, a := range s.plan.Arms {
-		if a.Role == experiment.Treatment {
-			names = append(names, plain(a.Name))
-		}
-	}
-	return names
-}
-
 func (s *sheet) groups(headline bool) []group {
 	var list []group
 	for _, b := range s.blocks {
@@ -171,16 +160,6 @@ func (s *sheet) marginFor(m experiment.Metric) float64 {
 		return s.margin()
 	}
 	return 0
-}
-
-// baselineMedian is the group's baseline level, if any pair was used.
-func (g group) baselineMedian() (float64, bool) {
-	for _, c := range g.lines() {
-		if c.Baseline.N > 0 {
-			return c.Baseline.Median, true
-		}
-	}
-	return 0, false
 }
 
 // lines are the group's treatments with the control, if any, last.
