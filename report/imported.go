@@ -106,16 +106,6 @@ func (s *sheet) aside(c analysis.Comparison) string {
 		when(c.Verdict == analysis.Equivalent, wording.Inner(&c)), other)
 }
 
-// loop is the sentence about a cell's closed loop, if it has one.
-func (s *sheet) loop(cell string) string {
-	for i := range s.run.Cells {
-		if c := &s.run.Cells[i]; c.ID == cell && c.Loop != nil {
-			return sentence(brief(wording.Loop(c.Loop)))
-		}
-	}
-	return ""
-}
-
 // valueCount is how many values a comparison rests on.
 func valueCount(c analysis.Comparison) string {
 	if !c.Paired && c.Baseline.N != c.Treated.N {

@@ -141,22 +141,19 @@ func (s *sheet) seriesBlocks() []doc.Block {
 			more = true
 			break
 		}
-		t.Groups[0].Parts = append(t.Groups[0].Parts, seriesPart(g))
+		part := doc.Part{Title: append(doc.In(doc.Strong, plain(g.metric.Name)), doc.Span{Words: " in " + plain(g.cell)})}
+		for _, a := range g.series.Arms {
+			if d := a.Diagnostics; d != nil {
+				part.Add(doc.Row{Cells: doc.Cells(plain(a.Arm), number(len(a.Values)), wording.Fixed(d.Lag1, 2),
+					when(d.Trend > 0, "+")+wording.Share(d.Trend), wording.Probability(d.TrendP), places(d.Changes),
+					wording.Probability(d.DipP))})
+			}
+		}
+		t.Groups[0].Parts = append(t.Groups[0].Parts, part)
 	}
 	return []doc.Block{doc.If(len(t.Parts()) > 0, doc.Section{Title: "Each arm by itself", Blocks: []doc.Block{
 		doc.Say("Intervals take the values of an arm for independent draws from one distribution. In the order measured, these are the signs that they are not."), t,
 		doc.If(more, doc.Note(fmt.Sprintf("Only the first %d metrics are shown; tare show -o json has all.", mostSeries)))}})}
-}
-
-func seriesPart(g group) doc.Part {
-	part := doc.Part{Title: append(doc.In(doc.Strong, plain(g.metric.Name)), doc.Span{Words: " in " + plain(g.cell)})}
-	for _, a := range g.series.Arms {
-		if d := a.Diagnostics; d != nil {
-			part.Add(doc.Row{Cells: doc.Cells(plain(a.Arm), number(len(a.Values)), wording.Fixed(d.Lag1, 2),
-				when(d.Trend > 0, "+")+wording.Share(d.Trend), wording.Probability(d.TrendP), places(d.Changes), wording.Probability(d.DipP))})
-		}
-	}
-	return part
 }
 
 // columnTerms say what the columns of the diagnostics mean.

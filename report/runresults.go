@@ -64,7 +64,8 @@ func (s *sheet) resultBlocks(all bool) []doc.Block {
 	section := doc.Section{ID: "results", Title: "Results", Quiet: doc.Terminal, Blocks: []doc.Block{
 		doc.On(doc.Page, doc.Say(s.legend()))}}
 	table := s.resultTable(true)
-	table.Key = s.plotLegend()
+	table.Key = "Plot: ├●┤ estimate and interval, │ no difference" +
+		when(s.margin() > 0, ", ┊ the margin of ±"+wording.Share(s.margin())) + "."
 	section.Blocks = append(section.Blocks, doc.If(table.Groups != nil, table),
 		doc.If(table.Groups == nil, doc.On(doc.Page, doc.Say("No results."))))
 	if rest := s.resultTable(false); rest.Groups != nil {
@@ -89,8 +90,10 @@ func (s *sheet) resultTable(headline bool) doc.Table {
 	}}
 	for _, b := range s.blocks {
 		g := doc.Group{Title: doc.Words(plain(b.id)), Aside: b.levels}
-		if text := s.loop(b.id); text != "" && (headline || len(b.only(true)) == 0) {
-			g.Notes = []string{text}
+		for _, c := range s.run.Cells {
+			if c.ID == b.id && c.Loop != nil && (headline || len(b.only(true)) == 0) {
+				g.Notes = []string{sentence(brief(wording.Loop(c.Loop)))}
+			}
 		}
 		for _, of := range b.only(headline) {
 			g.Parts = append(g.Parts, s.resultPart(of))
@@ -161,11 +164,6 @@ func (s *sheet) resultRow(c analysis.Comparison, metric, baseline string) doc.Ro
 		row.Notes = append(row.Notes, plainAll(wording.Findings(c.Warnings))...)
 	}
 	return row
-}
-
-func (s *sheet) plotLegend() string {
-	return "Plot: ├●┤ estimate and interval, │ no difference" +
-		when(s.margin() > 0, ", ┊ the margin of ±"+wording.Share(s.margin())) + "."
 }
 
 // legend explains the columns.
