@@ -15,6 +15,7 @@ import (
 
 	"tare/safetext"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
@@ -122,13 +123,10 @@ const (
 // refusal reads an answer of 400 and more.
 func refusal(got *http.Response) error {
 	text, _ := io.ReadAll(io.LimitReader(got.Body, mostRefusal)) // what came of it will do
-	var status struct {
-		Message string `json:"message"`
-		Reason  string `json:"reason"`
-	}
+	var status metav1.Status
 	refused := &answer{code: got.StatusCode}
 	if json.Unmarshal(text, &status) == nil && status.Message != "" {
-		refused.reason, refused.message = safetext.Head(status.Reason, mostSaid), safetext.Head(status.Message, mostSaid)
+		refused.reason, refused.message = safetext.Head(string(status.Reason), mostSaid), safetext.Head(status.Message, mostSaid)
 	} else {
 		refused.reason, refused.message = http.StatusText(got.StatusCode), safetext.Head(string(text), mostSaid)
 	}
@@ -136,6 +134,12 @@ func refusal(got *http.Response) error {
 		refused.wait = time.Duration(seconds) * time.Second
 	}
 	return refused
+}
+
+// has says whether an error is an answer with that status.
+func has(err error, code int) bool {
+	var refused *answer
+	return errors.As(err, &refused) && refused.code == code
 }
 
 // tooMany says whether an error is an answer of 429, and how long to wait then.
@@ -161,19 +165,25 @@ func (a *api) do(ctx context.Context, r request) error {
 	return nil
 }
 
-// get reads an answer of JSON. It asks again as long as the API server has too
-// much to do.
-func (a *api) get(ctx context.Context, path, accept string, into any) error {
-	var body io.ReadCloser
+// again asks again as long as the API server has too much to do.
+func again(ctx context.Context, ask func() error) error {
 	for {
-		var err error
-		body, err = a.send(ctx, request{method: http.MethodGet, path: path, accept: accept})
-		if err == nil {
-			break
-		}
+		err := ask()
 		if wait, busy := tooMany(err); !busy || !pause(ctx, wait) {
 			return err
 		}
+	}
+}
+
+// get reads an answer of JSON, and asks again for it.
+func (a *api) get(ctx context.Context, path, accept string, into any) error {
+	var body io.ReadCloser
+	err := again(ctx, func() (err error) {
+		body, err = a.send(ctx, request{method: http.MethodGet, path: path, accept: accept})
+		return err
+	})
+	if err != nil {
+		return err
 	}
 	defer body.Close()
 	if err := json.NewDecoder(io.LimitReader(body, mostAnswer)).Decode(into); err != nil {
@@ -196,22 +206,15 @@ type resource struct {
 // namespace.
 func (a *api) resource(ctx context.Context, k kind) (resource, error) {
 	at := root(k.group, k.version)
-	var list struct {
-		Resources []struct {
-			Name       string `json:"name"`
-			Kind       string `json:"kind"`
-			Namespaced bool   `json:"namespaced"`
-		} `json:"resources"`
-	}
+	var list metav1.APIResourceList
 	err := a.get(ctx, at, whole, &list)
-	var refused *answer
-	if errors.As(err, &refused) && refused.code == http.StatusNotFound {
+	if has(err, http.StatusNotFound) {
 		return resource{}, fmt.Errorf("the cluster has no %s: what defines it must be installed first, by a layer of every arm or by hand", k)
 	}
 	if err != nil {
 		return resource{}, fmt.Errorf("resource of %s: %w", k, err)
 	}
-	for _, r := range list.Resources {
+	for _, r := range list.APIResources {
 		if r.Kind != k.name || !plainWord(r.Name) {
 			continue
 		}

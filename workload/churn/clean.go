@@ -2,13 +2,14 @@ package churn
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // deleteLimit is how long deleting n objects may take.
@@ -45,16 +46,9 @@ func clean(ctx context.Context, a *api, namespace, selector string, resources []
 
 // cleanOne does it for one resource, and says what is left if it cannot.
 func cleanOne(ctx context.Context, a *api, r resource, namespace, selector string) (left string, err error) {
-	asked := map[string]bool{} // by UID: to be deleted once
+	asked := map[types.UID]bool{} // to be deleted once
 	for wait := 20 * time.Millisecond; ; wait = min(2*wait, time.Second) {
-		var page struct {
-			Items []struct {
-				Metadata struct {
-					Name string `json:"name"`
-					UID  string `json:"uid"`
-				} `json:"metadata"`
-			} `json:"items"`
-		}
+		var page metav1.PartialObjectMetadataList
 		query := url.Values{"limit": {"1000"}, "labelSelector": {selector}}
 		if err := a.get(ctx, r.path(namespace)+"?"+query.Encode(), metadata, &page); err != nil {
 			return left, err
@@ -62,12 +56,12 @@ func cleanOne(ctx context.Context, a *api, r resource, namespace, selector strin
 		if len(page.Items) == 0 {
 			return "", nil
 		}
-		left = fmt.Sprintf("%d objects or more, such as %.80q,", len(page.Items), page.Items[0].Metadata.Name)
+		left = fmt.Sprintf("%d objects or more, such as %.80q,", len(page.Items), page.Items[0].Name)
 		var names []string
 		for _, item := range page.Items {
-			if !asked[item.Metadata.UID] && plainWord(item.Metadata.Name) {
-				asked[item.Metadata.UID] = true
-				names = append(names, item.Metadata.Name)
+			if !asked[item.UID] && plainWord(item.Name) {
+				asked[item.UID] = true
+				names = append(names, item.Name)
 			}
 		}
 		if err := deleteAll(ctx, a, r, namespace, names); err != nil {
@@ -97,15 +91,11 @@ func deleteOne(ctx context.Context, a *api, r resource, path string) error {
 	if r.Group == "" && r.kind.name == "Pod" {
 		how = background
 	}
-	for {
-		err := a.do(ctx, request{method: http.MethodDelete, path: path, contentType: plainJSON, body: how})
-		if wait, busy := tooMany(err); busy && pause(ctx, wait) {
-			continue
-		}
-		var refused *answer
-		if errors.As(err, &refused) && refused.code == http.StatusNotFound {
-			return nil
-		}
-		return err
+	err := again(ctx, func() error {
+		return a.do(ctx, request{method: http.MethodDelete, path: path, contentType: plainJSON, body: how})
+	})
+	if has(err, http.StatusNotFound) {
+		return nil
 	}
+	return err
 }

@@ -306,16 +306,14 @@ func broken(ctx context.Context, rule, format string, args ...any) error {
 // keepExamples keeps the first object of each template as it is sent.
 func keepExamples(raw workload.Raw, sources []*source, all *orders) error {
 	kept := map[int]bool{}
-	for _, list := range [][]*order{all.base, all.measured} {
-		for _, o := range list {
-			if kept[o.source] {
-				continue
-			}
-			kept[o.source] = true
-			name := fmt.Sprintf("template-%d-%s.json", o.source, strings.ToLower(sources[o.source].kind.name))
-			if err := workload.Keep(raw, name, append(o.body, '\n')); err != nil {
-				return err
-			}
+	for _, o := range slices.Concat(all.base, all.measured) {
+		if kept[o.source] {
+			continue
+		}
+		kept[o.source] = true
+		name := fmt.Sprintf("template-%d-%s.json", o.source, strings.ToLower(sources[o.source].kind.name))
+		if err := workload.Keep(raw, name, append(o.body, '\n')); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -13,6 +13,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"tare/safetext"
 )
 
@@ -184,11 +186,8 @@ func (w *watch) list(ctx context.Context) error {
 	query := url.Values{"limit": {"500"}}
 	for {
 		var page struct {
-			Metadata struct {
-				ResourceVersion string `json:"resourceVersion"`
-				Continue        string `json:"continue"`
-			} `json:"metadata"`
-			Items []seen `json:"items"`
+			Metadata metav1.ListMeta `json:"metadata"`
+			Items    []seen          `json:"items"`
 		}
 		if err := w.api.get(ctx, w.resource.path(w.namespace)+w.query(query), whole, &page); err != nil {
 			return err
@@ -204,8 +203,8 @@ func (w *watch) list(ctx context.Context) error {
 	}
 }
 
-// again is the pause before a broken watch is begun once more.
-const again = 100 * time.Millisecond
+// reopening is the pause before a broken watch is begun once more.
+const reopening = 100 * time.Millisecond
 
 // follow watches until the context is done. A watch that ends, as the API server
 // ends each after some minutes, goes on from where it was; one that cannot takes
@@ -226,8 +225,8 @@ func (w *watch) follow(ctx context.Context) {
 			break
 		}
 		if err == nil { // the server ended it in good order
-			if time.Since(begun) < again {
-				pause(ctx, again)
+			if time.Since(begun) < reopening {
+				pause(ctx, reopening)
 			}
 			continue
 		}
@@ -235,12 +234,11 @@ func (w *watch) follow(ctx context.Context) {
 			broken = time.Now()
 		}
 		w.breaks++
-		var refused *answer
-		if errors.As(err, &refused) && refused.code == http.StatusGone {
+		if has(err, http.StatusGone) {
 			err = w.list(ctx)
 		}
 		if err != nil {
-			pause(ctx, again)
+			pause(ctx, reopening)
 		}
 	}
 }
