@@ -13,7 +13,6 @@ const imported = "imported"
 // first appeared in a file.
 type arms struct{ ordered[string, arm] }
 
-// arm is an arm in the making.
 type arm struct {
 	name   string
 	index  int
@@ -25,7 +24,6 @@ type arm struct {
 	facts  map[string][]string
 }
 
-// named gives the arm with this name.
 func (l *arms) named(name string) *arm {
 	return l.get(name, func() *arm {
 		return &arm{name: name, index: len(l.list), rounds: map[int]bool{}, cells: map[int]bool{}, facts: map[string][]string{}}
@@ -62,7 +60,6 @@ func (l *arms) inOrder(baseline string) ([]*arm, error) {
 	return list, nil
 }
 
-// take notes a trial of the arm.
 func (a *arm) take(round, cell int) {
 	a.rounds[round] = true
 	a.last = max(a.last, round)
@@ -81,7 +78,6 @@ const (
 	mostFactValues = 20  // of a name; most have one
 )
 
-// learn adds what a file tells of the system.
 func (a *arm) learn(facts map[string]string) {
 	for name, value := range facts {
 		known := a.facts[name]

@@ -35,7 +35,6 @@ func (c *cells) bound(arms int) error {
 		"more than %d comparisons: %s in %s, of %s", mostComparisons, plural(c.metrics, "metric"), plural(len(c.list), "cell"), plural(arms, "arm"))
 }
 
-// cell is a cell in the making.
 type cell struct {
 	experiment.Cell
 	index   int
@@ -49,7 +48,6 @@ type counted struct {
 	trials int
 }
 
-// named gives the cell of a trial.
 func (c *cells) named(t *Trial) *cell {
 	return c.get(t.Cell, func() *cell {
 		return &cell{index: len(c.list), Cell: experiment.Cell{ID: c.id(t.Cell), Workload: t.Kind, Kind: t.Kind, Levels: t.Levels}}
@@ -127,7 +125,6 @@ func (c *cell) take(t *Trial) (conflict string) {
 	return conflict
 }
 
-// describe describes a metric for a message.
 func describe(m experiment.Metric) string {
 	return fmt.Sprintf("%s, %s is better, %s", cmp.Or(m.Unit, "no unit"), m.Better, m.Scale)
 }

@@ -38,7 +38,6 @@ func checkName(what, name string) error {
 	return nil
 }
 
-// checkTrial checks what a format gave for what no run can hold.
 func checkTrial(t *Trial) error {
 	err := cmp.Or(checkName("cell", t.Cell), checkName("workload", t.Kind))
 	for k := 0; k < len(t.Values) && err == nil; k++ {

@@ -50,7 +50,6 @@ type found struct {
 // stdin is what stands for standard input on the command line.
 const stdin = "-"
 
-// search finds the files of sources.
 type search struct {
 	extensions []string
 	files      []found
@@ -83,7 +82,6 @@ func (s *search) close() error {
 	return errors.Join(errs...)
 }
 
-// add finds the files of one place.
 func (s *search) add(arm, from string) error {
 	if from == stdin {
 		s.files = append(s.files, found{path: stdin, name: stdin, arm: arm, waits: true})
@@ -102,7 +100,6 @@ func (s *search) add(arm, from string) error {
 	return s.pattern(arm, from)
 }
 
-// directory finds the files below a directory, in natural order.
 func (s *search) directory(arm, dir string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {

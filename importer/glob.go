@@ -38,7 +38,6 @@ func glob(pattern string) ([]string, error) {
 	return matches, err
 }
 
-// matchParts matches the parts of a path with those of a pattern.
 func matchParts(want, path []string) bool {
 	// at[i]: the pattern's parts before i match the path so far. Going through the
 	// path once takes patterns × path steps, whatever the number of **.

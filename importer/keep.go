@@ -76,7 +76,6 @@ type keeper struct {
 	digits   int // of the largest number of a file
 }
 
-// newKeeper begins the list of files.
 func newKeeper(run *journal.Bulk, copies bool, files int) (*keeper, error) {
 	manifest, err := run.Create(FilesFile)
 	if err != nil {
@@ -169,7 +168,6 @@ func (f *kept) raw() string {
 	return f.name
 }
 
-// within keeps what happened within the trials of the file.
 func (f *kept) within(series []TrialSeries, histograms []TrialHistograms) error {
 	if len(series) > 0 {
 		if err := f.document(SeriesFile, SeriesDocument{SeriesSchema, series}); err != nil {
@@ -190,7 +188,6 @@ func (f *kept) document(name string, v any) error {
 	return errors.Join(json.NewEncoder(w).Encode(v), w.Close())
 }
 
-// record adds the file's line to the list.
 func (k *keeper) record(line KeptFile, f *kept) error {
 	line.Schema = FileSchema
 	if f != nil {
@@ -202,7 +199,6 @@ func (k *keeper) record(line KeptFile, f *kept) error {
 	return json.NewEncoder(k.lines).Encode(line)
 }
 
-// close ends the list of files.
 func (k *keeper) close() error {
 	return errors.Join(k.lines.Flush(), k.manifest.Close())
 }

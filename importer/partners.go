@@ -78,7 +78,6 @@ func (r *run) label(round int) string {
 	return r.rounds.labels[round-1]
 }
 
-// shared counts what is in both sets.
 func shared(a, b map[int]bool) (n int) {
 	for i := range a {
 		if b[i] {
@@ -88,7 +87,6 @@ func shared(a, b map[int]bool) (n int) {
 	return n
 }
 
-// firstFew names the first few of a set.
 func firstFew(set map[int]bool, name func(int) string) string {
 	const most = 3
 	var names []string

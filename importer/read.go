@@ -10,7 +10,6 @@ import (
 	"tare/journal"
 )
 
-// content is what reading one file gave.
 type content struct {
 	trials []Trial
 	kept   *kept // nil: the file could not be opened
@@ -18,7 +17,6 @@ type content struct {
 	err    error // ends the import
 }
 
-// take records what reading a file gave.
 func (r *run) take(i int, c content) error {
 	if c.err != nil {
 		return c.err
@@ -102,7 +100,6 @@ func (r *run) accept(t *Trial, f *found) error {
 // errNoRound is the error of a file that cannot be paired by the round that it tells.
 var errNoRound = errors.New("the file does not tell the round: --pair-by " + byRound + " needs that")
 
-// lose notes a file that gave nothing.
 func (r *run) lose(i int, reason string, k *kept) error {
 	f := &r.files[i]
 	r.result.Broken++
@@ -160,7 +157,6 @@ func (n *numbering) round(a *arm, t *Trial) int {
 	return round
 }
 
-// add records the trials of one file.
 func (r *run) add(file int, trials []Trial, k *kept) error {
 	n := numbering{run: r, seen: map[[2]string]int{}, given: map[[2]int]int{}}
 	if r.keys != nil {
@@ -201,7 +197,6 @@ func hasWithin(trials []Trial) bool {
 	return slices.ContainsFunc(trials, func(t Trial) bool { return len(t.Series) > 0 || len(t.Histograms) > 0 })
 }
 
-// record makes the line of one trial.
 func (r *run) record(i int, a *arm, t *Trial, round int) (*journal.Trial, error) {
 	cell := r.cells.named(t)
 	if r.PairBy.how == byRound {

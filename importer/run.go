@@ -64,7 +64,6 @@ func (p Problem) String() string {
 	return p.File + ": " + p.Cell + ": " + p.Reason
 }
 
-// mostProblems bounds Result.Problems.
 const mostProblems = 10
 
 // Run imports files into a new run directory. Nothing stands under its name
@@ -103,7 +102,6 @@ func Run(ctx context.Context, dir string, o Options) (*Result, error) {
 	return r.result, nil
 }
 
-// run is an import under way.
 type run struct {
 	Options
 	bulk      *journal.Bulk
@@ -126,7 +124,6 @@ type run struct {
 // position is where a trial stands: indices of arm and cell, and the round.
 type position struct{ arm, cell, round int }
 
-// broken is a file that gave nothing.
 type broken struct {
 	arm    *arm // nil: the file would have told
 	round  int
@@ -135,7 +132,6 @@ type broken struct {
 	raw    string
 }
 
-// all reads all files and finishes the run.
 func (r *run) all(ctx context.Context) (err error) {
 	if r.keeper, err = newKeeper(r.bulk, !r.NoRaw, len(r.files)); err != nil {
 		return err
@@ -238,7 +234,6 @@ func (r *run) addBroken(arms []*arm) error {
 	return nil
 }
 
-// plan makes the plan of the run.
 func (r *run) plan(arms []*arm) *experiment.Plan {
 	p := &experiment.Plan{
 		Version: r.Version, Name: r.Name, Testbed: experiment.TestbedImport,

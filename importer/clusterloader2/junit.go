@@ -28,7 +28,6 @@ type failure struct {
 // overall is what is behind a test's name where it is not one of its steps.
 const overall = " overall ("
 
-// readJUnit gives a trial for each test in junit.xml.
 func readJUnit(text []byte) ([]importer.Trial, error) {
 	d := xml.NewDecoder(bytes.NewReader(text))
 	var trials []importer.Trial

@@ -59,7 +59,6 @@ func readSummary(name string, text []byte) ([]importer.Trial, error) {
 	return nil, fmt.Errorf("%w: neither PerfData nor resource usage nor scheduling throughput", importer.ErrBeside)
 }
 
-// readItems gives the trials of a PerfData summary.
 func readItems(from origin, items []item) ([]importer.Trial, error) {
 	var trials []importer.Trial
 	for i := range items {
@@ -147,7 +146,6 @@ var units = map[string]struct {
 // objectives are the latencies whose 99th percentile an objective is about.
 var objectives = []string{"pod_startup", "NetworkProgrammingLatency", "claim_allocation"}
 
-// metric describes the values in a bucket.
 func (i *item) metric(bucket string) (m experiment.Metric, factor float64, ok bool) {
 	u, ok := units[i.Unit]
 	if !ok || bucket == "" {
@@ -160,7 +158,6 @@ func (i *item) metric(bucket string) (m experiment.Metric, factor float64, ok bo
 	return m, u.factor, true
 }
 
-// scheduling makes the trial of the throughput of the scheduler.
 func (o origin) scheduling(s *summary) importer.Trial {
 	t := importer.Trial{Kind: "kubernetes", Cell: o.name, Start: o.start}
 	for _, v := range []struct {

@@ -9,7 +9,6 @@ import (
 	"tare/toolformat/fio"
 )
 
-// add adds the metrics of one kind of I/O.
 func (d *draft) add(w fio.NamedWay) {
 	// "mixed" repeats the others, where they are told too.
 	headline := w.Name != "mixed" || len(d.ways) == 0
@@ -32,7 +31,6 @@ func (d *draft) add(w fio.NamedWay) {
 	}
 }
 
-// sync adds how long fsync and its like took.
 func (d *draft) sync() {
 	if s := d.job.Sync; s != nil && len(d.ways) > 0 {
 		d.latency("sync-latency", s.Whole.Mean)

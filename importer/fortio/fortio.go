@@ -87,7 +87,6 @@ func read(f importer.File) ([]importer.Trial, error) {
 // looksLikeOne tells a result from the messages before it, which are JSON, too.
 func (r *result) looksLikeOne() bool { return r.RunType != "" }
 
-// trial makes the file's trial.
 func (r *result) trial() (importer.Trial, error) {
 	if r.DurationHistogram == nil || r.ActualQPS == nil {
 		return importer.Trial{}, errors.New("DurationHistogram or ActualQPS is missing")
@@ -154,7 +153,6 @@ func (r *result) protocol() string {
 	return "load"
 }
 
-// levels are the parameters of the load that people sweep.
 func (r *result) levels(kind string) []factor.Level {
 	levels := []factor.Level{{Factor: "qps", Value: r.RequestedQPS}, {Factor: "connections", Value: strconv.Itoa(r.NumThreads)}}
 	if u, err := url.Parse(r.URL); err == nil && kind == "http" && u.RequestURI() != "/" {

@@ -72,7 +72,6 @@ func (h *histogram) resolved(value float64) bool {
 	return i < len(h.Data) && value >= h.Data[i].Start && h.Data[i].End-h.Data[i].Start <= coarse*value
 }
 
-// unresolved names the percentiles that are left out.
 func (h *histogram) unresolved() []string {
 	var names []string
 	for _, p := range h.Percentiles {

@@ -88,7 +88,6 @@ func read(f importer.File) ([]importer.Trial, error) {
 	return trials, nil
 }
 
-// trial makes a trial of one line.
 func trial(r *benchfmt.Result, units benchfmt.UnitMetadataMap) importer.Trial {
 	t := importer.Trial{Kind: "command", Facts: map[string]string{}, Cell: string(r.Name.Full())}
 	for _, c := range r.Config {

@@ -10,7 +10,6 @@ import (
 	"tare/importer"
 )
 
-// perOp is the time of one operation.
 var perOp = importer.Ratio("time", "s", experiment.Lower, true)
 
 // known are the metrics of the testing package, by the units that they have once

@@ -45,7 +45,6 @@ type document struct {
 	Results []result `json:"results"`
 }
 
-// result is one command.
 type result struct {
 	Command    string            `json:"command"` // or its name
 	Times      []float64         `json:"times"`

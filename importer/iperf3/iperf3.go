@@ -26,7 +26,6 @@ var Format = importer.Format{
 	Read:       read,
 }
 
-// test is one test of a file.
 type test struct{ *iperf3.Report }
 
 func read(f importer.File) ([]importer.Trial, error) {

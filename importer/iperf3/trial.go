@@ -38,7 +38,6 @@ func (t *test) protocol() (string, error) {
 	}
 }
 
-// trial makes a trial of the test.
 func (t *test) trial() (importer.Trial, error) {
 	protocol, err := t.protocol()
 	if err != nil {
@@ -73,7 +72,6 @@ func (t *test) trial() (importer.Trial, error) {
 	return trial, nil
 }
 
-// measure adds the values.
 func (t *test) measure(trial *importer.Trial, protocol string) {
 	add := func(name, unit string, better experiment.Better, v float64) {
 		trial.AddFit(importer.Ratio(protocol+"-"+name, unit, better, name == "bandwidth"), v)

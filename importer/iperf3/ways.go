@@ -57,7 +57,6 @@ func (t *test) both() bool {
 // sends says whether this side sends, in a test one way.
 func (t *test) sends() bool { return (t.Start.Accepted == nil) == (t.Start.TestStart.Reverse == 0) }
 
-// ways gives what went each way in the whole test.
 func (t *test) ways() []way {
 	e := &t.End
 	switch {
@@ -137,7 +136,6 @@ func positive(v *float64) float64 {
 	return max(0, iperf3.Count(*v))
 }
 
-// share is the share of lost packets.
 func share(s *iperf3.Sum) float64 {
 	if packets := positive(s.Packets); packets > 0 {
 		return min(1, positive(s.Lost)/packets)

@@ -60,7 +60,6 @@ var units = map[string]struct {
 	"Trans/s":    {"throughput", "1/s", 1},
 }
 
-// trial makes the trial of a result.
 func (d *document) trial() (importer.Trial, error) {
 	if d.Throughput == nil {
 		return importer.Trial{}, errors.New("throughput is missing")

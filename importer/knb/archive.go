@@ -28,7 +28,6 @@ var endings = []string{".bw", ".log", ".avg", ".metrics"}
 // environment are the files that tell of the system.
 var environment = map[string]bool{"env": true, "cpu": true, "kernel": true, "k8s-version": true, "mtu": true}
 
-// readArchive reads the result from an archive (tar, gzip).
 func readArchive(r io.Reader) (*report, error) {
 	files, err := unpack(r)
 	switch {
@@ -96,7 +95,6 @@ func plainName(h *tar.Header) (string, error) {
 	return "", fmt.Errorf("entry %.60q is neither a file nor a directory", h.Name)
 }
 
-// wanted says whether a file is one of knb's.
 func wanted(name string) bool {
 	return environment[name] || !strings.HasPrefix(name, ".") && slices.Contains(endings, path.Ext(name))
 }

@@ -15,7 +15,6 @@ type log struct {
 	failure     string   // why iperf3 failed
 }
 
-// interval is one second.
 type interval struct {
 	end         float64 // s since the beginning
 	rate        float64 // bit/s, as the client sent it
@@ -68,7 +67,6 @@ func (l *log) second(fields []string) {
 	l.intervals = append(l.intervals, i)
 }
 
-// summary takes one of the last lines in.
 func (l *log) summary(fields []string) {
 	receiver := fields[len(fields)-1] == "receiver"
 	switch {

@@ -22,13 +22,11 @@ type report struct {
 	} `json:"data"`
 }
 
-// tests are those of one path.
 type tests struct {
 	TCP *test `json:"tcp"`
 	UDP *test `json:"udp"`
 }
 
-// test is what one test measured.
 type test struct {
 	Bandwidth *float64 `json:"bandwidth"` // Mbit/s received
 	Client    node     `json:"client"`

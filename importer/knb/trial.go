@@ -38,7 +38,6 @@ func (r *report) trials() []importer.Trial {
 	return list
 }
 
-// network adds what was measured between the pods.
 func (t *test) network(trial *importer.Trial, protocol string) {
 	switch {
 	case t.log != nil && t.log.failure != "":
@@ -59,7 +58,6 @@ func (t *test) network(trial *importer.Trial, protocol string) {
 	t.log.series(trial)
 }
 
-// series adds what iperf3 said each second.
 func (l *log) series(trial *importer.Trial) {
 	var ends, rates, retransmits []float64
 	for _, i := range l.intervals {
@@ -80,7 +78,6 @@ func (l *log) series(trial *importer.Trial) {
 	}
 }
 
-// nodes adds what the nodes did meanwhile.
 func (t *test) nodes(trial *importer.Trial) {
 	for _, side := range []struct {
 		name string
@@ -118,7 +115,6 @@ func (r *report) start() time.Time {
 	return at
 }
 
-// facts are what knb tells of the cluster.
 func (r *report) facts() map[string]string {
 	return map[string]string{
 		"knb version":        r.Metadata.Version,

@@ -34,7 +34,6 @@ var Format = importer.Format{
 	Read:       read,
 }
 
-// output is one element of kubestr's list.
 type output struct {
 	TestName string
 	Status   []struct{ StatusCode, StatusMessage string }
@@ -79,7 +78,6 @@ func read(f importer.File) ([]importer.Trial, error) {
 	return trials, nil
 }
 
-// find finds the element that holds a report.
 func find(f importer.File) (*output, error) {
 	documents := jsondoc.New(importer.Bound(f, importer.Limit, "the file"))
 	var found *output

@@ -13,7 +13,6 @@ import (
 	"tare/experiment/strictyaml"
 )
 
-// style is how a table is written.
 type style struct {
 	comma rune // what separates the fields
 	line  int  // of the header

@@ -22,7 +22,6 @@ var (
 	whole   = regexp.MustCompile(`^[-+]?[0-9]+$`)
 )
 
-// write notes how a value is written.
 func (t *trials) write(r *row, m *described, text string) {
 	switch {
 	case r.comma != ';' || t.decimal:

@@ -47,7 +47,6 @@ func (r *row) field(column string) string {
 	return strings.TrimSpace(r.fields[at])
 }
 
-// wrong is an error about one field.
 func (r *row) wrong(column, format string, args ...any) error {
 	return fmt.Errorf("%s: %s: %s", r.at(column), column, fmt.Sprintf(format, args...))
 }
@@ -59,7 +58,6 @@ func (r *row) fail(column, format string, args ...any) {
 	}
 }
 
-// metric gives the description of the row's metric.
 func (r *row) metric() experiment.Metric {
 	m := experiment.Metric{Name: r.field("metric"), Unit: r.field("unit"), Scale: experiment.Ratio}
 	if m.Name == "" {
@@ -79,7 +77,6 @@ func (r *row) metric() experiment.Metric {
 	return m
 }
 
-// either reads one of two words.
 func (r *row) either(column, one, other string) string {
 	text := strings.ToLower(r.field(column))
 	if text != one && text != other {

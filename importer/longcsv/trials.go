@@ -45,7 +45,6 @@ type (
 	counter struct{ arm, cell, metric name }
 )
 
-// trial is a trial in the making.
 type trial struct {
 	importer.Trial
 	attempt int
@@ -65,7 +64,6 @@ func newTrials() *trials {
 	}
 }
 
-// all gives the trials of the table.
 func (t *trials) all() ([]importer.Trial, error) {
 	if len(t.list) == 0 {
 		return nil, errors.New("the file has a header and no rows")
@@ -82,7 +80,6 @@ func (t *trials) all() ([]importer.Trial, error) {
 	return list, nil
 }
 
-// add takes up one row.
 func (t *trials) add(r *row) {
 	arm := unique.Make(r.field("arm"))
 	if r.has("arm") && arm.Value() == "" {

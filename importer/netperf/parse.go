@@ -9,7 +9,6 @@ import (
 	"tare/importer"
 )
 
-// result is what netperf says of one test.
 type result struct {
 	banner  string            // the line that begins it; empty with -P 0
 	fields  map[string]string // by netperf's name: "THROUGHPUT_UNITS"
@@ -23,7 +22,6 @@ type interim struct {
 	seconds float64 // that it is about
 }
 
-// parser goes through the output line by line.
 type parser struct {
 	done    func(*result) error // takes each result once it is complete
 	result  *result             // under way; nil before the first

@@ -12,7 +12,6 @@ import (
 	"tare/importer"
 )
 
-// trial makes a trial of a result.
 func (r *result) trial() (importer.Trial, error) {
 	throughput, err := r.need("THROUGHPUT")
 	if err != nil {
@@ -109,7 +108,6 @@ func (r *result) test(transactions bool) string {
 	return "omni-stream"
 }
 
-// asks says whether the test is one of requests and responses.
 func (r *result) asks() bool {
 	name := r.test(false)
 	return strings.HasSuffix(name, "-rr") || strings.HasSuffix(name, "-crr")
@@ -133,7 +131,6 @@ func (r *result) levels() []factor.Level {
 	return levels
 }
 
-// facts are what the output tells of the test and the system.
 func (r *result) facts() map[string]string {
 	facts := map[string]string{}
 	for _, f := range []struct{ name, key string }{

@@ -12,7 +12,6 @@ const (
 	roundTrip = "round-trip"
 )
 
-// stream adds the values of a test that sends in one direction.
 func (r *result) stream(t *importer.Trial, bits float64) {
 	t.Add(importer.Ratio(bandwidth, "bit/s", experiment.Higher, true), bits)
 	r.latencies(t, "call")
@@ -23,7 +22,6 @@ func (r *result) stream(t *importer.Trial, bits float64) {
 	}
 }
 
-// transactions adds the values of a request/response test.
 func (r *result) transactions(t *importer.Trial, perSecond float64) {
 	t.Add(importer.Ratio(rate, "1/s", experiment.Higher, true), perSecond)
 	r.latencies(t, "latency")

@@ -25,7 +25,6 @@ type section struct {
 	score   float64 // over all tests of the system; 0: not told
 }
 
-// test is one line of results.
 type test struct {
 	title  string // as in the report
 	values []importer.Value
@@ -110,7 +109,6 @@ func (s *section) add(text string) error {
 	return nil
 }
 
-// last cuts the last word off a line.
 func last(text string) (rest, word string) {
 	text = strings.TrimRight(text, " ")
 	cut := strings.LastIndexByte(text, ' ') + 1
@@ -168,7 +166,6 @@ func (s *section) whole() error {
 	return nil
 }
 
-// trials gives the trials of a section.
 func (s *section) trials(facts map[string]string) []importer.Trial {
 	var list []importer.Trial
 	for _, t := range s.tests {
@@ -218,7 +215,6 @@ var cells = map[string]struct{ name, kind string }{
 
 var letters = regexp.MustCompile(`[^a-z0-9]+`)
 
-// cell names the cell of a test, and its kind.
 func cell(title string) (name, kind string) {
 	if c, ok := cells[title]; ok {
 		return c.name, c.kind

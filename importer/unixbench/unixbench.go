@@ -28,7 +28,6 @@ var Format = importer.Format{
 	Read: read,
 }
 
-// banner is how every report begins.
 const banner = "BYTE UNIX Benchmarks (Version "
 
 func read(f importer.File) ([]importer.Trial, error) {
@@ -62,7 +61,6 @@ func read(f importer.File) ([]importer.Trial, error) {
 	return trials, nil
 }
 
-// report is what has been read of one.
 type report struct {
 	facts    map[string]string
 	sections []section
@@ -100,7 +98,6 @@ func (r *report) line(text string) error {
 	return nil
 }
 
-// about takes in a line about the system.
 func (r *report) about(text string) {
 	if version, ok := strings.CutPrefix(text, banner); ok {
 		r.facts["unixbench version"] = strings.TrimSuffix(version, ")")

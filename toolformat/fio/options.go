@@ -92,7 +92,6 @@ func (r *Report) Workers(j *Job, alone bool) float64 {
 	return threads * depth
 }
 
-// depth is the iodepth in force.
 func (r *Report) depth(j *Job) float64 {
 	if j.Depth > 0 {
 		return j.Depth

@@ -20,7 +20,6 @@ type document struct {
 	Data      json.RawMessage `json:"data"`
 }
 
-// stream gathers the tests of a file.
 type stream struct {
 	tests  []*Report
 	failed string  // why a test failed before it was set up
@@ -55,7 +54,6 @@ func Tests(r io.Reader) ([]*Report, error) {
 	}
 }
 
-// take takes a document in.
 func (s *stream) take(d *document) error {
 	if d.Event != "" {
 		return s.event(d)
@@ -128,7 +126,6 @@ func (s *stream) finish(r *Report) {
 	s.tests = append(s.tests, r)
 }
 
-// end is reached when the file is.
 func (s *stream) end() ([]*Report, error) {
 	s.close(cutOff)
 	switch {

@@ -30,7 +30,6 @@ func (t *text) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// back puts data back before what comes next.
 func (t *text) back(data []byte) {
 	t.passed -= int64(len(data))
 	ahead, _ := t.Peek(t.Buffered()) // which is there
@@ -41,7 +40,6 @@ func (t *text) back(data []byte) {
 // byteOrder is the mark at the start of files by editors and shells of Windows.
 const byteOrder = "\ufeff"
 
-// skipMark passes over a byte order mark.
 func (t *text) skipMark() {
 	if start, _ := t.Peek(len(byteOrder)); string(start) == byteOrder {
 		n, _ := t.Discard(len(start)) // which is there

@@ -28,7 +28,6 @@ type api struct {
 	base string // URL without a slash at its end
 }
 
-// connect makes a connection. Close ends it.
 func connect(config *rest.Config) (*api, error) {
 	own := rest.CopyConfig(config)
 	own.Timeout, own.UserAgent = 0, "tare/churn"
@@ -74,7 +73,6 @@ const (
 	mergePatch = "application/merge-patch+json"
 )
 
-// request is one call of the API.
 type request struct {
 	method, path string // path with its query
 	contentType  string
@@ -120,7 +118,6 @@ const (
 	mostAnswer  = 64 << 20
 )
 
-// refusal reads an answer of 400 and more.
 func refusal(got *http.Response) error {
 	text, _ := io.ReadAll(io.LimitReader(got.Body, mostRefusal)) // what came of it will do
 	var status metav1.Status
@@ -136,7 +133,6 @@ func refusal(got *http.Response) error {
 	return refused
 }
 
-// has says whether an error is an answer with that status.
 func has(err error, code int) bool {
 	var refused *answer
 	return errors.As(err, &refused) && refused.code == code
@@ -193,7 +189,6 @@ func (a *api) get(ctx context.Context, path, accept string, into any) error {
 	return nil
 }
 
-// close gives up the connections that are idle.
 func (a *api) close() { utilnet.CloseIdleConnectionsFor(a.http.Transport) }
 
 // resource is where the objects of a kind are.
@@ -226,12 +221,10 @@ func (a *api) resource(ctx context.Context, k kind) (resource, error) {
 	return resource{}, fmt.Errorf("the cluster has no %s", k)
 }
 
-// path is that of the resource in a namespace.
 func (r resource) path(namespace string) string {
 	return root(r.Group, r.Version) + "/namespaces/" + namespace + "/" + r.Resource
 }
 
-// root is the path of a group's version.
 func root(group, version string) string {
 	if group == "" {
 		return "/api/" + version

@@ -192,7 +192,6 @@ func (c *Config) expected() time.Duration {
 	return expected + time.Duration(made)*time.Second/briskly
 }
 
-// bound is how long a trial may take at most.
 func (c *Config) bound() time.Duration {
 	prepare := deleteLimit(c.Objects.One()+c.fixed()) + c.makeLimit() + 2*c.Ready.Std() + 2*c.Settle.Std()
 	return prepare + c.span() + c.Request.Std() + c.Ready.Std() + c.Settle.Std() + 10*time.Second
@@ -207,7 +206,6 @@ func (c *Config) makeLimit() time.Duration {
 // nothing holds it back but itself.
 const slowly = 10
 
-// fixed is the number of objects that are made before a trial.
 func (c *Config) fixed() int {
 	n := 0
 	for _, t := range c.Templates {

@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// deleteLimit is how long deleting n objects may take.
 func deleteLimit(n int) time.Duration {
 	return time.Minute + time.Duration(n)*time.Second/slowly
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 )
 
-// generator sends orders at their times.
 type generator struct {
 	api       *api
 	resources []resource // by template
@@ -95,7 +94,6 @@ func (g *generator) carryOut(ctx context.Context, start time.Time, o *order) {
 // shortestWait is the pause after an answer of 429 that names none.
 const shortestWait = 100 * time.Millisecond
 
-// pause waits, and says whether it could.
 func pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -107,7 +105,6 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// request is the call that carries an order out.
 func (g *generator) request(o *order) request {
 	path := g.resources[o.source].path(g.namespace)
 	switch o.verb {

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 )
 
-// verb is what a request does.
 type verb int
 
 const (
@@ -24,7 +23,6 @@ var verbs = []verb{create, update, remove}
 // String names the verb.
 func (v verb) String() string { return [...]string{"create", "update", "delete"}[v] }
 
-// metric is the name of the metrics of its latency.
 func (v verb) metric() string { return v.String() + "-latency" }
 
 // readyMetric is the name of the metrics of the time until an object is ready.

@@ -207,13 +207,11 @@ func (c *Config) prepare(ctx context.Context, p *place, raw workload.Raw) (workl
 	}, nil
 }
 
-// end ends the watches.
 func (s *session) end() {
 	s.stop()
 	s.running.Wait()
 }
 
-// generator sends the session's orders.
 func (s *session) generator() *generator {
 	return &generator{api: s.api, resources: s.resources, namespace: s.namespace, workers: s.config.Concurrency,
 		limit: s.config.Request.Std(), abandon: s.tracker.settle}
@@ -258,7 +256,6 @@ func (s *session) makeBase(ctx context.Context) error {
 	return nil
 }
 
-// neverReady counts the orders whose objects were not seen ready.
 func neverReady(list []*order) int {
 	n := 0
 	for _, o := range list {

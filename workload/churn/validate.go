@@ -18,7 +18,6 @@ const (
 	longest      = 6 * time.Hour
 )
 
-// validate checks the values and reports every problem.
 func (c *Config) validate() []experiment.FieldError {
 	var errs experiment.FieldErrors
 	for i, n := range c.Objects {
@@ -59,7 +58,6 @@ func (c *Config) validate() []experiment.FieldError {
 	return append(errs, c.validateTemplates()...)
 }
 
-// most is the largest number of requests that a trial at any level could send.
 func (c *Config) most() float64 {
 	rate := float64(slices.Max(c.Rate))
 	return float64(slices.Max(c.Objects))*4 + float64(c.fixed()) + rate*c.Duration.Std().Seconds()
@@ -104,7 +102,6 @@ func (c *Config) does(o Operation) bool {
 	return c.Operation == o && slices.ContainsFunc(c.Churn, func(p quantity.Percent) bool { return p > 0 })
 }
 
-// tryOut makes the first two objects of a template.
 func (s *source) tryOut(scales bool) error {
 	for i := range 2 {
 		v := values{Index: i, Name: fmt.Sprintf("churn-%d-1", i), Namespace: "tare", Objects: 2, Revision: 1}
@@ -144,7 +141,6 @@ func (c *Config) judge(out *outcome) error {
 	return nil
 }
 
-// commonest is the most frequent failure.
 func (out *outcome) commonest() string {
 	most, message := 0, "no failure was recorded"
 	for m, n := range out.failures {

@@ -30,7 +30,6 @@ type tracker struct {
 	undated   atomic.Pointer[awaiting] // an update whose end the object's status does not tell
 }
 
-// watch is the watch of one resource.
 type watch struct {
 	*tracker
 	resource resource
@@ -50,7 +49,6 @@ type awaiting struct {
 	ready Condition
 }
 
-// newTracker makes a tracker for the orders of a trial.
 func newTracker(a *api, namespace, selector string, sources []*source, resources []resource, orders ...[]*order) *tracker {
 	t := &tracker{api: a, namespace: namespace, selector: selector, all: make(chan struct{}, 1)}
 	at := map[resource]*watch{}

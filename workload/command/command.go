@@ -81,7 +81,6 @@ func (Source) Values() []string {
 	return []string{string(WallClock), string(UserCPU), string(SystemCPU), string(CPU), string(PeakMemory)}
 }
 
-// unit is the unit of a source.
 func (s Source) unit() string {
 	if s == PeakMemory {
 		return "B"
@@ -89,7 +88,6 @@ func (s Source) unit() string {
 	return "s"
 }
 
-// value reads the source.
 func (s Source) value(u testbed.Usage) float64 {
 	switch s {
 	case UserCPU:
@@ -180,7 +178,6 @@ func (c *Config) Measures() experiment.Measures {
 	return experiment.Measures{Metrics: c.measured(), Expected: runs * one, Limit: runs * (c.Timeout.Std() + time.Second)}
 }
 
-// measured lists the metrics.
 func (c *Config) measured() []experiment.Metric {
 	var metrics []experiment.Metric
 	chosen := false

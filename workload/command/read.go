@@ -36,7 +36,6 @@ func (o *output) Write(p []byte) (int, error) {
 	return o.file.Write(p)
 }
 
-// read finds the metric's number in an output.
 func (m Metric) read(o *output) (float64, error) {
 	invalid := func(why string) error {
 		return workload.Invalidf(workload.RuleParse, "metric %s: %s; %s is %s", m.Name, why, m.from(), snippet(o.kept.Bytes()))
@@ -55,7 +54,6 @@ func (m Metric) read(o *output) (float64, error) {
 	return v, nil
 }
 
-// from is the output that the metric is read from.
 func (m Metric) from() Output {
 	if m.Output == "" {
 		return Stdout
@@ -143,7 +141,6 @@ func (w Which) of(numbers []float64) float64 {
 	return numbers[0]
 }
 
-// snippet shows a text's beginning and end.
 func snippet(text []byte) string {
 	if len(text) == 0 {
 		return "empty"

@@ -61,7 +61,6 @@ func (c *Config) variables(site testbed.Site) ([]string, error) {
 	return variables, nil
 }
 
-// runner runs the program of a trial.
 type runner struct {
 	config *Config
 	site   testbed.Site
@@ -146,7 +145,6 @@ func (c *Config) judge(ctx, limited context.Context, used testbed.Usage, err err
 	return err
 }
 
-// reads says whether a metric is read from that output.
 func (c *Config) reads(name Output) bool {
 	return slices.ContainsFunc(c.metrics(), func(m Metric) bool { return m.From == "" && m.from() == name })
 }

@@ -30,7 +30,6 @@ func (c *Config) programs() []experiment.Program {
 	return []experiment.Program{{Name: c.Command[0], Dir: c.Dir, Where: where}}
 }
 
-// validate checks the values and reports every problem.
 func (c *Config) validate() []experiment.FieldError {
 	var errs experiment.FieldErrors
 	switch {
@@ -74,7 +73,6 @@ func (c *Config) validate() []experiment.FieldError {
 	return errs
 }
 
-// validate checks one metric.
 func (m Metric) validate(errs *experiment.FieldErrors, field string) {
 	if !metricName.MatchString(m.Name) {
 		errs.Add(field+".name", "%q is not a name of lower-case letters, digits and single dashes", m.Name)

@@ -51,7 +51,6 @@ func (p pair) buffers(ctx context.Context) (int64, error) {
 	return grantedBuffer, nil
 }
 
-// granted reads the two limits of a kernel.
 func granted(text string) (int64, bool) {
 	limits := strings.Fields(text)
 	size := int64(wantedBuffer)

@@ -38,10 +38,8 @@ type order struct {
 	fits      bool     // datagrams are to be as large as the path takes
 }
 
-// length is how long the run sends.
 func (o order) length() time.Duration { return o.omit + o.duration }
 
-// limit is how long the run may take.
 func (o order) limit() time.Duration { return o.length() + 2*settle }
 
 // outcome is what a run measured, and what its programs used.
@@ -82,7 +80,6 @@ func decimal(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 // settle is how long a server may take to listen, and afterwards to end.
 const settle = 10 * time.Second
 
-// run runs one server and one client.
 func (p pair) run(ctx context.Context, o order) (*outcome, error) {
 	limited, cancel := context.WithTimeoutCause(ctx, o.limit(), errTooLong)
 	defer cancel()
@@ -171,7 +168,6 @@ func (p pair) connect(ctx context.Context, server *program, args []string) (*pro
 	}
 }
 
-// program is an iperf3 that has been started.
 type program struct {
 	args           []string
 	process        testbed.Process
@@ -194,7 +190,6 @@ func (p pair) start(ctx context.Context, where testbed.Place, args []string) (*p
 	return g, nil
 }
 
-// ended says whether the program has ended.
 func (g *program) ended() bool {
 	select {
 	case <-g.done:
@@ -204,7 +199,6 @@ func (g *program) ended() bool {
 	}
 }
 
-// end ends the program if it still runs.
 func (g *program) end() {
 	if !g.ended() {
 		_ = g.process.Kill() // it may have ended in this moment

@@ -119,7 +119,6 @@ func (c *Config) Measures() experiment.Measures {
 	return m
 }
 
-// measured lists the metrics of the protocol.
 func (c *Config) measured() []experiment.Metric {
 	metrics := []experiment.Metric{
 		{Name: "tcp-bandwidth", Unit: "bit/s", Better: experiment.Higher, Headline: true, Scale: experiment.Ratio},
@@ -142,7 +141,6 @@ const startUp = 150 * time.Millisecond
 
 var congestionName = regexp.MustCompile(`^[a-z0-9_-]*$`)
 
-// validate checks the values.
 func (c *Config) validate() []experiment.FieldError {
 	var errs experiment.FieldErrors
 	seconds := func(field string, d quantity.Duration, least, most time.Duration) {

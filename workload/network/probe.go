@@ -15,10 +15,8 @@ import (
 	"tare/workload"
 )
 
-// tool is iperf3.
 var tool = workload.Tool{Name: "iperf3", Version: regexp.MustCompile(`(?m)^iperf (\d+)\.(\d+)`), Oldest: [2]int{3, 12}}
 
-// probe tries iperf3 on the loopback interface.
 func probe(ctx context.Context) []testbed.Finding {
 	f := tool.Probe(ctx, tryLoopback)
 	if f.Status != testbed.Works {

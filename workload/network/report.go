@@ -37,7 +37,6 @@ func missing(field string) error {
 	return &workload.Invalid{Rule: workload.RuleParse, Detail: "the JSON has no " + field}
 }
 
-// number reads a count that must be there.
 func number(v *float64, name string) (float64, error) {
 	if v == nil {
 		return 0, missing(name)

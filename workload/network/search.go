@@ -90,7 +90,6 @@ func (s *search) verified(ctx context.Context, offered float64) (step, error) {
 	return s.step(ctx, offered)
 }
 
-// step tries a rate once.
 func (s *search) step(ctx context.Context, offered float64) (step, error) {
 	if len(s.steps) == maxSteps {
 		last := s.steps[maxSteps-1]

@@ -7,7 +7,6 @@ import (
 	"tare/workload"
 )
 
-// measureTCP measures with one run.
 func (c *Config) measureTCP(ctx context.Context, p pair) (workload.Result, error) {
 	order := order{name: "iperf3", duration: c.Duration.Std(), omit: c.Omit.Std(), direction: c.Direction.One(), streams: c.Streams.One()}
 	if c.Congestion != "" {

@@ -32,7 +32,6 @@ const (
 	shortestTick = 20      // µs
 )
 
-// prepareUDP searches for the rate to measure at.
 func (c *Config) prepareUDP(ctx context.Context, p pair, linkRate float64) (workload.Measured, error) {
 	if p.buffer = int64(c.Buffer); p.buffer == 0 {
 		var err error

@@ -10,7 +10,6 @@ import (
 	"tare/workload"
 )
 
-// failure is a run of fio that ended with an error status.
 type failure struct {
 	name string
 	exit *testbed.ExitError

@@ -33,7 +33,6 @@ const settle = 30 * time.Second
 
 func limit(length time.Duration) time.Duration { return length + settle }
 
-// trial is a trial under way.
 type trial struct {
 	config *Config
 	site   testbed.Site

@@ -98,7 +98,6 @@ func (t *trial) write(ctx context.Context) error {
 	return nil
 }
 
-// setMark marks the data as laid out.
 func (t *trial) setMark(ctx context.Context) error {
 	_, err := t.run(ctx, job{name: "mark", limit: limit(0), args: []string{
 		"--rw=write", "--allow_file_create=0", "--bs=" + number(block),

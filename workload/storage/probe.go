@@ -13,10 +13,8 @@ import (
 	"tare/workload"
 )
 
-// tool is fio.
 var tool = workload.Tool{Name: "fio", Version: regexp.MustCompile(`^fio-(\d{1,6})\.(\d{1,6})`), Oldest: [2]int{3, 33}}
 
-// probe tries fio in a directory of this machine.
 func probe(ctx context.Context) []testbed.Finding {
 	return []testbed.Finding{tool.Probe(ctx, tryDirectory)}
 }

@@ -25,7 +25,6 @@ func unreadable(format string, args ...any) error {
 	return workload.Invalidf(workload.RuleParse, "fio: "+format, args...)
 }
 
-// only gives the one job of a report.
 func only(r *fio.Report) (*fio.Job, error) {
 	if r == nil {
 		return nil, unreadable("no report")

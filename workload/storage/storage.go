@@ -47,7 +47,6 @@ func (Operation) Values() []string {
 	return []string{string(RandomRead), string(RandomWrite), string(Read), string(Write)}
 }
 
-// reads says whether the operation reads.
 func (o Operation) reads() bool { return o == RandomRead || o == Read }
 
 // sequential says whether blocks come one after the other.
@@ -179,7 +178,6 @@ func (c *Config) Measures() experiment.Measures {
 	}
 }
 
-// measured lists the metrics of the operation.
 func (c *Config) measured() []experiment.Metric {
 	small := c.BlockSize.One() <= fio.SmallBlock
 	p := c.prefix()
@@ -200,7 +198,6 @@ func (c *Config) measured() []experiment.Metric {
 	return metrics
 }
 
-// workers is how many I/Os are under way at a time.
 func (c *Config) workers() int {
 	if c.Engine == PSync {
 		return c.Jobs.One()

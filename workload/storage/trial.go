@@ -12,7 +12,6 @@ import (
 	"tare/workload"
 )
 
-// begin begins a trial at a site.
 func (c *Config) begin(on *workload.Trial) (*trial, error) {
 	volume, ok := testbed.As[testbed.Volume](on.Site)
 	if !ok || volume.Volume() == "" {

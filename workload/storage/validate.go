@@ -16,7 +16,6 @@ const (
 	mostBlock = 64 << 20
 )
 
-// validate checks the values.
 func (c *Config) validate() []experiment.FieldError {
 	var errs experiment.FieldErrors
 	c.validateLoad(&errs)

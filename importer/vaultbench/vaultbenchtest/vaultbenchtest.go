@@ -109,7 +109,6 @@ func (r Run) JSON() string {
 	return string(data) + "\n"
 }
 
-// part gives the statistics of a share of the requests.
 func (r Run) part(share float64) Statistics {
 	s := r.Statistics
 	s.Requests = int64(float64(r.Requests) * share)
