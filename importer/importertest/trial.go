@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -21,50 +22,37 @@ func print(w io.Writer, t importer.Trial) {
 		fmt.Fprintf(w, " [%s=%s]", safetext.Name(l.Factor), safetext.Name(l.Value))
 	}
 	fmt.Fprintln(w)
-	if t.Arm != "" {
-		fmt.Fprintf(w, "  arm %q\n", t.Arm)
+	line := func(told bool, format string, args ...any) {
+		if told {
+			fmt.Fprintf(w, "  "+format+"\n", args...)
+		}
 	}
-	if t.Round != 0 {
-		fmt.Fprintf(w, "  round %d\n", t.Round)
-	}
-	if !t.Start.IsZero() {
-		fmt.Fprintf(w, "  start %s\n", t.Start.UTC().Format(time.RFC3339Nano))
-	}
-	if t.Wall != 0 {
-		fmt.Fprintf(w, "  wall %v\n", t.Wall)
-	}
-	if t.Broken != "" {
-		fmt.Fprintf(w, "  broken: %s\n", safetext.Name(t.Broken))
-	}
-	if t.Errors.Known {
-		fmt.Fprintf(w, "  errors %.6g\n", t.Errors.Share)
-	}
+	line(t.Arm != "", "arm %q", t.Arm)
+	line(t.Round != 0, "round %d", t.Round)
+	line(!t.Start.IsZero(), "start %s", t.Start.UTC().Format(time.RFC3339Nano))
+	line(t.Wall != 0, "wall %v", t.Wall)
+	line(t.Broken != "", "broken: %s", safetext.Name(t.Broken))
+	line(t.Errors.Known, "errors %.6g", t.Errors.Share)
 	if t.Loop != nil {
-		fmt.Fprintf(w, "  loop %s × %s = %g workers\n", t.Loop.Latency, t.Loop.Throughput, t.Loop.Workers)
+		line(true, "loop %s × %s = %g workers", t.Loop.Latency, t.Loop.Throughput, t.Loop.Workers)
 	}
 	for _, v := range t.Values {
 		m := v.Metric
-		fmt.Fprintf(w, "  %s = %.10g", safetext.Name(m.Name), v.Value)
-		for _, word := range []string{safetext.Name(m.Unit), string(m.Better)} {
-			if word != "" {
-				fmt.Fprintf(w, " %s", word)
-			}
-		}
+		words := []string{safetext.Name(m.Name), "=", fmt.Sprintf("%.10g", v.Value), safetext.Name(m.Unit), string(m.Better)}
 		if m.Scale != experiment.Ratio {
-			fmt.Fprintf(w, " %s", m.Scale)
+			words = append(words, string(m.Scale))
 		}
 		if m.Headline {
-			fmt.Fprint(w, " headline")
+			words = append(words, "headline")
 		}
 		if m.Optional {
-			fmt.Fprint(w, " optional")
+			words = append(words, "optional")
 		}
-		fmt.Fprintln(w)
+		words = slices.DeleteFunc(words, func(word string) bool { return word == "" })
+		line(true, "%s", strings.Join(words, " "))
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.Facts)) {
-		if fact := t.Facts[name]; fact != "" {
-			fmt.Fprintf(w, "  fact %s: %s\n", safetext.Name(name), safetext.Name(fact))
-		}
+		line(t.Facts[name] != "", "fact %s: %s", safetext.Name(name), safetext.Name(t.Facts[name]))
 	}
 	for _, s := range t.Series {
 		fmt.Fprintf(w, "  series %s %s: %g at %g\n", safetext.Name(s.Name), safetext.Name(s.Unit), s.Values, s.Seconds)

@@ -89,7 +89,7 @@ func (t *test) measure(trial *importer.Trial, protocol string) {
 		all.lost = max(all.lost, w.lost)
 		all.jitter += w.jitter / float64(len(ways))
 	}
-	trial.Wall = seconds(all.received.seconds)
+	trial.Wall = importer.Seconds(all.received.seconds).Round(time.Millisecond)
 	add("bandwidth", "bit/s", experiment.Higher, received)
 	if len(ways) == 2 {
 		for _, w := range ways {
@@ -150,15 +150,6 @@ func (t *test) start() time.Time {
 		return time.Time{}
 	}
 	return time.UnixMilli(int64(ms)).UTC()
-}
-
-// seconds is a duration; 0 if the number cannot be one of a test.
-func seconds(s float64) time.Duration {
-	const most = 10 * 365 * 24 * 3600
-	if !(s > 0 && s < most) {
-		return 0
-	}
-	return time.Duration(s * float64(time.Second)).Round(time.Millisecond)
 }
 
 // facts are the versions and options that one has to know to compare.

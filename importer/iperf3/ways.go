@@ -9,7 +9,6 @@ import (
 // way is what went one way in a test or a part of it.
 type way struct {
 	sends       bool // this side sends
-	sent        amount
 	received    amount
 	retransmits *float64
 	lost        float64 // UDP: share of the packets
@@ -72,7 +71,7 @@ func (t *test) ways() []way {
 }
 
 func (t *test) way(sends bool, udp, sent, received *iperf3.Sum) way {
-	w := way{sends: sends, sent: of(sent), received: of(received)}
+	w := way{sends: sends, received: of(received)}
 	if sent != nil {
 		w.retransmits = sent.Retransmits
 	}
@@ -81,7 +80,7 @@ func (t *test) way(sends bool, udp, sent, received *iperf3.Sum) way {
 	}
 	if received == nil {
 		received = udp
-		w.sent, w.received = of(udp), t.arrived(udp)
+		w.received = t.arrived(udp)
 	}
 	if received != nil {
 		w.jitter = positive(received.Jitter) / 1e3
@@ -107,13 +106,11 @@ func (t *test) fromStreams(sends bool) way {
 	retransmits := 0.0
 	for _, s := range t.End.Streams {
 		if s.UDP != nil && s.UDP.Sender == sends {
-			w.sent = w.sent.and(of(s.UDP))
 			w.received = w.received.and(t.arrived(s.UDP))
 			packets, lost = packets+positive(s.UDP.Packets), lost+positive(s.UDP.Lost)
 			jitter, streams = jitter+positive(s.UDP.Jitter)/1e3, streams+1
 		}
 		if s.Sender != nil && s.Sender.Sender == sends {
-			w.sent = w.sent.and(of(s.Sender))
 			w.received = w.received.and(of(s.Receiver))
 			retransmits += positive(s.Sender.Retransmits)
 			w.retransmits = &retransmits

@@ -8,7 +8,7 @@
 // iperf3's own words and the readings of each second besides, and with them
 // retransmits, loss, jitter and series.
 //
-// report.go is a result as data. plain.go reads it from JSON, yaml.go from YAML,
+// report.go is a result as data. text.go reads it from JSON and YAML,
 // archive.go and log.go from the archive; trial.go makes trials of it.
 package knb
 

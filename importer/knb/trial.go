@@ -69,9 +69,7 @@ func (l *log) series(trial *importer.Trial) {
 	if len(ends) == 0 {
 		return
 	}
-	if last := ends[len(ends)-1]; last > 0 && last < 1e6 {
-		trial.Wall = time.Duration(last * float64(time.Second)).Round(10 * time.Millisecond)
-	}
+	trial.Wall = importer.Seconds(ends[len(ends)-1]).Round(10 * time.Millisecond)
 	trial.Series = append(trial.Series, importer.Series{Name: "bandwidth", Unit: "bit/s", Seconds: ends, Values: rates})
 	if len(retransmits) == len(ends) {
 		trial.Series = append(trial.Series, importer.Series{Name: "retransmits", Seconds: ends, Values: retransmits})

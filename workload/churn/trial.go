@@ -37,7 +37,7 @@ type place struct {
 
 // Prepare proves a clean slate, makes what there must be before the measurement,
 // and begins to watch.
-func (c *Config) Prepare(ctx context.Context, t *workload.Trial) (workload.Measured, error) {
+func (c *Config) Prepare(ctx context.Context, t *workload.Trial) (measured workload.Measured, err error) {
 	on, err := kube.Of(t.Site)
 	if err != nil {
 		return nil, err
@@ -47,20 +47,19 @@ func (c *Config) Prepare(ctx context.Context, t *workload.Trial) (workload.Measu
 	if err != nil {
 		return nil, err
 	}
+	defer func() {
+		if err != nil {
+			p.leave()
+		}
+	}()
 	var kinds []schema.GroupVersionResource
 	for _, r := range distinct(p.resources) {
 		kinds = append(kinds, r.GroupVersionResource)
 	}
 	if err := on.Record(ctx, kinds...); err != nil {
-		p.leave()
 		return nil, err
 	}
-	measured, err := c.prepare(ctx, p, t.Raw)
-	if err != nil {
-		p.leave()
-		return nil, err
-	}
-	return measured, nil
+	return c.prepare(ctx, p, t.Raw)
 }
 
 // clear deletes what the trial has made and waits until it is gone, so that the
