@@ -110,7 +110,7 @@ func (k *keeper) begin(in io.Reader, number int, from *found) (f *kept, err erro
 		name = "stdin"
 	}
 	f = &kept{keeper: k, in: in, name: k.run.RawName(append(parts, name)...), hash: sha256.New()}
-	f.buffer = bufio.NewReaderSize(f, 64<<10)
+	f.buffer = bufio.NewReaderSize(f, 16<<10)
 	if k.copies {
 		f.kept = true
 		f.copy, err = k.run.Create(f.name)
