@@ -47,6 +47,8 @@ type found struct {
 	refused string
 }
 
+const irregular = "not a regular file"
+
 // stdin is what stands for standard input on the command line.
 const stdin = "-"
 
@@ -125,28 +127,29 @@ func (s *search) directory(arm, dir string) error {
 			return fs.SkipDir
 		case d.IsDir():
 			return nil
-		case d.Type()&fs.ModeSymlink != 0:
-			info, err := root.Stat(name)
-			if err == nil && info.IsDir() {
+		default:
+			kind, lost := d.Type(), ""
+			if kind&fs.ModeSymlink != 0 {
+				if info, err := root.Stat(name); err == nil {
+					kind = info.Mode().Type()
+				} else {
+					lost = "a link that leads nowhere or out of " + dir
+				}
+			}
+			switch fits := s.fits(name); {
+			case kind.IsDir():
 				s.remarks = append(s.remarks, f.path+" is a link to a directory and was not followed")
 				return nil
-			}
-			if !s.fits(name) {
-				if err != nil {
-					s.remarks = append(s.remarks, f.path+" is a link that leads nowhere or out of "+dir+" and was not followed")
-				}
+			case !fits && lost != "":
+				s.remarks = append(s.remarks, f.path+" is "+lost+" and was not followed")
 				return nil
+			case !fits:
+				return nil
+			case lost != "":
+				f.refused = lost
+			case !kind.IsRegular():
+				f.refused = irregular
 			}
-			switch {
-			case err != nil:
-				f.refused = "a link that leads nowhere or out of " + dir
-			case !info.Mode().IsRegular():
-				f.refused = "not a regular file"
-			}
-		case !s.fits(name):
-			return nil
-		case !d.Type().IsRegular():
-			f.refused = "not a regular file"
 		}
 		s.files = append(s.files, f)
 		return nil
@@ -212,7 +215,7 @@ func (s *search) pattern(arm, pattern string) error {
 		}
 		f := found{path: m, name: name, arm: arm}
 		if !info.Mode().IsRegular() {
-			f.refused = "not a regular file"
+			f.refused = irregular
 		}
 		s.files = append(s.files, f)
 	}

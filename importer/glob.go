@@ -3,6 +3,7 @@ package importer
 import (
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"tare/journal"
@@ -38,37 +39,29 @@ func glob(pattern string) ([]string, error) {
 	return matches, err
 }
 
+// matchParts matches the parts of a path. What does not match after the last ** is
+// tried again one part further on, which no earlier ** could do better.
 func matchParts(want, path []string) bool {
-	// at[i]: the pattern's parts before i match the path so far. Going through the
-	// path once takes patterns × path steps, whatever the number of **.
-	at := make([]bool, len(want)+1)
-	at[0] = true
-	skip(want, at)
-	for _, part := range path {
-		next := make([]bool, len(want)+1)
-		for i, w := range want {
-			if !at[i] {
-				continue
-			}
-			if w == "**" {
-				next[i] = true
-			} else if ok, _ := filepath.Match(w, part); ok {
-				next[i+1] = true
-			}
+	w, last, tried := 0, -1, 0 // place in want, the last **, and from where in the path
+	for p := 0; p < len(path); {
+		matches := false
+		if w < len(want) {
+			matches, _ = filepath.Match(want[w], path[p])
 		}
-		skip(want, next)
-		at = next
-	}
-	return at[len(want)]
-}
-
-// skip lets every ** that is reached match nothing.
-func skip(want []string, at []bool) {
-	for i, w := range want {
-		if at[i] && w == "**" {
-			at[i+1] = true
+		switch {
+		case w < len(want) && want[w] == "**":
+			last, tried = w, p
+			w++
+		case matches:
+			w, p = w+1, p+1
+		case last >= 0:
+			tried++
+			w, p = last+1, tried
+		default:
+			return false
 		}
 	}
+	return !slices.ContainsFunc(want[w:], func(part string) bool { return part != "**" })
 }
 
 // fixedPart is the directory that a pattern begins with, before the first special

@@ -125,43 +125,33 @@ func (r *run) lose(i int, reason string, k *kept) error {
 	return nil
 }
 
-// numbering gives the trials of one file their rounds. A file with several trials
-// of a cell has one in each of several rounds.
-type numbering struct {
-	run   *run
-	key   string
-	seen  map[[2]string]int // trials so far, by arm and cell, where no round is told
-	given map[[2]int]int    // rounds given to this file's trials, by arm and its n
-}
-
-func (n *numbering) round(a *arm, t *Trial) int {
-	if n.run.PairBy.how == byRound {
-		return t.Round
-	}
-	nth := t.Round
-	if nth == 0 {
-		at := [2]string{a.name, t.Cell}
-		n.seen[at]++
-		nth = n.seen[at]
-	}
-	at := [2]int{a.index, nth}
-	round, ok := n.given[at]
-	if !ok {
-		if n.run.PairBy.how == "" {
-			round = a.next()
-		} else {
-			round = n.run.rounds.round(n.key, nth)
+// numbering gives the trials of a file their rounds. A file with several trials of a
+// cell has one in each of several rounds.
+func (r *run) numbering(file int) func(a *arm, t *Trial) int {
+	seen := map[[2]string]int{} // trials so far, by arm and cell, where no round is told
+	given := map[[2]int]int{}   // rounds given to this file's trials, by arm and its n
+	return func(a *arm, t *Trial) int {
+		nth := t.Round
+		if nth == 0 {
+			at := [2]string{a.name, t.Cell}
+			seen[at]++
+			nth = seen[at]
 		}
-		n.given[at] = round
+		at := [2]int{a.index, nth}
+		switch {
+		case r.PairBy.how == byRound:
+			return t.Round
+		case r.PairBy.how != "":
+			return r.rounds.round(r.keys[file], nth)
+		case given[at] == 0:
+			given[at] = a.next()
+		}
+		return given[at]
 	}
-	return round
 }
 
 func (r *run) add(file int, trials []Trial, k *kept) error {
-	n := numbering{run: r, seen: map[[2]string]int{}, given: map[[2]int]int{}}
-	if r.keys != nil {
-		n.key = r.keys[file]
-	}
+	round := r.numbering(file)
 	k.kept = k.kept || hasWithin(trials)
 	var series []TrialSeries
 	var histograms []TrialHistograms
@@ -174,7 +164,7 @@ func (r *run) add(file int, trials []Trial, k *kept) error {
 			a.files++
 		}
 		a.learn(t.Facts)
-		record, err := r.record(file, a, t, n.round(a, t))
+		record, err := r.record(file, a, t, round(a, t))
 		if err != nil {
 			return err
 		}

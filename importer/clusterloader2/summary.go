@@ -108,19 +108,13 @@ func (o origin) item(i *item) (importer.Trial, bool) {
 
 // order gives the labels that name a cell, those of a call as one says them.
 func (i *item) order() []string {
-	known := []string{"Metric", "Verb", "Resource", "Subresource", "Scope"}
-	var labels []string
+	labels := []string{"Metric", "Verb", "Resource", "Subresource", "Scope"}
 	for _, label := range slices.Sorted(maps.Keys(i.Labels)) {
-		if label != "" && i.Labels[label] != "" && !counts[label] && !slices.Contains(known, label) {
+		if label != "" && !counts[label] && !slices.Contains(labels, label) {
 			labels = append(labels, label)
 		}
 	}
-	for _, label := range slices.Backward(known) {
-		if i.Labels[label] != "" {
-			labels = slices.Insert(labels, 0, label)
-		}
-	}
-	return labels
+	return slices.DeleteFunc(labels, func(label string) bool { return i.Labels[label] == "" })
 }
 
 // units are those whose direction is known, and by what to multiply to get base
