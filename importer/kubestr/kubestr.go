@@ -16,7 +16,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"strings"
 
@@ -79,38 +78,28 @@ func read(f importer.File) ([]importer.Trial, error) {
 }
 
 func find(f importer.File) (*output, error) {
-	documents := jsondoc.New(importer.Bound(f, importer.Limit, "the file"))
 	var found *output
 	failed := ""
-	for {
-		decoder, err := documents.Next()
-		switch {
-		case errors.Is(err, io.EOF) && found != nil:
-			return found, nil
-		case errors.Is(err, io.EOF) && failed != "":
-			return nil, fmt.Errorf("kubestr reports: %s", failed)
-		case errors.Is(err, io.EOF) && documents.Blank():
-			return nil, errors.New("the file is empty")
-		case errors.Is(err, io.EOF):
-			return nil, errors.New("no result of kubestr fio: it writes one with -o json")
-		case err != nil:
-			return nil, err
-		}
-		var list []output
-		if err := decoder.Decode(&list); err != nil {
-			return nil, jsondoc.Explain(err)
-		}
-		for i := range list {
-			switch {
-			case list[i].Raw != nil && len(list[i].Raw.Result) > 0 && found != nil:
-				return nil, errors.New("there are two results of fio: which to take?")
-			case list[i].Raw != nil && len(list[i].Raw.Result) > 0:
-				found = &list[i]
-			case len(list[i].Status) > 0 && list[i].Status[0].StatusCode != "OK":
-				failed = strings.TrimSpace(list[i].Status[0].StatusMessage)
+	err := jsondoc.Each(importer.Bound(f, importer.Limit, "the file"), func(list *[]output) error {
+		for _, o := range *list {
+			switch result := o.Raw != nil && len(o.Raw.Result) > 0; {
+			case result && found != nil:
+				return errors.New("there are two results of fio: which to take?")
+			case result:
+				found = &o
+			case len(o.Status) > 0 && o.Status[0].StatusCode != "OK":
+				failed = strings.TrimSpace(o.Status[0].StatusMessage)
 			}
 		}
+		return nil
+	})
+	switch {
+	case err != nil || found != nil:
+		return found, err
+	case failed != "":
+		return nil, fmt.Errorf("kubestr reports: %s", failed)
 	}
+	return nil, errors.New("no result of kubestr fio: it writes one with -o json")
 }
 
 // isDefault says whether the jobs are those that kubestr runs if it is not told

@@ -31,27 +31,11 @@ type stream struct {
 // that never became a test, such as the probes of a load balancer: they are
 // passed over, unless there is nothing else.
 func Tests(r io.Reader) ([]*Report, error) {
-	documents := jsondoc.New(r)
 	var s stream
-	for {
-		decoder, err := documents.Next()
-		if errors.Is(err, io.EOF) {
-			if documents.Blank() {
-				return nil, errors.New("the file is empty")
-			}
-			return s.end()
-		}
-		if err != nil {
-			return nil, err
-		}
-		var d document
-		if err := decoder.Decode(&d); err != nil {
-			return nil, jsondoc.Explain(err)
-		}
-		if err := s.take(&d); err != nil {
-			return nil, err
-		}
+	if err := jsondoc.Each(r, s.take); err != nil {
+		return nil, err
 	}
+	return s.end()
 }
 
 func (s *stream) take(d *document) error {

@@ -53,6 +53,30 @@ func First[T any](r io.Reader, wanted func(*T) bool, none string) (*T, error) {
 	}
 }
 
+// Each decodes every document of a stream, and hands each to take. A stream of nothing
+// but white space is an error.
+func Each[T any](r io.Reader, take func(*T) error) error {
+	documents := New(r)
+	for {
+		decoder, err := documents.Next()
+		switch {
+		case errors.Is(err, io.EOF) && documents.Blank():
+			return errors.New("the file is empty")
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		}
+		doc := new(T)
+		if err := decoder.Decode(doc); err != nil {
+			return Explain(err)
+		}
+		if err := take(doc); err != nil {
+			return err
+		}
+	}
+}
+
 // Second is the error for a file in which the last document that Next gave is
 // another result. It counts bytes from 1, as tail -c does.
 func (r *Reader) Second() error {

@@ -26,30 +26,30 @@ const deleters = 16
 
 // clean deletes every object that trials of this arm have left, and waits until
 // none is there.
-func clean(ctx context.Context, a *api, namespace, selector string, resources []resource, limit time.Duration) error {
+func (p *place) clean(ctx context.Context, limit time.Duration) error {
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	for _, r := range distinct(resources) {
-		left, err := cleanOne(limited, a, r, namespace, selector)
+	for _, r := range distinct(p.resources) {
+		left, err := p.cleanOne(limited, r)
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case limited.Err() != nil:
-			return fmt.Errorf("%s in namespace %s: %s still there after %v", r.Resource, namespace, left, limit)
+			return fmt.Errorf("%s in namespace %s: %s still there after %v", r.Resource, p.namespace, left, limit)
 		case err != nil:
-			return fmt.Errorf("delete %s in namespace %s: %w", r.Resource, namespace, err)
+			return fmt.Errorf("delete %s in namespace %s: %w", r.Resource, p.namespace, err)
 		}
 	}
 	return nil
 }
 
 // cleanOne does it for one resource, and says what is left if it cannot.
-func cleanOne(ctx context.Context, a *api, r resource, namespace, selector string) (left string, err error) {
+func (p *place) cleanOne(ctx context.Context, r resource) (left string, err error) {
 	asked := map[types.UID]bool{} // to be deleted once
 	for wait := 20 * time.Millisecond; ; wait = min(2*wait, time.Second) {
 		var page metav1.PartialObjectMetadataList
-		query := url.Values{"limit": {"1000"}, "labelSelector": {selector}}
-		if err := a.get(ctx, r.path(namespace)+"?"+query.Encode(), metadata, &page); err != nil {
+		query := url.Values{"limit": {"1000"}, "labelSelector": {p.selector}}
+		if err := p.api.get(ctx, r.path(p.namespace)+"?"+query.Encode(), metadata, &page); err != nil {
 			return left, err
 		}
 		if len(page.Items) == 0 {
@@ -63,7 +63,7 @@ func cleanOne(ctx context.Context, a *api, r resource, namespace, selector strin
 				names = append(names, item.Name)
 			}
 		}
-		if err := deleteAll(ctx, a, r, namespace, names); err != nil {
+		if err := p.deleteAll(ctx, r, names); err != nil {
 			return left, err
 		}
 		if len(names) > 0 {
@@ -76,22 +76,22 @@ func cleanOne(ctx context.Context, a *api, r resource, namespace, selector strin
 }
 
 // deleteAll asks for the deletion of objects. One that is gone already is fine.
-func deleteAll(ctx context.Context, a *api, r resource, namespace string, names []string) error {
+func (p *place) deleteAll(ctx context.Context, r resource, names []string) error {
 	var workers errgroup.Group
 	workers.SetLimit(deleters)
 	for _, name := range names {
-		workers.Go(func() error { return deleteOne(ctx, a, r, r.path(namespace)+"/"+name) })
+		workers.Go(func() error { return p.deleteOne(ctx, r, name) })
 	}
 	return workers.Wait()
 }
 
-func deleteOne(ctx context.Context, a *api, r resource, path string) error {
+func (p *place) deleteOne(ctx context.Context, r resource, name string) error {
 	how := foreground
 	if r.Group == "" && r.kind.name == "Pod" {
 		how = background
 	}
 	err := again(ctx, func() error {
-		return a.do(ctx, request{method: http.MethodDelete, path: path, contentType: plainJSON, body: how})
+		return p.api.do(ctx, request{method: http.MethodDelete, path: r.path(p.namespace) + "/" + name, contentType: plainJSON, body: how})
 	})
 	if has(err, http.StatusNotFound) {
 		return nil

@@ -158,10 +158,6 @@ func (p *place) leave() {
 	p.watching.close()
 }
 
-func (p *place) clean(ctx context.Context, limit time.Duration) error {
-	return clean(ctx, p.api, p.namespace, p.selector, p.resources, limit)
-}
-
 // session is a trial under way.
 type session struct {
 	*place
