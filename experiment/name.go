@@ -27,7 +27,7 @@ func cellID(workload string, own, bed []sweep, levels []int) string {
 	for k, s := range bed {
 		parts = append(parts, s.held(levels[len(own)+k]).String())
 	}
-	return fileName(strings.Join(parts, "."))
+	return FileName(strings.Join(parts, "."))
 }
 
 // speaking says whether the level of a factor can be understood without the
@@ -55,12 +55,12 @@ func armName(arm string, levels []factor.Level) string {
 	for i, l := range levels {
 		parts[i] = l.String()
 	}
-	return fileName(arm + "[" + strings.Join(parts, ",") + "]")
+	return FileName(arm + "[" + strings.Join(parts, ",") + "]")
 }
 
-// fileName replaces what does not belong into the name of a file, and shortens
+// FileName replaces what does not belong into the name of a file, and shortens
 // what is too long to one with a hash of the whole.
-func fileName(s string) string {
+func FileName(s string) string {
 	safe := strings.Map(func(r rune) rune {
 		if r < 0x80 && (letter(byte(r)) || r >= '0' && r <= '9' || strings.ContainsRune(".,=[]%+-_", r)) {
 			return r

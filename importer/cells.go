@@ -3,11 +3,8 @@ package importer
 import (
 	"cmp"
 	"fmt"
-	"hash/fnv"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"tare/experiment"
 	"tare/experiment/strictyaml"
@@ -54,26 +51,10 @@ func (c *cells) named(t *Trial) *cell {
 	})
 }
 
-// maxID is the longest ID of a cell, which becomes part of file names.
-const maxID = 100
-
 // id makes a name fit for file names, and unique.
 func (c *cells) id(name string) string {
-	id := strings.Map(func(r rune) rune {
-		if r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune(".,=%+-_", r)) {
-			return r
-		}
-		return '_'
-	}, name)
-	id = strings.TrimLeft(id, ".-") // no hidden file, no flag
-	if id == "" {
-		id = "_"
-	}
-	if len(id) > maxID {
-		hash := fnv.New32a()
-		hash.Write([]byte(name))
-		id = fmt.Sprintf("%s~%08x", id[:maxID-9], hash.Sum32())
-	}
+	name = strings.NewReplacer("[", "_", "]", "_").Replace(strings.TrimLeft(name, ".-")) // no hidden file, no flag
+	id := cmp.Or(experiment.FileName(name), "_")
 	if c.ids == nil {
 		c.ids = map[string]bool{}
 	}
