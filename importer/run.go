@@ -112,6 +112,7 @@ type run struct {
 	rounds    *sequence
 	cells     cells
 	arms      arms
+	unnamed   []string         // where files are from that tell their arms
 	taken     map[position]int // index of the file, with pairing by the told round
 	contents  contents
 	leftOut   ordered[string, omission] // by metric
@@ -137,10 +138,11 @@ func (r *run) all(ctx context.Context) (err error) {
 		return err
 	}
 	for _, s := range r.Sources {
+		from := &r.unnamed
 		if s.Arm != "" {
-			a := r.arms.named(s.Arm)
-			a.from = append(a.from, s.From...)
+			from = &r.arms.named(s.Arm).from
 		}
+		*from = append(*from, s.From...)
 	}
 	err = r.ahead(ctx, func(i int, c content) error {
 		if err := r.take(i, c); err != nil {
@@ -241,6 +243,7 @@ func (r *run) plan(arms []*arm) *experiment.Plan {
 		Confidence: r.Confidence, Equivalence: r.Equivalence, Power: r.Power, Attempts: 1, Limits: r.Limits,
 		Cells: r.cells.plan(),
 	}
+	unnamed := slices.Compact(r.unnamed)
 	all := map[int]bool{}
 	for i, a := range arms {
 		role := experiment.Treatment
@@ -251,28 +254,17 @@ func (r *run) plan(arms []*arm) *experiment.Plan {
 			role = experiment.Control
 		}
 		p.Arms = append(p.Arms, experiment.PlannedArm{Name: a.name, Role: role, Layers: []experiment.PlannedLayer{}})
-		p.Import.Arms = append(p.Import.Arms, experiment.ImportedArm{Name: a.name, From: r.from(a), Files: a.files, Facts: a.facts})
+		from := a.from
+		if len(from) == 0 {
+			from = unnamed
+		}
+		p.Import.Arms = append(p.Import.Arms, experiment.ImportedArm{Name: a.name, From: from, Files: a.files, Facts: a.facts})
 		for round := range a.rounds {
 			all[round] = true
 		}
 	}
 	p.Rounds = len(all)
 	return p
-}
-
-// from gives where an arm's files are from. Where the files tell the arms, it is
-// all files that were not given for an arm.
-func (r *run) from(a *arm) []string {
-	if len(a.from) > 0 {
-		return a.from
-	}
-	var list []string
-	for _, s := range r.Sources {
-		if s.Arm == "" {
-			list = append(list, s.From...)
-		}
-	}
-	return slices.Compact(list)
 }
 
 func plural(n int, what string) string {

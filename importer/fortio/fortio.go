@@ -75,7 +75,8 @@ type result struct {
 }
 
 func read(f importer.File) ([]importer.Trial, error) {
-	r, err := jsondoc.First(importer.Bound(f, importer.Limit, "the file"), (*result).looksLikeOne,
+	// The messages before a result are JSON, too.
+	r, err := jsondoc.First(importer.Bound(f, importer.Limit, "the file"), func(r *result) bool { return r.RunType != "" },
 		"no result of Fortio: it writes one with -json or -a")
 	if err != nil {
 		return nil, err
@@ -83,9 +84,6 @@ func read(f importer.File) ([]importer.Trial, error) {
 	t, err := r.trial()
 	return []importer.Trial{t}, err
 }
-
-// looksLikeOne tells a result from the messages before it, which are JSON, too.
-func (r *result) looksLikeOne() bool { return r.RunType != "" }
 
 func (r *result) trial() (importer.Trial, error) {
 	if r.DurationHistogram == nil || r.ActualQPS == nil {
@@ -209,15 +207,13 @@ func (r *result) facts() map[string]string {
 			facts["pacing"] = strings.TrimSpace(facts["pacing"] + " " + option.name)
 		}
 	}
-	if strings.EqualFold(r.RunType, "http") {
-		switch {
-		case r.H2:
-			facts["http version"] = "2"
-		case r.HTTP10:
-			facts["http version"] = "1.0"
-		default:
-			facts["http version"] = "1.1"
-		}
+	switch http := strings.EqualFold(r.RunType, "http"); {
+	case http && r.H2:
+		facts["http version"] = "2"
+	case http && r.HTTP10:
+		facts["http version"] = "1.0"
+	case http:
+		facts["http version"] = "1.1"
 	}
 	return facts
 }

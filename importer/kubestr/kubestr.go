@@ -34,9 +34,8 @@ var Format = importer.Format{
 }
 
 type output struct {
-	TestName string
-	Status   []struct{ StatusCode, StatusMessage string }
-	Raw      *struct {
+	Status []struct{ StatusCode, StatusMessage string }
+	Raw    *struct {
 		Size         string `json:"size"`
 		StorageClass struct {
 			Metadata struct {

@@ -36,9 +36,12 @@ func (j *Job) Wall() time.Duration {
 func (j *Job) Failures() (share float64, known bool, broken string) {
 	if j.TotalErrors == nil || j.Error != 0 && j.Error != j.FirstError {
 		if j.Error != 0 {
-			return 0, false, fmt.Sprintf("fio reports that the job failed with error %g%s", j.Error, meaning(j.Error))
+			broken = fmt.Sprintf("fio reports that the job failed with error %g", j.Error)
+			if meaning := meanings[j.Error]; meaning != "" {
+				broken += " (" + meaning + ")"
+			}
 		}
-		return 0, false, ""
+		return 0, false, broken
 	}
 	issued := 0.0
 	for _, w := range j.Ways() {
@@ -50,21 +53,15 @@ func (j *Job) Failures() (share float64, known bool, broken string) {
 	return min(1, *j.TotalErrors/issued), true, ""
 }
 
-// meaning explains the error numbers, Linux's, that fio usually ends with.
-func meaning(errno float64) string {
-	text := map[float64]string{
-		2:  "no such file",
-		5:  "input/output error",
-		12: "out of memory",
-		13: "permission denied",
-		22: "invalid argument, often direct=1 on a file system without it",
-		28: "no space left on the device",
-		84: "verification found other data than was written",
-	}[errno]
-	if text == "" {
-		return ""
-	}
-	return " (" + text + ")"
+// meanings are of the error numbers, Linux's, that fio usually ends with.
+var meanings = map[float64]string{
+	2:  "no such file",
+	5:  "input/output error",
+	12: "out of memory",
+	13: "permission denied",
+	22: "invalid argument, often direct=1 on a file system without it",
+	28: "no space left on the device",
+	84: "verification found other data than was written",
 }
 
 // Bandwidth is in B/s. The report has it in KiB/s only before fio 3.2.

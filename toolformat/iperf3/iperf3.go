@@ -64,7 +64,6 @@ type Sum struct {
 	End         *float64 `json:"end"`
 	Seconds     *float64 `json:"seconds"`
 	Bytes       *float64 `json:"bytes"`
-	Rate        *float64 `json:"bits_per_second"`
 	Retransmits *float64 `json:"retransmits"` // TCP, sender
 	Jitter      *float64 `json:"jitter_ms"`   // UDP, receiver; mean of the streams
 	Lost        *float64 `json:"lost_packets"`

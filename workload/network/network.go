@@ -120,19 +120,15 @@ func (c *Config) Measures() experiment.Measures {
 }
 
 func (c *Config) measured() []experiment.Metric {
-	metrics := []experiment.Metric{
-		{Name: "tcp-bandwidth", Unit: "bit/s", Better: experiment.Higher, Headline: true, Scale: experiment.Ratio},
-		{Name: "tcp-retransmits", Better: experiment.Lower, Scale: experiment.Difference},
-		{Name: "tcp-rtt", Unit: "s", Better: experiment.Lower, Scale: experiment.Ratio, Optional: true},
+	p, lost, time := c.Protocols.One(), "-retransmits", "-rtt"
+	if p == UDP {
+		lost, time = "-loss", "-jitter"
 	}
-	if c.Protocols.One() == UDP {
-		metrics = []experiment.Metric{
-			{Name: "udp-bandwidth", Unit: "bit/s", Better: experiment.Higher, Headline: true, Scale: experiment.Ratio},
-			{Name: "udp-loss", Better: experiment.Lower, Scale: experiment.Difference},
-			{Name: "udp-jitter", Unit: "s", Better: experiment.Lower, Scale: experiment.Ratio, Optional: true},
-		}
+	return []experiment.Metric{
+		{Name: string(p) + "-bandwidth", Unit: "bit/s", Better: experiment.Higher, Headline: true, Scale: experiment.Ratio},
+		{Name: string(p) + lost, Better: experiment.Lower, Scale: experiment.Difference},
+		{Name: string(p) + time, Unit: "s", Better: experiment.Lower, Scale: experiment.Ratio, Optional: true},
 	}
-	return metrics
 }
 
 // startUp is what starting and ending a client and a server takes besides the
