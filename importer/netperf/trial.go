@@ -21,8 +21,7 @@ func (r *result) trial() (importer.Trial, error) {
 	if !ok {
 		return importer.Trial{}, fmt.Errorf("the unit of the throughput is %q: select THROUGHPUT_UNITS, too", r.fields["THROUGHPUT_UNITS"])
 	}
-	t := importer.Trial{Kind: "network", Levels: r.levels(), Facts: r.facts(), Series: r.series()}
-	t.Cell = r.test(u.transactions)
+	t := importer.Trial{Kind: "network", Cell: r.test(u.transactions), Levels: r.levels(), Facts: r.facts(), Series: r.series()}
 	for _, l := range t.Levels {
 		t.Cell += "." + l.String()
 	}
@@ -32,17 +31,19 @@ func (r *result) trial() (importer.Trial, error) {
 	if math.IsInf(throughput*u.factor, 0) {
 		return t, fmt.Errorf("THROUGHPUT: %g %s is no rate", throughput, r.fields["THROUGHPUT_UNITS"])
 	}
-	if !u.transactions && !r.asks() {
+	switch {
+	case !u.transactions && !r.asks():
 		r.stream(&t, throughput*u.factor)
 		r.common(&t)
 		return t, nil
-	}
-	if !u.transactions { // -f asked for another unit
+	case !u.transactions: // -f asked for another unit
 		if throughput, ok = r.number("TRANSACTION_RATE"); !ok {
 			return t, errors.New("the throughput of a request/response test is given in bits or bytes: select TRANSACTION_RATE, or run without -f")
 		}
 	}
-	r.transactions(&t, throughput)
+	t.Add(importer.Ratio(rate, "1/s", experiment.Higher, true), throughput)
+	r.latencies(&t, "latency")
+	r.positive(&t, roundTrip, "s", "RT_LATENCY", 1e-6)
 	r.common(&t)
 	t.Loop = r.loop()
 	return t, nil
@@ -206,12 +207,6 @@ func (r *result) stream(t *importer.Trial, bits float64) {
 	if r.test(false) == "udp-stream" && ok && ok2 && sent > 0 {
 		t.Add(importer.Difference("loss"), 1-received/sent)
 	}
-}
-
-func (r *result) transactions(t *importer.Trial, perSecond float64) {
-	t.Add(importer.Ratio(rate, "1/s", experiment.Higher, true), perSecond)
-	r.latencies(t, "latency")
-	r.positive(t, roundTrip, "s", "RT_LATENCY", 1e-6)
 }
 
 // fewest is the smallest quantile, in µs, that is told finely enough.

@@ -64,12 +64,7 @@ func (p path) String() string {
 	}
 	var b strings.Builder
 	for _, part := range p {
-		switch part := part.(type) {
-		case int:
-			fmt.Fprintf(&b, "[%d]", part)
-		case string:
-			fmt.Fprintf(&b, "[%s]", strconv.Quote(part))
-		}
+		fmt.Fprintf(&b, "[%#v]", part)
 	}
 	return b.String()
 }

@@ -177,14 +177,7 @@ func (c *Config) Prepare(ctx context.Context, t *workload.Trial) (workload.Measu
 		return nil, fmt.Errorf("the service of the site forwards no ports")
 	}
 	client, server := c.Paths.One().Ends()
-	p := pair{
-		site:    t.Site,
-		raw:     t.Raw,
-		client:  client,
-		server:  server,
-		address: network.Address(c.Paths.One()),
-		port:    ports[0],
-	}
+	p := pair{site: t.Site, raw: t.Raw, client: client, server: server, address: network.Address(c.Paths.One()), port: ports[0]}
 	if c.Protocols.One() == UDP {
 		rate, err := wireRate(t.Site, network)
 		if err != nil {
