@@ -131,7 +131,10 @@ func makeCSS() string {
 			}
 		}
 		if rules != "" {
-			selector := strings.TrimSuffix(".picture ."+c.class, " .picture")
+			selector := ".picture"
+			if c.class != "picture" {
+				selector += " ." + c.class
+			}
 			b.WriteString("  " + selector + " {" + rules + " }\n")
 		}
 	}
