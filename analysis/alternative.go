@@ -28,7 +28,7 @@ func (x explainer) alternatives(run *Run, j *judgement, trials []journal.Trial) 
 		if h.verdict == j.treatments[i].verdict {
 			continue
 		}
-		a := &Alternative{Trials: t.taken(h), Comparison: other.comparison(t.plan, h)}
+		a := &Alternative{Trials: t.taken(h), Comparison: h.comparison(t.plan)}
 		with.complete(&a.Comparison, h)
 		run.Comparisons[i].WithInvalid = a
 	}

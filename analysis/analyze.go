@@ -40,17 +40,14 @@ func Analyze(plan *experiment.Plan, trials []journal.Trial, env *machine.Environ
 		}
 	}
 	x := explainer{Rules: j.Rules, plan: plan, table: t, unit: unitEffects{}, cells: run.Cells}
-	for i, h := range j.treatments {
-		x.complete(&run.Comparisons[i], h)
-		if !run.Valid {
-			run.Comparisons[i].Withhold(InvalidRuns{})
-		}
-	}
-	for i, h := range j.controls {
-		x.complete(&run.Controls[i], h)
-	}
+	x.explain(run.Comparisons, j.treatments)
+	x.explain(run.Controls, j.controls)
 	if run.Valid {
 		x.alternatives(run, j, trials)
+	} else {
+		for i := range run.Comparisons {
+			run.Comparisons[i].Withhold(InvalidRuns{})
+		}
 	}
 	run.Warnings = warnings(t, run, env)
 	return run
@@ -79,21 +76,26 @@ func judgeRun(t *table, trials []journal.Trial) (*Run, *judgement) {
 	run.Finished = run.Trials.Done >= run.Trials.Planned
 	run.Reasons = slices.Concat(j.reasons, invalidity(t.plan, run.Trials))
 	run.Valid = len(run.Reasons) == 0
-	run.Comparisons = make([]Comparison, 0, len(j.treatments))
-	for _, h := range j.treatments {
-		c := j.comparison(t.plan, h)
+	run.Comparisons, run.Controls = j.results(t.plan)
+	for i := range run.Comparisons {
 		if !run.Valid {
-			c.Verdict = Invalid
+			run.Comparisons[i].Verdict = Invalid
 		}
-		run.Comparisons = append(run.Comparisons, c)
-	}
-	run.Controls = make([]Comparison, 0, len(j.controls))
-	for _, h := range j.controls {
-		c := j.comparison(t.plan, h)
-		c.Control = true
-		run.Controls = append(run.Controls, c)
 	}
 	return run, j
+}
+
+// results puts what was judged into the form of the result.
+func (j *judgement) results(plan *experiment.Plan) (treatments, controls []Comparison) {
+	treatments, controls = make([]Comparison, len(j.treatments)), make([]Comparison, len(j.controls))
+	for i, h := range j.treatments {
+		treatments[i] = h.comparison(plan)
+	}
+	for i, h := range j.controls {
+		controls[i] = h.comparison(plan)
+		controls[i].Control, controls[i].Versus = true, nil
+	}
+	return treatments, controls
 }
 
 // invalidity says what, besides the controls, takes the verdicts from a run.
@@ -108,8 +110,7 @@ func invalidity(plan *experiment.Plan, trials Counts) (reasons []Reason) {
 	return reasons
 }
 
-// comparison puts a judged hypothesis into the form of the result.
-func (j *judgement) comparison(plan *experiment.Plan, h *hypothesis) Comparison {
+func (h *hypothesis) comparison(plan *experiment.Plan) Comparison {
 	c := Comparison{
 		Cell:            h.Cell,
 		Arm:             h.Arm,
@@ -119,6 +120,7 @@ func (j *judgement) comparison(plan *experiment.Plan, h *hypothesis) Comparison 
 		Paired:          h.Paired,
 		Rounds:          h.Size(),
 		Restates:        h.Restates,
+		Versus:          h.Versus,
 		Margin:          float64(plan.Equivalence),
 		Overhead:        Interval(contrast.Overheads(h.shown(h.Main), h.Metric)),
 		T:               Interval(contrast.Overheads(h.shown(h.T), h.Metric)),
@@ -153,6 +155,13 @@ type explainer struct {
 	table *table // nil: of no single run
 	unit  unitEffects
 	cells []CellSummary // of the run; nil: of no single run
+}
+
+// explain completes the results of hypotheses.
+func (x explainer) explain(results []Comparison, of []*hypothesis) {
+	for i, h := range of {
+		x.complete(&results[i], h)
+	}
 }
 
 // complete adds what explains a verdict: the reason, the minimum detectable

@@ -51,19 +51,10 @@ func Assess(plan *experiment.Plan, asked, controls []Question) Answers {
 		j.treatments = append(j.treatments, h)
 	}
 	a := Answers{Failed: j.settle(), Family: claims(j.treatments)}
+	a.Asked, a.Controls = j.results(plan)
 	x := explainer{Rules: j.Rules, plan: plan, unit: unitEffects{}}
-	for _, h := range j.treatments {
-		c := j.comparison(plan, h)
-		c.Versus = h.Versus
-		x.complete(&c, h)
-		a.Asked = append(a.Asked, c)
-	}
-	for _, h := range j.controls {
-		c := j.comparison(plan, h)
-		c.Control = true
-		x.complete(&c, h)
-		a.Controls = append(a.Controls, c)
-	}
+	x.explain(a.Asked, j.treatments)
+	x.explain(a.Controls, j.controls)
 	return a
 }
 

@@ -117,9 +117,18 @@ func Resume(dir string) (j *Journal, err error) {
 			j = nil
 		}
 	}()
-	dropped, err := j.repair()
-	if err != nil || j.run.Finished {
-		return j, err
+	var dropped []string
+	for _, l := range []*lineLog{j.trials, j.notes} {
+		what, err := l.repair()
+		if err != nil {
+			return j, err
+		}
+		if what != "" {
+			dropped = append(dropped, what)
+		}
+	}
+	if j.run.Finished {
+		return j, nil
 	}
 	if err := j.startSession("resumed"); err != nil {
 		return j, err
@@ -160,20 +169,6 @@ func load(dir string, root *os.Root, lock *os.File) (*Journal, error) {
 		return nil, errors.Join(err, j.trials.file.Close())
 	}
 	return j, nil
-}
-
-// repair cuts both logs back to their last whole line and says what it dropped.
-func (j *Journal) repair() (dropped []string, err error) {
-	for _, l := range []*lineLog{j.trials, j.notes} {
-		what, err := l.repair()
-		if err != nil {
-			return nil, err
-		}
-		if what != "" {
-			dropped = append(dropped, what)
-		}
-	}
-	return dropped, nil
 }
 
 func (j *Journal) startSession(text string) error {
