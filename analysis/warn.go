@@ -104,8 +104,7 @@ func warnings(t *table, run *Run, env *machine.Environment) []Warning {
 				list = append(list, Warning{Cell: cell.ID, Metric: m.Name, Finding: UnusableValues{Unusable: bad, Valid: valid}})
 			}
 			if changes := run.Cells[c].Metrics[i].Changes; len(changes) > 0 {
-				baseline := plan.Arms[role(plan, experiment.Baseline)].Name
-				list = append(list, Warning{Cell: cell.ID, Metric: m.Name, Arm: baseline, Finding: LevelChanges{changes}})
+				list = append(list, Warning{Cell: cell.ID, Metric: m.Name, Arm: plan.ArmWith(experiment.Baseline), Finding: LevelChanges{changes}})
 			}
 		}
 	}

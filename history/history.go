@@ -12,7 +12,7 @@
 // Two questions are asked of such a series, and they need two answers:
 //
 //   - Did something change, and when? Changepoints of the values on the
-//     logarithmic scale (stats.Changepoints, and interlude.go for a level that
+//     logarithmic scale (stats.Changepoints, and interlude for a level that
 //     comes and goes), with one error rate for the whole history, each with its
 //     size and the runs among which it may lie.
 //   - May this new run pass? Growth compares it with the runs since the last
@@ -26,10 +26,10 @@
 // the changes, because they are what explains them.
 //
 // The way through the files: read.go finds and reads runs, run.go keeps what a
-// history needs of one, series.go makes series of them, change.go, interlude.go
-// and place.go find changes and how sure their place is, growth.go compares a new run;
-// differences.go says what differed between runs,
-// scale.go is the scale that everything is computed on.
+// history needs of one, series.go makes series of them, change.go and place.go
+// find changes and how sure their place is, growth.go compares a new run;
+// differences.go says what differed between runs, scale.go is the scale that
+// everything is computed on.
 package history
 
 import (

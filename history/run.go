@@ -97,11 +97,10 @@ func markOf(j *journal.Run) uint64 {
 // began is when the first trial started; for a run without any, when it was
 // begun. An import knows only what the files tell.
 func began(j *journal.Run) time.Time {
-	first := analysis.Began(j.Trials)
-	if first.IsZero() && j.Plan.Import == nil && len(j.Sessions) > 0 {
-		return j.Sessions[0].Start
+	if first := analysis.Began(j.Trials); !first.IsZero() || j.Plan.Import != nil || len(j.Sessions) == 0 {
+		return first
 	}
-	return first
+	return j.Sessions[0].Start
 }
 
 // canonical is a directory's path by which it is recognised.

@@ -158,8 +158,9 @@ func factors(m experiment.Metric, o analysis.Interval) analysis.Interval {
 
 // factorText writes factors: "2.10 times" and "[2.05, 2.15]", "14 times" and "[13, 15]".
 func factorText(f analysis.Interval, pointOnly bool) (point, interval string) {
-	d := decimalsFor((f.Hi - f.Lo) / 2)
-	if half := (f.Hi - f.Lo) / 2; f.Point >= 10 && (half == 0 || half >= 0.95) {
+	half := (f.Hi - f.Lo) / 2
+	d := decimalsFor(half)
+	if f.Point >= 10 && (half == 0 || half >= 0.95) {
 		d = 0
 	}
 	point = Fixed(f.Point, d) + " times"
