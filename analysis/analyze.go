@@ -185,14 +185,19 @@ func (x explainer) complete(c *Comparison, h *hypothesis) {
 // Withhold takes the verdict from a comparison.
 func (c *Comparison) Withhold(why Reason) { c.Verdict, c.Reason = Invalid, why }
 
-// inner adds the interval that equivalence rests on where the one shown does not
-// lie within the margin.
+// inner adds the interval that equivalence rests on, of the estimator that leads,
+// where the one shown does not lie within the margin.
 func (x explainer) inner(c *Comparison, h *hypothesis) {
 	if h.verdict != Equivalent && h.reason != Reason(FarReaching{}) || !beyond(h.Main.At, x.Margin) {
 		return
 	}
-	if at, ok := h.inner(x.Rules); ok && !beyond(at, x.Margin) {
-		c.Inner = &Inner{Interval: Interval(contrast.Overheads(at, h.Metric)), Confidence: x.Inner().Confidence}
+	e := x.Inner().Estimate(&h.Data)
+	v := e.Main
+	if e.Method != h.Method { // with less confidence, ranks may have an interval already
+		v = e.T
+	}
+	if v.OK && !beyond(v.At, x.Margin) {
+		c.Inner = &Inner{Interval: Interval(contrast.Overheads(v.At, h.Metric)), Confidence: x.Inner().Confidence}
 	}
 }
 

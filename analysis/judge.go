@@ -110,18 +110,6 @@ func (j *judgement) estimated(q Question) *hypothesis {
 	return &hypothesis{Question: q, Estimate: j.Estimate(&q.Data)}
 }
 
-// inner is the interval that a claim of equivalence rests on; false if there is
-// none. It is of the estimator that leads, which may be t where with its lesser
-// confidence ranks would have an interval already.
-func (h *hypothesis) inner(r contrast.Rules) (stats.Interval, bool) {
-	e := r.Inner().Estimate(&h.Data)
-	v := e.Main
-	if e.Method != h.Method {
-		v = e.T
-	}
-	return v.At, v.OK
-}
-
 // beyond says whether an interval of contrasts reaches further than a limit.
 func beyond(at stats.Interval, limit float64) bool { return at.Lo < -limit || at.Hi > limit }
 

@@ -19,7 +19,10 @@ import (
 // where nothing is known of the machine (an imported run). When Create returns,
 // everything is on the disk; when it fails, it leaves no directory of its own.
 func Create(dir string, file []byte, plan *experiment.Plan, env *machine.Environment) (j *Journal, err error) {
-	changed, err := makeDir(dir)
+	changed := []string{dir} // directories that have a new entry, with dir itself before them if it is made
+	if err = checkEmpty(dir); errors.Is(err, fs.ErrNotExist) {
+		changed, err = mkdirAll(dir)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot make the run directory: %w", err)
 	}
@@ -175,17 +178,6 @@ func load(dir string, root *os.Root, lock *os.File) (*Journal, error) {
 
 func (j *Journal) startSession(text string) error {
 	return j.note(Note{Kind: NoteSession, Session: j.run.session() + 1, Text: text})
-}
-
-// makeDir makes dir and its missing parents, or accepts it when empty. It gives
-// the directories that have a new entry and must be synced, and in the first
-// place dir itself if it was made.
-func makeDir(dir string) (changed []string, err error) {
-	err = checkEmpty(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return mkdirAll(dir)
-	}
-	return []string{dir}, err
 }
 
 // checkEmpty fails when dir holds anything but a lock.

@@ -112,17 +112,12 @@ func severalFinding(f analysis.Finding) string {
 		return fmt.Sprintf("changes from run %d to run %d have no verdicts: the control's overhead, behind which there is nothing, differs on %s in %s by %s",
 			f.From, f.To, f.Metric.Name, f.Cell, NoSigns.Interval(f.Metric, f.Overhead))
 	case compare.UnrecordedMachines:
-		verb := " have"
 		if len(f.Runs) == 1 {
-			verb = " has"
+			return runs(f.Runs) + " has no record of the machine: whether machines differ cannot be said"
 		}
-		return runs(f.Runs) + verb + " no record of the machine: whether machines differ cannot be said"
+		return runs(f.Runs) + " have no record of the machine: whether machines differ cannot be said"
 	case history.TooShort:
-		there := fmt.Sprintf("there are %d", f.Runs)
-		if f.Runs == 1 {
-			there = "there is 1"
-		}
-		return fmt.Sprintf("changes can be seen from %d runs on; %s", f.Fewest, there)
+		return fmt.Sprintf("changes can be seen from %d runs on; there %s %d", f.Fewest, isOrAre(f.Runs), f.Runs)
 	case history.Wandering:
 		return fmt.Sprintf("neighbouring runs resemble each other (autocorrelation %s): some of the changes may be slow wandering, and their places are less sure than stated", Fixed(f.Lag1, 2))
 	}

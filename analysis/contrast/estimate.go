@@ -2,6 +2,7 @@ package contrast
 
 import (
 	"math"
+	"slices"
 
 	"tare/experiment"
 	"tare/stats"
@@ -39,11 +40,7 @@ const (
 
 // Ranks says whether a method claims nothing that a rank test does not.
 func Ranks(method string) bool {
-	switch method {
-	case MethodSignedRank, MethodBoth, MethodRankSum, MethodTwoSample:
-		return true
-	}
-	return false
+	return slices.Contains([]string{MethodSignedRank, MethodBoth, MethodRankSum, MethodTwoSample}, method)
 }
 
 // View is what one estimator says of the contrasts.
