@@ -97,8 +97,8 @@ func (j *judgement) compare(t *table) {
 
 func (j *judgement) hypothesis(t *table, c, a, b int, m experiment.Metric) *hypothesis {
 	cell := t.plan.Cells[c]
-	h := j.estimated(Question{Cell: cell.ID, Arm: t.plan.Arms[a].Name, Restates: t.restates(c, m), Observational: t.plan.Import != nil,
-		Data: t.compared(c, a, b, m)})
+	h := j.estimated(Question{Cell: cell.ID, Arm: t.plan.Arms[a].Name, Restates: t.restates(c, m),
+		Observational: t.plan.Import != nil, Data: t.compared(c, a, b, m)})
 	h.cell, h.arm, h.base = c, a, b
 	if original := cell.Metric(h.Restates); original != nil {
 		h.echo = m.Headline && original.Headline

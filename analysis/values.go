@@ -64,8 +64,8 @@ func (t *table) sample(c, a int, m experiment.Metric) []float64 {
 // pair collects the pairs of arm a with the baseline b in cell c.
 func (t *table) pair(c, a, b int, m experiment.Metric) contrast.Data {
 	n := len(t.at[c])
-	p := contrast.Data{Metric: m, Paired: true, Contrasts: make([]float64, 0, n), Baseline: make([]float64, 0, n), Treated: make([]float64, 0, n),
-		Rounds: make([]int, 0, n), Moved: make([]int, 0, n)}
+	p := contrast.Data{Metric: m, Paired: true, Rounds: make([]int, 0, n), Moved: make([]int, 0, n),
+		Contrasts: make([]float64, 0, n), Baseline: make([]float64, 0, n), Treated: make([]float64, 0, n)}
 	arm, base := t.slots[c][a], t.slots[c][b]
 	for i := range arm {
 		x, okArm := value(arm[i].valid, m)

@@ -104,7 +104,8 @@ func warnings(t *table, run *Run, env *machine.Environment) []Warning {
 				list = append(list, Warning{Cell: cell.ID, Metric: m.Name, Finding: UnusableValues{Unusable: bad, Valid: valid}})
 			}
 			if changes := run.Cells[c].Metrics[i].Changes; len(changes) > 0 {
-				list = append(list, Warning{Cell: cell.ID, Metric: m.Name, Arm: plan.ArmWith(experiment.Baseline), Finding: LevelChanges{changes}})
+				baseline := plan.ArmWith(experiment.Baseline)
+				list = append(list, Warning{Cell: cell.ID, Metric: m.Name, Arm: baseline, Finding: LevelChanges{changes}})
 			}
 		}
 	}

@@ -25,8 +25,12 @@ func (c *comparison) differences() {
 	c.compareCells(&p, Testbed, func(*experiment.Cell) string { return "" }, func(cell *experiment.Cell) any { return cell.Testbed })
 	c.compareCells(&p, Workloads, func(cell *experiment.Cell) string { return cell.Workload + ": " }, func(cell *experiment.Cell) any { return cell.Config })
 	p.addLeaves(Design, "", c.leaves(designOf))
-	p.addLeaves(Testbed, "", c.leaves(func(plan *experiment.Plan) map[string]string { return map[string]string{"kind": plan.Testbed} }))
-	p.addLeaves(Tools, "", c.leaves(func(plan *experiment.Plan) map[string]string { return map[string]string{"Tare": plan.Version} }))
+	p.addLeaves(Testbed, "", c.leaves(func(plan *experiment.Plan) map[string]string {
+		return map[string]string{"kind": plan.Testbed}
+	}))
+	p.addLeaves(Tools, "", c.leaves(func(plan *experiment.Plan) map[string]string {
+		return map[string]string{"Tare": plan.Version}
+	}))
 	c.result.Differences, c.result.Same = p.apart()
 }
 

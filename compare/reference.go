@@ -39,7 +39,8 @@ func ParseReference(text string, in []Input) (Reference, error) {
 		}
 		plan, arm := in[run-1].Run.Plan, text[i+1:]
 		if plan.Arm(arm) == nil {
-			return Reference{}, fmt.Errorf("run %d (%s) has no arm %q; it has %s", run, in[run-1].Name, arm, strings.Join(armNames(plan), ", "))
+			has := strings.Join(armNames(plan), ", ")
+			return Reference{}, fmt.Errorf("run %d (%s) has no arm %q; it has %s", run, in[run-1].Name, arm, has)
 		}
 		return Reference{Run: run, Arm: arm}, nil
 	}

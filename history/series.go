@@ -74,7 +74,8 @@ func series(runs []*Run, o Options) []Series {
 		for _, v := range r.values {
 			if _, known := at[v.key]; !known {
 				at[v.key] = len(list)
-				list = append(list, Series{Cell: v.cell, Arm: v.arm, Metric: v.metric, Of: v.of, Stretches: []Stretch{}, Segments: []Segment{}, Shifts: []Shift{}})
+				list = append(list, Series{Cell: v.cell, Arm: v.arm, Metric: v.metric, Of: v.of,
+					Stretches: []Stretch{}, Segments: []Segment{}, Shifts: []Shift{}})
 			}
 		}
 	}

@@ -64,7 +64,8 @@ func GateAbout(r *gate.Result) string {
 	if r.Against != "" {
 		against = "the history in " + safetext.Line(r.Against)
 	}
-	text := fmt.Sprintf("%s, %s, compared with %s, %s intervals", cmp.Or(safetext.Line(r.Name), "run"), size, against, Share(r.Confidence))
+	name := cmp.Or(safetext.Line(r.Name), "run")
+	text := fmt.Sprintf("%s, %s, compared with %s, %s intervals", name, size, against, Share(r.Confidence))
 	if !r.Finished {
 		text += ", not finished"
 	}

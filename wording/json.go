@@ -140,7 +140,8 @@ func JSON(v any) any {
 
 // AnalysisOf puts words to an analysed run.
 func AnalysisOf(r *analysis.Run) *Analysis {
-	return &Analysis{Run: r, Reasons: Reasons(r.Reasons), Invalidity: figuresOf(r.Reasons), Observational: Observation(r.Observation),
+	return &Analysis{Run: r,
+		Reasons: Reasons(r.Reasons), Invalidity: figuresOf(r.Reasons), Observational: Observation(r.Observation),
 		Comparisons: each(r.Comparisons, comparisonOf), Controls: each(r.Controls, comparisonOf),
 		Warnings: each(r.Warnings, func(w analysis.Warning) Warning {
 			return Warning{Warning: w, Figures: Figures{w.Finding.Kind(), w.Finding}, Text: Finding(w.Finding)}
@@ -155,7 +156,8 @@ func AnalysisOf(r *analysis.Run) *Analysis {
 }
 
 func comparisonOf(c analysis.Comparison) Comparison {
-	out := Comparison{Comparison: c, Text: Sentence(&c), Reason: figure(c.Reason), Warnings: Findings(c.Warnings), Findings: figuresOf(c.Warnings)}
+	out := Comparison{Comparison: c, Text: Sentence(&c), Reason: figure(c.Reason),
+		Warnings: Findings(c.Warnings), Findings: figuresOf(c.Warnings)}
 	if a := c.WithInvalid; a != nil {
 		text := AlternativeText(a)
 		if c.Observational {

@@ -48,7 +48,8 @@ type comparedLevel struct {
 }
 
 func comparedOf(r *compare.Result) *compared {
-	return &compared{Result: r, Observational: ObservationAcross(r), Unknown: Findings(r.Unknown), Warnings: Findings(r.Warnings), Findings: figuresOf(r.Warnings),
+	return &compared{Result: r, Observational: ObservationAcross(r), Unknown: Findings(r.Unknown),
+		Warnings: Findings(r.Warnings), Findings: figuresOf(r.Warnings),
 		Runs: each(r.Runs, func(run compare.Run) comparedRun {
 			return comparedRun{run, Reasons(run.Reasons), figuresOf(run.Reasons), Observation(run.Observation)}
 		}),
@@ -148,9 +149,13 @@ func pastRunOf(r *history.Run) pastRun {
 
 func pastSeriesOf(s history.Series) pastSeries {
 	return pastSeries{Series: &s, Notes: Findings(s.Notes), Findings: figuresOf(s.Notes),
-		Points:    each(s.Points, func(p history.Point) pastPoint { return pastPoint{p, Reason(p.LeftOut), figure(p.LeftOut)} }),
-		Stretches: each(s.Stretches, func(st history.Stretch) pastStretch { return pastStretch{st, Differences(st.Differs), st.Differs} }),
-		Shifts:    each(s.Shifts, func(c history.Shift) pastShift { return pastShift{c, each(c.With, eventOf), each(c.Near, eventOf)} })}
+		Points: each(s.Points, func(p history.Point) pastPoint { return pastPoint{p, Reason(p.LeftOut), figure(p.LeftOut)} }),
+		Stretches: each(s.Stretches, func(st history.Stretch) pastStretch {
+			return pastStretch{st, Differences(st.Differs), st.Differs}
+		}),
+		Shifts: each(s.Shifts, func(c history.Shift) pastShift {
+			return pastShift{c, each(c.With, eventOf), each(c.Near, eventOf)}
+		})}
 }
 
 func eventOf(e history.Event) pastEvent { return pastEvent{e, Difference(e.Difference)} }

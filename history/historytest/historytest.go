@@ -121,7 +121,8 @@ func (r Run) environment() *machine.Environment {
 func (r Run) Write(dir string) error {
 	j := r.Journal(dir)
 	session := journal.Note{Kind: journal.NoteSession, Session: 1, Time: j.Sessions[0].Start, Text: "started"}
-	files := map[string][]any{journal.PlanFile: {j.Plan}, journal.TrialsFile: nil, journal.NotesFile: {noteLine{journal.NoteSchema, session}}}
+	files := map[string][]any{journal.PlanFile: {j.Plan}, journal.TrialsFile: nil,
+		journal.NotesFile: {noteLine{journal.NoteSchema, session}}}
 	if j.Environment != nil {
 		files[journal.EnvironmentFile] = []any{j.Environment}
 	}
