@@ -37,7 +37,7 @@ func runsBelow(root string) ([]string, cobra.ShellCompDirective) {
 
 // completeArms completes the arms of the run that is named, or of the newest.
 func completeArms(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	return arms(args, func(experiment.PlannedArm) bool { return true }), cobra.ShellCompDirectiveNoFileComp
+	return arms(args), cobra.ShellCompDirectiveNoFileComp
 }
 
 // completeReference completes RUN and RUN:ARM of the runs that are named.
@@ -45,7 +45,7 @@ func completeReference(_ *cobra.Command, args []string, _ string) ([]string, cob
 	var list []string
 	for _, dir := range args {
 		list = append(list, dir)
-		for _, arm := range arms([]string{dir}, func(experiment.PlannedArm) bool { return true }) {
+		for _, arm := range arms([]string{dir}) {
 			list = append(list, dir+":"+arm)
 		}
 	}
@@ -54,28 +54,21 @@ func completeReference(_ *cobra.Command, args []string, _ string) ([]string, cob
 
 // completeMatch completes OLD=NEW with the treatments of the runs that are named.
 func completeMatch(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-	treatments := func(dirs []string) []string {
-		var list []string
-		for _, dir := range dirs {
-			list = append(list, arms([]string{dir}, isTreatment)...)
-		}
-		return list
-	}
 	old, _, chosen := strings.Cut(typed, "=")
 	var list []string
-	for _, arm := range treatments(args) {
-		switch {
-		case !chosen:
-			list = append(list, arm+"=")
-		case arm != old:
-			list = append(list, old+"="+arm)
+	for _, dir := range args {
+		for _, arm := range arms([]string{dir}, experiment.Treatment) {
+			switch {
+			case !chosen:
+				list = append(list, arm+"=")
+			case arm != old:
+				list = append(list, old+"="+arm)
+			}
 		}
 	}
 	slices.Sort(list)
 	return slices.Compact(list), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
-
-func isTreatment(a experiment.PlannedArm) bool { return a.Role == experiment.Treatment }
 
 // planOf is the plan of a run; an empty one if it cannot be read.
 func planOf(dir string) (plan experiment.Plan) {
@@ -86,16 +79,15 @@ func planOf(dir string) (plan experiment.Plan) {
 	return plan
 }
 
-// arms are the names of the arms of a run that are wanted; none if there is no
-// such run, which the command itself will say.
-func arms(run []string, wanted func(experiment.PlannedArm) bool) []string {
+// arms are the names of the arms of a run that have one of the roles, or of all; none if
+// there is no such run, which the command itself will say.
+func arms(run []string, roles ...experiment.Role) (names []string) {
 	dir, err := runDir(run)
 	if err != nil {
 		return nil
 	}
-	var names []string
 	for _, a := range planOf(dir).Arms {
-		if wanted(a) {
+		if roles == nil || slices.Contains(roles, a.Role) {
 			names = append(names, a.Name)
 		}
 	}

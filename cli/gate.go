@@ -105,12 +105,9 @@ func (f *gateFlags) judge(ctx context.Context, s State, run *journal.Run, result
 	if info, err := os.Stat(f.against); err != nil || !info.IsDir() {
 		return nil, hintedUsage(fmt.Errorf("--against %s: not a directory", f.against), "it is a directory below which earlier runs are, such as runs")
 	}
-	runs, skipped, err := history.Read(ctx, f.against)
+	runs, skipped, err := readHistory(ctx, s, f.against)
 	if err != nil {
 		return nil, err
-	}
-	for _, skip := range skipped {
-		fmt.Fprintln(s.Stderr, "skipped "+skip.Directory+": "+skip.Reason)
 	}
 	h := history.New(runs, skipped, history.Options{})
 	growths, err := h.Growth(history.Of(run), f.anchor)

@@ -2,10 +2,12 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -82,7 +84,7 @@ func (f *historyFlags) check(alpha quantity.Percent) error {
 	return nil
 }
 
-// read finds and reads the runs, and names on stderr what it could not read.
+// read finds and reads the runs that are asked for.
 func (f *historyFlags) read(c *cobra.Command, s State, dirs []string) ([]*history.Run, []history.Skipped, error) {
 	for _, dir := range dirs {
 		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
@@ -92,12 +94,9 @@ func (f *historyFlags) read(c *cobra.Command, s State, dirs []string) ([]*histor
 	if len(dirs) == 0 {
 		dirs = []string{journal.DefaultRoot}
 	}
-	runs, skipped, err := history.Read(c.Context(), dirs...)
+	runs, skipped, err := readHistory(c.Context(), s, dirs...)
 	if err != nil {
 		return nil, nil, err
-	}
-	for _, skip := range skipped {
-		fmt.Fprintln(s.Stderr, "skipped "+skip.Directory+": "+skip.Reason)
 	}
 	names := map[string]bool{}
 	for _, r := range runs {
@@ -110,14 +109,19 @@ func (f *historyFlags) read(c *cobra.Command, s State, dirs []string) ([]*histor
 	case len(names) == 0:
 		return nil, nil, hintedUsage(fmt.Errorf("no run below %s", strings.Join(dirs, ", ")), "tare run makes one; or name a directory that holds runs")
 	case len(runs) == 0:
-		var known []string
-		for name := range names {
-			known = append(known, name)
-		}
-		slices.Sort(known)
+		known := slices.Sorted(maps.Keys(names))
 		return nil, nil, hintedUsage(fmt.Errorf("no run of experiment %q below %s", f.name, strings.Join(dirs, ", ")), "there are: %s", strings.Join(known, ", "))
 	}
 	return runs, skipped, nil
+}
+
+// readHistory reads the runs below directories, and names on stderr what it could not read.
+func readHistory(ctx context.Context, s State, dirs ...string) ([]*history.Run, []history.Skipped, error) {
+	runs, skipped, err := history.Read(ctx, dirs...)
+	for _, skip := range skipped {
+		fmt.Fprintln(s.Stderr, "skipped "+skip.Directory+": "+skip.Reason)
+	}
+	return runs, skipped, err
 }
 
 // show prints a history, or writes its page.
@@ -138,9 +142,7 @@ func historyOptions(h *history.History, page string) report.HistoryOptions {
 	o := report.HistoryOptions{Page: page, Reports: map[string]bool{}, Generated: time.Now()}
 	for _, e := range h.Experiments {
 		for _, r := range e.Runs {
-			if _, err := os.Stat(filepath.Join(r.Directory, reportFile)); err == nil {
-				o.Reports[r.Directory] = true
-			}
+			o.Reports[r.Directory] = exists(filepath.Join(r.Directory, reportFile))
 		}
 	}
 	return o

@@ -11,7 +11,6 @@ import (
 
 	"tare/analysis"
 	"tare/experiment"
-	"tare/experiment/factor"
 )
 
 func newPlan(s State) *cobra.Command {
@@ -146,15 +145,11 @@ func layerNames(a experiment.PlannedArm) string {
 	for _, l := range a.Layers {
 		names = append(names, l.Kind)
 	}
-	return strings.Join(names, ", ") + levels(a.Levels)
-}
-
-func levels(ls []factor.Level) string {
-	var s string
-	for _, l := range ls {
-		s += " " + l.String()
+	text := strings.Join(names, ", ")
+	for _, l := range a.Levels {
+		text += " " + l.String()
 	}
-	return s
+	return text
 }
 
 func headlines(c experiment.Cell) string {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -59,19 +60,16 @@ by rsvg-convert and by Chromium or Chrome, which tare doctor looks for.`,
 			if len(args) > 1 && to != "" {
 				return usage(fmt.Errorf("--to names one file, but %d runs are to be reported", len(args)))
 			}
-			if len(args) == 0 {
-				args = []string{""}
+			var flags *publishedFlags
+			if withTable {
+				flags = &table
 			}
-			for _, arg := range args {
-				var named []string
-				if arg != "" {
-					named = []string{arg}
-				}
-				var flags *publishedFlags
-				if withTable {
-					flags = &table
-				}
-				if err := reportRun(c.Context(), s, named, out, to, picture, flags); err != nil {
+			runs := slices.Collect(slices.Chunk(args, 1))
+			if len(runs) == 0 {
+				runs = [][]string{nil} // the newest
+			}
+			for _, run := range runs {
+				if err := reportRun(c.Context(), s, run, out, to, picture, flags); err != nil {
 					return err
 				}
 			}

@@ -51,31 +51,16 @@ var breaks = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n
 
 // Name shows the whole of a text on one line, white space other than the space
 // written out: what a file is called, or a command.
-func Name(s string) string {
-	if printableASCII(s) {
-		return s
-	}
-	return spelled(s, escape)
-}
+func Name(s string) string { return spelled(s, escape) }
 
 // Line makes one line of any text: runs of white space are one space, with none
 // at the ends.
 func Line(s string) string {
-	s = strings.Join(strings.Fields(withoutSequences(s)), " ")
-	if printableASCII(s) {
-		return s
-	}
-	return spelled(s, escape)
+	return spelled(strings.Join(strings.Fields(withoutSequences(s)), " "), escape)
 }
 
 // Lines keeps the lines of a text and its tabs.
-func Lines(s string) string {
-	if printableASCII(s) {
-		return s
-	}
-	s = breaks.Replace(withoutSequences(s))
-	return spelled(s, escapeInLines)
-}
+func Lines(s string) string { return spelled(breaks.Replace(withoutSequences(s)), escapeInLines) }
 
 // ellipsis stands for what was left out.
 const ellipsis = "…"
@@ -111,9 +96,6 @@ func leans(r rune) bool {
 // Printable says whether a text is one line that shows all there is in it, so
 // that it can be a name. Of white space it may hold the space only.
 func Printable(s string) bool {
-	if printableASCII(s) {
-		return true
-	}
 	odd := func(r rune) bool { return r != ' ' && unicode.IsSpace(r) }
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, odd) && spelled(s, escape) == s
 }
@@ -158,6 +140,9 @@ func escapeInJSON(dst []byte, r rune) []byte {
 }
 
 func spelled(s string, write func([]byte, rune) []byte) string {
+	if printableASCII(s) {
+		return s
+	}
 	safe, _ := spell(nil, []byte(s), 0, write)
 	return string(safe)
 }

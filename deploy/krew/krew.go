@@ -15,38 +15,29 @@ import (
 
 // Manifest is a plug-in in krew's words (krew.googlecontainertools.github.com/v1alpha2).
 type Manifest struct {
-	APIVersion string   `yaml:"apiVersion"`
-	Kind       string   `yaml:"kind"`
-	Metadata   Metadata `yaml:"metadata"`
-	Spec       Spec     `yaml:"spec"`
-}
-
-// Metadata names the plug-in.
-type Metadata struct {
-	Name string `yaml:"name"`
-}
-
-// Spec tells what it is and where it is had.
-type Spec struct {
-	Version          string     `yaml:"version"`
-	Homepage         string     `yaml:"homepage"`
-	ShortDescription string     `yaml:"shortDescription"`
-	Description      string     `yaml:"description"`
-	Caveats          string     `yaml:"caveats"`
-	Platforms        []Platform `yaml:"platforms"`
+	APIVersion string `yaml:"apiVersion"`
+	Kind       string `yaml:"kind"`
+	Metadata   struct {
+		Name string `yaml:"name"`
+	} `yaml:"metadata"`
+	Spec struct {
+		Version          string     `yaml:"version"`
+		Homepage         string     `yaml:"homepage"`
+		ShortDescription string     `yaml:"shortDescription"`
+		Description      string     `yaml:"description"`
+		Caveats          string     `yaml:"caveats"`
+		Platforms        []Platform `yaml:"platforms"`
+	} `yaml:"spec"`
 }
 
 // Platform is an archive for some systems.
 type Platform struct {
-	URI      string   `yaml:"uri"`
-	SHA256   string   `yaml:"sha256"`
-	Bin      string   `yaml:"bin"` // path of the program in the archive
-	Selector Selector `yaml:"selector"`
-}
-
-// Selector says for which systems.
-type Selector struct {
-	MatchLabels map[string]string `yaml:"matchLabels"`
+	URI      string `yaml:"uri"`
+	SHA256   string `yaml:"sha256"`
+	Bin      string `yaml:"bin"` // path of the program in the archive
+	Selector struct {
+		MatchLabels map[string]string `yaml:"matchLabels"`
+	} `yaml:"selector"`
 }
 
 // Fill writes a version, the address below which the archives will be, and the
@@ -72,12 +63,8 @@ func Check(name string, manifest []byte) (Manifest, error) {
 	if err := yaml.UnmarshalWithOptions(manifest, &m, yaml.Strict()); err != nil {
 		return m, err
 	}
-	var problems []error
-	require := func(ok bool, format string, args ...any) {
-		if !ok {
-			problems = append(problems, fmt.Errorf(format, args...))
-		}
-	}
+	var problems found
+	require := problems.unless
 	require(m.APIVersion == "krew.googlecontainertools.github.com/v1alpha2", "apiVersion is %q", m.APIVersion)
 	require(m.Kind == "Plugin", "kind is %q", m.Kind)
 	require(safeName.MatchString(name) && m.Metadata.Name == name, "the plug-in is called %q, not %q", m.Metadata.Name, name)
@@ -102,13 +89,17 @@ func Check(name string, manifest []byte) (Manifest, error) {
 	return m, errors.Join(problems...)
 }
 
-func (p Platform) problems() []error {
-	var problems []error
-	require := func(ok bool, format string, args ...any) {
-		if !ok {
-			problems = append(problems, fmt.Errorf(format, args...))
-		}
+// found are the problems of a manifest.
+type found []error
+
+func (f *found) unless(ok bool, format string, args ...any) {
+	if !ok {
+		*f = append(*f, fmt.Errorf(format, args...))
 	}
+}
+
+func (p Platform) problems() (problems found) {
+	require := problems.unless
 	u, err := url.Parse(p.URI)
 	require(err == nil && u.Scheme == "https" && u.Host != "", "uri %q is not an address of https", p.URI)
 	require(strings.HasSuffix(p.URI, ".tar.gz") || strings.HasSuffix(p.URI, ".zip"), "uri %q is not that of a .tar.gz or .zip", p.URI)
