@@ -47,13 +47,9 @@ func (d dressed) wrap(cmd testbed.Command) testbed.Command {
 // variable by which Tare knows what it was started for is set by env, behind a command
 // that may clear the environment, as many sandboxes do.
 func plain(cmd testbed.Command) (testbed.Command, error) {
-	var variables []string
-	for _, v := range cmd.Env {
-		if strings.HasPrefix(v, testbed.HelperVariable+"=") {
-			variables = append(variables, v)
-		}
-	}
-	if variables == nil {
+	others := func(v string) bool { return !strings.HasPrefix(v, testbed.HelperVariable+"=") }
+	variables := slices.DeleteFunc(slices.Clone(cmd.Env), others)
+	if len(variables) == 0 {
 		return cmd, nil
 	}
 	program := cmd.Args[0]

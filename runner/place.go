@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"tare/experiment"
@@ -53,7 +54,11 @@ func open(ctx context.Context, x *experiment.Expansion, arm int, bed testbed.Tes
 	if err := p.make(ctx, x.Layers[arm]); err != nil {
 		return nil, errors.Join(err, p.down(context.WithoutCancel(ctx)))
 	}
-	p.site = layer.Dress(site, p.active()...)
+	var active []*layer.Active
+	for _, u := range p.layers {
+		active = append(active, u.Active)
+	}
+	p.site = layer.Dress(site, active...)
 	p.absent = absentLayers(x, arm)
 	return p, nil
 }
@@ -111,23 +116,9 @@ func (p *place) shown(kind string, checks []layer.Check) error {
 	return nil
 }
 
-func (p *place) active() []*layer.Active {
-	var active []*layer.Active
-	for _, u := range p.layers {
-		active = append(active, u.Active)
-	}
-	return active
-}
-
 // switches lists the layers that cannot be on beside other arms.
 func (p *place) switches() []up {
-	var found []up
-	for _, u := range p.layers {
-		if u.Switch != nil {
-			found = append(found, u)
-		}
-	}
-	return found
+	return slices.DeleteFunc(slices.Clone(p.layers), func(u up) bool { return u.Switch == nil })
 }
 
 // before gathers the evidence that holds before a trial: the arm's layers are
@@ -170,8 +161,7 @@ func (p *place) after(ctx context.Context, result workload.Result) ([]layer.Chec
 // down takes the layers of a place down, the last one first.
 func (p *place) down(ctx context.Context) error {
 	var errs []error
-	for i := len(p.layers) - 1; i >= 0; i-- {
-		u := p.layers[i]
+	for _, u := range slices.Backward(p.layers) {
 		if u.Down == nil {
 			continue
 		}

@@ -63,7 +63,7 @@ func TestMethod(t *testing.T) {
 
 // What fails a requirement is named, and the result is not ok.
 func TestMissIsReported(t *testing.T) {
-	r := &row{noise: noises[0], rounds: 6, arms: 1, tallies: []tally{{n: 100, claims: 6}, {n: 100, missed: 7}, {n: 100}}}
+	r := &row{design: design{noise: noises[0], rounds: 6, arms: 1}, tallies: []tally{{n: 100, claims: 6}, {n: 100, missed: 7}, {n: 100}}}
 	var out bytes.Buffer
 	if report(&out, options{times: 100, rounds: roundCounts}, []*row{r}, nil, nil) {
 		t.Error("a miss passes")

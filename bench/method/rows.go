@@ -35,10 +35,7 @@ const (
 
 // row is one design at several true effects.
 type row struct {
-	noise     noise
-	rounds    int
-	precision float64 // 0: fixed rounds
-	arms      int
+	design
 
 	mu      sync.Mutex
 	tallies []tally // one for each of the first effects
@@ -57,20 +54,22 @@ func (r *row) name() string {
 	return fmt.Sprintf("%s-%d/%s", kind, r.rounds, r.noise.name)
 }
 
+func newRow(d design, effects int) *row { return &row{design: d, tallies: make([]tally, effects)} }
+
 func (o options) rows() []*row {
 	var list []*row
 	for _, precision := range []float64{0, precision, finePrecision} {
 		for _, kind := range noises {
 			for _, n := range o.rounds {
 				if precision != finePrecision || kind.name == "iid" && n <= 12 {
-					list = append(list, &row{noise: kind, rounds: n, precision: precision, arms: 1, tallies: make([]tally, len(effects))})
+					list = append(list, newRow(design{noise: kind, rounds: n, precision: precision, arms: 1}, len(effects)))
 				}
 			}
 		}
 	}
 	for _, kind := range noises {
 		for _, arms := range armCounts {
-			list = append(list, &row{noise: kind, rounds: manyRounds, arms: arms, tallies: make([]tally, 1)})
+			list = append(list, newRow(design{noise: kind, rounds: manyRounds, arms: arms}, 1))
 		}
 	}
 	return slices.DeleteFunc(list, func(r *row) bool { return !o.selected(r.name()) })
@@ -79,18 +78,24 @@ func (o options) rows() []*row {
 // schedule starts the row's experiments.
 func (r *row) schedule(tasks *errgroup.Group, o options) {
 	for e := range r.tallies {
-		effect := effects[e]
-		for first := 0; first < o.times; first += chunk {
-			tasks.Go(func() error {
-				rng := source(o.seed, fmt.Sprintf("%s %v %d", r.name(), effect, first))
-				d := design{noise: r.noise, rounds: r.rounds, precision: r.precision, arms: r.arms, effect: effect}
-				t, err := newLaboratory(d, rng).repeat(min(chunk, o.times-first))
-				r.mu.Lock()
-				defer r.mu.Unlock()
-				r.tallies[e].add(t)
-				return err
-			})
-		}
+		d := r.design
+		d.effect = effects[e]
+		o.inChunks(tasks, fmt.Sprintf("%s %v", r.name(), d.effect), func(times int, rng *rand.Rand) error {
+			t, err := newLaboratory(d, rng).repeat(times)
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.tallies[e].add(t)
+			return err
+		})
+	}
+}
+
+// inChunks starts experiments as tasks of at most a chunk, each with random numbers of its own.
+func (o options) inChunks(tasks *errgroup.Group, name string, simulate func(times int, rng *rand.Rand) error) {
+	for first := 0; first < o.times; first += chunk {
+		tasks.Go(func() error {
+			return simulate(min(chunk, o.times-first), source(o.seed, fmt.Sprintf("%s %d", name, first)))
+		})
 	}
 }
 
@@ -116,16 +121,13 @@ func (o options) sequentials() []sequentialRow {
 }
 
 func (r sequentialRow) schedule(tasks *errgroup.Group, o options) {
-	for first := 0; first < o.times; first += chunk {
-		tasks.Go(func() error {
-			rng := source(o.seed, fmt.Sprintf("sequential-%d/%s %d", r.n, r.noise.name, first))
-			t, err := sequential(r.noise, r.n, 0, min(chunk, o.times-first), rng)
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			r.tally.add(t)
-			return err
-		})
-	}
+	o.inChunks(tasks, fmt.Sprintf("sequential-%d/%s", r.n, r.noise.name), func(times int, rng *rand.Rand) error {
+		t, err := sequential(r.noise, r.n, 0, times, rng)
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.tally.add(t)
+		return err
+	})
 }
 
 // source is a generator of its own for every name.

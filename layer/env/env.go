@@ -20,12 +20,11 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
-	"time"
 
 	"tare/experiment"
 	"tare/experiment/environ"
 	"tare/layer"
+	"tare/layer/evidence"
 	"tare/testbed"
 )
 
@@ -116,9 +115,6 @@ type answer struct {
 	Value string `json:"value"` // or its SHA-256 in hex
 }
 
-// lookLimit is how long the process may take.
-const lookLimit = 20 * time.Second
-
 // look starts the process that reports variables, as a command under test at a place of
 // a site, in the layer's wrapper if there is one.
 func (c *Config) look(ctx context.Context, site testbed.Site, where testbed.Place) (map[string]answer, error) {
@@ -130,21 +126,15 @@ func (c *Config) look(ctx context.Context, site testbed.Site, where testbed.Plac
 	if err != nil {
 		return nil, err
 	}
-	var stdout, stderr bytes.Buffer
 	cmd := testbed.HelperAt(site, where, name)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.Subject = bytes.NewReader(text), &stdout, &stderr, true
-	ctx, cancel := context.WithTimeout(ctx, lookLimit)
-	defer cancel()
-	process, err := site.Start(ctx, where, cmd)
+	cmd.Stdin, cmd.Subject = bytes.NewReader(text), true
+	out, err := evidence.Output(ctx, site, where, cmd, evidence.Limit)
 	if err != nil {
 		return nil, fmt.Errorf("look at the environment of a command under test: %w", err)
 	}
-	if _, err := process.Wait(); err != nil {
-		return nil, fmt.Errorf("look at the environment of a command under test: %w: %s", err, strings.TrimSpace(stderr.String()))
-	}
 	seen := map[string]answer{}
-	if err := json.Unmarshal(stdout.Bytes(), &seen); err != nil {
-		return nil, fmt.Errorf("look at the environment of a command under test: it answered %d bytes that are not JSON: %w", stdout.Len(), err)
+	if err := json.Unmarshal([]byte(out), &seen); err != nil {
+		return nil, fmt.Errorf("look at the environment of a command under test: it answered %d bytes that are not JSON: %w", len(out), err)
 	}
 	return seen, nil
 }
@@ -174,36 +164,22 @@ func hash(value string) string {
 // check compares what was seen with the value that the layer gives, which must
 // be there when the layer is on and must not when it is off.
 func (c *Config) check(n, value string, seen answer, on bool) layer.Check {
-	hidden := c.Set.Hidden(n)
-	called := "the value given" // what a hidden value is called
-	if _, referred := c.Set.Referred(n); referred {
-		called = "the value of " + c.Set[n]
+	want, expected, observed := value, fmt.Sprintf("%q", value), fmt.Sprintf("%q", seen.Value)
+	if c.Set.Hidden(n) {
+		want, expected, observed = hash(value), "the value given", "that value"
+		if _, referred := c.Set.Referred(n); referred {
+			expected = "the value of " + c.Set[n]
+		}
 	}
-	want := value
-	if hidden {
-		want = hash(value)
+	if !on {
+		expected = "not " + expected
 	}
 	same := seen.Set && seen.Value == want
-	k := layer.Check{Layer: name, Name: "variable " + n, OK: same == on}
-	switch {
-	case hidden && on:
-		k.Expected = called
-	case on:
-		k.Expected = fmt.Sprintf("%q", value)
-	case hidden:
-		k.Expected = "not " + called
-	default:
-		k.Expected = fmt.Sprintf("not %q", value)
-	}
 	switch {
 	case !seen.Set:
-		k.Observed = "not set"
+		observed = "not set"
 	case !same: // it comes from elsewhere and is nobody's business
-		k.Observed = "another value"
-	case hidden:
-		k.Observed = "that value"
-	default:
-		k.Observed = fmt.Sprintf("%q", seen.Value)
+		observed = "another value"
 	}
-	return k
+	return layer.Check{Layer: name, Name: "variable " + n, Expected: expected, Observed: observed, OK: same == on}
 }

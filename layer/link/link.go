@@ -44,11 +44,15 @@ func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) 
 	if err != nil {
 		return nil, err
 	}
-	a := &active{site: on, rate: c.Rate.One()}
-	if err := on.Shape(float64(a.rate)); err != nil {
-		return nil, fmt.Errorf("set the wire to %s: %w", a.rate, err)
+	rate := c.Rate.One()
+	if err := on.Shape(float64(rate)); err != nil {
+		return nil, fmt.Errorf("set the wire to %s: %w", rate, err)
 	}
-	return &layer.Active{Before: a.before, After: a.after, Down: a.down}, nil
+	return &layer.Active{
+		Before: func(context.Context, testbed.Site) ([]layer.Check, error) { return on.check(rate) },
+		After:  func(context.Context, layer.Did) ([]layer.Check, error) { return on.check(rate) }, // in force until the end
+		Down:   on.reset,
+	}, nil
 }
 
 // ProveOff reads back that the wire has the testbed's rate. Where the arm has a rate
@@ -98,26 +102,10 @@ func (w wire) check(want quantity.Rate) ([]layer.Check, error) {
 	}}, nil
 }
 
-// active is a wire at the layer's rate.
-type active struct {
-	site wire
-	rate quantity.Rate
-}
-
-// before reads the rate back from the kernel.
-func (a *active) before(context.Context, testbed.Site) ([]layer.Check, error) {
-	return a.site.check(a.rate)
-}
-
-// after reads it again: it was in force until the end.
-func (a *active) after(context.Context, layer.Did) ([]layer.Check, error) {
-	return a.site.check(a.rate)
-}
-
-// down gives the wire the testbed's rate again.
-func (a *active) down(context.Context) error {
-	rate := quantity.Rate(a.site.LinkRate())
-	if err := a.site.Shape(float64(rate)); err != nil {
+// reset gives the wire the testbed's rate again.
+func (w wire) reset(context.Context) error {
+	rate := quantity.Rate(w.LinkRate())
+	if err := w.Shape(float64(rate)); err != nil {
 		return fmt.Errorf("set the wire back to %s: %w", rate, err)
 	}
 	return nil
