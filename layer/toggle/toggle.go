@@ -212,5 +212,6 @@ func (c *Config) operate(ctx context.Context, site testbed.Site) (*operator, err
 	if err != nil {
 		return nil, err
 	}
-	return &operator{config: c, site: site, values: values, env: append(environ.Assignments(env), environ.Assignments(values)...)}, nil
+	assignments := append(environ.Assignments(env), environ.Assignments(values)...)
+	return &operator{config: c, site: site, values: values, env: assignments}, nil
 }
