@@ -32,14 +32,11 @@ func between(p *packages.Package) arrows {
 			return true
 		})
 	}
-	return arrows{count: edges(uses), up: upward(uses)}
-}
-
-func edges(uses map[string]map[string]bool) (n int) {
+	all := arrows{up: upward(uses)}
 	for _, to := range uses {
-		n += len(to)
+		all.count += len(to)
 	}
-	return n
+	return all
 }
 
 // upward is the number of arrows that run against the order which the heuristic of

@@ -43,11 +43,7 @@ type room struct {
 
 // load reads the packages of the module at dir with the types of their own code.
 func load(dir string) ([]*packages.Package, error) {
-	config := &packages.Config{
-		Dir: dir,
-		Mode: packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedSyntax |
-			packages.NeedTypes | packages.NeedTypesInfo | packages.NeedImports | packages.NeedModule | packages.NeedExportFile,
-	}
+	config := &packages.Config{Dir: dir, Mode: packages.LoadSyntax | packages.NeedModule}
 	list, err := packages.Load(config, "./...")
 	if err != nil {
 		return nil, err

@@ -65,7 +65,7 @@ func (c *Config) look(ctx context.Context, s *kube.Site, nodes map[string]*corev
 		if v.facts, err = s.Facts(ctx, place); err != nil {
 			return nil, fmt.Errorf("what pod %s sees of itself: %w", v.pod.Name, err)
 		}
-		if c.looksAtNodes() {
+		if len(c.NodeSelector) > 0 || len(c.RuntimeClass) > 0 { // the proofs compare the pod with its node
 			if v.node, err = node(ctx, s, v.pod.Spec.NodeName, nodes); err != nil {
 				return nil, err
 			}
@@ -73,11 +73,6 @@ func (c *Config) look(ctx context.Context, s *kube.Site, nodes map[string]*corev
 		sights = append(sights, v)
 	}
 	return sights, nil
-}
-
-// looksAtNodes says whether the proofs compare pods with their nodes.
-func (c *Config) looksAtNodes() bool {
-	return len(c.NodeSelector) > 0 || len(c.RuntimeClass) > 0
 }
 
 func node(ctx context.Context, s *kube.Site, name string, known map[string]*corev1.Node) (*corev1.Node, error) {
