@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -115,12 +116,7 @@ func (n Needs) And(o Needs) Needs {
 	if n.Volume == nil || o.Volume != nil && o.Volume.Size > n.Volume.Size {
 		n.Volume = o.Volume
 	}
-	if n.Image == "" {
-		n.Image = o.Image
-	}
-	if n.Only == "" {
-		n.Only = o.Only
-	}
+	n.Image, n.Only = cmp.Or(n.Image, o.Image), cmp.Or(n.Only, o.Only)
 	n.UsesVolume = n.UsesVolume || o.UsesVolume
 	for _, p := range o.PodSecurity {
 		if !slices.Contains(n.PodSecurity, p) {

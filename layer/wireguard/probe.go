@@ -19,14 +19,11 @@ func probe(ctx context.Context) []testbed.Finding {
 }
 
 func find(ctx context.Context, which Implementation) testbed.Finding {
-	f := testbed.Finding{Name: string(which), Status: testbed.Works}
 	detail, err := try(ctx, which)
-	if err == nil {
-		f.Detail = detail
-		return f
+	if err != nil {
+		return testbed.Finding{Name: string(which), Status: testbed.Refused, Detail: err.Error(), Hint: hint(err)}
 	}
-	f.Status, f.Detail, f.Hint = testbed.Refused, err.Error(), hint(err)
-	return f
+	return testbed.Finding{Name: string(which), Status: testbed.Works, Detail: detail}
 }
 
 // try puts the tunnel up and takes it down again, and says what it was.
