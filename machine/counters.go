@@ -83,12 +83,17 @@ func thermalEvents(sys fs.FS) int {
 }
 
 // loadAverage gives the three load averages, or zeros.
-func loadAverage(files procfs.FS) [3]float64 {
-	load, err := files.LoadAvg()
+func loadAverage(files procfs.FS) (load [3]float64) {
+	told, err := files.LoadAvg()
 	if err != nil {
-		return [3]float64{}
+		return load
 	}
-	return [3]float64{load.Load1, load.Load5, load.Load15}
+	for i, v := range []float64{told.Load1, told.Load5, told.Load15} {
+		if v >= 0 && !math.IsInf(v, 0) {
+			load[i] = v
+		}
+	}
+	return load
 }
 
 // maxText bounds what is taken from a file of /proc or /sys.

@@ -1,15 +1,13 @@
 package kube
 
 import (
+	"context"
+	"fmt"
+	"hash/fnv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-
-	"context"
-	"fmt"
-	"hash/fnv"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"tare/experiment"

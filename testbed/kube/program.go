@@ -3,9 +3,8 @@ package kube
 import (
 	"context"
 	"errors"
-	"time"
-
 	"sync"
+	"time"
 
 	"tare/testbed"
 	"tare/testbed/kube/accounting"

@@ -12,8 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"tare/safetext"
-
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -28,6 +26,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"tare/experiment"
+	"tare/safetext"
 )
 
 // inCluster is the context of a Tare that runs in a pod without a kubeconfig.

@@ -13,12 +13,11 @@ package inventory
 import (
 	"crypto/rand"
 	"encoding/hex"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"os"
 	"path/filepath"
 	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"tare/testbed/kube/cluster"
 )
