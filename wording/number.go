@@ -44,8 +44,11 @@ func thousands(s string) string {
 	if rest, ok := strings.CutPrefix(s, "-"); ok {
 		return MinusSign + thousands(rest)
 	}
-	whole, _, _ := strings.Cut(s, ".")
-	for i := len(whole) - 3; i > 0; i -= 3 {
+	whole := strings.IndexByte(s, '.')
+	if whole < 0 {
+		whole = len(s)
+	}
+	for i := whole - 3; i > 0; i -= 3 {
 		s = s[:i] + "," + s[i:]
 	}
 	return s
@@ -134,7 +137,7 @@ func share(v float64) string {
 }
 
 func TrimZeros(s string) string {
-	if !strings.Contains(s, ".") {
+	if !strings.ContainsRune(s, '.') {
 		return s
 	}
 	return strings.TrimRight(strings.TrimRight(s, "0"), ".")
