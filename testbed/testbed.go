@@ -88,10 +88,11 @@ type Usage struct {
 	User   time.Duration `json:"user"`
 	System time.Duration `json:"system"`
 	Wall   time.Duration `json:"wall"`
-	MaxRSS int64         `json:"maxRSS"` // peak resident memory, bytes
-	// Unavailable says that CPU time or memory is not known, and zero here: a sandbox counts
-	// by a clock of its own, or a small program ended before anybody could look at its
-	// memory. Its name in stored runs is an older one.
+	// MaxRSS is the peak of resident memory in bytes; 0 where it is not known, as of a
+	// small program that ended before anybody could look.
+	MaxRSS int64 `json:"maxRSS"`
+	// Unavailable says that CPU time and memory are not known, and zero here: a sandbox counts
+	// by a clock of its own. Its name in stored runs is an older one.
 	Unavailable bool `json:"untold,omitempty"`
 }
 

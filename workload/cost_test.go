@@ -28,6 +28,8 @@ func TestCost(t *testing.T) {
 			"tcp-cpu": 3.5, "tcp-cpu-client": 1, "tcp-cpu-server": 2, "tcp-cpu-layer": 0.5, "tcp-cpu-machine": 5, "tcp-memory-client": 10, "tcp-memory-server": 20}, nil, ""},
 		{"one part in a sandbox", map[string]testbed.Usage{"client": client, "server": {Wall: time.Second, Unavailable: true}}, 2, map[string]float64{
 			"tcp-cpu-client": 1, "tcp-cpu-layer": 0.5, "tcp-cpu-machine": 5, "tcp-memory-client": 10}, []string{"tcp-cpu-server", "tcp-memory-server", "tcp-cpu"}, ""},
+		{"memory that nobody saw", map[string]testbed.Usage{"client": client, "server": {User: 4 * time.Second}}, 2, map[string]float64{
+			"tcp-cpu": 3.5, "tcp-cpu-client": 1, "tcp-cpu-server": 2, "tcp-cpu-layer": 0.5, "tcp-cpu-machine": 5, "tcp-memory-client": 10}, []string{"tcp-memory-server"}, ""},
 		{"a part is missing", map[string]testbed.Usage{"client": client}, 2, nil, nil, "no usage of the server"},
 		{"no work", nil, 0, nil, nil, "no work done: 0 Gbit"},
 	} {

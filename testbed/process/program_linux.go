@@ -153,7 +153,6 @@ func (p *Program) account() {
 		p.peak.Ended(o.Maxrss*1024, 0)
 	}
 	u.MaxRSS = p.peak.Bytes()
-	u.Unavailable = u.MaxRSS == 0 // it ended before anybody could look, and the kernel's figure says nothing
 }
 
 // Signal kills the process group unless its leader has ended already: then its id may
