@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"tare/testbed/kube/agent/cgroup"
@@ -34,8 +35,10 @@ type Server struct {
 
 	programs process.Keeper
 
+	serial atomic.Int64 // of the programs
+
+	// mu may be held while that of a tenant is taken, and not the other way round.
 	mu      sync.Mutex
-	serial  int
 	tenants map[string]*tenant // by the name of the client's session
 	conns   map[net.Conn]bool
 	ended   bool

@@ -186,10 +186,7 @@ func (t *tenant) drop(name string) {
 // newProgram makes a program that is not started yet. Its directory and mark have
 // names of the agent's own, whatever the client calls it.
 func (s *Server) newProgram() *program {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.serial++
-	number := strconv.Itoa(s.serial)
+	number := strconv.FormatInt(s.serial.Add(1), 10)
 	return &program{
 		server: s, mark: s.instance + "-" + number, dir: filepath.Join(s.Dir, programsDir, number),
 		forked: make(chan struct{}), done: make(chan struct{}),
