@@ -13,7 +13,7 @@ export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 
 RELEASES ?= https://releases.example.invalid/tare
 ARCHES  ?= amd64 arm64
 SYSTEMS ?= darwin windows
-STATIC  := -buildvcs=false -trimpath -ldflags "-s -w -X tare/cli.version=$(VERSION)"
+STATIC  := -buildvcs=false -trimpath -ldflags "-s -w -X tare/version.version=$(VERSION)"
 
 .PHONY: demo demo-cluster check test test-cluster build static elsewhere man dist image image-lock tools consumers lint fuzz bench truth cluster cluster-down clean
 
@@ -26,7 +26,7 @@ demo-cluster: cluster build image ## The same on a two-node Kubernetes, as root:
 	@echo "The cluster is still up; make cluster-down takes it down."
 
 build: ## Build the static binary bin/tare, and its link bin/kubectl-tare.
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-X tare/cli.version=$(VERSION)" -o $(BIN) .
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-X tare/version.version=$(VERSION)" -o $(BIN) .
 	@ln -sf tare bin/kubectl-tare
 	@cp deploy/krew/kubectl_complete-tare bin/
 
@@ -40,10 +40,10 @@ test-cluster: ## The tests of the test cluster itself (2 minutes), as root.
 	@test/cluster/install
 	cd test/cluster && $(GO) test -timeout 40m ./...
 
-static: # Tare for Linux on all ARCHES, as it is released.
+static: # Tare for Linux on all ARCHES, as it is released, and what its pods run.
 	@for arch in $(ARCHES); do \
 	  echo "building tare for linux/$$arch"; \
-	  GOOS=linux GOARCH=$$arch CGO_ENABLED=0 $(GO) build $(STATIC) -o bin/linux-$$arch/tare . || exit 1; \
+	  GOOS=linux GOARCH=$$arch CGO_ENABLED=0 $(GO) build $(STATIC) -o bin/linux-$$arch/ . ./cmd/tare-agent || exit 1; \
 	done
 
 man: ## Write a manual page for each command to dist/man.
@@ -61,7 +61,7 @@ dist: static elsewhere man ## Write release archives, Debian packages and krew's
 	  $(foreach system,linux $(SYSTEMS),$(foreach arch,$(ARCHES),-tare $(system)-$(arch)=bin/$(system)-$(arch)/tare)) dist
 
 image: static ## Build the container image for all ARCHES: bin/image.tar, which bin/cluster load, ctr, docker and skopeo read.
-	cd image && $(GO) run . build $(foreach arch,$(ARCHES),-tare $(arch)=../bin/linux-$(arch)/tare) \
+	cd image && $(GO) run . build $(foreach arch,$(ARCHES),-tare $(arch)=../bin/linux-$(arch)) \
 	  -version $(VERSION) -revision "$(REVISION)" $(IMAGE_FLAGS) ../bin/image.tar
 
 image-lock: ## Pin the newest packages of Debian for the image.

@@ -15,6 +15,7 @@ import (
 	"tare/testbed/kube"
 	"tare/testbed/kube/placement"
 	"tare/testbed/local"
+	"tare/version"
 )
 
 // bed is the testbed of a run with what goes with it.
@@ -32,7 +33,7 @@ func openBed(x *experiment.Expansion, j *journal.Journal, say func(string)) (*be
 		if err != nil {
 			return nil, err
 		}
-		k, err := kube.New(kube.Options{Version: Version(), Run: dir, Resumed: j.Session() > 1, Host: host, Say: say})
+		k, err := kube.New(kube.Options{Version: version.String(), Run: dir, Resumed: j.Session() > 1, Host: host, Say: say})
 		if err != nil {
 			return nil, err
 		}

@@ -15,6 +15,7 @@ import (
 	"tare/testbed/kube/cluster"
 	"tare/testbed/kube/inventory"
 	"tare/testbed/local"
+	"tare/version"
 )
 
 func newClean(s State) *cobra.Command {
@@ -132,7 +133,7 @@ func (l *leftOnCluster) clean(ctx context.Context, s State, dirs []string, dry b
 	if len(dirs) > 0 {
 		return hintedUsage(fmt.Errorf("%s is a directory of this machine, and a cluster is to be cleaned", dirs[0]), "clean one after the other: tare clean %s", dirs[0])
 	}
-	o := cluster.Options{Kubeconfig: l.kubeconfig, Version: Version(), Say: func(line string) { fmt.Fprintln(s.Stderr, safetext.Name(line)) }}
+	o := cluster.Options{Kubeconfig: l.kubeconfig, Version: version.String(), Say: func(line string) { fmt.Fprintln(s.Stderr, safetext.Name(line)) }}
 	left, bad := inventory.Left(ctx, o, l.context, l.namespace) // what was found counts beside an error
 	found := 0
 	for _, one := range left {

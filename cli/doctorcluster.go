@@ -11,6 +11,7 @@ import (
 	"tare/safetext"
 	"tare/testbed"
 	"tare/testbed/kube"
+	"tare/version"
 )
 
 // optionKind is the kind of part that an experiment can do without.
@@ -45,7 +46,7 @@ func examineCluster(ctx context.Context, x *experiment.Experiment, name string) 
 			return nil, usage(err)
 		}
 	}
-	bed, err := kube.New(kube.Options{Version: Version()})
+	bed, err := kube.New(kube.Options{Version: version.String()})
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +96,7 @@ func wishOf(x *experiment.Experiment, context string) (wish, error) {
 	if context != "" {
 		k.Context = context
 	}
-	e, err := experiment.Expand(x, Version())
+	e, err := experiment.Expand(x, version.String())
 	if err != nil {
 		return wish{}, err
 	}

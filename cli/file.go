@@ -12,6 +12,7 @@ import (
 	"tare/catalog"
 	"tare/examples"
 	"tare/experiment"
+	"tare/version"
 )
 
 // maxFile bounds the size of an experiment file.
@@ -76,7 +77,7 @@ func (o overrides) expand(s State, name string) (*experiment.Experiment, *experi
 	if err := o.apply(x); err != nil {
 		return nil, nil, nil, err
 	}
-	expansion, err := experiment.Expand(x, Version())
+	expansion, err := experiment.Expand(x, version.String())
 	if err != nil {
 		return nil, nil, nil, usage(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"tare/experiment/quantity"
 	"tare/experiment/strictyaml"
 	"tare/importer"
+	"tare/version"
 )
 
 // options makes the import of the command line.
@@ -36,7 +37,7 @@ func (f *importFlags) options(args []string, s State) (importer.Options, error) 
 		o.Name = o.Format.Name
 	}
 	o.Baseline, o.Headline, o.Strict, o.NoRaw = f.baseline, f.headline, f.strict, f.noRaw
-	o.Version, o.Power = Version(), 0.80
+	o.Version, o.Power = version.String(), 0.80
 	if o.Limits.Errors, err = limit("errors", f.errors); err != nil {
 		return o, err
 	}

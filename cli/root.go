@@ -3,42 +3,14 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"tare/experiment/strictyaml"
+	"tare/version"
 )
-
-// version is set by the linker in a release; otherwise the build information
-// tells.
-var version = ""
-
-// Version is the version of this build.
-func Version() string {
-	if version != "" {
-		return version
-	}
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	revision, dirty := "", ""
-	for _, s := range info.Settings {
-		switch {
-		case s.Key == "vcs.revision" && len(s.Value) >= 12:
-			revision = s.Value[:12]
-		case s.Key == "vcs.modified" && s.Value == "true":
-			dirty = "-dirty"
-		}
-	}
-	if revision == "" {
-		return "devel"
-	}
-	return "devel-" + revision + dirty
-}
 
 // Root is the tree of commands, for what runs or describes them.
 func Root(s State) *cobra.Command {
@@ -52,7 +24,7 @@ on, paired intervals, and a verdict for every metric.
   tare run examples/quickstart.yaml     carry out an experiment
   tare show                             what the last run says
   tare doctor                           what works on this machine`,
-		Version:       Version(),
+		Version:       version.String(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          noSuchCommand,
@@ -64,7 +36,7 @@ on, paired intervals, and a verdict for every metric.
 	root.SetFlagErrorFunc(wrongFlag)
 	root.AddCommand(
 		newRun(s), newResume(s), newPlan(s), newValidate(s), newShow(s), newReport(s), newGate(s),
-		newImport(s), newHistory(s), newCompare(s), newExport(s), newDoctor(s), newList(s), newClean(s), newAgent(s),
+		newImport(s), newHistory(s), newCompare(s), newExport(s), newDoctor(s), newList(s), newClean(s),
 	)
 	for _, c := range root.Commands() {
 		markUsage(c)

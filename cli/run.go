@@ -20,6 +20,7 @@ import (
 	"tare/journal"
 	"tare/machine"
 	"tare/runner"
+	"tare/version"
 )
 
 func newRun(s State) *cobra.Command {
@@ -150,12 +151,12 @@ func replan(dir string) (*experiment.Experiment, *experiment.Expansion, error) {
 		return nil, nil, err
 	}
 	x.Design.Seed = &run.Plan.Seed
-	expansion, err := experiment.Expand(x, Version())
+	expansion, err := experiment.Expand(x, version.String())
 	if err != nil {
 		return nil, nil, err
 	}
 	if !samePlan(&expansion.Plan, run.Plan) {
-		return nil, nil, fmt.Errorf("%s: this version of tare (%s) expands experiment.yaml to other arms, cells or parameters than plan.json holds; resume it with the version that made it, and experiment.yaml as it was", dir, Version())
+		return nil, nil, fmt.Errorf("%s: this version of tare (%s) expands experiment.yaml to other arms, cells or parameters than plan.json holds; resume it with the version that made it, and experiment.yaml as it was", dir, version.String())
 	}
 	expansion.Plan = *run.Plan
 	return x, expansion, nil
@@ -248,5 +249,5 @@ func environment(ctx context.Context, x *experiment.Expansion) *machine.Environm
 	for _, cell := range x.Cells {
 		add(cell.Workload.Declare())
 	}
-	return machine.Describe(ctx, Version(), tools)
+	return machine.Describe(ctx, version.String(), tools)
 }

@@ -31,12 +31,12 @@ type builder struct {
 	newer    bool
 	version  string
 	revision string
-	binaries []binary
+	binaries []binaries
 	log      io.Writer
 }
 
-// binary is tare for one architecture.
-type binary struct{ arch, file string }
+// binaries are Tare's own programs for one architecture, in a directory.
+type binaries struct{ arch, dir string }
 
 // archive writes the image for all the binaries' architectures.
 func (b *builder) archive(ctx context.Context, file string, out io.Writer) error {
@@ -46,7 +46,7 @@ func (b *builder) archive(ctx context.Context, file string, out io.Writer) error
 	}
 	defer os.RemoveAll(work)
 	// The machine's own architecture comes first: see oci.Write.
-	slices.SortStableFunc(b.binaries, func(x, y binary) int {
+	slices.SortStableFunc(b.binaries, func(x, y binaries) int {
 		return cmp.Compare(foreign(x.arch), foreign(y.arch))
 	})
 	var images []oci.Image
@@ -113,14 +113,18 @@ func (b *builder) rootfs(ctx context.Context, dir string) error {
 	return t.Install(dir)
 }
 
-func (b binary) tree() (tree.Tree, error) {
-	content, err := os.ReadFile(b.file)
-	if err != nil {
-		return nil, err
-	}
-	t, err := tareTree(content, b.arch)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", b.file, err)
+func (b binaries) tree() (tree.Tree, error) {
+	t := tree.Tree{}
+	for _, name := range own {
+		file := filepath.Join(b.dir, name)
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		if err := static(content, b.arch); err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		t[programsDir+name] = tree.File{Mode: 0o755, Content: content}
 	}
 	return t, nil
 }

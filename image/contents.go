@@ -20,8 +20,10 @@ import (
 const (
 	reference  = "tare:latest"
 	user       = "65532:65532" // the user "nonroot" of other minimal images
-	entrypoint = "/usr/bin/tare"
-	searchPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+	entrypoint = programsDir + "tare"
+	// Tare's own programs are there: the command line, and what its pods run.
+	programsDir = "/usr/bin/"
+	searchPath  = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 )
 
 // wanted are the packages whose programs are in the image; base-files is for
@@ -144,22 +146,24 @@ func usedNames(t tree.Tree) map[string]bool {
 // machines are the architectures in the words of ELF.
 var machines = map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}
 
-// tareTree is what Tare itself adds: a static binary, which must be for the
-// architecture that it is said to be for.
-func tareTree(binary []byte, arch string) (tree.Tree, error) {
-	f, err := elf.NewFile(bytes.NewReader(binary))
+// own are the programs that Tare itself adds.
+var own = []string{"tare", "tare-agent"}
+
+// static says whether a program is a static one for the architecture.
+func static(program []byte, arch string) error {
+	f, err := elf.NewFile(bytes.NewReader(program))
 	if err != nil {
-		return nil, fmt.Errorf("not a program for Linux: %w", err)
+		return fmt.Errorf("not a program for Linux: %w", err)
 	}
 	if f.Machine != machines[arch] {
-		return nil, fmt.Errorf("a program for %s, not for %s", f.Machine, arch)
+		return fmt.Errorf("a program for %s, not for %s", f.Machine, arch)
 	}
 	for _, p := range f.Progs {
 		if p.Type == elf.PT_INTERP {
-			return nil, errors.New("it is linked dynamically: build it with CGO_ENABLED=0")
+			return errors.New("it is linked dynamically: build it with CGO_ENABLED=0")
 		}
 	}
-	return tree.Tree{entrypoint: {Mode: 0o755, Content: binary}}, nil
+	return nil
 }
 
 // config is what a container starts from.

@@ -55,28 +55,30 @@ func newTestBuilder(t *testing.T) *builder {
 	return b
 }
 
-// program compiles a small static program for an architecture.
-func program(t *testing.T, arch string) binary {
+// compiled is a small static program for an architecture in place of each of
+// Tare's.
+func compiled(t *testing.T, arch string) binaries {
 	t.Helper()
 	dir := t.TempDir()
 	source := filepath.Join(dir, "main.go")
 	if err := os.WriteFile(source, []byte("package main\n\nfunc main() { println(\"tare stands here\") }\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join(dir, "tare-"+arch)
-	cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w -buildid=", "-o", file, source)
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
+	for _, name := range own {
+		cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w -buildid=", "-o", filepath.Join(dir, name), source)
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("go build: %v\n%s", err, out)
+		}
 	}
-	return binary{arch: arch, file: file}
+	return binaries{arch: arch, dir: dir}
 }
 
 func TestImage(t *testing.T) {
 	b := newTestBuilder(t)
 	b.version, b.revision = "v1.2.3", "abc"
 	for _, arch := range architectures {
-		b.binaries = append(b.binaries, program(t, arch))
+		b.binaries = append(b.binaries, compiled(t, arch))
 	}
 	file := filepath.Join(t.TempDir(), "image.tar")
 	var out bytes.Buffer
@@ -118,7 +120,7 @@ $`)
 		t.Error(diff)
 	}
 
-	b.binaries = slices.DeleteFunc(b.binaries, func(one binary) bool { return one.arch != runtime.GOARCH })
+	b.binaries = slices.DeleteFunc(b.binaries, func(one binaries) bool { return one.arch != runtime.GOARCH })
 	root := filepath.Join(t.TempDir(), "rootfs")
 	if err := b.rootfs(t.Context(), root); err != nil {
 		t.Fatal(err)
@@ -201,6 +203,7 @@ func runInside(t *testing.T, root string) {
 		want string
 	}{
 		{[]string{"/usr/bin/tare"}, "tare stands here"},
+		{[]string{"/usr/bin/tare-agent"}, "tare stands here"},
 		{[]string{"/usr/bin/iperf3", "--version"}, "iperf 3."},
 		{[]string{"/usr/bin/fio", "--version"}, "fio-3."},
 		{[]string{"/bin/sh", "-c", "id -un; pwd; ls -d /tmp"}, "tare\n/\n/tmp\n"},
@@ -271,25 +274,22 @@ func TestLockNamesWanted(t *testing.T) {
 	}
 }
 
-func TestTareTreeRefuses(t *testing.T) {
-	own, err := os.ReadFile(program(t, "arm64").file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, err := tareTree(own, "arm64"); err != nil || len(got["/usr/bin/tare"].Content) != len(own) {
+func TestForeignProgramsAreRefused(t *testing.T) {
+	arm := compiled(t, "arm64")
+	if got, err := arm.tree(); err != nil || len(got["/usr/bin/tare"].Content) == 0 || len(got["/usr/bin/tare-agent"].Content) == 0 {
 		t.Errorf("arm64: %v", err)
 	}
-	if _, err := tareTree(own, "amd64"); err == nil || err.Error() != "a program for EM_AARCH64, not for amd64" {
+	if _, err := (binaries{arch: "amd64", dir: arm.dir}).tree(); err == nil || !strings.HasSuffix(err.Error(), "/tare: a program for EM_AARCH64, not for amd64") {
 		t.Errorf("arm64 for amd64: %v", err)
 	}
-	if _, err := tareTree([]byte("MZ, a program for another system"), "amd64"); err == nil || !strings.HasPrefix(err.Error(), "not a program for Linux: ") {
+	if err := static([]byte("MZ, a program for another system"), "amd64"); err == nil || !strings.HasPrefix(err.Error(), "not a program for Linux: ") {
 		t.Errorf("another system's: %v", err)
 	}
 	shell, err := os.ReadFile("/bin/sh")
 	if err != nil {
 		t.Skip(err)
 	}
-	if _, err := tareTree(shell, runtime.GOARCH); err == nil || err.Error() != "it is linked dynamically: build it with CGO_ENABLED=0" {
+	if err := static(shell, runtime.GOARCH); err == nil || err.Error() != "it is linked dynamically: build it with CGO_ENABLED=0" {
 		t.Errorf("the shell: %v", err)
 	}
 }

@@ -1,6 +1,6 @@
 // Command image builds Tare's container image, for several platforms, without
 // a daemon and without a registry: packages of Debian that packages.lock pins,
-// and the tare binary on top. docs/cluster.md tells how to use it.
+// and Tare's own programs on top. docs/cluster.md tells how to use it.
 package main
 
 import (
@@ -21,12 +21,13 @@ import (
 
 const usage = `usage: image COMMAND
 
-  build -tare ARCH=FILE... [-version V] [-revision R] [-newer] ARCHIVE
+  build -tare ARCH=DIR... [-version V] [-revision R] [-newer] ARCHIVE
              write an OCI archive with the image for each architecture
-  rootfs -tare ARCH=FILE [-newer] DIRECTORY
+  rootfs -tare ARCH=DIR [-newer] DIRECTORY
              write the files of the image below a directory that does not exist
   lock       pin the newest packages for amd64 and arm64 in packages.lock
 
+  -tare      a directory with tare and tare-agent for the architecture
   -newer     where Debian no longer has a pinned version, say so and take the newest
 `
 
@@ -62,7 +63,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags.BoolVar(&b.newer, "newer", false, "")
 	flags.StringVar(&b.version, "version", "devel", "")
 	flags.StringVar(&b.revision, "revision", "", "")
-	flags.Func("tare", "", b.addBinary)
+	flags.Func("tare", "", b.addBinaries)
 	if err := flags.Parse(args[1:]); err != nil {
 		return fmt.Errorf("%w: %w", errUsage, err)
 	}
@@ -109,12 +110,12 @@ func cacheDir() (string, error) {
 	return dir, os.MkdirAll(dir, 0o755)
 }
 
-// addBinary takes ARCH=FILE.
-func (b *builder) addBinary(value string) error {
-	arch, file, ok := strings.Cut(value, "=")
-	if !ok || arch == "" || file == "" {
-		return fmt.Errorf("%q is not ARCH=FILE", value)
+// addBinaries takes ARCH=DIR.
+func (b *builder) addBinaries(value string) error {
+	arch, dir, ok := strings.Cut(value, "=")
+	if !ok || arch == "" || dir == "" {
+		return fmt.Errorf("%q is not ARCH=DIR", value)
 	}
-	b.binaries = append(b.binaries, binary{arch: arch, file: file})
+	b.binaries = append(b.binaries, binaries{arch: arch, dir: dir})
 	return nil
 }

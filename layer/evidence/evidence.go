@@ -15,10 +15,8 @@ import (
 
 	"tare/experiment"
 	"tare/layer"
-	"tare/layer/placeholder"
 	"tare/safetext"
 	"tare/testbed"
-	"tare/testbed/kube"
 )
 
 // Bounds on a program of a proof.
@@ -112,32 +110,6 @@ func (p Patterns) expected(want State) string {
 		return "not to match " + p.On
 	}
 	return "to match " + p.Off + ", and not " + p.On
-}
-
-// ValidateCommand checks a command of the file: there is a program, and placeholders are
-// among those known.
-func ValidateCommand(errs *experiment.FieldErrors, field string, args []string, known ...string) {
-	if len(args) == 0 || args[0] == "" {
-		errs.Add(field, "no program is given: write it as a list, [program, argument…]")
-	}
-	for _, arg := range args {
-		if err := placeholder.Check(arg, known...); err != nil {
-			errs.Add(field, "%v", err)
-		}
-	}
-}
-
-// Values are what placeholders stand for at a site; on this machine there are none.
-func Values(ctx context.Context, site testbed.Site) (placeholder.Values, error) {
-	s, err := kube.Of(site)
-	if err != nil {
-		return placeholder.Values{}, nil
-	}
-	c, err := s.Cluster(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return placeholder.Values{placeholder.Context: c.Context, placeholder.Namespace: s.Namespace()}, nil
 }
 
 // Output runs a program at a place of a site and gives the beginning of its

@@ -29,7 +29,7 @@ type target struct {
 
 // targets are the places where the program runs.
 func (i Item) targets(ctx context.Context, site testbed.Site) ([]target, error) {
-	values, err := evidence.Values(ctx, site)
+	values, err := placeholder.At(ctx, site)
 	if err != nil {
 		return nil, err
 	}

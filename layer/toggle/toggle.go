@@ -121,10 +121,10 @@ func (c *Config) validate() []experiment.FieldError {
 			errs.Add(each.field, "no command is given")
 		}
 		for i, args := range each.commands {
-			evidence.ValidateCommand(&errs, fmt.Sprintf("%s[%d]", each.field, i), args, known...)
+			placeholder.CheckCommand(&errs, fmt.Sprintf("%s[%d]", each.field, i), args, known...)
 		}
 	}
-	evidence.ValidateCommand(&errs, "check.run", c.Check.Run, known...)
+	placeholder.CheckCommand(&errs, "check.run", c.Check.Run, known...)
 	if c.Settle > 0 && !c.Exclusive {
 		errs.Add("settle", "what stays on during the whole run (exclusive: false) has no switching to settle from")
 	}
@@ -208,7 +208,7 @@ func (c *Config) operate(ctx context.Context, site testbed.Site) (*operator, err
 	if err != nil {
 		return nil, err
 	}
-	values, err := evidence.Values(ctx, site)
+	values, err := placeholder.At(ctx, site)
 	if err != nil {
 		return nil, err
 	}

@@ -180,7 +180,7 @@ func TestShapes(t *testing.T) {
 	if err != nil || *claim.Spec.StorageClassName != "local" {
 		t.Errorf("claim %v, %v", claim, err)
 	}
-	if out, err := runIn(t, s, testbed.ClientPod, pods.Program, "agent", "install", s.Volume()+"/written"); err != nil {
+	if out, err := runIn(t, s, testbed.ClientPod, pods.Program, "install", s.Volume()+"/written"); err != nil {
 		t.Errorf("write to the volume: %q, %v", out, err)
 	}
 }

@@ -151,7 +151,7 @@ func TestSiteOnACluster(t *testing.T) {
 			transfer(t, s, path)
 		}
 		out, _, err := s.Exec(t.Context(), server.Namespace, server.Name, pods.Container, []string{pods.Program, "--version"})
-		if err != nil || !strings.Contains(string(out), "tare") {
+		if err != nil || !strings.HasPrefix(string(out), "tare-agent ") {
 			t.Errorf("exec: %q, %v", out, err)
 		}
 		if err := s.Mend(t.Context()); err != nil {

@@ -29,7 +29,7 @@ const Dir = "/var/run/tare"
 
 // Program is where the agent is in a pod of an image that is not Tare's: an init
 // container with Tare's image puts it there (Install).
-const Program = "/var/run/tare/bin/tare"
+const Program = "/var/run/tare/bin/tare-agent"
 
 // Limits that both ends go by.
 const (

@@ -12,8 +12,8 @@ import (
 // Container is the name of the container in which programs run.
 const Container = "tare"
 
-// Program is where Tare is in its own image.
-const Program = "/usr/bin/tare"
+// Program is where the agent is in Tare's image.
+const Program = "/usr/bin/tare-agent"
 
 // User is the one that programs run as, in Tare's image and in others.
 const User = 65532
@@ -46,7 +46,7 @@ func Plan(owner inventory.Owner, level *experiment.Kubernetes, name, role string
 				Name:            Container,
 				Image:           level.Image,
 				ImagePullPolicy: corev1.PullIfNotPresent,
-				Command:         []string{Program, "agent", "serve"},
+				Command:         []string{Program, "serve"},
 				SecurityContext: confined(),
 				VolumeMounts:    []corev1.VolumeMount{{Name: "agent", MountPath: agent.Dir}},
 			}},
@@ -66,19 +66,19 @@ func confined() *corev1.SecurityContext {
 	}
 }
 
-// Install has a pod run another image: Tare comes into it from its own image,
+// Install has a pod run another image: the agent comes into it from Tare's image,
 // before the container starts.
 func Install(pod *corev1.Pod, tare, image string) {
 	container := &pod.Spec.Containers[0]
 	first := *container.DeepCopy()
 	first.Name, first.Image = "install", tare
-	first.Command = []string{Program, "agent", "install", agent.Program}
+	first.Command = []string{Program, "install", agent.Program}
 	pod.Spec.InitContainers = append(pod.Spec.InitContainers, first)
 	container.Image = image
-	container.Command = []string{agent.Program, "agent", "serve"}
+	container.Command = []string{agent.Program, "serve"}
 }
 
-// ProgramIn is the path of Tare in the pod.
+// ProgramIn is the path of the agent in the pod.
 func ProgramIn(pod *corev1.Pod) string {
 	for _, c := range pod.Spec.Containers {
 		if c.Name == Container && len(c.Command) > 0 {

@@ -109,5 +109,5 @@ func (p *Pod) connect() *agent.Session {
 
 // dial opens a connection to the agent.
 func (p *Pod) dial(ctx context.Context) (io.ReadWriteCloser, error) {
-	return p.maker.On.Dial(ctx, p.plan.Namespace, p.plan.Name, Container, []string{ProgramIn(p.plan), "agent", "connect"})
+	return p.maker.On.Dial(ctx, p.plan.Namespace, p.plan.Name, Container, []string{ProgramIn(p.plan), "connect"})
 }

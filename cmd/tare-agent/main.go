@@ -1,0 +1,74 @@
+//go:build linux
+
+// Command tare-agent is what Tare's pods run. It is a small program of its own, so that
+// the agent takes little of a pod's memory, and starts at once where a pod may use little
+// CPU.
+//
+//	tare-agent serve          be the first process of a pod, and start programs when asked
+//	tare-agent connect        join stdin and stdout to the agent in this pod
+//	tare-agent install PATH   copy this program to PATH
+//	tare-agent facts          say what a program in this pod may do
+//	tare-agent --version
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"tare/layer"
+	"tare/layer/env"
+	"tare/layer/wrap"
+	"tare/testbed"
+	"tare/testbed/kube/agent"
+	"tare/version"
+)
+
+// helpers are the layers with processes of their own in pods.
+var helpers = []layer.Kind{env.Kind, wrap.Kind}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, unix.SIGTERM, unix.SIGHUP)
+	defer stop()
+	if err := run(ctx, os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "tare-agent:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	if name := testbed.Helper(); name != "" {
+		return help(ctx, name)
+	}
+	switch command := strings.Join(args, " "); {
+	case command == "serve":
+		server := agent.Server{Version: version.String(), Self: []string{"/proc/self/exe", "facts"}}
+		return server.Serve(ctx)
+	case command == "connect":
+		return agent.Connect(ctx, "", os.Stdin, os.Stdout)
+	case command == "facts":
+		return json.NewEncoder(os.Stdout).Encode(agent.ReadFacts())
+	case command == "--version":
+		_, err := fmt.Println("tare-agent", version.String())
+		return err
+	case len(args) == 2 && args[0] == "install":
+		return agent.Install(args[1])
+	default:
+		return fmt.Errorf("%.80q: the commands are serve, connect, install PATH, facts and --version", command)
+	}
+}
+
+// help runs the named layer's own process (see testbed.HelperAt).
+func help(ctx context.Context, name string) error {
+	for _, l := range helpers {
+		if l.Name == name {
+			return l.Helper(ctx)
+		}
+	}
+	return fmt.Errorf("no layer %.80q with a process of its own in pods", name)
+}

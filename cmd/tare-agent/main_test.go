@@ -1,0 +1,68 @@
+//go:build linux
+
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"tare/catalog"
+	"tare/layer"
+	"tare/layer/wireguard"
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv("TARE_AGENT_TEST") != "" {
+		main()
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// start runs this program as a process of its own.
+func start(env string, args ...string) (string, error) {
+	cmd := exec.Command("/proc/self/exe", args...)
+	cmd.Env = append(os.Environ(), "TARE_AGENT_TEST=1", env)
+	cmd.Stdin = strings.NewReader("hello")
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+func TestCommands(t *testing.T) {
+	copied := filepath.Join(t.TempDir(), "bin", "tare-agent")
+	if out, err := start("", "install", copied); err != nil || out != "" {
+		t.Errorf("install: %v, %s", err, out)
+	}
+	if info, err := os.Stat(copied); err != nil || info.Mode().Perm() != 0o755 {
+		t.Errorf("installed: %v, %v", info, err)
+	}
+	if out, err := start("", "facts"); err != nil || !strings.Contains(out, `"kernel":`) {
+		t.Errorf("facts: %v, %s", err, out)
+	}
+	if out, err := start("", "--version"); err != nil || !strings.HasPrefix(out, "tare-agent ") {
+		t.Errorf("--version: %v, %s", err, out)
+	}
+	if out, err := start("TARE_HELPER=wrap"); err != nil || out != "started: hello" {
+		t.Errorf("the helper of wrap: %v, %q", err, out)
+	}
+	for env, args := range map[string][]string{"": {"serv"}, "A=": nil, "TARE_HELPER=wireguard": {"facts"}} {
+		if out, err := start(env, args...); err == nil || !strings.HasPrefix(out, "tare-agent: ") {
+			t.Errorf("%s %q: %v, %s; want an error", env, args, err, out)
+		}
+	}
+}
+
+// TestHelpers: what may run in a pod is here. WireGuard's helper makes interfaces on the
+// machine that Tare runs on.
+func TestHelpers(t *testing.T) {
+	for _, l := range catalog.Layers {
+		here := slices.ContainsFunc(helpers, func(k layer.Kind) bool { return k.Name == l.Name })
+		if want := l.Helper != nil && l.Name != wireguard.Kind.Name; here != want {
+			t.Errorf("layer %s: among the agent's helpers %v, want %v", l.Name, here, want)
+		}
+	}
+}

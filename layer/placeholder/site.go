@@ -1,0 +1,35 @@
+package placeholder
+
+import (
+	"context"
+
+	"tare/experiment"
+	"tare/testbed"
+	"tare/testbed/kube"
+)
+
+// CheckCommand checks a command of the file: there is a program, and placeholders are
+// among those known.
+func CheckCommand(errs *experiment.FieldErrors, field string, args []string, known ...string) {
+	if len(args) == 0 || args[0] == "" {
+		errs.Add(field, "no program is given: write it as a list, [program, argument…]")
+	}
+	for _, arg := range args {
+		if err := Check(arg, known...); err != nil {
+			errs.Add(field, "%v", err)
+		}
+	}
+}
+
+// At are the values at a site; on this machine there are none.
+func At(ctx context.Context, site testbed.Site) (Values, error) {
+	s, err := kube.Of(site)
+	if err != nil {
+		return Values{}, nil
+	}
+	c, err := s.Cluster(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return Values{Context: c.Context, Namespace: s.Namespace()}, nil
+}
