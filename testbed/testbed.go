@@ -131,7 +131,8 @@ type Staged interface {
 // Remote is a site some of whose places are not on this machine: programs are looked
 // up in another file system there, that of a pod.
 type Remote interface {
-	// Self is the path of this program at a place; "" where that is this machine.
+	// Self is the path of the program there that runs the helpers of layers; "" where
+	// the place is this machine.
 	Self(where Place) string
 }
 

@@ -39,7 +39,7 @@ func (s *Site) Start(ctx context.Context, where testbed.Place, cmd testbed.Comma
 	return started, nil
 }
 
-// Self is the path of Tare in the pod at a place; "" on the machine that Tare runs on.
+// Self is the path of the agent in the pod at a place; "" on the machine that Tare runs on.
 func (s *Site) Self(where testbed.Place) string {
 	if where == testbed.Host {
 		return ""
