@@ -44,7 +44,7 @@ func TestPodsThatCannotStart(t *testing.T) {
 		{"a container that ends", nil, func(p *corev1.Pod) error {
 			p.Spec.Containers[0].Command = []string{pods.Program, "such-command"}
 			return nil
-		}, []string{"has ended", "exit status 2", "last log lines:", `unknown command "such-command"`}},
+		}, []string{"has ended", "exit status 1", "last log lines:", `"such-command": the commands are serve, `}},
 		{"a secret that is missing", nil, func(p *corev1.Pod) error {
 			p.Spec.Containers[0].EnvFrom = []corev1.EnvFromSource{{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "missing"}}}}
 			return nil
