@@ -44,8 +44,9 @@ func TestPipe(t *testing.T) {
 	})
 	t.Run("with a writer that stops in the middle", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
-		end := make(chan struct{})
+		end, ended := make(chan struct{}), make(chan struct{})
 		go func() {
+			defer close(ended)
 			w, err := os.OpenFile(pipe, os.O_WRONLY, 0)
 			if err == nil {
 				_, _ = w.WriteString("x s-mean ")
@@ -57,8 +58,9 @@ func TestPipe(t *testing.T) {
 		_, err := importing(ctx, pipe, nil)
 		close(end)
 		if !errors.Is(err, context.Canceled) {
-			t.Errorf("error %v", err)
+			t.Fatalf("error %v", err)
 		}
+		<-ended // or the next has a writer
 	})
 	for name, from := range map[string]string{"without a writer": pipe, "standard input": "-"} {
 		t.Run(name, func(t *testing.T) {
