@@ -31,6 +31,7 @@ func object(apiVersion, kind, name string, fields map[string]any) *unstructured.
 // Objects are applied in the site's namespace and in the cluster, changed, and
 // deleted again; what belongs to others is left alone.
 func TestApply(t *testing.T) {
+	t.Parallel()
 	bed := onCluster(t)
 	s := open(t, bed, "objects", experiment.Needs{}, parameters())
 	name := "tare-test-" + string(bed.run.session.Owner)
@@ -96,6 +97,7 @@ func TestApply(t *testing.T) {
 
 // A kind that the cluster does not know is an error that says what may be missing.
 func TestApplyUnknownKind(t *testing.T) {
+	t.Parallel()
 	s := open(t, onCluster(t), "unknown", experiment.Needs{}, parameters())
 	_, err := s.Apply(t.Context(), []*unstructured.Unstructured{object("crd.varmor.org/v1beta1", "VarmorPolicy", "demo", nil)})
 	if err == nil || !strings.Contains(err.Error(), "the kind VarmorPolicy of crd.varmor.org/v1beta1: the cluster does not know it: is its CustomResourceDefinition installed?") {
@@ -106,6 +108,7 @@ func TestApplyUnknownKind(t *testing.T) {
 // A namespace that does not end is reported with what holds it, and tare clean
 // finishes when that is gone.
 func TestStuckNamespace(t *testing.T) {
+	t.Parallel()
 	bed := onCluster(t)
 	level := parameters()
 	level.Timeouts.Delete = quantity.Duration(20 * time.Second)
@@ -153,6 +156,7 @@ func await(t *testing.T, what string, so func() bool) {
 // Layers shape the namespace, the pods and the volume; labels that say whose
 // things are stay.
 func TestShapes(t *testing.T) {
+	t.Parallel()
 	s := open(t, onCluster(t), "shaped", alone, parameters())
 	if _, err := s.Apply(t.Context(), []*unstructured.Unstructured{object("v1", "ConfigMap", "first", nil)}); err != nil {
 		t.Fatal(err)

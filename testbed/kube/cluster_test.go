@@ -124,6 +124,7 @@ func runIn(t *testing.T, s *Site, where testbed.Place, args ...string) (string, 
 // A site has two pods on two nodes, under Pod Security restricted, reached by
 // their own addresses and a service; arms share the nodes.
 func TestSiteOnACluster(t *testing.T) {
+	t.Parallel()
 	bed := onCluster(t)
 	one := ready(t, bed, "plain", experiment.Needs{Network: true}, parameters())
 	other := ready(t, bed, "Seccomp[rules=8] …", experiment.Needs{Network: true}, parameters())
@@ -187,6 +188,7 @@ func transfer(t *testing.T, s *Site, path testbed.Path) {
 
 // The path between the nodes is between pods in the host's network.
 func TestNodeToNode(t *testing.T) {
+	t.Parallel()
 	s := ready(t, onCluster(t), "nodes", experiment.Needs{Network: true, HostNetwork: true}, parameters())
 	pods, err := s.Pods(t.Context())
 	if err != nil {
@@ -200,6 +202,7 @@ func TestNodeToNode(t *testing.T) {
 
 // A pod of another image runs Tare's agent, too.
 func TestOtherImage(t *testing.T) {
+	t.Parallel()
 	level := parameters()
 	s := ready(t, onCluster(t), "tools", experiment.Needs{Volume: &experiment.Volume{Size: 1 << 20}, Image: "tare.test/tools:1"}, level)
 	out, err := runIn(t, s, testbed.ClientPod, "sh", "-c", "echo $((6*7))")

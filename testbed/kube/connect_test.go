@@ -16,6 +16,7 @@ import (
 // A program that fetches credentials and does not end holds up neither the run nor
 // its end.
 func TestConnectPlugin(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	started, over := filepath.Join(dir, "started"), filepath.Join(dir, "over")
 	program := filepath.Join(dir, "fetch")

@@ -19,6 +19,7 @@ import (
 // A pod that is evicted from a node that takes no more is a trial lost, with the
 // reason, until the node takes pods again; a node that is deleted is the end.
 func TestDrainedNode(t *testing.T) {
+	kubetest.Breaks(t)
 	bed := onCluster(t)
 	s := ready(t, bed, "drained", pair, parameters())
 	p := s.pods[testbed.ServerPod]

@@ -32,6 +32,7 @@ var pair = experiment.Needs{Network: true}
 
 // A pod that cannot become ready is an error that says why, long before the limit.
 func TestPodsThatCannotStart(t *testing.T) {
+	t.Parallel()
 	bed := onCluster(t)
 	tests := []struct {
 		name  string
@@ -103,6 +104,7 @@ func saysWhy(t *testing.T, err error, want ...string) {
 
 // A claim that is never bound says so with its events, at the limit.
 func TestVolumeThatNeverBinds(t *testing.T) {
+	t.Parallel()
 	level := parameters()
 	level.Timeouts.Ready = quantity.Duration(8 * time.Second)
 	s := open(t, onCluster(t), "unbound", alone, level)
@@ -113,6 +115,7 @@ func TestVolumeThatNeverBinds(t *testing.T) {
 // A namespace that is given stays, and all of Tare's in it goes; its quota is the
 // user's, and says what it is.
 func TestGivenNamespace(t *testing.T) {
+	t.Parallel()
 	c := clusterClient(t)
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "given-"}}
 	ns, err := c.CoreV1().Namespaces().Create(t.Context(), ns, metav1.CreateOptions{})
@@ -142,6 +145,7 @@ func TestGivenNamespace(t *testing.T) {
 // A pod that is deleted while its program runs spoils that trial, with the reason,
 // and is made again before the next, on the same node.
 func TestPodDeleted(t *testing.T) {
+	t.Parallel()
 	bed := onCluster(t)
 	s := ready(t, bed, "deleted", pair, parameters())
 	before, err := s.Pods(t.Context())
@@ -195,6 +199,7 @@ func TestKilled(t *testing.T) {
 		fmt.Printf("owner %s\n", bed.run.session.Owner)
 		select {}
 	}
+	t.Parallel()
 	living := onCluster(t)
 	ready(t, living, "living", alone, parameters())
 	o := cluster.Options{Kubeconfig: kubetest.Kubeconfig(t)}

@@ -119,53 +119,61 @@ func slowOutput() string {
 func shellSite(t *testing.T, bed *Testbed) *Site {
 	needs := pair
 	needs.Image = "tare.test/tools:1"
-	return ready(t, bed, "outage", needs, parameters())
+	level := parameters()
+	level.Resources.CPU = "500m" // the program starts others all the time
+	return ready(t, bed, "outage", needs, level)
 }
 
-// A program runs on while nothing answers, and its result comes whole afterwards.
-func TestOutages(t *testing.T) {
-	tests := []struct {
-		name    string
-		disturb func(t *testing.T, p *proxy)
-	}{
-		{"the exec stream is cut", func(t *testing.T, p *proxy) { p.cut() }},
-		{"the API server cannot be reached", func(t *testing.T, p *proxy) {
-			p.refuse(true)
-			time.AfterFunc(3*time.Second, func() { p.refuse(false) })
-		}},
-		{"the API server is killed", func(t *testing.T, p *proxy) {
-			kubetest.Control(t, "kill", "control-plane", "kube-apiserver")
-			kubetest.Control(t, "start", "control-plane", "kube-apiserver")
-		}},
+// outlasts checks that a program runs on while nothing answers, and that its result
+// comes whole afterwards.
+func outlasts(t *testing.T, disturb func(*proxy)) {
+	t.Helper()
+	config, p := behindProxy(t)
+	bed := onCluster(t)
+	bed.run.options.Kubeconfig = config
+	s := shellSite(t, bed)
+	var out strings.Builder
+	process, err := s.Start(t.Context(), testbed.ClientPod, testbed.Command{Args: slow, Stdout: &out})
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			config, p := behindProxy(t)
-			bed := onCluster(t)
-			bed.run.options.Kubeconfig = config
-			s := shellSite(t, bed)
-			var out strings.Builder
-			process, err := s.Start(t.Context(), testbed.ClientPod, testbed.Command{Args: slow, Stdout: &out})
-			if err != nil {
-				t.Fatal(err)
-			}
-			tt.disturb(t, p)
-			if _, err := process.Wait(); err != nil {
-				t.Fatal(err)
-			}
-			if out.String() != slowOutput() {
-				t.Errorf("%d bytes of output, want %d", out.Len(), len(slowOutput()))
-			}
-			if err := s.Mend(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-		})
+	disturb(p)
+	if _, err := process.Wait(); err != nil {
+		t.Fatal(err)
 	}
+	if out.String() != slowOutput() {
+		t.Errorf("%d bytes of output, want %d", out.Len(), len(slowOutput()))
+	}
+	if err := s.Mend(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestExecStreamIsCut(t *testing.T) {
+	t.Parallel()
+	outlasts(t, (*proxy).cut)
+}
+
+func TestAPIServerCannotBeReached(t *testing.T) {
+	t.Parallel()
+	outlasts(t, func(p *proxy) {
+		p.refuse(true)
+		time.AfterFunc(3*time.Second, func() { p.refuse(false) })
+	})
+}
+
+func TestAPIServerIsKilled(t *testing.T) {
+	kubetest.Breaks(t)
+	outlasts(t, func(*proxy) {
+		kubetest.Control(t, "kill", "control-plane", "kube-apiserver")
+		kubetest.Control(t, "start", "control-plane", "kube-apiserver")
+	})
 }
 
 // An API server that stays away makes the trial invalid when patience ends, and
 // nothing hangs.
 func TestLongOutage(t *testing.T) {
+	t.Parallel()
 	config, p := behindProxy(t)
 	bed := onCluster(t)
 	bed.run.options.Kubeconfig = config
@@ -194,6 +202,7 @@ func TestLongOutage(t *testing.T) {
 
 // A kubelet that stops is waited for, and the same pod serves again.
 func TestKubeletStopped(t *testing.T) {
+	kubetest.Breaks(t)
 	bed := onCluster(t)
 	level := parameters()
 	level.Timeouts.Connect = quantity.Duration(3 * time.Second)

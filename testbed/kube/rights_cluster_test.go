@@ -145,6 +145,7 @@ func documented(t *testing.T, file, kind string) []rbac.PolicyRule {
 // In a namespace that is given, the documented Role there is enough, with the right
 // to read nodes; pods are observed with one more Role.
 func TestDocumentedRightsInANamespace(t *testing.T) {
+	t.Parallel()
 	user := newSomeone(t, "given")
 	clusterwide := documented(t, "namespace.yaml", "ClusterRole")
 	roles := map[string][]rbac.PolicyRule{user.name: documented(t, "namespace.yaml", "Role"), "kube-system": documented(t, "observe.yaml", "Role")}
@@ -193,6 +194,7 @@ func TestDocumentedRightsInANamespace(t *testing.T) {
 // With exactly the documented role everything works that a run does; with one
 // verb less, doctor names it.
 func TestDocumentedRights(t *testing.T) {
+	t.Parallel()
 	user := newSomeone(t, "rights")
 	rules := documented(t, "cluster.yaml", "ClusterRole")
 	user.may(t, rules, "")

@@ -54,6 +54,7 @@ func observing(s *Site, nodes experiment.ObserveNodes) experiment.Observe {
 // With accounting: node whole pods are counted, sandboxes and throttling included,
 // and so are observed pods, also when they are made again in between.
 func TestSamplesOnNodes(t *testing.T) {
+	t.Parallel()
 	bed := onCluster(t)
 	level := parameters()
 	level.Accounting = experiment.OnNode
@@ -128,6 +129,7 @@ func remove(t *testing.T, p *pods.Pod) {
 // With accounting: container no right on nodes is used. What a sandbox hides is
 // told as such: never as zero.
 func TestSamplesInContainers(t *testing.T) {
+	t.Parallel()
 	bed := onCluster(t)
 	level := parameters()
 	level.Accounting = experiment.InContainer
