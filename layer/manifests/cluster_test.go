@@ -114,6 +114,7 @@ func checks(t *testing.T, want []string, got []layer.Check, err error) {
 // TestPolicyOnCluster applies an object of a published kind, whose field the API
 // server checks, and has it changed and deleted by somebody else.
 func TestPolicyOnCluster(t *testing.T) {
+	t.Parallel()
 	bed := onCluster(t)
 	site, other := opened(t, bed, "strict"), opened(t, bed, "plain")
 	defined(t, site, "../../examples/kubernetes/crds/peerauthentications.yaml")
@@ -171,6 +172,7 @@ func TestPolicyOnCluster(t *testing.T) {
 
 // TestExclusiveOnCluster has an object of the whole cluster there for its own arm only.
 func TestExclusiveOnCluster(t *testing.T) {
+	t.Parallel()
 	bed := onCluster(t)
 	site, other := opened(t, bed, "role"), opened(t, bed, "plain")
 	c := config(`apiVersion: rbac.authorization.k8s.io/v1
@@ -220,6 +222,7 @@ rules:
 
 // TestWaitOnCluster waits for what controllers do with an object.
 func TestWaitOnCluster(t *testing.T) {
+	t.Parallel()
 	bed := onCluster(t)
 	site := opened(t, bed, "waits")
 	budget := "apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: b}\nspec: {minAvailable: 0, selector: {matchLabels: {a: b}}}\n"

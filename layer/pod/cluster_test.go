@@ -59,6 +59,7 @@ func made(t *testing.T, site testbed.Site) {
 // TestOnCluster puts layers around real pods: each must be shown to be on there,
 // off in the pods of a plain arm, and not off where it is on.
 func TestOnCluster(t *testing.T) {
+	t.Parallel()
 	bed := onCluster(t)
 	plain := opened(t, bed, "plain", experiment.Needs{})
 	made(t, plain)
@@ -71,6 +72,7 @@ func TestOnCluster(t *testing.T) {
 		"patch":        {Patch: "spec: {containers: [{name: tare, securityContext: {readOnlyRootFilesystem: true}}]}"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			site := opened(t, bed, name, c.Declare().Needs)
 			up, err := c.Up(t.Context(), new(layer.Run).At(site))
 			if err != nil {
@@ -107,6 +109,7 @@ func TestOnCluster(t *testing.T) {
 
 // TestRefusedByCluster checks that what a cluster cannot do ends with the reason.
 func TestRefusedByCluster(t *testing.T) {
+	t.Parallel()
 	bed := onCluster(t)
 	_, err := (&Config{RuntimeClass: factor.Of("kata")}).Up(t.Context(), new(layer.Run).At(opened(t, bed, "kata", experiment.Needs{})))
 	if err == nil || !strings.Contains(err.Error(), "has no RuntimeClass kata: kubectl get runtimeclasses lists those it has") {
