@@ -23,6 +23,7 @@ import (
 // TestClusterScripts carries whole experiments out on a cluster, with Tare's image
 // loaded. One after the other: each checks that it leaves nothing behind.
 func TestClusterScripts(t *testing.T) {
+	t.Parallel()
 	kubeconfig := kubetest.Kubeconfig(t)
 	before, err := owners(kubeconfig)
 	if err != nil {

@@ -41,6 +41,7 @@ func TestMain(m *testing.M) {
 // TestScripts is the command line's specification: one readable script for each
 // thing a user does.
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	testscript.Run(t, testscript.Params{
 		Dir:           "testdata/script",
 		UpdateScripts: *update,
