@@ -56,9 +56,9 @@ func TestLayerOfThePage(t *testing.T) {
 		"layer/openfiles/openfiles.go": blocks[0], "layer/openfiles/openfiles_test.go": blocks[2], "catalog/catalog.go": withLayer,
 	})
 	proofs, tare := filepath.Join(dir, "openfiles.test"), filepath.Join(dir, "tare")
-	succeeds(t, "go", "test", "-c", "-vet=off", overlay, "-o", proofs, "./layer/openfiles")
+	succeeds(t, "go", "test", "-c", "-trimpath", "-vet=off", overlay, "-o", proofs, "./layer/openfiles")
 	succeeds(t, proofs)
-	succeeds(t, "go", "build", "-buildvcs=false", overlay, "-o", tare, ".")
+	succeeds(t, "go", "build", "-trimpath", "-buildvcs=false", overlay, "-o", tare, ".")
 
 	file, run := filepath.Join(dir, "open-files.yaml"), filepath.Join(dir, "run")
 	quiet := "limits: {foreignCPU: none, steal: none, throttling: none}\n"
