@@ -172,18 +172,21 @@ func transfer(t *testing.T, s *Site, path testbed.Path) {
 	t.Helper()
 	from, to := path.Ends()
 	port := fmt.Sprint(s.Ports()[0])
-	server, err := s.Start(t.Context(), to, testbed.Command{Args: []string{"iperf3", "-s", "-1", "-p", port}})
+	// It serves more than one client: a try that fails half-way must not be the last.
+	server, err := s.Start(t.Context(), to, testbed.Command{Args: []string{"iperf3", "-s", "-p", port}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer server.Kill()
-	var last error
+	errs := map[string]int{}
 	for range 100 { // kube-proxy needs a moment for a new service, the server one to listen
-		if _, last = runIn(t, s, from, "iperf3", "-c", s.Address(path).String(), "-p", port, "-n", "1M"); last == nil {
+		_, err := runIn(t, s, from, "iperf3", "-c", s.Address(path).String(), "-p", port, "-n", "1M")
+		if err == nil {
 			return
 		}
+		errs[err.Error()]++
 	}
-	t.Errorf("%s: %v", path, last)
+	t.Errorf("%s: %v", path, errs)
 }
 
 // The path between the nodes is between pods in the host's network.
