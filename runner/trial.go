@@ -87,7 +87,8 @@ func (r *run) measure(ctx context.Context, id trialID, p *place, raw workload.Ra
 	limited, cancel := context.WithTimeout(ctx, m.Bound())
 	defer cancel()
 	t.Start = time.Now()
-	trial := &workload.Trial{Site: p.site, Raw: raw, Round: id.round}
+	site := &watched{Site: p.site}
+	trial := &workload.Trial{Site: site, Raw: raw, Round: id.round}
 	prepare := func(ctx context.Context) (workload.Measured, error) { return load.Prepare(ctx, trial) }
 	if m.Searches {
 		prepare = func(ctx context.Context) (workload.Measured, error) { return r.search(ctx, p, load, trial, t) }
@@ -108,6 +109,7 @@ func (r *run) measure(ctx context.Context, id trialID, p *place, raw workload.Ra
 	if err := failure(t, err, late); err != nil {
 		return nil, fmt.Errorf("%s in arm %s, round %d: %w", t.Cell, t.Arm, t.Round, err)
 	}
+	site.judge(t)
 	if !t.Valid() {
 		return trial.Clear, nil
 	}

@@ -91,6 +91,9 @@ type Usage struct {
 	// MaxRSS is the peak of resident memory in bytes; 0 where it is not known, as of a
 	// small program that ended before anybody could look.
 	MaxRSS int64 `json:"maxRSS"`
+	// Left are the command lines of what the command had started and what ran on for more
+	// than a moment after it (process.LeftGrace), until it was killed.
+	Left []string `json:"left,omitempty"`
 	// Unavailable says that CPU time and memory are not known, and zero here: a sandbox counts
 	// by a clock of its own. Its name in stored runs is an older one.
 	Unavailable bool `json:"untold,omitempty"`

@@ -98,20 +98,21 @@ type Result struct {
 // Rules by which a trial is invalid. They are fixed before the run and never
 // look at the value of a metric.
 const (
-	RuleExit       = "exit-status"  // a program failed
-	RuleParse      = "parse"        // output that cannot be read
-	RuleMetric     = "metric"       // a metric is missing, zero, negative or not finite
-	RuleTimeout    = "timeout"      // the trial took too long
-	RuleErrors     = "errors"       // failed operations over the limit
-	RuleRate       = "rate"         // the requested rate was not reached
-	RuleLate       = "late"         // the generator fell behind
-	RuleProof      = "proof"        // a proof of treatment failed
-	RuleForeignCPU = "foreign-cpu"  // other programs used the CPU
-	RuleSteal      = "steal"        // the hypervisor took the CPU
-	RulePressure   = "cpu-pressure" // tasks waited for a CPU
-	RuleThrottled  = "throttling"   // the clock or the cgroup was throttled
-	RuleStopped    = "stopped"      // Tare or the machine stood still in between
-	RuleLost       = "lost"         // the site broke: a pod, its node or the connection to it
+	RuleExit        = "exit-status"  // a program failed
+	RuleParse       = "parse"        // output that cannot be read
+	RuleMetric      = "metric"       // a metric is missing, zero, negative or not finite
+	RuleTimeout     = "timeout"      // the trial took too long
+	RuleErrors      = "errors"       // failed operations over the limit
+	RuleRate        = "rate"         // the requested rate was not reached
+	RuleLate        = "late"         // the generator fell behind
+	RuleProof       = "proof"        // a proof of treatment failed
+	RuleForeignCPU  = "foreign-cpu"  // other programs used the CPU
+	RuleSteal       = "steal"        // the hypervisor took the CPU
+	RulePressure    = "cpu-pressure" // tasks waited for a CPU
+	RuleThrottled   = "throttling"   // the clock or the cgroup was throttled
+	RuleStopped     = "stopped"      // Tare or the machine stood still in between
+	RuleLeftRunning = "left-running" // what a program started ran on after it had ended
+	RuleLost        = "lost"         // the site broke: a pod, its node or the connection to it
 )
 
 // Invalid is a trial that broke a rule.

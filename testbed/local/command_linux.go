@@ -7,23 +7,27 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
-	"time"
 
 	"tare/testbed"
 	"tare/testbed/process"
 )
 
 // commands keeps the running commands of all testbeds of this process.
-var commands = process.Keeper{
-	EndLimit: 2 * time.Second,
-	// In growing intervals, so that a long trial is not disturbed.
-	Looks: process.Looks{10 * time.Millisecond, 20 * time.Millisecond, 40 * time.Millisecond, 80 * time.Millisecond,
-		160 * time.Millisecond, 320 * time.Millisecond, 640 * time.Millisecond, time.Second},
-	Depth: 9,
-}
+var commands process.Keeper
+
+// scopes are the cgroups of commands; nil where this process may make none.
+var scopes = sync.OnceValue(func() *process.Scopes {
+	s, err := process.OpenScopes()
+	if err != nil {
+		return nil
+	}
+	return s
+})
 
 // The numbers given last.
 var testbeds, serials atomic.Int64
@@ -44,7 +48,7 @@ func (t *Testbed) start(ctx context.Context, place *thread, c testbed.Command) (
 	}
 	p, err := commands.Start(ctx, process.Order{
 		Path: program, Args: c.Args, Env: env, Dir: c.Dir, Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr,
-		Mark: m.environment(), By: t,
+		Name: m.scope(), Mark: m.environment(), By: t, Helper: isHelper(c),
 		Attributes: &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},
 		Fork: func(start func() error) error {
 			return place.do(func() error {
@@ -61,6 +65,11 @@ func (t *Testbed) start(ctx context.Context, place *thread, c testbed.Command) (
 		return nil, fmt.Errorf("start %s: %w", testbed.Quote(c.Args), err)
 	}
 	return p, nil
+}
+
+// isHelper says whether a command is a layer's own process.
+func isHelper(c testbed.Command) bool {
+	return slices.ContainsFunc(c.Env, func(v string) bool { return strings.HasPrefix(v, testbed.HelperVariable+"=") })
 }
 
 // environment is what a command sees: this process's variables, those that were

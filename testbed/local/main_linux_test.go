@@ -145,14 +145,15 @@ func (n *network) inhabit() (victim, error) {
 		if err != nil {
 			return v, err
 		}
-		cmd := shell(leaveBehind + "sleep 1000")
+		script, ways := staying(true)
+		cmd := shell(script + "sleep 1000")
 		cmd.Stdout = w
 		p, err := n.Start(context.Background(), place, cmd)
 		if err != nil {
 			return v, err
 		}
 		v.Commands = append(v.Commands, p.(*process.Program).PID())
-		for range 4 {
+		for range ways {
 			var pid int
 			if _, err := fmt.Fscanln(r, &pid); err != nil {
 				return v, err

@@ -65,6 +65,23 @@ func (o owner) alive() bool {
 	return err == nil && stat.Starttime == o.start && !stat.Gone()
 }
 
+// scopePrefix begins the names of cgroups of commands.
+const scopePrefix = "tare-run-"
+
+// scope is the name of the command's cgroup.
+func (m marker) scope() string { return fmt.Sprintf("%s%s-%d", scopePrefix, m.owner, m.serial) }
+
+// scopeOwner is the owner of the cgroup of a command, by its name.
+func scopeOwner(name string) (o owner, ok bool) {
+	text, ok := strings.CutPrefix(name, scopePrefix)
+	last := strings.LastIndexByte(text, '-')
+	if !ok || last < 0 {
+		return o, false
+	}
+	o, err := parseOwner(text[:last])
+	return o, err == nil
+}
+
 func (m marker) environment() []string {
 	return []string{
 		ownerVariable + "=" + m.owner.String(),

@@ -313,6 +313,29 @@ setsid sh -c 'echo $$; exec sleep 1000' &
 (setsid sh -c 'sleep 1000 & echo $!' &)
 `
 
+// withoutEnvironment is what is found after the end of a Tare that has a user namespace
+// of its own.
+const withoutEnvironment = `
+env -i setsid sh -c 'echo $$; exec sleep 1000' &`
+
+// hideBehind are ways that only a cgroup finds: without an environment, and as another
+// user, which takes away the death signal as well.
+const hideBehind = withoutEnvironment + `
+setsid setpriv --reuid 65534 --clear-groups env -i sh -c 'echo $$; exec sleep 1000' &
+`
+
+// staying are the ways of staying behind that are to be of no use here, and how many;
+// orphaned says that this process will be dead.
+func staying(orphaned bool) (script string, ways int) {
+	switch {
+	case scopes() != nil:
+		return leaveBehind + hideBehind, 6
+	case orphaned && !ownUserNamespace():
+		return leaveBehind, 4
+	}
+	return leaveBehind + withoutEnvironment + "\n", 5
+}
+
 func TestNothingIsLeftBehind(t *testing.T) {
 	ends := map[string]struct {
 		then string
@@ -324,7 +347,8 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	for name, c := range ends {
 		t.Run(name, func(t *testing.T) {
 			site := openHost(t)
-			p, pids := started(t, site, leaveBehind+c.then, 4)
+			script, ways := staying(false)
+			p, pids := started(t, site, script+c.then, ways)
 			c.end(p)
 			for _, pid := range pids {
 				if running(pid) {
@@ -377,7 +401,8 @@ func TestCloseKillsEverything(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, pids := started(t, site, leaveBehind+"sleep 1000", 4)
+	script, ways := staying(false)
+	_, pids := started(t, site, script+"sleep 1000", ways)
 	if err := bed.Close(); err != nil {
 		t.Fatal(err)
 	}

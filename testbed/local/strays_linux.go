@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -13,7 +15,9 @@ import (
 	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 
+	"tare/machine/proc"
 	"tare/testbed"
+	"tare/testbed/process"
 )
 
 // Strays lists the processes of this user whose marker names a Tare that is
@@ -36,6 +40,16 @@ func Strays() ([]Stray, error) {
 			strays = append(strays, s)
 		}
 	}
+	if all := scopes(); all != nil {
+		for _, group := range orphanedScopes(all, self) {
+			owner, _ := scopeOwner(path.Base(group))
+			for _, pid := range all.Processes(group) {
+				if !slices.ContainsFunc(strays, func(s Stray) bool { return s.PID == pid }) {
+					strays = append(strays, describe(pid, marker{owner: owner}))
+				}
+			}
+		}
+	}
 	return strays, nil
 }
 
@@ -48,7 +62,66 @@ func Clean(ctx context.Context) ([]Stray, error) {
 	if err != nil {
 		return nil, fmt.Errorf("clean: %w", err)
 	}
-	return endMarked(ctx, func(m marker) bool { return orphaned(m, self) })
+	ended, err := endMarked(ctx, func(m marker) bool { return orphaned(m, self) })
+	if err != nil {
+		return ended, err
+	}
+	more, err := endScopes(self)
+	ended = append(ended, more...)
+	if err == nil && os.Getenv(guardVariable) != "" {
+		more, err = endNamespace()
+		ended = append(ended, more...)
+	}
+	return ended, err
+}
+
+// endNamespace kills what else is in this process's user namespace, which was that of the
+// Tare alone whose guard this process is. It goes on until nothing more is found.
+func endNamespace() (ended []Stray, err error) {
+	own, err := userNamespace(os.Getpid())
+	if err != nil {
+		return nil, fmt.Errorf("clean: own user namespace: %w", err)
+	}
+	defer func() { _ = own.Close() }()
+	for found := true; found; {
+		found = false
+		processes, _ := procfs.AllProcs()
+		for _, p := range processes {
+			stat, err := proc.Read(p.PID)
+			if p.PID == os.Getpid() || err != nil || stat.Dead() || !below(p.PID, inode(own)) {
+				continue
+			}
+			found = true
+			ended = append(ended, describe(p.PID, marker{}))
+			_ = unix.Kill(p.PID, unix.SIGKILL)
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return ended, nil
+}
+
+// orphanedScopes lists the cgroups of commands whose owner is dead.
+func orphanedScopes(all *process.Scopes, self owner) []string {
+	return all.Left(func(name string) bool {
+		o, ok := scopeOwner(name)
+		return ok && orphaned(marker{owner: o}, self)
+	})
+}
+
+// endScopes kills what is in cgroups of commands whose owner is dead, and removes them.
+func endScopes(self owner) (ended []Stray, err error) {
+	all := scopes()
+	if all == nil {
+		return nil, nil
+	}
+	for _, group := range orphanedScopes(all, self) {
+		owner, _ := scopeOwner(path.Base(group))
+		for _, pid := range all.Processes(group) {
+			ended = append(ended, describe(pid, marker{owner: owner}))
+		}
+		err = errors.Join(err, all.End(group))
+	}
+	return ended, err
 }
 
 // orphaned says whether a marker's owner is dead. Process ids of another
@@ -143,6 +216,9 @@ func awaitEnd(ctx context.Context, fd int, stray Stray) error {
 	return fmt.Errorf("process %d (%s) was killed but does not end: the kernel holds it", stray.PID, stray.Command)
 }
 
+// guardVariable tells a cleaner that it alone has been left in a user namespace of Tare's.
+const guardVariable = "TARE_GUARD"
+
 // guard is a shell that waits for the end of this process.
 type guard struct {
 	shell *exec.Cmd
@@ -163,6 +239,10 @@ func (t *Testbed) Guard(cleaner ...string) error {
 	// written to it, so read fails exactly then.
 	cmd := exec.Command("/bin/sh", append([]string{"-c", `read -r line; exec "$@"`, "tare-guard"}, cleaner...)...)
 	cmd.Stdin = reader
+	cmd.Env = os.Environ()
+	if ownUserNamespace() {
+		cmd.Env = append(cmd.Env, guardVariable+"=1")
+	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // outlives the terminal
 	if err := cmd.Start(); err != nil {
 		_ = writer.Close()

@@ -24,6 +24,13 @@ func startVictim(t *testing.T, argument string) (*exec.Cmd, io.Writer, victim) {
 	}
 	cmd := exec.Command("/proc/self/exe", argument)
 	cmd.Env = append(os.Environ(), roleVariable+"=victim")
+	orders, v := victimOf(t, cmd)
+	return cmd, orders, v
+}
+
+// victimOf starts one by a command.
+func victimOf(t *testing.T, cmd *exec.Cmd) (io.Writer, victim) {
+	t.Helper()
 	cmd.Stderr = io.Discard // of the panic
 	orders, err := cmd.StdinPipe()
 	if err != nil {
@@ -46,7 +53,7 @@ func startVictim(t *testing.T, argument string) (*exec.Cmd, io.Writer, victim) {
 			t.Fatalf("process %d does not run", pid)
 		}
 	}
-	return cmd, orders, v
+	return orders, v
 }
 
 // hold gives descriptors that stand for processes whatever becomes of their ids.

@@ -86,6 +86,50 @@ func inUserNamespace() *syscall.SysProcAttr {
 	}
 }
 
+// ownUserNamespace says whether this process has a user namespace that nobody else is in
+// but what it starts: it is the program that EnterUserNamespace has started.
+func ownUserNamespace() bool {
+	if os.Getenv(UserNamespaceVariable) == "" {
+		return false
+	}
+	own, err := userNamespace(os.Getpid())
+	if err != nil {
+		return false
+	}
+	defer own.Close()
+	outside, err := userNamespace(os.Getppid())
+	if err != nil {
+		return true // not ours to see
+	}
+	defer outside.Close()
+	return inode(own) != inode(outside)
+}
+
+func userNamespace(pid int) (*os.File, error) { return os.Open(fmt.Sprintf("/proc/%d/ns/user", pid)) }
+
+func inode(f *os.File) uint64 {
+	var st unix.Stat_t
+	_ = unix.Fstat(int(f.Fd()), &st)
+	return st.Ino
+}
+
+// below says whether a process is in a user namespace, or in one that was made in it.
+func below(pid int, namespace uint64) bool {
+	ns, err := userNamespace(pid)
+	for err == nil {
+		if inode(ns) == namespace {
+			_ = ns.Close()
+			return true
+		}
+		parent, refused := unix.IoctlRetInt(int(ns.Fd()), unix.NS_GET_PARENT)
+		_ = ns.Close()
+		if err = refused; err == nil {
+			ns = os.NewFile(uintptr(parent), "user namespace")
+		}
+	}
+	return false
+}
+
 // forwarded are the signals that the program in the user namespace gets as well.
 var forwarded = []os.Signal{
 	syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2,

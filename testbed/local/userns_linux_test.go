@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"tare/experiment"
@@ -128,6 +129,23 @@ func TestDeathPassesThrough(t *testing.T) {
 			t.Errorf("%v, want exit status 137", err)
 		}
 	})
+}
+
+// TestGuardOfUserNamespace: what has no environment any more is found by its namespace.
+func TestGuardOfUserNamespace(t *testing.T) {
+	if os.Getenv(UserNamespaceVariable) != "" {
+		t.Skip("is what this starts")
+	}
+	cmd := role(asNobody(t, "role=victim", "guarded"), "enter")
+	_, v := victimOf(t, cmd)
+	if len(v.Left) != 5*len(v.Commands) {
+		t.Fatalf("%d processes stay behind %d commands, want 5 for each", len(v.Left), len(v.Commands))
+	}
+	all := append(slices.Clone(v.Commands), v.Left...)
+	held := hold(t, all)
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	await(t, "process", all, held)
 }
 
 func TestEnterOnlyOnce(t *testing.T) {

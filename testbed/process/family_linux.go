@@ -10,14 +10,15 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/machine/proc"
+	"tare/safetext"
 )
 
 // family are the processes of one program at a moment, the leader included.
 //
-// A process belongs to a program by its session or group, by being a child of one that
-// does, or by the mark in its environment, which is what is left of one that has put
-// itself into the background. A dead one shows no mark any more, but may have been known
-// before.
+// A process belongs to a program by its cgroup, where it has one. Else it does by its
+// session or group, by being a child of one that does, or by the mark in its environment,
+// which is what is left of one that has put itself into the background. A dead one shows
+// no mark any more, but may have been known before.
 type family struct {
 	all       map[int]proc.Stat // of this process
 	of        map[int]bool
@@ -53,17 +54,23 @@ func descendants() map[int]proc.Stat {
 func (p *Program) family() family {
 	f := family{all: descendants(), of: map[int]bool{}}
 	running := p.keeper.running
-	alone := p.keeper.First && len(running) <= 1
+	alone := p.alone()
 	self, group := os.Getpid(), unix.Getpgrp()
+	if p.scope != nil {
+		for _, pid := range p.scope.processes() {
+			f.of[pid] = true
+		}
+	}
 	for pid, s := range f.all {
 		if pid == self || running[pid] != nil && pid != p.pid {
 			continue
 		}
 		switch {
+		case f.of[pid]:
 		case pid == p.pid, s.Session == p.pid, s.PGRP == p.pid:
 			f.of[pid] = true
 		case s.PPID != self:
-		case alone || p.known[pid]:
+		case alone && (p.keeper.First || s.PGRP != group && s.Starttime >= p.born) || p.known[pid] || p.scope != nil && s.Dead() && p.scope.has(pid):
 			f.of[pid] = true
 		case s.Dead():
 			// What this program starts in the ordinary way is in its group or leads its own,
@@ -87,6 +94,19 @@ func (p *Program) family() family {
 	}
 	p.known = f.of
 	return f
+}
+
+// alone says whether no other program runs that may start processes. Then an orphan that
+// is nobody's is this program's, unless this process may have started it itself: what it
+// starts beside programs is in its own group, or was there before. The caller holds the
+// keeper's lock.
+func (p *Program) alone() bool {
+	for _, other := range p.keeper.running {
+		if other != p && !other.helper {
+			return false
+		}
+	}
+	return true
 }
 
 // How long a process may have neither arguments nor variables before that is taken for
@@ -115,6 +135,38 @@ func Environment(pid int) (variables []string, unsettled time.Duration) {
 	return nil, execLimit
 }
 
+// outlasting waits until what a leader that has ended has started is gone as well, and
+// after LeftGrace names what is still there.
+func (p *Program) outlasting() (names []string) {
+	for begun, pause := time.Now(), time.Millisecond; ; pause *= 2 {
+		p.keeper.mu.Lock()
+		f := p.family()
+		p.keeper.mu.Unlock()
+		names = nil
+		for pid, s := range f.all {
+			if f.of[pid] && pid != p.pid && !s.Gone() {
+				names = append(names, name(pid, s))
+			}
+		}
+		left := LeftGrace - time.Since(begun)
+		if len(names) == 0 || left <= 0 {
+			slices.Sort(names)
+			return names
+		}
+		time.Sleep(min(pause, left))
+	}
+}
+
+// name is the command line of a process, or its beginning.
+func name(pid int, s proc.Stat) string {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	words := strings.Fields(safetext.Head(strings.ReplaceAll(string(text), "\x00", " "), 200))
+	if len(words) == 0 {
+		return "[" + s.Comm + "]"
+	}
+	return strings.Join(words, " ")
+}
+
 // endFamily kills and reaps what a leader that has ended left behind. Each that ends hands
 // its children to this process, so it goes on until nothing was found twice.
 func (p *Program) endFamily() error {
@@ -125,10 +177,10 @@ func (p *Program) endFamily() error {
 		p.keeper.mu.Unlock()
 		since := time.Since(begun)
 		switch {
-		case living == 0 && since > p.keeper.EndLimit:
+		case living == 0 && since > EndLimit:
 			return nil
-		case since > p.keeper.EndLimit:
-			return fmt.Errorf("it ended, but process %d that it left behind could not be ended in %v", living, p.keeper.EndLimit)
+		case since > EndLimit:
+			return fmt.Errorf("it ended, but process %d that it left behind could not be ended in %v", living, EndLimit)
 		case living == 0 && !reaped && since >= unsettled:
 			if quiet++; quiet == 2 {
 				return nil

@@ -3,13 +3,13 @@ package process
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"os/signal"
 	"sync"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -23,18 +23,15 @@ var ErrClosed = errors.New("no more programs are started: everything is ending")
 // orphan is handed to the process as a whole and must not be taken for another
 // program's. Its fields are set before the first Start.
 type Keeper struct {
-	// EndLimit is how long a program's descendants may take to be gone once they are
-	// killed. A process that waits for a disk cannot be killed until that answers.
-	EndLimit time.Duration
-	// Looks are the times between two looks at the memory of a program, and Depth how many
-	// generations of its descendants are looked at.
-	Looks Looks
-	Depth int
-	// Whole has Program.CPU count descendants as well.
-	Whole bool
 	// First says that this is the first process of a process id namespace in which it alone
-	// starts programs: what is nobody's belongs to the only program that runs.
+	// starts programs: every orphan is a program's.
 	First bool
+	// Scopes keep each program in a cgroup; nil where none can be made. Then a program's
+	// processes are found by their descent, their sessions and groups, and the marks in
+	// their environment.
+	Scopes *Scopes
+	// OutputLimit is in place of the constant of this name; 0: that.
+	OutputLimit int64
 
 	mu      sync.Mutex
 	closed  bool
@@ -48,11 +45,15 @@ type Order struct {
 	Env    []string // all of it, with Mark
 	Dir    string
 	Stdin  io.Reader
-	Stdout io.Writer
+	Stdout io.Writer // at most OutputLimit, and so is Stderr, unless they are files
 	Stderr io.Writer
+	// Name is that of its cgroup, which no other on the machine has.
+	Name string
 	// Mark are the variables in Env that no other program has. Descendants inherit them
 	// unless they clear theirs.
 	Mark []string
+	// Helper says that it leaves no processes behind.
+	Helper bool
 	// By is who has it started: see Running.
 	By any
 	// Attributes make it the leader of a process group of its own, at least.
@@ -63,14 +64,20 @@ type Order struct {
 
 // Start starts a program, and kills it when the context is done.
 func (k *Keeper) Start(ctx context.Context, o Order) (*Program, error) {
-	p := &Program{keeper: k, args: o.Args, mark: o.Mark, by: o.By, done: make(chan struct{})}
+	p := &Program{keeper: k, args: o.Args, mark: o.Mark, by: o.By, helper: o.Helper, done: make(chan struct{})}
 	p.cmd = &exec.Cmd{
 		Path: o.Path, Args: o.Args, Env: o.Env, Dir: o.Dir, Stdin: o.Stdin, Stdout: o.Stdout, Stderr: o.Stderr,
 		WaitDelay: OutputDelay, SysProcAttr: o.Attributes,
 	}
+	if _, isFile := o.Stdout.(*os.File); !isFile && o.Stdout != nil {
+		p.cmd.Stdout = &bounded{name: "stdout", to: o.Stdout, of: p}
+	}
 	if _, isFile := o.Stderr.(*os.File); !isFile {
 		p.tail = &Tail{To: o.Stderr}
 		p.cmd.Stderr = p.tail
+		if o.Stderr != nil {
+			p.cmd.Stderr = &bounded{name: "stderr", to: p.tail, of: p}
+		}
 	}
 	// Input that is no file is fed through a pipe by a goroutine of its own, so that
 	// waiting for the program never waits for its input.
@@ -86,7 +93,19 @@ func (k *Keeper) Start(ctx context.Context, o Order) (*Program, error) {
 	if fork == nil {
 		fork = func(start func() error) error { return start() }
 	}
+	if k.Scopes != nil {
+		var err error
+		if p.scope, err = k.Scopes.open(o.Name); err != nil {
+			return nil, fmt.Errorf("make its cgroup: %w", err)
+		}
+		attributes := *o.Attributes
+		attributes.UseCgroupFD, attributes.CgroupFD = true, int(p.scope.dir.Fd())
+		p.cmd.SysProcAttr = &attributes
+	}
 	if err := fork(p.fork); err != nil {
+		if p.scope != nil {
+			_ = p.scope.remove()
+		}
 		if feed != nil {
 			_ = feed.Close()
 		}
@@ -156,7 +175,7 @@ func (k *Keeper) reapPass() {
 // cannot be told any more.
 func (k *Keeper) ownerOf(pid int, dead proc.Stat) *Program {
 	for _, p := range k.running {
-		if p.known[pid] || k.First && len(k.running) == 1 {
+		if p.known[pid] || k.First && p.alone() || p.scope != nil && p.scope.has(pid) {
 			return p
 		}
 	}

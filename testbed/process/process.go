@@ -18,6 +18,18 @@ import (
 // and all its known descendants are gone.
 const OutputDelay = 2 * time.Second
 
+// EndLimit is how long a program's descendants may take to be gone once they are killed.
+// A process that waits for a disk cannot be killed until that answers.
+const EndLimit = 10 * time.Second
+
+// LeftGrace is how long what a program has started may run on after the program has ended.
+// Then it is killed, and told by Usage.Left.
+const LeftGrace = 500 * time.Millisecond
+
+// OutputLimit is how much a program may write to one stream, in bytes. What writes more is
+// killed.
+const OutputLimit = 256 << 20
+
 // Looks are the times between two looks at something that runs; the last is repeated.
 type Looks []time.Duration
 
@@ -35,6 +47,15 @@ func (l Looks) Until(done <-chan struct{}, look func()) {
 		timer.Reset(l[min(i, len(l)-1)])
 	}
 }
+
+// looks are the times between two looks at the memory of a program and of depth generations
+// of its descendants: many for one that ends soon, and so few for a long one that a trial is
+// not disturbed.
+var looks = Looks{10 * time.Millisecond, 20 * time.Millisecond, 40 * time.Millisecond, 80 * time.Millisecond,
+	160 * time.Millisecond, 320 * time.Millisecond, 640 * time.Millisecond, 1280 * time.Millisecond,
+	2560 * time.Millisecond, 5 * time.Second, 10 * time.Second}
+
+const depth = 9
 
 // TailSize is how much of a program's standard error an error carries, in bytes.
 const TailSize = 4096

@@ -1,9 +1,11 @@
 package process
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os/exec"
 	"syscall"
 	"time"
@@ -21,14 +23,19 @@ type Program struct {
 	args   []string
 	mark   []string
 	by     any
+	helper bool
 	cmd    *exec.Cmd
-	tail   *Tail // of its standard error; nil when that goes to a file
+	tail   *Tail  // of its standard error; nil when that goes to a file
+	scope  *scope // nil: it has none
 	pid    int
+	born   uint64 // in ticks since the machine's start
 	begun  time.Time
 	peak   proc.Peak
 
 	// Guarded by the keeper's lock.
 	exited  bool // the leader has ended; its id may soon be another's
+	killed  bool // by this process
+	spoilt  error
 	orphans []unix.Rusage
 	known   map[int]bool // its processes when they were last looked at
 
@@ -43,6 +50,8 @@ type End struct {
 	Status syscall.WaitStatus // of the leader
 	Tail   string             // the last of its standard error
 	Left   error              // what it left behind could not be ended
+	// Spoilt is why it was killed where it wrote too much, or what could not be kept.
+	Spoilt error
 	// Lost is why Status is not known; Held says that something that the program started
 	// still holds its output open.
 	Lost error
@@ -65,9 +74,10 @@ func (p *Program) fork() error {
 		return err
 	}
 	p.pid = p.cmd.Process.Pid
-	if len(k.Looks) > 0 {
-		p.look(p.pid, 0)
+	if stat, err := proc.Read(p.pid); err == nil {
+		p.born = stat.Starttime
 	}
+	p.look(p.pid, 0)
 	if k.running == nil {
 		k.running = map[int]*Program{}
 	}
@@ -76,14 +86,14 @@ func (p *Program) fork() error {
 }
 
 // look takes the high-water marks of a process and its living descendants.
-func (p *Program) look(pid, depth int) {
+func (p *Program) look(pid, generation int) {
 	p.peak.Look(pid)
-	if depth >= p.keeper.Depth {
+	if generation >= depth {
 		return
 	}
 	children, _ := proc.Children("/", pid)
 	for _, child := range children {
-		p.look(child, depth+1)
+		p.look(child, generation+1)
 	}
 }
 
@@ -98,10 +108,7 @@ func (p *Program) follow(ctx context.Context) {
 		p.end.Usage.Wall = time.Since(p.begun)
 		close(exited)
 	}()
-	if len(p.keeper.Looks) > 0 {
-		p.keeper.Looks.Until(exited, func() { p.look(p.pid, 0) })
-	}
-	<-exited
+	looks.Until(exited, func() { p.look(p.pid, 0) })
 	stop()
 	p.end.cancelled = context.Cause(ctx)
 	p.finish()
@@ -112,16 +119,26 @@ func (p *Program) follow(ctx context.Context) {
 func (p *Program) finish() {
 	k := p.keeper
 	k.mu.Lock()
-	used, clock := p.used()
+	used, killed := p.used(), p.killed
 	p.exited = true
 	k.mu.Unlock()
 
+	if !killed {
+		p.end.Usage.Left = p.outlasting()
+	}
 	_ = unix.Kill(-p.pid, unix.SIGKILL) // its own zombie keeps the group's id from being reused
+	if p.scope != nil {
+		_ = p.scope.kill() // what is left is ended one by one
+	}
 	p.end.Left = p.endFamily()
 	err := p.cmd.Wait()
 	k.mu.Lock()
 	delete(k.running, p.pid)
+	p.end.Spoilt = p.spoilt
 	k.mu.Unlock()
+	if p.scope != nil {
+		p.end.Left = cmp.Or(p.end.Left, p.scope.remove())
+	}
 	p.end.Tail = p.tail.String()
 	p.end.Held = errors.Is(err, exec.ErrWaitDelay)
 	if p.cmd.ProcessState == nil {
@@ -134,10 +151,7 @@ func (p *Program) finish() {
 	}
 	p.end.Status, _ = p.cmd.ProcessState.Sys().(syscall.WaitStatus)
 	p.account()
-	p.end.CPU = used
-	if clock != nil || k.Whole {
-		p.end.CPU = max(used, p.end.Usage.CPU())
-	}
+	p.end.CPU = max(used, p.end.Usage.CPU())
 }
 
 // account adds up what the leader, the descendants it waited for, and the orphans used.
@@ -155,16 +169,49 @@ func (p *Program) account() {
 	u.MaxRSS = p.peak.Bytes()
 }
 
-// Signal kills the process group unless its leader has ended already: then its id may
-// belong to another, and finish is ending the rest anyway. It says whether it did.
+// Signal kills the program unless its leader has ended already: then its id may belong to
+// another, and finish is ending the rest anyway. It says whether it did.
 func (p *Program) Signal() bool {
 	p.keeper.mu.Lock()
 	defer p.keeper.mu.Unlock()
 	if p.exited {
 		return false
 	}
+	p.killed = true
 	_ = unix.Kill(-p.pid, unix.SIGKILL)
+	if p.scope != nil {
+		_ = p.scope.kill()
+	}
 	return true
+}
+
+// spoil kills the program for what it has written; the first reason counts.
+func (p *Program) spoil(why error) {
+	p.keeper.mu.Lock()
+	p.spoilt = cmp.Or(p.spoilt, why)
+	p.keeper.mu.Unlock()
+	p.Signal()
+}
+
+// bounded passes a program's output on, up to a limit.
+type bounded struct {
+	name string // "stdout", "stderr"
+	to   io.Writer
+	size int64
+	of   *Program
+}
+
+func (b *bounded) Write(text []byte) (n int, err error) {
+	limit := cmp.Or(b.of.keeper.OutputLimit, OutputLimit)
+	if b.size += int64(len(text)); b.size > limit {
+		err = fmt.Errorf("it was killed because it wrote more than %d bytes to %s", limit, b.name)
+	} else if n, err = b.to.Write(text); err != nil {
+		err = fmt.Errorf("it was killed because its %s could not be kept: %w", b.name, err)
+	}
+	if err != nil {
+		b.of.spoil(err)
+	}
+	return n, err
 }
 
 // Done is closed when the program and all its descendants are gone.
@@ -184,6 +231,8 @@ func (p *Program) Wait() (testbed.Usage, error) {
 
 func (p *Program) verdict(end End) error {
 	switch {
+	case end.Spoilt != nil:
+		return fmt.Errorf("%s: %w", testbed.Quote(p.args), end.Spoilt)
 	case end.Lost != nil:
 		return fmt.Errorf("%s: %w", testbed.Quote(p.args), end.Lost)
 	case end.Status.Signaled() && end.cancelled != nil:
@@ -210,30 +259,21 @@ func (p *Program) Kill() error {
 // PID is the process id of the leader.
 func (p *Program) PID() int { return p.pid }
 
-// CPU is the CPU time used so far: that of all threads of the leader, in nanoseconds as
-// the scheduler counts it, or with Keeper.Whole that of the descendants as well. After
-// the end it is what had been used then.
+// CPU is the CPU time used so far by all processes of the program, in nanoseconds as the
+// scheduler counts it. After the end it is what had been used then.
 func (p *Program) CPU() (time.Duration, error) {
 	p.keeper.mu.Lock()
 	if !p.exited {
 		defer p.keeper.mu.Unlock()
-		return p.used()
+		return p.used(), nil
 	}
 	p.keeper.mu.Unlock()
 	return p.End().CPU, nil
 }
 
-// used is CPU while the leader is there. With Keeper.Whole it is that of the living, of
-// those they have waited for, and of the orphans that were reaped. The caller holds the
-// keeper's lock.
-func (p *Program) used() (time.Duration, error) {
-	if !p.keeper.Whole {
-		stat, err := proc.Read(p.pid)
-		if err != nil {
-			return 0, fmt.Errorf("CPU time of process %d: %w", p.pid, err)
-		}
-		return stat.Clock(), nil
-	}
+// used is CPU while the leader is there: that of the living, of those they have waited
+// for, and of the orphans that were reaped. The caller holds the keeper's lock.
+func (p *Program) used() time.Duration {
 	var used time.Duration
 	f := p.family()
 	for pid, stat := range f.all {
@@ -244,5 +284,5 @@ func (p *Program) used() (time.Duration, error) {
 	for _, o := range p.orphans {
 		used += time.Duration(o.Utime.Nano() + o.Stime.Nano())
 	}
-	return used, nil
+	return used
 }

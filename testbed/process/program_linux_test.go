@@ -1,21 +1,214 @@
 package process
 
 import (
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
+
+// TestMain makes this process the reaper of its orphaned descendants, as a testbed does.
+func TestMain(m *testing.M) {
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
+
+// started starts a shell script. It is marked by the test's name.
+func started(t *testing.T, k *Keeper, script string, stdout io.Writer) *Program {
+	t.Helper()
+	mark := "TARE_TEST=" + t.Name()
+	p, err := k.Start(t.Context(), Order{
+		Path: "/bin/sh", Args: []string{"sh", "-c", script}, Env: append(os.Environ(), mark), Mark: []string{mark}, Stdout: stdout,
+		Name: "tare-test-" + strings.ReplaceAll(t.Name(), "/", "-"), Attributes: &syscall.SysProcAttr{Setpgid: true},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// keepers are one with cgroups, where this machine lets it have them, and one without.
+func keepers(t *testing.T, test func(t *testing.T, k *Keeper)) {
+	t.Run("by marks", func(t *testing.T) { test(t, &Keeper{}) })
+	t.Run("by cgroups", func(t *testing.T) {
+		scopes, err := OpenScopes()
+		if err != nil {
+			t.Skipf("no cgroups can be made here: %v", err)
+		}
+		defer scopes.Close()
+		test(t, &Keeper{Scopes: scopes})
+		if left := scopes.Left(func(name string) bool { return strings.HasPrefix(name, "tare-test-") }); left != nil {
+			t.Errorf("cgroups %v are left", left)
+		}
+	})
+}
+
+// alive says whether a process whose command line begins so runs.
+func alive(t *testing.T, command string) bool {
+	t.Helper()
+	for pid, s := range descendants() {
+		if strings.HasPrefix(name(pid, s), command) && !s.Gone() {
+			return true
+		}
+	}
+	return false
+}
+
+func TestLeftRunning(t *testing.T) {
+	keepers(t, func(t *testing.T, k *Keeper) {
+		p := started(t, k, "sleep 91 & setsid sleep 92 & exit 0", nil)
+		used, err := p.Wait()
+		if got := strings.Join(used.Left, "; "); err != nil || got != "sleep 91; sleep 92" {
+			t.Errorf("left running: %q, %v", got, err)
+		}
+		if alive(t, "sleep 9") {
+			t.Error("it still runs")
+		}
+		if used.Wall > LeftGrace {
+			t.Errorf("the wait for what was left counts: %v", used.Wall)
+		}
+	})
+}
+
+func TestEndedInItsGrace(t *testing.T) {
+	keepers(t, func(t *testing.T, k *Keeper) {
+		var out strings.Builder
+		used, err := started(t, k, "(sleep 0.1; echo done) & exit 0", &out).Wait()
+		if err != nil || used.Left != nil || out.String() != "done\n" {
+			t.Errorf("left %q, wrote %q, %v", used.Left, out.String(), err)
+		}
+	})
+}
+
+func TestKilledLeavesNothing(t *testing.T) {
+	keepers(t, func(t *testing.T, k *Keeper) {
+		p := started(t, k, "setsid sleep 93 & echo; wait; sleep 94", nil)
+		for !alive(t, "sleep 93") {
+			time.Sleep(time.Millisecond)
+		}
+		_ = p.Kill()
+		if used, _ := p.Wait(); used.Left != nil || alive(t, "sleep 93") {
+			t.Errorf("left %q, alive %v", used.Left, alive(t, "sleep 93"))
+		}
+	})
+}
+
+// TestStrays: what hides from its marks is ended by its cgroup, while another program runs.
+func TestStrays(t *testing.T) {
+	scopes, err := OpenScopes()
+	if err != nil {
+		t.Skipf("no cgroups can be made here: %v", err)
+	}
+	defer scopes.Close()
+	k := &Keeper{Scopes: scopes}
+	t.Run("beside", func(t *testing.T) {
+		beside := started(t, k, "sleep 30", nil)
+		for name, script := range map[string]string{
+			"no environment": "env -i setsid sleep 95 & exit 0",
+			"another user":   "setsid setpriv --reuid 65534 --clear-groups env -i sleep 95 & exit 0",
+			"own namespaces": "setsid unshare -Upf --mount-proc env -i sleep 95 & exit 0",
+			"forks":          "env -i setsid sh -c 'while :; do sh -c \"sleep 95 & sleep 95 &\"; sleep 0.01; done' & sleep 0.3; exit 0",
+		} {
+			t.Run(name, func(t *testing.T) {
+				used, err := started(t, k, script, nil).Wait()
+				if err != nil || len(used.Left) == 0 {
+					t.Errorf("left %q, %v", used.Left, err)
+				}
+				if alive(t, "sleep 95") || alive(t, "sh -c while") {
+					t.Error("it still runs")
+				}
+			})
+		}
+		select {
+		case <-beside.Done():
+			t.Error("the program beside it was ended, too")
+		default:
+		}
+		_ = beside.Kill()
+	})
+}
+
+// TestEndOfAnother: the cgroup of a Tare that is dead is ended by another.
+func TestEndOfAnother(t *testing.T) {
+	scopes, err := OpenScopes()
+	if err != nil {
+		t.Skipf("no cgroups can be made here: %v", err)
+	}
+	defer scopes.Close()
+	p := started(t, &Keeper{Scopes: scopes}, "env -i sleep 96", nil)
+	for !alive(t, "sleep 96") {
+		time.Sleep(time.Millisecond)
+	}
+	left := scopes.Left(func(name string) bool { return name == "tare-test-"+t.Name() })
+	if len(left) != 1 || len(scopes.Processes(left[0])) == 0 {
+		t.Fatalf("found %v", left)
+	}
+	if err := scopes.End(left[0]); err != nil {
+		t.Error(err)
+	}
+	if _, err := p.Wait(); err == nil || alive(t, "sleep 96") {
+		t.Errorf("it still runs: %v", err)
+	}
+}
+
+func TestWholeTreeIsCounted(t *testing.T) {
+	keepers(t, func(t *testing.T, k *Keeper) {
+		const loop = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done"
+		p := started(t, k, "(setsid sh -c '"+loop+"') & wait; sleep 0.2", nil)
+		time.Sleep(50 * time.Millisecond)
+		during, _ := p.CPU()
+		used, err := p.Wait()
+		if after, _ := p.CPU(); err != nil || during <= 0 || used.CPU() < during || after < used.CPU() || used.User < 10*time.Millisecond {
+			t.Errorf("CPU time %v while it ran, %v of its usage, %v after, %v", during, used.CPU(), after, err)
+		}
+	})
+}
+
+func TestTooMuchOutput(t *testing.T) {
+	keepers(t, func(t *testing.T, k *Keeper) {
+		k.OutputLimit = 1 << 20
+		var out strings.Builder
+		_, err := started(t, k, "sleep 97 & exec cat /dev/zero", &out).Wait()
+		if err == nil || !strings.HasSuffix(err.Error(), "it was killed because it wrote more than 1048576 bytes to stdout") || out.Len() > 1<<20 {
+			t.Errorf("%d bytes, %v", out.Len(), err)
+		}
+		if alive(t, "sleep 97") {
+			t.Error("what it started still runs")
+		}
+	})
+}
+
+var errFull = errors.New("no space left")
+
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errFull }
+
+func TestOutputThatCannotBeKept(t *testing.T) {
+	_, err := started(t, &Keeper{}, "echo x; sleep 30", full{}).Wait()
+	if !errors.Is(err, errFull) || !strings.Contains(err.Error(), "its stdout could not be kept") {
+		t.Errorf("got %v", err)
+	}
+}
 
 // TestMemoryThatNobodySaw: of a small program that ends before its memory is looked at,
 // nothing is known but its CPU time.
 func TestMemoryThatNobodySaw(t *testing.T) {
-	k := Keeper{EndLimit: time.Second} // which never looks
-	p, err := k.Start(t.Context(), Order{Path: "/bin/true", Args: []string{"true"}, Attributes: &syscall.SysProcAttr{Setpgid: true}})
-	if err != nil {
+	cmd := exec.Command("/bin/true")
+	if err := cmd.Run(); err != nil {
 		t.Fatal(err)
 	}
-	used, err := p.Wait()
-	if err != nil || used.Unavailable || used.MaxRSS != 0 || used.CPU() <= 0 || used.Wall <= 0 {
-		t.Errorf("%+v, %v: want CPU time and no memory", used, err)
+	p := Program{cmd: cmd}
+	p.account()
+	if u := p.end.Usage; u.MaxRSS != 0 || u.CPU() <= 0 {
+		t.Errorf("%+v: want CPU time and no memory", u)
 	}
 }

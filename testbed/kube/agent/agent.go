@@ -21,7 +21,6 @@ import (
 
 	"tare/machine"
 	"tare/testbed/kube/agent/cgroup"
-	"tare/testbed/process"
 )
 
 // Dir is where the agent keeps its socket and the outputs: an emptyDir.
@@ -31,21 +30,10 @@ const Dir = "/var/run/tare"
 // container with Tare's image puts it there (Install).
 const Program = "/var/run/tare/bin/tare-agent"
 
-// Limits that both ends go by.
-const (
-	// defaultLease is how long the agent keeps what an absent client has started.
-	defaultLease = 10 * time.Minute
-	// endLimit is how long a program and its descendants may take to be gone once
-	// they are killed. A process that waits for a disk cannot be killed until that
-	// answers.
-	endLimit = 10 * time.Second
-	// outputLimit is how much a program may write to one stream. What writes
-	// more is not a measurement's result.
-	outputLimit = 256 << 20
-	outputDelay = process.OutputDelay
-)
+// defaultLease is how long the agent keeps what an absent client has started.
+const defaultLease = 10 * time.Minute
 
-// Dial opens a connection to the agent: an exec of `tare agent connect` in the
+// Dial opens a connection to the agent: an exec of `tare-agent connect` in the
 // pod. Closing it ends the exec.
 type Dial func(ctx context.Context) (io.ReadWriteCloser, error)
 

@@ -19,6 +19,7 @@ import (
 
 	"tare/machine/proc"
 	"tare/testbed"
+	"tare/testbed/process"
 )
 
 // serve runs an agent in this process until the test ends, and gives its directory.
@@ -233,7 +234,7 @@ func TestLargeOutput(t *testing.T) {
 }
 
 func TestTooLargeOutput(t *testing.T) {
-	dir := serve(t, &Server{limit: 1 << 20})
+	dir := serve(t, &Server{programs: process.Keeper{OutputLimit: 1 << 20}})
 	s := sessionWith(t, dialer(dir), Options{})
 	p, stdout, _ := start(t, s, testbed.Command{Args: []string{"cat", "/dev/zero"}})
 	_, err := p.Wait()

@@ -13,6 +13,7 @@ import (
 	"tare/machine"
 	"tare/machine/proc"
 	"tare/testbed/kube/agent/cgroup"
+	"tare/testbed/process"
 )
 
 // requestLimit is how many requests of a connection may be open at once.
@@ -156,12 +157,12 @@ func (p *program) answer(ctx context.Context, q *request, r *response) (piece []
 		}
 	case opKill:
 		p.stop("")
-		limit := time.NewTimer(endLimit + outputDelay)
+		limit := time.NewTimer(process.EndLimit + process.OutputDelay)
 		defer limit.Stop()
 		select {
 		case <-p.done:
 		case <-limit.C:
-			return nil, fmt.Errorf("killed, but not gone after %v: does it wait for a disk that does not answer?", endLimit+outputDelay)
+			return nil, fmt.Errorf("killed, but not gone after %v: does it wait for a disk that does not answer?", process.EndLimit+process.OutputDelay)
 		case <-ctx.Done():
 			return nil, errEnding
 		}

@@ -12,11 +12,12 @@ import (
 	"time"
 
 	"tare/testbed"
+	"tare/testbed/process"
 )
 
 // killDelay is how long the end of a program is waited for after its context is
 // done, before it is left to the agent.
-const killDelay = endLimit + 2*outputDelay
+const killDelay = process.EndLimit + 2*process.OutputDelay
 
 // remoteProgram is a program in the pod, from the client's side.
 type remoteProgram struct {
@@ -140,7 +141,7 @@ func (p *remoteProgram) collect(end *ending) (outputs [2][]byte, err error) {
 
 // fetch gets one output whole, or an error.
 func (p *remoteProgram) fetch(stream string, want output) ([]byte, error) {
-	if want.Size < 0 || want.Size > outputLimit {
+	if want.Size < 0 || want.Size > process.OutputLimit {
 		return nil, fmt.Errorf("fetch its %s: %w: a size of %d", stream, errFrame, want.Size)
 	}
 	var got bytes.Buffer

@@ -67,7 +67,7 @@ func (p *program) fork(order *startOrder, stdin []byte) error {
 	}
 	if err = p.makeFiles(order); err == nil {
 		err = p.exec(process.Order{
-			Path: path, Args: order.Args, Env: env, Dir: order.Dir, Stdout: p.stdout, Stderr: p.stderr,
+			Path: path, Args: order.Args, Env: env, Dir: order.Dir, Stdout: p.stdout.writer(), Stderr: p.stderr.writer(),
 			Mark: []string{mark}, Attributes: &syscall.SysProcAttr{Setsid: true},
 		}, stdin)
 	}
@@ -92,7 +92,7 @@ func (p *program) makeFiles(order *startOrder) error {
 			path = filepath.Join(p.dir, s.name)
 		}
 		var err error
-		if *s.to, err = newCapture(s.name, path, p.server.outputLimit(), func() { p.stop("") }); err != nil {
+		if *s.to, err = newCapture(s.name, path); err != nil {
 			return err
 		}
 	}
@@ -159,7 +159,7 @@ func (p *program) finish() {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	problem := cmp.Or(end.Left, p.stdout.err, p.stderr.err)
+	problem := cmp.Or(end.Left, end.Spoilt)
 	switch {
 	case problem != nil:
 		p.end.Failure = problem.Error()
@@ -194,20 +194,16 @@ func (p *program) forget() {
 }
 
 // capture takes what a program writes to one stream: into a file with its digest, if it
-// is wanted. A program that writes too much, or more than the disk takes, is ended by stop.
+// is wanted.
 type capture struct {
-	name   string // "stdout", "stderr"
-	limit  int64
-	stop   func()
 	file   *os.File // nil: not kept
 	digest hash.Hash
 	size   int64
-	err    error
 }
 
 // newCapture makes one, with a file at path unless that is "".
-func newCapture(name, path string, limit int64, stop func()) (*capture, error) {
-	c := &capture{name: name, limit: limit, stop: stop, digest: sha256.New()}
+func newCapture(name, path string) (*capture, error) {
+	c := &capture{digest: sha256.New()}
 	if path == "" {
 		return c, nil
 	}
@@ -220,23 +216,18 @@ func newCapture(name, path string, limit int64, stop func()) (*capture, error) {
 
 // Write takes the next part.
 func (c *capture) Write(b []byte) (int, error) {
-	switch {
-	case c.file == nil:
-		return len(b), nil
-	case c.size+int64(len(b)) > c.limit:
-		c.err = fmt.Errorf("it was killed because it wrote more than %d bytes to %s", c.limit, c.name)
-	default:
-		if _, err := c.file.Write(b); err != nil {
-			c.err = fmt.Errorf("it was killed because its %s could not be kept: %w", c.name, err)
-		}
+	n, err := c.file.Write(b)
+	c.digest.Write(b[:n])
+	c.size += int64(n)
+	return n, err
+}
+
+// writer is the capture where the stream is kept, and else nil.
+func (c *capture) writer() io.Writer {
+	if c.file == nil {
+		return nil
 	}
-	if c.err != nil {
-		c.stop()
-		return 0, c.err
-	}
-	c.digest.Write(b)
-	c.size += int64(len(b))
-	return len(b), nil
+	return c
 }
 
 // output says what was written, when no more is.

@@ -27,8 +27,6 @@ type Server struct {
 	// the agent's shows what programs may do. Without one the agent tells its own.
 	Self []string
 
-	limit int64 // bytes of one stream; 0: outputLimit
-
 	instance string // random: another one after a restart
 
 	pods cgroup.Pods
@@ -48,10 +46,6 @@ const socketName = "agent.sock"
 
 // programsDir is where the outputs are, in the server's directory.
 const programsDir = "programs"
-
-// looks are the times between looks at a program's memory, so few that a trial is not
-// disturbed.
-var looks = process.Looks{10 * time.Millisecond, 90 * time.Millisecond, 900 * time.Millisecond, 9 * time.Second, 20 * time.Second, 30 * time.Second}
 
 // lastDelay is how long the agent's own end waits for its programs to be gone. In
 // a pod they end with it anyway.
@@ -75,7 +69,6 @@ func (s *Server) Serve(ctx context.Context) error {
 	// As the first process of its process id namespace it alone can reap every process
 	// that loses its parent.
 	s.programs.First = os.Getpid() == 1
-	s.programs.EndLimit, s.programs.Whole, s.programs.Looks = endLimit, true, looks
 	listener, err := s.listen()
 	if err != nil {
 		return err
@@ -187,11 +180,4 @@ func (s *Server) end() {
 		}
 	}
 	_ = os.RemoveAll(filepath.Join(s.Dir, programsDir))
-}
-
-func (s *Server) outputLimit() int64 {
-	if s.limit > 0 {
-		return s.limit
-	}
-	return outputLimit
 }

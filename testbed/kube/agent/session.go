@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 	"sync"
+	"tare/testbed/process"
 	"time"
 )
 
@@ -179,7 +180,7 @@ func (s *Session) tidy(l *link) {
 	forsaken := s.forsaken
 	s.forsaken = nil
 	s.mu.Unlock()
-	ctx, cancel := context.WithTimeout(context.Background(), endLimit+outputDelay+time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), process.EndLimit+process.OutputDelay+time.Second)
 	defer cancel()
 	for i, program := range forsaken {
 		if _, err := l.ask(ctx, request{Op: opDrop, Program: program}, nil); err != nil {

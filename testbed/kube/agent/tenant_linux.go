@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strconv"
 	"sync"
+	"tare/testbed/process"
 	"time"
 )
 
@@ -91,7 +92,7 @@ func (t *tenant) leave(why string) {
 	for _, p := range programs {
 		go p.stop(why)
 	}
-	limit := time.NewTimer(endLimit + outputDelay)
+	limit := time.NewTimer(process.EndLimit + process.OutputDelay)
 	defer limit.Stop()
 	for _, p := range programs {
 		select {
