@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,6 +21,8 @@ import (
 	"tare/journal"
 	"tare/machine"
 	"tare/runner"
+	"tare/safetext"
+	"tare/testbed/local"
 	"tare/version"
 )
 
@@ -99,8 +102,12 @@ trial that was under way is lost. Without RUN, the newest run below runs/.`,
 				return err
 			}
 			if run, result, err := openRun([]string{dir}); err == nil && run.Finished {
-				fmt.Fprintf(s.Stderr, "%s is complete: nothing to resume\n", dir)
-				return show(s, result, out, false)
+				if reported(dir) {
+					fmt.Fprintf(s.Stderr, "%s is complete: nothing to resume\n", dir)
+					return show(s, result, out, false)
+				}
+				fmt.Fprintf(s.Stderr, "%s is complete but for its report\n", dir)
+				return conclusion(s, dir, quiet, func(r *analysis.Run, _ string) error { return show(s, r, out, false) })
 			}
 			x, expansion, err := replan(dir)
 			if err != nil {
@@ -116,12 +123,38 @@ trial that was under way is lost. Without RUN, the newest run below runs/.`,
 			if err != nil {
 				return err
 			}
+			if err := endStrays(c.Context(), s); err != nil {
+				return errors.Join(err, j.Close())
+			}
 			return carryOut(c.Context(), s, j, expansion, environment(c.Context(), expansion), out, quiet)
 		},
 	}
 	c.Flags().BoolVarP(&quiet, "quiet", "q", false, "no progress on stderr")
 	addFormat(c, &out, formats...)
 	return c
+}
+
+// reported says whether a run has its report, and removes what a killed Tare has left of
+// one.
+func reported(dir string) bool {
+	files, _ := os.ReadDir(dir)
+	for _, f := range files {
+		if strings.HasPrefix(f.Name(), unfinishedFile) {
+			_ = os.Remove(filepath.Join(dir, f.Name()))
+		}
+	}
+	_, err := os.Stat(filepath.Join(dir, reportFile))
+	return err == nil
+}
+
+// endStrays ends what killed runs have left on this machine: it would run beside the
+// trials.
+func endStrays(ctx context.Context, s State) error {
+	strays, err := local.Clean(ctx)
+	for _, stray := range strays {
+		fmt.Fprintf(s.Stderr, "ended process %d, which a killed run had left: %s\n", stray.PID, safetext.Name(stray.Command))
+	}
+	return err
 }
 
 // freeDir is the directory, or the first of its name with a number that does not

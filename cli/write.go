@@ -75,9 +75,12 @@ func installHint(err error) error {
 	return err
 }
 
+// unfinishedFile begins the names of files that are renamed when they are whole.
+const unfinishedFile = ".tare-"
+
 // writeWhole writes a file whole or not at all.
 func writeWhole(to string, write func(io.Writer) error) error {
-	f, err := os.CreateTemp(filepath.Dir(to), ".tare-*")
+	f, err := os.CreateTemp(filepath.Dir(to), unfinishedFile+"*")
 	if err != nil {
 		return err
 	}
@@ -89,6 +92,9 @@ func writeWhole(to string, write func(io.Writer) error) error {
 	}
 	if err == nil {
 		err = f.Chmod(0o644)
+	}
+	if err == nil {
+		err = f.Sync() // before the rename, or a power cut leaves an empty file
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
 		return err

@@ -2,10 +2,12 @@
 // and ends it with all its descendants.
 //
 // Both testbeds use it, the local one in Tare itself and the one on Kubernetes in the
-// agent of a pod. This process must be the reaper of its orphaned descendants
-// (PR_SET_CHILD_SUBREAPER) or the first of its process id namespace: then whatever a
-// program leaves behind becomes a child of this process, also what has left the
-// program's group and session.
+// agent of a pod, with the same limits. This process must be the reaper of its orphaned
+// descendants (PR_SET_CHILD_SUBREAPER) or the first of its process id namespace: then
+// whatever a program leaves behind becomes a child of this process. Whose it is, is told
+// by the program's cgroup (Scopes), where this process may make one; else by its session
+// and group, by the marks in its environment, and at last by there being no other program
+// whose it could be.
 package process
 
 import (
