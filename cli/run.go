@@ -195,9 +195,10 @@ func replan(dir string) (*experiment.Experiment, *experiment.Expansion, error) {
 	return x, expansion, nil
 }
 
-// samePlan says whether two plans compare the same: arms with the same layers, and
-// cells with the same workloads and metrics, all by their parameters in force.
-// Otherwise trials of different things would stand under one name.
+// samePlan says whether two plans compare the same by the same rules: arms with the same
+// layers, and cells with the same workloads and metrics, all by their parameters in force;
+// margins, limits and budgets. Otherwise trials of different things would stand under one
+// name. Seed, rounds and precision are not compared: the command line may have set them.
 func samePlan(a, b *experiment.Plan) bool {
 	one, errOne := compared(a)
 	other, errOther := compared(b)
@@ -211,7 +212,10 @@ func compared(p *experiment.Plan) (parts any, err error) {
 	for i := range cells {
 		cells[i].Expected = 0 // an estimate
 	}
-	text, err := json.Marshal(map[string]any{"arms": p.Arms, "cells": cells})
+	text, err := json.Marshal(map[string]any{
+		"arms": p.Arms, "cells": cells, "confidence": p.Confidence, "equivalence": p.Equivalence, "power": p.Power,
+		"attempts": p.Attempts, "limits": p.Limits, "budget": p.Budget,
+	})
 	if err != nil {
 		return nil, err
 	}

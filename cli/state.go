@@ -18,6 +18,7 @@ import (
 
 	"tare/catalog"
 	"tare/experiment"
+	"tare/journal"
 	"tare/safetext"
 	"tare/testbed"
 )
@@ -98,7 +99,7 @@ const (
 	ExitUsage       = 2   // the command line or the experiment file is wrong
 	ExitFailed      = 3   // tare gate: a budget is exceeded
 	ExitUnresolved  = 4   // tare gate: none is, but some are not resolved
-	ExitInvalid     = 5   // the run gives no verdicts
+	ExitInvalid     = 5   // the run gives no verdicts, or is damaged
 	ExitInterrupted = 130 // SIGINT or SIGTERM
 )
 
@@ -146,6 +147,7 @@ func conclude(s State, err error) int {
 	var silent exit
 	var coded *codedError
 	var problems *experiment.Problems
+	var damage *journal.DamageError
 	switch {
 	case err == nil:
 		return ExitDone
@@ -160,6 +162,9 @@ func conclude(s State, err error) int {
 			fmt.Fprintln(s.Stderr, "hint: "+coded.hint)
 		}
 		return coded.code
+	case errors.As(err, &damage):
+		fmt.Fprintln(s.Stderr, "tare: "+err.Error())
+		return ExitInvalid
 	case errors.Is(err, context.Canceled):
 		fmt.Fprintln(s.Stderr, "tare: interrupted")
 		return ExitInterrupted

@@ -32,6 +32,8 @@ type Bulk struct {
 	buffer    *bufio.Writer
 	size      int64 // of trials.jsonl
 	count     int
+	top       []string // files of the run's own directory
+	head      string   // chain of the last trial
 	// making is held while a file is made. The kernel makes one at a time in a
 	// directory, and who waits for its turn there keeps a processor busy.
 	making sync.Mutex
@@ -92,6 +94,7 @@ func (b *Bulk) Add(t *Trial) error {
 	if err != nil {
 		return err
 	}
+	line, b.head = seal(line, b.head)
 	if len(line) >= maxLine {
 		return fmt.Errorf("trial of arm %q in cell %q, round %d, takes %d bytes, more than the %d of a line", t.Arm, t.Cell, t.Round, len(line), maxLine)
 	}
@@ -122,6 +125,9 @@ func (b *Bulk) RawName(parts ...string) string {
 // something behind it, or the name of a file at the top.
 func (b *Bulk) Create(name string) (*BulkFile, error) {
 	b.making.Lock()
+	if !strings.Contains(name, "/") {
+		b.top = append(b.top, name)
+	}
 	f, err := b.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	b.making.Unlock()
 	if err != nil {
@@ -167,15 +173,19 @@ func (b *Bulk) Finish(plan *experiment.Plan, remarks []string) error {
 	if err := b.trials.Sync(); err != nil {
 		return b.failed(TrialsFile, err)
 	}
-	notes, err := b.notes(remarks)
+	if err := writePlan(b.root, plan); err != nil {
+		return b.failed(PlanFile, err)
+	}
+	files, err := digests(b.root, append(b.top, PlanFile)...)
+	if err != nil {
+		return err
+	}
+	notes, err := b.notes(remarks, files)
 	if err != nil {
 		return err
 	}
 	if err := writeFile(b.root, NotesFile, notes); err != nil {
 		return b.failed(NotesFile, err)
-	}
-	if err := writePlan(b.root, plan); err != nil {
-		return b.failed(PlanFile, err)
 	}
 	if err := os.Rename(b.temporary, b.dir); err != nil {
 		return fmt.Errorf("cannot name the run directory, which may have been made by another process meanwhile: %w", err)
@@ -184,13 +194,14 @@ func (b *Bulk) Finish(plan *experiment.Plan, remarks []string) error {
 	return errors.Join(syncPath(filepath.Dir(filepath.Clean(b.dir))), b.close())
 }
 
-func (b *Bulk) notes(remarks []string) ([]byte, error) {
-	list := []Note{{Kind: NoteSession, Text: "imported"}}
+func (b *Bulk) notes(remarks []string, files map[string]string) ([]byte, error) {
+	list := []Note{{Kind: NoteSession, Text: "imported", Files: files}}
 	for _, text := range remarks {
 		list = append(list, Note{Kind: NoteRemark, Text: text})
 	}
-	list = append(list, Note{Kind: NoteFinished, Text: "finished", Trials: b.count})
+	list = append(list, Note{Kind: NoteFinished, Text: "finished", Trials: b.count, Head: b.head})
 	var data []byte
+	head := ""
 	for i := range list {
 		list[i].Session = 1
 		list[i].Time = time.Now().UTC().Round(0)
@@ -198,6 +209,7 @@ func (b *Bulk) notes(remarks []string) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
+		line, head = seal(line, head)
 		data = append(append(data, line...), '\n')
 	}
 	return data, nil

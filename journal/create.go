@@ -57,6 +57,9 @@ func Create(dir string, file []byte, plan *experiment.Plan, env *machine.Environ
 	if err != nil {
 		return nil, err
 	}
+	if j.files, err = digests(root, ExperimentFile, PlanFile, EnvironmentFile); err != nil {
+		return nil, errors.Join(err, j.closeLogs())
+	}
 	if err := j.startSession("started"); err != nil {
 		return nil, errors.Join(err, j.closeLogs())
 	}
@@ -70,7 +73,11 @@ func populate(root *os.Root, file []byte, plan *experiment.Plan, env *machine.En
 		return err
 	}
 	if env != nil {
-		if _, err := writeEnvironment(root, 1, env); err != nil {
+		_, text, err := environmentText(env)
+		if err == nil {
+			err = writeFile(root, EnvironmentFile, text)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -91,11 +98,12 @@ func writePlan(root *os.Root, plan *experiment.Plan) error {
 	return writeJSON(root, PlanFile, &p)
 }
 
-// writeEnvironment writes the record of a session's machine, and gives it as written.
-func writeEnvironment(root *os.Root, session int, env *machine.Environment) (*machine.Environment, error) {
+// environmentText is the record of a session's machine, and its file.
+func environmentText(env *machine.Environment) (*machine.Environment, []byte, error) {
 	e := *env
 	e.Schema = machine.EnvironmentSchema
-	return &e, writeJSON(root, environmentFile(session), &e)
+	text, err := jsonText(EnvironmentFile, &e)
+	return &e, text, err
 }
 
 // Resume opens a run directory to go on with it: it takes the lock, drops a
@@ -177,7 +185,9 @@ func load(dir string, root *os.Root, lock *os.File) (*Journal, error) {
 }
 
 func (j *Journal) startSession(text string) error {
-	return j.note(Note{Kind: NoteSession, Session: j.run.session() + 1, Text: text})
+	n := Note{Kind: NoteSession, Session: j.run.session() + 1, Text: text, Files: j.files}
+	j.files = nil
+	return j.note(n)
 }
 
 // checkEmpty fails when dir holds anything but a lock.

@@ -90,16 +90,25 @@ func splitSchema(s string) (base string, version int) {
 	return base, version
 }
 
-// writeJSON writes v as an indented JSON document, whole or not at all.
-func writeJSON(root *os.Root, name string, v any) error {
+// jsonText is v as an indented JSON document.
+func jsonText(name string, v any) ([]byte, error) {
 	data, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	if len(data) >= maxLine {
-		return fmt.Errorf("%s would be larger than %d bytes", name, maxLine)
+		return nil, fmt.Errorf("%s would be larger than %d bytes", name, maxLine)
 	}
-	return writeFile(root, name, append(data, '\n'))
+	return append(data, '\n'), nil
+}
+
+// writeJSON writes v as an indented JSON document, whole or not at all.
+func writeJSON(root *os.Root, name string, v any) error {
+	text, err := jsonText(name, v)
+	if err != nil {
+		return err
+	}
+	return writeFile(root, name, text)
 }
 
 // writeFile writes a file under a temporary name, makes it durable and gives it

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -19,10 +20,11 @@ type Journal struct {
 	trials *lineLog
 	notes  *lineLog
 
-	mu  sync.Mutex
-	run *Run            // what is on disk
-	raw map[string]*Raw // handed out in this session and not yet recorded, by directory
-	now func() time.Time
+	mu    sync.Mutex
+	run   *Run              // what is on disk
+	files map[string]string // digests for the first note
+	raw   map[string]*Raw   // handed out in this session and not yet recorded, by directory
+	now   func() time.Time
 }
 
 // Dir is the run directory as it was named to Create or Resume.
@@ -92,6 +94,7 @@ func (j *Journal) Append(t *Trial) error {
 		if err := raw.finish(); err != nil {
 			return err
 		}
+		t.Files = raw.digests
 	}
 	t.Seq = len(j.run.Trials) + 1
 	t.Session = j.run.session()
@@ -100,7 +103,7 @@ func (j *Journal) Append(t *Trial) error {
 	if err != nil {
 		return err
 	}
-	if err := j.trials.append(line); err != nil {
+	if err := j.run.trials.append(j.trials, line); err != nil {
 		return err
 	}
 	j.run.Trials = append(j.run.Trials, *t)
@@ -136,7 +139,11 @@ func (j *Journal) Finish() error {
 	if j.Finished() {
 		return nil
 	}
-	return j.note(Note{Kind: NoteFinished, Text: "finished"})
+	n := Note{Kind: NoteFinished, Text: "finished"}
+	if j.run.trials.sealed {
+		n.Trials, n.Head = len(j.Trials()), j.run.trials.head
+	}
+	return j.note(n)
 }
 
 // note records n with the time and, unless it has one, the session's number.
@@ -151,7 +158,10 @@ func (j *Journal) note(n Note) error {
 	if err != nil {
 		return err
 	}
-	if err := j.notes.append(line); err != nil {
+	if len(j.run.Notes) == 0 {
+		j.run.notes.sealed, j.run.trials.sealed = true, true
+	}
+	if err := j.run.notes.append(j.notes, line); err != nil {
 		return err
 	}
 	j.run.addNote(n)
@@ -168,9 +178,13 @@ func (j *Journal) AddEnvironment(env *machine.Environment) error {
 	if j.Finished() {
 		return nil
 	}
-	e, err := writeEnvironment(j.root, session, env)
+	name := environmentFile(session)
+	e, text, err := environmentText(env)
 	if err != nil {
-		return &WriteError{Dir: j.run.Dir, File: environmentFile(session), Err: err}
+		return &WriteError{Dir: j.run.Dir, File: name, Err: err}
+	}
+	if err := j.writeNoted(name, text); err != nil {
+		return err
 	}
 	j.mu.Lock()
 	j.run.setEnvironment(session, e)
@@ -185,6 +199,29 @@ func (j *Journal) AddEnvironment(env *machine.Environment) error {
 		}
 	}
 	return nil
+}
+
+// writeNoted writes a file and notes its digest. At every moment the digest of what is
+// there is on record: a new file is noted when it is there, and a new content of an old
+// one before.
+func (j *Journal) writeNoted(name string, content []byte) error {
+	note := func() error {
+		return j.note(Note{Kind: NoteFiles, Text: name + " was written", Files: map[string]string{name: link("", content)}})
+	}
+	_, err := j.root.Stat(name)
+	there := err == nil
+	if there {
+		if err := note(); err != nil {
+			return err
+		}
+	}
+	if err := writeFile(j.root, filepath.FromSlash(name), content); err != nil {
+		return &WriteError{Dir: j.run.Dir, File: name, Err: err}
+	}
+	if there {
+		return nil
+	}
+	return note()
 }
 
 // Close gives the directory free. What was recorded is on the disk already.

@@ -214,7 +214,7 @@ func TestEnvironmentCompleted(t *testing.T) {
 	if len(r.Environment.Clusters) != 1 || r.Environment.Clusters[0].Context != "east" {
 		t.Errorf("clusters: %+v", r.Environment.Clusters)
 	}
-	if len(r.Notes) != 1 || r.Notes[0].Text != "started" {
+	if len(r.Notes) != 2 || r.Notes[0].Text != "started" || r.Notes[1].Kind != NoteFiles {
 		t.Errorf("notes, which should not tell of a difference from itself: %+v", r.Notes)
 	}
 }

@@ -13,10 +13,12 @@ type (
 	trialLine struct {
 		Schema string `json:"schema"`
 		*Trial
+		Chain string `json:"chain,omitempty"`
 	}
 	noteLine struct {
 		Schema string `json:"schema"`
 		*Note
+		Chain string `json:"chain,omitempty"`
 	}
 )
 
@@ -39,7 +41,7 @@ func (n *Note) line() ([]byte, error) {
 // parseTrials reads the lines of trials.jsonl and gives the bytes that whole
 // lines take. Trials are numbered from 1 without a gap, so that a line that was
 // lost or doubled is noticed.
-func parseTrials(file io.Reader) (trials []Trial, end int64, err error) {
+func parseTrials(file io.Reader, c *chain) (trials []Trial, end int64, err error) {
 	end, err = eachLine(file, TrialsFile, func(line []byte, where func() string) error {
 		t, err := parseTrial(line, where)
 		if err != nil {
@@ -47,6 +49,9 @@ func parseTrials(file io.Reader) (trials []Trial, end int64, err error) {
 		}
 		if t.Seq != len(trials)+1 {
 			return fmt.Errorf("%s: trial number %d where %d is expected: lines are missing or doubled", where(), t.Seq, len(trials)+1)
+		}
+		if err := c.follow(line); err != nil {
+			return &DamageError{Where: where(), What: err.Error()}
 		}
 		trials = append(trials, t)
 		return nil

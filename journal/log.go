@@ -25,6 +25,19 @@ func openLog(root *os.Root, dir, name string, end int64) (*lineLog, error) {
 	return &lineLog{file: f, dir: dir, name: name, size: end}, nil
 }
 
+// append seals a line and writes it to the chain's log.
+func (c *chain) append(to *lineLog, line []byte) error {
+	head := ""
+	if c.sealed {
+		line, head = seal(line, c.head)
+	}
+	if err := to.append(line); err != nil {
+		return err
+	}
+	c.head = head
+	return nil
+}
+
 // append writes one line, given without its newline, and makes it durable.
 // After an error the file ends with its last whole line again, and every later
 // append gives the same error: once a sync has failed, the kernel may have

@@ -31,8 +31,8 @@ func (j *Journal) KeepFiles(files map[string][]byte) error {
 		return &WriteError{Dir: j.run.Dir, File: NamedDir, Err: err}
 	}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		if err := writeFile(j.root, named(name), files[name]); err != nil {
-			return &WriteError{Dir: j.run.Dir, File: named(name), Err: err}
+		if err := j.writeNoted(filepath.ToSlash(named(name)), files[name]); err != nil {
+			return err
 		}
 	}
 	if err := syncDir(j.root, NamedDir); err != nil {

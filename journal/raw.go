@@ -2,8 +2,11 @@ package journal
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"maps"
 	"os"
@@ -19,9 +22,10 @@ type Raw struct {
 	journal *Journal
 	dir     string
 
-	mu   sync.Mutex
-	open map[*rawFile]bool
-	err  error // the first error in writing
+	mu      sync.Mutex
+	open    map[*rawFile]bool
+	digests map[string]string // SHA-256, of the files that are closed
+	err     error             // the first error in writing
 }
 
 // Raw makes the directory for the raw output of one trial:
@@ -45,7 +49,7 @@ func (j *Journal) Raw(round, attempt int, arm, cell string) (*Raw, error) {
 	if err != nil {
 		return nil, &WriteError{Dir: j.run.Dir, File: dir, Err: err}
 	}
-	r := &Raw{journal: j, dir: dir, open: map[*rawFile]bool{}}
+	r := &Raw{journal: j, dir: dir, open: map[*rawFile]bool{}, digests: map[string]string{}}
 	j.raw[dir] = r
 	return r, nil
 }
@@ -83,7 +87,7 @@ func (r *Raw) Create(name string) (io.WriteCloser, error) {
 	if err != nil {
 		return nil, r.failed(file, err)
 	}
-	w := &rawFile{raw: r, name: file, file: f}
+	w := &rawFile{raw: r, name: file, file: f, digest: sha256.New()}
 	r.mu.Lock()
 	r.open[w] = true
 	r.mu.Unlock()
@@ -125,16 +129,18 @@ func (r *Raw) finish() error {
 }
 
 type rawFile struct {
-	raw  *Raw
-	name string
-	file *os.File
-	once sync.Once
-	err  error
+	raw    *Raw
+	name   string
+	file   *os.File
+	digest hash.Hash
+	once   sync.Once
+	err    error
 }
 
 // Write writes to the file.
 func (w *rawFile) Write(p []byte) (int, error) {
 	n, err := w.file.Write(p)
+	_, _ = w.digest.Write(p[:n])
 	if err != nil && !errors.Is(err, os.ErrClosed) {
 		err = w.raw.failed(w.name, err)
 	}
@@ -150,6 +156,7 @@ func (w *rawFile) Close() error {
 		}
 		w.raw.mu.Lock()
 		delete(w.raw.open, w)
+		w.raw.digests[path.Base(w.name)] = hex.EncodeToString(w.digest.Sum(nil))
 		w.raw.mu.Unlock()
 	})
 	return w.err

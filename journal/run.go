@@ -29,6 +29,7 @@ type Run struct {
 	Finished    bool // complete; otherwise it runs still, or can be resumed
 
 	trialsEnd, notesEnd int64 // bytes of whole lines in the logs
+	trials, notes       chain
 }
 
 // Session is one stretch of a run, from its start or resumption to its end or
@@ -48,6 +49,7 @@ const (
 	NoteRemark   NoteKind = "remark"   // something that a reader of the run should know
 	NoteRounds   NoteKind = "rounds"   // the number of rounds is fixed
 	NoteFinished NoteKind = "finished" // the run is complete
+	NoteFiles    NoteKind = "files"    // files were written
 )
 
 // Note is one line of notes.jsonl: something that happened to the run.
@@ -57,7 +59,11 @@ type Note struct {
 	Time    time.Time `json:"time"`
 	Rounds  int       `json:"rounds,omitempty"` // with NoteRounds
 	Trials  int       `json:"trials,omitempty"` // with NoteFinished: on record; 0: not told, by an older Tare
-	Text    string    `json:"text"`
+	// Head is the chain of the last trial, with NoteFinished.
+	Head string `json:"head,omitempty"`
+	// Files are the SHA-256 digests of files of the run from here on, by name.
+	Files map[string]string `json:"files,omitempty"`
+	Text  string            `json:"text"`
 }
 
 // Open reads a run directory. It takes no lock and changes nothing, and may be
@@ -86,8 +92,14 @@ func read(dir string, root *os.Root) (*Run, error) {
 	if r.Experiment, err = readFile(root, ExperimentFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("run %s: %w", dir, err)
 	}
-	for _, part := range []func(*os.Root) error{r.readNotes, r.readEnvironments, r.readTrials} {
-		if err := part(root); err != nil {
+	for _, part := range []func(*os.Root) error{r.readNotes, r.readEnvironments, r.compareFiles, r.readTrials} {
+		err := part(root)
+		var damage *DamageError
+		if errors.As(err, &damage) {
+			damage.Dir = dir
+			return nil, damage
+		}
+		if err != nil {
 			return nil, fmt.Errorf("run %s: %w", dir, err)
 		}
 	}
@@ -104,6 +116,14 @@ func (r *Run) readNotes(root *os.Root) error {
 		var n Note
 		if err := decode(line, where(), NoteSchema, &n); err != nil {
 			return err
+		}
+		if len(r.Notes) == 0 {
+			_, own := unseal(line)
+			r.notes.sealed = own != ""
+			r.trials.sealed = r.notes.sealed
+		}
+		if err := r.notes.follow(line); err != nil {
+			return &DamageError{Where: where(), What: err.Error()}
 		}
 		r.addNote(n)
 		return nil
@@ -170,12 +190,15 @@ func (r *Run) readTrials(root *os.Root) error {
 		return err
 	}
 	defer f.Close()
-	if r.Trials, r.trialsEnd, err = parseTrials(f); err != nil {
+	if r.Trials, r.trialsEnd, err = parseTrials(f, &r.trials); err != nil {
 		return err
 	}
 	for _, n := range r.Notes {
 		if n.Kind == NoteFinished && n.Trials > 0 && n.Trials != len(r.Trials) {
-			return fmt.Errorf("%s has %d whole trials where the finished run had %d: the file was cut off or changed; take a whole copy of the run", TrialsFile, len(r.Trials), n.Trials)
+			return &DamageError{Dir: r.Dir, Where: TrialsFile, What: fmt.Sprintf("it has %d whole trials where the finished run had %d: the file was cut off or changed", len(r.Trials), n.Trials)}
+		}
+		if n.Kind == NoteFinished && n.Head != "" && n.Head != r.trials.head {
+			return &DamageError{Dir: r.Dir, Where: TrialsFile, What: "its last line is not that of the finished run"}
 		}
 	}
 	return nil
@@ -201,7 +224,8 @@ type Trial struct {
 	Conditions machine.Conditions       `json:"conditions,omitzero"` // zero: an imported trial
 	Used       map[string]testbed.Usage `json:"used,omitempty"`      // by part: client, server, layer; of layer, KIND:PART and sidecar:NAME
 	Harness    Harness                  `json:"harness,omitzero"`
-	Raw        string                   `json:"raw,omitempty"` // directory below the run's; of an imported trial, a file
+	Raw        string                   `json:"raw,omitempty"`   // directory below the run's; of an imported trial, a file
+	Files      map[string]string        `json:"files,omitempty"` // SHA-256 digests of the files in it, by name
 	// Source is the file that an invalid imported trial is from, as it was given.
 	Source string `json:"source,omitempty"`
 }

@@ -126,14 +126,14 @@ func FuzzTrials(f *testing.F) {
 	f.Add([]byte("\x00\n"))
 	f.Add([]byte(`{"schema":"tare.trial/v1","seq":1,"values":{"a":1e999}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		trials, end, err := parseTrials(bytes.NewReader(data))
+		trials, end, err := parseTrials(bytes.NewReader(data), &chain{sealed: true})
 		if err != nil {
 			return
 		}
 		if end < 0 || end > int64(len(data)) {
 			t.Fatalf("%d bytes of whole lines in %d", end, len(data))
 		}
-		again, end2, err := parseTrials(bytes.NewReader(data[:end]))
+		again, end2, err := parseTrials(bytes.NewReader(data[:end]), &chain{sealed: true})
 		if err != nil || end2 != end || !cmp.Equal(trials, again) {
 			t.Fatalf("whole lines alone: %v, %d bytes of %d", err, end2, end)
 		}

@@ -1,0 +1,128 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"tare/journal"
+	"tare/safetext"
+)
+
+// verified is what tare verify says of one run.
+type verified struct {
+	Run       string   `json:"run"`
+	Whole     bool     `json:"whole"`
+	Damage    string   `json:"damage,omitempty"`
+	Finished  bool     `json:"finished"`
+	Trials    int      `json:"trials"`
+	Notes     int      `json:"notes"`
+	Files     int      `json:"files"`     // of raw output, whose digests are right
+	Unchecked int      `json:"unchecked"` // of raw output, without a digest on record
+	Chain     string   `json:"chain"`     // of the last note; empty: the record has none
+	Remarks   []string `json:"remarks"`
+}
+
+func newVerify(s State) *cobra.Command {
+	var out string
+	c := &cobra.Command{
+		Use:   "verify [RUN]...",
+		Short: "Check that a run is as it was recorded",
+		Long: `Check that a run is as it was recorded: that no line of its record was changed or
+taken away, that its plan, experiment and raw output are those that were recorded,
+and that the experiment still gives this plan. Without RUN, the newest run below
+runs/.
+
+Each line of the record holds a hash over all lines before it. The hash of the last
+line stands for the whole run: publish it with the results, and anybody who has the
+run directory can see that it is the one that was published. It is no signature.
+
+Exit code 5 says that a run is damaged.`,
+		Example: `  tare verify
+  tare verify runs/quickstart-20260102-150405 -o json`,
+		ValidArgsFunction: completeRuns,
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				dir, err := runDir(nil)
+				if err != nil {
+					return err
+				}
+				args = []string{dir}
+			}
+			damaged := false
+			var all []verified
+			for _, dir := range args {
+				if _, err := runDir([]string{dir}); err != nil {
+					return err
+				}
+				v, err := verify(dir)
+				if err != nil {
+					return err
+				}
+				damaged = damaged || !v.Whole
+				if all = append(all, v); out == "table" {
+					v.print(s)
+				}
+			}
+			if out != "table" {
+				if err := encode(s.Stdout, all, out); err != nil {
+					return err
+				}
+			}
+			if damaged {
+				return exit(ExitInvalid)
+			}
+			return nil
+		},
+	}
+	addFormat(c, &out, "table", "json", "yaml")
+	return c
+}
+
+// verify checks one run. An error says that it could not be checked.
+func verify(dir string) (verified, error) {
+	run, got, err := journal.Verify(dir)
+	v := verified{Run: dir, Trials: got.Trials, Notes: got.Notes, Files: got.Files, Unchecked: got.Unchecked, Chain: got.Chain, Remarks: []string{}}
+	var damage *journal.DamageError
+	if errors.As(err, &damage) {
+		v.Damage = damage.Where + ": " + damage.What
+		return v, nil
+	}
+	if err != nil {
+		return v, err
+	}
+	v.Whole, v.Finished = true, run.Finished
+	remark := func(text string) { v.Remarks = append(v.Remarks, text) }
+	if v.Chain == "" {
+		remark("without chain: an older Tare began this run, and a change of its record may pass")
+	}
+	if !run.Finished {
+		remark("not finished: trials at its end may be missing")
+	}
+	if run.Experiment != nil {
+		if _, _, err := replan(dir); err != nil {
+			remark("the plan could not be made again of the experiment: " + err.Error())
+		}
+	}
+	return v, nil
+}
+
+func (v verified) print(s State) {
+	dir := safetext.Name(v.Run)
+	if !v.Whole {
+		fmt.Fprintf(s.Stdout, "%s: DAMAGED: %s\n", dir, safetext.Name(v.Damage))
+		return
+	}
+	fmt.Fprintf(s.Stdout, "%s: whole: %s, %s, %s of raw output", dir, counted(v.Trials, "trial"), counted(v.Notes, "note"), counted(v.Files, "file"))
+	if v.Unchecked > 0 {
+		fmt.Fprintf(s.Stdout, " (%d more without a digest)", v.Unchecked)
+	}
+	fmt.Fprintln(s.Stdout)
+	if v.Chain != "" {
+		fmt.Fprintf(s.Stdout, "chain: %s\n", v.Chain)
+	}
+	for _, r := range v.Remarks {
+		fmt.Fprintln(s.Stdout, "note: "+safetext.Name(r))
+	}
+}

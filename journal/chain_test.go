@@ -1,0 +1,169 @@
+package journal
+
+import (
+	"errors"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// finished is a run of two sessions that is complete, closed.
+func finished(t *testing.T) string {
+	t.Helper()
+	j := create(t)
+	record(t, j, 1)
+	if err := j.KeepFiles(map[string][]byte{"a/b.yaml": []byte("kind: Thing\n")}); err != nil {
+		t.Fatal(err)
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	j, err := Resume(j.Dir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	record(t, j, 2)
+	record(t, j, 3)
+	if err := errors.Join(j.AddEnvironment(environment()), j.Finish(), j.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return j.Dir()
+}
+
+// regular lists the files of a run but for its lock, which holds nothing of it.
+func regular(t *testing.T, dir string) (files []string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() && d.Name() != LockFile {
+			files = append(files, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+func TestVerifyWholeRun(t *testing.T) {
+	r, v, err := Verify(finished(t))
+	if err != nil || v.Trials != 3 || v.Files != 3 || v.Unchecked != 0 || len(v.Chain) != 64 || !r.Finished {
+		t.Errorf("%+v, %v", v, err)
+	}
+	for _, n := range r.Notes {
+		if n.Kind == NoteFinished && (n.Trials != 3 || n.Head == "") {
+			t.Errorf("the last note is %+v", n)
+		}
+	}
+}
+
+// TestFlippedBits: whatever bit of whatever file is another, Verify says so.
+func TestFlippedBits(t *testing.T) {
+	dir := finished(t)
+	files := regular(t, dir)
+	random := rand.New(rand.NewPCG(1, 2))
+	for n := range 600 {
+		path := files[n%len(files)]
+		content, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at, bit := random.IntN(len(content)), random.IntN(8)
+		flipped := slices.Clone(content)
+		flipped[at] ^= 1 << bit
+		write(t, path, flipped)
+		if _, v, err := Verify(dir); err == nil {
+			t.Errorf("bit %d of byte %d of %s (%q becomes %q): not found, %+v", bit, at, filepath.Base(path), content[at], flipped[at], v)
+		}
+		write(t, path, content)
+	}
+}
+
+func write(t *testing.T, path string, content []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, content, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestChangedRecord: changes that leave every line readable are found as well.
+func TestChangedRecord(t *testing.T) {
+	lines := func(text string) []string { return strings.SplitAfter(strings.TrimSuffix(text, "\n"), "\n") }
+	tests := []struct {
+		name, file string
+		change     func(text string) string
+	}{
+		{"a value", TrialsFile, func(s string) string { return strings.Replace(s, `"load":0.5`, `"load":0.6`, 1) }},
+		{"a margin", PlanFile, func(s string) string { return strings.Replace(s, `"equivalence": "7.1%"`, `"equivalence": "70%"`, 1) }},
+		{"the rounds", PlanFile, func(s string) string { return strings.Replace(s, `"rounds": 6`, `"rounds": 3`, 1) }},
+		{"the experiment", ExperimentFile, func(s string) string { return s + "# more\n" }},
+		{"a line less at the end", TrialsFile, func(s string) string { l := lines(s); return strings.Join(l[:len(l)-1], "") }},
+		{"a line less of the notes", NotesFile, func(s string) string { l := lines(s); return strings.Join(slices.Delete(l, 1, 2), "") }},
+		{"the chain of one line", TrialsFile, func(s string) string { at := strings.Index(s, chainBegins); return s[:at] + s[at+chainSize-1:] }},
+		{"all chains", TrialsFile, func(s string) string {
+			var bare []string
+			for _, l := range lines(s) {
+				body, _ := unseal([]byte(l))
+				bare = append(bare, string(body)+"}\n")
+			}
+			return strings.Join(bare, "")
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := finished(t)
+			path := filepath.Join(dir, tt.file)
+			content, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			changed := tt.change(string(content))
+			if changed == string(content) {
+				t.Fatal("nothing was changed")
+			}
+			write(t, path, []byte(changed))
+			_, err = Open(dir)
+			var damage *DamageError
+			if !errors.As(err, &damage) || damage.Dir != dir {
+				t.Errorf("got %v, want damage", err)
+			}
+		})
+	}
+}
+
+// TestRecordOfAnOlderTare: a record without chains stays one, also when it goes on.
+func TestRecordOfAnOlderTare(t *testing.T) {
+	j := create(t)
+	record(t, j, 1)
+	dir := j.Dir()
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{TrialsFile, NotesFile} {
+		path := filepath.Join(dir, name)
+		content, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, _ := unseal(content)
+		write(t, path, append(body, "}\n"...))
+	}
+	if _, v, err := Verify(dir); err != nil || v.Chain != "" || v.Trials != 1 {
+		t.Errorf("%+v, %v", v, err)
+	}
+	j, err := Resume(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	record(t, j, 2)
+	if err := errors.Join(j.Finish(), j.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if _, v, err := Verify(dir); err != nil || v.Chain != "" || v.Trials != 2 {
+		t.Errorf("after it went on: %+v, %v", v, err)
+	}
+}
