@@ -22,6 +22,7 @@ import (
 	"tare/testbed/kube/accounting"
 	"tare/testbed/kube/cluster"
 	"tare/testbed/kube/inventory"
+	"tare/testbed/kube/pods"
 )
 
 // dryRun offers objects to the API server that are not to be made: they pass
@@ -112,7 +113,7 @@ func (s *Site) Try(ctx context.Context) ([]testbed.Finding, error) {
 	}
 	if host {
 		plan := s.planPod(roleClientNode)
-		plan.Spec.HostNetwork = true
+		pods.OnHost(plan)
 		s.tryPod(ctx, d, plan, where, "pod in the host's network"+of)
 	}
 	s.tryPod(ctx, d, s.planNodePod(accounting.RoleNode), where, "pod that counts on a node")

@@ -16,10 +16,12 @@ import (
 )
 
 // Ready makes the site, with what layers have asked for, and waits until it can
-// be used. A site without pods has nothing to make.
+// be used. A site without pods has at most a namespace.
 func (s *Site) Ready(ctx context.Context) error {
 	if !s.needs.Pods() {
-		if len(s.shapes.namespace) > 0 {
+		// A workload for clusters alone makes its objects there; that of every arm is made now,
+		// so that a layer can be shown to be off in it.
+		if len(s.shapes.namespace) > 0 || s.needs.Only == experiment.TestbedKubernetes {
 			_, err := s.ensureNamespace(ctx)
 			return err
 		}
@@ -116,7 +118,7 @@ func (s *Site) planOnNodes(ctx context.Context, on *clusterRun, plans map[testbe
 	}{{testbed.ClientNode, roleClientNode, nodes.Client}, {testbed.ServerNode, roleServerNode, nodes.Server}} {
 		plan := s.planPod(one.role)
 		plan.Name, plan.Namespace = cluster.Label(s.unique, cluster.NameLimit-len(one.role)-1)+"-"+one.role, namespace
-		plan.Spec.HostNetwork = true
+		pods.OnHost(plan)
 		placement.Pin(plan, one.node)
 		plans[one.where] = plan
 	}

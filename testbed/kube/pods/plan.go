@@ -30,7 +30,7 @@ func Plan(owner inventory.Owner, level *experiment.Kubernetes, name, role string
 			TerminationGracePeriodSeconds: new(int64(graceSeconds)),
 			AutomountServiceAccountToken:  new(false),
 			EnableServiceLinks:            new(false),
-			DNSPolicy:                     corev1.DNSDefault, // names are no business of a measurement, and a cluster may have no DNS
+			DNSPolicy:                     corev1.DNSClusterFirst, // a sidecar that is put into the pod must find its control plane
 			PriorityClassName:             level.Priority,
 			Tolerations:                   tolerations(level.Tolerate),
 			SecurityContext: &corev1.PodSecurityContext{
@@ -56,6 +56,11 @@ func Plan(owner inventory.Owner, level *experiment.Kubernetes, name, role string
 		pod.Spec.ImagePullSecrets = append(pod.Spec.ImagePullSecrets, corev1.LocalObjectReference{Name: name})
 	}
 	return pod
+}
+
+// OnHost has a pod use its node's network.
+func OnHost(pod *corev1.Pod) {
+	pod.Spec.HostNetwork, pod.Spec.DNSPolicy = true, corev1.DNSClusterFirstWithHostNet
 }
 
 // confined is the security context of a container that needs nothing.
