@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"tare/cli"
+	"tare/journal"
 	"tare/testbed"
 	"tare/testbed/apart"
 )
@@ -51,6 +53,7 @@ func TestScripts(t *testing.T) {
 			"nothing-left": nothingLeft,
 			"wait-trial":   waitTrial,
 			"tear":         tear,
+			"unchain":      unchain,
 			"lines":        lines,
 			"vault-files":  vaultFiles,
 			"hostile":      hostile,
@@ -149,6 +152,20 @@ func tear(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	ts.Check(os.Truncate(name, info.Size()-20))
 }
+
+// unchain makes a run one of an older Tare, whose record a script can change: unchain RUN.
+func unchain(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 1 || neg {
+		ts.Fatalf("usage: unchain RUN")
+	}
+	for _, log := range []string{journal.TrialsFile, journal.NotesFile} {
+		name := ts.MkAbs(filepath.Join(args[0], log))
+		ts.Check(os.WriteFile(name, chains.ReplaceAll([]byte(ts.ReadFile(name)), nil), 0o644))
+	}
+}
+
+// chains are what a record holds to prove itself.
+var chains = regexp.MustCompile(`,"chain":"[0-9a-f]*"|"head":"[0-9a-f]*",|,"files":\{[^}]*\}`)
 
 // lines compares the number of lines of a file: lines FILE N.
 func lines(ts *testscript.TestScript, neg bool, args []string) {

@@ -248,6 +248,7 @@ func (t *Testbed) Guard(cleaner ...string) error {
 		_ = writer.Close()
 		return fmt.Errorf("guard %s: %w", testbed.Quote(cleaner), err)
 	}
+	commands.Beside(cmd.Process.Pid)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.closed || t.guard != nil {

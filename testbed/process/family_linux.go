@@ -70,7 +70,7 @@ func (p *Program) family() family {
 		case pid == p.pid, s.Session == p.pid, s.PGRP == p.pid:
 			f.of[pid] = true
 		case s.PPID != self:
-		case alone && (p.keeper.First || s.PGRP != group && s.Starttime >= p.born) || p.known[pid] || p.scope != nil && s.Dead() && p.scope.has(pid):
+		case alone && (p.keeper.First || p.scope == nil && p.mayHaveLeft(s)) || p.known[pid] || p.scope != nil && s.Dead() && p.scope.has(pid):
 			f.of[pid] = true
 		case s.Dead():
 			// What this program starts in the ordinary way is in its group or leads its own,
@@ -97,9 +97,7 @@ func (p *Program) family() family {
 }
 
 // alone says whether no other program runs that may start processes. Then an orphan that
-// is nobody's is this program's, unless this process may have started it itself: what it
-// starts beside programs is in its own group, or was there before. The caller holds the
-// keeper's lock.
+// is nobody's is this program's. The caller holds the keeper's lock.
 func (p *Program) alone() bool {
 	for _, other := range p.keeper.running {
 		if other != p && !other.helper {
@@ -107,6 +105,12 @@ func (p *Program) alone() bool {
 		}
 	}
 	return true
+}
+
+// mayHaveLeft says whether an orphan may be the program's: this process has not started
+// it itself, which it does in its own group or tells by Beside.
+func (p *Program) mayHaveLeft(s proc.Stat) bool {
+	return s.PGRP != unix.Getpgrp() && s.Starttime >= p.born && !p.keeper.beside[s.PID]
 }
 
 // How long a process may have neither arguments nor variables before that is taken for

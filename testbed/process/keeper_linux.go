@@ -35,6 +35,7 @@ type Keeper struct {
 
 	mu      sync.Mutex
 	closed  bool
+	beside  map[int]bool     // children of this process that no program has started
 	running map[int]*Program // by the process ids of the leaders, which are not reaped yet
 }
 
@@ -119,6 +120,16 @@ func (k *Keeper) Start(ctx context.Context, o Order) (*Program, error) {
 	}
 	go p.follow(ctx)
 	return p, nil
+}
+
+// Beside tells of a child of this process, in a group of its own, that is no program's.
+func (k *Keeper) Beside(pid int) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.beside == nil {
+		k.beside = map[int]bool{}
+	}
+	k.beside[pid] = true
 }
 
 // Running lists the programs that run; with by, those that it has had started.

@@ -26,7 +26,7 @@ const EndLimit = 10 * time.Second
 
 // LeftGrace is how long what a program has started may run on after the program has ended.
 // Then it is killed, and told by Usage.Left.
-const LeftGrace = 500 * time.Millisecond
+const LeftGrace = 2 * time.Second
 
 // OutputLimit is how much a program may write to one stream, in bytes. What writes more is
 // killed.
