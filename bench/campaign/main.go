@@ -1,0 +1,318 @@
+//go:build linux
+
+// Command campaign kills Tare at random moments and looks at what is left and what is
+// lost: go run ./bench/campaign -tare bin/tare -kills 200 -seed 1.
+//
+// Each kill is of a run of a program that leaves processes behind, of a run with WireGuard,
+// of an import, or of the writing of a report; of Tare alone, of all its processes at once
+// but its guard, or of one of its children. Afterwards no process, cgroup or network
+// namespace of it may be left; every trial that had been recorded must be there; tare
+// resume must complete the run, with its report; and tare verify must find it whole.
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/prometheus/procfs"
+
+	"tare/journal"
+	"tare/machine/proc"
+	"tare/testbed/local"
+)
+
+const strays = `apiVersion: tare/v1alpha1
+kind: Experiment
+name: strays
+arms: [{name: plain}, {name: other, layers: [{env: {set: {A: "1"}}}]}]
+workloads:
+  - command: {shell: 'setsid sleep 0.3 & env -i setsid sleep 0.2 & sleep 0.1; echo took 3 ms', metrics: [{name: took, unit: ms, better: lower, regex: 'took ([0-9]+) ms'}]}
+design: {rounds: 6}
+limits: {foreignCPU: none, steal: none, throttling: none}
+`
+
+const wireguard = `apiVersion: tare/v1alpha1
+kind: Experiment
+name: wireguard
+testbed: {local: {link: {rate: 100Mbit}}}
+arms: [{name: plain}, {name: wireguard, layers: [{wireguard: {}}]}]
+workloads: [{network: {paths: [pod-to-pod], protocols: [tcp], duration: 1s, warmup: 0s}}]
+design: {rounds: 3}
+limits: {foreignCPU: none, steal: none, throttling: none}
+`
+
+// campaign is what the kills have in common.
+type campaign struct {
+	tare   string
+	dir    string
+	random *rand.Rand
+	faults int
+}
+
+// scenario is something that is killed.
+type scenario struct {
+	name string
+	args func(c *campaign, run string) []string
+	last time.Duration // the kill comes before it has gone on for so long
+	run  bool          // it records trials
+}
+
+var scenarios = []scenario{
+	{"run that leaves processes", func(c *campaign, run string) []string {
+		return []string{"run", filepath.Join(c.dir, "strays.yaml"), "--dir", run, "-q"}
+	}, 6 * time.Second, true},
+	{"run with WireGuard", func(c *campaign, run string) []string {
+		return []string{"run", filepath.Join(c.dir, "wireguard.yaml"), "--dir", run, "-q"}
+	}, 12 * time.Second, true},
+	{"import", func(c *campaign, run string) []string {
+		return []string{"import", "csv", filepath.Join(c.dir, "table.csv"), "--dir", run, "-q"}
+	}, 800 * time.Millisecond, false},
+	{"report", func(c *campaign, _ string) []string {
+		return []string{"report", filepath.Join(c.dir, "reported")}
+	}, 200 * time.Millisecond, false},
+}
+
+func main() {
+	var c campaign
+	kills := flag.Int("kills", 40, "how often to kill")
+	seed := flag.Uint64("seed", 1, "of the moments and the victims")
+	flag.StringVar(&c.tare, "tare", "bin/tare", "the program")
+	flag.Parse()
+	c.random = rand.New(rand.NewPCG(*seed, 0))
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := c.carryOut(ctx, *kills); err != nil {
+		fmt.Fprintln(os.Stderr, "campaign:", err)
+		os.Exit(1)
+	}
+	if c.faults > 0 {
+		os.Exit(1)
+	}
+}
+
+func (c *campaign) carryOut(ctx context.Context, kills int) (err error) {
+	if c.tare, err = filepath.Abs(c.tare); err != nil {
+		return err
+	}
+	if c.dir, err = os.MkdirTemp("", "tare-campaign-"); err != nil {
+		return err
+	}
+	defer os.RemoveAll(c.dir)
+	if err := c.prepare(); err != nil {
+		return err
+	}
+	counts := map[string]int{}
+	for n := range kills {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		s := scenarios[n%len(scenarios)]
+		before := c.faults
+		recorded := c.kill(s, filepath.Join(c.dir, fmt.Sprintf("run-%d", n)))
+		counts[s.name]++
+		if c.faults > before || n%10 == 9 {
+			fmt.Printf("%d of %d kills, %d faults (%s, %d trials on record)\n", n+1, kills, c.faults, s.name, recorded)
+		}
+	}
+	for _, s := range scenarios {
+		fmt.Printf("%-26s killed %d times\n", s.name, counts[s.name])
+	}
+	fmt.Printf("%d kills, %d faults\n", kills, c.faults)
+	return nil
+}
+
+// prepare writes what is run, and makes the run whose report is written.
+func (c *campaign) prepare() error {
+	var table bytes.Buffer
+	table.WriteString("arm,round,metric,unit,better,value\n")
+	for round := range 3000 {
+		fmt.Fprintf(&table, "plain,%d,latency,ms,lower,%d\nmtls,%d,latency,ms,lower,%d\n", round+1, 100+round%7, round+1, 110+round%5)
+	}
+	for name, text := range map[string]string{"strays.yaml": strays, "wireguard.yaml": wireguard, "table.csv": table.String()} {
+		if err := os.WriteFile(filepath.Join(c.dir, name), []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	out, err := exec.Command(c.tare, "import", "csv", filepath.Join(c.dir, "table.csv"), "--dir", filepath.Join(c.dir, "reported"), "-q").CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("import: %w\n%s", err, out)
+	}
+	return nil
+}
+
+func (c *campaign) fault(format string, args ...any) {
+	c.faults++
+	fmt.Printf("FAULT: "+format+"\n", args...)
+}
+
+// kill begins a scenario, kills it, and looks. It gives how many trials were on record.
+func (c *campaign) kill(s scenario, run string) (recorded int) {
+	cmd := exec.Command(c.tare, s.args(c, run)...)
+	cmd.Dir = c.dir
+	var said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &said
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := cmd.Start(); err != nil {
+		c.fault("%s: %v", s.name, err)
+		return 0
+	}
+	time.Sleep(time.Duration(c.random.Int64N(int64(s.last))))
+	family := descendants(cmd.Process.Pid)
+	switch c.random.IntN(3) {
+	case 0:
+		_ = cmd.Process.Kill()
+	case 1: // all but the guard, which has a session of its own
+		for _, pid := range append(family, cmd.Process.Pid) {
+			if stat, err := proc.Read(pid); err == nil && !strings.Contains(commandLine(pid), "tare-guard") && !stat.Dead() {
+				_ = syscall.Kill(pid, syscall.SIGKILL)
+			}
+		}
+	case 2: // a child alone; then Tare
+		if len(family) > 0 {
+			_ = syscall.Kill(family[c.random.IntN(len(family))], syscall.SIGKILL)
+			time.Sleep(time.Duration(c.random.Int64N(int64(300 * time.Millisecond))))
+		}
+		_ = cmd.Process.Kill()
+	}
+	_ = cmd.Wait()
+	c.nothingRuns(s, family)
+	if !s.run {
+		c.intact(s, run)
+		return 0
+	}
+	return c.goesOn(s, run)
+}
+
+// nothingRuns waits a little for the guard, and then calls for no more.
+func (c *campaign) nothingRuns(s scenario, family []int) {
+	var left []local.Stray
+	var err error
+	for range 100 {
+		if left, err = local.Strays(); err != nil || len(left) == 0 {
+			break
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	if err != nil || len(left) > 0 {
+		c.fault("%s: left running: %+v, %v", s.name, left, err)
+	}
+	if out, err := exec.Command(c.tare, "clean").CombinedOutput(); err != nil {
+		c.fault("%s: clean: %v\n%s", s.name, err, out)
+	}
+	for _, pid := range family {
+		if text := commandLine(pid); strings.Contains(text, "sleep 0.") || strings.Contains(text, "iperf3") {
+			c.fault("%s: process %d runs: %s", s.name, pid, text)
+		}
+	}
+}
+
+// intact says whether what was not to be a run yet is none, and what was is one.
+func (c *campaign) intact(s scenario, run string) {
+	for _, dir := range []string{run, filepath.Join(c.dir, "reported")} {
+		if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if out, err := exec.Command(c.tare, "verify", dir).CombinedOutput(); err != nil {
+			c.fault("%s: %v\n%s", s.name, err, out)
+		}
+	}
+	if out, err := exec.Command(c.tare, "clean", c.dir).CombinedOutput(); err != nil {
+		c.fault("%s: clean: %v\n%s", s.name, err, out)
+	}
+	c.noTemporaries(s, c.dir)
+}
+
+// goesOn resumes a run that was killed.
+func (c *campaign) goesOn(s scenario, run string) (recorded int) {
+	if !journal.IsRun(run) {
+		return 0 // it had not begun
+	}
+	before, err := journal.Open(run)
+	if err != nil {
+		c.fault("%s: %v", s.name, err)
+		return 0
+	}
+	if out, err := exec.Command(c.tare, "resume", run, "-q").CombinedOutput(); err != nil && exitCode(err) != 5 { // 5: its control may differ
+		c.fault("%s: resume: %v\n%s", s.name, err, out)
+		return 0
+	}
+	after, err := journal.Open(run)
+	switch {
+	case err != nil:
+		c.fault("%s: %v", s.name, err)
+	case !after.Finished:
+		c.fault("%s: resumed, and not finished", s.name)
+	case len(after.Trials) < len(before.Trials):
+		c.fault("%s: %d trials were on record, and are %d", s.name, len(before.Trials), len(after.Trials))
+	}
+	if err != nil {
+		return len(before.Trials)
+	}
+	for i := range before.Trials {
+		if !before.Trials[i].Start.Equal(after.Trials[i].Start) || before.Trials[i].Arm != after.Trials[i].Arm {
+			c.fault("%s: trial %d is another", s.name, i+1)
+		}
+	}
+	if out, err := exec.Command(c.tare, "verify", run).CombinedOutput(); err != nil {
+		c.fault("%s: verify: %v\n%s", s.name, err, out)
+	}
+	if _, err := os.Stat(filepath.Join(run, "report.html")); err != nil {
+		c.fault("%s: no report: %v", s.name, err)
+	}
+	c.noTemporaries(s, run)
+	return len(before.Trials)
+}
+
+// noTemporaries looks for files that were to be renamed.
+func (c *campaign) noTemporaries(s scenario, dir string) {
+	_ = filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err == nil && (strings.HasPrefix(d.Name(), ".tare-") || strings.HasSuffix(d.Name(), ".new") || strings.Contains(d.Name(), ".unfinished-")) {
+			c.fault("%s: %s is left", s.name, path)
+		}
+		return nil
+	})
+}
+
+func exitCode(err error) int {
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return exit.ExitCode()
+	}
+	return -1
+}
+
+// descendants are the processes below one.
+func descendants(of int) (pids []int) {
+	all := proc.All(proc.Below("/"))
+	for pid := range all {
+		for at := pid; at > 1; at = all[at].PPID {
+			if at == of && pid != of {
+				pids = append(pids, pid)
+				break
+			}
+		}
+	}
+	slices.Sort(pids)
+	return pids
+}
+
+func commandLine(pid int) string {
+	p, err := procfs.NewProc(pid)
+	if err != nil {
+		return ""
+	}
+	words, _ := p.CmdLine()
+	return strings.Join(words, " ")
+}
