@@ -110,7 +110,7 @@ func diagnose(ctx context.Context, s State, args []string, cluster string) ([]pa
 		if cluster != "" {
 			return examineCluster(ctx, nil, cluster)
 		}
-		return append(examine(ctx, everything), part{optionKind, "png and pdf", render.Probe(ctx)}), nil
+		return append(examine(ctx, everything), part{optionKind, "left-over processes", local.ProbePrograms()}, part{optionKind, "png and pdf", render.Probe(ctx)}), nil
 	}
 	x, _, err := load(s, args[0])
 	if err != nil {

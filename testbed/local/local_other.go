@@ -59,6 +59,11 @@ func Probe(context.Context) []testbed.Finding {
 	return findings
 }
 
+// ProbePrograms says that there are none.
+func ProbePrograms() []testbed.Finding {
+	return []testbed.Finding{{Name: "cgroups", Status: testbed.Refused, Detail: errSystem.Error(), Hint: hint}}
+}
+
 // NeedsUserNamespace says no: there are none.
 func NeedsUserNamespace() bool { return false }
 

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/testbed"
+	"tare/testbed/process"
 )
 
 // Probe tries everything that a local network is made of, each in namespaces
@@ -135,4 +136,16 @@ func (n *network) probeShaping() error {
 		return fmt.Errorf("the kernel took a limit of %g bit/s but does not show it", float64(rate))
 	}
 	return nil
+}
+
+// ProbePrograms says how the processes of programs are kept together.
+func ProbePrograms() []testbed.Finding {
+	f := testbed.Finding{Name: "cgroups", Status: testbed.Works, Detail: "each program is in one, and whatever it starts is ended with it"}
+	if all, err := process.OpenScopes(); err != nil {
+		f.Status, f.Hint = refusal(err), "as root, Tare makes them"
+		f.Detail = "what a program starts is told by its descent and its environment instead: " + err.Error()
+	} else {
+		all.Close()
+	}
+	return []testbed.Finding{f}
 }
