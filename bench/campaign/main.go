@@ -33,12 +33,21 @@ import (
 	"tare/testbed/local"
 )
 
+// strayed is a program that hides from its Tare, and runs for longer than a kill is waited
+// for.
+const strayed = "sleep 61.7"
+
 const strays = `apiVersion: tare/v1alpha1
 kind: Experiment
 name: strays
 arms: [{name: plain}, {name: other, layers: [{env: {set: {A: "1"}}}]}]
 workloads:
-  - command: {shell: 'setsid sleep 0.3 & env -i setsid sleep 0.2 & sleep 0.1; echo took 3 ms', metrics: [{name: took, unit: ms, better: lower, regex: 'took ([0-9]+) ms'}]}
+  - command:
+      shell: >-
+        setsid sleep 61.7 & a=$!; env -i setsid sleep 61.7 & b=$!;
+        setsid setpriv --reuid 65534 --clear-groups env -i sleep 61.7 & c=$!;
+        sleep 0.3; kill $a $b $c; wait; echo took 3 ms
+      metrics: [{name: took, unit: ms, better: lower, regex: 'took ([0-9]+) ms'}]
 design: {rounds: 6}
 limits: {foreignCPU: none, steal: none, throttling: none}
 `
@@ -113,7 +122,7 @@ func (c *campaign) carryOut(ctx context.Context, kills int) (err error) {
 	if err := c.prepare(); err != nil {
 		return err
 	}
-	counts := map[string]int{}
+	counts, trials := map[string]int{}, 0
 	for n := range kills {
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -121,15 +130,16 @@ func (c *campaign) carryOut(ctx context.Context, kills int) (err error) {
 		s := scenarios[n%len(scenarios)]
 		before := c.faults
 		recorded := c.kill(s, filepath.Join(c.dir, fmt.Sprintf("run-%d", n)))
+		trials += recorded
 		counts[s.name]++
 		if c.faults > before || n%10 == 9 {
-			fmt.Printf("%d of %d kills, %d faults (%s, %d trials on record)\n", n+1, kills, c.faults, s.name, recorded)
+			fmt.Printf("%d of %d kills, %d faults (the last: %s)\n", n+1, kills, c.faults, s.name)
 		}
 	}
 	for _, s := range scenarios {
 		fmt.Printf("%-26s killed %d times\n", s.name, counts[s.name])
 	}
-	fmt.Printf("%d kills, %d faults\n", kills, c.faults)
+	fmt.Printf("%d kills, %d faults; %d trials had been recorded before a kill\n", kills, c.faults, trials)
 	return nil
 }
 
@@ -169,7 +179,7 @@ func (c *campaign) kill(s scenario, run string) (recorded int) {
 		return 0
 	}
 	time.Sleep(time.Duration(c.random.Int64N(int64(s.last))))
-	family := descendants(cmd.Process.Pid)
+	family, guarded := descendants(cmd.Process.Pid), true
 	switch c.random.IntN(3) {
 	case 0:
 		_ = cmd.Process.Kill()
@@ -181,13 +191,15 @@ func (c *campaign) kill(s scenario, run string) (recorded int) {
 		}
 	case 2: // a child alone; then Tare
 		if len(family) > 0 {
-			_ = syscall.Kill(family[c.random.IntN(len(family))], syscall.SIGKILL)
+			victim := family[c.random.IntN(len(family))]
+			guarded = !strings.Contains(commandLine(victim), "tare-guard")
+			_ = syscall.Kill(victim, syscall.SIGKILL)
 			time.Sleep(time.Duration(c.random.Int64N(int64(300 * time.Millisecond))))
 		}
 		_ = cmd.Process.Kill()
 	}
 	_ = cmd.Wait()
-	c.nothingRuns(s, family)
+	c.nothingRuns(s, guarded)
 	if !s.run {
 		c.intact(s, run)
 		return 0
@@ -195,11 +207,15 @@ func (c *campaign) kill(s scenario, run string) (recorded int) {
 	return c.goesOn(s, run)
 }
 
-// nothingRuns waits a little for the guard, and then calls for no more.
-func (c *campaign) nothingRuns(s scenario, family []int) {
+// nothingRuns waits a little for the guard, if it lives, and then looks itself. Without the
+// guard it takes tare clean.
+func (c *campaign) nothingRuns(s scenario, guarded bool) {
 	var left []local.Stray
 	var err error
 	for range 100 {
+		if !guarded {
+			break
+		}
 		if left, err = local.Strays(); err != nil || len(left) == 0 {
 			break
 		}
@@ -211,9 +227,15 @@ func (c *campaign) nothingRuns(s scenario, family []int) {
 	if out, err := exec.Command(c.tare, "clean").CombinedOutput(); err != nil {
 		c.fault("%s: clean: %v\n%s", s.name, err, out)
 	}
-	for _, pid := range family {
-		if text := commandLine(pid); strings.Contains(text, "sleep 0.") || strings.Contains(text, "iperf3") {
+	for pid := range proc.All(proc.Below("/")) {
+		if text := commandLine(pid); strings.HasPrefix(text, strayed) || strings.HasPrefix(text, "iperf3 ") {
 			c.fault("%s: process %d runs: %s", s.name, pid, text)
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
+	for _, pattern := range []string{"/sys/fs/cgroup/tare-run-*", "/sys/fs/cgroup/*/tare-run-*"} {
+		if left, _ := filepath.Glob(pattern); left != nil {
+			c.fault("%s: cgroups are left: %v", s.name, left)
 		}
 	}
 }
