@@ -2,11 +2,13 @@ package analysis
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
 	"tare/analysis/contrast"
 	"tare/experiment"
+	"tare/journal"
 	"tare/stats"
 )
 
@@ -65,7 +67,7 @@ func TestNeededRounds(t *testing.T) {
 	if got, err := NeededRounds(plan, trials); err != nil || got != 9 {
 		t.Errorf("%d rounds, %v; want the cap of 9", got, err)
 	}
-	run := Analyze(plan, trials, nil)
+	run := Analyze(plan, slices.DeleteFunc(slices.Clone(trials), func(t journal.Trial) bool { return t.Round > 9 }), nil)
 	if want := `capped-precision {"precision":0.02,"rounds":9}`; !strings.Contains(strings.Join(warningTexts(run), "\n"), want) {
 		t.Errorf("no warning %q", want)
 	}

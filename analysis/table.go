@@ -144,21 +144,25 @@ func (t *table) settled(s *slot, round int) bool {
 	return t.plan.Import != nil || s.attempts >= t.plan.Attempts || round < t.final
 }
 
-// counts counts trials against the number of rounds that the run is to have.
+// counts counts trials against the number of rounds that the run is to have. An arm has
+// more where another one was left out for a while, whose rounds were made up for.
 func (t *table) counts(rounds int, trials []journal.Trial) Counts {
-	c := Counts{Planned: rounds * len(t.plan.Cells) * len(t.plan.Arms)}
+	var c Counts
 	for k, cell := range t.slots {
 		for _, arm := range cell {
+			done := 0
 			for i := range arm {
 				switch s := &arm[i]; {
 				case s.valid != nil:
-					c.Done++
+					done++
 					c.Valid++
 				case t.settled(s, t.at[k][i]):
-					c.Done++
+					done++
 					c.Lost++
 				}
 			}
+			c.Done += done
+			c.Planned += max(rounds, done)
 		}
 	}
 	if t.plan.Import != nil {

@@ -59,6 +59,10 @@ func (p *progress) event(e runner.Event) {
 		p.done(e)
 	case runner.Resting:
 		p.status(fmt.Sprintf("the machine is busy: next attempt in %s", brief(e.Pause)))
+	case runner.SetUpAnew:
+		p.line(fmt.Sprintf("%s is set up anew: %s", e.Arm, safetext.Line(e.Why)))
+	case runner.ArmDropped:
+		p.line(fmt.Sprintf("%s is left out from here on: %s", e.Arm, safetext.Line(e.Why.Error())))
 	case runner.RoundsFixed:
 		p.line(fmt.Sprintf("the pilot fixes the number of rounds at %d", e.Rounds))
 	}

@@ -245,10 +245,17 @@ func carryOut(ctx context.Context, s State, j *journal.Journal, expansion *exper
 		Events:    progress.event,
 	})
 	progress.end()
-	if err := errors.Join(runErr, bed.Close()); err != nil {
+	err = errors.Join(runErr, bed.Close())
+	var dropped *runner.DroppedError
+	if err != nil && !errors.As(err, &dropped) {
 		return whatNext(ctx, j, err)
 	}
-	return conclusion(s, j.Dir(), quiet, func(r *analysis.Run, _ string) error { return show(s, r, out, false) })
+	concluded := conclusion(s, j.Dir(), quiet, func(r *analysis.Run, _ string) error { return show(s, r, out, false) })
+	var code exit
+	if dropped == nil || concluded != nil && !errors.As(concluded, &code) {
+		return concluded
+	}
+	return &codedError{err: err, code: ExitInvalid, hint: "tare resume " + j.Dir() + " tries again; the arms that are left out there get as many rounds as the others have, beside all of them"}
 }
 
 // whatNext adds to the error that ended a run how to go on.

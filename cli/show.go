@@ -93,7 +93,7 @@ func openRun(args []string) (*journal.Run, *analysis.Run, error) {
 func remarks(plan *experiment.Plan, notes []journal.Note) []analysis.Warning {
 	var list []analysis.Warning
 	for _, n := range notes {
-		if n.Kind != journal.NoteRemark {
+		if n.Kind != journal.NoteRemark && n.Kind != journal.NoteLeftOut {
 			continue
 		}
 		r := analysis.Remark{From: analysis.FromSession, Text: n.Text}

@@ -117,6 +117,23 @@ func (j *Journal) Note(text string) error {
 	return j.note(Note{Kind: NoteRemark, Text: text})
 }
 
+// LeaveOut records that this session goes on without an arm. It is durable on return.
+func (j *Journal) LeaveOut(arm, why string) error {
+	return j.note(Note{Kind: NoteLeftOut, Arm: arm, Text: why})
+}
+
+// LeftOut lists the arms without which a session went on.
+func (j *Journal) LeftOut(session int) (arms []string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, n := range j.run.Notes {
+		if n.Kind == NoteLeftOut && n.Session == session {
+			arms = append(arms, n.Arm)
+		}
+	}
+	return arms
+}
+
 // SetRounds fixes the number of rounds, once in the life of a run: the second
 // stage of Stein's rule. Why says where the number comes from. Setting the same
 // number again does nothing; another number is an error, since a number of

@@ -48,6 +48,7 @@ const (
 	NoteSession  NoteKind = "session"  // a session begins
 	NoteRemark   NoteKind = "remark"   // something that a reader of the run should know
 	NoteRounds   NoteKind = "rounds"   // the number of rounds is fixed
+	NoteLeftOut  NoteKind = "left-out" // the session goes on without an arm
 	NoteFinished NoteKind = "finished" // the run is complete
 	NoteFiles    NoteKind = "files"    // files were written
 )
@@ -58,6 +59,7 @@ type Note struct {
 	Session int       `json:"session"`
 	Time    time.Time `json:"time"`
 	Rounds  int       `json:"rounds,omitempty"` // with NoteRounds
+	Arm     string    `json:"arm,omitempty"`    // with NoteLeftOut
 	Trials  int       `json:"trials,omitempty"` // with NoteFinished: on record; 0: not told, by an older Tare
 	// Head is the chain of the last trial, with NoteFinished.
 	Head string `json:"head,omitempty"`

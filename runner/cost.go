@@ -1,7 +1,6 @@
 package runner
 
 import (
-	"fmt"
 	"maps"
 	"time"
 
@@ -28,7 +27,7 @@ func (p *place) account() (account, error) {
 		}
 		costs, err := u.Costs()
 		if err != nil {
-			return account{}, fmt.Errorf("CPU time of the layers: %w", err)
+			return account{}, &testbed.Disturbance{What: "the CPU time of layer " + u.kind + " cannot be read", Err: err}
 		}
 		for _, c := range costs {
 			layers[u.kind+":"+c.Part] = c

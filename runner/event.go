@@ -34,6 +34,17 @@ type RoundsFixed struct{ Rounds int }
 // Resting says that the run waits for the machine to become quiet.
 type Resting struct{ Pause time.Duration }
 
+// SetUpAnew says that an arm is taken down and set up again, because something broke.
+type SetUpAnew struct{ Arm, Why string }
+
+// ArmDropped says that the session goes on without an arm.
+type ArmDropped struct {
+	Arm string
+	Why error
+}
+
+func (SetUpAnew) event()    {}
+func (ArmDropped) event()   {}
 func (SiteReady) event()    {}
 func (TrialStarted) event() {}
 func (TrialDone) event()    {}
@@ -46,16 +57,26 @@ type Progress struct {
 	Left        time.Duration // estimate, from the trials of this session as far as there are any
 }
 
+// step is what one trial settles.
+type step struct {
+	round     int
+	cell, arm string
+}
+
 // clock estimates the time left.
 type clock struct {
 	plan   *experiment.Plan
 	rounds int
 	began  time.Time
 	first  int // trials that were there when this session began
+	// passed counts the rounds that an earlier session ran without an arm, by cell and
+	// arm, and gone are the arms that this one goes on without.
+	passed map[[2]string]int
+	gone   map[string]bool
 }
 
 func newClock(plan *experiment.Plan) *clock {
-	return &clock{plan: plan, rounds: plan.Rounds, began: time.Now(), first: -1}
+	return &clock{plan: plan, rounds: plan.Rounds, began: time.Now(), first: -1, gone: map[string]bool{}}
 }
 
 // progress counts the steps that are settled (valid, or out of attempts) and
@@ -64,31 +85,41 @@ func (c *clock) progress(trials []journal.Trial) Progress {
 	if c.first < 0 {
 		c.first = len(trials)
 	}
+	done := map[[2]string]int{}
+	for s := range settled(c.plan, trials) {
+		done[[2]string{s.cell, s.arm}]++
+	}
+	p := Progress{}
 	expected := map[string]time.Duration{}
-	var perRound time.Duration
 	for _, cell := range c.plan.Cells {
 		expected[cell.ID] = cell.Expected
-		perRound += cell.Expected * time.Duration(len(c.plan.Arms))
-	}
-	type key struct {
-		round     int
-		cell, arm string
-	}
-	settled := map[key]bool{}
-	var done, here time.Duration
-	for i, t := range trials {
-		if i >= c.first {
-			here += expected[t.Cell]
-		}
-		k := key{t.Round, t.Cell, t.Arm}
-		if !settled[k] && (t.Valid() || t.Attempt >= c.plan.Attempts) {
-			settled[k] = true
-			done += expected[t.Cell]
+		for _, arm := range c.plan.Arms {
+			k := [2]string{cell.ID, arm.Name}
+			planned := max(c.rounds-c.passed[k], done[k])
+			if c.gone[arm.Name] {
+				planned = done[k]
+			}
+			p.Done, p.Total = p.Done+done[k], p.Total+planned
+			p.Left += time.Duration(planned-done[k]) * cell.Expected
 		}
 	}
-	left := max(perRound*time.Duration(c.rounds)-done, 0)
+	var here time.Duration
+	for _, t := range trials[c.first:] {
+		here += expected[t.Cell]
+	}
 	if here > 0 {
-		left = time.Duration(float64(left) * float64(time.Since(c.began)) / float64(here))
+		p.Left = time.Duration(float64(p.Left) * float64(time.Since(c.began)) / float64(here))
 	}
-	return Progress{Done: len(settled), Total: c.rounds * len(c.plan.Cells) * len(c.plan.Arms), Left: left}
+	return p
+}
+
+// settled are the steps to which nothing more is to come: a valid trial, or no attempt left.
+func settled(plan *experiment.Plan, trials []journal.Trial) map[step]bool {
+	steps := map[step]bool{}
+	for i := range trials {
+		if t := &trials[i]; t.Valid() || t.Attempt >= plan.Attempts {
+			steps[step{t.Round, t.Cell, t.Arm}] = true
+		}
+	}
+	return steps
 }

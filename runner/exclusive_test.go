@@ -146,7 +146,11 @@ func TestResumedRunTellsItsLayers(t *testing.T) {
 	for _, resumed := range []bool{false, true} {
 		var log []string
 		x := expand(&fakeWorkload{}, &fakeLayer{log: &log, name: "l"})
-		if _, err := openSites(t.Context(), x, fakeBed{}, resumed, func(Event) {}); err != nil {
+		all, err := plan(x, fakeBed{}, resumed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := all.cells[0][2].open(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if slices.Contains(log, "resumed l") != resumed {

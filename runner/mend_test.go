@@ -4,9 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
+	"tare/experiment"
+	"tare/journal"
+	"tare/layer"
 	"tare/testbed"
 	"tare/workload"
 )
@@ -98,4 +104,161 @@ func TestSiteThatIsGone(t *testing.T) {
 	if n := len(j.Trials()); n != 2 {
 		t.Errorf("%d trials on record, want the 2 before", n)
 	}
+}
+
+// anewBed counts how often each arm is opened.
+type anewBed struct {
+	fakeBed
+	opened map[string]int
+}
+
+func (b anewBed) Open(_ context.Context, want testbed.Request) (testbed.Site, error) {
+	b.opened[want.Name]++
+	return anewSite{}, nil
+}
+
+type anewSite struct{ fakeSite }
+
+func (anewSite) Close() error { return nil }
+
+// twoTreatments is an expansion with a second arm beside the one that has the layers.
+func twoTreatments(w *fakeWorkload, layers ...*fakeLayer) *experiment.Expansion {
+	x := expand(w, layers...)
+	x.Plan.Arms = append(x.Plan.Arms, experiment.PlannedArm{Name: "other", Role: experiment.Treatment})
+	x.Layers = append(x.Layers, nil)
+	return x
+}
+
+// A place in which a proof failed is set up anew before the next trial, and the run goes on.
+func TestSetUpAnew(t *testing.T) {
+	proofs, log := 0, []string(nil)
+	l := &fakeLayer{log: &log, name: "l", proof: func() []layer.Check {
+		proofs++
+		return []layer.Check{{Layer: "l", Name: "on", Expected: "there", Observed: "gone", OK: proofs != 2}}
+	}}
+	x := expand(&fakeWorkload{}, l)
+	j := record(t, x)
+	o := options(x, j)
+	bed := anewBed{opened: map[string]int{}}
+	o.Testbed = bed
+	if err := Run(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"up l", "down l", "up l", "down l"}; !slices.Equal(log, want) {
+		t.Errorf("%v, want %v", log, want)
+	}
+	if want := map[string]int{"plain": 1, "control": 1, "arm": 2}; !maps.Equal(bed.opened, want) {
+		t.Errorf("opened %v, want %v", bed.opened, want)
+	}
+	if n := len(j.Trials()); n != 10 || !j.Finished() {
+		t.Errorf("%d trials, finished is %t; want one invalid trial more than 9", n, j.Finished())
+	}
+}
+
+// An arm that cannot be set up anew is left out, and the others go on. A resumed session
+// tries again; the arm gets its rounds beside all others, after the last of them.
+func TestArmIsLeftOut(t *testing.T) {
+	proofs, log := 0, []string(nil)
+	l := &fakeLayer{log: &log, name: "l"}
+	l.proof = func() []layer.Check {
+		if proofs++; proofs == 2 {
+			l.upErr = errors.New("no such device")
+		}
+		return []layer.Check{{Layer: "l", Name: "on", Expected: "there", Observed: "gone", OK: proofs != 2}}
+	}
+	w := &fakeWorkload{}
+	x := twoTreatments(w, l)
+	j := record(t, x)
+	o := options(x, j)
+	o.Testbed = anewBed{opened: map[string]int{}}
+	err := Run(t.Context(), o)
+	var dropped *DroppedError
+	if !errors.As(err, &dropped) || !slices.Equal(dropped.Arms, []string{"arm"}) || j.Finished() {
+		t.Fatalf("%v, finished is %t; want a run without arm", err, j.Finished())
+	}
+	if want := "the run went on without arm: cannot be set up anew (l: on: expected there, observed gone): layer l: no such device"; err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+	if got := validRounds(j.Trials()); got["arm"] != "1" || got["plain"] != "1 2 3" || got["other"] != "1 2 3" {
+		t.Errorf("valid trials by arm: %v", got)
+	}
+	dir := j.Dir()
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	for _, c := range []struct {
+		name string
+		err  error // of the layer
+		want map[string]string
+	}{
+		{"it cannot be set up either", errors.New("no such device"), map[string]string{"arm": "1", "plain": "1 2 3"}},
+		{"it can", nil, map[string]string{"arm": "1 4 5", "plain": "1 2 3 4 5", "control": "1 2 3 4 5", "other": "1 2 3 4 5"}},
+	} {
+		if j, err = journal.Resume(dir); err != nil {
+			t.Fatal(err)
+		}
+		o.Journal, l.upErr, proofs = j, c.err, 2
+		var last Progress
+		o.Events = func(e Event) {
+			if e, ok := e.(TrialDone); ok {
+				last = e.Progress
+			}
+		}
+		if err := Run(t.Context(), o); (err != nil) != (c.err != nil) || errors.As(err, &dropped) != (c.err != nil) || j.Finished() != (c.err == nil) {
+			t.Errorf("%s: %v, finished is %t", c.name, err, j.Finished())
+		}
+		got := validRounds(j.Trials())
+		for arm, want := range c.want {
+			if got[arm] != want {
+				t.Errorf("%s: rounds of %s: %s, want %s", c.name, arm, got[arm], want)
+			}
+		}
+		if c.err == nil && (last.Done != last.Total || last.Left != 0) {
+			t.Errorf("%s: at the end %d of %d trials, %v left", c.name, last.Done, last.Total, last.Left)
+		}
+		if err := j.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// validRounds lists the rounds of the valid trials, by arm.
+func validRounds(trials []journal.Trial) map[string]string {
+	rounds := map[string]string{}
+	for i := range trials {
+		if t := &trials[i]; t.Valid() {
+			rounds[t.Arm] = strings.TrimSpace(rounds[t.Arm] + " " + strconv.Itoa(t.Round))
+		}
+	}
+	return rounds
+}
+
+// Nothing goes on without the baseline or the control.
+func TestBaselineIsNotLeftOut(t *testing.T) {
+	for _, arm := range []string{"plain", "control"} {
+		x := twoTreatments(&fakeWorkload{})
+		j := record(t, x)
+		o := options(x, j)
+		o.Testbed = brokenBed{broken: arm}
+		var dropped *DroppedError
+		if err := Run(t.Context(), o); err == nil || errors.As(err, &dropped) || !strings.HasSuffix(err.Error(), "the node is gone") {
+			t.Errorf("%s: %v, want the reason alone", arm, err)
+		}
+	}
+}
+
+// brokenBed has a site that cannot be mended.
+type brokenBed struct {
+	fakeBed
+	broken string
+}
+
+func (b brokenBed) Open(_ context.Context, want testbed.Request) (testbed.Site, error) {
+	return &mendedSite{mend: func(int) error {
+		if want.Name == b.broken {
+			return errors.New("the node is gone")
+		}
+		return nil
+	}}, nil
 }

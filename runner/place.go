@@ -20,13 +20,20 @@ const teardownLimit = 20 * time.Second
 // place is one arm at one level of the testbed: the site, the layers that are on
 // there, and those of other arms that must be off.
 type place struct {
-	bare   testbed.Site // as the testbed made it
-	site   testbed.Site // as the workload sees it, through the layers' wrappers
+	arm    string
+	bed    testbed.Testbed
+	want   testbed.Request
+	items  []experiment.LayerItem
 	run    *layer.Run
 	starts []testbed.Place // where the workloads start programs
-	layers []up            // from the innermost to the outermost
-	once   []layer.Check   // made when the layers were put up, and not again
 	absent []absent
+
+	bare   testbed.Site  // as the testbed made it; nil: it is not set up
+	site   testbed.Site  // as the workload sees it, through the layers' wrappers
+	layers []up          // from the innermost to the outermost
+	once   []layer.Check // made when the layers were put up, and not again
+	// suspect says why the place is to be set up anew before the next trial; "": it is not.
+	suspect string
 }
 
 // up is a layer that has been put up at a place.
@@ -43,24 +50,23 @@ func (u up) downLimit() time.Duration {
 	return teardownLimit
 }
 
-// open sets up one arm at one level and puts its layers up, from the first
-// (innermost) to the last. It leaves nothing behind when it fails.
-func open(ctx context.Context, x *experiment.Expansion, arm int, bed testbed.Testbed, want testbed.Request, run *layer.Run, starts []testbed.Place) (*place, error) {
-	site, err := bed.Open(ctx, want)
+// open sets up the arm and puts its layers up, from the first (innermost) to the last.
+// It leaves nothing behind when it fails.
+func (p *place) open(ctx context.Context) error {
+	site, err := p.bed.Open(ctx, p.want)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	p := &place{bare: site, run: run, starts: starts}
-	if err := p.make(ctx, x.Layers[arm]); err != nil {
-		return nil, errors.Join(err, p.down(context.WithoutCancel(ctx)))
+	p.bare = site
+	if err := p.make(ctx, p.items); err != nil {
+		return errors.Join(err, p.down(context.WithoutCancel(ctx)))
 	}
 	var active []*layer.Active
 	for _, u := range p.layers {
 		active = append(active, u.Active)
 	}
 	p.site = layer.Dress(site, active...)
-	p.absent = absentLayers(x, arm)
-	return p, nil
+	return nil
 }
 
 // make puts the layers up and has the testbed make the site, with what the layers have
@@ -158,7 +164,7 @@ func (p *place) after(ctx context.Context, result workload.Result) ([]layer.Chec
 	return checks, nil
 }
 
-// down takes the layers of a place down, the last one first.
+// down takes the layers of a place down, the last one first. To do so again does nothing.
 func (p *place) down(ctx context.Context) error {
 	var errs []error
 	for _, u := range slices.Backward(p.layers) {
@@ -169,22 +175,8 @@ func (p *place) down(ctx context.Context) error {
 		errs = append(errs, u.Down(limited))
 		cancel()
 	}
+	p.layers, p.once = nil, nil
 	return errors.Join(errs...)
-}
-
-// mend makes the site of a place whole again, where it can break.
-func (p *place) mend(ctx context.Context) error {
-	if m, ok := testbed.As[testbed.Mender](p.bare); ok {
-		return m.Mend(ctx)
-	}
-	return nil
-}
-
-// lost says that an error is about the surroundings of a trial: the trial is
-// invalid, and the run goes on.
-func lost(err error) bool {
-	var disturbance *testbed.Disturbance
-	return errors.As(err, &disturbance)
 }
 
 // absent is a layer of another arm that must not be on in this one.

@@ -24,6 +24,9 @@ type Journal interface {
 	Session() int
 	Raw(round, attempt int, arm, cell string) (*journal.Raw, error)
 	Append(*journal.Trial) error
+	Note(text string) error
+	LeaveOut(arm, why string) error
+	LeftOut(session int) (arms []string)
 	SetRounds(n int, why string) error
 	Rounds() int // as set by SetRounds, in this session or an earlier one; 0: not yet
 	Finish() error
@@ -80,6 +83,11 @@ type run struct {
 	last time.Time
 	// cleared is how long clearing up after the last trial took.
 	cleared time.Duration
+	// dropped are the arms without which this session goes on, and why each of them.
+	dropped map[int]bool
+	why     []error
+	// since is the first round in which an arm takes part in this session.
+	since map[int]int
 }
 
 // Run carries the plan out from wherever the journal stands, and returns when
@@ -90,12 +98,11 @@ func Run(ctx context.Context, o Options) (err error) {
 	if o.Events == nil {
 		o.Events = func(Event) {}
 	}
-	r := &run{Options: o, plan: &o.Expansion.Plan, clock: newClock(&o.Expansion.Plan)}
-	r.sites, err = openSites(ctx, o.Expansion, o.Testbed, o.Journal.Session() > 1, o.Events)
-	if err != nil {
+	r := &run{Options: o, plan: &o.Expansion.Plan, clock: newClock(&o.Expansion.Plan), sites: &sites{}, dropped: map[int]bool{}, since: map[int]int{}}
+	defer func() { err = errors.Join(err, r.sites.close(context.WithoutCancel(ctx))) }()
+	if err := r.openSites(ctx); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, r.sites.close(context.WithoutCancel(ctx))) }()
 	if o.Ready != nil {
 		if err := o.Ready(ctx); err != nil {
 			return err
@@ -105,24 +112,28 @@ func Run(ctx context.Context, o Options) (err error) {
 	if err := r.rounds(ctx); err != nil {
 		return err
 	}
-	return o.Journal.Finish()
+	return r.complete()
 }
+
+// piloting says whether the number of rounds is still to be fixed.
+func (r *run) piloting() bool { return r.plan.Precision > 0 && r.Journal.Rounds() == 0 }
 
 // rounds runs every round that is not complete yet. With a precision goal the
 // number of rounds is fixed once, after the pilot, and recorded.
 func (r *run) rounds(ctx context.Context) error {
 	total := r.plan.Rounds
-	fixed := r.plan.Precision == 0
 	if n := r.Journal.Rounds(); n > 0 {
-		total, fixed = n, true
+		total = n
 	}
-	for round := 1; ; round++ {
-		if round > total && !fixed {
+	first, missing := r.behind()
+	total += missing
+	for round := first; ; round++ {
+		if round > total && r.piloting() {
 			n, err := r.Rounds(r.plan, r.Journal.Trials())
 			if err != nil {
 				return fmt.Errorf("number of rounds from the pilot: %w", err)
 			}
-			total, fixed = max(n, total), true
+			total = max(n, total)
 			if err := r.Journal.SetRounds(total, fmt.Sprintf("the pilot of %d rounds asks for %d in all to reach ±%v", r.plan.Rounds, total, r.plan.Precision)); err != nil {
 				return err
 			}
@@ -135,7 +146,7 @@ func (r *run) rounds(ctx context.Context) error {
 		if err := r.round(ctx, round); err != nil {
 			return err
 		}
-		if err := r.hopeless(round); err != nil {
+		if err := r.hopeless(ctx, round); err != nil {
 			return err
 		}
 	}
@@ -170,14 +181,21 @@ func (r *run) block(ctx context.Context, round int, steps []experiment.Step) err
 		for _, step := range steps {
 			attempts, valid, last := r.done(round, step)
 			position = max(position, last)
-			if valid || attempts >= pass {
+			if valid || attempts >= pass || r.dropped[step.Arm] || round < r.since[step.Arm] {
 				continue
 			}
-			position++
-			t, err := r.trial(ctx, trialID{round: round, attempt: attempts + 1, position: position, step: step})
+			t, err := r.trial(ctx, trialID{round: round, attempt: attempts + 1, position: position + 1, step: step})
+			var alone *armError
+			if errors.As(err, &alone) {
+				if err := r.drop(ctx, step.Arm, round, err); err != nil {
+					return err
+				}
+				continue
+			}
 			if err != nil {
 				return err
 			}
+			position++
 			disturbed = disturbed || !t.Valid() && environmental(t.Invalid[0].Rule, r.cpuLimited())
 		}
 	}
@@ -220,7 +238,7 @@ func (r *run) done(round int, step experiment.Step) (attempts int, valid bool, p
 	return attempts, valid, position
 }
 
-// HopelessError ends a run in which an arm cannot give a number.
+// HopelessError says that an arm cannot give a number.
 type HopelessError struct {
 	Arm, Cell string
 	Trials    int
@@ -259,10 +277,10 @@ func (e *HopelessError) Error() string {
 	return fmt.Sprintf("arm %s has given no valid trial of %s in two rounds: %d of %d broke a rule, the last one %s: %s", e.Arm, e.Cell, e.Trials, e.Trials, e.Last.Rule, e.Last.Detail)
 }
 
-// hopeless ends the session after a round when an arm has not had one valid
-// trial in a cell in this round and the one before: more rounds would cost time
-// and give nothing. A resumed session starts afresh.
-func (r *run) hopeless(round int) error {
+// hopeless drops an arm after a round, or ends the session, when the arm has not had one
+// valid trial in a cell in this round and the one before: more rounds would cost time
+// and give nothing. A busy machine concerns all arms. A resumed session starts afresh.
+func (r *run) hopeless(ctx context.Context, round int) error {
 	type key struct{ arm, cell string }
 	count, valid, last := map[key]int{}, map[key]bool{}, map[key]journal.Violation{}
 	before := map[key]bool{} // tried in the round before
@@ -282,9 +300,17 @@ func (r *run) hopeless(round int) error {
 		}
 	}
 	for _, cell := range r.plan.Cells {
-		for _, arm := range r.plan.Arms {
-			if k := (key{arm.Name, cell.ID}); before[k] && !valid[k] {
-				return &HopelessError{Arm: arm.Name, Cell: cell.ID, Trials: count[k], Last: last[k], CPULimited: r.cpuLimited()}
+		for a, arm := range r.plan.Arms {
+			k := key{arm.Name, cell.ID}
+			if !before[k] || valid[k] || r.dropped[a] {
+				continue
+			}
+			e := &HopelessError{Arm: arm.Name, Cell: cell.ID, Trials: count[k], Last: last[k], CPULimited: r.cpuLimited()}
+			if e.Environment() || e.CPULimit() {
+				return e
+			}
+			if err := r.drop(ctx, a, round+1, e); err != nil {
+				return err
 			}
 		}
 	}

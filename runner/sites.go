@@ -22,8 +22,8 @@ type sites struct {
 	on *place
 }
 
-// openSites sets up every arm at every level of the testbed, with its layers.
-func openSites(ctx context.Context, x *experiment.Expansion, bed testbed.Testbed, resumed bool, event func(Event)) (*sites, error) {
+// plan lists the places of a run, none of which is set up yet.
+func plan(x *experiment.Expansion, bed testbed.Testbed, resumed bool) (*sites, error) {
 	s := &sites{cells: make([][]*place, len(x.Cells))}
 	levels := make([]string, len(x.Cells)) // those that share places have the same
 	starts := map[string][]testbed.Place{}
@@ -40,15 +40,10 @@ func openSites(ctx context.Context, x *experiment.Expansion, bed testbed.Testbed
 	for c, level := range levels {
 		if places[level] == nil {
 			for a, arm := range x.Plan.Arms {
-				want := testbed.Request{Name: arm.Name, Needs: x.Needs(c, a), Level: x.Cells[c].Testbed.Level()}
-				p, err := open(ctx, x, a, bed, want, run, starts[level])
-				if err != nil {
-					err = fmt.Errorf("arm %s: %w", arm.Name, err)
-					return nil, errors.Join(err, s.close(context.WithoutCancel(ctx)))
-				}
-				s.opened = append(s.opened, p)
-				places[level] = append(places[level], p)
-				event(SiteReady{Arm: arm.Name})
+				places[level] = append(places[level], &place{
+					arm: arm.Name, bed: bed, run: run, starts: starts[level], items: x.Layers[a], absent: absentLayers(x, a),
+					want: testbed.Request{Name: arm.Name, Needs: x.Needs(c, a), Level: x.Cells[c].Testbed.Level()},
+				})
 			}
 		}
 		s.cells[c] = places[level]
@@ -56,17 +51,41 @@ func openSites(ctx context.Context, x *experiment.Expansion, bed testbed.Testbed
 	return s, nil
 }
 
+// openSites sets up every arm at every level of the testbed, with its layers. In a run
+// that is resumed, an arm that cannot be set up may be left out.
+func (r *run) openSites(ctx context.Context) error {
+	all, err := plan(r.Expansion, r.Testbed, r.Journal.Session() > 1)
+	if err != nil {
+		return err
+	}
+	r.sites = all
+	for _, places := range r.sites.cells {
+		for a, p := range places {
+			if p.bare != nil || r.dropped[a] {
+				continue
+			}
+			if err := p.open(ctx); err != nil {
+				err = fmt.Errorf("arm %s: %w", p.arm, err)
+				if r.Journal.Session() == 1 {
+					return err // what never worked is a mistake to be mended, and no accident
+				}
+				if err := r.drop(ctx, a, 0, err); err != nil {
+					return err
+				}
+				continue
+			}
+			r.sites.opened = append(r.sites.opened, p)
+			r.Events(SiteReady{Arm: p.arm})
+		}
+	}
+	return nil
+}
+
 // close takes everything down. Layers with a switch are switched off before any layer
 // is taken down, because Down may switch back on what was on before the run.
 func (s *sites) close(ctx context.Context) error {
 	var errs []error
-	if s.on != nil {
-		for _, u := range slices.Backward(s.on.switches()) {
-			limited, cancel := context.WithTimeout(ctx, u.downLimit())
-			errs = append(errs, u.Switch.Off(limited))
-			cancel()
-		}
-	}
+	errs = append(errs, s.leave(ctx))
 	for _, p := range s.opened {
 		errs = append(errs, p.down(ctx))
 	}
@@ -92,11 +111,25 @@ func (s *sites) enter(ctx context.Context, p *place) (switched bool, err error) 
 	s.on = p
 	for _, u := range p.switches() {
 		if err := u.Switch.On(ctx); err != nil {
-			return true, fmt.Errorf("turn a layer on: %w", err)
+			return true, &armError{fmt.Errorf("turn a layer on: %w", err)}
 		}
 		switched, settling = true, max(settling, u.Switch.Settling)
 	}
 	return switched, rest(ctx, settling)
+}
+
+// leave switches the layers off that are on.
+func (s *sites) leave(ctx context.Context) error {
+	var errs []error
+	if s.on != nil {
+		for _, u := range slices.Backward(s.on.switches()) {
+			limited, cancel := context.WithTimeout(ctx, u.downLimit())
+			errs = append(errs, u.Switch.Off(limited))
+			cancel()
+		}
+	}
+	s.on = nil
+	return errors.Join(errs...)
 }
 
 func rest(ctx context.Context, pause time.Duration) error {

@@ -46,17 +46,17 @@ func (r *run) carryOut(ctx context.Context, id trialID) (t *journal.Trial, clear
 	cell, arm := r.plan.Cells[id.step.Cell], r.plan.Arms[id.step.Arm]
 	p := r.sites.cells[id.step.Cell][id.step.Arm]
 	r.Events(TrialStarted{Round: id.round, Rounds: r.clock.rounds, Cell: cell.ID, Arm: arm.Name, Attempt: id.attempt, Expected: cell.Expected, Progress: r.clock.progress(r.Journal.Trials())})
-	raw, err := r.Journal.Raw(id.round, id.attempt, arm.Name, cell.ID)
-	if err != nil {
-		return nil, nil, err
+	err = r.whole(ctx, p)
+	if err != nil && !lost(err) {
+		return nil, nil, fmt.Errorf("arm %s, round %d: %w", arm.Name, id.round, err)
+	}
+	raw, rawErr := r.Journal.Raw(id.round, id.attempt, arm.Name, cell.ID)
+	if rawErr != nil {
+		return nil, nil, rawErr
 	}
 	t = &journal.Trial{Round: id.round, Attempt: id.attempt, Position: id.position, Cell: cell.ID, Arm: arm.Name, Raw: raw.Dir(), Checks: slices.Clone(p.once)}
 
 	var checks []layer.Check
-	err = p.mend(ctx)
-	if err != nil && !lost(err) {
-		return nil, nil, fmt.Errorf("arm %s, round %d: %w", t.Arm, t.Round, err)
-	}
 	if err == nil {
 		if t.Switched, err = r.sites.enter(ctx, p); err != nil {
 			return nil, nil, err
@@ -72,6 +72,7 @@ func (r *run) carryOut(ctx context.Context, id trialID) (t *journal.Trial, clear
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err // the trial under way is lost, as documented
 	}
+	p.doubt(t)
 	t.Prepared += r.cleared
 	now := time.Now()
 	t.Harness.Around = now.Sub(r.last) - t.Prepared - t.Wall

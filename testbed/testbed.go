@@ -9,6 +9,7 @@
 //
 //	Staged   the site is made only after layers have said how (Ready)
 //	Mender   it may break, and is made whole again before a trial
+//	Closer   it can be taken down alone, to be opened anew
 //	Remote   some of its places are not on this machine
 //	Network  two nodes, a pod on each, and a service; Courier, Wire, Shaper and Nodes
 //	         are what can be done with the network between them
@@ -286,7 +287,19 @@ func (e *Disturbance) Unwrap() error { return e.Err }
 type Mender interface {
 	// Mend looks, before a trial, whether the site is whole, and makes again what
 	// is lost. It costs next to nothing while all is well. A *Disturbance says
-	// that it is not whole yet, so that the trial cannot be valid; any other
-	// error, that it will never be.
+	// that it is not whole yet, so that the trial cannot be valid; a *Broken, that it
+	// must be closed and opened anew; any other error, that it will never be whole.
 	Mend(ctx context.Context) error
+}
+
+// Broken says what of a site is damaged in a way that only opening it anew repairs.
+type Broken struct{ What string }
+
+// Error says what is damaged.
+func (e *Broken) Error() string { return e.What }
+
+// Closer is a site that can be taken down before its testbed is, to be opened anew.
+type Closer interface {
+	// Close takes the site down. To do so again does nothing.
+	Close() error
 }

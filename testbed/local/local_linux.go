@@ -105,7 +105,7 @@ func (t *Testbed) Close() error {
 		failed = append(failed, err)
 	}
 	for _, s := range sites {
-		s.close()
+		_ = s.Close()
 	}
 	t.host.stop()
 	if guard != nil {
@@ -131,9 +131,11 @@ func (s *site) Start(ctx context.Context, where testbed.Place, cmd testbed.Comma
 	return s.bed.start(ctx, place, cmd)
 }
 
-// close ends what the site holds.
-func (s *site) close() {
+// Close ends what the site holds. Nothing runs in it any more.
+func (s *site) Close() error {
 	if s.network != nil {
 		s.network.close()
+		s.network = nil
 	}
+	return nil
 }

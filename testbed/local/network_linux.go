@@ -55,6 +55,7 @@ type network struct {
 	wire  *space
 	nodes [2]*node
 	pods  [2]*space
+	built map[string]string // what Mend compares with: what was there when it was built, by name
 }
 
 // space is one network namespace with the thread that lives in it.
@@ -109,7 +110,11 @@ func (n *network) build() error {
 	if err := addService(n.nodes[0].space); err != nil {
 		return fmt.Errorf("%s: service: %w", nodes[0], err)
 	}
-	return n.Shape(n.rate)
+	if err := n.Shape(n.rate); err != nil {
+		return err
+	}
+	n.built, err = n.look()
+	return err
 }
 
 // openSpace makes a network namespace without addresses but with loopback. IPv6

@@ -1,0 +1,90 @@
+package local
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"net"
+	"slices"
+	"strings"
+
+	"github.com/google/nftables"
+	"github.com/vishvananda/netlink"
+
+	"tare/testbed"
+)
+
+var (
+	_ testbed.Mender = (*network)(nil)
+	_ testbed.Closer = (*site)(nil)
+)
+
+// Mend looks whether the interfaces, addresses, default routes and the service are there
+// as they were built. Layers add to them, and change no interface of the site itself.
+func (n *network) Mend(context.Context) error {
+	found, err := n.look()
+	if err != nil {
+		return &testbed.Broken{What: err.Error()}
+	}
+	for _, name := range slices.Sorted(maps.Keys(n.built)) {
+		if found[name] != n.built[name] {
+			return &testbed.Broken{What: fmt.Sprintf("%s: %s, and was %s", name, cmp.Or(found[name], "gone"), n.built[name])}
+		}
+	}
+	return nil
+}
+
+// look describes each part of the network, by name.
+func (n *network) look() (map[string]string, error) {
+	parts := map[string]string{}
+	for _, s := range []*space{n.wire, n.nodes[0].space, n.nodes[1].space, n.pods[0], n.pods[1]} {
+		if err := s.look(parts); err != nil {
+			return nil, err
+		}
+	}
+	return parts, n.nodes[0].thread.do(func() error {
+		conn, err := nftables.New()
+		if err != nil {
+			return fmt.Errorf("nftables: %w", err)
+		}
+		chains, err := conn.ListChainsOfTableFamily(nftables.TableFamilyIPv4)
+		if err != nil {
+			return fmt.Errorf("nftables: %w", err)
+		}
+		for _, c := range chains {
+			parts["service"] += c.Table.Name + "/" + c.Name
+		}
+		return nil
+	})
+}
+
+// look describes the interfaces of a namespace and its default route.
+func (s *space) look(parts map[string]string) error {
+	links, err := s.LinkList()
+	if err != nil {
+		return fmt.Errorf("%s: list interfaces: %w", s.name, err)
+	}
+	for _, link := range links {
+		a := link.Attrs()
+		addresses, err := s.AddrList(link, netlink.FAMILY_V4)
+		if err != nil {
+			return fmt.Errorf("%s: addresses of %s: %w", s.name, a.Name, err)
+		}
+		state := fmt.Sprintf("number %d, MTU %d, master %d, %s", a.Index, a.MTU, a.MasterIndex, a.Flags&net.FlagUp)
+		for _, address := range addresses {
+			state += ", " + address.IPNet.String()
+		}
+		parts["interface "+a.Name+" of the "+s.name] = state
+	}
+	routes, err := s.RouteList(nil, netlink.FAMILY_V4)
+	if err != nil {
+		return fmt.Errorf("%s: list routes: %w", s.name, err)
+	}
+	for _, r := range routes {
+		if r.Dst == nil || r.Dst.IP.IsUnspecified() {
+			parts["default route of the "+s.name] = strings.TrimSpace(r.Gw.String())
+		}
+	}
+	return nil
+}
