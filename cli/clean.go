@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -28,8 +29,9 @@ func newClean(s State) *cobra.Command {
 started and whose Tare is gone. Network namespaces vanish with their processes.
 Remove also what a killed import did not finish: directories .NAME.unfinished-NUMBER
 beside where the run was to be, up to four levels below the directories named, or
-below runs/. What a living import still works on stays, and so does every run.
-Nothing that Tare did not start or make is touched.
+below runs/. Of such a directory it removes what an import writes; a file of somebody
+else's in it stays, with the directory, and is named. What a living import still works on
+stays, and so does every run. Nothing that Tare did not start or make is touched.
 
 With --context it looks at a cluster in place of this machine: for what runs have
 made there, whose Tare is a process of this machine that has ended, or has not been
@@ -101,14 +103,19 @@ func cleanImports(s State, roots []string, dry bool) (int, error) {
 	slices.Sort(left)
 	left = slices.Compact(left) // of directories named twice, or within one another
 	for _, dir := range left {
-		verb := "would remove"
-		if !dry {
-			verb = "removed"
-			if err := os.RemoveAll(dir); err != nil {
-				return len(left), err
-			}
+		if dry {
+			fmt.Fprintf(s.Stdout, "would remove unfinished import %s\n", safetext.Name(dir))
+			continue
 		}
-		fmt.Fprintf(s.Stdout, "%s unfinished import %s\n", verb, safetext.Name(dir))
+		kept, err := journal.RemoveUnfinished(dir)
+		if err != nil {
+			return len(left), err
+		}
+		what := "unfinished import " + safetext.Name(dir)
+		if len(kept) > 0 {
+			what = "the files of " + what + "; left, because Tare did not make it: " + safetext.Name(strings.Join(kept, ", "))
+		}
+		fmt.Fprintln(s.Stdout, "removed", what)
 	}
 	return len(left), nil
 }

@@ -153,3 +153,75 @@ func TestUnfinished(t *testing.T) {
 		t.Errorf("found %v, %v", runs, err)
 	}
 }
+
+// TestRemoveUnfinished: what somebody else put into an unfinished run stays there.
+func TestRemoveUnfinished(t *testing.T) {
+	t.Parallel()
+	unfinished := func(t *testing.T) string {
+		b := bulk(t, filepath.Join(t.TempDir(), "run"))
+		add(t, b, 2)
+		for _, name := range []string{b.RawName("1", "plain", "result.json"), b.RawName("1", "plain", "result.json") + ".series.json", "files.jsonl"} {
+			f, err := b.Create(name)
+			if err == nil {
+				err = f.Close()
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := b.close(); err != nil {
+			t.Fatal(err)
+		}
+		return b.temporary
+	}
+	t.Run("alone", func(t *testing.T) {
+		dir := unfinished(t)
+		if kept, err := RemoveUnfinished(dir); err != nil || len(kept) > 0 {
+			t.Errorf("kept %q, %v", kept, err)
+		}
+		if _, err := os.Lstat(dir); !os.IsNotExist(err) {
+			t.Errorf("%s is there: %v", dir, err)
+		}
+	})
+	t.Run("shared", func(t *testing.T) {
+		dir, outside := unfinished(t), t.TempDir()
+		text := []byte("my thesis")
+		for _, name := range []string{"thesis.txt", "raw/thesis.txt", "chapters/1.txt"} {
+			if err := errors.Join(os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o755), os.WriteFile(filepath.Join(dir, name), text, 0o644)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.Symlink(outside, filepath.Join(dir, "raw", "1-elsewhere")); err != nil {
+			t.Fatal(err)
+		}
+		kept, err := RemoveUnfinished(dir)
+		if want := []string{"raw/1-elsewhere", "raw/thesis.txt", "chapters", "thesis.txt"}; err != nil || !slices.Equal(kept, want) {
+			t.Errorf("kept %q, %v; want %q", kept, err, want)
+		}
+		var left []string
+		for _, pattern := range []string{"*", "raw/*", "chapters/*"} {
+			found, _ := filepath.Glob(filepath.Join(dir, pattern))
+			left = append(left, found...)
+		}
+		if len(left) != 6 { // three files, two directories and the link
+			t.Errorf("left: %q", left)
+		}
+		if found, err := Unfinished(filepath.Dir(dir)); err != nil || len(found) > 0 {
+			t.Errorf("it is found again: %q, %v", found, err)
+		}
+	})
+	t.Run("a link in place of raw", func(t *testing.T) {
+		dir, outside := unfinished(t), t.TempDir()
+		file := filepath.Join(outside, "1-mine")
+		err := errors.Join(os.RemoveAll(filepath.Join(dir, "raw")), os.Symlink(outside, filepath.Join(dir, "raw")), os.WriteFile(file, nil, 0o644))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := RemoveUnfinished(dir); err != nil {
+			t.Error(err)
+		}
+		if _, err := os.Lstat(file); err != nil {
+			t.Error(err)
+		}
+	})
+}

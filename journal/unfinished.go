@@ -3,9 +3,11 @@ package journal
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"time"
 )
 
@@ -77,6 +79,74 @@ func stalled(dir string) bool {
 		}
 	}
 	return true
+}
+
+// unfinishedFile is what NewBulk and an import write into the directory itself, and
+// unfinishedRaw what they write into RawDir: copies of files by their number.
+var (
+	unfinishedFile = regexp.MustCompile(`^(experiment\.yaml|plan\.json|trials\.jsonl|notes\.jsonl|files\.jsonl)(\.new)?$`)
+	unfinishedRaw  = regexp.MustCompile(`^[0-9]+-`)
+)
+
+// RemoveUnfinished removes what a killed program left in a directory that Unfinished
+// found: the files of a run, and the directory if nothing else is in it. Kept is what is
+// not Tare's, as paths below dir, for which the directory stays. It is an error when
+// another process works on the directory, or has removed it meanwhile.
+func RemoveUnfinished(dir string) (kept []string, err error) {
+	root, lock, err := hold(dir)
+	if err != nil {
+		return nil, err
+	}
+	kept, err = removeMade(root)
+	if err = errors.Join(err, lock.Close(), root.Close()); err != nil {
+		return kept, err
+	}
+	if err := os.Remove(filepath.Join(dir, LockFile)); err != nil || len(kept) > 0 {
+		return kept, err
+	}
+	return nil, os.Remove(dir)
+}
+
+// removeMade removes all that an unfinished run is made of but its lock, and gives the
+// paths of what else there is.
+func removeMade(root *os.Root) (kept []string, err error) {
+	if kept, err = removeKnown(root, RawDir, unfinishedRaw); err != nil {
+		return kept, err
+	}
+	top, err := removeKnown(root, ".", unfinishedFile)
+	for _, name := range top {
+		ours := name == LockFile || name == RawDir && (len(kept) > 0 || root.Remove(RawDir) == nil)
+		if !ours {
+			kept = append(kept, name)
+		}
+	}
+	return kept, err
+}
+
+// removeKnown removes the files of a directory whose names match, and gives the paths of
+// what is left. It follows no links.
+func removeKnown(root *os.Root, dir string, known *regexp.Regexp) (left []string, err error) {
+	if info, err := root.Lstat(dir); errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
+		return nil, nil
+	}
+	f, err := root.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := f.ReadDir(-1)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		if !known.MatchString(e.Name()) || !e.Type().IsRegular() {
+			left = append(left, path)
+		} else if err := root.Remove(path); err != nil {
+			return left, err
+		}
+	}
+	slices.Sort(left)
+	return left, nil
 }
 
 func isFile(dir, name string) bool {
