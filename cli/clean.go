@@ -27,8 +27,8 @@ func newClean(s State) *cobra.Command {
 		Short: "Remove what a killed run left behind",
 		Long: `Find and end what a killed run left behind on this machine: processes that Tare
 started and whose Tare is gone. Network namespaces vanish with their processes.
-Remove also what a killed import did not finish: directories .NAME.unfinished-NUMBER
-beside where the run was to be, up to four levels below the directories named, or
+Remove also what is no run yet, because Tare was killed while it made the directory (of
+an import: .NAME.unfinished-NUMBER), up to four levels below the directories named, or
 below runs/. Of such a directory it removes what an import writes; a file of somebody
 else's in it stays, with the directory, and is named. What a living import still works on
 stays, and so does every run. Nothing that Tare did not start or make is touched.
@@ -69,7 +69,7 @@ heard of for a minute.`,
 	return c
 }
 
-// importRoots gives the directories to be searched for unfinished imports: those
+// importRoots gives the directories to be searched for unfinished runs: those
 // named, which have to be there, or runs/, which need not.
 func importRoots(args []string) ([]string, error) {
 	if len(args) == 0 {
@@ -79,10 +79,10 @@ func importRoots(args []string) ([]string, error) {
 	for _, dir := range args {
 		root, err := filepath.EvalSymlinks(dir) // a link to the runs stands for them
 		if err != nil {
-			return nil, usage(fmt.Errorf("cannot look for unfinished imports: %w", err))
+			return nil, usage(fmt.Errorf("cannot look for unfinished runs: %w", err))
 		}
 		if info, err := os.Stat(root); err != nil || !info.IsDir() {
-			return nil, hintedUsage(fmt.Errorf("cannot look for unfinished imports: %s is not a directory", dir), "name the directory that the run was to be made in")
+			return nil, hintedUsage(fmt.Errorf("cannot look for unfinished runs: %s is not a directory", dir), "name the directory that the run was to be made in")
 		}
 		roots = append(roots, root)
 	}
@@ -104,14 +104,14 @@ func cleanImports(s State, roots []string, dry bool) (int, error) {
 	left = slices.Compact(left) // of directories named twice, or within one another
 	for _, dir := range left {
 		if dry {
-			fmt.Fprintf(s.Stdout, "would remove unfinished import %s\n", safetext.Name(dir))
+			fmt.Fprintf(s.Stdout, "would remove unfinished run %s\n", safetext.Name(dir))
 			continue
 		}
 		kept, err := journal.RemoveUnfinished(dir)
 		if err != nil {
 			return len(left), err
 		}
-		what := "unfinished import " + safetext.Name(dir)
+		what := "unfinished run " + safetext.Name(dir)
 		if len(kept) > 0 {
 			what = "the files of " + what + "; left, because Tare did not make it: " + safetext.Name(strings.Join(kept, ", "))
 		}

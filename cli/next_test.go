@@ -16,7 +16,7 @@ import (
 // A run without a valid trial ends with the advice that helps: nobody waits for a
 // CPU limit to go away.
 func TestAdviceAfterHopelessRun(t *testing.T) {
-	j, err := journal.Create(filepath.Join(t.TempDir(), "run"), []byte("name: fake\n"), &experiment.Plan{Schema: experiment.PlanSchema, Name: "fake"}, &machine.Environment{Schema: machine.EnvironmentSchema})
+	j, err := journal.Create(filepath.Join(t.TempDir(), "run"), []byte("name: fake\n"), nil, &experiment.Plan{Schema: experiment.PlanSchema, Name: "fake"}, &machine.Environment{Schema: machine.EnvironmentSchema})
 	if err != nil {
 		t.Fatal(err)
 	}

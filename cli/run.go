@@ -63,15 +63,12 @@ directory holds everything; report.html in it is the report.`,
 				dir = freeDir(journal.DefaultDir(journal.DefaultRoot, x.Name, time.Now()))
 			}
 			env := environment(c.Context(), expansion)
-			j, err := journal.Create(dir, data, &expansion.Plan, env)
+			j, err := journal.Create(dir, data, x.Files, &expansion.Plan, env)
 			if errors.Is(err, fs.ErrPermission) {
 				return hinted(err, "--dir names another place for the run directory")
 			}
 			if err != nil {
 				return err
-			}
-			if err := j.KeepFiles(x.Files); err != nil {
-				return errors.Join(err, j.Close())
 			}
 			return carryOut(c.Context(), s, j, expansion, env, out, quiet)
 		},

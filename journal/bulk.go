@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"time"
 
 	"tare/experiment"
 )
@@ -173,7 +172,11 @@ func (b *Bulk) Finish(plan *experiment.Plan, remarks []string) error {
 	if err := b.trials.Sync(); err != nil {
 		return b.failed(TrialsFile, err)
 	}
-	if err := writePlan(b.root, plan); err != nil {
+	text, err := planText(plan)
+	if err == nil {
+		err = writeFile(b.root, PlanFile, text)
+	}
+	if err != nil {
 		return b.failed(PlanFile, err)
 	}
 	files, err := digests(b.root, append(b.top, PlanFile)...)
@@ -200,19 +203,10 @@ func (b *Bulk) notes(remarks []string, files map[string]string) ([]byte, error) 
 		list = append(list, Note{Kind: NoteRemark, Text: text})
 	}
 	list = append(list, Note{Kind: NoteFinished, Text: "finished", Trials: b.count, Head: b.head})
-	var data []byte
-	head := ""
 	for i := range list {
 		list[i].Session = 1
-		list[i].Time = time.Now().UTC().Round(0)
-		line, err := list[i].line()
-		if err != nil {
-			return nil, err
-		}
-		line, head = seal(line, head)
-		data = append(append(data, line...), '\n')
 	}
-	return data, nil
+	return noteLines(list)
 }
 
 // Discard removes everything that was written, unless the run is finished.

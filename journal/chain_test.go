@@ -14,15 +14,15 @@ import (
 // finished is a run of two sessions that is complete, closed.
 func finished(t *testing.T) string {
 	t.Helper()
-	j := create(t)
-	record(t, j, 1)
-	if err := j.KeepFiles(map[string][]byte{"a/b.yaml": []byte("kind: Thing\n")}); err != nil {
+	j, err := Create(filepath.Join(t.TempDir(), "run"), []byte(file), map[string][]byte{"a/b.yaml": []byte("kind: Thing\n")}, plan(), environment())
+	if err != nil {
 		t.Fatal(err)
 	}
+	record(t, j, 1)
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
-	j, err := Resume(j.Dir())
+	j, err = Resume(j.Dir())
 	if err != nil {
 		t.Fatal(err)
 	}

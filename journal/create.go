@@ -14,11 +14,12 @@ import (
 	"tare/machine"
 )
 
-// Create makes a run directory and takes its lock. The directory must not exist
-// or be empty. The file is the experiment as the user wrote it; env may be nil
-// where nothing is known of the machine (an imported run). When Create returns,
-// everything is on the disk; when it fails, it leaves no directory of its own.
-func Create(dir string, file []byte, plan *experiment.Plan, env *machine.Environment) (j *Journal, err error) {
+// Create makes a run directory and takes its lock. The directory must not exist or be
+// empty, or hold what a Create left that was killed. File is the experiment as the user
+// wrote it, and files are those that it names, kept as they are now; env may be nil where
+// nothing is known of the machine. When Create returns, everything is on the disk; when it
+// fails, it leaves no directory of its own.
+func Create(dir string, file []byte, files map[string][]byte, plan *experiment.Plan, env *machine.Environment) (j *Journal, err error) {
 	changed := []string{dir} // directories that have a new entry, with dir itself before them if it is made
 	if err = checkEmpty(dir); errors.Is(err, fs.ErrNotExist) {
 		changed, err = mkdirAll(dir)
@@ -40,12 +41,15 @@ func Create(dir string, file []byte, plan *experiment.Plan, env *machine.Environ
 	if err := checkEmpty(dir); err != nil {
 		return nil, err
 	}
+	if kept, err := removeMade(root); err != nil || len(kept) > 0 {
+		return nil, errors.Join(err, checkEmpty(dir))
+	}
 	defer func() {
 		if err != nil {
 			unmake(root, dir, len(changed) > 1)
 		}
 	}()
-	if err := populate(root, file, plan, env); err != nil {
+	if err := populate(root, file, files, plan, env); err != nil {
 		return nil, &WriteError{Dir: dir, File: "the run directory", Fresh: true, Err: err}
 	}
 	for _, d := range changed {
@@ -53,49 +57,74 @@ func Create(dir string, file []byte, plan *experiment.Plan, env *machine.Environ
 			return nil, err
 		}
 	}
-	j, err = load(dir, root, lock)
-	if err != nil {
-		return nil, err
-	}
-	if j.files, err = digests(root, ExperimentFile, PlanFile, EnvironmentFile); err != nil {
-		return nil, errors.Join(err, j.closeLogs())
-	}
-	if err := j.startSession("started"); err != nil {
-		return nil, errors.Join(err, j.closeLogs())
-	}
-	return j, nil
+	return load(dir, root, lock)
 }
 
-// populate writes the files of a new run. plan.json comes last: a directory
-// with a plan is a whole run directory.
-func populate(root *os.Root, file []byte, plan *experiment.Plan, env *machine.Environment) error {
-	if err := writeFile(root, ExperimentFile, file); err != nil {
+// populate writes the files of a new run. trials.jsonl comes first: without plan.json
+// beside it, it marks what a killed Create left. plan.json comes last: a directory with a
+// plan is a whole run directory.
+func populate(root *os.Root, file []byte, files map[string][]byte, plan *experiment.Plan, env *machine.Environment) error {
+	if err := writeFile(root, TrialsFile, nil); err != nil {
+		return err
+	}
+	if err := root.Mkdir(RawDir, 0o755); err != nil {
+		return err
+	}
+	begin := Note{Kind: NoteSession, Session: 1, Text: "started", Files: map[string]string{}}
+	write := func(name string, text []byte) error {
+		begin.Files[name] = link("", text)
+		return writeFile(root, filepath.FromSlash(name), text)
+	}
+	if err := write(ExperimentFile, file); err != nil {
 		return err
 	}
 	if env != nil {
 		_, text, err := environmentText(env)
 		if err == nil {
-			err = writeFile(root, EnvironmentFile, text)
+			err = write(EnvironmentFile, text)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	for _, name := range []string{TrialsFile, NotesFile} {
-		if err := writeFile(root, name, nil); err != nil {
-			return err
-		}
-	}
-	if err := root.Mkdir(RawDir, 0o755); err != nil {
+	if err := keepFiles(root, files, write); err != nil {
 		return err
 	}
-	return writePlan(root, plan)
+	text, err := planText(plan)
+	if err != nil {
+		return err
+	}
+	begin.Files[PlanFile] = link("", text)
+	notes, err := noteLines([]Note{begin})
+	if err != nil {
+		return err
+	}
+	if err := writeFile(root, NotesFile, notes); err != nil {
+		return err
+	}
+	return writeFile(root, PlanFile, text)
 }
 
-func writePlan(root *os.Root, plan *experiment.Plan) error {
+// planText is the content of plan.json.
+func planText(plan *experiment.Plan) ([]byte, error) {
 	p := *plan
 	p.Schema = experiment.PlanSchema
-	return writeJSON(root, PlanFile, &p)
+	return jsonText(PlanFile, &p)
+}
+
+// noteLines are the first lines of notes.jsonl, written now.
+func noteLines(list []Note) (data []byte, err error) {
+	head := ""
+	for _, n := range list {
+		n.Time = time.Now().UTC().Round(0)
+		line, err := n.line()
+		if err != nil {
+			return nil, err
+		}
+		line, head = seal(line, head)
+		data = append(append(data, line...), '\n')
+	}
+	return data, nil
 }
 
 // environmentText is the record of a session's machine, and its file.
@@ -185,15 +214,13 @@ func load(dir string, root *os.Root, lock *os.File) (*Journal, error) {
 }
 
 func (j *Journal) startSession(text string) error {
-	n := Note{Kind: NoteSession, Session: j.run.session() + 1, Text: text, Files: j.files}
-	j.files = nil
-	return j.note(n)
+	return j.note(Note{Kind: NoteSession, Session: j.run.session() + 1, Text: text})
 }
 
-// checkEmpty fails when dir holds anything but a lock.
+// checkEmpty fails when dir holds anything but a lock, or what a killed Create left.
 func checkEmpty(dir string) error {
 	entries, err := os.ReadDir(dir)
-	if err != nil {
+	if err != nil || begun(dir) {
 		return err
 	}
 	for _, e := range entries {
@@ -206,6 +233,16 @@ func checkEmpty(dir string) error {
 		return fmt.Errorf("%s is not empty: choose another directory", dir)
 	}
 	return nil
+}
+
+// begun says whether dir is what Create makes before the plan, which comes last.
+func begun(dir string) bool {
+	trials, err := os.Lstat(filepath.Join(dir, TrialsFile))
+	if err != nil || !trials.Mode().IsRegular() || trials.Size() > 0 || !isFile(dir, LockFile) {
+		return false
+	}
+	_, err = os.Lstat(filepath.Join(dir, PlanFile))
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 // mkdirAll is os.MkdirAll that tells which directories got a new entry, dir
@@ -228,9 +265,8 @@ func mkdirAll(dir string) (changed []string, err error) {
 // unmake removes what Create wrote, and the directory if Create made it. What
 // cannot be removed stays: it is no run directory without a plan.
 func unmake(root *os.Root, dir string, made bool) {
-	for _, name := range []string{PlanFile, ExperimentFile, EnvironmentFile, TrialsFile, NotesFile, RawDir, LockFile} {
-		_ = root.Remove(name)
-	}
+	_, _ = removeMade(root)
+	_ = root.Remove(LockFile)
 	if made {
 		os.Remove(dir)
 	}

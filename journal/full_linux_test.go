@@ -56,7 +56,7 @@ func fill(t *testing.T, dir string) string {
 func TestFullDisk(t *testing.T) {
 	disk := smallDisk(t)
 	dir := filepath.Join(disk, "run")
-	j, err := Create(dir, []byte(file), plan(), environment())
+	j, err := Create(dir, []byte(file), nil, plan(), environment())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func TestFullDisk(t *testing.T) {
 // recorded as if it had it.
 func TestFullDiskRawOutput(t *testing.T) {
 	disk := smallDisk(t)
-	j, err := Create(filepath.Join(disk, "run"), []byte(file), plan(), environment())
+	j, err := Create(filepath.Join(disk, "run"), []byte(file), nil, plan(), environment())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,13 +128,13 @@ func TestFullDiskCreate(t *testing.T) {
 	disk := smallDisk(t)
 	dir := filepath.Join(disk, "runs", "run")
 	filler := fill(t, disk)
-	_, err := Create(dir, bytes.Repeat([]byte("#"), 1<<16), plan(), environment())
+	_, err := Create(dir, bytes.Repeat([]byte("#"), 1<<16), nil, plan(), environment())
 	wantError(t, err, "cannot write the run directory "+dir, "no space left on device: free some disk space and start again")
 	if _, err := os.Stat(dir); !os.IsNotExist(err) {
 		t.Errorf("%s is still there: %v", dir, err)
 	}
 	os.Remove(filler)
-	j, err := Create(dir, []byte(file), plan(), environment())
+	j, err := Create(dir, []byte(file), nil, plan(), environment())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,11 +20,10 @@ type Journal struct {
 	trials *lineLog
 	notes  *lineLog
 
-	mu    sync.Mutex
-	run   *Run              // what is on disk
-	files map[string]string // digests for the first note
-	raw   map[string]*Raw   // handed out in this session and not yet recorded, by directory
-	now   func() time.Time
+	mu  sync.Mutex
+	run *Run            // what is on disk
+	raw map[string]*Raw // handed out in this session and not yet recorded, by directory
+	now func() time.Time
 }
 
 // Dir is the run directory as it was named to Create or Resume.

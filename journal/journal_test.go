@@ -74,7 +74,7 @@ func trial(n int) *Trial {
 // create makes a run in a new directory; Close is the test's end.
 func create(t testing.TB) *Journal {
 	t.Helper()
-	j, err := Create(filepath.Join(t.TempDir(), "runs", "dns"), []byte(file), plan(), environment())
+	j, err := Create(filepath.Join(t.TempDir(), "runs", "dns"), []byte(file), nil, plan(), environment())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -241,7 +241,7 @@ func TestResumeFinished(t *testing.T) {
 
 func TestImportedRunHasNoEnvironment(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "x")
-	j, err := Create(dir, []byte(file), plan(), nil)
+	j, err := Create(dir, []byte(file), nil, plan(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -269,7 +269,7 @@ func TestCreateOverFinished(t *testing.T) {
 		t.Fatal(err)
 	}
 	j.Close()
-	if _, err := Create(j.Dir(), nil, plan(), nil); err == nil || !strings.HasSuffix(err.Error(), j.Dir()+" is not empty: choose another directory") {
+	if _, err := Create(j.Dir(), nil, nil, plan(), nil); err == nil || !strings.HasSuffix(err.Error(), j.Dir()+" is not empty: choose another directory") {
 		t.Errorf("%v", err)
 	}
 }
@@ -286,7 +286,7 @@ func TestRefusals(t *testing.T) {
 	strange.Raw = "../../etc"
 	long := trial(1)
 	long.Arm = strings.Repeat("x", maxLine)
-	_, again := Create(dir, nil, plan(), nil)
+	_, again := Create(dir, nil, nil, plan(), nil)
 	_, locked := Resume(dir)
 	_, missing := Resume(dir + "x")
 	_, empty := Open(t.TempDir())
@@ -323,7 +323,7 @@ func TestCreateLeavesNothingWhenItFails(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "b")
 	p := plan()
 	p.Cells[0].Config = math.Inf(1)
-	_, err := Create(dir, nil, p, environment())
+	_, err := Create(dir, nil, nil, p, environment())
 	wantError(t, err, "plan.json", "unsupported value")
 	if _, err := os.Stat(dir); !os.IsNotExist(err) {
 		t.Errorf("%s is still there: %v", dir, err)
@@ -331,7 +331,7 @@ func TestCreateLeavesNothingWhenItFails(t *testing.T) {
 }
 
 func TestCreateInEmptyDirectory(t *testing.T) {
-	j, err := Create(t.TempDir(), []byte(file), plan(), environment())
+	j, err := Create(t.TempDir(), []byte(file), nil, plan(), environment())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ func TestDefaultDir(t *testing.T) {
 func TestFind(t *testing.T) {
 	root := t.TempDir()
 	for _, dir := range []string{"b", "a/1", "a/2", "deep/1/2/3", "too/deep/1/2/3"} {
-		j, err := Create(filepath.Join(root, dir), nil, plan(), nil)
+		j, err := Create(filepath.Join(root, dir), nil, nil, plan(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,10 +1,8 @@
 package journal
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
 	"net/url"
 	"os"
@@ -22,27 +20,24 @@ const NamedDir = "files"
 // that no file name can have are written as in a URL: policies%2Fdeny.yaml.
 func named(name string) string { return filepath.Join(NamedDir, url.PathEscape(name)) }
 
-// KeepFiles records the files that the experiment names, before the first trial.
-func (j *Journal) KeepFiles(files map[string][]byte) error {
+// keepFiles writes the files that the experiment names.
+func keepFiles(root *os.Root, files map[string][]byte, write func(name string, text []byte) error) error {
 	if len(files) == 0 {
 		return nil
 	}
-	if err := j.root.Mkdir(NamedDir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
-		return &WriteError{Dir: j.run.Dir, File: NamedDir, Err: err}
+	if err := root.Mkdir(NamedDir, 0o755); err != nil {
+		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		if err := j.writeNoted(filepath.ToSlash(named(name)), files[name]); err != nil {
+		if err := write(filepath.ToSlash(named(name)), files[name]); err != nil {
 			return err
 		}
 	}
-	if err := syncDir(j.root, NamedDir); err != nil {
-		return &WriteError{Dir: j.run.Dir, File: NamedDir, Err: err}
-	}
-	return nil
+	return syncDir(root, NamedDir)
 }
 
 // ReadNamed gives the way to read the files that the experiment of a run names, as
-// KeepFiles recorded them.
+// Create recorded them.
 func ReadNamed(dir string) func(name string) ([]byte, error) {
 	return func(name string) ([]byte, error) {
 		root, err := os.OpenRoot(dir)

@@ -15,15 +15,12 @@ import (
 // these are, and never from outside of the run.
 func TestNamedFiles(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
-	j, err := Create(dir, []byte(file), plan(), environment())
+	files := map[string][]byte{"deny.yaml": []byte("a\n"), "../policies/deny.yaml": []byte("b\n"), "/etc/passwd": []byte("c\n"), "100%2F.yaml": nil}
+	j, err := Create(dir, []byte(file), files, plan(), environment())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer j.Close()
-	files := map[string][]byte{"deny.yaml": []byte("a\n"), "../policies/deny.yaml": []byte("b\n"), "/etc/passwd": []byte("c\n"), "100%2F.yaml": nil}
-	if err := j.KeepFiles(files); err != nil {
-		t.Fatal(err)
-	}
 	read := ReadNamed(dir)
 	for name, want := range files {
 		if got, err := read(name); err != nil || string(got) != string(want) {

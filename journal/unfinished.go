@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -25,7 +26,7 @@ const beginning = time.Minute
 func Unfinished(root string) ([]string, error) {
 	var left []string
 	err := walk(root, func(path string) (deeper bool, err error) {
-		if !unfinishedName.MatchString(filepath.Base(path)) {
+		if !begun(path) && !unfinishedName.MatchString(filepath.Base(path)) {
 			return !IsRun(path), nil
 		}
 		dead, err := abandoned(path)
@@ -81,11 +82,13 @@ func stalled(dir string) bool {
 	return true
 }
 
-// unfinishedFile is what NewBulk and an import write into the directory itself, and
-// unfinishedRaw what they write into RawDir: copies of files by their number.
+// unfinishedFile is what Create, NewBulk and an import write into the directory itself,
+// unfinishedRaw what an import writes into RawDir (copies of files by their number), and
+// anyName is for NamedDir.
 var (
-	unfinishedFile = regexp.MustCompile(`^(experiment\.yaml|plan\.json|trials\.jsonl|notes\.jsonl|files\.jsonl)(\.new)?$`)
+	unfinishedFile = regexp.MustCompile(`^(experiment\.yaml|environment\.json|plan\.json|trials\.jsonl|notes\.jsonl|files\.jsonl)(\.new)?$`)
 	unfinishedRaw  = regexp.MustCompile(`^[0-9]+-`)
+	anyName        = regexp.MustCompile(``)
 )
 
 // RemoveUnfinished removes what a killed program left in a directory that Unfinished
@@ -110,13 +113,18 @@ func RemoveUnfinished(dir string) (kept []string, err error) {
 // removeMade removes all that an unfinished run is made of but its lock, and gives the
 // paths of what else there is.
 func removeMade(root *os.Root) (kept []string, err error) {
-	if kept, err = removeKnown(root, RawDir, unfinishedRaw); err != nil {
-		return kept, err
+	for dir, known := range map[string]*regexp.Regexp{RawDir: unfinishedRaw, NamedDir: anyName} {
+		left, err := removeKnown(root, dir, known)
+		if kept = append(kept, left...); err != nil {
+			return kept, err
+		}
 	}
+	slices.Sort(kept)
 	top, err := removeKnown(root, ".", unfinishedFile)
 	for _, name := range top {
-		ours := name == LockFile || name == RawDir && (len(kept) > 0 || root.Remove(RawDir) == nil)
-		if !ours {
+		within := slices.ContainsFunc(kept, func(path string) bool { return strings.HasPrefix(path, name+string(filepath.Separator)) })
+		made := name == LockFile || (name == RawDir || name == NamedDir) && (within || root.Remove(name) == nil)
+		if !made {
 			kept = append(kept, name)
 		}
 	}

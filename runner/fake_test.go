@@ -165,7 +165,7 @@ func expand(w *fakeWorkload, layers ...*fakeLayer) *experiment.Expansion {
 // record makes a run directory for an expansion.
 func record(t *testing.T, x *experiment.Expansion) *journal.Journal {
 	t.Helper()
-	j, err := journal.Create(filepath.Join(t.TempDir(), "run"), []byte("name: fake\n"), &x.Plan, &machine.Environment{Schema: machine.EnvironmentSchema})
+	j, err := journal.Create(filepath.Join(t.TempDir(), "run"), []byte("name: fake\n"), nil, &x.Plan, &machine.Environment{Schema: machine.EnvironmentSchema})
 	if err != nil {
 		t.Fatal(err)
 	}

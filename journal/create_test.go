@@ -1,0 +1,83 @@
+package journal
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// killedCreate makes a directory as a Create leaves it that was killed after so many steps.
+func killedCreate(t *testing.T, steps int) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "run")
+	for _, name := range []string{"", LockFile, TrialsFile + ".new", TrialsFile, "raw/", ExperimentFile, EnvironmentFile, "files/", "files/a%2Fb.yaml.new", "files/a%2Fb.yaml", NotesFile, PlanFile + ".new"}[:steps] {
+		path := filepath.Join(dir, name)
+		if strings.HasSuffix(name, "/") || name == "" {
+			if err := os.Mkdir(path, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		text := "half"
+		if strings.HasPrefix(name, TrialsFile) {
+			text = ""
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(name, ".new") && strings.HasPrefix(name, "trials") {
+			_ = os.Remove(path)
+		}
+	}
+	return dir
+}
+
+// What a killed Create leaves is no run, stands in nobody's way, and is found.
+func TestKilledCreate(t *testing.T) {
+	files := map[string][]byte{"a/b.yaml": []byte("kind: Thing\n")}
+	for steps := 1; steps <= 12; steps++ {
+		dir := killedCreate(t, steps)
+		if IsRun(dir) {
+			t.Errorf("%d steps: it is a run", steps)
+		}
+		left, err := Unfinished(filepath.Dir(dir))
+		if want := steps > 3; err != nil || slices.Contains(left, dir) != want {
+			t.Errorf("%d steps: unfinished: %v (%v); want it to be among them: %t", steps, left, err, want)
+		}
+		j, err := Create(dir, []byte(file), files, plan(), environment())
+		if err != nil {
+			t.Fatalf("%d steps: %v", steps, err)
+		}
+		record(t, j, 1)
+		if err := j.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if r := reopen(t, dir); len(r.Trials) != 1 {
+			t.Errorf("%d steps: %d trials", steps, len(r.Trials))
+		}
+		if left, err := filepath.Glob(filepath.Join(dir, "*.new")); err != nil || left != nil {
+			t.Errorf("%d steps: left: %v", steps, left)
+		}
+	}
+}
+
+// Nothing is removed for a run that is not what a Create has left, and nobody's file at all.
+func TestCreateBesideOtherFiles(t *testing.T) {
+	own := t.TempDir()
+	if err := os.WriteFile(filepath.Join(own, ExperimentFile), []byte(file), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	shared := killedCreate(t, 11)
+	if err := os.WriteFile(filepath.Join(shared, "thesis.txt"), []byte("years"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for dir, name := range map[string]string{own: ExperimentFile, shared: "thesis.txt"} {
+		_, err := Create(dir, []byte(file), nil, plan(), nil)
+		wantError(t, err, "is not empty: choose another directory")
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+			t.Error(err)
+		}
+	}
+}
