@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -140,7 +141,7 @@ func conclusion(s State, dir string, quiet bool, print func(r *analysis.Run, pag
 	if err := writePage(result, page, report.RunOptions{Experiment: run.Experiment, RunDir: run.Dir}); err != nil {
 		return err
 	}
-	if err := print(result, page); err != nil {
+	if err := print(result, page); err != nil && !errors.Is(err, syscall.EPIPE) { // a reader that has gone changes nothing
 		return err
 	}
 	if !quiet {

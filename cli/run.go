@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -225,6 +227,9 @@ const pause = 2 * time.Second
 // carryOut runs the plan, then shows and reports what the run says.
 func carryOut(ctx context.Context, s State, j *journal.Journal, expansion *experiment.Expansion, env *machine.Environment, out string, quiet bool) (err error) {
 	defer func() { err = errors.Join(err, j.Close()) }()
+	// Who reads the progress, or the result, may go away; the run goes on. Without this, the
+	// first line that nobody reads would end this process.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	progress := newProgress(s, j.Dir(), quiet)
 	bed, err := openBed(expansion, j, progress.wait)
 	if err != nil {
