@@ -4,10 +4,11 @@
 // lost: go run ./bench/campaign -tare bin/tare -kills 200 -seed 1.
 //
 // Each kill is of a run of a program that leaves processes behind, of a run with WireGuard,
-// of an import, or of the writing of a report; of Tare alone, of all its processes at once
-// but its guard, or of one of its children. Afterwards no process, cgroup or network
-// namespace of it may be left; every trial that had been recorded must be there; tare
-// resume must complete the run, with its report; and tare verify must find it whole.
+// of the session that goes on with one of these, of an import, or of the writing of a report;
+// of Tare alone, of all its processes at once but its guard, or of one of its children, which
+// may be its guard or a helper. Afterwards no process, cgroup or network namespace of it may
+// be left; every trial that had been recorded must be there; tare resume must complete the
+// run, with its report; and tare verify must find it whole.
 package main
 
 import (
@@ -16,6 +17,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -30,7 +32,6 @@ import (
 
 	"tare/journal"
 	"tare/machine/proc"
-	"tare/testbed/local"
 )
 
 // strayed is a program that hides from its Tare, and runs for longer than a kill is waited
@@ -57,7 +58,7 @@ kind: Experiment
 name: wireguard
 testbed: {local: {link: {rate: 100Mbit}}}
 arms: [{name: plain}, {name: wireguard, layers: [{wireguard: {}}]}]
-workloads: [{network: {paths: [pod-to-pod], protocols: [tcp], duration: 1s, warmup: 0s}}]
+workloads: [{network: {paths: [pod-to-pod], protocols: [tcp], duration: 1s, omit: 0s}}]
 design: {rounds: 3}
 limits: {foreignCPU: none, steal: none, throttling: none}
 `
@@ -68,6 +69,7 @@ type campaign struct {
 	dir    string
 	random *rand.Rand
 	faults int
+	kills  map[string]int // by scenario
 }
 
 // scenario is something that is killed.
@@ -99,7 +101,7 @@ func main() {
 	seed := flag.Uint64("seed", 1, "of the moments and the victims")
 	flag.StringVar(&c.tare, "tare", "bin/tare", "the program")
 	flag.Parse()
-	c.random = rand.New(rand.NewPCG(*seed, 0))
+	c.random = random(*seed)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := c.carryOut(ctx, *kills); err != nil {
@@ -110,6 +112,8 @@ func main() {
 		os.Exit(1)
 	}
 }
+
+func random(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0)) }
 
 func (c *campaign) carryOut(ctx context.Context, kills int) (err error) {
 	if c.tare, err = filepath.Abs(c.tare); err != nil {
@@ -122,24 +126,27 @@ func (c *campaign) carryOut(ctx context.Context, kills int) (err error) {
 	if err := c.prepare(); err != nil {
 		return err
 	}
-	counts, trials := map[string]int{}, 0
-	for n := range kills {
+	c.kills = map[string]int{}
+	trials, done := map[string]int{}, 0
+	for n := 0; done < kills; n++ {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		s := scenarios[n%len(scenarios)]
-		before := c.faults
-		recorded := c.kill(s, filepath.Join(c.dir, fmt.Sprintf("run-%d", n)))
-		trials += recorded
-		counts[s.name]++
-		if c.faults > before || n%10 == 9 {
-			fmt.Printf("%d of %d kills, %d faults (the last: %s)\n", n+1, kills, c.faults, s.name)
+		trials[s.name] += c.try(s, filepath.Join(c.dir, fmt.Sprintf("run-%d", n)))
+		done = 0
+		for _, n := range c.kills {
+			done += n
+		}
+		fmt.Printf("%d of %d kills, %d faults (the last: %s)\n", done, kills, c.faults, s.name)
+	}
+	for _, s := range slices.Concat(scenarios, []scenario{{name: resumed}}) {
+		fmt.Printf("%-26s killed %d times\n", s.name, c.kills[s.name])
+		if s.run && c.kills[s.name] > 10 && trials[s.name] == 0 {
+			c.fault("%s: no trial was recorded before any kill: nothing was tried", s.name)
 		}
 	}
-	for _, s := range scenarios {
-		fmt.Printf("%-26s killed %d times\n", s.name, counts[s.name])
-	}
-	fmt.Printf("%d kills, %d faults; %d trials had been recorded before a kill\n", kills, c.faults, trials)
+	fmt.Printf("%d kills, %d faults; trials recorded before a kill: %v\n", done, c.faults, trials)
 	return nil
 }
 
@@ -155,6 +162,11 @@ func (c *campaign) prepare() error {
 			return err
 		}
 	}
+	for _, name := range []string{"strays.yaml", "wireguard.yaml"} {
+		if out, err := exec.Command(c.tare, "plan", filepath.Join(c.dir, name)).CombinedOutput(); err != nil {
+			return fmt.Errorf("%s: %w\n%s", name, err, out)
+		}
+	}
 	out, err := exec.Command(c.tare, "import", "csv", filepath.Join(c.dir, "table.csv"), "--dir", filepath.Join(c.dir, "reported"), "-q").CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("import: %w\n%s", err, out)
@@ -167,74 +179,96 @@ func (c *campaign) fault(format string, args ...any) {
 	fmt.Printf("FAULT: "+format+"\n", args...)
 }
 
-// kill begins a scenario, kills it, and looks. It gives how many trials were on record.
-func (c *campaign) kill(s scenario, run string) (recorded int) {
-	cmd := exec.Command(c.tare, s.args(c, run)...)
+// resumed is the name of the session that goes on with a run.
+const resumed = "resumed session"
+
+// try kills a scenario, and perhaps the session that goes on with its run. It gives how many
+// trials were on record when the scenario was killed.
+func (c *campaign) try(s scenario, run string) (recorded int) {
+	c.kill(s, s.args(c, run))
+	if !s.run {
+		c.intact(s, run)
+		return 0
+	}
+	if !journal.IsRun(run) { // it had not begun, and what there is stands in nobody's way
+		if out, err := exec.Command(c.tare, s.args(c, run)...).CombinedOutput(); err != nil && exitCode(err) != 5 {
+			c.fault("%s: run again: %v\n%s", s.name, err, out)
+		}
+		return 0
+	}
+	before, err := journal.Open(run)
+	if err != nil {
+		c.fault("%s: %v", s.name, err)
+		return 0
+	}
+	if c.random.IntN(2) == 0 {
+		c.kill(scenario{name: resumed, last: s.last}, []string{"resume", run, "-q"})
+	}
+	c.goesOn(s, run, before)
+	return len(before.Trials)
+}
+
+// kill begins something, kills it, and looks what runs.
+func (c *campaign) kill(s scenario, args []string) {
+	c.kills[s.name]++
+	cmd := exec.Command(c.tare, args...)
 	cmd.Dir = c.dir
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		c.fault("%s: %v", s.name, err)
-		return 0
+		return
 	}
 	time.Sleep(time.Duration(c.random.Int64N(int64(s.last))))
 	family, guarded := descendants(cmd.Process.Pid), true
+	pids := slices.Sorted(maps.Keys(family))
 	switch c.random.IntN(3) {
 	case 0:
 		_ = cmd.Process.Kill()
 	case 1: // all but the guard, which has a session of its own
-		for _, pid := range append(family, cmd.Process.Pid) {
-			if stat, err := proc.Read(pid); err == nil && !strings.Contains(commandLine(pid), "tare-guard") && !stat.Dead() {
+		for _, pid := range append(pids, cmd.Process.Pid) {
+			if stat, err := proc.Read(pid); err == nil && !isGuard(pid) && !stat.Dead() {
 				_ = syscall.Kill(pid, syscall.SIGKILL)
 			}
 		}
 	case 2: // a child alone; then Tare
-		if len(family) > 0 {
-			victim := family[c.random.IntN(len(family))]
-			guarded = !strings.Contains(commandLine(victim), "tare-guard")
+		if len(pids) > 0 {
+			victim := pids[c.random.IntN(len(pids))]
+			guarded = !isGuard(victim)
 			_ = syscall.Kill(victim, syscall.SIGKILL)
 			time.Sleep(time.Duration(c.random.Int64N(int64(300 * time.Millisecond))))
+			maps.Copy(family, descendants(cmd.Process.Pid))
 		}
 		_ = cmd.Process.Kill()
 	}
 	_ = cmd.Wait()
-	c.nothingRuns(s, guarded)
-	if !s.run {
-		c.intact(s, run)
-		return 0
-	}
-	return c.goesOn(s, run)
+	c.nothingRuns(s, guarded, cmd.Process.Pid, family)
 }
 
-// nothingRuns waits a little for the guard, if it lives, and then looks itself. Without the
-// guard it takes tare clean.
-func (c *campaign) nothingRuns(s scenario, guarded bool) {
-	var left []local.Stray
-	var err error
+func isGuard(pid int) bool { return strings.Contains(commandLine(pid), "tare-guard") }
+
+// nothingRuns waits a little for the guard, if it lives, and then looks itself; without the
+// guard it takes tare clean. Family are the processes below the one that was killed.
+func (c *campaign) nothingRuns(s scenario, guarded bool, killed int, family map[int]proc.Stat) {
+	var left []string
 	for range 100 {
-		if !guarded {
-			break
-		}
-		if left, err = local.Strays(); err != nil || len(left) == 0 {
+		if left = alive(family); len(left) == 0 || !guarded {
 			break
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-	if err != nil || len(left) > 0 {
-		c.fault("%s: left running: %+v, %v", s.name, left, err)
+	if guarded && len(left) > 0 {
+		c.fault("%s: left running: %q", s.name, left)
 	}
 	if out, err := exec.Command(c.tare, "clean").CombinedOutput(); err != nil {
 		c.fault("%s: clean: %v\n%s", s.name, err, out)
 	}
-	for pid := range proc.All(proc.Below("/")) {
-		if text := commandLine(pid); strings.HasPrefix(text, strayed) || strings.HasPrefix(text, "iperf3 ") {
-			c.fault("%s: process %d runs: %s", s.name, pid, text)
-			_ = syscall.Kill(pid, syscall.SIGKILL)
-		}
+	if left := alive(family); len(left) > 0 {
+		c.fault("%s: left running after tare clean: %q", s.name, left)
 	}
-	for _, pattern := range []string{"/sys/fs/cgroup/tare-run-*", "/sys/fs/cgroup/*/tare-run-*"} {
-		if left, _ := filepath.Glob(pattern); left != nil {
+	for _, pattern := range []string{"/sys/fs/cgroup/tare-run-%d-*", "/sys/fs/cgroup/*/tare-run-%d-*"} {
+		if left, _ := filepath.Glob(fmt.Sprintf(pattern, killed)); left != nil {
 			c.fault("%s: cgroups are left: %v", s.name, left)
 		}
 	}
@@ -256,31 +290,22 @@ func (c *campaign) intact(s scenario, run string) {
 	c.noTemporaries(s, c.dir)
 }
 
-// goesOn resumes a run that was killed.
-func (c *campaign) goesOn(s scenario, run string) (recorded int) {
-	if !journal.IsRun(run) {
-		return 0 // it had not begun
-	}
-	before, err := journal.Open(run)
-	if err != nil {
-		c.fault("%s: %v", s.name, err)
-		return 0
-	}
+// goesOn resumes a run that was killed, and compares it with what was on record before.
+func (c *campaign) goesOn(s scenario, run string, before *journal.Run) {
 	if out, err := exec.Command(c.tare, "resume", run, "-q").CombinedOutput(); err != nil && exitCode(err) != 5 { // 5: its control may differ
 		c.fault("%s: resume: %v\n%s", s.name, err, out)
-		return 0
+		return
 	}
 	after, err := journal.Open(run)
 	switch {
 	case err != nil:
 		c.fault("%s: %v", s.name, err)
+		return
 	case !after.Finished:
 		c.fault("%s: resumed, and not finished", s.name)
 	case len(after.Trials) < len(before.Trials):
 		c.fault("%s: %d trials were on record, and are %d", s.name, len(before.Trials), len(after.Trials))
-	}
-	if err != nil {
-		return len(before.Trials)
+		return
 	}
 	for i := range before.Trials {
 		if !before.Trials[i].Start.Equal(after.Trials[i].Start) || before.Trials[i].Arm != after.Trials[i].Arm {
@@ -294,7 +319,6 @@ func (c *campaign) goesOn(s scenario, run string) (recorded int) {
 		c.fault("%s: no report: %v", s.name, err)
 	}
 	c.noTemporaries(s, run)
-	return len(before.Trials)
 }
 
 // noTemporaries looks for files that were to be renamed.
@@ -316,18 +340,30 @@ func exitCode(err error) int {
 }
 
 // descendants are the processes below one.
-func descendants(of int) (pids []int) {
-	all := proc.All(proc.Below("/"))
-	for pid := range all {
+func descendants(of int) map[int]proc.Stat {
+	all, family := proc.All(proc.Below("/")), map[int]proc.Stat{}
+	for pid, stat := range all {
 		for at := pid; at > 1; at = all[at].PPID {
 			if at == of && pid != of {
-				pids = append(pids, pid)
+				family[pid] = stat
 				break
 			}
 		}
 	}
-	slices.Sort(pids)
-	return pids
+	return family
+}
+
+// alive are the command lines of those of some processes that still run, but for guards, and
+// of what hid from its Tare.
+func alive(family map[int]proc.Stat) (left []string) {
+	for pid, stat := range proc.All(proc.Below("/")) {
+		was, known := family[pid]
+		text := commandLine(pid)
+		if !stat.Gone() && !isGuard(pid) && (known && was.Starttime == stat.Starttime || strings.HasPrefix(text, strayed)) {
+			left = append(left, text)
+		}
+	}
+	return left
 }
 
 func commandLine(pid int) string {

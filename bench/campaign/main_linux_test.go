@@ -1,0 +1,25 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// TestCampaign is a short one: make campaign kills 200 times.
+func TestCampaign(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root, to look at every process")
+	}
+	if _, err := exec.LookPath("iperf3"); err != nil {
+		t.Skip("needs iperf3")
+	}
+	c := campaign{tare: filepath.Join(t.TempDir(), "tare"), random: random(1)}
+	if out, err := exec.Command("go", "build", "-trimpath", "-o", c.tare, "tare").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if err := c.carryOut(t.Context(), 8); err != nil || c.faults > 0 {
+		t.Errorf("%d faults, %v", c.faults, err)
+	}
+}
