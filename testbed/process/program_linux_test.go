@@ -115,9 +115,14 @@ func TestStrays(t *testing.T) {
 			"no environment": "env -i setsid sleep 95 & exit 0",
 			"another user":   "setsid setpriv --reuid 65534 --clear-groups env -i sleep 95 & exit 0",
 			"own namespaces": "setsid unshare -Upf --mount-proc env -i sleep 95 & exit 0",
+			"bwrap":          "setsid bwrap --clearenv --unshare-pid --ro-bind / / --dev /dev --proc /proc sleep 95 & exit 0",
+			"sudo":           "setsid sudo -u nobody env -i sleep 95 & sleep 0.3; exit 0",
 			"forks":          "env -i setsid sh -c 'while :; do sh -c \"sleep 95 & sleep 95 &\"; sleep 0.01; done' & sleep 0.3; exit 0",
 		} {
 			t.Run(name, func(t *testing.T) {
+				if _, err := exec.LookPath(name); err != nil && (name == "bwrap" || name == "sudo") {
+					t.Skip(err)
+				}
 				used, err := started(t, k, script, nil).Wait()
 				if err != nil || len(used.Left) == 0 {
 					t.Errorf("left %q, %v", used.Left, err)
