@@ -366,6 +366,9 @@ func alive(family map[int]proc.Stat) (left []string) {
 	for pid, stat := range proc.All(proc.Below("/")) {
 		was, known := family[pid]
 		text := commandLine(pid)
+		if now, err := proc.Read(pid); err != nil || now.Gone() {
+			continue // it ended meanwhile
+		}
 		if !stat.Gone() && !isGuard(pid) && (known && was.Starttime == stat.Starttime || strings.HasPrefix(text, strayed)) {
 			left = append(left, text)
 		}
