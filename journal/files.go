@@ -48,7 +48,7 @@ func readJSON(root *os.Root, name, schema string, into any) error {
 }
 
 // decode decodes one JSON document after looking at its schema; where says
-// where it stands, for errors.
+// where it stands, for errors. A document that programs read differently is damage.
 func decode(data []byte, where, schema string, into any) error {
 	var head struct {
 		Schema string `json:"schema"`
@@ -58,6 +58,9 @@ func decode(data []byte, where, schema string, into any) error {
 	}
 	if err := checkSchema(head.Schema, schema); err != nil {
 		return fmt.Errorf("%s: %w", where, err)
+	}
+	if err := strict(data); err != nil {
+		return &DamageError{Where: where, What: err.Error()}
 	}
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()

@@ -64,7 +64,7 @@ func parseTrials(file io.Reader, c *chain) (trials []Trial, end int64, err error
 func parseTrial(line []byte, where func() string) (Trial, error) {
 	var t Trial
 	whole := trialLine{Trial: &t}
-	if err := json.Unmarshal(line, &whole); err == nil && whole.Schema == TrialSchema {
+	if err := json.Unmarshal(line, &whole); err == nil && whole.Schema == TrialSchema && strict(line) == nil {
 		return t, nil
 	}
 	t = Trial{}

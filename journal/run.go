@@ -84,17 +84,10 @@ func Open(dir string) (*Run, error) {
 // writer at work, a run that reads as finished then has all its trials.
 func read(dir string, root *os.Root) (*Run, error) {
 	r := &Run{Dir: dir, Plan: &experiment.Plan{}}
-	err := readJSON(root, PlanFile, experiment.PlanSchema, r.Plan)
-	if errors.Is(err, fs.ErrNotExist) {
+	if _, err := root.Stat(PlanFile); errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s is not a run directory: it has no %s", dir, PlanFile)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("run %s: %w", dir, err)
-	}
-	if r.Experiment, err = readFile(root, ExperimentFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("run %s: %w", dir, err)
-	}
-	for _, part := range []func(*os.Root) error{r.readNotes, r.readEnvironments, r.compareFiles, r.readTrials} {
+	for _, part := range []func(*os.Root) error{r.readPlan, r.readNotes, r.readEnvironments, r.compareFiles, r.readTrials} {
 		err := part(root)
 		var damage *DamageError
 		if errors.As(err, &damage) {
@@ -106,6 +99,18 @@ func read(dir string, root *os.Root) (*Run, error) {
 		}
 	}
 	return r, nil
+}
+
+// readPlan reads the plan, and the experiment if the run has one.
+func (r *Run) readPlan(root *os.Root) error {
+	err := readJSON(root, PlanFile, experiment.PlanSchema, r.Plan)
+	if err != nil {
+		return err
+	}
+	if r.Experiment, err = readFile(root, ExperimentFile); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 func (r *Run) readNotes(root *os.Root) error {
