@@ -7,9 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/token"
 	"github.com/spf13/cobra"
 
 	"tare/analysis"
@@ -82,38 +79,4 @@ func encode(w io.Writer, v any, out string) error {
 	}
 	_, err = w.Write(data)
 	return err
-}
-
-// toYAML writes a JSON document as YAML that says the same: in quotes, with
-// escapes, what the encoder would write as it is, although it is not safe on a
-// terminal or not read back.
-func toYAML(document []byte) ([]byte, error) {
-	var v any
-	if err := yaml.UnmarshalWithOptions(document, &v, yaml.UseOrderedMap()); err != nil {
-		return nil, err
-	}
-	node, err := yaml.ValueToNode(v)
-	if err != nil {
-		return nil, err
-	}
-	ast.Walk(quoting{}, node)
-	return []byte(node.String() + "\n"), nil
-}
-
-// quoting puts strings into quotes that need escapes. Of white space a value may
-// hold line feeds besides, which make it a block.
-type quoting struct{}
-
-func (q quoting) Visit(node ast.Node) ast.Visitor {
-	switch node := node.(type) {
-	case *ast.MappingValueNode:
-		if key, ok := node.Key.(*ast.StringNode); ok && strings.Contains(key.Value, "\n") {
-			key.Token.Type = token.DoubleQuoteType
-		}
-	case *ast.StringNode:
-		if lines := strings.ReplaceAll(node.Value, "\n", ""); lines == "" || !safetext.Printable(lines) {
-			node.Token.Type = token.DoubleQuoteType
-		}
-	}
-	return q
 }
