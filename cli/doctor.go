@@ -27,12 +27,12 @@ type part struct {
 }
 
 // usable says whether the part can be used: a layer or a workload when any way
-// of having it works, the testbed when all that it is made of does.
+// of having it works, the testbed and the limits when all that they are made of do.
 func (p part) usable() bool {
 	if p.Kind == optionKind {
 		return true
 	}
-	if p.Kind == "testbed" {
+	if p.Kind == "testbed" || p.Kind == limitsKind {
 		return !slices.ContainsFunc(p.Findings, func(f testbed.Finding) bool { return f.Status != testbed.Works })
 	}
 	return slices.ContainsFunc(p.Findings, func(f testbed.Finding) bool { return f.Status == testbed.Works })
@@ -110,13 +110,13 @@ func diagnose(ctx context.Context, s State, args []string, cluster string) ([]pa
 		if cluster != "" {
 			return examineCluster(ctx, nil, cluster)
 		}
-		return append(examine(ctx, everything), part{optionKind, "left-over processes", local.ProbePrograms()}, part{optionKind, "png and pdf", render.Probe(ctx)}), nil
+		return append(append(examine(ctx, everything), limits()), part{optionKind, "left-over processes", local.ProbePrograms()}, part{optionKind, "png and pdf", render.Probe(ctx)}), nil
 	}
 	x, _, err := load(s, args[0])
 	if err != nil {
 		return nil, err
 	}
-	parts := append(examine(ctx, neededBy(x)), programs(x)...)
+	parts := append(append(examine(ctx, neededBy(x)), programs(x)...), limits())
 	if !onCluster(x, cluster) {
 		return parts, nil
 	}

@@ -46,6 +46,9 @@ the import of the others. tare list formats names the tools.`,
   tare import fio --arm today nightly/*.json --dir history/today`,
 		ValidArgsFunction: completeImport,
 		RunE: func(c *cobra.Command, args []string) error {
+			if err := enough(toImport); err != nil {
+				return err
+			}
 			o, err := f.options(args, s)
 			if err != nil {
 				return err

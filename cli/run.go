@@ -48,6 +48,9 @@ directory holds everything; report.html in it is the report.`,
 		ValidArgsFunction: completeFiles("yaml", "yml"),
 		RunE: func(c *cobra.Command, args []string) error {
 			o.seeded = c.Flags().Changed("seed")
+			if err := enough(toMeasure); err != nil {
+				return err
+			}
 			if err := inNamespace(args[0] == "-"); err != nil {
 				return err // before standard input is read
 			}
@@ -107,6 +110,9 @@ trial that was under way is lost. Without RUN, the newest run below runs/.`,
 				}
 				fmt.Fprintf(s.Stderr, "%s is complete but for its report\n", dir)
 				return conclusion(s, dir, quiet, func(r *analysis.Run, _ string) error { return show(s, r, out, false) })
+			}
+			if err := enough(toMeasure); err != nil {
+				return err
 			}
 			x, expansion, err := replan(dir)
 			if err != nil {

@@ -142,8 +142,17 @@ type exit int
 
 func (e exit) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
-// conclude prints an error and gives its exit code.
+// conclude prints an error with what can be done, and gives its exit code.
 func conclude(s State, err error) int {
+	code := tell(s, err)
+	if hint := limitHint(err); hint != "" {
+		fmt.Fprintln(s.Stderr, "hint: "+hint)
+	}
+	return code
+}
+
+// tell prints an error and gives its exit code.
+func tell(s State, err error) int {
 	var silent exit
 	var coded *codedError
 	var problems *experiment.Problems

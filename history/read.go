@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"tare/journal"
+	"tare/machine"
 )
 
 // Read finds the runs below the directories, which may be runs themselves, and
@@ -42,6 +43,9 @@ func Read(ctx context.Context, dirs ...string) (runs []*Run, skipped []Skipped, 
 		return nil, nil, err
 	}
 	for i := range found {
+		if _, reached := machine.Exhausted(errs[i]); reached {
+			return nil, nil, errs[i] // not the run's fault
+		}
 		if errs[i] != nil {
 			skipped = append(skipped, Skipped{found[i], errs[i].Error()})
 			continue

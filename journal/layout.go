@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"tare/machine"
 )
 
 // The files of a run directory; docs/run-directory.md describes each.
@@ -69,7 +71,7 @@ func Find(root string) ([]string, error) {
 func walk(root string, visit func(path string) (deeper bool, err error)) error {
 	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		switch {
-		case err != nil && path == root && !errors.Is(err, fs.ErrNotExist):
+		case err != nil && (exhausted(err) || path == root && !errors.Is(err, fs.ErrNotExist)):
 			return err
 		case err != nil, !d.IsDir():
 			return nil
@@ -80,6 +82,12 @@ func walk(root string, visit func(path string) (deeper bool, err error)) error {
 		}
 		return err
 	})
+}
+
+// exhausted says that an error is about this process and not about what it reads.
+func exhausted(err error) bool {
+	_, reached := machine.Exhausted(err)
+	return reached
 }
 
 // IsRun says whether dir has the two files that every run has.

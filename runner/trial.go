@@ -12,6 +12,7 @@ import (
 	"tare/experiment/quantity"
 	"tare/journal"
 	"tare/layer"
+	"tare/machine"
 	"tare/testbed"
 	"tare/workload"
 )
@@ -62,6 +63,9 @@ func (r *run) carryOut(ctx context.Context, id trialID) (t *journal.Trial, clear
 			return nil, nil, err
 		}
 		checks, err = p.before(ctx)
+	}
+	if _, reached := machine.Exhausted(err); reached {
+		return nil, nil, fmt.Errorf("arm %s, round %d: %w", t.Arm, t.Round, err)
 	}
 	t.Checks = append(t.Checks, checks...)
 	if failed := proofs(t, err); failed {
@@ -123,6 +127,9 @@ func (r *run) measure(ctx context.Context, id trialID, p *place, raw workload.Ra
 		price(t, *m.Cost, &result, layers)
 	}
 	checks, err := p.after(ctx, result)
+	if _, reached := machine.Exhausted(err); reached {
+		return nil, fmt.Errorf("%s in arm %s, round %d: %w", t.Cell, t.Arm, t.Round, err)
+	}
 	t.Checks = append(t.Checks, checks...)
 	proofs(t, err)
 	judge(t, result, r.plan.Cells[id.step.Cell].Metrics, r.plan.Limits)

@@ -1,0 +1,91 @@
+package machine
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"syscall"
+)
+
+// Limit is something of which the system allows a process only so much. Its value is the
+// option of the shell's ulimit that shows and sets it.
+type Limit byte
+
+// The limits that Tare can run into.
+const (
+	OpenFiles     Limit = 'n' // open at a time
+	Processes     Limit = 'u' // and threads, of one user
+	VirtualMemory Limit = 'v' // bytes of addresses; Go reserves more than it uses
+	FileSize      Limit = 'f' // bytes
+)
+
+// Needs are the least limits with which something works.
+type Needs map[Limit]uint64
+
+// LimitError is a limit that is lower than what is needed.
+type LimitError struct {
+	Limit           Limit
+	Allowed, Needed uint64
+}
+
+// Error names the limit.
+func (e *LimitError) Error() string {
+	switch e.Limit {
+	case OpenFiles:
+		return fmt.Sprintf("only %d files may be open at a time (ulimit -n), and %d are needed", e.Allowed, e.Needed)
+	case Processes:
+		return fmt.Sprintf("only %d processes and threads of this user may run (ulimit -u), and %d are needed", e.Allowed, e.Needed)
+	case VirtualMemory:
+		return fmt.Sprintf("a process may have only %d MiB of virtual memory (ulimit -v), and %d MiB are needed", e.Allowed>>20, e.Needed>>20)
+	}
+	return fmt.Sprintf("ulimit -%c is %d, and %d is needed", e.Limit, e.Allowed, e.Needed)
+}
+
+// Hint is the command that allows enough.
+func (e *LimitError) Hint() string {
+	needed := e.Needed
+	if e.Limit == VirtualMemory {
+		needed >>= 10 // the shell counts in KiB
+	}
+	return fmt.Sprintf("allow more in the shell that starts Tare: ulimit -%c %d; where that is refused, the limit comes from the login, the service or the container", e.Limit, needed)
+}
+
+// CheckLimits is a *LimitError where this process may have less than it needs.
+func CheckLimits(needs Needs) error {
+	for _, l := range []Limit{OpenFiles, Processes, VirtualMemory} {
+		if allowed, known := l.allowed(); known && allowed < needs[l] {
+			return &LimitError{l, allowed, needs[l]}
+		}
+	}
+	return nil
+}
+
+// Exhausted says which limit was reached where an error says that one was. It is about
+// this process, whatever it was doing: it will happen again with the next thing.
+func Exhausted(err error) (Limit, bool) {
+	var start *fs.PathError
+	switch {
+	case errors.Is(err, syscall.EMFILE):
+		return OpenFiles, true
+	case errors.Is(err, syscall.EFBIG):
+		return FileSize, true
+	case errors.Is(err, syscall.EAGAIN) && errors.As(err, &start) && start.Op == "fork/exec":
+		return Processes, true
+	}
+	return 0, false
+}
+
+// Reached says in words that a limit was reached, and what to do.
+func (l Limit) Reached() string {
+	what := map[Limit]string{
+		OpenFiles: "open files", Processes: "processes and threads of this user", VirtualMemory: "virtual memory of a process", FileSize: "the size of a file",
+	}[l]
+	text := fmt.Sprintf("that is the limit on %s (ulimit -%c)", what, l)
+	if allowed, known := l.allowed(); known {
+		text += fmt.Sprintf(", which is %d", allowed)
+		if l == FileSize {
+			text += " bytes"
+		}
+	}
+	return text + ": raise it in the shell that starts Tare"
+}

@@ -1,0 +1,22 @@
+//go:build unix
+
+package machine
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// allowed is the limit as it is now; not known where there is none.
+func (l Limit) allowed() (uint64, bool) {
+	resource, known := map[Limit]int{OpenFiles: unix.RLIMIT_NOFILE, Processes: unix.RLIMIT_NPROC, VirtualMemory: unix.RLIMIT_AS, FileSize: unix.RLIMIT_FSIZE}[l]
+	if !known || l == Processes && os.Geteuid() == 0 { // root may have any number
+		return 0, false
+	}
+	var r unix.Rlimit
+	if unix.Getrlimit(resource, &r) != nil || r.Cur == unix.RLIM_INFINITY {
+		return 0, false
+	}
+	return r.Cur, true
+}
