@@ -24,12 +24,26 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("%s is larger than %d MB, the most that is read", e.What, e.Max>>20)
 }
 
-// Bound gives a reader that ends with a TooLargeError after most bytes. A format
+// Bound gives a reader that ends with a TooLargeError after most bytes, or at once where
+// r is a File that is known to be larger. A format
 // puts it around whatever it unpacks, so that a bomb of a few kilobytes ends in
 // an error and not in the machine's memory; several parts of one archive share
 // one Bound, or count down.
 func Bound(r io.Reader, most int64, what string) io.Reader {
-	return &bounded{r: r, left: most, err: &TooLargeError{What: what, Max: most}}
+	b := &bounded{r: r, left: most, err: &TooLargeError{What: what, Max: most}}
+	if f, ok := r.(File); ok && f.Size > most {
+		b.left = -1
+	}
+	return b
+}
+
+// Room is an error where a file holds n trials, or values, and that is more than are
+// read. A format asks while it counts.
+func Room(n int) error {
+	if n <= MostTrials {
+		return nil
+	}
+	return fmt.Errorf("the file holds more than %d trials or values, the most that is read of one: give it in parts", MostTrials)
 }
 
 type bounded struct {

@@ -25,6 +25,10 @@ import (
 // a whole, and of what an archive may unpack to.
 const Limit = 64 << 20
 
+// MostTrials is the largest number of trials that one file may hold, and of values where
+// these stand one by one. Each takes many times the memory of its text.
+const MostTrials = 500_000
+
 // Format reads the files of one tool.
 type Format struct {
 	Name string // as on the command line: "vault-benchmark"
@@ -54,6 +58,8 @@ var ErrBeside = errors.New("not a result, but written beside one")
 type File struct {
 	Name string // path as the user knows it; for messages, and for formats whose files are told apart by name
 	io.Reader
+	// Size is that of a regular file, in bytes; 0: not known, as with a pipe.
+	Size int64
 	// Alone says that each of several arms is one file: what is in them is to be
 	// compared, whatever it is called.
 	Alone bool

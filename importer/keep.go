@@ -133,10 +133,14 @@ func (f *kept) Read(p []byte) (int, error) {
 }
 
 // finish reads what the format left over. Of a broken file nothing beyond Limit
-// is of interest: it is then given up, together with its copy.
-func (f *kept) finish(broken bool) error {
+// is of interest: it is then given up, together with its copy, and not read on where
+// its size, 0 if not known, tells that it is larger.
+func (f *kept) finish(broken bool, size int64) error {
 	rest := io.Reader(f.buffer)
-	if broken {
+	switch {
+	case broken && size > Limit:
+		rest = io.LimitReader(rest, 0)
+	case broken:
 		rest = io.LimitReader(rest, max(Limit-f.bytes, 0))
 	}
 	_, err := io.Copy(io.Discard, rest)

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"slices"
 
 	"tare/journal"
@@ -64,11 +66,15 @@ func (r *run) read(ctx context.Context, i int) (c content) {
 	if c.kept, c.err = r.keeper.begin(in, i+1, f); c.err != nil {
 		return c
 	}
-	c.trials, c.broken = r.Format.Read(File{Name: f.path, Reader: c.kept.buffer, Alone: r.oneEach})
+	size := sizeOf(in)
+	c.trials, c.broken = r.Format.Read(File{Name: f.path, Reader: c.kept.buffer, Size: size, Alone: r.oneEach})
+	if c.broken == nil {
+		c.broken = Room(len(c.trials))
+	}
 	for k := 0; k < len(c.trials) && c.broken == nil; k++ {
 		c.broken = r.accept(&c.trials[k], f)
 	}
-	c.err = c.kept.finish(c.broken != nil)
+	c.err = c.kept.finish(c.broken != nil, size)
 	if wrong := (*UsageError)(nil); c.err == nil && errors.As(c.broken, &wrong) {
 		c.err = wrong // not the file's fault
 	}
@@ -76,6 +82,19 @@ func (r *run) read(ctx context.Context, i int) (c content) {
 		c.broken, c.trials = bare(c.broken), nil
 	}
 	return c
+}
+
+// sizeOf is the size of a regular file; 0 where it cannot be told.
+func sizeOf(in io.Reader) int64 {
+	f, ok := in.(interface{ Stat() (fs.FileInfo, error) })
+	if !ok {
+		return 0
+	}
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return 0
+	}
+	return info.Size()
 }
 
 // accept refuses a trial that no run can hold, or that was not given as it should be.

@@ -52,6 +52,9 @@ func read(f importer.File) ([]importer.Trial, error) {
 		switch record := r.Result().(type) {
 		case *benchfmt.Result:
 			results = append(results, record.Clone())
+			if err := importer.Room(len(results)); err != nil {
+				return nil, err
+			}
 		case *benchfmt.SyntaxError:
 			if strange++; strange == 1 {
 				first = fmt.Sprintf("line %d: %s", record.Line, record.Msg)

@@ -81,6 +81,9 @@ func read(f importer.File) ([]importer.Trial, error) {
 				t.Cell = names[i]
 			}
 			trials = append(trials, t)
+			if err := importer.Room(len(trials)); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return trials, nil

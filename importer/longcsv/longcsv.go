@@ -60,10 +60,13 @@ func read(f importer.File) ([]importer.Trial, error) {
 	}
 	t := newTrials()
 	row := row{header: h, source: r, before: s.line - 1, comma: s.comma}
-	for {
+	for rows := 0; ; rows++ {
 		row.fields, err = r.Read()
 		if errors.Is(err, io.EOF) {
 			return t.all()
+		}
+		if err == nil {
+			err = importer.Room(rows + 1)
 		}
 		if err == nil && len(row.fields) != h.width {
 			err = fmt.Errorf("line %d: %d fields where the header has %d", row.line(), len(row.fields), h.width)

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"tare/importer"
 	"tare/importer/importertest"
 	"tare/importer/longcsv"
 )
@@ -158,6 +159,20 @@ a,1,3,y,lower,31,true
 				t.Errorf("value %d of trial %d is %v, want %v", k, i, got.Values[k].Value, v)
 			}
 		}
+	}
+}
+
+// TestTooManyRows: rows are counted while they are read. Each takes much more memory than
+// its text.
+func TestTooManyRows(t *testing.T) {
+	rows := strings.NewReader("metric,better,value\n" + strings.Repeat("x,lower,1\n", importer.MostTrials+200_000))
+	all := rows.Len()
+	_, err := longcsv.Format.Read(importer.File{Name: "x.csv", Reader: rows})
+	if err == nil || !strings.Contains(err.Error(), "the file holds more than 500000 trials or values") {
+		t.Errorf("error %v", err)
+	}
+	if rows.Len() < all/5 {
+		t.Errorf("%d of %d bytes were left", rows.Len(), all)
 	}
 }
 
