@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tare/importer"
+	"tare/journal"
 )
 
 // TestDocumentedFiles reads the examples of docs/run-directory.md of the files that
@@ -24,7 +25,7 @@ func TestDocumentedFiles(t *testing.T) {
 		schema string
 		into   any
 	}{
-		importer.FilesFile:      {importer.FileSchema, &importer.KeptFile{}},
+		journal.FilesFile:       {journal.FileSchema, &journal.ImportedFile{}},
 		importer.SeriesFile:     {importer.SeriesSchema, &importer.SeriesDocument{}},
 		importer.HistogramsFile: {importer.HistogramsSchema, &importer.HistogramsDocument{}},
 	}

@@ -14,31 +14,17 @@ import (
 	"tare/journal"
 )
 
-// The files of an imported run besides those of every run.
+// The files of an imported run besides those of every run and journal.FilesFile.
 const (
-	FilesFile      = "files.jsonl"     // one line for every file that was read
 	SeriesFile     = "series.json"     // behind a copy's name and a dot: what happened within its trials
 	HistogramsFile = "histograms.json" // behind a copy's name and a dot: distributions within its trials
 )
 
 // Schemas of these files.
 const (
-	FileSchema       = "tare.file/v1"
 	SeriesSchema     = "tare.series/v1"
 	HistogramsSchema = "tare.histograms/v1"
 )
-
-// KeptFile is one line of FilesFile: where trials came from.
-type KeptFile struct {
-	Schema string `json:"schema"`
-	Path   string `json:"path"`             // as given; "-" is standard input
-	Arm    string `json:"arm,omitempty"`    // as given; "": the file tells
-	Bytes  int64  `json:"bytes"`            // read
-	SHA256 string `json:"sha256,omitempty"` // "": the file was not read to its end
-	Raw    string `json:"raw,omitempty"`    // its copy, below the run's directory
-	Trials int    `json:"trials"`
-	Broken string `json:"broken,omitempty"` // why it gave no trials
-}
 
 // SeriesDocument is SeriesFile.
 type SeriesDocument struct {
@@ -77,7 +63,7 @@ type keeper struct {
 }
 
 func newKeeper(run *journal.Bulk, copies bool, files int) (*keeper, error) {
-	manifest, err := run.Create(FilesFile)
+	manifest, err := run.Create(journal.FilesFile)
 	if err != nil {
 		return nil, err
 	}
@@ -90,6 +76,7 @@ type kept struct {
 	in     io.Reader
 	name   string // of its copy below the run, also where there is none
 	kept   bool   // something is kept under that name
+	copied bool   // that is the copy
 	hash   hash.Hash
 	buffer *bufio.Reader // nil once it is read
 	copy   *journal.BulkFile
@@ -97,6 +84,8 @@ type kept struct {
 	whole  bool  // read to its end
 	err    error // in writing the copy: the run's fault, not the file's
 	sum    [sha256.Size]byte
+	// digests are those of what was found within its trials, by name below the run
+	digests map[string]string
 }
 
 // begin begins to read a file, the number-th of all.
@@ -112,7 +101,7 @@ func (k *keeper) begin(in io.Reader, number int, from *found) (f *kept, err erro
 	f = &kept{keeper: k, in: in, name: k.run.RawName(append(parts, name)...), hash: sha256.New()}
 	f.buffer = bufio.NewReaderSize(f, 16<<10)
 	if k.copies {
-		f.kept = true
+		f.kept, f.copied = true, true
 		f.copy, err = k.run.Create(f.name)
 	}
 	return f, err
@@ -159,7 +148,7 @@ func (f *kept) finish(broken bool, size int64) error {
 	if f.whole && err == nil {
 		return nil
 	}
-	f.kept = false // what was not read to its end is no copy
+	f.kept, f.copied = false, false // what was not read to its end is no copy
 	return f.keeper.run.Remove(f.name)
 }
 
@@ -189,13 +178,24 @@ func (f *kept) document(name string, v any) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(json.NewEncoder(w).Encode(v), w.Close())
+	sum := sha256.New()
+	if err := errors.Join(json.NewEncoder(io.MultiWriter(w, sum)).Encode(v), w.Close()); err != nil {
+		return err
+	}
+	if f.digests == nil {
+		f.digests = map[string]string{}
+	}
+	f.digests[f.name+"."+name] = hex.EncodeToString(sum.Sum(nil))
+	return nil
 }
 
-func (k *keeper) record(line KeptFile, f *kept) error {
-	line.Schema = FileSchema
+func (k *keeper) record(line journal.ImportedFile, f *kept) error {
+	line.Schema = journal.FileSchema
 	if f != nil {
-		line.Bytes, line.Raw = f.bytes, f.raw()
+		line.Bytes, line.Within = f.bytes, f.digests
+		if f.copied {
+			line.Raw = f.name
+		}
 		if f.whole {
 			line.SHA256 = hex.EncodeToString(f.sum[:])
 		}

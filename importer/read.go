@@ -24,7 +24,7 @@ func (r *run) take(i int, c content) error {
 		return c.err
 	}
 	f := &r.files[i]
-	line := KeptFile{Path: f.path, Arm: f.arm}
+	line := journal.ImportedFile{Path: f.path, Arm: f.arm}
 	if c.broken == nil && len(c.trials) == 0 {
 		c.broken = errors.New("the file holds no result")
 	}

@@ -168,6 +168,18 @@ func Verify(dir string) (*Run, Verified, error) {
 			return r, v, &DamageError{Dir: dir, Where: log.name, What: fmt.Sprintf("its last line is not whole (%d bytes)", info.Size()-log.whole)}
 		}
 	}
+	imported, err := verifyImported(root, &v)
+	var damage *DamageError
+	if errors.As(err, &damage) {
+		damage.Dir = dir
+		return r, v, damage
+	}
+	if err != nil {
+		return r, v, &DamageError{Dir: dir, Where: FilesFile, What: err.Error()}
+	}
+	if imported != nil { // that is all there is of the trials
+		return r, v, v.unknown(root, imported)
+	}
 	for i := range r.Trials {
 		t := &r.Trials[i]
 		if err := verifyRaw(root, t, &v); err != nil {
@@ -183,7 +195,7 @@ func verifyRaw(root *os.Root, t *Trial, v *Verified) error {
 		return nil
 	}
 	entries, err := fs.ReadDir(root.FS(), t.Raw)
-	if err != nil && len(t.Files) == 0 { // a file, of an imported trial, or nothing was kept
+	if err != nil && len(t.Files) == 0 { // nothing was kept
 		v.Unchecked++
 		return nil
 	}
@@ -193,15 +205,22 @@ func verifyRaw(root *os.Root, t *Trial, v *Verified) error {
 		}
 	}
 	for name, wanted := range t.Files {
-		file := path.Join(t.Raw, name)
-		got, err := digest(root, file)
-		if err != nil {
+		if err := v.compare(root, path.Join(t.Raw, name), wanted); err != nil {
 			return err
 		}
-		if got != wanted {
-			return fmt.Errorf("its raw output %s is not as it was written", file)
-		}
-		v.Files++
 	}
+	return nil
+}
+
+// compare compares a raw file with its digest.
+func (v *Verified) compare(root *os.Root, name, wanted string) error {
+	got, err := digest(root, name)
+	if err != nil {
+		return err
+	}
+	if got != wanted {
+		return fmt.Errorf("its raw output %s is not as it was written", name)
+	}
+	v.Files++
 	return nil
 }
