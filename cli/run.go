@@ -193,31 +193,55 @@ func replan(dir string) (*experiment.Experiment, *experiment.Expansion, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if !samePlan(&expansion.Plan, run.Plan) {
-		return nil, nil, fmt.Errorf("%s: this version of tare (%s) expands experiment.yaml to other arms, cells or parameters than plan.json holds; resume it with the version that made it, and experiment.yaml as it was", dir, version.String())
+	if parts := otherParts(&expansion.Plan, run.Plan); len(parts) > 0 {
+		return nil, nil, &otherPlanError{dir, parts}
 	}
 	expansion.Plan = *run.Plan
 	return x, expansion, nil
 }
 
-// samePlan says whether two plans compare the same by the same rules: arms with the same
-// layers, and cells with the same workloads and metrics, all by their parameters in force;
-// margins, limits and budgets. Otherwise trials of different things would stand under one
-// name. Seed, rounds and precision are not compared: the command line may have set them.
-func samePlan(a, b *experiment.Plan) bool {
+// otherPlanError is a plan.json that is not what experiment.yaml gives.
+type otherPlanError struct {
+	dir   string
+	parts []string // of the plan
+}
+
+func (e *otherPlanError) Error() string {
+	return fmt.Sprintf("%s: this version of tare (%s) expands experiment.yaml to other %s than plan.json holds; resume it with the version that made it, and experiment.yaml as it was", e.dir, version.String(), e.what())
+}
+
+// what names the parts.
+func (e *otherPlanError) what() string { return strings.Join(e.parts, ", ") }
+
+// otherParts names in what two plans do not compare the same by the same rules: arms with
+// the same layers, and cells with the same workloads and metrics, all by their parameters
+// in force; margins, limits and budgets. Otherwise trials of different things would stand
+// under one name. Seed, rounds and precision are not compared: the command line may have
+// set them.
+func otherParts(a, b *experiment.Plan) (names []string) {
 	one, errOne := compared(a)
 	other, errOther := compared(b)
-	return errOne == nil && errOther == nil && reflect.DeepEqual(one, other)
+	if errOne != nil || errOther != nil {
+		return []string{"parameters"}
+	}
+	for name := range one {
+		if !reflect.DeepEqual(one[name], other[name]) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // compared is what a plan compares, as JSON values: parameters in a plan that was
 // read back are no structs any more.
-func compared(p *experiment.Plan) (parts any, err error) {
+func compared(p *experiment.Plan) (parts map[string]any, err error) {
 	cells := slices.Clone(p.Cells)
 	for i := range cells {
 		cells[i].Expected = 0 // an estimate
 	}
 	text, err := json.Marshal(map[string]any{
+		"name": p.Name, "description": p.Description, "testbed": p.Testbed,
 		"arms": p.Arms, "cells": cells, "confidence": p.Confidence, "equivalence": p.Equivalence, "power": p.Power,
 		"attempts": p.Attempts, "limits": p.Limits, "budget": p.Budget,
 	})

@@ -8,6 +8,7 @@ import (
 
 	"tare/journal"
 	"tare/safetext"
+	"tare/version"
 )
 
 // verified is what tare verify says of one run.
@@ -31,8 +32,8 @@ func newVerify(s State) *cobra.Command {
 		Short: "Check that a run is as it was recorded",
 		Long: `Check that a run is as it was recorded: that no line of its record was changed or
 taken away, that its plan, experiment and raw output are those that were recorded,
-and that the experiment still gives this plan. Without RUN, the newest run below
-runs/.
+and that the experiment gives this plan, where this version of Tare made it. Without
+RUN, the newest run below runs/.
 
 Each line of the record holds a hash over all lines before it. The hash of the last
 line stands for the whole run: publish it with the results, and anybody who has the
@@ -100,10 +101,16 @@ func verify(dir string) (verified, error) {
 	if !run.Finished {
 		remark("not finished: trials at its end may be missing")
 	}
-	if run.Experiment != nil {
-		if _, _, err := replan(dir); err != nil {
-			remark("the plan could not be made again of the experiment: " + err.Error())
-		}
+	if run.Experiment == nil {
+		return v, nil
+	}
+	_, _, err = replan(dir)
+	var other *otherPlanError
+	switch {
+	case errors.As(err, &other) && run.Plan.Version == version.String(): // no other Tare expanded it
+		v.Whole, v.Damage = false, journal.PlanFile+": experiment.yaml gives other "+other.what()
+	case err != nil:
+		remark("the plan could not be made again of the experiment: " + err.Error())
 	}
 	return v, nil
 }
