@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -174,8 +173,7 @@ func printParts(s State, parts []part, out string) error {
 	if out != "table" {
 		return encode(s.Stdout, parts, out)
 	}
-	t := tabwriter.NewWriter(s.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "PART\tNAME\tWAY\tSTATUS\tDETAIL")
+	table := [][]string{{"PART", "NAME", "WAY", "STATUS", "DETAIL"}}
 	for _, p := range parts {
 		for _, f := range p.Findings {
 			detail := f.Detail
@@ -185,10 +183,11 @@ func printParts(s State, parts []part, out string) error {
 				}
 				detail += "try: " + f.Hint
 			}
-			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", p.Kind, p.Name, f.Name, f.Status, safetext.Name(detail))
+			table = append(table, []string{p.Kind, p.Name, f.Name, string(f.Status), safetext.Name(detail)})
 		}
 	}
-	return t.Flush()
+	s.lines().rows("", table)
+	return nil
 }
 
 // ready fails when a part that the experiment needs works in no way here.

@@ -1,17 +1,18 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"tare/catalog"
 	"tare/examples"
 	"tare/experiment"
+	"tare/experiment/strictyaml"
 )
 
 // listed is one row of a list.
@@ -27,8 +28,8 @@ func newList(s State) *cobra.Command {
 		Short:     "List the layers, workloads, import formats and examples that are built in",
 		Long:      "List the layers, workloads, import formats and examples that are built in. With the name of an example, print its file.",
 		Example:   "  tare list layers\n  tare list examples quickstart.yaml > my-experiment.yaml",
-		Args:      cobra.RangeArgs(1, 2),
-		ValidArgs: []string{"layers", "workloads", "formats", "examples"},
+		Args:      oneList,
+		ValidArgs: lists,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 2 {
 				return printExample(s, args)
@@ -40,15 +41,36 @@ func newList(s State) *cobra.Command {
 			if out != "table" {
 				return encode(s.Stdout, rows, out)
 			}
-			t := tabwriter.NewWriter(s.Stdout, 0, 0, 2, ' ', 0)
+			var table [][]string
 			for _, r := range rows {
-				fmt.Fprintf(t, "%s\t%s\n", r.Name, r.Summary)
+				table = append(table, []string{r.Name, r.Summary})
 			}
-			return t.Flush()
+			s.lines().rows("", table)
+			return nil
 		},
 	}
 	addFormat(c, &out, "table", "json", "yaml")
 	return c
+}
+
+// lists are what there are lists of.
+var lists = []string{"layers", "workloads", "formats", "examples"}
+
+// oneList wants one of the lists, and perhaps the name of an example.
+func oneList(_ *cobra.Command, args []string) error {
+	switch {
+	case len(args) == 0:
+		return hintedUsage(errors.New("tare list: of what?"), "one of %s, as in: tare list layers", strings.Join(lists, ", "))
+	case !slices.Contains(lists, args[0]):
+		return noList(args[0])
+	case len(args) > 2:
+		return hintedUsage(fmt.Errorf("%d names where one example can be printed", len(args)-1), "tare list examples NAME")
+	}
+	return nil
+}
+
+func noList(what string) error {
+	return hintedUsage(fmt.Errorf("no list of %q", what), "%s", strictyaml.Suggest(what, "one of", lists))
 }
 
 // list gives the rows of one list.
@@ -71,7 +93,7 @@ func list(what string) ([]listed, error) {
 	case "examples":
 		return listExamples()
 	default:
-		return nil, hintedUsage(fmt.Errorf("no list of %q", what), "one of layers, workloads, formats, examples")
+		return nil, noList(what)
 	}
 	return rows, nil
 }

@@ -2,10 +2,8 @@ package cli
 
 import (
 	"fmt"
-	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -41,10 +39,11 @@ least, and which requirement is missing on this machine. Nothing is run.`,
 				return encode(s.Stdout, expansion.Plan, out)
 			}
 			parts := append(examine(c.Context(), neededBy(x)), programs(x)...)
-			printPlan(s.Stdout, &expansion.Plan, x.Design.Seed != nil, order)
+			printPlan(s.lines(), &expansion.Plan, x.Design.Seed != nil, order)
 			if x.Testbed.Name() == experiment.TestbedKubernetes {
-				fmt.Fprintf(s.Stdout, "\nOn the cluster\n  tare doctor %s asks it; nothing of it has been asked here\n", args[0])
-				printSecurity(s.Stdout, expansion)
+				fmt.Fprintln(s.Stdout, "\nOn the cluster")
+				s.lines().text("  ", fmt.Sprintf("tare doctor %s asks it; nothing of it has been asked here", args[0]))
+				printSecurity(s.lines(), expansion)
 				if len(parts) == 0 {
 					return nil
 				}
@@ -61,30 +60,33 @@ least, and which requirement is missing on this machine. Nothing is run.`,
 }
 
 // printPlan prints a plan for people.
-func printPlan(w io.Writer, p *experiment.Plan, seeded, whole bool) {
-	fmt.Fprintf(w, "%s", p.Name)
+func printPlan(l lines, p *experiment.Plan, seeded, whole bool) {
+	title := p.Name
 	if p.Description != "" {
-		fmt.Fprintf(w, ": %s", p.Description)
+		title += ": " + p.Description
 	}
-	fmt.Fprintln(w, "\n\nArms")
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for line := range strings.Lines(title) {
+		l.hanging("", "", strings.TrimSuffix(line, "\n"))
+	}
+	fmt.Fprintln(l.w, "\nArms")
+	var arms, cells [][]string
 	for _, a := range p.Arms {
-		fmt.Fprintf(t, "  %s\t%s\t%s\n", a.Name, a.Role, layerNames(a))
+		arms = append(arms, []string{a.Name, string(a.Role), layerNames(a)})
 	}
-	t.Flush()
-	fmt.Fprintln(w, "\nCells")
+	l.rows("  ", arms)
+	fmt.Fprintln(l.w, "\nCells")
 	for _, c := range p.Cells {
-		fmt.Fprintf(t, "  %s\t%s a trial\theadline: %s\n", c.ID, brief(c.Expected), headlines(c))
+		cells = append(cells, []string{c.ID, brief(c.Expected) + " a trial", "headline: " + headlines(c)})
 	}
-	t.Flush()
-	fmt.Fprintln(w, "\nDesign")
-	printDesign(w, p, seeded)
-	fmt.Fprintln(w, "\nOrder")
-	printOrder(w, p, whole)
+	l.rows("  ", cells)
+	fmt.Fprintln(l.w, "\nDesign")
+	printDesign(l, p, seeded)
+	fmt.Fprintln(l.w, "\nOrder")
+	printOrder(l, p, whole)
 }
 
 // printSecurity says what the pods need of Pod Security, and why.
-func printSecurity(w io.Writer, e *experiment.Expansion) {
+func printSecurity(l lines, e *experiment.Expansion) {
 	var needs experiment.Needs
 	for cell := range e.Cells {
 		for arm := range e.Plan.Arms {
@@ -92,33 +94,35 @@ func printSecurity(w io.Writer, e *experiment.Expansion) {
 		}
 	}
 	for _, n := range needs.PodSecurity {
-		fmt.Fprintf(w, "  pods need the level %s of Pod Security: %s\n", n.Level, n.Why)
+		l.text("  ", fmt.Sprintf("pods need the level %s of Pod Security: %s", n.Level, n.Why))
 	}
 }
 
-func printDesign(w io.Writer, p *experiment.Plan, seeded bool) {
+func printDesign(l lines, p *experiment.Plan, seeded bool) {
+	say := func(format string, args ...any) { l.text("  ", fmt.Sprintf(format, args...)) }
 	if p.Precision > 0 {
-		fmt.Fprintf(w, "  a pilot of %d rounds, then as many as ±%v needs (at most %d)\n", p.Rounds, p.Precision, p.MaxRounds)
+		say("a pilot of %d rounds, then as many as ±%v needs (at most %d)", p.Rounds, p.Precision, p.MaxRounds)
 	} else {
-		fmt.Fprintf(w, "  %d rounds\n", p.Rounds)
+		say("%d rounds", p.Rounds)
 	}
-	fmt.Fprintf(w, "  %d trials, about %s\n", p.Rounds*len(p.Arms)*len(p.Cells), span(p.Duration(p.Rounds)))
-	fmt.Fprintf(w, "  confidence %v, equivalence margin ±%v, seed %d", p.Confidence, p.Equivalence, p.Seed)
+	say("%d trials, about %s", p.Rounds*len(p.Arms)*len(p.Cells), span(p.Duration(p.Rounds)))
+	drawn := ""
 	if !seeded {
-		fmt.Fprint(w, " (drawn now; another one at the next call)")
+		drawn = " (drawn now; another one at the next call)"
 	}
+	say("confidence %v, equivalence margin ±%v, seed %d%s", p.Confidence, p.Equivalence, p.Seed, drawn)
 	fewest := analysis.FewestRounds(p)
-	fmt.Fprintf(w, "\n  headline comparisons, under Holm's correction: %d; a claim needs at least %d rounds\n", p.HeadlineFamily(), fewest)
+	say("headline comparisons, under Holm's correction: %d; a claim needs at least %d rounds", p.HeadlineFamily(), fewest)
 	if p.Precision == 0 && p.Rounds < fewest {
-		fmt.Fprintf(w, "  warning: with %d rounds no exact interval can support any claim; set design.rounds to %d or more\n", p.Rounds, fewest)
+		say("warning: with %d rounds no exact interval can support any claim; set design.rounds to %d or more", p.Rounds, fewest)
 	}
 	if text := gateWarning(p); text != "" {
-		fmt.Fprintf(w, "  warning: %s\n", text)
+		say("warning: %s", text)
 	}
 }
 
 // printOrder prints the order of the first round, or of all.
-func printOrder(w io.Writer, p *experiment.Plan, whole bool) {
+func printOrder(l lines, p *experiment.Plan, whole bool) {
 	rounds := 1
 	if whole {
 		rounds = p.Rounds
@@ -129,11 +133,11 @@ func printOrder(w io.Writer, p *experiment.Plan, whole bool) {
 			for _, step := range block {
 				arms = append(arms, p.Arms[step.Arm].Name)
 			}
-			fmt.Fprintf(w, "  round %d  %s: %s\n", round, p.Cells[block[0].Cell].ID, strings.Join(arms, ", "))
+			l.text("  ", fmt.Sprintf("round %d  %s: %s", round, p.Cells[block[0].Cell].ID, strings.Join(arms, ", ")))
 		}
 	}
 	if !whole && p.Rounds > 1 {
-		fmt.Fprintln(w, "  … every further round in its own order (--order lists them)")
+		l.text("  ", "… every further round in its own order (--order lists them)")
 	}
 }
 

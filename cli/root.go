@@ -69,7 +69,12 @@ func markUsage(c *cobra.Command) {
 		return
 	}
 	c.Args = func(c *cobra.Command, args []string) error {
-		if err := check(c, args); err != nil {
+		err := check(c, args)
+		var coded *codedError
+		if errors.As(err, &coded) { // it has a hint of its own
+			return err
+		}
+		if err != nil {
 			return hintedUsage(err, "see %s --help", c.CommandPath())
 		}
 		return nil

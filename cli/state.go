@@ -43,12 +43,13 @@ type State struct {
 
 // guarded has everything that is printed pass through one place, after which it is
 // safe on a terminal: names of files, what programs and clusters say, and errors
-// that hold any of it. Flush writes the last of it.
-func (s State) guarded() (guarded State, flush func()) {
+// that hold any of it. Flush writes the last of stdout; its error is the first one in
+// writing any of it. Done writes the last of both.
+func (s State) guarded() (guarded State, flush func() error, done func()) {
 	stdout, stderr := safetext.NewWriter(s.Stdout), safetext.NewWriter(s.Stderr)
 	stdout.Styled = s.Color
 	s.binary, s.screen, s.Stdout, s.Stderr = s.Stdout, s.Stderr, stdout, stderr
-	return s, func() { _ = errors.Join(stdout.Flush(), stderr.Flush()) } // nobody is left to be told
+	return s, stdout.Flush, func() { _ = errors.Join(stdout.Flush(), stderr.Flush()) } // nobody is left to be told
 }
 
 // widest is the largest width that COLUMNS can ask for.
@@ -70,7 +71,9 @@ func System() State {
 			return w
 		}
 	}
-	s.Color = s.StdoutTerminal && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	dumb := os.Getenv("TERM") == "dumb"
+	s.Color = s.StdoutTerminal && os.Getenv("NO_COLOR") == "" && !dumb
+	s.StderrTerminal = s.StderrTerminal && !dumb // which cannot write a line over
 	return s
 }
 
@@ -78,8 +81,8 @@ func System() State {
 func Main(args []string, s State) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	s, flush := s.guarded()
-	defer flush()
+	s, flush, done := s.guarded()
+	defer done()
 	if name := testbed.Helper(); name != "" {
 		return conclude(s, catalog.RunHelper(ctx, name))
 	}
@@ -88,6 +91,9 @@ func Main(args []string, s State) int {
 	err := root.ExecuteContext(ctx)
 	if s.Plugin {
 		err = pluginHint(root, err)
+	}
+	if lost := flush(); err == nil && lost != nil {
+		err = fmt.Errorf("not all could be printed: %w", lost)
 	}
 	return conclude(s, err)
 }

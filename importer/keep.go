@@ -129,6 +129,7 @@ func (f *kept) finish(broken bool, size int64) error {
 	switch {
 	case broken && size > Limit:
 		rest = io.LimitReader(rest, 0)
+		f.bytes = size
 	case broken:
 		rest = io.LimitReader(rest, max(Limit-f.bytes, 0))
 	}

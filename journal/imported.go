@@ -18,7 +18,7 @@ type ImportedFile struct {
 	Schema string `json:"schema"`
 	Path   string `json:"path"`             // as given; "-" is standard input
 	Arm    string `json:"arm,omitempty"`    // as given; "": the file tells
-	Bytes  int64  `json:"bytes"`            // read
+	Bytes  int64  `json:"bytes"`            // read; of a file that was not, because it is too large, its size
 	SHA256 string `json:"sha256,omitempty"` // "": the file was not read to its end
 	Raw    string `json:"raw,omitempty"`    // its copy, below the run's directory
 	// Within are the SHA-256 digests of what was found within its trials, by name

@@ -19,6 +19,7 @@ type Writer struct {
 	mu   sync.Mutex
 	held []byte // the beginning of something whose end has not been written yet
 	prev rune   // the last character that was shown as it is
+	err  error  // the first error of to
 }
 
 // NewWriter guards a writer.
@@ -40,29 +41,37 @@ func (w *Writer) Write(p []byte) (int, error) {
 		if len(p) > 0 {
 			w.prev = rune(p[len(p)-1])
 		}
-		return w.to.Write(p)
+		return w.pass(p)
 	}
 	text := append(w.held, p...)
 	end := w.whole(text)
 	safe := w.safe(text[:end])
 	w.held = append([]byte(nil), text[end:]...)
-	if _, err := w.to.Write(safe); err != nil {
+	if _, err := w.pass(safe); err != nil {
 		return 0, err
 	}
 	return len(p), nil
 }
 
-// Flush writes what is held back.
+// pass writes what is safe on.
+func (w *Writer) pass(safe []byte) (int, error) {
+	n, err := w.to.Write(safe)
+	if w.err == nil {
+		w.err = err
+	}
+	return n, err
+}
+
+// Flush writes what is held back. Its error is the first one in writing any of the text.
 func (w *Writer) Flush() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.held) == 0 {
-		return nil
+	if len(w.held) > 0 {
+		safe := w.safe(w.held)
+		w.held = nil
+		_, _ = w.pass(safe) // kept in err
 	}
-	safe := w.safe(w.held)
-	w.held = nil
-	_, err := w.to.Write(safe)
-	return err
+	return w.err
 }
 
 // whole says how much of a text can be judged without what follows it.
