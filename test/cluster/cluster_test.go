@@ -79,6 +79,8 @@ func TestCluster(t *testing.T) {
 		expect(t, "page", kubectl(t, append([]string{"exec", "client", "--"}, fetch(ip)...)...), "hello from server")
 		expect(t, "iperf3", kubectl(t, "exec", "client", "--", "iperf3", "--client", ip, "--bytes", "1M"), "iperf Done.")
 	})
+	t.Run("names", func(t *testing.T) { testNames(t, name) })
+	t.Run("webhook in a pod", func(t *testing.T) { testWebhook(t, name) })
 	t.Run("limits are real", func(t *testing.T) {
 		out := kubectl(t, "exec", "client", "--", "sh", "-c",
 			"cat /sys/fs/cgroup/memory/memory.limit_in_bytes 2>/dev/null || cat /sys/fs/cgroup/memory.max")

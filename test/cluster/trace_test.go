@@ -72,7 +72,11 @@ func takeTrace(t *testing.T) trace {
 		if err != nil {
 			t.Fatal(err)
 		}
-		tr["cgroups"] = append(tr["cgroups"], groups...)
+		for _, group := range groups {
+			if !strings.HasPrefix(filepath.Base(group), "tare-run-") { // of a Tare that measures on this machine meanwhile
+				tr["cgroups"] = append(tr["cgroups"], group)
+			}
+		}
 	}
 	commands, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {

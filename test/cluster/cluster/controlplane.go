@@ -46,6 +46,9 @@ func (c *Cluster) apiServer(bin string, more []string) machine.Program {
 		"--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction", "--allow-privileged=true",
 		"--kubelet-client-certificate=" + f.cert("kubelet-client"), "--kubelet-client-key=" + f.key("kubelet-client"),
 		"--kubelet-certificate-authority=" + f.cert("ca"), "--kubelet-preferred-address-types=InternalIP",
+		// Admission webhooks are called at their pods' addresses: this machine has routes to
+		// pods, and no kube-proxy.
+		"--enable-aggregator-routing=true",
 	}, more...)...)
 }
 

@@ -155,6 +155,7 @@ func (d node) kubeletConfig() object {
 		"volumePluginDir":           d.file("volume-plugins"),
 		"resolvConf":                "",
 		"clusterDomain":             "cluster.local",
+		"clusterDNS":                []string{network.DNSService.String()},
 		"nodeStatusUpdateFrequency": "5s",
 	}
 }

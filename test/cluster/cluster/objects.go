@@ -15,14 +15,16 @@ const (
 	gvisorClass   = "gvisor"
 )
 
+// creation is an object to be made, in a collection.
+type creation struct {
+	path   string
+	object object
+}
+
 // populate makes the objects that every cluster starts with: two storage
-// classes, the local one's volumes, and the runtime class.
+// classes, the local one's volumes, the runtime class, and the Service for names.
 func (c *Cluster) populate(ctx context.Context, a *api, nodes []node) error {
 	const storage, volumes = "/apis/storage.k8s.io/v1/storageclasses", "/api/v1/persistentvolumes"
-	type creation struct {
-		path   string
-		object object
-	}
 	creations := []creation{
 		{storage, object{
 			"metadata": object{
@@ -58,7 +60,7 @@ func (c *Cluster) populate(ctx context.Context, a *api, nodes []node) error {
 			"metadata": object{"name": gvisorClass}, "handler": "runsc",
 		}})
 	}
-	for _, creation := range creations {
+	for _, creation := range append(creations, dnsObjects()...) {
 		if err := a.create(ctx, creation.path, creation.object); err != nil {
 			return err
 		}

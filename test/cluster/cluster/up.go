@@ -124,6 +124,11 @@ func (c *Cluster) bringUp(ctx context.Context, o Options, s supplies) error {
 			return a.get(ctx, "/api/v1/namespaces/default/serviceaccounts/default", nil)
 		})
 	})
+	group.Go(func() error {
+		return wait(groupCtx, nodeLimit, "the cluster's names", part{machines[0], "coredns"}, func(ctx context.Context) error {
+			return dnsAnswers(ctx, r.Slot)
+		})
+	})
 	if err := group.Wait(); err != nil {
 		return err
 	}
@@ -202,7 +207,7 @@ func (c *Cluster) startControlPlane(ctx context.Context, m machine.Machine, bin 
 			return err
 		}
 	}
-	return nil
+	return c.startDNS(m, bin)
 }
 
 // startRuntime starts containerd and gives it the images.

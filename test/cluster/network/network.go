@@ -30,11 +30,12 @@ const Slots = 64
 var ControlPlane = netip.MustParseAddr("10.99.0.1")
 
 // Pods is the range of all pods' addresses, Services that of Services. The API
-// is the first of the latter.
+// is the first of the latter; names are asked for at DNSService.
 var (
 	Pods       = netip.MustParsePrefix("10.244.0.0/16")
 	Services   = netip.MustParsePrefix("10.96.0.0/16")
 	APIService = netip.MustParseAddr("10.96.0.1")
+	DNSService = netip.MustParseAddr("10.96.0.10")
 )
 
 // goneLimit is how long the kernel may take to delete the interfaces of a
