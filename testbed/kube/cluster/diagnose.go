@@ -111,6 +111,10 @@ func (c *Cluster) LastLines(ctx context.Context, p *corev1.Pod, container string
 // its pods must meet.
 const EnforceLabel = "pod-security.kubernetes.io/enforce"
 
+// exempt is the way around what the cluster demands of objects.
+const exempt = "have namespaces with the label app.kubernetes.io/managed-by=tare left out of it, " +
+	"or name one that it does not concern by testbed.kubernetes.namespace"
+
 // Explain turns what admission, quota and rights say into something that says
 // what to do; other errors stay as they are.
 func Explain(err error) error {
@@ -125,8 +129,11 @@ func Explain(err error) error {
 		hint = "; the namespace's Pod Security does not allow it: leave testbed.kubernetes.namespace out, or label it " + EnforceLabel + " accordingly"
 	case strings.Contains(message, "exceeded quota"):
 		hint = "; a quota of the namespace does not allow it: see kubectl describe quota, or lower testbed.kubernetes.resources"
-	case strings.Contains(message, "admission webhook"):
-		hint = "; an admission webhook of the cluster refuses it"
+	case strings.Contains(message, "admission webhook") || strings.Contains(message, "ValidatingAdmissionPolicy"):
+		hint = "; that is a policy of the cluster: meet what it asks for, " + exempt
+	case strings.Contains(message, "failed calling webhook"):
+		hint = "; the API server cannot ask that webhook, and may not do without it (failurePolicy: Fail): have it mended " +
+			"(kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations), " + exempt
 	case apierrors.IsForbidden(err) && strings.Contains(message, "cannot "):
 		hint = "; tare doctor says which rights are missing, and how to grant them"
 	}

@@ -19,11 +19,13 @@ import (
 // API servers restart, and are overloaded at times: a request whose answer is no
 // verdict on the request is repeated, up to a limit, before anything fails.
 
-// The pauses between repetitions, and the share of the limit that one attempt may take.
+// The pauses between repetitions, and the share of the limit that one attempt may take:
+// of the limit as it is by default, more than the 10 s that an API server waits for an
+// admission webhook, before it says which one did not answer.
 const (
 	firstPause     = 50 * time.Millisecond
 	longestPause   = time.Second
-	attemptDivisor = 3
+	attemptDivisor = 2
 )
 
 // UnansweredError says that an API server gave no answer to a request, or none
