@@ -27,13 +27,18 @@ type bed struct {
 }
 
 // openBed makes the testbed that an experiment asks for. Say takes what it waits for.
+// J is nil where the sites are for no run.
 func openBed(x *experiment.Expansion, j *journal.Journal, say func(string)) (*bed, error) {
 	if x.Plan.Testbed == experiment.TestbedKubernetes {
-		dir, err := filepath.Abs(j.Dir())
-		if err != nil {
-			return nil, err
+		o := kube.Options{Version: version.String(), Host: host, Say: say}
+		if j != nil {
+			dir, err := filepath.Abs(j.Dir())
+			if err != nil {
+				return nil, err
+			}
+			o.Run, o.Resumed = dir, j.Session() > 1
 		}
-		k, err := kube.New(kube.Options{Version: version.String(), Run: dir, Resumed: j.Session() > 1, Host: host, Say: say})
+		k, err := kube.New(o)
 		if err != nil {
 			return nil, err
 		}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os/exec"
 	"path/filepath"
@@ -26,16 +27,18 @@ type part struct {
 }
 
 // usable says whether the part can be used: a layer or a workload when any way
-// of having it works, the testbed and the limits when all that they are made of do.
+// of having it works, the testbed, the limits or an arm when all that it is made of does.
 func (p part) usable() bool {
 	if p.Kind == optionKind {
 		return true
 	}
-	if p.Kind == "testbed" || p.Kind == limitsKind {
+	if p.Kind == "testbed" || p.Kind == limitsKind || p.Kind == armKind {
 		return !slices.ContainsFunc(p.Findings, func(f testbed.Finding) bool { return f.Status != testbed.Works })
 	}
 	return slices.ContainsFunc(p.Findings, func(f testbed.Finding) bool { return f.Status == testbed.Works })
 }
+
+func unusable(p part) bool { return !p.usable() }
 
 // problem says why a part cannot be used, with what each way of having it takes.
 func (p part) problem() error {
@@ -58,6 +61,7 @@ func (p part) problem() error {
 
 func newDoctor(s State) *cobra.Command {
 	var out, cluster string
+	var try bool
 	c := &cobra.Command{
 		Use:   "doctor [FILE]",
 		Short: "Say what works on this machine or a cluster, by trying it",
@@ -71,43 +75,54 @@ cannot run here.
 Of a cluster (--context, or a FILE whose testbed is kubernetes) it asks for each
 right that a run needs, and offers the pods and the rest to the API server by dry
 runs: nothing is made. For a right that is missing it gives the command that
-grants it.`,
+grants it.
+
+With --try it sets up every arm of FILE as a run does, in place of dry runs: sites
+or pods are made and waited for, every layer is put on, every proof that comes
+before a trial is made once (on in its arm, off in the others), and all is taken
+down again. Nothing is measured. What a killed --try leaves, tare clean removes.`,
 		Example: `  tare doctor
   tare doctor examples/quickstart.yaml
   tare doctor --context staging
   tare doctor --context staging examples/quickstart-kubernetes.yaml
+  tare doctor --try experiment.yaml
   tare doctor -o json`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeFiles("yaml", "yml"),
 		RunE: func(c *cobra.Command, args []string) error {
+			if try && len(args) == 0 {
+				return hintedUsage(errors.New("--try needs the experiment whose arms are to be set up"), "tare doctor --try FILE")
+			}
 			if cluster == "" {
 				if err := tryNamespace(); err != nil {
 					return err
 				}
 			}
-			parts, err := diagnose(c.Context(), s, args, cluster)
-			if err != nil {
+			parts, err := diagnose(c.Context(), s, args, cluster, try)
+			if parts == nil && err != nil {
 				return err
 			}
-			if err := printParts(s, parts, out); err != nil {
+			if err := errors.Join(printParts(s, parts, out), err); err != nil {
 				return err
 			}
-			if len(args)+len(cluster) > 0 && slices.ContainsFunc(parts, func(p part) bool { return !p.usable() }) {
+			if len(args)+len(cluster) > 0 && slices.ContainsFunc(parts, unusable) {
 				return exit(ExitError)
 			}
 			return nil
 		},
 	}
 	c.Flags().StringVar(&cluster, "context", "", "context of the kubeconfig: say what works on that cluster")
+	c.Flags().BoolVar(&try, "try", false, "set up every arm of FILE, make its proofs, and take all down again")
 	addFormat(c, &out, "table", "json", "yaml")
 	return c
 }
 
-// diagnose examines what an experiment file needs, a cluster, or everything here.
-func diagnose(ctx context.Context, s State, args []string, cluster string) ([]part, error) {
+// diagnose examines what an experiment file needs, a cluster, or everything here. Try
+// has it set up the arms of the file, unless something that they need is missing.
+func diagnose(ctx context.Context, s State, args []string, cluster string, try bool) ([]part, error) {
 	if len(args) == 0 {
 		if cluster != "" {
-			return examineCluster(ctx, nil, cluster)
+			return examineCluster(ctx, nil, cluster, true)
 		}
 		return append(append(examine(ctx, everything), limits()), part{optionKind, "left-over processes", local.ProbePrograms()}, part{optionKind, "png and pdf", render.Probe(ctx)}), nil
 	}
@@ -116,11 +131,17 @@ func diagnose(ctx context.Context, s State, args []string, cluster string) ([]pa
 		return nil, err
 	}
 	parts := append(append(examine(ctx, neededBy(x)), programs(x)...), limits())
-	if !onCluster(x, cluster) {
+	if onCluster(x, cluster) {
+		there, err := examineCluster(ctx, x, cluster, !try)
+		if parts = append(parts, there...); err != nil {
+			return nil, err
+		}
+	}
+	if !try || slices.ContainsFunc(parts, unusable) {
 		return parts, nil
 	}
-	there, err := examineCluster(ctx, x, cluster)
-	return append(parts, there...), err
+	arms, err := tryArms(ctx, s, x)
+	return append(parts, arms...), err
 }
 
 // wanted says whether a part is asked for.

@@ -38,8 +38,9 @@ type wantedArm struct {
 }
 
 // examineCluster says what works on a cluster for an experiment, or without one
-// for most. Name is a context of the kubeconfig, in place of the experiment's.
-func examineCluster(ctx context.Context, x *experiment.Experiment, name string) (parts []part, err error) {
+// for most. Name is a context of the kubeconfig, which takes the place of the
+// experiment's. Dry has it offer the sites of the arms, by dry runs.
+func examineCluster(ctx context.Context, x *experiment.Experiment, name string, dry bool) (parts []part, err error) {
 	w := anyWish(name)
 	if x != nil {
 		if w, err = wishOf(x, name); err != nil {
@@ -61,7 +62,7 @@ func examineCluster(ctx context.Context, x *experiment.Experiment, name string) 
 			parts = append(parts, part{optionKind, "record of " + e.Context, e.Optional})
 		}
 	}
-	if slices.ContainsFunc(parts, func(p part) bool { return !p.usable() }) {
+	if !dry || slices.ContainsFunc(parts, unusable) {
 		return parts, nil // rights come first: without them dry runs say the same again
 	}
 	made := part{"testbed", "pods", nil}

@@ -195,7 +195,7 @@ budget: {took: 10%}
 	}
 	run := filepath.Join(f.TempDir(), "run")
 	start := time.Date(2026, 1, 2, 15, 4, 5, 0, time.UTC)
-	j, err := journal.Create(run, file, &expansion.Plan, &machine.Environment{Time: start, Kernel: "6.8.0", OS: "an OS", CPU: machine.CPU{Model: "Example 9000", Online: 2}})
+	j, err := journal.Create(run, file, nil, &expansion.Plan, &machine.Environment{Time: start, Kernel: "6.8.0", OS: "an OS", CPU: machine.CPU{Model: "Example 9000", Online: 2}})
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -38,17 +38,24 @@ least, and which requirement is missing on this machine. Nothing is run.`,
 			if out != "table" {
 				return encode(s.Stdout, expansion.Plan, out)
 			}
+			try := func() {
+				s.lines().text("  ", fmt.Sprintf("tare doctor --try %s sets every arm up once and makes its proofs", args[0]))
+			}
 			parts := append(examine(c.Context(), neededBy(x)), programs(x)...)
 			printPlan(s.lines(), &expansion.Plan, x.Design.Seed != nil, order)
 			if x.Testbed.Name() == experiment.TestbedKubernetes {
 				fmt.Fprintln(s.Stdout, "\nOn the cluster")
 				s.lines().text("  ", fmt.Sprintf("tare doctor %s asks it; nothing of it has been asked here", args[0]))
+				try()
 				printSecurity(s.lines(), expansion)
 				if len(parts) == 0 {
 					return nil
 				}
 			}
 			fmt.Fprintln(s.Stdout, "\nOn this machine")
+			if x.Testbed.Name() == experiment.TestbedLocal {
+				try()
+			}
 			return printParts(s, parts, "table")
 		},
 	}

@@ -35,6 +35,9 @@
 //
 // Active.Wrap is called for every command under test, whenever one is started.
 //
+// `tare doctor --try` goes through the first of these, and makes what comes before a trial
+// once, up to ProveOff.
+//
 // An error of Before, ProveOff or After makes the trial invalid, as a check does that
 // is not OK. Any other error ends the run.
 package layer

@@ -168,7 +168,7 @@ func TestLayerSettles(t *testing.T) {
 		want  string // error of the run
 	}{
 		{"shown", layer.Check{Layer: "l", Name: "in the pods", OK: true}, nil, ""},
-		{"not on", layer.Check{Layer: "l", Name: "in the pods", Expected: "there", Observed: "gone"}, nil, "arm arm: layer l is not on: in the pods: expected there, observed gone"},
+		{"not on", layer.Check{Layer: "l", Name: "in the pods", Expected: "there", Observed: "gone"}, nil, "arm arm: layer l: it is not on: in the pods: expected there, observed gone"},
 		{"fails", layer.Check{}, errors.New("no pods"), "arm arm: layer l: no pods"},
 	} {
 		var log []string
@@ -206,7 +206,7 @@ func TestLayerWithoutProof(t *testing.T) {
 	var log []string
 	x := expand(&fakeWorkload{}, &fakeLayer{log: &log, name: "l", change: func(a *layer.Active) { a.Before = nil }})
 	err := Run(t.Context(), options(x, record(t, x)))
-	if want := "arm arm: layer l cannot be run: it has nothing that shows before a trial that it is on"; err == nil || err.Error() != want {
+	if want := "arm arm: layer l: it cannot be run: it has nothing that shows before a trial that it is on"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 	if want := []string{"up l", "down l"}; !slices.Equal(log, want) {

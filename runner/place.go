@@ -36,6 +36,15 @@ type place struct {
 	suspect string
 }
 
+// layerError is an error that concerns one layer of an arm that is set up.
+type layerError struct {
+	kind string
+	err  error
+}
+
+func (e *layerError) Error() string { return "layer " + e.kind + ": " + e.err.Error() }
+func (e *layerError) Unwrap() error { return e.err }
+
 // up is a layer that has been put up at a place.
 type up struct {
 	kind string
@@ -75,15 +84,15 @@ func (p *place) make(ctx context.Context, items []experiment.LayerItem) error {
 	for _, item := range items {
 		l, ok := item.Config.(layer.Layer)
 		if !ok {
-			return fmt.Errorf("layer %s cannot be run", item.Kind)
+			return &layerError{item.Kind, errors.New("it cannot be run")}
 		}
 		active, err := l.Up(ctx, p.run.At(p.bare, p.starts...))
 		if err != nil {
-			return fmt.Errorf("layer %s: %w", item.Kind, err)
+			return &layerError{item.Kind, err}
 		}
 		p.layers = append(p.layers, up{item.Kind, active})
 		if active.Before == nil {
-			return fmt.Errorf("layer %s cannot be run: it has nothing that shows before a trial that it is on", item.Kind)
+			return &layerError{item.Kind, errors.New("it cannot be run: it has nothing that shows before a trial that it is on")}
 		}
 		if err := p.shown(item.Kind, active.Proofs); err != nil {
 			return err
@@ -100,7 +109,7 @@ func (p *place) make(ctx context.Context, items []experiment.LayerItem) error {
 		}
 		checks, err := u.Settle(ctx)
 		if err != nil {
-			return fmt.Errorf("layer %s: %w", u.kind, err)
+			return &layerError{u.kind, err}
 		}
 		if err := p.shown(u.kind, checks); err != nil {
 			return err
@@ -114,7 +123,7 @@ func (p *place) make(ctx context.Context, items []experiment.LayerItem) error {
 func (p *place) shown(kind string, checks []layer.Check) error {
 	for _, check := range checks {
 		if !check.OK {
-			return fmt.Errorf("layer %s is not on: %s: expected %s, observed %s", kind, check.Name, check.Expected, check.Observed)
+			return &layerError{kind, fmt.Errorf("it is not on: %s: expected %s, observed %s", check.Name, check.Expected, check.Observed)}
 		}
 		check.Once = true
 		p.once = append(p.once, check)
@@ -131,21 +140,38 @@ func (p *place) switches() []up {
 // on, the others' are off.
 func (p *place) before(ctx context.Context) ([]layer.Check, error) {
 	var checks []layer.Check
-	for _, u := range p.layers {
-		got, err := u.Before(ctx, p.site)
-		checks = append(checks, got...)
-		if err != nil {
-			return checks, err
-		}
-	}
-	for _, l := range p.absent {
-		got, err := l.prove(ctx, p.run.At(p.site, p.starts...))
+	for _, e := range p.evidence() {
+		got, err := e.gather(ctx)
 		checks = append(checks, got...)
 		if err != nil {
 			return checks, err
 		}
 	}
 	return checks, nil
+}
+
+// evidence shows before a trial whether one layer is on at a place.
+type evidence struct {
+	kind   string
+	of     string // arm that has the layer, which must be off; "": this arm has it
+	later  bool   // there is more after a trial
+	gather func(context.Context) ([]layer.Check, error)
+}
+
+// evidence lists that of the arm's layers, and then of the others'.
+func (p *place) evidence() []evidence {
+	var all []evidence
+	for _, u := range p.layers {
+		all = append(all, evidence{kind: u.kind, later: u.After != nil, gather: func(ctx context.Context) ([]layer.Check, error) {
+			return u.Before(ctx, p.site)
+		}})
+	}
+	for _, l := range p.absent {
+		all = append(all, evidence{kind: l.kind, of: l.arm, gather: func(ctx context.Context) ([]layer.Check, error) {
+			return l.prove(ctx, p.run.At(p.site, p.starts...))
+		}})
+	}
+	return all
 }
 
 // after gathers the evidence that the trial went through the layers.

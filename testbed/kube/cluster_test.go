@@ -212,6 +212,11 @@ func TestOtherImage(t *testing.T) {
 	if err != nil || out != "42\n" {
 		t.Errorf("a program of the image says %q, %v", out, err)
 	}
+	// As an injected sidecar looks for its control plane.
+	out, err = runIn(t, s, testbed.ClientPod, "nslookup", "kubernetes.default.svc.cluster.local")
+	if err != nil || !strings.Contains(out, "Name:\tkubernetes.default.svc.cluster.local\n") {
+		t.Errorf("the API server's name in the pod: %q, %v", out, err)
+	}
 	claim, volume, err := s.Claim(t.Context())
 	if err != nil || claim.Status.Phase != "Bound" || volume.Name == "" {
 		t.Errorf("claim %v, volume %v, %v", claim, volume, err)

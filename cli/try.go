@@ -1,0 +1,103 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"tare/experiment"
+	"tare/layer"
+	"tare/runner"
+	"tare/safetext"
+	"tare/testbed"
+	"tare/version"
+)
+
+// armKind is the kind of part that an arm is.
+const armKind = "arm"
+
+// tryArms sets up every arm of an experiment as a run does, and says what came of it.
+func tryArms(ctx context.Context, s State, x *experiment.Experiment) ([]part, error) {
+	e, err := experiment.Expand(x, version.String())
+	if err != nil {
+		return nil, usage(err)
+	}
+	progress := newProgress(s, "", false)
+	bed, err := openBed(e, nil, progress.wait)
+	if err != nil {
+		return nil, err
+	}
+	tried, err := runner.Try(ctx, e, bed, progress.event)
+	progress.end()
+	return armParts(tried), errors.Join(err, bed.Close())
+}
+
+// armParts has a part for each arm, with a finding for its site and for each layer. Where
+// an arm has sites at several levels, each is a part, named by the first cell there.
+func armParts(tried []runner.Tried) []part {
+	sites := map[string]int{}
+	for _, t := range tried {
+		sites[t.Arm]++
+	}
+	var parts []part
+	for _, t := range tried {
+		p := part{Kind: armKind, Name: t.Arm}
+		if sites[t.Arm] > 1 {
+			p.Name += " for " + t.Cell
+		}
+		if t.Err != nil {
+			p.Findings = append(p.Findings, refused(onOff(t.Layer, ""), t.Err))
+		} else {
+			p.Findings = append(p.Findings, testbed.Finding{Name: onOff("", ""), Status: testbed.Works, Detail: "ready after " + brief(t.Ready)})
+		}
+		for _, l := range t.Layers {
+			p.Findings = append(p.Findings, shownBy(l))
+		}
+		parts = append(parts, p)
+	}
+	return parts
+}
+
+// onOff names what is shown of a layer; of "", the site.
+func onOff(kind, of string) string {
+	switch {
+	case kind == "":
+		return "set-up"
+	case of == "":
+		return kind + " on"
+	}
+	return fmt.Sprintf("%s off (%s's)", kind, of)
+}
+
+// shownBy is what the proofs say of a layer.
+func shownBy(l runner.TriedLayer) testbed.Finding {
+	name := onOff(l.Kind, l.Of)
+	var seen []string
+	for _, c := range l.Checks {
+		if !c.OK {
+			return refused(name, errors.New(c.Name+": expected "+c.Expected+", observed "+c.Observed))
+		}
+		seen = append(seen, evidenceOf(c))
+	}
+	if l.Err != nil {
+		return refused(name, l.Err)
+	}
+	if l.Later {
+		seen = append(seen, "trials show more")
+	}
+	return testbed.Finding{Name: name, Status: testbed.Works, Detail: safetext.Line(strings.Join(seen, "; "))}
+}
+
+func evidenceOf(c layer.Check) string {
+	text := c.Name + ": " + c.Observed
+	if c.Caveat != "" {
+		text += " (" + c.Caveat + ")"
+	}
+	return text
+}
+
+// refused is the finding that something does not work, and why.
+func refused(name string, err error) testbed.Finding {
+	return testbed.Finding{Name: name, Status: testbed.Refused, Detail: safetext.Line(err.Error())}
+}
