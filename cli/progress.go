@@ -59,6 +59,8 @@ func (p *progress) event(e runner.Event) {
 		p.done(e)
 	case runner.Resting:
 		p.status(fmt.Sprintf("the machine is busy: next attempt in %s", brief(e.Pause)))
+	case runner.Trying:
+		p.wait(fmt.Sprintf("trying %s in arm %s", e.Workload, e.Arm))
 	case runner.SetUpAnew:
 		p.line(fmt.Sprintf("%s is set up anew: %s", e.Arm, safetext.Line(e.Why)))
 	case runner.ArmDropped:

@@ -54,6 +54,13 @@ func armParts(tried []runner.Tried) []part {
 		for _, l := range t.Layers {
 			p.Findings = append(p.Findings, shownBy(l))
 		}
+		for _, w := range t.Workloads {
+			f := testbed.Finding{Name: w.Name, Status: testbed.Works, Detail: "what it makes becomes ready"}
+			if w.Err != nil {
+				f = refused(w.Name, w.Err)
+			}
+			p.Findings = append(p.Findings, f)
+		}
 		parts = append(parts, p)
 	}
 	return parts

@@ -3,11 +3,13 @@ package runner
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"tare/experiment"
 	"tare/layer"
 	"tare/testbed"
+	"tare/workload"
 )
 
 // Tried is what came of setting up one arm at one level of the testbed.
@@ -20,7 +22,20 @@ type Tried struct {
 	// Layers are the proofs that come before a trial, made once; none of an arm that could
 	// not be set up.
 	Layers []TriedLayer
+	// Workloads are those that can be tried without a trial (workload.Trier).
+	Workloads []TriedWorkload
 }
+
+// TriedWorkload is what came of trying a workload at the site of an arm.
+type TriedWorkload struct {
+	Name string
+	Err  error
+}
+
+// Trying says that a workload is tried in an arm.
+type Trying struct{ Arm, Workload string }
+
+func (Trying) event() {}
 
 // TriedLayer is what shows whether one layer is on at the site of an arm.
 type TriedLayer struct {
@@ -31,9 +46,10 @@ type TriedLayer struct {
 	Later  bool  // trials show more
 }
 
-// Try sets up every arm as Run does, makes every proof that comes before a trial once, and
-// takes everything down. An arm that cannot be set up keeps no other from being tried. The
-// testbed stays the caller's to close. Events takes SiteReady.
+// Try sets up every arm as Run does, makes every proof that comes before a trial once, tries
+// the workloads that can be tried, and takes everything down. What fails in one arm keeps
+// no other from being tried. The testbed stays the caller's to close. Events takes SiteReady
+// and Trying.
 //
 // An error means that it could not be brought to its end: the context is done, or a layer
 // could not be switched off or taken down. What was found until then is given, too.
@@ -83,7 +99,9 @@ func Try(ctx context.Context, x *experiment.Expansion, bed testbed.Testbed, even
 		if err != nil {
 			return tried, err
 		}
-		if tried[i].Layers = p.try(ctx); ctx.Err() != nil {
+		tried[i].Layers = p.try(ctx)
+		tried[i].Workloads = all.try(ctx, x, p, events)
+		if ctx.Err() != nil {
 			return tried, ctx.Err()
 		}
 	}
@@ -105,4 +123,22 @@ func (p *place) try(ctx context.Context) []TriedLayer {
 		layers = append(layers, one)
 	}
 	return layers
+}
+
+// try tries the workloads that would run at a place.
+func (s *sites) try(ctx context.Context, x *experiment.Expansion, p *place, events func(Event)) []TriedWorkload {
+	var tried []TriedWorkload
+	for c, cell := range x.Cells {
+		name := x.Plan.Cells[c].Workload
+		load, ok := cell.Workload.(workload.Trier)
+		known := func(t TriedWorkload) bool { return t.Name == name }
+		if !ok || !slices.Contains(s.cells[c], p) || slices.ContainsFunc(tried, known) || ctx.Err() != nil {
+			continue
+		}
+		events(Trying{Arm: p.arm, Workload: name})
+		limited, cancel := context.WithTimeout(ctx, cell.Workload.Measures().Bound())
+		tried = append(tried, TriedWorkload{Name: name, Err: load.Try(limited, p.site)})
+		cancel()
+	}
+	return tried
 }

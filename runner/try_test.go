@@ -108,6 +108,46 @@ func TestTrySwitches(t *testing.T) {
 	}
 }
 
+// triedWorkload is a workload that can be tried without a trial.
+type triedWorkload struct {
+	*fakeWorkload
+	try func(context.Context) error
+}
+
+func (w *triedWorkload) Try(ctx context.Context, _ testbed.Site) error { return w.try(ctx) }
+
+// A workload that can be tried is, once at each site that it would run at, and within its limit.
+func TestTryWorkload(t *testing.T) {
+	x := expand(&fakeWorkload{})
+	calls := 0
+	x.Cells[0].Workload = &triedWorkload{&fakeWorkload{}, func(ctx context.Context) error {
+		if _, limited := ctx.Deadline(); !limited {
+			t.Error("there is no limit")
+		}
+		if calls++; calls == 2 {
+			return errors.New("refused")
+		}
+		return nil
+	}}
+	x.Cells = append(x.Cells, x.Cells[0]) // another level of the same workload
+	x.Plan.Cells = append(x.Plan.Cells, x.Plan.Cells[0])
+	var said []string
+	tried, err := Try(t.Context(), x, fakeBed{}, func(e Event) { said = append(said, fmt.Sprintf("%T", e)) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, one := range tried {
+		got = append(got, fmt.Sprint(one.Arm, one.Workloads))
+	}
+	if want := []string{"plain[{fake <nil>}]", "control[{fake refused}]", "arm[{fake <nil>}]"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if n := strings.Count(fmt.Sprint(said), "runner.Trying"); n != 3 {
+		t.Errorf("events %v", said)
+	}
+}
+
 // An interrupt ends a try, and what is up is taken down.
 func TestTryInterrupted(t *testing.T) {
 	var log []string

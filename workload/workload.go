@@ -42,6 +42,13 @@ type Workload interface {
 	Prepare(ctx context.Context, t *Trial) (Measured, error)
 }
 
+// Trier is a workload that makes something on the testbed of which nothing is seen before
+// a trial, such as pods from templates. Try makes as little of it as shows whether it works,
+// and takes it away again; `tare doctor --try` asks for it at the site of each arm.
+type Trier interface {
+	Try(ctx context.Context, site testbed.Site) error
+}
+
 // Measured is the measured part of a trial.
 type Measured func(ctx context.Context) (Result, error)
 

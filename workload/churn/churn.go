@@ -30,7 +30,8 @@
 // one, and generate.go all of them; watch.go and ready.go see objects become
 // ready, by one watch for each kind; update.go refuses what cannot be told to be
 // ready after an update; clean.go proves a clean slate; record.go makes values and
-// raw files of it all, and trial.go ties it together.
+// raw files of it all, trial.go ties it together, and try.go makes one object of each
+// template.
 package churn
 
 import (

@@ -213,6 +213,46 @@ func TestKindsOfAClusterThatAreRefused(t *testing.T) {
 	}
 }
 
+// TestTry makes one object of each template, whatever a trial would make, and says which
+// one is refused or never ready.
+func TestTry(t *testing.T) {
+	t.Parallel()
+	_, site := onCluster(t, "")
+	for _, test := range []struct {
+		name, template string
+		want           []string
+	}{
+		{"works", realPod, nil},
+		{"is refused", "apiVersion: v1\nkind: Pod\nspec: {containers: [{name: main, image: 'tare.test/pause:1'}]}\n",
+			[]string{"make Pod " + site.Namespace() + "/churn-", `violates PodSecurity "restricted:latest"`}},
+		{"is never ready", strings.ReplaceAll(realPod, "tare.test/pause:1", "tare.test/missing:1"),
+			[]string{"Pod " + site.Namespace() + "/churn-", "is not ready 5s after it was asked for", "tare.test/missing:1"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c := patient(1000, test.template, configMapTemplate)
+			c.Templates[1].Fixed, c.Settle, c.Churn = 500, quantity.Duration(time.Hour), factor.Of[quantity.Percent](0.5)
+			c.Ready = quantity.Duration(5 * time.Second)
+			if test.want == nil {
+				c.Ready = quantity.Duration(time.Minute)
+			}
+			err := c.Try(t.Context(), site)
+			if (err == nil) != (test.want == nil) {
+				t.Fatalf("got %v", err)
+			}
+			for _, want := range test.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("the error does not say %q: %v", want, err)
+				}
+			}
+			for _, kind := range []string{"pods", "configmaps"} {
+				if left := objects(t, site, schema.GroupVersionResource{Version: "v1", Resource: kind}); left != nil {
+					t.Errorf("%v are left", left)
+				}
+			}
+		})
+	}
+}
+
 // TestNothingStaysInAGivenNamespace has the testbed remove what no trial has cleared.
 func TestNothingStaysInAGivenNamespace(t *testing.T) {
 	t.Parallel()

@@ -37,7 +37,16 @@ type place struct {
 
 // Prepare proves a clean slate, makes what there must be before the measurement,
 // and begins to watch.
-func (c *Config) Prepare(ctx context.Context, t *workload.Trial) (measured workload.Measured, err error) {
+func (c *Config) Prepare(ctx context.Context, t *workload.Trial) (workload.Measured, error) {
+	s, err := c.begin(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) (workload.Result, error) { return s.finish(ctx, t.Raw) }, nil
+}
+
+// begin is Prepare. The caller ends the session, and leaves its place.
+func (c *Config) begin(ctx context.Context, t *workload.Trial) (s *session, err error) {
 	on, err := kube.Of(t.Site)
 	if err != nil {
 		return nil, err
@@ -169,7 +178,7 @@ type session struct {
 }
 
 // prepare does what comes before the measurement.
-func (c *Config) prepare(ctx context.Context, p *place, raw workload.Raw) (workload.Measured, error) {
+func (c *Config) prepare(ctx context.Context, p *place, raw workload.Raw) (*session, error) {
 	orders, err := c.layOut(p.sources, p.namespace, p.stem, p.labels)
 	if err != nil {
 		return nil, err
@@ -195,11 +204,7 @@ func (c *Config) prepare(ctx context.Context, p *place, raw workload.Raw) (workl
 		s.end()
 		return nil, err
 	}
-	return func(ctx context.Context) (workload.Result, error) {
-		defer p.leave()
-		defer s.end()
-		return s.measure(ctx, raw)
-	}, nil
+	return s, nil
 }
 
 func (s *session) end() {
@@ -259,6 +264,13 @@ func neverReady(list []*order) int {
 		}
 	}
 	return n
+}
+
+// finish is the measured part, with which the session ends.
+func (s *session) finish(ctx context.Context, raw workload.Raw) (workload.Result, error) {
+	defer s.leave()
+	defer s.end()
+	return s.measure(ctx, raw)
 }
 
 // measure sends the load and waits for what comes of it.

@@ -112,11 +112,11 @@ func inPlace(t testing.TB, s *apiServer, c *Config) *place {
 func trial(t testing.TB, s *apiServer, c *Config) (workload.Result, *files, error) {
 	t.Helper()
 	var raw files
-	measured, err := c.prepare(t.Context(), inPlace(t, s, c), &raw)
+	session, err := c.prepare(t.Context(), inPlace(t, s, c), &raw)
 	if err != nil {
 		return workload.Result{}, &raw, err
 	}
-	result, err := measured(t.Context())
+	result, err := session.finish(t.Context(), &raw)
 	return result, &raw, err
 }
 

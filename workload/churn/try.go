@@ -1,0 +1,77 @@
+package churn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"tare/experiment/factor"
+	"tare/experiment/quantity"
+	"tare/testbed"
+	"tare/testbed/kube"
+	"tare/testbed/kube/cluster"
+	"tare/workload"
+)
+
+// Try makes one object of each template, waits until it is ready, and takes it away: a
+// trial without churn that no generator can be late for.
+func (c *Config) Try(ctx context.Context, site testbed.Site) (err error) {
+	on, err := kube.Of(site)
+	if err != nil {
+		return err
+	}
+	one := c.least(on.Parameters().Timeouts.Ready)
+	t := &workload.Trial{Site: site, Raw: workload.Discard, Round: 1}
+	s, err := one.begin(ctx, t)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if ctx.Err() == nil { // else it goes with the testbed
+			err = errors.Join(err, t.Clear(ctx))
+		}
+	}()
+	_, err = s.finish(ctx, t.Raw)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if trouble := s.trouble(ctx, on); trouble != nil {
+		return trouble
+	}
+	return err
+}
+
+// least is the workload with one object of each template, for which it waits no longer
+// than for pods.
+func (c *Config) least(ready quantity.Duration) *Config {
+	one := *c
+	one.Templates = slices.Clone(c.Templates)
+	for i := range one.Templates {
+		one.Templates[i].Fixed = 0
+	}
+	one.Objects, one.Churn = factor.Of(len(one.Templates)), factor.Of(quantity.Percent(0))
+	one.Settle, one.Late, one.Shortfall = 0, one.Request, 1
+	if ready > 0 {
+		one.Ready = min(c.Ready, ready)
+	}
+	return &one
+}
+
+// trouble says which object was refused or is not ready, with its events.
+func (s *session) trouble(ctx context.Context, on *kube.Site) error {
+	for _, o := range s.orders.measured {
+		what := fmt.Sprintf("%s %s/%s", s.sources[o.source].kind.name, s.namespace, o.name)
+		switch {
+		case o.failure != "":
+			return fmt.Errorf("make %s: %s", what, o.failure)
+		case o.awaited && o.readyAt.Load() == 0:
+			late := &cluster.DiagnosedError{Err: fmt.Errorf("%s is not ready %v after it was asked for", what, s.config.Ready)}
+			if c, err := on.Cluster(ctx); err == nil {
+				late.Events = c.Events(ctx, s.namespace, o.name, "")
+			}
+			return late
+		}
+	}
+	return nil
+}
