@@ -20,7 +20,7 @@ import (
 )
 
 func newClean(s State) *cobra.Command {
-	var dry bool
+	var dry, switches bool
 	var on leftOnCluster
 	c := &cobra.Command{
 		Use:   "clean [DIR]...",
@@ -33,11 +33,17 @@ below runs/. Of such a directory it removes what an import writes; a file of som
 else's in it stays, with the directory, and is named. What a living import still works on
 stays, and so does every run. Nothing that Tare did not start or make is touched.
 
+Name what a killed run below the same directories has left turned on, or off, for
+everyone (layer switch), with the commands that turn it back. They run with --switches.
+
 With --context it looks at a cluster in place of this machine: for what runs have
 made there, whose Tare is a process of this machine that has ended, or has not been
 heard of for a minute.`,
-		Example: "  tare clean --dry-run\n  tare clean\n  tare clean runs history\n  tare clean --context staging --dry-run",
+		Example: "  tare clean --dry-run\n  tare clean\n  tare clean runs history\n  tare clean --switches\n  tare clean --context staging --dry-run",
 		RunE: func(c *cobra.Command, args []string) error {
+			if on.asked(c) && switches {
+				return usage(errors.New("--switches is about this machine, whose programs turned them, and a cluster is to be cleaned: call tare clean once for each"))
+			}
 			if on.asked(c) {
 				return on.clean(c.Context(), s, args, dry)
 			}
@@ -58,13 +64,18 @@ heard of for a minute.`,
 				return err
 			}
 			left, err := cleanImports(s, roots, dry)
-			if err == nil && len(strays)+left == 0 {
+			if err != nil {
+				return err
+			}
+			switched, err := cleanSwitches(c.Context(), s, roots, switches, dry)
+			if err == nil && len(strays)+left+switched == 0 {
 				fmt.Fprintln(s.Stderr, "nothing left behind")
 			}
 			return err
 		},
 	}
 	c.Flags().BoolVar(&dry, "dry-run", false, "only say what would be done")
+	c.Flags().BoolVar(&switches, "switches", false, "also turn back what killed runs have left turned on or off for everyone")
 	on.flags(c)
 	return c
 }

@@ -103,6 +103,9 @@ trial that was under way is lost. Without RUN, the newest run below runs/.`,
 			if err != nil {
 				return err
 			}
+			if err := undoRun(c.Context(), s, dir); err != nil {
+				return err
+			}
 			if run, result, err := openRun([]string{dir}); err == nil && run.Finished {
 				if reported(dir) {
 					fmt.Fprintf(s.Stderr, "%s is complete: nothing to resume\n", dir)

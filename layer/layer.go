@@ -142,4 +142,7 @@ type Kind struct {
 	// Helper is the entry point of the layer's own process, if it has one:
 	// Tare starts itself with it at a place of a site (see testbed.HelperAt).
 	Helper func(ctx context.Context) error
+	// Undo does what the layer noted in the run's Ledger, on this machine: Site is one of
+	// it. What is undone already stays so. Layers that note nothing leave it out.
+	Undo func(ctx context.Context, site testbed.Site, u Undo) error
 }

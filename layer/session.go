@@ -25,13 +25,12 @@ type Session struct {
 // Run is one session of a run, as its layers see it. The zero value is a new run
 // that keeps nothing yet. It is used by one goroutine.
 type Run struct {
-	// Resumed says that the run goes on that an earlier session began. That session
-	// may have been killed before it took its layers down, so that what a layer finds
-	// may be its own.
-	Resumed bool
-
-	kept map[Layer]any
+	ledger Ledger
+	kept   map[Layer]any
 }
+
+// NewRun is a session of a run that keeps in a ledger what it has to undo.
+func NewRun(l Ledger) *Run { return &Run{ledger: l} }
 
 // At is a session of the run at a site, at whose places programs under test are
 // started; on this machine if none are given.

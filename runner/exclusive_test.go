@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tare/experiment"
+	"tare/journal"
 	"tare/layer"
 	"tare/testbed"
 	"tare/workload"
@@ -141,21 +142,24 @@ func TestAbsentBesideOwn(t *testing.T) {
 	}
 }
 
-// Only a run that goes on tells its layers so.
-func TestResumedRunTellsItsLayers(t *testing.T) {
-	for _, resumed := range []bool{false, true} {
-		var log []string
-		x := expand(&fakeWorkload{}, &fakeLayer{log: &log, name: "l"})
-		all, err := plan(x, fakeBed{}, resumed)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := all.cells[0][2].open(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if slices.Contains(log, "resumed l") != resumed {
-			t.Errorf("resumed %t: %v", resumed, log)
-		}
+// What layers have to undo is noted in the run directory.
+func TestLayersOwe(t *testing.T) {
+	var log []string
+	x := expand(&fakeWorkload{}, &fakeLayer{log: &log, name: "l", owes: true})
+	j := record(t, x)
+	if err := Run(t.Context(), options(x, j)); err != nil {
+		t.Fatal(err)
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	u, err := journal.OpenUndos(j.Dir())
+	if err != nil || u == nil {
+		t.Fatalf("%v, %v", u, err)
+	}
+	defer u.Close()
+	if got := u.List(); len(got) != 1 || got[0].Key != "l" {
+		t.Errorf("%+v", got)
 	}
 }
 

@@ -27,6 +27,7 @@ type fakeLayer struct {
 	switched *layer.Switch         // records too
 	change   func(a *layer.Active) // of what Up gives
 	beside   bool                  // it can tell beside a layer of the same kind
+	owes     bool                  // it notes something in the run's ledger
 	used     int                   // questions for costs
 }
 
@@ -38,8 +39,10 @@ func (l *fakeLayer) note(what string) { *l.log = append(*l.log, what+" "+l.name)
 
 func (l *fakeLayer) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
 	l.note("up")
-	if s.Resumed {
-		l.note("resumed")
+	if l.owes {
+		if err := s.Ledger().Owe(layer.Undo{Layer: l.name, Key: l.name, To: "off"}); err != nil {
+			return nil, err
+		}
 	}
 	if l.upErr != nil {
 		return nil, l.upErr

@@ -13,6 +13,7 @@ import (
 
 	"tare/experiment"
 	"tare/journal"
+	"tare/layer"
 	"tare/machine"
 	"tare/testbed"
 	"tare/workload"
@@ -30,6 +31,7 @@ type Journal interface {
 	SetRounds(n int, why string) error
 	Rounds() int // as set by SetRounds, in this session or an earlier one; 0: not yet
 	Finish() error
+	layer.Ledger // of what layers change for everyone
 }
 
 // Sampler tells what else happened during a trial where it ran: ThisMachine, or

@@ -22,8 +22,9 @@ type sites struct {
 	on *place
 }
 
-// plan lists the places of a run, none of which is set up yet.
-func plan(x *experiment.Expansion, bed testbed.Testbed, resumed bool) (*sites, error) {
+// plan lists the places of a run, none of which is set up yet. The ledger is for what its
+// layers have to undo; nil: nobody keeps it.
+func plan(x *experiment.Expansion, bed testbed.Testbed, ledger layer.Ledger) (*sites, error) {
 	s := &sites{cells: make([][]*place, len(x.Cells))}
 	levels := make([]string, len(x.Cells)) // those that share places have the same
 	starts := map[string][]testbed.Place{}
@@ -35,7 +36,7 @@ func plan(x *experiment.Expansion, bed testbed.Testbed, resumed bool) (*sites, e
 		levels[c] = string(level)
 		starts[levels[c]] = append(starts[levels[c]], testbed.Places(x.Cells[c].Workload.Declare().Needs)...)
 	}
-	run := &layer.Run{Resumed: resumed}
+	run := layer.NewRun(ledger)
 	places := map[string][]*place{} // by level, then by arm
 	for c, level := range levels {
 		if places[level] == nil {
@@ -54,7 +55,7 @@ func plan(x *experiment.Expansion, bed testbed.Testbed, resumed bool) (*sites, e
 // openSites sets up every arm at every level of the testbed, with its layers. In a run
 // that is resumed, an arm that cannot be set up may be left out.
 func (r *run) openSites(ctx context.Context) error {
-	all, err := plan(r.Expansion, r.Testbed, r.Journal.Session() > 1)
+	all, err := plan(r.Expansion, r.Testbed, r.Journal)
 	if err != nil {
 		return err
 	}

@@ -54,7 +54,7 @@ type TriedLayer struct {
 // An error means that it could not be brought to its end: the context is done, or a layer
 // could not be switched off or taken down. What was found until then is given, too.
 func Try(ctx context.Context, x *experiment.Expansion, bed testbed.Testbed, events func(Event)) (tried []Tried, err error) {
-	all, err := plan(x, bed, false)
+	all, err := plan(x, bed, nil)
 	if err != nil {
 		return nil, err
 	}

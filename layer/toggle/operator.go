@@ -18,6 +18,7 @@ type operator struct {
 	site   testbed.Site
 	values placeholder.Values
 	env    []string
+	dir    string // working directory; "" for Tare's own
 }
 
 // run runs one command and gives what it printed.
@@ -26,7 +27,7 @@ func (o *operator) run(ctx context.Context, args []string, limit time.Duration) 
 	if err != nil {
 		return "", err
 	}
-	return evidence.Output(ctx, o.site, testbed.Host, testbed.Command{Args: filled, Env: o.env}, limit)
+	return evidence.Output(ctx, o.site, testbed.Host, testbed.Command{Args: filled, Env: o.env, Dir: o.dir}, limit)
 }
 
 // look says what the check's program shows, as evidence for a state.
@@ -44,6 +45,10 @@ func (o *operator) check(ctx context.Context, want evidence.State) (layer.Check,
 	return check, err
 }
 
+func word(s evidence.State) string {
+	return map[evidence.State]string{evidence.On: "on", evidence.Off: "off"}[s]
+}
+
 // The pauses between two looks at a switch that is being turned.
 const (
 	firstLook = 100 * time.Millisecond
@@ -55,13 +60,12 @@ func (o *operator) turn(ctx context.Context, commands [][]string, want evidence.
 	limit := o.config.Limit.Std()
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	word := map[evidence.State]string{evidence.On: "on", evidence.Off: "off"}[want]
 	for _, args := range commands {
 		if _, err := o.run(limited, args, limit); err != nil {
 			if ctx.Err() == nil && limited.Err() != nil {
 				err = fmt.Errorf("%s: not done within %v", testbed.Quote(args), limit)
 			}
-			return fmt.Errorf("turn it %s: %w", word, err)
+			return fmt.Errorf("turn it %s: %w", word(want), err)
 		}
 	}
 	var last layer.Check
@@ -81,7 +85,7 @@ func (o *operator) turn(ctx context.Context, commands [][]string, want evidence.
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			return fmt.Errorf("turn it %s: %s does not show it within %v: expected %s, observed %s", word, last.Name, limit, last.Expected, last.Observed)
+			return fmt.Errorf("turn it %s: %s does not show it within %v: expected %s, observed %s", word(want), last.Name, limit, last.Expected, last.Observed)
 		}
 	}
 }
@@ -90,14 +94,14 @@ func (o *operator) turn(ctx context.Context, commands [][]string, want evidence.
 type active struct {
 	*operator
 	*shared
-	on   bool
-	done bool // taken down
+	ledger layer.Ledger
+	on     bool
+	done   bool // taken down
 }
 
 // begin makes sure that it is off before the first site. If it is on, someone wants it
-// on: it is turned off only if it is turned on again after the run (found: restore), or
-// if an earlier session of this run left it on.
-func (a *active) begin(ctx context.Context, resumed bool) error {
+// on: it is turned off only if it is turned on again after the run (found: restore).
+func (a *active) begin(ctx context.Context) error {
 	if a.sites > 0 {
 		a.sites++
 		return nil
@@ -110,7 +114,7 @@ func (a *active) begin(ctx context.Context, resumed bool) error {
 	case evidence.Unclear:
 		return fmt.Errorf("the check shows neither on nor off: %s: expected %s, observed %s", check.Name, check.Expected, check.Observed)
 	case evidence.On:
-		if check, err = a.clear(ctx, check, resumed); err != nil {
+		if check, err = a.clear(ctx, check); err != nil {
 			return err
 		}
 	}
@@ -120,30 +124,35 @@ func (a *active) begin(ctx context.Context, resumed bool) error {
 }
 
 // clear turns it off where it was found on, if that is allowed.
-func (a *active) clear(ctx context.Context, found layer.Check, resumed bool) (layer.Check, error) {
-	restore := a.config.Found == Restore
-	if !restore && !resumed {
+func (a *active) clear(ctx context.Context, found layer.Check) (layer.Check, error) {
+	if a.config.Found != Restore {
 		return found, fmt.Errorf("it is on already, and this run has not turned it on (%s: observed %s): "+
 			"turn it off first if nobody needs it, or set found: restore to have it off during the run and on again after it; "+
-			"a run of yours that was killed is resumed by tare resume", found.Name, found.Observed)
+			"tare clean names what a run of yours left on that was killed", found.Name, found.Observed)
 	}
-	if err := a.turn(ctx, a.config.Off, evidence.Off); err != nil {
-		if restore {
-			err = errors.Join(err, a.turn(context.WithoutCancel(ctx), a.config.On, evidence.On))
-		}
+	if err := a.owe(evidence.On); err != nil {
 		return found, err
 	}
-	off, err := a.check(ctx, evidence.Off)
-	a.wasOn = restore
-	off.Caveat = "it was on before the run and was turned off for it; it is on again after the run"
-	if !restore {
-		off.Caveat = "it was on when the run was resumed, as a session that was killed leaves it, and was turned off first; it is off after the run"
+	if err := a.turn(ctx, a.config.Off, evidence.Off); err != nil {
+		back := a.turn(context.WithoutCancel(ctx), a.config.On, evidence.On)
+		if back == nil {
+			back = a.ledger.Paid(a.key)
+		}
+		return found, errors.Join(err, back)
 	}
+	a.wasOn = true
+	off, err := a.check(ctx, evidence.Off)
+	off.Caveat = "it was on before the run and was turned off for it; it is on again after the run"
 	return off, err
 }
 
 // turnOn turns it on. When that fails it is turned off again.
 func (a *active) turnOn(ctx context.Context) error {
+	if !a.wasOn { // else it is noted already that it is to be on in the end
+		if err := a.owe(evidence.Off); err != nil {
+			return err
+		}
+	}
 	a.on = true // from the first command on, it may be
 	if err := a.turn(ctx, a.config.On, evidence.On); err != nil {
 		return errors.Join(err, a.turnOff(context.WithoutCancel(ctx)))
@@ -160,7 +169,10 @@ func (a *active) turnOff(ctx context.Context) error {
 		return err
 	}
 	a.on = false
-	return nil
+	if a.wasOn {
+		return nil
+	}
+	return a.ledger.Paid(a.key)
 }
 
 // before shows that it is on.
@@ -185,6 +197,9 @@ func (a *active) down(ctx context.Context) error {
 	if a.sites > 0 || !a.wasOn {
 		return nil
 	}
+	if err := a.turn(ctx, a.config.On, evidence.On); err != nil {
+		return err
+	}
 	a.wasOn = false
-	return a.turn(ctx, a.config.On, evidence.On)
+	return a.ledger.Paid(a.key)
 }

@@ -15,8 +15,11 @@
 // trials of its arm and off before those of others (exclusive, the default).
 //
 // What is on before the run is someone's, and is not turned off: the layer is
-// refused (found: refuse), or puts it back at the end (found: restore). A Tare that
-// was killed leaves on what it turned on; only that run, resumed, knows it as its own.
+// refused (found: refuse), or puts it back at the end (found: restore).
+//
+// A Tare that was killed leaves it as it is at that moment. So how to turn it back is
+// noted in the run directory before it is turned (layer.Ledger): tare clean names it, and
+// tare resume does it first.
 //
 // Proof: the check's program prints what matches on in the arm, and off in the
 // others, before every trial. Without a check there is no layer.
@@ -24,6 +27,7 @@ package toggle
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os/exec"
@@ -65,6 +69,7 @@ const (
 
 // shared is what all sites share at which the commands are the same.
 type shared struct {
+	key   string      // of what there is to undo
 	sites int         // at which the layer is up
 	found layer.Check // how it was before the first of them
 	wasOn bool        // and is to be so after the last
@@ -87,6 +92,7 @@ var Kind = layer.Kind{
 		return &Config{Exclusive: true, Limit: quantity.Duration(5 * time.Minute), Found: Refuse}
 	},
 	Probe: testbed.AlwaysWorks(name, "any programs of this machine"),
+	Undo:  undo,
 }
 
 // Declare names the programs that the commands start on the machine of Tare.
@@ -148,8 +154,8 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 	if err != nil {
 		return nil, err
 	}
-	a := &active{operator: on, shared: c.stateOf(s.Run, on)}
-	if err := a.begin(ctx, s.Resumed); err != nil {
+	a := &active{operator: on, shared: c.stateOf(s.Run, on), ledger: s.Ledger()}
+	if err := a.begin(ctx); err != nil {
 		return nil, err
 	}
 	up := &layer.Active{
@@ -183,7 +189,8 @@ func (c *Config) stateOf(run *layer.Run, o *operator) *shared {
 		*states = map[string]*shared{}
 	}
 	if (*states)[key] == nil {
-		(*states)[key] = &shared{}
+		what, _ := json.Marshal([]any{name, key, c.On, c.Off, c.Check.Run}) // texts
+		(*states)[key] = &shared{key: string(what)}
 	}
 	return (*states)[key]
 }

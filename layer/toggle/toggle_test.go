@@ -130,7 +130,7 @@ func TestFoundOn(t *testing.T) {
 	set(t, file, "on")
 	_, err := c.Up(t.Context(), session(t, new(layer.Run)))
 	want := "it is on already, and this run has not turned it on (" + look + `: observed "it is on\n"): ` +
-		"turn it off first if nobody needs it, or set found: restore to have it off during the run and on again after it; a run of yours that was killed is resumed by tare resume"
+		"turn it off first if nobody needs it, or set found: restore to have it off during the run and on again after it; tare clean names what a run of yours left on that was killed"
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
@@ -140,47 +140,35 @@ func TestFoundOn(t *testing.T) {
 }
 
 func TestFoundOnAndTurnedOff(t *testing.T) {
-	tests := []struct {
-		name          string
-		found         Found
-		resumed       bool
-		caveat, after string
-	}{
-		{"restored", Restore, false, "it was on before the run and was turned off for it; it is on again after the run", "on"},
-		{"restored, resumed", Restore, true, "it was on before the run and was turned off for it; it is on again after the run", "on"},
-		{"resumed", Refuse, true,
-			"it was on when the run was resumed, as a session that was killed leaves it, and was turned off first; it is off after the run", "off"},
+	c, file := lamp(t)
+	c.Found = Restore
+	owed := &ledger{}
+	run := layer.NewRun(owed)
+	set(t, file, "on")
+	first, err := c.Up(t.Context(), session(t, run))
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			c, file := lamp(t)
-			c.Found = test.found
-			run := &layer.Run{Resumed: test.resumed}
-			set(t, file, "on")
-			first, err := c.Up(t.Context(), session(t, run))
-			if err != nil {
-				t.Fatal(err)
-			}
-			want := off(`"it is off\n"`, true)
-			want.Name += " before the run"
-			want.Caveat = test.caveat
-			if diff := cmp.Diff([]layer.Check{want}, first.Proofs); diff != "" {
-				t.Error(diff)
-			}
-			second, err := c.Up(t.Context(), session(t, run))
-			if err != nil {
-				t.Fatal(err)
-			}
-			turn(t, second.Switch.On, first.Down, first.Down)
-			if state(t, file) != "on" { // the second site still has it on
-				t.Errorf("after Down at one site it is %s", state(t, file))
-			}
-			turn(t, second.Down, second.Down)
-			if state(t, file) != test.after {
-				t.Errorf("after the run it is %s", state(t, file))
-			}
-		})
+	want := off(`"it is off\n"`, true)
+	want.Name += " before the run"
+	want.Caveat = "it was on before the run and was turned off for it; it is on again after the run"
+	if diff := cmp.Diff([]layer.Check{want}, first.Proofs); diff != "" {
+		t.Error(diff)
 	}
+	second, err := c.Up(t.Context(), session(t, run))
+	if err != nil {
+		t.Fatal(err)
+	}
+	turn(t, second.Switch.On, first.Down, first.Down)
+	if state(t, file) != "on" { // the second site still has it on
+		t.Errorf("after Down at one site it is %s", state(t, file))
+	}
+	owed.expect(t, "on") // also while it is on: so it was found
+	turn(t, second.Down, second.Down)
+	if state(t, file) != "on" {
+		t.Errorf("after the run it is %s", state(t, file))
+	}
+	owed.expect(t)
 }
 
 // What cannot be turned off is left as it was found.

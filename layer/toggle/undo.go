@@ -1,0 +1,81 @@
+package toggle
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"time"
+
+	"tare/experiment/environ"
+	"tare/experiment/quantity"
+	"tare/layer"
+	"tare/layer/evidence"
+	"tare/layer/placeholder"
+	"tare/testbed"
+)
+
+// kubeconfig is the variable by which the commands find their cluster.
+const kubeconfig = "KUBECONFIG"
+
+// how is what it takes to turn the switch back, by another process at another place.
+// Variables are as the experiment has them, so that no secret is written down.
+type how struct {
+	Commands   [][]string         `json:"commands"`
+	Check      Check              `json:"check"`
+	Limit      time.Duration      `json:"limit"`
+	Env        environ.Variables  `json:"env,omitempty"`
+	Values     placeholder.Values `json:"values,omitempty"`
+	Kubeconfig string             `json:"kubeconfig,omitempty"`
+	Dir        string             `json:"dir"` // in which the commands run
+}
+
+// owe notes, before it is turned, how to have it again in a state.
+func (a *active) owe(to evidence.State) error {
+	c := a.config
+	h := how{Commands: c.Off, Check: c.Check, Limit: c.Limit.Std(), Env: c.Env, Values: a.values, Kubeconfig: os.Getenv(kubeconfig)}
+	if to == evidence.On {
+		h.Commands = c.On
+	}
+	var err error
+	if h.Dir, err = os.Getwd(); err != nil {
+		return fmt.Errorf("note how to turn it back: %w", err)
+	}
+	u := layer.Undo{Layer: name, Key: a.key, To: word(to)}
+	for _, args := range h.Commands {
+		filled, err := a.values.FillAll(args)
+		if err != nil {
+			return fmt.Errorf("turn it %s: %w", u.To, err)
+		}
+		u.Commands = append(u.Commands, filled)
+	}
+	if u.How, err = json.Marshal(h); err != nil {
+		return fmt.Errorf("note how to turn it back: %w", err)
+	}
+	return a.ledger.Owe(u)
+}
+
+// undo turns a switch back that a killed run has left, unless it is so already.
+func undo(ctx context.Context, site testbed.Site, u layer.Undo) error {
+	var h how
+	if err := json.Unmarshal(u.How, &h); err != nil {
+		return fmt.Errorf("how to turn it %s: %w", u.To, err)
+	}
+	env, err := h.Env.Resolve()
+	if err != nil {
+		return err
+	}
+	o := &operator{
+		config: &Config{Check: h.Check, Limit: quantity.Duration(h.Limit)}, site: site, values: h.Values, dir: h.Dir,
+		env: append(append(environ.Assignments(env), environ.Assignments(h.Values)...), kubeconfig+"="+h.Kubeconfig),
+	}
+	want := evidence.Off
+	if u.To == word(evidence.On) {
+		want = evidence.On
+	}
+	state, _, err := o.look(ctx, want)
+	if err != nil || state == want {
+		return err
+	}
+	return o.turn(ctx, h.Commands, want)
+}
