@@ -26,12 +26,16 @@ import (
 // Dir is where the agent keeps its socket and the outputs: an emptyDir.
 const Dir = "/var/run/tare"
 
+// StoreLimit is how many bytes of programs' outputs and inputs an agent keeps in Dir at
+// most.
+const StoreLimit = 1 << 30
+
 // Program is where the agent is in a pod of an image that is not Tare's: an init
 // container with Tare's image puts it there (Install).
 const Program = "/var/run/tare/bin/tare-agent"
 
 // defaultLease is how long the agent keeps what an absent client has started.
-const defaultLease = 10 * time.Minute
+const defaultLease = 30 * time.Minute
 
 // Dial opens a connection to the agent: an exec of `tare-agent connect` in the
 // pod. Closing it ends the exec.

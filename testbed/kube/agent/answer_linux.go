@@ -3,6 +3,7 @@ package agent
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -16,15 +17,15 @@ import (
 	"tare/testbed/process"
 )
 
-// requestLimit is how many requests of a connection may be open at once.
-const requestLimit = 1024
+// replyDelay is how long a client may take to read an answer. One that was stopped for
+// longer connects again.
+const replyDelay = time.Minute
 
 // conversation is one connection from the agent's side.
 type conversation struct {
 	server *Server
 	conn   net.Conn
 	tenant *tenant // nil before hello
-	open   chan struct{}
 
 	writing sync.Mutex
 }
@@ -36,7 +37,7 @@ const greetingDelay = 30 * time.Second
 func (s *Server) converse(ctx context.Context, conn net.Conn) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // those who wait for programs on its behalf
-	c := &conversation{server: s, conn: conn, open: make(chan struct{}, requestLimit)}
+	c := &conversation{server: s, conn: conn}
 	_ = conn.SetReadDeadline(time.Now().Add(greetingDelay))
 	r := bufio.NewReader(conn)
 	number, _, err := readGreeting(r)
@@ -48,32 +49,60 @@ func (s *Server) converse(ctx context.Context, conn net.Conn) {
 	}
 	var answering sync.WaitGroup
 	for {
-		var q request
-		body, err := decode(r, &q)
+		q, body, held, err := c.next(r)
 		if err != nil {
+			if bound := (*boundError)(nil); errors.As(err, &bound) {
+				c.refuse(bound)
+			}
 			return
 		}
 		if c.tenant == nil {
-			if !c.begin(&q) {
+			begun := c.begin(q)
+			s.memory.free(held)
+			if !begun {
 				return
 			}
 			_ = conn.SetReadDeadline(time.Time{})
 			continue
 		}
 		if !c.tenant.touch() {
+			s.memory.free(held)
 			answering.Wait() // the session has ended; what asked for that is still to be answered
 			return
 		}
-		select {
-		case c.open <- struct{}{}:
-		default:
-			return
-		}
 		answering.Go(func() {
-			defer func() { <-c.open }()
-			c.reply(c.answer(ctx, &q, body))
+			defer s.memory.free(held)
+			c.reply(c.answer(ctx, q, body))
 		})
 	}
+}
+
+// next reads a request, and holds memory for it and for its answer: the caller frees it.
+// It is a *boundError where there is none.
+func (c *conversation) next(r io.Reader) (q *request, body []byte, held int64, err error) {
+	take := func(n int64) error {
+		err := c.server.memory.take(n)
+		if err == nil {
+			held += n
+		}
+		return err
+	}
+	q = &request{}
+	body, err = decodeWithin(r, q, take)
+	if err == nil {
+		err = take(cost(q))
+	}
+	if err != nil {
+		c.server.memory.free(held)
+	}
+	return q, body, held, err
+}
+
+// refuse ends the connection and says why.
+func (c *conversation) refuse(why error) {
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	refusal(c.conn, why)
 }
 
 // begin takes the first request, which says whose connection it is.
@@ -102,6 +131,7 @@ func (c *conversation) reply(r response, body []byte) {
 	c.writing.Lock()
 	defer c.writing.Unlock()
 	if err == nil {
+		_ = c.conn.SetWriteDeadline(time.Now().Add(replyDelay))
 		_, err = c.conn.Write(frame)
 	}
 	if err != nil {

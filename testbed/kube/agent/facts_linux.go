@@ -193,9 +193,13 @@ func (s *Server) facts(ctx context.Context) (Facts, error) {
 		f.Version = plainVersion(s.Version)
 		return f, nil
 	}
-	p := s.newProgram()
-	p.start(&startOrder{Args: s.Self, Stdout: true}, nil)
-	defer p.forget()
+	order := &startOrder{Args: s.Self, Stdout: true}
+	p, err := s.newProgram(order.cost())
+	if err != nil {
+		return Facts{}, fmt.Errorf("facts: %w", err)
+	}
+	p.start(order, nil)
+	defer p.discard()
 	if p.failed != nil {
 		return Facts{}, fmt.Errorf("facts: %v", p.failed)
 	}

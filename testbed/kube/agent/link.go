@@ -140,6 +140,10 @@ func (l *link) read(r io.Reader) {
 			l.close(fmt.Errorf("the connection to the agent broke: %w", err))
 			return
 		}
+		if a.ID == 0 && a.Failure != nil { // the agent ends the connection, and says why
+			l.close(fmt.Errorf("the agent refused: %.500q", a.Failure.Text))
+			return
+		}
 		l.mu.Lock()
 		l.heard, l.pinged = time.Now(), false
 		if got := l.pending[a.ID]; got != nil {

@@ -39,6 +39,10 @@ type program struct {
 	done      chan struct{} // closed when all is gone and end is set
 	end       ending
 	forgotten sync.Once
+
+	cost      int64 // bytes of the agent's memory that it holds
+	stdin     int64 // bytes on the disk
+	discarded sync.Once
 }
 
 // start starts it. It is called once; others wait for forked.
@@ -92,7 +96,7 @@ func (p *program) makeFiles(order *startOrder) error {
 			path = filepath.Join(p.dir, s.name)
 		}
 		var err error
-		if *s.to, err = newCapture(s.name, path); err != nil {
+		if *s.to, err = newCapture(s.name, path, &p.server.store); err != nil {
 			return err
 		}
 	}
@@ -105,6 +109,10 @@ func (p *program) input(stdin []byte) (*os.File, error) {
 	if len(stdin) == 0 {
 		return os.Open(os.DevNull)
 	}
+	if err := p.server.store.take(int64(len(stdin))); err != nil {
+		return nil, err
+	}
+	p.stdin = int64(len(stdin))
 	f, err := os.OpenFile(filepath.Join(p.dir, "stdin"), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return nil, err
@@ -190,6 +198,16 @@ func (p *program) forget() {
 		p.stdout.remove()
 		p.stderr.remove()
 		_ = os.RemoveAll(p.dir)
+		p.server.store.free(p.stdin)
+	})
+}
+
+// discard forgets a program that is gone and is no session's any more.
+func (p *program) discard() {
+	p.discarded.Do(func() {
+		p.forget()
+		p.server.memory.free(p.cost)
+		p.server.started.free(1)
 	})
 }
 
@@ -197,13 +215,14 @@ func (p *program) forget() {
 // is wanted.
 type capture struct {
 	file   *os.File // nil: not kept
+	store  *budget  // of which it takes what it keeps
 	digest hash.Hash
 	size   int64
 }
 
 // newCapture makes one, with a file at path unless that is "".
-func newCapture(name, path string) (*capture, error) {
-	c := &capture{digest: sha256.New()}
+func newCapture(name, path string, store *budget) (*capture, error) {
+	c := &capture{store: store, digest: sha256.New()}
 	if path == "" {
 		return c, nil
 	}
@@ -216,7 +235,11 @@ func newCapture(name, path string) (*capture, error) {
 
 // Write takes the next part.
 func (c *capture) Write(b []byte) (int, error) {
+	if err := c.store.take(int64(len(b))); err != nil {
+		return 0, err
+	}
 	n, err := c.file.Write(b)
+	c.store.free(int64(len(b) - n))
 	c.digest.Write(b[:n])
 	c.size += int64(n)
 	return n, err
@@ -240,5 +263,6 @@ func (c *capture) remove() {
 	if c != nil && c.file != nil {
 		_ = c.file.Close()
 		_ = os.Remove(c.file.Name())
+		c.store.free(c.size)
 	}
 }

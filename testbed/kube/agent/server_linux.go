@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"os"
@@ -35,6 +36,10 @@ type Server struct {
 
 	serial atomic.Int64 // of the programs
 
+	// Of this package's constants of similar names, or less in tests.
+	memory, store, started budget
+	refused                atomic.Int64 // connections that are being turned away
+
 	// mu may be held while that of a tenant is taken, and not the other way round.
 	mu      sync.Mutex
 	tenants map[string]*tenant // by the name of the client's session
@@ -51,10 +56,6 @@ const programsDir = "programs"
 // a pod they end with it anyway.
 const lastDelay = 2 * time.Second
 
-// connLimit is how many connections an agent takes at once. A session has one,
-// and sometimes an old one that nobody has noticed to be dead.
-const connLimit = 64
-
 // Serve is the agent: it listens in dir and runs until the context is done,
 // reaping orphans as the first process of a pod must.
 func Serve(ctx context.Context, dir string) error { return (&Server{Dir: dir}).Serve(ctx) }
@@ -66,6 +67,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	}
 	s.instance = rand.Text()
 	s.tenants, s.conns = map[string]*tenant{}, map[net.Conn]bool{}
+	s.bound()
 	// As the first process of its process id namespace it alone can reap every process
 	// that loses its parent.
 	s.programs.First = os.Getpid() == 1
@@ -124,8 +126,8 @@ func (s *Server) accept(ctx context.Context, listener net.Listener) error {
 			}
 			return fmt.Errorf("accept connections: %w", err)
 		}
-		if !s.enter(c) {
-			_ = c.Close()
+		if err := s.enter(c); err != nil {
+			s.turnAway(c, err)
 			continue
 		}
 		go func() {
@@ -135,14 +137,35 @@ func (s *Server) accept(ctx context.Context, listener net.Listener) error {
 	}
 }
 
-func (s *Server) enter(c net.Conn) bool {
+func (s *Server) enter(c net.Conn) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.ended || len(s.conns) >= connLimit {
-		return false
+	if s.ended {
+		return errEnding
+	}
+	if len(s.conns) >= connLimit {
+		return &boundError{fmt.Sprintf("the agent of this pod has %d connections, which are the most", connLimit)}
 	}
 	s.conns[c] = true
-	return true
+	return nil
+}
+
+// turnAway ends a connection that was not entered, and says why, unless many are being
+// told already.
+func (s *Server) turnAway(c net.Conn, why error) {
+	if s.refused.Add(1) > connLimit {
+		s.refused.Add(-1)
+		_ = c.Close()
+		return
+	}
+	go func() {
+		defer s.refused.Add(-1)
+		defer func() { _ = c.Close() }()
+		_ = c.SetDeadline(time.Now().Add(refusalDelay))
+		if _, err := io.WriteString(c, greeting(s.Version)); err == nil {
+			refusal(c, why)
+		}
+	}()
 }
 
 func (s *Server) leave(c net.Conn) {

@@ -40,7 +40,7 @@ type Options struct {
 	// "" or "devel" it goes with every other.
 	Version string
 	// Lease is how long the agent keeps programs running without hearing of this
-	// session: 10 minutes where it is 0, and at least twice the patience.
+	// session: 30 minutes where it is 0, and at least twice the patience.
 	Lease time.Duration
 }
 

@@ -13,9 +13,11 @@ import (
 
 // Bounds of what a client may ask for.
 const (
-	minLease      = time.Second
-	maxLease      = 24 * time.Hour
-	programsLimit = 1000 // programs that a session may have and not have dropped
+	minLease = time.Second
+	maxLease = 24 * time.Hour
+	// droppedLimit is how many dropped programs a session remembers: the latest. A
+	// request that is so late that its program is not among them cannot be.
+	droppedLimit = 10000
 )
 
 var validName = regexp.MustCompile(`^[A-Za-z0-9-]{1,64}$`)
@@ -32,6 +34,7 @@ type tenant struct {
 	timer    *time.Timer
 	programs map[string]*program
 	dropped  map[string]bool // names that are never started again, however late a request arrives
+	order    []string        // of the dropped, the oldest first
 	follows  map[string]*follower
 	closed   bool
 }
@@ -47,6 +50,9 @@ func (s *Server) tenant(h *hello) (*tenant, error) {
 		return nil, errors.New("the agent is ending")
 	}
 	t := s.tenants[h.Session]
+	if t == nil && len(s.tenants) >= sessionsLimit {
+		return nil, &boundError{fmt.Sprintf("the agent of this pod has %d sessions, which are the most; one ends when its client has not been heard of for the time that it asked for", sessionsLimit)}
+	}
 	if t == nil {
 		t = &tenant{server: s, name: h.Session, programs: map[string]*program{}, dropped: map[string]bool{}}
 		s.tenants[h.Session] = t
@@ -90,14 +96,18 @@ func (t *tenant) leave(why string) {
 	t.server.mu.Unlock()
 	programs := t.shut()
 	for _, p := range programs {
-		go p.stop(why)
+		go func() {
+			p.stop(why)
+			<-p.done
+			p.discard()
+		}()
 	}
 	limit := time.NewTimer(process.EndLimit + process.OutputDelay)
 	defer limit.Stop()
 	for _, p := range programs {
 		select {
 		case <-p.done:
-			p.forget()
+			p.discard()
 		case <-limit.C:
 			return
 		}
@@ -139,11 +149,11 @@ func (t *tenant) start(name string, order *startOrder, stdin []byte) (*program, 
 	}
 	p, known := t.programs[name]
 	if !known {
-		if len(t.programs) >= programsLimit {
+		var err error
+		if p, err = t.server.newProgram(order.cost()); err != nil {
 			t.mu.Unlock()
-			return nil, fmt.Errorf("start: the session has %d programs already", programsLimit)
+			return nil, fmt.Errorf("start: %w", err)
 		}
-		p = t.server.newProgram()
 		t.programs[name] = p
 	}
 	t.mu.Unlock()
@@ -171,14 +181,20 @@ func (t *tenant) program(name string) (*program, error) {
 func (t *tenant) drop(name string) {
 	t.mu.Lock()
 	p := t.programs[name]
-	t.dropped[name] = true
+	if !t.dropped[name] {
+		t.dropped[name], t.order = true, append(t.order, name)
+	}
+	if len(t.order) > droppedLimit {
+		delete(t.dropped, t.order[0])
+		t.order = t.order[1:]
+	}
 	t.mu.Unlock()
 	if p == nil {
 		return
 	}
 	p.stop("it was given up")
 	<-p.done
-	p.forget()
+	p.discard()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.programs, name)
@@ -186,10 +202,18 @@ func (t *tenant) drop(name string) {
 
 // newProgram makes a program that is not started yet. Its directory and mark have
 // names of the agent's own, whatever the client calls it.
-func (s *Server) newProgram() *program {
+// It holds so many bytes of the agent's memory until it is discarded.
+func (s *Server) newProgram(cost int64) (*program, error) {
+	if err := s.started.take(1); err != nil {
+		return nil, err
+	}
+	if err := s.memory.take(cost); err != nil {
+		s.started.free(1)
+		return nil, err
+	}
 	number := strconv.FormatInt(s.serial.Add(1), 10)
 	return &program{
-		server: s, mark: s.instance + "-" + number, dir: filepath.Join(s.Dir, programsDir, number),
+		server: s, cost: cost, mark: s.instance + "-" + number, dir: filepath.Join(s.Dir, programsDir, number),
 		forked: make(chan struct{}), done: make(chan struct{}),
-	}
+	}, nil
 }

@@ -30,7 +30,7 @@ const protocol = 1
 const (
 	greetingWord  = "tare-agent/"
 	greetingLimit = 200      // bytes of the first line
-	headLimit     = 4 << 20  // bytes of a head: arguments and environment of a program
+	headLimit     = 2 << 20  // bytes of a head: arguments and environment of a program
 	bodyLimit     = 16 << 20 // bytes of a body: what a program is given to read
 	chunkSize     = 256 << 10
 )
@@ -149,6 +149,11 @@ func encode(head any, body []byte) ([]byte, error) {
 // decode reads one frame. Memory is taken only as bytes arrive, whatever sizes
 // they claim.
 func decode(r io.Reader, head any) (body []byte, err error) {
+	return decodeWithin(r, head, func(int64) error { return nil })
+}
+
+// decodeWithin is decode for who asks first whether there is room for so many bytes.
+func decodeWithin(r io.Reader, head any, room func(bytes int64) error) (body []byte, err error) {
 	var sizes [8]byte
 	if _, err := io.ReadFull(r, sizes[:]); err != nil {
 		return nil, err
@@ -156,6 +161,9 @@ func decode(r io.Reader, head any) (body []byte, err error) {
 	headSize, bodySize := binary.BigEndian.Uint32(sizes[:]), binary.BigEndian.Uint32(sizes[4:])
 	if headSize > headLimit || bodySize > bodyLimit {
 		return nil, fmt.Errorf("%w: it claims %d and %d bytes", errFrame, headSize, bodySize)
+	}
+	if err := room(int64(headSize) + int64(bodySize)); err != nil {
+		return nil, err
 	}
 	text, err := readExactly(r, int64(headSize))
 	if err != nil {

@@ -33,7 +33,7 @@ func TestFrames(t *testing.T) {
 			t.Errorf("cut after %d bytes: %v", cut, err)
 		}
 	}
-	if _, err := encode(q, make([]byte, bodyLimit+1)); err == nil || !strings.HasSuffix(err.Error(), "is larger than the agent takes (4194304 and 16777216)") {
+	if _, err := encode(q, make([]byte, bodyLimit+1)); err == nil || !strings.HasSuffix(err.Error(), "is larger than the agent takes (2097152 and 16777216)") {
 		t.Errorf("got %v", err)
 	}
 	for text, want := range map[string]string{

@@ -2,6 +2,7 @@ package pods
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"tare/experiment"
@@ -41,7 +42,7 @@ func Plan(owner inventory.Owner, level *experiment.Kubernetes, name, role string
 				FSGroupChangePolicy: new(corev1.FSGroupChangeOnRootMismatch),
 				SeccompProfile:      &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 			},
-			Volumes: []corev1.Volume{{Name: "agent", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}},
+			Volumes: []corev1.Volume{{Name: "agent", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: room()}}}},
 			Containers: []corev1.Container{{
 				Name:            Container,
 				Image:           level.Image,
@@ -56,6 +57,12 @@ func Plan(owner inventory.Owner, level *experiment.Kubernetes, name, role string
 		pod.Spec.ImagePullSecrets = append(pod.Spec.ImagePullSecrets, corev1.LocalObjectReference{Name: name})
 	}
 	return pod
+}
+
+// room is the size of an agent's volume: what it keeps, and 256 MiB for its program and for
+// what a file system takes beside the files. Beyond it the kubelet evicts the pod.
+func room() *resource.Quantity {
+	return resource.NewQuantity(agent.StoreLimit+256<<20, resource.BinarySI)
 }
 
 // OnHost has a pod use its node's network.

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"tare/experiment"
+	"tare/testbed/kube/agent"
 )
 
 // What the experiment tolerates is what its pods do; without a value, any value.
@@ -19,5 +20,19 @@ func TestPlanTolerates(t *testing.T) {
 	}
 	if d := cmp.Diff(want, Plan("me", level, "client", "client").Spec.Tolerations); d != "" {
 		t.Errorf("-want +got\n%s", d)
+	}
+}
+
+// Every volume that a pod of Tare's fills has a size: what the agent keeps has room in it.
+func TestPlanHasSizes(t *testing.T) {
+	plan := Plan("me", experiment.NewKubernetes(), "client", "client")
+	Install(plan, "tare:latest", "other:1")
+	for _, v := range plan.Spec.Volumes {
+		if v.EmptyDir == nil {
+			continue
+		}
+		if size := v.EmptyDir.SizeLimit; size == nil || size.Value() <= agent.StoreLimit {
+			t.Errorf("volume %s is of size %v, and the agent keeps up to %d", v.Name, size, agent.StoreLimit)
+		}
 	}
 }
