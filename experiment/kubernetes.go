@@ -102,7 +102,11 @@ type Timeouts struct {
 	Delete  quantity.Duration `yaml:"delete" json:"delete" doc:"how long objects may take to be gone"`
 	Request quantity.Duration `yaml:"request" json:"request" doc:"how long the API server may take to answer, repeated requests included"`
 	Connect quantity.Duration `yaml:"connect" json:"connect" doc:"how long a lost connection to a pod is tried again during a trial"`
+	Silence quantity.Duration `yaml:"silence" json:"silence" doc:"how long what a run has made stays when the cluster hears nothing of the run"`
 }
+
+// shortestSilence is long enough for an API server to be restarted.
+const shortestSilence = 5 * time.Minute
 
 // NewKubernetes is the testbed where the file says nothing of it.
 func NewKubernetes() *Kubernetes {
@@ -114,6 +118,7 @@ func NewKubernetes() *Kubernetes {
 		Timeouts: Timeouts{
 			Ready: quantity.Duration(3 * time.Minute), Delete: quantity.Duration(time.Minute),
 			Request: quantity.Duration(30 * time.Second), Connect: quantity.Duration(30 * time.Second),
+			Silence: quantity.Duration(time.Hour),
 		},
 	}
 }
@@ -142,6 +147,9 @@ func (k *Kubernetes) validate() []FieldError {
 		if d.Std() < time.Second || d.Std() > 24*time.Hour {
 			errs.Add(field, "%v is not a time from 1s to 24h", d)
 		}
+	}
+	if d := k.Timeouts.Silence; d.Std() < shortestSilence || d.Std() > 24*time.Hour {
+		errs.Add("timeouts.silence", "%v is not a time from %v to 24h", d, quantity.Duration(shortestSilence))
 	}
 	if k.Client.Node != "" && k.Client.Node == k.Server.Node {
 		if slices.Contains(k.Placement, DifferentNodes) {

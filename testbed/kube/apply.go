@@ -127,6 +127,7 @@ func (s *Site) Apply(ctx context.Context, objects []*unstructured.Unstructured) 
 			labels[k] = v
 		}
 		t.object.SetLabels(labels)
+		on.record.Own(t.object)
 		now, err := on.apply(ctx, t)
 		if err != nil {
 			return applied, fmt.Errorf("apply %s: %w", t, cluster.Explain(err))

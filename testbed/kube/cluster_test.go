@@ -71,11 +71,12 @@ func nothingLeft(t *testing.T, owner inventory.Owner) {
 	maps, err3 := core.ConfigMaps("").List(context.Background(), mine)
 	services, err4 := core.Services("").List(context.Background(), mine)
 	claims, err5 := core.PersistentVolumeClaims("").List(context.Background(), mine)
-	if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
+	jobs, err6 := c.Client.BatchV1().Jobs("").List(context.Background(), mine)
+	if err := errors.Join(err1, err2, err3, err4, err5, err6); err != nil {
 		t.Fatal(err)
 	}
-	if n := len(namespaces.Items) + len(pods.Items) + len(maps.Items) + len(services.Items) + len(claims.Items); n > 0 {
-		t.Errorf("left behind: %d namespaces, %d pods, %d ConfigMaps, %d services, %d claims", len(namespaces.Items), len(pods.Items), len(maps.Items), len(services.Items), len(claims.Items))
+	if n := len(namespaces.Items) + len(pods.Items) + len(maps.Items) + len(services.Items) + len(claims.Items) + len(jobs.Items); n > 0 {
+		t.Errorf("left behind: %d namespaces, %d pods, %d ConfigMaps, %d services, %d claims, %d jobs", len(namespaces.Items), len(pods.Items), len(maps.Items), len(services.Items), len(claims.Items), len(jobs.Items))
 	}
 }
 

@@ -19,41 +19,44 @@ const (
 	privileged = "privileged"
 )
 
-// makeNamespace makes a namespace of Tare's.
-func (on *clusterRun) makeNamespace(ctx context.Context, ns *corev1.Namespace) (*corev1.Namespace, error) {
+// makeNamespace makes a namespace of Tare's. The image is the one of its pods.
+func (on *clusterRun) makeNamespace(ctx context.Context, ns *corev1.Namespace, image string) (*corev1.Namespace, error) {
 	on.record.Sign(ns)
 	if err := on.record.Add(ctx, inventory.Namespace(ns.Name)); err != nil {
 		return nil, err
 	}
-	made, err := inventory.Make(ctx, on.owner, on.Client.CoreV1().Namespaces(), ns)
+	made, err := inventory.Make(ctx, on.record, on.Client.CoreV1().Namespaces(), ns)
 	if err != nil {
 		return nil, fmt.Errorf("make namespace %s: %w", ns.Name, cluster.Explain(err))
 	}
 	if err := on.record.Begin(ctx, ns.Name); err != nil {
 		return nil, err
 	}
-	return made, nil
+	return made, on.record.Guard(ctx, ns.Name, image)
 }
 
 // enter begins to use a namespace that is not Tare's.
-func (on *clusterRun) enter(ctx context.Context, namespace string) error {
+func (on *clusterRun) enter(ctx context.Context, namespace, image string) error {
 	if on.record.Begun() {
-		return nil
+		return on.record.Guard(ctx, namespace, image)
 	}
 	if _, err := on.Client.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{}); apierrors.IsNotFound(err) {
 		return fmt.Errorf("namespace %s, which testbed.kubernetes.namespace names, does not exist in context %s", namespace, on.Context)
 	} else if err != nil && !apierrors.IsForbidden(err) {
 		return fmt.Errorf("namespace %s: %w", namespace, err)
 	}
-	return on.record.Begin(ctx, namespace)
+	if err := on.record.Begin(ctx, namespace); err != nil {
+		return err
+	}
+	return on.record.Guard(ctx, namespace, image)
 }
 
 // makeNodesNamespace makes the namespace for pods that are about nodes and not about an
 // arm, one per cluster and level of Pod Security. Where the experiment gives a
 // namespace, they are in that one.
-func (on *clusterRun) makeNodesNamespace(ctx context.Context, given, level string) (string, error) {
+func (on *clusterRun) makeNodesNamespace(ctx context.Context, given, level, image string) (string, error) {
 	if given != "" {
-		return given, on.enter(ctx, given)
+		return given, on.enter(ctx, given, image)
 	}
 	on.mu.Lock()
 	defer on.mu.Unlock()
@@ -66,7 +69,7 @@ func (on *clusterRun) makeNodesNamespace(ctx context.Context, given, level strin
 	}
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: cluster.Label("tare-"+string(on.owner)+"-"+name, cluster.NameLimit), Labels: on.owner.Labels("", "")}}
 	ns.Labels[cluster.EnforceLabel] = level
-	if _, err := on.makeNamespace(ctx, ns); err != nil {
+	if _, err := on.makeNamespace(ctx, ns, image); err != nil {
 		return "", err
 	}
 	if on.nodesNamespaces == nil {
@@ -92,7 +95,7 @@ func (s *Site) ensureNamespace(ctx context.Context) (*clusterRun, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.given() {
-		return on, on.enter(ctx, s.level.Namespace)
+		return on, on.enter(ctx, s.level.Namespace, s.level.Image)
 	}
 	if s.namespace != nil && len(s.shapes.namespace) == 0 {
 		return on, nil
@@ -119,7 +122,7 @@ func (s *Site) ensureNamespace(ctx context.Context) (*clusterRun, error) {
 		return on, nil
 	}
 	s.run.options.Say("making namespace " + ns.Name)
-	s.namespace, err = on.makeNamespace(ctx, ns)
+	s.namespace, err = on.makeNamespace(ctx, ns, s.level.Image)
 	return on, err
 }
 

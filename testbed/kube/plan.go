@@ -79,7 +79,7 @@ func (s *Site) makeNodePod(ctx context.Context, on *clusterRun, node string) (*p
 	if s.level.Accounting == experiment.OnNode {
 		level = privileged
 	}
-	namespace, err := on.makeNodesNamespace(ctx, s.level.Namespace, level)
+	namespace, err := on.makeNodesNamespace(ctx, s.level.Namespace, level, s.level.Image)
 	if err != nil {
 		return nil, err
 	}

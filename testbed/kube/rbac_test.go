@@ -142,17 +142,17 @@ func TestRights(t *testing.T) {
 		use  Use
 		want string
 	}{
-		{"own namespaces", Use{}, "namespaces nodes configmaps pods pods/exec pods/log events daemonsets.apps? deployments.apps?"},
+		{"own namespaces", Use{}, "namespaces nodes configmaps jobs.batch pods pods/exec pods/log events daemonsets.apps? deployments.apps?"},
 		{"a network and a volume", Use{Network: true, Volume: true},
-			"namespaces nodes configmaps pods pods/exec pods/log events services persistentvolumeclaims persistentvolumes? daemonsets.apps? deployments.apps?"},
+			"namespaces nodes configmaps jobs.batch pods pods/exec pods/log events services persistentvolumeclaims persistentvolumes? daemonsets.apps? deployments.apps?"},
 		{"a namespace given", Use{Namespace: "bench", Network: true},
-			"nodes bench:configmaps bench:pods bench:pods/exec bench:pods/log bench:events bench:services namespaces? daemonsets.apps? deployments.apps?"},
+			"nodes bench:configmaps bench:jobs.batch bench:pods bench:pods/exec bench:pods/log bench:events bench:services namespaces? daemonsets.apps? deployments.apps?"},
 		{"observed pods", Use{Observe: []string{"kube-system", "istio-system"}},
-			"namespaces nodes configmaps pods pods/exec pods/log events kube-system:pods istio-system:pods daemonsets.apps? deployments.apps?"},
+			"namespaces nodes configmaps jobs.batch pods pods/exec pods/log events kube-system:pods istio-system:pods daemonsets.apps? deployments.apps?"},
 		{"rights of layers, one of them on what the testbed uses too", Use{More: []experiment.Right{
 			{Resource: "pods", Verbs: []string{"patch", "get"}, Why: "w"}, {Group: "crd.antrea.io", Resource: "policies", Verbs: []string{"create"}},
 			{Group: "apps", Resource: "deployments", Verbs: []string{"create"}}}},
-			"namespaces nodes configmaps pods pods/exec pods/log events policies.crd.antrea.io deployments.apps daemonsets.apps?"},
+			"namespaces nodes configmaps jobs.batch pods pods/exec pods/log events policies.crd.antrea.io deployments.apps daemonsets.apps?"},
 	} {
 		if got := names(c.use); got != c.want {
 			t.Errorf("%s:\ngot  %s\nwant %s", c.name, got, c.want)

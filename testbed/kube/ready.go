@@ -107,7 +107,7 @@ func (s *Site) placement() experiment.Placement {
 // programs that run on a node outside of any pod, so layers do not shape them.
 func (s *Site) planOnNodes(ctx context.Context, on *clusterRun, plans map[testbed.Place]*corev1.Pod, nodes placement.Pair) error {
 	s.run.options.Say("pods in the host's network need Pod Security " + privileged + ": the path node-to-node is measured on the nodes themselves")
-	namespace, err := on.makeNodesNamespace(ctx, s.level.Namespace, privileged)
+	namespace, err := on.makeNodesNamespace(ctx, s.level.Namespace, privileged, s.level.Image)
 	if err != nil {
 		return err
 	}

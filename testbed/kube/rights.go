@@ -66,6 +66,8 @@ func Rights(u Use) []experiment.Right {
 	}
 	everywhere("nodes", "the nodes of client and server are chosen and described", "get", "list")
 	here("configmaps", "what Tare makes is recorded, so that it can be removed after a crash", "create", "delete", "get", "list", "patch")
+	list = append(list, experiment.Right{Group: "batch", Resource: "jobs", Verbs: []string{"create", "delete", "get", "patch"}, Namespace: u.Namespace,
+		Why: "the cluster removes what a lost run has made: it belongs to a Job without pods, whose end a living run puts off"})
 	here("pods", "programs run in pods", "create", "delete", "get")
 	here("pods/exec", "programs are started through an agent in the pod", "create", "get")
 	here("pods/log", "errors show the last lines of a pod's log", "get")

@@ -69,7 +69,7 @@ func (s *Site) makeService(ctx context.Context, on *clusterRun) error {
 	if err := on.record.Add(ctx, inventory.Core("services", want.Namespace, want.Name)); err != nil {
 		return err
 	}
-	made, err := inventory.Make(ctx, on.owner, on.Client.CoreV1().Services(want.Namespace), want)
+	made, err := inventory.Make(ctx, on.record, on.Client.CoreV1().Services(want.Namespace), want)
 	if err != nil {
 		return fmt.Errorf("make service %s/%s: %w", want.Namespace, want.Name, cluster.Explain(err))
 	}

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"tare/experiment"
 	"tare/testbed"
@@ -115,6 +116,16 @@ func (s *Site) Parameters() *experiment.Kubernetes { return s.level }
 // them these, and a RoleLabel.
 func (s *Site) Labels() map[string]string {
 	return s.run.session.Owner.Labels(s.arm, "")
+}
+
+// Owners are those that an object in the site's namespace must name, so that the cluster
+// removes it should the run be lost. Apply, and all that the site makes, does so.
+func (s *Site) Owners(ctx context.Context) ([]metav1.OwnerReference, error) {
+	on, err := s.ensureNamespace(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return on.record.Owners(s.Namespace()), nil
 }
 
 // siteName is the name of a site's namespace. The number makes it unique, and it is

@@ -65,7 +65,7 @@ func (s *Site) claim(ctx context.Context, on *clusterRun) error {
 	if err := on.record.Add(ctx, inventory.Core("persistentvolumeclaims", want.Namespace, want.Name)); err != nil {
 		return err
 	}
-	if _, err := inventory.Make(ctx, on.owner, on.Client.CoreV1().PersistentVolumeClaims(want.Namespace), want); err != nil {
+	if _, err := inventory.Make(ctx, on.record, on.Client.CoreV1().PersistentVolumeClaims(want.Namespace), want); err != nil {
 		return fmt.Errorf("make the claim %s/%s: %w", want.Namespace, want.Name, cluster.Explain(err))
 	}
 	return nil

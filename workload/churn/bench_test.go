@@ -24,7 +24,7 @@ func BenchmarkLayOut(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		if _, err := c.layOut(sources, "arm", "churn", armLabels); err != nil {
+		if _, err := c.layOut(sources, "arm", "churn", armMarks); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -51,7 +51,7 @@ func BenchmarkGenerator(b *testing.B) {
 		workers: 64, limit: time.Minute, abandon: func(*order) {}}
 	for b.Loop() {
 		b.StopTimer()
-		all, err := c.layOut(sources, "arm", "churn", armLabels)
+		all, err := c.layOut(sources, "arm", "churn", armMarks)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -92,7 +92,7 @@ func BenchmarkWatch(b *testing.B) {
 	a := &api{http: &http.Client{Transport: atOnce{events.Bytes()}}, base: "http://api"}
 	for b.Loop() {
 		b.StopTimer()
-		all, err := c.layOut(sources, "arm", "churn", armLabels)
+		all, err := c.layOut(sources, "arm", "churn", armMarks)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -105,13 +105,13 @@ type orders struct {
 }
 
 // layout makes the orders of a trial in a namespace, whose objects carry the
-// labels given.
+// marks given.
 type layout struct {
 	config    *Config
 	sources   []*source
 	namespace string
 	stem      string // of the objects' names
-	labels    map[string]string
+	own       marks
 	moving    []int // templates that are not fixed
 	bytes     int
 	latest    map[int]*order // by object: the last order on it
@@ -122,8 +122,8 @@ type layout struct {
 const mostBytes = 1 << 30
 
 // layOut makes the orders of a trial.
-func (c *Config) layOut(sources []*source, namespace, stem string, labels map[string]string) (*orders, error) {
-	l := &layout{config: c, sources: sources, namespace: namespace, stem: stem, labels: labels, latest: map[int]*order{}}
+func (c *Config) layOut(sources []*source, namespace, stem string, own marks) (*orders, error) {
+	l := &layout{config: c, sources: sources, namespace: namespace, stem: stem, own: own, latest: map[int]*order{}}
 	var all orders
 	for i, s := range sources {
 		if s.fixed == 0 {
@@ -239,7 +239,7 @@ func (l *layout) write(o *order, scale string) error {
 	if scale != "" {
 		o.body, err = scaling(object, scale, o.revision)
 	} else {
-		o.body, err = s.finish(object, v, l.labels)
+		o.body, err = s.finish(object, v, l.own)
 	}
 	if err != nil {
 		return l.blame(o, err)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"text/template"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/yaml"
 
@@ -187,9 +188,15 @@ func plainWord(s string) bool {
 
 const wordRunes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-."
 
+// marks are what says whose the objects are.
+type marks struct {
+	labels map[string]string
+	owners []metav1.OwnerReference // with which they are removed, should the run be lost
+}
+
 // finish puts into an object what is not the template's to say: name, namespace,
-// labels and the revision.
-func (s *source) finish(object map[string]any, v values, labels map[string]string) ([]byte, error) {
+// labels, owners and the revision.
+func (s *source) finish(object map[string]any, v values, own marks) ([]byte, error) {
 	if got, err := kindOf(object); err != nil {
 		return nil, err
 	} else if got != s.kind {
@@ -208,12 +215,15 @@ func (s *source) finish(object map[string]any, v values, labels map[string]strin
 	if _, given := metadata["generateName"]; given {
 		return nil, errors.New("metadata.generateName is not possible: the objects have names by their index")
 	}
-	marks, err := member(metadata, "labels")
+	labels, err := member(metadata, "labels")
 	if err != nil {
 		return nil, err
 	}
-	for key, value := range labels {
-		marks[key] = value
+	for key, value := range own.labels {
+		labels[key] = value
+	}
+	if len(own.owners) > 0 {
+		metadata["ownerReferences"] = own.owners
 	}
 	notes, err := member(metadata, "annotations")
 	if err != nil {

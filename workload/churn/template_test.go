@@ -20,6 +20,7 @@ func TestTemplates(t *testing.T) {
 		{"a separator before", "---\n# comment\n" + head, `"name":"churn-1-1"`},
 		{"its own name", head + "metadata: {name: '{{.Name}}', namespace: '{{.Namespace}}'}", `"namespace":"tare"`},
 		{"large numbers", head + "spec: {count: 9007199254740993}", `"count":9007199254740993`},
+		{"what has it removed", head, `"ownerReferences":[{"apiVersion":"batch/v1","kind":"Job","name":"deadline","uid":"u"}]`},
 		{"labels stay", head + "metadata: {labels: {app: x}}", `"app":"x"`},
 	} {
 		s, err := Template{Inline: c.text}.compile()
@@ -33,7 +34,7 @@ func TestTemplates(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 			continue
 		}
-		text, err := s.finish(object, v, armLabels)
+		text, err := s.finish(object, v, armMarks)
 		if err != nil || !strings.Contains(string(text), c.want) || !strings.Contains(string(text), `"tare/owner":"me"`) || !strings.Contains(string(text), `"tare/revision":"1"`) {
 			t.Errorf("%s: %s (%v), want %s in it", c.name, text, err, c.want)
 		}
@@ -139,7 +140,7 @@ func FuzzTemplate(f *testing.F) {
 		if err != nil {
 			return
 		}
-		body, err := s.finish(object, v, armLabels)
+		body, err := s.finish(object, v, armMarks)
 		if err != nil {
 			return
 		}

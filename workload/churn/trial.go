@@ -29,7 +29,7 @@ type place struct {
 	watching  *api // a connection of its own, so that events do not wait behind answers
 	namespace string
 	stem      string // of the objects' names
-	labels    map[string]string
+	own       marks
 	selector  string
 	sources   []*source
 	resources []resource // by template
@@ -116,14 +116,18 @@ func (c *Config) at(ctx context.Context, on *kube.Site) (*place, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.settleIn(ctx, cluster, on.Namespace(), on.Labels(), sources)
+	owners, err := on.Owners(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return c.settleIn(ctx, cluster, on.Namespace(), marks{on.Labels(), owners}, sources)
 }
 
 // settleIn connects to the cluster and finds the resources of the templates.
-func (c *Config) settleIn(ctx context.Context, cluster *cluster.Cluster, namespace string, given map[string]string, sources []*source) (*place, error) {
-	own := maps.Clone(given)
-	own[inventory.RoleLabel] = role
-	p := &place{namespace: namespace, stem: newStem(), labels: own, selector: labels.Set(own).String(), sources: sources}
+func (c *Config) settleIn(ctx context.Context, cluster *cluster.Cluster, namespace string, own marks, sources []*source) (*place, error) {
+	own.labels = maps.Clone(own.labels)
+	own.labels[inventory.RoleLabel] = role
+	p := &place{namespace: namespace, stem: newStem(), own: own, selector: labels.Set(own.labels).String(), sources: sources}
 	var err error
 	if p.api, err = connect(cluster.Config); err != nil {
 		return nil, err
@@ -179,7 +183,7 @@ type session struct {
 
 // prepare does what comes before the measurement.
 func (c *Config) prepare(ctx context.Context, p *place, raw workload.Raw) (*session, error) {
-	orders, err := c.layOut(p.sources, p.namespace, p.stem, p.labels)
+	orders, err := c.layOut(p.sources, p.namespace, p.stem, p.own)
 	if err != nil {
 		return nil, err
 	}

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
 	"tare/experiment"
@@ -91,7 +92,10 @@ func (f *files) Create(name string) (io.WriteCloser, error) {
 	return file{f.made[name]}, nil
 }
 
-var armLabels = map[string]string{"tare/owner": "me", "tare/arm": "arm"}
+var armMarks = marks{
+	labels: map[string]string{"tare/owner": "me", "tare/arm": "arm"},
+	owners: []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: "deadline", UID: "u"}},
+}
 
 // inPlace settles in on the server.
 func inPlace(t testing.TB, s *apiServer, c *Config) *place {
@@ -100,7 +104,7 @@ func inPlace(t testing.TB, s *apiServer, c *Config) *place {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := c.settleIn(t.Context(), s.cluster(), "arm", armLabels, sources)
+	p, err := c.settleIn(t.Context(), s.cluster(), "arm", armMarks, sources)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -560,7 +564,7 @@ func TestKindsThatAreRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := c.settleIn(t.Context(), s.cluster(), "arm", armLabels, sources); err == nil || !strings.HasPrefix(err.Error(), want) {
+		if _, err := c.settleIn(t.Context(), s.cluster(), "arm", armMarks, sources); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: error %v, want %s", text, err, want)
 		}
 	}
@@ -576,7 +580,7 @@ func TestAnAPIServerThatDoesNotAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	cluster := &cluster.Cluster{Config: &rest.Config{Host: silent.URL}}
-	_, err = c.settleIn(t.Context(), cluster, "arm", armLabels, sources)
+	_, err = c.settleIn(t.Context(), cluster, "arm", armMarks, sources)
 	if want := "templates[0]: the API server did not tell the resource of v1 Pod within 50ms (requestTimeout)"; err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("error %v, want %s", err, want)
 	}
@@ -626,11 +630,11 @@ func TestNamesAreOfOneTrial(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	first, err := c.layOut(sources, "arm", newStem(), armLabels)
+	first, err := c.layOut(sources, "arm", newStem(), armMarks)
 	if err != nil {
 		t.Fatal(err)
 	}
-	second, err := c.layOut(sources, "arm", newStem(), armLabels)
+	second, err := c.layOut(sources, "arm", newStem(), armMarks)
 	if err != nil {
 		t.Fatal(err)
 	}

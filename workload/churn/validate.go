@@ -114,7 +114,7 @@ func (s *source) tryOut(scales bool) error {
 				return err
 			}
 		}
-		if _, err := s.finish(object, v, nil); err != nil {
+		if _, err := s.finish(object, v, marks{}); err != nil {
 			return err
 		}
 	}

@@ -17,6 +17,7 @@ import (
 var cleanTimeouts = experiment.Timeouts{
 	Ready: quantity.Duration(time.Minute), Delete: quantity.Duration(2 * time.Minute),
 	Request: quantity.Duration(30 * time.Second), Connect: quantity.Duration(30 * time.Second),
+	Silence: quantity.Duration(time.Hour),
 }
 
 // cleanLimit is how long one Clean may take in all.

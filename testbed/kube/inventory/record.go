@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -49,10 +50,13 @@ type Record struct {
 	limits  experiment.Timeouts
 	earlier sync.Once // see RemoveEarlier
 
+	guarding sync.Mutex // held while a deadline is made; taken before mu
+
 	mu        sync.Mutex
 	namespace string // where the ConfigMap is; "" before Begin
 	items     []Item
-	cleaned   error // set when the ConfigMap is found to be gone
+	cleaned   error                // set when the ConfigMap, or a deadline, is found to be gone
+	deadlines map[string]*deadline // by namespace
 	stop      context.CancelFunc
 	stopped   chan struct{}
 }
@@ -64,6 +68,7 @@ var ErrCleaned = errors.New("this run was cleaned away by tare clean, or its rec
 func NewRecord(on *cluster.Cluster, s Session, limits experiment.Timeouts) *Record {
 	h := thisProcess(s.Run)
 	h.ID = s.id
+	limits.Silence = cmp.Or(limits.Silence, cleanTimeouts.Silence)
 	return &Record{on: on, owner: s.Owner, holder: h, limits: limits}
 }
 
@@ -118,24 +123,28 @@ func (r *Record) data() (map[string]string, error) {
 	return map[string]string{keyRenewed: time.Now().UTC().Format(time.RFC3339), keyInventory: string(inventory)}, nil
 }
 
-// renew shows at every heartbeat that the holder lives. It may fail now and then. But
-// when the ConfigMap is gone, it is gone for good, and that is remembered.
+// renew shows at every heartbeat that the holder lives, and puts the deadlines off. It may
+// fail now and then. But when the ConfigMap or a deadline is gone, it is gone for good, and
+// that is remembered.
 func (r *Record) renew(ctx context.Context) {
 	defer close(r.stopped)
 	tick := time.NewTicker(heartbeat)
 	defer tick.Stop()
+	off := time.NewTicker(r.pauseBetween())
+	defer off.Stop()
 	for {
 		select {
 		case <-tick.C:
 			r.mu.Lock()
 			_ = r.write(ctx)
-			over := r.cleaned
 			r.mu.Unlock()
-			if over != nil {
-				r.on.Say("context " + r.on.Context + ": " + over.Error())
-				return
-			}
+		case <-off.C:
+			r.putOff(ctx)
 		case <-ctx.Done():
+			return
+		}
+		if over := r.Present(); over != nil {
+			r.on.Say("context " + r.on.Context + ": " + over.Error())
 			return
 		}
 	}
@@ -246,14 +255,16 @@ type Maker[T metav1.Object] interface {
 	Get(ctx context.Context, name string, o metav1.GetOptions) (T, error)
 }
 
-// Make makes an object, which has been written down before. One that exists counts as
-// made if it is this session's: the answer to an earlier try may have been lost.
-func Make[T metav1.Object](ctx context.Context, owner Owner, by Maker[T], want T) (T, error) {
+// Make makes an object, which has been written down before, and which goes with the
+// deadline of its namespace. One that exists counts as made if it is this session's: the
+// answer to an earlier try may have been lost.
+func Make[T metav1.Object](ctx context.Context, r *Record, by Maker[T], want T) (T, error) {
+	r.Own(want)
 	made, err := by.Create(ctx, want, metav1.CreateOptions{})
 	if !apierrors.IsAlreadyExists(err) {
 		return made, err
 	}
-	if made, err = by.Get(ctx, want.GetName(), metav1.GetOptions{}); err == nil && !owner.Owns(made) {
+	if made, err = by.Get(ctx, want.GetName(), metav1.GetOptions{}); err == nil && !r.owner.Owns(made) {
 		err = errors.New("it exists already, and is not of this run")
 	}
 	return made, err

@@ -45,7 +45,7 @@ func (p *Pod) create(ctx context.Context) error {
 	var made *corev1.Pod
 	var err error
 	early := p.maker.On.Await(ctx, "the default service account of namespace "+p.plan.Namespace, p.maker.Limits.Ready.Std(), func(ctx context.Context) (bool, string, error) {
-		made, err = inventory.Make(ctx, p.maker.Owner, p.maker.On.Client.CoreV1().Pods(p.plan.Namespace), p.plan)
+		made, err = inventory.Make(ctx, p.maker.Record, p.maker.On.Client.CoreV1().Pods(p.plan.Namespace), p.plan)
 		if apierrors.IsForbidden(err) && strings.Contains(err.Error(), "error looking up service account") {
 			return false, "not made by the controller manager yet", nil
 		}
