@@ -60,7 +60,7 @@ func (p part) problem() error {
 }
 
 func newDoctor(s State) *cobra.Command {
-	var out, cluster string
+	var out, cluster, namespace string
 	var try bool
 	c := &cobra.Command{
 		Use:   "doctor [FILE]",
@@ -75,7 +75,9 @@ cannot run here.
 Of a cluster (--context, or a FILE whose testbed is kubernetes) it asks for each
 right that a run needs, and offers the pods and the rest to the API server by dry
 runs: nothing is made. For a right that is missing it gives the command that
-grants it.
+grants it. Least rights takes a run in one namespace that exists, which --namespace
+or testbed.kubernetes.namespace names; without, each arm has a namespace of its own, and
+the answer says whether anything confines the rights to those.
 
 With --try it sets up every arm of FILE as a run does, in place of dry runs: sites
 or pods are made and waited for, every layer is put on, every proof that comes
@@ -83,6 +85,7 @@ before a trial is made once (on in its arm, off in the others), and all is taken
 down again. Nothing is measured. What a killed --try leaves, tare clean removes.`,
 		Example: `  tare doctor
   tare doctor examples/quickstart.yaml
+  tare doctor --context staging --namespace bench
   tare doctor --context staging
   tare doctor --context staging examples/quickstart-kubernetes.yaml
   tare doctor --try experiment.yaml
@@ -90,28 +93,31 @@ down again. Nothing is measured. What a killed --try leaves, tare clean removes.
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeFiles("yaml", "yml"),
 		RunE: func(c *cobra.Command, args []string) error {
-			if try && len(args) == 0 {
+			switch {
+			case try && len(args) == 0:
 				return hintedUsage(errors.New("--try needs the experiment whose arms are to be set up"), "tare doctor --try FILE")
-			}
-			if cluster == "" {
+			case try && cluster+namespace != "":
+				return hintedUsage(errors.New("--try sets the arms up where the file says, and not where --context or --namespace do"), "name them in the file: testbed: {kubernetes: {context: …, namespace: …}}")
+			case cluster+namespace == "":
 				if err := tryNamespace(); err != nil {
 					return err
 				}
 			}
-			parts, err := diagnose(c.Context(), s, args, cluster, try)
+			parts, err := diagnose(c.Context(), s, args, cluster, namespace, try)
 			if parts == nil && err != nil {
 				return err
 			}
 			if err := errors.Join(printParts(s, parts, out), err); err != nil {
 				return err
 			}
-			if len(args)+len(cluster) > 0 && slices.ContainsFunc(parts, unusable) {
+			if len(args)+len(cluster)+len(namespace) > 0 && slices.ContainsFunc(parts, unusable) {
 				return exit(ExitError)
 			}
 			return nil
 		},
 	}
 	c.Flags().StringVar(&cluster, "context", "", "context of the kubeconfig: say what works on that cluster")
+	c.Flags().StringVarP(&namespace, "namespace", "n", "", "namespace that exists, for a run that makes none of its own")
 	c.Flags().BoolVar(&try, "try", false, "set up every arm of FILE, make its proofs, and take all down again")
 	addFormat(c, &out, "table", "json", "yaml")
 	return c
@@ -119,10 +125,10 @@ down again. Nothing is measured. What a killed --try leaves, tare clean removes.
 
 // diagnose examines what an experiment file needs, a cluster, or everything here. Try
 // has it set up the arms of the file, unless something that they need is missing.
-func diagnose(ctx context.Context, s State, args []string, cluster string, try bool) ([]part, error) {
+func diagnose(ctx context.Context, s State, args []string, cluster, namespace string, try bool) ([]part, error) {
 	if len(args) == 0 {
-		if cluster != "" {
-			return examineCluster(ctx, nil, cluster, true)
+		if cluster != "" || namespace != "" {
+			return examineCluster(ctx, nil, cluster, namespace, true)
 		}
 		return append(append(examine(ctx, everything), limits()), part{optionKind, "left-over processes", local.ProbePrograms()}, part{optionKind, "png and pdf", render.Probe(ctx)}), nil
 	}
@@ -131,8 +137,8 @@ func diagnose(ctx context.Context, s State, args []string, cluster string, try b
 		return nil, err
 	}
 	parts := append(append(examine(ctx, neededBy(x)), programs(x)...), limits())
-	if onCluster(x, cluster) {
-		there, err := examineCluster(ctx, x, cluster, !try)
+	if onCluster(x, cluster, namespace) {
+		there, err := examineCluster(ctx, x, cluster, namespace, !try)
 		if parts = append(parts, there...); err != nil {
 			return nil, err
 		}

@@ -19,8 +19,8 @@ const optionKind = "option"
 
 // onCluster says whether doctor is asked about a cluster: the experiment's, or
 // that of a context.
-func onCluster(x *experiment.Experiment, contextName string) bool {
-	return contextName != "" || x != nil && x.Testbed.Kubernetes != nil
+func onCluster(x *experiment.Experiment, contextName, namespace string) bool {
+	return contextName != "" || namespace != "" || x != nil && x.Testbed.Kubernetes != nil
 }
 
 // wish is what is asked of clusters: rights, and the sites of arms.
@@ -38,12 +38,12 @@ type wantedArm struct {
 }
 
 // examineCluster says what works on a cluster for an experiment, or without one
-// for most. Name is a context of the kubeconfig, which takes the place of the
-// experiment's. Dry has it offer the sites of the arms, by dry runs.
-func examineCluster(ctx context.Context, x *experiment.Experiment, name string, dry bool) (parts []part, err error) {
-	w := anyWish(name)
+// for most. Name is a context of the kubeconfig, and namespace one that is given, in place
+// of the experiment's. Dry has it offer the sites of the arms, by dry runs.
+func examineCluster(ctx context.Context, x *experiment.Experiment, name, namespace string, dry bool) (parts []part, err error) {
+	w := anyWish(name, namespace)
 	if x != nil {
-		if w, err = wishOf(x, name); err != nil {
+		if w, err = wishOf(x, name, namespace); err != nil {
 			return nil, usage(err)
 		}
 	}
@@ -56,6 +56,9 @@ func examineCluster(ctx context.Context, x *experiment.Experiment, name string, 
 		e, err := bed.Examine(ctx, one, w.bed.Timeouts, w.use)
 		if err != nil {
 			return nil, err
+		}
+		if e.Reach.Name != "" {
+			parts = append(parts, part{optionKind, "reach in " + e.Context, []testbed.Finding{e.Reach}})
 		}
 		parts = append(parts, part{"testbed", "kubernetes " + e.Context, e.Findings})
 		if len(e.Optional) > 0 {
@@ -81,21 +84,27 @@ func examineCluster(ctx context.Context, x *experiment.Experiment, name string, 
 }
 
 // anyWish is what most experiments ask of a cluster: every right, and two pods.
-func anyWish(context string) wish {
+func anyWish(context, namespace string) wish {
 	k := experiment.NewKubernetes()
-	k.Context = context
+	k.Context, k.Namespace = context, namespace
 	site := testbed.Request{Name: "any", Needs: experiment.Needs{Network: true}, Level: k}
-	return wish{bed: k, contexts: []string{context}, use: kube.Everything(""), arms: []wantedArm{{site: site}}}
+	return wish{bed: k, contexts: []string{context}, use: kube.Everything(namespace), arms: []wantedArm{{site: site}}}
 }
 
 // wishOf is what an experiment asks of the clusters that its arms are on.
-func wishOf(x *experiment.Experiment, context string) (wish, error) {
+func wishOf(x *experiment.Experiment, context, namespace string) (wish, error) {
 	k := x.Testbed.Kubernetes
+	if k == nil && context == "" {
+		return wish{}, fmt.Errorf("--namespace is of a cluster, and the testbed of %s is this machine", x.Name)
+	}
 	if k == nil {
 		return wish{}, fmt.Errorf("--context names a cluster, and the testbed of %s is this machine", x.Name)
 	}
 	if context != "" {
 		k.Context = context
+	}
+	if namespace != "" {
+		k.Namespace = namespace
 	}
 	e, err := experiment.Expand(x, version.String())
 	if err != nil {

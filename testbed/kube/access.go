@@ -9,6 +9,7 @@ import (
 
 	authentication "k8s.io/api/authentication/v1"
 	authorization "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
@@ -126,10 +127,37 @@ func subject(user string) string {
 // control characters written out.
 func shellQuoted(text string) string { return testbed.Quote([]string{safetext.Name(text)}) }
 
+// confined is what the policy deploy/rbac/confine.yaml says where it refuses.
+const confined = "Tare is confined to namespaces of its own"
+
+// reach says how far the user's rights go, by trying a change, by a dry run, in a namespace
+// that is none of Tare's.
+func reach(ctx context.Context, client kubernetes.Interface, u Use) testbed.Finding {
+	f := testbed.Finding{Name: "reach of the rights", Status: testbed.Works}
+	if u.Namespace != "" {
+		f.Detail = "namespace " + u.Namespace + " alone, and reading nodes"
+		return f
+	}
+	stranger := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "tare-doctor"}}
+	_, err := client.CoreV1().ConfigMaps(metav1.NamespaceDefault).Create(ctx, stranger, dry)
+	switch {
+	case err == nil:
+		f.Status = testbed.Missing
+		f.Detail = "nothing confines the rights to namespaces of Tare's own: they hold in every namespace"
+		f.Hint = "a namespace that is given needs none elsewhere (testbed.kubernetes.namespace, or tare doctor --namespace NAME); for one of each arm, deploy/rbac/confine.yaml confines them"
+	case strings.Contains(err.Error(), confined):
+		f.Detail = "an admission policy confines them to namespaces of Tare's own"
+	default:
+		f.Detail = "refused in namespace " + metav1.NamespaceDefault + ": " + short(err.Error())
+	}
+	return f
+}
+
 // Examination is what was found on one cluster by trying. Nothing is made there:
 // objects are only offered to the API server by dry runs, which pass admission.
 type Examination struct {
 	Context  string
+	Reach    testbed.Finding   // how far the rights go; not a condition of a run
 	Findings []testbed.Finding // a run needs all of them
 	Optional []testbed.Finding // a run tells less without
 }
@@ -152,6 +180,7 @@ func (t *Testbed) Examine(ctx context.Context, name string, limits experiment.Ti
 		server.Detail = fmt.Sprintf("version %s at %s", short(v.GitVersion), on.Config.Host)
 	}
 	e.Findings = append(e.Findings, server)
+	e.Reach = reach(ctx, on.Client, u)
 	rights := Rights(u)
 	findings, err := access(ctx, on.Client, rights)
 	if err != nil {

@@ -174,14 +174,32 @@ func (s *Site) tryPod(ctx context.Context, d *dryRun, plan *corev1.Pod, where, n
 		d.note(name, "admitted to namespace "+where, err)
 		return
 	}
-	if err != nil && (strings.Contains(err.Error(), "violates PodSecurity") || strings.Contains(err.Error(), "exceeded quota")) {
-		d.mu.Lock()
-		d.warnings = nil
-		d.mu.Unlock()
-		d.note(name, fmt.Sprintf("not tried: namespace %s, the only one to try it in, has a quota or a Pod Security that Tare's own will not have", where), nil)
+	if d.elsewhere(name, where, err) {
 		return
 	}
 	d.note(name, "admitted, as tried in namespace "+where, err)
+}
+
+// elsewhere says whether an object was refused for the namespace in which it was tried, for
+// want of one of Tare's own, and notes that.
+func (d *dryRun) elsewhere(name, where string, err error) bool {
+	if err == nil {
+		return false
+	}
+	why := ""
+	switch text := err.Error(); {
+	case strings.Contains(text, "violates PodSecurity"), strings.Contains(text, "exceeded quota"):
+		why = "has a quota or a Pod Security that Tare's own will not have"
+	case strings.Contains(text, confined):
+		why = "is not one of Tare's own, to which a policy confines it"
+	default:
+		return false
+	}
+	d.mu.Lock()
+	d.warnings = nil
+	d.mu.Unlock()
+	d.note(name, fmt.Sprintf("not tried: namespace %s, the only one to try it in, %s", where, why), nil)
+	return true
 }
 
 // tryVolume offers the claim, and looks for the storage class, which nothing else
@@ -191,6 +209,9 @@ func (s *Site) tryVolume(ctx context.Context, d *dryRun, where, of string) {
 	claim.Namespace = where
 	claim.Name = cluster.Label(s.unique, cluster.NameLimit-20) + "-" + volumeName
 	made, err := d.client.CoreV1().PersistentVolumeClaims(where).Create(ctx, claim, dry)
+	if !s.given() && d.elsewhere("claim of the volume"+of, where, err) {
+		return
+	}
 	d.note("claim of the volume"+of, "admitted", err)
 	if err != nil {
 		return

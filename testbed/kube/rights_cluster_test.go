@@ -250,7 +250,8 @@ func TestDocumentedRights(t *testing.T) {
 			if less[i].Verbs = slices.Delete(slices.Clone(rule.Verbs), j, j+1); len(less[i].Verbs) == 0 {
 				less = slices.Delete(less, i, i+1)
 			}
-			e := user.may(t, less, fmt.Sprintf("right to %s: %s", rule.Resources[0], verb))
+			what := experiment.Right{Group: rule.APIGroups[0], Resource: rule.Resources[0]}
+			e := user.may(t, less, fmt.Sprintf("right to %s: %s", what.Name(), verb))
 			for _, f := range e.Findings {
 				if want := "--serviceaccount=" + user.name + ":tare"; f.Status != testbed.Works && !strings.HasSuffix(f.Hint, want) {
 					t.Errorf("without %s %s the hint is %q, want one that ends in %q", verb, rule.Resources[0], f.Hint, want)
