@@ -55,13 +55,10 @@ func NewBulk(dir string) (b *Bulk, err error) {
 			err = errors.Join(err, b.Discard())
 		}
 	}()
-	if err := os.Chmod(temporary, 0o755); err != nil {
-		return b, err
-	}
 	if b.root, b.lock, err = hold(temporary); err != nil {
 		return b, err
 	}
-	if err := b.root.Mkdir(RawDir, 0o755); err != nil {
+	if err := b.root.Mkdir(RawDir, 0o777); err != nil {
 		return b, b.failed(RawDir, err)
 	}
 	// Made with the lock held: abandoned relies on that.
@@ -77,9 +74,10 @@ func makeBeside(dir string) (temporary string, err error) {
 		return "", err
 	}
 	dir = filepath.Clean(dir)
-	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(dir), 0o777); err != nil {
 		return "", err
 	}
+	// Made with dirMode.
 	return os.MkdirTemp(filepath.Dir(dir), "."+filepath.Base(dir)+unfinished)
 }
 
@@ -127,7 +125,7 @@ func (b *Bulk) Create(name string) (*BulkFile, error) {
 	if !strings.Contains(name, "/") {
 		b.top = append(b.top, name)
 	}
-	f, err := b.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	f, err := b.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	b.making.Unlock()
 	if err != nil {
 		return nil, b.failed(name, err)

@@ -22,7 +22,7 @@ import (
 func Create(dir string, file []byte, files map[string][]byte, plan *experiment.Plan, env *machine.Environment) (j *Journal, err error) {
 	changed := []string{dir} // directories that have a new entry, with dir itself before them if it is made
 	if err = checkEmpty(dir); errors.Is(err, fs.ErrNotExist) {
-		changed, err = mkdirAll(dir)
+		changed, err = mkdirAll(dir, dirMode)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot make the run directory: %w", err)
@@ -67,7 +67,7 @@ func populate(root *os.Root, file []byte, files map[string][]byte, plan *experim
 	if err := writeFile(root, TrialsFile, nil); err != nil {
 		return err
 	}
-	if err := root.Mkdir(RawDir, 0o755); err != nil {
+	if err := root.Mkdir(RawDir, 0o777); err != nil {
 		return err
 	}
 	begin := Note{Kind: NoteSession, Session: 1, Text: "started", Files: map[string]string{}}
@@ -245,18 +245,22 @@ func begun(dir string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
+// dirMode is that of a run directory: what a program printed is nobody else's business
+// until somebody publishes it. Files in it, and the directories around it, follow the umask.
+const dirMode = 0o700
+
 // mkdirAll is os.MkdirAll that tells which directories got a new entry, dir
-// itself (which will) first.
-func mkdirAll(dir string) (changed []string, err error) {
+// itself (which will) first. The mode is that of dir.
+func mkdirAll(dir string, mode fs.FileMode) (changed []string, err error) {
 	parent := filepath.Dir(filepath.Clean(dir))
 	if _, err := os.Stat(parent); errors.Is(err, fs.ErrNotExist) {
-		if changed, err = mkdirAll(parent); err != nil {
+		if changed, err = mkdirAll(parent, 0o777); err != nil {
 			return nil, err
 		}
 	} else {
 		changed = []string{parent}
 	}
-	if err := os.Mkdir(dir, 0o755); err != nil {
+	if err := os.Mkdir(dir, mode); err != nil {
 		return nil, err
 	}
 	return append([]string{dir}, changed...), nil
@@ -291,7 +295,7 @@ func (e *LockedError) Error() string {
 // open file: the system releases it when this process ends, however it ends, so
 // that no stale lock can be left. Programs that Tare starts do not inherit it.
 func takeLock(root *os.Root, dir string) (*os.File, error) {
-	f, err := root.OpenFile(LockFile, os.O_RDWR|os.O_CREATE, 0o644)
+	f, err := root.OpenFile(LockFile, os.O_RDWR|os.O_CREATE, 0o666)
 	if err != nil {
 		return nil, fmt.Errorf("cannot lock run %s: %w", dir, err)
 	}

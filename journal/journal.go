@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tare/machine"
+	"tare/mask"
 )
 
 // Journal is a run directory that is being written. Its methods may be called
@@ -20,10 +21,11 @@ type Journal struct {
 	trials *lineLog
 	notes  *lineLog
 
-	mu  sync.Mutex
-	run *Run            // what is on disk
-	raw map[string]*Raw // handed out in this session and not yet recorded, by directory
-	now func() time.Time
+	mu   sync.Mutex
+	run  *Run            // what is on disk
+	raw  map[string]*Raw // handed out in this session and not yet recorded, by directory
+	mask *mask.Mask      // nil: there are no secrets
+	now  func() time.Time
 }
 
 // Dir is the run directory as it was named to Create or Resume.
@@ -98,6 +100,7 @@ func (j *Journal) Append(t *Trial) error {
 	t.Seq = len(j.run.Trials) + 1
 	t.Session = j.run.session()
 	t.Start = t.Start.UTC().Round(0)
+	t.without(j.mask)
 	line, err := t.line()
 	if err != nil {
 		return err
@@ -166,7 +169,7 @@ func (j *Journal) Finish() error {
 func (j *Journal) note(n Note) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	n.Time = j.now().UTC().Round(0)
+	n.Time, n.Text = j.now().UTC().Round(0), j.mask.Text(n.Text)
 	if n.Session == 0 {
 		n.Session = j.run.session()
 	}

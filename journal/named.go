@@ -25,7 +25,7 @@ func keepFiles(root *os.Root, files map[string][]byte, write func(name string, t
 	if len(files) == 0 {
 		return nil
 	}
-	if err := root.Mkdir(NamedDir, 0o755); err != nil {
+	if err := root.Mkdir(NamedDir, 0o777); err != nil {
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(files)) {

@@ -15,6 +15,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"tare/mask"
 )
 
 // Raw is the directory of one trial's raw output. It implements workload.Raw.
@@ -44,7 +46,7 @@ func (j *Journal) Raw(round, attempt int, arm, cell string) (*Raw, error) {
 	}
 	err := j.root.RemoveAll(dir)
 	if err == nil {
-		err = j.root.MkdirAll(dir, 0o755)
+		err = j.root.MkdirAll(dir, 0o777)
 	}
 	if err != nil {
 		return nil, &WriteError{Dir: j.run.Dir, File: dir, Err: err}
@@ -80,7 +82,7 @@ func (r *Raw) Dir() string { return r.dir }
 func (r *Raw) Create(name string) (io.WriteCloser, error) {
 	name = plain(name)
 	file := path.Join(r.dir, name)
-	f, err := r.journal.root.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	f, err := r.journal.root.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if errors.Is(err, os.ErrExist) {
 		return nil, fmt.Errorf("raw output %s is there already: a trial writes each file once", file)
 	}
@@ -89,6 +91,7 @@ func (r *Raw) Create(name string) (io.WriteCloser, error) {
 	}
 	w := &rawFile{raw: r, name: file, file: f, digest: sha256.New()}
 	r.mu.Lock()
+	w.masked = r.journal.mask.Writer(io.MultiWriter(f, w.digest))
 	r.open[w] = true
 	r.mu.Unlock()
 	return w, nil
@@ -132,15 +135,15 @@ type rawFile struct {
 	raw    *Raw
 	name   string
 	file   *os.File
-	digest hash.Hash
+	digest hash.Hash    // of what is in the file
+	masked *mask.Writer // to both
 	once   sync.Once
 	err    error
 }
 
-// Write writes to the file.
+// Write writes to the file, without the secrets that the journal's mask knows.
 func (w *rawFile) Write(p []byte) (int, error) {
-	n, err := w.file.Write(p)
-	_, _ = w.digest.Write(p[:n])
+	n, err := w.masked.Write(p)
 	if err != nil && !errors.Is(err, os.ErrClosed) {
 		err = w.raw.failed(w.name, err)
 	}
@@ -151,7 +154,7 @@ func (w *rawFile) Write(p []byte) (int, error) {
 // result.
 func (w *rawFile) Close() error {
 	w.once.Do(func() {
-		if err := errors.Join(w.file.Sync(), w.file.Close()); err != nil {
+		if err := errors.Join(w.masked.Close(), w.file.Sync(), w.file.Close()); err != nil {
 			w.err = w.raw.failed(w.name, err)
 		}
 		w.raw.mu.Lock()

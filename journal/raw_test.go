@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"os"
@@ -8,6 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"tare/layer"
+	"tare/mask"
+	"tare/testbed"
 	"tare/workload"
 )
 
@@ -115,5 +119,50 @@ func TestRawFiles(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join(j.Dir(), tr.Raw, "left-open"))
 	if string(data) != "all of it" {
 		t.Errorf("%q, %v", data, err)
+	}
+}
+
+// Raw output is kept without the secrets that the run knows, however it is written, and its
+// digest is of what is kept.
+func TestMasked(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	j, err := Create(dir, []byte("x"), nil, plan(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var m mask.Mask
+	m.Add("TOKEN", "hunter2-long")
+	j.Mask(&m)
+	raw, err := j.Raw(1, 1, "plain", "cell")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := raw.Create("stdout.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{"a hunt", "er2-", "long b hunter2-", "lo"} {
+		if n, err := w.Write([]byte(part)); n != len(part) || err != nil {
+			t.Fatal(n, err)
+		}
+	}
+	trial := Trial{Round: 1, Attempt: 1, Cell: "cell", Arm: "plain", Raw: raw.Dir(),
+		Invalid: []Violation{{Rule: "exit-status", Detail: "sh -c hunter2-long: exit status 1"}},
+		Checks:  []layer.Check{{Name: "hunter2-long", Expected: "hunter2-long", Observed: `"hunter2-l" and 3 more bytes`, Caveat: "hunter2-long"}},
+		Used:    map[string]testbed.Usage{"command": {Left: []string{"sleep hunter2-long"}}}}
+	if err := errors.Join(j.Append(&trial), j.Note("it said hunter2-long"), j.Close()); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, raw.Dir(), "stdout.txt"))
+	if want := "a [masked: TOKEN] b [masked: TOKEN]"; err != nil || string(text) != want {
+		t.Errorf("got %q, %v; want %q", text, err, want)
+	}
+	for _, name := range []string{TrialsFile, NotesFile} {
+		if text, err := os.ReadFile(filepath.Join(dir, name)); err != nil || bytes.Contains(text, []byte("hunter")) || !bytes.Contains(text, []byte("[masked: TOKEN]")) {
+			t.Errorf("%s: %s, %v", name, text, err)
+		}
+	}
+	if _, v, err := Verify(dir); err != nil || v.Files != 1 {
+		t.Errorf("%+v, %v", v, err)
 	}
 }
