@@ -136,7 +136,7 @@ func diagnose(ctx context.Context, s State, args []string, cluster, namespace st
 	if err != nil {
 		return nil, err
 	}
-	parts := append(append(examine(ctx, neededBy(x)), programs(x)...), limits())
+	parts := append(slices.Concat(examine(ctx, neededBy(x)), programs(x), references(x)), limits())
 	if onCluster(x, cluster, namespace) {
 		there, err := examineCluster(ctx, x, cluster, namespace, !try)
 		if parts = append(parts, there...); err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"tare/experiment"
 	"tare/experiment/quantity"
+	"tare/mask"
 	"tare/runner"
 	"tare/safetext"
 )
@@ -23,7 +24,8 @@ type progress struct {
 	last   int // width of the live line
 	// columns is how wide the terminal is; 0 if that is not known.
 	columns func() int
-	bad     int // trials that broke a rule
+	bad     int        // trials that broke a rule
+	mask    *mask.Mask // of what is not to be shown
 }
 
 func newProgress(s State, dir string, quiet bool) *progress {
@@ -109,7 +111,7 @@ func (p *progress) status(text string) {
 	if !p.live || text == "" && p.last == 0 {
 		return
 	}
-	runes := []rune(safetext.Name(text))
+	runes := []rune(safetext.Name(p.mask.Text(text)))
 	if w := p.columns(); w > 0 && len(runes) >= w {
 		runes = append(runes[:max(w-2, 0)], '…')
 	}
@@ -121,7 +123,7 @@ func (p *progress) status(text string) {
 // line prints a line above the live one.
 func (p *progress) line(text string) {
 	p.status("")
-	fmt.Fprintln(p.w, safetext.Name(text))
+	fmt.Fprintln(p.w, safetext.Name(p.mask.Text(text)))
 }
 
 // span writes a time that is an estimate: 2m30s, 45s.

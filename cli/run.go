@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -64,6 +65,15 @@ directory holds everything; report.html in it is the report.`,
 			if err := ready(c.Context(), x); err != nil {
 				return err
 			}
+			texts := maps.Clone(x.Files)
+			if texts == nil {
+				texts = map[string][]byte{}
+			}
+			texts[args[0]] = data
+			values, err := take(x, texts)
+			if err != nil {
+				return err
+			}
 			if dir == "" {
 				dir = freeDir(journal.DefaultDir(journal.DefaultRoot, x.Name, time.Now()))
 			}
@@ -75,7 +85,7 @@ directory holds everything; report.html in it is the report.`,
 			if err != nil {
 				return err
 			}
-			return carryOut(c.Context(), s, j, expansion, env, out, quiet)
+			return carryOut(c.Context(), s, j, expansion, values, env, out, quiet)
 		},
 	}
 	c.Flags().IntVar(&o.rounds, "rounds", 0, "number of rounds, in place of the file's design")
@@ -127,14 +137,18 @@ trial that was under way is lost. Without RUN, the newest run below runs/.`,
 			if err := ready(c.Context(), x); err != nil {
 				return err
 			}
+			values, err := take(x, nil)
+			if err != nil {
+				return err
+			}
 			j, err := journal.Resume(dir)
 			if err != nil {
 				return err
 			}
-			if err := endStrays(c.Context(), s); err != nil {
+			if err := endStrays(c.Context(), s, values); err != nil {
 				return errors.Join(err, j.Close())
 			}
-			return carryOut(c.Context(), s, j, expansion, environment(c.Context(), expansion), out, quiet)
+			return carryOut(c.Context(), s, j, expansion, values, environment(c.Context(), expansion), out, quiet)
 		},
 	}
 	c.Flags().BoolVarP(&quiet, "quiet", "q", false, "no progress on stderr")
@@ -157,10 +171,10 @@ func reported(dir string) bool {
 
 // endStrays ends what killed runs have left on this machine: it would run beside the
 // trials.
-func endStrays(ctx context.Context, s State) error {
+func endStrays(ctx context.Context, s State, values taken) error {
 	strays, err := local.Clean(ctx)
 	for _, stray := range strays {
-		fmt.Fprintf(s.Stderr, "ended process %d, which a killed run had left: %s\n", stray.PID, safetext.Name(stray.Command))
+		fmt.Fprintf(s.Stderr, "ended process %d, which a killed run had left: %s\n", stray.PID, safetext.Name(values.mask.Text(stray.Command)))
 	}
 	return err
 }
@@ -186,7 +200,7 @@ func replan(dir string) (*experiment.Experiment, *experiment.Expansion, error) {
 		return nil, nil, err
 	}
 	known := catalog.Kinds()
-	known.Read = journal.ReadNamed(dir)
+	known.Read, known.Recorded = journal.ReadNamed(dir), true
 	x, err := experiment.Load(filepath.Join(dir, journal.ExperimentFile), run.Experiment, known)
 	if err != nil {
 		return nil, nil, err
@@ -258,18 +272,19 @@ func compared(p *experiment.Plan) (parts map[string]any, err error) {
 const pause = 2 * time.Second
 
 // carryOut runs the plan, then shows and reports what the run says.
-func carryOut(ctx context.Context, s State, j *journal.Journal, expansion *experiment.Expansion, env *machine.Environment, out string, quiet bool) (err error) {
+func carryOut(ctx context.Context, s State, j *journal.Journal, expansion *experiment.Expansion, values taken, env *machine.Environment, out string, quiet bool) (err error) {
 	defer func() { err = errors.Join(err, j.Close()) }()
 	// Who reads the progress, or the result, may go away; the run goes on. Without this, the
 	// first line that nobody reads would end this process.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	progress := newProgress(s, j.Dir(), quiet)
+	progress.mask = values.mask
 	bed, err := openBed(expansion, j, progress.wait)
 	if err != nil {
 		return err
 	}
 	progress.begin(&expansion.Plan)
-	runErr := runner.Run(ctx, runner.Options{
+	runErr := runner.Run(values.with(ctx, j), runner.Options{
 		Expansion: expansion,
 		Testbed:   bed,
 		Journal:   j,
@@ -280,7 +295,7 @@ func carryOut(ctx context.Context, s State, j *journal.Journal, expansion *exper
 		Events:    progress.event,
 	})
 	progress.end()
-	err = errors.Join(runErr, bed.Close())
+	err = values.without(errors.Join(runErr, bed.Close()))
 	var dropped *runner.DroppedError
 	if err != nil && !errors.As(err, &dropped) {
 		return whatNext(ctx, j, err)

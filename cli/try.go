@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"tare/experiment"
+	"tare/experiment/reference"
 	"tare/layer"
 	"tare/runner"
 	"tare/safetext"
@@ -23,14 +24,25 @@ func tryArms(ctx context.Context, s State, x *experiment.Experiment) ([]part, er
 	if err != nil {
 		return nil, usage(err)
 	}
+	values, err := take(x, nil)
+	if err != nil {
+		return nil, err
+	}
 	progress := newProgress(s, "", false)
+	progress.mask = values.mask
 	bed, err := openBed(e, nil, progress.wait)
 	if err != nil {
 		return nil, err
 	}
-	tried, err := runner.Try(ctx, e, bed, progress.event)
+	tried, err := runner.Try(reference.With(ctx, values.values), e, bed, progress.event)
 	progress.end()
-	return armParts(tried), errors.Join(err, bed.Close())
+	parts := armParts(tried)
+	for _, p := range parts {
+		for i := range p.Findings {
+			p.Findings[i].Detail = values.mask.Text(p.Findings[i].Detail)
+		}
+	}
+	return parts, values.without(errors.Join(err, bed.Close()))
 }
 
 // armParts has a part for each arm, with a finding for its site and for each layer. Where

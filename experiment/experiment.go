@@ -49,6 +49,7 @@ type Experiment struct {
 	Design      Design         `yaml:"design" doc:"how many rounds, and what counts as a difference"`
 	Limits      Limits         `yaml:"limits" doc:"when a trial or the run is invalid"`
 	Budget      Budget         `yaml:"budget" doc:"highest overhead allowed, by metric or METRIC@CELL; tare gate judges by it"`
+	Allow       []string       `yaml:"allow" doc:"what looks like a secret and is none, by the name that tare validate calls it by"`
 	// Files are those that the configs name and Load has read, by their names as
 	// written: they belong to the experiment as its text does.
 	Files map[string][]byte
@@ -153,6 +154,9 @@ type Kinds struct {
 	Workloads map[string]func() WorkloadConfig
 	// Read reads a file that a config names; nil: relative to the experiment file.
 	Read func(name string) ([]byte, error)
+	// Recorded says that the file is that of a run. What stands in it is on record already,
+	// and is not searched for secrets.
+	Recorded bool
 }
 
 // Better says which direction of a metric is good.

@@ -35,6 +35,9 @@ func Load(name string, data []byte, kinds Kinds) (*Experiment, error) {
 		l.file.Decode(root, "", &x)
 		l.validate(&x)
 	}
+	if !kinds.Recorded {
+		l.secrets(x.Allow)
+	}
 	if problems := l.file.Problems(); len(problems) > 0 {
 		return nil, &problems
 	}

@@ -1,98 +1,75 @@
 // Package environ is the environment variables of an experiment file: a map of
-// names to values, in which a value may be taken from the environment that Tare
-// runs in, so that no secret is written into a file or a run.
+// names to values, which may refer to variables of the environment that Tare runs in
+// and to files (package reference), so that no secret is written into a file or a run.
 //
 //	env:
-//	  LEVEL: debug           # as it is
-//	  TARGET: $MY_TARGET     # the value of MY_TARGET where Tare runs
-//	  PRICE: $$5             # $5
+//	  LEVEL: debug                          # as it is
+//	  TARGET: $MY_TARGET                    # the value of MY_TARGET where Tare runs
+//	  TOKEN: $(file:/run/secrets/token)     # what the file holds
+//	  DATABASE: postgres://me:$PASSWORD@db  # with the value of PASSWORD in it
+//	  PRICE: $$5                            # $5
 //
-// The plan of a run holds the values as written. A variable whose name looks
-// like a secret's (a part of it is TOKEN, PASSWORD, SECRET, KEY…) must
-// therefore be taken from the environment, and is refused otherwise.
+// The plan of a run holds the values as written.
 package environ
 
 import (
-	"fmt"
+	"context"
 	"maps"
-	"os"
 	"regexp"
 	"slices"
-	"strings"
 
 	"tare/experiment"
+	"tare/experiment/reference"
+	"tare/experiment/secret"
 )
 
 // Variables are environment variables as written in an experiment file.
 type Variables map[string]string
 
-var (
-	validName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	secret    = regexp.MustCompile(`(?i)((^|_)(TOKEN|PASS|PWD|KEY|CREDENTIAL|CREDENTIALS|AUTH)|PASSWORD|PASSWD|PASSPHRASE|SECRET|SECRETS|APIKEY)($|_|[0-9])`)
-)
+var validName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // Names gives the names in order.
 func (v Variables) Names() []string { return slices.Sorted(maps.Keys(v)) }
 
-// Referred gives the name of the variable of Tare's own environment that the
-// named one's value is taken from.
-func (v Variables) Referred(name string) (string, bool) {
-	value, ok := strings.CutPrefix(v[name], "$")
-	return value, ok && !strings.HasPrefix(value, "$")
+// References lists what the values take from elsewhere.
+func (v Variables) References() []reference.Reference {
+	var all []reference.Reference
+	for _, name := range v.Names() {
+		all = append(all, reference.In(v[name])...)
+	}
+	return all
 }
 
-// Hidden says whether the value must not be shown: it is taken from the
-// environment, or its name looks like a secret's.
-func (v Variables) Hidden(name string) bool {
-	_, referred := v.Referred(name)
-	return referred || LooksSecret(name)
-}
+// Refers says whether the named one's value takes something from elsewhere.
+func (v Variables) Refers(name string) bool { return len(reference.In(v[name])) > 0 }
 
-// LooksSecret says whether a variable of this name is likely to hold a secret.
-// PWD and OLDPWD are directories.
-func LooksSecret(name string) bool {
-	return name != "PWD" && name != "OLDPWD" && secret.MatchString(name)
-}
+// Hidden says whether the value must not be shown: it refers to one, or its name looks
+// like a secret's.
+func (v Variables) Hidden(name string) bool { return v.Refers(name) || secret.Named(name) }
 
 // Validate reports every problem, with fields below the given one.
 func (v Variables) Validate(field string) []experiment.FieldError {
 	var errs experiment.FieldErrors
 	for _, name := range v.Names() {
 		at := field + "." + name
-		referred, is := v.Referred(name)
-		switch {
-		case !validName.MatchString(name):
+		if !validName.MatchString(name) {
 			errs.Add(at, "%q is not the name of a variable: letters, digits and underscores", name)
-		case strings.ContainsRune(v[name], 0):
-			errs.Add(at, "the value has a zero byte")
-		case is && !validName.MatchString(referred):
-			errs.Add(at, "%q is not $NAME, the value of a variable; write $$ for a $", v[name])
-		case !is && LooksSecret(name) && v[name] != "":
-			errs.Add(at, "%s looks like a secret, which would be kept in the run: write $%s to take it from the environment of tare", name, name)
+		} else if err := reference.Check(v[name]); err != nil {
+			errs.Add(at, "%v", err)
 		}
 	}
 	return errs
 }
 
 // Resolve gives the values in force.
-func (v Variables) Resolve() (map[string]string, error) {
+func (v Variables) Resolve(ctx context.Context) (map[string]string, error) {
 	values := map[string]string{}
-	var missing []string
 	for _, name := range v.Names() {
-		values[name] = v[name]
-		if strings.HasPrefix(v[name], "$$") {
-			values[name] = v[name][1:]
+		value, err := reference.Resolve(ctx, v[name])
+		if err != nil {
+			return nil, err
 		}
-		if from, referred := v.Referred(name); referred {
-			value, ok := os.LookupEnv(from)
-			if !ok {
-				missing = append(missing, from)
-			}
-			values[name] = value
-		}
-	}
-	if len(missing) > 0 {
-		return nil, fmt.Errorf("the experiment takes %s from the environment, where it is not set: export it before running tare", strings.Join(missing, ", "))
+		values[name] = value
 	}
 	return values, nil
 }

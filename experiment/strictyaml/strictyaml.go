@@ -67,7 +67,8 @@ type File struct {
 	name     string
 	lines    []string
 	problems Problems
-	dropped  bool // more than maxProblems
+	dropped  bool         // more than maxProblems
+	hidden   map[int]bool // lines that no problem may show
 }
 
 // Problems gives what was found, in the order of the file.

@@ -32,7 +32,7 @@ const name = "env"
 
 // Config is the parameters of the layer.
 type Config struct {
-	Set environ.Variables `yaml:"set" json:"set" required:"true" doc:"variables to add; $NAME takes a value from the environment of tare, $$ is a $"`
+	Set environ.Variables `yaml:"set" json:"set" required:"true" doc:"variables to add; $NAME takes a value from the environment of tare, $(file:PATH) from a file, $$ is a $"`
 }
 
 // Kind describes the layer.
@@ -58,8 +58,8 @@ func (c *Config) validate() []experiment.FieldError {
 }
 
 // Up resolves the variables.
-func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
-	values, err := c.Set.Resolve()
+func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
+	values, err := c.Set.Resolve(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) 
 
 // ProveOff shows that a command under test does not have the values.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
-	values, err := c.Set.Resolve()
+	values, err := c.Set.Resolve(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +167,7 @@ func (c *Config) check(n, value string, seen answer, on bool) layer.Check {
 	want, expected, observed := value, fmt.Sprintf("%q", value), fmt.Sprintf("%q", seen.Value)
 	if c.Set.Hidden(n) {
 		want, expected, observed = hash(value), "the value given", "that value"
-		if _, referred := c.Set.Referred(n); referred {
+		if c.Set.Refers(n) {
 			expected = "the value of " + c.Set[n]
 		}
 	}

@@ -51,15 +51,3 @@ func (v Values) Fill(text string) (string, error) {
 		return v[strings.TrimSuffix(strings.TrimPrefix(found, "$("), ")")]
 	}), nil
 }
-
-// FillAll fills every text of a list in.
-func (v Values) FillAll(texts []string) ([]string, error) {
-	filled := make([]string, len(texts))
-	for i, text := range texts {
-		var err error
-		if filled[i], err = v.Fill(text); err != nil {
-			return nil, err
-		}
-	}
-	return filled, nil
-}

@@ -17,7 +17,7 @@ func TestFill(t *testing.T) {
 			t.Errorf("%q: got %q, %v; want %q", text, got, err, want)
 		}
 	}
-	_, err := values.FillAll([]string{"a", "$(TARE_ARM)"})
+	_, err := values.Fill("a $(TARE_ARM)")
 	if want := "$(TARE_ARM) is not known here: known is $(TARE_CONTEXT), $(TARE_NAMESPACE)"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

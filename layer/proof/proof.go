@@ -25,6 +25,7 @@ import (
 	"slices"
 
 	"tare/experiment"
+	"tare/experiment/reference"
 	"tare/layer"
 	"tare/layer/evidence"
 	"tare/layer/placeholder"
@@ -40,15 +41,15 @@ type Config struct {
 
 // Item is one program and what it must print.
 type Item struct {
-	Name      string        `yaml:"name" json:"name" required:"true" pattern:"^\\S(.{0,78}\\S)?$" form:"up to 80 characters on one line" doc:"what it shows"`
-	In        testbed.Place `yaml:"in" json:"in,omitempty" doc:"where the program runs, as a program of the workload would: host, client-pod, server-pod, client-node or server-node"`
-	Pods      *Pods         `yaml:"pods" json:"pods,omitempty" doc:"other pods of the cluster in which it runs, in place of in"`
-	Container string        `yaml:"container" json:"container,omitempty" doc:"container of the pod, such as a sidecar; the first one of pods, Tare's own of client-pod and server-pod if absent"`
-	Run       []string      `yaml:"run" json:"run" required:"true" doc:"program and arguments; its standard output is looked at"`
-	On        string        `yaml:"on" json:"on,omitempty" doc:"regular expression that matches in the arm with the layer; ^ and $ match at each line"`
-	Grows     string        `yaml:"grows" json:"grows,omitempty" doc:"in place of on: regular expression with one group, a number that grows during each trial; in the arms without the layer it must not match"`
-	Off       string        `yaml:"off" json:"off,omitempty" doc:"regular expression that matches in the arms without it; if absent, on must not match, and the program must end well"`
-	When      When          `yaml:"when" json:"when,omitempty" enum:"before,after,once" doc:"before each trial, after it, or once for the pods of an arm"`
+	Name      string              `yaml:"name" json:"name" required:"true" pattern:"^\\S(.{0,78}\\S)?$" form:"up to 80 characters on one line" doc:"what it shows"`
+	In        testbed.Place       `yaml:"in" json:"in,omitempty" doc:"where the program runs, as a program of the workload would: host, client-pod, server-pod, client-node or server-node"`
+	Pods      *Pods               `yaml:"pods" json:"pods,omitempty" doc:"other pods of the cluster in which it runs, in place of in"`
+	Container string              `yaml:"container" json:"container,omitempty" doc:"container of the pod, such as a sidecar; the first one of pods, Tare's own of client-pod and server-pod if absent"`
+	Run       reference.Arguments `yaml:"run" json:"run" required:"true" doc:"program and arguments; its standard output is looked at"`
+	On        string              `yaml:"on" json:"on,omitempty" doc:"regular expression that matches in the arm with the layer; ^ and $ match at each line"`
+	Grows     string              `yaml:"grows" json:"grows,omitempty" doc:"in place of on: regular expression with one group, a number that grows during each trial; in the arms without the layer it must not match"`
+	Off       string              `yaml:"off" json:"off,omitempty" doc:"regular expression that matches in the arms without it; if absent, on must not match, and the program must end well"`
+	When      When                `yaml:"when" json:"when,omitempty" enum:"before,after,once" doc:"before each trial, after it, or once for the pods of an arm"`
 }
 
 // Pods selects pods of the cluster.

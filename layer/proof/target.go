@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"tare/experiment/reference"
 	"tare/layer/evidence"
 	"tare/layer/placeholder"
 	"tare/testbed"
@@ -24,7 +25,7 @@ const maxPods = 50
 type target struct {
 	title   string
 	missing string // why the program cannot run there, which shows that it is off
-	run     func(ctx context.Context, args []string) (string, error)
+	run     func(ctx context.Context, args reference.Arguments) (string, error)
 }
 
 // targets are the places where the program runs.
@@ -34,8 +35,8 @@ func (i Item) targets(ctx context.Context, site testbed.Site) ([]target, error) 
 		return nil, err
 	}
 	if i.Pods == nil && i.Container == "" {
-		return []target{{title: string(i.In), run: func(ctx context.Context, args []string) (string, error) {
-			filled, err := values.FillAll(args)
+		return []target{{title: string(i.In), run: func(ctx context.Context, args reference.Arguments) (string, error) {
+			filled, err := args.Resolve(ctx, values.Fill)
 			if err != nil {
 				return "", err
 			}
@@ -69,8 +70,8 @@ func (i Item) inContainer(s *kube.Site, pod corev1.Pod, values placeholder.Value
 		t.missing = fmt.Sprintf("the pod has no container %s", container)
 		return t
 	}
-	t.run = func(ctx context.Context, args []string) (string, error) {
-		filled, err := values.FillAll(args)
+	t.run = func(ctx context.Context, args reference.Arguments) (string, error) {
+		filled, err := args.Resolve(ctx, values.Fill)
 		if err != nil {
 			return "", err
 		}

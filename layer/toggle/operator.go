@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"tare/experiment/reference"
 	"tare/layer"
 	"tare/layer/evidence"
 	"tare/layer/placeholder"
@@ -22,8 +23,8 @@ type operator struct {
 }
 
 // run runs one command and gives what it printed.
-func (o *operator) run(ctx context.Context, args []string, limit time.Duration) (string, error) {
-	filled, err := o.values.FillAll(args)
+func (o *operator) run(ctx context.Context, args reference.Arguments, limit time.Duration) (string, error) {
+	filled, err := args.Resolve(ctx, o.values.Fill)
 	if err != nil {
 		return "", err
 	}
@@ -56,7 +57,7 @@ const (
 )
 
 // turn runs commands and waits until the check shows the state wanted.
-func (o *operator) turn(ctx context.Context, commands [][]string, want evidence.State) error {
+func (o *operator) turn(ctx context.Context, commands []reference.Arguments, want evidence.State) error {
 	limit := o.config.Limit.Std()
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

@@ -38,6 +38,7 @@ import (
 	"tare/experiment"
 	"tare/experiment/environ"
 	"tare/experiment/quantity"
+	"tare/experiment/reference"
 	"tare/layer"
 	"tare/layer/evidence"
 	"tare/layer/placeholder"
@@ -48,14 +49,14 @@ const name = "switch"
 
 // Config is the parameters of the layer.
 type Config struct {
-	On        [][]string        `yaml:"on" json:"on" required:"true" doc:"commands that turn it on, each a list of program and arguments"`
-	Off       [][]string        `yaml:"off" json:"off" required:"true" doc:"commands that turn it off"`
-	Check     Check             `yaml:"check" json:"check" required:"true" doc:"how to see whether it is on"`
-	Exclusive bool              `yaml:"exclusive" json:"exclusive" doc:"it concerns other arms too: it is on during the trials of this arm only"`
-	Limit     quantity.Duration `yaml:"limit" json:"limit" min:"1s" max:"1h" doc:"how long turning it on or off may take, until the check shows it"`
-	Settle    quantity.Duration `yaml:"settle" json:"settle" min:"0s" max:"1h" doc:"how long to wait after it was turned on, and likewise off, before the next trial"`
-	Found     Found             `yaml:"found" json:"found" enum:"refuse,restore" doc:"where it is on before the run: refuse to run, or restore it at the end"`
-	Env       environ.Variables `yaml:"env" json:"env,omitempty" doc:"environment variables to add for the commands"`
+	On        []reference.Arguments `yaml:"on" json:"on" required:"true" doc:"commands that turn it on, each a list of program and arguments"`
+	Off       []reference.Arguments `yaml:"off" json:"off" required:"true" doc:"commands that turn it off"`
+	Check     Check                 `yaml:"check" json:"check" required:"true" doc:"how to see whether it is on"`
+	Exclusive bool                  `yaml:"exclusive" json:"exclusive" doc:"it concerns other arms too: it is on during the trials of this arm only"`
+	Limit     quantity.Duration     `yaml:"limit" json:"limit" min:"1s" max:"1h" doc:"how long turning it on or off may take, until the check shows it"`
+	Settle    quantity.Duration     `yaml:"settle" json:"settle" min:"0s" max:"1h" doc:"how long to wait after it was turned on, and likewise off, before the next trial"`
+	Found     Found                 `yaml:"found" json:"found" enum:"refuse,restore" doc:"where it is on before the run: refuse to run, or restore it at the end"`
+	Env       environ.Variables     `yaml:"env" json:"env,omitempty" doc:"environment variables to add for the commands, as for the layer env"`
 }
 
 // Found says what becomes of a switch that is on before the run.
@@ -77,9 +78,9 @@ type shared struct {
 
 // Check is a program whose output tells whether the layer is on.
 type Check struct {
-	Run []string `yaml:"run" json:"run" required:"true" doc:"program and arguments; its standard output is looked at"`
-	On  string   `yaml:"on" json:"on" required:"true" doc:"regular expression that matches while it is on; ^ and $ match at each line"`
-	Off string   `yaml:"off" json:"off,omitempty" doc:"regular expression that matches while it is off; if absent, it is off when on does not match and the program ended well"`
+	Run reference.Arguments `yaml:"run" json:"run" required:"true" doc:"program and arguments; its standard output is looked at"`
+	On  string              `yaml:"on" json:"on" required:"true" doc:"regular expression that matches while it is on; ^ and $ match at each line"`
+	Off string              `yaml:"off" json:"off,omitempty" doc:"regular expression that matches while it is off; if absent, it is off when on does not match and the program ended well"`
 }
 
 func (c Check) patterns() evidence.Patterns { return evidence.Patterns{On: c.On, Off: c.Off} }
@@ -107,7 +108,7 @@ func (c *Config) Declare() experiment.Declaration {
 // programs are those of the commands.
 func (c *Config) programs() []string {
 	var programs []string
-	for _, command := range slices.Concat(c.On, c.Off, [][]string{c.Check.Run}) {
+	for _, command := range slices.Concat(c.On, c.Off, []reference.Arguments{c.Check.Run}) {
 		if len(command) > 0 && !slices.Contains(programs, command[0]) {
 			programs = append(programs, command[0])
 		}
@@ -121,7 +122,7 @@ func (c *Config) validate() []experiment.FieldError {
 	known := []string{placeholder.Context, placeholder.Namespace}
 	for _, each := range []struct {
 		field    string
-		commands [][]string
+		commands []reference.Arguments
 	}{{"on", c.On}, {"off", c.Off}} {
 		if len(each.commands) == 0 {
 			errs.Add(each.field, "no command is given")
@@ -211,7 +212,7 @@ func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check,
 
 // operate prepares the commands for a site.
 func (c *Config) operate(ctx context.Context, site testbed.Site) (*operator, error) {
-	env, err := c.Env.Resolve()
+	env, err := c.Env.Resolve(ctx)
 	if err != nil {
 		return nil, err
 	}

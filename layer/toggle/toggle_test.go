@@ -14,6 +14,7 @@ import (
 	"tare/experiment"
 	"tare/experiment/environ"
 	"tare/experiment/quantity"
+	"tare/experiment/reference"
 	"tare/layer"
 	"tare/testbed"
 	"tare/testbed/local/localtest"
@@ -25,8 +26,8 @@ func lamp(t *testing.T) (*Config, string) {
 	file := filepath.Join(t.TempDir(), "lamp")
 	set(t, file, "off")
 	c := Kind.New().(*Config)
-	c.On = [][]string{{"sh", "-c", "echo on >$LAMP"}}
-	c.Off = [][]string{{"sh", "-c", "echo off >$LAMP"}}
+	c.On = []reference.Arguments{{"sh", "-c", "echo on >$LAMP"}}
+	c.Off = []reference.Arguments{{"sh", "-c", "echo off >$LAMP"}}
 	c.Check = Check{Run: []string{"sh", "-c", "echo it is $(cat $LAMP)"}, On: "is on$", Off: "is off$"}
 	c.Env = environ.Variables{"LAMP": file}
 	c.Limit = quantity.Duration(5 * time.Second)
@@ -225,7 +226,7 @@ func TestNotExclusive(t *testing.T) {
 func TestWaitsForTheCheck(t *testing.T) {
 	c, file := lamp(t)
 	// The third look turns the light on.
-	c.On = [][]string{{"sh", "-c", "echo asked >$LAMP"}}
+	c.On = []reference.Arguments{{"sh", "-c", "echo asked >$LAMP"}}
 	c.Check.Run = []string{"sh", "-c", `read s <$LAMP; case $s in asked) echo 1 >$LAMP;; 1) echo on >$LAMP;; esac; echo it is $s`}
 	up, err := c.Up(t.Context(), session(t, new(layer.Run)))
 	if err != nil {
@@ -244,25 +245,25 @@ func TestFailures(t *testing.T) {
 		want   string // of Up and On together
 		state  string // afterwards
 	}{
-		{"no such program", func(c *Config) { c.Off = [][]string{{"tare-test-no-such-program"}} },
+		{"no such program", func(c *Config) { c.Off = []reference.Arguments{{"tare-test-no-such-program"}} },
 			`a program of the switch: exec: "tare-test-no-such-program": executable file not found in $PATH`, "off"},
 		{"neither on nor off", func(c *Config) { c.Check.Run = []string{"echo", "dim"} },
 			`the check shows neither on nor off: echo dim: expected to match is off$, and not is on$, observed "dim\n"`, "off"},
 		{"a command fails", func(c *Config) { c.On = append(c.On, []string{"sh", "-c", "echo no >&2; exit 3"}) },
 			"turn it on: sh -c 'echo no >&2; exit 3': exit status 3: no", "off"},
 		{"it has no effect", func(c *Config) {
-			c.On = [][]string{{"true"}}
+			c.On = []reference.Arguments{{"true"}}
 			c.Limit = quantity.Duration(200 * time.Millisecond)
 		}, "turn it on: " + look + ` does not show it within 200ms: expected to match is on$, and not is off$, observed "it is off\n"`, "off"},
 		{"it hangs", func(c *Config) {
-			c.On = [][]string{{"sleep", "60"}}
+			c.On = []reference.Arguments{{"sleep", "60"}}
 			c.Limit = quantity.Duration(200 * time.Millisecond)
 		}, "turn it on: sleep 60: not done within 200ms", "off"},
 		{"it cannot be turned off", func(c *Config) {
 			c.On = append(c.On, []string{"false"})
-			c.Off = [][]string{{"false"}}
+			c.Off = []reference.Arguments{{"false"}}
 		}, "turn it on: false: exit status 1\nturn it off: false: exit status 1", "on"},
-		{"no cluster", func(c *Config) { c.On = [][]string{{"echo", "$(TARE_CONTEXT)"}} },
+		{"no cluster", func(c *Config) { c.On = []reference.Arguments{{"echo", "$(TARE_CONTEXT)"}} },
 			"turn it on: $(TARE_CONTEXT) is not known here: it needs a cluster", "off"},
 	}
 	for _, test := range tests {
@@ -286,7 +287,7 @@ func TestFailures(t *testing.T) {
 func TestValidate(t *testing.T) {
 	good := func() *Config {
 		c := Kind.New().(*Config)
-		c.On, c.Off = [][]string{{"a", "$(TARE_CONTEXT)"}}, [][]string{{"b"}}
+		c.On, c.Off = []reference.Arguments{{"a", "$(TARE_CONTEXT)"}}, []reference.Arguments{{"b"}}
 		c.Check = Check{Run: []string{"c"}, On: "on"}
 		return c
 	}

@@ -9,6 +9,7 @@ import (
 
 	"tare/experiment/environ"
 	"tare/experiment/quantity"
+	"tare/experiment/reference"
 	"tare/layer"
 	"tare/layer/evidence"
 	"tare/layer/placeholder"
@@ -19,15 +20,15 @@ import (
 const kubeconfig = "KUBECONFIG"
 
 // how is what it takes to turn the switch back, by another process at another place.
-// Variables are as the experiment has them, so that no secret is written down.
+// Arguments and variables are as the experiment has them, so that no secret is written down.
 type how struct {
-	Commands   [][]string         `json:"commands"`
-	Check      Check              `json:"check"`
-	Limit      time.Duration      `json:"limit"`
-	Env        environ.Variables  `json:"env,omitempty"`
-	Values     placeholder.Values `json:"values,omitempty"`
-	Kubeconfig string             `json:"kubeconfig,omitempty"`
-	Dir        string             `json:"dir"` // in which the commands run
+	Commands   []reference.Arguments `json:"commands"`
+	Check      Check                 `json:"check"`
+	Limit      time.Duration         `json:"limit"`
+	Env        environ.Variables     `json:"env,omitempty"`
+	Values     placeholder.Values    `json:"values,omitempty"`
+	Kubeconfig string                `json:"kubeconfig,omitempty"`
+	Dir        string                `json:"dir"` // in which the commands run
 }
 
 // owe notes, before it is turned, how to have it again in a state.
@@ -43,11 +44,15 @@ func (a *active) owe(to evidence.State) error {
 	}
 	u := layer.Undo{Layer: name, Key: a.key, To: word(to)}
 	for _, args := range h.Commands {
-		filled, err := a.values.FillAll(args)
-		if err != nil {
-			return fmt.Errorf("turn it %s: %w", u.To, err)
+		var shown []string // with references in place of values
+		for _, arg := range args {
+			filled, err := a.values.Fill(arg)
+			if err != nil {
+				return fmt.Errorf("turn it %s: %w", u.To, err)
+			}
+			shown = append(shown, filled)
 		}
-		u.Commands = append(u.Commands, filled)
+		u.Commands = append(u.Commands, shown)
 	}
 	if u.How, err = json.Marshal(h); err != nil {
 		return fmt.Errorf("note how to turn it back: %w", err)
@@ -61,7 +66,7 @@ func undo(ctx context.Context, site testbed.Site, u layer.Undo) error {
 	if err := json.Unmarshal(u.How, &h); err != nil {
 		return fmt.Errorf("how to turn it %s: %w", u.To, err)
 	}
-	env, err := h.Env.Resolve()
+	env, err := h.Env.Resolve(ctx)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"tare/experiment/reference"
 	"tare/layer"
 	"tare/testbed/local/localtest"
 )
@@ -122,7 +123,7 @@ func TestUndoElsewhere(t *testing.T) {
 	t.Setenv("MY_TOKEN", "hunter2")
 	c, _ := lamp(t)
 	c.Env["TOKEN"] = "$MY_TOKEN"
-	c.Off = [][]string{{"sh", "-c", "echo $TOKEN $KUBECONFIG >said; echo off >$LAMP"}}
+	c.Off = []reference.Arguments{{"sh", "-c", "echo $TOKEN $KUBECONFIG >said; echo off >$LAMP"}}
 	var owed ledger
 	up, err := c.Up(t.Context(), session(t, layer.NewRun(&owed)))
 	if err != nil {

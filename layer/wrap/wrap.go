@@ -29,6 +29,7 @@ import (
 	"time"
 
 	"tare/experiment"
+	"tare/experiment/reference"
 	"tare/layer"
 	"tare/layer/evidence"
 	"tare/testbed"
@@ -38,14 +39,14 @@ const name = "wrap"
 
 // Config is the parameters of the layer.
 type Config struct {
-	Run   []string `yaml:"run" json:"run" required:"true" doc:"program and arguments to put in front of the command"`
-	Proof *Proof   `yaml:"proof" json:"proof,omitempty" doc:"how to see that it is on"`
+	Run   reference.Arguments `yaml:"run" json:"run" required:"true" doc:"program and arguments to put in front of the command; they may hold $NAME and $(file:PATH)"`
+	Proof *Proof              `yaml:"proof" json:"proof,omitempty" doc:"how to see that it is on"`
 }
 
 // Proof is a command whose output differs with the layer.
 type Proof struct {
-	Run   []string `yaml:"run" json:"run" required:"true" doc:"program and arguments; its standard output is looked at"`
-	Match string   `yaml:"match" json:"match" required:"true" doc:"regular expression that matches with the layer, and does not without; ^ and $ match at each line"`
+	Run   reference.Arguments `yaml:"run" json:"run" required:"true" doc:"program and arguments; its standard output is looked at"`
+	Match string              `yaml:"match" json:"match" required:"true" doc:"regular expression that matches with the layer, and does not without; ^ and $ match at each line"`
 }
 
 // Kind describes the layer.
@@ -72,9 +73,11 @@ func (c *Config) validate() []experiment.FieldError {
 	if len(c.Run) == 0 || c.Run[0] == "" {
 		errs.Add("run", "no program is given: write it as a list, [program, argument…]")
 	}
+	errs = append(errs, c.Run.Validate("run")...)
 	if c.Proof == nil {
 		return errs
 	}
+	errs = append(errs, c.Proof.Run.Validate("proof.run")...)
 	if len(c.Proof.Run) == 0 || c.Proof.Run[0] == "" {
 		errs.Add("proof.run", "no program is given: write it as a list, [program, argument…]")
 	}
@@ -90,13 +93,17 @@ func (c *Config) validate() []experiment.FieldError {
 
 // Up looks for the program on this machine, if that is where it is started. That it is
 // in pods is seen when they are there.
-func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
+func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
 	if slices.Contains(s.Places, testbed.Host) {
 		if _, err := exec.LookPath(c.Run[0]); err != nil {
 			return nil, fmt.Errorf("the program in front: %w", err)
 		}
 	}
-	a := &active{config: c, session: s}
+	front, err := c.Run.Resolve(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	a := &active{config: c, session: s, front: front}
 	return &layer.Active{Settle: a.settle, Wrap: a.wrap, Before: a.before}, nil
 }
 
@@ -114,11 +121,12 @@ func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check,
 type active struct {
 	config  *Config
 	session *layer.Session
+	front   []string // program and arguments in front
 }
 
 // wrap puts the command in front.
 func (a *active) wrap(cmd testbed.Command) testbed.Command {
-	cmd.Args = slices.Concat(a.config.Run, cmd.Args)
+	cmd.Args = slices.Concat(a.front, cmd.Args)
 	return cmd
 }
 
@@ -153,7 +161,11 @@ func (p *Proof) check(ctx context.Context, site testbed.Site, where testbed.Plac
 	if err != nil {
 		return nil, fmt.Errorf("proof.match: %w", err)
 	}
-	text, failed := evidence.Output(ctx, site, where, testbed.Command{Args: p.Run, Subject: true}, evidence.Limit)
+	args, err := p.Run.Resolve(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	text, failed := evidence.Output(ctx, site, where, testbed.Command{Args: args, Subject: true}, evidence.Limit)
 	if err := interrupted(ctx, failed); err != nil {
 		return nil, err
 	}

@@ -14,8 +14,9 @@
 // children that it waited for. The first metric is the headline unless others
 // say that they are.
 //
-// Standard output and error are kept with the run as they came, so that a
-// program must not print secrets. Metrics are read from outputs of up to 16 MiB;
+// Standard output and error are kept with the run as they came, but for the values of
+// references ($NAME): those are masked. Metrics are read before that, of what the program
+// wrote. They are read from outputs of up to 16 MiB;
 // what is larger invalidates the trial rather than being read in part. A metric
 // that is not found invalidates the trial too, and shows what was there instead.
 //
@@ -30,23 +31,24 @@ import (
 	"tare/experiment"
 	"tare/experiment/environ"
 	"tare/experiment/quantity"
+	"tare/experiment/reference"
 	"tare/testbed"
 	"tare/workload"
 )
 
 // Config is the parameters of the workload.
 type Config struct {
-	Command []string          `yaml:"run" json:"run,omitempty" doc:"program and arguments; either this or shell"`
-	Shell   string            `yaml:"shell" json:"shell,omitempty" doc:"text for /bin/sh -c; either this or run"`
-	Env     environ.Variables `yaml:"env" json:"env,omitempty" doc:"variables to add; $NAME takes a value from the environment of tare, $$ is a $"`
-	Dir     string            `yaml:"dir" json:"dir,omitempty" doc:"working directory; that of tare if absent"`
-	In      testbed.Place     `yaml:"in" json:"in" doc:"where the program runs"`
-	Image   string            `yaml:"image" json:"image,omitempty" pattern:"^[a-zA-Z0-9][a-zA-Z0-9._/:@-]{0,500}$" form:"the reference of an image" doc:"image of the pods that the program is in, on a cluster; that of the testbed if absent"`
-	Timeout quantity.Duration `yaml:"timeout" json:"timeout" doc:"how long one run of the program may take"`
-	Warmup  int               `yaml:"warmup" json:"warmup" doc:"runs in each trial before the one that counts"`
-	Expects quantity.Duration `yaml:"expect" json:"expect,omitempty" doc:"how long one run is expected to take, for the plan's estimate"`
-	OK      []int             `yaml:"ok" json:"ok" doc:"exit statuses that count as success"`
-	Read    []Metric          `yaml:"metrics" json:"metrics,omitempty" doc:"what is measured; wall clock, CPU time and peak memory if absent"`
+	Command reference.Arguments `yaml:"run" json:"run,omitempty" doc:"program and arguments, which may hold $NAME and $(file:PATH); either this or shell"`
+	Shell   string              `yaml:"shell" json:"shell,omitempty" doc:"text for /bin/sh -c; either this or run"`
+	Env     environ.Variables   `yaml:"env" json:"env,omitempty" doc:"variables to add; $NAME takes a value from the environment of tare, $(file:PATH) from a file, $$ is a $"`
+	Dir     string              `yaml:"dir" json:"dir,omitempty" doc:"working directory; that of tare if absent"`
+	In      testbed.Place       `yaml:"in" json:"in" doc:"where the program runs"`
+	Image   string              `yaml:"image" json:"image,omitempty" pattern:"^[a-zA-Z0-9][a-zA-Z0-9._/:@-]{0,500}$" form:"the reference of an image" doc:"image of the pods that the program is in, on a cluster; that of the testbed if absent"`
+	Timeout quantity.Duration   `yaml:"timeout" json:"timeout" doc:"how long one run of the program may take"`
+	Warmup  int                 `yaml:"warmup" json:"warmup" doc:"runs in each trial before the one that counts"`
+	Expects quantity.Duration   `yaml:"expect" json:"expect,omitempty" doc:"how long one run is expected to take, for the plan's estimate"`
+	OK      []int               `yaml:"ok" json:"ok" doc:"exit statuses that count as success"`
+	Read    []Metric            `yaml:"metrics" json:"metrics,omitempty" doc:"what is measured; wall clock, CPU time and peak memory if absent"`
 }
 
 // Metric is one metric and where it is read from: exactly one of From, Regex

@@ -14,7 +14,7 @@ import (
 
 // Prepare carries out the warm-up runs.
 func (c *Config) Prepare(ctx context.Context, t *workload.Trial) (workload.Measured, error) {
-	variables, err := c.variables(t.Site)
+	variables, err := c.variables(ctx, t.Site)
 	if err != nil {
 		return nil, err
 	}
@@ -37,8 +37,8 @@ func inWarmup(err error, n int) error {
 }
 
 // variables are the program's: those given, and where the peers are.
-func (c *Config) variables(site testbed.Site) ([]string, error) {
-	values, err := c.Env.Resolve()
+func (c *Config) variables(ctx context.Context, site testbed.Site) ([]string, error) {
+	values, err := c.Env.Resolve(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -108,9 +108,9 @@ func (r runner) run(ctx context.Context, prefix string) (used testbed.Usage, out
 	defer func() { err = errors.Join(err, closeAll(outputs)) }()
 
 	c := r.config
-	args := c.Command
-	if c.Shell != "" {
-		args = []string{"/bin/sh", "-c", c.Shell}
+	args, err := c.arguments(ctx)
+	if err != nil {
+		return used, outputs, err
 	}
 	limited, cancel := context.WithTimeoutCause(ctx, c.Timeout.Std(), errTimeout)
 	defer cancel()
@@ -122,6 +122,14 @@ func (r runner) run(ctx context.Context, prefix string) (used testbed.Usage, out
 	}
 	used, err = process.Wait()
 	return used, outputs, c.judge(ctx, limited, used, err)
+}
+
+// arguments are what is started.
+func (c *Config) arguments(ctx context.Context) ([]string, error) {
+	if c.Shell != "" {
+		return []string{"/bin/sh", "-c", c.Shell}, nil
+	}
+	return c.Command.Resolve(ctx, nil)
 }
 
 var errTimeout = errors.New("timeout")

@@ -43,6 +43,7 @@ func (c *Config) validate() []experiment.FieldError {
 	if c.Image != "" && c.In == testbed.Host {
 		errs.Add("image", "the program runs on the machine that Tare runs on: write in: %s, or leave the image out", testbed.ClientPod)
 	}
+	errs = append(errs, c.Command.Validate("run")...)
 	errs = append(errs, c.Env.Validate("env")...)
 	switch {
 	case c.Timeout.Std() < time.Millisecond:

@@ -8,7 +8,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tare/experiment"
-	"tare/experiment/environ"
 	"tare/experiment/quantity"
 )
 
@@ -36,8 +35,10 @@ func TestValidate(t *testing.T) {
 			{Field: "expect", Message: "1001h is longer than 1000h"}}},
 		{"no status", func(c *Config) { c.OK = nil }, []experiment.FieldError{
 			{Field: "ok", Message: "no exit status counts as success"}}},
-		{"secret", func(c *Config) { c.Env = environ.Variables{"API_KEY": "x"} }, []experiment.FieldError{
-			{Field: "env.API_KEY", Message: "API_KEY looks like a secret, which would be kept in the run: write $API_KEY to take it from the environment of tare"}}},
+		{"references", func(c *Config) { c.Shell, c.Command = "", []string{"$TOOL", "a$B$ $", "${C}", "sh", "-c", "${D} $"} }, []experiment.FieldError{
+			{Field: "run[0]", Message: "a program is named in the file, and not by $TOOL: what runs is part of the experiment"},
+			{Field: "run[1]", Message: "it is not clear who is to read which $: write $$ for each that is not $B"},
+			{Field: "run[2]", Message: "${C} is not read here: write $C for the value of the variable, or $${C} for the text as it is"}}},
 		{"metrics", func(c *Config) {
 			c.Read = []Metric{
 				{Name: "good", From: CPU, Unit: "s"},

@@ -1,0 +1,100 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"tare/experiment"
+	"tare/experiment/reference"
+	"tare/experiment/secret"
+	"tare/journal"
+	"tare/mask"
+	"tare/testbed"
+)
+
+// taken is what an experiment takes from variables and files, and what keeps it out of
+// everything that is written.
+type taken struct {
+	values *reference.Values
+	mask   *mask.Mask
+}
+
+// take reads the values, once for a whole session of a run. Files are those of the
+// experiment, by the names to call them by: none may hold a value that is a secret.
+func take(x *experiment.Experiment, files map[string][]byte) (taken, error) {
+	values, err := reference.Take(reference.Of(x))
+	if err != nil {
+		return taken{}, err
+	}
+	t := taken{values, new(mask.Mask)}
+	values.Each(func(r reference.Reference, value string) {
+		t.mask.Add(called(r), value)
+		for _, name := range slices.Sorted(maps.Keys(files)) {
+			at := bytes.Index(files[name], []byte(value))
+			if err == nil && len(value) >= mask.Least && at >= 0 && (r.File != "" || secret.Named(r.Variable)) {
+				line := 1 + bytes.Count(files[name][:at], []byte("\n"))
+				err = hinted(fmt.Errorf("%s:%d: the value of %s stands here, and would be kept in the run", name, line, r), "write %s in its place", r)
+			}
+		}
+	})
+	return t, err
+}
+
+// called is how a value is named where it is masked.
+func called(r reference.Reference) string {
+	if r.File != "" {
+		return r.File
+	}
+	return r.Variable
+}
+
+// with has a run work with the values, and its journal without them.
+func (t taken) with(ctx context.Context, j *journal.Journal) context.Context {
+	j.Mask(t.mask)
+	return reference.With(ctx, t.values)
+}
+
+// maskedError is an error whose text is without the values.
+type maskedError struct {
+	error
+	text string
+}
+
+func (e *maskedError) Error() string { return e.text }
+func (e *maskedError) Unwrap() error { return e.error }
+
+// without gives an error that does not tell the values.
+func (t taken) without(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &maskedError{err, t.mask.Text(err.Error())}
+}
+
+// references says of all that an experiment takes from elsewhere whether it is there.
+func references(x *experiment.Experiment) []part {
+	var parts []part
+	for _, r := range reference.Of(x) {
+		p := part{"variable", r.Variable, nil}
+		f := testbed.Finding{Name: "environment", Status: testbed.Missing, Detail: "not set", Hint: "export " + r.Variable}
+		if r.File != "" {
+			p, f.Name, f.Hint = part{"file", r.File, nil}, "disk", "write the value into the file"
+		}
+		value, err := r.Read()
+		switch {
+		case err == nil && new(mask.Mask).Add("", value):
+			f.Status, f.Detail, f.Hint = testbed.Works, "its value is masked in what programs print", ""
+		case err == nil:
+			f.Status, f.Hint = testbed.Works, ""
+			f.Detail = fmt.Sprintf("its value is shorter than %d bytes, and not masked in what programs print", mask.Least)
+		case r.File != "":
+			f.Detail = err.Error()
+		}
+		p.Findings = []testbed.Finding{f}
+		parts = append(parts, p)
+	}
+	return parts
+}

@@ -1,0 +1,83 @@
+package reference
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"regexp"
+	"strings"
+
+	"tare/experiment"
+)
+
+// Arguments are a program and its arguments as an experiment file has them.
+//
+// Behind a program with a language of its own that has a $ (a shell, awk, jq), an
+// argument is text in that language and stays as it is, byte for byte; only one that is
+// a reference and nothing else is replaced, and of the text after -c or -e not even that.
+type Arguments []string
+
+// languages are programs in whose language $NAME means something, by name without a
+// version.
+var languages = set(`sh ash bash dash ksh mksh zsh rbash fish csh tcsh busybox toybox pwsh powershell nu elvish
+awk gawk mawk nawk sed perl python pypy ruby node nodejs deno bun php lua luajit tclsh wish expect julia Rscript R
+jq yq gojq make gmake bmake ninja envsubst ssh su runuser xargs parallel hyperfine watch script flock
+tmux screen systemd-run nix-shell psql mongosh mongo sqlite gnuplot vim nvim ex ed emacs m4 groovy jshell`)
+
+var version = regexp.MustCompile(`[0-9.-]*$`)
+
+func set(words string) map[string]bool {
+	all := map[string]bool{}
+	for _, w := range strings.Fields(words) {
+		all[w] = true
+	}
+	return all
+}
+
+// textOption is an option whose value is text in the program's language.
+var textOption = regexp.MustCompile(`^-[A-Za-z]*[ce]$`)
+
+// parts splits the argument at an index.
+func (a Arguments) parts(i int) ([]part, error) {
+	text := a[i]
+	behind := false
+	for _, before := range a[:i] {
+		name := path.Base(before)
+		behind = behind || languages[name] || languages[version.ReplaceAllString(name, "")]
+	}
+	parts, err := parse(text)
+	whole := err == nil && len(parts) == 3 && parts[0].literal == "" && parts[2].literal == ""
+	switch {
+	case !behind, whole && !textOption.MatchString(a[i-1]):
+		return parts, err
+	case err == nil && strings.Contains(names(parts), "$(file:"):
+		return nil, fmt.Errorf("%s stands in the text of a program that reads $ itself: give the value by env, and let the program take that variable", names(parts))
+	}
+	return []part{{literal: text}}, nil
+}
+
+// References lists what the arguments take from elsewhere.
+func (a Arguments) References() []Reference {
+	var all []Reference
+	for i := range a {
+		if parts, err := a.parts(i); err == nil {
+			all = append(all, taken(parts)...)
+		}
+	}
+	return all
+}
+
+// Validate reports every problem, by the field that the arguments are in.
+func (a Arguments) Validate(field string) []experiment.FieldError {
+	var errs experiment.FieldErrors
+	for i := range a {
+		parts, err := a.parts(i)
+		if err == nil && i == 0 && len(taken(parts)) > 0 {
+			err = errors.New("a program is named in the file, and not by " + names(parts) + ": what runs is part of the experiment")
+		}
+		if err != nil {
+			errs.Add(fmt.Sprintf("%s[%d]", field, i), "%v", err)
+		}
+	}
+	return errs
+}

@@ -1,0 +1,216 @@
+// Package secret finds secrets that are written out in a text: passwords, tokens, private
+// keys. A run keeps the file of its experiment, so that nothing of the kind may stand in it.
+//
+// A secret is known by what names it (--password=…, TOKEN=…, a header, a field), by its
+// place in a URL, or by its own form (a PEM block, the tokens of well-known services). A
+// name that may mean something else, such as KEY, counts where the value looks random.
+// What refers to a value ($NAME, $(file:…), <password>, a path) is none.
+//
+// It is a net for mistakes: a secret that looks like any other word gets through.
+package secret
+
+import (
+	"cmp"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Finding is a secret in a text.
+type Finding struct {
+	// Name says which, and shows nothing of it: "--password", "Authorization",
+	// "https://user@host", "private key".
+	Name       string
+	Start, End int // of the secret, in bytes
+}
+
+// Kind is what a text is, which says in what forms a secret may stand in it.
+type Kind int
+
+// The kinds.
+const (
+	Prose    Kind = iota // a sentence: forms that no sentence has by chance
+	Argument             // of a program, or the value of a field
+	Code                 // lines of a shell, a manifest or the like
+)
+
+// form is a way in which a secret stands beside its name.
+type form struct {
+	least   Kind // that has it
+	pattern *regexp.Regexp
+	// name and value are groups of the pattern; name 0 is the name that follows.
+	name, value int
+	called      string
+	// is says whether the value counts, in place of the class of the name.
+	is func(string) bool
+}
+
+const (
+	aName   = `[A-Za-z_][A-Za-z0-9_.-]*`
+	aValue  = `("[^"\n]*"|'[^'\n]*'|[^\s"'&;,|)}\]]+)`
+	letters = `[A-Za-z0-9._~+/-]`
+
+	authorization = `(?i)\b((?:proxy-)?authorization)["']?\s*[:=]\s*["']?(?:(?:bearer|basic|token|digest|apikey|negotiate)\s+)?([^\s"',;]+)`
+)
+
+func real(value string) bool { return !stands(value) }
+
+var forms = []form{
+	{pattern: regexp.MustCompile(authorization), name: 1, value: 2, is: bearer},
+	{least: Argument, pattern: regexp.MustCompile(authorization), name: 1, value: 2, is: real},
+	{pattern: regexp.MustCompile(`(?i)\bbearer\s+(` + letters + `{8,}=*)`), value: 1, called: "bearer token", is: bearer},
+	{pattern: regexp.MustCompile(`(?i)\bbasic\s+(` + letters + `{6,}=*)`), value: 1, called: "basic authorization", is: basic},
+	// --password=…, TOKEN=…, ?password=…, -Dstore.password=…
+	{pattern: regexp.MustCompile(`(?:^|[^A-Za-z0-9_.-])(-{0,2}` + aName + `)=` + aValue), name: 1, value: 2},
+	// "password": "…"
+	{pattern: regexp.MustCompile(`["'](` + aName + `)["']\s*:\s*["']([^"'\n]+)["']`), name: 1, value: 2},
+	// X-Api-Key: …
+	{least: Argument, pattern: regexp.MustCompile(`^(` + aName + `):\s*(\S.*)$`), name: 1, value: 2},
+	// --password …
+	{least: Code, pattern: regexp.MustCompile(`(?:^|\s)(--` + aName + `)[ \t]+("[^"\n]*"|'[^'\n]*'|[^\s"'&;,|)}\]-][^\s"'&;,|)}\]]*)`), name: 1, value: 2},
+	// password: …, {password: …}, and -H 'X-Api-Key: …'
+	{least: Code, pattern: regexp.MustCompile(`(?m)^[ \t]*(?:- +)?["']?(` + aName + `)["']?:[ \t]+([^\s#].*?)[ \t]*(?:[ \t]#.*)?$`), name: 1, value: 2},
+	{least: Code, pattern: regexp.MustCompile(`[{,"'][ \t]*(` + aName + `):[ \t]+` + aValue), name: 1, value: 2},
+	// name: PASSWORD and value: …, as in the environment of a container
+	{least: Code, pattern: regexp.MustCompile(`\bname:[ \t]*["']?(` + aName + `)["']?[ \t]*(?:,|\r?\n)\s*["']?value["']?:[ \t]*("[^"\n]*"|'[^'\n]*'|[^\s,}]+)`), name: 1, value: 2},
+}
+
+var isAuthorization = regexp.MustCompile(`(?i)^(?:proxy-)?authorization$`)
+
+// inURL is a user with a password in a URL.
+var inURL = regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*://)([^\s/?#:@"']*):([^\s/?#"']+)@([^\s/?#@"'\\]*)`)
+
+// In finds the secrets in a text, in the order in which they stand.
+func In(text string, kind Kind) []Finding {
+	var all []Finding
+	for _, k := range known {
+		for _, m := range k.form.FindAllStringIndex(text, -1) {
+			all = append(all, Finding{k.name, m[0], m[1]})
+		}
+	}
+	for _, m := range inURL.FindAllStringSubmatchIndex(text, -1) {
+		if real(text[m[6]:m[7]]) {
+			all = append(all, Finding{text[m[2]:m[3]] + text[m[4]:m[5]] + "@" + text[m[8]:m[9]], m[6], m[7]})
+		}
+	}
+	for _, f := range forms {
+		if kind < f.least {
+			continue
+		}
+		all = append(all, f.in(text, 1)...)
+	}
+	return apart(all)
+}
+
+// nested is how deep a form is looked for in a value that is no secret: --set=password=….
+const nested = 3
+
+// in finds what stands in one form.
+func (f form) in(text string, depth int) []Finding {
+	var all []Finding
+	for _, m := range f.pattern.FindAllStringSubmatchIndex(text, -1) {
+		start, end := m[2*f.value], m[2*f.value+1]
+		name, value := f.called, text[start:end]
+		if f.name > 0 {
+			name = text[m[2*f.name]:m[2*f.name+1]]
+		}
+		is := f.is
+		if is == nil {
+			is = classOf(name).holds
+			if isAuthorization.MatchString(name) { // whose scheme is no part of the secret
+				is = func(string) bool { return false }
+			}
+		}
+		if !is(value) {
+			if depth < nested {
+				for _, found := range f.in(value, depth+1) {
+					all = append(all, Finding{found.Name, start + found.Start, start + found.End})
+				}
+			}
+			continue
+		}
+		if n := len(value); n > 1 && (value[0] == '"' || value[0] == '\'') && value[n-1] == value[0] {
+			start, end = start+1, end-1
+		}
+		all = append(all, Finding{name, start, end})
+	}
+	return all
+}
+
+// apart sorts findings and leaves out those within others.
+func apart(all []Finding) []Finding {
+	slices.SortStableFunc(all, func(a, b Finding) int { return cmp.Or(a.Start-b.Start, b.End-a.End) })
+	var out []Finding
+	for _, f := range all {
+		if n := len(out); n == 0 || f.Start >= out[n-1].End {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// Value finds the secrets in the value of something that has a name: a variable, a field.
+func Value(name, value string, kind Kind) []Finding {
+	if classOf(name).holds(value) {
+		return []Finding{{name, 0, len(value)}}
+	}
+	return In(value, kind)
+}
+
+// given are options that take a secret, by program: attached to it (-pSECRET), or as the
+// next argument.
+var given = map[string][]string{
+	"mysql": {"-p"}, "mysqladmin": {"-p"}, "mysqldump": {"-p"}, "mysqlslap": {"-p"}, "mariadb": {"-p"}, "mariadb-slap": {"-p"},
+	"sshpass": {"-p"}, "redis-cli": {"-a"}, "redis-benchmark": {"-a"}, "valkey-cli": {"-a"}, "valkey-benchmark": {"-a"},
+	"memtier_benchmark": {"-a"}, "ldapsearch": {"-w"},
+	"curl": {"-u", "--user", "-U", "--proxy-user"}, "ab": {"-A", "-P"}, "hey": {"-a"}, "http": {"-a"}, "xh": {"-a"},
+}
+
+// attachedOnly are programs whose option has its value attached or asks for it.
+var attachedOnly = words(`mysql mysqladmin mysqldump mysqlslap mariadb mariadb-slap`)
+
+// Arguments finds the secrets in a program and its arguments, by argument: those whose
+// name is the argument before, and those that a well-known program takes.
+func Arguments(args []string) map[int]Finding {
+	found := map[int]Finding{}
+	program := ""
+	for i, arg := range args {
+		if _, is := given[path.Base(arg)]; is {
+			program = path.Base(arg)
+			continue
+		}
+		if strings.HasPrefix(arg, "-") && len(arg) > 2 && !strings.Contains(arg, "=") && i+1 < len(args) &&
+			!strings.HasPrefix(args[i+1], "-") && classOf(arg).holds(args[i+1]) {
+			found[i+1] = Finding{arg, 0, len(args[i+1])}
+		}
+		for _, option := range given[program] {
+			attached, is := strings.CutPrefix(arg, option)
+			switch {
+			case !is:
+			case attached == "" && i+1 < len(args) && !attachedOnly[program]:
+				if f, is := inOption(program, option, args[i+1]); is {
+					found[i+1] = f
+				}
+			case attached != "" && len(option) == 2 && attached[0] != '-':
+				if f, is := inOption(program, option, attached); is {
+					f.Start, f.End = f.Start+len(option), f.End+len(option)
+					found[i] = f
+				}
+			}
+		}
+	}
+	return found
+}
+
+// inOption finds the secret in the value of an option: the part behind the user's name,
+// where there is one.
+func inOption(program, option, value string) (Finding, bool) {
+	start := 0
+	if user, _, has := strings.Cut(value, ":"); has {
+		start = len(user) + 1
+	} else if strings.ContainsAny(option, "uUA") || program == "hey" || program == "http" || program == "xh" {
+		return Finding{}, false // a user alone
+	}
+	return Finding{program + " " + option, start, len(value)}, real(value[start:]) && start < len(value)
+}

@@ -1,0 +1,185 @@
+package secret
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// Made of parts, so that no scanner of repositories takes the tests for a leak.
+var (
+	githubToken = "ghp_" + strings.Repeat("a1B2", 9)
+	webToken    = "eyJ" + "hbGciOiJIUzI1NiJ9.eyJ" + "zdWIiOiIxMjM0In0.c2lnbmF0dXJl"
+	privateKey  = "-----BEGIN RSA " + "PRIVATE KEY-----\nMIIEow\nqqq\n-----END RSA PRIVATE KEY-----"
+	randomText  = "q7Rz" + "94hfPPc2x8Vn1mKdt3"
+)
+
+// found gives NAME=secret for each finding.
+func found(text string, findings []Finding) []string {
+	var all []string
+	for _, f := range findings {
+		all = append(all, f.Name+"="+text[f.Start:f.End])
+	}
+	return all
+}
+
+func TestIn(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		kind Kind
+		text string
+		want []string
+	}{
+		{Argument, "--password=hunter2", []string{"--password=hunter2"}},
+		{Argument, "--mysql-password=hunter2", []string{"--mysql-password=hunter2"}},
+		{Argument, "-password=hunter2", []string{"-password=hunter2"}},
+		{Argument, "-Djavax.net.ssl.keyStorePassword=changeit", []string{"-Djavax.net.ssl.keyStorePassword=changeit"}},
+		{Argument, "AUTHTOKEN=abc", []string{"AUTHTOKEN=abc"}},
+		{Argument, "GITHUB_PAT=abcdef", []string{"GITHUB_PAT=abcdef"}},
+		{Argument, "SESSION_COOKIE=abc", []string{"SESSION_COOKIE=abc"}},
+		{Argument, "BEARER=abc", []string{"BEARER=abc"}},
+		{Argument, "DATABASE_URL=mysecretdsn", []string{"DATABASE_URL=mysecretdsn"}},
+		{Argument, "DATABASE_URL=me:pw@tcp(db:3306)/x", []string{"DATABASE_URL=me:pw@tcp(db:3306"}},
+		{Argument, "AWS_SECRET_ACCESS_KEY=abc", []string{"AWS_SECRET_ACCESS_KEY=abc"}},
+		{Argument, "SSH_KEY=" + randomText, []string{"SSH_KEY=" + randomText}},
+		{Argument, "https://me:hunter2@example.org/x", []string{"https://me@example.org=hunter2"}},
+		{Argument, "postgres://bench:p%40ss@db:5432/x", []string{"postgres://bench@db:5432=p%40ss"}},
+		{Argument, "https://h/?user=a&api_key=abc&x=1", []string{"api_key=abc"}},
+		{Argument, "Authorization: Bearer abcdefgh", []string{"Authorization=abcdefgh"}},
+		{Argument, "authorization: Basic bWU6aHVudGVyMg==", []string{"authorization=bWU6aHVudGVyMg=="}},
+		{Argument, "Authorization: abc", []string{"Authorization=abc"}},
+		{Argument, "X-Api-Key: abc", []string{"X-Api-Key=abc"}},
+		{Argument, "Cookie: session=abc; other=def", []string{"Cookie=session=abc; other=def"}},
+		{Argument, `{"user": "me", "password": "hunter2"}`, []string{"password=hunter2"}},
+		{Argument, githubToken, []string{"GitHub token=" + githubToken}},
+		{Argument, webToken, []string{"JSON web token=" + webToken}},
+		{Argument, "a " + privateKey + " b", []string{"private key=" + privateKey}},
+		{Code, "curl -H 'Authorization: Bearer abc' https://x", []string{"Authorization=abc"}},
+		{Code, "curl -H 'X-Auth-Token: abc' https://x", []string{"X-Auth-Token=abc"}},
+		{Code, "bench --password hunter2 --rate 5", []string{"--password=hunter2"}},
+		{Code, "TOKEN='a b' ./bench; PGPASSWORD=x psql", []string{"TOKEN=a b", "PGPASSWORD=x"}},
+		{Code, "spec:\n  password: hunter2 # it\n  user: me\n", []string{"password=hunter2"}},
+		{Code, "env:\n- name: DB_PASSWORD\n  value: hunter2\n", []string{"DB_PASSWORD=hunter2"}},
+		{Code, "env: [{name: API_TOKEN, value: abc}]", []string{"API_TOKEN=abc"}},
+		{Prose, "it asks with bearer a1b2c3d4e5", []string{"bearer token=a1b2c3d4e5"}},
+		{Prose, "password=hunter2 does it", []string{"password=hunter2"}},
+
+		// What only refers to a secret, or says where it is.
+		{Argument, "--password=$PASSWORD", nil},
+		{Argument, "--password=${PASSWORD}", nil},
+		{Argument, "--password=$(file:/run/secret)", nil},
+		{Argument, "Authorization: Bearer $TOKEN", nil},
+		{Argument, "https://me:$PASSWORD@example.org", nil},
+		{Argument, "https://me:***@example.org", nil},
+		{Argument, "--password-file=/run/secrets/x", nil},
+		{Argument, "--password=@/run/secrets/x", nil},
+		{Argument, "--token=/var/run/secrets/token", nil},
+		{Argument, "--password=<password>", nil},
+		{Code, `bench --password "$PASSWORD" --token "$(cat /run/token)"`, nil},
+		{Code, "TOKEN=$(cat token) ./bench", nil},
+		// What is named alike and is none.
+		{Argument, "--max-tokens=128", nil},
+		{Argument, "--token-count=5", nil},
+		{Argument, "--key-pattern=P:P", nil},
+		{Argument, "--keys=100000", nil},
+		{Argument, "--key-size=2048", nil},
+		{Argument, "--auth-type=basic", nil},
+		{Argument, "--auth=none", nil},
+		{Argument, "SSH_AUTH_SOCK=/run/agent", nil},
+		{Argument, "KEYBOARD=us", nil},
+		{Argument, "--pass=2", nil},
+		{Argument, "DATABASE_URL=postgres://localhost/bench", nil},
+		{Argument, "DATABASE_URL=postgres://bench@localhost/bench", nil},
+		{Argument, "https://example.org:8443/a@b", nil},
+		{Argument, "connection_security_policy=\"mutual_tls\"", nil},
+		{Argument, "token=([a-z]+)", nil},
+		{Argument, "tls_key=/etc/tls.key", nil},
+		{Argument, "git@github.com:a/b", nil},
+		{Code, "spec:\n  secretName: db\n  secretKeyRef: {name: db, key: password}\n  automountServiceAccountToken: false\n", nil},
+		{Code, "tolerations:\n- key: node-role.kubernetes.io/control-plane\n", nil},
+		{Code, "if [ \"$PASSWORD\" = x ]; then :; fi", nil},
+		{Prose, "with bearer authentication, and the token: it is renewed", nil},
+		{Prose, "Does the password hashing cost much?", nil},
+		{Argument, "sha256:" + strings.Repeat("0123456789abcdef", 4), nil},
+		{Argument, "nginx@sha256:" + strings.Repeat("0123456789abcdef", 4), nil},
+	}
+	for _, test := range tests {
+		if diff := cmp.Diff(test.want, found(test.text, In(test.text, test.kind))); diff != "" {
+			t.Errorf("%q: %s", test.text, diff)
+		}
+	}
+}
+
+func TestArguments(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		args []string
+		want map[int]string
+	}{
+		{[]string{"bench", "--password", "hunter2", "x"}, map[int]string{2: "--password=hunter2"}},
+		{[]string{"bench", "-token", "abc"}, map[int]string{2: "-token=abc"}},
+		{[]string{"curl", "-u", "me:hunter2", "https://x"}, map[int]string{2: "curl -u=hunter2"}},
+		{[]string{"mysqlslap", "-uroot", "-phunter2"}, map[int]string{2: "mysqlslap -p=hunter2"}},
+		{[]string{"env", "A=1", "sshpass", "-p", "hunter2", "ssh"}, map[int]string{4: "sshpass -p=hunter2"}},
+		{[]string{"redis-benchmark", "-a", "hunter2"}, map[int]string{2: "redis-benchmark -a=hunter2"}},
+
+		{[]string{"bench", "--password", "$PASSWORD"}, nil},
+		{[]string{"bench", "--password", "--rate"}, nil},
+		{[]string{"bench", "--password"}, nil},
+		{[]string{"curl", "-u", "me", "https://x"}, nil},
+		{[]string{"curl", "-u", "me:$PASSWORD", "https://x"}, nil},
+		{[]string{"docker", "run", "--user", "1000:1000", "x"}, nil},
+		{[]string{"mysql", "-p", "db"}, nil},
+		{[]string{"nice", "-n", "19"}, nil},
+	}
+	for _, test := range tests {
+		got := map[int]string{}
+		for i, f := range Arguments(test.args) {
+			got[i] = f.Name + "=" + test.args[i][f.Start:f.End]
+		}
+		if len(got) == 0 {
+			got = nil
+		}
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("%q: %s", test.args, diff)
+		}
+	}
+}
+
+func TestNamed(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]bool{
+		"api_key": true, "KEY2": true, "PGPASSWORD": true, "DBPasswd2": true, "CLIENTSECRET": true, "dbPassword": true, "MYSQL_PWD": true,
+		"GITHUB_PAT": true, "SESSION_COOKIE": true, "BEARER": true, "AUTHTOKEN": true, "DATABASE_URL": true, "DSN": true,
+		"KEYBOARD": false, "BYPASS": false, "PASSWORDLESS": false, "SECRETARY": false, "PWD": false, "OLDPWD": false, "PATH": false,
+		"MONKEY": false, "PASSWORD_FILE": false, "LEVEL": false, "": false, "PAT": false,
+	} {
+		if got := Named(name); got != want {
+			t.Errorf("%s: got %v", name, got)
+		}
+	}
+}
+
+func FuzzIn(f *testing.F) {
+	for _, seed := range []string{"--password=x", "https://a:b@c", privateKey, "Authorization: Basic YTpi", "name: TOKEN\nvalue: 'x'", "\xff=\x00", `"a":"`} {
+		f.Add(seed, "name")
+	}
+	f.Fuzz(func(t *testing.T, text, name string) {
+		for kind := Prose; kind <= Code; kind++ {
+			end := 0
+			for _, found := range append(In(text, kind), Value(name, text, kind)[:0]...) {
+				if found.Start < end || found.End < found.Start || found.End > len(text) || found.Name == "" {
+					t.Fatalf("%+v in %d bytes, the one before ends at %d", found, len(text), end)
+				}
+				end = found.End
+			}
+		}
+		args := strings.Fields(name + " " + text)
+		for i, found := range Arguments(args) {
+			if found.Start < 0 || found.End > len(args[i]) || found.End < found.Start {
+				t.Fatalf("%+v in %q", found, args[i])
+			}
+		}
+	})
+}

@@ -1,0 +1,114 @@
+package strictyaml
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// Text is the file, its lines ended by newlines.
+func (f *File) Text() string { return strings.Join(f.lines, "\n") }
+
+// Place is where a part of a node's text stands in the file: the part begins at a byte of
+// the text. Where the file writes the text in another way it is the node's own place, and
+// the lines from there on are not shown any more by problems.
+func (f *File) Place(n *Node, part string, start int) (line, column int) {
+	first, _, _ := strings.Cut(part, "\n")
+	from := n.Line - 1
+	if strings.Contains(n.Value, "\n") {
+		from += strings.Count(n.Value[:min(start, len(n.Value))], "\n") // not before; blocks begin below their key
+	}
+	for i := max(from, 0); i < len(f.lines) && i <= from+2; i++ {
+		source, before := f.lines[i], 0
+		if i == n.Line-1 {
+			before = len(string([]rune(source)[:min(n.Column-1, utf8.RuneCountInString(source))]))
+		}
+		if at := strings.Index(source[before:], first); at >= 0 && first != "" {
+			return i + 1, utf8.RuneCountInString(source[:before+at]) + 1
+		}
+	}
+	if f.hidden == nil {
+		f.hidden = map[int]bool{}
+	}
+	for i := range mostLines {
+		f.hidden[n.Line+i] = true
+	}
+	return n.Line, n.Column
+}
+
+// mostLines is how many lines a text in quotes may well have.
+const mostLines = 20
+
+// PathOf is the path of the first value that is a text; "" if none is.
+func (f *File) PathOf(text string) string {
+	if f.Root == nil {
+		return ""
+	}
+	path, _ := pathOf(f.Root, "", text)
+	return path
+}
+
+func pathOf(n *Node, at, text string) (path string, found bool) {
+	if n.Scalar() && n.Value == text {
+		return at, true
+	}
+	for i, item := range n.Items {
+		if path, found := pathOf(item, Index(at, i), text); found {
+			return path, true
+		}
+	}
+	for _, e := range n.Entries {
+		if path, found := pathOf(e.Value, Join(at, e.Key.Value), text); found {
+			return path, true
+		}
+	}
+	return "", false
+}
+
+// The least parts of a secret that are looked for where it stands shortened, and that are
+// replaced in messages, which have words of their own.
+const (
+	leastPart = 8
+	leastWord = 3
+)
+
+// Conceal keeps texts of the file from being shown by its problems: stars stand for them.
+func (f *File) Conceal(texts []string) {
+	var parts []string
+	for _, text := range texts {
+		for _, line := range strings.Split(text, "\n") {
+			if line = strings.TrimSpace(line); line == "" {
+				continue
+			}
+			parts = append(parts, line)
+			if quoted := strings.Trim(strconv.Quote(line), `"`); quoted != line {
+				parts = append(parts, quoted)
+			}
+		}
+	}
+	slices.SortFunc(parts, func(a, b string) int { return cmp.Or(len(b)-len(a), cmp.Compare(a, b)) })
+	for i := range f.problems {
+		p := &f.problems[i]
+		if f.hidden[p.Line] {
+			p.Source = ""
+		}
+		for _, part := range parts {
+			p.Source = strings.ReplaceAll(p.Source, part, strings.Repeat("*", utf8.RuneCountInString(part)))
+			if len(part) < leastWord {
+				continue
+			}
+			p.Message, p.Hint, p.Path = without(p.Message, part), without(p.Hint, part), without(p.Path, part)
+		}
+	}
+}
+
+// without replaces a text, also where only its beginning stands.
+func without(message, text string) string {
+	message = strings.ReplaceAll(message, text, "***")
+	for n := len(text) - 1; n >= leastPart && strings.Contains(message, text[:leastPart]); n-- {
+		message = strings.ReplaceAll(message, text[:n], "***")
+	}
+	return message
+}
