@@ -34,7 +34,8 @@ docs/exports.md explains what is in each. A file is written whole or not at all.
 		Example: `  tare export --as csv > trials.csv
   tare export runs/quickstart-20260102-150405 --as parquet --to trials.parquet
   tare export --as gobench > run.txt && benchstat -col /arm run.txt
-  tare export --as openmetrics --to /var/lib/node_exporter/tare.prom`,
+  tare export --as openmetrics --to /var/lib/node_exporter/tare.prom
+  tare export runs/quickstart-20260102-150405 --as bundle --to quickstart.tar.gz`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeRuns,
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -44,8 +45,8 @@ docs/exports.md explains what is in each. A file is written whole or not at all.
 				return hintedUsage(errors.New("--as is missing: it says in which format to write"), "one of %s", strings.Join(names, ", "))
 			case at < 0:
 				return usage(fmt.Errorf("--as %s: not one of %s", as, strings.Join(names, ", ")))
-			case export.Formats[at].Binary && to == "" && s.StdoutTerminal:
-				return hintedUsage(fmt.Errorf("%s is not written to a terminal", as), "name a file: --to trials.%s", as)
+			case export.Formats[at].Binary != "" && to == "" && s.StdoutTerminal:
+				return hintedUsage(fmt.Errorf("%s is not written to a terminal", as), "name a file: --to %s", export.Formats[at].Binary)
 			}
 			return exportRun(s, args, export.Formats[at], to)
 		},
@@ -64,7 +65,7 @@ func exportRun(s State, args []string, f export.Format, to string) error {
 	write := func(w io.Writer) error { return f.Write(w, export.Run{Record: run, Analysis: result}) }
 	if to == "" {
 		out := bufio.NewWriter(s.Stdout)
-		if f.Binary {
+		if f.Binary != "" {
 			out.Reset(s.binary)
 		}
 		if err := write(out); err != nil {

@@ -8,6 +8,8 @@
 // hold all of them, valid or not, or say what they leave out; estimates leave the
 // house only together with their bounds and their verdict.
 //
+// A bundle is the run itself, to publish.
+//
 // tables.go lays trials out as a table, and writes it in two ways;
 // gobench.go, openmetrics.go and JSON stand on their own.
 package export
@@ -30,17 +32,18 @@ type Run struct {
 type Format struct {
 	Name   string // as on the command line
 	Doc    string // what it holds, in a sentence without a full stop
-	Binary bool   // not fit for a terminal
+	Binary string // name of a file for what is not fit for a terminal; "": it is text
 	Write  func(w io.Writer, r Run) error
 }
 
 // Formats are all formats, in the order in which they are listed.
 var Formats = []Format{
 	{Name: "csv", Doc: "one line for each trial and metric", Write: CSV},
-	{Name: "parquet", Doc: "the same as a typed table", Binary: true, Write: Parquet},
+	{Name: "parquet", Doc: "the same as a typed table", Binary: "trials.parquet", Write: Parquet},
 	{Name: "gobench", Doc: "valid trials as Go benchmark results, for benchstat", Write: GoBench},
 	{Name: "openmetrics", Doc: "verdicts, overheads and medians, for Prometheus", Write: OpenMetrics},
 	{Name: "json", Doc: "the whole analysis", Write: JSON},
+	{Name: "bundle", Doc: "the run itself as one archive to publish (tar.gz): what tare verify checks, and nothing else", Binary: "run.tar.gz", Write: Bundle},
 }
 
 // JSON writes the analysis; docs/analysis.schema.json describes it.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"math"
 	"os"
 	"path"
@@ -126,7 +127,9 @@ func (r *Run) compareFiles(root *os.Root) error {
 			known[name] = append(known[name], d)
 		}
 	}
-	for name, wanted := range known {
+	for _, name := range slices.Sorted(maps.Keys(known)) {
+		wanted := known[name]
+		r.vouched = append(r.vouched, name)
 		got, err := digest(root, name)
 		if err == nil && !slices.Contains(wanted, got) {
 			err = errors.New("it is not as it was written")
@@ -144,6 +147,8 @@ type Verified struct {
 	Files         int    // raw files whose content is as it was
 	Unchecked     int    // raw files of which no digest is on record
 	Chain         string // of the last note; "" where the record has none
+
+	vouched []string // those that are counted in Files
 }
 
 // Verify compares everything that a run holds with what its record says, the raw output
@@ -222,5 +227,6 @@ func (v *Verified) compare(root *os.Root, name, wanted string) error {
 		return fmt.Errorf("its raw output %s is not as it was written", name)
 	}
 	v.Files++
+	v.vouched = append(v.vouched, path.Clean(name))
 	return nil
 }

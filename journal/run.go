@@ -30,6 +30,7 @@ type Run struct {
 
 	trialsEnd, notesEnd int64 // bytes of whole lines in the logs
 	trials, notes       chain
+	vouched             []string // files at the top and below NamedDir whose digests are on record, and right
 }
 
 // Session is one stretch of a run, from its start or resumption to its end or
