@@ -83,8 +83,12 @@ func owners(kubeconfig string) (map[string][]string, error) {
 	namespaces, err1 := client.CoreV1().Namespaces().List(ctx, owned)
 	pods, err2 := client.CoreV1().Pods("").List(ctx, owned)
 	records, err3 := client.CoreV1().ConfigMaps("").List(ctx, owned)
-	if err := errors.Join(err1, err2, err3); err != nil {
+	jobs, err4 := client.BatchV1().Jobs("").List(ctx, owned)
+	if err := errors.Join(err1, err2, err3, err4); err != nil {
 		return nil, err
+	}
+	for _, o := range jobs.Items {
+		add("job", o.ObjectMeta)
 	}
 	for _, o := range namespaces.Items {
 		add("namespace", o.ObjectMeta)
