@@ -64,7 +64,7 @@ func guard(l *local.Testbed) error {
 	if err != nil {
 		return fmt.Errorf("the path of this program: %w", err)
 	}
-	return l.Guard(self, "clean")
+	return l.Guard(self, "clean", "--"+guardFlag)
 }
 
 // record completes the record of the environment once the sites are set up.

@@ -19,8 +19,12 @@ import (
 	"tare/version"
 )
 
+// guardFlag has tare clean leave switches alone: to look at them takes the lock of their
+// run for a moment, in which tare resume would be refused, and nobody reads what it says.
+const guardFlag = "guard"
+
 func newClean(s State) *cobra.Command {
-	var dry, switches bool
+	var dry, switches, guarding bool
 	var on leftOnCluster
 	c := &cobra.Command{
 		Use:   "clean [DIR]...",
@@ -67,6 +71,9 @@ heard of for a minute.`,
 			if err != nil {
 				return err
 			}
+			if guarding {
+				return nil
+			}
 			switched, err := cleanSwitches(c.Context(), s, roots, switches, dry)
 			if err == nil && len(strays)+left+switched == 0 {
 				fmt.Fprintln(s.Stderr, "nothing left behind")
@@ -76,6 +83,8 @@ heard of for a minute.`,
 	}
 	c.Flags().BoolVar(&dry, "dry-run", false, "only say what would be done")
 	c.Flags().BoolVar(&switches, "switches", false, "also turn back what killed runs have left turned on or off for everyone")
+	c.Flags().BoolVar(&guarding, guardFlag, false, "called when a run was killed: leave to others what it has left switched")
+	_ = c.Flags().MarkHidden(guardFlag) // it is there
 	on.flags(c)
 	return c
 }
