@@ -10,6 +10,7 @@ import (
 
 	"tare/experiment"
 	"tare/journal"
+	"tare/machine"
 	"tare/testbed"
 	"tare/workload"
 )
@@ -104,7 +105,8 @@ func (r *run) drop(ctx context.Context, arm, round int, why error) error {
 			left++
 		}
 	}
-	if ctx.Err() != nil || left == 0 || r.plan.Arms[arm].Role != experiment.Treatment || r.piloting() {
+	_, reached := machine.Exhausted(why) // a limit of the system, which the other arms will reach as well
+	if reached || ctx.Err() != nil || left == 0 || r.plan.Arms[arm].Role != experiment.Treatment || r.piloting() {
 		return why
 	}
 	var alone *armError
