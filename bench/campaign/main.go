@@ -35,8 +35,8 @@ import (
 )
 
 // strayed is a program that hides from its Tare, and runs for longer than a kill is waited
-// for.
-const strayed = "sleep 61.7"
+// for. No other campaign has the same.
+var strayed = fmt.Sprintf("sleep 61.%d", os.Getpid())
 
 const strays = `apiVersion: tare/v1alpha1
 kind: Experiment
@@ -45,11 +45,11 @@ arms: [{name: plain}, {name: other, layers: [{env: {set: {A: "1"}}}]}]
 workloads:
   - command:
       shell: >-
-        setsid sleep 61.7 & a=$!; env -i setsid sleep 61.7 & b=$!;
-        setsid setpriv --reuid 65534 --clear-groups env -i sleep 61.7 & c=$!;
-        setsid unshare -Upf --kill-child env -i sleep 61.7 & d=$!;
-        command -v bwrap > which && { setsid bwrap --clearenv --die-with-parent --ro-bind / / sleep 61.7 & e=$!; };
-        command -v sudo > which && { setsid sudo -u nobody env -i sleep 61.7 & f=$!; };
+        setsid STRAYED & a=$!; env -i setsid STRAYED & b=$!;
+        setsid setpriv --reuid 65534 --clear-groups env -i STRAYED & c=$!;
+        setsid unshare -Upf --kill-child env -i STRAYED & d=$!;
+        command -v bwrap > which && { setsid bwrap --clearenv --die-with-parent --ro-bind / / STRAYED & e=$!; };
+        command -v sudo > which && { setsid sudo -u nobody env -i STRAYED & f=$!; };
         sleep 0.3; kill -9 $d; kill $a $b $c $e $f; wait; echo took 3 ms
       metrics: [{name: took, unit: ms, better: lower, regex: 'took ([0-9]+) ms'}]
 design: {rounds: 6}
@@ -160,7 +160,7 @@ func (c *campaign) prepare() error {
 	for round := range 3000 {
 		fmt.Fprintf(&table, "plain,%d,latency,ms,lower,%d\nmtls,%d,latency,ms,lower,%d\n", round+1, 100+round%7, round+1, 110+round%5)
 	}
-	for name, text := range map[string]string{"strays.yaml": strays, "wireguard.yaml": wireguard, "table.csv": table.String()} {
+	for name, text := range map[string]string{"strays.yaml": strings.ReplaceAll(strays, "STRAYED", strayed), "wireguard.yaml": wireguard, "table.csv": table.String()} {
 		if err := os.WriteFile(filepath.Join(c.dir, name), []byte(text), 0o644); err != nil {
 			return err
 		}
