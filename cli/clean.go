@@ -32,10 +32,11 @@ func newClean(s State) *cobra.Command {
 		Long: `Find and end what a killed run left behind on this machine: processes that Tare
 started and whose Tare is gone. Network namespaces vanish with their processes.
 Remove also what is no run yet, because Tare was killed while it made the directory (of
-an import: .NAME.unfinished-NUMBER), up to four levels below the directories named, or
-below runs/. Of such a directory it removes what an import writes; a file of somebody
-else's in it stays, with the directory, and is named. What a living import still works on
-stays, and so does every run. Nothing that Tare did not start or make is touched.
+an import: .NAME.unfinished-NUMBER), and half a report in a run, up to four levels below
+the directories named, or below runs/. Of such a directory it removes what Tare writes; a
+file of somebody else's in it stays, with the directory, and is named. What a living Tare
+still works on stays, and so does every run. Nothing that Tare did not start or make is
+touched.
 
 Name what a killed run below the same directories has left turned on, or off, for
 everyone (layer switch), with the commands that turn it back. They run with --switches.
@@ -120,6 +121,10 @@ func cleanImports(s State, roots []string, dry bool) (int, error) {
 		}
 		left = append(left, found...)
 	}
+	files, err := cleanFiles(s, roots, dry)
+	if err != nil {
+		return files, err
+	}
 	slices.Sort(left)
 	left = slices.Compact(left) // of directories named twice, or within one another
 	for _, dir := range left {
@@ -137,7 +142,29 @@ func cleanImports(s State, roots []string, dry bool) (int, error) {
 		}
 		fmt.Fprintln(s.Stdout, "removed", what)
 	}
-	return len(left), nil
+	return files + len(left), nil
+}
+
+// cleanFiles removes from the runs below some directories the files that a killed Tare had
+// not finished, such as a report, and gives how many they are.
+func cleanFiles(s State, roots []string, dry bool) (n int, err error) {
+	verb := "removed"
+	if dry {
+		verb = "would remove"
+	}
+	for _, root := range roots {
+		runs, err := journal.Find(root)
+		if err != nil {
+			return n, err
+		}
+		for _, dir := range runs {
+			for _, file := range sweep(dir, !dry) {
+				n++
+				fmt.Fprintf(s.Stdout, "%s unfinished file %s\n", verb, safetext.Name(file))
+			}
+		}
+	}
+	return n, nil
 }
 
 // leftOnCluster says on which cluster to look for what runs have left.

@@ -159,12 +159,7 @@ trial that was under way is lost. Without RUN, the newest run below runs/.`,
 // reported says whether a run has its report, and removes what a killed Tare has left of
 // one.
 func reported(dir string) bool {
-	files, _ := os.ReadDir(dir)
-	for _, f := range files {
-		if strings.HasPrefix(f.Name(), unfinishedFile) {
-			_ = os.Remove(filepath.Join(dir, f.Name()))
-		}
-	}
+	sweep(dir, true)
 	_, err := os.Stat(filepath.Join(dir, reportFile))
 	return err == nil
 }
