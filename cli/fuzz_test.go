@@ -54,7 +54,7 @@ func comparable(v any) any {
 // FuzzYAML: whatever strings, names and numbers a result holds, -o yaml is read back
 // as the document that -o json prints, and is safe on a terminal.
 func FuzzYAML(f *testing.F) {
-	for _, text := range []string{"", "a: b", "- x", "#", "null", "~", "0x1f", "1e3", ".5", "2026-01-02", "a\x1b[31m\u202e", " x\n y ", "\n", "|\n", "'\"\\", "? x", "<<", "*a", "&a", "!!str"} {
+	for _, text := range []string{"", "a: b", "- x", "#", "null", "~", "0x1f", "1e3", ".5", "2026-01-02", "a\x1b[31m\u202e", "\u034f", " x\n y ", "\n", "|\n", "'\"\\", "? x", "<<", "*a", "&a", "!!str"} {
 		f.Add(text, "", 1.5)
 	}
 	f.Add("plain", `{"a":[1,2.50,{"":[[],{}]}],"big":123456789012345678901234567890,"small":1e-400}`, -1e300)

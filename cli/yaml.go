@@ -133,8 +133,12 @@ func yamlKey(s string) string {
 	if bare.MatchString(s) && !notText.MatchString(s) && !strings.HasSuffix(s, " ") {
 		return s
 	}
-	return strconv.Quote(s)
+	return yamlQuoted(s)
 }
+
+// yamlQuoted writes out what acts on a terminal or is not seen, also where Go calls it
+// printable. The escapes are YAML's, too.
+func yamlQuoted(s string) string { return safetext.Name(strconv.Quote(s)) }
 
 // yamlText writes lines of a text as a block, where they are plain.
 func yamlText(s, indent string) string {
@@ -149,7 +153,7 @@ func yamlText(s, indent string) string {
 	lines := strings.Split(whole, "\n")
 	for _, line := range lines {
 		if line == "" || line != strings.TrimSpace(line) || !safetext.Printable(line) {
-			return strconv.Quote(s)
+			return yamlQuoted(s)
 		}
 	}
 	between := "\n" + indent + step
