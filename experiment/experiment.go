@@ -133,6 +133,7 @@ type Design struct {
 	Equivalence quantity.Percent `yaml:"equivalence" above:"0%" below:"100%" doc:"margin within which two arms count as equal"`
 	Power       quantity.Percent `yaml:"power" min:"50%" below:"100%" doc:"power of the minimum detectable effect"`
 	Seed        *uint64          `yaml:"seed" doc:"seed of the random order; drawn and recorded if absent"`
+	SetUps      SetUps           `yaml:"setups" doc:"how often all arms are taken down and set up anew"`
 	Attempts    int              `yaml:"attempts" min:"1" max:"100" doc:"times a trial is tried before its round goes without it"`
 }
 

@@ -40,6 +40,7 @@ type Plan struct {
 	Confidence  quantity.Percent `json:"confidence"`
 	Equivalence quantity.Percent `json:"equivalence"`
 	Power       quantity.Percent `json:"power"`
+	SetUps      SetUps           `json:"setups,omitempty"` // "auto" or absent: decided when the first set-ups have been timed
 	Attempts    int              `json:"attempts"`
 	Limits      Limits           `json:"limits"`
 	Budget      Budget           `json:"budget,omitempty"` // for all arms that have none of their own

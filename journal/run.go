@@ -214,13 +214,16 @@ func (r *Run) readTrials(root *os.Root) error {
 
 // Trial is one line of trials.jsonl: one finished trial, valid or not.
 type Trial struct {
-	Seq      int           `json:"seq"`      // running number in the run, from 1
-	Session  int           `json:"session"`  // counts up with each resume, from 1
-	Round    int           `json:"round"`    // from 1
-	Attempt  int           `json:"attempt"`  // within its round, from 1
-	Position int           `json:"position"` // place in its block of arms, from 1; 0: not known
-	Cell     string        `json:"cell"`
-	Arm      string        `json:"arm"`
+	Seq      int    `json:"seq"`      // running number in the run, from 1
+	Session  int    `json:"session"`  // counts up with each resume, from 1
+	Round    int    `json:"round"`    // from 1
+	Attempt  int    `json:"attempt"`  // within its round, from 1
+	Position int    `json:"position"` // place in its block of arms, from 1; 0: not known
+	Cell     string `json:"cell"`
+	Arm      string `json:"arm"`
+	// SetUp is the number of the set-up that it ran in, from 1. It counts up whenever all
+	// arms are set up anew, in the session that is resumed as well; 0: not told.
+	SetUp    int           `json:"setUp,omitempty"`
 	Start    time.Time     `json:"start,omitzero"`     // zero: not told
 	Prepared time.Duration `json:"prepared,omitempty"` // of what belongs to the trial and is not measured: the part before, clearing up after the trial before; ns
 	Wall     time.Duration `json:"wall"`               // of the measured part, ns; 0: not told

@@ -198,7 +198,7 @@ func (r *run) block(ctx context.Context, round int, steps []experiment.Step) err
 				return err
 			}
 			position++
-			disturbed = disturbed || !t.Valid() && environmental(t.Invalid[0].Rule, r.cpuLimited())
+			disturbed = disturbed || !t.Valid() && workload.OfMachine(t.Invalid[0].Rule, r.cpuLimited())
 		}
 	}
 	return nil
@@ -251,7 +251,7 @@ type HopelessError struct {
 
 // Environment says whether the rule is about the machine's condition rather
 // than about the workload or a layer: the run may go on when that has passed.
-func (e *HopelessError) Environment() bool { return environmental(e.Last.Rule, e.CPULimited) }
+func (e *HopelessError) Environment() bool { return workload.OfMachine(e.Last.Rule, e.CPULimited) }
 
 // CPULimit says whether programs were throttled by a limit on their CPU time, such as
 // that of a pod. Waiting does not help.
@@ -261,18 +261,6 @@ func (e *HopelessError) CPULimit() bool {
 
 // cpuLimited says whether programs run under limits on CPU time.
 func (r *run) cpuLimited() bool { return r.Expansion.Cells[0].Testbed.LimitsCPU() }
-
-// environmental says whether a rule is about the machine's condition, which may pass.
-// Throttling by a limit on CPU time does not pass.
-func environmental(rule string, cpuLimited bool) bool {
-	switch rule {
-	case workload.RuleForeignCPU, workload.RuleSteal, workload.RulePressure, workload.RuleStopped:
-		return true
-	case workload.RuleThrottled:
-		return !cpuLimited
-	}
-	return false
-}
 
 // Error names the arm, the cell and the rule.
 func (e *HopelessError) Error() string {

@@ -122,6 +122,26 @@ const (
 	RuleLost        = "lost"         // the site broke: a pod, its node or the connection to it
 )
 
+// OfMachine says whether a rule is about the machine's condition, which may pass, and not
+// about what the workload or a layer did. Throttling by a limit on CPU time, such as that
+// of a pod, does not pass.
+func OfMachine(rule string, cpuLimited bool) bool {
+	switch rule {
+	case RuleForeignCPU, RuleSteal, RulePressure, RuleStopped:
+		return true
+	case RuleThrottled:
+		return !cpuLimited
+	}
+	return false
+}
+
+// Repeated says whether a trial that broke a rule is tried again: where the machine's
+// condition spoilt it, the generator was late, or the treatment was not shown. All other rules
+// are about what the program did in its arm, which is a result of that arm and is counted.
+func Repeated(rule string, cpuLimited bool) bool {
+	return rule == RuleProof || rule == RuleLate || OfMachine(rule, cpuLimited)
+}
+
 // Invalid is a trial that broke a rule.
 type Invalid struct {
 	Rule   string
