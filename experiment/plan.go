@@ -1,7 +1,6 @@
 package experiment
 
 import (
-	"math/rand/v2"
 	"time"
 
 	"tare/experiment/factor"
@@ -177,24 +176,6 @@ func (e *Expansion) Needs(cell, arm int) Needs {
 type CellSetup struct {
 	Workload WorkloadConfig
 	Testbed  Testbed
-}
-
-// Step is one trial to be run: indices into the plan's Cells and Arms.
-type Step struct{ Cell, Arm int }
-
-// Order gives the trials of a round (counted from 1): cells in random order,
-// and within each cell every arm once in random order, so that the arms that
-// are compared stand next to each other in time. It depends only on the seed
-// and the round.
-func (p *Plan) Order(round int) []Step {
-	rng := rand.New(rand.NewPCG(p.Seed, uint64(round)))
-	steps := make([]Step, 0, len(p.Cells)*len(p.Arms))
-	for _, cell := range rng.Perm(len(p.Cells)) {
-		for _, arm := range rng.Perm(len(p.Arms)) {
-			steps = append(steps, Step{Cell: cell, Arm: arm})
-		}
-	}
-	return steps
 }
 
 // HeadlineFamily is the number of hypotheses under Holm's correction:

@@ -1,0 +1,96 @@
+package experiment
+
+import "math/rand/v2"
+
+// Step is one trial to be run: indices into the plan's Cells and Arms.
+type Step struct{ Cell, Arm int }
+
+// The random draws of a plan each come from a stream of their own.
+const (
+	streamCells uint64 = iota << 56
+	streamArms
+	streamSetUps
+)
+
+// Order gives the trials of a round (counted from 1): cells in random order, and within
+// each cell every arm once, so that the arms that are compared stand next to each other
+// in time. It depends only on the seed and the round.
+//
+// The orders of the arms are the rows of Williams squares: within a square every arm stands
+// in every position equally often, and every arm follows every other one equally often. So
+// neither what the first of a block pays nor what one arm leaves to the next one adds up to
+// a difference between arms. Each cell has squares of its own, one after the other, each with
+// new random labels and its rows in a new random order: the order in any one round is still
+// any order of the arms with the same probability, which is what the tests within rounds
+// rest on.
+func (p *Plan) Order(round int) []Step {
+	rng := rand.New(rand.NewPCG(p.Seed, streamCells|uint64(round)))
+	steps := make([]Step, 0, len(p.Cells)*len(p.Arms))
+	for _, cell := range rng.Perm(len(p.Cells)) {
+		for _, arm := range p.arms(cell, round) {
+			steps = append(steps, Step{Cell: cell, Arm: arm})
+		}
+	}
+	return steps
+}
+
+// arms gives the order of the arms in a cell of a round.
+func (p *Plan) arms(cell, round int) []int {
+	k := len(p.Arms)
+	rows := williamsRows(k)
+	square, row := (round-1)/rows, (round-1)%rows
+	rng := rand.New(rand.NewPCG(p.Seed, streamArms|uint64(cell)<<32|uint64(square)))
+	labels := rng.Perm(k)
+	// Of a pair, one square comes after the other, so that positions are balanced after
+	// each of them.
+	mirrored := rows > k && (row >= k) != (rng.IntN(2) == 1)
+	first := rng.Perm(k)
+	if row >= k {
+		first = rng.Perm(k)
+	}
+	order := williams(k, first[row%k], mirrored)
+	for i := range order {
+		order[i] = labels[order[i]]
+	}
+	return order
+}
+
+// SetUpOrder is a random order of things that are set up, for one set-up of a run (counted
+// from 1).
+func (p *Plan) SetUpOrder(setUp, things int) []int {
+	return rand.New(rand.NewPCG(p.Seed, streamSetUps|uint64(setUp))).Perm(things)
+}
+
+// williamsRows is how many rows it takes until everything is balanced.
+func williamsRows(k int) int {
+	if k%2 == 1 && k > 1 {
+		return 2 * k
+	}
+	return k
+}
+
+// williams gives a row of the square of size k after E. J. Williams, Experimental designs
+// balanced for the estimation of residual effects of treatments, Australian Journal of
+// Scientific Research A 2 (1949) 149–168, sections 3 and 4: the first row is 0, 1, k-1, 2,
+// k-2, …, and each further one adds 1 modulo k. For even k one square is balanced for what a
+// treatment leaves to the next one; for odd k it takes the mirrored square as well.
+func williams(k, row int, mirrored bool) []int {
+	order := make([]int, k)
+	low, high := 1, k-1
+	for i := 1; i < k; i++ {
+		if i%2 == 1 {
+			order[i], low = low, low+1
+		} else {
+			order[i], high = high, high-1
+		}
+	}
+	for i := range order {
+		order[i] = (order[i] + row) % k
+	}
+	if mirrored {
+		for i, j := 0, k-1; i < j; i, j = i+1, j-1 {
+			order[i], order[j] = order[j], order[i]
+		}
+	}
+	return order
+}

@@ -1,0 +1,135 @@
+package experiment
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"testing"
+)
+
+func orderedPlan(seed uint64, cells, arms int) *Plan {
+	return &Plan{Seed: seed, Cells: make([]Cell, cells), Arms: make([]PlannedArm, arms)}
+}
+
+// orders gives the orders of the arms in one cell.
+func orders(p *Plan, cell, from, to int) (rows [][]int) {
+	for round := from; round <= to; round++ {
+		var row []int
+		for _, s := range p.Order(round) {
+			if s.Cell == cell {
+				row = append(row, s.Arm)
+			}
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// Over a square, or a pair of them, every arm is in every position and follows every other
+// arm equally often.
+func TestOrderIsBalanced(t *testing.T) {
+	t.Parallel()
+	for _, arms := range []int{1, 2, 3, 4, 5, 6, 7, 8, 11} {
+		t.Run(fmt.Sprint(arms), func(t *testing.T) {
+			rows := williamsRows(arms)
+			for seed := range uint64(20) {
+				p := orderedPlan(seed, 3, arms)
+				for square := range 3 {
+					for cell := range p.Cells {
+						position, follows := map[[2]int]int{}, map[[2]int]int{}
+						for _, order := range orders(p, cell, square*rows+1, (square+1)*rows) {
+							if sorted := slices.Sorted(slices.Values(order)); len(slices.Compact(sorted)) != arms {
+								t.Fatalf("%v does not hold every arm once", order)
+							}
+							for i, arm := range order {
+								position[[2]int{arm, i}]++
+								if i > 0 {
+									follows[[2]int{order[i-1], arm}]++
+								}
+							}
+						}
+						for k, n := range position {
+							if len(position) != arms*arms || n != rows/arms {
+								t.Fatalf("seed %d: arm %d is %d times in position %d, want %d", seed, k[0], n, k[1], rows/arms)
+							}
+						}
+						for k, n := range follows {
+							if len(follows) != arms*(arms-1) || n != rows/arms {
+								t.Fatalf("seed %d: arm %d follows arm %d in %d rounds, want %d", seed, k[1], k[0], n, rows/arms)
+							}
+						}
+					}
+				}
+			}
+		})
+	}
+}
+
+// Positions are balanced after each square of a pair.
+func TestOrderOfAPairOfSquares(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(50) {
+		for _, rows := range [][][]int{orders(orderedPlan(seed, 1, 3), 0, 1, 3), orders(orderedPlan(seed, 1, 3), 0, 4, 6)} {
+			for i := range 3 {
+				if at := []int{rows[0][i], rows[1][i], rows[2][i]}; at[0] == at[1] || at[1] == at[2] || at[0] == at[2] {
+					t.Fatalf("seed %d: %v at position %d of three rounds", seed, at, i+1)
+				}
+			}
+		}
+	}
+}
+
+// In any one round every order of the arms has the same probability.
+func TestOrderIsRandom(t *testing.T) {
+	t.Parallel()
+	const seeds = 24_000
+	for _, round := range []int{1, 2, 7} {
+		for arms, possible := range map[int]int{2: 2, 3: 6, 4: 24} {
+			count := map[string]int{}
+			for seed := range uint64(seeds) {
+				count[fmt.Sprint(orders(orderedPlan(seed, 1, arms), 0, round, round))]++
+			}
+			sum, want := 0.0, float64(seeds)/float64(possible)
+			for _, n := range count {
+				sum += (float64(n) - want) * (float64(n) - want) / want
+			}
+			// The 99.99 % quantile of chi-square with 23 degrees of freedom is 57; seeds are fixed.
+			if len(count) != possible || sum > 57 {
+				t.Errorf("round %d, %d arms: %d orders, chi-square %.1f: %v", round, arms, len(count), sum, count)
+			}
+		}
+	}
+}
+
+func TestOrderDependsOnSeedAndRoundOnly(t *testing.T) {
+	t.Parallel()
+	p := orderedPlan(7, 3, 4)
+	later := p.Order(9)
+	p.Rounds = 30
+	if got := orderedPlan(7, 3, 4).Order(9); !reflect.DeepEqual(got, later) || !reflect.DeepEqual(p.Order(9), later) {
+		t.Errorf("got %v, then %v", later, got)
+	}
+	if reflect.DeepEqual(orders(p, 0, 1, 8), orders(p, 1, 1, 8)) {
+		t.Error("two cells have the same orders")
+	}
+	if reflect.DeepEqual(orders(p, 0, 1, 4), orders(p, 0, 5, 8)) {
+		t.Error("two squares are the same")
+	}
+	if reflect.DeepEqual(orders(p, 0, 1, 8), orders(orderedPlan(8, 3, 4), 0, 1, 8)) {
+		t.Error("two seeds give the same orders")
+	}
+}
+
+// The square of four of the paper, in its standard form.
+func TestWilliamsSquare(t *testing.T) {
+	t.Parallel()
+	want := [][]int{{0, 1, 3, 2}, {1, 2, 0, 3}, {2, 3, 1, 0}, {3, 0, 2, 1}}
+	for row := range want {
+		if got := williams(4, row, false); !slices.Equal(got, want[row]) {
+			t.Errorf("row %d: %v, want %v", row, got, want[row])
+		}
+	}
+	if got := williams(3, 1, true); !slices.Equal(got, []int{0, 2, 1}) {
+		t.Errorf("mirrored: %v", got)
+	}
+}
