@@ -11,6 +11,7 @@ import (
 	"tare/mask"
 	"tare/runner"
 	"tare/safetext"
+	"tare/wording"
 )
 
 // progress tells on stderr how a run goes: one live line on a terminal, plain
@@ -24,7 +25,8 @@ type progress struct {
 	last   int // width of the live line
 	// columns is how wide the terminal is; 0 if that is not known.
 	columns func() int
-	bad     int        // trials that broke a rule
+	failed  int        // trials that count as failures of their arm
+	spoilt  int        // trials that were spoilt, and repeated where attempts were left
 	mask    *mask.Mask // of what is not to be shown
 }
 
@@ -61,6 +63,12 @@ func (p *progress) event(e runner.Event) {
 		p.done(e)
 	case runner.Resting:
 		p.status(fmt.Sprintf("the machine is busy: next attempt in %s", brief(e.Pause)))
+	case runner.SettingUp:
+		p.status(fmt.Sprintf("setting all arms up anew (set-up %d)", e.Number))
+	case runner.SetUpsFixed:
+		p.line(e.Why)
+	case runner.RoundsMadeUp:
+		p.line(fmt.Sprintf("%s made up for, which the machine's condition or a failed proof has cost", wording.Count(e.Rounds, "round is", "rounds are")))
 	case runner.Trying:
 		p.wait(fmt.Sprintf("trying %s in arm %s", e.Workload, e.Arm))
 	case runner.SetUpAnew:
@@ -88,8 +96,12 @@ func (p *progress) done(e runner.TrialDone) {
 	t := e.Trial
 	name := fmt.Sprintf("round %d  %s  %s", t.Round, t.Cell, t.Arm)
 	if !t.Valid() {
-		p.bad++
-		p.line(fmt.Sprintf("%s: invalid (%s: %s)", name, t.Invalid[0].Rule, safetext.Line(t.Invalid[0].Detail)))
+		what := "invalid"
+		if p.spoilt++; e.Failed {
+			what = "failed"
+			p.failed, p.spoilt = p.failed+1, p.spoilt-1
+		}
+		p.line(fmt.Sprintf("%s: %s (%s: %s)", name, what, t.Invalid[0].Rule, safetext.Line(t.Invalid[0].Detail)))
 		return
 	}
 	if !p.live {
@@ -100,8 +112,11 @@ func (p *progress) done(e runner.TrialDone) {
 // end clears the live line.
 func (p *progress) end() {
 	p.status("")
-	if p.bad > 0 {
-		fmt.Fprintf(p.w, "%d trials broke a rule and were repeated where attempts were left\n", p.bad)
+	if p.spoilt > 0 {
+		fmt.Fprintf(p.w, "%s spoilt, and repeated where attempts were left\n", wording.Count(p.spoilt, "trial was", "trials were"))
+	}
+	if p.failed > 0 {
+		fmt.Fprintf(p.w, "%s failed, which counts as a result\n", counted(p.failed, "trial"))
 	}
 }
 

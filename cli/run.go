@@ -286,6 +286,7 @@ func carryOut(ctx context.Context, s State, j *journal.Journal, expansion *exper
 		Sampler:   bed.sampler,
 		Ready:     func(ctx context.Context) error { return bed.record(ctx, j, env) },
 		Rounds:    analysis.NeededRounds,
+		Fewest:    analysis.FewestRounds(&expansion.Plan),
 		Pause:     pause,
 		Events:    progress.event,
 	})
@@ -310,6 +311,8 @@ func whatNext(ctx context.Context, j *journal.Journal, err error) error {
 	switch {
 	case errors.As(err, &hopeless) && hopeless.Environment():
 		return &codedError{err: err, code: ExitInvalid, hint: "the machine is too busy to measure on; when it is quiet, tare resume " + j.Dir() + " goes on (the limits are under limits: in the experiment file)"}
+	case errors.As(err, &hopeless) && hopeless.Failed && !hopeless.CPULimit():
+		return &codedError{err: err, code: ExitInvalid, hint: "what the program printed is in " + j.Dir() + "/raw; when it works without the layers, begin a new run, or go on by tare resume " + j.Dir()}
 	case errors.As(err, &hopeless) && hopeless.CPULimit():
 		return &codedError{err: err, code: ExitInvalid, hint: "a CPU limit held programs up: give the pods more (testbed.kubernetes.resources.cpu), or a container that the cluster puts beside the programs, and begin a new run; the trials and their raw output are in " + j.Dir()}
 	case errors.As(err, &hopeless):

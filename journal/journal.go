@@ -153,6 +153,40 @@ func (j *Journal) SetRounds(n int, why string) error {
 	return j.note(Note{Kind: NoteRounds, Rounds: n, Text: why})
 }
 
+// FixSetUps records, once in the life of a run, how many rounds share a set-up of all arms;
+// 0: all. Fixing it once more is an error.
+func (j *Journal) FixSetUps(every int, why string) error {
+	if k, fixed := j.SetUps(); fixed {
+		return fmt.Errorf("that a set-up lasts for %d rounds is fixed and cannot be changed", k)
+	}
+	return j.note(Note{Kind: NoteSetUps, Rounds: every, Text: why})
+}
+
+// SetUps is what FixSetUps recorded, in this session or an earlier one.
+func (j *Journal) SetUps() (every int, fixed bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, n := range j.run.Notes {
+		if n.Kind == NoteSetUps {
+			return n.Rounds, true
+		}
+	}
+	return 0, false
+}
+
+// MakeUp records how many rounds are added, in all, for those that the machine's condition
+// has cost.
+func (j *Journal) MakeUp(rounds int, why string) error {
+	return j.note(Note{Kind: NoteMadeUp, Rounds: rounds, Text: why})
+}
+
+// MadeUp is what MakeUp recorded last, in this session or an earlier one.
+func (j *Journal) MadeUp() int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.run.MadeUp
+}
+
 // Finish marks the run complete. Doing so again does nothing.
 func (j *Journal) Finish() error {
 	if j.Finished() {

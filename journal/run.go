@@ -26,6 +26,7 @@ type Run struct {
 	Notes       []Note               // in the order written
 	Sessions    []Session
 	Rounds      int  // rounds in all, as fixed by Stein's second stage; 0: not fixed
+	MadeUp      int  // rounds beyond these, for those that the machine's condition has cost
 	Finished    bool // complete; otherwise it runs still, or can be resumed
 
 	trialsEnd, notesEnd int64 // bytes of whole lines in the logs
@@ -49,6 +50,8 @@ const (
 	NoteSession  NoteKind = "session"  // a session begins
 	NoteRemark   NoteKind = "remark"   // something that a reader of the run should know
 	NoteRounds   NoteKind = "rounds"   // the number of rounds is fixed
+	NoteSetUps   NoteKind = "set-ups"  // how often all arms are set up anew is fixed
+	NoteMadeUp   NoteKind = "made-up"  // rounds are added for those that the machine's condition has cost
 	NoteLeftOut  NoteKind = "left-out" // the session goes on without an arm
 	NoteFinished NoteKind = "finished" // the run is complete
 	NoteFiles    NoteKind = "files"    // files were written
@@ -59,9 +62,11 @@ type Note struct {
 	Kind    NoteKind  `json:"kind"`
 	Session int       `json:"session"`
 	Time    time.Time `json:"time"`
-	Rounds  int       `json:"rounds,omitempty"` // with NoteRounds
-	Arm     string    `json:"arm,omitempty"`    // with NoteLeftOut
-	Trials  int       `json:"trials,omitempty"` // with NoteFinished: on record; 0: not told, by an older Tare
+	// Rounds are those of the run, with NoteRounds; those that share a set-up, with NoteSetUps
+	// (0: all); those that are added, with NoteMadeUp.
+	Rounds int    `json:"rounds,omitempty"`
+	Arm    string `json:"arm,omitempty"`    // with NoteLeftOut
+	Trials int    `json:"trials,omitempty"` // with NoteFinished: on record; 0: not told, by an older Tare
 	// Head is the chain of the last trial, with NoteFinished.
 	Head string `json:"head,omitempty"`
 	// Files are the SHA-256 digests of files of the run from here on, by name.
@@ -147,6 +152,8 @@ func (r *Run) addNote(n Note) {
 		r.Sessions = append(r.Sessions, Session{Number: n.Session, Start: n.Time})
 	case NoteRounds:
 		r.Rounds = n.Rounds
+	case NoteMadeUp:
+		r.MadeUp = n.Rounds
 	case NoteFinished:
 		r.Finished = true
 	}

@@ -25,11 +25,25 @@ type TrialStarted struct {
 // TrialDone says that a trial is in the journal.
 type TrialDone struct {
 	Trial    *journal.Trial
+	Failed   bool // it is no data, and not repeated: a failure counts as a result of its arm
 	Progress Progress
 }
 
 // RoundsFixed says that the pilot has set the number of rounds.
 type RoundsFixed struct{ Rounds int }
+
+// RoundsMadeUp says that so many rounds are added for those that the machine's condition
+// has cost.
+type RoundsMadeUp struct{ Rounds int }
+
+// SettingUp says that all arms are set up anew, as the design asks for it.
+type SettingUp struct{ Number int }
+
+// SetUpsFixed says that it is decided how often all arms are set up anew.
+type SetUpsFixed struct {
+	Every int // rounds that share a set-up; 0: all
+	Why   string
+}
 
 // Resting says that the run waits for the machine to become quiet.
 type Resting struct{ Pause time.Duration }
@@ -49,6 +63,9 @@ func (SiteReady) event()    {}
 func (TrialStarted) event() {}
 func (TrialDone) event()    {}
 func (RoundsFixed) event()  {}
+func (RoundsMadeUp) event() {}
+func (SettingUp) event()    {}
+func (SetUpsFixed) event()  {}
 func (Resting) event()      {}
 
 // Progress is how far a run is.
@@ -65,18 +82,29 @@ type step struct {
 
 // clock estimates the time left.
 type clock struct {
-	plan   *experiment.Plan
-	rounds int
-	began  time.Time
-	first  int // trials that were there when this session began
+	plan       *experiment.Plan
+	rounds     int
+	cpuLimited bool
+	began      time.Time
+	first      int // trials that were there when this session began
 	// passed counts the rounds that an earlier session ran without an arm, by cell and
 	// arm, and gone are the arms that this one goes on without.
 	passed map[[2]string]int
 	gone   map[string]bool
+	// setUp is how long the last set-up of all arms took, allSetUps all of this session together,
+	// and anew how many are to come.
+	setUp, allSetUps time.Duration
+	anew             int
 }
 
-func newClock(plan *experiment.Plan) *clock {
-	return &clock{plan: plan, rounds: plan.Rounds, began: time.Now(), first: -1, gone: map[string]bool{}}
+// settingUp notes how long setting all arms up took.
+func (c *clock) settingUp(d time.Duration) {
+	c.setUp, c.allSetUps = d, c.allSetUps+d
+	c.anew = max(c.anew-1, 0)
+}
+
+func newClock(plan *experiment.Plan, cpuLimited bool) *clock {
+	return &clock{plan: plan, cpuLimited: cpuLimited, rounds: plan.Rounds, began: time.Now(), first: -1, gone: map[string]bool{}}
 }
 
 // progress counts the steps that are settled (valid, or out of attempts) and
@@ -86,7 +114,7 @@ func (c *clock) progress(trials []journal.Trial) Progress {
 		c.first = len(trials)
 	}
 	done := map[[2]string]int{}
-	for s := range settled(c.plan, trials) {
+	for s := range settled(c.plan, trials, c.cpuLimited) {
 		done[[2]string{s.cell, s.arm}]++
 	}
 	p := Progress{}
@@ -108,16 +136,18 @@ func (c *clock) progress(trials []journal.Trial) Progress {
 		here += expected[t.Cell]
 	}
 	if here > 0 {
-		p.Left = time.Duration(float64(p.Left) * float64(time.Since(c.began)) / float64(here))
+		p.Left = time.Duration(float64(p.Left) * float64(time.Since(c.began)-c.allSetUps) / float64(here))
 	}
+	p.Left += time.Duration(c.anew) * c.setUp
 	return p
 }
 
-// settled are the steps to which nothing more is to come: a valid trial, or no attempt left.
-func settled(plan *experiment.Plan, trials []journal.Trial) map[step]bool {
+// settled are the steps to which nothing more is to come: a trial that stands, as data or as
+// a failure, or no attempt left.
+func settled(plan *experiment.Plan, trials []journal.Trial, cpuLimited bool) map[step]bool {
 	steps := map[step]bool{}
 	for i := range trials {
-		if t := &trials[i]; t.Valid() || t.Attempt >= plan.Attempts {
+		if t := &trials[i]; !again(t, cpuLimited) || t.Attempt >= plan.Attempts {
 			steps[step{t.Round, t.Cell, t.Arm}] = true
 		}
 	}

@@ -90,7 +90,7 @@ func TestSwitchesAreOffBeforeAnyIsTakenDown(t *testing.T) {
 		return &place{layers: []up{{name, active}}}
 	}
 	first, second := at("first"), at("second")
-	s := &sites{opened: []*place{first, second}}
+	s := &sites{places: []placed{{0, first}, {1, second}}}
 	if switched, err := s.enter(t.Context(), second); err != nil || !switched {
 		t.Fatal(switched, err)
 	}

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
-	"time"
 
 	"tare/experiment"
 	"tare/journal"
@@ -39,7 +37,7 @@ func (e *DroppedError) Unwrap() error { return e.Err }
 // which a proof failed, is set up anew, with its layers. A *testbed.Disturbance says that
 // it is not whole yet; an *armError, that it will not be.
 func (r *run) whole(ctx context.Context, p *place) error {
-	site, renewable := testbed.As[testbed.Closer](p.bare)
+	_, renewable := testbed.As[testbed.Closer](p.bare)
 	why := p.suspect
 	p.suspect = ""
 	if m, ok := testbed.As[testbed.Mender](p.bare); ok && (why == "" || !renewable) {
@@ -67,12 +65,11 @@ func (r *run) whole(ctx context.Context, p *place) error {
 		}
 	}
 	// What is broken may not be taken down in order; that nothing of it is left, the proofs show.
-	_ = p.down(ctx)
-	_ = site.Close()
+	_ = p.remove(context.WithoutCancel(ctx))
 	if err := p.open(ctx); err != nil {
 		return &armError{fmt.Errorf("cannot be set up anew (%s): %w", why, err)}
 	}
-	r.last = time.Now() // not the harness's time
+	r.skip()
 	return nil
 }
 
@@ -147,40 +144,4 @@ func (r *run) complete() error {
 		}
 	}
 	return e
-}
-
-// behind finds out where an earlier session stopped: the first round of this one, and how
-// many rounds it has to add for arms that were left out. These take part again from the
-// round after the last one, with all others: trials of one round are to be neighbours in
-// time.
-func (r *run) behind() (first, missing int) {
-	trials := r.Journal.Trials()
-	first = 1
-	var out []string
-	for i := range trials {
-		if first <= trials[i].Round {
-			first, out = trials[i].Round, r.Journal.LeftOut(trials[i].Session)
-		}
-	}
-	done := settled(r.plan, trials)
-	r.clock.passed = map[[2]string]int{}
-	for a, arm := range r.plan.Arms {
-		r.since[a] = first
-		if slices.Contains(out, arm.Name) {
-			r.since[a]++
-		}
-		for _, cell := range r.plan.Cells {
-			n := 0
-			for round := 1; round < r.since[a]; round++ {
-				if !done[step{round, cell.ID, arm.Name}] {
-					n++
-				}
-			}
-			r.clock.passed[[2]string{cell.ID, arm.Name}] = n
-			if !r.dropped[a] {
-				missing = max(missing, n)
-			}
-		}
-	}
-	return first, missing
 }

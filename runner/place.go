@@ -68,7 +68,7 @@ func (p *place) open(ctx context.Context) error {
 	}
 	p.bare = site
 	if err := p.make(ctx, p.items); err != nil {
-		return errors.Join(err, p.down(context.WithoutCancel(ctx)))
+		return errors.Join(err, p.remove(context.WithoutCancel(ctx)))
 	}
 	var active []*layer.Active
 	for _, u := range p.layers {

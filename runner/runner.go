@@ -16,7 +16,6 @@ import (
 	"tare/layer"
 	"tare/machine"
 	"tare/testbed"
-	"tare/workload"
 )
 
 // Journal is where finished trials go (journal.Journal).
@@ -30,6 +29,10 @@ type Journal interface {
 	LeftOut(session int) (arms []string)
 	SetRounds(n int, why string) error
 	Rounds() int // as set by SetRounds, in this session or an earlier one; 0: not yet
+	FixSetUps(every int, why string) error
+	SetUps() (every int, fixed bool) // as fixed by FixSetUps, in this session or an earlier one
+	MakeUp(rounds int, why string) error
+	MadeUp() int // as recorded by MakeUp, in this session or an earlier one
 	Finish() error
 	layer.Ledger // of what layers change for everyone
 }
@@ -67,6 +70,8 @@ type Options struct {
 	// Rounds gives the total number of rounds from the pilot's trials, for a
 	// plan with a precision goal (analysis.NeededRounds).
 	Rounds func(*experiment.Plan, []journal.Trial) (int, error)
+	// Fewest is how many set-ups a claim needs, as it needs rounds (analysis.FewestRounds).
+	Fewest int
 	// Pause is how long to wait before a trial that the machine's condition has
 	// spoilt is repeated for the first time; each further time it doubles.
 	Pause time.Duration
@@ -88,8 +93,15 @@ type run struct {
 	// dropped are the arms without which this session goes on, and why each of them.
 	dropped map[int]bool
 	why     []error
-	// since is the first round in which an arm takes part in this session.
-	since map[int]int
+	// since is the first round in which an arm takes part in this session, by arm.
+	since []int
+	// setUp is the number of the present set-up, and used says that a trial has run in it.
+	setUp int
+	used  bool
+	// blocks are the rounds that share a set-up; undecided, while that is still to be found
+	// out.
+	blocks    blocks
+	undecided bool
 }
 
 // Run carries the plan out from wherever the journal stands, and returns when
@@ -100,9 +112,9 @@ func Run(ctx context.Context, o Options) (err error) {
 	if o.Events == nil {
 		o.Events = func(Event) {}
 	}
-	r := &run{Options: o, plan: &o.Expansion.Plan, clock: newClock(&o.Expansion.Plan), sites: &sites{}, dropped: map[int]bool{}, since: map[int]int{}}
+	r := &run{Options: o, plan: &o.Expansion.Plan, clock: newClock(&o.Expansion.Plan, o.Expansion.Cells[0].Testbed.LimitsCPU()), sites: &sites{}, dropped: map[int]bool{}}
 	defer func() { err = errors.Join(err, r.sites.close(context.WithoutCancel(ctx))) }()
-	if err := r.openSites(ctx); err != nil {
+	if err := r.begin(ctx); err != nil {
 		return err
 	}
 	if o.Ready != nil {
@@ -120,31 +132,50 @@ func Run(ctx context.Context, o Options) (err error) {
 // piloting says whether the number of rounds is still to be fixed.
 func (r *run) piloting() bool { return r.plan.Precision > 0 && r.Journal.Rounds() == 0 }
 
+// skip leaves the time that has passed out of what is attributed to trials.
+func (r *run) skip() { r.last = time.Now().Add(-r.cleared) }
+
 // rounds runs every round that is not complete yet. With a precision goal the
 // number of rounds is fixed once, after the pilot, and recorded.
 func (r *run) rounds(ctx context.Context) error {
-	total := r.plan.Rounds
+	planned := r.plan.Rounds
 	if n := r.Journal.Rounds(); n > 0 {
-		total = n
+		planned = n
 	}
-	first, missing := r.behind()
-	total += missing
-	for round := first; ; round++ {
+	for round := r.behind(); ; round++ {
+		total, spoilt := r.total(planned)
+		if r.piloting() {
+			total -= spoilt // the pilot is what it is
+		}
 		if round > total && r.piloting() {
 			n, err := r.Rounds(r.plan, r.Journal.Trials())
 			if err != nil {
 				return fmt.Errorf("number of rounds from the pilot: %w", err)
 			}
-			total = max(n, total)
-			if err := r.Journal.SetRounds(total, fmt.Sprintf("the pilot of %d rounds asks for %d in all to reach ±%v", r.plan.Rounds, total, r.plan.Precision)); err != nil {
+			planned = max(n, total)
+			if err := r.Journal.SetRounds(planned, fmt.Sprintf("the pilot of %d rounds asks for %d in all to reach ±%v", r.plan.Rounds, planned, r.plan.Precision)); err != nil {
 				return err
 			}
-			r.Events(RoundsFixed{Rounds: total})
+			r.Events(RoundsFixed{Rounds: planned})
+			total, spoilt = r.total(planned)
+		}
+		if round > total-spoilt && spoilt > 0 {
+			if err := r.makeUp(planned, spoilt); err != nil {
+				return err
+			}
 		}
 		if round > total {
 			return nil
 		}
-		r.clock.rounds = total
+		if round > 1 {
+			if err := r.decide(); err != nil {
+				return err
+			}
+		}
+		r.clock.rounds, r.clock.anew = total, r.toCome(round, total)
+		if err := r.renew(ctx, round); err != nil {
+			return err
+		}
 		if err := r.round(ctx, round); err != nil {
 			return err
 		}
@@ -155,7 +186,7 @@ func (r *run) rounds(ctx context.Context) error {
 }
 
 // round runs the blocks of one round: cell by cell, every arm once, then again
-// those whose trial was invalid, up to the plan's attempts.
+// those whose trial was spoilt, up to the plan's attempts.
 func (r *run) round(ctx context.Context, round int) error {
 	steps := r.plan.Order(round)
 	width := len(r.plan.Arms)
@@ -172,18 +203,18 @@ func (r *run) round(ctx context.Context, round int) error {
 // has done of it.
 func (r *run) block(ctx context.Context, round int, steps []experiment.Step) error {
 	position := 0
-	disturbed := false
+	busy := false
 	for pass := 1; pass <= r.plan.Attempts; pass++ {
-		if disturbed {
+		if busy {
 			if err := r.rest(ctx, pass); err != nil {
 				return err
 			}
-			disturbed = false
+			busy = false
 		}
 		for _, step := range steps {
-			attempts, valid, last := r.done(round, step)
+			attempts, stands, last := r.done(round, step)
 			position = max(position, last)
-			if valid || attempts >= pass || r.dropped[step.Arm] || round < r.since[step.Arm] {
+			if stands || attempts >= pass || r.dropped[step.Arm] || round < r.since[step.Arm] {
 				continue
 			}
 			t, err := r.trial(ctx, trialID{round: round, attempt: attempts + 1, position: position + 1, step: step})
@@ -198,7 +229,7 @@ func (r *run) block(ctx context.Context, round int, steps []experiment.Step) err
 				return err
 			}
 			position++
-			disturbed = disturbed || !t.Valid() && workload.OfMachine(t.Invalid[0].Rule, r.cpuLimited())
+			busy = busy || disturbed(t, r.cpuLimited())
 		}
 	}
 	return nil
@@ -217,13 +248,14 @@ func (r *run) rest(ctx context.Context, pass int) error {
 	}
 	r.Events(Resting{Pause: pause})
 	err := rest(ctx, pause)
-	r.last = time.Now() // not the harness's time
+	r.skip() // not the harness's time
 	return err
 }
 
-// done counts the attempts at a step that the journal holds, and gives the
-// highest position that any trial of that block has.
-func (r *run) done(round int, step experiment.Step) (attempts int, valid bool, position int) {
+// done counts the attempts at a step that the journal holds, says whether one of them
+// stands, as data or as a failure, and gives the highest position that any trial of that
+// block has.
+func (r *run) done(round int, step experiment.Step) (attempts int, stands bool, position int) {
 	cell, arm := r.plan.Cells[step.Cell].ID, r.plan.Arms[step.Arm].Name
 	trials := r.Journal.Trials()
 	for i := len(trials) - 1; i >= 0 && trials[i].Round >= round; i-- {
@@ -234,75 +266,8 @@ func (r *run) done(round int, step experiment.Step) (attempts int, valid bool, p
 		position = max(position, t.Position)
 		if t.Arm == arm {
 			attempts++
-			valid = valid || t.Valid()
+			stands = stands || !again(t, r.cpuLimited())
 		}
 	}
-	return attempts, valid, position
-}
-
-// HopelessError says that an arm cannot give a number.
-type HopelessError struct {
-	Arm, Cell string
-	Trials    int
-	Last      journal.Violation
-	// CPULimited says that programs ran under limits on CPU time.
-	CPULimited bool
-}
-
-// Environment says whether the rule is about the machine's condition rather
-// than about the workload or a layer: the run may go on when that has passed.
-func (e *HopelessError) Environment() bool { return workload.OfMachine(e.Last.Rule, e.CPULimited) }
-
-// CPULimit says whether programs were throttled by a limit on their CPU time, such as
-// that of a pod. Waiting does not help.
-func (e *HopelessError) CPULimit() bool {
-	return e.Last.Rule == workload.RuleThrottled && e.CPULimited
-}
-
-// cpuLimited says whether programs run under limits on CPU time.
-func (r *run) cpuLimited() bool { return r.Expansion.Cells[0].Testbed.LimitsCPU() }
-
-// Error names the arm, the cell and the rule.
-func (e *HopelessError) Error() string {
-	return fmt.Sprintf("arm %s has given no valid trial of %s in two rounds: %d of %d broke a rule, the last one %s: %s", e.Arm, e.Cell, e.Trials, e.Trials, e.Last.Rule, e.Last.Detail)
-}
-
-// hopeless drops an arm after a round, or ends the session, when the arm has not had one
-// valid trial in a cell in this round and the one before: more rounds would cost time
-// and give nothing. A busy machine concerns all arms. A resumed session starts afresh.
-func (r *run) hopeless(ctx context.Context, round int) error {
-	type key struct{ arm, cell string }
-	count, valid, last := map[key]int{}, map[key]bool{}, map[key]journal.Violation{}
-	before := map[key]bool{} // tried in the round before
-	trials := r.Journal.Trials()
-	for i := len(trials) - 1; i >= 0 && trials[i].Round >= round-1; i-- {
-		t := &trials[i]
-		k := key{t.Arm, t.Cell}
-		if t.Session != r.Journal.Session() {
-			continue
-		}
-		count[k]++
-		before[k] = before[k] || t.Round == round-1
-		if t.Valid() {
-			valid[k] = true
-		} else if _, known := last[k]; !known {
-			last[k] = t.Invalid[0]
-		}
-	}
-	for _, cell := range r.plan.Cells {
-		for a, arm := range r.plan.Arms {
-			k := key{arm.Name, cell.ID}
-			if !before[k] || valid[k] || r.dropped[a] {
-				continue
-			}
-			e := &HopelessError{Arm: arm.Name, Cell: cell.ID, Trials: count[k], Last: last[k], CPULimited: r.cpuLimited()}
-			if e.Environment() || e.CPULimit() {
-				return e
-			}
-			if err := r.drop(ctx, a, round+1, e); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return attempts, stands, position
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -53,30 +54,112 @@ func TestRunFollowsThePlan(t *testing.T) {
 	}
 }
 
-func TestInvalidTrialIsRepeatedAtTheEndOfItsBlock(t *testing.T) {
-	w := &fakeWorkload{run: func(n int) (workload.Result, error) {
-		if n == 1 || n == 4 {
+// What the machine's condition spoilt is tried again at the end of its block; that a program
+// failed stands, unless the machine may be why.
+func TestSpoiltTrialIsRepeatedAtTheEndOfItsBlock(t *testing.T) {
+	fails := func(n int) (workload.Result, error) {
+		if n == 1 || n == 3 {
 			return workload.Result{}, &workload.Invalid{Rule: workload.RuleExit, Detail: "exit status 1"}
 		}
 		return good(), nil
-	}}
-	x := expand(w)
+	}
+	x := expand(&fakeWorkload{run: fails})
 	x.Plan.Rounds = 1
 	j := record(t, x)
-	if err := Run(t.Context(), options(x, j)); err != nil {
+	o := options(x, j)
+	o.Sampler = &fakeSampler{foreign: []float64{0, 0.9, 0.9, 0.9}}
+	if err := Run(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
 	order := x.Plan.Order(1)
 	arm := func(i int) string { return x.Plan.Arms[order[i].Arm].Name }
 	want := []string{
-		"1 " + arm(0) + " 1 exit-status", "1 " + arm(1) + " 1", "1 " + arm(2) + " 1",
-		"1 " + arm(0) + " 2 exit-status", "1 " + arm(0) + " 3",
+		"1 " + arm(0) + " 1 exit-status", "1 " + arm(1) + " 1 foreign-cpu", "1 " + arm(2) + " 1 exit-status foreign-cpu",
+		"1 " + arm(1) + " 2 foreign-cpu", "1 " + arm(2) + " 2", "1 " + arm(1) + " 3",
 	}
 	if diff := cmp.Diff(want, sequence(j.Trials())); diff != "" {
 		t.Errorf("trials (-want +got):\n%s", diff)
 	}
-	if got := j.Trials()[4].Position; got != 5 {
-		t.Errorf("position of the last repeat = %d, want 5", got)
+	if got := j.Trials()[5].Position; got != 6 {
+		t.Errorf("position of the last repeat = %d, want 6", got)
+	}
+}
+
+// That an arm's program always fails is its result, and ends nothing.
+func TestFailingArm(t *testing.T) {
+	on := false // the layer of the arm is on at the trial under way
+	l := &fakeLayer{log: new([]string), name: "l", proof: func() []layer.Check {
+		on = true
+		return []layer.Check{{Layer: "l", Name: "on", OK: true}}
+	}}
+	w := &fakeWorkload{run: func(int) (workload.Result, error) {
+		if on {
+			on = false
+			return workload.Result{}, &workload.Invalid{Rule: workload.RuleTimeout, Detail: "too slow"}
+		}
+		return good(), nil
+	}}
+	x := expand(w, l)
+	x.Plan.Rounds = 20
+	j := record(t, x)
+	if err := Run(t.Context(), options(x, j)); err != nil || !j.Finished() {
+		t.Fatalf("%v, finished is %t", err, j.Finished())
+	}
+	failed := 0
+	for _, trial := range j.Trials() {
+		if !trial.Valid() {
+			failed++
+		}
+	}
+	if len(j.Trials()) != 60 || failed != 20 {
+		t.Errorf("%d trials of which %d failed, want 60 and 20", len(j.Trials()), failed)
+	}
+}
+
+// Where the baseline and its control fail there is nothing to compare with: after six trials
+// when none has succeeded, after twelve in a row otherwise.
+func TestFailingBaseline(t *testing.T) {
+	for _, c := range []struct {
+		works  int // trials before it begins to fail
+		trials int // of the run
+	}{{0, 9}, {3, 21}} {
+		w := &fakeWorkload{run: func(n int) (workload.Result, error) {
+			if n <= c.works {
+				return good(), nil
+			}
+			return workload.Result{}, &workload.Invalid{Rule: workload.RuleExit, Detail: "exit status 1"}
+		}}
+		x := expand(w)
+		x.Plan.Rounds = 20
+		j := record(t, x)
+		err := Run(t.Context(), options(x, j))
+		var hopeless *HopelessError
+		if !errors.As(err, &hopeless) || !hopeless.Failed || hopeless.Environment() || hopeless.Last.Rule != workload.RuleExit {
+			t.Fatalf("error %v, want a HopelessError of failures", err)
+		}
+		if len(j.Trials()) != c.trials || j.Finished() {
+			t.Errorf("%d trials, want %d", len(j.Trials()), c.trials)
+		}
+	}
+}
+
+// A program that fails now and then ends no run.
+func TestProgramThatFailsAtRandom(t *testing.T) {
+	for seed := range uint64(10) {
+		rng := rand.New(rand.NewPCG(seed, 0))
+		w := &fakeWorkload{run: func(int) (workload.Result, error) {
+			if rng.Float64() < 0.3 {
+				return workload.Result{}, &workload.Invalid{Rule: workload.RuleExit, Detail: "exit status 1"}
+			}
+			return good(), nil
+		}}
+		x := expand(w)
+		x.Plan.Rounds = 10
+		j := record(t, x)
+		if err := Run(t.Context(), options(x, j)); err != nil || len(j.Trials()) != 30 {
+			t.Errorf("seed %d: %v, %d trials", seed, err, len(j.Trials()))
+		}
+		j.Close()
 	}
 }
 

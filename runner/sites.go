@@ -17,9 +17,15 @@ import (
 // the place of an arm.
 type sites struct {
 	cells  [][]*place // by cell and arm
-	opened []*place
+	places []placed   // each once
 	// on is the place whose switched layers are on; nil: none are.
 	on *place
+}
+
+// placed is a place with the index of its arm.
+type placed struct {
+	arm   int
+	place *place
 }
 
 // plan lists the places of a run, none of which is set up yet. The ledger is for what its
@@ -41,10 +47,11 @@ func plan(x *experiment.Expansion, bed testbed.Testbed, ledger layer.Ledger) (*s
 	for c, level := range levels {
 		if places[level] == nil {
 			for a, arm := range x.Plan.Arms {
-				places[level] = append(places[level], &place{
+				p := &place{
 					arm: arm.Name, bed: bed, run: run, starts: starts[level], items: x.Layers[a], absent: absentLayers(x, a),
 					want: testbed.Request{Name: arm.Name, Needs: x.Needs(c, a), Level: x.Cells[c].Testbed.Level()},
-				})
+				}
+				places[level], s.places = append(places[level], p), append(s.places, placed{a, p})
 			}
 		}
 		s.cells[c] = places[level]
@@ -52,43 +59,13 @@ func plan(x *experiment.Expansion, bed testbed.Testbed, ledger layer.Ledger) (*s
 	return s, nil
 }
 
-// openSites sets up every arm at every level of the testbed, with its layers. In a run
-// that is resumed, an arm that cannot be set up may be left out.
-func (r *run) openSites(ctx context.Context) error {
-	all, err := plan(r.Expansion, r.Testbed, r.Journal)
-	if err != nil {
-		return err
-	}
-	r.sites = all
-	for _, places := range r.sites.cells {
-		for a, p := range places {
-			if p.bare != nil || r.dropped[a] {
-				continue
-			}
-			if err := p.open(ctx); err != nil {
-				err = fmt.Errorf("arm %s: %w", p.arm, err)
-				if r.Journal.Session() == 1 {
-					return err // what never worked is a mistake to be mended, and no accident
-				}
-				if err := r.drop(ctx, a, 0, err); err != nil {
-					return err
-				}
-				continue
-			}
-			r.sites.opened = append(r.sites.opened, p)
-			r.Events(SiteReady{Arm: p.arm})
-		}
-	}
-	return nil
-}
-
 // close takes everything down. Layers with a switch are switched off before any layer
 // is taken down, because Down may switch back on what was on before the run.
 func (s *sites) close(ctx context.Context) error {
 	var errs []error
 	errs = append(errs, s.leave(ctx))
-	for _, p := range s.opened {
-		errs = append(errs, p.down(ctx))
+	for _, at := range s.places {
+		errs = append(errs, at.place.down(ctx))
 	}
 	return errors.Join(errs...)
 }

@@ -17,6 +17,9 @@ import (
 	"tare/workload"
 )
 
+// samplingLimit bounds how long asking for the conditions of a trial may take.
+const samplingLimit = 30 * time.Second
+
 // trialID says which trial is to be run.
 type trialID struct {
 	round, attempt, position int
@@ -34,7 +37,7 @@ func (r *run) trial(ctx context.Context, id trialID) (*journal.Trial, error) {
 	if err := r.Journal.Append(t); err != nil {
 		return nil, err
 	}
-	r.Events(TrialDone{Trial: t, Progress: r.clock.progress(r.Journal.Trials())})
+	r.Events(TrialDone{Trial: t, Failed: !t.Valid() && !again(t, r.cpuLimited()), Progress: r.clock.progress(r.Journal.Trials())})
 	if clear == nil {
 		return t, nil
 	}
@@ -55,7 +58,8 @@ func (r *run) carryOut(ctx context.Context, id trialID) (t *journal.Trial, clear
 	if rawErr != nil {
 		return nil, nil, rawErr
 	}
-	t = &journal.Trial{Round: id.round, Attempt: id.attempt, Position: id.position, Cell: cell.ID, Arm: arm.Name, Raw: raw.Dir(), Checks: slices.Clone(p.once)}
+	r.used = true
+	t = &journal.Trial{Round: id.round, Attempt: id.attempt, Position: id.position, SetUp: r.setUp, Cell: cell.ID, Arm: arm.Name, Raw: raw.Dir(), Checks: slices.Clone(p.once)}
 
 	var checks []layer.Check
 	if err == nil {
@@ -105,7 +109,7 @@ func (r *run) measure(ctx context.Context, id trialID, p *place, raw workload.Ra
 	part := "the preparation"
 	if err == nil && t.Valid() {
 		part = "the measured part"
-		result, layers, err = r.observe(limited, p, measured, t)
+		result, layers, err = r.observe(ctx, limited, p, measured, t)
 	}
 	late := ""
 	if limited.Err() != nil && ctx.Err() == nil {
@@ -116,6 +120,7 @@ func (r *run) measure(ctx context.Context, id trialID, p *place, raw workload.Ra
 	}
 	site.judge(t)
 	if !t.Valid() {
+		conditions(t, t.Conditions, r.plan.Limits, "") // which may be why it failed
 		return trial.Clear, nil
 	}
 	if t.Values == nil {
@@ -159,19 +164,19 @@ func (r *run) search(ctx context.Context, p *place, load workload.Workload, tria
 	return measured, prepareErr
 }
 
-// observe runs the measured part of a trial and takes the CPU time and the
-// conditions and the cost of the layers over it.
-func (r *run) observe(ctx context.Context, p *place, measured workload.Measured, t *journal.Trial) (result workload.Result, layers cost, err error) {
+// observe runs the measured part of a trial, which has until limited is done, and takes the
+// CPU time and the conditions and the cost of the layers over it.
+func (r *run) observe(ctx, limited context.Context, p *place, measured workload.Measured, t *journal.Trial) (result workload.Result, layers cost, err error) {
 	before, err := p.account()
 	if err != nil {
 		return result, layers, err
 	}
-	if err := r.Sampler.Start(ctx, p.bare); err != nil {
+	if err := r.Sampler.Start(limited, p.bare); err != nil {
 		return result, layers, err
 	}
 	pauses := watchPauses()
 	start := time.Now()
-	result, runErr := measured(ctx)
+	result, runErr := measured(limited)
 	t.Wall = time.Since(start)
 	after, err := p.account()
 	if why := pauses.end(); why != "" {
@@ -182,7 +187,10 @@ func (r *run) observe(ctx context.Context, p *place, measured workload.Measured,
 	}
 	used := after.since(before)
 	t.Harness.CPU = used.own
-	sample, err := r.Sampler.Stop(ctx, used.total())
+	// A trial that ran into its limit has conditions, too.
+	sampled, cancel := context.WithTimeout(ctx, samplingLimit)
+	defer cancel()
+	sample, err := r.Sampler.Stop(sampled, used.total())
 	if err != nil && runErr == nil {
 		return result, layers, err
 	}

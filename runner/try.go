@@ -82,7 +82,7 @@ func Try(ctx context.Context, x *experiment.Expansion, bed testbed.Testbed, even
 				ready = append(ready, nil)
 				continue
 			}
-			all.opened, ready = append(all.opened, p), append(ready, p)
+			ready = append(ready, p)
 			events(SiteReady{Arm: p.arm})
 		}
 	}

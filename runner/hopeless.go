@@ -1,0 +1,155 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"tare/experiment"
+	"tare/journal"
+	"tare/workload"
+)
+
+// again says whether a trial is tried again: where one of the rules that it broke says so.
+// Whatever else it broke may then come of that.
+func again(t *journal.Trial, cpuLimited bool) bool {
+	return slices.ContainsFunc(t.Invalid, func(v journal.Violation) bool { return workload.Repeated(v.Rule, cpuLimited) })
+}
+
+// disturbed says whether the machine's condition spoilt a trial.
+func disturbed(t *journal.Trial, cpuLimited bool) bool {
+	return slices.ContainsFunc(t.Invalid, func(v journal.Violation) bool { return workload.OfMachine(v.Rule, cpuLimited) })
+}
+
+// cpuLimited says whether programs run under limits on CPU time.
+func (r *run) cpuLimited() bool { return r.Expansion.Cells[0].Testbed.LimitsCPU() }
+
+// HopelessError says that an arm cannot give a number, or that the baseline cannot.
+type HopelessError struct {
+	Arm, Cell string
+	Trials    int
+	Last      journal.Violation
+	// CPULimited says that programs ran under limits on CPU time.
+	CPULimited bool
+	// Failed says that the program itself fails in the baseline.
+	Failed bool
+}
+
+// Environment says whether the rule is about the machine's condition rather
+// than about the workload or a layer: the run may go on when that has passed.
+func (e *HopelessError) Environment() bool { return workload.OfMachine(e.Last.Rule, e.CPULimited) }
+
+// CPULimit says whether programs were throttled by a limit on their CPU time, such as
+// that of a pod. Waiting does not help.
+func (e *HopelessError) CPULimit() bool {
+	return e.Last.Rule == workload.RuleThrottled && e.CPULimited
+}
+
+// Error names the arm, the cell and the rule.
+func (e *HopelessError) Error() string {
+	if e.Failed {
+		return fmt.Sprintf("there is nothing to compare with: arm %s, which has no layer under test, has given no valid trial of %s: %d of %d failed, the last one %s: %s", e.Arm, e.Cell, e.Trials, e.Trials, e.Last.Rule, e.Last.Detail)
+	}
+	return fmt.Sprintf("arm %s has given no valid trial of %s in two rounds: %d of %d broke a rule, the last one %s: %s", e.Arm, e.Cell, e.Trials, e.Trials, e.Last.Rule, e.Last.Detail)
+}
+
+// hopeless drops an arm after a round, or ends the session, where more rounds would cost
+// time and give nothing. A resumed session starts afresh.
+func (r *run) hopeless(ctx context.Context, round int) error {
+	if err := r.spoilt(ctx, round); err != nil {
+		return err
+	}
+	return r.failing()
+}
+
+// spoilt drops an arm of which every trial in a cell, in this round and the one before, was
+// spoilt: its proofs failed, its site was lost, the machine was busy. A busy machine concerns
+// all arms, and ends the session. An arm whose program fails goes on: that it fails is
+// its result.
+func (r *run) spoilt(ctx context.Context, round int) error {
+	type key struct{ arm, cell string }
+	count, useful, last := map[key]int{}, map[key]bool{}, map[key]journal.Violation{}
+	before := map[key]bool{} // tried in the round before
+	trials := r.Journal.Trials()
+	for i := len(trials) - 1; i >= 0 && trials[i].Round >= round-1; i-- {
+		t := &trials[i]
+		k := key{t.Arm, t.Cell}
+		if t.Session != r.Journal.Session() {
+			continue
+		}
+		count[k]++
+		before[k] = before[k] || t.Round == round-1
+		v, spoilt := r.spoiler(t)
+		if !spoilt {
+			useful[k] = true
+		} else if _, known := last[k]; !known {
+			last[k] = v
+		}
+	}
+	for _, cell := range r.plan.Cells {
+		for a, arm := range r.plan.Arms {
+			k := key{arm.Name, cell.ID}
+			if !before[k] || useful[k] || r.dropped[a] {
+				continue
+			}
+			e := &HopelessError{Arm: arm.Name, Cell: cell.ID, Trials: count[k], Last: last[k], CPULimited: r.cpuLimited()}
+			if e.Environment() {
+				return e
+			}
+			if err := r.drop(ctx, a, round+1, e); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// spoiler is the rule that says that a trial is neither data nor a result of its arm, the
+// machine's condition first.
+func (r *run) spoiler(t *journal.Trial) (rule journal.Violation, spoilt bool) {
+	of := func(is func(rule string) bool) int {
+		return slices.IndexFunc(t.Invalid, func(v journal.Violation) bool { return is(v.Rule) })
+	}
+	i := of(func(rule string) bool { return workload.OfMachine(rule, r.cpuLimited()) })
+	if i < 0 {
+		i = of(func(rule string) bool { return rule == workload.RuleLost || workload.Repeated(rule, r.cpuLimited()) })
+	}
+	if i < 0 {
+		return journal.Violation{}, false
+	}
+	return t.Invalid[i], true
+}
+
+// A program that fails at random is not to end a run: at 30 % it fails in six trials
+// together once in 1,400 times, and in twelve once in two million.
+const (
+	failedFromStart = 6
+	failedInARow    = 12
+)
+
+// failing ends the session where the baseline and its control have nothing to compare with:
+// no trial of theirs in a cell succeeded from the beginning, or for long.
+func (r *run) failing() error {
+	trials := r.Journal.Trials()
+	for _, cell := range r.plan.Cells {
+		e, ever := &HopelessError{Cell: cell.ID, CPULimited: r.cpuLimited(), Failed: true}, false
+		for i := len(trials) - 1; i >= 0 && !ever; i-- {
+			t := &trials[i]
+			arm := r.plan.Arm(t.Arm)
+			if t.Cell != cell.ID || arm == nil || arm.Role == experiment.Treatment {
+				continue
+			}
+			ever = t.Valid()
+			if _, spoilt := r.spoiler(t); ever || spoilt || t.Session != r.Journal.Session() {
+				continue
+			}
+			if e.Trials++; e.Trials == 1 {
+				e.Arm, e.Last = t.Arm, t.Invalid[0]
+			}
+		}
+		if e.Trials >= failedInARow || !ever && e.Trials >= failedFromStart {
+			return e
+		}
+	}
+	return nil
+}
