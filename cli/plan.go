@@ -112,7 +112,8 @@ func printDesign(l lines, p *experiment.Plan, seeded bool) {
 	} else {
 		say("%d rounds", p.Rounds)
 	}
-	say("%d trials, about %s", p.Rounds*len(p.Arms)*len(p.Cells), span(p.Duration(p.Rounds)))
+	say("%d trials, about %s without setting up", p.Rounds*len(p.Arms)*len(p.Cells), span(p.Duration(p.Rounds)))
+	say("all arms are set up anew: %s", setUps(p))
 	drawn := ""
 	if !seeded {
 		drawn = " (drawn now; another one at the next call)"
@@ -125,6 +126,23 @@ func printDesign(l lines, p *experiment.Plan, seeded bool) {
 	}
 	if text := gateWarning(p); text != "" {
 		say("warning: %s", text)
+	}
+}
+
+// setUps says how often all arms are set up anew.
+func setUps(p *experiment.Plan) string {
+	rounds := p.Rounds
+	switch n := int(p.SetUps); {
+	case p.SetUps == experiment.SetUpsAuto:
+		return "before every round where that takes under a quarter of a round's time, else as often as that allows, and at least as often as a claim needs"
+	case p.SetUps == experiment.SetUpsOnce:
+		return "never; what is found speaks of that one set-up"
+	case p.SetUps == experiment.SetUpsEveryRound || n >= rounds:
+		return "before every round"
+	case p.Precision > 0:
+		return fmt.Sprintf("before every %d rounds", max(rounds/n, 1))
+	default:
+		return fmt.Sprintf("%d set-ups in all, in blocks of rounds", n)
 	}
 }
 

@@ -93,7 +93,7 @@ func openRun(args []string) (*journal.Run, *analysis.Run, error) {
 func remarks(plan *experiment.Plan, notes []journal.Note) []analysis.Warning {
 	var list []analysis.Warning
 	for _, n := range notes {
-		if n.Kind != journal.NoteRemark && n.Kind != journal.NoteLeftOut {
+		if !remark(n) {
 			continue
 		}
 		r := analysis.Remark{From: analysis.FromSession, Text: n.Text}
@@ -209,4 +209,16 @@ func checkAs(as string) error {
 		return nil
 	}
 	return hintedUsage(errors.New("--as "+as+": not known"), "--as published is the table of means and variances that write-ups print")
+}
+
+// remark says whether a reader of a run must know what a note says. That all arms are set up
+// anew before every round is as it should be.
+func remark(n journal.Note) bool {
+	switch n.Kind {
+	case journal.NoteRemark, journal.NoteLeftOut, journal.NoteMadeUp:
+		return true
+	case journal.NoteSetUps:
+		return n.Rounds != 1
+	}
+	return false
 }

@@ -124,7 +124,7 @@ func (r *run) decide() error {
 	k := affordable(took, round, r.plan.Rounds, r.Fewest)
 	why := fmt.Sprintf("all arms are set up anew before %s: setting up takes %s, a round %s", everyRounds(k), rough(took), rough(round))
 	if float64(took) > setUpShare*float64(round)*float64(k) {
-		why += fmt.Sprintf("; in %s, %d set-ups are needed", wording.Count(r.plan.Rounds, "round", "rounds"), min(max(r.Fewest, fewestSetUps), r.plan.Rounds))
+		why += fmt.Sprintf("; of %s, a claim needs %d set-ups", wording.Count(r.plan.Rounds, "round", "rounds"), min(max(r.Fewest, fewestSetUps), r.plan.Rounds))
 	}
 	r.undecided = false
 	return r.fixSetUps(k, why)
@@ -146,7 +146,7 @@ func rough(d time.Duration) string {
 			return quantity.Duration(d.Round(unit)).String()
 		}
 	}
-	return quantity.Duration(d).String()
+	return quantity.Duration(d.Round(time.Microsecond)).String()
 }
 
 // everyRounds says "every round", "every 2 rounds".
@@ -172,12 +172,8 @@ func (r *run) renew(ctx context.Context, round int) error {
 		if at.place.bare == nil || r.dropped[at.arm] {
 			continue
 		}
-		// What is begun is brought to its end, so that nothing is left behind.
-		if err := at.place.remove(context.WithoutCancel(ctx)); err != nil {
-			err = fmt.Errorf("arm %s: cannot be taken down to be set up anew: %w", at.place.arm, err)
-			if err := r.drop(ctx, at.arm, round, err); err != nil {
-				return err
-			}
+		if err := r.takeDown(ctx, at, round); err != nil {
+			return err
 		}
 	}
 	if err := r.setUpAll(ctx, round); err != nil {
@@ -185,6 +181,22 @@ func (r *run) renew(ctx context.Context, round int) error {
 	}
 	r.clock.settingUp(time.Since(start))
 	r.skip()
+	return nil
+}
+
+// takeDown takes a place down, to be set up anew. What is begun is brought to its end, so that
+// nothing is left behind. A layer that cannot be taken down in order, because it broke
+// since the last trial, goes with the site; that nothing of it is left, the proofs show.
+func (r *run) takeDown(ctx context.Context, at placed, round int) error {
+	whole := context.WithoutCancel(ctx)
+	if err := at.place.down(whole); err != nil {
+		if err := r.Journal.Note(fmt.Sprintf("arm %s was not taken down in order, to be set up anew: %v", at.place.arm, err)); err != nil {
+			return err
+		}
+	}
+	if err := at.place.remove(whole); err != nil {
+		return r.drop(ctx, at.arm, round, fmt.Errorf("arm %s: cannot be taken down to be set up anew: %w", at.place.arm, err))
+	}
 	return nil
 }
 
