@@ -74,10 +74,11 @@ func (r *run) whole(ctx context.Context, p *place) error {
 }
 
 // doubt has a place set up anew before its next trial where one shows that it, or a layer,
-// is not as it should be.
+// is not as it should be. A site that was lost is mended, if it can be.
 func (p *place) doubt(t *journal.Trial) {
+	_, mended := testbed.As[testbed.Mender](p.bare)
 	for _, v := range t.Invalid {
-		if v.Rule == workload.RuleProof || v.Rule == workload.RuleLost {
+		if v.Rule == workload.RuleProof || v.Rule == workload.RuleLost && !mended {
 			p.suspect = v.Detail
 			return
 		}

@@ -2,8 +2,8 @@
 // pods on nodes, made through client-go.
 //
 // A site (Site) is asked for by Open, shaped by the arm's layers (ShapeNamespace,
-// ShapePods, ShapeVolume, Apply), and made by Ready. It stays up for the whole
-// run: a trial is a few messages to the agents in its pods (package agent), so
+// ShapePods, ShapeVolume, Apply), and made by Ready. It stays up until it is closed, or
+// to the end of the run: a trial is a few messages to the agents in its pods (package agent), so
 // that API server, kubelet and container runtime do nothing for Tare while a trial
 // runs. What does work are the agents themselves: they wait for the program, and
 // with accounting: node the one on the node reads the pod's cgroups when a program
@@ -46,6 +46,7 @@ type Testbed struct {
 	mu      sync.Mutex
 	number  int // of sites so far
 	sites   []*Site
+	retired []*Site             // closed ones, whose namespaces are there still
 	missing *accounting.Missing // nil: nobody has looked yet
 }
 
@@ -87,10 +88,13 @@ func (t *Testbed) Open(ctx context.Context, want testbed.Request) (testbed.Site,
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.number++
 	s := &Site{
-		run: t.run, arm: want.Name, needs: want.Needs, level: level, context: level.Context,
-		unique: siteName(t.run.session.Owner, t.number, want.Name), pods: map[testbed.Place]*pods.Pod{},
+		run: t.run, bed: t, arm: want.Name, needs: want.Needs, level: level, context: level.Context,
+		pods: map[testbed.Place]*pods.Pod{},
+	}
+	if !t.reuse(s) {
+		t.number++
+		s.unique = siteName(t.run.session.Owner, t.number, want.Name)
 	}
 	t.sites = append(t.sites, s)
 	return s, nil

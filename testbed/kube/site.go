@@ -33,6 +33,7 @@ const (
 // Site is the surroundings of one arm: a namespace with pods.
 type Site struct {
 	run     *run
+	bed     *Testbed
 	arm     string
 	needs   experiment.Needs
 	level   *experiment.Kubernetes
