@@ -25,13 +25,14 @@ type progress struct {
 	last   int // width of the live line
 	// columns is how wide the terminal is; 0 if that is not known.
 	columns func() int
-	failed  int        // trials that count as failures of their arm
-	spoilt  int        // trials that were spoilt, and repeated where attempts were left
-	mask    *mask.Mask // of what is not to be shown
+	failed  int             // trials that count as failures of their arm
+	spoilt  int             // trials that were spoilt, and repeated where attempts were left
+	said    map[string]bool // what was waited for, on a pipe
+	mask    *mask.Mask      // of what is not to be shown
 }
 
 func newProgress(s State, dir string, quiet bool) *progress {
-	p := &progress{w: s.Stderr, screen: s.screen, live: s.StderrTerminal, dir: dir}
+	p := &progress{said: map[string]bool{}, w: s.Stderr, screen: s.screen, live: s.StderrTerminal, dir: dir}
 	p.columns = s.Columns
 	if p.columns == nil {
 		p.columns = func() int { return 0 }
@@ -87,7 +88,10 @@ func (p *progress) wait(what string) {
 		p.status(what)
 		return
 	}
-	p.line(what)
+	if !p.said[what] { // each time that arms are set up anew it is the same
+		p.said[what] = true
+		p.line(what)
+	}
 }
 
 // done reports a finished trial: on a pipe each one, on a terminal those that

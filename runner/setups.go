@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 	"time"
 
 	"tare/experiment"
@@ -168,13 +169,8 @@ func (r *run) renew(ctx context.Context, round int) error {
 	}
 	start := time.Now()
 	r.Events(SettingUp{Number: r.setUp + 1})
-	for _, at := range r.sites.places {
-		if at.place.bare == nil || r.dropped[at.arm] {
-			continue
-		}
-		if err := r.takeDown(ctx, at, round); err != nil {
-			return err
-		}
+	if err := r.takeDown(ctx, round); err != nil {
+		return err
 	}
 	if err := r.setUpAll(ctx, round); err != nil {
 		return err
@@ -184,18 +180,37 @@ func (r *run) renew(ctx context.Context, round int) error {
 	return nil
 }
 
-// takeDown takes a place down, to be set up anew. What is begun is brought to its end, so that
-// nothing is left behind. A layer that cannot be taken down in order, because it broke
-// since the last trial, goes with the site; that nothing of it is left, the proofs show.
-func (r *run) takeDown(ctx context.Context, at placed, round int) error {
+// takeDown takes all places down, to be set up anew: layer by layer, then all sites at once. What is
+// begun is brought to its end, so that nothing is left behind. A layer that cannot be taken
+// down in order, because it broke since the last trial, goes with the site; that nothing of
+// it is left, the proofs show.
+func (r *run) takeDown(ctx context.Context, round int) error {
 	whole := context.WithoutCancel(ctx)
-	if err := at.place.down(whole); err != nil {
-		if err := r.Journal.Note(fmt.Sprintf("arm %s was not taken down in order, to be set up anew: %v", at.place.arm, err)); err != nil {
-			return err
+	var up []placed
+	for _, at := range r.sites.places {
+		if at.place.bare == nil || r.dropped[at.arm] {
+			continue
+		}
+		up = append(up, at)
+		if err := at.place.down(whole); err != nil {
+			if err := r.Journal.Note(fmt.Sprintf("arm %s was not taken down in order, to be set up anew: %v", at.place.arm, err)); err != nil {
+				return err
+			}
 		}
 	}
-	if err := at.place.remove(whole); err != nil {
-		return r.drop(ctx, at.arm, round, fmt.Errorf("arm %s: cannot be taken down to be set up anew: %w", at.place.arm, err))
+	errs := make([]error, len(up))
+	var wait sync.WaitGroup
+	for i, at := range up {
+		wait.Go(func() { errs[i] = at.place.remove(whole) })
+	}
+	wait.Wait()
+	for i, at := range up {
+		if errs[i] == nil || r.dropped[at.arm] {
+			continue
+		}
+		if err := r.drop(ctx, at.arm, round, fmt.Errorf("arm %s: cannot be taken down to be set up anew: %w", at.place.arm, errs[i])); err != nil {
+			return err
+		}
 	}
 	return nil
 }

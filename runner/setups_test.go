@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -80,6 +81,7 @@ func TestAffordable(t *testing.T) {
 type countedBed struct {
 	fakeBed
 	log  *[]string
+	mu   sync.Mutex // sites are closed side by side
 	open map[*countedSite]bool
 	fail func(arm string, n int) error // of the nth time that anything is opened; may be nil
 	n    int
@@ -112,6 +114,8 @@ func (b *countedBed) Open(ctx context.Context, want testbed.Request) (testbed.Si
 }
 
 func (s *countedSite) Close() error {
+	s.bed.mu.Lock()
+	defer s.bed.mu.Unlock()
 	*s.bed.log = append(*s.bed.log, "close "+s.arm)
 	delete(s.bed.open, s)
 	return nil
@@ -152,10 +156,14 @@ func TestSetUpAnewEveryRound(t *testing.T) {
 			}
 		}
 		if setUp < 3 {
-			want = append(want, "close plain", "close control", "down l", "close arm")
+			want = append(want, "down l", "close arm", "close control", "close plain")
 		}
 	}
 	want = append(want, "down l") // sites are the testbed's to close
+	for setUp := range 2 {
+		at := 5 + 8*setUp
+		slices.Sort((*bed.log)[at : at+3]) // closed side by side
+	}
 	if diff := cmp.Diff(want, *bed.log); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
