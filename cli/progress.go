@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"time"
 
 	"tare/experiment"
@@ -18,6 +19,7 @@ import (
 // lines on a pipe. It writes when something happens and never in between, so
 // that it does not disturb a trial.
 type progress struct {
+	mu     sync.Mutex // held while something is told
 	w      io.Writer
 	screen io.Writer // where the live line is written over
 	live   bool
@@ -55,6 +57,8 @@ func (p *progress) begin(plan *experiment.Plan) {
 
 // event takes what the runner tells.
 func (p *progress) event(e runner.Event) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	switch e := e.(type) {
 	case runner.SiteReady:
 		p.status("set up " + e.Arm)
@@ -71,7 +75,7 @@ func (p *progress) event(e runner.Event) {
 	case runner.RoundsMadeUp:
 		p.line(fmt.Sprintf("%s made up for, which the machine's condition or a failed proof has cost", wording.Count(e.Rounds, "round is", "rounds are")))
 	case runner.Trying:
-		p.wait(fmt.Sprintf("trying %s in arm %s", e.Workload, e.Arm))
+		p.waiting(fmt.Sprintf("trying %s in arm %s", e.Workload, e.Arm))
 	case runner.SetUpAnew:
 		p.line(fmt.Sprintf("%s is set up anew: %s", e.Arm, safetext.Line(e.Why)))
 	case runner.ArmDropped:
@@ -81,8 +85,14 @@ func (p *progress) event(e runner.Event) {
 	}
 }
 
-// wait says what is waited for.
+// wait says what is waited for. It may be called from several goroutines.
 func (p *progress) wait(what string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.waiting(what)
+}
+
+func (p *progress) waiting(what string) {
 	what = safetext.Line(what)
 	if p.live {
 		p.status(what)
@@ -115,6 +125,8 @@ func (p *progress) done(e runner.TrialDone) {
 
 // end clears the live line.
 func (p *progress) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.status("")
 	if p.spoilt > 0 {
 		fmt.Fprintf(p.w, "%s spoilt, and repeated where attempts were left\n", wording.Count(p.spoilt, "trial was", "trials were"))

@@ -62,60 +62,81 @@ func (u up) downLimit() time.Duration {
 // open sets up the arm and puts its layers up, from the first (innermost) to the last.
 // It leaves nothing behind when it fails.
 func (p *place) open(ctx context.Context) error {
+	for _, step := range []func(context.Context) error{p.raise, p.ready, p.settle} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// raise asks for the site and puts the layers up. Like each of the steps of open, it leaves
+// nothing behind when it fails.
+func (p *place) raise(ctx context.Context) error {
 	site, err := p.bed.Open(ctx, p.want)
 	if err != nil {
 		return err
 	}
 	p.bare = site
-	if err := p.make(ctx, p.items); err != nil {
-		return errors.Join(err, p.remove(context.WithoutCancel(ctx)))
+	for _, item := range p.items {
+		if err := p.put(ctx, item); err != nil {
+			return p.undone(ctx, err)
+		}
 	}
-	var active []*layer.Active
-	for _, u := range p.layers {
-		active = append(active, u.Active)
-	}
-	p.site = layer.Dress(site, active...)
 	return nil
 }
 
-// make puts the layers up and has the testbed make the site, with what the layers have
-// asked for.
-func (p *place) make(ctx context.Context, items []experiment.LayerItem) error {
-	for _, item := range items {
-		l, ok := item.Config.(layer.Layer)
-		if !ok {
-			return &layerError{item.Kind, errors.New("it cannot be run")}
-		}
-		active, err := l.Up(ctx, p.run.At(p.bare, p.starts...))
-		if err != nil {
-			return &layerError{item.Kind, err}
-		}
-		p.layers = append(p.layers, up{item.Kind, active})
-		if active.Before == nil {
-			return &layerError{item.Kind, errors.New("it cannot be run: it has nothing that shows before a trial that it is on")}
-		}
-		if err := p.shown(item.Kind, active.Proofs); err != nil {
-			return err
-		}
+// put puts one layer up.
+func (p *place) put(ctx context.Context, item experiment.LayerItem) error {
+	l, ok := item.Config.(layer.Layer)
+	if !ok {
+		return &layerError{item.Kind, errors.New("it cannot be run")}
 	}
+	active, err := l.Up(ctx, p.run.At(p.bare, p.starts...))
+	if err != nil {
+		return &layerError{item.Kind, err}
+	}
+	p.layers = append(p.layers, up{item.Kind, active})
+	if active.Before == nil {
+		return &layerError{item.Kind, errors.New("it cannot be run: it has nothing that shows before a trial that it is on")}
+	}
+	return p.shown(item.Kind, active.Proofs)
+}
+
+// ready has the testbed make the site, with what the layers have asked for. Several
+// places may do so at the same time.
+func (p *place) ready(ctx context.Context) error {
 	if staged, ok := testbed.As[testbed.Staged](p.bare); ok {
 		if err := staged.Ready(ctx); err != nil {
-			return err
+			return p.undone(ctx, err)
 		}
 	}
+	return nil
+}
+
+// settle has the layers do what needs the site as it was made.
+func (p *place) settle(ctx context.Context) error {
+	var active []*layer.Active
 	for _, u := range p.layers {
+		active = append(active, u.Active)
 		if u.Settle == nil {
 			continue
 		}
 		checks, err := u.Settle(ctx)
 		if err != nil {
-			return &layerError{u.kind, err}
+			return p.undone(ctx, &layerError{u.kind, err})
 		}
 		if err := p.shown(u.kind, checks); err != nil {
-			return err
+			return p.undone(ctx, err)
 		}
 	}
+	p.site = layer.Dress(p.bare, active...)
 	return nil
+}
+
+// undone takes down what there is of a place that cannot be set up.
+func (p *place) undone(ctx context.Context, why error) error {
+	return errors.Join(why, p.remove(context.WithoutCancel(ctx)))
 }
 
 // shown keeps checks that are not made again. It fails if one of them shows that the

@@ -226,18 +226,65 @@ func (r *run) toCome(round, total int) int {
 	return n
 }
 
+// readyAtOnce is how many sites are made at the same time, where the testbed makes them only
+// when all layers have said how.
+const readyAtOnce = 4
+
 // setUpAll sets up every arm at every level of the testbed, with its layers, in an order that
 // is drawn anew each time. Round is the one that comes next, 0 at the beginning of a session.
-// An arm that has worked before may be left out.
+// An arm that has worked before may be left out. Layers go up one after the other; what
+// takes long on a cluster, to make pods and wait for them, is done for several at a time.
 func (r *run) setUpAll(ctx context.Context, round int) error {
 	start := time.Now()
 	r.setUp, r.used = r.setUp+1, false
-	for _, i := range r.plan.SetUpOrder(r.setUp, len(r.sites.places)) {
-		at := r.sites.places[i]
+	places := make([]placed, len(r.sites.places))
+	for i, at := range r.plan.SetUpOrder(r.setUp, len(places)) {
+		places[i] = r.sites.places[at]
+	}
+	if err := r.each(ctx, round, places, (*place).raise); err != nil {
+		return err
+	}
+	made := make(map[*place]error, len(places))
+	var mu sync.Mutex
+	var wait sync.WaitGroup
+	turn := make(chan struct{}, readyAtOnce)
+	for _, at := range places {
 		if r.dropped[at.arm] {
 			continue
 		}
-		if err := at.place.open(ctx); err != nil {
+		wait.Go(func() {
+			turn <- struct{}{}
+			defer func() { <-turn }()
+			err := at.place.ready(ctx)
+			mu.Lock()
+			defer mu.Unlock()
+			made[at.place] = err
+		})
+	}
+	wait.Wait()
+	err := r.each(ctx, round, places, func(p *place, ctx context.Context) error {
+		if made[p] != nil {
+			return made[p]
+		}
+		if err := p.settle(ctx); err != nil {
+			return err
+		}
+		r.Events(SiteReady{Arm: p.arm})
+		return nil
+	})
+	if err == nil && round == 0 {
+		r.clock.settingUp(time.Since(start))
+	}
+	return err
+}
+
+// each takes one step of setting up at all places.
+func (r *run) each(ctx context.Context, round int, places []placed, step func(*place, context.Context) error) error {
+	for _, at := range places {
+		if r.dropped[at.arm] {
+			continue
+		}
+		if err := step(at.place, ctx); err != nil {
 			err = fmt.Errorf("arm %s: %w", at.place.arm, err)
 			if r.Journal.Session() == 1 && round == 0 {
 				return err // what never worked is a mistake to be mended, and no accident
@@ -245,12 +292,7 @@ func (r *run) setUpAll(ctx context.Context, round int) error {
 			if err := r.drop(ctx, at.arm, round, err); err != nil {
 				return err
 			}
-			continue
 		}
-		r.Events(SiteReady{Arm: at.place.arm})
-	}
-	if round == 0 {
-		r.clock.settingUp(time.Since(start))
 	}
 	return nil
 }
