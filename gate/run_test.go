@@ -166,7 +166,7 @@ func TestHolm(t *testing.T) {
 // side towards the limit, shrunk by the root, fits between estimate and limit.
 func TestNeeded(t *testing.T) {
 	p := planOf(12, []experiment.Metric{latency, throughput}, "slow")
-	trials := trialsOf(p, 12, noisy(3, 0.02, map[string]float64{"slow": 1.10, "slow throughput": 0.9}))
+	trials := trialsOf(p, 12, noisy(5, 0.02, map[string]float64{"slow": 1.10, "slow throughput": 0.9}))
 	r, err := judged(p, trials, Options{}, "latency=10.8%", "throughput=10.8%")
 	if err != nil {
 		t.Fatal(err)
