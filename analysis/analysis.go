@@ -65,6 +65,7 @@ type Run struct {
 	Start       time.Time       `json:"start"`
 	Sessions    []Session       `json:"sessions,omitempty"` // more than one: the run was resumed
 	Rounds      int             `json:"rounds"`             // rounds with any trial
+	SetUps      SetUps          `json:"setUps,omitzero"`    // zero: the trials do not tell
 	Trials      Counts          `json:"trials"`
 	Family      int             `json:"family"` // hypotheses under Holm's correction
 	Comparisons []Comparison    `json:"comparisons"`
@@ -124,11 +125,16 @@ type Comparison struct {
 	// Reason says why it is not resolved, or gets no verdict; nil where there is one.
 	Reason  Reason `json:"-"`
 	Control bool   `json:"control,omitempty"` // the arm is the control, a second copy of the baseline
-	// Margin is the one of equivalence, as a share.
+	// Margin is the one of equivalence, as a share, or in the unit of a Difference metric, which has none (0) unless the plan says so.
 	Margin float64 `json:"margin"`
 	Method string  `json:"method"` // of the headline interval, one of the Method constants
 	Paired bool    `json:"paired"` // trials of the same round were compared; else two independent samples
 	Rounds int     `json:"rounds"` // complete pairs; for independent samples, values of the smaller one
+	// Pooled counts the pairs whose reference is the mean of baseline and control; 0: the
+	// baseline alone is.
+	Pooled int `json:"pooled,omitempty"`
+	// SetUps is there where several rounds share a set-up, and their mean is the unit.
+	SetUps *BetweenSetUps `json:"setUps,omitempty"`
 	// Overhead is the headline interval and T the paired t interval beside it (after
 	// a pilot, Stein's). Where the values allow no interval, both bounds are the point.
 	Overhead  Interval `json:"overhead"`
@@ -140,7 +146,7 @@ type Comparison struct {
 	Inner     *Inner  `json:"equivalenceInterval,omitempty"`
 	P         float64 `json:"p"`            // two-sided, of no difference
 	PAdjusted float64 `json:"pAdjusted"`    // after Holm
-	PEquiv    float64 `json:"pEquivalence"` // two one-sided tests at the margin; 1 for Difference metrics
+	PEquiv    float64 `json:"pEquivalence"` // two one-sided tests at the margin; 1 without one
 	// PEquivAdjusted is PEquiv after Holm, in a family of its own.
 	PEquivAdjusted float64 `json:"pEquivalenceAdjusted"`
 	// EstimatorsAgree says that the t interval alone would give the same verdict.

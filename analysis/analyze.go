@@ -69,6 +69,7 @@ func judgeRun(t *table, trials []journal.Trial) (*Run, *judgement) {
 		Schema:      Schema,
 		Plan:        t.plan,
 		Rounds:      len(t.rounds),
+		SetUps:      t.setUps,
 		Trials:      t.counts(rounds, trials),
 		Family:      j.family,
 		Observation: observation(t.plan, trials),
@@ -118,10 +119,12 @@ func (h *hypothesis) comparison(plan *experiment.Plan) Comparison {
 		Verdict:         h.verdict,
 		Method:          h.Method,
 		Paired:          h.Paired,
-		Rounds:          h.Size(),
+		Rounds:          h.pairs(),
+		Pooled:          h.Pooled(),
+		SetUps:          spreadBetween(&h.Data, float64(plan.Confidence)),
 		Restates:        h.Restates,
 		Versus:          h.Versus,
-		Margin:          float64(plan.Equivalence),
+		Margin:          contrast.RulesOf(plan).MarginShown(&h.Data),
 		Overhead:        Interval(contrast.Overheads(h.shown(h.Main), h.Metric)),
 		T:               Interval(contrast.Overheads(h.shown(h.T), h.Metric)),
 		PointOnly:       !h.Main.OK,
@@ -136,6 +139,14 @@ func (h *hypothesis) comparison(plan *experiment.Plan) Comparison {
 		c.Floor = math.Abs(contrast.Overhead(h.control.Main.At.Point, h.Metric))
 	}
 	return c
+}
+
+// pairs is the number of complete pairs, or of values of the smaller sample.
+func (h *hypothesis) pairs() int {
+	if h.Paired {
+		return len(h.Contrasts)
+	}
+	return h.Size()
 }
 
 // shown is a view's interval or, where there is none, the middle of the
@@ -188,7 +199,7 @@ func (c *Comparison) Withhold(why Reason) { c.Verdict, c.Reason = Invalid, why }
 // inner adds the interval that equivalence rests on, of the estimator that leads,
 // where the one shown does not lie within the margin.
 func (x explainer) inner(c *Comparison, h *hypothesis) {
-	if h.verdict != Equivalent && h.reason != Reason(FarReaching{}) || !beyond(h.Main.At, x.Margin) {
+	if h.verdict != Equivalent && h.reason != Reason(FarReaching{}) || !beyond(h.Main.At, x.MarginOf(&h.Data)) {
 		return
 	}
 	e := x.Inner().Estimate(&h.Data)
@@ -196,7 +207,7 @@ func (x explainer) inner(c *Comparison, h *hypothesis) {
 	if e.Method != h.Method { // with less confidence, ranks may have an interval already
 		v = e.T
 	}
-	if v.OK && !beyond(v.At, x.Margin) {
+	if v.OK && !beyond(v.At, x.MarginOf(&h.Data)) {
 		c.Inner = &Inner{Interval: Interval(contrast.Overheads(v.At, h.Metric)), Confidence: x.Inner().Confidence}
 	}
 }

@@ -39,10 +39,10 @@ type Answers struct {
 func Assess(plan *experiment.Plan, asked, controls []Question) Answers {
 	j := &judgement{Rules: contrast.RulesOf(plan)}
 	for _, q := range controls {
-		j.controls = append(j.controls, j.estimated(q))
+		j.controls = append(j.controls, estimated(j.Rules, q))
 	}
 	for _, q := range asked {
-		h := j.estimated(q)
+		h := estimated(j.Rules, q)
 		for i, c := range controls {
 			if c.Cell == q.Cell && c.Metric.Name == q.Metric.Name && c.Against == q.Against {
 				h.control = j.controls[i]
@@ -51,6 +51,7 @@ func Assess(plan *experiment.Plan, asked, controls []Question) Answers {
 		h.echo = q.Metric.Headline && q.echoes(asked)
 		j.treatments = append(j.treatments, h)
 	}
+	decide(j.controls, j.Rules)
 	a := Answers{Failed: j.settle(), Family: claims(j.treatments)}
 	a.Asked, a.Controls = j.results(plan)
 	x := explainer{Rules: j.Rules, plan: plan, unit: unitEffects{}}

@@ -28,6 +28,10 @@ type (
 	OrderEffect struct {
 		P float64 `json:"p"`
 	}
+	// PlacesRemoved: trials depend on their place in the round, and that was taken away.
+	PlacesRemoved struct {
+		PlaceEffects
+	}
 	// Disagreement: by the second estimator alone the verdict would be another.
 	Disagreement struct {
 		Estimator string  `json:"estimator"` // "paired t", "Welch's t" or "Stein's t"
@@ -93,6 +97,10 @@ type (
 	CappedPrecision struct {
 		Precision float64 `json:"precision"`
 		Rounds    int     `json:"rounds"`
+	}
+	// OneSetUp: arms stayed as they were set up, so that the result is of that set-up.
+	OneSetUp struct {
+		SetUps int `json:"setUps"` // one in each session
 	}
 	// UnlimitedLink: the link has no rate limit.
 	UnlimitedLink struct{}
@@ -162,6 +170,7 @@ type SwitchedArm struct {
 // The kinds by name.
 func (Autocorrelation) Kind() string { return "autocorrelation" }
 func (OrderEffect) Kind() string     { return "order-effect" }
+func (PlacesRemoved) Kind() string   { return "places-removed" }
 func (Disagreement) Kind() string    { return "disagreement" }
 func (NormalPairs) Kind() string     { return "normal-pairs" }
 func (NormalSamples) Kind() string   { return "normal-samples" }
@@ -175,6 +184,7 @@ func (Uncontrolled) Kind() string    { return "uncontrolled" }
 func (FewRounds) Kind() string       { return "few-rounds" }
 func (FewValues) Kind() string       { return "few-values" }
 func (CappedPrecision) Kind() string { return "capped-precision" }
+func (OneSetUp) Kind() string        { return "one-set-up" }
 func (UnlimitedLink) Kind() string   { return "unlimited-link" }
 func (ControlDiffers) Kind() string  { return "control-differs" }
 func (Interrupted) Kind() string     { return "interrupted" }

@@ -22,6 +22,7 @@ type hypothesis struct {
 	family          int     // hypotheses that share its correction; 1 for an exploratory metric
 	echo            bool    // what it restates is a headline as well: both are one claim
 	byT             Verdict // what the t interval alone would say
+	still           bool    // all values of the metric in the cell are the same, in every arm
 }
 
 // judgement is every comparison of a run, in the order cell, metric, arm.
@@ -37,6 +38,7 @@ type judgement struct {
 // say what a claim must exceed, and whether there may be any.
 func judge(t *table) *judgement {
 	j := &judgement{Rules: contrast.RulesOf(t.plan)}
+	j.controls = t.judgeControls(j.Rules)
 	j.compare(t)
 	for _, i := range j.settle() {
 		j.reasons = append(j.reasons, j.controls[i].failure(t.plan))
@@ -50,10 +52,9 @@ func judge(t *table) *judgement {
 	return j
 }
 
-// settle decides the controls, then the treatments that stand against them, and
+// settle decides the treatments that stand against the controls, which are decided, and
 // gives the controls that failed.
 func (j *judgement) settle() (failed []int) {
-	decide(j.controls, j.Rules)
 	for i, c := range j.controls {
 		if c.different(j.Rules) {
 			c.bias = math.Max(math.Abs(c.Main.At.Lo), math.Abs(c.Main.At.Hi))
@@ -71,22 +72,44 @@ func (j *judgement) settle() (failed []int) {
 	return failed
 }
 
-// compare makes the estimates of every arm but the baseline.
+// judgeControls decides the controls of all cells and metrics. Where one does not differ
+// from the baseline, both are the reference of the treatments from then on.
+func (t *table) judgeControls(r contrast.Rules) []*hypothesis {
+	base, a := role(t.plan, experiment.Baseline), role(t.plan, experiment.Control)
+	if base < 0 || a < 0 {
+		return nil
+	}
+	var controls []*hypothesis
+	for c, cell := range t.plan.Cells {
+		for _, m := range cell.Metrics {
+			controls = append(controls, t.hypothesis(r, c, a, base, m))
+		}
+	}
+	decide(controls, r)
+	t.copies = map[[2]string]bool{}
+	for _, h := range controls {
+		t.copies[[2]string{h.Cell, h.Metric.Name}] = h.Main.OK && !h.different(r)
+	}
+	return controls
+}
+
+// compare makes the estimates of every treatment.
 func (j *judgement) compare(t *table) {
 	base := role(t.plan, experiment.Baseline)
 	if base < 0 {
 		return
 	}
+	n := 0
 	for c, cell := range t.plan.Cells {
 		for _, m := range cell.Metrics {
 			var control *hypothesis
-			if a := role(t.plan, experiment.Control); a >= 0 {
-				control = j.hypothesis(t, c, a, base, m)
-				j.controls = append(j.controls, control)
+			if len(j.controls) > 0 {
+				control = j.controls[n]
+				n++
 			}
 			for a, arm := range t.plan.Arms {
 				if arm.Role == experiment.Treatment {
-					h := j.hypothesis(t, c, a, base, m)
+					h := t.hypothesis(j.Rules, c, a, base, m)
 					h.control = control
 					j.treatments = append(j.treatments, h)
 				}
@@ -95,19 +118,20 @@ func (j *judgement) compare(t *table) {
 	}
 }
 
-func (j *judgement) hypothesis(t *table, c, a, b int, m experiment.Metric) *hypothesis {
+func (t *table) hypothesis(r contrast.Rules, c, a, b int, m experiment.Metric) *hypothesis {
 	cell := t.plan.Cells[c]
-	h := j.estimated(Question{Cell: cell.ID, Arm: t.plan.Arms[a].Name, Restates: t.restates(c, m),
+	h := estimated(r, Question{Cell: cell.ID, Arm: t.plan.Arms[a].Name, Restates: t.restates(c, m),
 		Observational: t.plan.Import != nil, Data: t.compared(c, a, b, m)})
 	h.cell, h.arm, h.base = c, a, b
+	h.still = t.still(c, m)
 	if original := cell.Metric(h.Restates); original != nil {
 		h.echo = m.Headline && original.Headline
 	}
 	return h
 }
 
-func (j *judgement) estimated(q Question) *hypothesis {
-	return &hypothesis{Question: q, Estimate: j.Estimate(&q.Data)}
+func estimated(r contrast.Rules, q Question) *hypothesis {
+	return &hypothesis{Question: q, Estimate: r.Estimate(&q.Data)}
 }
 
 // beyond says whether an interval of contrasts reaches further than a limit.
@@ -193,17 +217,19 @@ const reach = 2
 func (h *hypothesis) decide(v contrast.View, p, equiv float64, r contrast.Rules) (Verdict, Reason) {
 	excludes := v.At.Lo > 0 || v.At.Hi < 0
 	switch {
+	case h.still:
+		return Invalid, DoesNotVary{}
 	case h.Size() < 2:
 		return NotResolved, TooFewValues{}
 	case !v.OK:
 		return NotResolved, NoSpread{Fewest: contrast.Fewest(true, r.Alpha)}
 	case h.tooFew(r):
-		return NotResolved, TooFewToClaim{Family: h.family, Fewest: contrast.Fewest(h.Paired, r.Alpha/float64(h.family))}
+		return NotResolved, TooFewToClaim{Family: h.family, Fewest: h.fewest(r)}
 	case h.control != nil && !h.control.Main.OK:
 		return NotResolved, NoControl{}
 	case h.control != nil && 2*h.control.Size() < h.Size():
 		return NotResolved, ThinControl{Values: h.control.Size()}
-	case equiv <= r.Alpha && beyond(v.At, reach*r.Margin):
+	case equiv <= r.Alpha && beyond(v.At, reach*r.MarginOf(&h.Data)):
 		return NotResolved, FarReaching{}
 	case equiv <= r.Alpha:
 		return Equivalent, nil
@@ -226,7 +252,15 @@ func (h *hypothesis) decide(v contrast.View, p, equiv float64, r contrast.Rules)
 // shown but supports no claim: it rests on normal noise, which so few values
 // cannot show, and fewer rounds must not claim more than more rounds do.
 func (h *hypothesis) tooFew(r contrast.Rules) bool {
-	return h.Metric.Headline && h.LeastP() > r.Alpha/float64(h.family)*(1+1e-9)
+	return h.Metric.Headline && r.LeastP(&h.Data) > r.Alpha/float64(h.family)*(1+1e-9)
+}
+
+// fewest is how many values a claim would take.
+func (h *hypothesis) fewest(r contrast.Rules) int {
+	if h.Pooled() > 0 {
+		return r.FewestControlled(h.family)
+	}
+	return contrast.Fewest(h.Paired, r.Alpha/float64(h.family))
 }
 
 // different says whether a control differs from the baseline by more than

@@ -53,6 +53,8 @@ type (
 
 // The reasons why a comparison gets no verdict.
 type (
+	// DoesNotVary: all values are the same, in every arm and trial.
+	DoesNotVary struct{}
 	// InvalidRuns: what is compared is of runs that give no verdicts.
 	InvalidRuns struct {
 		Runs []int `json:"runs,omitempty"` // by number; empty: the run itself
@@ -93,6 +95,7 @@ func (NoControl) Kind() string      { return "no-control" }
 func (ThinControl) Kind() string    { return "thin-control" }
 func (Ties) Kind() string           { return "ties" }
 func (FarReaching) Kind() string    { return "far-reaching" }
+func (DoesNotVary) Kind() string    { return "does-not-vary" }
 func (InvalidRuns) Kind() string    { return "invalid-runs" }
 func (ControlChanged) Kind() string { return "control-changed" }
 func (NoBaseline) Kind() string     { return "no-baseline" }

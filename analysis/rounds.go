@@ -78,12 +78,17 @@ func totalRounds(t *table) (rounds int, capped bool) {
 }
 
 // FewestRounds is the smallest number of rounds at which any claim on a headline
-// metric is possible at all: the smallest p that the exact signed-rank test can
-// give, 2 in 2^rounds, must be at most alpha over the number of hypotheses. Of a
+// metric is possible at all: the smallest p that the exact test within rounds can
+// give, 2 in 3^rounds with a control and 2 in 2^rounds without, must be at most alpha over
+// the number of hypotheses. Where several rounds share a set-up, it is the number of set-ups. Of a
 // plan whose trials are independent samples it is the number of values of each
 // arm, by the rank-sum test.
 func FewestRounds(plan *experiment.Plan) int {
-	return contrast.Fewest(plan.Paired(), contrast.RulesOf(plan).Alpha/float64(max(plan.HeadlineFamily(), 1)))
+	r, family := contrast.RulesOf(plan), max(plan.HeadlineFamily(), 1)
+	if plan.Import == nil && role(plan, experiment.Control) >= 0 {
+		return r.FewestControlled(family)
+	}
+	return contrast.Fewest(plan.Paired(), r.Alpha/float64(family))
 }
 
 // unitEffects remembers the minimum detectable effect for a deviation of 1, which

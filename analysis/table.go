@@ -23,6 +23,11 @@ type table struct {
 	double int            // valid trials that another one of the same round has replaced
 	loops  []*LoopSummary // by cell; nil: no closed loop
 	data   admission      // which invalid trials are taken for data
+	setUps SetUps         // how often arms were set up
+	// copies says of a cell and metric that the control is shown to be no different from
+	// the baseline; nil: not judged yet.
+	copies map[[2]string]bool
+	moved  map[[2]string]*PlaceEffects // of cells and metrics that were asked for
 }
 
 // admission says which trials are data.
@@ -56,6 +61,7 @@ func tabulate(plan *experiment.Plan, trials []journal.Trial, data admission) *ta
 		t.inOrder(trials)
 	}
 	t.loops = loops(t)
+	t.setUps = setUpsOf(plan, trials)
 	return t
 }
 

@@ -1,6 +1,9 @@
 package analysis
 
 import (
+	"math"
+	"slices"
+
 	"tare/analysis/contrast"
 	"tare/experiment"
 	"tare/journal"
@@ -12,7 +15,9 @@ type Values struct{ table *table }
 
 // ValuesOf sorts the trials of a run, in the order of its journal, into the plan.
 func ValuesOf(plan *experiment.Plan, trials []journal.Trial) *Values {
-	return &Values{tabulate(plan, trials, validOnly)}
+	t := tabulate(plan, trials, validOnly)
+	t.judgeControls(contrast.RulesOf(plan))
+	return &Values{t}
 }
 
 // Data is what an arm and the baseline have to say of a metric in a cell: the
@@ -44,6 +49,16 @@ func (v *Values) Sample(cell, arm string, m experiment.Metric) []float64 {
 
 // compared collects what arm a and the baseline b have to say of a metric.
 func (t *table) compared(c, a, b int, m experiment.Metric) contrast.Data {
+	d := t.values(c, a, b, m)
+	if limit, ok := t.plan.Margins.For(m.Name, t.plan.Cells[c].ID); ok {
+		if bound, err := m.Bound(limit); err == nil && bound.Scale == m.Scale { // else refused where the file is read
+			d.Margin = contrast.MarginFrom(bound)
+		}
+	}
+	return d
+}
+
+func (t *table) values(c, a, b int, m experiment.Metric) contrast.Data {
 	if t.plan.Paired() {
 		return t.pair(c, a, b, m)
 	}
@@ -61,26 +76,76 @@ func (t *table) sample(c, a int, m experiment.Metric) []float64 {
 	return values
 }
 
-// pair collects the pairs of arm a with the baseline b in cell c.
+// pair collects the pairs of arm a with the baseline b in cell c, and the control's values
+// beside them where it serves as a reference, too.
 func (t *table) pair(c, a, b int, m experiment.Metric) contrast.Data {
 	n := len(t.at[c])
-	p := contrast.Data{Metric: m, Paired: true, Rounds: make([]int, 0, n), Moved: make([]int, 0, n),
-		Contrasts: make([]float64, 0, n), Baseline: make([]float64, 0, n), Treated: make([]float64, 0, n)}
+	d := contrast.Data{Metric: m, Paired: true, Means: m.Scale == experiment.Difference,
+		Rounds: make([]int, 0, n), Moved: make([]int, 0, n), Baseline: make([]float64, 0, n), Treated: make([]float64, 0, n)}
 	arm, base := t.slots[c][a], t.slots[c][b]
+	var control []slot
+	if !d.Means && t.plan.Arms[a].Role == experiment.Treatment && t.plan.Arms[b].Role == experiment.Baseline &&
+		t.copies[[2]string{t.plan.Cells[c].ID, m.Name}] {
+		control = t.slots[c][role(t.plan, experiment.Control)]
+		d.Control = make([]float64, 0, n)
+	}
+	setUps := make([]int, 0, n)
+	places := t.places(c, m)
 	for i := range arm {
 		x, okArm := value(arm[i].valid, m)
 		y, okBase := value(base[i].valid, m)
 		if !okArm || !okBase {
 			continue
 		}
-		p.Rounds = append(p.Rounds, t.at[c][i])
-		p.Treated = append(p.Treated, x)
-		p.Baseline = append(p.Baseline, y)
-		p.Contrasts = append(p.Contrasts, contrast.Of(x, y, m))
-		p.Moved = append(p.Moved, arm[i].valid.Position-base[i].valid.Position)
+		d.Rounds = append(d.Rounds, t.at[c][i])
+		d.Treated = append(d.Treated, x)
+		d.Baseline = append(d.Baseline, y)
+		d.Moved = append(d.Moved, arm[i].valid.Position-base[i].valid.Position)
+		setUps = append(setUps, arm[i].valid.SetUp)
 		if t.at[c][i] <= t.plan.Rounds {
-			p.Pilot++
+			d.Pilot++
+		}
+		place := [3]float64{places.of(arm[i].valid), places.of(base[i].valid)}
+		if control != nil {
+			z, ok := value(control[i].valid, m)
+			if !ok {
+				z = math.NaN()
+			} else {
+				place[2] = places.of(control[i].valid)
+			}
+			d.Control = append(d.Control, z)
+		}
+		if places != nil {
+			d.Places = append(d.Places, place)
 		}
 	}
-	return p
+	if t.setUps.Shared() && len(ascending(slices.Clone(setUps))) < len(setUps) {
+		d.SetUps = setUps
+	}
+	d.Compare()
+	return d
 }
+
+// still says whether all values of a metric are the same in every arm of a cell, although
+// there are some: it then measures nothing. Counts may be.
+func (t *table) still(c int, m experiment.Metric) bool {
+	if m.Discrete || m.Scale == experiment.Difference {
+		return false
+	}
+	count, first := 0, 0.0
+	for a := range t.slots[c] {
+		for _, s := range t.slots[c][a] {
+			v, ok := value(s.valid, m)
+			if ok && count > 0 && v != first {
+				return false
+			}
+			if ok {
+				count, first = count+1, v
+			}
+		}
+	}
+	return count >= stillFewest
+}
+
+// stillFewest is the number of equal values from which on a metric is said not to vary.
+const stillFewest = 6

@@ -26,7 +26,12 @@ func (x explainer) diagnose(c *Comparison, h *hypothesis) {
 		if autocorrelated(c.Lag1, h.Size()) {
 			warn(Autocorrelation{Lag1: c.Lag1})
 		}
-		if c.OrderP < orderLevel {
+		if x.table != nil {
+			if p := x.table.places(h.cell, h.Metric); p != nil && h.Places != nil {
+				warn(PlacesRemoved{*p})
+			}
+		}
+		if c.OrderP < orderLevel && h.Places == nil {
 			warn(OrderEffect{P: c.OrderP})
 		}
 	}
@@ -85,6 +90,9 @@ func warnings(t *table, run *Run, env *machine.Environment) []Warning {
 	}
 	for _, f := range roundFindings(t, run) {
 		warn(f)
+	}
+	if t.setUps.Once() && run.Rounds > 1 {
+		warn(OneSetUp{SetUps: t.setUps.Count})
 	}
 	if unlimited(plan) {
 		warn(UnlimitedLink{})

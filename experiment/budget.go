@@ -126,6 +126,8 @@ func (l *loader) budgets(x *Experiment) {
 	expansion.addCells(x)
 	cells := expansion.Plan.Cells
 	l.budget("budget", x.Budget, cells)
+	l.budget("design.margins", x.Design.Margins, cells)
+	l.margins(x.Design.Margins, cells)
 	for i, a := range x.Arms {
 		at := strictyaml.Index("arms", i) + ".budget"
 		if i == 0 && len(a.Budget) > 0 {
@@ -134,6 +136,25 @@ func (l *loader) budgets(x *Experiment) {
 			continue
 		}
 		l.budget(at, a.Budget, cells)
+	}
+}
+
+// margins checks that a margin is on the scale on which its metric is compared.
+func (l *loader) margins(margins Budget, cells []Cell) {
+	for _, key := range slices.Sorted(maps.Keys(margins)) {
+		at := "design.margins." + key
+		for _, c := range cells {
+			for _, m := range c.Metrics {
+				bound, err := m.Bound(margins[key])
+				switch {
+				case l.file.Troubled(at) || Nearness(key, m.Name, c.ID) == 0 || err != nil:
+				case bound.Value == 0:
+					l.file.ReportAt(at, "a margin of zero shows nothing", m.LimitHint())
+				case bound.Scale != m.Scale:
+					l.file.ReportAt(at, fmt.Sprintf("%s is compared by its share of the baseline, and so is its margin", m.Name), "give a share such as 2%")
+				}
+			}
+		}
 	}
 }
 

@@ -29,7 +29,7 @@ func Expand(x *Experiment, version string) (*Expansion, error) {
 		Schema: PlanSchema, Version: version,
 		Name: x.Name, Description: x.Description, Testbed: x.Testbed.Name(),
 		Rounds: d.Rounds, Confidence: d.Confidence, Equivalence: d.Equivalence,
-		Power: d.Power, SetUps: d.SetUps, Attempts: d.Attempts, Limits: clone(x.Limits), Budget: clone(x.Budget),
+		Margins: clone(d.Margins), Power: d.Power, SetUps: d.SetUps, Attempts: d.Attempts, Limits: clone(x.Limits), Budget: clone(x.Budget),
 	}
 	if d.Precision > 0 {
 		plan.Rounds, plan.Precision, plan.MaxRounds = d.Pilot, d.Precision, d.MaxRounds

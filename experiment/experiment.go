@@ -131,6 +131,7 @@ type Design struct {
 	MaxRounds   int              `yaml:"maxRounds" min:"2" max:"100000" doc:"most rounds that precision may ask for"`
 	Confidence  quantity.Percent `yaml:"confidence" min:"50%" below:"100%" doc:"confidence of the intervals"`
 	Equivalence quantity.Percent `yaml:"equivalence" above:"0%" below:"100%" doc:"margin within which two arms count as equal"`
+	Margins     Budget           `yaml:"margins" doc:"margins of single metrics, by metric or METRIC@CELL: a share, or an amount for what may be zero"`
 	Power       quantity.Percent `yaml:"power" min:"50%" below:"100%" doc:"power of the minimum detectable effect"`
 	Seed        *uint64          `yaml:"seed" doc:"seed of the random order; drawn and recorded if absent"`
 	SetUps      SetUps           `yaml:"setups" doc:"how often all arms are taken down and set up anew"`
@@ -195,4 +196,5 @@ type Metric struct {
 	Headline bool   `json:"headline"` // judged under Holm's correction; the rest is exploratory
 	Scale    Scale  `json:"scale"`
 	Optional bool   `json:"optional,omitempty"` // may be missing in a trial without invalidating it
+	Discrete bool   `json:"discrete,omitempty"` // may well be the same in every trial, as memory in pages
 }

@@ -38,6 +38,7 @@ type Plan struct {
 	MaxRounds   int              `json:"maxRounds,omitempty"`
 	Confidence  quantity.Percent `json:"confidence"`
 	Equivalence quantity.Percent `json:"equivalence"`
+	Margins     Budget           `json:"margins,omitempty"` // of equivalence of single metrics
 	Power       quantity.Percent `json:"power"`
 	SetUps      SetUps           `json:"setups,omitempty"` // "auto" or absent: decided when the first set-ups have been timed
 	Attempts    int              `json:"attempts"`

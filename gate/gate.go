@@ -40,12 +40,12 @@ const Schema = "tare.gate/v1"
 // Outcome is what a gate, or one case of it, comes to.
 type Outcome string
 
-// The outcomes. Only a whole gate is invalid, and then every case with it.
+// The outcomes. A gate of which a case is invalid is so as a whole.
 const (
 	Pass       Outcome = "pass"
 	Fail       Outcome = "fail"
 	Unresolved Outcome = "unresolved"
-	Invalid    Outcome = "invalid" // the run gives no verdicts
+	Invalid    Outcome = "invalid" // the run gives no verdicts, or the metric never varies
 )
 
 // Reason says why a case has its outcome.
@@ -65,6 +65,7 @@ const (
 	NotRandom   Reason = "not-random"   // the run is observational
 	NoHistory   Reason = "no-history"   // nothing in the history to compare with
 	NoVerdicts  Reason = "no-verdicts"  // the run gives no verdicts
+	NotVarying  Reason = "not-varying"  // the metric has the same value in every trial
 )
 
 // Result is what became of all budgets of a run.
@@ -159,7 +160,7 @@ func (r *Result) Count(o Outcome) int {
 
 func (r *Result) conclude() {
 	switch {
-	case !r.Valid:
+	case !r.Valid || r.Count(Invalid) > 0:
 		r.Outcome = Invalid
 	case r.Count(Fail) > 0:
 		r.Outcome = Fail
@@ -183,7 +184,7 @@ func decide(cases []Case, level float64) {
 		switch c.Reason {
 		case "":
 			c.Outcome, c.Reason = c.decide(level)
-		case NoVerdicts:
+		case NoVerdicts, NotVarying:
 			c.Outcome = Invalid
 		default:
 			c.Outcome = Unresolved

@@ -130,6 +130,8 @@ func (j *judge) add(c Case) {
 		c.P = j.rules.Exceeds(&d, c.Limit.Value)
 	}
 	switch {
+	case j.still(&c):
+		c.Reason = NotVarying
 	case c.Size == 0:
 		c.Reason = NoData
 	case !est.Main.OK || !contrast.Ranks(est.Method):
@@ -139,6 +141,12 @@ func (j *judge) add(c Case) {
 	}
 	c.data, c.estimate = d, est
 	j.result.Cases = append(j.result.Cases, c)
+}
+
+// still says whether the metric of a case measures nothing.
+func (j *judge) still(c *Case) bool {
+	of := j.run.Comparison(c.Cell, c.Arm, c.Metric.Name)
+	return of != nil && of.Reason == analysis.Reason(analysis.DoesNotVary{})
 }
 
 // control is what the A/A arm has to say of a case: how much it differs from the
@@ -171,11 +179,8 @@ func onScale(d contrast.Data, s experiment.Scale) contrast.Data {
 	}
 	d.Metric.Scale = s
 	if d.Paired {
-		contrasts := make([]float64, len(d.Treated))
-		for i := range contrasts {
-			contrasts[i] = contrast.Of(d.Treated[i], d.Baseline[i], d.Metric)
-		}
-		d.Contrasts = contrasts
+		d.Places = nil // they are shares
+		d.Compare()
 	}
 	return d
 }

@@ -21,6 +21,8 @@ func Finding(f analysis.Finding) string {
 		return fmt.Sprintf("neighbouring rounds alternate (lag-1 autocorrelation %s): something may switch between two states", Fixed(f.Lag1, 2))
 	case analysis.OrderEffect:
 		return fmt.Sprintf("it matters whether the arm runs before or after the baseline (order effect, %s): look for what one trial leaves to the next", pValue(f.P))
+	case analysis.PlacesRemoved:
+		return fmt.Sprintf("trials depend on their place in the round (%s; %s): that is taken away, since every arm has had every place equally often", pValue(f.P), places(f.Effects))
 	case analysis.Disagreement:
 		return fmt.Sprintf("the two estimators disagree: by %s alone it would be %q", f.Estimator, f.Verdict)
 	case analysis.NormalPairs:
@@ -66,6 +68,11 @@ func runFinding(f analysis.Finding) string {
 		return fmt.Sprintf("at most %s too few to claim anything of %s: at least %d of each arm are needed", Count(f.Most, "value per arm is", "values per arm are"), headlines(f.Family), f.Fewest)
 	case analysis.CappedPrecision:
 		return fmt.Sprintf("a precision of ±%s would take more than the %d rounds allowed: some intervals are wider than asked for", Share(f.Precision), f.Rounds)
+	case analysis.OneSetUp:
+		if f.SetUps == 1 {
+			return "all arms were set up once: what that one set-up drew by chance (addresses, placement, memory layout) is part of the overhead, and the interval does not hold for another"
+		}
+		return fmt.Sprintf("all arms were set up once in each of %d sessions: what those set-ups drew by chance (addresses, placement, memory layout) is part of the overhead, and the interval does not hold for others", f.SetUps)
 	case analysis.UnlimitedLink:
 		return "the link has no rate limit: on one machine this compares memory copies with cryptography, not networks"
 	case analysis.ControlDiffers:
@@ -178,4 +185,13 @@ func oddity(o analysis.Oddity, d analysis.Diagnostics) string {
 		return "lag-1 autocorrelation " + Fixed(d.Lag1, 2)
 	}
 	return "dip test " + pValue(d.DipP)
+}
+
+// places names the effects of places within a round: "place 1 +4.8 %, place 2 −1.9 %".
+func places(effects []float64) string {
+	var list []string
+	for i, e := range effects {
+		list = append(list, fmt.Sprintf("place %d %s", i+1, Signed(100*e, 1)+" %"))
+	}
+	return strings.Join(list, ", ")
 }

@@ -23,6 +23,7 @@ var gateReasons = map[gate.Reason]string{
 	gate.NotRandom:   "the run is observational",
 	gate.NoHistory:   "nothing in the history to compare with",
 	gate.NoVerdicts:  "the run gives no verdicts",
+	gate.NotVarying:  "the metric has the same value in every trial: it measures nothing here",
 }
 
 // GateReason says why a case has its outcome.
@@ -30,6 +31,9 @@ func GateReason(r gate.Reason) string { return gateReasons[r] }
 
 // GateReasons say why the run of a gate gives no verdicts; empty if it does.
 func GateReasons(r *gate.Result) []string {
+	if r.Valid && r.Count(gate.Invalid) > 0 {
+		return []string{GateReason(gate.NotVarying)}
+	}
 	if !r.Valid && len(r.Reasons) == 0 {
 		return []string{GateReason(gate.NoVerdicts)}
 	}
@@ -49,6 +53,9 @@ func GateLine(r *gate.Result) string {
 		}
 		return text
 	case gate.Invalid:
+		if r.Valid {
+			return fmt.Sprintf("gate invalid: %d of %s on metrics that never vary", r.Count(gate.Invalid), budgets)
+		}
 		return "gate invalid: the run gives no verdicts"
 	}
 	return fmt.Sprintf("gate unresolved: %d of %s not resolved", unresolved, budgets)

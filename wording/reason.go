@@ -24,6 +24,8 @@ func Reason(r analysis.Reason) string {
 			return runs(r.Runs) + " is invalid"
 		}
 		return runs(r.Runs) + " are invalid"
+	case analysis.DoesNotVary:
+		return "all values are the same, in every trial of every arm: the metric measures nothing here (discrete: true in the file says that it may be so)"
 	case analysis.ControlChanged:
 		return "the control has changed as well"
 	case analysis.NoBaseline:

@@ -67,7 +67,7 @@ func Verdict(c *analysis.Comparison) string {
 			}
 			text += "; " + innerText(c, NoSigns.Bounds(c.Metric, inner)) + " lies within"
 		}
-		return fmt.Sprintf("equivalent within ±%s (%s)", Share(c.Margin), text)
+		return fmt.Sprintf("equivalent within ±%s (%s)", Size(c.Metric, c.Margin), text)
 	case analysis.NotResolved:
 		return "not resolved: " + unresolved(c)
 	}
@@ -140,7 +140,7 @@ func Inner(c *analysis.Comparison) string {
 	if c.Inner == nil {
 		return ""
 	}
-	return innerText(c, Signs.Bounds(c.Metric, c.Inner.Interval)) + " lies within ±" + Share(c.Margin)
+	return innerText(c, Signs.Bounds(c.Metric, c.Inner.Interval)) + " lies within ±" + Size(c.Metric, c.Margin)
 }
 
 // versusText names what an overhead is compared with: "release-1.1 in run 1".
@@ -203,7 +203,7 @@ func Why(c *analysis.Comparison) string {
 	case analysis.FarReaching:
 		text := "the tests of equivalence pass, but the interval reaches beyond twice"
 		if c.Inner != nil {
-			text = innerText(c, NoSigns.Bounds(c.Metric, c.Inner.Interval)) + " lies within ±" + Share(c.Margin) + ", but this one reaches beyond twice"
+			text = innerText(c, NoSigns.Bounds(c.Metric, c.Inner.Interval)) + " lies within ±" + Size(c.Metric, c.Margin) + ", but this one reaches beyond twice"
 		}
 		return fmt.Sprintf("%s that margin: a few %s decide", text, noun(c.Paired))
 	case analysis.TooFewToClaim:

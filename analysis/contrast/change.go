@@ -26,7 +26,7 @@ func Changed(from, to Data) Data {
 	d.estimate = func(r Rules) Estimate {
 		samples := append(from.weighted(-1), to.weighted(1)...)
 		e, err := stats.WelchSum(samples, r.Confidence)
-		v := r.seen(d.Metric, e, err, func() (float64, error) { return stats.EquivalenceWelchSum(samples, r.Margin) })
+		v := r.seen(e, err, func(margin float64) (float64, error) { return stats.EquivalenceWelchSum(samples, margin) })
 		return Estimate{Method: MethodWelchSum, Main: v, T: v}.spreads(from.spread(), to.spread())
 	}
 	return d

@@ -15,6 +15,7 @@ package contrast
 
 import (
 	"math"
+	"slices"
 
 	"tare/experiment"
 	"tare/stats"
@@ -23,28 +24,138 @@ import (
 // Data is what two arms have to say of one metric in one cell.
 type Data struct {
 	Metric   experiment.Metric
+	Margin   float64   // of equivalence of its own, on the scale of contrasts; 0: that of the rules, if any
 	Baseline []float64 // values, in the metric's unit
 	Treated  []float64
 	// Paired says that values of the same index are of the same round. The fields
 	// below are then set, one entry for each pair, and nil otherwise.
-	Paired    bool
-	Contrasts []float64
+	Paired bool
+	// Control is the values of a second copy of the baseline, where both together are the
+	// reference; NaN in a round that has none. Nil: the baseline alone is.
+	Control   []float64
+	Contrasts []float64 // with the mean of the references; Compare makes them
 	Rounds    []int
 	// Moved is the arm's place in its block minus the baseline's: positive when
 	// the arm ran later.
 	Moved []int
-	Pilot int // pairs from the pilot's rounds
+	// SetUps is the set-up of each pair where several share one, whose luck they then share,
+	// too: the means over set-ups are what is independent. Nil: each pair is.
+	SetUps []int
+	Pilot  int // pairs from the pilot's rounds
+	// Places are the effects of the places within the round, on the scale of contrasts, that
+	// are taken from the treated value, the baseline's and the control's; nil: none are.
+	Places [][3]float64
+	// Means asks for the difference of means, and not of typical rounds: counts are mostly
+	// zero in most rounds.
+	Means bool
 
+	apart    []float64            // half the control minus the baseline on the scale of contrasts, NaN without one; nil without Control
 	estimate func(Rules) Estimate // where the values do not say how they are to be estimated; nil: they do
 }
 
-// Size is the number of independent values that a claim rests on: pairs, or the
-// values of the smaller sample.
+// Compare sets the contrasts of pairs from their values.
+func (d *Data) Compare() {
+	d.Contrasts, d.apart = make([]float64, len(d.Treated)), nil
+	if d.Control != nil {
+		d.apart = make([]float64, len(d.Treated))
+	}
+	for i, v := range d.Treated {
+		var place [3]float64
+		if d.Places != nil {
+			place = d.Places[i]
+		}
+		base := Of(v, d.Baseline[i], d.Metric) - place[0] + place[1]
+		d.Contrasts[i] = base
+		if d.Control == nil {
+			continue
+		}
+		d.apart[i] = math.NaN()
+		if !math.IsNaN(d.Control[i]) {
+			control := Of(v, d.Control[i], d.Metric) - place[0] + place[2]
+			d.Contrasts[i], d.apart[i] = base/2+control/2, base/2-control/2
+		}
+	}
+}
+
+// Pooled counts the pairs whose reference is the mean of baseline and control.
+func (d *Data) Pooled() (n int) {
+	for _, a := range d.apart {
+		if !math.IsNaN(a) {
+			n++
+		}
+	}
+	return n
+}
+
+// Size is the number of independent values that a claim rests on: pairs, or set-ups that
+// several pairs share, or the values of the smaller sample.
 func (d *Data) Size() int {
-	if d.Paired {
+	switch {
+	case d.SetUps != nil:
+		return len(d.blocks())
+	case d.Paired:
 		return len(d.Contrasts)
 	}
 	return min(len(d.Baseline), len(d.Treated))
+}
+
+// alone are differences of two references for n pairs that have one.
+func alone(n int) []float64 {
+	list := make([]float64, n)
+	for i := range list {
+		list[i] = math.NaN()
+	}
+	return list
+}
+
+// blocks gives the pairs of each set-up, by index.
+func (d *Data) blocks() [][]int {
+	var list [][]int
+	at := map[int]int{}
+	for i, s := range d.SetUps {
+		k, known := at[s]
+		if !known {
+			k = len(list)
+			at[s] = k
+			list = append(list, nil)
+		}
+		list[k] = append(list[k], i)
+	}
+	return list
+}
+
+// Units are the independent values of pairs: themselves, or the means over each set-up of
+// several. A set-up of which some round has no control is compared with the baseline alone.
+// Of the units, the first pilot ones are of the pilot's rounds.
+func (d *Data) Units() (contrasts, apart []float64, pilot int) {
+	if d.SetUps == nil {
+		return d.Contrasts, d.apart, d.Pilot
+	}
+	blocks := d.blocks()
+	if d.apart != nil {
+		apart = make([]float64, len(blocks))
+	}
+	contrasts = make([]float64, len(blocks))
+	for k, block := range blocks {
+		lone := apart != nil && slices.ContainsFunc(block, func(i int) bool { return math.IsNaN(d.apart[i]) })
+		for _, i := range block {
+			c := d.Contrasts[i]
+			switch {
+			case lone && !math.IsNaN(d.apart[i]):
+				c += d.apart[i] // to the baseline
+			case apart != nil && !lone:
+				apart[k] += d.apart[i] / float64(len(block))
+			}
+			contrasts[k] += c / float64(len(block))
+		}
+		if lone {
+			apart[k] = math.NaN()
+		}
+		if block[len(block)-1] < d.Pilot {
+			pilot++
+		}
+	}
+	return contrasts, apart, pilot
 }
 
 // Of compares one value of an arm with one of the baseline. Logarithms are

@@ -106,18 +106,28 @@ func TestUnpairedMethods(t *testing.T) {
 }
 
 func TestLeastP(t *testing.T) {
+	six, threes := Data{Paired: true, Contrasts: make([]float64, 6)}, Data{Paired: true, Treated: slices.Repeat([]float64{1}, 8), Baseline: slices.Repeat([]float64{1}, 8), Control: slices.Repeat([]float64{1}, 8)}
+	threes.Control[0] = math.NaN()
+	threes.Compare()
+	few := Data{Paired: true, Treated: slices.Repeat([]float64{1}, 5), Baseline: slices.Repeat([]float64{1}, 5), Control: slices.Repeat([]float64{1}, 5)}
+	few.Compare()
+	blocks := Data{Paired: true, Contrasts: make([]float64, 12), SetUps: []int{1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6}}
 	for _, c := range []struct {
+		name string
 		d    Data
 		want float64
 	}{
-		{Data{}, 1},
-		{Data{Paired: true}, 1},
-		{Data{Paired: true, Contrasts: make([]float64, 6)}, 1. / 32},
-		{Data{Baseline: make([]float64, 4), Treated: make([]float64, 4)}, 2. / 70},
-		{Data{Baseline: make([]float64, 3), Treated: make([]float64, 9)}, 2. / 220},
+		{"no samples", Data{}, 1},
+		{"no pairs", Data{Paired: true}, 1},
+		{"six pairs", six, 1. / 32},
+		{"seven rounds with a control and one without", threes, math.Pow(1./3, 7)},
+		{"too few rounds for the control", few, 1. / 16},
+		{"six set-ups", blocks, 1. / 32},
+		{"4 + 4", Data{Baseline: make([]float64, 4), Treated: make([]float64, 4)}, 2. / 70},
+		{"3 + 9", Data{Baseline: make([]float64, 3), Treated: make([]float64, 9)}, 2. / 220},
 	} {
-		if got := c.d.LeastP(); math.Abs(got-c.want) > 1e-12 {
-			t.Errorf("LeastP of %+v = %v, want %v", c.d, got, c.want)
+		if got := level95.LeastP(&c.d); math.Abs(got-c.want) > 1e-12 {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}
 	}
 }

@@ -12,17 +12,25 @@ import (
 const (
 	// MethodSignedRank: Hodges–Lehmann with the exact signed-rank interval.
 	MethodSignedRank = "signed-rank"
+	// MethodAligned: the shift of the arm against baseline and control together, by the
+	// exact aligned rank test within rounds (Hodges and Lehmann 1962). For the same rounds it finds more than
+	// the signed-rank test against the baseline alone.
+	MethodAligned = "aligned-rank"
+	// MethodMeans: the difference of means with the interval of the sign-flip test, for
+	// counts that are zero in most rounds.
+	MethodMeans = "means"
 	// MethodT: the paired t interval, for fewer pairs than the signed-rank
 	// interval needs.
 	MethodT = "t"
 	// MethodStein: the same with Stein's t interval, after a pilot.
 	MethodStein = "stein"
-	// MethodBoth, after a pilot: Hodges–Lehmann with the hull of the signed-rank
-	// and Stein's interval, and the larger p of both. A pilot that happens to be
+	// MethodBoth and MethodAlignedBoth, after a pilot: Hodges–Lehmann with the hull of the interval by ranks
+	// and Stein's, and the larger p of both. A pilot that happens to be
 	// quiet asks for few rounds, and a signed-rank interval over those rounds is
 	// too narrow; Stein's interval allows for that, but not for rare large
 	// outliers that the pilot has not seen. bench/method shows what each costs.
-	MethodBoth = "signed-rank+stein"
+	MethodBoth        = "signed-rank+stein"
+	MethodAlignedBoth = "aligned-rank+stein"
 	// MethodTwoSample, unpaired: two-sample Hodges–Lehmann with the hull of Mann and
 	// Whitney's interval and Welch's, and the larger p of both. The ranks take noise
 	// of any shape but suppose the same in both samples: with sizes of 100 and 10 and
@@ -38,9 +46,9 @@ const (
 	MethodWelchSum = "welch-sum"
 )
 
-// Ranks says whether a method claims nothing that a rank test does not.
+// Ranks says whether a method claims nothing that a test by ranks or by permutation does not.
 func Ranks(method string) bool {
-	return slices.Contains([]string{MethodSignedRank, MethodBoth, MethodRankSum, MethodTwoSample}, method)
+	return slices.Contains([]string{MethodSignedRank, MethodAligned, MethodMeans, MethodBoth, MethodAlignedBoth, MethodRankSum, MethodTwoSample}, method)
 }
 
 // View is what one estimator says of the contrasts.
@@ -90,27 +98,49 @@ func (r Rules) Inner() Rules {
 
 // Estimate makes the estimates of one comparison.
 func (r Rules) Estimate(d *Data) Estimate {
+	r.Margin = r.MarginOf(d)
 	if d.estimate != nil {
 		return d.estimate(r)
 	}
 	if !d.Paired {
 		base, arm := d.samples()
-		return r.twoSamples(base, arm, d.Metric)
+		return r.twoSamples(base, arm)
 	}
-	e := Estimate{SD: Deviation(d.Contrasts)}
-	rank := r.signedRank(d)
-	stein := r.stein(d)
+	return r.pairs(d)
+}
+
+// pairs makes the estimates of paired data, on its independent units.
+func (r Rules) pairs(d *Data) Estimate {
+	step := d.grid()
+	r.Margin = max(0, r.Margin-step/2)
+	contrasts, apart, pilot := d.Units()
+	e := Estimate{SD: Deviation(contrasts)}
+	if d.Means {
+		e.Method, e.Main, e.T = MethodMeans, r.means(contrasts), r.pairedT(contrasts)
+		return e
+	}
+	method, both := MethodSignedRank, MethodBoth
+	rank := r.signedRank(contrasts)
+	if rank.OK && (d.Pooled() > 0 || d.Places != nil) {
+		if apart == nil {
+			apart = alone(len(contrasts))
+		}
+		method, both = MethodAligned, MethodAlignedBoth
+		rank = r.aligned(stats.AlignedRounds{Contrasts: contrasts, Apart: apart, PositionsRemoved: d.Places != nil})
+	}
+	stein := r.stein(contrasts, pilot)
 	switch {
 	case stein.OK && rank.OK:
-		e.Method, e.Main, e.T = MethodBoth, hull(rank, stein), stein
+		e.Method, e.Main, e.T = both, hull(rank, stein), stein
 	case stein.OK:
 		e.Method, e.Main, e.T = MethodStein, stein, stein
 	case rank.OK:
-		e.Method, e.Main, e.T = MethodSignedRank, rank, r.pairedT(d)
+		e.Method, e.Main, e.T = method, rank, r.pairedT(contrasts)
 	default:
-		e.Method, e.T = MethodT, r.pairedT(d)
+		e.Method, e.T = MethodT, r.pairedT(contrasts)
 		e.Main = e.T
 	}
+	e.Main, e.T = e.Main.wider(step/2), e.T.wider(step/2)
 	return e
 }
 
@@ -130,7 +160,7 @@ func (r Rules) Exceeds(d *Data, limit float64) float64 {
 		v = r.Estimate(&moved).Main
 	} else {
 		base, arm := d.samples()
-		v = r.twoSamples(shifted(base, shift), arm, d.Metric).Main
+		v = r.twoSamples(shifted(base, shift), arm).Main
 	}
 	if !v.OK {
 		return 1
@@ -153,25 +183,40 @@ func shifted(x []float64, by float64) []float64 {
 var none = View{P: 1, Equiv: 1}
 
 // signedRank is there as soon as the number of pairs allows its interval.
-func (r Rules) signedRank(d *Data) View {
-	e, err := stats.SignedRank(d.Contrasts, r.Confidence)
-	return r.seen(d.Metric, e, err, func() (float64, error) { return stats.EquivalenceSignedRank(d.Contrasts, r.Margin) })
+func (r Rules) signedRank(contrasts []float64) View {
+	e, err := stats.SignedRank(contrasts, r.Confidence)
+	return r.seen(e, err, func(margin float64) (float64, error) { return stats.EquivalenceSignedRank(contrasts, margin) })
 }
 
-func (r Rules) pairedT(d *Data) View {
-	e, err := stats.PairedT(d.Contrasts, r.Confidence)
-	return r.seen(d.Metric, e, err, func() (float64, error) { return stats.EquivalenceT(d.Contrasts, r.Margin) })
+// aligned is there where the signed-rank interval is: below, the control itself could not
+// be shown to differ.
+func (r Rules) aligned(rounds stats.AlignedRounds) View {
+	e, err := stats.AlignedRank(rounds, r.Confidence)
+	return r.seen(e, err, func(margin float64) (float64, error) {
+		return stats.EquivalenceAlignedRank(rounds, margin)
+	})
+}
+
+// means compares means by flipping signs.
+func (r Rules) means(contrasts []float64) View {
+	e, err := stats.SignFlip(contrasts, r.Confidence)
+	return r.seen(e, err, func(margin float64) (float64, error) { return stats.EquivalenceSignFlip(contrasts, margin) })
+}
+
+func (r Rules) pairedT(contrasts []float64) View {
+	e, err := stats.PairedT(contrasts, r.Confidence)
+	return r.seen(e, err, func(margin float64) (float64, error) { return stats.EquivalenceT(contrasts, margin) })
 }
 
 // stein is there where a pilot of varying values sets the number of rounds.
-func (r Rules) stein(d *Data) View {
-	sd := Deviation(d.Contrasts[:d.Pilot])
+func (r Rules) stein(contrasts []float64, pilot int) View {
+	sd := Deviation(contrasts[:pilot])
 	if !r.Pilot || sd == 0 {
 		return none
 	}
-	e, err := stats.SteinInterval(sd, d.Pilot, d.Contrasts, r.Confidence)
-	return r.seen(d.Metric, e, err, func() (float64, error) {
-		return stats.EquivalenceStein(sd, d.Pilot, d.Contrasts, r.Margin)
+	e, err := stats.SteinInterval(sd, pilot, contrasts, r.Confidence)
+	return r.seen(e, err, func(margin float64) (float64, error) {
+		return stats.EquivalenceStein(sd, pilot, contrasts, margin)
 	})
 }
 
@@ -186,15 +231,44 @@ func hull(a, b View) View {
 // seen turns an estimate into a view, with a test of equivalence where there is a
 // margin for the metric. An error means that the values allow no estimate (too few,
 // or no spread for a t interval): there is then none.
-func (r Rules) seen(m experiment.Metric, e stats.Estimate, err error, equivalence func() (float64, error)) View {
+func (r Rules) seen(e stats.Estimate, err error, equivalence func(margin float64) (float64, error)) View {
 	if err != nil || math.IsNaN(e.P) || math.IsNaN(e.Lo) || math.IsNaN(e.Hi) {
 		return none
 	}
 	v := View{OK: true, At: e.Interval, P: e.P, Equiv: 1}
-	if r.Margin > 0 && m.Scale != experiment.Difference {
-		if p, err := equivalence(); err == nil && !math.IsNaN(p) {
+	if r.Margin > 0 {
+		if p, err := equivalence(r.Margin); err == nil && !math.IsNaN(p) {
 			v.Equiv = p
 		}
 	}
 	return v
+}
+
+// MarginOf is the margin of equivalence of what is compared, on the scale of contrasts; 0:
+// there is none.
+func (r Rules) MarginOf(d *Data) float64 {
+	switch {
+	case d.Margin > 0:
+		return d.Margin
+	case d.Metric.Scale == experiment.Difference:
+		return 0
+	}
+	return r.Margin
+}
+
+// MarginFrom is the margin that a bound stands for, on the scale of contrasts.
+func MarginFrom(b experiment.Bound) float64 {
+	if b.Scale == experiment.Difference {
+		return b.Value
+	}
+	return math.Log1p(b.Value)
+}
+
+// MarginShown is the margin of what is compared as it is written: a share of the baseline,
+// or an amount in the metric's unit; 0: there is none.
+func (r Rules) MarginShown(d *Data) float64 {
+	if d.Metric.Scale == experiment.Difference {
+		return r.MarginOf(d)
+	}
+	return math.Expm1(r.MarginOf(d))
 }

@@ -31,12 +31,12 @@ func scaled(values []float64, m experiment.Metric) []float64 {
 
 // twoSamples estimates the shift from one independent sample to another: by ranks
 // and by Welch's t together where the sizes allow both, by t alone below that.
-func (r Rules) twoSamples(base, arm []float64, m experiment.Metric) Estimate {
+func (r Rules) twoSamples(base, arm []float64) Estimate {
 	e := Estimate{}.spreads(Deviation(base), Deviation(arm))
 	byT, err := stats.WelchT(base, arm, r.Confidence)
-	e.T = r.seen(m, byT, err, func() (float64, error) { return stats.EquivalenceWelch(base, arm, r.Margin) })
+	e.T = r.seen(byT, err, func(margin float64) (float64, error) { return stats.EquivalenceWelch(base, arm, margin) })
 	byRanks, err := stats.RankSum(base, arm, r.Confidence)
-	rank := r.seen(m, byRanks, err, func() (float64, error) { return stats.EquivalenceRankSum(base, arm, r.Margin) })
+	rank := r.seen(byRanks, err, func(margin float64) (float64, error) { return stats.EquivalenceRankSum(base, arm, margin) })
 	switch {
 	case rank.OK && e.T.OK:
 		e.Method, e.Main = MethodTwoSample, hull(rank, e.T)
@@ -70,14 +70,25 @@ func (d *Data) Middle() float64 {
 // LeastP is the smallest two-sided p that the rank test of the data can give,
 // whatever the values: that of pairs which all have one sign, or of samples of
 // which one lies all above the other. A claim at a smaller level is impossible.
-func (d *Data) LeastP() float64 {
-	if d.Paired {
-		return leastOfPairs(len(d.Contrasts))
+func (r Rules) LeastP(d *Data) float64 {
+	if !d.Paired {
+		return stats.RankSumLeast(len(d.Baseline), len(d.Treated))
 	}
-	return stats.RankSumLeast(len(d.Baseline), len(d.Treated))
+	contrasts, apart, _ := d.Units()
+	pairs, triples := len(contrasts), 0
+	for _, a := range apart {
+		if !math.IsNaN(a) {
+			pairs, triples = pairs-1, triples+1
+		}
+	}
+	if least := stats.AlignedRankLeast(pairs+triples, 0); !enough(least, r.Alpha) {
+		return least // the control cannot be shown to differ: it takes no part
+	}
+	return stats.AlignedRankLeast(pairs, triples)
 }
 
-func leastOfPairs(n int) float64 { return math.Min(1, math.Exp2(1-float64(n))) }
+// enough says whether a claim at a level is possible with that least p.
+func enough(least, level float64) bool { return least <= level*(1+1e-9) }
 
 // mostFewest is the largest number that Fewest gives.
 const mostFewest = 1000
@@ -85,15 +96,27 @@ const mostFewest = 1000
 // Fewest is the smallest number of pairs, or of values of each of two samples, at
 // which the rank test can give a two-sided p of alpha at all.
 func Fewest(paired bool, alpha float64) int {
-	n := 1
-	for ; n < mostFewest; n++ {
-		least := leastOfPairs(n)
-		if !paired {
-			least = stats.RankSumLeast(n, n)
+	return fewest(func(n int) bool {
+		if paired {
+			return enough(stats.AlignedRankLeast(n, 0), alpha)
 		}
-		if least <= alpha*(1+1e-9) {
-			break
+		return enough(stats.RankSumLeast(n, n), alpha)
+	})
+}
+
+// FewestControlled is the same of rounds, at alpha over the number of hypotheses that share
+// it, where baseline and control are the reference together.
+func (r Rules) FewestControlled(family int) int {
+	return max(Fewest(true, r.Alpha), fewest(func(n int) bool {
+		return enough(stats.AlignedRankLeast(0, n), r.Alpha/float64(family))
+	}))
+}
+
+func fewest(allows func(n int) bool) int {
+	for n := 1; n < mostFewest; n++ {
+		if allows(n) {
+			return n
 		}
 	}
-	return n
+	return mostFewest
 }

@@ -63,6 +63,7 @@ type Metric struct {
 	Unit     string            `yaml:"unit" json:"unit,omitempty" doc:"unit of the number, as it is to be shown"`
 	Better   experiment.Better `yaml:"better" json:"better,omitempty" doc:"direction that is good; lower if absent"`
 	Scale    experiment.Scale  `yaml:"scale" json:"scale,omitempty" doc:"ratio for what is never zero, which is usual; difference for what may be, such as a count of errors"`
+	Discrete bool              `yaml:"discrete" json:"discrete,omitempty" doc:"whether the same value in every trial is to be expected; otherwise such a metric is taken to measure nothing"`
 	Headline *bool             `yaml:"headline" json:"headline,omitempty" doc:"whether it is judged under the correction for many comparisons; the first metric is if none says so"`
 }
 
@@ -184,7 +185,7 @@ func (c *Config) measured() []experiment.Metric {
 	var metrics []experiment.Metric
 	chosen := false
 	for _, m := range c.metrics() {
-		e := experiment.Metric{Name: m.Name, Unit: m.Unit, Better: m.Better, Scale: m.Scale}
+		e := experiment.Metric{Name: m.Name, Unit: m.Unit, Better: m.Better, Scale: m.Scale, Discrete: m.Discrete || m.From == PeakMemory}
 		if m.From != "" {
 			e.Unit = m.From.unit()
 		}

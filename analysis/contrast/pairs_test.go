@@ -1,0 +1,122 @@
+package contrast
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"tare/experiment"
+)
+
+func TestCompareWithTheControl(t *testing.T) {
+	d := Data{Metric: ratio(experiment.Lower), Paired: true, Treated: []float64{8, 8}, Baseline: []float64{4, 4}, Control: []float64{1, math.NaN()}}
+	d.Compare()
+	if want := math.Log(4); math.Abs(d.Contrasts[0]-want) > 1e-12 || math.Abs(d.Contrasts[1]-math.Log(2)) > 1e-12 {
+		t.Errorf("contrasts %v", d.Contrasts)
+	}
+	if d.Pooled() != 1 || math.Abs(d.apart[0]+math.Log(2)) > 1e-12 {
+		t.Errorf("apart %v", d.apart)
+	}
+	// In a set-up of which one round has no control, the baseline alone is the reference.
+	d.SetUps = []int{3, 3}
+	contrasts, apart, _ := d.Units()
+	if d.Size() != 1 || math.Abs(contrasts[0]-math.Log(2)) > 1e-12 || !math.IsNaN(apart[0]) {
+		t.Errorf("units %v, %v", contrasts, apart)
+	}
+	d.SetUps = nil
+	d.Places = [][3]float64{{0.1, 0.3, 0.2}, {0.1, 0.3, 0}}
+	d.Compare()
+	if want := math.Log(4) - 0.1 + 0.25; math.Abs(d.Contrasts[0]-want) > 1e-12 {
+		t.Errorf("without the effect of places %v, want %v", d.Contrasts[0], want)
+	}
+}
+
+// Rounds that share a set-up share what it drew: only its mean is a value of its own.
+func TestSetUpsAreTheUnit(t *testing.T) {
+	const runs = 400
+	rng := rand.New(rand.NewPCG(1, 1))
+	claims := map[bool]int{}
+	for range runs {
+		d := Data{Metric: ratio(experiment.Lower), Paired: true}
+		for setUp := range 8 {
+			drawn := 0.02 * rng.NormFloat64()
+			for range 3 {
+				d.Contrasts = append(d.Contrasts, drawn+0.01*rng.NormFloat64())
+				d.SetUps = append(d.SetUps, setUp)
+			}
+		}
+		for _, blocks := range []bool{true, false} {
+			if !blocks {
+				d.SetUps = nil
+			}
+			if level95.Estimate(&d).Main.P <= 0.05 {
+				claims[blocks]++
+			}
+		}
+	}
+	if claims[true] > runs*8/100 || claims[false] < runs*20/100 {
+		t.Errorf("false claims in %d of %d runs by set-ups, %d by rounds", claims[true], runs, claims[false])
+	}
+}
+
+// Values on a grid of 5 %: no number of rounds brings a median nearer than half a step.
+func TestGrid(t *testing.T) {
+	rng := rand.New(rand.NewPCG(2, 2))
+	step := math.Log(1.05)
+	draw := func(shift float64) float64 {
+		return math.Exp(step * math.Round((shift+0.02*rng.NormFloat64())/step))
+	}
+	held := 0
+	const runs = 200
+	for range runs {
+		d := Data{Metric: ratio(experiment.Lower), Paired: true}
+		for range 50 {
+			d.Treated, d.Baseline, d.Control = append(d.Treated, draw(0.02)), append(d.Baseline, draw(0)), append(d.Control, draw(0))
+		}
+		d.Compare()
+		if math.Abs(d.grid()-step) > 1e-9 {
+			t.Fatalf("the grid is %v, found %v", step, d.grid())
+		}
+		if level95.Estimate(&d).Main.At.Contains(0.02) {
+			held++
+		}
+	}
+	if held < runs*94/100 {
+		t.Errorf("%d of %d intervals hold the truth", held, runs)
+	}
+}
+
+// Counts that are mostly zero: ranks see nothing, means do.
+func TestMeansOfCounts(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 3))
+	found, falsely := 0, 0
+	const runs = 100
+	for range runs {
+		for _, rate := range []float64{0.4, 0} {
+			d := Data{Metric: experiment.Metric{Name: "retransmits", Scale: experiment.Difference, Better: experiment.Lower}, Paired: true, Means: true, Margin: 1}
+			for range 50 {
+				base, count := 0.0, 0.0
+				if rng.Float64() < 0.1 {
+					base = 1
+				}
+				if rng.Float64() < rate+0.1 {
+					count = 1
+				}
+				d.Treated, d.Baseline = append(d.Treated, count), append(d.Baseline, base)
+			}
+			d.Compare()
+			e := level95.Estimate(&d)
+			if e.Method != MethodMeans || e.Main.Equiv > 0.05 {
+				t.Fatalf("%+v", e)
+			}
+			if e.Main.P <= 0.05 && rate > 0 {
+				found++
+			} else if e.Main.P <= 0.05 {
+				falsely++
+			}
+		}
+	}
+	if found < 95 || falsely > 12 {
+		t.Errorf("0.4 a trial found in %d of %d, nothing taken for something in %d", found, runs, falsely)
+	}
+}

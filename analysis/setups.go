@@ -1,0 +1,101 @@
+package analysis
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"tare/analysis/contrast"
+	"tare/experiment"
+	"tare/journal"
+)
+
+// SetUps tells how often the arms of a run were set up. What a set-up draws by chance is
+// the same in all its rounds: rounds that share one are not independent of each other.
+type SetUps struct {
+	Count    int `json:"count"`    // set-ups
+	Rounds   int `json:"rounds"`   // that they served
+	Sessions int `json:"sessions"` // each has a set-up of its own at least
+}
+
+// setUpsOf counts the set-ups of a run; none where its trials do not tell them.
+func setUpsOf(plan *experiment.Plan, trials []journal.Trial) SetUps {
+	counts, rounds, sessions := map[int]bool{}, map[int]bool{}, map[int]bool{}
+	for i := range trials {
+		t := &trials[i]
+		if plan.Import != nil || t.SetUp == 0 {
+			return SetUps{}
+		}
+		counts[t.SetUp], rounds[t.Round], sessions[t.Session] = true, true, true
+	}
+	return SetUps{Count: len(counts), Rounds: len(rounds), Sessions: len(sessions)}
+}
+
+// Known says whether the trials tell their set-ups.
+func (s SetUps) Known() bool { return s.Count > 0 }
+
+// Once says that arms stayed as they were first set up, but for sessions: what is concluded
+// is of those set-ups.
+func (s SetUps) Once() bool { return s.Known() && s.Count <= s.Sessions }
+
+// Shared says that several rounds share a set-up, of which there are several: the set-up is
+// then the unit of analysis (Kalibera and Jones 2013, section 6).
+func (s SetUps) Shared() bool { return s.Known() && !s.Once() && s.Count < s.Rounds }
+
+// BetweenSetUps says how much an overhead differs from set-up to set-up, beyond what its
+// rounds do: the variance component of a one-way layout (Searle, Casella and McCulloch 1992,
+// section 3.6).
+type BetweenSetUps struct {
+	SetUps int `json:"setUps"`
+	Rounds int `json:"rounds"`
+	// SD is the deviation between set-ups, on the scale of the overhead: a share of the
+	// baseline, or in the metric's unit. 0: the set-ups differ no more than their rounds do.
+	SD float64 `json:"sd"`
+	// Most is an upper bound of it, at the design's confidence; -1: none.
+	Most float64 `json:"most"`
+	P    float64 `json:"p"` // of no difference between set-ups
+}
+
+// spreadBetween estimates what differs between set-ups; nil where no two rounds share one.
+func spreadBetween(d *contrast.Data, confidence float64) *BetweenSetUps {
+	groups := map[int][]float64{}
+	for i, s := range d.SetUps {
+		groups[s] = append(groups[s], d.Contrasts[i])
+	}
+	n, k := float64(len(d.SetUps)), float64(len(groups))
+	if k < 2 || n <= k {
+		return nil
+	}
+	grand, squares := 0.0, 0.0
+	for _, c := range d.Contrasts {
+		grand += c / n
+	}
+	var among, within float64
+	for _, g := range groups {
+		size, mean := float64(len(g)), 0.0
+		for _, c := range g {
+			mean += c / size
+		}
+		for _, c := range g {
+			within += (c - mean) * (c - mean)
+		}
+		among += size * (mean - grand) * (mean - grand)
+		squares += size * size
+	}
+	among, within = among/(k-1), within/(n-k)
+	each := (n - squares/n) / (k - 1) // rounds in a set-up, as they count
+	b := &BetweenSetUps{SetUps: len(groups), Rounds: len(d.SetUps), P: 1, Most: -1}
+	if within == 0 {
+		return b
+	}
+	f := distuv.F{D1: k - 1, D2: n - k}
+	ratio := among / within
+	b.P = f.Survival(ratio)
+	size := func(variance float64) float64 {
+		return math.Abs(contrast.Magnitude(math.Sqrt(max(0, variance)), d.Metric))
+	}
+	b.SD = size((among - within) / each)
+	// Williams (1962): the ratio of the variances lies below (F ÷ its lower quantile − 1) ÷ n.
+	b.Most = size(within * (ratio/f.Quantile(1-confidence) - 1) / each)
+	return b
+}
