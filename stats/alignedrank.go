@@ -17,7 +17,7 @@ const (
 	// too large, for a sum of bounded values.
 	edgeworthReach = 4
 	// alignedPrecision is that of bounds and point, relative to the width of an interval.
-	alignedPrecision = 1e-5
+	alignedPrecision = 1e-4
 )
 
 // AlignedRounds are rounds in which an arm ran beside one or two others that are copies of
@@ -59,7 +59,8 @@ func AlignedRank(r AlignedRounds, confidence float64) (Estimate, error) {
 	}
 	lower, upper := a.tails(0)
 	e := Estimate{P: twoSided(lower, upper), N: len(r.Contrasts)}
-	width := a.typical()
+	a.width = a.typical()
+	width := a.width
 	if width == 0 {
 		return e, nil // all values are the same
 	}
@@ -70,8 +71,8 @@ func AlignedRank(r AlignedRounds, confidence float64) (Estimate, error) {
 	if next := e.Point + 2*width*alignedPrecision; a.excess(next) >= 0 {
 		e.Point = e.Point/2 - a.turn(-next, width, falls)/2
 	}
-	e.Lo = a.turn(e.Point-2*width, width, func(shift float64) bool { _, p := a.tails(shift); return p > level })
-	e.Hi = -a.turn(-e.Point-2*width, width, func(shift float64) bool { p, _ := a.tails(-shift); return p > level })
+	e.Lo = a.bound(e.Point-2*width, width, level, func(shift float64, tails func(float64) (float64, float64)) float64 { _, p := tails(shift); return p })
+	e.Hi = -a.bound(-e.Point-2*width, width, level, func(shift float64, tails func(float64) (float64, float64)) float64 { p, _ := tails(-shift); return p })
 	e.Lo, e.Hi = min(e.Lo, e.Point)+0, max(e.Hi, e.Point)+0
 	return e, nil
 }
@@ -114,10 +115,21 @@ func (a *alignedRounds) typical() float64 {
 	return max(math.Sqrt(sum)/n, a.near)
 }
 
+// bound returns where a tail reaches the level. The approximation, which is quick, says
+// where to look.
+func (a *alignedRounds) bound(guess, step, level float64, tail func(shift float64, tails func(float64) (float64, float64)) float64) float64 {
+	near := func(shift float64) (lower, upper float64) { a.rank(shift); return a.edgeworthTails() }
+	guess = a.turn(guess, step, func(shift float64) bool { return tail(shift, near) > level })
+	if len(a.contrasts) > maxExactAligned {
+		return guess
+	}
+	return a.turn(guess, step/64, func(shift float64) bool { return tail(shift, a.tails) > level })
+}
+
 // turn returns the place at which holds becomes true, a little before it. It searches from
 // a guess outwards, in steps that double, and then halves.
 func (a *alignedRounds) turn(guess, step float64, holds func(float64) bool) float64 {
-	precise := max(step*alignedPrecision, a.near)
+	precise := max(a.width*alignedPrecision, a.near)
 	from, to := guess, guess
 	if holds(guess) {
 		for from = to - step; holds(from) && step < math.MaxFloat64/4; from = to - step {
@@ -152,6 +164,9 @@ type alignedRounds struct {
 	// Of the last shift: ranks of the values of each round, twice, the arm's first.
 	ranks []([3]int)
 	ties  bool
+	width float64        // about a deviation of the estimate
+	tied  []alignedValue // room for rank
+	work  []float64      // room for exactTails
 }
 
 // alignedGroup is values that a shift of the arm moves alike.
@@ -228,7 +243,7 @@ func (a *alignedRounds) least() float64 {
 // rank ranks all values after the arm was moved by -shift.
 func (a *alignedRounds) rank(shift float64) {
 	var next [4]int
-	var tied []alignedValue
+	tied := a.tied[:0]
 	a.ties = false
 	rank, start := 0, math.Inf(-1)
 	flush := func() {
@@ -261,6 +276,7 @@ func (a *alignedRounds) rank(shift float64) {
 		next[group]++
 	}
 	flush()
+	a.tied = tied
 }
 
 // excess is by how much the arm's sum of ranks is larger than chance expects.
@@ -302,7 +318,10 @@ func (a *alignedRounds) exactTails() (lower, upper float64) {
 			mean += float64(v-low) / float64(unit*len(own))
 		}
 	}
-	p, next := make([]float64, total+1), make([]float64, total+1)
+	if need := 2 * (total + 1); cap(a.work) < need {
+		a.work = make([]float64, 2*need)
+	}
+	p, next := a.work[:total+1], a.work[cap(a.work)/2:][:total+1]
 	p[0] = 1
 	reached := 0
 	for i, r := range a.ranks {
@@ -312,9 +331,9 @@ func (a *alignedRounds) exactTails() (lower, upper float64) {
 		clear(next[:reached+step+1])
 		share := 1 / float64(len(own))
 		for _, v := range own {
-			by := (v - low) / unit
+			into := next[(v-low)/unit:][:reached+1]
 			for s, q := range p[:reached+1] {
-				next[s+by] += q * share
+				into[s] += q * share
 			}
 		}
 		reached += step
