@@ -21,7 +21,8 @@ func Fewest(plan *experiment.Plan) (cases, pass, fail int) {
 		return 0, 0, 0
 	}
 	level := (1 - float64(plan.Confidence)) / 2
-	return len(all), fewest(plan.Paired(), level), fewest(plan.Paired(), level/float64(len(all)))
+	controlled := plan.Import == nil && plan.ArmWith(experiment.Control) != ""
+	return len(all), fewest(plan.Paired(), controlled, level, 1), fewest(plan.Paired(), controlled, level, len(all))
 }
 
 // needed is about how many rounds would resolve a case: so many that the
@@ -35,19 +36,19 @@ func needed(c *Case, level float64, cases int) int {
 	switch c.Reason {
 	case Straddles, NotByHolm:
 	case TooFew:
-		return fewest(d.Paired, level)
+		return fewest(d.Paired, d.Pooled() > 0, level, 1)
 	default:
 		return 0
 	}
 	at, limit := c.estimate.Main.At, contrast.FromOverhead(c.Limit.Value, d.Metric)
-	distance, side, least := limit-at.Point, at.Hi-at.Point, fewest(d.Paired, level)
+	distance, side, least := limit-at.Point, at.Hi-at.Point, fewest(d.Paired, d.Pooled() > 0, level, 1)
 	if d.Metric.Scale != experiment.Difference && d.Metric.Better == experiment.Higher {
 		distance, side = at.Point-limit, at.Point-at.Lo
 	}
 	if distance < 0 { // over the limit: the other side of the interval
 		side = at.Hi - at.Lo - side
 		side *= upper(level/float64(cases)) / upper(level)
-		least = fewest(d.Paired, level/float64(cases))
+		least = fewest(d.Paired, d.Pooled() > 0, level, cases)
 	}
 	if distance == 0 || math.IsInf(distance, 0) {
 		return 0
@@ -62,6 +63,11 @@ func needed(c *Case, level float64, cases int) int {
 // upper is the quantile of the normal distribution that a share lies beyond.
 func upper(share float64) float64 { return -distuv.UnitNormal.Quantile(share) }
 
-// fewest is the smallest number of values of each arm at which the rank test can
-// give a one-sided p of level at all.
-func fewest(paired bool, level float64) int { return contrast.Fewest(paired, 2*level) }
+// fewest is the smallest number of values of each arm at which the test can give a
+// one-sided p of level over the number of cases at all.
+func fewest(paired, controlled bool, level float64, cases int) int {
+	if controlled {
+		return contrast.Rules{Alpha: 2 * level}.FewestControlled(cases)
+	}
+	return contrast.Fewest(paired, 2*level/float64(cases))
+}
