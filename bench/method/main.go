@@ -75,7 +75,8 @@ func (o *options) setRounds(text string) error {
 // reaches what is required.
 func run(w io.Writer, o options) (ok bool, err error) {
 	rows, sequentials, needs := o.rows(), o.sequentials(), o.efforts()
-	if len(rows) == 0 {
+	machines, powers := o.machines(), o.powers()
+	if len(rows)+len(machines)+len(powers) == 0 {
 		return false, fmt.Errorf("no design has %q in its name; names are like fixed-6/iid and stein-12/drift", o.only)
 	}
 	// On all cores. Every task has random numbers of its own, so that the result does
@@ -88,13 +89,13 @@ func run(w io.Writer, o options) (ok bool, err error) {
 	for i := range sequentials {
 		sequentials[i].schedule(&tasks, o)
 	}
-	for _, r := range rows {
+	for _, r := range slices.Concat(rows, machines, powers) {
 		r.schedule(&tasks, o)
 	}
 	if err := tasks.Wait(); err != nil {
 		return false, err
 	}
-	return report(w, o, rows, sequentials, needs), nil
+	return report(w, o, rows, machines, powers, sequentials, needs), nil
 }
 
 // efforts are the searches for the trials needed, the longest first so that no

@@ -65,7 +65,7 @@ func TestMethod(t *testing.T) {
 func TestMissIsReported(t *testing.T) {
 	r := &row{design: design{noise: noises[0], rounds: 6, arms: 1}, tallies: []tally{{n: 100, claims: 6}, {n: 100, missed: 7}, {n: 100}}}
 	var out bytes.Buffer
-	if report(&out, options{times: 100, rounds: roundCounts}, []*row{r}, nil, nil) {
+	if report(&out, options{times: 100, rounds: roundCounts}, []*row{r}, nil, nil, nil, nil) {
 		t.Error("a miss passes")
 	}
 	for _, want := range []string{
@@ -88,7 +88,7 @@ func TestNoise(t *testing.T) {
 	}
 	for _, kind := range noises {
 		const n = 200_000
-		c := kind.start(rand.New(rand.NewPCG(1, 1)), n)
+		c := kind.start(rand.New(rand.NewPCG(1, 1)), n, 1)
 		var sum, squares float64
 		for range n {
 			x := c.next()

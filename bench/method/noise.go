@@ -15,7 +15,14 @@ type noise struct {
 	trend float64 // rise over the planned run, on the log scale
 	odds  float64 // chance of a trial being slow …
 	slow  float64 // … by this factor
+	first float64 // by how much the first trial of a round is slower
+	grid  float64 // step to which values are rounded, as a share of the nominal value
+	setUp float64 // standard deviation of what each set-up draws for an arm
+	stall float64 // chance of a trial of the treatment, and of it alone, to take stallFactor as long
 }
+
+// stallFactor is how many times as long a stalled trial takes.
+const stallFactor = 2
 
 // persistence of the AR(1) environment from one trial to the next.
 const persistence = 0.9
@@ -36,20 +43,24 @@ type clock struct {
 	state float64 // of the AR(1) process
 	step  float64 // of the trend, per trial
 	done  int
+	keeps float64 // what the AR(1) process keeps until the next call
+	wider float64 // how many times as wide the noise of a call is as that of a trial
 }
 
-// start begins a run that is planned to have that many trials.
-func (n noise) start(rng *rand.Rand, trials int) *clock {
-	return &clock{noise: n, rng: rng, state: rng.NormFloat64() * n.drift, step: n.trend / float64(trials)}
+// start begins a run that is planned to have that many trials of that many slices each.
+func (n noise) start(rng *rand.Rand, trials, slices int) *clock {
+	parts := float64(slices)
+	return &clock{noise: n, rng: rng, state: rng.NormFloat64() * n.drift, step: n.trend / float64(trials) / parts,
+		keeps: math.Pow(persistence, 1/parts), wider: math.Sqrt(parts)}
 }
 
-// next is the logarithm of how much slower than nominal the next trial runs.
+// next is the logarithm of how much slower than nominal the next trial, or slice, runs.
 func (c *clock) next() float64 {
-	x := c.sd*c.rng.NormFloat64() + c.step*float64(c.done)
+	x := c.wider*c.sd*c.rng.NormFloat64() + c.step*float64(c.done)
 	c.done++
 	if c.drift > 0 {
 		x += c.state
-		c.state = persistence*c.state + c.drift*math.Sqrt(1-persistence*persistence)*c.rng.NormFloat64()
+		c.state = c.keeps*c.state + c.drift*math.Sqrt(1-c.keeps*c.keeps)*c.rng.NormFloat64()
 	}
 	if c.odds > 0 && c.rng.Float64() < c.odds {
 		x += math.Log(c.slow)

@@ -33,7 +33,7 @@ func sequential(kind noise, n int, effect float64, times int, rng *rand.Rand) (o
 	var sum others
 	a, b := make([]float64, n), make([]float64, n)
 	for range times {
-		c := kind.start(rng, 2*n)
+		c := kind.start(rng, 2*n, 1)
 		for i := range a {
 			a[i] = c.next()
 		}

@@ -27,6 +27,8 @@ type design struct {
 	rounds    int     // fixed, or the pilot's
 	precision float64 // then as many rounds as it asks for; 0: fixed
 	arms      int     // treatments, all alike
+	setUps    int     // how often all arms are set up, in blocks of rounds; 0: once
+	slices    int     // that each trial is cut into, the arms alternating; 0: trials are whole
 	effect    float64 // true cost of an arm, as a share of the baseline
 }
 
@@ -38,6 +40,7 @@ type tally struct {
 	claims        int // verdict costs or gains, of any arm
 	right         int // verdict costs
 	equivalent    int // verdict equivalent
+	unclaimed     int // no interval is claimed to hold the truth, and the run says why
 	missed        int // true effect outside the headline interval
 	missedT       int // … outside the t interval beside it (Stein's after a pilot)
 	missedRank    int // … outside the signed-rank interval alone, at effect 0 after a pilot
@@ -50,6 +53,7 @@ func (t *tally) add(o tally) {
 	t.claims += o.claims
 	t.right += o.right
 	t.equivalent += o.equivalent
+	t.unclaimed += o.unclaimed
 	t.missed += o.missed
 	t.missedT += o.missedT
 	t.missedRank += o.missedRank
@@ -65,6 +69,7 @@ type laboratory struct {
 	plan   experiment.Plan
 	trials []journal.Trial
 	clock  *clock
+	drawn  []float64 // what the present set-up drew, by arm
 }
 
 func newLaboratory(d design, rng *rand.Rand) *laboratory {
@@ -102,7 +107,8 @@ func (l *laboratory) repeat(times int) (tally, error) {
 func (l *laboratory) once() (tally, error) {
 	l.plan.Seed = l.rng.Uint64()
 	l.trials = l.trials[:0]
-	l.clock = l.noise.start(l.rng, l.rounds*len(l.plan.Arms))
+	l.clock = l.noise.start(l.rng, l.rounds*len(l.plan.Arms), max(l.slices, 1))
+	l.drawn = make([]float64, len(l.plan.Arms))
 	l.carryOut(1, l.rounds)
 	total := l.rounds
 	if l.precision > 0 {
@@ -118,15 +124,50 @@ func (l *laboratory) once() (tally, error) {
 // carryOut runs the rounds from first to last.
 func (l *laboratory) carryOut(first, last int) {
 	for round := first; round <= last; round++ {
-		for position, step := range l.plan.Order(round) {
+		setUp := 1 + (round-1)*max(l.setUps, 1)/l.rounds
+		if round == 1 || setUp != 1+(round-2)*max(l.setUps, 1)/l.rounds {
+			for a := range l.drawn {
+				l.drawn[a] = l.noise.setUp * l.rng.NormFloat64()
+			}
+		}
+		order := l.plan.Order(round)
+		ran := l.round(order)
+		for position, step := range order {
 			arm := l.plan.Arms[step.Arm]
-			x := l.clock.next()
+			x := ran[step.Arm] + l.drawn[step.Arm]
 			if arm.Role == experiment.Treatment {
 				x += math.Log1p(l.effect)
+				if l.noise.stall > 0 && l.rng.Float64() < l.noise.stall {
+					x += math.Log(stallFactor)
+				}
 			}
-			l.record(journal.Trial{Round: round, Attempt: 1, Position: position + 1, Session: 1, Cell: "cell", Arm: arm.Name}, 100*math.Exp(x))
+			if position == 0 {
+				x += math.Log1p(l.noise.first)
+			}
+			value := 100 * math.Exp(x)
+			if l.noise.grid > 0 {
+				value = 100 * l.noise.grid * math.Round(value/(100*l.noise.grid))
+			}
+			l.record(journal.Trial{Round: round, Attempt: 1, Position: position + 1, SetUp: setUp, Session: 1, Cell: "cell", Arm: arm.Name}, value)
 		}
 	}
+}
+
+// round gives the logarithm of how slow each arm's trial was. Slices go forwards through
+// the arms and backwards, in turn.
+func (l *laboratory) round(order []experiment.Step) []float64 {
+	ran := make([]float64, len(l.plan.Arms))
+	slices := max(l.slices, 1)
+	for i := range slices {
+		for k := range order {
+			at := k
+			if i%2 == 1 {
+				at = len(order) - 1 - k
+			}
+			ran[order[at].Arm] += l.clock.next() / float64(slices)
+		}
+	}
+	return ran
 }
 
 // record appends a trial, in the memory of an earlier experiment's if it can.

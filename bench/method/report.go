@@ -12,16 +12,18 @@ import (
 )
 
 // report prints the tables and what misses the requirements.
-func report(w io.Writer, o options, rows []*row, sequentials []sequentialRow, needs []effort) (ok bool) {
+func report(w io.Writer, o options, rows, machines, powers []*row, sequentials []sequentialRow, needs []effort) (ok bool) {
 	if o.markdown {
 		fmt.Fprintf(w, "<!-- made by: %s -->\n\n# The method, simulated\n\n", o.command())
 	}
 	o.introduce(w)
 	fixed, stein, several := tables(rows)
-	misses := missed(rows)
+	misses := missed(slices.Concat(rows, machines, powers))
 	fixed.Write(w, o.markdown)
 	stein.Write(w, o.markdown)
 	several.Write(w, o.markdown)
+	ofMachines(machines).Write(w, o.markdown)
+	ofPowers(powers).Write(w, o.markdown)
 	elsewhere(sequentials).Write(w, o.markdown)
 	needed(o, needs).Write(w, o.markdown)
 	fmt.Fprintln(w)

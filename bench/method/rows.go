@@ -50,6 +50,10 @@ func (r *row) name() string {
 		kind = "stein"
 	case r.arms > 1:
 		kind = fmt.Sprintf("%d-arms", r.arms)
+	case r.setUps > 0:
+		kind = fmt.Sprintf("%d-setups", r.setUps)
+	case r.slices > 0:
+		kind = fmt.Sprintf("%d-slices", r.slices)
 	}
 	return fmt.Sprintf("%s-%d/%s", kind, r.rounds, r.noise.name)
 }
