@@ -51,7 +51,6 @@ func Assess(plan *experiment.Plan, asked, controls []Question) Answers {
 		h.echo = q.Metric.Headline && q.echoes(asked)
 		j.treatments = append(j.treatments, h)
 	}
-	decide(j.controls, j.Rules)
 	a := Answers{Failed: j.settle(), Family: claims(j.treatments)}
 	a.Asked, a.Controls = j.results(plan)
 	x := explainer{Rules: j.Rules, plan: plan, unit: unitEffects{}}

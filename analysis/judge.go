@@ -38,7 +38,6 @@ type judgement struct {
 // say what a claim must exceed, and whether there may be any.
 func judge(t *table) *judgement {
 	j := &judgement{Rules: contrast.RulesOf(t.plan)}
-	j.controls = t.judgeControls(j.Rules)
 	j.compare(t)
 	for _, i := range j.settle() {
 		j.reasons = append(j.reasons, j.controls[i].failure(t.plan))
@@ -52,9 +51,10 @@ func judge(t *table) *judgement {
 	return j
 }
 
-// settle decides the treatments that stand against the controls, which are decided, and
+// settle decides the controls, then the treatments that stand against them, and
 // gives the controls that failed.
 func (j *judgement) settle() (failed []int) {
+	decide(j.controls, j.Rules)
 	for i, c := range j.controls {
 		if c.different(j.Rules) {
 			c.bias = math.Max(math.Abs(c.Main.At.Lo), math.Abs(c.Main.At.Hi))
@@ -72,40 +72,18 @@ func (j *judgement) settle() (failed []int) {
 	return failed
 }
 
-// judgeControls decides the controls of all cells and metrics. Where one does not differ
-// from the baseline, both are the reference of the treatments from then on.
-func (t *table) judgeControls(r contrast.Rules) []*hypothesis {
-	base, a := role(t.plan, experiment.Baseline), role(t.plan, experiment.Control)
-	if base < 0 || a < 0 {
-		return nil
-	}
-	var controls []*hypothesis
-	for c, cell := range t.plan.Cells {
-		for _, m := range cell.Metrics {
-			controls = append(controls, t.hypothesis(r, c, a, base, m))
-		}
-	}
-	decide(controls, r)
-	t.copies = map[[2]string]bool{}
-	for _, h := range controls {
-		t.copies[[2]string{h.Cell, h.Metric.Name}] = h.Main.OK && !h.different(r)
-	}
-	return controls
-}
-
-// compare makes the estimates of every treatment.
+// compare makes the estimates of every arm but the baseline.
 func (j *judgement) compare(t *table) {
 	base := role(t.plan, experiment.Baseline)
 	if base < 0 {
 		return
 	}
-	n := 0
 	for c, cell := range t.plan.Cells {
 		for _, m := range cell.Metrics {
 			var control *hypothesis
-			if len(j.controls) > 0 {
-				control = j.controls[n]
-				n++
+			if a := role(t.plan, experiment.Control); a >= 0 {
+				control = t.hypothesis(j.Rules, c, a, base, m)
+				j.controls = append(j.controls, control)
 			}
 			for a, arm := range t.plan.Arms {
 				if arm.Role == experiment.Treatment {

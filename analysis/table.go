@@ -12,21 +12,18 @@ import (
 // table holds the trials of a run where they stand in the plan.
 type table struct {
 	plan   *experiment.Plan
-	cells  map[string]int // indices by ID
-	arms   map[string]int // and by name
-	rounds []int          // rounds with any trial, ascending; of independent samples, places from 1
-	at     [][]int        // by cell: the rounds that it has slots for, ascending; all, unless a run is imported
-	slots  [][][]slot     // by cell, arm and index into the cell's rounds, which an arm of fewer trials than others does not fill
-	final  int            // highest round with any trial
-	stray  int            // trials that belong to nothing in the plan
-	broken int            // imported files of which not even the cell could be read
-	double int            // valid trials that another one of the same round has replaced
-	loops  []*LoopSummary // by cell; nil: no closed loop
-	data   admission      // which invalid trials are taken for data
-	setUps SetUps         // how often arms were set up
-	// copies says of a cell and metric that the control is shown to be no different from
-	// the baseline; nil: not judged yet.
-	copies map[[2]string]bool
+	cells  map[string]int              // indices by ID
+	arms   map[string]int              // and by name
+	rounds []int                       // rounds with any trial, ascending; of independent samples, places from 1
+	at     [][]int                     // by cell: the rounds that it has slots for, ascending; all, unless a run is imported
+	slots  [][][]slot                  // by cell, arm and index into the cell's rounds, which an arm of fewer trials than others does not fill
+	final  int                         // highest round with any trial
+	stray  int                         // trials that belong to nothing in the plan
+	broken int                         // imported files of which not even the cell could be read
+	double int                         // valid trials that another one of the same round has replaced
+	loops  []*LoopSummary              // by cell; nil: no closed loop
+	data   admission                   // which invalid trials are taken for data
+	setUps SetUps                      // how often arms were set up
 	moved  map[[2]string]*PlaceEffects // of cells and metrics that were asked for
 }
 

@@ -15,9 +15,7 @@ type Values struct{ table *table }
 
 // ValuesOf sorts the trials of a run, in the order of its journal, into the plan.
 func ValuesOf(plan *experiment.Plan, trials []journal.Trial) *Values {
-	t := tabulate(plan, trials, validOnly)
-	t.judgeControls(contrast.RulesOf(plan))
-	return &Values{t}
+	return &Values{tabulate(plan, trials, validOnly)}
 }
 
 // Data is what an arm and the baseline have to say of a metric in a cell: the
@@ -77,16 +75,15 @@ func (t *table) sample(c, a int, m experiment.Metric) []float64 {
 }
 
 // pair collects the pairs of arm a with the baseline b in cell c, and the control's values
-// beside them where it serves as a reference, too.
+// beside them: a second copy of the baseline, it serves as a reference as well.
 func (t *table) pair(c, a, b int, m experiment.Metric) contrast.Data {
 	n := len(t.at[c])
 	d := contrast.Data{Metric: m, Paired: true, Means: m.Scale == experiment.Difference,
 		Rounds: make([]int, 0, n), Moved: make([]int, 0, n), Baseline: make([]float64, 0, n), Treated: make([]float64, 0, n)}
 	arm, base := t.slots[c][a], t.slots[c][b]
 	var control []slot
-	if !d.Means && t.plan.Arms[a].Role == experiment.Treatment && t.plan.Arms[b].Role == experiment.Baseline &&
-		t.copies[[2]string{t.plan.Cells[c].ID, m.Name}] {
-		control = t.slots[c][role(t.plan, experiment.Control)]
+	if k := role(t.plan, experiment.Control); k >= 0 && !d.Means && t.plan.Arms[a].Role == experiment.Treatment && t.plan.Arms[b].Role == experiment.Baseline {
+		control = t.slots[c][k]
 		d.Control = make([]float64, 0, n)
 	}
 	setUps := make([]int, 0, n)
