@@ -159,7 +159,7 @@ func TestScalingFit(t *testing.T) {
 		{"root", []string{"100", "200", "400", "800", "1600"}, func(x float64) float64 { return 100 * math.Sqrt(x) }, "flatter",
 			"8 % below at 100"},
 		{"step", []string{"100", "200", "300", "400", "500", "600"}, func(x float64) float64 { return 1000 * math.Floor(x/301) }, "",
-			"37 % below at 300"},
+			"37 % above at 400"},
 		{"a little", []string{"100", "300", "1000"}, func(x float64) float64 { return 5*x + x*x/2000 }, "", ""},
 	} {
 		rng := rand.New(rand.NewPCG(3, 3))

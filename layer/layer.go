@@ -15,7 +15,8 @@
 // Validate, then what else is declared. Factors are expanded after that, so that Up
 // and ProveOff see every parameter at one level.
 //
-// Once for each site of an arm with the layer:
+// Once for each site of an arm with the layer, and again each time that all arms are set up
+// anew (design.setups):
 //
 //	Up            puts the layer up; for layers from the inside out
 //	              (the site is made ready, where its testbed makes it only now)

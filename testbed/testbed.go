@@ -1,8 +1,8 @@
 // Package testbed says what a trial needs from its surroundings, as interfaces.
 //
 // A Site is the surroundings of one arm at one level of the testbed's factors. Open
-// asks for it, the arm's layers are put up around it, then it is made ready, and it
-// stays set up for the whole run.
+// asks for it, the arm's layers are put up around it, then it is made ready. It stays set up
+// until all arms are set up anew, or to the end of the run.
 //
 // What only some testbeds can do is a small optional interface of the site. As finds it,
 // through any wrappers, in the way of errors.As:
@@ -128,7 +128,7 @@ type Request struct {
 // Staged is a site that is only asked for by Open, because layers shape it.
 type Staged interface {
 	// Ready makes the site, with what layers have asked for, and waits until it
-	// can be used.
+	// can be used. Several sites of a testbed may be made ready at the same time.
 	Ready(ctx context.Context) error
 }
 
@@ -300,6 +300,7 @@ func (e *Broken) Error() string { return e.What }
 
 // Closer is a site that can be taken down before its testbed is, to be opened anew.
 type Closer interface {
-	// Close takes the site down. To do so again does nothing.
+	// Close takes the site down. To do so again does nothing. Several sites of a testbed may
+	// be closed at the same time.
 	Close() error
 }
