@@ -75,3 +75,26 @@ type Conditions struct {
 	Throttled   int           `json:"throttled"`   // thermal and cgroup throttling events; -1: not told
 	Load        float64       `json:"load"`        // 1-minute load average at the end
 }
+
+// Joined is how the machine did over two stretches of that length, of which o is the
+// later. Where both are known as Spent, that adds up more exactly.
+func (c Conditions) Joined(o Conditions, first, later time.Duration) Conditions {
+	share := func(a, b float64) float64 {
+		switch whole := (first + later).Seconds(); {
+		case a < 0 || b < 0:
+			return -1
+		case whole <= 0:
+			return max(a, b)
+		default:
+			return (a*first.Seconds() + b*later.Seconds()) / whole
+		}
+	}
+	sum := Conditions{
+		ForeignCPU: share(c.ForeignCPU, o.ForeignCPU), Steal: share(c.Steal, o.Steal), KernelCPU: share(c.KernelCPU, o.KernelCPU),
+		Busy: c.Busy + o.Busy, CPUPressure: share(c.CPUPressure, o.CPUPressure), Throttled: -1, Load: o.Load,
+	}
+	if c.Throttled >= 0 && o.Throttled >= 0 {
+		sum.Throttled = c.Throttled + o.Throttled
+	}
+	return sum
+}

@@ -85,18 +85,18 @@ func (s *Sampler) Start() error {
 // Own is the CPU time that Tare itself and everything that it started used in
 // between. Call it first, right after the trial; own is to be complete,
 // so wait for all processes before.
-func (s *Sampler) Stop(own time.Duration) (Conditions, error) {
+func (s *Sampler) Stop(own time.Duration) (Spent, error) {
 	if !s.begun {
-		return Conditions{}, errors.New("machine: Stop without a Start")
+		return Spent{}, errors.New("machine: Stop without a Start")
 	}
 	s.begun = false
 	totals, err := ReadTotals(s.root, s.now)
 	if err != nil {
-		return Conditions{}, err
+		return Spent{}, err
 	}
 	after := snapshot{Totals: totals}
 	s.readSlow(&after)
-	return difference(&s.before, &after, own), nil
+	return spent(&s.before, &after, own), nil
 }
 
 // readSlow reads what takes longer: it is done outside the time between the two
@@ -106,18 +106,6 @@ func (s *Sampler) readSlow(shot *snapshot) {
 	shot.others = processTimes(proc.All(proc.Below(s.root)), s.self)
 	sys := os.DirFS(s.root)
 	shot.throttled = thermalEvents(sys) + s.paths.throttled(sys)
-}
-
-// difference computes the conditions between two snapshots.
-func difference(before, after *snapshot, own time.Duration) Conditions {
-	c, share := after.Since(before.Totals, after.Time.Sub(before.Time))
-	interrupts := after.Interrupts - before.Interrupts
-	processes := after.Busy - before.Busy - interrupts
-	threads := threadTime(before.threads, after.threads)
-	c.ForeignCPU = share(max(processes-own-threads, after.others-before.others))
-	c.KernelCPU = share(threads + interrupts)
-	c.Throttled = max(0, after.throttled-before.throttled)
-	return c
 }
 
 // processTimes sums the CPU time of all processes but kernel threads and the

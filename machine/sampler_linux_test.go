@@ -55,7 +55,7 @@ func sample(t *testing.T, before, after fstest.MapFS, own time.Duration) Conditi
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c
+	return c.Conditions()
 }
 
 // TestSamplerArithmetic works out a trial by hand: two CPUs for 10 s are 20 s.
@@ -233,7 +233,7 @@ func TestSamplerCounts(t *testing.T) {
 	}
 	after, self := s.before, selfCPU()-self
 	before.others, after.others = 0, 0
-	f, o := difference(&before, &after, self), difference(&before, &after, self+burnt)
+	f, o := spent(&before, &after, self).Conditions(), spent(&before, &after, self+burnt).Conditions()
 	seconds := wall.Seconds() * float64(describe("/").CPU.Online)
 	t.Logf("CPU seconds of other programs: %.2f with the child among them, %.2f without; wall %v", f.ForeignCPU*seconds, o.ForeignCPU*seconds, wall)
 	if f.ForeignCPU*seconds < 0.5*burnt.Seconds() {

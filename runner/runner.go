@@ -55,8 +55,8 @@ func (m ThisMachine) Start(context.Context, testbed.Site) error { return m.Sampl
 
 // Stop ends it.
 func (m ThisMachine) Stop(_ context.Context, own time.Duration) (testbed.Sample, error) {
-	c, err := m.Sampler.Stop(own)
-	return testbed.Sample{Conditions: c}, err
+	spent, err := m.Sampler.Stop(own)
+	return testbed.Sample{Conditions: spent.Conditions(), Machine: &spent}, err
 }
 
 // Options is what a run needs.
