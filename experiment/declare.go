@@ -59,6 +59,9 @@ type Declaration struct {
 	// Tare. tare doctor calls Up then, to try by dry runs whether a cluster would
 	// make such a site.
 	Shapes bool
+	// Switches: other arms get the layer too while it is on, so that it is turned on and
+	// off between the trials of arms (layer.Active.Switch).
+	Switches bool
 	// ProvesBeside: ProveOff can tell in an arm that has a layer of the same kind
 	// with other parameters, too (layer.Session.Own).
 	ProvesBeside bool
@@ -172,6 +175,9 @@ type Measures struct {
 	// Limit is how long it may take at most; 0: five times what is expected and half
 	// a minute.
 	Limit time.Duration
+	// Slice says that a trial can be cut into slices; nil: it cannot. What is expected of a
+	// trial, and its limit, are told for a whole one. A trial that Searches is never cut.
+	Slice *Slice
 }
 
 // All lists the metrics, those of the cost included.

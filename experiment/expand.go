@@ -29,7 +29,7 @@ func Expand(x *Experiment, version string) (*Expansion, error) {
 		Schema: PlanSchema, Version: version,
 		Name: x.Name, Description: x.Description, Testbed: x.Testbed.Name(),
 		Rounds: d.Rounds, Confidence: d.Confidence, Equivalence: d.Equivalence,
-		Margins: clone(d.Margins), Power: d.Power, SetUps: d.SetUps, Attempts: d.Attempts, Limits: clone(x.Limits), Budget: clone(x.Budget),
+		Margins: clone(d.Margins), Power: d.Power, SetUps: d.SetUps, Slices: d.Slices, Attempts: d.Attempts, Limits: clone(x.Limits), Budget: clone(x.Budget),
 	}
 	if d.Precision > 0 {
 		plan.Rounds, plan.Precision, plan.MaxRounds = d.Pilot, d.Precision, d.MaxRounds
@@ -202,11 +202,13 @@ func (e *Expansion) addCells(x *Experiment) {
 				s.hold(testbed.Level(), 0)
 			}
 			m := config.Measures()
+			n := x.slicing().of(m)
+			m = m.Cut(n)
 			e.Plan.Cells = append(e.Plan.Cells, Cell{
 				ID:       unique(cellID(item.Name, own, bed, levels), taken),
 				Workload: item.Name, Kind: item.Kind, Levels: chosen,
 				Config: strictyaml.Plain(config), Testbed: strictyaml.Plain(testbed.Level()),
-				Metrics: append(m.All(), testbed.metrics()...), Loop: m.Loop, Expected: m.Expected,
+				Metrics: append(m.All(), testbed.metrics()...), Loop: m.Loop, Slices: n, Expected: m.Expected,
 			})
 			e.Cells = append(e.Cells, CellSetup{Workload: config, Testbed: testbed})
 		})

@@ -135,6 +135,7 @@ type Design struct {
 	Power       quantity.Percent `yaml:"power" min:"50%" below:"100%" doc:"power of the minimum detectable effect"`
 	Seed        *uint64          `yaml:"seed" doc:"seed of the random order; drawn and recorded if absent"`
 	SetUps      SetUps           `yaml:"setups" doc:"how often all arms are taken down and set up anew"`
+	Slices      Slices           `yaml:"slices" doc:"into how many slices a trial is cut, between which the arms alternate"`
 	Attempts    int              `yaml:"attempts" min:"1" max:"100" doc:"times a trial is tried before its round goes without it"`
 }
 

@@ -181,6 +181,8 @@ func (s schema) value(f strictyaml.Field, t reflect.Type, standard reflect.Value
 		return object{{"type", []string{"string", "number"}}, {"pattern", patternOf(t)}, {"minimum", 0}}
 	}
 	switch {
+	case t.Kind() == reflect.Int && patternOf(t) != "": // a word, or a number in YAML
+		return object{{"type", []string{"string", "integer"}}, {"pattern", patternOf(t)}, {"minimum", 1}}
 	case t.Kind() == reflect.Pointer:
 		inner := s.value(f, t.Elem(), pointed(standard, t))
 		if f.None {

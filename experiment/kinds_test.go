@@ -96,7 +96,7 @@ func (c *command) Declare() experiment.Declaration {
 }
 
 func (*command) Measures() experiment.Measures {
-	return experiment.Measures{Expected: time.Second, Metrics: []experiment.Metric{
+	return experiment.Measures{Expected: time.Second, Slice: &experiment.Slice{Expected: time.Second}, Metrics: []experiment.Metric{
 		{Name: "wall", Unit: "s", Better: experiment.Lower, Headline: true, Scale: experiment.Ratio},
 		{Name: "faults", Better: experiment.Lower, Scale: experiment.Difference},
 	}}

@@ -41,6 +41,7 @@ type Plan struct {
 	Margins     Budget           `json:"margins,omitempty"` // of equivalence of single metrics
 	Power       quantity.Percent `json:"power"`
 	SetUps      SetUps           `json:"setups,omitempty"` // "auto" or absent: decided when the first set-ups have been timed
+	Slices      Slices           `json:"slices,omitempty"` // as asked for; the cells have what came of it. Absent: "none"
 	Attempts    int              `json:"attempts"`
 	Limits      Limits           `json:"limits"`
 	Budget      Budget           `json:"budget,omitempty"` // for all arms that have none of their own
@@ -134,8 +135,9 @@ type Cell struct {
 	Config   any            `json:"config"`  // the workload's parameters in force
 	Testbed  any            `json:"testbed"` // the testbed's parameters in force
 	Metrics  []Metric       `json:"metrics"`
-	Loop     *Loop          `json:"loop,omitempty"` // metrics that Little's law may tie together
-	Expected time.Duration  `json:"expected"`       // one trial, ns
+	Loop     *Loop          `json:"loop,omitempty"`   // metrics that Little's law may tie together
+	Slices   int            `json:"slices,omitempty"` // that a trial is cut into; 0: none
+	Expected time.Duration  `json:"expected"`         // one trial, ns
 }
 
 // Loop names two metrics of a cell that measure one thing when the load is a
@@ -203,12 +205,15 @@ func (p *Plan) HeadlineFamily() int {
 // sampling and the journal. It is an estimate for the user's planning only.
 const aroundTrial = 100 * time.Millisecond
 
+// aroundSlice is the same for each slice.
+const aroundSlice = 10 * time.Millisecond
+
 // Duration estimates how long a number of rounds takes when every trial is
 // valid at once.
 func (p *Plan) Duration(rounds int) time.Duration {
 	var round time.Duration
 	for _, c := range p.Cells {
-		round += c.Expected + aroundTrial
+		round += c.Expected + aroundTrial + time.Duration(c.Slices)*aroundSlice
 	}
 	return time.Duration(rounds*len(p.Arms)) * round
 }

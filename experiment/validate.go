@@ -158,6 +158,7 @@ func (l *loader) whole(x *Experiment) {
 	if x.Design.Precision > 0 {
 		l.sizable(x)
 	}
+	l.sliceable(x)
 	l.budgets(x)
 }
 

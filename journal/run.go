@@ -230,7 +230,9 @@ type Trial struct {
 	Arm      string `json:"arm"`
 	// SetUp is the number of the set-up that it ran in, from 1. It counts up whenever all
 	// arms are set up anew, in the session that is resumed as well; 0: not told.
-	SetUp    int           `json:"setUp,omitempty"`
+	SetUp int `json:"setUp,omitempty"`
+	// Slices is how many slices the trial was cut into, between which other arms ran; 0: none.
+	Slices   int           `json:"slices,omitempty"`
 	Start    time.Time     `json:"start,omitzero"`     // zero: not told
 	Prepared time.Duration `json:"prepared,omitempty"` // of what belongs to the trial and is not measured: the part before, clearing up after the trial before; ns
 	Wall     time.Duration `json:"wall"`               // of the measured part, ns; 0: not told

@@ -20,6 +20,9 @@
 //	…            proofs, rules, and the record of the trial
 //	Trial.Clear  what the trial has left in its site is taken away
 //
+// A workload that is Sliceable has its trials cut into slices where the experiment asks for
+// that.
+//
 // Prepare and Measured together have the time that experiment.Measures.Limit gives.
 package workload
 

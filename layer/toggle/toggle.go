@@ -98,7 +98,7 @@ var Kind = layer.Kind{
 
 // Declare names the programs that the commands start on the machine of Tare.
 func (c *Config) Declare() experiment.Declaration {
-	d := experiment.Declaration{Validate: c.validate, ProvesBeside: true}
+	d := experiment.Declaration{Validate: c.validate, ProvesBeside: true, Switches: c.Exclusive}
 	for _, program := range c.programs() {
 		d.Programs = append(d.Programs, experiment.Program{Name: program, Where: experiment.OnMachine})
 	}

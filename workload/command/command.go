@@ -9,7 +9,8 @@
 //	        - {name: throughput, unit: req/s, better: higher, json: 'results[0].rate'}
 //	        - {name: wall, from: wall-clock}
 //
-// A trial runs the program once, after the warm-up runs. Without metrics it is
+// A trial runs the program once, after the warm-up runs; one that is cut into slices runs
+// it once in each, and its values are those of one run on average. Without metrics it is
 // timed: wall clock, CPU time and peak memory, of the program and all its
 // children that it waited for. The first metric is the headline unless others
 // say that they are.
@@ -178,7 +179,9 @@ func (c *Config) Measures() experiment.Measures {
 		one = usual
 	}
 	runs := time.Duration(c.Warmup + 1)
-	return experiment.Measures{Metrics: c.measured(), Expected: runs * one, Limit: runs * (c.Timeout.Std() + time.Second)}
+	longest := c.Timeout.Std() + time.Second
+	return experiment.Measures{Metrics: c.measured(), Expected: runs * one, Limit: runs * longest,
+		Slice: &experiment.Slice{Expected: one, Limit: longest}}
 }
 
 func (c *Config) measured() []experiment.Metric {

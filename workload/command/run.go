@@ -14,26 +14,35 @@ import (
 
 // Prepare carries out the warm-up runs.
 func (c *Config) Prepare(ctx context.Context, t *workload.Trial) (workload.Measured, error) {
-	variables, err := c.variables(ctx, t.Site)
+	r, err := c.begin(ctx, t)
 	if err != nil {
 		return nil, err
-	}
-	r := runner{config: c, site: t.Site, raw: t.Raw, env: variables}
-	for n := range c.Warmup {
-		if _, _, err := r.run(ctx, fmt.Sprintf("warmup-%d-", n+1)); err != nil {
-			return nil, inWarmup(err, n+1)
-		}
 	}
 	return r.measure, nil
 }
 
-// inWarmup says that it was a warm-up run that broke a rule.
-func inWarmup(err error, n int) error {
+// begin carries out the warm-up runs, and gives what runs the program.
+func (c *Config) begin(ctx context.Context, t *workload.Trial) (runner, error) {
+	variables, err := c.variables(ctx, t.Site)
+	if err != nil {
+		return runner{}, err
+	}
+	r := runner{config: c, site: t.Site, raw: t.Raw, env: variables}
+	for n := range c.Warmup {
+		if _, _, err := r.run(ctx, fmt.Sprintf("warmup-%d-", n+1), false); err != nil {
+			return runner{}, of("warm-up run", n+1, err)
+		}
+	}
+	return r, nil
+}
+
+// of says which of several runs it was that broke a rule.
+func of(which string, n int, err error) error {
 	var invalid *workload.Invalid
 	if errors.As(err, &invalid) {
-		return &workload.Invalid{Rule: invalid.Rule, Detail: fmt.Sprintf("warm-up run %d: %s", n, invalid.Detail)}
+		return &workload.Invalid{Rule: invalid.Rule, Detail: fmt.Sprintf("%s %d: %s", which, n, invalid.Detail)}
 	}
-	return fmt.Errorf("warm-up run %d: %w", n, err)
+	return fmt.Errorf("%s %d: %w", which, n, err)
 }
 
 // variables are the program's: those given, and where the peers are.
@@ -70,40 +79,23 @@ type runner struct {
 
 // measure is the run that counts.
 func (r runner) measure(ctx context.Context) (workload.Result, error) {
-	used, outputs, err := r.run(ctx, "")
-	if err != nil {
+	t := tally{runner: r}
+	if err := t.add(ctx, ""); err != nil {
 		return workload.Result{}, err
 	}
-	values := map[string]float64{}
-	var unavailable []string
-	for _, m := range r.config.metrics() {
-		if m.From != "" {
-			if used.Unavailable && m.From != WallClock {
-				unavailable = append(unavailable, m.Name)
-				continue
-			}
-			if v := m.From.value(used); v > 0 {
-				values[m.Name] = v // nothing accounted for is a missing value, not zero
-			}
-			continue
-		}
-		if values[m.Name], err = m.read(outputs[m.from()]); err != nil {
-			return workload.Result{}, err
-		}
-	}
-	return workload.Result{Values: values, Used: map[string]testbed.Usage{"command": used}, Unavailable: unavailable}, nil
+	return t.result(), nil
 }
 
-// run runs the program once. Its outputs go to PREFIXstdout.txt and
-// PREFIXstderr.txt.
-func (r runner) run(ctx context.Context, prefix string) (used testbed.Usage, outputs map[Output]*output, err error) {
+// run runs the program once. Its outputs go to PREFIXstdout.txt and PREFIXstderr.txt, and
+// are kept for metrics to be read from them if it counts.
+func (r runner) run(ctx context.Context, prefix string, counts bool) (used testbed.Usage, outputs map[Output]*output, err error) {
 	outputs = map[Output]*output{}
 	for _, name := range []Output{Stdout, Stderr} {
 		file, err := r.raw.Create(prefix + string(name) + ".txt")
 		if err != nil {
 			return used, nil, errors.Join(err, closeAll(outputs))
 		}
-		outputs[name] = &output{file: file, keep: prefix == "" && r.config.reads(name)}
+		outputs[name] = &output{file: file, keep: counts && r.config.reads(name)}
 	}
 	defer func() { err = errors.Join(err, closeAll(outputs)) }()
 

@@ -1,0 +1,82 @@
+package command
+
+import (
+	"context"
+	"fmt"
+
+	"tare/testbed"
+	"tare/workload"
+)
+
+// PrepareSlices carries out the warm-up runs. Each slice is one run of the program.
+func (c *Config) PrepareSlices(ctx context.Context, t *workload.Trial, n int) (workload.Sliced, error) {
+	r, err := c.begin(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	return &tally{runner: r}, nil
+}
+
+// tally adds up the runs of the program in one trial.
+type tally struct {
+	runner
+	runs int
+	used testbed.Usage
+	sums map[string]float64 // by metric, of those read from the output
+}
+
+// Run runs the program once.
+func (t *tally) Run(ctx context.Context, i int) error {
+	if err := t.add(ctx, fmt.Sprintf("slice-%d-", i+1)); err != nil {
+		return of("slice", i+1, err)
+	}
+	return nil
+}
+
+// add runs the program once and reads its metrics. Its outputs go to files whose names begin
+// with the prefix.
+func (t *tally) add(ctx context.Context, prefix string) error {
+	used, outputs, err := t.run(ctx, prefix, true)
+	if err != nil {
+		return err
+	}
+	if t.runs++; t.runs == 1 {
+		t.used, t.sums = used, map[string]float64{}
+	} else {
+		t.used = t.used.Plus(used)
+	}
+	for _, m := range t.config.metrics() {
+		if m.From != "" {
+			continue
+		}
+		v, err := m.read(outputs[m.from()])
+		if err != nil {
+			return err
+		}
+		t.sums[m.Name] += v
+	}
+	return nil
+}
+
+// Finish gives what one run took on average; of memory, the most that any took.
+func (t *tally) Finish(context.Context) (workload.Result, error) { return t.result(), nil }
+
+func (t *tally) result() workload.Result {
+	values := map[string]float64{}
+	var unavailable []string
+	n := float64(t.runs)
+	for _, m := range t.config.metrics() {
+		switch v := m.From.value(t.used); {
+		case m.From == "":
+			values[m.Name] = t.sums[m.Name] / n
+		case t.used.Unavailable && m.From != WallClock:
+			unavailable = append(unavailable, m.Name)
+		case v <= 0: // nothing accounted for is a missing value, not zero
+		case m.From == PeakMemory:
+			values[m.Name] = v
+		default:
+			values[m.Name] = v / n
+		}
+	}
+	return workload.Result{Values: values, Used: map[string]testbed.Usage{"command": t.used}, Unavailable: unavailable}
+}
