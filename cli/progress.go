@@ -64,6 +64,8 @@ func (p *progress) event(e runner.Event) {
 		p.status("set up " + e.Arm)
 	case runner.TrialStarted:
 		p.status(fmt.Sprintf("%d/%d trials, %s left  round %d/%d  %s  %s", e.Progress.Done, e.Progress.Total, span(e.Progress.Left), e.Round, e.Rounds, e.Arm, e.Cell))
+	case runner.BlockStarted:
+		p.status(fmt.Sprintf("%d/%d trials, %s left  round %d/%d  %s in %d slices  %s", e.Progress.Done, e.Progress.Total, span(e.Progress.Left), e.Round, e.Rounds, strings.Join(e.Arms, ", "), e.Slices, e.Cell))
 	case runner.TrialDone:
 		p.done(e)
 	case runner.Resting:

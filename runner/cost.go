@@ -47,6 +47,17 @@ func (a account) since(b account) account {
 	return used
 }
 
+// plus is the account of two stretches of time. Memory is that of the later one, o.
+func (a account) plus(o account) account {
+	sum := account{own: a.own + o.own, children: a.children + o.children, layers: map[string]layer.Cost{}}
+	maps.Copy(sum.layers, a.layers)
+	for part, c := range o.layers {
+		c.CPU += a.layers[part].CPU
+		sum.layers[part] = c
+	}
+	return sum
+}
+
 // total is all CPU time that Tare and what it started has used.
 func (a account) total() time.Duration {
 	sum := a.own + a.children

@@ -22,6 +22,17 @@ type TrialStarted struct {
 	Progress      Progress
 }
 
+// BlockStarted says that one trial of each of some arms begins, cut into slices between
+// which the arms alternate.
+type BlockStarted struct {
+	Round, Rounds int
+	Cell          string
+	Arms          []string // in the order of the first slices
+	Slices        int
+	Attempt       int
+	Progress      Progress
+}
+
 // TrialDone says that a trial is in the journal.
 type TrialDone struct {
 	Trial    *journal.Trial
@@ -61,6 +72,7 @@ func (SetUpAnew) event()    {}
 func (ArmDropped) event()   {}
 func (SiteReady) event()    {}
 func (TrialStarted) event() {}
+func (BlockStarted) event() {}
 func (TrialDone) event()    {}
 func (RoundsFixed) event()  {}
 func (RoundsMadeUp) event() {}

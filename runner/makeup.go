@@ -78,7 +78,8 @@ func (r *run) costRounds() int {
 			continue
 		}
 		at := step{t.Round, t.Cell, t.Arm}
-		stands[at] = stands[at] || !again(t, r.cpuLimited())
+		// Of trials that are cut into slices only the last attempt counts.
+		stands[at] = stands[at] && t.Slices == 0 || !again(t, r.cpuLimited())
 		tried[at] = tried[at] || t.Attempt >= r.plan.Attempts
 	}
 	cost := map[string]map[int]bool{}

@@ -191,7 +191,11 @@ func (r *run) round(ctx context.Context, round int) error {
 	steps := r.plan.Order(round)
 	width := len(r.plan.Arms)
 	for len(steps) > 0 {
-		if err := r.block(ctx, round, steps[:width]); err != nil {
+		block := r.block
+		if r.plan.Cells[steps[0].Cell].Slices > 0 {
+			block = r.slicedBlock
+		}
+		if err := block(ctx, round, steps[:width]); err != nil {
 			return err
 		}
 		steps = steps[width:]

@@ -118,27 +118,36 @@ func (r *run) measure(ctx context.Context, id trialID, p *place, raw workload.Ra
 	if err := failure(t, err, late); err != nil {
 		return nil, fmt.Errorf("%s in arm %s, round %d: %w", t.Cell, t.Arm, t.Round, err)
 	}
+	if err := r.conclude(ctx, id, p, site, result, layers, t); err != nil {
+		return nil, err
+	}
+	return trial.Clear, nil
+}
+
+// conclude fills in what a trial has measured, once its program has ended, makes the proofs
+// that come after it, and applies the rules.
+func (r *run) conclude(ctx context.Context, id trialID, p *place, site *watched, result workload.Result, layers cost, t *journal.Trial) error {
 	site.judge(t)
 	if !t.Valid() {
 		conditions(t, t.Conditions, r.plan.Limits, "") // which may be why it failed
-		return trial.Clear, nil
+		return nil
 	}
 	if t.Values == nil {
 		t.Values = map[string]float64{}
 	}
 	maps.Copy(t.Values, result.Values)
 	t.Used = layers.with(result.Used, t.Wall)
-	if m.Cost != nil {
+	if m := r.Expansion.Cells[id.step.Cell].Workload.Measures(); m.Cost != nil {
 		price(t, *m.Cost, &result, layers)
 	}
 	checks, err := p.after(ctx, result)
 	if _, reached := machine.Exhausted(err); reached {
-		return nil, fmt.Errorf("%s in arm %s, round %d: %w", t.Cell, t.Arm, t.Round, err)
+		return fmt.Errorf("%s in arm %s, round %d: %w", t.Cell, t.Arm, t.Round, err)
 	}
 	t.Checks = append(t.Checks, checks...)
 	proofs(t, err)
 	judge(t, result, r.plan.Cells[id.step.Cell].Metrics, r.plan.Limits)
-	return trial.Clear, nil
+	return nil
 }
 
 // search prepares a trial whose preparation decides what is measured: the limits on
@@ -167,36 +176,11 @@ func (r *run) search(ctx context.Context, p *place, load workload.Workload, tria
 // observe runs the measured part of a trial, which has until limited is done, and takes the
 // CPU time and the conditions and the cost of the layers over it.
 func (r *run) observe(ctx, limited context.Context, p *place, measured workload.Measured, t *journal.Trial) (result workload.Result, layers cost, err error) {
-	before, err := p.account()
-	if err != nil {
-		return result, layers, err
-	}
-	if err := r.Sampler.Start(limited, p.bare); err != nil {
-		return result, layers, err
-	}
-	pauses := watchPauses()
-	start := time.Now()
-	result, runErr := measured(limited)
-	t.Wall = time.Since(start)
-	after, err := p.account()
-	if why := pauses.end(); why != "" {
-		violate(t, workload.RuleStopped, why+" during the trial")
-	}
-	if err != nil {
-		return result, layers, err
-	}
-	used := after.since(before)
-	t.Harness.CPU = used.own
-	// A trial that ran into its limit has conditions, too.
-	sampled, cancel := context.WithTimeout(ctx, samplingLimit)
-	defer cancel()
-	sample, err := r.Sampler.Stop(sampled, used.total())
-	if err != nil && runErr == nil {
-		return result, layers, err
-	}
-	t.Conditions = sample.Conditions
-	note(t, sample.Observed)
-	return result, costOf(used, sample, t.Wall), runErr
+	s, err := r.watch(ctx, limited, p, func(ctx context.Context) (err error) {
+		result, err = measured(ctx)
+		return err
+	})
+	return result, s.record(t), err
 }
 
 // note adds the metrics of the observed components.

@@ -1,0 +1,299 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"tare/experiment"
+	"tare/experiment/quantity"
+	"tare/journal"
+	"tare/layer"
+	"tare/machine"
+	"tare/workload"
+)
+
+// slicedBlock runs one cell of one round whose trials are cut into slices: all arms begin,
+// take turns, and end together. What the machine's condition spoils in one arm has the whole
+// block run again, as the next attempt of every arm: arms are compared over the same slices.
+// A trial is recorded when all have ended; a block that is interrupted begins anew.
+func (r *run) slicedBlock(ctx context.Context, round int, steps []experiment.Step) error {
+	busy := false
+	for {
+		attempt, position, repeat := r.standing(round, steps)
+		if !repeat {
+			return nil
+		}
+		if busy {
+			if err := r.rest(ctx, attempt+1); err != nil {
+				return err
+			}
+		}
+		trials, err := r.takeTurns(ctx, round, attempt+1, position, steps)
+		if err != nil {
+			return err
+		}
+		busy = slices.ContainsFunc(trials, func(t *journal.Trial) bool {
+			return disturbed(t, r.cpuLimited())
+		})
+	}
+}
+
+// standing says what the journal has of a sliced block: its last attempt, the highest
+// position of any trial, and whether it is to be run again. An attempt of which a trial is
+// missing was cut off while it was recorded, and does not count.
+func (r *run) standing(round int, steps []experiment.Step) (attempt, position int, repeat bool) {
+	cell := r.plan.Cells[steps[0].Cell].ID
+	last := map[string]*journal.Trial{} // by arm
+	trials := r.Journal.Trials()
+	for i := range trials {
+		t := &trials[i]
+		if t.Round != round || t.Cell != cell {
+			continue
+		}
+		if t.Attempt > attempt {
+			clear(last)
+		}
+		attempt, position, last[t.Arm] = max(attempt, t.Attempt), max(position, t.Position), t
+	}
+	for _, step := range steps {
+		if !r.takesPart(step.Arm, round) {
+			continue
+		}
+		t := last[r.plan.Arms[step.Arm].Name]
+		repeat = repeat || t == nil || again(t, r.cpuLimited()) && attempt < r.plan.Attempts
+	}
+	return attempt, position, repeat
+}
+
+// takesPart says whether an arm is run in a round.
+func (r *run) takesPart(arm, round int) bool { return !r.dropped[arm] && round >= r.since[arm] }
+
+// takeTurns runs and records one trial of each arm that takes part, with the proofs around
+// all of them.
+func (r *run) takeTurns(ctx context.Context, round, attempt, position int, steps []experiment.Step) ([]*journal.Trial, error) {
+	cell := r.plan.Cells[steps[0].Cell]
+	start := BlockStarted{Round: round, Rounds: r.clock.rounds, Cell: cell.ID, Slices: cell.Slices, Attempt: attempt, Progress: r.clock.progress(r.Journal.Trials())}
+	for _, step := range steps {
+		if r.takesPart(step.Arm, round) {
+			start.Arms = append(start.Arms, r.plan.Arms[step.Arm].Name)
+		}
+	}
+	r.Events(start)
+	var turns []*turn
+	defer func() {
+		for _, u := range turns {
+			u.cancel()
+		}
+	}()
+	for _, step := range steps {
+		if !r.takesPart(step.Arm, round) {
+			continue
+		}
+		position++
+		u, err := r.ready(ctx, trialID{round: round, attempt: attempt, position: position, step: step})
+		var alone *armError
+		if errors.As(err, &alone) {
+			if err := r.drop(ctx, step.Arm, round, err); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		turns = append(turns, u)
+	}
+	for _, u := range turns {
+		if err := u.prepare(ctx, cell.Slices); err != nil {
+			return nil, err
+		}
+	}
+	for i := range cell.Slices {
+		for _, u := range mirrored(turns, i) {
+			if err := r.slice(ctx, u, i); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for _, u := range turns {
+		if err := r.finish(ctx, u); err != nil {
+			return nil, err
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err // the trials under way are lost, as documented
+	}
+	return r.recordAll(ctx, turns)
+}
+
+// mirrored gives all arms in their order in even slices, and in the reverse order in odd
+// ones: ABC CBA ABC CBA. What changes steadily over a block hits all of them alike.
+func mirrored(turns []*turn, slice int) []*turn {
+	if slice%2 == 0 {
+		return turns
+	}
+	reverse := slices.Clone(turns)
+	slices.Reverse(reverse)
+	return reverse
+}
+
+// turn is the trial of one arm in a sliced block.
+type turn struct {
+	id    trialID
+	p     *place
+	t     *journal.Trial
+	load  workload.Sliceable
+	site  *watched
+	trial *workload.Trial
+
+	ctx    context.Context // of the trial, over all its slices
+	cancel context.CancelFunc
+	limit  time.Duration // of the trial
+	left   time.Duration // of that; only its own parts count
+	sliced workload.Sliced
+	seen   stretch // in the slices so far
+	result workload.Result
+}
+
+// ready makes sure that an arm is whole, and gathers the proofs before its trial.
+func (r *run) ready(ctx context.Context, id trialID) (*turn, error) {
+	cell, arm := r.plan.Cells[id.step.Cell], r.plan.Arms[id.step.Arm]
+	p := r.sites.cells[id.step.Cell][id.step.Arm]
+	failed := func(err error) error { return fmt.Errorf("arm %s, round %d: %w", arm.Name, id.round, err) }
+	load, ok := r.Expansion.Cells[id.step.Cell].Workload.(workload.Sliceable)
+	if !ok {
+		return nil, failed(fmt.Errorf("trials of %s cannot be cut into slices", cell.ID))
+	}
+	whole := r.whole(ctx, p)
+	if whole != nil && !lost(whole) {
+		return nil, failed(whole)
+	}
+	if switches := p.switches(); len(switches) > 0 {
+		return nil, failed(fmt.Errorf("trials cannot be cut into slices: the layer %s is turned on and off for all arms between trials", switches[0].kind))
+	}
+	raw, err := r.Journal.Raw(id.round, id.attempt, arm.Name, cell.ID)
+	if err != nil {
+		return nil, err
+	}
+	r.used = true
+	u := &turn{id: id, p: p, load: load, site: &watched{Site: p.site}, limit: load.Measures().Cut(cell.Slices).Bound()}
+	u.t = &journal.Trial{Round: id.round, Attempt: id.attempt, Position: id.position, SetUp: r.setUp, Slices: cell.Slices, Cell: cell.ID, Arm: arm.Name,
+		Raw: raw.Dir(), Start: time.Now(), Checks: slices.Clone(p.once)}
+	u.trial = &workload.Trial{Site: u.site, Raw: raw, Round: id.round}
+	u.left = u.limit
+	u.ctx, u.cancel = context.WithCancel(ctx)
+	var checks []layer.Check
+	err = whole
+	if err == nil {
+		checks, err = p.before(ctx)
+	}
+	if _, reached := machine.Exhausted(err); reached {
+		u.cancel()
+		return nil, failed(err)
+	}
+	u.t.Checks = append(u.t.Checks, checks...)
+	proofs(u.t, err)
+	return u, nil
+}
+
+// part runs a part of a trial in what is left of its time, unless it has broken a rule
+// already, and turns what ends it into a broken rule.
+func (u *turn) part(ctx context.Context, what string, do func(ctx context.Context) error) error {
+	if !u.t.Valid() {
+		return nil
+	}
+	start := time.Now()
+	limit := time.AfterFunc(u.left, u.cancel)
+	err := do(u.ctx)
+	limit.Stop()
+	u.left -= time.Since(start)
+	late := ""
+	if u.ctx.Err() != nil && ctx.Err() == nil {
+		late = fmt.Sprintf("%s was not done when the trial had run for %v, which is its limit", what, quantity.Duration(u.limit))
+	}
+	if err := failure(u.t, err, late); err != nil {
+		return fmt.Errorf("%s in arm %s, round %d: %w", u.t.Cell, u.t.Arm, u.t.Round, err)
+	}
+	if !u.t.Valid() {
+		u.cancel() // nothing of it is to run beside the other arms
+	}
+	return nil
+}
+
+// prepare begins the trial.
+func (u *turn) prepare(ctx context.Context, n int) error {
+	start := time.Now()
+	defer func() { u.t.Prepared += time.Since(start) }()
+	return u.part(ctx, "the preparation", func(ctx context.Context) (err error) {
+		u.sliced, err = u.load.PrepareSlices(ctx, u.trial, n)
+		return err
+	})
+}
+
+// slice runs one slice.
+func (r *run) slice(ctx context.Context, u *turn, i int) error {
+	return u.part(ctx, fmt.Sprintf("slice %d", i+1), func(limited context.Context) error {
+		s, err := r.watch(ctx, limited, u.p, func(ctx context.Context) error { return u.sliced.Run(ctx, i) })
+		if i > 0 {
+			s = u.seen.plus(s)
+		}
+		u.seen = s
+		return err
+	})
+}
+
+// finish ends the trial, makes the proofs after it, and applies the rules.
+func (r *run) finish(ctx context.Context, u *turn) error {
+	start := time.Now()
+	err := u.part(ctx, "the end", func(ctx context.Context) (err error) {
+		u.result, err = u.sliced.Finish(ctx)
+		return err
+	})
+	u.cancel()
+	u.t.Prepared += time.Since(start)
+	if err != nil {
+		return err
+	}
+	layers := u.seen.record(u.t)
+	if err := r.conclude(ctx, u.id, u.p, u.site, u.result, layers, u.t); err != nil {
+		return err
+	}
+	u.p.doubt(u.t)
+	return nil
+}
+
+// recordAll hands the trials of a block to the journal, and clears up after them. What Tare
+// itself took counts for all of them in equal parts.
+func (r *run) recordAll(ctx context.Context, turns []*turn) ([]*journal.Trial, error) {
+	if len(turns) == 0 {
+		return nil, nil
+	}
+	turns[0].t.Prepared += r.cleared
+	now := time.Now()
+	around := now.Sub(r.last)
+	for _, u := range turns {
+		around -= u.t.Prepared + u.t.Wall
+	}
+	r.last, r.cleared = now, 0
+	var trials []*journal.Trial
+	for _, u := range turns {
+		u.t.Harness.Around = around / time.Duration(len(turns))
+		if err := r.Journal.Append(u.t); err != nil {
+			return nil, err
+		}
+		trials = append(trials, u.t)
+		r.Events(TrialDone{Trial: u.t, Failed: !u.t.Valid() && !again(u.t, r.cpuLimited()), Progress: r.clock.progress(r.Journal.Trials())})
+	}
+	for _, u := range turns {
+		if u.trial.Clear == nil {
+			continue
+		}
+		if err := r.clear(ctx, u.id, u.trial.Clear); err != nil {
+			return nil, err
+		}
+	}
+	return trials, nil
+}
