@@ -136,6 +136,10 @@ type (
 	Switching struct {
 		Arms []SwitchedArm `json:"arms"`
 	}
+	// Sliced: trials were cut into slices, between which the arms alternated.
+	Sliced struct {
+		Slices int `json:"slices"`
+	}
 	// Remark is what something else has to say: a layer of how it was found, the machine of itself, a session of its
 	// start. It is handed on as it was written.
 	Remark struct {
@@ -193,4 +197,5 @@ func (LevelChanges) Kind() string    { return "level-changes" }
 func (OddSeries) Kind() string       { return "odd-series" }
 func (Omission) Kind() string        { return "omission" }
 func (Switching) Kind() string       { return "switching" }
+func (Sliced) Kind() string          { return "sliced" }
 func (Remark) Kind() string          { return "remark" }

@@ -82,6 +82,40 @@ func TestLatestAttempt(t *testing.T) {
 	}
 }
 
+// Of trials that are cut into slices only those of the last attempt count: they share their
+// slices with each other, and with no other attempt.
+func TestLastAttemptOfSlicedBlocks(t *testing.T) {
+	plan := testPlan(8, timeOnly, "layer")
+	plan.Cells[0].Slices = 4
+	var trials []journal.Trial
+	for _, trial := range testTrials(plan, 8, scripted(map[string][]float64{"layer": around(0.07, 1, 0)})) {
+		again := trial
+		again.Attempt, again.Values = 2, map[string]float64{"time": 300}
+		if trial.Round == 3 && trial.Arm == "layer" {
+			again.Values, again.Invalid = nil, []journal.Violation{{Rule: "exit-status"}}
+		}
+		trials = append(trials, trial)
+		if trial.Round <= 3 {
+			trials = append(trials, again)
+		}
+	}
+	got := Analyze(plan, trials, nil)
+	if c := got.Comparisons[0]; c.Rounds != 7 || c.Treated.Max != 300 || c.Baseline.Max != 300 {
+		t.Errorf("%d rounds, at most %v and %v; want 7 with the second attempts of two", c.Rounds, c.Baseline.Max, c.Treated.Max)
+	}
+	if got.Trials.Valid != 23 || got.Trials.Lost != 1 {
+		t.Errorf("%+v, want 23 valid trials and one lost", got.Trials)
+	}
+	if !slices.ContainsFunc(got.Warnings, func(w Warning) bool { return w.Finding == Sliced{4} && w.Cell == "" }) {
+		t.Error("it does not say that trials were cut")
+	}
+	plan.Cells = append(plan.Cells, plan.Cells[0])
+	plan.Cells[1].ID, plan.Cells[1].Slices = "whole", 0
+	if w := sliced(plan); len(w) != 1 || w[0].Cell != "network" {
+		t.Errorf("%+v, want a warning of the cell that was cut", w)
+	}
+}
+
 func TestLostTrialsInvalidateTheRun(t *testing.T) {
 	plan := testPlan(10, timeOnly, "layer")
 	plan.Limits.InvalidTrials = percentOf(0.1)

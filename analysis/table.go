@@ -94,6 +94,7 @@ func (t *table) byRound(trials []journal.Trial) {
 			t.slots[c][a] = make([]slot, len(t.at[c]))
 		}
 	}
+	last := t.lastAttempts(trials)
 	for i := range trials {
 		trial := &trials[i]
 		c, a, ok := t.place(trial.Cell, trial.Arm)
@@ -102,8 +103,30 @@ func (t *table) byRound(trials []journal.Trial) {
 			continue
 		}
 		at, _ := slices.BinarySearch(t.at[c], trial.Round)
-		t.add(&t.slots[c][a][at], trial)
+		s := &t.slots[c][a][at]
+		if trial.Attempt < last[block{c, trial.Round}] {
+			s.attempts++ // the arms have run again
+			continue
+		}
+		t.add(s, trial)
 	}
+}
+
+// block is all trials of one cell in one round.
+type block struct{ cell, round int }
+
+// lastAttempts gives the last attempt at each block whose trials are cut into slices. The
+// others do not count: trials that are compared have to share their slices.
+func (t *table) lastAttempts(trials []journal.Trial) map[block]int {
+	last := map[block]int{}
+	for i := range trials {
+		c, known := t.cells[trials[i].Cell]
+		if known && t.plan.Cells[c].Slices > 0 {
+			b := block{c, trials[i].Round}
+			last[b] = max(last[b], trials[i].Attempt)
+		}
+	}
+	return last
 }
 
 // ascending sorts rounds and names each once.

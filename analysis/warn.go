@@ -122,6 +122,7 @@ func warnings(t *table, run *Run, env *machine.Environment) []Warning {
 	}
 	list = append(list, omissions(plan, run)...)
 	list = append(list, t.switching()...)
+	list = append(list, sliced(plan)...)
 	list = append(list, caveats(t.plan, run)...)
 	if env != nil {
 		for _, note := range env.Remarks() {
@@ -173,6 +174,23 @@ func (t *table) switching() []Warning {
 		arms = append(arms, SwitchedArm{Arm: arm.Name, After: after[a], Valid: valid[a]})
 	}
 	return []Warning{{Finding: Switching{arms}}}
+}
+
+// sliced says into how many slices trials were cut: of all cells at once where they have
+// the same number.
+func sliced(plan *experiment.Plan) []Warning {
+	var list []Warning
+	same := true
+	for _, c := range plan.Cells {
+		same = same && c.Slices == plan.Cells[0].Slices
+		if c.Slices > 0 {
+			list = append(list, Warning{Cell: c.ID, Finding: Sliced{c.Slices}})
+		}
+	}
+	if same && len(list) > 0 {
+		return []Warning{{Finding: Sliced{plan.Cells[0].Slices}}}
+	}
+	return list
 }
 
 // roundFindings tells whether the number of rounds can carry any claim, and

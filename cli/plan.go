@@ -83,7 +83,7 @@ func printPlan(l lines, p *experiment.Plan, seeded, whole bool) {
 	l.rows("  ", arms)
 	fmt.Fprintln(l.w, "\nCells")
 	for _, c := range p.Cells {
-		cells = append(cells, []string{c.ID, brief(c.Expected) + " a trial", "headline: " + headlines(c)})
+		cells = append(cells, []string{c.ID, brief(c.Expected) + " a trial" + inSlices(c), "headline: " + headlines(c)})
 	}
 	l.rows("  ", cells)
 	fmt.Fprintln(l.w, "\nDesign")
@@ -164,6 +164,14 @@ func printOrder(l lines, p *experiment.Plan, whole bool) {
 	if !whole && p.Rounds > 1 {
 		l.text("  ", "… every further round in its own order (--order lists them)")
 	}
+}
+
+// inSlices says how the trials of a cell are cut.
+func inSlices(c experiment.Cell) string {
+	if c.Slices == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" in %d slices", c.Slices)
 }
 
 func layerNames(a experiment.PlannedArm) string {

@@ -227,6 +227,7 @@ func designOf(plan *experiment.Plan) map[string]string {
 	}
 	if plan.Import == nil {
 		m["attempts"] = fmt.Sprint(plan.Attempts)
+		m["slices"] = factor.Text(plan.Slices)
 	}
 	if plan.Precision > 0 {
 		m["precision"] = factor.Text(plan.Precision)
