@@ -154,8 +154,11 @@ type Comparison struct {
 	// MDE is the minimum detectable effect at the design's power, on the scale of
 	// Overhead, for the alpha that Holm leaves in the worst case; 0 if there is
 	// none because so few rounds can claim nothing.
-	MDE       float64   `json:"mde"`
-	Needed    int       `json:"roundsNeeded"` // rounds that would resolve the observed effect; 0: not applicable or over 10,000
+	MDE float64 `json:"mde"`
+	// Power is the chance with which an effect of MDE is found, and with which a run of
+	// Needed rounds gives a verdict; 0 where there is no MDE.
+	Power     float64   `json:"power"`
+	Needed    int       `json:"roundsNeeded"` // rounds with which a new run gets a verdict of any kind, given what was observed; 0: not applicable or over 10,000
 	Floor     float64   `json:"floor"`        // noise floor: the control's |point|, same scale
 	Baseline  Summary   `json:"baseline"`     // of the pairs used, in the metric's unit
 	Treated   Summary   `json:"treated"`

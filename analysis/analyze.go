@@ -225,10 +225,10 @@ func (x explainer) summaries(h *hypothesis) (base, treated Summary) {
 	return summarize(h.Baseline, x.Confidence), summarize(h.Treated, x.Confidence)
 }
 
-// detectable sets the minimum detectable effect and, for what is not resolved,
-// the number of rounds, or of values of each arm, that would resolve it. Both are made for the worst case
-// of Holm's correction, alpha over the number of hypotheses, and from the
-// deviation seen. Where so few values can claim nothing there
+// detectable sets the minimum detectable effect and, for what is not resolved, the
+// number of rounds, or of values of each arm, with which a new run gets a verdict. Both
+// are made for the worst case of Holm's correction, alpha over the number of
+// hypotheses, and from the deviation seen. Where so few values can claim nothing there
 // is no effect that they could detect, and it stays 0. After a pilot both are
 // slightly optimistic, because they leave out Stein's interval.
 func (x explainer) detectable(c *Comparison, h *hypothesis) {
@@ -236,7 +236,9 @@ func (x explainer) detectable(c *Comparison, h *hypothesis) {
 		return
 	}
 	alpha, power := x.Alpha/float64(h.family), float64(x.plan.Power)
-	c.MDE = math.Abs(contrast.Magnitude(deviation(h)*x.unit.at(unitOf(h, alpha, power)), h.Metric))
+	if c.MDE = math.Abs(contrast.Magnitude(deviation(h)*x.unit.at(unitOf(h, alpha, power)), h.Metric)); c.MDE > 0 {
+		c.Power = power
+	}
 	switch h.reason.(type) {
 	case nil, WithinBias, NoControl, ThinControl:
 		return // more rounds would change nothing, or what they would is not known
@@ -244,7 +246,7 @@ func (x explainer) detectable(c *Comparison, h *hypothesis) {
 	if h.SD == 0 {
 		return
 	}
-	if n := needed(h, alpha, power); n > 0 {
+	if n := x.needed(h, alpha, power); n > 0 {
 		c.Needed = max(n, h.Size()+1)
 	}
 }

@@ -141,12 +141,41 @@ func deviation(h *hypothesis) float64 {
 	return math.Hypot(h.Spread[0]*math.Sqrt(n), h.Spread[1]*math.Sqrt(m)) / math.Sqrt(m+n)
 }
 
-// needed is how many rounds, or values of each arm, would resolve the observed
-// effect; 0 if over the most or if that cannot be said.
-func needed(h *hypothesis, alpha, power float64) int {
-	effect := math.Abs(h.Main.At.Point)
-	if h.Paired {
-		return stats.SignedRankRoundsNeeded(effect, h.SD, alpha, power, mostRounds)
+// needed is the number of rounds, or of values of each arm, with which a new run
+// gets a verdict of any kind with the chance power, given what is observed; 0 if over
+// the most or if that cannot be said.
+func (x explainer) needed(h *hypothesis, alpha, power float64) int {
+	b := stats.BeliefOf(h.Main.At, x.Confidence, x.freedom(h))
+	a := stats.Aim{Alpha: alpha, Shown: x.Alpha, Assurance: power, Limit: mostRounds, Seed: x.plan.Seed}
+	if h.Metric.Scale != experiment.Difference {
+		a.Margin, a.Reach = x.Margin, reach*x.Margin
 	}
-	return stats.RankSumNeeded(effect, h.SD, alpha, power, mostRounds)
+	if each := resamples / h.family; h.Metric.Headline && each >= fewestResamples {
+		a.Resamples = min(each, mostResamples)
+	}
+	switch {
+	case h.Derived():
+		return stats.SizeForVerdict(h.Size(), b, a)
+	case h.Paired:
+		return stats.PairsForVerdict(h.Contrasts, b, a)
+	}
+	base, arm := h.Scaled()
+	return stats.ValuesForVerdict(base, arm, b, a)
+}
+
+// How often new runs are drawn from what was observed, to say how many rounds they
+// need: of all headline comparisons together, so that many cost no more time than a
+// few, and of one. With fewer the noise is taken for normal.
+const (
+	resamples       = 4000
+	mostResamples   = 400
+	fewestResamples = 100
+)
+
+// freedom is the degrees of freedom that an observed effect is known with.
+func (x explainer) freedom(h *hypothesis) float64 {
+	if h.Paired {
+		return float64(h.Size() - 1)
+	}
+	return float64(len(h.Baseline) + len(h.Treated) - 2)
 }

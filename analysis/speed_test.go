@@ -83,3 +83,25 @@ func BenchmarkAnalyzeFiles(b *testing.B) {
 		Analyze(plan, trials, nil)
 	}
 }
+
+// BenchmarkUnresolved is a run of which no comparison is resolved, and each says how
+// many rounds would.
+func BenchmarkUnresolved(b *testing.B) {
+	for _, rounds := range []int{12, 1000} {
+		b.Run(fmt.Sprint(rounds), func(b *testing.B) {
+			var metrics []experiment.Metric
+			for i := range 50 {
+				metrics = append(metrics, headline(fmt.Sprintf("metric-%d", i), experiment.Lower))
+			}
+			plan := testPlan(rounds, metrics, "one", "two")
+			noise := 0.02
+			if rounds == 1000 {
+				noise = 0.4
+			}
+			trials := testTrials(plan, rounds, noisy(1, noise, nil))
+			for b.Loop() {
+				Analyze(plan, trials, nil)
+			}
+		})
+	}
+}

@@ -70,7 +70,7 @@ func TestVerdicts(t *testing.T) {
 		{name: "one pair far away", rounds: 10, metric: lower, arm: []float64{0.002, 0.001, -0.001, 0.003, 0, 0.001, -0.002, 0.002, 0.001, math.Log(10)},
 			want: NotResolved, text: "not resolved 0.1 [-0.0 216.1] inner 0.9 [-0.0 0.3] far-reaching"},
 		{name: "not resolved", rounds: 12, metric: lower, arm: around(0.01, 8, 0),
-			want: NotResolved, text: "not resolved 0.6 [-2.6 4.3] nothing-shown mde 4.6 needed 538"},
+			want: NotResolved, text: "not resolved 0.6 [-2.6 4.3] nothing-shown mde 4.6 needed 56"},
 		{name: "exploratory", rounds: 12, metric: exploratory, arm: around(0.07, 1, 0),
 			want: Costs, text: "costs 7.2 [6.8 7.7] exploratory"},
 		{name: "difference", rounds: 12, metric: retransmits, arm: around(0.07, 1, 0),

@@ -158,7 +158,7 @@ func compare(cell string, m experiment.Metric, base, arm analysis.ArmSeries) ana
 	half := 2.2 * sum.SD / math.Sqrt(float64(sum.N))
 	c.Overhead = analysis.Interval{Point: sum.Median, Lo: sum.Median - half, Hi: sum.Median + half}
 	c.T = analysis.Interval{Point: sum.Mean, Lo: sum.Mean - half, Hi: sum.Mean + half}
-	c.MDE = half * 1.4
+	c.MDE, c.Power = half*1.4, 0.8
 	switch {
 	case c.Overhead.Lo > 0:
 		c.Verdict = analysis.Costs

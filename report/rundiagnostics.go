@@ -165,7 +165,7 @@ func (s *sheet) columnTerms() []doc.Fact {
 			{Key: "p (Holm)", Value: "The same after allowing for the number of arms and headline metrics that were tested together; the verdict uses this one."},
 			{Key: "p (equiv.)", Value: "How often chance alone would make the arms look this equal if the true difference were as large as the margin, corrected in the same way."},
 			{Key: "MDE", Value: "Minimum detectable effect: the smallest true difference that these " + values + ", with this noise, find with a probability of " + power + "."},
-			{Key: "Needed", Value: each + " that would resolve a difference of the size observed; empty where that does not apply."},
+			{Key: "Needed", Value: each + " with which a new run would get a verdict of any kind with the same probability, given what was observed here; empty where that does not apply."},
 		}
 	}
 	if !s.plan.Paired() {

@@ -216,17 +216,17 @@ func Why(c *analysis.Comparison) string {
 	return unseen(c)
 }
 
-// unseen says what could have been seen and what it would take.
+// unseen says what is found with how much chance, and what a verdict would take.
 func unseen(c *analysis.Comparison) string {
 	if c.MDE <= 0 || !Finite(c.MDE) {
 		return "the " + noun(c.Paired) + " do not vary, so that nothing says what could be seen"
 	}
-	text := "differences under " + Size(c.Metric, c.MDE) + " cannot be seen here"
+	text := "differences of " + Size(c.Metric, c.MDE) + " are found with " + Share(c.Power) + " chance"
 	switch {
 	case c.Needed > 0 && c.Paired:
-		text += "; about " + Count(c.Needed, "round", "rounds") + " would"
+		text += "; about " + Count(c.Needed, "round", "rounds") + " would resolve this"
 	case c.Needed > 0:
-		text += "; about " + Count(c.Needed, "value per arm", "values per arm") + " would"
+		text += "; about " + Count(c.Needed, "value per arm", "values per arm") + " would resolve this"
 	}
 	return text
 }

@@ -23,7 +23,7 @@ func because(r analysis.Reason) func(*analysis.Comparison) {
 }
 
 func seen(mde float64, needed int) func(*analysis.Comparison) {
-	return func(c *analysis.Comparison) { c.MDE, c.Needed = mde, needed }
+	return func(c *analysis.Comparison) { c.MDE, c.Power, c.Needed = mde, 0.8, needed }
 }
 
 func inner(lo, hi float64) func(*analysis.Comparison) {
@@ -81,9 +81,9 @@ func TestSentence(t *testing.T) {
 		{judged(analysis.NotResolved, 5, -1, 216, because(analysis.FarReaching{}), inner(0.2, 0.7)),
 			"not resolved: 5 % [−1, 216] (the 90 % interval [0.2, 0.7] lies within ±2 %, but this one reaches beyond twice that margin: a few pairs decide)"},
 		{judged(analysis.NotResolved, 0.6, -2.6, 4.3, because(analysis.NothingShown{}), seen(0.046, 538)),
-			"not resolved: 0.6 % [−2.6, 4.3] (differences under 4.6 % cannot be seen here; about 538 rounds would)"},
+			"not resolved: 0.6 % [−2.6, 4.3] (differences of 4.6 % are found with 80 % chance; about 538 rounds would resolve this)"},
 		{judged(analysis.NotResolved, 6, -2, 14, because(analysis.NothingShown{}), samples(12, 12), seen(0.2, 46)),
-			"not resolved: 6.0 % [−2.0, 14.0] (differences under 20 % cannot be seen here; about 46 values per arm would)"},
+			"not resolved: 6.0 % [−2.0, 14.0] (differences of 20 % are found with 80 % chance; about 46 values per arm would resolve this)"},
 		{judged(analysis.NotResolved, 0, 0, 0, because(analysis.NothingShown{})), "not resolved: 0.0 % [0.0, 0.0] (the pairs do not vary, so that nothing says what could be seen)"},
 		{judged(analysis.NotResolved, 7.4, 6.3, 8.5, because(analysis.TooFewToClaim{Family: 1, Fewest: 6}), rounds(4)),
 			"not resolved: 7.4 % [6.3, 8.5] (4 rounds are too few to claim anything of 1 comparison: at least 6 are needed)"},
@@ -108,7 +108,7 @@ func TestSentence(t *testing.T) {
 		{judged(analysis.NotResolved, 2.9, 1.7, 4.3, because(analysis.WithinBias{Bias: 0.018})),
 			"not resolved: 2.9 % [1.7, 4.3], but the control differs by up to 1.8 % itself"},
 		{judged(analysis.NotResolved, 2.9, 1.7, 4.3, because(analysis.NotInFamily{Family: 4}), seen(0.03, 20), func(c *analysis.Comparison) { c.PAdjusted = 0.064 }),
-			"not resolved: 2.9 % [1.7, 4.3] excludes 0 by itself, but not as one of 4 claims (Holm p = 0.064; differences under 3 % cannot be seen here; about 20 rounds would)"},
+			"not resolved: 2.9 % [1.7, 4.3] excludes 0 by itself, but not as one of 4 claims (Holm p = 0.064; differences of 3 % are found with 80 % chance; about 20 rounds would resolve this)"},
 		{judged(analysis.NotResolved, 2.9, 0, 4.3, because(analysis.Ties{}), func(c *analysis.Comparison) { c.PAdjusted = 0.01 }),
 			"not resolved: 2.9 % [0.0, 4.3], p = 0.01: so many values are the same that the interval cannot exclude 0"},
 		{judged(analysis.Invalid, 7.2, 6.8, 7.7, because(analysis.InvalidRuns{})), "no verdict, the run is invalid: 7.2 % [6.8, 7.7]"},
@@ -135,7 +135,7 @@ func TestFactor(t *testing.T) {
 		{judged(analysis.Gains, -98, -105, -91, rate), "gains 98.0 % [91.0, 105.0]", "1.98 times [1.91, 2.05]"},
 		{judged(analysis.Costs, 150, 140, 160, against("", 1)), "costs 150 % [140, 160] more than in run 1, 2.5 times as much [2.4, 2.6]", "+150 % [+140, +160]"},
 		{judged(analysis.NotResolved, -10, -300, 80, rate, because(analysis.NothingShown{}), seen(2, 0)),
-			"not resolved: 1.1 times [0.2, 4.0] (differences under 200 % cannot be seen here)", "1.1 times [0.2, 4.0]"},
+			"not resolved: 1.1 times [0.2, 4.0] (differences of 200 % are found with 80 % chance)", "1.1 times [0.2, 4.0]"},
 		{judged(analysis.Costs, 1300, 1200, 1400, amount("B")), "costs 1.3 KiB [1.2, 1.4]", "+1.3 KiB [+1.2, +1.4]"},
 	} {
 		if got := Sentence(c.c); got != c.sentence {

@@ -1,0 +1,317 @@
+package stats
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+)
+
+// How many rounds would resolve a comparison is asked after looking at it, and
+// what was observed is not the truth. Power at the observed effect is therefore no
+// answer: near 0 it asks for thousands of rounds where few would show equivalence.
+// Assurance (O'Hagan, Stevens & Campbell 2005, "Assurance in clinical trial
+// design", Pharmaceutical Statistics 4) averages the power over what the effect
+// may be. Here it counts any verdict: a difference, or equivalence.
+
+// Aim is what a comparison is to reach.
+type Aim struct {
+	Alpha  float64 // two-sided level of a claim, and one-sided of each test of equivalence
+	Margin float64 // of equivalence, in the unit of the values; 0: only a difference is a verdict
+	// Shown is one minus the confidence of the interval shown, and Reach how far that
+	// interval may stretch where equivalence is claimed; 0: as far as it likes.
+	Shown, Reach float64
+	Assurance    float64 // chance of a verdict that is asked for: 0.8
+	Limit        int     // the largest number to be looked for
+	// Resamples is how often the observed noise is drawn anew near the answer, so that
+	// its shape counts; 0: it is taken for normal.
+	Resamples int
+	Seed      uint64
+}
+
+// Belief is what is known of an effect: Student's t around At, of DF degrees of
+// freedom, with the scale Error, a standard error.
+type Belief struct{ At, Error, DF float64 }
+
+// BeliefOf is what an interval of a confidence from n values says.
+func BeliefOf(i Interval, confidence, df float64) Belief {
+	return Belief{At: i.Point, Error: (i.Hi - i.Lo) / 2 / studentQuantile(1-(1-confidence)/2, df), DF: df}
+}
+
+func (b Belief) valid() bool {
+	return b.DF > 0 && b.Error > 0 && !math.IsInf(b.Error, 0) && !math.IsNaN(b.At)
+}
+
+// noise is that of a comparison, with the tests that it meets.
+type noise interface {
+	// errors are the standard errors of the estimates that claims of a difference and
+	// of equivalence rest on, with n values; df is that of their t quantiles.
+	errors(n int) (claim, equal, df float64)
+	// level is what is left of a level where the test is discrete; 0: nothing can be claimed.
+	level(n int, alpha float64) float64
+	// most is the largest number that is worth drawing anew.
+	most() int
+	// trials draw n values anew, and say whether they give a verdict with an effect.
+	trials(n int, a *Aim) func(rng *rand.Rand, effect float64) bool
+}
+
+// PairsForVerdict returns the smallest number of rounds with which a new run of the
+// same noise is expected to give a verdict with the assurance asked for: a
+// difference by the signed-rank test, or equivalence by that and by t. The noise is
+// that of d, the observed contrasts, taken for symmetric. It is 0 over the limit, or
+// where nothing can be said.
+func PairsForVerdict(d []float64, b Belief, a Aim) int {
+	if len(d) < 2 || !b.valid() {
+		return 0
+	}
+	_, sd := meanSD(d)
+	if !(sd > 0) {
+		return 0
+	}
+	p := &pairs{sd: sd, scale: b.Error * math.Sqrt(float64(len(d)))}
+	for _, v := range d {
+		p.residuals = append(p.residuals, (v-b.At)*math.Sqrt(float64(len(d))/float64(len(d)-1)))
+	}
+	return verdictSize(p, b, a)
+}
+
+// ValuesForVerdict is the same for two independent samples of equal size, judged by
+// the rank-sum test and Welch's t together.
+func ValuesForVerdict(x, y []float64, b Belief, a Aim) int {
+	if len(x) < 2 || len(y) < 2 || !b.valid() {
+		return 0
+	}
+	meanX, sdX := meanSD(x)
+	meanY, sdY := meanSD(y)
+	sd := math.Hypot(sdX, sdY)
+	if !(sd > 0) {
+		return 0
+	}
+	se, _ := welchError(sdX, sdY, len(x), len(y))
+	s := &samples{scale: sd * max(1, b.Error/se)}
+	for _, v := range x {
+		s.x = append(s.x, (v-meanX)*math.Sqrt(float64(len(x))/float64(len(x)-1)))
+	}
+	for _, v := range y {
+		s.y = append(s.y, (v-meanY)*math.Sqrt(float64(len(y))/float64(len(y)-1)))
+	}
+	return verdictSize(s, b, a)
+}
+
+// SizeForVerdict is the same where only the error of the effect is known, from so
+// many values: it falls with their root.
+func SizeForVerdict(n int, b Belief, a Aim) int {
+	if n < 1 || !b.valid() {
+		return 0
+	}
+	a.Resamples = 0
+	scale := b.Error * math.Sqrt(float64(n))
+	return verdictSize(&pairs{sd: scale, scale: scale}, b, a)
+}
+
+// verdictSize looks for the number: first taking the noise for normal, then around
+// that with the noise observed.
+func verdictSize(t noise, b Belief, a Aim) int {
+	if !(a.Alpha > 0 && a.Alpha < 1 && a.Assurance > 0 && a.Assurance < 1) || a.Limit < 2 {
+		return 0
+	}
+	enough := func(n int) bool { return verdictChance(t, b, &a, n) >= a.Assurance }
+	if !enough(a.Limit) {
+		return 0
+	}
+	n := fewest(a.Limit, enough)
+	if a.Resamples == 0 || n > t.most() {
+		return n
+	}
+	return resampledSize(t, b, &a, n)
+}
+
+// verdictChance is the chance of a verdict with n values and normal noise. What n
+// values will estimate is the effect and an error of their own: Student's t again,
+// wider.
+func verdictChance(t noise, b Belief, a *Aim, n int) float64 {
+	claim, equal, df := t.errors(n)
+	if df < 1 {
+		return 0
+	}
+	within := func(half float64) float64 { // chance that the estimate lies in ±half
+		if half <= 0 {
+			return 0
+		}
+		scale := math.Hypot(b.Error, claim)
+		return max(0, studentTail((-half-b.At)/scale, b.DF)-studentTail((half-b.At)/scale, b.DF))
+	}
+	level := t.level(n, a.Alpha)
+	if level == 0 {
+		return 0
+	}
+	bar := -studentQuantile(level/2, df) * claim
+	same := 0.0
+	if a.Margin > 0 {
+		if level := t.level(n, 2*a.Alpha); level > 0 {
+			same = a.Margin + studentQuantile(level/2, df)*equal
+		}
+		if a.Reach > 0 {
+			same = min(same, a.Reach+studentQuantile(a.Shown/2, df)*claim)
+		}
+	}
+	return 1 - within(bar) + within(min(same, bar))
+}
+
+// resampledSize corrects the number by drawing from the noise observed: in steps of
+// a tenth up or down to where the chance crosses what is asked for. All numbers see
+// the same random values.
+func resampledSize(t noise, b Belief, a *Aim, n int) int {
+	effects := make([]float64, a.Resamples)
+	for i := range effects {
+		effects[i] = b.At + b.Error*studentQuantile((float64(i)+0.5)/float64(len(effects)), b.DF)
+	}
+	// Effects and noise are to be independent: neighbours get noise from afar.
+	rng := rand.New(rand.NewPCG(a.Seed, 1))
+	rng.Shuffle(len(effects), func(i, j int) { effects[i], effects[j] = effects[j], effects[i] })
+	chance := func(n int) float64 {
+		got, resolved := 0, t.trials(n, a)
+		for i, effect := range effects {
+			if resolved(rand.New(rand.NewPCG(a.Seed, uint64(i))), effect) {
+				got++
+			}
+		}
+		return float64(got) / float64(len(effects))
+	}
+	next := func(n int, up bool) int {
+		if up {
+			return n + max(1, n/10)
+		}
+		return n - max(1, n/11)
+	}
+	up := chance(n) < a.Assurance
+	for {
+		m := next(n, up)
+		switch {
+		case m > a.Limit:
+			return 0
+		case m > t.most() || m < 2:
+			return n
+		}
+		if (chance(m) < a.Assurance) != up {
+			if up {
+				return m
+			}
+			return n
+		}
+		n = m
+	}
+}
+
+// pairs is the noise of rounds.
+type pairs struct {
+	sd        float64 // of a contrast
+	scale     float64 // what one contrast's error is to the estimate by ranks: its error × √n
+	residuals []float64
+}
+
+func (p *pairs) errors(n int) (claim, equal, df float64) {
+	root := math.Sqrt(float64(n))
+	return p.scale / root, max(p.scale, p.sd) / root, float64(n - 1)
+}
+
+func (p *pairs) level(n int, alpha float64) float64 {
+	depth := signedRankDepth(n, alpha)
+	switch {
+	case depth < 1:
+		return 0
+	case n <= maxExactSignedRank:
+		return 2 * signedRankCDF(n)[depth-1]
+	}
+	return alpha
+}
+
+func (p *pairs) most() int { return 120 }
+
+// trials count Walsh averages below and above bounds, in place of making intervals
+// and asking on which side they lie.
+func (p *pairs) trials(n int, a *Aim) func(*rand.Rand, float64) bool {
+	claim, equal, shown := signedRankDepth(n, a.Alpha), signedRankDepth(n, 2*a.Alpha), signedRankDepth(n, a.Shown)
+	t := -studentQuantile(a.Alpha, float64(n-1)) / math.Sqrt(float64(n))
+	e := make(walshAverages, n)
+	return func(rng *rand.Rand, effect float64) bool {
+		for i := range e {
+			k := rng.IntN(2 * len(p.residuals))
+			e[i] = p.residuals[k/2]
+			if k%2 == 1 {
+				e[i] = -e[i]
+			}
+		}
+		slices.Sort(e)
+		if differs(e, effect, claim) {
+			return true
+		}
+		if a.Margin <= 0 || !inside(e, effect, a.Margin, equal) || a.Reach > 0 && !inside(e, effect, a.Reach, shown) {
+			return false
+		}
+		mean, sd := meanSD(e)
+		return math.Abs(mean+effect)+t*sd < a.Margin
+	}
+}
+
+// differs says whether the interval between the members of a depth from both ends,
+// moved by an effect, is all on one side of 0.
+func differs(of combinations, effect float64, depth int) bool {
+	below := of.atMost(-effect)
+	return min(below, of.size()-below) < depth
+}
+
+// inside says whether it lies within ±half.
+func inside(of combinations, effect, half float64, depth int) bool {
+	return of.atMost(-half-effect) < depth && of.size()-of.atMost(half-effect) < depth
+}
+
+// samples is the noise of independent values.
+type samples struct {
+	scale float64 // of a difference of two values, one of each
+	x, y  []float64
+}
+
+func (s *samples) errors(n int) (claim, equal, df float64) {
+	e := s.scale / math.Sqrt(float64(n))
+	return e, e, float64(2*n - 2)
+}
+
+func (s *samples) level(n int, alpha float64) float64 {
+	depth := rankSumDepth(n, n, alpha)
+	switch {
+	case depth < 1:
+		return 0
+	case n <= maxExactRankSum:
+		return 2 * rankSumCDF(n, n)[depth-1]
+	}
+	return alpha
+}
+
+func (s *samples) most() int { return maxExactRankSum }
+
+func (s *samples) trials(n int, a *Aim) func(*rand.Rand, float64) bool {
+	claim, equal, shown := rankSumDepth(n, n, a.Alpha), rankSumDepth(n, n, 2*a.Alpha), rankSumDepth(n, n, a.Shown)
+	d := differences{x: make([]float64, n), y: make([]float64, n)}
+	return func(rng *rand.Rand, effect float64) bool {
+		for i := range n { // in turn: the first are the same whatever n is
+			d.x[i], d.y[i] = s.x[rng.IntN(len(s.x))], s.y[rng.IntN(len(s.y))]
+		}
+		slices.Sort(d.x)
+		slices.Sort(d.y)
+		meanX, sdX := meanSD(d.x)
+		meanY, sdY := meanSD(d.y)
+		if sdX == 0 && sdY == 0 {
+			return false
+		}
+		se, df := welchError(sdX, sdY, n, n)
+		mean := math.Abs(meanY - meanX + effect)
+		t := func(level float64) float64 { return -se * studentQuantile(level, math.Floor(df)) } // of whole ones quantiles are remembered
+		switch {
+		case differs(d, effect, claim) && mean > t(a.Alpha/2):
+			return true
+		case a.Margin <= 0 || !inside(d, effect, a.Margin, equal) || mean+t(a.Alpha) > a.Margin:
+			return false
+		}
+		return a.Reach <= 0 || inside(d, effect, a.Reach, shown) && mean+t(a.Shown/2) < a.Reach
+	}
+}

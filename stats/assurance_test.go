@@ -1,0 +1,191 @@
+package stats
+
+import (
+	"flag"
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+var assuranceN = flag.Int("assurance.n", 2000, "simulated runs behind each share of TestVerdictSizes")
+
+// drawnEffect draws from a belief.
+func drawnEffect(rng *rand.Rand, b Belief) float64 {
+	return b.At + b.Error*studentQuantile(math.Round(rng.Float64()*1998+1)/2000, b.DF)
+}
+
+// TestVerdictSizes draws the effect from what is believed of it and new noise, and
+// judges with the tests themselves: about as many get a verdict as were asked for.
+func TestVerdictSizes(t *testing.T) {
+	normal := func(rng *rand.Rand) float64 { return rng.NormFloat64() }
+	spiky := func(rng *rand.Rand) float64 {
+		x := rng.NormFloat64() * 0.7
+		if rng.Float64() < 0.1 {
+			x += math.Copysign(6, rng.NormFloat64())
+		}
+		return x
+	}
+	aim := Aim{Alpha: 0.05, Shown: 0.05, Assurance: 0.8, Limit: 10_000, Seed: 3}
+	with := func(margin float64, resamples int) Aim {
+		a := aim
+		a.Margin, a.Reach, a.Resamples = margin, 2*margin, resamples
+		return a
+	}
+	for _, c := range []struct {
+		name   string
+		noise  func(*rand.Rand) float64
+		n      int // observed
+		at     float64
+		aim    Aim
+		paired bool
+	}{
+		{"normal, no margin", normal, 20, 0.5, with(0, 0), true},
+		{"normal, no margin, drawn", normal, 20, 0.5, with(0, 1000), true},
+		{"normal, nothing there", normal, 30, 0, with(0.7, 0), true},
+		{"normal, nothing there, drawn", normal, 30, 0, with(0.7, 1000), true},
+		{"normal, in between", normal, 30, 0.35, with(0.7, 1000), true},
+		{"spiky, drawn", spiky, 80, 0.3, with(0.7, 1000), true},
+		{"normal samples", normal, 30, 0.2, with(1, 0), false},
+		{"normal samples, drawn", normal, 30, 0.2, with(1, 1000), false},
+	} {
+		rng := rand.New(rand.NewPCG(1, 2))
+		draw := func(n int, at float64) []float64 {
+			x := make([]float64, n)
+			for i := range x {
+				x[i] = at + c.noise(rng)
+			}
+			return x
+		}
+		got, sizes, times := 0, 0, 40
+		for range times { // experiments that were observed
+			var b Belief
+			var n int
+			if c.paired {
+				d := draw(c.n, c.at)
+				e, err := SignedRank(d, 0.95)
+				if err != nil {
+					t.Fatal(err)
+				}
+				b = BeliefOf(e.Interval, 0.95, float64(c.n-1))
+				b.At = c.at
+				n = PairsForVerdict(d, b, c.aim)
+			} else {
+				x, y := draw(c.n, 0), draw(c.n, c.at)
+				e, err := RankSum(x, y, 0.95)
+				if err != nil {
+					t.Fatal(err)
+				}
+				b = BeliefOf(e.Interval, 0.95, float64(2*c.n-2))
+				b.At = c.at
+				n = ValuesForVerdict(x, y, b, c.aim)
+			}
+			sizes += n
+			for range *assuranceN / times {
+				effect := drawnEffect(rng, b)
+				if n > 0 && c.paired && verdictOfPairs(t, draw(n, effect), c.aim) || n > 0 && !c.paired && verdictOfValues(t, draw(n, 0), draw(n, effect), c.aim) {
+					got++
+				}
+			}
+		}
+		share := float64(got) / float64(*assuranceN/times*times)
+		t.Logf("%s: about %d, %.1f %% get a verdict", c.name, sizes/times, 100*share)
+		if math.Abs(share-0.8) > 0.07 {
+			t.Errorf("%s: %.1f %% of runs get a verdict, 80 %% asked for", c.name, 100*share)
+		}
+	}
+}
+
+func verdictOfPairs(t *testing.T, d []float64, a Aim) bool {
+	e, err := SignedRank(d, 1-a.Shown)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e.P <= a.Alpha {
+		return true
+	}
+	if a.Margin == 0 {
+		return false
+	}
+	ranks, err := EquivalenceSignedRank(d, a.Margin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	byT, err := EquivalenceT(d, a.Margin)
+	return err == nil && max(ranks, byT) <= a.Alpha && -a.Reach < e.Lo && e.Hi < a.Reach
+}
+
+func verdictOfValues(t *testing.T, x, y []float64, a Aim) bool {
+	ranks, err := RankSum(x, y, 1-a.Shown)
+	if err != nil {
+		t.Fatal(err)
+	}
+	welch, err := WelchT(x, y, 1-a.Shown)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if max(ranks.P, welch.P) <= a.Alpha {
+		return true
+	}
+	one, err := EquivalenceRankSum(x, y, a.Margin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := EquivalenceWelch(x, y, a.Margin)
+	return err == nil && max(one, other) <= a.Alpha && -a.Reach < min(ranks.Lo, welch.Lo) && max(ranks.Hi, welch.Hi) < a.Reach
+}
+
+// With an effect that is known exactly, assurance is power; with one that is normal
+// around a value, it has the closed form of O'Hagan, Stevens & Campbell (2005),
+// Φ((√n·m/σ − z) / √(1 + n·v/σ²)) for a claim on one side.
+func TestAssuranceClosedForms(t *testing.T) {
+	const many = 1e6
+	aim := Aim{Alpha: 0.05, Assurance: 0.8, Limit: 10_000}
+	if got := SizeForVerdict(10_000, Belief{At: 0.2, Error: 1e-7, DF: many}, aim); got != leastSignedRank(0.05) {
+		t.Errorf("an effect beyond all noise: %d", got)
+	}
+	for _, c := range []struct{ m, v float64 }{{0.5, 0.01}, {0.3, 0.004}, {1, 0.04}} {
+		p := &pairs{sd: 1, scale: 1}
+		b := Belief{At: c.m, Error: math.Sqrt(c.v), DF: many}
+		for _, n := range []int{40, 100, 190} {
+			a := aim
+			got := verdictChance(p, b, &a, n)
+			z := -studentQuantile(p.level(n, 0.05)/2, float64(n-1))
+			above := func(m float64) float64 {
+				return 1 - studentTail((math.Sqrt(float64(n))*m-z)/math.Sqrt(1+float64(n)*c.v), many)
+			}
+			if want := above(c.m) + above(-c.m); math.Abs(got-want) > 1e-9 {
+				t.Errorf("m = %v, v = %v, n = %d: %v, want %v", c.m, c.v, n, got, want)
+			}
+		}
+	}
+}
+
+func TestVerdictSizeEdges(t *testing.T) {
+	aim := Aim{Alpha: 0.05, Margin: 1, Reach: 2, Shown: 0.05, Assurance: 0.8, Limit: 1000, Resamples: 100}
+	b := Belief{At: 0, Error: 1, DF: 9}
+	none := func(change func(*Aim)) Aim { a := aim; change(&a); return a }
+	d := []float64{1, -1, 2, -2, 3, -3, 1, 0, 2, -1}
+	for name, got := range map[string]int{
+		"one pair":           PairsForVerdict(d[:1], b, aim),
+		"no spread":          PairsForVerdict([]float64{1, 1, 1}, b, aim),
+		"no error":           PairsForVerdict(d, Belief{DF: 9}, aim),
+		"an infinite error":  PairsForVerdict(d, Belief{Error: math.Inf(1), DF: 9}, aim),
+		"no degrees":         PairsForVerdict(d, Belief{Error: 1}, aim),
+		"not a number":       PairsForVerdict(d, Belief{At: math.NaN(), Error: 1, DF: 9}, aim),
+		"one value":          ValuesForVerdict(d[:1], d, b, aim),
+		"constant values":    ValuesForVerdict([]float64{1, 1}, []float64{2, 2}, b, aim),
+		"no values":          SizeForVerdict(0, b, aim),
+		"certainty":          PairsForVerdict(d, b, none(func(a *Aim) { a.Assurance = 1 })),
+		"level 0":            PairsForVerdict(d, b, none(func(a *Aim) { a.Alpha = 0 })),
+		"over the limit":     PairsForVerdict(d, b, none(func(a *Aim) { a.Margin, a.Limit = 0.01, 20 })),
+		"nothing to resolve": PairsForVerdict(d, Belief{Error: 1e-3, DF: 9}, none(func(a *Aim) { a.Margin, a.Limit = 0, 20 })),
+	} {
+		if got != 0 {
+			t.Errorf("%s: %d, want 0", name, got)
+		}
+	}
+	first := PairsForVerdict(d, b, aim)
+	if again := PairsForVerdict(d, b, aim); first != again || first < 6 {
+		t.Errorf("%d, then %d", first, again)
+	}
+}
