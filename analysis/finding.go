@@ -71,6 +71,18 @@ type (
 		Done    int `json:"done"`
 		Planned int `json:"planned"`
 	}
+	// Extended: the finished run was looked at and then got more rounds.
+	Extended struct {
+		Looks      []int   `json:"looks"`      // rounds that it had at each look
+		Rounds     int     `json:"rounds"`     // that it is to have in all
+		Confidence float64 `json:"confidence"` // of verdicts and intervals, for that reason
+	}
+	// WeakClaim: a claim that most runs like this one would miss, were the effect such as
+	// to be expected of one that was claimed.
+	WeakClaim struct {
+		Power  float64 `json:"power"`  // chance that a run like this claims that effect
+		Factor float64 `json:"factor"` // by which claims of it are too large on average
+	}
 	// StrayTrials: trials are of no cell or arm of the plan.
 	StrayTrials struct {
 		Trials int `json:"trials"`
@@ -182,6 +194,8 @@ func (Imprecise) Kind() string       { return "imprecise" }
 func (NoVariation) Kind() string     { return "no-variation" }
 func (UnequalSpread) Kind() string   { return "unequal-spread" }
 func (Unfinished) Kind() string      { return "unfinished" }
+func (Extended) Kind() string        { return "extended" }
+func (WeakClaim) Kind() string       { return "weak-claim" }
 func (StrayTrials) Kind() string     { return "stray-trials" }
 func (ReplacedTrials) Kind() string  { return "replaced-trials" }
 func (Uncontrolled) Kind() string    { return "uncontrolled" }

@@ -13,7 +13,7 @@ import (
 	"tare/journal"
 )
 
-var planned = flag.Int("planning.runs", 60, "simulated experiments in each case of TestPlanning…; docs/method.md has the figures of 2000")
+var planned = flag.Int("planning.runs", 30, "simulated experiments in each case of TestPlanning…; docs/method.md says of how many its figures are")
 
 // world is a kind of noise: every trial 2 %, and what the kind adds.
 type world struct {
@@ -39,7 +39,7 @@ func (w world) bench(rounds, arms int, effect float64, seed uint64) *bench {
 	for i := range names {
 		names[i] = fmt.Sprint("arm-", i+1)
 	}
-	b.plan = *testPlan(rounds, timeOnly, names...)
+	b.plan = *testPlan(rounds, slices.Clone(timeOnly), names...)
 	b.plan.Equivalence = 0.02
 	return b
 }
@@ -47,6 +47,7 @@ func (w world) bench(rounds, arms int, effect float64, seed uint64) *bench {
 // begin starts a new experiment.
 func (b *bench) begin() {
 	b.plan.Seed, b.state = b.rng.Uint64(), b.drift*b.rng.NormFloat64()
+	b.plan.Looks, b.plan.Fixed = nil, 0
 }
 
 // rounds carries out the rounds from first to last.
@@ -153,4 +154,135 @@ func (b *bench) enough() int {
 	return many
 }
 
-var _ quantity.Percent
+// TestPlanningPrecision says how often a goal of precision is reached, what the
+// interval holds, and how many rounds that takes.
+func TestPlanningPrecision(t *testing.T) {
+	for _, w := range worlds {
+		for _, goal := range []float64{0.02, 0.01} {
+			for _, pilot := range []int{6, 8, 12, 20} {
+				b := w.bench(pilot, 1, 0.02, 2)
+				b.plan.Precision, b.plan.MaxRounds = quantity.Percent(goal), 2000
+				reached, holds, rounds := 0, 0, 0
+				for range *planned {
+					b.begin()
+					trials := b.rounds(1, pilot)
+					n, err := NeededRounds(&b.plan, trials)
+					if err != nil {
+						t.Fatal(err)
+					}
+					c := Judge(&b.plan, append(trials, b.rounds(pilot+1, n)...)).Comparisons[0]
+					rounds += n
+					if (math.Log1p(c.Overhead.Hi)-math.Log1p(c.Overhead.Lo))/2 <= math.Log1p(goal)*(1+1e-9) {
+						reached++
+					}
+					if c.Overhead.Lo <= b.effect && b.effect <= c.Overhead.Hi {
+						holds++
+					}
+				}
+				t.Logf("%-5s ±%v, pilot of %2d: reached %s, holds the truth %s, mean rounds %.1f", w.name, b.plan.Precision, pilot,
+					share(reached, *planned), share(holds, *planned), float64(rounds)/float64(*planned))
+				if least := 0.75 - 3*math.Sqrt(0.25/float64(*planned)); w.name == "iid" && float64(reached) < least*float64(*planned) {
+					t.Errorf("%s ±%v, pilot of %d: reached in %s", w.name, b.plan.Precision, pilot, share(reached, *planned))
+				}
+			}
+		}
+	}
+}
+
+// TestPlanningExtension carries runs out of which those that are not resolved are
+// extended, and counts false verdicts at the first look, at both together, and among
+// the extended; also with a second look at the whole level, as a comparison.
+func TestPlanningExtension(t *testing.T) {
+	type count struct{ n, first, extended, second, whole, missed, missedWhole int }
+	for _, w := range worlds {
+		for _, scale := range []experiment.Scale{experiment.Ratio, experiment.Difference} {
+			for _, effect := range []float64{0, 0.02} {
+				if effect > 0 && scale == experiment.Difference {
+					continue // no margin
+				}
+				for _, rounds := range []int{10, 20} {
+					for _, factor := range []float64{1.5, 2, 4} {
+						b := w.bench(rounds, 1, effect, 3)
+						b.plan.Cells[0].Metrics[0].Scale = scale
+						wrong := func(v Verdict) bool {
+							if effect > 0 {
+								return v == Equivalent || v == Gains
+							}
+							return v == Costs || v == Gains
+						}
+						var k count
+						for range *planned {
+							b.begin()
+							b.plan.Rounds, b.plan.Looks, b.plan.Fixed = rounds, nil, 0
+							trials := b.rounds(1, rounds)
+							run := Judge(&b.plan, trials)
+							if !run.Valid {
+								continue
+							}
+							k.n++
+							if resolves(run.Comparisons[0].Verdict) {
+								k.first += counted(wrong(run.Comparisons[0].Verdict))
+								continue
+							}
+							k.extended++
+							n := int(factor * float64(rounds))
+							trials = append(trials, b.rounds(rounds+1, n)...)
+							b.plan.Fixed = n
+							run = Judge(&b.plan, trials)
+							k.whole += counted(run.Valid && wrong(run.Comparisons[0].Verdict))
+							k.missedWhole += counted(!b.holds(run.Comparisons[0]))
+							b.plan.Looks = []int{rounds}
+							run = Judge(&b.plan, trials)
+							k.second += counted(run.Valid && wrong(run.Comparisons[0].Verdict))
+							k.missed += counted(!b.holds(run.Comparisons[0]))
+						}
+						t.Logf("%-5s %-10s effect %v, %d to %2.0f rounds: false at first %s, both %s (second at the whole level %s); of the extended %s (%s), interval holds %s (%s)",
+							w.name, scale, effect, rounds, factor*float64(rounds), share(k.first, k.n), share(k.first+k.second, k.n), share(k.first+k.whole, k.n),
+							share(k.second, k.extended), share(k.whole, k.extended), share(k.extended-k.missed, k.extended), share(k.extended-k.missedWhole, k.extended))
+						if most := 0.08 + 4*math.Sqrt(0.05*0.95/float64(*planned)); float64(k.first+k.second) > most*float64(k.n) {
+							t.Errorf("%s, %s, %v, %d rounds ×%v: %s false", w.name, scale, effect, rounds, factor, share(k.first+k.second, k.n))
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+func (b *bench) holds(c Comparison) bool {
+	effect := b.effect
+	if c.Metric.Scale == experiment.Difference {
+		effect *= 100
+	}
+	return c.Overhead.Lo <= effect && effect <= c.Overhead.Hi
+}
+
+func counted(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// TestPlanningOverestimates says how much larger than the truth effects are that are
+// claimed, by the share of runs that claim them, and how often that is told.
+func TestPlanningOverestimates(t *testing.T) {
+	for _, w := range worlds {
+		for _, effect := range []float64{0.01, 0.015, 0.02, 0.03, 0.05} {
+			b := w.bench(10, 1, effect, 4)
+			b.plan.Equivalence = 0.005 // nothing is equivalent
+			claims, told, sum := 0, 0, 0.0
+			for range *planned {
+				b.begin()
+				run := Analyze(&b.plan, b.rounds(1, 10), nil)
+				if c := run.Comparisons[0]; c.Verdict == Costs || c.Verdict == Gains {
+					claims++
+					sum += math.Abs(c.Overhead.Point)
+					told += counted(slices.ContainsFunc(c.Warnings, func(f Finding) bool { _, ok := f.(WeakClaim); return ok }))
+				}
+			}
+			t.Logf("%-5s %.1f %%: claimed by %s, %.2f times as large as it is, told in %s of them", w.name, 100*effect, share(claims, *planned),
+				sum/float64(max(claims, 1))/effect, share(told, claims))
+		}
+	}
+}

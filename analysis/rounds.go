@@ -12,8 +12,8 @@ import (
 
 // NeededRounds is the second stage of Stein's rule: from the trials of the pilot
 // (the plan's rounds) it gives the total number of rounds, the pilot's included,
-// after which every treatment's interval on every headline metric is to have the
-// half-width of the plan's precision, on the log scale: ln(1 + precision). It is
+// after which a treatment's interval on a headline metric has the half-width of the
+// plan's precision, on the log scale: ln(1 + precision), with a chance of 90 %. It is
 // capped at the plan's MaxRounds and never under the pilot. Later trials are
 // ignored, so that asking again gives the same answer. In a plan without
 // treatments, which asks for the noise, the control stands for them. It is an
@@ -22,6 +22,9 @@ func NeededRounds(plan *experiment.Plan, trials []journal.Trial) (int, error) {
 	n, _, err := neededRounds(tabulate(plan, trials, validOnly))
 	return n, err
 }
+
+// precisionAssurance is the chance with which a goal of precision is to be reached.
+const precisionAssurance = 0.9
 
 // neededRounds also says whether the cap cut the number.
 func neededRounds(t *table) (rounds int, capped bool, err error) {
@@ -45,7 +48,7 @@ func neededRounds(t *table) (rounds int, capped bool, err error) {
 				if p.Pilot < 2 {
 					continue
 				}
-				n, cut, err := stats.SteinRounds(p.Contrasts[:p.Pilot], half, float64(plan.Confidence), most)
+				n, cut, err := stats.PrecisionRounds(p.Contrasts[:p.Pilot], half, float64(plan.Confidence), precisionAssurance, most)
 				if err != nil {
 					return 0, false, fmt.Errorf("%s of %s in %s: %w", m.Name, arm.Name, cell.ID, err)
 				}
@@ -67,12 +70,16 @@ func totalRounds(t *table) (rounds int, capped bool) {
 	if t.plan.Import != nil {
 		return len(t.rounds), false
 	}
+	fixed := t.plan.Fixed // by the rule of the Tare that ran it, where the journal tells
 	if t.plan.Precision == 0 || t.final < rounds || !t.complete(rounds) {
-		return rounds, false
+		return max(rounds, fixed), false
 	}
 	n, capped, err := neededRounds(t)
 	if err != nil {
-		return rounds, false
+		return max(rounds, fixed), false
+	}
+	if fixed > 0 {
+		return fixed, capped && fixed >= t.plan.MaxRounds
 	}
 	return n, capped
 }

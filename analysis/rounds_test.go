@@ -55,7 +55,7 @@ func TestNeededRounds(t *testing.T) {
 	for round := 1; round <= 6; round++ {
 		contrasts = append(contrasts, 6*quiet[round])
 	}
-	want, _, err := stats.SteinRounds(contrasts, math.Log(1.02), 0.95, 500)
+	want, _, err := stats.PrecisionRounds(contrasts, math.Log(1.02), 0.95, 0.9, 500)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func TestNeededRoundsOfTheControl(t *testing.T) {
 	plan.Precision, plan.MaxRounds = 0.001, 500
 	trials := testTrials(plan, 6, scripted(map[string][]float64{"control": around(0, 1, 5)}))
 	d := around(0, 1, 5)
-	want, _, err := stats.SteinRounds(d[:6], math.Log(1.001), 0.95, 500)
+	want, _, err := stats.PrecisionRounds(d[:6], math.Log(1.001), 0.95, 0.9, 500)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -38,6 +38,9 @@ func (x explainer) diagnose(c *Comparison, h *hypothesis) {
 	if !c.EstimatorsAgree {
 		warn(disagreement(h))
 	}
+	if f, weak := h.weak(x.Rules); weak {
+		warn(f)
+	}
 	switch {
 	case !h.Main.OK:
 	case h.Method == contrast.MethodT:
@@ -56,6 +59,22 @@ func (x explainer) diagnose(c *Comparison, h *hypothesis) {
 	if !h.Paired && h.Size() >= spreadFewest {
 		compareSpreads(c, warn)
 	}
+}
+
+// weak says whether a claim on a headline metric was made where most runs would have
+// made none. The p is the smaller one of both estimators: few ranks can give none that
+// is very small, however clear the effect.
+func (h *hypothesis) weak(r contrast.Rules) (WeakClaim, bool) {
+	if h.verdict != Costs && h.verdict != Gains || !h.Metric.Headline || h.Main.P <= 0 {
+		return WeakClaim{}, false
+	}
+	level := r.Alpha * min(1, h.Main.P/h.adjusted) // what Holm leaves this claim
+	p := h.Main.P
+	if h.T.OK {
+		p = min(p, h.T.P)
+	}
+	power, factor := stats.Exaggeration(p, level)
+	return WeakClaim{Power: power, Factor: factor}, power < 0.5
 }
 
 // disagreement says what the second estimator would say.
@@ -79,6 +98,9 @@ func warnings(t *table, run *Run, env *machine.Environment) []Warning {
 	if !run.Finished {
 		warn(Unfinished{Done: run.Trials.Done, Planned: run.Trials.Planned})
 	}
+	if len(plan.Looks) > 0 {
+		warn(Extended{Looks: plan.Looks, Rounds: plan.Total(), Confidence: float64(plan.Judged())})
+	}
 	if t.stray > 0 {
 		warn(StrayTrials{t.stray})
 	}
@@ -98,7 +120,7 @@ func warnings(t *table, run *Run, env *machine.Environment) []Warning {
 		warn(UnlimitedLink{})
 	}
 	for _, c := range run.Controls {
-		if c.Verdict != NotResolved && c.PAdjusted <= 1-float64(plan.Confidence) && run.Valid && c.Metric.Headline {
+		if c.Verdict != NotResolved && c.PAdjusted <= 1-float64(plan.Judged()) && run.Valid && c.Metric.Headline {
 			list = append(list, Warning{Cell: c.Cell, Metric: c.Metric.Name, Arm: c.Arm,
 				Finding: ControlDiffers{Metric: c.Metric, Overhead: c.Overhead, PointOnly: c.PointOnly}})
 		}
@@ -214,7 +236,7 @@ func roundFindings(t *table, run *Run) []Finding {
 // a claim.
 func sizeFindings(t *table, run *Run) []Finding {
 	most, able := 0, false
-	alpha := (1 - float64(t.plan.Confidence)) / float64(max(run.Family, 1))
+	alpha := (1 - float64(t.plan.Judged())) / float64(max(run.Family, 1))
 	for _, c := range run.Comparisons {
 		if c.Metric.Headline {
 			most = max(most, c.Rounds)

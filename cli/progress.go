@@ -47,7 +47,7 @@ func newProgress(s State, dir string, quiet bool) *progress {
 
 // begin says what is about to be done.
 func (p *progress) begin(plan *experiment.Plan) {
-	rounds := fmt.Sprintf("%d rounds", plan.Rounds)
+	rounds := fmt.Sprintf("%d rounds", plan.Total())
 	if plan.Precision > 0 {
 		rounds = fmt.Sprintf("a pilot of %d rounds for ±%v", plan.Rounds, plan.Precision)
 	}

@@ -215,7 +215,7 @@ func checkAs(as string) error {
 // anew before every round is as it should be.
 func remark(n journal.Note) bool {
 	switch n.Kind {
-	case journal.NoteRemark, journal.NoteLeftOut, journal.NoteMadeUp:
+	case journal.NoteRemark, journal.NoteLeftOut, journal.NoteMadeUp, journal.NoteExtended:
 		return true
 	case journal.NoteSetUps:
 		return n.Rounds != 1

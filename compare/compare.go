@@ -185,7 +185,7 @@ func Runs(in []Input, o Options) (*Result, error) {
 	if c.reference.Run == 0 {
 		c.reference = Reference{Run: 1, Arm: in[0].Run.Plan.ArmWith(experiment.Baseline)}
 	}
-	c.result = &Result{Schema: Schema, Reference: c.reference, Confidence: c.plan().Confidence, Margin: c.plan().Equivalence,
+	c.result = &Result{Schema: Schema, Reference: c.reference, Confidence: c.plan().Judged(), Margin: c.plan().Equivalence,
 		Changes: []Change{}, Levels: []Level{}}
 	for i, r := range in {
 		c.values = append(c.values, analysis.ValuesOf(r.Run.Plan, r.Trials))

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"math"
 	"time"
 
 	"tare/experiment/factor"
@@ -40,13 +41,18 @@ type Plan struct {
 	Equivalence quantity.Percent `json:"equivalence"`
 	Margins     Budget           `json:"margins,omitempty"` // of equivalence of single metrics
 	Power       quantity.Percent `json:"power"`
-	SetUps      SetUps           `json:"setups,omitempty"` // "auto" or absent: decided when the first set-ups have been timed
-	Slices      Slices           `json:"slices,omitempty"` // as asked for; the cells have what came of it. Absent: "none"
-	Attempts    int              `json:"attempts"`
-	Limits      Limits           `json:"limits"`
-	Budget      Budget           `json:"budget,omitempty"` // for all arms that have none of their own
-	Arms        []PlannedArm     `json:"arms"`             // baseline first, control second
-	Cells       []Cell           `json:"cells"`            // in the order of the file
+	// Fixed is the number of rounds in all as it was set on the way, by a pilot or by an
+	// extension, and Looks are the numbers of rounds after which a finished run was looked
+	// at and then extended. The notes of a run tell both; plan.json has neither.
+	Fixed    int          `json:"fixedRounds,omitempty"`
+	Looks    []int        `json:"looks,omitempty"`
+	SetUps   SetUps       `json:"setups,omitempty"` // "auto" or absent: decided when the first set-ups have been timed
+	Slices   Slices       `json:"slices,omitempty"` // as asked for; the cells have what came of it. Absent: "none"
+	Attempts int          `json:"attempts"`
+	Limits   Limits       `json:"limits"`
+	Budget   Budget       `json:"budget,omitempty"` // for all arms that have none of their own
+	Arms     []PlannedArm `json:"arms"`             // baseline first, control second
+	Cells    []Cell       `json:"cells"`            // in the order of the file
 }
 
 // TestbedImport is the testbed of trials that another tool ran.
@@ -61,6 +67,18 @@ type Import struct {
 	Arms   []ImportedArm `json:"arms"`             // in the order of the plan's arms
 	// Command repeats the import, for a shell; "": not known.
 	Command string `json:"command,omitempty"`
+}
+
+// Total is the number of rounds that the run is to have, as far as that is fixed: the
+// pilot's before the pilot has fixed it.
+func (p *Plan) Total() int { return max(p.Rounds, p.Fixed) }
+
+// Judged is the confidence of intervals and verdicts. Each look at a finished run that
+// was then extended halves what is left for error: a run of 95 % is judged at 97.5 %
+// after its first extension.
+func (p *Plan) Judged() quantity.Percent {
+	alpha := 1 - float64(p.Confidence)
+	return quantity.Percent(1 - math.Ldexp(alpha, -len(p.Looks)))
 }
 
 // Paired says whether trials of the same round belong together.

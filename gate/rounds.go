@@ -20,7 +20,7 @@ func Fewest(plan *experiment.Plan) (cases, pass, fail int) {
 	if err != nil || len(all) == 0 { // budgets that cannot be are refused where the file is read
 		return 0, 0, 0
 	}
-	level := (1 - float64(plan.Confidence)) / 2
+	level := (1 - float64(plan.Judged())) / 2
 	controlled := plan.Import == nil && plan.ArmWith(experiment.Control) != ""
 	return len(all), fewest(plan.Paired(), controlled, level, 1), fewest(plan.Paired(), controlled, level, len(all))
 }

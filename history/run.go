@@ -148,7 +148,7 @@ func levels(j *journal.Run) []value {
 	for _, cell := range plan.Cells {
 		for _, m := range cell.Metrics {
 			v := value{key: keyOf(cell.ID, name, m, OfLevel), metric: m, asked: asked.of(cell.ID, name), machine: machine, z: z(plan)}
-			if v.estimate = median(values.Sample(cell.ID, name, m), float64(plan.Confidence)); v.estimate == nil {
+			if v.estimate = median(values.Sample(cell.ID, name, m), float64(plan.Judged())); v.estimate == nil {
 				v.why = NoValidTrial{}
 			}
 			list = append(list, v)
@@ -173,5 +173,5 @@ func median(values []float64, confidence float64) *analysis.Interval {
 // z is how many standard errors half an interval of the plan spans, roughly: by
 // the normal distribution.
 func z(plan *experiment.Plan) float64 {
-	return math.Sqrt2 * math.Erfinv(float64(plan.Confidence))
+	return math.Sqrt2 * math.Erfinv(float64(plan.Judged()))
 }

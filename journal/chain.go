@@ -73,6 +73,8 @@ func unseal(line []byte) (body []byte, chain string) {
 type chain struct {
 	sealed bool   // the record has chains
 	head   string // of the last line
+	lines  int
+	marks  map[int]string // the heads after so many lines, where asked for
 }
 
 // follow takes the next line.
@@ -85,6 +87,10 @@ func (c *chain) follow(line []byte) error {
 		return errors.New("this line or the one before was changed, or lines are missing")
 	}
 	c.head = own
+	c.lines++
+	if _, asked := c.marks[c.lines]; asked {
+		c.marks[c.lines] = own
+	}
 	return nil
 }
 

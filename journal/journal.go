@@ -187,6 +187,46 @@ func (j *Journal) MadeUp() int {
 	return j.run.MadeUp
 }
 
+// Extend lets a finished run go on to n rounds in all, as a second stage that everybody
+// who reads the run is told of, and begins a session. What the first stage said stays on
+// record in the text. It is an error where the run is not finished, was imported, has a
+// goal of precision or has as many rounds already.
+func (j *Journal) Extend(n int, text string) error {
+	if err := j.extendable(n); err != nil {
+		return fmt.Errorf("run %s cannot be extended to %d rounds: %w", j.run.Dir, n, err)
+	}
+	if err := j.note(Note{Kind: NoteExtended, Rounds: n, Text: text}); err != nil {
+		return err
+	}
+	return j.startSession("extended")
+}
+
+// extendable says why a run cannot be extended.
+func (j *Journal) extendable(n int) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.run.Extendable(n)
+}
+
+// Extendable says why the run cannot be extended to n rounds; nil where it can.
+func (r *Run) Extendable(n int) error {
+	most := r.Plan.Total()
+	for i := range r.Trials {
+		most = max(most, r.Trials[i].Round)
+	}
+	switch {
+	case r.Plan.Import != nil:
+		return errors.New("it was imported, and Tare cannot run its trials")
+	case r.Plan.Precision > 0:
+		return fmt.Errorf("its pilot has set the number of rounds for a precision of ±%v, and the interval allows for that alone", r.Plan.Precision)
+	case !r.Finished:
+		return errors.New("it is not finished")
+	case n <= most:
+		return fmt.Errorf("it has %d rounds already", most)
+	}
+	return nil
+}
+
 // Finish marks the run complete. Doing so again does nothing.
 func (j *Journal) Finish() error {
 	if j.Finished() {

@@ -132,13 +132,15 @@ func TestRoundTrip(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := reopen(t, j.Dir())
+	fixed := plan()
+	fixed.Fixed = 11
 	for _, c := range []struct {
 		what      string
 		got, want any
 	}{
 		{"experiment", string(r.Experiment), file},
-		{"plan", r.Plan, plan()},
-		{"plan of the writer", j.run.Plan, plan()},
+		{"plan", r.Plan, fixed},
+		{"plan of the writer", j.run.Plan, fixed},
 		{"environment", r.Environment, environment()},
 		{"environment of the writer", j.Environment(), environment()},
 		{"trials", r.Trials, want},

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"time"
 
 	"tare/experiment"
@@ -25,7 +26,7 @@ type Run struct {
 	Trials      []Trial              // in the order of their Seq
 	Notes       []Note               // in the order written
 	Sessions    []Session
-	Rounds      int  // rounds in all, as fixed by Stein's second stage; 0: not fixed
+	Rounds      int  // rounds in all, as fixed by Stein's second stage or an extension; 0: not fixed
 	MadeUp      int  // rounds beyond these, for those that the machine's condition has cost
 	Finished    bool // complete; otherwise it runs still, or can be resumed
 
@@ -54,6 +55,7 @@ const (
 	NoteMadeUp   NoteKind = "made-up"  // rounds are added for those that the machine's condition has cost
 	NoteLeftOut  NoteKind = "left-out" // the session goes on without an arm
 	NoteFinished NoteKind = "finished" // the run is complete
+	NoteExtended NoteKind = "extended" // a complete run was looked at, and goes on
 	NoteFiles    NoteKind = "files"    // files were written
 )
 
@@ -62,8 +64,8 @@ type Note struct {
 	Kind    NoteKind  `json:"kind"`
 	Session int       `json:"session"`
 	Time    time.Time `json:"time"`
-	// Rounds are those of the run, with NoteRounds; those that share a set-up, with NoteSetUps
-	// (0: all); those that are added, with NoteMadeUp.
+	// Rounds are those of the run, with NoteRounds and NoteExtended; those that share a set-up,
+	// with NoteSetUps (0: all); those that are added, with NoteMadeUp.
 	Rounds int    `json:"rounds,omitempty"`
 	Arm    string `json:"arm,omitempty"`    // with NoteLeftOut
 	Trials int    `json:"trials,omitempty"` // with NoteFinished: on record; 0: not told, by an older Tare
@@ -151,13 +153,20 @@ func (r *Run) addNote(n Note) {
 	case NoteSession:
 		r.Sessions = append(r.Sessions, Session{Number: n.Session, Start: n.Time})
 	case NoteRounds:
-		r.Rounds = n.Rounds
+		r.fix(n.Rounds)
 	case NoteMadeUp:
 		r.MadeUp = n.Rounds
+	case NoteExtended:
+		r.Plan.Looks = append(r.Plan.Looks, r.Plan.Total())
+		r.fix(n.Rounds)
+		r.Finished = false
 	case NoteFinished:
 		r.Finished = true
 	}
 }
+
+// fix sets the number of rounds in all, of which plan.json does not tell.
+func (r *Run) fix(rounds int) { r.Rounds, r.Plan.Fixed = rounds, rounds }
 
 // session is the number of the last session, 0 before the first.
 func (r *Run) session() int {
@@ -205,14 +214,24 @@ func (r *Run) readTrials(root *os.Root) error {
 		return err
 	}
 	defer f.Close()
+	r.trials.marks = map[int]string{}
+	for _, n := range r.Notes {
+		if n.Kind == NoteFinished {
+			r.trials.marks[n.Trials] = ""
+		}
+	}
 	if r.Trials, r.trialsEnd, err = parseTrials(f, &r.trials); err != nil {
 		return err
 	}
-	for _, n := range r.Notes {
-		if n.Kind == NoteFinished && n.Trials > 0 && n.Trials != len(r.Trials) {
+	for i, n := range r.Notes {
+		if n.Kind != NoteFinished || n.Trials == 0 {
+			continue
+		}
+		extended := slices.ContainsFunc(r.Notes[i:], func(n Note) bool { return n.Kind == NoteExtended })
+		if len(r.Trials) < n.Trials || len(r.Trials) > n.Trials && !extended {
 			return &DamageError{Dir: r.Dir, Where: TrialsFile, What: fmt.Sprintf("it has %d whole trials where the finished run had %d: the file was cut off or changed", len(r.Trials), n.Trials)}
 		}
-		if n.Kind == NoteFinished && n.Head != "" && n.Head != r.trials.head {
+		if n.Head != "" && n.Head != r.trials.marks[n.Trials] {
 			return &DamageError{Dir: r.Dir, Where: TrialsFile, What: "its last line is not that of the finished run"}
 		}
 	}

@@ -178,7 +178,7 @@ func changeFigures(r *comparing.Result) []doc.Block {
 		return nil
 	}
 	text := join(" ", fmt.Sprintf("Each mark is the change of an overhead from one run to another with its %s interval: to the right it costs more than it did, to the left less.",
-		wording.Share(float64(r.Confidence))),
+		wording.Confidence(float64(r.Confidence))),
 		when(r.Margin > 0, "The shaded band is the margin of ±"+wording.Share(float64(r.Margin))+" within which overheads count as equivalent."),
 		when(len(r.Floors) > 0, "The grey rows compare the controls, behind which there is nothing."))
 	return append([]doc.Block{doc.Say(text)}, forests...)

@@ -44,7 +44,7 @@ func Gate(r *gate.Result, link string) *doc.Document {
 func gateCases(r *gate.Result, shared []string) doc.Table {
 	t := doc.Table{Bare: true, Columns: []doc.Column{
 		{Signs: true}, {Title: "arm", Kind: doc.Name, Tight: true}, {Title: "metric", Kind: doc.Name}, {Title: "cell", Kind: doc.Name, In: doc.Markdown},
-		{Title: "limit", Label: "limit"}, {Title: "overhead", Right: true}, {Title: wording.Share(r.Confidence) + " interval", Right: true, Tight: true},
+		{Title: "limit", Label: "limit"}, {Title: "overhead", Right: true}, {Title: wording.Confidence(r.Confidence) + " interval", Right: true, Tight: true},
 		{Title: "why", Kind: doc.Prose, In: doc.Terminal | doc.Page},
 	}}
 	for i, c := range r.Cases {

@@ -94,7 +94,7 @@ func moment(r *history.Run) string {
 
 // shiftPlace says at which run a change is, and how sure that is.
 func (p past) shiftPlace(c history.Shift) string {
-	r, sure := p.Runs[c.Run], wording.Share(p.h.Confidence)
+	r, sure := p.Runs[c.Run], wording.Confidence(p.h.Confidence)
 	about := join(", ", moment(r), when(r.TareVersion != "", "Tare "+plain(r.TareVersion)))
 	text := "since " + plain(r.Directory) + when(about != "", " ("+about+")")
 	if c.Earliest == c.Latest {
@@ -204,5 +204,5 @@ func findings(list []*history.Series) []finding {
 func terms(h *history.History) string {
 	return fmt.Sprintf("Changes are looked for at a level at which at most %s of histories without any would show one, at least %d runs apart. "+
 		"Each point is one run; levels are Hodges–Lehmann estimates over the runs between changes, intervals have %s confidence.",
-		wording.Share(h.Alpha), h.Segment, wording.Share(h.Confidence))
+		wording.Share(h.Alpha), h.Segment, wording.Confidence(h.Confidence))
 }

@@ -149,7 +149,7 @@ func (b block) only(headline bool) []group {
 }
 
 // confidence is that of the intervals: "95 %".
-func (s *sheet) confidence() string { return wording.Share(float64(s.plan.Confidence)) }
+func (s *sheet) confidence() string { return wording.Confidence(float64(s.plan.Judged())) }
 
 // margin is the equivalence margin as a share.
 func (s *sheet) margin() float64 { return float64(s.plan.Equivalence) }

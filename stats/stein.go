@@ -3,6 +3,8 @@ package stats
 import (
 	"fmt"
 	"math"
+
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // SteinRounds returns the total number of rounds (the pilot's included) after
@@ -91,4 +93,48 @@ func EquivalenceStein(pilotSD float64, pilotN int, d []float64, margin float64) 
 	mean, _ := meanSD(d)
 	se := pilotSD / math.Sqrt(float64(len(d)))
 	return studentTail((margin-math.Abs(mean))/se, float64(pilotN-1)), nil
+}
+
+// PrecisionRounds returns the total number of rounds (the pilot's included) after
+// which both SteinInterval and SignedRank's interval, and the smallest one that holds
+// both, have the given half-width or less with the chance assurance. SteinRounds
+// promises that of Stein's interval alone. A pilot that happens to be quiet asks for
+// too few rounds for the other one, whose width follows the noise of all rounds: its
+// standard deviation is bounded by what the pilot predicts of it, the F quantile for
+// the rounds to come. Rounds beyond Stein's number cost nothing of the coverage of
+// his interval, since the number still follows from the pilot's spread alone. The
+// rest is as in SteinRounds. The bound is that of normal values.
+func PrecisionRounds(pilot []float64, halfWidth, confidence, assurance float64, limit int) (n int, capped bool, err error) {
+	const name = "precision rounds"
+	if !(assurance > 0 && assurance < 1) {
+		return 0, false, fmt.Errorf("%s: assurance %v is not between 0 and 1: %w", name, assurance, ErrArgument)
+	}
+	least, capped, err := SteinRounds(pilot, halfWidth, confidence, limit)
+	if err != nil || capped {
+		return least, capped, err
+	}
+	_, sd := meanSD(pilot)
+	enough := func(n int) bool {
+		return n >= least && predictedHalf(sd, len(pilot), n, confidence, assurance) <= halfWidth
+	}
+	if !enough(limit) {
+		return limit, true, nil
+	}
+	return fewest(limit, enough), false, nil
+}
+
+// hullAllowance is how much wider than a t interval the hull is taken to be: the
+// signed-rank interval is so on normal values, 1/rankEfficiency = 1.023, and its
+// middle lies beside the mean.
+const hullAllowance = 1.04
+
+// predictedHalf is the half-width of the hull that n rounds are not to exceed.
+func predictedHalf(sd float64, pilot, n int, confidence, assurance float64) float64 {
+	all := float64(n - 1)
+	variance := sd * sd
+	if n > pilot {
+		f := distuv.F{D1: float64(n - pilot), D2: float64(pilot - 1)}.Quantile(assurance)
+		variance *= (float64(pilot-1) + float64(n-pilot)*f) / all
+	}
+	return -studentQuantile((1-confidence)/2, all) * math.Sqrt(variance/float64(n)) * hullAllowance
 }

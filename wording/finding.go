@@ -31,6 +31,8 @@ func Finding(f analysis.Finding) string {
 		return values(f.Baseline, f.Treated) + " are too few for the rank-sum interval: Welch's t interval shown assumes normal noise"
 	case analysis.Imprecise:
 		return fmt.Sprintf("the precision asked for, ±%s, is not reached: the interval is ±%s wide", Share(f.Asked), Share(f.Reached))
+	case analysis.WeakClaim:
+		return fmt.Sprintf("just enough for a claim, and only estimates that are large enough are claimed: allowing for that, about %s of runs like this one would claim this effect and show it %s as large as it is; take the estimate for an upper end", Share(f.Power), asLarge(f.Factor))
 	case analysis.NoVariation:
 		if !f.Paired {
 			return "no value of either arm varies: the metric may be too coarse to show noise"
@@ -56,6 +58,8 @@ func runFinding(f analysis.Finding) string {
 	switch f := f.(type) {
 	case analysis.Unfinished:
 		return fmt.Sprintf("the run is not finished: %d of %d planned trials are done, and to stop at a verdict that comes early makes false claims several times as likely", f.Done, f.Planned)
+	case analysis.Extended:
+		return fmt.Sprintf("the run was extended from %d to %d rounds after a look at its results: a second look makes false claims more likely, so that verdicts and intervals are at %s", f.Looks[len(f.Looks)-1], f.Rounds, Confidence(f.Confidence))
 	case analysis.StrayTrials:
 		return Count(f.Trials, "trial is", "trials are") + " left out: of no cell or arm of the plan"
 	case analysis.ReplacedTrials:
@@ -197,4 +201,12 @@ func places(effects []float64) string {
 		list = append(list, fmt.Sprintf("place %d %s", i+1, Signed(100*e, 1)+" %"))
 	}
 	return strings.Join(list, ", ")
+}
+
+// asLarge writes a factor, which is rough where it is large: "1.4 times", "3 times or more".
+func asLarge(factor float64) string {
+	if factor >= 3 {
+		return "3 times or more"
+	}
+	return Number(factor, 2) + " times"
 }

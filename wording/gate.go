@@ -72,7 +72,7 @@ func GateAbout(r *gate.Result) string {
 		against = "the history in " + safetext.Line(r.Against)
 	}
 	name := cmp.Or(safetext.Line(r.Name), "run")
-	text := fmt.Sprintf("%s, %s, compared with %s, %s intervals", name, size, against, Share(r.Confidence))
+	text := fmt.Sprintf("%s, %s, compared with %s, %s intervals", name, size, against, Confidence(r.Confidence))
 	if !r.Finished {
 		text += ", not finished"
 	}
@@ -252,7 +252,7 @@ func GateSentence(r *gate.Result, c gate.Case) string {
 	}
 	text := fmt.Sprintf("%s: %s on %s in %s: %s", outcome, safetext.Line(c.Arm), GateWhat(c), safetext.Line(c.Cell), GateWhy(r, c))
 	if point, interval := GateOverhead(c); interval != "" {
-		text += fmt.Sprintf(" (%s %s, %s interval)", point, interval, Share(r.Confidence))
+		text += fmt.Sprintf(" (%s %s, %s interval)", point, interval, Confidence(r.Confidence))
 	}
 	return text + "."
 }

@@ -115,6 +115,11 @@ func Share(v float64) string {
 	return Scale{Label: "%"}.labelled(share(v))
 }
 
+// Confidence writes a confidence, of which the last digits count: "95 %", "98.75 %".
+func Confidence(v float64) string {
+	return Scale{Label: "%"}.labelled(TrimZeros(Fixed(v*100, 2)))
+}
+
 // share is Share without the sign.
 func share(v float64) string {
 	if !Finite(v) {

@@ -131,7 +131,7 @@ func estimated(c *analysis.Comparison) string {
 
 // innerText names the interval that equivalence rests on.
 func innerText(c *analysis.Comparison, interval string) string {
-	return "the " + Share(c.Inner.Confidence) + " interval " + interval
+	return "the " + Confidence(c.Inner.Confidence) + " interval " + interval
 }
 
 // Inner says which interval equivalence rests on: "the 90 % interval [−0.1, +0.2]

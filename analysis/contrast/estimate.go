@@ -81,8 +81,8 @@ type Rules struct {
 // RulesOf gives the rules of a plan.
 func RulesOf(plan *experiment.Plan) Rules {
 	return Rules{
-		Confidence: float64(plan.Confidence),
-		Alpha:      1 - float64(plan.Confidence),
+		Confidence: float64(plan.Judged()),
+		Alpha:      1 - float64(plan.Judged()),
 		Margin:     math.Log1p(float64(plan.Equivalence)),
 		Pilot:      plan.Precision > 0,
 	}

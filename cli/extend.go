@@ -1,0 +1,66 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"tare/analysis"
+	"tare/experiment"
+	"tare/journal"
+	"tare/wording"
+)
+
+// extendable says why a run cannot be extended to so many rounds, and what can be done.
+func extendable(run *journal.Run, rounds int) error {
+	if run == nil { // its error says why
+		return nil
+	}
+	err := run.Extendable(rounds)
+	if err == nil {
+		return nil
+	}
+	err = fmt.Errorf("%s cannot be extended to %d rounds: %w", run.Dir, rounds, err)
+	switch {
+	case run.Plan.Import != nil:
+		return hintedUsage(err, "import more files with the tool that made these")
+	case run.Plan.Precision > 0:
+		return hintedUsage(err, "begin a new run with a finer design.precision, or with design.rounds")
+	case !run.Finished:
+		return hintedUsage(err, "tare resume %s finishes it first", run.Dir)
+	}
+	return hintedUsage(err, "--rounds is the number of rounds in all, those at hand included")
+}
+
+// mostLooked is how many verdicts of the first look the note of an extension holds.
+const mostLooked = 20
+
+// extendRun lets a finished run go on, and keeps what it has said so far: the headline
+// verdicts in the note, the report under another name.
+func extendRun(j *journal.Journal, plan *experiment.Plan, rounds int) error {
+	before := plan.Total()
+	seen := analysis.Analyze(plan, j.Trials(), j.Environment())
+	var said []string
+	for i := range seen.Comparisons {
+		if c := &seen.Comparisons[i]; c.Metric.Headline {
+			said = append(said, fmt.Sprintf("%s, %s in %s: %s", c.Arm, c.Metric.Name, c.Cell, wording.Verdict(c)))
+		}
+	}
+	if more := len(said) - mostLooked; more > 0 {
+		said = append(said[:mostLooked], fmt.Sprintf("and %d more", more))
+	}
+	text := fmt.Sprintf("extended from %d to %d rounds after a look, at which it said: %s", before, rounds, strings.Join(said, "; "))
+	if err := j.Extend(rounds, text); err != nil {
+		return err
+	}
+	plan.Looks, plan.Fixed = append(plan.Looks, before), rounds
+	page := filepath.Join(j.Dir(), reportFile)
+	err := os.Rename(page, filepath.Join(j.Dir(), fmt.Sprintf("report-%d.html", before)))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,45 @@
+package stats
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// Exaggeration says what to expect of an effect that was claimed with a two-sided p, at
+// a level alpha. An estimate that is shown because it was large enough is too large on
+// average, the more so the less power there was (type M error: Gelman & Carlin 2014,
+// "Beyond power calculations", Perspectives on Psychological Science 9). The effect that
+// is allowed for this is the maximum likelihood given the claim (Zhong & Prentice 2008,
+// "Bias-reduced estimators", Biostatistics 9): the one whose claimed estimates are on
+// average as large as this one. Power is the chance that an experiment like this claims
+// that effect, factor by how much the size of what it claims is too large on average.
+// Both are NaN for a p or a level that is not between 0 and 1; a p over alpha is taken
+// for alpha.
+func Exaggeration(p, alpha float64) (power, factor float64) {
+	if !(p >= 0 && p < 1) || !(alpha > 0 && alpha < 1) {
+		return math.NaN(), math.NaN()
+	}
+	c := -distuv.UnitNormal.Quantile(alpha / 2)
+	z := c
+	if p < alpha {
+		z = min(-distuv.UnitNormal.Quantile(max(p, 1e-300)/2), 37)
+	}
+	few, much := 0.0, z // effects in standard errors whose claims are smaller and larger than z
+	for range 60 {
+		if mid := (few + much) / 2; claimedMean(mid, c) < z {
+			few = mid
+		} else {
+			much = mid
+		}
+	}
+	power = distuv.UnitNormal.CDF(much-c) + distuv.UnitNormal.CDF(-much-c)
+	size := much*(distuv.UnitNormal.CDF(much-c)-distuv.UnitNormal.CDF(-much-c)) + distuv.UnitNormal.Prob(c-much) + distuv.UnitNormal.Prob(c+much)
+	return power, size / power / much
+}
+
+// claimedMean is the mean of Z ~ N(effect, 1) given that |Z| > c.
+func claimedMean(effect, c float64) float64 {
+	claimed := distuv.UnitNormal.CDF(effect-c) + distuv.UnitNormal.CDF(-effect-c)
+	return effect + (distuv.UnitNormal.Prob(c-effect)-distuv.UnitNormal.Prob(c+effect))/claimed
+}
