@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"tare/experiment"
@@ -168,4 +169,60 @@ func TestFalseAlarms(t *testing.T) {
 		t.Errorf("%d of %d quiet runs are warned of", alarms, runs)
 	}
 	t.Logf("%d of %d quiet runs are warned of", alarms, runs)
+}
+
+// A claim that was just enough is told from a clear one, also where so few rounds can
+// give no small p by ranks.
+func TestWeakClaims(t *testing.T) {
+	exploratory := headline("time", experiment.Lower)
+	exploratory.Headline = false
+	for _, c := range []struct {
+		name   string
+		rounds int
+		metric experiment.Metric
+		centre float64
+		want   bool
+	}{
+		{"just enough", 12, timeOnly[0], 0.0055, true},
+		{"clear", 12, timeOnly[0], 0.02, false},
+		{"clear, six rounds", 6, timeOnly[0], 0.1, false},
+		{"nothing claimed", 12, timeOnly[0], 0.0005, false},
+		{"exploratory", 12, exploratory, 0.0055, false},
+	} {
+		plan := testPlan(c.rounds, []experiment.Metric{c.metric}, "layer")
+		plan.Equivalence = 0.0001
+		run := Analyze(plan, testTrials(plan, c.rounds, scripted(map[string][]float64{"layer": around(c.centre, 1, 0), "control": around(0, 1, 5)})), nil)
+		got := run.Comparisons[0]
+		weak, is := WeakClaim{}, false
+		for _, f := range got.Warnings {
+			if w, ok := f.(WeakClaim); ok {
+				weak, is = w, true
+			}
+		}
+		if is != c.want || is && (weak.Power <= 0 || weak.Power >= 0.5 || weak.Factor <= 1) {
+			t.Errorf("%s: %s, p %v: %+v", c.name, got.Verdict, got.P, got.Warnings)
+		}
+	}
+}
+
+// A run that was extended says so, and is judged more strictly.
+func TestExtendedRun(t *testing.T) {
+	plan := testPlan(6, timeOnly, "layer")
+	plan.Fixed, plan.Looks = 12, []int{6}
+	trials := testTrials(plan, 12, scripted(map[string][]float64{"layer": around(0.0055, 1, 0), "control": around(0, 1, 5)}))
+	plan.Equivalence = 0.0001
+	run := Analyze(plan, trials, nil)
+	if c := run.Comparisons[0]; c.Verdict != NotResolved || !run.Finished || run.Trials.Planned != 36 {
+		t.Errorf("%s, finished %v, %d trials planned", said(c), run.Finished, run.Trials.Planned)
+	}
+	if want := `extended {"looks":[6],"rounds":12,"confidence":0.9875}`; !strings.Contains(strings.Join(warningTexts(run), "\n"), want) {
+		t.Errorf("no warning %q in %q", want, warningTexts(run))
+	}
+	plan.Looks = nil
+	if c := Analyze(plan, trials, nil).Comparisons[0]; c.Verdict != Costs {
+		t.Errorf("at the first look %s", said(c))
+	}
+	if got := Analyze(plan, trials[:30], nil); got.Finished {
+		t.Error("ten rounds of twelve are finished")
+	}
 }

@@ -89,11 +89,12 @@ func TestPlanningRounds(t *testing.T) {
 		for _, effect := range []float64{0, 0.01, 0.02, 0.04} {
 			b := w.bench(10, 1, effect, 1)
 			var named []int
-			unresolved, followed, none := 0, 0, 0
+			unresolved, followed, none, extended := 0, 0, 0, [2]int{}
 			for range *planned {
 				b.begin()
 				b.plan.Rounds = 10
-				run := Analyze(&b.plan, b.rounds(1, 10), nil)
+				first := slices.Clip(b.rounds(1, 10))
+				run := Analyze(&b.plan, first, nil)
 				c := run.Comparisons[0]
 				if !run.Valid || resolves(c.Verdict) {
 					continue
@@ -106,6 +107,12 @@ func TestPlanningRounds(t *testing.T) {
 				}
 				named = append(named, c.Needed)
 				n := min(c.Needed, 400)
+				for i, n := range []int{n, n * 4 / 3} {
+					b.plan.Looks, b.plan.Fixed = []int{10}, n
+					if resolves(Judge(&b.plan, append(first, b.rounds(11, n)...)).Comparisons[0].Verdict) {
+						extended[i]++
+					}
+				}
 				b.begin()
 				b.plan.Rounds = n
 				if resolves(Judge(&b.plan, b.rounds(1, n)).Comparisons[0].Verdict) {
@@ -116,8 +123,8 @@ func TestPlanningRounds(t *testing.T) {
 			if *planned >= 500 {
 				truth = b.enough()
 			}
-			t.Logf("%-5s %v: not resolved %s, named %s, none %d, in truth %d, resolved when followed %s", w.name, effect,
-				share(unresolved, *planned), quantiles(named), none, truth, share(followed, unresolved))
+			t.Logf("%-5s %v: not resolved %s, named %s, none %d, in truth %d, resolved by as many new rounds %s, when extended to as many %s, to a third more %s", w.name, effect,
+				share(unresolved, *planned), quantiles(named), none, truth, share(followed, unresolved), share(extended[0], unresolved), share(extended[1], unresolved))
 		}
 	}
 }

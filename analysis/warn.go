@@ -38,7 +38,7 @@ func (x explainer) diagnose(c *Comparison, h *hypothesis) {
 	if !c.EstimatorsAgree {
 		warn(disagreement(h))
 	}
-	if f, weak := h.weak(x.Rules); weak {
+	if f, weak := h.weak(x.Rules); weak && (c.Verdict == Costs || c.Verdict == Gains) && !c.Control {
 		warn(f)
 	}
 	switch {
@@ -61,11 +61,10 @@ func (x explainer) diagnose(c *Comparison, h *hypothesis) {
 	}
 }
 
-// weak says whether a claim on a headline metric was made where most runs would have
-// made none. The p is the smaller one of both estimators: few ranks can give none that
+// weak says whether a claim on a headline metric would be one that most runs miss. The p is the smaller one of both estimators: few ranks can give none that
 // is very small, however clear the effect.
 func (h *hypothesis) weak(r contrast.Rules) (WeakClaim, bool) {
-	if h.verdict != Costs && h.verdict != Gains || !h.Metric.Headline || h.Main.P <= 0 {
+	if !h.Metric.Headline || h.Main.P <= 0 {
 		return WeakClaim{}, false
 	}
 	level := r.Alpha * min(1, h.Main.P/h.adjusted) // what Holm leaves this claim

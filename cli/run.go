@@ -108,8 +108,8 @@ trial that was under way is lost. Without RUN, the newest run below runs/.
 
 With --rounds, extend a finished run to so many rounds in all. That is a second
 look at the same question, which would make false claims more likely: the extended
-run is judged with half the error of the first look, at 97.5 % in place of 95 %, and
-its report says so. What the first look said stays on record.`,
+run is judged with a quarter of the error of the first look, at 98.75 % in place of
+95 %, and its report says so. What the first look said stays on record.`,
 		Example: `  tare resume
   tare resume runs/quickstart-20260102-150405
   tare resume --rounds 32 runs/quickstart-20260102-150405`,

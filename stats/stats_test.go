@@ -242,3 +242,29 @@ func TestBootstrap(t *testing.T) {
 		t.Errorf("by rounds %+v (%v), by values %+v", byRounds, err, byValues)
 	}
 }
+
+// PrecisionRounds keeps Stein's number where the pilot's rounds are enough, or the limit
+// is reached; else it asks for more.
+func TestPrecisionRounds(t *testing.T) {
+	pilot := []float64{0.021, 0.035, 0.018, 0.040, 0.027, 0.031}
+	for _, c := range []struct {
+		half, assurance float64
+		limit, want     int
+		capped          bool
+	}{
+		{0.02, 0.9, 100, 6, false},
+		{0.005, 0.9, 1000, 36, false},
+		{0.005, 0.5, 1000, 19, false}, // Stein's number
+		{0.005, 0.99, 1000, 104, false},
+		{0.005, 0.9, 30, 30, true},
+		{0.005, 0.9, 15, 15, true},
+	} {
+		n, capped, err := PrecisionRounds(pilot, c.half, 0.95, c.assurance, c.limit)
+		if err != nil || n != c.want || capped != c.capped {
+			t.Errorf("±%v in %v of runs, at most %d: %d, %v, %v; want %d, %v", c.half, c.assurance, c.limit, n, capped, err, c.want, c.capped)
+		}
+	}
+	if _, _, err := PrecisionRounds(pilot, 0.01, 0.95, 1, 50); err == nil || err.Error() != "precision rounds: assurance 1 is not between 0 and 1: argument out of range" {
+		t.Errorf("%v", err)
+	}
+}
