@@ -33,10 +33,13 @@
 // [EquivalenceT]; without rounds [EquivalenceRankSum], [EquivalenceWelch]): a p
 // over 5 % of "no difference" is not evidence of none. And what is not resolved
 // is told with the size that would have been ([SignedRankDetectableEffect],
-// [RankSumDetectableEffect]) and the rounds it would take
-// ([SignedRankRoundsNeeded], [RankSumNeeded]).
+// [RankSumDetectableEffect]) and the rounds that a verdict would take, averaged over
+// what the effect may be ([PairsForVerdict], [ValuesForVerdict]). For an effect that is
+// known, [SignedRankRoundsNeeded] and [RankSumNeeded] say it. A claim that was just
+// enough is too large on average ([Exaggeration]).
 //
-// Stopping is decided once ([SteinRounds]), from the spread of a pilot. Looking
+// Stopping is decided once ([SteinRounds], and [PrecisionRounds] for the hull with the
+// signed-rank interval), from the spread of a pilot. Looking
 // after every round until the interval is narrow selects quiet runs and loses
 // coverage; Stein's interval is exact because it keeps to the pilot's spread, and
 // so does [EquivalenceStein].
