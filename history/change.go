@@ -149,11 +149,18 @@ func (s *strand) warn(residuals []float64, o Options) {
 		}
 		return
 	}
-	// As for rounds within a run: what one of a hundred independent series shows.
-	if r := stats.Lag1(residuals); r+1/float64(n) > 2.58/math.Sqrt(float64(n)) {
+	// As for rounds within a run: what one of a hundred independent series shows. Where
+	// changes are shown, they have taken some of the wandering up, if it is that.
+	r := stats.Neighbours(s.values, s.changes)
+	if stats.Lag1(residuals)+1/float64(n) > 2.58/math.Sqrt(float64(n)) || len(s.changes) > 0 && r > mostRelated {
 		s.series.Notes = append(s.series.Notes, Wandering{Lag1: r})
 	}
 }
+
+// mostRelated is the autocorrelation up to which flat histories hardly show more
+// changes than they may: beyond it a change that is shown is doubtful
+// (bench/history).
+const mostRelated = 0.4
 
 // mostInterludeValues bounds the search for interludes, whose time grows with
 // the square of the number of runs.
@@ -168,9 +175,10 @@ const interludeShare = 0.25
 // to a level that comes and goes, a regression that was mended after a week for
 // instance: whatever the place, one side holds some of it and much of the rest.
 // Under no change at all, the chance of any claim is alpha at most, since it is
-// split between two permutation tests.
+// split between two tests. Runs that resemble their neighbours are compared with
+// series that do so as well (stats.Surrogates).
 func search(x []float64, alpha float64, least int) []int {
-	changes := stats.Changepoints(x, alpha*(1-interludeShare), least, seed)
+	changes := stats.RelatedChangepoints(x, alpha*(1-interludeShare), least, seed)
 	bounds := slices.Concat([]int{0}, changes, []int{len(x)})
 	random := rand.New(rand.NewPCG(seed, 1))
 	var within func(from, to int)
@@ -192,7 +200,7 @@ func search(x []float64, alpha float64, least int) []int {
 }
 
 // interlude finds the stretch of values [from, to) that stands out most from the
-// values around it, if fewer than alpha of the shuffles have one that stands out
+// values around it, if fewer than alpha of the surrogates have one that stands out
 // as much. The interlude and both sides of it have at least so many values.
 // (By ranks it would hardly find any that is short: six values can have no higher
 // ranks than the six highest, however far they are from the rest.)
@@ -201,39 +209,41 @@ func interlude(x []float64, alpha float64, least int, random *rand.Rand) (from, 
 		return 0, 0, false
 	}
 	values := limited(x)
-	from, to, observed := mostApart(values, least)
+	sums := make([]float64, len(x)+1)
+	from, to, _ = mostApart(values, least, sums, 1)
+	_, _, observed := mostApart(values, least, sums, lengthStep)
 	observed -= 1e-9 * observed // the same values summed in another order
-	shuffles := int(min(max(math.Ceil(2/alpha)-1, 499), 99_999))
-	allowed := int(math.Floor(alpha*float64(shuffles+1)+1e-9)) - 1
-	larger := 0
-	for range shuffles {
-		if larger > allowed {
-			return 0, 0, false
-		}
-		random.Shuffle(len(values), func(i, j int) { values[i], values[j] = values[j], values[i] })
-		if _, _, q := mostApart(values, least); q >= observed {
-			larger++
-		}
-	}
-	return from, to, larger <= allowed
+	surrogates := stats.NewSurrogates(values, []int{from, to}, random)
+	return from, to, stats.Reached(observed, alpha, func() float64 {
+		_, _, q := mostApart(surrogates.Next(), least, sums, lengthStep)
+		return q
+	})
 }
 
-// mostApart finds, among values with the mean 0, the stretch whose mean lies
-// furthest from that of the rest for its size; and the square of how far, in
-// units of √(1/inside + 1/outside).
-func mostApart(values []float64, least int) (from, to int, most float64) {
+// lengthStep is by what factor the lengths of stretches grow that are compared
+// with those of surrogates. A stretch whose length is off by so little stands out
+// nearly as much, and all lengths would take a time that grows with the square
+// of the number of values (Walther, Annals of Statistics 38, 2010).
+const lengthStep = 1.1
+
+// mostApart finds the stretch of values whose mean lies furthest from that of the
+// rest for its size, among the lengths that a step gives (1: all); and the square
+// of how far, in units of √(1/inside + 1/outside). It sums in sums, which has room
+// for one more than the values.
+func mostApart(values []float64, least int, sums []float64, step float64) (from, to int, most float64) {
 	n := len(values)
-	sums := make([]float64, n+1)
 	for i, v := range values {
 		sums[i+1] = sums[i] + v
 	}
+	mean := sums[n] / float64(n)
 	most = -1
-	for length := least; length <= n-2*least; length++ {
-		weight := float64(n) / float64(length*(n-length))
-		for a := least; a+length <= n-least; a++ {
-			d := sums[a+length] - sums[a]
+	for length := least; length <= n-2*least; length = max(length+1, int(step*float64(length))) {
+		weight, expected := float64(n)/float64(length*(n-length)), mean*float64(length)
+		ends := sums[least+length : n-least+1]
+		for i, before := range sums[least:][:len(ends)] {
+			d := ends[i] - before - expected
 			if q := d * d * weight; q > most {
-				from, to, most = a, a+length, q
+				from, to, most = least+i, least+i+length, q
 			}
 		}
 	}

@@ -16,7 +16,7 @@ import (
 // over thousands of histories.
 
 func TestStepIsFound(t *testing.T) {
-	h := history.New(walk(stepped(noise(50, 7), 30)), nil, history.Options{})
+	h := history.New(walk(stepped(noise(50, 9), 30)), nil, history.Options{})
 	s := only(t, h, "plain", "time", history.OfLevel)
 	if len(s.Shifts) != 1 {
 		t.Fatalf("%d changes, want 1: %+v", len(s.Shifts), s.Shifts)

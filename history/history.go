@@ -12,7 +12,7 @@
 // Two questions are asked of such a series, and they need two answers:
 //
 //   - Did something change, and when? Changepoints of the values on the
-//     logarithmic scale (stats.Changepoints, and interlude for a level that
+//     logarithmic scale (stats.RelatedChangepoints, and interlude for a level that
 //     comes and goes), with one error rate for the whole history, each with its
 //     size and the runs among which it may lie.
 //   - May this new run pass? Growth compares it with the runs since the last

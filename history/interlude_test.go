@@ -54,7 +54,7 @@ func TestMostApart(t *testing.T) {
 				best = max(best, d*d/(1/k+1/m))
 			}
 		}
-		if _, _, got := mostApart(x, least); math.Abs(got-best) > 1e-9*best {
+		if _, _, got := mostApart(x, least, make([]float64, len(x)+1), 1); math.Abs(got-best) > 1e-9*best {
 			t.Errorf("most apart %v, by the definition %v", got, best)
 		}
 	}

@@ -34,8 +34,8 @@ const maxChangeValues = 500
 // It takes any change of distribution for one, assumes none, and does not
 // mind lone spikes. Because the shuffles make the first test exact, a series
 // of exchangeable values yields any claim at all with probability alpha at
-// most. Autocorrelated series are not exchangeable and yield more. The same
-// seed gives the same answer.
+// most. Autocorrelated series are not exchangeable and yield more:
+// RelatedChangepoints is for them. The same seed gives the same answer.
 //
 // A split is placed while changes beside it are not known yet, and they pull at
 // it. When all are found, each is placed anew between its neighbours.
@@ -45,6 +45,22 @@ const maxChangeValues = 500
 // the values of the blocks around. Such a series shows changes of level only,
 // and of segments of two blocks at least.
 func Changepoints(x []float64, alpha float64, minSegment int, seed uint64) []int {
+	return changepoints(x, alpha, minSegment, seed, splitSegment)
+}
+
+// RelatedChangepoints is Changepoints for values that may resemble their
+// neighbours: the null of a segment are its Surrogates, and the distance is that
+// of values in bins. Where the autocorrelation at lag one is shown to be 0 or
+// less, the test is exact. Else it is as good as the estimate of it; the package
+// comment has how often flat series yield a claim.
+func RelatedChangepoints(x []float64, alpha float64, minSegment int, seed uint64) []int {
+	return changepoints(x, alpha, minSegment, seed, splitRelated)
+}
+
+// splitter returns the best split of a segment and whether it is significant.
+type splitter func(segment []float64, alpha float64, minSegment int, random *rand.Rand) (split int, found bool)
+
+func changepoints(x []float64, alpha float64, minSegment int, seed uint64, splitSegment splitter) []int {
 	if checkFinite("", x) != nil || !(alpha > 0) {
 		return nil
 	}
@@ -98,27 +114,25 @@ func place(changes []int, x []float64, reach, minSegment int) {
 	}
 }
 
-// splitSegment returns the best split of a segment and whether it is
-// significant.
+// splitSegment is the splitter of exchangeable values.
 func splitSegment(segment []float64, alpha float64, minSegment int, random *rand.Rand) (split int, found bool) {
 	e := newEnergy(segment)
 	order := slices.Clone(e.ranks)
 	split, observed := e.bestSplit(order, minSegment)
 	observed -= 1e-9 * math.Abs(observed) // the same split summed in another order
-	permutations := changepointPermutations(alpha)
-	// p = (1 + larger) / (1 + permutations) ≤ alpha; stop once it cannot be.
-	allowed := int(math.Floor(alpha*float64(permutations+1)+1e-9)) - 1
-	larger := 0
-	for range permutations {
-		if larger > allowed {
-			return 0, false
-		}
+	return split, Reached(observed, alpha, func() float64 {
 		random.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
-		if _, q := e.bestSplit(order, minSegment); q >= observed {
-			larger++
-		}
-	}
-	return split, larger <= allowed
+		_, q := e.bestSplit(order, minSegment)
+		return q
+	})
+}
+
+// splitRelated is the splitter of values that may resemble their neighbours.
+func splitRelated(segment []float64, alpha float64, minSegment int, random *rand.Rand) (split int, found bool) {
+	segment = centred(segment)
+	e := newEnergy(segment)
+	split, _ = e.bestSplit(e.ranks, minSegment)
+	return split, newEnergyGrid(segment).changed(segment, minSegment, alpha, NewSurrogates(segment, []int{split}, random).Next)
 }
 
 // energy computes the energy distance between the two sides of every split of

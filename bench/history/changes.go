@@ -14,19 +14,22 @@ import (
 // sd is the standard deviation of runs where the tables do not say otherwise.
 const sd = 0.03
 
+// mostRelated is how many flat histories may show a change whose runs resemble
+// their neighbours with an autocorrelation of 0.3.
+const mostRelated = 0.05
+
 // mostFlat is the largest share of flat histories that may show a change: the
 // level, and three standard errors for the chance of the simulation.
-func mostFlat(times int) float64 {
-	a := history.DefaultAlpha
-	return a + 3*math.Sqrt(a*(1-a)/float64(times))
+func mostFlat(level float64, times int) float64 {
+	return level + 3*math.Sqrt(level*(1-level)/float64(times))
 }
 
 // flats counts histories without any change that show one.
 func flats(o options) (table.Table, bool) {
 	t := table.Table{Title: "Flat histories", Head: []string{"noise", "runs", "series", "show a change %", "of these, warned of %"}}
-	t.Note("Histories in which nothing ever changes. The level is %s %% for all headline series of an experiment together; "+
-		"it is exact for independent runs, whatever their distribution. Runs that resemble their neighbours are not independent: "+
-		"their level wanders, and the wandering is shown as changes. Warned of: a note says that neighbouring runs resemble each other.", percent(history.DefaultAlpha))
+	t.Note("Histories in which nothing ever changes. The level is %s %% for all headline series of an experiment together. "+
+		"Runs that resemble their neighbours are compared with series that do so as well, as far as their autocorrelation can be known from so few: "+
+		"what is left shows here. Warned of: a note says that neighbouring runs resemble each other.", percent(history.DefaultAlpha))
 	ok := true
 	type claim struct{ shown, warned bool }
 	row := func(w world, n, series int) {
@@ -43,7 +46,10 @@ func flats(o options) (table.Table, bool) {
 		})
 		rate := share(claims, func(c claim) bool { return c.shown })
 		if w.name == "normal" || w.name == "outliers" {
-			ok = ok && rate <= mostFlat(o.times)
+			ok = ok && rate <= mostFlat(history.DefaultAlpha, o.times)
+		}
+		if w.name == "AR(0.3)" {
+			ok = ok && rate <= mostFlat(mostRelated, o.times)
 		}
 		warned := "–"
 		if rate > 0 {

@@ -4,8 +4,9 @@
 //
 //	go run ./bench/history -markdown > docs/figures/history.md
 //
-// It exits with 1 when flat histories of independent runs show a change more
-// often than they may, or a gate at 5 % fails flat histories more often.
+// It exits with 1 when flat histories show a change more often than they may, of
+// independent runs or with an autocorrelation of 0.3, or a gate at 5 % fails flat
+// histories of independent runs more often.
 package main
 
 import (

@@ -1,0 +1,145 @@
+package stats
+
+import "slices"
+
+// energyBins is how many values an energyGrid tells apart.
+const energyBins = 16
+
+// energyGrid is the energy distance of values that have been put into bins: it
+// costs little for a new set of values, which energy has to sort. With the bins
+// of a series it serves to compare the series with its surrogates.
+//
+// The energy distance of two samples is 2 ∫ (F - G)², and F and G are taken to
+// be constant within bins. Of a split of n values into k and m it is, scaled for
+// size, 2n/km · Σ w(j) a(j)², where a(j) is by how many there are more values up to
+// bin j on the left than k times their share of all values, and w(j) is how far
+// the next bin lies away.
+type energyGrid struct {
+	from, scale float64              // place in the table of a value
+	table       [gridCells]uint8     // bin of a place
+	widths      [energyBins]float64  // between the means of a bin and the next; 0 for the last
+	bins        []uint8              // of the series at hand
+	steps       [energyBins]gridStep // of the series at hand, by bin
+}
+
+// gridCells is how finely limits of bins are told apart.
+const gridCells = 256
+
+// gridStep is what one more value on the left does, by its bin b. With d(j) = 1 for
+// j ≥ b, or else 0, less the share of all values up to j, the sum grows by
+// Σ w(j) (2 a(j) d(j) + d(j)²).
+type gridStep struct {
+	above   [energyBins]float64 // to Σ w(j) a(j) over j ≥ b', for all b'
+	shared  float64             // to Σ w(j) a(j) share(j)
+	squares float64             // Σ w(j) d(j)²
+}
+
+// newEnergyGrid makes bins of about as many values of a series each.
+func newEnergyGrid(x []float64) *energyGrid {
+	g := &energyGrid{bins: make([]uint8, len(x))}
+	sorted := sortedCopy(x)
+	limits := make([]float64, energyBins-1) // upper ones, of every bin but the last
+	for j := range limits {
+		at := (j + 1) * len(x) / energyBins
+		limits[j] = (sorted[max(at-1, 0)] + sorted[min(at, len(x)-1)]) / 2
+	}
+	g.from = limits[0]
+	if last := limits[energyBins-2]; last > g.from {
+		g.scale = (gridCells - 2) / (last - g.from)
+	}
+	for c := range g.table {
+		at := g.from + (float64(c)-0.5)/max(g.scale, 1e-300)
+		bin, _ := slices.BinarySearch(limits, at)
+		g.table[c] = uint8(bin)
+	}
+	g.table[0] = 0
+	var sums, counts [energyBins]float64
+	for i, b := range g.place(x) {
+		sums[b] += x[i]
+		counts[b]++
+	}
+	last := -1 // bins without values have no width of their own
+	for b, n := range counts {
+		if n == 0 {
+			continue
+		}
+		if last >= 0 {
+			g.widths[last] = sums[b]/n - sums[last]/counts[last]
+		}
+		last = b
+	}
+	return g
+}
+
+// place finds the bins of values. The result holds until the next call.
+func (g *energyGrid) place(x []float64) []uint8 {
+	for i, v := range x {
+		g.bins[i] = g.table[int(min(max((v-g.from)*g.scale+1, 0), gridCells-1))]
+	}
+	return g.bins
+}
+
+// prepare finds what a value does by its bin, given how many there are.
+func (g *energyGrid) prepare(bins []uint8) {
+	var whole [energyBins]float64 // share of the values up to a bin
+	for _, b := range bins {
+		whole[b] += 1 / float64(len(bins))
+	}
+	for j := 1; j < energyBins; j++ {
+		whole[j] += whole[j-1]
+	}
+	for b := range g.steps {
+		s := &g.steps[b]
+		*s = gridStep{}
+		above := 0.0
+		for j := energyBins - 1; j >= 0; j-- {
+			d := -whole[j]
+			if j >= b {
+				d++
+			}
+			above += g.widths[j] * d
+			s.above[j] = above
+			s.shared += g.widths[j] * d * whole[j]
+			s.squares += g.widths[j] * d * d
+		}
+	}
+}
+
+// largest is the largest scaled energy distance of any split that leaves
+// minSegment values on either side.
+func (g *energyGrid) largest(x []float64, minSegment int) float64 {
+	bins, n := g.place(x), float64(len(x))
+	g.prepare(bins)
+	var above [energyBins]float64 // Σ w(j) a(j) over j ≥ b
+	shared, sum, most := 0.0, 0.0, 0.0
+	for i, b := range bins {
+		s := &g.steps[b%energyBins]
+		sum += 2*(above[b%energyBins]-shared) + s.squares
+		shared += s.shared
+		for j := range above {
+			above[j] += s.above[j]
+		}
+		k := float64(i + 1)
+		if i+1 >= minSegment && len(x)-i-1 >= minSegment {
+			most = max(most, 2*n/(k*(n-k))*sum)
+		}
+	}
+	return most
+}
+
+// changed says whether the best split of a segment is a change, by surrogates
+// that resemble their neighbours as its values do. Both are around 0.
+func (g *energyGrid) changed(segment []float64, minSegment int, alpha float64, next func() []float64) bool {
+	observed := g.largest(segment, minSegment)
+	return Reached(observed*(1-1e-9), alpha, func() float64 { return g.largest(next(), minSegment) })
+}
+
+// centred are values minus their mean, as surrogates are.
+func centred(x []float64) []float64 {
+	mean, _ := meanSD(x)
+	out := slices.Clone(x)
+	for i := range out {
+		out[i] -= mean
+	}
+	return out
+}
