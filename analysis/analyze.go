@@ -120,7 +120,7 @@ func (h *hypothesis) comparison(plan *experiment.Plan) Comparison {
 		Method:          h.Method,
 		Paired:          h.Paired,
 		Rounds:          h.pairs(),
-		Pooled:          h.Pooled(),
+		Pooled:          h.Controlled(),
 		SetUps:          spreadBetween(&h.Data, float64(plan.Confidence)),
 		Restates:        h.Restates,
 		Versus:          h.Versus,

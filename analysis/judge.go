@@ -235,7 +235,7 @@ func (h *hypothesis) tooFew(r contrast.Rules) bool {
 
 // fewest is how many values a claim would take.
 func (h *hypothesis) fewest(r contrast.Rules) int {
-	if h.Pooled() > 0 {
+	if h.Controlled() > 0 {
 		return r.FewestControlled(h.family)
 	}
 	return contrast.Fewest(h.Paired, r.Alpha/float64(h.family))

@@ -36,19 +36,19 @@ func needed(c *Case, level float64, cases int) int {
 	switch c.Reason {
 	case Straddles, NotByHolm:
 	case TooFew:
-		return fewest(d.Paired, d.Pooled() > 0, level, 1)
+		return fewest(d.Paired, d.Controlled() > 0, level, 1)
 	default:
 		return 0
 	}
 	at, limit := c.estimate.Main.At, contrast.FromOverhead(c.Limit.Value, d.Metric)
-	distance, side, least := limit-at.Point, at.Hi-at.Point, fewest(d.Paired, d.Pooled() > 0, level, 1)
+	distance, side, least := limit-at.Point, at.Hi-at.Point, fewest(d.Paired, d.Controlled() > 0, level, 1)
 	if d.Metric.Scale != experiment.Difference && d.Metric.Better == experiment.Higher {
 		distance, side = at.Point-limit, at.Point-at.Lo
 	}
 	if distance < 0 { // over the limit: the other side of the interval
 		side = at.Hi - at.Lo - side
 		side *= upper(level/float64(cases)) / upper(level)
-		least = fewest(d.Paired, d.Pooled() > 0, level, cases)
+		least = fewest(d.Paired, d.Controlled() > 0, level, cases)
 	}
 	if distance == 0 || math.IsInf(distance, 0) {
 		return 0

@@ -141,6 +141,9 @@ func studentTail(t, df float64) float64 {
 	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: df}.CDF(-t)
 }
 
+// StudentQuantile is the quantile of Student's t distribution.
+func StudentQuantile(p, df float64) float64 { return studentQuantile(p, df) }
+
 // studentQuantile remembers the quantiles of whole degrees of freedom: they are
 // asked for again with every comparison of a run, and take longer to work out
 // than the rest of an interval.

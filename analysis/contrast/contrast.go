@@ -51,6 +51,7 @@ type Data struct {
 
 	apart    []float64            // half the control minus the baseline on the scale of contrasts, NaN without one; nil without Control
 	estimate func(Rules) Estimate // where the values do not say how they are to be estimated; nil: they do
+	errs     []float64            // standard errors of the contrasts, where runs are combined
 }
 
 // Compare sets the contrasts of pairs from their values.
@@ -77,8 +78,8 @@ func (d *Data) Compare() {
 	}
 }
 
-// Pooled counts the pairs whose reference is the mean of baseline and control.
-func (d *Data) Pooled() (n int) {
+// Controlled counts the pairs whose reference is the mean of baseline and control.
+func (d *Data) Controlled() (n int) {
 	for _, a := range d.apart {
 		if !math.IsNaN(a) {
 			n++

@@ -121,7 +121,7 @@ func (r Rules) pairs(d *Data) Estimate {
 	}
 	method, both := MethodSignedRank, MethodBoth
 	rank := r.signedRank(contrasts)
-	if rank.OK && (d.Pooled() > 0 || d.Places != nil) {
+	if rank.OK && (d.Controlled() > 0 || d.Places != nil) {
 		if apart == nil {
 			apart = alone(len(contrasts))
 		}
@@ -151,6 +151,9 @@ func (r Rules) Exceeds(d *Data, limit float64) float64 {
 	shift := FromOverhead(limit, d.Metric)
 	if math.IsInf(shift, 0) || math.IsNaN(shift) {
 		return 1
+	}
+	if d.errs != nil {
+		return d.exceeds(shift)
 	}
 	r.Margin = 0
 	var v View

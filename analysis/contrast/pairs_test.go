@@ -14,7 +14,7 @@ func TestCompareWithTheControl(t *testing.T) {
 	if want := math.Log(4); math.Abs(d.Contrasts[0]-want) > 1e-12 || math.Abs(d.Contrasts[1]-math.Log(2)) > 1e-12 {
 		t.Errorf("contrasts %v", d.Contrasts)
 	}
-	if d.Pooled() != 1 || math.Abs(d.apart[0]+math.Log(2)) > 1e-12 {
+	if d.Controlled() != 1 || math.Abs(d.apart[0]+math.Log(2)) > 1e-12 {
 		t.Errorf("apart %v", d.apart)
 	}
 	// In a set-up of which one round has no control, the baseline alone is the reference.

@@ -71,6 +71,9 @@ func (d *Data) Middle() float64 {
 // whatever the values: that of pairs which all have one sign, or of samples of
 // which one lies all above the other. A claim at a smaller level is impossible.
 func (r Rules) LeastP(d *Data) float64 {
+	if d.errs != nil {
+		return 0 // no ranks
+	}
 	if !d.Paired {
 		return stats.RankSumLeast(len(d.Baseline), len(d.Treated))
 	}

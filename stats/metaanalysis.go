@@ -1,0 +1,207 @@
+package stats
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// Pooled is what several estimates of one effect say together, each from an
+// occasion of its own, when the effect itself may differ between occasions.
+type Pooled struct {
+	// Estimate is the mean effect over occasions. Its interval holds three, and its p
+	// is the largest of theirs: Hartung and Knapp's, Student's t over the estimates,
+	// and the one that their standard errors and the spread give by the normal
+	// distribution.
+	Estimate
+	HartungKnapp Estimate // alone
+	// Spread is the standard deviation of the true effects between occasions: its
+	// estimate after Paule and Mandel, and the interval of the Q profile.
+	Spread Interval
+	// Prediction is where the estimate of another occasion lies, which is as precise
+	// as these are in the mean, with the confidence of the interval.
+	Prediction Interval
+	// Q is Cochran's statistic of "there is no spread", and PQ its p.
+	Q, PQ   float64
+	Weights []float64 // share of each estimate in the mean
+
+	three [3]located
+}
+
+// located is an estimate with its standard error and the t distribution of their
+// quotient, normal for infinitely many degrees of freedom.
+type located struct{ point, se, df float64 }
+
+func (l located) tail(t float64) float64 {
+	if math.IsInf(l.df, 1) {
+		return distuv.UnitNormal.Survival(t)
+	}
+	return studentTail(t, l.df)
+}
+
+func (l located) quantile(p float64) float64 {
+	if math.IsInf(l.df, 1) {
+		return distuv.UnitNormal.Quantile(p)
+	}
+	return studentQuantile(p, l.df)
+}
+
+// RandomEffects pools estimates with their standard errors under a model of random
+// effects: the true effects are normal around their mean, and each estimate is
+// normal around its own true effect. At least two are needed.
+//
+// The spread is that of Paule and Mandel (J. Research of the National Bureau of
+// Standards 87, 1982), at which the weighted sum of squares takes its expectation,
+// k - 1. It is among the two estimators that comparisons of many recommend
+// (Veroniki et al., Research Synthesis Methods 7, 2016) and always exists, where
+// the other, REML, is iterated and may fail. Its interval is the Q profile
+// (Viechtbauer, Statistics in Medicine 26, 2007).
+//
+// The interval of Hartung and Knapp (Statistics in Medicine 20, 2001), with k - 1
+// degrees of freedom, goes by what the estimates differ by, and not by their
+// standard errors alone, which for few of them makes the usual interval far too
+// narrow (IntHout, Ioannidis and Borm, BMC Medical Research Methodology 14, 2014).
+// It has two faults. Where the estimates happen to agree it is narrower than their
+// standard errors allow (Röver, Knapp and Friede, BMC Medical Research Methodology
+// 15, 2015): so it is held against the normal interval. Where some are much more
+// precise than others and the spread is not seen, these have all the weight, and it
+// covers in 80 to 90 %: so it is held against Student's interval, in which every
+// occasion counts the same.
+//
+// The prediction is mean ± t·√(spread² + SE² + errors²) with k - 1 degrees of
+// freedom. For estimates of equal precision that is the exact prediction interval of
+// a sample, whatever the spread. The one that is usual for the true effect of
+// another occasion, without the errors (Higgins, Thompson and Spiegelhalter, J. Royal
+// Statistical Society A 172, 2009; Partlett and Riley, Statistics in Medicine 36,
+// 2017), holds it in 85 to 92 % only where the spread is about as large as the
+// errors, with k - 1 degrees of freedom or k - 2, and cannot be checked by anybody:
+// what the next run finds can. The package comment has the figures.
+func RandomEffects(estimates, errs []float64, confidence float64) (Pooled, error) {
+	const name = "random effects"
+	if err := checkPooled(name, estimates, errs, confidence); err != nil {
+		return Pooled{}, err
+	}
+	m := pooling{estimates, errs}
+	k := len(estimates)
+	df := float64(k - 1)
+	plain, plainSE, err := meanAndError(name, estimates)
+	if err != nil {
+		return Pooled{}, err
+	}
+	between := m.variance(df)
+	mean, q, total := m.at(between)
+	known := 1 / math.Sqrt(total)
+	p := Pooled{
+		HartungKnapp: studentEstimate(mean, known*math.Sqrt(q/df), df, confidence, k),
+		Weights:      m.weights(between),
+		three:        [3]located{{mean, known * math.Sqrt(q/df), df}, {plain, plainSE, df}, {mean, known, math.Inf(1)}},
+	}
+	within := 0.0
+	for i := range p.Weights {
+		p.Weights[i] /= total
+		within += errs[i] * errs[i] / float64(k)
+	}
+	tail := (1 - confidence) / 2
+	p.Estimate = Estimate{Interval: Interval{Point: mean, Lo: mean, Hi: mean}, N: k}
+	for _, l := range p.three {
+		half := l.se * l.quantile(1-tail)
+		p.Lo, p.Hi = min(p.Lo, l.point-half), max(p.Hi, l.point+half)
+		p.P = max(p.P, min(1, 2*l.tail(math.Abs(l.point)/l.se)))
+	}
+	half := studentQuantile(1-tail, df) * math.Sqrt(between+known*known+within)
+	p.Prediction = Interval{Point: mean, Lo: mean - half, Hi: mean + half}
+	chi := distuv.ChiSquared{K: df}
+	p.Spread = Interval{Point: math.Sqrt(between), Lo: math.Sqrt(m.variance(chi.Quantile(1 - tail))), Hi: math.Sqrt(m.variance(chi.Quantile(tail)))}
+	_, p.Q, _ = m.at(0)
+	p.PQ = chi.Survival(p.Q)
+	return p, nil
+}
+
+// Equivalence is the p of "the mean effect lies at -margin or below, or at margin or
+// above", by two one-sided tests: the largest of the three that the interval holds.
+func (p Pooled) Equivalence(margin float64) float64 {
+	most := 0.0
+	for _, l := range p.three {
+		most = max(most, l.tail((margin-math.Abs(l.point))/l.se))
+	}
+	return most
+}
+
+// Exceeds is the one-sided p of "the mean effect is limit or less", made likewise.
+func (p Pooled) Exceeds(limit float64) float64 {
+	most := 0.0
+	for _, l := range p.three {
+		most = max(most, l.tail((l.point-limit)/l.se))
+	}
+	return most
+}
+
+func checkPooled(name string, estimates, errs []float64, confidence float64) error {
+	if len(estimates) != len(errs) {
+		return fmt.Errorf("%s: %d estimates with %d standard errors: %w", name, len(estimates), len(errs), ErrArgument)
+	}
+	for i, se := range errs {
+		if err := checkPositive(name, fmt.Sprintf("standard error %d", i+1), se); err != nil {
+			return err
+		}
+	}
+	return errors.Join(checkConfidence(name, confidence), checkFinite(name, estimates), checkCount(name, len(estimates), 2))
+}
+
+// pooling is estimates with their standard errors.
+type pooling struct{ estimates, errs []float64 }
+
+// weights are the inverse variances of the estimates, given that between them.
+func (m pooling) weights(between float64) []float64 {
+	list := make([]float64, len(m.errs))
+	for i, se := range m.errs {
+		list[i] = 1 / (se*se + between)
+	}
+	return list
+}
+
+// at gives the weighted mean, the weighted sum of squares around it, and the sum
+// of the weights.
+func (m pooling) at(between float64) (mean, q, total float64) {
+	list := m.weights(between)
+	for _, w := range list {
+		total += w
+	}
+	for i, w := range list {
+		mean += w / total * m.estimates[i]
+	}
+	for i, w := range list {
+		q += w * (m.estimates[i] - mean) * (m.estimates[i] - mean)
+	}
+	return mean, q, total
+}
+
+// variance is the variance between occasions at which the weighted sum of squares
+// is as wanted; it falls with the variance. It is 0 where it is less from the start.
+func (m pooling) variance(wanted float64) float64 {
+	excess := func(between float64) float64 {
+		_, q, _ := m.at(between)
+		return q - wanted
+	}
+	if excess(0) <= 0 {
+		return 0
+	}
+	lo, hi := 0.0, m.errs[0]*m.errs[0]
+	for excess(hi) > 0 && !math.IsInf(hi, 1) {
+		lo, hi = hi, 4*hi
+	}
+	for range 200 {
+		middle := lo + (hi-lo)/2
+		if middle == lo || middle == hi {
+			break
+		}
+		if excess(middle) > 0 {
+			lo = middle
+		} else {
+			hi = middle
+		}
+	}
+	return lo + (hi-lo)/2
+}
