@@ -208,6 +208,11 @@ func check(in []Input, o Options) error {
 	case len(in) == 0, len(in) == 1 && o.Reference.Run == 0 && o.Matches == nil:
 		return fmt.Errorf("%w: name another one, or two arms of it", ErrNothingToCompare)
 	}
+	return distinct(in)
+}
+
+// distinct refuses runs that are copies of each other.
+func distinct(in []Input) error {
 	for i, r := range in {
 		if r.Run == nil || r.Run.Plan == nil {
 			return fmt.Errorf("run %d (%s) has no plan", i+1, r.Name)

@@ -138,7 +138,7 @@ func (c *comparison) compareFacts(p *properties) {
 		if plan.Import == nil {
 			return nil
 		}
-		return map[string]string{"format": plan.Import.Tool}
+		return map[string]string{importFormat: plan.Import.Tool}
 	}))
 }
 
@@ -219,8 +219,7 @@ func (c *comparison) compareCells(p *properties, group Group, prefix func(*exper
 // does not count.
 func designOf(plan *experiment.Plan) map[string]string {
 	m := map[string]string{
-		"confidence":         factor.Text(plan.Confidence),
-		"equivalence margin": factor.Text(plan.Equivalence), "power": factor.Text(plan.Power),
+		designConfidence: factor.Text(plan.Confidence), designMargin: factor.Text(plan.Equivalence), "power": factor.Text(plan.Power),
 	}
 	if plan.Paired() {
 		m["rounds"] = fmt.Sprint(plan.Rounds)

@@ -135,6 +135,9 @@ func severalFinding(f analysis.Finding) string {
 	case history.Wandering:
 		return fmt.Sprintf("neighbouring runs resemble each other (autocorrelation %s): some of the changes may be slow wandering, and their places are less sure than stated", Fixed(f.Lag1, 2))
 	}
+	if text := combinedFinding(f); text != "" {
+		return text
+	}
 	return f.Kind()
 }
 

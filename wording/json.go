@@ -2,6 +2,7 @@ package wording
 
 import (
 	"tare/analysis"
+	"tare/combine"
 	"tare/compare"
 	"tare/gate"
 	"tare/history"
@@ -128,6 +129,8 @@ func JSON(v any) any {
 		return AnalysisOf(v)
 	case *compare.Result:
 		return comparedOf(v)
+	case *combine.Result:
+		return combinedOf(v)
 	case *gate.Result:
 		return gatedOf(v)
 	case *history.History:

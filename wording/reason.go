@@ -97,7 +97,7 @@ func pastReason(r analysis.Reason) string {
 	case history.NoSpread:
 		return "the earlier runs do not vary, which leaves nothing to judge by"
 	}
-	return r.Kind()
+	return combinedReason(r)
 }
 
 // runs names runs by their numbers: "run 2", "runs 1, 2 and 3".

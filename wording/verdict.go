@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"tare/analysis"
+	"tare/analysis/contrast"
 	"tare/experiment"
 )
 
@@ -182,6 +183,9 @@ func unresolved(c *analysis.Comparison) string {
 // Why says why a comparison is not resolved, without the estimate, which stands
 // beside it.
 func Why(c *analysis.Comparison) string {
+	if c.Method == contrast.MethodRandomEffects {
+		return combinedWhy(c)
+	}
 	switch r := c.Reason.(type) {
 	case analysis.TooFewValues:
 		return missing(c, r.Loss)

@@ -1,0 +1,332 @@
+// Package combine joins runs of one experiment into one answer.
+//
+// A run speaks for its occasion: the load of the machine that hour, the neighbours,
+// the pods as they were placed. Its rounds share all of that, so that its interval
+// says nothing of how the overhead differs from one occasion to another, and two runs
+// of one experiment may have intervals that do not touch, both right. What holds in
+// general takes several occasions, and they are the unit here.
+//
+// The runs must ask the same question (compare.Property.Asked). For each cell, arm
+// and metric, each run gives its overhead with its standard error, and
+// stats.RandomEffects joins them: the mean overhead over occasions, how much the
+// overhead differs between them, and where another run's would lie. Verdicts are those
+// of package analysis, by the same margin and corrected in the same way, the controls
+// included.
+//
+// A run that is not finished or gives no verdicts is left out, and the result says
+// so; so is a run without an interval for a metric.
+package combine
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"tare/analysis"
+	"tare/analysis/contrast"
+	"tare/compare"
+	"tare/experiment"
+	"tare/experiment/quantity"
+	"tare/stats"
+)
+
+// Schema names the format of a result written as JSON.
+const Schema = "tare.combination/v1"
+
+// Result is what several runs say together.
+type Result struct {
+	Schema     string           `json:"schema"`
+	Experiment string           `json:"experiment"` // its name, as the first run has it
+	Runs       []Run            `json:"runs"`
+	Confidence quantity.Percent `json:"confidence"`
+	Margin     quantity.Percent `json:"equivalence"`
+	// Differences and Same are what the runs tell of their occasions: machine, versions
+	// and design. What they ask is the same.
+	Differences []compare.Property `json:"differences"`
+	Same        []compare.Property `json:"same"`
+	Unknown     []analysis.Finding `json:"-"`
+	Family      int                `json:"family"` // headline claims that Holm's correction takes together
+	Comparisons []Comparison       `json:"comparisons"`
+	Controls    []Comparison       `json:"controls"` // the A/A arm, in the same form
+	// Observational says that some of the runs are no experiments in random order.
+	Observational bool               `json:"observational,omitempty"`
+	Warnings      []analysis.Finding `json:"-"`
+
+	plan *experiment.Plan
+}
+
+// Plan is that of the first run, whose question and rules all share.
+func (r *Result) Plan() *experiment.Plan { return r.plan }
+
+// Run is one of the runs.
+type Run struct {
+	compare.Run
+	LeftOut analysis.Reason `json:"-"` // why it is no part of the result; nil: it is
+}
+
+// Comparison is an arm against the baseline on a metric in a cell, over occasions.
+type Comparison struct {
+	// Overhead is the mean over occasions, with an interval for it; Rounds counts the
+	// runs, and Overheads are theirs.
+	analysis.Comparison
+	// HartungKnapp is the interval of that name, which Overhead's holds.
+	HartungKnapp analysis.Interval `json:"hartungKnapp"`
+	// Spread is the standard deviation of the true overheads between occasions, as a
+	// size on the scale of Overhead, with its interval; PSpread is the p of none.
+	Spread  analysis.Interval `json:"spread"`
+	PSpread float64           `json:"pSpread"`
+	// Prediction is where the overhead that another run finds lies, at the confidence
+	// of the interval.
+	Prediction analysis.Interval `json:"prediction"`
+	Occasions  []Occasion        `json:"occasions"` // one for each run
+
+	data contrast.Data
+}
+
+// Occasion is what one run says.
+type Occasion struct {
+	Run      int               `json:"run"` // number, from 1
+	Overhead analysis.Interval `json:"overhead"`
+	Rounds   int               `json:"rounds"`
+	Weight   float64           `json:"weight"` // share in the mean; 0: left out
+	LeftOut  analysis.Reason   `json:"-"`      // why; nil: it is not
+}
+
+// Why a run, or its overhead, is left out.
+type (
+	// NotFinished: trials of the run are missing that were planned.
+	NotFinished struct{ analysis.Unfinished }
+	// NoVerdicts: the run gives none.
+	NoVerdicts struct {
+		Reasons []analysis.Reason `json:"-"`
+	}
+	// NoInterval: the run has no interval for the overhead.
+	NoInterval struct{}
+)
+
+// Findings are what a reader must know of a combination.
+type (
+	// LeftOut: a run is no part of it.
+	LeftOut struct {
+		Run int             `json:"run"`
+		Why analysis.Reason `json:"-"`
+	}
+	// FewOccasions: so few runs hardly say how much occasions differ.
+	FewOccasions struct {
+		Runs int `json:"runs"`
+	}
+	// ControlDiffers: the control differs from the baseline over occasions, so that
+	// nothing has a verdict.
+	ControlDiffers struct{ analysis.ControlFails }
+)
+
+// The kinds by name.
+func (NotFinished) Kind() string  { return "not-finished" }
+func (NoVerdicts) Kind() string   { return "no-verdicts" }
+func (NoInterval) Kind() string   { return "no-interval" }
+func (LeftOut) Kind() string      { return "left-out" }
+func (FewOccasions) Kind() string { return "few-occasions" }
+
+// Kind takes the place of that of the reason.
+func (ControlDiffers) Kind() string { return "control-differs" }
+
+// fewOccasions is how many runs hardly say how much occasions differ: of three, the
+// upper bound of the spread is over six times the estimate.
+const fewOccasions = 3
+
+// Errors of the input, for which the user has to name other runs.
+var (
+	// ErrOneRun says that there is nothing to combine.
+	ErrOneRun = errors.New("there is only one run")
+	// ErrOtherQuestion says that runs do not ask the same.
+	ErrOtherQuestion = errors.New("the runs do not ask the same question")
+)
+
+// Runs combines runs. The result says all there is to say, whatever the verdicts;
+// errors are about runs that cannot be combined at all.
+func Runs(in []compare.Input) (*Result, error) {
+	if len(in) < 2 {
+		return nil, ErrOneRun
+	}
+	seen, err := compare.Examine(in)
+	if err != nil {
+		return nil, err
+	}
+	if err := sameQuestion(seen); err != nil {
+		return nil, err
+	}
+	plan := in[0].Run.Plan
+	r := &Result{Schema: Schema, Experiment: plan.Name, Confidence: plan.Confidence, Margin: plan.Equivalence, plan: plan,
+		Differences: seen.Differences, Same: seen.Same, Unknown: seen.Unknown, Comparisons: []Comparison{}, Controls: []Comparison{}}
+	used := 0
+	for i := range in {
+		run := Run{Run: seen.Runs[i], LeftOut: leftOut(in[i].Run)}
+		if run.LeftOut == nil {
+			used++
+			r.Observational = r.Observational || in[i].Run.Observation != nil
+		} else {
+			r.Warnings = append(r.Warnings, LeftOut{Run: i + 1, Why: run.LeftOut})
+		}
+		r.Runs = append(r.Runs, run)
+	}
+	if used > 0 && used <= fewOccasions {
+		r.Warnings = append(r.Warnings, FewOccasions{used})
+	}
+	r.assess(in)
+	return r, nil
+}
+
+// sameQuestion is an error that names in what the runs ask something else.
+func sameQuestion(seen *compare.Examination) error {
+	var list []string
+	for _, a := range seen.Apart {
+		list = append(list, fmt.Sprintf("%s %s is not the same in every run", a.What, a.Name))
+	}
+	for _, p := range seen.Differences {
+		if p.Asked() {
+			list = append(list, p.Path+" is "+strings.Join(told(p.Values), ", "))
+		}
+	}
+	if list == nil {
+		return nil
+	}
+	const most = 4
+	if extra := len(list) - most; extra > 0 {
+		list = append(list[:most], fmt.Sprintf("and %d more", extra))
+	}
+	return fmt.Errorf("%w: %s", ErrOtherQuestion, strings.Join(list, "; "))
+}
+
+// told writes the values of a property, run by run.
+func told(values []string) []string {
+	list := make([]string, len(values))
+	for i, v := range values {
+		if v == "" {
+			v = "unset"
+		}
+		list[i] = fmt.Sprintf("%s in run %d", v, i+1)
+	}
+	return list
+}
+
+func leftOut(run *analysis.Run) analysis.Reason {
+	switch {
+	case !run.Finished:
+		return NotFinished{analysis.Unfinished{Done: run.Trials.Done, Planned: run.Trials.Planned}}
+	case !run.Valid:
+		return NoVerdicts{run.Reasons}
+	}
+	return nil
+}
+
+// assess makes every comparison, the controls first, and judges them as one family.
+func (r *Result) assess(in []compare.Input) {
+	for _, cell := range r.plan.Cells {
+		for _, m := range cell.Metrics {
+			for _, arm := range r.plan.Arms {
+				switch c := r.comparison(in, cell.ID, arm.Name, m); arm.Role {
+				case experiment.Treatment:
+					r.Comparisons = append(r.Comparisons, c)
+				case experiment.Control:
+					r.Controls = append(r.Controls, c)
+				}
+			}
+		}
+	}
+	answers := analysis.Assess(r.plan, questions(in, r.Comparisons, r.Observational), questions(in, r.Controls, r.Observational))
+	r.Family = answers.Family
+	for i := range r.Comparisons {
+		r.Comparisons[i].complete(answers.Asked[i], float64(r.Confidence))
+	}
+	for i := range r.Controls {
+		r.Controls[i].complete(answers.Controls[i], float64(r.Confidence))
+	}
+	for _, i := range answers.Failed { // the control differs over occasions: something besides the layers does
+		c := answers.Controls[i]
+		why := analysis.ControlFails{Cell: c.Cell, Metric: c.Metric, Overhead: c.Overhead, PAdjusted: c.PAdjusted, Margin: c.Margin}
+		r.Warnings = append(r.Warnings, ControlDiffers{why})
+		for k := range r.Comparisons {
+			r.Comparisons[k].Withhold(why)
+		}
+	}
+}
+
+// comparison gathers what the runs say.
+func (r *Result) comparison(in []compare.Input, cell, arm string, m experiment.Metric) Comparison {
+	c := Comparison{Comparison: analysis.Comparison{Cell: cell, Arm: arm, Metric: m}}
+	var contrasts, errs []float64
+	for i := range in {
+		o := Occasion{Run: i + 1, LeftOut: r.Runs[i].LeftOut}
+		if own := in[i].Run.Comparison(cell, arm, m.Name); own != nil {
+			o.Overhead, o.Rounds = own.Overhead, own.Rounds
+			at, se := placed(own, float64(in[i].Run.Plan.Confidence))
+			if o.LeftOut == nil && se > 0 {
+				contrasts, errs = append(contrasts, at), append(errs, se)
+			} else if o.LeftOut == nil {
+				o.LeftOut = NoInterval{}
+			}
+		} else if o.LeftOut == nil {
+			o.LeftOut = NoInterval{}
+		}
+		c.Occasions = append(c.Occasions, o)
+	}
+	c.data = contrast.Combined(m, contrasts, errs)
+	return c
+}
+
+// placed is an overhead on the scale of contrasts, with its standard error; 0 where
+// it has none.
+func placed(own *analysis.Comparison, confidence float64) (at, se float64) {
+	if own.PointOnly || own.Rounds < 2 {
+		return 0, 0
+	}
+	values := own.Rounds
+	if !own.Paired {
+		values = own.Baseline.N + own.Treated.N - 1
+	}
+	i := contrast.FromOverheads(stats.Interval(own.Overhead), own.Metric)
+	return i.Point, contrast.Error(i, values, confidence)
+}
+
+// questions puts comparisons into the form of package analysis.
+func questions(in []compare.Input, list []Comparison, observational bool) []analysis.Question {
+	questions := make([]analysis.Question, len(list))
+	for i, c := range list {
+		questions[i] = analysis.Question{Cell: c.Cell, Arm: c.Arm, Observational: observational, Data: c.data}
+		for _, one := range in {
+			if own := one.Run.Comparison(c.Cell, c.Arm, c.Metric.Name); own != nil && own.Restates != "" {
+				questions[i].Restates = own.Restates
+			}
+		}
+	}
+	return questions
+}
+
+// complete adds the verdict, and what only a combination has.
+func (c *Comparison) complete(answer analysis.Comparison, confidence float64) {
+	c.Comparison = answer
+	// These are of rounds within a run; occasions were drawn in no order.
+	c.Needed, c.Lag1, c.OrderP, c.Warnings = 0, 0, 1, nil
+	p, err := c.data.Pooled(confidence)
+	if err != nil {
+		return
+	}
+	m := c.Metric
+	size := func(v float64) float64 { return contrast.Magnitude(v, m) }
+	c.HartungKnapp = analysis.Interval(contrast.Overheads(p.HartungKnapp.Interval, m))
+	c.Spread, c.PSpread = analysis.Interval{Point: size(p.Spread.Point), Lo: size(p.Spread.Lo), Hi: size(p.Spread.Hi)}, p.PQ
+	c.Prediction = analysis.Interval(contrast.Overheads(p.Prediction, m))
+	for i := range c.Occasions {
+		if o := &c.Occasions[i]; o.LeftOut == nil {
+			o.Weight, p.Weights = p.Weights[0], p.Weights[1:]
+		}
+	}
+}
+
+// Exceeds is the one-sided p of "the mean overhead over occasions is limit or less".
+func (c *Comparison) Exceeds(limit float64) float64 {
+	if c.PointOnly || c.Rounds < 2 {
+		return 1
+	}
+	return contrast.Rules{}.Exceeds(&c.data, limit)
+}

@@ -1,0 +1,157 @@
+package wording
+
+import (
+	"fmt"
+
+	"tare/analysis"
+	"tare/combine"
+	"tare/experiment"
+)
+
+// Spread says by how much overheads differ between occasions: "1.3 % [0.4, 4.0]".
+func Spread(c *combine.Comparison) string {
+	if !pooled(c) {
+		return Missing
+	}
+	return NoSigns.Interval(lower(c), c.Spread)
+}
+
+// Prediction is where the overhead that another run finds lies: "[+1.2, +9.8] %".
+func Prediction(c *combine.Comparison) string {
+	if !pooled(c) {
+		return Missing
+	}
+	return Signs.Bounds(c.Metric, c.Prediction) + unitBehind(c)
+}
+
+// unitBehind is the unit of an interval that stands alone.
+func unitBehind(c *combine.Comparison) string {
+	if manifold(c.Metric, c.Prediction) {
+		return " times"
+	}
+	s, _ := scaled(c.Metric, c.Prediction)
+	if s.Label == "" {
+		return ""
+	}
+	return " " + s.Label
+}
+
+// lower is the metric of a size, which has no direction.
+func lower(c *combine.Comparison) experiment.Metric {
+	m := c.Metric
+	m.Better = experiment.Lower
+	return m
+}
+
+func pooled(c *combine.Comparison) bool { return !c.PointOnly && c.Rounds > 1 }
+
+// Combined says all of a comparison over occasions: "costs 7.1 % [5.2, 9.0] over 4
+// occasions, between which it differs by 1.1 % [0.5, 4.0]; another run would find
+// [2.7, 11.7] %".
+func Combined(c *combine.Comparison) string {
+	text := Told(&c.Comparison)
+	if !pooled(c) || c.Verdict == analysis.Invalid {
+		return text
+	}
+	return text + fmt.Sprintf(", over %s that differ by %s; another run would find %s", Count(c.Rounds, "occasion", "occasions"),
+		Spread(c), NoSigns.Bounds(c.Metric, c.Prediction)+unitBehind(c))
+}
+
+// combinedWhy is Why of a comparison over occasions.
+func combinedWhy(c *analysis.Comparison) string {
+	switch r := c.Reason.(type) {
+	case analysis.TooFewValues:
+		if c.Rounds == 0 {
+			return "no run that can be combined has an interval"
+		}
+		return "only one run can be combined; at least two are needed"
+	case analysis.NoSpread:
+		return "all runs have the same overhead, which allows no interval"
+	case analysis.ThinControl:
+		return fmt.Sprintf("the control has only %s on this metric to stand against %d", Count(r.Values, "run", "runs"), c.Rounds)
+	case analysis.NotInFamily:
+		return fmt.Sprintf("not as one of %d claims (Holm %s; %s)", r.Family, pValue(c.PAdjusted), unseen(c))
+	case analysis.FarReaching:
+		return "the tests of equivalence pass, but the interval reaches beyond twice that margin: so few runs leave much open"
+	case analysis.WithinBias:
+		return "the control differs by up to " + Size(c.Metric, r.Bias) + " itself"
+	case analysis.NoControl:
+		return "the control has no estimate on this metric to stand against"
+	}
+	return unseen(c)
+}
+
+// combinedReason says why a run, or its overhead, is left out of a combination.
+func combinedReason(r analysis.Reason) string {
+	switch r := r.(type) {
+	case combine.NotFinished:
+		return fmt.Sprintf("it is not finished: %d of %d planned trials are done", r.Done, r.Planned)
+	case combine.NoVerdicts:
+		if len(r.Reasons) == 0 {
+			return "it is invalid"
+		}
+		return "it is invalid: " + Reason(r.Reasons[0])
+	case combine.NoInterval:
+		return "it has no interval on this metric"
+	}
+	return r.Kind()
+}
+
+// combinedFinding says what is to be known of a combination; "" for what is no
+// finding of one.
+func combinedFinding(f analysis.Finding) string {
+	switch f := f.(type) {
+	case combine.LeftOut:
+		return fmt.Sprintf("run %d is left out: %s", f.Run, Reason(f.Why))
+	case combine.FewOccasions:
+		return fmt.Sprintf("%s hardly say how much occasions differ: look at the bounds of the spread, and at what another run may find", Count(f.Runs, "run can", "runs"))
+	case combine.ControlDiffers:
+		return "nothing has a verdict: " + Reason(f.ControlFails)
+	}
+	return ""
+}
+
+// The forms that a combination has as JSON.
+type (
+	combined struct {
+		*combine.Result
+		Runs        []combinedRun        `json:"runs"`
+		Comparisons []combinedComparison `json:"comparisons"`
+		Controls    []combinedComparison `json:"controls"`
+		Unknown     []string             `json:"unknown,omitempty"`
+		Warnings    []string             `json:"warnings,omitempty"`
+		Findings    []Figures            `json:"findings,omitempty"`
+	}
+	combinedRun struct {
+		combine.Run
+		Reasons       []string `json:"reasons,omitempty"`
+		Observational string   `json:"observational,omitempty"`
+		LeftOut       string   `json:"leftOut,omitempty"`
+	}
+	combinedComparison struct {
+		Comparison
+		HartungKnapp analysis.Interval  `json:"hartungKnapp"`
+		Spread       analysis.Interval  `json:"spread"`
+		PSpread      float64            `json:"pSpread"`
+		Prediction   analysis.Interval  `json:"prediction"`
+		Occasions    []combinedOccasion `json:"occasions"`
+	}
+	combinedOccasion struct {
+		combine.Occasion
+		LeftOut string `json:"leftOut,omitempty"`
+	}
+)
+
+func combinedOf(r *combine.Result) *combined {
+	return &combined{Result: r, Unknown: Findings(r.Unknown), Warnings: Findings(r.Warnings), Findings: figuresOf(r.Warnings),
+		Runs: each(r.Runs, func(run combine.Run) combinedRun {
+			return combinedRun{run, Reasons(run.Reasons), Observation(run.Observation), Reason(run.LeftOut)}
+		}),
+		Comparisons: each(r.Comparisons, combinedComparisonOf), Controls: each(r.Controls, combinedComparisonOf)}
+}
+
+func combinedComparisonOf(c combine.Comparison) combinedComparison {
+	return combinedComparison{Comparison: comparisonOf(c.Comparison), HartungKnapp: c.HartungKnapp, Spread: c.Spread,
+		PSpread: c.PSpread, Prediction: c.Prediction,
+		Occasions: each(c.Occasions, func(o combine.Occasion) combinedOccasion { return combinedOccasion{o, Reason(o.LeftOut)} })}
+}
