@@ -59,16 +59,9 @@ that two arms of different names are versions of one layer, of two runs or of on
 
 // compareRuns opens and compares run directories.
 func compareRuns(dirs []string, reference string, matches []string) (*compare.Result, error) {
-	if err := distinct(dirs); err != nil {
+	in, err := openInputs(dirs)
+	if err != nil {
 		return nil, err
-	}
-	var in []compare.Input
-	for _, dir := range dirs {
-		run, result, err := openRun([]string{dir})
-		if err != nil {
-			return nil, err
-		}
-		in = append(in, compare.Input{Name: dir, Run: result, Trials: run.Trials})
 	}
 	var o compare.Options
 	if reference != "" {
@@ -95,6 +88,22 @@ func compareRuns(dirs []string, reference string, matches []string) (*compare.Re
 		return nil, usage(err)
 	}
 	return r, nil
+}
+
+// openInputs opens run directories, each of which may be named once.
+func openInputs(dirs []string) ([]compare.Input, error) {
+	if err := distinct(dirs); err != nil {
+		return nil, err
+	}
+	var in []compare.Input
+	for _, dir := range dirs {
+		run, result, err := openRun([]string{dir})
+		if err != nil {
+			return nil, err
+		}
+		in = append(in, compare.Input{Name: dir, Run: result, Trials: run.Trials})
+	}
+	return in, nil
 }
 
 // distinct refuses a directory that is named twice, in whatever way.

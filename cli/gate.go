@@ -34,7 +34,7 @@ type gateFlags struct {
 func newGate(s State) *cobra.Command {
 	var f gateFlags
 	c := &cobra.Command{
-		Use:   "gate [RUN]",
+		Use:   "gate [RUN]...",
 		Short: "Pass or fail a run by its budgets",
 		Long: `Pass or fail a run by its budgets: those of the experiment file, and those of
 --budget, which add to them and take their place. A limit is a share of the
@@ -49,6 +49,9 @@ else is not resolved, with the number of rounds that would resolve it.
 With --against, budgets bound how much a run may be worse than the earlier runs
 below a directory: than those since the last change, and than the first ones.
 
+Of several runs of one experiment, budgets bound the mean overhead over occasions,
+as tare combine has it.
+
 Exit codes: 0 all kept, 3 any exceeded, 4 none exceeded but some not resolved,
 5 the run gives no verdicts.`,
 		Example: `  tare gate
@@ -56,10 +59,13 @@ Exit codes: 0 all kept, 3 any exceeded, 4 none exceeded but some not resolved,
   tare gate --budget 'tcp-rtt@network.tcp.*=1ms'
   tare gate --junit gate.xml --markdown "$GITHUB_STEP_SUMMARY"
   tare gate --against history --budget tcp-bandwidth=3%
+  tare gate nightly/* --budget tcp-bandwidth=10%
   tare gate -o json | jq -r '.cases[] | select(.outcome != "pass") | [.arm, .metric.name, .reason] | @tsv'`,
-		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeRuns,
 		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return f.runOver(s, args)
+			}
 			if f.anchor != "" && f.against == "" {
 				return usage(errors.New("--anchor is for --against: it names one of its runs"))
 			}
@@ -90,13 +96,42 @@ Exit codes: 0 all kept, 3 any exceeded, 4 none exceeded but some not resolved,
 	return c
 }
 
-// judge holds a run against its own baseline or against earlier runs.
-func (f *gateFlags) judge(ctx context.Context, s State, run *journal.Run, result *analysis.Run) (*gate.Result, error) {
-	limits := gate.LimitsOf(run.Plan)
+// runOver judges several runs together.
+func (f *gateFlags) runOver(s State, dirs []string) error {
+	if f.against != "" || f.anchor != "" {
+		return usage(errors.New("--against and --anchor are for a single run"))
+	}
+	combined, err := combineRuns(dirs)
+	if err != nil {
+		return err
+	}
+	limits, err := f.limits(combined.Plan())
+	if err != nil {
+		return f.explain(combined.Plan(), err)
+	}
+	r, err := gate.Over(combined, limits, gate.Options{Observational: f.observational})
+	if err != nil {
+		return f.explain(combined.Plan(), err)
+	}
+	return f.show(s, r, "")
+}
+
+// limits are the budgets of a plan and of the flags.
+func (f *gateFlags) limits(plan *experiment.Plan) (*gate.Limits, error) {
+	limits := gate.LimitsOf(plan)
 	for _, text := range f.budgets {
 		if err := limits.Add(text); err != nil {
 			return nil, err
 		}
+	}
+	return limits, nil
+}
+
+// judge holds a run against its own baseline or against earlier runs.
+func (f *gateFlags) judge(ctx context.Context, s State, run *journal.Run, result *analysis.Run) (*gate.Result, error) {
+	limits, err := f.limits(run.Plan)
+	if err != nil {
+		return nil, err
 	}
 	o := gate.Options{Observational: f.observational}
 	if f.against == "" {
@@ -137,7 +172,7 @@ func (f *gateFlags) explain(plan *experiment.Plan, err error) error {
 // show writes the files and prints the result; the outcome becomes the exit code.
 func (f *gateFlags) show(s State, r *gate.Result, dir string) error {
 	link := f.link
-	if report := filepath.Join(dir, reportFile); link == "" && exists(report) {
+	if report := filepath.Join(dir, reportFile); dir != "" && link == "" && exists(report) {
 		link = filepath.ToSlash(report)
 	}
 	if f.junit != "" {

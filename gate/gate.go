@@ -19,9 +19,10 @@
 // Nothing is decided from a run that is not finished, since looking again and
 // again until the outcome suits would void both levels, nor from one that gives
 // no verdicts. The way through the files: limits.go says which limit holds
-// where, run.go judges a run by its own baseline, growth.go judges what became
-// of it since earlier runs, both by the rule that stands here, and rounds.go
-// says how many rounds a decision takes.
+// where, run.go judges a run by its own baseline, occasions.go several runs of
+// one experiment together, growth.go what became of a run since earlier ones, all
+// by the rule that stands here, and rounds.go says how many rounds a decision
+// takes.
 package gate
 
 import (
@@ -71,7 +72,7 @@ const (
 // Result is what became of all budgets of a run.
 type Result struct {
 	Schema  string  `json:"schema"`
-	Run     string  `json:"run"` // its directory
+	Run     string  `json:"run"` // its directory; of several runs, those that count
 	Name    string  `json:"name"`
 	Outcome Outcome `json:"outcome"`
 	// Valid says whether the run gives verdicts; Reasons say why not.
@@ -91,6 +92,9 @@ type Result struct {
 	// largest number of values that an arm has in a cell.
 	Paired bool `json:"paired"`
 	Rounds int  `json:"rounds"`
+	// Occasions is how many runs are judged together, and then Rounds counts them, too;
+	// 0: a single run.
+	Occasions int `json:"occasions,omitempty"`
 	// Start is that of the first trial, Seconds the time of all trials. That of
 	// imported ones, which may have run at the same time, is not known: 0.
 	Start   time.Time `json:"start"`

@@ -29,11 +29,16 @@ func newComparedTable(r *comparing.Result) *comparedTable {
 
 // row finds or makes a row, in the order in which they come.
 func (t *comparedTable) row(cell string, m experiment.Metric, name string) *doc.Row {
-	title := append(doc.In(doc.Strong, m.Name), doc.Span{Words: when(m.Better != "", ", "+better(m))})
 	cells := append([]doc.Cell{doc.C(m.Name), doc.Of(doc.Words(name))}, make([]doc.Cell, len(t.Columns)-runColumn)...)
-	group := found(&t.Groups, func(g doc.Group) bool { return g.Title.First() == cell }, doc.Group{Title: doc.Words(cell)})
-	part := found(&group.Parts, func(p doc.Part) bool { return p.Title.First() == m.Name }, doc.Part{Title: title})
+	part := partOf(&t.Table, cell, m)
 	return found(&part.Rows, func(r doc.Row) bool { return r.Cells[1].Lines[0].First() == name }, doc.Row{Cells: cells})
+}
+
+// partOf finds or makes the part of a metric in the group of a cell.
+func partOf(t *doc.Table, cell string, m experiment.Metric) *doc.Part {
+	title := append(doc.In(doc.Strong, m.Name), doc.Span{Words: when(m.Better != "", ", "+better(m))})
+	group := found(&t.Groups, func(g doc.Group) bool { return g.Title.First() == cell }, doc.Group{Title: doc.Words(cell)})
+	return found(&group.Parts, func(p doc.Part) bool { return p.Title.First() == m.Name }, doc.Part{Title: title})
 }
 
 // reference is the value of a run that others are compared with.

@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"tare/analysis"
+	"tare/combine"
 	comparing "tare/compare"
 	"tare/gate"
 	"tare/history"
@@ -152,6 +154,42 @@ func comparedFields(kind string, c analysis.Comparison, of, against comparing.Ov
 		{"p_holm", only(ok, c.PAdjusted)}, {"p_equivalence", only(ok, c.PEquiv)}, {"mde", only(ok, c.MDE)},
 		{"from_overhead", only(against.Known, against.Overhead.Point)}, {"to_overhead", only(of.Known, of.Overhead.Point)},
 		{"median", median}, {"text", only(compared, wording.Sentence(&c))}}
+}
+
+// CombineCSV writes one line for each comparison over occasions and one for each run
+// behind it.
+func CombineCSV(w io.Writer, r *combine.Result) error {
+	var lines [][]field
+	for i, c := range slices.Concat(r.Comparisons, r.Controls) {
+		kind := "mean"
+		if i >= len(r.Comparisons) {
+			kind = "floor"
+		}
+		lines = append(lines, combinedFields(kind, &c, nil))
+		for k := range c.Occasions {
+			lines = append(lines, combinedFields("run", &c, &c.Occasions[k]))
+		}
+	}
+	return writeCSV(w, combinedFields("", &combine.Comparison{}, nil), lines)
+}
+
+// combinedFields are the line of a comparison over occasions, or of one of them.
+func combinedFields(kind string, c *combine.Comparison, o *combine.Occasion) []field {
+	m, mean := c.Metric, o == nil
+	ok, one := mean && wording.Judged(c.Comparison), combine.Occasion{}
+	overhead, bounded, n, text, leftOut := c.Overhead, ok && !c.PointOnly, c.Rounds, wording.Combined(c), ""
+	if !mean {
+		one = *o
+		overhead, ok, bounded, n, text, leftOut = one.Overhead, one.Rounds > 0, one.Weight > 0, one.Rounds, "", wording.Reason(one.LeftOut)
+	}
+	pooled := mean && bounded
+	return []field{{"kind", kind}, {"cell", c.Cell}, {"metric", m.Name}, {"unit", m.Unit}, {"better", m.Better},
+		{"scale", m.Scale}, {"headline", m.Headline}, {"arm", c.Arm}, {"run", only(!mean, one.Run)}, {"verdict", only(mean, c.Verdict)}, {"n", n},
+		{"overhead", only(ok, overhead.Point)}, {"overhead_lo", only(bounded, overhead.Lo)}, {"overhead_hi", only(bounded, overhead.Hi)},
+		{"weight", only(!mean, one.Weight)}, {"left_out", leftOut}, {"p", only(pooled, c.P)}, {"p_holm", only(pooled, c.PAdjusted)},
+		{"p_equivalence", only(pooled, c.PEquiv)}, {"spread", only(pooled, c.Spread.Point)}, {"spread_lo", only(pooled, c.Spread.Lo)},
+		{"spread_hi", only(pooled, c.Spread.Hi)}, {"p_spread", only(pooled, c.PSpread)}, {"next_lo", only(pooled, c.Prediction.Lo)},
+		{"next_hi", only(pooled, c.Prediction.Hi)}, {"mde", only(pooled, c.MDE)}, {"text", text}}
 }
 
 // HistoryCSV writes one line for each point of each series. Values are shares on

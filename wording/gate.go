@@ -89,6 +89,8 @@ func gateSize(r *gate.Result, n int) string {
 // trials, or the values of independent samples.
 func gateUnit(r *gate.Result) (one, many, of string) {
 	switch {
+	case r.Occasions > 0:
+		return "run", "runs", " together"
 	case !r.Paired:
 		return "value", "values", " per arm"
 	case r.Observation != nil:

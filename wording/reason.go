@@ -7,6 +7,7 @@ import (
 
 	"tare/analysis"
 	"tare/experiment"
+	"tare/gate"
 	"tare/history"
 	"tare/machine"
 )
@@ -30,6 +31,8 @@ func Reason(r analysis.Reason) string {
 		return "the control has changed as well"
 	case analysis.NoBaseline:
 		return "the plan has no baseline"
+	case gate.TooFewOccasions:
+		return "at least two runs must be finished and valid, " + isOrAre(r.Runs) + " " + fmt.Sprint(r.Runs)
 	case analysis.ControlFails:
 		return fmt.Sprintf("the control, a second copy of the baseline, differs on %s in %s: %s, Holm %s, and is not shown to be within ±%s",
 			r.Metric.Name, r.Cell, NoSigns.Interval(r.Metric, r.Overhead), pValue(r.PAdjusted), Share(r.Margin))

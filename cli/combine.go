@@ -1,0 +1,94 @@
+package cli
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"tare/combine"
+	"tare/compare"
+	"tare/report"
+	"tare/report/document"
+)
+
+func newCombine(s State) *cobra.Command {
+	var out, to string
+	var all bool
+	c := &cobra.Command{
+		Use:   "combine RUN RUN...",
+		Short: "Join runs of one experiment: what holds beyond a single occasion",
+		Long: `Join runs of one experiment into one answer. A run speaks for its occasion: its
+rounds share the load, the neighbours and the placement of that hour. tare combine
+takes each run as one occasion and says what the layer costs in the mean of them, by
+how much the overhead differs from one occasion to another, and where another run
+would find it.
+
+The runs must ask the same question: layers, workloads, testbed, confidence and
+margin. Seed, time, number of rounds, machine and versions may differ, and are
+listed. A run that is not finished or gives no verdicts is left out, and named. Two
+runs are the least; from five on the answers are of use.`,
+		Example: `  tare combine runs/gvisor-20260102-150405 runs/gvisor-20260103-150405 runs/gvisor-20260104-150405
+  tare combine nightly/* -o markdown
+  tare combine nightly/* -o html --to gvisor.html
+  tare combine nightly/* -o json | jq -r '.comparisons[] | [.arm, .cell, .text, .spread.point, .prediction.lo, .prediction.hi] | @tsv'`,
+		Args:              atLeastTwoRuns,
+		ValidArgsFunction: completeRuns,
+		RunE: func(_ *cobra.Command, args []string) error {
+			if to != "" && out != "html" {
+				return usage(fmt.Errorf("--to is for -o html; the output of -o %s goes to stdout", out))
+			}
+			r, err := combineRuns(args)
+			if err != nil {
+				return err
+			}
+			return showCombination(s, r, out, cmp.Or(to, "combination.html"), all)
+		},
+	}
+	c.Flags().BoolVar(&all, "all", false, "exploratory metrics too, not only the headline ones")
+	c.Flags().StringVar(&to, "to", "", "file to write with -o html (default combination.html)")
+	addFormat(c, &out, "table", "json", "yaml", "markdown", "csv", "html")
+	return c
+}
+
+func atLeastTwoRuns(_ *cobra.Command, args []string) error {
+	if len(args) < 2 {
+		return fmt.Errorf("%d given, at least two runs of one experiment are needed", len(args))
+	}
+	return nil
+}
+
+// combineRuns opens and combines run directories.
+func combineRuns(dirs []string) (*combine.Result, error) {
+	in, err := openInputs(dirs)
+	if err != nil {
+		return nil, err
+	}
+	r, err := combine.Runs(in)
+	switch {
+	case errors.Is(err, combine.ErrOtherQuestion), errors.Is(err, compare.ErrNothingInCommon):
+		return nil, hintedUsage(err, "tare compare says what differs between them, and by how much")
+	case errors.Is(err, compare.ErrSameRun):
+		return nil, hintedUsage(err, "a run counts once")
+	case err != nil:
+		return nil, usage(err)
+	}
+	return r, nil
+}
+
+// showCombination prints a combination, or writes its page and prints the name.
+func showCombination(s State, r *combine.Result, out, to string, all bool) error {
+	if out == "html" {
+		return s.page(to, report.Combine(r, report.CompareOptions{All: true, Generated: time.Now()}))
+	}
+	return s.print(view{
+		value: r,
+		document: func(terminal bool) *document.Document {
+			return report.Combine(r, report.CompareOptions{All: all && terminal})
+		},
+		csv: func(w io.Writer) error { return report.CombineCSV(w, r) },
+	}, out)
+}

@@ -1,0 +1,91 @@
+package gate
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"tare/analysis/contrast"
+	"tare/combine"
+	"tare/experiment"
+)
+
+// Over judges what runs of one experiment say together: a limit bounds the mean
+// overhead over occasions. Runs that cannot be combined are left out, and the warnings
+// say so; without two of them the gate is invalid.
+func Over(r *combine.Result, limits *Limits, o Options) (*Result, error) {
+	plan := r.Plan()
+	out := &Result{Schema: Schema, Name: plan.Name, Valid: true, Finished: true, Paired: true, Baseline: plan.ArmWith(experiment.Baseline),
+		Confidence: float64(plan.Confidence), Level: (1 - float64(plan.Confidence)) / 2, Warnings: r.Warnings}
+	var names []string
+	for _, run := range r.Runs {
+		if run.LeftOut != nil {
+			continue
+		}
+		out.Occasions++
+		names = append(names, run.Name)
+		if out.Start.IsZero() || run.Start.Before(out.Start) {
+			out.Start = run.Start
+		}
+		if out.Observation == nil {
+			out.Observation = run.Observation
+		}
+	}
+	out.Run, out.Rounds = strings.Join(names, ", "), out.Occasions
+	for _, w := range r.Warnings {
+		if failed, ok := w.(combine.ControlDiffers); ok {
+			out.Valid, out.Reasons = false, append(out.Reasons, failed.ControlFails)
+		}
+	}
+	if out.Occasions < 2 {
+		out.Valid, out.Reasons = false, append(out.Reasons, TooFewOccasions{out.Occasions})
+	}
+	cases, err := limits.cases()
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range cases {
+		if (c.Limit.Scale == experiment.Difference) != (c.Metric.Scale == experiment.Difference) {
+			return nil, &LimitError{fmt.Sprintf("the budget of %s is an amount, %s; what runs say together is known as a share only", c.Metric.Name, c.Budget),
+				fmt.Sprintf("--budget %s=5%% takes its place", c.Metric.Name)}
+		}
+		out.Cases = append(out.Cases, over(r, c))
+	}
+	if len(out.Cases) == 0 {
+		return nil, ErrNoBudget
+	}
+	out.settle(nil, o)
+	return out, nil
+}
+
+// TooFewOccasions is the reason why nothing can be decided from so few runs.
+type TooFewOccasions struct {
+	Runs int `json:"runs"`
+}
+
+// Kind is its name.
+func (TooFewOccasions) Kind() string { return "too-few-occasions" }
+
+// over is a case as the runs together decide it.
+func over(r *combine.Result, c Case) Case {
+	c.P, c.Reason = 1, NoData
+	at := slices.IndexFunc(r.Comparisons, func(k combine.Comparison) bool {
+		return k.Cell == c.Cell && k.Arm == c.Arm && k.Metric.Name == c.Metric.Name
+	})
+	if at < 0 || r.Comparisons[at].Rounds == 0 {
+		return c
+	}
+	own := &r.Comparisons[at]
+	c.Size, c.Method, c.Reason = own.Rounds, own.Method, TooFew
+	if own.PointOnly {
+		return c
+	}
+	c.Estimated, c.Overhead, c.P, c.Reason = true, own.Overhead, own.Exceeds(c.Limit.Value), ""
+	for _, control := range r.Controls {
+		if control.Cell == c.Cell && control.Metric.Name == c.Metric.Name && !control.PointOnly && control.PAdjusted <= contrast.RulesOf(r.Plan()).Alpha {
+			c.Bias = math.Max(math.Abs(control.Overhead.Lo), math.Abs(control.Overhead.Hi))
+		}
+	}
+	return c
+}

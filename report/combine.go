@@ -1,0 +1,155 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+
+	"tare/combine"
+	comparing "tare/compare"
+	doc "tare/report/document"
+	"tare/report/figure"
+	"tare/wording"
+)
+
+// Combine shows what runs of one experiment say together: the mean over occasions
+// with what occasions differ by, then run by run, then in what the occasions differ.
+func Combine(r *combine.Result, o CompareOptions) *doc.Document {
+	d := &doc.Document{Title: "Combination of " + wording.Count(len(r.Runs), "run", "runs") + " of " + plain(r.Experiment),
+		Styles: figure.PageCSS(), Footer: "Made by tare combine" + generatedOn(o.Generated) + "."}
+	seen := &comparing.Result{Differences: r.Differences, Same: r.Same, Unknown: r.Unknown}
+	for _, run := range r.Runs {
+		seen.Runs = append(seen.Runs, run.Run)
+	}
+	rest := combinedTable(r, false)
+	hidden := len(rest.Parts())
+	differences := compareDifferences(seen)
+	differences.Title, differences.Short = "What differs between the occasions", "Occasions"
+	return d.Add(comparedRuns(seen)...).Add(
+		doc.Section{ID: "summary", Title: "Summary", Quiet: doc.Terminal | doc.Markdown, Blocks: combinedSummary(r)},
+		comparedSection(doc.Section{ID: "means", Title: "Overheads over occasions", Short: "Means", Flush: true,
+			Blocks: []doc.Block{doc.On(doc.Page, combinedFigures(r)...)}}, r.Family, combinedTable(r, true), rest, o.All),
+		doc.Section{ID: "runs", Title: "Run by run", Flush: true, Fold: doc.Page, Open: true, Blocks: []doc.Block{occasionTable(r, o.All)}},
+		differences,
+		doc.On(doc.Terminal, doc.SayIf(hidden > 0 && !o.All, notShown(hidden))),
+		doc.On(doc.Page, combinedReading(r)))
+}
+
+// combinedSummary is what to know before trusting the numbers, and the answers in
+// sentences.
+func combinedSummary(r *combine.Result) []doc.Block {
+	var items []string
+	for _, text := range wording.Findings(r.Warnings) {
+		items = append(items, sentence(brief(text)))
+	}
+	var answers []doc.Answer
+	for i := range r.Comparisons {
+		if c := &r.Comparisons[i]; c.Metric.Headline {
+			text := fmt.Sprintf("%s on %s in %s: %s.", plain(c.Arm), plain(c.Metric.Name), plain(c.Cell), plain(wording.Combined(c)))
+			answers = append(answers, doc.Answer{Verdict: verdict(c.Verdict, observed(c.Comparison)), Text: doc.Words(text)})
+		}
+	}
+	return []doc.Block{
+		doc.If(r.Observational, doc.Alert{Title: "Observational: arms of some of the runs did not run in random order."}),
+		doc.If(items != nil, doc.Alert{Title: beforeTrusting, Items: doc.Each(items)}),
+		doc.On(doc.Page, doc.If(answers != nil, doc.Answers{List: answers}))}
+}
+
+// combinedTable has a row for each arm: the mean, the spread, and another run.
+func combinedTable(r *combine.Result, headline bool) doc.Table {
+	t := doc.Table{Split: true, Columns: []doc.Column{{Title: "metric", Kind: doc.Name, In: doc.Markdown}, {Title: "arm", Kind: doc.Name},
+		{Title: "mean over occasions", Right: true}, {Title: "differ by", Right: true}, {Title: "another run", Right: true},
+		{Title: "verdict"}}}
+	for i, c := range slices.Concat(r.Comparisons, r.Controls) {
+		if c.Metric.Headline != headline {
+			continue
+		}
+		floor := i >= len(r.Comparisons)
+		row := doc.Row{Muted: floor, Cells: doc.Cells(c.Metric.Name, plain(c.Arm)+when(floor, " (noise floor)"), wording.Estimate(c.Comparison),
+			wording.Spread(&c), wording.Prediction(&c))}
+		if !floor {
+			row.Cells = append(row.Cells, doc.Of(verdict(c.Verdict, observed(c.Comparison))))
+			if !claims(c.Verdict) {
+				row.Notes = append(row.Notes, sentence(plain(wording.Combined(&c))))
+			}
+		}
+		partOf(&t, c.Cell, c.Metric).Add(row)
+	}
+	return t
+}
+
+// occasionTable has a row for each run, below each arm and metric.
+func occasionTable(r *combine.Result, all bool) doc.Table {
+	t := doc.Table{Split: true, Columns: []doc.Column{{Title: "metric", Kind: doc.Name, In: doc.Markdown}, {Title: "arm", Kind: doc.Name},
+		{Title: "run", Right: true}, {Title: "overhead", Right: true}, {Title: "weight", Right: true}, {Title: "", Kind: doc.Prose}}}
+	for _, c := range slices.Concat(r.Comparisons, r.Controls) {
+		if !c.Metric.Headline && !all {
+			continue
+		}
+		for _, o := range c.Occasions {
+			own := ownOverhead(comparing.Overhead{Known: o.Rounds > 0, Overhead: o.Overhead}, c.Metric)
+			row := doc.Row{Cells: doc.Cells(c.Metric.Name, plain(c.Arm), number(o.Run), own, wording.Share(o.Weight))}
+			if o.LeftOut != nil {
+				row.Muted = true
+				row.Cells[4] = doc.C(wording.Missing)
+				row.Cells = append(row.Cells, doc.C("left out: "+plain(wording.Reason(o.LeftOut))))
+			}
+			partOf(&t, c.Cell, c.Metric).Add(row)
+		}
+	}
+	return t
+}
+
+func combinedReading(r *combine.Result) doc.Section {
+	confidence := wording.Share(float64(r.Confidence))
+	return doc.Section{ID: "read", Title: "How to read this", Blocks: []doc.Block{
+		doc.Say("A run speaks for its occasion: its rounds share the load, the neighbours and the set-up of that hour. Here each run counts as one occasion. " +
+			"The mean over occasions stands with its " + confidence + " interval."),
+		doc.Say("“Differ by” is the standard deviation of the true overhead from one occasion to another, with its " + confidence + " interval. " +
+			"“Another run” is where the overhead lies that another run of this experiment finds, in " + confidence + " of cases."),
+		doc.Say("▲ costs, ▼ gains, ≈ equivalent within the margin, ? not resolved, × no verdict.")}}
+}
+
+func combinedFigures(r *combine.Result) []doc.Block {
+	forests := forestBlocks(combinedForest(r))
+	if forests == nil {
+		return nil
+	}
+	text := fmt.Sprintf("The overhead in each run with its %s interval, and below them the mean over occasions.", wording.Share(float64(r.Confidence))) +
+		when(r.Margin > 0, " The shaded band is the margin of ±"+wording.Share(float64(r.Margin))+" within which overheads count as equivalent.")
+	return append([]doc.Block{doc.Say(text)}, forests...)
+}
+
+// combinedForest is the headline overheads run by run with their means.
+func combinedForest(r *combine.Result) figure.Forest {
+	f := figure.Forest{Baseline: "the baseline of each run", Margin: float64(r.Margin)}
+	var arms []string
+	for _, c := range r.Comparisons {
+		if !slices.Contains(arms, c.Arm) {
+			arms = append(arms, c.Arm)
+		}
+		if !c.Metric.Headline || !wording.IsRatio(c.Metric) {
+			continue
+		}
+		look := figure.Treatment(slices.Index(arms, c.Arm))
+		g := found(&f.Groups, func(g figure.Group) bool { return g.Cell == c.Cell && g.Metric == c.Metric.Name },
+			figure.Group{Metric: c.Metric.Name, Cell: c.Cell})
+		for _, o := range c.Occasions {
+			if o.LeftOut != nil {
+				continue
+			}
+			one := c.Comparison
+			one.Overhead, one.Arm = o.Overhead, fmt.Sprintf("%s, run %d", c.Arm, o.Run)
+			g.Rows = append(g.Rows, forestRow(one, figure.Control, false, ""))
+		}
+		mean, verdict := c.Comparison, string(c.Verdict)
+		mean.Arm += ", mean"
+		if observed(mean) {
+			f.Observed, verdict = true, verdict+" "+observedMark
+		}
+		g.Rows = append(g.Rows, forestRow(mean, look, false, verdict))
+	}
+	f.Groups = slices.DeleteFunc(f.Groups, func(g figure.Group) bool {
+		return !slices.ContainsFunc(g.Rows, func(r figure.Row) bool { return r.Drawn })
+	})
+	return f
+}
