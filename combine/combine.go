@@ -169,7 +169,7 @@ func Runs(in []compare.Input) (*Result, error) {
 		}
 		r.Runs = append(r.Runs, run)
 	}
-	if used > 0 && used <= fewOccasions {
+	if used > 1 && used <= fewOccasions {
 		r.Warnings = append(r.Warnings, FewOccasions{used})
 	}
 	r.assess(in)

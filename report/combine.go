@@ -86,6 +86,9 @@ func occasionTable(r *combine.Result, all bool) doc.Table {
 			continue
 		}
 		for _, o := range c.Occasions {
+			if r.Runs[o.Run-1].LeftOut != nil {
+				continue
+			}
 			own := ownOverhead(comparing.Overhead{Known: o.Rounds > 0, Overhead: o.Overhead}, c.Metric)
 			row := doc.Row{Cells: doc.Cells(c.Metric.Name, plain(c.Arm), number(o.Run), own, wording.Share(o.Weight))}
 			if o.LeftOut != nil {

@@ -22,7 +22,7 @@ func Run(r *analysis.Run, o RunOptions) *doc.Document {
 	d.Add(doc.On(doc.Page, doc.Facts{Look: doc.Glance, List: s.facts()}),
 		doc.On(doc.Terminal, s.state()...), s.summarySection())
 	if !s.alone() {
-		d.Add(doc.On(doc.Page, doc.Section{ID: "overheads", Title: "Overheads", Blocks: s.overheadBlocks()}))
+		d.Add(doc.On(doc.Page, doc.Section{ID: "overheads", Title: "Overheads", Blocks: append(s.overheadBlocks(), s.occasion())}))
 	}
 	d.Add(s.resultBlocks(o.All)...)
 	d.Add(s.scalingBlocks(o.All)...)
@@ -40,7 +40,13 @@ func Run(r *analysis.Run, o RunOptions) *doc.Document {
 			doc.Section{Title: "Words used on this page", Fold: doc.Page, Open: true, Blocks: []doc.Block{doc.Facts{Look: doc.Terms, List: s.definitions()}}}}}))
 	hidden := len(s.groups(false))
 	return d.Add(doc.Section{Blocks: []doc.Block{doc.On(doc.Terminal, doc.SayIf(hidden > 0 && !o.All, notShown(hidden))),
-		doc.On(doc.Terminal|doc.Markdown, doc.Say(s.legend()))}})
+		doc.On(doc.Terminal|doc.Markdown, doc.Say(s.legend()), s.occasion())}})
+}
+
+// occasion says what a single run speaks for.
+func (s *sheet) occasion() doc.Block {
+	text := wording.Occasion(s.run)
+	return doc.SayIf(text != "", plain(text))
 }
 
 // facts are the run at a glance.

@@ -110,6 +110,26 @@
 //	20      91.6    90.7     92.4    91.0
 //	50      94.0    92.8     94.1    92.0
 //
+// [RandomEffects], out of 5,000 (± 0.6 is chance): k runs of 12 rounds whose standard
+// errors are 1 %, or 0.4 to 2.4 %, and whose true effects differ by the spread. The
+// interval of the mean, of which Hartung and Knapp's alone; and of another run with an
+// error of 1 %, where the prediction holds it:
+//
+//	        errors alike                        errors unlike
+//	 k  spread   mean  HK alone  another run    mean  HK alone
+//	 2     0 %   99.0      94.9        100.0    99.6      94.4
+//	       1 %   98.3      94.8        100.0    97.1      88.6
+//	       5 %   94.7      94.7         99.6    95.4      88.6
+//	 3     0 %   98.4      94.1        100.0    99.4      94.1
+//	       1 %   97.1      94.7         99.9    96.5      87.3
+//	       5 %   95.0      95.6         95.4    95.1      93.3
+//	 5     0 %   97.6      94.2         99.6    99.2      93.9
+//	       1 %   96.1      94.1         98.0    97.1      88.6
+//	       5 %   95.1      95.2         95.2    95.2      94.6
+//	10     0 %   96.7      94.0         98.1    98.9      93.9
+//	       1 %   95.9      94.6         96.4    97.4      92.9
+//	       5 %   95.2      95.5         95.2    95.9      94.4
+//
 // False claims at a level of 5 %, by the same command (changepoints: out of
 // 10,000):
 //

@@ -67,11 +67,22 @@ func TestRandomEffectsRefuses(t *testing.T) {
 		{[]float64{1, 2}, []float64{1}, ErrArgument},
 		{[]float64{1, 2}, []float64{1, 0}, ErrArgument},
 		{[]float64{1, math.NaN()}, []float64{1, 1}, ErrNotFinite},
-		{[]float64{1, 1}, []float64{1, 1}, ErrConstant},
 	} {
 		if _, err := RandomEffects(c.y, c.se, 0.95); !errors.Is(err, c.want) {
 			t.Errorf("%v with %v: %v, want %v", c.y, c.se, err, c.want)
 		}
+	}
+}
+
+// Estimates that are all the same have the interval that their errors give.
+func TestPooledOfEqualEstimates(t *testing.T) {
+	got, err := RandomEffects([]float64{0.03, 0.03, 0.03}, []float64{0.01, 0.01, 0.01}, 0.95)
+	half := 1.959963984540054 * 0.01 / math.Sqrt(3)
+	if err != nil || math.Abs(got.Hi-0.03-half) > 1e-9 || math.Abs(got.Lo-0.03+half) > 1e-9 || got.Spread.Hi < 0.01 || !(got.P > 0 && got.P < 1e-5) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if got, err = RandomEffects([]float64{0, 0}, []float64{0.01, 0.01}, 0.95); err != nil || got.P != 1 {
+		t.Errorf("two zeros: p = %v, %v, want 1", got.P, err)
 	}
 }
 

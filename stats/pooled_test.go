@@ -50,7 +50,7 @@ func pooledSimulations() []simulation {
 				if !unequal {
 					add("next run", k, spread, unequal, 0.945, 1, func(p Pooled, next float64) bool { return p.Prediction.Contains(next) })
 				}
-				add("spread", k, spread, unequal, 0.9, 0.98, func(p Pooled, _ float64) bool { return p.Spread.Contains(spread) })
+				add("spread", k, spread, unequal, 0.9, 1, func(p Pooled, _ float64) bool { return p.Spread.Contains(spread) })
 			}
 		}
 	}

@@ -65,8 +65,6 @@ func combinedWhy(c *analysis.Comparison) string {
 			return "no run that can be combined has an interval"
 		}
 		return "only one run can be combined; at least two are needed"
-	case analysis.NoSpread:
-		return "all runs have the same overhead, which allows no interval"
 	case analysis.ThinControl:
 		return fmt.Sprintf("the control has only %s on this metric to stand against %d", Count(r.Values, "run", "runs"), c.Rounds)
 	case analysis.NotInFamily:
@@ -104,7 +102,7 @@ func combinedFinding(f analysis.Finding) string {
 	case combine.LeftOut:
 		return fmt.Sprintf("run %d is left out: %s", f.Run, Reason(f.Why))
 	case combine.FewOccasions:
-		return fmt.Sprintf("%s hardly say how much occasions differ: look at the bounds of the spread, and at what another run may find", Count(f.Runs, "run can", "runs"))
+		return fmt.Sprintf("%s hardly say how much occasions differ: look at the bounds of the spread, and at what another run may find", Count(f.Runs, "run", "runs"))
 	case combine.ControlDiffers:
 		return "nothing has a verdict: " + Reason(f.ControlFails)
 	}

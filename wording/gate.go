@@ -65,7 +65,10 @@ func GateLine(r *gate.Result) string {
 // against.
 func GateAbout(r *gate.Result) string {
 	size, against := gateSize(r, r.Rounds), gateBaseline(r)
-	if !r.Paired && r.Rounds > 1 {
+	switch {
+	case r.Occasions > 0:
+		size += " together"
+	case !r.Paired && r.Rounds > 1:
 		size = "up to " + size
 	}
 	if r.Against != "" {
@@ -90,7 +93,7 @@ func gateSize(r *gate.Result, n int) string {
 func gateUnit(r *gate.Result) (one, many, of string) {
 	switch {
 	case r.Occasions > 0:
-		return "run", "runs", " together"
+		return "run", "runs", ""
 	case !r.Paired:
 		return "value", "values", " per arm"
 	case r.Observation != nil:
@@ -231,6 +234,8 @@ func gateNeeded(r *gate.Result, c gate.Case) string {
 	switch {
 	case c.History != nil:
 		return ""
+	case r.Occasions > 0:
+		return "; more runs narrow it"
 	case c.Needed > 0:
 		return "; about " + gateSize(r, c.Needed) + " would resolve it"
 	}

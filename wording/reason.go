@@ -32,7 +32,7 @@ func Reason(r analysis.Reason) string {
 	case analysis.NoBaseline:
 		return "the plan has no baseline"
 	case gate.TooFewOccasions:
-		return "at least two runs must be finished and valid, " + isOrAre(r.Runs) + " " + fmt.Sprint(r.Runs)
+		return "at least two runs must be finished and valid; there " + isOrAre(r.Runs) + " " + fmt.Sprint(r.Runs)
 	case analysis.ControlFails:
 		return fmt.Sprintf("the control, a second copy of the baseline, differs on %s in %s: %s, Holm %s, and is not shown to be within ±%s",
 			r.Metric.Name, r.Cell, NoSigns.Interval(r.Metric, r.Overhead), pValue(r.PAdjusted), Share(r.Margin))

@@ -31,9 +31,12 @@ for (name in names(sets)) for (level in c(0.9, 0.95)) {
   lo <- min(fit$ci.lb, classic$ci.lb, plain$conf.int[1])
   hi <- max(fit$ci.ub, classic$ci.ub, plain$conf.int[2])
   p <- max(fit$pval, classic$pval, plain$p.value)
+  tau_hi <- tau[["ci.ub"]]
+  if (fit$QE < length(y) - 1) # estimates that agree as well as is to be expected
+    tau_hi <- max(tau_hi, sqrt(mean(se^2) * ((length(y) - 1) / qchisq((1 - level) / 2, length(y) - 1) - 1)))
   rows <- c(rows, sprintf(paste0('{"name":"%s","y":%s,"errors":%s,"confidence":%s,"point":%s,"lo":%s,"hi":%s,"p":%s,"hkLo":%s,"hkHi":%s,"hkP":%s,',
     '"tau":%s,"tauLo":%s,"tauHi":%s,"true":%s,"q":%s,"pq":%s,"weights":%s}'),
     name, list_of(y), list_of(se), num(level), num(fit$beta[1]), num(lo), num(hi), num(p), num(fit$ci.lb), num(fit$ci.ub), num(fit$pval),
-    num(sqrt(fit$tau2)), num(tau[["ci.lb"]]), num(tau[["ci.ub"]]), num(half), num(fit$QE), num(fit$QEp), list_of(weights(fit) / 100)))
+    num(sqrt(fit$tau2)), num(tau[["ci.lb"]]), num(tau_hi), num(half), num(fit$QE), num(fit$QEp), list_of(weights(fit) / 100)))
 }
 cat("[\n", paste(rows, collapse = ",\n"), "\n]\n", sep = "")

@@ -1,0 +1,82 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+
+	"tare/analysis"
+	"tare/combine"
+	comparing "tare/compare"
+	"tare/report/html"
+	"tare/report/markdown"
+	terminal "tare/report/text"
+)
+
+// someCombination combines n runs of one experiment, whose overheads differ from one
+// month to the next; the last is not finished.
+func someCombination(t testing.TB, n int) *combine.Result {
+	t.Helper()
+	var in []comparing.Input
+	for i := range n {
+		s := wireguard()
+		s.cells = s.cells[:1]
+		for k := range s.arms[0].effects {
+			s.arms[0].effects[k] += 0.02 * math.Sin(float64(3*i))
+		}
+		r := s.run()
+		r.Start = r.Start.AddDate(0, i, 0)
+		if i == n-1 {
+			r.Finished, r.Trials.Done = false, 20
+		}
+		for k := range r.Controls {
+			by := r.Controls[k].Overhead
+			move := (by.Hi - by.Lo) / 4 * math.Cos(float64(2*i+k))
+			r.Controls[k].Overhead = analysis.Interval{Point: by.Point + move, Lo: by.Lo + move, Hi: by.Hi + move}
+		}
+		if i > 0 {
+			r.Environment.Kernel = "6.8.0"
+		}
+		in = append(in, comparing.Input{Name: "runs/" + string(rune('a'+i)), Run: r, Trials: trialsOf(r)})
+	}
+	r, err := combine.Runs(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestCombineGolden(t *testing.T) {
+	r := someCombination(t, 6)
+	var wide, md, csv bytes.Buffer
+	for _, err := range []error{terminal.Write(&wide, Combine(r, CompareOptions{}), terminal.Options{Width: 110}),
+		markdown.Write(&md, Combine(r, CompareOptions{})), CombineCSV(&csv, r)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	golden(t, "combine.txt", wide.String())
+	golden(t, "combine.md", md.String())
+	golden(t, "combine.csv", csv.String())
+}
+
+func TestCombinePage(t *testing.T) {
+	var page bytes.Buffer
+	if err := html.Write(&page, Combine(someCombination(t, 6), CompareOptions{All: true})); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"Combination of 6 runs of", "Overheads over occasions", "run 1", ", mean", "is left out: it is not finished", "How to read this", "<svg"} {
+		if !strings.Contains(page.String(), want) {
+			t.Errorf("the page has no %q", want)
+		}
+	}
+}
+
+// What is written as JSON has no number that JSON lacks.
+func TestCombineJSON(t *testing.T) {
+	if _, err := json.Marshal(someCombination(t, 3)); err != nil {
+		t.Error(err)
+	}
+}
