@@ -55,7 +55,7 @@ func assertions(p *packages.Package) map[string]bool {
 }
 
 // worded are the packages whose sentences people read.
-var worded = []string{"analysis", "wording", "compare", "gate", "history", "published", "report", "cli"}
+var worded = []string{"analysis", "wording", "compare", "combine", "gate", "history", "published", "report", "cli"}
 
 // apart are the functions that look for something in a text or cut it.
 var apart = map[string]bool{"Contains": true, "Cut": true, "CutPrefix": true, "CutSuffix": true, "HasPrefix": true, "HasSuffix": true,
