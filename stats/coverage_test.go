@@ -30,6 +30,7 @@ func TestCoverage(t *testing.T) {
 		{"share of 95 % intervals that hold the true value, paired", pairedSimulations()},
 		{"share of 95 % intervals that hold the true value, others", otherSimulations()},
 		{"share of 95 % intervals that hold the true value, random effects", pooledSimulations()},
+		{"share of 95 % intervals that hold the true ratio of means", meanRatioSimulations()},
 		{"share of false claims", falseClaimSimulations()},
 		{"share of true claims where 80 % is planned", powerSimulations()},
 		{"share of series with a step in which it is found", stepSimulations()},

@@ -48,6 +48,10 @@
 // claims depend on each other, which matters because all arms share one
 // baseline, and is never weaker than Bonferroni.
 //
+// Counts have exact tests and intervals ([FisherExact], [ClopperPearson]). A mean has
+// one that allows for skewness ([LogMeanRatioPaired]): it is what capacity and money
+// follow, and no rank test says a thing about it.
+//
 // The bootstrap only where nothing else exists, by whole rounds
 // ([BootstrapRounds]): as the table shows, it is too narrow for few values,
 // BCa included.
@@ -129,6 +133,22 @@
 //	10     0 %   96.7      94.0         98.1    98.9      93.9
 //	       1 %   95.9      94.6         96.4    97.4      92.9
 //	       5 %   95.2      95.5         95.2    95.9      94.4
+//
+// Intervals of the ratio of two means ([LogMeanRatioPaired]), out of 4,000 (± 0.7 is
+// chance): noise of 2 %; 5 % of the trials of both arms 20 % longer; one arm whose
+// noise is exponential; 10 % of one arm's trials twice as long, of which 28 % of
+// samples of 12 and 12 % of samples of 20 hold none:
+//
+//	  n   2 %   spiky  exponential  one arm stalls
+//	  6   95.0   96.8     89.7
+//	 12   95.4   97.5     91.5          70.7
+//	 20   95.0   96.6     92.7          88.0
+//	 30   95.2   95.5     95.4          95.3
+//	 50   95.3   94.8     95.9          98.9
+//	200   94.9   94.7     95.7          96.9
+//
+// Student's interval alone has 90.9 in the last column at 50, and a bootstrap-t of
+// 399 resamples 98.2, but 87.5 % at 20 rounds where both arms are spiky.
 //
 // False claims at a level of 5 %, by the same command (changepoints: out of
 // 10,000):

@@ -1,0 +1,116 @@
+package stats
+
+import (
+	"fmt"
+	"math"
+)
+
+// LogMeanRatioPaired estimates ln(mean(y) / mean(x)) where values of the same index
+// are of the same round. What either mean is uncertain by is linearised (delta
+// method): round i counts as y_i/mean(y) - x_i/mean(x), so that noise that a round's
+// values share cancels.
+//
+// The interval is the hull of two: Student's, and Hall's, which transforms t by a
+// cubic that takes its skewness away (Hall 1992, Journal of the Royal Statistical
+// Society B 54, 221–228). Where rare values are far larger than the others, Student's
+// reaches too far down and not far enough up; where such values are in both samples,
+// Hall's alone is too narrow (88.7 % at 20 rounds), and so is the bootstrap-t
+// (87.5 %), beside which it is as good elsewhere. Under 30 values Hall's makes intervals
+// twice as wide that hold the truth no more often, and Student's stands alone. The package
+// comment has the figures. No method knows of values that are so rare that none was seen.
+//
+// All values must be positive.
+func LogMeanRatioPaired(x, y []float64, confidence float64) (Interval, error) {
+	const name = "ratio of paired means"
+	meanX, meanY, err := positiveMeans(name, x, y, confidence)
+	if err != nil {
+		return Interval{}, err
+	}
+	if len(x) != len(y) {
+		return Interval{}, lengths(name, len(x), len(y))
+	}
+	d := make([]float64, len(x))
+	for i := range x {
+		d[i] = y[i]/meanY - x[i]/meanX
+	}
+	n := float64(len(d))
+	sd, third := moments(d)
+	return skewed(name, math.Log(meanY/meanX), sd/math.Sqrt(n), third/(n*n), n-1, len(d), confidence)
+}
+
+// LogMeanRatio is LogMeanRatioPaired for two independent samples, with Welch's
+// degrees of freedom.
+func LogMeanRatio(x, y []float64, confidence float64) (Interval, error) {
+	const name = "ratio of means"
+	meanX, meanY, err := positiveMeans(name, x, y, confidence)
+	if err != nil {
+		return Interval{}, err
+	}
+	sdX, thirdX := moments(relative(x, meanX))
+	sdY, thirdY := moments(relative(y, meanY))
+	m, n := float64(len(x)), float64(len(y))
+	if sdX == 0 && sdY == 0 {
+		return Interval{}, constant(name)
+	}
+	se, df := welchError(sdX, sdY, len(x), len(y))
+	return skewed(name, math.Log(meanY/meanX), se, thirdY/(n*n)-thirdX/(m*m), df, min(len(x), len(y)), confidence)
+}
+
+// fewestSkewed is the number of values under which skewness is not to be had from them.
+const fewestSkewed = 30
+
+// skewed is the hull of Student's interval and of Hall's around an estimate from n
+// values, with its standard error and its third cumulant.
+func skewed(name string, point, se, third, df float64, n int, confidence float64) (Interval, error) {
+	if negligible(se, 1) {
+		return Interval{}, constant(name)
+	}
+	q := studentQuantile(1-(1-confidence)/2, df)
+	skew := third / (se * se * se)
+	hall := func(t float64) float64 {
+		if n < fewestSkewed || math.Abs(skew) < 1e-6 {
+			return t
+		}
+		return 3 / skew * (math.Cbrt(1+skew*(t-skew/6)) - 1)
+	}
+	return Interval{Point: point, Lo: point - se*max(q, hall(q)), Hi: point - se*min(-q, hall(-q))}, nil
+}
+
+// moments are the standard deviation and the mean of the third power of the
+// deviations from the mean.
+func moments(x []float64) (sd, third float64) {
+	mean, sd := meanSD(x)
+	for _, v := range x {
+		third += (v - mean) * (v - mean) * (v - mean) / float64(len(x))
+	}
+	return sd, third
+}
+
+func relative(x []float64, mean float64) []float64 {
+	y := make([]float64, len(x))
+	for i, v := range x {
+		y[i] = v / mean
+	}
+	return y
+}
+
+// positiveMeans gives the means of two samples of positive values, or what is wrong
+// with them.
+func positiveMeans(name string, x, y []float64, confidence float64) (meanX, meanY float64, err error) {
+	if err := checkConfidence(name, confidence); err != nil {
+		return 0, 0, err
+	}
+	if err := checkSamples(name, x, y, 2); err != nil {
+		return 0, 0, err
+	}
+	for _, sample := range [][]float64{x, y} {
+		for i, v := range sample {
+			if v <= 0 {
+				return 0, 0, fmt.Errorf("%s: value %d is %v, and not positive: %w", name, i+1, v, ErrArgument)
+			}
+		}
+	}
+	meanX, _ = meanSD(x)
+	meanY, _ = meanSD(y)
+	return meanX, meanY, nil
+}
