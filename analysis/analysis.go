@@ -39,11 +39,37 @@ type Verdict string
 
 // The verdicts.
 const (
-	Costs       Verdict = "costs"
-	Gains       Verdict = "gains"
-	Equivalent  Verdict = "equivalent"
+	Costs      Verdict = "costs"
+	Gains      Verdict = "gains"
+	Equivalent Verdict = "equivalent"
+	// Fails: the program fails more often than in the baseline.
+	Fails       Verdict = "fails"
 	NotResolved Verdict = "not resolved"
 	Invalid     Verdict = "invalid"
+	// Interim: rounds are missing that were planned; there are estimates, and no verdict yet.
+	Interim Verdict = "interim"
+	// Restated: another metric says the same, and has the verdict.
+	Restated Verdict = "restated"
+)
+
+// Claims says whether a verdict claims anything.
+func (v Verdict) Claims() bool {
+	switch v {
+	case NotResolved, Invalid, Interim, Restated:
+		return false
+	}
+	return true
+}
+
+// Grade says what a claim rests on.
+type Grade string
+
+// The grades.
+const (
+	// Measured: on tests that hold for noise of any shape.
+	Measured Grade = ""
+	// Normal: on tests that hold if noise is normal, which so few values cannot show.
+	Normal Grade = "normal"
 )
 
 // Run is an analysed run.
@@ -62,12 +88,14 @@ type Run struct {
 	// Finished is false for a run that can be resumed.
 	Finished bool `json:"finished"`
 	// Start is when the first trial started; all Seconds count from it.
-	Start       time.Time       `json:"start"`
-	Sessions    []Session       `json:"sessions,omitempty"` // more than one: the run was resumed
-	Rounds      int             `json:"rounds"`             // rounds with any trial
-	SetUps      SetUps          `json:"setUps,omitzero"`    // zero: the trials do not tell
-	Trials      Counts          `json:"trials"`
-	Family      int             `json:"family"` // hypotheses under Holm's correction
+	Start    time.Time `json:"start"`
+	Sessions []Session `json:"sessions,omitempty"` // more than one: the run was resumed
+	Rounds   int       `json:"rounds"`             // rounds with any trial
+	SetUps   SetUps    `json:"setUps,omitzero"`    // zero: the trials do not tell
+	Trials   Counts    `json:"trials"`
+	Family   int       `json:"family"` // hypotheses under Holm's correction
+	// Failures are those of the program, by cell and arm, in the cells that have any.
+	Failures    []Failures      `json:"failures,omitempty"`
 	Comparisons []Comparison    `json:"comparisons"`
 	Controls    []Comparison    `json:"controls"` // the A/A arm, in the same form
 	Warnings    []Warning       `json:"warnings,omitempty"`
@@ -103,7 +131,8 @@ type Counts struct {
 	Planned int            `json:"planned"`
 	Done    int            `json:"done"`
 	Valid   int            `json:"valid"`
-	Lost    int            `json:"lost"`             // planned trials still invalid after all attempts
+	Failed  int            `json:"failed"`           // planned trials without a value since the program failed in them
+	Lost    int            `json:"lost"`             // planned trials lost to the machine's condition or a failed proof, after all attempts
 	ByRule  map[string]int `json:"byRule,omitempty"` // invalid trials by rule
 }
 
@@ -122,6 +151,7 @@ type Comparison struct {
 	Arm     string            `json:"arm"`
 	Metric  experiment.Metric `json:"metric"`
 	Verdict Verdict           `json:"verdict"`
+	Grade   Grade             `json:"grade,omitempty"` // of the claim, if there is one
 	// Reason says why it is not resolved, or gets no verdict; nil where there is one.
 	Reason  Reason `json:"-"`
 	Control bool   `json:"control,omitempty"` // the arm is the control, a second copy of the baseline
@@ -140,6 +170,11 @@ type Comparison struct {
 	Overhead  Interval `json:"overhead"`
 	T         Interval `json:"t"`
 	PointOnly bool     `json:"pointOnly,omitempty"` // Overhead is a point without an interval: the values allow none
+	// Mean is the overhead of the arithmetic mean, on the scale of Overhead, which is
+	// about the typical round; nil where the values allow none.
+	Mean *Interval `json:"mean,omitempty"`
+	// Stalls are trials far slower than their arm's others; nil where there is none.
+	Stalls *Stalls `json:"stalls,omitempty"`
 	// Inner is the interval that a claim of equivalence rests on, of less confidence
 	// than Overhead (90 % beside 95 %). It is there only where Overhead reaches
 	// beyond the margin although Inner does not.
@@ -240,6 +275,9 @@ type MetricSeries struct {
 	// Changes are the rounds at which the baseline's level changes (first round
 	// of the new level), by changepoint detection; a warning sign.
 	Changes []int `json:"changes,omitempty"`
+
+	factor  float64 // by which a stalled trial is worse than its arm's median
+	stalled []int   // stalled trials by arm; nil: not counted yet
 }
 
 // ArmSeries holds the values of one arm in the order they were measured.

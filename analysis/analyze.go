@@ -42,13 +42,11 @@ func Analyze(plan *experiment.Plan, trials []journal.Trial, env *machine.Environ
 	x := explainer{Rules: j.Rules, plan: plan, table: t, unit: unitEffects{}, cells: run.Cells}
 	x.explain(run.Comparisons, j.treatments)
 	x.explain(run.Controls, j.controls)
+	x.stalls(run)
 	if run.Valid {
 		x.alternatives(run, j, trials)
-	} else {
-		for i := range run.Comparisons {
-			run.Comparisons[i].Withhold(InvalidRuns{})
-		}
 	}
+	t.withhold(run)
 	run.Warnings = warnings(t, run, env)
 	return run
 }
@@ -63,7 +61,7 @@ func Judge(plan *experiment.Plan, trials []journal.Trial) *Run {
 }
 
 func judgeRun(t *table, trials []journal.Trial) (*Run, *judgement) {
-	j := judge(t)
+	j := judge(t, trials)
 	rounds, _ := totalRounds(t)
 	run := &Run{
 		Schema:      Schema,
@@ -78,12 +76,70 @@ func judgeRun(t *table, trials []journal.Trial) (*Run, *judgement) {
 	run.Reasons = slices.Concat(j.reasons, invalidity(t.plan, run.Trials))
 	run.Valid = len(run.Reasons) == 0
 	run.Comparisons, run.Controls = j.results(t.plan)
+	for _, f := range j.failings {
+		run.Failures = append(run.Failures, f.Failures)
+	}
+	t.withhold(run)
+	return run, j
+}
+
+// withhold takes the verdicts from a run that is invalid, and from comparisons of arms
+// of which rounds are missing that were planned: who looks on the way and stops where
+// it suits him claims more often than the tests allow.
+func (t *table) withhold(run *Run) {
+	unfinished := map[[2]string]Reason{}
+	if run.Valid {
+		unfinished = t.unfinished()
+	}
 	for i := range run.Comparisons {
+		c := &run.Comparisons[i]
 		if !run.Valid {
-			run.Comparisons[i].Verdict = Invalid
+			c.Withhold(InvalidRuns{})
+		} else if why := unfinished[[2]string{c.Cell, c.Arm}]; why != nil {
+			c.Suspend(why)
 		}
 	}
-	return run, j
+	for i := range run.Failures {
+		f := &run.Failures[i]
+		switch why := unfinished[[2]string{f.Cell, f.Arm}]; {
+		case f.Verdict == "":
+		case !run.Valid:
+			f.Verdict, f.Reason = Invalid, InvalidRuns{}
+		case why != nil:
+			f.Verdict, f.Reason = Interim, why
+		}
+	}
+}
+
+// unfinished are the treatments of which rounds are missing, or of what they stand
+// against, by cell and name.
+func (t *table) unfinished() map[[2]string]Reason {
+	if t.plan.Import != nil {
+		return nil
+	}
+	rounds, _ := totalRounds(t)
+	pilot := t.plan.Precision > 0 && (t.final < t.plan.Rounds || !t.complete(t.plan.Rounds))
+	list := map[[2]string]Reason{}
+	for c, cell := range t.plan.Cells {
+		done := make([]int, len(t.plan.Arms))
+		least := rounds // of the arms that all others stand against
+		for a, arm := range t.plan.Arms {
+			for i := range t.slots[c][a] {
+				if t.settled(&t.slots[c][a][i], t.at[c][i]) {
+					done[a]++
+				}
+			}
+			if arm.Role != experiment.Treatment {
+				least = min(least, done[a])
+			}
+		}
+		for a, arm := range t.plan.Arms {
+			if n := min(least, done[a]); n < rounds || pilot {
+				list[[2]string{cell.ID, arm.Name}] = RoundsMissing{Rounds: n, Of: rounds}
+			}
+		}
+	}
+	return list
 }
 
 // results puts what was judged into the form of the result.
@@ -132,8 +188,12 @@ func (h *hypothesis) comparison(plan *experiment.Plan) Comparison {
 		PAdjusted:       h.adjusted,
 		PEquiv:          h.Main.Equiv,
 		PEquivAdjusted:  h.equivAdjusted,
-		EstimatorsAgree: !h.Main.OK || !h.T.OK || h.verdict == h.byT,
+		EstimatorsAgree: !h.Main.OK || !h.T.OK || h.agree,
 		OrderP:          1,
+		Grade:           h.grade,
+	}
+	if h.grade == Normal { // the claim is the t interval's
+		c.Overhead, c.PointOnly, c.Method, c.P, c.PEquiv = c.T, false, h.byName(), h.T.P, h.T.Equiv
 	}
 	if h.control != nil {
 		c.Floor = math.Abs(contrast.Overhead(h.control.Main.At.Point, h.Metric))
@@ -147,6 +207,19 @@ func (h *hypothesis) pairs() int {
 		return len(h.Contrasts)
 	}
 	return h.Size()
+}
+
+// byName is the method of the t interval.
+func (h *hypothesis) byName() string {
+	switch {
+	case contrast.Ranks(h.Method) && h.Paired && h.Method == contrast.MethodBoth:
+		return contrast.MethodStein
+	case contrast.Ranks(h.Method) && h.Paired:
+		return contrast.MethodT
+	case contrast.Ranks(h.Method):
+		return contrast.MethodWelch
+	}
+	return h.Method
 }
 
 // shown is a view's interval or, where there is none, the middle of the
@@ -185,6 +258,10 @@ func (x explainer) complete(c *Comparison, h *hypothesis) {
 	}
 	x.detectable(c, h)
 	x.inner(c, h)
+	if at, ok := x.Mean(&h.Data); ok {
+		mean := Interval(contrast.Overheads(at, h.Metric))
+		c.Mean = &mean
+	}
 	c.Observational = h.Observational
 	x.diagnose(c, h)
 	c.Reason = h.reason
@@ -194,7 +271,12 @@ func (x explainer) complete(c *Comparison, h *hypothesis) {
 }
 
 // Withhold takes the verdict from a comparison.
-func (c *Comparison) Withhold(why Reason) { c.Verdict, c.Reason = Invalid, why }
+func (c *Comparison) Withhold(why Reason) { c.Verdict, c.Grade, c.Reason = Invalid, Measured, why }
+
+// Suspend takes the verdict from a comparison until there is more of what it is about.
+func (c *Comparison) Suspend(why Reason) {
+	c.Verdict, c.Grade, c.Reason, c.WithInvalid = Interim, Measured, why, nil
+}
 
 // inner adds the interval that equivalence rests on, of the estimator that leads,
 // where the one shown does not lie within the margin.
@@ -240,7 +322,7 @@ func (x explainer) detectable(c *Comparison, h *hypothesis) {
 		c.Power = power
 	}
 	switch h.reason.(type) {
-	case nil, WithinBias, NoControl, ThinControl:
+	case nil, WithinBias, NoControl, ThinControl, MissingTrials, SameClaim:
 		return // more rounds would change nothing, or what they would is not known
 	}
 	if h.SD == 0 {

@@ -39,16 +39,16 @@ type Answers struct {
 func Assess(plan *experiment.Plan, asked, controls []Question) Answers {
 	j := &judgement{Rules: contrast.RulesOf(plan)}
 	for _, q := range controls {
-		j.controls = append(j.controls, estimated(j.Rules, q))
+		j.controls = append(j.controls, j.estimated(q))
 	}
 	for _, q := range asked {
-		h := estimated(j.Rules, q)
+		h := j.estimated(q)
 		for i, c := range controls {
 			if c.Cell == q.Cell && c.Metric.Name == q.Metric.Name && c.Against == q.Against {
 				h.control = j.controls[i]
 			}
 		}
-		h.echo = q.Metric.Headline && q.echoes(asked)
+		h.restated, h.echo = q.echoes(asked)
 		j.treatments = append(j.treatments, h)
 	}
 	a := Answers{Failed: j.settle(), Family: claims(j.treatments)}
@@ -59,12 +59,16 @@ func Assess(plan *experiment.Plan, asked, controls []Question) Answers {
 	return a
 }
 
-// echoes says whether the metric that a question restates is a headline among
-// all that is asked of the same arm.
-func (q Question) echoes(all []Question) bool {
-	return q.Restates != "" && slices.ContainsFunc(all, func(o Question) bool {
-		return o.Cell == q.Cell && o.Arm == q.Arm && o.Against == q.Against && o.Metric.Name == q.Restates && o.Metric.Headline
+// echoes says whether the metric that a question restates is among all that is asked of
+// the same arm, and whether both are headlines.
+func (q Question) echoes(all []Question) (restated, echo bool) {
+	at := slices.IndexFunc(all, func(o Question) bool {
+		return o.Cell == q.Cell && o.Arm == q.Arm && o.Against == q.Against && o.Metric.Name == q.Restates
 	})
+	if q.Restates == "" || at < 0 {
+		return false, false
+	}
+	return true, q.Metric.Headline && all[at].Metric.Headline
 }
 
 // alternatives judges the run once more with the trials that are invalid for
@@ -83,14 +87,14 @@ func (x explainer) alternatives(run *Run, j *judgement, trials []journal.Trial) 
 	}
 	t := tabulate(x.table.plan, trials, withFailed)
 	t.loops = x.table.loops // what kind of load it is does not change
-	other := judge(t)
+	other := judge(t, trials)
 	if len(other.reasons) > 0 {
 		return // with these trials the control fails: there is no verdict to set beside
 	}
 	with := x
 	with.table, with.cells = t, nil
 	for i, h := range other.treatments {
-		if h.verdict == j.treatments[i].verdict {
+		if first := j.treatments[i]; h.verdict == first.verdict && h.verdict == first.seen {
 			continue
 		}
 		a := &Alternative{Trials: t.taken(h), Comparison: h.comparison(t.plan)}

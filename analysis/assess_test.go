@@ -93,7 +93,7 @@ func TestAssessRestatedAndMissing(t *testing.T) {
 	if a.Family != 2 {
 		t.Errorf("family of %d, want 2", a.Family)
 	}
-	if got := said(a.Asked[0]); got != "costs 10.0 [9.3 10.7] observational restates rate" {
+	if got := said(a.Asked[0]); got != `restated 10.0 [9.3 10.7] same-claim {"metric":"rate"} observational restates rate` {
 		t.Errorf("restated: %s", got)
 	}
 	if got := said(a.Asked[2]); got != "not resolved too-few-values" {

@@ -98,6 +98,9 @@ func texts(r *Run) (list []string) {
 // said puts a comparison into a line: its verdict, overheads (in percent for a ratio), and its reason with the figures.
 func said(c Comparison) string {
 	text := string(c.Verdict)
+	if c.Grade == Normal {
+		text += " if normal"
+	}
 	unit := 100.0
 	if c.Metric.Scale == experiment.Difference {
 		unit = 1

@@ -57,6 +57,15 @@ type (
 		Paired bool             `json:"paired"`
 		Scale  experiment.Scale `json:"scale"`
 	}
+	// MeanDiffers: the typical round costs, and the mean gains, or the other way round.
+	MeanDiffers struct {
+		Metric experiment.Metric `json:"metric"`
+		Mean   Interval          `json:"mean"`
+	}
+	// Stalling: the share of stalled trials is not the same in both arms.
+	Stalling struct {
+		Stalls
+	}
 	// UnequalSpread: the values of one arm spread much wider than those of the other.
 	UnequalSpread struct {
 		Wider experiment.Role `json:"wider"` // baseline or treatment
@@ -193,6 +202,8 @@ func (NormalSamples) Kind() string   { return "normal-samples" }
 func (Imprecise) Kind() string       { return "imprecise" }
 func (NoVariation) Kind() string     { return "no-variation" }
 func (UnequalSpread) Kind() string   { return "unequal-spread" }
+func (MeanDiffers) Kind() string     { return "mean-differs" }
+func (Stalling) Kind() string        { return "stalling" }
 func (Unfinished) Kind() string      { return "unfinished" }
 func (Extended) Kind() string        { return "extended" }
 func (WeakClaim) Kind() string       { return "weak-claim" }

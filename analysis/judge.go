@@ -2,9 +2,11 @@ package analysis
 
 import (
 	"math"
+	"slices"
 
 	"tare/analysis/contrast"
 	"tare/experiment"
+	"tare/journal"
 	"tare/stats"
 )
 
@@ -15,12 +17,18 @@ type hypothesis struct {
 	cell, arm, base int     // of the plan; without meaning where it is of no single run
 	adjusted        float64 // p after Holm; p itself for an exploratory metric
 	equivAdjusted   float64
-	control         *hypothesis // the A/A comparison on the same metric; nil: none planned
-	bias            float64     // what a claim must exceed, as a contrast
+	control         *hypothesis       // the A/A comparison on the same metric; nil: none planned
+	bias            float64           // what a claim must exceed, as a contrast
+	robust          contrast.Estimate // what of the estimate stands whatever the values of failed trials
 	verdict         Verdict
+	seen            Verdict // the same as if no trial were missing
+	grade           Grade   // of the verdict
+	few             bool    // too few values for any claim by ranks
 	reason          Reason  // why it is not resolved; nil where it is
 	family          int     // hypotheses that share its correction; 1 for an exploratory metric
+	restated        bool    // another metric of its arm says the same and has the verdict
 	echo            bool    // what it restates is a headline as well: both are one claim
+	agree           bool    // the t interval alone would give the same verdict
 	byT             Verdict // what the t interval alone would say
 	still           bool    // all values of the metric in the cell are the same, in every arm
 }
@@ -30,15 +38,17 @@ type judgement struct {
 	contrast.Rules
 	treatments []*hypothesis
 	controls   []*hypothesis
-	reasons    []Reason // why the run gives no verdicts
-	family     int      // hypotheses of treatments under Holm's correction
+	failings   []*outage // of the program, which share the treatments' family
+	reasons    []Reason  // why the run gives no verdicts
+	family     int       // hypotheses of treatments under Holm's correction
 }
 
 // judge makes every comparison and decides it. The controls come first: they
 // say what a claim must exceed, and whether there may be any.
-func judge(t *table) *judgement {
+func judge(t *table, trials []journal.Trial) *judgement {
 	j := &judgement{Rules: contrast.RulesOf(t.plan)}
 	j.compare(t)
+	j.failings = failings(t, trials, j.Rules)
 	for _, i := range j.settle() {
 		j.reasons = append(j.reasons, j.controls[i].failure(t.plan))
 	}
@@ -48,13 +58,24 @@ func judge(t *table) *judgement {
 			j.family--
 		}
 	}
+	j.family += len(j.countedFailings())
 	return j
+}
+
+// countedFailings are those that are hypotheses of the family.
+func (j *judgement) countedFailings() (list []*outage) {
+	for _, f := range j.failings {
+		if f.counts {
+			list = append(list, f)
+		}
+	}
+	return list
 }
 
 // settle decides the controls, then the treatments that stand against them, and
 // gives the controls that failed.
 func (j *judgement) settle() (failed []int) {
-	decide(j.controls, j.Rules)
+	decide(j.controls, nil, j.Rules)
 	for i, c := range j.controls {
 		if c.different(j.Rules) {
 			c.bias = math.Max(math.Abs(c.Main.At.Lo), math.Abs(c.Main.At.Hi))
@@ -68,7 +89,10 @@ func (j *judgement) settle() (failed []int) {
 			h.bias = h.control.bias
 		}
 	}
-	decide(j.treatments, j.Rules)
+	decide(j.treatments, j.countedFailings(), j.Rules)
+	for _, f := range j.failings {
+		f.decide(j.Alpha)
+	}
 	return failed
 }
 
@@ -82,12 +106,12 @@ func (j *judgement) compare(t *table) {
 		for _, m := range cell.Metrics {
 			var control *hypothesis
 			if a := role(t.plan, experiment.Control); a >= 0 {
-				control = t.hypothesis(j.Rules, c, a, base, m)
+				control = j.hypothesis(t, c, a, base, m)
 				j.controls = append(j.controls, control)
 			}
 			for a, arm := range t.plan.Arms {
 				if arm.Role == experiment.Treatment {
-					h := t.hypothesis(j.Rules, c, a, base, m)
+					h := j.hypothesis(t, c, a, base, m)
 					h.control = control
 					j.treatments = append(j.treatments, h)
 				}
@@ -96,42 +120,146 @@ func (j *judgement) compare(t *table) {
 	}
 }
 
-func (t *table) hypothesis(r contrast.Rules, c, a, b int, m experiment.Metric) *hypothesis {
+func (j *judgement) hypothesis(t *table, c, a, b int, m experiment.Metric) *hypothesis {
 	cell := t.plan.Cells[c]
-	h := estimated(r, Question{Cell: cell.ID, Arm: t.plan.Arms[a].Name, Restates: t.restates(c, m),
+	h := j.estimated(Question{Cell: cell.ID, Arm: t.plan.Arms[a].Name, Restates: t.restates(c, m),
 		Observational: t.plan.Import != nil, Data: t.compared(c, a, b, m)})
 	h.cell, h.arm, h.base = c, a, b
 	h.still = t.still(c, m)
 	if original := cell.Metric(h.Restates); original != nil {
-		h.echo = m.Headline && original.Headline
+		h.restated, h.echo = true, m.Headline && original.Headline
 	}
 	return h
 }
 
-func estimated(r contrast.Rules, q Question) *hypothesis {
-	return &hypothesis{Question: q, Estimate: r.Estimate(&q.Data)}
+func (j *judgement) estimated(q Question) *hypothesis {
+	h := &hypothesis{Question: q, Estimate: j.Estimate(&q.Data)}
+	h.robust = j.Survives(&h.Data, h.Estimate)
+	return h
 }
 
 // beyond says whether an interval of contrasts reaches further than a limit.
 func beyond(at stats.Interval, limit float64) bool { return at.Lo < -limit || at.Hi > limit }
 
-// decide gives every hypothesis its verdict, the headline ones as one family
-// under Holm's correction. It does so a second time with the t intervals alone,
+// fewestNormal is the number of pairs, or of values of each arm, under which not even
+// normal noise makes a claim: with two, the spread is known to within a factor of 30.
+const fewestNormal = 3
+
+// decide gives every hypothesis its verdict, the headline ones as one family under
+// Holm's correction, with the failures of programs that count in it.
+//
+// Where there are too few values for ranks to claim anything, the t interval may claim,
+// if noise is normal, and such claims are of a grade of their own. They never help the
+// others: in the family of what is measured their p is 1.
+//
+// Everything is decided more than once: by the values that there are, by what stands
+// whatever those are that failed trials have taken away, and by the t intervals alone,
 // to see whether the estimators agree.
-func decide(all []*hypothesis, r contrast.Rules) {
-	main, equiv := holm(all, func(h *hypothesis) contrast.View { return h.Main })
-	byT, equivByT := holm(all, func(h *hypothesis) contrast.View { return h.T })
-	headline := claims(all)
-	for i, h := range all {
+func decide(all []*hypothesis, failings []*outage, r contrast.Rules) {
+	headline := claims(all) + len(failings)
+	for _, h := range all {
 		h.family = 1
 		if h.Metric.Headline {
 			h.family = headline
 		}
-		h.adjusted, h.equivAdjusted = main[i], equiv[i]
-		h.verdict, h.reason = h.decide(h.Main, main[i], equiv[i], r)
-		h.byT, _ = h.decide(h.T, byT[i], equivByT[i], r)
+		h.few = h.tooFew(r)
+	}
+	failed := make([]float64, len(failings))
+	for i, f := range failings {
+		failed[i] = f.P
+	}
+	seen := holm(all, failed, func(h *hypothesis) (contrast.View, float64) { return h.measured(h.Estimate) })
+	stands := holm(all, failed, func(h *hypothesis) (contrast.View, float64) { return h.measured(h.robust) })
+	normal := holm(all, failed, func(h *hypothesis) (contrast.View, float64) { return h.ifNormal(h.robust) })
+	byT := holm(all, failed, func(h *hypothesis) (contrast.View, float64) { return h.T, h.T.Equiv })
+	for i, f := range failings {
+		f.PAdjusted = stands.others[i]
+	}
+	for i, h := range all {
+		h.adjusted, h.equivAdjusted = stands.p[i], stands.both[i]
+		h.verdict, h.reason = h.decide(h.Main, seen.at(i), r)
+		byT, _ := h.decide(h.T, byT.at(i), r)
+		h.agree, h.byT = h.verdict == byT, byT
+		switch {
+		case h.few:
+			h.adjusted, h.equivAdjusted = normal.p[i], normal.both[i]
+			h.decideNormal(normal.at(i), r)
+		case h.Missing.Any() && h.verdict.Claims():
+			if v, _ := h.decide(h.robust.Main, stands.at(i), r); v != h.verdict {
+				h.reason = MissingTrials{Missing: h.missing(), Of: h.missing() + h.present(), Without: h.verdict}
+				h.verdict = NotResolved
+			}
+		}
+		h.seen = h.verdict
+		if r, ok := h.reason.(MissingTrials); ok {
+			h.seen = r.Without
+		}
+		if h.restated {
+			h.verdict, h.grade, h.reason = Restated, Measured, SameClaim{h.Restates}
+		}
 	}
 }
+
+// decideNormal claims what holds if noise is normal.
+func (h *hypothesis) decideNormal(p adjusted, r contrast.Rules) {
+	if h.Size() < fewestNormal || !h.robust.T.OK {
+		return
+	}
+	p.normal = true
+	if v, _ := h.decide(h.robust.T, p, r); v.Claims() {
+		h.verdict, h.grade, h.reason = v, Normal, nil
+		h.agree, h.byT = true, v
+	}
+}
+
+// missing counts the values that failed trials have taken away, and present those that
+// there are.
+func (h *hypothesis) missing() int { return h.Missing.Pairs + h.Missing.Baseline + h.Missing.Treated }
+
+func (h *hypothesis) present() int {
+	if h.Paired {
+		return h.Size()
+	}
+	return len(h.Baseline) + len(h.Treated)
+}
+
+// measured is the view by which a measured claim is made, and the p of equivalence
+// that it takes: the headline's and the t interval's tests must both pass, since who
+// reads "equivalent" does not expect that one round in ten takes twice as long.
+func (h *hypothesis) measured(e contrast.Estimate) (contrast.View, float64) {
+	if h.few {
+		return contrast.View{P: 1, Equiv: 1}, 1
+	}
+	both := e.Main.Equiv
+	if e.T.OK {
+		both = max(both, e.T.Equiv)
+	}
+	return e.Main, both
+}
+
+// ifNormal is that by which a claim of any grade is made.
+func (h *hypothesis) ifNormal(e contrast.Estimate) (contrast.View, float64) {
+	if h.few {
+		return e.T, e.T.Equiv
+	}
+	return h.measured(e)
+}
+
+// corrected are p values after Holm's correction, by hypothesis.
+type corrected struct {
+	p      []float64 // of no difference
+	equiv  []float64 // of no equivalence by the leading estimator
+	both   []float64 // the same by both estimators
+	others []float64 // of what else is in the family
+}
+
+// adjusted are those of one hypothesis.
+type adjusted struct {
+	p, equiv, both float64
+	normal         bool // noise is taken to be normal
+}
+
+func (c corrected) at(i int) adjusted { return adjusted{p: c.p[i], equiv: c.equiv[i], both: c.both[i]} }
 
 // claims counts the headline hypotheses; two metrics that a closed loop makes one
 // are one.
@@ -144,42 +272,53 @@ func claims(all []*hypothesis) (n int) {
 	return n
 }
 
-// holm adjusts the p values of the headline hypotheses for their number. What a
-// closed loop makes two metrics say is one claim: the one that restates is
-// adjusted in the other's place.
-func holm(all []*hypothesis, of func(*hypothesis) contrast.View) (p, equiv []float64) {
-	p, equiv = make([]float64, len(all)), make([]float64, len(all))
+// holm adjusts the p values of the headline hypotheses for their number, and with them
+// those of others that are tests of no difference. What a closed loop makes two metrics
+// say is one claim: the one that restates is adjusted in the other's place.
+func holm(all []*hypothesis, others []float64, of func(*hypothesis) (contrast.View, float64)) corrected {
+	n := len(all)
+	adj := corrected{p: make([]float64, n), equiv: make([]float64, n), both: make([]float64, n)}
 	type place struct{ cell, arm, against, metric string }
 	echoed := map[place]bool{}
 	for i, h := range all {
-		v := of(h)
-		p[i], equiv[i] = v.P, v.Equiv
+		v, both := of(h)
+		adj.p[i], adj.equiv[i], adj.both[i] = v.P, v.Equiv, both
 		if h.echo {
 			echoed[place{h.Cell, h.Arm, h.Against, h.Restates}] = true
 		}
 	}
+	raw := corrected{p: slices.Clone(adj.p), equiv: slices.Clone(adj.equiv), both: slices.Clone(adj.both)}
 	for _, echo := range []bool{false, true} { // the family as it is, then with every echo in its original's place
 		var family []int
-		var familyP, familyEquiv []float64
 		for i, h := range all {
 			replaced := h.echo
 			if echo {
 				replaced = echoed[place{h.Cell, h.Arm, h.Against, h.Metric.Name}]
 			}
 			if h.Metric.Headline && !replaced {
-				v := of(h)
 				family = append(family, i)
-				familyP, familyEquiv = append(familyP, v.P), append(familyEquiv, v.Equiv)
 			}
 		}
-		familyP, familyEquiv = stats.Holm(familyP), stats.Holm(familyEquiv)
+		p := stats.Holm(append(picked(raw.p, family), others...))
+		equiv, both := stats.Holm(picked(raw.equiv, family)), stats.Holm(picked(raw.both, family))
 		for k, i := range family {
 			if all[i].echo == echo {
-				p[i], equiv[i] = familyP[k], familyEquiv[k]
+				adj.p[i], adj.equiv[i], adj.both[i] = p[k], equiv[k], both[k]
 			}
 		}
+		if !echo {
+			adj.others = p[len(family):]
+		}
 	}
-	return p, equiv
+	return adj
+}
+
+func picked(x []float64, at []int) []float64 {
+	y := make([]float64, len(at))
+	for k, i := range at {
+		y[k] = x[i]
+	}
+	return y
 }
 
 // reach is how many margins the headline interval of a claim of equivalence may
@@ -192,7 +331,7 @@ const reach = 2
 
 // decide is the order of decision: equivalent, else costs or gains, else not
 // resolved and why.
-func (h *hypothesis) decide(v contrast.View, p, equiv float64, r contrast.Rules) (Verdict, Reason) {
+func (h *hypothesis) decide(v contrast.View, adj adjusted, r contrast.Rules) (Verdict, Reason) {
 	excludes := v.At.Lo > 0 || v.At.Hi < 0
 	switch {
 	case h.still:
@@ -201,19 +340,21 @@ func (h *hypothesis) decide(v contrast.View, p, equiv float64, r contrast.Rules)
 		return NotResolved, TooFewValues{}
 	case !v.OK:
 		return NotResolved, NoSpread{Fewest: contrast.Fewest(true, r.Alpha)}
-	case h.tooFew(r):
+	case h.few && !adj.normal:
 		return NotResolved, TooFewToClaim{Family: h.family, Fewest: h.fewest(r)}
 	case h.control != nil && !h.control.Main.OK:
 		return NotResolved, NoControl{}
 	case h.control != nil && 2*h.control.Size() < h.Size():
 		return NotResolved, ThinControl{Values: h.control.Size()}
-	case equiv <= r.Alpha && beyond(v.At, reach*r.MarginOf(&h.Data)):
+	case adj.equiv <= r.Alpha && beyond(v.At, reach*r.MarginOf(&h.Data)):
 		return NotResolved, FarReaching{}
-	case equiv <= r.Alpha:
+	case adj.equiv <= r.Alpha && (adj.both > r.Alpha || r.MeanBeyond(&h.Data)):
+		return NotResolved, MeanNotShown{}
+	case adj.equiv <= r.Alpha:
 		return Equivalent, nil
-	case p > r.Alpha && v.P <= r.Alpha && excludes:
+	case adj.p > r.Alpha && v.P <= r.Alpha && excludes:
 		return NotResolved, NotInFamily{Family: h.family}
-	case p > r.Alpha:
+	case adj.p > r.Alpha:
 		return NotResolved, NothingShown{}
 	case !excludes:
 		return NotResolved, Ties{}
@@ -226,11 +367,10 @@ func (h *hypothesis) decide(v contrast.View, p, equiv float64, r contrast.Rules)
 }
 
 // tooFew says whether there are fewer values than the rank test takes to claim
-// anything at all on a headline metric. The t interval, which serves there, is
-// shown but supports no claim: it rests on normal noise, which so few values
-// cannot show, and fewer rounds must not claim more than more rounds do.
+// anything at all. The t interval, which serves there, supports claims of the second
+// grade only: it rests on normal noise, which so few values cannot show.
 func (h *hypothesis) tooFew(r contrast.Rules) bool {
-	return h.Metric.Headline && r.LeastP(&h.Data) > r.Alpha/float64(h.family)*(1+1e-9)
+	return r.LeastP(&h.Data) > r.Alpha/float64(h.family)*(1+1e-9)
 }
 
 // fewest is how many values a claim would take.

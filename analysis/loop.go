@@ -90,10 +90,19 @@ func centre(x []float64) {
 	}
 }
 
-// restates names the metric that a metric says once more, if any.
+// restates names the metric that a metric says once more, if any. The two get one verdict:
+// throughput has it, unless latency alone is a headline.
 func (t *table) restates(c int, m experiment.Metric) string {
-	if l := t.loops[c]; l != nil && m.Name == l.Latency {
-		return l.Throughput
+	l := t.loops[c]
+	if l == nil {
+		return ""
+	}
+	says, restates := l.Throughput, l.Latency
+	if t.plan.Cells[c].Metric(l.Latency).Headline && !t.plan.Cells[c].Metric(l.Throughput).Headline {
+		says, restates = restates, says
+	}
+	if m.Name == restates {
+		return says
 	}
 	return ""
 }

@@ -49,6 +49,15 @@ type (
 	Ties struct{}
 	// FarReaching: equivalent by the tests, with an interval far beyond the margin.
 	FarReaching struct{}
+	// MeanNotShown: the typical round is equivalent, but the mean is not shown to be.
+	MeanNotShown struct{}
+	// MissingTrials: what the values say would not stand if those that are missing, of
+	// trials in which the program failed, were the worst or the best.
+	MissingTrials struct {
+		Missing int     `json:"missing"`
+		Of      int     `json:"of"`      // pairs, or values of both arms, had none failed
+		Without Verdict `json:"without"` // what the others say by themselves
+	}
 )
 
 // The reasons why a comparison gets no verdict.
@@ -61,6 +70,19 @@ type (
 	}
 	// ControlChanged: between two runs the control has changed as well.
 	ControlChanged struct{}
+	// RoundsMissing: not all rounds that were planned are done.
+	RoundsMissing struct {
+		Rounds int `json:"rounds"`
+		Of     int `json:"of"`
+	}
+	// UnfinishedRuns: what is compared is of runs that are not finished.
+	UnfinishedRuns struct {
+		Runs []int `json:"runs,omitempty"` // by number; empty: the run itself
+	}
+	// SameClaim: a closed loop makes this metric say once more what another one says, which has the verdict.
+	SameClaim struct {
+		Metric string `json:"metric"`
+	}
 )
 
 // The reasons why a run gives no verdicts.
@@ -96,6 +118,11 @@ func (ThinControl) Kind() string    { return "thin-control" }
 func (Ties) Kind() string           { return "ties" }
 func (FarReaching) Kind() string    { return "far-reaching" }
 func (DoesNotVary) Kind() string    { return "does-not-vary" }
+func (MeanNotShown) Kind() string   { return "mean-not-shown" }
+func (MissingTrials) Kind() string  { return "missing-trials" }
+func (RoundsMissing) Kind() string  { return "rounds-missing" }
+func (UnfinishedRuns) Kind() string { return "unfinished-runs" }
+func (SameClaim) Kind() string      { return "same-claim" }
 func (InvalidRuns) Kind() string    { return "invalid-runs" }
 func (ControlChanged) Kind() string { return "control-changed" }
 func (NoBaseline) Kind() string     { return "no-baseline" }

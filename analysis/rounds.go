@@ -130,7 +130,7 @@ func (u unitEffects) at(c unitCase) float64 {
 }
 
 func unitOf(h *hypothesis, alpha, power float64) unitCase {
-	c := unitCase{n: len(h.Contrasts), alpha: alpha, power: power, ranks: contrast.Ranks(h.Method)}
+	c := unitCase{n: len(h.Contrasts), alpha: alpha, power: power, ranks: contrast.Ranks(h.Method) && h.grade != Normal}
 	if !h.Paired {
 		c.n, c.treated = len(h.Baseline), len(h.Treated)
 	}

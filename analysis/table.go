@@ -39,8 +39,13 @@ const (
 type slot struct {
 	valid    *journal.Trial // the latest valid attempt; nil: none
 	attempts int
+	failed   int    // attempts in which the program failed
 	rule     string // broken by the latest invalid attempt
 }
+
+// answered says whether the program ran to an end of its own, good or bad: nothing
+// more is to come, and nothing but the program took the value away.
+func (s *slot) answered() bool { return s.valid != nil || s.failed > 0 }
 
 // tabulate sorts the trials into the plan. Trials are expected in the order of
 // the journal; of several valid attempts at one planned trial the latest counts.
@@ -148,6 +153,9 @@ func (t *table) lose(trial *journal.Trial) {
 // add counts one attempt.
 func (t *table) add(s *slot, trial *journal.Trial) {
 	s.attempts++
+	if failed(t.plan, trial) {
+		s.failed++
+	}
 	switch {
 	case trial.Valid():
 		if s.valid != nil && s.valid.Valid() {
@@ -161,11 +169,11 @@ func (t *table) add(s *slot, trial *journal.Trial) {
 	}
 }
 
-// settled says whether nothing more is to come of a slot: it is valid, out of
-// attempts, or its round is over. To what is imported nothing comes.
+// settled says whether nothing more is to come of a slot: it is valid, its program
+// failed, it is out of attempts, or its round is over. To what is imported nothing comes.
 func (t *table) settled(s *slot, round int) bool {
-	if s.valid != nil || s.attempts == 0 {
-		return s.valid != nil
+	if s.answered() || s.attempts == 0 {
+		return s.answered()
 	}
 	return t.plan.Import != nil || s.attempts >= t.plan.Attempts || round < t.final
 }
@@ -182,6 +190,9 @@ func (t *table) counts(rounds int, trials []journal.Trial) Counts {
 				case s.valid != nil:
 					done++
 					c.Valid++
+				case s.failed > 0:
+					done++
+					c.Failed++
 				case t.settled(s, t.at[k][i]):
 					done++
 					c.Lost++

@@ -60,7 +60,8 @@ func (t *table) values(c, a, b int, m experiment.Metric) contrast.Data {
 	if t.plan.Paired() {
 		return t.pair(c, a, b, m)
 	}
-	return contrast.Data{Metric: m, Baseline: t.sample(c, b, m), Treated: t.sample(c, a, m)}
+	return contrast.Data{Metric: m, Baseline: t.sample(c, b, m), Treated: t.sample(c, a, m),
+		Missing: contrast.Missing{Baseline: t.failures(c, b), Treated: t.failures(c, a)}}
 }
 
 // sample is every usable value of an arm, in the order measured.
@@ -89,6 +90,9 @@ func (t *table) pair(c, a, b int, m experiment.Metric) contrast.Data {
 	setUps := make([]int, 0, n)
 	places := t.places(c, m)
 	for i := range arm {
+		if arm[i].answered() && base[i].answered() && (arm[i].valid == nil || base[i].valid == nil) {
+			d.Missing.Pairs++
+		}
 		x, okArm := value(arm[i].valid, m)
 		y, okBase := value(base[i].valid, m)
 		if !okArm || !okBase {

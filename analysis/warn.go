@@ -41,6 +41,9 @@ func (x explainer) diagnose(c *Comparison, h *hypothesis) {
 	if f, weak := h.weak(x.Rules); weak && (c.Verdict == Costs || c.Verdict == Gains) && !c.Control {
 		warn(f)
 	}
+	if claim := c.Verdict == Costs || c.Verdict == Gains; claim && c.Mean != nil && c.Mean.Point*c.Overhead.Point < 0 {
+		warn(MeanDiffers{Metric: c.Metric, Mean: *c.Mean})
+	}
 	switch {
 	case !h.Main.OK:
 	case h.Method == contrast.MethodT:

@@ -132,6 +132,8 @@ func (c *comparison) change(a asking, answer analysis.Comparison, failed bool) C
 	}
 	if invalid := c.invalid(a.from, a.to); invalid != nil {
 		ch.Withhold(analysis.InvalidRuns{Runs: invalid})
+	} else if open := c.unfinished(a.from, a.to); open != nil {
+		ch.Suspend(analysis.UnfinishedRuns{Runs: open})
 	} else if failed {
 		ch.Withhold(analysis.ControlChanged{})
 	}
@@ -159,12 +161,20 @@ func (a asking) versus() *analysis.Versus {
 	return v
 }
 
-// invalid gives the numbers of those of the runs that give no verdicts.
+// invalid are those of some runs, by number, that give no verdicts.
 func (c *comparison) invalid(runs ...int) []int {
-	slices.Sort(runs)
+	return c.those(runs, func(r *analysis.Run) bool { return !r.Valid })
+}
+
+// unfinished are those of some runs, by number, of which rounds are missing.
+func (c *comparison) unfinished(runs ...int) []int {
+	return c.those(runs, func(r *analysis.Run) bool { return !r.Finished })
+}
+
+func (c *comparison) those(runs []int, are func(*analysis.Run) bool) []int {
 	var list []int
-	for _, i := range slices.Compact(runs) {
-		if !c.in[i].Run.Valid {
+	for _, i := range slices.Compact(slices.Sorted(slices.Values(runs))) {
+		if are(c.in[i].Run) {
 			list = append(list, i+1)
 		}
 	}

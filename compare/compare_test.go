@@ -227,7 +227,7 @@ func TestLevels(t *testing.T) {
 	}
 }
 
-// Runs without verdicts give none here; unfinished ones are warned of.
+// Runs without verdicts give none here; nor do unfinished ones.
 func TestInvalidAndUnfinished(t *testing.T) {
 	broken := wireguard("b", 1.08, 2)
 	broken.factors[experiment.ControlName] = 1.05
@@ -247,6 +247,18 @@ func TestInvalidAndUnfinished(t *testing.T) {
 	unfinished, invalid := UnfinishedRun{Run: 1, Unfinished: analysis.Unfinished{Done: 60, Planned: 60}}, InvalidRun{Run: 2, Reasons: in[1].Run.Reasons}
 	if len(r.Warnings) < 2 || r.Warnings[0] != unfinished || !reflect.DeepEqual(r.Warnings[1], invalid) {
 		t.Errorf("warnings %+v", r.Warnings)
+	}
+	in[1] = wireguard("b", 1.08, 2).run(t)
+	r = comparing(t, Options{}, in...)
+	for _, c := range r.Changes {
+		if c.Verdict != analysis.Interim || !reflect.DeepEqual(c.Reason, analysis.UnfinishedRuns{Runs: []int{1}}) {
+			t.Errorf("%s: %+v", c.Verdict, c.Reason)
+		}
+	}
+	for _, l := range r.Levels {
+		if l.Run == 2 && l.Against.Verdict != analysis.Interim {
+			t.Errorf("level of %s in run 2: %+v", l.Arm, l.Against)
+		}
 	}
 }
 

@@ -73,6 +73,8 @@ func (c *comparison) question(s shared, run int, arm string) analysis.Question {
 func (c *comparison) against(answer analysis.Comparison, run int) *analysis.Comparison {
 	if invalid := c.invalid(run, c.reference.Run-1); invalid != nil {
 		answer.Withhold(analysis.InvalidRuns{Runs: invalid})
+	} else if open := c.unfinished(run, c.reference.Run-1); open != nil {
+		answer.Suspend(analysis.UnfinishedRuns{Runs: open})
 	}
 	return &answer
 }

@@ -42,6 +42,8 @@ func judge(run *analysis.Run, trials []journal.Trial, shown []string, reference 
 	for i, c := range analysis.Assess(run.Plan, questions, nil).Asked {
 		if !run.Valid {
 			c.Withhold(analysis.InvalidRuns{})
+		} else if !run.Finished {
+			c.Suspend(analysis.UnfinishedRuns{})
 		}
 		said[places[i]] = &c
 	}

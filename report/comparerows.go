@@ -65,13 +65,13 @@ func changeTable(r *comparing.Result, headline bool) doc.Table {
 		if !c.Direct {
 			row.Cells[runColumn+c.From.Run-1] = reference(ownOverhead(c.From, c.Metric))
 		}
-		var said doc.Text
+		var word doc.Text
 		row.Muted = floor
 		if !floor {
-			said = verdict(c.Verdict, observed(c.Comparison))
+			word = said(&c.Comparison, observed(c.Comparison))
 			row.Notes = append(row.Notes, runNote(c.To.Run, &c.Comparison))
 		}
-		row.Cells[runColumn+c.To.Run-1] = judged(ownOverhead(c.To, c.Metric), c.Comparison, said)
+		row.Cells[runColumn+c.To.Run-1] = judged(ownOverhead(c.To, c.Metric), c.Comparison, word)
 	}
 	return t.Table
 }
@@ -88,7 +88,7 @@ func levelTable(r *comparing.Result, headline bool) doc.Table {
 			row.Cells[runColumn+l.Run-1] = reference(value)
 			continue
 		}
-		row.Cells[runColumn+l.Run-1] = judged(value, *l.Against, verdict(l.Against.Verdict, observed(*l.Against)))
+		row.Cells[runColumn+l.Run-1] = judged(value, *l.Against, said(l.Against, observed(*l.Against)))
 		if !claims(l.Against.Verdict) {
 			row.Notes = append(row.Notes, runNote(l.Run, l.Against))
 		}

@@ -105,10 +105,15 @@ func CSV(w io.Writer, r *analysis.Run) error {
 func (s *sheet) fields(c analysis.Comparison) []field {
 	m, ok := c.Metric, wording.Judged(c)
 	bounded, second := ok && !c.PointOnly, ok && c.T.Lo != c.T.Hi
+	average, mean := analysis.Interval{}, ok && c.Mean != nil
+	if mean {
+		average = *c.Mean
+	}
 	return []field{{"cell", c.Cell}, {"metric", m.Name}, {"unit", m.Unit}, {"better", m.Better}, {"scale", m.Scale},
-		{"headline", m.Headline}, {"arm", c.Arm}, {"role", s.role(c.Arm)}, {"verdict", c.Verdict}, {"rounds", c.Rounds},
+		{"headline", m.Headline}, {"arm", c.Arm}, {"role", s.role(c.Arm)}, {"verdict", c.Verdict}, {"grade", c.Grade}, {"rounds", c.Rounds},
 		{"overhead", only(ok, c.Overhead.Point)}, {"overhead_lo", only(bounded, c.Overhead.Lo)},
-		{"overhead_hi", only(bounded, c.Overhead.Hi)}, {"method", c.Method}, {"t", only(ok, c.T.Point)},
+		{"overhead_hi", only(bounded, c.Overhead.Hi)}, {"mean", only(mean, average.Point)}, {"mean_lo", only(mean, average.Lo)}, {"mean_hi", only(mean, average.Hi)},
+		{"method", c.Method}, {"t", only(ok, c.T.Point)},
 		{"t_lo", only(second, c.T.Lo)}, {"t_hi", only(second, c.T.Hi)}, {"p", only(ok, c.P)},
 		{"p_holm", only(ok, c.PAdjusted)},
 		{"p_equivalence", only(ok, c.PEquiv)}, {"mde", only(ok, c.MDE)}, {"rounds_needed", only(ok, float64(c.Needed))},
@@ -148,7 +153,7 @@ func comparedFields(kind string, c analysis.Comparison, of, against comparing.Ov
 	bounded := ok && !c.PointOnly
 	return []field{{"kind", kind}, {"cell", c.Cell}, {"metric", m.Name}, {"unit", m.Unit}, {"better", m.Better},
 		{"scale", m.Scale}, {"headline", m.Headline}, {"run", of.Run}, {"arm", of.Arm},
-		{"against_run", only(compared, against.Run)}, {"against_arm", against.Arm}, {"verdict", c.Verdict}, {"n", c.Rounds},
+		{"against_run", only(compared, against.Run)}, {"against_arm", against.Arm}, {"verdict", c.Verdict}, {"grade", c.Grade}, {"n", c.Rounds},
 		{"overhead", only(ok, c.Overhead.Point)}, {"overhead_lo", only(bounded, c.Overhead.Lo)},
 		{"overhead_hi", only(bounded, c.Overhead.Hi)}, {"method", c.Method}, {"p", only(ok, c.P)},
 		{"p_holm", only(ok, c.PAdjusted)}, {"p_equivalence", only(ok, c.PEquiv)}, {"mde", only(ok, c.MDE)},

@@ -21,12 +21,16 @@ func (s *sheet) definitions() []doc.Fact {
 		{Key: "Overhead", Value: "The cost of an arm relative to the baseline; plus is always a cost. 5 % means 5 % less where higher is better, and 5 % more where lower is better."},
 		{Key: "Interval", Value: "The range of true overheads that the rounds are compatible with: over many such runs, " +
 			s.confidence() + " of these intervals hold the true value."},
+		{Key: "Typical round, mean", Value: "The overhead is that of the typical round (Hodges–Lehmann), which a few very slow trials hardly move. The mean's overhead, beside it, compares averages, which capacity and money follow."},
 		{Key: "Costs, gains", Value: "The overhead differs from zero after correction for the number of comparisons."},
-		{Key: "Equivalent", Value: "The overhead was shown to be smaller than the margin of ±" + margin + " that the experiment declared beforehand."},
+		{Key: "If normal", Value: "There are too few values to claim anything whatever the noise; the claim rests on noise being normal, which nothing here shows."},
+		{Key: "Fails", Value: "The program failed more often than in the baseline, after correction for the number of comparisons."},
+		{Key: "Interim", Value: "Rounds that were planned are missing. The estimate may be looked at; there is no verdict until they are done."},
+		{Key: "Equivalent", Value: "The overhead was shown to be smaller than the margin of ±" + margin + " that the experiment declared beforehand, of the typical round and of the mean."},
 		{Key: "Not resolved", Value: "Neither a difference nor equivalence was shown. It does not mean that there is no difference; the smallest one that could have been seen stands beside it."},
 		{Key: "Invalid", Value: "Too little valid data, or a run whose own checks failed. There is no number."},
 		{Key: "Headline, exploratory", Value: "Headline metrics were named as the question before the run and are corrected for their number together. All others are exploratory."},
-		{Key: "Invalid trial", Value: "A trial that broke a rule fixed in the experiment, such as a failed proof or a busy machine. Rules never look at the value measured."},
+		{Key: "Invalid trial", Value: "A trial that broke a rule fixed in the experiment. What a busy machine or a failed proof spoilt is repeated; what the program did is a failure of its arm. Rules never look at the value measured."},
 	}
 }
 

@@ -19,7 +19,7 @@ func (s *sheet) imported() bool { return s.plan.Import != nil }
 func (s *sheet) tool() string { return cmp.Or(plain(s.plan.Import.Tool), "files") }
 
 // claims says whether a verdict, or "" for several, claims anything.
-func claims(v analysis.Verdict) bool { return v != analysis.NotResolved && v != analysis.Invalid }
+func claims(v analysis.Verdict) bool { return v.Claims() }
 
 // observes says whether a verdict, or "" for several, is a claim of a run that is
 // no experiment.
@@ -102,7 +102,7 @@ func (s *sheet) aside(c analysis.Comparison) string {
 	if c.WithInvalid != nil {
 		other = brief(wording.AlternativeText(c.WithInvalid))
 	}
-	return join("; ", when(c.Verdict == analysis.Costs, wording.Factor(&c)),
+	return join("; ", when(c.Verdict == analysis.Costs, wording.Factor(&c)), wording.MeanApart(&c),
 		when(c.Verdict == analysis.Equivalent, wording.Inner(&c)), other)
 }
 
@@ -127,9 +127,10 @@ func (s *sheet) sizeHead() string { return s.sampled("rounds", "values per arm")
 
 // importedTrials says how much of what was imported gave data.
 func (s *sheet) importedTrials() string {
-	bad := len(s.run.Invalids)
+	bad, failed := s.spoiltTrials(), s.failedTrials()
 	return fmt.Sprintf("Imported from %s of %s: %s gave data", wording.Count(s.files(), "file", "files"), s.tool(),
 		s.validOf("trial", "trials")) +
+		when(failed > 0, "; in "+wording.Count(failed, "trial", "trials")+" more operations failed than the limit allows") +
 		when(bad > 0, "; "+wording.Count(bad, "trial was", "trials were")+" invalid by rule") +
 		s.sampled(". Trials of the same round are compared as pairs", "") + "."
 }

@@ -105,6 +105,12 @@ const (
 	observedNote = observedMark + ": observational, no experiment; see above."
 )
 
+// ifNormalMark stands behind claims that rest on normal noise, ifNormalNote below them.
+const (
+	ifNormalMark = "if normal"
+	ifNormalNote = "if normal: a claim that holds if noise is normal, which so few values cannot show."
+)
+
 // better says which direction of a metric is better, where that is known.
 func better(m experiment.Metric) string {
 	return when(m.Better != "", plain(string(m.Better))+" is better")

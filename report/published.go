@@ -66,7 +66,7 @@ func publishedTables(t *published.Table, metrics []published.Metric) []doc.Block
 		part := doc.Part{Title: doc.In(doc.Strong, name)}
 		for _, d := range m.Differences {
 			row := doc.Row{Cells: append(doc.Cells(name, plain(d.B)+" − "+plain(d.A),
-				sixPercent(d.RelativeToA)+" of "+plain(d.A), sixPercent(d.RelativeToB)+" of "+plain(d.B)), doc.Cell{}, doc.C(said(d)))}
+				sixPercent(d.RelativeToA)+" of "+plain(d.A), sixPercent(d.RelativeToB)+" of "+plain(d.B)), doc.Cell{}, doc.C(toldOf(d)))}
 			if d.Said != nil {
 				row.Cells[4] = doc.Of(verdict(d.Said.Verdict, observed(*d.Said)))
 			}
@@ -144,8 +144,8 @@ func survivors(t *published.Table) string {
 		when(open > 0, fmt.Sprintf(", and leave %d open", open)))
 }
 
-// said is what the intervals say of b against a.
-func said(d published.Difference) string {
+// toldOf is what the intervals say of b against a.
+func toldOf(d published.Difference) string {
 	if d.Said == nil {
 		return "not judged"
 	}

@@ -24,6 +24,7 @@ func Run(r *analysis.Run, o RunOptions) *doc.Document {
 	if !s.alone() {
 		d.Add(doc.On(doc.Page, doc.Section{ID: "overheads", Title: "Overheads", Blocks: append(s.overheadBlocks(), s.occasion())}))
 	}
+	d.Add(s.failureBlocks()...)
 	d.Add(s.resultBlocks(o.All)...)
 	d.Add(s.scalingBlocks(o.All)...)
 	if o.Published != nil {
@@ -64,7 +65,7 @@ func (s *sheet) facts() []doc.Fact {
 		under += time.Duration((session.To - session.From) * float64(time.Second))
 	}
 	return known("Run", state, "Rounds", number(r.Rounds), "Valid trials", valid,
-		"Invalid attempts", number(len(r.Invalids)), "Control", s.controlState(),
+		"Failed trials", when(s.failedTrials() > 0, number(s.failedTrials())), "Spoilt attempts", number(s.spoiltTrials()), "Control", s.controlState(),
 		"Testbed", s.plan.Testbed, "Started", minuteOf(r.Start), "Took", when(under > 0, wording.Span(under)),
 		"Resumed", when(len(r.Sessions) > 1, wording.Count(len(r.Sessions)-1, "time", "times")))
 }
@@ -93,9 +94,9 @@ func (s *sheet) state() []doc.Block {
 			doc.List{Items: doc.Each(from)}, doc.SayIf(len(r.Controls) > 0, s.controlLine())}
 	}
 	return []doc.Block{doc.Say(join(", ", wording.Count(r.Rounds, "round", "rounds"),
-		s.validOf("planned trial", "planned trials")+" valid", "baseline "+s.baseline,
+		s.validOf("planned trial", "planned trials")+" valid", when(s.failedTrials() > 0, number(s.failedTrials())+" failed"), "baseline "+s.baseline,
 		when(s.plan.Testbed != "", "testbed "+plain(s.plan.Testbed)),
-		when(len(r.Invalids) > 0, wording.Count(len(r.Invalids), "invalid trial", "invalid trials")),
+		when(s.spoiltTrials() > 0, wording.Count(s.spoiltTrials(), "spoilt attempt", "spoilt attempts")),
 		when(!r.Finished, "not finished"))), doc.Say(s.controlLine())}
 }
 

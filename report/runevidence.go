@@ -132,7 +132,7 @@ func (s *sheet) invalidRow(t journal.Trial, o RunOptions) doc.Row {
 
 // invalidNote says how many trials were invalid and what became of them.
 func (s *sheet) invalidNote() string {
-	n, lost := len(s.run.Invalids), s.run.Trials.Lost
+	n, lost, failed := len(s.run.Invalids), s.run.Trials.Lost, s.failedTrials()
 	broke := wording.Count(n, "trial broke", "trials broke") + " a rule"
 	switch {
 	case n == 0:
@@ -140,10 +140,12 @@ func (s *sheet) invalidNote() string {
 	case s.imported():
 		return broke + " and gave no data. Rules never look at whether a value is high or low."
 	}
-	end := "none stayed without a valid value."
+	end := "none was lost to that."
 	if lost > 0 {
-		end = wording.Count(lost, "planned trial", "planned trials") + " stayed invalid."
+		end = wording.Count(lost, "planned trial was", "planned trials were") + " lost to that."
 	}
-	return fmt.Sprintf("%s that was fixed before the run, and gave no data. An invalid trial is repeated within its round, up to %s in all; %s",
-		broke, wording.Count(s.plan.Attempts, "attempt", "attempts"), end)
+	return broke + " that was fixed before the run, and gave no data." +
+		when(failed > 0, fmt.Sprintf(" In %s the program failed, which is a result of its arm.", number(failed))) +
+		fmt.Sprintf(" What the machine's condition or a failed proof spoilt is repeated within its round, up to %s in all; %s",
+			wording.Count(s.plan.Attempts, "attempt", "attempts"), end)
 }

@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"tare/analysis"
@@ -82,7 +83,7 @@ func (s *sheet) resultTable(headline bool) doc.Table {
 	}
 	t := doc.Table{Bare: true, Split: true, Columns: []doc.Column{
 		{Title: "metric", Kind: doc.Name, In: doc.Markdown}, {Title: "arm", Kind: doc.Name}, {Title: "verdict"},
-		{Title: "overhead", Right: true}, {Title: "interval", Right: true, Tight: true},
+		{Title: "overhead", Right: true}, {Title: "interval", Right: true, Tight: true}, {Title: "mean", Right: true, In: doc.Markdown | doc.Page},
 		{Title: s.baseline, Right: true, In: doc.Markdown}, {Title: "median", Right: true, In: doc.Markdown | doc.Page},
 		{Title: "smallest visible", Right: true, In: doc.Markdown | doc.Page}, {Title: "noise floor", Right: true, In: floor},
 		{Title: s.sizeHead(), Right: true, In: doc.Markdown | doc.Page}, {Title: "why", Kind: doc.Prose, In: doc.Terminal},
@@ -150,13 +151,17 @@ func (s *sheet) resultRow(c analysis.Comparison, metric, baseline string) doc.Ro
 	median := when(judged && c.Treated.N > 0, wording.Value(c.Treated.Median, c.Metric.Unit))
 	mde := when(judged && c.MDE > 0, wording.Size(c.Metric, c.MDE))
 	floor := when(judged && !control && len(s.run.Controls) > 0, wording.Size(c.Metric, c.Floor))
+	mean := when(judged, wording.MeanOverhead(&c))
 	reason := when(!control && c.Verdict == analysis.NotResolved, brief(wording.Why(&c)))
-	said := verdict(c.Verdict, s.observes(c.Verdict) || observed(c))
-	if control {
-		said = doc.In(doc.Muted, "noise floor")
+	if !control && c.Verdict == analysis.Interim {
+		reason = brief(wording.Reason(c.Reason))
 	}
-	row := doc.Row{Muted: control, Cells: append(append(doc.Cells(metric, plain(c.Arm)), doc.Of(said)),
-		doc.Cells(point, interval, baseline, median, mde, floor, valueCount(c), reason, "")...)}
+	word := said(&c, s.observes(c.Verdict) || observed(c))
+	if control {
+		word = doc.In(doc.Muted, "noise floor")
+	}
+	row := doc.Row{Muted: control, Cells: append(append(doc.Cells(metric, plain(c.Arm)), doc.Of(word)),
+		doc.Cells(point, interval, mean, baseline, median, mde, floor, valueCount(c), reason, "")...)}
 	if a := s.aside(c); a != "" {
 		row.Notes = append(row.Notes, a)
 	}
@@ -171,8 +176,13 @@ func (s *sheet) legend() string {
 	if s.alone() {
 		return fmt.Sprintf("Medians with their %s intervals. Nothing is compared with %s.", s.confidence(), s.baseline)
 	}
-	text := fmt.Sprintf("Beside a metric stands the median of %s. Overheads are relative to it, plus is a cost, [%s interval].", s.baseline, s.confidence())
-	return join(" ", text, when(s.run.Observation != nil, observedNote))
+	text := fmt.Sprintf("Beside a metric stands the median of %s. Overheads are relative to it and of the typical round, plus is a cost, [%s interval].", s.baseline, s.confidence())
+	return join(" ", text, when(s.normal(), ifNormalNote), when(s.run.Observation != nil, observedNote))
+}
+
+// normal says whether any claim rests on normal noise.
+func (s *sheet) normal() bool {
+	return slices.ContainsFunc(s.run.Comparisons, func(c analysis.Comparison) bool { return c.Grade == analysis.Normal })
 }
 
 // scalingNote says what the lines are, and what they are not.

@@ -42,11 +42,12 @@ func (s *sheet) done() string {
 	if s.imported() {
 		return s.importedTrials()
 	}
-	lost, bad := s.run.Trials.Lost, len(s.run.Invalids)
+	lost, bad, failed := s.run.Trials.Lost, s.spoiltTrials(), s.failedTrials()
 	text := fmt.Sprintf("%s, each with every arm once in random order; %s gave data",
 		wording.Count(s.run.Rounds, "round", "rounds"), s.validOf("planned trial", "planned trials"))
+	text += when(failed > 0, "; in "+wording.Count(failed, "trial", "trials")+" the program failed")
 	if bad > 0 {
-		text += "; " + wording.Count(bad, "trial was", "trials were") + " invalid by the experiment's rules" +
+		text += "; " + wording.Count(bad, "trial was", "trials were") + " spoilt by the machine's condition or a failed proof" +
 			when(lost > 0, ", and "+wording.Count(lost, "planned trial", "planned trials")+" stayed so after all attempts")
 	}
 	return text + "." + when(!s.run.Finished, " The run is not finished: resume it to add the missing trials.")
@@ -106,10 +107,15 @@ func (s *sheet) answers() []doc.Answer {
 	}
 	slices.SortStableFunc(asked, func(a, b []analysis.Comparison) int { return s.place(a[0].Arm) - s.place(b[0].Arm) })
 	var list []doc.Answer
+	list = append(list, s.failureAnswers()...)
 	say := func(v analysis.Verdict, c analysis.Comparison, text, other string) {
 		text = join(" ", when(s.observes(v), "Observational:"), text,
-			when(c.Restates != "", "This restates "+plain(c.Restates)+"."), other)
-		list = append(list, doc.Answer{Verdict: verdict(v, s.observes(v)), Text: doc.Words(text)})
+			when(c.Restates != "" && v != analysis.Restated, "This restates "+plain(c.Restates)+"."), other)
+		word := verdict(v, s.observes(v))
+		if v == c.Verdict {
+			word = said(&c, s.observes(v))
+		}
+		list = append(list, doc.Answer{Verdict: word, Text: doc.Words(text)})
 	}
 	for _, cs := range asked {
 		if len(cs) > manyCells {
@@ -173,15 +179,18 @@ func (s *sheet) answer(c analysis.Comparison) string {
 	arm, where := plain(c.Arm), plain(c.Metric.Name)+" in "+plain(c.Cell)
 	switch c.Verdict {
 	case analysis.Costs, analysis.Gains:
-		return fmt.Sprintf("%s %s on %s (%s interval; median %s with %s, %s with %s).", arm, brief(wording.Effect(&c)), where,
-			s.confidence(), wording.Value(c.Baseline.Median, c.Metric.Unit), s.baseline,
+		return fmt.Sprintf("%s %s on %s (%s interval; %smedian %s with %s, %s with %s).", arm, brief(wording.Effect(&c)), where,
+			s.confidence(), when(c.Mean != nil, brief(wording.Mean(&c))+"; "), wording.Value(c.Baseline.Median, c.Metric.Unit), s.baseline,
 			wording.Value(c.Treated.Median, plain(c.Metric.Unit)), arm)
 	case analysis.Equivalent:
 		overhead := fmt.Sprintf("the overhead, %s, lies within ±%s", wording.Estimate(c), wording.Share(s.margin()))
 		if inner := wording.Inner(&c); inner != "" {
 			overhead = fmt.Sprintf("the overhead is %s; %s", wording.Estimate(c), inner)
 		}
-		return fmt.Sprintf("%s and %s are equivalent on %s: %s.", arm, s.baseline, where, overhead)
+		return fmt.Sprintf("%s and %s are equivalent%s on %s: %s.", arm, s.baseline, when(c.Grade == analysis.Normal, " (if noise is normal)"), where, overhead)
+	case analysis.Interim:
+		return fmt.Sprintf("What %s costs on %s is interim, %s%s.", arm, where, brief(wording.Reason(c.Reason)),
+			when(wording.Judged(c), ": "+wording.Estimate(c)))
 	case analysis.NotResolved:
 		return fmt.Sprintf("What %s costs on %s is not resolved%s: %s.", arm, where,
 			when(wording.Judged(c), " ("+wording.Estimate(c)+")"), brief(wording.Why(&c)))
@@ -193,7 +202,7 @@ func (s *sheet) answer(c analysis.Comparison) string {
 // smallest and the largest.
 func (s *sheet) countedAnswer(cs []analysis.Comparison) string {
 	var parts []string
-	for _, v := range []analysis.Verdict{analysis.Costs, analysis.Gains, analysis.Equivalent, analysis.NotResolved, analysis.Invalid} {
+	for _, v := range []analysis.Verdict{analysis.Costs, analysis.Gains, analysis.Equivalent, analysis.NotResolved, analysis.Interim, analysis.Restated, analysis.Invalid} {
 		of := slices.DeleteFunc(slices.Clone(cs), func(c analysis.Comparison) bool { return c.Verdict != v })
 		if len(of) == 0 {
 			continue

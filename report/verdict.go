@@ -23,9 +23,18 @@ func verdict(v analysis.Verdict, observed bool) doc.Text {
 	return text
 }
 
+// said is the verdict of a comparison as a word, with its grade.
+func said(c *analysis.Comparison, observed bool) doc.Text {
+	text := verdict(c.Verdict, observed)
+	if c.Grade == analysis.Normal && c.Verdict.Claims() {
+		text = append(text, doc.Span{Words: " "}, doc.Span{Words: ifNormalMark, Style: doc.Badge})
+	}
+	return text
+}
+
 // verdictStyles are the styles of verdicts; "" stands for several.
 var verdictStyles = map[analysis.Verdict]doc.Style{"": doc.Mixed, analysis.Costs: doc.Cost, analysis.Gains: doc.Gain,
-	analysis.Equivalent: doc.Equal, analysis.NotResolved: doc.Open}
+	analysis.Equivalent: doc.Equal, analysis.Fails: doc.Cost, analysis.NotResolved: doc.Open, analysis.Interim: doc.Open, analysis.Restated: doc.Open}
 
 func verdictStyle(v analysis.Verdict) doc.Style { return cmp.Or(verdictStyles[v], doc.Invalid) }
 

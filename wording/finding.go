@@ -38,6 +38,11 @@ func Finding(f analysis.Finding) string {
 			return "no value of either arm varies: the metric may be too coarse to show noise"
 		}
 		return fmt.Sprintf("all pairs have the same %s: the metric may be too coarse to show noise", contrastName(f.Scale))
+	case analysis.MeanDiffers:
+		shown := &analysis.Comparison{Metric: f.Metric, Overhead: f.Mean, Verdict: analysis.Costs}
+		return "the mean says the opposite of the typical round: " + Effect(shown)
+	case analysis.Stalling:
+		return stalling(f.Stalls)
 	case analysis.UnequalSpread:
 		wider := "arm"
 		if f.Wider == experiment.Baseline {
@@ -115,7 +120,7 @@ func runFinding(f analysis.Finding) string {
 func severalFinding(f analysis.Finding) string {
 	switch f := f.(type) {
 	case compare.UnfinishedRun:
-		return fmt.Sprintf("run %d is not finished: %d of %d planned trials are done; what it says may change", f.Run, f.Done, f.Planned)
+		return fmt.Sprintf("run %d is not finished: %d of %d planned trials are done, and no comparison with it gives a verdict", f.Run, f.Done, f.Planned)
 	case compare.InvalidRun:
 		return fmt.Sprintf("run %d gives no verdicts, and no comparison with it does: %s", f.Run, strings.Join(Reasons(f.Reasons), "; "))
 	case compare.PilotRounds:

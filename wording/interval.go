@@ -16,7 +16,7 @@ func Judged(c analysis.Comparison) bool {
 	if c.Verdict == analysis.Invalid || c.Rounds == 0 || !Finite(o.Point) || !Finite(o.Lo) || !Finite(o.Hi) {
 		return false
 	}
-	if c.Verdict == analysis.NotResolved && o == (analysis.Interval{}) {
+	if (c.Verdict == analysis.NotResolved || c.Verdict == analysis.Interim || c.Verdict == analysis.Restated) && o == (analysis.Interval{}) {
 		// Zero is an estimate only where every round gave zero, or no value varies.
 		return c.Rounds > 1 && (len(c.Overheads) > 0 || c.PointOnly && !c.Paired) && !slices.ContainsFunc(c.Overheads, func(v float64) bool { return v != 0 })
 	}

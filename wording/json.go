@@ -50,6 +50,7 @@ type Analysis struct {
 	Reasons       []string     `json:"reasons,omitempty"`       // why the run gives no verdicts
 	Invalidity    []Figures    `json:"invalidity,omitempty"`    // the same as data
 	Observational string       `json:"observational,omitempty"` // why what is concluded is weaker than an experiment: "arms ran one after the other"
+	Failures      []Failures   `json:"failures,omitempty"`      // of the program, by cell and arm, in the cells that have any
 	Comparisons   []Comparison `json:"comparisons"`             // of the arms with the baseline
 	Controls      []Comparison `json:"controls"`                // the A/A arm, in the same form
 	Warnings      []Warning    `json:"warnings,omitempty"`      // what a reader must know before trusting the run
@@ -65,6 +66,13 @@ type Comparison struct {
 	Warnings    []string     `json:"warnings,omitempty"` // what a reader must know before trusting this comparison
 	Findings    []Figures    `json:"findings,omitempty"` // the same as data
 	WithInvalid *Alternative `json:"withInvalid,omitempty"`
+}
+
+// Failures says how often the program failed in an arm of a cell.
+type Failures struct {
+	analysis.Failures
+	Text   string   `json:"text"`             // in a sentence: "fails in 30 % [18, 45] of trials; baseline 0 % [0, 7]"
+	Reason *Figures `json:"reason,omitempty"` // why it gets no verdict
 }
 
 // Alternative is a comparison as it would be with the trials that had failed
@@ -145,6 +153,9 @@ func JSON(v any) any {
 func AnalysisOf(r *analysis.Run) *Analysis {
 	return &Analysis{Run: r,
 		Reasons: Reasons(r.Reasons), Invalidity: figuresOf(r.Reasons), Observational: Observation(r.Observation),
+		Failures: each(r.Failures, func(f analysis.Failures) Failures {
+			return Failures{Failures: f, Text: Failed(&f, "baseline"), Reason: figure(f.Reason)}
+		}),
 		Comparisons: each(r.Comparisons, comparisonOf), Controls: each(r.Controls, comparisonOf),
 		Warnings: each(r.Warnings, func(w analysis.Warning) Warning {
 			return Warning{Warning: w, Figures: Figures{w.Finding.Kind(), w.Finding}, Text: Finding(w.Finding)}

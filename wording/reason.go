@@ -29,6 +29,18 @@ func Reason(r analysis.Reason) string {
 		return "all values are the same, in every trial of every arm: the metric measures nothing here (discrete: true in the file says that it may be so)"
 	case analysis.ControlChanged:
 		return "the control has changed as well"
+	case analysis.RoundsMissing:
+		return fmt.Sprintf("after %d of %s", r.Rounds, Count(r.Of, "round", "rounds"))
+	case analysis.UnfinishedRuns:
+		switch len(r.Runs) {
+		case 0:
+			return "the run is not finished"
+		case 1:
+			return runs(r.Runs) + " is not finished"
+		}
+		return runs(r.Runs) + " are not finished"
+	case analysis.SameClaim:
+		return "restates " + r.Metric
 	case analysis.NoBaseline:
 		return "the plan has no baseline"
 	case gate.TooFewOccasions:
@@ -41,7 +53,7 @@ func Reason(r analysis.Reason) string {
 		if r.Imported {
 			return fmt.Sprintf("%d of %d trials (%s) are invalid, over the limit of %s", r.Lost, r.Planned, share, Share(r.Limit))
 		}
-		return fmt.Sprintf("%d of %d planned trials (%s) stayed invalid after all attempts, over the limit of %s", r.Lost, r.Planned, share, Share(r.Limit))
+		return fmt.Sprintf("%d of %d planned trials (%s) were lost to the machine's condition or a failed proof after all attempts, over the limit of %s", r.Lost, r.Planned, share, Share(r.Limit))
 	}
 	return pastReason(r)
 }

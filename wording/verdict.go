@@ -14,7 +14,7 @@ import (
 // JSON: "observational: exploratory: restates rate: costs 7.1 % [6.2, 8.0]".
 func Sentence(c *analysis.Comparison) string {
 	text := Verdict(c)
-	if c.Restates != "" {
+	if c.Restates != "" && c.Verdict != analysis.Restated {
 		text = "restates " + c.Restates + ": " + text
 	}
 	if !c.Metric.Headline {
@@ -40,7 +40,7 @@ func Told(c *analysis.Comparison) string {
 	if kinds != nil {
 		text = strings.Join(kinds, ", ") + ": " + text
 	}
-	if c.Restates != "" {
+	if c.Restates != "" && c.Verdict != analysis.Restated {
 		text += "; restates " + c.Restates
 	}
 	return text
@@ -48,7 +48,7 @@ func Told(c *analysis.Comparison) string {
 
 // Observed says whether a comparison claims what no experiment has shown.
 func Observed(c *analysis.Comparison) bool {
-	return c.Observational && c.Verdict != analysis.NotResolved && c.Verdict != analysis.Invalid
+	return c.Observational && c.Verdict.Claims()
 }
 
 // Verdict says the verdict with its numbers: "costs 7.1 % [6.2, 8.0]".
@@ -68,9 +68,13 @@ func Verdict(c *analysis.Comparison) string {
 			}
 			text += "; " + innerText(c, NoSigns.Bounds(c.Metric, inner)) + " lies within"
 		}
-		return fmt.Sprintf("equivalent within ±%s (%s)", Size(c.Metric, c.Margin), text)
+		return fmt.Sprintf("equivalent within ±%s%s (%s)", Size(c.Metric, c.Margin), ifNormal(c.Grade), text)
 	case analysis.NotResolved:
 		return "not resolved: " + unresolved(c)
+	case analysis.Interim:
+		return "interim, " + Reason(c.Reason) + whereJudged(c)
+	case analysis.Restated:
+		return Reason(c.Reason) + whereJudged(c)
 	}
 	text := "no verdict"
 	if c.Reason != nil {
@@ -100,6 +104,9 @@ func Effect(c *analysis.Comparison) string {
 			word = "gains "
 		}
 	}
+	if claims := c.Verdict == analysis.Costs || c.Verdict == analysis.Gains; claims && c.Grade == analysis.Normal {
+		word = strings.TrimSpace(word) + ifNormal(c.Grade) + " "
+	}
 	text := word + NoSigns.Interval(c.Metric, o)
 	if versus != "" {
 		text += more + versus
@@ -109,6 +116,25 @@ func Effect(c *analysis.Comparison) string {
 	}
 	return text
 }
+
+// whereJudged is the estimate behind a colon, where there is one.
+func whereJudged(c *analysis.Comparison) string {
+	if !Judged(*c) {
+		return ""
+	}
+	return ": " + estimated(c)
+}
+
+// ifNormal says of what grade a claim is, behind its verb.
+func ifNormal(g analysis.Grade) string {
+	if g != analysis.Normal {
+		return ""
+	}
+	return " (if noise is normal)"
+}
+
+// Word is a verdict with its grade: "costs (if noise is normal)".
+func Word(c *analysis.Comparison) string { return string(c.Verdict) + ifNormal(c.Grade) }
 
 func isZero(c *analysis.Comparison) bool {
 	if manifold(c.Metric, c.Overhead) {
@@ -176,6 +202,8 @@ func unresolved(c *analysis.Comparison) string {
 		return estimated(c) + " excludes 0 by itself, but " + why
 	case analysis.Ties:
 		return estimated(c) + ", " + why
+	case analysis.MeanNotShown:
+		return estimated(c) + " in the typical round, but " + why
 	}
 	return estimated(c) + " (" + why + ")"
 }
@@ -210,6 +238,13 @@ func Why(c *analysis.Comparison) string {
 			text = innerText(c, NoSigns.Bounds(c.Metric, c.Inner.Interval)) + " lies within ±" + Size(c.Metric, c.Margin) + ", but this one reaches beyond twice"
 		}
 		return fmt.Sprintf("%s that margin: a few %s decide", text, noun(c.Paired))
+	case analysis.MeanNotShown:
+		if c.Mean == nil {
+			return "the mean is not shown to lie within ±" + Share(c.Margin)
+		}
+		return "the mean is not shown to lie within ±" + Share(c.Margin) + ": " + NoSigns.Interval(c.Metric, *c.Mean)
+	case analysis.MissingTrials:
+		return fmt.Sprintf("%d of %d %s are missing, since the program failed; if they did not count, %s", r.Missing, r.Of, noun(c.Paired), without(r.Without))
 	case analysis.TooFewToClaim:
 		if !c.Paired {
 			return fmt.Sprintf("%s are too few to claim anything of %s: at least %d of each arm are needed",

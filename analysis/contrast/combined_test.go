@@ -23,8 +23,8 @@ func TestCombined(t *testing.T) {
 	if !a.Main.OK || math.Abs(a.Main.At.Point+b.Main.At.Point) > 1e-12 || a.Main.P != b.Main.P || a.Main.Equiv != b.Main.Equiv || a.Main.Equiv > 0.05 {
 		t.Errorf("%+v and %+v", a.Main, b.Main)
 	}
-	if a.Method != contrast.MethodRandomEffects || lower.LeastP() != 0 || lower.Size() != 4 {
-		t.Errorf("method %s, least p %v, size %d", a.Method, lower.LeastP(), lower.Size())
+	if a.Method != contrast.MethodRandomEffects || rules.LeastP(&lower) != 0 || lower.Size() != 4 {
+		t.Errorf("method %s, least p %v, size %d", a.Method, rules.LeastP(&lower), lower.Size())
 	}
 	// The lower bound of the 95 % interval is exceeded at 2.5 %.
 	o := contrast.Overheads(a.Main.At, lower.Metric)

@@ -48,6 +48,8 @@ type Data struct {
 	// Means asks for the difference of means, and not of typical rounds: counts are mostly
 	// zero in most rounds.
 	Means bool
+	// Missing counts the trials that failed and so have no value.
+	Missing Missing
 
 	apart    []float64            // half the control minus the baseline on the scale of contrasts, NaN without one; nil without Control
 	estimate func(Rules) Estimate // where the values do not say how they are to be estimated; nil: they do

@@ -1,0 +1,232 @@
+package analysis
+
+import (
+	"cmp"
+	"slices"
+
+	"tare/analysis/contrast"
+	"tare/experiment"
+	"tare/journal"
+	"tare/stats"
+	"tare/workload"
+)
+
+// A program that fails, runs into its time limit or gives answers that cannot be used
+// says something about its arm. Such trials have no value, so they cannot enter the
+// comparison of a metric; they are counted and compared by themselves.
+//
+// How often the program failed is compared by Fisher's exact test. Its reference is
+// the baseline and the control together, which are the same, as long as they do not
+// differ; where they do, a claim must hold against both. The hypotheses are members of
+// the family under Holm's correction. Which of them count is known before anyone looks
+// at who failed: a cell in which so few trials failed, over all arms together, that no
+// way to deal them out to an arm and its reference would be a finding adds nothing to
+// the family (Tarone 1990, Biometrics 46). A run in which nothing fails so has the
+// family that it was planned with. Given how many failed in an arm and its reference
+// together, how many failed elsewhere says nothing about who did, so that what is
+// counted does not favour any outcome.
+
+// Frequency is how often something happened.
+type Frequency struct {
+	Count int `json:"count"`
+	Of    int `json:"of"`
+	// Share is the share with its exact interval (Clopper–Pearson) at the design's confidence.
+	Share Interval `json:"share"`
+}
+
+func frequency(count, of int, confidence float64) Frequency {
+	i, _ := stats.ClopperPearson(count, of, confidence) // 0 ≤ count ≤ of
+	return Frequency{Count: count, Of: of, Share: Interval(i)}
+}
+
+// Failures says how often the program failed in an arm, of all executions that the
+// machine's condition did not spoil. A trial that was repeated counts each time.
+type Failures struct {
+	Cell string          `json:"cell"`
+	Arm  string          `json:"arm"`
+	Role experiment.Role `json:"role"`
+	// Verdict compares a treatment: fails, gains where it fails less often than the
+	// baseline, not resolved, or no verdict; empty for the baseline and the control.
+	Verdict Verdict        `json:"verdict,omitempty"`
+	Reason  Reason         `json:"-"`
+	Failed  Frequency      `json:"failed"`
+	Rules   []RuleFailures `json:"rules,omitempty"` // the most frequent first; a trial counts once for each rule
+	// Reference is what it is compared with; nil for the baseline.
+	Reference *Frequency `json:"reference,omitempty"`
+	Pooled    bool       `json:"pooled,omitempty"` // the reference is the baseline and the control together
+	P         float64    `json:"p"`                // Fisher's exact test, two-sided; 1 for the baseline
+	PAdjusted float64    `json:"pAdjusted"`        // after Holm
+	// Observational says that what is claimed here is of no experiment.
+	Observational bool `json:"observational,omitempty"`
+}
+
+// RuleFailures is how often a rule was broken.
+type RuleFailures struct {
+	Rule string `json:"rule"`
+	Frequency
+}
+
+// failed says whether a trial is invalid by what the program did, and not by the
+// machine's condition or a proof of the treatment, after which it is tried again. Of an
+// imported trial it is known of its failed operations only.
+func failed(plan *experiment.Plan, t *journal.Trial) bool {
+	if t.Valid() {
+		return false
+	}
+	if plan.Import != nil {
+		return !slices.ContainsFunc(t.Invalid, func(v journal.Violation) bool { return v.Rule != workload.RuleErrors })
+	}
+	limited := plan.Testbed == experiment.TestbedKubernetes
+	return !slices.ContainsFunc(t.Invalid, func(v journal.Violation) bool { return workload.Repeated(v.Rule, limited) })
+}
+
+// failures counts the trials of an arm that failed and have no value.
+func (t *table) failures(c, a int) (n int) {
+	for i := range t.slots[c][a] {
+		if s := &t.slots[c][a][i]; s.valid == nil && s.failed > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// tally counts the executions of an arm in a cell.
+type tally struct {
+	executions, failed int
+	rules              map[string]int
+}
+
+// tallies counts every execution, by cell and arm.
+func tallies(t *table, trials []journal.Trial) [][]tally {
+	all := make([][]tally, len(t.plan.Cells))
+	for c := range all {
+		all[c] = make([]tally, len(t.plan.Arms))
+	}
+	for i := range trials {
+		trial := &trials[i]
+		c, a, ok := t.place(trial.Cell, trial.Arm)
+		bad := failed(t.plan, trial)
+		if !ok || !bad && !trial.Valid() {
+			continue
+		}
+		n := &all[c][a]
+		n.executions++
+		if !bad {
+			continue
+		}
+		n.failed++
+		seen := map[string]bool{}
+		for _, v := range trial.Invalid {
+			if !seen[v.Rule] {
+				seen[v.Rule] = true
+				if n.rules == nil {
+					n.rules = map[string]int{}
+				}
+				n.rules[v.Rule]++
+			}
+		}
+	}
+	return all
+}
+
+// outage is the comparison of failures on its way to a verdict.
+type outage struct {
+	Failures
+	cell, arm int
+	counts    bool // as a hypothesis of the family: it can be rejected at all
+}
+
+// failings compares the failures of every arm in the cells that have any.
+func failings(t *table, trials []journal.Trial, r contrast.Rules) []*outage {
+	var list []*outage
+	base, control := role(t.plan, experiment.Baseline), role(t.plan, experiment.Control)
+	for c, arms := range tallies(t, trials) {
+		if base < 0 || !slices.ContainsFunc(arms, func(n tally) bool { return n.failed > 0 }) {
+			continue
+		}
+		total := 0
+		for _, n := range arms {
+			total += n.failed
+		}
+		reference, second := arms[base], tally{}
+		pooled := false
+		if control >= 0 {
+			second = arms[control]
+			if p := fisher(second, reference); p > r.Alpha {
+				pooled = true
+				reference = tally{executions: reference.executions + second.executions, failed: reference.failed + second.failed}
+			}
+		}
+		for a, arm := range t.plan.Arms {
+			f := &outage{cell: c, arm: a, Failures: Failures{Cell: t.plan.Cells[c].ID, Arm: arm.Name, Role: arm.Role,
+				Failed: frequency(arms[a].failed, arms[a].executions, r.Confidence), Rules: arms[a].byRule(r), P: 1, PAdjusted: 1,
+				Observational: t.plan.Import != nil}}
+			switch arm.Role {
+			case experiment.Control:
+				f.against(arms[base], r)
+				f.P = fisher(arms[a], arms[base])
+				f.PAdjusted = f.P
+			case experiment.Treatment:
+				f.against(reference, r)
+				f.Pooled = pooled
+				f.P = fisher(arms[a], reference)
+				if control >= 0 && !pooled {
+					f.P = max(f.P, fisher(arms[a], second))
+				}
+				f.counts = able(total, arms[a].executions, reference.executions, r.Alpha)
+			}
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+func (f *outage) against(reference tally, r contrast.Rules) {
+	of := frequency(reference.failed, reference.executions, r.Confidence)
+	f.Reference = &of
+}
+
+func (n tally) byRule(r contrast.Rules) []RuleFailures {
+	var list []RuleFailures
+	for rule, count := range n.rules {
+		list = append(list, RuleFailures{rule, frequency(count, n.executions, r.Confidence)})
+	}
+	slices.SortFunc(list, func(a, b RuleFailures) int {
+		return cmp.Or(b.Count-a.Count, cmp.Compare(a.Rule, b.Rule))
+	})
+	return list
+}
+
+func fisher(a, b tally) float64 {
+	p, err := stats.FisherExact(a.failed, a.executions, b.failed, b.executions)
+	if err != nil {
+		return 1
+	}
+	return p
+}
+
+// able says whether total failures or fewer, dealt out to samples of m and n, could be
+// a finding at all.
+func able(total, m, n int, alpha float64) bool {
+	for k := 1; k <= min(total, m+n); k++ {
+		if stats.FisherLeast(k, m, n) <= alpha {
+			return true
+		}
+	}
+	return false
+}
+
+// decide is the verdict by the p after Holm's correction.
+func (f *outage) decide(alpha float64) {
+	if f.Role != experiment.Treatment {
+		return
+	}
+	switch {
+	case f.PAdjusted > alpha:
+		f.Verdict = NotResolved
+	case f.Failed.Share.Point > f.Reference.Share.Point:
+		f.Verdict = Fails
+	default:
+		f.Verdict = Gains
+	}
+}

@@ -1,0 +1,129 @@
+package analysis
+
+import (
+	"math"
+	"slices"
+
+	"tare/analysis/contrast"
+	"tare/experiment"
+	"tare/stats"
+)
+
+// A trial is stalled if it is worse than its arm's median by more than a factor that
+// is the same for all arms of a cell: five robust deviations of the logarithms, each
+// taken from its own arm's median (1.4826 times the median of their sizes, over all
+// arms together), and a quarter at least. The rule stands before any run, does not look
+// at which arm a trial is of, and takes no trial away: stalled trials are in every
+// estimate.
+const (
+	stallDeviations = 5
+	stallLeast      = 1.25
+	robust          = 1.4826 // deviations of a normal distribution in its median absolute deviation
+)
+
+// Stalls is how often trials stalled in an arm and in what it is compared with.
+type Stalls struct {
+	Factor    float64   `json:"factor"` // by how many times worse than its arm's median a stalled trial is, at least
+	Arm       Frequency `json:"arm"`
+	Reference Frequency `json:"reference"`
+	Pooled    bool      `json:"pooled,omitempty"` // the reference is the baseline and the control together
+	P         float64   `json:"p"`                // of the same share in both: Fisher's exact test, two-sided
+	able      bool      // to be a finding, by how many trials stalled
+}
+
+// stalls adds the stalled trials to the comparisons that have any, and a finding where
+// their share differs between the arms: each is tested at alpha over the number of
+// comparisons of its class in which a difference could show at all.
+func (x explainer) stalls(run *Run) {
+	for _, list := range [][]Comparison{run.Comparisons, run.Controls} {
+		able := map[bool]int{}
+		for i := range list {
+			c := &list[i]
+			c.Stalls = x.stallsOf(c)
+			if c.Stalls != nil && c.Stalls.able && c.Restates == "" {
+				able[c.Metric.Headline]++
+			}
+		}
+		for i := range list {
+			c := &list[i]
+			if c.Stalls != nil && c.Restates == "" && c.Stalls.P <= x.Alpha/float64(max(able[c.Metric.Headline], 1)) {
+				c.Warnings = append(c.Warnings, Stalling{*c.Stalls})
+			}
+		}
+	}
+}
+
+// stallsOf counts the stalled trials of a comparison; nil where there is none.
+func (x explainer) stallsOf(c *Comparison) *Stalls {
+	if c.Metric.Scale == experiment.Difference {
+		return nil
+	}
+	cell := slices.IndexFunc(x.cells, func(s CellSummary) bool { return s.ID == c.Cell })
+	if cell < 0 {
+		return nil
+	}
+	at := slices.IndexFunc(x.cells[cell].Metrics, func(m MetricSeries) bool { return m.Metric.Name == c.Metric.Name })
+	if at < 0 {
+		return nil
+	}
+	series := &x.cells[cell].Metrics[at]
+	if series.stalled == nil {
+		series.factor, series.stalled = stalled(series)
+	}
+	count := func(arm int) tally {
+		if arm < 0 {
+			return tally{}
+		}
+		return tally{executions: len(series.Arms[arm].Values), failed: series.stalled[arm]}
+	}
+	arm := count(slices.IndexFunc(series.Arms, func(a ArmSeries) bool { return a.Arm == c.Arm }))
+	reference, control := count(role(x.plan, experiment.Baseline)), count(role(x.plan, experiment.Control))
+	s := &Stalls{Factor: series.factor}
+	if !c.Control && control.executions > 0 && fisher(control, reference) > x.Alpha {
+		s.Pooled = true
+		reference = tally{executions: reference.executions + control.executions, failed: reference.failed + control.failed}
+	}
+	if arm.failed+reference.failed == 0 {
+		return nil
+	}
+	s.Arm, s.Reference = frequency(arm.failed, arm.executions, x.Confidence), frequency(reference.failed, reference.executions, x.Confidence)
+	s.P, s.able = fisher(arm, reference), able(series.stalls(), arm.executions, reference.executions, x.Alpha)
+	return s
+}
+
+// stalls counts the stalled trials of all arms.
+func (m *MetricSeries) stalls() (n int) {
+	for _, count := range m.stalled {
+		n += count
+	}
+	return n
+}
+
+// stalled counts the stalled trials of each arm.
+func stalled(m *MetricSeries) (factor float64, counts []int) {
+	counts = make([]int, len(m.Arms))
+	worse := make([][]float64, len(m.Arms)) // log factors by which values are worse than their arm's median
+	var sizes []float64
+	for a, s := range m.Arms {
+		worse[a] = make([]float64, len(s.Values))
+		for i, v := range s.Values {
+			worse[a][i] = math.Log(v / s.Summary.Median)
+			if m.Metric.Better == experiment.Higher {
+				worse[a][i] = -worse[a][i]
+			}
+			sizes = append(sizes, math.Abs(worse[a][i]))
+		}
+	}
+	if len(sizes) == 0 {
+		return stallLeast, counts
+	}
+	limit := max(math.Log(stallLeast), stallDeviations*robust*stats.Median(sizes))
+	for a := range worse {
+		for _, w := range worse[a] {
+			if w > limit {
+				counts[a]++
+			}
+		}
+	}
+	return contrast.Finite(math.Exp(limit)), counts
+}

@@ -1,0 +1,97 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"tare/analysis"
+	"tare/experiment"
+	doc "tare/report/document"
+	"tare/wording"
+)
+
+// failedTrials counts the executions in which a program failed, over all arms.
+func (s *sheet) failedTrials() (n int) {
+	for _, f := range s.run.Failures {
+		n += f.Failed.Count
+	}
+	return n
+}
+
+// spoiltTrials counts the invalid trials that say nothing of their arm.
+func (s *sheet) spoiltTrials() int { return max(len(s.run.Invalids)-s.failedTrials(), 0) }
+
+// failureBlocks are how often the program failed, by cell and arm: a line for each arm,
+// and one for each rule where an arm broke several. Without a failure there is nothing.
+func (s *sheet) failureBlocks() []doc.Block {
+	if len(s.run.Failures) == 0 {
+		return nil
+	}
+	t := doc.Table{Bare: true, Columns: []doc.Column{{Title: "arm", Kind: doc.Name}, {Title: "verdict"}, {Title: "failed", Right: true},
+		{Title: "share", Right: true}, {Title: "interval", Right: true, Tight: true}, {Title: "rule"}, {Title: "Holm p", Right: true, In: doc.Markdown | doc.Page}}}
+	for _, f := range s.run.Failures {
+		g := found(&t.Groups, func(g doc.Group) bool { return g.Title.First() == plain(f.Cell) }, doc.Group{Title: doc.Words(plain(f.Cell)), Parts: []doc.Part{{}}})
+		g.Add(s.failureRow(f))
+		if len(f.Rules) > 1 {
+			for _, r := range f.Rules {
+				row := frequencyRow("", nil, r.Frequency, plain(r.Rule), "")
+				row.Muted = true
+				g.Add(row)
+			}
+		}
+	}
+	return []doc.Block{doc.Section{ID: "failures", Title: "Failures", Blocks: []doc.Block{t, doc.On(doc.Markdown|doc.Page, doc.Say(s.failureNote()))}}}
+}
+
+func (s *sheet) failureRow(f analysis.Failures) doc.Row {
+	rule, p := "", ""
+	switch len(f.Rules) {
+	case 0:
+	case 1:
+		rule = plain(f.Rules[0].Rule)
+	default:
+		rule = "any"
+	}
+	var said doc.Text
+	switch {
+	case f.Role == experiment.Treatment:
+		said, p = verdict(f.Verdict, s.observes(f.Verdict) || f.Observational && f.Verdict.Claims()), wording.Probability(f.PAdjusted)
+	case f.Role == experiment.Control:
+		said = doc.In(doc.Muted, "noise floor")
+	default:
+		said = doc.In(doc.Muted, "baseline")
+	}
+	row := frequencyRow(plain(f.Arm), said, f.Failed, rule, p)
+	row.Muted = f.Role != experiment.Treatment
+	return row
+}
+
+func frequencyRow(arm string, said doc.Text, f analysis.Frequency, rule, p string) doc.Row {
+	point, interval := wording.FrequencyParts(f)
+	return doc.Row{Cells: append([]doc.Cell{doc.C(arm), doc.Of(said)},
+		doc.Cells(fmt.Sprintf("%s of %s", number(f.Count), number(f.Of)), point, interval, rule, p)...)}
+}
+
+func (s *sheet) failureNote() string {
+	text := "Executions in which the program failed, ran into a limit or gave what cannot be used; those that the machine's condition spoilt are not counted. " +
+		"Intervals are exact (Clopper–Pearson); shares are compared with " + s.baseline
+	if slices.ContainsFunc(s.run.Failures, func(f analysis.Failures) bool { return f.Pooled }) {
+		text += " and its control together"
+	}
+	return text + " by Fisher's exact test."
+}
+
+// failureAnswers are the arms that fail more, or less, often than the baseline.
+func (s *sheet) failureAnswers() []doc.Answer {
+	var list []doc.Answer
+	failures := slices.Clone(s.run.Failures)
+	slices.SortStableFunc(failures, func(a, b analysis.Failures) int { return cmp.Compare(s.place(a.Arm), s.place(b.Arm)) })
+	for _, f := range failures {
+		if f.Verdict == analysis.Fails || f.Verdict == analysis.Gains {
+			list = append(list, doc.Answer{Verdict: verdict(f.Verdict, s.observes(f.Verdict)),
+				Text: doc.Words(fmt.Sprintf("%s in %s: %s.", plain(f.Arm), plain(f.Cell), brief(wording.Failed(&f, s.baseline))))})
+		}
+	}
+	return list
+}

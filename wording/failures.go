@@ -1,0 +1,97 @@
+package wording
+
+import (
+	"fmt"
+
+	"tare/analysis"
+	"tare/experiment"
+)
+
+// shares is the scale on which shares of trials are written.
+var shares = experiment.Metric{Scale: experiment.Ratio, Better: experiment.Lower}
+
+// Frequency writes how often something happened, with its interval: "30 % [18, 45]".
+func Frequency(f analysis.Frequency) string {
+	if f.Of == 0 {
+		return Missing
+	}
+	point, interval := FrequencyParts(f)
+	return point + " " + interval
+}
+
+// FrequencyParts are the share and its interval apart.
+func FrequencyParts(f analysis.Frequency) (point, interval string) {
+	if f.Of == 0 {
+		return Missing, ""
+	}
+	return NoSigns.interval(shares, f.Share, false)
+}
+
+// Failed says how often the program failed in an arm: "fails in 30 % [18, 45] of
+// trials; baseline 0 % [0, 7]".
+func Failed(f *analysis.Failures, baseline string) string {
+	text := "fails in " + Frequency(f.Failed) + " of trials"
+	switch f.Verdict {
+	case analysis.Gains:
+		text = "fails less often, in " + Frequency(f.Failed) + " of trials"
+	case analysis.Interim, analysis.Invalid:
+		text = string(f.Verdict) + ", " + Reason(f.Reason) + ": " + text
+	}
+	if f.Reference != nil {
+		text += "; " + baseline + " " + Frequency(*f.Reference)
+	}
+	if f.Verdict == analysis.NotResolved {
+		text += " (not shown to differ, Holm " + pValue(f.PAdjusted) + ")"
+	}
+	if f.Observational && f.Verdict.Claims() {
+		text = "observational: " + text
+	}
+	return text
+}
+
+// MeanOverhead writes the overhead of the mean: "+7.3 % [+6.0, +8.9]"; "" where there is none.
+func MeanOverhead(c *analysis.Comparison) string {
+	if c.Mean == nil {
+		return ""
+	}
+	return Signs.Interval(c.Metric, *c.Mean)
+}
+
+// Mean is MeanOverhead with its name before it: "mean +7.3 % [+6.0, +8.9]".
+func Mean(c *analysis.Comparison) string {
+	if c.Mean == nil {
+		return ""
+	}
+	return "mean " + MeanOverhead(c)
+}
+
+// MeanApart is Mean where the mean tells another story than the typical round: where the
+// verdict claims a difference, and the mean is not in the interval shown or not clear of
+// zero. Else it is "".
+func MeanApart(c *analysis.Comparison) string {
+	if c.Mean == nil || c.Verdict != analysis.Costs && c.Verdict != analysis.Gains {
+		return ""
+	}
+	if m := c.Mean; m.Lo > 0 == (c.Overhead.Point > 0) && m.Hi > 0 == (c.Overhead.Point > 0) && c.Overhead.Lo <= m.Point && m.Point <= c.Overhead.Hi {
+		return ""
+	}
+	return Mean(c)
+}
+
+// stalling says how often trials stalled: "stalls: 10 % [3, 22] of trials, baseline 0 %
+// [0, 7] (at least 1.3 times as bad as the arm's median)".
+func stalling(s analysis.Stalls) string {
+	return fmt.Sprintf("stalls: %s of trials, baseline %s (trials at least %s times as bad as the median of their arm)",
+		Frequency(s.Arm), Frequency(s.Reference), Number(s.Factor, 3))
+}
+
+// without is a verdict in a clause: "would be equivalent".
+func without(v analysis.Verdict) string {
+	switch v {
+	case analysis.Costs:
+		return "it would cost"
+	case analysis.Gains:
+		return "it would gain"
+	}
+	return "it would be " + string(v)
+}
