@@ -94,7 +94,7 @@ func (x explainer) alternatives(run *Run, j *judgement, trials []journal.Trial) 
 	with := x
 	with.table, with.cells = t, nil
 	for i, h := range other.treatments {
-		if first := j.treatments[i]; h.verdict == first.verdict && h.verdict == first.seen {
+		if first := j.treatments[i]; h.restated || h.verdict == first.verdict && h.verdict == first.seen {
 			continue
 		}
 		a := &Alternative{Trials: t.taken(h), Comparison: h.comparison(t.plan)}

@@ -118,11 +118,14 @@ func (s *sheet) answers() []doc.Answer {
 		list = append(list, doc.Answer{Verdict: word, Text: doc.Words(text)})
 	}
 	for _, cs := range asked {
-		if len(cs) > manyCells {
+		if len(cs) > manyCells && common(cs) != analysis.Restated {
 			say(common(cs), cs[0], s.countedAnswer(cs), "")
 			continue
 		}
 		for _, c := range cs {
+			if c.Verdict == analysis.Restated {
+				continue // told where the metric is whose verdict it shares
+			}
 			other := ""
 			if c.WithInvalid != nil {
 				other = sentence(brief(wording.AlternativeText(c.WithInvalid)))

@@ -73,9 +73,9 @@ func TestVerdictsOfOtherKinds(t *testing.T) {
 		{judged(analysis.Interim, 7.1, 6.2, 8, because(analysis.UnfinishedRuns{Runs: []int{2}})), "interim, run 2 is not finished: 7.1 % [6.2, 8.0]"},
 		{judged(analysis.Restated, 7.1, 6.2, 8, because(analysis.SameClaim{Metric: "rate"}), restates), "restates rate: 7.1 % [6.2, 8.0]"},
 		{judged(analysis.NotResolved, 0.3, 0, 0.6, because(analysis.MissingTrials{Missing: 11, Of: 35, Without: analysis.Equivalent})),
-			"not resolved: 0.3 % [0.0, 0.6] (11 of 35 pairs are missing, since the program failed; if they did not count, it would be equivalent)"},
+			"not resolved: 0.3 % [0.0, 0.6] (11 of 35 pairs are missing, since their trials failed; if these did not count, it would be equivalent)"},
 		{judged(analysis.NotResolved, 7, 6, 8, because(analysis.MissingTrials{Missing: 14, Of: 40, Without: analysis.Costs}), samples(20, 6)),
-			"not resolved: 7.0 % [6.0, 8.0] (14 of 40 values are missing, since the program failed; if they did not count, it would cost)"},
+			"not resolved: 7.0 % [6.0, 8.0] (14 of 40 values are missing, since their trials failed; if these did not count, it would cost)"},
 		{judged(analysis.NotResolved, 0.3, -0.4, 1, because(analysis.MeanNotShown{}), mean),
 			"not resolved: 0.3 % [−0.4, 1.0] in the typical round, but the mean is not shown to lie within ±2 %: 10.0 % [2.0, 20.0]"},
 	} {

@@ -244,7 +244,7 @@ func Why(c *analysis.Comparison) string {
 		}
 		return "the mean is not shown to lie within ±" + Share(c.Margin) + ": " + NoSigns.Interval(c.Metric, *c.Mean)
 	case analysis.MissingTrials:
-		return fmt.Sprintf("%d of %d %s are missing, since the program failed; if they did not count, %s", r.Missing, r.Of, noun(c.Paired), without(r.Without))
+		return fmt.Sprintf("%d of %d %s are missing, since their trials failed; if these did not count, %s", r.Missing, r.Of, noun(c.Paired), without(r.Without))
 	case analysis.TooFewToClaim:
 		if !c.Paired {
 			return fmt.Sprintf("%s are too few to claim anything of %s: at least %d of each arm are needed",

@@ -67,7 +67,7 @@ func (r Run) trial(j *journal.Run, rng *rand.Rand, round, i int, step experiment
 		Cell: j.Plan.Cells[step.Cell].ID, Arm: arm.Name, Start: at.Add(time.Duration(len(j.Trials)) * time.Second), Wall: time.Second,
 	}
 	if r.Invalid && arm.Role == experiment.Treatment {
-		t.Invalid = []journal.Violation{{Rule: "errors", Detail: "made so"}}
+		t.Invalid = []journal.Violation{{Rule: "proof", Detail: "made so"}}
 		return t
 	}
 	t.Values = map[string]float64{"time": value, "rate": 1 / value}
