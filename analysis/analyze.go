@@ -111,6 +111,16 @@ func (t *table) withhold(run *Run) {
 	}
 }
 
+// Interim says whether rounds of an arm are missing that were planned.
+func (r *Run) Interim(cell, arm string) bool {
+	for i := range r.Comparisons {
+		if c := &r.Comparisons[i]; c.Cell == cell && c.Arm == arm && c.Verdict == Interim {
+			return true
+		}
+	}
+	return false
+}
+
 // unfinished are the treatments of which rounds are missing, or of what they stand
 // against, by cell and name.
 func (t *table) unfinished() map[[2]string]Reason {

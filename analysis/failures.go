@@ -60,6 +60,16 @@ type Failures struct {
 	Observational bool `json:"observational,omitempty"`
 }
 
+// FailuresOf are those of an arm in a cell; nil where no arm of the cell has any.
+func (r *Run) FailuresOf(cell, arm string) *Failures {
+	for i := range r.Failures {
+		if f := &r.Failures[i]; f.Cell == cell && f.Arm == arm {
+			return f
+		}
+	}
+	return nil
+}
+
 // RuleFailures is how often a rule was broken.
 type RuleFailures struct {
 	Rule string `json:"rule"`

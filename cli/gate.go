@@ -26,6 +26,7 @@ import (
 type gateFlags struct {
 	budgets               []string
 	against, anchor       string
+	accept                string
 	observational         bool
 	junit, markdown, link string
 	out                   string
@@ -44,7 +45,9 @@ pattern such as network.tcp.*. Without RUN, the newest run below runs/.
 
 A budget is kept when the whole interval lies within the limit, and exceeded when
 the overhead is shown to be over it, corrected for the number of budgets. Anything
-else is not resolved, with the number of rounds that would resolve it.
+else is not resolved, with the number of rounds that would resolve it. An arm whose
+program fails more often than the baseline's fails the gate, unless it has a budget of
+failures, such as failures=10%.
 
 With --against, budgets bound how much a run may be worse than the earlier runs
 below a directory: than those since the last change, and than the first ones.
@@ -53,7 +56,7 @@ Of several runs of one experiment, budgets bound the mean overhead over occasion
 as tare combine has it.
 
 Exit codes: 0 all kept, 3 any exceeded, 4 none exceeded but some not resolved,
-5 the run gives no verdicts.`,
+5 the run gives no verdicts, or is not finished.`,
 		Example: `  tare gate
   tare gate runs/wireguard-20260102-150405 --budget tcp-bandwidth=10% --budget wireguard:tcp-rtt=50us
   tare gate --budget 'tcp-rtt@network.tcp.*=1ms'
@@ -63,6 +66,9 @@ Exit codes: 0 all kept, 3 any exceeded, 4 none exceeded but some not resolved,
   tare gate -o json | jq -r '.cases[] | select(.outcome != "pass") | [.arm, .metric.name, .reason] | @tsv'`,
 		ValidArgsFunction: completeRuns,
 		RunE: func(c *cobra.Command, args []string) error {
+			if f.accept != "" && f.accept != string(analysis.Normal) {
+				return hintedUsage(fmt.Errorf("--accept %s: no such grade", f.accept), "the one that can be accepted is %s", analysis.Normal)
+			}
 			if len(args) > 1 {
 				return f.runOver(s, args)
 			}
@@ -84,6 +90,7 @@ Exit codes: 0 all kept, 3 any exceeded, 4 none exceeded but some not resolved,
 	c.Flags().StringVar(&f.against, "against", "", "directory with earlier runs, which this one must not be worse than")
 	c.Flags().StringVar(&f.anchor, "anchor", "", "with --against: the run at which the reference runs begin, where a change was accepted")
 	c.Flags().BoolVar(&f.observational, "observational", false, "judge a run too whose arms did not run in rounds of random order")
+	c.Flags().StringVar(&f.accept, "accept", "", "normal: decide by very few values too, which holds if noise is normal")
 	c.Flags().StringVar(&f.junit, "junit", "", "file to write as JUnit XML, beside the output")
 	c.Flags().StringVar(&f.markdown, "markdown", "", "file to write as Markdown; the one that $GITHUB_STEP_SUMMARY names is added to")
 	c.Flags().StringVar(&f.link, "link", "", "URL of the report, for Markdown (default the path of report.html)")
@@ -133,7 +140,7 @@ func (f *gateFlags) judge(ctx context.Context, s State, run *journal.Run, result
 	if err != nil {
 		return nil, err
 	}
-	o := gate.Options{Observational: f.observational}
+	o := gate.Options{Observational: f.observational, Normal: f.accept == string(analysis.Normal)}
 	if f.against == "" {
 		return gate.Run(result, run.Trials, limits, o)
 	}

@@ -49,6 +49,21 @@ func Nearness(key, metric, cell string) int {
 	return 0
 }
 
+// Failures is the key of a budget that bounds no metric but the share of executions in
+// which the program fails; a metric of that name comes first.
+const Failures = "failures"
+
+// FailuresMetric is that share in the form of a metric.
+var FailuresMetric = Metric{Name: Failures, Better: Lower, Headline: true, Scale: Ratio}
+
+// Budgeted are the metrics of a cell that a budget can bound, its failures among them.
+func (c Cell) Budgeted() []Metric {
+	if c.Metric(Failures) != nil {
+		return c.Metrics
+	}
+	return append(slices.Clip(c.Metrics), FailuresMetric)
+}
+
 // KeyError is the key of a budget that stands for nothing. The hint says what
 // would.
 type KeyError struct{ Text, Hint string }
@@ -68,6 +83,9 @@ func CheckKey(key string, cells []Cell) error {
 			if strings.HasPrefix(key, m.Name+"@") {
 				having = append(having, c.ID)
 			}
+		}
+		if Nearness(key, Failures, c.ID) > 0 {
+			return nil
 		}
 	}
 	metric, pattern, _ := strings.Cut(strings.ToValidUTF8(key, "?"), "@")
@@ -176,7 +194,7 @@ func (l *loader) budget(at string, budget Budget, cells []Cell) {
 // unbound is the first metric that a key stands for and its limit cannot hold.
 func unbound(key string, limit quantity.Limit, cells []Cell) (Metric, error) {
 	for _, c := range cells {
-		for _, m := range c.Metrics {
+		for _, m := range c.Budgeted() {
 			if Nearness(key, m.Name, c.ID) == 0 {
 				continue
 			}

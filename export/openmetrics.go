@@ -105,7 +105,7 @@ func runFamilies(r Run) []*family {
 }
 
 // verdicts are all verdicts, in the order in which they are told.
-var verdicts = []analysis.Verdict{analysis.Costs, analysis.Gains, analysis.Equivalent, analysis.NotResolved, analysis.Invalid}
+var verdicts = []analysis.Verdict{analysis.Costs, analysis.Gains, analysis.Equivalent, analysis.Fails, analysis.NotResolved, analysis.Interim, analysis.Restated, analysis.Invalid}
 
 // comparisonFamilies tell of each arm, the control included, against the baseline.
 // Overheads on the scale "ratio" and on "difference" are different families, since
@@ -124,6 +124,7 @@ func comparisonFamilies(r Run) []*family {
 			{"overhead", "Overhead of an arm relative to the baseline, positive for a cost."},
 			{"overhead_low", "Lower end of the interval of the overhead."},
 			{"overhead_high", "Upper end of the interval of the overhead."},
+			{"mean_overhead", "Overhead of the mean, positive for a cost; the overhead is that of the typical round."},
 			{"noise_floor", "What the control differs from the baseline by, without regard to sign."},
 			{"detectable_effect", "Smallest overhead that this comparison would find."},
 		} {
@@ -136,22 +137,38 @@ func comparisonFamilies(r Run) []*family {
 		for _, c := range list {
 			labels := slices.Clip(metricLabels(r, c.Cell, c.Arm, c.Metric)) // each verdict appends its own
 			for _, v := range verdicts {
-				verdict.add(truth(v == c.Verdict), append(labels, label{"verdict", string(v)})...)
+				verdict.add(truth(v == c.Verdict), append(labels, label{"verdict", string(v)}, label{"grade", string(c.Grade)})...)
 			}
 			rounds.add(float64(c.Rounds), labels...)
 			if !wording.Judged(c) {
 				continue
 			}
 			of := byScale[c.Metric.Scale]
-			for i, v := range []float64{c.Overhead.Point, c.Overhead.Lo, c.Overhead.Hi, c.Floor} {
+			for i, v := range []float64{c.Overhead.Point, c.Overhead.Lo, c.Overhead.Hi} {
 				of[i].add(v, labels...)
 			}
+			if c.Mean != nil {
+				of[3].add(c.Mean.Point, labels...)
+			}
+			of[4].add(c.Floor, labels...)
 			if c.MDE > 0 {
-				of[4].add(c.MDE, labels...)
+				of[5].add(c.MDE, labels...)
 			}
 		}
 	}
-	return all
+	executions := &family{name: "tare_executions", help: "Executions of the program in an arm that the machine's condition did not spoil."}
+	failed := &family{name: "tare_failures", help: "Those of tare_executions in which the program failed, in the cells that have any."}
+	for _, f := range r.Analysis.Failures {
+		labels := slices.Clip(metricLabels(r, f.Cell, f.Arm, experiment.FailuresMetric))
+		executions.add(float64(f.Failed.Of), labels...)
+		failed.add(float64(f.Failed.Count), labels...)
+		for _, v := range verdicts {
+			if f.Verdict != "" {
+				verdict.add(truth(v == f.Verdict), append(labels, label{"verdict", string(v)}, label{"grade", ""})...)
+			}
+		}
+	}
+	return append(all, executions, failed)
 }
 
 // valueFamilies tell of the values themselves, the baseline's too.

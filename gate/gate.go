@@ -16,9 +16,9 @@
 // an error in any case, so it is corrected by Holm's method over all of them: a
 // gate with twenty budgets does not fail once in two runs by chance.
 //
-// Nothing is decided from a run that is not finished, since looking again and
-// again until the outcome suits would void both levels, nor from one that gives
-// no verdicts. The way through the files: limits.go says which limit holds
+// Nothing is decided of arms that are not finished, since looking again and
+// again until the outcome suits would void both levels, nor of a run that gives
+// no verdicts: the gate is then invalid. The way through the files: limits.go says which limit holds
 // where, run.go judges a run by its own baseline, occasions.go several runs of
 // one experiment together, growth.go what became of a run since earlier ones, all
 // by the rule that stands here, and rounds.go says how many rounds a decision
@@ -46,7 +46,7 @@ const (
 	Pass       Outcome = "pass"
 	Fail       Outcome = "fail"
 	Unresolved Outcome = "unresolved"
-	Invalid    Outcome = "invalid" // the run gives no verdicts, or the metric never varies
+	Invalid    Outcome = "invalid" // the run gives no verdicts, is not finished, or the metric never varies
 )
 
 // Reason says why a case has its outcome.
@@ -65,6 +65,9 @@ const (
 	NotFinished Reason = "not-finished" // the run is not finished
 	NotRandom   Reason = "not-random"   // the run is observational
 	NoHistory   Reason = "no-history"   // nothing in the history to compare with
+	FailsMore   Reason = "fails-more"   // the program fails more often than in the baseline
+	Missing     Reason = "missing"      // it would be decided, if failed trials had values like the others
+	MeanOver    Reason = "mean-over"    // the typical round is within the limit, the mean is not
 	NoVerdicts  Reason = "no-verdicts"  // the run gives no verdicts
 	NotVarying  Reason = "not-varying"  // the metric has the same value in every trial
 )
@@ -121,19 +124,26 @@ type Case struct {
 	Estimated bool              `json:"estimated"`
 	Overhead  analysis.Interval `json:"overhead"`
 	Method    string            `json:"method,omitempty"` // of the interval, one of the contrast package's
-	P         float64           `json:"p"`                // one-sided, of "the overhead is the limit or less"
-	PAdjusted float64           `json:"pAdjusted"`        // after Holm
-	Bias      float64           `json:"bias,omitempty"`   // what the control differs by, where that is more than chance
-	Size      int               `json:"size"`             // pairs, values of the smaller sample, or runs of the history
-	Needed    int               `json:"roundsNeeded"`     // rounds, or values of each arm, that would resolve it, about; 0: not known, or over 10,000
-	Baseline  float64           `json:"baselineMedian,omitempty"`
-	Treated   float64           `json:"armMedian,omitempty"`
-	Seconds   float64           `json:"seconds,omitempty"` // its share of the time of the arm's trials in the cell
+	// Grade is that of the interval; of the second one where the caller accepts it and
+	// there are too few values for the first.
+	Grade     analysis.Grade `json:"grade,omitempty"`
+	P         float64        `json:"p"`              // one-sided, of "the overhead is the limit or less"
+	PAdjusted float64        `json:"pAdjusted"`      // after Holm
+	Bias      float64        `json:"bias,omitempty"` // what the control differs by, where that is more than chance
+	Size      int            `json:"size"`           // pairs, values of the smaller sample, or runs of the history
+	Needed    int            `json:"roundsNeeded"`   // rounds, or values of each arm, that would resolve it, about; 0: not known, or over 10,000
+	Baseline  float64        `json:"baselineMedian,omitempty"`
+	Treated   float64        `json:"armMedian,omitempty"`
+	Seconds   float64        `json:"seconds,omitempty"` // its share of the time of the arm's trials in the cell
 	// The part of the history that a case is about; nil without a history.
 	History *Stretch `json:"history,omitempty"`
 
-	data     contrast.Data // of a run's own baseline
-	estimate contrast.Estimate
+	data       contrast.Data // of a run's own baseline
+	estimate   contrast.Estimate
+	stands     analysis.Interval // Overhead, as far as it stands whatever the values of failed trials
+	seen       float64           // P if failed trials did not count
+	mean       float64           // overhead of the mean; that of the typical round where there is none
+	ofFailures bool              // of how often the program fails
 }
 
 // Stretch is the part of a history that a run is compared with.
@@ -164,7 +174,7 @@ func (r *Result) Count(o Outcome) int {
 
 func (r *Result) conclude() {
 	switch {
-	case !r.Valid || r.Count(Invalid) > 0:
+	case r.Count(Invalid) > 0:
 		r.Outcome = Invalid
 	case r.Count(Fail) > 0:
 		r.Outcome = Fail
@@ -178,18 +188,26 @@ func (r *Result) conclude() {
 // decide gives every case that is still open its outcome, all as one family.
 // A case that already has a reason keeps it, and counts as a member.
 func decide(cases []Case, level float64) {
-	p := make([]float64, len(cases))
+	var family []int
+	var p []float64
 	for i := range cases {
-		p[i] = cases[i].P
+		if cases[i].Reason != FailsMore {
+			family, p = append(family, i), append(p, cases[i].P)
+		}
 	}
-	for i, adjusted := range stats.Holm(p) {
+	adjusted := stats.Holm(p)
+	for k, i := range family {
+		cases[i].PAdjusted = adjusted[k]
+	}
+	for i := range cases {
 		c := &cases[i]
-		c.PAdjusted = adjusted
 		switch c.Reason {
 		case "":
 			c.Outcome, c.Reason = c.decide(level)
-		case NoVerdicts, NotVarying:
+		case NoVerdicts, NotFinished, NotVarying:
 			c.Outcome = Invalid
+		case FailsMore: // decided with the run's own family
+			c.Outcome = Fail
 		default:
 			c.Outcome = Unresolved
 		}
@@ -199,10 +217,24 @@ func decide(cases []Case, level float64) {
 // decide is the rule. A control that differs from the baseline by more than
 // chance, though within the margin, shows that this much arises without any
 // layer: an outcome must then be clear of the limit by more than that.
+//
+// What would be decided only if the trials that failed had values like the others is
+// not. And a limit on what a layer costs is not kept where the mean is over it, though
+// the typical round is not.
 func (c *Case) decide(level float64) (Outcome, Reason) {
-	lo, hi, limit := c.Overhead.Lo, c.Overhead.Hi, c.Limit.Value
-	over := lo > limit && c.P <= level
+	outcome, reason := c.decideBy(c.stands, c.P, level)
+	if seen, _ := c.decideBy(c.Overhead, c.seen, level); outcome == Unresolved && seen != Unresolved {
+		reason = Missing
+	}
+	return outcome, reason
+}
+
+func (c *Case) decideBy(at analysis.Interval, p, level float64) (Outcome, Reason) {
+	lo, hi, limit := at.Lo, at.Hi, c.Limit.Value
+	over := lo > limit && p <= level
 	switch {
+	case hi+c.Bias <= limit && c.mean > limit:
+		return Unresolved, MeanOver
 	case hi+c.Bias <= limit:
 		return Pass, Within
 	case hi <= limit, over && lo-c.Bias <= limit:

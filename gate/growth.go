@@ -57,9 +57,9 @@ func grown(c Case, g history.Growth, part string, change history.Change) Case {
 	case change.Runs == 0 || change.P == nil || !finite(i.Point) || !finite(i.Lo) || !finite(i.Hi):
 		c.Reason = NoHistory
 	default:
-		c.Estimated, c.Overhead = true, i
+		c.Estimated, c.Overhead, c.stands, c.mean = true, i, i, i.Point
 		if p := change.P(c.Limit.Value); p >= 0 && p <= 1 {
-			c.P = p
+			c.P, c.seen = p, p
 		}
 	}
 	return c

@@ -152,7 +152,7 @@ func (l *Limits) of(arm experiment.PlannedArm, metric, cell string) (quantity.Li
 func (l *Limits) cases() ([]Case, error) {
 	var list []Case
 	for _, cell := range l.plan.Cells {
-		for _, m := range cell.Metrics {
+		for _, m := range cell.Budgeted() {
 			for _, arm := range l.plan.Arms {
 				if arm.Role != experiment.Treatment {
 					continue
@@ -162,7 +162,7 @@ func (l *Limits) cases() ([]Case, error) {
 					return nil, err
 				}
 				if ok {
-					list = append(list, Case{Cell: cell.ID, Arm: arm.Name, Metric: m, Budget: limit, Limit: bound})
+					list = append(list, Case{Cell: cell.ID, Arm: arm.Name, Metric: m, Budget: limit, Limit: bound, ofFailures: cell.Metric(m.Name) == nil})
 				}
 			}
 		}

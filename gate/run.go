@@ -18,6 +18,9 @@ type Options struct {
 	// order: what differed between the arms besides the layers is then part of what
 	// is judged.
 	Observational bool
+	// Normal lets cases of very few values be decided by the t interval, which holds if
+	// noise is normal.
+	Normal bool
 }
 
 // Run judges a run by its own baseline. The trials are those that the analysis
@@ -25,7 +28,7 @@ type Options struct {
 // is a *LimitError.
 func Run(run *analysis.Run, trials []journal.Trial, limits *Limits, o Options) (*Result, error) {
 	r := resultOf(run, trials)
-	j := judge{result: r, rules: contrast.RulesOf(run.Plan), run: run, values: analysis.ValuesOf(run.Plan, trials)}
+	j := judge{result: r, rules: contrast.RulesOf(run.Plan), run: run, values: analysis.ValuesOf(run.Plan, trials), normal: o.Normal}
 	cases, err := limits.cases()
 	if err != nil {
 		return nil, err
@@ -34,7 +37,17 @@ func Run(run *analysis.Run, trials []journal.Trial, limits *Limits, o Options) (
 		return nil, ErrNoBudget
 	}
 	for _, c := range cases {
+		if c.ofFailures {
+			r.Cases = append(r.Cases, j.ofFailures(c))
+			continue
+		}
 		j.add(c)
+	}
+	r.Cases = append(r.Cases, j.failing()...)
+	for i := range r.Cases {
+		if c := &r.Cases[i]; c.Reason != FailsMore && run.Interim(c.Cell, c.Arm) {
+			c.Reason = NotFinished
+		}
 	}
 	r.settle(trials, o)
 	for i := range r.Cases {
@@ -79,7 +92,7 @@ func (r *Result) withhold(o Options) {
 	switch {
 	case !r.Valid:
 		reason = NoVerdicts
-	case !r.Finished:
+	case !r.Finished && r.Against != "":
 		reason = NotFinished
 	case r.Observation != nil && !o.Observational:
 		reason = NotRandom
@@ -117,7 +130,12 @@ type judge struct {
 	rules  contrast.Rules
 	run    *analysis.Run
 	values *analysis.Values
+	normal bool // the second grade is accepted
 }
+
+// fewestNormal is the number of values of each arm under which not even normal noise
+// decides a case.
+const fewestNormal = 3
 
 func (j *judge) add(c Case) {
 	d := onScale(j.values.Data(c.Cell, c.Arm, c.Metric), c.Limit.Scale)
@@ -127,14 +145,22 @@ func (j *judge) add(c Case) {
 	if est.Main.OK {
 		c.Estimated = true
 		c.Overhead = analysis.Interval(contrast.Overheads(est.Main.At, d.Metric))
-		c.P = j.rules.Exceeds(&d, c.Limit.Value)
+		c.mean = c.Overhead.Point
+		if at, ok := j.rules.Mean(&d); ok {
+			c.mean = contrast.Overhead(at.Point, d.Metric)
+		}
+		j.withstand(&c, &d, est)
+	}
+	few := !est.Main.OK || !contrast.Ranks(est.Method)
+	if few && est.Main.OK && j.normal && c.Size >= fewestNormal {
+		c.Grade, few = analysis.Normal, false
 	}
 	switch {
 	case j.still(&c):
 		c.Reason = NotVarying
 	case c.Size == 0:
 		c.Reason = NoData
-	case !est.Main.OK || !contrast.Ranks(est.Method):
+	case few:
 		c.Reason = TooFew
 	default:
 		c.Reason, c.Bias = j.control(&c)
@@ -147,6 +173,26 @@ func (j *judge) add(c Case) {
 func (j *judge) still(c *Case) bool {
 	of := j.run.Comparison(c.Cell, c.Arm, c.Metric.Name)
 	return of != nil && of.Reason == analysis.Reason(analysis.DoesNotVary{})
+}
+
+// withstand sets what of an estimate stands whatever the values of failed trials, which
+// are taken to lie beyond all others and beyond the limit.
+func (j *judge) withstand(c *Case, d *contrast.Data, est contrast.Estimate) {
+	c.seen = j.rules.Exceeds(d, c.Limit.Value)
+	c.P, c.stands = c.seen, c.Overhead
+	if !d.Missing.Any() {
+		return
+	}
+	rules := j.rules
+	if far := math.Abs(contrast.FromOverhead(c.Limit.Value, d.Metric)); !math.IsInf(far, 0) && !math.IsNaN(far) {
+		rules.Margin = max(rules.Margin, far)
+	}
+	main := rules.Survives(d, est).Main
+	c.stands = analysis.Interval(contrast.Overheads(main.At, d.Metric))
+	for _, sign := range []float64{1, -1} {
+		full := d.Imputed(sign, rules.Margin)
+		c.P = max(c.P, j.rules.Exceeds(&full, c.Limit.Value))
+	}
 }
 
 // control is what the A/A arm has to say of a case: how much it differs from the

@@ -40,8 +40,8 @@ func TestOutcomes(t *testing.T) {
 			cases: "latency pass: within"},
 		{name: "too few rounds", rounds: 5, value: exactly(costs), budgets: []string{"latency=50%"}, want: Unresolved,
 			cases: "latency unresolved: too-few"},
-		{name: "not finished", rounds: 8, planned: 12, value: exactly(costs), budgets: []string{"latency=50%", "throughput=5%"}, want: Unresolved,
-			cases: "latency unresolved: not-finished; throughput unresolved: not-finished"},
+		{name: "not finished", rounds: 8, planned: 12, value: exactly(costs), budgets: []string{"latency=50%", "throughput=5%"}, want: Invalid,
+			cases: "latency invalid: not-finished; throughput invalid: not-finished"},
 		{name: "no values", rounds: 12, value: exactly(costs), budgets: []string{"latency=50%"}, want: Unresolved,
 			edit: func(_ *experiment.Plan, trials []journal.Trial) {
 				for i := range trials {
@@ -255,7 +255,7 @@ func TestNoBudget(t *testing.T) {
 func TestEmptyRun(t *testing.T) {
 	p := planOf(6, []experiment.Metric{latency}, "slow")
 	r, err := judged(p, nil, Options{}, "latency=10%")
-	if err != nil || r.Outcome != Unresolved || r.Cases[0].Reason != NotFinished {
+	if err != nil || r.Outcome != Invalid || r.Cases[0].Reason != NotFinished {
 		t.Errorf("%+v, %v", r, err)
 	}
 }

@@ -245,7 +245,7 @@ func gateFields(r *gate.Result, c gate.Case) []field {
 		past = *c.History
 	}
 	return []field{{"cell", c.Cell}, {"arm", c.Arm}, {"metric", c.Metric.Name}, {"unit", c.Metric.Unit},
-		{"budget", c.Budget.String()}, {"scale", c.Limit.Scale}, {"limit", c.Limit.Value}, {"outcome", c.Outcome},
+		{"budget", c.Budget.String()}, {"scale", c.Limit.Scale}, {"limit", c.Limit.Value}, {"outcome", c.Outcome}, {"grade", c.Grade},
 		{"reason", wording.GateReason(c.Reason)}, {"overhead", only(c.Estimated, c.Overhead.Point)},
 		{"overhead_lo", only(c.Estimated, c.Overhead.Lo)}, {"overhead_hi", only(c.Estimated, c.Overhead.Hi)},
 		{"method", c.Method}, {"size", c.Size}, {"p", c.P}, {"p_holm", c.PAdjusted}, {"rounds_needed", float64(c.Needed)},

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"tare/analysis"
 	"tare/gate"
 	doc "tare/report/document"
 	"tare/report/figure"
@@ -53,10 +54,19 @@ func gateCases(r *gate.Result, shared []string) doc.Table {
 		}
 		point, interval := wording.GateOverhead(c)
 		why := when(c.Outcome != gate.Pass && c.Outcome != gate.Invalid, wording.GateBrief(r, c, shared))
-		t.Groups[len(t.Groups)-1].Add(doc.Row{Cells: append([]doc.Cell{doc.Of(doc.In(gateStyle(c.Outcome), string(c.Outcome)))},
+		t.Groups[len(t.Groups)-1].Add(doc.Row{Cells: append([]doc.Cell{doc.Of(gateWord(c))},
 			doc.Cells(plain(c.Arm), wording.GateWhat(c), plain(c.Cell), plain(c.Budget.String()), point, interval, why)...)})
 	}
 	return t
+}
+
+// gateWord is the outcome of a case as a word, with its grade.
+func gateWord(c gate.Case) doc.Text {
+	text := doc.In(gateStyle(c.Outcome), string(c.Outcome))
+	if c.Grade == analysis.Normal {
+		text = append(text, doc.Span{Words: " "}, doc.Span{Words: ifNormalMark, Style: doc.Badge})
+	}
+	return text
 }
 
 // GateJUnit writes a gate as JUnit XML, as CI systems read it: one test case for
@@ -154,6 +164,9 @@ func (s *junitSuite) add(r *gate.Result, c gate.Case) {
 	what := wording.GateWhat(c)
 	s.property(what+".limit", c.Budget.String())
 	s.property(what+".outcome", string(c.Outcome))
+	if c.Grade != analysis.Measured {
+		s.property(what+".grade", string(c.Grade))
+	}
 	if c.Estimated {
 		for _, f := range []field{{"overhead", c.Overhead.Point}, {"overhead.lo", c.Overhead.Lo},
 			{"overhead.hi", c.Overhead.Hi},

@@ -125,7 +125,7 @@ func gateFixtures() map[string]*gate.Result {
 	return map[string]*gate.Result{
 		"mixed": gateFixture(), "passed": passed, "history": gateHistory(), "hostile": gateHostile(), "empty": {}, "allowed": allowed,
 		"invalid": gateWithheld(gate.Invalid, gate.NoVerdicts), "observational": gateWithheld(gate.Unresolved, gate.NotRandom),
-		"unfinished": gateWithheld(gate.Unresolved, gate.NotFinished),
+		"unfinished": gateWithheld(gate.Invalid, gate.NotFinished),
 	}
 }
 

@@ -24,6 +24,9 @@ var gateReasons = map[gate.Reason]string{
 	gate.NoHistory:   "nothing in the history to compare with",
 	gate.NoVerdicts:  "the run gives no verdicts",
 	gate.NotVarying:  "the metric has the same value in every trial: it measures nothing here",
+	gate.FailsMore:   "the program fails more often than in the baseline",
+	gate.Missing:     "trials failed whose values would decide it",
+	gate.MeanOver:    "the typical round is within the limit, the mean is not",
 }
 
 // GateReason says why a case has its outcome.
@@ -31,8 +34,10 @@ func GateReason(r gate.Reason) string { return gateReasons[r] }
 
 // GateReasons say why the run of a gate gives no verdicts; empty if it does.
 func GateReasons(r *gate.Result) []string {
-	if r.Valid && r.Count(gate.Invalid) > 0 {
-		return []string{GateReason(gate.NotVarying)}
+	for i := range r.Cases {
+		if c := &r.Cases[i]; r.Valid && c.Outcome == gate.Invalid {
+			return []string{GateReason(c.Reason)}
+		}
 	}
 	if !r.Valid && len(r.Reasons) == 0 {
 		return []string{GateReason(gate.NoVerdicts)}
@@ -54,7 +59,7 @@ func GateLine(r *gate.Result) string {
 		return text
 	case gate.Invalid:
 		if r.Valid {
-			return fmt.Sprintf("gate invalid: %d of %s on metrics that never vary", r.Count(gate.Invalid), budgets)
+			return "gate invalid: " + GateReasons(r)[0]
 		}
 		return "gate invalid: the run gives no verdicts"
 	}
@@ -209,6 +214,13 @@ func GateWhy(r *gate.Result, c gate.Case) string {
 		return "the run is not finished; tare resume goes on with it"
 	case gate.NotRandom:
 		return "not judged, since the run is observational; --observational judges it all the same"
+	case gate.FailsMore:
+		point, interval := NoSigns.interval(gateMetric(c), c.Overhead, false)
+		return fmt.Sprintf("fails in %s %s of trials, more often than %s (%s); --budget failures=LIMIT bounds the share instead", point, interval, gateBaseline(r), Share(c.Limit.Value))
+	case gate.Missing:
+		return "trials failed whose values could change the outcome, for the limit of " + limit
+	case gate.MeanOver:
+		return fmt.Sprintf("the typical round costs at most %s, within the limit of %s, but the mean is over it: some trials take far longer", gateAmount(c, c.Overhead.Hi), limit)
 	}
 	text := GateReason(c.Reason)
 	if c.Gap != nil {
@@ -257,6 +269,7 @@ func GateSentence(r *gate.Result, c gate.Case) string {
 	if r.Observation != nil {
 		outcome += " (observational)"
 	}
+	outcome += ifNormal(c.Grade)
 	text := fmt.Sprintf("%s: %s on %s in %s: %s", outcome, safetext.Line(c.Arm), GateWhat(c), safetext.Line(c.Cell), GateWhy(r, c))
 	if point, interval := GateOverhead(c); interval != "" {
 		text += fmt.Sprintf(" (%s %s, %s interval)", point, interval, Confidence(r.Confidence))

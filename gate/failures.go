@@ -1,0 +1,57 @@
+package gate
+
+import (
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"tare/analysis"
+	"tare/experiment"
+	"tare/stats"
+)
+
+// How often a program fails is judged in two ways. A budget of "failures" bounds the
+// share of executions that fail in an arm, whatever the baseline does: its case is
+// decided like any other, by the exact interval of the share and the binomial test. An
+// arm without that budget fails the gate where the analysis gives the verdict that it
+// fails more often than the baseline: what is fast because it fails is not within any
+// budget.
+
+// ofFailures is the case of a budget of failures.
+func (j *judge) ofFailures(c Case) Case {
+	failed, executions := 0, j.values.Valid(c.Cell, c.Arm)
+	if f := j.run.FailuresOf(c.Cell, c.Arm); f != nil {
+		failed, executions = f.Failed.Count, f.Failed.Of
+	}
+	c.Size, c.P, c.Method = executions, 1, "binomial"
+	at, err := stats.ClopperPearson(failed, executions, j.rules.Confidence)
+	if err != nil || executions == 0 {
+		c.Reason = NoData
+		return c
+	}
+	c.Estimated, c.Overhead = true, analysis.Interval(at)
+	c.stands, c.mean = c.Overhead, at.Point
+	if failed > 0 {
+		c.P = 1 - distuv.Binomial{N: float64(executions), P: c.Limit.Value}.CDF(float64(failed-1))
+	}
+	c.seen = c.P
+	return c
+}
+
+// failing are the cases of arms that fail more often than the baseline and have no
+// budget for it, among those that the gate judges.
+func (j *judge) failing() (list []Case) {
+	type place struct{ cell, arm string }
+	judged, bounded := map[place]bool{}, map[place]bool{}
+	for i := range j.result.Cases {
+		at := place{j.result.Cases[i].Cell, j.result.Cases[i].Arm}
+		judged[at] = true
+		bounded[at] = bounded[at] || j.result.Cases[i].ofFailures
+	}
+	for _, f := range j.run.Failures {
+		if at := (place{f.Cell, f.Arm}); f.Verdict == analysis.Fails && judged[at] && !bounded[at] {
+			list = append(list, Case{Cell: f.Cell, Arm: f.Arm, Metric: experiment.FailuresMetric, Outcome: Fail, Reason: FailsMore,
+				Limit:     experiment.Bound{Value: f.Reference.Share.Point, Scale: experiment.Ratio},
+				Estimated: true, Overhead: f.Failed.Share, Method: "fisher", P: f.P, PAdjusted: f.PAdjusted, Size: f.Failed.Of, ofFailures: true})
+		}
+	}
+	return list
+}
