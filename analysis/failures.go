@@ -28,8 +28,8 @@ import (
 
 // Frequency is how often something happened.
 type Frequency struct {
-	Count int `json:"count"`
-	Of    int `json:"of"`
+	Count int `json:"count"` // times that it did
+	Of    int `json:"of"`    // times that it could have
 	// Share is the share with its exact interval (Clopper–Pearson) at the design's confidence.
 	Share Interval `json:"share"`
 }
@@ -42,9 +42,9 @@ func frequency(count, of int, confidence float64) Frequency {
 // Failures says how often the program failed in an arm, of all executions that the
 // machine's condition did not spoil. A trial that was repeated counts each time.
 type Failures struct {
-	Cell string          `json:"cell"`
-	Arm  string          `json:"arm"`
-	Role experiment.Role `json:"role"`
+	Cell string          `json:"cell"` // ID of a cell of the plan
+	Arm  string          `json:"arm"`  // name of an arm of the plan
+	Role experiment.Role `json:"role"` // of the arm
 	// Verdict compares a treatment: fails, gains where it fails less often than the
 	// baseline, not resolved, or no verdict; empty for the baseline and the control.
 	Verdict Verdict        `json:"verdict,omitempty"`
@@ -72,7 +72,7 @@ func (r *Run) FailuresOf(cell, arm string) *Failures {
 
 // RuleFailures is how often a rule was broken.
 type RuleFailures struct {
-	Rule string `json:"rule"`
+	Rule string `json:"rule"` // the rule that was broken
 	Frequency
 }
 

@@ -121,7 +121,8 @@ func TestSchemaHolds(t *testing.T) {
 
 // constants are the values of types and fields that have a few.
 var constants = map[string][]any{
-	"analysis.Verdict":       {"costs", "gains", "equivalent", "not resolved", "invalid"},
+	"analysis.Grade":         {"", "normal"},
+	"analysis.Verdict":       {"costs", "gains", "equivalent", "fails", "not resolved", "interim", "restated", "invalid"},
 	"experiment.Role":        {"baseline", "control", "treatment"},
 	"experiment.Better":      {"higher", "lower"},
 	"experiment.Scale":       {"ratio", "difference"},
