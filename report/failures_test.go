@@ -1,0 +1,54 @@
+package report
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"tare/analysis"
+	"tare/experiment"
+	"tare/report/markdown"
+	terminal "tare/report/text"
+)
+
+// TestFailuresAreShown: what fails is told before the results in every form, arm by arm
+// and rule by rule, and of what grade a claim is stands beside it.
+func TestFailuresAreShown(t *testing.T) {
+	r := wireguard().run()
+	cell := r.Comparisons[0].Cell
+	share := func(count int, point, lo, hi float64) analysis.Frequency {
+		return analysis.Frequency{Count: count, Of: 40, Share: analysis.Interval{Point: point, Lo: lo, Hi: hi}}
+	}
+	none := share(0, 0, 0, 0.088)
+	r.Failures = []analysis.Failures{
+		{Cell: cell, Arm: "plain", Role: experiment.Baseline, Failed: none, P: 1, PAdjusted: 1},
+		{Cell: cell, Arm: "wireguard", Role: experiment.Treatment, Verdict: analysis.Fails, Failed: share(12, 0.3, 0.166, 0.468), Reference: &none, P: 0.0002, PAdjusted: 0.001,
+			Rules: []analysis.RuleFailures{{Rule: "exit-status", Frequency: share(9, 0.225, 0.108, 0.385)}, {Rule: "timeout", Frequency: share(3, 0.075, 0.016, 0.204)}}},
+	}
+	r.Comparisons[0].Verdict, r.Comparisons[0].Grade = analysis.Costs, analysis.Normal
+	r.Comparisons[1].Verdict, r.Comparisons[1].Reason = analysis.Interim, analysis.RoundsMissing{Rounds: 7, Of: 12}
+	var text, md bytes.Buffer
+	for _, err := range []error{terminal.Write(&text, Run(r, RunOptions{}), terminal.Options{Width: 160}), markdown.Write(&md, Run(r, RunOptions{}))} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, c := range map[string]struct {
+		doc  string
+		want []string
+	}{
+		"text": {text.String(), []string{"12 failed", "Failures", "12 of 40", "30 % [17, 47]", "exit-status", "22 % [11, 38]", "timeout", "if normal", "interim", "after 7 of 12 rounds"}},
+		"markdown": {strings.ReplaceAll(md.String(), `\`, ""), []string{"wireguard in " + cell + ": fails in 30 % [17, 47] of trials; plain 0.0 % [0.0, 8.8].", "## Failures", "| ▲ fails | 12 of 40 | 30 % | [17, 47] | any | 0.0010 |",
+			"9 of 40 | 22 % | [11, 38] | exit-status |", "is interim, after 7 of 12 rounds: ", "costs (if noise is normal)"}},
+		"page": {words(render(t, r, RunOptions{})), []string{"fails in 30 % [17, 47] of trials", "if normal", "is interim, after 7 of 12 rounds"}},
+	} {
+		for _, want := range c.want {
+			if !strings.Contains(c.doc, want) {
+				t.Errorf("%s lacks %q", name, want)
+			}
+		}
+		if failures, results := strings.Index(c.doc, "12 of 40"), strings.Index(c.doc, "tcp-rtt"); name == "text" && failures > results {
+			t.Errorf("%s: results stand before failures", name)
+		}
+	}
+}
