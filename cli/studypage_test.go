@@ -73,7 +73,9 @@ Relative to c11n, and with intervals for c11n against the arm. "All runs" is imp
 with ` + "`--errors none`" + `, which lets the failed runs count. The interval is the
 hull of two: the ranks hardly notice 7 of 100 odd values; Welch's t, which goes by
 means and variances as the published table does, does, and stands beside it. With
-the failed runs, the difference in mean latency is lost in them.
+the failed runs, the difference in mean latency is lost in them. Of the valid runs
+alone it is not resolved either, since what they say must stand whatever the 7
+missing runs of each platform are.
 
 `
 	studyFoot = `

@@ -53,7 +53,7 @@ func gateCases(r *gate.Result, shared []string) doc.Table {
 			t.Groups = append(t.Groups, doc.Group{Title: doc.Words(plain(c.Cell)), Parts: []doc.Part{{}}})
 		}
 		point, interval := wording.GateOverhead(c)
-		why := when(c.Outcome != gate.Pass && c.Outcome != gate.Invalid, wording.GateBrief(r, c, shared))
+		why := when(c.Outcome != gate.Pass && (c.Outcome != gate.Invalid || c.Reason == gate.NotFinished), wording.GateBrief(r, c, shared))
 		t.Groups[len(t.Groups)-1].Add(doc.Row{Cells: append([]doc.Cell{doc.Of(gateWord(c))},
 			doc.Cells(plain(c.Arm), wording.GateWhat(c), plain(c.Cell), plain(c.Budget.String()), point, interval, why)...)})
 	}

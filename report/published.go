@@ -126,7 +126,7 @@ func survivors(t *published.Table) string {
 	for _, c := range t.Cells {
 		for _, m := range c.Metrics {
 			for _, d := range m.Differences {
-				if d.Said != nil && m.Metric.Headline {
+				if d.Said != nil && m.Metric.Headline && d.Said.Verdict != analysis.Restated {
 					total++
 					byVerdict[d.Said.Verdict]++
 				}

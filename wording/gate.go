@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"tare/analysis"
 	"tare/experiment"
 	"tare/gate"
 	"tare/safetext"
@@ -83,6 +84,15 @@ func GateAbout(r *gate.Result) string {
 	text := fmt.Sprintf("%s, %s, compared with %s, %s intervals", name, size, against, Confidence(r.Confidence))
 	if !r.Finished {
 		text += ", not finished"
+	}
+	normal := 0
+	for _, c := range r.Cases {
+		if c.Grade == analysis.Normal {
+			normal++
+		}
+	}
+	if normal > 0 {
+		text += fmt.Sprintf("; %d of %s judged as if noise were normal", normal, Count(len(r.Cases), "case", "cases"))
 	}
 	return text
 }
@@ -183,7 +193,9 @@ func GateWhat(c gate.Case) string {
 }
 
 // GateWhy says in words why a case has its outcome: the verdict without the names.
-func GateWhy(r *gate.Result, c gate.Case) string {
+func GateWhy(r *gate.Result, c gate.Case) string { return gateWhy(r, c) + ifNormal(c.Grade) }
+
+func gateWhy(r *gate.Result, c gate.Case) string {
 	limit := safetext.Line(c.Budget.String())
 	switch c.Reason {
 	case gate.Within:
@@ -269,7 +281,6 @@ func GateSentence(r *gate.Result, c gate.Case) string {
 	if r.Observation != nil {
 		outcome += " (observational)"
 	}
-	outcome += ifNormal(c.Grade)
 	text := fmt.Sprintf("%s: %s on %s in %s: %s", outcome, safetext.Line(c.Arm), GateWhat(c), safetext.Line(c.Cell), GateWhy(r, c))
 	if point, interval := GateOverhead(c); interval != "" {
 		text += fmt.Sprintf(" (%s %s, %s interval)", point, interval, Confidence(r.Confidence))
