@@ -59,11 +59,14 @@ func tabulateForTest(plan *experiment.Plan, run *Run, arm string) contrast.Data 
 			d.Baseline = s.Values
 		case arm:
 			d.Treated = s.Values
+		case "control":
+			d.Control = s.Values
 		}
 	}
-	for i := range d.Baseline {
-		d.Contrasts = append(d.Contrasts, contrast.Of(d.Treated[i], d.Baseline[i], d.Metric))
+	if arm == "control" {
+		d.Control = nil
 	}
+	d.Compare()
 	return d
 }
 

@@ -62,8 +62,8 @@ func TestStallClaims(t *testing.T) {
 		covered     float64    // least share of means' intervals that hold the truth
 		found       [2]float64 // share with the finding
 	}{
-		{"alike", quiet, quiet, 12, 0, [2]float64{0.3, 0.4}, 0.94, [2]float64{0, 0.01}},
-		{"alike", quiet, quiet, 20, 0, [2]float64{0.74, 0.84}, 0.94, [2]float64{0, 0.01}},
+		{"alike", quiet, quiet, 12, 0, [2]float64{0.5, 0.66}, 0.94, [2]float64{0, 0.01}},
+		{"alike", quiet, quiet, 20, 0, [2]float64{0.84, 0.96}, 0.94, [2]float64{0, 0.01}},
 		{"alike", quiet, quiet, 50, 0, [2]float64{0.98, 1}, 0.94, [2]float64{0, 0.01}},
 		{"5 % of the arm's twice as long", quiet, logNormal(0.02, 0.05, 2), 20, 0.05, [2]float64{0.2, 0.4}, 0.5, [2]float64{0, 0.2}},
 		{"5 % of the arm's twice as long", quiet, logNormal(0.02, 0.05, 2), 50, 0.05, [2]float64{0, 0.15}, 0.8, [2]float64{0.1, 0.6}},

@@ -92,8 +92,10 @@ func TestIndependentSamples(t *testing.T) {
 			"not resolved 48.0 too-few-values observational"},
 		{"none of one", lower, normal(1, 30, 100), nil, NotResolved, "welch",
 			"not resolved too-few-values observational"},
-		{"constant", lower, []float64{5, 5, 5}, []float64{5, 5, 5}, NotResolved, "welch",
-			`not resolved 0.0 no-spread {"fewest":6} observational`},
+		{"constant", lower, []float64{5, 5, 5}, []float64{5, 5, 5}, Invalid, "welch",
+			"invalid 0.0 does-not-vary observational"},
+		{"constant in each arm", lower, []float64{5, 5, 5}, []float64{6, 6, 6}, NotResolved, "welch",
+			`not resolved 20.0 no-spread {"fewest":6} observational`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			plan := importedPlan([]experiment.Metric{c.metric}, "aks", "c11n")

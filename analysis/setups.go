@@ -46,8 +46,8 @@ func (s SetUps) Shared() bool { return s.Known() && !s.Once() && s.Count < s.Rou
 // rounds do: the variance component of a one-way layout (Searle, Casella and McCulloch 1992,
 // section 3.6).
 type BetweenSetUps struct {
-	SetUps int `json:"setUps"`
-	Rounds int `json:"rounds"`
+	SetUps int `json:"setUps"` // that the values are of
+	Rounds int `json:"rounds"` // that they served
 	// SD is the deviation between set-ups, on the scale of the overhead: a share of the
 	// baseline, or in the metric's unit. 0: the set-ups differ no more than their rounds do.
 	SD float64 `json:"sd"`
