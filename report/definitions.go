@@ -9,7 +9,7 @@ import (
 )
 
 func (s *sheet) definitions() []doc.Fact {
-	margin := wording.Share(s.margin())
+	margin, power := wording.Share(s.margin()), wording.Share(float64(s.plan.Power))
 	if s.imported() {
 		return s.importedDefinitions(margin)
 	}
@@ -18,7 +18,8 @@ func (s *sheet) definitions() []doc.Fact {
 		{Key: "Cell", Value: "One workload at one setting of its parameters and of the testbed. Arms are compared within a cell only."},
 		{Key: "Trial", Value: "One execution of the workload in one arm. It is the unit of all statistics here, never the single request inside it."},
 		{Key: "Round", Value: "One trial of every arm, in random order. Arms are compared round by round, so that what drifts slowly hits all arms alike."},
-		{Key: "Overhead", Value: "The cost of an arm relative to the baseline; plus is always a cost. 5 % means 5 % less where higher is better, and 5 % more where lower is better."},
+		{Key: "Set-up", Value: "One putting up of an arm and its layers. What it draws by chance, such as addresses and placement, belongs to no layer; so all arms are set up anew, and where several rounds share a set-up their mean is one value."},
+		{Key: "Overhead", Value: "The cost of an arm relative to the baseline and its control together; plus is always a cost. 5 % means 5 % less where higher is better, and 5 % more where lower is better."},
 		{Key: "Interval", Value: "The range of true overheads that the rounds are compatible with: over many such runs, " +
 			s.confidence() + " of these intervals hold the true value."},
 		{Key: "Typical round, mean", Value: "The overhead is that of the typical round (Hodges–Lehmann), which a few very slow trials hardly move. The mean's overhead, beside it, compares averages, which capacity and money follow."},
@@ -27,7 +28,7 @@ func (s *sheet) definitions() []doc.Fact {
 		{Key: "Fails", Value: "The program failed more often than in the baseline, after correction for the number of comparisons."},
 		{Key: "Interim", Value: "Rounds that were planned are missing. The estimate may be looked at; there is no verdict until they are done."},
 		{Key: "Equivalent", Value: "The overhead was shown to be smaller than the margin of ±" + margin + " that the experiment declared beforehand, of the typical round and of the mean."},
-		{Key: "Not resolved", Value: "Neither a difference nor equivalence was shown. It does not mean that there is no difference; the smallest one that could have been seen stands beside it."},
+		{Key: "Not resolved", Value: "Neither a difference nor equivalence was shown. It does not mean that there is no difference; the one that such a run finds with a probability of " + power + " stands beside it."},
 		{Key: "Invalid", Value: "Too little valid data, or a run whose own checks failed. There is no number."},
 		{Key: "Headline, exploratory", Value: "Headline metrics were named as the question before the run and are corrected for their number together. All others are exploratory."},
 		{Key: "Invalid trial", Value: "A trial that broke a rule fixed in the experiment. What a busy machine or a failed proof spoilt is repeated; what the program did is a failure of its arm. Rules never look at the value measured."},

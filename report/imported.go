@@ -102,7 +102,7 @@ func (s *sheet) aside(c analysis.Comparison) string {
 	if c.WithInvalid != nil {
 		other = brief(wording.AlternativeText(c.WithInvalid))
 	}
-	return join("; ", when(c.Verdict == analysis.Costs, wording.Factor(&c)), wording.MeanApart(&c),
+	return join("; ", when(c.Verdict == analysis.Costs, wording.Factor(&c)), wording.MeanApart(&c), wording.BetweenSetUps(&c),
 		when(c.Verdict == analysis.Equivalent, wording.Inner(&c)), other)
 }
 

@@ -64,7 +64,7 @@ func (s *sheet) facts() []doc.Fact {
 	for _, session := range r.Sessions {
 		under += time.Duration((session.To - session.From) * float64(time.Second))
 	}
-	return known("Run", state, "Rounds", number(r.Rounds), "Valid trials", valid,
+	return known("Run", state, "Rounds", number(r.Rounds), "Set-ups", wording.SetUps(r.SetUps), "Valid trials", valid,
 		"Failed trials", when(s.failedTrials() > 0, number(s.failedTrials())), "Spoilt attempts", number(s.spoiltTrials()), "Control", s.controlState(),
 		"Testbed", s.plan.Testbed, "Started", minuteOf(r.Start), "Took", when(under > 0, wording.Span(under)),
 		"Resumed", when(len(r.Sessions) > 1, wording.Count(len(r.Sessions)-1, "time", "times")))

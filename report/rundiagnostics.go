@@ -181,7 +181,7 @@ func (s *sheet) columnTerms() []doc.Fact {
 		})
 	}
 	return slices.Concat([]doc.Fact{
-		{Key: "By signed-rank, t or Stein", Value: "Where the headline interval comes from: the exact signed-rank interval around the Hodges–Lehmann estimate; the paired t interval where there are fewer than six rounds; Stein's interval where a pilot set the number of rounds."},
+		{Key: "By aligned-rank, signed-rank, means, t or Stein", Value: "Where the headline interval comes from: the exact aligned rank test within rounds, against baseline and control together; the exact signed-rank interval where there is no control; the sign-flip test of means for counts; the paired t interval where there are fewer than six rounds; Stein's interval beside it where a pilot set the number of rounds."},
 		{Key: "Rounds", Value: "Rounds in which both this arm and the baseline gave a valid value; each is one pair."},
 		{Key: "Headline estimate and paired t", Value: "Two ways to estimate the same overhead from the same pairs: by ranks, which single odd rounds cannot move, and by means of logarithms. A sign ≠ marks where they lead to different verdicts: then a few rounds carry the result."},
 	}, tests("rounds", "Rounds"), []doc.Fact{
