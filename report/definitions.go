@@ -58,7 +58,7 @@ func (s *sheet) importedDefinitions(margin string) []doc.Fact {
 		list = append(list, doc.Fact{Key: "Closed loop", Value: "A fixed number of workers, each of which sends its next request when its last one is answered. Mean latency × throughput is then that number, and one says the same as the other. While an answer is slow nothing is sent, so that percentiles miss the requests that would have waited."})
 	}
 	return append(list,
-		doc.Fact{Key: "Not resolved", Value: "Neither a difference nor equivalence was shown. It does not mean that there is no difference; the smallest one that could have been seen stands beside it."},
+		doc.Fact{Key: "Not resolved", Value: "Neither a difference nor equivalence was shown. It does not mean that there is no difference; the one that is found with a probability of " + wording.Share(float64(s.plan.Power)) + " stands beside it."},
 		doc.Fact{Key: "Headline, exploratory", Value: "Headline metrics are corrected for their number together. All others are exploratory: hints, not findings."},
 		doc.Fact{Key: "Invalid trial", Value: "A trial that broke a rule: a file that cannot be read, or failed operations over the limit. Rules never look at whether a value is high or low."})
 }

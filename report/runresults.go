@@ -85,7 +85,7 @@ func (s *sheet) resultTable(headline bool) doc.Table {
 		{Title: "metric", Kind: doc.Name, In: doc.Markdown}, {Title: "arm", Kind: doc.Name}, {Title: "verdict"},
 		{Title: "overhead", Right: true}, {Title: "interval", Right: true, Tight: true}, {Title: "mean", Right: true, In: doc.Markdown | doc.Page},
 		{Title: s.baseline, Right: true, In: doc.Markdown}, {Title: "median", Right: true, In: doc.Markdown | doc.Page},
-		{Title: "smallest visible", Right: true, In: doc.Markdown | doc.Page}, {Title: "noise floor", Right: true, In: floor},
+		{Title: "found with " + wording.Share(float64(s.plan.Power)), Right: true, In: doc.Markdown | doc.Page}, {Title: "noise floor", Right: true, In: floor},
 		{Title: s.sizeHead(), Right: true, In: doc.Markdown | doc.Page}, {Title: "why", Kind: doc.Prose, In: doc.Terminal},
 		{Kind: doc.Drawing},
 	}}
@@ -176,7 +176,7 @@ func (s *sheet) legend() string {
 	if s.alone() {
 		return fmt.Sprintf("Medians with their %s intervals. Nothing is compared with %s.", s.confidence(), s.baseline)
 	}
-	text := fmt.Sprintf("Beside a metric stands the median of %s. Overheads are relative to it and of the typical round, plus is a cost, [%s interval].", s.baseline, s.confidence())
+	text := fmt.Sprintf("Beside a metric stands the median of %s. Overheads are relative to %s and of the typical round, plus is a cost, [%s interval].", s.baseline, s.reference(), s.confidence())
 	return join(" ", text, when(s.normal(), ifNormalNote), when(s.run.Observation != nil, observedNote))
 }
 

@@ -244,7 +244,7 @@ func (s *sheet) limits() []string {
 		if lo != hi {
 			hi = "between " + lo + " and " + hi + ", depending on the metric"
 		}
-		list = append(list, fmt.Sprintf("What could not be seen: the smallest true difference that these %s find with a probability of %s is %s.",
+		list = append(list, fmt.Sprintf("With this noise, so many %s find a true difference with a chance of %s if it is %s.",
 			s.sampled("rounds", "values"), wording.Share(float64(s.plan.Power)), hi))
 	}
 	if n := len(s.groups(false)); n > 0 {

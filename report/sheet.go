@@ -152,6 +152,14 @@ func (b block) only(headline bool) []group {
 func (s *sheet) confidence() string { return wording.Confidence(float64(s.plan.Judged())) }
 
 // margin is the equivalence margin as a share.
+// reference is what overheads are relative to, after the baseline was named: "it and the control".
+func (s *sheet) reference() string {
+	if slices.ContainsFunc(s.run.Comparisons, func(c analysis.Comparison) bool { return c.Pooled > 0 }) {
+		return "it and the control"
+	}
+	return "it"
+}
+
 func (s *sheet) margin() float64 { return float64(s.plan.Equivalence) }
 
 // marginFor is the margin on a metric's scale; only ratio metrics have one.
