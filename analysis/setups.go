@@ -53,6 +53,7 @@ type BetweenSetUps struct {
 	SD float64 `json:"sd"`
 	// Most is an upper bound of it, at the design's confidence; -1: none.
 	Most float64 `json:"most"`
+	F    float64 `json:"f"` // mean square between set-ups over that within; 0: within does not vary
 	P    float64 `json:"p"` // of no difference between set-ups
 }
 
@@ -90,12 +91,13 @@ func spreadBetween(d *contrast.Data, confidence float64) *BetweenSetUps {
 	}
 	f := distuv.F{D1: k - 1, D2: n - k}
 	ratio := among / within
-	b.P = f.Survival(ratio)
+	b.F, b.P = ratio, f.Survival(ratio)
 	size := func(variance float64) float64 {
 		return math.Abs(contrast.Magnitude(math.Sqrt(max(0, variance)), d.Metric))
 	}
 	b.SD = size((among - within) / each)
 	// Williams (1962): the ratio of the variances lies below (F ÷ its lower quantile − 1) ÷ n.
-	b.Most = size(within * (ratio/f.Quantile(1-confidence) - 1) / each)
+	// Set-ups that are more alike than chance makes them bound nothing more closely.
+	b.Most = size(within * (max(ratio, 1)/f.Quantile(1-confidence) - 1) / each)
 	return b
 }

@@ -1,0 +1,140 @@
+// Command setups measures how much set-ups of the same arm differ, beyond what its rounds
+// do: twelve set-ups of six rounds each, of a baseline and its control, for every workload.
+//
+//	go run ./bench/setups >docs/figures/setups.md
+//	go run ./bench/setups -kubeconfig FILE >docs/figures/setups-cluster.md
+//
+// If set-ups draw nothing, the F of a metric is about 1, and one F in twenty has a p under 5 %.
+package main
+
+import (
+	"cmp"
+	"context"
+	"embed"
+	"flag"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/gonum/stat"
+
+	"tare/analysis"
+	"tare/bench/table"
+	"tare/experiment"
+	"tare/journal"
+	"tare/wording"
+)
+
+//go:embed local cluster
+var files embed.FS
+
+func main() {
+	binary := flag.String("tare", "bin/tare", "the tare binary")
+	kubeconfig := flag.String("kubeconfig", "", "of the cluster; empty: this machine")
+	only := flag.String("only", "", "experiments whose name contains this")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := measure(ctx, *binary, *kubeconfig, *only)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "setups:", err)
+		os.Exit(1)
+	}
+}
+
+// measure runs the experiments of a testbed and prints a page.
+func measure(ctx context.Context, binary, kubeconfig, only string) error {
+	folder, flags, where := "local", "", "this machine"
+	if kubeconfig != "" {
+		folder, flags, where = "cluster", " -kubeconfig FILE", "a cluster"
+		if err := os.Setenv("KUBECONFIG", kubeconfig); err != nil {
+			return err
+		}
+	}
+	dir, err := os.MkdirTemp("", "tare-setups-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	t := &table.Table{
+		Title: "Set-ups on " + where,
+		Notes: []string{
+			"Each experiment has twelve set-ups of a baseline and its control, with six rounds each.\nThe values are the logarithms of control ÷ baseline: what a set-up draws is in them twice, once for each arm.",
+			"Between set-ups is the standard deviation of that draw for both arms together, and at most its upper\nbound at 95 %. F compares it with the rounds within set-ups.",
+		},
+		Head: []string{"experiment", "metric", "rounds", "set-ups", "within a set-up %", "between set-ups %", "at most %", "F", "p"},
+	}
+	names, err := fs.Glob(files, folder+"/*.yaml")
+	if err != nil {
+		return err
+	}
+	var machine string
+	for _, name := range names {
+		if !strings.Contains(name, only) {
+			continue
+		}
+		run, err := carryOut(ctx, binary, dir, name)
+		if err != nil {
+			return err
+		}
+		for _, c := range run.Controls {
+			if c.SetUps != nil && c.Metric.Scale == experiment.Ratio && !c.Metric.Discrete {
+				add(t, run.Plan.Name, &c)
+			}
+		}
+		machine = cmp.Or(machine, wording.Occasion(run))
+	}
+	fmt.Printf("<!-- made by: go run ./bench/setups%s -->\n\n# How much set-ups differ\n\n%s\n\n", flags, machine)
+	t.Write(os.Stdout, true)
+	return nil
+}
+
+// carryOut runs one of the experiments.
+func carryOut(ctx context.Context, binary, dir, name string) (*analysis.Run, error) {
+	text, err := files.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	file := filepath.Join(dir, filepath.Base(name))
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		return nil, err
+	}
+	out := strings.TrimSuffix(file, ".yaml")
+	cmd := exec.CommandContext(ctx, binary, "run", file, "--quiet", "-o", "json", "--dir", out)
+	cmd.Stderr = os.Stderr
+	if err := cmd.Run(); err != nil && cmd.ProcessState.ExitCode() != 5 { // 5: its control failed
+		return nil, fmt.Errorf("%v: %w", cmd.Args, err)
+	}
+	r, err := journal.Open(out)
+	if err != nil {
+		return nil, err
+	}
+	return analysis.Analyze(r.Plan, r.Trials, r.Environment), nil
+}
+
+// add writes what the control says of one metric.
+func add(t *table.Table, name string, c *analysis.Comparison) {
+	values, setUps := c.Overheads, c.SetUps
+	logs := make([]float64, 0, len(values))
+	for _, v := range values {
+		logs = append(logs, math.Log1p(v))
+	}
+	percent := func(x float64) string { return fmt.Sprintf("%.2f", 100*x) }
+	most := "-"
+	if setUps.Most >= 0 {
+		most = percent(setUps.Most)
+	}
+	within := math.Sqrt(max(0, stat.Variance(logs, nil)-setUps.SD*setUps.SD))
+	where := c.Cell
+	if i := slices.Index([]byte(where), '.'); i > 0 {
+		where = where[i+1:]
+	}
+	t.Add(name, c.Metric.Name+" "+where, fmt.Sprint(setUps.Rounds), fmt.Sprint(setUps.SetUps), percent(within), percent(setUps.SD), most,
+		fmt.Sprintf("%.2f", setUps.F), fmt.Sprintf("%.3f", setUps.P))
+}
