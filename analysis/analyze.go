@@ -338,9 +338,7 @@ func (x explainer) detectable(c *Comparison, h *hypothesis) {
 	if h.SD == 0 {
 		return
 	}
-	if n := x.needed(h, alpha, power); n > 0 {
-		c.Needed = max(n, h.Size()+1)
-	}
+	c.Needed = x.needed(h, alpha, power)
 }
 
 // Began is the start of the first trial; the zero time where none tells it.

@@ -74,6 +74,9 @@ func resolves(v Verdict) bool { return v == Costs || v == Gains || v == Equivale
 
 // quantiles are the 10th, 50th and 90th percentile of whole numbers.
 func quantiles(x []int) string {
+	if len(x) == 0 {
+		return "none"
+	}
 	slices.Sort(x)
 	at := func(p float64) int { return x[int(p*float64(len(x)-1)+0.5)] }
 	return fmt.Sprintf("%d / %d / %d", at(0.1), at(0.5), at(0.9))

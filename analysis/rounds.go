@@ -28,6 +28,7 @@ const precisionAssurance = 0.9
 
 // neededRounds also says whether the cap cut the number.
 func neededRounds(t *table) (rounds int, capped bool, err error) {
+	t = t.pilot()
 	plan := t.plan
 	rounds = plan.Rounds
 	half := math.Log1p(float64(plan.Precision))
@@ -45,15 +46,20 @@ func neededRounds(t *table) (rounds int, capped bool, err error) {
 					continue
 				}
 				p := t.pair(c, a, base, m)
-				if p.Pilot < 2 {
+				contrasts, _, pilot := p.Units()
+				each := p.RoundsEach()
+				if pilot > 2 && p.LastShort() {
+					pilot-- // a set-up that the pilot's end divides is none of the pilot's in the end
+				}
+				if pilot < 2 {
 					continue
 				}
-				n, cut, err := stats.PrecisionRounds(p.Contrasts[:p.Pilot], half, float64(plan.Confidence), precisionAssurance, most)
+				n, cut, err := stats.PrecisionRounds(contrasts[:pilot], half, float64(plan.Confidence), precisionAssurance, max(most/each, pilot))
 				if err != nil {
 					return 0, false, fmt.Errorf("%s of %s in %s: %w", m.Name, arm.Name, cell.ID, err)
 				}
 				asked++
-				rounds, capped = max(rounds, n), capped || cut
+				rounds, capped = max(rounds, min(n*each, most)), capped || cut
 			}
 		}
 	}
@@ -61,6 +67,25 @@ func neededRounds(t *table) (rounds int, capped bool, err error) {
 		return 0, false, fmt.Errorf("no %s has two valid pairs with the baseline on a headline metric in the pilot of %d rounds", wanted, plan.Rounds)
 	}
 	return rounds, capped, nil
+}
+
+// pilot is what the pilot's rounds tell, as it was when they were done: effects of places
+// within the round are those of its rounds, too.
+func (t *table) pilot() *table {
+	p := *t
+	p.moved = nil
+	p.at, p.slots = make([][]int, len(t.at)), make([][][]slot, len(t.slots))
+	for c := range t.slots {
+		n := 0
+		for n < len(t.at[c]) && t.at[c][n] <= t.plan.Rounds {
+			n++
+		}
+		p.at[c] = t.at[c][:n]
+		for _, arm := range t.slots[c] {
+			p.slots[c] = append(p.slots[c], arm[:n])
+		}
+	}
+	return &p
 }
 
 // totalRounds is the number of rounds that the run is to have, as far as it is
@@ -103,13 +128,16 @@ func FewestRounds(plan *experiment.Plan) int {
 type unitEffects map[unitCase]float64
 
 type unitCase struct {
-	n            int // pairs, or values of the baseline
+	n            int // independent values of pairs, or values of the baseline
 	treated      int // values of the arm; 0: pairs
 	alpha, power float64
 	ranks        bool
+	control      bool // the reference is baseline and control together
 }
 
-// at is 0 where so few pairs can claim nothing.
+// at is 0 where so few pairs can claim nothing. Of pairs that are judged by ranks it allows
+// for the deviation being estimated from as few values, so that power is that of the effect
+// as it is told.
 func (u unitEffects) at(c unitCase) float64 {
 	v, ok := u[c]
 	if !ok {
@@ -119,7 +147,11 @@ func (u unitEffects) at(c unitCase) float64 {
 		case c.treated > 0:
 			v = stats.WelchDetectableEffect(1, 1, c.n, c.treated, c.alpha, c.power)
 		case c.ranks:
-			v = stats.SignedRankDetectableEffect(1, c.n, c.alpha, c.power)
+			power := stats.SignedRankPower
+			if c.control {
+				power = stats.AlignedRankPower
+			}
+			v = stats.AssuredEffect(c.power, float64(c.n-1), func(effect float64) float64 { return power(effect, 1, c.n, c.alpha) })
 		default:
 			v = stats.DetectableEffect(1, c.n, c.alpha, c.power)
 		}
@@ -130,9 +162,12 @@ func (u unitEffects) at(c unitCase) float64 {
 }
 
 func unitOf(h *hypothesis, alpha, power float64) unitCase {
-	c := unitCase{n: len(h.Contrasts), alpha: alpha, power: power, ranks: contrast.Ranks(h.Method) && h.grade != Normal}
-	if !h.Paired {
+	c := unitCase{n: h.Size(), alpha: alpha, power: power, ranks: contrast.Ranks(h.Method) && h.grade != Normal}
+	switch {
+	case !h.Paired:
 		c.n, c.treated = len(h.Baseline), len(h.Treated)
+	case c.ranks:
+		c.control = 2*h.Controlled() > len(h.Contrasts)
 	}
 	return c
 }
@@ -150,24 +185,35 @@ func deviation(h *hypothesis) float64 {
 
 // needed is the number of rounds, or of values of each arm, with which a new run
 // gets a verdict of any kind with the chance power, given what is observed; 0 if over
-// the most or if that cannot be said.
+// the most or if that cannot be said. Where several rounds share a set-up, set-ups are
+// what is looked for, and told as rounds.
 func (x explainer) needed(h *hypothesis, alpha, power float64) int {
+	each := h.RoundsEach()
 	b := stats.BeliefOf(h.Main.At, x.Confidence, x.freedom(h))
-	a := stats.Aim{Alpha: alpha, Shown: x.Alpha, Assurance: power, Limit: mostRounds, Seed: x.plan.Seed}
-	if h.Metric.Scale != experiment.Difference {
-		a.Margin, a.Reach = x.Margin, reach*x.Margin
+	a := stats.Aim{Alpha: alpha, Shown: x.Alpha, Assurance: power, Limit: mostRounds / each, Seed: x.plan.Seed}
+	if a.Margin = x.MarginOf(&h.Data); a.Margin > 0 {
+		a.Reach = reach * a.Margin
 	}
-	if each := resamples / h.family; h.Metric.Headline && each >= fewestResamples {
-		a.Resamples = min(each, mostResamples)
+	if n := resamples / h.family; h.Metric.Headline && !h.Means && n >= fewestResamples {
+		a.Resamples = min(n, mostResamples)
 	}
-	switch {
+	contrasts, _, _ := h.Units()
+	rounds, aligned := h.Aligned()
+	n := 0
+	switch base, arm := h.Scaled(); {
 	case h.Derived():
-		return stats.SizeForVerdict(h.Size(), b, a)
-	case h.Paired:
-		return stats.PairsForVerdict(h.Contrasts, b, a)
+		n = stats.SizeForVerdict(h.Size(), b, a)
+	case !h.Paired:
+		n = stats.ValuesForVerdict(base, arm, b, a)
+	case aligned:
+		n = stats.RoundsForVerdict(rounds, b, a)
+	default:
+		n = stats.PairsForVerdict(contrasts, b, a)
 	}
-	base, arm := h.Scaled()
-	return stats.ValuesForVerdict(base, arm, b, a)
+	if n == 0 {
+		return 0
+	}
+	return max(n, h.Size()+1) * each
 }
 
 // How often new runs are drawn from what was observed, to say how many rounds they
@@ -181,8 +227,11 @@ const (
 
 // freedom is the degrees of freedom that an observed effect is known with.
 func (x explainer) freedom(h *hypothesis) float64 {
-	if h.Paired {
-		return float64(h.Size() - 1)
+	switch {
+	case !h.Paired:
+		return float64(len(h.Baseline) + len(h.Treated) - 2)
+	case 2*h.Controlled() > len(h.Contrasts):
+		return stats.AlignedDF(h.Size())
 	}
-	return float64(len(h.Baseline) + len(h.Treated) - 2)
+	return float64(h.Size() - 1)
 }

@@ -118,8 +118,7 @@ func (a *alignedRounds) typical() float64 {
 // bound returns where a tail reaches the level. The approximation, which is quick, says
 // where to look.
 func (a *alignedRounds) bound(guess, step, level float64, tail func(shift float64, tails func(float64) (float64, float64)) float64) float64 {
-	near := func(shift float64) (lower, upper float64) { a.rank(shift); return a.edgeworthTails() }
-	guess = a.turn(guess, step, func(shift float64) bool { return tail(shift, near) > level })
+	guess = a.turn(guess, step, func(shift float64) bool { return tail(shift, a.edgeworthAt) > level })
 	if len(a.contrasts) > maxExactAligned {
 		return guess
 	}
@@ -352,6 +351,12 @@ func (a *alignedRounds) exactTails() (lower, upper float64) {
 }
 
 func extremes(r []int) (low, high int) { return slices.Min(r), slices.Max(r) }
+
+// edgeworthAt is tails by approximation, whatever the number of rounds.
+func (a *alignedRounds) edgeworthAt(shift float64) (lower, upper float64) {
+	a.rank(shift)
+	return a.edgeworthTails()
+}
 
 // edgeworthTails approximate the tails by the first four cumulants of the sum.
 func (a *alignedRounds) edgeworthTails() (lower, upper float64) {

@@ -43,11 +43,13 @@ func (b Belief) valid() bool {
 
 // noise is that of a comparison, with the tests that it meets.
 type noise interface {
-	// errors are the standard errors of the estimates that claims of a difference and
-	// of equivalence rest on, with n values; df is that of their t quantiles.
-	errors(n int) (claim, equal, df float64)
-	// level is what is left of a level where the test is discrete; 0: nothing can be claimed.
-	level(n int, alpha float64) float64
+	// err is the standard error of the estimate with n values.
+	err(n int) float64
+	// claim is how far from 0 that estimate must lie to be claimed at a two-sided level, as if
+	// noise were normal; infinite where so few values can claim nothing.
+	claim(n int, alpha float64) float64
+	// equal is how far within the margin it must lie, at the level of each of the two tests.
+	equal(n int, alpha float64) float64
 	// most is the largest number that is worth drawing anew.
 	most() int
 	// trials draw n values anew, and say whether they give a verdict with an effect.
@@ -60,18 +62,41 @@ type noise interface {
 // that of d, the observed contrasts, taken for symmetric. It is 0 over the limit, or
 // where nothing can be said.
 func PairsForVerdict(d []float64, b Belief, a Aim) int {
-	if len(d) < 2 || !b.valid() {
+	p, ok := pairsOf(d, b)
+	if !ok {
 		return 0
+	}
+	return verdictSize(&p, b, a)
+}
+
+// RoundsForVerdict is the same for rounds in which others ran beside the arm, judged by
+// the aligned rank test, and for equivalence by t on the contrasts as well.
+func RoundsForVerdict(r AlignedRounds, b Belief, a Aim) int {
+	p, ok := pairsOf(r.Contrasts, b)
+	if !ok || len(r.Apart) != len(r.Contrasts) {
+		return 0
+	}
+	t := &triples{pairs: p, removed: r.PositionsRemoved}
+	for _, h := range r.Apart {
+		t.apart = append(t.apart, h)
+		if math.IsNaN(h) {
+			t.lone++
+		}
+	}
+	return verdictSize(t, b, a)
+}
+
+// pairsOf takes the effect from contrasts, and gives what is left the spread of the noise.
+func pairsOf(d []float64, b Belief) (p pairs, ok bool) {
+	if len(d) < 2 || !b.valid() {
+		return p, false
 	}
 	_, sd := meanSD(d)
-	if !(sd > 0) {
-		return 0
-	}
-	p := &pairs{sd: sd, scale: b.Error * math.Sqrt(float64(len(d)))}
+	p = pairs{sd: sd, scale: b.Error * math.Sqrt(float64(len(d)))}
 	for _, v := range d {
 		p.residuals = append(p.residuals, (v-b.At)*math.Sqrt(float64(len(d))/float64(len(d)-1)))
 	}
-	return verdictSize(p, b, a)
+	return p, sd > 0
 }
 
 // ValuesForVerdict is the same for two independent samples of equal size, judged by
@@ -129,29 +154,22 @@ func verdictSize(t noise, b Belief, a Aim) int {
 // values will estimate is the effect and an error of their own: Student's t again,
 // wider.
 func verdictChance(t noise, b Belief, a *Aim, n int) float64 {
-	claim, equal, df := t.errors(n)
-	if df < 1 {
+	bar := t.claim(n, a.Alpha)
+	if math.IsInf(bar, 0) {
 		return 0
 	}
+	scale := math.Hypot(b.Error, t.err(n))
 	within := func(half float64) float64 { // chance that the estimate lies in ±half
 		if half <= 0 {
 			return 0
 		}
-		scale := math.Hypot(b.Error, claim)
 		return max(0, studentTail((-half-b.At)/scale, b.DF)-studentTail((half-b.At)/scale, b.DF))
 	}
-	level := t.level(n, a.Alpha)
-	if level == 0 {
-		return 0
-	}
-	bar := -studentQuantile(level/2, df) * claim
 	same := 0.0
 	if a.Margin > 0 {
-		if level := t.level(n, 2*a.Alpha); level > 0 {
-			same = a.Margin + studentQuantile(level/2, df)*equal
-		}
+		same = a.Margin - t.equal(n, a.Alpha)
 		if a.Reach > 0 {
-			same = min(same, a.Reach+studentQuantile(a.Shown/2, df)*claim)
+			same = min(same, a.Reach-t.claim(n, a.Shown))
 		}
 	}
 	return 1 - within(bar) + within(min(same, bar))
@@ -209,12 +227,27 @@ type pairs struct {
 	residuals []float64
 }
 
-func (p *pairs) errors(n int) (claim, equal, df float64) {
-	root := math.Sqrt(float64(n))
-	return p.scale / root, max(p.scale, p.sd) / root, float64(n - 1)
+func (p *pairs) err(n int) float64 { return p.scale / math.Sqrt(float64(n)) }
+
+func (p *pairs) claim(n int, alpha float64) float64 {
+	return bar(p.err(n), signedRankLevel(n, alpha), float64(n-1))
 }
 
-func (p *pairs) level(n int, alpha float64) float64 {
+func (p *pairs) equal(n int, alpha float64) float64 {
+	return bar(max(p.scale, p.sd)/math.Sqrt(float64(n)), signedRankLevel(n, 2*alpha), float64(n-1))
+}
+
+// bar is how many standard errors t's quantile for a two-sided level is.
+func bar(err, level, df float64) float64 {
+	if level <= 0 || df < 1 {
+		return math.Inf(1)
+	}
+	return -studentQuantile(level/2, df) * err
+}
+
+// signedRankLevel is what is left of a level where the test is discrete; 0: nothing can
+// be claimed.
+func signedRankLevel(n int, alpha float64) float64 {
 	depth := signedRankDepth(n, alpha)
 	switch {
 	case depth < 1:
@@ -271,21 +304,20 @@ type samples struct {
 	x, y  []float64
 }
 
-func (s *samples) errors(n int) (claim, equal, df float64) {
-	e := s.scale / math.Sqrt(float64(n))
-	return e, e, float64(2*n - 2)
-}
+func (s *samples) err(n int) float64 { return s.scale / math.Sqrt(float64(n)) }
 
-func (s *samples) level(n int, alpha float64) float64 {
-	depth := rankSumDepth(n, n, alpha)
+func (s *samples) claim(n int, alpha float64) float64 {
+	level, depth := alpha, rankSumDepth(n, n, alpha)
 	switch {
 	case depth < 1:
-		return 0
+		level = 0
 	case n <= maxExactRankSum:
-		return 2 * rankSumCDF(n, n)[depth-1]
+		level = 2 * rankSumCDF(n, n)[depth-1]
 	}
-	return alpha
+	return bar(s.err(n), level, float64(2*n-2))
 }
+
+func (s *samples) equal(n int, alpha float64) float64 { return s.claim(n, 2*alpha) }
 
 func (s *samples) most() int { return maxExactRankSum }
 

@@ -121,12 +121,9 @@ func (r Rules) pairs(d *Data) Estimate {
 	}
 	method, both := MethodSignedRank, MethodBoth
 	rank := r.signedRank(contrasts)
-	if rank.OK && (d.Controlled() > 0 || d.Places != nil) {
-		if apart == nil {
-			apart = alone(len(contrasts))
-		}
+	if rounds, ok := d.aligned(contrasts, apart); rank.OK && ok {
 		method, both = MethodAligned, MethodAlignedBoth
-		rank = r.aligned(stats.AlignedRounds{Contrasts: contrasts, Apart: apart, PositionsRemoved: d.Places != nil})
+		rank = r.aligned(rounds)
 	}
 	stein := r.stein(contrasts, pilot)
 	switch {

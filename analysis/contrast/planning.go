@@ -1,5 +1,7 @@
 package contrast
 
+import "tare/stats"
+
 // Scaled gives the values of both arms on the scale on which they are taken to differ
 // by a shift, the contrast.
 func (d *Data) Scaled() (base, arm []float64) { return d.samples() }
@@ -7,3 +9,41 @@ func (d *Data) Scaled() (base, arm []float64) { return d.samples() }
 // Derived says that the values stand for their number only, and that the estimate is
 // not made from them: that of a change of two overheads without pairs.
 func (d *Data) Derived() bool { return d.estimate != nil }
+
+// Aligned gives the units of pairs as the aligned rank test takes them; false where the
+// signed-rank test serves.
+func (d *Data) Aligned() (stats.AlignedRounds, bool) {
+	contrasts, apart, _ := d.Units()
+	return d.aligned(contrasts, apart)
+}
+
+func (d *Data) aligned(contrasts, apart []float64) (stats.AlignedRounds, bool) {
+	if d.Means || d.Controlled() == 0 && d.Places == nil {
+		return stats.AlignedRounds{}, false
+	}
+	if apart == nil {
+		apart = alone(len(contrasts))
+	}
+	return stats.AlignedRounds{Contrasts: contrasts, Apart: apart, PositionsRemoved: d.Places != nil}, true
+}
+
+// RoundsEach is how many rounds a unit takes: those of a set-up that several share.
+func (d *Data) RoundsEach() int {
+	most := 1
+	if d.SetUps != nil {
+		for _, block := range d.blocks() {
+			most = max(most, len(block))
+		}
+	}
+	return most
+}
+
+// LastShort says whether the last set-up has fewer rounds than others, so that more may
+// follow.
+func (d *Data) LastShort() bool {
+	if d.SetUps == nil {
+		return false
+	}
+	blocks := d.blocks()
+	return len(blocks[len(blocks)-1]) < d.RoundsEach()
+}

@@ -1,0 +1,85 @@
+package stats
+
+import (
+	"math"
+	"math/rand/v2"
+)
+
+// triples is the noise of rounds in which one or two others ran beside the arm.
+type triples struct {
+	pairs
+	apart   []float64 // half the difference of the others, by residual; NaN: there was one
+	lone    int       // of such
+	removed bool      // AlignedRounds.PositionsRemoved
+}
+
+// mostly says whether most rounds have two others: for normal noise all are then taken to.
+func (t *triples) mostly() bool { return 2*t.lone < len(t.apart) }
+
+func (t *triples) claim(n int, alpha float64) float64 {
+	if !t.mostly() {
+		return t.pairs.claim(n, alpha)
+	}
+	return bar(t.err(n), alignedLevel(n, alpha), AlignedDF(n))
+}
+
+func (t *triples) equal(n int, alpha float64) float64 {
+	byT := bar(t.sd/math.Sqrt(float64(n)), 2*alpha, float64(n-1))
+	return max(byT, t.claim(n, 2*alpha))
+}
+
+// AlignedDF is about the degrees of freedom that the error of a shift is known with from n
+// rounds with two others: each value beyond the mean of its round tells something of it.
+func AlignedDF(n int) float64 { return float64(2 * (n - 1)) }
+
+func (t *triples) most() int { return 80 }
+
+// mostExactDrawn is the largest number of rounds that are judged by exact tails when they
+// are drawn anew. Edgeworth's are within a tenth of a level of 5 % from there on.
+const mostExactDrawn = 8
+
+// trials draw rounds, and turn the arm's distance from the others round, and the others
+// with each other, by chance: noise is taken for symmetric, and the arm's keeps the
+// spread that it was seen to have.
+func (t *triples) trials(n int, a *Aim) func(*rand.Rand, float64) bool {
+	r := AlignedRounds{Contrasts: make([]float64, n), Apart: make([]float64, n), PositionsRemoved: t.removed}
+	factor := 0.0
+	if n > 1 {
+		factor = -studentQuantile(a.Alpha, float64(n-1)) / math.Sqrt(float64(n))
+	}
+	return func(rng *rand.Rand, effect float64) bool {
+		for i := range n {
+			k := rng.IntN(4 * len(t.residuals))
+			c, h := t.residuals[k/4], t.apart[k/4]
+			if k&1 != 0 {
+				c = -c
+			}
+			if k&2 != 0 {
+				h = -h
+			}
+			r.Contrasts[i], r.Apart[i] = c+effect, h
+		}
+		rounds, err := r.align("drawn rounds")
+		if err != nil {
+			return false
+		}
+		tails := rounds.edgeworthAt
+		if n <= mostExactDrawn {
+			tails = rounds.tails
+		}
+		if lower, upper := tails(0); twoSided(lower, upper) <= a.Alpha {
+			return true
+		}
+		inside := func(half, level float64) bool {
+			if _, above := tails(-half); above > level {
+				return false
+			}
+			below, _ := tails(half)
+			return below <= level
+		}
+		if mean, sd := meanSD(r.Contrasts); a.Margin <= 0 || math.Abs(mean)+factor*sd >= a.Margin {
+			return false
+		}
+		return inside(a.Margin, a.Alpha) && (a.Reach <= 0 || inside(a.Reach, a.Shown/2))
+	}
+}
