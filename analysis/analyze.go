@@ -328,7 +328,7 @@ func (x explainer) detectable(c *Comparison, h *hypothesis) {
 		return
 	}
 	alpha, power := x.Alpha/float64(h.family), float64(x.plan.Power)
-	if c.MDE = math.Abs(contrast.Magnitude(deviation(h)*x.unit.at(unitOf(h, alpha, power)), h.Metric)); c.MDE > 0 {
+	if c.MDE = x.found(h, alpha, power); c.MDE > 0 {
 		c.Power = power
 	}
 	switch h.reason.(type) {
@@ -339,6 +339,11 @@ func (x explainer) detectable(c *Comparison, h *hypothesis) {
 		return
 	}
 	c.Needed = x.needed(h, alpha, power)
+}
+
+// found is the overhead that so many values find with the chance power; 0: none.
+func (x explainer) found(h *hypothesis, alpha, power float64) float64 {
+	return math.Abs(contrast.Magnitude(deviation(h)*x.unit.at(unitOf(h, alpha, power)), h.Metric))
 }
 
 // Began is the start of the first trial; the zero time where none tells it.

@@ -89,20 +89,22 @@ func share(k, n int) string { return fmt.Sprintf("%.1f %%", 100*float64(k)/float
 // many are resolved by a new experiment of as many rounds as were named.
 func TestPlanningRounds(t *testing.T) {
 	for _, w := range worlds {
-		for _, effect := range []float64{0, 0.01, 0.02, 0.04} {
+		for _, effect := range []float64{0, 0.01, 0.02} {
 			b := w.bench(10, 1, effect, 1)
 			var named []int
-			unresolved, followed, none, extended := 0, 0, 0, [2]int{}
+			unresolved, followed, none, extended, unit := 0, 0, 0, [2]int{}, unitEffects{}
 			for range *planned {
 				b.begin()
 				b.plan.Rounds = 10
 				first := slices.Clip(b.rounds(1, 10))
-				run := Analyze(&b.plan, first, nil)
-				c := run.Comparisons[0]
-				if !run.Valid || resolves(c.Verdict) {
+				run, j := judgeRun(tabulate(&b.plan, first, validOnly), first)
+				if !run.Valid || resolves(run.Comparisons[0].Verdict) {
 					continue
 				}
 				unresolved++
+				x := explainer{Rules: j.Rules, plan: &b.plan, unit: unit}
+				var c Comparison
+				x.detectable(&c, j.treatments[0])
 				if c.Needed == 0 {
 					none++
 					named = append(named, mostRounds)
@@ -293,6 +295,42 @@ func TestPlanningOverestimates(t *testing.T) {
 			}
 			t.Logf("%-5s %.1f %%: claimed by %s, %.2f times as large as it is, told in %s of them", w.name, 100*effect, share(claims, *planned),
 				sum/float64(max(claims, 1))/effect, share(told, claims))
+		}
+	}
+}
+
+// TestPlanningDetectable takes the minimum detectable effect that one run tells for the
+// truth, and says how many new runs of as many rounds find it.
+func TestPlanningDetectable(t *testing.T) {
+	for _, w := range worlds {
+		for _, metrics := range []int{1, 4} {
+			for _, rounds := range []int{6, 8, 10, 12, 20, 30} {
+				b := w.bench(rounds, 1, 0, 5)
+				for i := 1; i < metrics; i++ {
+					b.plan.Cells[0].Metrics = append(b.plan.Cells[0].Metrics, headline(fmt.Sprint("other-", i), experiment.Lower))
+				}
+				told, found, sum, unit := 0, 0, 0.0, unitEffects{}
+				for range *planned {
+					b.effect = 0
+					b.begin()
+					_, j := judgeRun(tabulate(&b.plan, b.rounds(1, rounds), validOnly), nil)
+					x := explainer{Rules: j.Rules, plan: &b.plan, unit: unit}
+					mde := x.found(j.treatments[0], x.Alpha/float64(metrics), 0.8)
+					if mde == 0 {
+						continue
+					}
+					b.effect = mde
+					b.begin()
+					c := Judge(&b.plan, b.rounds(1, rounds)).Comparisons[0]
+					told++
+					sum += mde
+					found += counted(c.P <= 0.05/float64(metrics) && c.Overhead.Point > 0)
+				}
+				t.Logf("%-5s %d hypotheses, %2d rounds: told %s, mean %.2f %%, found by %s", w.name, metrics, rounds, share(told, *planned), 100*sum/float64(max(told, 1)), share(found, told))
+				if miss := math.Abs(float64(found)/float64(max(told, 1)) - 0.8); w.name == "iid" && miss > 0.06+4*math.Sqrt(0.16/float64(*planned)) {
+					t.Errorf("%d hypotheses, %d rounds: found by %s", metrics, rounds, share(found, told))
+				}
+			}
 		}
 	}
 }

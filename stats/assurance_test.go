@@ -38,15 +38,19 @@ func TestVerdictSizes(t *testing.T) {
 		at     float64
 		aim    Aim
 		paired bool
+		beside bool // two others ran in every round
 	}{
-		{"normal, no margin", normal, 20, 0.5, with(0, 0), true},
-		{"normal, no margin, drawn", normal, 20, 0.5, with(0, 1000), true},
-		{"normal, nothing there", normal, 30, 0, with(0.7, 0), true},
-		{"normal, nothing there, drawn", normal, 30, 0, with(0.7, 1000), true},
-		{"normal, in between", normal, 30, 0.35, with(0.7, 1000), true},
-		{"spiky, drawn", spiky, 80, 0.3, with(0.7, 1000), true},
-		{"normal samples", normal, 30, 0.2, with(1, 0), false},
-		{"normal samples, drawn", normal, 30, 0.2, with(1, 1000), false},
+		{"normal, no margin", normal, 20, 0.5, with(0, 0), true, false},
+		{"normal, no margin, drawn", normal, 20, 0.5, with(0, 1000), true, false},
+		{"normal, nothing there", normal, 30, 0, with(0.7, 0), true, false},
+		{"normal, nothing there, drawn", normal, 30, 0, with(0.7, 1000), true, false},
+		{"normal, in between", normal, 30, 0.35, with(0.7, 1000), true, false},
+		{"spiky, drawn", spiky, 80, 0.3, with(0.7, 1000), true, false},
+		{"normal, beside two", normal, 20, 0.5, with(0, 0), true, true},
+		{"normal, beside two, nothing there", normal, 30, 0, with(0.7, 0), true, true},
+		{"spiky, beside two, drawn", spiky, 60, 0.3, with(0.7, 400), true, true},
+		{"normal samples", normal, 30, 0.2, with(1, 0), false, false},
+		{"normal samples, drawn", normal, 30, 0.2, with(1, 1000), false, false},
 	} {
 		rng := rand.New(rand.NewPCG(1, 2))
 		draw := func(n int, at float64) []float64 {
@@ -60,7 +64,25 @@ func TestVerdictSizes(t *testing.T) {
 		for range times { // experiments that were observed
 			var b Belief
 			var n int
-			if c.paired {
+			rounds := func(n int, at float64) AlignedRounds {
+				r := AlignedRounds{Contrasts: draw(n, at), Apart: make([]float64, n)}
+				for i := range n {
+					x, y := c.noise(rng)/math.Sqrt(1.5), c.noise(rng)/math.Sqrt(1.5)
+					r.Contrasts[i] = at + (r.Contrasts[i]-at)/math.Sqrt(1.5) - (x+y)/2
+					r.Apart[i] = (y - x) / 2
+				}
+				return r
+			}
+			if c.beside {
+				r := rounds(c.n, c.at)
+				e, err := AlignedRank(r, 0.95)
+				if err != nil {
+					t.Fatal(err)
+				}
+				b = BeliefOf(e.Interval, 0.95, AlignedDF(c.n))
+				b.At = c.at
+				n = RoundsForVerdict(r, b, c.aim)
+			} else if c.paired {
 				d := draw(c.n, c.at)
 				e, err := SignedRank(d, 0.95)
 				if err != nil {
@@ -82,6 +104,12 @@ func TestVerdictSizes(t *testing.T) {
 			sizes += n
 			for range *assuranceN / times {
 				effect := drawnEffect(rng, b)
+				if c.beside {
+					if n > 0 && verdictOfRounds(t, rounds(n, effect), c.aim) {
+						got++
+					}
+					continue
+				}
 				if n > 0 && c.paired && verdictOfPairs(t, draw(n, effect), c.aim) || n > 0 && !c.paired && verdictOfValues(t, draw(n, 0), draw(n, effect), c.aim) {
 					got++
 				}
@@ -111,6 +139,25 @@ func verdictOfPairs(t *testing.T, d []float64, a Aim) bool {
 		t.Fatal(err)
 	}
 	byT, err := EquivalenceT(d, a.Margin)
+	return err == nil && max(ranks, byT) <= a.Alpha && -a.Reach < e.Lo && e.Hi < a.Reach
+}
+
+func verdictOfRounds(t *testing.T, r AlignedRounds, a Aim) bool {
+	e, err := AlignedRank(r, 1-a.Shown)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e.P <= a.Alpha {
+		return true
+	}
+	if a.Margin == 0 {
+		return false
+	}
+	ranks, err := EquivalenceAlignedRank(r, a.Margin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	byT, err := EquivalenceT(r.Contrasts, a.Margin)
 	return err == nil && max(ranks, byT) <= a.Alpha && -a.Reach < e.Lo && e.Hi < a.Reach
 }
 
@@ -183,6 +230,23 @@ func TestVerdictSizeEdges(t *testing.T) {
 		if got != 0 {
 			t.Errorf("%s: %d, want 0", name, got)
 		}
+	}
+	apart := make([]float64, len(d))
+	for name, got := range map[string]int{
+		"apart of other length": RoundsForVerdict(AlignedRounds{Contrasts: d, Apart: apart[1:]}, b, aim),
+		"one round":             RoundsForVerdict(AlignedRounds{Contrasts: d[:1], Apart: apart[:1]}, b, aim),
+		"no spread":             RoundsForVerdict(AlignedRounds{Contrasts: make([]float64, 10), Apart: apart}, b, aim),
+	} {
+		if got != 0 {
+			t.Errorf("rounds, %s: %d, want 0", name, got)
+		}
+	}
+	alone := make([]float64, len(d))
+	for i := range alone {
+		alone[i] = math.NaN()
+	}
+	if pairs, rounds := PairsForVerdict(d, b, none(func(a *Aim) { a.Resamples = 0 })), RoundsForVerdict(AlignedRounds{Contrasts: d, Apart: alone}, b, none(func(a *Aim) { a.Resamples = 0 })); rounds < pairs-1 || rounds > pairs+1 {
+		t.Errorf("rounds without another reference: %d, pairs %d", rounds, pairs)
 	}
 	first := PairsForVerdict(d, b, aim)
 	if again := PairsForVerdict(d, b, aim); first != again || first < 6 {
