@@ -87,7 +87,7 @@ func (t *table) fitPlaces(c int, m experiment.Metric) *PlaceEffects {
 	if free < 1 || with <= 0 {
 		return nil
 	}
-	f := (without - with) / float64(k-1) / (with / free)
+	f := max(0, without-with) / float64(k-1) / (with / free) // below 0 by rounding only
 	p := distuv.F{D1: float64(k - 1), D2: free}.Survival(f)
 	if math.IsNaN(p) || p > placesLevel {
 		return nil
