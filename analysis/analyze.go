@@ -51,8 +51,8 @@ func Analyze(plan *experiment.Plan, trials []journal.Trial, env *machine.Environ
 	return run
 }
 
-// Judge gives the verdicts and the numbers that lead to them, and leaves out
-// what only explains them: reasons, minimum detectable effects, diagnostics,
+// Judge gives the verdicts, their reasons and the numbers that lead to them, and leaves out
+// what only explains them: minimum detectable effects, means, diagnostics,
 // warnings and series. It is for simulating the method (bench/method); Analyze
 // takes the same way.
 func Judge(plan *experiment.Plan, trials []journal.Trial) *Run {
@@ -178,11 +178,16 @@ func invalidity(plan *experiment.Plan, trials Counts) (reasons []Reason) {
 }
 
 func (h *hypothesis) comparison(plan *experiment.Plan) Comparison {
+	e := h.Estimate
+	if h.verdict == Costs || h.verdict == Gains {
+		e = h.robust // a claim's interval holds whatever the values of failed trials are, as the claim does
+	}
 	c := Comparison{
 		Cell:            h.Cell,
 		Arm:             h.Arm,
 		Metric:          h.Metric,
 		Verdict:         h.verdict,
+		Reason:          h.reason,
 		Method:          h.Method,
 		Paired:          h.Paired,
 		Rounds:          h.pairs(),
@@ -191,19 +196,19 @@ func (h *hypothesis) comparison(plan *experiment.Plan) Comparison {
 		Restates:        h.Restates,
 		Versus:          h.Versus,
 		Margin:          contrast.RulesOf(plan).MarginShown(&h.Data),
-		Overhead:        Interval(contrast.Overheads(h.shown(h.Main), h.Metric)),
-		T:               Interval(contrast.Overheads(h.shown(h.T), h.Metric)),
+		Overhead:        Interval(contrast.Overheads(h.shown(e.Main), h.Metric)),
+		T:               Interval(contrast.Overheads(h.shown(e.T), h.Metric)),
 		PointOnly:       !h.Main.OK,
-		P:               h.Main.P,
+		P:               e.Main.P,
 		PAdjusted:       h.adjusted,
-		PEquiv:          h.Main.Equiv,
+		PEquiv:          e.Main.Equiv,
 		PEquivAdjusted:  h.equivAdjusted,
 		EstimatorsAgree: !h.Main.OK || !h.T.OK || h.agree,
 		OrderP:          1,
 		Grade:           h.grade,
 	}
 	if h.grade == Normal { // the claim is the t interval's
-		c.Overhead, c.PointOnly, c.Method, c.P, c.PEquiv = c.T, false, h.byName(), h.T.P, h.T.Equiv
+		c.Overhead, c.PointOnly, c.Method, c.P, c.PEquiv = c.T, false, h.byName(), e.T.P, e.T.Equiv
 	}
 	if h.control != nil {
 		c.Floor = math.Abs(contrast.Overhead(h.control.Main.At.Point, h.Metric))
