@@ -13,7 +13,7 @@ func (o options) machines() []*row {
 	var list []*row
 	add := func(name string, d design) {
 		d.noise.name, d.arms = name, 1
-		if r := newRow(d, len(effects)); o.selected(r.name()) {
+		if r := newRow(d, effects); o.selected(r.name()) {
 			list = append(list, r)
 		}
 	}
@@ -64,7 +64,7 @@ func (o options) powers() []*row {
 	var list []*row
 	for _, kind := range noises {
 		for _, n := range []int{0, 4, 8} {
-			r := newRow(design{noise: kind, rounds: 10, arms: 1, slices: n}, 2)
+			r := newRow(design{noise: kind, rounds: 10, arms: 1, slices: n}, effects[:2])
 			if o.selected(r.name()) {
 				list = append(list, r)
 			}

@@ -18,11 +18,17 @@ type noise struct {
 	first float64 // by how much the first trial of a round is slower
 	grid  float64 // step to which values are rounded, as a share of the nominal value
 	setUp float64 // standard deviation of what each set-up draws for an arm
-	stall float64 // chance of a trial of the treatment, and of it alone, to take stallFactor as long
+
+	stall       float64 // chance of a trial of a treatment to stall …
+	stallTimes  float64 // … and to take so many times as long
+	stallOthers float64 // chance of a trial of the baseline and the control to stall
+	fails       float64 // chance of the program to fail in a trial of the baseline and the control
+	armFails    float64 // the same in a treatment
+	limit       float64 // how much slower than nominal a trial may be before it times out; 0: there is no limit
 }
 
-// stallFactor is how many times as long a stalled trial takes.
-const stallFactor = 2
+// rare says whether some trials of a treatment stall or fail, and others do not.
+func (n *noise) rare() bool { return n.stall > 0 || n.armFails > 0 || n.limit > 0 }
 
 // persistence of the AR(1) environment from one trial to the next.
 const persistence = 0.9

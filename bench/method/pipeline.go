@@ -11,6 +11,7 @@ import (
 	"tare/experiment/quantity"
 	"tare/journal"
 	"tare/stats"
+	"tare/workload"
 )
 
 // The design of every simulated experiment.
@@ -29,7 +30,10 @@ type design struct {
 	arms      int     // treatments, all alike
 	setUps    int     // how often all arms are set up, in blocks of rounds; 0: once
 	slices    int     // that each trial is cut into, the arms alternating; 0: trials are whole
-	effect    float64 // true cost of an arm, as a share of the baseline
+	counts    bool    // the metric is a count, Poisson; else a time
+	count     float64 // what the baseline counts in a trial, on average
+	tails     bool    // stalls and means are looked at as well
+	effect    float64 // true cost of an arm, as a share of the baseline; of counts, in their unit
 }
 
 // tally counts what came of many repetitions of a design. Intervals are those of
@@ -39,12 +43,19 @@ type tally struct {
 	rounds        int // all together
 	claims        int // verdict costs or gains, of any arm
 	right         int // verdict costs
+	gains         int // verdict gains
+	fails         int // verdict fails
 	equivalent    int // verdict equivalent
-	unclaimed     int // no interval is claimed to hold the truth, and the run says why
+	wrong         int // a verdict is false
+	claimMissed   int // true effect outside the headline interval, and there is a verdict
 	missed        int // true effect outside the headline interval
 	missedT       int // … outside the t interval beside it (Stein's after a pilot)
 	missedRank    int // … outside the signed-rank interval alone, at effect 0 after a pilot
 	controlFailed int // run invalid
+	blind         blindTally
+	stallsFound   int            // difference in how often trials stall
+	meanMissed    int            // true cost of the mean outside its interval
+	reasons       map[string]int // of no verdict, by kind
 }
 
 func (t *tally) add(o tally) {
@@ -52,12 +63,24 @@ func (t *tally) add(o tally) {
 	t.rounds += o.rounds
 	t.claims += o.claims
 	t.right += o.right
+	t.gains += o.gains
+	t.fails += o.fails
 	t.equivalent += o.equivalent
-	t.unclaimed += o.unclaimed
+	t.wrong += o.wrong
+	t.claimMissed += o.claimMissed
 	t.missed += o.missed
 	t.missedT += o.missedT
 	t.missedRank += o.missedRank
 	t.controlFailed += o.controlFailed
+	t.blind.add(o.blind)
+	t.stallsFound += o.stallsFound
+	t.meanMissed += o.meanMissed
+	for kind, n := range o.reasons {
+		if t.reasons == nil {
+			t.reasons = map[string]int{}
+		}
+		t.reasons[kind] += n
+	}
 }
 
 // laboratory repeats a design. It goes the way of the real thing: the plan's own
@@ -70,6 +93,7 @@ type laboratory struct {
 	trials []journal.Trial
 	clock  *clock
 	drawn  []float64 // what the present set-up drew, by arm
+	rare   int       // trials of the treatments that stalled or failed
 }
 
 func newLaboratory(d design, rng *rand.Rand) *laboratory {
@@ -83,6 +107,10 @@ func newLaboratory(d design, rng *rand.Rand) *laboratory {
 		Cells: []experiment.Cell{{ID: "cell", Metrics: []experiment.Metric{
 			{Name: metric, Unit: "s", Better: experiment.Lower, Headline: true, Scale: experiment.Ratio},
 		}}},
+	}
+	if d.counts {
+		m := &l.plan.Cells[0].Metrics[0]
+		m.Unit, m.Scale = "1", experiment.Difference
 	}
 	for i := range d.arms {
 		l.plan.Arms = append(l.plan.Arms, experiment.PlannedArm{Name: fmt.Sprintf("layer-%d", i+1), Role: experiment.Treatment})
@@ -106,7 +134,7 @@ func (l *laboratory) repeat(times int) (tally, error) {
 
 func (l *laboratory) once() (tally, error) {
 	l.plan.Seed = l.rng.Uint64()
-	l.trials = l.trials[:0]
+	l.trials, l.rare = l.trials[:0], 0
 	l.clock = l.noise.start(l.rng, l.rounds*len(l.plan.Arms), max(l.slices, 1))
 	l.drawn = make([]float64, len(l.plan.Arms))
 	l.carryOut(1, l.rounds)
@@ -118,7 +146,10 @@ func (l *laboratory) once() (tally, error) {
 		}
 		l.carryOut(l.rounds+1, total)
 	}
-	return l.count(analysis.Judge(&l.plan, l.trials), total), nil
+	if l.tails {
+		return l.tally(analysis.Analyze(&l.plan, l.trials, nil), total), nil // Judge tells nothing of them
+	}
+	return l.tally(analysis.Judge(&l.plan, l.trials), total), nil
 }
 
 // carryOut runs the rounds from first to last.
@@ -134,23 +165,52 @@ func (l *laboratory) carryOut(first, last int) {
 		ran := l.round(order)
 		for position, step := range order {
 			arm := l.plan.Arms[step.Arm]
-			x := ran[step.Arm] + l.drawn[step.Arm]
-			if arm.Role == experiment.Treatment {
-				x += math.Log1p(l.effect)
-				if l.noise.stall > 0 && l.rng.Float64() < l.noise.stall {
-					x += math.Log(stallFactor)
-				}
+			trial := journal.Trial{Round: round, Attempt: 1, Position: position + 1, SetUp: setUp, Session: 1, Cell: "cell", Arm: arm.Name}
+			treated := arm.Role == experiment.Treatment
+			if l.counts {
+				l.record(trial, l.counted(treated))
+				continue
 			}
+			x := ran[step.Arm] + l.drawn[step.Arm]
 			if position == 0 {
 				x += math.Log1p(l.noise.first)
 			}
-			value := 100 * math.Exp(x)
-			if l.noise.grid > 0 {
-				value = 100 * l.noise.grid * math.Round(value/(100*l.noise.grid))
-			}
-			l.record(journal.Trial{Round: round, Attempt: 1, Position: position + 1, SetUp: setUp, Session: 1, Cell: "cell", Arm: arm.Name}, value)
+			l.run(trial, x, treated)
 		}
 	}
+}
+
+// run carries out one trial, of which the logarithm of how slow it would be in the
+// baseline is given.
+func (l *laboratory) run(trial journal.Trial, x float64, treated bool) {
+	stall, fails := l.noise.stallOthers, l.noise.fails
+	if treated {
+		x += math.Log1p(l.effect)
+		stall, fails = l.noise.stall, l.noise.armFails
+	}
+	if stall > 0 && l.rng.Float64() < stall {
+		x += math.Log(l.noise.stallTimes)
+		l.rare += one(treated)
+	}
+	value := 100 * math.Exp(x)
+	if l.noise.grid > 0 {
+		value = 100 * l.noise.grid * math.Round(value/(100*l.noise.grid))
+	}
+	switch {
+	case fails > 0 && l.rng.Float64() < fails:
+		l.fail(trial, workload.RuleExit, treated)
+	case l.noise.limit > 0 && value > 100*(1+l.noise.limit):
+		l.fail(trial, workload.RuleTimeout, treated)
+	default:
+		l.record(trial, value)
+	}
+}
+
+// fail appends a trial in which the program failed.
+func (l *laboratory) fail(t journal.Trial, rule string, treated bool) {
+	l.rare += one(treated)
+	t.Invalid = []journal.Violation{{Rule: rule}}
+	l.trials = append(l.trials, t)
 }
 
 // round gives the logarithm of how slow each arm's trial was. Slices go forwards through
@@ -183,36 +243,80 @@ func (l *laboratory) record(t journal.Trial, value float64) {
 	l.trials = append(l.trials, t)
 }
 
-func (l *laboratory) count(run *analysis.Run, rounds int) tally {
+// tally counts what came of one experiment.
+func (l *laboratory) tally(run *analysis.Run, rounds int) tally {
 	c := run.Comparisons[0]
 	t := tally{n: 1, rounds: rounds}
 	t.claims = one(slices.ContainsFunc(run.Comparisons, func(c analysis.Comparison) bool {
 		return c.Verdict == analysis.Costs || c.Verdict == analysis.Gains
 	}))
 	t.right = one(c.Verdict == analysis.Costs)
+	t.gains = one(c.Verdict == analysis.Gains)
 	t.equivalent = one(c.Verdict == analysis.Equivalent)
 	t.controlFailed = one(!run.Valid)
 	t.missed = one(!holds(c.Overhead, l.effect))
 	t.missedT = one(!holds(c.T, l.effect))
+	failures := analysis.NotResolved
+	if f := run.FailuresOf(c.Cell, c.Arm); f != nil {
+		failures = f.Verdict
+	}
+	t.fails = one(failures == analysis.Fails)
+	t.wrong = one(l.untrue(c.Verdict) || l.untrueOfFailures(failures))
+	t.claimMissed = one(c.Verdict.Claims() && t.missed > 0)
+	if l.tails {
+		t.stallsFound = one(slices.ContainsFunc(c.Warnings, func(f analysis.Finding) bool { return f.Kind() == analysis.Stalling{}.Kind() }))
+		t.meanMissed = one(c.Mean == nil || !holds(*c.Mean, l.meanCost()))
+	}
+	if l.noise.rare() && l.rare == 0 {
+		t.blind = blindTally{n: 1, equivalent: t.equivalent, wrong: t.wrong, meanMissed: t.meanMissed}
+	}
+	if c.Verdict == analysis.NotResolved && c.Reason != nil {
+		t.reasons = map[string]int{c.Reason.Kind(): 1}
+	}
 	if l.precision > 0 && l.effect == 0 {
 		t.missedRank = one(!l.rankHolds(rounds))
 	}
 	return t
 }
 
-// rankHolds says whether the signed-rank interval alone holds the true effect.
+// rankHolds says whether the interval by ranks alone holds the true effect.
 func (l *laboratory) rankHolds(rounds int) bool {
-	d := make([]float64, rounds)
+	logs := make([][3]float64, rounds)
 	for i := range l.trials {
-		switch t := &l.trials[i]; t.Arm {
-		case l.plan.Arms[0].Name:
-			d[t.Round-1] -= math.Log(t.Values[metric])
-		case l.plan.Arms[2].Name:
-			d[t.Round-1] += math.Log(t.Values[metric])
-		}
+		t := &l.trials[i]
+		arm := slices.IndexFunc(l.plan.Arms, func(a experiment.PlannedArm) bool { return a.Name == t.Arm })
+		logs[t.Round-1][arm] = math.Log(t.Values[metric])
 	}
-	e, err := stats.SignedRank(d, confidence)
+	r := stats.AlignedRounds{Contrasts: make([]float64, rounds), Apart: make([]float64, rounds)}
+	for i, x := range logs {
+		r.Contrasts[i], r.Apart[i] = x[2]-(x[0]+x[1])/2, (x[1]-x[0])/2
+	}
+	e, err := stats.AlignedRank(r, confidence)
 	return err == nil && e.Contains(math.Log1p(l.effect))
+}
+
+// untrue says whether a verdict on the metric is false. An arm on the margin of equivalence
+// is not within it, nor is one whose mean is not, or that fails more often than the baseline.
+func (l *laboratory) untrue(v analysis.Verdict) bool {
+	switch v {
+	case analysis.Costs:
+		return l.effect <= 0 && l.meanCost() <= 0
+	case analysis.Gains:
+		return l.effect >= 0
+	case analysis.Equivalent:
+		return math.Abs(l.effect) >= equivalence || l.meanCost() >= equivalence || l.failsMore()
+	}
+	return false
+}
+
+// untrueOfFailures says whether a verdict on how often the program fails is false.
+func (l *laboratory) untrueOfFailures(v analysis.Verdict) bool {
+	return v == analysis.Fails && !l.failsMore() || v == analysis.Gains
+}
+
+// failsMore says whether the treatments fail more often than the baseline, in truth.
+func (l *laboratory) failsMore() bool {
+	return l.noise.armFails > l.noise.fails || l.noise.limit > 0 && l.effect > 0
 }
 
 func holds(i analysis.Interval, v float64) bool { return i.Lo <= v && v <= i.Hi }

@@ -10,7 +10,7 @@ import (
 // effort is what it takes to find a true effect with 80 % power.
 type effort struct {
 	effect, noise float64
-	predicted     int // rounds, by stats.SignedRankRoundsNeeded
+	guess         int // rounds, from which to search: by the signed-rank test against the baseline alone
 	quiet         int // rounds, simulated, independent noise
 	drifting      int // rounds, simulated, in the drifting environment
 	welch         int // trials of each arm for Welch's test on AA..BB, independent noise
@@ -32,7 +32,7 @@ func efforts() []effort {
 // simulate fills in the numbers of an effort from that many experiments a step.
 func (e *effort) simulate(times int, seed uint64) error {
 	shift := math.Log1p(e.effect)
-	e.predicted = stats.SignedRankRoundsNeeded(shift, e.noise*math.Sqrt2, 1-confidence, power, 10_000)
+	e.guess = stats.SignedRankRoundsNeeded(shift, e.noise*math.Sqrt2, 1-confidence, power, 10_000)
 	quiet := noise{name: "iid", sd: e.noise}
 	drifting := noise{name: "drift", sd: e.noise, drift: 0.03}
 	tare := func(kind noise) func(n int, rng *rand.Rand) (int, error) {
@@ -46,13 +46,13 @@ func (e *effort) simulate(times int, seed uint64) error {
 		return o.welch, err
 	}
 	var err error
-	if e.quiet, err = fewest(e.predicted, times, seed, tare(quiet)); err != nil {
+	if e.quiet, err = fewest(e.guess, times, seed, tare(quiet)); err != nil {
 		return err
 	}
-	if e.drifting, err = fewest(e.predicted, times, seed, tare(drifting)); err != nil {
+	if e.drifting, err = fewest(e.guess, times, seed, tare(drifting)); err != nil {
 		return err
 	}
-	e.welch, err = fewest(e.predicted, times, seed, welch)
+	e.welch, err = fewest(e.guess, times, seed, welch)
 	return err
 }
 

@@ -36,9 +36,13 @@ const (
 // row is one design at several true effects.
 type row struct {
 	design
+	effects []float64 // true ones, each of which is simulated
+	// claimsOnly says that what is not resolved is not asked to have an interval that holds the
+	// truth: trials are missing, or rare ones decide.
+	claimsOnly bool
 
 	mu      sync.Mutex
-	tallies []tally // one for each of the first effects
+	tallies []tally // one for each effect
 }
 
 func (r *row) name() string {
@@ -58,7 +62,9 @@ func (r *row) name() string {
 	return fmt.Sprintf("%s-%d/%s", kind, r.rounds, r.noise.name)
 }
 
-func newRow(d design, effects int) *row { return &row{design: d, tallies: make([]tally, effects)} }
+func newRow(d design, effects []float64) *row {
+	return &row{design: d, effects: effects, tallies: make([]tally, len(effects))}
+}
 
 func (o options) rows() []*row {
 	var list []*row
@@ -66,14 +72,14 @@ func (o options) rows() []*row {
 		for _, kind := range noises {
 			for _, n := range o.rounds {
 				if precision != finePrecision || kind.name == "iid" && n <= 12 {
-					list = append(list, newRow(design{noise: kind, rounds: n, precision: precision, arms: 1}, len(effects)))
+					list = append(list, newRow(design{noise: kind, rounds: n, precision: precision, arms: 1}, effects))
 				}
 			}
 		}
 	}
 	for _, kind := range noises {
 		for _, arms := range armCounts {
-			list = append(list, newRow(design{noise: kind, rounds: manyRounds, arms: arms}, 1))
+			list = append(list, newRow(design{noise: kind, rounds: manyRounds, arms: arms}, effects[:1]))
 		}
 	}
 	return slices.DeleteFunc(list, func(r *row) bool { return !o.selected(r.name()) })
@@ -83,7 +89,7 @@ func (o options) rows() []*row {
 func (r *row) schedule(tasks *errgroup.Group, o options) {
 	for e := range r.tallies {
 		d := r.design
-		d.effect = effects[e]
+		d.effect = r.effects[e]
 		o.inChunks(tasks, fmt.Sprintf("%s %v", r.name(), d.effect), func(times int, rng *rand.Rand) error {
 			t, err := newLaboratory(d, rng).repeat(times)
 			r.mu.Lock()
