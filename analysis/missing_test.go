@@ -27,7 +27,7 @@ func TestClaimsIntervalHoldsWhateverIsMissing(t *testing.T) {
 		t.Fatalf("%s", said(got))
 	}
 	for _, factor := range []float64{0.5, 1, 3} {
-		if whole := judged(factor); got.Overhead.Lo > whole.Overhead.Lo+0.0005 || got.Overhead.Hi < whole.Overhead.Hi-0.0005 {
+		if whole := judged(factor); got.Overhead.Lo > whole.Overhead.Lo+0.001 || got.Overhead.Hi < whole.Overhead.Hi-0.001 {
 			t.Errorf("%s, with values %v times those there: %s", said(got), factor, said(whole))
 		}
 	}

@@ -41,7 +41,7 @@ func (d *Data) Imputed(sign, margin float64) Data {
 		full.Treated = extended(d.Treated, d.at(typical, sign*beyond), n)
 		full.Rounds, full.Moved = extended(d.Rounds, 0, n), extended(d.Moved, 0, n)
 		if d.apart != nil {
-			full.Control, full.apart = extended(d.Control, math.NaN(), n), extended(d.apart, math.NaN(), n)
+			full.Control, full.apart = extended(d.Control, typical, n), extended(d.apart, 0, n) // a third trial weighs as much as it would have
 		}
 		if d.Places != nil {
 			full.Places = extended(d.Places, [3]float64{}, n)
