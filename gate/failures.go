@@ -21,18 +21,17 @@ func (j *judge) ofFailures(c Case) Case {
 	if f := j.run.FailuresOf(c.Cell, c.Arm); f != nil {
 		failed, executions = f.Failed.Count, f.Failed.Of
 	}
-	c.Size, c.P, c.Method = executions, 1, "binomial"
+	c.Size, c.Method = executions, "binomial"
 	at, err := stats.ClopperPearson(failed, executions, j.rules.Confidence)
 	if err != nil || executions == 0 {
-		c.Reason = NoData
+		c.P, c.Reason = 1, NoData
 		return c
 	}
-	c.Estimated, c.Overhead = true, analysis.Interval(at)
-	c.stands, c.mean = c.Overhead, at.Point
+	p := 1.0
 	if failed > 0 {
-		c.P = 1 - distuv.Binomial{N: float64(executions), P: c.Limit.Value}.CDF(float64(failed-1))
+		p = 1 - distuv.Binomial{N: float64(executions), P: c.Limit.Value}.CDF(float64(failed-1))
 	}
-	c.seen = c.P
+	c.settled(analysis.Interval(at), p)
 	return c
 }
 

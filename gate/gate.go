@@ -214,6 +214,13 @@ func decide(cases []Case, level float64) {
 	}
 }
 
+// settled gives a case an estimate that no missing trials put in doubt, and whose mean is
+// its point.
+func (c *Case) settled(at analysis.Interval, p float64) {
+	c.Estimated, c.Overhead, c.P = true, at, p
+	c.stands, c.seen, c.mean = at, p, at.Point
+}
+
 // decide is the rule. A control that differs from the baseline by more than
 // chance, though within the margin, shows that this much arises without any
 // layer: an outcome must then be clear of the limit by more than that.

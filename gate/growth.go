@@ -57,10 +57,11 @@ func grown(c Case, g history.Growth, part string, change history.Change) Case {
 	case change.Runs == 0 || change.P == nil || !finite(i.Point) || !finite(i.Lo) || !finite(i.Hi):
 		c.Reason = NoHistory
 	default:
-		c.Estimated, c.Overhead, c.stands, c.mean = true, i, i, i.Point
-		if p := change.P(c.Limit.Value); p >= 0 && p <= 1 {
-			c.P, c.seen = p, p
+		p := change.P(c.Limit.Value)
+		if !(p >= 0 && p <= 1) {
+			p = 1
 		}
+		c.settled(i, p)
 	}
 	return c
 }

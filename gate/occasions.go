@@ -81,7 +81,8 @@ func over(r *combine.Result, c Case) Case {
 	if own.PointOnly {
 		return c
 	}
-	c.Estimated, c.Overhead, c.P, c.Reason = true, own.Overhead, own.Exceeds(c.Limit.Value), ""
+	c.settled(own.Overhead, own.Exceeds(c.Limit.Value))
+	c.Reason = ""
 	for _, control := range r.Controls {
 		if control.Cell == c.Cell && control.Metric.Name == c.Metric.Name && !control.PointOnly && control.PAdjusted <= contrast.RulesOf(r.Plan()).Alpha {
 			c.Bias = math.Max(math.Abs(control.Overhead.Lo), math.Abs(control.Overhead.Hi))
