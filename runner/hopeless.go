@@ -128,9 +128,17 @@ const (
 )
 
 // failing ends the session where the baseline and its control have nothing to compare with:
-// no trial of theirs in a cell succeeded from the beginning, or for long.
+// no trial of theirs in a cell succeeded from the beginning, or for long. A run of few rounds
+// ends so after its last one.
 func (r *run) failing() error {
 	trials := r.Journal.Trials()
+	references := 0
+	for _, arm := range r.plan.Arms {
+		if arm.Role != experiment.Treatment {
+			references++
+		}
+	}
+	fromStart := min(failedFromStart, references*r.plan.Total())
 	for _, cell := range r.plan.Cells {
 		e, ever := &HopelessError{Cell: cell.ID, CPULimited: r.cpuLimited(), Failed: true}, false
 		for i := len(trials) - 1; i >= 0 && !ever; i-- {
@@ -147,7 +155,7 @@ func (r *run) failing() error {
 				e.Arm, e.Last = t.Arm, t.Invalid[0]
 			}
 		}
-		if e.Trials >= failedInARow || !ever && e.Trials >= failedFromStart {
+		if e.Trials >= failedInARow || !ever && e.Trials >= fromStart {
 			return e
 		}
 	}

@@ -116,13 +116,14 @@ func TestFailingArm(t *testing.T) {
 	}
 }
 
-// Where the baseline and its control fail there is nothing to compare with: after six trials
-// when none has succeeded, after twelve in a row otherwise.
+// Where the baseline and its control fail there is nothing to compare with: after six trials, or all of a
+// short run, when none has succeeded, after twelve in a row otherwise.
 func TestFailingBaseline(t *testing.T) {
 	for _, c := range []struct {
+		rounds int
 		works  int // trials before it begins to fail
 		trials int // of the run
-	}{{0, 9}, {3, 21}} {
+	}{{20, 0, 9}, {20, 3, 21}, {2, 0, 6}} {
 		w := &fakeWorkload{run: func(n int) (workload.Result, error) {
 			if n <= c.works {
 				return good(), nil
@@ -130,7 +131,7 @@ func TestFailingBaseline(t *testing.T) {
 			return workload.Result{}, &workload.Invalid{Rule: workload.RuleExit, Detail: "exit status 1"}
 		}}
 		x := expand(w)
-		x.Plan.Rounds = 20
+		x.Plan.Rounds = c.rounds
 		j := record(t, x)
 		err := Run(t.Context(), options(x, j))
 		var hopeless *HopelessError
@@ -345,7 +346,8 @@ func TestRules(t *testing.T) {
 			j := record(t, x)
 			o := options(x, j)
 			o.Sampler = &fakeSampler{foreign: []float64{tt.foreign, tt.foreign, tt.foreign}}
-			if err := Run(t.Context(), o); err != nil {
+			var failed *HopelessError // where no trial of the baseline succeeds
+			if err := Run(t.Context(), o); err != nil && !errors.As(err, &failed) {
 				t.Fatal(err)
 			}
 			var got []string
@@ -417,8 +419,9 @@ func TestTrialTakesTooLong(t *testing.T) {
 		x.Cells[0].Workload = slow
 		x.Plan.Rounds, x.Plan.Attempts = 1, 1
 		j := record(t, x)
-		if err := Run(t.Context(), options(x, j)); err != nil {
-			t.Fatal(err)
+		var failed *HopelessError
+		if err := Run(t.Context(), options(x, j)); !errors.As(err, &failed) || !failed.Failed {
+			t.Fatalf("error %v, want a HopelessError of failures", err)
 		}
 		want := "the measured part was not done 1ms after the trial began, which is its limit"
 		if inPrepare {
