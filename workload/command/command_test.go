@@ -120,7 +120,7 @@ func TestDefaultMetrics(t *testing.T) {
 	want := []experiment.Metric{
 		{Name: "wall-clock", Unit: "s", Better: experiment.Lower, Headline: true, Scale: experiment.Ratio},
 		{Name: "cpu", Unit: "s", Better: experiment.Lower, Scale: experiment.Ratio, Optional: true},
-		{Name: "peak-memory", Unit: "B", Better: experiment.Lower, Scale: experiment.Ratio, Optional: true},
+		{Name: "peak-memory", Unit: "B", Better: experiment.Lower, Scale: experiment.Ratio, Optional: true, Discrete: true},
 	}
 	if diff := cmp.Diff(want, c.measured()); diff != "" {
 		t.Error(diff)
