@@ -14,7 +14,8 @@
 // included.
 //
 // A run that is not finished or gives no verdicts is left out, and the result says
-// so; so is a run without an interval for a metric.
+// so; so is a run without an interval for a metric. How often programs failed is counted
+// over all runs, and what trials that failed put in doubt has no verdict.
 package combine
 
 import (
@@ -48,11 +49,14 @@ type Result struct {
 	Family      int                `json:"family"` // headline claims that Holm's correction takes together
 	Comparisons []Comparison       `json:"comparisons"`
 	Controls    []Comparison       `json:"controls"` // the A/A arm, in the same form
+	// Failures are those of treatments; none where neither they nor the baseline fail.
+	Failures []Failures `json:"failures,omitempty"`
 	// Observational says that some of the runs are no experiments in random order.
 	Observational bool               `json:"observational,omitempty"`
 	Warnings      []analysis.Finding `json:"-"`
 
-	plan *experiment.Plan
+	plan     *experiment.Plan
+	executed map[place]analysis.Frequency
 }
 
 // Plan is that of the first run, whose question and rules all share.
@@ -172,6 +176,7 @@ func Runs(in []compare.Input) (*Result, error) {
 	if used > 1 && used <= fewOccasions {
 		r.Warnings = append(r.Warnings, FewOccasions{used})
 	}
+	r.fail(in)
 	r.assess(in)
 	return r, nil
 }
@@ -237,6 +242,7 @@ func (r *Result) assess(in []compare.Input) {
 	r.Family = answers.Family
 	for i := range r.Comparisons {
 		r.Comparisons[i].complete(answers.Asked[i], float64(r.Confidence))
+		r.withstand(&r.Comparisons[i])
 	}
 	for i := range r.Controls {
 		r.Controls[i].complete(answers.Controls[i], float64(r.Confidence))

@@ -15,6 +15,7 @@ import (
 	"tare/compare"
 	"tare/experiment"
 	"tare/journal"
+	"tare/workload"
 )
 
 var runs = flag.Int("runs", 30, "simulated combinations behind each share of TestCombinationsCover")
@@ -253,4 +254,41 @@ func count(b bool) int {
 		return 1
 	}
 	return 0
+}
+
+// What failed is counted over the runs, and takes back what it puts in doubt.
+func TestFailures(t *testing.T) {
+	fails := func(every int) []compare.Input {
+		var in []compare.Input
+		for i := range 5 {
+			m := made{noise: 0.01, rounds: 40, seed: uint64(i + 1)}
+			one := m.input(fmt.Sprintf("runs/%d", i+1))
+			for k := range one.Trials {
+				if one.Trials[k].Arm == "layer" && one.Trials[k].Round%every == 0 {
+					one.Trials[k].Values, one.Trials[k].Invalid = nil, []journal.Violation{{Rule: workload.RuleExit}}
+				}
+			}
+			finished := one.Run.Finished
+			one.Run = analysis.Analyze(one.Run.Plan, one.Trials, nil)
+			one.Run.Finished = finished
+			in = append(in, one)
+		}
+		return in
+	}
+	r, c := only(t, fails(41), "time")
+	if c.Verdict != analysis.Equivalent || r.Failures != nil || r.Executed("disk.1", "layer").Of != 200 {
+		t.Errorf("none fails: %s, %+v", c.Verdict, r.Failures)
+	}
+	r, c = only(t, fails(4), "time")
+	missing, ok := c.Reason.(analysis.MissingTrials)
+	if c.Verdict != analysis.NotResolved || !ok || missing.Missing != 50 || missing.Without != analysis.Equivalent {
+		t.Errorf("a quarter fails: %s, %+v", c.Verdict, c.Reason)
+	}
+	if f := r.FailuresOf("disk.1", "layer"); f == nil || f.Failed.Count != 50 || f.Failed.Of != 200 || f.Baseline.Of != 200 || len(f.Shown) != 5 || f.PAdjusted > 0.01 {
+		t.Errorf("a quarter fails: %+v", f)
+	}
+	r, c = only(t, fails(40), "time")
+	if f := r.FailuresOf("disk.1", "layer"); f == nil || f.Failed.Count != 5 || len(f.Shown) != 0 || c.Verdict != analysis.NotResolved {
+		t.Errorf("one in forty fails: %s, %+v", c.Verdict, f)
+	}
 }

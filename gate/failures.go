@@ -17,19 +17,24 @@ import (
 
 // ofFailures is the case of a budget of failures.
 func (j *judge) ofFailures(c Case) Case {
-	failed, executions := 0, j.values.Valid(c.Cell, c.Arm)
+	n := analysis.Frequency{Of: j.values.Valid(c.Cell, c.Arm)}
 	if f := j.run.FailuresOf(c.Cell, c.Arm); f != nil {
-		failed, executions = f.Failed.Count, f.Failed.Of
+		n = f.Failed
 	}
-	c.Size, c.Method = executions, "binomial"
-	at, err := stats.ClopperPearson(failed, executions, j.rules.Confidence)
-	if err != nil || executions == 0 {
+	return c.ofShare(n, j.rules.Confidence)
+}
+
+// ofShare is the case as so many executions decide it.
+func (c Case) ofShare(n analysis.Frequency, confidence float64) Case {
+	c.Size, c.Method = n.Of, "binomial"
+	at, err := stats.ClopperPearson(n.Count, n.Of, confidence)
+	if err != nil || n.Of == 0 {
 		c.P, c.Reason = 1, NoData
 		return c
 	}
 	p := 1.0
-	if failed > 0 {
-		p = 1 - distuv.Binomial{N: float64(executions), P: c.Limit.Value}.CDF(float64(failed-1))
+	if n.Count > 0 {
+		p = 1 - distuv.Binomial{N: float64(n.Of), P: c.Limit.Value}.CDF(float64(n.Count-1))
 	}
 	c.settled(analysis.Interval(at), p)
 	return c

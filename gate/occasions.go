@@ -45,7 +45,15 @@ func Over(r *combine.Result, limits *Limits, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	judged := map[*combine.Failures]bool{} // true: has a budget of its own
 	for _, c := range cases {
+		if f := r.FailuresOf(c.Cell, c.Arm); f != nil {
+			judged[f] = judged[f] || c.ofFailures
+		}
+		if c.ofFailures {
+			out.Cases = append(out.Cases, c.ofShare(r.Executed(c.Cell, c.Arm), float64(plan.Confidence)))
+			continue
+		}
 		if (c.Limit.Scale == experiment.Difference) != (c.Metric.Scale == experiment.Difference) {
 			return nil, &LimitError{fmt.Sprintf("the budget of %s is an amount, %s; what runs say together is known as a share only", c.Metric.Name, c.Budget),
 				fmt.Sprintf("--budget %s=5%% takes its place", c.Metric.Name)}
@@ -54,6 +62,14 @@ func Over(r *combine.Result, limits *Limits, o Options) (*Result, error) {
 	}
 	if len(out.Cases) == 0 {
 		return nil, ErrNoBudget
+	}
+	for i := range r.Failures {
+		f := &r.Failures[i]
+		if bounded, is := judged[f]; is && !bounded && len(f.Shown) > 0 {
+			out.Cases = append(out.Cases, Case{Cell: f.Cell, Arm: f.Arm, Metric: experiment.FailuresMetric, Outcome: Fail, Reason: FailsMore,
+				Limit:     experiment.Bound{Value: f.Baseline.Share.Point, Scale: experiment.Ratio},
+				Estimated: true, Overhead: f.Failed.Share, Method: "fisher", P: f.PAdjusted, PAdjusted: f.PAdjusted, Size: f.Failed.Of, ofFailures: true})
+		}
 	}
 	out.settle(nil, o)
 	return out, nil
@@ -83,6 +99,9 @@ func over(r *combine.Result, c Case) Case {
 	}
 	c.settled(own.Overhead, own.Exceeds(c.Limit.Value))
 	c.Reason = ""
+	if r.FailuresOf(c.Cell, c.Arm) != nil {
+		c.stands.Hi = math.Inf(1) // what a trial that fails costs has no upper end
+	}
 	for _, control := range r.Controls {
 		if control.Cell == c.Cell && control.Metric.Name == c.Metric.Name && !control.PointOnly && control.PAdjusted <= contrast.RulesOf(r.Plan()).Alpha {
 			c.Bias = math.Max(math.Abs(control.Overhead.Lo), math.Abs(control.Overhead.Hi))

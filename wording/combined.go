@@ -103,6 +103,9 @@ func combinedFinding(f analysis.Finding) string {
 		return fmt.Sprintf("run %d is left out: %s", f.Run, Reason(f.Why))
 	case combine.FewOccasions:
 		return fmt.Sprintf("%s hardly say how much occasions differ: look at the bounds of the spread, and at what another run may find", Count(f.Runs, "run", "runs"))
+	case combine.ProgramFails:
+		return fmt.Sprintf("the program of %s fails in %s of trials of %s over the runs, in the baseline in %s; shown in %s", f.Arm,
+			Frequency(f.Failed), f.Cell, Frequency(f.Baseline), Count(len(f.Shown), "run", "runs"))
 	case combine.ControlDiffers:
 		return "nothing has a verdict: " + Reason(f.ControlFails)
 	}

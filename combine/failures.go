@@ -1,0 +1,127 @@
+package combine
+
+import (
+	"tare/analysis"
+	"tare/compare"
+	"tare/experiment"
+	"tare/stats"
+)
+
+// Failures says how often the program failed in a treatment, over all runs that count.
+type Failures struct {
+	Cell   string             `json:"cell"`
+	Arm    string             `json:"arm"`
+	Failed analysis.Frequency `json:"failed"`
+	// Baseline is how often it failed there. The intervals take executions for independent,
+	// whatever the occasion.
+	Baseline analysis.Frequency `json:"baseline"`
+	// Shown are the numbers of the runs in which it is shown to fail more often than in the
+	// baseline, corrected for the number of runs (Bonferroni).
+	Shown []int `json:"shown,omitempty"`
+	// PAdjusted is the smallest p of the runs that the arm does not differ, after Holm's
+	// correction in the run and for the number of runs.
+	PAdjusted float64 `json:"pAdjusted"`
+}
+
+// ProgramFails is the finding that an arm fails more often than the baseline in some run.
+type ProgramFails struct{ Failures }
+
+// Kind is its name.
+func (ProgramFails) Kind() string { return "program-fails" }
+
+// FailuresOf are those of an arm in a cell; nil where neither it nor the baseline has any.
+func (r *Result) FailuresOf(cell, arm string) *Failures {
+	for i := range r.Failures {
+		if f := &r.Failures[i]; f.Cell == cell && f.Arm == arm {
+			return f
+		}
+	}
+	return nil
+}
+
+// Executed is how often the program of an arm was executed, and failed, in the runs that count.
+func (r *Result) Executed(cell, arm string) analysis.Frequency { return r.executed[place{cell, arm}] }
+
+type place struct{ cell, arm string }
+
+// fail counts the failures in the runs that count.
+func (r *Result) fail(in []compare.Input) {
+	r.executed = map[place]analysis.Frequency{}
+	baseline := r.plan.ArmWith(experiment.Baseline)
+	for _, cell := range r.plan.Cells {
+		for _, arm := range r.plan.Arms {
+			r.executed[place{cell.ID, arm.Name}] = r.count(in, cell.ID, arm.Name)
+		}
+		for _, arm := range r.plan.Arms {
+			f := Failures{Cell: cell.ID, Arm: arm.Name, Failed: r.Executed(cell.ID, arm.Name), Baseline: r.Executed(cell.ID, baseline)}
+			if arm.Role != experiment.Treatment || f.Failed.Count == 0 && f.Baseline.Count == 0 {
+				continue
+			}
+			f.Shown, f.PAdjusted = r.shown(in, cell.ID, arm.Name)
+			r.Failures = append(r.Failures, f)
+			if len(f.Shown) > 0 {
+				r.Warnings = append(r.Warnings, ProgramFails{f})
+			}
+		}
+	}
+}
+
+// count adds up executions and failures of an arm.
+func (r *Result) count(in []compare.Input, cell, arm string) (n analysis.Frequency) {
+	for i := range in {
+		if r.Runs[i].LeftOut != nil {
+			continue
+		}
+		if f := in[i].Run.FailuresOf(cell, arm); f != nil {
+			n.Count, n.Of = n.Count+f.Failed.Count, n.Of+f.Failed.Of
+			continue
+		}
+		for k := range in[i].Trials { // none failed in the cell
+			if t := &in[i].Trials[k]; t.Cell == cell && t.Arm == arm && t.Valid() {
+				n.Of++
+			}
+		}
+	}
+	if at, err := stats.ClopperPearson(n.Count, n.Of, float64(r.Confidence)); err == nil {
+		n.Share = analysis.Interval(at)
+	}
+	return n
+}
+
+// shown lists the runs in which an arm is shown to fail more often than the baseline, and
+// has the smallest p of all.
+func (r *Result) shown(in []compare.Input, cell, arm string) (runs []int, least float64) {
+	used := 0
+	least = 1
+	for i := range r.Runs {
+		if r.Runs[i].LeftOut == nil {
+			used++
+		}
+	}
+	for i := range in {
+		if r.Runs[i].LeftOut != nil {
+			continue
+		}
+		f := in[i].Run.FailuresOf(cell, arm)
+		if f == nil {
+			continue
+		}
+		p := min(1, f.PAdjusted*float64(used))
+		least = min(least, p)
+		if f.Verdict == analysis.Fails && p <= 1-float64(in[i].Run.Plan.Judged()) {
+			runs = append(runs, i+1)
+		}
+	}
+	return runs, least
+}
+
+// withstand takes back what would not stand if trials that failed had values: the cost of
+// a trial that fails has no upper end, so that no arm is equivalent or gains of which one
+// failed, or whose baseline's did. The error of a cost is the other way round.
+func (r *Result) withstand(c *Comparison) {
+	f := r.FailuresOf(c.Cell, c.Arm)
+	if f == nil || c.Verdict != analysis.Equivalent && c.Verdict != analysis.Gains {
+		return
+	}
+	c.Verdict, c.Reason = analysis.NotResolved, analysis.MissingTrials{Missing: f.Failed.Count + f.Baseline.Count, Of: f.Failed.Of + f.Baseline.Of, Without: c.Verdict}
+}
