@@ -70,7 +70,7 @@ func TestVerdicts(t *testing.T) {
 		{name: "one pair far away", rounds: 6, metric: lower, control: around(0, 0.01, 5), arm: []float64{0.002, 0.001, -0.001, 0.003, 0, math.Log(10)},
 			want: NotResolved, text: "not resolved 0.2 [-0.0 364.1] ties"},
 		{name: "not resolved", rounds: 12, metric: lower, arm: around(0.01, 8, 0),
-			want: NotResolved, text: "not resolved 0.6 [-2.2 3.6] nothing-shown mde 4.9 needed 67"},
+			want: NotResolved, text: "not resolved 0.6 [-2.2 3.6] nothing-shown mde 4.8 needed 58"},
 		{name: "exploratory", rounds: 12, metric: exploratory, arm: around(0.07, 1, 0),
 			want: Costs, text: "costs 7.3 [6.7 7.8] exploratory"},
 		{name: "difference", rounds: 12, metric: retransmits, arm: around(0.07, 1, 0),
