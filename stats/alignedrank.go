@@ -278,16 +278,17 @@ func (a *alignedRounds) rank(shift float64) {
 	a.tied = tied
 }
 
-// excess is by how much the arm's sum of ranks is larger than chance expects.
-func (a *alignedRounds) excess(shift float64) float64 {
+// excess is by how much the arm's sum of ranks is larger than chance expects, times 12: a
+// whole number, so that 0 is 0.
+func (a *alignedRounds) excess(shift float64) int {
 	a.rank(shift)
-	sum := 0.0
+	sum := 0
 	for i, r := range a.ranks {
-		mean := 0.0
-		for _, v := range r[:a.sizes[i]] {
-			mean += float64(v) / float64(a.sizes[i])
+		k, all := a.sizes[i], 0
+		for _, v := range r[:k] {
+			all += v
 		}
-		sum += float64(r[0]) - mean
+		sum += 6 / k * (k*r[0] - all)
 	}
 	return sum
 }

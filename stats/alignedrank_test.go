@@ -212,3 +212,16 @@ func BenchmarkAlignedRank(b *testing.B) {
 		})
 	}
 }
+
+// Where the arm lies between the two others in every round, all shifts that leave it there
+// are as good: the point is their middle.
+func TestAlignedRankBetween(t *testing.T) {
+	r := AlignedRounds{Contrasts: make([]float64, 12), Apart: make([]float64, 12)}
+	for i := range r.Contrasts {
+		r.Contrasts[i], r.Apart[i] = 0.097+1e-5*float64(i%5), 0.0075
+	}
+	e, err := AlignedRank(r, 0.95)
+	if err != nil || math.Abs(e.Point-0.097) > 1e-4 {
+		t.Errorf("%+v, %v; want a point of 0.097", e, err)
+	}
+}
