@@ -286,11 +286,12 @@ func TestPlanningOverestimates(t *testing.T) {
 			claims, told, sum := 0, 0, 0.0
 			for range *planned {
 				b.begin()
-				run := Analyze(&b.plan, b.rounds(1, 10), nil)
+				run, j := judgeRun(tabulate(&b.plan, b.rounds(1, 10), validOnly), nil)
 				if c := run.Comparisons[0]; c.Verdict == Costs || c.Verdict == Gains {
 					claims++
 					sum += math.Abs(c.Overhead.Point)
-					told += counted(slices.ContainsFunc(c.Warnings, func(f Finding) bool { _, ok := f.(WeakClaim); return ok }))
+					_, weak := j.treatments[0].weak(j.Rules)
+					told += counted(weak)
 				}
 			}
 			t.Logf("%-5s %.1f %%: claimed by %s, %.2f times as large as it is, told in %s of them", w.name, 100*effect, share(claims, *planned),

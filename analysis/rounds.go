@@ -167,7 +167,7 @@ func unitOf(h *hypothesis, alpha, power float64) unitCase {
 	case !h.Paired:
 		c.n, c.treated = len(h.Baseline), len(h.Treated)
 	case c.ranks:
-		c.control = 2*h.Controlled() > len(h.Contrasts)
+		c.control = h.MostlyControlled()
 	}
 	return c
 }
@@ -189,7 +189,7 @@ func deviation(h *hypothesis) float64 {
 // what is looked for, and told as rounds.
 func (x explainer) needed(h *hypothesis, alpha, power float64) int {
 	each := h.RoundsEach()
-	b := stats.BeliefOf(h.Main.At, x.Confidence, x.freedom(h))
+	b := stats.BeliefOf(h.Main.At, x.Confidence, h.Freedom())
 	a := stats.Aim{Alpha: alpha, Shown: x.Alpha, Assurance: power, Limit: mostRounds / each, Seed: x.plan.Seed}
 	if a.Margin = x.MarginOf(&h.Data); a.Margin > 0 {
 		a.Reach = reach * a.Margin
@@ -224,14 +224,3 @@ const (
 	mostResamples   = 400
 	fewestResamples = 100
 )
-
-// freedom is the degrees of freedom that an observed effect is known with.
-func (x explainer) freedom(h *hypothesis) float64 {
-	switch {
-	case !h.Paired:
-		return float64(len(h.Baseline) + len(h.Treated) - 2)
-	case 2*h.Controlled() > len(h.Contrasts):
-		return stats.AlignedDF(h.Size())
-	}
-	return float64(h.Size() - 1)
-}

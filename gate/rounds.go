@@ -3,10 +3,9 @@ package gate
 import (
 	"math"
 
-	"gonum.org/v1/gonum/stat/distuv"
-
 	"tare/analysis/contrast"
 	"tare/experiment"
+	"tare/stats"
 )
 
 // mostRounds is the largest number of rounds that Case.Needed gives.
@@ -25,13 +24,12 @@ func Fewest(plan *experiment.Plan) (cases, pass, fail int) {
 	return len(all), fewest(plan.Paired(), controlled, level, 1), fewest(plan.Paired(), controlled, level, len(all))
 }
 
-// needed is about how many rounds would resolve a case: so many that the
-// interval's side towards the limit, which shrinks with their root, fits between
-// the estimate and the limit. Should the overhead be over the limit, the case has
-// to stand Holm's correction as well, for the number of cases at worst. It is a
-// guess from one run: at that number the chance of a decision is about one half
-// if the estimate is right.
-func needed(c *Case, level float64, cases int) int {
+// needed is about how many rounds resolve a case in a new run with the chance power, given
+// what was observed: the overhead is taken for as uncertain as its interval says, and not
+// for the truth, since an estimate that happens to lie near the limit would ask for
+// thousands of rounds. To fail, a case has to stand Holm's correction as well, for the
+// number of cases at worst.
+func needed(c *Case, level float64, cases int, power float64) int {
 	d := &c.data
 	switch c.Reason {
 	case Straddles, NotByHolm:
@@ -41,27 +39,38 @@ func needed(c *Case, level float64, cases int) int {
 		return 0
 	}
 	at, limit := c.estimate.Main.At, contrast.FromOverhead(c.Limit.Value, d.Metric)
-	distance, side, least := limit-at.Point, at.Hi-at.Point, fewest(d.Paired, d.Controlled() > 0, level, 1)
+	over := at.Point - limit
 	if d.Metric.Scale != experiment.Difference && d.Metric.Better == experiment.Higher {
-		distance, side = at.Point-limit, at.Point-at.Lo
+		over = -over
 	}
-	if distance < 0 { // over the limit: the other side of the interval
-		side = at.Hi - at.Lo - side
-		side *= upper(level/float64(cases)) / upper(level)
-		least = fewest(d.Paired, d.Controlled() > 0, level, cases)
-	}
-	if distance == 0 || math.IsInf(distance, 0) {
+	if math.IsInf(over, 0) || math.IsNaN(over) {
 		return 0
 	}
-	n := math.Ceil(float64(d.Size()) * (side / distance) * (side / distance))
-	if n > mostRounds || math.IsNaN(n) {
+	least := max(fewest(d.Paired, d.Controlled() > 0, level, 1), d.Size()+1)
+	if over > 0 {
+		least = max(least, fewest(d.Paired, d.Controlled() > 0, level, cases))
+	}
+	each := d.RoundsEach()
+	if at.Lo == at.Hi {
+		return least * each
+	}
+	b := stats.BeliefOf(at, 1-2*level, d.Freedom())
+	b.At = over
+	side := stats.Side{Below: level, Above: level / float64(cases), Assurance: power, Limit: mostRounds / each}
+	var n int
+	switch {
+	case !d.Paired:
+		n = side.Values(d.Size(), b)
+	case d.MostlyControlled():
+		n = side.Rounds(d.Size(), b)
+	default:
+		n = side.Pairs(d.Size(), b)
+	}
+	if n == 0 {
 		return 0
 	}
-	return max(int(n), least, d.Size()+1)
+	return max(n, least) * each
 }
-
-// upper is the quantile of the normal distribution that a share lies beyond.
-func upper(share float64) float64 { return -distuv.UnitNormal.Quantile(share) }
 
 // fewest is the smallest number of values of each arm at which the test can give a
 // one-sided p of level over the number of cases at all.

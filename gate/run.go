@@ -51,7 +51,7 @@ func Run(run *analysis.Run, trials []journal.Trial, limits *Limits, o Options) (
 	}
 	r.settle(trials, o)
 	for i := range r.Cases {
-		r.Cases[i].Needed = needed(&r.Cases[i], r.Level, len(r.Cases))
+		r.Cases[i].Needed = needed(&r.Cases[i], r.Level, len(r.Cases), float64(run.Plan.Power))
 	}
 	return r, nil
 }

@@ -153,7 +153,7 @@ func TestHolm(t *testing.T) {
 			t.Fatal(err)
 		}
 		k := r.Cases[0]
-		if k.Outcome != c.want || k.Reason != c.reason || math.Abs(k.P*729-1) > 1e-9 || math.Abs(k.PAdjusted*729-float64(c.arms)) > 1e-9 { // 3^-6
+		if k.Outcome != c.want || k.Reason != c.reason || math.Abs(k.P-1.0/729) > 1e-12 || math.Abs(k.PAdjusted-min(1, float64(c.arms)/729)) > 1e-12 {
 			t.Errorf("as one of %d: %s, %s, p %v, adjusted %v", c.arms, k.Outcome, k.Reason, k.P, k.PAdjusted)
 		}
 		if c.arms == 40 && k.Needed != 7 { // 3^-7 is the first under 0.025/40
@@ -162,26 +162,38 @@ func TestHolm(t *testing.T) {
 	}
 }
 
-// TestNeeded checks the number of rounds against its definition: the interval's
-// side towards the limit, shrunk by the root, fits between estimate and limit.
+// TestNeeded puts limits at growing distances from an estimate: the nearer, the more rounds,
+// and at the estimate itself still a number, since it is not the truth.
 func TestNeeded(t *testing.T) {
 	p := planOf(12, []experiment.Metric{latency, throughput}, "slow")
 	trials := trialsOf(p, 12, noisy(5, 0.02, map[string]float64{"slow": 1.10, "slow throughput": 0.9}))
-	r, err := judged(p, trials, Options{}, "latency=10.8%", "throughput=9.5%")
+	at := func(budgets ...string) (needed []int) {
+		r, err := judged(p, trials, Options{}, budgets...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range r.Cases {
+			if c.Reason != Straddles || c.Needed <= 12 {
+				t.Fatalf("%+v", c)
+			}
+			needed = append(needed, c.Needed)
+		}
+		return needed
+	}
+	r, err := judged(p, trials, Options{}, "latency=10%", "throughput=10%")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range r.Cases {
-		if c.Reason != Straddles || c.Needed <= 12 {
-			t.Fatalf("%+v", c)
+	budget := func(share float64) (list []string) { // from the estimate to the upper bound
+		for _, c := range r.Cases {
+			list = append(list, fmt.Sprintf("%s=%.4f%%", c.Metric.Name, 100*(c.Overhead.Point+share*(c.Overhead.Hi-c.Overhead.Point))))
 		}
-		side, distance := c.Overhead.Hi-c.Overhead.Point, c.Limit.Value-c.Overhead.Point
-		if distance < 0 {
-			side, distance = c.Overhead.Point-c.Overhead.Lo, -distance
-		}
-		want := 12 * (side / distance) * (side / distance)
-		if got := float64(c.Needed); math.Abs(got-want) > 0.05*want+1 { // logs against shares
-			t.Errorf("%s: %v rounds, want about %v", c.Metric.Name, got, want)
+		return list
+	}
+	near, middle, far := at(budget(0.01)...), at(budget(0.4)...), at(budget(0.8)...)
+	for i := range near {
+		if near[i] <= middle[i] || middle[i] <= far[i] || near[i] > 2000 {
+			t.Errorf("%s: %d, %d and %d rounds", r.Cases[i].Metric.Name, near[i], middle[i], far[i])
 		}
 	}
 }

@@ -253,3 +253,42 @@ func TestVerdictSizeEdges(t *testing.T) {
 		t.Errorf("%d, then %d", first, again)
 	}
 }
+
+// TestSides draws effects from a belief and asks new intervals on which side of 0 they lie.
+func TestSides(t *testing.T) {
+	side := Side{Below: 0.025, Above: 0.005, Assurance: 0.8, Limit: 10_000}
+	rng := rand.New(rand.NewPCG(4, 5))
+	for _, at := range []float64{-0.6, 0.5} {
+		b := Belief{At: at, Error: 1 / math.Sqrt(12), DF: AlignedDF(12)} // of contrasts with a deviation of 1
+		n := side.Rounds(12, b)
+		said := 0
+		const times = 600
+		for range times {
+			effect := drawnEffect(rng, b)
+			r := AlignedRounds{Contrasts: make([]float64, n), Apart: make([]float64, n)}
+			for i := range n {
+				a, x, y := rng.NormFloat64(), rng.NormFloat64(), rng.NormFloat64()
+				r.Contrasts[i], r.Apart[i] = effect+(a-(x+y)/2)/math.Sqrt(1.5), (y-x)/2/math.Sqrt(1.5)
+			}
+			a, err := r.align("test")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if lower, upper := a.tails(0); lower <= side.Below || upper <= side.Above {
+				said++
+			}
+		}
+		share := float64(said) / times
+		t.Logf("%v: %d rounds, %.1f %% said", at, n, 100*share)
+		if math.Abs(share-0.8) > 0.07 {
+			t.Errorf("%v: %d rounds, %.1f %% said, want 80 %%", at, n, 100*share)
+		}
+	}
+	near := side.Rounds(12, Belief{At: 1e-9, Error: 0.3, DF: 22})
+	if pairs, values := side.Pairs(12, Belief{At: 0.5, Error: 0.3, DF: 11}), side.Values(12, Belief{At: 0.5, Error: 0.3, DF: 22}); near < 12 || near > 1000 || pairs < 12 || values < 12 {
+		t.Errorf("%d rounds at the limit itself; %d pairs, %d values", near, pairs, values)
+	}
+	if got := (Side{Below: 0.025, Above: 0.7, Assurance: 0.8, Limit: 100}).Pairs(12, Belief{At: 1, Error: 1, DF: 11}); got != 0 {
+		t.Errorf("a level of 0.7: %d", got)
+	}
+}

@@ -47,3 +47,17 @@ func (d *Data) LastShort() bool {
 	blocks := d.blocks()
 	return len(blocks[len(blocks)-1]) < d.RoundsEach()
 }
+
+// MostlyControlled says whether the reference of most pairs is baseline and control.
+func (d *Data) MostlyControlled() bool { return 2*d.Controlled() > len(d.Contrasts) }
+
+// Freedom is about the degrees of freedom that the error of the estimate is known with.
+func (d *Data) Freedom() float64 {
+	switch {
+	case !d.Paired:
+		return float64(len(d.Baseline) + len(d.Treated) - 2)
+	case d.MostlyControlled():
+		return stats.AlignedDF(d.Size())
+	}
+	return float64(d.Size() - 1)
+}
