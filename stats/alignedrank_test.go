@@ -216,9 +216,9 @@ func BenchmarkAlignedRank(b *testing.B) {
 // Where the arm lies between the two others in every round, all shifts that leave it there
 // are as good: the point is their middle.
 func TestAlignedRankBetween(t *testing.T) {
-	r := AlignedRounds{Contrasts: make([]float64, 12), Apart: make([]float64, 12)}
-	for i := range r.Contrasts {
-		r.Contrasts[i], r.Apart[i] = 0.097+1e-5*float64(i%5), 0.0075
+	r := AlignedRounds{}
+	for _, i := range []float64{4, 2, 2.5, 0.5, 1, 4, 2, 2.5, 0.5, 1, 4, 2} {
+		r.Contrasts, r.Apart = append(r.Contrasts, 0.0969057+1e-5*i), append(r.Apart, 0.007444306+5e-6*float64(len(r.Apart)%5))
 	}
 	e, err := AlignedRank(r, 0.95)
 	if err != nil || math.Abs(e.Point-0.097) > 1e-4 {
