@@ -131,7 +131,7 @@ type Case struct {
 	PAdjusted float64        `json:"pAdjusted"`      // after Holm
 	Bias      float64        `json:"bias,omitempty"` // what the control differs by, where that is more than chance
 	Size      int            `json:"size"`           // pairs, values of the smaller sample, or runs of the history
-	Needed    int            `json:"roundsNeeded"`   // rounds, or values of each arm, that would resolve it, about; 0: not known, or over 10,000
+	Needed    int            `json:"roundsNeeded"`   // rounds, or values of each arm, with which a new run resolves it with the power of the design; 0: not known, or over 10,000
 	Baseline  float64        `json:"baselineMedian,omitempty"`
 	Treated   float64        `json:"armMedian,omitempty"`
 	Seconds   float64        `json:"seconds,omitempty"` // its share of the time of the arm's trials in the cell
