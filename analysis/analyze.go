@@ -340,7 +340,7 @@ func (x explainer) detectable(c *Comparison, h *hypothesis) {
 	case nil, WithinBias, NoControl, ThinControl, MissingTrials, SameClaim:
 		return // more rounds would change nothing, or what they would is not known
 	}
-	if h.SD == 0 {
+	if h.SD == 0 || h.Missing.Any() { // how many of more trials fail, and in which arm, is not foreseen
 		return
 	}
 	c.Needed = x.needed(h, alpha, power)
