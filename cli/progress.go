@@ -117,7 +117,7 @@ func (p *progress) done(e runner.TrialDone) {
 			what = "failed"
 			p.failed, p.spoilt = p.failed+1, p.spoilt-1
 		}
-		p.line(fmt.Sprintf("%s: %s (%s: %s)", name, what, t.Invalid[0].Rule, safetext.Line(t.Invalid[0].Detail)))
+		p.line(fmt.Sprintf("%s: %s (%s: %s)", name, what, e.Why.Rule, safetext.Line(e.Why.Detail)))
 		return
 	}
 	if !p.live {

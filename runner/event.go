@@ -36,7 +36,8 @@ type BlockStarted struct {
 // TrialDone says that a trial is in the journal.
 type TrialDone struct {
 	Trial    *journal.Trial
-	Failed   bool // it is no data, and not repeated: a failure counts as a result of its arm
+	Failed   bool              // it is no data, and not repeated: a failure counts as a result of its arm
+	Why      journal.Violation // the broken rule because of which it is no data
 	Progress Progress
 }
 

@@ -285,7 +285,7 @@ func (r *run) recordAll(ctx context.Context, turns []*turn) ([]*journal.Trial, e
 			return nil, err
 		}
 		trials = append(trials, u.t)
-		r.Events(TrialDone{Trial: u.t, Failed: !u.t.Valid() && !again(u.t, r.cpuLimited()), Progress: r.clock.progress(r.Journal.Trials())})
+		r.Events(r.told(u.t))
 	}
 	for _, u := range turns {
 		if u.trial.Clear == nil {

@@ -26,6 +26,19 @@ type trialID struct {
 	step                     experiment.Step
 }
 
+// told is the event of a trial that is over.
+func (r *run) told(t *journal.Trial) TrialDone {
+	e := TrialDone{Trial: t, Progress: r.clock.progress(r.Journal.Trials())}
+	switch v, spoilt := r.spoiler(t); {
+	case t.Valid():
+	case spoilt && again(t, r.cpuLimited()):
+		e.Why = v
+	default:
+		e.Why, e.Failed = t.Invalid[0], true
+	}
+	return e
+}
+
 // trial runs one trial with the proofs around it, judges it by the rules, hands it
 // to the journal, and clears up after it. An error means that the run cannot go on;
 // a trial that broke a rule is no error.
@@ -37,7 +50,7 @@ func (r *run) trial(ctx context.Context, id trialID) (*journal.Trial, error) {
 	if err := r.Journal.Append(t); err != nil {
 		return nil, err
 	}
-	r.Events(TrialDone{Trial: t, Failed: !t.Valid() && !again(t, r.cpuLimited()), Progress: r.clock.progress(r.Journal.Trials())})
+	r.Events(r.told(t))
 	if clear == nil {
 		return t, nil
 	}
