@@ -9,6 +9,7 @@ import (
 
 	"tare/analysis"
 	"tare/experiment"
+	"tare/wording"
 )
 
 func newPlan(s State) *cobra.Command {
@@ -113,7 +114,7 @@ func printDesign(l lines, p *experiment.Plan, seeded bool) {
 		say("%d rounds", p.Rounds)
 	}
 	say("%d trials, about %s without setting up", p.Rounds*len(p.Arms)*len(p.Cells), span(p.Duration(p.Rounds)))
-	say("all arms are set up anew: %s", setUps(p))
+	say("all arms are set up %s", setUps(p))
 	drawn := ""
 	if !seeded {
 		drawn = " (drawn now; another one at the next call)"
@@ -129,20 +130,20 @@ func printDesign(l lines, p *experiment.Plan, seeded bool) {
 	}
 }
 
-// setUps says how often all arms are set up anew.
+// setUps says how often all arms are set up.
 func setUps(p *experiment.Plan) string {
 	rounds := p.Rounds
 	switch n := int(p.SetUps); {
 	case p.SetUps == experiment.SetUpsAuto:
-		return "before every round where that takes under a quarter of a round's time, else as often as that allows, and at least as often as a claim needs"
+		return "anew before every round where that takes under a quarter of a round's time, else as often as that allows, and at least as often as a claim needs"
 	case p.SetUps == experiment.SetUpsOnce:
-		return "never; what is found speaks of that one set-up"
+		return "once; what is found speaks of that one set-up"
 	case p.SetUps == experiment.SetUpsEveryRound || n >= rounds:
-		return "before every round"
+		return "anew before every round"
 	case p.Precision > 0:
-		return fmt.Sprintf("before every %d rounds", max(rounds/n, 1))
+		return "anew before every " + wording.Count(max(rounds/n, 1), "round", "rounds")
 	default:
-		return fmt.Sprintf("%d set-ups in all, in blocks of rounds", n)
+		return wording.Count(n, "time", "times") + " in all, before blocks of rounds"
 	}
 }
 
