@@ -31,8 +31,12 @@ func Gate(r *gate.Result, link string) *doc.Document {
 			why = append(why, wording.GateSentence(r, c))
 		}
 	}
+	reasons := plainAll(wording.GateReasons(r))
+	if r.Valid { // the title has it
+		reasons = nil
+	}
 	return d.Add(doc.Paragraph{Text: about}, doc.If(label != "", doc.Paragraph{Text: doc.In(doc.Strong, upperFirst(label))}),
-		doc.List{Items: doc.Each(append(plainAll(wording.GateReasons(r)), shared...))},
+		doc.List{Items: doc.Each(append(reasons, shared...))},
 		gateCases(r, shared),
 		doc.Section{Title: "Why", Fold: doc.Markdown, Quiet: doc.Terminal | doc.Page, Blocks: []doc.Block{
 			doc.On(doc.Markdown, doc.List{Items: doc.Each(why)}),
