@@ -15,7 +15,7 @@
 // verdict is given. What is left to decide is order and emphasis, and these
 // follow from the method:
 //
-//   - The answer comes first, in sentences, with what could not be seen beside
+//   - The answer comes first, in sentences, with what could be seen beside
 //     what was seen.
 //   - The control (a second copy of the baseline) stands next to every result,
 //     because it shows what a difference of nothing looks like here.

@@ -106,7 +106,7 @@ func runFinding(f analysis.Finding) string {
 			"a difference between arms may be partly that, unless the layer's settle is long enough", strings.Join(each, ", "))
 	case analysis.Sliced:
 		return fmt.Sprintf("trials were cut into %d slices, between which the arms alternated: what one arm leaves in caches, connections or a throttled clock meets the next one, "+
-			"and a slice begins without what the one before had warmed up; tare compare with a run of slices: none shows whether that matters", f.Slices)
+			"and a slice begins without what the one before had warmed up; a run without slices shows whether that matters (tare compare)", f.Slices)
 	case analysis.Remark:
 		if f.Session > 0 {
 			return fmt.Sprintf("in session %d, %s", f.Session, f.Text)

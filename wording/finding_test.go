@@ -64,7 +64,7 @@ func TestFinding(t *testing.T) {
 		{analysis.Omission{Metrics: []string{"latency-p99", "latency-max"}},
 			"latency-p99, latency-max of a closed loop: while an answer is slow its worker asks nothing, and the requests that would have waited are missing (coordinated omission)"},
 		{analysis.Sliced{Slices: 8}, "trials were cut into 8 slices, between which the arms alternated: what one arm leaves in caches, connections or a throttled clock meets the next one, " +
-			"and a slice begins without what the one before had warmed up; tare compare with a run of slices: none shows whether that matters"},
+			"and a slice begins without what the one before had warmed up; a run without slices shows whether that matters (tare compare)"},
 		{analysis.Switching{Arms: []analysis.SwitchedArm{{Arm: "plain", After: 1, Valid: 6}, {Arm: "layer", After: 6, Valid: 6}}},
 			"a layer is turned on and off for all arms, and followed by a trial that may still feel the change: 1 of 6 trials of plain, 6 of 6 trials of layer; " +
 				"a difference between arms may be partly that, unless the layer's settle is long enough"},
