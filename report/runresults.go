@@ -165,8 +165,8 @@ func (s *sheet) resultRow(c analysis.Comparison, metric, baseline string) doc.Ro
 	if a := s.aside(c); a != "" {
 		row.Notes = append(row.Notes, a)
 	}
-	if c.Verdict == analysis.Invalid && s.run.Valid {
-		row.Notes = append(row.Notes, plainAll(wording.Findings(c.Warnings))...)
+	if c.Verdict == analysis.Invalid && s.run.Valid && !control { // of this metric alone
+		row.Notes = append(row.Notes, plain(wording.Reason(c.Reason)))
 	}
 	return row
 }
