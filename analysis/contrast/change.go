@@ -32,15 +32,16 @@ func Changed(from, to Data) Data {
 	return d
 }
 
-// factors are the overheads by round on a scale that two of them can be
+// factors are the overheads by round, or by set-up, on a scale that two of them can be
 // compared on: the cost factor arm ÷ baseline, or the amount by which the arm
 // costs more.
 func (d *Data) factors() []float64 {
+	contrasts, _, _ := d.Units()
 	if d.Metric.Scale == experiment.Difference {
-		return d.Contrasts
+		return contrasts
 	}
-	f := make([]float64, len(d.Contrasts))
-	for i, x := range d.Contrasts {
+	f := make([]float64, len(contrasts))
+	for i, x := range contrasts {
 		f[i] = math.Exp(min(max(x, -steepest), steepest))
 	}
 	return f
@@ -49,7 +50,8 @@ func (d *Data) factors() []float64 {
 // weighted gives the overhead, (arm − baseline) × weight, as samples of contrasts.
 func (d *Data) weighted(weight float64) []stats.Weighted {
 	if d.Paired {
-		return []stats.Weighted{{Weight: weight, Values: d.Contrasts}}
+		contrasts, _, _ := d.Units()
+		return []stats.Weighted{{Weight: weight, Values: contrasts}}
 	}
 	base, arm := d.samples()
 	return []stats.Weighted{{Weight: weight, Values: arm}, {Weight: -weight, Values: base}}
@@ -70,7 +72,8 @@ func (d *Data) smaller() []float64 {
 // mean were as uncertain as the overhead.
 func (d *Data) spread() float64 {
 	if d.Paired {
-		return Deviation(d.Contrasts)
+		contrasts, _, _ := d.Units()
+		return Deviation(contrasts)
 	}
 	if d.Size() == 0 {
 		return 0
