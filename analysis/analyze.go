@@ -60,6 +60,20 @@ func Judge(plan *experiment.Plan, trials []journal.Trial) *Run {
 	return run
 }
 
+// JudgeTails is Judge with the means and the findings on stalls.
+func JudgeTails(plan *experiment.Plan, trials []journal.Trial) *Run {
+	t := tabulate(plan, trials, validOnly)
+	run, j := judgeRun(t, trials)
+	run.Start = Began(trials)
+	run.Cells = cells(t, run.Start)
+	x := explainer{Rules: j.Rules, plan: plan, table: t, cells: run.Cells}
+	for i, h := range j.treatments {
+		run.Comparisons[i].Mean = x.mean(h)
+	}
+	x.stalls(run)
+	return run
+}
+
 func judgeRun(t *table, trials []journal.Trial) (*Run, *judgement) {
 	j := judge(t, trials)
 	rounds, _ := totalRounds(t)
@@ -273,16 +287,23 @@ func (x explainer) complete(c *Comparison, h *hypothesis) {
 	}
 	x.detectable(c, h)
 	x.inner(c, h)
-	if at, ok := x.Mean(&h.Data); ok {
-		mean := Interval(contrast.Overheads(at, h.Metric))
-		c.Mean = &mean
-	}
+	c.Mean = x.mean(h)
 	c.Observational = h.Observational
 	x.diagnose(c, h)
 	c.Reason = h.reason
 	if _, few := h.reason.(TooFewValues); few {
 		c.Reason = TooFewValues{Loss: x.lost(h)}
 	}
+}
+
+// mean is the overhead of the arithmetic mean; nil where the values allow none.
+func (x explainer) mean(h *hypothesis) *Interval {
+	at, ok := x.Mean(&h.Data)
+	if !ok {
+		return nil
+	}
+	mean := Interval(contrast.Overheads(at, h.Metric))
+	return &mean
 }
 
 // Withhold takes the verdict from a comparison.

@@ -50,7 +50,7 @@ type tally struct {
 	claimMissed   int // true effect outside the headline interval, and there is a verdict
 	missed        int // true effect outside the headline interval
 	missedT       int // … outside the t interval beside it (Stein's after a pilot)
-	missedRank    int // … outside the signed-rank interval alone, at effect 0 after a pilot
+	missedRank    int // … outside the interval by ranks alone, at effect 0 after a pilot
 	controlFailed int // run invalid
 	blind         blindTally
 	stallsFound   int            // difference in how often trials stall
@@ -147,7 +147,7 @@ func (l *laboratory) once() (tally, error) {
 		l.carryOut(l.rounds+1, total)
 	}
 	if l.tails {
-		return l.tally(analysis.Analyze(&l.plan, l.trials, nil), total), nil // Judge tells nothing of them
+		return l.tally(analysis.JudgeTails(&l.plan, l.trials), total), nil
 	}
 	return l.tally(analysis.Judge(&l.plan, l.trials), total), nil
 }
