@@ -131,7 +131,7 @@ func TestVerdicts(t *testing.T) {
 		{name: "control differs beyond the margin", rounds: 12, metric: lower, arm: around(0.07, 1, 0), control: around(0.05, 1, 3),
 			want: Invalid, text: "invalid 4.9 [2.0 7.1] invalid-runs"},
 		{name: "claim under the control's difference", rounds: 12, metric: lower, arm: around(0.03, 3, 0), control: around(0.014, 1, 3),
-			want: NotResolved, text: `not resolved 2.1 [1.0 3.6] within-bias {"bias":0.018162976389793098}`},
+			want: NotResolved, text: `not resolved 2.2 [1.0 3.6] within-bias {"bias":0.018162976389793098}`},
 		{name: "claim over the control's difference", rounds: 12, metric: lower, arm: around(0.05, 3, 0), control: around(0.014, 1, 3),
 			want: Costs, text: "costs 4.2 [3.1 5.7]"},
 	} {
