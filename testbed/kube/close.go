@@ -63,7 +63,8 @@ func (t *Testbed) reuse(s *Site) bool {
 	if at < 0 {
 		return false
 	}
-	s.unique, s.namespace = t.retired[at].unique, t.retired[at].namespace
+	// Its layers shape it anew from what it was without them.
+	s.unique, s.bare, s.namespace = t.retired[at].unique, t.retired[at].bare, t.retired[at].bare.DeepCopy()
 	t.retired = slices.Delete(t.retired, at, at+1)
 	return true
 }

@@ -106,6 +106,7 @@ func (s *Site) ensureNamespace(ctx context.Context) (*clusterRun, error) {
 	} else {
 		ns.Labels[cluster.EnforceLabel] = s.podSecurity()
 	}
+	bare := ns.DeepCopy()
 	for _, shape := range s.shapes.namespace {
 		shape(ns)
 	}
@@ -122,8 +123,12 @@ func (s *Site) ensureNamespace(ctx context.Context) (*clusterRun, error) {
 		return on, nil
 	}
 	s.run.options.Say("making namespace " + ns.Name)
-	s.namespace, err = on.makeNamespace(ctx, ns, s.level.Image)
-	return on, err
+	if s.namespace, err = on.makeNamespace(ctx, ns, s.level.Image); err != nil {
+		return on, err
+	}
+	s.bare = s.namespace.DeepCopy()
+	s.bare.Labels, s.bare.Annotations = bare.Labels, bare.Annotations
+	return on, nil
 }
 
 // podSecurity is the level of Pod Security that the site's workload pods need.

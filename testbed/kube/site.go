@@ -44,6 +44,7 @@ type Site struct {
 	on        *clusterRun
 	shapes    shapes
 	namespace *corev1.Namespace // as made; nil: not yet, or given
+	bare      *corev1.Namespace // the same without what layers changed
 	pods      map[testbed.Place]*pods.Pod
 	service   netip.Addr
 }
