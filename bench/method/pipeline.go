@@ -155,8 +155,8 @@ func (l *laboratory) once() (tally, error) {
 // carryOut runs the rounds from first to last.
 func (l *laboratory) carryOut(first, last int) {
 	for round := first; round <= last; round++ {
-		setUp := 1 + (round-1)*max(l.setUps, 1)/l.rounds
-		if round == 1 || setUp != 1+(round-2)*max(l.setUps, 1)/l.rounds {
+		setUp := l.setUpOf(round)
+		if round == 1 || setUp != l.setUpOf(round-1) {
 			for a := range l.drawn {
 				l.drawn[a] = l.noise.setUp * l.rng.NormFloat64()
 			}
@@ -178,6 +178,14 @@ func (l *laboratory) carryOut(first, last int) {
 			l.run(trial, x, treated)
 		}
 	}
+}
+
+// setUpOf is the number of the set-up that serves a round.
+func (l *laboratory) setUpOf(round int) int {
+	if l.setUps == 0 {
+		return 1 // also after a pilot
+	}
+	return 1 + (round-1)*l.setUps/l.rounds
 }
 
 // run carries out one trial, of which the logarithm of how slow it would be in the
