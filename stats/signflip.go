@@ -38,6 +38,9 @@ func SignFlip(d []float64, confidence float64) (Estimate, error) {
 	means := subsetMeans(d)
 	tail := (1 - confidence) / 2 * (1 + 1e-12)
 	k := int(tail * float64(len(means)+1))
+	if k < 1 {
+		return Estimate{}, fmt.Errorf("%s: %d subsets give no interval of %g %%: %w", name, len(means), 100*confidence, ErrTooFew)
+	}
 	e := Estimate{Interval: Interval{Point: stat.Mean(d, nil), Lo: means[k-1], Hi: means[len(means)-k]}, P: 1, N: len(d)}
 	e.Lo, e.Hi = min(e.Lo, e.Point), max(e.Hi, e.Point)
 	e.P = twoSided(tailAt(means, 0))
