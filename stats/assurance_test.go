@@ -187,7 +187,7 @@ func verdictOfValues(t *testing.T, x, y []float64, a Aim) bool {
 func TestAssuranceClosedForms(t *testing.T) {
 	const many = 1e6
 	aim := Aim{Alpha: 0.05, Assurance: 0.8, Limit: 10_000}
-	if got := SizeForVerdict(10_000, Belief{At: 0.2, Error: 1e-7, DF: many}, aim); got != leastSignedRank(0.05) {
+	if got := SizeForVerdict(10_000, Belief{At: 0.2, Error: 1e-7, DF: many}, aim); got != LeastSignedRank(0.05) {
 		t.Errorf("an effect beyond all noise: %d", got)
 	}
 	for _, c := range []struct{ m, v float64 }{{0.5, 0.01}, {0.3, 0.004}, {1, 0.04}} {

@@ -53,7 +53,7 @@ func SignedRankRoundsNeeded(effect, sd, alpha, power float64, limit int) int {
 	}
 	// The level reached is alpha at most, so that this many are too few or
 	// just enough; a few more make up for the steps of the level.
-	for n = max(n, leastSignedRank(alpha)); n <= limit; n++ {
+	for n = max(n, LeastSignedRank(alpha)); n <= limit; n++ {
 		if sd == 0 || SignedRankPower(effect, sd, n, alpha) >= power {
 			return n
 		}

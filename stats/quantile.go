@@ -55,7 +55,7 @@ func MedianInterval(x []float64, confidence float64) (interval Interval, actual 
 	}
 	if k == 0 {
 		return Interval{}, 0, fmt.Errorf("%s: %d values, at least %d needed at %g %%: %w",
-			name, n, leastSignedRank(1-confidence), 100*confidence, ErrTooFew)
+			name, n, LeastSignedRank(1-confidence), 100*confidence, ErrTooFew)
 	}
 	s := sortedCopy(x)
 	return Interval{Point: Quantile(s, 0.5), Lo: s[k-1], Hi: s[n-k]}, 1 - 2*tail, nil

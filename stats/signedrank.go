@@ -36,18 +36,11 @@ const (
 // correction takes over.
 func SignedRank(d []float64, confidence float64) (Estimate, error) {
 	const name = "signed rank"
-	if err := checkConfidence(name, confidence); err != nil {
-		return Estimate{}, err
-	}
-	if err := checkFinite(name, d); err != nil {
+	if err := checkPairs(name, d, confidence); err != nil {
 		return Estimate{}, err
 	}
 	n := len(d)
 	k := signedRankDepth(n, 1-confidence)
-	if k < 1 {
-		return Estimate{}, fmt.Errorf("%s: %d values, at least %d needed at %g %%: %w",
-			name, n, leastSignedRank(1-confidence), 100*confidence, ErrTooFew)
-	}
 	walsh := walshAverages(sortedCopy(d))
 	lower, upper := signedRankTails(d)
 	return Estimate{
@@ -59,6 +52,20 @@ func SignedRank(d []float64, confidence float64) (Estimate, error) {
 		P: twoSided(lower, upper),
 		N: n,
 	}, nil
+}
+
+// checkPairs rejects what no interval can be made of.
+func checkPairs(name string, d []float64, confidence float64) error {
+	if err := checkConfidence(name, confidence); err != nil {
+		return err
+	}
+	if err := checkFinite(name, d); err != nil {
+		return err
+	}
+	if least := LeastSignedRank(1 - confidence); len(d) < least {
+		return fmt.Errorf("%s: %d values, at least %d needed at %g %%: %w", name, len(d), least, 100*confidence, ErrTooFew)
+	}
+	return nil
 }
 
 // EquivalenceSignedRank is the p of "the centre of d lies at -margin or below,
@@ -137,8 +144,8 @@ func signedRankDepth(n int, alpha float64) int {
 	return k
 }
 
-// leastSignedRank is the smallest n that allows an interval: 2·2⁻ⁿ ≤ alpha.
-func leastSignedRank(alpha float64) int {
+// LeastSignedRank is the smallest n that allows an interval: 2·2⁻ⁿ ≤ alpha.
+func LeastSignedRank(alpha float64) int {
 	return int(math.Ceil(1 - math.Log2(alpha) - 1e-12))
 }
 

@@ -26,14 +26,8 @@ const (
 // give the same result.
 func SignFlip(d []float64, confidence float64) (Estimate, error) {
 	const name = "sign flip"
-	if err := checkConfidence(name, confidence); err != nil {
+	if err := checkPairs(name, d, confidence); err != nil {
 		return Estimate{}, err
-	}
-	if err := checkFinite(name, d); err != nil {
-		return Estimate{}, err
-	}
-	if least := leastSignedRank(1 - confidence); len(d) < least {
-		return Estimate{}, fmt.Errorf("%s: %d values, at least %d needed at %g %%: %w", name, len(d), least, 100*confidence, ErrTooFew)
 	}
 	means := subsetMeans(d)
 	tail := (1 - confidence) / 2 * (1 + 1e-12)

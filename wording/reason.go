@@ -18,13 +18,7 @@ func Reason(r analysis.Reason) string {
 	case nil:
 		return ""
 	case analysis.InvalidRuns:
-		switch len(r.Runs) {
-		case 0:
-			return "the run is invalid"
-		case 1:
-			return runs(r.Runs) + " is invalid"
-		}
-		return runs(r.Runs) + " are invalid"
+		return runsAre(r.Runs, "invalid")
 	case analysis.DoesNotVary:
 		return "all values are the same, in every trial of every arm: the metric measures nothing here (discrete: true in the file says that it may be so)"
 	case analysis.ControlChanged:
@@ -32,13 +26,7 @@ func Reason(r analysis.Reason) string {
 	case analysis.RoundsMissing:
 		return fmt.Sprintf("after %d of %s", r.Rounds, Count(r.Of, "round", "rounds"))
 	case analysis.UnfinishedRuns:
-		switch len(r.Runs) {
-		case 0:
-			return "the run is not finished"
-		case 1:
-			return runs(r.Runs) + " is not finished"
-		}
-		return runs(r.Runs) + " are not finished"
+		return runsAre(r.Runs, "not finished")
 	case analysis.SameClaim:
 		return "restates " + r.Metric
 	case analysis.NoBaseline:
@@ -125,6 +113,17 @@ func runs(numbers []int) string {
 		return "runs " + strings.Join(words[:n-1], ", ") + " and " + words[n-1]
 	}
 	return "run " + strings.Join(words, "")
+}
+
+// runsAre says what runs are; without numbers there is only one.
+func runsAre(numbers []int, what string) string {
+	switch len(numbers) {
+	case 0:
+		return "the run is " + what
+	case 1:
+		return runs(numbers) + " is " + what
+	}
+	return runs(numbers) + " are " + what
 }
 
 // joined lists numbers: "1, 2, 3".

@@ -120,10 +120,12 @@ func (r Rules) pairs(d *Data) Estimate {
 		return e
 	}
 	method, both := MethodSignedRank, MethodBoth
-	rank := r.signedRank(contrasts)
-	if rounds, ok := d.aligned(contrasts, apart); rank.OK && ok {
+	var rank View
+	if rounds, ok := d.aligned(contrasts, apart); ok {
 		method, both = MethodAligned, MethodAlignedBoth
 		rank = r.aligned(rounds)
+	} else {
+		rank = r.signedRank(contrasts)
 	}
 	stein := r.stein(contrasts, pilot)
 	switch {
@@ -191,6 +193,9 @@ func (r Rules) signedRank(contrasts []float64) View {
 // aligned is there where the signed-rank interval is: below, the control itself could not
 // be shown to differ.
 func (r Rules) aligned(rounds stats.AlignedRounds) View {
+	if len(rounds.Contrasts) < stats.LeastSignedRank(1-r.Confidence) {
+		return none
+	}
 	e, err := stats.AlignedRank(rounds, r.Confidence)
 	return r.seen(e, err, func(margin float64) (float64, error) {
 		return stats.EquivalenceAlignedRank(rounds, margin)

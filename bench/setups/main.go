@@ -8,7 +8,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"embed"
 	"flag"
@@ -88,7 +87,9 @@ func measure(ctx context.Context, binary, kubeconfig, only string) error {
 				add(t, run.Plan.Name, &c)
 			}
 		}
-		machine = cmp.Or(machine, wording.Occasion(run))
+		if e := run.Environment; e != nil && machine == "" {
+			machine = fmt.Sprintf("%s of %s, Linux %s, load %.1f at the start.", wording.Count(e.CPU.Online, "processor", "processors"), e.CPU.Model, e.Kernel, e.Load[0])
+		}
 	}
 	fmt.Printf("<!-- made by: go run ./bench/setups%s -->\n\n# How much set-ups differ\n\n%s\n\n", flags, machine)
 	t.Write(os.Stdout, true)

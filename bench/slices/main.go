@@ -17,11 +17,10 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"strings"
-	"time"
 
 	"gonum.org/v1/gonum/stat"
 
+	"tare/bench/beside"
 	"tare/journal"
 )
 
@@ -50,18 +49,14 @@ func compare(ctx context.Context, binary, load string, rounds, work int) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	beside := "nothing that this program started"
-	if args := strings.Fields(load); len(args) > 0 {
-		loading, stop := context.WithCancel(ctx)
-		defer stop()
-		cmd := exec.CommandContext(loading, args[0], args[1:]...)
-		cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // it ends its own children
-		cmd.WaitDelay = 10 * time.Second
-		if err := cmd.Start(); err != nil {
+	next := "nothing that this program started"
+	if load != "" {
+		stop, err := beside.Start(ctx, load)
+		if err != nil {
 			return err
 		}
-		defer func() { stop(); _ = cmd.Wait() }()
-		beside = "`" + load + "`"
+		defer stop()
+		next = "`" + load + "`"
 	}
 	fmt.Printf(`<!-- made by: go run ./bench/slices -load %q -rounds %d -->
 
@@ -75,7 +70,7 @@ one after the other.
 
 | a trial is | wall clock of a trial, s | load average | spread of wall clock, %% | spread of CPU time, %% |
 |---|---|---|---|---|
-`, load, rounds, rounds, beside)
+`, load, rounds, rounds, next)
 	for repeat := range 2 {
 		for _, kind := range []struct {
 			name   string

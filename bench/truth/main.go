@@ -2,6 +2,7 @@
 // on the real network path, and says what the harness itself cost.
 //
 //	make truth
+//	go run ./bench/truth -load 'stress-ng --cpu 2 --quiet' >docs/figures/truth-loaded.md
 //
 // It runs two experiments. In slower-link.yaml the arm's link is 4.95 % slower:
 // that must be found, within ±1 %, in 12 rounds. In no-effect.yaml, repeated
@@ -9,13 +10,19 @@
 // the method's 5 % explain. Its equivalence margin is next to nothing, so that
 // no verdict of equivalence hides a false claim. It exits with 1 when a check
 // fails.
+//
+// Beside a load it runs programs (ping must be installed) in slices, set up anew every round: those
+// of the files whose names begin with loaded. The known effect is measured once more in trials
+// that are whole and do the same work, to see how many trials slices save.
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -25,6 +32,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"tare/analysis"
+	"tare/bench/beside"
 	"tare/wording"
 )
 
@@ -32,9 +40,10 @@ func main() {
 	binary := flag.String("tare", "bin/tare", "the tare binary to check")
 	files := flag.String("files", "bench/truth", "directory of the experiment files")
 	repetitions := flag.Int("repetitions", 20, "runs of the experiment without effect")
+	load := flag.String("load", "", "a program that runs beside the trials, with its arguments; none if empty")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	ok, err := check(ctx, *binary, *files, *repetitions)
+	ok, err := check(ctx, *binary, *files, *load, *repetitions)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "truth:", err)
@@ -44,21 +53,48 @@ func main() {
 	}
 }
 
-// check runs both experiments and prints what they found.
-func check(ctx context.Context, binary, files string, repetitions int) (bool, error) {
+// check runs the experiments and prints what they found.
+func check(ctx context.Context, binary, files, load string, repetitions int) (bool, error) {
 	dir, err := os.MkdirTemp("", "tare-truth-")
 	if err != nil {
 		return false, err
 	}
 	defer os.RemoveAll(dir)
-	known, err := run(ctx, binary, filepath.Join(files, "slower-link.yaml"), filepath.Join(dir, "known"), 1)
+	prefix := ""
+	if load != "" {
+		stop, err := beside.Start(ctx, load)
+		if err != nil {
+			return false, err
+		}
+		defer stop()
+		prefix = "loaded-"
+	}
+	known := filepath.Join(files, prefix+"slower-link.yaml")
+	r, err := run(ctx, binary, known, filepath.Join(dir, "known"), 1)
 	if err != nil {
 		return false, err
 	}
-	ok := judgeKnown(known)
+	ok := judgeKnown(r)
+	if load != "" {
+		if err := whole(known, filepath.Join(dir, "whole.yaml")); err != nil {
+			return false, err
+		}
+		r, err := run(ctx, binary, filepath.Join(dir, "whole.yaml"), filepath.Join(dir, "whole"), 1)
+		if err != nil {
+			return false, err
+		}
+		fmt.Print("the same work in one piece: ")
+		judgeKnown(r)
+	}
+	none, err := withoutEffect(ctx, binary, filepath.Join(files, prefix+"no-effect.yaml"), dir, repetitions)
+	return none && ok, err
+}
+
+// withoutEffect repeats the experiment in which arm and baseline are the same.
+func withoutEffect(ctx context.Context, binary, file, dir string, repetitions int) (bool, error) {
 	claims, failed := 0, 0
 	for i := range repetitions {
-		r, err := run(ctx, binary, filepath.Join(files, "no-effect.yaml"), filepath.Join(dir, strconv.Itoa(i)), uint64(i+1))
+		r, err := run(ctx, binary, file, filepath.Join(dir, strconv.Itoa(i)), uint64(i+1))
 		if err != nil {
 			return false, err
 		}
@@ -76,19 +112,38 @@ func check(ctx context.Context, binary, files string, repetitions int) (bool, er
 			claims++
 		}
 	}
-	return judgeNone(claims, repetitions, failed) && ok, nil
+	return judgeNone(claims, repetitions, failed), nil
+}
+
+// whole writes the experiment with the work of its slices in one piece.
+func whole(file, to string) error {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	for _, r := range [][2]string{{"slices: 8", "slices: none"}, {"-c 100 ", "-c 800 "}, {"expect: 120ms", "expect: 960ms"}} {
+		if !bytes.Contains(text, []byte(r[0])) {
+			return fmt.Errorf("%s holds no %q", file, r[0])
+		}
+		text = bytes.Replace(text, []byte(r[0]), []byte(r[1]), 1)
+	}
+	return os.WriteFile(to, text, 0o600)
 }
 
 // judgeKnown checks the interval against the effect that is there.
 func judgeKnown(r *wording.Analysis) bool {
-	const truth = 1 - 999.0/1051
+	const fast, slow = 1051.0, 999.0
 	for _, c := range r.Comparisons {
-		if c.Metric.Name != "tcp-bandwidth" {
+		truth := 1 - slow/fast // of a rate
+		if c.Metric.Name == "wall-clock" {
+			truth = fast/slow - 1
+		} else if c.Metric.Name != "tcp-bandwidth" {
 			continue
 		}
 		half := (c.Overhead.Hi - c.Overhead.Lo) / 2
 		ok := r.Valid && c.Verdict == analysis.Costs && c.Overhead.Lo-0.01 < truth && truth < c.Overhead.Hi+0.01 && half < 0.01
-		fmt.Printf("known effect of %.2f %%: %s after %d rounds, half-width %.3f %%: %s\n", truth*100, c.Text, c.Rounds, half*100, passed(ok))
+		trials := float64(c.Rounds) * math.Pow(half/0.01, 2)
+		fmt.Printf("known effect of %.2f %%: %s after %d rounds, half-width %.3f %% (about %.1f trials of each arm for 1 %%): %s\n", truth*100, c.Text, c.Rounds, half*100, trials, passed(ok))
 		fmt.Printf("harness: %.2f %% of the wall clock, %.3f %% of one core during trials\n", r.Harness.WallShare*100, r.Harness.CPUShare*100)
 		return ok
 	}
