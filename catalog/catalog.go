@@ -64,12 +64,19 @@ func Kinds() experiment.Kinds {
 	return k
 }
 
-// RunHelper runs the named layer's own process (see testbed.Helper).
+// RunHelper runs the named process of a layer or workload (see testbed.Helper).
 func RunHelper(ctx context.Context, name string) error {
 	for _, l := range Layers {
 		if l.Name == name && l.Helper != nil {
 			return l.Helper(ctx)
 		}
 	}
-	return fmt.Errorf("no layer %q with a process of its own", name)
+	for _, w := range Workloads {
+		for _, h := range w.Helpers {
+			if h.Name == name {
+				return h.Run(ctx)
+			}
+		}
+	}
+	return fmt.Errorf("no layer or workload has a process %q of its own", name)
 }

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 		signal.Reset()
 		os.Exit(cli.Main(os.Args[1:], cli.System()))
 	}
-	if testbed.Helper() != "" {
+	if testbed.HelperName() != "" {
 		tare() // a layer's own process, started by a run in a test
 	}
 	called := filepath.Base(os.Args[0])

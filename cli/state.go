@@ -83,7 +83,7 @@ func Main(args []string, s State) int {
 	defer stop()
 	s, flush, done := s.guarded()
 	defer done()
-	if name := testbed.Helper(); name != "" {
+	if name := testbed.HelperName(); name != "" {
 		return conclude(s, catalog.RunHelper(ctx, name))
 	}
 	root := Root(s)

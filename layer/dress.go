@@ -13,7 +13,7 @@ import (
 // dressed is a site whose commands under test go through the layers' wrappers.
 type dressed struct {
 	testbed.Site
-	wrappers []func(testbed.Command) testbed.Command
+	wrappers []*Active // those with a Wrap
 }
 
 // Unwrap gives the site without the wrappers.
@@ -24,20 +24,22 @@ func (d dressed) Start(ctx context.Context, where testbed.Place, cmd testbed.Com
 	if !cmd.Subject {
 		return d.Site.Start(ctx, where, cmd)
 	}
-	wrapped := d.wrap(cmd)
+	wrapped := d.wrap(where, cmd)
 	if wrapped.Args[0] != cmd.Args[0] { // something stands in front
 		self, err := plain(cmd)
 		if err != nil {
 			return nil, err
 		}
-		wrapped = d.wrap(self)
+		wrapped = d.wrap(where, self)
 	}
 	return d.Site.Start(ctx, where, wrapped)
 }
 
-func (d dressed) wrap(cmd testbed.Command) testbed.Command {
-	for _, wrap := range d.wrappers {
-		cmd = wrap(cmd)
+func (d dressed) wrap(where testbed.Place, cmd testbed.Command) testbed.Command {
+	for _, a := range d.wrappers {
+		if a.Around.Holds(where) {
+			cmd = a.Wrap(cmd)
+		}
 	}
 	return cmd
 }
@@ -69,7 +71,7 @@ func Dress(site testbed.Site, active ...*Active) testbed.Site {
 	d := dressed{Site: site}
 	for _, a := range active {
 		if a.Wrap != nil {
-			d.wrappers = append(d.wrappers, a.Wrap)
+			d.wrappers = append(d.wrappers, a)
 		}
 	}
 	if d.wrappers == nil {

@@ -78,6 +78,8 @@ type Active struct {
 	// Wrap gives the command to run in place of a command under test. Of several
 	// layers, the first one of the arm is the innermost.
 	Wrap func(cmd testbed.Command) testbed.Command
+	// Around says which commands under test Wrap is for.
+	Around Around
 	// Before gathers evidence that the layer is on, before each trial. The site is
 	// the one that the workload gets: commands under test that are started on it go
 	// through the wrappers of all the arm's layers, this one's included.

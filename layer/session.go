@@ -53,8 +53,13 @@ func (r *Run) At(site testbed.Site, places ...testbed.Place) *Session {
 
 // Everywhere makes checks at each place where programs under test are started.
 func (s *Session) Everywhere(look func(where testbed.Place) ([]Check, error)) ([]Check, error) {
+	return Each(s.Places, look)
+}
+
+// Each makes checks at each of some places.
+func Each(places []testbed.Place, look func(where testbed.Place) ([]Check, error)) ([]Check, error) {
 	var checks []Check
-	for _, where := range s.Places {
+	for _, where := range places {
 		got, err := look(where)
 		if err != nil {
 			return checks, err

@@ -40,6 +40,9 @@ func (r *run) whole(ctx context.Context, p *place) error {
 	_, renewable := testbed.As[testbed.Closer](p.bare)
 	why := p.suspect
 	p.suspect = ""
+	if why == "" {
+		why = p.unwell(ctx)
+	}
 	if m, ok := testbed.As[testbed.Mender](p.bare); ok && (why == "" || !renewable) {
 		err := m.Mend(ctx)
 		var broken *testbed.Broken

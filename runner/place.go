@@ -27,11 +27,13 @@ type place struct {
 	run    *layer.Run
 	starts []testbed.Place // where the workloads start programs
 	absent []absent
+	stays  []workload.Resident // each of whose Shared is another
 
-	bare   testbed.Site  // as the testbed made it; nil: it is not set up
-	site   testbed.Site  // as the workload sees it, through the layers' wrappers
-	layers []up          // from the innermost to the outermost
-	once   []layer.Check // made when the layers were put up, and not again
+	bare   testbed.Site                 // as the testbed made it; nil: it is not set up
+	site   testbed.Site                 // as the workload sees it, through the layers' wrappers
+	layers []up                         // from the innermost to the outermost
+	once   []layer.Check                // made when the layers were put up, and not again
+	stand  map[string]workload.Standing // by Resident.Shared
 	// suspect says why the place is to be set up anew before the next trial; "": it is not.
 	suspect string
 }
@@ -131,7 +133,33 @@ func (p *place) settle(ctx context.Context) error {
 		}
 	}
 	p.site = layer.Dress(p.bare, active...)
+	p.stand = map[string]workload.Standing{}
+	for i, w := range p.stays {
+		standing, err := w.SetUp(ctx, workload.SetUp{Site: p.site, Number: i})
+		if err != nil {
+			return p.undone(ctx, err)
+		}
+		p.stand[w.Shared()] = standing
+	}
 	return nil
+}
+
+// standing is what a workload keeps up here; nil if it keeps up nothing.
+func (p *place) standing(w workload.Workload) workload.Standing {
+	if r, ok := w.(workload.Resident); ok {
+		return p.stand[r.Shared()]
+	}
+	return nil
+}
+
+// unwell says what that stays up at a place is not whole any more; "": nothing.
+func (p *place) unwell(ctx context.Context) string {
+	for _, standing := range p.stand {
+		if err := standing.Check(ctx); err != nil && ctx.Err() == nil {
+			return err.Error()
+		}
+	}
+	return ""
 }
 
 // undone takes down what there is of a place that cannot be set up.
@@ -211,9 +239,18 @@ func (p *place) after(ctx context.Context, result workload.Result) ([]layer.Chec
 	return checks, nil
 }
 
-// down takes the layers of a place down, the last one first. To do so again does nothing.
+// down takes down what the workloads keep up at a place, and then its layers, the last one
+// first. To do so again does nothing.
 func (p *place) down(ctx context.Context) error {
 	var errs []error
+	for _, w := range slices.Backward(p.stays) {
+		if standing := p.stand[w.Shared()]; standing != nil {
+			limited, cancel := context.WithTimeout(ctx, teardownLimit)
+			errs = append(errs, standing.Down(limited))
+			cancel()
+		}
+	}
+	p.stand = nil
 	for _, u := range slices.Backward(p.layers) {
 		if u.Down == nil {
 			continue

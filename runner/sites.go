@@ -11,6 +11,7 @@ import (
 	"tare/experiment"
 	"tare/layer"
 	"tare/testbed"
+	"tare/workload"
 )
 
 // sites holds the places of a run. Cells at the same level of the testbed share
@@ -48,7 +49,7 @@ func plan(x *experiment.Expansion, bed testbed.Testbed, ledger layer.Ledger) (*s
 		if places[level] == nil {
 			for a, arm := range x.Plan.Arms {
 				p := &place{
-					arm: arm.Name, bed: bed, run: run, starts: starts[level], items: x.Layers[a], absent: absentLayers(x, a),
+					arm: arm.Name, bed: bed, run: run, starts: starts[level], items: x.Layers[a], absent: absentLayers(x, a), stays: residents(x, levels, level),
 					want: testbed.Request{Name: arm.Name, Needs: x.Needs(c, a), Level: x.Cells[c].Testbed.Level()},
 				}
 				places[level], s.places = append(places[level], p), append(s.places, placed{a, p})
@@ -57,6 +58,20 @@ func plan(x *experiment.Expansion, bed testbed.Testbed, ledger layer.Ledger) (*s
 		s.cells[c] = places[level]
 	}
 	return s, nil
+}
+
+// residents lists the workloads that keep something up at the sites of a level, each
+// thing once.
+func residents(x *experiment.Expansion, levels []string, level string) []workload.Resident {
+	var list []workload.Resident
+	for c, cell := range x.Cells {
+		w, ok := cell.Workload.(workload.Resident)
+		same := func(o workload.Resident) bool { return o.Shared() == w.Shared() }
+		if ok && levels[c] == level && w.Shared() != "" && !slices.ContainsFunc(list, same) {
+			list = append(list, w)
+		}
+	}
+	return list
 }
 
 // close takes everything down. Layers with a switch are switched off before any layer

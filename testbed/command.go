@@ -1,6 +1,7 @@
 package testbed
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -71,24 +72,30 @@ func LookUp(program, dir string, env []string) (found, refused, path string) {
 	return "", refused, path
 }
 
-// HelperVariable selects the layer whose Helper this process is to run instead
-// of the command line. See HelperCommand.
+// Helper is a process of Tare's own that a layer or workload starts at a place of a site. It
+// reads its orders from stdin and ends when stdin does.
+type Helper struct {
+	Name string // "wireguard"; the kind of the layer, or a name that begins with the workload's
+	Run  func(ctx context.Context) error
+}
+
+// HelperVariable names the Helper that this process is to be instead of reading the command
+// line. See HelperCommand.
 const HelperVariable = "TARE_HELPER"
 
-// HelperCommand starts this program again, on this machine, as the named layer's own
-// process. It reads its orders from stdin and ends when stdin does.
-func HelperCommand(layer string) Command {
-	return Command{Args: []string{"/proc/self/exe"}, Env: []string{HelperVariable + "=" + layer}}
+// HelperCommand starts this program again, on this machine, as the named Helper.
+func HelperCommand(name string) Command {
+	return Command{Args: []string{"/proc/self/exe"}, Env: []string{HelperVariable + "=" + name}}
 }
 
 // HelperAt is HelperCommand at a place of a site.
-func HelperAt(site Site, where Place, layer string) Command {
-	cmd := HelperCommand(layer)
+func HelperAt(site Site, where Place, name string) Command {
+	cmd := HelperCommand(name)
 	if remote, ok := As[Remote](site); ok && remote.Self(where) != "" {
 		cmd.Args = []string{remote.Self(where)}
 	}
 	return cmd
 }
 
-// Helper is the layer whose Helper this process was started for, or "".
-func Helper() string { return os.Getenv(HelperVariable) }
+// HelperName is the Helper that this process was started as, or "".
+func HelperName() string { return os.Getenv(HelperVariable) }

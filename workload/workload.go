@@ -20,7 +20,7 @@
 //	…            proofs, rules, and the record of the trial
 //	Trial.Clear  what the trial has left in its site is taken away
 //
-// A workload that is Sliceable has its trials cut into slices where the experiment asks for
+// A Resident keeps something up at a site between its trials. A workload that is Sliceable has its trials cut into slices where the experiment asks for
 // that.
 //
 // Prepare and Measured together have the time that experiment.Measures.Limit gives.
@@ -62,6 +62,8 @@ type Trial struct {
 	Site testbed.Site
 	// Raw takes the output of tools as they wrote it.
 	Raw Raw
+	// Standing is what stays up at the site, of a Resident; nil for any other workload.
+	Standing Standing
 	// Round is the round of the trial, from 1: whatever a workload draws at random is
 	// best drawn anew in each round, and alike for all its arms.
 	Round int
@@ -165,4 +167,6 @@ type Kind struct {
 	New     func() Workload
 	// Probe tries whether the workload works on this machine.
 	Probe func(ctx context.Context) []testbed.Finding
+	// Helpers are the workload's own processes, if it has any (see testbed.HelperAt).
+	Helpers []testbed.Helper
 }

@@ -21,7 +21,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"tare/layer"
 	"tare/layer/env"
 	"tare/layer/wrap"
 	"tare/testbed"
@@ -29,8 +28,11 @@ import (
 	"tare/version"
 )
 
-// helpers are the layers with processes of their own in pods.
-var helpers = []layer.Kind{env.Kind, wrap.Kind}
+// helpers are the processes of layers and workloads in pods.
+var helpers = []testbed.Helper{
+	{Name: env.Kind.Name, Run: env.Kind.Helper},
+	{Name: wrap.Kind.Name, Run: wrap.Kind.Helper},
+}
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, unix.SIGTERM, unix.SIGHUP)
@@ -42,7 +44,7 @@ func main() {
 }
 
 func run(ctx context.Context, args []string) error {
-	if name := testbed.Helper(); name != "" {
+	if name := testbed.HelperName(); name != "" {
 		return help(ctx, name)
 	}
 	switch command := strings.Join(args, " "); {
@@ -63,12 +65,12 @@ func run(ctx context.Context, args []string) error {
 	}
 }
 
-// help runs the named layer's own process (see testbed.HelperAt).
+// help runs the named helper (see testbed.HelperAt).
 func help(ctx context.Context, name string) error {
-	for _, l := range helpers {
-		if l.Name == name {
-			return l.Helper(ctx)
+	for _, h := range helpers {
+		if h.Name == name {
+			return h.Run(ctx)
 		}
 	}
-	return fmt.Errorf("no layer %.80q with a process of its own in pods", name)
+	return fmt.Errorf("no helper %.80q in pods", name)
 }

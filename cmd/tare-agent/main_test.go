@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"tare/catalog"
-	"tare/layer"
 	"tare/layer/wireguard"
+	"tare/testbed"
 )
 
 func TestMain(m *testing.M) {
@@ -60,9 +60,20 @@ func TestCommands(t *testing.T) {
 // machine that Tare runs on.
 func TestHelpers(t *testing.T) {
 	for _, l := range catalog.Layers {
-		here := slices.ContainsFunc(helpers, func(k layer.Kind) bool { return k.Name == l.Name })
+		here := has(l.Name)
 		if want := l.Helper != nil && l.Name != wireguard.Kind.Name; here != want {
 			t.Errorf("layer %s: among the agent's helpers %v, want %v", l.Name, here, want)
 		}
 	}
+	for _, w := range catalog.Workloads {
+		for _, h := range w.Helpers {
+			if !has(h.Name) {
+				t.Errorf("workload %s: %s is not among the agent's helpers", w.Name, h.Name)
+			}
+		}
+	}
+}
+
+func has(name string) bool {
+	return slices.ContainsFunc(helpers, func(h testbed.Helper) bool { return h.Name == name })
 }

@@ -18,7 +18,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if testbed.Helper() == name {
+	if testbed.HelperName() == name {
 		if err := report(context.Background()); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)

@@ -55,7 +55,7 @@ func openUserspace(ctx context.Context, site testbed.Site, e end) (tunnel, error
 // start starts the process with a pipe at each side. It outlives the context,
 // until it is closed.
 func (t *userspaceTunnel) start(ctx context.Context, site testbed.Site) error {
-	if testbed.Helper() != "" {
+	if testbed.HelperName() != "" {
 		return errors.New("a helper does not start helpers: the program's main function must call Helper first")
 	}
 	stdin, orders, err := os.Pipe()

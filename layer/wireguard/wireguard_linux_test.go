@@ -27,7 +27,7 @@ const streamVariable = "TARE_WIREGUARD_TEST"
 func TestMain(m *testing.M) {
 	var err error
 	switch {
-	case testbed.Helper() == Kind.Name:
+	case testbed.HelperName() == Kind.Name:
 		err = Helper(context.Background())
 	case os.Getenv(streamVariable) != "":
 		err = stream(os.Getenv(streamVariable))

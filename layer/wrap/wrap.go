@@ -41,6 +41,8 @@ const name = "wrap"
 type Config struct {
 	Run   reference.Arguments `yaml:"run" json:"run" required:"true" doc:"program and arguments to put in front of the command; they may hold $NAME and $(file:PATH)"`
 	Proof *Proof              `yaml:"proof" json:"proof,omitempty" doc:"how to see that it is on"`
+	// Around is left out of plans where it is the default.
+	Around layer.Around `yaml:"around" json:"around,omitempty" doc:"which programs it is put in front of, where the load comes from others than the server: both, server or client; both if absent"`
 }
 
 // Proof is a command whose output differs with the layer.
@@ -61,6 +63,7 @@ var Kind = layer.Kind{
 // Declare names the program in front.
 func (c *Config) Declare() experiment.Declaration {
 	d := experiment.Declaration{Validate: c.validate}
+	d.Needs.Network = c.Around == layer.Server
 	if len(c.Run) > 0 {
 		d.Programs = []experiment.Program{{Name: c.Run[0], Where: experiment.InFront}}
 	}
@@ -104,7 +107,7 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 		return nil, err
 	}
 	a := &active{config: c, session: s, front: front}
-	return &layer.Active{Settle: a.settle, Wrap: a.wrap, Before: a.before}, nil
+	return &layer.Active{Settle: a.settle, Wrap: a.wrap, Around: c.Around, Before: a.before}, nil
 }
 
 // ProveOff shows that the proof does not match without the layer.
@@ -136,13 +139,13 @@ func (a *active) settle(ctx context.Context) ([]layer.Check, error) {
 	if slices.Equal(a.session.Places, []testbed.Place{testbed.Host}) {
 		return nil, nil // Up has seen it
 	}
-	checks, err := a.before(ctx, layer.Dress(a.session.Site, &layer.Active{Wrap: a.wrap}))
+	checks, err := a.before(ctx, layer.Dress(a.session.Site, &layer.Active{Wrap: a.wrap, Around: a.config.Around}))
 	return slices.DeleteFunc(checks, func(c layer.Check) bool { return c.OK }), err
 }
 
 // before shows that the layer is on.
 func (a *active) before(ctx context.Context, site testbed.Site) ([]layer.Check, error) {
-	return a.session.Everywhere(func(where testbed.Place) ([]layer.Check, error) {
+	return layer.Each(a.config.Around.Places(a.session), func(where testbed.Place) ([]layer.Check, error) {
 		if a.config.Proof != nil {
 			return a.config.Proof.check(ctx, site, where, true)
 		}

@@ -17,7 +17,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if testbed.Helper() == name {
+	if testbed.HelperName() == name {
 		if err := answer(context.Background()); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
