@@ -91,7 +91,7 @@ func (s *sheet) where(sc *analysis.Scaling) string {
 	if n := len(sc.X); n > 0 {
 		text += fmt.Sprintf("; %s from %s to %s", wording.Count(n, "level", "levels"), brief(wording.Level(sc.X[0], sc.Unit)), brief(wording.Level(sc.X[n-1], sc.Unit)))
 	}
-	return text + when(len(sc.LeftOut) > 0, "; not shown, as it is no number: "+brief(strings.Join(sc.LeftOut, ", ")))
+	return text + when(len(sc.LeftOut) > 0, "; without "+brief(strings.Join(sc.LeftOut, ", ")))
 }
 
 // levelTable has a row for each level, and a column for each arm: its median, and for what

@@ -152,7 +152,7 @@ func TestLevelsOfImports(t *testing.T) {
 		t.Fatalf("curves %+v", r.Scaling)
 	}
 	page := words(render(t, r, RunOptions{}))
-	for _, want := range []string{"latency-p99 by rate", "7 levels from 100 1/s to 8,000 1/s; not shown, as it is no number: max"} {
+	for _, want := range []string{"latency-p99 by rate", "7 levels from 100 1/s to 8,000 1/s; without max"} {
 		if !strings.Contains(strings.ReplaceAll(page, "\u00a0", " "), want) {
 			t.Errorf("the page lacks %q", want)
 		}

@@ -91,7 +91,7 @@ func (l Lines) lay(wide bool) *linesChart {
 	}
 	for _, ticks := range [][]tick{c.valueTicks(), c.overheadTicks()} {
 		for _, t := range ticks {
-			c.left = min(c.w/4, max(c.left, textWidth(t.label, 11)+8))
+			c.left = min(c.w/4, max(c.left, textWidth(t.label, 11)+14))
 		}
 	}
 	if c.stacks(c.Metric, listed(c.up.unit(c.Unit).Label, c.up.scale(nil))) {
@@ -253,7 +253,7 @@ func runs(x []float64, places []Place, wanted func(Place) bool) (list [][]int) {
 // stand a little beside each other.
 func (c *linesChart) trials(a Line, place int) {
 	dots := ""
-	aside := c.aside(place, 5)
+	aside := c.aside(place, len(c.Arms), 5)
 	for k, values := range a.Values {
 		if k >= len(c.X) {
 			break
@@ -266,13 +266,12 @@ func (c *linesChart) trials(a Line, place int) {
 	c.path(dots, "faint "+a.Look.class)
 }
 
-// aside is how far from its level an arm stands, so that arms do not hide each other.
-func (c *linesChart) aside(place int, step float64) float64 {
-	n := float64(len(c.Arms))
-	for k := range c.X[min(1, len(c.X)):] { // levels that are close leave less room
-		step = min(step, (c.x(c.X[k+1])-c.x(c.X[k]))*0.8/n)
+// aside is how far from its level one of n arms stands, so that they do not hide each other.
+func (c *linesChart) aside(place, n int, step float64) float64 {
+	for k := 1; k < len(c.X); k++ { // levels that are close leave less room
+		step = min(step, (c.x(c.X[k])-c.x(c.X[k-1]))*0.8/float64(n))
 	}
-	return step * (float64(place) - (n-1)/2)
+	return step * (float64(place) - float64(n-1)/2)
 }
 
 // middle is the line, with the middle at each level.
@@ -309,7 +308,7 @@ func (c *linesChart) joined(run []int, places []Place, aside float64, y func(flo
 func (c *linesChart) missing(a Line, place int) {
 	for k := range min(len(c.X), len(a.Places)) {
 		if !a.Places[k].Known && slices.ContainsFunc(a.Places, known) {
-			c.path("M"+at(c.x(c.X[k])+c.aside(place, 9)-3, c.bottom-10)+"l6 6m0-6l-6 6", "range "+a.Look.class)
+			c.path("M"+at(c.x(c.X[k])+c.aside(place, len(c.Arms), 9)-3, c.bottom-10)+"l6 6m0-6l-6 6", "range "+a.Look.class)
 		}
 	}
 }

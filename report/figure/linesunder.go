@@ -1,6 +1,10 @@
 package figure
 
-import "tare/wording"
+import (
+	"slices"
+
+	"tare/wording"
+)
 
 // overheads are those of each arm at each level, with their intervals, around the
 // line of no difference.
@@ -17,8 +21,9 @@ func (c *linesChart) overheads() {
 	}
 	name, note := c.difference()
 	c.heading(c.under, name, note)
-	for i, a := range c.Arms {
-		aside := c.aside(i, 8)
+	differing := slices.DeleteFunc(slices.Clone(c.Arms), func(a Line) bool { return !slices.ContainsFunc(a.Overheads, known) })
+	for i, a := range differing {
+		aside := c.aside(i, len(differing), 8)
 		for _, run := range runs(c.X, a.Overheads, known) {
 			if len(run) > 1 {
 				c.joined(run, a.Overheads, aside, y, "trace "+a.Look.class)
