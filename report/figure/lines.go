@@ -268,8 +268,11 @@ func (c *linesChart) trials(a Line, place int) {
 
 // aside is how far from its level one of n arms stands, so that they do not hide each other.
 func (c *linesChart) aside(place, n int, step float64) float64 {
+	if len(c.X) > 0 && n > 1 { // nor does any leave the plot
+		step = min(step, 2*max(0, c.x(c.X[0])-c.left-6)/float64(n-1))
+	}
 	for k := 1; k < len(c.X); k++ { // levels that are close leave less room
-		step = min(step, (c.x(c.X[k])-c.x(c.X[k-1]))*0.8/float64(n))
+		step = min(step, (c.x(c.X[k])-c.x(c.X[k-1]))*0.6/float64(n))
 	}
 	return step * (float64(place) - float64(n-1)/2)
 }
