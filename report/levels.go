@@ -156,7 +156,7 @@ func (s *sheet) lineChart(sc *analysis.Scaling) figure.Lines {
 		if straight {
 			line.Fitted, line.Point = sc.Arms[fitted].Line, sc.Arms[fitted].PointOnly
 		}
-		any := false
+		there := false
 		for k, cell := range sc.Cells {
 			of, c := s.measured(cell, sc.Metric.Name, a.Name)
 			var values []float64
@@ -167,11 +167,11 @@ func (s *sheet) lineChart(sc *analysis.Scaling) figure.Lines {
 			if straight && k < len(sc.Arms[fitted].Means) { // in the rounds that the line is from
 				place.At.Point = sc.Arms[fitted].Means[k]
 			}
-			any = any || place.Known
+			there = there || place.Known
 			line.Values, line.Places = append(line.Values, values), append(line.Places, place)
 			line.Overheads = append(line.Overheads, against(c))
 		}
-		if any {
+		if there {
 			l.Arms = append(l.Arms, line)
 		}
 	}

@@ -129,8 +129,8 @@ func TestLevelsOfImports(t *testing.T) {
 	made := loaded(8)
 	plan := *made.Plan
 	plan.Import, plan.Testbed, plan.Cells = &experiment.Import{Tool: "fortio"}, experiment.TestbedImport, slices.Clone(plan.Cells)
-	max := experiment.Cell{ID: "http.rate=max", Workload: "http", Kind: "http", Metrics: plan.Cells[0].Metrics, Levels: []factor.Level{{Factor: "rate", Value: "max"}}}
-	plan.Cells = append(plan.Cells, max)
+	unlimited := experiment.Cell{ID: "http.rate=max", Workload: "http", Kind: "http", Metrics: plan.Cells[0].Metrics, Levels: []factor.Level{{Factor: "rate", Value: "max"}}}
+	plan.Cells = append(plan.Cells, unlimited)
 	var trials []journal.Trial
 	for _, c := range made.Cells {
 		for round := range 8 {
