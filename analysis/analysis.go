@@ -100,7 +100,7 @@ type Run struct {
 	Controls    []Comparison    `json:"controls"` // the A/A arm, in the same form
 	Warnings    []Warning       `json:"warnings,omitempty"`
 	Cells       []CellSummary   `json:"cells"`
-	Scaling     []Scaling       `json:"scaling,omitempty"`  // lines through the levels of factors that are numbers
+	Scaling     []Scaling       `json:"scaling,omitempty"`  // how metrics grow with factors whose levels are numbers
 	Invalids    []journal.Trial `json:"invalids,omitempty"` // invalid trials, each with its rule
 	Proofs      []ProofSummary  `json:"proofs,omitempty"`
 	Harness     Harness         `json:"harness"`

@@ -24,10 +24,13 @@ import (
 // through the points of all rounds would count as noise what a round has in
 // common, and as information what its points do not tell anew.
 
-// leastLevels is the number of levels from which a line can be doubted.
+// leastLevels is the number of levels from which a line can be doubted, and from
+// which levels make a curve.
 const leastLevels = 3
 
-// Scaling is how one metric of a workload grows with a factor of its cells.
+// Scaling is how one metric of a workload grows with a factor of its cells: the
+// levels, at which the cells' own series and comparisons stand, and lines through
+// them. A headline metric has one with or without lines.
 type Scaling struct {
 	Workload string            `json:"workload"`           // whose cells these are
 	Factor   string            `json:"factor"`             // whose levels are numbers: "objects"
@@ -35,9 +38,10 @@ type Scaling struct {
 	Cells    []string          `json:"cells"`              // by level, in ascending order
 	X        []float64         `json:"x"`                  // the levels, in Unit
 	Unit     string            `json:"unit,omitempty"`     // of the levels; "" for a number of things
+	LeftOut  []string          `json:"leftOut,omitempty"`  // levels that are no numbers, such as "max"
 	Baseline string            `json:"baseline,omitempty"` // name of the arm that the others are compared with
 	Metric   experiment.Metric `json:"metric"`
-	Arms     []ScalingArm      `json:"arms"` // in the plan's order; those with a value at every level in some round
+	Arms     []ScalingArm      `json:"arms"` // in the plan's order; those with a value at every level in some round, so none where trials are no pairs
 }
 
 // ScalingArm is the line of one arm. Slopes are in the metric's unit per unit of
@@ -67,27 +71,39 @@ type SlopeDifference struct {
 }
 
 func scalings(t *table) []Scaling {
-	if !t.plan.Paired() {
-		return nil
-	}
 	var list []Scaling
 	for _, l := range ladders(t.plan) {
-		first := t.plan.Cells[l.cells[0]]
-		for _, m := range first.Metrics {
-			if !l.everywhere(t.plan, m) {
-				continue
-			}
-			s := Scaling{Workload: first.Workload, Factor: l.factor, Held: l.held, X: l.x, Unit: l.unit, Metric: m,
-				Baseline: t.plan.ArmWith(experiment.Baseline)}
+		for _, m := range l.metrics(t.plan) {
+			s := Scaling{Workload: t.plan.Cells[l.cells[0]].Workload, Factor: l.factor, Held: l.held, X: l.x, Unit: l.unit,
+				LeftOut: l.leftOut, Metric: m, Baseline: t.plan.ArmWith(experiment.Baseline), Arms: []ScalingArm{}}
 			for _, c := range l.cells {
 				s.Cells = append(s.Cells, t.plan.Cells[c].ID)
 			}
-			if s.Arms = t.lines(l, m); s.Arms != nil {
+			if t.plan.Paired() && l.everywhere(t.plan, m) {
+				s.Arms = append(s.Arms, t.lines(l, m)...)
+			}
+			if len(s.Arms) > 0 || m.Headline && t.measured(l, m) >= leastLevels-1 {
 				list = append(list, s)
 			}
 		}
 	}
 	return list
+}
+
+// measured is at how many levels there is any value of a metric.
+func (t *table) measured(l ladder, m experiment.Metric) (levels int) {
+	for _, c := range l.cells {
+		if own := t.plan.Cells[c].Metric(m.Name); own == nil || own.Unit != m.Unit || own.Scale != m.Scale {
+			continue
+		}
+		for a := range t.plan.Arms {
+			if len(t.sample(c, a, m)) > 0 {
+				levels++
+				break
+			}
+		}
+	}
+	return levels
 }
 
 // ladder is a set of cells that differ in one factor alone.
@@ -96,6 +112,20 @@ type ladder struct {
 	held         []factor.Level
 	cells        []int     // of the plan, by level in ascending order
 	x            []float64 // the levels
+	leftOut      []string  // levels that are no numbers
+}
+
+// metrics are those of the ladder's cells, each once.
+func (l *ladder) metrics(plan *experiment.Plan) []experiment.Metric {
+	var list []experiment.Metric
+	for _, c := range l.cells {
+		for _, m := range plan.Cells[c].Metrics {
+			if !slices.ContainsFunc(list, func(known experiment.Metric) bool { return known.Name == m.Name }) {
+				list = append(list, m)
+			}
+		}
+	}
+	return list
 }
 
 // ladders finds them, in the order of the plan.
@@ -123,30 +153,34 @@ func ladders(plan *experiment.Plan) []ladder {
 	return list
 }
 
-// climb reads the levels as numbers and puts the cells in their order. It is
-// false where they are none, or too few.
+// climb reads the levels as numbers and puts the cells in their order. Levels that
+// are words stand apart. It is false where too few are numbers, or one is there twice.
 func (l *ladder) climb(plan *experiment.Plan) bool {
-	var levels []string
-	for _, c := range l.cells {
+	levels := make([]string, len(l.cells))
+	for i, c := range l.cells {
 		for _, level := range plan.Cells[c].Levels {
 			if level.Factor == l.factor {
-				levels = append(levels, level.Value)
+				levels[i] = level.Value
 			}
 		}
 	}
-	x, unit, ok := readLevels(levels)
-	if !ok || len(x) < leastLevels || len(x) != len(l.cells) {
-		return false
-	}
+	x, unit := readLevels(levels)
 	at := map[float64]int{} // cells by level
 	for i, c := range l.cells {
+		if math.IsNaN(x[i]) {
+			l.leftOut = append(l.leftOut, levels[i])
+			continue
+		}
 		at[x[i]] = c
+	}
+	if len(at) < leastLevels || len(at)+len(l.leftOut) != len(l.cells) {
+		return false
 	}
 	l.x, l.unit, l.cells = slices.Sorted(maps.Keys(at)), unit, nil
 	for _, level := range l.x {
 		l.cells = append(l.cells, at[level])
 	}
-	return len(l.x) == len(x) // no level twice
+	return true
 }
 
 func (l *ladder) everywhere(plan *experiment.Plan, m experiment.Metric) bool {

@@ -3,7 +3,6 @@ package analysis
 import (
 	"encoding"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -46,24 +45,27 @@ func readNumber(text string) (float64, error) {
 	return strconv.ParseFloat(text, 64)
 }
 
-// readLevels reads the levels of a factor as numbers of one unit. Sizes and
-// rates come in the largest unit that none of them is below.
-func readLevels(levels []string) (x []float64, unit string, ok bool) {
+// readLevels reads the levels of a factor as numbers of one unit, in the notation
+// that reads most of them; the others are NaN. Sizes and rates come in the largest
+// unit that none of them is below.
+func readLevels(levels []string) (x []float64, unit string) {
+	most := -1
 	for _, n := range notations {
-		x = x[:0]
-		for _, text := range levels {
+		read, count := make([]float64, len(levels)), 0
+		for i, text := range levels {
 			v, err := n.read(text)
-			if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
-				break
+			if err != nil || math.IsInf(v, 0) {
+				v = math.NaN()
 			}
-			x = append(x, v)
+			if read[i] = v; !math.IsNaN(v) {
+				count++
+			}
 		}
-		if len(x) == len(levels) && len(x) > 0 {
-			x, unit = enlarged(x, n.unit)
-			return x, unit, true
+		if count > most {
+			most, x, unit = count, read, n.unit
 		}
 	}
-	return nil, "", false
+	return enlarged(x, unit)
 }
 
 // enlarged gives the numbers in a larger unit if all of them reach it.
@@ -76,8 +78,14 @@ func enlarged(x []float64, unit string) ([]float64, string) {
 	default:
 		return x, unit
 	}
+	least := math.Inf(1)
+	for _, v := range x {
+		if v < least { // false for NaN
+			least = v
+		}
+	}
 	k := 0
-	for k+1 < len(steps) && slices.Min(x) >= math.Pow(base, float64(k+1)) {
+	for k+1 < len(steps) && least >= math.Pow(base, float64(k+1)) && !math.IsInf(least, 0) {
 		k++
 	}
 	for i := range x {

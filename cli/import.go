@@ -20,7 +20,7 @@ import (
 type importFlags struct {
 	arms                    []string
 	baseline, pairBy        string
-	headline                []string
+	headline, factors       []string
 	strict, noRaw, quiet    bool
 	dir, name, out          string
 	errors, invalid         string
@@ -42,6 +42,7 @@ the import of the others. tare list formats names the tools.`,
 		Example: `  tare import vault-benchmark --arm aks=results/aks --arm gke=results/gke
   tare import fio --arm plain='out/plain-*.json' --arm luks='out/luks-*.json' --pair-by 'round-([0-9]+)'
   tare import csv results.csv --pair-by round
+  tare import knb --arm calico='calico/*' --arm cilium='cilium/*' --factor 'mtu=mtu-([0-9]+)'
   generate-results | tare import csv -
   tare import fio --arm today nightly/*.json --dir history/today`,
 		ValidArgsFunction: completeImport,
@@ -60,6 +61,7 @@ the import of the others. tare list formats names the tools.`,
 	flags.StringArrayVar(&f.arms, "arm", nil, "an arm and where its files are, NAME=DIR|PATTERN|FILE; may be repeated, also for one arm. Without =, the arm of the FILEs")
 	flags.StringVar(&f.baseline, "baseline", "", "arm to compare with (default the first)")
 	flags.StringVar(&f.pairBy, "pair-by", "", "what trials of a round have in common: name, index, round, or a regular expression with one group for the path (default: independent samples)")
+	flags.StringArrayVar(&f.factors, "factor", nil, "a factor that the paths of the files tell, NAME=EXPRESSION with one group for the level, as in 'mtu=mtu-([0-9]+)'; may be repeated")
 	flags.StringSliceVar(&f.headline, "headline", nil, "metrics to be judged, as METRIC or CELL:METRIC, in place of those that the format chooses")
 	flags.BoolVar(&f.strict, "strict", false, "end at the first file or trial that cannot be read, and make no run")
 	flags.BoolVar(&f.noRaw, "no-raw", false, "keep no copies of the files in the run, only their names, sizes and checksums")

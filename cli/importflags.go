@@ -32,6 +32,13 @@ func (f *importFlags) options(args []string, s State) (importer.Options, error) 
 	if o.PairBy, err = importer.ParsePairing(f.pairBy); err != nil {
 		return o, importError(err)
 	}
+	for _, text := range f.factors {
+		of, err := importer.ParseFactor(text)
+		if err != nil {
+			return o, importError(err)
+		}
+		o.Factors = append(o.Factors, of)
+	}
 	o.Name = f.name
 	if o.Name == "" {
 		o.Name = o.Format.Name
@@ -159,6 +166,11 @@ func importCommand(c *cobra.Command) string {
 			arms, _ := c.Flags().GetStringArray("arm") // it is one
 			for _, arm := range arms {
 				parts = append(parts, "--arm", shellWord(arm))
+			}
+		case "factor":
+			factors, _ := c.Flags().GetStringArray("factor") // it is one
+			for _, factor := range factors {
+				parts = append(parts, "--factor", shellWord(factor))
 			}
 		case "headline":
 			parts = append(parts, "--headline", shellWord(strings.Trim(f.Value.String(), "[]")))

@@ -47,7 +47,7 @@ type counted struct {
 
 func (c *cells) named(t *Trial) *cell {
 	return c.get(t.Cell, func() *cell {
-		return &cell{index: len(c.list), Cell: experiment.Cell{ID: c.id(t.Cell), Workload: t.Kind, Kind: t.Kind, Levels: t.Levels}}
+		return &cell{index: len(c.list), Cell: experiment.Cell{ID: c.id(t.Cell), Workload: workloadOf(t), Kind: t.Kind, Levels: t.Levels}}
 	})
 }
 

@@ -71,7 +71,11 @@ func (r *run) read(ctx context.Context, i int) (c content) {
 	if c.broken == nil {
 		c.broken = Room(len(c.trials))
 	}
+	levels, err := levelsOf(r.Factors, f.path)
 	for k := 0; k < len(c.trials) && c.broken == nil; k++ {
+		if c.broken = cmp.Or(err, c.trials[k].placed(levels)); c.broken != nil {
+			break
+		}
 		c.broken = r.accept(&c.trials[k], f)
 	}
 	c.err = c.kept.finish(c.broken != nil, size)
@@ -127,6 +131,7 @@ func (r *run) lose(i int, reason string, k *kept) error {
 		return fmt.Errorf("%s: %s", f.path, reason)
 	}
 	b := broken{path: f.path, reason: reason}
+	b.levels, _ = levelsOf(r.Factors, f.path) // checked before
 	if k != nil {
 		b.raw = k.raw()
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"tare/experiment"
+	"tare/experiment/factor"
 	"tare/experiment/quantity"
 	"tare/journal"
 )
@@ -19,9 +20,10 @@ type Options struct {
 	Stdin    io.Reader // for the file "-"
 	Baseline string    // name of the arm; "": the first that is no control
 	PairBy   Pairing
-	Headline []string // metrics, in place of those that the format marks
-	Strict   bool     // end at the first broken file
-	NoRaw    bool     // keep no copies of the files
+	Factors  []PathFactor // that the paths of the files tell
+	Headline []string     // metrics, in place of those that the format marks
+	Strict   bool         // end at the first broken file
+	NoRaw    bool         // keep no copies of the files
 
 	// For the plan.
 	Name        string
@@ -79,6 +81,9 @@ func Run(ctx context.Context, dir string, o Options) (*Result, error) {
 		return nil, err
 	}
 	defer func() { _ = search.close() }() // nothing was written through them
+	if err := checkFactors(o.Factors, search.files); err != nil {
+		return nil, err
+	}
 	rounds := newSequence(o.PairBy)
 	keys, err := rounds.keys(search.files, o.Sources)
 	if err != nil {
@@ -131,6 +136,7 @@ type broken struct {
 	path   string
 	reason string
 	raw    string
+	levels []factor.Level // that its path tells
 }
 
 func (r *run) all(ctx context.Context) (err error) {
@@ -205,10 +211,14 @@ func (r *run) remark(format string, args ...any) {
 }
 
 // addBroken records each file that gave nothing as a trial of every cell that its
-// arm has been measured in: it would have had one there. It is not known of an
+// arm has been measured in, at the levels that its path tells: it would have had one there. It is not known of an
 // arm of which no file could be read; that has all cells.
 func (r *run) addBroken(arms []*arm) error {
 	for _, b := range r.broken {
+		levels := b.levels
+		if !slices.ContainsFunc(r.cells.list, func(c *cell) bool { return at(&c.Cell, levels) }) {
+			levels = nil // no file gave a cell there
+		}
 		for _, a := range arms {
 			if b.arm != nil && b.arm != a {
 				continue
@@ -219,7 +229,7 @@ func (r *run) addBroken(arms []*arm) error {
 			}
 			a.rounds[round] = true
 			for k, c := range r.cells.list {
-				if len(a.cells) > 0 && !a.cells[k] {
+				if len(a.cells) > 0 && !a.cells[k] || !at(&c.Cell, levels) {
 					continue
 				}
 				t := journal.Trial{

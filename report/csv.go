@@ -119,7 +119,7 @@ func (s *sheet) fields(c analysis.Comparison) []field {
 		{"p_equivalence", only(ok, c.PEquiv)}, {"mde", only(ok, c.MDE)}, {"rounds_needed", only(ok, float64(c.Needed))},
 		{"noise_floor", only(ok, c.Floor)}, {"baseline_median", only(ok, c.Baseline.Median)},
 		{"arm_median", only(ok, c.Treated.Median)}, {"lag1", only(ok, c.Lag1)}, {"order_p", only(ok, c.OrderP)},
-		{"text", wording.Sentence(&c)}}
+		{"levels", s.levels(c.Cell, ";")}, {"text", wording.Sentence(&c)}}
 }
 
 // CompareCSV writes a line for each change, floor and level. One of kind "change"

@@ -125,40 +125,14 @@ func (s *sheet) runChart(g group) figure.RunChart {
 	return r
 }
 
-func (s *sheet) lineChart(sc *analysis.Scaling) figure.Lines {
-	l := figure.Lines{Metric: sc.Metric.Name, Unit: sc.Metric.Unit, Factor: sc.Factor, FactorUnit: sc.Unit, X: sc.X}
-	for _, a := range sc.Arms {
-		l.Arms = append(l.Arms, figure.Line{Arm: a.Arm, Text: brief(wording.Slope(sc, &a)), Look: s.look(a.Arm), Values: s.levelValues(sc, a),
-			Means: a.Means, Fitted: a.Line, Point: a.PointOnly})
-	}
-	return l
-}
-
-// levelValues are the trials of an arm at each level, in the rounds that its line
-// is from.
-func (s *sheet) levelValues(sc *analysis.Scaling, a analysis.ScalingArm) [][]float64 {
-	list := make([][]float64, len(sc.Cells))
-	for k, cell := range sc.Cells {
-		g := s.find(cell, sc.Metric.Name)
-		if g == nil {
-			continue
-		}
-		for _, of := range g.series.Arms {
-			for i, round := range of.Rounds[:min(len(of.Rounds), len(of.Values))] {
-				if v := of.Values[i]; of.Arm == a.Arm && slices.Contains(a.Rounds, round) && wording.Finite(v) {
-					list[k] = append(list[k], v)
-				}
-			}
-		}
-	}
-	return list
-}
-
 // find looks up the group of a metric in a cell that has a series.
 func (s *sheet) find(cell, metric string) *group {
 	for _, b := range s.blocks {
+		if b.id != cell {
+			continue
+		}
 		for i, g := range b.groups {
-			if g.cell == cell && g.metric.Name == metric && g.series != nil {
+			if g.metric.Name == metric && g.series != nil {
 				return &b.groups[i]
 			}
 		}

@@ -32,7 +32,7 @@ func runChartOf(r *analysis.Run, cell, metric string) string {
 }
 
 func lineChartOf(r *analysis.Run, line int) string {
-	return arrange(r).lineChart(&r.Scaling[line]).Draw()
+	return arrange(r).lineChart(&r.Scaling[line]).Draw(true)
 }
 
 // colours are what pictures consist of in light surroundings.

@@ -102,7 +102,8 @@ func TestScalingMarkdown(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"## How it grows\n", "### ready-p50 by objects\n\nchurn, churn=25%; 3 levels from 100 to 1,000\n\n| arm | slope | compared with plain | fit |\n",
+		"## How it grows\n", "### ready-p50 by objects\n\nchurn, churn=25%; 3 levels from 100 to 1,000\n\n| objects | plain | mesh | control (noise floor) |\n|--:|---|---|---|\n| 100 | 101.0 ms | ",
+		"### memory-istiod by objects\n\nchurn, churn=25%; 3 levels from 100 to 1,000\n\n| arm | slope | compared with plain | fit |\n",
 		"| plain | ", " per object than plain |  |\n", "### throttled by objects\n",
 	} {
 		if !strings.Contains(b.String(), want) {
@@ -129,6 +130,12 @@ func TestScalingChart(t *testing.T) {
 	poisoned := growing(6, 1)
 	n := 0
 	poison(reflect.ValueOf(poisoned), &n)
+	poisonedLoad := loaded(6)
+	poison(reflect.ValueOf(poisonedLoad), &n)
+	nothing := loaded(6) // of which no level has a number left
+	for i := range nothing.Cells {
+		nothing.Cells[i].Metrics = nil
+	}
 	bare := growing(6, 1)
 	bare.Cells = nil
 	for i := range bare.Scaling {
@@ -136,22 +143,25 @@ func TestScalingChart(t *testing.T) {
 	}
 	for name, r := range map[string]*analysis.Run{
 		"usual": growing(8, 1), "one round": growing(1, 1), "many rounds": growing(200, 1), "huge": growing(6, 1e140), "tiny": growing(6, 1e-12), "hostile": poisoned, "bare": bare,
+		"loaded": loaded(8), "two trials": loaded(2), "hostile load": poisonedLoad, "nothing": nothing,
 	} {
 		if len(r.Scaling) == 0 {
 			t.Errorf("%s: no line", name)
 		}
 		for i := range r.Scaling {
-			picture := lineChartOf(r, i)
-			d := xml.NewDecoder(strings.NewReader(picture))
-			for {
-				if _, err := d.Token(); errors.Is(err, io.EOF) {
-					break
-				} else if err != nil {
-					t.Fatalf("%s: %v", name, err)
+			chart := arrange(r).lineChart(&r.Scaling[i])
+			for _, picture := range []string{chart.Draw(true), chart.Draw(false)} {
+				d := xml.NewDecoder(strings.NewReader(picture))
+				for {
+					if _, err := d.Token(); errors.Is(err, io.EOF) {
+						break
+					} else if err != nil {
+						t.Fatalf("%s: %v", name, err)
+					}
 				}
-			}
-			if strings.Contains(picture, "NaN") || strings.Contains(picture, "Inf") || strings.Contains(picture, "<script") {
-				t.Errorf("%s: the picture of line %d holds what it must not", name, i)
+				if strings.Contains(picture, "NaN") || strings.Contains(picture, "Inf") || strings.Contains(picture, "<script") {
+					t.Errorf("%s: the picture of line %d holds what it must not", name, i)
+				}
 			}
 		}
 		page := render(t, r, RunOptions{})

@@ -90,7 +90,7 @@ func arrange(r *analysis.Run) *sheet {
 		b.groups = append(b.groups, *g)
 	}
 	for i := range s.blocks {
-		s.blocks[i].levels = s.levels(s.blocks[i].id)
+		s.blocks[i].levels = s.levels(s.blocks[i].id, ", ")
 	}
 	return s
 }
@@ -113,7 +113,7 @@ func (s *sheet) place(arm string) int {
 }
 
 // levels says at which levels of its factors a cell runs.
-func (s *sheet) levels(cell string) string {
+func (s *sheet) levels(cell, separator string) string {
 	var levels []string
 	for _, c := range s.plan.Cells {
 		if c.ID == cell {
@@ -122,7 +122,7 @@ func (s *sheet) levels(cell string) string {
 			}
 		}
 	}
-	return strings.Join(levels, ", ")
+	return strings.Join(levels, separator)
 }
 
 // role is an arm's role; arms that the plan does not know are treatments.

@@ -55,7 +55,7 @@ type Analysis struct {
 	Controls      []Comparison `json:"controls"`                // the A/A arm, in the same form
 	Warnings      []Warning    `json:"warnings,omitempty"`      // what a reader must know before trusting the run
 	Cells         []Cell       `json:"cells"`                   // series for charts
-	Scaling       []Scaling    `json:"scaling,omitempty"`       // lines through the levels of factors that are numbers
+	Scaling       []Scaling    `json:"scaling,omitempty"`       // how metrics grow with factors whose levels are numbers
 }
 
 // Comparison is one arm against the baseline on one metric in one cell.
@@ -102,11 +102,12 @@ type Looped struct {
 	Text string `json:"text"` // in a sentence
 }
 
-// Scaling is how one metric of a workload grows with a factor of its cells.
+// Scaling is how one metric of a workload grows with a factor of its cells: the
+// levels, and lines through them.
 type Scaling struct {
 	*analysis.Scaling
 	Per  string       `json:"per"`  // what a slope is for, in words: "object", "1 % of churn"
-	Arms []ScalingArm `json:"arms"` // in the plan's order; those with a value at every level in some round
+	Arms []ScalingArm `json:"arms"` // in the plan's order; those with a value at every level in some round, so none where trials are no pairs
 }
 
 // ScalingArm is the line of one arm.

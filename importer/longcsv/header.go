@@ -80,9 +80,21 @@ var required = []string{"metric", "better", "value"}
 
 // header says which field of a row is which column.
 type header struct {
-	width int
-	place map[string]int // of its field, by the column's name
+	width   int
+	place   map[string]int // of its field, by the column's name
+	factors []factorColumn
 }
+
+// factorColumn is a column of the levels of a factor: "factor:qps".
+type factorColumn struct {
+	name, column string
+}
+
+// Columns that tell levels: those of one factor, and all of them as tare export writes them.
+const (
+	factorPrefix = "factor:"
+	levelsColumn = "levels"
+)
 
 func (h *header) has(column string) bool {
 	_, ok := h.place[column]
@@ -93,7 +105,14 @@ func newHeader(record []string) (header, error) {
 	h := header{width: len(record), place: map[string]int{}}
 	for i, text := range record {
 		name := column(text)
-		if !slices.Contains(names, name) {
+		if factor, ok := strings.CutPrefix(name, factorPrefix); ok {
+			factor = strings.TrimSpace(strings.TrimSpace(text)[len(name)-len(factor):]) // as written
+			if factor == "" {
+				return h, fmt.Errorf("the column %s names no factor: it is as in factor:qps", name)
+			}
+			name = factorPrefix + factor
+			h.factors = append(h.factors, factorColumn{factor, name})
+		} else if name != levelsColumn && !slices.Contains(names, name) {
 			// A column of the user's own is welcome, a misspelt one is not.
 			if near := strictyaml.Nearest(name, names); near != "" && !slices.ContainsFunc(record, func(f string) bool { return column(f) == near }) {
 				return h, fmt.Errorf("unknown column %q: did you mean %s?", name, near)

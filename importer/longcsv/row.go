@@ -8,8 +8,10 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unique"
 
 	"tare/experiment"
+	"tare/experiment/factor"
 	"tare/importer"
 )
 
@@ -135,6 +137,35 @@ func (r *row) number(text string) (float64, error) {
 		return 0, fmt.Errorf("%.40q has another decimal point than the numbers before it", text)
 	}
 	return importer.Number(plain)
+}
+
+// levels are those of the factors that have columns of their own.
+func (r *row) levels() (list []factor.Level) {
+	for _, f := range r.factors {
+		value := r.field(f.column)
+		if value == "" {
+			r.fail(f.column, "the level of %s is missing", f.name)
+		}
+		list = append(list, factor.Level{Factor: f.name, Value: unique.Make(value).Value()})
+	}
+	return list
+}
+
+// exported are the levels that tare export wrote, of the cell and of the arm:
+// "mtu=1500;rules=8". A column of that name with anything else is passed over.
+func (r *row) exported() (list []factor.Level) {
+	text := r.field(levelsColumn)
+	if text == "" {
+		return nil
+	}
+	for part := range strings.SplitSeq(text, ";") {
+		name, value, ok := strings.Cut(part, "=")
+		if !ok || name == "" {
+			return nil
+		}
+		list = append(list, factor.Level{Factor: name, Value: value})
+	}
+	return list
 }
 
 // errors gives the share of failed operations: "0.02" or "2%".

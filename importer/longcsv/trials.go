@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"unique"
 
 	"tare/experiment"
+	"tare/experiment/factor"
 	"tare/importer"
 )
 
@@ -22,11 +24,12 @@ type trials struct {
 	list    []*trial            // in the order in which they first appeared
 	latest  map[position]*trial // the last attempt so far
 	metrics map[series]*described
-	seen    map[seat]int    // line of a value
-	counts  map[counter]int // values so far without a round
-	with    int             // line of the first row with a round; 0: none had one
-	without int             // line of the first row without
-	decimal bool            // some number can only have a decimal point
+	seen    map[seat]int            // line of a value
+	counts  map[counter]int         // values so far without a round
+	with    int                     // line of the first row with a round; 0: none had one
+	without int                     // line of the first row without
+	decimal bool                    // some number can only have a decimal point
+	levels  map[name][]factor.Level // by cell: what tare export says of all its rows
 }
 
 // name is one of an arm, cell or metric; its text keeps no row alive.
@@ -77,7 +80,37 @@ func (t *trials) all() ([]importer.Trial, error) {
 			list = append(list, trial.Trial)
 		}
 	}
+	for i := range list {
+		list[i].Levels = append(list[i].Levels, t.levels[unique.Make(list[i].Cell)]...)
+	}
 	return list, nil
+}
+
+// keep takes up the levels that tare export gave a row. Those that not all rows of the cell
+// have are of the arm.
+func (t *trials) keep(cell name, r *row) {
+	if !r.has(levelsColumn) {
+		return
+	}
+	if t.levels == nil {
+		t.levels = map[name][]factor.Level{}
+	}
+	known, ok := t.levels[cell]
+	if ok && len(known) == 0 {
+		return
+	}
+	told := r.exported()
+	if ok {
+		t.levels[cell] = slices.DeleteFunc(known, func(l factor.Level) bool { return !slices.Contains(told, l) })
+		return
+	}
+	list := []factor.Level{}
+	for _, l := range told {
+		if !slices.ContainsFunc(r.factors, func(f factorColumn) bool { return f.name == l.Factor }) {
+			list = append(list, factor.Level{Factor: unique.Make(l.Factor).Value(), Value: unique.Make(l.Value).Value()})
+		}
+	}
+	t.levels[cell] = list
 }
 
 func (t *trials) add(r *row) {
@@ -85,7 +118,12 @@ func (t *trials) add(r *row) {
 	if r.has("arm") && arm.Value() == "" {
 		r.fail("arm", "the name of an arm is missing")
 	}
-	cell := unique.Make(cmp.Or(r.field("cell"), r.field("workload"), cellName))
+	levels := r.levels()
+	where := cmp.Or(r.field("cell"), r.field("workload"), cellName)
+	for _, l := range levels {
+		where += "." + l.String()
+	}
+	cell := unique.Make(where)
 	m := t.metric(r, cell)
 	metric := unique.Make(m.Name)
 	round := t.round(r, counter{arm, cell, metric})
@@ -96,6 +134,8 @@ func (t *trials) add(r *row) {
 	if trial == nil || r.err != nil {
 		return
 	}
+	trial.Levels = levels
+	t.keep(cell, r)
 	if before, ok := t.seen[seat{trial, metric}]; ok {
 		r.fail("metric", "%s has a value for this arm, cell and round in line %d already", m.Name, before)
 	}

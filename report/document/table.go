@@ -19,6 +19,7 @@ type Column struct {
 	Kind  Kind
 	Right bool  // aligned to the right, as numbers are
 	Tight bool  // a terminal puts it close to the column before
+	Whole bool  // a page does not break its lines
 	Signs bool  // a terminal shows the signs of verdicts only
 	In    Forms // zero: all
 }

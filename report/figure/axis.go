@@ -11,10 +11,12 @@ import (
 
 // Axis maps values to 0…1. With Bend above zero it is linear within about ±Bend
 // and logarithmic beyond (the inverse hyperbolic sine), so that one arm that
-// costs tenfold does not flatten the others.
+// costs tenfold does not flatten the others. Log is logarithmic throughout, for
+// ends above zero.
 type Axis struct {
 	Lo, Hi float64
 	Bend   float64
+	Log    bool
 }
 
 // At is the place of v, kept within 0…1.
@@ -28,11 +30,38 @@ func (a Axis) At(v float64) float64 {
 }
 
 func (a Axis) warp(v float64) float64 {
-	if a.Bend > 0 {
+	switch {
+	case a.Log:
+		return math.Log(max(v, math.SmallestNonzeroFloat64))
+	case a.Bend > 0:
 		return math.Asinh(v / a.Bend)
 	}
 	return v
 }
+
+func (a Axis) unwarp(v float64) float64 {
+	switch {
+	case a.Log:
+		return math.Exp(v)
+	case a.Bend > 0:
+		return math.Sinh(v) * a.Bend
+	}
+	return v
+}
+
+// scale says what kind of axis it is, if not an even one.
+func (a Axis) scale(write func(float64) string) string {
+	switch {
+	case a.Log:
+		return "logarithmic scale"
+	case a.Bend > 0:
+		return "even to ±" + write(a.Bend) + ", then logarithmic"
+	}
+	return ""
+}
+
+// even says whether the same difference has the same length everywhere.
+func (a Axis) even() bool { return !a.Log && a.Bend <= 0 }
 
 // crowded is how many times larger than the typical bound the largest must be
 // for an axis to bend.
@@ -41,6 +70,12 @@ const crowded = 12
 // Overheads is the common axis of overheads on one scale: it holds all intervals,
 // zero and the margin.
 func Overheads(list []analysis.Interval, margin float64) Axis {
+	return overheads(list, margin, crowded)
+}
+
+// overheads is the same with its own measure of how much larger than the typical bound
+// the largest must be for the axis to bend.
+func overheads(list []analysis.Interval, margin, crowded float64) Axis {
 	margin = max(margin, 0)
 	a := Axis{Lo: -1.5 * margin, Hi: 1.5 * margin}
 	var bounds []float64
@@ -69,7 +104,10 @@ func bounded(v float64) float64 { return min(1e15, max(-1e15, v)) }
 
 // ticks are round values on the axis, about n of them.
 func (a Axis) ticks(n int) []float64 {
-	if a.Bend > 0 {
+	switch {
+	case a.Log:
+		return a.logTicks(n)
+	case a.Bend > 0:
 		return a.bentTicks(n)
 	}
 	step := roundStep((a.Hi - a.Lo) / float64(max(n, 1)))
@@ -91,19 +129,43 @@ func (a Axis) unit(of string) wording.Scale {
 // inUnit are ticks that are round in a unit, with labels that have the decimals to
 // tell them apart; large ones are written as powers of ten.
 func (a Axis) inUnit(unit wording.Scale, n int, large float64) (ticks []float64, labels []string) {
-	ticks = Axis{Lo: a.Lo / unit.Div, Hi: a.Hi / unit.Div}.ticks(n)
+	ticks = Axis{Lo: a.Lo / unit.Div, Hi: a.Hi / unit.Div, Bend: a.Bend / unit.Div, Log: a.Log}.ticks(n)
 	decimals := 0
-	if len(ticks) > 1 {
+	if !a.even() {
+		decimals = 10 // each its own
+	} else if len(ticks) > 1 {
 		decimals = max(0, int(math.Ceil(-math.Log10(ticks[1]-ticks[0])-1e-9)))
 	}
 	for i, t := range ticks {
 		label := wording.Fixed(t, decimals)
 		if decimals > 9 || math.Abs(t) >= large {
-			label = wording.Number(t, 4)
+			label = wording.TrimZeros(wording.Number(t, 4))
 		}
 		ticks[i], labels = t*unit.Div, append(labels, label)
 	}
 	return ticks, labels
+}
+
+// logTicks are powers of ten, with their multiples where there are few.
+func (a Axis) logTicks(n int) []float64 {
+	first, last := math.Floor(math.Log10(a.Lo)), math.Ceil(math.Log10(a.Hi))
+	every := max(1, math.Ceil((last-first)/float64(2*max(n, 1))))
+	multiples := []float64{1, 2, 5}
+	switch decades := last - first; {
+	case decades*3 > float64(3*n):
+		multiples = []float64{1}
+	case decades*3 > float64(2*n):
+		multiples = []float64{1, 3}
+	}
+	var list []float64
+	for p := first; p <= last && len(list) <= 6*n; p += every {
+		for _, m := range multiples {
+			if v := m * math.Pow(10, p); v >= a.Lo && v <= a.Hi {
+				list = append(list, v)
+			}
+		}
+	}
+	return list
 }
 
 // bentTicks are zero and round values to both sides that leave room for labels,

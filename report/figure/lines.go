@@ -1,46 +1,55 @@
 package figure
 
 import (
-	"math"
+	"slices"
 	"strings"
 
 	"tare/analysis"
 	"tare/wording"
 )
 
-const (
-	linesWidth  = 640
-	linesPlot   = 260 // height of the plot
-	linesLeft   = 64
-	linesRight  = linesWidth - 16
-	linesLegend = 18 // height of one arm's line above the plot
-)
-
-// Lines is a metric against the levels of a factor.
+// Lines is a metric against the levels of a factor: the values of each arm above,
+// and below, on the same levels, its overhead relative to the baseline.
 type Lines struct {
 	Metric, Unit       string
 	Factor, FactorUnit string
-	X                  []float64 // the levels
+	X                  []float64 // the levels, ascending
+	Baseline           string    // its name; "": there is none
+	Margin             float64   // within which arms are equivalent, on the scale of the overheads; 0: none
+	Ratio              bool      // overheads are shares of the baseline
 	Arms               []Line
 }
 
 // Line is one arm.
 type Line struct {
-	Arm    string
-	Text   string // its slope
-	Look   Look
-	Values [][]float64         // trials at each level
-	Means  []float64           // of each level
-	Fitted []analysis.Interval // the line at each level
-	Point  bool                // it has no interval
+	Arm       string
+	Look      Look
+	Values    [][]float64         // trials at each level
+	Places    []Place             // their middle at each level
+	Fitted    []analysis.Interval // a straight line at each level; none: the middles are joined
+	Point     bool                // the straight line has no interval
+	Overheads []Place             // at each level; none for the baseline
 }
 
-// Draw draws every trial as a dot, the mean of each arm at each level as its
-// marker, and the fitted line with the band of its interval.
-func (l Lines) Draw() string {
-	c := &linesChart{Lines: l, top: 22 + linesLegend*float64(len(l.Arms))}
-	c.w, c.h = linesWidth, c.top+linesPlot+laneFoot
-	c.axes()
+// Place is where an arm stands at one level.
+type Place struct {
+	At    analysis.Interval
+	Known bool // there is a value
+	Point bool // it has no interval
+	Open  bool // it claims nothing, and is drawn hollow
+}
+
+// Widths of the picture in pixels, on a wide and on a narrow page.
+const (
+	linesWide   = 880
+	linesNarrow = 370
+)
+
+// Draw draws every trial as a dot and the middle of each arm at each level as its
+// marker. The line is the one fitted, with the band of its interval, or joins the
+// middles, with the bands of theirs; it has a gap where a level has no value.
+func (l Lines) Draw(wide bool) string {
+	c := l.lay(wide)
 	c.scales()
 	for _, a := range l.Arms {
 		c.interval(a)
@@ -49,116 +58,260 @@ func (l Lines) Draw() string {
 		c.trials(a, i)
 	}
 	for i, a := range l.Arms {
-		c.fitted(a)
-		c.legend(a, i)
+		c.middle(a)
+		c.missing(a, i)
 	}
+	if c.differs() {
+		c.overheads()
+	}
+	c.labels()
 	return c.svg(l.Metric+" by "+l.Factor, "")
 }
 
+// linesChart is a picture under way.
 type linesChart struct {
 	drawing
 	Lines
-	top        float64
-	across, up Axis
+	wide           bool
+	left, right    float64 // edges of the plots
+	top, bottom    float64 // of the values
+	under, ground  float64 // top and bottom of the overheads
+	across, up, on Axis    // levels, values, overheads
 }
 
-// axes hold the levels, and everything that is drawn at them.
-func (c *linesChart) axes() {
-	c.across = hold(c.X...)
-	var ends []float64
-	for _, a := range c.Arms {
-		for _, i := range a.Fitted {
-			ends = append(ends, i.Point)
-		}
-		ends = append(ends, a.Means...)
-		for _, v := range a.Values {
-			ends = append(ends, v...)
+func (l Lines) lay(wide bool) *linesChart {
+	c := &linesChart{Lines: l, wide: wide}
+	c.across, c.up, c.on = l.axes()
+	height, below, head := 250.0, 150.0, 24.0
+	c.w, c.right = linesWide, linesWide-168
+	if !wide {
+		height, below = 210, 140
+		c.w, c.right = linesNarrow, linesNarrow-8
+		head += 8 + legendRow*float64(len(c.legend()))
+	}
+	for _, ticks := range [][]tick{c.valueTicks(), c.overheadTicks()} {
+		for _, t := range ticks {
+			c.left = min(c.w/4, max(c.left, textWidth(t.label, 11)+14))
 		}
 	}
-	c.up = hold(ends...)
+	if c.stacks(c.Metric, listed(c.up.unit(c.Unit).Label, c.up.scale(nil))) {
+		head += 14
+	}
+	c.top = head
+	c.bottom = c.top + height
+	c.ground = c.bottom
+	if c.differs() {
+		c.under = c.bottom + 30
+		if c.stacks(c.difference()) {
+			c.under += 14
+		}
+		c.ground = c.under + below
+	}
+	c.h = c.ground + laneFoot
+	return c
 }
 
+// differs says whether there is any overhead to draw.
+func (l Lines) differs() bool {
+	return slices.ContainsFunc(l.Arms, func(a Line) bool { return slices.ContainsFunc(a.Overheads, known) })
+}
+
+func known(p Place) bool { return p.Known }
+
 func (c *linesChart) x(v float64) float64 {
-	return linesLeft + c.across.At(bounded(v))*(linesRight-linesLeft)
+	return c.left + c.across.At(bounded(v))*(c.right-c.left)
 }
 
 func (c *linesChart) y(v float64) float64 {
-	return c.top + (1-c.up.At(bounded(v)))*linesPlot
+	return c.top + (1-c.up.At(bounded(v)))*(c.bottom-c.top)
 }
 
+// scales are the axes with their labels: of the values, and of the levels below
+// everything.
 func (c *linesChart) scales() {
-	unit := c.up.unit(c.Unit)
-	ticks, labels := c.up.inUnit(unit, 5, 1e7)
-	for i, t := range ticks {
-		c.line(linesLeft, c.y(t), linesRight, c.y(t), "grid")
-		c.text(linesLeft-6, c.y(t)+4, "small muted num", "end", fit(labels[i], linesLeft-8, 11))
+	for _, t := range c.valueTicks() {
+		c.row(c.y(t.at), t.label, "grid")
 	}
-	c.text(linesLeft-6, c.top-4, "small muted", "end", fit(unit.Label, linesLeft-8, 11))
-	bottom, last := c.top+linesPlot, math.Inf(-1)
+	c.heading(c.top, c.Metric, c.up.unit(c.Unit).Label, c.up.scale(nil))
+	last := -c.w
 	for _, v := range c.X {
-		x := c.x(v)
-		c.line(x, bottom, x, bottom+3, "grid")
-		if x-last >= 36 {
-			last = x
-			c.tick(x, bottom, wording.Number(v, 6))
+		x, label := c.x(v), wording.Number(v, 6)
+		c.line(x, c.top, x, c.bottom, "grid")
+		if c.differs() {
+			c.line(x, c.under, x, c.ground, "grid")
+		}
+		c.line(x, c.ground, x, c.ground+3, "grid")
+		if half := textWidth(label, 11) / 2; x-half >= last+6 {
+			last = x + half
+			c.tick(x, c.ground, label)
 		}
 	}
 	label := c.Factor
 	if c.FactorUnit != "" {
 		label += " (" + c.FactorUnit + ")"
 	}
-	c.text((linesLeft+linesRight)/2, bottom+30, "small muted", "middle", fit(label, linesRight-linesLeft, 11))
+	label = listed(label, c.across.scale(func(v float64) string { return wording.Number(v, 6) }))
+	c.text((c.left+c.right)/2, c.ground+30, "small muted", "middle", fit(label, c.w-2*laneTop, 11))
 }
 
-// interval is that of the line, as a band.
-func (c *linesChart) interval(a Line) {
-	if a.Point || len(a.Fitted) != len(c.X) {
+// tick is a place on an axis with its label.
+type tick struct {
+	at    float64
+	label string
+}
+
+func (c *linesChart) valueTicks() []tick { return ticksIn(c.up, c.Unit, 5) }
+
+// ticksIn are about n ticks of an axis of values in a unit.
+func ticksIn(a Axis, unit string, n int) (list []tick) {
+	ticks, labels := a.inUnit(a.unit(unit), n, 1e7)
+	for i, t := range ticks {
+		list = append(list, tick{t, labels[i]})
+	}
+	return list
+}
+
+// row is a line across a plot at a tick.
+func (c *linesChart) row(y float64, label, class string) {
+	c.line(c.left, y, c.right, y, class)
+	c.text(c.left-6, y+4, "small muted num", "end", fit(label, c.left-4, 11))
+}
+
+// heading stands above a plot: what it shows, in which unit, on what scale. Where both
+// do not fit side by side, they stand below each other.
+func (c *linesChart) heading(top float64, name string, about ...string) {
+	short, note, y := fit(name, c.w-8, 12), listed(about...), top-9
+	if c.stacks(name, note) {
+		c.text(0, y, "small muted", "start", fit(note, c.w-8, 11))
+		c.labelled(0, y-14, "", short, name)
 		return
 	}
-	var upper, lower []string
-	for k, i := range a.Fitted {
-		x := c.x(c.X[k])
-		upper, lower = append(upper, at(x, c.y(i.Hi))), append(lower, at(x, c.y(i.Lo)))
+	c.labelled(0, y, "", short, name)
+	c.text(c.right, y, "small muted", "end", note)
+}
+
+// stacks says whether the two parts of a heading are too wide to stand side by side.
+func (c *linesChart) stacks(name, note string) bool {
+	return textWidth(name, 12)+textWidth(note, 11)+16 > c.right
+}
+
+// listed are the texts that are not empty, with commas.
+func listed(texts ...string) string {
+	return strings.Join(slices.DeleteFunc(texts, func(t string) bool { return t == "" }), ", ")
+}
+
+// interval is that of the fitted line, or of the middles, as a band. Between levels
+// of which one has no interval there is none.
+func (c *linesChart) interval(a Line) {
+	if a.Fitted != nil {
+		if !a.Point && len(a.Fitted) == len(c.X) {
+			places := make([]Place, len(a.Fitted))
+			for k, i := range a.Fitted {
+				places[k] = Place{At: i, Known: true}
+			}
+			c.bands(places, a.Look)
+		}
+		return
 	}
-	c.band(upper, lower, "spread "+a.Look.class)
+	c.bands(a.Places, a.Look)
+}
+
+func (c *linesChart) bands(places []Place, look Look) {
+	for _, run := range runs(c.X, places, func(p Place) bool { return p.Known && !p.Point }) {
+		var upper, lower []string
+		for _, k := range run {
+			x := c.x(c.X[k])
+			upper, lower = append(upper, at(x, c.y(places[k].At.Hi))), append(lower, at(x, c.y(places[k].At.Lo)))
+		}
+		if len(run) == 1 { // nothing on either side
+			c.path("M"+upper[0]+"L"+lower[0], "range "+look.class)
+			continue
+		}
+		c.band(upper, lower, "spread "+look.class)
+	}
+}
+
+// runs are the levels beside each other that are wanted.
+func runs(x []float64, places []Place, wanted func(Place) bool) (list [][]int) {
+	var run []int
+	for k := range min(len(x), len(places)) {
+		if wanted(places[k]) {
+			run = append(run, k)
+			continue
+		}
+		if run != nil {
+			list, run = append(list, run), nil
+		}
+	}
+	if run != nil {
+		list = append(list, run)
+	}
+	return list
 }
 
 // trials are the dots, an evenly chosen part of them where there are many. Arms
 // stand a little beside each other.
 func (c *linesChart) trials(a Line, place int) {
 	dots := ""
-	aside := 5 * (float64(place) - float64(len(c.Arms)-1)/2)
+	aside := c.aside(place, len(c.Arms), 5)
 	for k, values := range a.Values {
+		if k >= len(c.X) {
+			break
+		}
 		step := max(1, len(values)*len(c.X)/ManyDots)
 		for i := 0; i < len(values); i += step {
-			dots += "M" + at(c.x(c.X[k])+max(-24, min(24, aside))+2*jitter(i), c.y(values[i])) + "h0"
+			dots += "M" + at(c.x(c.X[k])+aside+1.5*jitter(i), c.y(values[i])) + "h0"
 		}
 	}
-	c.path(dots, "dots "+a.Look.class)
+	c.path(dots, "faint "+a.Look.class)
 }
 
-// fitted is the line itself, with the mean at each level.
-func (c *linesChart) fitted(a Line) {
-	var line []string
-	for k, i := range a.Fitted {
-		if k < len(c.X) {
+// aside is how far from its level one of n arms stands, so that they do not hide each other.
+func (c *linesChart) aside(place, n int, step float64) float64 {
+	if len(c.X) > 0 && n > 1 { // nor does any leave the plot
+		step = min(step, 2*max(0, c.x(c.X[0])-c.left-6)/float64(n-1))
+	}
+	for k := 1; k < len(c.X); k++ { // levels that are close leave less room
+		step = min(step, (c.x(c.X[k])-c.x(c.X[k-1]))*0.6/float64(n))
+	}
+	return step * (float64(place) - float64(n-1)/2)
+}
+
+// middle is the line, with the middle at each level.
+func (c *linesChart) middle(a Line) {
+	if a.Fitted != nil {
+		var line []string
+		for k, i := range a.Fitted[:min(len(a.Fitted), len(c.X))] {
 			line = append(line, at(c.x(c.X[k]), c.y(i.Point)))
 		}
+		if line != nil {
+			c.path("M"+strings.Join(line, "L"), "thin "+a.Look.class)
+		}
 	}
-	if line != nil {
-		c.path("M"+strings.Join(line, "L"), "thin "+a.Look.class)
-	}
-	for k, m := range a.Means {
-		if k < len(c.X) {
-			c.marker(c.x(c.X[k]), c.y(m), 4, a.Look, "")
+	for _, run := range runs(c.X, a.Places, known) {
+		if a.Fitted == nil && len(run) > 1 {
+			c.joined(run, a.Places, 0, c.y, "thin "+a.Look.class)
+		}
+		for _, k := range run {
+			c.marker(c.x(c.X[k]), c.y(a.Places[k].At.Point), 4, a.Look, "")
 		}
 	}
 }
 
-// legend names an arm and its slope above the plot.
-func (c *linesChart) legend(a Line, place int) {
-	y := 6 + linesLegend*float64(place)
-	c.marker(8, y+5, 4, a.Look, "")
-	c.labelled(18, y+9, "halo", fit(a.Arm, 200, 12), a.Arm)
-	c.text(c.w-6, y+9, "small muted num", "end", fit(a.Text, 400, 11))
+// joined is a line through places, each a little aside.
+func (c *linesChart) joined(run []int, places []Place, aside float64, y func(float64) float64, class string) {
+	var line []string
+	for _, k := range run {
+		line = append(line, at(c.x(c.X[k])+aside, y(places[k].At.Point)))
+	}
+	c.path("M"+strings.Join(line, "L"), class)
+}
+
+// missing crosses out the levels at which an arm has no value.
+func (c *linesChart) missing(a Line, place int) {
+	for k := range min(len(c.X), len(a.Places)) {
+		if !a.Places[k].Known && slices.ContainsFunc(a.Places, known) {
+			c.path("M"+at(c.x(c.X[k])+c.aside(place, len(c.Arms), 9)-3, c.bottom-10)+"l6 6m0-6l-6 6", "range "+a.Look.class)
+		}
+	}
 }

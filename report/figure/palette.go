@@ -56,6 +56,7 @@ var classes = []struct {
 	{"box", []property{{"fill", "arm"}, {"fill-opacity", ".16"}, {"stroke", "arm"}, {"stroke-width", "1.2"}}},
 	{"middle", []property{{"stroke", "arm"}, {"stroke-width", "2.6"}, {"fill", "none"}}},
 	{"dots", []property{{"stroke", "arm"}, {"stroke-width", "3.6"}, {"stroke-linecap", "round"}, {"stroke-opacity", ".6"}, {"fill", "none"}}},
+	{"faint", []property{{"stroke", "arm"}, {"stroke-width", "2.6"}, {"stroke-linecap", "round"}, {"stroke-opacity", ".35"}, {"fill", "none"}}},
 	{"out", []property{{"stroke", "arm"}, {"stroke-width", "1.2"}, {"fill", "none"}}},
 	{"spread", []property{{"fill", "arm"}, {"fill-opacity", ".18"}}},
 	{"cross", []property{{"stroke", "ink"}, {"stroke-width", "1.6"}, {"fill", "none"}}},

@@ -66,8 +66,11 @@ func (p *page) row(t document.Table, columns []int, row document.Row, indented b
 // cellTag is the element of a cell with its class.
 func cellTag(c document.Column, indented bool) string {
 	class := map[document.Kind]string{document.Name: "name", document.Prose: "text"}[c.Kind]
-	if c.Right {
+	switch {
+	case c.Right:
 		class = "n"
+	case c.Whole:
+		class = "n left"
 	}
 	if indented {
 		class += " arm"

@@ -1,0 +1,209 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"tare/analysis"
+	"tare/experiment"
+	doc "tare/report/document"
+	"tare/report/figure"
+	"tare/wording"
+)
+
+// scalingNote says what the lines are, and what they are not.
+const scalingNote = "A line is fitted through the levels in each round; the slope is what one more costs. " +
+	"Slopes are in the metric's own unit, whatever the direction that is better. Their intervals are not corrected for their number: hints, not findings."
+
+// scalingBlocks show how metrics grow with factors: on a terminal those that are
+// the question, or all.
+func (s *sheet) scalingBlocks(all bool) []doc.Block {
+	if len(s.run.Scaling) == 0 {
+		return nil
+	}
+	section := doc.Section{ID: "scaling", Title: "How it grows", Blocks: []doc.Block{doc.Say(s.levelsNote()),
+		doc.SayIf(slices.ContainsFunc(s.run.Scaling, func(sc analysis.Scaling) bool { return len(sc.Arms) > 0 }), scalingNote),
+		doc.On(doc.Page, doc.Say(s.figureKey()))}}
+	in, open := doc.Markdown|doc.Page, 0
+	for i := range s.run.Scaling {
+		sc := &s.run.Scaling[i]
+		show, shown := chosen(sc.Metric), doc.Markdown|doc.Page
+		growth := s.growthSection(sc, show && open < mostOpen)
+		if show {
+			open++
+		}
+		if show || all {
+			shown |= doc.Terminal
+		}
+		in |= shown
+		section.Blocks = append(section.Blocks, doc.On(shown, growth))
+	}
+	return []doc.Block{doc.On(in, section)}
+}
+
+// levelsNote says what stands at a level.
+func (s *sheet) levelsNote() string {
+	return "At each level stands the median of an arm's trials" +
+		when(!s.alone(), ", and the overhead relative to "+s.baseline+" with its "+s.confidence()+" interval, as in the results") + "."
+}
+
+// figureKey says how the pictures are to be read.
+func (s *sheet) figureKey() string {
+	straight := slices.ContainsFunc(s.run.Scaling, func(sc analysis.Scaling) bool { return len(sc.Arms) > 0 && !sc.Metric.Headline })
+	return join(" ", "Dots are trials, marks the medians at each level, bands the "+s.confidence()+
+		" intervals of the medians where there are enough trials; × is a level without a valid value of an arm.",
+		when(straight, "Where a straight line is drawn, it is the one fitted, marks are means and the band is the line's interval."),
+		when(!s.alone(), "Below are the overheads with their intervals; a hollow mark claims nothing."+
+			when(s.margin() > 0, " The shaded band is the margin of ±"+wording.Share(s.margin())+".")))
+}
+
+// growthSection is one metric against one factor: "memory-istiod by objects".
+func (s *sheet) growthSection(sc *analysis.Scaling, open bool) doc.Section {
+	var rows []doc.Row
+	for _, a := range sc.Arms {
+		difference := wording.Missing
+		if a.Difference != nil {
+			difference = brief(wording.Steeper(sc, a.Difference))
+		}
+		rows = append(rows, doc.Row{Cells: doc.Cells(plain(a.Arm), brief(wording.Slope(sc, &a)), difference, brief(wording.Fit(sc, a.Fit)))})
+	}
+	chart := s.lineChart(sc)
+	return doc.Section{Title: plain(sc.Metric.Name) + " by " + plain(sc.Factor), Note: s.where(sc), Flush: true, Fold: doc.Page, Open: open, Blocks: []doc.Block{
+		doc.Figure{Wide: func() string { return chart.Draw(true) }, Narrow: func() string { return chart.Draw(false) }},
+		doc.If(sc.Metric.Headline, s.levelTable(sc)),
+		doc.If(rows != nil, doc.Simple([]doc.Column{{Title: "arm", Kind: doc.Name}, {Title: "slope"}, {Title: "compared with " + s.baseline}, {Title: "fit"}}, rows))}}
+}
+
+// chosen says whether a line is shown without being asked for: that of a headline
+// metric, or of what an observed component used.
+func chosen(m experiment.Metric) bool {
+	return m.Headline || m.Scale == experiment.Difference && (strings.HasPrefix(m.Name, "cpu-") || strings.HasPrefix(m.Name, "memory-"))
+}
+
+// where says which cells a line is through.
+func (s *sheet) where(sc *analysis.Scaling) string {
+	at := []string{plain(sc.Workload)}
+	for _, l := range sc.Held {
+		at = append(at, plain(l.String()))
+	}
+	text := strings.Join(at, ", ")
+	if n := len(sc.X); n > 0 {
+		text += fmt.Sprintf("; %s from %s to %s", wording.Count(n, "level", "levels"), brief(wording.Level(sc.X[0], sc.Unit)), brief(wording.Level(sc.X[n-1], sc.Unit)))
+	}
+	return text + when(len(sc.LeftOut) > 0, "; without "+brief(strings.Join(sc.LeftOut, ", ")))
+}
+
+// levelTable has a row for each level, and a column for each arm: its median, and for what
+// is compared the verdict and the overhead.
+func (s *sheet) levelTable(sc *analysis.Scaling) doc.Table {
+	arms := slices.Clone(s.plan.Arms)
+	slices.SortStableFunc(arms, func(a, b experiment.PlannedArm) int { return after(a) - after(b) })
+	level := plain(sc.Factor) + when(sc.Unit != "", " ("+plain(sc.Unit)+")")
+	head := []doc.Column{{Title: level, Right: true}}
+	for _, a := range arms {
+		in := doc.Forms(0)
+		if a.Role == experiment.Control {
+			in = doc.Markdown | doc.Page
+		}
+		head = append(head, doc.Column{Title: plain(a.Name) + when(a.Role == experiment.Control, " (noise floor)"), Whole: true, In: in})
+	}
+	var rows []doc.Row
+	for k, x := range sc.X {
+		row := doc.Row{Cells: doc.Cells(wording.Number(x, 6))}
+		for _, a := range arms {
+			row.Cells = append(row.Cells, s.levelCell(sc, sc.Cells[k], a))
+		}
+		rows = append(rows, row)
+	}
+	return doc.Simple(head, rows)
+}
+
+// after puts the control behind the others.
+func after(a experiment.PlannedArm) int {
+	if a.Role == experiment.Control {
+		return 1
+	}
+	return 0
+}
+
+// levelCell is one arm at one level.
+func (s *sheet) levelCell(sc *analysis.Scaling, cell string, arm experiment.PlannedArm) doc.Cell {
+	of, c := s.measured(cell, sc.Metric.Name, arm.Name)
+	if of == nil || of.Summary.N == 0 {
+		return doc.C("no valid value")
+	}
+	value := wording.Value(of.Summary.Median, sc.Metric.Unit)
+	switch {
+	case c == nil:
+		return doc.C(value)
+	case arm.Role == experiment.Control:
+		return doc.Of(doc.Words(value), doc.Words(wording.Estimate(*c)))
+	}
+	word := append(doc.Words(value+"  "), said(c, s.observes(c.Verdict) || observed(*c))...)
+	return doc.Of(word, doc.Words(wording.Estimate(*c)))
+}
+
+// lineChart is the picture of a metric against a factor. A straight line that was fitted is
+// drawn where the metric is no headline: of that, the levels themselves are the question.
+func (s *sheet) lineChart(sc *analysis.Scaling) figure.Lines {
+	l := figure.Lines{Metric: sc.Metric.Name, Unit: sc.Metric.Unit, Factor: sc.Factor, FactorUnit: sc.Unit, X: sc.X,
+		Baseline: s.baseline, Margin: s.marginFor(sc.Metric), Ratio: wording.IsRatio(sc.Metric)}
+	for _, a := range s.plan.Arms {
+		line := figure.Line{Arm: a.Name, Look: s.look(a.Name)}
+		fitted := slices.IndexFunc(sc.Arms, func(f analysis.ScalingArm) bool { return f.Arm == a.Name })
+		straight := fitted >= 0 && !sc.Metric.Headline
+		if straight {
+			line.Fitted, line.Point = sc.Arms[fitted].Line, sc.Arms[fitted].PointOnly
+		}
+		there := false
+		for k, cell := range sc.Cells {
+			of, c := s.measured(cell, sc.Metric.Name, a.Name)
+			var values []float64
+			var place figure.Place
+			if of != nil {
+				values, place = slices.DeleteFunc(slices.Clone(of.Values), func(v float64) bool { return !wording.Finite(v) }), middle(of.Summary)
+			}
+			if straight && k < len(sc.Arms[fitted].Means) { // in the rounds that the line is from
+				place.At.Point = sc.Arms[fitted].Means[k]
+			}
+			there = there || place.Known
+			line.Values, line.Places = append(line.Values, values), append(line.Places, place)
+			line.Overheads = append(line.Overheads, against(c))
+		}
+		if there {
+			l.Arms = append(l.Arms, line)
+		}
+	}
+	return l
+}
+
+// middle is the median of an arm's trials with its interval.
+func middle(b analysis.Summary) figure.Place {
+	none := b.MedianLo == 0 && b.MedianHi == 0 || b.MedianLo > b.Median || b.MedianHi < b.Median
+	return figure.Place{Known: b.N > 0 && wording.Finite(b.Median), Point: none, At: analysis.Interval{Point: b.Median, Lo: b.MedianLo, Hi: b.MedianHi}}
+}
+
+// against is where a comparison stands.
+func against(c *analysis.Comparison) figure.Place {
+	if c == nil || !wording.Judged(*c) {
+		return figure.Place{}
+	}
+	return figure.Place{Known: true, At: c.Overhead, Point: c.PointOnly, Open: c.Control || !c.Verdict.Claims()}
+}
+
+// measured are the trials of an arm in a cell and its comparison; nil where there are none.
+func (s *sheet) measured(cell, metric, arm string) (of *analysis.ArmSeries, c *analysis.Comparison) {
+	g := s.find(cell, metric)
+	if g == nil {
+		return nil, nil
+	}
+	if i := slices.IndexFunc(g.series.Arms, func(a analysis.ArmSeries) bool { return a.Arm == arm }); i >= 0 {
+		of = &g.series.Arms[i]
+	}
+	lines := g.lines()
+	if i := slices.IndexFunc(lines, func(c analysis.Comparison) bool { return c.Arm == arm }); i >= 0 {
+		c = &lines[i]
+	}
+	return of, c
+}
