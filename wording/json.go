@@ -4,6 +4,7 @@ import (
 	"tare/analysis"
 	"tare/combine"
 	"tare/compare"
+	"tare/cost"
 	"tare/gate"
 	"tare/history"
 	"tare/published"
@@ -158,6 +159,8 @@ func JSON(v any) any {
 		return gatedOf(v)
 	case *history.History:
 		return pastOf(v)
+	case *cost.Result:
+		return costOf(v)
 	case *published.Table:
 		return publishedOf(v)
 	}
