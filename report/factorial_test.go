@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -100,6 +101,9 @@ func TestFactorialPage(t *testing.T) {
 			t.Errorf("the page lacks %q", want)
 		}
 	}
+	poisoned, n := composed(6, "wireguard", "mtls"), 0
+	poison(reflect.ValueOf(poisoned), &n)
+	checkPage(t, "hostile factorial", render(t, poisoned, RunOptions{}))
 	if strings.Contains(render(t, wireguard().run(), RunOptions{}), "Alone and together") {
 		t.Error("a run that is no factorial design has effects")
 	}
