@@ -46,6 +46,7 @@ func Analyze(plan *experiment.Plan, trials []journal.Trial, env *machine.Environ
 	if run.Valid {
 		x.alternatives(run, j, trials)
 	}
+	run.Factorial = x.factorial(run, j)
 	t.withhold(run)
 	run.Warnings = warnings(t, run, env)
 	return run

@@ -62,12 +62,19 @@ func (v *Values) Valid(cell, arm string) (n int) {
 // compared collects what arm a and the baseline b have to say of a metric.
 func (t *table) compared(c, a, b int, m experiment.Metric) contrast.Data {
 	d := t.values(c, a, b, m)
+	d.Margin = t.margin(c, m)
+	return d
+}
+
+// margin is the margin of equivalence that the plan has for a metric alone, on the scale of
+// contrasts; 0: none.
+func (t *table) margin(c int, m experiment.Metric) float64 {
 	if limit, ok := t.plan.Margins.For(m.Name, t.plan.Cells[c].ID); ok {
 		if bound, err := m.Bound(limit); err == nil && bound.Scale == m.Scale { // else refused where the file is read
-			d.Margin = contrast.MarginFrom(bound)
+			return contrast.MarginFrom(bound)
 		}
 	}
-	return d
+	return 0
 }
 
 func (t *table) values(c, a, b int, m experiment.Metric) contrast.Data {

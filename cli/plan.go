@@ -122,6 +122,9 @@ func printDesign(l lines, p *experiment.Plan, seeded bool) {
 	say("confidence %v, equivalence margin ±%v, seed %d%s", p.Confidence, p.Equivalence, p.Seed, drawn)
 	fewest := analysis.FewestRounds(p)
 	say("headline comparisons, under Holm's correction: %d; a claim needs at least %d rounds", p.HeadlineFamily(), fewest)
+	if n := p.Effects(); n > 0 {
+		say("factorial: all %d combinations of %s; %d main effects and interactions on headline metrics, a family of their own; a claim on them needs at least %d rounds", 1<<len(p.Factorial), strings.Join(p.Factorial, ", "), n, analysis.FewestForEffects(p))
+	}
 	if p.Precision == 0 && p.Rounds < fewest {
 		say("warning: with %d rounds no exact interval can support any claim; set design.rounds to %d or more", p.Rounds, fewest)
 	}

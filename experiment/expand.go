@@ -34,6 +34,9 @@ func Expand(x *Experiment, version string) (*Expansion, error) {
 	if d.Precision > 0 {
 		plan.Rounds, plan.Precision, plan.MaxRounds = d.Pilot, d.Precision, d.MaxRounds
 	}
+	for _, f := range d.Factorial {
+		plan.Factorial = append(plan.Factorial, f.Name)
+	}
 	plan.Seed = drawn(d.Seed)
 	e := &Expansion{Plan: plan}
 	e.addArms(x.Arms)
@@ -98,7 +101,7 @@ func counted(n int, what string) string {
 func (e *Expansion) addArms(arms []Arm) {
 	for i, a := range arms {
 		for _, v := range armVariants(a) {
-			v.planned.Role, v.planned.Budget = Treatment, clone(a.Budget)
+			v.planned.Role, v.planned.Budget, v.planned.Factors = Treatment, clone(a.Budget), clone(a.Factors)
 			if i == 0 {
 				v.planned.Role = Baseline
 			}

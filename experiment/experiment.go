@@ -106,6 +106,8 @@ type Arm struct {
 	Name   string      `yaml:"name" required:"true" pattern:"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$" form:"up to 63 lower-case letters, digits and dashes, with a letter or digit at both ends" doc:"name of the arm"`
 	Layers []LayerItem `yaml:"layers" doc:"the layers around the workload, from the inside out"`
 	Budget Budget      `yaml:"budget" doc:"highest overhead allowed in this arm, by metric or METRIC@CELL, in place of the general one"`
+	// Factors are those of design.factorial that are on, in an arm that Load made of them.
+	Factors []string
 }
 
 // LayerItem is one layer of an arm: in the file a map with one key, the layer's
@@ -136,6 +138,7 @@ type Design struct {
 	Seed        *uint64          `yaml:"seed" doc:"seed of the random order; drawn and recorded if absent"`
 	SetUps      SetUps           `yaml:"setups" doc:"how often all arms are taken down and set up anew"`
 	Slices      Slices           `yaml:"slices" doc:"into how many slices a trial is cut, between which the arms alternate"`
+	Factorial   []Factor         `yaml:"factorial" doc:"2 to 4 layers of which every combination is an arm; the baseline has none of them"`
 	Attempts    int              `yaml:"attempts" min:"1" max:"100" doc:"times a trial is tried before its round goes without it"`
 }
 

@@ -177,6 +177,8 @@ func (s schema) value(f strictyaml.Field, t reflect.Type, standard reflect.Value
 		return object{{"$ref", "#/$defs/layer"}}
 	case reflect.TypeFor[WorkloadItem]():
 		return object{{"$ref", "#/$defs/workload"}}
+	case reflect.TypeFor[Factor](): // a layer as an arm has it, or a name with layers
+		return object{{"anyOf", []object{{{"$ref", "#/$defs/layer"}}, s.structure(reflect.ValueOf(Factor{}))}}}
 	case reflect.TypeFor[quantity.Limit](): // a count is a number in YAML
 		return object{{"type", []string{"string", "number"}}, {"pattern", patternOf(t)}, {"minimum", 0}}
 	}

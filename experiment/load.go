@@ -31,6 +31,7 @@ func Load(name string, data []byte, kinds Kinds) (*Experiment, error) {
 			reflect.TypeFor[Testbed]():      l.testbed,
 			reflect.TypeFor[LayerItem]():    l.layer,
 			reflect.TypeFor[WorkloadItem](): l.workload,
+			reflect.TypeFor[Factor]():       l.factor,
 		}
 		l.file.Decode(root, "", &x)
 		l.validate(&x)

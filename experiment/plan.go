@@ -46,14 +46,17 @@ type Plan struct {
 	Fixed int `json:"fixedRounds,omitempty"`
 	// Looks are the numbers of rounds after which the finished run was looked at and then
 	// extended. The notes tell them as well.
-	Looks    []int        `json:"looks,omitempty"`
-	SetUps   SetUps       `json:"setups,omitempty"` // "auto" or absent: decided when the first set-ups have been timed
-	Slices   Slices       `json:"slices,omitempty"` // as asked for; the cells have what came of it. Absent: "none"
-	Attempts int          `json:"attempts"`
-	Limits   Limits       `json:"limits"`
-	Budget   Budget       `json:"budget,omitempty"` // for all arms that have none of their own
-	Arms     []PlannedArm `json:"arms"`             // baseline first, control second
-	Cells    []Cell       `json:"cells"`            // in the order of the file
+	Looks  []int  `json:"looks,omitempty"`
+	SetUps SetUps `json:"setups,omitempty"` // "auto" or absent: decided when the first set-ups have been timed
+	Slices Slices `json:"slices,omitempty"` // as asked for; the cells have what came of it. Absent: "none"
+	// Factorial names the factors of a factorial design, in which every combination of them
+	// is an arm.
+	Factorial []string     `json:"factorial,omitempty"`
+	Attempts  int          `json:"attempts"`
+	Limits    Limits       `json:"limits"`
+	Budget    Budget       `json:"budget,omitempty"` // for all arms that have none of their own
+	Arms      []PlannedArm `json:"arms"`             // baseline first, control second
+	Cells     []Cell       `json:"cells"`            // in the order of the file
 }
 
 // TestbedImport is the testbed of trials that another tool ran.
@@ -136,7 +139,10 @@ type PlannedArm struct {
 	Role   Role           `json:"role"`
 	Levels []factor.Level `json:"levels,omitempty"`
 	Layers []PlannedLayer `json:"layers"`
-	Budget Budget         `json:"budget,omitempty"` // of its own; at every level of its factors the same
+	// Factors are those of the plan's factorial design that are on. An arm without any is
+	// its baseline, or no part of it.
+	Factors []string `json:"factors,omitempty"`
+	Budget  Budget   `json:"budget,omitempty"` // of its own; at every level of its factors the same
 }
 
 // PlannedLayer is a layer with its parameters in force, as JSON.

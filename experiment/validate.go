@@ -14,6 +14,8 @@ func (l *loader) validate(x *Experiment) {
 	l.design(&x.Design)
 	l.arms(x.Arms)
 	l.workloads(x.Workloads)
+	l.factorial(x)
+	l.differ(x.Arms)
 	l.whole(x)
 }
 
@@ -62,7 +64,6 @@ func (l *loader) arms(arms []Arm) {
 	if len(arms) > 0 {
 		l.steadyBaseline(arms[0])
 	}
-	l.differ(arms)
 }
 
 // layersOnce reports a kind of layer that an arm has twice.
@@ -108,7 +109,11 @@ func (l *loader) differ(arms []Arm) {
 				if i > 0 && other == arms[0].Name {
 					hint = "Tare adds a second copy of the baseline itself, as the arm control"
 				}
-				l.file.ReportAt(strictyaml.Index("arms", i), fmt.Sprintf("arm %s has the same layers as arm %s", v.planned.Name, other), hint)
+				at := strictyaml.Index("arms", i)
+				if a.Factors != nil {
+					at = "design.factorial"
+				}
+				l.file.ReportAt(at, fmt.Sprintf("arm %s has the same layers as arm %s", v.planned.Name, other), hint)
 				continue
 			}
 			first[string(text)] = v.planned.Name
@@ -186,18 +191,39 @@ func (l *loader) possible(x *Experiment) {
 		}
 	}
 	volume := slices.ContainsFunc(x.Workloads, usesVolume)
-	for i, a := range x.Arms {
-		for j, item := range a.Layers {
-			at, needs := strictyaml.Index(strictyaml.Index("arms", i)+".layers", j), item.Config.Declare().Needs
-			check(at, "layer", item.Kind, needs)
-			if needs.UsesVolume && !volume {
-				l.file.ReportAt(at, fmt.Sprintf("the layer %s does nothing here: no workload has a volume", item.Kind), "")
-			}
+	for _, w := range l.written(x) {
+		needs := w.Config.Declare().Needs
+		check(w.at, "layer", w.Kind, needs)
+		if needs.UsesVolume && !volume {
+			l.file.ReportAt(w.at, fmt.Sprintf("the layer %s does nothing here: no workload has a volume", w.Kind), "")
 		}
 	}
 	for i, w := range x.Workloads {
 		check(strictyaml.Index("workloads", i), "workload", w.Kind, w.Config.Declare().Needs)
 	}
+}
+
+// writtenLayer is a layer where the file has it.
+type writtenLayer struct {
+	LayerItem
+	at string
+}
+
+// written lists the layers of arms and factors where the file has them.
+func (l *loader) written(x *Experiment) (list []writtenLayer) {
+	for i, a := range x.Arms {
+		for j, item := range a.Layers {
+			if a.Factors == nil {
+				list = append(list, writtenLayer{item, strictyaml.Index(strictyaml.Index("arms", i)+".layers", j)})
+			}
+		}
+	}
+	for i := range x.Design.Factorial {
+		for j, item := range x.Design.Factorial[i].Layers {
+			list = append(list, writtenLayer{item, l.factorLayer(i, j)})
+		}
+	}
+	return list
 }
 
 func usesVolume(w WorkloadItem) bool { return w.Config.Declare().Needs.Volume != nil }

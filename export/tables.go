@@ -32,7 +32,7 @@ type Row struct {
 	Directory     string     `parquet:"directory,dict"` // last element of the run directory's path
 	Cell          string     `parquet:"cell,dict"`
 	Workload      string     `parquet:"workload,dict"` // kind
-	Levels        string     `parquet:"levels,dict"`   // of the cell's and the arm's factors: "mtu=1500;rules=8"
+	Levels        string     `parquet:"levels,dict"`   // of the cell's and the arm's factors, those of a factorial design too: "mtu=1500;rules=8;wireguard=on"
 	Arm           string     `parquet:"arm,dict"`
 	Role          string     `parquet:"role,dict"`
 	Round         int32      `parquet:"round"`
@@ -75,7 +75,7 @@ func Rows(run Run) iter.Seq[Row] {
 				continue
 			}
 			row := Row{
-				Run: r.Plan.Name, Directory: directory(r.Dir), Cell: t.Cell, Workload: cell.Kind, Levels: levels(cell, arm),
+				Run: r.Plan.Name, Directory: directory(r.Dir), Cell: t.Cell, Workload: cell.Kind, Levels: levels(r.Plan, cell, arm),
 				Arm: t.Arm, Role: string(arm.Role), Round: int32(t.Round), Attempt: int32(t.Attempt),
 				Session:  int32(t.Session),
 				Position: known(int32(max(0, t.Position))), Start: known(t.Start.UTC()),
@@ -119,10 +119,19 @@ func directory(dir string) string {
 	return filepath.Base(dir)
 }
 
-func levels(c experiment.Cell, a experiment.PlannedArm) string {
+func levels(p *experiment.Plan, c experiment.Cell, a experiment.PlannedArm) string {
 	var all []string
 	for _, l := range slices.Concat(c.Levels, a.Levels) {
 		all = append(all, l.String())
+	}
+	if a.Role != experiment.Treatment || a.Factors != nil { // of a factorial design
+		for _, f := range p.Factorial {
+			setting := "off"
+			if slices.Contains(a.Factors, f) {
+				setting = "on"
+			}
+			all = append(all, f+"="+setting)
+		}
 	}
 	return strings.Join(all, ";")
 }

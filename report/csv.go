@@ -87,7 +87,8 @@ func only(ok bool, value any) any {
 }
 
 // CSV writes one line for each comparison, the control's included, in the order
-// of the plan. Overheads, intervals, detectable effects and noise floors are
+// of the plan, and then for each effect of a factorial design, with "main effect" or
+// "interaction" for a role. Overheads, intervals, detectable effects and noise floors are
 // shares of the baseline on the scale "ratio", and in the metric's unit on the
 // scale "difference"; a plus is a cost.
 func CSV(w io.Writer, r *analysis.Run) error {
@@ -96,6 +97,11 @@ func CSV(w io.Writer, r *analysis.Run) error {
 	for _, g := range append(s.groups(true), s.groups(false)...) {
 		for _, c := range g.lines() {
 			lines = append(lines, s.fields(c))
+		}
+	}
+	if f := r.Factorial; f != nil {
+		for _, e := range f.Effects {
+			lines = append(lines, s.effectFields(e))
 		}
 	}
 	return writeCSV(w, s.fields(analysis.Comparison{}), lines)

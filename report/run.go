@@ -26,6 +26,7 @@ func Run(r *analysis.Run, o RunOptions) *doc.Document {
 	}
 	d.Add(s.failureBlocks()...)
 	d.Add(s.resultBlocks(o.All)...)
+	d.Add(s.factorialBlocks(o.All)...)
 	d.Add(s.scalingBlocks(o.All)...)
 	if o.Published != nil {
 		d.Add(doc.On(doc.Markdown|doc.Page, publishedSection(o.Published)))

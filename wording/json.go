@@ -4,6 +4,7 @@ import (
 	"tare/analysis"
 	"tare/combine"
 	"tare/compare"
+	"tare/cost"
 	"tare/gate"
 	"tare/history"
 	"tare/published"
@@ -56,6 +57,21 @@ type Analysis struct {
 	Warnings      []Warning    `json:"warnings,omitempty"`      // what a reader must know before trusting the run
 	Cells         []Cell       `json:"cells"`                   // series for charts
 	Scaling       []Scaling    `json:"scaling,omitempty"`       // how metrics grow with factors whose levels are numbers
+	Factorial     *Factorial   `json:"factorial,omitempty"`     // what the layers of a factorial design do alone and together
+}
+
+// Factorial is what the factors of a factorial design do alone and together.
+type Factorial struct {
+	*analysis.Factorial
+	Effects []FactorialEffect `json:"effects"` // by cell and metric, main effects first
+}
+
+// FactorialEffect is a main effect or an interaction: what one factor costs on the average over the
+// others, or what several cost together beyond the sum of their parts.
+type FactorialEffect struct {
+	Of   []string `json:"of"`             // the factors: one for a main effect, several for an interaction
+	Over []string `json:"over,omitempty"` // the factors over whose settings it is an average
+	Comparison
 }
 
 // Comparison is one arm against the baseline on one metric in one cell.
@@ -144,6 +160,8 @@ func JSON(v any) any {
 		return gatedOf(v)
 	case *history.History:
 		return pastOf(v)
+	case *cost.Result:
+		return costOf(v)
 	case *published.Table:
 		return publishedOf(v)
 	}
@@ -167,7 +185,18 @@ func AnalysisOf(r *analysis.Run) *Analysis {
 			}
 			return Cell{c, &Looped{c.Loop, Loop(c.Loop)}}
 		}),
-		Scaling: each(r.Scaling, scalingOf)}
+		Scaling: each(r.Scaling, scalingOf), Factorial: factorialOf(r.Factorial)}
+}
+
+func factorialOf(f *analysis.Factorial) *Factorial {
+	if f == nil {
+		return nil
+	}
+	return &Factorial{Factorial: f, Effects: each(f.Effects, func(e analysis.Effect) FactorialEffect {
+		c := comparisonOf(e.Comparison)
+		c.Text = EffectSentence(&e)
+		return FactorialEffect{Of: e.Of, Over: e.Over, Comparison: c}
+	})}
 }
 
 func comparisonOf(c analysis.Comparison) Comparison {

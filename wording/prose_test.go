@@ -12,7 +12,7 @@ import (
 )
 
 // deciding are the packages that decide and hand on typed values.
-var deciding = []string{"analysis", "compare", "gate", "history", "published"}
+var deciding = []string{"analysis", "compare", "cost", "gate", "history", "published"}
 
 // answering are files that read what users write, and answer with errors.
 var answering = []string{"../compare/reference.go"}

@@ -33,7 +33,7 @@ type Data struct {
 	// Control is the values of a second copy of the baseline, where both together are the
 	// reference; NaN in a round that has none. Nil: the baseline alone is.
 	Control   []float64
-	Contrasts []float64 // with the mean of the references; Compare makes them
+	Contrasts []float64 // with the mean of the references; Compare makes them, or they are given without values
 	Rounds    []int
 	// Moved is the arm's place in its block minus the baseline's: positive when
 	// the arm ran later.
@@ -79,6 +79,9 @@ func (d *Data) Compare() {
 		}
 	}
 }
+
+// bare says whether only contrasts are known and no values: those of more than two arms.
+func (d *Data) bare() bool { return d.Paired && len(d.Baseline) != len(d.Contrasts) }
 
 // Controlled counts the pairs whose reference is the mean of baseline and control.
 func (d *Data) Controlled() (n int) {

@@ -16,7 +16,7 @@ import (
 // the data have no means to compare: too few values, or none that vary, or overheads
 // that are compared with each other.
 func (r Rules) Mean(d *Data) (at stats.Interval, ok bool) {
-	if d.estimate != nil {
+	if d.estimate != nil || d.bare() {
 		return stats.Interval{}, false
 	}
 	var err error
@@ -43,7 +43,7 @@ func interval(e stats.Estimate, err error) (stats.Interval, error) { return e.In
 // equivalence, as far as the values that there are can tell.
 func (r Rules) MeanBeyond(d *Data) bool {
 	margin := r.MarginOf(d)
-	if d.estimate != nil || d.Metric.Scale == experiment.Difference || margin <= 0 || d.Size() == 0 {
+	if d.estimate != nil || d.bare() || d.Metric.Scale == experiment.Difference || margin <= 0 || d.Size() == 0 {
 		return false
 	}
 	base, arm := d.Baseline, d.Treated

@@ -1,0 +1,221 @@
+package analysis
+
+import (
+	"math"
+	"math/bits"
+
+	"tare/analysis/contrast"
+	"tare/experiment"
+)
+
+// Factorial is what the factors of a factorial design do on the average over the others, and
+// what they do together that they do not do one by one (Fisher 1935, The Design of
+// Experiments, chapter 6; Box, Hunter and Hunter 2005, Statistics for Experimenters, chapter 5).
+//
+// Each round that has a value of every combination gives one contrast for each effect: the
+// logarithms of its values with the signs of the design. Contrasts of rounds are estimated as
+// those of pairs are, with set-ups as units where rounds share them. For noise of any shape that
+// is the same in all arms of a round, an effect of nothing leaves the contrast symmetric about
+// zero, since as many values come with a plus as with a minus: that is all that
+// the signed-rank test asks. The control takes no part, which would disturb that balance.
+//
+// An interaction is not halved, as textbooks have it, but is the logarithm of what
+// the factors do together over the product of what they do alone: with two factors,
+// ln AB − ln A − ln B + ln 1.
+type Factorial struct {
+	Factors []string `json:"factors"` // of the design, in the order of the plan
+	Family  int      `json:"family"`  // effects on headline metrics, which Holm's correction takes together
+	Effects []Effect `json:"effects"` // by cell and metric, main effects first
+}
+
+// Effect is a main effect or an interaction, in the form of a comparison: the arm is that of
+// the factors alone, the overhead what they cost, or cost together beyond the sum of their parts.
+type Effect struct {
+	Comparison
+	// Of names the factors: one for a main effect, several for an interaction.
+	Of []string `json:"of"`
+	// Over names the factors over whose settings it is an average.
+	Over []string `json:"over,omitempty"`
+}
+
+// The verdicts of interactions.
+const (
+	// MoreTogether and LessTogether: together, factors cost more or less than one by one.
+	MoreTogether Verdict = "more together"
+	LessTogether Verdict = "less together"
+	// AddsUp: the interaction is equivalent to none.
+	AddsUp Verdict = "adds up"
+)
+
+// Interaction says whether the effect is one of several factors.
+func (e *Effect) Interaction() bool { return len(e.Of) > 1 }
+
+// effects are hypotheses on the effects of a factorial design; nil: there is no such design.
+// The set of factors of each stands beside it, bit by bit.
+func (j *judgement) effects(t *table) (list []*hypothesis, sets []int) {
+	arms := t.plan.Combination()
+	if arms == nil || !t.plan.Paired() {
+		return nil, nil
+	}
+	for c, cell := range t.plan.Cells {
+		for _, m := range cell.Metrics {
+			for _, set := range effectSets(len(t.plan.Factorial)) {
+				h := j.estimated(Question{Cell: cell.ID, Arm: t.plan.Arms[arms[set]].Name, Restates: t.restates(c, m), Data: t.signed(c, arms, set, m)})
+				h.cell, h.arm, h.base = c, arms[set], arms[0]
+				h.still = t.still(c, m)
+				if original := cell.Metric(h.Restates); original != nil {
+					h.restated, h.echo = true, m.Headline && original.Headline
+				}
+				for _, control := range j.controls {
+					if control.cell == c && control.Metric.Name == m.Name {
+						h.control, h.bias = control, control.bias
+					}
+				}
+				list, sets = append(list, h), append(sets, set)
+			}
+		}
+	}
+	decide(list, nil, j.Rules)
+	return list, sets
+}
+
+// effectSets lists the sets of factors that have an effect: single ones first.
+func effectSets(factors int) (sets []int) {
+	for size := 1; size <= factors; size++ {
+		for set := 1; set < 1<<factors; set++ {
+			if bits.OnesCount(uint(set)) == size {
+				sets = append(sets, set)
+			}
+		}
+	}
+	return sets
+}
+
+// signed collects the contrasts of one effect: in each round the values of all combinations,
+// with a minus for each factor of the set that is off, averaged over the other factors.
+func (t *table) signed(c int, arms []int, set int, m experiment.Metric) contrast.Data {
+	d := contrast.Data{Metric: m, Paired: true, Means: m.Scale == experiment.Difference, Margin: t.margin(c, m)}
+	of, others := bits.OnesCount(uint(set)), bits.OnesCount(uint(len(arms)-1))-bits.OnesCount(uint(set))
+	weight := math.Ldexp(1, -others)
+	places := t.places(c, m)
+	var setUps []int
+	for i, round := range t.at[c] {
+		sum, moved, whole, answered := 0.0, 0, true, true
+		for on, a := range arms {
+			s := &t.slots[c][a][i]
+			answered = answered && s.answered()
+			v, ok := value(s.valid, m)
+			if !ok {
+				whole = false
+				continue
+			}
+			sign := 1 - 2*((of-bits.OnesCount(uint(on&set)))%2)
+			sum += float64(sign) * weight * (level(v, m) - places.of(s.valid))
+			moved += sign * s.valid.Position
+		}
+		switch {
+		case whole:
+			d.Contrasts = append(d.Contrasts, min(max(sum, -largestSum), largestSum))
+			d.Rounds, d.Moved = append(d.Rounds, round), append(d.Moved, moved)
+			setUps = append(setUps, t.slots[c][arms[0]][i].valid.SetUp)
+			if places != nil { // already taken away, and the test is to know it
+				d.Places = append(d.Places, [3]float64{})
+			}
+			if round <= t.plan.Rounds {
+				d.Pilot++
+			}
+		case answered:
+			d.Missing.Pairs++
+		}
+	}
+	if t.setUps.Shared() && len(ascending(append([]int(nil), setUps...))) < len(setUps) {
+		d.SetUps = setUps
+	}
+	return d
+}
+
+// largestSum bounds a contrast, so that its square is finite.
+const largestSum = 1e150
+
+// level is a value on the scale of contrasts.
+func level(v float64, m experiment.Metric) float64 {
+	switch {
+	case m.Scale != experiment.Difference:
+		return math.Log(v)
+	case m.Better == experiment.Higher:
+		return -min(max(v, -largestSum), largestSum)
+	}
+	return min(max(v, -largestSum), largestSum)
+}
+
+// factorial judges the effects of a factorial design and explains the verdicts; nil: there is
+// no such design. A run that gives no verdicts, or is not finished, gives none on effects.
+func (x explainer) factorial(run *Run, j *judgement) *Factorial {
+	list, sets := j.effects(x.table)
+	if list == nil {
+		return nil
+	}
+	f := &Factorial{Factors: x.plan.Factorial, Family: claims(list)}
+	unfinished := x.table.unfinished()
+	for i, h := range list {
+		e := Effect{Comparison: h.comparison(x.plan)}
+		x.complete(&e.Comparison, h)
+		e.Of, e.Over = split(x.plan.Factorial, sets[i])
+		if e.Interaction() {
+			e.Verdict = e.Verdict.ofSum()
+		}
+		if !run.Valid {
+			e.Withhold(InvalidRuns{})
+		} else if why := leastDone(x.plan, unfinished, h.Cell); why != nil {
+			e.Suspend(why)
+		}
+		f.Effects = append(f.Effects, e)
+	}
+	return f
+}
+
+// FewestForEffects is the number of rounds, or of set-ups that rounds share, from which on
+// effects of a plan's factorial design can be claimed; 0: it has no such design.
+func FewestForEffects(plan *experiment.Plan) int {
+	if plan.Effects() == 0 {
+		return 0
+	}
+	return contrast.Fewest(true, contrast.RulesOf(plan).Alpha/float64(plan.Effects()))
+}
+
+// ofSum is a verdict on an interaction.
+func (v Verdict) ofSum() Verdict {
+	switch v {
+	case Costs:
+		return MoreTogether
+	case Gains:
+		return LessTogether
+	case Equivalent:
+		return AddsUp
+	}
+	return v
+}
+
+// split names the factors of a set, and the others.
+func split(factors []string, set int) (of, over []string) {
+	for i, name := range factors {
+		if set>>i&1 == 1 {
+			of = append(of, name)
+		} else {
+			over = append(over, name)
+		}
+	}
+	return of, over
+}
+
+// leastDone is what is missing of the arm of a design that has the fewest rounds; nil: none
+// is missing.
+func leastDone(plan *experiment.Plan, unfinished map[[2]string]Reason, cell string) (least Reason) {
+	fewest := math.MaxInt
+	for _, a := range plan.Combination() {
+		if r, ok := unfinished[[2]string{cell, plan.Arms[a].Name}].(RoundsMissing); ok && r.Rounds < fewest {
+			least, fewest = r, r.Rounds
+		}
+	}
+	return least
+}

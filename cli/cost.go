@@ -1,0 +1,132 @@
+package cli
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"tare/cost"
+	"tare/experiment/quantity"
+	"tare/report"
+	"tare/report/document"
+)
+
+func newCost(s State) *cobra.Command {
+	var o cost.Options
+	var out, to, price, utilisation string
+	c := &cobra.Command{
+		Use:   "cost [RUN]",
+		Short: "Say what the arms of a run take in cores, nodes and money",
+		Long: `Say what each arm of a run takes at a given rate of work, and what it takes more
+than the baseline, with intervals: cores, nodes as they come out and rounded up, and
+their price. Without RUN, the newest run below runs/.
+
+It rests on a metric of CPU time per unit of work, such as tcp-cpu in s/Gbit, and where
+the run has one in the same cell, on the metric capacity. --rate is in that unit of work
+per second; an amount of data may be given as such. Where a run has several such figures,
+--metric and --cell choose.
+
+The output says what is assumed: that CPU time grows in proportion to the rate, that
+nodes are needed for CPU alone, and that no more of them is used than --utilisation.`,
+		Example: `  tare cost --node-cpus 8 --node-price 0.40/h --rate 12000/s
+  tare cost runs/wireguard-20260102-150405 --node-cpus 16 --node-price 290/month --currency EUR --rate 40Gbit/s
+  tare cost --node-cpus 8 --rate 12000/s --utilisation 50% --metric tcp-cpu --cell network.tcp.pod-to-pod
+  tare cost --node-cpus 8 --node-price 0.40/h --rate 12000/s -o json | jq '.bills[].arms[] | {arm, nodes, more}'`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: completeRuns,
+		RunE: func(_ *cobra.Command, args []string) error {
+			if to != "" && out != "html" {
+				return usage(fmt.Errorf("--to is for -o html; the output of -o %s goes to stdout", out))
+			}
+			r, err := costOf(args, o, price, utilisation)
+			if err != nil {
+				return err
+			}
+			return showCost(s, r, out, cmp.Or(to, "cost.html"))
+		},
+	}
+	c.Flags().StringVar(&o.Rate, "rate", "", "rate of work: 12000/s, 40Gbit/s")
+	c.Flags().Float64Var(&o.NodeCPUs, "node-cpus", 0, "CPUs of a node")
+	c.Flags().StringVar(&price, "node-price", "", "price of a node: 0.40/h, 290/month (default: no prices)")
+	c.Flags().StringVar(&o.Currency, "currency", "", "currency of the price, as it is to be written")
+	c.Flags().StringVar(&utilisation, "utilisation", "70%", "share of a node that may be used")
+	c.Flags().StringVar(&o.Metric, "metric", "", "metric that the answer rests on")
+	c.Flags().StringVar(&o.Cell, "cell", "", "cell that the answer rests on")
+	c.Flags().StringVar(&to, "to", "", "file to write with -o html (default cost.html)")
+	_ = c.RegisterFlagCompletionFunc("metric", completeCost(func(cell, metric string) string { return metric }))
+	_ = c.RegisterFlagCompletionFunc("cell", completeCost(func(cell, metric string) string { return cell }))
+	addFormat(c, &out, "table", "json", "yaml", "markdown", "csv", "html")
+	return c
+}
+
+// costOf works a cost out from flags.
+func costOf(args []string, o cost.Options, price, utilisation string) (*cost.Result, error) {
+	var share quantity.Percent
+	if err := share.UnmarshalText([]byte(utilisation)); err != nil {
+		return nil, usage(fmt.Errorf("--utilisation: %w", err))
+	}
+	o.Utilisation = float64(share)
+	if price != "" {
+		perHour, err := cost.ParsePrice(price)
+		if err != nil {
+			return nil, unanswered("--node-price: ", err)
+		}
+		o.NodePrice = perHour
+	} else if o.Currency != "" {
+		return nil, hintedUsage(errors.New("--currency is that of a price"), "add --node-price 0.40/h")
+	}
+	run, result, err := openRun(args)
+	if err != nil {
+		return nil, err
+	}
+	r, err := cost.Of(result, run.Trials, o)
+	if errors.Is(err, cost.ErrNoVerdicts) {
+		return nil, &codedError{err: err, code: ExitInvalid, hint: "tare show " + run.Dir + " says why"}
+	}
+	return r, unanswered("", err)
+}
+
+// unanswered is the error of a question that cannot be answered, with what could be.
+func unanswered(before string, err error) error {
+	var wrong *cost.Error
+	if errors.As(err, &wrong) {
+		return hintedUsage(fmt.Errorf("%s%w", before, err), "%s", wrong.Hint)
+	}
+	return err
+}
+
+// showCost prints a cost, or writes its page and prints the name.
+func showCost(s State, r *cost.Result, out, to string) error {
+	if out == "html" {
+		return s.page(to, report.Cost(r, report.CompareOptions{Generated: time.Now()}))
+	}
+	return s.print(view{
+		value:    r,
+		document: func(bool) *document.Document { return report.Cost(r, report.CompareOptions{}) },
+		csv:      func(w io.Writer) error { return report.CostCSV(w, r) },
+	}, out)
+}
+
+// completeCost completes the metrics of the run that is named, or of the newest, on which a
+// cost can rest, or their cells.
+func completeCost(part func(cell, metric string) string) cobra.CompletionFunc {
+	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		dir, err := runDir(args)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		plan := planOf(dir)
+		var list []string
+		for _, s := range cost.Sources(&plan) {
+			if name := part(s.Cell, s.Metric); !slices.Contains(list, name) {
+				list = append(list, name)
+			}
+		}
+		return list, cobra.ShellCompDirectiveNoFileComp
+	}
+}

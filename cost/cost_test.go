@@ -1,0 +1,345 @@
+package cost_test
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"tare/analysis"
+	"tare/cost"
+	"tare/experiment"
+	"tare/journal"
+)
+
+var start = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+var (
+	cpu      = experiment.Metric{Name: "http-cpu", Unit: "s/request", Better: experiment.Lower, Headline: true, Scale: experiment.Ratio}
+	capacity = experiment.Metric{Name: "capacity", Unit: "1/s", Better: experiment.Higher, Headline: true, Scale: experiment.Ratio}
+)
+
+func planned(metrics ...experiment.Metric) *experiment.Plan {
+	return &experiment.Plan{Schema: experiment.PlanSchema, Name: "mesh", Seed: 7, Rounds: 6, Confidence: 0.95, Equivalence: 0.02, Power: 0.8, Attempts: 1,
+		Arms: []experiment.PlannedArm{{Name: "plain", Role: experiment.Baseline}, {Name: "control", Role: experiment.Control},
+			{Name: "mtls", Role: experiment.Treatment}},
+		Cells: []experiment.Cell{{ID: "http", Workload: "http", Kind: "http", Metrics: metrics}}}
+}
+
+// measured is a run in which each metric has the value of an arm, times noise of the round that all arms share and
+// noise of its own.
+func measured(plan *experiment.Plan, value func(arm, metric string, round int) float64) (*analysis.Run, []journal.Trial) {
+	trials := simulated(plan, value)
+	return analysis.Analyze(plan, trials, nil), trials
+}
+
+func simulated(plan *experiment.Plan, value func(arm, metric string, round int) float64) []journal.Trial {
+	var trials []journal.Trial
+	for round := 1; round <= plan.Rounds; round++ {
+		for i, step := range plan.Order(round) {
+			cell, arm := plan.Cells[step.Cell], plan.Arms[step.Arm].Name
+			values := map[string]float64{}
+			for _, m := range cell.Metrics {
+				values[m.Name] = value(arm, m.Name, round)
+			}
+			trials = append(trials, journal.Trial{Round: round, Attempt: 1, Position: i%len(plan.Arms) + 1, Cell: cell.ID, Arm: arm,
+				Start: start.Add(time.Duration(len(trials)) * time.Second), Wall: time.Second, Values: values})
+		}
+	}
+	return trials
+}
+
+var asked = cost.Options{Rate: "12000/s", NodeCPUs: 8, NodePrice: 0.4, Utilisation: 0.5}
+
+func near(t *testing.T, what string, got analysis.Interval, point, lo, hi float64) {
+	t.Helper()
+	for _, c := range []struct{ got, want float64 }{{got.Point, point}, {got.Lo, lo}, {got.Hi, hi}} {
+		if math.Abs(c.got-c.want) > 1e-9*math.Max(1, math.Abs(c.want)) {
+			t.Errorf("%s is %v; want %v [%v, %v]", what, got, point, lo, hi)
+			return
+		}
+	}
+}
+
+// TestByHand checks both bases on values of six rounds. With six pairs the exact 95 % signed-rank interval reaches from
+// the smallest value to the largest. 1 ms/request at 12,000/s is 12 busy cores, which are 24 at
+// half of them busy: 3 nodes of 8.
+func TestByHand(t *testing.T) {
+	drift := []float64{0.98, 0.99, 1, 1, 1.01, 1.02}
+	own := []float64{1, 1.001, 1.002, 1.003, 1.004, 1.005}
+	run, trials := measured(planned(cpu, capacity), func(arm, metric string, round int) float64 {
+		v := 0.001 * drift[round-1]
+		if arm == "mtls" {
+			v *= 1.2 * own[round-1]
+		}
+		if metric == "capacity" {
+			return 4 / v // 4,000/s
+		}
+		return v
+	})
+	r, err := cost.Of(run, trials, asked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Rate != 12000 || r.Unit != "request" || r.Confidence != 0.95 || len(r.Bills) != 2 || r.Bills[1].Basis != cost.Capacity {
+		t.Fatalf("%+v", r)
+	}
+	first, last := 1.2*0.98*own[0], 1.2*1.02*own[5]
+	for i, b := range r.Bills {
+		perNode := []float64{3, 6}[i] // of a value of 1 ms; by capacity a node does 4,000/s, of which half may be used
+		if len(b.Arms) != 2 || b.Arms[0].Arm != "plain" || b.Arms[0].More != nil || b.Arms[1].More == nil || b.Arms[0].Rounds != 6 {
+			t.Fatalf("arms of %s: %+v", b.Metric.Name, b.Arms)
+		}
+		plain, mtls := b.Arms[0], b.Arms[1]
+		if n := plain.Nodes; math.Abs(n.Lo-0.98*perNode) > 1e-9 || math.Abs(n.Hi-1.02*perNode) > 1e-9 || math.Abs(n.Point/perNode-1) > 0.001 {
+			t.Errorf("nodes of plain by %s: %+v", b.Metric.Name, n)
+		}
+		near(t, "cores of plain by "+b.Metric.Name, plain.Cores, 8*plain.Nodes.Point, 8*0.98*perNode, 8*1.02*perNode)
+		if n := mtls.Nodes; math.Abs(n.Lo-first*perNode) > 1e-9 || math.Abs(n.Hi-last*perNode) > 1e-9 {
+			t.Errorf("nodes of mtls by %s: %+v; want %v to %v", b.Metric.Name, n, first*perNode, last*perNode)
+		}
+		more := mtls.More
+		near(t, "nodes more by "+b.Metric.Name, more.Nodes, more.Nodes.Point, perNode*0.98*(1.2*own[0]-1), perNode*1.02*(1.2*own[5]-1))
+		if more.Verdict != analysis.Costs || more.PointOnly || math.Abs(more.Nodes.Point/perNode-0.203) > 0.002 {
+			t.Errorf("more by %s: %+v", b.Metric.Name, more)
+		}
+		near(t, "price of a month", r.PerMonth(plain.Nodes), 292*plain.Nodes.Point, 292*plain.Nodes.Lo, 292*plain.Nodes.Hi)
+		near(t, "price of an hour", r.PerHour(plain.Whole), 0.4*plain.Whole.Point, 0.4*plain.Whole.Lo, 0.4*plain.Whole.Hi)
+	}
+	mtls := r.Bills[0].Arms[1]
+	near(t, "whole nodes", mtls.Whole, 4, 4, 4) // 3.53 to 3.69
+	near(t, "level", mtls.Level, mtls.Level.Point, 0.001*first, 0.001*last)
+	level := r.Bills[1].Arms[0].Level
+	near(t, "level of capacity", level, level.Point, 4000/1.02, 4000/0.98)
+}
+
+// TestWholeNodes checks that what comes out whole is not rounded up, and that nodes more are
+// counted beside those of the baseline.
+func TestWholeNodes(t *testing.T) {
+	run, trials := measured(planned(cpu), func(arm, _ string, round int) float64 {
+		if arm == "mtls" {
+			return 0.0011 + 1e-9*float64(round)
+		}
+		return 0.001 + 1e-18*float64(round)
+	})
+	r, err := cost.Of(run, trials, asked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, mtls := r.Bills[0].Arms[0], r.Bills[0].Arms[1]
+	near(t, "whole nodes", plain.Whole, 3, 3, 3)
+	near(t, "whole nodes of mtls", mtls.Whole, 4, 4, 4)
+	near(t, "whole nodes more", mtls.More.Whole, 1, 1, 1)
+}
+
+// TestFewRounds checks that one round gives points without intervals.
+func TestFewRounds(t *testing.T) {
+	plan := planned(cpu)
+	plan.Rounds = 1
+	run, trials := measured(plan, func(arm, _ string, _ int) float64 { return map[string]float64{"mtls": 0.002}[arm] + 0.001 })
+	r, err := cost.Of(run, trials, asked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mtls := r.Bills[0].Arms[1]
+	near(t, "nodes", mtls.Nodes, 9, 9, 9)
+	near(t, "nodes more", mtls.More.Nodes, 6, 6, 6)
+	if !mtls.PointOnly || !mtls.More.PointOnly {
+		t.Error("one round gives an interval")
+	}
+}
+
+// TestSamples checks imports without pairs.
+func TestSamples(t *testing.T) {
+	plan := planned(cpu)
+	plan.Arms = []experiment.PlannedArm{plan.Arms[0], plan.Arms[2]}
+	plan.Import = &experiment.Import{Tool: "csv"}
+	values := map[string][]float64{"plain": {0.98, 0.99, 1, 1.01, 1.02, 1.03, 0.97}, "mtls": {1.98, 1.99, 2, 2.01, 2.02, 2.03, 1.97, 2.0}}
+	var trials []journal.Trial
+	for _, arm := range []string{"plain", "mtls"} {
+		for i, v := range values[arm] {
+			trials = append(trials, journal.Trial{Round: i + 1, Cell: "http", Arm: arm, Values: map[string]float64{"http-cpu": v / 1000}})
+		}
+	}
+	r, err := cost.Of(analysis.Analyze(plan, trials, nil), trials, asked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mtls := r.Bills[0].Arms[1]
+	if r.Observation == nil || mtls.Rounds != 8 || math.Abs(mtls.Nodes.Point-6) > 0.01 || mtls.Nodes.Lo < 5.9 || mtls.Nodes.Hi > 6.1 {
+		t.Errorf("%+v, observation %v", mtls, r.Observation)
+	}
+	if n := mtls.More.Nodes; math.Abs(n.Point-3) > 0.02 || n.Lo < 2.9 || n.Hi > 3.1 || n.Lo > 2.97 {
+		t.Errorf("nodes more: %+v", n)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	named := func(name, unit string) experiment.Metric {
+		return experiment.Metric{Name: name, Unit: unit, Better: experiment.Lower, Scale: experiment.Ratio}
+	}
+	two := planned(cpu)
+	two.Cells = append(two.Cells, experiment.Cell{ID: "grpc", Metrics: []experiment.Metric{cpu}})
+	with := func(change func(*cost.Options)) cost.Options {
+		o := asked
+		change(&o)
+		return o
+	}
+	for name, c := range map[string]struct {
+		plan *experiment.Plan
+		o    cost.Options
+		want string // text and hint
+	}{
+		"no metric":    {planned(named("latency", "s")), asked, "no CPU time per unit of work and no capacity|tcp-cpu in s/Gbit"},
+		"other metric": {planned(cpu), with(func(o *cost.Options) { o.Metric = "latency" }), "latency is no CPU time per unit of work|that there are: http-cpu"},
+		"two parts":    {planned(named("cpu-client", "s/Gbit"), named("cpu-server", "s/Gbit")), asked, "has 2 figures|choose one: --metric cpu-client|cpu-server"},
+		"two cells":    {two, asked, "has 2 figures|choose one: --cell grpc|http"},
+		"no cell":      {two, with(func(o *cost.Options) { o.Cell = "dns" }), `no cell "dns"|cells: http, grpc`},
+		"no rate":      {planned(cpu), with(func(o *cost.Options) { o.Rate = "12000" }), `"12000" is not a rate|12000/s`},
+		"nothing":      {planned(cpu), with(func(o *cost.Options) { o.Rate = "" }), "no rate of work|--rate 12000/s"},
+		"no node":      {planned(cpu), with(func(o *cost.Options) { o.NodeCPUs = 0 }), "no node has so few CPUs|--node-cpus 8"},
+		"utilisation":  {planned(cpu), with(func(o *cost.Options) { o.Utilisation = 1.2 }), "120% of a node cannot be used|--utilisation 70%"},
+		"price":        {planned(cpu), with(func(o *cost.Options) { o.NodePrice = -1 }), "costs something or nothing|--node-price 0.40/h"},
+		"no values":    {planned(cpu), asked, "no valid value of http-cpu in http|tare show"},
+	} {
+		run, trials := measured(c.plan, func(string, string, int) float64 { return 1 })
+		if name == "no values" {
+			trials = nil
+		}
+		_, err := cost.Of(run, trials, c.o)
+		var wrong *cost.Error
+		if !errors.As(err, &wrong) {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		text, hint, _ := strings.Cut(c.want, "|")
+		if !strings.Contains(wrong.Text, text) || !strings.Contains(wrong.Hint, hint) {
+			t.Errorf("%s: %q, hint %q; want %q", name, wrong.Text, wrong.Hint, c.want)
+		}
+	}
+	run, trials := measured(planned(cpu), func(arm, _ string, round int) float64 {
+		return map[string]float64{"control": 2}[arm] + 1 + 0.001*float64(round)
+	})
+	if run.Valid {
+		run.Valid = false // six rounds are too few for a control to fail
+	}
+	if _, err := cost.Of(run, trials, asked); !errors.Is(err, cost.ErrNoVerdicts) {
+		t.Errorf("a run without verdicts: %v", err)
+	}
+}
+
+// TestChosen checks which metrics an answer rests on.
+func TestChosen(t *testing.T) {
+	all := cpu
+	all.Name, all.Unit = "tcp-cpu", "s/Gbit"
+	part := all
+	part.Name = "tcp-cpu-client"
+	limit := capacity
+	limit.Name, limit.Unit = "tcp-capacity", "bit/s"
+	run, trials := measured(planned(all, part, limit, capacity), func(string, string, int) float64 { return 1 })
+	for _, c := range []struct {
+		metric, rate string
+		want         string
+		rateWant     float64
+	}{
+		{"", "3Gbit/s", "tcp-cpu, tcp-capacity", 3}, {"", "90/min", "tcp-cpu, tcp-capacity", 1.5}, {"tcp-cpu-client", "500Mbit/s", "tcp-cpu-client", 0.5},
+		{"tcp-capacity", "1Tbit/s", "tcp-capacity", 1000}, {"capacity", "7/s", "capacity", 7},
+	} {
+		o := asked
+		o.Metric, o.Rate = c.metric, c.rate
+		r, err := cost.Of(run, trials, o)
+		if err != nil {
+			t.Errorf("%+v: %v", c, err)
+			continue
+		}
+		var names []string
+		for _, b := range r.Bills {
+			names = append(names, b.Metric.Name)
+		}
+		if got := strings.Join(names, ", "); got != c.want || math.Abs(r.Rate-c.rateWant) > 1e-9 {
+			t.Errorf("%+v: %s at %v", c, got, r.Rate)
+		}
+	}
+}
+
+func TestParse(t *testing.T) {
+	for _, c := range []struct {
+		text, unit string
+		want       float64 // 0: refused
+	}{
+		{"12000/s", "request", 12000}, {"12000request/s", "request", 12000}, {"1.5 op/s", "op", 1.5}, {"7200/h", "op", 2}, {"40Gbit/s", "Gbit", 40}, {"40/s", "Gbit", 40},
+		{"500MB/s", "GB", 0.5}, {"40Gbit/s", "op", 0}, {"unlimited/s", "Gbit", 0}, {"-3/s", "op", 0}, {"0/s", "op", 0}, {"NaN/s", "op", 0}, {"1e999/s", "op", 0}, {"/s", "", 0}, {"", "", 0},
+	} {
+		got, err := cost.ParseRate(c.text, c.unit)
+		if math.Abs(got-c.want) > 1e-12 || (err != nil) != (c.want == 0) {
+			t.Errorf("%q of %q is %v, %v; want %v", c.text, c.unit, got, err, c.want)
+		}
+	}
+	for text, want := range map[string]float64{"0.40/h": 0.4, "730/month": 1, "0.40": 0, "$1/h": 0, "-1/h": 0, "Inf/h": 0} {
+		got, err := cost.ParsePrice(text)
+		if math.Abs(got-want) > 1e-12 || (err != nil) != (want == 0) {
+			t.Errorf("%q is %v, %v; want %v", text, got, err, want)
+		}
+	}
+}
+
+// FuzzParse checks that what is accepted can be reckoned with.
+func FuzzParse(f *testing.F) {
+	for _, text := range []string{"12000/s", "40Gbit/s", "0.40/h", "290/month"} {
+		f.Add(text, "Gbit")
+	}
+	f.Fuzz(func(t *testing.T, text, unit string) {
+		if v, err := cost.ParseRate(text, unit); err == nil && (!(v > 0) || math.IsInf(v, 0)) {
+			t.Errorf("rate %q of %q is %v", text, unit, v)
+		}
+		if v, err := cost.ParsePrice(text); err == nil && (!(v > 0) || math.IsInf(v, 0)) {
+			t.Errorf("price %q is %v", text, v)
+		}
+	})
+}
+
+// TestCoverage simulates runs of 12 rounds with noise and drift of 5 %: how often the intervals hold what
+// is true of the baseline, of the arm and of the difference. -v prints it.
+func TestCoverage(t *testing.T) {
+	const runs = 200
+	rng := rand.New(rand.NewPCG(3, 1))
+	held := map[string]int{}
+	for range runs {
+		plan := planned(cpu)
+		plan.Rounds = 12
+		drift, last := 0.0, 0
+		trials := simulated(plan, func(arm, _ string, round int) float64 {
+			if round != last {
+				drift, last = 0.05*rng.NormFloat64(), round
+			}
+			return (0.001 + map[string]float64{"mtls": 0.0002}[arm]) * math.Exp(drift+0.05*rng.NormFloat64())
+		})
+		run := analysis.Judge(plan, trials)
+		run.Valid = true // whatever the control says by chance
+		r, err := cost.Of(run, trials, asked)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plain, mtls := r.Bills[0].Arms[0], r.Bills[0].Arms[1]
+		for name, c := range map[string]struct {
+			in   analysis.Interval
+			true float64
+		}{"baseline": {plain.Nodes, 3}, "arm": {mtls.Nodes, 3.6}, "difference": {mtls.More.Nodes, 0.6}} {
+			if c.in.Lo <= c.true && c.true <= c.in.Hi {
+				held[name]++
+			}
+		}
+	}
+	for name, n := range held {
+		share := float64(n) / runs
+		t.Logf("%s: %.3f", name, share)
+		if slack := 4 * math.Sqrt(0.94*0.06/runs); share < 0.94-slack {
+			t.Errorf("%.3f of the intervals of the %s hold the truth; at least 0.94 must", share, name)
+		}
+	}
+	if len(held) != 3 {
+		t.Errorf("held: %v", held)
+	}
+}

@@ -1,0 +1,90 @@
+package report
+
+import (
+	"slices"
+
+	"tare/analysis"
+	"tare/experiment"
+	doc "tare/report/document"
+	"tare/wording"
+)
+
+// factorialNote says what the effects are.
+const factorialNote = "A layer alone: what it costs on average over the settings of the others. × is an interaction: what layers cost together beyond the sum. " +
+	"Shares add up as factors do: 10 % and 20 % make 32 %. The effects on headline metrics are a family of their own under Holm's correction."
+
+// factorialBlocks show what the layers of a factorial design do alone and together: on a
+// terminal for headline metrics, or for all.
+func (s *sheet) factorialBlocks(all bool) []doc.Block {
+	f := s.run.Factorial
+	if f == nil {
+		return nil
+	}
+	section := doc.Section{ID: "factorial", Title: "Alone and together", Blocks: []doc.Block{doc.Say(factorialNote)}}
+	for _, headline := range []bool{true, false} {
+		table := s.effectTable(f, headline)
+		switch {
+		case table.Groups == nil:
+		case headline:
+			section.Blocks = append(section.Blocks, table)
+		default:
+			section.Blocks = append(section.Blocks, exploratorySection(all, table))
+		}
+	}
+	if len(section.Blocks) == 1 {
+		return nil
+	}
+	return []doc.Block{section}
+}
+
+// effectTable shows effects by cell and metric.
+func (s *sheet) effectTable(f *analysis.Factorial, headline bool) doc.Table {
+	t := doc.Table{Bare: true, Split: true, Columns: []doc.Column{{Title: "metric", Kind: doc.Name, In: doc.Markdown},
+		{Title: "layers", Kind: doc.Name}, {Title: "verdict"}, {Title: "effect", Right: true}, {Title: "interval", Right: true, Tight: true},
+		{Title: "found with " + wording.Share(float64(s.plan.Power)), Right: true, In: doc.Markdown | doc.Page}, {Title: "rounds", Right: true, In: doc.Markdown | doc.Page},
+		{Title: "in words", Kind: doc.Prose}}}
+	for i := range f.Effects {
+		e := &f.Effects[i]
+		if e.Metric.Headline != headline {
+			continue
+		}
+		g := found(&t.Groups, func(g doc.Group) bool { return slices.Equal(g.Title, doc.Words(plain(e.Cell))) }, doc.Group{Title: doc.Words(plain(e.Cell))})
+		title := append(doc.In(doc.Strong, plain(e.Metric.Name)), doc.Span{Words: when(e.Metric.Better != "", " "+better(e.Metric))})
+		part := found(&g.Parts, func(p doc.Part) bool { return slices.Equal(p.Title, title) }, doc.Part{Title: title})
+		part.Add(effectRow(e))
+	}
+	return t
+}
+
+func effectRow(e *analysis.Effect) doc.Row {
+	point, interval := wording.Overhead(e.Comparison)
+	mde := when(wording.Judged(e.Comparison) && e.MDE > 0, wording.Size(e.Metric, e.MDE))
+	cells := append(doc.Cells(plain(e.Metric.Name), plain(wording.EffectName(e))), doc.Of(said(&e.Comparison, false)))
+	return doc.Row{Cells: append(cells, doc.Cells(point, interval, mde, number(e.Rounds), brief(wording.EffectVerdict(e)))...)}
+}
+
+// effectFields are an effect's line for programs, in the columns of a comparison.
+func (s *sheet) effectFields(e analysis.Effect) []field {
+	line := s.fields(e.Comparison)
+	for i := range line {
+		switch line[i].column {
+		case "arm":
+			line[i].value = wording.EffectName(&e)
+		case "role":
+			line[i].value = effectRole(&e)
+		case "baseline_median", "arm_median":
+			line[i].value = nil
+		case "text":
+			line[i].value = wording.EffectSentence(&e)
+		}
+	}
+	return line
+}
+
+// effectRole stands in the place of an arm's role.
+func effectRole(e *analysis.Effect) experiment.Role {
+	if e.Interaction() {
+		return "interaction"
+	}
+	return "main effect"
+}

@@ -1,0 +1,144 @@
+package wording
+
+import (
+	"fmt"
+	"strings"
+
+	"tare/analysis"
+	"tare/cost"
+	"tare/experiment"
+)
+
+// amounts are numbers without a unit, with as many decimals as their interval supports.
+var amounts = experiment.Metric{Scale: experiment.Difference}
+
+// Amounts writes a number of cores or nodes, or a price, with its interval: "3.2 [3.0, 3.4]".
+func Amounts(i analysis.Interval, pointOnly bool) string { return amountText(NoSigns, i, pointOnly) }
+
+// AmountsMore is the same of what is taken more: "+0.2 [+0.1, +0.3]".
+func AmountsMore(i analysis.Interval, pointOnly bool) string { return amountText(Signs, i, pointOnly) }
+
+func amountText(w sign, i analysis.Interval, pointOnly bool) string {
+	if pointOnly { // one hundredth of it is taken for its uncertainty
+		return w.Amount(amounts, i.Point, analysis.Interval{Lo: 0, Hi: max(i.Point, -i.Point) / 50})
+	}
+	return w.Interval(amounts, i)
+}
+
+// Whole writes a number of whole nodes, with its interval where it is not one number: "4", "4 [3, 4]".
+func Whole(i analysis.Interval, more bool) string {
+	write := Fixed
+	if more {
+		write = Signed
+	}
+	text := write(i.Point, 0)
+	if i.Lo != i.Hi {
+		text += " [" + write(i.Lo, 0) + ", " + write(i.Hi, 0) + "]"
+	}
+	return text
+}
+
+// CostRate writes the rate that was asked for: "12,000 op/s", "40 Gbit/s".
+func CostRate(r *cost.Result) string {
+	if r.Unit == "" {
+		return Number(r.Rate, 6) + "/s"
+	}
+	return Number(r.Rate, 6) + " " + r.Unit + "/s"
+}
+
+// CostQuestion says what was asked: "12,000 op/s on nodes of 8 CPUs, of which 70 % are
+// used, at 0.40 EUR per hour".
+func CostQuestion(r *cost.Result) string {
+	text := fmt.Sprintf("%s on nodes of %s, of which %s are used", CostRate(r), Count(int(r.NodeCPUs), "CPU", "CPUs"), Share(r.Utilisation))
+	if r.NodeCPUs != float64(int(r.NodeCPUs)) {
+		text = fmt.Sprintf("%s on nodes of %s CPUs, of which %s are used", CostRate(r), Number(r.NodeCPUs, 3), Share(r.Utilisation))
+	}
+	if r.NodePrice > 0 {
+		text += ", at " + strings.TrimSpace(TrimZeros(Fixed(r.NodePrice, 4))+" "+r.Currency) + " per hour"
+	}
+	return text
+}
+
+// CostAssumptions says what an answer takes for granted.
+func CostAssumptions(r *cost.Result) []string {
+	var list []string
+	for _, b := range r.Bills {
+		switch b.Basis {
+		case cost.CPU:
+			list = append(list, "By "+b.Metric.Name+", a unit of work takes as much CPU time at any rate as it did in the run, and a core does as much as one did there.",
+				"Nodes are needed for the CPU time that "+b.Metric.Name+" counts, and for nothing else: memory, network, disks and other programs are left out.")
+		case cost.Capacity:
+			list = append(list, "By "+b.Metric.Name+", a node carries as much as what was measured, and several nodes as many times that.")
+		}
+	}
+	return append(list, Share(r.Utilisation)+" of each node may be used, and the rest stays idle. The cores told are all those of the nodes.",
+		"Unrounded nodes are the share of a large installation; whole nodes are rounded up. A month has 730 hours.",
+		"Intervals ("+Confidence(r.Confidence)+") are those of the measurement and of typical rounds. Differences are estimated within rounds, and need not be exactly those of the levels.")
+}
+
+// CostMore says what an arm takes more than the baseline: "takes 0.71 [0.62, 0.80] nodes more
+// than plain", "… less than plain".
+func CostMore(b *cost.Bill, a *cost.Arm) string {
+	if a.More == nil {
+		return ""
+	}
+	i, direction := a.More.Nodes, " nodes more than "
+	if i.Point < 0 {
+		i, direction = turned(i), " nodes less than "
+	}
+	text := "takes " + Amounts(i, a.More.PointOnly) + direction + b.Arms[0].Arm
+	if !a.More.PointOnly && i.Lo <= 0 && i.Hi >= 0 {
+		text = "no difference resolved: " + text
+	}
+	return text
+}
+
+type priced struct {
+	*cost.Result
+	Observational string       `json:"observational,omitempty"`
+	Assumptions   []string     `json:"assumptions"`
+	Bills         []pricedBill `json:"bills"`
+}
+
+type pricedBill struct {
+	cost.Bill
+	Arms []pricedArm `json:"arms"`
+}
+
+type pricedArm struct {
+	cost.Arm
+	*prices
+	More *pricedMore `json:"more,omitempty"`
+}
+
+type pricedMore struct {
+	cost.More
+	*prices
+	Text string `json:"text"`
+}
+
+// prices are in the currency of the result.
+type prices struct {
+	PerHour       analysis.Interval `json:"perHour"`
+	PerMonth      analysis.Interval `json:"perMonth"`
+	WholePerMonth analysis.Interval `json:"wholeNodesPerMonth"`
+}
+
+func costOf(r *cost.Result) *priced {
+	price := func(n cost.Needs) *prices {
+		if r.NodePrice == 0 {
+			return nil
+		}
+		return &prices{r.PerHour(n.Nodes), r.PerMonth(n.Nodes), r.PerMonth(n.Whole)}
+	}
+	return &priced{Result: r, Observational: Observation(r.Observation), Assumptions: CostAssumptions(r),
+		Bills: each(r.Bills, func(b cost.Bill) pricedBill {
+			return pricedBill{b, each(b.Arms, func(a cost.Arm) pricedArm {
+				arm := pricedArm{Arm: a, prices: price(a.Needs)}
+				if a.More != nil {
+					arm.More = &pricedMore{*a.More, price(a.More.Needs), CostMore(&b, &a)}
+				}
+				return arm
+			})}
+		})}
+}
