@@ -83,10 +83,13 @@ func (e *FieldErrors) Add(field, format string, args ...any) {
 
 // Needs is what a layer or workload asks of a testbed.
 type Needs struct {
-	Network     bool    `json:"network,omitempty"`     // two nodes with a pod each, and a service
-	HostNetwork bool    `json:"hostNetwork,omitempty"` // programs on the nodes themselves, in the host's network
-	Volume      *Volume `json:"volume,omitempty"`      // a volume in the client's pod; that pod alone without Network
-	Image       string  `json:"image,omitempty"`       // image of the pods, where the testbed's will not do
+	Network     bool `json:"network,omitempty"`     // two nodes with a pod each, and a service
+	HostNetwork bool `json:"hostNetwork,omitempty"` // programs on the nodes themselves, in the host's network
+	// Members is how many server pods there are, of a service with several members, with
+	// Network; 0 and 1: one server pod.
+	Members int     `json:"members,omitempty"`
+	Volume  *Volume `json:"volume,omitempty"` // a volume in the client's pod; that pod alone without Network
+	Image   string  `json:"image,omitempty"`  // image of the pods, where the testbed's will not do
 	// Only names the one testbed that can give what is needed; "" for any.
 	Only string `json:"only,omitempty"`
 	// UsesVolume is set by a layer that shapes the volume of the workloads, and so
@@ -113,12 +116,13 @@ type Volume struct {
 func (n Needs) Pods() bool { return n.Network || n.HostNetwork || n.Volume != nil }
 
 // And is what two ask for together. Of two volumes it is the larger, of two
-// images the first.
+// images the first, of two numbers of members the larger.
 func (n Needs) And(o Needs) Needs {
 	n.Network, n.HostNetwork = n.Network || o.Network, n.HostNetwork || o.HostNetwork
 	if n.Volume == nil || o.Volume != nil && o.Volume.Size > n.Volume.Size {
 		n.Volume = o.Volume
 	}
+	n.Members = max(n.Members, o.Members)
 	n.Image, n.Only = cmp.Or(n.Image, o.Image), cmp.Or(n.Only, o.Only)
 	n.UsesVolume = n.UsesVolume || o.UsesVolume
 	for _, p := range o.PodSecurity {

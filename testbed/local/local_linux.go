@@ -62,7 +62,7 @@ func (t *Testbed) Open(ctx context.Context, want testbed.Request) (testbed.Site,
 	if !ok || parameters == nil {
 		return nil, fmt.Errorf("site %s: a local network needs the parameters of a local testbed, not %T", name, want.Level)
 	}
-	n, err := openNetwork(s, parameters.Link.Rate.One(), parameters.Link.MTU.One())
+	n, err := openNetwork(s, parameters.Link.Rate.One(), parameters.Link.MTU.One(), max(want.Needs.Members, 1), parameters.Nodes.OrZero())
 	if err != nil {
 		return nil, fmt.Errorf("site %s: %w", name, err)
 	}
@@ -125,6 +125,9 @@ type site struct {
 // Start starts a command at a place of the site.
 func (s *site) Start(ctx context.Context, where testbed.Place, cmd testbed.Command) (testbed.Process, error) {
 	place, ok := s.places[where]
+	if !ok && s.network != nil {
+		return nil, fmt.Errorf("site %s has no %s", s.name, where)
+	}
 	if !ok {
 		return nil, fmt.Errorf("site %s has no %s: it was opened without a network", s.name, where)
 	}
