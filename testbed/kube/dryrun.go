@@ -109,7 +109,10 @@ func (s *Site) Try(ctx context.Context) ([]testbed.Finding, error) {
 	}
 	for _, place := range slices.Sorted(maps.Keys(plans)) {
 		plan := plans[place]
-		s.tryPod(ctx, d, plan, where, plan.Labels[inventory.RoleLabel]+" pod"+of)
+		if title(plan) != plan.Labels[inventory.RoleLabel] {
+			continue // a further member, whose pod is the first one's
+		}
+		s.tryPod(ctx, d, plan, where, title(plan)+" pod"+of)
 	}
 	if host {
 		plan := s.planPod(roleClientNode)
@@ -124,7 +127,7 @@ func (s *Site) Try(ctx context.Context) ([]testbed.Finding, error) {
 func nodesOf(plans map[testbed.Place]*corev1.Pod) string {
 	var list []string
 	for _, place := range slices.Sorted(maps.Keys(plans)) {
-		list = append(list, plans[place].Labels[inventory.RoleLabel]+" on "+short(plans[place].Spec.NodeSelector[corev1.LabelHostname]))
+		list = append(list, title(plans[place])+" on "+short(plans[place].Spec.NodeSelector[corev1.LabelHostname]))
 	}
 	return strings.Join(list, ", ")
 }

@@ -197,8 +197,8 @@ func (s *Site) all() []*pods.Pod {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var list []*pods.Pod
-	for _, where := range testbed.Host.Values() {
-		if p := s.pods[testbed.Place(where)]; p != nil {
+	for _, where := range s.places() {
+		if p := s.pods[where]; p != nil {
 			list = append(list, p)
 		}
 	}
