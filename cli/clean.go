@@ -68,6 +68,10 @@ heard of for a minute.`,
 			if err != nil {
 				return err
 			}
+			volumes, err := cleanVolumes(s, dry)
+			if err != nil {
+				return err
+			}
 			left, err := cleanImports(s, roots, dry)
 			if err != nil {
 				return err
@@ -76,7 +80,7 @@ heard of for a minute.`,
 				return nil
 			}
 			switched, err := cleanSwitches(c.Context(), s, roots, switches, dry)
-			if err == nil && len(strays)+left+switched == 0 {
+			if err == nil && len(strays)+volumes+left+switched == 0 {
 				fmt.Fprintln(s.Stderr, "nothing left behind")
 			}
 			return err
@@ -88,6 +92,20 @@ heard of for a minute.`,
 	_ = c.Flags().MarkHidden(guardFlag) // it is there
 	on.flags(c)
 	return c
+}
+
+// cleanVolumes removes the directories that killed runs have left as volumes of a service's
+// members, or says that it would, and gives how many they are.
+func cleanVolumes(s State, dry bool) (int, error) {
+	clean, verb := local.CleanVolumes, "removed"
+	if dry {
+		clean, verb = local.StrayVolumes, "would remove"
+	}
+	dirs, err := clean()
+	for _, dir := range dirs {
+		fmt.Fprintf(s.Stdout, "%s volume %s\n", verb, safetext.Name(dir))
+	}
+	return len(dirs), err
 }
 
 // importRoots gives the directories to be searched for unfinished runs: those

@@ -87,9 +87,13 @@ type Needs struct {
 	HostNetwork bool `json:"hostNetwork,omitempty"` // programs on the nodes themselves, in the host's network
 	// Members is how many server pods there are, of a service with several members, with
 	// Network; 0 and 1: one server pod.
-	Members int     `json:"members,omitempty"`
-	Volume  *Volume `json:"volume,omitempty"` // a volume in the client's pod; that pod alone without Network
-	Image   string  `json:"image,omitempty"`  // image of the pods, where the testbed's will not do
+	Members int `json:"members,omitempty"`
+	// MemberVolume is the size of a volume with a file system in the pod of each member, with
+	// Network; 0: none.
+	MemberVolume quantity.Size `json:"memberVolume,omitempty"`
+
+	Volume *Volume `json:"volume,omitempty"` // a volume in the client's pod; that pod alone without Network
+	Image  string  `json:"image,omitempty"`  // image of the pods, where the testbed's will not do
 	// Only names the one testbed that can give what is needed; "" for any.
 	Only string `json:"only,omitempty"`
 	// UsesVolume is set by a layer that shapes the volume of the workloads, and so
@@ -122,7 +126,7 @@ func (n Needs) And(o Needs) Needs {
 	if n.Volume == nil || o.Volume != nil && o.Volume.Size > n.Volume.Size {
 		n.Volume = o.Volume
 	}
-	n.Members = max(n.Members, o.Members)
+	n.Members, n.MemberVolume = max(n.Members, o.Members), max(n.MemberVolume, o.MemberVolume)
 	n.Image, n.Only = cmp.Or(n.Image, o.Image), cmp.Or(n.Only, o.Only)
 	n.UsesVolume = n.UsesVolume || o.UsesVolume
 	for _, p := range o.PodSecurity {

@@ -13,7 +13,7 @@
 //	Remote   some of its places are not on this machine
 //	Network  two nodes, a pod on each, and a service; Courier, Wire, Shaper and Nodes
 //	         are what can be done with the network between them
-//	Members  the server pods of a service that has several
+//	Members  the server pods of a service that has several, and MemberVolumes theirs
 //	Volume   a volume in the client's pod
 package testbed
 
@@ -218,6 +218,14 @@ type Members interface {
 	// address of the server on the path pod-to-pod. On a cluster there are none before the
 	// site is ready.
 	Members() []netip.Addr
+}
+
+// MemberVolumes is a network whose members have volumes of their own, where one asks for
+// them (experiment.Needs.MemberVolume). They are empty when the site is opened, and gone when it is closed.
+type MemberVolumes interface {
+	// MemberVolume is the directory of a member's volume, from 1, as programs in its pod
+	// see it; "" where none was asked for.
+	MemberVolume(i int) string
 }
 
 // Courier is a network on which single datagrams can be sent.

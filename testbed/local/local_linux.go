@@ -66,9 +66,14 @@ func (t *Testbed) Open(ctx context.Context, want testbed.Request) (testbed.Site,
 	if err != nil {
 		return nil, fmt.Errorf("site %s: %w", name, err)
 	}
-	if err := t.add(s); err != nil {
-		n.close()
-		return nil, err
+	if want.Needs.MemberVolume > 0 {
+		err = n.makeVolumes()
+	}
+	if err == nil {
+		err = t.add(s)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("site %s: %w", name, err), s.Close())
 	}
 	return n, nil
 }
@@ -105,7 +110,7 @@ func (t *Testbed) Close() error {
 		failed = append(failed, err)
 	}
 	for _, s := range sites {
-		_ = s.Close()
+		failed = append(failed, s.Close())
 	}
 	t.host.stop()
 	if guard != nil {
@@ -136,9 +141,11 @@ func (s *site) Start(ctx context.Context, where testbed.Place, cmd testbed.Comma
 
 // Close ends what the site holds. Nothing runs in it any more.
 func (s *site) Close() error {
-	if s.network != nil {
-		s.network.close()
-		s.network = nil
+	if s.network == nil {
+		return nil
 	}
-	return nil
+	s.network.close()
+	err := s.network.removeVolumes()
+	s.network = nil
+	return err
 }

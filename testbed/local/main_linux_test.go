@@ -97,7 +97,8 @@ func addressesRole() error {
 // cleanRole is what "tare clean" does.
 func cleanRole() error {
 	_, err := Clean(context.Background())
-	return err
+	_, more := CleanVolumes()
+	return errors.Join(err, more)
 }
 
 // victim is what a victimRole says of itself.
@@ -123,7 +124,7 @@ func victimRole() error {
 			return err
 		}
 	}
-	s, err := bed.Open(context.Background(), testbed.Request{Name: "victim", Needs: experiment.Needs{Network: true, Members: 2}, Level: link(1e9, 1500)})
+	s, err := bed.Open(context.Background(), testbed.Request{Name: "victim", Needs: experiment.Needs{Network: true, Members: 2, MemberVolume: 1 << 20}, Level: link(1e9, 1500)})
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"net/netip"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -198,5 +199,55 @@ func TestMembersRouteVia(t *testing.T) {
 	everyoneReachesEveryone(t, n)
 	if err := n.nodes[1].RouteVia(podNetwork(7), "", 0); err == nil || err.Error() != "route 198.18.18.0/24: it is the pod network of no node" {
 		t.Errorf("%v", err)
+	}
+}
+
+// Each member has a directory of its own, which goes with the site, and no other is taken for
+// one that a killed Tare has left.
+func TestMemberVolumes(t *testing.T) {
+	n := openMembers(t, 2, 0)
+	if got := n.MemberVolume(1); got != "" {
+		t.Errorf("a volume that nobody asked for: %s", got)
+	}
+	site, err := n.bed.Open(t.Context(), testbed.Request{Name: "volumes", Needs: experiment.Needs{Network: true, Members: 2, MemberVolume: 1}, Level: link(0, 1500)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	volumes, _ := testbed.As[testbed.MemberVolumes](site)
+	dirs := []string{volumes.MemberVolume(1), volumes.MemberVolume(2)}
+	if dirs[0] == dirs[1] || volumes.MemberVolume(0)+volumes.MemberVolume(3) != "" {
+		t.Errorf("volumes %v", dirs)
+	}
+	for i, dir := range dirs {
+		p, err := site.Start(t.Context(), testbed.Member(i+1), testbed.Command{Args: []string{"mkdir", dir + "/raft"}})
+		if err == nil {
+			_, err = p.Wait()
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	if left, err := CleanVolumes(); err != nil || slices.Contains(left, dirs[0]) {
+		t.Errorf("removed %v, %v", left, err)
+	}
+	if err := site.(testbed.Closer).Close(); err != nil {
+		t.Error(err)
+	}
+	for _, dir := range dirs {
+		if _, err := os.Lstat(dir); !os.IsNotExist(err) {
+			t.Errorf("%s is there still: %v", dir, err)
+		}
+	}
+}
+
+// What only looks like a volume of a killed Tare is left alone.
+func TestVolumeOwner(t *testing.T) {
+	for _, name := range []string{"", "tare-volume-", "tare-volume-1", "tare-volume-1-2-3", "tare-volume-a-b-c-d", "tare-volume-0-1-1-5", "x-tare-volume-1-2-3-4"} {
+		if o, ok := volumeOwner(name); ok {
+			t.Errorf("%q is of %v", name, o)
+		}
+	}
+	if o, ok := volumeOwner("tare-volume-1-2-3-45"); !ok || o.String() != "1-2-3" {
+		t.Errorf("%v, %v", o, ok)
 	}
 }

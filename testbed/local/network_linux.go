@@ -70,6 +70,8 @@ type network struct {
 	nodes []*node           // the client's, then those of the members
 	pods  []*pod            // the client's, then the members
 	built map[string]string // what Mend compares with: what was there when it was built, by name
+
+	volumes []string // directories of the members; nil: none were asked for
 }
 
 // space is one network namespace with the thread that lives in it.
