@@ -119,6 +119,9 @@ type Volume struct {
 // Pods says whether the workload runs in pods or on nodes.
 func (n Needs) Pods() bool { return n.Network || n.HostNetwork || n.Volume != nil }
 
+// Volumes says whether there is a volume in some pod.
+func (n Needs) Volumes() bool { return n.Volume != nil || n.MemberVolume > 0 }
+
 // And is what two ask for together. Of two volumes it is the larger, of two
 // images the first, of two numbers of members the larger.
 func (n Needs) And(o Needs) Needs {

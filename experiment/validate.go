@@ -203,7 +203,7 @@ func (l *loader) possible(x *Experiment) {
 	}
 }
 
-func usesVolume(w WorkloadItem) bool { return w.Config.Declare().Needs.Volume != nil }
+func usesVolume(w WorkloadItem) bool { return w.Config.Declare().Needs.Volumes() }
 
 func usesNetwork(w WorkloadItem) bool { return w.Config.Declare().Needs.Network }
 

@@ -104,8 +104,10 @@ func (s *Site) Try(ctx context.Context) ([]testbed.Finding, error) {
 		return d.findings, ctx.Err()
 	}
 	d.note("nodes"+of, nodesOf(plans), nil)
-	if s.needs.Volume != nil {
-		s.tryVolume(ctx, d, where, of)
+	for _, v := range s.volumes() {
+		if v.where == testbed.ClientPod || v.where == testbed.ServerPod { // those of further members are alike
+			s.tryVolume(ctx, d, v, where, of)
+		}
 	}
 	for _, place := range slices.Sorted(maps.Keys(plans)) {
 		plan := plans[place]
@@ -207,8 +209,8 @@ func (d *dryRun) elsewhere(name, where string, err error) bool {
 
 // tryVolume offers the claim, and looks for the storage class, which nothing else
 // asks for before a pod waits for the volume.
-func (s *Site) tryVolume(ctx context.Context, d *dryRun, where, of string) {
-	claim := s.planClaim()
+func (s *Site) tryVolume(ctx context.Context, d *dryRun, v claimed, where, of string) {
+	claim := s.planClaim(v)
 	claim.Namespace = where
 	claim.Name = cluster.Label(s.unique, cluster.NameLimit-20) + "-" + volumeName
 	made, err := d.client.CoreV1().PersistentVolumeClaims(where).Create(ctx, claim, dry)

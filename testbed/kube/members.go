@@ -37,9 +37,18 @@ func (s *Site) planMember(i int) *corev1.Pod {
 	pod := s.planPod(roleServer)
 	if s.members() > 1 {
 		pod.Labels[memberLabel] = strconv.Itoa(i)
-		pod.Name = s.name(title(pod))
+		pod.Name = s.name(memberName(i))
 	}
+	s.mount(pod, testbed.Member(i))
 	return pod
+}
+
+// memberName is how a member is called, from 1, in the names of what belongs to it.
+func memberName(i int) string {
+	if i == 1 {
+		return roleServer
+	}
+	return roleServer + "-" + strconv.Itoa(i)
 }
 
 // title is the role of a pod, with the number of a further member: "server-2".

@@ -104,3 +104,67 @@ func TestMemberNames(t *testing.T) {
 		t.Errorf("members %v before the site is ready", s.Members())
 	}
 }
+
+// Each member has a claim of its own, which layers shape, mounted in its pod alone.
+func TestMemberClaims(t *testing.T) {
+	for _, c := range []struct {
+		needs experiment.Needs
+		want  string
+	}{
+		{experiment.Needs{Network: true, Members: 2}, ""},
+		{experiment.Needs{Volume: &experiment.Volume{Size: 5}}, "volume of 5 at /volume in client-pod"},
+		{experiment.Needs{Network: true, MemberVolume: 7}, "server-volume of 7 at /volume in server-pod"},
+		{experiment.Needs{Network: true, Members: 2, MemberVolume: 7, Volume: &experiment.Volume{Size: 5, Block: true}},
+			"volume of 5 at /dev/tare-volume in client-pod; server-volume of 7 at /volume in server-pod; server-2-volume of 7 at /volume in server-pod-2"},
+	} {
+		s, on := onNodes(t, c.needs, parameters(), "a", "b", "c")
+		s.ShapeVolume(func(p *corev1.PersistentVolumeClaim) { p.Spec.StorageClassName = new("fast") })
+		plans, err := s.plans(t.Context(), on)
+		if err != nil {
+			t.Errorf("%+v: %v", c.needs, err)
+			continue
+		}
+		var got []string
+		for _, v := range s.volumes() {
+			claim := s.planClaim(v)
+			if *claim.Spec.StorageClassName != "fast" {
+				t.Errorf("%s is not shaped", claim.Name)
+			}
+			size := claim.Spec.Resources.Requests[corev1.ResourceStorage]
+			one := fmt.Sprintf("%s of %s", claim.Name, size.String())
+			for _, where := range s.places() {
+				if plan := plans[where]; plan != nil {
+					one += mounted(plan, claim.Name, where)
+				}
+			}
+			got = append(got, one)
+		}
+		if got := strings.Join(got, "; "); got != c.want {
+			t.Errorf("%+v:\n%s\nwant\n%s", c.needs, got, c.want)
+		}
+		want := map[bool]string{true: "/volume", false: ""}[c.needs.MemberVolume > 0]
+		if got := s.MemberVolume(max(c.needs.Members, 1)); got != want || s.MemberVolume(9) != "" {
+			t.Errorf("%+v: a member's volume is at %q, want %q", c.needs, got, want)
+		}
+	}
+}
+
+// mounted says where a pod has the volume of a claim.
+func mounted(pod *corev1.Pod, claim string, where testbed.Place) (said string) {
+	for _, v := range pod.Spec.Volumes {
+		if v.PersistentVolumeClaim == nil || v.PersistentVolumeClaim.ClaimName != claim {
+			continue
+		}
+		for _, m := range pod.Spec.Containers[0].VolumeMounts {
+			if m.Name == v.Name {
+				said += fmt.Sprintf(" at %s in %s", m.MountPath, where)
+			}
+		}
+		for _, d := range pod.Spec.Containers[0].VolumeDevices {
+			if d.Name == v.Name {
+				said += fmt.Sprintf(" at %s in %s", d.DevicePath, where)
+			}
+		}
+	}
+	return said
+}
