@@ -58,14 +58,16 @@ func TestMembersOnACluster(t *testing.T) {
 	}
 
 	lost := made[testbed.Member(3)]
-	pods := clusterClient(t).CoreV1().Pods(lost.Namespace)
-	if err := pods.Delete(t.Context(), lost.Name, metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}); err != nil {
+	process, err := s.Start(t.Context(), testbed.Member(3), testbed.Command{Args: []string{"iperf3", "-s"}})
+	if err == nil {
+		err = clusterClient(t).CoreV1().Pods(lost.Namespace).Delete(t.Context(), lost.Name, metav1.DeleteOptions{})
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
-	await(t, "the pod to be gone", func() bool {
-		now, err := pods.Get(t.Context(), lost.Name, metav1.GetOptions{})
-		return err != nil || now.UID != lost.UID
-	})
+	if _, err := process.Wait(); err == nil || !strings.Contains(err.Error(), "/server-3 on node "+lost.Spec.NodeName+" is lost") {
+		t.Fatalf("a program of a lost member: %v", err)
+	}
 	if err := s.Mend(t.Context()); err != nil {
 		t.Fatal(err)
 	}
