@@ -31,6 +31,7 @@ func newClean(s State) *cobra.Command {
 		Short: "Remove what a killed run left behind",
 		Long: `Find and end what a killed run left behind on this machine: processes that Tare
 started and whose Tare is gone. Network namespaces vanish with their processes.
+Remove the directories that the members of a service had as their volumes.
 Remove also what is no run yet, because Tare was killed while it made the directory (of
 an import: .NAME.unfinished-NUMBER), and half a report in a run, up to four levels below
 the directories named, or below runs/. Of such a directory it removes what Tare writes; a
