@@ -3,6 +3,7 @@ package experiment
 import (
 	"reflect"
 	"slices"
+	"strings"
 
 	"tare/experiment/factor"
 	"tare/experiment/strictyaml"
@@ -13,6 +14,7 @@ type sweep struct {
 	name   string // "mtu", or the whole path where two factors share a name
 	path   string // "link.mtu"
 	index  [][]int
+	key    string   // of a map of factors; "": it is a field of its own
 	levels []string // as shown
 }
 
@@ -40,12 +42,18 @@ func collect(v reflect.Value, path string, index [][]int, found *[]sweep) {
 		value := v.FieldByIndex(field.Index)
 		at := strictyaml.Join(path, field.Name)
 		here := append(slices.Clone(index), field.Index)
-		if factor.Is(field.Type) && value.Len() > 0 {
-			s := sweep{name: field.Factor, path: at, index: here}
-			for i := range value.Len() {
-				s.levels = append(s.levels, factor.Text(value.Index(i).Interface()))
+		switch {
+		case factor.Is(field.Type) && value.Len() > 0:
+			*found = append(*found, sweep{name: field.Factor, path: at, index: here, levels: texts(value)})
+			continue
+		case field.Type.Kind() == reflect.Map && factor.Is(field.Type.Elem()):
+			keys := value.MapKeys()
+			slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
+			for _, key := range keys {
+				if one := value.MapIndex(key); one.Len() > 0 {
+					*found = append(*found, sweep{name: key.String(), path: strictyaml.Join(at, key.String()), index: here, key: key.String(), levels: texts(one)})
+				}
 			}
-			*found = append(*found, s)
 			continue
 		}
 		if value.Kind() == reflect.Pointer && !value.IsNil() {
@@ -55,6 +63,14 @@ func collect(v reflect.Value, path string, index [][]int, found *[]sweep) {
 			collect(value, at, here, found)
 		}
 	}
+}
+
+// texts are levels as they are shown.
+func texts(levels reflect.Value) (list []string) {
+	for i := range levels.Len() {
+		list = append(list, factor.Text(levels.Index(i).Interface()))
+	}
+	return list
 }
 
 // swept keeps the factors with more than one level.
@@ -68,8 +84,16 @@ func (s sweep) hold(config any, level int) {
 	for _, step := range s.index {
 		v = reflect.Indirect(v).FieldByIndex(step)
 	}
-	one := reflect.MakeSlice(v.Type(), 1, 1)
-	one.Index(0).Set(v.Index(level))
+	all := v
+	if s.key != "" {
+		all = v.MapIndex(reflect.ValueOf(s.key).Convert(v.Type().Key()))
+	}
+	one := reflect.MakeSlice(all.Type(), 1, 1)
+	one.Index(0).Set(all.Index(level))
+	if s.key != "" {
+		v.SetMapIndex(reflect.ValueOf(s.key).Convert(v.Type().Key()), one)
+		return
+	}
 	v.Set(one)
 }
 

@@ -118,8 +118,11 @@ type Process interface {
 	Wait() (Usage, error)
 	// Kill ends the process and its descendants; Wait then returns.
 	Kill() error
-	// CPU is the CPU time used so far by all threads of the process.
+	// CPU is the CPU time used so far by the process and all its descendants.
 	CPU() (time.Duration, error)
+	// Memory is what is resident of them now, in bytes, pages that several share counted for
+	// each; 0 after their end.
+	Memory() (int64, error)
 }
 
 // Usage is what a process consumed over its life, waited-for children included.

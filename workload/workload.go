@@ -124,6 +124,7 @@ const (
 	RuleThrottled   = "throttling"   // the clock or the cgroup was throttled
 	RuleStopped     = "stopped"      // Tare or the machine stood still in between
 	RuleLeftRunning = "left-running" // what a program started ran on after it had ended
+	RuleServer      = "server"       // the server that the load goes to has ended
 	RuleLost        = "lost"         // the site broke: a pod, its node or the connection to it
 )
 

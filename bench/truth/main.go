@@ -135,7 +135,7 @@ func judgeKnown(r *wording.Analysis) bool {
 	const fast, slow = 1051.0, 999.0
 	for _, c := range r.Comparisons {
 		truth := 1 - slow/fast // of a rate
-		if c.Metric.Name == "wall-clock" {
+		if c.Metric.Name == "round-trip" {
 			truth = fast/slow - 1
 		} else if c.Metric.Name != "tcp-bandwidth" {
 			continue

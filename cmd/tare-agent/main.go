@@ -26,12 +26,14 @@ import (
 	"tare/testbed"
 	"tare/testbed/kube/agent"
 	"tare/version"
+	"tare/workload/service"
 )
 
 // helpers are the processes of layers and workloads in pods.
 var helpers = []testbed.Helper{
 	{Name: env.Kind.Name, Run: env.Kind.Helper},
 	{Name: wrap.Kind.Name, Run: wrap.Kind.Helper},
+	service.Helper,
 }
 
 func main() {

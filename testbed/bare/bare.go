@@ -54,3 +54,8 @@ func (p *process) Kill() error { return p.cmd.Process.Kill() }
 func (p *process) CPU() (time.Duration, error) {
 	return 0, errors.New("the CPU time is not counted while the program runs")
 }
+
+// Memory is not told.
+func (p *process) Memory() (int64, error) {
+	return 0, errors.New("the memory is not counted while the program runs")
+}

@@ -88,6 +88,12 @@ func (p *program) CPU() (used time.Duration, err error) {
 	return used, p.in.Disturbed(context.Background(), err)
 }
 
+// Memory is what is resident now.
+func (p *program) Memory() (resident int64, err error) {
+	resident, err = p.Process.Memory()
+	return resident, p.in.Disturbed(context.Background(), err)
+}
+
 // Mend asks every agent of the site for a sign of life, which costs one message
 // each over connections that are open anyway. A pod that is lost is made again,
 // on the same node: on another one its numbers could not be compared. A node

@@ -224,6 +224,9 @@ func TestCPUGrowsWhileRunningAndStays(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	if memory, err := p.Memory(); err != nil || memory < 100<<10 || memory > 1<<30 {
+		t.Errorf("memory of a shell: %d, %v", memory, err)
+	}
 	if err := p.Kill(); err != nil {
 		t.Fatal(err)
 	}

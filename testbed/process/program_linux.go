@@ -271,6 +271,22 @@ func (p *Program) CPU() (time.Duration, error) {
 	return p.End().CPU, nil
 }
 
+// Memory is what is resident of all processes of the program now, in bytes.
+func (p *Program) Memory() (resident int64, err error) {
+	p.keeper.mu.Lock()
+	defer p.keeper.mu.Unlock()
+	if p.exited {
+		return 0, nil
+	}
+	f := p.family()
+	for pid, stat := range f.all {
+		if f.of[pid] {
+			resident += int64(stat.ResidentMemory())
+		}
+	}
+	return resident, nil
+}
+
 // used is CPU while the leader is there: that of the living, of those they have waited
 // for, and of the orphans that were reaped. The caller holds the keeper's lock.
 func (p *Program) used() time.Duration {

@@ -22,19 +22,31 @@
 // that is not found invalidates the trial too, and shows what was there instead.
 //
 // The program sees TARE_PEER and TARE_SERVICE where it runs in a pod or node:
-// the address of the server's pod, and of the service in front of it. On a cluster
+// the address of the server's pod, and of the service in front of it. In arguments
+// $(TARE_PEER) stands for it too. On a cluster
 // the pods may be of any image: nothing is asked of it but to hold the program.
+//
+// With a server the program is the client of one that stays up beside it, in the server's pod
+// (package service), and is told its port by TARE_PORT. With factors, parts of the texts are swept:
+//
+//	command:
+//	  run: [./client, --rate, $(qps), "http://$(TARE_PEER):$(TARE_PORT)/"]
+//	  factors: {qps: [100, 1000]}
+//	  server: {run: [./server, --listen, $(TARE_PORT)]}
 package command
 
 import (
+	"slices"
 	"time"
 
 	"tare/experiment"
 	"tare/experiment/environ"
+	"tare/experiment/factor"
 	"tare/experiment/quantity"
 	"tare/experiment/reference"
 	"tare/testbed"
 	"tare/workload"
+	"tare/workload/service"
 )
 
 // Config is the parameters of the workload.
@@ -49,7 +61,11 @@ type Config struct {
 	Warmup  int                 `yaml:"warmup" json:"warmup" doc:"runs in each trial before the one that counts"`
 	Expects quantity.Duration   `yaml:"expect" json:"expect,omitempty" doc:"how long one run is expected to take, for the plan's estimate"`
 	OK      []int               `yaml:"ok" json:"ok" doc:"exit statuses that count as success"`
-	Read    []Metric            `yaml:"metrics" json:"metrics,omitempty" doc:"what is measured; wall clock, CPU time and peak memory if absent"`
+	// Server and Factors are left out of plans that have none.
+	Server  *service.Config                 `yaml:"server" json:"server,omitempty" doc:"a server that stays up in the server's pod between trials; the program is then its client, in the client's pod"`
+	Factors map[string]factor.Levels[Level] `yaml:"factors" json:"factors,omitempty" doc:"levels by name: $(NAME) in the texts of run, shell, env and server stands for the level of a trial"`
+	Judged  []string                        `yaml:"headline" json:"headline,omitempty" doc:"metrics that are judged under the correction for many comparisons, in place of what metrics say: [cpu]"`
+	Read    []Metric                        `yaml:"metrics" json:"metrics,omitempty" doc:"what is measured; wall clock, CPU time and peak memory if absent"`
 }
 
 // Metric is one metric and where it is read from: exactly one of From, Regex
@@ -145,6 +161,7 @@ var Kind = workload.Kind{
 	Summary: "any program: wall clock, CPU time, memory, or numbers from its output",
 	New:     New,
 	Probe:   testbed.AlwaysWorks("command", "any program"),
+	Helpers: []testbed.Helper{service.Helper},
 }
 
 // Declare says what the workload needs, and which program it starts.
@@ -152,10 +169,20 @@ func (c *Config) Declare() experiment.Declaration {
 	return experiment.Declaration{Validate: c.validate, Needs: c.needs(), Programs: c.programs()}
 }
 
+// place is where the program runs: that of a server's client is a pod, unless the file says
+// another place.
+func (c *Config) place() testbed.Place {
+	if c.Server != nil && c.In == testbed.Host {
+		return testbed.ClientPod
+	}
+	return c.In
+}
+
 // needs asks for the network when the program runs in a pod or node, and for a
 // cluster when its pods are to have an image of their own.
 func (c *Config) needs() experiment.Needs {
-	needs := experiment.Needs{Network: c.In != testbed.Host, HostNetwork: c.In == testbed.ClientNode || c.In == testbed.ServerNode, Image: c.Image}
+	in := c.place()
+	needs := experiment.Needs{Network: in != testbed.Host, HostNetwork: in == testbed.ClientNode || in == testbed.ServerNode, Image: c.Image}
 	if c.Image != "" {
 		needs.Only = experiment.TestbedKubernetes
 	}
@@ -169,6 +196,9 @@ func (c *Config) metrics() []Metric {
 	if len(c.Read) > 0 {
 		return c.Read
 	}
+	if c.Server != nil { // whose Cost has the other two, of both sides
+		return []Metric{{Name: "wall-clock", From: WallClock}}
+	}
 	return []Metric{{Name: "wall-clock", From: WallClock}, {Name: "cpu", From: CPU}, {Name: "peak-memory", From: PeakMemory}}
 }
 
@@ -180,8 +210,12 @@ func (c *Config) Measures() experiment.Measures {
 	}
 	runs := time.Duration(c.Warmup + 1)
 	longest := c.Timeout.Std() + time.Second
-	return experiment.Measures{Metrics: c.measured(), Expected: runs * one, Limit: runs * longest,
+	m := experiment.Measures{Metrics: c.measured(), Expected: runs * one, Limit: runs * longest,
 		Slice: &experiment.Slice{Expected: one, Limit: longest}}
+	if c.Server != nil {
+		m.Cost = &experiment.Cost{Prefix: "run", Unit: "run", Parts: []string{"client", "server"}}
+	}
+	return m
 }
 
 func (c *Config) measured() []experiment.Metric {
@@ -205,7 +239,12 @@ func (c *Config) measured() []experiment.Metric {
 		e.Optional = len(c.Read) == 0 && m.From != WallClock
 		metrics = append(metrics, e)
 	}
-	if !chosen {
+	switch {
+	case len(c.Judged) > 0:
+		for i, m := range metrics {
+			metrics[i].Headline = slices.Contains(c.Judged, m.Name)
+		}
+	case !chosen:
 		metrics[0].Headline = metrics[0].Scale == experiment.Ratio
 	}
 	return metrics

@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"tare/experiment/environ"
+	"tare/experiment/reference"
 	"tare/testbed"
 	"tare/workload"
+	"tare/workload/service"
 )
 
 // Prepare carries out the warm-up runs.
@@ -23,11 +26,13 @@ func (c *Config) Prepare(ctx context.Context, t *workload.Trial) (workload.Measu
 
 // begin carries out the warm-up runs, and gives what runs the program.
 func (c *Config) begin(ctx context.Context, t *workload.Trial) (runner, error) {
-	variables, err := c.variables(ctx, t.Site)
+	r := runner{config: c, site: t.Site, raw: t.Raw, serving: serving{raw: t.Raw}}
+	r.serving.server, _ = t.Standing.(*service.Server)
+	values, err := c.variables(ctx, t.Site, r.serving.server)
 	if err != nil {
 		return runner{}, err
 	}
-	r := runner{config: c, site: t.Site, raw: t.Raw, env: variables}
+	r.values = values
 	for n := range c.Warmup {
 		if _, _, err := r.run(ctx, fmt.Sprintf("warmup-%d-", n+1), false); err != nil {
 			return runner{}, of("warm-up run", n+1, err)
@@ -45,45 +50,70 @@ func of(which string, n int, err error) error {
 	return fmt.Errorf("%s %d: %w", which, n, err)
 }
 
-// variables are the program's: those given, and where the peers are.
-func (c *Config) variables(ctx context.Context, site testbed.Site) ([]string, error) {
-	values, err := c.Env.Resolve(ctx)
+// values are what the program is told: variables, and what stands for $(TARE_PEER) and its
+// like in arguments.
+type values struct {
+	variables []string
+	fill      *strings.Replacer
+}
+
+// variables are the program's: those given, and where the peers and the server are.
+func (c *Config) variables(ctx context.Context, site testbed.Site, server *service.Server) (v values, err error) {
+	given, err := c.Env.Resolve(ctx)
 	if err != nil {
-		return nil, err
+		return v, err
 	}
-	variables := environ.Assignments(values)
-	if c.In == testbed.Host {
-		return variables, nil
+	levels := c.filler()
+	for name, text := range given {
+		given[name] = levels.Replace(text)
+	}
+	v.variables, v.fill = environ.Assignments(given), strings.NewReplacer()
+	if c.place() == testbed.Host {
+		return v, nil
 	}
 	network, ok := testbed.As[testbed.Network](site)
 	if !ok {
-		return nil, fmt.Errorf("the program is to run in the %s, but the site has no network", c.In)
+		return v, fmt.Errorf("the program is to run in the %s, but the site has no network", c.place())
 	}
-	for _, peer := range []struct {
-		name string
-		path testbed.Path
-	}{{"TARE_PEER", testbed.PodToPod}, {"TARE_SERVICE", testbed.PodToService}} {
-		if address := network.Address(peer.path); address.IsValid() {
-			variables = append(variables, peer.name+"="+address.String())
+	var at [][2]string
+	for i, path := range []testbed.Path{testbed.PodToPod, testbed.PodToService} {
+		if address := network.Address(path); address.IsValid() {
+			at = append(at, [2]string{peerNames[i], address.String()})
 		}
 	}
-	return variables, nil
+	if server != nil {
+		at = append(at, [2]string{port, fmt.Sprint(server.Address[testbed.PodToPod].Port())})
+	}
+	var pairs []string
+	for _, a := range at {
+		v.variables = append(v.variables, a[0]+"="+a[1])
+		pairs = append(pairs, "$("+a[0]+")", a[1])
+	}
+	v.fill = strings.NewReplacer(pairs...)
+	return v, nil
 }
+
+// What a program in a pod or node is told: the server pod's address, that of the service in
+// front of it, and the server's port.
+const port = "TARE_PORT"
+
+var peerNames = []string{"TARE_PEER", "TARE_SERVICE"}
 
 type runner struct {
 	config *Config
 	site   testbed.Site
 	raw    workload.Raw
-	env    []string
+	values values
+	serving
 }
 
 // measure is the run that counts.
 func (r runner) measure(ctx context.Context) (workload.Result, error) {
 	t := tally{runner: r}
-	if err := t.add(ctx, ""); err != nil {
+	if err := errors.Join(t.add(ctx, ""), t.keep()); err != nil {
 		return workload.Result{}, err
 	}
-	return t.result(), nil
+	return t.outcome(), nil
 }
 
 // run runs the program once. Its outputs go to PREFIXstdout.txt and PREFIXstderr.txt, and
@@ -100,14 +130,14 @@ func (r runner) run(ctx context.Context, prefix string, counts bool) (used testb
 	defer func() { err = errors.Join(err, closeAll(outputs)) }()
 
 	c := r.config
-	args, err := c.arguments(ctx)
+	args, err := c.arguments(ctx, r.values)
 	if err != nil {
 		return used, outputs, err
 	}
 	limited, cancel := context.WithTimeoutCause(ctx, c.Timeout.Std(), errTimeout)
 	defer cancel()
-	process, err := r.site.Start(limited, c.In, testbed.Command{
-		Args: args, Env: r.env, Dir: c.Dir, Stdout: outputs[Stdout], Stderr: outputs[Stderr], Subject: true,
+	process, err := r.site.Start(limited, c.place(), testbed.Command{
+		Args: args, Env: r.values.variables, Dir: c.Dir, Stdout: outputs[Stdout], Stderr: outputs[Stderr], Subject: true,
 	})
 	if err != nil {
 		return used, nil, err
@@ -117,11 +147,13 @@ func (r runner) run(ctx context.Context, prefix string, counts bool) (used testb
 }
 
 // arguments are what is started.
-func (c *Config) arguments(ctx context.Context) ([]string, error) {
+func (c *Config) arguments(ctx context.Context, v values) ([]string, error) {
+	levels := c.filler()
 	if c.Shell != "" {
-		return []string{"/bin/sh", "-c", c.Shell}, nil
+		return []string{"/bin/sh", "-c", v.fill.Replace(levels.Replace(c.Shell))}, nil
 	}
-	return c.Command.Resolve(ctx, nil)
+	args, err := reference.Arguments(filled(levels, c.Command)).Resolve(ctx, nil)
+	return filled(v.fill, args), err
 }
 
 var errTimeout = errors.New("timeout")

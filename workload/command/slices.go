@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"tare/testbed"
@@ -28,7 +29,7 @@ type tally struct {
 // Run runs the program once.
 func (t *tally) Run(ctx context.Context, i int) error {
 	if err := t.add(ctx, fmt.Sprintf("slice-%d-", i+1)); err != nil {
-		return of("slice", i+1, err)
+		return of("slice", i+1, errors.Join(err, t.keep()))
 	}
 	return nil
 }
@@ -36,7 +37,12 @@ func (t *tally) Run(ctx context.Context, i int) error {
 // add runs the program once and reads its metrics. Its outputs go to files whose names begin
 // with the prefix.
 func (t *tally) add(ctx context.Context, prefix string) error {
-	used, outputs, err := t.run(ctx, prefix, true)
+	var used testbed.Usage
+	var outputs map[Output]*output
+	err := t.during(ctx, func() (err error) {
+		used, outputs, err = t.run(ctx, prefix, true)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -59,9 +65,9 @@ func (t *tally) add(ctx context.Context, prefix string) error {
 }
 
 // Finish gives what one run took on average; of memory, the most that any took.
-func (t *tally) Finish(context.Context) (workload.Result, error) { return t.result(), nil }
+func (t *tally) Finish(context.Context) (workload.Result, error) { return t.outcome(), t.keep() }
 
-func (t *tally) result() workload.Result {
+func (t *tally) outcome() workload.Result {
 	values := map[string]float64{}
 	var unavailable []string
 	n := float64(t.runs)
@@ -78,5 +84,8 @@ func (t *tally) result() workload.Result {
 			values[m.Name] = v / n
 		}
 	}
-	return workload.Result{Values: values, Used: map[string]testbed.Usage{"command": t.used}, Unavailable: unavailable}
+	if t.server == nil {
+		return workload.Result{Values: values, Used: map[string]testbed.Usage{"command": t.used}, Unavailable: unavailable}
+	}
+	return workload.Result{Values: values, Used: map[string]testbed.Usage{"client": t.used, "server": t.serving.used}, Work: n, Unavailable: unavailable}
 }

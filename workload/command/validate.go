@@ -24,7 +24,7 @@ func (c *Config) programs() []experiment.Program {
 		return nil
 	}
 	where := experiment.AtSite
-	if c.In == testbed.Host {
+	if c.place() == testbed.Host {
 		where = experiment.OnMachine
 	}
 	return []experiment.Program{{Name: c.Command[0], Dir: c.Dir, Where: where}}
@@ -40,11 +40,20 @@ func (c *Config) validate() []experiment.FieldError {
 	case len(c.Command) > 0 && c.Command[0] == "":
 		errs.Add("run[0]", "the program has no name")
 	}
-	if c.Image != "" && c.In == testbed.Host {
+	if c.Image != "" && c.place() == testbed.Host {
 		errs.Add("image", "the program runs on the machine that Tare runs on: write in: %s, or leave the image out", testbed.ClientPod)
 	}
 	errs = append(errs, c.Command.Validate("run")...)
 	errs = append(errs, c.Env.Validate("env")...)
+	if c.Server != nil {
+		errs = append(errs, c.Server.Validate("server")...)
+	}
+	c.checkFactors(&errs)
+	for i, name := range c.Judged {
+		if m := c.metrics(); !slices.ContainsFunc(m, func(m Metric) bool { return m.Name == name && m.Scale != experiment.Difference }) {
+			errs.Add(fmt.Sprintf("headline[%d]", i), "%q is not a metric of this workload that can be a headline", name)
+		}
+	}
 	switch {
 	case c.Timeout.Std() < time.Millisecond:
 		errs.Add("timeout", "%v is too short for any program", c.Timeout)

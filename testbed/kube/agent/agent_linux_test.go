@@ -338,6 +338,9 @@ func TestCPU(t *testing.T) {
 		if err != nil || used < 10*time.Millisecond {
 			t.Errorf("%s: %v, %v while it runs", name, used, err)
 		}
+		if memory, err := p.Memory(); err != nil || memory < 100<<10 || memory > 1<<30 {
+			t.Errorf("%s: %d bytes resident, %v", name, memory, err)
+		}
 		if err := p.Kill(); err != nil {
 			t.Fatal(err)
 		}

@@ -198,6 +198,7 @@ func (p *program) answer(ctx context.Context, q *request, r *response) (piece []
 		}
 	case opCPU:
 		r.CPU, _ = p.kept.CPU()
+		r.Memory, _ = p.kept.Memory()
 	case opFetch:
 		return p.fetch(q.Fetch)
 	}

@@ -249,16 +249,27 @@ func (p *remoteProgram) ended() bool {
 
 // CPU is the CPU time that the program and its descendants have used so far.
 func (p *remoteProgram) CPU() (time.Duration, error) {
+	cpu, _, err := p.spent()
+	return cpu, err
+}
+
+// Memory is what is resident of them now, in bytes.
+func (p *remoteProgram) Memory() (int64, error) {
+	_, memory, err := p.spent()
+	return memory, err
+}
+
+func (p *remoteProgram) spent() (cpu time.Duration, memory int64, err error) {
 	if p.ended() {
-		return p.used, nil
+		return p.used, 0, nil
 	}
 	a, err := p.session.call(p.patience, request{Op: opCPU, Program: p.name}, nil)
 	if p.ended() || p.patience.Err() != nil {
 		<-p.done
-		return p.used, nil
+		return p.used, 0, nil
 	}
 	if err != nil {
-		return 0, fmt.Errorf("CPU time of %s: %w", testbed.Quote(p.args), err)
+		return 0, 0, fmt.Errorf("CPU time and memory of %s: %w", testbed.Quote(p.args), err)
 	}
-	return a.CPU, nil
+	return a.CPU, a.Memory, nil
 }

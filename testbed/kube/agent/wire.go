@@ -43,7 +43,7 @@ const (
 	opStart    op = "start"    // start a program; the body is its standard input
 	opWait     op = "wait"     // answered when the program has ended
 	opKill     op = "kill"     // answered when the program and its descendants are gone
-	opCPU      op = "cpu"      // CPU time used so far
+	opCPU      op = "cpu"      // CPU time used so far, and resident memory
 	opFetch    op = "fetch"    // a piece of an output, in the body
 	opDrop     op = "drop"     // kill the program and forget its outputs
 	opFacts    op = "facts"    // Facts
@@ -88,6 +88,7 @@ type response struct {
 	Failure  *failure      `json:"failure,omitempty"`
 	End      *ending       `json:"end,omitempty"`
 	CPU      time.Duration `json:"cpu,omitempty"`
+	Memory   int64         `json:"memory,omitempty"` // bytes
 	Facts    *Facts        `json:"facts,omitempty"`
 	Counters *Counters     `json:"counters,omitempty"`
 }

@@ -1,0 +1,148 @@
+package service
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"tare/experiment"
+	"tare/experiment/environ"
+	"tare/experiment/quantity"
+	"tare/experiment/reference"
+	"tare/testbed"
+	"tare/workload"
+)
+
+// Config says which program is the server.
+type Config struct {
+	Run   reference.Arguments `yaml:"run" json:"run" required:"true" doc:"program and arguments of the server, which may hold $NAME, $(file:PATH) and $(TARE_PORT)"`
+	Env   environ.Variables   `yaml:"env" json:"env,omitempty" doc:"variables to add; TARE_PORT is among them"`
+	Dir   string              `yaml:"dir" json:"dir,omitempty" doc:"working directory; that of tare if absent"`
+	Port  int                 `yaml:"port" json:"port,omitempty" doc:"port that it listens on; one that the testbed's service forwards if absent, which it learns by TARE_PORT"`
+	Ready Ready               `yaml:"ready" json:"ready" doc:"when it can be asked"`
+}
+
+// Ready says when a server is ready.
+type Ready struct {
+	Path   string            `yaml:"path" json:"path,omitempty" doc:"path of a page that answers with a status of 2xx over HTTP; with neither this nor log, that a connection is accepted"`
+	Log    string            `yaml:"log" json:"log,omitempty" doc:"regular expression that matches what it prints; ^ and $ match at each line"`
+	Within quantity.Duration `yaml:"within" json:"within,omitempty" doc:"how long it may take until it is ready; 30s if absent"`
+}
+
+// limit is how long it may take until a server is ready.
+func (r Ready) limit() quantity.Duration {
+	return cmp.Or(r.Within, quantity.Duration(30*time.Second))
+}
+
+// portName is what stands for the port in arguments.
+const portName = "$(TARE_PORT)"
+
+// Validate reports every problem, by the fields below the given one.
+func (c *Config) Validate(field string) []experiment.FieldError {
+	var errs experiment.FieldErrors
+	if len(c.Run) == 0 || c.Run[0] == "" {
+		errs.Add(field+".run", "no program is given: write it as a list, [program, argument…]")
+	}
+	errs = append(errs, c.Run.Validate(field+".run")...)
+	errs = append(errs, c.Env.Validate(field+".env")...)
+	if c.Port < 0 || c.Port > 65535 {
+		errs.Add(field+".port", "%d is not a port from 1 to 65535", c.Port)
+	}
+	if c.Ready.Path != "" && !strings.HasPrefix(c.Ready.Path, "/") {
+		errs.Add(field+".ready.path", "%q does not begin with /", c.Ready.Path)
+	}
+	if _, err := regexp.Compile(c.Ready.Log); err != nil {
+		errs.Add(field+".ready.log", "%q is not a regular expression: %v", c.Ready.Log, err)
+	}
+	return errs
+}
+
+// Shared names the server, for workload.Resident.
+func (c *Config) Shared() string {
+	text, _ := json.Marshal(c)
+	return "server " + string(text)
+}
+
+// Server is a server that is up.
+type Server struct {
+	*Running
+	Address map[testbed.Path]netip.AddrPort // by which the client's pod reaches it
+}
+
+// SetUp starts the server in the server's pod and waits until it is ready.
+func (c *Config) SetUp(ctx context.Context, s workload.SetUp) (*Server, error) {
+	at, err := Addresses(s, c.Port)
+	if err != nil {
+		return nil, err
+	}
+	port := fmt.Sprint(at[testbed.PodToPod].Port())
+	args, err := c.Run.Resolve(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	for i, arg := range args {
+		args[i] = strings.ReplaceAll(arg, portName, port)
+	}
+	values, err := c.Env.Resolve(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return Up(ctx, s, at, c.Ready, testbed.Command{
+		Args: args, Dir: c.Dir, Env: append(environ.Assignments(values), "TARE_PORT="+port), Subject: true,
+	})
+}
+
+// Up starts the command of a server in the server's pod and waits until it is ready.
+func Up(ctx context.Context, s workload.SetUp, at map[testbed.Path]netip.AddrPort, ready Ready, command testbed.Command) (*Server, error) {
+	r, err := Start(ctx, s.Site, Program{Name: "server", Where: testbed.ServerPod, Command: command})
+	if err != nil {
+		return nil, err
+	}
+	if err := r.await(ctx, s.Site, at[testbed.PodToPod], ready); err != nil {
+		_ = r.Down(context.WithoutCancel(ctx))
+		return nil, err
+	}
+	return &Server{r, at}, nil
+}
+
+// Addresses are those of a server that a workload keeps up at a site, on a port of its own
+// among those that the site's service forwards, or on the one given. By a port that the
+// service does not forward, only the pod itself is reached.
+func Addresses(s workload.SetUp, port int) (map[testbed.Path]netip.AddrPort, error) {
+	network, ok := testbed.As[testbed.Network](s.Site)
+	if !ok {
+		return nil, fmt.Errorf("the site has no network for a server")
+	}
+	ports := network.Ports()
+	if port == 0 {
+		// The first ones are for tools that are started anew in each trial.
+		if s.Number >= len(ports)-1 {
+			return nil, fmt.Errorf("more servers at a site than the %d ports that its service forwards", len(ports))
+		}
+		port = int(ports[len(ports)-1-s.Number])
+	}
+	at := map[testbed.Path]netip.AddrPort{testbed.PodToPod: netip.AddrPortFrom(network.Address(testbed.PodToPod), uint16(port))}
+	if slices.Contains(ports, uint16(port)) {
+		if address := network.Address(testbed.PodToService); address.IsValid() {
+			at[testbed.PodToService] = netip.AddrPortFrom(address, uint16(port))
+		}
+	}
+	return at, nil
+}
+
+// Variables tell a client where the server is: TARE_PEER, TARE_SERVICE and TARE_PORT.
+func (s *Server) Variables() []string {
+	at := s.Address[testbed.PodToPod]
+	list := []string{"TARE_PEER=" + at.Addr().String(), "TARE_PORT=" + strconv.Itoa(int(at.Port()))}
+	if at, ok := s.Address[testbed.PodToService]; ok {
+		list = append(list, "TARE_SERVICE="+at.Addr().String())
+	}
+	return list
+}
