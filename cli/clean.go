@@ -31,6 +31,7 @@ func newClean(s State) *cobra.Command {
 		Short: "Remove what a killed run left behind",
 		Long: `Find and end what a killed run left behind on this machine: processes that Tare
 started and whose Tare is gone. Network namespaces vanish with their processes.
+Remove the directories that the members of a service had as their volumes.
 Remove also what is no run yet, because Tare was killed while it made the directory (of
 an import: .NAME.unfinished-NUMBER), and half a report in a run, up to four levels below
 the directories named, or below runs/. Of such a directory it removes what Tare writes; a
@@ -68,6 +69,10 @@ heard of for a minute.`,
 			if err != nil {
 				return err
 			}
+			volumes, err := cleanVolumes(s, dry)
+			if err != nil {
+				return err
+			}
 			left, err := cleanImports(s, roots, dry)
 			if err != nil {
 				return err
@@ -76,7 +81,7 @@ heard of for a minute.`,
 				return nil
 			}
 			switched, err := cleanSwitches(c.Context(), s, roots, switches, dry)
-			if err == nil && len(strays)+left+switched == 0 {
+			if err == nil && len(strays)+volumes+left+switched == 0 {
 				fmt.Fprintln(s.Stderr, "nothing left behind")
 			}
 			return err
@@ -88,6 +93,20 @@ heard of for a minute.`,
 	_ = c.Flags().MarkHidden(guardFlag) // it is there
 	on.flags(c)
 	return c
+}
+
+// cleanVolumes removes the directories that killed runs have left as volumes of a service's
+// members, or says that it would, and gives how many they are.
+func cleanVolumes(s State, dry bool) (int, error) {
+	clean, verb := local.CleanVolumes, "removed"
+	if dry {
+		clean, verb = local.StrayVolumes, "would remove"
+	}
+	dirs, err := clean()
+	for _, dir := range dirs {
+		fmt.Fprintf(s.Stdout, "%s volume %s\n", verb, safetext.Name(dir))
+	}
+	return len(dirs), err
 }
 
 // importRoots gives the directories to be searched for unfinished runs: those

@@ -189,6 +189,13 @@ func endStrays(ctx context.Context, s State, values taken) error {
 	for _, stray := range strays {
 		fmt.Fprintf(s.Stderr, "ended process %d, which a killed run had left: %s\n", stray.PID, safetext.Name(values.mask.Text(stray.Command)))
 	}
+	if err != nil {
+		return err
+	}
+	volumes, err := local.CleanVolumes()
+	for _, dir := range volumes {
+		fmt.Fprintf(s.Stderr, "removed volume %s, which a killed run had left\n", safetext.Name(dir))
+	}
 	return err
 }
 

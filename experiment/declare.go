@@ -83,10 +83,17 @@ func (e *FieldErrors) Add(field, format string, args ...any) {
 
 // Needs is what a layer or workload asks of a testbed.
 type Needs struct {
-	Network     bool    `json:"network,omitempty"`     // two nodes with a pod each, and a service
-	HostNetwork bool    `json:"hostNetwork,omitempty"` // programs on the nodes themselves, in the host's network
-	Volume      *Volume `json:"volume,omitempty"`      // a volume in the client's pod; that pod alone without Network
-	Image       string  `json:"image,omitempty"`       // image of the pods, where the testbed's will not do
+	Network     bool `json:"network,omitempty"`     // two nodes with a pod each, and a service
+	HostNetwork bool `json:"hostNetwork,omitempty"` // programs on the nodes themselves, in the host's network
+	// Members is how many server pods there are, of a service with several members, with
+	// Network; 0 and 1: one server pod.
+	Members int `json:"members,omitempty"`
+	// MemberVolume is the size of a volume with a file system in the pod of each member, with
+	// Network; 0: none.
+	MemberVolume quantity.Size `json:"memberVolume,omitempty"`
+
+	Volume *Volume `json:"volume,omitempty"` // a volume in the client's pod; that pod alone without Network
+	Image  string  `json:"image,omitempty"`  // image of the pods, where the testbed's will not do
 	// Only names the one testbed that can give what is needed; "" for any.
 	Only string `json:"only,omitempty"`
 	// UsesVolume is set by a layer that shapes the volume of the workloads, and so
@@ -112,13 +119,17 @@ type Volume struct {
 // Pods says whether the workload runs in pods or on nodes.
 func (n Needs) Pods() bool { return n.Network || n.HostNetwork || n.Volume != nil }
 
+// Volumes says whether there is a volume in some pod.
+func (n Needs) Volumes() bool { return n.Volume != nil || n.MemberVolume > 0 }
+
 // And is what two ask for together. Of two volumes it is the larger, of two
-// images the first.
+// images the first, of two numbers of members the larger.
 func (n Needs) And(o Needs) Needs {
 	n.Network, n.HostNetwork = n.Network || o.Network, n.HostNetwork || o.HostNetwork
 	if n.Volume == nil || o.Volume != nil && o.Volume.Size > n.Volume.Size {
 		n.Volume = o.Volume
 	}
+	n.Members, n.MemberVolume = max(n.Members, o.Members), max(n.MemberVolume, o.MemberVolume)
 	n.Image, n.Only = cmp.Or(n.Image, o.Image), cmp.Or(n.Only, o.Only)
 	n.UsesVolume = n.UsesVolume || o.UsesVolume
 	for _, p := range o.PodSecurity {

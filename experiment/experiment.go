@@ -92,10 +92,11 @@ func (t Testbed) LimitsCPU() bool { return t.Kubernetes != nil }
 
 // Local is the testbed on this machine.
 type Local struct {
-	Link Link `yaml:"link" doc:"the wire between the two nodes"`
+	Link  Link               `yaml:"link" doc:"the wire between the nodes"`
+	Nodes factor.Levels[int] `yaml:"nodes" min:"1" max:"64" doc:"nodes that the members of a service are spread over; one for each member if absent"`
 }
 
-// Link is the wire between the two nodes of the local testbed.
+// Link is the wire between the nodes of the local testbed.
 type Link struct {
 	Rate factor.Levels[quantity.Rate] `yaml:"rate" doc:"the rate that each direction is shaped to"`
 	MTU  factor.Levels[int]           `yaml:"mtu" min:"576" max:"65535" doc:"largest IP packet on the wire, in bytes"`

@@ -22,7 +22,8 @@ type Kubernetes struct {
 	Placement  factor.Levels[Placement] `yaml:"placement" doc:"nodes of the client and the server"`
 	Spread     string                   `yaml:"spread" doc:"label of nodes in whose value the two nodes must differ, such as topology.kubernetes.io/zone"`
 	Client     NodeChoice               `yaml:"client" doc:"node of the client; any schedulable one if absent"`
-	Server     NodeChoice               `yaml:"server" doc:"node of the server; any schedulable one if absent"`
+	Server     NodeChoice               `yaml:"server" doc:"node of the server, and of all members of a service; any schedulable one if absent"`
+	Nodes      factor.Levels[int]       `yaml:"nodes" min:"1" max:"64" doc:"nodes that the members of a service are spread over; one for each member, as far as there are as many, if absent"`
 	Tolerate   []Toleration             `yaml:"tolerations" doc:"taints of nodes that the pods tolerate"`
 	Priority   string                   `yaml:"priorityClass" doc:"priority class of the pods"`
 	Resources  Resources                `yaml:"resources" doc:"CPU and memory of each pod's program"`

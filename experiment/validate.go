@@ -160,6 +160,9 @@ func (l *loader) whole(x *Experiment) {
 		l.file.ReportAt("testbed."+x.Testbed.Name()+"."+factors[0].path,
 			fmt.Sprintf("no workload uses the network, so levels of %s change nothing", factors[0].name), "")
 	}
+	if at := "testbed." + x.Testbed.Name() + ".nodes"; l.file.Has(at) && !slices.ContainsFunc(x.Workloads, hasMembers) {
+		l.file.ReportKey(at, "no workload has a service of several members, so nodes changes nothing", "")
+	}
 	if x.Design.Precision > 0 {
 		l.sizable(x)
 	}
@@ -226,6 +229,8 @@ func (l *loader) written(x *Experiment) (list []writtenLayer) {
 	return list
 }
 
-func usesVolume(w WorkloadItem) bool { return w.Config.Declare().Needs.Volume != nil }
+func usesVolume(w WorkloadItem) bool { return w.Config.Declare().Needs.Volumes() }
 
 func usesNetwork(w WorkloadItem) bool { return w.Config.Declare().Needs.Network }
+
+func hasMembers(w WorkloadItem) bool { return w.Config.Declare().Needs.Members > 1 }

@@ -18,8 +18,7 @@ func (Around) Values() []string { return []string{string(Both), string(Server), 
 
 // Holds says whether programs at a place are among those.
 func (a Around) Holds(where testbed.Place) bool {
-	server := where == testbed.ServerPod || where == testbed.ServerNode
-	return a == "" || a == Both || (a == Server) == server
+	return a == "" || a == Both || (a == Server) == where.Server()
 }
 
 // Places are those of a session at which the layer is around programs. testbed.Host, which

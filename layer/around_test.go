@@ -18,10 +18,10 @@ func (s started) Start(_ context.Context, where testbed.Place, cmd testbed.Comma
 
 func TestAround(t *testing.T) {
 	for around, wrapped := range map[Around][]testbed.Place{
-		"":     {testbed.Host, testbed.ClientPod, testbed.ClientNode, testbed.ServerPod, testbed.ServerNode},
-		Both:   {testbed.Host, testbed.ClientPod, testbed.ClientNode, testbed.ServerPod, testbed.ServerNode},
+		"":     {testbed.Host, testbed.ClientPod, testbed.ClientNode, testbed.ServerPod, testbed.ServerNode, testbed.Member(3)},
+		Both:   {testbed.Host, testbed.ClientPod, testbed.ClientNode, testbed.ServerPod, testbed.ServerNode, testbed.Member(3)},
 		Client: {testbed.Host, testbed.ClientPod, testbed.ClientNode},
-		Server: {testbed.ServerPod, testbed.ServerNode},
+		Server: {testbed.ServerPod, testbed.ServerNode, testbed.Member(3)},
 	} {
 		front := func(cmd testbed.Command) testbed.Command {
 			cmd.Args = slices.Concat([]string{"front"}, cmd.Args)
@@ -29,7 +29,7 @@ func TestAround(t *testing.T) {
 		}
 		seen := started{}
 		site := Dress(seen, &Active{Wrap: front, Around: around})
-		for _, where := range []testbed.Place{testbed.Host, testbed.ClientPod, testbed.ClientNode, testbed.ServerPod, testbed.ServerNode} {
+		for _, where := range []testbed.Place{testbed.Host, testbed.ClientPod, testbed.ClientNode, testbed.ServerPod, testbed.ServerNode, testbed.Member(3)} {
 			if _, err := site.Start(t.Context(), where, testbed.Command{Args: []string{"x"}, Subject: true}); err != nil {
 				t.Fatal(err)
 			}

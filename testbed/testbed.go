@@ -13,6 +13,7 @@
 //	Remote   some of its places are not on this machine
 //	Network  two nodes, a pod on each, and a service; Courier, Wire, Shaper and Nodes
 //	         are what can be done with the network between them
+//	Members  the server pods of a service that has several, and MemberVolumes theirs
 //	Volume   a volume in the client's pod
 package testbed
 
@@ -20,6 +21,8 @@ import (
 	"context"
 	"io"
 	"net/netip"
+	"strconv"
+	"strings"
 	"time"
 
 	"tare/experiment"
@@ -38,9 +41,43 @@ const (
 	ServerPod  Place = "server-pod"
 )
 
-// Values lists the places.
+// Values lists the places that a file can name. Further members of a service and their
+// nodes are not among them: Tare starts programs there, and no command does.
 func (Place) Values() []string {
 	return []string{string(Host), string(ClientPod), string(ServerPod), string(ClientNode), string(ServerNode)}
+}
+
+// Member is the pod of a member of a service, from 1: ServerPod, then server-pod-2 and so on.
+func Member(i int) Place { return numbered(ServerPod, i) }
+
+// MemberNode is one of the nodes that members are spread over, from 1: ServerNode, then
+// server-node-2 and so on. Where there are fewer nodes than members, member 2 may be
+// on any of them: see Spread.
+func MemberNode(i int) Place { return numbered(ServerNode, i) }
+
+func numbered(first Place, i int) Place {
+	if i <= 1 {
+		return first
+	}
+	return first + "-" + Place(strconv.Itoa(i))
+}
+
+// Server says whether a place is a member's pod, or a node of members.
+func (p Place) Server() bool {
+	return strings.HasPrefix(string(p), string(ServerPod)) || strings.HasPrefix(string(p), string(ServerNode))
+}
+
+// Spread gives the node of each member, both counted from 1, where members go round so many
+// nodes; 0: each has a node of its own.
+func Spread(members, nodes int) []int {
+	if nodes <= 0 {
+		nodes = members
+	}
+	on := make([]int, members)
+	for i := range on {
+		on[i] = i%nodes + 1
+	}
+	return on
 }
 
 // Places lists where a workload with these needs starts its programs.
@@ -50,7 +87,9 @@ func Places(needs experiment.Needs) []Place {
 	}
 	places := []Place{ClientPod}
 	if needs.Network {
-		places = append(places, ServerPod)
+		for i := range max(needs.Members, 1) {
+			places = append(places, Member(i+1))
+		}
 	}
 	if needs.HostNetwork {
 		places = append(places, ClientNode, ServerNode)
@@ -165,7 +204,8 @@ func (p Path) Ends() (client, server Place) {
 	return ClientPod, ServerPod
 }
 
-// Network is a site with two nodes, a pod on each, and a service.
+// Network is a site with two nodes, a pod on each, and a service. Where the service has
+// several members, the server is the first of them.
 type Network interface {
 	// Address is where the client reaches the server on that path.
 	Address(Path) netip.Addr
@@ -175,11 +215,29 @@ type Network interface {
 	LinkRate() float64
 }
 
+// Members is a network whose service has members: server pods that also reach each other.
+type Members interface {
+	// Members are the addresses of the members' pods, one at least; the first is the
+	// address of the server on the path pod-to-pod. On a cluster there are none before the
+	// site is ready.
+	Members() []netip.Addr
+}
+
+// MemberVolumes is a network whose members have volumes of their own, where one asks for
+// them (experiment.Needs.MemberVolume). They are empty when the site is opened, and gone when it is closed.
+type MemberVolumes interface {
+	// MemberVolume is the directory of a member's volume, from 1, as programs in its pod
+	// see it; "" where none was asked for.
+	MemberVolume(i int) string
+}
+
 // Courier is a network on which single datagrams can be sent.
 type Courier interface {
 	// Deliver sends one UDP datagram from the client pod to the server pod's
 	// own address and says whether it arrived within the limit.
 	Deliver(ctx context.Context, payload []byte, limit time.Duration) (bool, error)
+	// DeliverBetween does the same from one pod to another.
+	DeliverBetween(ctx context.Context, from, to Place, payload []byte, limit time.Duration) (bool, error)
 }
 
 // Volume is a site with a volume in the client's pod.
@@ -206,8 +264,8 @@ type Shaper interface {
 
 // Nodes is a site whose nodes' network can be changed by a layer.
 type Nodes interface {
-	// Nodes gives the client's node and the server's node.
-	Nodes() [2]Node
+	// Nodes gives the client's node, the server's node, and the other nodes of members.
+	Nodes() []Node
 }
 
 // Node is one node's network.
@@ -218,14 +276,16 @@ type Node interface {
 	Address() netip.Addr
 	// PodNetwork is the network of the pods on this node.
 	PodNetwork() netip.Prefix
+	// Pods are the places of the pods on this node, one at least.
+	Pods() []Place
 	// MTU is the largest IP packet that the wire takes, in bytes.
 	MTU() int
 	// Do runs f on an OS thread inside the node's network namespace. f must not
 	// start goroutines that rely on the namespace.
 	Do(f func() error) error
-	// RouteVia sends what the node forwards to prefix over the named interface
-	// of the node, with its pods' route to prefix limited to that MTU; with
-	// dev "" the node's own route over the wire is restored.
+	// RouteVia sends what the node forwards to prefix, the pod network of another node,
+	// over the named interface of the node, with its pods' route to prefix limited to
+	// that MTU; with dev "" the node's own route over the wire is restored.
 	RouteVia(prefix netip.Prefix, dev string, mtu int) error
 }
 

@@ -124,6 +124,9 @@ func (i Item) pods(ctx context.Context, s *kube.Site) ([]corev1.Pod, error) {
 // nodes are the nodes that the pods must be on; nil: on any.
 func (p *Pods) nodes(own map[testbed.Place]*corev1.Pod) ([]string, error) {
 	both := []testbed.Place{testbed.ClientPod, testbed.ServerPod}
+	for i := 2; own[testbed.Member(i)] != nil; i++ {
+		both = append(both, testbed.Member(i))
+	}
 	places := map[Node][]testbed.Place{Client: both[:1], Server: both[1:], Both: both, "": both}
 	var nodes []string
 	for _, place := range places[p.Node] {
@@ -141,7 +144,7 @@ func (p *Pods) nodes(own map[testbed.Place]*corev1.Pod) ([]string, error) {
 
 // choose keeps the pods that run on the nodes, in the order of their names. Each
 // of the nodes must have one, or none of them: an agent that is missing on one of
-// two nodes is neither on nor off.
+// them is neither on nor off.
 func (p *Pods) choose(pods []corev1.Pod, nodes []string) ([]corev1.Pod, error) {
 	slices.SortFunc(pods, func(a, b corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
 	pods = slices.DeleteFunc(pods, func(pod corev1.Pod) bool {

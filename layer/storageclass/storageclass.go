@@ -168,13 +168,22 @@ func attributes(v *corev1.PersistentVolume) map[string]string {
 	return v.Spec.CSI.VolumeAttributes
 }
 
-// bound reads a site's claim and the volume that it is bound to; both are nil where
-// the workload of the site has no volume.
-func bound(ctx context.Context, s *kube.Site) (*corev1.PersistentVolumeClaim, *corev1.PersistentVolume, error) {
-	if s.Volume() == "" {
-		return nil, nil, nil
+// checkAll makes the checks of all volumes of a site; none where its workload has none.
+func (c *Config) checkAll(ctx context.Context, s *kube.Site, on bool, class *storagev1.StorageClass) ([]layer.Check, error) {
+	claims, err := s.Claims(ctx)
+	if err != nil {
+		return nil, err
 	}
-	return s.Claim(ctx)
+	var out []layer.Check
+	for _, one := range claims {
+		for _, k := range c.checks(on, one.Claim, one.Volume, class) {
+			if one.Where != testbed.ClientPod {
+				k.Name += " of the " + string(one.Where)
+			}
+			out = append(out, k)
+		}
+	}
+	return out, nil
 }
 
 // ProveOff shows that the site's volume is of another class. Where the arm has a class
@@ -187,23 +196,16 @@ func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check,
 	if err != nil {
 		return nil, err
 	}
-	claim, volume, err := bound(ctx, site)
-	if err != nil || claim == nil {
-		return nil, err
-	}
-	return c.checks(false, claim, volume, nil), nil
+	return c.checkAll(ctx, site, false, nil)
 }
 
 // before shows that the site's volume is of the class; the class is nil where it may not
 // be read.
 func (c *Config) before(ctx context.Context, site *kube.Site, class *storagev1.StorageClass) ([]layer.Check, error) {
-	claim, volume, err := bound(ctx, site)
-	if err != nil {
-		return nil, err
-	}
-	if claim == nil { // the arm is measured like one without the layer
+	checks, err := c.checkAll(ctx, site, true, class)
+	if err == nil && checks == nil { // the arm is measured like one without the layer
 		return []layer.Check{{Layer: name, Name: "volume", Expected: "none for this workload", Observed: none, OK: true,
 			Caveat: "the workload has no volume: the layer " + name + " has no part in it"}}, nil
 	}
-	return c.checks(true, claim, volume, class), nil
+	return checks, err
 }

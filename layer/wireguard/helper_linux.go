@@ -33,7 +33,7 @@ type openOrder struct {
 // rekeyOrder asks to forget all that was agreed and to begin anew.
 type rekeyOrder struct {
 	Private wgtypes.Key `json:"private"`
-	Peer    peer        `json:"peer"`
+	Peers   []peer      `json:"peers"`
 }
 
 // String names the order without what is in it.
@@ -42,7 +42,7 @@ func (o order) String() string {
 	case o.Open != nil:
 		return "open"
 	case o.Rekey != nil:
-		return "set key and peer"
+		return "set key and peers"
 	default:
 		return "read the counters"
 	}
@@ -132,16 +132,18 @@ func (h *helper) open(o openOrder) error {
 	return switchOn()
 }
 
-// rekey sets the private key and the only peer, in the configuration language of
-// https://www.wireguard.com/xplatform/. The old peer goes first: it would keep
-// the handshake that it has begun, and wait before it begins another.
+// rekey sets the private key and the peers, in the configuration language of
+// https://www.wireguard.com/xplatform/. The old peers go first: they would keep
+// the handshakes that they have begun, and wait before they begin others.
 func (h *helper) rekey(o rekeyOrder) error {
 	var b strings.Builder
 	fmt.Fprintln(&b, "replace_peers=true")
 	fmt.Fprintf(&b, "private_key=%s\n", hex.EncodeToString(o.Private[:]))
-	fmt.Fprintf(&b, "public_key=%s\n", hex.EncodeToString(o.Peer.Public[:]))
-	fmt.Fprintf(&b, "endpoint=%s\n", o.Peer.Endpoint)
-	fmt.Fprintf(&b, "allowed_ip=%s\n", o.Peer.Allowed)
+	for _, p := range o.Peers {
+		fmt.Fprintf(&b, "public_key=%s\n", hex.EncodeToString(p.Public[:]))
+		fmt.Fprintf(&b, "endpoint=%s\n", p.Endpoint)
+		fmt.Fprintf(&b, "allowed_ip=%s\n", p.Allowed)
+	}
 	return h.device.IpcSet(b.String())
 }
 

@@ -120,7 +120,17 @@ func (t *kernelTunnel) control(f func(*wgctrl.Client) error) error {
 }
 
 func (t *kernelTunnel) rekey(_ context.Context, private wgtypes.Key) error {
-	p := t.end.peer
+	var peers []wgtypes.PeerConfig
+	for _, p := range t.end.peers {
+		peers = append(peers, wgtypes.PeerConfig{
+			PublicKey: p.Public,
+			Endpoint:  net.UDPAddrFromAddrPort(p.Endpoint),
+			AllowedIPs: []net.IPNet{{
+				IP:   p.Allowed.Masked().Addr().AsSlice(),
+				Mask: net.CIDRMask(p.Allowed.Bits(), p.Allowed.Addr().BitLen()),
+			}},
+		})
+	}
 	port := listenPort
 	return t.control(func(client *wgctrl.Client) error {
 		// The kernel removes the peers first, and with them what was agreed.
@@ -128,17 +138,10 @@ func (t *kernelTunnel) rekey(_ context.Context, private wgtypes.Key) error {
 			ReplacePeers: true,
 			PrivateKey:   &private,
 			ListenPort:   &port,
-			Peers: []wgtypes.PeerConfig{{
-				PublicKey: p.Public,
-				Endpoint:  net.UDPAddrFromAddrPort(p.Endpoint),
-				AllowedIPs: []net.IPNet{{
-					IP:   p.Allowed.Masked().Addr().AsSlice(),
-					Mask: net.CIDRMask(p.Allowed.Bits(), p.Allowed.Addr().BitLen()),
-				}},
-			}},
+			Peers:        peers,
 		})
 		if err != nil {
-			return fmt.Errorf("set key and peer: %w", err)
+			return fmt.Errorf("set key and peers: %w", err)
 		}
 		return nil
 	})

@@ -2,8 +2,6 @@ package wireguard
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"fmt"
 	"strings"
 	"time"
@@ -23,56 +21,9 @@ const (
 	absence = 300 * time.Millisecond
 )
 
-// sighting is what became of a marker.
-type sighting struct {
-	size    int // of the marker, bytes
-	arrived bool
-	clear   int // frames on the wire that show it in clear
-}
-
-// sendMarker sends a random marker from the client pod to the server pod and
-// looks for it on the wire.
-func sendMarker(ctx context.Context, s surroundings, limit time.Duration) (sighting, error) {
-	random := make([]byte, 32)
-	if _, err := rand.Read(random); err != nil {
-		return sighting{}, fmt.Errorf("make a marker: %w", err)
-	}
-	marker := []byte(hex.EncodeToString(random))
-	stop, err := s.Watch(ctx, marker)
-	if err != nil {
-		return sighting{}, err
-	}
-	arrived, err := s.Deliver(ctx, marker, limit)
-	clear, watchErr := stop()
-	if err == nil {
-		err = watchErr
-	}
-	if err != nil {
-		return sighting{}, err
-	}
-	return sighting{size: len(marker), arrived: arrived, clear: clear}, nil
-}
-
-// checkArrival says that a marker should arrive, or should not.
-func (m sighting) checkArrival(name string, want bool) layer.Check {
-	say := map[bool]string{true: "arrives", false: "does not arrive"}
-	return layer.Check{Layer: kind, Name: name, Expected: say[want], Observed: say[m.arrived], OK: m.arrived == want}
-}
-
-// checkWire says that a marker that has arrived should have been seen in clear
-// between the nodes, or should not.
-func (m sighting) checkWire(name string, clear bool) layer.Check {
-	say := map[bool]string{true: "in clear in at least 1 frame", false: "in clear in 0 frames"}
-	return layer.Check{
-		Layer: kind, Name: name, Expected: say[clear],
-		Observed: fmt.Sprintf("in clear in %d frames", m.clear),
-		OK:       m.arrived && (m.clear > 0) == clear,
-	}
-}
-
 // proveClear shows that pods reach each other in clear.
 func proveClear(ctx context.Context, s surroundings, prefix string) ([]layer.Check, error) {
-	m, err := sendMarker(ctx, s, arrival)
+	m, err := sendMarkers(ctx, s, ways(s), arrival)
 	if err != nil {
 		return nil, fmt.Errorf("prove that the wire is in clear: %w", err)
 	}
@@ -116,9 +67,9 @@ func (a *active) implementation(wanted Implementation) layer.Check {
 	return check
 }
 
-// proveKeys shows that nothing gets through as long as the client's node has a
-// key that the server's node does not know, and that the marker arrives as soon
-// as it has the right one.
+// proveKeys shows that nothing gets through from the client's node as long as that has a
+// key that no other node knows, and that markers arrive between all nodes as soon
+// as it has the right one. That also leaves no handshake for the trials to wait for.
 func (a *active) proveKeys(ctx context.Context, client end) error {
 	stranger, err := wgtypes.GeneratePrivateKey()
 	if err != nil {
@@ -127,16 +78,17 @@ func (a *active) proveKeys(ctx context.Context, client end) error {
 	for _, try := range []struct {
 		name    string
 		key     wgtypes.Key
+		ways    []way
 		arrives bool
 		limit   time.Duration
 	}{
-		{"marker from a peer with a wrong key", stranger, false, absence},
-		{"marker from the peer with the right key", client.private, true, arrival},
+		{"marker from a peer with a wrong key", stranger, fromClient(ways(a.site)), false, absence},
+		{"marker from the peer with the right key", client.private, ways(a.site), true, arrival},
 	} {
 		if err := a.tunnels[0].rekey(ctx, try.key); err != nil {
 			return err
 		}
-		m, err := sendMarker(ctx, a.site, try.limit)
+		m, err := sendMarkers(ctx, a.site, try.ways, try.limit)
 		if err != nil {
 			return fmt.Errorf("prove that only the right key is let in: %w", err)
 		}
@@ -145,14 +97,14 @@ func (a *active) proveKeys(ctx context.Context, client end) error {
 	return nil
 }
 
-// prove shows that a marker arrives, through the tunnel, and is not seen in
+// prove shows that markers arrive, through the tunnels, and are not seen in
 // clear between the nodes. It also reads the counters for through.
 func (a *active) prove(ctx context.Context, _ testbed.Site) ([]layer.Check, error) {
 	idle, err := a.traffic(ctx)
 	if err != nil {
 		return nil, err
 	}
-	m, err := sendMarker(ctx, a.site, arrival)
+	m, err := sendMarkers(ctx, a.site, ways(a.site), arrival)
 	if err != nil {
 		return nil, fmt.Errorf("prove that the tunnel is on: %w", err)
 	}
@@ -162,7 +114,7 @@ func (a *active) prove(ctx context.Context, _ testbed.Site) ([]layer.Check, erro
 	return []layer.Check{
 		m.checkArrival("marker from pod to pod", true),
 		m.checkWire("marker on the wire", false),
-		checkTraffic("marker through the tunnel", idle, a.before, uint64(m.size)),
+		checkTraffic("marker through the tunnel", idle, a.before, m.carried()),
 	}, nil
 }
 
@@ -179,7 +131,7 @@ func (a *active) through(ctx context.Context, did layer.Did) ([]layer.Check, err
 	return []layer.Check{checkTraffic("trial through the tunnel", a.before, now, did.Sent)}, nil
 }
 
-// traffic adds up the counters of both ends.
+// traffic adds up the counters of all ends.
 func (a *active) traffic(ctx context.Context) (traffic, error) {
 	var sum traffic
 	for _, t := range a.tunnels {

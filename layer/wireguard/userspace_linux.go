@@ -146,7 +146,7 @@ func version() string {
 }
 
 func (t *userspaceTunnel) rekey(ctx context.Context, private wgtypes.Key) error {
-	_, err := t.ask(ctx, order{Rekey: &rekeyOrder{Private: private, Peer: t.end.peer}})
+	_, err := t.ask(ctx, order{Rekey: &rekeyOrder{Private: private, Peers: t.end.peers}})
 	return err
 }
 

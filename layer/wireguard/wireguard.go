@@ -1,6 +1,7 @@
 // Package wireguard is the layer that encrypts what the nodes of a network send
-// each other for their pods, with a WireGuard tunnel between the nodes, as
-// Cilium's and Calico's transparent encryption do.
+// each other for their pods, with WireGuard tunnels between the nodes, as
+// Cilium's and Calico's transparent encryption do. Each node has one interface, whose
+// peers are all other nodes.
 //
 // There are two implementations of the tunnel. The kernel's is used where the
 // kernel has it. Otherwise wireguard-go does it, in a process of its own on each
@@ -10,7 +11,8 @@
 //
 // The evidence that the layer is on is gathered on the wire itself: a random
 // marker sent from pod to pod arrives, passes through the tunnel's counters, and
-// is not seen in clear between the nodes; without the layer it is seen.
+// is not seen in clear between the nodes; without the layer it is seen. Between each two
+// nodes it is another marker.
 package wireguard
 
 import (
@@ -19,6 +21,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"sync"
 	"time"
 
 	"golang.zx2c4.com/wireguard/wgctrl/wgtypes"
@@ -55,7 +58,7 @@ type Config struct {
 	Implementation Implementation `yaml:"implementation" json:"implementation" enum:"auto,kernel,userspace" doc:"whose WireGuard: the kernel's, wireguard-go's (userspace), or the kernel's where it has one (auto)"`
 }
 
-// Declare says that the layer needs two nodes.
+// Declare says that the layer needs nodes.
 func (c *Config) Declare() experiment.Declaration {
 	return experiment.Declaration{
 		Needs:        experiment.Needs{Network: true, Only: experiment.TestbedLocal},
@@ -90,16 +93,16 @@ func surround(site testbed.Site) (surroundings, error) {
 	return surroundings{site, courier, wire, nodes}, nil
 }
 
-// active is a tunnel between the two nodes of a site.
+// active is the tunnels between the nodes of a site.
 type active struct {
 	site    surroundings
-	tunnels [2]tunnel // by node
+	tunnels []tunnel // ends, by node; nil: not opened
 	proofs  []layer.Check
 	before  traffic // of the tunnel when the trial began
 }
 
-// Up puts the tunnel between the nodes and shows once that the marker crosses
-// the wire in clear without it, and that with a wrong key it does not arrive.
+// Up puts the tunnels between the nodes and shows once that markers cross
+// the wire in clear without them, and that with a wrong key none arrives.
 func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
 	a, err := c.up(ctx, s.Site)
 	if hint := hint(err); hint != "" {
@@ -144,7 +147,7 @@ func (c *Config) up(ctx context.Context, site testbed.Site) (*active, error) {
 	return a, nil
 }
 
-// raise opens both ends, proves what is proved once, and leaves the tunnel on.
+// raise opens all ends, proves what is proved once, and leaves the tunnels on.
 func (a *active) raise(ctx context.Context, wanted Implementation) error {
 	open, err := choose(wanted, a.site)
 	if err != nil {
@@ -164,35 +167,37 @@ func (a *active) raise(ctx context.Context, wanted Implementation) error {
 	return a.proveKeys(ctx, ends[0])
 }
 
-// open opens both ends at the same time.
-func (a *active) open(ctx context.Context, open opener, ends [2]end) error {
-	var errs [2]error
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		a.tunnels[1], errs[1] = open(ctx, a.site, ends[1])
-	}()
-	a.tunnels[0], errs[0] = open(ctx, a.site, ends[0])
-	<-done
-	return cmp.Or(errs[:]...) // both would say the same
+// open opens all ends at the same time.
+func (a *active) open(ctx context.Context, open opener, ends []end) error {
+	a.tunnels = make([]tunnel, len(ends))
+	errs := make([]error, len(ends))
+	var wait sync.WaitGroup
+	for i, e := range ends {
+		wait.Go(func() { a.tunnels[i], errs[i] = open(ctx, a.site, e) })
+	}
+	wait.Wait()
+	return cmp.Or(errs...) // all would say the same
 }
 
-// route sends what the pods send each other through the tunnel, or with dev ""
-// over the wire.
+// route sends what the pods of different nodes send each other through the tunnels, or
+// with dev "" over the wire.
 func (a *active) route(dev string) error {
-	nodes := a.site.Nodes.Nodes()
 	var errs []error
-	for i, node := range nodes {
-		other := nodes[1-i].PodNetwork()
-		if err := node.RouteVia(other, dev, node.MTU()-overhead); err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", node.Place(), err))
+	for _, node := range a.site.Nodes.Nodes() {
+		for _, other := range a.site.Nodes.Nodes() {
+			if other.Place() == node.Place() {
+				continue
+			}
+			if err := node.RouteVia(other.PodNetwork(), dev, node.MTU()-overhead); err != nil {
+				errs = append(errs, fmt.Errorf("%s: %w", node.Place(), err))
+			}
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// costs is what the processes of the tunnel's ends have used, by node; the kernel's
-// tunnel has none.
+// costs is what the processes of the tunnels' ends have used, by node; the kernel's
+// tunnels have none.
 func (a *active) costs() ([]layer.Cost, error) {
 	var costs []layer.Cost
 	for i, t := range a.tunnels {
@@ -207,7 +212,7 @@ func (a *active) costs() ([]layer.Cost, error) {
 	return costs, nil
 }
 
-// down sends traffic over the wire again and takes the tunnel away.
+// down sends traffic over the wire again and takes the tunnels away.
 func (a *active) down(ctx context.Context) error {
 	errs := []error{a.route("")}
 	for _, t := range a.tunnels {
@@ -218,14 +223,14 @@ func (a *active) down(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// tunnel is one end of a tunnel, on one node.
+// tunnel is a node's end of its tunnels to all other nodes.
 type tunnel interface {
 	// describe names the implementation: "userspace (wireguard-go …)".
 	describe() string
 	// rekey gives the end another private key and makes it forget what it has
-	// agreed with its peer, so that the next packet begins a new handshake.
+	// agreed with its peers, so that the next packet to one begins a new handshake.
 	rekey(ctx context.Context, private wgtypes.Key) error
-	// traffic reads the counters of the end.
+	// traffic reads the counters of the end, of all peers together.
 	traffic(ctx context.Context) (traffic, error)
 	// cpu is the CPU time used by a process of the end's own, if it has one.
 	cpu() (used time.Duration, own bool, err error)
@@ -242,37 +247,41 @@ type traffic struct {
 	Received uint64 `json:"received"`
 }
 
-// end is the configuration of one end of a tunnel.
+// end is the configuration of a node's end of its tunnels.
 type end struct {
 	node    testbed.Node
 	private wgtypes.Key
-	peer    peer
+	peers   []peer
 }
 
-// peer is the other end as this end knows it.
+// peer is another end as this end knows it.
 type peer struct {
 	Public   wgtypes.Key    `json:"public"`
 	Endpoint netip.AddrPort `json:"endpoint"`
 	Allowed  netip.Prefix   `json:"allowed"` // addresses behind it
 }
 
-// makeEnds gives two nodes fresh keys and makes them peers of each other.
+// makeEnds gives nodes fresh keys and makes each a peer of all others.
 // Keepalives stay off, so that an idle tunnel sends nothing.
-func makeEnds(nodes [2]testbed.Node) ([2]end, error) {
-	var ends [2]end
+func makeEnds(nodes []testbed.Node) ([]end, error) {
+	ends := make([]end, len(nodes))
 	for i, node := range nodes {
 		private, err := wgtypes.GeneratePrivateKey()
 		if err != nil {
-			return ends, fmt.Errorf("make a key: %w", err)
+			return nil, fmt.Errorf("make a key: %w", err)
 		}
 		ends[i] = end{node: node, private: private}
 	}
 	for i := range ends {
-		other := ends[1-i]
-		ends[i].peer = peer{
-			Public:   other.private.PublicKey(),
-			Endpoint: netip.AddrPortFrom(other.node.Address(), listenPort),
-			Allowed:  other.node.PodNetwork(),
+		for j, other := range ends {
+			if i == j {
+				continue
+			}
+			ends[i].peers = append(ends[i].peers, peer{
+				Public:   other.private.PublicKey(),
+				Endpoint: netip.AddrPortFrom(other.node.Address(), listenPort),
+				Allowed:  other.node.PodNetwork(),
+			})
 		}
 	}
 	return ends, nil

@@ -293,7 +293,7 @@ marker on the wire: expected in clear in at least 1 frame, observed in clear in 
 	checks, err = a.prove(ctx, site)
 	assert(t, "on, while traffic goes round it", text(t, checks, err), `marker from pod to pod: expected arrives, observed arrives: true
 marker on the wire: expected in clear in 0 frames, observed in clear in 2 frames: false
-marker through the tunnel: expected as many bytes in and out as were sent, or more, observed 0 bytes in, 0 bytes out, 64 sent: false
+marker through the tunnel: expected as many bytes in and out as were sent, or more, observed 0 bytes in, 0 bytes out, 128 sent: false
 `)
 	transfer(t, site, testbed.PodToPod)
 	checks, err = a.through(ctx, layer.Did{Sent: streamSize})
@@ -307,7 +307,7 @@ marker through the tunnel: expected as many bytes in and out as were sent, or mo
 
 // A marker that does not arrive proves nothing about the wire.
 func TestASilentWireIsNoProof(t *testing.T) {
-	m := sighting{size: 64}
+	m := sightings{{size: 64}}
 	for _, clear := range []bool{true, false} {
 		if c := m.checkWire("marker on the wire", clear); c.OK {
 			t.Errorf("%+v", c)
@@ -387,7 +387,7 @@ func TestCaveats(t *testing.T) {
 		"the kernel's WireGuard encrypts in threads of the kernel": &kernelTunnel{},
 		"WireGuard runs in user space":                             &userspaceTunnel{},
 	} {
-		a := &active{tunnels: [2]tunnel{end, end}}
+		a := &active{tunnels: []tunnel{end, end}}
 		if check := a.implementation(Auto); !check.OK || !strings.HasPrefix(check.Caveat, want) {
 			t.Errorf("%+v, want the caveat %q", check, want)
 		}

@@ -12,7 +12,7 @@ import (
 
 var _ testbed.Closer = (*Site)(nil)
 
-// Close removes the site's pods, its service and its volume, and waits until they are gone.
+// Close removes the site's pods, its service and its volumes, and waits until they are gone.
 // The namespace stays, as a cluster takes long to remove one: the next site that is opened for
 // the same has it.
 func (s *Site) Close() error {
@@ -31,8 +31,8 @@ func (s *Site) Close() error {
 	if s.needs.Pods() && s.paired() {
 		items = append(items, inventory.Core("services", s.Namespace(), s.name("server")))
 	}
-	if s.needs.Volume != nil { // after the pod that has it mounted
-		items = append(items, inventory.Core("persistentvolumeclaims", s.Namespace(), s.name(volumeName)))
+	for _, v := range s.volumes() { // after the pods that have them mounted
+		items = append(items, inventory.Core("persistentvolumeclaims", s.Namespace(), v.name))
 	}
 	limits := s.level.Timeouts
 	ctx, cancel := context.WithTimeout(context.Background(), limits.Delete.Std()+limits.Request.Std())

@@ -104,12 +104,17 @@ func (s *Site) Try(ctx context.Context) ([]testbed.Finding, error) {
 		return d.findings, ctx.Err()
 	}
 	d.note("nodes"+of, nodesOf(plans), nil)
-	if s.needs.Volume != nil {
-		s.tryVolume(ctx, d, where, of)
+	for _, v := range s.volumes() {
+		if v.where == testbed.ClientPod || v.where == testbed.ServerPod { // those of further members are alike
+			s.tryVolume(ctx, d, v, where, of)
+		}
 	}
 	for _, place := range slices.Sorted(maps.Keys(plans)) {
 		plan := plans[place]
-		s.tryPod(ctx, d, plan, where, plan.Labels[inventory.RoleLabel]+" pod"+of)
+		if title(plan) != plan.Labels[inventory.RoleLabel] {
+			continue // a further member, whose pod is the first one's
+		}
+		s.tryPod(ctx, d, plan, where, title(plan)+" pod"+of)
 	}
 	if host {
 		plan := s.planPod(roleClientNode)
@@ -124,7 +129,7 @@ func (s *Site) Try(ctx context.Context) ([]testbed.Finding, error) {
 func nodesOf(plans map[testbed.Place]*corev1.Pod) string {
 	var list []string
 	for _, place := range slices.Sorted(maps.Keys(plans)) {
-		list = append(list, plans[place].Labels[inventory.RoleLabel]+" on "+short(plans[place].Spec.NodeSelector[corev1.LabelHostname]))
+		list = append(list, title(plans[place])+" on "+short(plans[place].Spec.NodeSelector[corev1.LabelHostname]))
 	}
 	return strings.Join(list, ", ")
 }
@@ -204,8 +209,8 @@ func (d *dryRun) elsewhere(name, where string, err error) bool {
 
 // tryVolume offers the claim, and looks for the storage class, which nothing else
 // asks for before a pod waits for the volume.
-func (s *Site) tryVolume(ctx context.Context, d *dryRun, where, of string) {
-	claim := s.planClaim()
+func (s *Site) tryVolume(ctx context.Context, d *dryRun, v claimed, where, of string) {
+	claim := s.planClaim(v)
 	claim.Namespace = where
 	claim.Name = cluster.Label(s.unique, cluster.NameLimit-20) + "-" + volumeName
 	made, err := d.client.CoreV1().PersistentVolumeClaims(where).Create(ctx, claim, dry)

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"tare/experiment"
+	"tare/testbed"
 	"tare/testbed/kube/accounting"
 	"tare/testbed/kube/cluster"
 	"tare/testbed/kube/placement"
@@ -30,8 +31,8 @@ func (s *Site) planPod(role string) *corev1.Pod {
 	if image := s.needs.Image; image != "" && image != s.level.Image {
 		pods.Install(pod, s.level.Image, image)
 	}
-	if role == roleClient && s.needs.Volume != nil {
-		s.mount(pod)
+	if role == roleClient {
+		s.mount(pod, testbed.ClientPod)
 	}
 	return pod
 }

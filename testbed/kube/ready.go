@@ -10,7 +10,6 @@ import (
 	"tare/safetext"
 	"tare/testbed"
 	"tare/testbed/kube/cluster"
-	"tare/testbed/kube/inventory"
 	"tare/testbed/kube/placement"
 	"tare/testbed/kube/pods"
 )
@@ -43,10 +42,10 @@ func (s *Site) Ready(ctx context.Context) error {
 	}
 	var list []*pods.Pod
 	made := map[testbed.Place]*pods.Pod{}
-	for _, where := range testbed.Host.Values() {
-		if plan := plans[testbed.Place(where)]; plan != nil {
+	for _, where := range s.places() {
+		if plan := plans[where]; plan != nil {
 			p := on.pods.New(plan)
-			list, made[testbed.Place(where)] = append(list, p), p
+			list, made[where] = append(list, p), p
 		}
 	}
 	s.mu.Lock()
@@ -65,28 +64,36 @@ func (s *Site) Ready(ctx context.Context) error {
 // plans gives the site's pods as they are to be made, with their nodes.
 func (s *Site) plans(ctx context.Context, on *clusterRun) (map[testbed.Place]*corev1.Pod, error) {
 	plans := map[testbed.Place]*corev1.Pod{testbed.ClientPod: s.planPod(roleClient)}
-	if s.paired() {
-		plans[testbed.ServerPod] = s.planPod(roleServer)
+	for i := range s.members() {
+		plans[testbed.Member(i+1)] = s.planMember(i + 1)
 	}
 	for _, plan := range plans {
 		for _, shape := range s.shapes.pods {
 			if err := shape(plan); err != nil {
-				return nil, fmt.Errorf("shape the %s pod: %w", plan.Labels[inventory.RoleLabel], err)
+				return nil, fmt.Errorf("shape the %s pod: %w", title(plan), err)
 			}
 		}
 	}
 	client, server := plans[testbed.ClientPod], plans[testbed.ServerPod]
-	nodes, err := on.nodes.Choose(ctx, placement.Request{
-		Placement: s.placement(), Spread: s.level.Spread,
+	want := placement.Request{
+		Placement: s.placement(), Spread: s.level.Spread, Nodes: s.level.Nodes.OrZero(),
 		Client: placement.End{Role: roleClient, Choice: s.level.Client, Pod: client},
 		Server: placement.End{Role: roleServer, Choice: s.level.Server, Pod: server},
-	})
+	}
+	for i := 2; i <= s.members(); i++ {
+		plan := plans[testbed.Member(i)]
+		want.Members = append(want.Members, placement.End{Role: title(plan), Choice: s.level.Server, Pod: plan})
+	}
+	nodes, err := on.nodes.Choose(ctx, want)
 	if err != nil {
 		return nil, err
 	}
 	placement.Pin(client, nodes.Client)
 	if server != nil {
 		placement.Pin(server, nodes.Server)
+	}
+	for i, n := range nodes.Members {
+		placement.Pin(plans[testbed.Member(i+2)], n)
 	}
 	if s.needs.HostNetwork {
 		if err := s.planOnNodes(ctx, on, plans, nodes); err != nil {
@@ -105,7 +112,7 @@ func (s *Site) placement() experiment.Placement {
 
 // planOnNodes adds the pods in the network of the nodes themselves. They stand for
 // programs that run on a node outside of any pod, so layers do not shape them.
-func (s *Site) planOnNodes(ctx context.Context, on *clusterRun, plans map[testbed.Place]*corev1.Pod, nodes placement.Pair) error {
+func (s *Site) planOnNodes(ctx context.Context, on *clusterRun, plans map[testbed.Place]*corev1.Pod, nodes placement.Choice) error {
 	s.run.options.Say("pods in the host's network need Pod Security " + privileged + ": the path node-to-node is measured on the nodes themselves")
 	namespace, err := on.makeNodesNamespace(ctx, s.level.Namespace, privileged, s.level.Image)
 	if err != nil {

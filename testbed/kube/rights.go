@@ -31,7 +31,7 @@ func UseOf(x *experiment.Experiment) Use {
 	}
 	add := func(d experiment.Declaration) {
 		u.Network = u.Network || d.Needs.Network
-		u.Volume = u.Volume || d.Needs.Volume != nil
+		u.Volume = u.Volume || d.Needs.Volumes()
 		if d.Rights != nil {
 			u.More = append(u.More, d.Rights(u.Namespace)...)
 		}

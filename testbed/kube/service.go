@@ -47,16 +47,16 @@ func (s *Site) Address(path testbed.Path) netip.Addr {
 // LinkRate is not known on a cluster: 0.
 func (s *Site) LinkRate() float64 { return 0 }
 
-// makeService makes the service in front of the server, and notes its address.
-func (s *Site) makeService(ctx context.Context, on *clusterRun) error {
-	if !s.paired() {
-		return nil
-	}
+// planService is the service in front of the server, or of the first of several members.
+func (s *Site) planService() *corev1.Service {
 	want := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: s.name("server"), Namespace: s.Namespace(), Labels: s.run.session.Owner.Labels(s.arm, roleServer)},
 		Spec:       corev1.ServiceSpec{Selector: s.run.session.Owner.Labels(s.arm, roleServer)},
 	}
 	want.Spec.Selector[siteLabel] = s.unique
+	if s.members() > 1 {
+		want.Spec.Selector[memberLabel] = "1" // so that a path has one end
+	}
 	for _, port := range s.Ports() {
 		for _, protocol := range []corev1.Protocol{corev1.ProtocolTCP, corev1.ProtocolUDP} {
 			name := fmt.Sprintf("tcp-%d", port)
@@ -66,6 +66,15 @@ func (s *Site) makeService(ctx context.Context, on *clusterRun) error {
 			want.Spec.Ports = append(want.Spec.Ports, corev1.ServicePort{Name: name, Protocol: protocol, Port: int32(port)})
 		}
 	}
+	return want
+}
+
+// makeService makes the service, and notes its address.
+func (s *Site) makeService(ctx context.Context, on *clusterRun) error {
+	if !s.paired() {
+		return nil
+	}
+	want := s.planService()
 	if err := on.record.Add(ctx, inventory.Core("services", want.Namespace, want.Name)); err != nil {
 		return err
 	}

@@ -165,7 +165,7 @@ func (s *Site) ShapePods(f func(*corev1.Pod) error) {
 	s.shapes.pods = append(s.shapes.pods, f)
 }
 
-// ShapeVolume has f change the claim of the site's volume before it is made.
+// ShapeVolume has f change the claim of each of the site's volumes before it is made.
 func (s *Site) ShapeVolume(f func(*corev1.PersistentVolumeClaim)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -197,8 +197,8 @@ func (s *Site) all() []*pods.Pod {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var list []*pods.Pod
-	for _, where := range testbed.Host.Values() {
-		if p := s.pods[testbed.Place(where)]; p != nil {
+	for _, where := range s.places() {
+		if p := s.pods[where]; p != nil {
 			list = append(list, p)
 		}
 	}

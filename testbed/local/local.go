@@ -1,8 +1,9 @@
 // Package local is the testbed on this machine: two nodes joined by a wire, a
-// pod on each, all of them network namespaces of this process.
+// pod on each, all of them network namespaces of this process. A service of several
+// members has more pods, on nodes of their own.
 //
 // A Testbed makes sites (Open); a site starts commands at its places (Start)
-// and, when it was opened with a network, is also a testbed.Network, Wire,
+// and, when it was opened with a network, is also a testbed.Network, Members, Wire,
 // Shaper and Nodes. Several sites are open at once, one per arm and level, all
 // with the same addresses, since their namespaces know nothing of each other.
 //

@@ -62,13 +62,18 @@ func (t *Testbed) Open(ctx context.Context, want testbed.Request) (testbed.Site,
 	if !ok || parameters == nil {
 		return nil, fmt.Errorf("site %s: a local network needs the parameters of a local testbed, not %T", name, want.Level)
 	}
-	n, err := openNetwork(s, parameters.Link.Rate.One(), parameters.Link.MTU.One())
+	n, err := openNetwork(s, parameters.Link.Rate.One(), parameters.Link.MTU.One(), max(want.Needs.Members, 1), parameters.Nodes.OrZero())
 	if err != nil {
 		return nil, fmt.Errorf("site %s: %w", name, err)
 	}
-	if err := t.add(s); err != nil {
-		n.close()
-		return nil, err
+	if want.Needs.MemberVolume > 0 {
+		err = n.makeVolumes()
+	}
+	if err == nil {
+		err = t.add(s)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("site %s: %w", name, err), s.Close())
 	}
 	return n, nil
 }
@@ -105,7 +110,7 @@ func (t *Testbed) Close() error {
 		failed = append(failed, err)
 	}
 	for _, s := range sites {
-		_ = s.Close()
+		failed = append(failed, s.Close())
 	}
 	t.host.stop()
 	if guard != nil {
@@ -125,6 +130,9 @@ type site struct {
 // Start starts a command at a place of the site.
 func (s *site) Start(ctx context.Context, where testbed.Place, cmd testbed.Command) (testbed.Process, error) {
 	place, ok := s.places[where]
+	if !ok && s.network != nil {
+		return nil, fmt.Errorf("site %s has no %s", s.name, where)
+	}
 	if !ok {
 		return nil, fmt.Errorf("site %s has no %s: it was opened without a network", s.name, where)
 	}
@@ -133,9 +141,11 @@ func (s *site) Start(ctx context.Context, where testbed.Place, cmd testbed.Comma
 
 // Close ends what the site holds. Nothing runs in it any more.
 func (s *site) Close() error {
-	if s.network != nil {
-		s.network.close()
-		s.network = nil
+	if s.network == nil {
+		return nil
 	}
-	return nil
+	s.network.close()
+	err := s.network.removeVolumes()
+	s.network = nil
+	return err
 }

@@ -73,5 +73,11 @@ func EnterUserNamespace(...string) (int, error) { return 0, errors.ErrUnsupporte
 // Strays lists nothing: no program of a trial is started on this system.
 func Strays() ([]Stray, error) { return nil, nil }
 
+// StrayVolumes lists nothing: there are no members' volumes on this system.
+func StrayVolumes() ([]string, error) { return nil, nil }
+
+// CleanVolumes removes nothing, as StrayVolumes finds nothing.
+func CleanVolumes() ([]string, error) { return nil, nil }
+
 // Clean ends nothing, as Strays finds nothing.
 func Clean(context.Context) ([]Stray, error) { return nil, nil }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/signal"
 	"strings"
@@ -25,10 +26,11 @@ const roleVariable = "TARE_LOCAL_TEST"
 
 func TestMain(m *testing.M) {
 	roles := map[string]func() error{
-		"enter":   enterRole,
-		"signals": signalsRole,
-		"victim":  victimRole,
-		"clean":   cleanRole,
+		"enter":     enterRole,
+		"signals":   signalsRole,
+		"victim":    victimRole,
+		"clean":     cleanRole,
+		"addresses": addressesRole,
 	}
 	role, ok := roles[os.Getenv(roleVariable)]
 	if !ok {
@@ -85,10 +87,18 @@ func signalsRole() error {
 	return nil
 }
 
+// addressesRole prints the addresses of this machine, or of the namespace that it is in.
+func addressesRole() error {
+	addresses, err := net.InterfaceAddrs()
+	fmt.Println(addresses)
+	return err
+}
+
 // cleanRole is what "tare clean" does.
 func cleanRole() error {
 	_, err := Clean(context.Background())
-	return err
+	_, more := CleanVolumes()
+	return errors.Join(err, more)
 }
 
 // victim is what a victimRole says of itself.
@@ -114,7 +124,7 @@ func victimRole() error {
 			return err
 		}
 	}
-	s, err := bed.Open(context.Background(), testbed.Request{Name: "victim", Needs: experiment.Needs{Network: true}, Level: link(1e9, 1500)})
+	s, err := bed.Open(context.Background(), testbed.Request{Name: "victim", Needs: experiment.Needs{Network: true, Members: 2, MemberVolume: 1 << 20}, Level: link(1e9, 1500)})
 	if err != nil {
 		return err
 	}

@@ -38,7 +38,14 @@ func (n *network) Mend(context.Context) error {
 // look describes each part of the network, by name.
 func (n *network) look() (map[string]string, error) {
 	parts := map[string]string{}
-	for _, s := range []*space{n.wire, n.nodes[0].space, n.nodes[1].space, n.pods[0], n.pods[1]} {
+	spaces := []*space{n.wire}
+	for _, node := range n.nodes {
+		spaces = append(spaces, node.space)
+	}
+	for _, pod := range n.pods {
+		spaces = append(spaces, pod.space)
+	}
+	for _, s := range spaces {
 		if err := s.look(parts); err != nil {
 			return nil, err
 		}

@@ -20,7 +20,7 @@ func TestBrokenNetwork(t *testing.T) {
 		{"nothing", func(*network) error { return nil }, ""},
 		{"a layer's work", func(n *network) error {
 			tunnel := &netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: "wg0"}}
-			return errors.Join(n.nodes[0].LinkAdd(tunnel), n.nodes[0].LinkSetUp(tunnel), n.nodes[0].RouteVia(podNetwork[1], "wg0", 1400), n.Shape(1e8))
+			return errors.Join(n.nodes[0].LinkAdd(tunnel), n.nodes[0].LinkSetUp(tunnel), n.nodes[0].RouteVia(podNetwork(1), "wg0", 1400), n.Shape(1e8))
 		}, ""},
 		{"interface deleted", func(n *network) error {
 			link, err := n.pods[0].link(outside)
@@ -31,7 +31,7 @@ func TestBrokenNetwork(t *testing.T) {
 			return errors.Join(err, n.wire.LinkSetDown(link))
 		}, "interface node2 of the wire: "},
 		{"address deleted", func(n *network) error {
-			link, err := n.nodes[1].link(podCable)
+			link, err := n.nodes[1].link("pod0")
 			if err != nil {
 				return err
 			}

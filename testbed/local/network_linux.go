@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/vishvananda/netlink"
@@ -17,16 +18,27 @@ import (
 )
 
 // The addresses are from the range that RFC 2544 reserves for benchmarks, so
-// they collide with nothing even if they should ever leave the namespaces.
-// Index 0 is the client's side, 1 the server's.
-var (
-	nodeAddress = [2]netip.Addr{netip.MustParseAddr("198.18.0.1"), netip.MustParseAddr("198.18.0.2")}
-	podNetwork  = [2]netip.Prefix{netip.MustParsePrefix("198.18.11.0/24"), netip.MustParsePrefix("198.18.12.0/24")}
-	podGateway  = [2]netip.Addr{netip.MustParseAddr("198.18.11.1"), netip.MustParseAddr("198.18.12.1")}
-	podAddress  = [2]netip.Addr{netip.MustParseAddr("198.18.11.2"), netip.MustParseAddr("198.18.12.2")}
+// they collide with nothing even if they should ever leave the namespaces. Node 0 is
+// the client's, node 1 the server's, and the others are those of further members: node
+// n is 198.18.0.(n+1) on the wire, and its pods are in 198.18.(n+11).0/24, where it is
+// .1 itself, and its pods are .2, .3 and so on.
+var serviceAddress = netip.MustParseAddr("198.19.0.10")
 
-	serviceAddress = netip.MustParseAddr("198.19.0.10")
-)
+func nodeAddress(n int) netip.Addr { return netip.AddrFrom4([4]byte{198, 18, 0, byte(n + 1)}) }
+
+func podNetwork(n int) netip.Prefix {
+	return netip.PrefixFrom(netip.AddrFrom4([4]byte{198, 18, byte(n + 11), 0}), 24)
+}
+
+func podGateway(n int) netip.Addr { return podNetwork(n).Addr().Next() }
+
+// podAddress is the address of a node's pod, counted from 0.
+func podAddress(n, pod int) netip.Addr {
+	return netip.AddrFrom4([4]byte{198, 18, byte(n + 11), byte(pod + 2)})
+}
+
+// maxMembers is the most server pods that a site has.
+const maxMembers = 64
 
 // The service forwards these ports to the server pod.
 const (
@@ -35,10 +47,10 @@ const (
 )
 
 // The names of interfaces: each pod and each node has one eth0, to its node
-// and to the wire; a node's other end of its pod's cable is pod0.
+// and to the wire; a node's other end of its first pod's cable is pod0.
 const (
 	outside   = "eth0"
-	podCable  = "pod0"
+	podCables = "pod%d"
 	wireName  = "wire"
 	wirePorts = "node%d"
 )
@@ -46,6 +58,8 @@ const (
 // network is a site with its namespaces:
 //
 //	client pod --- client node === wire === server node --- server pod
+//	                                 ||
+//	                                 ====== server node 2 --- server pod 2
 //
 // The wire is a bridge in a namespace of its own, where it can be watched.
 type network struct {
@@ -53,9 +67,11 @@ type network struct {
 	rate  float64 // of the testbed, bit/s; 0: unlimited
 	mtu   int
 	wire  *space
-	nodes [2]*node
-	pods  [2]*space
+	nodes []*node           // the client's, then those of the members
+	pods  []*pod            // the client's, then the members
 	built map[string]string // what Mend compares with: what was there when it was built, by name
+
+	volumes []string // directories of the members; nil: none were asked for
 }
 
 // space is one network namespace with the thread that lives in it.
@@ -73,13 +89,17 @@ const (
 	maxMTU = 65535
 )
 
-// openNetwork makes the namespaces of a site and joins them.
-func openNetwork(s *site, rate quantity.Rate, mtu int) (*network, error) {
+// openNetwork makes the namespaces of a site and joins them. Its members go round so many
+// nodes; 0: each has one of its own.
+func openNetwork(s *site, rate quantity.Rate, mtu, members, nodes int) (*network, error) {
 	if mtu < minMTU || mtu > maxMTU {
 		return nil, fmt.Errorf("link MTU %d: must be %d to %d bytes", mtu, minMTU, maxMTU)
 	}
+	if members > maxMembers {
+		return nil, fmt.Errorf("a service of %d members: there are at most %d", members, maxMembers)
+	}
 	n := &network{site: s, rate: float64(rate), mtu: mtu}
-	if err := n.build(); err != nil {
+	if err := n.build(testbed.Spread(members, nodes)); err != nil {
 		n.close()
 		return nil, explain(err)
 	}
@@ -87,7 +107,8 @@ func openNetwork(s *site, rate quantity.Rate, mtu int) (*network, error) {
 	return n, nil
 }
 
-func (n *network) build() error {
+// build makes the namespaces. Of each member it is told the node that it is on, from 1.
+func (n *network) build(spread []int) error {
 	var err error
 	if n.wire, err = openSpace("wire"); err != nil {
 		return err
@@ -95,20 +116,27 @@ func (n *network) build() error {
 	if err := n.buildWire(); err != nil {
 		return fmt.Errorf("wire: %w", err)
 	}
-	nodes := [2]testbed.Place{testbed.ClientNode, testbed.ServerNode}
-	pods := [2]testbed.Place{testbed.ClientPod, testbed.ServerPod}
-	for i := range nodes {
-		if err := n.buildNode(i, nodes[i], pods[i]); err != nil {
-			return fmt.Errorf("%s: %w", nodes[i], err)
+	if err := n.buildNode(testbed.ClientNode); err != nil {
+		return err
+	}
+	for i := range slices.Max(spread) {
+		if err := n.buildNode(testbed.MemberNode(i + 1)); err != nil {
+			return err
 		}
 	}
-	for i := range nodes {
-		if err := n.nodes[i].RouteVia(podNetwork[1-i], "", 0); err != nil {
-			return fmt.Errorf("%s: %w", nodes[i], err)
+	if err := n.buildPod(n.nodes[0], testbed.ClientPod); err != nil {
+		return err
+	}
+	for i, on := range spread {
+		if err := n.buildPod(n.nodes[on], testbed.Member(i+1)); err != nil {
+			return err
 		}
+	}
+	if err := n.route(); err != nil {
+		return err
 	}
 	if err := addService(n.nodes[0].space); err != nil {
-		return fmt.Errorf("%s: service: %w", nodes[0], err)
+		return fmt.Errorf("%s: service: %w", n.nodes[0].place, err)
 	}
 	if err := n.Shape(n.rate); err != nil {
 		return err
@@ -193,15 +221,11 @@ func (s *space) up(name string) error {
 
 // close ends the namespaces. Nothing runs in them any more.
 func (n *network) close() {
-	for _, s := range n.pods {
-		if s != nil {
-			s.close()
-		}
+	for _, pod := range n.pods {
+		pod.close()
 	}
-	for _, s := range n.nodes {
-		if s != nil {
-			s.close()
-		}
+	for _, node := range n.nodes {
+		node.close()
 	}
 	if n.wire != nil {
 		n.wire.close()
@@ -211,12 +235,21 @@ func (n *network) close() {
 // Address is where the client reaches the server on that path.
 func (n *network) Address(p testbed.Path) netip.Addr {
 	if p == testbed.NodeToNode {
-		return nodeAddress[1]
+		return nodeAddress(1)
 	}
 	if p == testbed.PodToService {
 		return serviceAddress
 	}
-	return podAddress[1]
+	return n.pods[1].address
+}
+
+// Members are the addresses of the members' pods, from the first.
+func (n *network) Members() []netip.Addr {
+	var members []netip.Addr
+	for _, p := range n.pods[1:] {
+		members = append(members, p.address)
+	}
+	return members
 }
 
 // Ports lists the ports that the service forwards.
@@ -231,18 +264,47 @@ func (n *network) Ports() []uint16 {
 // LinkRate is the testbed's rate of the wire in bit/s, whatever Shape has set.
 func (n *network) LinkRate() float64 { return n.rate }
 
-// Nodes gives the client's node and the server's.
-func (n *network) Nodes() [2]testbed.Node { return [2]testbed.Node{n.nodes[0], n.nodes[1]} }
+// Nodes gives the client's node and those of the members.
+func (n *network) Nodes() []testbed.Node {
+	var nodes []testbed.Node
+	for _, node := range n.nodes {
+		nodes = append(nodes, node)
+	}
+	return nodes
+}
 
-// Deliver sends one datagram from pod to pod, to a port that nobody can have
-// guessed and outside of those that the service forwards.
+// Deliver sends one datagram from the client's pod to the server's, to a port that
+// nobody can have guessed and outside of those that the service forwards.
 func (n *network) Deliver(ctx context.Context, payload []byte, limit time.Duration) (bool, error) {
-	receiver, err := n.pods[1].listen(podAddress[1])
+	return n.DeliverBetween(ctx, testbed.ClientPod, testbed.ServerPod, payload, limit)
+}
+
+// pod finds the pod of a place.
+func (n *network) pod(where testbed.Place) (*pod, error) {
+	for _, p := range n.pods {
+		if p.place == where {
+			return p, nil
+		}
+	}
+	return nil, fmt.Errorf("site %s has no pod %s", n.site.name, where)
+}
+
+// DeliverBetween sends one datagram from pod to pod, in the same way.
+func (n *network) DeliverBetween(ctx context.Context, from, to testbed.Place, payload []byte, limit time.Duration) (bool, error) {
+	source, err := n.pod(from)
+	if err != nil {
+		return false, fmt.Errorf("deliver: %w", err)
+	}
+	target, err := n.pod(to)
+	if err != nil {
+		return false, fmt.Errorf("deliver: %w", err)
+	}
+	receiver, err := target.listen(target.address)
 	if err != nil {
 		return false, fmt.Errorf("deliver: %w", err)
 	}
 	defer func() { _ = receiver.Close() }()
-	sender, err := n.pods[0].listen(podAddress[0])
+	sender, err := source.listen(source.address)
 	if err != nil {
 		return false, fmt.Errorf("deliver: %w", err)
 	}

@@ -60,7 +60,7 @@ func TestTraffic(t *testing.T) {
 func transferTCP(t *testing.T, n *network, path testbed.Path, port uint16) {
 	var listener net.Listener
 	err := n.pods[1].thread.do(func() (err error) {
-		listener, err = net.Listen("tcp4", netip.AddrPortFrom(podAddress[1], port).String())
+		listener, err = net.Listen("tcp4", netip.AddrPortFrom(podAddress(1, 0), port).String())
 		return err
 	})
 	if err != nil {
@@ -106,14 +106,14 @@ func transferTCP(t *testing.T, n *network, path testbed.Path, port uint16) {
 func exchangeUDP(t *testing.T, n *network, path testbed.Path, port uint16) {
 	var server *net.UDPConn
 	err := n.pods[1].thread.do(func() (err error) {
-		server, err = net.ListenUDP("udp4", net.UDPAddrFromAddrPort(netip.AddrPortFrom(podAddress[1], port)))
+		server, err = net.ListenUDP("udp4", net.UDPAddrFromAddrPort(netip.AddrPortFrom(podAddress(1, 0), port)))
 		return err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = server.Close() }()
-	client, err := n.pods[0].listen(podAddress[0])
+	client, err := n.pods[0].listen(podAddress(0, 0))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,14 +145,14 @@ func TestDeliver(t *testing.T) {
 		t.Fatalf("arrived %v, %v", arrived, err)
 	}
 	// The client's node sends to the server pod's network back to the pod.
-	if err := n.nodes[0].RouteVia(podNetwork[1], "lo", 1000); err != nil {
+	if err := n.nodes[0].RouteVia(podNetwork(1), "lo", 1000); err != nil {
 		t.Fatal(err)
 	}
 	arrived, err = n.Deliver(context.Background(), []byte("hello"), 50*time.Millisecond)
 	if err != nil || arrived {
 		t.Errorf("without a route: arrived %v, %v", arrived, err)
 	}
-	if err := n.nodes[0].RouteVia(podNetwork[1], "", 0); err != nil {
+	if err := n.nodes[0].RouteVia(podNetwork(1), "", 0); err != nil {
 		t.Fatal(err)
 	}
 	arrived, err = n.Deliver(context.Background(), []byte("hello"), 5*time.Second)
@@ -240,7 +240,7 @@ func TestMTU(t *testing.T) {
 			t.Errorf("MTU %d, want %d", got, mtu)
 		}
 		for size, want := range map[int]bool{mtu - 28: true, mtu - 27: false} {
-			if fits := sendsUnfragmented(t, n, podAddress[1], size); fits != want {
+			if fits := sendsUnfragmented(t, n, podAddress(1, 0), size); fits != want {
 				t.Errorf("MTU %d: a datagram of %d bytes passes unfragmented: %v, want %v", mtu, size, fits, want)
 			}
 		}
@@ -253,7 +253,7 @@ func TestRouteViaLimitsThePods(t *testing.T) {
 	n := openSite(t, 0, 1500)
 	check := func(want bool) {
 		t.Helper()
-		for _, to := range []netip.Addr{podAddress[1], serviceAddress} {
+		for _, to := range []netip.Addr{podAddress(1, 0), serviceAddress} {
 			if fits := sendsUnfragmented(t, n, to, limit-27); fits != want {
 				t.Errorf("one byte more than the limit to %s passes: %v, want %v", to, fits, want)
 			}
@@ -264,18 +264,18 @@ func TestRouteViaLimitsThePods(t *testing.T) {
 	}
 	check(true)
 	for range 2 { // also when it is set twice, and taken away twice
-		if err := n.nodes[0].RouteVia(podNetwork[1], outside, limit); err != nil {
+		if err := n.nodes[0].RouteVia(podNetwork(1), outside, limit); err != nil {
 			t.Fatal(err)
 		}
 	}
 	check(false)
 	for range 2 {
-		if err := n.nodes[0].RouteVia(podNetwork[1], "", 0); err != nil {
+		if err := n.nodes[0].RouteVia(podNetwork(1), "", 0); err != nil {
 			t.Fatal(err)
 		}
 	}
 	check(true)
-	err := n.nodes[0].RouteVia(podNetwork[1], "no-such", limit)
+	err := n.nodes[0].RouteVia(podNetwork(1), "no-such", limit)
 	if err == nil || err.Error() != "interface no-such: Link not found" {
 		t.Errorf("%v", err)
 	}
@@ -285,7 +285,7 @@ func TestRouteViaLimitsThePods(t *testing.T) {
 // packet.
 func sendsUnfragmented(t *testing.T, n *network, to netip.Addr, size int) bool {
 	t.Helper()
-	socket, err := n.pods[0].listen(podAddress[0])
+	socket, err := n.pods[0].listen(podAddress(0, 0))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,22 +12,32 @@ import (
 	"tare/testbed"
 )
 
-// node is one of the two nodes of a site.
+// node is one of the nodes of a site.
 type node struct {
 	*space
 	network *network
 	index   int // 0: the client's
 	place   testbed.Place
+	pods    []*pod
 }
 
 // Place is where commands on this node run.
 func (n *node) Place() testbed.Place { return n.place }
 
 // Address is the node's address on the wire.
-func (n *node) Address() netip.Addr { return nodeAddress[n.index] }
+func (n *node) Address() netip.Addr { return nodeAddress(n.index) }
 
 // PodNetwork is the network of the node's pods.
-func (n *node) PodNetwork() netip.Prefix { return podNetwork[n.index] }
+func (n *node) PodNetwork() netip.Prefix { return podNetwork(n.index) }
+
+// Pods are the places of the node's pods.
+func (n *node) Pods() []testbed.Place {
+	var places []testbed.Place
+	for _, p := range n.pods {
+		places = append(places, p.place)
+	}
+	return places
+}
 
 // MTU is the wire's, in bytes.
 func (n *node) MTU() int { return n.network.mtu }
@@ -35,39 +45,53 @@ func (n *node) MTU() int { return n.network.mtu }
 // Do runs f inside the node's network namespace.
 func (n *node) Do(f func() error) error { return n.thread.do(f) }
 
-// RouteVia sends what the node forwards to prefix over one of its interfaces
-// and limits its pods' packets there to mtu; on the client's node those to the
+// RouteVia sends what the node forwards to the pods of another node over one of its
+// interfaces and limits its pods' packets there to mtu; on the client's node those to the
 // service too, since they end up in the server's pod network. With dev "" the
 // route over the wire and the pods' full MTU are restored.
 func (n *node) RouteVia(prefix netip.Prefix, dev string, mtu int) error {
 	limited := []netip.Prefix{prefix}
-	if n.index == 0 && prefix == podNetwork[1] {
+	if n.index == 0 && prefix == podNetwork(1) {
 		limited = append(limited, netip.PrefixFrom(serviceAddress, 32))
 	}
-	pod := n.network.pods[n.index]
-	if dev == "" {
-		if err := n.routeVia(prefix, nodeAddress[1-n.index], 0); err != nil {
+	if dev != "" {
+		if err := n.routeOver(prefix, dev); err != nil {
 			return err
 		}
-		for _, p := range limited {
-			err := pod.RouteDel(&netlink.Route{Dst: ipNet(p), Gw: podGateway[n.index].AsSlice()})
-			if err != nil && !errors.Is(err, unix.ESRCH) {
-				return fmt.Errorf("%s: remove the route to %s: %w", pod.name, p, err)
+		return n.limit(limited, mtu)
+	}
+	for _, other := range n.network.nodes {
+		if other.PodNetwork() != prefix {
+			continue
+		}
+		if err := n.routeVia(prefix, other.Address(), 0); err != nil {
+			return err
+		}
+		return n.unlimit(limited)
+	}
+	return fmt.Errorf("route %s: it is the pod network of no node", prefix)
+}
+
+// limit limits what the node's pods send to some networks to packets of mtu bytes.
+func (n *node) limit(networks []netip.Prefix, mtu int) error {
+	for _, pod := range n.pods {
+		for _, to := range networks {
+			if err := pod.routeVia(to, podGateway(n.index), mtu); err != nil {
+				return fmt.Errorf("%s: %w", pod.name, err)
 			}
 		}
-		return nil
 	}
-	link, err := n.link(dev)
-	if err != nil {
-		return err
-	}
-	route := netlink.Route{Dst: ipNet(prefix), LinkIndex: link.Attrs().Index, Scope: netlink.SCOPE_LINK}
-	if err := n.RouteReplace(&route); err != nil {
-		return fmt.Errorf("route %s over %s: %w", prefix, dev, err)
-	}
-	for _, p := range limited {
-		if err := pod.routeVia(p, podGateway[n.index], mtu); err != nil {
-			return fmt.Errorf("%s: %w", pod.name, err)
+	return nil
+}
+
+// unlimit takes such limits away, where there are any.
+func (n *node) unlimit(networks []netip.Prefix) error {
+	for _, pod := range n.pods {
+		for _, to := range networks {
+			err := pod.RouteDel(&netlink.Route{Dst: ipNet(to), Gw: podGateway(n.index).AsSlice()})
+			if err != nil && !errors.Is(err, unix.ESRCH) {
+				return fmt.Errorf("%s: remove the route to %s: %w", pod.name, to, err)
+			}
 		}
 	}
 	return nil
@@ -92,7 +116,7 @@ func bucket(rate float64, mtu int) float64 {
 	return math.Max(size, minBucketFrames*float64(mtu+ethernetHeader))
 }
 
-// Shape sets the rate of both directions of the wire with a token bucket filter
+// Shape sets the rate of all directions of the wire with a token bucket filter
 // on what each node sends; 0 takes it away. Rates are kept in whole bytes per
 // second.
 func (n *network) Shape(rate float64) error {
@@ -142,18 +166,20 @@ func (n *node) shape(rate float64) error {
 
 // Shaped reads the rate in force from the kernel, in bit/s; 0: no limit.
 func (n *network) Shaped() (float64, error) {
-	var rates [2]float64
-	for i, node := range n.nodes {
+	var rates []float64
+	for _, node := range n.nodes {
 		_, filter, err := node.filter()
 		if err != nil {
 			return 0, fmt.Errorf("%s: %w", node.name, err)
 		}
+		rate := 0.0
 		if filter != nil {
-			rates[i] = float64(filter.Rate) * 8
+			rate = float64(filter.Rate) * 8
 		}
-	}
-	if rates[0] != rates[1] {
-		return 0, fmt.Errorf("the directions of the wire have different rates: %g and %g bit/s", rates[0], rates[1])
+		rates = append(rates, rate)
+		if rate != rates[0] {
+			return 0, fmt.Errorf("the directions of the wire have different rates: %g and %g bit/s", rates[0], rate)
+		}
 	}
 	return rates[0], nil
 }

@@ -109,7 +109,7 @@ func (n *network) probeNamespaces() error {
 	if err != nil {
 		return err
 	}
-	n.nodes[0] = &node{space: s, network: n, place: testbed.ClientNode}
+	n.nodes = append(n.nodes, &node{space: s, network: n, place: testbed.ClientNode})
 	return s.sysctl("ipv4/ip_forward", "1")
 }
 

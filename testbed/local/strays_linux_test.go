@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -133,8 +134,32 @@ func TestDeathOfTareLeavesNothing(t *testing.T) {
 			if user := inUse(v.Namespaces); user != "" {
 				t.Errorf("%s is still in a namespace of the site", user)
 			}
+			if got := volumesOf(t, cmd.Process.Pid); len(got) != 2 {
+				t.Errorf("volumes of members: %v", got)
+			}
+			if _, err := CleanVolumes(); err != nil {
+				t.Error(err)
+			}
+			if got := volumesOf(t, cmd.Process.Pid); got != nil {
+				t.Errorf("volumes left: %v", got)
+			}
 		})
 	}
+}
+
+// volumesOf lists the volumes of members that a dead process has left.
+func volumesOf(t *testing.T, pid int) (list []string) {
+	t.Helper()
+	all, err := StrayVolumes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range all {
+		if strings.Contains(dir, fmt.Sprintf("%s%d-", volumePrefix, pid)) {
+			list = append(list, dir)
+		}
+	}
+	return list
 }
 
 // checkStrays says whether all strays are of that owner, and the ones that were
@@ -165,6 +190,11 @@ func TestGuardCleansAfterKill(t *testing.T) {
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
 	await(t, "process", all, held)
+	for end := time.Now().Add(10 * time.Second); volumesOf(t, cmd.Process.Pid) != nil; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("volumes of members are left")
+		}
+	}
 }
 
 func TestGuardIsDismissedByClose(t *testing.T) {

@@ -35,45 +35,115 @@ func (n *network) buildWire() error {
 	return n.wire.up(wireName)
 }
 
-// buildNode makes a node and its pod, and plugs the node into the wire.
-func (n *network) buildNode(i int, nodePlace, podPlace testbed.Place) error {
-	s, err := openSpace(string(nodePlace))
+// buildNode makes a node and plugs it into the wire.
+func (n *network) buildNode(place testbed.Place) error {
+	s, err := openSpace(string(place))
 	if err != nil {
 		return err
 	}
-	n.nodes[i] = &node{space: s, network: n, index: i, place: nodePlace}
-	n.places[nodePlace] = s.thread
-	if n.pods[i], err = openSpace(string(podPlace)); err != nil {
-		return err
+	made := &node{space: s, network: n, index: len(n.nodes), place: place}
+	n.nodes = append(n.nodes, made)
+	n.places[place] = s.thread
+	if err := made.build(); err != nil {
+		return fmt.Errorf("%s: %w", place, err)
 	}
-	n.places[podPlace] = n.pods[i].thread
+	return nil
+}
+
+func (n *node) build() error {
 	// Reverse path filters, which a namespace may inherit from the host, would be
 	// a difference between machines.
 	for name, value := range map[string]string{"ip_forward": "1", "conf/all/rp_filter": "0", "conf/default/rp_filter": "0"} {
-		if err := s.sysctl("ipv4/"+name, value); err != nil {
+		if err := n.sysctl("ipv4/"+name, value); err != nil {
 			return err
 		}
 	}
-	port := fmt.Sprintf(wirePorts, i+1)
-	if err := cable(s, outside, n.wire, port, n.mtu); err != nil {
+	port := fmt.Sprintf(wirePorts, n.index+1)
+	if err := cable(n.space, outside, n.network.wire, port, n.network.mtu); err != nil {
 		return err
 	}
-	if err := n.plugIn(port); err != nil {
+	if err := n.network.plugIn(port); err != nil {
 		return err
 	}
-	if err := s.addAddress(outside, netip.PrefixFrom(nodeAddress[i], 24)); err != nil {
+	return n.addAddress(outside, netip.PrefixFrom(n.Address(), 24))
+}
+
+// pod is a pod on a node.
+type pod struct {
+	*space
+	place   testbed.Place
+	node    *node
+	number  int // on its node, from 0
+	address netip.Addr
+}
+
+// buildPod makes a pod on a node.
+func (n *network) buildPod(on *node, place testbed.Place) error {
+	s, err := openSpace(string(place))
+	if err != nil {
 		return err
 	}
-	if err := cable(n.pods[i], outside, s, podCable, n.mtu); err != nil {
+	made := &pod{space: s, place: place, node: on, number: len(on.pods), address: podAddress(on.index, len(on.pods))}
+	on.pods, n.pods = append(on.pods, made), append(n.pods, made)
+	n.places[place] = s.thread
+	if err := made.build(); err != nil {
+		return fmt.Errorf("%s: %w", place, err)
+	}
+	return nil
+}
+
+// build plugs the pod into its node. The first pod of a node is in a network with it. Any
+// other is alone on its cable, and the first one reaches it through the node.
+func (p *pod) build() error {
+	network, gateway, name := podNetwork(p.node.index), podGateway(p.node.index), fmt.Sprintf(podCables, p.number)
+	if err := cable(p.space, outside, p.node.space, name, p.node.network.mtu); err != nil {
 		return err
 	}
-	if err := s.addAddress(podCable, netip.PrefixFrom(podGateway[i], podNetwork[i].Bits())); err != nil {
+	bits := network.Bits()
+	if p.number > 0 {
+		bits = gateway.BitLen()
+	}
+	if err := p.node.addAddress(name, netip.PrefixFrom(gateway, bits)); err != nil {
 		return err
 	}
-	if err := n.pods[i].addAddress(outside, netip.PrefixFrom(podAddress[i], podNetwork[i].Bits())); err != nil {
+	if err := p.addAddress(outside, netip.PrefixFrom(p.address, bits)); err != nil {
 		return err
 	}
-	return n.pods[i].routeVia(netip.PrefixFrom(netip.IPv4Unspecified(), 0), podGateway[i], 0)
+	if p.number > 0 {
+		if err := p.alone(name, gateway); err != nil {
+			return err
+		}
+	}
+	return p.routeVia(netip.PrefixFrom(netip.IPv4Unspecified(), 0), gateway, 0)
+}
+
+// alone has the pod and its node find each other without a network of theirs.
+func (p *pod) alone(name string, gateway netip.Addr) error {
+	for _, r := range []struct {
+		in  *space
+		to  netip.Addr
+		dev string
+	}{{p.space, gateway, outside}, {p.node.space, p.address, name}} {
+		if err := r.in.routeOver(netip.PrefixFrom(r.to, r.to.BitLen()), r.dev); err != nil {
+			return err
+		}
+	}
+	return p.node.pods[0].routeVia(netip.PrefixFrom(p.address, p.address.BitLen()), gateway, 0)
+}
+
+// route has each node send what is for the pods of another one over the wire.
+func (n *network) route() error {
+	for _, from := range n.nodes {
+		for _, to := range n.nodes {
+			if from == to {
+				continue
+			}
+			if err := from.RouteVia(to.PodNetwork(), "", 0); err != nil {
+				return fmt.Errorf("%s: %w", from.place, err)
+			}
+		}
+	}
+	return nil
 }
 
 // cable joins two namespaces with a pair of virtual Ethernet interfaces.
@@ -130,6 +200,19 @@ func (s *space) routeVia(prefix netip.Prefix, neighbour netip.Addr, mtu int) err
 	return nil
 }
 
+// routeOver sends packets to prefix over an interface.
+func (s *space) routeOver(prefix netip.Prefix, dev string) error {
+	link, err := s.link(dev)
+	if err != nil {
+		return err
+	}
+	route := netlink.Route{Dst: ipNet(prefix), LinkIndex: link.Attrs().Index, Scope: netlink.SCOPE_LINK}
+	if err := s.RouteReplace(&route); err != nil {
+		return fmt.Errorf("route %s over %s: %w", prefix, dev, err)
+	}
+	return nil
+}
+
 // ipNet is a prefix in the form that netlink takes.
 func ipNet(p netip.Prefix) *net.IPNet {
 	return &net.IPNet{IP: p.Masked().Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}
@@ -137,7 +220,8 @@ func ipNet(p netip.Prefix) *net.IPNet {
 
 // addService makes the ClusterIP on the client's node: what pods send there is
 // redirected to the server pod by destination NAT before it is routed, as
-// kube-proxy does it. Ports stay as they are.
+// kube-proxy does it. Ports stay as they are. Of several members it is the first, so that
+// a path has one end.
 func addService(node *space) error { return node.thread.do(addRules) }
 
 // addRules works in the namespace of the calling thread.
@@ -174,7 +258,7 @@ func redirect(protocol byte) []expr.Any {
 		&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseTransportHeader, Offset: portOffset, Len: 2},
 		&expr.Cmp{Op: expr.CmpOpGte, Register: 1, Data: binaryutil.BigEndian.PutUint16(firstPort)},
 		&expr.Cmp{Op: expr.CmpOpLte, Register: 1, Data: binaryutil.BigEndian.PutUint16(lastPort)},
-		&expr.Immediate{Register: 1, Data: podAddress[1].AsSlice()},
+		&expr.Immediate{Register: 1, Data: podAddress(1, 0).AsSlice()},
 		&expr.NAT{Type: expr.NATTypeDestNAT, Family: unix.NFPROTO_IPV4, RegAddrMin: 1},
 	}
 }

@@ -58,7 +58,7 @@ func TestWithoutRoot(t *testing.T) {
 	if os.Getenv(UserNamespaceVariable) != "" {
 		t.Skip("is what runs this")
 	}
-	const same = "^(TestTraffic|TestDeliver|TestWatch.*|TestShape|TestMTU|TestRouteVia.*|TestManySites|TestNothingIsLeftBehind|" +
+	const same = "^(TestTraffic|TestDeliver|TestWatch.*|TestShape|TestMTU|TestRouteVia.*|TestManySites|TestMember.*|TestNothingIsLeftBehind|" +
 		"TestDeathOfTareLeavesNothing|TestProbe)$"
 	out, err := role(asNobody(t, "-test.v", "-test.run="+same), "enter").CombinedOutput()
 	if err != nil {

@@ -27,7 +27,7 @@ const (
 	ManagedBy  = "app.kubernetes.io/managed-by" // "tare"
 	OwnerLabel = "tare/owner"                   // Owner
 	ArmLabel   = "tare/arm"
-	RoleLabel  = "tare/role" // "client", "server", "client-node", "server-node", "node" (accounting)
+	RoleLabel  = "tare/role" // "client", "server" (all members), "client-node", "server-node", "node" (accounting)
 )
 
 // Owner is the random name of one session of a run: of one process of Tare's that

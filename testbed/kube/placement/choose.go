@@ -21,12 +21,15 @@ import (
 	"tare/testbed/kube/cluster"
 )
 
-// Pair is the nodes of the client and the server. Both are the same one with
+// Choice is the nodes of the client and the server. Both are the same one with
 // placement same-node; the server's is nil where there is no server.
-type Pair struct {
+type Choice struct {
 	Client, Server *corev1.Node
+	Members        []*corev1.Node // of the further members of a service, in their order
 
 	placement experiment.Placement
+	others    []*corev1.Node // that members are on, besides the server's
+	asked     int            // how many others there were to be, at most
 }
 
 // Chooser chooses nodes on one cluster, and remembers what it has chosen.
@@ -34,7 +37,7 @@ type Chooser struct {
 	on *cluster.Cluster
 
 	mu     sync.Mutex
-	chosen []Pair
+	chosen []*Choice
 }
 
 // NewChooser chooses on a cluster.
@@ -42,46 +45,60 @@ func NewChooser(on *cluster.Cluster) *Chooser { return &Chooser{on: on} }
 
 // Choose gives the nodes for a site: those of an earlier choice where they will do,
 // else the first ones by name, workers before control planes.
-func (c *Chooser) Choose(ctx context.Context, r Request) (Pair, error) {
+func (c *Chooser) Choose(ctx context.Context, r Request) (Choice, error) {
 	list, err := c.on.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return Pair{}, fmt.Errorf("list the nodes: %w", cluster.Explain(err))
+		return Choice{}, fmt.Errorf("list the nodes: %w", cluster.Explain(err))
 	}
 	nodes := list.Items
 	slices.SortFunc(nodes, func(a, b corev1.Node) int {
 		return cmp.Or(cmp.Compare(controlPlane(&a), controlPlane(&b)), strings.Compare(a.Name, b.Name))
 	})
-	if err := resolveRuntime(ctx, c.on, r.Client.Pod, r.Server.Pod); err != nil {
-		return Pair{}, err
+	pods := []*corev1.Pod{r.Client.Pod, r.Server.Pod}
+	for _, m := range r.Members {
+		pods = append(pods, m.Pod)
+	}
+	if err := resolveRuntime(ctx, c.on, pods...); err != nil {
+		return Choice{}, err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	chosen, err := c.pair(r, nodes)
+	if err != nil {
+		return Choice{}, err
+	}
+	err = chosen.spread(r, nodes)
+	return *chosen, err
+}
+
+// pair chooses the nodes of the client and the server, and remembers them for the sites that
+// follow.
+func (c *Chooser) pair(r Request, nodes []corev1.Node) (*Choice, error) {
 	for _, before := range c.chosen {
 		client, server := find(nodes, before.Client), find(nodes, before.Server)
 		if before.placement == r.Placement && r.fits(client, server) {
-			return Pair{placement: r.Placement, Client: client, Server: server}, nil
+			before.Client, before.Server = client, server
+			return before, nil
 		}
+	}
+	keep := func(client, server *corev1.Node) (*Choice, error) {
+		c.chosen = append(c.chosen, &Choice{placement: r.Placement, Client: client, Server: server})
+		return c.chosen[len(c.chosen)-1], nil
 	}
 	for i := range nodes {
 		if r.Server.Pod == nil {
 			if r.fits(&nodes[i], nil) {
-				return c.keep(Pair{placement: r.Placement, Client: &nodes[i]}), nil
+				return keep(&nodes[i], nil)
 			}
 			continue
 		}
 		for j := range nodes {
 			if r.fits(&nodes[i], &nodes[j]) {
-				return c.keep(Pair{placement: r.Placement, Client: &nodes[i], Server: &nodes[j]}), nil
+				return keep(&nodes[i], &nodes[j])
 			}
 		}
 	}
-	return Pair{}, r.explain(nodes)
-}
-
-// keep remembers a choice for the sites that follow.
-func (c *Chooser) keep(p Pair) Pair {
-	c.chosen = append(c.chosen, p)
-	return p
+	return nil, r.explain(nodes)
 }
 
 // find gives the node as it is now that was chosen before; nil if it is gone.

@@ -22,6 +22,11 @@ type Request struct {
 	Placement      experiment.Placement
 	Spread         string // label in which the nodes must differ; "": none
 	Client, Server End
+	// Members are the further server pods of a service that has several, from the second.
+	Members []End
+	// Nodes is how many nodes they go round, that of the server included; 0: one for each,
+	// as far as there are as many.
+	Nodes int
 }
 
 // End is what one pod asks of its node.
@@ -42,8 +47,12 @@ func (r Request) fits(client, server *corev1.Node) bool {
 	if r.Server.Refuses(server) != "" || (client.Name == server.Name) != (r.Placement == experiment.SameNode) {
 		return false
 	}
-	return r.Spread == "" || r.Placement == experiment.SameNode ||
-		client.Labels[r.Spread] != server.Labels[r.Spread] && client.Labels[r.Spread] != "" && server.Labels[r.Spread] != ""
+	return r.Placement == experiment.SameNode || r.apart(client, server)
+}
+
+// apart says whether two nodes differ in the label in which they must.
+func (r Request) apart(client, server *corev1.Node) bool {
+	return r.Spread == "" || client.Labels[r.Spread] != server.Labels[r.Spread] && client.Labels[r.Spread] != "" && server.Labels[r.Spread] != ""
 }
 
 // Refuses says why a node will not do, "" if it will.
@@ -90,12 +99,14 @@ func tolerated(taint *corev1.Taint, tolerations []corev1.Toleration) bool {
 	})
 }
 
-// tooSmall says what of a node is less than the pod asks for, whatever else runs there.
-func tooSmall(n *corev1.Node, pod *corev1.Pod) string {
+// tooSmall says what of a node is less than pods ask for, whatever else runs there.
+func tooSmall(n *corev1.Node, pods ...*corev1.Pod) string {
 	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
 		sum := resource.Quantity{}
-		for _, c := range pod.Spec.Containers {
-			sum.Add(c.Resources.Requests[name])
+		for _, pod := range pods {
+			for _, c := range pod.Spec.Containers {
+				sum.Add(c.Resources.Requests[name])
+			}
 		}
 		if has, ok := n.Status.Allocatable[name]; ok && has.Cmp(sum) < 0 {
 			return fmt.Sprintf("has %s of %s for pods, less than %s", has.String(), name, sum.String())

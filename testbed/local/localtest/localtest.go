@@ -15,7 +15,7 @@ import (
 // Host opens a site without a network, which needs no rights.
 func Host(t testing.TB) testbed.Site {
 	t.Helper()
-	return open(t, false, nil)
+	return open(t, experiment.Needs{}, nil)
 }
 
 // Network opens a site whose wire has that rate and MTU. It skips the test where
@@ -23,13 +23,20 @@ func Host(t testing.TB) testbed.Site {
 // rights are got.
 func Network(t testing.TB, rate quantity.Rate, mtu int) testbed.Site {
 	t.Helper()
+	return Members(t, 1, rate, mtu)
+}
+
+// Members opens a site with a network whose service has so many members, each on a node of
+// its own.
+func Members(t testing.TB, members int, rate quantity.Rate, mtu int) testbed.Site {
+	t.Helper()
 	if local.NeedsUserNamespace() {
 		t.Skip("needs root, or to be run inside a user namespace (unshare -Ur)")
 	}
-	return open(t, true, &experiment.Local{Link: experiment.Link{Rate: factor.Of(rate), MTU: factor.Of(mtu)}})
+	return open(t, experiment.Needs{Network: true, Members: members}, &experiment.Local{Link: experiment.Link{Rate: factor.Of(rate), MTU: factor.Of(mtu)}})
 }
 
-func open(t testing.TB, network bool, level any) testbed.Site {
+func open(t testing.TB, needs experiment.Needs, level any) testbed.Site {
 	t.Helper()
 	bed, err := local.New()
 	if err != nil {
@@ -40,7 +47,7 @@ func open(t testing.TB, network bool, level any) testbed.Site {
 			t.Error(err)
 		}
 	})
-	site, err := bed.Open(t.Context(), testbed.Request{Name: "test", Needs: experiment.Needs{Network: network}, Level: level})
+	site, err := bed.Open(t.Context(), testbed.Request{Name: "test", Needs: needs, Level: level})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,48 @@
+package link
+
+import (
+	"context"
+	"testing"
+
+	"github.com/vishvananda/netlink"
+
+	"tare/experiment/factor"
+	"tare/experiment/quantity"
+	"tare/layer"
+	"tare/testbed"
+	"tare/testbed/local/localtest"
+)
+
+// The rate is that of every node, and a single one with another rate is found.
+func TestMembers(t *testing.T) {
+	ctx := context.Background()
+	site := localtest.Members(t, 3, 1e9, 1500)
+	c := &Config{Rate: factor.Of[quantity.Rate](1e8)}
+	up, err := c.Up(ctx, new(layer.Run).At(site))
+	if err != nil {
+		t.Fatal(err)
+	}
+	checks, err := up.Before(ctx, site)
+	one(t, checks, err, "100Mbit", "100Mbit", true)
+	nodes, _ := testbed.As[testbed.Nodes](site)
+	last := nodes.Nodes()[3]
+	err = last.Do(func() error {
+		link, err := netlink.LinkByName("eth0")
+		if err != nil {
+			return err
+		}
+		return netlink.QdiscDel(&netlink.Tbf{QdiscAttrs: netlink.QdiscAttrs{LinkIndex: link.Attrs().Index, Handle: netlink.MakeHandle(1, 0), Parent: netlink.HANDLE_ROOT}})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "read the rate of the wire: the directions of the wire have different rates: 1e+08 and 0 bit/s"
+	if _, err := up.Before(ctx, site); err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+	if err := up.Down(ctx); err != nil {
+		t.Fatal(err)
+	}
+	checks, err = c.ProveOff(ctx, new(layer.Run).At(site))
+	one(t, checks, err, "1Gbit", "1Gbit", true)
+}

@@ -1,0 +1,96 @@
+package local
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"tare/testbed"
+)
+
+// volumePrefix begins the names of the directories that stand in for members' volumes.
+// The owner follows, by which those of a dead Tare are known.
+const volumePrefix = "tare-volume-"
+
+var _ testbed.MemberVolumes = (*network)(nil)
+
+// MemberVolume is the directory of a member, from 1; "" where none was asked for.
+func (n *network) MemberVolume(i int) string {
+	if i < 1 || i > len(n.volumes) {
+		return ""
+	}
+	return n.volumes[i-1]
+}
+
+// makeVolumes makes a directory for each member where temporary files are (TMPDIR). Their
+// size is what the file system has.
+func (n *network) makeVolumes() error {
+	for range n.Members() {
+		dir, err := os.MkdirTemp("", volumePrefix+n.bed.owner.String()+"-*")
+		if err != nil {
+			return fmt.Errorf("the volume of a member: %w", err)
+		}
+		n.volumes = append(n.volumes, dir)
+	}
+	return nil
+}
+
+// removeVolumes removes the members' directories with all that is in them.
+func (n *network) removeVolumes() error {
+	var errs []error
+	for _, dir := range n.volumes {
+		errs = append(errs, os.RemoveAll(dir))
+	}
+	n.volumes = nil
+	return errors.Join(errs...)
+}
+
+// StrayVolumes lists directories of members' volumes that a Tare of this user has left which
+// no longer runs.
+func StrayVolumes() ([]string, error) {
+	self, err := thisProcess()
+	if err != nil {
+		return nil, fmt.Errorf("stray volumes: %w", err)
+	}
+	all, err := filepath.Glob(filepath.Join(os.TempDir(), volumePrefix+"*"))
+	if err != nil {
+		return nil, err
+	}
+	var strays []string
+	for _, dir := range all {
+		o, ok := volumeOwner(filepath.Base(dir))
+		var st unix.Stat_t
+		if !ok || !orphaned(marker{owner: o}, self) || unix.Lstat(dir, &st) != nil || int(st.Uid) != os.Geteuid() || st.Mode&unix.S_IFMT != unix.S_IFDIR {
+			continue
+		}
+		strays = append(strays, dir)
+	}
+	return strays, nil
+}
+
+// volumeOwner is the owner of a directory, by its name.
+func volumeOwner(name string) (o owner, ok bool) {
+	text, ok := strings.CutPrefix(name, volumePrefix)
+	last := strings.LastIndexByte(text, '-')
+	if !ok || last < 0 {
+		return o, false
+	}
+	o, err := parseOwner(text[:last])
+	return o, err == nil
+}
+
+// CleanVolumes removes those directories, and says which there were. Clean comes first, so
+// that nothing is written there any more.
+func CleanVolumes() ([]string, error) {
+	strays, err := StrayVolumes()
+	for i, dir := range strays {
+		if err := os.RemoveAll(dir); err != nil {
+			return strays[:i], fmt.Errorf("remove the volume of a run that was killed: %w", err)
+		}
+	}
+	return strays, err
+}
