@@ -1,9 +1,7 @@
 package load
 
 import (
-	"bufio"
 	"bytes"
-	"errors"
 	"io"
 	"net/http"
 )
@@ -15,139 +13,281 @@ type answer struct {
 	close  bool  // the connection takes no other request
 }
 
-// mostHead bounds the status line and the headers of an answer, interim ones included.
-const mostHead = 256 << 10
+// Bounds of what is read.
+const (
+	readBuffer = 16 << 10  // the longest line
+	mostHead   = 256 << 10 // status line and headers of an answer, interim ones and trailers included
+	mostBody   = 1 << 50   // so that sums of lengths cannot overflow
+)
 
-// readAnswer reads one final answer to a request that is not HEAD or CONNECT, to its last
-// byte, and throws the body away (RFC 9112). It is strict: lines end with CRLF, header lines
-// are not folded, and a length must be said in one way only. What breaks the protocol is a
-// *malformed error; any other error is the connection's.
-func readAnswer(br *bufio.Reader) (answer, error) {
-	head := mostHead
-	for {
-		a, err := readHead(br, &head)
-		if err != nil {
-			return answer{}, err
-		}
-		switch {
-		case a.status == http.StatusSwitchingProtocols:
-			return answer{}, malformedf("an answer 101 that nobody asked for")
-		case a.status < 200:
-			if a.chunked || a.length >= 0 {
-				return answer{}, malformedf("an interim answer %d with a body", a.status)
-			}
-			continue
-		case a.status == http.StatusNoContent || a.status == http.StatusNotModified:
-			return answer{status: a.status, close: a.close}, nil
-		}
-		done := answer{status: a.status, close: a.close}
-		switch {
-		case a.chunked:
-			done.body, err = skipChunks(br, &head)
-		case a.length >= 0:
-			done.body, err = skip(br, a.length)
-		default: // up to the end of the connection
-			done.close = true
-			done.body, err = io.Copy(io.Discard, br)
-		}
-		return done, err
-	}
+// answers parses the answers of one connection, to requests that are not HEAD or CONNECT, and
+// throws their bodies away (RFC 9112). Bytes are read into space, added counts them, and next
+// goes as far as they reach. It is strict: lines end with CRLF, header lines are not folded,
+// and a length must be said in one way only.
+type answers struct {
+	buf    [readBuffer]byte
+	r, w   int // what of buf is not parsed yet
+	state  func(*answers) (more bool, err error)
+	head   head
+	budget int   // bytes of head that are left
+	left   int64 // of the body, or of the chunk
+	body   int64 // so far
 }
 
 // head is what the status line and the headers say.
 type head struct {
 	status  int
+	old     bool  // HTTP/1.0
 	length  int64 // -1: not said
 	chunked bool
 	close   bool
+	keep    bool
 }
 
-// readHead reads a status line and headers.
-func readHead(br *bufio.Reader, left *int) (head, error) {
-	line, err := readLine(br, left)
-	if err != nil {
-		return head{}, err
+func newAnswers() *answers { return &answers{} }
+
+// space is where to read to. It is never empty after next.
+func (p *answers) space() []byte { return p.buf[p.w:] }
+
+// added says that so many bytes were read into space.
+func (p *answers) added(n int) { p.w += n }
+
+// pending is the number of bytes that were not parsed.
+func (p *answers) pending() int { return p.w - p.r }
+
+// begun says whether a part of an answer was seen.
+func (p *answers) begun() bool { return p.state != nil || p.pending() > 0 }
+
+// next parses what there is. done: an answer is complete. What breaks the protocol is a
+// *malformed error, after which nothing more may be parsed.
+func (p *answers) next() (a answer, done bool, err error) {
+	if p.state == nil && p.pending() > 0 {
+		p.state, p.budget, p.body = (*answers).statusLine, mostHead, 0
 	}
-	h := head{length: -1}
-	var keep bool
-	// "HTTP/1.1 200 OK"; the reason may be left out
+	for more := true; more && p.state != nil; {
+		if more, err = p.state(p); err != nil {
+			return answer{}, false, err
+		}
+		if p.state == nil {
+			done = true
+		}
+	}
+	switch {
+	case p.r == p.w:
+		p.r, p.w = 0, 0
+	case p.r > 0 && p.w == len(p.buf):
+		p.w = copy(p.buf[:], p.buf[p.r:p.w])
+		p.r = 0
+	}
+	if !done {
+		return answer{}, false, nil
+	}
+	return answer{status: p.head.status, body: p.body, close: p.head.close}, true, nil
+}
+
+// end is called where the connection has ended. done: that completes an answer, whose
+// length was not said.
+func (p *answers) end() (a answer, done bool, err error) {
+	if p.state != nil && p.toTheEnd() {
+		p.state = nil
+		return answer{status: p.head.status, body: p.body, close: true}, true, nil
+	}
+	if p.begun() {
+		return answer{}, false, io.ErrUnexpectedEOF
+	}
+	return answer{}, false, io.EOF
+}
+
+// toTheEnd says whether the body that is being read ends with the connection.
+func (p *answers) toTheEnd() bool { return p.left < 0 }
+
+// line takes a line without its CRLF. It is good until space is used.
+func (p *answers) line() (line []byte, ok bool, err error) {
+	rest := p.buf[p.r:p.w]
+	n := bytes.IndexByte(rest, '\n')
+	if n < 0 {
+		if len(rest) == len(p.buf) {
+			return nil, false, malformedf("a line of more than %d bytes", len(p.buf))
+		}
+		return nil, false, nil
+	}
+	p.r += n + 1
+	if p.budget -= n + 1; p.budget < 0 {
+		return nil, false, malformedf("more than %d bytes of headers", mostHead)
+	}
+	if n == 0 || rest[n-1] != '\r' {
+		return nil, false, malformedf("a line %.60q that does not end with CRLF", rest[:n+1])
+	}
+	return rest[:n-1], true, nil
+}
+
+// statusLine reads "HTTP/1.1 200 OK", whose reason may be left out.
+func (p *answers) statusLine() (bool, error) {
+	line, ok, err := p.line()
+	if !ok {
+		return false, err
+	}
 	if len(line) < 12 || string(line[:7]) != "HTTP/1." || line[7] != '0' && line[7] != '1' || line[8] != ' ' || len(line) > 12 && line[12] != ' ' {
-		return head{}, malformedf("status line %.60q", line)
+		return false, malformedf("status line %.60q", line)
 	}
-	for _, c := range line[9:12] {
-		if c < '0' || c > '9' {
-			return head{}, malformedf("status line %.60q", line)
-		}
-		h.status = 10*h.status + int(c-'0')
+	code, ok := decimal(line[9:12])
+	if !ok || code < 100 || code > 599 {
+		return false, malformedf("status line %.60q", line)
 	}
-	if h.status < 100 || h.status > 599 {
-		return head{}, malformedf("status %d", h.status)
+	p.left = 0
+	p.head = head{status: int(code), old: line[7] == '0', length: -1}
+	p.state = (*answers).headerLine
+	return true, nil
+}
+
+func (p *answers) headerLine() (bool, error) {
+	line, ok, err := p.line()
+	if !ok {
+		return false, err
 	}
-	old := line[7] == '0'
-	for {
-		if line, err = readLine(br, left); err != nil {
-			return head{}, broken(err)
-		}
-		if len(line) == 0 {
-			break
-		}
-		if err := h.header(line, &keep); err != nil {
-			return head{}, err
-		}
+	if len(line) > 0 {
+		return true, p.head.header(line)
 	}
-	if h.chunked && (h.length >= 0 || old) {
-		return head{}, malformedf("chunks where there is a length, or HTTP/1.0")
+	h := &p.head
+	if h.chunked && (h.length >= 0 || h.old) {
+		return false, malformedf("chunks where there is a length, or HTTP/1.0")
 	}
-	h.close = h.close || old && !keep
-	return h, nil
+	h.close = h.close || h.old && !h.keep
+	switch {
+	case h.status == http.StatusSwitchingProtocols:
+		return false, malformedf("an answer 101 that nobody asked for")
+	case h.status < 200 && (h.chunked || h.length >= 0):
+		return false, malformedf("an interim answer %d with a body", h.status)
+	case h.status < 200:
+		p.state = (*answers).statusLine
+	case h.status == http.StatusNoContent || h.status == http.StatusNotModified || h.length == 0:
+		p.state = nil
+	case h.chunked:
+		p.state = (*answers).chunkSize
+	default:
+		p.state, p.left = (*answers).plain, h.length // -1: to the end
+	}
+	return true, nil
+}
+
+// plain skips a body that is not chunked.
+func (p *answers) plain() (bool, error) {
+	p.skip()
+	if p.left == 0 {
+		p.state = nil
+	}
+	return false, nil
+}
+
+// skip throws away what there is of the body, or of the chunk.
+func (p *answers) skip() {
+	n := int64(p.pending())
+	if p.left >= 0 {
+		n = min(n, p.left)
+		p.left -= n
+	}
+	p.r += int(n)
+	p.body += n
+}
+
+func (p *answers) chunkSize() (bool, error) {
+	budget := p.budget
+	line, ok, err := p.line()
+	p.budget = budget // there may be many chunks
+	if !ok {
+		return false, err
+	}
+	size, _, _ := bytes.Cut(line, []byte(";"))
+	n, ok := hexadecimal(bytes.TrimRight(size, " \t"))
+	if !ok || p.body+n > mostBody {
+		return false, malformedf("size of a chunk %.60q", line)
+	}
+	if p.left = n; n == 0 {
+		p.state = (*answers).trailerLine
+	} else {
+		p.state = (*answers).chunk
+	}
+	return true, nil
+}
+
+func (p *answers) chunk() (bool, error) {
+	p.skip()
+	if p.left > 0 {
+		return false, nil
+	}
+	p.state = (*answers).chunkEnd
+	return true, nil
+}
+
+func (p *answers) chunkEnd() (bool, error) {
+	budget := p.budget
+	line, ok, err := p.line()
+	p.budget = budget
+	if !ok {
+		return false, err
+	}
+	if len(line) > 0 {
+		return false, malformedf("%.60q behind a chunk", line)
+	}
+	p.state = (*answers).chunkSize
+	return true, nil
+}
+
+func (p *answers) trailerLine() (bool, error) {
+	line, ok, err := p.line()
+	if !ok {
+		return false, err
+	}
+	if len(line) > 0 {
+		ignored := head{length: -1}
+		return true, ignored.header(line)
+	}
+	p.state = nil
+	return true, nil
 }
 
 // header takes what matters from one header line.
-func (h *head) header(line []byte, keep *bool) error {
-	name, value, ok := bytes.Cut(line, []byte(":"))
-	if !ok || len(name) == 0 {
+func (h *head) header(line []byte) error {
+	n := bytes.IndexByte(line, ':')
+	if n <= 0 {
 		return malformedf("header line %.60q", line)
 	}
+	name, value := line[:n], bytes.Trim(line[n+1:], " \t")
 	for _, c := range name {
 		if !token[c] {
 			return malformedf("header line %.60q", line)
 		}
 	}
-	value = bytes.Trim(value, " \t")
 	for _, c := range value {
 		if c < ' ' && c != '\t' || c == 0x7f {
 			return malformedf("header line %.60q", line)
 		}
 	}
-	switch len(name) {
-	case len("Content-Length"):
-		if !bytes.EqualFold(name, []byte("Content-Length")) {
-			return nil
-		}
+	switch {
+	case is(name, "Content-Length"):
 		n, ok := decimal(value)
 		if !ok || h.length >= 0 && h.length != n {
 			return malformedf("length %.60q", value)
 		}
 		h.length = n
-	case len("Transfer-Encoding"):
-		if !bytes.EqualFold(name, []byte("Transfer-Encoding")) {
-			return nil
-		}
-		if h.chunked || !bytes.EqualFold(value, []byte("chunked")) {
+	case is(name, "Transfer-Encoding"):
+		if h.chunked || !is(value, "chunked") {
 			return malformedf("transfer encoding %.60q: only chunked is known", value)
 		}
 		h.chunked = true
-	case len("Connection"):
-		if !bytes.EqualFold(name, []byte("Connection")) {
-			return nil
-		}
+	case is(name, "Connection"):
 		for option := range bytes.SplitSeq(value, []byte(",")) {
 			option = bytes.Trim(option, " \t")
-			h.close = h.close || bytes.EqualFold(option, []byte("close"))
-			*keep = *keep || bytes.EqualFold(option, []byte("keep-alive"))
+			h.close = h.close || is(option, "close")
+			h.keep = h.keep || is(option, "keep-alive")
 		}
 	}
 	return nil
+}
+
+// is compares without regard to case, first by length, which most differ in.
+func is(text []byte, name string) bool {
+	return len(text) == len(name) && bytes.EqualFold(text, []byte(name))
 }
 
 // token holds the bytes of a header's name (RFC 9110, 5.6.2).
@@ -157,9 +297,6 @@ var token = func() (t [256]bool) {
 	}
 	return t
 }()
-
-// mostBody bounds a length, so that sums of them cannot overflow.
-const mostBody = 1 << 50
 
 // decimal reads a number of at least one digit.
 func decimal(text []byte) (int64, bool) {
@@ -173,50 +310,6 @@ func decimal(text []byte) (int64, bool) {
 		}
 	}
 	return n, len(text) > 0
-}
-
-// skipChunks reads a body in chunks, and its trailers.
-func skipChunks(br *bufio.Reader, left *int) (int64, error) {
-	var body int64
-	for {
-		budget := mostHead // one chunk's line
-		line, err := readLine(br, &budget)
-		if err != nil {
-			return body, broken(err)
-		}
-		size, _, _ := bytes.Cut(line, []byte(";"))
-		n, ok := hexadecimal(bytes.TrimRight(size, " \t"))
-		if !ok || body+n > mostBody {
-			return body, malformedf("size of a chunk %.60q", line)
-		}
-		if n == 0 {
-			break
-		}
-		m, err := skip(br, n)
-		body += m
-		if err != nil {
-			return body, err
-		}
-		if line, err = readLine(br, &budget); err != nil {
-			return body, broken(err)
-		}
-		if len(line) != 0 {
-			return body, malformedf("%.60q behind a chunk", line)
-		}
-	}
-	for {
-		line, err := readLine(br, left)
-		if err != nil {
-			return body, broken(err)
-		}
-		if len(line) == 0 {
-			return body, nil
-		}
-		var trailer head
-		if err := (&trailer).header(line, new(bool)); err != nil {
-			return body, err
-		}
-	}
 }
 
 // hexadecimal reads the size of a chunk.
@@ -238,46 +331,4 @@ func hexadecimal(text []byte) (int64, bool) {
 		}
 	}
 	return n, len(text) > 0
-}
-
-// readLine reads a line and takes its CRLF away. The line is good until the next read.
-func readLine(br *bufio.Reader, left *int) ([]byte, error) {
-	line, err := br.ReadSlice('\n')
-	if err != nil {
-		if errors.Is(err, bufio.ErrBufferFull) {
-			return nil, malformedf("a line of more than %d bytes", br.Size())
-		}
-		if len(line) > 0 {
-			return nil, broken(err)
-		}
-		return nil, err
-	}
-	if *left -= len(line); *left < 0 {
-		return nil, malformedf("more than %d bytes of headers", mostHead)
-	}
-	if len(line) < 2 || line[len(line)-2] != '\r' {
-		return nil, malformedf("a line %.60q that does not end with CRLF", line)
-	}
-	return line[:len(line)-2], nil
-}
-
-// skip throws n bytes away.
-func skip(br *bufio.Reader, n int64) (int64, error) {
-	var done int64
-	for done < n {
-		m, err := br.Discard(int(min(n-done, 1<<30)))
-		done += int64(m)
-		if err != nil {
-			return done, broken(err)
-		}
-	}
-	return done, nil
-}
-
-// broken is the error of a connection in the middle of an answer.
-func broken(err error) error {
-	if err == io.EOF {
-		return io.ErrUnexpectedEOF
-	}
-	return err
 }

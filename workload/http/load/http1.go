@@ -1,7 +1,7 @@
 package load
 
 import (
-	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -12,7 +12,7 @@ import (
 type http1 struct {
 	link    *link
 	conn    net.Conn
-	br      *bufio.Reader
+	answers *answers
 	written chan struct{} // closed when a large request is written; guarded by the lane's lock
 }
 
@@ -21,11 +21,8 @@ type http1 struct {
 // least that an empty send buffer takes.
 const atOnce = 16 << 10
 
-// readBuffer holds an answer's longest line.
-const readBuffer = 16 << 10
-
 func newHTTP1(k *link, conn net.Conn) *http1 {
-	return &http1{link: k, conn: conn, br: bufio.NewReaderSize(conn, readBuffer)}
+	return &http1{link: k, conn: conn, answers: newAnswers()}
 }
 
 func (h *http1) write(sl *slot, _ uint64, last bool) {
@@ -48,60 +45,95 @@ func (h *http1) write(sl *slot, _ uint64, last bool) {
 	}()
 }
 
-// put writes a request. Where that fails there may still be an answer to read, so only the
-// other direction tells how it ended.
+// put writes a request. Where that fails the connection is broken, but there may still be an
+// answer to read before its end, so only read tells how the request ended.
 func (h *http1) put(request []byte) {
 	if _, err := h.conn.Write(request); err != nil {
 		h.link.lane.mu.Lock()
 		h.link.retire()
 		h.link.lane.mu.Unlock()
-		_ = h.link.raw.SetReadDeadline(time.Now().Add(time.Second))
 	}
 }
 
 // drop is not possible: HTTP/1.1 cannot take a request back.
 func (h *http1) drop(*slot) bool { return false }
 
+// errLeft ends a connection that the generator leaves.
+var errLeft = errors.New("the connection takes no more requests")
+
 func (h *http1) read() error {
-	l := h.link.lane
+	if ok, err := h.link.lane.session.loops.read(h); ok {
+		return err
+	}
 	for {
-		if _, err := h.br.Peek(1); err != nil {
+		n, err := h.conn.Read(h.answers.space())
+		if err = h.took(n, err); err != nil {
+			if err == errLeft {
+				awaitEnd(h.link.raw, h.conn)
+			}
 			return err
-		}
-		a, err := readAnswer(h.br)
-		if err != nil {
-			return err
-		}
-		now := l.session.now()
-		sl := l.slots[0]
-		l.mu.Lock()
-		if !sl.busy || sl.link != h.link {
-			l.mu.Unlock()
-			return malformedf("bytes that answer no request")
-		}
-		o := judge(a, l.session.requests[sl.ticket.request])
-		if h.br.Buffered() > 0 && o.kind == "" {
-			o = outcome{Malformed, "bytes behind the answer", a.body}
-		}
-		if a.close || h.br.Buffered() > 0 {
-			h.link.retire()
-		}
-		gone, written := h.link.last, h.written
-		h.written = nil
-		if sl.doomed != "" { // the connection is cut, but this had been read
-			o = outcome{sl.doomed, givenUp(sl.doomed), a.body}
-		}
-		if written != nil && !done(written) { // answered before it was asked in full
-			h.link.retire()
-			gone = true
-		}
-		sl.busy = false
-		l.mu.Unlock()
-		sl.end(o, now)
-		if gone {
-			return h.leave(a.close)
 		}
 	}
+}
+
+// took takes what was read from the connection, and the error with which reading ended. It
+// gives the error with which the connection ends.
+func (h *http1) took(n int, failed error) error {
+	h.answers.added(n)
+	a, done, err := h.answers.next()
+	if err == nil && !done && failed != nil {
+		if failed == io.EOF {
+			a, done, err = h.answers.end()
+		} else {
+			err = failed
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if done {
+		if err := h.answered(a); err != nil {
+			return err
+		}
+	}
+	if done && failed == io.EOF {
+		return io.EOF
+	} else if failed != nil && failed != io.EOF {
+		return failed
+	}
+	return nil
+}
+
+// answered ends a request. It is errLeft where the connection takes no other.
+func (h *http1) answered(a answer) error {
+	l := h.link.lane
+	now := l.session.now()
+	sl := l.slots[0]
+	l.mu.Lock()
+	if !sl.busy || sl.link != h.link {
+		l.mu.Unlock()
+		return malformedf("an answer to no request")
+	}
+	o := judge(a, l.session.requests[sl.ticket.request])
+	behind := h.answers.pending() > 0
+	if behind && o.kind == "" {
+		o = outcome{Malformed, "bytes behind the answer", a.body}
+	}
+	if sl.doomed != "" { // the connection is cut, but this had been read
+		o = outcome{sl.doomed, givenUp(sl.doomed), a.body}
+	}
+	if a.close || behind || h.written != nil && !done(h.written) { // the last: answered before it was asked in full
+		h.link.retire()
+	}
+	h.written = nil
+	gone := h.link.last
+	sl.busy = false
+	l.mu.Unlock()
+	sl.end(o, now)
+	if gone {
+		return errLeft
+	}
+	return nil
 }
 
 // done says whether a request is written, and gives its writer a moment to say so.
@@ -125,17 +157,9 @@ func judge(a answer, o *outgoing) outcome {
 	return outcome{received: a.body}
 }
 
-// leave lets the server close a connection first where it said that it will: so the port that
-// is taken for a minute after the end (TIME-WAIT) is the server's, and a load of new
-// connections does not run out of ports.
-func (h *http1) leave(closing bool) error {
-	if closing {
-		awaitEnd(h.link.raw, h.br)
-	}
-	return io.EOF
-}
-
-// awaitEnd reads until the other side has closed, for a second at most.
+// awaitEnd lets the server close a connection first, for a second at most: so the port that is
+// taken for a minute after the end (TIME-WAIT) is the server's, and a load of new connections
+// does not run out of ports.
 func awaitEnd(raw net.Conn, r io.Reader) {
 	_ = raw.SetReadDeadline(time.Now().Add(time.Second))
 	_, _ = io.Copy(io.Discard, r)

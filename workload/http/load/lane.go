@@ -8,6 +8,7 @@ import (
 // lane is the place of one connection at a time. Its lock guards the slots and the links.
 type lane struct {
 	session *Session
+	number  int
 	slots   []*slot
 
 	mu   sync.Mutex

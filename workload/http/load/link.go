@@ -128,6 +128,9 @@ func (k *link) dial() (net.Conn, error) {
 	if err != nil {
 		return nil, &failure{k.kind(err, Dial), err}
 	}
+	if raw, err = s.loops.detach(raw); err != nil {
+		return nil, &failure{Dial, err}
+	}
 	k.lane.mu.Lock()
 	k.raw = raw
 	k.lane.mu.Unlock()

@@ -24,6 +24,7 @@ type Session struct {
 	requests []*outgoing
 	lanes    []*lane
 	slots    []*slot
+	loops    *loops
 	began    time.Time // all times within a session are counted from here
 
 	ctx     context.Context // ends with Close
@@ -69,7 +70,7 @@ func Open(c Config) (*Session, error) {
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	for range c.Connections {
-		s.lanes = append(s.lanes, &lane{session: s})
+		s.lanes = append(s.lanes, &lane{session: s, number: len(s.lanes)})
 	}
 	for range c.Streams { // neighbours are on different connections
 		for _, l := range s.lanes {
@@ -78,7 +79,8 @@ func Open(c Config) (*Session, error) {
 			s.slots = append(s.slots, sl)
 		}
 	}
-	return s, nil
+	s.loops, err = newLoops(s)
+	return s, err
 }
 
 // now is the time since the session began.
@@ -168,4 +170,6 @@ func (s *Session) Close() {
 	s.running.Lock() // until the span has ended
 	defer s.running.Unlock()
 	s.links.Wait()
+	s.loops.close()
+	s.loops = nil
 }
