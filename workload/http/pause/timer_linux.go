@@ -1,0 +1,41 @@
+package pause
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Timer waits again and again, for one goroutine at a time.
+type Timer struct {
+	file *os.File // timerfd
+	fd   int
+	buf  [8]byte
+}
+
+// NewTimer makes a timer. It should be closed; one that is not is closed when it is collected.
+func NewTimer() (*Timer, error) {
+	fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("timerfd: %w", err)
+	}
+	return &Timer{file: os.NewFile(uintptr(fd), "timerfd"), fd: fd}, nil
+}
+
+// Wait waits for d, or until the timer is closed.
+func (t *Timer) Wait(d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(int64(d))}
+	if err := unix.TimerfdSettime(t.fd, 0, &spec, nil); err != nil {
+		time.Sleep(d)
+		return
+	}
+	_, _ = t.file.Read(t.buf[:])
+}
+
+// Close closes the timer, and ends a Wait.
+func (t *Timer) Close() error { return t.file.Close() }
