@@ -156,3 +156,32 @@ func (r *Remote) give(o order) (reply, error) {
 	}
 	return a, nil
 }
+
+// OpenOrder is the order that opens a session. Threads bounds the CPUs that the process uses
+// at a time; 0 leaves it to the runtime.
+func OpenOrder(c Config, threads int) json.RawMessage {
+	return line(order{Open: &openOrder{Config: c, Threads: threads}})
+}
+
+// RunOrder is the order that runs a span.
+func RunOrder(s Span) json.RawMessage { return line(order{Run: &s}) }
+
+func line(o order) json.RawMessage {
+	text, err := json.Marshal(o)
+	if err != nil {
+		panic(err) // it holds nothing that cannot be written
+	}
+	return text
+}
+
+// ReadReply reads the answer to an order: the result of a span, nil of any other.
+func ReadReply(text []byte) (*Result, error) {
+	var a reply
+	if err := json.Unmarshal(text, &a); err != nil {
+		return nil, fmt.Errorf("load: a reply that cannot be read: %w", err)
+	}
+	if a.Error != "" {
+		return nil, errors.New(a.Error)
+	}
+	return a.Result, nil
+}
