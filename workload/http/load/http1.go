@@ -25,8 +25,7 @@ func newHTTP1(k *link, conn net.Conn) *http1 {
 	return &http1{link: k, conn: conn, answers: newAnswers()}
 }
 
-func (h *http1) write(sl *slot, _ uint64, last bool) {
-	o := h.link.lane.session.requests[sl.ticket.request]
+func (h *http1) write(_ *slot, o *outgoing, _ uint64, last bool) {
 	request := o.keep
 	if last {
 		request = o.last

@@ -95,9 +95,8 @@ func (h *http2conn) flush() {
 	}
 }
 
-func (h *http2conn) write(sl *slot, turn uint64, _ bool) {
+func (h *http2conn) write(sl *slot, o *outgoing, turn uint64, _ bool) {
 	l := h.link.lane
-	o := l.session.requests[sl.ticket.request]
 	h.writing.Lock()
 	defer h.writing.Unlock()
 	l.mu.Lock()
@@ -539,19 +538,28 @@ func (h *http2conn) opened(f *http2.WindowUpdateFrame) error {
 	return nil
 }
 
-// goAway ends what the server will not look at, and takes no new requests.
+// goAway takes no new requests, and sends those anew that the server says it has not looked
+// at, as any client does (RFC 9113, 6.8).
 func (h *http2conn) goAway(f *http2.GoAwayFrame) {
 	l := h.link.lane
 	l.mu.Lock()
 	h.link.retire()
-	var refused []uint32
-	for id := range h.streams {
+	refused := map[uint32]*slot{}
+	for id, sl := range h.streams {
 		if id > f.LastStreamID {
-			refused = append(refused, id)
+			refused[id] = sl
 		}
 	}
 	l.mu.Unlock()
-	for _, id := range refused {
-		h.reset(id, fmt.Sprintf("the server goes away: %v", f.ErrCode))
+	for id, sl := range refused {
+		l.mu.Lock()
+		if h.streams[id] != sl {
+			l.mu.Unlock()
+			continue
+		}
+		delete(h.streams, id)
+		h.room.Broadcast()
+		sl.turn++
+		l.put(sl)
 	}
 }

@@ -117,7 +117,7 @@ func (c *looped) readable(place *atomic.Pointer[looped]) {
 		return
 	}
 	if err := c.http1.took(n, err); err != nil {
-		place.Store(nil)
+		place.CompareAndSwap(c, nil) // the lane's next connection may be there already
 		c.ended <- err
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"tare/workload/http/pause"
 )
 
 // defaultTimeout is Config.Timeout where none is given.
@@ -131,10 +133,14 @@ func await(ctx context.Context, start time.Time) error {
 	if left < 0 {
 		return fmt.Errorf("the start at %s was %v ago: clients that begin together need a later one", start.Format(time.RFC3339Nano), -left)
 	}
-	if !rest(ctx, left) {
-		return context.Cause(ctx)
+	timer, err := pause.NewTimer()
+	if err != nil {
+		return err
 	}
-	return nil
+	defer timer.Close()
+	defer context.AfterFunc(ctx, func() { timer.Close() })()
+	timer.Wait(time.Until(start))
+	return context.Cause(ctx)
 }
 
 // dialsAtATime keeps the server's queue of new connections from overflowing.
