@@ -3,6 +3,8 @@ package load
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"io"
+	"log"
 	"net"
 	"net/http"
 	"strings"
@@ -80,7 +82,7 @@ func TestErrorsByKind(t *testing.T) {
 		}, "", ""},
 		{"no HTTP/2 over TLS", func(t testing.TB) *counted {
 			l := listen(t)
-			s := &http.Server{TLSConfig: onlyHTTP1, Protocols: new(http.Protocols)}
+			s := &http.Server{ErrorLog: log.New(io.Discard, "", 0), TLSConfig: onlyHTTP1, Protocols: new(http.Protocols)}
 			s.Protocols.SetHTTP1(true)
 			go func() { _ = s.ServeTLS(l, "", "") }()
 			t.Cleanup(func() { s.Close() })
