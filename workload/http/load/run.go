@@ -45,6 +45,9 @@ type run struct {
 func newRun(s *Session, span Span) *run {
 	random := rand.New(rand.NewPCG(span.Seed, 0x7461_7265))
 	begin := s.now()
+	if !span.Start.IsZero() {
+		begin = span.Start.Sub(s.began) // the same for all who begin together
+	}
 	drain := span.Drain
 	if drain == 0 {
 		drain = s.conf.Timeout

@@ -146,13 +146,14 @@ func await(ctx context.Context, start time.Time) error {
 // dialsAtATime keeps the server's queue of new connections from overflowing.
 const dialsAtATime = 32
 
-// connect makes the connections that there are not. Those that fail are left to the requests,
-// which then fail in their own name.
+// connect makes the connections that there are not, until one fails. The rest is left to the
+// requests, which then fail in their own name.
 func (s *Session) connect(ctx context.Context) {
 	turns := make(chan struct{}, dialsAtATime)
 	var all sync.WaitGroup
+	var failed atomic.Bool
 	for _, l := range s.lanes {
-		if ctx.Err() != nil {
+		if ctx.Err() != nil || failed.Load() {
 			break
 		}
 		turns <- struct{}{}
@@ -161,6 +162,9 @@ func (s *Session) connect(ctx context.Context) {
 			if k := l.open(); k != nil {
 				select {
 				case <-k.dialled:
+					if _, up := l.agreed(); !up {
+						failed.Store(true)
+					}
 				case <-ctx.Done():
 				}
 			}
