@@ -107,6 +107,7 @@ func (h *http1) took(n int, failed error) error {
 func (h *http1) answered(a answer) error {
 	l := h.link.lane
 	now := l.session.now()
+	early := h.early(a)
 	sl := l.slots[0]
 	l.mu.Lock()
 	if !sl.busy || sl.link != h.link {
@@ -121,10 +122,9 @@ func (h *http1) answered(a answer) error {
 	if sl.doomed != "" { // the connection is cut, but this had been read
 		o = outcome{sl.doomed, givenUp(sl.doomed), a.body}
 	}
-	if a.close || behind || h.written != nil && !done(h.written) { // the last: answered before it was asked in full
+	if a.close || behind || early {
 		h.link.retire()
 	}
-	h.written = nil
 	gone := h.link.last
 	sl.busy = false
 	l.mu.Unlock()
@@ -135,13 +135,30 @@ func (h *http1) answered(a answer) error {
 	return nil
 }
 
-// done says whether a request is written, and gives its writer a moment to say so.
-func done(written <-chan struct{}) bool {
+// early says whether an answer has come before its request was written. Where a request went
+// well it surely is written, and its writer is given the time to say so.
+func (h *http1) early(a answer) bool {
+	h.link.lane.mu.Lock()
+	written := h.written
+	h.written = nil
+	h.link.lane.mu.Unlock()
+	if written == nil {
+		return false
+	}
 	select {
 	case <-written:
-		return true
-	case <-time.After(10 * time.Millisecond):
 		return false
+	default:
+	}
+	wait := 10 * time.Millisecond
+	if a.status >= 200 && a.status <= 299 {
+		wait = time.Second
+	}
+	select {
+	case <-written:
+		return false
+	case <-time.After(wait):
+		return true
 	}
 }
 
