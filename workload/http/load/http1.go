@@ -67,7 +67,7 @@ func (h *http1) read() error {
 	for {
 		n, err := h.conn.Read(h.answers.space())
 		if err = h.took(n, err); err != nil {
-			if err == errLeft {
+			if errors.Is(err, errLeft) {
 				awaitEnd(h.link.raw, h.conn)
 			}
 			return err
@@ -81,7 +81,7 @@ func (h *http1) took(n int, failed error) error {
 	h.answers.added(n)
 	a, done, err := h.answers.next()
 	if err == nil && !done && failed != nil {
-		if failed == io.EOF {
+		if errors.Is(failed, io.EOF) {
 			a, done, err = h.answers.end()
 		} else {
 			err = failed
@@ -95,12 +95,7 @@ func (h *http1) took(n int, failed error) error {
 			return err
 		}
 	}
-	if done && failed == io.EOF {
-		return io.EOF
-	} else if failed != nil && failed != io.EOF {
-		return failed
-	}
-	return nil
+	return failed
 }
 
 // answered ends a request. It is errLeft where the connection takes no other.

@@ -68,7 +68,7 @@ func (h *http2conn) flush() {
 	_, err := h.conn.Write(h.out.Bytes())
 	h.out.Reset()
 	if err != nil {
-		h.link.raw.Close() // read tells
+		_ = h.link.raw.Close() // read tells
 	}
 }
 

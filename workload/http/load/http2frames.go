@@ -70,7 +70,8 @@ func (h *http2conn) headers(f *http2.HeadersFrame) error {
 		return h.stranger(id)
 	}
 	wrong := sl.stream.header(&h.fields, end)
-	return h.maybeEnd(sl, end, wrong)
+	h.maybeEnd(sl, end, wrong)
+	return nil
 }
 
 // stranger says whether frames of a stream without a slot break the protocol: they do not
@@ -107,16 +108,17 @@ func (h *http2conn) data(f *http2.DataFrame) error {
 		copy(s.prefix[s.body:], data)
 	}
 	s.body += int64(len(data))
-	return h.maybeEnd(sl, f.StreamEnded(), wrong)
+	h.maybeEnd(sl, f.StreamEnded(), wrong)
+	return nil
 }
 
 // maybeEnd ends the request of a slot where its stream has ended, or something is wrong with
 // it. It is called with the lane's lock held, and lets go of it.
-func (h *http2conn) maybeEnd(sl *slot, end bool, wrong string) error {
+func (h *http2conn) maybeEnd(sl *slot, end bool, wrong string) {
 	l := h.link.lane
 	if !end && wrong == "" {
 		l.mu.Unlock()
-		return nil
+		return
 	}
 	o := sl.stream.judge(l.session.requests[sl.ticket.request], l.session.conf.Protocol)
 	id := sl.stream.id
@@ -134,7 +136,6 @@ func (h *http2conn) maybeEnd(sl *slot, end bool, wrong string) error {
 		h.writing.Unlock()
 	}
 	sl.end(o, l.session.now())
-	return nil
 }
 
 // reset ends a stream that the server has reset.

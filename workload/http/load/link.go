@@ -114,12 +114,12 @@ func (k *link) live() {
 	}
 	l.mu.Unlock()
 	close(k.dialled)
-	defer context.AfterFunc(s.ctx, func() { k.raw.Close() })()
+	defer context.AfterFunc(s.ctx, func() { _ = k.raw.Close() })()
 	for i, sl := range waiting {
 		w.write(sl, requests[i], turns[i], last && i == len(waiting)-1)
 	}
 	err = w.read()
-	k.raw.Close()
+	_ = k.raw.Close()
 	k.ended(err)
 }
 
@@ -143,13 +143,13 @@ func (k *link) dial() (net.Conn, error) {
 	}
 	conn := tls.Client(raw, s.tls)
 	if err := conn.HandshakeContext(k.ctx); err != nil {
-		raw.Close()
+		_ = raw.Close()
 		return nil, &failure{k.kind(err, Handshake), err}
 	}
 	state := conn.ConnectionState()
 	k.agreed = agreed(state)
 	if want := s.tls.NextProtos[0]; state.NegotiatedProtocol != want && (want == "h2" || state.NegotiatedProtocol != "") {
-		raw.Close()
+		_ = raw.Close()
 		return nil, &failure{Handshake, fmt.Errorf("ALPN: the server chose %q and not %q", state.NegotiatedProtocol, want)}
 	}
 	return conn, nil
@@ -200,7 +200,7 @@ func (k *link) cut() {
 	}
 	k.cancel()
 	if k.raw != nil {
-		k.raw.Close()
+		_ = k.raw.Close()
 	}
 }
 

@@ -144,7 +144,7 @@ func (r *run) pace(ctx context.Context, last <-chan time.Time) error {
 		return err
 	}
 	defer timer.Close()
-	defer context.AfterFunc(ctx, func() { timer.Close() })()
+	defer context.AfterFunc(ctx, timer.Close)()
 	begin := r.from - r.span.WarmUp
 	for ctx.Err() == nil {
 		now := r.session.now()

@@ -138,7 +138,7 @@ func await(ctx context.Context, start time.Time) error {
 		return err
 	}
 	defer timer.Close()
-	defer context.AfterFunc(ctx, func() { timer.Close() })()
+	defer context.AfterFunc(ctx, timer.Close)()
 	timer.Wait(time.Until(start))
 	return context.Cause(ctx)
 }

@@ -30,7 +30,4 @@ func (t *Timer) Wait(d time.Duration) {
 }
 
 // Close closes the timer, and ends a Wait.
-func (t *Timer) Close() error {
-	t.once.Do(func() { close(t.closed) })
-	return nil
-}
+func (t *Timer) Close() { t.once.Do(func() { close(t.closed) }) }

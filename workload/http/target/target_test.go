@@ -24,7 +24,7 @@ func TestAnswers(t *testing.T) {
 		{"/bytes/-1", "", "", 400, -1}, {"/bytes/x", "", "", 400, -1}, {"/delay/1h", "", "", 400, -1}, {"/status/99", "", "", 400, -1},
 		{"/", DelayHeader, "soon", 400, -1},
 	} {
-		r, _ := http.NewRequestWithContext(t.Context(), "POST", s.URL+test.path, strings.NewReader(strings.Repeat("x", 100_000)))
+		r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+test.path, strings.NewReader(strings.Repeat("x", 100_000)))
 		if test.header != "" {
 			r.Header.Set(test.header, test.value)
 		}
