@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -147,7 +148,7 @@ func (r Request) validate(p Protocol) error {
 	switch {
 	case strings.EqualFold(r.Method, "HEAD"), strings.EqualFold(r.Method, "CONNECT"):
 		no("method %s: its answers are framed in another way", r.Method)
-	case p == GRPC && r.Method != "" && r.Method != "POST":
+	case p == GRPC && r.Method != "" && r.Method != http.MethodPost:
 		no("method %s: gRPC has only POST", r.Method)
 	}
 	if r.Path != "" && (r.Path[0] != '/' || strings.ContainsFunc(r.Path, func(c rune) bool { return c <= ' ' || c >= 0x7f })) {

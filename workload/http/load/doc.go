@@ -23,10 +23,15 @@
 //
 // One goroutine paces: it sleeps until the next request is due (package pause) and writes it
 // to the connection that has been free for longest, so that no other goroutine has to be woken
-// in between. One goroutine per connection reads; where a request is overdue when an answer is
-// complete, it sends that one at once. Requests are bytes that were made beforehand, and answers
-// are parsed and thrown away without allocating: net/http's client takes several times the CPU
-// time per request, which on a shared machine would be taken from the server.
+// in between. Each connection is read by a goroutine, or, in clear over HTTP/1.1 on Linux, by one
+// of a few event loops (loops); where a request is overdue when an answer is complete, the reader
+// sends it at once. Requests are bytes that were made beforehand, and answers are parsed and
+// thrown away without allocating: net/http's client takes several times the CPU time per
+// request, which on a shared machine would be taken from the server.
+//
+// From the top down: Session has lanes, one for each connection at a time. A lane has slots, one
+// for each request at a time, and the link that it sends through. A run gives tickets, which are
+// requests that fall due, to slots that are free. Only who holds a lane's lock ends a request.
 //
 // A Session keeps its connections open between spans of load, at no cost while it is idle.
 // Serve runs sessions by orders from another process, and Remote is the other end of that.

@@ -25,8 +25,7 @@ func newHTTP1(k *link, conn net.Conn) *http1 {
 	return &http1{link: k, conn: conn, answers: newAnswers()}
 }
 
-func (h *http1) write(sl *slot, _ uint64, last bool) {
-	o := h.link.lane.session.requests[sl.ticket.request]
+func (h *http1) write(_ *slot, o *outgoing, _ uint64, last bool) {
 	request := o.keep
 	if last {
 		request = o.last
@@ -68,7 +67,7 @@ func (h *http1) read() error {
 	for {
 		n, err := h.conn.Read(h.answers.space())
 		if err = h.took(n, err); err != nil {
-			if err == errLeft {
+			if errors.Is(err, errLeft) {
 				awaitEnd(h.link.raw, h.conn)
 			}
 			return err
@@ -82,7 +81,7 @@ func (h *http1) took(n int, failed error) error {
 	h.answers.added(n)
 	a, done, err := h.answers.next()
 	if err == nil && !done && failed != nil {
-		if failed == io.EOF {
+		if errors.Is(failed, io.EOF) {
 			a, done, err = h.answers.end()
 		} else {
 			err = failed
@@ -96,18 +95,14 @@ func (h *http1) took(n int, failed error) error {
 			return err
 		}
 	}
-	if done && failed == io.EOF {
-		return io.EOF
-	} else if failed != nil && failed != io.EOF {
-		return failed
-	}
-	return nil
+	return failed
 }
 
 // answered ends a request. It is errLeft where the connection takes no other.
 func (h *http1) answered(a answer) error {
 	l := h.link.lane
 	now := l.session.now()
+	early := h.early(a)
 	sl := l.slots[0]
 	l.mu.Lock()
 	if !sl.busy || sl.link != h.link {
@@ -122,10 +117,9 @@ func (h *http1) answered(a answer) error {
 	if sl.doomed != "" { // the connection is cut, but this had been read
 		o = outcome{sl.doomed, givenUp(sl.doomed), a.body}
 	}
-	if a.close || behind || h.written != nil && !done(h.written) { // the last: answered before it was asked in full
+	if a.close || behind || early {
 		h.link.retire()
 	}
-	h.written = nil
 	gone := h.link.last
 	sl.busy = false
 	l.mu.Unlock()
@@ -136,13 +130,30 @@ func (h *http1) answered(a answer) error {
 	return nil
 }
 
-// done says whether a request is written, and gives its writer a moment to say so.
-func done(written <-chan struct{}) bool {
+// early says whether an answer has come before its request was written. Where a request went
+// well it surely is written, and its writer is given the time to say so.
+func (h *http1) early(a answer) bool {
+	h.link.lane.mu.Lock()
+	written := h.written
+	h.written = nil
+	h.link.lane.mu.Unlock()
+	if written == nil {
+		return false
+	}
 	select {
 	case <-written:
-		return true
-	case <-time.After(10 * time.Millisecond):
 		return false
+	default:
+	}
+	wait := 10 * time.Millisecond
+	if a.status >= 200 && a.status <= 299 {
+		wait = time.Second
+	}
+	select {
+	case <-written:
+		return false
+	case <-time.After(wait):
+		return true
 	}
 }
 

@@ -4,10 +4,8 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"net"
-	"strconv"
 	"sync"
 
 	"golang.org/x/net/http2"
@@ -41,30 +39,9 @@ type http2conn struct {
 	fields   fields // that the decoder has found
 }
 
-// stream is the state of a slot's request on HTTP/2.
-type stream struct {
-	id     uint32
-	window int64 // for what is sent
-	status int
-	grpc   int // grpc-status; -1: none yet
-	said   string
-	length int64   // content-length; -1: none
-	body   int64   // bytes of DATA
-	prefix [5]byte // of a gRPC message
-}
-
 // windowSize is how much the server may send unasked, on a stream and on a connection: so
 // much that its answers never wait for the generator.
 const windowSize = 1 << 30
-
-// fields are the headers that matter, of one block.
-type fields struct {
-	status, grpc int // -1: none
-	message      string
-	length       int64
-	wrong        string
-	regular      bool // a header without colon was seen
-}
 
 func newHTTP2(k *link, conn net.Conn) *http2conn {
 	h := &http2conn{
@@ -91,13 +68,12 @@ func (h *http2conn) flush() {
 	_, err := h.conn.Write(h.out.Bytes())
 	h.out.Reset()
 	if err != nil {
-		h.link.raw.Close() // read tells
+		_ = h.link.raw.Close() // read tells
 	}
 }
 
-func (h *http2conn) write(sl *slot, turn uint64, _ bool) {
+func (h *http2conn) write(sl *slot, o *outgoing, turn uint64, _ bool) {
 	l := h.link.lane
-	o := l.session.requests[sl.ticket.request]
 	h.writing.Lock()
 	defer h.writing.Unlock()
 	l.mu.Lock()
@@ -249,309 +225,4 @@ func (h *http2conn) idleForGood() bool {
 		}
 	}
 	return true
-}
-
-// frameIn takes one frame.
-func (h *http2conn) frameIn(f http2.Frame) error {
-	switch f := f.(type) {
-	case *http2.HeadersFrame:
-		return h.headers(f)
-	case *http2.DataFrame:
-		return h.data(f)
-	case *http2.RSTStreamFrame:
-		h.reset(f.StreamID, fmt.Sprintf("the stream was reset: %v", f.ErrCode))
-	case *http2.SettingsFrame:
-		return h.settings(f)
-	case *http2.WindowUpdateFrame:
-		return h.opened(f)
-	case *http2.GoAwayFrame:
-		h.goAway(f)
-	case *http2.PingFrame:
-		if !f.IsAck() {
-			h.writing.Lock()
-			_ = h.fr.WritePing(true, f.Data)
-			h.flush()
-			h.writing.Unlock()
-		}
-	case *http2.PushPromiseFrame:
-		return malformedf("a push that was not allowed")
-	}
-	return nil
-}
-
-// headers takes the headers or the trailers of an answer.
-func (h *http2conn) headers(f *http2.HeadersFrame) error {
-	h.fields = fields{status: -1, grpc: -1, length: -1}
-	id, end := f.StreamID, f.StreamEnded()
-	block, all, size := f.HeaderBlockFragment(), f.HeadersEnded(), 0
-	for {
-		if size += len(block); size > mostHead {
-			return malformedf("more than %d bytes of headers", mostHead)
-		}
-		if _, err := h.decoder.Write(block); err != nil {
-			return malformedf("headers: %v", err)
-		}
-		if all {
-			break
-		}
-		next, err := h.fr.ReadFrame() // sees to it that this is a continuation
-		if err != nil {
-			return frameError(err)
-		}
-		c, ok := next.(*http2.ContinuationFrame)
-		if !ok {
-			return malformedf("headers that do not end")
-		}
-		block, all = c.HeaderBlockFragment(), c.HeadersEnded()
-	}
-	if err := h.decoder.Close(); err != nil {
-		return malformedf("headers: %v", err)
-	}
-	l := h.link.lane
-	l.mu.Lock()
-	sl := h.streams[id]
-	if sl == nil {
-		defer l.mu.Unlock()
-		return h.stranger(id)
-	}
-	wrong := sl.stream.header(&h.fields, end)
-	return h.maybeEnd(sl, end, wrong)
-}
-
-// stranger says whether frames of a stream without a slot break the protocol: they do not
-// where the request was given up. It is called with the lane's lock held.
-func (h *http2conn) stranger(id uint32) error {
-	if id%2 == 0 || id >= h.nextID {
-		return malformedf("stream %d was not opened", id)
-	}
-	return nil
-}
-
-// header takes a block of headers, and says what is wrong with it.
-func (s *stream) header(f *fields, end bool) string {
-	switch {
-	case f.wrong != "":
-		return f.wrong
-	case s.status == 0 && f.status < 0:
-		return "headers without a status"
-	case s.status != 0 && (f.status >= 0 || !end):
-		return "a second block of headers that is no trailer"
-	}
-	if f.grpc >= 0 {
-		s.grpc, s.said = f.grpc, f.message
-	}
-	if s.status != 0 || f.status < 200 { // trailers, or an interim answer
-		if s.status == 0 && end {
-			return "an interim answer that ends the stream"
-		}
-		return ""
-	}
-	s.status, s.length = f.status, f.length
-	return ""
-}
-
-// field takes one header from the decoder.
-func (h *http2conn) field(f hpack.HeaderField) {
-	is := &h.fields
-	if f.IsPseudo() {
-		n, ok := decimal([]byte(f.Value))
-		if f.Name != ":status" || is.regular || is.status >= 0 || !ok || n < 100 || n > 599 {
-			is.wrong = fmt.Sprintf("header %.60q", f.Name+": "+f.Value)
-			return
-		}
-		is.status = int(n)
-		return
-	}
-	is.regular = true
-	switch f.Name {
-	case "content-length":
-		n, ok := decimal([]byte(f.Value))
-		if !ok || is.length >= 0 && is.length != n {
-			is.wrong = fmt.Sprintf("length %.60q", f.Value)
-		}
-		is.length = n
-	case "grpc-status":
-		n, err := strconv.ParseUint(f.Value, 10, 16)
-		if err != nil {
-			is.wrong = fmt.Sprintf("grpc-status %.60q", f.Value)
-		}
-		is.grpc = int(n)
-	case "grpc-message":
-		is.message = f.Value
-	}
-}
-
-// data takes a part of a body.
-func (h *http2conn) data(f *http2.DataFrame) error {
-	if h.received += int64(f.Length); h.received > windowSize/2 {
-		h.writing.Lock()
-		_ = h.fr.WriteWindowUpdate(0, uint32(h.received))
-		h.flush()
-		h.writing.Unlock()
-		h.received = 0
-	}
-	l := h.link.lane
-	l.mu.Lock()
-	sl := h.streams[f.StreamID]
-	if sl == nil {
-		defer l.mu.Unlock()
-		return h.stranger(f.StreamID)
-	}
-	s, data := &sl.stream, f.Data()
-	wrong := ""
-	if s.status == 0 {
-		wrong = "a body before its headers"
-	}
-	if s.body < int64(len(s.prefix)) {
-		copy(s.prefix[s.body:], data)
-	}
-	s.body += int64(len(data))
-	return h.maybeEnd(sl, f.StreamEnded(), wrong)
-}
-
-// maybeEnd ends the request of a slot where its stream has ended, or something is wrong with
-// it. It is called with the lane's lock held, and lets go of it.
-func (h *http2conn) maybeEnd(sl *slot, end bool, wrong string) error {
-	l := h.link.lane
-	if !end && wrong == "" {
-		l.mu.Unlock()
-		return nil
-	}
-	o := sl.stream.judge(l.session.requests[sl.ticket.request], l.session.conf.Protocol)
-	id := sl.stream.id
-	if wrong != "" {
-		o = outcome{Malformed, wrong, sl.stream.body}
-	}
-	delete(h.streams, id)
-	h.room.Broadcast()
-	sl.busy = false
-	l.mu.Unlock()
-	if !end {
-		h.writing.Lock()
-		_ = h.fr.WriteRSTStream(id, http2.ErrCodeProtocol)
-		h.flush()
-		h.writing.Unlock()
-	}
-	sl.end(o, l.session.now())
-	return nil
-}
-
-// judge says how a complete answer ends its request.
-func (s *stream) judge(o *outgoing, p Protocol) outcome {
-	if s.length >= 0 && s.length != s.body {
-		return outcome{Malformed, fmt.Sprintf("a body of %d bytes whose headers say %d", s.body, s.length), s.body}
-	}
-	if p != GRPC || s.status < 200 || s.status > 299 {
-		return judge(answer{status: s.status, body: s.body}, o)
-	}
-	switch {
-	case s.grpc < 0:
-		return outcome{Malformed, "an answer without grpc-status", s.body}
-	case s.grpc > 0:
-		return outcome{Kind("grpc-" + strconv.Itoa(s.grpc)), fmt.Sprintf("gRPC status %d: %.200s", s.grpc, s.said), s.body}
-	}
-	message := s.body - int64(len(s.prefix))
-	said := int64(s.prefix[1])<<24 | int64(s.prefix[2])<<16 | int64(s.prefix[3])<<8 | int64(s.prefix[4])
-	if message < 0 || s.prefix[0] != 0 || said != message {
-		return outcome{Malformed, "not one plain gRPC message", s.body}
-	}
-	return judge(answer{status: s.status, body: message}, o)
-}
-
-// reset ends a stream that the server has reset.
-func (h *http2conn) reset(id uint32, text string) {
-	l := h.link.lane
-	l.mu.Lock()
-	sl := h.streams[id]
-	if sl == nil {
-		l.mu.Unlock()
-		return
-	}
-	delete(h.streams, id)
-	h.room.Broadcast()
-	sl.busy = false
-	l.mu.Unlock()
-	sl.end(outcome{kind: Closed, text: text}, l.session.now())
-}
-
-// settings takes what the server allows, and says so.
-func (h *http2conn) settings(f *http2.SettingsFrame) error {
-	if f.IsAck() {
-		return nil
-	}
-	l := h.link.lane
-	table := int64(-1)
-	l.mu.Lock()
-	err := f.ForeachSetting(func(s http2.Setting) error {
-		if err := s.Valid(); err != nil {
-			return malformedf("settings: %v", err)
-		}
-		switch s.ID {
-		case http2.SettingInitialWindowSize:
-			more := int64(s.Val) - h.initial
-			h.initial = int64(s.Val)
-			for _, sl := range h.streams {
-				sl.stream.window += more
-			}
-			h.room.Broadcast()
-		case http2.SettingMaxFrameSize:
-			h.frame = int64(s.Val)
-		case http2.SettingHeaderTableSize:
-			table = int64(s.Val)
-		case http2.SettingMaxConcurrentStreams:
-			if int64(s.Val) < int64(len(l.slots)) {
-				return malformedf("the server takes %d streams on a connection, and %d are asked for", s.Val, len(l.slots))
-			}
-		}
-		return nil
-	})
-	l.mu.Unlock()
-	if err != nil {
-		return err
-	}
-	h.writing.Lock()
-	defer h.writing.Unlock()
-	if table >= 0 {
-		h.encoder.SetMaxDynamicTableSizeLimit(uint32(table))
-	}
-	_ = h.fr.WriteSettingsAck()
-	h.flush()
-	return nil
-}
-
-// opened takes more room in a window.
-func (h *http2conn) opened(f *http2.WindowUpdateFrame) error {
-	l := h.link.lane
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	window := &h.window
-	if f.StreamID != 0 {
-		sl := h.streams[f.StreamID]
-		if sl == nil {
-			return nil
-		}
-		window = &sl.stream.window
-	}
-	if *window += int64(f.Increment); *window > 1<<31-1 {
-		return malformedf("a window of %d bytes", *window)
-	}
-	h.room.Broadcast()
-	return nil
-}
-
-// goAway ends what the server will not look at, and takes no new requests.
-func (h *http2conn) goAway(f *http2.GoAwayFrame) {
-	l := h.link.lane
-	l.mu.Lock()
-	h.link.retire()
-	var refused []uint32
-	for id := range h.streams {
-		if id > f.LastStreamID {
-			refused = append(refused, id)
-		}
-	}
-	l.mu.Unlock()
-	for _, id := range refused {
-		h.reset(id, fmt.Sprintf("the server goes away: %v", f.ErrCode))
-	}
 }

@@ -41,6 +41,19 @@ func (sl *slot) send(r *run, t ticket, since time.Duration) {
 	sl.turn++
 	sl.lag = now - max(t.intended, since)
 	sl.waited = max(0, since-t.intended)
+	if r.ended.Load() {
+		sl.busy = false
+		l.mu.Unlock()
+		sl.end(outcome{kind: Unanswered, text: givenUp(Unanswered)}, now)
+		return
+	}
+	l.put(sl)
+}
+
+// put sends the request of a slot on the link, or on a new one. It is called with the lock held,
+// and lets go of it.
+func (l *lane) put(sl *slot) {
+	s := l.session
 	k := l.link
 	if k == nil {
 		k = newLink(l)
@@ -54,13 +67,13 @@ func (sl *slot) send(r *run, t ticket, since time.Duration) {
 		l.link = nil
 		k.last = true
 	}
-	turn, wire := sl.turn, k.wire
+	turn, o, wire := sl.turn, s.requests[sl.ticket.request], k.wire
 	if wire == nil {
 		k.waiting = append(k.waiting, sl)
 	}
 	l.mu.Unlock()
 	if wire != nil {
-		wire.write(sl, turn, last)
+		wire.write(sl, o, turn, last)
 	}
 }
 

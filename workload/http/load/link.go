@@ -30,9 +30,9 @@ type link struct {
 
 // wire is what a protocol does on a connection.
 type wire interface {
-	// write sends the request of a slot, if that is still its turn. last: the connection takes
-	// no other. When it fails the connection is cut, so that read ends.
-	write(sl *slot, turn uint64, last bool)
+	// write sends a request for a slot, if that is still its turn. last: the connection takes
+	// no other. That it fails is told by read.
+	write(sl *slot, o *outgoing, turn uint64, last bool)
 	// read reads answers, and ends their slots, until the connection ends. The error is why;
 	// requests that are still under way end of it.
 	read() error
@@ -66,7 +66,10 @@ func (e *failure) Unwrap() error { return e.err }
 func outcomeOf(err error) outcome {
 	var f *failure
 	var m *malformed
+	var op *net.OpError
 	switch {
+	case errors.As(err, &op) && op.Op == "remote error": // an alert of TLS: 1.3 refuses clients after the handshake
+		return outcome{kind: Handshake, text: err.Error()}
 	case errors.As(err, &f):
 		return outcome{kind: f.kind, text: f.Error()}
 	case errors.As(err, &m):
@@ -105,18 +108,18 @@ func (k *link) live() {
 	k.wire = w
 	waiting, last := k.waiting, k.last
 	k.waiting = nil
-	turns := make([]uint64, len(waiting))
+	turns, requests := make([]uint64, len(waiting)), make([]*outgoing, len(waiting))
 	for i, sl := range waiting {
-		turns[i] = sl.turn
+		turns[i], requests[i] = sl.turn, s.requests[sl.ticket.request]
 	}
 	l.mu.Unlock()
 	close(k.dialled)
-	defer context.AfterFunc(s.ctx, func() { k.raw.Close() })()
+	defer context.AfterFunc(s.ctx, func() { _ = k.raw.Close() })()
 	for i, sl := range waiting {
-		w.write(sl, turns[i], last && i == len(waiting)-1)
+		w.write(sl, requests[i], turns[i], last && i == len(waiting)-1)
 	}
 	err = w.read()
-	k.raw.Close()
+	_ = k.raw.Close()
 	k.ended(err)
 }
 
@@ -140,13 +143,13 @@ func (k *link) dial() (net.Conn, error) {
 	}
 	conn := tls.Client(raw, s.tls)
 	if err := conn.HandshakeContext(k.ctx); err != nil {
-		raw.Close()
+		_ = raw.Close()
 		return nil, &failure{k.kind(err, Handshake), err}
 	}
 	state := conn.ConnectionState()
 	k.agreed = agreed(state)
 	if want := s.tls.NextProtos[0]; state.NegotiatedProtocol != want && (want == "h2" || state.NegotiatedProtocol != "") {
-		raw.Close()
+		_ = raw.Close()
 		return nil, &failure{Handshake, fmt.Errorf("ALPN: the server chose %q and not %q", state.NegotiatedProtocol, want)}
 	}
 	return conn, nil
@@ -197,7 +200,7 @@ func (k *link) cut() {
 	}
 	k.cancel()
 	if k.raw != nil {
-		k.raw.Close()
+		_ = k.raw.Close()
 	}
 }
 

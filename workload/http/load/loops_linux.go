@@ -70,7 +70,7 @@ func newLoop(of *loops) (*loop, error) {
 		return nil, fmt.Errorf("epoll: %w", err)
 	}
 	if err := unix.SetNonblock(epoll, true); err != nil { // else the runtime's poller does not take it
-		unix.Close(epoll)
+		_ = unix.Close(epoll)
 		return nil, fmt.Errorf("epoll: %w", err)
 	}
 	return &loop{epoll: os.NewFile(uintptr(epoll), "epoll"), fd: epoll, of: of}, nil
@@ -117,7 +117,7 @@ func (c *looped) readable(place *atomic.Pointer[looped]) {
 		return
 	}
 	if err := c.http1.took(n, err); err != nil {
-		place.Store(nil)
+		place.CompareAndSwap(c, nil) // the lane's next connection may be there already
 		c.ended <- err
 	}
 }
@@ -140,7 +140,7 @@ func (l *loops) read(h *http1) (ok bool, err error) {
 	}
 	err = <-c.ended
 	_ = unix.EpollCtl(one.fd, unix.EPOLL_CTL_DEL, s.fd, nil)
-	if err == errLeft { // the server closes first: see awaitEnd
+	if errors.Is(err, errLeft) { // the server closes first: see awaitEnd
 		_, _ = unix.Poll([]unix.PollFd{{Fd: int32(s.fd), Events: unix.POLLRDHUP}}, 1000)
 	}
 	return true, err
@@ -236,6 +236,6 @@ func (s *socket) release() {
 	defer s.mu.Unlock()
 	if !s.closed {
 		s.closed = true
-		unix.Close(s.fd)
+		_ = unix.Close(s.fd)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"tare/workload/http/pause"
@@ -37,11 +38,16 @@ type run struct {
 	freeSince time.Duration
 	underWay  int
 	over      bool // nothing is sent any more
+
+	ended atomic.Bool // over, and what is under way is being given up
 }
 
 func newRun(s *Session, span Span) *run {
 	random := rand.New(rand.NewPCG(span.Seed, 0x7461_7265))
 	begin := s.now()
+	if !span.Start.IsZero() {
+		begin = span.Start.Sub(s.began) // the same for all who begin together
+	}
 	drain := span.Drain
 	if drain == 0 {
 		drain = s.conf.Timeout
@@ -89,7 +95,10 @@ func (r *run) do(ctx context.Context) (*Result, error) {
 	last := time.NewTimer(r.last - r.session.now())
 	defer last.Stop()
 	if r.arrivals != nil {
-		r.pace(ctx, last.C)
+		if err := r.pace(ctx, last.C); err != nil {
+			r.end()
+			return nil, err
+		}
 	} else {
 		r.loop()
 	}
@@ -129,18 +138,24 @@ func (r *run) closedTicket(now time.Duration) ticket {
 
 // pace sends what is due to connections that are free, until all is sent or the last moment
 // has come. (What falls due while none is free is sent by freed.)
-func (r *run) pace(ctx context.Context, last <-chan time.Time) {
+func (r *run) pace(ctx context.Context, last <-chan time.Time) error {
+	timer, err := pause.NewTimer()
+	if err != nil {
+		return err
+	}
+	defer timer.Close()
+	defer context.AfterFunc(ctx, timer.Close)()
 	begin := r.from - r.span.WarmUp
 	for ctx.Err() == nil {
 		now := r.session.now()
 		if now > r.last {
-			return
+			return nil
 		}
 		r.mu.Lock()
 		if !r.more {
 			r.finished()
 			r.mu.Unlock()
-			return
+			return nil
 		}
 		if r.n == 0 {
 			r.mu.Unlock()
@@ -148,13 +163,13 @@ func (r *run) pace(ctx context.Context, last <-chan time.Time) {
 			case <-r.wake:
 			case <-ctx.Done():
 			case <-last:
-				return
+				return nil
 			}
 			continue
 		}
 		if wait := r.next.intended - now; wait > 0 {
 			r.mu.Unlock()
-			rest(ctx, wait)
+			timer.Wait(wait)
 			continue
 		}
 		t, since, sl := r.next, r.freeSince, r.free[r.first]
@@ -164,24 +179,7 @@ func (r *run) pace(ctx context.Context, last <-chan time.Time) {
 		r.mu.Unlock()
 		sl.send(r, t, since)
 	}
-}
-
-// rest waits for d or the end of ctx, and says which. Long waits are the runtime's, which is
-// late by up to a millisecond; what is left is the kernel's.
-func rest(ctx context.Context, d time.Duration) bool {
-	const coarse = 3 * time.Millisecond
-	until := time.Now().Add(d)
-	if d > coarse {
-		timer := time.NewTimer(d - coarse)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			return false
-		}
-	}
-	pause.For(time.Until(until))
-	return true
+	return nil
 }
 
 // freed is called when a request of the slot has ended. What is overdue goes to it at once.
@@ -248,6 +246,7 @@ func (r *run) end() {
 	}
 	r.finished()
 	r.mu.Unlock()
+	r.ended.Store(true) // whoever is about to send sees it, or is seen by giveUp
 	for _, l := range r.session.lanes {
 		l.giveUp(Unanswered, now)
 	}

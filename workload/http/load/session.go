@@ -10,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"tare/workload/http/pause"
 )
 
 // defaultTimeout is Config.Timeout where none is given.
@@ -131,22 +133,27 @@ func await(ctx context.Context, start time.Time) error {
 	if left < 0 {
 		return fmt.Errorf("the start at %s was %v ago: clients that begin together need a later one", start.Format(time.RFC3339Nano), -left)
 	}
-	if !rest(ctx, left) {
-		return context.Cause(ctx)
+	timer, err := pause.NewTimer()
+	if err != nil {
+		return err
 	}
-	return nil
+	defer timer.Close()
+	defer context.AfterFunc(ctx, timer.Close)()
+	timer.Wait(time.Until(start))
+	return context.Cause(ctx)
 }
 
 // dialsAtATime keeps the server's queue of new connections from overflowing.
 const dialsAtATime = 32
 
-// connect makes the connections that there are not. Those that fail are left to the requests,
-// which then fail in their own name.
+// connect makes the connections that there are not, until one fails. The rest is left to the
+// requests, which then fail in their own name.
 func (s *Session) connect(ctx context.Context) {
 	turns := make(chan struct{}, dialsAtATime)
 	var all sync.WaitGroup
+	var failed atomic.Bool
 	for _, l := range s.lanes {
-		if ctx.Err() != nil {
+		if ctx.Err() != nil || failed.Load() {
 			break
 		}
 		turns <- struct{}{}
@@ -155,6 +162,9 @@ func (s *Session) connect(ctx context.Context) {
 			if k := l.open(); k != nil {
 				select {
 				case <-k.dialled:
+					if _, up := l.agreed(); !up {
+						failed.Store(true)
+					}
 				case <-ctx.Done():
 				}
 			}

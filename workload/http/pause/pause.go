@@ -3,8 +3,8 @@
 // time.Sleep is not enough for a load generator: while a program has open connections, the
 // runtime of Go waits for timers in epoll_wait, which counts in milliseconds. On Linux a Timer
 // is the kernel's (timerfd), and the runtime waits for it as for a connection: without a
-// thread of its own, and without the slack of 50 µs that a sleep has. Elsewhere it is
-// time.Sleep.
+// thread of its own, and without the slack of 50 µs that a sleep has. Elsewhere it is one of
+// Go's timers.
 package pause
 
 import (

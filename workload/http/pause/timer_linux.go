@@ -3,6 +3,7 @@ package pause
 import (
 	"fmt"
 	"os"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -11,7 +12,7 @@ import (
 // Timer waits again and again, for one goroutine at a time.
 type Timer struct {
 	file *os.File // timerfd
-	fd   int
+	raw  syscall.RawConn
 	buf  [8]byte
 }
 
@@ -21,7 +22,9 @@ func NewTimer() (*Timer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("timerfd: %w", err)
 	}
-	return &Timer{file: os.NewFile(uintptr(fd), "timerfd"), fd: fd}, nil
+	file := os.NewFile(uintptr(fd), "timerfd")
+	raw, err := file.SyscallConn()
+	return &Timer{file: file, raw: raw}, err
 }
 
 // Wait waits for d, or until the timer is closed.
@@ -30,12 +33,10 @@ func (t *Timer) Wait(d time.Duration) {
 		return
 	}
 	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(int64(d))}
-	if err := unix.TimerfdSettime(t.fd, 0, &spec, nil); err != nil {
-		time.Sleep(d)
-		return
+	if t.raw.Control(func(fd uintptr) { _ = unix.TimerfdSettime(int(fd), 0, &spec, nil) }) == nil { // it takes any time
+		_, _ = t.file.Read(t.buf[:])
 	}
-	_, _ = t.file.Read(t.buf[:])
 }
 
 // Close closes the timer, and ends a Wait.
-func (t *Timer) Close() error { return t.file.Close() }
+func (t *Timer) Close() { _ = t.file.Close() }

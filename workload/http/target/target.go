@@ -23,6 +23,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net/http"
 	"strconv"
 	"strings"
@@ -48,6 +49,7 @@ const longest = 5 * time.Minute
 // names of files) of what it gives.
 func New(conf *tls.Config) *http.Server {
 	s := &http.Server{Handler: http.HandlerFunc(serve), ReadHeaderTimeout: 30 * time.Second, TLSConfig: conf}
+	s.ErrorLog = log.New(io.Discard, "", 0) // of handshakes that fail: the client counts them
 	s.Protocols = new(http.Protocols)
 	s.Protocols.SetHTTP1(true)
 	s.Protocols.SetHTTP2(conf != nil)
