@@ -15,7 +15,7 @@ ARCHES  ?= amd64 arm64
 SYSTEMS ?= darwin windows
 STATIC  := -buildvcs=false -trimpath -ldflags "-s -w -X tare/version.version=$(VERSION)"
 
-.PHONY: demo demo-cluster check test test-cluster build static elsewhere man dist image image-lock tools consumers lint fuzz bench truth campaign cluster cluster-down clean
+.PHONY: demo demo-cluster check test test-cluster build static elsewhere man dist image image-lock tools consumers lint fuzz bench truth campaign load cluster cluster-down clean
 
 demo: tools build ## Install what is missing, build, and price WireGuard on a real network path (under 3 minutes).
 	$(BIN) run examples/quickstart.yaml
@@ -93,6 +93,9 @@ truth: build ## Check verdicts against known effects on the real path (about 15 
 
 campaign: build ## Kill Tare at random moments and look at what is left and lost (KILLS, SEED; 200 kills take about 40 minutes); as root.
 	$(GO) run ./bench/campaign -tare $(BIN) -kills $(or $(KILLS),200) -seed $(or $(SEED),1)
+
+load: ## Compare the load generator with wrk (apt-get install wrk) and Fortio's library (about 7 minutes, on a quiet machine).
+	cd bench/load && $(GO) run . $(if $(ROUNDS),-rounds $(ROUNDS))
 
 cluster: ## Bring up a two-node Kubernetes to test on (CLUSTER=name); as root. Compiles it the first time (10 minutes).
 	@test/cluster/install

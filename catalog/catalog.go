@@ -22,6 +22,7 @@ import (
 	"tare/workload"
 	"tare/workload/churn"
 	"tare/workload/command"
+	"tare/workload/http"
 	"tare/workload/network"
 	"tare/workload/storage"
 )
@@ -45,6 +46,7 @@ var Layers = []layer.Kind{
 var Workloads = []workload.Kind{
 	churn.Kind,
 	command.Kind,
+	http.Kind,
 	network.Kind,
 	storage.Kind,
 }

@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -26,15 +27,16 @@ import (
 	"tare/testbed"
 	"tare/testbed/kube/agent"
 	"tare/version"
+	"tare/workload/http"
 	"tare/workload/service"
 )
 
 // helpers are the processes of layers and workloads in pods.
-var helpers = []testbed.Helper{
+var helpers = slices.Concat([]testbed.Helper{
 	{Name: env.Kind.Name, Run: env.Kind.Helper},
 	{Name: wrap.Kind.Name, Run: wrap.Kind.Helper},
 	service.Helper,
-}
+}, http.Helpers)
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, unix.SIGTERM, unix.SIGHUP)

@@ -1,0 +1,105 @@
+package load
+
+import (
+	"fmt"
+	"strconv"
+
+	"golang.org/x/net/http2/hpack"
+)
+
+// stream is the state of a slot's request on HTTP/2.
+type stream struct {
+	id     uint32
+	window int64 // for what is sent
+	status int
+	grpc   int // grpc-status; -1: none yet
+	said   string
+	length int64   // content-length; -1: none
+	body   int64   // bytes of DATA
+	prefix [5]byte // of a gRPC message
+}
+
+// fields are the headers that matter, of one block.
+type fields struct {
+	status, grpc int // -1: none
+	message      string
+	length       int64
+	wrong        string
+	regular      bool // a header without colon was seen
+}
+
+// header takes a block of headers, and says what is wrong with it.
+func (s *stream) header(f *fields, end bool) string {
+	switch {
+	case f.wrong != "":
+		return f.wrong
+	case s.status == 0 && f.status < 0:
+		return "headers without a status"
+	case s.status != 0 && (f.status >= 0 || !end):
+		return "a second block of headers that is no trailer"
+	}
+	if f.grpc >= 0 {
+		s.grpc, s.said = f.grpc, f.message
+	}
+	if s.status != 0 || f.status < 200 { // trailers, or an interim answer
+		if s.status == 0 && end {
+			return "an interim answer that ends the stream"
+		}
+		return ""
+	}
+	s.status, s.length = f.status, f.length
+	return ""
+}
+
+// field takes one header from the decoder.
+func (h *http2conn) field(f hpack.HeaderField) {
+	is := &h.fields
+	if f.IsPseudo() {
+		n, ok := decimal([]byte(f.Value))
+		if f.Name != ":status" || is.regular || is.status >= 0 || !ok || n < 100 || n > 599 {
+			is.wrong = fmt.Sprintf("header %.60q", f.Name+": "+f.Value)
+			return
+		}
+		is.status = int(n)
+		return
+	}
+	is.regular = true
+	switch f.Name {
+	case "content-length":
+		n, ok := decimal([]byte(f.Value))
+		if !ok || is.length >= 0 && is.length != n {
+			is.wrong = fmt.Sprintf("length %.60q", f.Value)
+		}
+		is.length = n
+	case "grpc-status":
+		n, err := strconv.ParseUint(f.Value, 10, 16)
+		if err != nil {
+			is.wrong = fmt.Sprintf("grpc-status %.60q", f.Value)
+		}
+		is.grpc = int(n)
+	case "grpc-message":
+		is.message = f.Value
+	}
+}
+
+// judge says how a complete answer ends its request.
+func (s *stream) judge(o *outgoing, p Protocol) outcome {
+	if s.length >= 0 && s.length != s.body {
+		return outcome{Malformed, fmt.Sprintf("a body of %d bytes whose headers say %d", s.body, s.length), s.body}
+	}
+	if p != GRPC || s.status < 200 || s.status > 299 {
+		return judge(answer{status: s.status, body: s.body}, o)
+	}
+	switch {
+	case s.grpc < 0:
+		return outcome{Malformed, "an answer without grpc-status", s.body}
+	case s.grpc > 0:
+		return outcome{Kind("grpc-" + strconv.Itoa(s.grpc)), fmt.Sprintf("gRPC status %d: %.200s", s.grpc, s.said), s.body}
+	}
+	message := s.body - int64(len(s.prefix))
+	said := int64(s.prefix[1])<<24 | int64(s.prefix[2])<<16 | int64(s.prefix[3])<<8 | int64(s.prefix[4])
+	if message < 0 || s.prefix[0] != 0 || said != message {
+		return outcome{Malformed, "not one plain gRPC message", s.body}
+	}
+	return judge(answer{status: s.status, body: message}, o)
+}

@@ -1,0 +1,235 @@
+package load
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"time"
+)
+
+// link is one connection from its making to its end.
+type link struct {
+	lane    *lane
+	ctx     context.Context // of the dial, and of nothing else
+	cancel  context.CancelFunc
+	dialled chan struct{} // closed when the dial has ended
+
+	// Guarded by the lock of the lane.
+	waiting []*slot // requests that wait for the dial
+	uses    int     // requests so far
+	last    bool    // no more of them
+	wire    wire    // nil: not dialled yet
+	raw     net.Conn
+	agreed  string // what TLS agreed on
+}
+
+// wire is what a protocol does on a connection.
+type wire interface {
+	// write sends a request for a slot, if that is still its turn. last: the connection takes
+	// no other. That it fails is told by read.
+	write(sl *slot, o *outgoing, turn uint64, last bool)
+	// read reads answers, and ends their slots, until the connection ends. The error is why;
+	// requests that are still under way end of it.
+	read() error
+	// drop gives up one request, with the lock of the lane held. It is false where the whole
+	// connection must go.
+	drop(sl *slot) bool
+}
+
+func newLink(l *lane) *link {
+	ctx, cancel := context.WithTimeout(l.session.ctx, l.session.conf.Timeout)
+	return &link{lane: l, ctx: ctx, cancel: cancel, dialled: make(chan struct{})}
+}
+
+// malformed is an error of the other side against the protocol.
+type malformed struct{ text string }
+
+func (e *malformed) Error() string { return e.text }
+
+func malformedf(format string, args ...any) error { return &malformed{fmt.Sprintf(format, args...)} }
+
+// failure is an error with its kind.
+type failure struct {
+	kind Kind
+	err  error
+}
+
+func (e *failure) Error() string { return e.err.Error() }
+func (e *failure) Unwrap() error { return e.err }
+
+// outcomeOf says how requests end of an error of their connection.
+func outcomeOf(err error) outcome {
+	var f *failure
+	var m *malformed
+	var op *net.OpError
+	switch {
+	case errors.As(err, &op) && op.Op == "remote error": // an alert of TLS: 1.3 refuses clients after the handshake
+		return outcome{kind: Handshake, text: err.Error()}
+	case errors.As(err, &f):
+		return outcome{kind: f.kind, text: f.Error()}
+	case errors.As(err, &m):
+		return outcome{kind: Malformed, text: m.text}
+	case errors.Is(err, io.EOF), errors.Is(err, net.ErrClosed):
+		return outcome{kind: Closed, text: "the connection was closed before the answer was complete"}
+	}
+	return outcome{kind: Closed, text: err.Error()}
+}
+
+// live makes the connection, sends what waits for it, and reads until its end.
+func (k *link) live() {
+	l := k.lane
+	s := l.session
+	began := s.now()
+	conn, err := k.dial()
+	k.cancel()
+	if err != nil {
+		close(k.dialled)
+		if r := s.run.Load(); r != nil && r.arrivals == nil {
+			time.Sleep(time.Millisecond) // a closed loop does nothing else where nobody listens
+		}
+		k.ended(err)
+		return
+	}
+	if r := s.run.Load(); r != nil {
+		r.books[0].connected(k.agreed, s.now()-began)
+	}
+	var w wire
+	if s.conf.Protocol == HTTP1 {
+		w = newHTTP1(k, conn)
+	} else {
+		w = newHTTP2(k, conn)
+	}
+	l.mu.Lock()
+	k.wire = w
+	waiting, last := k.waiting, k.last
+	k.waiting = nil
+	turns, requests := make([]uint64, len(waiting)), make([]*outgoing, len(waiting))
+	for i, sl := range waiting {
+		turns[i], requests[i] = sl.turn, s.requests[sl.ticket.request]
+	}
+	l.mu.Unlock()
+	close(k.dialled)
+	defer context.AfterFunc(s.ctx, func() { _ = k.raw.Close() })()
+	for i, sl := range waiting {
+		w.write(sl, requests[i], turns[i], last && i == len(waiting)-1)
+	}
+	err = w.read()
+	_ = k.raw.Close()
+	k.ended(err)
+}
+
+// dial makes the connection.
+func (k *link) dial() (net.Conn, error) {
+	s := k.lane.session
+	var d net.Dialer
+	raw, err := d.DialContext(k.ctx, "tcp", s.address)
+	if err != nil {
+		return nil, &failure{k.kind(err, Dial), err}
+	}
+	if raw, err = s.loops.detach(raw); err != nil {
+		return nil, &failure{Dial, err}
+	}
+	k.lane.mu.Lock()
+	k.raw = raw
+	k.lane.mu.Unlock()
+	if s.tls == nil {
+		k.agreed = "clear"
+		return raw, nil
+	}
+	conn := tls.Client(raw, s.tls)
+	if err := conn.HandshakeContext(k.ctx); err != nil {
+		_ = raw.Close()
+		return nil, &failure{k.kind(err, Handshake), err}
+	}
+	state := conn.ConnectionState()
+	k.agreed = agreed(state)
+	if want := s.tls.NextProtos[0]; state.NegotiatedProtocol != want && (want == "h2" || state.NegotiatedProtocol != "") {
+		_ = raw.Close()
+		return nil, &failure{Handshake, fmt.Errorf("ALPN: the server chose %q and not %q", state.NegotiatedProtocol, want)}
+	}
+	return conn, nil
+}
+
+// kind is that of an error while dialling.
+func (k *link) kind(err error, otherwise Kind) Kind {
+	if k.ctx.Err() == context.DeadlineExceeded || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) {
+		return Timeout
+	}
+	return otherwise
+}
+
+// agreed says in words what TLS agreed on, and with whom.
+func agreed(state tls.ConnectionState) string {
+	parts := []string{tls.VersionName(state.Version), tls.CipherSuiteName(state.CipherSuite)}
+	if state.CurveID != 0 {
+		parts = append(parts, state.CurveID.String())
+	}
+	if state.NegotiatedProtocol != "" {
+		parts = append(parts, state.NegotiatedProtocol)
+	}
+	if state.DidResume {
+		parts = append(parts, "resumed")
+	}
+	if len(state.PeerCertificates) > 0 {
+		for _, uri := range state.PeerCertificates[0].URIs {
+			parts = append(parts, uri.String())
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// drop gives up one request and says whether that is done; else it will be, when the
+// connection has ended. It is called with the lock of the lane held.
+func (k *link) drop(sl *slot) bool {
+	if k.wire != nil && k.wire.drop(sl) {
+		return true
+	}
+	k.cut()
+	return false
+}
+
+// cut ends the connection, or the making of it. It is called with the lock of the lane held.
+func (k *link) cut() {
+	if k.lane.link == k {
+		k.lane.link = nil
+	}
+	k.cancel()
+	if k.raw != nil {
+		_ = k.raw.Close()
+	}
+}
+
+// retire takes no more requests. It is called with the lock of the lane held.
+func (k *link) retire() {
+	k.last = true
+	if k.lane.link == k {
+		k.lane.link = nil
+	}
+}
+
+// ended ends the requests that are still under way on the connection.
+func (k *link) ended(err error) {
+	var left []*slot
+	var why []outcome
+	k.lane.mu.Lock()
+	k.retire()
+	for _, sl := range k.lane.slots {
+		if sl.busy && sl.link == k {
+			o := outcomeOf(err)
+			if sl.doomed != "" {
+				o = outcome{kind: sl.doomed, text: givenUp(sl.doomed)}
+			}
+			sl.busy = false
+			left, why = append(left, sl), append(why, o)
+		}
+	}
+	k.lane.mu.Unlock()
+	for i, sl := range left {
+		sl.end(why[i], k.lane.session.now())
+	}
+}

@@ -1,0 +1,288 @@
+package load
+
+import (
+	"context"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"tare/workload/http/pause"
+)
+
+// ticket is one request that falls due.
+type ticket struct {
+	intended time.Duration // latency counts from here
+	counted  bool          // within the measured time
+	request  int           // index of its kind
+}
+
+// run is one span under way. Times are counted as the session does.
+type run struct {
+	session  *Session
+	span     Span
+	from, to time.Duration // of the measured time
+	last     time.Duration // end of the drain
+	books    []books
+	wake     chan struct{} // tells the pacer that a slot is free again
+	done     chan struct{} // closed when nothing is under way and nothing will be
+
+	mu        sync.Mutex
+	arrivals  *arrivals // of an open loop, else nil
+	mix       *mix
+	next      ticket
+	more      bool    // next is still to be sent
+	free      []*slot // a ring of all slots
+	first, n  int     // of the ring
+	freeSince time.Duration
+	underWay  int
+	over      bool // nothing is sent any more
+
+	ended atomic.Bool // over, and what is under way is being given up
+}
+
+func newRun(s *Session, span Span) *run {
+	random := rand.New(rand.NewPCG(span.Seed, 0x7461_7265))
+	begin := s.now()
+	if !span.Start.IsZero() {
+		begin = span.Start.Sub(s.began) // the same for all who begin together
+	}
+	drain := span.Drain
+	if drain == 0 {
+		drain = s.conf.Timeout
+	}
+	r := &run{
+		session: s, span: span,
+		from: begin + span.WarmUp, to: begin + span.WarmUp + span.Duration,
+		last:  begin + span.WarmUp + span.Duration + drain,
+		books: make([]books, min(runtime.GOMAXPROCS(0), 8)),
+		wake:  make(chan struct{}, 1), done: make(chan struct{}),
+		mix: newMix(s.conf.Requests, random), freeSince: begin, more: true,
+	}
+	for i := range r.books {
+		r.books[i].result = newResult()
+	}
+	for _, l := range s.lanes {
+		if agreed, up := l.agreed(); up {
+			r.books[0].result.Handshakes[agreed]++
+		}
+	}
+	if span.Rate == 0 {
+		return r
+	}
+	r.arrivals = newArrivals(span, random)
+	r.free, r.n = append(r.free, s.slots...), len(s.slots)
+	r.draw(begin)
+	return r
+}
+
+// draw makes the next ticket, of an open loop that began then.
+func (r *run) draw(begin time.Duration) {
+	at := begin + r.arrivals.next()
+	r.next = ticket{intended: at, counted: at >= r.from, request: r.mix.draw()}
+	r.more = at < r.to
+}
+
+// do carries the span out.
+func (r *run) do(ctx context.Context) (*Result, error) {
+	sweeping, stop := context.WithCancel(ctx)
+	var sweeper sync.WaitGroup
+	sweeper.Go(func() { r.sweep(sweeping) })
+	defer sweeper.Wait()
+	defer stop()
+
+	last := time.NewTimer(r.last - r.session.now())
+	defer last.Stop()
+	if r.arrivals != nil {
+		if err := r.pace(ctx, last.C); err != nil {
+			r.end()
+			return nil, err
+		}
+	} else {
+		r.loop()
+	}
+	if r.session.now() < r.last {
+		select {
+		case <-r.done:
+		case <-last.C:
+		case <-ctx.Done():
+		}
+	}
+	r.end()
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return r.result(), nil
+}
+
+// loop starts the workers of a closed loop.
+func (r *run) loop() {
+	now := r.session.now()
+	r.mu.Lock()
+	r.underWay = r.span.Workers
+	tickets := make([]ticket, r.span.Workers)
+	for i := range tickets {
+		tickets[i] = r.closedTicket(now)
+	}
+	r.mu.Unlock()
+	for i, t := range tickets {
+		r.session.slots[i].send(r, t, now)
+	}
+}
+
+// closedTicket is a request of a worker that is free now.
+func (r *run) closedTicket(now time.Duration) ticket {
+	return ticket{intended: now, counted: now >= r.from, request: r.mix.draw()}
+}
+
+// pace sends what is due to connections that are free, until all is sent or the last moment
+// has come. (What falls due while none is free is sent by freed.)
+func (r *run) pace(ctx context.Context, last <-chan time.Time) error {
+	timer, err := pause.NewTimer()
+	if err != nil {
+		return err
+	}
+	defer timer.Close()
+	defer context.AfterFunc(ctx, timer.Close)()
+	begin := r.from - r.span.WarmUp
+	for ctx.Err() == nil {
+		now := r.session.now()
+		if now > r.last {
+			return nil
+		}
+		r.mu.Lock()
+		if !r.more {
+			r.finished()
+			r.mu.Unlock()
+			return nil
+		}
+		if r.n == 0 {
+			r.mu.Unlock()
+			select {
+			case <-r.wake:
+			case <-ctx.Done():
+			case <-last:
+				return nil
+			}
+			continue
+		}
+		if wait := r.next.intended - now; wait > 0 {
+			r.mu.Unlock()
+			timer.Wait(wait)
+			continue
+		}
+		t, since, sl := r.next, r.freeSince, r.free[r.first]
+		r.first, r.n = (r.first+1)%len(r.free), r.n-1
+		r.underWay++
+		r.draw(begin)
+		r.mu.Unlock()
+		sl.send(r, t, since)
+	}
+	return nil
+}
+
+// freed is called when a request of the slot has ended. What is overdue goes to it at once.
+func (r *run) freed(sl *slot, now time.Duration) {
+	r.mu.Lock()
+	r.underWay--
+	t, since, send := ticket{}, now, false
+	switch {
+	case r.over:
+	case r.arrivals == nil:
+		if r.more = now < r.to; r.more {
+			t, send = r.closedTicket(now), true
+		}
+	case r.more && r.next.intended <= now:
+		if r.n > 0 {
+			since = r.freeSince // the pacer could have sent it: its lateness
+		}
+		t, send = r.next, true
+		r.draw(r.from - r.span.WarmUp)
+	default:
+		if r.n == 0 {
+			r.freeSince = now
+			select {
+			case r.wake <- struct{}{}:
+			default:
+			}
+		}
+		r.free[(r.first+r.n)%len(r.free)] = sl
+		r.n++
+	}
+	if send {
+		r.underWay++
+	} else {
+		r.finished()
+	}
+	r.mu.Unlock()
+	if send {
+		sl.send(r, t, since)
+	}
+}
+
+// finished closes done if nothing is under way and nothing will be. It is called with the lock held.
+func (r *run) finished() {
+	if r.underWay > 0 || r.more && !r.over {
+		return
+	}
+	select {
+	case <-r.done:
+	default:
+		close(r.done)
+	}
+}
+
+// end sends nothing any more, gives up what is under way, and counts what was not sent.
+func (r *run) end() {
+	r.mu.Lock()
+	r.over = true
+	now := r.session.now()
+	if r.arrivals != nil {
+		for r.more {
+			r.books[0].unsent(r.next, now, r.from)
+			r.draw(r.from - r.span.WarmUp)
+		}
+	}
+	r.finished()
+	r.mu.Unlock()
+	r.ended.Store(true) // whoever is about to send sees it, or is seen by giveUp
+	for _, l := range r.session.lanes {
+		l.giveUp(Unanswered, now)
+	}
+	<-r.done
+}
+
+// sweep gives up requests that are under way for longer than the timeout.
+func (r *run) sweep(ctx context.Context) {
+	timeout := r.session.conf.Timeout
+	tick := time.NewTicker(min(max(timeout/20, time.Millisecond), 100*time.Millisecond))
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		before := r.session.now() - timeout
+		for _, l := range r.session.lanes {
+			l.giveUp(Timeout, before)
+		}
+	}
+}
+
+// result adds up the books.
+func (r *run) result() *Result {
+	var parts []*Result
+	for i := range r.books {
+		b := &r.books[i]
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		parts = append(parts, b.result)
+	}
+	sum := Merge(parts...)
+	sum.Duration = r.span.Duration
+	sum.Elapsed = max(sum.Elapsed, sum.Duration)
+	sum.Closed = r.arrivals == nil
+	return sum
+}

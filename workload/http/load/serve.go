@@ -1,0 +1,187 @@
+package load
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"sync"
+)
+
+// order is one line to Serve; exactly one member is set.
+type order struct {
+	Open *openOrder `json:"open,omitempty"`
+	Run  *Span      `json:"run,omitempty"`
+}
+
+// openOrder asks for a session in place of the one that there is.
+type openOrder struct {
+	Config
+	// Threads bounds the CPUs that the process uses at a time; 0 leaves it to the runtime.
+	Threads int `json:"threads,omitempty"`
+}
+
+// reply is the line that answers an order.
+type reply struct {
+	Error  string  `json:"error,omitempty"`
+	Result *Result `json:"result,omitempty"`
+}
+
+// Serve obeys orders, a line of JSON each, and answers each with a line, until orders end;
+// that ends a span that is under way, too. Orders are
+//
+//	{"open": CONFIG}  opens a session; one that was open is closed
+//	{"run": SPAN}     runs a span through it, and answers with {"result": RESULT}
+//
+// An order that fails is answered with {"error": TEXT}. Remote gives these orders.
+func Serve(ctx context.Context, orders io.Reader, replies io.Writer) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var s *Session
+	defer func() {
+		if s != nil {
+			s.Close()
+		}
+	}()
+	lines := make(chan json.RawMessage)
+	var failed error
+	go func() {
+		defer cancel()
+		defer close(lines)
+		for d := json.NewDecoder(orders); ; {
+			var line json.RawMessage
+			if err := d.Decode(&line); err != nil {
+				if !errors.Is(err, io.EOF) {
+					failed = fmt.Errorf("read orders: %w", err)
+				}
+				return
+			}
+			select {
+			case lines <- line:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	encoder := json.NewEncoder(replies)
+	for line := range lines {
+		a := reply{}
+		r, err := obey(ctx, &s, line)
+		if a.Result = r; err != nil {
+			a.Error = err.Error()
+		}
+		if err := encoder.Encode(a); err != nil {
+			return fmt.Errorf("answer: %w", err)
+		}
+	}
+	return failed
+}
+
+// obey carries one order out.
+func obey(ctx context.Context, s **Session, line json.RawMessage) (*Result, error) {
+	var o order
+	if err := json.Unmarshal(line, &o); err != nil {
+		return nil, err
+	}
+	switch {
+	case o.Open != nil:
+		if *s != nil {
+			(*s).Close()
+			*s = nil
+		}
+		if o.Open.Threads > 0 {
+			runtime.GOMAXPROCS(o.Open.Threads)
+		}
+		opened, err := Open(o.Open.Config)
+		*s = opened
+		return nil, err
+	case o.Run != nil && *s == nil:
+		return nil, errors.New("no session is open")
+	case o.Run != nil:
+		return (*s).Run(ctx, *o.Run)
+	}
+	return nil, errors.New("an order that says nothing")
+}
+
+// Helper is the main function of a process that generates load (see testbed.HelperAt): it
+// serves orders from standard input until that ends.
+func Helper(ctx context.Context) error {
+	defer context.AfterFunc(ctx, func() { _ = os.Stdin.Close() })()
+	return Serve(ctx, os.Stdin, os.Stdout)
+}
+
+// Remote gives orders to a Serve in another process.
+type Remote struct {
+	mu      sync.Mutex
+	orders  *json.Encoder
+	replies *json.Decoder
+}
+
+// NewRemote gives orders through the pipes of a process that runs Helper.
+func NewRemote(stdin io.Writer, stdout io.Reader) *Remote {
+	return &Remote{orders: json.NewEncoder(stdin), replies: json.NewDecoder(stdout)}
+}
+
+// Open opens a session there. Threads bounds the CPUs that the process uses at a time; 0
+// leaves it to the runtime.
+func (r *Remote) Open(c Config, threads int) error {
+	_, err := r.give(order{Open: &openOrder{Config: c, Threads: threads}})
+	return err
+}
+
+// Run runs a span there. To interrupt it, end the process or close its standard input.
+func (r *Remote) Run(s Span) (*Result, error) {
+	a, err := r.give(order{Run: &s})
+	if err == nil && a.Result == nil {
+		err = errors.New("load: a reply without a result")
+	}
+	return a.Result, err
+}
+
+func (r *Remote) give(o order) (reply, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var a reply
+	if err := r.orders.Encode(o); err != nil {
+		return a, fmt.Errorf("order to the load generator: %w", err)
+	}
+	if err := r.replies.Decode(&a); err != nil {
+		return a, fmt.Errorf("reply of the load generator: %w", err)
+	}
+	if a.Error != "" {
+		return a, fmt.Errorf("load generator: %s", a.Error)
+	}
+	return a, nil
+}
+
+// OpenOrder is the order that opens a session. Threads bounds the CPUs that the process uses
+// at a time; 0 leaves it to the runtime.
+func OpenOrder(c Config, threads int) json.RawMessage {
+	return line(order{Open: &openOrder{Config: c, Threads: threads}})
+}
+
+// RunOrder is the order that runs a span.
+func RunOrder(s Span) json.RawMessage { return line(order{Run: &s}) }
+
+func line(o order) json.RawMessage {
+	text, err := json.Marshal(o)
+	if err != nil {
+		panic(err) // it holds nothing that cannot be written
+	}
+	return text
+}
+
+// ReadReply reads the answer to an order: the result of a span, nil of any other.
+func ReadReply(text []byte) (*Result, error) {
+	var a reply
+	if err := json.Unmarshal(text, &a); err != nil {
+		return nil, fmt.Errorf("load: a reply that cannot be read: %w", err)
+	}
+	if a.Error != "" {
+		return nil, errors.New(a.Error)
+	}
+	return a.Result, nil
+}

@@ -1,0 +1,59 @@
+package load
+
+import (
+	"io"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Orders through pipes do what the session does, and their end ends a span.
+func TestServe(t *testing.T) {
+	l := serve(t, nil, nil)
+	orders, stdin := io.Pipe()
+	stdout, replies := io.Pipe()
+	ended := make(chan error, 1)
+	go func() {
+		ended <- Serve(t.Context(), orders, replies)
+		replies.Close()
+	}()
+	r := NewRemote(stdin, stdout)
+	if _, err := r.Run(Span{Workers: 1, Duration: time.Second}); err == nil || !strings.Contains(err.Error(), "no session is open") {
+		t.Errorf("a span without a session: %v", err)
+	}
+	if err := r.Open(Config{URL: "x"}, 0); err == nil || !strings.Contains(err.Error(), `url "x"`) {
+		t.Errorf("a bad configuration: %v", err)
+	}
+	for range 2 {
+		if err := r.Open(Config{URL: l.url("http", "/bytes/9"), Protocol: HTTP1, Connections: 2}, 0); err != nil {
+			t.Fatal(err)
+		}
+		result, err := r.Run(Span{Rate: 200, Duration: 50 * time.Millisecond})
+		if err != nil {
+			t.Fatal(err)
+		}
+		consistent(t, result)
+		wellAnswered(t, result)
+		if result.Due != 10 || result.BytesReceived != 90 {
+			t.Errorf("%d requests, %d bytes", result.Due, result.BytesReceived)
+		}
+	}
+	time.AfterFunc(20*time.Millisecond, func() { stdin.Close() })
+	if _, err := r.Run(Span{Workers: 2, Duration: time.Hour}); err == nil || !strings.Contains(err.Error(), "context canceled") {
+		t.Errorf("a span that was interrupted: %v", err)
+	}
+	if err := <-ended; err != nil {
+		t.Errorf("the end of orders: %v", err)
+	}
+}
+
+func TestServeGarbage(t *testing.T) {
+	var out strings.Builder
+	err := Serve(t.Context(), strings.NewReader(`{"run": 3} {} nonsense`), &out)
+	if err == nil || !strings.Contains(err.Error(), "read orders") {
+		t.Errorf("nonsense: %v", err)
+	}
+	if got := out.String(); strings.Count(got, `{"error":`) != 2 {
+		t.Errorf("replies: %s", got)
+	}
+}

@@ -1,0 +1,70 @@
+package load
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Arrivals is how the intended times of an open loop are spread.
+type Arrivals string
+
+// The arrivals.
+const (
+	Constant Arrivals = "constant" // evenly
+	Poisson  Arrivals = "poisson"  // independently of each other: gaps are exponential
+)
+
+// Span is one stretch of load. It is an open loop where Rate is given, and a closed loop where
+// Workers is.
+type Span struct {
+	Rate     float64  `json:"rate,omitempty"`     // requests per second
+	Arrivals Arrivals `json:"arrivals,omitempty"` // "" is Constant
+	// Seed draws the arrivals and the kinds of requests. Clients that share a load need seeds
+	// of their own.
+	Seed uint64 `json:"seed,omitempty"`
+	// Phase moves constant arrivals by that part of a gap, 0 to 1: client k of n at k/n of
+	// them sends between the others' requests.
+	Phase float64 `json:"phase,omitempty"`
+	// Workers is how many requests are under way at a time, at most Connections × Streams.
+	Workers int `json:"workers,omitempty"`
+	// Duration is the measured time. WarmUp goes before it: its requests are not counted.
+	Duration time.Duration `json:"duration"`
+	WarmUp   time.Duration `json:"warmUp,omitempty"`
+	// Drain is how long after the end answers are waited for, and requests that had no
+	// connection are still sent; 0 is the session's Timeout.
+	Drain time.Duration `json:"drain,omitempty"`
+	// Start is when the warm-up begins, for clients that begin together; zero is at once.
+	Start time.Time `json:"start,omitzero"`
+}
+
+// Validate reports all that is wrong with the span.
+func (s Span) Validate() error {
+	var wrong []error
+	no := func(format string, args ...any) { wrong = append(wrong, fmt.Errorf(format, args...)) }
+	switch {
+	case s.Rate != 0 && s.Workers != 0:
+		no("rate and workers: only one of them")
+	case s.Rate == 0 && s.Workers == 0:
+		no("give a rate (open loop) or workers (closed loop)")
+	case s.Rate != 0 && !(s.Rate > 0 && s.Rate <= mostRate):
+		no("rate %v: it must be over 0, and at most %v per second", s.Rate, mostRate)
+	case s.Workers < 0:
+		no("workers %d: it must not be negative", s.Workers)
+	}
+	switch s.Arrivals {
+	case "", Constant, Poisson:
+	default:
+		no("arrivals %q: it must be one of %s, %s", s.Arrivals, Constant, Poisson)
+	}
+	if !(s.Phase >= 0 && s.Phase <= 1) {
+		no("phase %v: it must be 0 to 1", s.Phase)
+	}
+	if s.Duration <= 0 {
+		no("duration %v: it must be positive", s.Duration)
+	}
+	if s.WarmUp < 0 || s.Drain < 0 {
+		no("warmUp %v, drain %v: they must not be negative", s.WarmUp, s.Drain)
+	}
+	return errors.Join(wrong...)
+}

@@ -1,0 +1,33 @@
+//go:build !linux
+
+package pause
+
+import (
+	"sync"
+	"time"
+)
+
+// Timer waits again and again, for one goroutine at a time.
+type Timer struct {
+	closed chan struct{}
+	once   sync.Once
+}
+
+// NewTimer makes a timer, which should be closed.
+func NewTimer() (*Timer, error) { return &Timer{closed: make(chan struct{})}, nil }
+
+// Wait waits for d, or until the timer is closed.
+func (t *Timer) Wait(d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-t.closed:
+	}
+}
+
+// Close closes the timer, and ends a Wait.
+func (t *Timer) Close() { t.once.Do(func() { close(t.closed) }) }

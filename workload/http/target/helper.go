@@ -1,0 +1,103 @@
+package target
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"runtime"
+)
+
+// Config is the order that the server's process gets.
+type Config struct {
+	Listen string `json:"listen"` // "HOST:PORT"; port 0 takes any
+	// Cert and Key are PEM; with them the server speaks TLS. ClientCA is PEM of what must have
+	// signed the certificates of clients; "" asks for none.
+	Cert     string `json:"cert,omitempty"`
+	Key      string `json:"key,omitempty"`
+	ClientCA string `json:"clientCA,omitempty"`
+	// Threads bounds the CPUs that the server uses at a time; 0 leaves it to the runtime.
+	Threads int `json:"threads,omitempty"`
+}
+
+// Ready is the line that the process prints when it listens.
+type Ready struct {
+	Address string `json:"listening"` // "HOST:PORT"
+}
+
+// tls is the configuration of TLS, or nil.
+func (c Config) tls() (*tls.Config, error) {
+	if c.Cert == "" && c.Key == "" {
+		if c.ClientCA != "" {
+			return nil, errors.New("clientCA: it needs cert and key")
+		}
+		return nil, nil
+	}
+	pair, err := tls.X509KeyPair([]byte(c.Cert), []byte(c.Key))
+	if err != nil {
+		return nil, fmt.Errorf("cert and key: %w", err)
+	}
+	conf := &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
+	if c.ClientCA != "" {
+		conf.ClientCAs, conf.ClientAuth = x509.NewCertPool(), tls.RequireAndVerifyClientCert
+		if !conf.ClientCAs.AppendCertsFromPEM([]byte(c.ClientCA)) {
+			return nil, errors.New("clientCA holds no certificate in PEM")
+		}
+	}
+	return conf, nil
+}
+
+// Run listens, says so on w as one line of JSON (Ready), and serves until ctx ends.
+func Run(ctx context.Context, c Config, w io.Writer) error {
+	conf, err := c.tls()
+	if err != nil {
+		return err
+	}
+	if c.Threads > 0 {
+		runtime.GOMAXPROCS(c.Threads)
+	}
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", c.Listen)
+	if err != nil {
+		return err
+	}
+	s := New(conf)
+	defer context.AfterFunc(ctx, func() { _ = s.Close() })()
+	if err := json.NewEncoder(w).Encode(Ready{Address: l.Addr().String()}); err != nil {
+		l.Close()
+		return fmt.Errorf("say that it listens: %w", err)
+	}
+	if conf != nil {
+		err = s.ServeTLS(l, "", "")
+	} else {
+		err = s.Serve(l)
+	}
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
+
+// Helper is the main function of a process that is the server (see testbed.HelperAt): its
+// standard input is a Config in JSON, and the server ends when that input does.
+func Helper(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { _ = os.Stdin.Close() })()
+	orders := json.NewDecoder(os.Stdin)
+	var c Config
+	if err := orders.Decode(&c); err != nil {
+		return fmt.Errorf("read the configuration: %w", err)
+	}
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		cancel()
+	}()
+	return Run(ctx, c, os.Stdout)
+}

@@ -1,0 +1,202 @@
+// Package target is the server that comes with Tare, for load to be pointed at where no
+// server of the user's is. It speaks HTTP/1.1, HTTP/2 (in clear with prior knowledge, and over
+// TLS) and gRPC unary calls, on one port.
+//
+// What it answers is in the request:
+//
+//	/                    "ok"
+//	/bytes/N             N bytes
+//	/delay/DURATION      "ok" after that time, such as 20ms
+//	/status/CODE         that status
+//	POST to any of them  the body is read before anything is answered
+//
+// The headers Tare-Answer-Bytes: N and Tare-Delay: DURATION do the same on any path. A gRPC
+// call of any method is answered with its own message, or with N bytes, and ends with the
+// status that Tare-Grpc-Status asks for.
+//
+// It is built on net/http, whose costs per request are those of many servers.
+package target
+
+import (
+	"crypto/tls"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"tare/workload/http/pause"
+)
+
+// The headers that requests ask with.
+const (
+	AnswerHeader = "Tare-Answer-Bytes"
+	DelayHeader  = "Tare-Delay"
+	StatusHeader = "Tare-Grpc-Status"
+)
+
+// most bounds what a request may ask for and send, in bytes.
+const most = 64 << 20
+
+// longest is the longest delay that may be asked for.
+const longest = 5 * time.Minute
+
+// New makes the server; conf is nil for a server in clear. Use Serve or ServeTLS (with empty
+// names of files) of what it gives.
+func New(conf *tls.Config) *http.Server {
+	s := &http.Server{Handler: http.HandlerFunc(serve), ReadHeaderTimeout: 30 * time.Second, TLSConfig: conf}
+	s.ErrorLog = log.New(io.Discard, "", 0) // of handshakes that fail: the client counts them
+	s.Protocols = new(http.Protocols)
+	s.Protocols.SetHTTP1(true)
+	s.Protocols.SetHTTP2(conf != nil)
+	s.Protocols.SetUnencryptedHTTP2(conf == nil)
+	// Answers never wait for windows of the default size, and loads may have many streams.
+	s.HTTP2 = &http.HTTP2Config{MaxConcurrentStreams: 10_000, MaxReceiveBufferPerConnection: 16 << 20, MaxReceiveBufferPerStream: 4 << 20}
+	return s
+}
+
+// asked is what a request asks for.
+type asked struct {
+	bytes  int // -1: not said
+	delay  time.Duration
+	status int
+}
+
+// serve answers one request.
+func serve(w http.ResponseWriter, r *http.Request) {
+	if strings.HasPrefix(r.Header.Get("Content-Type"), "application/grpc") {
+		call(w, r)
+		return
+	}
+	if r.ContentLength != 0 {
+		if _, err := io.Copy(io.Discard, http.MaxBytesReader(w, r.Body, most)); err != nil {
+			http.Error(w, "the body is too large, or broken", http.StatusBadRequest)
+			return
+		}
+	}
+	a, err := read(r)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	pause.For(a.delay)
+	if a.bytes < 0 {
+		w.WriteHeader(a.status)
+		if a.status != http.StatusNoContent && a.status != http.StatusNotModified {
+			_, _ = io.WriteString(w, "ok")
+		}
+		return
+	}
+	w.Header()["Content-Length"] = []string{strconv.Itoa(a.bytes)}
+	w.Header()["Content-Type"] = octets
+	w.WriteHeader(a.status)
+	fill(w, a.bytes)
+}
+
+var octets = []string{"application/octet-stream"}
+
+// filler is what answers are made of.
+var filler = []byte(strings.Repeat("0123456789abcdef", 4<<10))
+
+// fill writes n bytes.
+func fill(w io.Writer, n int) {
+	for n > 0 {
+		m, err := w.Write(filler[:min(n, len(filler))])
+		if err != nil {
+			return
+		}
+		n -= m
+	}
+}
+
+// read finds out what a request asks for.
+func read(r *http.Request) (asked, error) {
+	a := asked{bytes: -1, status: http.StatusOK}
+	size, delay, status := r.Header.Get(AnswerHeader), r.Header.Get(DelayHeader), ""
+	name, value, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	switch name {
+	case "bytes":
+		size = value
+	case "delay":
+		delay = value
+	case "status":
+		status = value
+	}
+	var err error
+	if size != "" {
+		if a.bytes, err = strconv.Atoi(size); err != nil || a.bytes < 0 || a.bytes > most {
+			return a, fmt.Errorf("%.40q bytes: it must be 0 to %d", size, most)
+		}
+	}
+	if delay != "" {
+		if a.delay, err = time.ParseDuration(delay); err != nil || a.delay < 0 || a.delay > longest {
+			return a, fmt.Errorf("delay %.40q: it must be 0 to %v", delay, longest)
+		}
+	}
+	if status != "" {
+		if a.status, err = strconv.Atoi(status); err != nil || a.status < 200 || a.status > 599 {
+			return a, fmt.Errorf("status %.40q: it must be 200 to 599", status)
+		}
+	}
+	return a, nil
+}
+
+// call answers a gRPC call (https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md).
+func call(w http.ResponseWriter, r *http.Request) {
+	w.Header()["Content-Type"] = grpcType
+	message, err := unary(r.Body)
+	a, wrong := read(r)
+	end := func(status, text string) {
+		w.Header().Set(http.TrailerPrefix+"Grpc-Status", status)
+		if text != "" {
+			w.Header().Set(http.TrailerPrefix+"Grpc-Message", text)
+		}
+	}
+	if err := errors.Join(err, wrong); err != nil {
+		w.WriteHeader(http.StatusOK)
+		end("3", strings.ReplaceAll(err.Error(), "\n", "; ")) // INVALID_ARGUMENT
+		return
+	}
+	pause.For(a.delay)
+	if status := r.Header.Get(StatusHeader); status != "" && status != "0" {
+		w.WriteHeader(http.StatusOK)
+		end(status, "as asked for")
+		return
+	}
+	n := a.bytes
+	if n < 0 {
+		n = len(message)
+	}
+	var prefix [5]byte
+	binary.BigEndian.PutUint32(prefix[1:], uint32(n))
+	_, _ = w.Write(prefix[:])
+	if a.bytes < 0 {
+		_, _ = w.Write(message)
+	} else {
+		fill(w, n)
+	}
+	end("0", "")
+}
+
+var grpcType = []string{"application/grpc"}
+
+// unary reads the one message of a call.
+func unary(body io.Reader) ([]byte, error) {
+	var prefix [5]byte
+	if _, err := io.ReadFull(body, prefix[:]); err != nil {
+		return nil, errors.New("no message")
+	}
+	n := binary.BigEndian.Uint32(prefix[1:])
+	if prefix[0] != 0 || n > most {
+		return nil, fmt.Errorf("a message that is compressed, or of more than %d bytes", most)
+	}
+	message, err := io.ReadAll(io.LimitReader(body, int64(n)+1))
+	if err != nil || len(message) != int(n) {
+		return nil, errors.New("not one message of the length that it says")
+	}
+	return message, nil
+}

@@ -1,0 +1,301 @@
+package http
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"tare/testbed"
+	"tare/workload"
+	"tare/workload/http/load"
+	"tare/workload/service"
+)
+
+// Prepare opens the connections and warms up.
+func (c *Config) Prepare(ctx context.Context, t *workload.Trial) (workload.Measured, error) {
+	one, err := c.begin(ctx, t, 1)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) (workload.Result, error) {
+		if err := one.Run(ctx, 0); err != nil {
+			return workload.Result{}, err
+		}
+		return one.Finish(ctx)
+	}, nil
+}
+
+// PrepareSlices opens the connections and warms up. Slices share the duration of the trial,
+// and its connections.
+func (c *Config) PrepareSlices(ctx context.Context, t *workload.Trial, n int) (workload.Sliced, error) {
+	return c.begin(ctx, t, n)
+}
+
+// trial is one under way.
+type trial struct {
+	config  *Config
+	t       *workload.Trial
+	up      *standing // nil: the server is elsewhere
+	clients []*session
+	slices  int
+	results []*load.Result // of each client, its slices joined
+	used    map[string]testbed.Usage
+}
+
+// begin starts the clients and sends the warm-up.
+func (c *Config) begin(ctx context.Context, t *workload.Trial, n int) (*trial, error) {
+	r := &trial{config: c, t: t, slices: n, used: map[string]testbed.Usage{}}
+	r.up, _ = t.Standing.(*standing)
+	config, err := c.session(r.up)
+	if err != nil {
+		return nil, err
+	}
+	clients := c.Clients.One()
+	r.results = make([]*load.Result, clients)
+	for i := range clients {
+		part := "client"
+		if clients > 1 {
+			part = fmt.Sprintf("client-%d", i+1)
+		}
+		config.Connections = share(c.Connections.One(), clients, i)
+		s, err := openSession(ctx, t.Site, part, config, c.Threads)
+		if err != nil {
+			return nil, r.broken(ctx, err)
+		}
+		r.clients = append(r.clients, s)
+	}
+	if c.Warmup > 0 {
+		if _, err := r.all(ctx, c.Warmup.Std(), 0); err != nil {
+			return nil, r.broken(ctx, err)
+		}
+	}
+	return r, nil
+}
+
+// share is client i's part of n among so many clients; at least 1.
+func share(n, clients, i int) int {
+	part := n / clients
+	if i < n%clients {
+		part++
+	}
+	return max(part, 1)
+}
+
+// session is what all clients do.
+func (c *Config) session(up *standing) (load.Config, error) {
+	config := load.Config{
+		Protocol: load.Protocol(c.Protocol.One()), RequestsPerConnection: c.PerConn.One(), Timeout: c.Timeout.Std(),
+		Requests: []load.Request{{Payload: int(c.Payload.One())}},
+	}
+	if config.Protocol != load.HTTP1 {
+		config.Streams = c.Streams.One()
+	}
+	if c.builtin() {
+		size := int(c.Answer.OrZero())
+		config.Requests[0].Answer = &size
+	}
+	var err error
+	if config.URL, config.Connect, err = c.destination(up); err != nil {
+		return config, err
+	}
+	if strings.HasPrefix(config.URL, "https:") {
+		config.TLS = &load.TLS{}
+		if c.TLS != nil {
+			config.TLS.CA, config.TLS.ServerName = c.TLS.trusted, c.TLS.ServerName
+		}
+		if up != nil && up.authority != "" {
+			config.TLS.CA = up.authority
+		}
+	}
+	return config, nil
+}
+
+// all has every client send for that long, at the same time. Stretches are numbered, so that
+// what they draw differs; that of the warm-up is 0.
+func (r *trial) all(ctx context.Context, duration time.Duration, stretch int) ([]*load.Result, error) {
+	c, n := r.config, len(r.clients)
+	results, errs := make([]*load.Result, n), make([]error, n)
+	var wait sync.WaitGroup
+	for i, s := range r.clients {
+		span := load.Span{
+			Duration: duration, Arrivals: load.Arrivals(c.Arrivals), Phase: float64(i) / float64(n),
+			Seed: uint64(r.t.Round)<<32 | uint64(stretch)<<16 | uint64(i),
+		}
+		if span.Rate = c.rate() / float64(n); span.Rate == 0 {
+			span.Workers = share(c.Workers.One(), n, i)
+		}
+		wait.Go(func() { results[i], errs[i] = s.run(ctx, span) })
+	}
+	wait.Wait()
+	return results, errors.Join(errs...)
+}
+
+// Run sends one slice's part of the load.
+func (r *trial) Run(ctx context.Context, i int) error {
+	accounts := make([]func() (testbed.Usage, error), 0, len(r.clients)+1)
+	parts := []string{}
+	count := func(part string, s counted) error {
+		before, err := s.Account()
+		accounts = append(accounts, func() (testbed.Usage, error) { return s.Since(before) })
+		parts = append(parts, part)
+		return err
+	}
+	for _, s := range r.clients {
+		if err := count("client", s.Running); err != nil {
+			return r.broken(ctx, err)
+		}
+	}
+	if r.up != nil {
+		if err := count("server", r.up.Running); err != nil {
+			return r.broken(ctx, err)
+		}
+	}
+	results, err := r.all(ctx, r.config.Duration.Std()/time.Duration(r.slices), i+1)
+	if err != nil {
+		return r.broken(ctx, err)
+	}
+	together := map[string]testbed.Usage{}
+	for k, since := range accounts {
+		used, err := since()
+		if err != nil {
+			return r.broken(ctx, err)
+		}
+		sum := together[parts[k]]
+		memory := sum.MaxRSS + used.MaxRSS
+		sum = sum.Plus(used)
+		sum.MaxRSS, sum.Wall = memory, used.Wall
+		together[parts[k]] = sum
+	}
+	for part, used := range together {
+		if i > 0 {
+			used = r.used[part].Plus(used)
+		}
+		r.used[part] = used
+	}
+	for k, result := range results {
+		if r.results[k] == nil {
+			r.results[k] = result
+		} else {
+			r.results[k] = load.Join(r.results[k], result)
+		}
+	}
+	return nil
+}
+
+// counted is a program whose use is counted.
+type counted interface {
+	Account() (service.Account, error)
+	Since(service.Account) (testbed.Usage, error)
+}
+
+// Finish ends the clients and gives what they have measured.
+func (r *trial) Finish(ctx context.Context) (workload.Result, error) {
+	result := load.Merge(r.results...)
+	if err := errors.Join(r.keep(result), r.end(ctx)); err != nil {
+		return workload.Result{}, err
+	}
+	if r.up != nil {
+		if err := r.up.Judge(ctx); err != nil {
+			return workload.Result{}, err
+		}
+	}
+	return r.judge(result)
+}
+
+// keep writes what was measured, and what the programs printed, beside the trial.
+func (r *trial) keep(result *load.Result) error {
+	text, err := json.Marshal(result)
+	if err != nil {
+		return err
+	}
+	errs := []error{workload.Keep(r.t.Raw, "load.json", append(text, '\n'))}
+	if len(r.results) > 1 {
+		for i, one := range r.results {
+			text, err := json.Marshal(one)
+			errs = append(errs, err, workload.Keep(r.t.Raw, fmt.Sprintf("load-%d.json", i+1), append(text, '\n')))
+		}
+	}
+	if r.up != nil {
+		errs = append(errs, r.up.Log(r.t.Raw))
+	}
+	return errors.Join(errs...)
+}
+
+// end ends the clients.
+func (r *trial) end(ctx context.Context) error {
+	var errs []error
+	for _, s := range r.clients {
+		errs = append(errs, s.Down(ctx))
+	}
+	return errors.Join(errs...)
+}
+
+// broken ends a trial that cannot go on. That the server has ended is why, if it has.
+func (r *trial) broken(ctx context.Context, err error) error {
+	_ = r.end(context.WithoutCancel(ctx))
+	if r.up != nil && ctx.Err() == nil {
+		if ended := r.up.Judge(ctx); ended != nil {
+			return errors.Join(ended, r.up.Log(r.t.Raw))
+		}
+	}
+	return err
+}
+
+// judge makes the values of a trial, and holds it against the rules.
+func (r *trial) judge(result *load.Result) (workload.Result, error) {
+	c := r.config
+	if result.OK == 0 {
+		return workload.Result{}, workload.Invalidf(workload.RuleErrors, "none of %d requests was answered: %s", result.Due, kinds(result))
+	}
+	values := map[string]float64{
+		"latency-mean": result.Latency.Mean().Seconds(),
+		"rate":         result.Rate(),
+		"errors":       result.ErrorShare(),
+	}
+	var unavailable []string
+	for _, each := range quantiles {
+		if v, ok := result.Quantile(each.q); ok {
+			values[each.name] = v.Seconds()
+		} else {
+			unavailable = append(unavailable, each.name)
+		}
+	}
+	if offered := c.rate(); offered > 0 {
+		values["send-lag-p99"] = result.Lag.At(0.99).Seconds()
+		if lag, latency := result.Lag.Mean(), result.Latency.Mean(); lag > leastLag && lag.Seconds() > float64(c.Late)*latency.Seconds() {
+			return workload.Result{}, workload.Invalidf(workload.RuleLate, "the generator was late by %v on average, at a latency of %v: more than %v of it", lag, latency, c.Late)
+		}
+		if result.Rate() < leastRate*offered && result.ErrorShare() == 0 {
+			return workload.Result{}, workload.Invalidf(workload.RuleRate, "%.0f of %.0f requests per second were answered", result.Rate(), offered)
+		}
+	}
+	return workload.Result{
+		Values: values, Used: r.used, Unavailable: unavailable, Work: float64(result.OK),
+		Sent: uint64(result.BytesSent + result.BytesReceived), Failed: result.ErrorShare(),
+	}, nil
+}
+
+// leastLag is a lateness that any timer may have.
+const leastLag = 50 * time.Microsecond
+
+// leastRate is the share of the requested rate that must be reached.
+const leastRate = 0.99
+
+// kinds says how requests failed: "closed 12 (connection reset by peer)".
+func kinds(result *load.Result) string {
+	var list []string
+	for _, kind := range slices.Sorted(maps.Keys(result.Errors)) {
+		text := fmt.Sprintf("%s %d", kind, result.Errors[kind])
+		if example := result.Examples[kind]; example != "" {
+			text += " (" + example + ")"
+		}
+		list = append(list, text)
+	}
+	return strings.Join(list, ", ")
+}

@@ -1,0 +1,133 @@
+package http
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"time"
+
+	"tare/experiment"
+	"tare/experiment/factor"
+	"tare/workload/http/load"
+)
+
+// Bounds of the load.
+const (
+	mostConnections = 100_000
+	mostClients     = 256
+	mostRate        = 10_000_000
+	longest         = 24 * time.Hour
+)
+
+func (c *Config) validate() []experiment.FieldError {
+	var errs experiment.FieldErrors
+	within := func(field string, levels factor.Levels[int], least, most int) {
+		for i, n := range levels {
+			if n < least || n > most {
+				errs.Add(fmt.Sprintf("%s[%d]", field, i), "%d is not a number from %d to %d", n, least, most)
+			}
+		}
+	}
+	within("connections", c.Connections, 1, mostConnections)
+	within("streams", c.Streams, 1, 10_000)
+	within("requestsPerConnection", c.PerConn, 0, 1<<30)
+	within("clients", c.Clients, 1, mostClients)
+	within("workers", c.Workers, 1, mostConnections)
+	for i, r := range c.Rate {
+		if r <= 0 || r > mostRate {
+			errs.Add(fmt.Sprintf("rate[%d]", i), "%v is not a rate above 0/s, and at most %d/s", r, mostRate)
+		}
+	}
+	if len(c.Rate) > 0 && len(c.Workers) > 0 {
+		errs.Add("workers", "there is rate too: a loop is open (rate) or closed (workers)")
+	}
+	if len(c.Workers) > 0 && len(c.Workers)*len(c.Connections)*len(c.Streams)*len(c.Protocol) == 1 && c.workersFit() != "" {
+		errs.Add("workers", "%s", c.workersFit())
+	}
+	for i, size := range c.Payload {
+		if size < 0 || size > 64<<20 {
+			errs.Add(fmt.Sprintf("payload[%d]", i), "%v is not a size from 0B to 64MiB", size)
+		}
+	}
+	for i, size := range c.Answer {
+		if size < 0 || size > 64<<20 {
+			errs.Add(fmt.Sprintf("answer[%d]", i), "%v is not a size from 0B to 64MiB", size)
+		}
+	}
+	if c.Threads < 0 || c.Threads > 1024 {
+		errs.Add("threads", "%d is not a number of CPUs from 0 to 1024", c.Threads)
+	}
+	if c.Duration.Std() < 10*time.Millisecond || c.Duration.Std() > longest {
+		errs.Add("duration", "%v is not a time from 10ms to 24h", c.Duration)
+	}
+	if c.Warmup < 0 || c.Warmup.Std() > longest {
+		errs.Add("warmup", "%v is not a time from 0s to 24h", c.Warmup)
+	}
+	if c.Timeout.Std() < time.Millisecond || c.Timeout.Std() > time.Minute {
+		errs.Add("timeout", "%v is not a time from 1ms to 1m, which is as much as histograms hold", c.Timeout)
+	}
+	c.validateServer(&errs)
+	c.validateHeadline(&errs)
+	return errs
+}
+
+// workersFit says why there are not as many requests under way as workers; "": there are.
+func (c *Config) workersFit() string {
+	streams := c.Streams[0]
+	if c.Protocol[0] == Protocol(load.HTTP1) {
+		streams = 1
+	}
+	if room := c.Connections[0] * streams; c.Workers[0] > room {
+		return fmt.Sprintf("%d workers, but only %d requests can be under way on %d connections: give as many connections", c.Workers[0], room, c.Connections[0])
+	}
+	return ""
+}
+
+func (c *Config) validateServer(errs *experiment.FieldErrors) {
+	if c.Server != nil {
+		*errs = append(*errs, c.Server.Validate("server")...)
+	}
+	if c.URL != "" {
+		u, err := url.Parse(c.URL)
+		switch {
+		case c.Server != nil:
+			errs.Add("url", "there is a server too: the load goes to one of them")
+		case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
+			errs.Add("url", "%q is not http://HOST[:PORT][/PATH] or https", c.URL)
+		case u.User != nil:
+			errs.Add("url", "it holds a user, which would be kept with the run")
+		case (u.Scheme == "https") != (c.TLS != nil) && c.TLS != nil:
+			errs.Add("tls", "the url is not https")
+		}
+	}
+	if !c.builtin() && len(c.Answer) > 0 {
+		errs.Add("answer", "only the builtin server can be asked for a size: leave server and url out, or this")
+	}
+	if c.Path != "" && c.Path[0] != '/' {
+		errs.Add("path", "%q does not begin with /", c.Path)
+	}
+	if c.TLS != nil && c.TLS.CA != "" && c.builtin() {
+		errs.Add("tls.ca", "the builtin server has a certificate of Tare's own authority: leave it out")
+	}
+}
+
+func (c *Config) validateHeadline(errs *experiment.FieldErrors) {
+	names := []string{"latency-mean", "rate"}
+	for _, q := range quantiles {
+		names = append(names, q.name)
+	}
+	for i, name := range c.Judged {
+		if !slices.Contains(names, name) {
+			errs.Add(fmt.Sprintf("headline[%d]", i), "%q is not one of %v", name, names)
+		}
+	}
+	for _, rate := range c.Rate { // a quantile that there are too few requests for
+		for i, name := range c.Judged {
+			for _, q := range quantiles {
+				if n := float64(rate) * c.Duration.Std().Seconds(); q.name == name && n*(1-q.q) < beyond {
+					errs.Add(fmt.Sprintf("headline[%d]", i), "%s needs %d requests beyond it, and %v over %v are %.0f in all: measure for longer", name, beyond, rate, c.Duration, n)
+				}
+			}
+		}
+	}
+}
