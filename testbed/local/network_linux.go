@@ -50,8 +50,8 @@ const (
 // The wire is a bridge in a namespace of its own, where it can be watched.
 type network struct {
 	*site
-	rate  float64 // of the testbed, bit/s; 0: unlimited
-	mtu   int
+	own   testbed.Shape // of the wire, as the testbed has it
+	mtu   int           // of the wire, as it is
 	wire  *space
 	nodes [2]*node
 	pods  [2]*space
@@ -78,7 +78,7 @@ func openNetwork(s *site, rate quantity.Rate, mtu int) (*network, error) {
 	if mtu < minMTU || mtu > maxMTU {
 		return nil, fmt.Errorf("link MTU %d: must be %d to %d bytes", mtu, minMTU, maxMTU)
 	}
-	n := &network{site: s, rate: float64(rate), mtu: mtu}
+	n := &network{site: s, own: testbed.Shape{Rate: float64(rate), MTU: mtu}, mtu: mtu}
 	if err := n.build(); err != nil {
 		n.close()
 		return nil, explain(err)
@@ -107,10 +107,14 @@ func (n *network) build() error {
 			return fmt.Errorf("%s: %w", nodes[i], err)
 		}
 	}
-	if err := addService(n.nodes[0].space); err != nil {
+	err = addService(n.nodes[0].space)
+	if err == nil { // what the node itself sends there is translated on its way out
+		err = n.nodes[0].routeVia(netip.PrefixFrom(serviceAddress, 32), nodeAddress[1], 0)
+	}
+	if err != nil {
 		return fmt.Errorf("%s: service: %w", nodes[0], err)
 	}
-	if err := n.Shape(n.rate); err != nil {
+	if err := n.Shape(n.own); err != nil {
 		return err
 	}
 	n.built, err = n.look()
@@ -229,7 +233,7 @@ func (n *network) Ports() []uint16 {
 }
 
 // LinkRate is the testbed's rate of the wire in bit/s, whatever Shape has set.
-func (n *network) LinkRate() float64 { return n.rate }
+func (n *network) LinkRate() float64 { return n.own.Rate }
 
 // Nodes gives the client's node and the server's.
 func (n *network) Nodes() [2]testbed.Node { return [2]testbed.Node{n.nodes[0], n.nodes[1]} }
