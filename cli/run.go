@@ -354,7 +354,7 @@ func environment(ctx context.Context, x *experiment.Expansion) *machine.Environm
 	add := func(d experiment.Declaration) {
 		for _, tool := range d.Tools {
 			if !slices.ContainsFunc(tools, func(t machine.ToolQuery) bool { return t.Name == tool.Name }) {
-				tools = append(tools, machine.ToolQuery{Name: tool.Name, Args: tool.Version})
+				tools = append(tools, machine.ToolQuery{Name: tool.Name, Path: tool.Path, Args: tool.Version})
 			}
 		}
 	}

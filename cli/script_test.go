@@ -69,6 +69,9 @@ func TestScripts(t *testing.T) {
 				}
 				env.Setenv(name, path)
 			}
+			if cache, err := os.UserCacheDir(); err == nil {
+				env.Setenv("CACHE", cache) // where make puts programs
+			}
 			return nil
 		},
 	})
@@ -80,6 +83,14 @@ func condition(name string) (bool, error) {
 	case "network":
 		_, err := exec.LookPath("iperf3")
 		return err == nil && canUnshare(), nil
+	case "envoy":
+		cache, _ := os.UserCacheDir()
+		for _, program := range []string{"envoy", filepath.Join(cache, "tare", "envoy", "envoy")} {
+			if _, err := exec.LookPath(program); err == nil {
+				return true, nil
+			}
+		}
+		return false, nil
 	case "root":
 		return os.Geteuid() == 0, nil
 	case "kubectl":

@@ -167,6 +167,7 @@ func (r Right) Name() string {
 // Tool is a program whose version is recorded.
 type Tool struct {
 	Name    string
+	Path    string   // of the program; "": it is looked up in PATH by its name
 	Version []string // arguments with which it prints its version
 }
 

@@ -2,10 +2,12 @@ package machine
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"os"
 	"os/exec"
 	"regexp"
+	"strings"
 	"time"
 
 	"tare/safetext"
@@ -13,7 +15,8 @@ import (
 
 // ToolQuery asks for a program's version.
 type ToolQuery struct {
-	Name string   // looked up in PATH
+	Name string
+	Path string   // of the program; "": it is looked up in PATH by its name
 	Args []string // that make it tell its version: "--version"
 }
 
@@ -35,7 +38,7 @@ func queryTools(ctx context.Context, queries []ToolQuery) []Tool {
 
 func queryTool(ctx context.Context, q ToolQuery) Tool {
 	t := Tool{Name: q.Name}
-	path, err := exec.LookPath(q.Name)
+	path, err := exec.LookPath(cmp.Or(q.Path, q.Name))
 	if err != nil {
 		return t
 	}
@@ -50,7 +53,7 @@ func queryTool(ctx context.Context, q ToolQuery) Tool {
 	cmd.WaitDelay = time.Second
 	// Many programs end with an error after telling their version.
 	_ = cmd.Run()
-	t.Version = firstLine(out.kept)
+	t.Version = strings.TrimSpace(strings.ReplaceAll(firstLine(out.kept), path, q.Name))
 	return t
 }
 

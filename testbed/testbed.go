@@ -254,12 +254,22 @@ type Wire interface {
 	Watch(ctx context.Context, pattern []byte) (stop func() (frames int, err error), err error)
 }
 
-// Shaper is a site whose wire can be given another rate than its testbed's.
+// Shaper is a site whose wire can be made another than its testbed's.
 type Shaper interface {
-	// Shape sets the rate of both directions, in bit/s (0: no cap).
-	Shape(rate float64) error
-	// Shaped reads the rate in force back from the kernel.
-	Shaped() (float64, error)
+	// Shape makes both directions of the wire, and all that leads to it, so.
+	Shape(Shape) error
+	// Shaped reads back from the kernel how the wire is.
+	Shaped() (Shape, error)
+	// Unshaped is how the testbed has it.
+	Unshaped() Shape
+}
+
+// Shape is what a wire does to the packets of each direction.
+type Shape struct {
+	Rate  float64       // bit/s; 0: no cap
+	MTU   int           // largest IP packet, in bytes
+	Delay time.Duration // of each, beside what the rate makes it wait
+	Loss  float64       // share of them that is lost, at random: 0 to 1
 }
 
 // Nodes is a site whose nodes' network can be changed by a layer.

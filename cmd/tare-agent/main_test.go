@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"tare/catalog"
-	"tare/layer/wireguard"
+	"tare/experiment"
 	"tare/testbed"
 )
 
@@ -56,12 +56,12 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// TestHelpers: what may run in a pod is here. WireGuard's helper makes interfaces on the
-// machine that Tare runs on.
+// TestHelpers: what may run in a pod is here. The helpers of layers that are for the machine
+// that Tare runs on alone are not.
 func TestHelpers(t *testing.T) {
 	for _, l := range catalog.Layers {
 		here := has(l.Name)
-		if want := l.Helper != nil && l.Name != wireguard.Kind.Name; here != want {
+		if want := l.Helper != nil && l.New().Declare().Needs.Only != experiment.TestbedLocal; here != want {
 			t.Errorf("layer %s: among the agent's helpers %v, want %v", l.Name, here, want)
 		}
 	}

@@ -23,7 +23,7 @@ func TestMembers(t *testing.T) {
 		t.Fatal(err)
 	}
 	checks, err := up.Before(ctx, site)
-	one(t, checks, err, "100Mbit", "100Mbit", true)
+	assert(t, "on", checks, err, "rate of the wire: 100Mbit, 100Mbit: true\n")
 	nodes, _ := testbed.As[testbed.Nodes](site)
 	last := nodes.Nodes()[3]
 	err = last.Do(func() error {
@@ -31,12 +31,12 @@ func TestMembers(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		return netlink.QdiscDel(&netlink.Tbf{QdiscAttrs: netlink.QdiscAttrs{LinkIndex: link.Attrs().Index, Handle: netlink.MakeHandle(1, 0), Parent: netlink.HANDLE_ROOT}})
+		return netlink.QdiscDel(&netlink.Tbf{QdiscAttrs: netlink.QdiscAttrs{LinkIndex: link.Attrs().Index, Handle: netlink.MakeHandle(2, 0), Parent: netlink.HANDLE_ROOT}})
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = "read the rate of the wire: the directions of the wire have different rates: 1e+08 and 0 bit/s"
+	const want = "read back how the wire is: the directions of the wire differ: {Rate:1e+08 MTU:1500 Delay:0s Loss:0} and {Rate:0 MTU:1500 Delay:0s Loss:0}"
 	if _, err := up.Before(ctx, site); err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
@@ -44,5 +44,5 @@ func TestMembers(t *testing.T) {
 		t.Fatal(err)
 	}
 	checks, err = c.ProveOff(ctx, new(layer.Run).At(site))
-	one(t, checks, err, "1Gbit", "1Gbit", true)
+	assert(t, "off", checks, err, "rate of the wire: 1Gbit, 1Gbit: true\n")
 }

@@ -2,7 +2,10 @@ package link
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"testing"
+	"time"
 
 	"tare/experiment/factor"
 	"tare/experiment/quantity"
@@ -12,79 +15,162 @@ import (
 	"tare/testbed/local/localtest"
 )
 
-// one asserts that there is one check, and what it says.
-func one(t *testing.T, checks []layer.Check, err error, expected, observed string, ok bool) {
+// outcome is that of checks, one a line.
+func outcome(t *testing.T, checks []layer.Check, err error) string {
 	t.Helper()
-	want := layer.Check{Layer: "link", Name: "rate of the wire", Expected: expected, Observed: observed, OK: ok}
-	if err != nil || len(checks) != 1 || checks[0] != want {
-		t.Errorf("%+v, %v; want %+v", checks, err, want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	for _, c := range checks {
+		if c.Layer != "link" {
+			t.Errorf("%+v", c)
+		}
+		fmt.Fprintf(&b, "%s: %s, %s: %v\n", c.Name, c.Expected, c.Observed, c.OK)
+	}
+	return b.String()
+}
+
+func assert(t *testing.T, what string, checks []layer.Check, err error, want string) {
+	t.Helper()
+	if got := outcome(t, checks, err); got != want {
+		t.Errorf("%s:\n%swant:\n%s", what, got, want)
 	}
 }
 
 func TestLink(t *testing.T) {
-	ctx := context.Background()
+	ctx := t.Context()
 	site := localtest.Network(t, 1051e6, 1500)
-	c := &Config{Rate: factor.Of[quantity.Rate](999e6)}
-	checks, err := c.ProveOff(ctx, new(layer.Run).At(site))
-	one(t, checks, err, "1.051Gbit", "1.051Gbit", true)
+	at := new(layer.Run).At(site)
+	c := &Config{Rate: factor.Of[quantity.Rate](999e6), MTU: factor.Of(1450)}
+	const off = "rate of the wire: 1.051Gbit, 1.051Gbit: true\nMTU of the wire: 1500, 1500: true\n"
+	checks, err := c.ProveOff(ctx, at)
+	assert(t, "before", checks, err, off)
 
-	up, err := c.Up(ctx, new(layer.Run).At(site))
+	up, err := c.Up(ctx, at)
 	if err != nil {
 		t.Fatal(err)
 	}
+	const on = "rate of the wire: 999Mbit, 999Mbit: true\nMTU of the wire: 1450, 1450: true\n"
 	checks, err = up.Before(ctx, site)
-	one(t, checks, err, "999Mbit", "999Mbit", true)
+	assert(t, "before a trial", checks, err, on)
 	checks, err = up.After(ctx, layer.Did{Sent: 1})
-	one(t, checks, err, "999Mbit", "999Mbit", true)
+	assert(t, "after it", checks, err, on)
 	if up.Costs != nil {
 		t.Error("a wire has processes of its own")
 	}
 
 	// The proofs can fail.
-	checks, err = c.ProveOff(ctx, new(layer.Run).At(site))
-	one(t, checks, err, "1.051Gbit", "999Mbit", false)
+	checks, err = c.ProveOff(ctx, at)
+	assert(t, "off, while it is on", checks, err, "rate of the wire: 1.051Gbit, 999Mbit: false\nMTU of the wire: 1500, 1450: false\n")
 	shaper, _ := testbed.As[testbed.Shaper](site)
-	if err := shaper.Shape(0); err != nil {
+	if err := shaper.Shape(testbed.Shape{MTU: 8896}); err != nil {
 		t.Fatal(err)
 	}
 	checks, err = up.Before(ctx, site)
-	one(t, checks, err, "999Mbit", "unlimited", false)
+	assert(t, "on, while it is off", checks, err, "rate of the wire: 999Mbit, unlimited: false\nMTU of the wire: 1450, 8896: false\n")
 
 	if err := up.Down(ctx); err != nil {
 		t.Fatal(err)
 	}
-	checks, err = c.ProveOff(ctx, new(layer.Run).At(site))
-	one(t, checks, err, "1.051Gbit", "1.051Gbit", true)
+	checks, err = c.ProveOff(ctx, at)
+	assert(t, "after", checks, err, off)
+}
+
+// An arm with a link of its own is asked for what that one leaves alone.
+func TestProvesBeside(t *testing.T) {
+	site := localtest.Network(t, 1e9, 1500)
+	own := &Config{MTU: factor.Of(1450)}
+	if _, err := own.Up(t.Context(), new(layer.Run).At(site)); err != nil {
+		t.Fatal(err)
+	}
+	at := new(layer.Run).At(site)
+	at.Own = own
+	checks, err := (&Config{MTU: factor.Of(9000), Rate: factor.Of[quantity.Rate](5e8)}).ProveOff(t.Context(), at)
+	assert(t, "beside", checks, err, "rate of the wire: 1Gbit, 1Gbit: true\n")
+}
+
+// Delay and losses need netem.
+func TestDelayAndLoss(t *testing.T) {
+	if f := local.ProbeDelays(); f.Status != testbed.Works {
+		t.Skip(f.Detail)
+	}
+	site := localtest.Network(t, 1e9, 1500)
+	c := &Config{Delay: factor.Of(quantity.Duration(1500 * time.Microsecond)), Loss: factor.Of[quantity.Percent](0.001)}
+	up, err := c.Up(t.Context(), new(layer.Run).At(site))
+	if err != nil {
+		t.Fatal(err)
+	}
+	checks, err := up.Before(t.Context(), site)
+	assert(t, "on", checks, err, "delay of the wire: 1.5ms, 1.5ms: true\nloss of the wire: 0.1%, 0.1%: true\n")
+	if checks[1].Caveat == "" {
+		t.Error("no caveat about what is lost")
+	}
+	checks, err = c.ProveOff(t.Context(), new(layer.Run).At(site))
+	assert(t, "off, while it is on", checks, err, "delay of the wire: 0s, 1.5ms: false\nloss of the wire: 0%, 0.1%: false\n")
+}
+
+// Where the kernel cannot delay, the wire is left as it was.
+func TestFailedUpLeavesTheWire(t *testing.T) {
+	if f := local.ProbeDelays(); f.Status == testbed.Works {
+		t.Skip("this kernel can delay packets")
+	}
+	site := localtest.Network(t, 1e9, 1500)
+	_, err := (&Config{Rate: factor.Of[quantity.Rate](5e8), Delay: factor.Of(quantity.Duration(time.Millisecond))}).Up(t.Context(), new(layer.Run).At(site))
+	if err == nil || !strings.HasPrefix(err.Error(), "shape the wire: client-node: delay packets by 1ms and lose 0 of them (does the kernel have the netem scheduler?): ") {
+		t.Error(err)
+	}
+	checks, err := (&Config{Rate: factor.Of[quantity.Rate](5e8)}).ProveOff(t.Context(), new(layer.Run).At(site))
+	assert(t, "afterwards", checks, err, "rate of the wire: 1Gbit, 1Gbit: true\n")
 }
 
 // The kernel keeps whole bytes per second.
 func TestRounding(t *testing.T) {
-	ctx := context.Background()
 	site := localtest.Network(t, 0, 1500)
-	c := &Config{Rate: factor.Of[quantity.Rate](1234567.0)}
-	up, err := c.Up(ctx, new(layer.Run).At(site))
+	up, err := (&Config{Rate: factor.Of[quantity.Rate](1234567.0)}).Up(t.Context(), new(layer.Run).At(site))
 	if err != nil {
 		t.Fatal(err)
 	}
-	checks, err := up.Before(ctx, site)
-	one(t, checks, err, "1.234567Mbit", "1.234568Mbit", true)
+	checks, err := up.Before(t.Context(), site)
+	assert(t, "rounded", checks, err, "rate of the wire: 1.234567Mbit, 1.234568Mbit: true\n")
+}
+
+func TestValidate(t *testing.T) {
+	for _, c := range []struct {
+		config Config
+		want   string
+	}{
+		{Config{}, ": at least one of rate, mtu, delay and loss must be given"},
+		{Config{MTU: factor.Of(1450, 8896)}, ""},
+		{Config{Delay: factor.Of(quantity.Duration(time.Millisecond), quantity.Duration(11*time.Second))}, "delay[1]: 11s is not a number of whole microseconds up to 10s"},
+		{Config{Delay: factor.Of(quantity.Duration(1500))}, "delay[0]: 1.5µs is not a number of whole microseconds up to 10s"},
+		{Config{Loss: factor.Of[quantity.Percent](0.01, 1)}, "loss[1]: 100% is not less than 100%"},
+	} {
+		var lines []string
+		for _, e := range c.config.Declare().Validate() {
+			lines = append(lines, e.Field+": "+e.Message)
+		}
+		if got := strings.Join(lines, "\n"); got != c.want {
+			t.Errorf("%+v: %q, want %q", c.config, got, c.want)
+		}
+	}
 }
 
 func TestWithoutAWire(t *testing.T) {
-	const want = "this testbed has no wire whose rate can be set"
+	const want = "this testbed has no wire that can be shaped"
 	site := localtest.Host(t)
 	c := &Config{Rate: factor.Of[quantity.Rate](1e9)}
-	if _, err := c.Up(context.Background(), new(layer.Run).At(site)); err == nil || err.Error() != want {
+	if _, err := c.Up(t.Context(), new(layer.Run).At(site)); err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
-	if _, err := c.ProveOff(context.Background(), new(layer.Run).At(site)); err == nil || err.Error() != want {
+	if _, err := c.ProveOff(t.Context(), new(layer.Run).At(site)); err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
 }
 
 func TestProbe(t *testing.T) {
 	findings := Kind.Probe(context.Background())
-	if len(findings) != 1 || findings[0].Name != local.Shaping {
+	if len(findings) != 2 || findings[0].Name != local.Shaping || findings[1].Name != local.Delays {
 		t.Fatalf("%+v", findings)
 	}
 	if findings[0].Status != testbed.Works && !local.NeedsUserNamespace() {

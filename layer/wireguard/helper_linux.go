@@ -1,20 +1,19 @@
 package wireguard
 
 import (
-	"bufio"
 	"context"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"strings"
 
 	"golang.zx2c4.com/wireguard/conn"
 	wgdevice "golang.zx2c4.com/wireguard/device"
 	"golang.zx2c4.com/wireguard/tun"
 	"golang.zx2c4.com/wireguard/wgctrl/wgtypes"
+
+	"tare/testbed/orders"
 )
 
 // order is one line to the helper; exactly one member is set.
@@ -48,12 +47,6 @@ func (o order) String() string {
 	}
 }
 
-// answer is the helper's line to an order.
-type answer struct {
-	Error   string  `json:"error,omitempty"`
-	Traffic traffic `json:"traffic"`
-}
-
 // Helper is the main function of the process that runs wireguard-go on a node.
 // It serves orders from standard input until that ends.
 func Helper(ctx context.Context) error {
@@ -63,9 +56,7 @@ func Helper(ctx context.Context) error {
 			h.device.Close()
 		}
 	}()
-	stop := context.AfterFunc(ctx, func() { _ = os.Stdin.Close() })
-	defer stop()
-	return h.serve(os.Stdin, os.Stdout)
+	return orders.Main(ctx, h.obey)
 }
 
 // helper runs one device in the network namespace that it was started in.
@@ -73,46 +64,29 @@ type helper struct {
 	device *wgdevice.Device
 }
 
-// serve answers orders until there are no more.
-func (h *helper) serve(orders io.Reader, answers io.Writer) error {
-	lines := bufio.NewScanner(orders)
-	encoder := json.NewEncoder(answers)
-	for lines.Scan() {
-		var o order
-		var a answer
-		err := json.Unmarshal(lines.Bytes(), &o)
-		if err == nil {
-			a, err = h.obey(o)
-		}
-		if err != nil {
-			a.Error = err.Error()
-		}
-		if err := encoder.Encode(a); err != nil {
-			return fmt.Errorf("answer: %w", err)
-		}
+// obey does what a line orders.
+func (h *helper) obey(_ context.Context, line []byte) (any, error) {
+	var o order
+	if err := json.Unmarshal(line, &o); err != nil {
+		return nil, err
 	}
-	return lines.Err()
-}
-
-func (h *helper) obey(o order) (answer, error) {
 	if o.Open != nil {
-		return answer{}, h.open(*o.Open)
+		return nil, h.open(*o.Open)
 	}
 	if h.device == nil {
-		return answer{}, errors.New("the tunnel is not open")
+		return nil, errors.New("the tunnel is not open")
 	}
 	switch {
 	case o.Rekey != nil:
-		return answer{}, h.rekey(*o.Rekey)
+		return nil, h.rekey(*o.Rekey)
 	case o.Traffic != nil:
 		text, err := h.device.IpcGet()
 		if err != nil {
-			return answer{}, err
+			return nil, err
 		}
-		sum, err := parseTraffic(text)
-		return answer{Traffic: sum}, err
+		return parseTraffic(text)
 	}
-	return answer{}, errors.New("an order that says nothing")
+	return nil, errors.New("an order that says nothing")
 }
 
 // open makes the interface and switches it on.

@@ -4,22 +4,24 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+
+	"tare/testbed/orders"
 )
 
 func TestOrdersOutOfOrder(t *testing.T) {
 	var answers bytes.Buffer
-	orders := `{"traffic":{}}
+	lines := `{"traffic":{}}
 {"rekey":{}}
 no order
 {}
 `
-	if err := (&helper{}).serve(strings.NewReader(orders), &answers); err != nil {
+	if err := orders.Serve(t.Context(), strings.NewReader(lines), &answers, (&helper{}).obey); err != nil {
 		t.Fatal(err)
 	}
-	const want = `{"error":"the tunnel is not open","traffic":{"sent":0,"received":0}}
-{"error":"the tunnel is not open","traffic":{"sent":0,"received":0}}
-{"error":"invalid character 'o' in literal null (expecting 'u')","traffic":{"sent":0,"received":0}}
-{"error":"the tunnel is not open","traffic":{"sent":0,"received":0}}
+	const want = `{"error":"the tunnel is not open"}
+{"error":"the tunnel is not open"}
+{"error":"invalid character 'o' in literal null (expecting 'u')"}
+{"error":"the tunnel is not open"}
 `
 	assert(t, "answers", answers.String(), want)
 }

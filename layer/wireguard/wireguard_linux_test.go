@@ -323,7 +323,7 @@ func TestDeadProcess(t *testing.T) {
 	ctx := context.Background()
 	site := openSite(t, 1500)
 	a := up(t, site, Userspace)
-	if err := a.tunnels[1].(*userspaceTunnel).process.Kill(); err != nil {
+	if err := a.tunnels[1].(*userspaceTunnel).helper.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	const want = "server-node: wireguard-go: read the counters: /proc/self/exe: signal: killed"

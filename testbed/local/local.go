@@ -28,6 +28,9 @@ package local
 // Shaping is the name of Probe's finding about rate limits on the wire.
 const Shaping = "shaping (tbf)"
 
+// Delays is the name of ProbeDelays' finding.
+const Delays = "delay and loss (netem)"
+
 // UserNamespaceVariable is set in a Tare that has entered a user namespace.
 const UserNamespaceVariable = "TARE_USER_NAMESPACE"
 

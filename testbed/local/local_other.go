@@ -59,6 +59,11 @@ func Probe(context.Context) []testbed.Finding {
 	return findings
 }
 
+// ProbeDelays refuses them.
+func ProbeDelays() testbed.Finding {
+	return testbed.Finding{Name: Delays, Status: testbed.Refused, Detail: errSystem.Error(), Hint: hint}
+}
+
 // ProbePrograms says that there are none.
 func ProbePrograms() []testbed.Finding {
 	return []testbed.Finding{{Name: "cgroups", Status: testbed.Refused, Detail: errSystem.Error(), Hint: hint}}

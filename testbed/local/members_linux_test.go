@@ -135,23 +135,18 @@ func TestMembersOnTheWire(t *testing.T) {
 // The rate, the MTU and damage concern every node and pod.
 func TestMembersWire(t *testing.T) {
 	n := openMembers(t, 3, 2)
-	if err := n.Shape(1e8); err != nil {
+	if err := n.Shape(testbed.Shape{Rate: 1e8, MTU: 1400}); err != nil {
 		t.Fatal(err)
 	}
 	for _, node := range n.nodes {
-		_, filter, err := node.filter()
-		if err != nil || filter == nil || filter.Rate*8 != 1e8 {
-			t.Errorf("%s: %+v, %v", node.place, filter, err)
-		}
-		link, err := node.link(outside)
-		if err != nil || link.Attrs().MTU != 1400 {
-			t.Errorf("%s: %+v, %v", node.place, link, err)
+		if _, s, _, err := node.shaped(); err != nil || s != (testbed.Shape{Rate: 1e8, MTU: 1400}) {
+			t.Errorf("%s: %+v, %v", node.place, s, err)
 		}
 	}
-	if err := n.nodes[2].shape(2e8); err != nil {
+	if err := n.nodes[2].shape(testbed.Shape{Rate: 2e8, MTU: 1400}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := n.Shaped(); err == nil || err.Error() != "the directions of the wire have different rates: 1e+08 and 2e+08 bit/s" {
+	if _, err := n.Shaped(); err == nil || err.Error() != "the directions of the wire differ: {Rate:1e+08 MTU:1400 Delay:0s Loss:0} and {Rate:2e+08 MTU:1400 Delay:0s Loss:0}" {
 		t.Errorf("%v", err)
 	}
 	link, err := n.pods[3].link(outside)

@@ -60,7 +60,9 @@ func (n *network) look() (map[string]string, error) {
 			return fmt.Errorf("nftables: %w", err)
 		}
 		for _, c := range chains {
-			parts["service"] += c.Table.Name + "/" + c.Name
+			if c.Table.Name == serviceTable { // layers have others
+				parts["service "+c.Name] = "there"
+			}
 		}
 		return nil
 	})

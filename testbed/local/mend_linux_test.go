@@ -20,7 +20,7 @@ func TestBrokenNetwork(t *testing.T) {
 		{"nothing", func(*network) error { return nil }, ""},
 		{"a layer's work", func(n *network) error {
 			tunnel := &netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: "wg0"}}
-			return errors.Join(n.nodes[0].LinkAdd(tunnel), n.nodes[0].LinkSetUp(tunnel), n.nodes[0].RouteVia(podNetwork(1), "wg0", 1400), n.Shape(1e8))
+			return errors.Join(n.nodes[0].LinkAdd(tunnel), n.nodes[0].LinkSetUp(tunnel), n.nodes[0].RouteVia(podNetwork(1), "wg0", 1400), n.Shape(testbed.Shape{Rate: 1e8, MTU: 1400}))
 		}, ""},
 		{"interface deleted", func(n *network) error {
 			link, err := n.pods[0].link(outside)

@@ -64,8 +64,8 @@ const (
 // The wire is a bridge in a namespace of its own, where it can be watched.
 type network struct {
 	*site
-	rate  float64 // of the testbed, bit/s; 0: unlimited
-	mtu   int
+	own   testbed.Shape // of the wire, as the testbed has it
+	mtu   int           // of the wire, as it is
 	wire  *space
 	nodes []*node           // the client's, then those of the members
 	pods  []*pod            // the client's, then the members
@@ -98,7 +98,7 @@ func openNetwork(s *site, rate quantity.Rate, mtu, members, nodes int) (*network
 	if members > maxMembers {
 		return nil, fmt.Errorf("a service of %d members: there are at most %d", members, maxMembers)
 	}
-	n := &network{site: s, rate: float64(rate), mtu: mtu}
+	n := &network{site: s, own: testbed.Shape{Rate: float64(rate), MTU: mtu}, mtu: mtu}
 	if err := n.build(testbed.Spread(members, nodes)); err != nil {
 		n.close()
 		return nil, explain(err)
@@ -135,10 +135,14 @@ func (n *network) build(spread []int) error {
 	if err := n.route(); err != nil {
 		return err
 	}
-	if err := addService(n.nodes[0].space); err != nil {
+	err = addService(n.nodes[0].space)
+	if err == nil { // what the node itself sends there is translated on its way out
+		err = n.nodes[0].routeVia(netip.PrefixFrom(serviceAddress, 32), nodeAddress(1), 0)
+	}
+	if err != nil {
 		return fmt.Errorf("%s: service: %w", n.nodes[0].place, err)
 	}
-	if err := n.Shape(n.rate); err != nil {
+	if err := n.Shape(n.own); err != nil {
 		return err
 	}
 	n.built, err = n.look()
@@ -262,7 +266,7 @@ func (n *network) Ports() []uint16 {
 }
 
 // LinkRate is the testbed's rate of the wire in bit/s, whatever Shape has set.
-func (n *network) LinkRate() float64 { return n.rate }
+func (n *network) LinkRate() float64 { return n.own.Rate }
 
 // Nodes gives the client's node and those of the members.
 func (n *network) Nodes() []testbed.Node {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/netip"
 	"testing"
@@ -194,23 +195,78 @@ func TestWatchCountsThePattern(t *testing.T) {
 
 func TestShape(t *testing.T) {
 	n := openSite(t, 0, 1500)
-	for _, rate := range []float64{0, 1e9, 999e6, 1051e6, 10e9, 100e9, 1e6, 1e9, 0} {
-		if err := n.Shape(rate); err != nil {
+	for _, want := range []testbed.Shape{
+		{MTU: 1500}, {Rate: 1e9, MTU: 1500}, {Rate: 999e6, MTU: 1450}, {Rate: 1051e6, MTU: 8896}, {Rate: 10e9, MTU: maxMTU},
+		{Rate: 100e9, MTU: minMTU}, {Rate: 1e6, MTU: 1500}, {Rate: 1e9, MTU: 1500}, {MTU: 1500},
+	} {
+		if err := n.Shape(want); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := n.Shaped(); err != nil || got != rate {
-			t.Errorf("shaped to %g, kernel says %g, %v", rate, got, err)
+		if got, err := n.Shaped(); err != nil || got != want {
+			t.Errorf("shaped to %+v, kernel says %+v, %v", want, got, err)
+		}
+		if err := n.Mend(t.Context()); err != nil {
+			t.Errorf("%+v is taken for damage: %v", want, err)
+		}
+		for size, fine := range map[int]bool{want.MTU - 28: true, want.MTU - 27: false} {
+			if fits := sendsUnfragmented(t, n, podAddress(1, 0), size); fits != fine {
+				t.Errorf("MTU %d: a datagram of %d bytes passes unfragmented: %v, want %v", want.MTU, size, fits, fine)
+			}
 		}
 	}
-	if n.LinkRate() != 0 {
-		t.Errorf("the testbed's rate changed to %g", n.LinkRate())
+	if n.LinkRate() != 0 || n.Unshaped() != (testbed.Shape{MTU: 1500}) {
+		t.Errorf("the testbed's own changed to %+v", n.Unshaped())
 	}
-	if err := n.nodes[0].shape(1e6); err != nil {
+	if err := n.Shape(testbed.Shape{MTU: minMTU - 1}); err == nil || err.Error() != "MTU 575: must be 576 to 65535 bytes" {
+		t.Error(err)
+	}
+	if err := n.nodes[0].shape(testbed.Shape{Rate: 1e6, MTU: 1500}); err != nil {
 		t.Fatal(err)
 	}
 	_, err := n.Shaped()
-	if want := "the directions of the wire have different rates: 1e+06 and 0 bit/s"; err == nil || err.Error() != want {
+	if want := "the directions of the wire differ: {Rate:1e+06 MTU:1500 Delay:0s Loss:0} and {Rate:0 MTU:1500 Delay:0s Loss:0}"; err == nil || err.Error() != want {
 		t.Errorf("error %q, want %q", err, want)
+	}
+	if err := n.Shape(n.Unshaped()); err != nil {
+		t.Fatal(err)
+	}
+	link, err := n.pods[1].link(outside)
+	if err == nil {
+		err = n.pods[1].LinkSetMTU(link, 1400)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = n.Shaped()
+	if want := "eth0 of the server-pod has an MTU of 1400, and the wire one of 1500"; err == nil || err.Error() != want {
+		t.Errorf("error %q, want %q", err, want)
+	}
+}
+
+func TestDelayAndLoss(t *testing.T) {
+	if f := ProbeDelays(); f.Status != testbed.Works {
+		t.Skip(f.Detail)
+	}
+	n := openSite(t, 1e9, 1500)
+	for _, want := range []testbed.Shape{
+		{Rate: 1e9, MTU: 1500, Delay: 20 * time.Millisecond}, {MTU: 1500, Loss: 0.25}, {Rate: 1e8, MTU: 1500, Delay: 1500 * time.Microsecond, Loss: 0.001}, {Rate: 1e9, MTU: 1500},
+	} {
+		if err := n.Shape(want); err != nil {
+			t.Fatal(err)
+		}
+		got, err := n.Shaped()
+		if err != nil || math.Abs(got.Loss-want.Loss) > 1e-6 {
+			t.Errorf("shaped to %+v, kernel says %+v, %v", want, got, err)
+		}
+		if got.Loss = want.Loss; got != want {
+			t.Errorf("shaped to %+v, kernel says %+v", want, got)
+		}
+	}
+	if err := n.Shape(testbed.Shape{MTU: 1500, Loss: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if arrived, err := n.Deliver(t.Context(), []byte("x"), 100*time.Millisecond); arrived || err != nil {
+		t.Errorf("a datagram arrives over a wire that loses all: %v, %v", arrived, err)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -123,19 +124,36 @@ func (n *network) probeCables() error {
 
 // probeShaping shapes one direction and reads the rate back.
 func (n *network) probeShaping() error {
-	const rate = 1e9
-	node := n.nodes[0]
-	if err := node.shape(rate); err != nil {
+	return n.nodes[0].tryShape(testbed.Shape{Rate: 1e9, MTU: n.mtu})
+}
+
+// tryShape shapes one direction and reads back how it is.
+func (n *node) tryShape(want testbed.Shape) error {
+	if err := n.shape(want); err != nil {
 		return err
 	}
-	_, filter, err := node.filter()
-	if err != nil {
-		return err
+	_, got, _, err := n.shaped()
+	if err == nil && got != want {
+		err = fmt.Errorf("the kernel took %+v but shows %+v", want, got)
 	}
-	if filter == nil || filter.Rate*8 != rate {
-		return fmt.Errorf("the kernel took a limit of %g bit/s but does not show it", float64(rate))
+	return err
+}
+
+// ProbeDelays tries, in namespaces that are thrown away, whether this kernel can delay and
+// lose packets of the wire.
+func ProbeDelays() testbed.Finding {
+	f := testbed.Finding{Name: Delays, Status: testbed.Works}
+	n := &network{site: &site{places: map[testbed.Place]*thread{}}, mtu: 1500}
+	defer n.close()
+	for _, try := range []func() error{n.probeNamespaces, n.buildWire, n.probeCables, func() error {
+		return n.nodes[0].tryShape(testbed.Shape{Rate: 1e9, MTU: n.mtu, Delay: time.Millisecond})
+	}} {
+		if err := try(); err != nil {
+			f.Status, f.Detail, f.Hint = refusal(err), err.Error(), "modprobe sch_netem"
+			break
+		}
 	}
-	return nil
+	return f
 }
 
 // ProbePrograms says how the processes of programs are kept together.

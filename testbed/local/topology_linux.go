@@ -218,11 +218,14 @@ func ipNet(p netip.Prefix) *net.IPNet {
 	return &net.IPNet{IP: p.Masked().Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}
 }
 
-// addService makes the ClusterIP on the client's node: what pods send there is
-// redirected to the server pod by destination NAT before it is routed, as
+// addService makes the ClusterIP on the client's node: what pods and the node itself send
+// there is redirected to the server pod by destination NAT before it is routed, as
 // kube-proxy does it. Ports stay as they are. Of several members it is the first, so that
 // a path has one end.
 func addService(node *space) error { return node.thread.do(addRules) }
+
+// serviceTable is the name of the service's rules.
+const serviceTable = "service"
 
 // addRules works in the namespace of the calling thread.
 func addRules() error {
@@ -230,13 +233,14 @@ func addRules() error {
 	if err != nil {
 		return fmt.Errorf("nftables: %w", err)
 	}
-	table := conn.AddTable(&nftables.Table{Family: nftables.TableFamilyIPv4, Name: "service"})
-	chain := conn.AddChain(&nftables.Chain{
-		Name: "prerouting", Table: table, Type: nftables.ChainTypeNAT,
-		Hooknum: nftables.ChainHookPrerouting, Priority: nftables.ChainPriorityNATDest,
-	})
-	for _, protocol := range []byte{unix.IPPROTO_TCP, unix.IPPROTO_UDP} {
-		conn.AddRule(&nftables.Rule{Table: table, Chain: chain, Exprs: redirect(protocol)})
+	table := conn.AddTable(&nftables.Table{Family: nftables.TableFamilyIPv4, Name: serviceTable})
+	for name, hook := range map[string]*nftables.ChainHook{"prerouting": nftables.ChainHookPrerouting, "output": nftables.ChainHookOutput} {
+		chain := conn.AddChain(&nftables.Chain{
+			Name: name, Table: table, Type: nftables.ChainTypeNAT, Hooknum: hook, Priority: nftables.ChainPriorityNATDest,
+		})
+		for _, protocol := range []byte{unix.IPPROTO_TCP, unix.IPPROTO_UDP} {
+			conn.AddRule(&nftables.Rule{Table: table, Chain: chain, Exprs: redirect(protocol)})
+		}
 	}
 	if err := conn.Flush(); err != nil {
 		return fmt.Errorf("nftables destination NAT (does the kernel have nf_tables and nft_nat?): %w", err)

@@ -45,7 +45,9 @@ func TestLocalTestbed(t *testing.T) {
 func TestFasterThanTheTestbed(t *testing.T) {
 	site := openSite(t, 2e6)
 	shaper, _ := testbed.As[testbed.Shaper](site)
-	if err := shaper.Shape(20e6); err != nil {
+	faster := shaper.Unshaped()
+	faster.Rate = 20e6
+	if err := shaper.Shape(faster); err != nil {
 		t.Fatal(err)
 	}
 	r, err := run(t.Context(), short(UDP, Upload, 1), site, &memory{})

@@ -195,11 +195,11 @@ func wireRate(site testbed.Site, network testbed.Network) (float64, error) {
 	if !ok {
 		return network.LinkRate(), nil
 	}
-	rate, err := shaper.Shaped()
+	now, err := shaper.Shaped()
 	if err != nil {
 		return 0, fmt.Errorf("read the rate of the wire: %w", err)
 	}
-	return rate, nil
+	return now.Rate, nil
 }
 
 func (c *Config) measureTCP(ctx context.Context, p pair) (workload.Result, error) {

@@ -1,0 +1,170 @@
+package mtls
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+
+	"tare/layer"
+	"tare/testbed"
+	"tare/testbed/local"
+)
+
+// active is the layer at one site.
+type active struct {
+	settings
+	site    surroundings
+	ids     identities
+	helpers helpers
+	proxies [2]*proxy     // by side
+	own     [2]netip.Addr // the proxies' addresses, where the kernel is not to choose
+	proofs  []layer.Check
+	before  [2]counters // of the proxies when the trial began
+}
+
+// surroundings is what the layer needs of a site.
+type surroundings struct {
+	testbed.Site
+	testbed.Network
+	testbed.Wire
+	testbed.Courier
+}
+
+func surround(site testbed.Site) (surroundings, error) {
+	network, ok1 := testbed.As[testbed.Network](site)
+	wire, ok2 := testbed.As[testbed.Wire](site)
+	courier, ok3 := testbed.As[testbed.Courier](site)
+	if !ok1 || !ok2 || !ok3 {
+		return surroundings{}, errors.New("this testbed has no pods whose connections could go through proxies and be watched")
+	}
+	return surroundings{site, network, wire, courier}, nil
+}
+
+// Up starts the proxies and has the pods' connections go through them.
+func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
+	a, err := c.up(ctx, s.Site)
+	if err != nil {
+		return nil, err
+	}
+	return &layer.Active{Proofs: a.proofs, Before: a.prove, Costs: a.costs, After: a.through, Down: a.down}, nil
+}
+
+func (c *Config) up(ctx context.Context, site testbed.Site) (*active, error) {
+	around, err := surround(site)
+	if err != nil {
+		return nil, err
+	}
+	a := &active{settings: c.settings(), site: around, helpers: helpers{}}
+	if err := a.raise(ctx); err != nil {
+		return nil, errors.Join(err, a.down(context.WithoutCancel(ctx)))
+	}
+	return a, nil
+}
+
+// raise starts helpers and proxies, and redirects the connections last.
+func (a *active) raise(ctx context.Context) error {
+	program := a.Program.implementation()
+	path, err := program.find()
+	if err != nil {
+		return fmt.Errorf("%w (%s)", err, program.hint)
+	}
+	if a.redirect(clientSide).User != 0 && os.Getenv(local.UserNamespaceVariable) != "" {
+		return fmt.Errorf("%s in a pod becomes another user, and a user namespace has one: run Tare as root, or choose placement: %s", program.program, Node)
+	}
+	if a.encrypts() {
+		if a.ids, err = issue(a.Key); err != nil {
+			return err
+		}
+	}
+	for _, s := range []side{clientSide, serverSide} {
+		for _, where := range []testbed.Place{s.pod(), s.place(a.Placement)} {
+			if err := a.helpers.start(ctx, a.site, where); err != nil {
+				return err
+			}
+		}
+	}
+	if a.Placement == Node {
+		if err := a.ownAddresses(ctx); err != nil {
+			return err
+		}
+	}
+	for _, s := range []side{serverSide, clientSide} {
+		if a.proxies[s], err = a.start(ctx, s, path); err != nil {
+			return fmt.Errorf("%s: %w", s.part(), err)
+		}
+	}
+	for _, s := range []side{serverSide, clientSide} {
+		r := a.redirect(s)
+		if err := a.helpers[s.place(a.Placement)].Ask(ctx, order{Redirect: &r}, nil); err != nil {
+			return fmt.Errorf("%s: %w", s.place(a.Placement), err)
+		}
+	}
+	a.proofs, err = a.describe(ctx)
+	return err
+}
+
+// ownAddresses finds the nodes' addresses in the networks of their pods: what comes from
+// there, or goes there, takes the way of the pods, through a tunnel between the nodes if
+// there is one.
+func (a *active) ownAddresses(ctx context.Context) error {
+	nodes, ok := testbed.As[testbed.Nodes](a.site.Site)
+	if !ok {
+		return fmt.Errorf("this testbed has no nodes for proxies (placement: %s)", Node)
+	}
+	for s, node := range nodes.Nodes()[:2] {
+		err := a.helpers[node.Place()].Ask(ctx, order{Source: &sourceOrder{Network: node.PodNetwork()}}, &a.own[s])
+		if err != nil {
+			return fmt.Errorf("%s: %w", node.Place(), err)
+		}
+	}
+	return nil
+}
+
+// redirect is the rule at a proxy's place.
+func (a *active) redirect(s side) redirect {
+	r := redirect{Ports: a.site.Ports(), To: s.listen(), At: a.own[s]}
+	switch {
+	case s == clientSide:
+		r.Addresses = []netip.Addr{a.site.Address(testbed.PodToPod), a.site.Address(testbed.PodToService)}
+		r.Own = a.Placement == Sidecar
+	case a.Placement == Node:
+		r.Addresses = []netip.Addr{a.site.Address(testbed.PodToPod)}
+	}
+	if r.Own {
+		r.Mark, r.User = mark, a.Program.implementation().user
+	}
+	return r
+}
+
+// costs is what the proxies have used.
+func (a *active) costs() ([]layer.Cost, error) {
+	var costs []layer.Cost
+	for s, p := range a.proxies {
+		cost, err := p.cost()
+		if err != nil {
+			return nil, err
+		}
+		cost.Part = side(s).part()
+		costs = append(costs, cost)
+	}
+	return costs, nil
+}
+
+// down lets connections go their own way again and takes everything away.
+func (a *active) down(ctx context.Context) error {
+	var errs []error
+	for where, h := range a.helpers {
+		if err := h.Ask(ctx, order{Restore: &struct{}{}}, nil); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", where, err))
+		}
+	}
+	for s, p := range a.proxies {
+		if p != nil {
+			errs = append(errs, p.end())
+			a.proxies[s] = nil
+		}
+	}
+	return errors.Join(append(errs, a.helpers.close(ctx))...)
+}

@@ -1,0 +1,325 @@
+package mtls
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"flag"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tare/experiment/factor"
+	"tare/layer"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// The configurations of the proxies. That the proxies take them, TestLayer shows.
+func TestGolden(t *testing.T) {
+	plain := settings{Mode: Plaintext, Program: Envoy, Protocol: TCP, Placement: Sidecar, Workers: 2, Key: P256, Version: TLS13, Resumption: true}
+	with := func(change func(*settings)) settings {
+		s := plain
+		s.Mode = Mutual
+		change(&s)
+		return s
+	}
+	for name, s := range map[string]settings{
+		"plaintext": plain,
+		"mtls":      with(func(s *settings) {}),
+		"http": with(func(s *settings) {
+			s.Protocol, s.Requests, s.Resumption, s.Key, s.Version, s.Cipher = HTTP, 10, false, RSA2048, TLS12, ChaCha
+		}),
+	} {
+		for _, side := range []side{clientSide, serverSide} {
+			for _, program := range []Program{Envoy, HAProxy} {
+				s.Program = program
+				p := plan{settings: s, Side: side, Dir: "/tmp/x", Mark: mark, Listen: side.listen()}
+				if side == clientSide && name == "http" {
+					p.From = netip.MustParseAddr("198.18.11.1")
+				}
+				golden(t, fmt.Sprintf("%s-%s-%s", program, name, side), p)
+			}
+		}
+	}
+}
+
+func golden(t *testing.T, name string, p plan) {
+	t.Helper()
+	i := p.Program.implementation()
+	got, err := i.configure(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join("testdata", name+filepath.Ext(i.file))
+	if *update {
+		if err := os.WriteFile(file, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(string(want), string(got)); d != "" {
+		t.Errorf("%s: -want +got\n%s", file, d)
+	}
+}
+
+func TestValidate(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*Config)
+		want   string
+	}{
+		"defaults":            {nil, ""},
+		"cipher":              {func(c *Config) { c.Cipher = factor.Of(AES256) }, "cipher: Envoy chooses the cipher of TLSv1.3 itself: give version: TLSv1.2 as well, or leave the cipher out"},
+		"cipher of TLS 1.2":   {func(c *Config) { c.Cipher, c.Version = factor.Of(AES256), factor.Of(TLS12) }, ""},
+		"cipher with HAProxy": {func(c *Config) { c.Cipher, c.Proxy = factor.Of(AES256), factor.Of(HAProxy) }, ""},
+		"cipher and no TLS": {func(c *Config) {
+			c.Cipher, c.Version, c.Mode = factor.Of(AES256), factor.Of(TLS12), factor.Of(Plaintext)
+		}, "cipher: with mode: plaintext-proxies nothing is encrypted"},
+		"requests of bytes": {func(c *Config) { c.RequestsPerConnection = factor.Of(1) }, "requestsPerConnection: with protocol: tcp a connection is passed on as one connection, whatever is in it: give protocol: http"},
+		"requests":          {func(c *Config) { c.RequestsPerConnection, c.Protocol = factor.Of(1, 10), factor.Of(HTTP) }, ""},
+		"requests and HAProxy": {func(c *Config) {
+			c.RequestsPerConnection, c.Protocol, c.Proxy = factor.Of(1, 10), factor.Of(HTTP), factor.Of(HAProxy)
+		}, "requestsPerConnection: 10: HAProxy has either 1 or, without this parameter, no end of them"},
+		"both modes": {func(c *Config) {
+			c.Mode, c.Cipher, c.Version = factor.Of(Plaintext, Mutual), factor.Of(AES128), factor.Of(TLS12)
+		}, ""},
+	} {
+		got := New().(*Config)
+		if c.change != nil {
+			c.change(got)
+		}
+		var lines []string
+		for _, e := range got.Declare().Validate() {
+			lines = append(lines, e.Field+": "+e.Message)
+		}
+		if text := strings.Join(lines, "\n"); text != c.want {
+			t.Errorf("%s: %q, want %q", name, text, c.want)
+		}
+	}
+}
+
+// Client and server are let in by the authority of their set-up, and by no other.
+func TestIdentities(t *testing.T) {
+	for _, k := range []Key{P256, P384, RSA2048} {
+		ids, err := issue(k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		others, err := issue(k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for id, who := range map[string]identity{clientIdentity: ids.client, serverIdentity: ids.server, strangerIdentity: ids.stranger} {
+			pair, err := tls.X509KeyPair([]byte(who.Certificate), []byte(who.Key))
+			if err != nil {
+				t.Fatal(err)
+			}
+			leaf := pair.Leaf
+			if len(leaf.URIs) != 1 || leaf.URIs[0].String() != id || keyOf(leaf) != string(k) || leaf.IsCA {
+				t.Errorf("%s: %v, %s", id, leaf.URIs, keyOf(leaf))
+			}
+			for authority, fine := range map[string]bool{ids.authority: true, others.authority: false} {
+				roots := x509.NewCertPool()
+				roots.AppendCertsFromPEM([]byte(authority))
+				_, err := leaf.Verify(x509.VerifyOptions{Roots: roots, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+				if (err == nil) != fine {
+					t.Errorf("%s: %v", id, err)
+				}
+			}
+		}
+		block, _ := pem.Decode([]byte(ids.authority))
+		if block == nil || block.Type != "CERTIFICATE" || bytes.Contains([]byte(ids.authority), []byte("PRIVATE")) {
+			t.Errorf("the authority is %v", block)
+		}
+	}
+	if _, err := issue("dsa"); err == nil || !strings.HasSuffix(err.Error(), `no key is called "dsa"`) {
+		t.Error(err)
+	}
+}
+
+// Keys are written for nobody else to read.
+func TestFilesAreTheOwnersAlone(t *testing.T) {
+	ids, err := issue(P256)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &active{settings: New().(*Config).settings(), ids: ids}
+	dir := t.TempDir()
+	if err := a.write(plan{settings: a.settings, Side: serverSide, Dir: dir, Mark: mark, Listen: 1}); err != nil {
+		t.Fatal(err)
+	}
+	files, err := os.ReadDir(dir)
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, f := range files {
+		info, err := f.Info()
+		if err != nil || info.Mode() != 0o600 {
+			t.Errorf("%s: %v, %v", f.Name(), info.Mode(), err)
+		}
+	}
+}
+
+func TestParseStats(t *testing.T) {
+	got, err := parseStats("cluster.outbound.upstream_cx_total: 3\n\nlistener.inbound.ssl.versions.TLSv1.3: 7\ncluster.x.y: P0(nan,1) P25(nan,1)\n")
+	want := map[string]uint64{"cluster.outbound.upstream_cx_total": 3, "listener.inbound.ssl.versions.TLSv1.3": 7}
+	if d := cmp.Diff(want, got); d != "" || err != nil {
+		t.Error(d, err)
+	}
+	if d := cmp.Diff(map[string]uint64{"TLSv1.3": 7}, below(got, "listener.inbound.ssl.versions.")); d != "" {
+		t.Error(d)
+	}
+	if _, err := parseStats("upstream connect error"); err == nil || err.Error() != `envoy's stats: "upstream connect error" is not NAME: VALUE` {
+		t.Error(err)
+	}
+}
+
+func FuzzParseStats(f *testing.F) {
+	f.Add("a.b: 1\nc: No recorded values\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		if got, err := parseStats(text); err != nil && got != nil {
+			t.Errorf("%v with %v", got, err)
+		}
+	})
+}
+
+func TestParseServerInfo(t *testing.T) {
+	what, workers, err := parseServerInfo(`{"version": "9e55/1.40.0/Clean/RELEASE/BoringSSL", "command_line_options": {"concurrency": 2}}`)
+	if what != "envoy 1.40.0, BoringSSL" || workers != 2 || err != nil {
+		t.Error(what, workers, err)
+	}
+	for _, text := range []string{"", "{}", `{"version": "1.40.0", "command_line_options": {"concurrency": 2}}`} {
+		if _, _, err := parseServerInfo(text); err == nil {
+			t.Errorf("%q is taken", text)
+		}
+	}
+}
+
+func FuzzParseServerInfo(f *testing.F) {
+	f.Add(`{"version": "a/b/c/d/e", "command_line_options": {"concurrency": 2}}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		if what, workers, err := parseServerInfo(text); err == nil && (what == "" || workers == 0) {
+			t.Errorf("%q gives %q and %d", text, what, workers)
+		}
+	})
+}
+
+func TestParseInfo(t *testing.T) {
+	what, workers, err := parseInfo("Name: HAProxy\nVersion: 2.6.12\nNbthread: 2\n")
+	if what != "haproxy 2.6.12" || workers != 2 || err != nil {
+		t.Error(what, workers, err)
+	}
+	if _, _, err := parseInfo("Unknown command"); err == nil || err.Error() != `haproxy's info: version "", "" threads` {
+		t.Error(err)
+	}
+}
+
+func TestParseTable(t *testing.T) {
+	got, err := parseTable("# pxname,svname,stot,mode,ssl_sess,\ninbound,FRONTEND,3,tcp,1,\ninbound,original,,,,\n\n")
+	want := map[string]map[string]uint64{"inbound/FRONTEND": {"stot": 3, "ssl_sess": 1}, "inbound/original": {}}
+	if d := cmp.Diff(want, got); d != "" || err != nil {
+		t.Error(d, err)
+	}
+	for _, text := range []string{"", "Unknown command: 'show stat'\n", "# pxname,svname\n\"a"} {
+		if _, err := parseTable(text); err == nil || !strings.HasPrefix(err.Error(), "haproxy's stats are no table of proxies") {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+func FuzzParseTable(f *testing.F) {
+	f.Add("# pxname,svname,stot\na,b,1\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		if rows, err := parseTable(text); err != nil && rows != nil {
+			t.Errorf("%v with %v", rows, err)
+		}
+	})
+}
+
+// What is told comes in pieces, between other lines, and about other connections, too.
+func TestEar(t *testing.T) {
+	e := newEar()
+	for _, part := range []string{"starting\ntare-told 1.2.3.4:5 TLSv1.3 C spiffe://x\ntare-to", "ld 1.2.3.4:6 - - -\n", strings.Repeat("x", 2*longestTold), "\ntare-told short\n"} {
+		if n, err := e.Write([]byte(part)); n != len(part) || err != nil {
+			t.Fatal(n, err)
+		}
+	}
+	got, err := e.of(t.Context(), "1.2.3.4:6", tellLimit)
+	if want := (told{"1.2.3.4:6", "-", "-", "-"}); got != want || err != nil {
+		t.Error(got, err)
+	}
+	if _, err := e.of(t.Context(), "1.2.3.4:5", 0); err == nil || err.Error() != "nothing told within 0s of the connection from 1.2.3.4:5" {
+		t.Error("what was told of another connection before is forgotten:", err)
+	}
+}
+
+func FuzzEar(f *testing.F) {
+	f.Add([]byte("tare-told a b c d\n"), []byte("x"))
+	f.Fuzz(func(t *testing.T, a, b []byte) {
+		e := newEar()
+		_, _ = e.Write(a)
+		_, _ = e.Write(b)
+		if len(e.rest) > longestTold {
+			t.Errorf("%d bytes are kept", len(e.rest))
+		}
+	})
+}
+
+// A marker that does not arrive proves nothing about its way.
+func TestASilentWireIsNoProof(t *testing.T) {
+	m := sighting{sent: sent{Refused: "connection refused"}}
+	for _, way := range []bool{true, false} {
+		if c := m.checkWay(way); c.OK || c.Observed != "does not arrive: connection refused" {
+			t.Errorf("%+v", c)
+		}
+		if c := m.checkWire(way); c.OK {
+			t.Errorf("%+v", c)
+		}
+	}
+}
+
+// Where something else hides what the pods send, a marker that is not seen is no sign of TLS.
+func TestHiddenByAnotherLayer(t *testing.T) {
+	m := sighting{dark: true}
+	if c := m.checkWire(true); !c.OK || c.Observed != "in clear in 0 frames, nor is a datagram: something else hides both" {
+		t.Errorf("%+v", c)
+	}
+	m.dark = false
+	if c := m.checkWire(true); c.OK {
+		t.Errorf("%+v", c)
+	}
+}
+
+func TestReuse(t *testing.T) {
+	a := &active{settings: settings{Requests: 10}}
+	a.before[clientSide] = counters{Requests: 100, Upstream: 10, Open: 1}
+	for requests, fine := range map[uint64]bool{100: true, 130: true, 131: false} {
+		if c := a.checkReuse(counters{Requests: requests, Upstream: 12}); c.OK != fine {
+			t.Errorf("%+v", c)
+		}
+	}
+}
+
+// What a resumed session shows where there are to be none.
+func TestResumption(t *testing.T) {
+	a := &active{settings: settings{Mode: Mutual, Version: TLS13}}
+	c := counters{Handshakes: 2, Resumed: 1, Versions: map[string]uint64{"TLSv1.3": 2}}
+	if a.checkHandshakes("x", c).OK {
+		t.Error("resumed sessions pass for full handshakes")
+	}
+	a.Resumption = true
+	if k := a.checkHandshakes("x", c); !k.OK {
+		t.Errorf("%+v", k)
+	}
+}
+
+var _ layer.Layer = (*Config)(nil)

@@ -1,0 +1,150 @@
+package mtls
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"tare/testbed/orders"
+)
+
+// Helper is the main function of the process at each place that the layer works in: it puts
+// the rules up there, asks the proxy, and is either side of a probe. It serves orders from
+// standard input until that ends.
+func Helper(ctx context.Context) error {
+	h := &helper{}
+	defer h.unlisten()
+	return orders.Main(ctx, h.obey)
+}
+
+// helper works in the network namespace that it was started in.
+type helper struct {
+	listener net.Listener
+}
+
+// obey does what a line orders.
+func (h *helper) obey(ctx context.Context, line []byte) (any, error) {
+	var o order
+	if err := json.Unmarshal(line, &o); err != nil {
+		return nil, err
+	}
+	switch {
+	case o.Redirect != nil:
+		return nil, o.Redirect.install()
+	case o.Restore != nil:
+		return nil, removeRules()
+	case o.Rules != nil:
+		return countRules()
+	case o.Source != nil:
+		return o.Source.find()
+	case o.Listen != nil:
+		return h.listen(*o.Listen)
+	case o.Unlisten != nil:
+		h.unlisten()
+		return nil, nil
+	case o.Send != nil:
+		return o.Send.send(ctx), nil
+	case o.Admin != nil:
+		return o.Admin.ask(ctx)
+	}
+	return nil, errors.New("an order that says nothing")
+}
+
+// find gives this place's own address in the network.
+func (o sourceOrder) find() (netip.Addr, error) {
+	all, err := net.InterfaceAddrs()
+	if err != nil {
+		return netip.Addr{}, err
+	}
+	for _, one := range all {
+		if p, err := netip.ParsePrefix(one.String()); err == nil && o.Network.Contains(p.Addr()) {
+			return p.Addr(), nil
+		}
+	}
+	return netip.Addr{}, fmt.Errorf("no address in %s", o.Network)
+}
+
+// listen answers what comes to the last of the ports that nobody else listens on.
+func (h *helper) listen(o listenOrder) (uint16, error) {
+	h.unlisten()
+	for i := len(o.Ports) - 1; i >= 0; i-- {
+		l, err := net.Listen("tcp4", fmt.Sprintf(":%d", o.Ports[i]))
+		if errors.Is(err, unix.EADDRINUSE) {
+			continue
+		}
+		if err != nil {
+			return 0, err
+		}
+		h.listener = l
+		go serve(l)
+		return o.Ports[i], nil
+	}
+	return 0, fmt.Errorf("the ports %v are all in use: none is left for a probe", o.Ports)
+}
+
+func (h *helper) unlisten() {
+	if h.listener != nil {
+		_ = h.listener.Close()
+		h.listener = nil
+	}
+}
+
+// ask asks a proxy.
+func (o adminOrder) ask(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, orders.Limit/2)
+	defer cancel()
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", o.Address)
+	}
+	if o.Method == "" {
+		return o.say(ctx, dial)
+	}
+	client := http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}
+	request, err := http.NewRequestWithContext(ctx, o.Method, "http://proxy"+o.Text, nil)
+	if err != nil {
+		return "", err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(io.LimitReader(response.Body, mostAnswered))
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %s", response.Status, strings.TrimSpace(string(text)))
+	}
+	return string(text), err
+}
+
+// mostAnswered is as much as is read of a proxy's answer, in bytes.
+const mostAnswered = 1 << 20
+
+// say sends a line and reads until the proxy closes.
+func (o adminOrder) say(ctx context.Context, dial func(context.Context, string, string) (net.Conn, error)) (string, error) {
+	conn, err := dial(ctx, "", "")
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = conn.Close() }()
+	deadline, _ := ctx.Deadline()
+	_ = conn.SetDeadline(deadline)
+	if _, err := io.WriteString(conn, o.Text+"\n"); err != nil {
+		return "", err
+	}
+	var text bytes.Buffer
+	_, err = io.Copy(&text, io.LimitReader(conn, mostAnswered))
+	return text.String(), err
+}
+
+// probeLimit is how long one try of a probe may take: next to nothing where all is well.
+const probeLimit = 5 * time.Second

@@ -1,0 +1,149 @@
+package mtls
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net/url"
+	"time"
+)
+
+// Key is a kind of key and its size.
+type Key string
+
+// The keys.
+const (
+	P256    Key = "ecdsa-p256"
+	P384    Key = "ecdsa-p384"
+	RSA2048 Key = "rsa-2048"
+	RSA3072 Key = "rsa-3072"
+	RSA4096 Key = "rsa-4096"
+)
+
+// Values lists the keys.
+func (Key) Values() []string {
+	return []string{string(P256), string(P384), string(RSA2048), string(RSA3072), string(RSA4096)}
+}
+
+// rsa says whether the key is one of RSA.
+func (k Key) rsa() bool { return k == RSA2048 || k == RSA3072 || k == RSA4096 }
+
+// make makes a key.
+func (k Key) make() (crypto.Signer, error) {
+	switch k {
+	case P256:
+		return ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	case P384:
+		return ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
+	case RSA2048:
+		return rsa.GenerateKey(rand.Reader, 2048)
+	case RSA3072:
+		return rsa.GenerateKey(rand.Reader, 3072)
+	case RSA4096:
+		return rsa.GenerateKey(rand.Reader, 4096)
+	}
+	return nil, fmt.Errorf("no key is called %q", k)
+}
+
+// keyOf names the kind of key of a certificate.
+func keyOf(c *x509.Certificate) string {
+	switch public := c.PublicKey.(type) {
+	case *ecdsa.PublicKey:
+		return fmt.Sprintf("ecdsa-p%d", public.Curve.Params().BitSize)
+	case *rsa.PublicKey:
+		return fmt.Sprintf("rsa-%d", public.N.BitLen())
+	}
+	return fmt.Sprintf("%T", c.PublicKey)
+}
+
+// The SPIFFE identities (SPIFFE-ID.md, section 2), in the form that Istio gives them.
+const (
+	clientIdentity   = "spiffe://tare/ns/site/sa/client"
+	serverIdentity   = "spiffe://tare/ns/site/sa/server"
+	strangerIdentity = "spiffe://tare/ns/site/sa/stranger" // of the same authority, and not to be let in
+)
+
+// lifetime is how long certificates are valid: longer than any run. The authority's key is
+// gone before that.
+const lifetime = 90 * 24 * time.Hour
+
+// identity is a certificate with its key, in PEM.
+type identity struct {
+	Certificate string `json:"certificate"`
+	Key         string `json:"key"`
+}
+
+// identities are those of one set-up.
+type identities struct {
+	authority                string // its certificate, in PEM
+	client, server, stranger identity
+}
+
+// issue makes an authority, and what it certifies.
+func issue(k Key) (ids identities, err error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return ids, fmt.Errorf("make the authority's key: %w", err)
+	}
+	a := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{Organization: []string{"Tare"}, CommonName: "authority of one set-up"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(lifetime), // clocks of pods may differ a little
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+	}
+	raw, err := x509.CreateCertificate(rand.Reader, a, a, key.Public(), key)
+	if err != nil {
+		return ids, fmt.Errorf("make the authority's certificate: %w", err)
+	}
+	ids.authority = inPEM("CERTIFICATE", raw)
+	for i, who := range []struct {
+		id   string
+		into *identity
+	}{{clientIdentity, &ids.client}, {serverIdentity, &ids.server}, {strangerIdentity, &ids.stranger}} {
+		if *who.into, err = certify(a, key, int64(i)+2, who.id, k); err != nil {
+			return ids, fmt.Errorf("make the identity %s: %w", who.id, err)
+		}
+	}
+	return ids, nil
+}
+
+// certify makes a key and its certificate. The common name is the last part of the identity,
+// since HAProxy has no way to tell the rest.
+func certify(authority *x509.Certificate, by crypto.Signer, serial int64, id string, k Key) (identity, error) {
+	key, err := k.make()
+	if err != nil {
+		return identity{}, err
+	}
+	uri, err := url.Parse(id)
+	if err != nil {
+		return identity{}, err
+	}
+	c := &x509.Certificate{
+		SerialNumber: big.NewInt(serial), Subject: pkix.Name{Organization: []string{"Tare"}, CommonName: account(id)},
+		NotBefore: authority.NotBefore, NotAfter: authority.NotAfter, URIs: []*url.URL{uri},
+		KeyUsage: x509.KeyUsageDigitalSignature, BasicConstraintsValid: true,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}
+	if k.rsa() {
+		c.KeyUsage |= x509.KeyUsageKeyEncipherment
+	}
+	raw, err := x509.CreateCertificate(rand.Reader, c, authority, key.Public(), by)
+	if err != nil {
+		return identity{}, err
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return identity{}, err
+	}
+	return identity{Certificate: inPEM("CERTIFICATE", raw), Key: inPEM("PRIVATE KEY", private)}, nil
+}
+
+func inPEM(what string, raw []byte) string {
+	return string(pem.EncodeToMemory(&pem.Block{Type: what, Bytes: raw}))
+}

@@ -1,0 +1,165 @@
+package mtls
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"tare/testbed"
+	"tare/testbed/orders"
+)
+
+// side is one of the two proxies.
+type side int
+
+const (
+	clientSide side = iota
+	serverSide
+)
+
+// String is the proxy's name in its configuration, as Istio has it.
+func (s side) String() string { return [2]string{"outbound", "inbound"}[s] }
+
+// part is the proxy's name in what the layer costs.
+func (s side) part() string { return [2]string{"client-proxy", "server-proxy"}[s] }
+
+// listen is the port that connections are redirected to: those of Istio.
+func (s side) listen() uint16 { return [2]uint16{15001, 15006}[s] }
+
+// pod is the place whose connections the proxy takes.
+func (s side) pod() testbed.Place { return [2]testbed.Place{testbed.ClientPod, testbed.ServerPod}[s] }
+
+// place is where the proxy is.
+func (s side) place(p Placement) testbed.Place {
+	if p == Node {
+		return [2]testbed.Place{testbed.ClientNode, testbed.ServerNode}[s]
+	}
+	return s.pod()
+}
+
+// mark is that of the sockets of the client's proxy and of probes, by which the rules leave
+// their connections alone. Istio has the same number for another purpose.
+const mark = 1337
+
+// implementation is a program that serves as proxy.
+type implementation struct {
+	program   string
+	version   []string // arguments with which it prints its version
+	hint      string   // the command that installs it
+	file      string   // of its configuration
+	configure func(plan) ([]byte, error)
+	args      func(plan) []string
+	// admin is the address at which it answers, an abstract one of its network namespace, by
+	// the name that its configuration has.
+	admin func(name string) string
+	// ready is nil once it takes connections.
+	ready func(context.Context, admin) error
+	// describe says which it is and how many workers it has.
+	describe func(context.Context, admin) (what string, workers int, err error)
+	// count reads its counters.
+	count func(context.Context, admin) (counters, error)
+	// tell has it tell of connections on its standard output, or not; nil: it cannot.
+	tell func(ctx context.Context, a admin, on bool) error
+	// identify is what tell can tell of an identity.
+	identify func(id string) string
+	// user is the id of the user that it becomes, if its sockets are told by that and not by
+	// their mark; 0: by their mark.
+	user uint32
+}
+
+func (p Program) implementation() *implementation {
+	if p == HAProxy {
+		return &haproxy
+	}
+	return &envoy
+}
+
+// cache is where `make envoy` puts it.
+func cache(program string) (string, error) {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(dir, "tare", program, program), nil
+}
+
+// find gives the path of the program: on PATH, or in the user's cache.
+func (i *implementation) find() (string, error) {
+	path, err := exec.LookPath(i.program)
+	if err == nil {
+		return filepath.Abs(path)
+	}
+	if cached, e := cache(i.program); e == nil {
+		if path, e := exec.LookPath(cached); e == nil {
+			return path, nil
+		}
+		err = fmt.Errorf("%w, and not at %s", err, cached)
+	}
+	return "", err
+}
+
+// counters are those of one proxy since it was started. Bytes are of payload, sent on and
+// received; TLS is that with the other proxy.
+type counters struct {
+	Connections uint64            // taken
+	Bytes       uint64            // passed on, both ways
+	Upstream    uint64            // connections made
+	Open        uint64            // of those, still open
+	Requests    uint64            // taken, if it takes connections for HTTP
+	Handshakes  uint64            // of TLS that succeeded
+	Resumed     uint64            // of those, without certificates
+	Strangers   uint64            // peers whose certificates were refused; HAProxy counts none
+	Versions    map[string]uint64 // of the handshakes; nil: it does not say
+}
+
+// since is what was counted after an earlier reading. Counters do not run backwards while
+// the process lives.
+func (c counters) since(earlier counters) counters {
+	d := counters{
+		Connections: c.Connections - earlier.Connections, Bytes: c.Bytes - earlier.Bytes, Upstream: c.Upstream - earlier.Upstream,
+		Open: c.Open, Requests: c.Requests - earlier.Requests, Handshakes: c.Handshakes - earlier.Handshakes,
+		Resumed: c.Resumed - earlier.Resumed, Strangers: c.Strangers - earlier.Strangers,
+	}
+	if c.Versions != nil {
+		d.Versions = map[string]uint64{}
+	}
+	for v, n := range c.Versions {
+		d.Versions[v] = n - earlier.Versions[v]
+	}
+	return d
+}
+
+// admin asks a proxy, through the helper at its place.
+type admin struct {
+	helper  *orders.Helper
+	address string
+	side    side
+}
+
+func (a admin) get(ctx context.Context, path string) (string, error) {
+	return a.ask(ctx, adminOrder{Method: "GET", Text: path})
+}
+
+func (a admin) post(ctx context.Context, path string) error {
+	_, err := a.ask(ctx, adminOrder{Method: "POST", Text: path})
+	return err
+}
+
+// say sends a line and gives what comes back.
+func (a admin) say(ctx context.Context, line string) (string, error) {
+	return a.ask(ctx, adminOrder{Text: line})
+}
+
+func (a admin) ask(ctx context.Context, o adminOrder) (text string, err error) {
+	o.Address = a.address
+	if err := a.helper.Ask(ctx, order{Admin: &o}, &text); err != nil {
+		return "", fmt.Errorf("%s: ask it for %s: %w", a.side.part(), o.Text, err)
+	}
+	return text, nil
+}
+
+// account is the last part of an identity.
+func account(id string) string { return id[strings.LastIndexByte(id, '/')+1:] }

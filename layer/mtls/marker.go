@@ -1,0 +1,98 @@
+package mtls
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	"tare/layer"
+	"tare/testbed"
+)
+
+// arrivalLimit is how long a datagram may take, through a tunnel that begins with a handshake.
+const arrivalLimit = 6 * time.Second
+
+// sighting is what became of a marker that was sent from pod to pod.
+type sighting struct {
+	sent
+	size  int  // of the marker, bytes
+	clear int  // frames on the wire that show it in clear
+	dark  bool // a datagram that no proxy touches is not to be seen in clear either
+}
+
+// sendMarker sends a random marker from the client pod to the server pod and looks for it on
+// the wire. Where it should be seen and is not, a datagram shows whether it is something
+// else that hides it, such as a tunnel between the nodes.
+func (h helpers) sendMarker(ctx context.Context, site surroundings, o sendOrder, seen bool) (m sighting, err error) {
+	marker, err := newMarker()
+	if err != nil {
+		return m, err
+	}
+	o.Marker, m.size = marker, len(marker)
+	stop, err := site.Watch(ctx, []byte(marker))
+	if err != nil {
+		return m, err
+	}
+	err = h[testbed.ClientPod].Ask(ctx, order{Send: &o}, &m.sent)
+	var watched error
+	m.clear, watched = stop()
+	if err := errors.Join(err, watched); err != nil {
+		return m, err
+	}
+	if seen && m.arrived() && m.clear == 0 {
+		m.dark, err = dark(ctx, site)
+	}
+	return m, err
+}
+
+// newMarker makes a text that nobody has sent before.
+func newMarker() (string, error) {
+	random := make([]byte, 32)
+	if _, err := rand.Read(random); err != nil {
+		return "", fmt.Errorf("make a marker: %w", err)
+	}
+	return hex.EncodeToString(random), nil
+}
+
+// dark says that a datagram arrives and is not seen in clear on the wire.
+func dark(ctx context.Context, site surroundings) (bool, error) {
+	marker, err := newMarker()
+	if err != nil {
+		return false, err
+	}
+	stop, err := site.Watch(ctx, []byte(marker))
+	if err != nil {
+		return false, err
+	}
+	arrived, err := site.Deliver(ctx, []byte(marker), arrivalLimit)
+	frames, watched := stop()
+	return arrived && frames == 0, errors.Join(err, watched)
+}
+
+// checkWay says that the marker should arrive by the connection that it was sent on, or by
+// another one, which a proxy has made.
+func (m sighting) checkWay(direct bool) layer.Check {
+	say := map[bool]string{true: "arrives by the connection that it was sent on", false: "arrives by another connection than it was sent on"}
+	c := layer.Check{Layer: kind, Name: "marker from pod to pod", Expected: say[direct], Observed: say[m.direct()]}
+	if !m.arrived() {
+		c.Observed = "does not arrive: " + m.Refused
+	}
+	c.OK = m.arrived() && m.direct() == direct
+	return c
+}
+
+// checkWire says that it should be seen in clear on the wire, or should not.
+func (m sighting) checkWire(clear bool) layer.Check {
+	c := layer.Check{Layer: kind, Name: "marker on the wire", Expected: "in clear in 0 frames", Observed: fmt.Sprintf("in clear in %d frames", m.clear)}
+	c.OK = m.arrived() && (m.clear > 0) == clear
+	if clear {
+		c.Expected = "in clear in at least 1 frame, or as hidden as a datagram"
+		if m.dark {
+			c.OK, c.Observed = true, c.Observed+", nor is a datagram: something else hides both"
+		}
+	}
+	return c
+}

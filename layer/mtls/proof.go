@@ -1,0 +1,222 @@
+package mtls
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+	"time"
+
+	"tare/layer"
+	"tare/testbed"
+)
+
+// tellLimit is how long a proxy may take to tell of a connection: it does within a quarter of
+// a second.
+const tellLimit = 5 * time.Second
+
+// describe records which proxies there are, once.
+func (a *active) describe(ctx context.Context) ([]layer.Check, error) {
+	var checks []layer.Check
+	for s, p := range a.proxies {
+		what, workers, err := a.Program.implementation().describe(ctx, p.admin)
+		if err != nil {
+			return nil, err
+		}
+		checks = append(checks, layer.Check{
+			Layer: kind, Name: side(s).part(), Expected: fmt.Sprintf("%s, %d workers", a.Program, a.Workers),
+			Observed: fmt.Sprintf("%s, %d workers", what, workers),
+			OK:       workers == a.Workers && strings.HasPrefix(what, string(a.Program)+" "),
+		})
+	}
+	return checks, nil
+}
+
+// prove shows that connections between the pods go through both proxies, and how. It also
+// reads the counters for through.
+func (a *active) prove(ctx context.Context, _ testbed.Site) ([]layer.Check, error) {
+	checks, err := a.proveRules(ctx)
+	if err != nil {
+		return nil, err
+	}
+	server := a.helpers[testbed.ServerPod]
+	var port uint16
+	if err := server.Ask(ctx, order{Listen: &listenOrder{Ports: a.site.Ports()}}, &port); err != nil {
+		return nil, fmt.Errorf("listen for a probe in the server pod: %w", err)
+	}
+	defer func() { _ = server.Ask(context.WithoutCancel(ctx), order{Unlisten: &struct{}{}}, nil) }()
+	to := netip.AddrPortFrom(a.site.Address(testbed.PodToPod), port)
+	for _, part := range []func(context.Context, netip.AddrPort) ([]layer.Check, error){a.proveWay, a.proveStrangers} {
+		more, err := part(ctx, to)
+		if err != nil {
+			return nil, err
+		}
+		checks = append(checks, more...)
+	}
+	now, err := a.count(ctx)
+	if err != nil {
+		return nil, err
+	}
+	a.before = now
+	return append(checks, a.checkHandshakes("handshakes so far", now[serverSide])), nil
+}
+
+// proveRules shows that the rules are in force.
+func (a *active) proveRules(ctx context.Context) ([]layer.Check, error) {
+	var checks []layer.Check
+	for _, s := range []side{clientSide, serverSide} {
+		where := s.place(a.Placement)
+		if err := a.proxies[s].failed(); err != nil {
+			return nil, fmt.Errorf("%s: %w", s.part(), err)
+		}
+		n, err := a.helpers.rules(ctx, where)
+		if err != nil {
+			return nil, err
+		}
+		want := a.redirect(s).rules()
+		checks = append(checks, layer.Check{Layer: kind, Name: "redirection in the " + string(where),
+			Expected: fmt.Sprintf("%d rules", want), Observed: fmt.Sprintf("%d rules", n), OK: n == want})
+	}
+	return checks, nil
+}
+
+// proveWay shows the way of a marker.
+func (a *active) proveWay(ctx context.Context, to netip.AddrPort) ([]layer.Check, error) {
+	idle, err := a.count(ctx)
+	if err != nil {
+		return nil, err
+	}
+	tell := a.Program.implementation().tell
+	if tell != nil {
+		if err := tell(ctx, a.proxies[serverSide].admin, true); err != nil {
+			return nil, err
+		}
+	}
+	m, err := a.helpers.sendMarker(ctx, a.site, sendOrder{To: to, HTTP: a.Protocol == HTTP}, !a.encrypts())
+	if err != nil {
+		return nil, err
+	}
+	checks := []layer.Check{m.checkWay(false), m.checkWire(!a.encrypts())}
+	if tell != nil && m.arrived() && !m.direct() {
+		t, err := a.proxies[serverSide].ear.of(ctx, m.Heard.Peer.String(), tellLimit)
+		if err != nil {
+			t.identity = err.Error()
+		}
+		checks = append(checks, a.checkTold(t))
+	}
+	if tell != nil {
+		if err := tell(ctx, a.proxies[serverSide].admin, false); err != nil {
+			return nil, err
+		}
+	}
+	if a.encrypts() && a.Protocol == HTTP && a.Program == Envoy {
+		want := "URI=" + clientIdentity
+		checks = append(checks, layer.Check{Layer: kind, Name: "peer that the program is told of", Expected: want,
+			Observed: cmp.Or(m.Heard.Identity, "of nobody"), OK: strings.Contains(";"+m.Heard.Identity+";", ";"+want+";")})
+	}
+	now, err := a.count(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return append(checks, checkMoved("marker through the proxies", idle, now, uint64(m.size)), checkProtocol(a.Protocol, idle, now)), nil
+}
+
+// checkTold says what the server's proxy should have seen of the marker's connection.
+func (a *active) checkTold(t told) layer.Check {
+	c := layer.Check{Layer: kind, Name: "peer that the server's proxy saw", Expected: "no TLS"}
+	c.Observed = strings.Join([]string{t.identity, t.version, t.cipher}, " ")
+	if !a.encrypts() {
+		c.OK = t.identity == "-" && t.version == "-"
+		if c.OK {
+			c.Observed = "no TLS"
+		}
+		return c
+	}
+	want := a.Program.implementation().identify(clientIdentity)
+	c.Expected = want + " " + string(a.Version)
+	c.OK = t.identity == want && t.version == string(a.Version)
+	if a.Cipher != "" {
+		want := plan{settings: a.settings}.Ciphers()
+		c.Expected += " " + want
+		c.OK = c.OK && t.cipher == want
+	}
+	return c
+}
+
+// proveStrangers shows whom the server's proxy lets in, by connections that pass by the
+// client's.
+func (a *active) proveStrangers(ctx context.Context, to netip.AddrPort) ([]layer.Check, error) {
+	from := a.helpers[clientSide.place(a.Placement)]
+	try := func(name string, with *tlsOrder, in bool) (sent, layer.Check, error) {
+		var s sent
+		o := sendOrder{To: to, From: a.own[clientSide], HTTP: a.Protocol == HTTP, Mark: mark, Marker: "tare", TLS: with}
+		err := from.Ask(ctx, order{Send: &o}, &s)
+		return s, s.check(name, in), err
+	}
+	_, plain, err := try("client without TLS", nil, !a.encrypts())
+	if err != nil || !a.encrypts() {
+		return []layer.Check{plain}, err
+	}
+	_, bare, err := try("client without a certificate", &tlsOrder{Authority: a.ids.authority}, false)
+	if err != nil {
+		return nil, err
+	}
+	_, stranger, err := try("client with a stranger's certificate", &tlsOrder{Authority: a.ids.authority, Identity: &a.ids.stranger}, false)
+	if err != nil {
+		return nil, err
+	}
+	s, own, err := try("client with its certificate", &tlsOrder{Authority: a.ids.authority, Identity: &a.ids.client}, true)
+	if err != nil {
+		return nil, err
+	}
+	want := fmt.Sprintf("%s %s %s", serverIdentity, a.Version, a.Key)
+	seen := fmt.Sprintf("%s %s %s", s.Identity, s.Version, s.Key)
+	return []layer.Check{plain, bare, stranger, own,
+		{Layer: kind, Name: "server that the client sees", Expected: want, Observed: seen, OK: want == seen}}, nil
+}
+
+// check says that a probe should be let in, or refused.
+func (s sent) check(name string, in bool) layer.Check {
+	say := map[bool]string{true: "let in", false: "refused"}
+	c := layer.Check{Layer: kind, Name: name, Expected: say[in], Observed: say[s.arrived()], OK: s.arrived() == in}
+	if !s.arrived() {
+		c.Observed += " (" + s.Refused + ")"
+	}
+	return c
+}
+
+// ProveOff shows that at a site without the layer no rule of it is in force, and that a
+// marker arrives by the connection that it was sent on: no proxy is on its way, in the pods
+// or on the nodes. An arm with proxies of its own shows by its own proofs what they do.
+func (c *Config) ProveOff(ctx context.Context, s *layer.Session) (checks []layer.Check, err error) {
+	if s.Own != nil {
+		return nil, nil
+	}
+	site, err := surround(s.Site)
+	if err != nil {
+		return nil, err
+	}
+	h := helpers{}
+	defer func() { err = errors.Join(err, h.close(context.WithoutCancel(ctx))) }()
+	for _, where := range []testbed.Place{testbed.ClientPod, testbed.ServerPod} {
+		if err := h.start(ctx, site, where); err != nil {
+			return nil, err
+		}
+		n, err := h.rules(ctx, where)
+		if err != nil {
+			return nil, err
+		}
+		checks = append(checks, layer.Check{Layer: kind, Name: "redirection in the " + string(where), Expected: "0 rules", Observed: fmt.Sprintf("%d rules", n), OK: n == 0})
+	}
+	var port uint16
+	if err := h[testbed.ServerPod].Ask(ctx, order{Listen: &listenOrder{Ports: site.Ports()}}, &port); err != nil {
+		return nil, fmt.Errorf("listen for a probe in the server pod: %w", err)
+	}
+	m, err := h.sendMarker(ctx, site, sendOrder{To: netip.AddrPortFrom(site.Address(testbed.PodToPod), port)}, true)
+	if err != nil {
+		return nil, err
+	}
+	return append(checks, m.checkWay(true), m.checkWire(true)), nil
+}

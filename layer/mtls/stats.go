@@ -1,0 +1,58 @@
+package mtls
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// parseStats reads the counters and gauges of Envoy's text format, "name: value" a line.
+// Histograms, and what was never used, are left out there.
+func parseStats(text string) (map[string]uint64, error) {
+	stats := map[string]uint64{}
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if line == "" {
+			continue
+		}
+		name, value, ok := strings.Cut(line, ": ")
+		if !ok || name == "" {
+			return nil, fmt.Errorf("envoy's stats: %q is not NAME: VALUE", line)
+		}
+		n, err := strconv.ParseUint(value, 10, 64)
+		if err != nil {
+			continue // a histogram, or a text
+		}
+		stats[name] = n
+	}
+	return stats, nil
+}
+
+// below gives the stats whose names begin so, by the rest of their names.
+func below(stats map[string]uint64, prefix string) map[string]uint64 {
+	found := map[string]uint64{}
+	for name, n := range stats {
+		if rest, ok := strings.CutPrefix(name, prefix); ok {
+			found[rest] = n
+		}
+	}
+	return found
+}
+
+// parseServerInfo reads what Envoy says of itself.
+func parseServerInfo(text string) (what string, workers int, err error) {
+	var info struct {
+		Version string
+		Options struct{ Concurrency int } `json:"command_line_options"`
+	}
+	if err := json.Unmarshal([]byte(text), &info); err != nil {
+		return "", 0, fmt.Errorf("envoy's server_info: %w", err)
+	}
+	// COMMIT/VERSION/Clean/RELEASE/BoringSSL
+	fields := strings.Split(info.Version, "/")
+	if len(fields) < 4 || info.Options.Concurrency == 0 {
+		return "", 0, fmt.Errorf("envoy's server_info: version %q, %d workers", info.Version, info.Options.Concurrency)
+	}
+	return "envoy " + strings.Join(append(fields[1:2:2], fields[4:]...), ", "), info.Options.Concurrency, nil
+}

@@ -1,0 +1,207 @@
+package local
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/vishvananda/netlink"
+
+	"tare/testbed"
+)
+
+var _ testbed.Shaper = (*network)(nil)
+
+// Token bucket parameters. A bucket of 1 MiB and a queue of 20 ms have been seen
+// to hold 1 and 10 Gbit/s; a bucket of a fixed size would be seconds of traffic
+// on a slow link and microseconds on a fast one, so it follows the rate there.
+const (
+	queueSeconds     = 0.020
+	bucketBytes      = 1 << 20
+	maxBucketSeconds = 0.010 // below about 840 Mbit/s the bucket shrinks
+	minBucketSeconds = 0.0008
+	minBucketFrames  = 4
+)
+
+// bucket is the burst that a rate in byte/s allows at once, in bytes.
+func bucket(rate float64, mtu int) float64 {
+	const ethernetHeader = 14
+	size := math.Min(bucketBytes, rate*maxBucketSeconds)
+	size = math.Max(size, rate*minBucketSeconds)
+	return math.Max(size, minBucketFrames*float64(mtu+ethernetHeader))
+}
+
+// inFlight is how many packets may be delayed at a time: more than any window has.
+const inFlight = 1 << 20
+
+// Unshaped is how the testbed has the wire.
+func (n *network) Unshaped() testbed.Shape { return n.own }
+
+// Shape makes the wire so. What each node sends there is lost or delayed first (netem), and
+// then held to the rate (a token bucket filter), which is kept in whole bytes per second.
+// The MTU is that of every interface from pod to pod.
+func (n *network) Shape(s testbed.Shape) error {
+	if s.MTU < minMTU || s.MTU > maxMTU {
+		return fmt.Errorf("MTU %d: must be %d to %d bytes", s.MTU, minMTU, maxMTU)
+	}
+	for _, node := range n.nodes {
+		if err := node.shape(s); err != nil {
+			return fmt.Errorf("%s: %w", node.name, err)
+		}
+	}
+	if s.MTU != n.mtu {
+		if err := n.resize(s.MTU); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ends are the interfaces between the pods, by the namespace that they are in.
+func (n *network) ends() map[*space][]string {
+	ends := map[*space][]string{n.wire: {wireName}}
+	for _, node := range n.nodes {
+		ends[n.wire] = append(ends[n.wire], fmt.Sprintf(wirePorts, node.index+1))
+		ends[node.space] = []string{outside}
+	}
+	for _, pod := range n.pods {
+		ends[pod.space] = []string{outside}
+		ends[pod.node.space] = append(ends[pod.node.space], fmt.Sprintf(podCables, pod.number))
+	}
+	return ends
+}
+
+// resize gives every interface between the pods another MTU, and notes that for Mend.
+func (n *network) resize(mtu int) error {
+	for s, names := range n.ends() {
+		for _, name := range names {
+			link, err := s.link(name)
+			if err == nil {
+				err = s.LinkSetMTU(link, mtu)
+			}
+			if err != nil {
+				return fmt.Errorf("%s: set the MTU of %s to %d: %w", s.name, name, mtu, err)
+			}
+		}
+	}
+	n.mtu = mtu
+	found, err := n.look()
+	for name := range n.built {
+		if now, there := found[name]; there {
+			n.built[name] = now
+		}
+	}
+	return err
+}
+
+// shape puts the queueing disciplines of one direction in place of those that are there.
+func (n *node) shape(s testbed.Shape) error {
+	link, _, own, err := n.shaped()
+	if err != nil {
+		return err
+	}
+	if own != nil {
+		if err := n.QdiscDel(own); err != nil {
+			return fmt.Errorf("take away what shapes the wire: %w", err)
+		}
+	}
+	parent := uint32(netlink.HANDLE_ROOT)
+	if s.Delay > 0 || s.Loss > 0 {
+		attributes := netlink.QdiscAttrs{LinkIndex: link.Attrs().Index, Handle: netlink.MakeHandle(1, 0), Parent: parent}
+		err := n.QdiscAdd(netlink.NewNetem(attributes, netlink.NetemQdiscAttrs{
+			Latency: uint32(s.Delay.Microseconds()), Loss: float32(s.Loss * 100), Limit: inFlight,
+		}))
+		if err != nil {
+			return fmt.Errorf("delay packets by %v and lose %g of them (does the kernel have the netem scheduler?): %w", s.Delay, s.Loss, err)
+		}
+		parent = netlink.MakeHandle(1, 1)
+	}
+	if s.Rate <= 0 {
+		return nil
+	}
+	return n.throttle(link, parent, s)
+}
+
+// throttle puts a token bucket filter below a parent.
+func (n *node) throttle(link netlink.Link, parent uint32, s testbed.Shape) error {
+	bytesPerSecond := uint64(math.Round(s.Rate / 8))
+	if bytesPerSecond == 0 {
+		return fmt.Errorf("limit the rate to %g bit/s: less than one byte a second", s.Rate)
+	}
+	size := bucket(float64(bytesPerSecond), s.MTU)
+	limit := float64(bytesPerSecond)*queueSeconds + size
+	err := n.QdiscAdd(&netlink.Tbf{
+		QdiscAttrs: netlink.QdiscAttrs{LinkIndex: link.Attrs().Index, Handle: netlink.MakeHandle(2, 0), Parent: parent},
+		Rate:       bytesPerSecond,
+		Limit:      uint32(math.Min(limit, math.MaxUint32)),
+		Buffer:     netlink.Xmittime(bytesPerSecond, uint32(size)),
+	})
+	if err != nil {
+		return fmt.Errorf("limit the rate to %g bit/s (does the kernel have the tbf scheduler?): %w", s.Rate, err)
+	}
+	return nil
+}
+
+// Shaped reads back how the wire is. All interfaces between the pods, and all
+// directions, must agree.
+func (n *network) Shaped() (testbed.Shape, error) {
+	var shape testbed.Shape
+	for i, node := range n.nodes {
+		_, one, _, err := node.shaped()
+		if err != nil {
+			return testbed.Shape{}, fmt.Errorf("%s: %w", node.name, err)
+		}
+		if i > 0 && one != shape {
+			return testbed.Shape{}, fmt.Errorf("the directions of the wire differ: %+v and %+v", shape, one)
+		}
+		shape = one
+	}
+	ends := n.ends()
+	for _, s := range slices.SortedFunc(maps.Keys(ends), func(a, b *space) int { return strings.Compare(a.name, b.name) }) {
+		for _, name := range ends[s] {
+			link, err := s.link(name)
+			if err != nil {
+				return testbed.Shape{}, fmt.Errorf("%s: %w", s.name, err)
+			}
+			if mtu := link.Attrs().MTU; mtu != shape.MTU {
+				return testbed.Shape{}, fmt.Errorf("%s of the %s has an MTU of %d, and the wire one of %d", name, s.name, mtu, shape.MTU)
+			}
+		}
+	}
+	return shape, nil
+}
+
+// shaped finds the interface to the wire, how it is shaped, and the discipline at the root
+// that does it; nil if none does.
+func (n *node) shaped() (link netlink.Link, s testbed.Shape, root netlink.Qdisc, err error) {
+	if link, err = n.link(outside); err != nil {
+		return nil, s, nil, err
+	}
+	s.MTU = link.Attrs().MTU
+	disciplines, err := n.QdiscList(link)
+	if err != nil {
+		return nil, s, nil, fmt.Errorf("read the queueing disciplines of %s: %w", outside, err)
+	}
+	for _, d := range disciplines {
+		switch d := d.(type) {
+		case *netlink.Tbf:
+			s.Rate = float64(d.Rate) * 8
+		case *netlink.Netem:
+			s.Delay, s.Loss = delayOf(d), float64(d.Loss)/math.MaxUint32
+		default:
+			continue
+		}
+		if d.Attrs().Parent == netlink.HANDLE_ROOT {
+			root = d
+		}
+	}
+	return link, s, root, nil
+}
+
+// delayOf is the delay in whole microseconds; the kernel keeps it in ticks.
+func delayOf(d *netlink.Netem) time.Duration {
+	return time.Duration(math.Round(float64(d.Latency)/netlink.TickInUsec())) * time.Microsecond
+}

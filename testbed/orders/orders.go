@@ -1,0 +1,166 @@
+// Package orders is the conversation with a helper of Tare's own (testbed.Helper) at a place
+// of a site: each order is one line of JSON on its standard input, each answer one line on
+// its standard output. Secrets go nowhere else. The helper ends when its input does.
+package orders
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"tare/testbed"
+)
+
+// Limit is how long a helper may take for one order.
+const Limit = 20 * time.Second
+
+// answer is the line that answers an order.
+type answer struct {
+	Error  string          `json:"error,omitempty"`
+	Answer json.RawMessage `json:"answer,omitempty"`
+}
+
+// Helper is a helper that was started.
+type Helper struct {
+	process testbed.Process
+	orders  *os.File
+	answers *os.File
+	lines   *bufio.Reader
+	mu      sync.Mutex // one order at a time
+}
+
+// Start starts the helper of that name at a place of a site. It outlives the context, until
+// it is closed.
+func Start(ctx context.Context, site testbed.Site, where testbed.Place, name string) (*Helper, error) {
+	if testbed.HelperName() != "" {
+		return nil, errors.New("a helper does not start helpers: the program's main function must call Helper first")
+	}
+	stdin, orders, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = stdin.Close() }()
+	answers, stdout, err := os.Pipe()
+	if err != nil {
+		_ = orders.Close()
+		return nil, err
+	}
+	defer func() { _ = stdout.Close() }()
+	cmd := testbed.HelperAt(site, where, name)
+	cmd.Stdin, cmd.Stdout = stdin, stdout
+	process, err := site.Start(context.WithoutCancel(ctx), where, cmd)
+	if err != nil {
+		_ = orders.Close()
+		_ = answers.Close()
+		return nil, err
+	}
+	return &Helper{process: process, orders: orders, answers: answers, lines: bufio.NewReader(answers)}, nil
+}
+
+// Ask gives an order and waits for the answer, which is decoded unless it is nil. The error
+// is the helper's own, or says why there is no answer.
+func (h *Helper) Ask(ctx context.Context, order, into any) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	a, err := h.exchange(ctx, order)
+	switch {
+	case err != nil:
+		return err
+	case a.Error != "":
+		return errors.New(a.Error)
+	case into == nil:
+		return nil
+	}
+	return json.Unmarshal(a.Answer, into)
+}
+
+func (h *Helper) exchange(ctx context.Context, order any) (a answer, err error) {
+	deadline := time.Now().Add(Limit)
+	if err := errors.Join(h.orders.SetWriteDeadline(deadline), h.answers.SetReadDeadline(deadline)); err != nil {
+		return a, err
+	}
+	past := time.Unix(1, 0)
+	stop := context.AfterFunc(ctx, func() {
+		_ = h.orders.SetWriteDeadline(past)
+		_ = h.answers.SetReadDeadline(past)
+	})
+	defer stop()
+	if err := json.NewEncoder(h.orders).Encode(order); err != nil {
+		return a, h.failure(ctx, err)
+	}
+	line, err := h.lines.ReadBytes('\n')
+	if err != nil {
+		return a, h.failure(ctx, err)
+	}
+	return a, json.Unmarshal(line, &a)
+}
+
+// failure says why an exchange failed: by the context, or because the process
+// has ended, or else with the error itself.
+func (h *Helper) failure(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, syscall.EPIPE) {
+		if _, exit := h.process.Wait(); exit != nil {
+			return exit
+		}
+		return errors.New("it has ended")
+	}
+	return err
+}
+
+// CPU is the CPU time that the helper has used.
+func (h *Helper) CPU() (time.Duration, error) { return h.process.CPU() }
+
+// Kill ends the helper at once.
+func (h *Helper) Kill() error { return h.process.Kill() }
+
+// Close ends the helper, by the end of its orders, or by force when the context is done.
+func (h *Helper) Close(ctx context.Context) error {
+	_ = h.orders.Close()
+	stop := context.AfterFunc(ctx, func() { _ = h.process.Kill() })
+	defer stop()
+	_, err := h.process.Wait()
+	_ = h.answers.Close()
+	return err
+}
+
+// Main is the main function of a helper: it serves the orders of its standard input until
+// that ends, or the context is done.
+func Main(ctx context.Context, obey func(ctx context.Context, order []byte) (any, error)) error {
+	stop := context.AfterFunc(ctx, func() { _ = os.Stdin.Close() })
+	defer stop()
+	return Serve(ctx, os.Stdin, os.Stdout, obey)
+}
+
+// Serve answers orders until there are no more. The answer nil is an empty one.
+func Serve(ctx context.Context, from io.Reader, to io.Writer, obey func(ctx context.Context, order []byte) (any, error)) error {
+	lines := bufio.NewScanner(from)
+	lines.Buffer(nil, longest)
+	encoder := json.NewEncoder(to)
+	for lines.Scan() {
+		var a answer
+		got, err := obey(ctx, lines.Bytes())
+		if err == nil && got != nil {
+			a.Answer, err = json.Marshal(got)
+		}
+		if err != nil {
+			a = answer{Error: err.Error()}
+		}
+		if err := encoder.Encode(a); err != nil {
+			return fmt.Errorf("answer: %w", err)
+		}
+	}
+	return lines.Err()
+}
+
+// longest is the longest order, in bytes.
+const longest = 1 << 20
