@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"runtime"
-	"sync"
 )
 
 // order is one line to Serve; exactly one member is set.
@@ -36,7 +34,8 @@ type reply struct {
 //	{"open": CONFIG}  opens a session; one that was open is closed
 //	{"run": SPAN}     runs a span through it, and answers with {"result": RESULT}
 //
-// An order that fails is answered with {"error": TEXT}. Remote gives these orders.
+// An order that fails is answered with {"error": TEXT}. OpenOrder and RunOrder make orders, and
+// ReadReply reads answers.
 func Serve(ctx context.Context, orders io.Reader, replies io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -104,57 +103,6 @@ func obey(ctx context.Context, s **Session, line json.RawMessage) (*Result, erro
 		return (*s).Run(ctx, *o.Run)
 	}
 	return nil, errors.New("an order that says nothing")
-}
-
-// Helper is the main function of a process that generates load (see testbed.HelperAt): it
-// serves orders from standard input until that ends.
-func Helper(ctx context.Context) error {
-	defer context.AfterFunc(ctx, func() { _ = os.Stdin.Close() })()
-	return Serve(ctx, os.Stdin, os.Stdout)
-}
-
-// Remote gives orders to a Serve in another process.
-type Remote struct {
-	mu      sync.Mutex
-	orders  *json.Encoder
-	replies *json.Decoder
-}
-
-// NewRemote gives orders through the pipes of a process that runs Helper.
-func NewRemote(stdin io.Writer, stdout io.Reader) *Remote {
-	return &Remote{orders: json.NewEncoder(stdin), replies: json.NewDecoder(stdout)}
-}
-
-// Open opens a session there. Threads bounds the CPUs that the process uses at a time; 0
-// leaves it to the runtime.
-func (r *Remote) Open(c Config, threads int) error {
-	_, err := r.give(order{Open: &openOrder{Config: c, Threads: threads}})
-	return err
-}
-
-// Run runs a span there. To interrupt it, end the process or close its standard input.
-func (r *Remote) Run(s Span) (*Result, error) {
-	a, err := r.give(order{Run: &s})
-	if err == nil && a.Result == nil {
-		err = errors.New("load: a reply without a result")
-	}
-	return a.Result, err
-}
-
-func (r *Remote) give(o order) (reply, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	var a reply
-	if err := r.orders.Encode(o); err != nil {
-		return a, fmt.Errorf("order to the load generator: %w", err)
-	}
-	if err := r.replies.Decode(&a); err != nil {
-		return a, fmt.Errorf("reply of the load generator: %w", err)
-	}
-	if a.Error != "" {
-		return a, fmt.Errorf("load generator: %s", a.Error)
-	}
-	return a, nil
 }
 
 // OpenOrder is the order that opens a session. Threads bounds the CPUs that the process uses

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"encoding/json"
 	"io"
 	"strings"
 	"testing"
@@ -17,18 +18,33 @@ func TestServe(t *testing.T) {
 		ended <- Serve(t.Context(), orders, replies)
 		replies.Close()
 	}()
-	r := NewRemote(stdin, stdout)
-	if _, err := r.Run(Span{Workers: 1, Duration: time.Second}); err == nil || !strings.Contains(err.Error(), "no session is open") {
+	answers := json.NewDecoder(stdout)
+	give := func(order json.RawMessage) (*Result, error) {
+		if _, err := stdin.Write(append(order, '\n')); err != nil {
+			return nil, err
+		}
+		var reply json.RawMessage
+		if err := answers.Decode(&reply); err != nil {
+			return nil, err
+		}
+		return ReadReply(reply)
+	}
+	run := func(s Span) (*Result, error) { return give(RunOrder(s)) }
+	open := func(c Config) error {
+		_, err := give(OpenOrder(c, 0))
+		return err
+	}
+	if _, err := run(Span{Workers: 1, Duration: time.Second}); err == nil || !strings.Contains(err.Error(), "no session is open") {
 		t.Errorf("a span without a session: %v", err)
 	}
-	if err := r.Open(Config{URL: "x"}, 0); err == nil || !strings.Contains(err.Error(), `url "x"`) {
+	if err := open(Config{URL: "x"}); err == nil || !strings.Contains(err.Error(), `url "x"`) {
 		t.Errorf("a bad configuration: %v", err)
 	}
 	for range 2 {
-		if err := r.Open(Config{URL: l.url("http", "/bytes/9"), Protocol: HTTP1, Connections: 2}, 0); err != nil {
+		if err := open(Config{URL: l.url("http", "/bytes/9"), Protocol: HTTP1, Connections: 2}); err != nil {
 			t.Fatal(err)
 		}
-		result, err := r.Run(Span{Rate: 200, Duration: 50 * time.Millisecond})
+		result, err := run(Span{Rate: 200, Duration: 50 * time.Millisecond})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -39,7 +55,7 @@ func TestServe(t *testing.T) {
 		}
 	}
 	time.AfterFunc(20*time.Millisecond, func() { stdin.Close() })
-	if _, err := r.Run(Span{Workers: 2, Duration: time.Hour}); err == nil || !strings.Contains(err.Error(), "context canceled") {
+	if _, err := run(Span{Workers: 2, Duration: time.Hour}); err == nil || !strings.Contains(err.Error(), "context canceled") {
 		t.Errorf("a span that was interrupted: %v", err)
 	}
 	if err := <-ended; err != nil {

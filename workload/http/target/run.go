@@ -10,7 +10,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"runtime"
 )
 
@@ -82,22 +81,4 @@ func Run(ctx context.Context, c Config, w io.Writer) error {
 		return nil
 	}
 	return err
-}
-
-// Helper is the main function of a process that is the server (see testbed.HelperAt): its
-// standard input is a Config in JSON, and the server ends when that input does.
-func Helper(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(ctx, func() { _ = os.Stdin.Close() })()
-	orders := json.NewDecoder(os.Stdin)
-	var c Config
-	if err := orders.Decode(&c); err != nil {
-		return fmt.Errorf("read the configuration: %w", err)
-	}
-	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin)
-		cancel()
-	}()
-	return Run(ctx, c, os.Stdout)
 }
