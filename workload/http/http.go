@@ -64,6 +64,7 @@ type Config struct {
 	Warmup      quantity.Duration                 `yaml:"warmup" json:"warmup" doc:"time of the same load before it that is not measured"`
 	Timeout     quantity.Duration                 `yaml:"timeout" json:"timeout" doc:"time after which a request without an answer has failed"`
 	Late        quantity.Percent                  `yaml:"late" json:"late" doc:"largest part of the latency, by its mean, that may be the generator's own lateness"`
+	Objective   *Objective                        `yaml:"objective" json:"objective,omitempty" doc:"in place of the latency at one rate, a trial searches the highest rate at which answers are like this: its capacity; rate is where it begins"`
 	Judged      []string                          `yaml:"headline" json:"headline,omitempty" doc:"metrics that are judged under the correction for many comparisons; p50, p99 and the CPU time of a request if absent"`
 }
 
@@ -145,6 +146,12 @@ var quantiles = []struct {
 // beyond is how many requests a quantile needs beyond it.
 const beyond = 100
 
+// enough says whether so many requests are enough for a quantile.
+func enough(requests, q float64) bool { return requests*(1-q) >= beyond*(1-1e-9) }
+
+// usualSteps is how many tries a search for the capacity usually takes.
+const usualSteps = 18
+
 // Measures says what a trial measures. In an open loop it is known beforehand of which
 // quantiles there are requests enough.
 func (c *Config) Measures() experiment.Measures {
@@ -153,12 +160,22 @@ func (c *Config) Measures() experiment.Measures {
 		Limit:    (c.Warmup+c.Duration+c.Timeout).Std()*2 + 30*time.Second,
 		Slice:    &experiment.Slice{}, // slices share the duration
 	}
+	m.Cost = &experiment.Cost{Prefix: "request", Unit: "request", Parts: []string{"client", "server"}}
+	if c.URL != "" {
+		m.Cost.Parts = []string{"client"}
+	}
+	if c.Objective != nil {
+		one := c.Objective.probe(c.rate()) + 100*time.Millisecond
+		m.Metrics, m.Slice = capacityMetrics(), nil
+		m.Expected, m.Limit = c.Warmup.Std()+usualSteps*one, mostSteps*(2*one+drain+c.Timeout.Std())+time.Minute
+		return m
+	}
 	latency := func(name string, optional bool) {
 		m.Metrics = append(m.Metrics, experiment.Metric{Name: name, Unit: "s", Better: experiment.Lower, Scale: experiment.Ratio, Optional: optional})
 	}
 	closed := c.rate() == 0
 	for _, each := range quantiles {
-		if closed || c.rate()*c.Duration.Std().Seconds()*(1-each.q) >= beyond {
+		if closed || enough(c.rate()*c.Duration.Std().Seconds(), each.q) {
 			latency(each.name, closed)
 		}
 	}
@@ -170,10 +187,6 @@ func (c *Config) Measures() experiment.Measures {
 	m.Metrics = append(m.Metrics, reached,
 		experiment.Metric{Name: "errors", Better: experiment.Lower, Scale: experiment.Difference, Discrete: true},
 		experiment.Metric{Name: "send-lag-p99", Unit: "s", Better: experiment.Lower, Scale: experiment.Difference, Optional: true})
-	m.Cost = &experiment.Cost{Prefix: "request", Unit: "request", Parts: []string{"client", "server"}}
-	if c.URL != "" {
-		m.Cost.Parts = []string{"client"}
-	}
 	c.headline(m.Metrics, closed)
 	return m
 }

@@ -24,6 +24,9 @@ func (c *Config) Prepare(ctx context.Context, t *workload.Trial) (workload.Measu
 		return nil, err
 	}
 	return func(ctx context.Context) (workload.Result, error) {
+		if c.Objective != nil {
+			return c.capacity(ctx, one)
+		}
 		if err := one.Run(ctx, 0); err != nil {
 			return workload.Result{}, err
 		}
@@ -119,15 +122,18 @@ func (c *Config) session(up *standing) (load.Config, error) {
 // all has every client send for that long, at the same time. Stretches are numbered, so that
 // what they draw differs; that of the warm-up is 0.
 func (r *trial) all(ctx context.Context, duration time.Duration, stretch int) ([]*load.Result, error) {
+	return r.at(ctx, r.config.rate(), load.Span{Duration: duration}, stretch)
+}
+
+// at does so at a rate; 0 is a closed loop.
+func (r *trial) at(ctx context.Context, rate float64, span load.Span, stretch int) ([]*load.Result, error) {
 	c, n := r.config, len(r.clients)
 	results, errs := make([]*load.Result, n), make([]error, n)
 	var wait sync.WaitGroup
 	for i, s := range r.clients {
-		span := load.Span{
-			Duration: duration, Arrivals: load.Arrivals(c.Arrivals), Phase: float64(i) / float64(n),
-			Seed: uint64(r.t.Round)<<32 | uint64(stretch)<<16 | uint64(i),
-		}
-		if span.Rate = c.rate() / float64(n); span.Rate == 0 {
+		span.Arrivals, span.Phase = load.Arrivals(c.Arrivals), float64(i)/float64(n)
+		span.Seed = uint64(r.t.Round)<<32 | uint64(stretch)<<16 | uint64(i)
+		if span.Rate = rate / float64(n); span.Rate == 0 {
 			span.Workers = share(c.Workers.One(), n, i)
 		}
 		wait.Go(func() { results[i], errs[i] = s.run(ctx, span) })
@@ -138,45 +144,23 @@ func (r *trial) all(ctx context.Context, duration time.Duration, stretch int) ([
 
 // Run sends one slice's part of the load.
 func (r *trial) Run(ctx context.Context, i int) error {
-	accounts := make([]func() (testbed.Usage, error), 0, len(r.clients)+1)
-	parts := []string{}
-	count := func(part string, s counted) error {
-		before, err := s.Account()
-		accounts = append(accounts, func() (testbed.Usage, error) { return s.Since(before) })
-		parts = append(parts, part)
-		return err
-	}
-	for _, s := range r.clients {
-		if err := count("client", s.Running); err != nil {
-			return r.broken(ctx, err)
-		}
-	}
-	if r.up != nil {
-		if err := count("server", r.up.Running); err != nil {
-			return r.broken(ctx, err)
-		}
+	count, err := r.count()
+	if err != nil {
+		return r.broken(ctx, err)
 	}
 	results, err := r.all(ctx, r.config.Duration.Std()/time.Duration(r.slices), i+1)
 	if err != nil {
 		return r.broken(ctx, err)
 	}
-	together := map[string]testbed.Usage{}
-	for k, since := range accounts {
-		used, err := since()
-		if err != nil {
-			return r.broken(ctx, err)
-		}
-		sum := together[parts[k]]
-		memory := sum.MaxRSS + used.MaxRSS
-		sum = sum.Plus(used)
-		sum.MaxRSS, sum.Wall = memory, used.Wall
-		together[parts[k]] = sum
+	used, err := count()
+	if err != nil {
+		return r.broken(ctx, err)
 	}
-	for part, used := range together {
+	for part, u := range used {
 		if i > 0 {
-			used = r.used[part].Plus(used)
+			u = r.used[part].Plus(u)
 		}
-		r.used[part] = used
+		r.used[part] = u
 	}
 	for k, result := range results {
 		if r.results[k] == nil {
@@ -186,6 +170,42 @@ func (r *trial) Run(ctx context.Context, i int) error {
 		}
 	}
 	return nil
+}
+
+// count begins an account of what clients and server use. The function that it gives ends it,
+// and adds the clients up.
+func (r *trial) count() (func() (map[string]testbed.Usage, error), error) {
+	type part struct {
+		name   string
+		of     counted
+		before service.Account
+	}
+	var parts []part
+	for _, s := range r.clients {
+		parts = append(parts, part{name: "client", of: s.Running})
+	}
+	if r.up != nil {
+		parts = append(parts, part{name: "server", of: r.up.Running})
+	}
+	for i, p := range parts {
+		var err error
+		if parts[i].before, err = p.of.Account(); err != nil {
+			return nil, err
+		}
+	}
+	return func() (map[string]testbed.Usage, error) {
+		used := map[string]testbed.Usage{}
+		for _, p := range parts {
+			one, err := p.of.Since(p.before)
+			if err != nil {
+				return nil, err
+			}
+			sum := used[p.name]
+			one.User, one.MaxRSS = one.User+sum.User, one.MaxRSS+sum.MaxRSS
+			used[p.name] = one
+		}
+		return used, nil
+	}, nil
 }
 
 // counted is a program whose use is counted.
@@ -208,23 +228,30 @@ func (r *trial) Finish(ctx context.Context) (workload.Result, error) {
 	return r.judge(result)
 }
 
-// keep writes what was measured, and what the programs printed, beside the trial.
+// keep writes what was measured, and what the server printed, beside the trial.
 func (r *trial) keep(result *load.Result) error {
-	text, err := json.Marshal(result)
+	errs := []error{r.write("load", result)}
+	if len(r.results) > 1 {
+		for i, one := range r.results {
+			errs = append(errs, r.write(fmt.Sprintf("load-%d", i+1), one))
+		}
+	}
+	return errors.Join(append(errs, r.log())...)
+}
+
+func (r *trial) write(name string, data any) error {
+	text, err := json.Marshal(data)
 	if err != nil {
 		return err
 	}
-	errs := []error{workload.Keep(r.t.Raw, "load.json", append(text, '\n'))}
-	if len(r.results) > 1 {
-		for i, one := range r.results {
-			text, err := json.Marshal(one)
-			errs = append(errs, err, workload.Keep(r.t.Raw, fmt.Sprintf("load-%d.json", i+1), append(text, '\n')))
-		}
+	return workload.Keep(r.t.Raw, name+".json", append(text, '\n'))
+}
+
+func (r *trial) log() error {
+	if r.up == nil {
+		return nil
 	}
-	if r.up != nil {
-		errs = append(errs, r.up.Log(r.t.Raw))
-	}
-	return errors.Join(errs...)
+	return r.up.Log(r.t.Raw)
 }
 
 // end ends the clients.

@@ -66,6 +66,15 @@ func (c *Config) validate() []experiment.FieldError {
 	if c.Timeout.Std() < time.Millisecond || c.Timeout.Std() > time.Minute {
 		errs.Add("timeout", "%v is not a time from 1ms to 1m, which is as much as histograms hold", c.Timeout)
 	}
+	if c.Objective != nil {
+		c.Objective.validate(&errs)
+		if len(c.Workers) > 0 {
+			errs.Add("objective", "a closed loop has no rate that could be searched: leave workers out")
+		}
+		if len(c.Judged) > 0 {
+			errs.Add("headline", "what a search measures is the capacity, which is judged")
+		}
+	}
 	c.validateServer(&errs)
 	c.validateHeadline(&errs)
 	return errs
@@ -124,7 +133,7 @@ func (c *Config) validateHeadline(errs *experiment.FieldErrors) {
 	for _, rate := range c.Rate { // a quantile that there are too few requests for
 		for i, name := range c.Judged {
 			for _, q := range quantiles {
-				if n := float64(rate) * c.Duration.Std().Seconds(); q.name == name && n*(1-q.q) < beyond {
+				if n := float64(rate) * c.Duration.Std().Seconds(); q.name == name && !enough(n, q.q) {
 					errs.Add(fmt.Sprintf("headline[%d]", i), "%s needs %d requests beyond it, and %v over %v are %.0f in all: measure for longer", name, beyond, rate, c.Duration, n)
 				}
 			}

@@ -1,0 +1,189 @@
+package http
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"tare/experiment"
+	"tare/experiment/quantity"
+	"tare/workload"
+	"tare/workload/http/load"
+)
+
+// Objective is what the answers must be for a rate to be carried. At least one limit on the
+// latency is given.
+type Objective struct {
+	P50    quantity.Duration `yaml:"latency-p50" json:"latency-p50,omitempty" doc:"most that half of the requests may exceed"`
+	P90    quantity.Duration `yaml:"latency-p90" json:"latency-p90,omitempty" doc:"most that one in ten may exceed"`
+	P99    quantity.Duration `yaml:"latency-p99" json:"latency-p99,omitempty" doc:"most that one in a hundred may exceed"`
+	P999   quantity.Duration `yaml:"latency-p99.9" json:"latency-p99.9,omitempty" doc:"most that one in a thousand may exceed"`
+	Errors quantity.Percent  `yaml:"errors" json:"errors,omitempty" doc:"largest share of requests that may fail; 0% if absent"`
+	Probe  quantity.Duration `yaml:"probe" json:"probe,omitempty" doc:"how long each rate is tried, at least; 1s if absent. It is tried for longer where its quantile takes more requests"`
+}
+
+// limits are those on quantiles, in the order of quantiles.
+func (o *Objective) limits() []quantity.Duration {
+	return []quantity.Duration{o.P50, o.P90, o.P99, o.P999}
+}
+
+func (o *Objective) validate(errs *experiment.FieldErrors) {
+	given := false
+	for i, limit := range o.limits() {
+		given = given || limit > 0
+		if limit < 0 || limit.Std() > time.Minute {
+			errs.Add("objective."+quantiles[i].name, "%v is not a time from 0s to 1m", limit)
+		}
+	}
+	if !given {
+		errs.Add("objective", "no latency is limited: without a limit a server carries whatever it is sent")
+	}
+	if o.Probe < 0 || o.Probe.Std() > time.Hour {
+		errs.Add("objective.probe", "%v is not a time from 0s to 1h", o.Probe)
+	}
+}
+
+// met says whether the answers to a rate are as they must be: all of it answered in time, but
+// for the share of errors that is allowed.
+func (o *Objective) met(rate float64, r *load.Result) bool {
+	if r.ErrorShare() > float64(o.Errors) || r.Rate() < leastRate*rate*(1-float64(o.Errors)) {
+		return false
+	}
+	for i, limit := range o.limits() {
+		if limit <= 0 {
+			continue
+		}
+		if v, ok := r.Quantile(quantiles[i].q); !ok || v > limit.Std() {
+			return false
+		}
+	}
+	return true
+}
+
+// probe is how long a rate is tried, so that every quantile has its requests.
+func (o *Objective) probe(rate float64) time.Duration {
+	longest := time.Second
+	if o.Probe > 0 {
+		longest = o.Probe.Std()
+	}
+	for i, limit := range o.limits() {
+		if limit > 0 {
+			longest = max(longest, time.Duration(1.1*beyond/(1-quantiles[i].q)/rate*float64(time.Second)))
+		}
+	}
+	return longest
+}
+
+// The search. A trial takes mostSteps tries at most.
+const (
+	mostSteps    = 40
+	turns        = 8    // reversals that are averaged
+	firstFactor  = 2    // between rates until one is not carried
+	finestFactor = 1.02 // between rates at the end
+	slowest      = 1    // request per second; a server that does not carry it carries nothing
+	overload     = 1.25 // times its capacity, at which collapse is looked for
+	drain        = time.Second
+)
+
+// staircase finds the rate that is carried in half of the tries: up-down steps (Levitt 1971,
+// Transformed up-down methods in psychoacoustics, Journal of the Acoustical Society of America
+// 49), which are halved at each turn down to the finest, and the geometric mean of the rates at
+// the last turns. Two searches of one server differ by what its noise moves them; the
+// interval over rounds has that. Rates begin at first.
+func staircase(first float64, try func(rate float64) (carried bool, err error)) (rate float64, err error) {
+	x, step := math.Log(first), math.Log(firstFactor)
+	was, begun := false, false
+	var at []float64 // logarithms of the rates at turns
+	for n := 0; len(at) < turns+2 && n < mostSteps; n++ {
+		carried, err := try(math.Exp(x))
+		if err != nil {
+			return 0, err
+		}
+		if begun && carried != was {
+			at = append(at, x)
+			step = max(step/2, math.Log(finestFactor))
+		}
+		begun, was = true, carried
+		if carried {
+			x += step
+		} else if x -= step; x < math.Log(slowest) {
+			return 0, fmt.Errorf("not even %v request per second", slowest)
+		}
+	}
+	if len(at) < 4 {
+		return 0, fmt.Errorf("no end of it was found up to %.0f requests per second", math.Exp(x))
+	}
+	at = at[max(0, len(at)-turns):]
+	sum := 0.0
+	for _, v := range at {
+		sum += v
+	}
+	return math.Exp(sum / float64(len(at))), nil
+}
+
+// capacity measures by a search what a server carries.
+func (c *Config) capacity(ctx context.Context, r *trial) (workload.Result, error) {
+	stretch, tries := 0, []tried{}
+	count, err := r.count()
+	if err != nil {
+		return workload.Result{}, r.broken(ctx, err)
+	}
+	var requests, bytes int64
+	try := func(rate float64) (*load.Result, error) {
+		stretch++
+		results, err := r.at(ctx, rate, load.Span{Duration: c.Objective.probe(rate), Drain: drain}, stretch)
+		if err != nil {
+			return nil, r.broken(ctx, err)
+		}
+		result := load.Merge(results...)
+		requests, bytes = requests+result.OK, bytes+result.BytesSent+result.BytesReceived
+		tries = append(tries, tried{rate, c.Objective.met(rate, result), result})
+		return result, nil
+	}
+	found, err := staircase(c.rate(), func(rate float64) (bool, error) {
+		result, err := try(rate)
+		return err == nil && c.Objective.met(rate, result), err
+	})
+	if err != nil {
+		if len(tries) == 0 || ctx.Err() != nil {
+			return workload.Result{}, err
+		}
+		return workload.Result{}, workload.Invalidf(workload.RuleRate, "the search for the capacity: %v", err)
+	}
+	beyond, err := try(overload * found)
+	if err != nil {
+		return workload.Result{}, err
+	}
+	used, err := count()
+	if err != nil {
+		return workload.Result{}, err
+	}
+	err = errors.Join(r.write("search", tries), r.log(), r.end(ctx))
+	if err == nil && r.up != nil {
+		err = r.up.Judge(ctx)
+	}
+	if err != nil {
+		return workload.Result{}, err
+	}
+	return workload.Result{
+		Values: map[string]float64{"capacity": found, "rate-beyond": beyond.Rate() / found},
+		Used:   used, Work: float64(requests), Sent: uint64(bytes),
+	}, nil
+}
+
+// tried is one try of a search, as it is kept with the trial.
+type tried struct {
+	Rate    float64      `json:"rate"`
+	Carried bool         `json:"carried"`
+	Result  *load.Result `json:"result"`
+}
+
+// capacityMetrics are those of a search.
+func capacityMetrics() []experiment.Metric {
+	return []experiment.Metric{
+		{Name: "capacity", Unit: "1/s", Better: experiment.Higher, Headline: true, Scale: experiment.Ratio},
+		{Name: "rate-beyond", Better: experiment.Higher, Scale: experiment.Ratio},
+	}
+}
