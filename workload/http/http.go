@@ -85,7 +85,7 @@ func New() workload.Workload {
 		Protocol: factor.Of(Protocol(load.HTTP1)), Payload: factor.Of(quantity.Size(0)),
 		Paths:    factor.Of(testbed.PodToPod),
 		Duration: quantity.Duration(5 * time.Second), Warmup: quantity.Duration(time.Second), Timeout: quantity.Duration(10 * time.Second),
-		Late: 0.2,
+		Late: 0.3,
 	}
 }
 
