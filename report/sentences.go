@@ -133,6 +133,20 @@ func (s *sheet) answers() []doc.Answer {
 			say(c.Verdict, c, s.answer(c), other)
 		}
 	}
+	return append(list, s.interactions()...)
+}
+
+// interactions answer what layers cost together, on headline metrics.
+func (s *sheet) interactions() (list []doc.Answer) {
+	if s.run.Factorial == nil {
+		return nil
+	}
+	for i := range s.run.Factorial.Effects {
+		if e := &s.run.Factorial.Effects[i]; e.Metric.Headline && e.Interaction() && e.Verdict != analysis.Restated {
+			list = append(list, doc.Answer{Verdict: said(&e.Comparison, false),
+				Text: doc.Words(fmt.Sprintf("%s on %s in %s: %s.", plain(wording.EffectName(e)), plain(e.Metric.Name), plain(e.Cell), brief(wording.EffectVerdict(e))))})
+		}
+	}
 	return list
 }
 
@@ -182,7 +196,11 @@ func (s *sheet) answer(c analysis.Comparison) string {
 	arm, where := plain(c.Arm), plain(c.Metric.Name)+" in "+plain(c.Cell)
 	switch c.Verdict {
 	case analysis.Costs, analysis.Gains:
-		return fmt.Sprintf("%s %s on %s (%s interval; %smedian %s with %s, %s with %s).", arm, brief(wording.Effect(&c)), where,
+		on := "on " + where
+		if c.Metric.Objective != "" { // the effect says of what it is
+			on = "in " + plain(c.Cell)
+		}
+		return fmt.Sprintf("%s %s %s (%s interval; %smedian %s with %s, %s with %s).", arm, brief(wording.Effect(&c)), on,
 			s.confidence(), when(c.Mean != nil, brief(wording.Mean(&c))+"; "), wording.Value(c.Baseline.Median, c.Metric.Unit), s.baseline,
 			wording.Value(c.Treated.Median, plain(c.Metric.Unit)), arm)
 	case analysis.Equivalent:
