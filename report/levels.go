@@ -30,8 +30,7 @@ func (s *sheet) scalingBlocks(all bool) []doc.Block {
 		doc.SayIf(slices.ContainsFunc(s.run.Scaling, func(sc analysis.Scaling) bool { return len(sc.Arms) > 0 && !sloped(&sc) }), unslopedNote),
 		doc.On(doc.Page, doc.Say(s.figureKey()))}}
 	in, open := doc.Markdown|doc.Page, 0
-	for i := range s.run.Scaling {
-		sc := &s.run.Scaling[i]
+	for _, sc := range s.curves() {
 		show, shown := chosen(sc.Metric), doc.Markdown|doc.Page
 		growth := s.growthSection(sc, show && open < mostOpen)
 		if show {
@@ -44,6 +43,19 @@ func (s *sheet) scalingBlocks(all bool) []doc.Block {
 		section.Blocks = append(section.Blocks, doc.On(shown, growth))
 	}
 	return []doc.Block{doc.On(in, section)}
+}
+
+// curves are the metrics by factor, headlines first.
+func (s *sheet) curves() []*analysis.Scaling {
+	var headline, other []*analysis.Scaling
+	for i := range s.run.Scaling {
+		if sc := &s.run.Scaling[i]; sc.Metric.Headline {
+			headline = append(headline, sc)
+		} else {
+			other = append(other, sc)
+		}
+	}
+	return append(headline, other...)
 }
 
 // levelsNote says what stands at a level.
