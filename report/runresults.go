@@ -120,7 +120,8 @@ func (s *sheet) resultPart(g group) doc.Part {
 	if text := s.beyond(g); text != "" {
 		part.Notes = append(part.Notes, text)
 	}
-	about := when(baseline != "", " "+baseline) + when(g.metric.Better != "", ", "+better(g.metric))
+	about := when(baseline != "", " "+baseline) + when(g.metric.Better != "", ", "+better(g.metric)) +
+		when(g.metric.Objective != "", ", at "+plain(g.metric.Objective))
 	part.Title = append(part.Title, doc.Span{Words: about})
 	if restates != "" {
 		part.Notes = append(part.Notes, "restates "+plain(restates))

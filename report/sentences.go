@@ -106,8 +106,7 @@ func (s *sheet) answers() []doc.Answer {
 		}
 	}
 	slices.SortStableFunc(asked, func(a, b []analysis.Comparison) int { return s.place(a[0].Arm) - s.place(b[0].Arm) })
-	var list []doc.Answer
-	list = append(list, s.failureAnswers()...)
+	list := append(s.failureAnswers(), s.interactions()...) // the question of a factorial design
 	say := func(v analysis.Verdict, c analysis.Comparison, text, other string) {
 		text = join(" ", when(s.observes(v), "Observational:"), text,
 			when(c.Restates != "" && v != analysis.Restated, "This restates "+plain(c.Restates)+"."), other)
@@ -133,7 +132,7 @@ func (s *sheet) answers() []doc.Answer {
 			say(c.Verdict, c, s.answer(c), other)
 		}
 	}
-	return append(list, s.interactions()...)
+	return list
 }
 
 // interactions answer what layers cost together, on headline metrics.
