@@ -62,7 +62,7 @@ func (j *judgement) effects(t *table) (list []*hypothesis, sets []int) {
 			for _, set := range effectSets(len(t.plan.Factorial)) {
 				h := j.estimated(Question{Cell: cell.ID, Arm: t.plan.Arms[arms[set]].Name, Restates: t.restates(c, m), Data: t.signed(c, arms, set, m)})
 				h.cell, h.arm, h.base = c, arms[set], arms[0]
-				h.still = t.still(c, m)
+				h.still, h.factors = t.still(c, m), bits.OnesCount(uint(set))
 				if original := cell.Metric(h.Restates); original != nil {
 					h.restated, h.echo = true, m.Headline && original.Headline
 				}

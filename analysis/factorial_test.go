@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -276,5 +277,40 @@ func TestFactorialClaims(t *testing.T) {
 		if intervals < *designs || held < 0.94-slack(0.94, *designs) {
 			t.Errorf("%s: %.4f of %d intervals hold the truth; at least 0.94 must", name, held, intervals)
 		}
+	}
+}
+
+// A goal of precision is about pairs of factors as well, whose contrast has more noise than a
+// comparison, and not about three, whose contrast has four times that.
+func TestNeededRoundsOfEffects(t *testing.T) {
+	rounds := func(design bool, factors ...string) (needed int) {
+		for seed := range uint64(4) {
+			p := factorialPlan(20, timeOnly, factors...)
+			p.Precision, p.MaxRounds = 0.02, 500
+			trials := testTrials(p, 20, noisy(seed, 0.05, nil))
+			if !design {
+				p.Factorial = nil
+			}
+			n, err := NeededRounds(p, trials)
+			if err != nil {
+				t.Fatal(err)
+			}
+			needed += n
+			if !design {
+				continue
+			}
+			p.MaxRounds = 20 // too few for any
+			for _, e := range Analyze(p, trials, nil).Factorial.Effects {
+				warned := slices.ContainsFunc(e.Warnings, func(f Finding) bool { _, wide := f.(Imprecise); return wide })
+				if pair := len(e.Of) == 2; len(e.Of) == 3 && warned || len(factors) == 2 && pair && !warned {
+					t.Errorf("%v: the warning that the goal is not reached: %v", e.Of, warned)
+				}
+			}
+		}
+		return needed
+	}
+	arms, pairs, three := rounds(false, "a", "b"), rounds(true, "a", "b"), rounds(true, "a", "b", "c")
+	if float64(pairs) < 1.3*float64(arms) || float64(three) > 1.6*float64(arms) {
+		t.Errorf("%d rounds for arms, %d with effects of two factors, %d of three", arms, pairs, three)
 	}
 }

@@ -3,6 +3,9 @@ package analysis
 import (
 	"fmt"
 	"math"
+	"math/bits"
+	"slices"
+	"strings"
 
 	"tare/analysis/contrast"
 	"tare/experiment"
@@ -23,6 +26,19 @@ func NeededRounds(plan *experiment.Plan, trials []journal.Trial) (int, error) {
 	return n, err
 }
 
+// plannedFactors is of how many factors an interaction may be for a goal of precision to be
+// about it: what a pair costs together is a question of every such design, and a larger
+// set takes four times the rounds for each factor more.
+const plannedFactors = 2
+
+// plannedSets are the effects of a factorial design that a goal of precision is about.
+func plannedSets(plan *experiment.Plan) []int {
+	if plan.Combination() == nil {
+		return nil
+	}
+	return slices.DeleteFunc(effectSets(len(plan.Factorial)), func(set int) bool { return bits.OnesCount(uint(set)) > plannedFactors })
+}
+
 // precisionAssurance is the chance with which a goal of precision is to be reached.
 const precisionAssurance = 0.9
 
@@ -39,27 +55,41 @@ func neededRounds(t *table) (rounds int, capped bool, err error) {
 		wanted = experiment.Control
 	}
 	asked := 0
+	ask := func(p contrast.Data, of string) error {
+		contrasts, _, pilot := p.Units()
+		each := p.RoundsEach()
+		if pilot > 2 && p.LastShort() {
+			pilot-- // a set-up that the pilot's end divides is none of the pilot's in the end
+		}
+		if pilot < 2 {
+			return nil
+		}
+		n, cut, err := stats.PrecisionRounds(contrasts[:pilot], half, float64(plan.Confidence), precisionAssurance, max(most/each, pilot))
+		if err != nil {
+			return fmt.Errorf("%s of %s: %w", p.Metric.Name, of, err)
+		}
+		asked++
+		rounds, capped = max(rounds, min(n*each, most)), capped || cut
+		return nil
+	}
 	for c, cell := range plan.Cells {
-		for a, arm := range plan.Arms {
-			for _, m := range cell.Metrics {
-				if base < 0 || arm.Role != wanted || !m.Headline {
+		for _, m := range cell.Metrics {
+			if base < 0 || !m.Headline {
+				continue
+			}
+			for a, arm := range plan.Arms {
+				if arm.Role != wanted {
 					continue
 				}
-				p := t.pair(c, a, base, m)
-				contrasts, _, pilot := p.Units()
-				each := p.RoundsEach()
-				if pilot > 2 && p.LastShort() {
-					pilot-- // a set-up that the pilot's end divides is none of the pilot's in the end
+				if err := ask(t.pair(c, a, base, m), arm.Name+" in "+cell.ID); err != nil {
+					return 0, false, err
 				}
-				if pilot < 2 {
-					continue
+			}
+			for _, set := range plannedSets(plan) {
+				of, _ := split(plan.Factorial, set)
+				if err := ask(t.signed(c, plan.Combination(), set, m), strings.Join(of, " and ")+" in "+cell.ID); err != nil {
+					return 0, false, err
 				}
-				n, cut, err := stats.PrecisionRounds(contrasts[:pilot], half, float64(plan.Confidence), precisionAssurance, max(most/each, pilot))
-				if err != nil {
-					return 0, false, fmt.Errorf("%s of %s in %s: %w", m.Name, arm.Name, cell.ID, err)
-				}
-				asked++
-				rounds, capped = max(rounds, min(n*each, most)), capped || cut
 			}
 		}
 	}

@@ -202,4 +202,6 @@ type Metric struct {
 	Scale    Scale  `json:"scale"`
 	Optional bool   `json:"optional,omitempty"` // may be missing in a trial without invalidating it
 	Discrete bool   `json:"discrete,omitempty"` // may well be the same in every trial, as memory in pages
+	// Objective is what a capacity holds at: "p99 ≤ 20 ms, errors ≤ 0.1 %"; "" where the metric is none.
+	Objective string `json:"objective,omitempty"`
 }

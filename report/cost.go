@@ -28,9 +28,9 @@ func Cost(r *cost.Result, o CompareOptions) *doc.Document {
 // billTable has a row for each arm, and below it one for what it takes more than the baseline.
 func billTable(r *cost.Result, b *cost.Bill) doc.Table {
 	month, more := doc.Terminal|doc.Markdown|doc.Page, doc.Markdown|doc.Page // what a terminal has no room for
-	priced := more
+	priced, hourly := more, doc.Markdown
 	if r.NodePrice == 0 {
-		month, priced = doc.Nowhere, doc.Nowhere
+		month, priced, hourly = doc.Nowhere, doc.Nowhere, doc.Nowhere
 	}
 	in := when(r.Currency != "", ", "+plain(r.Currency))
 	var rows []doc.Row
@@ -43,9 +43,11 @@ func billTable(r *cost.Result, b *cost.Bill) doc.Table {
 			rows = append(rows, doc.Row{Cells: append(cells, needs(r, a.More.Needs, wording.AmountsMore, true)...)})
 		}
 	}
-	return doc.Simple([]doc.Column{{Title: "arm", Kind: doc.Name}, {Title: plain(b.Metric.Name), In: more}, {Title: "verdict", Signs: true},
-		{Title: "cores", Right: true}, {Title: "nodes", Right: true}, {Title: "whole", Right: true}, {Title: "per hour" + in, Right: true, In: priced},
+	t := doc.Simple([]doc.Column{{Title: "arm", Kind: doc.Name}, {Title: plain(b.Metric.Name), Whole: true, In: more}, {Title: "verdict", Signs: true},
+		{Title: "cores", Right: true}, {Title: "nodes", Right: true}, {Title: "whole", Right: true}, {Title: "per hour" + in, Right: true, In: hourly},
 		{Title: "per month" + in, Right: true, In: month}, {Title: "whole nodes, per month", Right: true, In: priced}}, rows)
+	t.Dense = true // a page has just the room
+	return t
 }
 
 // needs are the cells of what is needed.

@@ -121,3 +121,34 @@ func TestFactorialCSV(t *testing.T) {
 		}
 	}
 }
+
+// What layers cost together is in the summary of a page and of Markdown, and so is what to
+// know of an interaction before trusting it.
+func TestFactorialSummary(t *testing.T) {
+	r := composed(20, "wireguard", "mtls")
+	for i := range r.Factorial.Effects {
+		e := &r.Factorial.Effects[i]
+		e.Warnings = append(e.Warnings, analysis.Autocorrelation{Lag1: 0.61})
+	}
+	var b bytes.Buffer
+	if err := markdown.Write(&b, Run(r, RunOptions{})); err != nil {
+		t.Fatal(err)
+	}
+	md, _, _ := strings.Cut(b.String(), "## Results")
+	b.Reset()
+	if err := terminal.Write(&b, Run(r, RunOptions{}), terminal.Options{Width: 200}); err != nil {
+		t.Fatal(err)
+	}
+	page, _, _ := strings.Cut(words(render(t, r, RunOptions{})), "Each mark is the overhead")
+	for form, text := range map[string]string{"Markdown": md, "page": page, "terminal": b.String()} {
+		if !strings.Contains(text, "wireguard × mtls, cpu, http: ") {
+			t.Errorf("%s: no warning on an interaction:\n%s", form, text)
+		}
+		if strings.Contains(text, "wireguard × mtls, wall, http: ") {
+			t.Errorf("%s: a warning on an exploratory interaction", form)
+		}
+		if form != "terminal" && !strings.Contains(text, "wireguard × mtls on cpu in http: together costs 5.6 %") {
+			t.Errorf("%s: the summary does not say what layers cost together:\n%s", form, text)
+		}
+	}
+}

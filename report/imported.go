@@ -102,7 +102,11 @@ func (s *sheet) aside(c analysis.Comparison) string {
 	if c.WithInvalid != nil {
 		other = brief(wording.AlternativeText(c.WithInvalid))
 	}
-	return join("; ", when(c.Verdict == analysis.Costs, wording.Factor(&c)), wording.MeanApart(&c), wording.BetweenSetUps(&c),
+	factor := when(c.Verdict == analysis.Costs, wording.Factor(&c))
+	if c.Metric.Objective != "" && c.Verdict.Claims() && !c.Control {
+		factor = brief(wording.Effect(&c))
+	}
+	return join("; ", factor, wording.MeanApart(&c), wording.BetweenSetUps(&c),
 		when(c.Verdict == analysis.Equivalent, wording.Inner(&c)), other)
 }
 

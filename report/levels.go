@@ -16,6 +16,9 @@ import (
 const scalingNote = "A line is fitted through the levels in each round; the slope is what one more costs. " +
 	"Slopes are in the metric's own unit, whatever the direction that is better. Their intervals are not corrected for their number: hints, not findings."
 
+// unslopedNote says why a metric has no slopes.
+const unslopedNote = "Where no arm's values lie on a line, no slopes are told: the levels say it."
+
 // scalingBlocks show how metrics grow with factors: on a terminal those that are
 // the question, or all.
 func (s *sheet) scalingBlocks(all bool) []doc.Block {
@@ -23,11 +26,11 @@ func (s *sheet) scalingBlocks(all bool) []doc.Block {
 		return nil
 	}
 	section := doc.Section{ID: "scaling", Title: "How it grows", Blocks: []doc.Block{doc.Say(s.levelsNote()),
-		doc.SayIf(slices.ContainsFunc(s.run.Scaling, func(sc analysis.Scaling) bool { return len(sc.Arms) > 0 }), scalingNote),
+		doc.SayIf(slices.ContainsFunc(s.run.Scaling, func(sc analysis.Scaling) bool { return sloped(&sc) }), scalingNote),
+		doc.SayIf(slices.ContainsFunc(s.run.Scaling, func(sc analysis.Scaling) bool { return len(sc.Arms) > 0 && !sloped(&sc) }), unslopedNote),
 		doc.On(doc.Page, doc.Say(s.figureKey()))}}
 	in, open := doc.Markdown|doc.Page, 0
-	for i := range s.run.Scaling {
-		sc := &s.run.Scaling[i]
+	for _, sc := range s.curves() {
 		show, shown := chosen(sc.Metric), doc.Markdown|doc.Page
 		growth := s.growthSection(sc, show && open < mostOpen)
 		if show {
@@ -40,6 +43,19 @@ func (s *sheet) scalingBlocks(all bool) []doc.Block {
 		section.Blocks = append(section.Blocks, doc.On(shown, growth))
 	}
 	return []doc.Block{doc.On(in, section)}
+}
+
+// curves are the metrics by factor, headlines first.
+func (s *sheet) curves() []*analysis.Scaling {
+	var headline, other []*analysis.Scaling
+	for i := range s.run.Scaling {
+		if sc := &s.run.Scaling[i]; sc.Metric.Headline {
+			headline = append(headline, sc)
+		} else {
+			other = append(other, sc)
+		}
+	}
+	return append(headline, other...)
 }
 
 // levelsNote says what stands at a level.
@@ -60,19 +76,32 @@ func (s *sheet) figureKey() string {
 
 // growthSection is one metric against one factor: "memory-istiod by objects".
 func (s *sheet) growthSection(sc *analysis.Scaling, open bool) doc.Section {
-	var rows []doc.Row
-	for _, a := range sc.Arms {
-		difference := wording.Missing
-		if a.Difference != nil {
-			difference = brief(wording.Steeper(sc, a.Difference))
-		}
-		rows = append(rows, doc.Row{Cells: doc.Cells(plain(a.Arm), brief(wording.Slope(sc, &a)), difference, brief(wording.Fit(sc, a.Fit)))})
-	}
 	chart := s.lineChart(sc)
 	return doc.Section{Title: plain(sc.Metric.Name) + " by " + plain(sc.Factor), Note: s.where(sc), Flush: true, Fold: doc.Page, Open: open, Blocks: []doc.Block{
 		doc.Figure{Wide: func() string { return chart.Draw(true) }, Narrow: func() string { return chart.Draw(false) }},
 		doc.If(sc.Metric.Headline, s.levelTable(sc)),
-		doc.If(rows != nil, doc.Simple([]doc.Column{{Title: "arm", Kind: doc.Name}, {Title: "slope"}, {Title: "compared with " + s.baseline}, {Title: "fit"}}, rows))}}
+		doc.If(sloped(sc), s.slopeTable(sc))}}
+}
+
+// sloped says whether slopes are told: not of a headline metric whose levels no line fits,
+// since they have a table.
+func sloped(sc *analysis.Scaling) bool {
+	return len(sc.Arms) > 0 && !(sc.Metric.Headline && !slices.ContainsFunc(sc.Arms, func(a analysis.ScalingArm) bool { return !a.Fit.Poor }))
+}
+
+// slopeTable has a row for each arm: what one more costs.
+func (s *sheet) slopeTable(sc *analysis.Scaling) doc.Table {
+	var rows []doc.Row
+	for _, a := range sc.Arms {
+		steeper := doc.Cell{}
+		if a.Difference != nil {
+			steeper = doc.C(brief(wording.SteeperBy(sc, a.Difference)))
+		}
+		rows = append(rows, doc.Row{Muted: s.role(a.Arm) == experiment.Control,
+			Cells: []doc.Cell{doc.C(plain(a.Arm)), doc.C(brief(wording.SlopeAlone(sc, &a))), steeper, doc.C(brief(wording.Fit(sc, a.Fit)))}})
+	}
+	return doc.Simple([]doc.Column{{Title: "arm", Kind: doc.Name}, {Title: "slope, per " + plain(wording.Per(sc)), Whole: true},
+		{Title: "more than " + s.baseline, Whole: true}, {Title: "fit", Kind: doc.Prose}}, rows)
 }
 
 // chosen says whether a line is shown without being asked for: that of a headline

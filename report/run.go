@@ -173,13 +173,23 @@ func (s *sheet) warnings(headline bool) []string {
 			add(wording.Finding(w.Finding), w.Arm, w.Metric, w.Cell)
 		}
 	}
+	of := func(c *analysis.Comparison, name string) {
+		if c.Verdict == analysis.Invalid {
+			return // told beside the verdict
+		}
+		for _, w := range wording.Findings(c.Warnings) {
+			add(w, name, c.Metric.Name, c.Cell)
+		}
+	}
 	for _, g := range s.groups(headline) {
 		for _, c := range g.lines() {
-			if c.Verdict == analysis.Invalid {
-				continue // told beside the verdict
-			}
-			for _, w := range wording.Findings(c.Warnings) {
-				add(w, c.Arm, c.Metric.Name, c.Cell)
+			of(&c, c.Arm)
+		}
+	}
+	if f := s.run.Factorial; f != nil {
+		for i := range f.Effects {
+			if e := &f.Effects[i]; e.Metric.Headline == headline {
+				of(&e.Comparison, wording.EffectName(e))
 			}
 		}
 	}

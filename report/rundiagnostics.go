@@ -36,8 +36,9 @@ func (s *sheet) trialSection() doc.Section {
 	}
 	text := "There is no valid trial."
 	if cells != nil {
-		text = join(" ", "Left, the values of each arm: the box holds the middle half, the bar in it is the median, whiskers reach from minimum to maximum, dots are trials, "+
-			"circles lie further than 1.5 interquartile ranges from the box; the dotted line is the baseline's median.",
+		text = join(" ", "Left, the values of each arm: the box holds the middle half, the bar in it is the median, dots are trials, whiskers reach to the furthest "+
+			"within 1.5 interquartile ranges of the box, circles lie beyond; the dotted line is the baseline's median.",
+			when(s.plan.Paired() && !s.alone(), "Boxes do not show which trials are of one round, and arms that differ within every round may overlap here."),
 			s.sampled("Right, the same trials over time, each arm around its own median; an arrow points to a trial beyond the lane, crosses are invalid trials, a triangle marks a change of the baseline's level.",
 				"Right, the same trials in the order measured, each arm around its own median and with an axis of its own; an arrow points to a trial beyond the lane, a triangle marks a change of the arm's level."),
 			when(s.run.Rounds > figure.ManyDots,

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"tare/analysis"
 	"tare/experiment"
@@ -116,10 +117,14 @@ func (s *sheet) resultPart(g group) doc.Part {
 		baseline = cmp.Or(baseline, when(c.Baseline.N > 0, wording.Value(c.Baseline.Median, g.metric.Unit)))
 		restates = cmp.Or(restates, c.Restates)
 	}
-	about := when(baseline != "", " "+baseline) + when(g.metric.Better != "", ", "+better(g.metric))
+	if text := s.beyond(g); text != "" {
+		part.Notes = append(part.Notes, text)
+	}
+	about := when(baseline != "", " "+baseline) + when(g.metric.Better != "", ", "+better(g.metric)) +
+		when(g.metric.Objective != "", ", at "+plain(g.metric.Objective))
 	part.Title = append(part.Title, doc.Span{Words: about})
 	if restates != "" {
-		part.Notes = []string{"restates " + plain(restates)}
+		part.Notes = append(part.Notes, "restates "+plain(restates))
 	}
 	p := plot{axis: figure.Overheads(drawn, s.marginFor(g.metric)), margin: s.marginFor(g.metric)}
 	if drawn != nil {
@@ -140,6 +145,25 @@ func (s *sheet) resultPart(g group) doc.Part {
 		}
 	}
 	return part
+}
+
+// collapsed is the share of its capacity under which an arm that is loaded beyond it has collapsed.
+const collapsed = 0.8
+
+// beyond says what arms still answer when they are loaded beyond their capacity, and where
+// that collapses; "" for what is no capacity.
+func (s *sheet) beyond(g group) string {
+	rate := s.find(g.cell, "rate-beyond")
+	if g.metric.Objective == "" || rate == nil {
+		return ""
+	}
+	var parts []string
+	for _, a := range rate.series.Arms {
+		if m := a.Summary; m.N > 0 && s.role(a.Arm) != experiment.Control {
+			parts = append(parts, fmt.Sprintf("%s answers %s of it", plain(a.Arm), wording.Share(m.Median))+when(m.Median < collapsed, ", a collapse"))
+		}
+	}
+	return when(parts != nil, "Loaded beyond its capacity: "+strings.Join(parts, "; ")+".")
 }
 
 // resultRow writes a comparison's numbers. The last cell is for its drawing.

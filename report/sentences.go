@@ -106,8 +106,7 @@ func (s *sheet) answers() []doc.Answer {
 		}
 	}
 	slices.SortStableFunc(asked, func(a, b []analysis.Comparison) int { return s.place(a[0].Arm) - s.place(b[0].Arm) })
-	var list []doc.Answer
-	list = append(list, s.failureAnswers()...)
+	list := append(s.failureAnswers(), s.interactions()...) // the question of a factorial design
 	say := func(v analysis.Verdict, c analysis.Comparison, text, other string) {
 		text = join(" ", when(s.observes(v), "Observational:"), text,
 			when(c.Restates != "" && v != analysis.Restated, "This restates "+plain(c.Restates)+"."), other)
@@ -131,6 +130,20 @@ func (s *sheet) answers() []doc.Answer {
 				other = sentence(brief(wording.AlternativeText(c.WithInvalid)))
 			}
 			say(c.Verdict, c, s.answer(c), other)
+		}
+	}
+	return list
+}
+
+// interactions answer what layers cost together, on headline metrics.
+func (s *sheet) interactions() (list []doc.Answer) {
+	if s.run.Factorial == nil {
+		return nil
+	}
+	for i := range s.run.Factorial.Effects {
+		if e := &s.run.Factorial.Effects[i]; e.Metric.Headline && e.Interaction() && e.Verdict != analysis.Restated {
+			list = append(list, doc.Answer{Verdict: said(&e.Comparison, false),
+				Text: doc.Words(fmt.Sprintf("%s on %s in %s: %s.", plain(wording.EffectName(e)), plain(e.Metric.Name), plain(e.Cell), brief(wording.EffectVerdict(e))))})
 		}
 	}
 	return list
@@ -182,7 +195,11 @@ func (s *sheet) answer(c analysis.Comparison) string {
 	arm, where := plain(c.Arm), plain(c.Metric.Name)+" in "+plain(c.Cell)
 	switch c.Verdict {
 	case analysis.Costs, analysis.Gains:
-		return fmt.Sprintf("%s %s on %s (%s interval; %smedian %s with %s, %s with %s).", arm, brief(wording.Effect(&c)), where,
+		on := "on " + where
+		if c.Metric.Objective != "" { // the effect says of what it is
+			on = "in " + plain(c.Cell)
+		}
+		return fmt.Sprintf("%s %s %s (%s interval; %smedian %s with %s, %s with %s).", arm, brief(wording.Effect(&c)), on,
 			s.confidence(), when(c.Mean != nil, brief(wording.Mean(&c))+"; "), wording.Value(c.Baseline.Median, c.Metric.Unit), s.baseline,
 			wording.Value(c.Treated.Median, plain(c.Metric.Unit)), arm)
 	case analysis.Equivalent:

@@ -63,7 +63,7 @@ func TestScalingText(t *testing.T) {
 		{analysis.Interval{Point: -0.002, Lo: -0.003, Hi: -0.001}, seconds, false, "−2.0 ms [−3.0, −1.0]"},
 		{analysis.Interval{Point: 0.002, Lo: 0.002, Hi: 0.002}, seconds, true, "2.00 ms"},
 	} {
-		if got := slope(c.at, c.pointOnly, c.m); got != c.want {
+		if got := slope(NoSigns, c.at, c.pointOnly, c.m); got != c.want {
 			t.Errorf("%v is written %q, want %q", c.at, got, c.want)
 		}
 	}
@@ -88,6 +88,25 @@ func TestPer(t *testing.T) {
 	} {
 		if got := Per(&analysis.Scaling{Factor: c.factor, Unit: c.unit}); got != c.want {
 			t.Errorf("%s in %q: %q, want %q", c.factor, c.unit, got, c.want)
+		}
+	}
+}
+
+func TestHeldLoad(t *testing.T) {
+	m := experiment.Metric{Name: "capacity", Unit: "1/s", Better: experiment.Higher, Headline: true, Objective: "p99 ≤ 20 ms"}
+	for _, c := range []struct {
+		verdict analysis.Verdict
+		grade   analysis.Grade
+		at      analysis.Interval
+		want    string
+	}{
+		{analysis.Costs, analysis.Measured, analysis.Interval{Point: 0.11, Lo: 0.08, Hi: 0.14}, "holds 11.0 % [8.0, 14.0] less load at p99 ≤ 20 ms"},
+		{analysis.Gains, analysis.Normal, analysis.Interval{Point: -0.11, Lo: -0.14, Hi: -0.08}, "holds (if noise is normal) 11.0 % [8.0, 14.0] more load at p99 ≤ 20 ms"},
+		{analysis.Gains, analysis.Measured, analysis.Interval{Point: -1.1, Lo: -1.3, Hi: -0.9}, "holds 110 % [90, 130] more load at p99 ≤ 20 ms, 2.1 times as much [1.9, 2.3]"},
+		{analysis.NotResolved, analysis.Measured, analysis.Interval{Point: 0, Lo: -0.1, Hi: 0.1}, "differs by 0 % [−10, 10] in the load held at p99 ≤ 20 ms"},
+	} {
+		if got := Effect(&analysis.Comparison{Metric: m, Verdict: c.verdict, Grade: c.grade, Overhead: c.at, Rounds: 12}); got != c.want {
+			t.Errorf("%v is told %q, want %q", c.at, got, c.want)
 		}
 	}
 }

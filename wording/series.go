@@ -63,16 +63,31 @@ func singular(name string) string {
 
 // Slope says how steep an arm's line is: "12.1 KiB [11.0, 13.2] per object".
 func Slope(s *analysis.Scaling, a *analysis.ScalingArm) string {
-	return slope(a.Slope, a.PointOnly, s.Metric) + " per " + Per(s)
+	return SlopeAlone(s, a) + " per " + Per(s)
+}
+
+// SlopeAlone is the same where the unit of the levels stands beside it: "12.1 KiB [11.0, 13.2]".
+func SlopeAlone(s *analysis.Scaling, a *analysis.ScalingArm) string {
+	return slope(NoSigns, a.Slope, a.PointOnly, s.Metric)
+}
+
+// SteeperBy is Steeper where the baseline and the unit of the levels stand beside it:
+// "+1.2 KiB [+0.9, +1.5]", "+0.1 KiB [−0.2, +0.4], not resolved".
+func SteeperBy(s *analysis.Scaling, d *analysis.SlopeDifference) string {
+	text := slope(Signs, d.Interval, d.PointOnly, s.Metric)
+	if !d.PointOnly && d.Lo <= 0 && d.Hi >= 0 {
+		text += ", not resolved"
+	}
+	return text
 }
 
 // slope writes a slope in the unit of its metric, whatever the metric's scale.
-func slope(i analysis.Interval, pointOnly bool, m experiment.Metric) string {
+func slope(w sign, i analysis.Interval, pointOnly bool, m experiment.Metric) string {
 	m.Scale = experiment.Difference
 	if pointOnly { // one hundredth of it is taken for its uncertainty
-		return NoSigns.Amount(m, i.Point, analysis.Interval{Lo: 0, Hi: math.Abs(i.Point) / 50})
+		return w.Amount(m, i.Point, analysis.Interval{Lo: 0, Hi: math.Abs(i.Point) / 50})
 	}
-	return NoSigns.Interval(m, i)
+	return w.Interval(m, i)
 }
 
 // Steeper says how much steeper an arm's line is than the baseline's: "1.2 KiB
@@ -82,7 +97,7 @@ func Steeper(s *analysis.Scaling, d *analysis.SlopeDifference) string {
 	if i.Point < 0 || i.Point == 0 && i.Hi < -i.Lo {
 		i, direction = turned(i), " less"
 	}
-	text := slope(i, d.PointOnly, s.Metric) + direction + " per " + Per(s) + " than " + s.Baseline
+	text := slope(NoSigns, i, d.PointOnly, s.Metric) + direction + " per " + Per(s) + " than " + s.Baseline
 	if !d.PointOnly && d.Lo <= 0 && d.Hi >= 0 {
 		return "no difference from " + s.Baseline + " resolved: " + text
 	}

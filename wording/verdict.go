@@ -91,6 +91,9 @@ func Verdict(c *analysis.Comparison) string {
 // zero has none.
 func Effect(c *analysis.Comparison) string {
 	versus := versusText(c.Versus)
+	if versus == "" && c.Metric.Objective != "" {
+		return held(c)
+	}
 	if isZero(c) {
 		if versus != "" {
 			return "costs the same as " + versus + ": " + estimated(c)
@@ -111,6 +114,26 @@ func Effect(c *analysis.Comparison) string {
 	if versus != "" {
 		text += more + versus
 	}
+	if factor := Factor(c); factor != "" {
+		text += ", " + factor
+	}
+	return text
+}
+
+// held is the effect on a capacity: "holds 11 % [8, 14] less load at p99 ≤ 20 ms".
+func held(c *analysis.Comparison) string {
+	more, o := " less", c.Overhead
+	switch {
+	case isZero(c):
+		return "differs by " + estimated(c) + " in the load held at " + c.Metric.Objective
+	case o.Point < 0:
+		more, o = " more", turned(o)
+	}
+	grade := ""
+	if c.Verdict == analysis.Costs || c.Verdict == analysis.Gains {
+		grade = ifNormal(c.Grade)
+	}
+	text := "holds" + grade + " " + NoSigns.Interval(c.Metric, o) + more + " load at " + c.Metric.Objective
 	if factor := Factor(c); factor != "" {
 		text += ", " + factor
 	}

@@ -39,9 +39,9 @@ type Arm struct {
 	Summary analysis.Summary // of the values
 }
 
-// Draw draws one box per arm: from quartile to quartile, whiskers from minimum to
-// maximum, values further than 1.5 interquartile ranges from the box as circles,
-// every trial as a dot.
+// Draw draws one box per arm: from quartile to quartile, whiskers to the furthest values
+// within 1.5 interquartile ranges of the box, those beyond as circles, every trial as a dot
+// (Tukey 1977, Exploratory Data Analysis, section 2D).
 func (b Boxes) Draw() string {
 	d := &drawing{w: boxesWidth, h: laneTop + laneFoot + lanePitch*float64(len(b.Arms))}
 	var ends []float64
@@ -92,13 +92,32 @@ func (d *drawing) box(a Arm, x func(float64) float64, top float64, name string, 
 		return
 	}
 	mid := top + laneMiddle
-	whiskers := "M" + at(x(m.Min), mid) + "H" + px(x(m.Q1)) + "M" + at(x(m.Min), mid-5) + "v10M" + at(x(m.Max), mid-5) +
+	lo, hi := a.whiskers()
+	whiskers := "M" + at(x(lo), mid) + "H" + px(x(m.Q1)) + "M" + at(x(lo), mid-5) + "v10M" + at(x(hi), mid-5) +
 		"v10M"
-	d.path(whiskers+at(x(m.Q3), mid)+"H"+px(x(m.Max)), "thin "+a.Look.class)
+	d.path(whiskers+at(x(m.Q3), mid)+"H"+px(x(hi)), "thin "+a.Look.class)
 	d.rect(x(m.Q1), mid-9, x(m.Q3)-x(m.Q1), 18, "box "+a.Look.class)
 	d.line(x(m.Median), mid-9, x(m.Median), mid+9, "middle "+a.Look.class)
 	d.dots(a, x, mid)
-	d.laneLabel(top, a.Look, name, a.Name, "median "+unit.With(m.Median))
+	d.laneLabel(top, a.Look, name, a.Name, fmt.Sprintf("median %s, n = %d", unit.With(m.Median), m.N))
+}
+
+// fences are how far from the box a value may be that is no circle.
+func (a Arm) fences() (lo, hi float64) {
+	reach := 1.5 * (a.Summary.Q3 - a.Summary.Q1)
+	return a.Summary.Q1 - reach, a.Summary.Q3 + reach
+}
+
+// whiskers are the ends of those: the furthest values within the fences, or the box.
+func (a Arm) whiskers() (lo, hi float64) {
+	least, most := a.fences()
+	lo, hi = a.Summary.Q1, a.Summary.Q3
+	for _, v := range a.Values {
+		if v >= least && v <= most {
+			lo, hi = min(lo, v), max(hi, v)
+		}
+	}
+	return lo, hi
 }
 
 // laneLabel names an arm's lane, and says something of it at the right. It is drawn
@@ -123,8 +142,7 @@ func (d *drawing) mark(at, bottom float64, label string) {
 
 // dots draws the trials of an arm, outliers as circles.
 func (d *drawing) dots(a Arm, x func(float64) float64, mid float64) {
-	reach := 1.5 * (a.Summary.Q3 - a.Summary.Q1)
-	lo, hi := a.Summary.Q1-reach, a.Summary.Q3+reach
+	lo, hi := a.fences()
 	step := max(1, (len(a.Values)+ManyDots-1)/ManyDots)
 	in, out := "", ""
 	circles, least, most := 0, false, false

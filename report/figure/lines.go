@@ -51,8 +51,8 @@ const (
 func (l Lines) Draw(wide bool) string {
 	c := l.lay(wide)
 	c.scales()
-	for _, a := range l.Arms {
-		c.interval(a)
+	for i, a := range l.Arms {
+		c.interval(a, i)
 	}
 	for i, a := range l.Arms {
 		c.trials(a, i)
@@ -160,7 +160,7 @@ type tick struct {
 	label string
 }
 
-func (c *linesChart) valueTicks() []tick { return ticksIn(c.up, c.Unit, 5) }
+func (c *linesChart) valueTicks() []tick { return ticksIn(c.up, c.Unit, 7) }
 
 // ticksIn are about n ticks of an axis of values in a unit.
 func ticksIn(a Axis, unit string, n int) (list []tick) {
@@ -202,29 +202,30 @@ func listed(texts ...string) string {
 
 // interval is that of the fitted line, or of the middles, as a band. Between levels
 // of which one has no interval there is none.
-func (c *linesChart) interval(a Line) {
+func (c *linesChart) interval(a Line, place int) {
 	if a.Fitted != nil {
 		if !a.Point && len(a.Fitted) == len(c.X) {
 			places := make([]Place, len(a.Fitted))
 			for k, i := range a.Fitted {
 				places[k] = Place{At: i, Known: true}
 			}
-			c.bands(places, a.Look)
+			c.bands(places, a.Look, place)
 		}
 		return
 	}
-	c.bands(a.Places, a.Look)
+	c.bands(a.Places, a.Look, place)
 }
 
-func (c *linesChart) bands(places []Place, look Look) {
+func (c *linesChart) bands(places []Place, look Look, place int) {
 	for _, run := range runs(c.X, places, func(p Place) bool { return p.Known && !p.Point }) {
 		var upper, lower []string
 		for _, k := range run {
 			x := c.x(c.X[k])
 			upper, lower = append(upper, at(x, c.y(places[k].At.Hi))), append(lower, at(x, c.y(places[k].At.Lo)))
 		}
-		if len(run) == 1 { // nothing on either side
-			c.path("M"+upper[0]+"L"+lower[0], "range "+look.class)
+		if len(run) == 1 { // nothing on either side: a bar, beside those of other arms
+			x, p := c.x(c.X[run[0]])+c.aside(place, len(c.Arms), 5), places[run[0]].At
+			c.line(x, c.y(p.Hi), x, c.y(p.Lo), "range "+look.class)
 			continue
 		}
 		c.band(upper, lower, "spread "+look.class)

@@ -51,9 +51,9 @@ func (c *linesChart) overheadTicks() (list []tick) {
 		return nil
 	}
 	if !c.Ratio {
-		return ticksIn(c.on, c.Unit, 4)
+		return ticksIn(c.on, c.Unit, 6)
 	}
-	for _, t := range c.on.ticks(4) {
+	for _, t := range c.on.ticks(6) {
 		list = append(list, tick{t, percentTick(t)})
 	}
 	return list

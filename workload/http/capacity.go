@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"tare/experiment"
@@ -27,6 +28,25 @@ type Objective struct {
 // limits are those on quantiles, in the order of quantiles.
 func (o *Objective) limits() []quantity.Duration {
 	return []quantity.Duration{o.P50, o.P90, o.P99, o.P999}
+}
+
+// String writes the limits: "p99 ≤ 20 ms, errors ≤ 0.1 %".
+func (o *Objective) String() string {
+	var list []string
+	limit := func(of string, most fmt.Stringer) {
+		text := most.String()
+		unit := len(strings.TrimRight(text, "%abcdefghijklmnopqrstuvwxyzµ"))
+		list = append(list, of+" ≤ "+text[:unit]+" "+text[unit:])
+	}
+	for i, most := range o.limits() {
+		if most > 0 {
+			limit(strings.TrimPrefix(quantiles[i].name, "latency-"), most)
+		}
+	}
+	if o.Errors > 0 {
+		limit("errors", o.Errors)
+	}
+	return strings.Join(list, ", ")
 }
 
 func (o *Objective) validate(errs *experiment.FieldErrors) {
@@ -181,9 +201,9 @@ type tried struct {
 }
 
 // capacityMetrics are those of a search.
-func capacityMetrics() []experiment.Metric {
+func (o *Objective) capacityMetrics() []experiment.Metric {
 	return []experiment.Metric{
-		{Name: "capacity", Unit: "1/s", Better: experiment.Higher, Headline: true, Scale: experiment.Ratio},
+		{Name: "capacity", Unit: "1/s", Better: experiment.Higher, Headline: true, Scale: experiment.Ratio, Objective: o.String()},
 		{Name: "rate-beyond", Better: experiment.Higher, Scale: experiment.Ratio},
 	}
 }

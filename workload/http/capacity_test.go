@@ -88,3 +88,14 @@ func TestObjective(t *testing.T) {
 		t.Errorf("100000/s is tried for %v", got)
 	}
 }
+
+func TestObjectiveInWords(t *testing.T) {
+	for want, o := range map[string]Objective{
+		"p99 ≤ 20 ms, errors ≤ 0.1 %": {P99: quantity.Duration(20 * time.Millisecond), Errors: 0.001},
+		"p50 ≤ 1.5 ms, p99.9 ≤ 1 s":   {P50: quantity.Duration(1500 * time.Microsecond), P999: quantity.Duration(time.Second)},
+	} {
+		if got := o.String(); got != want {
+			t.Errorf("%+v is written %q, want %q", o, got, want)
+		}
+	}
+}

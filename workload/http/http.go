@@ -166,7 +166,7 @@ func (c *Config) Measures() experiment.Measures {
 	}
 	if c.Objective != nil {
 		one := c.Objective.probe(c.rate()) + 100*time.Millisecond
-		m.Metrics, m.Slice = capacityMetrics(), nil
+		m.Metrics, m.Slice = c.Objective.capacityMetrics(), nil
 		m.Expected, m.Limit = c.Warmup.Std()+usualSteps*one, mostSteps*(2*one+drain+c.Timeout.Std())+time.Minute
 		return m
 	}
