@@ -107,7 +107,7 @@ func TestQuantile(t *testing.T) {
 		if i >= 9_900 {
 			o.kind = Closed
 		}
-		b.end(o, time.Duration(i+1)*time.Microsecond, 0)
+		b.end("", o, time.Duration(i+1)*time.Microsecond, 0)
 	}
 	for _, test := range []struct {
 		q    float64
