@@ -64,8 +64,8 @@ func (s Settings) Over(others ...Settings) Settings {
 type Servers interface {
 	// Look asks from the client's pod how they are.
 	Look(ctx context.Context) (*State, error)
-	// AuditSize is how many bytes the leader's audit file has; 0 without one.
-	AuditSize(ctx context.Context) (int64, error)
+	// Audited is how many bytes the load of the last trial has put into the leader's audit file.
+	Audited() int64
 }
 
 // State is how servers answer.
@@ -158,7 +158,7 @@ func (c *Config) Up(context.Context, *layer.Session) (*layer.Active, error) {
 		Before: func(ctx context.Context, site testbed.Site) ([]layer.Check, error) {
 			return on.before(ctx, site, s)
 		},
-		After: func(ctx context.Context, _ layer.Did) ([]layer.Check, error) { return on.after(ctx, s) },
+		After: func(context.Context, layer.Did) ([]layer.Check, error) { return on.after(s), nil },
 	}, nil
 }
 

@@ -36,14 +36,18 @@ const (
 var memberHelper = testbed.Helper{Name: "vault-member", Run: beMember}
 
 // configuration is that of one member. Audit devices are made through the API, which OpenBao
-// must be told to allow; Vault warns of the line and goes on.
-func configuration(id, dir string, api, cluster netip.AddrPort, tls bool) string {
+// must be told to allow; Vault warns of the line and goes on. OpenBao never locks its memory, and
+// Vault is told not to, which takes rights.
+func configuration(program, id, dir string, api, cluster netip.AddrPort, tls bool, pace int) string {
 	scheme, listener := "http", "  tls_disable = true\n"
 	if tls {
 		scheme, listener = "https", fmt.Sprintf("  tls_cert_file = %q\n  tls_key_file = %q\n", certPath, keyPath)
 	}
-	return fmt.Sprintf(`ui = false
-disable_mlock = true
+	lock := ""
+	if strings.HasPrefix(filepath.Base(program), "vault") {
+		lock = "disable_mlock = true\n"
+	}
+	return lock + fmt.Sprintf(`ui = false
 log_level = "info"
 unsafe_allow_api_audit_creation = true
 api_addr = "%s://%s"
@@ -55,8 +59,9 @@ listener "tcp" {
 storage "raft" {
   path = %q
   node_id = %q
+  performance_multiplier = %d
 }
-`, scheme, api, cluster, api, cluster, listener, dir, id)
+`, scheme, api, cluster, api, cluster, listener, dir, id, pace)
 }
 
 // start starts the members, each in its pod.
@@ -83,7 +88,7 @@ func (up *standing) start(ctx context.Context, s workload.SetUp, c *Config, auth
 			}
 			order.Program = path
 		}
-		order.Config = configuration(fmt.Sprintf("member-%d", i+1), dir, api, netip.AddrPortFrom(api.Addr(), clusterPort+uint16(s.Number)), up.tls)
+		order.Config = configuration(c.Program, fmt.Sprintf("member-%d", i+1), dir, api, netip.AddrPortFrom(api.Addr(), clusterPort+uint16(s.Number)), up.tls, c.Pace)
 		if up.tls {
 			order.Cert, order.Key = authority.cert, authority.key
 		}

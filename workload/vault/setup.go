@@ -24,6 +24,7 @@ type standing struct {
 	tls       bool
 	authority string // to be trusted, in PEM
 	auditFile string // "": there is no audit device
+	audited   int64  // bytes that the last trial's load has put there
 	members   []*service.Running
 	prepared  prepared
 	down      bool
@@ -85,6 +86,17 @@ func (c *Config) setUp(ctx context.Context, s workload.SetUp) (*standing, error)
 			up.auditFile = ""
 		}
 	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	for _, m := range up.members { // nobody waits for a member that has ended
+		go func() {
+			select {
+			case <-m.Ended():
+				cancel()
+			case <-ctx.Done():
+			}
+		}()
+	}
 	err := up.give(ctx, testbed.ClientPod, p.Limit+callLimit, order{Token: token, Prepare: p}, &up.prepared)
 	if err != nil {
 		return up, err
@@ -137,18 +149,8 @@ func (up *standing) Look(ctx context.Context) (*vaultserver.State, error) {
 	return s, nil
 }
 
-// AuditSize is the size of the leader's audit file.
-func (up *standing) AuditSize(ctx context.Context) (size int64, err error) {
-	if up.auditFile == "" {
-		return 0, nil
-	}
-	s, err := up.Look(ctx)
-	if err != nil {
-		return 0, err
-	}
-	err = up.give(ctx, up.place(s.Leader), callLimit, order{Size: up.auditFile}, &size)
-	return size, err
-}
+// Audited is how much the load of the last trial has put into the leader's audit file.
+func (up *standing) Audited() int64 { return up.audited }
 
 // place is the pod of the member with that URL.
 func (up *standing) place(url string) testbed.Place {

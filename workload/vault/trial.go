@@ -47,6 +47,7 @@ func (c *Config) begin(ctx context.Context, t *workload.Trial, n int) (*trial, e
 	if err != nil {
 		return nil, up.broken(ctx, err)
 	}
+	up.audited = 0
 	if up.auditFile != "" { // else it grows beyond its volume
 		if err := up.give(ctx, up.place(before.Leader), callLimit, order{Empty: up.auditFile}, nil); err != nil {
 			return nil, up.broken(ctx, err)
@@ -87,6 +88,11 @@ func (r *trial) Finish(ctx context.Context) (workload.Result, error) {
 	result, sent, err := r.End(ctx)
 	if err != nil {
 		return result, err
+	}
+	if r.up.auditFile != "" { // before anything else is asked
+		if err := r.up.give(ctx, r.up.place(r.before.Leader), callLimit, order{Size: r.up.auditFile}, &r.up.audited); err != nil {
+			return result, r.up.broken(ctx, err)
+		}
 	}
 	after, err := r.up.Look(ctx)
 	if err != nil {
