@@ -60,6 +60,8 @@ storage "raft" {
   path = %q
   node_id = %q
   performance_multiplier = %d
+  autopilot_reconcile_interval = "1s"
+  autopilot_update_interval = "500ms"
 }
 `, scheme, api, cluster, api, cluster, listener, dir, id, pace)
 }

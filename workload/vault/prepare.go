@@ -98,6 +98,11 @@ func (o *order) initialise(ctx context.Context) (string, error) {
 	}); err != nil {
 		return "", fmt.Errorf("the first member does not become the leader: %w", err)
 	}
+	if len(apis) > 1 { // members vote when they have been well for so long: usually 10 s
+		if err := first.call(ctx, http.MethodPost, "sys/storage/raft/autopilot/configuration", map[string]string{"server_stabilization_time": "500ms"}, nil); err != nil {
+			return "", err
+		}
+	}
 	joining, ctx2 := errgroup.WithContext(ctx)
 	for i, a := range apis[1:] {
 		joining.Go(func() error {

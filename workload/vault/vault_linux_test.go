@@ -77,7 +77,7 @@ func config(t *testing.T, members int) *Config {
 		t.Skip(err)
 	}
 	c := New().(*Config)
-	c.Members, c.Workers, c.Secrets = factor.Of(members), factor.Of(8), 3
+	c.Members, c.Workers, c.Secrets, c.Pace = factor.Of(members), factor.Of(8), 3, 1
 	c.Duration, c.Warmup = quantity.Duration(time.Second), quantity.Duration(100*time.Millisecond)
 	if errs := c.validate(); len(errs) > 0 {
 		t.Fatal(errs)
