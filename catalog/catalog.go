@@ -18,6 +18,7 @@ import (
 	"tare/layer/proof"
 	"tare/layer/storageclass"
 	"tare/layer/toggle"
+	"tare/layer/vaultserver"
 	"tare/layer/wireguard"
 	"tare/layer/wrap"
 	"tare/workload"
@@ -26,6 +27,7 @@ import (
 	"tare/workload/http"
 	"tare/workload/network"
 	"tare/workload/storage"
+	"tare/workload/vault"
 )
 
 // Layers lists the kinds of layers.
@@ -40,6 +42,7 @@ var Layers = []layer.Kind{
 	proof.Kind,
 	storageclass.Kind,
 	toggle.Kind,
+	vaultserver.Kind,
 	wireguard.Kind,
 	wrap.Kind,
 }
@@ -51,6 +54,7 @@ var Workloads = []workload.Kind{
 	http.Kind,
 	network.Kind,
 	storage.Kind,
+	vault.Kind,
 }
 
 // Kinds gives the catalog in the form that package experiment loads files with.

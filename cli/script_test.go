@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -84,13 +85,9 @@ func condition(name string) (bool, error) {
 		_, err := exec.LookPath("iperf3")
 		return err == nil && canUnshare(), nil
 	case "envoy":
-		cache, _ := os.UserCacheDir()
-		for _, program := range []string{"envoy", filepath.Join(cache, "tare", "envoy", "envoy")} {
-			if _, err := exec.LookPath(program); err == nil {
-				return true, nil
-			}
-		}
-		return false, nil
+		return installed("envoy", "envoy"), nil
+	case "openbao":
+		return installed("openbao", "bao"), nil
 	case "root":
 		return os.Geteuid() == 0, nil
 	case "kubectl":
@@ -98,6 +95,15 @@ func condition(name string) (bool, error) {
 		return err == nil, nil
 	}
 	return false, nil
+}
+
+// installed says whether a program is on PATH, or where make puts it.
+func installed(target, program string) bool {
+	cache, _ := os.UserCacheDir()
+	return slices.ContainsFunc([]string{program, filepath.Join(cache, "tare", target, program)}, func(p string) bool {
+		_, err := exec.LookPath(p)
+		return err == nil
+	})
 }
 
 // killed ends the process whose number is in a file, by SIGKILL: killed FILE.

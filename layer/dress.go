@@ -66,16 +66,24 @@ func plain(cmd testbed.Command) (testbed.Command, error) {
 }
 
 // Dress gives the site as the workload of an arm sees it: commands under test go
-// through the wrappers of the active layers, the first layer innermost.
+// through the wrappers of the active layers, the first layer innermost. It holds what the
+// layers do.
 func Dress(site testbed.Site, active ...*Active) testbed.Site {
 	d := dressed{Site: site}
+	var held []any
 	for _, a := range active {
 		if a.Wrap != nil {
 			d.wrappers = append(d.wrappers, a)
 		}
+		if a.Holds != nil {
+			held = append(held, a.Holds)
+		}
 	}
-	if d.wrappers == nil {
-		return site
+	if d.wrappers != nil {
+		site = d
 	}
-	return d
+	if held != nil {
+		site = testbed.Holding(site, held...)
+	}
+	return site
 }

@@ -80,6 +80,8 @@ type Active struct {
 	Wrap func(cmd testbed.Command) testbed.Command
 	// Around says which commands under test Wrap is for.
 	Around Around
+	// Holds is shown to the workloads at the site, and to the other layers (testbed.Held).
+	Holds any
 	// Before gathers evidence that the layer is on, before each trial. The site is
 	// the one that the workload gets: commands under test that are started on it go
 	// through the wrappers of all the arm's layers, this one's included.

@@ -141,6 +141,9 @@ func (p *place) settle(ctx context.Context) error {
 		}
 		p.stand[w.Shared()] = standing
 	}
+	for _, standing := range p.stand { // for the layers' proofs
+		p.site = testbed.Holding(p.site, standing)
+	}
 	return nil
 }
 

@@ -15,6 +15,7 @@
 //	         are what can be done with the network between them
 //	Members  the server pods of a service that has several, and MemberVolumes theirs
 //	Volume   a volume in the client's pod
+//	Holder   what layers and workloads show each other there (Held)
 package testbed
 
 import (
@@ -318,6 +319,47 @@ func As[T any](s Site) (T, bool) {
 		s = u.Unwrap()
 	}
 }
+
+// Holder is a site at which layers and workloads show each other what they have there, such as
+// settings and the servers that have them.
+type Holder interface {
+	// Holds lists what is there beside what the wrapped site holds.
+	Holds() []any
+}
+
+// Held lists what is held of a type at a site, or at what it wraps.
+func Held[T any](s Site) []T {
+	var list []T
+	for s != nil {
+		if h, ok := s.(Holder); ok {
+			for _, one := range h.Holds() {
+				if t, ok := one.(T); ok {
+					list = append(list, t)
+				}
+			}
+		}
+		u, ok := s.(Unwrapper)
+		if !ok {
+			break
+		}
+		s = u.Unwrap()
+	}
+	return list
+}
+
+// Holding is the site with more that it holds.
+func Holding(s Site, held ...any) Site { return holding{s, held} }
+
+type holding struct {
+	Site
+	held []any
+}
+
+// Unwrap gives the site without it.
+func (h holding) Unwrap() Site { return h.Site }
+
+// Holds lists it.
+func (h holding) Holds() []any { return h.held }
 
 // Disturbance is an error that spoils the trial under way and says nothing about
 // what is measured: the surroundings were lost (a pod was evicted, its node went

@@ -27,16 +27,14 @@ import (
 	"tare/testbed"
 	"tare/testbed/kube/agent"
 	"tare/version"
-	"tare/workload/http"
-	"tare/workload/service"
+	"tare/workload/vault"
 )
 
 // helpers are the processes of layers and workloads in pods.
 var helpers = slices.Concat([]testbed.Helper{
 	{Name: env.Kind.Name, Run: env.Kind.Helper},
 	{Name: wrap.Kind.Name, Run: wrap.Kind.Helper},
-	service.Helper,
-}, http.Helpers)
+}, vault.Helpers) // those of http and of services included
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, unix.SIGTERM, unix.SIGHUP)

@@ -181,8 +181,8 @@ func (c *Config) capacity(ctx context.Context, r *trial) (workload.Result, error
 		return workload.Result{}, err
 	}
 	err = errors.Join(r.write("search", tries), r.log(), r.end(ctx))
-	if err == nil && r.up != nil {
-		err = r.up.Judge(ctx)
+	if err == nil {
+		err = r.ended(ctx)
 	}
 	if err != nil {
 		return workload.Result{}, err

@@ -44,7 +44,7 @@ func (c *Config) PrepareSlices(ctx context.Context, t *workload.Trial, n int) (w
 type trial struct {
 	config  *Config
 	t       *workload.Trial
-	up      *standing // nil: the server is elsewhere
+	servers []*service.Running // none: the server is elsewhere
 	clients []*session
 	slices  int
 	results []*load.Result // of each client, its slices joined
@@ -53,12 +53,21 @@ type trial struct {
 
 // begin starts the clients and sends the warm-up.
 func (c *Config) begin(ctx context.Context, t *workload.Trial, n int) (*trial, error) {
-	r := &trial{config: c, t: t, slices: n, used: map[string]testbed.Usage{}}
-	r.up, _ = t.Standing.(*standing)
-	config, err := c.session(r.up)
+	up, _ := t.Standing.(*standing)
+	config, err := c.session(up)
 	if err != nil {
 		return nil, err
 	}
+	var servers []*service.Running
+	if up != nil {
+		servers = append(servers, up.Running)
+	}
+	return c.start(ctx, t, n, config, servers)
+}
+
+// start does so for given requests and servers.
+func (c *Config) start(ctx context.Context, t *workload.Trial, n int, config load.Config, servers []*service.Running) (*trial, error) {
+	r := &trial{config: c, t: t, servers: servers, slices: n, used: map[string]testbed.Usage{}}
 	clients := c.Clients.One()
 	r.results = make([]*load.Result, clients)
 	for i := range clients {
@@ -173,7 +182,7 @@ func (r *trial) Run(ctx context.Context, i int) error {
 }
 
 // count begins an account of what clients and server use. The function that it gives ends it,
-// and adds the clients up.
+// and adds the clients up, and the servers.
 func (r *trial) count() (func() (map[string]testbed.Usage, error), error) {
 	type part struct {
 		name   string
@@ -184,8 +193,8 @@ func (r *trial) count() (func() (map[string]testbed.Usage, error), error) {
 	for _, s := range r.clients {
 		parts = append(parts, part{name: "client", of: s.Running})
 	}
-	if r.up != nil {
-		parts = append(parts, part{name: "server", of: r.up.Running})
+	for _, s := range r.servers {
+		parts = append(parts, part{name: "server", of: s})
 	}
 	for i, p := range parts {
 		var err error
@@ -216,16 +225,31 @@ type counted interface {
 
 // Finish ends the clients and gives what they have measured.
 func (r *trial) Finish(ctx context.Context) (workload.Result, error) {
+	result, _, err := r.finish(ctx)
+	return result, err
+}
+
+// finish gives what was sent beside the values of the trial.
+func (r *trial) finish(ctx context.Context) (workload.Result, *load.Result, error) {
 	result := load.Merge(r.results...)
 	if err := errors.Join(r.keep(result), r.end(ctx)); err != nil {
-		return workload.Result{}, err
+		return workload.Result{}, nil, err
 	}
-	if r.up != nil {
-		if err := r.up.Judge(ctx); err != nil {
-			return workload.Result{}, err
+	if err := r.ended(ctx); err != nil {
+		return workload.Result{}, nil, err
+	}
+	values, err := r.judge(result)
+	return values, result, err
+}
+
+// ended says that a server has ended, which breaks a rule.
+func (r *trial) ended(ctx context.Context) error {
+	for _, s := range r.servers {
+		if err := s.Judge(ctx); err != nil {
+			return err
 		}
 	}
-	return r.judge(result)
+	return nil
 }
 
 // keep writes what was measured, and what the server printed, beside the trial.
@@ -248,10 +272,11 @@ func (r *trial) write(name string, data any) error {
 }
 
 func (r *trial) log() error {
-	if r.up == nil {
-		return nil
+	var errs []error
+	for _, s := range r.servers {
+		errs = append(errs, s.Log(r.t.Raw))
 	}
-	return r.up.Log(r.t.Raw)
+	return errors.Join(errs...)
 }
 
 // end ends the clients.
@@ -266,9 +291,9 @@ func (r *trial) end(ctx context.Context) error {
 // broken ends a trial that cannot go on. That the server has ended is why, if it has.
 func (r *trial) broken(ctx context.Context, err error) error {
 	_ = r.end(context.WithoutCancel(ctx))
-	if r.up != nil && ctx.Err() == nil {
-		if ended := r.up.Judge(ctx); ended != nil {
-			return errors.Join(ended, r.up.Log(r.t.Raw))
+	if ctx.Err() == nil {
+		if ended := r.ended(ctx); ended != nil {
+			return errors.Join(ended, r.log())
 		}
 	}
 	return err

@@ -27,13 +27,13 @@ func Network(t testing.TB, rate quantity.Rate, mtu int) testbed.Site {
 }
 
 // Members opens a site with a network whose service has so many members, each on a node of
-// its own.
+// its own and with a volume.
 func Members(t testing.TB, members int, rate quantity.Rate, mtu int) testbed.Site {
 	t.Helper()
 	if local.NeedsUserNamespace() {
 		t.Skip("needs root, or to be run inside a user namespace (unshare -Ur)")
 	}
-	return open(t, experiment.Needs{Network: true, Members: members}, &experiment.Local{Link: experiment.Link{Rate: factor.Of(rate), MTU: factor.Of(mtu)}})
+	return open(t, experiment.Needs{Network: true, Members: members, MemberVolume: 1}, &experiment.Local{Link: experiment.Link{Rate: factor.Of(rate), MTU: factor.Of(mtu)}})
 }
 
 func open(t testing.TB, needs experiment.Needs, level any) testbed.Site {

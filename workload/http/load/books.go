@@ -10,7 +10,8 @@ import (
 type books struct {
 	mu     sync.Mutex
 	result *Result
-	_      [40]byte // keeps neighbours' locks off one cache line
+	names  []string // of the requests
+	_      [16]byte // keeps neighbours' locks off one cache line
 }
 
 // outcome is how one request ended.
@@ -29,7 +30,7 @@ func (b *books) book(sl *slot, o outcome, sent int, now, from time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	r := b.result
-	b.end(o, now-t.intended, now-from)
+	b.end(b.names[t.request], o, now-t.intended, now-from)
 	r.BytesSent += int64(sent)
 	r.BytesReceived += o.received
 	if sl.run.arrivals != nil {
@@ -45,17 +46,20 @@ func (b *books) unsent(t ticket, now, from time.Duration) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.end(outcome{kind: Unanswered, text: "not sent: no connection was free until the end of the drain"}, now-t.intended, now-from)
+	b.end(b.names[t.request], outcome{kind: Unanswered, text: "not sent: no connection was free until the end of the drain"}, now-t.intended, now-from)
 }
 
 // end counts how one ended. It is called with the lock held.
-func (b *books) end(o outcome, latency, elapsed time.Duration) {
+func (b *books) end(name string, o outcome, latency, elapsed time.Duration) {
 	r := b.result
 	r.Due++
 	r.Elapsed = max(r.Elapsed, elapsed)
 	if o.kind == "" {
 		r.OK++
 		r.Latency.Record(latency)
+		if name != "" {
+			r.named(name).Record(latency)
+		}
 		return
 	}
 	r.Failed.Record(latency)

@@ -52,6 +52,8 @@ type Config struct {
 
 // Request is one kind of request.
 type Request struct {
+	// Name has the latency of requests of that name kept apart as well; "" keeps none apart.
+	Name   string `json:"name,omitempty"`
 	Method string `json:"method,omitempty"` // "" is GET, or POST with a payload
 	Path   string `json:"path,omitempty"`   // in place of the URL's path and query
 	// Headers are added, each a name and a value.

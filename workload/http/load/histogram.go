@@ -68,6 +68,14 @@ func (h *Histogram) Max() time.Duration {
 	return time.Duration(h.hdr.Max())
 }
 
+// Min is the shortest time, to three digits; a minute if all are longer.
+func (h *Histogram) Min() time.Duration {
+	if h.hdr.TotalCount() == 0 && h.over > 0 {
+		return time.Duration(longest)
+	}
+	return time.Duration(h.hdr.Min())
+}
+
 // At is the smallest recorded time that at least the share q of all times does not exceed, to
 // three digits; a minute where that one is longer.
 func (h *Histogram) At(q float64) time.Duration {

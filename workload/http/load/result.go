@@ -34,6 +34,8 @@ type Result struct {
 	// Latency is of the requests that are OK, Failed of all others, up to the error.
 	Latency *Histogram `json:"latency"`
 	Failed  *Histogram `json:"failed"`
+	// Named is Latency of the requests of each Request.Name.
+	Named map[string]*Histogram `json:"named,omitempty"`
 	// Lag is how late requests were sent although a connection was free: the generator's own
 	// lateness. Waited is how long requests that were due had no free connection. Both are
 	// parts of the latency, of an open loop only, and of all requests that were sent.
@@ -61,6 +63,17 @@ func newResult() *Result {
 		Errors: map[Kind]int64{}, Examples: map[Kind]string{}, Handshakes: map[string]int64{},
 		Latency: NewHistogram(), Failed: NewHistogram(), Lag: NewHistogram(), Waited: NewHistogram(), Connect: NewHistogram(),
 	}
+}
+
+// named is the histogram of requests of a name.
+func (r *Result) named(name string) *Histogram {
+	if r.Named == nil {
+		r.Named = map[string]*Histogram{}
+	}
+	if r.Named[name] == nil {
+		r.Named[name] = NewHistogram()
+	}
+	return r.Named[name]
 }
 
 // Rate is the rate that was reached: requests answered OK per second of Elapsed.
@@ -115,6 +128,9 @@ func Merge(results ...*Result) *Result {
 			if p[1] != nil {
 				p[0].Merge(p[1])
 			}
+		}
+		for name, h := range r.Named {
+			sum.named(name).Merge(h)
 		}
 		sum.BytesSent += r.BytesSent
 		sum.BytesReceived += r.BytesReceived

@@ -54,7 +54,7 @@ func TestMerge(t *testing.T) {
 			if i%500 == 0 {
 				o.kind, o.text = Timeout, "late"
 			}
-			b.end(o, d, d)
+			b.end("all", o, d, d)
 			r.Lag.Record(d / 1000)
 			r.Waited.Record(d / 100)
 			r.Connect.Record(d / 10)
@@ -76,7 +76,7 @@ func TestMerge(t *testing.T) {
 		if err := json.Unmarshal(text, r); err != nil {
 			t.Fatal(err)
 		}
-		for _, pair := range [][2]*Histogram{{p.Latency, r.Latency}, {p.Failed, r.Failed}, {p.Lag, r.Lag}, {p.Waited, r.Waited}, {p.Connect, r.Connect}} {
+		for _, pair := range [][2]*Histogram{{p.Latency, r.Latency}, {p.Failed, r.Failed}, {p.Lag, r.Lag}, {p.Waited, r.Waited}, {p.Connect, r.Connect}, {p.Named["all"], r.Named["all"]}} {
 			if !pair[0].Equal(pair[1]) || pair[0].Count() == 0 {
 				t.Error("the way through JSON changed a histogram")
 			}
@@ -107,7 +107,7 @@ func TestQuantile(t *testing.T) {
 		if i >= 9_900 {
 			o.kind = Closed
 		}
-		b.end(o, time.Duration(i+1)*time.Microsecond, 0)
+		b.end("", o, time.Duration(i+1)*time.Microsecond, 0)
 	}
 	for _, test := range []struct {
 		q    float64

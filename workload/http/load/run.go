@@ -60,8 +60,12 @@ func newRun(s *Session, span Span) *run {
 		wake:  make(chan struct{}, 1), done: make(chan struct{}),
 		mix: newMix(s.conf.Requests, random), freeSince: begin, more: true,
 	}
+	var names []string
+	for _, q := range s.conf.Requests {
+		names = append(names, q.Name)
+	}
 	for i := range r.books {
-		r.books[i].result = newResult()
+		r.books[i].result, r.books[i].names = newResult(), names
 	}
 	for _, l := range s.lanes {
 		if agreed, up := l.agreed(); up {

@@ -1,0 +1,117 @@
+package vaultserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"tare/layer"
+	"tare/testbed"
+)
+
+var errNone = errors.New("no workload vault keeps servers up here: the layer is for those that it starts")
+
+// each looks at all servers of a site.
+func each(ctx context.Context, site testbed.Site, check func(*State) []layer.Check) ([]layer.Check, error) {
+	servers := testbed.Held[Servers](site)
+	if len(servers) == 0 {
+		return nil, errNone
+	}
+	var checks []layer.Check
+	for _, s := range servers {
+		state, err := s.Look(ctx)
+		if err != nil {
+			return checks, err
+		}
+		checks = append(checks, check(state)...)
+	}
+	return checks, nil
+}
+
+// proofs keep the servers that were looked at before a trial.
+type proofs struct{ servers []Servers }
+
+// before shows that the servers are set so.
+func (p *proofs) before(ctx context.Context, site testbed.Site, want Settings) ([]layer.Check, error) {
+	p.servers = testbed.Held[Servers](site)
+	return each(ctx, site, func(s *State) []layer.Check { return s.checks(want, true) })
+}
+
+// after shows that the load of the trial was audited.
+func (p *proofs) after(want Settings) []layer.Check {
+	if want.Audit != FileAudit {
+		return nil
+	}
+	written := int64(0)
+	for _, s := range p.servers {
+		written += s.Audited()
+	}
+	return []layer.Check{{Layer: name, Name: "the audit file over the trial", Expected: "grows", Observed: fmt.Sprintf("%d bytes", written), OK: written > 0}}
+}
+
+// off shows that servers are not set so.
+func off(ctx context.Context, site testbed.Site, not Settings) ([]layer.Check, error) {
+	if not == (Settings{}) {
+		return nil, nil
+	}
+	return each(ctx, site, func(s *State) []layer.Check { return s.checks(not, false) })
+}
+
+// checks compare the state with settings, which are there or are not.
+func (s *State) checks(want Settings, on bool) []layer.Check {
+	var checks []layer.Check
+	if want.TLS != nil {
+		checks = append(checks, s.encryption(*want.TLS == on))
+	}
+	if want.Audit != "" {
+		checks = append(checks, s.audits(want.Audit, on))
+	}
+	if want.Members > 0 {
+		voters := 0
+		for _, p := range s.Peers {
+			if p.Voter {
+				voters++
+			}
+		}
+		k := layer.Check{Layer: name, Name: "voters in the configuration of raft", Expected: fmt.Sprint(want.Members), Observed: fmt.Sprint(voters)}
+		k.OK = (voters == want.Members) == on
+		if !on {
+			k.Expected = "not " + k.Expected
+		}
+		checks = append(checks, k)
+	}
+	return checks
+}
+
+// encryption says whether all listeners take TLS alone, or plaintext alone.
+func (s *State) encryption(on bool) layer.Check {
+	k := layer.Check{Layer: name, Name: "a client at the listeners", OK: len(s.Listeners) > 0}
+	if k.Expected = "plaintext answered, TLS refused"; on {
+		k.Expected = "TLS answered, plaintext refused"
+	}
+	var seen []string
+	for _, l := range s.Listeners {
+		k.OK = k.OK && l.Encrypts == on && l.Clear != on
+		text := fmt.Sprintf("TLS: %s; plaintext: %s", l.TLS, l.Plain)
+		if !slices.Contains(seen, text) {
+			seen = append(seen, text)
+		}
+	}
+	k.Observed = strings.Join(seen, " | ")
+	return k
+}
+
+// audits says which audit devices there are.
+func (s *State) audits(want Audit, on bool) layer.Check {
+	have := NoAudit
+	if len(s.Audit) > 0 {
+		have = Audit(strings.Join(s.Audit, ", "))
+	}
+	k := layer.Check{Layer: name, Name: "audit devices", Expected: string(want), Observed: string(have), OK: (have == want) == on}
+	if !on {
+		k.Expected = "not " + k.Expected
+	}
+	return k
+}

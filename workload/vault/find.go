@@ -1,0 +1,56 @@
+package vault
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"tare/testbed"
+)
+
+// find gives the path of the program on this machine: on PATH, or bao where `make openbao`
+// puts it.
+func find(program string) (string, error) {
+	path, err := exec.LookPath(program)
+	if err == nil {
+		return filepath.Abs(path)
+	}
+	if program != "bao" {
+		return "", fmt.Errorf("the program of the servers: %w", err)
+	}
+	if dir, e := os.UserCacheDir(); e == nil {
+		cached := filepath.Join(dir, "tare", "openbao", program)
+		if path, e := exec.LookPath(cached); e == nil {
+			return path, nil
+		}
+		err = fmt.Errorf("%w, and not at %s", err, cached)
+	}
+	return "", fmt.Errorf("the program of the servers: %w (install it with: make openbao)", err)
+}
+
+// probe looks for OpenBao, and for Vault where that is installed, and asks for versions.
+func probe(ctx context.Context) []testbed.Finding {
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	all := []testbed.Finding{version(ctx, "bao")}
+	if _, err := exec.LookPath("vault"); err == nil {
+		all = append(all, version(ctx, "vault"))
+	}
+	return all
+}
+
+func version(ctx context.Context, program string) testbed.Finding {
+	path, err := find(program)
+	if err != nil {
+		return testbed.Finding{Name: program, Status: testbed.Missing, Detail: err.Error(), Hint: "make openbao"}
+	}
+	out, err := exec.CommandContext(ctx, path, "--version").Output()
+	if err != nil {
+		return testbed.Finding{Name: program, Status: testbed.Refused, Detail: err.Error()}
+	}
+	return testbed.Finding{Name: program, Status: testbed.Works, Detail: strings.TrimSpace(string(out))}
+}

@@ -1,0 +1,139 @@
+package vault
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+
+	"tare/layer/vaultserver"
+	"tare/safetext"
+)
+
+// look asks the members how they are.
+func (o *order) look(ctx context.Context) (*vaultserver.State, error) {
+	var s vaultserver.State
+	a, err := openAPI(o.URLs[0], o.CA, o.Token)
+	if err != nil {
+		return nil, err
+	}
+	var health struct {
+		Version string `json:"version"`
+	}
+	if err := a.call(ctx, http.MethodGet, "sys/health?standbyok=true&sealedcode=200", nil, &health); err != nil {
+		return nil, err
+	}
+	s.Version = health.Version
+	var leader struct {
+		Address string `json:"leader_address"`
+		Since   string `json:"active_time"`
+		Self    bool   `json:"is_self"`
+	}
+	if err := a.call(ctx, http.MethodGet, "sys/leader", nil, &leader); err != nil {
+		return nil, err
+	}
+	s.Leader = leader.Address
+	if !o.Foreign { // the leader alone says since when
+		if !slices.Contains(o.URLs, s.Leader) {
+			return nil, errors.New("the members have no leader")
+		}
+		if a, err = openAPI(s.Leader, o.CA, o.Token); err != nil {
+			return nil, err
+		}
+		if err := a.call(ctx, http.MethodGet, "sys/leader", nil, &leader); err != nil {
+			return nil, err
+		}
+		if !leader.Self {
+			return nil, errors.New("the members have no leader that they agree on")
+		}
+	}
+	s.Since = leader.Since
+	if s.Peers, err = peersOf(ctx, a); o.must(err) != nil {
+		return nil, err
+	}
+	if s.Audit, err = auditOf(ctx, a); o.must(err) != nil {
+		return nil, err
+	}
+	for _, to := range o.URLs {
+		l, err := listenerAt(ctx, to, o.CA)
+		if err != nil {
+			return nil, err
+		}
+		s.Listeners = append(s.Listeners, l)
+	}
+	return &s, nil
+}
+
+// peersOf are the members by the configuration of raft.
+func peersOf(ctx context.Context, a *api) ([]vaultserver.Peer, error) {
+	var answer struct {
+		Data struct {
+			Config struct {
+				Servers []vaultserver.Peer `json:"servers"`
+			} `json:"config"`
+		} `json:"data"`
+	}
+	err := a.call(ctx, http.MethodGet, "sys/storage/raft/configuration", nil, &answer)
+	return answer.Data.Config.Servers, err
+}
+
+// auditOf are the types of the audit devices.
+func auditOf(ctx context.Context, a *api) ([]string, error) {
+	var answer struct {
+		Data map[string]struct {
+			Type string `json:"type"`
+		} `json:"data"`
+	}
+	err := a.call(ctx, http.MethodGet, "sys/audit", nil, &answer)
+	var types []string
+	for _, path := range slices.Sorted(maps.Keys(answer.Data)) {
+		types = append(types, answer.Data[path].Type)
+	}
+	return types, err
+}
+
+// must leaves out the error that a server which is someone's does not let something be seen.
+func (o *order) must(err error) error {
+	var no *refused
+	if o.Foreign && errors.As(err, &no) {
+		return nil
+	}
+	return err
+}
+
+// listenerAt tries TLS and plaintext at a listener.
+func listenerAt(ctx context.Context, to, authority string) (vaultserver.Listener, error) {
+	var l vaultserver.Listener
+	u, err := url.Parse(to)
+	if err != nil {
+		return l, err
+	}
+	trust, err := trusting(authority)
+	if err != nil {
+		return l, err
+	}
+	conn, err := (&tls.Dialer{NetDialer: &net.Dialer{}, Config: trust}).DialContext(ctx, "tcp", u.Host)
+	if err != nil {
+		l.TLS = safetext.Line(err.Error())
+	} else {
+		l.TLS, l.Encrypts = tls.VersionName(conn.(*tls.Conn).ConnectionState().Version), true
+		_ = conn.Close()
+	}
+	plain := &api{url: "http://" + u.Host, client: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: callLimit}}
+	err = plain.call(ctx, http.MethodGet, "sys/seal-status", nil, nil)
+	l.Clear = err == nil
+	if l.Plain = "answered"; err != nil {
+		var no *refused
+		if errors.As(err, &no) {
+			l.Plain = fmt.Sprintf("status %d", no.status)
+		} else {
+			l.Plain = safetext.Line(err.Error())
+		}
+	}
+	return l, nil
+}

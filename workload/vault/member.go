@@ -1,0 +1,147 @@
+package vault
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"tare/testbed"
+	"tare/workload"
+	"tare/workload/service"
+)
+
+// membership is what the process of one member is told on its standard input.
+type membership struct {
+	Program string `json:"program"` // path, or a name in the pod's PATH
+	Config  string `json:"config"`  // in HCL; certPath and keyPath stand for the files of Cert and Key
+	Cert    string `json:"cert,omitempty"`
+	Key     string `json:"key,omitempty"`
+	Dir     string `json:"dir"` // for its data
+}
+
+// What stands for the paths of the files that hold them.
+const (
+	certPath = "$(CERT)"
+	keyPath  = "$(KEY)"
+)
+
+// memberHelper becomes a member. Its files are in memory, so that no key is ever on a disk.
+var memberHelper = testbed.Helper{Name: "vault-member", Run: beMember}
+
+// configuration is that of one member. Audit devices are made through the API, which OpenBao
+// must be told to allow; Vault warns of the line and goes on. OpenBao never locks its memory, and
+// Vault is told not to, which takes rights.
+func configuration(program, id, dir string, api, cluster netip.AddrPort, tls bool, pace int) string {
+	scheme, listener := "http", "  tls_disable = true\n"
+	if tls {
+		scheme, listener = "https", fmt.Sprintf("  tls_cert_file = %q\n  tls_key_file = %q\n", certPath, keyPath)
+	}
+	lock := ""
+	if strings.HasPrefix(filepath.Base(program), "vault") {
+		lock = "disable_mlock = true\n"
+	}
+	return lock + fmt.Sprintf(`ui = false
+log_level = "info"
+unsafe_allow_api_audit_creation = true
+api_addr = "%s://%s"
+cluster_addr = "https://%s"
+listener "tcp" {
+  address = %q
+  cluster_address = %q
+%s}
+storage "raft" {
+  path = %q
+  node_id = %q
+  performance_multiplier = %d
+  autopilot_reconcile_interval = "1s"
+  autopilot_update_interval = "500ms"
+}
+`, scheme, api, cluster, api, cluster, listener, dir, id, pace)
+}
+
+// start starts the members, each in its pod.
+func (up *standing) start(ctx context.Context, s workload.SetUp, c *Config, authority *pair) error {
+	volumes, ok := testbed.As[testbed.MemberVolumes](s.Site)
+	if !ok {
+		return fmt.Errorf("the site has no volumes for members")
+	}
+	for i, api := range up.apis {
+		place := testbed.Member(i + 1)
+		volume := volumes.MemberVolume(i + 1)
+		if volume == "" {
+			return fmt.Errorf("member %d has no volume", i+1)
+		}
+		dir := filepath.Join(volume, fmt.Sprintf("vault-%d", s.Number))
+		if up.auditFile == "" {
+			up.auditFile = filepath.Join(dir, "audit.log") // the same path everywhere on a cluster
+		}
+		order := membership{Program: c.Program, Dir: dir}
+		if remote, ok := testbed.As[testbed.Remote](s.Site); !ok || remote.Self(place) == "" {
+			path, err := find(c.Program)
+			if err != nil {
+				return err
+			}
+			order.Program = path
+		}
+		order.Config = configuration(c.Program, fmt.Sprintf("member-%d", i+1), dir, api, netip.AddrPortFrom(api.Addr(), clusterPort+uint16(s.Number)), up.tls, c.Pace)
+		if up.tls {
+			order.Cert, order.Key = authority.cert, authority.key
+		}
+		text, err := json.Marshal(order)
+		if err != nil {
+			return err
+		}
+		cmd := testbed.HelperAt(s.Site, place, memberHelper.Name)
+		cmd.Stdin, cmd.Subject = bytes.NewReader(text), true
+		member, err := service.Start(ctx, s.Site, service.Program{Name: fmt.Sprintf("member-%d", i+1), Where: place, Command: cmd})
+		if err != nil {
+			return err
+		}
+		up.members = append(up.members, member)
+	}
+	return nil
+}
+
+// clusterPort is the first of the ports by which members reach each other.
+const clusterPort = 8201
+
+// beMember puts the configuration into files in memory and becomes the program.
+func beMember(context.Context) error {
+	var m membership
+	if err := json.NewDecoder(os.Stdin).Decode(&m); err != nil {
+		return fmt.Errorf("the member's configuration: %w", err)
+	}
+	path, err := exec.LookPath(m.Program)
+	if err != nil {
+		return fmt.Errorf("the program of the servers: %w", err)
+	}
+	if err := os.MkdirAll(m.Dir, 0o700); err != nil {
+		return err
+	}
+	config := m.Config
+	for _, f := range []struct{ stands, text string }{{certPath, m.Cert}, {keyPath, m.Key}} {
+		if f.text == "" {
+			continue
+		}
+		at, err := inMemory(f.text)
+		if err != nil {
+			return err
+		}
+		config = strings.ReplaceAll(config, f.stands, at)
+	}
+	at, err := inMemory(config)
+	if err != nil {
+		return err
+	}
+	drop := func(v string) bool { // the program must not take itself for a helper, nor read what is meant for its client
+		return strings.HasPrefix(v, testbed.HelperVariable+"=") || strings.HasPrefix(v, "VAULT_") || strings.HasPrefix(v, "BAO_")
+	}
+	return become(path, []string{filepath.Base(path), "server", "-config=" + at}, slices.DeleteFunc(os.Environ(), drop))
+}

@@ -1,0 +1,11 @@
+//go:build !linux
+
+package vault
+
+import "errors"
+
+var errLinux = errors.New("members run on Linux only")
+
+func inMemory(string) (string, error) { return "", errLinux }
+
+func become(string, []string, []string) error { return errLinux }

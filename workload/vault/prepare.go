@@ -1,0 +1,260 @@
+package vault
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// preparation is what is made at the servers before the first trial.
+type preparation struct {
+	Initialise bool          `json:"initialise"` // they are Tare's own, and new
+	AuditFile  string        `json:"auditFile,omitempty"`
+	Limit      time.Duration `json:"limit"`
+
+	Mount      string        `json:"mount"` // what the names of engines and policy begin with
+	Encryption EncryptionKey `json:"encryption"`
+	Signing    SigningKey    `json:"signing"`
+	Payload    int           `json:"payload"`
+	Secrets    int           `json:"secrets"` // 0: no KV engine
+}
+
+// prepared is what was made. It holds tokens, and stays in memory.
+type prepared struct {
+	Mount      string `json:"mount"`
+	Token      string `json:"token"`     // that may do anything
+	LoadToken  string `json:"loadToken"` // of the load, which may do no more than that
+	Signature  string `json:"signature"`
+	Ciphertext string `json:"ciphertext"`
+}
+
+// prepare initialises and unseals the members, if they are new, and makes the engines.
+func (o *order) prepare(ctx context.Context) (*prepared, error) {
+	p := o.Prepare
+	ctx, cancel := context.WithTimeout(ctx, p.Limit)
+	defer cancel()
+	out := &prepared{Mount: p.Mount, Token: o.Token}
+	if p.Initialise {
+		token, err := o.initialise(ctx)
+		if err != nil {
+			return nil, err
+		}
+		out.Token = token
+	}
+	a, err := openAPI(o.URLs[0], o.CA, out.Token)
+	if err != nil {
+		return nil, err
+	}
+	if p.AuditFile != "" {
+		device := map[string]any{"type": "file", "options": map[string]string{"file_path": p.AuditFile}}
+		if err := a.call(ctx, http.MethodPut, "sys/audit/tare", device, nil); err != nil {
+			return nil, fmt.Errorf("the audit device: %w", err)
+		}
+	}
+	return out, p.engines(ctx, a, out)
+}
+
+// initialise makes a cluster of new members, the first its leader, and gives the root token.
+// The key that unseals them is forgotten.
+func (o *order) initialise(ctx context.Context) (string, error) {
+	var apis []*api
+	for _, url := range o.URLs {
+		a, err := openAPI(url, o.CA, "")
+		if err != nil {
+			return "", err
+		}
+		apis = append(apis, a)
+	}
+	first := apis[0]
+	if err := patiently(ctx, func(ctx context.Context) error {
+		return first.call(ctx, http.MethodGet, "sys/seal-status", nil, nil)
+	}); err != nil {
+		return "", fmt.Errorf("the first member does not answer: %w", err)
+	}
+	var made struct {
+		Keys  []string `json:"keys_base64"`
+		Token string   `json:"root_token"`
+	}
+	if err := first.call(ctx, http.MethodPut, "sys/init", map[string]int{"secret_shares": 1, "secret_threshold": 1}, &made); err != nil {
+		return "", fmt.Errorf("initialise: %w", err)
+	}
+	if len(made.Keys) == 0 || made.Token == "" {
+		return "", errors.New("initialise: the server gave no key")
+	}
+	unseal := func(ctx context.Context, a *api) error {
+		return a.call(ctx, http.MethodPut, "sys/unseal", map[string]string{"key": made.Keys[0]}, nil)
+	}
+	if err := unseal(ctx, first); err != nil {
+		return "", fmt.Errorf("unseal: %w", err)
+	}
+	first.token = made.Token
+	if err := patiently(ctx, func(ctx context.Context) error {
+		return first.call(ctx, http.MethodGet, "sys/health", nil, nil) // 200: it is the leader
+	}); err != nil {
+		return "", fmt.Errorf("the first member does not become the leader: %w", err)
+	}
+	if len(apis) > 1 { // members vote when they have been well for so long: usually 10 s
+		if err := first.call(ctx, http.MethodPost, "sys/storage/raft/autopilot/configuration", map[string]string{"server_stabilization_time": "500ms"}, nil); err != nil {
+			return "", err
+		}
+	}
+	joining, ctx2 := errgroup.WithContext(ctx)
+	for i, a := range apis[1:] {
+		joining.Go(func() error {
+			if err := o.join(ctx2, a, unseal); err != nil {
+				return fmt.Errorf("member %d: %w", i+2, err)
+			}
+			return nil
+		})
+	}
+	if err := joining.Wait(); err != nil {
+		return "", err
+	}
+	return made.Token, patiently(ctx, func(ctx context.Context) error {
+		peers, err := peersOf(ctx, first)
+		voters := 0
+		for _, p := range peers {
+			if p.Voter {
+				voters++
+			}
+		}
+		if err == nil && voters != len(apis) {
+			err = fmt.Errorf("%d of %d members vote", voters, len(apis))
+		}
+		return err
+	})
+}
+
+// join makes a new member one of the first one's cluster, and waits until it stands by.
+func (o *order) join(ctx context.Context, a *api, unseal func(context.Context, *api) error) error {
+	if err := patiently(ctx, func(ctx context.Context) error {
+		return a.call(ctx, http.MethodGet, "sys/seal-status", nil, nil)
+	}); err != nil {
+		return fmt.Errorf("it does not answer: %w", err)
+	}
+	to := map[string]any{"leader_api_addr": o.URLs[0], "leader_ca_cert": o.CA}
+	if err := a.call(ctx, http.MethodPost, "sys/storage/raft/join", to, nil); err != nil {
+		return fmt.Errorf("join: %w", err)
+	}
+	if err := patiently(ctx, func(ctx context.Context) error { return unseal(ctx, a) }); err != nil {
+		return fmt.Errorf("unseal: %w", err)
+	}
+	return patiently(ctx, func(ctx context.Context) error {
+		return a.call(ctx, http.MethodGet, "sys/health?standbyok=true", nil, nil)
+	})
+}
+
+// engines makes the engines, their keys and secrets, and the token of the load.
+func (p *preparation) engines(ctx context.Context, a *api, out *prepared) error {
+	transit, kv := transitMount(p.Mount), kvMount(p.Mount)
+	steps := []struct {
+		method, path string
+		body         any
+	}{
+		{http.MethodPost, "sys/mounts/" + transit, map[string]string{"type": "transit"}},
+		{http.MethodPost, transit + "/keys/" + encryptionKey, map[string]any{"type": p.Encryption}},
+		{http.MethodPost, transit + "/keys/" + signingKey, map[string]any{"type": p.Signing}},
+		{http.MethodPut, "sys/policies/acl/" + p.Mount, map[string]string{"policy": policy(p.Mount)}},
+	}
+	if p.Secrets > 0 {
+		steps = append(steps, struct {
+			method, path string
+			body         any
+		}{http.MethodPost, "sys/mounts/" + kv, map[string]any{"type": "kv", "options": map[string]string{"version": "2"}}})
+	}
+	for _, s := range steps {
+		if err := a.call(ctx, s.method, s.path, s.body, nil); err != nil {
+			return err
+		}
+	}
+	var token struct {
+		Auth struct {
+			Token string `json:"client_token"`
+		} `json:"auth"`
+	}
+	ask := map[string]any{"policies": []string{p.Mount}, "no_parent": true, "ttl": "768h", "display_name": "tare"}
+	if err := a.call(ctx, http.MethodPost, "auth/token/create", ask, &token); err != nil {
+		return fmt.Errorf("the token of the load: %w", err)
+	}
+	out.LoadToken = token.Auth.Token
+	load := *a
+	load.token = out.LoadToken
+	return p.fill(ctx, &load, out)
+}
+
+// policy is what the load may do.
+func policy(mount string) string {
+	return fmt.Sprintf("path %q { capabilities = [\"create\", \"update\"] }\npath %q { capabilities = [\"create\", \"read\", \"update\"] }\n",
+		transitMount(mount)+"/*", kvMount(mount)+"/data/*")
+}
+
+// fill makes what the load works on, as the load does: so it is known to be able to.
+func (p *preparation) fill(ctx context.Context, a *api, out *prepared) error {
+	text := payload(p.Payload)
+	input := base64.StdEncoding.EncodeToString([]byte(text))
+	transit := transitMount(p.Mount)
+	var answer struct {
+		Data struct {
+			Signature  string `json:"signature"`
+			Ciphertext string `json:"ciphertext"`
+			Plaintext  string `json:"plaintext"`
+			Valid      bool   `json:"valid"`
+		} `json:"data"`
+	}
+	ask := func(path string, body map[string]string) error {
+		return a.call(ctx, http.MethodPost, transit+"/"+path, body, &answer)
+	}
+	if err := ask("sign/"+signingKey, map[string]string{"input": input}); err != nil {
+		return err
+	}
+	out.Signature = answer.Data.Signature
+	if err := ask("verify/"+signingKey, map[string]string{"input": input, "signature": out.Signature}); err != nil {
+		return err
+	}
+	if !answer.Data.Valid {
+		return errors.New("the server does not take its own signature for valid")
+	}
+	if len(text) <= mostEncrypted(p.Encryption) {
+		if err := ask("encrypt/"+encryptionKey, map[string]string{"plaintext": input}); err != nil {
+			return err
+		}
+		out.Ciphertext = answer.Data.Ciphertext
+		if err := ask("decrypt/"+encryptionKey, map[string]string{"ciphertext": out.Ciphertext}); err != nil {
+			return err
+		}
+		if answer.Data.Plaintext != input {
+			return errors.New("the server decrypts to something else")
+		}
+	}
+	for i := range p.Secrets {
+		write := func(ctx context.Context) error {
+			return a.call(ctx, http.MethodPost, kvMount(p.Mount)+"/data/"+secretName(i), secretOf(text), nil)
+		}
+		if i == 0 { // a new KV engine takes a moment to be one of version 2
+			if err := patiently(ctx, write); err != nil {
+				return err
+			}
+		} else if err := write(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// clear removes what was made at a server that stays.
+func (o *order) clear(ctx context.Context) error {
+	a, err := openAPI(o.URLs[0], o.CA, o.Token)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, path := range []string{"sys/mounts/" + transitMount(o.Clear), "sys/mounts/" + kvMount(o.Clear), "sys/policies/acl/" + o.Clear} {
+		errs = append(errs, a.call(ctx, http.MethodDelete, path, nil, nil))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,200 @@
+package vault
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"tare/layer/vaultserver"
+	"tare/testbed"
+	"tare/workload"
+	"tare/workload/service"
+)
+
+// standing is the servers at a site.
+type standing struct {
+	site      testbed.Site
+	apis      []netip.AddrPort // of the members that Tare started
+	urls      []string
+	tls       bool
+	authority string // to be trusted, in PEM
+	auditFile string // "": there is no audit device
+	audited   int64  // bytes that the last trial's load has put there
+	members   []*service.Running
+	prepared  prepared
+	down      bool
+	// unwell says that they do not answer as they should, and are to be set up anew.
+	unwell error
+}
+
+var _ vaultserver.Servers = (*standing)(nil)
+
+// Shared names the servers that cells share: whatever their load, the servers are the same.
+func (c *Config) Shared() string {
+	like := *c
+	like.Operations, like.Workers, like.Rate, like.Arrivals, like.Conns = Operations{}, nil, nil, "", 0
+	like.Clients, like.Threads, like.Duration, like.Warmup, like.Timeout, like.Judged = nil, 0, 0, 0, 0, nil
+	text, _ := json.Marshal(like)
+	return name + " " + string(text)
+}
+
+var mounts atomic.Int64
+
+// SetUp starts the members and makes what the load needs of them.
+func (c *Config) SetUp(ctx context.Context, s workload.SetUp) (workload.Standing, error) {
+	up, err := c.setUp(ctx, s)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("the servers: %w", err), up.logged(), up.Down(context.WithoutCancel(ctx)))
+	}
+	return up, nil
+}
+
+func (c *Config) setUp(ctx context.Context, s workload.SetUp) (*standing, error) {
+	tls := c.TLS.One()
+	settings := vaultserver.Settings{TLS: &tls, Audit: c.Audit.One(), Members: c.Members.One()}
+	others := testbed.Held[vaultserver.Settings](s.Site)
+	settings = settings.Over(others...)
+	up := &standing{site: s.Site, tls: *settings.TLS, authority: c.trusted}
+	p := &preparation{
+		Limit: c.Within.Std(), Mount: fmt.Sprintf("tare-%d-%d-%d", os.Getpid(), time.Now().UnixNano(), mounts.Add(1)),
+		Encryption: c.Encryption.One(), Signing: c.Signing.One(), Payload: int(c.Payload.One()), Secrets: c.Secrets,
+	}
+	token := ""
+	if c.URL != "" {
+		if len(others) > 0 {
+			return up, errors.New("the layer vault-server sets what Tare starts, and the server at the url is someone else's")
+		}
+		var err error
+		if token, err = c.Token.Resolve(ctx); err != nil {
+			return up, err
+		}
+		up.urls = []string{c.URL}
+		up.prepared = prepared{Mount: p.Mount, Token: token} // what Down removes
+	} else {
+		if err := up.begin(ctx, s, c, settings); err != nil {
+			return up, err
+		}
+		p.Initialise = true
+		if settings.Audit == vaultserver.FileAudit {
+			p.AuditFile = up.auditFile
+		} else {
+			up.auditFile = ""
+		}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	for _, m := range up.members { // nobody waits for a member that has ended
+		go func() {
+			select {
+			case <-m.Ended():
+				cancel()
+			case <-ctx.Done():
+			}
+		}()
+	}
+	err := up.give(ctx, testbed.ClientPod, p.Limit+callLimit, order{Token: token, Prepare: p}, &up.prepared)
+	if err != nil {
+		return up, err
+	}
+	_, err = up.Look(ctx)
+	return up, err
+}
+
+// begin starts the members.
+func (up *standing) begin(ctx context.Context, s workload.SetUp, c *Config, settings vaultserver.Settings) error {
+	at, err := service.Addresses(s, 0)
+	if err != nil {
+		return err
+	}
+	network, ok := testbed.As[testbed.Members](s.Site)
+	if !ok || len(network.Members()) < settings.Members {
+		return fmt.Errorf("the site has no pods for %d members", settings.Members)
+	}
+	scheme := "http"
+	if up.tls {
+		scheme = "https"
+	}
+	for _, address := range network.Members()[:settings.Members] {
+		api := netip.AddrPortFrom(address, at[testbed.PodToPod].Port())
+		up.apis = append(up.apis, api)
+		up.urls = append(up.urls, scheme+"://"+api.String())
+	}
+	var authority *pair
+	if up.tls {
+		if authority, err = certify(up.apis); err != nil {
+			return err
+		}
+		up.authority = authority.ca
+	}
+	return up.start(ctx, s, c, authority)
+}
+
+// give has a process at a place carry an order out at the servers.
+func (up *standing) give(ctx context.Context, where testbed.Place, limit time.Duration, o order, out any) error {
+	o.URLs, o.CA, o.Foreign = up.urls, up.authority, len(up.apis) == 0
+	return give(ctx, up.site, where, limit, o, out)
+}
+
+// Look asks from the client's pod how the servers are.
+func (up *standing) Look(ctx context.Context) (*vaultserver.State, error) {
+	s := new(vaultserver.State)
+	if err := up.give(ctx, testbed.ClientPod, 2*callLimit, order{Token: up.prepared.Token, Look: true}, s); err != nil {
+		return nil, fmt.Errorf("the servers: %w", err)
+	}
+	return s, nil
+}
+
+// Audited is how much the load of the last trial has put into the leader's audit file.
+func (up *standing) Audited() int64 { return up.audited }
+
+// place is the pod of the member with that URL.
+func (up *standing) place(url string) testbed.Place {
+	for i, u := range up.urls {
+		if u == url {
+			return testbed.Member(i + 1)
+		}
+	}
+	return testbed.ServerPod
+}
+
+// Check says that a member has ended, or that the servers did not answer in the last trial.
+func (up *standing) Check(ctx context.Context) error {
+	for _, m := range up.members {
+		if err := m.Check(ctx); err != nil {
+			return err
+		}
+	}
+	return up.unwell
+}
+
+// logged is the end of what a member printed that has ended, as an error; nil if all are up.
+func (up *standing) logged() error {
+	for _, m := range up.members {
+		if err := m.Check(context.Background()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Down ends the members, or removes what was made at the server that stays.
+func (up *standing) Down(ctx context.Context) error {
+	if up.down {
+		return nil
+	}
+	var errs []error
+	if len(up.apis) == 0 && up.prepared.Token != "" {
+		errs = append(errs, up.give(ctx, testbed.ClientPod, callLimit, order{Token: up.prepared.Token, Clear: up.prepared.Mount}, nil))
+	}
+	for _, m := range up.members {
+		errs = append(errs, m.Down(ctx))
+	}
+	err := errors.Join(errs...)
+	up.down = err == nil
+	return err
+}

@@ -1,0 +1,117 @@
+package vault
+
+import (
+	"context"
+	"errors"
+
+	"tare/layer/vaultserver"
+	"tare/testbed"
+	"tare/workload"
+	"tare/workload/http"
+	"tare/workload/http/load"
+)
+
+// Prepare finds the leader, opens the connections and warms up.
+func (c *Config) Prepare(ctx context.Context, t *workload.Trial) (workload.Measured, error) {
+	one, err := c.begin(ctx, t, 1)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) (workload.Result, error) {
+		if err := one.Run(ctx, 0); err != nil {
+			return workload.Result{}, err
+		}
+		return one.Finish(ctx)
+	}, nil
+}
+
+// PrepareSlices does so too. Slices share the duration of the trial, and its connections.
+func (c *Config) PrepareSlices(ctx context.Context, t *workload.Trial, n int) (workload.Sliced, error) {
+	return c.begin(ctx, t, n)
+}
+
+// trial is one under way.
+type trial struct {
+	*http.Driven
+	up     *standing
+	before *vaultserver.State
+	names  []string // of the operations
+}
+
+func (c *Config) begin(ctx context.Context, t *workload.Trial, n int) (*trial, error) {
+	up, ok := t.Standing.(*standing)
+	if !ok {
+		return nil, errors.New("no servers are up")
+	}
+	before, err := up.Look(ctx)
+	if err != nil {
+		return nil, up.broken(ctx, err)
+	}
+	up.audited = 0
+	if up.auditFile != "" { // else it grows beyond its volume
+		if err := up.give(ctx, up.place(before.Leader), callLimit, order{Empty: up.auditFile}, nil); err != nil {
+			return nil, up.broken(ctx, err)
+		}
+	}
+	config := load.Config{Protocol: load.HTTP1, URL: before.Leader, Timeout: c.Timeout.Std(), Requests: c.requests(&up.prepared)}
+	if c.URL != "" {
+		config.URL = c.URL
+	}
+	if up.tls || up.authority != "" {
+		config.TLS = &load.TLS{CA: up.authority}
+	}
+	driven, err := c.load().Drive(ctx, t, n, config, up.members)
+	if err != nil {
+		return nil, err
+	}
+	one := &trial{Driven: driven, up: up, before: before}
+	for _, o := range c.Operations.drawn() {
+		one.names = append(one.names, o.name)
+	}
+	return one, nil
+}
+
+// broken is the trial that breaks a rule because the servers do not answer as they should. They
+// are set up anew before the next one.
+func (up *standing) broken(ctx context.Context, err error) error {
+	var lost *testbed.Disturbance
+	if ctx.Err() != nil || errors.As(err, &lost) {
+		return err
+	}
+	up.unwell = err
+	return &workload.Invalid{Rule: workload.RuleServer, Detail: err.Error()}
+}
+
+// Finish ends the clients and gives what they have measured. The leader must have been the same
+// all the time.
+func (r *trial) Finish(ctx context.Context) (workload.Result, error) {
+	result, sent, err := r.End(ctx)
+	if err != nil {
+		return result, err
+	}
+	if r.up.auditFile != "" { // before anything else is asked
+		if err := r.up.give(ctx, r.up.place(r.before.Leader), callLimit, order{Size: r.up.auditFile}, &r.up.audited); err != nil {
+			return result, r.up.broken(ctx, err)
+		}
+	}
+	after, err := r.up.Look(ctx)
+	if err != nil {
+		return result, r.up.broken(ctx, err)
+	}
+	if after.Leader != r.before.Leader || after.Since != r.before.Since {
+		return result, workload.Invalidf(workload.RuleServer, "the leader changed during the trial: %s since %s, then %s since %s", r.before.Leader, r.before.Since, after.Leader, after.Since)
+	}
+	result.Values["latency-max"] = sent.Latency.Max().Seconds()
+	result.Values["latency-min"] = sent.Latency.Min().Seconds()
+	for _, name := range r.names {
+		h := sent.Named[name]
+		if h == nil {
+			continue
+		}
+		result.Values[name+"-latency-mean"] = h.Mean().Seconds()
+		if fewest := int64(100 * 100); h.Count() >= fewest { // 100 beyond it
+			result.Values[name+"-latency-p99"] = h.At(0.99).Seconds()
+		}
+	}
+	return result, nil
+}

@@ -1,0 +1,96 @@
+package vault
+
+import (
+	"net/url"
+	"slices"
+
+	"tare/experiment"
+	"tare/workload/http"
+)
+
+// readFiles reads the certificates to trust.
+func (c *Config) readFiles(read func(string) ([]byte, error)) []experiment.FieldError {
+	var errs experiment.FieldErrors
+	if c.CA != "" {
+		text, err := read(c.CA)
+		if err != nil {
+			errs.Add("ca", "%v", err)
+		}
+		c.trusted = string(text)
+	}
+	return errs
+}
+
+func (c *Config) validate() []experiment.FieldError {
+	var errs experiment.FieldErrors
+	for _, n := range c.Members {
+		if n%2 == 0 {
+			errs.Add("members", "%d members survive no more than %d do: give an odd number", n, n-1)
+		}
+	}
+	if len(c.Rate) > 0 && len(c.Workers) > 0 {
+		errs.Add("rate", "there is workers too: a loop is open (rate) or closed (workers)")
+	}
+	for _, n := range c.Workers {
+		if n < 1 || n > 100_000 {
+			errs.Add("workers", "%d is not a number from 1 to 100000", n)
+		}
+	}
+	if c.Program == "" {
+		errs.Add("program", "no program is given")
+	}
+	for _, key := range c.Encryption {
+		for _, size := range c.Payload {
+			if most := mostEncrypted(key); int(size) > most && c.encrypts() {
+				errs.Add("payload", "%v do not fit a key %s, which encrypts %d bytes at most", size, key, most)
+			}
+		}
+	}
+	c.validateURL(&errs)
+	probe := http.New().(*http.Config) // checks the fields that both have
+	load := c.load()
+	probe.Workers, probe.Rate, probe.Connections, probe.Clients, probe.Threads = load.Workers, load.Rate, load.Connections, load.Clients, load.Threads
+	probe.Duration, probe.Warmup, probe.Timeout, probe.Judged = load.Duration, load.Warmup, load.Timeout, load.Judged
+	known := []string{"rate", "clients", "threads", "duration", "warmup", "timeout"}
+	for _, e := range probe.Declare().Validate() {
+		field := e.Field
+		if i := slices.IndexFunc([]byte(field), func(b byte) bool { return b == '[' }); i >= 0 {
+			field = field[:i]
+		}
+		if slices.Contains(known, field) || field == "headline" {
+			errs = append(errs, e)
+		}
+	}
+	return errs
+}
+
+// encrypts says whether anything is encrypted.
+func (c *Config) encrypts() bool {
+	return slices.ContainsFunc(c.Operations.drawn(), func(o drawn) bool { return o.name == "encrypt" || o.name == "decrypt" })
+}
+
+func (c *Config) validateURL(errs *experiment.FieldErrors) {
+	*errs = append(*errs, c.Token.Validate("token")...)
+	if c.URL == "" {
+		if c.Token != "" {
+			errs.Add("token", "there is no url: servers that Tare starts get a token that it makes")
+		}
+		if c.CA != "" {
+			errs.Add("ca", "there is no url: servers that Tare starts have an authority that it makes")
+		}
+		return
+	}
+	u, err := url.Parse(c.URL)
+	switch {
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.Path != "" && u.Path != "/":
+		errs.Add("url", "%q is not http://HOST[:PORT] or https", c.URL)
+	case u.User != nil:
+		errs.Add("url", "it holds a user, which would be kept with the run")
+	}
+	if c.Token == "" {
+		errs.Add("token", "the server at the url asks for a token: give a reference to it, such as $VAULT_TOKEN")
+	}
+	if len(c.Members) != 1 || len(c.TLS) != 1 || len(c.Audit) != 1 {
+		errs.Add("url", "what the server there is like is its owner's: leave members, tls and audit out")
+	}
+}

@@ -1,0 +1,138 @@
+// Package vault asks what a layer costs a secrets server: OpenBao, or Vault where that is
+// installed, of 1, 3 or 5 members with raft storage. It signs, verifies, encrypts and decrypts by
+// the transit engine, and reads and writes secrets.
+//
+//	workloads:
+//	  - vault: {members: 5, workers: 300, duration: 10s}
+//
+// Tare starts the members in pods of their own, or uses a server at a URL. It initialises and
+// unseals them through their HTTP API (api.go), from the client's pod; keys and tokens stay in
+// memory and are in no record. A member is the program itself, which gets its configuration
+// and its certificate from files in memory (member.go). Members talk to each other over TLS
+// of their own always; TLS of the listener for clients is a parameter, and so is the audit
+// device. Arms differ by these through the layer vault-server.
+//
+// Load goes to the leader. It is generated as that of the workload http (package load), over
+// HTTP/1.1, in a closed loop with workers, as vault-benchmark does, or in an open one at a
+// rate. A leader that changes during a trial breaks the rule "server"; requests that fail
+// count as errors.
+package vault
+
+import (
+	"time"
+
+	"tare/experiment"
+	"tare/experiment/factor"
+	"tare/experiment/quantity"
+	"tare/experiment/reference"
+	"tare/layer/vaultserver"
+	"tare/workload"
+	"tare/workload/http"
+)
+
+const name = "vault"
+
+// Config is the parameters of the workload.
+type Config struct {
+	Members    factor.Levels[int]                `yaml:"members" json:"members" min:"1" max:"9" doc:"members of the cluster, an odd number, each in a pod of its own"`
+	TLS        factor.Levels[bool]               `yaml:"tls" json:"tls" doc:"TLS on the listener that clients use, by an authority that Tare makes for each set-up; members talk over TLS to each other in any case"`
+	Audit      factor.Levels[vaultserver.Audit]  `yaml:"audit" json:"audit" doc:"audit device: none, or file, on the leader's volume"`
+	Operations Operations                        `yaml:"operations" json:"operations" doc:"what is asked for, each with its weight; sign, verify, encrypt and decrypt alike if absent"`
+	Encryption factor.Levels[EncryptionKey]      `yaml:"encryptionKey" json:"encryptionKey" doc:"type of the transit key that encrypts and decrypts"`
+	Signing    factor.Levels[SigningKey]         `yaml:"signingKey" json:"signingKey" doc:"type of the transit key that signs and verifies"`
+	Payload    factor.Levels[quantity.Size]      `yaml:"payload" json:"payload" min:"1B" max:"256KiB" doc:"bytes that are signed, encrypted or kept as a secret"`
+	Secrets    int                               `yaml:"secrets" json:"secrets" min:"1" max:"10000" doc:"secrets that kv-read and kv-write go to"`
+	Workers    factor.Levels[int]                `yaml:"workers" json:"workers,omitempty" doc:"closed loop: so many requests are under way at a time, each on a connection of its own and followed by the next one; 300 if neither this nor rate is given"`
+	Rate       factor.Levels[quantity.Frequency] `yaml:"rate" json:"rate,omitempty" doc:"in place of workers, an open loop: requests per second that are due whatever the server does, all clients together"`
+	Arrivals   http.Arrivals                     `yaml:"arrivals" json:"arrivals" doc:"how an open loop spreads its requests: constant, or poisson"`
+	Conns      int                               `yaml:"connections" json:"connections" min:"1" max:"100000" doc:"connections of an open loop, all clients together"`
+	Clients    factor.Levels[int]                `yaml:"clients" json:"clients" doc:"processes that share the load"`
+	Threads    int                               `yaml:"threads" json:"threads,omitempty" doc:"CPUs that each client may use at a time; 0 for all"`
+	Duration   quantity.Duration                 `yaml:"duration" json:"duration" doc:"measured time of a trial"`
+	Warmup     quantity.Duration                 `yaml:"warmup" json:"warmup" doc:"time of the same load before it that is not measured"`
+	Timeout    quantity.Duration                 `yaml:"timeout" json:"timeout" doc:"time after which a request without an answer has failed"`
+	Within     quantity.Duration                 `yaml:"within" json:"within" min:"1s" max:"10m" doc:"how long the servers may take until they are ready"`
+	Pace       int                               `yaml:"performanceMultiplier" json:"performanceMultiplier" min:"1" max:"10" doc:"by what raft's timeouts are longer than their shortest, a second without a heartbeat; 5 is upstream's own, 1 what it recommends for production"`
+	Program    string                            `yaml:"program" json:"program" doc:"program of the servers: bao, or vault, or a path"`
+	Image      string                            `yaml:"image" json:"image,omitempty" doc:"on a cluster, image of the members' pods, which holds the program; the testbed's if absent"`
+	Volume     quantity.Size                     `yaml:"volume" json:"volume" min:"16MiB" doc:"size of the volume of each member, for its data and its audit file"`
+	URL        string                            `yaml:"url" json:"url,omitempty" doc:"in place of servers that Tare starts: http://HOST[:PORT] of one that exists, or https; it is given engines, a policy and a token, which are removed again"`
+	Token      reference.Text                    `yaml:"token" json:"token,omitempty" doc:"token for the url, by reference: $VAULT_TOKEN, $(file:/PATH)"`
+	CA         string                            `yaml:"ca" json:"ca,omitempty" doc:"file with the certificates to trust at the url, in PEM; the system's if absent"`
+	Judged     []string                          `yaml:"headline" json:"headline,omitempty" doc:"metrics that are judged under the correction for many comparisons; rate and latency-mean of a closed loop, p50 and p99 of an open one, and the CPU time of a request, if absent"`
+
+	trusted string // what CA holds
+}
+
+// New gives the workload with its defaults.
+func New() workload.Workload {
+	return &Config{
+		Members: factor.Of(1), TLS: factor.Of(false), Audit: factor.Of(vaultserver.NoAudit),
+		Encryption: factor.Of(EncryptionKey("aes256-gcm96")), Signing: factor.Of(SigningKey("ed25519")),
+		Payload: factor.Of(quantity.Size(128)), Secrets: 100,
+		Arrivals: "constant", Conns: 64, Clients: factor.Of(1),
+		Duration: quantity.Duration(10 * time.Second), Warmup: quantity.Duration(time.Second), Timeout: quantity.Duration(30 * time.Second),
+		Within: quantity.Duration(time.Minute), Pace: 5, Program: "bao", Volume: 1 << 30,
+	}
+}
+
+// Kind describes the workload.
+var Kind = workload.Kind{
+	Name:    name,
+	Summary: "OpenBao or Vault: transit and KV requests to 1, 3 or 5 members; latency, success, CPU per request",
+	New:     New,
+	Probe:   probe,
+	Helpers: Helpers,
+}
+
+// Declare says which pods the members need.
+func (c *Config) Declare() experiment.Declaration {
+	d := experiment.Declaration{ReadFiles: c.readFiles, Validate: c.validate, Needs: experiment.Needs{Network: true}}
+	if c.URL == "" {
+		d.Needs.MemberVolume, d.Needs.Image = c.Volume, c.Image
+		for _, n := range c.Members {
+			d.Needs.Members = max(d.Needs.Members, n)
+		}
+	}
+	return d
+}
+
+// usualWorkers is the closed loop of a file that gives neither workers nor rate.
+const usualWorkers = 300
+
+// load is the workload's load as the workload http has it, which drives it.
+func (c *Config) load() *http.Config {
+	h := &http.Config{
+		Arrivals: c.Arrivals, Clients: c.Clients, Connections: factor.Of(c.Conns), Threads: c.Threads,
+		Duration: c.Duration, Warmup: c.Warmup, Timeout: c.Timeout, Late: 0.3, Judged: c.Judged,
+		URL: c.URL,
+	}
+	if len(c.Rate) > 0 {
+		h.Rate = c.Rate
+		return h
+	}
+	h.Workers = c.Workers
+	if len(h.Workers) == 0 {
+		h.Workers = factor.Of(usualWorkers)
+	}
+	h.Connections = h.Workers
+	return h
+}
+
+// Measures says what a trial measures: what the workload http does, the extremes, and the
+// latency of each operation.
+func (c *Config) Measures() experiment.Measures {
+	m := c.load().Measures()
+	m.Expected += 200 * time.Millisecond
+	m.Limit += 2 * callLimit
+	latency := func(name string, optional bool) {
+		m.Metrics = append(m.Metrics, experiment.Metric{Name: name, Unit: "s", Better: experiment.Lower, Scale: experiment.Ratio, Optional: optional})
+	}
+	latency("latency-max", false)
+	latency("latency-min", false)
+	for _, o := range c.Operations.drawn() {
+		latency(o.name+"-latency-mean", true)
+		latency(o.name+"-latency-p99", true)
+	}
+	return m
+}

@@ -1,0 +1,374 @@
+package vault
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"tare/experiment/factor"
+	"tare/experiment/quantity"
+	"tare/experiment/reference"
+	"tare/layer"
+	"tare/layer/vaultserver"
+	"tare/layer/wireguard"
+	"tare/testbed"
+	"tare/testbed/local/localtest"
+	"tare/workload"
+)
+
+// step has this program step the leader down, as a helper: it is asked from the client's pod.
+var step = testbed.Helper{Name: "vault-test-call", Run: beCaller}
+
+func TestMain(m *testing.M) {
+	if name := testbed.HelperName(); name != "" {
+		for _, h := range append(Helpers, step, testbed.Helper{Name: wireguard.Kind.Name, Run: wireguard.Kind.Helper}) {
+			if h.Name != name {
+				continue
+			}
+			if err := h.Run(context.Background()); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				os.Exit(1)
+			}
+			os.Exit(0)
+		}
+	}
+	os.Exit(m.Run())
+}
+
+// beCaller makes one call: URL, authority, token, method, path and body are its lines.
+func beCaller(ctx context.Context) error {
+	text, err := io.ReadAll(os.Stdin)
+	if err != nil {
+		return err
+	}
+	part := strings.Split(string(text), "\x00")
+	a, err := openAPI(part[0], part[1], part[2])
+	if err != nil {
+		return err
+	}
+	return a.call(ctx, part[3], part[4], map[string]string{"policy": part[5]}, nil)
+}
+
+// call makes one call to a member, with the root token.
+func call(t *testing.T, up *standing, url, method, path, policy string) {
+	t.Helper()
+	cmd := testbed.HelperAt(up.site, testbed.ClientPod, step.Name)
+	cmd.Stdin = strings.NewReader(strings.Join([]string{url, up.authority, up.prepared.Token, method, path, policy}, "\x00"))
+	p, err := up.site.Start(t.Context(), testbed.ClientPod, cmd)
+	if err == nil {
+		_, err = p.Wait()
+	}
+	if err != nil {
+		t.Errorf("%s %s: %v", method, path, err)
+	}
+}
+
+// config is a workload that takes little time.
+func config(t *testing.T, members int) *Config {
+	t.Helper()
+	if _, err := find("bao"); err != nil {
+		t.Skip(err)
+	}
+	c := New().(*Config)
+	c.Members, c.Workers, c.Secrets, c.Pace = factor.Of(members), factor.Of(8), 3, 1
+	c.Duration, c.Warmup = quantity.Duration(time.Second), quantity.Duration(100*time.Millisecond)
+	if errs := c.validate(); len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	return c
+}
+
+func up(t *testing.T, c *Config, site testbed.Site) *standing {
+	t.Helper()
+	standing, err := c.SetUp(t.Context(), workload.SetUp{Site: site})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := standing.Down(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return asStanding(standing)
+}
+
+func asStanding(s workload.Standing) *standing { return s.(*standing) }
+
+// kept is a Raw in memory.
+type kept map[string]*bytes.Buffer
+
+func (k kept) Create(name string) (io.WriteCloser, error) {
+	k[name] = new(bytes.Buffer)
+	return closing{k[name]}, nil
+}
+
+type closing struct{ io.Writer }
+
+func (closing) Close() error { return nil }
+
+// trialOf runs one trial; between is called while it is measured, unless it is nil.
+func trialOf(t *testing.T, c *Config, up *standing, between func()) (workload.Result, kept, error) {
+	t.Helper()
+	raw := kept{}
+	measured, err := c.Prepare(t.Context(), &workload.Trial{Site: up.site, Raw: raw, Round: 1, Standing: up})
+	if err != nil {
+		return workload.Result{}, raw, err
+	}
+	if between != nil {
+		go func() {
+			time.Sleep(c.Duration.Std() / 3) // in the middle of the load, whose time is fixed
+			between()
+		}()
+	}
+	result, err := measured(t.Context())
+	return result, raw, err
+}
+
+// broke says whether an error is a broken rule whose detail holds a text.
+func broke(t *testing.T, err error, rule, text string) {
+	t.Helper()
+	invalid, _ := err.(*workload.Invalid)
+	if invalid == nil || invalid.Rule != rule || !strings.Contains(invalid.Detail, text) {
+		t.Errorf("got %v, want rule %s: %s", err, rule, text)
+	}
+}
+
+// All operations of one member, closed and open.
+func TestOperations(t *testing.T) {
+	c := config(t, 1)
+	c.Operations = Operations{Sign: 1, Verify: 1, Encrypt: 1, Decrypt: 1, Read: 1, Write: 1}
+	site := localtest.Members(t, 1, 0, 1500)
+	servers := up(t, c, site)
+	result, raw, err := trialOf(t, c, servers, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range c.Measures().Metrics {
+		if v, ok := result.Values[m.Name]; !m.Optional && (!ok || m.Scale == "ratio" && v <= 0) {
+			t.Errorf("%s: %v, %v", m.Name, v, ok)
+		}
+	}
+	for _, o := range c.Operations.drawn() {
+		if mean := result.Values[o.name+"-latency-mean"]; !(mean >= result.Values["latency-min"] && mean <= result.Values["latency-max"]) {
+			t.Errorf("%s takes %v on average, of %v to %v", o.name, mean, result.Values["latency-min"], result.Values["latency-max"])
+		}
+	}
+	if result.Failed != 0 || result.Work < 50 {
+		t.Errorf("%v of %v requests failed: %s", result.Failed, result.Work, raw["load.json"])
+	}
+	for part, least := range map[string]int64{"client": 1 << 20, "server": 20 << 20} {
+		if used := result.Used[part]; used.CPU() <= 0 || used.MaxRSS < least {
+			t.Errorf("%s used %+v", part, used)
+		}
+	}
+	for name, file := range raw { // nor may a token be in what the servers print
+		for _, secret := range []string{servers.prepared.Token, servers.prepared.LoadToken} {
+			if secret == "" || strings.Contains(file.String(), secret) {
+				t.Errorf("%s holds a token", name)
+			}
+		}
+	}
+	if _, ok := raw["member-1.log"]; !ok {
+		t.Error("the log of the member is not kept")
+	}
+
+	open := *c
+	open.Workers, open.Rate = nil, factor.Of[quantity.Frequency](100)
+	if result, _, err = trialOf(t, &open, servers, nil); err != nil || result.Values["rate"] < 90 || result.Values["rate"] > 110 {
+		t.Errorf("at 100/s: %v, %v", result.Values, err)
+	}
+
+	// Whatever fails counts, and the limit on errors gates the trial.
+	result, _, err = trialOf(t, c, servers, func() {
+		call(t, servers, servers.urls[0], http.MethodPut, "sys/policies/acl/"+servers.prepared.Mount, `path "secret/*" { capabilities = ["read"] }`)
+	})
+	if err != nil || result.Failed < 0.1 || result.Failed >= 1 {
+		t.Errorf("a policy that forbids in the middle of a trial: %v of the requests failed, %v", result.Failed, err)
+	}
+
+	// A server of someone else's gets engines of its own, which are removed again.
+	foreign := config(t, 1)
+	foreign.URL, foreign.Token = servers.urls[0], "$TARE_TEST_VAULT"
+	t.Setenv("TARE_TEST_VAULT", servers.prepared.Token)
+	if refs := foreign.Token.References(); !slices.Equal(refs, []reference.Reference{{Variable: "TARE_TEST_VAULT"}}) {
+		t.Errorf("references %v", refs)
+	}
+	there := up(t, foreign, site)
+	if result, _, err := trialOf(t, foreign, there, nil); err != nil || result.Failed != 0 {
+		t.Errorf("at a url: %v, %v", result.Failed, err)
+	}
+	if err := there.Down(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if _, _, err := trialOf(t, foreign, there, nil); err == nil || !strings.Contains(err.Error(), "none of ") {
+		t.Errorf("after its engines were removed: %v", err)
+	}
+}
+
+// settings is a layer's active part, around a site.
+func settings(t *testing.T, site testbed.Site, l *vaultserver.Config) (*layer.Active, testbed.Site) {
+	t.Helper()
+	a, err := l.Up(t.Context(), new(layer.Run).At(site))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a, layer.Dress(site, a)
+}
+
+// Three members with TLS and an audit file by the layer, whose proofs hold, and do not for
+// other settings; and what breaks a trial.
+func TestMembersWithTLSAndAudit(t *testing.T) {
+	c := config(t, 5)
+	on := &vaultserver.Config{TLS: factor.Of(true), Audit: factor.Of(vaultserver.FileAudit), Members: factor.Of(3)}
+	active, site := settings(t, localtest.Members(t, 5, 0, 1500), on)
+	servers := up(t, c, site)
+	if len(servers.members) != 3 {
+		t.Fatalf("%d members", len(servers.members))
+	}
+	with := testbed.Holding(site, servers)
+	all := func(what string, want bool, checks []layer.Check, err error) {
+		t.Helper()
+		if err != nil || len(checks) == 0 {
+			t.Errorf("%s: %v, %v", what, checks, err)
+		}
+		for _, k := range checks {
+			if k.OK != want {
+				t.Errorf("%s: %+v", what, k)
+			}
+		}
+	}
+	checks, err := active.Before(t.Context(), with)
+	all("on", true, checks, err)
+	if got := fmt.Sprint(checks); !strings.Contains(got, "TLS: TLS 1.3; plaintext: status 400") {
+		t.Errorf("%s", got)
+	}
+	if len(checks) != 3 {
+		t.Errorf("%d checks", len(checks))
+	}
+	checks, err = on.ProveOff(t.Context(), new(layer.Run).At(with))
+	all("off", false, checks, err)
+	other := &vaultserver.Config{TLS: factor.Of(false), Audit: factor.Of(vaultserver.NoAudit), Members: factor.Of(5)}
+	checks, err = other.ProveOff(t.Context(), new(layer.Run).At(with))
+	all("the opposite is off", true, checks, err)
+	wrong, _ := settings(t, site, other)
+	checks, err = wrong.Before(t.Context(), with)
+	all("the opposite is on", false, checks, err)
+
+	result, _, err := trialOf(t, c, servers, nil)
+	if err != nil || result.Failed != 0 {
+		t.Fatalf("%v, %v", result.Failed, err)
+	}
+	checks, err = active.After(t.Context(), layer.Did{})
+	all("audited", true, checks, err)
+	call(t, servers, servers.urls[0], http.MethodDelete, "sys/audit/tare", "")
+	if _, _, err := trialOf(t, c, servers, nil); err != nil {
+		t.Fatal(err)
+	}
+	checks, err = active.After(t.Context(), layer.Did{})
+	all("without the device", false, checks, err)
+	checks, err = active.Before(t.Context(), with)
+	if err != nil || len(checks) != 3 || checks[1].OK {
+		t.Errorf("without the device: %+v, %v", checks, err)
+	}
+	if _, err = active.Before(t.Context(), site); err == nil {
+		t.Error("proven without servers")
+	}
+
+	// The leader steps down in the middle: another one is found for the next trial.
+	leader := func() string {
+		s, err := servers.Look(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.Leader
+	}
+	first := leader()
+	c.Duration = quantity.Duration(3 * time.Second)
+	_, _, err = trialOf(t, c, servers, func() { call(t, servers, first, http.MethodPut, "sys/step-down", "") })
+	broke(t, err, workload.RuleServer, "")
+	if err := patiently(t.Context(), func(ctx context.Context) error { _, err := servers.Look(ctx); return err }); err != nil {
+		t.Fatal(err)
+	}
+	c.Duration = quantity.Duration(time.Second)
+	if result, _, err := trialOf(t, c, servers, nil); err != nil || result.Failed != 0 {
+		t.Errorf("after the leader has changed: %v, %v", result.Failed, err)
+	}
+
+	// A member that has ended breaks the trial, and has the arm set up anew.
+	_, raw, err := trialOf(t, c, servers, func() { _ = servers.members[2].Down(context.Background()) })
+	broke(t, err, workload.RuleServer, "member-3 has ended")
+	if servers.Check(t.Context()) == nil || raw["member-3.log"] == nil {
+		t.Error("a cluster that has lost a member is whole")
+	}
+}
+
+// A sealed leader breaks the trial, and has the arm set up anew.
+func TestSealed(t *testing.T) {
+	c := config(t, 1)
+	servers := up(t, c, localtest.Members(t, 1, 0, 1500))
+	_, _, err := trialOf(t, c, servers, func() { call(t, servers, servers.urls[0], http.MethodPut, "sys/seal", "") })
+	broke(t, err, workload.RuleServer, "")
+	if servers.Check(t.Context()) == nil {
+		t.Error("sealed servers are whole")
+	}
+}
+
+// What members say to each other goes over the nodes' tunnel where there is one. New connections
+// of raft name their protocol in clear (ALPN).
+func TestMembersOverWireGuard(t *testing.T) {
+	c := config(t, 3)
+	seen := func(site testbed.Site) int {
+		wire, ok := testbed.As[testbed.Wire](site)
+		if !ok {
+			t.Fatal("no wire")
+		}
+		stop, err := wire.Watch(t.Context(), []byte("raft_storage_v1"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		servers := up(t, c, site)
+		frames, err := stop()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if state, err := servers.Look(t.Context()); err != nil || len(state.Peers) != 3 {
+			t.Fatalf("%+v, %v", state, err)
+		}
+		return frames
+	}
+	if frames := seen(localtest.Members(t, 3, 0, 1500)); frames == 0 {
+		t.Error("without a tunnel nothing of raft is seen on the wire: what is looked for is not there")
+	}
+	site := localtest.Members(t, 3, 0, 1500)
+	tunnel := wireguard.Kind.New()
+	a, err := tunnel.Up(t.Context(), new(layer.Run).At(site))
+	if err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() { _ = a.Down(context.Background()) })
+	if frames := seen(layer.Dress(site, a)); frames != 0 {
+		t.Errorf("%d frames of raft in clear on the wire beside the tunnel", frames)
+	}
+}
+
+// TestNotReady: that servers cannot be had is said with the reason.
+func TestNotReady(t *testing.T) {
+	c := config(t, 1)
+	site := localtest.Members(t, 1, 0, 1500)
+	c.Program, c.Within = "false", quantity.Duration(time.Second)
+	_, err := c.SetUp(t.Context(), workload.SetUp{Site: site})
+	if err == nil || !strings.Contains(err.Error(), "the member-1 has ended") {
+		t.Errorf("got %v", err)
+	}
+	c.Program = "no-such-bao"
+	if _, err = c.SetUp(t.Context(), workload.SetUp{Site: site}); err == nil || !strings.Contains(err.Error(), "no-such-bao") {
+		t.Errorf("got %v", err)
+	}
+}
