@@ -185,6 +185,8 @@ func (c *Config) needs() experiment.Needs {
 	needs := experiment.Needs{Network: in != testbed.Host, HostNetwork: in == testbed.ClientNode || in == testbed.ServerNode, Image: c.Image}
 	if c.Image != "" {
 		needs.Only = experiment.TestbedKubernetes
+	} else if c.Server != nil {
+		needs.Image = c.Server.Image
 	}
 	return needs
 }
