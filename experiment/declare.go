@@ -42,6 +42,9 @@ type Declaration struct {
 	Validate func() []FieldError
 	// Needs is what is asked of the testbed.
 	Needs Needs
+	// Elsewhere says, where Needs.Only names one testbed, what does the like on the others:
+	// "examples/kubernetes/cilium-wireguard.yaml: …". It is the hint of the error there.
+	Elsewhere string
 	// Programs are those that are started, as far as the file names them.
 	Programs []Program
 	// Tools are the programs whose versions belong into the record of the environment.

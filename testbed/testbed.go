@@ -132,6 +132,14 @@ type Process interface {
 	Memory() (int64, error)
 }
 
+// Printer is a Process whose outputs are written whole when it has ended, and can be read
+// before. Other processes write them as they come.
+type Printer interface {
+	// Printed reads what was written so far to "stdout" or "stderr", if that is kept, from an
+	// offset on: a piece, which is empty where there is no more yet, or the process has ended.
+	Printed(stream string, from int64) ([]byte, error)
+}
+
 // Usage is what a process consumed over its life, waited-for children included.
 type Usage struct {
 	User   time.Duration `json:"user"`
