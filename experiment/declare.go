@@ -42,6 +42,9 @@ type Declaration struct {
 	Validate func() []FieldError
 	// Needs is what is asked of the testbed.
 	Needs Needs
+	// Elsewhere says, where Needs.Only names one testbed, what does the like on the others:
+	// "examples/kubernetes/cilium-wireguard.yaml: …". It is the hint of the error there.
+	Elsewhere string
 	// Programs are those that are started, as far as the file names them.
 	Programs []Program
 	// Tools are the programs whose versions belong into the record of the environment.
@@ -88,6 +91,9 @@ type Needs struct {
 	// Members is how many server pods there are, of a service with several members, with
 	// Network; 0 and 1: one server pod.
 	Members int `json:"members,omitempty"`
+	// Clients is from how many pods the load comes, with Network, on a testbed whose clients
+	// can have pods of their own (testbed.Clients); 0 and 1: one client pod.
+	Clients int `json:"clients,omitempty"`
 	// MemberVolume is the size of a volume with a file system in the pod of each member, with
 	// Network; 0: none.
 	MemberVolume quantity.Size `json:"memberVolume,omitempty"`
@@ -123,13 +129,14 @@ func (n Needs) Pods() bool { return n.Network || n.HostNetwork || n.Volume != ni
 func (n Needs) Volumes() bool { return n.Volume != nil || n.MemberVolume > 0 }
 
 // And is what two ask for together. Of two volumes it is the larger, of two
-// images the first, of two numbers of members the larger.
+// images the first, of two numbers of members or of clients the larger.
 func (n Needs) And(o Needs) Needs {
 	n.Network, n.HostNetwork = n.Network || o.Network, n.HostNetwork || o.HostNetwork
 	if n.Volume == nil || o.Volume != nil && o.Volume.Size > n.Volume.Size {
 		n.Volume = o.Volume
 	}
 	n.Members, n.MemberVolume = max(n.Members, o.Members), max(n.MemberVolume, o.MemberVolume)
+	n.Clients = max(n.Clients, o.Clients)
 	n.Image, n.Only = cmp.Or(n.Image, o.Image), cmp.Or(n.Only, o.Only)
 	n.UsesVolume = n.UsesVolume || o.UsesVolume
 	for _, p := range o.PodSecurity {

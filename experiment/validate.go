@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -187,22 +188,22 @@ func (l *loader) sizable(x *Experiment) {
 // possible reports layers and workloads that the testbed cannot have.
 func (l *loader) possible(x *Experiment) {
 	bed := x.Testbed.Name()
-	check := func(at, what, kind string, needs Needs) {
-		if needs.Only != "" && needs.Only != bed {
-			l.file.ReportAt(at, fmt.Sprintf("the %s %s needs the testbed %s, and this experiment runs on %s", what, kind, needs.Only, bed),
-				fmt.Sprintf("testbed: {%s: {…}}", needs.Only))
+	check := func(at, what, kind string, d Declaration) {
+		if only := d.Needs.Only; only != "" && only != bed {
+			l.file.ReportAt(at, fmt.Sprintf("the %s %s needs the testbed %s, and this experiment runs on %s", what, kind, only, bed),
+				cmp.Or(d.Elsewhere, fmt.Sprintf("testbed: {%s: {…}}", only)))
 		}
 	}
 	volume := slices.ContainsFunc(x.Workloads, usesVolume)
 	for _, w := range l.written(x) {
-		needs := w.Config.Declare().Needs
-		check(w.at, "layer", w.Kind, needs)
-		if needs.UsesVolume && !volume {
+		d := w.Config.Declare()
+		check(w.at, "layer", w.Kind, d)
+		if d.Needs.UsesVolume && !volume {
 			l.file.ReportAt(w.at, fmt.Sprintf("the layer %s does nothing here: no workload has a volume", w.Kind), "")
 		}
 	}
 	for i, w := range x.Workloads {
-		check(strictyaml.Index("workloads", i), "workload", w.Kind, w.Config.Declare().Needs)
+		check(strictyaml.Index("workloads", i), "workload", w.Kind, w.Config.Declare())
 	}
 }
 

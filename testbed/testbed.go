@@ -14,6 +14,7 @@
 //	Network  two nodes, a pod on each, and a service; Courier, Wire, Shaper and Nodes
 //	         are what can be done with the network between them
 //	Members  the server pods of a service that has several, and MemberVolumes theirs
+//	Clients  the client pods of a load that comes from several
 //	Volume   a volume in the client's pod
 //	Holder   what layers and workloads show each other there (Held)
 package testbed
@@ -56,6 +57,9 @@ func Member(i int) Place { return numbered(ServerPod, i) }
 // on any of them: see Spread.
 func MemberNode(i int) Place { return numbered(ServerNode, i) }
 
+// Client is the pod of one of several clients, from 1: ClientPod, then client-pod-2 and so on.
+func Client(i int) Place { return numbered(ClientPod, i) }
+
 func numbered(first Place, i int) Place {
 	if i <= 1 {
 		return first
@@ -88,6 +92,9 @@ func Places(needs experiment.Needs) []Place {
 	}
 	places := []Place{ClientPod}
 	if needs.Network {
+		for i := 2; i <= needs.Clients; i++ {
+			places = append(places, Client(i))
+		}
 		for i := range max(needs.Members, 1) {
 			places = append(places, Member(i+1))
 		}
@@ -124,6 +131,14 @@ type Process interface {
 	// Memory is what is resident of them now, in bytes, pages that several share counted for
 	// each; 0 after their end.
 	Memory() (int64, error)
+}
+
+// Printer is a Process whose outputs are written whole when it has ended, and can be read
+// before. Other processes write them as they come.
+type Printer interface {
+	// Printed reads what was written so far to "stdout" or "stderr", if that is kept, from an
+	// offset on: a piece, which is empty where there is no more yet, or the process has ended.
+	Printed(stream string, from int64) ([]byte, error)
 }
 
 // Usage is what a process consumed over its life, waited-for children included.
@@ -222,6 +237,13 @@ type Members interface {
 	// address of the server on the path pod-to-pod. On a cluster there are none before the
 	// site is ready.
 	Members() []netip.Addr
+}
+
+// Clients is a network on which the load can come from several pods, where one asks for them
+// (experiment.Needs.Clients). Elsewhere all clients are in the one client's pod.
+type Clients interface {
+	// Clients are the places of the clients' pods, ClientPod first.
+	Clients() []Place
 }
 
 // MemberVolumes is a network whose members have volumes of their own, where one asks for

@@ -43,8 +43,9 @@ var Kind = layer.Kind{
 // Declare says that the arm is on the cluster of the context, which must say who it is.
 func (c *Config) Declare() experiment.Declaration {
 	return experiment.Declaration{
-		Needs:   experiment.Needs{Only: experiment.TestbedKubernetes},
-		Context: c.Name,
+		Needs:     experiment.Needs{Only: experiment.TestbedKubernetes},
+		Elsewhere: "there is one machine only: run the file on each, and compare the runs by tare compare",
+		Context:   c.Name,
 		Rights: func(string) []experiment.Right {
 			return []experiment.Right{{Resource: "namespaces", Verbs: []string{"get"}, Why: "clusters are told from each other by the UID of kube-system"}}
 		},

@@ -46,6 +46,7 @@ func (c *Config) Declare() experiment.Declaration {
 	return experiment.Declaration{
 		Validate:     c.validate,
 		Needs:        experiment.Needs{Network: true, Only: experiment.TestbedLocal},
+		Elsewhere:    "its wire is the cluster's own: compare nodes of other kinds by the layer pod with nodeSelector, or clusters by the layer context",
 		ProvesBeside: true,
 	}
 }

@@ -46,6 +46,7 @@ func (c *Config) Declare() experiment.Declaration {
 		ReadFiles:    c.readFiles,
 		Validate:     c.validate,
 		Needs:        experiment.Needs{Only: experiment.TestbedKubernetes},
+		Elsewhere:    "no objects are there: put a command in front of the programs by the layer wrap, or turn something on by the layer switch",
 		Rights:       c.rights,
 		ProvesBeside: true,
 	}

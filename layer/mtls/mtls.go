@@ -160,6 +160,7 @@ func (c *Config) Declare() experiment.Declaration {
 	return experiment.Declaration{
 		Validate:     c.validate,
 		Needs:        experiment.Needs{Network: true, Only: experiment.TestbedLocal},
+		Elsewhere:    "a mesh that the cluster has does this: write its layers, as in kubernetes/istio-sidecar.yaml or kubernetes/linkerd.yaml (tare list examples NAME prints one)",
 		Tools:        c.tools(),
 		ProvesBeside: true,
 	}

@@ -49,6 +49,7 @@ func (c *Config) Declare() experiment.Declaration {
 	return experiment.Declaration{
 		Validate:     c.validate,
 		Needs:        experiment.Needs{Only: experiment.TestbedKubernetes},
+		Elsewhere:    "what its labels turn on is not there; a mesh's proxies are the layer mtls",
 		Shapes:       true,
 		ProvesBeside: true,
 	}

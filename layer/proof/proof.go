@@ -92,7 +92,8 @@ var Kind = layer.Kind{
 
 // Declare says which places there must be, and what is run in them.
 func (c *Config) Declare() experiment.Declaration {
-	return experiment.Declaration{Validate: c.validate, Needs: c.needs(), Programs: c.programs(), Rights: c.rights, ProvesBeside: true}
+	return experiment.Declaration{Validate: c.validate, Needs: c.needs(), Programs: c.programs(), Rights: c.rights, ProvesBeside: true,
+		Elsewhere: "pods and their containers are a cluster's: give the check a program of this machine, with in: client-pod or server-pod"}
 }
 
 // needs says which places there must be.

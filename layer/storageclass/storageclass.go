@@ -56,7 +56,8 @@ var Kind = layer.Kind{
 // the class and at the volume.
 func (c *Config) Declare() experiment.Declaration {
 	return experiment.Declaration{
-		Needs: experiment.Needs{Only: experiment.TestbedKubernetes, UsesVolume: true},
+		Needs:     experiment.Needs{Only: experiment.TestbedKubernetes, UsesVolume: true},
+		Elsewhere: "there are no volumes to claim: measure a directory by the workload command with fio, and turn what is below it on by the layer switch",
 		Rights: func(string) []experiment.Right {
 			return []experiment.Right{
 				{Group: "storage.k8s.io", Resource: "storageclasses", Verbs: []string{"get"}, Why: "the storage class of the arm is looked at"},

@@ -62,6 +62,7 @@ type Config struct {
 func (c *Config) Declare() experiment.Declaration {
 	return experiment.Declaration{
 		Needs:        experiment.Needs{Network: true, Only: experiment.TestbedLocal},
+		Elsewhere:    "its nodes' encryption is the network plugin's: write its layers, as in kubernetes/cilium-wireguard.yaml, kubernetes/cilium-ipsec.yaml or kubernetes/calico-wireguard.yaml (tare list examples NAME prints one)",
 		ProvesBeside: true,
 	}
 }

@@ -83,8 +83,10 @@ func (on *clusterRun) describe(ctx context.Context, sites []*Site) (machine.Clus
 		if err != nil {
 			return c, err
 		}
-		if note := s.memberNote(); note != "" {
-			notes = append(notes, note)
+		for _, note := range []string{s.memberNote(), s.clientNote()} {
+			if note != "" {
+				notes = append(notes, note)
+			}
 		}
 		for _, note := range notes {
 			if !slices.Contains(c.Notes, note) {

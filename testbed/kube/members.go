@@ -14,10 +14,43 @@ import (
 )
 
 // memberLabel has the number of a member, from 1, on the pods of a service that has several.
-// All of them have the role of the server.
+// All of them have the role of the server. Further clients have their number there, too.
 const memberLabel = "tare/member"
 
-var _ testbed.Members = (*Site)(nil)
+var (
+	_ testbed.Members = (*Site)(nil)
+	_ testbed.Clients = (*Site)(nil)
+)
+
+// clients is the number of client pods.
+func (s *Site) clients() int {
+	if !s.needs.Network {
+		return 1
+	}
+	return max(s.needs.Clients, 1)
+}
+
+// Clients are the places of the clients' pods.
+func (s *Site) Clients() []testbed.Place {
+	var list []testbed.Place
+	for i := range s.clients() {
+		list = append(list, testbed.Client(i+1))
+	}
+	return list
+}
+
+// planClient is the pod of a client, from 1, before layers change it. The volume is the first
+// one's.
+func (s *Site) planClient(i int) *corev1.Pod {
+	pod := s.planPod(roleClient)
+	if i == 1 {
+		s.mount(pod, testbed.ClientPod)
+		return pod
+	}
+	pod.Labels[memberLabel] = strconv.Itoa(i)
+	pod.Name = s.name(title(pod))
+	return pod
+}
 
 // members is the number of server pods.
 func (s *Site) members() int {
@@ -29,7 +62,7 @@ func (s *Site) members() int {
 
 // places lists where the site may have pods, in the order in which they are made.
 func (s *Site) places() []testbed.Place {
-	return testbed.Places(experiment.Needs{Network: true, HostNetwork: true, Members: s.needs.Members})
+	return testbed.Places(experiment.Needs{Network: true, HostNetwork: true, Members: s.needs.Members, Clients: s.needs.Clients})
 }
 
 // planMember is the pod of a member, from 1, before layers change it.
@@ -51,7 +84,7 @@ func memberName(i int) string {
 	return roleServer + "-" + strconv.Itoa(i)
 }
 
-// title is the role of a pod, with the number of a further member: "server-2".
+// title is the role of a pod, with the number of a further member or client: "server-2".
 func title(pod *corev1.Pod) string {
 	if n := pod.Labels[memberLabel]; n != "" && n != "1" {
 		return pod.Labels[inventory.RoleLabel] + "-" + n
@@ -71,6 +104,23 @@ func (s *Site) Members() []netip.Addr {
 		}
 	}
 	return list
+}
+
+// clientNote says that clients share nodes; "" if they do not. Together they make no more load
+// than their nodes do.
+func (s *Site) clientNote() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var nodes []string
+	for i := range s.clients() {
+		if p := s.pods[testbed.Client(i+1)]; p != nil && !slices.Contains(nodes, p.Node()) {
+			nodes = append(nodes, p.Node())
+		}
+	}
+	if len(nodes) == s.clients() {
+		return ""
+	}
+	return fmt.Sprintf("arm %s: the %d client pods share %d of the nodes on which there is no server", short(s.arm), s.clients(), len(nodes))
 }
 
 // memberNote says that members share nodes because there are no more; "" if they do not, or

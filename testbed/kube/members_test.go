@@ -50,6 +50,8 @@ func TestPlanMembers(t *testing.T) {
 		{experiment.Needs{Network: true}, 0, "client-pod: client on a; server-pod: server on b, served"},
 		{experiment.Needs{Network: true, Members: 3}, 0, "client-pod: client on a; server-pod: server 1 on b, served; server-pod-2: server 2 on c; server-pod-3: server 3 on d"},
 		{experiment.Needs{Network: true, Members: 3}, 2, "client-pod: client on a; server-pod: server 1 on b, served; server-pod-2: server 2 on c; server-pod-3: server 3 on b"},
+		{experiment.Needs{Network: true, Clients: 3}, 0, "client-pod: client on a; client-pod-2: client 2 on c; client-pod-3: client 3 on d; server-pod: server on b, served"},
+		{experiment.Needs{Network: true, Clients: 3, Members: 2}, 0, "client-pod: client on a; client-pod-2: client 2 on d; client-pod-3: client 3 on a; server-pod: server 1 on b, served; server-pod-2: server 2 on c"},
 	} {
 		level := parameters()
 		if c.nodes > 0 {

@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"tare/experiment"
-	"tare/testbed"
 	"tare/testbed/kube/accounting"
 	"tare/testbed/kube/cluster"
 	"tare/testbed/kube/placement"
@@ -30,9 +29,6 @@ func (s *Site) planPod(role string) *corev1.Pod {
 	tare.Resources = requirements(s.level.Resources)
 	if image := s.needs.Image; image != "" && image != s.level.Image {
 		pods.Install(pod, s.level.Image, image)
-	}
-	if role == roleClient {
-		s.mount(pod, testbed.ClientPod)
 	}
 	return pod
 }

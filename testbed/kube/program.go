@@ -88,6 +88,18 @@ func (p *program) CPU() (used time.Duration, err error) {
 	return used, p.in.Disturbed(context.Background(), err)
 }
 
+var _ testbed.Printer = (*program)(nil)
+
+// Printed reads what it has written so far.
+func (p *program) Printed(stream string, from int64) (piece []byte, err error) {
+	printer, ok := p.Process.(testbed.Printer)
+	if !ok {
+		return nil, nil
+	}
+	piece, err = printer.Printed(stream, from)
+	return piece, p.in.Disturbed(context.Background(), err)
+}
+
 // Memory is what is resident now.
 func (p *program) Memory() (resident int64, err error) {
 	resident, err = p.Process.Memory()

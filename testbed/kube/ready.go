@@ -63,7 +63,10 @@ func (s *Site) Ready(ctx context.Context) error {
 
 // plans gives the site's pods as they are to be made, with their nodes.
 func (s *Site) plans(ctx context.Context, on *clusterRun) (map[testbed.Place]*corev1.Pod, error) {
-	plans := map[testbed.Place]*corev1.Pod{testbed.ClientPod: s.planPod(roleClient)}
+	plans := map[testbed.Place]*corev1.Pod{}
+	for i := range s.clients() {
+		plans[testbed.Client(i+1)] = s.planClient(i + 1)
+	}
 	for i := range s.members() {
 		plans[testbed.Member(i+1)] = s.planMember(i + 1)
 	}
@@ -84,6 +87,10 @@ func (s *Site) plans(ctx context.Context, on *clusterRun) (map[testbed.Place]*co
 		plan := plans[testbed.Member(i)]
 		want.Members = append(want.Members, placement.End{Role: title(plan), Choice: s.level.Server, Pod: plan})
 	}
+	for i := 2; i <= s.clients(); i++ {
+		plan := plans[testbed.Client(i)]
+		want.Clients = append(want.Clients, placement.End{Role: title(plan), Choice: s.level.Client, Pod: plan})
+	}
 	nodes, err := on.nodes.Choose(ctx, want)
 	if err != nil {
 		return nil, err
@@ -94,6 +101,9 @@ func (s *Site) plans(ctx context.Context, on *clusterRun) (map[testbed.Place]*co
 	}
 	for i, n := range nodes.Members {
 		placement.Pin(plans[testbed.Member(i+2)], n)
+	}
+	for i, n := range nodes.Clients {
+		placement.Pin(plans[testbed.Client(i+2)], n)
 	}
 	if s.needs.HostNetwork {
 		if err := s.planOnNodes(ctx, on, plans, nodes); err != nil {

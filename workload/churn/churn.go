@@ -131,7 +131,8 @@ var Kind = workload.Kind{
 
 // Declare says what the workload needs of a cluster.
 func (c *Config) Declare() experiment.Declaration {
-	return experiment.Declaration{ReadFiles: c.readFiles, Validate: c.validate, Needs: c.needs(), Rights: c.rights}
+	return experiment.Declaration{ReadFiles: c.readFiles, Validate: c.validate, Needs: c.needs(), Rights: c.rights,
+		Elsewhere: "it makes objects of a cluster: bring one up, such as that of docs/test-cluster.md"}
 }
 
 // needs asks for a cluster, and for no pods of Tare's.

@@ -166,7 +166,8 @@ var Kind = workload.Kind{
 
 // Declare says what the workload needs, and which program it starts.
 func (c *Config) Declare() experiment.Declaration {
-	return experiment.Declaration{Validate: c.validate, Needs: c.needs(), Programs: c.programs()}
+	return experiment.Declaration{Validate: c.validate, Needs: c.needs(), Programs: c.programs(),
+		Elsewhere: "there are no images on this machine: leave image out, and its own program runs"}
 }
 
 // place is where the program runs: that of a server's client is a pod, unless the file says
@@ -185,6 +186,8 @@ func (c *Config) needs() experiment.Needs {
 	needs := experiment.Needs{Network: in != testbed.Host, HostNetwork: in == testbed.ClientNode || in == testbed.ServerNode, Image: c.Image}
 	if c.Image != "" {
 		needs.Only = experiment.TestbedKubernetes
+	} else if c.Server != nil {
+		needs.Image = c.Server.Image
 	}
 	return needs
 }

@@ -58,7 +58,7 @@ type Config struct {
 	Server      *service.Config                   `yaml:"server" json:"server,omitempty" doc:"program that is the server; Tare's own if absent"`
 	URL         string                            `yaml:"url" json:"url,omitempty" doc:"in place of a server of the testbed: http://HOST[:PORT][/PATH], or https"`
 	TLS         *TLS                              `yaml:"tls" json:"tls,omitempty" doc:"encryption by the client and the server themselves"`
-	Clients     factor.Levels[int]                `yaml:"clients" json:"clients" doc:"processes that share the load"`
+	Clients     factor.Levels[int]                `yaml:"clients" json:"clients" doc:"clients that share the load and begin together: processes on this machine, on a cluster pods"`
 	Threads     int                               `yaml:"threads" json:"threads,omitempty" doc:"CPUs that each client, and the builtin server, may use at a time; 0 for all"`
 	Duration    quantity.Duration                 `yaml:"duration" json:"duration" doc:"measured time of a trial"`
 	Warmup      quantity.Duration                 `yaml:"warmup" json:"warmup" doc:"time of the same load before it that is not measured"`
@@ -101,7 +101,14 @@ var Kind = workload.Kind{
 // Declare says that the workload needs two pods.
 func (c *Config) Declare() experiment.Declaration {
 	d := experiment.Declaration{ReadFiles: c.readFiles, Validate: c.validate, Needs: experiment.Needs{Network: true}}
+	for _, n := range c.Clients {
+		d.Needs.Clients = max(d.Needs.Clients, min(n, mostClients))
+	}
+	if d.Needs.Clients == 1 {
+		d.Needs.Clients = 0 // as without
+	}
 	if c.Server != nil && len(c.Server.Run) > 0 {
+		d.Needs.Image = c.Server.Image
 		d.Programs = []experiment.Program{{Name: c.Server.Run[0], Dir: c.Server.Dir, Where: experiment.AtSite}}
 	}
 	return d

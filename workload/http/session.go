@@ -43,20 +43,21 @@ type session struct {
 	*service.Running
 	site   testbed.Site
 	socket string
+	ahead  time.Duration // by which the clock of its place is ahead of this machine's
 }
 
 var sockets atomic.Int64
 
-// openSession starts a client in the client's pod and opens its session.
-func openSession(ctx context.Context, site testbed.Site, name string, config load.Config, threads int) (*session, error) {
+// openSession starts a client in a client's pod and opens its session.
+func openSession(ctx context.Context, site testbed.Site, name string, where testbed.Place, config load.Config, threads int) (*session, error) {
 	s := &session{site: site, socket: fmt.Sprintf("@tare-http-%d-%d-%d", os.Getpid(), time.Now().UnixNano(), sockets.Add(1))}
 	text, err := json.Marshal(calling{Socket: s.socket})
 	if err != nil {
 		return nil, err
 	}
-	cmd := testbed.HelperAt(site, testbed.ClientPod, clientHelper.Name)
+	cmd := testbed.HelperAt(site, where, clientHelper.Name)
 	cmd.Stdin, cmd.Subject = bytes.NewReader(text), true
-	if s.Running, err = service.Start(ctx, site, service.Program{Name: name, Where: testbed.ClientPod, Command: cmd}); err != nil {
+	if s.Running, err = service.Start(ctx, site, service.Program{Name: name, Where: where, Command: cmd}); err != nil {
 		return nil, err
 	}
 	if _, err := s.give(ctx, load.OpenOrder(config, threads)); err != nil {
@@ -70,8 +71,17 @@ func (s *session) run(ctx context.Context, span load.Span) (*load.Result, error)
 	return s.give(ctx, load.RunOrder(span))
 }
 
-// give gives an order and waits for its answer.
+// give gives an order and waits for what it came to.
 func (s *session) give(ctx context.Context, order json.RawMessage) (*load.Result, error) {
+	answer, err := s.ask(ctx, order)
+	if err != nil {
+		return nil, err
+	}
+	return load.ReadReply(answer)
+}
+
+// ask gives an order and waits for the answer.
+func (s *session) ask(ctx context.Context, order json.RawMessage) ([]byte, error) {
 	text, err := json.Marshal(calling{s.socket, order})
 	if err != nil {
 		return nil, err
@@ -86,9 +96,9 @@ func (s *session) give(ctx context.Context, order json.RawMessage) (*load.Result
 		}
 	}()
 	var out, why bytes.Buffer
-	cmd := testbed.HelperAt(s.site, testbed.ClientPod, orderHelper.Name)
+	cmd := testbed.HelperAt(s.site, s.Where, orderHelper.Name)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(text), &out, &why
-	process, err := s.site.Start(ctx, testbed.ClientPod, cmd)
+	process, err := s.site.Start(ctx, s.Where, cmd)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +108,7 @@ func (s *session) give(ctx context.Context, order json.RawMessage) (*load.Result
 		}
 		return nil, fmt.Errorf("%w: %s", err, safetext.Line(why.String()))
 	}
-	return load.ReadReply(out.Bytes())
+	return out.Bytes(), nil
 }
 
 // beClient is a client: it obeys the orders that come through its socket, one at a time.

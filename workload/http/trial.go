@@ -68,7 +68,10 @@ func (c *Config) begin(ctx context.Context, t *workload.Trial, n int) (*trial, e
 // start does so for given requests and servers.
 func (c *Config) start(ctx context.Context, t *workload.Trial, n int, config load.Config, servers []*service.Running) (*trial, error) {
 	r := &trial{config: c, t: t, servers: servers, slices: n, used: map[string]testbed.Usage{}}
-	clients := c.Clients.One()
+	clients, places := c.Clients.One(), []testbed.Place{testbed.ClientPod}
+	if pods, ok := testbed.As[testbed.Clients](t.Site); ok {
+		places = pods.Clients()
+	}
 	r.results = make([]*load.Result, clients)
 	for i := range clients {
 		part := "client"
@@ -76,11 +79,14 @@ func (c *Config) start(ctx context.Context, t *workload.Trial, n int, config loa
 			part = fmt.Sprintf("client-%d", i+1)
 		}
 		config.Connections = share(c.Connections.One(), clients, i)
-		s, err := openSession(ctx, t.Site, part, config, c.Threads)
+		s, err := openSession(ctx, t.Site, part, places[i%len(places)], config, c.Threads)
 		if err != nil {
 			return nil, r.broken(ctx, err)
 		}
 		r.clients = append(r.clients, s)
+	}
+	if err := r.clocks(ctx); err != nil {
+		return nil, r.broken(ctx, err)
 	}
 	if c.Warmup > 0 {
 		if _, err := r.all(ctx, c.Warmup.Std(), 0); err != nil {
@@ -139,7 +145,11 @@ func (r *trial) at(ctx context.Context, rate float64, span load.Span, stretch in
 	c, n := r.config, len(r.clients)
 	results, errs := make([]*load.Result, n), make([]error, n)
 	var wait sync.WaitGroup
+	start := r.start()
 	for i, s := range r.clients {
+		if n > 1 {
+			span.Start = start.Add(s.ahead)
+		}
 		span.Arrivals, span.Phase = load.Arrivals(c.Arrivals), float64(i)/float64(n)
 		span.Seed = uint64(r.t.Round)<<32 | uint64(stretch)<<16 | uint64(i)
 		if span.Rate = rate / float64(n); span.Rate == 0 {
@@ -148,7 +158,12 @@ func (r *trial) at(ctx context.Context, rate float64, span load.Span, stretch in
 		wait.Go(func() { results[i], errs[i] = s.run(ctx, span) })
 	}
 	wait.Wait()
-	return results, errors.Join(errs...)
+	if err := errors.Join(errs...); errors.Is(err, load.ErrLate) {
+		return nil, workload.Invalidf(workload.RuleLate, "not all clients were told of their common start in time: %v", err)
+	} else if err != nil {
+		return nil, err
+	}
+	return results, nil
 }
 
 // Run sends one slice's part of the load.

@@ -61,7 +61,13 @@ func (r *Running) logs(ctx context.Context, pattern string) error {
 	}
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	for !r.printed.holds(match.Match) {
+	for {
+		if err := r.read(); err != nil {
+			return err
+		}
+		if r.printed.holds(match.Match) {
+			return nil
+		}
 		select {
 		case <-r.done:
 			return r.Check(ctx)
@@ -70,7 +76,6 @@ func (r *Running) logs(ctx context.Context, pattern string) error {
 		case <-tick.C:
 		}
 	}
-	return nil
 }
 
 // reached waits until the client's pod reaches the server.

@@ -43,6 +43,7 @@ type Running struct {
 	Program
 	process testbed.Process
 	printed *recent
+	streams [2]*stream // stdout and stderr
 	stop    context.CancelFunc
 	done    chan struct{}
 	err     error // of its end, once done is closed
@@ -51,7 +52,10 @@ type Running struct {
 // Start starts a program, which runs until Down.
 func Start(ctx context.Context, site testbed.Site, p Program) (*Running, error) {
 	r := &Running{Program: p, printed: new(recent), done: make(chan struct{})}
-	p.Command.Stdout, p.Command.Stderr = r.printed, r.printed
+	for i, name := range []string{"stdout", "stderr"} {
+		r.streams[i] = &stream{name: name, to: r.printed}
+	}
+	p.Command.Stdout, p.Command.Stderr = r.streams[0], r.streams[1]
 	ctx, r.stop = context.WithCancel(context.WithoutCancel(ctx))
 	var err error
 	if r.process, err = site.Start(ctx, p.Where, p.Command); err != nil {
@@ -100,8 +104,20 @@ func (r *Running) Judge(ctx context.Context) error {
 	return &workload.Invalid{Rule: workload.RuleServer, Detail: err.Error()}
 }
 
+// read reads what the program has printed since, where that does not come by itself.
+func (r *Running) read() error {
+	p, ok := r.process.(testbed.Printer)
+	if !ok {
+		return nil
+	}
+	return errors.Join(r.streams[0].read(p), r.streams[1].read(p))
+}
+
 // Log keeps with a trial what was printed since the last call.
 func (r *Running) Log(raw workload.Raw) error {
+	if err := r.read(); err != nil {
+		return err
+	}
 	file, err := raw.Create(r.Name + ".log")
 	if err != nil {
 		return err
@@ -151,6 +167,38 @@ func (r *Running) Since(a Account) (testbed.Usage, error) {
 		return testbed.Usage{}, err
 	}
 	return testbed.Usage{User: now.cpu - a.cpu, Wall: now.at.Sub(a.at), MaxRSS: memory}, nil
+}
+
+// stream takes an output, as it is written or in pieces that are read before.
+type stream struct {
+	name string
+	to   *recent
+
+	mu  sync.Mutex
+	had int64 // bytes that were read, and come again when the program has ended
+}
+
+func (s *stream) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	again := min(s.had, int64(len(b)))
+	s.had -= again
+	_, err := s.to.Write(b[again:])
+	return len(b), err
+}
+
+// read reads what there is so far.
+func (s *stream) read(p testbed.Printer) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for {
+		piece, err := p.Printed(s.name, s.had)
+		if err != nil || len(piece) == 0 {
+			return err
+		}
+		s.had += int64(len(piece))
+		_, _ = s.to.Write(piece)
+	}
 }
 
 // recent keeps the end of what a program prints.

@@ -23,6 +23,7 @@ import (
 // Config says which program is the server.
 type Config struct {
 	Run   reference.Arguments `yaml:"run" json:"run" required:"true" doc:"program and arguments of the server, which may hold $NAME, $(file:PATH) and $(TARE_PORT)"`
+	Image string              `yaml:"image" json:"image,omitempty" pattern:"^[a-zA-Z0-9][a-zA-Z0-9._/:@-]{0,500}$" form:"the reference of an image" doc:"image of the arm's pods on a cluster, which has the program; the testbed's if absent. On this machine its own programs are started"`
 	Env   environ.Variables   `yaml:"env" json:"env,omitempty" doc:"variables to add; TARE_PORT is among them"`
 	Dir   string              `yaml:"dir" json:"dir,omitempty" doc:"working directory; that of tare if absent"`
 	Port  int                 `yaml:"port" json:"port,omitempty" doc:"port that it listens on; one that the testbed's service forwards if absent, which it learns by TARE_PORT"`

@@ -120,9 +120,10 @@ var Kind = workload.Kind{
 // Declare says that the workload needs a volume, which only a cluster has so far, and fio.
 func (c *Config) Declare() experiment.Declaration {
 	return experiment.Declaration{
-		Validate: c.validate,
-		Needs:    experiment.Needs{Volume: &experiment.Volume{Size: c.volume(), Block: c.Mode == Block}, Only: experiment.TestbedKubernetes},
-		Tools:    []experiment.Tool{{Name: "fio", Version: []string{"--version"}}},
+		Validate:  c.validate,
+		Needs:     experiment.Needs{Volume: &experiment.Volume{Size: c.volume(), Block: c.Mode == Block}, Only: experiment.TestbedKubernetes},
+		Elsewhere: "there are no volumes to claim: run fio on a directory by the workload command",
+		Tools:     []experiment.Tool{{Name: "fio", Version: []string{"--version"}}},
 	}
 }
 

@@ -205,13 +205,9 @@ func (p *program) answer(ctx context.Context, q *request, r *response) (piece []
 	return nil, nil
 }
 
-// fetch reads a piece of an output of a program that has ended.
+// fetch reads a piece of an output of a program. Of one that goes on it is what there is so
+// far, which may be nothing.
 func (p *program) fetch(o *fetchOrder) ([]byte, error) {
-	select {
-	case <-p.done:
-	default:
-		return nil, fmt.Errorf("fetch: the program has not ended")
-	}
 	if o == nil {
 		return nil, fmt.Errorf("fetch: without an order")
 	}
@@ -220,10 +216,11 @@ func (p *program) fetch(o *fetchOrder) ([]byte, error) {
 	if c == nil || c.file == nil {
 		return nil, fmt.Errorf("fetch: the program's %.20q is not kept", o.Stream)
 	}
-	if o.Offset < 0 || o.Offset > c.size {
-		return nil, fmt.Errorf("fetch: %d is not in an output of %d bytes", o.Offset, c.size)
+	size := c.size.Load()
+	if o.Offset < 0 || o.Offset > size {
+		return nil, fmt.Errorf("fetch: %d is not in an output of %d bytes", o.Offset, size)
 	}
-	piece := make([]byte, min(chunkSize, c.size-o.Offset))
+	piece := make([]byte, min(chunkSize, size-o.Offset))
 	n, err := c.file.ReadAt(piece, o.Offset)
 	if err != nil && err != io.EOF {
 		return nil, fmt.Errorf("fetch: %w", err)

@@ -198,6 +198,23 @@ func (p *remoteProgram) Wait() (testbed.Usage, error) {
 	return p.usage, p.err
 }
 
+// Printed reads what the program has written so far to "stdout" or "stderr", from an offset
+// on: a piece, which is empty where there is no more yet. After the end of the program it
+// gives nothing.
+func (p *remoteProgram) Printed(stream string, from int64) ([]byte, error) {
+	if p.ended() {
+		return nil, nil
+	}
+	a, err := p.session.call(p.patience, request{Op: opFetch, Program: p.name, Fetch: &fetchOrder{Stream: stream, Offset: from}}, nil)
+	if p.ended() || p.patience.Err() != nil {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("what %s has printed: %w", testbed.Quote(p.args), err)
+	}
+	return a.body, nil
+}
+
 // Kill ends the program and its descendants and waits until they are gone.
 func (p *remoteProgram) Kill() error {
 	err := p.kill()

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"tare/testbed"
@@ -217,7 +218,7 @@ type capture struct {
 	file   *os.File // nil: not kept
 	store  *budget  // of which it takes what it keeps
 	digest hash.Hash
-	size   int64
+	size   atomic.Int64 // read while it is written, too
 }
 
 // newCapture makes one, with a file at path unless that is "".
@@ -241,7 +242,7 @@ func (c *capture) Write(b []byte) (int, error) {
 	n, err := c.file.Write(b)
 	c.store.free(int64(len(b) - n))
 	c.digest.Write(b[:n])
-	c.size += int64(n)
+	c.size.Add(int64(n))
 	return n, err
 }
 
@@ -255,7 +256,7 @@ func (c *capture) writer() io.Writer {
 
 // output says what was written, when no more is.
 func (c *capture) output() output {
-	return output{Size: c.size, SHA256: hex.EncodeToString(c.digest.Sum(nil))}
+	return output{Size: c.size.Load(), SHA256: hex.EncodeToString(c.digest.Sum(nil))}
 }
 
 // remove forgets what was written.
@@ -263,6 +264,6 @@ func (c *capture) remove() {
 	if c != nil && c.file != nil {
 		_ = c.file.Close()
 		_ = os.Remove(c.file.Name())
-		c.store.free(c.size)
+		c.store.free(c.size.Load())
 	}
 }

@@ -26,10 +26,12 @@ import (
 type Choice struct {
 	Client, Server *corev1.Node
 	Members        []*corev1.Node // of the further members of a service, in their order
+	Clients        []*corev1.Node // of the further clients, in their order
 
 	placement experiment.Placement
 	others    []*corev1.Node // that members are on, besides the server's
 	asked     int            // how many others there were to be, at most
+	clients   []*corev1.Node // that further clients are on, besides the client's
 }
 
 // Chooser chooses nodes on one cluster, and remembers what it has chosen.
@@ -55,8 +57,8 @@ func (c *Chooser) Choose(ctx context.Context, r Request) (Choice, error) {
 		return cmp.Or(cmp.Compare(controlPlane(&a), controlPlane(&b)), strings.Compare(a.Name, b.Name))
 	})
 	pods := []*corev1.Pod{r.Client.Pod, r.Server.Pod}
-	for _, m := range r.Members {
-		pods = append(pods, m.Pod)
+	for _, e := range slices.Concat(r.Members, r.Clients) {
+		pods = append(pods, e.Pod)
 	}
 	if err := resolveRuntime(ctx, c.on, pods...); err != nil {
 		return Choice{}, err
@@ -67,8 +69,11 @@ func (c *Chooser) Choose(ctx context.Context, r Request) (Choice, error) {
 	if err != nil {
 		return Choice{}, err
 	}
-	err = chosen.spread(r, nodes)
-	return *chosen, err
+	if err := chosen.spread(r, nodes); err != nil {
+		return Choice{}, err
+	}
+	chosen.spreadClients(r, nodes)
+	return *chosen, chosen.room(r)
 }
 
 // pair chooses the nodes of the client and the server, and remembers them for the sites that

@@ -28,7 +28,39 @@ func (c *Choice) spread(r Request, nodes []corev1.Node) error {
 	for i := range r.Members {
 		c.Members = append(c.Members, on[(i+1)%len(on)])
 	}
-	return c.room(r)
+	return nil
+}
+
+// spreadClients chooses the nodes of the further clients. They go round the client's node and
+// all others on which there is no server, those of an earlier choice first. With placement
+// same-node all are on the one node.
+func (c *Choice) spreadClients(r Request, nodes []corev1.Node) {
+	c.Clients = nil
+	if len(r.Clients) == 0 {
+		return
+	}
+	on := []*corev1.Node{c.Client}
+	if r.Placement != experiment.SameNode {
+		add := func(n *corev1.Node) {
+			same := func(other *corev1.Node) bool { return other.Name == n.Name }
+			if len(on) <= len(r.Clients) && !slices.ContainsFunc(on, same) && n.Name != c.Server.Name && !slices.ContainsFunc(c.Members, same) &&
+				r.Clients[0].Refuses(n) == "" && r.apart(n, c.Server) {
+				on = append(on, n)
+			}
+		}
+		for _, before := range c.clients {
+			if n := find(nodes, before); n != nil {
+				add(n)
+			}
+		}
+		for i := range nodes {
+			add(&nodes[i])
+		}
+		c.clients = on[1:]
+	}
+	for i := range r.Clients {
+		c.Clients = append(c.Clients, on[(i+1)%len(on)])
+	}
 }
 
 // more gives as many nodes besides the server's as there are to be, or as there are.
@@ -65,8 +97,12 @@ func (c *Choice) more(r Request, nodes []corev1.Node) ([]*corev1.Node, error) {
 	return found, nil
 }
 
-// room says whether each node has room for all pods that are to be on it.
+// room says whether each node has room for all pods that are to be on it, where there are
+// more than one client and one server.
 func (c *Choice) room(r Request) error {
+	if len(c.Members)+len(c.Clients) == 0 {
+		return nil
+	}
 	pods := map[*corev1.Node][]*corev1.Pod{}
 	put := func(n *corev1.Node, p *corev1.Pod) { pods[n] = append(pods[n], p) }
 	put(c.Client, r.Client.Pod)
@@ -74,7 +110,10 @@ func (c *Choice) room(r Request) error {
 	for i, n := range c.Members {
 		put(n, r.Members[i].Pod)
 	}
-	for _, n := range append([]*corev1.Node{c.Client, c.Server}, c.Members...) {
+	for i, n := range c.Clients {
+		put(n, r.Clients[i].Pod)
+	}
+	for _, n := range slices.Concat([]*corev1.Node{c.Client, c.Server}, c.Members, c.Clients) {
 		if why := tooSmall(n, pods[n]...); why != "" {
 			return fmt.Errorf("node %s %s: the %d pods of the arm that are on it need more; give nodes, or less by testbed.kubernetes.resources", n.Name, why, len(pods[n]))
 		}

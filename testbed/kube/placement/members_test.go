@@ -1,6 +1,7 @@
 package placement
 
 import (
+	"cmp"
 	"strings"
 	"testing"
 
@@ -100,5 +101,43 @@ func TestChoiceForMembersIsKept(t *testing.T) {
 	fifth := choose(2)
 	if got := strings.Join([]string{first, second, third, fourth, fifth}, ", "); got != "b c, b c e c, b c e c, b c e a c, b c e" {
 		t.Errorf("the arms are on %s", got)
+	}
+}
+
+// Further clients go round the client's node and those on which there is no server, and stay
+// where they were.
+func TestChooseForClients(t *testing.T) {
+	a, b, c, d := testNode("a", "z1"), testNode("b", "z1"), testNode("c", "z2"), testNode("d", "z2")
+	tainted := testNode("e", "z1")
+	tainted.Spec.Taints = []corev1.Taint{{Key: "no", Effect: corev1.TaintEffectNoSchedule}}
+	for _, tt := range []struct {
+		name             string
+		nodes            []*corev1.Node
+		clients, members int
+		level            func(*experiment.Kubernetes)
+		place            experiment.Placement
+		want             string
+	}{
+		{name: "two nodes", nodes: []*corev1.Node{a, b}, clients: 4, members: 1, want: "a b | a a a"},
+		{name: "four nodes", nodes: []*corev1.Node{a, b, c, d, tainted}, clients: 5, members: 1, want: "a b | c d a c"},
+		{name: "beside members", nodes: []*corev1.Node{a, b, c, d}, clients: 3, members: 2, want: "a b c | d a"},
+		{name: "in other zones", nodes: []*corev1.Node{a, b, c, d}, clients: 3, members: 1, level: func(k *experiment.Kubernetes) { k.Spread = corev1.LabelTopologyZone }, want: "a c | b a"},
+		{name: "same node", nodes: []*corev1.Node{a, b, c}, clients: 3, members: 1, place: experiment.SameNode, want: "a a | a a"},
+	} {
+		r := withMembers(tt.members, tt.level, cmp.Or(tt.place, experiment.DifferentNodes))
+		for range tt.clients - 1 {
+			r.Clients = append(r.Clients, End{Role: "client-n", Choice: r.Client.Choice, Pod: r.Client.Pod.DeepCopy()})
+		}
+		on := chooser(tt.nodes...)
+		for range 2 {
+			c, err := on.Choose(t.Context(), r)
+			got := said(c, err) + " |"
+			for _, n := range c.Clients {
+				got += " " + n.Name
+			}
+			if got != tt.want {
+				t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
+			}
+		}
 	}
 }

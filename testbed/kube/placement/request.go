@@ -24,6 +24,8 @@ type Request struct {
 	Client, Server End
 	// Members are the further server pods of a service that has several, from the second.
 	Members []End
+	// Clients are the further client pods, from the second.
+	Clients []End
 	// Nodes is how many nodes they go round, that of the server included; 0: one for each,
 	// as far as there are as many.
 	Nodes int

@@ -7,12 +7,15 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"strings"
+	"time"
 )
 
 // order is one line to Serve; exactly one member is set.
 type order struct {
-	Open *openOrder `json:"open,omitempty"`
-	Run  *Span      `json:"run,omitempty"`
+	Open  *openOrder `json:"open,omitempty"`
+	Run   *Span      `json:"run,omitempty"`
+	Clock *struct{}  `json:"clock,omitempty"`
 }
 
 // openOrder asks for a session in place of the one that there is.
@@ -24,8 +27,10 @@ type openOrder struct {
 
 // reply is the line that answers an order.
 type reply struct {
-	Error  string  `json:"error,omitempty"`
-	Result *Result `json:"result,omitempty"`
+	Error  string    `json:"error,omitempty"`
+	Late   bool      `json:"late,omitempty"` // the error is ErrLate
+	Result *Result   `json:"result,omitempty"`
+	Now    time.Time `json:"now,omitzero"` // by the clock of the process
 }
 
 // Serve obeys orders, a line of JSON each, and answers each with a line, until orders end;
@@ -33,9 +38,10 @@ type reply struct {
 //
 //	{"open": CONFIG}  opens a session; one that was open is closed
 //	{"run": SPAN}     runs a span through it, and answers with {"result": RESULT}
+//	{"clock": {}}     answers with {"now": TIME}
 //
-// An order that fails is answered with {"error": TEXT}. OpenOrder and RunOrder make orders, and
-// ReadReply reads answers.
+// Every answer has the time. An order that fails is answered with {"error": TEXT}. OpenOrder,
+// RunOrder and ClockOrder make orders; ReadReply and ReadClock read answers.
 func Serve(ctx context.Context, orders io.Reader, replies io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -67,9 +73,9 @@ func Serve(ctx context.Context, orders io.Reader, replies io.Writer) error {
 	}()
 	encoder := json.NewEncoder(replies)
 	for line := range lines {
-		a := reply{}
 		r, err := obey(ctx, &s, line)
-		if a.Result = r; err != nil {
+		a := reply{Result: r, Late: errors.Is(err, ErrLate), Now: time.Now()}
+		if err != nil {
 			a.Error = err.Error()
 		}
 		if err := encoder.Encode(a); err != nil {
@@ -101,6 +107,8 @@ func obey(ctx context.Context, s **Session, line json.RawMessage) (*Result, erro
 		return nil, errors.New("no session is open")
 	case o.Run != nil:
 		return (*s).Run(ctx, *o.Run)
+	case o.Clock != nil:
+		return nil, nil
 	}
 	return nil, errors.New("an order that says nothing")
 }
@@ -114,6 +122,9 @@ func OpenOrder(c Config, threads int) json.RawMessage {
 // RunOrder is the order that runs a span.
 func RunOrder(s Span) json.RawMessage { return line(order{Run: &s}) }
 
+// ClockOrder is the order that asks for the time.
+func ClockOrder() json.RawMessage { return line(order{Clock: &struct{}{}}) }
+
 func line(o order) json.RawMessage {
 	text, err := json.Marshal(o)
 	if err != nil {
@@ -122,14 +133,27 @@ func line(o order) json.RawMessage {
 	return text
 }
 
-// ReadReply reads the answer to an order: the result of a span, nil of any other.
+// ReadReply reads the answer to an order: the result of a span, nil of any other. A span whose
+// start had passed is ErrLate.
 func ReadReply(text []byte) (*Result, error) {
-	var a reply
-	if err := json.Unmarshal(text, &a); err != nil {
-		return nil, fmt.Errorf("load: a reply that cannot be read: %w", err)
+	a, err := readReply(text)
+	return a.Result, err
+}
+
+// ReadClock reads the time from the answer to an order.
+func ReadClock(text []byte) (time.Time, error) {
+	a, err := readReply(text)
+	return a.Now, err
+}
+
+func readReply(text []byte) (a reply, err error) {
+	switch err := json.Unmarshal(text, &a); {
+	case err != nil:
+		return a, fmt.Errorf("load: a reply that cannot be read: %w", err)
+	case a.Late:
+		return a, fmt.Errorf("%w%s", ErrLate, strings.TrimPrefix(a.Error, ErrLate.Error()))
+	case a.Error != "":
+		return a, errors.New(a.Error)
 	}
-	if a.Error != "" {
-		return nil, errors.New(a.Error)
-	}
-	return a.Result, nil
+	return a, nil
 }

@@ -121,6 +121,9 @@ func (s *Session) Run(ctx context.Context, span Span) (*Result, error) {
 
 var errClosed = errors.New("the session is closed")
 
+// ErrLate is a span whose start had passed when its order came.
+var ErrLate = errors.New("too late")
+
 // await waits for the start of a span.
 func await(ctx context.Context, start time.Time) error {
 	if ctx.Err() != nil {
@@ -131,7 +134,7 @@ func await(ctx context.Context, start time.Time) error {
 	}
 	left := time.Until(start)
 	if left < 0 {
-		return fmt.Errorf("the start at %s was %v ago: clients that begin together need a later one", start.Format(time.RFC3339Nano), -left)
+		return fmt.Errorf("%w: the start at %s was %v ago: clients that begin together need a later one", ErrLate, start.Format(time.RFC3339Nano), -left)
 	}
 	timer, err := pause.NewTimer()
 	if err != nil {

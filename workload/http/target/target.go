@@ -8,6 +8,7 @@
 //	/bytes/N             N bytes
 //	/delay/DURATION      "ok" after that time, such as 20ms
 //	/status/CODE         that status
+//	/served              how many requests it was sent before this one
 //	POST to any of them  the body is read before anything is answered
 //
 // The headers Tare-Answer-Bytes: N and Tare-Delay: DURATION do the same on any path. A gRPC
@@ -27,6 +28,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"tare/workload/http/pause"
@@ -48,7 +50,15 @@ const longest = 5 * time.Minute
 // New makes the server; conf is nil for a server in clear. Use Serve or ServeTLS (with empty
 // names of files) of what it gives.
 func New(conf *tls.Config) *http.Server {
-	s := &http.Server{Handler: http.HandlerFunc(serve), ReadHeaderTimeout: 30 * time.Second, TLSConfig: conf}
+	served := new(atomic.Int64)
+	counted := func(w http.ResponseWriter, r *http.Request) {
+		if before := served.Add(1) - 1; r.URL.Path == "/served" {
+			fmt.Fprint(w, before)
+			return
+		}
+		serve(w, r)
+	}
+	s := &http.Server{Handler: http.HandlerFunc(counted), ReadHeaderTimeout: 30 * time.Second, TLSConfig: conf}
 	s.ErrorLog = log.New(io.Discard, "", 0) // of handshakes that fail: the client counts them
 	s.Protocols = new(http.Protocols)
 	s.Protocols.SetHTTP1(true)

@@ -1,0 +1,181 @@
+package catalog_test
+
+import (
+	"io/fs"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"tare/catalog"
+	"tare/examples"
+	"tare/experiment"
+)
+
+// testbedField is the field testbed of a file, with all that is below it.
+var testbedField = regexp.MustCompile(`(?m)^testbed:.*\n(?:(?:[ \t]+.*)?\n)*`)
+
+// swapped is an experiment with another testbed, and nothing else changed.
+func swapped(t *testing.T, text, testbed string) string {
+	t.Helper()
+	rest := testbedField.ReplaceAllString(text, "")
+	if strings.Contains(rest, "\ntestbed:") || !strings.Contains(rest, "\narms:") || !strings.Contains(rest, "\nworkloads:") {
+		t.Fatalf("the field testbed cannot be cut out of\n%s", text)
+	}
+	return rest + "testbed: " + testbed + "\n"
+}
+
+// declared are the declarations of all layers and workloads as they are by default.
+func declared() map[string]experiment.Declaration {
+	kinds, all := catalog.Kinds(), map[string]experiment.Declaration{}
+	for name, make := range kinds.Layers {
+		all[name] = make().Declare()
+	}
+	for name, make := range kinds.Workloads {
+		all[name] = make().Declare()
+	}
+	return all
+}
+
+// TestSwap swaps the testbed of every example. It is planned then, or else every
+// complaint is of a layer or workload that exists on one testbed alone, and says what does the
+// like on the other.
+func TestSwap(t *testing.T) {
+	complaint := regexp.MustCompile(`the (?:layer|workload) (\S+) needs the testbed \w+, and this experiment runs on \w+`)
+	known := declared()
+	for _, name := range exampleNames(t) {
+		text, err := examples.Files.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, testbed := range []string{experiment.TestbedLocal, experiment.TestbedKubernetes} {
+			if strings.Contains(string(text), "\n  - churn:") && testbed == experiment.TestbedLocal {
+				continue // all that it names is of a cluster
+			}
+			x, err := experiment.Load(name, []byte(swapped(t, string(text), testbed)), catalog.Kinds())
+			if err == nil {
+				if _, err = experiment.Expand(x, "test"); err != nil {
+					t.Errorf("%s on %s: %v", name, testbed, err)
+				}
+				continue
+			}
+			for problem := range strings.SplitSeq(err.Error(), "\n"+name+":") {
+				of := complaint.FindStringSubmatch(problem)
+				if of == nil || known[of[1]].Elsewhere == "" || !strings.Contains(problem, known[of[1]].Elsewhere) {
+					t.Errorf("%s on %s: %s", name, testbed, problem)
+				}
+			}
+		}
+	}
+}
+
+// TestSwapOfStudies says which examples are the same file on both testbeds, and which layers
+// keep the others from it.
+func TestSwapOfStudies(t *testing.T) {
+	for _, c := range []struct {
+		file, testbed string
+		lacks         []string // layers that the testbed does not have
+	}{
+		{file: "sandboxed-service.yaml", testbed: "kubernetes"},
+		{file: "istio-dataplane.yaml", testbed: "kubernetes", lacks: []string{"mtls"}},
+		{file: "capacity.yaml", testbed: "kubernetes", lacks: []string{"mtls"}},
+		{file: "mtls.yaml", testbed: "kubernetes", lacks: []string{"mtls"}},
+		{file: "quickstart.yaml", testbed: "kubernetes", lacks: []string{"wireguard"}},
+		{file: "constellation-network.yaml", testbed: "kubernetes", lacks: []string{"wireguard"}},
+		{file: "defence-in-depth.yaml", testbed: "kubernetes", lacks: []string{"mtls", "wireguard"}},
+		{file: "quickstart-kubernetes.yaml", testbed: "local", lacks: []string{"pod"}},
+		{file: "any-program.yaml", testbed: "kubernetes"},
+	} {
+		text, err := examples.Files.ReadFile(c.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lacks := slices.DeleteFunc(c.lacks, func(name string) bool { // a layer that has come to the other testbed
+			only := catalog.Kinds().Layers[name]().Declare().Needs.Only
+			return only == "" || only == c.testbed
+		})
+		_, err = experiment.Load(c.file, []byte(swapped(t, string(text), c.testbed)), catalog.Kinds())
+		if (err == nil) != (len(lacks) == 0) {
+			t.Errorf("%s on %s: %v; it lacks %v", c.file, c.testbed, err, lacks)
+		}
+		for _, name := range lacks {
+			if err != nil && !strings.Contains(err.Error(), "the layer "+name+" needs the testbed") {
+				t.Errorf("%s on %s: nothing of %s: %v", c.file, c.testbed, name, err)
+			}
+		}
+	}
+}
+
+// TestElsewhere sees that what exists on one testbed alone says what does the like on the
+// other, and that the examples named there exist.
+func TestElsewhere(t *testing.T) {
+	named := regexp.MustCompile(`\bkubernetes/[\w-]+\.yaml`)
+	for name, d := range declared() {
+		if d.Needs.Only != "" && d.Elsewhere == "" {
+			t.Errorf("%s exists on %s alone, and nothing says what to use elsewhere", name, d.Needs.Only)
+		}
+		for _, file := range named.FindAllString(d.Elsewhere, -1) {
+			if _, err := fs.Stat(examples.Files, file); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+}
+
+// TestTestbedTable holds the table of docs/experiment.md against what layers and workloads
+// declare: it has a row for each, and says what it is on each testbed, or that it is not
+// there and what does the like.
+func TestTestbedTable(t *testing.T) {
+	page, err := os.ReadFile("../docs/experiment.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, part, found := strings.Cut(string(page), "\n### On both testbeds\n")
+	part, _, _ = strings.Cut(part, "\n## ")
+	if !found {
+		t.Fatal("docs/experiment.md has no part On both testbeds")
+	}
+	rows := map[string][]string{}
+	for line := range strings.SplitSeq(part, "\n") {
+		if cells := strings.Split(line, " | "); strings.HasPrefix(line, "| `") && len(cells) == 3 {
+			rows[strings.Trim(cells[0], "|` ")] = []string{cells[1], strings.TrimSuffix(cells[2], " |")}
+		}
+	}
+	all := declared()
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		row, ok := rows[name]
+		if !ok {
+			t.Errorf("no row of %s", name)
+			continue
+		}
+		delete(rows, name)
+		for i, testbed := range []string{experiment.TestbedLocal, experiment.TestbedKubernetes} {
+			d := all[name]
+			switch there := d.Needs.Only == "" || d.Needs.Only == testbed; {
+			case there && (strings.HasPrefix(row[i], "–") || row[i] == ""):
+				t.Errorf("%s exists on %s, and the table says %q", name, testbed, row[i])
+			case !there && row[i] != "– "+d.Elsewhere:
+				t.Errorf("%s on %s: the table says\n%s\nand its declaration\n– %s", name, testbed, row[i], d.Elsewhere)
+			}
+		}
+	}
+	for name := range rows {
+		t.Errorf("a row of %s, which is neither a layer nor a workload", name)
+	}
+}
+
+// exampleNames lists the experiments that come with Tare.
+func exampleNames(t *testing.T) []string {
+	t.Helper()
+	var names []string
+	for _, pattern := range []string{"*.yaml", "kubernetes/*.yaml"} {
+		some, err := fs.Glob(examples.Files, pattern)
+		if err != nil || len(some) == 0 {
+			t.Fatalf("no examples: %v", err)
+		}
+		names = append(names, some...)
+	}
+	return names
+}
