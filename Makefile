@@ -15,7 +15,12 @@ ARCHES  ?= amd64 arm64
 SYSTEMS ?= darwin windows
 STATIC  := -buildvcs=false -trimpath -ldflags "-s -w -X tare/version.version=$(VERSION)"
 
-.PHONY: demo demo-cluster check test test-cluster build static elsewhere man dist image image-lock tools envoy openbao consumers lint fuzz bench truth campaign load cluster cluster-down clean
+# Systems under test of the image tare-systems, from where their own targets put them.
+ARCH     = $(shell $(GO) env GOARCH)
+PROGRAMS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/tare
+UNDER_TEST ?= $(PROGRAMS)/envoy/envoy $(PROGRAMS)/openbao/bao
+
+.PHONY: demo demo-cluster check test test-cluster build static elsewhere man dist image systems image-lock tools envoy openbao consumers lint fuzz bench truth campaign load cluster cluster-down clean
 
 demo: tools build ## Install what is missing, build, and price WireGuard on a real network path (under 3 minutes).
 	$(BIN) run examples/quickstart.yaml
@@ -64,7 +69,12 @@ image: static ## Build the container image for all ARCHES: bin/image.tar, which 
 	cd image && $(GO) run . build $(foreach arch,$(ARCHES),-tare $(arch)=../bin/linux-$(arch)) \
 	  -version $(VERSION) -revision "$(REVISION)" $(IMAGE_FLAGS) ../bin/image.tar
 
-image-lock: ## Pin the newest packages of Debian for the image.
+systems: envoy ## Build the image tare-systems, which has Envoy, HAProxy and OpenBao as well, for this machine: bin/systems.tar.
+	@$(MAKE) --no-print-directory static ARCHES=$(ARCH)
+	cd image && $(GO) run . build -tare $(ARCH)=../bin/linux-$(ARCH) $(foreach program,$(UNDER_TEST),-system $(program)) \
+	  -version $(VERSION) -revision "$(REVISION)" $(IMAGE_FLAGS) ../bin/systems.tar
+
+image-lock: ## Pin the newest packages of Debian for the images.
 	cd image && $(GO) run . lock
 
 tools: ## Install the programs under test.

@@ -32,6 +32,7 @@ type builder struct {
 	version  string
 	revision string
 	binaries []binaries
+	systems  []string // files: programs under test, for the image that has them
 	log      io.Writer
 }
 
@@ -63,17 +64,29 @@ func (b *builder) archive(ctx context.Context, file string, out io.Writer) error
 		if err := writeLayer(own, t); err != nil {
 			return err
 		}
+		layers := []string{packages, own}
+		if len(b.systems) > 0 {
+			systems := filepath.Join(work, one.arch+"-systems.tar.gz")
+			if err := b.systemsLayer(ctx, systems, one.arch); err != nil {
+				return err
+			}
+			layers = []string{packages, systems, own}
+		}
 		images = append(images, oci.Image{
 			Platform: v1.Platform{OS: "linux", Architecture: one.arch},
-			Layers:   []string{packages, own},
+			Layers:   layers,
 			Config:   config(b.version, b.revision),
 		})
 	}
-	written, err := oci.Write(file, reference, images)
+	name := reference
+	if len(b.systems) > 0 {
+		name = withSystems
+	}
+	written, err := oci.Write(file, name, images)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "%s: %s, %s\n", file, reference, written.Index)
+	fmt.Fprintf(out, "%s: %s, %s\n", file, name, written.Index)
 	for _, w := range written.Images {
 		fmt.Fprintf(out, "  %-12s %s  %.1f MB, %.1f MB unpacked\n", w.Platform, w.Digest, megabytes(w.Compressed), megabytes(w.Size))
 	}

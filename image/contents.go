@@ -18,9 +18,11 @@ import (
 
 // What the image is. The Dockerfile says the same, and a test compares them.
 const (
-	reference  = "tare:latest"
-	user       = "65532:65532" // the user "nonroot" of other minimal images
-	entrypoint = programsDir + "tare"
+	reference = "tare:latest"
+	// withSystems is the image that has systems under test as well (systems.go).
+	withSystems = "tare-systems:latest"
+	user        = "65532:65532" // the user "nonroot" of other minimal images
+	entrypoint  = programsDir + "tare"
 	// Tare's own programs are there: the command line, and what its pods run.
 	programsDir = "/usr/bin/"
 	searchPath  = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -42,15 +44,21 @@ var applets = strings.Fields(`awk base64 cat chmod cp cut date dd df diff dirnam
 	pwd readlink realpath rm rmdir sed seq sh sha256sum sleep sort stat sync tail tar tee test time timeout top touch tr
 	true truncate tty uname uniq uptime wc wget which whoami xargs yes`)
 
-// packagesTree is everything of the image that comes from packages, and the few
-// files that any system has.
-func packagesTree(debs []debian.Deb, arch string) (tree.Tree, error) {
-	all, owner := tree.Tree{}, map[string]int{}
+// filesOf are the files of all packages, and the package that each is of.
+func filesOf(debs []debian.Deb) (all tree.Tree, owner map[string]int) {
+	all, owner = tree.Tree{}, map[string]int{}
 	for i, d := range debs {
 		for name, f := range d.Files {
 			all[name], owner[name] = f, i
 		}
 	}
+	return all, owner
+}
+
+// packagesTree is everything of the image that comes from packages, and the few
+// files that any system has.
+func packagesTree(debs []debian.Deb, arch string) (tree.Tree, error) {
+	all, owner := filesOf(debs)
 	t := tree.New()
 	for _, p := range programs {
 		if err := t.TakeProgram(all, p, arch); err != nil {
@@ -151,12 +159,9 @@ var own = []string{"tare", "tare-agent"}
 
 // static says whether a program is a static one for the architecture.
 func static(program []byte, arch string) error {
-	f, err := elf.NewFile(bytes.NewReader(program))
+	f, err := elfFor(program, arch)
 	if err != nil {
-		return fmt.Errorf("not a program for Linux: %w", err)
-	}
-	if f.Machine != machines[arch] {
-		return fmt.Errorf("a program for %s, not for %s", f.Machine, arch)
+		return err
 	}
 	for _, p := range f.Progs {
 		if p.Type == elf.PT_INTERP {
@@ -164,6 +169,18 @@ func static(program []byte, arch string) error {
 		}
 	}
 	return nil
+}
+
+// elfFor reads a program, which must be one for the architecture.
+func elfFor(program []byte, arch string) (*elf.File, error) {
+	f, err := elf.NewFile(bytes.NewReader(program))
+	if err != nil {
+		return nil, fmt.Errorf("not a program for Linux: %w", err)
+	}
+	if f.Machine != machines[arch] {
+		return nil, fmt.Errorf("a program for %s, not for %s", f.Machine, arch)
+	}
+	return f, nil
 }
 
 // config is what a container starts from.

@@ -266,7 +266,7 @@ func TestLockNamesWanted(t *testing.T) {
 	}
 	for _, arch := range architectures {
 		packages := debian.For(all, arch)
-		for _, name := range wanted {
+		for _, name := range slices.Concat(wanted, systemPackages) {
 			if !slices.ContainsFunc(packages, func(p debian.Package) bool { return p.Name == name }) {
 				t.Errorf("%s is not pinned for %s: make image-lock", name, arch)
 			}
@@ -298,6 +298,7 @@ func TestRunUsage(t *testing.T) {
 	for _, args := range [][]string{
 		{}, {"nothing"}, {"build", "x.tar"}, {"build", "-tare", "amd64", "x.tar"}, {"rootfs", "dir"},
 		{"rootfs", "-tare", "amd64=a", "-tare", "arm64=b", "dir"}, {"lock", "more"}, {"build", "-tare", "=x", "x.tar"},
+		{"rootfs", "-tare", "amd64=a", "-system", "x", "dir"}, {"build", "-tare", "amd64=a", "-tare", "arm64=b", "-system", "x", "x.tar"},
 	} {
 		if err := run(t.Context(), args, io.Discard, io.Discard); !errors.Is(err, errUsage) {
 			t.Errorf("%v: %v, want a usage error", args, err)

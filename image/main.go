@@ -23,11 +23,15 @@ const usage = `usage: image COMMAND
 
   build -tare ARCH=DIR... [-version V] [-revision R] [-newer] ARCHIVE
              write an OCI archive with the image for each architecture
+  build -tare ARCH=DIR -system FILE... [-version V] [-revision R] [-newer] ARCHIVE
+             write one of tare-systems, which has systems under test as well
   rootfs -tare ARCH=DIR [-newer] DIRECTORY
              write the files of the image below a directory that does not exist
   lock       pin the newest packages for amd64 and arm64 in packages.lock
 
   -tare      a directory with tare and tare-agent for the architecture
+  -system    a program under test for the architecture; where there is none, the
+             image is without it, and that is said
   -newer     where Debian no longer has a pinned version, say so and take the newest
 `
 
@@ -64,10 +68,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags.StringVar(&b.version, "version", "devel", "")
 	flags.StringVar(&b.revision, "revision", "", "")
 	flags.Func("tare", "", b.addBinaries)
+	flags.Func("system", "", func(file string) error { b.systems = append(b.systems, file); return nil })
 	if err := flags.Parse(args[1:]); err != nil {
 		return fmt.Errorf("%w: %w", errUsage, err)
 	}
 	switch {
+	case len(b.systems) > 0 && (args[0] != "build" || len(b.binaries) != 1):
+		return errUsage
 	case args[0] == "build" && flags.NArg() == 1 && len(b.binaries) > 0:
 		return b.archive(ctx, flags.Arg(0), stdout)
 	case args[0] == "rootfs" && flags.NArg() == 1 && len(b.binaries) == 1:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -93,7 +94,7 @@ func (s store) newest(ctx context.Context, arch string) (_ []debian.Deb, err err
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, apt.Close()) }()
-	files, err := apt.Newest(ctx, wanted)
+	files, err := apt.Newest(ctx, slices.Concat(wanted, systemPackages))
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +106,12 @@ func (s store) newest(ctx context.Context, arch string) (_ []debian.Deb, err err
 	if err != nil {
 		return nil, err
 	}
+	more, err := systemsTree(debs, arch, nil)
+	if err != nil {
+		return nil, err
+	}
 	used := usedNames(t)
+	maps.Copy(used, usedNames(more))
 	var kept []debian.Deb
 	for i, d := range debs {
 		if !used[d.Name] {

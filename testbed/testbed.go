@@ -17,6 +17,7 @@
 //	Clients  the client pods of a load that comes from several
 //	Volume   a volume in the client's pod
 //	Holder   what layers and workloads show each other there (Held)
+//	Sidecars pods that can have a container for a layer's own processes
 package testbed
 
 import (
@@ -320,6 +321,22 @@ type Node interface {
 	// over the named interface of the node, with its pods' route to prefix limited to
 	// that MTU; with dev "" the node's own route over the wire is restored.
 	RouteVia(prefix netip.Prefix, dev string, mtu int) error
+}
+
+// Sidecars is a site whose pods can have a container more, for a layer's own processes: they see
+// the pod's network, and have rights that the programs under test have not.
+type Sidecars interface {
+	// AddSidecar asks for one in the pod at a place, before the site is made ready, and gives
+	// the place that it is.
+	AddSidecar(pod Place, want Sidecar) (Place, error)
+}
+
+// Sidecar is a container for a layer's own processes, which are root's there. What they use is
+// the layer's to tell (layer.Active.Costs).
+type Sidecar struct {
+	Name         string   // unique in the pod: "mtls"
+	Image        string   // in which its programs are
+	Capabilities []string // that its processes have, without CAP_: "NET_ADMIN"
 }
 
 // Unwrapper is a Site around another.

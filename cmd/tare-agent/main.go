@@ -23,6 +23,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/layer/env"
+	"tare/layer/mtls"
 	"tare/layer/wrap"
 	"tare/testbed"
 	"tare/testbed/kube/agent"
@@ -33,6 +34,7 @@ import (
 // helpers are the processes of layers and workloads in pods.
 var helpers = slices.Concat([]testbed.Helper{
 	{Name: env.Kind.Name, Run: env.Kind.Helper},
+	{Name: mtls.Kind.Name, Run: mtls.Kind.Helper},
 	{Name: wrap.Kind.Name, Run: wrap.Kind.Helper},
 }, vault.Helpers) // those of http and of services included
 

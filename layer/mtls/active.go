@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"os"
+	"slices"
 
 	"tare/layer"
 	"tare/testbed"
@@ -18,8 +20,10 @@ type active struct {
 	site    surroundings
 	ids     identities
 	helpers helpers
-	proxies [2]*proxy     // by side
-	own     [2]netip.Addr // the proxies' addresses, where the kernel is not to choose
+	at      [2]testbed.Place // of the proxies, by side
+	remote  bool             // that is in sidecars of pods
+	proxies [2]*proxy        // by side
+	own     [2]netip.Addr    // the proxies' addresses, where the kernel is not to choose
 	proofs  []layer.Check
 	before  [2]counters // of the proxies when the trial began
 }
@@ -28,15 +32,15 @@ type active struct {
 type surroundings struct {
 	testbed.Site
 	testbed.Network
-	testbed.Wire
-	testbed.Courier
+	testbed.Wire    // nil where sidecars watch
+	testbed.Courier // nil likewise
 }
 
 func surround(site testbed.Site) (surroundings, error) {
 	network, ok1 := testbed.As[testbed.Network](site)
 	wire, ok2 := testbed.As[testbed.Wire](site)
 	courier, ok3 := testbed.As[testbed.Courier](site)
-	if !ok1 || !ok2 || !ok3 {
+	if _, sidecars := testbed.As[testbed.Sidecars](site); !ok1 || !sidecars && (!ok2 || !ok3) {
 		return surroundings{}, errors.New("this testbed has no pods whose connections could go through proxies and be watched")
 	}
 	return surroundings{site, network, wire, courier}, nil
@@ -44,11 +48,43 @@ func surround(site testbed.Site) (surroundings, error) {
 
 // Up starts the proxies and has the pods' connections go through them.
 func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
+	if sidecars, ok := testbed.As[testbed.Sidecars](s.Site); ok {
+		return c.upBeside(s.Site, sidecars)
+	}
 	a, err := c.up(ctx, s.Site)
 	if err != nil {
 		return nil, err
 	}
 	return &layer.Active{Proofs: a.proofs, Before: a.prove, Costs: a.costs, After: a.through, Down: a.down}, nil
+}
+
+// upBeside asks for sidecars in the pods, in which the proxies are started when the pods are
+// there.
+func (c *Config) upBeside(site testbed.Site, sidecars testbed.Sidecars) (*layer.Active, error) {
+	around, err := surround(site)
+	if err != nil {
+		return nil, err
+	}
+	a, err := c.askBeside(around, sidecars)
+	if err != nil {
+		return nil, err
+	}
+	settle := func(ctx context.Context) ([]layer.Check, error) {
+		err := a.raise(ctx)
+		return a.proofs, err
+	}
+	return &layer.Active{Settle: settle, Before: a.prove, Costs: a.costs, After: a.through, Down: a.down}, nil
+}
+
+func (c *Config) askBeside(around surroundings, sidecars testbed.Sidecars) (a *active, err error) {
+	a = &active{settings: c.settings(), site: around, helpers: helpers{}, remote: true}
+	want := testbed.Sidecar{Name: kind, Image: a.Image, Capabilities: a.Program.implementation().capabilities}
+	for _, s := range []side{clientSide, serverSide} {
+		if a.at[s], err = sidecars.AddSidecar(s.pod(), want); err != nil {
+			return nil, err
+		}
+	}
+	return a, nil
 }
 
 func (c *Config) up(ctx context.Context, site testbed.Site) (*active, error) {
@@ -57,6 +93,9 @@ func (c *Config) up(ctx context.Context, site testbed.Site) (*active, error) {
 		return nil, err
 	}
 	a := &active{settings: c.settings(), site: around, helpers: helpers{}}
+	for _, s := range []side{clientSide, serverSide} {
+		a.at[s] = s.place(a.Placement)
+	}
 	if err := a.raise(ctx); err != nil {
 		return nil, errors.Join(err, a.down(context.WithoutCancel(ctx)))
 	}
@@ -66,11 +105,13 @@ func (c *Config) up(ctx context.Context, site testbed.Site) (*active, error) {
 // raise starts helpers and proxies, and redirects the connections last.
 func (a *active) raise(ctx context.Context) error {
 	program := a.Program.implementation()
-	path, err := program.find()
-	if err != nil {
-		return fmt.Errorf("%w (%s)", err, program.hint)
+	path, err := program.program, error(nil) // on PATH of the sidecar's image
+	if !a.remote {
+		if path, err = program.find(); err != nil {
+			return fmt.Errorf("%w (%s)", err, program.hint)
+		}
 	}
-	if a.redirect(clientSide).User != 0 && os.Getenv(local.UserNamespaceVariable) != "" {
+	if !a.remote && a.redirect(clientSide).User != 0 && os.Getenv(local.UserNamespaceVariable) != "" {
 		return fmt.Errorf("%s in a pod becomes another user, and a user namespace has one: run Tare as root, or choose placement: %s", program.program, Node)
 	}
 	if a.encrypts() {
@@ -79,11 +120,14 @@ func (a *active) raise(ctx context.Context) error {
 		}
 	}
 	for _, s := range []side{clientSide, serverSide} {
-		for _, where := range []testbed.Place{s.pod(), s.place(a.Placement)} {
+		for _, where := range []testbed.Place{s.pod(), a.at[s]} {
 			if err := a.helpers.start(ctx, a.site, where); err != nil {
 				return err
 			}
 		}
+	}
+	if a.remote {
+		a.site.Wire = &podWire{a.helpers[a.at[clientSide]]}
 	}
 	if a.Placement == Node {
 		if err := a.ownAddresses(ctx); err != nil {
@@ -97,8 +141,8 @@ func (a *active) raise(ctx context.Context) error {
 	}
 	for _, s := range []side{serverSide, clientSide} {
 		r := a.redirect(s)
-		if err := a.helpers[s.place(a.Placement)].Ask(ctx, order{Redirect: &r}, nil); err != nil {
-			return fmt.Errorf("%s: %w", s.place(a.Placement), err)
+		if err := a.helpers[a.at[s]].Ask(ctx, order{Redirect: &r}, nil); err != nil {
+			return fmt.Errorf("%s: %w", a.at[s], err)
 		}
 	}
 	a.proofs, err = a.describe(ctx)
@@ -155,7 +199,11 @@ func (a *active) costs() ([]layer.Cost, error) {
 // down lets connections go their own way again and takes everything away.
 func (a *active) down(ctx context.Context) error {
 	var errs []error
-	for where, h := range a.helpers {
+	for _, where := range slices.Sorted(maps.Keys(a.helpers)) {
+		h := a.helpers[where]
+		if !slices.Contains(a.at[:], where) {
+			continue // it has put no rules up, and may have no right to look
+		}
 		if err := h.Ask(ctx, order{Restore: &struct{}{}}, nil); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", where, err))
 		}

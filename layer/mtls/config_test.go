@@ -40,7 +40,7 @@ func TestGolden(t *testing.T) {
 		for _, side := range []side{clientSide, serverSide} {
 			for _, program := range []Program{Envoy, HAProxy} {
 				s.Program = program
-				p := plan{settings: s, Side: side, Dir: "/tmp/x", Mark: mark, Listen: side.listen()}
+				p := plan{settings: s, Side: side, Mark: mark, Listen: side.listen()}
 				if side == clientSide && name == "http" {
 					p.From = netip.MustParseAddr("198.18.11.1")
 				}
@@ -143,29 +143,6 @@ func TestIdentities(t *testing.T) {
 	}
 	if _, err := issue("dsa"); err == nil || !strings.HasSuffix(err.Error(), `no key is called "dsa"`) {
 		t.Error(err)
-	}
-}
-
-// Keys are written for nobody else to read.
-func TestFilesAreTheOwnersAlone(t *testing.T) {
-	ids, err := issue(P256)
-	if err != nil {
-		t.Fatal(err)
-	}
-	a := &active{settings: New().(*Config).settings(), ids: ids}
-	dir := t.TempDir()
-	if err := a.write(plan{settings: a.settings, Side: serverSide, Dir: dir, Mark: mark, Listen: 1}); err != nil {
-		t.Fatal(err)
-	}
-	files, err := os.ReadDir(dir)
-	if err != nil || len(files) == 0 {
-		t.Fatal(files, err)
-	}
-	for _, f := range files {
-		info, err := f.Info()
-		if err != nil || info.Mode() != 0o600 {
-			t.Errorf("%s: %v, %v", f.Name(), info.Mode(), err)
-		}
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"context"
 	_ "embed"
 	"net/url"
-	"path/filepath"
 	"strconv"
 	"text/template"
 )
@@ -23,14 +22,16 @@ var envoy = implementation{
 		return b.Bytes(), err
 	},
 	args: func(p plan) []string {
-		return []string{"--config-path", filepath.Join(p.Dir, "envoy.yaml"), "--concurrency", strconv.Itoa(p.Workers),
+		return []string{"--config-path", "envoy.yaml", "--concurrency", strconv.Itoa(p.Workers),
 			"--disable-hot-restart", "--log-level", "error", "--file-flush-interval-msec", "250"}
 	},
 	admin:    func(name string) string { return "@" + name },
 	ready:    func(ctx context.Context, a admin) error { _, err := a.get(ctx, "/ready"); return err },
 	describe: describeEnvoy,
 	identify: func(id string) string { return id },
-	count:    countEnvoy,
+	// For the rules and the mark of sockets, and to watch.
+	capabilities: []string{"NET_ADMIN", "NET_RAW"},
+	count:        countEnvoy,
 	tell: func(ctx context.Context, a admin, on bool) error {
 		return a.post(ctx, "/runtime_modify?"+tellKey+"="+map[bool]string{true: "100", false: "0"}[on])
 	},

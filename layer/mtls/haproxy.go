@@ -7,7 +7,6 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"text/template"
@@ -27,7 +26,7 @@ var haproxy = implementation{
 		err := haproxyTemplate.Execute(&b, p)
 		return b.Bytes(), err
 	},
-	args:     func(p plan) []string { return []string{"-db", "-f", filepath.Join(p.Dir, "haproxy.cfg")} },
+	args:     func(p plan) []string { return []string{"-db", "-f", "haproxy.cfg"} },
 	admin:    func(name string) string { return "@" + name + strings.Repeat("\x00", 107-len(name)) }, // it fills the address up
 	ready:    func(ctx context.Context, a admin) error { _, err := a.say(ctx, "show info"); return err },
 	describe: describeHAProxy,
@@ -41,6 +40,8 @@ var haproxy = implementation{
 	},
 	identify: account,
 	user:     64998,
+	// As for Envoy, and to become that user.
+	capabilities: []string{"NET_ADMIN", "NET_RAW", "SETUID", "SETGID"},
 }
 
 //go:embed haproxy.cfg.tmpl

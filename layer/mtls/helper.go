@@ -13,6 +13,30 @@ type order struct {
 	Unlisten *struct{}    `json:"unlisten,omitempty"` // ends that
 	Send     *sendOrder   `json:"send,omitempty"`     // answered by a sent
 	Admin    *adminOrder  `json:"admin,omitempty"`    // answered by a text
+	Watch    *watchOrder  `json:"watch,omitempty"`    // begins to count frames
+	Unwatch  *struct{}    `json:"unwatch,omitempty"`  // ends that, answered by how many there were
+	Become   *becomeOrder `json:"become,omitempty"`   // has this process become a proxy
+	Forget   *dirOrder    `json:"forget,omitempty"`   // removes the files of a proxy
+	Told     *dirOrder    `json:"told,omitempty"`     // answered by what a proxy has printed since it was asked last
+}
+
+// becomeOrder is all that a proxy is started from.
+type becomeOrder struct {
+	dirOrder
+	Files map[string]string `json:"files"` // by their names there, which is where it works
+	Args  []string          `json:"args"`
+	// Told says that its standard output goes to a file, since nobody can read it while it runs.
+	Told bool `json:"told,omitempty"`
+}
+
+// dirOrder names the directory of a proxy, among the temporary ones of its place.
+type dirOrder struct {
+	Dir string `json:"dir"`
+}
+
+// watchOrder asks for the frames that hold a pattern, but for those that stay in the pod.
+type watchOrder struct {
+	Pattern string `json:"pattern"`
 }
 
 // redirect has connections go to a proxy. It is in force for all ports at once.

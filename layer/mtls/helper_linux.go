@@ -10,11 +10,13 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"os"
 	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"tare/testbed/frames"
 	"tare/testbed/orders"
 )
 
@@ -30,6 +32,8 @@ func Helper(ctx context.Context) error {
 // helper works in the network namespace that it was started in.
 type helper struct {
 	listener net.Listener
+	watch    *frames.Watch
+	told     int64 // of what a proxy has printed, what was told of
 }
 
 // obey does what a line orders.
@@ -56,6 +60,18 @@ func (h *helper) obey(ctx context.Context, line []byte) (any, error) {
 		return o.Send.send(ctx), nil
 	case o.Admin != nil:
 		return o.Admin.ask(ctx)
+	case o.Watch != nil:
+		return nil, h.watching(*o.Watch)
+	case o.Unwatch != nil:
+		return h.unwatch()
+	case o.Become != nil:
+		err := o.Become.become()
+		fmt.Fprintln(os.Stderr, err) // there is no proxy: nobody waits for an answer
+		os.Exit(1)
+	case o.Forget != nil:
+		return nil, os.RemoveAll(o.Forget.path())
+	case o.Told != nil:
+		return h.tell(*o.Told)
 	}
 	return nil, errors.New("an order that says nothing")
 }

@@ -68,6 +68,8 @@ type implementation struct {
 	// user is the id of the user that it becomes, if its sockets are told by that and not by
 	// their mark; 0: by their mark.
 	user uint32
+	// capabilities are those that a sidecar needs, the helper's included.
+	capabilities []string
 }
 
 func (p Program) implementation() *implementation {

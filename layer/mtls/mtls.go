@@ -17,15 +17,18 @@
 // (SO_MARK), by which the rules leave them alone. With the placement sidecar proxies and
 // rules are in the pods, with the placement node they are on the pods' nodes. UDP passes by.
 //
-// The proxies are processes that run here (Envoy, or HAProxy), found on PATH or where
-// `make envoy` puts it. Rules and probes are the work of a helper at each place (helper.go).
+// The proxies are processes (Envoy, or HAProxy). On this machine they are found on PATH or where
+// `make envoy` puts it. On a cluster each runs in a container of its own in the pod, a sidecar,
+// that has the capabilities NET_ADMIN, for the rules, and NET_RAW, to watch; there is no
+// placement node there. Rules and probes are the work of a helper at each place (helper.go).
 //
 // # Identities
 //
 // Each set-up has a certificate authority of its own, whose key is never written. Client and
 // server have SPIFFE identities, each proxy demands that of the other. The proxies read
 // their keys from files of mode 0600 in a temporary directory, which is removed as soon as
-// they have.
+// they have. On a cluster the keys come through the agent's connection to the sidecar, and those
+// files are in memory: no specification and no Secret has them.
 //
 // # Proofs
 //
@@ -37,6 +40,10 @@
 // must be let in. After the trial both proxies must have moved what it sent, by no other
 // version of TLS, and have refused nobody. Without the layer, the marker must
 // arrive by the very connection that it was sent on, and no rule of the layer may be there.
+//
+// On a cluster the wire is watched where it leaves the client's pod: what nodes do to packets
+// after that is not seen. The pods of arms without the layer have no sidecar, and so nothing that
+// may list rules or watch: there the marker's own connection is all that shows.
 package mtls
 
 import (
@@ -144,26 +151,39 @@ type Config struct {
 	Cipher                factor.Levels[Cipher]    `yaml:"cipher" json:"cipher,omitempty" doc:"cipher; the proxies' choice if absent. Envoy lets it be chosen with TLSv1.2 only"`
 	Resumption            factor.Levels[bool]      `yaml:"resumption" json:"resumption" doc:"new connections resume the TLS session of earlier ones, without certificates"`
 	RequestsPerConnection factor.Levels[int]       `yaml:"requestsPerConnection" json:"requestsPerConnection,omitempty" min:"1" doc:"with http: requests after which the client's proxy opens another connection to the server's; without end if absent"`
+	Image                 string                   `yaml:"image" json:"image,omitempty" doc:"on a cluster, the image of the containers in which the proxies run: any that has the program on PATH; make systems builds the default"`
 }
+
+// DefaultImage is what make systems builds.
+const DefaultImage = "tare-systems:latest"
 
 // New gives the layer with its defaults.
 func New() layer.Layer {
 	return &Config{
 		Mode: factor.Of(Mutual), Proxy: factor.Of(Envoy), Protocol: factor.Of(TCP), Placement: factor.Of(Sidecar),
 		Workers: factor.Of(2), Key: factor.Of(P256), Version: factor.Of(TLS13), Resumption: factor.Of(true),
+		Image: DefaultImage,
 	}
 }
 
-// Declare says that the layer needs two pods. The ways of pods on a cluster to have a proxy
-// beside them are that cluster's.
+// Declare says that the layer needs two pods, on a cluster with containers that may redirect
+// their connections.
 func (c *Config) Declare() experiment.Declaration {
 	return experiment.Declaration{
 		Validate:     c.validate,
-		Needs:        experiment.Needs{Network: true, Only: experiment.TestbedLocal},
-		Elsewhere:    "a mesh that the cluster has does this: write its layers, as in kubernetes/istio-sidecar.yaml or kubernetes/linkerd.yaml (tare list examples NAME prints one)",
+		Needs:        c.needs(),
 		Tools:        c.tools(),
 		ProvesBeside: true,
 	}
+}
+
+func (c *Config) needs() experiment.Needs {
+	needs := experiment.Needs{Network: true, PodSecurity: []experiment.PodSecurity{
+		{Level: "privileged", Why: "capability NET_ADMIN, to redirect connections to a proxy (layer " + kind + ")"}}}
+	if slices.Contains(c.Placement, Node) {
+		needs.Only = experiment.TestbedLocal
+	}
+	return needs
 }
 
 // tools are the proxies.
@@ -211,13 +231,14 @@ type settings struct {
 	Cipher     Cipher // "": the proxies choose
 	Resumption bool
 	Requests   int // per connection; 0: without end
+	Image      string
 }
 
 func (c *Config) settings() settings {
 	return settings{
 		Mode: c.Mode.One(), Program: c.Proxy.One(), Protocol: c.Protocol.One(), Placement: c.Placement.One(),
 		Workers: c.Workers.One(), Key: c.Key.One(), Version: c.Version.One(), Cipher: c.Cipher.OrZero(),
-		Resumption: c.Resumption.One(), Requests: c.RequestsPerConnection.OrZero(),
+		Resumption: c.Resumption.One(), Requests: c.RequestsPerConnection.OrZero(), Image: c.Image,
 	}
 }
 

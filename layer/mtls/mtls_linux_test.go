@@ -131,6 +131,7 @@ func TestLayer(t *testing.T) {
 
 // works goes through the life of the layer at a site.
 func works(t *testing.T, site testbed.Site, change func(*Config)) {
+	t.Setenv("TMPDIR", t.TempDir()) // others may put the layer up at the same time
 	ctx := t.Context()
 	c := config(change)
 	checks, err := c.ProveOff(ctx, new(layer.Run).At(site))
@@ -210,6 +211,7 @@ func TestPortsInUse(t *testing.T) {
 
 // A proxy that refuses its configuration says why, and nothing is left.
 func TestFailedUpLeavesNothing(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
 	site := openSite(t, Envoy)
 	for name, change := range map[string]func(*Config){
 		"requests": func(c *Config) { c.Protocol, c.RequestsPerConnection = factor.Of(HTTP), factor.Of(-1) },

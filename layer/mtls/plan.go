@@ -3,14 +3,12 @@ package mtls
 import (
 	"fmt"
 	"net/netip"
-	"path/filepath"
 )
 
 // plan is all that the configuration of a proxy is made from.
 type plan struct {
 	settings
 	Side   side
-	Dir    string     // where its files are
 	From   netip.Addr // that the client's proxy connects from; invalid: the kernel chooses
 	Mark   int
 	Listen uint16
@@ -55,9 +53,6 @@ func (p plan) Encrypts() bool { return p.encrypts() }
 
 // HTTP says whether they take requests apart.
 func (p plan) HTTP() bool { return p.Protocol == HTTP }
-
-// Path is that of a file of the proxy.
-func (p plan) Path(name string) string { return filepath.Join(p.Dir, name) }
 
 // Peer is the identity that the other proxy must have.
 func (p plan) Peer() string {

@@ -41,7 +41,7 @@ func (a *active) prove(ctx context.Context, _ testbed.Site) ([]layer.Check, erro
 	if err != nil {
 		return nil, err
 	}
-	server := a.helpers[testbed.ServerPod]
+	server := a.helpers[serverSide.pod()]
 	var port uint16
 	if err := server.Ask(ctx, order{Listen: &listenOrder{Ports: a.site.Ports()}}, &port); err != nil {
 		return nil, fmt.Errorf("listen for a probe in the server pod: %w", err)
@@ -67,7 +67,7 @@ func (a *active) prove(ctx context.Context, _ testbed.Site) ([]layer.Check, erro
 func (a *active) proveRules(ctx context.Context) ([]layer.Check, error) {
 	var checks []layer.Check
 	for _, s := range []side{clientSide, serverSide} {
-		where := s.place(a.Placement)
+		where := a.at[s]
 		if err := a.proxies[s].failed(); err != nil {
 			return nil, fmt.Errorf("%s: %w", s.part(), err)
 		}
@@ -148,7 +148,7 @@ func (a *active) checkTold(t told) layer.Check {
 // proveStrangers shows whom the server's proxy lets in, by connections that pass by the
 // client's.
 func (a *active) proveStrangers(ctx context.Context, to netip.AddrPort) ([]layer.Check, error) {
-	from := a.helpers[clientSide.place(a.Placement)]
+	from := a.helpers[a.at[clientSide]]
 	try := func(name string, with *tlsOrder, in bool) (sent, layer.Check, error) {
 		var s sent
 		o := sendOrder{To: to, From: a.own[clientSide], HTTP: a.Protocol == HTTP, Mark: mark, Marker: "tare", TLS: with}
@@ -198,11 +198,15 @@ func (c *Config) ProveOff(ctx context.Context, s *layer.Session) (checks []layer
 	if err != nil {
 		return nil, err
 	}
+	_, sidecars := testbed.As[testbed.Sidecars](s.Site)
 	h := helpers{}
 	defer func() { err = errors.Join(err, h.close(context.WithoutCancel(ctx))) }()
 	for _, where := range []testbed.Place{testbed.ClientPod, testbed.ServerPod} {
 		if err := h.start(ctx, site, where); err != nil {
 			return nil, err
+		}
+		if sidecars {
+			continue // no program of these pods may list rules
 		}
 		n, err := h.rules(ctx, where)
 		if err != nil {
@@ -218,5 +222,9 @@ func (c *Config) ProveOff(ctx context.Context, s *layer.Session) (checks []layer
 	if err != nil {
 		return nil, err
 	}
-	return append(checks, m.checkWay(true), m.checkWire(true)), nil
+	checks = append(checks, m.checkWay(true))
+	if !sidecars {
+		checks = append(checks, m.checkWire(true))
+	}
+	return checks, nil
 }

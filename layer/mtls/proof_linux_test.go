@@ -1,6 +1,7 @@
 package mtls
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -119,4 +120,31 @@ func up2(t *testing.T, before *active, site testbed.Site, m Mode) *active {
 		t.Fatal(err)
 	}
 	return up(t, site, func(c *Config) { c.Mode = factor.Of(m) })
+}
+
+// Keys are written for nobody else to read.
+func TestFilesAreTheOwnersAlone(t *testing.T) {
+	ids, err := issue(P256)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &active{settings: New().(*Config).settings(), ids: ids}
+	files, err := a.files(plan{settings: a.settings, Side: serverSide, Mark: mark, Listen: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := (becomeOrder{Files: files}).write(dir); err != nil {
+		t.Fatal(err)
+	}
+	written, err := os.ReadDir(dir)
+	if err != nil || len(written) != len(files) || len(files) != 5 {
+		t.Fatal(written, err)
+	}
+	for _, f := range written {
+		info, err := f.Info()
+		if err != nil || info.Mode() != 0o600 {
+			t.Errorf("%s: %v, %v", f.Name(), info.Mode(), err)
+		}
+	}
 }

@@ -1,15 +1,15 @@
 package mtls
 
 import (
+	"bytes"
 	"context"
+	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"time"
 
 	"tare/layer"
-	"tare/machine/proc"
 	"tare/testbed"
 )
 
@@ -29,28 +29,46 @@ type proxy struct {
 // after that.
 func (a *active) start(ctx context.Context, s side, path string) (_ *proxy, err error) {
 	program := a.Program.implementation()
-	dir, err := os.MkdirTemp("", "tare-mtls-")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	p := plan{settings: a.settings, Side: s, Dir: dir, Mark: mark, Listen: s.listen()}
+	p := plan{settings: a.settings, Side: s, Mark: mark, Listen: s.listen()}
 	if s == clientSide {
 		p.From = a.own[clientSide]
 	}
-	if err := a.write(p); err != nil {
+	files, err := a.files(p)
+	if err != nil {
 		return nil, err
 	}
-	where := s.place(a.Placement)
-	up := &proxy{ear: newEar(), ended: make(chan struct{}), admin: admin{helper: a.helpers[where], address: program.admin("tare-mtls-" + s.String()), side: s}}
+	become := becomeOrder{dirOrder: dirOrder{"tare-mtls-" + rand.Text()}, Files: files, Args: append([]string{path}, program.args(p)...), Told: a.remote}
+	text, err := json.Marshal(order{Become: &become})
+	if err != nil {
+		return nil, err
+	}
+	where := a.at[s]
+	helper := a.helpers[where]
+	defer func() { // also where it has not become the proxy
+		err = errors.Join(err, helper.Ask(context.WithoutCancel(ctx), order{Forget: &become.dirOrder}, nil))
+	}()
+	up := &proxy{ear: newEar(), ended: make(chan struct{}), admin: admin{helper: helper, address: program.admin("tare-mtls-" + s.String()), side: s}}
+	cmd := testbed.HelperAt(a.site, where, kind)
+	cmd.Stdin = bytes.NewReader(append(text, '\n'))
+	if !a.remote {
+		cmd.Stdout = up.ear
+	} else {
+		up.ear.fetch = func(ctx context.Context) (text string, err error) {
+			err = helper.Ask(ctx, order{Told: &become.dirOrder}, &text)
+			return text, err
+		}
+	}
 	// It outlives the context, until it is taken down.
-	up.process, err = a.site.Start(context.WithoutCancel(ctx), where, testbed.Command{Args: append([]string{path}, program.args(p)...), Stdout: up.ear})
+	up.process, err = a.site.Start(context.WithoutCancel(ctx), where, cmd)
 	if err != nil {
 		return nil, err
 	}
 	go func() {
 		defer close(up.ended)
 		_, up.why = up.process.Wait()
+		if exit := (*testbed.ExitError)(nil); errors.As(up.why, &exit) {
+			exit.Args = become.Args // that it has become
+		}
 	}()
 	if err := up.await(ctx, program); err != nil {
 		return nil, errors.Join(err, up.end())
@@ -58,28 +76,23 @@ func (a *active) start(ctx context.Context, s side, path string) (_ *proxy, err 
 	return up, nil
 }
 
-// write writes the files of a proxy.
-func (a *active) write(p plan) error {
+// files are those of a proxy, by their names.
+func (a *active) files(p plan) (map[string]string, error) {
 	config, err := p.Program.implementation().configure(p)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	files := map[string][]byte{p.Program.implementation().file: config}
+	files := map[string]string{p.Program.implementation().file: string(config)}
 	if a.encrypts() {
 		own := a.ids.client
 		if p.Side == serverSide {
 			own = a.ids.server
 		}
-		files["authority.crt"] = []byte(a.ids.authority)
-		files["own.crt"], files["own.key"] = []byte(own.Certificate), []byte(own.Key)
-		files["own.pem"] = []byte(own.Certificate + own.Key)
+		files["authority.crt"] = a.ids.authority
+		files["own.crt"], files["own.key"] = own.Certificate, own.Key
+		files["own.pem"] = own.Certificate + own.Key
 	}
-	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(p.Dir, name), text, 0o600); err != nil {
-			return err
-		}
-	}
-	return nil
+	return files, nil
 }
 
 // await waits until it takes connections.
@@ -120,13 +133,8 @@ func (p *proxy) cost() (layer.Cost, error) {
 	if err != nil {
 		return layer.Cost{}, err
 	}
-	c := layer.Cost{CPU: used}
-	if here, ok := p.process.(interface{ PID() int }); ok {
-		if stat, err := proc.Read(here.PID()); err == nil {
-			c.Memory = int64(stat.ResidentMemory())
-		}
-	}
-	return c, nil
+	memory, err := p.process.Memory()
+	return layer.Cost{CPU: used, Memory: memory}, err
 }
 
 // end ends it.

@@ -36,6 +36,8 @@ type ear struct {
 	rest  []byte // of a line that has not ended
 	heard []told
 	news  chan struct{} // has one when there is something new
+	// fetch gets what the proxy has printed since the last time, where it is not written here.
+	fetch func(context.Context) (string, error)
 }
 
 func newEar() *ear { return &ear{news: make(chan struct{}, 1)} }
@@ -74,6 +76,13 @@ func (e *ear) of(ctx context.Context, from string, limit time.Duration) (told, e
 	late := time.NewTimer(limit)
 	defer late.Stop()
 	for {
+		if e.fetch != nil {
+			text, err := e.fetch(ctx)
+			if err != nil {
+				return told{}, err
+			}
+			_, _ = e.Write([]byte(text))
+		}
 		e.mu.Lock()
 		heard := e.heard
 		e.heard = nil
@@ -85,10 +94,19 @@ func (e *ear) of(ctx context.Context, from string, limit time.Duration) (told, e
 		}
 		select {
 		case <-e.news:
+		case <-e.soon():
 		case <-late.C:
 			return told{}, fmt.Errorf("nothing told within %v of the connection from %s", limit, from)
 		case <-ctx.Done():
 			return told{}, context.Cause(ctx)
 		}
 	}
+}
+
+// soon is when to fetch again; never where nothing is fetched.
+func (e *ear) soon() <-chan time.Time {
+	if e.fetch == nil {
+		return nil
+	}
+	return time.After(50 * time.Millisecond)
 }

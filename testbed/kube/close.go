@@ -25,7 +25,7 @@ func (s *Site) Close() error {
 	}
 	var items []inventory.Item
 	for _, p := range made {
-		_ = p.Agent().Close() // its pod goes now
+		p.Disconnect() // it goes now
 		items = append(items, inventory.Core("pods", p.Plan().Namespace, p.Plan().Name))
 	}
 	if s.needs.Pods() && s.paired() {

@@ -113,7 +113,7 @@ func (t *Testbed) Close() error {
 	there, host := t.run.close()
 	for _, s := range t.opened() {
 		for _, p := range s.all() {
-			_ = p.Agent().Close() // its pod goes now
+			p.Disconnect() // it goes now
 		}
 	}
 	var errs []error

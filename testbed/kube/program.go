@@ -17,6 +17,7 @@ func (s *Site) Start(ctx context.Context, where testbed.Place, cmd testbed.Comma
 	if where == testbed.Host {
 		return s.run.onHost(ctx, cmd)
 	}
+	where, container := containerAt(where)
 	p, err := s.pod(where)
 	if err != nil {
 		return nil, err
@@ -29,7 +30,7 @@ func (s *Site) Start(ctx context.Context, where testbed.Place, cmd testbed.Comma
 	if err != nil {
 		return nil, err
 	}
-	process, err := p.Agent().Start(ctx, cmd)
+	process, err := p.AgentIn(container).Start(ctx, cmd)
 	if err != nil {
 		tally.Abandon()
 		return nil, p.Disturbed(ctx, err)
@@ -44,11 +45,12 @@ func (s *Site) Self(where testbed.Place) string {
 	if where == testbed.Host {
 		return ""
 	}
+	where, container := containerAt(where)
 	p, err := s.pod(where)
 	if err != nil {
 		return pods.Program // the pods are not made yet
 	}
-	return pods.ProgramIn(p.Plan())
+	return pods.ProgramIn(p.Plan(), container)
 }
 
 // program is a process in a pod. When its pod is lost, its errors say why.

@@ -77,6 +77,11 @@ func (s *Site) plans(ctx context.Context, on *clusterRun) (map[testbed.Place]*co
 			}
 		}
 	}
+	for _, one := range s.shapes.sidecars { // after what layers change in the containers of programs
+		if plan := plans[one.pod]; plan != nil {
+			pods.AddSidecar(plan, s.level.Image, one.want)
+		}
+	}
 	client, server := plans[testbed.ClientPod], plans[testbed.ServerPod]
 	want := placement.Request{
 		Placement: s.placement(), Spread: s.level.Spread, Nodes: s.level.Nodes.OrZero(),

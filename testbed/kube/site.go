@@ -54,6 +54,7 @@ type shapes struct {
 	namespace []func(*corev1.Namespace)
 	pods      []func(*corev1.Pod) error
 	volume    []func(*corev1.PersistentVolumeClaim)
+	sidecars  []addedSidecar
 }
 
 // Of gives the site of this testbed below a site, or an error that says that the

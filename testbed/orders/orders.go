@@ -1,6 +1,10 @@
 // Package orders is the conversation with a helper of Tare's own (testbed.Helper) at a place
 // of a site: each order is one line of JSON on its standard input, each answer one line on
 // its standard output. Secrets go nowhere else. The helper ends when its input does.
+//
+// Nothing can be written to a program that runs in a pod of a cluster. There a process of its
+// own, the same program, takes each order to the helper's socket and waits for the answer
+// (remote.go).
 package orders
 
 import (
@@ -30,10 +34,18 @@ type answer struct {
 // Helper is a helper that was started.
 type Helper struct {
 	process testbed.Process
-	orders  *os.File
-	answers *os.File
-	lines   *bufio.Reader
 	mu      sync.Mutex // one order at a time
+	line    line
+}
+
+// line is the way to a helper.
+type line interface {
+	// exchange gives an order, which is one line, and the answer to it.
+	exchange(ctx context.Context, order []byte) ([]byte, error)
+	// end has the helper end, which the caller waits for; it says whether to expect that the
+	// helper is killed by that.
+	end(testbed.Process) (killed bool, err error)
+	close()
 }
 
 // Start starts the helper of that name at a place of a site. It outlives the context, until
@@ -42,6 +54,20 @@ func Start(ctx context.Context, site testbed.Site, where testbed.Place, name str
 	if testbed.HelperName() != "" {
 		return nil, errors.New("a helper does not start helpers: the program's main function must call Helper first")
 	}
+	if remote, ok := testbed.As[testbed.Remote](site); ok && remote.Self(where) != "" {
+		return startRemote(ctx, site, where, name)
+	}
+	return startHere(ctx, site, where, name)
+}
+
+// pipes are the way to a helper on this machine.
+type pipes struct {
+	orders  *os.File
+	answers *os.File
+	lines   *bufio.Reader
+}
+
+func startHere(ctx context.Context, site testbed.Site, where testbed.Place, name string) (*Helper, error) {
 	stdin, orders, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -61,7 +87,7 @@ func Start(ctx context.Context, site testbed.Site, where testbed.Place, name str
 		_ = answers.Close()
 		return nil, err
 	}
-	return &Helper{process: process, orders: orders, answers: answers, lines: bufio.NewReader(answers)}, nil
+	return &Helper{process: process, line: &pipes{orders: orders, answers: answers, lines: bufio.NewReader(answers)}}, nil
 }
 
 // Ask gives an order and waits for the answer, which is decoded unless it is nil. The error
@@ -82,25 +108,37 @@ func (h *Helper) Ask(ctx context.Context, order, into any) error {
 }
 
 func (h *Helper) exchange(ctx context.Context, order any) (a answer, err error) {
-	deadline := time.Now().Add(Limit)
-	if err := errors.Join(h.orders.SetWriteDeadline(deadline), h.answers.SetReadDeadline(deadline)); err != nil {
+	text, err := json.Marshal(order)
+	if err != nil {
 		return a, err
 	}
-	past := time.Unix(1, 0)
-	stop := context.AfterFunc(ctx, func() {
-		_ = h.orders.SetWriteDeadline(past)
-		_ = h.answers.SetReadDeadline(past)
-	})
-	defer stop()
-	if err := json.NewEncoder(h.orders).Encode(order); err != nil {
-		return a, h.failure(ctx, err)
-	}
-	line, err := h.lines.ReadBytes('\n')
+	line, err := h.line.exchange(ctx, append(text, '\n'))
 	if err != nil {
 		return a, h.failure(ctx, err)
 	}
 	return a, json.Unmarshal(line, &a)
 }
+
+func (p *pipes) exchange(ctx context.Context, order []byte) ([]byte, error) {
+	deadline := time.Now().Add(Limit)
+	if err := errors.Join(p.orders.SetWriteDeadline(deadline), p.answers.SetReadDeadline(deadline)); err != nil {
+		return nil, err
+	}
+	past := time.Unix(1, 0)
+	stop := context.AfterFunc(ctx, func() {
+		_ = p.orders.SetWriteDeadline(past)
+		_ = p.answers.SetReadDeadline(past)
+	})
+	defer stop()
+	if _, err := p.orders.Write(order); err != nil {
+		return nil, err
+	}
+	return p.lines.ReadBytes('\n')
+}
+
+func (p *pipes) end(testbed.Process) (bool, error) { return false, p.orders.Close() }
+
+func (p *pipes) close() { _ = p.answers.Close() }
 
 // failure says why an exchange failed: by the context, or because the process
 // has ended, or else with the error itself.
@@ -125,17 +163,26 @@ func (h *Helper) Kill() error { return h.process.Kill() }
 
 // Close ends the helper, by the end of its orders, or by force when the context is done.
 func (h *Helper) Close(ctx context.Context) error {
-	_ = h.orders.Close()
+	killed, err := h.line.end(h.process)
 	stop := context.AfterFunc(ctx, func() { _ = h.process.Kill() })
 	defer stop()
-	_, err := h.process.Wait()
-	_ = h.answers.Close()
-	return err
+	_, exit := h.process.Wait()
+	h.line.close()
+	if failed := (*testbed.ExitError)(nil); killed && errors.As(exit, &failed) {
+		return err
+	}
+	return errors.Join(exit, err)
 }
 
 // Main is the main function of a helper: it serves the orders of its standard input until
 // that ends, or the context is done.
 func Main(ctx context.Context, obey func(ctx context.Context, order []byte) (any, error)) error {
+	if socket := os.Getenv(servedVariable); socket != "" {
+		return serveSocket(ctx, socket, obey)
+	}
+	if socket := os.Getenv(askedVariable); socket != "" {
+		return carry(ctx, socket, os.Stdin, os.Stdout)
+	}
 	stop := context.AfterFunc(ctx, func() { _ = os.Stdin.Close() })
 	defer stop()
 	return Serve(ctx, os.Stdin, os.Stdout, obey)

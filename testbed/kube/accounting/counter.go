@@ -95,7 +95,7 @@ func (c *Counter) Close() {
 		close(c.stop)
 	}
 	for _, p := range c.nodePods {
-		_ = p.Agent().Close()
+		p.Disconnect()
 	}
 }
 
@@ -120,7 +120,7 @@ func (c *Counter) cover(ctx context.Context, s Site, nodes []string) error {
 		case errs[i] != nil:
 			errs[i] = fmt.Errorf("pod that counts on node %s (testbed.kubernetes.accounting: %s): %w", nodes[i], s.How, errs[i])
 			if p != nil {
-				_ = p.Agent().Close()
+				p.Disconnect()
 			}
 		case p != nil:
 			c.nodePods[nodes[i]] = p
@@ -152,17 +152,20 @@ func (c *Counter) mend(ctx context.Context, nodes []string) error {
 func (c *Counter) read(ctx context.Context, s Site, nodes []string, list []placed) (*reading, error) {
 	type answer struct {
 		pod      *pods.Pod
+		agent    *agent.Session
 		node     string // "": of a pod of the site
 		counters agent.Counters
 		err      error
 	}
 	var asked []*answer
 	for _, node := range nodes {
-		asked = append(asked, &answer{pod: c.On(node), node: node})
+		asked = append(asked, &answer{pod: c.On(node), agent: c.On(node).Agent(), node: node})
 	}
 	if !s.onNode() {
 		for _, p := range s.Pods {
-			asked = append(asked, &answer{pod: p})
+			for _, a := range p.Agents() {
+				asked = append(asked, &answer{pod: p, agent: a})
+			}
 		}
 	}
 	r := &reading{at: time.Now(), nodes: map[string]agent.Counters{}, own: map[string]*cgroup.Usage{}}
@@ -172,7 +175,7 @@ func (c *Counter) read(ctx context.Context, s Site, nodes []string, list []place
 		if s.onNode() {
 			question = agent.Question{Root: nodeCgroups, Cgroups: uidsOn(q.node, list)}
 		}
-		wg.Go(func() { q.counters, q.err = q.pod.Agent().Counters(ctx, question) })
+		wg.Go(func() { q.counters, q.err = q.agent.Counters(ctx, question) })
 	}
 	wg.Wait()
 	for _, q := range asked {
@@ -187,8 +190,22 @@ func (c *Counter) read(ctx context.Context, s Site, nodes []string, list []place
 		// A sandbox with a kernel of its own tells what happens inside, and not what
 		// the sandbox itself uses.
 		if own := q.counters.Own; !s.onNode() && own != nil && q.counters.BootID == r.nodes[q.pod.Node()].BootID {
-			r.own[q.pod.UID()] = own
+			r.own[q.pod.UID()] = together(r.own[q.pod.UID()], own)
 		}
 	}
 	return r, nil
+}
+
+// together is what two containers of a pod have used; the first may be nil.
+func together(a, b *cgroup.Usage) *cgroup.Usage {
+	if a == nil {
+		return b
+	}
+	sum := *a
+	sum.CPU, sum.System, sum.WorkingSet = a.CPU+b.CPU, a.System+b.System, a.WorkingSet+b.WorkingSet
+	sum.Throttled = min(a.Throttled, b.Throttled)
+	if sum.Throttled >= 0 {
+		sum.Throttled = a.Throttled + b.Throttled
+	}
+	return &sum
 }

@@ -8,6 +8,7 @@ import (
 	"tare/experiment"
 	"tare/testbed"
 	"tare/testbed/kube/agent/cgroup"
+	"tare/testbed/kube/pods"
 )
 
 // Sample is a trial under way at a site, of which the first reading has been taken.
@@ -184,7 +185,7 @@ func observedCPU(before, after *reading, p placed) (time.Duration, bool) {
 	return c.CPU, true
 }
 
-// sidecarUsage is what the sidecars used, by name, summed over the pods. A sidecar that
+// sidecarUsage is what the sidecars that are not Tare's used, by name, summed over the pods. A sidecar that
 // is new at the second reading began in between. When one pod cannot be read, nothing
 // is known at all: the sum over the other pods would look like the sum over all.
 func sidecarUsage(before, after *reading, site []placed) (all map[string]testbed.Usage, known bool) {
@@ -195,7 +196,7 @@ func sidecarUsage(before, after *reading, site []placed) (all map[string]testbed
 		}
 		for _, now := range a.Containers {
 			name := p.sidecars[now.ID]
-			if name == "" {
+			if name == "" || pods.Own(name) {
 				continue
 			}
 			then := within(b, now.ID)

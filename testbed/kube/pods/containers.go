@@ -12,13 +12,14 @@ import (
 )
 
 // SidecarNames names the containers that run in the pod, as made, beside the one in
-// which programs run. Those that the cluster has put in are among them.
+// which programs run. Those that the cluster has put in are among them, and Tare's own are not:
+// their layers tell what they use.
 func (p *Pod) SidecarNames() []string { return sidecarNames(p.Seen()) }
 
 func sidecarNames(p *corev1.Pod) []string {
 	var names []string
 	for _, c := range p.Spec.Containers {
-		if c.Name != Container {
+		if !Own(c.Name) {
 			names = append(names, safetext.Head(c.Name, cluster.LineLimit))
 		}
 	}

@@ -29,8 +29,8 @@ func (p *Pod) gone(now *corev1.Pod) error {
 		return &goneError{"the pod has ended" + because(now)}
 	}
 	for _, c := range now.Status.ContainerStatuses {
-		if c.Name == Container && c.State.Terminated != nil {
-			return &goneError{"the container has ended: " + terminated(c.State.Terminated)}
+		if Own(c.Name) && c.State.Terminated != nil {
+			return &goneError{"the container " + c.Name + " has ended: " + terminated(c.State.Terminated)}
 		}
 	}
 	return nil

@@ -71,7 +71,7 @@ func (p *Pod) awaitReady(ctx context.Context) error {
 	}
 	answer, cancel := context.WithTimeout(ctx, p.maker.Limits.Ready.Std())
 	defer cancel()
-	if _, err := p.Agent().Round(answer); err != nil {
+	if err := p.round(answer); err != nil {
 		return p.diagnosed(ctx, fmt.Errorf("%s runs, but the agent in it does not answer: %w", p, err))
 	}
 	return nil

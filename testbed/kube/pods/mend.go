@@ -19,7 +19,7 @@ import (
 // Mend asks the agent for a sign of life, and makes the pod again if it is lost: on
 // the same node, since on another one its numbers could not be compared.
 func (p *Pod) Mend(ctx context.Context) error {
-	_, err := p.Agent().Round(ctx)
+	err := p.round(ctx)
 	switch {
 	case ctx.Err() != nil:
 		return err
@@ -39,6 +39,16 @@ func (p *Pod) Mend(ctx context.Context) error {
 		return &testbed.Disturbance{What: fmt.Sprintf("%s on node %s is lost (%s) and could not be mended", p, node, safetext.Head(err.Error(), cluster.LineLimit)), Err: again}
 	}
 	p.maker.On.Say(p.String() + " is mended")
+	return nil
+}
+
+// round asks all agents in the pod for a sign of life.
+func (p *Pod) round(ctx context.Context) error {
+	for _, a := range p.Agents() {
+		if _, err := a.Round(ctx); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -68,7 +78,7 @@ func (p *Pod) again(ctx context.Context) error {
 		if ok, now, err := watch.look(ctx); !ok || err != nil {
 			return false, now, err
 		}
-		if _, err := p.Agent().Round(ctx); err != nil {
+		if err := p.round(ctx); err != nil {
 			return false, safetext.Head(err.Error(), cluster.LineLimit), nil
 		}
 		return true, "", nil
@@ -79,7 +89,7 @@ func (p *Pod) again(ctx context.Context) error {
 	if !lost {
 		return nil
 	}
-	_ = p.Agent().Close() // of the pod that is gone
+	p.Disconnect() // from the pod that is gone
 	p.renew()
 	if err := p.create(ctx); err != nil {
 		return err
@@ -91,7 +101,7 @@ func (p *Pod) again(ctx context.Context) error {
 func (p *Pod) renew() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.now, p.sandbox, p.session = nil, nil, p.connect()
+	p.now, p.sandbox, p.sessions = nil, nil, p.connect()
 }
 
 // adopt notes a pod that this run asked for without seeing the answer.

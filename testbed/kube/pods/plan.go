@@ -90,10 +90,10 @@ func Install(pod *corev1.Pod, tare, image string) {
 	container.Command = []string{agent.Program, "serve"}
 }
 
-// ProgramIn is the path of the agent in the pod.
-func ProgramIn(pod *corev1.Pod) string {
+// ProgramIn is the path of the agent in a container of the pod.
+func ProgramIn(pod *corev1.Pod, container string) string {
 	for _, c := range pod.Spec.Containers {
-		if c.Name == Container && len(c.Command) > 0 {
+		if c.Name == container && len(c.Command) > 0 {
 			return c.Command[0]
 		}
 	}

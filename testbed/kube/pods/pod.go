@@ -36,21 +36,40 @@ type Pod struct {
 	maker *Maker
 	plan  *corev1.Pod
 
-	mu      sync.Mutex
-	now     *corev1.Pod // as it was when it was last seen ready; nil: not made yet
-	home    string      // the node that it was ready on; "" for none yet
-	session *agent.Session
-	sandbox *string // that its programs see; nil: not asked yet
+	mu       sync.Mutex
+	now      *corev1.Pod               // as it was when it was last seen ready; nil: not made yet
+	home     string                    // the node that it was ready on; "" for none yet
+	sessions map[string]*agent.Session // with the agents, by container: that of programs, and sidecars of Tare's own
+	sandbox  *string                   // that its programs see; nil: not asked yet
 }
 
 // String names the pod in messages.
 func (p *Pod) String() string { return "pod " + p.plan.Namespace + "/" + p.plan.Name }
 
-// Agent is the connection to the pod's agent.
-func (p *Pod) Agent() *agent.Session {
+// Agent is the connection to the agent in the container of programs.
+func (p *Pod) Agent() *agent.Session { return p.AgentIn(Container) }
+
+// AgentIn is the connection to the agent in a container of Tare's own.
+func (p *Pod) AgentIn(container string) *agent.Session {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.session
+	return p.sessions[container]
+}
+
+// Agents are the connections to all agents in the pod, that of programs first.
+func (p *Pod) Agents() []*agent.Session {
+	var all []*agent.Session
+	for _, name := range ownContainers(p.plan) {
+		all = append(all, p.AgentIn(name))
+	}
+	return all
+}
+
+// Disconnect ends the connections to its agents: it goes now.
+func (p *Pod) Disconnect() {
+	for _, a := range p.Agents() {
+		_ = a.Close()
+	}
 }
 
 // Get asks the API server for the pod as it is now.
@@ -98,16 +117,18 @@ func (p *Pod) Address() netip.Addr {
 // New is a pod that has not been made yet.
 func (m *Maker) New(plan *corev1.Pod) *Pod {
 	p := &Pod{maker: m, plan: plan}
-	p.session = p.connect()
+	p.sessions = p.connect()
 	return p
 }
 
-// connect is a session with the agent of the pod that is there, or yet to be made.
-func (p *Pod) connect() *agent.Session {
-	return agent.NewSession(p.dial, agent.Options{Patience: p.maker.Limits.Connect.Std(), Alive: p.alive, Version: p.maker.Version})
-}
-
-// dial opens a connection to the agent.
-func (p *Pod) dial(ctx context.Context) (io.ReadWriteCloser, error) {
-	return p.maker.On.Dial(ctx, p.plan.Namespace, p.plan.Name, Container, []string{ProgramIn(p.plan), "connect"})
+// connect makes sessions with the agents of the pod that is there, or yet to be made.
+func (p *Pod) connect() map[string]*agent.Session {
+	all := map[string]*agent.Session{}
+	for _, name := range ownContainers(p.plan) {
+		dial := func(ctx context.Context) (io.ReadWriteCloser, error) {
+			return p.maker.On.Dial(ctx, p.plan.Namespace, p.plan.Name, name, []string{ProgramIn(p.plan, name), "connect"})
+		}
+		all[name] = agent.NewSession(dial, agent.Options{Patience: p.maker.Limits.Connect.Std(), Alive: p.alive, Version: p.maker.Version})
+	}
+	return all
 }

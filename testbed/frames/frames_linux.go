@@ -1,0 +1,116 @@
+// Package frames counts the frames of a network namespace that contain a pattern: what is
+// seen in clear there, and what is not.
+package frames
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// buffer holds what came between two reads of the watch. The kernel doubles it and caps it at
+// net.core.rmem_max.
+const buffer = 4 << 20
+
+// Watch is a packet socket and the goroutine that reads it.
+type Watch struct {
+	pattern []byte
+	socket  *os.File
+	ended   chan struct{}
+	frames  int // of those with the pattern; after ended is closed
+	err     error
+}
+
+// Open begins to watch all interfaces of the network namespace of the calling thread but its
+// loopback, in both directions, so that one frame may be seen more than once. It takes
+// CAP_NET_RAW. End ends it.
+func Open(pattern []byte) (*Watch, error) {
+	if len(pattern) == 0 {
+		return nil, errors.New("no pattern given")
+	}
+	everything := binary.NativeEndian.Uint16(binary.BigEndian.AppendUint16(nil, unix.ETH_P_ALL))
+	socket, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, int(everything))
+	if err != nil {
+		return nil, fmt.Errorf("open a packet socket: %w", err)
+	}
+	_ = unix.SetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_RCVBUF, buffer)
+	w := &Watch{pattern: pattern, ended: make(chan struct{}), socket: os.NewFile(uintptr(socket), "packet socket")}
+	go w.run()
+	return w, nil
+}
+
+// Stop has the watch end after what was delivered before. It may be called again.
+func (w *Watch) Stop() { _ = w.socket.SetReadDeadline(time.Unix(1, 0)) }
+
+// End stops the watch and gives the count. A watch that lost frames is an error, since its
+// count would prove nothing.
+func (w *Watch) End() (int, error) {
+	w.Stop()
+	<-w.ended
+	return w.frames, w.err
+}
+
+// run reads until it is woken by a deadline, and then what is still there: frames reach
+// the socket before they reach their destination, so whatever was delivered before the
+// watch was ended is counted.
+func (w *Watch) run() {
+	defer close(w.ended)
+	defer func() { _ = w.socket.Close() }()
+	frame := make([]byte, 1<<18)
+	raw, err := w.socket.SyscallConn()
+	if err == nil {
+		err = raw.Read(func(socket uintptr) bool {
+			w.err = w.drain(int(socket), frame)
+			return w.err != nil
+		})
+	}
+	if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+		w.err = err
+	}
+	if w.err != nil {
+		return
+	}
+	err = raw.Control(func(socket uintptr) {
+		if w.err = w.drain(int(socket), frame); w.err == nil {
+			w.err = lost(int(socket))
+		}
+	})
+	w.err = cmp.Or(w.err, err)
+}
+
+// drain reads all frames that have been captured.
+func (w *Watch) drain(socket int, frame []byte) error {
+	for {
+		size, from, err := unix.Recvfrom(socket, frame, 0)
+		switch err {
+		case nil:
+			link, _ := from.(*unix.SockaddrLinklayer)
+			if (link == nil || link.Hatype != unix.ARPHRD_LOOPBACK) && bytes.Contains(frame[:size], w.pattern) {
+				w.frames++
+			}
+		case unix.EINTR:
+		case unix.EAGAIN:
+			return nil
+		default:
+			return err
+		}
+	}
+}
+
+// lost asks the kernel whether frames were dropped.
+func lost(socket int) error {
+	stats, err := unix.GetsockoptTpacketStats(socket, unix.SOL_PACKET, unix.PACKET_STATISTICS)
+	if err != nil {
+		return fmt.Errorf("ask how many frames were lost: %w", err)
+	}
+	if stats.Drops > 0 {
+		return fmt.Errorf("%d of %d frames were lost", stats.Drops, stats.Packets)
+	}
+	return nil
+}

@@ -1,0 +1,27 @@
+package orders
+
+import (
+	"net"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// ownUser says whether the process at the other end of a socket is of this process's user. The
+// programs under test in the pod may be of another one, with fewer rights.
+func ownUser(conn net.Conn) bool {
+	socket, ok := conn.(*net.UnixConn)
+	if !ok {
+		return false
+	}
+	raw, err := socket.SyscallConn()
+	if err != nil {
+		return false
+	}
+	own := false
+	err = raw.Control(func(fd uintptr) {
+		peer, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+		own = err == nil && int(peer.Uid) == os.Geteuid()
+	})
+	return err == nil && own
+}
