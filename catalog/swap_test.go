@@ -79,12 +79,12 @@ func TestSwapOfStudies(t *testing.T) {
 		lacks         []string // layers that the testbed does not have
 	}{
 		{file: "sandboxed-service.yaml", testbed: "kubernetes"},
-		{file: "istio-dataplane.yaml", testbed: "kubernetes", lacks: []string{"mtls"}},
-		{file: "capacity.yaml", testbed: "kubernetes", lacks: []string{"mtls"}},
-		{file: "mtls.yaml", testbed: "kubernetes", lacks: []string{"mtls"}},
+		{file: "istio-dataplane.yaml", testbed: "kubernetes"},
+		{file: "capacity.yaml", testbed: "kubernetes"},
+		{file: "mtls.yaml", testbed: "kubernetes"},
 		{file: "quickstart.yaml", testbed: "kubernetes", lacks: []string{"wireguard"}},
 		{file: "constellation-network.yaml", testbed: "kubernetes", lacks: []string{"wireguard"}},
-		{file: "defence-in-depth.yaml", testbed: "kubernetes", lacks: []string{"mtls", "wireguard"}},
+		{file: "defence-in-depth.yaml", testbed: "kubernetes", lacks: []string{"wireguard"}},
 		{file: "quickstart-kubernetes.yaml", testbed: "local", lacks: []string{"pod"}},
 		{file: "any-program.yaml", testbed: "kubernetes"},
 	} {

@@ -172,6 +172,7 @@ func (c *Config) Declare() experiment.Declaration {
 	return experiment.Declaration{
 		Validate:     c.validate,
 		Needs:        c.needs(),
+		Elsewhere:    "the placement sidecar does this",
 		Tools:        c.tools(),
 		ProvesBeside: true,
 	}
