@@ -82,9 +82,9 @@ func TestSwapOfStudies(t *testing.T) {
 		{file: "istio-dataplane.yaml", testbed: "kubernetes"},
 		{file: "capacity.yaml", testbed: "kubernetes"},
 		{file: "mtls.yaml", testbed: "kubernetes"},
-		{file: "quickstart.yaml", testbed: "kubernetes", lacks: []string{"wireguard"}},
-		{file: "constellation-network.yaml", testbed: "kubernetes", lacks: []string{"wireguard"}},
-		{file: "defence-in-depth.yaml", testbed: "kubernetes", lacks: []string{"wireguard"}},
+		{file: "quickstart.yaml", testbed: "kubernetes"},
+		{file: "constellation-network.yaml", testbed: "kubernetes"},
+		{file: "defence-in-depth.yaml", testbed: "kubernetes"},
 		{file: "quickstart-kubernetes.yaml", testbed: "local", lacks: []string{"pod"}},
 		{file: "any-program.yaml", testbed: "kubernetes"},
 	} {
