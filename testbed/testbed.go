@@ -329,13 +329,17 @@ type Sidecars interface {
 	// AddSidecar asks for one in the pod at a place, before the site is made ready, and gives
 	// the place that it is.
 	AddSidecar(pod Place, want Sidecar) (Place, error)
+	// SidecarPods are the pods that can have one: those of clients, then those of the service.
+	SidecarPods() []Place
+	// PodAddresses are the pod's own, once the site is ready: one of each family that it has.
+	PodAddresses(pod Place) []netip.Addr
 }
 
 // Sidecar is a container for a layer's own processes, which are root's there. What they use is
 // the layer's to tell (layer.Active.Costs).
 type Sidecar struct {
 	Name         string   // unique in the pod: "mtls"
-	Image        string   // in which its programs are
+	Image        string   // in which its programs are; "": Tare's own
 	Capabilities []string // that its processes have, without CAP_: "NET_ADMIN"
 }
 

@@ -24,6 +24,7 @@ import (
 
 	"tare/layer/env"
 	"tare/layer/mtls"
+	"tare/layer/wireguard"
 	"tare/layer/wrap"
 	"tare/testbed"
 	"tare/testbed/kube/agent"
@@ -35,6 +36,7 @@ import (
 var helpers = slices.Concat([]testbed.Helper{
 	{Name: env.Kind.Name, Run: env.Kind.Helper},
 	{Name: mtls.Kind.Name, Run: mtls.Kind.Helper},
+	{Name: wireguard.Kind.Name, Run: wireguard.Kind.Helper},
 	{Name: wrap.Kind.Name, Run: wrap.Kind.Helper},
 }, vault.Helpers) // those of http and of services included
 

@@ -12,11 +12,11 @@ import (
 )
 
 const (
-	meshInClear = `marker from pod to pod: expected arrives, between all 15 pairs of nodes, observed so between 15 of 15: true
-marker on the wire: expected in clear in at least 1 frame, between all 15 pairs of nodes, observed so between 15 of 15: true
+	meshInClear = `marker from pod to pod: expected arrives, between all 15 pairs, observed so between 15 of 15: true
+marker on the wire: expected in clear in at least 1 frame, between all 15 pairs, observed so between 15 of 15: true
 `
-	meshEncrypted = `marker from pod to pod: expected arrives, between all 15 pairs of nodes, observed so between 15 of 15: true
-marker on the wire: expected in clear in 0 frames, between all 15 pairs of nodes, observed so between 15 of 15: true
+	meshEncrypted = `marker from pod to pod: expected arrives, between all 15 pairs, observed so between 15 of 15: true
+marker on the wire: expected in clear in 0 frames, between all 15 pairs, observed so between 15 of 15: true
 marker through the tunnel: expected as many bytes in and out as were sent, or more, observed `
 )
 
@@ -31,8 +31,8 @@ func TestMesh(t *testing.T) {
 	assert(t, "before", text(t, checks, err), meshInClear)
 
 	a := up(t, site, Userspace)
-	assert(t, "proofs", text(t, a.proofs[3:], nil), `marker from a peer with a wrong key: expected does not arrive, between all 5 pairs of nodes, observed so between 5 of 5: true
-marker from the peer with the right key: expected arrives, between all 15 pairs of nodes, observed so between 15 of 15: true
+	assert(t, "proofs", text(t, a.proofs[3:], nil), `marker from a peer with a wrong key: expected does not arrive, between all 5 pairs, observed so between 5 of 5: true
+marker from the peer with the right key: expected arrives, between all 15 pairs, observed so between 15 of 15: true
 `)
 	betweenMembers := func() sighting {
 		m, err := sendMarker(ctx, a.site, way{testbed.Member(2), testbed.Member(3)}, arrival)
@@ -73,7 +73,7 @@ marker from the peer with the right key: expected arrives, between all 15 pairs 
 		t.Errorf("between members 2 and 3, in clear: %+v", m)
 	}
 	checks, err = a.prove(ctx, site)
-	const want = "marker on the wire: expected in clear in 0 frames, between all 15 pairs of nodes, observed so between 14 of 15: in clear in 2 frames from server-pod-2 to server-pod-3: false\n"
+	const want = "marker on the wire: expected in clear in 0 frames, between all 15 pairs, observed so between 14 of 15: in clear in 2 frames from server-pod-2 to server-pod-3: false\n"
 	if got := text(t, checks, err); !strings.Contains(got, want) || strings.Count(got, ": false") != 2 {
 		t.Errorf("round it:\n%s\nwant\n%s", got, want)
 	}

@@ -40,6 +40,9 @@ func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check,
 	if s.Own != nil {
 		return nil, nil
 	}
+	if sidecars, ok := testbed.As[testbed.Sidecars](s.Site); ok {
+		return newInPods(s.Site, sidecars, false).proveOff(ctx)
+	}
 	on, err := surround(s.Site)
 	if err != nil {
 		return nil, err
@@ -63,6 +66,9 @@ func (a *active) implementation(wanted Implementation) layer.Check {
 		check.Caveat = "WireGuard runs in user space (wireguard-go): its CPU time says nothing of the kernel's WireGuard"
 	case strings.HasPrefix(check.Observed, string(Kernel)):
 		check.Caveat = "the kernel's WireGuard encrypts in threads of the kernel, whose CPU time is charged to nobody: only the CPU time of the whole machine has its cost in it"
+	}
+	if a.beside != nil {
+		check.Caveat += "; " + podCaveat
 	}
 	return check
 }
@@ -111,11 +117,14 @@ func (a *active) prove(ctx context.Context, _ testbed.Site) ([]layer.Check, erro
 	if a.before, err = a.traffic(ctx); err != nil {
 		return nil, err
 	}
-	return []layer.Check{
+	checks := []layer.Check{
 		m.checkArrival("marker from pod to pod", true),
 		m.checkWire("marker on the wire", false),
-		checkTraffic("marker through the tunnel", idle, a.before, m.carried()),
-	}, nil
+	}
+	if a.beside != nil {
+		checks = append(checks, m.checkInside("marker on the tunnel's interface"))
+	}
+	return append(checks, checkTraffic("marker through the tunnel", idle, a.before, m.carried())), nil
 }
 
 // through shows that the tunnel's counters grew by what the trial sent, if the

@@ -13,6 +13,16 @@
 // marker sent from pod to pod arrives, passes through the tunnel's counters, and
 // is not seen in clear between the nodes; without the layer it is seen. Between each two
 // nodes it is another marker.
+//
+// # On a cluster
+//
+// The nodes of a cluster are its own: there the tunnels are between the pods of clients and of
+// the service's members, each of which has a sidecar of Tare's (testbed.Sidecars) with a helper that runs
+// either implementation (pods.go). In a pod, what goes to the other pods' addresses is led into
+// the tunnel by routes and routing rules, and so is what goes to the service's address, by a
+// rule of nftables (direct_linux.go). Markers are looked for where they leave the pod, before the
+// tunnels are made and before every trial. The pods of arms without the layer have nothing that
+// may watch: they are seen to have no tunnel.
 package wireguard
 
 import (
@@ -37,7 +47,7 @@ const kind = "wireguard"
 // Kind describes the layer.
 var Kind = layer.Kind{
 	Name:    kind,
-	Summary: "encryption between the nodes: a WireGuard tunnel of the kernel or of wireguard-go",
+	Summary: "encryption between the nodes, on a cluster between the pods: a WireGuard tunnel of the kernel or of wireguard-go",
 	New:     func() layer.Layer { return &Config{Implementation: Auto} },
 	Probe:   probe,
 	Helper:  Helper,
@@ -58,11 +68,11 @@ type Config struct {
 	Implementation Implementation `yaml:"implementation" json:"implementation" enum:"auto,kernel,userspace" doc:"whose WireGuard: the kernel's, wireguard-go's (userspace), or the kernel's where it has one (auto)"`
 }
 
-// Declare says that the layer needs nodes.
+// Declare says that the layer needs nodes, or pods that may have containers of its own.
 func (c *Config) Declare() experiment.Declaration {
 	return experiment.Declaration{
-		Needs:        experiment.Needs{Network: true, Only: experiment.TestbedLocal},
-		Elsewhere:    "its nodes' encryption is the network plugin's: write its layers, as in kubernetes/cilium-wireguard.yaml, kubernetes/cilium-ipsec.yaml or kubernetes/calico-wireguard.yaml (tare list examples NAME prints one)",
+		Needs: experiment.Needs{Network: true, PodSecurity: []experiment.PodSecurity{
+			{Level: "privileged", Why: "capability NET_ADMIN, to make a tunnel in the pods (layer " + kind + ")"}}},
 		ProvesBeside: true,
 	}
 }
@@ -79,9 +89,20 @@ const (
 // surroundings is what the layer needs of a site.
 type surroundings struct {
 	testbed.Site
-	testbed.Courier
-	testbed.Wire
-	testbed.Nodes
+	testbed.Nodes // nil in pods
+	spots         []spot
+	// send sends a marker and says whether it arrived, and where it was seen.
+	send func(ctx context.Context, w way, marker []byte, limit time.Duration) (sighting, error)
+}
+
+// spot is where an end of the tunnels is: on a node, or in a pod.
+type spot struct {
+	place   testbed.Place // as messages name it
+	pod     testbed.Place // one behind it
+	address netip.Addr    // by which the other ends reach it
+	behind  []netip.Prefix
+	mtu     int          // of the wire, in bytes; 0: the end finds it
+	node    testbed.Node // nil in a pod
 }
 
 func surround(site testbed.Site) (surroundings, error) {
@@ -91,13 +112,29 @@ func surround(site testbed.Site) (surroundings, error) {
 	if !ok1 || !ok2 || !ok3 {
 		return surroundings{}, errors.New("this testbed has no nodes between which a tunnel could be put and watched")
 	}
-	return surroundings{site, courier, wire, nodes}, nil
+	s := surroundings{Site: site, Nodes: nodes}
+	for _, n := range nodes.Nodes() {
+		s.spots = append(s.spots, spot{place: n.Place(), pod: n.Pods()[0], address: n.Address(),
+			behind: []netip.Prefix{n.PodNetwork()}, mtu: n.MTU(), node: n})
+	}
+	s.send = func(ctx context.Context, w way, marker []byte, limit time.Duration) (m sighting, err error) {
+		stop, err := wire.Watch(ctx, marker)
+		if err != nil {
+			return m, err
+		}
+		m.arrived, err = courier.DeliverBetween(ctx, w.from, w.to, marker, limit)
+		var watched error
+		m.clear, watched = stop()
+		return m, cmp.Or(err, watched)
+	}
+	return s, nil
 }
 
-// active is the tunnels between the nodes of a site.
+// active is the tunnels between the nodes of a site, or between its pods.
 type active struct {
 	site    surroundings
-	tunnels []tunnel // ends, by node; nil: not opened
+	beside  *inPods  // nil on nodes
+	tunnels []tunnel // ends, by spot; nil: not opened
 	proofs  []layer.Check
 	before  traffic // of the tunnel when the trial began
 }
@@ -105,12 +142,12 @@ type active struct {
 // Up puts the tunnels between the nodes and shows once that markers cross
 // the wire in clear without them, and that with a wrong key none arrives.
 func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
-	a, err := c.up(ctx, s.Site)
-	if hint := hint(err); hint != "" {
-		return nil, fmt.Errorf("%w (%s)", err, hint)
+	if sidecars, ok := testbed.As[testbed.Sidecars](s.Site); ok {
+		return c.upBeside(s.Site, sidecars)
 	}
+	a, err := c.up(ctx, s.Site)
 	if err != nil {
-		return nil, err
+		return nil, withHint(err, hint(err))
 	}
 	return &layer.Active{Proofs: a.proofs, Before: a.prove, Costs: a.costs, After: a.through, Down: a.down}, nil
 }
@@ -120,6 +157,13 @@ var (
 	errNoKernel = errors.New("this kernel has no WireGuard")
 	errNoTUN    = errors.New("wireguard-go works on a TUN interface") // the helper got none
 )
+
+func withHint(err error, hint string) error {
+	if hint == "" {
+		return err
+	}
+	return fmt.Errorf("%w (%s)", err, hint)
+}
 
 // hint says what to do about an error that means that this system lacks
 // something.
@@ -150,22 +194,29 @@ func (c *Config) up(ctx context.Context, site testbed.Site) (*active, error) {
 
 // raise opens all ends, proves what is proved once, and leaves the tunnels on.
 func (a *active) raise(ctx context.Context, wanted Implementation) error {
-	open, err := choose(wanted, a.site)
+	open, err := a.choose(ctx, wanted)
 	if err != nil {
 		return err
 	}
-	ends, err := makeEnds(a.site.Nodes.Nodes())
+	ends, err := makeEnds(a.site.spots)
 	if err != nil {
 		return err
 	}
 	if err := a.open(ctx, open, ends); err != nil {
 		return err
 	}
-	if err := a.route(device); err != nil {
+	if err := a.lead(ctx, true); err != nil {
 		return err
 	}
 	a.proofs = append(a.proofs, a.implementation(wanted))
 	return a.proveKeys(ctx, ends[0])
+}
+
+func (a *active) choose(ctx context.Context, wanted Implementation) (opener, error) {
+	if a.beside != nil {
+		return a.beside.choose(ctx, wanted)
+	}
+	return choose(wanted, a.site)
 }
 
 // open opens all ends at the same time.
@@ -178,6 +229,18 @@ func (a *active) open(ctx context.Context, open opener, ends []end) error {
 	}
 	wait.Wait()
 	return cmp.Or(errs...) // all would say the same
+}
+
+// lead sends what the pods send each other through the tunnels, or over the wire.
+func (a *active) lead(ctx context.Context, on bool) error {
+	switch {
+	case a.beside != nil:
+		return a.beside.direct(ctx, on)
+	case on:
+		return a.route(device)
+	default:
+		return a.route("")
+	}
 }
 
 // route sends what the pods of different nodes send each other through the tunnels, or
@@ -197,17 +260,18 @@ func (a *active) route(dev string) error {
 	return errors.Join(errs...)
 }
 
-// costs is what the processes of the tunnels' ends have used, by node; the kernel's
+// costs is what the processes of the tunnels' ends have used, by node or pod; the kernel's
 // tunnels have none.
 func (a *active) costs() ([]layer.Cost, error) {
 	var costs []layer.Cost
 	for i, t := range a.tunnels {
-		used, own, err := t.cpu()
+		c, own, err := t.cost()
 		if err != nil {
 			return nil, err
 		}
 		if own {
-			costs = append(costs, layer.Cost{Part: string(a.site.Nodes.Nodes()[i].Place()), CPU: used})
+			c.Part = string(a.site.spots[i].place)
+			costs = append(costs, c)
 		}
 	}
 	return costs, nil
@@ -215,16 +279,19 @@ func (a *active) costs() ([]layer.Cost, error) {
 
 // down sends traffic over the wire again and takes the tunnels away.
 func (a *active) down(ctx context.Context) error {
-	errs := []error{a.route("")}
+	errs := []error{a.lead(ctx, false)}
 	for _, t := range a.tunnels {
 		if t != nil {
 			errs = append(errs, t.close(ctx))
 		}
 	}
+	if a.beside != nil {
+		errs, a.tunnels = append(errs, a.beside.close(ctx)), nil
+	}
 	return errors.Join(errs...)
 }
 
-// tunnel is a node's end of its tunnels to all other nodes.
+// tunnel is a spot's end of its tunnels to all others.
 type tunnel interface {
 	// describe names the implementation: "userspace (wireguard-go …)".
 	describe() string
@@ -233,8 +300,8 @@ type tunnel interface {
 	rekey(ctx context.Context, private wgtypes.Key) error
 	// traffic reads the counters of the end, of all peers together.
 	traffic(ctx context.Context) (traffic, error)
-	// cpu is the CPU time used by a process of the end's own, if it has one.
-	cpu() (used time.Duration, own bool, err error)
+	// cost is what a process of the end's own has used, if it has one.
+	cost() (c layer.Cost, own bool, err error)
 	// close takes the end away.
 	close(ctx context.Context) error
 }
@@ -248,9 +315,9 @@ type traffic struct {
 	Received uint64 `json:"received"`
 }
 
-// end is the configuration of a node's end of its tunnels.
+// end is the configuration of a spot's end of its tunnels.
 type end struct {
-	node    testbed.Node
+	spot
 	private wgtypes.Key
 	peers   []peer
 }
@@ -259,19 +326,19 @@ type end struct {
 type peer struct {
 	Public   wgtypes.Key    `json:"public"`
 	Endpoint netip.AddrPort `json:"endpoint"`
-	Allowed  netip.Prefix   `json:"allowed"` // addresses behind it
+	Allowed  []netip.Prefix `json:"allowed"` // addresses behind it
 }
 
-// makeEnds gives nodes fresh keys and makes each a peer of all others.
+// makeEnds gives spots fresh keys and makes each a peer of all others.
 // Keepalives stay off, so that an idle tunnel sends nothing.
-func makeEnds(nodes []testbed.Node) ([]end, error) {
-	ends := make([]end, len(nodes))
-	for i, node := range nodes {
+func makeEnds(spots []spot) ([]end, error) {
+	ends := make([]end, len(spots))
+	for i, one := range spots {
 		private, err := wgtypes.GeneratePrivateKey()
 		if err != nil {
 			return nil, fmt.Errorf("make a key: %w", err)
 		}
-		ends[i] = end{node: node, private: private}
+		ends[i] = end{spot: one, private: private}
 	}
 	for i := range ends {
 		for j, other := range ends {
@@ -280,8 +347,8 @@ func makeEnds(nodes []testbed.Node) ([]end, error) {
 			}
 			ends[i].peers = append(ends[i].peers, peer{
 				Public:   other.private.PublicKey(),
-				Endpoint: netip.AddrPortFrom(other.node.Address(), listenPort),
-				Allowed:  other.node.PodNetwork(),
+				Endpoint: netip.AddrPortFrom(other.address, listenPort),
+				Allowed:  other.behind,
 			})
 		}
 	}

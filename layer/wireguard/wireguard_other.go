@@ -8,7 +8,7 @@ import (
 )
 
 // errSystem says that there is no tunnel on this system, whose local testbed has
-// no nodes either.
+// no nodes either. Those in the pods of a cluster are made by helpers that run there.
 var errSystem = errors.New("the tunnel between nodes needs Linux")
 
 // choose finds no way to open an end of the tunnel.

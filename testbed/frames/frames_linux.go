@@ -23,8 +23,10 @@ type Watch struct {
 	pattern []byte
 	socket  *os.File
 	ended   chan struct{}
-	frames  int // of those with the pattern; after ended is closed
-	err     error
+	// Of those with the pattern, once ended is closed.
+	frames int
+	on     map[int]int // by interface
+	err    error
 }
 
 // Open begins to watch all interfaces of the network namespace of the calling thread but its
@@ -40,7 +42,7 @@ func Open(pattern []byte) (*Watch, error) {
 		return nil, fmt.Errorf("open a packet socket: %w", err)
 	}
 	_ = unix.SetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_RCVBUF, buffer)
-	w := &Watch{pattern: pattern, ended: make(chan struct{}), socket: os.NewFile(uintptr(socket), "packet socket")}
+	w := &Watch{pattern: pattern, ended: make(chan struct{}), on: map[int]int{}, socket: os.NewFile(uintptr(socket), "packet socket")}
 	go w.run()
 	return w, nil
 }
@@ -54,6 +56,12 @@ func (w *Watch) End() (int, error) {
 	w.Stop()
 	<-w.ended
 	return w.frames, w.err
+}
+
+// On is how many of those that End counted were seen on the interface of that index.
+func (w *Watch) On(index int) int {
+	<-w.ended
+	return w.on[index]
 }
 
 // run reads until it is woken by a deadline, and then what is still there: frames reach
@@ -91,8 +99,9 @@ func (w *Watch) drain(socket int, frame []byte) error {
 		switch err {
 		case nil:
 			link, _ := from.(*unix.SockaddrLinklayer)
-			if (link == nil || link.Hatype != unix.ARPHRD_LOOPBACK) && bytes.Contains(frame[:size], w.pattern) {
+			if link != nil && link.Hatype != unix.ARPHRD_LOOPBACK && bytes.Contains(frame[:size], w.pattern) {
 				w.frames++
+				w.on[link.Ifindex]++
 			}
 		case unix.EINTR:
 		case unix.EAGAIN:

@@ -1,7 +1,9 @@
 package kube
 
 import (
+	"cmp"
 	"fmt"
+	"net/netip"
 	"strings"
 
 	"tare/testbed"
@@ -31,8 +33,33 @@ func (s *Site) AddSidecar(pod testbed.Place, want testbed.Sidecar) (testbed.Plac
 			return "", fmt.Errorf("the %s of arm %s has a sidecar %s already", pod, s.arm, want.Name)
 		}
 	}
+	want.Image = cmp.Or(want.Image, s.level.Image)
 	s.shapes.sidecars = append(s.shapes.sidecars, addedSidecar{pod, want})
 	return pod + separator + testbed.Place(want.Name), nil
+}
+
+// SidecarPods are the pods of clients and of the service's members.
+func (s *Site) SidecarPods() []testbed.Place {
+	list := s.Clients()
+	for i := range s.members() {
+		list = append(list, testbed.Member(i+1))
+	}
+	return list
+}
+
+// PodAddresses are what the API server says of the pod, when it was last seen ready.
+func (s *Site) PodAddresses(where testbed.Place) []netip.Addr {
+	p, err := s.pod(where)
+	if err != nil {
+		return nil
+	}
+	var list []netip.Addr
+	for _, one := range p.Seen().Status.PodIPs {
+		if a, err := netip.ParseAddr(one.IP); err == nil {
+			list = append(list, a)
+		}
+	}
+	return list
 }
 
 // containerAt is the pod of a place, and which of its containers that is.

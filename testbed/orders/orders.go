@@ -158,6 +158,9 @@ func (h *Helper) failure(ctx context.Context, err error) error {
 // CPU is the CPU time that the helper has used.
 func (h *Helper) CPU() (time.Duration, error) { return h.process.CPU() }
 
+// Memory is what is resident of the helper now, in bytes.
+func (h *Helper) Memory() (int64, error) { return h.process.Memory() }
+
 // Kill ends the helper at once.
 func (h *Helper) Kill() error { return h.process.Kill() }
 

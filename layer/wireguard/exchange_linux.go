@@ -1,0 +1,84 @@
+package wireguard
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"tare/testbed/frames"
+)
+
+// longestMarker is the longest that is answered, in bytes.
+const longestMarker = 4096
+
+// receipt is the answer to a marker. It is shorter, so that the counters of a tunnel that
+// only answers come through do not look as if the marker had.
+func receipt(marker []byte) []byte {
+	sum := sha256.Sum256(marker)
+	return sum[:8]
+}
+
+// answer begins to answer markers, and says whether there is an interface of the layer's name.
+func answer() (tunnel bool, err error) {
+	socket, err := net.ListenPacket("udp", fmt.Sprintf(":%d", probePort))
+	switch {
+	case err == nil:
+		go answerAll(socket)
+	case !errors.Is(err, unix.EADDRINUSE): // or another helper does that, of a layer that is on
+		return false, err
+	}
+	_, missing := net.InterfaceByName(device)
+	return missing == nil, nil
+}
+
+// answerAll answers until the process ends.
+func answerAll(socket net.PacketConn) {
+	marker := make([]byte, longestMarker)
+	for {
+		if n, from, err := socket.ReadFrom(marker); err == nil {
+			_, _ = socket.WriteTo(receipt(marker[:n]), from)
+		}
+	}
+}
+
+// send sends the marker. That it does not arrive is a result.
+func (o sendOrder) send() (s sent, err error) {
+	if !o.Watch {
+		s.Arrived, err = o.exchange()
+		return s, err
+	}
+	tunnel := 0 // no interface has this index
+	if link, err := net.InterfaceByName(device); err == nil {
+		tunnel = link.Index
+	}
+	watch, err := frames.Open([]byte(o.Marker))
+	if err != nil {
+		return s, fmt.Errorf("watch the pod's interfaces: %w", err)
+	}
+	s.Arrived, err = o.exchange()
+	seen, watched := watch.End()
+	s.Tunnel = watch.On(tunnel)
+	s.Wire = seen - s.Tunnel
+	return s, errors.Join(err, watched)
+}
+
+func (o sendOrder) exchange() (arrived bool, err error) {
+	socket, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(netip.AddrPortFrom(o.To, probePort)))
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = socket.Close() }()
+	_ = socket.SetDeadline(time.Now().Add(o.Limit))
+	if _, err := socket.Write([]byte(o.Marker)); err != nil {
+		return false, nil
+	}
+	got := make([]byte, longestMarker)
+	n, err := socket.Read(got)
+	return err == nil && bytes.Equal(got[:n], receipt([]byte(o.Marker))), nil
+}
