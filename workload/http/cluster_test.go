@@ -147,7 +147,7 @@ func TestServersOnACluster(t *testing.T) {
 	t.Parallel()
 	c := New().(*Config)
 	c.Server = &service.Config{Run: []string{"busybox", "httpd", "-f", "-p", "$(TARE_PORT)", "-h", "/etc"}, Image: "tare.test/tools:1"}
-	c.Path, c.Rate = "/passwd", factor.Of(quantity.Frequency(100))
+	c.Path, c.Workers, c.Connections = "/passwd", factor.Of(2), factor.Of(2) // no rate that a busy machine could miss
 	c.Duration, c.Warmup, c.Late = quantity.Duration(1500*time.Millisecond), 0, 1000
 	c.Paths = factor.Of(testbed.PodToService)
 	site := onCluster(t, c)
@@ -173,7 +173,7 @@ func TestServersOnACluster(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		_, counted := result.Used["server"]
-		if result.Work != 150 || result.Values["latency-mean"] <= 0 || counted != (one.up != nil) {
+		if result.Work == 0 || result.Failed > 0 || result.Values["latency-mean"] <= 0 || counted != (one.up != nil) {
 			t.Errorf("%s: %v requests, %+v, used %+v", name, result.Work, result.Values, result.Used)
 		}
 	}
