@@ -132,7 +132,8 @@ func warnings(t *table, run *Run, env *machine.Environment) []Warning {
 			list = append(list, Warning{Cell: cell.ID, Finding: Interrupted{rounds}})
 		}
 		for i, m := range cell.Metrics {
-			if bad, valid := t.unusable(c, m); bad > 0 {
+			// What no trial could measure, such as a quantile of too few requests, has no row.
+			if bad, valid := t.unusable(c, m); bad > 0 && (bad < valid || m.Headline) {
 				list = append(list, Warning{Cell: cell.ID, Metric: m.Name, Finding: UnusableValues{Unusable: bad, Valid: valid}})
 			}
 			if changes := run.Cells[c].Metrics[i].Changes; len(changes) > 0 {

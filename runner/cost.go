@@ -34,6 +34,13 @@ func (p *place) account() (account, error) {
 		}
 	}
 	own, children, err := processTimes()
+	for _, standing := range p.stand { // once it has ended it is among the children
+		if running, ok := standing.(workload.Running); ok {
+			if cpu, err := running.CPU(); err == nil {
+				children += cpu
+			}
+		}
+	}
 	return account{own: own, children: children, layers: layers}, err
 }
 

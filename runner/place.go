@@ -64,7 +64,7 @@ func (u up) downLimit() time.Duration {
 // open sets up the arm and puts its layers up, from the first (innermost) to the last.
 // It leaves nothing behind when it fails.
 func (p *place) open(ctx context.Context) error {
-	for _, step := range []func(context.Context) error{p.raise, p.ready, p.settle} {
+	for _, step := range []func(context.Context) error{p.raise, p.ready, p.settle, p.serve} {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -133,6 +133,12 @@ func (p *place) settle(ctx context.Context) error {
 		}
 	}
 	p.site = layer.Dress(p.bare, active...)
+	return nil
+}
+
+// serve starts what the workloads keep up between trials. Several places may do so at the
+// same time.
+func (p *place) serve(ctx context.Context) error {
 	p.stand = map[string]workload.Standing{}
 	for i, w := range p.stays {
 		standing, err := w.SetUp(ctx, workload.SetUp{Site: p.site, Number: i})

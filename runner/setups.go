@@ -226,14 +226,14 @@ func (r *run) toCome(round, total int) int {
 	return n
 }
 
-// readyAtOnce is how many sites are made at the same time, where the testbed makes them only
-// when all layers have said how.
-const readyAtOnce = 4
+// setUpAtOnce is how many arms take a step of setting up at the same time, where it takes long
+// and one does not disturb the other.
+const setUpAtOnce = 4
 
 // setUpAll sets up every arm at every level of the testbed, with its layers, in an order that
 // is drawn anew each time. Round is the one that comes next, 0 at the beginning of a session.
-// An arm that has worked before may be left out. Layers go up one after the other; what
-// takes long on a cluster, to make pods and wait for them, is done for several at a time.
+// An arm that has worked before may be left out. Layers go up one after the other; pods are
+// made, and servers started, for several arms at a time.
 func (r *run) setUpAll(ctx context.Context, round int) error {
 	start := time.Now()
 	r.setUp, r.used = r.setUp+1, false
@@ -244,29 +244,15 @@ func (r *run) setUpAll(ctx context.Context, round int) error {
 	if err := r.each(ctx, round, places, (*place).raise); err != nil {
 		return err
 	}
-	made := make(map[*place]error, len(places))
-	var mu sync.Mutex
-	var wait sync.WaitGroup
-	turn := make(chan struct{}, readyAtOnce)
-	for _, at := range places {
-		if r.dropped[at.arm] {
-			continue
-		}
-		wait.Go(func() {
-			turn <- struct{}{}
-			defer func() { <-turn }()
-			err := at.place.ready(ctx)
-			mu.Lock()
-			defer mu.Unlock()
-			made[at.place] = err
-		})
+	if err := r.each(ctx, round, places, r.together(ctx, places, (*place).ready)); err != nil {
+		return err
 	}
-	wait.Wait()
+	if err := r.each(ctx, round, places, (*place).settle); err != nil {
+		return err
+	}
+	serving := r.together(ctx, places, (*place).serve)
 	err := r.each(ctx, round, places, func(p *place, ctx context.Context) error {
-		if made[p] != nil {
-			return made[p]
-		}
-		if err := p.settle(ctx); err != nil {
+		if err := serving(p, ctx); err != nil {
 			return err
 		}
 		r.Events(SiteReady{Arm: p.arm})
@@ -276,6 +262,30 @@ func (r *run) setUpAll(ctx context.Context, round int) error {
 		r.clock.settingUp(time.Since(start))
 	}
 	return err
+}
+
+// together takes one step at several places at a time, and gives the step that says how it
+// went at each.
+func (r *run) together(ctx context.Context, places []placed, step func(*place, context.Context) error) func(*place, context.Context) error {
+	var mu sync.Mutex
+	var wait sync.WaitGroup
+	made := make(map[*place]error, len(places))
+	turn := make(chan struct{}, setUpAtOnce)
+	for _, at := range places {
+		if r.dropped[at.arm] {
+			continue
+		}
+		wait.Go(func() {
+			turn <- struct{}{}
+			defer func() { <-turn }()
+			err := step(at.place, ctx)
+			mu.Lock()
+			defer mu.Unlock()
+			made[at.place] = err
+		})
+	}
+	wait.Wait()
+	return func(p *place, _ context.Context) error { return made[p] }
 }
 
 // each takes one step of setting up at all places.

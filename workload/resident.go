@@ -2,6 +2,7 @@ package workload
 
 import (
 	"context"
+	"time"
 
 	"tare/testbed"
 )
@@ -38,4 +39,10 @@ type Standing interface {
 	Check(ctx context.Context) error
 	// Down takes it away. To do so again does nothing.
 	Down(ctx context.Context) error
+}
+
+// Running is a Standing with processes. What they use during a trial is not foreign.
+type Running interface {
+	// CPU is the CPU time that they have used so far.
+	CPU() (time.Duration, error)
 }

@@ -36,6 +36,9 @@ type surroundings struct {
 	testbed.Courier // nil likewise
 }
 
+// Unwrap is the site.
+func (s surroundings) Unwrap() testbed.Site { return s.Site }
+
 func surround(site testbed.Site) (surroundings, error) {
 	network, ok1 := testbed.As[testbed.Network](site)
 	wire, ok2 := testbed.As[testbed.Wire](site)

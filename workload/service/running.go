@@ -143,6 +143,9 @@ func (r *Running) Down(ctx context.Context) error {
 	}
 }
 
+// CPU is the CPU time that the program has used so far, for workload.Running.
+func (r *Running) CPU() (time.Duration, error) { return r.process.CPU() }
+
 // Account is what a program has used up to a moment.
 type Account struct {
 	at  time.Time

@@ -172,6 +172,15 @@ func (up *standing) Check(ctx context.Context) error {
 	return up.unwell
 }
 
+// CPU is what the members have used so far, for workload.Running.
+func (up *standing) CPU() (sum time.Duration, err error) {
+	for _, m := range up.members {
+		cpu, e := m.CPU()
+		sum, err = sum+cpu, errors.Join(err, e)
+	}
+	return sum, err
+}
+
 // logged is the end of what a member printed that has ended, as an error; nil if all are up.
 func (up *standing) logged() error {
 	for _, m := range up.members {

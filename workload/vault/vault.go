@@ -38,8 +38,8 @@ type Config struct {
 	TLS        factor.Levels[bool]               `yaml:"tls" json:"tls" doc:"TLS on the listener that clients use, by an authority that Tare makes for each set-up; members talk over TLS to each other in any case"`
 	Audit      factor.Levels[vaultserver.Audit]  `yaml:"audit" json:"audit" doc:"audit device: none, or file, on the leader's volume"`
 	Operations Operations                        `yaml:"operations" json:"operations" doc:"what is asked for, each with its weight; sign, verify, encrypt and decrypt alike if absent"`
-	Encryption factor.Levels[EncryptionKey]      `yaml:"encryptionKey" json:"encryptionKey" doc:"type of the transit key that encrypts and decrypts"`
-	Signing    factor.Levels[SigningKey]         `yaml:"signingKey" json:"signingKey" doc:"type of the transit key that signs and verifies"`
+	Encryption factor.Levels[EncryptionKey]      `yaml:"encryption" json:"encryption" doc:"type of the transit key that encrypts and decrypts"`
+	Signing    factor.Levels[SigningKey]         `yaml:"signing" json:"signing" doc:"type of the transit key that signs and verifies"`
 	Payload    factor.Levels[quantity.Size]      `yaml:"payload" json:"payload" min:"1B" max:"256KiB" doc:"bytes that are signed, encrypted or kept as a secret"`
 	Secrets    int                               `yaml:"secrets" json:"secrets" min:"1" max:"10000" doc:"secrets that kv-read and kv-write go to"`
 	Workers    factor.Levels[int]                `yaml:"workers" json:"workers,omitempty" doc:"closed loop: so many requests are under way at a time, each on a connection of its own and followed by the next one; 300 if neither this nor rate is given"`
