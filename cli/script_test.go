@@ -137,7 +137,7 @@ func nothingLeft(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: nothing-left")
 	}
 	var left []string
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		if left = started(ts.Getenv("WORK")); len(left) == 0 {
 			return
 		}

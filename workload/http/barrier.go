@@ -16,9 +16,19 @@ import (
 // Several clients begin a span at one time, which their orders tell them. It is by the clock of
 // each: those of a cluster's nodes are asked before a trial.
 
-// start is a time at which all clients know of their order, by this machine's clock.
-func (r *trial) start() time.Time {
-	return time.Now().Add(300*time.Millisecond + time.Duration(len(r.clients))*10*time.Millisecond)
+// start is a time at which all clients will know of their order, by this machine's clock; none
+// for one client. How long orders take is asked each time: a busy machine needs longer.
+func (r *trial) start(ctx context.Context) (time.Time, error) {
+	if len(r.clients) == 1 {
+		return time.Time{}, nil
+	}
+	asked, errs := time.Now(), make([]error, len(r.clients))
+	var wait sync.WaitGroup
+	for i, s := range r.clients {
+		wait.Go(func() { _, errs[i] = s.give(ctx, load.ClockOrder()) })
+	}
+	wait.Wait()
+	return time.Now().Add(max(300*time.Millisecond, 3*time.Since(asked))), errors.Join(errs...)
 }
 
 // clock is what is known of a client's clock.

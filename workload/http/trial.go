@@ -145,7 +145,10 @@ func (r *trial) at(ctx context.Context, rate float64, span load.Span, stretch in
 	c, n := r.config, len(r.clients)
 	results, errs := make([]*load.Result, n), make([]error, n)
 	var wait sync.WaitGroup
-	start := r.start()
+	start, err := r.start(ctx)
+	if err != nil {
+		return nil, err
+	}
 	for i, s := range r.clients {
 		if n > 1 {
 			span.Start = start.Add(s.ahead)
