@@ -255,6 +255,8 @@ type CellSummary struct {
 	Testbed any            `json:"testbed"`
 	Metrics []MetricSeries `json:"metrics"`
 	Loop    *LoopSummary   `json:"loop,omitempty"` // nil: nothing tells of a closed loop
+	// Parts is what programs and layers used, where layers have processes of their own.
+	Parts []PartSummary `json:"parts,omitempty"`
 }
 
 // LoopSummary says that a cell's load is a closed loop, so that its mean latency

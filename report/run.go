@@ -28,6 +28,11 @@ func Run(r *analysis.Run, o RunOptions) *doc.Document {
 	d.Add(s.resultBlocks(o.All)...)
 	d.Add(s.factorialBlocks(o.All)...)
 	d.Add(s.scalingBlocks(o.All)...)
+	forms := doc.Markdown | doc.Page
+	if o.All {
+		forms |= doc.Terminal
+	}
+	d.Add(doc.On(forms, s.partBlocks()...))
 	if o.Published != nil {
 		d.Add(doc.On(doc.Markdown|doc.Page, publishedSection(o.Published)))
 	}

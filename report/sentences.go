@@ -177,9 +177,13 @@ func level(a analysis.ArmSeries, m experiment.Metric) string {
 	if v.N == 0 {
 		return "no valid trial"
 	}
-	sc := wording.ScaleOf(m.Unit, v.Median)
-	interval := when(v.MedianLo != 0 || v.MedianHi != 0, fmt.Sprintf(" [%s, %s]", sc.Bare(v.MedianLo), sc.Bare(v.MedianHi)))
-	return "median " + sc.With(v.Median) + interval + " over " + wording.Count(v.N, "trial", "trials")
+	return "median " + median(v, m.Unit) + " over " + wording.Count(v.N, "trial", "trials")
+}
+
+// median writes a median with its interval, where there is one: "1.627 s [1.619, 1.641]".
+func median(v analysis.Summary, unit string) string {
+	sc := wording.ScaleOf(unit, v.Median)
+	return sc.With(v.Median) + when(v.MedianLo != 0 || v.MedianHi != 0, fmt.Sprintf(" [%s, %s]", sc.Bare(v.MedianLo), sc.Bare(v.MedianHi)))
 }
 
 // common is the verdict that all share, if there is one.
