@@ -28,16 +28,16 @@ import (
 
 // Breakdown says of what the cost of an arm is made, for one metric in one cell.
 type Breakdown struct {
-	Cell    string            `json:"cell"`
-	Arm     string            `json:"arm"`    // as the file has it: "seccomp" for seccomp[rules=8] and its like
-	Factor  string            `json:"factor"` // "rules"
-	Held    []factor.Level    `json:"held,omitempty"`
+	Cell    string            `json:"cell"`           // its ID
+	Arm     string            `json:"arm"`            // as the file has it: "seccomp" for seccomp[rules=8] and its like
+	Factor  string            `json:"factor"`         // "rules"
+	Held    []factor.Level    `json:"held,omitempty"` // the other factors
 	Metric  experiment.Metric `json:"metric"`
-	Arms    []string          `json:"arms"` // by level, in ascending order
-	X       []float64         `json:"x"`    // the levels
-	LeftOut []string          `json:"leftOut,omitempty"`
-	Rounds  []int             `json:"rounds"` // those with a value of the baseline and of every level
-	Family  int               `json:"family"` // parts on headline metrics of the run, which Holm's correction takes together
+	Arms    []string          `json:"arms"`              // by level, in ascending order
+	X       []float64         `json:"x"`                 // the levels
+	LeftOut []string          `json:"leftOut,omitempty"` // levels that are no numbers
+	Rounds  []int             `json:"rounds"`            // those with a value of the baseline and of every level
+	Family  int               `json:"family"`            // parts on headline metrics of the run, which Holm's correction takes together
 	Parts   []Part            `json:"parts"`
 	// Line is the line's height at each level above zero, on the scale of the overheads.
 	Line []Interval `json:"line"`
@@ -66,7 +66,7 @@ const (
 // Miss says how far the cost at one level lies from the line through the other levels: at
 // that one where it is the least likely by chance.
 type Miss struct {
-	X    float64  `json:"x"`
+	X    float64  `json:"x"`              // that level
 	By   Interval `json:"by"`             // on the scale of the overheads; a plus: it costs more than the line says
 	Off  float64  `json:"off"`            // as a share of what the costs rise by over the levels above zero
 	P    float64  `json:"p"`              // that the costs lie on a line; t tests of what is left at each level, corrected for their number

@@ -116,7 +116,7 @@ func TestBreakdownCSV(t *testing.T) {
 	if err := CSV(&b, swept(12, true)); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"\nopen,time,s,lower,ratio,true,seccomp,installed,costs,,12,0.01", ",seccomp,any,costs,,12,0.0", ",seccomp,each,costs,,12,0.00", "signed-rank+t", ",rules,each rule costs "} {
+	for _, want := range []string{"\nopen,time,s,lower,ratio,true,seccomp,installed,costs,,12,0.01", ",seccomp,any,costs,,12,0.0", ",seccomp,each,costs,,12,0.00", "signed-rank+t", ",rules,\"each rule costs "} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, b.String())
 		}
