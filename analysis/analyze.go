@@ -48,6 +48,7 @@ func Analyze(plan *experiment.Plan, trials []journal.Trial, env *machine.Environ
 	}
 	run.Factorial = x.factorial(run, j)
 	t.withhold(run)
+	run.Breakdowns = x.breakdowns(run, j)
 	run.Warnings = warnings(t, run, env)
 	return run
 }

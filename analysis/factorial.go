@@ -62,14 +62,12 @@ func (j *judgement) effects(t *table) (list []*hypothesis, sets []int) {
 			for _, set := range effectSets(len(t.plan.Factorial)) {
 				h := j.estimated(Question{Cell: cell.ID, Arm: t.plan.Arms[arms[set]].Name, Restates: t.restates(c, m), Data: t.signed(c, arms, set, m)})
 				h.cell, h.arm, h.base = c, arms[set], arms[0]
-				h.still, h.factors = t.still(c, m), bits.OnesCount(uint(set))
+				h.still, h.unplanned = t.still(c, m), bits.OnesCount(uint(set)) > plannedFactors
 				if original := cell.Metric(h.Restates); original != nil {
 					h.restated, h.echo = true, m.Headline && original.Headline
 				}
-				for _, control := range j.controls {
-					if control.cell == c && control.Metric.Name == m.Name {
-						h.control, h.bias = control, control.bias
-					}
+				if h.control = j.controlOf(c, m); h.control != nil {
+					h.bias = h.control.bias
 				}
 				list, sets = append(list, h), append(sets, set)
 			}
@@ -77,6 +75,16 @@ func (j *judgement) effects(t *table) (list []*hypothesis, sets []int) {
 	}
 	decide(list, nil, j.Rules)
 	return list, sets
+}
+
+// controlOf is the A/A comparison of a metric in a cell; nil: there is none.
+func (j *judgement) controlOf(cell int, m experiment.Metric) *hypothesis {
+	for _, control := range j.controls {
+		if control.cell == cell && control.Metric.Name == m.Name {
+			return control
+		}
+	}
+	return nil
 }
 
 // effectSets lists the sets of factors that have an effect: single ones first.
@@ -128,9 +136,7 @@ func (t *table) signed(c int, arms []int, set int, m experiment.Metric) contrast
 			d.Missing.Pairs++
 		}
 	}
-	if t.setUps.Shared() && len(ascending(append([]int(nil), setUps...))) < len(setUps) {
-		d.SetUps = setUps
-	}
+	d.SetUps = t.sharedSetUps(setUps)
 	return d
 }
 
@@ -166,7 +172,7 @@ func (x explainer) factorial(run *Run, j *judgement) *Factorial {
 		}
 		if !run.Valid {
 			e.Withhold(InvalidRuns{})
-		} else if why := leastDone(x.plan, unfinished, h.Cell); why != nil {
+		} else if why := leastDone(x.plan, x.plan.Combination(), unfinished, h.Cell); why != nil {
 			e.Suspend(why)
 		}
 		f.Effects = append(f.Effects, e)
@@ -208,11 +214,11 @@ func split(factors []string, set int) (of, over []string) {
 	return of, over
 }
 
-// leastDone is what is missing of the arm of a design that has the fewest rounds; nil: none
-// is missing.
-func leastDone(plan *experiment.Plan, unfinished map[[2]string]Reason, cell string) (least Reason) {
+// leastDone is what is missing of that of several arms which has the fewest rounds; nil:
+// none is missing.
+func leastDone(plan *experiment.Plan, arms []int, unfinished map[[2]string]Reason, cell string) (least Reason) {
 	fewest := math.MaxInt
-	for _, a := range plan.Combination() {
+	for _, a := range arms {
 		if r, ok := unfinished[[2]string{cell, plan.Arms[a].Name}].(RoundsMissing); ok && r.Rounds < fewest {
 			least, fewest = r, r.Rounds
 		}

@@ -30,7 +30,7 @@ type hypothesis struct {
 	echo            bool    // what it restates is a headline as well: both are one claim
 	agree           bool    // the t interval alone would give the same verdict
 	byT             Verdict // what the t interval alone would say
-	factors         int     // of an effect of a factorial design; 0: it is a comparison
+	unplanned       bool    // no goal of precision is about it
 	still           bool    // all values of the metric in the cell are the same, in every arm
 }
 

@@ -1,8 +1,6 @@
 package analysis
 
 import (
-	"fmt"
-	"maps"
 	"math"
 	"slices"
 
@@ -53,20 +51,23 @@ type ScalingArm struct {
 	Slope     Interval   `json:"slope"`
 	PointOnly bool       `json:"pointOnly,omitempty"` // Slope and Line are points without intervals: the values allow none
 	Method    string     `json:"method"`              // of the interval of the slope, as in comparisons
+	Base      *Interval  `json:"base,omitempty"`      // height of the line at none, where levels are a number of things or a rate; nil: elsewhere
 	Line      []Interval `json:"line"`                // height of the line at each level
 	Means     []float64  `json:"means"`               // of the values at each level, in these rounds
 	Fit       Fit        `json:"fit"`
 	// Difference is the arm's slope less the baseline's, in the rounds that both
 	// have; nil for the baseline, and where there is no such round.
 	Difference *SlopeDifference `json:"difference,omitempty"`
+	// BaseDifference is the same of Base.
+	BaseDifference *SlopeDifference `json:"baseDifference,omitempty"`
 }
 
-// SlopeDifference is how much steeper an arm's line is than the baseline's.
+// SlopeDifference is how much steeper, or at none higher, an arm's line is than the baseline's.
 type SlopeDifference struct {
 	Interval
 	Rounds    int     `json:"rounds"`              // that both arms have
 	PointOnly bool    `json:"pointOnly,omitempty"` // the values allow no interval
-	P         float64 `json:"p"`                   // two-sided, of equal slopes; not corrected for the number of lines
+	P         float64 `json:"p"`                   // two-sided, of no difference; not corrected for the number of lines
 	Method    string  `json:"method"`              // of the interval
 }
 
@@ -74,9 +75,9 @@ func scalings(t *table) []Scaling {
 	var list []Scaling
 	for _, l := range ladders(t.plan) {
 		for _, m := range l.metrics(t.plan) {
-			s := Scaling{Workload: t.plan.Cells[l.cells[0]].Workload, Factor: l.factor, Held: l.held, X: l.x, Unit: l.unit,
+			s := Scaling{Workload: t.plan.Cells[l.steps[0]].Workload, Factor: l.factor, Held: l.held, X: l.x, Unit: l.unit,
 				LeftOut: l.leftOut, Metric: m, Baseline: t.plan.ArmWith(experiment.Baseline), Arms: []ScalingArm{}}
-			for _, c := range l.cells {
+			for _, c := range l.steps {
 				s.Cells = append(s.Cells, t.plan.Cells[c].ID)
 			}
 			if t.plan.Paired() && l.everywhere(t.plan, m) {
@@ -92,7 +93,7 @@ func scalings(t *table) []Scaling {
 
 // measured is at how many levels there is any value of a metric.
 func (t *table) measured(l ladder, m experiment.Metric) (levels int) {
-	for _, c := range l.cells {
+	for _, c := range l.steps {
 		if own := t.plan.Cells[c].Metric(m.Name); own == nil || own.Unit != m.Unit || own.Scale != m.Scale {
 			continue
 		}
@@ -106,19 +107,10 @@ func (t *table) measured(l ladder, m experiment.Metric) (levels int) {
 	return levels
 }
 
-// ladder is a set of cells that differ in one factor alone.
-type ladder struct {
-	factor, unit string
-	held         []factor.Level
-	cells        []int     // of the plan, by level in ascending order
-	x            []float64 // the levels
-	leftOut      []string  // levels that are no numbers
-}
-
-// metrics are those of the ladder's cells, each once.
+// metrics are those of a ladder's cells, each once.
 func (l *ladder) metrics(plan *experiment.Plan) []experiment.Metric {
 	var list []experiment.Metric
-	for _, c := range l.cells {
+	for _, c := range l.steps {
 		for _, m := range plan.Cells[c].Metrics {
 			if !slices.ContainsFunc(list, func(known experiment.Metric) bool { return known.Name == m.Name }) {
 				list = append(list, m)
@@ -128,63 +120,8 @@ func (l *ladder) metrics(plan *experiment.Plan) []experiment.Metric {
 	return list
 }
 
-// ladders finds them, in the order of the plan.
-func ladders(plan *experiment.Plan) []ladder {
-	type key struct{ workload, factor, held string }
-	at := map[key]*ladder{}
-	var order []*ladder
-	for c, cell := range plan.Cells {
-		for k, l := range cell.Levels {
-			held := slices.Concat(cell.Levels[:k], cell.Levels[k+1:])
-			id := key{cell.Workload, l.Factor, fmt.Sprintf("%q", held)}
-			if at[id] == nil {
-				at[id] = &ladder{factor: l.Factor, held: held}
-				order = append(order, at[id])
-			}
-			at[id].cells = append(at[id].cells, c)
-		}
-	}
-	var list []ladder
-	for _, l := range order {
-		if l.climb(plan) {
-			list = append(list, *l)
-		}
-	}
-	return list
-}
-
-// climb reads the levels as numbers and puts the cells in their order. Levels that
-// are words stand apart. It is false where too few are numbers, or one is there twice.
-func (l *ladder) climb(plan *experiment.Plan) bool {
-	levels := make([]string, len(l.cells))
-	for i, c := range l.cells {
-		for _, level := range plan.Cells[c].Levels {
-			if level.Factor == l.factor {
-				levels[i] = level.Value
-			}
-		}
-	}
-	x, unit := readLevels(levels)
-	at := map[float64]int{} // cells by level
-	for i, c := range l.cells {
-		if math.IsNaN(x[i]) {
-			l.leftOut = append(l.leftOut, levels[i])
-			continue
-		}
-		at[x[i]] = c
-	}
-	if len(at) < leastLevels || len(at)+len(l.leftOut) != len(l.cells) {
-		return false
-	}
-	l.x, l.unit, l.cells = slices.Sorted(maps.Keys(at)), unit, nil
-	for _, level := range l.x {
-		l.cells = append(l.cells, at[level])
-	}
-	return true
-}
-
 func (l *ladder) everywhere(plan *experiment.Plan, m experiment.Metric) bool {
-	return !slices.ContainsFunc(l.cells, func(c int) bool {
+	return !slices.ContainsFunc(l.steps, func(c int) bool {
 		own := plan.Cells[c].Metric(m.Name)
 		return own == nil || own.Unit != m.Unit || own.Scale != m.Scale
 	})
@@ -205,7 +142,10 @@ func (t *table) lines(l ladder, m experiment.Metric) []ScalingArm {
 		s := c.describe(t.plan, l)
 		s.Arm = arm.Name
 		if a != base && baseline != nil {
-			s.Difference = c.steeper(t.plan, *baseline)
+			s.Difference = c.beyond(t.plan, *baseline, func(l stats.Line) float64 { return l.Slope })
+			if s.Base != nil {
+				s.BaseDifference = c.beyond(t.plan, *baseline, func(l stats.Line) float64 { return l.Intercept })
+			}
 		}
 		list = append(list, s)
 	}
@@ -215,6 +155,7 @@ func (t *table) lines(l ladder, m experiment.Metric) []ScalingArm {
 // climbing is the values of one arm at all levels, in the rounds that have them.
 type climbing struct {
 	rounds []int
+	setUps []int       // by round; nil: no two share one
 	values [][]float64 // by round and level
 	lines  []stats.Line
 }
@@ -223,11 +164,12 @@ type climbing struct {
 func (t *table) climbs(l ladder, arm int, m experiment.Metric) climbing {
 	var c climbing
 	for _, round := range t.rounds {
-		y := make([]float64, 0, len(l.x))
-		for _, cell := range l.cells {
+		y, setUp := make([]float64, 0, len(l.x)), 0
+		for _, cell := range l.steps {
 			if at, there := slices.BinarySearch(t.at[cell], round); there {
-				if v, ok := value(t.slots[cell][arm][at].valid, m); ok {
-					y = append(y, v)
+				s := &t.slots[cell][arm][at]
+				if v, ok := value(s.valid, m); ok {
+					y, setUp = append(y, v), s.valid.SetUp
 				}
 			}
 		}
@@ -236,7 +178,9 @@ func (t *table) climbs(l ladder, arm int, m experiment.Metric) climbing {
 			continue
 		}
 		c.rounds, c.values, c.lines = append(c.rounds, round), append(c.values, y), append(c.lines, line)
+		c.setUps = append(c.setUps, setUp)
 	}
+	c.setUps = t.sharedSetUps(c.setUps)
 	return c
 }
 
@@ -248,43 +192,56 @@ func (c *climbing) describe(plan *experiment.Plan, l ladder) ScalingArm {
 	for _, l := range c.lines {
 		s.Slopes = append(s.Slopes, l.Slope)
 	}
-	at, method, _, ok := located(plan, s.Slopes, c.rounds)
+	at, method, _, ok := located(plan, s.Slopes, c.rounds, c.setUps)
 	s.Slope, s.Method, s.PointOnly = at, method, !ok
-	for k, x := range l.x {
-		var heights []float64
-		sum := 0.0
+	height := func(x float64) Interval {
+		heights := make([]float64, len(c.lines))
 		for i, line := range c.lines {
-			heights = append(heights, line.At(x))
+			heights[i] = line.At(x)
+		}
+		at, _, _, _ := located(plan, heights, c.rounds, c.setUps)
+		return at
+	}
+	for k, x := range l.x {
+		sum := 0.0
+		for i := range c.lines {
 			sum += c.values[i][k] / float64(len(c.lines))
 		}
-		height, _, _, _ := located(plan, heights, c.rounds)
-		s.Line, s.Means = append(s.Line, height), append(s.Means, contrast.Finite(sum))
+		s.Line, s.Means = append(s.Line, height(x)), append(s.Means, contrast.Finite(sum))
+	}
+	if l.unit == "" || l.unit == "1/s" {
+		base := height(0)
+		s.Base = &base
 	}
 	s.Fit = c.fit(l, s.Means)
 	return s
 }
 
-// steeper compares the slopes of an arm with the baseline's, round by round.
-func (c *climbing) steeper(plan *experiment.Plan, base climbing) *SlopeDifference {
-	var rounds []int
+// beyond compares something of the lines of an arm with the baseline's, round by round.
+func (c *climbing) beyond(plan *experiment.Plan, base climbing, of func(stats.Line) float64) *SlopeDifference {
+	var rounds, setUps []int
 	var differences []float64
 	for i, round := range c.rounds {
 		if k, both := slices.BinarySearch(base.rounds, round); both {
 			rounds = append(rounds, round)
-			differences = append(differences, c.lines[i].Slope-base.lines[k].Slope)
+			differences = append(differences, of(c.lines[i])-of(base.lines[k]))
+			if c.setUps != nil {
+				setUps = append(setUps, c.setUps[i])
+			}
 		}
 	}
 	if len(rounds) == 0 {
 		return nil
 	}
-	at, method, p, ok := located(plan, differences, rounds)
+	at, method, p, ok := located(plan, differences, rounds, setUps)
 	return &SlopeDifference{Interval: at, Rounds: len(rounds), PointOnly: !ok, P: p, Method: method}
 }
 
-// located estimates where values of one per round lie, as everywhere else. Where
-// they allow no interval, it gives their middle.
-func located(plan *experiment.Plan, values []float64, rounds []int) (at Interval, method string, p float64, ok bool) {
-	d := contrast.Data{Metric: experiment.Metric{Scale: experiment.Difference}, Paired: true, Contrasts: values}
+// located estimates where values of one per round lie, as everywhere else; where rounds
+// share set-ups (nil: none do), these are the unit. Where the values allow no interval, it
+// gives their middle.
+func located(plan *experiment.Plan, values []float64, rounds, setUps []int) (at Interval, method string, p float64, ok bool) {
+	d := contrast.Data{Metric: experiment.Metric{Scale: experiment.Difference}, Paired: true, Uneven: true, Contrasts: values, SetUps: setUps}
 	for _, round := range rounds {
 		if round <= plan.Rounds {
 			d.Pilot++

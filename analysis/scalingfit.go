@@ -46,7 +46,7 @@ func (c *climbing) fit(l ladder, means []float64) Fit {
 		if math.Abs(left[k]) > worst {
 			worst, f.At, f.Below = math.Abs(left[k]), x, left[k] < 0
 		}
-		f.P = min(f.P, missed(residuals)*float64(independent(len(l.x))))
+		f.P = min(f.P, missed(unitsOf(residuals, c.setUps))*float64(independent(len(l.x))))
 	}
 	if rise := slices.Max(means) - slices.Min(means); rise > 0 {
 		f.Off = contrast.Finite(worst / rise)
@@ -56,6 +56,13 @@ func (c *climbing) fit(l ladder, means []float64) Fit {
 		f.Bend = bend(l.x, left)
 	}
 	return f
+}
+
+// unitsOf are values of rounds, or their means where rounds share set-ups.
+func unitsOf(values []float64, setUps []int) []float64 {
+	d := contrast.Data{Paired: true, Contrasts: values, SetUps: setUps}
+	units, _, _ := d.Units()
+	return units
 }
 
 // independent is by how many tests a p is to be corrected. What a line leaves at

@@ -2,12 +2,102 @@ package analysis
 
 import (
 	"encoding"
+	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
+	"tare/experiment"
+	"tare/experiment/factor"
 	"tare/experiment/quantity"
 )
+
+// ladder is a set of cells, or of arms, that differ in one factor alone, whose levels are
+// numbers.
+type ladder struct {
+	of           string // the workload of the cells, or the arm as the file has it
+	factor, unit string
+	held         []factor.Level
+	steps        []int     // cells or arms of the plan, by level in ascending order
+	x            []float64 // the levels
+	leftOut      []string  // levels that are no numbers
+}
+
+// ladders are those of the cells, in the order of the plan.
+func ladders(plan *experiment.Plan) []ladder {
+	return laddersOf(len(plan.Cells), func(i int) (string, []factor.Level) { return plan.Cells[i].Workload, plan.Cells[i].Levels })
+}
+
+// armLadders are those of the treatments.
+func armLadders(plan *experiment.Plan) []ladder {
+	return laddersOf(len(plan.Arms), func(i int) (string, []factor.Level) {
+		a := plan.Arms[i]
+		if a.Role != experiment.Treatment {
+			return "", nil
+		}
+		name, _, _ := strings.Cut(a.Name, "[") // seccomp of seccomp[rules=8]
+		return name, a.Levels
+	})
+}
+
+// laddersOf finds the ladders among n cells or arms, each with what it is of and its levels.
+func laddersOf(n int, of func(i int) (string, []factor.Level)) []ladder {
+	type key struct{ of, factor, held string }
+	at := map[key]*ladder{}
+	var order []*ladder
+	for i := range n {
+		name, levels := of(i)
+		for k, l := range levels {
+			held := slices.Concat(levels[:k], levels[k+1:])
+			id := key{name, l.Factor, fmt.Sprintf("%q", held)}
+			if at[id] == nil {
+				at[id] = &ladder{of: name, factor: l.Factor, held: held}
+				order = append(order, at[id])
+			}
+			at[id].steps = append(at[id].steps, i)
+		}
+	}
+	var list []ladder
+	for _, l := range order {
+		if l.climb(of) {
+			list = append(list, *l)
+		}
+	}
+	return list
+}
+
+// climb reads the levels as numbers and puts the steps in their order. Levels that
+// are words stand apart. It is false where too few are numbers, or one is there twice.
+func (l *ladder) climb(of func(i int) (string, []factor.Level)) bool {
+	texts := make([]string, len(l.steps))
+	for i, step := range l.steps {
+		_, levels := of(step)
+		for _, level := range levels {
+			if level.Factor == l.factor {
+				texts[i] = level.Value
+			}
+		}
+	}
+	x, unit := readLevels(texts)
+	at := map[float64]int{} // steps by level
+	for i, step := range l.steps {
+		if math.IsNaN(x[i]) {
+			l.leftOut = append(l.leftOut, texts[i])
+			continue
+		}
+		at[x[i]] = step
+	}
+	if len(at) < leastLevels || len(at)+len(l.leftOut) != len(l.steps) {
+		return false
+	}
+	l.x, l.unit, l.steps = slices.Sorted(maps.Keys(at)), unit, nil
+	for _, level := range l.x {
+		l.steps = append(l.steps, at[level])
+	}
+	return true
+}
 
 // notations are the ways to write a level: the unit, and the number of it that a text says.
 var notations = []struct {

@@ -141,11 +141,18 @@ func (t *table) pair(c, a, b int, m experiment.Metric) contrast.Data {
 			d.Places = append(d.Places, place)
 		}
 	}
-	if t.setUps.Shared() && len(ascending(slices.Clone(setUps))) < len(setUps) {
-		d.SetUps = setUps
-	}
+	d.SetUps = t.sharedSetUps(setUps)
 	d.Compare()
 	return d
+}
+
+// sharedSetUps are the set-ups of rounds, where they are the unit since several rounds share
+// one; else nil.
+func (t *table) sharedSetUps(setUps []int) []int {
+	if t.setUps.Shared() && len(ascending(slices.Clone(setUps))) < len(setUps) {
+		return setUps
+	}
+	return nil
 }
 
 // still says whether all values of a metric are the same in every arm of a cell, although

@@ -52,7 +52,7 @@ func (x explainer) diagnose(c *Comparison, h *hypothesis) {
 		warn(NormalSamples{Baseline: len(h.Baseline), Treated: len(h.Treated)})
 	case h.Paired && h.Metric.Headline:
 		goal, half := math.Log1p(float64(x.plan.Precision)), (h.Main.At.Hi-h.Main.At.Lo)/2
-		if goal > 0 && h.factors <= plannedFactors && half > goal*(1+1e-9) {
+		if goal > 0 && !h.unplanned && half > goal*(1+1e-9) {
 			warn(Imprecise{Asked: float64(x.plan.Precision), Reached: contrast.Finite(math.Expm1(half))})
 		}
 	}

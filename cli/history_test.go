@@ -26,3 +26,12 @@ func nightly(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Check(r.Write(filepath.Join(ts.MkAbs(args[0]), fmt.Sprintf("%s-%02d", args[1], i))))
 	}
 }
+
+// swept writes a run whose layer has 0 to 64 rules: swept DIR.
+func swept(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 1 || neg {
+		ts.Fatalf("usage: swept DIR")
+	}
+	r := historytest.Run{Name: "rules", Level: 1.2e-6, Cost: 0.01, Noise: 0.001, Rounds: 12, Rules: []int{0, 1, 2, 4, 8, 64}}
+	ts.Check(r.Write(ts.MkAbs(args[0])))
+}

@@ -87,8 +87,9 @@ func only(ok bool, value any) any {
 }
 
 // CSV writes one line for each comparison, the control's included, in the order
-// of the plan, and then for each effect of a factorial design, with "main effect" or
-// "interaction" for a role. Overheads, intervals, detectable effects and noise floors are
+// of the plan, then for each effect of a factorial design, with "main effect" or
+// "interaction" for a role, and then for each part of a cost by a factor that counts something,
+// with "installed", "any" or "each". Overheads, intervals, detectable effects and noise floors are
 // shares of the baseline on the scale "ratio", and in the metric's unit on the
 // scale "difference"; a plus is a cost.
 func CSV(w io.Writer, r *analysis.Run) error {
@@ -102,6 +103,12 @@ func CSV(w io.Writer, r *analysis.Run) error {
 	if f := r.Factorial; f != nil {
 		for _, e := range f.Effects {
 			lines = append(lines, s.effectFields(e))
+		}
+	}
+	for i := range r.Breakdowns {
+		b := &r.Breakdowns[i]
+		for k := range b.Parts {
+			lines = append(lines, s.partFields(b, &b.Parts[k]))
 		}
 	}
 	return writeCSV(w, s.fields(analysis.Comparison{}), lines)

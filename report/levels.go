@@ -13,7 +13,7 @@ import (
 )
 
 // scalingNote says what the lines are, and what they are not.
-const scalingNote = "A line is fitted through the levels in each round; the slope is what one more costs. " +
+const scalingNote = "A line is fitted through the levels in each round; the slope is what one more costs, the base what there is with none. " +
 	"Slopes are in the metric's own unit, whatever the direction that is better. Their intervals are not corrected for their number: hints, not findings."
 
 // unslopedNote says why a metric has no slopes.
@@ -92,16 +92,23 @@ func sloped(sc *analysis.Scaling) bool {
 // slopeTable has a row for each arm: what one more costs.
 func (s *sheet) slopeTable(sc *analysis.Scaling) doc.Table {
 	var rows []doc.Row
+	base, based := doc.Nowhere, doc.Nowhere
+	if slices.ContainsFunc(sc.Arms, func(a analysis.ScalingArm) bool { return a.Base != nil }) {
+		base, based = doc.Forms(0), doc.Markdown|doc.Page
+	}
 	for _, a := range sc.Arms {
-		steeper := doc.Cell{}
+		steeper, higher := doc.Cell{}, doc.Cell{}
 		if a.Difference != nil {
 			steeper = doc.C(brief(wording.SteeperBy(sc, a.Difference)))
 		}
+		if a.BaseDifference != nil {
+			higher = doc.C(brief(wording.SteeperBy(sc, a.BaseDifference)))
+		}
 		rows = append(rows, doc.Row{Muted: s.role(a.Arm) == experiment.Control,
-			Cells: []doc.Cell{doc.C(plain(a.Arm)), doc.C(brief(wording.SlopeAlone(sc, &a))), steeper, doc.C(brief(wording.Fit(sc, a.Fit)))}})
+			Cells: []doc.Cell{doc.C(plain(a.Arm)), doc.C(brief(wording.SlopeAlone(sc, &a))), steeper, doc.C(brief(wording.Base(sc, &a))), higher, doc.C(brief(wording.Fit(sc, a.Fit)))}})
 	}
 	return doc.Simple([]doc.Column{{Title: "arm", Kind: doc.Name}, {Title: "slope, per " + plain(wording.Per(sc)), Whole: true},
-		{Title: "more than " + s.baseline, Whole: true}, {Title: "fit", Kind: doc.Prose}}, rows)
+		{Title: "more than " + s.baseline, Whole: true}, {Title: "base, with none", Whole: true, In: base}, {Title: "base above " + s.baseline, Whole: true, In: based}, {Title: "fit", Kind: doc.Prose}}, rows)
 }
 
 // chosen says whether a line is shown without being asked for: that of a headline

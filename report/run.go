@@ -27,6 +27,7 @@ func Run(r *analysis.Run, o RunOptions) *doc.Document {
 	d.Add(s.failureBlocks()...)
 	d.Add(s.resultBlocks(o.All)...)
 	d.Add(s.factorialBlocks(o.All)...)
+	d.Add(s.breakdownBlocks(o.All)...)
 	d.Add(s.scalingBlocks(o.All)...)
 	forms := doc.Markdown | doc.Page
 	if o.All {
@@ -195,6 +196,14 @@ func (s *sheet) warnings(headline bool) []string {
 		for i := range f.Effects {
 			if e := &f.Effects[i]; e.Metric.Headline == headline {
 				of(&e.Comparison, wording.EffectName(e))
+			}
+		}
+	}
+	for i := range s.run.Breakdowns {
+		b := &s.run.Breakdowns[i]
+		for k := range b.Parts {
+			if p := &b.Parts[k]; p.Metric.Headline == headline && p.Part != analysis.Installed { // told as a comparison
+				of(&p.Comparison, wording.BreakdownName(b)+", "+wording.PartName(b, p.Part))
 			}
 		}
 	}

@@ -106,7 +106,7 @@ func (s *sheet) answers() []doc.Answer {
 		}
 	}
 	slices.SortStableFunc(asked, func(a, b []analysis.Comparison) int { return s.place(a[0].Arm) - s.place(b[0].Arm) })
-	list := append(s.failureAnswers(), s.interactions()...) // the question of a factorial design
+	list := slices.Concat(s.failureAnswers(), s.interactions(), s.breakdownAnswers()) // the questions of a factorial design, and of a sweep
 	say := func(v analysis.Verdict, c analysis.Comparison, text, other string) {
 		text = join(" ", when(s.observes(v), "Observational:"), text,
 			when(c.Restates != "" && v != analysis.Restated, "This restates "+plain(c.Restates)+"."), other)
@@ -144,6 +144,18 @@ func (s *sheet) interactions() (list []doc.Answer) {
 		if e := &s.run.Factorial.Effects[i]; e.Metric.Headline && e.Interaction() && e.Verdict != analysis.Restated {
 			list = append(list, doc.Answer{Verdict: said(&e.Comparison, false),
 				Text: doc.Words(fmt.Sprintf("%s on %s in %s: %s.", plain(wording.EffectName(e)), plain(e.Metric.Name), plain(e.Cell), brief(wording.EffectVerdict(e))))})
+		}
+	}
+	return list
+}
+
+// breakdownAnswers answer of what costs are made, on headline metrics.
+func (s *sheet) breakdownAnswers() (list []doc.Answer) {
+	for i := range s.run.Breakdowns {
+		if b := &s.run.Breakdowns[i]; b.Metric.Headline && len(b.Parts) > 0 && b.Parts[0].Verdict != analysis.Restated {
+			each := &b.Parts[len(b.Parts)-1]
+			list = append(list, doc.Answer{Verdict: said(&each.Comparison, false),
+				Text: doc.Words(fmt.Sprintf("%s on %s in %s: %s.", plain(wording.BreakdownName(b)), plain(b.Metric.Name), plain(b.Cell), brief(wording.BreakdownText(b))))})
 		}
 	}
 	return list

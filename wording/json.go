@@ -57,7 +57,30 @@ type Analysis struct {
 	Warnings      []Warning    `json:"warnings,omitempty"`      // what a reader must know before trusting the run
 	Cells         []Cell       `json:"cells"`                   // series for charts
 	Scaling       []Scaling    `json:"scaling,omitempty"`       // how metrics grow with factors whose levels are numbers
+	Breakdowns    []Breakdown  `json:"breakdowns,omitempty"`    // what the costs of layers are made of that have a factor which counts something
 	Factorial     *Factorial   `json:"factorial,omitempty"`     // what the layers of a factorial design do alone and together
+}
+
+// Breakdown says of what the cost of an arm is made, for one metric in one cell: installed,
+// any and each of what a factor of its layers counts.
+type Breakdown struct {
+	*analysis.Breakdown
+	Text  string  `json:"text"`  // in words: "installed costs 1.2 % [0.8, 1.6], any rule 3.4 % [3.0, 3.8], each rule 0.05 % [0.04, 0.06] more"
+	Parts []Part  `json:"parts"` // installed where there is a level 0, any, each
+	Miss  *Missed `json:"miss,omitempty"`
+}
+
+// Part is one part of a cost: installed, any or each.
+type Part struct {
+	Comparison
+	Part   analysis.PartName  `json:"part"`
+	Amount *analysis.Interval `json:"amount,omitempty"` // in the metric's unit, a plus is a cost; nothing where the overhead is that
+}
+
+// Missed says how far the cost at one level lies from the line through the other levels.
+type Missed struct {
+	*analysis.Miss
+	Text string `json:"text,omitempty"` // in words, where the line does not hold
 }
 
 // Factorial is what the factors of a factorial design do alone and together.
@@ -132,6 +155,8 @@ type ScalingArm struct {
 	Text       string           `json:"text"` // the slope in words: "12.1 KiB [11.0, 13.2] per object"
 	Fit        Fitted           `json:"fit"`  // how well a line describes the values
 	Difference *SlopeDifference `json:"difference,omitempty"`
+	// BaseDifference is the same at none.
+	BaseDifference *SlopeDifference `json:"baseDifference,omitempty"`
 }
 
 // Fitted says how well a line describes the values.
@@ -185,7 +210,19 @@ func AnalysisOf(r *analysis.Run) *Analysis {
 			}
 			return Cell{c, &Looped{c.Loop, Loop(c.Loop)}}
 		}),
-		Scaling: each(r.Scaling, scalingOf), Factorial: factorialOf(r.Factorial)}
+		Scaling: each(r.Scaling, scalingOf), Breakdowns: each(r.Breakdowns, breakdownOf), Factorial: factorialOf(r.Factorial)}
+}
+
+func breakdownOf(b analysis.Breakdown) Breakdown {
+	out := Breakdown{Breakdown: &b, Text: BreakdownText(&b), Parts: each(b.Parts, func(p analysis.Part) Part {
+		c := comparisonOf(p.Comparison)
+		c.Text = PartSentence(&b, &p)
+		return Part{Comparison: c, Part: p.Part, Amount: p.Amount}
+	})}
+	if b.Miss != nil {
+		out.Miss = &Missed{b.Miss, NotALine(&b)}
+	}
+	return out
 }
 
 func factorialOf(f *analysis.Factorial) *Factorial {
@@ -226,6 +263,9 @@ func scalingOf(s analysis.Scaling) Scaling {
 		arm := ScalingArm{ScalingArm: &a, Text: Slope(&s, &a), Fit: Fitted{a.Fit, Fit(&s, a.Fit)}}
 		if a.Difference != nil {
 			arm.Difference = &SlopeDifference{a.Difference, Steeper(&s, a.Difference)}
+		}
+		if a.BaseDifference != nil {
+			arm.BaseDifference = &SlopeDifference{a.BaseDifference, HigherAtNone(&s, a.BaseDifference)}
 		}
 		return arm
 	})}

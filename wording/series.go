@@ -71,7 +71,7 @@ func SlopeAlone(s *analysis.Scaling, a *analysis.ScalingArm) string {
 	return slope(NoSigns, a.Slope, a.PointOnly, s.Metric)
 }
 
-// SteeperBy is Steeper where the baseline and the unit of the levels stand beside it:
+// SteeperBy is Steeper, or HigherAtNone, where the baseline and the unit of the levels stand beside it:
 // "+1.2 KiB [+0.9, +1.5]", "+0.1 KiB [−0.2, +0.4], not resolved".
 func SteeperBy(s *analysis.Scaling, d *analysis.SlopeDifference) string {
 	text := slope(Signs, d.Interval, d.PointOnly, s.Metric)
@@ -93,15 +93,33 @@ func slope(w sign, i analysis.Interval, pointOnly bool, m experiment.Metric) str
 // Steeper says how much steeper an arm's line is than the baseline's: "1.2 KiB
 // [0.9, 1.5] more per object than plain".
 func Steeper(s *analysis.Scaling, d *analysis.SlopeDifference) string {
+	return differs(s, d, " per "+Per(s))
+}
+
+// HigherAtNone says how much higher an arm's line is than the baseline's at none: "1.2 MiB
+// [0.9, 1.5] more than plain with no objects".
+func HigherAtNone(s *analysis.Scaling, d *analysis.SlopeDifference) string {
+	return differs(s, d, "") + ", with no " + s.Factor
+}
+
+func differs(s *analysis.Scaling, d *analysis.SlopeDifference, per string) string {
 	i, direction := d.Interval, " more"
 	if i.Point < 0 || i.Point == 0 && i.Hi < -i.Lo {
 		i, direction = turned(i), " less"
 	}
-	text := slope(NoSigns, i, d.PointOnly, s.Metric) + direction + " per " + Per(s) + " than " + s.Baseline
+	text := slope(NoSigns, i, d.PointOnly, s.Metric) + direction + per + " than " + s.Baseline
 	if !d.PointOnly && d.Lo <= 0 && d.Hi >= 0 {
 		return "no difference from " + s.Baseline + " resolved: " + text
 	}
 	return text
+}
+
+// Base writes the height of an arm's line at none: "48 MiB [47, 49]".
+func Base(s *analysis.Scaling, a *analysis.ScalingArm) string {
+	if a.Base == nil {
+		return ""
+	}
+	return slope(NoSigns, *a.Base, a.Base.Lo == a.Base.Hi, s.Metric)
 }
 
 // Fit says what is wrong with a line; "" where nothing is.

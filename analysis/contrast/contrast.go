@@ -48,6 +48,9 @@ type Data struct {
 	// Means asks for the difference of means, and not of typical rounds: counts are mostly
 	// zero in most rounds.
 	Means bool
+	// Uneven says that contrasts are sums of values of which a few weigh more than the others,
+	// as a slope is: what noise they have need not be symmetric where that of the values is the same.
+	Uneven bool
 	// Missing counts the trials that failed and so have no value.
 	Missing Missing
 

@@ -10,9 +10,11 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"tare/experiment"
+	"tare/experiment/factor"
 	"tare/experiment/quantity"
 	"tare/journal"
 	"tare/machine"
@@ -37,6 +39,7 @@ type Run struct {
 	Size    string // a parameter of the workload
 	Alone   bool   // only the baseline
 	Tool    string // not empty: imported from this tool
+	Rules   []int  // levels of the layer, which then costs Cost, 0.03 more if there are any rules and 0.001 more for each; nil: it has none
 	Invalid bool   // every trial of the layer broke a rule
 	Running bool   // not finished
 }
@@ -60,7 +63,12 @@ func (r Run) trial(j *journal.Run, rng *rand.Rand, round, i int, step experiment
 	arm := j.Plan.Arms[step.Arm]
 	value := r.Level * math.Exp(r.Noise*rng.NormFloat64())
 	if arm.Role == experiment.Treatment {
-		value *= 1 + r.Cost
+		cost := r.Cost
+		if r.Rules != nil {
+			rules, _ := strconv.ParseFloat(arm.Levels[0].Value, 64)
+			cost += 0.03*min(rules, 1) + 0.001*rules
+		}
+		value *= 1 + cost
 	}
 	t := journal.Trial{
 		Seq: len(j.Trials) + 1, Session: 1, Round: round, Attempt: 1, Position: i%len(j.Plan.Arms) + 1,
@@ -90,7 +98,11 @@ func (r Run) plan() *experiment.Plan {
 	} else {
 		p.Arms = append(p.Arms, experiment.PlannedArm{Name: experiment.ControlName, Role: experiment.Control})
 	}
-	if !r.Alone {
+	for _, n := range r.Rules {
+		level := factor.Level{Factor: "rules", Value: strconv.Itoa(n)}
+		p.Arms = append(p.Arms, experiment.PlannedArm{Name: "layered[" + level.String() + "]", Role: experiment.Treatment, Levels: []factor.Level{level}, Layers: []experiment.PlannedLayer{}})
+	}
+	if !r.Alone && r.Rules == nil {
 		p.Arms = append(p.Arms, experiment.PlannedArm{Name: "layered", Role: experiment.Treatment,
 			Layers: []experiment.PlannedLayer{{Kind: "env", Config: map[string]any{"set": map[string]any{"LAYER": "on"}}}}})
 		if p.Import != nil {

@@ -243,3 +243,53 @@ func TestWaitOnCluster(t *testing.T) {
 		"ConfigMap kube-root-ca.crt: metadata.namespace=$(TARE_NAMESPACE): metadata.namespace=" + site.Namespace() + ": true",
 	}, got, err)
 }
+
+// TestSweptOnCluster has policies of one text at two levels beside each other, and the items of a
+// list as the cluster keeps them.
+func TestSweptOnCluster(t *testing.T) {
+	t.Parallel()
+	bed := onCluster(t)
+	const text = `apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata: {name: rules}
+spec:
+  podSelector: {matchLabels: {rules: "$(rules)"}}
+  policyTypes: [Egress]
+  egress:
+    - {to: [{ipBlock: {cidr: 192.0.2.$(item)/32}}], ports: [{port: $(item)}]}
+`
+	at := func(level factor.Word) *Config {
+		return config(text, func(c *Config) {
+			c.Factors = factor.Named{"rules": factor.Of(level)}
+			c.Repeat = map[string]factor.Word{"spec.egress": "rules"}
+		})
+	}
+	few, many := opened(t, bed, "few"), opened(t, bed, "many")
+	for site, level := range map[*kube.Site]factor.Word{few: "0", many: "3"} {
+		up, err := at(level).Up(t.Context(), new(layer.Run).At(site))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := up.Before(t.Context(), site)
+		checks(t, []string{"NetworkPolicy rules: there as applied: there as applied: true"}, got, err)
+	}
+	cluster, err := many.Cluster(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	live, err := cluster.Dynamic.Resource(schema.GroupVersionResource{Group: "networking.k8s.io", Version: "v1", Resource: "networkpolicies"}).
+		Namespace(many.Namespace()).Get(t.Context(), "rules", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cidrs []string
+	egress, _, _ := unstructured.NestedSlice(live.Object, "spec", "egress")
+	for _, e := range egress {
+		cidr, _, _ := unstructured.NestedString(e.(map[string]any)["to"].([]any)[0].(map[string]any), "ipBlock", "cidr")
+		port := e.(map[string]any)["ports"].([]any)[0].(map[string]any)["port"]
+		cidrs = append(cidrs, fmt.Sprint(cidr, " ", port))
+	}
+	if diff := cmp.Diff([]string{"192.0.2.1/32 1", "192.0.2.2/32 2", "192.0.2.3/32 3"}, cidrs); diff != "" {
+		t.Error(diff)
+	}
+}

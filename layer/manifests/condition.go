@@ -30,19 +30,27 @@ func parseCondition(text string) (condition, error) {
 		}
 		return condition{kind: text}, nil
 	}
-	left = strings.TrimPrefix(left, ".")
-	const dot = "\x00"
-	path := strings.Split(strings.ReplaceAll(left, `\.`, dot), ".")
-	for i := range path {
-		path[i] = strings.ReplaceAll(path[i], dot, ".")
-		if path[i] == "" {
-			return condition{}, fmt.Errorf("%q: a part of the path is empty", text)
-		}
+	path, err := parsePath(left)
+	if err != nil {
+		return condition{}, fmt.Errorf("%q: %w", text, err)
 	}
 	if value == "" {
 		return condition{}, fmt.Errorf("%q gives no value", text)
 	}
 	return condition{path: path, value: value}, nil
+}
+
+// parsePath reads the path of a field: metadata.annotations.example\.org/state.
+func parsePath(text string) ([]string, error) {
+	const dot = "\x00"
+	path := strings.Split(strings.ReplaceAll(strings.TrimPrefix(text, "."), `\.`, dot), ".")
+	for i := range path {
+		path[i] = strings.ReplaceAll(path[i], dot, ".")
+		if path[i] == "" {
+			return nil, fmt.Errorf("a part of the path is empty")
+		}
+	}
+	return path, nil
 }
 
 // holds says whether it holds, and what is the case.

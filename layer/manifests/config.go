@@ -9,19 +9,22 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"tare/experiment"
+	"tare/experiment/factor"
 	"tare/experiment/quantity"
 	"tare/layer/placeholder"
 )
 
 // Config is the parameters of the layer.
 type Config struct {
-	Files     []File            `yaml:"files" json:"files,omitempty" doc:"files of objects in YAML, relative to the experiment file; their content is kept with the run"`
-	Inline    string            `yaml:"inline" json:"inline,omitempty" doc:"objects in YAML, documents separated by ---"`
-	When      When              `yaml:"when" json:"when" enum:"before-pods,after-pods" doc:"when they are applied: before-pods or after-pods"`
-	Wait      []Wait            `yaml:"wait" json:"wait,omitempty" doc:"what must hold once they are applied, and in every trial"`
-	Scope     Scope             `yaml:"scope" json:"scope" enum:"namespace,arm" doc:"whom they concern: what is in the arm's own namespace (namespace), or this arm only although they are outside of it (arm)"`
-	Exclusive bool              `yaml:"exclusive" json:"exclusive" doc:"they concern other arms too: they are there during the trials of this arm only"`
-	Settle    quantity.Duration `yaml:"settle" json:"settle" min:"0s" max:"1h" doc:"with exclusive: how long to wait after they were applied, and likewise deleted, before the next trial"`
+	Files     []File                 `yaml:"files" json:"files,omitempty" doc:"files of objects in YAML, relative to the experiment file; their content is kept with the run"`
+	Inline    string                 `yaml:"inline" json:"inline,omitempty" doc:"objects in YAML, documents separated by ---"`
+	Factors   factor.Named           `yaml:"factors" json:"factors,omitempty" doc:"levels by name: $(NAME) in inline, files and wait stands for the level of an arm"`
+	Repeat    map[string]factor.Word `yaml:"repeat" json:"repeat,omitempty" doc:"lists by their path, and how many items each is to have: a factor's name or a number. Its items are taken in turn; $(item) is the number of an item"`
+	When      When                   `yaml:"when" json:"when" enum:"before-pods,after-pods" doc:"when they are applied: before-pods or after-pods"`
+	Wait      []Wait                 `yaml:"wait" json:"wait,omitempty" doc:"what must hold once they are applied, and in every trial"`
+	Scope     Scope                  `yaml:"scope" json:"scope" enum:"namespace,arm" doc:"whom they concern: what is in the arm's own namespace (namespace), or this arm only although they are outside of it (arm)"`
+	Exclusive bool                   `yaml:"exclusive" json:"exclusive" doc:"they concern other arms too: they are there during the trials of this arm only"`
+	Settle    quantity.Duration      `yaml:"settle" json:"settle" min:"0s" max:"1h" doc:"with exclusive: how long to wait after they were applied, and likewise deleted, before the next trial"`
 }
 
 // File is a file of manifests with its content.
@@ -96,7 +99,11 @@ func (c *Config) validate() []experiment.FieldError {
 		errs.Add("", "the manifests have %d bytes; at most %d are taken", total, maxText)
 		return errs
 	}
-	objects, problems := c.objects()
+	c.checkFactors(&errs)
+	if len(errs) > 0 {
+		return errs
+	}
+	objects, problems := c.everyLevel()
 	for field, all := range problems {
 		errs.Add(field, "%s", summary(all))
 	}
@@ -115,7 +122,7 @@ func (c *Config) validate() []experiment.FieldError {
 	if c.Exclusive && c.When == AfterPods {
 		errs.Add("when", "exclusive objects are applied before every trial of their arm, after the pods are there, and may not be there before")
 	}
-	for i, w := range c.Wait {
+	for i, w := range c.filled().Wait {
 		if _, err := parseCondition(w.Condition); err != nil {
 			errs.Add(fmt.Sprintf("wait[%d].condition", i), "%v", err)
 		}
@@ -129,6 +136,25 @@ func (c *Config) validate() []experiment.FieldError {
 		}
 	}
 	return errs
+}
+
+// everyLevel are the objects at the first level of each factor, and the problems at all levels.
+func (c *Config) everyLevel() (objects []object, problems map[string][]string) {
+	problems = map[string][]string{}
+	for i, v := range c.variants() {
+		all, found := v.objects()
+		if i == 0 {
+			objects = all
+		}
+		for field, texts := range found {
+			for _, text := range texts {
+				if !slices.Contains(problems[field], text) {
+					problems[field] = append(problems[field], text)
+				}
+			}
+		}
+	}
+	return objects, problems
 }
 
 // find is the position of the object that is applied and waited for; -1: it is none of these.
@@ -164,6 +190,7 @@ func (c *Config) rights(namespace string) []experiment.Right {
 		plural, _ := meta.UnsafeGuessKindToResource(gv.WithKind(kind))
 		list = append(list, experiment.Right{Group: plural.Group, Resource: plural.Resource, Verbs: verbs, Namespace: ns, Why: "the layer manifests applies " + kind})
 	}
+	c = c.filled()
 	objects, _ := c.objects()
 	for _, o := range objects {
 		add(o.GetAPIVersion(), o.GetKind(), o.GetNamespace(), "create", "delete", "get", "patch")

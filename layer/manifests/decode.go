@@ -2,6 +2,7 @@ package manifests
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"regexp"
 	"strconv"
@@ -12,21 +13,23 @@ import (
 	"tare/experiment/strictyaml"
 )
 
-// Objects are those of the files and of inline as they stand: placeholders are
-// not filled in, and namespaces not given.
+// Objects are those of the files and of inline as they stand, at every level of each factor:
+// placeholders are not filled in, and namespaces not given.
 func (c *Config) Objects() ([]*unstructured.Unstructured, error) {
-	all, problems := c.objects()
-	for field, p := range problems {
-		return nil, fmt.Errorf("%s: %s", field, summary(p))
-	}
 	var objects []*unstructured.Unstructured
-	for _, o := range all {
-		objects = append(objects, &o.Unstructured)
+	for _, v := range c.variants() {
+		all, problems := v.objects()
+		for field, p := range problems {
+			return nil, fmt.Errorf("%s: %s", field, summary(p))
+		}
+		for _, o := range all {
+			objects = append(objects, &o.Unstructured)
+		}
 	}
 	return objects, nil
 }
 
-// objects decodes all documents. The problems are by field of the config, each
+// objects decodes all documents of a layer whose factors are filled in. The problems are by field of the config, each
 // with its file, line and column.
 func (c *Config) objects() ([]object, map[string][]string) {
 	var all []object
@@ -64,6 +67,9 @@ func (c *Config) objects() ([]object, map[string][]string) {
 			continue
 		}
 		first[o.identity()] = o
+	}
+	if len(problems) == 0 {
+		maps.Copy(problems, c.repeated(all))
 	}
 	return all, problems
 }

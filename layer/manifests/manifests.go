@@ -62,7 +62,7 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 	// Longer than the site's own limits, whose errors say more.
 	timeouts := site.Parameters().Timeouts
 	limit := timeouts.Delete.Std() + timeouts.Request.Std() + 5*time.Second
-	a := &active{config: c, on: site}
+	a := &active{config: c.filled(), on: site}
 	if err := a.up(ctx, site.Parameters().Namespace != ""); err != nil {
 		return nil, err
 	}
@@ -81,6 +81,10 @@ func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check,
 		return nil, err
 	}
 	own, _ := s.Own.(*Config)
+	if own != nil {
+		own = own.filled()
+	}
+	c = c.filled()
 	check, err := c.absent(ctx, site, site.Parameters().Namespace != "", own)
 	if check.Name == "" && err == nil {
 		return nil, nil // both have the same objects

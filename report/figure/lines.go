@@ -17,6 +17,7 @@ type Lines struct {
 	Baseline           string    // its name; "": there is none
 	Margin             float64   // within which arms are equivalent, on the scale of the overheads; 0: none
 	Ratio              bool      // overheads are shares of the baseline
+	Bars               bool      // the middles have their intervals as bars, where a line is fitted
 	Arms               []Line
 }
 
@@ -27,6 +28,7 @@ type Line struct {
 	Values    [][]float64         // trials at each level
 	Places    []Place             // their middle at each level
 	Fitted    []analysis.Interval // a straight line at each level; none: the middles are joined
+	From      int                 // the first level that the straight line is for
 	Point     bool                // the straight line has no interval
 	Overheads []Place             // at each level; none for the baseline
 }
@@ -207,7 +209,7 @@ func (c *linesChart) interval(a Line, place int) {
 		if !a.Point && len(a.Fitted) == len(c.X) {
 			places := make([]Place, len(a.Fitted))
 			for k, i := range a.Fitted {
-				places[k] = Place{At: i, Known: true}
+				places[k] = Place{At: i, Known: k >= a.From}
 			}
 			c.bands(places, a.Look, place)
 		}
@@ -283,7 +285,9 @@ func (c *linesChart) middle(a Line) {
 	if a.Fitted != nil {
 		var line []string
 		for k, i := range a.Fitted[:min(len(a.Fitted), len(c.X))] {
-			line = append(line, at(c.x(c.X[k]), c.y(i.Point)))
+			if k >= a.From {
+				line = append(line, at(c.x(c.X[k]), c.y(i.Point)))
+			}
 		}
 		if line != nil {
 			c.path("M"+strings.Join(line, "L"), "thin "+a.Look.class)
@@ -294,6 +298,9 @@ func (c *linesChart) middle(a Line) {
 			c.joined(run, a.Places, 0, c.y, "thin "+a.Look.class)
 		}
 		for _, k := range run {
+			if p := a.Places[k]; c.Bars && a.Fitted != nil && !p.Point {
+				c.line(c.x(c.X[k]), c.y(p.At.Lo), c.x(c.X[k]), c.y(p.At.Hi), "range "+a.Look.class)
+			}
 			c.marker(c.x(c.X[k]), c.y(a.Places[k].At.Point), 4, a.Look, "")
 		}
 	}

@@ -82,12 +82,17 @@ func (l Lines) axes() (across, up, on Axis) {
 		if a.Fitted != nil {
 			across = hold(l.X...)
 		}
-		for _, i := range a.Fitted {
-			ends = append(ends, i.Point)
+		for k, i := range a.Fitted {
+			if k >= a.From {
+				ends = append(ends, i.Point)
+			}
 		}
 		for _, p := range a.Places {
 			if p.Known {
 				ends = append(ends, p.At.Point)
+			}
+			if p.Known && l.Bars {
+				ends = append(ends, 0, p.At.Lo, p.At.Hi) // the baseline is at zero
 			}
 		}
 		for _, v := range a.Values {

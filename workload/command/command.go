@@ -63,7 +63,7 @@ type Config struct {
 	OK      []int               `yaml:"ok" json:"ok" doc:"exit statuses that count as success"`
 	// Server and Factors are left out of plans that have none.
 	Server  *service.Config                 `yaml:"server" json:"server,omitempty" doc:"a server that stays up in the server's pod between trials; the program is then its client, in the client's pod"`
-	Factors map[string]factor.Levels[Level] `yaml:"factors" json:"factors,omitempty" doc:"levels by name: $(NAME) in the texts of run, shell, env and server stands for the level of a trial"`
+	Factors factor.Named `yaml:"factors" json:"factors,omitempty" doc:"levels by name: $(NAME) in the texts of run, shell, env and server stands for the level of a trial"`
 	Judged  []string                        `yaml:"headline" json:"headline,omitempty" doc:"metrics that are judged under the correction for many comparisons, in place of what metrics say: [cpu]"`
 	Read    []Metric                        `yaml:"metrics" json:"metrics,omitempty" doc:"what is measured; wall clock, CPU time and peak memory if absent"`
 }

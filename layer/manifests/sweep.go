@@ -1,0 +1,184 @@
+package manifests
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"tare/experiment"
+	"tare/experiment/factor"
+)
+
+// A layer of manifests is swept by factors of the file's own: $(rules) in the texts stands for
+// the level, and a list is made as long as a factor says.
+
+// itemNumber stands, within the items of a list that is made so long, for the number of the item, from 1.
+const itemNumber = "$(item)"
+
+// maxItems is the most that a list may be made long.
+const maxItems = 1000
+
+// filled is the layer with the levels in force in the place of its factors; of a factor of several
+// levels, as before expansion, the first.
+func (c *Config) filled() *Config {
+	held := factor.Named{}
+	for name, levels := range c.Factors {
+		if len(levels) > 0 {
+			held[name] = levels[:1]
+		}
+	}
+	fill, out := factor.Filler(held), *c
+	out.Factors, out.Inline = nil, fill.Replace(c.Inline)
+	out.Files, out.Wait, out.Repeat = slices.Clone(c.Files), slices.Clone(c.Wait), maps.Clone(c.Repeat)
+	for i := range out.Files {
+		out.Files[i].Text = fill.Replace(out.Files[i].Text)
+	}
+	for i := range out.Wait {
+		w := &out.Wait[i]
+		for _, text := range []*string{&w.Kind, &w.Name, &w.APIVersion, &w.Namespace, &w.Condition} {
+			*text = fill.Replace(*text)
+		}
+	}
+	for path, by := range out.Repeat {
+		if level, is := held[string(by)]; is {
+			out.Repeat[path] = level.One()
+		}
+	}
+	return &out
+}
+
+// variants are the layer at every level of each factor, the others at their first one.
+func (c *Config) variants() []*Config {
+	list := []*Config{c.filled()}
+	for _, name := range slices.Sorted(maps.Keys(c.Factors)) {
+		for _, level := range c.Factors[name][min(1, len(c.Factors[name])):] {
+			v := *c
+			v.Factors = maps.Clone(c.Factors)
+			v.Factors[name] = factor.Of(level)
+			list = append(list, v.filled())
+		}
+	}
+	return list
+}
+
+// checkFactors refuses names that cannot stand in a text, and factors that nothing uses.
+func (c *Config) checkFactors(errs *experiment.FieldErrors) {
+	texts := []string{c.Inline}
+	for _, f := range c.Files {
+		texts = append(texts, f.Text)
+	}
+	for _, w := range c.Wait {
+		texts = append(texts, w.Kind, w.Name, w.APIVersion, w.Namespace, w.Condition)
+	}
+	repeats := func(name string) bool {
+		return slices.Contains(slices.Collect(maps.Values(c.Repeat)), factor.Word(name))
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Factors)) {
+		if err := factor.CheckNamed(c.Factors, name, texts, repeats); err != nil {
+			errs.Add("factors."+name, "%v", err)
+		}
+	}
+}
+
+// repeated makes the lists of objects as long as Repeat says. The problems are by field of
+// the config. The objects are changed.
+func (c *Config) repeated(objects []object) map[string][]string {
+	problems := map[string][]string{}
+	for _, at := range slices.Sorted(maps.Keys(c.Repeat)) {
+		bad := func(format string, args ...any) {
+			problems["repeat."+at] = append(problems["repeat."+at], fmt.Sprintf(format, args...))
+		}
+		n, err := strconv.Atoi(string(c.Repeat[at]))
+		if err != nil || n < 0 || n > maxItems {
+			bad("%q is neither one of the factors nor a number from 0 to %d", c.Repeat[at], maxItems)
+			continue
+		}
+		path, err := parsePath(at)
+		if err != nil {
+			bad("%v", err)
+			continue
+		}
+		found := false
+		for _, o := range objects {
+			value, there, err := unstructured.NestedFieldNoCopy(o.Object, path...)
+			list, is := value.([]any)
+			if err != nil || !there || !is {
+				continue
+			}
+			found = true
+			made, err := lengthened(list, n)
+			if err != nil {
+				bad("%s:%d: %v", o.source, o.line, err)
+				continue
+			}
+			within, _, _ := unstructured.NestedFieldNoCopy(o.Object, path[:len(path)-1]...)
+			within.(map[string]any)[path[len(path)-1]] = made
+		}
+		if !found {
+			bad("no object has a list there")
+		}
+	}
+	return problems
+}
+
+// lengthened gives a list n items: those that it has in turn, again from the first where
+// there are fewer, each with its number filled in.
+func lengthened(list []any, n int) ([]any, error) {
+	if n > len(list) {
+		for _, item := range list {
+			if !numbered(item) {
+				return nil, fmt.Errorf("the list has %d items and is to have %d: put %s, the number of an item, into each, so that none is there twice", len(list), n, itemNumber)
+			}
+		}
+		if len(list) == 0 {
+			return nil, fmt.Errorf("the list has no item of which %d could be made", n)
+		}
+	}
+	made := make([]any, n)
+	for i := range made {
+		made[i] = withNumber(list[i%len(list)], int64(i+1))
+	}
+	return made, nil
+}
+
+// numbered says whether a value holds the number of its item.
+func numbered(v any) bool {
+	switch v := v.(type) {
+	case string:
+		return strings.Contains(v, itemNumber)
+	case []any:
+		return slices.ContainsFunc(v, numbered)
+	case map[string]any:
+		return slices.ContainsFunc(slices.Collect(maps.Values(v)), numbered)
+	}
+	return false
+}
+
+// withNumber copies a value with the number of its item filled in. A text that is nothing else
+// becomes a number.
+func withNumber(v any, n int64) any {
+	switch v := v.(type) {
+	case string:
+		if v == itemNumber {
+			return n
+		}
+		return strings.ReplaceAll(v, itemNumber, strconv.FormatInt(n, 10))
+	case []any:
+		out := make([]any, len(v))
+		for i := range v {
+			out[i] = withNumber(v[i], n)
+		}
+		return out
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for key := range v {
+			out[key] = withNumber(v[key], n)
+		}
+		return out
+	}
+	return v
+}

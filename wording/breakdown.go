@@ -1,0 +1,130 @@
+package wording
+
+import (
+	"strings"
+
+	"tare/analysis"
+	"tare/experiment"
+)
+
+// PartName names a part of a cost: "installed", "any rule", "each rule".
+func PartName(b *analysis.Breakdown, p analysis.PartName) string {
+	if p == analysis.Installed {
+		return "installed"
+	}
+	return string(p) + " " + one(b)
+}
+
+// one is what a breakdown counts, in the singular: "rule", "unit of depth".
+func one(b *analysis.Breakdown) string {
+	if s := singular(b.Factor); s != b.Factor {
+		return s
+	}
+	return "unit of " + b.Factor
+}
+
+// BreakdownName says what is broken down: "seccomp", "seccomp with action=errno".
+func BreakdownName(b *analysis.Breakdown) string {
+	var held []string
+	for _, l := range b.Held {
+		held = append(held, l.String())
+	}
+	if held == nil {
+		return b.Arm
+	}
+	return b.Arm + " with " + list(held)
+}
+
+// BreakdownText says of what a cost is made: "installed costs 1.2 % [0.8, 1.6], any rule 3.4 %
+// [3.0, 3.8], each rule 0.05 % [0.04, 0.06] more". What is no claim says so.
+func BreakdownText(b *analysis.Breakdown) string {
+	var texts []string
+	verb := ""
+	for i := range b.Parts {
+		p := &b.Parts[i]
+		text := PartName(b, p.Part)
+		switch effect, amount := partly(p); {
+		case !Judged(p.Comparison):
+			text += ": " + Verdict(&p.Comparison)
+			verb = ""
+		default:
+			if effect != verb {
+				text += " " + effect
+			}
+			verb = effect
+			text += " " + amount
+		}
+		texts = append(texts, text)
+	}
+	text := strings.Join(texts, ", ")
+	if n := len(b.Parts); n > 0 && b.Parts[n-1].Part == analysis.EachPart && (verb == "costs" || verb == "gains") {
+		text += " more"
+	}
+	if miss := NotALine(b); miss != "" {
+		text += "; " + miss
+	}
+	return text
+}
+
+// partly is the verb of a part and how much it is.
+func partly(p *analysis.Part) (verb, amount string) {
+	o := p.Overhead
+	switch p.Verdict {
+	case analysis.Gains:
+		verb, o = "gains", turned(o)
+	case analysis.Costs:
+		verb = "costs"
+	default:
+		verb = "is " + Word(&p.Comparison) + " at"
+	}
+	point, interval := NoSigns.interval(p.Metric, o, p.PointOnly)
+	amount = strings.TrimSpace(point + " " + interval)
+	if p.Verdict.Claims() {
+		amount += ifNormal(p.Grade)
+	}
+	return verb, amount
+}
+
+// PartSentence says all of it where nothing stands beside it.
+func PartSentence(b *analysis.Breakdown, p *analysis.Part) string {
+	text := PartName(b, p.Part) + " " + Verdict(&p.Comparison)
+	if !p.Metric.Headline {
+		return "exploratory: " + text
+	}
+	return text
+}
+
+// PartAmount writes a part in the metric's unit: "+12 ns [+10, +14]"; "" where its overhead
+// is that already.
+func PartAmount(p *analysis.Part) string {
+	if p.Amount == nil || !Judged(p.Comparison) {
+		return ""
+	}
+	m := p.Metric
+	m.Scale = experiment.Difference
+	point, interval := Signs.interval(m, *p.Amount, p.Amount.Lo == p.Amount.Hi)
+	return strings.TrimSpace(point + " " + interval)
+}
+
+// NotALine says where the line does not hold: "not a line: 64 rules cost 12 % [8, 16] more than
+// the line through the other levels says; steeper at higher levels than at lower ones"; ""
+// where it does.
+func NotALine(b *analysis.Breakdown) string {
+	miss := b.Miss
+	if miss == nil || !miss.Poor {
+		return ""
+	}
+	more, by := " more", miss.By
+	if by.Point < 0 {
+		more, by = " less", turned(by)
+	}
+	point, interval := NoSigns.interval(b.Metric, by, by.Lo == by.Hi)
+	text := "not a line: " + Number(miss.X, 6) + " " + b.Factor + " cost " + strings.TrimSpace(point+" "+interval) + more + " than the line through the other levels says"
+	if miss.X == 1 {
+		text = strings.Replace(text, "1 "+b.Factor+" cost ", "1 "+one(b)+" costs ", 1)
+	}
+	if miss.Bend != "" {
+		text += "; " + miss.Bend + " at higher levels than at lower ones"
+	}
+	return text
+}
