@@ -189,6 +189,8 @@ type Tool struct {
 // Measures is what one trial of a workload measures, and what to expect of it.
 type Measures struct {
 	Metrics []Metric // but those of Cost
+	// OnClusters and OnMachine are metrics that one testbed alone has beside these.
+	OnClusters, OnMachine []Metric
 	// Cost has trials priced: CPU time and memory per unit of work; nil: they are not.
 	Cost *Cost
 	// Loop says which metrics are one thing seen from two sides; nil: none are.

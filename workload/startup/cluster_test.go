@@ -103,6 +103,11 @@ func TestProgramsInPods(t *testing.T) {
 func TestDensityOfPods(t *testing.T) {
 	t.Parallel()
 	site := siteOnCluster(t, "plain", nil, experiment.OnNode)
+	one, _, err := trial(t, config(), site) // what a start uses is told there, too
+	if used := one.Used["program"]; err != nil || used.Unavailable || used.CPU() <= 0 || used.MaxRSS <= 0 {
+		t.Errorf("%+v, %v", one, err)
+	}
+	t.Logf("a start uses %+v", one.Used["program"])
 	use := map[int]float64{}
 	for _, n := range []int{1, 4} {
 		c := config()

@@ -187,7 +187,7 @@ func (s *onCluster) begin(ctx context.Context) (p *progress, one start, err erro
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	one = start{First: answered.Sub(p.begun).Seconds(), Phases: p.phases, used: testbed.Usage{Unavailable: true}}
+	one = start{First: answered.Sub(p.begun).Seconds(), Phases: p.phases}
 	return p, one, nil
 }
 
@@ -263,11 +263,25 @@ func (s *onCluster) once(ctx context.Context) (start, error) {
 	if p == nil {
 		return one, err
 	}
+	if err == nil {
+		one.used, err = s.used(ctx, p)
+	}
 	if err != nil && ctx.Err() == nil {
 		s.staying = append(s.staying, p) // taken away after the trial
 		return one, err
 	}
 	return one, errors.Join(err, s.like.Delete(ctx, p.name))
+}
+
+// used is what a pod that has started has used by now, if the node can tell.
+func (s *onCluster) used(ctx context.Context, p *progress) (testbed.Usage, error) {
+	wall := time.Since(p.begun)
+	used, known, err := s.like.Used(ctx, []string{p.uid})
+	one, there := used[p.uid]
+	if err != nil || !known || !there {
+		return testbed.Usage{Wall: wall, Unavailable: true}, err
+	}
+	return testbed.Usage{User: one.CPU - one.System, System: one.System, Wall: wall, MaxRSS: one.WorkingSet}, nil
 }
 
 func (s *onCluster) stay(ctx context.Context, n int) error {

@@ -147,8 +147,8 @@ func (c *Config) Measures() experiment.Measures {
 			Metrics: []experiment.Metric{
 				{Name: memory, Unit: "B", Better: experiment.Lower, Headline: true, Scale: experiment.Ratio, Discrete: true},
 				{Name: cpu, Unit: "cores", Better: experiment.Lower, Scale: experiment.Difference},
-				{Name: machineMemory, Unit: "B", Better: experiment.Lower, Scale: experiment.Difference, Optional: true},
-			}}
+			},
+			OnMachine: []experiment.Metric{{Name: machineMemory, Unit: "B", Better: experiment.Lower, Scale: experiment.Difference, Optional: true}}}
 	}
 	n := time.Duration(c.Starts + c.Warmup)
 	m := experiment.Measures{Cost: &cost, Expected: n * one, Limit: (n + 1) * 2 * c.Timeout.Std(), Slice: &experiment.Slice{},
@@ -159,7 +159,7 @@ func (c *Config) Measures() experiment.Measures {
 		}
 	}
 	for _, p := range phases {
-		m.Metrics = append(m.Metrics, experiment.Metric{Name: p, Unit: "s", Better: experiment.Lower, Scale: experiment.Ratio, Optional: true})
+		m.OnClusters = append(m.OnClusters, experiment.Metric{Name: p, Unit: "s", Better: experiment.Lower, Scale: experiment.Ratio, Optional: true})
 	}
 	return m
 }

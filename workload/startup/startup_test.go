@@ -35,12 +35,12 @@ func TestValidate(t *testing.T) {
 func TestMeasures(t *testing.T) {
 	c := New().(*Config)
 	m := c.Measures()
-	if m.Cost == nil || m.Slice == nil || m.Metrics[0].Name != mean || !m.Metrics[0].Headline || m.Expected != 21*usual {
+	if len(m.OnClusters) != len(phases) || m.OnMachine != nil || m.Cost == nil || m.Slice == nil || m.Metrics[0].Name != mean || !m.Metrics[0].Headline || m.Expected != 21*usual {
 		t.Errorf("%+v", m)
 	}
 	c.Instances, c.Settle, c.Duration = factor.Of(10), quantity.Duration(time.Second), quantity.Duration(2*time.Second)
 	m = c.Measures()
-	if m.Cost != nil || m.Slice != nil || m.Metrics[0].Name != memory || !m.Metrics[0].Headline || m.Expected != 10*usual+3*time.Second {
+	if len(m.OnMachine) != 1 || m.OnClusters != nil || m.Cost != nil || m.Slice != nil || m.Metrics[0].Name != memory || !m.Metrics[0].Headline || m.Expected != 10*usual+3*time.Second {
 		t.Errorf("%+v", m)
 	}
 	if n := c.Declare().Needs; n.Pods() || !n.PodsOnClusters() {
