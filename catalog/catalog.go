@@ -26,6 +26,7 @@ import (
 	"tare/workload/command"
 	"tare/workload/http"
 	"tare/workload/network"
+	"tare/workload/startup"
 	"tare/workload/storage"
 	"tare/workload/vault"
 )
@@ -53,6 +54,7 @@ var Workloads = []workload.Kind{
 	command.Kind,
 	http.Kind,
 	network.Kind,
+	startup.Kind,
 	storage.Kind,
 	vault.Kind,
 }

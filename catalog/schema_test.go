@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -13,6 +12,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"tare/catalog"
+	"tare/examples"
 	"tare/experiment"
 )
 
@@ -22,7 +22,7 @@ var yamlBlock = regexp.MustCompile("(?ms)^```yaml\n(.*?)^```$")
 // explain the file. A block that shows only a part of a file is completed.
 func TestDocumentedExamples(t *testing.T) {
 	schema := published(t)
-	for _, name := range []string{"experiment.md", "cluster-layers.md"} {
+	for _, name := range []string{"experiment.md", "cluster-layers.md", "startup.md", "compute.md"} {
 		page, err := os.ReadFile("../docs/" + name)
 		if err != nil {
 			t.Fatal(err)
@@ -40,21 +40,13 @@ func TestDocumentedExamples(t *testing.T) {
 
 // TestExamples loads and expands the experiments that come with Tare.
 func TestExamples(t *testing.T) {
-	files, err := filepath.Glob("../examples/*.yaml")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no examples: %v", err)
-	}
-	onClusters, err := filepath.Glob("../examples/kubernetes/*.yaml")
-	if err != nil || len(onClusters) == 0 {
-		t.Fatalf("no examples for clusters: %v", err)
-	}
 	schema := published(t)
-	for _, file := range append(files, onClusters...) {
-		text, err := os.ReadFile(file)
+	for _, name := range exampleNames(t) {
+		text, err := examples.Files.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		works(t, file, string(text), schema)
+		works(t, name, string(text), schema)
 	}
 }
 

@@ -87,6 +87,8 @@ func TestSwapOfStudies(t *testing.T) {
 		{file: "defence-in-depth.yaml", testbed: "kubernetes"},
 		{file: "quickstart-kubernetes.yaml", testbed: "local", lacks: []string{"pod"}},
 		{file: "any-program.yaml", testbed: "kubernetes"},
+		{file: "sandbox-startup.yaml", testbed: "kubernetes"},
+		{file: "kubernetes/sandbox-startup.yaml", testbed: "local", lacks: []string{"pod"}},
 		{file: "constellation-vault-quick.yaml", testbed: "kubernetes"},
 	} {
 		text, err := examples.Files.ReadFile(c.file)
@@ -170,13 +172,9 @@ func TestTestbedTable(t *testing.T) {
 // exampleNames lists the experiments that come with Tare.
 func exampleNames(t *testing.T) []string {
 	t.Helper()
-	var names []string
-	for _, pattern := range []string{"*.yaml", "kubernetes/*.yaml"} {
-		some, err := fs.Glob(examples.Files, pattern)
-		if err != nil || len(some) == 0 {
-			t.Fatalf("no examples: %v", err)
-		}
-		names = append(names, some...)
+	names, err := examples.Names()
+	if err != nil || len(names) == 0 {
+		t.Fatalf("no examples: %v", err)
 	}
 	return names
 }

@@ -3,7 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strings"
 
@@ -100,15 +99,10 @@ func list(what string) ([]listed, error) {
 
 // listExamples gives each example with the question that it asks.
 func listExamples() ([]listed, error) {
-	names, err := fs.Glob(examples.Files, "*.yaml")
+	names, err := examples.Names()
 	if err != nil {
 		return nil, err
 	}
-	onClusters, err := fs.Glob(examples.Files, "kubernetes/*.yaml")
-	if err != nil {
-		return nil, err
-	}
-	names = append(names, onClusters...)
 	var rows []listed
 	for _, name := range names {
 		data, err := examples.Files.ReadFile(name)

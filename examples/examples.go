@@ -1,11 +1,29 @@
-// Package examples holds one experiment per published study, the quickstart, and
-// one per security layer of clusters.
+// Package examples holds one experiment per published study, the quickstart, one per
+// security layer of clusters, and ready workloads that compute.
 package examples
 
-import "embed"
+import (
+	"embed"
+	"io/fs"
+	"slices"
+)
 
 // Files are the experiment files, by name; those in kubernetes are documented
-// arms for clusters (docs/presets.md).
+// arms for clusters (docs/presets.md), those in compute are programs for the workload command
+// (docs/compute.md).
 //
-//go:embed *.yaml kubernetes/*.yaml
+//go:embed *.yaml compute/*.yaml kubernetes/*.yaml
 var Files embed.FS
+
+// Names lists the experiment files, those for one machine and in no directory first.
+func Names() ([]string, error) {
+	var names []string
+	for _, pattern := range []string{"*.yaml", "compute/*.yaml", "kubernetes/*.yaml"} {
+		some, err := fs.Glob(Files, pattern)
+		if err != nil {
+			return nil, err
+		}
+		names = slices.Concat(names, some)
+	}
+	return names, nil
+}

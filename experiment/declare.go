@@ -98,6 +98,10 @@ type Needs struct {
 	// Network; 0: none.
 	MemberVolume quantity.Size `json:"memberVolume,omitempty"`
 
+	// OwnPod asks for a pod where programs run in pods, that of the client alone without Network.
+	// On this machine nothing is made for it, and programs run on the machine itself.
+	OwnPod bool `json:"ownPod,omitempty"`
+
 	Volume *Volume `json:"volume,omitempty"` // a volume in the client's pod; that pod alone without Network
 	Image  string  `json:"image,omitempty"`  // image of the pods, where the testbed's will not do
 	// Only names the one testbed that can give what is needed; "" for any.
@@ -122,8 +126,11 @@ type Volume struct {
 	Block bool          `json:"block,omitempty"` // a raw block device in place of a file system
 }
 
-// Pods says whether the workload runs in pods or on nodes.
+// Pods says whether the workload runs in pods or on nodes on every testbed.
 func (n Needs) Pods() bool { return n.Network || n.HostNetwork || n.Volume != nil }
+
+// PodsOnClusters says whether it does on a cluster.
+func (n Needs) PodsOnClusters() bool { return n.Pods() || n.OwnPod }
 
 // Volumes says whether there is a volume in some pod.
 func (n Needs) Volumes() bool { return n.Volume != nil || n.MemberVolume > 0 }
@@ -135,6 +142,7 @@ func (n Needs) And(o Needs) Needs {
 	if n.Volume == nil || o.Volume != nil && o.Volume.Size > n.Volume.Size {
 		n.Volume = o.Volume
 	}
+	n.OwnPod = n.OwnPod || o.OwnPod
 	n.Members, n.MemberVolume = max(n.Members, o.Members), max(n.MemberVolume, o.MemberVolume)
 	n.Clients = max(n.Clients, o.Clients)
 	n.Image, n.Only = cmp.Or(n.Image, o.Image), cmp.Or(n.Only, o.Only)
@@ -181,6 +189,8 @@ type Tool struct {
 // Measures is what one trial of a workload measures, and what to expect of it.
 type Measures struct {
 	Metrics []Metric // but those of Cost
+	// OnClusters and OnMachine are metrics that one testbed alone has beside these.
+	OnClusters, OnMachine []Metric
 	// Cost has trials priced: CPU time and memory per unit of work; nil: they are not.
 	Cost *Cost
 	// Loop says which metrics are one thing seen from two sides; nil: none are.

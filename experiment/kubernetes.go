@@ -160,11 +160,12 @@ func (k *Kubernetes) validate() []FieldError {
 	return errs
 }
 
-// metrics are those that the testbed adds to every cell.
-func (t Testbed) metrics() (metrics []Metric) {
+// metrics are those that the testbed adds to a cell of a workload that measures this.
+func (t Testbed) metrics(m Measures) (metrics []Metric) {
 	if t.Kubernetes == nil {
-		return nil
+		return m.OnMachine
 	}
+	metrics = slices.Clip(m.OnClusters)
 	for _, o := range t.Kubernetes.Observe {
 		metrics = append(metrics,
 			Metric{Name: ObservedCPU(o.Name), Unit: "cores", Better: Lower, Scale: Difference, Optional: true},

@@ -31,7 +31,7 @@ func (x *Experiment) ProgramsHere() []Program {
 		}
 	}
 	local := x.Testbed.Kubernetes == nil
-	loads := local || slices.ContainsFunc(x.Workloads, func(w WorkloadItem) bool { return !w.Config.Declare().Needs.Pods() })
+	loads := local || slices.ContainsFunc(x.Workloads, func(w WorkloadItem) bool { return !w.Config.Declare().Needs.PodsOnClusters() })
 	bare := false
 	for _, a := range x.Arms {
 		hidden := false

@@ -24,15 +24,24 @@ func (d dressed) Start(ctx context.Context, where testbed.Place, cmd testbed.Com
 	if !cmd.Subject {
 		return d.Site.Start(ctx, where, cmd)
 	}
-	wrapped := d.wrap(where, cmd)
-	if wrapped.Args[0] != cmd.Args[0] { // something stands in front
-		self, err := plain(cmd)
-		if err != nil {
-			return nil, err
-		}
-		wrapped = d.wrap(where, self)
+	wrapped, err := d.Wrapped(where, cmd)
+	if err != nil {
+		return nil, err
 	}
 	return d.Site.Start(ctx, where, wrapped)
+}
+
+// Wrapped is what is started in place of a command under test.
+func (d dressed) Wrapped(where testbed.Place, cmd testbed.Command) (testbed.Command, error) {
+	wrapped := d.wrap(where, cmd)
+	if wrapped.Args[0] == cmd.Args[0] {
+		return wrapped, nil
+	}
+	self, err := plain(cmd) // something stands in front
+	if err != nil {
+		return cmd, err
+	}
+	return d.wrap(where, self), nil
 }
 
 func (d dressed) wrap(where testbed.Place, cmd testbed.Command) testbed.Command {

@@ -107,6 +107,15 @@ func TestDress(t *testing.T) {
 			t.Errorf("%v: %s", test.cmd.Args, diff)
 		}
 	}
+	// What another way of starting would start is the same.
+	dressed, ok := testbed.As[testbed.Wrapper](Dress(site{}, front("inner"), front("outer")))
+	if !ok {
+		t.Fatal("nothing tells what layers put in front")
+	}
+	wrapped, err := dressed.Wrapped(testbed.ClientPod, testbed.Command{Args: []string{"ls"}})
+	if err != nil || !slices.Equal(wrapped.Args, []string{"outer", "inner", "ls"}) {
+		t.Errorf("%v, %v", wrapped.Args, err)
+	}
 	if plain := (site{}); Dress(plain, &Active{}) != testbed.Site(plain) {
 		t.Error("a site without wrappers is dressed")
 	}

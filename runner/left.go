@@ -37,6 +37,9 @@ type watchedProcess struct {
 	once sync.Once
 }
 
+// Unwrap is the process that is watched.
+func (p *watchedProcess) Unwrap() testbed.Process { return p.Process }
+
 func (p *watchedProcess) Wait() (testbed.Usage, error) {
 	used, err := p.Process.Wait()
 	p.once.Do(func() {

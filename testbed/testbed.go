@@ -18,6 +18,8 @@
 //	Volume   a volume in the client's pod
 //	Holder   what layers and workloads show each other there (Held)
 //	Sidecars pods that can have a container for a layer's own processes
+//	Scratch  a directory for files that programs under test need
+//	Wrapper  what layers put in front of commands, without starting them
 package testbed
 
 import (
@@ -88,7 +90,7 @@ func Spread(members, nodes int) []int {
 
 // Places lists where a workload with these needs starts its programs.
 func Places(needs experiment.Needs) []Place {
-	if !needs.Pods() {
+	if !needs.PodsOnClusters() {
 		return []Place{Host}
 	}
 	places := []Place{ClientPod}
@@ -140,6 +142,33 @@ type Printer interface {
 	// Printed reads what was written so far to "stdout" or "stderr", if that is kept, from an
 	// offset on: a piece, which is empty where there is no more yet, or the process has ended.
 	Printed(stream string, from int64) ([]byte, error)
+}
+
+// Timed is a Process on this machine of which the moment is known at which it was forked.
+type Timed interface {
+	Begun() time.Time
+}
+
+// Proportional is a Process of which the memory is known in a way that adds up over processes.
+type Proportional interface {
+	// Proportional is what is resident of it and all its descendants, in bytes, a page that
+	// several processes share counted for each of them in equal parts (PSS).
+	Proportional() (int64, error)
+}
+
+// ProcessAs finds the optional interface T of a process, or of what it wraps, as As does of a site.
+func ProcessAs[T any](p Process) (T, bool) {
+	for {
+		if t, ok := p.(T); ok {
+			return t, true
+		}
+		u, ok := p.(interface{ Unwrap() Process })
+		if !ok {
+			var zero T
+			return zero, false
+		}
+		p = u.Unwrap()
+	}
 }
 
 // Usage is what a process consumed over its life, waited-for children included.
@@ -341,6 +370,20 @@ type Sidecar struct {
 	Name         string   // unique in the pod: "mtls"
 	Image        string   // in which its programs are; "": Tare's own
 	Capabilities []string // that its processes have, without CAP_: "NET_ADMIN"
+}
+
+// Scratch is a site on this machine with a directory for files that programs under test need.
+type Scratch interface {
+	// Scratch gives the directory, which everybody may read. It is made when first asked for,
+	// and goes with the site.
+	Scratch() (string, error)
+}
+
+// Wrapper is a site whose commands under test go through the wrappers of layers.
+type Wrapper interface {
+	// Wrapped is the command that Start starts at that place in place of one under test, for
+	// who starts it in another way.
+	Wrapped(where Place, cmd Command) (Command, error)
 }
 
 // Unwrapper is a Site around another.

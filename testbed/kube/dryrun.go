@@ -92,7 +92,7 @@ func (s *Site) Try(ctx context.Context) ([]testbed.Finding, error) {
 	}
 	of := " of arm " + safetext.Head(s.arm, 100)
 	where := s.tryNamespace(ctx, d, of)
-	if !s.needs.Pods() {
+	if !s.needs.PodsOnClusters() {
 		return d.findings, ctx.Err()
 	}
 	host := s.needs.HostNetwork

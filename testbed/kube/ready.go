@@ -17,7 +17,7 @@ import (
 // Ready makes the site, with what layers have asked for, and waits until it can
 // be used. A site without pods has at most a namespace.
 func (s *Site) Ready(ctx context.Context) error {
-	if !s.needs.Pods() {
+	if !s.needs.PodsOnClusters() {
 		// A workload for clusters alone makes its objects there; that of every arm is made now,
 		// so that a layer can be shown to be off in it.
 		if len(s.shapes.namespace) > 0 || s.needs.Only == experiment.TestbedKubernetes {

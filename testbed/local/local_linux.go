@@ -125,6 +125,9 @@ type site struct {
 	name    string
 	places  map[testbed.Place]*thread
 	network *network // nil when opened without
+
+	mu      sync.Mutex
+	scratch string // "": none yet
 }
 
 // Start starts a command at a place of the site.
@@ -141,11 +144,12 @@ func (s *site) Start(ctx context.Context, where testbed.Place, cmd testbed.Comma
 
 // Close ends what the site holds. Nothing runs in it any more.
 func (s *site) Close() error {
+	err := s.removeScratch()
 	if s.network == nil {
-		return nil
+		return err
 	}
 	s.network.close()
-	err := s.network.removeVolumes()
+	err = errors.Join(err, s.network.removeVolumes())
 	s.network = nil
 	return err
 }

@@ -49,6 +49,35 @@ func (n *network) removeVolumes() error {
 	return errors.Join(errs...)
 }
 
+var _ testbed.Scratch = (*site)(nil)
+
+// Scratch makes the directory where temporary files are (TMPDIR), under a name by which it is
+// removed with the volumes of members, should this process be killed.
+func (s *site) Scratch() (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.scratch != "" {
+		return s.scratch, nil
+	}
+	dir, err := os.MkdirTemp("", volumePrefix+s.bed.owner.String()+"-*")
+	if err != nil {
+		return "", fmt.Errorf("a directory for programs under test: %w", err)
+	}
+	s.scratch = dir
+	return dir, os.Chmod(dir, 0o755)
+}
+
+func (s *site) removeScratch() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.scratch == "" {
+		return nil
+	}
+	err := os.RemoveAll(s.scratch)
+	s.scratch = ""
+	return err
+}
+
 // StrayVolumes lists directories of members' volumes that a Tare of this user has left which
 // no longer runs.
 func StrayVolumes() ([]string, error) {

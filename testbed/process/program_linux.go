@@ -287,6 +287,30 @@ func (p *Program) Memory() (resident int64, err error) {
 	return resident, nil
 }
 
+// Proportional is what is resident of all processes of the program now, in bytes, pages that
+// several processes share counted for each of them in equal parts.
+func (p *Program) Proportional() (resident int64, err error) {
+	p.keeper.mu.Lock()
+	defer p.keeper.mu.Unlock()
+	if p.exited {
+		return 0, nil
+	}
+	f := p.family()
+	for pid, stat := range f.all {
+		if f.of[pid] && !stat.Gone() {
+			own, err := proc.Proportional(pid)
+			if err != nil {
+				return 0, err
+			}
+			resident += own
+		}
+	}
+	return resident, nil
+}
+
+// Begun is when it was forked.
+func (p *Program) Begun() time.Time { return p.begun }
+
 // used is CPU while the leader is there: that of the living, of those they have waited
 // for, and of the orphans that were reaped. The caller holds the keeper's lock.
 func (p *Program) used() time.Duration {

@@ -136,6 +136,17 @@ func (c *Counter) On(node string) *pods.Pod {
 	return c.nodePods[node]
 }
 
+// Cgroups reads what the cgroups of any pods say on their node, of those that are found there.
+// The site must be one whose pods are read on their nodes.
+func (c *Counter) Cgroups(ctx context.Context, s Site, node string, uids []string) ([]cgroup.Usage, error) {
+	if err := c.cover(ctx, s, []string{node}); err != nil {
+		return nil, err
+	}
+	on := c.On(node)
+	counters, err := on.Agent().Counters(ctx, agent.Question{Root: nodeCgroups, Cgroups: uids})
+	return counters.Pods, on.Disturbed(ctx, err)
+}
+
 // mend makes the pods again that are lost.
 func (c *Counter) mend(ctx context.Context, nodes []string) error {
 	errs := make([]error, len(nodes))

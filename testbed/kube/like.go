@@ -1,0 +1,163 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
+
+	"tare/experiment"
+	"tare/testbed"
+	"tare/testbed/kube/agent/cgroup"
+	"tare/testbed/kube/cluster"
+	"tare/testbed/kube/inventory"
+	"tare/testbed/kube/placement"
+	"tare/testbed/kube/pods"
+)
+
+// Like are pods that a workload makes at a site, alike in all that layers shape, and different
+// in what they run. They are on the node of the client's pod, by a label: the scheduler has its
+// part in each.
+type Like struct {
+	site *Site
+	on   *clusterRun
+	role string
+	node *corev1.Node
+}
+
+// Like prepares to make pods of a role.
+func (s *Site) Like(ctx context.Context, role string) (*Like, error) {
+	if n := len(s.shapes.sidecars); n > 0 {
+		return nil, fmt.Errorf("arm %s has a layer that works by sidecars of Tare's, such as %s, which are told what to do in the arm's own pods only: pods that a workload starts would be without it",
+			short(s.arm), s.shapes.sidecars[0].want.Name)
+	}
+	client, err := s.pod(testbed.ClientPod)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Record(ctx, corev1.SchemeGroupVersion.WithResource("pods")); err != nil {
+		return nil, err
+	}
+	on, err := s.cluster(ctx)
+	if err != nil {
+		return nil, err
+	}
+	node, err := on.Client.CoreV1().Nodes().Get(ctx, client.Node(), metav1.GetOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("node %s: %w", client.Node(), cluster.Explain(err))
+	}
+	return &Like{site: s, on: on, role: role, node: node}, nil
+}
+
+// selector finds them.
+func (l *Like) selector() string {
+	return labels.Set{siteLabel: l.site.unique, inventory.RoleLabel: l.role, inventory.OwnerLabel: string(l.on.owner)}.String()
+}
+
+// Plan is such a pod before it is made. Its programs get the limits of the testbed, and request
+// next to nothing, so that many of them have room on a node. Run gives what its container
+// runs, from the path of the agent there, with variables.
+func (l *Like) Plan(name string, run func(agent string) (args, env []string)) (*corev1.Pod, error) {
+	s := l.site
+	pod := s.planPod(l.role)
+	pod.Name = s.name(name)
+	for _, shape := range s.shapes.pods {
+		if err := shape(pod); err != nil {
+			return nil, fmt.Errorf("shape the pod %s: %w", name, err)
+		}
+	}
+	placement.Pin(pod, l.node)
+	for i := range pod.Spec.Containers {
+		c := &pod.Spec.Containers[i]
+		if c.Name != pods.Container {
+			continue
+		}
+		args, env := run(pods.ProgramIn(pod, c.Name))
+		c.Command, c.Args = args, nil
+		for _, v := range env {
+			name, value, _ := strings.Cut(v, "=")
+			c.Env = append(c.Env, corev1.EnvVar{Name: name, Value: value})
+		}
+		c.Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1m"), corev1.ResourceMemory: resource.MustParse("8Mi")}
+	}
+	return pod, nil
+}
+
+// Make makes a pod of such a plan.
+func (l *Like) Make(ctx context.Context, plan *corev1.Pod) (*corev1.Pod, error) {
+	made, err := inventory.Make(ctx, l.on.record, l.on.Client.CoreV1().Pods(plan.Namespace), plan)
+	if err != nil {
+		return nil, fmt.Errorf("make pod %s: %w", plan.Name, cluster.Explain(err))
+	}
+	return made, nil
+}
+
+// Delete deletes such pods and waits until they are gone. One that is gone already is fine.
+func (l *Like) Delete(ctx context.Context, names ...string) error {
+	var items []inventory.Item
+	for _, name := range names {
+		items = append(items, inventory.Core("pods", l.site.Namespace(), name))
+	}
+	return l.on.record.Remove(ctx, items...)
+}
+
+// Watch tells each change of such pods as it is seen, one after the other, until the context is
+// done; gone says that the pod is not there any more. It returns once nothing made later is
+// missed.
+func (l *Like) Watch(ctx context.Context, see func(pod *corev1.Pod, gone bool)) error {
+	factory := informers.NewSharedInformerFactoryWithOptions(l.on.Client, 0, informers.WithNamespace(l.site.Namespace()),
+		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = l.selector() }))
+	informer := factory.Core().V1().Pods().Informer()
+	tell := func(object any, gone bool) {
+		if last, ok := object.(cache.DeletedFinalStateUnknown); ok {
+			object = last.Obj
+		}
+		if pod, ok := object.(*corev1.Pod); ok {
+			see(pod, gone)
+		}
+	}
+	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(o any) { tell(o, false) },
+		UpdateFunc: func(_, o any) { tell(o, false) },
+		DeleteFunc: func(o any) { tell(o, true) },
+	})
+	if err != nil {
+		return err
+	}
+	factory.Start(ctx.Done())
+	limited, cancel := context.WithTimeout(ctx, l.site.level.Timeouts.Ready.Std())
+	defer cancel()
+	if !cache.WaitForCacheSync(limited.Done(), informer.HasSynced) {
+		return errors.Join(ctx.Err(), fmt.Errorf("the API server gave no list of the pods %s in namespace %s", l.selector(), l.site.Namespace()))
+	}
+	return nil
+}
+
+// Used is what the cgroups of such pods say on their node, with what the container runtime
+// has in them, by the pods' UIDs. It is known with accounting on the node alone.
+func (l *Like) Used(ctx context.Context, uids []string) (used map[string]cgroup.Usage, known bool, err error) {
+	if l.site.level.Accounting != experiment.OnNode {
+		return nil, false, nil
+	}
+	list, err := l.on.counter.Cgroups(ctx, l.site.counted(l.on), l.node.Name, uids)
+	if err != nil {
+		return nil, true, err
+	}
+	used = map[string]cgroup.Usage{}
+	for _, u := range list {
+		used[u.Pod] = u
+	}
+	return used, true, nil
+}
+
+// Why says what the cluster tells of such a pod that does not start.
+func (l *Like) Why(ctx context.Context, name string, err error) error {
+	return &cluster.DiagnosedError{Err: err, Events: l.on.Events(ctx, l.site.Namespace(), name, "")}
+}

@@ -1,0 +1,100 @@
+package local
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tare/testbed"
+)
+
+// The directory is one for a site, open to everybody, under a name by which it is cleaned if this
+// process is killed, and goes with the site.
+func TestScratch(t *testing.T) {
+	bed, err := New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = bed.Close() }()
+	opened, err := bed.Open(t.Context(), testbed.Request{Name: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	scratch, ok := testbed.As[testbed.Scratch](opened)
+	if !ok {
+		t.Fatal("there is none")
+	}
+	dir, err := scratch.Scratch()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := scratch.Scratch(); err != nil || again != dir {
+		t.Errorf("%s, then %s (%v)", dir, again, err)
+	}
+	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o755 {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+	if o, ok := volumeOwner(filepath.Base(dir)); !ok || o != bed.owner || !strings.HasPrefix(dir, os.TempDir()) {
+		t.Errorf("%s is %v's", dir, o)
+	}
+	if err := bed.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(dir); !os.IsNotExist(err) {
+		t.Errorf("%s is left: %v", dir, err)
+	}
+}
+
+// What a process and its children share is counted once for all of them.
+func TestProportional(t *testing.T) {
+	bed, err := New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = bed.Close() }()
+	site, err := bed.Open(t.Context(), testbed.Request{Name: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	said, to, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = said.Close() }()
+	const text = `x=$(head -c 16777216 /dev/zero | tr '\0' x); for i in 1 2 3; do (echo up; while :; do sleep 1000; done) & done; wait`
+	p, err := site.Start(t.Context(), testbed.Host, testbed.Command{Args: []string{"sh", "-c", text}, Stdout: to})
+	_ = to.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 9 { // "up\n" of each of three
+		if _, err := said.Read(make([]byte, 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	shared, ok := testbed.ProcessAs[testbed.Proportional](p)
+	if !ok {
+		t.Fatal("it does not tell")
+	}
+	parts, err := shared.Proportional()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := p.Memory()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if parts < 16<<20 || all < 4*16<<20 || parts > all/2 {
+		t.Errorf("%d bytes in parts, %d resident", parts, all)
+	}
+	if timed, ok := testbed.ProcessAs[testbed.Timed](p); !ok || timed.Begun().IsZero() {
+		t.Error("nobody knows when it was forked")
+	}
+	if err := p.Kill(); err != nil {
+		t.Error(err)
+	}
+	if parts, err := shared.Proportional(); err != nil || parts != 0 {
+		t.Errorf("after its end: %d, %v", parts, err)
+	}
+}

@@ -1,0 +1,125 @@
+package startup
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"tare/experiment"
+	"tare/experiment/factor"
+	"tare/experiment/quantity"
+	"tare/layer"
+	"tare/layer/pod"
+	"tare/testbed"
+	"tare/testbed/kube"
+	"tare/testbed/kube/kubetest"
+	"tare/workload"
+)
+
+// siteOnCluster is a site of an arm on the test cluster, with a layer or without.
+func siteOnCluster(t *testing.T, arm string, l layer.Layer, accounting experiment.Accounting) testbed.Site {
+	t.Helper()
+	bed, err := kube.New(kube.Options{Kubeconfig: kubetest.Kubeconfig(t), Say: func(line string) { t.Log(line) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := bed.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	level := experiment.NewKubernetes()
+	level.Accounting = accounting
+	level.Resources = experiment.Resources{CPU: "none", Memory: "128Mi", CPURequest: "20m"}
+	opened, err := bed.Open(t.Context(), testbed.Request{Name: arm, Needs: New().Declare().Needs, Level: level})
+	if err != nil {
+		t.Fatal(err)
+	}
+	site := opened
+	if l != nil {
+		up, err := l.Up(t.Context(), new(layer.Run).At(opened, testbed.ClientPod))
+		if err != nil {
+			t.Fatal(err)
+		}
+		site = layer.Dress(opened, up)
+	}
+	if err := opened.(testbed.Staged).Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return site
+}
+
+// A pod goes through its phases in their order, each of which is told; it has answered after it
+// was scheduled, and before the limit. gVisor's pods do as runc's do.
+func TestPodsStart(t *testing.T) {
+	kubetest.Kubeconfig(t)
+	for arm, l := range map[string]layer.Layer{"plain": nil, "gvisor": &pod.Config{RuntimeClass: factor.Of("gvisor")}} {
+		t.Run(arm, func(t *testing.T) {
+			t.Parallel()
+			c := config()
+			c.Starts = 2
+			r, raw, err := trial(t, c, siteOnCluster(t, arm, l, experiment.InContainer))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, s := range starts(t, raw) {
+				t.Logf("%s: first answer after %.3f s, %v", arm, s.First, s.Phases)
+				var at []float64
+				for _, p := range phases {
+					at = append(at, s.Phases[p])
+				}
+				if at[0] <= 0 || !slices.IsSorted(at) || s.First <= at[0] {
+					t.Errorf("phases %v, first answer %v", at, s.First)
+				}
+			}
+			if len(r.Values) != 1+len(phases) || !r.Used["program"].Unavailable || r.Work != 2 {
+				t.Errorf("%+v", r)
+			}
+		})
+	}
+}
+
+// Any program is started in any image; one that prints nothing says why.
+func TestProgramsInPods(t *testing.T) {
+	t.Parallel()
+	site := siteOnCluster(t, "plain", nil, experiment.InContainer)
+	c := config("sh", "-c", "sleep 1; echo up")
+	c.Starts, c.Warmup = 1, 0
+	r, _, err := trial(t, c, site)
+	if err != nil || r.Values[mean] < 1 {
+		t.Errorf("%v, %v", r.Values, err)
+	}
+	c.Command = []string{"sh", "-c", "exit 3"}
+	_, _, err = trial(t, c, site)
+	var invalid *workload.Invalid
+	if !errors.As(err, &invalid) || invalid.Rule != workload.RuleExit || !strings.Contains(invalid.Detail, "exit status 1") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// The memory of idle pods grows with their number, by their cgroups on the node.
+func TestDensityOfPods(t *testing.T) {
+	t.Parallel()
+	site := siteOnCluster(t, "plain", nil, experiment.OnNode)
+	one, _, err := trial(t, config(), site) // what a start uses is told there, too
+	if used := one.Used["program"]; err != nil || used.Unavailable || used.CPU() <= 0 || used.MaxRSS <= 0 {
+		t.Errorf("%+v, %v", one, err)
+	}
+	t.Logf("a start uses %+v", one.Used["program"])
+	use := map[int]float64{}
+	for _, n := range []int{1, 4} {
+		c := config()
+		c.Instances, c.Duration, c.Settle = factor.Of(n), quantity.Duration(time.Second), quantity.Duration(time.Second)
+		r, _, err := trial(t, c, site)
+		if err != nil {
+			t.Fatal(err)
+		}
+		use[n] = r.Values[memory]
+		t.Logf("%d pods: %v", n, r.Values)
+	}
+	if use[1] <= 0 || use[4] < 2*use[1] {
+		t.Errorf("memory %v", use)
+	}
+}

@@ -1,0 +1,256 @@
+package startup
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"tare/experiment/factor"
+	"tare/experiment/quantity"
+	"tare/layer"
+	"tare/testbed"
+	"tare/testbed/local/localtest"
+	"tare/workload"
+)
+
+// kept keeps raw output for tests.
+type kept map[string]*bytes.Buffer
+
+type keptFile struct{ *bytes.Buffer }
+
+func (keptFile) Close() error { return nil }
+
+func (k kept) Create(name string) (io.WriteCloser, error) {
+	k[name] = &bytes.Buffer{}
+	return keptFile{k[name]}, nil
+}
+
+func config(run ...string) *Config {
+	c := New().(*Config)
+	c.Command, c.Starts = run, 5
+	return c
+}
+
+// trial runs one, and takes away what it leaves.
+func trial(t *testing.T, c *Config, site testbed.Site) (workload.Result, kept, error) {
+	t.Helper()
+	raw := kept{}
+	one := &workload.Trial{Site: site, Raw: raw, Round: 1}
+	defer func() {
+		if one.Clear != nil {
+			if err := one.Clear(context.Background()); err != nil {
+				t.Error(err)
+			}
+		}
+	}()
+	measure, err := c.Prepare(t.Context(), one)
+	if err != nil {
+		return workload.Result{}, raw, err
+	}
+	r, err := measure(t.Context())
+	return r, raw, err
+}
+
+func starts(t *testing.T, raw kept) (list []start) {
+	t.Helper()
+	if err := json.Unmarshal(raw["starts.json"].Bytes(), &list); err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// Tare's own program and any other are started as often as is asked, and the value is the mean
+// of those.
+func TestColdStarts(t *testing.T) {
+	site := localtest.Host(t)
+	for name, c := range map[string]*Config{"own": config(), "given": config("sh", "-c", "echo up"), "stays": config("sh", "-c", "echo up; sleep 1000")} {
+		c.Stays = name == "stays"
+		r, raw, err := trial(t, c, site)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		sum := 0.0
+		list := starts(t, raw)
+		for _, s := range list {
+			sum += s.First
+		}
+		if len(list) != 5 || r.Work != 5 || r.Values[mean] <= 0 || r.Values[mean] != sum/5 || len(r.Values) != 1 {
+			t.Errorf("%s: %d starts, %+v", name, len(list), r)
+		}
+		used := r.Used["program"]
+		if used.Wall <= 0 || name != "own" && used.CPU() <= 0 {
+			t.Errorf("%s used %+v", name, used)
+		}
+	}
+}
+
+// A command in front that takes 5 ms more is in every start; what it does after the first byte is
+// in none.
+func TestKnownEffect(t *testing.T) {
+	site := localtest.Host(t)
+	front := func(text string) testbed.Site {
+		return layer.Dress(site, &layer.Active{Wrap: func(cmd testbed.Command) testbed.Command {
+			cmd.Args = append([]string{"sh", "-c", text, "sh"}, cmd.Args...)
+			return cmd
+		}})
+	}
+	late := func(site testbed.Site) (n int) {
+		_, raw, err := trial(t, config(), site)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range starts(t, raw) {
+			if s.First >= 0.005 {
+				n++
+			}
+		}
+		return n
+	}
+	if n := late(front(`sleep 0.005; exec "$@"`)); n != 5 {
+		t.Errorf("%d of 5 starts took 5 ms", n)
+	}
+	slow, _, err := trial(t, config(), front(`"$@"; sleep 0.05`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if whole := slow.Used["program"].Wall.Seconds() / 5; whole < 0.05 || slow.Values[mean] > whole-0.05 {
+		t.Errorf("first byte after %v s of %v s", slow.Values[mean], whole)
+	}
+}
+
+// Quantiles are told where a hundred starts lie beyond them.
+func TestQuantiles(t *testing.T) {
+	for n, want := range map[int]string{1: "", 199: "", 200: "start-p50", 999: "start-p50", 1000: "start-p50 start-p90"} {
+		c := config()
+		c.Starts = n
+		var names []string
+		for _, m := range c.Measures().Metrics {
+			if strings.HasPrefix(m.Name, "start-p") {
+				names = append(names, m.Name)
+			}
+		}
+		if got := strings.Join(names, " "); got != want {
+			t.Errorf("%d starts: %q, want %q", n, got, want)
+		}
+	}
+	for at, want := range map[quantile]float64{0.5: 2.5, 0.9: 3.7, 0: 1, 1: 4} {
+		if got := at.of([]float64{1, 2, 3, 4}); got < want-1e-9 || got > want+1e-9 {
+			t.Errorf("quantile %v: %v, want %v", float64(at), got, want)
+		}
+	}
+	c := config()
+	c.Starts = 200
+	r, _, err := trial(t, c, localtest.Host(t))
+	if err != nil || r.Values["start-p50"] <= 0 {
+		t.Errorf("%+v, %v", r.Values, err)
+	}
+}
+
+// A trial that is cut into slices has as many starts, one in each slice at least.
+func TestSlices(t *testing.T) {
+	site := localtest.Host(t)
+	for _, c := range []struct{ starts, slices, want int }{{10, 4, 10}, {2, 4, 4}} {
+		w, raw := config(), kept{}
+		w.Starts = c.starts
+		one := &workload.Trial{Site: site, Raw: raw, Round: 1}
+		s, err := w.PrepareSlices(t.Context(), one, c.slices)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range c.slices {
+			if err := s.Run(t.Context(), i); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r, err := s.Finish(t.Context())
+		if err != nil || int(r.Work) != c.want || len(starts(t, raw)) != c.want || r.Values[mean] <= 0 {
+			t.Errorf("%d starts in %d slices: %v, %v", c.starts, c.slices, r.Work, err)
+		}
+	}
+}
+
+// One start is tried of either kind, and nothing is left.
+func TestTry(t *testing.T) {
+	site := localtest.Host(t)
+	stays := config("sh", "-c", "echo up; sleep 1000")
+	stays.Instances = factor.Of(100)
+	for _, c := range []*Config{config(), stays} {
+		if err := c.Try(t.Context(), site); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := config("false").Try(t.Context(), site); err == nil || !strings.Contains(err.Error(), "exit status 1") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestBrokenRules(t *testing.T) {
+	site := localtest.Host(t)
+	short := func(c *Config) *Config { c.Timeout = quantity.Duration(100 * time.Millisecond); return c }
+	density := func(c *Config) *Config { c.Instances = factor.Of(2); return c }
+	for _, c := range []struct {
+		config *Config
+		rule   string
+		says   string
+	}{
+		{config("sh", "-c", "echo why >&2; exit 3"), workload.RuleExit, "exit status 3: why"},
+		{config("true"), workload.RuleExit, "true printed nothing"},
+		{config("sh", "-c", "echo up; exit 4"), workload.RuleExit, "exit status 4"},
+		{short(config("sleep", "1000")), workload.RuleTimeout, "nothing was printed after 100ms"},
+		{short(config("sh", "-c", "echo up; sleep 1000")), workload.RuleTimeout, "it had not ended after 100ms"},
+		{density(config("sh", "-c", "echo up")), workload.RuleExit, "an instance has ended by itself"},
+	} {
+		_, _, err := trial(t, c.config, site)
+		var invalid *workload.Invalid
+		if !errors.As(err, &invalid) || invalid.Rule != c.rule || !strings.Contains(invalid.Detail, c.says) {
+			t.Errorf("%v: %v; want %s: %s", c.config.Command, err, c.rule, c.says)
+		}
+	}
+	if _, _, err := trial(t, config("tare-test-no-such-program"), site); !errors.Is(err, exec.ErrNotFound) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Idle instances keep memory in proportion to their number, and use no CPU time; none is left.
+func TestDensity(t *testing.T) {
+	site := localtest.Host(t)
+	use := func(n int, run ...string) workload.Result {
+		c := config(run...)
+		c.Instances, c.Duration, c.Settle = factor.Of(n), quantity.Duration(100*time.Millisecond), quantity.Duration(10*time.Millisecond)
+		r, raw, err := trial(t, c, site)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if raw["instances.json"] == nil {
+			t.Error("nothing is kept")
+		}
+		return r
+	}
+	one, ten := use(1).Values, use(10).Values
+	if one[memory] < 4096 || ten[memory] < 5*one[memory] || ten[memory] > 20*one[memory] {
+		t.Errorf("memory of one %v, of ten %v", one[memory], ten[memory])
+	}
+	if ten[cpu] != 0 {
+		t.Errorf("ten idle ones use %v cores", ten[cpu])
+	}
+	// 8 MiB that are written to add 8 MiB for each.
+	const hold = `x=$(head -c 8388608 /dev/zero | tr '\0' x); echo up; read -r _ < "$0"`
+	fifo := t.TempDir() + "/fifo"
+	if err := exec.Command("mkfifo", fifo).Run(); err != nil {
+		t.Skip(err)
+	}
+	few, more := use(1, "sh", "-c", hold, fifo).Values, use(3, "sh", "-c", hold, fifo).Values
+	if added := (more[memory] - few[memory]) / 2; added < 8<<20 || added > 64<<20 {
+		t.Errorf("each adds %v bytes", added)
+	}
+	if busy := use(1, "sh", "-c", "echo up; while :; do :; done").Values; busy[cpu] < 0.05 || busy[cpu] > 1.5 {
+		t.Errorf("a busy one uses %v cores", busy[cpu])
+	}
+}

@@ -1,0 +1,346 @@
+package startup
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"tare/experiment/reference"
+	"tare/testbed"
+	"tare/testbed/kube"
+	"tare/testbed/kube/pods"
+	"tare/testbed/orders"
+	"tare/workload"
+	"tare/workload/startup/answer"
+)
+
+// role is that of the pods that are started.
+const role = "start"
+
+// inPod is where the program of package answer is in a pod, if it is used: on the volume of
+// the agent, so that any image will do.
+const inPod = "/var/run/tare/first-byte"
+
+// onCluster starts pods.
+type onCluster struct {
+	config   *Config
+	site     testbed.Site
+	like     *kube.Like
+	listener *orders.Helper
+	address  string
+	program  testbed.Command // with what layers put in front of it
+	stem     string          // of the pods' names
+	stop     context.CancelFunc
+
+	mu      sync.Mutex
+	number  int
+	waits   map[string]*progress // by the pods' names
+	staying []*progress
+}
+
+func (c *Config) onCluster(ctx context.Context, site testbed.Site) (s *onCluster, err error) {
+	on, err := kube.Of(site)
+	if err != nil {
+		return nil, err
+	}
+	s = &onCluster{config: c, site: site, waits: map[string]*progress{}, stem: "start-" + strings.ToLower(rand.Text()[:6])}
+	if s.program, err = c.inPods(site); err != nil {
+		return nil, err
+	}
+	if s.like, err = on.Like(ctx, role); err != nil {
+		return nil, err
+	}
+	addresses := on.PodAddresses(testbed.ClientPod)
+	if len(addresses) == 0 {
+		return nil, fmt.Errorf("the arm's pod has no address for the answers of others")
+	}
+	if s.listener, err = orders.Start(ctx, site, testbed.ClientPod, answer.Listener.Name); err != nil {
+		return nil, err
+	}
+	watching, stop := context.WithCancel(context.WithoutCancel(ctx)) // until leave
+	s.stop = stop
+	var a answer.Answer
+	err = s.listener.Ask(ctx, answer.Order{}, &a)
+	s.address = netip.AddrPortFrom(addresses[0], uint16(a.Port)).String()
+	if err == nil {
+		err = s.like.Watch(watching, s.see)
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.leave(ctx))
+	}
+	return s, nil
+}
+
+// inPods is the program as it is started in a pod. What it is given stands in the pod's
+// specification, where no secret may be.
+func (c *Config) inPods(site testbed.Site) (testbed.Command, error) {
+	if wanted := c.Command.References(); len(wanted) > 0 {
+		return testbed.Command{}, fmt.Errorf("%s: what a program is given would stand in the specification of pods, for everybody who may read them", wanted[0])
+	}
+	args, err := reference.Arguments(c.Command).Resolve(context.Background(), nil)
+	if err != nil {
+		return testbed.Command{}, err
+	}
+	program := testbed.Command{Args: args, Subject: true}
+	if len(args) == 0 {
+		program.Args = []string{inPod, "stay"}
+	}
+	if w, ok := testbed.As[testbed.Wrapper](site); ok {
+		return w.Wrapped(testbed.ClientPod, program)
+	}
+	return program, nil
+}
+
+// progress is how far a pod has come.
+type progress struct {
+	name   string
+	begun  time.Time
+	phases map[string]float64 // s since begun, by metric
+	uid    string
+	failed string        // why it will not come further
+	change chan struct{} // closed when one of these changes, and made anew
+	gone   bool
+}
+
+// see notes what a watch shows of a pod.
+func (s *onCluster) see(pod *corev1.Pod, gone bool) {
+	now := time.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p := s.waits[pod.Name]; p != nil {
+		p.see(pod, gone, now)
+	}
+}
+
+// see notes the phases that the pod is in for the first time.
+func (p *progress) see(pod *corev1.Pod, gone bool, now time.Time) {
+	reach := func(phase string, is bool) {
+		if _, known := p.phases[phase]; is && !known {
+			p.phases[phase] = now.Sub(p.begun).Seconds()
+		}
+	}
+	p.gone = gone
+	if pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded {
+		p.failed = ended(pod)
+	}
+	for _, c := range pod.Status.Conditions {
+		reach("pod-scheduled", c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue)
+		reach("pod-ready", c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue)
+	}
+	for _, c := range pod.Status.ContainerStatuses {
+		reach("pod-started", c.Name == pods.Container && c.State.Running != nil)
+	}
+	close(p.change)
+	p.change = make(chan struct{})
+}
+
+// ended says how the container of a pod ended.
+func ended(pod *corev1.Pod) string {
+	for _, c := range pod.Status.ContainerStatuses {
+		if t := c.State.Terminated; t != nil && c.Name == pods.Container {
+			return strings.TrimSpace(fmt.Sprintf("it ended with exit status %d %s", t.ExitCode, t.Message))
+		}
+	}
+	return strings.TrimSpace(fmt.Sprintf("the pod is %s %s %s", pod.Status.Phase, pod.Status.Reason, pod.Status.Message))
+}
+
+// begin makes one pod, and waits until it has answered and is ready.
+func (s *onCluster) begin(ctx context.Context) (p *progress, one start, err error) {
+	s.mu.Lock()
+	s.number++
+	title := fmt.Sprintf("%s-%d", s.stem, s.number)
+	s.mu.Unlock()
+	plan, err := s.like.Plan(title, func(self string) (args, env []string) {
+		return answer.CallerCommand(self, s.address, title, inPod, s.program)
+	})
+	if err != nil {
+		return nil, one, err
+	}
+	p = &progress{name: plan.Name, phases: map[string]float64{}, change: make(chan struct{})}
+	s.mu.Lock()
+	s.waits[p.name] = p
+	p.begun = time.Now()
+	s.mu.Unlock()
+	made, err := s.like.Make(ctx, plan)
+	s.mu.Lock()
+	p.phases["pod-created"] = time.Since(p.begun).Seconds()
+	s.mu.Unlock()
+	if err != nil {
+		return p, one, err
+	}
+	p.uid = string(made.UID)
+	limited, cancel := context.WithTimeout(ctx, s.config.Timeout.Std())
+	defer cancel()
+	answered, err := s.answered(limited, p, title)
+	if err == nil {
+		err = s.ready(limited, p)
+	}
+	if err != nil {
+		return p, one, s.failure(ctx, p, err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	one = start{First: answered.Sub(p.begun).Seconds(), Phases: p.phases}
+	return p, one, nil
+}
+
+// atATime is how long the listener is asked to wait at a time.
+const atATime = 5 * time.Second
+
+// answered waits for the call of a pod, and says when it came.
+func (s *onCluster) answered(ctx context.Context, p *progress, title string) (at time.Time, err error) {
+	for ctx.Err() == nil {
+		if why := s.failed(p); why != "" {
+			return at, errors.New(why)
+		}
+		var a answer.Answer
+		if err := s.listener.Ask(ctx, answer.Order{Wait: title, For: atATime}, &a); err != nil {
+			return at, err
+		}
+		if a.Called {
+			return time.Now().Add(-a.Ago), nil
+		}
+	}
+	return at, ctx.Err()
+}
+
+// ready waits until a watch has shown the pod ready.
+func (s *onCluster) ready(ctx context.Context, p *progress) error {
+	for {
+		s.mu.Lock()
+		_, is := p.phases["pod-ready"]
+		why, change := p.failed, p.change
+		s.mu.Unlock()
+		switch {
+		case is:
+			return nil
+		case why != "":
+			return errors.New(why)
+		}
+		select {
+		case <-change:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func (s *onCluster) failed(p *progress) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p.gone {
+		return "it was deleted while it was waited for"
+	}
+	return p.failed
+}
+
+// failure is what became of a pod that did not start, with what the cluster says of it.
+func (s *onCluster) failure(ctx context.Context, p *progress, err error) error {
+	var lost *testbed.Disturbance
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.As(err, &lost):
+		return err
+	case errors.Is(err, context.DeadlineExceeded):
+		err = fmt.Errorf("it has not answered, or is not ready, after %v, which is the limit of a start", s.config.Timeout)
+		why := s.like.Why(ctx, p.name, err)
+		return &workload.Invalid{Rule: workload.RuleTimeout, Detail: fmt.Sprintf("pod %s: %v", p.name, why)}
+	}
+	return &workload.Invalid{Rule: workload.RuleExit, Detail: fmt.Sprintf("pod %s: %v", p.name, err)}
+}
+
+// once starts a pod, and deletes it.
+func (s *onCluster) once(ctx context.Context) (start, error) {
+	p, one, err := s.begin(ctx)
+	if p == nil {
+		return one, err
+	}
+	if err == nil {
+		one.used, err = s.used(ctx, p)
+	}
+	if err != nil && ctx.Err() == nil {
+		s.staying = append(s.staying, p) // taken away after the trial
+		return one, err
+	}
+	return one, errors.Join(err, s.like.Delete(ctx, p.name))
+}
+
+// used is what a pod that has started has used by now, if the node can tell.
+func (s *onCluster) used(ctx context.Context, p *progress) (testbed.Usage, error) {
+	wall := time.Since(p.begun)
+	used, known, err := s.like.Used(ctx, []string{p.uid})
+	one, there := used[p.uid]
+	if err != nil || !known || !there {
+		return testbed.Usage{Wall: wall, Unavailable: true}, err
+	}
+	return testbed.Usage{User: one.CPU - one.System, System: one.System, Wall: wall, MaxRSS: one.WorkingSet}, nil
+}
+
+func (s *onCluster) stay(ctx context.Context, n int) error {
+	for range n {
+		p, _, err := s.begin(ctx)
+		if p != nil {
+			s.staying = append(s.staying, p)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *onCluster) uses(ctx context.Context) (sum use, err error) {
+	var uids []string
+	for _, p := range s.staying {
+		if why := s.failed(p); why != "" {
+			return use{}, &workload.Invalid{Rule: workload.RuleExit, Detail: fmt.Sprintf("pod %s: %s", p.name, why)}
+		}
+		uids = append(uids, p.uid)
+	}
+	used, known, err := s.like.Used(ctx, uids)
+	if err != nil || !known {
+		return use{Unknown: !known}, err
+	}
+	for _, uid := range uids {
+		one, there := used[uid]
+		if !there {
+			return use{}, fmt.Errorf("the node shows no cgroup of the pod %s", uid)
+		}
+		sum.Memory += one.WorkingSet
+		sum.CPU += one.CPU
+	}
+	return sum, nil
+}
+
+func (s *onCluster) end(ctx context.Context) error {
+	var names []string
+	for _, p := range s.staying {
+		names = append(names, p.name)
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	if err := s.like.Delete(ctx, names...); err != nil {
+		return err
+	}
+	s.staying = nil
+	return nil
+}
+
+func (s *onCluster) leave(ctx context.Context) error {
+	s.stop()
+	if s.listener == nil {
+		return nil
+	}
+	err := s.listener.Close(ctx)
+	s.listener = nil
+	return err
+}
