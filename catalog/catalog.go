@@ -27,6 +27,7 @@ import (
 	"tare/workload/http"
 	"tare/workload/network"
 	"tare/workload/storage"
+	"tare/workload/syscalls"
 	"tare/workload/vault"
 )
 
@@ -54,6 +55,7 @@ var Workloads = []workload.Kind{
 	http.Kind,
 	network.Kind,
 	storage.Kind,
+	syscalls.Kind,
 	vault.Kind,
 }
 
