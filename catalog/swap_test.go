@@ -87,6 +87,7 @@ func TestSwapOfStudies(t *testing.T) {
 		{file: "defence-in-depth.yaml", testbed: "kubernetes"},
 		{file: "quickstart-kubernetes.yaml", testbed: "local", lacks: []string{"pod"}},
 		{file: "any-program.yaml", testbed: "kubernetes"},
+		{file: "syscalls.yaml", testbed: "kubernetes"},
 		{file: "constellation-vault-quick.yaml", testbed: "kubernetes"},
 	} {
 		text, err := examples.Files.ReadFile(c.file)

@@ -117,7 +117,7 @@ arms:
   - name: same
     layers: [{env: {set: {NOTHING: x}}}]
 workloads:
-  - syscalls: {tests: %s, duration: %s}
+  - syscalls: {tests: %s, duration: %s, in: host}
 design: {rounds: %d, slices: %d, seed: %d}
 limits: {foreignCPU: none, steal: none, throttling: none}
 `, test, test, d.duration, d.rounds, d.slices, seed)

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"tare/experiment/factor"
 	"tare/testbed"
 )
 
@@ -102,9 +103,8 @@ func tryHere(ctx context.Context, t Test) error {
 	defer func() { _ = f.Close() }()
 	const self = 3 // the first of a command's further files
 	c := New().(*Config)
-	o := c.try()
-	o.Test = t
-	argv, err := o.arguments(self)
+	c.Tests = factor.Of(t)
+	argv, err := c.try().arguments(self)
 	if err != nil {
 		return err
 	}

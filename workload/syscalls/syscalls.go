@@ -60,7 +60,7 @@ type Config struct {
 	Tests     factor.Levels[Test] `yaml:"tests" factor:"test" json:"tests" doc:"operations, each measured in trials of its own"`
 	Duration  quantity.Duration   `yaml:"duration" json:"duration" doc:"measured time of a trial; slices share it"`
 	Processes int                 `yaml:"processes" json:"processes" min:"1" doc:"processes of a trial, one after the other, each with a memory layout of its own; a slice has one at least"`
-	In        testbed.Place       `yaml:"in" json:"in" doc:"where they run: host, which is the machine that Tare is on, or client-pod"`
+	In        testbed.Place       `yaml:"in" json:"in" doc:"where they run: client-pod, or host, which is the machine that Tare is on and needs no network"`
 	Image     string              `yaml:"image" json:"image,omitempty" pattern:"^[a-zA-Z0-9][a-zA-Z0-9._/:@-]{0,500}$" form:"the reference of an image" doc:"image of the pods, on a cluster; that of the testbed if absent"`
 	File      string              `yaml:"file" json:"file,omitempty" doc:"file that open and stat are about; Tare's own program if absent"`
 	Directory string              `yaml:"directory" json:"directory" doc:"where read, write and copy have files without a name, and what mount binds to itself"`
@@ -69,7 +69,7 @@ type Config struct {
 
 // New gives the workload with its defaults.
 func New() workload.Workload {
-	c := &Config{Duration: quantity.Duration(time.Second), Processes: 8, In: testbed.Host, Directory: "/tmp"}
+	c := &Config{Duration: quantity.Duration(time.Second), Processes: 8, In: testbed.ClientPod, Directory: "/tmp"}
 	for _, t := range tests {
 		c.Tests = append(c.Tests, Test(t))
 	}
@@ -95,7 +95,7 @@ func (c *Config) Declare() experiment.Declaration {
 		}
 		return d
 	}
-	d.Needs.Only, d.Elsewhere = experiment.TestbedLocal, "write in: client-pod, which works on this machine, too"
+	d.Needs.Only, d.Elsewhere = experiment.TestbedLocal, "leave in out: the pod of the client is there on both testbeds"
 	return d
 }
 
@@ -120,7 +120,7 @@ func (c *Config) validate() []experiment.FieldError {
 		errs.Add("in", "%s is not one of %s, %s", c.In, testbed.Host, testbed.ClientPod)
 	}
 	if c.Image != "" && c.In == testbed.Host {
-		errs.Add("image", "programs on the host are in no image: write in: client-pod")
+		errs.Add("image", "programs on the host are in no image: leave in out")
 	}
 	for field, value := range map[string]string{"file": c.File, "directory": c.Directory} {
 		if value != "" && !path.IsAbs(value) || len(value) > mostPath {

@@ -97,7 +97,7 @@ func within(site testbed.Site, what string) testbed.Site {
 // small is the workload with one test that takes little time.
 func small(test string) *Config {
 	c := New().(*Config)
-	c.Tests, c.Duration, c.Processes = factor.Of(Test(test)), quantity.Duration(20*time.Millisecond), 2
+	c.Tests, c.In, c.Duration, c.Processes = factor.Of(Test(test)), testbed.Host, quantity.Duration(20*time.Millisecond), 2
 	return c
 }
 
@@ -138,6 +138,13 @@ func TestEveryTest(t *testing.T) {
 	}
 }
 
+func TestProbe(t *testing.T) {
+	found := probe(t.Context())
+	if found[0].Name != name || found[0].Status != testbed.Works || os.Getuid() == 0 && len(found) > 1 {
+		t.Errorf("%+v", found)
+	}
+}
+
 // TestOperations counts the system calls of 10 and of 20 operations more.
 func TestOperations(t *testing.T) {
 	strace, err := exec.LookPath("strace")
@@ -146,7 +153,7 @@ func TestOperations(t *testing.T) {
 	}
 	makes := map[string]string{ // by one operation
 		"getppid": "getppid", "pipe": "write read", "context-switch": "write write read read", "open": "openat close", "stat": "newfstatat",
-		"read-256": "read", "write-1024": "write", "copy-4096": "read write", "fork": "clone wait4 exit_group", "execl": "execveat",
+		"read-256": "read", "write-1024": "write", "copy-4096": "read write", "fork": "clone wait4", "execl": "execveat",
 		"shell": "clone execve wait4", "socket": "socket close", "bind": "socket bind close", "connect": "connect", "connect-tcp": "connect",
 		"ptrace": "ptrace ptrace wait4", "mount": "mount umount2", "capability": "prctl",
 	}
@@ -322,8 +329,8 @@ func TestLayout(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o := small("shell").try()
-		o.Amount = 200
+		o := small("getppid").try()
+		o.Amount = 100_000_000 // it is killed long before
 		argv, _ := o.arguments(3)
 		cmd := exec.CommandContext(t.Context(), "/proc/self/fd/3")
 		cmd.Args, cmd.ExtraFiles = argv, []*os.File{f}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"tare/experiment"
 	"tare/experiment/factor"
@@ -26,13 +27,14 @@ func TestValidate(t *testing.T) {
 		want   []experiment.FieldError
 	}{
 		{"defaults", func(*Config) {}, nil},
-		{"pod", func(c *Config) { c.In, c.Image = testbed.ClientPod, "busybox" }, nil},
+		{"pod", func(c *Config) { c.Image = "busybox" }, nil},
+		{"host", func(c *Config) { c.In = testbed.Host }, nil},
 		{"short", func(c *Config) { c.Duration = quantity.Duration(time.Millisecond) }, []experiment.FieldError{
 			{Field: "duration", Message: "1ms is not a time from 20ms to 1h"},
 			{Field: "processes", Message: "8 processes have less than 5ms each of a duration of 1ms"}}},
 		{"many", func(c *Config) { c.Processes = 1001 }, []experiment.FieldError{{Field: "processes", Message: "1001 are more than 1000 processes"}}},
 		{"place", func(c *Config) { c.In, c.Image = testbed.ServerPod, "busybox" }, []experiment.FieldError{{Field: "in", Message: "server-pod is not one of host, client-pod"}}},
-		{"image", func(c *Config) { c.Image = "busybox" }, []experiment.FieldError{{Field: "image", Message: "programs on the host are in no image: write in: client-pod"}}},
+		{"image", func(c *Config) { c.In, c.Image = testbed.Host, "busybox" }, []experiment.FieldError{{Field: "image", Message: "programs on the host are in no image: leave in out"}}},
 		{"directory", func(c *Config) { c.Directory = "tmp" }, []experiment.FieldError{{Field: "directory", Message: `"tmp" is not an absolute path of up to 3000 bytes`}}},
 		{"headline", func(c *Config) { c.Judged = []string{"cpu"} }, []experiment.FieldError{{Field: "headline[0]", Message: `"cpu" is not one of [operation-cpu operation-wall operation-cpu-mean]`}}},
 	} {
@@ -46,11 +48,11 @@ func TestValidate(t *testing.T) {
 
 func TestNeeds(t *testing.T) {
 	c := New().(*Config)
-	if d := c.Declare(); d.Needs.Only != experiment.TestbedLocal || d.Needs.Pods() {
+	if d := c.Declare(); d.Needs.Only != "" || !d.Needs.Network {
 		t.Errorf("%+v", d)
 	}
-	c.In = testbed.ClientPod
-	if d := c.Declare(); d.Needs.Only != "" || !d.Needs.Network {
+	c.In = testbed.Host
+	if d := c.Declare(); d.Needs.Only != experiment.TestbedLocal || d.Needs.Pods() {
 		t.Errorf("%+v", d)
 	}
 }
@@ -84,12 +86,13 @@ func TestValues(t *testing.T) {
 	}
 	got := s.values()
 	want := map[string]float64{cpuMetric: 2e-6, wallMetric: 3e-6, meanMetric: 16e6 / 7000 / 1e9}
-	if diff := cmp.Diff(want, got.Values); diff != "" || got.Work != 7000 {
+	near := cmpopts.EquateApprox(1e-9, 0)
+	if diff := cmp.Diff(want, got.Values, near); diff != "" || got.Work != 7000 {
 		t.Error(diff, got.Work)
 	}
 	s.told[1].Step = 10_000_000 // a clock that ticks every 10 ms
 	got = s.values()
-	if diff := cmp.Diff(map[string]float64{wallMetric: 3e-6}, got.Values); diff != "" || len(got.Unavailable) != 2 {
+	if diff := cmp.Diff(map[string]float64{wallMetric: 3e-6}, got.Values, near); diff != "" || len(got.Unavailable) != 2 {
 		t.Error(diff, got.Unavailable)
 	}
 }
