@@ -1,7 +1,7 @@
 // Command syscalls measures how small an effect the workload syscalls resolves in a minute, test by test,
 // and how often it claims one where there is none.
 //
-//	go run ./bench/syscalls >docs/figures/syscalls.md
+//	go run ./bench/syscalls
 //	go run ./bench/syscalls -load 'stress-ng --cpu 2 --quiet' -runs 20
 //
 // Each run has a baseline, its control, and an arm that is the same again: a variable is set around it, and
