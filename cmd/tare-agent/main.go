@@ -30,6 +30,7 @@ import (
 	"tare/testbed/kube/agent"
 	"tare/version"
 	"tare/workload/startup/answer"
+	"tare/workload/syscalls"
 	"tare/workload/vault"
 )
 
@@ -39,6 +40,7 @@ var helpers = slices.Concat([]testbed.Helper{
 	{Name: mtls.Kind.Name, Run: mtls.Kind.Helper},
 	{Name: wireguard.Kind.Name, Run: wireguard.Kind.Helper},
 	{Name: wrap.Kind.Name, Run: wrap.Kind.Helper},
+	syscalls.Helper,
 }, answer.Helpers, vault.Helpers) // those of http and of services included
 
 func main() {

@@ -1,0 +1,8 @@
+package syscalls
+
+import _ "embed"
+
+// program is the probe, compiled by probe/build.
+//
+//go:embed probe/probe-arm64
+var program []byte

@@ -1,0 +1,265 @@
+package syscalls
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"tare/testbed"
+	"tare/workload"
+)
+
+// Prepare begins a trial that is one slice.
+func (c *Config) Prepare(ctx context.Context, t *workload.Trial) (workload.Measured, error) {
+	s, err := c.PrepareSlices(ctx, t, 1)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) (workload.Result, error) {
+		if err := s.Run(ctx, 0); err != nil {
+			return workload.Result{}, err
+		}
+		return s.Finish(ctx)
+	}, nil
+}
+
+// PrepareSlices begins a trial of n slices. They share its duration and its processes; each has
+// one process at least.
+func (c *Config) PrepareSlices(_ context.Context, t *workload.Trial, n int) (workload.Sliced, error) {
+	return &trial{config: c, on: t, slices: n, each: (c.Processes + n - 1) / n}, nil
+}
+
+// trial is one under way.
+type trial struct {
+	config *Config
+	on     *workload.Trial
+	slices int
+	each   int // processes of a slice
+
+	used    testbed.Usage
+	told    []line
+	raw     bytes.Buffer
+	refused bool // the test cannot run at this place, whatever the layers are
+}
+
+// Run runs the processes of one slice. They are pinned to the CPUs one after the other, in all
+// arms alike.
+func (t *trial) Run(ctx context.Context, i int) error {
+	if t.refused {
+		return nil
+	}
+	processes := t.slices * t.each
+	o := t.config.order()
+	o.Mode, o.Processes, o.CPU = modeRun, t.each, (t.on.Round-1)*processes+i*t.each
+	o.Amount = max(int(t.config.Duration.Std()/time.Millisecond)/processes, int(leastProcess/time.Millisecond))
+	a, err := ask(ctx, t.on.Site, t.config.In, o, true)
+	if err != nil {
+		return err
+	}
+	if t.raw.Write(a.text); i == 0 {
+		t.used = a.used
+	} else {
+		t.used = t.used.Plus(a.used)
+	}
+	if a.failed != nil {
+		return t.judge(ctx, *a.failed)
+	}
+	if len(a.lines) != t.each {
+		return errors.Join(workload.Invalidf(workload.RuleParse, "%d of %d processes told what they measured", len(a.lines), t.each), t.keep())
+	}
+	t.told = append(t.told, a.lines...)
+	return nil
+}
+
+// judge says whose it is that a test cannot run: that of the layers of the arm, which is a
+// failure of the arm, or that of the place without them, where the test is unavailable.
+func (t *trial) judge(ctx context.Context, why line) error {
+	outside, err := ask(ctx, t.on.Site, t.config.In, t.config.try(), false)
+	if err != nil {
+		return err
+	}
+	if outside.failed != nil && outside.failed.refusal() {
+		t.refused = true
+		return nil
+	}
+	if outside.failed != nil {
+		return errors.Join(workload.Invalidf(workload.RuleExit, "%s", outside.failed.trouble()), t.keep())
+	}
+	return errors.Join(workload.Invalidf(workload.RuleExit, "%s; outside of the layers it works there", why.trouble()), t.keep())
+}
+
+func (t *trial) keep() error { return workload.Keep(t.on.Raw, "probe.jsonl", t.raw.Bytes()) }
+
+// Finish gives the means over the processes.
+func (t *trial) Finish(context.Context) (workload.Result, error) {
+	r := workload.Result{Unavailable: metricNames}
+	if !t.refused {
+		r = t.values()
+	}
+	r.Used = map[string]testbed.Usage{"probe": t.used}
+	return r, t.keep()
+}
+
+func (t *trial) values() workload.Result {
+	r := workload.Result{Values: map[string]float64{}}
+	var total float64
+	coarse := false
+	for _, l := range t.told {
+		n := float64(l.Operations)
+		r.Values[cpuMetric] += l.CPU / n / float64(len(t.told)) / nanoseconds
+		r.Values[wallMetric] += l.Wall / n / float64(len(t.told)) / nanoseconds
+		total, r.Work = total+l.CPUTotal, r.Work+n*float64(l.Batches)
+		coarse = coarse || l.Step > coarsest
+	}
+	r.Values[meanMetric] = total / r.Work / nanoseconds
+	if coarse { // of a sandbox's own kernel, which counts in ticks
+		r.Unavailable = []string{cpuMetric, meanMetric}
+		delete(r.Values, cpuMetric)
+		delete(r.Values, meanMetric)
+	}
+	return r
+}
+
+const nanoseconds = 1e9 // in a second
+
+// coarsest is the largest step of a clock of CPU time, in ns, by which batches can be timed.
+const coarsest = 100_000
+
+// Try does one operation in the layers of the site. What the place cannot do is no failure:
+// there the test is unavailable.
+func (c *Config) Try(ctx context.Context, site testbed.Site) error {
+	inside, err := ask(ctx, site, c.In, c.try(), true)
+	if err != nil || inside.failed == nil {
+		return err
+	}
+	outside, err := ask(ctx, site, c.In, c.try(), false)
+	switch {
+	case err != nil:
+		return err
+	case outside.failed != nil && outside.failed.refusal():
+		return nil
+	case outside.failed != nil:
+		return errors.New(outside.failed.trouble())
+	}
+	return errors.New(inside.failed.trouble() + "; outside of the layers it works there")
+}
+
+// answer is what a helper that became the probe has told.
+type answer struct {
+	text   []byte
+	lines  []line
+	failed *line // the process that could not go on
+	used   testbed.Usage
+}
+
+// ask has the probe carry out an order, in the layers of the site or outside of them.
+func ask(ctx context.Context, site testbed.Site, where testbed.Place, o order, subject bool) (a answer, err error) {
+	text, err := json.Marshal(o)
+	if err != nil {
+		return a, err
+	}
+	var out bytes.Buffer
+	cmd := testbed.HelperAt(site, where, Helper.Name)
+	cmd.Stdin, cmd.Stdout, cmd.Subject = bytes.NewReader(text), &out, subject
+	process, err := site.Start(ctx, where, cmd)
+	if err != nil {
+		return a, err
+	}
+	a.used, err = process.Wait()
+	if ctx.Err() != nil {
+		return a, ctx.Err()
+	}
+	a.text = out.Bytes()
+	var parse error
+	if a.lines, a.failed, parse = readLines(a.text); parse != nil {
+		return a, workload.Invalidf(workload.RuleParse, "%v", parse)
+	}
+	var exit *testbed.ExitError
+	switch {
+	case err == nil && a.failed != nil:
+		return a, workload.Invalidf(workload.RuleExit, "%s, but the exit status is 0", a.failed.trouble())
+	case err == nil || a.failed != nil && errors.As(err, &exit):
+		return a, nil
+	case errors.As(err, &exit):
+		return a, &workload.Invalid{Rule: workload.RuleExit, Detail: exit.Error()}
+	}
+	return a, err
+}
+
+// line is what one process of the probe tells, in ns for one batch.
+type line struct {
+	Test       Test    `json:"test"`
+	Operations uint64  `json:"operations"` // of a batch
+	Batches    uint64  `json:"batches"`
+	CPU        float64 `json:"cpu"` // of the median batch
+	CPUTotal   float64 `json:"cpuTotal"`
+	Wall       float64 `json:"wall"`
+	WallTotal  float64 `json:"wallTotal"`
+	Step       uint64  `json:"step"`         // by which its clock of CPU time advances
+	On         *int    `json:"on,omitempty"` // CPU that it was pinned to
+
+	// Of a process that could not go on: the call, and why.
+	Failed string  `json:"failed,omitempty"`
+	Errno  uint64  `json:"errno,omitempty"`
+	Signal int     `json:"signal,omitempty"`
+	Result *uint64 `json:"result,omitempty"` // neither an error nor what was expected
+}
+
+// trouble says why a process could not go on: "ptrace: operation not permitted".
+func (l line) trouble() string {
+	switch {
+	case l.Signal > 0:
+		return fmt.Sprintf("%s: %s was ended by %s", l.Test, l.Failed, signalText(l.Signal))
+	case l.Errno > 0:
+		return fmt.Sprintf("%s: %s: %s", l.Test, l.Failed, errorText(l.Errno))
+	case l.Result != nil:
+		return fmt.Sprintf("%s: %s gave %d", l.Test, l.Failed, *l.Result)
+	}
+	return fmt.Sprintf("%s: %s failed", l.Test, l.Failed)
+}
+
+// refusal says whether a process could not go on because something is not allowed or not there
+// in this kernel or, of the shell, among the programs; else what it was told to do was wrong.
+func (l line) refusal() bool {
+	return l.Failed == shell || l.Signal > 0 || slices.Contains(refusals, l.Errno)
+}
+
+const shell = "/bin/sh"
+
+// refusals are errors of Linux: EPERM, EACCES, EINVAL and ENOSPC (of user namespaces), ENOSYS,
+// EOPNOTSUPP, EAFNOSUPPORT.
+var refusals = []uint64{1, 13, 22, 28, 38, 95, 97}
+
+// mostLines bounds what is read of one slice.
+const mostLines = 2 * mostProcesses
+
+// readLines reads what processes told, up to the one that could not go on.
+func readLines(text []byte) (lines []line, failed *line, err error) {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	for decoder.More() {
+		var l line
+		if err := decoder.Decode(&l); err != nil {
+			return nil, nil, fmt.Errorf("what the probe tells: %w", err)
+		}
+		if l.Failed != "" {
+			return lines, &l, nil
+		}
+		for _, v := range []float64{l.CPU, l.CPUTotal, l.Wall, l.WallTotal} {
+			if v < 0 || math.IsInf(v, 0) {
+				return nil, nil, fmt.Errorf("what the probe tells: %v ns", v)
+			}
+		}
+		if l.Operations == 0 || l.Batches == 0 {
+			return nil, nil, errors.New("what the probe tells: a process that did nothing")
+		}
+		if lines = append(lines, l); len(lines) > mostLines {
+			return nil, nil, fmt.Errorf("what the probe tells: more than %d processes", mostLines)
+		}
+	}
+	return lines, nil, nil
+}
