@@ -29,6 +29,7 @@ import (
 	"tare/testbed"
 	"tare/testbed/kube/agent"
 	"tare/version"
+	"tare/workload/storage/residency"
 	"tare/workload/vault"
 )
 
@@ -38,6 +39,7 @@ var helpers = slices.Concat([]testbed.Helper{
 	{Name: mtls.Kind.Name, Run: mtls.Kind.Helper},
 	{Name: wireguard.Kind.Name, Run: wireguard.Kind.Helper},
 	{Name: wrap.Kind.Name, Run: wrap.Kind.Helper},
+	residency.Helper,
 }, vault.Helpers) // those of http and of services included
 
 func main() {
