@@ -43,7 +43,18 @@ func encrypt(dir string, mode Mode) error {
 	if err := ioctl(f, unix.FS_IOC_SET_ENCRYPTION_POLICY, unsafe.Pointer(&p)); err != nil {
 		return fmt.Errorf("set the policy %s: %w (%s)", mode, err, hint(err))
 	}
-	return nil
+	return tryFile(dir, mode)
+}
+
+// tryFile makes a file and removes it: the kernel looks for the cipher only when it has something
+// to encrypt.
+func tryFile(dir string, mode Mode) error {
+	f, err := os.CreateTemp(dir, "")
+	if err != nil {
+		return fmt.Errorf("%s: %w (%s)", mode, err, hint(err))
+	}
+	_, err = f.Write([]byte{1})
+	return errors.Join(err, f.Close(), os.Remove(f.Name()))
 }
 
 // hint says what an error usually means.

@@ -75,7 +75,7 @@ func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) 
 			}
 			// Its manual warns that requests of several users at a time may be served with the rights of
 			// another. Here there is one user, and gocryptfs has threads, too.
-			return through, daemon.Mount(ctx, testbed.Command{Args: []string{program, "-f", "--multithreaded", from, through}}, through)
+			return through, daemon.Mount(ctx, testbed.Command{Args: []string{program, "-f", "--multithreaded", "-o", "subtype=" + program, from, through}}, through)
 		},
 		Backing: func() []string { return []string{from} },
 	})

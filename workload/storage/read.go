@@ -65,6 +65,9 @@ func (c *Config) read(d *done, buffered bool) (workload.Result, error) {
 	if c.cold() && way.Bytes == float64(c.Size) { // all of it was read, and once is what was asked for
 		wanted = leastCold
 	}
+	if c.cold() && wanted == leastCold && way.Runtime/1e3 < leastCold {
+		return workload.Result{}, unreadable("all of the data was read in %.3g s, and %.3g s are the least: give a larger size", way.Runtime/1e3, leastCold)
+	}
 	if !(way.Runtime/1e3 >= covered*wanted) {
 		return workload.Result{}, unreadable("it did I/O for %.3g s, and was to for %.3g s", way.Runtime/1e3, wanted)
 	}
