@@ -140,6 +140,12 @@ type (
 		Unusable int `json:"unusable"`
 		Valid    int `json:"valid"`
 	}
+	// OverCap: values are above what the hardware can give.
+	OverCap struct {
+		Unit  string  `json:"unit"`
+		Cap   float64 `json:"cap"`
+		Value float64 `json:"value"` // median
+	}
 	// LevelChanges: the baseline's level changes on the way.
 	LevelChanges struct {
 		Rounds []int `json:"rounds"` // first ones of new levels
@@ -218,6 +224,7 @@ func (UnlimitedLink) Kind() string   { return "unlimited-link" }
 func (ControlDiffers) Kind() string  { return "control-differs" }
 func (Interrupted) Kind() string     { return "interrupted" }
 func (UnusableValues) Kind() string  { return "unusable-values" }
+func (OverCap) Kind() string         { return "over-cap" }
 func (LevelChanges) Kind() string    { return "level-changes" }
 func (OddSeries) Kind() string       { return "odd-series" }
 func (Omission) Kind() string        { return "omission" }

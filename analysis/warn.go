@@ -136,6 +136,7 @@ func warnings(t *table, run *Run, env *machine.Environment) []Warning {
 			if bad, valid := t.unusable(c, m); bad > 0 && (bad < valid || m.Headline) {
 				list = append(list, Warning{Cell: cell.ID, Metric: m.Name, Finding: UnusableValues{Unusable: bad, Valid: valid}})
 			}
+			list = append(list, overCap(cell.ID, m, run.Cells[c].Metrics[i].Arms)...)
 			if changes := run.Cells[c].Metrics[i].Changes; len(changes) > 0 {
 				baseline := plan.ArmWith(experiment.Baseline)
 				list = append(list, Warning{Cell: cell.ID, Metric: m.Name, Arm: baseline, Finding: LevelChanges{changes}})
@@ -152,6 +153,18 @@ func warnings(t *table, run *Run, env *machine.Environment) []Warning {
 	if env != nil {
 		for _, note := range env.Remarks() {
 			warn(Remark{From: FromMachine, Text: note})
+		}
+	}
+	return list
+}
+
+// overCap warns of arms whose median is above what the file says the hardware can give: something else
+// has answered, such as a cache or the credits of a burst.
+func overCap(cell string, m experiment.Metric, arms []ArmSeries) []Warning {
+	var list []Warning
+	for _, a := range arms {
+		if v := a.Summary.Median; m.Cap > 0 && a.Summary.N > 0 && v > m.Cap {
+			list = append(list, Warning{Cell: cell, Metric: m.Name, Arm: a.Arm, Finding: OverCap{Unit: m.Unit, Cap: m.Cap, Value: v}})
 		}
 	}
 	return list

@@ -9,8 +9,12 @@ import (
 	"tare/experiment"
 	"tare/layer"
 	"tare/layer/env"
+	"tare/layer/fscrypt"
+	"tare/layer/fusepassthrough"
+	"tare/layer/gocryptfs"
 	"tare/layer/kubecontext"
 	"tare/layer/link"
+	"tare/layer/luks"
 	"tare/layer/manifests"
 	"tare/layer/mtls"
 	"tare/layer/namespace"
@@ -36,7 +40,11 @@ import (
 var Layers = []layer.Kind{
 	kubecontext.Kind,
 	env.Kind,
+	fscrypt.Kind,
+	fusepassthrough.Kind,
+	gocryptfs.Kind,
 	link.Kind,
+	luks.Kind,
 	manifests.Kind,
 	mtls.Kind,
 	namespace.Kind,

@@ -91,6 +91,8 @@ func TestSwapOfStudies(t *testing.T) {
 		{file: "kubernetes/sandbox-startup.yaml", testbed: "local", lacks: []string{"pod"}},
 		{file: "syscalls.yaml", testbed: "kubernetes"},
 		{file: "constellation-vault-quick.yaml", testbed: "kubernetes"},
+		{file: "constellation-storage.yaml", testbed: "kubernetes", lacks: []string{"luks", "fscrypt", "gocryptfs", "fuse-passthrough"}},
+		{file: "kubernetes/storage.yaml", testbed: "local", lacks: []string{"storage-class"}},
 	} {
 		text, err := examples.Files.ReadFile(c.file)
 		if err != nil {

@@ -38,6 +38,9 @@ func (p part) usable() bool {
 	return slices.ContainsFunc(p.Findings, func(f testbed.Finding) bool { return f.Status == testbed.Works })
 }
 
+// volumePart is the testbed's part that is only there where a workload has a volume.
+const volumePart = "local volume"
+
 func unusable(p part) bool { return !p.usable() }
 
 // problem says why a part cannot be used, with what each way of having it takes.
@@ -173,6 +176,7 @@ func neededBy(x *experiment.Experiment) wanted {
 		return func(string, string) bool { return false } // its parts are on the cluster
 	}
 	need["testbed local"] = network
+	need["testbed "+volumePart] = slices.ContainsFunc(x.Workloads, func(w experiment.WorkloadItem) bool { return w.Config.Declare().Needs.Volume != nil })
 	return func(kind, name string) bool { return need[kind+" "+name] }
 }
 
@@ -181,6 +185,9 @@ func examine(ctx context.Context, want wanted) []part {
 	var parts []part
 	if want("testbed", "local") {
 		parts = append(parts, part{"testbed", "local", local.Probe(ctx)})
+	}
+	if want("testbed", volumePart) {
+		parts = append(parts, part{"testbed", volumePart, local.ProbeVolume(ctx)})
 	}
 	for _, k := range catalog.Layers {
 		if want("layer", k.Name) {

@@ -32,6 +32,11 @@ type WorkloadConfig interface {
 // too: factors may have several levels or none, and fields hold whatever the file
 // says. What is not declared is not needed.
 type Declaration struct {
+	// Fill gives fields that the file leaves out the values that go with what it says, such as
+	// those of a named profile. It is told which fields the file gives, by their yaml names, and
+	// is called once, after decoding and before ReadFiles; what is declared is asked for
+	// again after it.
+	Fill func(given func(field string) bool)
 	// ReadFiles reads the files that the parameters name, such as manifests, and
 	// keeps their content: the plan holds what was read, and resuming a run reads what
 	// that run read. It is called once, after decoding and before Validate. Every

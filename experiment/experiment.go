@@ -94,6 +94,16 @@ func (t Testbed) LimitsCPU() bool { return t.Kubernetes != nil }
 type Local struct {
 	Link  Link               `yaml:"link" doc:"the wire between the nodes"`
 	Nodes factor.Levels[int] `yaml:"nodes" min:"1" max:"64" doc:"nodes that the members of a service are spread over; one for each member if absent"`
+	// Volume is left out of plans where the file says nothing of it.
+	Volume LocalVolume `yaml:"volume" json:"volume,omitzero" doc:"the volume in the client's pod, which is a loop device on a file where temporary files are (TMPDIR)"`
+}
+
+// LocalVolume is the volume that a site of the local testbed has.
+type LocalVolume struct {
+	Size       quantity.Size `yaml:"size" json:"size,omitempty" doc:"size of the volume; as large as the workloads ask for if absent or less"`
+	FileSystem string        `yaml:"filesystem" json:"filesystem,omitempty" enum:"ext4,xfs" doc:"file system; ext4 if absent"`
+	MakeFS     []string      `yaml:"mkfs" json:"mkfs,omitempty" doc:"options of mkfs, in place of Tare's"`
+	Mount      []string      `yaml:"mount" json:"mount,omitempty" doc:"mount options, such as noatime"`
 }
 
 // Link is the wire between the nodes of the local testbed.
@@ -202,6 +212,9 @@ type Metric struct {
 	Scale    Scale  `json:"scale"`
 	Optional bool   `json:"optional,omitempty"` // may be missing in a trial without invalidating it
 	Discrete bool   `json:"discrete,omitempty"` // may well be the same in every trial, as memory in pages
+	// Cap is the most that the hardware can give, as the file says; 0: not known. A value above it
+	// is no property of the hardware.
+	Cap float64 `json:"cap,omitempty"`
 	// Objective is what a capacity holds at: "p99 ≤ 20 ms, errors ≤ 0.1 %"; "" where the metric is none.
 	Objective string `json:"objective,omitempty"`
 }

@@ -133,6 +133,9 @@ func (l *loader) workload(n *strictyaml.Node, path string, v reflect.Value) {
 	item := beside.WorkloadItem
 	at := strictyaml.Join(path, kind)
 	l.file.Decode(params, at, item.Config)
+	if fill := item.Config.Declare().Fill; fill != nil {
+		fill(func(field string) bool { return params.Get(field) != nil })
+	}
 	l.check(at, item.Config.Declare())
 	v.Set(reflect.ValueOf(item))
 }

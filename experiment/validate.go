@@ -164,6 +164,9 @@ func (l *loader) whole(x *Experiment) {
 	if at := "testbed." + x.Testbed.Name() + ".nodes"; l.file.Has(at) && !slices.ContainsFunc(x.Workloads, hasMembers) {
 		l.file.ReportKey(at, "no workload has a service of several members, so nodes changes nothing", "")
 	}
+	if at := "testbed." + x.Testbed.Name() + ".volume"; l.file.Has(at) && !slices.ContainsFunc(x.Workloads, hasVolume) {
+		l.file.ReportKey(at, "no workload has a volume in the client's pod, so volume changes nothing", "")
+	}
 	if x.Design.Precision > 0 {
 		l.sizable(x)
 	}
@@ -233,5 +236,7 @@ func (l *loader) written(x *Experiment) (list []writtenLayer) {
 func usesVolume(w WorkloadItem) bool { return w.Config.Declare().Needs.Volumes() }
 
 func usesNetwork(w WorkloadItem) bool { return w.Config.Declare().Needs.Network }
+
+func hasVolume(w WorkloadItem) bool { return w.Config.Declare().Needs.Volume != nil }
 
 func hasMembers(w WorkloadItem) bool { return w.Config.Declare().Needs.Members > 1 }

@@ -15,7 +15,7 @@
 //	         are what can be done with the network between them
 //	Members  the server pods of a service that has several, and MemberVolumes theirs
 //	Clients  the client pods of a load that comes from several
-//	Volume   a volume in the client's pod
+//	Volume   a volume in the client's pod; VolumeStack where layers put something below it
 //	Holder   what layers and workloads show each other there (Held)
 //	Sidecars pods that can have a container for a layer's own processes
 //	Scratch  a directory for files that programs under test need

@@ -91,6 +91,9 @@ func runFinding(f analysis.Finding) string {
 		return fmt.Sprintf("%s interrupted by a resume: trials compared with each other there are of different sessions", interrupted(f.Rounds))
 	case analysis.UnusableValues:
 		return fmt.Sprintf("%d of %d valid trials have no usable value and are left out", f.Unusable, f.Valid)
+	case analysis.OverCap:
+		return fmt.Sprintf("the median is %s, and by the experiment file the device gives %s at most: something else has answered (a cache, or credits of a burst), and a difference between arms may be one of that",
+			Value(f.Value, f.Unit), Value(f.Cap, f.Unit))
 	case analysis.LevelChanges:
 		return "the baseline's level changes at round " + joined(f.Rounds)
 	case analysis.OddSeries:

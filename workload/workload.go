@@ -125,6 +125,7 @@ const (
 	RuleStopped     = "stopped"      // Tare or the machine stood still in between
 	RuleLeftRunning = "left-running" // what a program started ran on after it had ended
 	RuleServer      = "server"       // the server that the load goes to has ended
+	RuleDirect      = "direct"       // I/O past the page cache was asked for, and went through it
 	RuleLost        = "lost"         // the site broke: a pod, its node or the connection to it
 )
 

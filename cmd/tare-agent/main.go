@@ -30,6 +30,7 @@ import (
 	"tare/testbed/kube/agent"
 	"tare/version"
 	"tare/workload/startup/answer"
+	"tare/workload/storage/residency"
 	"tare/workload/syscalls"
 	"tare/workload/vault"
 )
@@ -40,6 +41,7 @@ var helpers = slices.Concat([]testbed.Helper{
 	{Name: mtls.Kind.Name, Run: mtls.Kind.Helper},
 	{Name: wireguard.Kind.Name, Run: wireguard.Kind.Helper},
 	{Name: wrap.Kind.Name, Run: wrap.Kind.Helper},
+	residency.Helper,
 	syscalls.Helper,
 }, answer.Helpers, vault.Helpers) // those of http and of services included
 

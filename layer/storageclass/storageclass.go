@@ -57,7 +57,7 @@ var Kind = layer.Kind{
 func (c *Config) Declare() experiment.Declaration {
 	return experiment.Declaration{
 		Needs:     experiment.Needs{Only: experiment.TestbedKubernetes, UsesVolume: true},
-		Elsewhere: "there are no volumes to claim: measure a directory by the workload command with fio, and turn what is below it on by the layer switch",
+		Elsewhere: "its volumes are loop devices of this machine: encrypt them by the layers luks, fscrypt and gocryptfs, and give file system and options by testbed.local.volume",
 		Rights: func(string) []experiment.Right {
 			return []experiment.Right{
 				{Group: "storage.k8s.io", Resource: "storageclasses", Verbs: []string{"get"}, Why: "the storage class of the arm is looked at"},

@@ -55,9 +55,6 @@ func (t *Testbed) Open(ctx context.Context, want testbed.Request) (testbed.Site,
 	if !want.Needs.Pods() {
 		return s, t.add(s)
 	}
-	if want.Needs.Volume != nil {
-		return nil, fmt.Errorf("site %s: the local testbed has no volumes", name)
-	}
 	parameters, ok := want.Level.(*experiment.Local)
 	if !ok || parameters == nil {
 		return nil, fmt.Errorf("site %s: a local network needs the parameters of a local testbed, not %T", name, want.Level)
@@ -66,8 +63,12 @@ func (t *Testbed) Open(ctx context.Context, want testbed.Request) (testbed.Site,
 	if err != nil {
 		return nil, fmt.Errorf("site %s: %w", name, err)
 	}
+	var made testbed.Site = n
 	if want.Needs.MemberVolume > 0 {
 		err = n.makeVolumes()
+	}
+	if want.Needs.Volume != nil && err == nil {
+		made, err = n.openVolume(*want.Needs.Volume, parameters.Volume)
 	}
 	if err == nil {
 		err = t.add(s)
@@ -75,7 +76,7 @@ func (t *Testbed) Open(ctx context.Context, want testbed.Request) (testbed.Site,
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("site %s: %w", name, err), s.Close())
 	}
-	return n, nil
+	return made, nil
 }
 
 // add notes a site, to be taken down by Close.
@@ -125,6 +126,7 @@ type site struct {
 	name    string
 	places  map[testbed.Place]*thread
 	network *network // nil when opened without
+	volume  *volume  // of the client's pod; nil: none was asked for
 
 	mu      sync.Mutex
 	scratch string // "": none yet
@@ -148,8 +150,9 @@ func (s *site) Close() error {
 	if s.network == nil {
 		return err
 	}
+	err = errors.Join(err, s.volume.close())
 	s.network.close()
 	err = errors.Join(err, s.network.removeVolumes())
-	s.network = nil
+	s.network, s.volume = nil, nil
 	return err
 }

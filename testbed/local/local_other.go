@@ -64,6 +64,11 @@ func ProbeDelays() testbed.Finding {
 	return testbed.Finding{Name: Delays, Status: testbed.Refused, Detail: errSystem.Error(), Hint: hint}
 }
 
+// ProbeVolume refuses it.
+func ProbeVolume(context.Context) []testbed.Finding {
+	return []testbed.Finding{{Name: "loop device with direct I/O, and ext4", Status: testbed.Refused, Detail: errSystem.Error(), Hint: hint}}
+}
+
 // ProbePrograms says that there are none.
 func ProbePrograms() []testbed.Finding {
 	return []testbed.Finding{{Name: "cgroups", Status: testbed.Refused, Detail: errSystem.Error(), Hint: hint}}
@@ -78,7 +83,7 @@ func EnterUserNamespace(...string) (int, error) { return 0, errors.ErrUnsupporte
 // Strays lists nothing: no program of a trial is started on this system.
 func Strays() ([]Stray, error) { return nil, nil }
 
-// StrayVolumes lists nothing: there are no members' volumes on this system.
+// StrayVolumes lists nothing: there are no volumes on this system.
 func StrayVolumes() ([]string, error) { return nil, nil }
 
 // CleanVolumes removes nothing, as StrayVolumes finds nothing.

@@ -106,6 +106,7 @@ type victim struct {
 	Commands   []int    // processes that it started
 	Left       []int    // processes that these put into the background
 	Namespaces []uint64 // inodes of its network namespaces
+	Volume     string   // directory of its volume; "": it has none
 }
 
 // victimRole holds an open site in which commands run, says so, and waits to be
@@ -124,11 +125,20 @@ func victimRole() error {
 			return err
 		}
 	}
-	s, err := bed.Open(context.Background(), testbed.Request{Name: "victim", Needs: experiment.Needs{Network: true, Members: 2, MemberVolume: 1 << 20}, Level: link(1e9, 1500)})
+	needs := experiment.Needs{Network: true, Members: 2, MemberVolume: 1 << 20}
+	if os.Args[1] == "volume" {
+		needs = experiment.Needs{Volume: &experiment.Volume{Size: testVolume}}
+	}
+	s, err := bed.Open(context.Background(), testbed.Request{Name: "victim", Needs: needs, Level: link(1e9, 1500)})
 	if err != nil {
 		return err
 	}
-	v, err := s.(*network).inhabit()
+	var v victim
+	if volume, ok := s.(volumeSite); ok {
+		v, err = volume.useVolume()
+	} else {
+		v, err = s.(*network).inhabit()
+	}
 	if err != nil {
 		return err
 	}
@@ -145,6 +155,34 @@ func victimRole() error {
 		return bed.Close()
 	}
 	return nil
+}
+
+// useVolume makes the volume, and starts a command that is in it, with others in the background.
+func (s volumeSite) useVolume() (victim, error) {
+	v := victim{Volume: s.dir}
+	if err := s.Ready(context.Background()); err != nil {
+		return v, err
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		return v, err
+	}
+	script, ways := staying(true)
+	cmd := shell("cd " + s.Volume() + "; exec 3>held; " + script + "sleep 1000")
+	cmd.Stdout = w
+	p, err := s.Start(context.Background(), testbed.ClientPod, cmd)
+	if err != nil {
+		return v, err
+	}
+	v.Commands = append(v.Commands, p.(*process.Program).PID())
+	for range ways {
+		var pid int
+		if _, err := fmt.Fscanln(r, &pid); err != nil {
+			return v, err
+		}
+		v.Left = append(v.Left, pid)
+	}
+	return v, nil
 }
 
 // inhabit starts a command at every place of the site.

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"tare/experiment"
 	"tare/testbed"
 	"tare/testbed/process"
 )
@@ -154,6 +155,43 @@ func ProbeDelays() testbed.Finding {
 		}
 	}
 	return f
+}
+
+// ProbeVolume makes a small volume as a site has it, and takes it down again.
+func ProbeVolume(ctx context.Context) []testbed.Finding {
+	f := testbed.Finding{Name: "loop device with direct I/O, and ext4", Status: testbed.Works}
+	if err := tryVolume(ctx); err != nil {
+		f.Status, f.Detail = refusal(err), err.Error()
+		if NeedsUserNamespace() || os.Getenv(UserNamespaceVariable) != "" {
+			f.Status, f.Hint = testbed.Refused, "run tare as root"
+		}
+	}
+	return []testbed.Finding{f}
+}
+
+// probedVolume is the size of the volume that is tried, in bytes.
+const probedVolume = 64 << 20
+
+func tryVolume(ctx context.Context) (err error) {
+	bed, err := New()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, bed.Close()) }()
+	site, err := bed.Open(ctx, testbed.Request{
+		Name: "probe", Needs: experiment.Needs{Volume: &experiment.Volume{Size: probedVolume}}, Level: experiment.Testbed{}.Level(),
+	})
+	if err != nil {
+		return err
+	}
+	v := site.(volumeSite)
+	if err := v.Ready(ctx); err != nil {
+		return err
+	}
+	if v.mark.Found == 0 {
+		return errors.New("what is written to the volume cannot be found on its device")
+	}
+	return nil
 }
 
 // ProbePrograms says how the processes of programs are kept together.

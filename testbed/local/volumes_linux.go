@@ -12,8 +12,8 @@ import (
 	"tare/testbed"
 )
 
-// volumePrefix begins the names of the directories that stand in for members' volumes.
-// The owner follows, by which those of a dead Tare are known.
+// volumePrefix begins the names of the directories that stand in for members' volumes, and of
+// those that hold the file of a client's. The owner follows, by which those of a dead Tare are known.
 const volumePrefix = "tare-volume-"
 
 var _ testbed.MemberVolumes = (*network)(nil)
@@ -78,7 +78,7 @@ func (s *site) removeScratch() error {
 	return err
 }
 
-// StrayVolumes lists directories of members' volumes that a Tare of this user has left which
+// StrayVolumes lists directories of volumes that a Tare of this user has left which
 // no longer runs.
 func StrayVolumes() ([]string, error) {
 	self, err := thisProcess()
@@ -117,7 +117,7 @@ func volumeOwner(name string) (o owner, ok bool) {
 func CleanVolumes() ([]string, error) {
 	strays, err := StrayVolumes()
 	for i, dir := range strays {
-		if err := os.RemoveAll(dir); err != nil {
+		if err := errors.Join(closeMapping(filepath.Base(dir)), os.RemoveAll(dir)); err != nil {
 			return strays[:i], fmt.Errorf("remove the volume of a run that was killed: %w", err)
 		}
 	}

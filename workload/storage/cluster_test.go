@@ -35,12 +35,12 @@ func TestOnACluster(t *testing.T) {
 			site := claimed(t, bed, short(RandomRead).Declare().Needs, runtime)
 			for i, op := range []Operation{RandomRead, Write} {
 				c := short(op)
-				c.Direct, c.Engine, c.IODepth = true, []Engine{LibAIO, PSync}[i], factor.Of([]int{8, 1}[i])
+				c.Direct, c.Engine, c.IODepth = PastCache, []Engine{LibAIO, PSync}[i], factor.Of([]int{8, 1}[i])
 				if runtime == "gvisor" {
 					if _, err := c.Prepare(t.Context(), &workload.Trial{Site: site, Raw: &memory{}}); !errors.Is(err, errDropped) {
 						t.Errorf("%s: got %v, want %v", op, err, errDropped)
 					}
-					c.Direct = false
+					c.Direct = ThroughCache
 				}
 				var raw memory
 				r, err := run(t.Context(), c, site, &raw)
@@ -48,10 +48,10 @@ func TestOnACluster(t *testing.T) {
 					t.Fatalf("%s: %v", op, err)
 				}
 				used := r.Used[part]
-				if r.Values[c.prefix()+"-iops"] <= 0 || !used.Unavailable && (used.CPU() <= 0 || used.MaxRSS <= 0) {
+				if r.Values[c.prefix(c.Direct == ThroughCache)+"-iops"] <= 0 || !used.Unavailable && (used.CPU() <= 0 || used.MaxRSS <= 0) {
 					t.Errorf("%s: %v, used %+v", op, r.Values, r.Used)
 				}
-				t.Logf("%s: %.0f I/Os per second, %v", op, r.Values[c.prefix()+"-iops"], r.Used[part])
+				t.Logf("%s: %.0f I/Os per second, %v", op, r.Values[c.prefix(c.Direct == ThroughCache)+"-iops"], r.Used[part])
 				if laid := slices.Contains(raw.names(), "layout.json"); laid != (i == 0) {
 					t.Errorf("%s: data laid out: %v", op, laid)
 				}

@@ -36,7 +36,7 @@ func TestDevice(t *testing.T) {
 		}
 	})
 	c := short(RandomRead)
-	c.Mode, c.Direct = Block, true
+	c.Mode, c.Direct = Block, PastCache
 	site := testbed.Site(directory(device))
 	r, err := run(t.Context(), c, site, &memory{})
 	if err != nil || r.Values["read-iops"] <= 0 || r.Failed != 0 {

@@ -2,12 +2,100 @@ package storage
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"os/exec"
 	"strings"
 
+	"tare/experiment/quantity"
 	"tare/testbed"
+	"tare/workload"
+	"tare/workload/storage/residency"
 )
+
+// Direct says whether I/O goes past the page cache: true, false or auto.
+type Direct string
+
+// The choices.
+const (
+	// PastCache: a trial that went through the page cache is invalid.
+	PastCache Direct = "true"
+	// ThroughCache: metrics are named buffered-.
+	ThroughCache Direct = "false"
+	// Auto: the metrics of a trial that went through the page cache are named buffered-.
+	Auto Direct = "auto"
+)
+
+// Describe says what it accepts.
+func (Direct) Describe() string { return "true, false or auto" }
+
+// UnmarshalText parses it.
+func (d *Direct) UnmarshalText(text []byte) error {
+	switch v := Direct(strings.ToLower(string(text))); v {
+	case PastCache, ThroughCache, Auto:
+		*d = v
+		return nil
+	}
+	return fmt.Errorf("%q is not %s", text, d.Describe())
+}
+
+// MarshalJSON writes a bool where it is one.
+func (d Direct) MarshalJSON() ([]byte, error) {
+	if d == Auto {
+		return json.Marshal(string(d))
+	}
+	return []byte(d), nil
+}
+
+// MarshalText gives the written form.
+func (d Direct) MarshalText() ([]byte, error) { return []byte(d), nil }
+
+// tolerated is how much of a file may be in the page cache after a trial that went past it, in
+// bytes. All of it would be what somebody else read meanwhile; a trial that goes through the
+// page cache leaves more in its first second, but on a device of less than 64 I/Os per second.
+const tolerated = 256 << 10
+
+// empty drops what the page cache holds of the file and of what is behind it.
+func (t *trial) empty(ctx context.Context) error {
+	_, err := t.look(ctx, true)
+	return err
+}
+
+// cached says whether the trial went through the page cache. If it was not to, that breaks
+// a rule.
+func (t *trial) cached(ctx context.Context) (bool, error) {
+	r, err := t.look(ctx, false)
+	if err != nil {
+		return false, err
+	}
+	text, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return false, err
+	}
+	if err := workload.Keep(t.raw, "page-cache.json", append(text, '\n')); err != nil {
+		return false, err
+	}
+	most := r.Most()
+	if most.Cached <= tolerated && !t.dropped {
+		return false, nil
+	}
+	if t.config.Direct == PastCache {
+		return false, workload.Invalidf(workload.RuleDirect, "fio asked for direct I/O, and the page cache was used: after the trial it held %v of %s "+
+			"(direct: false measures all arms through the page cache; direct: auto names the metrics of such a trial buffered-)", quantity.Size(most.Cached), most.Path)
+	}
+	return true, nil
+}
+
+// look has the helper look at the file and at what is behind it.
+func (t *trial) look(ctx context.Context, drop bool) (*residency.Report, error) {
+	r, err := residency.Look(ctx, t.site, testbed.ClientPod, residency.Order{Paths: append([]string{t.file}, t.backing...), Drop: drop})
+	var exit *testbed.ExitError
+	if errors.As(err, &exit) && ctx.Err() == nil {
+		return nil, workload.Invalidf(workload.RuleDirect, "whether the page cache is used cannot be seen: %v", err)
+	}
+	return r, err
+}
 
 // gvisor are what the kernel's version says inside gVisor: by default since 2025, and
 // the time at which all of its kernels claim to have been built.
@@ -39,6 +127,9 @@ func (t *trial) past(ctx context.Context) error {
 	}
 	for _, sign := range gvisor {
 		if strings.Contains(string(stdout.kept), sign) {
+			if t.dropped = true; t.config.Direct == Auto {
+				return nil
+			}
 			return errDropped
 		}
 	}

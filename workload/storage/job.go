@@ -40,6 +40,10 @@ type trial struct {
 	file   string // path in the client's pod
 	round  int    // of the trial, from 1; 0: not told
 	checks int    // made so far
+	// backing are files and directories behind the volume, as far as the testbed knows them.
+	backing []string
+	// dropped: the system is known to take O_DIRECT and do without.
+	dropped bool
 }
 
 // arguments are those that all jobs of a trial have. Sizes are plain bytes, since
@@ -47,7 +51,7 @@ type trial struct {
 // CPU's where it finds that good enough, which may be so in one arm only.
 func (t *trial) arguments(j job) []string {
 	direct := "0"
-	if t.config.Direct {
+	if t.config.Direct != ThroughCache {
 		direct = "1"
 	}
 	return append([]string{

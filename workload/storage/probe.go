@@ -29,7 +29,7 @@ func tryDirectory(ctx context.Context) error {
 	defer os.RemoveAll(dir)
 	c := New().(*Config)
 	c.Operations, c.BlockSize, c.IODepth = factor.Of(RandomRead), factor.Of[quantity.Size](4<<10), factor.Of(4)
-	c.Size, c.Duration, c.Ramp, c.Direct = leastSize, quantity.Duration(time.Second), 0, false
+	c.Size, c.Duration, c.Ramp, c.Direct = leastSize, quantity.Duration(time.Second), 0, ThroughCache
 	measure, err := c.Prepare(ctx, &workload.Trial{Site: directory(dir), Raw: workload.Discard})
 	if err != nil {
 		return err

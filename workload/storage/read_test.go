@@ -34,9 +34,9 @@ func recorded(t *testing.T, name string) *done {
 // TestRecorded compares with what jq finds in the reports.
 func TestRecorded(t *testing.T) {
 	read := short(RandomRead)
-	read.Direct = true
+	read.Direct = PastCache
 	write := short(RandomWrite)
-	write.Direct, write.SyncEvery, write.BlockSize = true, 4, factor.Of[quantity.Size](1<<20)
+	write.Direct, write.SyncEvery, write.BlockSize = PastCache, 4, factor.Of[quantity.Size](1<<20)
 	tests := []struct {
 		file   string
 		config *Config
@@ -60,7 +60,7 @@ func TestRecorded(t *testing.T) {
 		}, 0.2339, 3795. / 60893},
 	}
 	for _, test := range tests {
-		r, err := test.config.read(recorded(t, test.file))
+		r, err := test.config.read(recorded(t, test.file), false)
 		if err != nil {
 			t.Errorf("%s: %v", test.file, err)
 			continue
@@ -101,7 +101,7 @@ func FuzzRead(f *testing.F) {
 		if err != nil {
 			return
 		}
-		r, err := c.read(&done{report: report})
+		r, err := c.read(&done{report: report}, true)
 		if err != nil {
 			return
 		}

@@ -2,11 +2,14 @@
 // at one block size and depth, in each trial.
 //
 // fio runs in the client's pod, on a file of the volume or on the block device
-// itself. Nothing is read that was not written before: file systems and thin
+// itself, on either testbed. Nothing is read that was not written before: file systems and thin
 // volumes answer reads of blocks that were never written from memory, far faster than
 // any disk. So the first trial at a site lays the data out, with contents that do not compress, and
 // marks that it is done on the volume itself (layout.go). Each trial looks for
 // the mark; none of that is measured.
+//
+// That I/O went past the page cache is not taken on trust: after each trial that asked for it, the
+// cache is looked at (residency, direct.go).
 //
 // The warm-up before the measurement is a run of its own and not fio's ramp_time,
 // so that the CPU time of the measured process belongs to the measured I/O alone.
@@ -27,8 +30,10 @@ import (
 	"tare/experiment"
 	"tare/experiment/factor"
 	"tare/experiment/quantity"
+	"tare/testbed"
 	"tare/toolformat/fio"
 	"tare/workload"
+	"tare/workload/storage/residency"
 )
 
 // Operation is a kind of I/O, by fio's name for it.
@@ -46,6 +51,9 @@ const (
 func (Operation) Values() []string {
 	return []string{string(RandomRead), string(RandomWrite), string(Read), string(Write)}
 }
+
+// cold says whether each block is read once at most, beginning with an empty page cache.
+func (c *Config) cold() bool { return c.Cold && c.Operations.One().reads() }
 
 func (o Operation) reads() bool { return o == RandomRead || o == Read }
 
@@ -79,17 +87,20 @@ func (Mode) Values() []string { return []string{string(Filesystem), string(Block
 
 // Config is the parameters of the workload.
 type Config struct {
+	Profile    Profile                      `yaml:"profile" json:"profile,omitempty" doc:"take what is not given from a published study: its operations, block sizes, depth, size and times"`
 	Operations factor.Levels[Operation]     `yaml:"operations" factor:"operation" json:"operations" doc:"kinds of I/O, each measured in trials of its own"`
 	BlockSize  factor.Levels[quantity.Size] `yaml:"blockSize" json:"blockSize" doc:"size of one I/O, from 512B to 64MiB"`
 	IODepth    factor.Levels[int]           `yaml:"ioDepth" json:"ioDepth" doc:"I/Os that each job keeps under way, 1 to 4096"`
 	Jobs       factor.Levels[int]           `yaml:"jobs" json:"jobs" doc:"jobs at the same time, 1 to 256"`
 	Engine     Engine                       `yaml:"engine" json:"engine" doc:"how fio asks the kernel for I/O"`
-	Direct     bool                         `yaml:"direct" json:"direct" doc:"go past the page cache (O_DIRECT); without, metrics are named buffered-"`
+	Direct     Direct                       `yaml:"direct" json:"direct" doc:"go past the page cache (O_DIRECT), which is looked at after each trial; with false, metrics are named buffered-, and with auto those of trials that went through the page cache are"`
+	Cold       bool                         `yaml:"cold" json:"cold,omitempty" doc:"with direct: false, reads begin with an empty page cache and read each block once at most"`
 	Size       quantity.Size                `yaml:"size" json:"size" doc:"size of the file or of the part of the device that is used"`
 	Duration   quantity.Duration            `yaml:"duration" json:"duration" doc:"length of the measurement"`
 	Ramp       quantity.Duration            `yaml:"ramp" json:"ramp" doc:"warm-up before it that is not counted"`
 	Mode       Mode                         `yaml:"mode" json:"mode" doc:"a file on the volume's file system, or the volume as a raw block device"`
 	SyncEvery  int                          `yaml:"syncEvery" json:"syncEvery,omitempty" doc:"fsync after that many writes; never if absent"`
+	Cap        *Cap                         `yaml:"cap" json:"cap,omitempty" doc:"the most that the device can give: values above it are flagged, and no property of the device"`
 	Volume     quantity.Size                `yaml:"volume" json:"volume,omitempty" doc:"size of the volume to ask for; size and some slack if absent"`
 }
 
@@ -101,7 +112,7 @@ func New() workload.Workload {
 		IODepth:    factor.Of(128),
 		Jobs:       factor.Of(1),
 		Engine:     LibAIO,
-		Direct:     true,
+		Direct:     PastCache,
 		Size:       10 << 30,
 		Duration:   quantity.Duration(15 * time.Second),
 		Ramp:       quantity.Duration(2 * time.Second),
@@ -115,15 +126,16 @@ var Kind = workload.Kind{
 	Summary: "reads and writes on a volume: I/O per second, bandwidth, latency, CPU per gigabyte (fio)",
 	New:     New,
 	Probe:   probe,
+	Helpers: []testbed.Helper{residency.Helper},
 }
 
-// Declare says that the workload needs a volume, which only a cluster has so far, and fio.
+// Declare says that the workload needs a volume, and fio.
 func (c *Config) Declare() experiment.Declaration {
 	return experiment.Declaration{
-		Validate:  c.validate,
-		Needs:     experiment.Needs{Volume: &experiment.Volume{Size: c.volume(), Block: c.Mode == Block}, Only: experiment.TestbedKubernetes},
-		Elsewhere: "there are no volumes to claim: run fio on a directory by the workload command",
-		Tools:     []experiment.Tool{{Name: "fio", Version: []string{"--version"}}},
+		Fill:     c.fill,
+		Validate: c.validate,
+		Needs:    experiment.Needs{Volume: &experiment.Volume{Size: c.volume(), Block: c.Mode == Block}},
+		Tools:    []experiment.Tool{{Name: "fio", Version: []string{"--version"}}},
 	}
 }
 
@@ -149,13 +161,13 @@ func (c *Config) volume() quantity.Size {
 	return (c.least() + whole - 1) / whole * whole
 }
 
-// prefix begins the names of the metrics.
-func (c *Config) prefix() string {
+// prefix begins the names of the metrics of trials that went through the page cache, or past it.
+func (c *Config) prefix(buffered bool) string {
 	name := "write"
 	if c.Operations.One().reads() {
 		name = "read"
 	}
-	if !c.Direct {
+	if buffered {
 		return "buffered-" + name
 	}
 	return name
@@ -168,26 +180,34 @@ const part = "fio"
 const startUp = 350 * time.Millisecond
 
 // Measures says what a trial of the operation in force measures. Laying the data out
-// is not expected, and allowed for.
+// is not expected, and allowed for. With direct: auto the metrics have two sets of names, of which
+// a trial gives one, and so there is nothing that holds for all trials: neither cost nor loop.
 func (c *Config) Measures() experiment.Measures {
-	return experiment.Measures{
-		Metrics:  c.measured(),
-		Cost:     &experiment.Cost{Prefix: c.prefix(), Unit: "GB", Parts: []string{part}},
-		Loop:     c.loop(),
+	m := experiment.Measures{
 		Expected: (c.Ramp + c.Duration).Std() + 3*startUp,
 		Limit:    c.layoutLimit() + limit(c.Ramp.Std()) + limit(c.Duration.Std()) + 2*limit(0),
 	}
+	if c.Direct == Auto {
+		m.Metrics = append(c.measured(c.prefix(false)), c.measured(c.prefix(true))...)
+		for i := range m.Metrics {
+			m.Metrics[i].Optional = true
+		}
+		return m
+	}
+	p := c.prefix(c.Direct == ThroughCache)
+	m.Metrics, m.Cost, m.Loop = c.measured(p), &experiment.Cost{Prefix: p, Unit: "GB", Parts: []string{part}}, c.loop(p)
+	return m
 }
 
-func (c *Config) measured() []experiment.Metric {
+func (c *Config) measured(p string) []experiment.Metric {
 	small := c.BlockSize.One() <= fio.SmallBlock
-	p := c.prefix()
 	latency := func(name string, optional bool) experiment.Metric {
 		return experiment.Metric{Name: p + name, Unit: "s", Better: experiment.Lower, Scale: experiment.Ratio, Optional: optional}
 	}
+	iops, bandwidth := c.Cap.of(c.BlockSize.One())
 	metrics := []experiment.Metric{
-		{Name: p + "-iops", Unit: "1/s", Better: experiment.Higher, Headline: small, Scale: experiment.Ratio},
-		{Name: p + "-bandwidth", Unit: "B/s", Better: experiment.Higher, Headline: !small, Scale: experiment.Ratio},
+		{Name: p + "-iops", Unit: "1/s", Better: experiment.Higher, Headline: small, Scale: experiment.Ratio, Cap: iops},
+		{Name: p + "-bandwidth", Unit: "B/s", Better: experiment.Higher, Headline: !small, Scale: experiment.Ratio, Cap: bandwidth},
 		latency("-latency", false), latency("-total-latency", false),
 	}
 	for _, q := range quantiles {
@@ -207,20 +227,20 @@ func (c *Config) workers() int {
 }
 
 // loop ties latency to I/O per second. fsync takes time that is in neither.
-func (c *Config) loop() *experiment.Loop {
+func (c *Config) loop(p string) *experiment.Loop {
 	if c.SyncEvery > 0 {
 		return nil
 	}
-	return &experiment.Loop{Latency: c.prefix() + "-total-latency", Throughput: c.prefix() + "-iops", Workers: float64(c.workers())}
+	return &experiment.Loop{Latency: p + "-total-latency", Throughput: p + "-iops", Workers: float64(c.workers())}
 }
 
-// Prepare lays the data out if it is not, and warms up.
+// Prepare lays the data out if it is not, warms up, and empties the page cache where that matters.
 func (c *Config) Prepare(ctx context.Context, on *workload.Trial) (workload.Measured, error) {
 	t, err := c.begin(on)
 	if err != nil {
 		return nil, err
 	}
-	if c.Direct {
+	if c.Direct != ThroughCache {
 		if err := t.past(ctx); err != nil {
 			return nil, err
 		}
@@ -230,6 +250,11 @@ func (c *Config) Prepare(ctx context.Context, on *workload.Trial) (workload.Meas
 	}
 	if c.Ramp > 0 {
 		if err := t.ramp(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if c.Direct != ThroughCache || c.Cold {
+		if err := t.empty(ctx); err != nil {
 			return nil, err
 		}
 	}

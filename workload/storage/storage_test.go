@@ -51,7 +51,7 @@ func short(op Operation) *Config {
 	c := New().(*Config)
 	c.Operations, c.BlockSize, c.IODepth = factor.Of(op), factor.Of[quantity.Size](4<<10), factor.Of(8)
 	c.Size, c.Duration, c.Ramp = leastSize, quantity.Duration(time.Second), 0
-	c.Direct = false
+	c.Direct = ThroughCache
 	return c
 }
 
@@ -125,7 +125,7 @@ func TestOperations(t *testing.T) {
 				}
 			}
 			costs, err := workload.Price(*test.config.Measures().Cost, r, 0, 0)
-			if err != nil || costs[test.config.prefix()+"-cpu"] <= 0 || costs[test.config.prefix()+"-memory-fio"] <= 0 {
+			if err != nil || costs[test.config.prefix(true)+"-cpu"] <= 0 || costs[test.config.prefix(true)+"-memory-fio"] <= 0 {
 				t.Errorf("costs %v, %v", costs, err)
 			}
 			if diff := cmp.Diff(test.files, raw.names()); diff != "" {
@@ -227,7 +227,7 @@ func TestBlock(t *testing.T) {
 func TestDirect(t *testing.T) {
 	needFio(t)
 	c := short(RandomRead)
-	c.Direct = true
+	c.Direct = PastCache
 	r, err := run(t.Context(), c, directory(t.TempDir()), &memory{})
 	if err != nil && strings.Contains(err.Error(), "refuses O_DIRECT") {
 		t.Skip("the file system of temporary files does:", err)
@@ -272,7 +272,7 @@ func TestNeeds(t *testing.T) {
 	}
 	for _, test := range tests {
 		c.Size, c.Volume, c.Mode = test.size, test.volume, test.mode
-		want := experiment.Needs{Volume: &experiment.Volume{Size: test.want, Block: test.mode == Block}, Only: "kubernetes"}
+		want := experiment.Needs{Volume: &experiment.Volume{Size: test.want, Block: test.mode == Block}}
 		if diff := cmp.Diff(want, c.Declare().Needs); diff != "" {
 			t.Errorf("%+v: %s", test, diff)
 		}
@@ -289,7 +289,7 @@ func TestMetrics(t *testing.T) {
 		return names
 	}
 	c := short(RandomRead)
-	c.Direct = true
+	c.Direct = PastCache
 	if diff := cmp.Diff([]string{"read-iops", "read-cpu"}, headlines(c)); diff != "" {
 		t.Error(diff)
 	}
@@ -298,11 +298,11 @@ func TestMetrics(t *testing.T) {
 		t.Error(diff)
 	}
 	want := &experiment.Loop{Latency: "write-total-latency", Throughput: "write-iops", Workers: 8}
-	if diff := cmp.Diff(want, c.loop()); diff != "" {
+	if diff := cmp.Diff(want, c.loop("write")); diff != "" {
 		t.Error(diff)
 	}
 	c.SyncEvery = 1
-	if c.loop() != nil {
+	if c.loop("write") != nil {
 		t.Error("fsync is in neither latency nor I/O per second")
 	}
 }

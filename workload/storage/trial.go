@@ -21,6 +21,9 @@ func (c *Config) begin(on *workload.Trial) (*trial, error) {
 	if c.Mode == Filesystem {
 		t.file = path.Join(t.file, "tare-storage-"+c.Size.String())
 	}
+	if backed, ok := testbed.As[testbed.BackedVolume](on.Site); ok {
+		t.backing = backed.VolumeBacking()
+	}
 	return t, nil
 }
 
@@ -45,9 +48,12 @@ func (t *trial) load(what string, length time.Duration, offset int64) []string {
 	args := []string{
 		"--rw=" + string(op), "--allow_file_create=0", "--overwrite=1",
 		"--bs=" + number(bs), "--iodepth=" + number(c.IODepth.One()), "--numjobs=" + number(jobs),
-		"--time_based", "--runtime=" + milliseconds(length),
+		"--runtime=" + milliseconds(length),
 		"--randrepeat=0", "--randseed=" + number(t.seed(what)), "--softrandommap=1",
 		"--continue_on_error=io", "--percentile_list=50:90:95:99:99.9",
+	}
+	if !c.cold() {
+		args = append(args, "--time_based") // again from the beginning, when all has been read
 	}
 	if op.sequential() && jobs > 1 {
 		size = size / jobs / bs * bs
@@ -78,7 +84,13 @@ func (t *trial) measure(ctx context.Context) (workload.Result, error) {
 	if err != nil && !counted(d) {
 		return workload.Result{}, explain(err)
 	}
-	return t.config.read(d)
+	buffered := t.config.Direct == ThroughCache
+	if !buffered {
+		if buffered, err = t.cached(ctx); err != nil {
+			return workload.Result{}, err
+		}
+	}
+	return t.config.read(d, buffered)
 }
 
 // counted says whether a run that failed did so for I/O errors only that it has

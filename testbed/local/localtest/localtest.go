@@ -36,6 +36,18 @@ func Members(t testing.TB, members int, rate quantity.Rate, mtu int) testbed.Sit
 	return open(t, experiment.Needs{Network: true, Members: members, MemberVolume: 1}, &experiment.Local{Link: experiment.Link{Rate: factor.Of(rate), MTU: factor.Of(mtu)}})
 }
 
+// Volume opens a site with a volume of that size in the client's pod, which is made when the test
+// says so (testbed.Staged). It skips the test where this machine cannot make one.
+func Volume(t testing.TB, size quantity.Size, block bool) testbed.Site {
+	t.Helper()
+	for _, f := range local.ProbeVolume(t.Context()) {
+		if f.Status != testbed.Works {
+			t.Skipf("%s: %s (%s)", f.Name, f.Status, f.Detail)
+		}
+	}
+	return open(t, experiment.Needs{Volume: &experiment.Volume{Size: size, Block: block}}, experiment.Testbed{}.Level())
+}
+
 func open(t testing.TB, needs experiment.Needs, level any) testbed.Site {
 	t.Helper()
 	bed, err := local.New()

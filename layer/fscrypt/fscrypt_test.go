@@ -1,0 +1,66 @@
+package fscrypt
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tare/experiment/factor"
+	"tare/layer"
+	"tare/layer/volumes"
+	"tare/layer/volumes/volumestest"
+	"tare/testbed"
+	"tare/testbed/local/localtest"
+)
+
+// TestProofs encrypts a volume, and shows that the proofs of that can fail.
+func TestProofs(t *testing.T) {
+	for _, mode := range []Mode{AES256} { // kernels need not have the others
+		l := &Config{Contents: factor.Of(mode)}
+		site, up, checks := volumestest.Up(t, Kind, l)
+		if got := volumestest.Text(checks); got != "marker on the device: true; driver of "+modes[mode].cipher+": true; encryption policy of the directory: true" {
+			t.Errorf("%s: on: %s\n%+v", mode, got, checks)
+		}
+		if up.Costs != nil {
+			t.Error("the kernel has no processes to tell of")
+		}
+		// With the layer on, it is not off, and nothing is said of the marker.
+		if got := volumestest.Text(volumestest.Off(t, l, site)); got != "encryption policy of the directory: false" {
+			t.Errorf("%s: off, while it is on: %s", mode, got)
+		}
+		// A directory without the policy is seen.
+		stack, err := volumes.Stack(site)
+		if err != nil {
+			t.Fatal(err)
+		}
+		other := filepath.Dir(stack.Volume())
+		if checks, err := policyCheck(stack, other, string(mode)); err != nil || checks[0].OK || checks[0].Observed != none {
+			t.Errorf("a directory without: %+v, %v", checks, err)
+		}
+	}
+	if err := try(t, Adiantum); err != nil && !strings.HasSuffix(err.Error(), "package not installed (the kernel has not got this cipher)") {
+		t.Error(err)
+	}
+	plain := volumestest.Plain(t)
+	if got := volumestest.Text(volumestest.Off(t, newLayer(), plain)); got != "marker on the device: true; encryption policy of the directory: true" {
+		t.Errorf("off: %s", got)
+	}
+	// A volume on which the marker is in clear is not encrypted.
+	stack, err := volumes.Stack(plain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := volumes.Hidden(name, stack); c.OK || !strings.HasPrefix(c.Observed, "1024 times in the ") {
+		t.Errorf("%+v", c)
+	}
+}
+
+// try makes a volume with a mode that the kernel may not have.
+func try(t *testing.T, mode Mode) error {
+	t.Helper()
+	site := localtest.Volume(t, volumestest.Size, false)
+	if _, err := (&Config{Contents: factor.Of(mode)}).Up(t.Context(), new(layer.Run).At(site)); err != nil {
+		return err
+	}
+	return site.(testbed.Staged).Ready(t.Context())
+}

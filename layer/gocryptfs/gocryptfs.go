@@ -1,0 +1,192 @@
+// Package gocryptfs is the layer that keeps the files of a volume encrypted by gocryptfs, a file
+// system outside of the kernel (FUSE), in a directory of the volume.
+//
+//   - gocryptfs: {cipher: [AES-GCM, XChaCha20-Poly1305]}
+//
+// It costs two things: the way through FUSE, and the cipher. The layer fuse-passthrough has the
+// first alone. What is asked for as direct I/O ends in gocryptfs, which reads and writes its own
+// files through the page cache: the workload storage sees that, and such a trial is invalid, or
+// named buffered-.
+//
+// Proof, once for each set-up: a marker that was written through the volume is not on the device in
+// clear, which it is in an arm that does not encrypt. Before every trial: the volume is a mount of
+// FUSE whose process runs.
+package gocryptfs
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"tare/experiment"
+	"tare/experiment/factor"
+	"tare/layer"
+	"tare/layer/evidence"
+	"tare/layer/volumes"
+	"tare/testbed"
+)
+
+const name = "gocryptfs"
+
+// Cipher is how contents are encrypted.
+type Cipher string
+
+// The ciphers.
+const (
+	AESGCM  Cipher = "AES-GCM"
+	AESSIV  Cipher = "AES-SIV"
+	XChaCha Cipher = "XChaCha20-Poly1305"
+)
+
+// Values lists the ciphers.
+func (Cipher) Values() []string { return []string{string(AESGCM), string(AESSIV), string(XChaCha)} }
+
+// Config is the parameters of the layer.
+type Config struct {
+	Cipher factor.Levels[Cipher] `yaml:"cipher" json:"cipher" doc:"cipher of the contents"`
+}
+
+// Kind describes the layer.
+var Kind = layer.Kind{
+	Name:    name,
+	Summary: "files of the volume encrypted by gocryptfs, outside of the kernel (FUSE)",
+	New:     newLayer,
+	Probe: func(ctx context.Context) []testbed.Finding {
+		return volumes.Probe(ctx, name, name, "apt-get install gocryptfs", newLayer())
+	},
+}
+
+func newLayer() layer.Layer { return &Config{Cipher: factor.Of(AESGCM)} }
+
+// Declare says that the layer is for volumes of this machine, and takes gocryptfs.
+func (c *Config) Declare() experiment.Declaration {
+	return experiment.Declaration{
+		Needs: volumes.Needs, Elsewhere: volumes.Elsewhere,
+		Programs:     []experiment.Program{{Name: name, Where: experiment.OnMachine}},
+		Tools:        []experiment.Tool{{Name: name, Version: []string{"-version"}}},
+		ProvesBeside: true,
+	}
+}
+
+// Up asks for the part of the volume.
+func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
+	stack, err := volumes.Stack(s.Site)
+	if err != nil {
+		return nil, err
+	}
+	a := &active{config: c, daemon: volumes.Daemon{Kind: name, Site: s.Site, Stack: stack}}
+	err = stack.AddVolumePart(testbed.VolumePart{Name: name, Encrypts: true, Directory: a.put, Backing: a.backing})
+	if err != nil {
+		return nil, err
+	}
+	return &layer.Active{
+		Settle: func(context.Context) ([]layer.Check, error) {
+			return []layer.Check{volumes.Hidden(name, stack), a.implementation()}, nil
+		},
+		Before: func(context.Context, testbed.Site) ([]layer.Check, error) {
+			check, err := a.daemon.Check()
+			return []layer.Check{check}, err
+		},
+		Costs: a.daemon.Costs, Down: a.daemon.Down,
+	}, nil
+}
+
+// ProveOff shows that the volume is no such mount, and that where nothing encrypts, the marker is on
+// the device. An arm with another cipher shows by its own proof which one that is.
+func (c *Config) ProveOff(_ context.Context, s *layer.Session) ([]layer.Check, error) {
+	if s.Own != nil {
+		return nil, nil
+	}
+	stack, err := volumes.Stack(s.Site)
+	if err != nil {
+		return nil, err
+	}
+	check, err := volumes.Absent(name, name, stack)
+	return append(volumes.Clear(name, stack), check), err
+}
+
+// active is the layer at one site.
+type active struct {
+	config *Config
+	daemon volumes.Daemon
+	cipher string // directory of the encrypted files
+	info   string // what gocryptfs says of it
+}
+
+func (a *active) backing() []string { return []string{a.cipher} }
+
+// options are those with which a directory for a cipher is made.
+var options = map[Cipher][]string{AESGCM: nil, AESSIV: {"-aessiv"}, XChaCha: {"-xchacha"}}
+
+// put makes an encrypted directory below the given one, and mounts it.
+func (a *active) put(ctx context.Context, dir string) (string, error) {
+	cipher, plain := filepath.Join(dir, "cipher"), filepath.Join(dir, "plain")
+	err := a.daemon.Stack.InVolume(func() error {
+		if err := os.Mkdir(cipher, 0o700); err != nil {
+			return err
+		}
+		return os.Mkdir(plain, 0o777)
+	})
+	if err != nil {
+		return "", err
+	}
+	var drawn [16]byte
+	_, _ = rand.Read(drawn[:])
+	password := hex.EncodeToString(drawn[:]) + "\n" // goes through standard input, and is kept nowhere
+	run := func(args ...string) (string, error) {
+		cmd := testbed.Command{Args: append([]string{name}, args...), Stdin: strings.NewReader(password)}
+		return evidence.Output(ctx, a.daemon.Site, testbed.ClientPod, cmd, evidence.Limit)
+	}
+	// The password is not guessed here: one round of scrypt is as good as many, and faster.
+	args := append([]string{"-init", "-q", "-scryptn", "10"}, options[a.config.Cipher.One()]...)
+	if _, err := run(append(args, cipher)...); err != nil {
+		return "", err
+	}
+	if a.info, err = run("-info", cipher); err != nil {
+		return "", err
+	}
+	a.cipher = cipher
+	mount := testbed.Command{Args: []string{name, "-fg", "-q", "-nosyslog", cipher, plain}, Stdin: strings.NewReader(password)}
+	return plain, a.daemon.Mount(ctx, mount, plain)
+}
+
+// flags are what gocryptfs says of a directory with a cipher.
+var flags = map[Cipher]string{AESGCM: "GCMIV128", AESSIV: "AESSIV", XChaCha: "XChaCha20Poly1305"}
+
+// implementation is the check of the cipher, with what encrypts.
+func (a *active) implementation() layer.Check {
+	want := flags[a.config.Cipher.One()]
+	c := layer.Check{Layer: name, Name: "cipher of the directory", Expected: want, Observed: evidence.Quote(a.info), Once: true, OK: strings.Contains(a.info, want)}
+	if c.OK {
+		c.Observed = want
+	}
+	cpu, err := os.ReadFile("/proc/cpuinfo")
+	switch {
+	case a.config.Cipher.One() == XChaCha || err != nil:
+	case hasAES(string(cpu)):
+		c.Observed += ", by OpenSSL or Go with the processor's AES instructions"
+	default:
+		c.Observed += ", without AES instructions of the processor"
+		c.Caveat = "this processor shows no instructions for AES: gocryptfs is many times as fast on one that does"
+	}
+	return c
+}
+
+// hasAES says whether the processor has instructions for AES, by what Linux says of it.
+func hasAES(cpuinfo string) bool {
+	for line := range strings.Lines(cpuinfo) {
+		key, list, _ := strings.Cut(line, ":")
+		if key = strings.TrimSpace(key); key != "flags" && key != "Features" {
+			continue
+		}
+		for _, f := range strings.Fields(list) {
+			if f == "aes" {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,134 @@
+package volumes
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"tare/layer"
+	"tare/safetext"
+	"tare/testbed"
+)
+
+// Daemon is the process of a file system outside of the kernel (FUSE), in the client's pod. Its
+// mount is seen there alone, and ends with it.
+type Daemon struct {
+	Kind  string // of the layer
+	Site  testbed.Site
+	Stack testbed.VolumeStack
+
+	at      string // mount point
+	process testbed.Process
+	ended   chan struct{}
+	how     error // how it ended
+	said    lines
+}
+
+// mountLimit is how long it may take until the file system is there.
+const mountLimit = 20 * time.Second
+
+// Mount starts the daemon in the foreground and waits until its file system is mounted.
+func (d *Daemon) Mount(ctx context.Context, cmd testbed.Command, at string) error {
+	d.at, d.ended = at, make(chan struct{})
+	cmd.Stdout, cmd.Stderr = &d.said, &d.said
+	process, err := d.Site.Start(context.WithoutCancel(ctx), testbed.ClientPod, cmd)
+	if err != nil {
+		return err
+	}
+	d.process = process
+	go func() {
+		_, d.how = process.Wait()
+		close(d.ended)
+	}()
+	limited, cancel := context.WithTimeout(ctx, mountLimit)
+	defer cancel()
+	for {
+		kind, where, err := Mounted(d.Stack, at)
+		if err != nil || where == at && strings.HasPrefix(kind, "fuse") {
+			return err
+		}
+		select {
+		case <-d.ended:
+			return fmt.Errorf("%s has ended: %w: %s", cmd.Args[0], errors.Join(d.how, errors.New("nothing is mounted")), d.said.String())
+		case <-limited.Done():
+			return errors.Join(fmt.Errorf("%s has mounted nothing after %v: %s", cmd.Args[0], mountLimit, d.said.String()), d.Down(context.WithoutCancel(ctx)))
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+// Check shows that the volume goes through the file system of the daemon.
+func (d *Daemon) Check() (layer.Check, error) {
+	c := layer.Check{Layer: d.Kind, Name: "file system of the volume", Expected: "one of FUSE, and its process runs"}
+	kind, where, err := Mounted(d.Stack, d.at)
+	c.Observed = kind + " and it runs"
+	select {
+	case <-d.ended:
+		c.Observed = fmt.Sprintf("%s, and its process has ended", kind)
+	default:
+		c.OK = where == d.at && strings.HasPrefix(kind, "fuse")
+	}
+	if where != d.at {
+		c.Observed = "nothing of it is mounted"
+	}
+	return c, err
+}
+
+// Costs are what the daemon has used.
+func (d *Daemon) Costs() ([]layer.Cost, error) {
+	cpu, err := d.process.CPU()
+	if err != nil {
+		return nil, err
+	}
+	memory, err := d.process.Memory()
+	return []layer.Cost{{Part: "daemon", CPU: cpu, Memory: memory}}, err
+}
+
+// Down ends the daemon, and its mount with that. To do so again does nothing.
+func (d *Daemon) Down(context.Context) error {
+	if d.process == nil {
+		return nil
+	}
+	err := d.Stack.InVolume(func() error { return detach(d.at) })
+	err = errors.Join(err, d.process.Kill())
+	<-d.ended
+	if err == nil {
+		d.process = nil
+	}
+	return err
+}
+
+// Absent is the check that no such file system is part of the volume.
+func Absent(kind, program string, stack testbed.VolumeStack) (layer.Check, error) {
+	is, _, err := Mounted(stack, stack.Volume())
+	c := layer.Check{Layer: kind, Name: "file system of the volume", Expected: "not of " + program, Observed: is, OK: is != "" && !strings.HasSuffix(is, program)}
+	return c, err
+}
+
+// lines are the last that a daemon has said.
+type lines struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+// mostSaid bounds them, in bytes.
+const mostSaid = 1 << 16
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.text.Len()+len(p) <= mostSaid {
+		l.text.Write(p)
+	}
+	return len(p), nil
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return safetext.Tail(strings.TrimSpace(l.text.String()), 400)
+}

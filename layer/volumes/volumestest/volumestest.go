@@ -1,0 +1,78 @@
+// Package volumestest tries layers for volumes on a real volume, for their tests.
+package volumestest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"tare/layer"
+	"tare/testbed"
+	"tare/testbed/local/localtest"
+)
+
+// Size is that of the volumes.
+const Size = 128 << 20
+
+// Up puts a layer on a volume, makes it, and gives the site, the layer, and the checks of the set-up
+// and of one trial. It skips the test where the system refuses the layer or a program is missing.
+func Up(t testing.TB, kind layer.Kind, l layer.Layer) (testbed.Site, *layer.Active, []layer.Check) {
+	t.Helper()
+	if found := kind.Probe(t.Context()); !slices.ContainsFunc(found, func(f testbed.Finding) bool { return f.Status == testbed.Works }) {
+		t.Skipf("%+v", found)
+	}
+	site := localtest.Volume(t, Size, false)
+	up, err := l.Up(t.Context(), new(layer.Run).At(site))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := site.(testbed.Staged).Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if up.Down != nil {
+		t.Cleanup(func() {
+			if err := up.Down(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	checks, err := up.Settle(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	more, err := up.Before(t.Context(), site)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return site, up, append(checks, more...)
+}
+
+// Plain makes a volume without a layer.
+func Plain(t testing.TB) testbed.Site {
+	t.Helper()
+	site := localtest.Volume(t, Size, false)
+	if err := site.(testbed.Staged).Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return site
+}
+
+// Off makes the proof that a layer is off at a site.
+func Off(t testing.TB, l layer.Layer, site testbed.Site) []layer.Check {
+	t.Helper()
+	checks, err := l.ProveOff(t.Context(), new(layer.Run).At(site))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return checks
+}
+
+// Text is checks by their names and whether they hold.
+func Text(checks []layer.Check) string {
+	var lines []string
+	for _, c := range checks {
+		lines = append(lines, fmt.Sprintf("%s: %t", c.Name, c.OK))
+	}
+	return strings.Join(lines, "; ")
+}

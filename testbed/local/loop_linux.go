@@ -1,0 +1,183 @@
+package local
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"tare/testbed"
+)
+
+// attach makes the file of the volume and a loop device on it, which ends when nobody has it
+// open any more and nothing of it is mounted.
+func (v *volume) attach() (*os.File, string, error) {
+	image, err := os.OpenFile(v.image(), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, "", err
+	}
+	defer func() { _ = image.Close() }()
+	err = unix.Fallocate(int(image.Fd()), 0, 0, int64(v.size))
+	if errors.Is(err, unix.EOPNOTSUPP) {
+		err = image.Truncate(int64(v.size))
+	}
+	if errors.Is(err, unix.ENOSPC) {
+		return nil, "", fmt.Errorf("%s has no room for %v: set TMPDIR to a directory that has", filepath.Dir(v.dir), v.size)
+	}
+	if err != nil {
+		return nil, "", fmt.Errorf("%s: %w", v.image(), err)
+	}
+	loop, path, err := attachLoop(image, v.dir)
+	if err != nil {
+		return nil, "", fmt.Errorf("loop device: %w", err)
+	}
+	status, err := unix.IoctlLoopGetStatus64(int(loop.Fd()))
+	if err == nil && status.Flags&unix.LO_FLAGS_DIRECT_IO == 0 {
+		err = fmt.Errorf("the file system of %s takes no direct I/O, so that the page cache would answer for the device: set TMPDIR to a directory on another", v.dir)
+	}
+	if err != nil {
+		_ = loop.Close()
+		return nil, "", err
+	}
+	return loop, path, nil
+}
+
+// loopAttempts bounds how often another program may take the device that was free.
+const loopAttempts = 16
+
+// attachLoop makes a loop device on a file. Where /dev has no node for it, one is made in dir.
+func attachLoop(image *os.File, dir string) (*os.File, string, error) {
+	control, err := os.OpenFile("/dev/loop-control", os.O_RDWR, 0)
+	if err != nil {
+		return nil, "", fmt.Errorf("%w (modprobe loop)", err)
+	}
+	defer func() { _ = control.Close() }()
+	for range loopAttempts {
+		var n int
+		if n, err = unix.IoctlRetInt(int(control.Fd()), unix.LOOP_CTL_GET_FREE); err != nil {
+			return nil, "", err
+		}
+		path := fmt.Sprintf("/dev/loop%d", n)
+		if _, missing := os.Stat(path); errors.Is(missing, fs.ErrNotExist) {
+			path = filepath.Join(dir, fmt.Sprintf("loop%d", n))
+			if err := unix.Mknod(path, unix.S_IFBLK|0o600, int(unix.Mkdev(7, uint32(n)))); err != nil && !errors.Is(err, fs.ErrExist) {
+				return nil, "", fmt.Errorf("make a node of the device: %w", err)
+			}
+		}
+		var loop *os.File
+		if loop, err = os.OpenFile(path, os.O_RDWR, 0); err != nil {
+			return nil, "", err
+		}
+		err = unix.IoctlLoopConfigure(int(loop.Fd()), &unix.LoopConfig{
+			Fd: uint32(image.Fd()), Info: unix.LoopInfo64{Flags: unix.LO_FLAGS_DIRECT_IO | unix.LO_FLAGS_AUTOCLEAR},
+		})
+		if err == nil {
+			return loop, path, nil
+		}
+		_ = loop.Close()
+		if !errors.Is(err, unix.EBUSY) {
+			return nil, "", err
+		}
+	}
+	return nil, "", err
+}
+
+// closeMapping removes a mapping of the kernel's device mapper that a part of the volume has left.
+func closeMapping(name string) error {
+	if _, err := os.Lstat("/dev/mapper/" + name); err != nil {
+		return nil
+	}
+	if out, err := exec.Command("cryptsetup", "close", name).CombinedOutput(); err != nil {
+		return fmt.Errorf("cryptsetup close %s: %w: %s", name, err, bytes.TrimSpace(out))
+	}
+	return nil
+}
+
+const (
+	marks     = 1024    // times that the marker is written
+	scanChunk = 1 << 20 // bytes read at a time
+	aligned   = 4096    // what direct I/O asks of addresses and lengths
+)
+
+// writeMark writes a marker through the whole volume and counts how often it is on the device.
+func (v *volume) writeMark() error {
+	var drawn [16]byte
+	_, _ = rand.Read(drawn[:])
+	line := []byte("tare marker " + hex.EncodeToString(drawn[:]) + "\n")
+	text := bytes.Repeat(line, marks)
+	text = append(text, make([]byte, aligned-len(text)%aligned)...) // a device is written in whole blocks
+	name, flags := v.top, os.O_WRONLY
+	if !v.block {
+		name, flags = filepath.Join(v.top, "tare-marker"), os.O_WRONLY|os.O_CREATE|os.O_EXCL
+	}
+	err := v.pod.do(func() error {
+		f, err := os.OpenFile(name, flags, 0o600)
+		if err != nil {
+			return err
+		}
+		_, err = f.Write(text)
+		return errors.Join(err, f.Sync(), f.Close())
+	})
+	if err != nil {
+		return err
+	}
+	v.mark = testbed.VolumeMark{}
+	for _, p := range v.parts {
+		if p.Encrypts {
+			v.mark.Encrypted = append(v.mark.Encrypted, p.Name)
+		}
+	}
+	if v.mark.Found, v.mark.Scanned, err = scan(v.image(), line); err != nil || v.block {
+		return err
+	}
+	return v.pod.do(func() error { return os.Remove(name) })
+}
+
+// scan counts a pattern in what was written to a file, past the page cache.
+func scan(file string, pattern []byte) (found int, scanned int64, err error) {
+	f, err := os.OpenFile(file, os.O_RDONLY|unix.O_DIRECT, 0)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer func() { _ = f.Close() }()
+	// A page for the end of the piece before, and then the piece.
+	buffer, err := unix.Mmap(-1, 0, aligned+scanChunk, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer func() { _ = unix.Munmap(buffer) }()
+	for at := int64(0); ; {
+		begin, err := unix.Seek(int(f.Fd()), at, unix.SEEK_DATA)
+		if errors.Is(err, unix.ENXIO) {
+			return found, scanned, nil
+		}
+		if err != nil {
+			return found, scanned, err
+		}
+		end, err := unix.Seek(int(f.Fd()), begin, unix.SEEK_HOLE)
+		if err != nil {
+			return found, scanned, err
+		}
+		tail := 0 // bytes kept of the piece before
+		for at = begin / aligned * aligned; at < end; {
+			n, err := unix.Pread(int(f.Fd()), buffer[aligned:], at)
+			if err != nil {
+				return found, scanned, err
+			}
+			if n == 0 {
+				return found, scanned, nil
+			}
+			found += bytes.Count(buffer[aligned-tail:aligned+n], pattern)
+			tail = min(len(pattern)-1, n)
+			copy(buffer[aligned-tail:aligned], buffer[aligned+n-tail:aligned+n])
+			at, scanned = at+int64(n), scanned+int64(n)
+		}
+	}
+}

@@ -1,0 +1,70 @@
+package residency
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestLook writes a file, and sees it in the page cache by both ways, and no more when it was dropped.
+func TestLook(t *testing.T) {
+	const size = 4 << 20
+	dir := t.TempDir()
+	name := filepath.Join(dir, "file")
+	if err := os.WriteFile(name, make([]byte, size), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var kind unix.Statfs_t
+	if err := unix.Statfs(dir, &kind); err == nil && kind.Type == unix.TMPFS_MAGIC {
+		t.Skip("files are only in memory here (tmpfs)")
+	}
+	ask := func(o Order) File {
+		t.Helper()
+		order, err := json.Marshal(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		if err := answer(bytes.NewReader(order), &out); err != nil {
+			t.Fatal(err)
+		}
+		var r Report
+		if err := json.Unmarshal(out.Bytes(), &r); err != nil || len(r.Files) != 1 {
+			t.Fatalf("%s: %v", out.String(), err)
+		}
+		if r.Files[0].Path != name || r.Files[0].Size != size {
+			t.Errorf("%+v", r.Files[0])
+		}
+		return r.Most()
+	}
+	if got := ask(Order{Paths: []string{dir}}); got.Cached != size {
+		t.Errorf("written: %+v", got)
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if cached, err := mincore(f, size); err != nil || cached != size {
+		t.Errorf("mincore: %d, %v", cached, err)
+	}
+	if got := ask(Order{Paths: []string{name}, Drop: true}); got.Cached != 0 {
+		t.Errorf("dropped: %+v", got)
+	}
+	if cached, err := mincore(f, size); err != nil || cached != 0 {
+		t.Errorf("mincore of what was dropped: %d, %v", cached, err)
+	}
+	if _, err := f.ReadAt(make([]byte, 1), size/2); err != nil {
+		t.Fatal(err)
+	}
+	if got := ask(Order{Paths: []string{name}}); got.Cached == 0 || got.Cached >= size {
+		t.Errorf("read in part: %+v", got)
+	}
+	if _, err := look(Order{Paths: []string{filepath.Join(dir, "none")}}); err == nil {
+		t.Error("a file that is not there is looked at")
+	}
+}
