@@ -62,10 +62,10 @@ type Config struct {
 	Expects quantity.Duration   `yaml:"expect" json:"expect,omitempty" doc:"how long one run is expected to take, for the plan's estimate"`
 	OK      []int               `yaml:"ok" json:"ok" doc:"exit statuses that count as success"`
 	// Server and Factors are left out of plans that have none.
-	Server  *service.Config                 `yaml:"server" json:"server,omitempty" doc:"a server that stays up in the server's pod between trials; the program is then its client, in the client's pod"`
-	Factors factor.Named `yaml:"factors" json:"factors,omitempty" doc:"levels by name: $(NAME) in the texts of run, shell, env and server stands for the level of a trial"`
-	Judged  []string                        `yaml:"headline" json:"headline,omitempty" doc:"metrics that are judged under the correction for many comparisons, in place of what metrics say: [cpu]"`
-	Read    []Metric                        `yaml:"metrics" json:"metrics,omitempty" doc:"what is measured; wall clock, CPU time and peak memory if absent"`
+	Server  *service.Config `yaml:"server" json:"server,omitempty" doc:"a server that stays up in the server's pod between trials; the program is then its client, in the client's pod"`
+	Factors factor.Named    `yaml:"factors" json:"factors,omitempty" doc:"levels by name: $(NAME) in the texts of run, shell, env and server stands for the level of a trial"`
+	Judged  []string        `yaml:"headline" json:"headline,omitempty" doc:"metrics that are judged under the correction for many comparisons, in place of what metrics say: [cpu]"`
+	Read    []Metric        `yaml:"metrics" json:"metrics,omitempty" doc:"what is measured; wall clock, CPU time and peak memory if absent"`
 }
 
 // Metric is one metric and where it is read from: exactly one of From, Regex
