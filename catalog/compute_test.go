@@ -23,16 +23,16 @@ func TestCompute(t *testing.T) {
 		if !strings.HasPrefix(name, "compute/") {
 			continue
 		}
+		text, err := examples.Files.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(text)) {
+			if strings.Contains(line, "regex:") {
+				lines[strings.TrimSpace(line)] = true
+			}
+		}
 		t.Run(name, func(t *testing.T) {
-			text, err := examples.Files.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for line := range strings.Lines(string(text)) {
-				if strings.Contains(line, "regex:") {
-					lines[strings.TrimSpace(line)] = true
-				}
-			}
 			x, err := experiment.Load(name, text, catalog.Kinds())
 			if err != nil {
 				t.Fatal(err)
