@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"os"
@@ -20,6 +21,7 @@ import (
 	"tare/journal"
 	"tare/testbed"
 	"tare/testbed/apart"
+	"tare/testbed/local"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected output in the scripts")
@@ -91,6 +93,14 @@ func condition(name string) (bool, error) {
 		return installed("openbao", "bao"), nil
 	case "root":
 		return os.Geteuid() == 0, nil
+	case "volume":
+		for _, program := range []string{"fio", "gocryptfs", "bindfs", "mkfs.ext4"} {
+			if _, err := exec.LookPath(program); err != nil {
+				return false, nil
+			}
+		}
+		works := func(f testbed.Finding) bool { return f.Status == testbed.Works }
+		return slices.ContainsFunc(local.ProbeVolume(context.Background()), works), nil
 	case "kubectl":
 		_, err := exec.LookPath("kubectl")
 		return err == nil, nil
@@ -140,10 +150,24 @@ func nothingLeft(ts *testscript.TestScript, neg bool, args []string) {
 	var left []string
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		if left = started(ts.Getenv("WORK")); len(left) == 0 {
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		if left = append(started(ts.Getenv("WORK")), volumesBelow(ts.Getenv("WORK"))...); len(left) == 0 {
 			return
 		}
 	}
 	ts.Fatalf("left behind: %v", left)
+}
+
+// volumesBelow lists the loop devices on files below a work directory, and the directories of volumes.
+func volumesBelow(work string) []string {
+	files, _ := filepath.Glob("/sys/block/loop*/loop/backing_file")
+	found, _ := filepath.Glob(work + "/.tmp/tare-volume-[0-9]*")
+	for _, file := range files {
+		if of, err := os.ReadFile(file); err == nil && strings.HasPrefix(string(of), work+"/") {
+			found = append(found, file+": "+string(of))
+		}
+	}
+	return found
 }
 
 // started lists the processes below a work directory, by their environment.

@@ -95,7 +95,7 @@ type Local struct {
 	Link  Link               `yaml:"link" doc:"the wire between the nodes"`
 	Nodes factor.Levels[int] `yaml:"nodes" min:"1" max:"64" doc:"nodes that the members of a service are spread over; one for each member if absent"`
 	// Volume is left out of plans where the file says nothing of it.
-	Volume LocalVolume `yaml:"volume" json:"volume,omitzero" doc:"the volume in the client's pod, which is a loop device on a file where temporary files are (TMPDIR)"`
+	Volume *LocalVolume `yaml:"volume" json:"volume,omitempty" doc:"the volume in the client's pod, which is a loop device on a file where temporary files are (TMPDIR)"`
 }
 
 // LocalVolume is the volume that a site of the local testbed has.

@@ -68,7 +68,11 @@ func (t *Testbed) Open(ctx context.Context, want testbed.Request) (testbed.Site,
 		err = n.makeVolumes()
 	}
 	if want.Needs.Volume != nil && err == nil {
-		made, err = n.openVolume(*want.Needs.Volume, parameters.Volume)
+		how := experiment.LocalVolume{}
+		if parameters.Volume != nil {
+			how = *parameters.Volume
+		}
+		made, err = n.openVolume(*want.Needs.Volume, how)
 	}
 	if err == nil {
 		err = t.add(s)

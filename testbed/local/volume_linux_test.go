@@ -33,7 +33,7 @@ func openVolume(t *testing.T, block bool, how experiment.LocalVolume) (*Testbed,
 		}
 	})
 	level := experiment.Testbed{}.Level().(*experiment.Local)
-	level.Volume = how
+	level.Volume = &how
 	site, err := bed.Open(t.Context(), testbed.Request{Name: "volume", Needs: experiment.Needs{Volume: &experiment.Volume{Size: testVolume, Block: block}}, Level: level})
 	if err != nil {
 		t.Fatal(err)
