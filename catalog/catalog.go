@@ -5,17 +5,23 @@ package catalog
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"tare/experiment"
 	"tare/layer"
 	"tare/layer/env"
+	"tare/layer/gvisor"
 	"tare/layer/kubecontext"
+	"tare/layer/landlock"
 	"tare/layer/link"
 	"tare/layer/manifests"
 	"tare/layer/mtls"
 	"tare/layer/namespace"
 	"tare/layer/pod"
+	"tare/layer/privileges"
 	"tare/layer/proof"
+	"tare/layer/sandbox"
+	"tare/layer/seccomp"
 	"tare/layer/storageclass"
 	"tare/layer/toggle"
 	"tare/layer/vaultserver"
@@ -31,21 +37,24 @@ import (
 )
 
 // Layers lists the kinds of layers.
-var Layers = []layer.Kind{
+var Layers = slices.Concat([]layer.Kind{
 	kubecontext.Kind,
 	env.Kind,
+	gvisor.Kind,
+	landlock.Kind,
 	link.Kind,
 	manifests.Kind,
 	mtls.Kind,
 	namespace.Kind,
 	pod.Kind,
 	proof.Kind,
+	seccomp.Kind,
 	storageclass.Kind,
 	toggle.Kind,
 	vaultserver.Kind,
 	wireguard.Kind,
 	wrap.Kind,
-}
+}, privileges.Kinds, sandbox.Kinds())
 
 // Workloads lists the kinds of workloads.
 var Workloads = []workload.Kind{

@@ -42,7 +42,7 @@ least, and which requirement is missing on this machine. Nothing is run.`,
 			try := func() {
 				s.lines().text("  ", fmt.Sprintf("tare doctor --try %s sets every arm up once and makes its proofs", args[0]))
 			}
-			parts := slices.Concat(examine(c.Context(), neededBy(x)), programs(x), references(x))
+			parts := slices.Concat(examine(c.Context(), neededBy(x)), programs(c.Context(), x), references(x))
 			printPlan(s.lines(), &expansion.Plan, x.Design.Seed != nil, order)
 			if x.Testbed.Name() == experiment.TestbedKubernetes {
 				fmt.Fprintln(s.Stdout, "\nOn the cluster")

@@ -60,6 +60,7 @@ func TestScripts(t *testing.T) {
 			"hostile":      hostile,
 			"nightly":      nightly,
 			"exits":        exits,
+			"proofs":       proofs,
 		},
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("HOME", env.WorkDir)

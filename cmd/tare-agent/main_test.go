@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 func start(env string, args ...string) (string, error) {
 	cmd := exec.Command("/proc/self/exe", args...)
 	cmd.Env = append(os.Environ(), "TARE_AGENT_TEST=1", env)
-	cmd.Stdin = strings.NewReader("hello")
+	cmd.Stdin = strings.NewReader(`{"echo": "hello"}`)
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }
