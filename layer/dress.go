@@ -80,9 +80,9 @@ func plain(cmd testbed.Command) testbed.Command {
 // where the path is hidden.
 func (d dressed) self(where testbed.Place, cmd testbed.Command, hidden bool) (testbed.Command, error) {
 	var at []int
-	for i := range cmd.Args[:len(cmd.Args)-1] {
-		if strings.HasPrefix(cmd.Args[i+1], testbed.HelperVariable+"=") && cmd.Args[i] == testbed.Self {
-			at = append(at, i)
+	for i, arg := range cmd.Args {
+		if i > 0 && strings.HasPrefix(arg, testbed.HelperVariable+"=") && cmd.Args[i-1] == testbed.Self {
+			at = append(at, i-1)
 		}
 	}
 	if len(at) == 0 {

@@ -178,6 +178,9 @@ const uncounted = "what programs use behind it is not counted with it: their CPU
 
 // choose takes the evidence that looks otherwise outside, at each place.
 func (a *active) choose(ctx context.Context) error {
+	if len(a.Evidence) == 0 {
+		return nil
+	}
 	a.outside, a.chosen = map[testbed.Place]answers{}, map[testbed.Place][]chosen{}
 	for _, where := range a.places {
 		outside, err := ask(ctx, a.session.Site, where, false, words(a.Evidence))
@@ -185,7 +188,7 @@ func (a *active) choose(ctx context.Context) error {
 			return fmt.Errorf("look outside of it: %w", err)
 		}
 		a.outside[where], a.chosen[where] = outside, choose(a.Evidence, outside)
-		if len(a.Evidence) > 0 && len(a.chosen[where]) == 0 {
+		if len(a.chosen[where]) == 0 {
 			return fmt.Errorf("nothing would show that it is on: %s", same(a.Evidence, outside))
 		}
 	}

@@ -4,11 +4,13 @@
 //   - gvisor
 //   - gvisor: {platform: [systrap, ptrace]}
 //
-// On this machine a program is started by `runsc do`: with the files of this machine, which it may read, and
-// what it writes gone with it; and with the network of the place that it is started at, by the host's
-// network stack (network: host). gVisor's own network stack takes the addresses of the
-// network away from everybody else in it, so that a server's pod could not be used again; a pod of a
-// cluster has it. On a cluster the layer is a RuntimeClass, as the layer pod sets it.
+// On this machine a program is started in a sandbox of its own by `runsc run`: with the files of this
+// machine, which it may read, and what it writes gone with it; and with the network of the place
+// that it is started at, by the host's network stack (--network=host). gVisor's own stack takes
+// the addresses of the network away from everybody else in it, so that a server's pod could not be used
+// again; a pod of a cluster has it. (`runsc do` is not used: it makes interfaces and rules of the firewall on
+// the machine, which it leaves behind when it is killed.) On a cluster the layer is a RuntimeClass, as
+// the layer pod sets it.
 //
 // runsc is found on PATH, or where `make gvisor` puts it.
 //
@@ -19,6 +21,7 @@ package gvisor
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -68,22 +71,51 @@ var Kind = layer.Kind{
 	Summary: "gVisor: runsc on this machine, a RuntimeClass on a cluster",
 	New:     func() layer.Layer { return &Config{Class: factor.Of("gvisor")} },
 	Probe:   probe,
+	Helper:  become,
 }
 
 // probe tries every platform.
 func probe(ctx context.Context) []testbed.Finding {
 	var all []testbed.Finding
-	for _, p := range Platform("").Values() {
-		f := front.Works(ctx, command(Platform(p)), install)
-		f.Name = p
-		all = append(all, f)
+	for _, p := range []Platform{Systrap, Ptrace, KVM} {
+		all = append(all, try(ctx, p))
 	}
 	return all
 }
 
+// try has runsc start a program.
+func try(ctx context.Context, p Platform) testbed.Finding {
+	f := testbed.Finding{Name: string(p), Status: testbed.Missing, Hint: install}
+	path, err := exec.LookPath(find())
+	if err != nil {
+		f.Detail = err.Error()
+		return f
+	}
+	dir, err := os.MkdirTemp("", prefix)
+	if err != nil {
+		return testbed.Finding{Name: string(p), Status: testbed.Refused, Detail: err.Error()}
+	}
+	defer func() { _ = os.Remove(dir) }()
+	f = front.OwnWorks(ctx, string(p), command(p, path, dir))
+	if f.Status == testbed.Works {
+		f.Detail = path + " starts a program"
+	}
+	return f
+}
+
+// prefix is that of the directories that bundles are mounted on.
+const prefix = "tare-gvisor-"
+
+// parameters are what the helper is told.
+type parameters struct {
+	Runsc    string   `json:"runsc"`
+	Platform Platform `json:"platform"`
+	Dir      string   `json:"dir"` // empty
+}
+
 // command is what stands before a program.
-func command(p Platform) []string {
-	return []string{find(), "--platform=" + string(p), "--network=host", "--ignore-cgroups", "--host-uds=all", "do"}
+func command(p Platform, runsc, dir string) []string {
+	return front.Restricting(name, parameters{Runsc: runsc, Platform: p, Dir: dir})
 }
 
 // find gives the path of runsc: on PATH, or where make gvisor puts it. Where it is in neither,
@@ -104,12 +136,7 @@ func find() string {
 func (c *Config) Declare() experiment.Declaration {
 	d := experiment.Declaration{Rights: c.pod().Declare().Rights, Shapes: true, ProvesBeside: true}
 	d.Needs.Network = c.Around == layer.Server
-	for _, p := range c.Platform {
-		d.Programs = append(d.Programs, experiment.Program{Name: find(), Front: command(p), Where: experiment.AtSite})
-	}
-	if len(c.Platform) == 0 {
-		d.Programs = []experiment.Program{{Name: find(), Front: command(Systrap), Where: experiment.AtSite}}
-	}
+	d.Programs = []experiment.Program{{Name: find(), Where: experiment.AtSite}}
 	return d
 }
 
@@ -123,12 +150,30 @@ func (c *Config) platform() Platform {
 	return c.Platform.One()
 }
 
-func (c *Config) front() front.Front {
+// front is what stands in front of programs, with bundles in a directory.
+func (c *Config) front(dir string) front.Front {
 	return front.Front{
-		Layer: name, Around: c.Around, Args: front.Always(command(c.platform())...),
+		Layer: name, Around: c.Around, Args: front.Always(command(c.platform(), find(), dir)...),
 		Evidence: []front.Evidence{{Name: "kernel", Ask: []string{"release"}, Expected: "gVisor's",
 			On: func(inside, _ string) bool { return strings.Contains(inside, name) }}},
 	}
+}
+
+// here puts gVisor around programs on this machine.
+func (c *Config) here(s *layer.Session) (*layer.Active, error) {
+	dir, err := os.MkdirTemp("", prefix)
+	if err != nil {
+		return nil, err
+	}
+	up := c.front(dir).Up(s)
+	up.Down = func(context.Context) error {
+		err := os.Remove(dir)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	}
+	return up, nil
 }
 
 // onCluster says whether a site is on one.
@@ -140,7 +185,7 @@ func onCluster(site testbed.Site) bool {
 // Up puts gVisor around the programs.
 func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
 	if !onCluster(s.Site) {
-		return c.front().Up(s), nil
+		return c.here(s)
 	}
 	if len(c.Platform) > 0 {
 		return nil, errors.New("on a cluster the platform is that of the RuntimeClass: leave platform out, and sweep class")
@@ -178,7 +223,7 @@ func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check,
 		return nil, nil
 	}
 	if !onCluster(s.Site) {
-		return c.front().Off(ctx, s)
+		return c.front("").Off(ctx, s)
 	}
 	return own(c.pod().ProveOff(ctx, s))
 }

@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"tare/experiment/factor"
 	"tare/layer"
@@ -15,10 +17,16 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if testbed.HelperName() != front.Prober {
+	var err error
+	switch testbed.HelperName() {
+	case front.Prober:
+		err = front.Probe(context.Background())
+	case name:
+		err = Kind.Helper(context.Background())
+	default:
 		os.Exit(m.Run())
 	}
-	if err := front.Probe(context.Background()); err != nil {
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -54,6 +62,45 @@ func TestProofs(t *testing.T) {
 			if err != nil || len(gone) != 1 || gone[0].OK {
 				t.Errorf("taken away: %v, %+v", err, gone)
 			}
+			killed(t, site, a)
+			if err := a.Down(t.Context()); err != nil {
+				t.Error(err)
+			}
 		})
 	}
+}
+
+// killed kills a server in gVisor, and looks for mounts and interfaces that it has left.
+func killed(t *testing.T, site testbed.Site, a *layer.Active) {
+	t.Helper()
+	before := traces(t)
+	process, err := layer.Dress(site, a).Start(t.Context(), testbed.ServerPod, testbed.Command{Args: []string{"sh", "-c", "echo up; sleep 100"}, Subject: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for used := time.Duration(0); used < 100*time.Millisecond; { // it is up by then
+		if used, err = process.CPU(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if err := process.Kill(); err != nil {
+		t.Error(err)
+	}
+	if after := traces(t); after != before {
+		t.Errorf("before:\n%s\nafter:\n%s", before, after)
+	}
+}
+
+func traces(t *testing.T) string {
+	t.Helper()
+	mounts, err := os.ReadFile("/proc/self/mounts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	interfaces, err := os.ReadFile("/proc/net/dev")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(mounts) + strconv.Itoa(strings.Count(string(interfaces), "\n"))
 }
