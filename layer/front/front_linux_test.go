@@ -165,7 +165,7 @@ func TestUncounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { cancel(); _ = daemon.Wait() })
-	f := front.Front{Layer: "test", Args: front.Always("sh", "-c", fmt.Sprintf("cat >%s & cat %s", in, out), "sh")}
+	f := front.Front{Layer: "test", Args: front.Always("sh", "-c", fmt.Sprintf("exec 3<&0; cat <&3 >%s & cat %s", in, out), "sh")}
 	site := localtest.Host(t)
 	a, checks, err := up(t, site, f)
 	if err != nil || !a.Uncounted || len(checks) == 0 || !strings.Contains(checks[0].Caveat, "unavailable") {
