@@ -36,12 +36,13 @@ func try(ctx context.Context, front []string) error {
 	args := append(append([]string{}, front[1:]...), "true")
 	cmd := exec.CommandContext(ctx, front[0], args...)
 	cmd.WaitDelay = time.Second
+	grouped(cmd)
 	out, err := cmd.CombinedOutput()
 	switch said := safetext.Line(safetext.Tail(strings.TrimSpace(string(out)), 300)); {
 	case err == nil:
 		return nil
 	case ctx.Err() != nil:
-		return errors.New("it did not start true within " + tryLimit.String())
+		return errors.New("it has not started true in time")
 	case said != "":
 		return errors.New(said)
 	}

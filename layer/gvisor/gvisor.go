@@ -27,6 +27,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"tare/experiment"
 	"tare/experiment/factor"
@@ -76,12 +78,19 @@ var Kind = layer.Kind{
 
 // probe tries every platform.
 func probe(ctx context.Context) []testbed.Finding {
-	var all []testbed.Finding
-	for _, p := range []Platform{Systrap, Ptrace, KVM} {
-		all = append(all, try(ctx, p))
+	platforms := []Platform{Systrap, Ptrace, KVM}
+	all := make([]testbed.Finding, len(platforms))
+	var wait sync.WaitGroup
+	for i, p := range platforms {
+		wait.Go(func() { all[i] = try(ctx, p) })
 	}
+	wait.Wait()
 	return all
 }
+
+// patience is how long a platform may take to start a program. KVM in a virtual machine may
+// stand still.
+var patience = map[Platform]time.Duration{Systrap: 20 * time.Second, Ptrace: 20 * time.Second, KVM: 4 * time.Second}
 
 // try has runsc start a program.
 func try(ctx context.Context, p Platform) testbed.Finding {
@@ -96,6 +105,8 @@ func try(ctx context.Context, p Platform) testbed.Finding {
 		return testbed.Finding{Name: string(p), Status: testbed.Refused, Detail: err.Error()}
 	}
 	defer func() { _ = os.Remove(dir) }()
+	ctx, cancel := context.WithTimeout(ctx, patience[p])
+	defer cancel()
 	f = front.OwnWorks(ctx, string(p), command(p, path, dir))
 	if f.Status == testbed.Works {
 		f.Detail = path + " starts a program"
