@@ -20,7 +20,7 @@ ARCH     = $(shell $(GO) env GOARCH)
 PROGRAMS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/tare
 UNDER_TEST ?= $(PROGRAMS)/envoy/envoy $(PROGRAMS)/openbao/bao
 
-.PHONY: demo demo-cluster check test test-cluster build static elsewhere man dist image systems image-lock tools envoy openbao probe consumers lint fuzz bench truth campaign load cluster cluster-down clean
+.PHONY: demo demo-cluster check test test-cluster build static elsewhere man dist image systems image-lock tools envoy openbao gvisor probe consumers lint fuzz bench truth campaign load cluster cluster-down clean
 
 demo: tools build ## Install what is missing, build, and price WireGuard on a real network path (under 3 minutes).
 	$(BIN) run examples/quickstart.yaml
@@ -38,7 +38,7 @@ build: ## Build the static binary bin/tare, and its link bin/kubectl-tare.
 check: ## Vet, format, and the tests that need no cluster, no root and nothing installed (under 2 minutes once built).
 	@GO="$(GO)" .ci/check
 
-test: tools consumers envoy openbao build ## Install what is missing and run all tests, on a cluster as well where one can run (as root).
+test: tools consumers envoy openbao gvisor build ## Install what is missing and run all tests, on a cluster as well where one can run (as root).
 	GO="$(GO)" .ci/test
 
 test-cluster: ## The tests of the test cluster itself (2 minutes), as root.
@@ -88,6 +88,10 @@ openbao: ## Install OpenBao, which the workload vault runs, into the user's cach
 
 probe: # Compile the program that the workload syscalls measures (apt-get install gcc gcc-aarch64-linux-gnu); it is committed.
 	workload/syscalls/probe/build
+
+gvisor: ## Build runsc, which the layer gvisor runs, into the user's cache, at the version that the test cluster has (2 minutes the first time).
+	@mkdir -p $(PROGRAMS)/gvisor
+	@cd test/cluster/gvisor && CGO_ENABLED=0 GOWORK=off GOFLAGS=-buildvcs=false $(GO) build -trimpath "-ldflags=-s -w" -o $(PROGRAMS)/gvisor/runsc gvisor.dev/gvisor/runsc || [ "$(CI)" != true ]
 
 consumers: ## Install the programs that read exports in tests.
 	@.ci/consumers

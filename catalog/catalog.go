@@ -5,6 +5,7 @@ package catalog
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"tare/experiment"
 	"tare/layer"
@@ -12,14 +13,19 @@ import (
 	"tare/layer/fscrypt"
 	"tare/layer/fusepassthrough"
 	"tare/layer/gocryptfs"
+	"tare/layer/gvisor"
 	"tare/layer/kubecontext"
+	"tare/layer/landlock"
 	"tare/layer/link"
 	"tare/layer/luks"
 	"tare/layer/manifests"
 	"tare/layer/mtls"
 	"tare/layer/namespace"
 	"tare/layer/pod"
+	"tare/layer/privileges"
 	"tare/layer/proof"
+	"tare/layer/sandbox"
+	"tare/layer/seccomp"
 	"tare/layer/storageclass"
 	"tare/layer/toggle"
 	"tare/layer/vaultserver"
@@ -37,12 +43,14 @@ import (
 )
 
 // Layers lists the kinds of layers.
-var Layers = []layer.Kind{
+var Layers = slices.Concat([]layer.Kind{
 	kubecontext.Kind,
 	env.Kind,
 	fscrypt.Kind,
 	fusepassthrough.Kind,
 	gocryptfs.Kind,
+	gvisor.Kind,
+	landlock.Kind,
 	link.Kind,
 	luks.Kind,
 	manifests.Kind,
@@ -50,12 +58,13 @@ var Layers = []layer.Kind{
 	namespace.Kind,
 	pod.Kind,
 	proof.Kind,
+	seccomp.Kind,
 	storageclass.Kind,
 	toggle.Kind,
 	vaultserver.Kind,
 	wireguard.Kind,
 	wrap.Kind,
-}
+}, privileges.Kinds, sandbox.Kinds())
 
 // Workloads lists the kinds of workloads.
 var Workloads = []workload.Kind{

@@ -79,6 +79,10 @@ func TestSwapOfStudies(t *testing.T) {
 		lacks         []string // layers that the testbed does not have
 	}{
 		{file: "sandboxed-service.yaml", testbed: "kubernetes"},
+		{file: "sandboxes.yaml", testbed: "kubernetes"},
+		{file: "gvisor.yaml", testbed: "kubernetes"},
+		{file: "varmor-seccomp.yaml", testbed: "kubernetes"},
+		{file: "landlock.yaml", testbed: "kubernetes"},
 		{file: "istio-dataplane.yaml", testbed: "kubernetes"},
 		{file: "capacity.yaml", testbed: "kubernetes"},
 		{file: "mtls.yaml", testbed: "kubernetes"},

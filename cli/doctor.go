@@ -13,6 +13,7 @@ import (
 
 	"tare/catalog"
 	"tare/experiment"
+	"tare/layer/front"
 	"tare/render"
 	"tare/safetext"
 	"tare/testbed"
@@ -139,7 +140,7 @@ func diagnose(ctx context.Context, s State, args []string, cluster, namespace st
 	if err != nil {
 		return nil, err
 	}
-	parts := append(slices.Concat(examine(ctx, neededBy(x)), programs(x), references(x)), limits())
+	parts := append(slices.Concat(examine(ctx, neededBy(x)), programs(ctx, x), references(x)), limits())
 	if onCluster(x, cluster, namespace) {
 		there, err := examineCluster(ctx, x, cluster, namespace, !try)
 		if parts = append(parts, there...); err != nil {
@@ -226,7 +227,7 @@ func printParts(s State, parts []part, out string) error {
 
 // ready fails when a part that the experiment needs works in no way here.
 func ready(ctx context.Context, x *experiment.Experiment) error {
-	for _, p := range append(examine(ctx, neededBy(x)), programs(x)...) {
+	for _, p := range append(examine(ctx, neededBy(x)), programs(ctx, x)...) {
 		if !p.usable() && len(p.Findings) > 0 {
 			return p.problem()
 		}
@@ -234,16 +235,17 @@ func ready(ctx context.Context, x *experiment.Experiment) error {
 	return nil
 }
 
-// programs looks for the programs that the experiment needs on this machine.
-func programs(x *experiment.Experiment) []part {
+// programs looks for the programs that the experiment needs on this machine, and has those
+// start something that stand in front of others.
+func programs(ctx context.Context, x *experiment.Experiment) []part {
 	var parts []part
 	for _, p := range x.ProgramsHere() {
-		parts = append(parts, part{"program", p.Name, []testbed.Finding{findProgram(p)}})
+		parts = append(parts, part{"program", p.Name, []testbed.Finding{findProgram(ctx, p)}})
 	}
 	return parts
 }
 
-func findProgram(p experiment.Program) testbed.Finding {
+func findProgram(ctx context.Context, p experiment.Program) testbed.Finding {
 	f := testbed.Finding{Name: "program", Status: testbed.Works}
 	where := p.Name
 	if filepath.Base(where) != where && !filepath.IsAbs(where) && p.Dir != "" {
@@ -256,5 +258,9 @@ func findProgram(p experiment.Program) testbed.Finding {
 		return f
 	}
 	f.Detail = path
+	if len(p.Front) > 0 {
+		tried := front.Works(ctx, p.Front, "")
+		f.Status, f.Detail = tried.Status, tried.Detail
+	}
 	return f
 }

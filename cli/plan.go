@@ -21,7 +21,8 @@ func newPlan(s State) *cobra.Command {
 		Short: "Show what an experiment would do, and whether it can run here",
 		Long: `Show what an experiment would do: its arms and cells, the order of the first
 rounds for the seed, the expected duration, how many rounds a claim needs at
-least, and which requirement is missing on this machine. Nothing is run.`,
+least, and which requirement is missing on this machine. Nothing is run, but that a
+sandbox or another command in front of programs has to start the program true.`,
 		Example: `  tare plan examples/quickstart.yaml
   tare plan experiment.yaml --seed 7 --order
   tare plan experiment.yaml -o json`,
@@ -42,7 +43,7 @@ least, and which requirement is missing on this machine. Nothing is run.`,
 			try := func() {
 				s.lines().text("  ", fmt.Sprintf("tare doctor --try %s sets every arm up once and makes its proofs", args[0]))
 			}
-			parts := slices.Concat(examine(c.Context(), neededBy(x)), programs(x), references(x))
+			parts := slices.Concat(examine(c.Context(), neededBy(x)), programs(c.Context(), x), references(x))
 			printPlan(s.lines(), &expansion.Plan, x.Design.Seed != nil, order)
 			if x.Testbed.Name() == experiment.TestbedKubernetes {
 				fmt.Fprintln(s.Stdout, "\nOn the cluster")

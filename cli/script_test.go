@@ -63,6 +63,7 @@ func TestScripts(t *testing.T) {
 			"nightly":      nightly,
 			"exits":        exits,
 			"swept":        swept,
+			"proofs":       proofs,
 		},
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("HOME", env.WorkDir)
@@ -149,8 +150,6 @@ func nothingLeft(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	var left []string
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-		if left = started(ts.Getenv("WORK")); len(left) == 0 {
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		if left = append(started(ts.Getenv("WORK")), volumesBelow(ts.Getenv("WORK"))...); len(left) == 0 {
 			return
 		}

@@ -7,6 +7,9 @@ type Program struct {
 	Name  string
 	Dir   string // that a relative name starts from; "": the working directory
 	Where Where
+	// Front is the program with its arguments where it stands in front of others, if that can be
+	// tried: with another program behind them it starts that one.
+	Front []string
 }
 
 // Where says where a program must exist.
@@ -25,7 +28,7 @@ const (
 func (x *Experiment) ProgramsHere() []Program {
 	var here []Program
 	add := func(p Program, there bool) {
-		same := func(o Program) bool { return o.Name == p.Name }
+		same := func(o Program) bool { return o.Name == p.Name && slices.Equal(o.Front, p.Front) }
 		if there && p.Name != "" && !slices.ContainsFunc(here, same) {
 			here = append(here, p)
 		}

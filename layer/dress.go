@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"tare/testbed"
 )
@@ -19,60 +20,126 @@ type dressed struct {
 // Unwrap gives the site without the wrappers.
 func (d dressed) Unwrap() testbed.Site { return d.Site }
 
+// Fronts counts what layers have put in front of programs under test at a site.
+func Fronts(site testbed.Site) int {
+	if d, ok := testbed.As[dressed](site); ok {
+		return len(d.wrappers)
+	}
+	return 0
+}
+
 // Start starts a command, in the wrappers if it is one under test.
 func (d dressed) Start(ctx context.Context, where testbed.Place, cmd testbed.Command) (testbed.Process, error) {
 	if !cmd.Subject {
 		return d.Site.Start(ctx, where, cmd)
 	}
-	wrapped, err := d.Wrapped(where, cmd)
+	wrapped, uncounted, err := d.wrapped(where, cmd)
 	if err != nil {
 		return nil, err
 	}
-	return d.Site.Start(ctx, where, wrapped)
+	for _, f := range wrapped.Files[len(cmd.Files):] {
+		defer func() { _ = f.Close() }() // the program has it by then
+	}
+	process, err := d.Site.Start(ctx, where, wrapped)
+	if err == nil && uncounted {
+		process = elsewhere{process}
+	}
+	return process, err
 }
 
 // Wrapped is what is started in place of a command under test.
 func (d dressed) Wrapped(where testbed.Place, cmd testbed.Command) (testbed.Command, error) {
-	wrapped := d.wrap(where, cmd)
-	if wrapped.Args[0] == cmd.Args[0] {
-		return wrapped, nil
-	}
-	self, err := plain(cmd) // something stands in front
-	if err != nil {
-		return cmd, err
-	}
-	return d.wrap(where, self), nil
+	wrapped, _, err := d.wrapped(where, cmd)
+	return wrapped, err
 }
 
-func (d dressed) wrap(where testbed.Place, cmd testbed.Command) testbed.Command {
+// wrapped says as well whether what the command uses is not counted then.
+func (d dressed) wrapped(where testbed.Place, cmd testbed.Command) (_ testbed.Command, uncounted bool, _ error) {
+	wrapped, uncounted, hidden := d.wrap(where, cmd)
+	if len(wrapped.Args) != len(cmd.Args) { // something stands in front
+		wrapped, uncounted, hidden = d.wrap(where, plain(cmd))
+	}
+	wrapped, err := d.self(where, wrapped, hidden)
+	return wrapped, uncounted, err
+}
+
+// wrap puts what stands at a place in front of a command. It says whether what the command
+// uses is not counted then, and whether files of this machine are hidden from it.
+func (d dressed) wrap(where testbed.Place, cmd testbed.Command) (_ testbed.Command, uncounted, hidden bool) {
 	for _, a := range d.wrappers {
 		if a.Around.Holds(where) {
 			cmd = a.Wrap(cmd)
+			uncounted, hidden = uncounted || a.Uncounted, hidden || a.Hides
+		}
+	}
+	return cmd, uncounted, hidden
+}
+
+// plain makes a process of Tare's own (testbed.HelperCommand) a command that works behind
+// any other: what it was started for is said by its arguments, since many sandboxes clear the
+// environment.
+func plain(cmd testbed.Command) testbed.Command {
+	for _, v := range cmd.Env {
+		if name, ok := strings.CutPrefix(v, testbed.HelperVariable+"="); ok {
+			cmd.Args = slices.Concat(cmd.Args[:1], testbed.HelperArguments(name)[1:], cmd.Args[1:])
 		}
 	}
 	return cmd
 }
 
-// plain makes a process of Tare's own (testbed.HelperCommand) a command that works behind
-// any other. /proc/self/exe would be the command in front, and is written out; the
-// variable by which Tare knows what it was started for is set by env, behind a command
-// that may clear the environment, as many sandboxes do.
-func plain(cmd testbed.Command) (testbed.Command, error) {
-	others := func(v string) bool { return !strings.HasPrefix(v, testbed.HelperVariable+"=") }
-	variables := slices.DeleteFunc(slices.Clone(cmd.Env), others)
-	if len(variables) == 0 {
+// self says where this program is, in the places of a command where it is to be started
+// (testbed.HelperArguments): by its path, in pods by that of the agent, or as an open file
+// where the path is hidden.
+func (d dressed) self(where testbed.Place, cmd testbed.Command, hidden bool) (testbed.Command, error) {
+	var at []int
+	for i, arg := range cmd.Args {
+		if i > 0 && strings.HasPrefix(arg, testbed.HelperVariable+"=") && cmd.Args[i-1] == testbed.Self {
+			at = append(at, i-1)
+		}
+	}
+	if len(at) == 0 {
 		return cmd, nil
 	}
-	program := cmd.Args[0]
-	if program == "/proc/self/exe" {
+	path := ""
+	if remote, ok := testbed.As[testbed.Remote](d.Site); ok {
+		path = remote.Self(where)
+	}
+	switch {
+	case path != "":
+	case hidden:
+		file, err := os.Open(testbed.Self)
+		if err != nil {
+			return cmd, fmt.Errorf("open this program: %w", err)
+		}
+		path = fmt.Sprintf("/proc/self/fd/%d", 3+len(cmd.Files))
+		cmd.Files = append(slices.Clip(cmd.Files), file)
+	default:
 		var err error
-		if program, err = os.Executable(); err != nil {
+		if path, err = os.Executable(); err != nil {
 			return cmd, fmt.Errorf("the path of this program: %w", err)
 		}
 	}
-	cmd.Args = slices.Concat([]string{"env"}, variables, []string{program}, cmd.Args[1:])
+	cmd.Args = slices.Clone(cmd.Args)
+	for _, i := range at {
+		cmd.Args[i] = path
+	}
 	return cmd, nil
 }
+
+// elsewhere is a process that stands for a program which runs somewhere else.
+type elsewhere struct{ testbed.Process }
+
+// Wait waits for the end. How long that took is all that is known.
+func (e elsewhere) Wait() (testbed.Usage, error) {
+	used, err := e.Process.Wait()
+	return testbed.Usage{Wall: used.Wall, Left: used.Left, Unavailable: true}, err
+}
+
+// CPU is not known.
+func (elsewhere) CPU() (time.Duration, error) { return 0, testbed.ErrUncounted }
+
+// Memory is not known.
+func (elsewhere) Memory() (int64, error) { return 0, testbed.ErrUncounted }
 
 // Dress gives the site as the workload of an arm sees it: commands under test go
 // through the wrappers of the active layers, the first layer innermost. It holds what the

@@ -80,6 +80,12 @@ type Active struct {
 	Wrap func(cmd testbed.Command) testbed.Command
 	// Around says which commands under test Wrap is for.
 	Around Around
+	// Uncounted: what Wrap puts in front has the command run where its CPU time and memory are
+	// not counted with it. It may be set by Settle, and so may Hides.
+	Uncounted bool
+	// Hides: Tare's own path is not to be seen behind what Wrap puts in front, so that Tare's own
+	// processes are handed in as an open file.
+	Hides bool
 	// Holds is shown to the workloads at the site, and to the other layers (testbed.Held).
 	Holds any
 	// Before gathers evidence that the layer is on, before each trial. The site is

@@ -95,8 +95,8 @@ func TestDress(t *testing.T) {
 	}{
 		{testbed.Command{Args: []string{"ls"}}, []string{"ls"}},
 		{testbed.Command{Args: []string{"ls"}, Subject: true}, []string{"outer", "inner", "ls"}},
-		{testbed.Command{Args: append(slices.Clone(here.Args), "a"), Env: here.Env, Subject: true}, []string{"outer", "inner", "env", "TARE_HELPER=x", self, "a"}},
-		{testbed.Command{Args: there.Args, Env: there.Env, Subject: true}, []string{"outer", "inner", "env", "TARE_HELPER=x", "/usr/bin/tare"}},
+		{testbed.Command{Args: append(slices.Clone(here.Args), "a"), Env: here.Env, Subject: true}, []string{"outer", "inner", self, "TARE_HELPER=x", "a"}},
+		{testbed.Command{Args: there.Args, Env: there.Env, Subject: true}, []string{"outer", "inner", "/usr/bin/tare", "TARE_HELPER=x"}},
 		{testbed.Command{Args: here.Args, Env: here.Env}, []string{"/proc/self/exe"}},
 	} {
 		var started []testbed.Command
@@ -115,6 +115,20 @@ func TestDress(t *testing.T) {
 	wrapped, err := dressed.Wrapped(testbed.ClientPod, testbed.Command{Args: []string{"ls"}})
 	if err != nil || !slices.Equal(wrapped.Args, []string{"outer", "inner", "ls"}) {
 		t.Errorf("%v, %v", wrapped.Args, err)
+	}
+	var started []testbed.Command
+	hides, own := front("outer"), &Active{Wrap: func(c testbed.Command) testbed.Command {
+		c.Args = append(testbed.HelperArguments("y"), c.Args...)
+		return c
+	}}
+	hides.Hides = true
+	cmd := testbed.Command{Args: here.Args, Env: here.Env, Subject: true}
+	if _, err := Dress(site{&started}, own, hides).Start(t.Context(), testbed.Host, cmd); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"outer", "/proc/self/fd/3", "TARE_HELPER=y", "/proc/self/fd/3", "TARE_HELPER=x"}
+	if diff := cmp.Diff(want, started[0].Args); diff != "" || len(started[0].Files) != 1 {
+		t.Errorf("behind one that hides files, with %d handed in: %s", len(started[0].Files), diff)
 	}
 	if plain := (site{}); Dress(plain, &Active{}) != testbed.Site(plain) {
 		t.Error("a site without wrappers is dressed")

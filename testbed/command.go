@@ -83,9 +83,12 @@ type Helper struct {
 // line. See HelperCommand.
 const HelperVariable = "TARE_HELPER"
 
+// Self is this program, as a command has it that is to start it at some place.
+const Self = "/proc/self/exe"
+
 // HelperCommand starts this program again, on this machine, as the named Helper.
 func HelperCommand(name string) Command {
-	return Command{Args: []string{"/proc/self/exe"}, Env: []string{HelperVariable + "=" + name}}
+	return Command{Args: []string{Self}, Env: []string{HelperVariable + "=" + name}}
 }
 
 // HelperAt is HelperCommand at a place of a site.
@@ -97,5 +100,26 @@ func HelperAt(site Site, where Place, name string) Command {
 	return cmd
 }
 
-// HelperName is the Helper that this process was started as, or "".
-func HelperName() string { return os.Getenv(HelperVariable) }
+// HelperArguments start this program as the named Helper by arguments alone, for a command in
+// front that may clear the environment. What comes behind them are the helper's arguments.
+func HelperArguments(name string) []string { return []string{Self, HelperVariable + "=" + name} }
+
+// HelperName is the Helper that this process was started as, or "". What the arguments say
+// comes before the variable, which may be meant for a process that is started behind this one.
+func HelperName() string {
+	if len(os.Args) > 1 {
+		if name, ok := strings.CutPrefix(os.Args[1], HelperVariable+"="); ok {
+			return name
+		}
+	}
+	return os.Getenv(HelperVariable)
+}
+
+// HelperOwnArguments are those of the helper that this process was started as by
+// HelperArguments.
+func HelperOwnArguments() []string {
+	if len(os.Args) > 2 && strings.HasPrefix(os.Args[1], HelperVariable+"=") {
+		return os.Args[2:]
+	}
+	return nil
+}

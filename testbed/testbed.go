@@ -24,8 +24,10 @@ package testbed
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/netip"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -119,6 +121,9 @@ type Command struct {
 	// Subject marks the programs that the experiment is about: layers that put
 	// something around a command do so for these only, not for Tare's own probes.
 	Subject bool
+	// Files are open in the program as descriptors 3 and on. Only programs on this machine can
+	// have some.
+	Files []*os.File
 }
 
 // Process is a started command. It and all its descendants are gone after Wait
@@ -129,12 +134,17 @@ type Process interface {
 	Wait() (Usage, error)
 	// Kill ends the process and its descendants; Wait then returns.
 	Kill() error
-	// CPU is the CPU time used so far by the process and all its descendants.
+	// CPU is the CPU time used so far by the process and all its descendants; ErrUncounted
+	// where nobody knows, and so is Memory.
 	CPU() (time.Duration, error)
 	// Memory is what is resident of them now, in bytes, pages that several share counted for
 	// each; 0 after their end.
 	Memory() (int64, error)
 }
+
+// ErrUncounted is what a Process answers whose use of CPU time and memory is not known, since
+// what it stands for runs elsewhere. Its Usage is Unavailable.
+var ErrUncounted = errors.New("what the program uses is not known")
 
 // Printer is a Process whose outputs are written whole when it has ended, and can be read
 // before. Other processes write them as they come.

@@ -23,7 +23,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/layer/env"
+	"tare/layer/landlock"
 	"tare/layer/mtls"
+	"tare/layer/seccomp"
 	"tare/layer/wireguard"
 	"tare/layer/wrap"
 	"tare/testbed"
@@ -38,7 +40,9 @@ import (
 // helpers are the processes of layers and workloads in pods.
 var helpers = slices.Concat([]testbed.Helper{
 	{Name: env.Kind.Name, Run: env.Kind.Helper},
+	{Name: landlock.Kind.Name, Run: landlock.Kind.Helper},
 	{Name: mtls.Kind.Name, Run: mtls.Kind.Helper},
+	{Name: seccomp.Kind.Name, Run: seccomp.Kind.Helper},
 	{Name: wireguard.Kind.Name, Run: wireguard.Kind.Helper},
 	{Name: wrap.Kind.Name, Run: wrap.Kind.Helper},
 	residency.Helper,

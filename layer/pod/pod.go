@@ -77,7 +77,7 @@ func (c *Config) Declare() experiment.Declaration {
 	return experiment.Declaration{
 		Validate:     c.validate,
 		Needs:        experiment.Needs{Only: experiment.TestbedKubernetes, PodSecurity: c.security()},
-		Elsewhere:    "programs are in no container there: put a sandbox such as bwrap in front of them by the layer wrap",
+		Elsewhere:    "programs are in no container there: put a sandbox around them by the layers bubblewrap, gvisor, seccomp and their like",
 		Rights:       c.rights,
 		Shapes:       true,
 		ProvesBeside: true,

@@ -67,7 +67,7 @@ func TestInPods(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if checks, err := up.Settle(t.Context()); err != nil || len(checks) > 0 {
+	if checks, err := up.Settle(t.Context()); err != nil || len(checks) != 1 || !checks[0].Once || !checks[0].OK {
 		t.Errorf("%+v, %v", checks, err)
 	}
 	checks, err := up.Before(t.Context(), layer.Dress(site, up))

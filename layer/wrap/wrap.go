@@ -20,18 +20,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"os/exec"
 	"regexp"
 	"slices"
-	"strings"
-	"time"
 
 	"tare/experiment"
 	"tare/experiment/reference"
 	"tare/layer"
 	"tare/layer/evidence"
+	"tare/layer/front"
 	"tare/testbed"
 )
 
@@ -57,7 +54,7 @@ var Kind = layer.Kind{
 	Summary: "a command in front of the commands under test, such as a sandbox",
 	New:     func() layer.Layer { return &Config{} },
 	Probe:   testbed.AlwaysWorks(name, "any program that takes a command as its last arguments"),
-	Helper:  answer,
+	Helper:  front.Probe,
 }
 
 // Declare names the program in front.
@@ -65,7 +62,11 @@ func (c *Config) Declare() experiment.Declaration {
 	d := experiment.Declaration{Validate: c.validate}
 	d.Needs.Network = c.Around == layer.Server
 	if len(c.Run) > 0 {
-		d.Programs = []experiment.Program{{Name: c.Run[0], Where: experiment.InFront}}
+		p := experiment.Program{Name: c.Run[0], Where: experiment.InFront}
+		if len(c.Run.References()) == 0 { // else what it would be called with is not known yet
+			p.Front = c.Run
+		}
+		d.Programs = []experiment.Program{p}
 	}
 	return d
 }
@@ -102,12 +103,18 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 			return nil, fmt.Errorf("the program in front: %w", err)
 		}
 	}
-	front, err := c.Run.Resolve(ctx, nil)
+	args, err := c.Run.Resolve(ctx, nil)
 	if err != nil {
 		return nil, err
 	}
-	a := &active{config: c, session: s, front: front}
-	return &layer.Active{Settle: a.settle, Wrap: a.wrap, Around: c.Around, Before: a.before}, nil
+	f := front.Front{Layer: name, Around: c.Around, Args: front.Always(args...),
+		Unshown: "no proof was given for the command in front: it was started, but nothing shows that it does anything"}
+	if c.Proof != nil {
+		f.Shown = func(ctx context.Context, site testbed.Site, where testbed.Place) ([]layer.Check, error) {
+			return c.Proof.check(ctx, site, where, true)
+		}
+	}
+	return f.Up(s), nil
 }
 
 // ProveOff shows that the proof does not match without the layer.
@@ -117,39 +124,6 @@ func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check,
 	}
 	return s.Everywhere(func(where testbed.Place) ([]layer.Check, error) {
 		return c.Proof.check(ctx, s.Site, where, false)
-	})
-}
-
-// active is the layer at one site.
-type active struct {
-	config  *Config
-	session *layer.Session
-	front   []string // program and arguments in front
-}
-
-// wrap puts the command in front.
-func (a *active) wrap(cmd testbed.Command) testbed.Command {
-	cmd.Args = slices.Concat(a.front, cmd.Args)
-	return cmd
-}
-
-// settle sees that the command in front is in the pods, so that a run without it ends
-// before its first trial.
-func (a *active) settle(ctx context.Context) ([]layer.Check, error) {
-	if slices.Equal(a.session.Places, []testbed.Place{testbed.Host}) {
-		return nil, nil // Up has seen it
-	}
-	checks, err := a.before(ctx, layer.Dress(a.session.Site, &layer.Active{Wrap: a.wrap, Around: a.config.Around}))
-	return slices.DeleteFunc(checks, func(c layer.Check) bool { return c.OK }), err
-}
-
-// before shows that the layer is on.
-func (a *active) before(ctx context.Context, site testbed.Site) ([]layer.Check, error) {
-	return layer.Each(a.config.Around.Places(a.session), func(where testbed.Place) ([]layer.Check, error) {
-		if a.config.Proof != nil {
-			return a.config.Proof.check(ctx, site, where, true)
-		}
-		return starts(ctx, site, where)
 	})
 }
 
@@ -169,7 +143,7 @@ func (p *Proof) check(ctx context.Context, site testbed.Site, where testbed.Plac
 		return nil, err
 	}
 	text, failed := evidence.Output(ctx, site, where, testbed.Command{Args: args, Subject: true}, evidence.Limit)
-	if err := interrupted(ctx, failed); err != nil {
+	if err := front.Interrupted(ctx, failed); err != nil {
 		return nil, err
 	}
 	check := layer.Check{Layer: name, Name: testbed.Quote(p.Run), Expected: "not to match " + p.Match, Observed: evidence.Quote(text)}
@@ -185,48 +159,4 @@ func (p *Proof) check(ctx context.Context, site testbed.Site, where testbed.Plac
 		check.OK = check.OK && errors.As(failed, &exit) && exit.Code >= 0
 	}
 	return []layer.Check{check}, nil
-}
-
-// starts shows that the wrapper starts a command and passes on its answer.
-func starts(ctx context.Context, site testbed.Site, where testbed.Place) ([]layer.Check, error) {
-	question := fmt.Sprintf("%d", time.Now().UnixNano())
-	cmd := testbed.HelperAt(site, where, name)
-	cmd.Stdin, cmd.Subject = strings.NewReader(question), true
-	text, failed := evidence.Output(ctx, site, where, cmd, evidence.Limit)
-	if err := interrupted(ctx, failed); err != nil {
-		return nil, err
-	}
-	check := layer.Check{Layer: name, Name: "command in front", Expected: "it starts a command and passes its answer on", OK: true}
-	check.Observed = "it does"
-	check.Caveat = "no proof was given for the command in front: it was started, but nothing shows that it does anything"
-	if failed != nil || text != answerTo(question) {
-		check.OK = false
-		check.Observed = "it answered " + evidence.Quote(text)
-		if failed != nil {
-			check.Observed += "; " + failed.Error()
-		}
-	}
-	return []layer.Check{check}, nil
-}
-
-func answerTo(question string) string { return "started: " + question }
-
-// answer is the process that is started to show that the wrapper starts one.
-func answer(context.Context) error {
-	question, err := io.ReadAll(io.LimitReader(os.Stdin, 1<<10))
-	if err != nil {
-		return err
-	}
-	_, err = io.WriteString(os.Stdout, answerTo(string(question)))
-	return err
-}
-
-// interrupted gives the error of a command that shows nothing of the layer: it was
-// interrupted, or its place was lost.
-func interrupted(ctx context.Context, failed error) error {
-	var lost *testbed.Disturbance
-	if errors.As(failed, &lost) {
-		return failed
-	}
-	return ctx.Err()
 }

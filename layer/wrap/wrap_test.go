@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,14 +12,13 @@ import (
 
 	"tare/experiment"
 	"tare/layer"
-	"tare/layer/evidence"
 	"tare/testbed"
 	"tare/testbed/local/localtest"
 )
 
 func TestMain(m *testing.M) {
 	if testbed.HelperName() == name {
-		if err := answer(context.Background()); err != nil {
+		if err := Kind.Helper(context.Background()); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -82,19 +82,15 @@ func TestProofs(t *testing.T) {
 		{
 			"starts nothing",
 			Config{Run: []string{"echo"}},
-			layer.Check{Name: "command in front", Expected: "it starts a command and passes its answer on", Observed: "it answered ANSWER", Caveat: weak},
+			layer.Check{Name: "command in front", Expected: "it starts a command and passes its answer on", Observed: "it answered \"cat\\n\"",
+				Caveat: weak + "; Tare's own program cannot be started behind it, as where that has a root of its own"},
 			layer.Check{}, // nothing to look for
 		},
-	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
 	}
 	site := localtest.Host(t)
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			test.on.Layer, test.off.Layer = name, name
-			test.on.Observed = strings.Replace(test.on.Observed, "ANSWER", evidence.Quote("env "+testbed.HelperVariable+"="+name+" "+self+"\n"), 1)
 			a, err := test.config.Up(t.Context(), new(layer.Run).At(site))
 			if err != nil {
 				t.Fatal(err)
@@ -103,6 +99,7 @@ func TestProofs(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			on = slices.DeleteFunc(on, func(c layer.Check) bool { return c.Once })
 			if diff := cmp.Diff([]layer.Check{test.on}, on); diff != "" {
 				t.Errorf("on: %s", diff)
 			}

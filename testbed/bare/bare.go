@@ -19,7 +19,7 @@ func Start(ctx context.Context, cmd testbed.Command) (testbed.Process, error) {
 	c := exec.CommandContext(ctx, cmd.Args[0], cmd.Args[1:]...)
 	c.Env = append(os.Environ(), cmd.Env...)
 	c.Dir, c.Stdin, c.Stdout, c.Stderr = cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr
-	c.SysProcAttr = tied()
+	c.SysProcAttr, c.ExtraFiles = tied(), cmd.Files
 	if err := c.Start(); err != nil {
 		return nil, err
 	}

@@ -47,7 +47,7 @@ func (t *Testbed) start(ctx context.Context, place *thread, c testbed.Command) (
 		return nil, err
 	}
 	p, err := commands.Start(ctx, process.Order{
-		Path: program, Args: c.Args, Env: env, Dir: c.Dir, Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr,
+		Path: program, Args: c.Args, Env: env, Dir: c.Dir, Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr, Files: c.Files,
 		Name: m.scope(), Mark: m.environment(), By: t, Helper: isHelper(c),
 		Attributes: &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},
 		Fork: func(start func() error) error {

@@ -48,6 +48,7 @@ type Order struct {
 	Stdin  io.Reader
 	Stdout io.Writer // at most OutputLimit, and so is Stderr, unless they are files
 	Stderr io.Writer
+	Files  []*os.File // descriptors 3 and on
 	// Name is that of its cgroup, which no other on the machine has.
 	Name string
 	// Mark are the variables in Env that no other program has. Descendants inherit them
@@ -68,7 +69,7 @@ func (k *Keeper) Start(ctx context.Context, o Order) (*Program, error) {
 	p := &Program{keeper: k, args: o.Args, mark: o.Mark, by: o.By, helper: o.Helper, done: make(chan struct{})}
 	p.cmd = &exec.Cmd{
 		Path: o.Path, Args: o.Args, Env: o.Env, Dir: o.Dir, Stdin: o.Stdin, Stdout: o.Stdout, Stderr: o.Stderr,
-		WaitDelay: OutputDelay, SysProcAttr: o.Attributes,
+		WaitDelay: OutputDelay, SysProcAttr: o.Attributes, ExtraFiles: o.Files,
 	}
 	if _, isFile := o.Stdout.(*os.File); !isFile && o.Stdout != nil {
 		p.cmd.Stdout = &bounded{name: "stdout", to: o.Stdout, of: p}

@@ -229,6 +229,7 @@ func (r *trial) count() (func() (map[string]testbed.Usage, error), error) {
 			}
 			sum := used[p.name]
 			one.User, one.MaxRSS = one.User+sum.User, one.MaxRSS+sum.MaxRSS
+			one.Unavailable = one.Unavailable || sum.Unavailable
 			used[p.name] = one
 		}
 		return used, nil

@@ -148,14 +148,19 @@ func (r *Running) CPU() (time.Duration, error) { return r.process.CPU() }
 
 // Account is what a program has used up to a moment.
 type Account struct {
-	at  time.Time
-	cpu time.Duration
+	at        time.Time
+	cpu       time.Duration
+	uncounted bool
 }
 
 // Account begins an account of what the program uses.
 func (r *Running) Account() (Account, error) {
 	cpu, err := r.process.CPU()
-	return Account{time.Now(), cpu}, err
+	uncounted := errors.Is(err, testbed.ErrUncounted)
+	if uncounted {
+		err = nil
+	}
+	return Account{time.Now(), cpu, uncounted}, err
 }
 
 // Since is what the program has used since an account was begun. All CPU time is given as
@@ -164,6 +169,9 @@ func (r *Running) Since(a Account) (testbed.Usage, error) {
 	now, err := r.Account()
 	if err != nil {
 		return testbed.Usage{}, err
+	}
+	if now.uncounted {
+		return testbed.Usage{Wall: now.at.Sub(a.at), Unavailable: true}, nil
 	}
 	memory, err := r.process.Memory()
 	if err != nil {

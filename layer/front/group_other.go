@@ -1,0 +1,7 @@
+//go:build !linux
+
+package front
+
+import "os/exec"
+
+func grouped(*exec.Cmd) {}

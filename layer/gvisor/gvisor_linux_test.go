@@ -1,0 +1,106 @@
+package gvisor
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"tare/experiment/factor"
+	"tare/layer"
+	"tare/layer/front"
+	"tare/testbed"
+	"tare/testbed/local/localtest"
+)
+
+func TestMain(m *testing.M) {
+	var err error
+	switch testbed.HelperName() {
+	case front.Prober:
+		err = front.Probe(context.Background())
+	case name:
+		err = Kind.Helper(context.Background())
+	default:
+		os.Exit(m.Run())
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func TestProofs(t *testing.T) {
+	found := Kind.Probe(t.Context())
+	for _, f := range found {
+		t.Run(f.Name, func(t *testing.T) {
+			if f.Status != testbed.Works {
+				t.Skipf("%s: %s: %s", f.Status, f.Detail, f.Hint)
+			}
+			site := localtest.Network(t, 0, 1500)
+			c := &Config{Platform: factor.Of(Platform(f.Name)), Around: layer.Server}
+			a, err := c.Up(t.Context(), new(layer.Run).At(site))
+			if err != nil {
+				t.Fatal(err)
+			}
+			once, err := a.Settle(t.Context())
+			if err != nil || a.Uncounted {
+				t.Fatalf("%v, uncounted %t: %+v", err, a.Uncounted, once)
+			}
+			t.Logf("%+v", once)
+			on, err := a.Before(t.Context(), layer.Dress(site, a))
+			if err != nil || len(on) != 1 || !on[0].OK || !strings.Contains(on[0].Observed, "gvisor; outside ") {
+				t.Errorf("on: %v, %+v", err, on)
+			}
+			off, err := c.ProveOff(t.Context(), new(layer.Run).At(site))
+			if err != nil || len(off) != 1 || !off[0].OK {
+				t.Errorf("off: %v, %+v", err, off)
+			}
+			gone, err := a.Before(t.Context(), site)
+			if err != nil || len(gone) != 1 || gone[0].OK {
+				t.Errorf("taken away: %v, %+v", err, gone)
+			}
+			killed(t, site, a)
+			if err := a.Down(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// killed kills a server in gVisor, and looks for mounts and interfaces that it has left.
+func killed(t *testing.T, site testbed.Site, a *layer.Active) {
+	t.Helper()
+	before := traces(t)
+	process, err := layer.Dress(site, a).Start(t.Context(), testbed.ServerPod, testbed.Command{Args: []string{"sh", "-c", "echo up; sleep 100"}, Subject: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for used := time.Duration(0); used < 100*time.Millisecond; { // it is up by then
+		if used, err = process.CPU(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if err := process.Kill(); err != nil {
+		t.Error(err)
+	}
+	if after := traces(t); after != before {
+		t.Errorf("before:\n%s\nafter:\n%s", before, after)
+	}
+}
+
+func traces(t *testing.T) string {
+	t.Helper()
+	mounts, err := os.ReadFile("/proc/self/mounts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	interfaces, err := os.ReadFile("/proc/net/dev")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(mounts) + strconv.Itoa(strings.Count(string(interfaces), "\n"))
+}

@@ -1,0 +1,169 @@
+// Package privileges takes privileges from the programs under test: capabilities, and the means to
+// get new ones.
+//
+//   - capabilities: {drop: [NET_RAW, SYS_CHROOT]}
+//   - no-new-privs
+//
+// Both are done by a process of Tare's that becomes the program (package front). Pods of a cluster have
+// no capabilities and no_new_privs anyway, so that both are refused there: what pods have is the
+// layer pod's.
+//
+// Proofs: of capabilities, /proc/self/status has none of those dropped, and has them outside; and an
+// action that needs one of them (changing the root, a raw socket, a mount) is denied, where it is
+// allowed outside. Of no_new_privs, what /proc/self/status says.
+package privileges
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"tare/experiment"
+	"tare/layer"
+	"tare/layer/front"
+	"tare/testbed"
+)
+
+// All stands for every capability.
+const All = "ALL"
+
+// names are the capabilities, by their number.
+var names = []string{"CHOWN", "DAC_OVERRIDE", "DAC_READ_SEARCH", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID", "SETPCAP",
+	"LINUX_IMMUTABLE", "NET_BIND_SERVICE", "NET_BROADCAST", "NET_ADMIN", "NET_RAW", "IPC_LOCK", "IPC_OWNER", "SYS_MODULE",
+	"SYS_RAWIO", "SYS_CHROOT", "SYS_PTRACE", "SYS_PACCT", "SYS_ADMIN", "SYS_BOOT", "SYS_NICE", "SYS_RESOURCE", "SYS_TIME",
+	"SYS_TTY_CONFIG", "MKNOD", "LEASE", "AUDIT_WRITE", "AUDIT_CONTROL", "SETFCAP", "MAC_OVERRIDE", "MAC_ADMIN", "SYSLOG",
+	"WAKE_ALARM", "BLOCK_SUSPEND", "AUDIT_READ", "PERFMON", "BPF", "CHECKPOINT_RESTORE"}
+
+// actions need a capability.
+var actions = map[string]string{"SYS_CHROOT": "chroot", "NET_RAW": "raw-socket", "SYS_ADMIN": "mount"}
+
+// Capabilities is the parameters of the layer of that name.
+type Capabilities struct {
+	Drop []string `yaml:"drop" json:"drop" doc:"capabilities that programs do not have, such as NET_RAW, or ALL"`
+	// Around is left out of plans where it is the default.
+	Around layer.Around `yaml:"around" json:"around,omitempty" doc:"which programs it is put around, where the load comes from others than the server: both, server or client; both if absent"`
+}
+
+// NoNewPrivs is the parameters of the layer no-new-privs.
+type NoNewPrivs struct {
+	// Around is left out of plans where it is the default.
+	Around layer.Around `yaml:"around" json:"around,omitempty" doc:"which programs it is put around, where the load comes from others than the server: both, server or client; both if absent"`
+}
+
+const (
+	ofCapabilities = "capabilities"
+	ofNoNewPrivs   = "no-new-privs"
+)
+
+// Kinds describes the layers.
+var Kinds = []layer.Kind{
+	{
+		Name:    ofCapabilities,
+		Summary: "programs without some of the capabilities that they have, or without any",
+		New:     func() layer.Layer { return &Capabilities{Drop: []string{All}} },
+		Probe:   works(ofCapabilities, dropped{}),
+		Helper:  front.Become(drop),
+	},
+	{
+		Name:    ofNoNewPrivs,
+		Summary: "programs that cannot get new privileges, as by set-user-ID",
+		New:     func() layer.Layer { return &NoNewPrivs{} },
+		Probe:   works(ofNoNewPrivs, struct{}{}),
+		Helper:  front.Become(noNewPrivs),
+	},
+}
+
+func works(kind string, parameters any) func(context.Context) []testbed.Finding {
+	return func(ctx context.Context) []testbed.Finding {
+		return []testbed.Finding{front.OwnWorks(ctx, kind, front.Restricting(kind, parameters))}
+	}
+}
+
+const elsewhere = "pods have neither capabilities nor the means to get some: give the baseline's pods more by the layer pod (capabilities, privileged)"
+
+// Declare says how the values are checked.
+func (c *Capabilities) Declare() experiment.Declaration {
+	return declaration(c.Around, c.validate)
+}
+
+func declaration(around layer.Around, validate func() []experiment.FieldError) experiment.Declaration {
+	d := experiment.Declaration{Validate: validate, Elsewhere: elsewhere}
+	d.Needs.Only = experiment.TestbedLocal
+	d.Needs.Network = around == layer.Server
+	return d
+}
+
+func (c *Capabilities) validate() []experiment.FieldError {
+	var errs experiment.FieldErrors
+	if len(c.Drop) == 0 {
+		errs.Add("drop", "no capability is given: the layer would do nothing")
+	}
+	for i, one := range c.Drop {
+		if one != All && !slices.Contains(names, bare(one)) {
+			errs.Add(fmt.Sprintf("drop[%d]", i), "%q is no capability; one looks like NET_RAW", one)
+		}
+	}
+	return errs
+}
+
+func bare(name string) string { return strings.TrimPrefix(name, "CAP_") }
+
+// set is those that are dropped, by their names and as bits.
+func (c *Capabilities) set() (list []string, bits uint64) {
+	for i, one := range names {
+		if slices.ContainsFunc(c.Drop, func(d string) bool { return d == All || bare(d) == one }) {
+			list, bits = append(list, one), bits|1<<i
+		}
+	}
+	return list, bits
+}
+
+// dropped is what the helper is told.
+type dropped struct {
+	Capabilities uint64 `json:"capabilities"` // by bits
+}
+
+func (c *Capabilities) front() front.Front {
+	list, bits := c.set()
+	f := front.Front{Layer: ofCapabilities, Around: c.Around, Args: front.Always(front.Restricting(ofCapabilities, dropped{bits})...),
+		Evidence: []front.Evidence{front.Without("capabilities", "status:CapEff", bits)}}
+	var asks []string
+	for _, one := range list {
+		if action, ok := actions[one]; ok {
+			asks = append(asks, action)
+		}
+	}
+	if len(asks) > 0 {
+		f.Evidence = append(f.Evidence, front.Denied("denied action", []string{"EPERM"}, asks...))
+	}
+	return f
+}
+
+// Up takes the capabilities away.
+func (c *Capabilities) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
+	return c.front().Up(s), nil
+}
+
+// ProveOff shows that programs have them.
+func (c *Capabilities) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
+	return c.front().Off(ctx, s)
+}
+
+// Declare says that there is nothing to check.
+func (c *NoNewPrivs) Declare() experiment.Declaration { return declaration(c.Around, nil) }
+
+func (c *NoNewPrivs) front() front.Front {
+	return front.Front{Layer: ofNoNewPrivs, Around: c.Around, Args: front.Always(front.Restricting(ofNoNewPrivs, struct{}{})...),
+		Evidence: []front.Evidence{front.Is("no_new_privs", "status:NoNewPrivs", "1")}}
+}
+
+// Up sets the flag.
+func (c *NoNewPrivs) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
+	return c.front().Up(s), nil
+}
+
+// ProveOff shows that it is not set.
+func (c *NoNewPrivs) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
+	return c.front().Off(ctx, s)
+}

@@ -1,0 +1,103 @@
+package privileges
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tare/experiment"
+	"tare/layer"
+	"tare/layer/front"
+	"tare/testbed"
+	"tare/testbed/local/localtest"
+)
+
+func TestMain(m *testing.M) {
+	var err error
+	switch name := testbed.HelperName(); {
+	case name == front.Prober:
+		err = front.Probe(context.Background())
+	case name != "" && os.Getenv("TARE_TEST_BROKEN") != "": // it becomes the command, and takes nothing away
+		err = front.Become(func(any) error { return nil })(context.Background())
+	case name == ofCapabilities:
+		err = Kinds[0].Helper(context.Background())
+	case name == ofNoNewPrivs:
+		err = Kinds[1].Helper(context.Background())
+	default:
+		os.Exit(m.Run())
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// shown is what the checks of a site say.
+func shown(t *testing.T, l layer.Layer, site testbed.Site) (on, off string) {
+	t.Helper()
+	a, err := l.Up(t.Context(), new(layer.Run).At(site))
+	if err != nil {
+		t.Fatal(err)
+	}
+	checks, err := a.Before(t.Context(), layer.Dress(site, a))
+	if err != nil {
+		t.Fatal(err)
+	}
+	without, err := l.ProveOff(t.Context(), new(layer.Run).At(site))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text(checks), text(without)
+}
+
+func text(checks []layer.Check) string {
+	var lines []string
+	for _, c := range checks {
+		if !c.Once {
+			lines = append(lines, fmt.Sprintf("%s: %s: %t", c.Name, strings.Split(c.Observed, ";")[0], c.OK))
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+func TestCapabilities(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root, which has capabilities")
+	}
+	site := localtest.Host(t)
+	on, off := shown(t, &Capabilities{Drop: []string{All}}, site)
+	if on != "capabilities (status:CapEff): 0000000000000000: true\ndenied action (raw-socket): EPERM: true" || !strings.HasSuffix(off, "denied action (raw-socket): allowed: true") {
+		t.Errorf("all:\n%s\n%s", on, off)
+	}
+	on, off = shown(t, &Capabilities{Drop: []string{"CAP_SYS_CHROOT"}}, site)
+	if !strings.HasSuffix(on, "denied action (chroot): EPERM: true") || !strings.HasSuffix(off, "denied action (chroot): allowed: true") {
+		t.Errorf("one:\n%s\n%s", on, off)
+	}
+	t.Setenv("TARE_TEST_BROKEN", "1")
+	if on, _ = shown(t, &Capabilities{Drop: []string{"SYS_CHROOT"}}, site); strings.Contains(on, "true") || on == "" {
+		t.Errorf("with a broken helper:\n%s", on)
+	}
+}
+
+func TestNoNewPrivs(t *testing.T) {
+	site := localtest.Host(t)
+	on, off := shown(t, &NoNewPrivs{}, site)
+	if on != "no_new_privs (status:NoNewPrivs): 1: true" || off != "no_new_privs (status:NoNewPrivs): 0: true" {
+		t.Errorf("%s\n%s", on, off)
+	}
+	t.Setenv("TARE_TEST_BROKEN", "1")
+	if on, _ = shown(t, &NoNewPrivs{}, site); on != "no_new_privs (status:NoNewPrivs): 0: false" {
+		t.Errorf("with a broken helper: %s", on)
+	}
+}
+
+func TestValidate(t *testing.T) {
+	want := []experiment.FieldError{{Field: "drop[1]", Message: `"NET_WRAW" is no capability; one looks like NET_RAW`}}
+	if diff := cmp.Diff(want, (&Capabilities{Drop: []string{"CAP_NET_RAW", "NET_WRAW", All}}).validate()); diff != "" {
+		t.Error(diff)
+	}
+}

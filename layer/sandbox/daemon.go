@@ -1,0 +1,268 @@
+package sandbox
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+
+	"tare/experiment"
+	"tare/layer"
+	"tare/layer/front"
+	"tare/testbed"
+)
+
+// runner is a program that has another one start what it is given, or that leaves something behind
+// when it is killed: units of systemd, containers.
+type runner struct {
+	name, program, install string
+	elsewhere              bool // what it starts is no descendant of it
+	alive                  []string
+	// list gives the names of what a run of Tare has left, one a line; remove takes them away.
+	list   func(label string) []string
+	remove []string
+}
+
+var systemd = runner{
+	name: "systemd", program: "systemd-run", install: "a system that systemd has started", elsewhere: true,
+	alive: []string{"systemd-run", "--quiet", "--pipe", "--wait", "--collect"},
+	list: func(label string) []string {
+		return []string{"systemctl", "list-units", "--all", "--plain", "--no-legend", label + "-*"}
+	},
+	remove: []string{"systemctl", "stop"},
+}
+
+func containers(program, install string, elsewhere bool) runner {
+	return runner{
+		name: program, program: program, install: install, elsewhere: elsewhere,
+		list: func(label string) []string {
+			return []string{program, "ps", "--all", "--quiet", "--filter", "label=" + label}
+		},
+		remove: []string{program, "rm", "--force"},
+	}
+}
+
+var (
+	docker = containers("docker", "apt-get install docker.io", true)
+	podman = containers("podman", "apt-get install podman", false)
+)
+
+// Systemd is the parameters of the layer of that name.
+type Systemd struct {
+	Properties []string `yaml:"properties" json:"properties" doc:"properties of the unit that sandbox it, such as ProtectSystem=strict (systemd.exec(5)); those of the layer if absent"`
+}
+
+// Container is the parameters of the layers docker and podman.
+type Container struct {
+	runner  *runner
+	Image   string   `yaml:"image" json:"image" required:"true" doc:"image, which is there and has the programs that are run"`
+	Options []string `yaml:"options" json:"options,omitempty" doc:"options of run, such as --security-opt=seccomp=unconfined"`
+	// Around is left out of plans where it is the default.
+	Around layer.Around `yaml:"around" json:"around,omitempty" doc:"which programs it is put in front of, where the load comes from others than the server: both, server or client; both if absent"`
+}
+
+var systemdKind = layer.Kind{
+	Name:    systemd.name,
+	Summary: "a unit of systemd whose properties sandbox it (systemd-run)",
+	New: func() layer.Layer {
+		return &Systemd{Properties: []string{"ProtectSystem=strict", "PrivateTmp=yes", "NoNewPrivileges=yes", "CapabilityBoundingSet="}}
+	},
+	Probe: func(ctx context.Context) []testbed.Finding {
+		return []testbed.Finding{front.Works(ctx, systemd.alive, systemd.install)}
+	},
+	Undo: systemd.undo,
+}
+
+var dockerKind, podmanKind = containerKind(&docker, "a container of Docker"), containerKind(&podman, "a container of Podman")
+
+func containerKind(r *runner, summary string) layer.Kind {
+	return layer.Kind{
+		Name: r.name, Summary: summary,
+		New:   func() layer.Layer { return &Container{runner: r} },
+		Probe: r.probe,
+		Undo:  r.undo,
+	}
+}
+
+// probe asks the program for its containers. That it starts one takes an image, which a file
+// names: then that is tried.
+func (r *runner) probe(ctx context.Context) []testbed.Finding {
+	f := testbed.Finding{Name: r.program, Status: testbed.Works, Detail: "it answers; a file's image is tried by tare plan FILE"}
+	if path, err := exec.LookPath(r.program); err != nil {
+		f.Status, f.Detail, f.Hint = testbed.Missing, err.Error(), r.install
+	} else if out, err := exec.CommandContext(ctx, path, "ps", "--quiet").CombinedOutput(); err != nil {
+		f.Status, f.Detail = testbed.Refused, strings.Join(strings.Fields(string(out)), " ")
+	}
+	return []testbed.Finding{f}
+}
+
+const containersElsewhere = "pods are containers already: what they are is the layer pod's"
+
+// Declare says that it is for this machine.
+func (c *Systemd) Declare() experiment.Declaration {
+	d := experiment.Declaration{Elsewhere: "there is no systemd in pods: their security context is the layer pod's", ProvesBeside: true}
+	d.Needs.Only = experiment.TestbedLocal
+	d.Programs = inFront(c.args(""))
+	return d
+}
+
+// args are what stands before a command, in a unit of that name.
+func (c *Systemd) args(unit string, names ...string) []string {
+	args := slices.Clone(systemd.alive)
+	if unit != "" {
+		args = append(args, "--unit="+unit)
+	}
+	for _, p := range c.Properties {
+		args = append(args, "--property="+p)
+	}
+	for _, n := range names {
+		args = append(args, "--setenv="+n)
+	}
+	return append(args, "--same-dir", "--")
+}
+
+func (c *Systemd) front(label string) front.Front {
+	n := 0
+	f := front.Front{Layer: systemd.name, Elsewhere: true, Args: func(cmd testbed.Command) []string {
+		n++
+		return c.args(fmt.Sprintf("%s-%d", label, n), variables(cmd)...)
+	}}
+	f.Evidence = []front.Evidence{front.Differs("mount namespace", "ns:mnt"), front.Is("no_new_privs", "status:NoNewPrivs", "1"), readOnly}
+	return f
+}
+
+// Up has the programs started as units.
+func (c *Systemd) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
+	return systemd.up(s, func(label string) front.Front { return c.front(label) })
+}
+
+// ProveOff shows that programs are in none.
+func (c *Systemd) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
+	if s.Own != nil {
+		return nil, nil
+	}
+	return c.front("").Off(ctx, s)
+}
+
+// Declare says that it is for this machine.
+func (c *Container) Declare() experiment.Declaration {
+	d := experiment.Declaration{Elsewhere: containersElsewhere, ProvesBeside: true}
+	d.Needs.Only = experiment.TestbedLocal
+	d.Needs.Network = c.Around == layer.Server
+	if c.runner != nil && c.Image != "" {
+		d.Programs = inFront(c.args(""))
+	}
+	return d
+}
+
+// args are what stands before a command. Tare's own program is put into the container at its path.
+func (c *Container) args(label string, names ...string) []string {
+	args := []string{c.runner.program, "run", "--rm", "--interactive", "--pull=never", "--network=host"}
+	if label != "" {
+		args = append(args, "--label="+label)
+	}
+	if self, err := os.Executable(); err == nil {
+		args = append(args, "--volume="+self+":"+self+":ro")
+	}
+	for _, n := range names {
+		args = append(args, "--env="+n)
+	}
+	return slices.Concat(args, c.Options, []string{c.Image})
+}
+
+func (c *Container) front(label string) front.Front {
+	return front.Front{
+		Layer: c.runner.name, Around: c.Around, Elsewhere: c.runner.elsewhere,
+		Args:     func(cmd testbed.Command) []string { return c.args(label, variables(cmd)...) },
+		Evidence: []front.Evidence{front.Differs("process namespace", "ns:pid"), front.Differs("mount namespace", "ns:mnt"), mount},
+	}
+}
+
+// Up has the programs started in containers.
+func (c *Container) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
+	return c.runner.up(s, c.front)
+}
+
+// ProveOff shows that programs are in none.
+func (c *Container) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
+	if s.Own != nil {
+		return nil, nil
+	}
+	return c.front("").Off(ctx, s)
+}
+
+// variables are the names of those that a command is given. Their values are not among the
+// arguments, which others see.
+func variables(cmd testbed.Command) []string {
+	var names []string
+	for _, v := range cmd.Env {
+		name, _, _ := strings.Cut(v, "=")
+		names = append(names, name)
+	}
+	return names
+}
+
+// up puts it in place, and notes what there would be to take away if Tare were killed.
+func (r *runner) up(s *layer.Session, of func(label string) front.Front) (*layer.Active, error) {
+	if _, ok := testbed.As[testbed.Network](s.Site); ok && r.elsewhere {
+		return nil, fmt.Errorf("%s has programs started by another process, which knows nothing of the network that Tare makes: it can be around programs of workloads without one (in: host)", r.program)
+	}
+	label := "tare-" + strings.ToLower(rand.Text()[:12])
+	how, err := json.Marshal(label)
+	if err != nil {
+		return nil, err
+	}
+	undo := layer.Undo{Layer: r.name, Key: r.name + " " + label, To: "nothing left", Commands: [][]string{r.list(label), append(slices.Clone(r.remove), "…")}, How: how}
+	if err := s.Ledger().Owe(undo); err != nil {
+		return nil, err
+	}
+	f := of(label)
+	f.Left = func(ctx context.Context) ([]string, error) { return r.left(ctx, label) }
+	a := f.Up(s)
+	down := a.Down
+	a.Down = func(ctx context.Context) error {
+		if err := down(ctx); err != nil {
+			return err
+		}
+		return s.Ledger().Paid(undo.Key)
+	}
+	return a, nil
+}
+
+// left lists what is left under a label, and takes it away.
+func (r *runner) left(ctx context.Context, label string) ([]string, error) {
+	args := r.list(label)
+	out, err := exec.CommandContext(ctx, args[0], args[1:]...).Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", testbed.Quote(args), err)
+	}
+	var names []string
+	for line := range strings.Lines(string(out)) {
+		if fields := strings.Fields(line); len(fields) > 0 {
+			names = append(names, fields[0])
+		}
+	}
+	if len(names) == 0 {
+		return nil, nil
+	}
+	args = slices.Concat(r.remove, names)
+	if out, err := exec.CommandContext(ctx, args[0], args[1:]...).CombinedOutput(); err != nil {
+		return names, fmt.Errorf("%s: %w: %s", testbed.Quote(args), err, strings.TrimSpace(string(out)))
+	}
+	return names, nil
+}
+
+// undo takes away what a run that was killed has left.
+func (r *runner) undo(ctx context.Context, _ testbed.Site, u layer.Undo) error {
+	var label string
+	if err := json.Unmarshal(u.How, &label); err != nil || !strings.HasPrefix(label, "tare-") {
+		return errors.Join(fmt.Errorf("the record of %s is not its own", r.name), err)
+	}
+	_, err := r.left(ctx, label)
+	return err
+}

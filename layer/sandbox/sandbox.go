@@ -1,0 +1,120 @@
+// Package sandbox has the sandboxes that are programs which take a command as their last
+// arguments, one layer each:
+//
+//   - bubblewrap
+//   - firejail: {options: [--private]}
+//   - systemd: {properties: [ProtectSystem=strict, PrivateTmp=yes]}
+//   - podman: {image: docker.io/library/debian:12}
+//
+// A preset is a row of the table below: what stands in front of the program, and what is to be seen
+// from inside (package front makes the proofs). Programs are found on PATH, on a cluster in the
+// image of the pods. What a program's own options change beyond the preset is not shown by any proof.
+package sandbox
+
+import (
+	"context"
+	"slices"
+
+	"tare/experiment"
+	"tare/layer"
+	"tare/layer/front"
+	"tare/testbed"
+)
+
+// preset is one sandbox.
+type preset struct {
+	name, summary, program string
+	install                string // the command that installs it
+	before                 []string
+	options                []string // the preset's
+	after                  []string // between the options and the command
+	evidence               []front.Evidence
+}
+
+// readOnly are where a file cannot be made in a root that is read-only.
+var readOnly = front.Denied("file made in the root", []string{"EROFS"}, "write:/", "write:/usr", "write:/var/tmp")
+
+// mount is what takes rights over the mounts that everybody sees.
+var mount = front.Denied("denied action", []string{"EPERM"}, "mount")
+
+var presets = []preset{
+	{
+		name: "userns", summary: "a user namespace of its own, in which programs are root (unshare)", program: "unshare", install: "apt-get install util-linux",
+		options: []string{"--user", "--map-root-user"}, after: []string{"--"},
+		evidence: []front.Evidence{front.Differs("user namespace", "ns:user"), mount},
+	},
+	{
+		name: "bubblewrap", summary: "bubblewrap: the file system read-only, processes of its own", program: "bwrap", install: "apt-get install bubblewrap",
+		options:  []string{"--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--unshare-pid"},
+		evidence: []front.Evidence{front.Differs("process namespace", "ns:pid"), front.Differs("mount namespace", "ns:mnt"), readOnly},
+	},
+	{
+		name: "firejail", summary: "firejail: a filter of system calls, no capabilities, processes of its own", program: "firejail", install: "apt-get install firejail",
+		options: []string{"--quiet", "--noprofile", "--keep-fd=3", "--caps.drop=all", "--nonewprivs", "--seccomp"}, after: []string{"--"},
+		evidence: []front.Evidence{front.Differs("process namespace", "ns:pid"), front.Differs("filters", "status:Seccomp_filters"), mount},
+	},
+	{
+		name: "nsjail", summary: "nsjail: namespaces of its own but for the network, the file system read-only", program: "nsjail",
+		install: "apt-get install nsjail (from Debian 13 on), or build it from https://github.com/google/nsjail",
+		options: []string{"--mode", "o", "--really_quiet", "--chroot", "/", "--keep_env", "--disable_rlimits", "--time_limit", "0",
+			"--disable_clone_newnet", "--pass_fd", "3"}, after: []string{"--"},
+		evidence: []front.Evidence{front.Differs("process namespace", "ns:pid"), front.Differs("user namespace", "ns:user"), readOnly},
+	},
+}
+
+// front is the whole of what stands before a command.
+func (p *preset) front(more []string) []string {
+	return slices.Concat([]string{p.program}, p.before, p.options, more, p.after)
+}
+
+// Config is the parameters of those layers.
+type Config struct {
+	preset  *preset
+	Options []string `yaml:"options" json:"options,omitempty" doc:"options of the program, behind those that the layer gives it"`
+	// Around is left out of plans where it is the default.
+	Around layer.Around `yaml:"around" json:"around,omitempty" doc:"which programs it is put in front of, where the load comes from others than the server: both, server or client; both if absent"`
+}
+
+// Kinds describes the layers.
+func Kinds() []layer.Kind {
+	var kinds []layer.Kind
+	for i := range presets {
+		p := &presets[i]
+		kinds = append(kinds, layer.Kind{
+			Name: p.name, Summary: p.summary,
+			New: func() layer.Layer { return &Config{preset: p} },
+			Probe: func(ctx context.Context) []testbed.Finding {
+				return []testbed.Finding{front.Works(ctx, p.front(nil), p.install)}
+			},
+		})
+	}
+	return append(kinds, systemdKind, dockerKind, podmanKind)
+}
+
+// Declare names the program in front.
+func (c *Config) Declare() experiment.Declaration {
+	d := experiment.Declaration{}
+	if c.preset != nil { // as it is but in tests
+		d.Programs = inFront(c.preset.front(c.Options))
+	}
+	d.Needs.Network = c.Around == layer.Server
+	return d
+}
+
+func inFront(args []string) []experiment.Program {
+	return []experiment.Program{{Name: args[0], Front: args, Where: experiment.InFront}}
+}
+
+func (c *Config) front() front.Front {
+	return front.Front{Layer: c.preset.name, Around: c.Around, Args: front.Always(c.preset.front(c.Options)...), Evidence: c.preset.evidence}
+}
+
+// Up puts the sandbox around the programs.
+func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
+	return c.front().Up(s), nil
+}
+
+// ProveOff shows that programs are not in it.
+func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
+	return c.front().Off(ctx, s)
+}

@@ -1,0 +1,129 @@
+// Package seccomp is a filter of system calls around the programs under test, made as container
+// runtimes and vArmor make theirs: a list of calls that are denied with EPERM, one rule each.
+//
+//   - seccomp: {rules: [1, 8, 63]}
+//   - seccomp: {rules: [1, 8], arguments: true}
+//
+// The rules are real, and deny what programs do not do: calls for administrators and debuggers
+// (personality, acct, swapon…), or with arguments the most common calls of all, where their first
+// argument is one that no program gives. The kernel remembers which calls a filter allows whatever
+// their arguments are (since Linux 5.11), so that plain rules cost the same at any
+// number. A filter with rules on the arguments of a call is run at each such call.
+//
+// The filter is put up by a process of Tare's that becomes the program (package front), on a cluster
+// in the pod, where it comes on top of the container's own. It is installed with no_new_privs
+// where this user may not install it without. With rules: 0 that process installs nothing: beside
+// it the cost of the filter comes apart from that of starting through it. A profile of the
+// container runtime is what the layer pod sets (seccomp: Localhost/PROFILE).
+//
+// # Proofs
+//
+// The prober behind the filter makes the call of the first rule, which is denied with EPERM and is allowed
+// outside, and reads from /proc/self/status that one more filter is in force than outside.
+package seccomp
+
+import (
+	"context"
+	"slices"
+
+	"tare/experiment"
+	"tare/experiment/factor"
+	"tare/layer"
+	"tare/layer/front"
+	"tare/testbed"
+)
+
+const name = "seccomp"
+
+// Config is the parameters of the layer.
+type Config struct {
+	Rules     factor.Levels[int]  `yaml:"rules" json:"rules" min:"0" max:"64" doc:"number of rules, each of which denies a system call that programs do not make; 0 installs no filter"`
+	Arguments factor.Levels[bool] `yaml:"arguments" json:"arguments" doc:"whether the rules are on common system calls with an argument that no program gives, so that the filter runs at each of them"`
+	// Around is left out of plans where it is the default.
+	Around layer.Around `yaml:"around" json:"around,omitempty" doc:"which programs it is put around, where the load comes from others than the server: both, server or client; both if absent"`
+}
+
+// Kind describes the layer.
+var Kind = layer.Kind{
+	Name:    name,
+	Summary: "a filter of system calls with so many rules",
+	New:     func() layer.Layer { return &Config{Rules: factor.Of(8), Arguments: factor.Of(false)} },
+	Probe: func(ctx context.Context) []testbed.Finding {
+		return []testbed.Finding{front.OwnWorks(ctx, name, front.Restricting(name, parameters{Rules: 64}))}
+	},
+	Helper: front.Become(install),
+}
+
+// Declare says that an arm's own filter shows itself.
+func (c *Config) Declare() experiment.Declaration {
+	d := experiment.Declaration{ProvesBeside: true}
+	d.Needs.Network = c.Around == layer.Server
+	return d
+}
+
+// parameters are what the helper is told.
+type parameters struct {
+	Rules     int  `json:"rules"`
+	Arguments bool `json:"arguments,omitempty"`
+}
+
+// front is what is put in front of programs.
+func (c *Config) front() front.Front {
+	p := parameters{Rules: c.Rules.One(), Arguments: c.Arguments.OrZero()}
+	f := front.Front{Layer: name, Around: c.Around, Args: front.Always(front.Restricting(name, p)...)}
+	if p.Rules == 0 {
+		f.Unshown = "rules: 0 installs no filter: there is nothing to show but that the process in front starts programs"
+		return f
+	}
+	f.Evidence = []front.Evidence{
+		front.Denied("denied call", []string{"EPERM"}, "call:"+calls(p.Arguments)[0]),
+		front.More("filters", "status:Seccomp_filters", 1),
+	}
+	return f
+}
+
+// Up puts the filter around the programs.
+func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) {
+	return c.front().Up(s), nil
+}
+
+// ProveOff shows that what the filter denies is allowed. Of another filter of the arm's own it
+// is shown by its own proof how many there are.
+func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
+	if s.Own != nil {
+		return nil, nil
+	}
+	return c.front().Off(ctx, s)
+}
+
+// calls are the system calls of the rules, in their order. Every architecture has them.
+func calls(arguments bool) []string {
+	if arguments {
+		return common
+	}
+	return rare
+}
+
+// rare are calls of administrators and debuggers, and old ones. The first may be made by anyone.
+var rare = slices.Clip([]string{
+	"personality", "acct", "swapon", "swapoff", "reboot", "kexec_load", "init_module", "finit_module",
+	"delete_module", "quotactl", "add_key", "request_key", "keyctl", "bpf", "perf_event_open", "ptrace",
+	"process_vm_readv", "process_vm_writev", "kcmp", "mount", "umount2", "pivot_root", "chroot", "unshare",
+	"setns", "userfaultfd", "open_by_handle_at", "name_to_handle_at", "settimeofday", "clock_settime", "clock_adjtime", "adjtimex",
+	"sethostname", "setdomainname", "nfsservctl", "vhangup", "syslog", "lookup_dcookie", "move_pages", "migrate_pages",
+	"mbind", "io_uring_setup", "io_uring_enter", "io_uring_register", "fanotify_init", "fanotify_mark", "kexec_file_load", "mq_open",
+	"mq_unlink", "mq_timedsend", "mq_timedreceive", "mq_notify", "mq_getsetattr", "msgget", "msgsnd", "msgrcv",
+	"msgctl", "semget", "semop", "semctl", "remap_file_pages", "vmsplice", "tee", "io_setup",
+})
+
+// common are the calls that programs make most.
+var common = slices.Clip([]string{
+	"getppid", "read", "write", "openat", "close", "fstat", "lseek", "pread64",
+	"pwrite64", "readv", "writev", "pipe2", "connect", "socket", "sendto", "recvfrom",
+	"epoll_pwait", "epoll_ctl", "futex", "clone", "wait4", "mmap", "munmap", "mprotect",
+	"brk", "dup", "dup3", "fcntl", "ioctl", "mkdirat", "unlinkat", "faccessat",
+	"ftruncate", "getdents64", "kill", "tgkill", "nanosleep", "bind", "listen", "accept4",
+	"sendmsg", "recvmsg", "shutdown", "setsockopt", "getsockopt", "getsockname", "getpeername", "epoll_create1",
+	"ppoll", "pselect6", "sched_yield", "getpid", "prctl", "flock", "fsync", "getcwd",
+	"chdir", "uname", "umask", "madvise", "getrusage", "fdatasync", "statfs", "fchmod",
+})
