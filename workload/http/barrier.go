@@ -28,7 +28,23 @@ func (r *trial) start(ctx context.Context) (time.Time, error) {
 		wait.Go(func() { _, errs[i] = s.give(ctx, load.ClockOrder()) })
 	}
 	wait.Wait()
-	return time.Now().Add(max(300*time.Millisecond, 3*time.Since(asked))), errors.Join(errs...)
+	return time.Now().Add(max(r.lead, leastLead, 3*time.Since(asked))), errors.Join(errs...)
+}
+
+// leastLead is how long before their common start clients get their orders, at least.
+const leastLead = 300 * time.Millisecond
+
+// warmUp has all clients send without being measured. Where some got their order too late,
+// they do so again, and from then on get orders earlier.
+func (r *trial) warmUp(ctx context.Context) error {
+	for {
+		_, err := r.all(ctx, r.config.Warmup.Std(), 0)
+		var invalid *workload.Invalid
+		if !errors.As(err, &invalid) || invalid.Rule != workload.RuleLate || r.lead > 4*leastLead {
+			return err
+		}
+		r.lead = 2 * max(r.lead, leastLead)
+	}
 }
 
 // clock is what is known of a client's clock.

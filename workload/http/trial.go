@@ -49,6 +49,7 @@ type trial struct {
 	slices  int
 	results []*load.Result // of each client, its slices joined
 	used    map[string]testbed.Usage
+	lead    time.Duration // how long before a common start orders are given, where more than usual
 }
 
 // begin starts the clients and sends the warm-up.
@@ -89,7 +90,7 @@ func (c *Config) start(ctx context.Context, t *workload.Trial, n int, config loa
 		return nil, r.broken(ctx, err)
 	}
 	if c.Warmup > 0 {
-		if _, err := r.all(ctx, c.Warmup.Std(), 0); err != nil {
+		if err := r.warmUp(ctx); err != nil {
 			return nil, r.broken(ctx, err)
 		}
 	}
