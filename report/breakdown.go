@@ -43,7 +43,7 @@ func (s *sheet) breakdownBlocks(all bool) []doc.Block {
 func partTable(of []*analysis.Breakdown) doc.Table {
 	t := doc.Table{Bare: true, Split: true, Columns: []doc.Column{{Title: "metric", Kind: doc.Name, In: doc.Markdown}, {Title: "arm", Kind: doc.Name, In: doc.Markdown},
 		{Title: "part", Kind: doc.Name}, {Title: "verdict"}, {Title: "cost", Right: true}, {Title: "interval", Right: true, Tight: true}, {Title: "in its unit", Right: true},
-		{Title: "rounds", Right: true, In: doc.Markdown | doc.Page}, {Title: "in words", Kind: doc.Prose}}}
+		{Title: "rounds", Right: true, In: doc.Markdown | doc.Page}, {Title: "why no claim", Kind: doc.Prose}}}
 	for _, b := range of {
 		g := found(&t.Groups, func(g doc.Group) bool { return slices.Equal(g.Title, doc.Words(plain(b.Cell))) }, doc.Group{Title: doc.Words(plain(b.Cell))})
 		name := plain(wording.BreakdownName(b))
@@ -52,7 +52,7 @@ func partTable(of []*analysis.Breakdown) doc.Table {
 			p := &b.Parts[i]
 			point, interval := wording.Overhead(p.Comparison)
 			row := doc.Row{Cells: append(doc.Cells(plain(b.Metric.Name), name, plain(wording.PartName(b, p.Part))), doc.Of(said(&p.Comparison, false)))}
-			row.Cells = append(row.Cells, doc.Cells(point, interval, wording.PartAmount(p), number(p.Rounds), brief(wording.Verdict(&p.Comparison)))...)
+			row.Cells = append(row.Cells, doc.Cells(point, interval, wording.PartAmount(p), number(p.Rounds), when(!p.Verdict.Claims(), brief(wording.Verdict(&p.Comparison))))...)
 			part.Rows = append(part.Rows, row)
 		}
 		if miss := wording.NotALine(b); miss != "" && len(part.Rows) > 0 {

@@ -123,3 +123,21 @@ func HelperOwnArguments() []string {
 	}
 	return nil
 }
+
+// Installed gives the path of a program: on PATH, or in the user's cache, where the make target of
+// that name puts it.
+func Installed(program, target string) (string, error) {
+	path, err := exec.LookPath(program)
+	if err == nil {
+		return filepath.Abs(path)
+	}
+	dir, e := os.UserCacheDir()
+	if e != nil {
+		return "", err
+	}
+	cached := filepath.Join(dir, "tare", target, program)
+	if path, e := exec.LookPath(cached); e == nil {
+		return path, nil
+	}
+	return "", fmt.Errorf("%w, and not at %s", err, cached)
+}

@@ -24,7 +24,6 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -132,15 +131,11 @@ func command(p Platform, runsc, dir string) []string {
 // find gives the path of runsc: on PATH, or where make gvisor puts it. Where it is in neither,
 // its name will say so.
 func find() string {
-	if path, err := exec.LookPath(program); err == nil {
-		return path
+	path, err := testbed.Installed(program, name)
+	if err != nil {
+		return program
 	}
-	if dir, err := os.UserCacheDir(); err == nil {
-		if path, err := exec.LookPath(filepath.Join(dir, "tare", name, program)); err == nil {
-			return path
-		}
-	}
-	return program
+	return path
 }
 
 // Declare names runsc on this machine, and the rights for the RuntimeClass.

@@ -3,9 +3,6 @@ package mtls
 import (
 	"context"
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 
 	"tare/testbed"
@@ -79,29 +76,8 @@ func (p Program) implementation() *implementation {
 	return &envoy
 }
 
-// cache is where `make envoy` puts it.
-func cache(program string) (string, error) {
-	dir, err := os.UserCacheDir()
-	if err != nil {
-		return "", err
-	}
-	return filepath.Join(dir, "tare", program, program), nil
-}
-
 // find gives the path of the program: on PATH, or in the user's cache.
-func (i *implementation) find() (string, error) {
-	path, err := exec.LookPath(i.program)
-	if err == nil {
-		return filepath.Abs(path)
-	}
-	if cached, e := cache(i.program); e == nil {
-		if path, e := exec.LookPath(cached); e == nil {
-			return path, nil
-		}
-		err = fmt.Errorf("%w, and not at %s", err, cached)
-	}
-	return "", err
-}
+func (i *implementation) find() (string, error) { return testbed.Installed(i.program, i.program) }
 
 // counters are those of one proxy since it was started. Bytes are of payload, sent on and
 // received; TLS is that with the other proxy.

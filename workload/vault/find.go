@@ -3,7 +3,6 @@ package vault
 import (
 	"context"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -15,21 +14,18 @@ import (
 // find gives the path of the program on this machine: on PATH, or bao where `make openbao`
 // puts it.
 func find(program string) (string, error) {
-	path, err := exec.LookPath(program)
-	if err == nil {
+	if program != "bao" {
+		path, err := exec.LookPath(program)
+		if err != nil {
+			return "", fmt.Errorf("the program of the servers: %w", err)
+		}
 		return filepath.Abs(path)
 	}
-	if program != "bao" {
-		return "", fmt.Errorf("the program of the servers: %w", err)
+	path, err := testbed.Installed(program, "openbao")
+	if err != nil {
+		return "", fmt.Errorf("the program of the servers: %w (install it with: make openbao)", err)
 	}
-	if dir, e := os.UserCacheDir(); e == nil {
-		cached := filepath.Join(dir, "tare", "openbao", program)
-		if path, e := exec.LookPath(cached); e == nil {
-			return path, nil
-		}
-		err = fmt.Errorf("%w, and not at %s", err, cached)
-	}
-	return "", fmt.Errorf("the program of the servers: %w (install it with: make openbao)", err)
+	return path, nil
 }
 
 // probe looks for OpenBao, and for Vault where that is installed, and asks for versions.
