@@ -62,7 +62,9 @@ func TestLayerOfThePage(t *testing.T) {
 
 	file, run := filepath.Join(dir, "open-files.yaml"), filepath.Join(dir, "run")
 	quiet := "limits: {foreignCPU: none, steal: none, throttling: none}\n"
-	if err := os.WriteFile(file, []byte(blocks[1]+quiet), 0o600); err != nil {
+	// The control of a short run fails by chance in one run of twenty, unless it is within the margin.
+	experiment := strings.Replace(blocks[1], "rounds: 8", "rounds: 8, equivalence: 99%", 1)
+	if err := os.WriteFile(file, []byte(experiment+quiet), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	succeeds(t, tare, "run", file, "--dir", run)
