@@ -157,6 +157,9 @@ type Invalid struct {
 
 func (e *Invalid) Error() string { return e.Rule + ": " + e.Detail }
 
+// VolumeOwner is what to do where a program may not write to a volume of a cluster.
+const VolumeOwner = "the volume's directory or device must belong to the user or group that the pod runs as: many drivers see to that by fsGroup, hostPath volumes do not"
+
 // Invalidf is an *Invalid whose detail is formatted.
 func Invalidf(rule, format string, args ...any) error {
 	return &Invalid{Rule: rule, Detail: fmt.Sprintf(format, args...)}

@@ -50,7 +50,7 @@ var remedies = []struct{ said, why, remedy string }{
 		"direct: false measures it through the page cache, under metrics of other names"},
 	{"No space left on device", "the volume is full", "lower size, or give a larger volume"},
 	{"Permission denied", "fio may not write to the volume",
-		"the volume's directory or device must belong to the user or group that the pod runs as: many drivers see to that by fsGroup, hostPath volumes do not"},
+		workload.VolumeOwner},
 	{"Read-only file system", "the volume is mounted read-only", ""},
 	{"engines/io_uring.c", "the system refuses io_uring", "engine: libaio, or a seccomp profile that allows io_uring; gVisor has none"},
 	{"io_queue_init", "the system has no room for more asynchronous I/O", "raise sysctl fs.aio-max-nr on the node, or lower ioDepth or jobs"},

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -122,7 +124,9 @@ func beMember(context.Context) error {
 	if err != nil {
 		return fmt.Errorf("the program of the servers: %w", err)
 	}
-	if err := os.MkdirAll(m.Dir, 0o700); err != nil {
+	if err := os.MkdirAll(m.Dir, 0o700); errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("the member may not write to its volume: %w (%s)", err, workload.VolumeOwner)
+	} else if err != nil {
 		return err
 	}
 	config := m.Config

@@ -49,7 +49,10 @@ var mounts atomic.Int64
 func (c *Config) SetUp(ctx context.Context, s workload.SetUp) (workload.Standing, error) {
 	up, err := c.setUp(ctx, s)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("the servers: %w", err), up.logged(), up.Down(context.WithoutCancel(ctx)))
+		if ended := up.logged(); ended != nil && ctx.Err() == nil {
+			err = ended // for which the rest was given up
+		}
+		return nil, errors.Join(fmt.Errorf("the servers: %w", err), up.Down(context.WithoutCancel(ctx)))
 	}
 	return up, nil
 }
