@@ -181,7 +181,10 @@ func TestOperations(t *testing.T) {
 
 	open := *c
 	open.Workers, open.Rate = nil, factor.Of[quantity.Frequency](100)
-	if result, _, err = trialOf(t, &open, servers, nil); err != nil || result.Values["rate"] < 90 || result.Values["rate"] > 110 {
+	if err := patiently(within(t, time.Minute), func(context.Context) error { // a busy machine may be slower than that
+		result, _, err = trialOf(t, &open, servers, nil)
+		return err
+	}); err != nil || result.Values["rate"] < 90 || result.Values["rate"] > 110 {
 		t.Errorf("at 100/s: %v, %v", result.Values, err)
 	}
 
@@ -293,12 +296,15 @@ func TestMembersWithTLSAndAudit(t *testing.T) {
 	c.Duration = quantity.Duration(3 * time.Second)
 	_, _, err = trialOf(t, c, servers, func() { call(t, servers, first, http.MethodPut, "sys/step-down", "") })
 	broke(t, err, workload.RuleServer, "")
-	if err := patiently(t.Context(), func(ctx context.Context) error { _, err := servers.Look(ctx); return err }); err != nil {
-		t.Fatal(err)
-	}
 	c.Duration = quantity.Duration(time.Second)
-	if result, _, err := trialOf(t, c, servers, nil); err != nil || result.Failed != 0 {
-		t.Errorf("after the leader has changed: %v, %v", result.Failed, err)
+	if err := patiently(within(t, time.Minute), func(context.Context) error { // on a busy machine leaders change by themselves
+		result, _, err := trialOf(t, c, servers, nil)
+		if err == nil && result.Failed != 0 {
+			err = fmt.Errorf("%v of the requests failed", result.Failed)
+		}
+		return err
+	}); err != nil {
+		t.Errorf("after the leader has changed: %v", err)
 	}
 
 	// A member that has ended breaks the trial, and has the arm set up anew.
@@ -307,6 +313,13 @@ func TestMembersWithTLSAndAudit(t *testing.T) {
 	if servers.Check(t.Context()) == nil || raw["member-3.log"] == nil {
 		t.Error("a cluster that has lost a member is whole")
 	}
+}
+
+// within is the test's context, for so long at most.
+func within(t *testing.T, limit time.Duration) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	t.Cleanup(cancel)
+	return ctx
 }
 
 // A sealed leader breaks the trial, and has the arm set up anew.
