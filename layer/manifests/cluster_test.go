@@ -6,7 +6,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,45 +15,16 @@ import (
 
 	"tare/experiment"
 	"tare/experiment/factor"
-	"tare/experiment/quantity"
 	"tare/layer"
-	"tare/testbed"
 	"tare/testbed/kube"
 	"tare/testbed/kube/inventory"
-	"tare/testbed/kube/kubetest"
+	"tare/testbed/kube/sitetest"
 )
-
-// onCluster is a testbed on the test cluster, which closes with the test.
-func onCluster(t *testing.T) *kube.Testbed {
-	t.Helper()
-	bed, err := kube.New(kube.Options{Kubeconfig: kubetest.Kubeconfig(t), Say: func(line string) { t.Log(line) }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := bed.Close(); err != nil {
-			t.Errorf("close: %v", err)
-		}
-	})
-	return bed
-}
 
 // opened is a site that has not been made yet. Nothing here needs its pods.
 func opened(t *testing.T, bed *kube.Testbed, arm string) *kube.Site {
 	t.Helper()
-	site, err := bed.Open(t.Context(), testbed.Request{Name: arm, Needs: experiment.Needs{Network: true}, Level: &experiment.Kubernetes{
-		Image:     experiment.DefaultImage,
-		Placement: factor.Of(experiment.SameNode),
-		Resources: experiment.Resources{CPU: "50m", Memory: "64Mi"},
-		Timeouts: experiment.Timeouts{
-			Ready: quantity.Duration(3 * time.Minute), Delete: quantity.Duration(2 * time.Minute),
-			Request: quantity.Duration(time.Minute), Connect: quantity.Duration(time.Minute),
-		},
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return site.(*kube.Site)
+	return sitetest.Open(t, bed, arm, experiment.Needs{Network: true}, sitetest.Small(experiment.SameNode))
 }
 
 var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
@@ -115,7 +85,7 @@ func checks(t *testing.T, want []string, got []layer.Check, err error) {
 // server checks, and has it changed and deleted by somebody else.
 func TestPolicyOnCluster(t *testing.T) {
 	t.Parallel()
-	bed := onCluster(t)
+	bed := sitetest.Bed(t)
 	site, other := opened(t, bed, "strict"), opened(t, bed, "plain")
 	defined(t, site, "../../examples/kubernetes/crds/peerauthentications.yaml")
 	text := func(mode string) string {
@@ -173,7 +143,7 @@ func TestPolicyOnCluster(t *testing.T) {
 // TestExclusiveOnCluster has an object of the whole cluster there for its own arm only.
 func TestExclusiveOnCluster(t *testing.T) {
 	t.Parallel()
-	bed := onCluster(t)
+	bed := sitetest.Bed(t)
 	site, other := opened(t, bed, "role"), opened(t, bed, "plain")
 	c := config(`apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
@@ -223,7 +193,7 @@ rules:
 // TestWaitOnCluster waits for what controllers do with an object.
 func TestWaitOnCluster(t *testing.T) {
 	t.Parallel()
-	bed := onCluster(t)
+	bed := sitetest.Bed(t)
 	site := opened(t, bed, "waits")
 	budget := "apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: b}\nspec: {minAvailable: 0, selector: {matchLabels: {a: b}}}\n"
 	c := config(budget, func(c *Config) {
@@ -248,7 +218,7 @@ func TestWaitOnCluster(t *testing.T) {
 // list as the cluster keeps them.
 func TestSweptOnCluster(t *testing.T) {
 	t.Parallel()
-	bed := onCluster(t)
+	bed := sitetest.Bed(t)
 	const text = `apiVersion: networking.k8s.io/v1
 kind: NetworkPolicy
 metadata: {name: rules}

@@ -4,65 +4,29 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"tare/experiment"
 	"tare/experiment/factor"
-	"tare/experiment/quantity"
 	"tare/layer"
 	"tare/testbed"
 	"tare/testbed/kube"
-	"tare/testbed/kube/kubetest"
+	"tare/testbed/kube/sitetest"
 )
 
-// onCluster is a testbed on the test cluster, which closes with the test.
-func onCluster(t *testing.T) *kube.Testbed {
-	t.Helper()
-	bed, err := kube.New(kube.Options{Kubeconfig: kubetest.Kubeconfig(t), Say: func(line string) { t.Log(line) }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := bed.Close(); err != nil {
-			t.Errorf("close: %v", err)
-		}
-	})
-	return bed
-}
-
 // opened is a site that has not been made yet.
-func opened(t *testing.T, bed *kube.Testbed, arm string, needs experiment.Needs) testbed.Site {
+func opened(t *testing.T, bed *kube.Testbed, arm string, needs experiment.Needs) *kube.Site {
 	t.Helper()
 	needs.Network = true
-	site, err := bed.Open(t.Context(), testbed.Request{Name: arm, Needs: needs, Level: &experiment.Kubernetes{
-		Image:     experiment.DefaultImage,
-		Placement: factor.Of(experiment.SameNode),
-		Resources: experiment.Resources{CPU: "50m", Memory: "64Mi"},
-		Timeouts: experiment.Timeouts{
-			Ready: quantity.Duration(3 * time.Minute), Delete: quantity.Duration(2 * time.Minute),
-			Request: quantity.Duration(time.Minute), Connect: quantity.Duration(time.Minute),
-		},
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return site
-}
-
-func made(t *testing.T, site testbed.Site) {
-	t.Helper()
-	if err := site.(testbed.Staged).Ready(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	return sitetest.Open(t, bed, arm, needs, sitetest.Small(experiment.SameNode))
 }
 
 // TestOnCluster puts layers around real pods: each must be shown to be on there,
 // off in the pods of a plain arm, and not off where it is on.
 func TestOnCluster(t *testing.T) {
 	t.Parallel()
-	bed := onCluster(t)
+	bed := sitetest.Bed(t)
 	plain := opened(t, bed, "plain", experiment.Needs{})
-	made(t, plain)
+	sitetest.Ready(t, plain)
 	for name, c := range map[string]*Config{
 		"gvisor":       {RuntimeClass: factor.Of("gvisor")},
 		"unconfined":   {Seccomp: factor.Of("Unconfined")},
@@ -78,7 +42,7 @@ func TestOnCluster(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			made(t, site)
+			sitetest.Ready(t, site)
 			once, err := up.Settle(t.Context())
 			if err != nil {
 				t.Fatal(err)
@@ -110,7 +74,7 @@ func TestOnCluster(t *testing.T) {
 // TestRefusedByCluster checks that what a cluster cannot do ends with the reason.
 func TestRefusedByCluster(t *testing.T) {
 	t.Parallel()
-	bed := onCluster(t)
+	bed := sitetest.Bed(t)
 	_, err := (&Config{RuntimeClass: factor.Of("kata")}).Up(t.Context(), new(layer.Run).At(opened(t, bed, "kata", experiment.Needs{})))
 	if err == nil || !strings.Contains(err.Error(), "has no RuntimeClass kata: kubectl get runtimeclasses lists those it has") {
 		t.Errorf("a RuntimeClass that is not there: %v", err)
@@ -122,8 +86,8 @@ func TestRefusedByCluster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	made(t, site)
-	facts, err := site.(*kube.Site).Facts(t.Context(), testbed.ClientPod)
+	sitetest.Ready(t, site)
+	facts, err := site.Facts(t.Context(), testbed.ClientPod)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,10 +18,10 @@ import (
 	"tare/experiment"
 	"tare/experiment/factor"
 	"tare/experiment/quantity"
-	"tare/testbed"
 	"tare/testbed/kube"
 	"tare/testbed/kube/inventory"
 	"tare/testbed/kube/kubetest"
+	"tare/testbed/kube/sitetest"
 	"tare/workload"
 )
 
@@ -29,24 +29,11 @@ import (
 // the test does.
 func onCluster(t *testing.T, namespace string) (bed *kube.Testbed, site *kube.Site) {
 	t.Helper()
-	bed, err := kube.New(kube.Options{Kubeconfig: kubetest.Kubeconfig(t), Say: func(line string) { t.Log(line) }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = bed.Close() })
-	opened, err := bed.Open(t.Context(), testbed.Request{Name: "plain", Level: &experiment.Kubernetes{
-		Image: experiment.DefaultImage, Namespace: namespace, Placement: factor.Of(experiment.SameNode),
-		Resources: experiment.Resources{CPU: "50m", Memory: "64Mi"},
-		Timeouts: experiment.Timeouts{Ready: quantity.Duration(3 * time.Minute), Delete: quantity.Duration(2 * time.Minute),
-			Request: quantity.Duration(time.Minute), Connect: quantity.Duration(time.Minute)},
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	site = opened.(*kube.Site)
-	if err := site.Ready(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	level := sitetest.Small(experiment.SameNode)
+	level.Namespace = namespace
+	bed = sitetest.Bed(t)
+	site = sitetest.Open(t, bed, "plain", experiment.Needs{}, level)
+	sitetest.Ready(t, site)
 	return bed, site
 }
 

@@ -12,12 +12,11 @@ import (
 	"testing"
 	"time"
 
-	"tare/experiment"
 	"tare/experiment/factor"
 	"tare/experiment/quantity"
 	"tare/testbed"
 	"tare/testbed/kube"
-	"tare/testbed/kube/kubetest"
+	"tare/testbed/kube/sitetest"
 	"tare/workload"
 	"tare/workload/http/load"
 	"tare/workload/service"
@@ -26,21 +25,8 @@ import (
 // onCluster is a site of the workload on the test cluster.
 func onCluster(t *testing.T, c *Config) *kube.Site {
 	t.Helper()
-	bed, err := kube.New(kube.Options{Kubeconfig: kubetest.Kubeconfig(t), Say: func(line string) { t.Log(line) }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = bed.Close() })
-	level := experiment.NewKubernetes()
-	level.Resources = experiment.Resources{CPU: "none", Memory: "128Mi", CPURequest: "20m"}
-	opened, err := bed.Open(t.Context(), testbed.Request{Name: "plain", Needs: c.Declare().Needs, Level: level})
-	if err != nil {
-		t.Fatal(err)
-	}
-	site := opened.(*kube.Site)
-	if err := site.Ready(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	site := sitetest.Open(t, sitetest.Bed(t), "plain", c.Declare().Needs, sitetest.Unlimited())
+	sitetest.Ready(t, site)
 	return site
 }
 
