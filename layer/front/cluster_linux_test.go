@@ -9,6 +9,7 @@ import (
 	"tare/layer"
 	"tare/layer/gvisor"
 	"tare/layer/landlock"
+	"tare/layer/layertest"
 	"tare/layer/sandbox"
 	"tare/layer/seccomp"
 	"tare/testbed"
@@ -30,24 +31,14 @@ func TestOnCluster(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			site := sitetest.Open(t, bed, name, needs, sitetest.Small(experiment.SameNode))
-			session := new(layer.Run).At(site, places...)
-			up, err := l.Up(t.Context(), session)
-			if err != nil {
-				t.Fatal(err)
-			}
+			up := layertest.Up(t, l, site, places...)
 			sitetest.Ready(t, site)
-			once, err := up.Settle(t.Context())
-			if err != nil {
-				t.Fatal(err)
+			on := layertest.Text(append(layertest.Settle(t, up), layertest.On(t, up, site)...))
+			if on == "" || strings.Contains(on, ": false") {
+				t.Errorf("on:\n%s", on)
 			}
-			on, err := up.Before(t.Context(), layer.Dress(site, up))
-			on = append(once, on...)
-			if err != nil || len(on) == 0 || strings.Contains(text(on), ": false") {
-				t.Errorf("on: %v\n%s", err, text(on))
-			}
-			off, err := l.ProveOff(t.Context(), new(layer.Run).At(plain, places...))
-			if err != nil || len(off) == 0 || strings.Contains(text(off), ": false") {
-				t.Errorf("off: %v\n%s", err, text(off))
+			if off := layertest.Text(layertest.Off(t, l, plain, places...)); off == "" || strings.Contains(off, ": false") {
+				t.Errorf("off:\n%s", off)
 			}
 		})
 	}
@@ -56,13 +47,9 @@ func TestOnCluster(t *testing.T) {
 			if k.Name != "userns" {
 				continue
 			}
-			up, err := k.New().Up(t.Context(), new(layer.Run).At(plain, places...))
-			if err != nil {
-				t.Fatal(err)
-			}
-			checks, err := up.Settle(t.Context())
-			if err == nil && !strings.Contains(text(checks), ": false") {
-				t.Errorf("a user namespace in a pod: %s", text(checks))
+			checks, err := layertest.Up(t, k.New(), plain, places...).Settle(t.Context())
+			if err == nil && !strings.Contains(layertest.Text(checks), ": false") {
+				t.Errorf("a user namespace in a pod: %s", layertest.Text(checks))
 			}
 		}
 	})

@@ -16,6 +16,7 @@ import (
 	"tare/experiment"
 	"tare/experiment/factor"
 	"tare/layer"
+	"tare/layer/layertest"
 	"tare/testbed/kube"
 	"tare/testbed/kube/inventory"
 	"tare/testbed/kube/sitetest"
@@ -67,11 +68,8 @@ func defined(t *testing.T, site *kube.Site, file string) {
 	}
 }
 
-func checks(t *testing.T, want []string, got []layer.Check, err error) {
+func checks(t *testing.T, want []string, got []layer.Check) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 	var lines []string
 	for _, c := range got {
 		lines = append(lines, fmt.Sprintf("%s: %s: %s: %v", c.Name, c.Expected, c.Observed, c.OK))
@@ -100,17 +98,11 @@ func TestPolicyOnCluster(t *testing.T) {
 	}
 
 	c := config(text("STRICT"))
-	up, err := c.Up(t.Context(), new(layer.Run).At(site))
-	if err != nil {
-		t.Fatal(err)
-	}
+	up := layertest.Up(t, c, site)
 	on := []string{"PeerAuthentication strict: there as applied: there as applied: true"}
-	got, err := up.Before(t.Context(), site)
-	checks(t, on, got, err)
-	got, err = c.ProveOff(t.Context(), new(layer.Run).At(other))
-	checks(t, []string{"PeerAuthentication strict: not there: not there: true"}, got, err)
-	got, err = c.ProveOff(t.Context(), new(layer.Run).At(site))
-	checks(t, []string{"PeerAuthentication strict: not there: PeerAuthentication strict in " + site.Namespace() + " there: false"}, got, err)
+	checks(t, on, layertest.Before(t, up, site))
+	checks(t, []string{"PeerAuthentication strict: not there: not there: true"}, layertest.Off(t, c, other))
+	checks(t, []string{"PeerAuthentication strict: not there: PeerAuthentication strict in " + site.Namespace() + " there: false"}, layertest.Off(t, c, site))
 
 	cluster, err := site.Cluster(t.Context())
 	if err != nil {
@@ -130,8 +122,7 @@ func TestPolicyOnCluster(t *testing.T) {
 	if _, err := at.Update(t.Context(), live, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	got, err = up.Before(t.Context(), site)
-	checks(t, []string{"PeerAuthentication strict: there as applied: PeerAuthentication strict in " + site.Namespace() + `: spec.mtls.mode is "PERMISSIVE" and not "STRICT": false`}, got, err)
+	checks(t, []string{"PeerAuthentication strict: there as applied: PeerAuthentication strict in " + site.Namespace() + `: spec.mtls.mode is "PERMISSIVE" and not "STRICT": false`}, layertest.Before(t, up, site))
 	if err := up.Down(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -151,22 +142,17 @@ metadata: {name: $(TARE_NAMESPACE)}
 rules:
   - {apiGroups: [""], resources: [pods], verbs: [get]}
 `, exclusive)
-	up, err := c.Up(t.Context(), new(layer.Run).At(site))
-	if err != nil {
-		t.Fatal(err)
-	}
+	up := layertest.Up(t, c, site)
 	title := "ClusterRole " + site.Namespace()
 	for range 2 {
 		if err := up.Switch.On(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		got, err := up.Before(t.Context(), site)
-		checks(t, []string{title + ": there as applied: there as applied: true"}, got, err)
+		checks(t, []string{title + ": there as applied: there as applied: true"}, layertest.Before(t, up, site))
 		if err := up.Switch.Off(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		got, err = c.ProveOff(t.Context(), new(layer.Run).At(site))
-		checks(t, []string{title + ": not there: not there: true"}, got, err)
+		checks(t, []string{title + ": not there: not there: true"}, layertest.Off(t, c, site))
 	}
 	if err := up.Switch.On(t.Context()); err != nil {
 		t.Fatal(err)
@@ -202,16 +188,12 @@ func TestWaitOnCluster(t *testing.T) {
 			{Kind: "ConfigMap", APIVersion: "v1", Name: "kube-root-ca.crt", Condition: "metadata.namespace=$(TARE_NAMESPACE)"},
 		}
 	})
-	up, err := c.Up(t.Context(), new(layer.Run).At(site))
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := up.Before(t.Context(), site)
+	up := layertest.Up(t, c, site)
 	checks(t, []string{
 		"PodDisruptionBudget b: there as applied: there as applied: true",
 		"PodDisruptionBudget b: status.observedGeneration=1: status.observedGeneration=1: true",
 		"ConfigMap kube-root-ca.crt: metadata.namespace=$(TARE_NAMESPACE): metadata.namespace=" + site.Namespace() + ": true",
-	}, got, err)
+	}, layertest.Before(t, up, site))
 }
 
 // TestSweptOnCluster has policies of one text at two levels beside each other, and the items of a
@@ -236,12 +218,8 @@ spec:
 	}
 	few, many := opened(t, bed, "few"), opened(t, bed, "many")
 	for site, level := range map[*kube.Site]factor.Word{few: "0", many: "3"} {
-		up, err := at(level).Up(t.Context(), new(layer.Run).At(site))
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := up.Before(t.Context(), site)
-		checks(t, []string{"NetworkPolicy rules: there as applied: there as applied: true"}, got, err)
+		up := layertest.Up(t, at(level), site)
+		checks(t, []string{"NetworkPolicy rules: there as applied: there as applied: true"}, layertest.Before(t, up, site))
 	}
 	cluster, err := many.Cluster(t.Context())
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"tare/experiment"
 	"tare/experiment/factor"
 	"tare/layer"
+	"tare/layer/layertest"
 	"tare/testbed"
 	"tare/testbed/kube"
 	"tare/testbed/kube/sitetest"
@@ -38,34 +39,20 @@ func TestOnCluster(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			site := opened(t, bed, name, c.Declare().Needs)
-			up, err := c.Up(t.Context(), new(layer.Run).At(site))
-			if err != nil {
-				t.Fatal(err)
-			}
+			up := layertest.Up(t, c, site)
 			sitetest.Ready(t, site)
-			once, err := up.Settle(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			on, err := up.Before(t.Context(), site)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if on = append(on, once...); len(on) == 0 || len(failing(on)) > 0 {
+			on := append(layertest.Settle(t, up), layertest.Before(t, up, site)...)
+			if len(on) == 0 || len(failing(on)) > 0 {
 				t.Errorf("on: %+v", on)
 			}
 			for _, k := range on {
 				t.Logf("%s: %s", k.Name, k.Observed)
 			}
-			off, err := c.ProveOff(t.Context(), new(layer.Run).At(plain))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if len(off) == 0 || len(failing(off)) > 0 {
+			if off := layertest.Off(t, c, plain); len(off) == 0 || len(failing(off)) > 0 {
 				t.Errorf("off in a plain arm: %+v", off)
 			}
-			if off, err = c.ProveOff(t.Context(), new(layer.Run).At(site)); err != nil || len(failing(off)) == 0 {
-				t.Errorf("passes for off where it is on: %+v (%v)", off, err)
+			if off := layertest.Off(t, c, site); len(failing(off)) == 0 {
+				t.Errorf("passes for off where it is on: %+v", off)
 			}
 		})
 	}
@@ -82,10 +69,7 @@ func TestRefusedByCluster(t *testing.T) {
 
 	c := &Config{AppArmor: factor.Of("Unconfined")}
 	site := opened(t, bed, "apparmor", c.Declare().Needs)
-	up, err := c.Up(t.Context(), new(layer.Run).At(site))
-	if err != nil {
-		t.Fatal(err)
-	}
+	up := layertest.Up(t, c, site)
 	sitetest.Ready(t, site)
 	facts, err := site.Facts(t.Context(), testbed.ClientPod)
 	if err != nil {

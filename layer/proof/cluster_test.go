@@ -7,6 +7,7 @@ import (
 
 	"tare/experiment"
 	"tare/layer"
+	"tare/layer/layertest"
 	"tare/testbed"
 	"tare/testbed/kube/inventory"
 	"tare/testbed/kube/pods"
@@ -25,19 +26,12 @@ func TestOnCluster(t *testing.T) {
 		{Name: "a failing program", In: testbed.ServerPod, Container: pods.Container, Run: []string{"sh", "-c", "echo why >&2; exit 3"}, On: "x"},
 	}}
 	site := sitetest.Open(t, sitetest.Bed(t), "a", c.Declare().Needs, sitetest.Small(experiment.DifferentNodes))
-	up, err := c.Up(t.Context(), new(layer.Run).At(site))
-	if err != nil {
-		t.Fatal(err)
-	}
+	up := layertest.Up(t, c, site)
 	sitetest.Ready(t, site)
 	type seen struct{ OK, Once bool }
 	on := map[string]seen{"by the agent": {OK: true}, "by an exec": {OK: true}, "no such container": {}, "both pods": {true, true}, "no such pods": {}, "a failing program": {}}
 	off := map[string]seen{"by the agent": {}, "by an exec": {}, "no such container": {OK: true}, "both pods": {}, "no such pods": {OK: true}, "a failing program": {}}
-	collect := func(checks []layer.Check, err error) (map[string]seen, map[string]string) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+	collect := func(checks []layer.Check) (map[string]seen, map[string]string) {
 		got, observed := map[string]seen{}, map[string]string{}
 		for _, c := range checks {
 			got[c.Name], observed[c.Name] = seen{c.OK, c.Once}, c.Observed
@@ -45,7 +39,7 @@ func TestOnCluster(t *testing.T) {
 		return got, observed
 	}
 	for range 2 {
-		got, observed := collect(up.Before(t.Context(), site))
+		got, observed := collect(layertest.Before(t, up, site))
 		if diff := cmp.Diff(on, got); diff != "" {
 			t.Errorf("on: %s\n%v", diff, observed)
 		}
@@ -58,7 +52,7 @@ func TestOnCluster(t *testing.T) {
 			}
 		}
 	}
-	if got, observed := collect(c.ProveOff(t.Context(), new(layer.Run).At(site))); !cmp.Equal(off, got) {
+	if got, observed := collect(layertest.Off(t, c, site)); !cmp.Equal(off, got) {
 		t.Errorf("off: %s\n%v", cmp.Diff(off, got), observed)
 	}
 }

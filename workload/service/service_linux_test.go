@@ -20,20 +20,11 @@ import (
 	"tare/workload"
 )
 
-// TestMain is also the helper, and the server under test: it listens on TARE_PORT, and does as
-// its argument says.
 func TestMain(m *testing.M) {
-	switch {
-	case testbed.HelperName() == Helper.Name:
-		if err := Helper.Run(context.Background()); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	case os.Getenv("SERVER") != "":
+	if os.Getenv("SERVER") != "" && testbed.HelperName() == "" {
 		serve(os.Getenv("SERVER"))
 	}
-	os.Exit(m.Run())
+	localtest.Main(m, Helper)
 }
 
 func serve(how string) {

@@ -21,7 +21,11 @@ import (
 	"tare/experiment/quantity"
 	"tare/testbed"
 	"tare/workload"
+	"tare/workload/storage/residency"
 )
+
+// TestMain is the workload's helper, when started as that.
+func TestMain(m *testing.M) { localtest.Main(m, residency.Helper) }
 
 // memory keeps raw output of a trial in a round.
 type memory struct {

@@ -27,19 +27,7 @@ import (
 var step = testbed.Helper{Name: "vault-test-call", Run: beCaller}
 
 func TestMain(m *testing.M) {
-	if name := testbed.HelperName(); name != "" {
-		for _, h := range append(Helpers, step, testbed.Helper{Name: wireguard.Kind.Name, Run: wireguard.Kind.Helper}) {
-			if h.Name != name {
-				continue
-			}
-			if err := h.Run(context.Background()); err != nil {
-				fmt.Fprintln(os.Stderr, err)
-				os.Exit(1)
-			}
-			os.Exit(0)
-		}
-	}
-	os.Exit(m.Run())
+	localtest.Main(m, append(Helpers, step, testbed.Helper{Name: wireguard.Kind.Name, Run: wireguard.Kind.Helper})...)
 }
 
 // beCaller makes one call: URL, authority, token, method, path and body are its lines.
