@@ -13,6 +13,7 @@ import (
 	"tare/analysis"
 	"tare/experiment"
 	"tare/experiment/factor"
+	"tare/golden"
 	"tare/journal"
 	"tare/report/columns"
 	"tare/report/markdown"
@@ -74,8 +75,8 @@ func TestBreakdownText(t *testing.T) {
 		}
 		return text
 	}
-	golden(t, "breakdown.txt", show(swept(12, false), 100, false))
-	golden(t, "breakdown-bent.txt", show(swept(12, true), 80, true))
+	golden.Check(t, "testdata/breakdown.txt", show(swept(12, false), 100, false))
+	golden.Check(t, "testdata/breakdown-bent.txt", show(swept(12, true), 80, true))
 	show(swept(3, true), 60, true)
 }
 
@@ -86,7 +87,7 @@ func TestBreakdownMarkdown(t *testing.T) {
 	}
 	summary, text, _ := strings.Cut(b.String(), "## Installed, any, each")
 	text, _, _ = strings.Cut(text, "\n## ")
-	golden(t, "breakdown.md", text)
+	golden.Check(t, "testdata/breakdown.md", text)
 	if !strings.Contains(summary, "seccomp on time in open: installed costs 1.") {
 		t.Errorf("the summary does not say what costs are made of:\n%s", summary)
 	}
@@ -125,5 +126,5 @@ func TestBreakdownCSV(t *testing.T) {
 
 func TestBreakdownChart(t *testing.T) {
 	r := swept(12, true)
-	golden(t, "breakdown.svg", arrange(r).breakdownChart(&r.Breakdowns[0]).Draw(true))
+	golden.Check(t, "testdata/breakdown.svg", arrange(r).breakdownChart(&r.Breakdowns[0]).Draw(true))
 }

@@ -10,6 +10,7 @@ import (
 	"tare/analysis"
 	"tare/combine"
 	comparing "tare/compare"
+	"tare/golden"
 	"tare/report/html"
 	"tare/report/markdown"
 	terminal "tare/report/text"
@@ -57,9 +58,9 @@ func TestCombineGolden(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	golden(t, "combine.txt", wide.String())
-	golden(t, "combine.md", md.String())
-	golden(t, "combine.csv", csv.String())
+	golden.Check(t, "testdata/combine.txt", wide.String())
+	golden.Check(t, "testdata/combine.md", md.String())
+	golden.Check(t, "testdata/combine.csv", csv.String())
 }
 
 func TestCombinePage(t *testing.T) {

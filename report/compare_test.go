@@ -10,6 +10,7 @@ import (
 
 	"tare/analysis"
 	comparing "tare/compare"
+	"tare/golden"
 	"tare/journal"
 	"tare/report/html"
 	"tare/report/markdown"
@@ -90,11 +91,11 @@ func TestCompareGolden(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	golden(t, "compare.txt", text.String())
-	golden(t, "compare-narrow.txt", narrow.String())
-	golden(t, "compare-three.txt", three.String())
-	golden(t, "compare.md", md.String())
-	golden(t, "compare.csv", table.String())
+	golden.Check(t, "testdata/compare.txt", text.String())
+	golden.Check(t, "testdata/compare-narrow.txt", narrow.String())
+	golden.Check(t, "testdata/compare-three.txt", three.String())
+	golden.Check(t, "testdata/compare.md", md.String())
+	golden.Check(t, "testdata/compare.csv", table.String())
 }
 
 func TestComparePage(t *testing.T) {

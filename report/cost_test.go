@@ -11,6 +11,7 @@ import (
 	"tare/analysis"
 	"tare/cost"
 	"tare/experiment"
+	"tare/golden"
 	"tare/journal"
 	"tare/report/columns"
 	"tare/report/html"
@@ -53,9 +54,9 @@ func TestCostGolden(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	golden(t, "cost.txt", text.String())
-	golden(t, "cost.md", md.String())
-	golden(t, "cost.csv", csv.String())
+	golden.Check(t, "testdata/cost.txt", text.String())
+	golden.Check(t, "testdata/cost.md", md.String())
+	golden.Check(t, "testdata/cost.csv", csv.String())
 	for _, width := range []int{40, 80} {
 		text.Reset()
 		if err := terminal.Write(&text, Cost(r, CompareOptions{}), terminal.Options{Width: width}); err != nil {

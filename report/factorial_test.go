@@ -11,6 +11,7 @@ import (
 
 	"tare/analysis"
 	"tare/experiment"
+	"tare/golden"
 	"tare/journal"
 	"tare/report/columns"
 	"tare/report/markdown"
@@ -78,8 +79,8 @@ func TestFactorialText(t *testing.T) {
 		}
 		return text
 	}
-	golden(t, "factorial.txt", show(composed(20, "wireguard", "mtls"), 100, false))
-	golden(t, "factorial-three.txt", show(composed(12, "wireguard", "mtls", "seccomp"), 80, true))
+	golden.Check(t, "testdata/factorial.txt", show(composed(20, "wireguard", "mtls"), 100, false))
+	golden.Check(t, "testdata/factorial-three.txt", show(composed(12, "wireguard", "mtls", "seccomp"), 80, true))
 	show(composed(3, "wireguard", "mtls"), 60, true)
 }
 
@@ -90,7 +91,7 @@ func TestFactorialMarkdown(t *testing.T) {
 	}
 	_, text, _ := strings.Cut(b.String(), "## Alone and together")
 	text, _, _ = strings.Cut(text, "\n## ")
-	golden(t, "factorial.md", text)
+	golden.Check(t, "testdata/factorial.md", text)
 }
 
 func TestFactorialPage(t *testing.T) {

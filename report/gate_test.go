@@ -10,6 +10,7 @@ import (
 	"tare/experiment"
 	"tare/experiment/quantity"
 	"tare/gate"
+	"tare/golden"
 	"tare/history"
 	"tare/report/text"
 )
@@ -134,9 +135,9 @@ func TestGateGolden(t *testing.T) {
 		if name == "hostile" || name == "empty" {
 			continue
 		}
-		golden(t, "gate-"+name+".txt", asText(t, Gate(r, ""), text.Options{Width: 90}))
+		golden.Check(t, "testdata/gate-"+name+".txt", asText(t, Gate(r, ""), text.Options{Width: 90}))
 		if name == "mixed" || name == "passed" || name == "observational" {
-			golden(t, "gate-"+name+".md", asMarkdown(t, Gate(r, "runs/wireguard/report.html")))
+			golden.Check(t, "testdata/gate-"+name+".md", asMarkdown(t, Gate(r, "runs/wireguard/report.html")))
 		}
 	}
 	var junit, table bytes.Buffer
@@ -145,8 +146,8 @@ func TestGateGolden(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	golden(t, "gate-mixed.xml", junit.String())
-	golden(t, "gate-mixed.csv", table.String())
+	golden.Check(t, "testdata/gate-mixed.xml", junit.String())
+	golden.Check(t, "testdata/gate-mixed.csv", table.String())
 }
 
 // TestGateLabel checks that every form of an observational gate says that it is

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tare/analysis"
+	"tare/golden"
 	"tare/history"
 	"tare/history/historytest"
 	"tare/report/html"
@@ -113,14 +114,14 @@ func TestHistoryGolden(t *testing.T) {
 	if err := terminal.Write(&one, History(histories()["one"], HistoryOptions{}), terminal.Options{}); err != nil || !strings.Contains(strings.Join(strings.Fields(one.String()), " "), observedOnly) {
 		t.Errorf("a series of imports is not labelled: %v\n%s", err, one.String())
 	}
-	golden(t, "history.txt", text.String())
-	golden(t, "history-narrow.txt", narrow.String())
-	golden(t, "history-all.txt", all.String())
-	golden(t, "history.md", md.String())
-	golden(t, "history.csv", table.String())
+	golden.Check(t, "testdata/history.txt", text.String())
+	golden.Check(t, "testdata/history-narrow.txt", narrow.String())
+	golden.Check(t, "testdata/history-all.txt", all.String())
+	golden.Check(t, "testdata/history.md", md.String())
+	golden.Check(t, "testdata/history.csv", table.String())
 	p := pasts(h)[0]
-	golden(t, "history-wide.svg", p.chart(&p.Series[0], HistoryOptions{}).Draw(true))
-	golden(t, "history-small.svg", p.chart(&p.Series[0], HistoryOptions{}).Draw(false))
+	golden.Check(t, "testdata/history-wide.svg", p.chart(&p.Series[0], HistoryOptions{}).Draw(true))
+	golden.Check(t, "testdata/history-small.svg", p.chart(&p.Series[0], HistoryOptions{}).Draw(false))
 }
 
 func TestHistoryPage(t *testing.T) {

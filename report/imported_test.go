@@ -13,6 +13,7 @@ import (
 
 	"tare/analysis"
 	"tare/experiment"
+	"tare/golden"
 	"tare/journal"
 	"tare/report/html"
 	"tare/report/markdown"
@@ -82,11 +83,11 @@ func TestImportedGolden(t *testing.T) {
 		if err := markdown.Write(&md, Run(r, RunOptions{})); err != nil {
 			t.Fatal(err)
 		}
-		golden(t, name+".txt", text.String())
-		golden(t, name+".md", md.String())
-		golden(t, name+".svg", Figure(r))
+		golden.Check(t, "testdata/"+name+".txt", text.String())
+		golden.Check(t, "testdata/"+name+".md", md.String())
+		golden.Check(t, "testdata/"+name+".svg", Figure(r))
 	}
-	golden(t, "imported-runchart.svg", runChartOf(importedRun(""), "transit_sign", "latency-mean"))
+	golden.Check(t, "testdata/imported-runchart.svg", runChartOf(importedRun(""), "transit_sign", "latency-mean"))
 }
 
 // words is a page as a reader sees it, tags and styles left out.

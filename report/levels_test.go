@@ -13,6 +13,7 @@ import (
 	"tare/analysis"
 	"tare/experiment"
 	"tare/experiment/factor"
+	"tare/golden"
 	"tare/journal"
 	"tare/report/markdown"
 	terminal "tare/report/text"
@@ -67,12 +68,12 @@ func TestLevelsGolden(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	golden(t, "levels.txt", growth(text.String()))
-	golden(t, "levels-narrow.txt", growth(narrow.String()))
-	golden(t, "levels.md", growth(md.String()))
+	golden.Check(t, "testdata/levels.txt", growth(text.String()))
+	golden.Check(t, "testdata/levels-narrow.txt", growth(narrow.String()))
+	golden.Check(t, "testdata/levels.md", growth(md.String()))
 	chart := arrange(r).lineChart(&r.Scaling[1])
-	golden(t, "levels.svg", chart.Draw(true))
-	golden(t, "levels-narrow.svg", chart.Draw(false))
+	golden.Check(t, "testdata/levels.svg", chart.Draw(true))
+	golden.Check(t, "testdata/levels-narrow.svg", chart.Draw(false))
 }
 
 // growth is the section on how it grows.

@@ -7,6 +7,7 @@ import (
 
 	"tare/analysis"
 	"tare/experiment"
+	"tare/golden"
 	"tare/journal"
 	"tare/published"
 	"tare/report/markdown"
@@ -48,10 +49,10 @@ func TestPublishedGolden(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	golden(t, "published.txt", text.String())
-	golden(t, "published-reference.txt", reference.String())
-	golden(t, "published.md", md.String())
-	golden(t, "published.csv", table.String())
+	golden.Check(t, "testdata/published.txt", text.String())
+	golden.Check(t, "testdata/published-reference.txt", reference.String())
+	golden.Check(t, "testdata/published.md", md.String())
+	golden.Check(t, "testdata/published.csv", table.String())
 }
 
 // The section is on a page only where it is asked for.

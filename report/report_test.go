@@ -5,44 +5,19 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"errors"
-	"flag"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"tare/analysis"
+	"tare/golden"
 	"tare/report/markdown"
 	terminal "tare/report/text"
 	"tare/safetext"
 	"tare/wording"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
-
-// golden compares got with a file in testdata.
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.MkdirAll("testdata", 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatalf("%v (run go test -update)", err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s differs (run go test -update if intended):\n%s", path, diff)
-	}
-}
 
 // fixtures are runs of all kinds.
 func fixtures() map[string]*analysis.Run {
@@ -79,15 +54,15 @@ func TestGolden(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	golden(t, "wireguard.txt", text.String())
-	golden(t, "narrow.txt", narrow.String())
-	golden(t, "ascii.txt", ascii.String())
-	golden(t, "invalid.txt", invalid.String())
-	golden(t, "wireguard.md", md.String())
-	golden(t, "wireguard.csv", table.String())
-	golden(t, "wireguard.svg", Figure(r))
-	golden(t, "boxes.svg", boxesOf(r, "network.tcp.pod-to-pod", "tcp-bandwidth"))
-	golden(t, "runchart.svg", runChartOf(r, "network.tcp.pod-to-pod", "tcp-bandwidth"))
+	golden.Check(t, "testdata/wireguard.txt", text.String())
+	golden.Check(t, "testdata/narrow.txt", narrow.String())
+	golden.Check(t, "testdata/ascii.txt", ascii.String())
+	golden.Check(t, "testdata/invalid.txt", invalid.String())
+	golden.Check(t, "testdata/wireguard.md", md.String())
+	golden.Check(t, "testdata/wireguard.csv", table.String())
+	golden.Check(t, "testdata/wireguard.svg", Figure(r))
+	golden.Check(t, "testdata/boxes.svg", boxesOf(r, "network.tcp.pod-to-pod", "tcp-bandwidth"))
+	golden.Check(t, "testdata/runchart.svg", runChartOf(r, "network.tcp.pod-to-pod", "tcp-bandwidth"))
 }
 
 func TestTextColour(t *testing.T) {

@@ -9,17 +9,15 @@ package importertest
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"tare/golden"
 	"tare/importer"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 // Read reads a text as a file of the format.
 func Read(f importer.Format, name, text string) ([]importer.Trial, error) {
@@ -41,20 +39,7 @@ func Golden(t *testing.T, f importer.Format) {
 				check(t, trials)
 				consistent(t, trials)
 			}
-			golden := filepath.Join("testdata", name+".golden")
-			if *update {
-				if err := os.WriteFile(golden, got.Bytes(), 0o644); err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !bytes.Equal(got.Bytes(), want) {
-				t.Errorf("testdata/%s is read as\n%s\nand not as in %s (-update writes it)", name, got.Bytes(), golden)
-			}
+			golden.Check(t, filepath.Join("testdata", name+".golden"), got.Bytes())
 		})
 	}
 }

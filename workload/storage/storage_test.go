@@ -20,6 +20,7 @@ import (
 	"tare/experiment/factor"
 	"tare/experiment/quantity"
 	"tare/testbed"
+	"tare/testbed/local/localtest"
 	"tare/workload"
 	"tare/workload/storage/residency"
 )
