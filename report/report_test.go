@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bytes"
 	"encoding/json"
 	"encoding/xml"
 	"errors"
@@ -13,8 +12,7 @@ import (
 
 	"tare/analysis"
 	"tare/golden"
-	"tare/report/markdown"
-	terminal "tare/report/text"
+	"tare/report/text"
 	"tare/safetext"
 	"tare/wording"
 )
@@ -44,41 +42,28 @@ func long(rounds int) *analysis.Run {
 func TestGolden(t *testing.T) {
 	r := spoiled(wireguard().run(), 5)
 	r.Warnings = []analysis.Warning{{Cell: "network.tcp.pod-to-pod", Metric: "tcp-cpu", Finding: analysis.Disagreement{Estimator: "paired t", Verdict: analysis.Costs}}}
-	var text, narrow, ascii, invalid, md, table bytes.Buffer
-	for _, err := range []error{
-		terminal.Write(&text, Run(r, RunOptions{All: true}), terminal.Options{}), terminal.Write(&narrow, Run(wide(3, 1, 12), RunOptions{}), terminal.Options{Width: 60}),
-		terminal.Write(&ascii, Run(r, RunOptions{}), terminal.Options{Width: 100, ASCII: true}), terminal.Write(&invalid, Run(hollow(), RunOptions{}), terminal.Options{}),
-		markdown.Write(&md, Run(r, RunOptions{})), CSV(&table, r),
-	} {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	golden.Check(t, "testdata/wireguard.txt", text.String())
-	golden.Check(t, "testdata/narrow.txt", narrow.String())
-	golden.Check(t, "testdata/ascii.txt", ascii.String())
-	golden.Check(t, "testdata/invalid.txt", invalid.String())
-	golden.Check(t, "testdata/wireguard.md", md.String())
-	golden.Check(t, "testdata/wireguard.csv", table.String())
+	golden.Check(t, "testdata/wireguard.txt", asText(t, Run(r, RunOptions{All: true}), text.Options{}))
+	golden.Check(t, "testdata/narrow.txt", asText(t, Run(wide(3, 1, 12), RunOptions{}), text.Options{Width: 60}))
+	golden.Check(t, "testdata/ascii.txt", asText(t, Run(r, RunOptions{}), text.Options{Width: 100, ASCII: true}))
+	golden.Check(t, "testdata/invalid.txt", asText(t, Run(hollow(), RunOptions{}), text.Options{}))
+	golden.Check(t, "testdata/wireguard.md", asMarkdown(t, Run(r, RunOptions{})))
+	golden.Check(t, "testdata/wireguard.csv", asCSV(t, CSV, r))
 	golden.Check(t, "testdata/wireguard.svg", Figure(r))
 	golden.Check(t, "testdata/boxes.svg", boxesOf(r, "network.tcp.pod-to-pod", "tcp-bandwidth"))
 	golden.Check(t, "testdata/runchart.svg", runChartOf(r, "network.tcp.pod-to-pod", "tcp-bandwidth"))
 }
 
 func TestTextColour(t *testing.T) {
-	var with, without bytes.Buffer
 	r := wireguard().run()
-	if err := errors.Join(terminal.Write(&with, Run(r, RunOptions{}), terminal.Options{Color: true}), terminal.Write(&without, Run(r, RunOptions{}), terminal.Options{})); err != nil {
-		t.Fatal(err)
-	}
-	if strings.Contains(without.String(), "\x1b") {
+	with, without := asText(t, Run(r, RunOptions{}), text.Options{Color: true}), asText(t, Run(r, RunOptions{}), text.Options{})
+	if strings.Contains(without, "\x1b") {
 		t.Error("colour without being asked")
 	}
-	if !strings.Contains(with.String(), "\x1b[1;31m▲ costs") {
+	if !strings.Contains(with, "\x1b[1;31m▲ costs") {
 		t.Error("no coloured verdict")
 	}
-	if got := safetext.Lines(with.String()); got != without.String() {
-		t.Errorf("colour changes the text:\n%s", cmp.Diff(without.String(), got))
+	if got := safetext.Lines(with); got != without {
+		t.Errorf("colour changes the text:\n%s", cmp.Diff(without, got))
 	}
 }
 
@@ -118,12 +103,8 @@ func wellFormed(doc string) error {
 
 func TestJSONReadsBack(t *testing.T) {
 	r := spoiled(wireguard().run(), 5)
-	var b bytes.Buffer
-	if err := JSON(&b, r); err != nil {
-		t.Fatal(err)
-	}
 	var back wording.Analysis
-	if err := json.Unmarshal(b.Bytes(), &back); err != nil {
+	if err := json.Unmarshal([]byte(asCSV(t, JSON, r)), &back); err != nil {
 		t.Fatal(err)
 	}
 	if len(back.Comparisons) != len(r.Comparisons) {
