@@ -1,10 +1,8 @@
 package service
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"os"
@@ -18,6 +16,7 @@ import (
 	"tare/testbed"
 	"tare/testbed/local/localtest"
 	"tare/workload"
+	"tare/workload/workloadtest"
 )
 
 func TestMain(m *testing.M) {
@@ -79,18 +78,6 @@ func server(t *testing.T, how string) Config {
 	return c
 }
 
-// kept is a Raw in memory.
-type kept map[string]*bytes.Buffer
-
-func (k kept) Create(name string) (io.WriteCloser, error) {
-	k[name] = new(bytes.Buffer)
-	return closing{k[name]}, nil
-}
-
-type closing struct{ io.Writer }
-
-func (closing) Close() error { return nil }
-
 func setUp(t *testing.T, site testbed.Site, c Config, number int) (*Server, error) {
 	s, err := c.SetUp(t.Context(), workload.SetUp{Site: site, Number: number})
 	if err == nil {
@@ -138,11 +125,11 @@ func TestServer(t *testing.T) {
 	if err != nil || used.CPU() < 80*time.Millisecond || used.CPU() > 5*time.Second || used.MaxRSS < 1<<20 {
 		t.Errorf("it worked for 0.1 s and used %+v, %v", used, err)
 	}
-	raw := kept{}
+	raw := new(workloadtest.Raw)
 	if err := s.Log(raw); err != nil {
 		t.Fatal(err)
 	}
-	if got := raw["server.log"].String(); !strings.HasSuffix(got, "asked for /work\nasked for /work\n") {
+	if got := raw.Texts()["server.log"]; !strings.HasSuffix(got, "asked for /work\nasked for /work\n") {
 		t.Errorf("log %q", got)
 	}
 	_ = ask(t, site, "http://"+s.Address[testbed.PodToPod].String()+"/end")

@@ -41,7 +41,7 @@ func TestOnACluster(t *testing.T) {
 					t.Errorf("%s: %v, used %+v", op, r.Values, r.Used)
 				}
 				t.Logf("%s: %.0f I/Os per second, %v", op, r.Values[c.prefix(c.Direct == ThroughCache)+"-iops"], r.Used[part])
-				if laid := slices.Contains(raw.names(), "layout.json"); laid != (i == 0) {
+				if laid := slices.Contains(raw.Names(), "layout.json"); laid != (i == 0) {
 					t.Errorf("%s: data laid out: %v", op, laid)
 				}
 			}
