@@ -23,23 +23,11 @@ func openMembers(t *testing.T, members, nodes int) *network {
 	if NeedsUserNamespace() {
 		t.Skip("needs root, or to be run inside a user namespace (unshare -Ur)")
 	}
-	bed, err := New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := bed.Close(); err != nil {
-			t.Error(err)
-		}
-	})
 	level := link(1e9, 1400)
 	if nodes > 0 {
 		level.Nodes = factor.Of(nodes)
 	}
-	site, err := bed.Open(t.Context(), testbed.Request{Name: "test", Needs: experiment.Needs{Network: true, Members: members}, Level: level})
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, site := opened(t, experiment.Needs{Network: true, Members: members}, level)
 	return site.(*network)
 }
 

@@ -31,19 +31,7 @@ func openSite(t *testing.T, rate quantity.Rate, mtu int) *network {
 	if NeedsUserNamespace() {
 		t.Skip("needs root, or to be run inside a user namespace (unshare -Ur)")
 	}
-	bed, err := New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := bed.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	site, err := bed.Open(context.Background(), testbed.Request{Name: "test", Needs: experiment.Needs{Network: true}, Level: link(rate, mtu)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, site := opened(t, experiment.Needs{Network: true}, link(rate, mtu))
 	return site.(*network)
 }
 

@@ -23,21 +23,9 @@ func openVolume(t *testing.T, block bool, how experiment.LocalVolume) (*Testbed,
 	if os.Geteuid() != 0 || os.Getenv(UserNamespaceVariable) != "" {
 		t.Skip("needs root, to attach a loop device")
 	}
-	bed, err := New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := bed.Close(); err != nil {
-			t.Error(err)
-		}
-	})
 	level := experiment.Testbed{}.Level().(*experiment.Local)
 	level.Volume = &how
-	site, err := bed.Open(t.Context(), testbed.Request{Name: "volume", Needs: experiment.Needs{Volume: &experiment.Volume{Size: testVolume, Block: block}}, Level: level})
-	if err != nil {
-		t.Fatal(err)
-	}
+	bed, site := opened(t, experiment.Needs{Volume: &experiment.Volume{Size: testVolume, Block: block}}, level)
 	return bed, site.(volumeSite)
 }
 
