@@ -41,10 +41,14 @@ func parameters() *experiment.Kubernetes {
 // leaves nothing behind.
 func onCluster(t *testing.T) *Testbed {
 	t.Helper()
-	bed, err := New(Options{
-		Kubeconfig: kubetest.Kubeconfig(t), Say: func(line string) { t.Log(line) },
-		Host: func() (testbed.Testbed, error) { return local.New() },
-	})
+	return bedOf(t, Options{Kubeconfig: kubetest.Kubeconfig(t), Host: func() (testbed.Testbed, error) { return local.New() }})
+}
+
+// bedOf is one with these options.
+func bedOf(t *testing.T, o Options) *Testbed {
+	t.Helper()
+	o.Say = func(line string) { t.Log(line) }
+	bed, err := New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,10 +64,7 @@ func onCluster(t *testing.T) *Testbed {
 // nothingLeft fails when something of a run is still on the cluster.
 func nothingLeft(t *testing.T, owner inventory.Owner) {
 	t.Helper()
-	c, err := cluster.Connect(context.Background(), cluster.Options{Kubeconfig: kubetest.Kubeconfig(t)}, "", parameters().Timeouts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := connected(t)
 	mine := metav1.ListOptions{LabelSelector: inventory.OwnerLabel + "=" + string(owner)}
 	core := c.Client.CoreV1()
 	namespaces, err1 := core.Namespaces().List(context.Background(), mine)
@@ -83,11 +84,17 @@ func nothingLeft(t *testing.T, owner inventory.Owner) {
 // clusterClient is one of the test's own, beside the testbed.
 func clusterClient(t *testing.T) kubernetes.Interface {
 	t.Helper()
-	c, err := cluster.Connect(t.Context(), cluster.Options{Kubeconfig: kubetest.Kubeconfig(t)}, "", parameters().Timeouts)
+	return connected(t).Client
+}
+
+// connected is the test cluster.
+func connected(t *testing.T) *cluster.Cluster {
+	t.Helper()
+	c, err := cluster.Connect(context.Background(), cluster.Options{Kubeconfig: kubetest.Kubeconfig(t)}, "", parameters().Timeouts)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c.Client
+	return c
 }
 
 // open asks for a site.

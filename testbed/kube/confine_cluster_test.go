@@ -187,16 +187,7 @@ func TestConfined(t *testing.T) {
 		t.Errorf("exec in a namespace that is lent: %v", err)
 	}
 
-	bed, err := New(Options{Kubeconfig: user.kubeconfig, Say: func(line string) { t.Log(line) }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := bed.Close(); err != nil {
-			t.Errorf("close: %v", err)
-		}
-		nothingLeft(t, bed.run.session.Owner)
-	})
+	bed := bedOf(t, Options{Kubeconfig: user.kubeconfig})
 	e, err = bed.Examine(ctx, "", parameters().Timeouts, Everything(""))
 	if want := "an admission policy confines them to namespaces of Tare's own"; err != nil || e.Reach.Status != testbed.Works || e.Reach.Detail != want {
 		t.Errorf("reach under the policies: %+v, %v", e.Reach, err)

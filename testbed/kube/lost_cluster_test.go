@@ -129,10 +129,7 @@ func TestLost(t *testing.T) {
 	for _, namespace := range []string{"", given.Name} {
 		t.Run("namespace "+namespace, func(t *testing.T) {
 			lost := lose(t, "TestLost", namespace)
-			c, err := cluster.Connect(t.Context(), cluster.Options{Kubeconfig: kubetest.Kubeconfig(t)}, "", parameters().Timeouts)
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := connected(t)
 			if err := c.Await(t.Context(), "the cluster to remove what is left", 5*time.Minute, func(ctx context.Context) (bool, string, error) {
 				there, err := remains(ctx, c, lost, namespace)
 				return there == "", there, err

@@ -35,11 +35,7 @@ type someone struct {
 func newSomeone(t *testing.T, name string) *someone {
 	t.Helper()
 	admin := kubetest.Kubeconfig(t)
-	c, err := cluster.Connect(t.Context(), cluster.Options{Kubeconfig: admin}, "", parameters().Timeouts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx := t.Context()
+	c, ctx := connected(t), t.Context()
 	ns, err := c.Client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: name + "-"}}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -168,16 +164,7 @@ func TestDocumentedRightsInANamespace(t *testing.T) {
 	level.Observe = []experiment.Observe{{Name: "dns", Namespace: "kube-system", Labels: map[string]string{"k8s-app": "kube-dns"}}}
 	user.allowed(t, clusterwide, "", Everything(user.name, "kube-system"))
 
-	bed, err := New(Options{Kubeconfig: user.kubeconfig, Say: func(line string) { t.Log(line) }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := bed.Close(); err != nil {
-			t.Errorf("close: %v", err)
-		}
-		nothingLeft(t, bed.run.session.Owner)
-	})
+	bed := bedOf(t, Options{Kubeconfig: user.kubeconfig})
 	site := ready(t, bed, "plain", experiment.Needs{Network: true, HostNetwork: true, Volume: &experiment.Volume{Size: 1 << 20}}, level)
 	if _, err := bed.Describe(t.Context()); err != nil {
 		t.Error(err)
@@ -199,16 +186,7 @@ func TestDocumentedRights(t *testing.T) {
 	rules := documented(t, "cluster.yaml", "ClusterRole")
 	user.may(t, rules, "")
 
-	bed, err := New(Options{Kubeconfig: user.kubeconfig, Say: func(line string) { t.Log(line) }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := bed.Close(); err != nil {
-			t.Errorf("close: %v", err)
-		}
-		nothingLeft(t, bed.run.session.Owner)
-	})
+	bed := bedOf(t, Options{Kubeconfig: user.kubeconfig})
 	level := parameters()
 	level.Accounting = experiment.OnNode
 	site := open(t, bed, "plain", experiment.Needs{Network: true, HostNetwork: true, Volume: &experiment.Volume{Size: 1 << 20}}, level)
