@@ -73,11 +73,17 @@ func nothingLeft(t *testing.T, owner inventory.Owner) {
 	services, err4 := core.Services("").List(context.Background(), mine)
 	claims, err5 := core.PersistentVolumeClaims("").List(context.Background(), mine)
 	jobs, err6 := c.Client.BatchV1().Jobs("").List(context.Background(), mine)
-	if err := errors.Join(err1, err2, err3, err4, err5, err6); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(err1, err2, err3, err4, err5, err6))
 	if n := len(namespaces.Items) + len(pods.Items) + len(maps.Items) + len(services.Items) + len(claims.Items) + len(jobs.Items); n > 0 {
 		t.Errorf("left behind: %d namespaces, %d pods, %d ConfigMaps, %d services, %d claims, %d jobs", len(namespaces.Items), len(pods.Items), len(maps.Items), len(services.Items), len(claims.Items), len(jobs.Items))
+	}
+}
+
+// must ends a test at an error that it is not about.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -111,9 +117,7 @@ func open(t *testing.T, bed *Testbed, arm string, needs experiment.Needs, level 
 func ready(t *testing.T, bed *Testbed, arm string, needs experiment.Needs, level *experiment.Kubernetes) *Site {
 	t.Helper()
 	s := open(t, bed, arm, needs, level)
-	if err := s.Ready(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Ready(t.Context()))
 	return s
 }
 

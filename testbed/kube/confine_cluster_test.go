@@ -35,12 +35,8 @@ func (s *someone) confine(t *testing.T, file string) {
 	}
 	var policy admission.ValidatingAdmissionPolicy
 	var binding admission.ValidatingAdmissionPolicyBinding
-	if err := yaml.UnmarshalStrict([]byte(strings.ReplaceAll(documents[1], "USER", "system:serviceaccount:"+s.name+":tare")), &policy); err != nil {
-		t.Fatal(err)
-	}
-	if err := yaml.UnmarshalStrict([]byte(documents[2]), &binding); err != nil {
-		t.Fatal(err)
-	}
+	must(t, yaml.UnmarshalStrict([]byte(strings.ReplaceAll(documents[1], "USER", "system:serviceaccount:"+s.name+":tare")), &policy))
+	must(t, yaml.UnmarshalStrict([]byte(documents[2]), &binding))
 	if binding.Spec.PolicyName != policy.Name {
 		t.Errorf("%s binds %s, and defines %s", file, binding.Spec.PolicyName, policy.Name)
 	}
@@ -216,13 +212,9 @@ func TestConfined(t *testing.T) {
 		if namespace != "" {
 			s = open(t, bed, arm, needs, level)
 		}
-		if err := s.Ready(ctx); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Ready(ctx))
 		sampler := bed.Sampler()
-		if err := sampler.Start(ctx, s); err != nil {
-			t.Fatal(err)
-		}
+		must(t, sampler.Start(ctx, s))
 		transfer(t, s, testbed.PodToService)
 		if _, err := sampler.Stop(ctx, 0); err != nil {
 			t.Error(err)

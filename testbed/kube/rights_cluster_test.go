@@ -70,9 +70,7 @@ func newSomeone(t *testing.T, name string) *someone {
 	}
 	who := config.AuthInfos[config.Contexts[config.CurrentContext].AuthInfo]
 	who.ClientCertificateData, who.ClientKeyData, who.Token = nil, nil, token.Status.Token
-	if err := clientcmd.WriteToFile(*config, s.kubeconfig); err != nil {
-		t.Fatal(err)
-	}
+	must(t, clientcmd.WriteToFile(*config, s.kubeconfig))
 	return s
 }
 
@@ -170,9 +168,7 @@ func TestDocumentedRightsInANamespace(t *testing.T) {
 		t.Error(err)
 	}
 	sampler := bed.Sampler()
-	if err := sampler.Start(t.Context(), site); err != nil {
-		t.Fatal(err)
-	}
+	must(t, sampler.Start(t.Context(), site))
 	if got, err := sampler.Stop(t.Context(), 0); err != nil || got.Conditions.ForeignCPU < 0 {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -196,16 +192,12 @@ func TestDocumentedRights(t *testing.T) {
 	if findings, err := open(t, bed, "tried", experiment.Needs{Network: true}, level).Try(t.Context()); err != nil || slices.ContainsFunc(findings, func(f testbed.Finding) bool { return f.Status != testbed.Works }) {
 		t.Errorf("dry runs: %+v, %v", findings, err)
 	}
-	if err := site.Ready(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, site.Ready(t.Context()))
 	if clusters, err := bed.Describe(t.Context()); err != nil || len(clusters) != 1 || clusters[0].Components != nil || clusters[0].UID == "" {
 		t.Errorf("described as %+v, %v", clusters, err)
 	}
 	sampler := bed.Sampler()
-	if err := sampler.Start(t.Context(), site); err != nil {
-		t.Fatal(err)
-	}
+	must(t, sampler.Start(t.Context(), site))
 	if _, err := runIn(t, site, testbed.ClientPod, "iperf3", "--version"); err != nil {
 		t.Error(err)
 	}

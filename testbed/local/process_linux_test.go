@@ -38,6 +38,14 @@ func opened(t *testing.T, needs experiment.Needs, level any) (*Testbed, testbed.
 	return bed, site
 }
 
+// must ends a test at an error that it is not about.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // openHost opens a site without a network.
 func openHost(t *testing.T) testbed.Site {
 	t.Helper()
@@ -219,9 +227,7 @@ func TestCPUGrowsWhileRunningAndStays(t *testing.T) {
 	if memory, err := p.Memory(); err != nil || memory < 100<<10 || memory > 1<<30 {
 		t.Errorf("memory of a shell: %d, %v", memory, err)
 	}
-	if err := p.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.Kill())
 	used, err := p.Wait()
 	if err == nil || err.Error() != "sh -c 'while :; do :; done' sh: signal: killed" {
 		t.Errorf("error %q", err)
@@ -358,13 +364,9 @@ func TestOtherChildrenAreLeftAlone(t *testing.T) {
 	site := openHost(t)
 	other := exec.Command("sleep", "1000")
 	other.SysProcAttr = &unix.SysProcAttr{Setpgid: true}
-	if err := other.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, other.Start())
 	quick := exec.Command("false")
-	if err := quick.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, quick.Start())
 	p, neighbour := started(t, site, "echo $$; sleep 1000", 1)
 	end(t, begin(t, site, shell("true")))
 	if !running(other.Process.Pid) || !running(neighbour[0]) {
@@ -382,9 +384,7 @@ func TestCloseKillsEverything(t *testing.T) {
 	bed, site := opened(t, experiment.Needs{}, nil)
 	script, ways := staying(false)
 	_, pids := started(t, site, script+"sleep 1000", ways)
-	if err := bed.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, bed.Close())
 	for _, pid := range pids {
 		if running(pid) {
 			t.Errorf("process %d still runs", pid)
