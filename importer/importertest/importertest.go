@@ -44,6 +44,16 @@ func Golden(t *testing.T, f importer.Format) {
 	}
 }
 
+// Refused checks that files are errors: of each, its name, its text, and what the error contains.
+func Refused(t *testing.T, f importer.Format, files [][3]string) {
+	t.Helper()
+	for _, file := range files {
+		if _, err := Read(f, file[0], file[1]); err == nil || !strings.Contains(err.Error(), file[2]) {
+			t.Errorf("%s: the error is %v, want %q", file[0], err, file[2])
+		}
+	}
+}
+
 // Truncated checks that a fixture cut off at the offset is an error that contains
 // a text.
 func Truncated(t *testing.T, f importer.Format, fixture string, at int, want string) {
