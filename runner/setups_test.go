@@ -287,8 +287,7 @@ func TestSetUpsAreDecided(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	o.Events = func(e Event) {
-		switch e := e.(type) {
-		case SetUpsFixed:
+		if e, ok := e.(SetUpsFixed); ok {
 			told = append(told, e.Why)
 			if len(j.Trials()) != 3 || e.Every < 1 || e.Every > 3 {
 				t.Errorf("after %d trials: every %d rounds", len(j.Trials()), e.Every)

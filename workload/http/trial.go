@@ -115,7 +115,7 @@ func (c *Config) session(up *standing) (load.Config, error) {
 		config.Requests[0].Answer = &size
 	}
 	var err error
-	if config.URL, config.Connect, err = c.destination(up); err != nil {
+	if config.URL, err = c.destination(up); err != nil {
 		return config, err
 	}
 	if strings.HasPrefix(config.URL, "https:") {

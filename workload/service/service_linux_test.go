@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -135,8 +136,8 @@ func TestServer(t *testing.T) {
 	_ = ask(t, site, "http://"+s.Address[testbed.PodToPod].String()+"/end")
 	<-s.Ended()
 	err = s.Judge(t.Context())
-	invalid, _ := err.(*workload.Invalid)
-	if invalid == nil || invalid.Rule != workload.RuleServer || !strings.Contains(invalid.Detail, "exit status 7") || !strings.Contains(invalid.Detail, "asked for /end") {
+	var invalid *workload.Invalid
+	if !errors.As(err, &invalid) || invalid.Rule != workload.RuleServer || !strings.Contains(invalid.Detail, "exit status 7") || !strings.Contains(invalid.Detail, "asked for /end") {
 		t.Errorf("after its end: %v", err)
 	}
 	if err := s.Check(t.Context()); err == nil {

@@ -2,6 +2,7 @@ package vault
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -110,8 +111,8 @@ func trialOf(t *testing.T, c *Config, up *standing, between func()) (workload.Re
 // broke says whether an error is a broken rule whose detail holds a text.
 func broke(t *testing.T, err error, rule, text string) {
 	t.Helper()
-	invalid, _ := err.(*workload.Invalid)
-	if invalid == nil || invalid.Rule != rule || !strings.Contains(invalid.Detail, text) {
+	var invalid *workload.Invalid
+	if !errors.As(err, &invalid) || invalid.Rule != rule || !strings.Contains(invalid.Detail, text) {
 		t.Errorf("got %v, want rule %s: %s", err, rule, text)
 	}
 }

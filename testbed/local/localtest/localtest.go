@@ -26,8 +26,9 @@ func Main(m *testing.M, helpers ...testbed.Helper) {
 		os.Exit(m.Run())
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	defer stop()
-	if err := helpers[i].Run(ctx); err != nil {
+	err := helpers[i].Run(ctx)
+	stop()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
