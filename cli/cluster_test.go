@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"tare/golden"
 	"tare/testbed/kube/inventory"
 	"tare/testbed/kube/kubetest"
 )
@@ -31,7 +32,7 @@ func TestClusterScripts(t *testing.T) {
 	}
 	testscript.RunT(inOrder{t}, testscript.Params{
 		Dir:           "testdata/cluster",
-		UpdateScripts: *update,
+		UpdateScripts: golden.Update(),
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"killed":             killed,
 			"wait-trial":         waitTrial,

@@ -3,7 +3,6 @@ package cli_test
 import (
 	"context"
 	"errors"
-	"flag"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -18,13 +17,12 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"tare/cli"
+	"tare/golden"
 	"tare/journal"
 	"tare/testbed"
 	"tare/testbed/apart"
 	"tare/testbed/local"
 )
-
-var update = flag.Bool("update", false, "rewrite the expected output in the scripts")
 
 func TestMain(m *testing.M) {
 	tare := func() {
@@ -49,7 +47,7 @@ func TestScripts(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, testscript.Params{
 		Dir:           "testdata/script",
-		UpdateScripts: *update,
+		UpdateScripts: golden.Update(),
 		Condition:     condition,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"killed":       killed,

@@ -4,15 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"tare/analysis"
 	"tare/cli"
+	"tare/golden"
 	"tare/importer/vaultbench/vaultbenchtest"
 	"tare/published"
 	"tare/wording"
@@ -80,20 +78,8 @@ func TestStudy2(t *testing.T) {
 		}
 	}
 
-	golden := filepath.Join("..", "docs", "figures", "study2.md")
 	got := studyPage(t, table, publishedTable(t, two), publishedTable(t, two, "--with-invalid"), publishedTable(t, unchecked))
-	if *update {
-		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(string(want), got); d != "" {
-		t.Errorf("docs/figures/study2.md is not what the runs give (-update writes it):\n%s", d)
-	}
+	golden.Check(t, filepath.Join("..", "docs", "figures", "study2.md"), got)
 }
 
 // tare runs the command line in this process and gives what it prints.

@@ -2,18 +2,14 @@ package experiment_test
 
 import (
 	"errors"
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"tare/experiment"
+	"tare/golden"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 // load loads a document and fails the test when it has problems.
 func load(t *testing.T, text string) *experiment.Experiment {
@@ -42,20 +38,7 @@ func TestProblems(t *testing.T) {
 			if !errors.As(err, &problems) {
 				t.Fatalf("Load gave %v; want problems", err)
 			}
-			got := problems.Error() + "\n"
-			golden := strings.TrimSuffix(file, ".yaml") + ".err"
-			if *update {
-				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), got); diff != "" {
-				t.Errorf("messages differ (-want +got):\n%s", diff)
-			}
+			golden.Check(t, strings.TrimSuffix(file, ".yaml")+".err", problems.Error()+"\n")
 		})
 	}
 }

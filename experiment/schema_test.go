@@ -3,16 +3,15 @@ package experiment_test
 import (
 	"bytes"
 	"encoding/json"
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/goccy/go-yaml"
-	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"tare/catalog"
 	"tare/experiment"
+	"tare/golden"
 )
 
 // TestSchema holds the published schema against the types.
@@ -21,19 +20,7 @@ func TestSchema(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const golden = "../docs/experiment.schema.json"
-	if *update {
-		if err := os.WriteFile(golden, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("the types have changed: go test ./experiment -run Schema -update writes the schema anew (-published +types):\n%s", diff)
-	}
+	golden.Check(t, "../docs/experiment.schema.json", got)
 }
 
 // compiled compiles the schema of the test's kinds, which also checks it

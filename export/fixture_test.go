@@ -1,7 +1,6 @@
 package export
 
 import (
-	"flag"
 	"math"
 	"os"
 	"os/exec"
@@ -16,8 +15,6 @@ import (
 	"tare/journal"
 	"tare/machine"
 )
-
-var update = flag.Bool("update", false, "rewrite golden files and docs/analysis.schema.json")
 
 // fixture is a run with what can be awkward: names that are hostile to one format
 // or the other, repeated attempts, missing values, a metric that may be zero, two
@@ -102,23 +99,6 @@ func written(t *testing.T, format string, r Run) string {
 	}
 	t.Fatalf("no format %q", format)
 	return ""
-}
-
-func checkGolden(t *testing.T, name, got string) {
-	t.Helper()
-	file := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("not what %s has (-update rewrites it):\n%s", file, got)
-	}
 }
 
 // python runs a script in the environment that .ci/consumers installs, with text

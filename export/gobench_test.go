@@ -11,13 +11,15 @@ import (
 
 	"golang.org/x/perf/benchfmt"
 	"golang.org/x/perf/benchproc"
+
+	"tare/golden"
 )
 
 // TestGoBench reads the results with the package that benchstat uses.
 func TestGoBench(t *testing.T) {
 	r := fixture()
 	text := written(t, "gobench", r)
-	checkGolden(t, "trials.bench", text)
+	golden.Check(t, "testdata/trials.bench", text)
 	var parser benchproc.ProjectionParser
 	arm, err := parser.Parse("/arm", nil)
 	if err != nil {

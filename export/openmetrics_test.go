@@ -7,10 +7,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"tare/golden"
 )
 
 func TestOpenMetrics(t *testing.T) {
-	checkGolden(t, "run.openmetrics", written(t, "openmetrics", fixture()))
+	golden.Check(t, "testdata/run.openmetrics", written(t, "openmetrics", fixture()))
 }
 
 // TestOpenMetricsParses has the reference implementation of the format, which is

@@ -19,6 +19,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"tare/analysis"
+	"tare/golden"
 	"tare/wording"
 )
 
@@ -49,19 +50,7 @@ func TestSchemaIsCurrent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text = append(text, '\n')
-	if *update {
-		if err := os.WriteFile(schemaFile, text, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	current, err := os.ReadFile(schemaFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(current, text) {
-		t.Errorf("%s is not what the types say: go test ./export -run Schema -update rewrites it", schemaFile)
-	}
+	golden.Check(t, schemaFile, append(text, '\n'))
 }
 
 // TestSchemaHolds validates analyses, and checks that what is no analysis is

@@ -9,13 +9,14 @@ import (
 	"strings"
 	"testing"
 
+	"tare/golden"
 	"tare/importer"
 	"tare/importer/longcsv"
 )
 
 func TestCSV(t *testing.T) {
 	text := written(t, "csv", fixture())
-	checkGolden(t, "trials.csv", text)
+	golden.Check(t, "testdata/trials.csv", text)
 	records, err := csv.NewReader(strings.NewReader(text)).ReadAll()
 	if err != nil {
 		t.Fatal(err)
@@ -141,7 +142,7 @@ import duckdb, sys
 for name, type, *_ in duckdb.execute("describe from read_parquet(?)", [sys.argv[1]]).fetchall():
     print(name, type)
 `, "", file)
-	checkGolden(t, "parquet-types.txt", types)
+	golden.Check(t, "testdata/parquet-types.txt", types)
 
 	text := python(t, `
 import duckdb, json, sys

@@ -1,14 +1,11 @@
 package importer_test
 
 import (
-	"context"
 	"fmt"
 	"math"
-	"path/filepath"
 	"testing"
 
 	"tare/importer"
-	"tare/journal"
 )
 
 // A useless value of an exploratory metric is left out of its trial, one of a
@@ -71,15 +68,8 @@ func TestLeftOut(t *testing.T) {
 // The metric is optional then, and one that has no value at all is none.
 func TestLeftOutPlan(t *testing.T) {
 	dir := write(t, map[string]string{"1.txt": "x s-min 0\nx s-p50 0\nx s-p50 1\nx s-mean 1\n"})
-	to := filepath.Join(t.TempDir(), "run")
 	o := importer.Options{Format: lines, Name: "test", Sources: []importer.Source{{Arm: "a", From: []string{dir}}}}
-	if _, err := importer.Run(context.Background(), to, o); err != nil {
-		t.Fatal(err)
-	}
-	run, err := journal.Open(to)
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := imported(t, o)
 	got := ""
 	for _, m := range run.Plan.Cells[0].Metrics {
 		got += fmt.Sprint(m.Name, " ", m.Optional, "; ")

@@ -61,6 +61,20 @@ var lines = importer.Format{Name: "lines", Doc: "lines", Extensions: []string{".
 	return trials, nil
 }}
 
+// imported is the run of an import.
+func imported(t *testing.T, o importer.Options) *journal.Run {
+	t.Helper()
+	to := filepath.Join(t.TempDir(), "run")
+	if _, err := importer.Run(t.Context(), to, o); err != nil {
+		t.Fatal(err)
+	}
+	run, err := journal.Open(to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return run
+}
+
 // write writes files below a new directory, by their names.
 func write(t testing.TB, files map[string]string) string {
 	t.Helper()
@@ -401,14 +415,7 @@ func TestPlan(t *testing.T) {
 	for _, arm := range []string{"a", "control", "b"} {
 		o.Sources = append(o.Sources, importer.Source{Arm: arm, From: []string{filepath.Join(dir, arm)}})
 	}
-	to := filepath.Join(t.TempDir(), "run")
-	if _, err := importer.Run(context.Background(), to, o); err != nil {
-		t.Fatal(err)
-	}
-	run, err := journal.Open(to)
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := imported(t, o)
 	data, err := json.Marshal(struct{ Rounds, Import, Arms, Cells any }{run.Plan.Rounds, run.Plan.Import, run.Plan.Arms, run.Plan.Cells})
 	if err != nil {
 		t.Fatal(err)
@@ -450,14 +457,7 @@ func TestErrors(t *testing.T) {
 	}{{new(quantity.Percent), failing}, {&half, 0}, {nil, 0}} {
 		o := importer.Options{Format: vaultbench.Format, Sources: []importer.Source{{Arm: "aks", From: []string{dir}}}}
 		o.Limits.Errors = test.limit
-		to := filepath.Join(t.TempDir(), "run")
-		if _, err := importer.Run(context.Background(), to, o); err != nil {
-			t.Fatal(err)
-		}
-		run, err := journal.Open(to)
-		if err != nil {
-			t.Fatal(err)
-		}
+		run := imported(t, o)
 		invalid := 0
 		for _, trial := range run.Trials {
 			if trial.Cell != "total" || trial.Valid() {
@@ -497,14 +497,7 @@ func TestSameStudyBothWays(t *testing.T) {
 	csv := importer.Options{Format: longcsv.Format, Sources: []importer.Source{{From: []string{"-"}}}, Stdin: strings.NewReader(table.String())}
 	var got []string
 	for _, o := range []importer.Options{files, csv} {
-		to := filepath.Join(t.TempDir(), "run")
-		if _, err := importer.Run(context.Background(), to, o); err != nil {
-			t.Fatal(err)
-		}
-		run, err := journal.Open(to)
-		if err != nil {
-			t.Fatal(err)
-		}
+		run := imported(t, o)
 		var list []string
 		for _, trial := range run.Trials {
 			if trial.Cell == "total" {

@@ -46,21 +46,15 @@ func TestBulk(t *testing.T) {
 	if _, err := f.Write([]byte("{}")); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, f.Close())
 	if _, err := os.Stat(dir); err == nil {
 		t.Error("the run is there before it is finished")
 	}
 	if runs, err := Find(parent); err != nil || len(runs) != 0 {
 		t.Errorf("found %v, %v", runs, err)
 	}
-	if err := b.Finish(plan(), []string{"a remark"}); err != nil {
-		t.Fatal(err)
-	}
-	if err := b.Discard(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.Finish(plan(), []string{"a remark"}))
+	must(t, b.Discard())
 	r, err := Open(dir)
 	if err != nil {
 		t.Fatal(err)
@@ -87,18 +81,14 @@ func TestBulkCutOff(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	b := bulk(t, dir)
 	add(t, b, 3)
-	if err := b.Finish(plan(), nil); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.Finish(plan(), nil))
 	name := filepath.Join(dir, TrialsFile)
 	text, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, end := range []int{len(text) / 3, len(text) - 2} {
-		if err := os.WriteFile(name, text[:end], 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(name, text[:end], 0o644))
 		_, err := Open(dir)
 		wantError(t, err, "where the finished run had 3: the file was cut off or changed")
 	}
@@ -118,20 +108,14 @@ func TestUnfinished(t *testing.T) {
 	// No directories of NewBulk, whatever they are called.
 	foreign, full := filepath.Join(parent, ".notes.unfinished-3"), filepath.Join(parent, ".full.unfinished-4")
 	for _, dir := range []string{early, filepath.Join(stale, RawDir), foreign, full, filepath.Join(parent, ".mine.unfinished-chapters")} {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(dir, 0o755))
 	}
 	for _, name := range []string{filepath.Join(foreign, TrialsFile), filepath.Join(full, "thesis.txt")} {
-		if err := os.WriteFile(name, nil, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(name, nil, 0o644))
 	}
 	long := time.Now().Add(-time.Hour)
 	for _, dir := range []string{stale, foreign, full} {
-		if err := os.Chtimes(dir, long, long); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Chtimes(dir, long, long))
 	}
 	for range 2 { // looking changes nothing
 		left, err := Unfinished(parent)
@@ -145,9 +129,7 @@ func TestUnfinished(t *testing.T) {
 	// The same name can be used again.
 	again := bulk(t, filepath.Join(parent, "killed"))
 	add(t, again, 1)
-	if err := errors.Join(again.Finish(plan(), nil), working.Discard()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(again.Finish(plan(), nil), working.Discard()))
 	runs, err := Find(parent)
 	if err != nil || len(runs) != 1 {
 		t.Errorf("found %v, %v", runs, err)
@@ -169,9 +151,7 @@ func TestRemoveUnfinished(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := b.close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, b.close())
 		return b.temporary
 	}
 	t.Run("alone", func(t *testing.T) {
@@ -187,13 +167,9 @@ func TestRemoveUnfinished(t *testing.T) {
 		dir, outside := unfinished(t), t.TempDir()
 		text := []byte("my thesis")
 		for _, name := range []string{"thesis.txt", "raw/thesis.txt", "chapters/1.txt"} {
-			if err := errors.Join(os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o755), os.WriteFile(filepath.Join(dir, name), text, 0o644)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, errors.Join(os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o755), os.WriteFile(filepath.Join(dir, name), text, 0o644)))
 		}
-		if err := os.Symlink(outside, filepath.Join(dir, "raw", "1-elsewhere")); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Symlink(outside, filepath.Join(dir, "raw", "1-elsewhere")))
 		kept, err := RemoveUnfinished(dir)
 		if want := []string{"raw/1-elsewhere", "raw/thesis.txt", "chapters", "thesis.txt"}; err != nil || !slices.Equal(kept, want) {
 			t.Errorf("kept %q, %v; want %q", kept, err, want)

@@ -19,18 +19,14 @@ func finished(t *testing.T) string {
 		t.Fatal(err)
 	}
 	record(t, j, 1)
-	if err := j.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, j.Close())
 	j, err = Resume(j.Dir())
 	if err != nil {
 		t.Fatal(err)
 	}
 	record(t, j, 2)
 	record(t, j, 3)
-	if err := errors.Join(j.AddEnvironment(environment()), j.Finish(), j.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(j.AddEnvironment(environment()), j.Finish(), j.Close()))
 	return j.Dir()
 }
 
@@ -85,9 +81,7 @@ func TestFlippedBits(t *testing.T) {
 
 func write(t *testing.T, path string, content []byte) {
 	t.Helper()
-	if err := os.WriteFile(path, content, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, content, 0o644))
 }
 
 // TestChangedRecord: changes that leave every line readable are found as well.
@@ -143,9 +137,7 @@ func TestRecordOfAnOlderTare(t *testing.T) {
 	j := create(t)
 	record(t, j, 1)
 	dir := j.Dir()
-	if err := j.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, j.Close())
 	for _, name := range []string{TrialsFile, NotesFile} {
 		path := filepath.Join(dir, name)
 		content, err := os.ReadFile(path)
@@ -162,9 +154,7 @@ func TestRecordOfAnOlderTare(t *testing.T) {
 		t.Fatal(err)
 	}
 	record(t, j, 2)
-	if err := errors.Join(j.Finish(), j.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(j.Finish(), j.Close()))
 	if _, v, err := Verify(dir); err != nil || v.Chain != "" || v.Trials != 2 {
 		t.Errorf("after it went on: %+v, %v", v, err)
 	}

@@ -15,18 +15,14 @@ func killedCreate(t *testing.T, steps int) string {
 	for _, name := range []string{"", LockFile, TrialsFile + ".new", TrialsFile, "raw/", ExperimentFile, EnvironmentFile, "files/", "files/a%2Fb.yaml.new", "files/a%2Fb.yaml", NotesFile, PlanFile + ".new"}[:steps] {
 		path := filepath.Join(dir, name)
 		if strings.HasSuffix(name, "/") || name == "" {
-			if err := os.Mkdir(path, 0o755); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.Mkdir(path, 0o755))
 			continue
 		}
 		text := "half"
 		if strings.HasPrefix(name, TrialsFile) {
 			text = ""
 		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte(text), 0o644))
 		if strings.HasSuffix(name, ".new") && strings.HasPrefix(name, "trials") {
 			_ = os.Remove(path)
 		}
@@ -51,9 +47,7 @@ func TestKilledCreate(t *testing.T) {
 			t.Fatalf("%d steps: %v", steps, err)
 		}
 		record(t, j, 1)
-		if err := j.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, j.Close())
 		if r := reopen(t, dir); len(r.Trials) != 1 {
 			t.Errorf("%d steps: %d trials", steps, len(r.Trials))
 		}
@@ -66,13 +60,9 @@ func TestKilledCreate(t *testing.T) {
 // Nothing is removed for a run that is not what a Create has left, and nobody's file at all.
 func TestCreateBesideOtherFiles(t *testing.T) {
 	own := t.TempDir()
-	if err := os.WriteFile(filepath.Join(own, ExperimentFile), []byte(file), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(own, ExperimentFile), []byte(file), 0o644))
 	shared := killedCreate(t, 11)
-	if err := os.WriteFile(filepath.Join(shared, "thesis.txt"), []byte("years"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(shared, "thesis.txt"), []byte("years"), 0o644))
 	for dir, name := range map[string]string{own: ExperimentFile, shared: "thesis.txt"} {
 		_, err := Create(dir, []byte(file), nil, plan(), nil)
 		wantError(t, err, "is not empty: choose another directory")

@@ -69,9 +69,7 @@ func TestDocumentedFiles(t *testing.T) {
 func sorted(t *testing.T, data []byte) string {
 	t.Helper()
 	var v any
-	if err := json.Unmarshal(data, &v); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(data, &v))
 	text, err := json.MarshalIndent(v, "", " ")
 	if err != nil {
 		t.Fatal(err)

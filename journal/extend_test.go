@@ -21,9 +21,7 @@ func finishedRun(t *testing.T) *Journal {
 		t.Fatal(err)
 	}
 	appendRounds(t, j, 1, 2)
-	if err := j.Finish(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, j.Finish())
 	return j
 }
 
@@ -41,15 +39,11 @@ func appendRounds(t *testing.T, j *Journal, first, last int) {
 func TestExtend(t *testing.T) {
 	j := finishedRun(t)
 	dir := j.Dir()
-	if err := j.Extend(3, "after a look"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, j.Extend(3, "after a look"))
 	if j.Finished() || j.Rounds() != 3 || j.Session() != 2 {
 		t.Errorf("finished %v, %d rounds, session %d", j.Finished(), j.Rounds(), j.Session())
 	}
-	if err := j.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, j.Close())
 	for _, again := range []bool{false, true} {
 		j, err := Resume(dir)
 		if err != nil {
@@ -59,9 +53,7 @@ func TestExtend(t *testing.T) {
 			appendRounds(t, j, 3, 3)
 			err = j.Finish()
 		}
-		if err := errors.Join(err, j.Close()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(err, j.Close()))
 		r, _, err := Verify(dir)
 		if err != nil {
 			t.Fatal(err)
@@ -77,9 +69,7 @@ func TestExtend(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := strings.SplitAfter(string(text), "\n")
-	if err := os.WriteFile(file, []byte(lines[0]), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, []byte(lines[0]), 0o666))
 	var damage *DamageError
 	if _, err := Open(dir); !errors.As(err, &damage) || !strings.Contains(damage.What, "1 whole trials where the finished run had 2") {
 		t.Errorf("cut short: %v", err)
@@ -104,8 +94,6 @@ func TestExtendRefuses(t *testing.T) {
 		if err := j.Extend(c.rounds, "x"); err == nil || !strings.HasSuffix(err.Error(), ": "+c.want) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
 		}
-		if err := j.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, j.Close())
 	}
 }

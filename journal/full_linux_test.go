@@ -85,9 +85,7 @@ func TestFullDisk(t *testing.T) {
 		t.Errorf("%d lines for %d trials, %v", bytes.Count(data, []byte("\n")), done, err)
 	}
 	wantError(t, j.Append(trial(done+1)), "no space left on device") // and nothing more in this session
-	if err := errors.Join(os.Remove(filler), j.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.Remove(filler), j.Close()))
 	if j, err = Resume(dir); err != nil {
 		t.Fatal(err)
 	}
@@ -154,9 +152,7 @@ func TestBulkFullDisk(t *testing.T) {
 	if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(fmt.Sprint(err), "no run was made; free some disk space and start again") {
 		t.Errorf("error %v", err)
 	}
-	if err := b.Discard(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.Discard())
 	entries, err := os.ReadDir(disk)
 	if err != nil || len(entries) != 1 || entries[0].Name() != filepath.Base(filler) {
 		t.Errorf("left behind: %v, %v", entries, err)

@@ -27,9 +27,7 @@ func fuzzFile(f *testing.F, name string, seeds ...string) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, name), data, 0o644))
 		one, err := Open(dir)
 		other, again := Open(dir)
 		if (err == nil) != (again == nil) || !reflect.DeepEqual(one, other) {

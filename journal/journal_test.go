@@ -71,6 +71,14 @@ func trial(n int) *Trial {
 	}
 }
 
+// must ends a test at an error that it is not about.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // create makes a run in a new directory; Close is the test's end.
 func create(t testing.TB) *Journal {
 	t.Helper()
@@ -97,13 +105,9 @@ func record(t testing.TB, j *Journal, n int) *Trial {
 	if _, err := fmt.Fprintf(w, "output %d\n", n); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Close())
 	tr.Raw = raw.Dir()
-	if err := j.Append(tr); err != nil {
-		t.Fatal(err)
-	}
+	must(t, j.Append(tr))
 	return tr
 }
 
@@ -122,15 +126,9 @@ func TestRoundTrip(t *testing.T) {
 	for n := range 3 {
 		want = append(want, *record(t, j, n+1))
 	}
-	if err := j.SetRounds(11, "the pilot asks for 11"); err != nil {
-		t.Fatal(err)
-	}
-	if err := j.Note("a remark"); err != nil {
-		t.Fatal(err)
-	}
-	if err := j.Finish(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, j.SetRounds(11, "the pilot asks for 11"))
+	must(t, j.Note("a remark"))
+	must(t, j.Finish())
 	r := reopen(t, j.Dir())
 	fixed := plan()
 	fixed.Fixed = 11
@@ -172,12 +170,8 @@ func TestRoundTrip(t *testing.T) {
 func TestResume(t *testing.T) {
 	j := create(t)
 	record(t, j, 1)
-	if err := j.SetRounds(9, "why"); err != nil {
-		t.Fatal(err)
-	}
-	if err := j.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, j.SetRounds(9, "why"))
+	must(t, j.Close())
 	j, err := Resume(j.Dir())
 	if err != nil {
 		t.Fatal(err)
@@ -188,9 +182,7 @@ func TestResume(t *testing.T) {
 	}
 	changed := environment()
 	changed.Kernel = "6.9.1"
-	if err := j.AddEnvironment(changed); err != nil {
-		t.Fatal(err)
-	}
+	must(t, j.AddEnvironment(changed))
 	if tr := record(t, j, 2); tr.Seq != 2 || tr.Session != 2 {
 		t.Errorf("number %d, session %d", tr.Seq, tr.Session)
 	}
@@ -209,9 +201,7 @@ func TestEnvironmentCompleted(t *testing.T) {
 	more := environment()
 	more.Kernel = "another"
 	more.Clusters = []machine.Cluster{{Context: "east", Version: "v1.34.4"}}
-	if err := j.AddEnvironment(more); err != nil {
-		t.Fatal(err)
-	}
+	must(t, j.AddEnvironment(more))
 	r := reopen(t, j.Dir())
 	if len(r.Environment.Clusters) != 1 || r.Environment.Clusters[0].Context != "east" {
 		t.Errorf("clusters: %+v", r.Environment.Clusters)
@@ -224,9 +214,7 @@ func TestEnvironmentCompleted(t *testing.T) {
 func TestResumeFinished(t *testing.T) {
 	j := create(t)
 	record(t, j, 1)
-	if err := errors.Join(j.Finish(), j.Finish(), j.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(j.Finish(), j.Finish(), j.Close()))
 	j, err := Resume(j.Dir())
 	if err != nil {
 		t.Fatal(err)
@@ -267,9 +255,7 @@ func wantError(t testing.TB, err error, texts ...string) {
 // something to go on with.
 func TestCreateOverFinished(t *testing.T) {
 	j := create(t)
-	if err := j.Finish(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, j.Finish())
 	j.Close()
 	if _, err := Create(j.Dir(), nil, nil, plan(), nil); err == nil || !strings.HasSuffix(err.Error(), j.Dir()+" is not empty: choose another directory") {
 		t.Errorf("%v", err)
@@ -279,9 +265,7 @@ func TestCreateOverFinished(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	j := create(t)
 	dir := j.Dir()
-	if err := j.SetRounds(9, "why"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, j.SetRounds(9, "why"))
 	nan := trial(1)
 	nan.Values["tiny"] = math.NaN()
 	strange := trial(1)
@@ -337,7 +321,5 @@ func TestCreateInEmptyDirectory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := j.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, j.Close())
 }

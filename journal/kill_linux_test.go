@@ -106,9 +106,7 @@ func killWriter(t *testing.T, dir string, before int) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Start())
 	last, lines := before, bufio.NewScanner(out)
 	for range 1 + rand.IntN(4) {
 		if !lines.Scan() {

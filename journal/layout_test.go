@@ -30,12 +30,8 @@ func TestFind(t *testing.T) {
 		}
 		j.Close()
 	}
-	if err := os.MkdirAll(filepath.Join(root, "no-run", RawDir), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(filepath.Join(root, "b"), filepath.Join(root, "link")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(filepath.Join(root, "no-run", RawDir), 0o755))
+	must(t, os.Symlink(filepath.Join(root, "b"), filepath.Join(root, "link")))
 	got, err := Find(root)
 	if err != nil {
 		t.Fatal(err)
@@ -105,9 +101,7 @@ func TestDamage(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(path, []byte(c.change(t, string(data))), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(path, []byte(c.change(t, string(data))), 0o644))
 			_, err = Open(j.Dir())
 			wantError(t, err, append(c.texts, j.Dir())...)
 			_, err = Resume(j.Dir())
@@ -137,12 +131,8 @@ func TestStrangeFiles(t *testing.T) {
 			j := create(t)
 			j.Close()
 			path := filepath.Join(j.Dir(), TrialsFile)
-			if err := os.Remove(path); err != nil {
-				t.Fatal(err)
-			}
-			if err := c.make(path); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.Remove(path))
+			must(t, c.make(path))
 			_, err := Open(j.Dir())
 			wantError(t, err, c.expect)
 		})

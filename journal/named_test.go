@@ -39,16 +39,10 @@ func TestNamedFilesThatAreHostile(t *testing.T) {
 	dir := t.TempDir()
 	outside := filepath.Join(t.TempDir(), "secret")
 	for path, data := range map[string]string{outside: "secret", filepath.Join(dir, "files", "big.yaml"): strings.Repeat("#", experiment.MaxFile+1)} {
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(data), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must(t, os.WriteFile(path, []byte(data), 0o600))
 	}
-	if err := os.Symlink(outside, filepath.Join(dir, "files", "link.yaml")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(outside, filepath.Join(dir, "files", "link.yaml")))
 	for name, want := range map[string]string{
 		"big.yaml":  "files/big.yaml has more than 256 KiB",
 		"link.yaml": "escapes",

@@ -74,9 +74,7 @@ func TestRawOfInterruptedTrial(t *testing.T) {
 	if _, err := raw.Create("leftover"); err != nil {
 		t.Fatal(err)
 	}
-	if err := j.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, j.Close())
 	if j, err = Resume(j.Dir()); err != nil {
 		t.Fatal(err)
 	}
@@ -107,9 +105,7 @@ func TestRawFiles(t *testing.T) {
 	wantError(t, err, "raw/001-plain-x/left-open is there already")
 	tr := trial(1)
 	tr.Raw = raw.Dir()
-	if err := j.Append(tr); err != nil {
-		t.Fatal(err)
-	}
+	must(t, j.Append(tr))
 	if _, err := w.Write([]byte("more")); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("writing after the trial is on record: %v", err)
 	}
@@ -150,9 +146,7 @@ func TestMasked(t *testing.T) {
 		Invalid: []Violation{{Rule: "exit-status", Detail: "sh -c hunter2-long: exit status 1"}},
 		Checks:  []layer.Check{{Name: "hunter2-long", Expected: "hunter2-long", Observed: `"hunter2-l" and 3 more bytes`, Caveat: "hunter2-long"}},
 		Used:    map[string]testbed.Usage{"command": {Left: []string{"sleep hunter2-long"}}}}
-	if err := errors.Join(j.Append(&trial), j.Note("it said hunter2-long"), j.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(j.Append(&trial), j.Note("it said hunter2-long"), j.Close()))
 	text, err := os.ReadFile(filepath.Join(dir, raw.Dir(), "stdout.txt"))
 	if want := "a [masked: TOKEN] b [masked: TOKEN]"; err != nil || string(text) != want {
 		t.Errorf("got %q, %v; want %q", text, err, want)

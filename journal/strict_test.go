@@ -58,9 +58,7 @@ func TestDoubledMembers(t *testing.T) {
 			j := create(t)
 			record(t, j, 1)
 			record(t, j, 2)
-			if err := errors.Join(j.Note("a remark"), j.Close()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, errors.Join(j.Note("a remark"), j.Close()))
 			edit := func(name string, change func(string) string) {
 				path := filepath.Join(j.Dir(), name)
 				content, err := os.ReadFile(path)

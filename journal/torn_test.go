@@ -17,13 +17,9 @@ func TestTornLine(t *testing.T) {
 	for _, log := range []string{TrialsFile, NotesFile} {
 		j := create(t)
 		for n := range 2 {
-			if err := j.Append(&Trial{Round: n + 1, Cell: "x", Arm: "plain"}); err != nil {
-				t.Fatal(err)
-			}
+			must(t, j.Append(&Trial{Round: n + 1, Cell: "x", Arm: "plain"}))
 		}
-		if err := j.Note("the last note"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, j.Note("the last note"))
 		want := reopen(t, j.Dir())
 		j.Close()
 		data, err := os.ReadFile(filepath.Join(j.Dir(), log))
@@ -41,12 +37,8 @@ func TestTornLine(t *testing.T) {
 func tear(t *testing.T, whole *Run, log string, data []byte, start, cut int) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "run")
-	if err := os.CopyFS(dir, os.DirFS(whole.Dir)); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, log), data[:cut], 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.CopyFS(dir, os.DirFS(whole.Dir)))
+	must(t, os.WriteFile(filepath.Join(dir, log), data[:cut], 0o644))
 	trials, notes := whole.Trials, whole.Notes
 	kept := cut == len(data)-1 // only the newline is missing: the line is whole
 	if !kept && log == TrialsFile {
@@ -92,9 +84,7 @@ func TestHole(t *testing.T) {
 		t.Fatal(err)
 	}
 	clear(data[len(data)-100 : len(data)-50])
-	if err := os.WriteFile(path, data, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, data, 0o644))
 	j, err = Resume(j.Dir())
 	if err != nil {
 		t.Fatal(err)

@@ -25,17 +25,13 @@ func TestUndos(t *testing.T) {
 		return layer.Undo{Layer: "switch", Key: key, To: to, Commands: [][]string{{"off"}}, How: json.RawMessage("{}")}
 	}
 	for _, u := range []layer.Undo{one("a", "off"), one("b", "off"), one("a", "on")} {
-		if err := j.Owe(u); err != nil {
-			t.Fatal(err)
-		}
+		must(t, j.Owe(u))
 	}
 	var locked *LockedError
 	if _, err := OpenUndos(dir); !errors.As(err, &locked) {
 		t.Errorf("of a living run: %v", err)
 	}
-	if err := errors.Join(j.Paid("none"), j.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(j.Paid("none"), j.Close()))
 	if found, err := WithUndos(parent); err != nil || !slices.Equal(found, []string{dir}) {
 		t.Errorf("found %q, %v", found, err)
 	}
@@ -50,9 +46,7 @@ func TestUndos(t *testing.T) {
 	if want := []string{"b off", "a on"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if err := errors.Join(u.Paid("a"), u.Paid("b"), u.Paid("b"), u.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(u.Paid("a"), u.Paid("b"), u.Paid("b"), u.Close()))
 	if _, err := os.Stat(filepath.Join(dir, UndoFile)); !os.IsNotExist(err) {
 		t.Errorf("the empty list: %v", err)
 	}
@@ -62,9 +56,7 @@ func TestUndos(t *testing.T) {
 	if u, err := OpenUndos(dir); u != nil || err != nil {
 		t.Errorf("then %v, %v", u, err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, UndoFile), []byte(`{"schema":"tare.undo/v2"}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(dir, UndoFile), []byte(`{"schema":"tare.undo/v2"}`), 0o600))
 	_, err = OpenUndos(dir)
 	wantError(t, err, "written by a newer Tare")
 }

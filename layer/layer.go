@@ -45,6 +45,8 @@ package layer
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"tare/experiment"
@@ -141,6 +143,17 @@ type Check struct {
 	// Caveat is what a reader must know before trusting numbers made with the
 	// layer as it was found: that a stand-in was used, or how weak the proof is.
 	Caveat string `json:"caveat,omitempty"`
+}
+
+// Failed is an error that says which checks do not hold; nil where all do.
+func Failed(checks []Check) error {
+	var errs []error
+	for _, c := range checks {
+		if !c.OK {
+			errs = append(errs, fmt.Errorf("%s: expected %s, observed %s", c.Name, c.Expected, c.Observed))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // Kind describes a layer to `tare list` and `tare doctor`.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"flag"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -18,9 +17,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
-)
 
-var update = flag.Bool("update", false, "write the environments that were found into the fixtures")
+	"tare/golden"
+)
 
 // files makes a file system from the files of an archive.
 func files(a *txtar.Archive) fstest.MapFS {
@@ -69,7 +68,7 @@ func TestDescribeMachines(t *testing.T) {
 			if bytes.Contains(got, []byte("S123456X7890123")) {
 				t.Error("the serial number is in the record")
 			}
-			if *update {
+			if golden.Update() {
 				i := slices.IndexFunc(a.Files, func(f txtar.File) bool { return f.Name == "want.json" })
 				a.Files[i].Data = got
 				if err := os.WriteFile(path, txtar.Format(a), 0o644); err != nil {

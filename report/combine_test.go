@@ -1,18 +1,15 @@
 package report
 
 import (
-	"bytes"
 	"encoding/json"
 	"math"
-	"strings"
 	"testing"
 
 	"tare/analysis"
 	"tare/combine"
 	comparing "tare/compare"
-	"tare/report/html"
-	"tare/report/markdown"
-	terminal "tare/report/text"
+	"tare/golden"
+	"tare/report/text"
 )
 
 // someCombination combines n runs of one experiment, whose overheads differ from one
@@ -50,28 +47,14 @@ func someCombination(t testing.TB, n int) *combine.Result {
 
 func TestCombineGolden(t *testing.T) {
 	r := someCombination(t, 6)
-	var wide, md, csv bytes.Buffer
-	for _, err := range []error{terminal.Write(&wide, Combine(r, CompareOptions{}), terminal.Options{Width: 110}),
-		markdown.Write(&md, Combine(r, CompareOptions{})), CombineCSV(&csv, r)} {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	golden(t, "combine.txt", wide.String())
-	golden(t, "combine.md", md.String())
-	golden(t, "combine.csv", csv.String())
+	golden.Check(t, "testdata/combine.txt", asText(t, Combine(r, CompareOptions{}), text.Options{Width: 110}))
+	golden.Check(t, "testdata/combine.md", asMarkdown(t, Combine(r, CompareOptions{})))
+	golden.Check(t, "testdata/combine.csv", asCSV(t, CombineCSV, r))
 }
 
 func TestCombinePage(t *testing.T) {
-	var page bytes.Buffer
-	if err := html.Write(&page, Combine(someCombination(t, 6), CompareOptions{All: true})); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{"Combination of 6 runs of", "Overheads over occasions", "run 1", ", mean", "is left out: it is not finished", "How to read this", "<svg"} {
-		if !strings.Contains(page.String(), want) {
-			t.Errorf("the page has no %q", want)
-		}
-	}
+	says(t, "the page", asPage(t, Combine(someCombination(t, 6), CompareOptions{All: true})),
+		"Combination of 6 runs of", "Overheads over occasions", "run 1", ", mean", "is left out: it is not finished", "How to read this", "<svg")
 }
 
 // What is written as JSON has no number that JSON lacks.

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bytes"
 	"encoding/json"
 	"math"
 	"strings"
@@ -10,10 +9,9 @@ import (
 
 	"tare/analysis"
 	comparing "tare/compare"
+	"tare/golden"
 	"tare/journal"
-	"tare/report/html"
-	"tare/report/markdown"
-	terminal "tare/report/text"
+	"tare/report/text"
 )
 
 // trialsOf gives the trials behind the series of a made run.
@@ -69,49 +67,26 @@ func someComparison(t testing.TB, n int) *comparing.Result {
 	return r
 }
 
-func comparePageOf(t testing.TB, r *comparing.Result, o CompareOptions) string {
-	t.Helper()
-	var b bytes.Buffer
-	if err := html.Write(&b, Compare(r, o)); err != nil {
-		t.Fatal(err)
-	}
-	return b.String()
-}
-
 func TestCompareGolden(t *testing.T) {
 	r := someComparison(t, 2)
-	var text, narrow, three, md, table bytes.Buffer
-	for _, err := range []error{
-		terminal.Write(&text, Compare(r, CompareOptions{All: true}), terminal.Options{Width: 100}), terminal.Write(&narrow, Compare(r, CompareOptions{}), terminal.Options{Width: 50}),
-		terminal.Write(&three, Compare(someComparison(t, 3), CompareOptions{}), terminal.Options{Width: 120, ASCII: true}),
-		markdown.Write(&md, Compare(r, CompareOptions{})), CompareCSV(&table, r),
-	} {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	golden(t, "compare.txt", text.String())
-	golden(t, "compare-narrow.txt", narrow.String())
-	golden(t, "compare-three.txt", three.String())
-	golden(t, "compare.md", md.String())
-	golden(t, "compare.csv", table.String())
+	golden.Check(t, "testdata/compare.txt", asText(t, Compare(r, CompareOptions{All: true}), text.Options{Width: 100}))
+	golden.Check(t, "testdata/compare-narrow.txt", asText(t, Compare(r, CompareOptions{}), text.Options{Width: 50}))
+	golden.Check(t, "testdata/compare-three.txt", asText(t, Compare(someComparison(t, 3), CompareOptions{}), text.Options{Width: 120, ASCII: true}))
+	golden.Check(t, "testdata/compare.md", asMarkdown(t, Compare(r, CompareOptions{})))
+	golden.Check(t, "testdata/compare.csv", asCSV(t, CompareCSV, r))
 }
 
 func TestComparePage(t *testing.T) {
 	for n := 2; n <= 4; n++ {
-		page := comparePageOf(t, someComparison(t, n), CompareOptions{})
+		page := asPage(t, Compare(someComparison(t, n), CompareOptions{}))
 		checkPage(t, "comparison", page)
 		if got := strings.Count(page, "<svg"); got != 2 {
 			t.Errorf("%d runs: %d pictures, want a wide and a narrow one", n, got)
 		}
 	}
-	page := comparePageOf(t, someComparison(t, 2), CompareOptions{Generated: time.Date(2026, 6, 1, 8, 0, 0, 0, time.UTC)})
-	for _, want := range []string{"Comparison of 2 runs", "runs/wireguard-20260414", "6.8.0", "What is the same", "1 June 2026, 08:00 UTC",
-		"made at different times (2026-03-14 and 2026-04-14)", "more than in run 1", "Levels against plain of run 1", "control (noise floor)"} {
-		if !strings.Contains(page, want) {
-			t.Errorf("the page lacks %q", want)
-		}
-	}
+	page := asPage(t, Compare(someComparison(t, 2), CompareOptions{Generated: time.Date(2026, 6, 1, 8, 0, 0, 0, time.UTC)}))
+	says(t, "the page", page, "Comparison of 2 runs", "runs/wireguard-20260414", "6.8.0", "What is the same", "1 June 2026, 08:00 UTC",
+		"made at different times (2026-03-14 and 2026-04-14)", "more than in run 1", "Levels against plain of run 1", "control (noise floor)")
 }
 
 // Numbers at the ends of what they can be are drawn, and JSON can be written.
@@ -121,7 +96,7 @@ func TestExtremeComparison(t *testing.T) {
 		r.Changes[i].Overhead = analysis.Interval{Point: 1e300, Lo: -math.MaxFloat64, Hi: math.MaxFloat64}
 		r.Changes[i].From.Overhead = r.Changes[i].Overhead
 	}
-	page := comparePageOf(t, r, CompareOptions{})
+	page := asPage(t, Compare(r, CompareOptions{}))
 	checkPage(t, "extreme comparison", page)
 	if strings.Contains(page, "NaN") || strings.Contains(page, "Inf") {
 		t.Error("the page holds what is not a number")

@@ -54,10 +54,10 @@ func (s *sheet) failureRow(f analysis.Failures) doc.Row {
 		rule = "any"
 	}
 	var said doc.Text
-	switch {
-	case f.Role == experiment.Treatment:
+	switch f.Role {
+	case experiment.Treatment:
 		said, p = verdict(f.Verdict, s.observes(f.Verdict) || f.Observational && f.Verdict.Claims()), wording.Probability(f.PAdjusted)
-	case f.Role == experiment.Control:
+	case experiment.Control:
 		said = doc.In(doc.Muted, "noise floor")
 	default:
 		said = doc.In(doc.Muted, "baseline")

@@ -1,14 +1,12 @@
 package report
 
 import (
-	"bytes"
 	"strings"
 	"testing"
 
 	"tare/analysis"
 	"tare/experiment"
-	"tare/report/markdown"
-	terminal "tare/report/text"
+	"tare/report/text"
 )
 
 // TestFailuresAreShown: what fails is told before the results in every form, arm by arm
@@ -27,26 +25,16 @@ func TestFailuresAreShown(t *testing.T) {
 	}
 	r.Comparisons[0].Verdict, r.Comparisons[0].Grade = analysis.Costs, analysis.Normal
 	r.Comparisons[1].Verdict, r.Comparisons[1].Reason = analysis.Interim, analysis.RoundsMissing{Rounds: 7, Of: 12}
-	var text, md bytes.Buffer
-	for _, err := range []error{terminal.Write(&text, Run(r, RunOptions{}), terminal.Options{Width: 160}), markdown.Write(&md, Run(r, RunOptions{}))} {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
 	for name, c := range map[string]struct {
 		doc  string
 		want []string
 	}{
-		"text": {text.String(), []string{"12 failed", "Failures", "12 of 40", "30 % [17, 47]", "exit-status", "22 % [11, 38]", "timeout", "if normal", "interim", "after 7 of 12 rounds"}},
-		"markdown": {strings.ReplaceAll(md.String(), `\`, ""), []string{"wireguard in " + cell + ": fails in 30 % [17, 47] of trials; plain 0.0 % [0.0, 8.8].", "## Failures", "| ▲ fails | 12 of 40 | 30 % | [17, 47] | any | 0.0010 |",
+		"text": {asText(t, Run(r, RunOptions{}), text.Options{Width: 160}), []string{"12 failed", "Failures", "12 of 40", "30 % [17, 47]", "exit-status", "22 % [11, 38]", "timeout", "if normal", "interim", "after 7 of 12 rounds"}},
+		"markdown": {strings.ReplaceAll(asMarkdown(t, Run(r, RunOptions{})), `\`, ""), []string{"wireguard in " + cell + ": fails in 30 % [17, 47] of trials; plain 0.0 % [0.0, 8.8].", "## Failures", "| ▲ fails | 12 of 40 | 30 % | [17, 47] | any | 0.0010 |",
 			"9 of 40 | 22 % | [11, 38] | exit-status |", "is interim, after 7 of 12 rounds: ", "costs (if noise is normal)"}},
 		"page": {words(render(t, r, RunOptions{})), []string{"fails in 30 % [17, 47] of trials", "if normal", "is interim, after 7 of 12 rounds"}},
 	} {
-		for _, want := range c.want {
-			if !strings.Contains(c.doc, want) {
-				t.Errorf("%s lacks %q", name, want)
-			}
-		}
+		says(t, name, c.doc, c.want...)
 		if failures, results := strings.Index(c.doc, "12 of 40"), strings.Index(c.doc, "tcp-rtt"); name == "text" && failures > results {
 			t.Errorf("%s: results stand before failures", name)
 		}

@@ -37,6 +37,26 @@ type madeMetric struct {
 
 var start = time.Date(2026, 3, 14, 9, 26, 53, 0, time.UTC)
 
+// planned is a plan of arms beside the baseline and its control.
+func planned(name string, rounds int, arms ...experiment.PlannedArm) *experiment.Plan {
+	return &experiment.Plan{Schema: experiment.PlanSchema, Name: name, Testbed: "local", Seed: 7, Rounds: rounds,
+		Confidence: 0.95, Equivalence: 0.02, Power: 0.8, Attempts: 1,
+		Arms: append([]experiment.PlannedArm{{Name: "plain", Role: experiment.Baseline}, {Name: experiment.ControlName, Role: experiment.Control}}, arms...)}
+}
+
+// simulated are the trials of a plan in its order, one a minute, with values that are made up.
+func simulated(plan *experiment.Plan, values func(cell experiment.Cell, arm experiment.PlannedArm, round, step int) map[string]float64) []journal.Trial {
+	var trials []journal.Trial
+	for round := 1; round <= plan.Rounds; round++ {
+		for i, step := range plan.Order(round) {
+			cell, arm := plan.Cells[step.Cell], plan.Arms[step.Arm]
+			trials = append(trials, journal.Trial{Round: round, Attempt: 1, Position: i + 1, Cell: cell.ID, Arm: arm.Name,
+				Start: start.Add(time.Duration(len(trials)) * time.Minute), Wall: time.Minute, Values: values(cell, arm, round, i)})
+		}
+	}
+	return trials
+}
+
 // wireguard is a run as a user has it: one arm, two paths, a session resumed.
 func wireguard() spec {
 	return spec{

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bytes"
 	"math"
 	"strings"
 	"testing"
@@ -10,6 +9,7 @@ import (
 	"tare/experiment"
 	"tare/experiment/quantity"
 	"tare/gate"
+	"tare/golden"
 	"tare/history"
 	"tare/report/text"
 )
@@ -134,19 +134,13 @@ func TestGateGolden(t *testing.T) {
 		if name == "hostile" || name == "empty" {
 			continue
 		}
-		golden(t, "gate-"+name+".txt", asText(t, Gate(r, ""), text.Options{Width: 90}))
+		golden.Check(t, "testdata/gate-"+name+".txt", asText(t, Gate(r, ""), text.Options{Width: 90}))
 		if name == "mixed" || name == "passed" || name == "observational" {
-			golden(t, "gate-"+name+".md", asMarkdown(t, Gate(r, "runs/wireguard/report.html")))
+			golden.Check(t, "testdata/gate-"+name+".md", asMarkdown(t, Gate(r, "runs/wireguard/report.html")))
 		}
 	}
-	var junit, table bytes.Buffer
-	for _, err := range []error{GateJUnit(&junit, gateFixture()), GateCSV(&table, gateFixture())} {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	golden(t, "gate-mixed.xml", junit.String())
-	golden(t, "gate-mixed.csv", table.String())
+	golden.Check(t, "testdata/gate-mixed.xml", asCSV(t, GateJUnit, gateFixture()))
+	golden.Check(t, "testdata/gate-mixed.csv", asCSV(t, GateCSV, gateFixture()))
 }
 
 // TestGateLabel checks that every form of an observational gate says that it is
@@ -154,13 +148,7 @@ func TestGateGolden(t *testing.T) {
 func TestGateLabel(t *testing.T) {
 	for _, name := range []string{"observational", "allowed"} {
 		r := gateFixtures()[name]
-		var junit, table bytes.Buffer
-		for _, err := range []error{GateJUnit(&junit, r), GateCSV(&table, r)} {
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
-		for form, got := range map[string]string{"text": asText(t, Gate(r, ""), text.Options{}), "markdown": asMarkdown(t, Gate(r, "")), "page": asPage(t, Gate(r, "")), "junit": junit.String(), "csv": table.String()} {
+		for form, got := range map[string]string{"text": asText(t, Gate(r, ""), text.Options{}), "markdown": asMarkdown(t, Gate(r, "")), "page": asPage(t, Gate(r, "")), "junit": asCSV(t, GateJUnit, r), "csv": asCSV(t, GateCSV, r)} {
 			if !strings.Contains(got, "bservational") || !strings.Contains(got, "rms ran one after the other") {
 				t.Errorf("%s, %s: no label in\n%s", name, form, got)
 			}

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -11,11 +10,10 @@ import (
 	"time"
 
 	"tare/analysis"
+	"tare/golden"
 	"tare/history"
 	"tare/history/historytest"
-	"tare/report/html"
-	"tare/report/markdown"
-	terminal "tare/report/text"
+	"tare/report/text"
 )
 
 // someHistory is 40 runs: the layer costs 3 % more from the 21st on, with a new
@@ -89,55 +87,30 @@ func histories() map[string]*history.History {
 	}
 }
 
-func historyPageOf(t *testing.T, h *history.History, o HistoryOptions) string {
-	t.Helper()
-	var b bytes.Buffer
-	if err := html.Write(&b, History(h, o)); err != nil {
-		t.Fatal(err)
-	}
-	return b.String()
-}
-
 func TestHistoryGolden(t *testing.T) {
 	h := someHistory()
-	var text, narrow, all, md, table bytes.Buffer
-	for _, err := range []error{
-		terminal.Write(&text, History(h, HistoryOptions{}), terminal.Options{Width: 80}), terminal.Write(&narrow, History(h, HistoryOptions{}), terminal.Options{Width: 40, ASCII: true}),
-		terminal.Write(&all, History(h, HistoryOptions{All: true}), terminal.Options{Width: 100}), markdown.Write(&md, History(h, HistoryOptions{})), HistoryCSV(&table, h),
-	} {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	var one bytes.Buffer
-	if err := terminal.Write(&one, History(histories()["one"], HistoryOptions{}), terminal.Options{}); err != nil || !strings.Contains(strings.Join(strings.Fields(one.String()), " "), observedOnly) {
-		t.Errorf("a series of imports is not labelled: %v\n%s", err, one.String())
-	}
-	golden(t, "history.txt", text.String())
-	golden(t, "history-narrow.txt", narrow.String())
-	golden(t, "history-all.txt", all.String())
-	golden(t, "history.md", md.String())
-	golden(t, "history.csv", table.String())
+	one := asText(t, History(histories()["one"], HistoryOptions{}), text.Options{})
+	says(t, "a series of imports", strings.Join(strings.Fields(one), " "), observedOnly)
+	golden.Check(t, "testdata/history.txt", asText(t, History(h, HistoryOptions{}), text.Options{Width: 80}))
+	golden.Check(t, "testdata/history-narrow.txt", asText(t, History(h, HistoryOptions{}), text.Options{Width: 40, ASCII: true}))
+	golden.Check(t, "testdata/history-all.txt", asText(t, History(h, HistoryOptions{All: true}), text.Options{Width: 100}))
+	golden.Check(t, "testdata/history.md", asMarkdown(t, History(h, HistoryOptions{})))
+	golden.Check(t, "testdata/history.csv", asCSV(t, HistoryCSV, h))
 	p := pasts(h)[0]
-	golden(t, "history-wide.svg", p.chart(&p.Series[0], HistoryOptions{}).Draw(true))
-	golden(t, "history-small.svg", p.chart(&p.Series[0], HistoryOptions{}).Draw(false))
+	golden.Check(t, "testdata/history-wide.svg", p.chart(&p.Series[0], HistoryOptions{}).Draw(true))
+	golden.Check(t, "testdata/history-small.svg", p.chart(&p.Series[0], HistoryOptions{}).Draw(false))
 }
 
 func TestHistoryPage(t *testing.T) {
 	for name, h := range histories() {
-		checkPage(t, name, historyPageOf(t, h, HistoryOptions{}))
+		checkPage(t, name, asPage(t, History(h, HistoryOptions{})))
 	}
-	page := historyPageOf(t, someHistory(), HistoryOptions{Page: "public/history.html", Reports: map[string]bool{"nightly/003": true},
-		Generated: time.Date(2026, 3, 14, 15, 0, 0, 0, time.UTC)})
-	for _, want := range []string{
+	page := asPage(t, History(someHistory(), HistoryOptions{Page: "public/history.html", Reports: map[string]bool{"nightly/003": true},
+		Generated: time.Date(2026, 3, 14, 15, 0, 0, 0, time.UTC)}))
+	says(t, "the page", page,
 		"History of disk", "together with: kernel is 6.8, was 6.1", `<a href="./../nightly/003/report.html">`, `<a href="./../nightly/004/">`,
 		"nightly/odd", "plan.json: not JSON", "left out: it is not finished", "command.size is 1MiB, was 4KiB", "14 March 2026, 15:00 UTC",
-		"level of the baseline", "40 runs from 2026-01-05 to 2026-02-13, 2 of them left out",
-	} {
-		if !strings.Contains(page, want) {
-			t.Errorf("the page lacks %q", want)
-		}
-	}
+		"level of the baseline", "40 runs from 2026-01-05 to 2026-02-13, 2 of them left out")
 	if n := strings.Count(page, "<svg"); n != 2*4 {
 		t.Errorf("%d pictures, want a wide and a narrow one of 4 series", n)
 	}
@@ -157,7 +130,7 @@ func TestExtremeHistory(t *testing.T) {
 			}
 		}
 	}
-	page := historyPageOf(t, h, HistoryOptions{})
+	page := asPage(t, History(h, HistoryOptions{}))
 	checkPage(t, "extreme", page)
 	if strings.Contains(page, "NaN") || strings.Contains(page, "Inf") {
 		t.Error("the page holds what is not a number")

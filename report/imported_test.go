@@ -1,8 +1,6 @@
 package report
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -13,10 +11,9 @@ import (
 
 	"tare/analysis"
 	"tare/experiment"
+	"tare/golden"
 	"tare/journal"
-	"tare/report/html"
-	"tare/report/markdown"
-	terminal "tare/report/text"
+	"tare/report/text"
 	"tare/workload"
 )
 
@@ -75,18 +72,11 @@ func importedRun(pairBy string) *analysis.Run {
 
 func TestImportedGolden(t *testing.T) {
 	for name, r := range map[string]*analysis.Run{"imported": importedRun(""), "imported-pairs": importedRun("round")} {
-		var text, md bytes.Buffer
-		if err := terminal.Write(&text, Run(r, RunOptions{All: true}), terminal.Options{Width: 100}); err != nil {
-			t.Fatal(err)
-		}
-		if err := markdown.Write(&md, Run(r, RunOptions{})); err != nil {
-			t.Fatal(err)
-		}
-		golden(t, name+".txt", text.String())
-		golden(t, name+".md", md.String())
-		golden(t, name+".svg", Figure(r))
+		golden.Check(t, "testdata/"+name+".txt", asText(t, Run(r, RunOptions{All: true}), text.Options{Width: 100}))
+		golden.Check(t, "testdata/"+name+".md", asMarkdown(t, Run(r, RunOptions{})))
+		golden.Check(t, "testdata/"+name+".svg", Figure(r))
 	}
-	golden(t, "imported-runchart.svg", runChartOf(importedRun(""), "transit_sign", "latency-mean"))
+	golden.Check(t, "testdata/imported-runchart.svg", runChartOf(importedRun(""), "transit_sign", "latency-mean"))
 }
 
 // words is a page as a reader sees it, tags and styles left out.
@@ -99,19 +89,14 @@ func TestImportedPage(t *testing.T) {
 	r := importedRun("")
 	page := render(t, r, RunOptions{})
 	checkPage(t, "imported", page)
-	text := words(page)
-	for _, want := range []string{
+	shown := words(page)
+	says(t, "the page", shown,
 		"Imported from vault-benchmark", "Observational: arms ran one after the other, on systems or with settings that differ in kernel.",
 		"Closed loop: latency-mean × throughput is 1290 (1290 to 1290 over 57 trials), as many as the 1300 workers",
 		"restates throughput", "20 files from c11n/; the baseline", "aks/020.json", "the file is empty", "gke/001.json",
-		"tare import vault-benchmark --arm c11n=c11n/", "values change level on the way", "Values per arm", "20 and 19", "Each arm by itself",
-	} {
-		if !strings.Contains(text, want) {
-			t.Errorf("the page does not say %q", want)
-		}
-	}
+		"tare import vault-benchmark --arm c11n=c11n/", "values change level on the way", "Values per arm", "20 and 19", "Each arm by itself")
 	for _, no := range []string{"seed", "Seed", "noise floor", "Proof", "wall clock", "Round ", "rounds", "its own copy", "Cost of measuring"} {
-		if strings.Contains(text, no) {
+		if strings.Contains(shown, no) {
 			t.Errorf("the page of an import speaks of %q", no)
 		}
 	}
@@ -129,14 +114,8 @@ func TestNoBareClaim(t *testing.T) {
 		if !claimed {
 			t.Fatal("the fixture claims nothing")
 		}
-		var text, md, table bytes.Buffer
-		for _, err := range []error{terminal.Write(&text, Run(r, RunOptions{All: true}), terminal.Options{Width: 200}), markdown.Write(&md, Run(r, RunOptions{})), CSV(&table, r)} {
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
-		for name, doc := range map[string]string{"text": text.String(), "markdown": md.String(), "csv": table.String(),
-			"figure": Figure(r), "page": render(t, r, RunOptions{})} {
+		for name, doc := range map[string]string{"text": asText(t, Run(r, RunOptions{All: true}), text.Options{Width: 200}), "markdown": asMarkdown(t, Run(r, RunOptions{})),
+			"csv": asCSV(t, CSV, r), "figure": Figure(r), "page": render(t, r, RunOptions{})} {
 			for line := range strings.Lines(doc) {
 				line = strings.ReplaceAll(line, `v-costs::before`, "")
 				claim := regexp.MustCompile(`\b(costs|gains) [0-9]|[▲▼] (costs|gains)|\| (costs|gains)|>(costs|gains)<|,(costs|gains),`).FindString(line)
@@ -153,16 +132,9 @@ func TestVerdictWithFailedTrialsIsShown(t *testing.T) {
 	with := r.Comparisons[0]
 	with.Verdict, with.Margin, with.Overhead = analysis.Equivalent, 0.02, analysis.Interval{Point: 0.005, Lo: -0.001, Hi: 0.011}
 	r.Comparisons[0].WithInvalid = &analysis.Alternative{Comparison: with, Trials: 3}
-	var text, md bytes.Buffer
-	for _, err := range []error{terminal.Write(&text, Run(r, RunOptions{}), terminal.Options{Width: 160}), markdown.Write(&md, Run(r, RunOptions{}))} {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	for name, doc := range map[string]string{"text": text.String(), "markdown": strings.ReplaceAll(md.String(), `\`, ""), "page": words(render(t, r, RunOptions{}))} {
-		if !strings.Contains(doc, "ith the 3 trials that had failed operations, equivalent within ±2 %") {
-			t.Errorf("%s does not show the verdict with failed trials", name)
-		}
+	for name, doc := range map[string]string{"text": asText(t, Run(r, RunOptions{}), text.Options{Width: 160}), "markdown": strings.ReplaceAll(asMarkdown(t, Run(r, RunOptions{})), `\`, ""),
+		"page": words(render(t, r, RunOptions{}))} {
+		says(t, name, doc, "ith the 3 trials that had failed operations, equivalent within ±2 %")
 	}
 }
 
@@ -171,15 +143,8 @@ func TestManyInvalidFilesAreCounted(t *testing.T) {
 	for i := range 100 {
 		r.Invalids = append(r.Invalids, journal.Trial{Arm: "aks", Cell: "transit_sign", Source: fmt.Sprintf("aks/x%d.json", i), Invalid: []journal.Violation{{Rule: "import", Detail: "the file is empty"}}})
 	}
-	var text, md bytes.Buffer
-	for _, err := range []error{terminal.Write(&text, Run(r, RunOptions{}), terminal.Options{}), markdown.Write(&md, Run(r, RunOptions{}))} {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	if !strings.Contains(text.String(), "- 91 files more; the report lists them") || !strings.Contains(md.String(), "- 53 files more\n") {
-		t.Errorf("%s\n%s", text.String(), md.String())
-	}
+	says(t, "the text", asText(t, Run(r, RunOptions{}), text.Options{}), "- 91 files more; the report lists them")
+	says(t, "Markdown", asMarkdown(t, Run(r, RunOptions{})), "- 53 files more\n")
 }
 
 // A lone arm shows its levels: there is nothing to compare it with.
@@ -194,15 +159,10 @@ func TestLoneArm(t *testing.T) {
 			Values: map[string]float64{"throughput": 1300 / v, "latency-mean": v, "latency-p99": 4 * v}})
 	}
 	run := analysis.Analyze(&plan, trials, nil)
-	var text, md, page bytes.Buffer
-	if err := errors.Join(terminal.Write(&text, Run(run, RunOptions{}), terminal.Options{Width: 100}), markdown.Write(&md, Run(run, RunOptions{})), html.Write(&page, Run(run, RunOptions{}))); err != nil {
-		t.Fatal(err)
-	}
-	for format, out := range map[string]string{"text": text.String(), "markdown": strings.ReplaceAll(md.String(), `\`, ""), "html": strings.ReplaceAll(page.String(), "\u00a0", " ")} {
+	for format, out := range map[string]string{"text": asText(t, Run(run, RunOptions{}), text.Options{Width: 100}),
+		"markdown": strings.ReplaceAll(asMarkdown(t, Run(run, RunOptions{})), `\`, ""), "html": strings.ReplaceAll(render(t, run, RunOptions{}), "\u00a0", " ")} {
 		// The interval holds the 6th to the 15th of 20 values, with 95.9 % confidence.
-		if want := "median 1.695 s [1.650, 1.740] over 20 trials"; !strings.Contains(out, want) {
-			t.Errorf("%s lacks %q:\n%s", format, want, out)
-		}
+		says(t, format, out, "median 1.695 s [1.650, 1.740] over 20 trials")
 		for _, absent := range []string{"no complete pairs", "compared with c11n, ", "is a cost"} {
 			if strings.Contains(out, absent) {
 				t.Errorf("%s of a lone arm says %q", format, absent)

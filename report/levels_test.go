@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bytes"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -13,9 +12,9 @@ import (
 	"tare/analysis"
 	"tare/experiment"
 	"tare/experiment/factor"
+	"tare/golden"
 	"tare/journal"
-	"tare/report/markdown"
-	terminal "tare/report/text"
+	"tare/report/text"
 )
 
 // loaded is a run of a service at rates up to its capacity, direct and behind proxies:
@@ -60,19 +59,12 @@ func loaded(rounds int) *analysis.Run {
 
 func TestLevelsGolden(t *testing.T) {
 	r := loaded(12)
-	var text, narrow, md bytes.Buffer
-	for _, err := range []error{terminal.Write(&text, Run(r, RunOptions{}), terminal.Options{Width: 120}),
-		terminal.Write(&narrow, Run(r, RunOptions{}), terminal.Options{Width: 60}), markdown.Write(&md, Run(r, RunOptions{}))} {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	golden(t, "levels.txt", growth(text.String()))
-	golden(t, "levels-narrow.txt", growth(narrow.String()))
-	golden(t, "levels.md", growth(md.String()))
+	golden.Check(t, "testdata/levels.txt", growth(asText(t, Run(r, RunOptions{}), text.Options{Width: 120})))
+	golden.Check(t, "testdata/levels-narrow.txt", growth(asText(t, Run(r, RunOptions{}), text.Options{Width: 60})))
+	golden.Check(t, "testdata/levels.md", growth(asMarkdown(t, Run(r, RunOptions{}))))
 	chart := arrange(r).lineChart(&r.Scaling[1])
-	golden(t, "levels.svg", chart.Draw(true))
-	golden(t, "levels-narrow.svg", chart.Draw(false))
+	golden.Check(t, "testdata/levels.svg", chart.Draw(true))
+	golden.Check(t, "testdata/levels-narrow.svg", chart.Draw(false))
 }
 
 // growth is the section on how it grows.
@@ -152,11 +144,7 @@ func TestLevelsOfImports(t *testing.T) {
 		t.Fatalf("curves %+v", r.Scaling)
 	}
 	page := words(render(t, r, RunOptions{}))
-	for _, want := range []string{"latency-p99 by rate", "7 levels from 100 1/s to 8,000 1/s; without max"} {
-		if !strings.Contains(strings.ReplaceAll(page, "\u00a0", " "), want) {
-			t.Errorf("the page lacks %q", want)
-		}
-	}
+	says(t, "the page", strings.ReplaceAll(page, "\u00a0", " "), "latency-p99 by rate", "7 levels from 100 1/s to 8,000 1/s; without max")
 	if strings.Contains(page, "the slope is what one more costs") {
 		t.Error("the page speaks of slopes, and there is none")
 	}

@@ -1,16 +1,15 @@
 package report
 
 import (
-	"bytes"
 	"strings"
 	"testing"
 
 	"tare/analysis"
 	"tare/experiment"
+	"tare/golden"
 	"tare/journal"
 	"tare/published"
-	"tare/report/markdown"
-	terminal "tare/report/text"
+	"tare/report/text"
 )
 
 // someTable is the published table of a run of which trials failed.
@@ -39,19 +38,10 @@ func someTable(t testing.TB, o published.Options) (*analysis.Run, *published.Tab
 func TestPublishedGolden(t *testing.T) {
 	_, without := someTable(t, published.Options{})
 	_, with := someTable(t, published.Options{WithInvalid: true, Reference: "wireguard"})
-	var text, reference, md, table bytes.Buffer
-	for _, err := range []error{
-		terminal.Write(&text, Published(without), terminal.Options{}), terminal.Write(&reference, Published(with), terminal.Options{Width: 100, ASCII: true}),
-		markdown.Write(&md, Published(without)), PublishedCSV(&table, without),
-	} {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	golden(t, "published.txt", text.String())
-	golden(t, "published-reference.txt", reference.String())
-	golden(t, "published.md", md.String())
-	golden(t, "published.csv", table.String())
+	golden.Check(t, "testdata/published.txt", asText(t, Published(without), text.Options{}))
+	golden.Check(t, "testdata/published-reference.txt", asText(t, Published(with), text.Options{Width: 100, ASCII: true}))
+	golden.Check(t, "testdata/published.md", asMarkdown(t, Published(without)))
+	golden.Check(t, "testdata/published.csv", asCSV(t, PublishedCSV, without))
 }
 
 // The section is on a page only where it is asked for.
@@ -59,11 +49,7 @@ func TestPublishedSection(t *testing.T) {
 	r, table := someTable(t, published.Options{})
 	page := render(t, r, RunOptions{Published: table})
 	checkPage(t, "published", page)
-	for _, want := range []string{`<section id="published">`, `href="#published"`, " of ipsec</td>", "1 invalid"} {
-		if !strings.Contains(page, want) {
-			t.Errorf("the page lacks %q", want)
-		}
-	}
+	says(t, "the page", page, `<section id="published">`, `href="#published"`, " of ipsec</td>", "1 invalid")
 	if page := render(t, r, RunOptions{}); strings.Contains(page, "published") {
 		t.Error("a page without the table speaks of it")
 	}

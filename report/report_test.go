@@ -1,48 +1,21 @@
 package report
 
 import (
-	"bytes"
 	"encoding/json"
 	"encoding/xml"
 	"errors"
-	"flag"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"tare/analysis"
-	"tare/report/markdown"
-	terminal "tare/report/text"
+	"tare/golden"
+	"tare/report/text"
 	"tare/safetext"
 	"tare/wording"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
-
-// golden compares got with a file in testdata.
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.MkdirAll("testdata", 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatalf("%v (run go test -update)", err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s differs (run go test -update if intended):\n%s", path, diff)
-	}
-}
 
 // fixtures are runs of all kinds.
 func fixtures() map[string]*analysis.Run {
@@ -69,41 +42,28 @@ func long(rounds int) *analysis.Run {
 func TestGolden(t *testing.T) {
 	r := spoiled(wireguard().run(), 5)
 	r.Warnings = []analysis.Warning{{Cell: "network.tcp.pod-to-pod", Metric: "tcp-cpu", Finding: analysis.Disagreement{Estimator: "paired t", Verdict: analysis.Costs}}}
-	var text, narrow, ascii, invalid, md, table bytes.Buffer
-	for _, err := range []error{
-		terminal.Write(&text, Run(r, RunOptions{All: true}), terminal.Options{}), terminal.Write(&narrow, Run(wide(3, 1, 12), RunOptions{}), terminal.Options{Width: 60}),
-		terminal.Write(&ascii, Run(r, RunOptions{}), terminal.Options{Width: 100, ASCII: true}), terminal.Write(&invalid, Run(hollow(), RunOptions{}), terminal.Options{}),
-		markdown.Write(&md, Run(r, RunOptions{})), CSV(&table, r),
-	} {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	golden(t, "wireguard.txt", text.String())
-	golden(t, "narrow.txt", narrow.String())
-	golden(t, "ascii.txt", ascii.String())
-	golden(t, "invalid.txt", invalid.String())
-	golden(t, "wireguard.md", md.String())
-	golden(t, "wireguard.csv", table.String())
-	golden(t, "wireguard.svg", Figure(r))
-	golden(t, "boxes.svg", boxesOf(r, "network.tcp.pod-to-pod", "tcp-bandwidth"))
-	golden(t, "runchart.svg", runChartOf(r, "network.tcp.pod-to-pod", "tcp-bandwidth"))
+	golden.Check(t, "testdata/wireguard.txt", asText(t, Run(r, RunOptions{All: true}), text.Options{}))
+	golden.Check(t, "testdata/narrow.txt", asText(t, Run(wide(3, 1, 12), RunOptions{}), text.Options{Width: 60}))
+	golden.Check(t, "testdata/ascii.txt", asText(t, Run(r, RunOptions{}), text.Options{Width: 100, ASCII: true}))
+	golden.Check(t, "testdata/invalid.txt", asText(t, Run(hollow(), RunOptions{}), text.Options{}))
+	golden.Check(t, "testdata/wireguard.md", asMarkdown(t, Run(r, RunOptions{})))
+	golden.Check(t, "testdata/wireguard.csv", asCSV(t, CSV, r))
+	golden.Check(t, "testdata/wireguard.svg", Figure(r))
+	golden.Check(t, "testdata/boxes.svg", boxesOf(r, "network.tcp.pod-to-pod", "tcp-bandwidth"))
+	golden.Check(t, "testdata/runchart.svg", runChartOf(r, "network.tcp.pod-to-pod", "tcp-bandwidth"))
 }
 
 func TestTextColour(t *testing.T) {
-	var with, without bytes.Buffer
 	r := wireguard().run()
-	if err := errors.Join(terminal.Write(&with, Run(r, RunOptions{}), terminal.Options{Color: true}), terminal.Write(&without, Run(r, RunOptions{}), terminal.Options{})); err != nil {
-		t.Fatal(err)
-	}
-	if strings.Contains(without.String(), "\x1b") {
+	with, without := asText(t, Run(r, RunOptions{}), text.Options{Color: true}), asText(t, Run(r, RunOptions{}), text.Options{})
+	if strings.Contains(without, "\x1b") {
 		t.Error("colour without being asked")
 	}
-	if !strings.Contains(with.String(), "\x1b[1;31m▲ costs") {
+	if !strings.Contains(with, "\x1b[1;31m▲ costs") {
 		t.Error("no coloured verdict")
 	}
-	if got := safetext.Lines(with.String()); got != without.String() {
-		t.Errorf("colour changes the text:\n%s", cmp.Diff(without.String(), got))
+	if got := safetext.Lines(with); got != without {
+		t.Errorf("colour changes the text:\n%s", cmp.Diff(without, got))
 	}
 }
 
@@ -143,12 +103,8 @@ func wellFormed(doc string) error {
 
 func TestJSONReadsBack(t *testing.T) {
 	r := spoiled(wireguard().run(), 5)
-	var b bytes.Buffer
-	if err := JSON(&b, r); err != nil {
-		t.Fatal(err)
-	}
 	var back wording.Analysis
-	if err := json.Unmarshal(b.Bytes(), &back); err != nil {
+	if err := json.Unmarshal([]byte(asCSV(t, JSON, r)), &back); err != nil {
 		t.Fatal(err)
 	}
 	if len(back.Comparisons) != len(r.Comparisons) {

@@ -147,7 +147,7 @@ func (s *sheet) warningBlocks(all bool) []doc.Block {
 	first := list
 	if extra := len(list) - mostWarnings; extra > 0 {
 		more := wording.Count(extra, "warning", "warnings") + " more; tare show lists all."
-		first = append(list[:mostWarnings:mostWarnings], more)
+		first = slices.Concat(list[:mostWarnings], []string{more})
 	}
 	return []doc.Block{doc.On(doc.Page, doc.Alert{Title: beforeTrusting, Items: doc.Each(first)}),
 		doc.On(doc.Terminal|doc.Markdown, doc.Alert{Title: beforeTrusting, Items: doc.Each(list)})}

@@ -200,7 +200,7 @@ func (s *sheet) factSection() doc.Section {
 			same = append(same, row)
 		}
 	}
-	rows := append(differing, same...)
+	rows := slices.Concat(differing, same)
 	return doc.Section{ID: "machine", Title: "Machines and versions", Blocks: []doc.Block{
 		doc.SayIf(rows == nil, "The files tell nothing of the systems that they were made on."),
 		doc.If(rows != nil, doc.Say("What the files tell of the systems that they were made on. Facts in bold differ between arms, and are compared along with them."),

@@ -1,25 +1,17 @@
 package report
 
 import (
-	"bytes"
-	"encoding/xml"
-	"errors"
 	"fmt"
-	"io"
 	"math"
 	"math/rand/v2"
 	"reflect"
 	"strings"
 	"testing"
-	"time"
 
 	"tare/analysis"
 	"tare/experiment"
 	"tare/experiment/factor"
-	"tare/journal"
-	"tare/report/columns"
-	"tare/report/markdown"
-	terminal "tare/report/text"
+	"tare/report/text"
 )
 
 // growing is a run of a workload at three levels, as the analysis sees it.
@@ -29,96 +21,61 @@ func growing(rounds int, scale float64) *analysis.Run {
 		{Name: "memory-istiod", Unit: "B", Better: experiment.Lower, Scale: experiment.Difference},
 		{Name: "throttled", Better: experiment.Lower, Scale: experiment.Difference},
 	}
-	plan := &experiment.Plan{Schema: experiment.PlanSchema, Name: "churn", Testbed: "kubernetes", Seed: 7, Rounds: rounds,
-		Confidence: 0.95, Equivalence: 0.02, Power: 0.8, Attempts: 1,
-		Arms: []experiment.PlannedArm{{Name: "plain", Role: experiment.Baseline}, {Name: experiment.ControlName, Role: experiment.Control}, {Name: "mesh", Role: experiment.Treatment}}}
+	plan := planned("churn", rounds, experiment.PlannedArm{Name: "mesh", Role: experiment.Treatment})
+	plan.Testbed = "kubernetes"
 	for _, n := range []string{"100", "300", "1000"} {
 		plan.Cells = append(plan.Cells, experiment.Cell{ID: "churn.objects=" + n, Workload: "churn", Kind: "churn", Metrics: metrics,
 			Levels: []factor.Level{{Factor: "objects", Value: n}, {Factor: "churn", Value: "25%"}}})
 	}
 	rng := rand.New(rand.NewPCG(1, 1))
-	var trials []journal.Trial
-	for round := 1; round <= rounds; round++ {
-		for i, step := range plan.Order(round) {
-			var x float64
-			fmt.Sscan(plan.Cells[step.Cell].Levels[0].Value, &x)
-			b := 1.0
-			if plan.Arms[step.Arm].Name == "mesh" {
-				b = 1.4
-			}
-			trials = append(trials, journal.Trial{Round: round, Attempt: 1, Position: i + 1, Cell: plan.Cells[step.Cell].ID, Arm: plan.Arms[step.Arm].Name,
-				Start: start.Add(time.Duration(len(trials)) * time.Minute), Wall: time.Minute, Values: map[string]float64{
-					"ready-p50":     scale * (0.1 + b*x*1e-5) * (1 + 0.01*rng.NormFloat64()),
-					"memory-istiod": scale * (5e7 + b*x*x*10 + 1e5*rng.NormFloat64()), "throttled": 0}})
+	return analysis.Analyze(plan, simulated(plan, func(cell experiment.Cell, arm experiment.PlannedArm, _, _ int) map[string]float64 {
+		var x float64
+		fmt.Sscan(cell.Levels[0].Value, &x)
+		b := 1.0
+		if arm.Name == "mesh" {
+			b = 1.4
 		}
-	}
-	return analysis.Analyze(plan, trials, nil)
+		return map[string]float64{
+			"ready-p50":     scale * (0.1 + b*x*1e-5) * (1 + 0.01*rng.NormFloat64()),
+			"memory-istiod": scale * (5e7 + b*x*x*10 + 1e5*rng.NormFloat64()), "throttled": 0}
+	}), nil)
 }
 
 func TestScalingText(t *testing.T) {
-	var b bytes.Buffer
-	if err := terminal.Write(&b, Run(growing(8, 1), RunOptions{}), terminal.Options{Width: 100}); err != nil {
-		t.Fatal(err)
-	}
-	_, got, found := strings.Cut(b.String(), "How it grows\n")
+	shown := asText(t, Run(growing(8, 1), RunOptions{}), text.Options{Width: 100})
+	_, got, found := strings.Cut(shown, "How it grows\n")
 	if !found {
-		t.Fatalf("no section:\n%s", b.String())
+		t.Fatalf("no section:\n%s", shown)
 	}
-	for _, want := range []string{
+	says(t, "the section", got,
 		"  ready-p50 by objects (churn, churn=25%; 3 levels from 100 to 1,000)\n",
 		"    arm      slope, per object     more than plain                     base, with none\n    plain    9.5 µs [7.6, 11.6]                                        100.2 ms [99.0, 101.1]\n", "    mesh     13.4 µs [11.8, 15.2]  +3.7 µs [+1.0, +6.1]                100.5 ms [99.5, 101.6]\n", "  memory-istiod by objects (churn, churn=25%; 3 levels from 100 to 1,000)\n",
-		"      not a line: at 300 it lies 8 % of the rise below; steeper at higher levels than at lower ones\n",
-	} {
-		if !strings.Contains(got, want) {
-			t.Errorf("the section lacks %q:\n%s", want, got)
-		}
-	}
+		"      not a line: at 300 it lies 8 % of the rise below; steeper at higher levels than at lower ones\n")
 	if strings.Contains(got, "throttled by objects") {
 		t.Error("an exploratory metric is shown without being asked for")
 	}
 	for _, o := range []struct {
-		terminal.Options
+		text.Options
 		all bool
-	}{{terminal.Options{Width: 60, ASCII: true}, false}, {terminal.Options{Width: 72}, true}} {
-		b.Reset()
-		if err := terminal.Write(&b, Run(growing(2, 1), RunOptions{All: o.all}), o.Options); err != nil {
-			t.Fatal(err)
-		}
-		for line := range strings.Lines(b.String()) {
-			if columns.Width(strings.TrimRight(line, "\n")) > o.Width {
-				t.Errorf("a line of %d columns at %d: %q", columns.Width(line), o.Width, line)
-			}
-		}
-		if strings.Contains(b.String(), "throttled by objects") != o.all {
+	}{{text.Options{Width: 60, ASCII: true}, false}, {text.Options{Width: 72}, true}} {
+		shown := fits(t, asText(t, Run(growing(2, 1), RunOptions{All: o.all}), o.Options), o.Width)
+		if strings.Contains(shown, "throttled by objects") != o.all {
 			t.Errorf("exploratory lines at %+v", o)
 		}
 	}
 }
 
 func TestScalingMarkdown(t *testing.T) {
-	var b bytes.Buffer
-	if err := markdown.Write(&b, Run(growing(8, 1), RunOptions{})); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{
+	says(t, "the page", asMarkdown(t, Run(growing(8, 1), RunOptions{})),
 		"## How it grows\n", "### ready-p50 by objects\n\nchurn, churn=25%; 3 levels from 100 to 1,000\n\n| objects | plain | mesh | control (noise floor) |\n|--:|---|---|---|\n| 100 | 101.0 ms | ",
 		"### memory-istiod by objects\n\nchurn, churn=25%; 3 levels from 100 to 1,000\n\n| arm | slope, per object | more than plain | base, with none | base above plain | fit |\n",
-		"| mesh | ", ", not resolved |", "### throttled by objects\n",
-	} {
-		if !strings.Contains(b.String(), want) {
-			t.Errorf("the page lacks %q:\n%s", want, b.String())
-		}
-	}
+		"| mesh | ", ", not resolved |", "### throttled by objects\n")
 }
 
 func TestScalingPage(t *testing.T) {
 	page := render(t, growing(8, 1), RunOptions{})
 	checkPage(t, "growing", page)
-	for _, want := range []string{`<a href="#scaling">`, `<section id="scaling">`, `aria-label="ready-p50 by objects"`, "compared with plain"} {
-		if !strings.Contains(page, want) {
-			t.Errorf("the page lacks %q", want)
-		}
-	}
+	says(t, "the page", page, `<a href="#scaling">`, `<section id="scaling">`, `aria-label="ready-p50 by objects"`, "compared with plain")
 	if page := render(t, wireguard().run(), RunOptions{}); strings.Contains(page, "scaling") && strings.Contains(page, "How it grows") {
 		t.Error("a run without levels has a section on how it grows")
 	}
@@ -150,13 +107,8 @@ func TestScalingChart(t *testing.T) {
 		for i := range r.Scaling {
 			chart := arrange(r).lineChart(&r.Scaling[i])
 			for _, picture := range []string{chart.Draw(true), chart.Draw(false)} {
-				d := xml.NewDecoder(strings.NewReader(picture))
-				for {
-					if _, err := d.Token(); errors.Is(err, io.EOF) {
-						break
-					} else if err != nil {
-						t.Fatalf("%s: %v", name, err)
-					}
+				if err := wellFormed(picture); err != nil {
+					t.Fatalf("%s: %v", name, err)
 				}
 				if strings.Contains(picture, "NaN") || strings.Contains(picture, "Inf") || strings.Contains(picture, "<script") {
 					t.Errorf("%s: the picture of line %d holds what it must not", name, i)

@@ -1,8 +1,7 @@
 package report
 
 import (
-	"bytes"
-	"errors"
+	"fmt"
 	"html"
 	"regexp"
 	"strings"
@@ -10,18 +9,13 @@ import (
 
 	"tare/analysis"
 	"tare/report/columns"
-	"tare/report/markdown"
-	terminal "tare/report/text"
+	"tare/report/text"
 )
 
 // everyForm writes a run in all forms that have its numbers.
 func everyForm(t *testing.T, r *analysis.Run) map[string]string {
 	t.Helper()
-	var text, md, table bytes.Buffer
-	if err := errors.Join(terminal.Write(&text, Run(r, RunOptions{All: true}), terminal.Options{}), markdown.Write(&md, Run(r, RunOptions{})), CSV(&table, r)); err != nil {
-		t.Fatal(err)
-	}
-	return map[string]string{"text": text.String(), "markdown": md.String(), "csv": table.String(), "page": render(t, r, RunOptions{}),
+	return map[string]string{"text": asText(t, Run(r, RunOptions{All: true}), text.Options{}), "markdown": asMarkdown(t, Run(r, RunOptions{})), "csv": asCSV(t, CSV, r), "page": render(t, r, RunOptions{}),
 		"figure": Figure(r)}
 }
 
@@ -69,18 +63,11 @@ func TestEquivalenceNamesItsInterval(t *testing.T) {
 func TestValuesAreNeverCut(t *testing.T) {
 	r := wireguard().run()
 	for width := 40; width <= 200; width += 4 {
-		var b bytes.Buffer
-		if err := terminal.Write(&b, Run(r, RunOptions{All: true}), terminal.Options{Width: width}); err != nil {
-			t.Fatal(err)
-		}
-		got := strings.Join(strings.Fields(b.String()), " ")
-		for _, want := range []string{"tcp-bandwidth 9", " Mbit/s, higher is better", "µs, lower is better"} {
-			if !strings.Contains(got, want) {
-				t.Errorf("width %d: %q is missing", width, want)
-			}
-		}
+		shown := asText(t, Run(r, RunOptions{All: true}), text.Options{Width: width})
+		got := strings.Join(strings.Fields(shown), " ")
+		says(t, fmt.Sprintf("width %d", width), got, "tcp-bandwidth 9", " Mbit/s, higher is better", "µs, lower is better")
 		if strings.Contains(got, columns.Ellipsis) && width >= 80 {
-			t.Errorf("width %d: something is cut:\n%s", width, b.String())
+			t.Errorf("width %d: something is cut:\n%s", width, shown)
 		}
 	}
 }

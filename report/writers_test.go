@@ -2,8 +2,11 @@ package report
 
 import (
 	"bytes"
+	"io"
+	"strings"
 	"testing"
 
+	"tare/report/columns"
 	"tare/report/document"
 	"tare/report/html"
 	"tare/report/markdown"
@@ -38,4 +41,35 @@ func asPage(t testing.TB, d *document.Document) string {
 		t.Fatal(err)
 	}
 	return b.String()
+}
+
+// asCSV is what a writer of lines for programs writes.
+func asCSV[R any](t testing.TB, write func(io.Writer, R) error, r R) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := write(&b, r); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// fits gives a text, and complains about lines that are wider than the terminal.
+func fits(t testing.TB, text string, width int) string {
+	t.Helper()
+	for line := range strings.Lines(text) {
+		if columns.Width(strings.TrimRight(line, "\n")) > width {
+			t.Errorf("a line of %d columns at %d: %q", columns.Width(line), width, line)
+		}
+	}
+	return text
+}
+
+// says complains about what a text lacks.
+func says(t testing.TB, what, text string, wants ...string) {
+	t.Helper()
+	for _, want := range wants {
+		if !strings.Contains(text, want) {
+			t.Errorf("%s lacks %q:\n%.10000s", what, want, text)
+		}
+	}
 }

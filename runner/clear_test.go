@@ -52,9 +52,7 @@ func TestClearedAfterEveryTrial(t *testing.T) {
 	x := expand(&w.fakeWorkload)
 	x.Plan.Rounds = 1
 	x.Cells[0].Workload = w
-	if err := Run(t.Context(), options(x, record(t, x))); err != nil {
-		t.Fatal(err)
-	}
+	finished(t, x)
 	want := strings.Fields(strings.Repeat("trial clear ", 3)) // one of them failed
 	if !slices.Equal(log, want) {
 		t.Errorf("order %v, want %v", log, want)

@@ -46,12 +46,7 @@ func TestCostOfSidecars(t *testing.T) {
 		x := expand(w)
 		x.Plan.Rounds = 1
 		c.sample.Conditions.Busy = 4 * time.Second
-		j := record(t, x)
-		o := options(x, j)
-		o.Sampler = &besideSampler{sample: c.sample}
-		if err := Run(t.Context(), o); err != nil {
-			t.Fatal(err)
-		}
+		j := finished(t, x, func(o *Options) { o.Sampler = &besideSampler{sample: c.sample} })
 		maps.Copy(c.values, good().Values)
 		c.values["fake-cpu-machine"] = 4
 		for _, trial := range j.Trials() {
@@ -75,12 +70,9 @@ func TestCostOfParts(t *testing.T) {
 	}}
 	x := expand(&fakeWorkload{}, l)
 	x.Plan.Rounds = 1
-	j := record(t, x)
-	o := options(x, j)
-	o.Sampler = &besideSampler{sample: testbed.Sample{Sidecars: map[string]testbed.Usage{"proxy": {System: time.Second, MaxRSS: 7}}}}
-	if err := Run(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
+	j := finished(t, x, func(o *Options) {
+		o.Sampler = &besideSampler{sample: testbed.Sample{Sidecars: map[string]testbed.Usage{"proxy": {System: time.Second, MaxRSS: 7}}}}
+	})
 	for _, trial := range j.Trials() {
 		for part, u := range trial.Used {
 			u.Wall = 0

@@ -48,10 +48,7 @@ func TestSwitchedLayer(t *testing.T) {
 			rested = append(rested, time.Since(turned))
 			return good(), nil
 		}
-		j := record(t, x)
-		if err := Run(t.Context(), options(x, j)); err != nil {
-			t.Fatal(err)
-		}
+		j := finished(t, x)
 		state, n, turning := "off", 0, false
 		for _, line := range log {
 			switch line {
@@ -146,10 +143,7 @@ func TestAbsentBesideOwn(t *testing.T) {
 func TestLayersOwe(t *testing.T) {
 	var log []string
 	x := expand(&fakeWorkload{}, &fakeLayer{log: &log, name: "l", owes: true})
-	j := record(t, x)
-	if err := Run(t.Context(), options(x, j)); err != nil {
-		t.Fatal(err)
-	}
+	j := finished(t, x)
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -235,9 +229,7 @@ func TestSampleOfPods(t *testing.T) {
 	}, Observed: map[string]testbed.Observed{
 		"istiod": {CPU: time.Second, Wall: 4 * time.Second, Memory: 1 << 20},
 	}}}
-	if err := Run(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
+	finish(t, o)
 	trial := j.Trials()[0]
 	if got := trial.Used["layer"]; got.CPU() != 2*time.Second || got.System != 500*time.Millisecond || got.MaxRSS != 4000 {
 		t.Errorf("beside the programs: %+v", got)

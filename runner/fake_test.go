@@ -179,3 +179,23 @@ func record(t *testing.T, x *experiment.Expansion) *journal.Journal {
 func options(x *experiment.Expansion, j *journal.Journal) Options {
 	return Options{Expansion: x, Testbed: fakeBed{}, Journal: j, Sampler: &fakeSampler{}}
 }
+
+// finish carries a run out to its end.
+func finish(t *testing.T, o Options) {
+	t.Helper()
+	if err := Run(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// finished gives the record of a run that was carried out with the usual options, changed.
+func finished(t *testing.T, x *experiment.Expansion, change ...func(*Options)) *journal.Journal {
+	t.Helper()
+	j := record(t, x)
+	o := options(x, j)
+	for _, c := range change {
+		c(&o)
+	}
+	finish(t, o)
+	return j
+}

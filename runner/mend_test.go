@@ -67,9 +67,7 @@ func TestLostSite(t *testing.T) {
 			o := options(x, j)
 			site := &mendedSite{mend: tt.mend}
 			o.Testbed = mendedBed{site: site}
-			if err := Run(t.Context(), o); err != nil {
-				t.Fatal(err)
-			}
+			finish(t, o)
 			trials := j.Trials()
 			if len(trials) != 9 || site.looks != 9 || w.count != tt.runs {
 				t.Fatalf("%d trials, %d looks, %d runs; want 9, 9, %d", len(trials), site.looks, w.count, tt.runs)
@@ -142,9 +140,7 @@ func TestSetUpAnew(t *testing.T) {
 	o := options(x, j)
 	bed := anewBed{opened: map[string]int{}}
 	o.Testbed = bed
-	if err := Run(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
+	finish(t, o)
 	if want := []string{"up l", "down l", "up l", "down l"}; !slices.Equal(log, want) {
 		t.Errorf("%v, want %v", log, want)
 	}

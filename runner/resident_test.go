@@ -63,9 +63,7 @@ func residing() (*experiment.Expansion, *fakeResident) {
 // What a workload keeps up comes up after the layers and goes before them, and trials get it.
 func TestResident(t *testing.T) {
 	x, w := residing()
-	if err := Run(t.Context(), options(x, record(t, x))); err != nil {
-		t.Fatal(err)
-	}
+	finished(t, x)
 	var of []string // of the arm with the layer; its site is the only one with one
 	for i, what := range *w.log {
 		if what == "up l" || what == "down l" {
@@ -92,9 +90,7 @@ func TestResidentsShare(t *testing.T) {
 		cell.ID, setUp.Workload = fmt.Sprint("cell-", i), load
 		x.Plan.Cells, x.Cells = append(x.Plan.Cells, cell), append(x.Cells, setUp)
 	}
-	if err := Run(t.Context(), options(x, record(t, x))); err != nil {
-		t.Fatal(err)
-	}
+	finished(t, x)
 	count := map[string]int{}
 	for _, what := range *w.log {
 		count[what]++
@@ -118,9 +114,7 @@ func TestResidentBreaks(t *testing.T) {
 	o := options(x, record(t, x))
 	bed := anewBed{opened: map[string]int{}}
 	o.Testbed = bed
-	if err := Run(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
+	finish(t, o)
 	if n := bed.opened["plain"] + bed.opened["control"] + bed.opened["arm"]; n != 4 {
 		t.Errorf("opened %v, want one of them twice", bed.opened)
 	}

@@ -36,10 +36,7 @@ func sequence(trials []journal.Trial) []string {
 
 func TestRunFollowsThePlan(t *testing.T) {
 	x := expand(&fakeWorkload{})
-	j := record(t, x)
-	if err := Run(t.Context(), options(x, j)); err != nil {
-		t.Fatal(err)
-	}
+	j := finished(t, x)
 	var want []string
 	for round := 1; round <= 3; round++ {
 		for _, step := range x.Plan.Order(round) {
@@ -65,12 +62,7 @@ func TestSpoiltTrialIsRepeatedAtTheEndOfItsBlock(t *testing.T) {
 	}
 	x := expand(&fakeWorkload{run: fails})
 	x.Plan.Rounds = 1
-	j := record(t, x)
-	o := options(x, j)
-	o.Sampler = &fakeSampler{foreign: []float64{0, 0.9, 0.9, 0.9}}
-	if err := Run(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
+	j := finished(t, x, func(o *Options) { o.Sampler = &fakeSampler{foreign: []float64{0, 0.9, 0.9, 0.9}} })
 	order := x.Plan.Order(1)
 	arm := func(i int) string { return x.Plan.Arms[order[i].Arm].Name }
 	want := []string{
@@ -201,9 +193,7 @@ func TestBusyMachineIsWaitedFor(t *testing.T) {
 			rests = append(rests, e.Pause)
 		}
 	}
-	if err := Run(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
+	finish(t, o)
 	if diff := cmp.Diff([]time.Duration{time.Microsecond, 2 * time.Microsecond}, rests); diff != "" {
 		t.Errorf("pauses (-want +got):\n%s", diff)
 	}
@@ -227,12 +217,7 @@ func TestSearchOnABusyMachine(t *testing.T) {
 	x := expand(w)
 	x.Cells[0].Workload = searchingWorkload{w}
 	x.Plan.Rounds = 1
-	j := record(t, x)
-	o := options(x, j)
-	o.Sampler = &fakeSampler{foreign: []float64{0.5}}
-	if err := Run(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
+	j := finished(t, x, func(o *Options) { o.Sampler = &fakeSampler{foreign: []float64{0.5}} })
 	want := []journal.Violation{{Rule: workload.RuleForeignCPU, Detail: "CPU time of other programs during the search 50.0%, over the limit of 20%"}}
 	if diff := cmp.Diff(want, j.Trials()[0].Invalid); diff != "" {
 		t.Errorf("broken rules (-want +got):\n%s", diff)
@@ -277,12 +262,9 @@ func TestThrottling(t *testing.T) {
 func TestThrottlingNotTold(t *testing.T) {
 	x := expand(&fakeWorkload{})
 	x.Plan.Limits.Throttling = new(0)
-	j := record(t, x)
-	o := options(x, j)
-	o.Sampler = &besideSampler{sample: testbed.Sample{Conditions: machine.Conditions{ForeignCPU: -1, Throttled: -1}}}
-	if err := Run(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
+	j := finished(t, x, func(o *Options) {
+		o.Sampler = &besideSampler{sample: testbed.Sample{Conditions: machine.Conditions{ForeignCPU: -1, Throttled: -1}}}
+	})
 	for _, trial := range j.Trials() {
 		if !trial.Valid() || trial.Conditions.Throttled != -1 {
 			t.Errorf("%v, %+v", trial.Invalid, trial.Conditions)
@@ -401,9 +383,7 @@ func TestRecordingIsTimeAroundTrials(t *testing.T) {
 	j := record(t, x)
 	o := options(x, j)
 	o.Journal = slowJournal{j}
-	if err := Run(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
+	finish(t, o)
 	for _, trial := range j.Trials()[1:] {
 		if trial.Harness.Around < recording {
 			t.Errorf("trial %d: %v around it, of which recording the one before took %v", trial.Seq, trial.Harness.Around, recording)
@@ -457,10 +437,7 @@ func TestLayersGoUpAndDown(t *testing.T) {
 	first := &fakeLayer{log: &log, name: "first"}
 	second := &fakeLayer{log: &log, name: "second"}
 	x := expand(&fakeWorkload{}, first, second)
-	j := record(t, x)
-	if err := Run(t.Context(), options(x, j)); err != nil {
-		t.Fatal(err)
-	}
+	j := finished(t, x)
 	if diff := cmp.Diff([]string{"up first", "up second", "down second", "down first"}, log); diff != "" {
 		t.Errorf("layers (-want +got):\n%s", diff)
 	}
@@ -485,10 +462,7 @@ func TestLayersCPU(t *testing.T) {
 	log := []string{}
 	x := expand(&fakeWorkload{}, &fakeLayer{log: &log, name: "busy", costs: []layer.Cost{{Part: "process", CPU: time.Second}}})
 	x.Plan.Rounds = 1
-	j := record(t, x)
-	if err := Run(t.Context(), options(x, j)); err != nil {
-		t.Fatal(err)
-	}
+	j := finished(t, x)
 	for _, trial := range j.Trials() {
 		want := map[string]time.Duration{"arm": time.Second}[trial.Arm]
 		if got := trial.Used["layer"].CPU(); got != want {
@@ -513,10 +487,7 @@ func TestLayersGoDownWhenOneFails(t *testing.T) {
 
 func TestInterruptedRunGoesOn(t *testing.T) {
 	whole := expand(&fakeWorkload{})
-	reference := record(t, whole)
-	if err := Run(t.Context(), options(whole, reference)); err != nil {
-		t.Fatal(err)
-	}
+	reference := finished(t, whole)
 	for stop := 1; stop < 9; stop++ {
 		ctx, cancel := context.WithCancel(t.Context())
 		w := &fakeWorkload{}
@@ -540,9 +511,7 @@ func TestInterruptedRunGoesOn(t *testing.T) {
 			t.Fatal(err)
 		}
 		x = expand(&fakeWorkload{})
-		if err := Run(t.Context(), options(x, again)); err != nil {
-			t.Fatal(err)
-		}
+		finish(t, options(x, again))
 		if diff := cmp.Diff(sequence(reference.Trials()), sequence(again.Trials())); diff != "" {
 			t.Errorf("stopped in trial %d (-uninterrupted +resumed):\n%s", stop, diff)
 		}
@@ -569,9 +538,7 @@ func TestPilotFixesTheRoundsOnce(t *testing.T) {
 			fixed = append(fixed, e.Rounds)
 		}
 	}
-	if err := Run(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
+	finish(t, o)
 	if asked != 1 || len(j.Trials()) != 15 || j.Rounds() != 5 {
 		t.Errorf("asked %d times, %d trials, %d rounds fixed; want 1, 15, 5", asked, len(j.Trials()), j.Rounds())
 	}
@@ -592,9 +559,7 @@ func TestProgressCounts(t *testing.T) {
 			done = append(done, e.Progress.Done)
 		}
 	}
-	if err := Run(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
+	finish(t, o)
 	if last.Done != 9 || last.Total != 9 || last.Left != 0 {
 		t.Errorf("progress at the end %+v", last)
 	}

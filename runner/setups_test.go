@@ -141,9 +141,7 @@ func TestSetUpAnewEveryRound(t *testing.T) {
 	o := options(x, j)
 	bed := newCountedBed()
 	l.log, o.Testbed = bed.log, bed
-	if err := Run(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
+	finish(t, o)
 	if got, want := setUps(j.Trials()), "1:1 2:2 3:3"; got != want {
 		t.Errorf("set-ups by round: %s, want %s", got, want)
 	}
@@ -217,9 +215,7 @@ func TestSetUpsOfAResumedRun(t *testing.T) {
 			t.Fatal(err)
 		}
 		o.Journal = again
-		if err := Run(t.Context(), o); err != nil {
-			t.Fatal(err)
-		}
+		finish(t, o)
 		if got := setUps(again.Trials()); got != c.want || len(again.Trials()) != 18 {
 			t.Errorf("interrupted in trial %d: set-ups by round %s, want %s", c.stop, got, c.want)
 		}
@@ -249,9 +245,7 @@ func TestSetUpsThatCannotBe(t *testing.T) {
 			told = e.Why
 		}
 	}
-	if err := Run(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
+	finish(t, o)
 	every, fixed := j.SetUps()
 	if got := setUps(j.Trials()); got != "1:1 2:1 3:1" || every != 0 || !fixed || !strings.Contains(told, "cannot be taken down") {
 		t.Errorf("set-ups by round %s; every %d rounds, fixed is %t, told %q", got, every, fixed, told)
@@ -273,9 +267,7 @@ func TestSetUpsAreDecidedOnce(t *testing.T) {
 			t.Errorf("decided once more: %s", e.Why)
 		}
 	}
-	if err := Run(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
+	finish(t, o)
 	if got, want := setUps(j.Trials()), "1:1 2:1 3:1 4:1 5:2 6:2"; got != want {
 		t.Errorf("set-ups by round %s, want %s", got, want)
 	}
@@ -295,8 +287,7 @@ func TestSetUpsAreDecided(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	o.Events = func(e Event) {
-		switch e := e.(type) {
-		case SetUpsFixed:
+		if e, ok := e.(SetUpsFixed); ok {
 			told = append(told, e.Why)
 			if len(j.Trials()) != 3 || e.Every < 1 || e.Every > 3 {
 				t.Errorf("after %d trials: every %d rounds", len(j.Trials()), e.Every)
@@ -328,9 +319,7 @@ func TestSetUpsOfAnOlderRun(t *testing.T) {
 	}
 	o := options(x, j)
 	o.Testbed = newCountedBed()
-	if err := Run(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
+	finish(t, o)
 	if got, want := setUps(j.Trials()), "1:0 1:1 2:1 3:1"; got != want {
 		t.Errorf("set-ups by round %s, want %s", got, want)
 	}

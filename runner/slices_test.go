@@ -144,9 +144,7 @@ func TestArmsTakeTurns(t *testing.T) {
 			log = append(log, "done "+e.Trial.Arm)
 		}
 	}
-	if err := Run(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
+	finish(t, o)
 	a := names(x)
 	want := []string{"block of " + strings.Join(a, ",") + " in 4 slices", "before"}
 	all := func(format string, arms []string) {
@@ -195,9 +193,7 @@ func TestSlicesAddUp(t *testing.T) {
 	}
 	s := &turnSampler{busy: map[string][]time.Duration{"control": {0, 300 * time.Millisecond}}}
 	o.Sampler = s
-	if err := Run(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
+	finish(t, o)
 	if len(s.calls) != 12 {
 		t.Errorf("%d samples, want one a slice: %v", len(s.calls), s.calls)
 	}
@@ -232,9 +228,7 @@ func TestBrokenSlice(t *testing.T) {
 		}
 		return nil
 	}
-	if err := Run(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
+	finish(t, o)
 	var want []string
 	for _, arm := range names(x) {
 		line := "1 " + arm + " 1"
@@ -267,9 +261,7 @@ func TestSpoiltBlockIsRunAgain(t *testing.T) {
 		}
 	}
 	o.Pause = time.Microsecond
-	if err := Run(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
+	finish(t, o)
 	var want []string
 	for attempt := 1; attempt <= 2; attempt++ {
 		for _, arm := range names(x) {
@@ -300,9 +292,7 @@ func TestLimitOfASlicedTrial(t *testing.T) {
 		}
 		return nil
 	}
-	if err := Run(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
+	finish(t, o)
 	for _, trial := range j.Trials() {
 		var got string
 		for _, v := range trial.Invalid {
@@ -340,9 +330,7 @@ func TestInterruptedBlockBeginsAnew(t *testing.T) {
 	}
 	w.slice = nil
 	x.Plan.Attempts = 1
-	if err := Run(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
+	finish(t, o)
 	want := []string{"1 " + names(x)[0] + " 1"}
 	for _, arm := range names(x) {
 		want = append(want, "1 "+arm+" 2")
@@ -371,9 +359,7 @@ func TestUnprovedArmTakesNoTurn(t *testing.T) {
 		return []layer.Check{{Layer: "l", Name: "on", OK: asked > 1}}
 	}}
 	w, _, j, o := cut(t, l)
-	if err := Run(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
+	finish(t, o)
 	turns := 0
 	for _, line := range *w.log {
 		if strings.HasPrefix(line, "arm ") {

@@ -34,10 +34,7 @@ func TestStoppedTrialIsRepeated(t *testing.T) {
 	}
 	x := expand(w)
 	x.Plan.Rounds = 1
-	j := record(t, x)
-	if err := Run(t.Context(), options(x, j)); err != nil {
-		t.Fatal(err)
-	}
+	j := finished(t, x)
 	arm := func(i int) string { return x.Plan.Arms[x.Plan.Order(1)[i].Arm].Name }
 	want := []string{"1 " + arm(0) + " 1", "1 " + arm(1) + " 1 stopped", "1 " + arm(2) + " 1", "1 " + arm(1) + " 2"}
 	if diff := cmp.Diff(want, sequence(j.Trials())); diff != "" {

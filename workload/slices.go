@@ -30,3 +30,17 @@ type Sliced interface {
 	// Finish gives one value for each metric, made of all slices, and ends what ran between them.
 	Finish(ctx context.Context) (Result, error)
 }
+
+// Uncut is Prepare of a workload for which a whole trial is one slice.
+func Uncut(ctx context.Context, w Sliceable, t *Trial) (Measured, error) {
+	s, err := w.PrepareSlices(ctx, t, 1)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) (Result, error) {
+		if err := s.Run(ctx, 0); err != nil {
+			return Result{}, err
+		}
+		return s.Finish(ctx)
+	}, nil
+}

@@ -3,19 +3,18 @@ package beside
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"os/exec"
 	"strings"
 	"time"
 )
 
-// Start starts a program with its arguments, split at spaces. The function that it gives
-// ends the program and the children that it ends itself, and waits for that.
+// Start starts a program with its arguments, split at spaces; none where load is empty. The function
+// that it gives ends the program and the children that it ends itself, and waits for that.
 func Start(ctx context.Context, load string) (stop func(), err error) {
 	args := strings.Fields(load)
 	if len(args) == 0 {
-		return nil, fmt.Errorf("no program to run beside")
+		return func() {}, nil
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
@@ -26,4 +25,12 @@ func Start(ctx context.Context, load string) (stop func(), err error) {
 		return nil, err
 	}
 	return func() { cancel(); _ = cmd.Wait() }, nil
+}
+
+// Named says what runs beside measurements, in Markdown.
+func Named(load string) string {
+	if load == "" {
+		return "nothing that this program started"
+	}
+	return "`" + load + "`"
 }

@@ -15,7 +15,6 @@ import (
 	"io/fs"
 	"math"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"slices"
@@ -24,9 +23,9 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"tare/analysis"
+	"tare/bench/carryout"
 	"tare/bench/table"
 	"tare/experiment"
-	"tare/journal"
 	"tare/wording"
 )
 
@@ -102,17 +101,7 @@ func carryOut(ctx context.Context, binary, dir, name string) (*analysis.Run, err
 	if err != nil {
 		return nil, err
 	}
-	file := filepath.Join(dir, filepath.Base(name))
-	if err := os.WriteFile(file, text, 0o600); err != nil {
-		return nil, err
-	}
-	out := strings.TrimSuffix(file, ".yaml")
-	cmd := exec.CommandContext(ctx, binary, "run", file, "--quiet", "-o", "json", "--dir", out)
-	cmd.Stderr = os.Stderr
-	if err := cmd.Run(); err != nil && cmd.ProcessState.ExitCode() != 5 { // 5: its control failed
-		return nil, fmt.Errorf("%v: %w", cmd.Args, err)
-	}
-	r, err := journal.Open(out)
+	r, err := carryout.Run(ctx, binary, filepath.Join(dir, strings.TrimSuffix(filepath.Base(name), ".yaml")), text)
 	if err != nil {
 		return nil, err
 	}

@@ -14,13 +14,13 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
 
 	"gonum.org/v1/gonum/stat"
 
 	"tare/bench/beside"
+	"tare/bench/carryout"
 	"tare/journal"
 )
 
@@ -49,15 +49,11 @@ func compare(ctx context.Context, binary, load string, rounds, work int) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	next := "nothing that this program started"
-	if load != "" {
-		stop, err := beside.Start(ctx, load)
-		if err != nil {
-			return err
-		}
-		defer stop()
-		next = "`" + load + "`"
+	stop, err := beside.Start(ctx, load)
+	if err != nil {
+		return err
 	}
+	defer stop()
 	fmt.Printf(`<!-- made by: go run ./bench/slices -load %q -rounds %d -->
 
 # What slices do to the spread
@@ -70,7 +66,7 @@ one after the other.
 
 | a trial is | wall clock of a trial, s | load average | spread of wall clock, %% | spread of CPU time, %% |
 |---|---|---|---|---|
-`, load, rounds, rounds, next)
+`, load, rounds, rounds, beside.Named(load))
 	for repeat := range 2 {
 		for _, kind := range []struct {
 			name   string
@@ -99,8 +95,7 @@ one after the other.
 
 // run carries an experiment out and gives its trials.
 func run(ctx context.Context, binary, dir string, rounds, count int, slices string) ([]journal.Trial, error) {
-	file := dir + ".yaml"
-	text := fmt.Sprintf(`apiVersion: tare/v1alpha1
+	r, err := carryout.Run(ctx, binary, dir, fmt.Appendf(nil, `apiVersion: tare/v1alpha1
 kind: Experiment
 name: slices
 arms: [{name: plain}]
@@ -108,16 +103,7 @@ workloads:
   - command: {shell: 'i=0; while [ $i -lt %d ]; do i=$((i+1)); done'}
 design: {rounds: %d, slices: %s, seed: 1}
 limits: {foreignCPU: none, steal: none, throttling: none}
-`, count, rounds, slices)
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		return nil, err
-	}
-	cmd := exec.CommandContext(ctx, binary, "run", file, "--quiet", "-o", "json", "--dir", dir)
-	cmd.Stderr = os.Stderr
-	if err := cmd.Run(); err != nil && cmd.ProcessState.ExitCode() != 5 { // 5: its control failed
-		return nil, fmt.Errorf("%v: %w", cmd.Args, err)
-	}
-	r, err := journal.Open(dir)
+`, count, rounds, slices))
 	if err != nil {
 		return nil, err
 	}

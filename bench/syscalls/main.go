@@ -13,7 +13,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"slices"
@@ -22,8 +21,8 @@ import (
 
 	"tare/analysis"
 	"tare/bench/beside"
+	"tare/bench/carryout"
 	"tare/bench/table"
-	"tare/journal"
 	"tare/wording"
 	"tare/workload/syscalls"
 )
@@ -67,15 +66,11 @@ func measure(ctx context.Context, d design, names []string, load string) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	next := "nothing that this program started"
-	if load != "" {
-		stop, err := beside.Start(ctx, load)
-		if err != nil {
-			return err
-		}
-		defer stop()
-		next = "`" + load + "`"
+	stop, err := beside.Start(ctx, load)
+	if err != nil {
+		return err
 	}
+	defer stop()
 	t := &table.Table{
 		Title: "What a run resolves",
 		Head:  []string{"test", "CPU time of one", "found from %", "wall clock of one", "found from %", "seconds of a run", "claims", "intervals without 0", "controls that failed"},
@@ -97,7 +92,7 @@ func measure(ctx context.Context, d design, names []string, load string) error {
 		fmt.Fprintln(os.Stderr, strings.Join(t.Rows[len(t.Rows)-1], "  "))
 	}
 	fmt.Printf("<!-- made by: go run ./bench/syscalls -rounds %d -slices %d -duration %v -runs %d -load %q -->\n\n# What the workload syscalls resolves\n\n%s, beside %s.\n",
-		d.rounds, d.slices, d.duration, d.runs, load, machine, next)
+		d.rounds, d.slices, d.duration, d.runs, load, machine, beside.Named(load))
 	t.Note("Runs of %d rounds of a baseline, its control and an arm that is the same again; a trial measures for %v, in %d slices.\n"+
 		"Found from: the smallest effect that such a run finds with a chance of 80 %%, the median of the runs. Claims are verdicts on that\n"+
 		"arm's CPU time that it costs or gains; intervals without 0 are those of 95 %% for the same, of which one in twenty is expected\n"+
@@ -108,8 +103,7 @@ func measure(ctx context.Context, d design, names []string, load string) error {
 
 // carryOut runs one test once.
 func carryOut(ctx context.Context, d design, dir, test string, seed int) (*analysis.Run, time.Duration, error) {
-	file := dir + ".yaml"
-	text := fmt.Sprintf(`apiVersion: tare/v1alpha1
+	text := fmt.Appendf(nil, `apiVersion: tare/v1alpha1
 kind: Experiment
 name: %s
 arms:
@@ -121,21 +115,12 @@ workloads:
 design: {rounds: %d, slices: %d, seed: %d}
 limits: {foreignCPU: none, steal: none, throttling: none}
 `, test, test, d.duration, d.rounds, d.slices, seed)
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		return nil, 0, err
-	}
 	begun := time.Now()
-	cmd := exec.CommandContext(ctx, d.binary, "run", file, "--quiet", "-o", "json", "--dir", dir)
-	cmd.Stderr = os.Stderr
-	if err := cmd.Run(); err != nil && cmd.ProcessState.ExitCode() != 5 { // 5: its control failed
-		return nil, 0, fmt.Errorf("%v: %w", cmd.Args, err)
-	}
-	took := time.Since(begun)
-	r, err := journal.Open(dir)
+	r, err := carryout.Run(ctx, d.binary, dir, text)
 	if err != nil {
 		return nil, 0, err
 	}
-	return analysis.Analyze(r.Plan, r.Trials, r.Environment), took, nil
+	return analysis.Analyze(r.Plan, r.Trials, r.Environment), time.Since(begun), nil
 }
 
 // results are those of the runs of one test.

@@ -60,13 +60,13 @@ func check(ctx context.Context, binary, files, load string, repetitions int) (bo
 		return false, err
 	}
 	defer os.RemoveAll(dir)
+	stop, err := beside.Start(ctx, load)
+	if err != nil {
+		return false, err
+	}
+	defer stop()
 	prefix := ""
 	if load != "" {
-		stop, err := beside.Start(ctx, load)
-		if err != nil {
-			return false, err
-		}
-		defer stop()
 		prefix = "loaded-"
 	}
 	known := filepath.Join(files, prefix+"slower-link.yaml")

@@ -40,7 +40,7 @@ func random(text string) bool {
 	}) >= 0 {
 		return false
 	}
-	digits := strings.IndexAny(text, "0123456789") >= 0
+	digits := strings.ContainsAny(text, "0123456789")
 	letters := strings.IndexFunc(text, unicode.IsLetter) >= 0
 	if !digits || !letters {
 		return false
@@ -67,7 +67,7 @@ func entropy(text string) float64 {
 // bearer says whether what stands after the word Bearer is a token, and no word of a
 // sentence.
 func bearer(text string) bool {
-	return !stands(text) && strings.IndexAny(text, "0123456789") >= 0 && strings.IndexFunc(text, unicode.IsLetter) >= 0
+	return !stands(text) && strings.ContainsAny(text, "0123456789") && strings.IndexFunc(text, unicode.IsLetter) >= 0
 }
 
 // basic says whether what stands after the word Basic is a user with a password.

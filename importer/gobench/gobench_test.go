@@ -42,18 +42,14 @@ func TestUnits(t *testing.T) {
 }
 
 func TestRefused(t *testing.T) {
-	for _, c := range []struct{ name, text, want string }{
+	importertest.Refused(t, Format, [][3]string{
 		{"empty", "", "the file is empty"},
 		{"no result", "PASS\nok x 1s\n", "no line that begins with Benchmark and holds a result"},
 		{"JSON", `{"Action":"output","Output":"BenchmarkA 1 1 ns/op"}`, "use the output without -json"},
 		{"nothing understood", "BenchmarkA many\n", "no result; line 1: parsing iteration count: invalid syntax"},
 		{"truncated", "BenchmarkA 10 1 ns/op\nBenchmarkA 10 1.5", "line 2, the last, is not complete: the file is truncated"},
 		{"huge line", "BenchmarkA 10 1 ns/op\n" + strings.Repeat("x", 1<<20), "a line is longer than 65536 bytes"},
-	} {
-		if _, err := importertest.Read(Format, c.name, c.text); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: the error is %v, want %q", c.name, err, c.want)
-		}
-	}
+	})
 }
 
 func TestNoValue(t *testing.T) {

@@ -65,7 +65,7 @@ func TestAlone(t *testing.T) {
 }
 
 func TestRefused(t *testing.T) {
-	for _, c := range []struct{ name, text, want string }{
+	importertest.Refused(t, Format, [][3]string{
 		{"empty", "", "the file is empty"},
 		{"other JSON", `{"jobs":[]}`, "no result of hyperfine: it writes one with --export-json"},
 		{"no results", `{"results":[]}`, "no results: did hyperfine run to its end?"},
@@ -76,11 +76,7 @@ func TestRefused(t *testing.T) {
 		{"infinite", `{"results":[{"command":"a","times":[1e999]}]}`, "1e999"},
 		{"hostile command", `{"results":[{"command":"\u001b[2J"}]}`, `results[0] ("\x1b[2J"): it has no times`},
 		{"nesting", `{"results":` + strings.Repeat("[", 100_000), "JSON"},
-	} {
-		if _, err := importertest.Read(Format, c.name, c.text); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: the error is %v, want %q", c.name, err, c.want)
-		}
-	}
+	})
 	importertest.Truncated(t, Format, "two.json", 700, "truncated")
 }
 

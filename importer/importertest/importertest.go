@@ -9,17 +9,15 @@ package importertest
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"tare/golden"
 	"tare/importer"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 // Read reads a text as a file of the format.
 func Read(f importer.Format, name, text string) ([]importer.Trial, error) {
@@ -41,21 +39,18 @@ func Golden(t *testing.T, f importer.Format) {
 				check(t, trials)
 				consistent(t, trials)
 			}
-			golden := filepath.Join("testdata", name+".golden")
-			if *update {
-				if err := os.WriteFile(golden, got.Bytes(), 0o644); err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !bytes.Equal(got.Bytes(), want) {
-				t.Errorf("testdata/%s is read as\n%s\nand not as in %s (-update writes it)", name, got.Bytes(), golden)
-			}
+			golden.Check(t, filepath.Join("testdata", name+".golden"), got.Bytes())
 		})
+	}
+}
+
+// Refused checks that files are errors: of each, its name, its text, and what the error contains.
+func Refused(t *testing.T, f importer.Format, files [][3]string) {
+	t.Helper()
+	for _, file := range files {
+		if _, err := Read(f, file[0], file[1]); err == nil || !strings.Contains(err.Error(), file[2]) {
+			t.Errorf("%s: the error is %v, want %q", file[0], err, file[2])
+		}
 	}
 }
 

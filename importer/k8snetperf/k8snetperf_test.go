@@ -29,7 +29,7 @@ const (
 
 func TestRefused(t *testing.T) {
 	change := func(old, to string) string { return header + strings.Replace(row1, old, to, 1) }
-	for _, c := range []struct{ name, text, want string }{
+	importertest.Refused(t, Format, [][3]string{
 		{"empty", "", "the file is empty"},
 		{"no JSON", "hello\n", "no result of k8s-netperf"},
 		{"other CSV", "a,b\n1,2\n", `the first line has no column "Driver"`},
@@ -45,11 +45,7 @@ func TestRefused(t *testing.T) {
 		{"twice", strings.Replace(header, "Burst", "Service", 1) + row1, `line 2: the column "Service" comes twice`},
 		{"JSON without throughput", `[{"driver":"a","profile":"b","throughput":null}]`, "result 1: throughput is missing"},
 		{"other JSON", `[{"a":1}]`, "no result of k8s-netperf: it writes result-N.csv, and prints JSON with --json"},
-	} {
-		if _, err := importertest.Read(Format, c.name, c.text); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: the error is %v, want %q", c.name, err, c.want)
-		}
-	}
+	})
 	importertest.Truncated(t, Format, "printed.json", 1500, "truncated")
 }
 

@@ -82,7 +82,7 @@ func TestBurst(t *testing.T) {
 }
 
 func TestRefused(t *testing.T) {
-	for _, c := range []struct{ name, text, want string }{
+	importertest.Refused(t, Format, [][3]string{
 		{"empty", "", "the file is empty"},
 		{"something else", "\x1b[2Jhello\n", `no result of netperf; it begins with "\x1b[2Jhello"`},
 		{"no unit", "THROUGHPUT=1\n", `the unit of the throughput is "": select THROUGHPUT_UNITS, too`},
@@ -93,11 +93,7 @@ func TestRefused(t *testing.T) {
 		{"second truncated", "A TEST from x\nTHROUGHPUT=1\nTHROUGHPUT_UNITS=Trans/s\nA TEST from x\n", "the last test has no result: the file is truncated"},
 		{"too few values", "Throughput,Throughput Units\n1\n", "line 2: there are 2 titles and 1 values"},
 		{"titles only", "Throughput,Throughput Units\n", "titles without values: the file is truncated"},
-	} {
-		if _, err := importertest.Read(Format, c.name, c.text); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: the error is %v, want %q", c.name, err, c.want)
-		}
-	}
+	})
 }
 
 func TestLarge(t *testing.T) {

@@ -13,20 +13,13 @@ import (
 	"tare/experiment"
 	"tare/experiment/environ"
 	"tare/layer"
+	"tare/layer/evidence"
+	"tare/layer/layertest"
 	"tare/testbed"
 	"tare/testbed/local/localtest"
 )
 
-func TestMain(m *testing.M) {
-	if testbed.HelperName() == name {
-		if err := report(context.Background()); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { layertest.Main(m, Kind) }
 
 func TestProofs(t *testing.T) {
 	t.Setenv("TARE_TEST_SECRET", "hunter2")
@@ -54,27 +47,13 @@ func TestProofs(t *testing.T) {
 
 func compare(t *testing.T, off, again []layer.Check, c *Config, site testbed.Site, on []layer.Check) {
 	t.Helper()
-	got, err := c.ProveOff(t.Context(), new(layer.Run).At(site))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(off, got); diff != "" {
+	if diff := cmp.Diff(off, layertest.Off(t, c, site)); diff != "" {
 		t.Errorf("off: %s", diff)
 	}
-	a, err := c.Up(t.Context(), new(layer.Run).At(site))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, err = a.Before(t.Context(), layer.Dress(site, a)); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(on, got); diff != "" {
+	if diff := cmp.Diff(on, layertest.On(t, layertest.Up(t, c, site), site)); diff != "" {
 		t.Errorf("on: %s", diff)
 	}
-	if got, err = c.ProveOff(t.Context(), new(layer.Run).At(site)); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(again, got); diff != "" {
+	if diff := cmp.Diff(again, layertest.Off(t, c, site)); diff != "" {
 		t.Errorf("off again: %s", diff)
 	}
 }
@@ -86,33 +65,23 @@ func TestProofsFail(t *testing.T) {
 	t.Setenv("TARE_TEST_KEY", "k")
 	site := localtest.Host(t)
 	c := &Config{Set: environ.Variables{"TARE_TEST_LEVEL": "debug", "TARE_TEST_KEY": "$TARE_TEST_KEY"}}
-	got, err := c.ProveOff(t.Context(), new(layer.Run).At(site))
-	if err != nil {
-		t.Fatal(err)
-	}
 	want := []layer.Check{
 		{Layer: "env", Name: "variable TARE_TEST_KEY", Expected: "not the value of $TARE_TEST_KEY", Observed: "that value"},
 		{Layer: "env", Name: "variable TARE_TEST_LEVEL", Expected: `not "debug"`, Observed: `"debug"`},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, layertest.Off(t, c, site)); diff != "" {
 		t.Errorf("off: %s", diff)
 	}
 
 	t.Setenv("TARE_TEST_LEVEL", "info")
 	t.Setenv("TARE_TEST_KEY", "other")
 	t.Setenv("TARE_TEST_SECRET", "k")
-	up, err := (&Config{Set: environ.Variables{"TARE_TEST_LEVEL": "debug", "TARE_TEST_KEY": "$TARE_TEST_SECRET"}}).Up(t.Context(), new(layer.Run).At(site))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, err = up.Before(t.Context(), layer.Dress(stripped{site}, up)); err != nil {
-		t.Fatal(err)
-	}
+	up := layertest.Up(t, &Config{Set: environ.Variables{"TARE_TEST_LEVEL": "debug", "TARE_TEST_KEY": "$TARE_TEST_SECRET"}}, site)
 	want = []layer.Check{
 		{Layer: "env", Name: "variable TARE_TEST_KEY", Expected: "the value of $TARE_TEST_SECRET", Observed: "another value"},
 		{Layer: "env", Name: "variable TARE_TEST_LEVEL", Expected: `"debug"`, Observed: "another value"},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, layertest.On(t, up, stripped{site})); diff != "" {
 		t.Errorf("on: %s", diff)
 	}
 }
@@ -121,10 +90,7 @@ func TestProofsFail(t *testing.T) {
 // experiment sets it to.
 func TestProofsDoNotShowTheSurroundings(t *testing.T) {
 	t.Setenv("TARE_TEST_URL", "db://user:hunter2@host")
-	checks, err := (&Config{Set: environ.Variables{"TARE_TEST_URL": "db://test"}}).ProveOff(t.Context(), new(layer.Run).At(localtest.Host(t)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	checks := layertest.Off(t, &Config{Set: environ.Variables{"TARE_TEST_URL": "db://test"}}, localtest.Host(t))
 	want := []layer.Check{{Layer: "env", Name: "variable TARE_TEST_URL", Expected: `not "db://test"`, Observed: "another value", OK: true}}
 	if diff := cmp.Diff(want, checks); diff != "" {
 		t.Error(diff)
@@ -141,22 +107,12 @@ func (s stripped) Start(ctx context.Context, where testbed.Place, cmd testbed.Co
 
 func TestSubjectsGetTheVariables(t *testing.T) {
 	site := localtest.Host(t)
-	a, err := (&Config{Set: environ.Variables{"TARE_TEST_A": "1 2"}}).Up(t.Context(), new(layer.Run).At(site))
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := layertest.Up(t, &Config{Set: environ.Variables{"TARE_TEST_A": "1 2"}}, site)
 	for subject, want := range map[bool]string{true: "TARE_TEST_A=1 2\n", false: ""} {
-		var out strings.Builder
-		p, err := layer.Dress(site, a).Start(t.Context(), testbed.Host, testbed.Command{
-			Args: []string{"sh", "-c", "env | grep TARE_TEST_A; true"}, Stdout: &out, Subject: subject})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := p.Wait(); err != nil {
-			t.Fatal(err)
-		}
-		if out.String() != want {
-			t.Errorf("subject %v: got %q, want %q", subject, out.String(), want)
+		out, err := evidence.Output(t.Context(), layer.Dress(site, a), testbed.Host, testbed.Command{
+			Args: []string{"sh", "-c", "env | grep TARE_TEST_A; true"}, Subject: subject}, evidence.Limit)
+		if err != nil || out != want {
+			t.Errorf("subject %v: got %q, %v, want %q", subject, out, err, want)
 		}
 	}
 }

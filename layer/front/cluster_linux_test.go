@@ -3,56 +3,25 @@ package front_test
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"tare/experiment"
 	"tare/experiment/factor"
-	"tare/experiment/quantity"
 	"tare/layer"
 	"tare/layer/gvisor"
 	"tare/layer/landlock"
+	"tare/layer/layertest"
 	"tare/layer/sandbox"
 	"tare/layer/seccomp"
 	"tare/testbed"
-	"tare/testbed/kube"
-	"tare/testbed/kube/kubetest"
+	"tare/testbed/kube/sitetest"
 )
 
 // TestOnCluster puts the same layers around programs in pods: each is shown to be on there, and
 // off in the pods of a plain arm; what pods may not do is refused.
 func TestOnCluster(t *testing.T) {
-	bed, err := kube.New(kube.Options{Kubeconfig: kubetest.Kubeconfig(t), Say: func(line string) { t.Log(line) }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := bed.Close(); err != nil {
-			t.Errorf("close: %v", err)
-		}
-	})
-	open := func(t *testing.T, arm string) testbed.Site {
-		t.Helper()
-		site, err := bed.Open(t.Context(), testbed.Request{Name: arm, Needs: experiment.Needs{Network: true}, Level: &experiment.Kubernetes{
-			Image: experiment.DefaultImage, Placement: factor.Of(experiment.SameNode),
-			Resources: experiment.Resources{CPU: "50m", Memory: "64Mi"},
-			Timeouts: experiment.Timeouts{
-				Ready: quantity.Duration(3 * time.Minute), Delete: quantity.Duration(2 * time.Minute),
-				Request: quantity.Duration(time.Minute), Connect: quantity.Duration(time.Minute),
-			},
-		}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return site
-	}
-	ready := func(t *testing.T, site testbed.Site) {
-		t.Helper()
-		if err := site.(testbed.Staged).Ready(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	plain := open(t, "plain")
-	ready(t, plain)
+	bed, needs := sitetest.Bed(t), experiment.Needs{Network: true}
+	plain := sitetest.Open(t, bed, "plain", needs, sitetest.Small(experiment.SameNode))
+	sitetest.Ready(t, plain)
 	places := []testbed.Place{testbed.ClientPod, testbed.ServerPod}
 	for name, l := range map[string]layer.Layer{
 		"seccomp":   &seccomp.Config{Rules: factor.Of(8)},
@@ -61,25 +30,15 @@ func TestOnCluster(t *testing.T) {
 		"gvisor":    gvisor.Kind.New(),
 	} {
 		t.Run(name, func(t *testing.T) {
-			site := open(t, name)
-			session := new(layer.Run).At(site, places...)
-			up, err := l.Up(t.Context(), session)
-			if err != nil {
-				t.Fatal(err)
+			site := sitetest.Open(t, bed, name, needs, sitetest.Small(experiment.SameNode))
+			up := layertest.Up(t, l, site, places...)
+			sitetest.Ready(t, site)
+			on := layertest.Text(append(layertest.Settle(t, up), layertest.On(t, up, site)...))
+			if on == "" || strings.Contains(on, ": false") {
+				t.Errorf("on:\n%s", on)
 			}
-			ready(t, site)
-			once, err := up.Settle(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			on, err := up.Before(t.Context(), layer.Dress(site, up))
-			on = append(once, on...)
-			if err != nil || len(on) == 0 || strings.Contains(text(on), ": false") {
-				t.Errorf("on: %v\n%s", err, text(on))
-			}
-			off, err := l.ProveOff(t.Context(), new(layer.Run).At(plain, places...))
-			if err != nil || len(off) == 0 || strings.Contains(text(off), ": false") {
-				t.Errorf("off: %v\n%s", err, text(off))
+			if off := layertest.Text(layertest.Off(t, l, plain, places...)); off == "" || strings.Contains(off, ": false") {
+				t.Errorf("off:\n%s", off)
 			}
 		})
 	}
@@ -88,13 +47,9 @@ func TestOnCluster(t *testing.T) {
 			if k.Name != "userns" {
 				continue
 			}
-			up, err := k.New().Up(t.Context(), new(layer.Run).At(plain, places...))
-			if err != nil {
-				t.Fatal(err)
-			}
-			checks, err := up.Settle(t.Context())
-			if err == nil && !strings.Contains(text(checks), ": false") {
-				t.Errorf("a user namespace in a pod: %s", text(checks))
+			checks, err := layertest.Up(t, k.New(), plain, places...).Settle(t.Context())
+			if err == nil && !strings.Contains(layertest.Text(checks), ": false") {
+				t.Errorf("a user namespace in a pod: %s", layertest.Text(checks))
 			}
 		}
 	})

@@ -12,6 +12,7 @@ import (
 
 	"tare/layer"
 	"tare/layer/front"
+	"tare/layer/layertest"
 	"tare/testbed"
 	"tare/testbed/local/localtest"
 )
@@ -20,19 +21,7 @@ import (
 const restricted = "restricted"
 
 func TestMain(m *testing.M) {
-	var err error
-	switch testbed.HelperName() {
-	case front.Prober:
-		err = front.Probe(context.Background())
-	case restricted:
-		err = front.Become(restrict)(context.Background())
-	default:
-		os.Exit(m.Run())
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+	layertest.Main(m, layer.Kind{Name: restricted, Helper: front.Become(restrict)})
 }
 
 var nnp = []front.Evidence{front.Is("no_new_privs", "status:NoNewPrivs", "1")}
@@ -53,23 +42,15 @@ func up(t *testing.T, site testbed.Site, f front.Front) (*layer.Active, []layer.
 	return a, append(once, checks...), err
 }
 
-func text(checks []layer.Check) string {
-	var lines []string
-	for _, c := range checks {
-		lines = append(lines, fmt.Sprintf("%s: %s: %t", c.Name, c.Observed, c.OK))
-	}
-	return strings.Join(lines, "\n")
-}
-
 func TestOwnFront(t *testing.T) {
 	site := localtest.Host(t)
 	a, checks, err := up(t, site, own(true))
-	if err != nil || len(checks) != 2 || !strings.HasSuffix(text(checks), "no_new_privs (status:NoNewPrivs): 1; outside 0: true") {
-		t.Errorf("on: %v\n%s", err, text(checks))
+	if err != nil || len(checks) != 2 || !strings.HasSuffix(layertest.Text(checks), "no_new_privs (status:NoNewPrivs): 1; outside 0: true") {
+		t.Errorf("on: %v\n%s", err, layertest.Text(checks))
 	}
 	off, err := own(true).Off(t.Context(), new(layer.Run).At(site))
-	if err != nil || text(off) != "no_new_privs (status:NoNewPrivs): 0: true" {
-		t.Errorf("off: %v\n%s", err, text(off))
+	if err != nil || layertest.Text(off) != "no_new_privs (status:NoNewPrivs): 0: true" {
+		t.Errorf("off: %v\n%s", err, layertest.Text(off))
 	}
 	// The same evidence in an arm that has something in front of its own.
 	other := layer.Dress(site, a)
@@ -78,8 +59,8 @@ func TestOwnFront(t *testing.T) {
 		t.Errorf("off beside another layer: %v, %+v", err, off)
 	}
 	// A helper that does nothing is found out.
-	if _, checks, err = up(t, site, own(false)); err != nil || !strings.Contains(text(checks), "0; outside 0: false") {
-		t.Errorf("broken: %v\n%s", err, text(checks))
+	if _, checks, err = up(t, site, own(false)); err != nil || !strings.Contains(layertest.Text(checks), "0; outside 0: false") {
+		t.Errorf("broken: %v\n%s", err, layertest.Text(checks))
 	}
 	// Where it is so already, nothing would show it.
 	if _, _, err = up(t, other, own(true)); err != nil {
@@ -93,8 +74,8 @@ func TestNested(t *testing.T) {
 	inner, outer := own(true).Up(new(layer.Run).At(site)), own(false).Up(new(layer.Run).At(site))
 	for _, a := range []*layer.Active{inner, outer} {
 		checks, err := inner.Before(t.Context(), layer.Dress(site, inner, a))
-		if err != nil || !strings.HasSuffix(text(checks), "1; outside 0: true") {
-			t.Errorf("%v\n%s", err, text(checks))
+		if err != nil || !strings.HasSuffix(layertest.Text(checks), "1; outside 0: true") {
+			t.Errorf("%v\n%s", err, layertest.Text(checks))
 		}
 	}
 }
@@ -128,13 +109,13 @@ func hiding(t *testing.T, more ...string) front.Front {
 func TestHiddenRoot(t *testing.T) {
 	site := localtest.Host(t)
 	a, checks, err := up(t, site, hiding(t))
-	if err != nil || !a.Hides || !strings.Contains(text(checks), "mounts (ns:mnt)") || !checks[len(checks)-1].OK {
-		t.Errorf("handed in as a file: %v, %t\n%s", err, a.Hides, text(checks))
+	if err != nil || !a.Hides || !strings.Contains(layertest.Text(checks), "mounts (ns:mnt)") || !checks[len(checks)-1].OK {
+		t.Errorf("handed in as a file: %v, %t\n%s", err, a.Hides, layertest.Text(checks))
 	}
 	// In front of a helper that stands in front itself.
 	inner := own(true).Up(new(layer.Run).At(site))
-	if checks, err := inner.Before(t.Context(), layer.Dress(site, inner, a)); err != nil || !strings.HasSuffix(text(checks), "1; outside 0: true") {
-		t.Errorf("with another layer inside: %v\n%s", err, text(checks))
+	if checks, err := inner.Before(t.Context(), layer.Dress(site, inner, a)); err != nil || !strings.HasSuffix(layertest.Text(checks), "1; outside 0: true") {
+		t.Errorf("with another layer inside: %v\n%s", err, layertest.Text(checks))
 	}
 }
 

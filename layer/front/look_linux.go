@@ -2,6 +2,7 @@ package front
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -110,7 +111,8 @@ func named(err error) string {
 	if err == nil {
 		return allowed
 	}
-	if errno, ok := err.(unix.Errno); ok {
+	var errno unix.Errno
+	if errors.As(err, &errno) {
 		if name := unix.ErrnoName(errno); name != "" {
 			return name
 		}

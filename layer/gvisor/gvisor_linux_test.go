@@ -1,8 +1,6 @@
 package gvisor
 
 import (
-	"context"
-	"fmt"
 	"os"
 	"strconv"
 	"strings"
@@ -11,26 +9,12 @@ import (
 
 	"tare/experiment/factor"
 	"tare/layer"
-	"tare/layer/front"
+	"tare/layer/layertest"
 	"tare/testbed"
 	"tare/testbed/local/localtest"
 )
 
-func TestMain(m *testing.M) {
-	var err error
-	switch testbed.HelperName() {
-	case front.Prober:
-		err = front.Probe(context.Background())
-	case name:
-		err = Kind.Helper(context.Background())
-	default:
-		os.Exit(m.Run())
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-}
+func TestMain(m *testing.M) { layertest.Main(m, Kind) }
 
 func TestProofs(t *testing.T) {
 	found := Kind.Probe(t.Context())
@@ -41,26 +25,19 @@ func TestProofs(t *testing.T) {
 			}
 			site := localtest.Network(t, 0, 1500)
 			c := &Config{Platform: factor.Of(Platform(f.Name)), Around: layer.Server}
-			a, err := c.Up(t.Context(), new(layer.Run).At(site))
-			if err != nil {
-				t.Fatal(err)
+			a := layertest.Up(t, c, site)
+			t.Logf("%+v", layertest.Settle(t, a))
+			if a.Uncounted {
+				t.Fatal("uncounted")
 			}
-			once, err := a.Settle(t.Context())
-			if err != nil || a.Uncounted {
-				t.Fatalf("%v, uncounted %t: %+v", err, a.Uncounted, once)
+			if on := layertest.On(t, a, site); len(on) != 1 || !on[0].OK || !strings.Contains(on[0].Observed, "gvisor; outside ") {
+				t.Errorf("on: %+v", on)
 			}
-			t.Logf("%+v", once)
-			on, err := a.Before(t.Context(), layer.Dress(site, a))
-			if err != nil || len(on) != 1 || !on[0].OK || !strings.Contains(on[0].Observed, "gvisor; outside ") {
-				t.Errorf("on: %v, %+v", err, on)
+			if off := layertest.Off(t, c, site); len(off) != 1 || !off[0].OK {
+				t.Errorf("off: %+v", off)
 			}
-			off, err := c.ProveOff(t.Context(), new(layer.Run).At(site))
-			if err != nil || len(off) != 1 || !off[0].OK {
-				t.Errorf("off: %v, %+v", err, off)
-			}
-			gone, err := a.Before(t.Context(), site)
-			if err != nil || len(gone) != 1 || gone[0].OK {
-				t.Errorf("taken away: %v, %+v", err, gone)
+			if gone := layertest.Before(t, a, site); len(gone) != 1 || gone[0].OK {
+				t.Errorf("taken away: %+v", gone)
 			}
 			killed(t, site, a)
 			if err := a.Down(t.Context()); err != nil {

@@ -1,8 +1,6 @@
 package landlock
 
 import (
-	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,30 +12,12 @@ import (
 	"tare/experiment/factor"
 	"tare/layer"
 	"tare/layer/evidence"
-	"tare/layer/front"
+	"tare/layer/layertest"
 	"tare/testbed"
 	"tare/testbed/local/localtest"
 )
 
-func TestMain(m *testing.M) {
-	var err error
-	switch testbed.HelperName() {
-	case front.Prober:
-		err = front.Probe(context.Background())
-	case name:
-		if os.Getenv("TARE_TEST_BROKEN") != "" { // it becomes the command, and makes no ruleset
-			err = front.Become(func(parameters) error { return nil })(context.Background())
-			break
-		}
-		err = Kind.Helper(context.Background())
-	default:
-		os.Exit(m.Run())
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-}
+func TestMain(m *testing.M) { layertest.Main(m, Kind) }
 
 // possible skips where the kernel has no Landlock.
 func possible(t *testing.T) {
@@ -47,47 +27,27 @@ func possible(t *testing.T) {
 	}
 }
 
-func shown(checks []layer.Check) string {
-	var lines []string
-	for _, c := range checks {
-		if !c.Once {
-			lines = append(lines, fmt.Sprintf("%s: %s: %t", c.Name, c.Observed, c.OK))
-		}
-	}
-	return strings.Join(lines, "\n")
-}
-
 func TestProofs(t *testing.T) {
 	possible(t)
 	site := localtest.Host(t)
-	session := new(layer.Run).At(site)
 	for _, c := range []*Config{{Rules: factor.Of(1)}, {Rules: factor.Of(64)}, {Rules: factor.Of(8), Writable: []string{"/tmp/"}}} {
 		place := "/tmp"
 		if c.Writable != nil {
 			place = "/var/tmp"
 		}
-		a, err := c.Up(t.Context(), session)
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := layertest.Up(t, c, site)
 		what := "file made where no rule allows it (write:" + place + "): "
-		on, err := a.Before(t.Context(), layer.Dress(site, a))
-		if err != nil || shown(on) != what+"EACCES; outside allowed: true" {
-			t.Errorf("on: %v\n%s", err, shown(on))
+		if on := layertest.Text(layertest.On(t, a, site)); on != what+"EACCES; outside allowed: true" {
+			t.Errorf("on:\n%s", on)
 		}
-		off, err := c.ProveOff(t.Context(), session)
-		if err != nil || shown(off) != what+"allowed: true" {
-			t.Errorf("off: %v\n%s", err, shown(off))
+		if off := layertest.Text(layertest.Off(t, c, site)); off != what+"allowed: true" {
+			t.Errorf("off:\n%s", off)
 		}
 	}
-	t.Setenv("TARE_TEST_BROKEN", "1")
-	a, err := (&Config{Rules: factor.Of(8)}).Up(t.Context(), session)
-	if err != nil {
-		t.Fatal(err)
-	}
-	on, err := a.Before(t.Context(), layer.Dress(site, a))
-	if err != nil || !strings.HasSuffix(shown(on), "allowed; outside allowed: false") {
-		t.Errorf("with a broken helper: %v\n%s", err, shown(on))
+	layertest.Break(t)
+	on := layertest.Text(layertest.On(t, layertest.Up(t, &Config{Rules: factor.Of(8)}, site), site))
+	if !strings.HasSuffix(on, "allowed; outside allowed: false") {
+		t.Errorf("with a broken helper:\n%s", on)
 	}
 }
 
@@ -110,11 +70,8 @@ func TestAllowed(t *testing.T) {
 		{nil, "rm " + file, false},
 		{[]string{dir}, "echo new >" + file + "3 && rm " + file + "3", true},
 	} {
-		a, err := (&Config{Rules: factor.Of(8), Writable: c.writable}).Up(t.Context(), new(layer.Run).At(site))
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = evidence.Output(t.Context(), layer.Dress(site, a), testbed.Host, testbed.Command{Args: []string{"sh", "-c", c.script}, Subject: true}, evidence.Limit)
+		a := layertest.Up(t, &Config{Rules: factor.Of(8), Writable: c.writable}, site)
+		_, err := evidence.Output(t.Context(), layer.Dress(site, a), testbed.Host, testbed.Command{Args: []string{"sh", "-c", c.script}, Subject: true}, evidence.Limit)
 		if (err == nil) != c.works {
 			t.Errorf("%s: %v", c.script, err)
 		}

@@ -8,7 +8,7 @@ import (
 
 	"tare/experiment/factor"
 	"tare/experiment/quantity"
-	"tare/layer"
+	"tare/layer/layertest"
 	"tare/testbed"
 	"tare/testbed/local/localtest"
 )
@@ -18,15 +18,11 @@ func TestMembers(t *testing.T) {
 	ctx := context.Background()
 	site := localtest.Members(t, 3, 1e9, 1500)
 	c := &Config{Rate: factor.Of[quantity.Rate](1e8)}
-	up, err := c.Up(ctx, new(layer.Run).At(site))
-	if err != nil {
-		t.Fatal(err)
-	}
-	checks, err := up.Before(ctx, site)
-	assert(t, "on", checks, err, "rate of the wire: 100Mbit, 100Mbit: true\n")
+	up := layertest.Up(t, c, site)
+	assert(t, "on", layertest.Before(t, up, site), "rate of the wire: 100Mbit, 100Mbit: true\n")
 	nodes, _ := testbed.As[testbed.Nodes](site)
 	last := nodes.Nodes()[3]
-	err = last.Do(func() error {
+	err := last.Do(func() error {
 		link, err := netlink.LinkByName("eth0")
 		if err != nil {
 			return err
@@ -43,6 +39,5 @@ func TestMembers(t *testing.T) {
 	if err := up.Down(ctx); err != nil {
 		t.Fatal(err)
 	}
-	checks, err = c.ProveOff(ctx, new(layer.Run).At(site))
-	assert(t, "off", checks, err, "rate of the wire: 1Gbit, 1Gbit: true\n")
+	assert(t, "off", layertest.Off(t, c, site), "rate of the wire: 1Gbit, 1Gbit: true\n")
 }

@@ -10,84 +10,68 @@ import (
 	"tare/experiment/factor"
 	"tare/experiment/quantity"
 	"tare/layer"
+	"tare/layer/layertest"
 	"tare/testbed"
 	"tare/testbed/local"
 	"tare/testbed/local/localtest"
 )
 
-// outcome is that of checks, one a line.
-func outcome(t *testing.T, checks []layer.Check, err error) string {
+// assert compares checks, one a line.
+func assert(t *testing.T, what string, checks []layer.Check, want string) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var b strings.Builder
+	var got strings.Builder
 	for _, c := range checks {
 		if c.Layer != "link" {
 			t.Errorf("%+v", c)
 		}
-		fmt.Fprintf(&b, "%s: %s, %s: %v\n", c.Name, c.Expected, c.Observed, c.OK)
+		fmt.Fprintf(&got, "%s: %s, %s: %v\n", c.Name, c.Expected, c.Observed, c.OK)
 	}
-	return b.String()
-}
-
-func assert(t *testing.T, what string, checks []layer.Check, err error, want string) {
-	t.Helper()
-	if got := outcome(t, checks, err); got != want {
-		t.Errorf("%s:\n%swant:\n%s", what, got, want)
+	if got.String() != want {
+		t.Errorf("%s:\n%swant:\n%s", what, got.String(), want)
 	}
 }
 
 func TestLink(t *testing.T) {
 	ctx := t.Context()
 	site := localtest.Network(t, 1051e6, 1500)
-	at := new(layer.Run).At(site)
 	c := &Config{Rate: factor.Of[quantity.Rate](999e6), MTU: factor.Of(1450)}
 	const off = "rate of the wire: 1.051Gbit, 1.051Gbit: true\nMTU of the wire: 1500, 1500: true\n"
-	checks, err := c.ProveOff(ctx, at)
-	assert(t, "before", checks, err, off)
+	assert(t, "before", layertest.Off(t, c, site), off)
 
-	up, err := c.Up(ctx, at)
-	if err != nil {
-		t.Fatal(err)
-	}
+	up := layertest.Up(t, c, site)
 	const on = "rate of the wire: 999Mbit, 999Mbit: true\nMTU of the wire: 1450, 1450: true\n"
-	checks, err = up.Before(ctx, site)
-	assert(t, "before a trial", checks, err, on)
-	checks, err = up.After(ctx, layer.Did{Sent: 1})
-	assert(t, "after it", checks, err, on)
+	assert(t, "before a trial", layertest.Before(t, up, site), on)
+	assert(t, "after it", layertest.After(t, up, layer.Did{Sent: 1}), on)
 	if up.Costs != nil {
 		t.Error("a wire has processes of its own")
 	}
 
 	// The proofs can fail.
-	checks, err = c.ProveOff(ctx, at)
-	assert(t, "off, while it is on", checks, err, "rate of the wire: 1.051Gbit, 999Mbit: false\nMTU of the wire: 1500, 1450: false\n")
+	assert(t, "off, while it is on", layertest.Off(t, c, site), "rate of the wire: 1.051Gbit, 999Mbit: false\nMTU of the wire: 1500, 1450: false\n")
 	shaper, _ := testbed.As[testbed.Shaper](site)
 	if err := shaper.Shape(testbed.Shape{MTU: 8896}); err != nil {
 		t.Fatal(err)
 	}
-	checks, err = up.Before(ctx, site)
-	assert(t, "on, while it is off", checks, err, "rate of the wire: 999Mbit, unlimited: false\nMTU of the wire: 1450, 8896: false\n")
+	assert(t, "on, while it is off", layertest.Before(t, up, site), "rate of the wire: 999Mbit, unlimited: false\nMTU of the wire: 1450, 8896: false\n")
 
 	if err := up.Down(ctx); err != nil {
 		t.Fatal(err)
 	}
-	checks, err = c.ProveOff(ctx, at)
-	assert(t, "after", checks, err, off)
+	assert(t, "after", layertest.Off(t, c, site), off)
 }
 
 // An arm with a link of its own is asked for what that one leaves alone.
 func TestProvesBeside(t *testing.T) {
 	site := localtest.Network(t, 1e9, 1500)
 	own := &Config{MTU: factor.Of(1450)}
-	if _, err := own.Up(t.Context(), new(layer.Run).At(site)); err != nil {
-		t.Fatal(err)
-	}
+	layertest.Up(t, own, site)
 	at := new(layer.Run).At(site)
 	at.Own = own
 	checks, err := (&Config{MTU: factor.Of(9000), Rate: factor.Of[quantity.Rate](5e8)}).ProveOff(t.Context(), at)
-	assert(t, "beside", checks, err, "rate of the wire: 1Gbit, 1Gbit: true\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	assert(t, "beside", checks, "rate of the wire: 1Gbit, 1Gbit: true\n")
 }
 
 // Delay and losses need netem.
@@ -97,17 +81,13 @@ func TestDelayAndLoss(t *testing.T) {
 	}
 	site := localtest.Network(t, 1e9, 1500)
 	c := &Config{Delay: factor.Of(quantity.Duration(1500 * time.Microsecond)), Loss: factor.Of[quantity.Percent](0.001)}
-	up, err := c.Up(t.Context(), new(layer.Run).At(site))
-	if err != nil {
-		t.Fatal(err)
-	}
-	checks, err := up.Before(t.Context(), site)
-	assert(t, "on", checks, err, "delay of the wire: 1.5ms, 1.5ms: true\nloss of the wire: 0.1%, 0.1%: true\n")
+	up := layertest.Up(t, c, site)
+	checks := layertest.Before(t, up, site)
+	assert(t, "on", checks, "delay of the wire: 1.5ms, 1.5ms: true\nloss of the wire: 0.1%, 0.1%: true\n")
 	if checks[1].Caveat == "" {
 		t.Error("no caveat about what is lost")
 	}
-	checks, err = c.ProveOff(t.Context(), new(layer.Run).At(site))
-	assert(t, "off, while it is on", checks, err, "delay of the wire: 0s, 1.5ms: false\nloss of the wire: 0%, 0.1%: false\n")
+	assert(t, "off, while it is on", layertest.Off(t, c, site), "delay of the wire: 0s, 1.5ms: false\nloss of the wire: 0%, 0.1%: false\n")
 }
 
 // Where the kernel cannot delay, the wire is left as it was.
@@ -120,19 +100,14 @@ func TestFailedUpLeavesTheWire(t *testing.T) {
 	if err == nil || !strings.HasPrefix(err.Error(), "shape the wire: client-node: delay packets by 1ms and lose 0 of them (does the kernel have the netem scheduler?): ") {
 		t.Error(err)
 	}
-	checks, err := (&Config{Rate: factor.Of[quantity.Rate](5e8)}).ProveOff(t.Context(), new(layer.Run).At(site))
-	assert(t, "afterwards", checks, err, "rate of the wire: 1Gbit, 1Gbit: true\n")
+	assert(t, "afterwards", layertest.Off(t, &Config{Rate: factor.Of[quantity.Rate](5e8)}, site), "rate of the wire: 1Gbit, 1Gbit: true\n")
 }
 
 // The kernel keeps whole bytes per second.
 func TestRounding(t *testing.T) {
 	site := localtest.Network(t, 0, 1500)
-	up, err := (&Config{Rate: factor.Of[quantity.Rate](1234567.0)}).Up(t.Context(), new(layer.Run).At(site))
-	if err != nil {
-		t.Fatal(err)
-	}
-	checks, err := up.Before(t.Context(), site)
-	assert(t, "rounded", checks, err, "rate of the wire: 1.234567Mbit, 1.234568Mbit: true\n")
+	up := layertest.Up(t, &Config{Rate: factor.Of[quantity.Rate](1234567.0)}, site)
+	assert(t, "rounded", layertest.Before(t, up, site), "rate of the wire: 1.234567Mbit, 1.234568Mbit: true\n")
 }
 
 func TestValidate(t *testing.T) {

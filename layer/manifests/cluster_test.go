@@ -6,7 +6,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,45 +15,17 @@ import (
 
 	"tare/experiment"
 	"tare/experiment/factor"
-	"tare/experiment/quantity"
 	"tare/layer"
-	"tare/testbed"
+	"tare/layer/layertest"
 	"tare/testbed/kube"
 	"tare/testbed/kube/inventory"
-	"tare/testbed/kube/kubetest"
+	"tare/testbed/kube/sitetest"
 )
-
-// onCluster is a testbed on the test cluster, which closes with the test.
-func onCluster(t *testing.T) *kube.Testbed {
-	t.Helper()
-	bed, err := kube.New(kube.Options{Kubeconfig: kubetest.Kubeconfig(t), Say: func(line string) { t.Log(line) }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := bed.Close(); err != nil {
-			t.Errorf("close: %v", err)
-		}
-	})
-	return bed
-}
 
 // opened is a site that has not been made yet. Nothing here needs its pods.
 func opened(t *testing.T, bed *kube.Testbed, arm string) *kube.Site {
 	t.Helper()
-	site, err := bed.Open(t.Context(), testbed.Request{Name: arm, Needs: experiment.Needs{Network: true}, Level: &experiment.Kubernetes{
-		Image:     experiment.DefaultImage,
-		Placement: factor.Of(experiment.SameNode),
-		Resources: experiment.Resources{CPU: "50m", Memory: "64Mi"},
-		Timeouts: experiment.Timeouts{
-			Ready: quantity.Duration(3 * time.Minute), Delete: quantity.Duration(2 * time.Minute),
-			Request: quantity.Duration(time.Minute), Connect: quantity.Duration(time.Minute),
-		},
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return site.(*kube.Site)
+	return sitetest.Open(t, bed, arm, experiment.Needs{Network: true}, sitetest.Small(experiment.SameNode))
 }
 
 var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
@@ -97,11 +68,8 @@ func defined(t *testing.T, site *kube.Site, file string) {
 	}
 }
 
-func checks(t *testing.T, want []string, got []layer.Check, err error) {
+func checks(t *testing.T, want []string, got []layer.Check) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 	var lines []string
 	for _, c := range got {
 		lines = append(lines, fmt.Sprintf("%s: %s: %s: %v", c.Name, c.Expected, c.Observed, c.OK))
@@ -115,7 +83,7 @@ func checks(t *testing.T, want []string, got []layer.Check, err error) {
 // server checks, and has it changed and deleted by somebody else.
 func TestPolicyOnCluster(t *testing.T) {
 	t.Parallel()
-	bed := onCluster(t)
+	bed := sitetest.Bed(t)
 	site, other := opened(t, bed, "strict"), opened(t, bed, "plain")
 	defined(t, site, "../../examples/kubernetes/crds/peerauthentications.yaml")
 	text := func(mode string) string {
@@ -130,17 +98,11 @@ func TestPolicyOnCluster(t *testing.T) {
 	}
 
 	c := config(text("STRICT"))
-	up, err := c.Up(t.Context(), new(layer.Run).At(site))
-	if err != nil {
-		t.Fatal(err)
-	}
+	up := layertest.Up(t, c, site)
 	on := []string{"PeerAuthentication strict: there as applied: there as applied: true"}
-	got, err := up.Before(t.Context(), site)
-	checks(t, on, got, err)
-	got, err = c.ProveOff(t.Context(), new(layer.Run).At(other))
-	checks(t, []string{"PeerAuthentication strict: not there: not there: true"}, got, err)
-	got, err = c.ProveOff(t.Context(), new(layer.Run).At(site))
-	checks(t, []string{"PeerAuthentication strict: not there: PeerAuthentication strict in " + site.Namespace() + " there: false"}, got, err)
+	checks(t, on, layertest.Before(t, up, site))
+	checks(t, []string{"PeerAuthentication strict: not there: not there: true"}, layertest.Off(t, c, other))
+	checks(t, []string{"PeerAuthentication strict: not there: PeerAuthentication strict in " + site.Namespace() + " there: false"}, layertest.Off(t, c, site))
 
 	cluster, err := site.Cluster(t.Context())
 	if err != nil {
@@ -160,8 +122,7 @@ func TestPolicyOnCluster(t *testing.T) {
 	if _, err := at.Update(t.Context(), live, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	got, err = up.Before(t.Context(), site)
-	checks(t, []string{"PeerAuthentication strict: there as applied: PeerAuthentication strict in " + site.Namespace() + `: spec.mtls.mode is "PERMISSIVE" and not "STRICT": false`}, got, err)
+	checks(t, []string{"PeerAuthentication strict: there as applied: PeerAuthentication strict in " + site.Namespace() + `: spec.mtls.mode is "PERMISSIVE" and not "STRICT": false`}, layertest.Before(t, up, site))
 	if err := up.Down(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +134,7 @@ func TestPolicyOnCluster(t *testing.T) {
 // TestExclusiveOnCluster has an object of the whole cluster there for its own arm only.
 func TestExclusiveOnCluster(t *testing.T) {
 	t.Parallel()
-	bed := onCluster(t)
+	bed := sitetest.Bed(t)
 	site, other := opened(t, bed, "role"), opened(t, bed, "plain")
 	c := config(`apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
@@ -181,22 +142,17 @@ metadata: {name: $(TARE_NAMESPACE)}
 rules:
   - {apiGroups: [""], resources: [pods], verbs: [get]}
 `, exclusive)
-	up, err := c.Up(t.Context(), new(layer.Run).At(site))
-	if err != nil {
-		t.Fatal(err)
-	}
+	up := layertest.Up(t, c, site)
 	title := "ClusterRole " + site.Namespace()
 	for range 2 {
 		if err := up.Switch.On(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		got, err := up.Before(t.Context(), site)
-		checks(t, []string{title + ": there as applied: there as applied: true"}, got, err)
+		checks(t, []string{title + ": there as applied: there as applied: true"}, layertest.Before(t, up, site))
 		if err := up.Switch.Off(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		got, err = c.ProveOff(t.Context(), new(layer.Run).At(site))
-		checks(t, []string{title + ": not there: not there: true"}, got, err)
+		checks(t, []string{title + ": not there: not there: true"}, layertest.Off(t, c, site))
 	}
 	if err := up.Switch.On(t.Context()); err != nil {
 		t.Fatal(err)
@@ -223,7 +179,7 @@ rules:
 // TestWaitOnCluster waits for what controllers do with an object.
 func TestWaitOnCluster(t *testing.T) {
 	t.Parallel()
-	bed := onCluster(t)
+	bed := sitetest.Bed(t)
 	site := opened(t, bed, "waits")
 	budget := "apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: b}\nspec: {minAvailable: 0, selector: {matchLabels: {a: b}}}\n"
 	c := config(budget, func(c *Config) {
@@ -232,23 +188,19 @@ func TestWaitOnCluster(t *testing.T) {
 			{Kind: "ConfigMap", APIVersion: "v1", Name: "kube-root-ca.crt", Condition: "metadata.namespace=$(TARE_NAMESPACE)"},
 		}
 	})
-	up, err := c.Up(t.Context(), new(layer.Run).At(site))
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := up.Before(t.Context(), site)
+	up := layertest.Up(t, c, site)
 	checks(t, []string{
 		"PodDisruptionBudget b: there as applied: there as applied: true",
 		"PodDisruptionBudget b: status.observedGeneration=1: status.observedGeneration=1: true",
 		"ConfigMap kube-root-ca.crt: metadata.namespace=$(TARE_NAMESPACE): metadata.namespace=" + site.Namespace() + ": true",
-	}, got, err)
+	}, layertest.Before(t, up, site))
 }
 
 // TestSweptOnCluster has policies of one text at two levels beside each other, and the items of a
 // list as the cluster keeps them.
 func TestSweptOnCluster(t *testing.T) {
 	t.Parallel()
-	bed := onCluster(t)
+	bed := sitetest.Bed(t)
 	const text = `apiVersion: networking.k8s.io/v1
 kind: NetworkPolicy
 metadata: {name: rules}
@@ -266,12 +218,8 @@ spec:
 	}
 	few, many := opened(t, bed, "few"), opened(t, bed, "many")
 	for site, level := range map[*kube.Site]factor.Word{few: "0", many: "3"} {
-		up, err := at(level).Up(t.Context(), new(layer.Run).At(site))
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := up.Before(t.Context(), site)
-		checks(t, []string{"NetworkPolicy rules: there as applied: there as applied: true"}, got, err)
+		up := layertest.Up(t, at(level), site)
+		checks(t, []string{"NetworkPolicy rules: there as applied: there as applied: true"}, layertest.Before(t, up, site))
 	}
 	cluster, err := many.Cluster(t.Context())
 	if err != nil {

@@ -5,10 +5,8 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
-	"flag"
 	"fmt"
 	"net/netip"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -16,10 +14,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tare/experiment/factor"
+	"tare/golden"
 	"tare/layer"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 // The configurations of the proxies. That the proxies take them, TestLayer shows.
 func TestGolden(t *testing.T) {
@@ -44,32 +41,20 @@ func TestGolden(t *testing.T) {
 				if side == clientSide && name == "http" {
 					p.From = netip.MustParseAddr("198.18.11.1")
 				}
-				golden(t, fmt.Sprintf("%s-%s-%s", program, name, side), p)
+				configured(t, fmt.Sprintf("%s-%s-%s", program, name, side), p)
 			}
 		}
 	}
 }
 
-func golden(t *testing.T, name string, p plan) {
+func configured(t *testing.T, name string, p plan) {
 	t.Helper()
 	i := p.Program.implementation()
 	got, err := i.configure(p)
 	if err != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join("testdata", name+filepath.Ext(i.file))
-	if *update {
-		if err := os.WriteFile(file, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(string(want), string(got)); d != "" {
-		t.Errorf("%s: -want +got\n%s", file, d)
-	}
+	golden.Check(t, filepath.Join("testdata", name+filepath.Ext(i.file)), got)
 }
 
 func TestValidate(t *testing.T) {

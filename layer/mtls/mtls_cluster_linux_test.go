@@ -5,15 +5,10 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"tare/experiment"
-	"tare/experiment/factor"
-	"tare/experiment/quantity"
 	"tare/layer"
-	"tare/testbed"
-	"tare/testbed/kube"
-	"tare/testbed/kube/kubetest"
+	"tare/testbed/kube/sitetest"
 )
 
 // imageVariable names an image on the test cluster that has Envoy: make systems builds one.
@@ -21,57 +16,27 @@ const imageVariable = "TARE_TEST_SYSTEMS"
 
 // TestOnCluster puts the layer around pods, in both modes, and shows that its proofs can fail.
 func TestOnCluster(t *testing.T) {
-	kubeconfig, image := kubetest.Kubeconfig(t), os.Getenv(imageVariable)
+	bed, image := sitetest.Bed(t), os.Getenv(imageVariable)
 	if image == "" {
 		t.Skipf("%s is not set: make systems, load bin/systems.tar and set it to %s", imageVariable, DefaultImage)
 	}
 	ctx := t.Context()
-	bed, err := kube.New(kube.Options{Kubeconfig: kubeconfig, Say: func(line string) { t.Log(line) }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := bed.Close(); err != nil {
-			t.Errorf("close: %v", err)
-		}
-	})
-	open := func(name string, needs experiment.Needs) testbed.Site {
-		t.Helper()
-		site, err := bed.Open(ctx, testbed.Request{Name: name, Needs: needs, Level: &experiment.Kubernetes{
-			Image: experiment.DefaultImage, Placement: factor.Of(experiment.DifferentNodes),
-			Resources: experiment.Resources{CPU: "50m", Memory: "64Mi"},
-			Timeouts: experiment.Timeouts{
-				Ready: quantity.Duration(3 * time.Minute), Delete: quantity.Duration(2 * time.Minute),
-				Request: quantity.Duration(time.Minute), Connect: quantity.Duration(time.Minute),
-			},
-		}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return site
-	}
-	ready := func(site testbed.Site) {
-		t.Helper()
-		if err := site.(testbed.Staged).Ready(ctx); err != nil {
-			t.Fatal(err)
-		}
-	}
 	c := config(func(c *Config) { c.Image = image })
-	direct := open("direct", experiment.Needs{Network: true})
-	ready(direct)
+	direct := sitetest.Open(t, bed, "direct", experiment.Needs{Network: true}, sitetest.Small(experiment.DifferentNodes))
+	sitetest.Ready(t, direct)
 	checks, err := c.ProveOff(ctx, new(layer.Run).At(direct))
 	assert(t, "without the layer", outcome(t, checks, err), "marker from pod to pod: true\n")
 
-	site := open("mtls", c.Declare().Needs)
+	site := sitetest.Open(t, bed, "mtls", c.Declare().Needs, sitetest.Small(experiment.DifferentNodes))
 	around, err := surround(site)
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := c.askBeside(around, site.(testbed.Sidecars))
+	a, err := c.askBeside(around, site)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ready(site)
+	sitetest.Ready(t, site)
 	for _, mode := range []Mode{Mutual, Plaintext} {
 		a.Mode = mode
 		onCluster(t, a, c)

@@ -13,6 +13,7 @@ import (
 
 	"tare/experiment/factor"
 	"tare/layer"
+	"tare/layer/layertest"
 	"tare/testbed"
 	"tare/testbed/local/localtest"
 )
@@ -22,16 +23,11 @@ import (
 const trafficVariable = "TARE_MTLS_TEST"
 
 func TestMain(m *testing.M) {
-	var err error
-	switch {
-	case testbed.HelperName() == Kind.Name:
-		err = Helper(context.Background())
-	case os.Getenv(trafficVariable) != "":
-		err = traffic(strings.Fields(os.Getenv(trafficVariable)))
-	default:
-		os.Exit(m.Run())
+	what := os.Getenv(trafficVariable)
+	if what == "" || testbed.HelperName() != "" {
+		layertest.Main(m, Kind)
 	}
-	if err != nil {
+	if err := traffic(strings.Fields(what)); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

@@ -3,11 +3,10 @@ package mtls
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"tare/experiment"
 	"tare/experiment/factor"
-	"tare/experiment/quantity"
+	"tare/layer"
 	"tare/testbed"
 	"tare/testbed/local"
 )
@@ -33,31 +32,17 @@ func find(ctx context.Context, p Program) testbed.Finding {
 
 // try puts the layer up and takes it down again, and says which proxy it was.
 func try(ctx context.Context, p Program) (description string, err error) {
-	bed, err := local.New()
-	if err != nil {
-		return "", err
-	}
-	defer func() { err = errors.Join(err, bed.Close()) }()
-	link := experiment.Link{Rate: factor.Of[quantity.Rate](0), MTU: factor.Of(1500)}
-	site, err := bed.Open(ctx, testbed.Request{Name: "probe", Needs: experiment.Needs{Network: true}, Level: &experiment.Local{Link: link}})
-	if err != nil {
-		return "", err
-	}
-	c := New().(*Config)
-	c.Proxy = factor.Of(p)
-	up, err := c.up(ctx, site)
-	if err != nil {
-		return "", err
-	}
-	defer func() { err = errors.Join(err, up.down(ctx)) }()
-	checks, err := up.prove(ctx, site)
-	if err != nil {
-		return "", err
-	}
-	for _, k := range append(up.proofs, checks...) {
-		if !k.OK {
-			return "", fmt.Errorf("%s: expected %s, observed %s", k.Name, k.Expected, k.Observed)
+	err = local.Try(ctx, experiment.Needs{Network: true}, func(site testbed.Site) (err error) {
+		c := New().(*Config)
+		c.Proxy = factor.Of(p)
+		up, err := c.up(ctx, site)
+		if err != nil {
+			return err
 		}
-	}
-	return up.proofs[serverSide].Observed, nil
+		defer func() { err = errors.Join(err, up.down(ctx)) }()
+		checks, err := up.prove(ctx, site)
+		description = up.proofs[serverSide].Observed
+		return errors.Join(err, layer.Failed(append(up.proofs, checks...)))
+	})
+	return description, err
 }

@@ -4,65 +4,30 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"tare/experiment"
 	"tare/experiment/factor"
-	"tare/experiment/quantity"
 	"tare/layer"
+	"tare/layer/layertest"
 	"tare/testbed"
 	"tare/testbed/kube"
-	"tare/testbed/kube/kubetest"
+	"tare/testbed/kube/sitetest"
 )
 
-// onCluster is a testbed on the test cluster, which closes with the test.
-func onCluster(t *testing.T) *kube.Testbed {
-	t.Helper()
-	bed, err := kube.New(kube.Options{Kubeconfig: kubetest.Kubeconfig(t), Say: func(line string) { t.Log(line) }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := bed.Close(); err != nil {
-			t.Errorf("close: %v", err)
-		}
-	})
-	return bed
-}
-
 // opened is a site that has not been made yet.
-func opened(t *testing.T, bed *kube.Testbed, arm string, needs experiment.Needs) testbed.Site {
+func opened(t *testing.T, bed *kube.Testbed, arm string, needs experiment.Needs) *kube.Site {
 	t.Helper()
 	needs.Network = true
-	site, err := bed.Open(t.Context(), testbed.Request{Name: arm, Needs: needs, Level: &experiment.Kubernetes{
-		Image:     experiment.DefaultImage,
-		Placement: factor.Of(experiment.SameNode),
-		Resources: experiment.Resources{CPU: "50m", Memory: "64Mi"},
-		Timeouts: experiment.Timeouts{
-			Ready: quantity.Duration(3 * time.Minute), Delete: quantity.Duration(2 * time.Minute),
-			Request: quantity.Duration(time.Minute), Connect: quantity.Duration(time.Minute),
-		},
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return site
-}
-
-func made(t *testing.T, site testbed.Site) {
-	t.Helper()
-	if err := site.(testbed.Staged).Ready(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	return sitetest.Open(t, bed, arm, needs, sitetest.Small(experiment.SameNode))
 }
 
 // TestOnCluster puts layers around real pods: each must be shown to be on there,
 // off in the pods of a plain arm, and not off where it is on.
 func TestOnCluster(t *testing.T) {
 	t.Parallel()
-	bed := onCluster(t)
+	bed := sitetest.Bed(t)
 	plain := opened(t, bed, "plain", experiment.Needs{})
-	made(t, plain)
+	sitetest.Ready(t, plain)
 	for name, c := range map[string]*Config{
 		"gvisor":       {RuntimeClass: factor.Of("gvisor")},
 		"unconfined":   {Seccomp: factor.Of("Unconfined")},
@@ -74,34 +39,20 @@ func TestOnCluster(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			site := opened(t, bed, name, c.Declare().Needs)
-			up, err := c.Up(t.Context(), new(layer.Run).At(site))
-			if err != nil {
-				t.Fatal(err)
-			}
-			made(t, site)
-			once, err := up.Settle(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			on, err := up.Before(t.Context(), site)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if on = append(on, once...); len(on) == 0 || len(failing(on)) > 0 {
+			up := layertest.Up(t, c, site)
+			sitetest.Ready(t, site)
+			on := append(layertest.Settle(t, up), layertest.Before(t, up, site)...)
+			if len(on) == 0 || len(failing(on)) > 0 {
 				t.Errorf("on: %+v", on)
 			}
 			for _, k := range on {
 				t.Logf("%s: %s", k.Name, k.Observed)
 			}
-			off, err := c.ProveOff(t.Context(), new(layer.Run).At(plain))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if len(off) == 0 || len(failing(off)) > 0 {
+			if off := layertest.Off(t, c, plain); len(off) == 0 || len(failing(off)) > 0 {
 				t.Errorf("off in a plain arm: %+v", off)
 			}
-			if off, err = c.ProveOff(t.Context(), new(layer.Run).At(site)); err != nil || len(failing(off)) == 0 {
-				t.Errorf("passes for off where it is on: %+v (%v)", off, err)
+			if off := layertest.Off(t, c, site); len(failing(off)) == 0 {
+				t.Errorf("passes for off where it is on: %+v", off)
 			}
 		})
 	}
@@ -110,7 +61,7 @@ func TestOnCluster(t *testing.T) {
 // TestRefusedByCluster checks that what a cluster cannot do ends with the reason.
 func TestRefusedByCluster(t *testing.T) {
 	t.Parallel()
-	bed := onCluster(t)
+	bed := sitetest.Bed(t)
 	_, err := (&Config{RuntimeClass: factor.Of("kata")}).Up(t.Context(), new(layer.Run).At(opened(t, bed, "kata", experiment.Needs{})))
 	if err == nil || !strings.Contains(err.Error(), "has no RuntimeClass kata: kubectl get runtimeclasses lists those it has") {
 		t.Errorf("a RuntimeClass that is not there: %v", err)
@@ -118,12 +69,9 @@ func TestRefusedByCluster(t *testing.T) {
 
 	c := &Config{AppArmor: factor.Of("Unconfined")}
 	site := opened(t, bed, "apparmor", c.Declare().Needs)
-	up, err := c.Up(t.Context(), new(layer.Run).At(site))
-	if err != nil {
-		t.Fatal(err)
-	}
-	made(t, site)
-	facts, err := site.(*kube.Site).Facts(t.Context(), testbed.ClientPod)
+	up := layertest.Up(t, c, site)
+	sitetest.Ready(t, site)
+	facts, err := site.Facts(t.Context(), testbed.ClientPod)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,6 @@
 package privileges
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"strings"
@@ -11,47 +10,17 @@ import (
 
 	"tare/experiment"
 	"tare/layer"
-	"tare/layer/front"
+	"tare/layer/layertest"
 	"tare/testbed"
 	"tare/testbed/local/localtest"
 )
 
-func TestMain(m *testing.M) {
-	var err error
-	switch name := testbed.HelperName(); {
-	case name == front.Prober:
-		err = front.Probe(context.Background())
-	case name != "" && os.Getenv("TARE_TEST_BROKEN") != "": // it becomes the command, and takes nothing away
-		err = front.Become(func(any) error { return nil })(context.Background())
-	case name == ofCapabilities:
-		err = Kinds[0].Helper(context.Background())
-	case name == ofNoNewPrivs:
-		err = Kinds[1].Helper(context.Background())
-	default:
-		os.Exit(m.Run())
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-}
+func TestMain(m *testing.M) { layertest.Main(m, Kinds...) }
 
 // shown is what the checks of a site say.
 func shown(t *testing.T, l layer.Layer, site testbed.Site) (on, off string) {
 	t.Helper()
-	a, err := l.Up(t.Context(), new(layer.Run).At(site))
-	if err != nil {
-		t.Fatal(err)
-	}
-	checks, err := a.Before(t.Context(), layer.Dress(site, a))
-	if err != nil {
-		t.Fatal(err)
-	}
-	without, err := l.ProveOff(t.Context(), new(layer.Run).At(site))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return text(checks), text(without)
+	return text(layertest.On(t, layertest.Up(t, l, site), site)), text(layertest.Off(t, l, site))
 }
 
 func text(checks []layer.Check) string {
@@ -77,7 +46,7 @@ func TestCapabilities(t *testing.T) {
 	if !strings.HasSuffix(on, "denied action (chroot): EPERM: true") || !strings.HasSuffix(off, "denied action (chroot): allowed: true") {
 		t.Errorf("one:\n%s\n%s", on, off)
 	}
-	t.Setenv("TARE_TEST_BROKEN", "1")
+	layertest.Break(t)
 	if on, _ = shown(t, &Capabilities{Drop: []string{"SYS_CHROOT"}}, site); strings.Contains(on, "true") || on == "" {
 		t.Errorf("with a broken helper:\n%s", on)
 	}
@@ -89,7 +58,7 @@ func TestNoNewPrivs(t *testing.T) {
 	if on != "no_new_privs (status:NoNewPrivs): 1: true" || off != "no_new_privs (status:NoNewPrivs): 0: true" {
 		t.Errorf("%s\n%s", on, off)
 	}
-	t.Setenv("TARE_TEST_BROKEN", "1")
+	layertest.Break(t)
 	if on, _ = shown(t, &NoNewPrivs{}, site); on != "no_new_privs (status:NoNewPrivs): 0: false" {
 		t.Errorf("with a broken helper: %s", on)
 	}

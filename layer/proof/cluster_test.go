@@ -2,33 +2,21 @@ package proof
 
 import (
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"tare/experiment"
-	"tare/experiment/factor"
-	"tare/experiment/quantity"
 	"tare/layer"
+	"tare/layer/layertest"
 	"tare/testbed"
-	"tare/testbed/kube"
 	"tare/testbed/kube/inventory"
-	"tare/testbed/kube/kubetest"
 	"tare/testbed/kube/pods"
+	"tare/testbed/kube/sitetest"
 )
 
 // TestOnCluster runs programs in the pods under test, by the agent and by an exec, in
 // other pods of the cluster, and where there are none.
 func TestOnCluster(t *testing.T) {
-	bed, err := kube.New(kube.Options{Kubeconfig: kubetest.Kubeconfig(t), Say: func(line string) { t.Log(line) }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := bed.Close(); err != nil {
-			t.Errorf("close: %v", err)
-		}
-	})
 	c := &Config{Checks: []Item{
 		{Name: "by the agent", In: testbed.ClientPod, Run: []string{"sh", "-c", "echo in $(TARE_NAMESPACE) as $(id -u)"}, On: `^in tare-\S+ as [0-9]+$`, Off: "^never$"},
 		{Name: "by an exec", In: testbed.ServerPod, Container: pods.Container, Run: []string{"echo", "$(TARE_CONTEXT)"}, On: `\S`, Off: "^never$"},
@@ -37,33 +25,13 @@ func TestOnCluster(t *testing.T) {
 		{Name: "no such pods", Pods: &Pods{Namespace: "kube-system", Labels: map[string]string{"tare-test": "none"}}, Run: []string{"true"}, On: "x"},
 		{Name: "a failing program", In: testbed.ServerPod, Container: pods.Container, Run: []string{"sh", "-c", "echo why >&2; exit 3"}, On: "x"},
 	}}
-	site, err := bed.Open(t.Context(), testbed.Request{Name: "a", Needs: c.Declare().Needs, Level: &experiment.Kubernetes{
-		Image:     experiment.DefaultImage,
-		Placement: factor.Of(experiment.DifferentNodes),
-		Resources: experiment.Resources{CPU: "50m", Memory: "64Mi"},
-		Timeouts: experiment.Timeouts{
-			Ready: quantity.Duration(3 * time.Minute), Delete: quantity.Duration(2 * time.Minute),
-			Request: quantity.Duration(time.Minute), Connect: quantity.Duration(time.Minute),
-		},
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	up, err := c.Up(t.Context(), new(layer.Run).At(site))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := site.(testbed.Staged).Ready(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	site := sitetest.Open(t, sitetest.Bed(t), "a", c.Declare().Needs, sitetest.Small(experiment.DifferentNodes))
+	up := layertest.Up(t, c, site)
+	sitetest.Ready(t, site)
 	type seen struct{ OK, Once bool }
 	on := map[string]seen{"by the agent": {OK: true}, "by an exec": {OK: true}, "no such container": {}, "both pods": {true, true}, "no such pods": {}, "a failing program": {}}
 	off := map[string]seen{"by the agent": {}, "by an exec": {}, "no such container": {OK: true}, "both pods": {}, "no such pods": {OK: true}, "a failing program": {}}
-	collect := func(checks []layer.Check, err error) (map[string]seen, map[string]string) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+	collect := func(checks []layer.Check) (map[string]seen, map[string]string) {
 		got, observed := map[string]seen{}, map[string]string{}
 		for _, c := range checks {
 			got[c.Name], observed[c.Name] = seen{c.OK, c.Once}, c.Observed
@@ -71,7 +39,7 @@ func TestOnCluster(t *testing.T) {
 		return got, observed
 	}
 	for range 2 {
-		got, observed := collect(up.Before(t.Context(), site))
+		got, observed := collect(layertest.Before(t, up, site))
 		if diff := cmp.Diff(on, got); diff != "" {
 			t.Errorf("on: %s\n%v", diff, observed)
 		}
@@ -84,7 +52,7 @@ func TestOnCluster(t *testing.T) {
 			}
 		}
 	}
-	if got, observed := collect(c.ProveOff(t.Context(), new(layer.Run).At(site))); !cmp.Equal(off, got) {
+	if got, observed := collect(layertest.Off(t, c, site)); !cmp.Equal(off, got) {
 		t.Errorf("off: %s\n%v", cmp.Diff(off, got), observed)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"tare/experiment"
 	"tare/layer"
+	"tare/layer/layertest"
 	"tare/testbed"
 	"tare/testbed/local/localtest"
 )
@@ -44,24 +45,17 @@ func TestGrows(t *testing.T) {
 		{"never there", "", "", "no such number, then no such number", false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			up, err := c.Up(t.Context(), new(layer.Run).At(site))
-			if err != nil {
-				t.Fatal(err)
-			}
+			up := layertest.Up(t, c, site)
 			say(test.before)
-			got, err := up.Before(t.Context(), site)
-			compare(t, nil, got, err)
+			compare(t, nil, layertest.Before(t, up, site))
 			say(test.after)
-			got, err = up.After(t.Context(), layer.Did{})
-			compare(t, []layer.Check{{Layer: name, Name: "TLS", Expected: "to grow during the trial: " + opened, Observed: test.observed, OK: test.ok}}, got, err)
+			compare(t, []layer.Check{{Layer: name, Name: "TLS", Expected: "to grow during the trial: " + opened, Observed: test.observed, OK: test.ok}}, layertest.After(t, up, layer.Did{}))
 		})
 	}
 	say("opened{tls=\"true\"} 1\n")
-	got, err := c.ProveOff(t.Context(), new(layer.Run).At(site))
-	compare(t, []layer.Check{{Layer: name, Name: "TLS", Expected: "not to match " + opened, Observed: `"opened{tls=\"true\"} 1\n"`}}, got, err)
+	compare(t, []layer.Check{{Layer: name, Name: "TLS", Expected: "not to match " + opened, Observed: `"opened{tls=\"true\"} 1\n"`}}, layertest.Off(t, c, site))
 	say("opened{tls=\"false\"} 1\n")
-	got, err = c.ProveOff(t.Context(), new(layer.Run).At(site))
-	compare(t, []layer.Check{{Layer: name, Name: "TLS", Expected: "not to match " + opened, Observed: `"opened{tls=\"false\"} 1\n"`, OK: true}}, got, err)
+	compare(t, []layer.Check{{Layer: name, Name: "TLS", Expected: "not to match " + opened, Observed: `"opened{tls=\"false\"} 1\n"`, OK: true}}, layertest.Off(t, c, site))
 }
 
 // It must have grown everywhere, and in a pod that was there before.
@@ -127,5 +121,8 @@ func TestProveOffBeside(t *testing.T) {
 	s := new(layer.Run).At(localtest.Host(t))
 	s.Own = &Config{Checks: []Item{same}}
 	got, err := c.ProveOff(t.Context(), s)
-	compare(t, []layer.Check{{Layer: name, Name: "other", Expected: "not to match other", Observed: `"other\n"`}}, got, err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	compare(t, []layer.Check{{Layer: name, Name: "other", Expected: "not to match other", Observed: `"other\n"`}}, got)
 }

@@ -11,6 +11,7 @@ import (
 
 	"tare/experiment"
 	"tare/layer"
+	"tare/layer/layertest"
 	"tare/testbed"
 	"tare/testbed/local/localtest"
 )
@@ -27,10 +28,7 @@ func TestOnTheHost(t *testing.T) {
 		{Name: "trace", In: testbed.Host, Run: []string{"cat", file}, On: "on", When: After},
 	}}
 	site := localtest.Host(t)
-	up, err := c.Up(t.Context(), new(layer.Run).At(site))
-	if err != nil {
-		t.Fatal(err)
-	}
+	up := layertest.Up(t, c, site)
 	if _, err := up.After(t.Context(), layer.Did{}); err == nil {
 		t.Error("evidence of a trial that did not begin")
 	}
@@ -41,18 +39,15 @@ func TestOnTheHost(t *testing.T) {
 	traceOff := layer.Check{Layer: name, Name: "trace", Expected: "not to match on", Observed: `"on\n"`}
 	before := func(want ...layer.Check) {
 		t.Helper()
-		got, err := up.Before(t.Context(), site)
-		compare(t, want, got, err)
+		compare(t, want, layertest.Before(t, up, site))
 	}
 	after := func(want ...layer.Check) {
 		t.Helper()
-		got, err := up.After(t.Context(), layer.Did{})
-		compare(t, want, got, err)
+		compare(t, want, layertest.After(t, up, layer.Did{}))
 	}
 	without := func(want ...layer.Check) {
 		t.Helper()
-		got, err := c.ProveOff(t.Context(), new(layer.Run).At(site))
-		compare(t, want, got, err)
+		compare(t, want, layertest.Off(t, c, site))
 	}
 	before(state)
 	after(trace)
@@ -79,11 +74,8 @@ func TestOnTheHost(t *testing.T) {
 	without(stateOff, traceOff)
 }
 
-func compare(t *testing.T, want, got []layer.Check, err error) {
+func compare(t *testing.T, want, got []layer.Check) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -93,18 +85,13 @@ func compare(t *testing.T, want, got []layer.Check, err error) {
 func TestAsTheWorkload(t *testing.T) {
 	c := &Config{Checks: []Item{{Name: "variable", In: testbed.Host, Run: []string{"sh", "-c", "echo [$TARE_TEST_PROOF]"}, On: `^\[x\]$`, Off: `^\[\]$`}}}
 	site := localtest.Host(t)
-	up, err := c.Up(t.Context(), new(layer.Run).At(site))
-	if err != nil {
-		t.Fatal(err)
-	}
+	up := layertest.Up(t, c, site)
 	dressed := layer.Dress(site, &layer.Active{Wrap: func(cmd testbed.Command) testbed.Command {
 		cmd.Env = append(cmd.Env, "TARE_TEST_PROOF=x")
 		return cmd
 	}})
-	got, err := up.Before(t.Context(), dressed)
-	compare(t, []layer.Check{{Layer: name, Name: "variable", Expected: `to match ^\[x\]$, and not ^\[\]$`, Observed: `"[x]\n"`, OK: true}}, got, err)
-	got, err = c.ProveOff(t.Context(), new(layer.Run).At(site))
-	compare(t, []layer.Check{{Layer: name, Name: "variable", Expected: `to match ^\[\]$, and not ^\[x\]$`, Observed: `"[]\n"`, OK: true}}, got, err)
+	compare(t, []layer.Check{{Layer: name, Name: "variable", Expected: `to match ^\[x\]$, and not ^\[\]$`, Observed: `"[x]\n"`, OK: true}}, layertest.Before(t, up, dressed))
+	compare(t, []layer.Check{{Layer: name, Name: "variable", Expected: `to match ^\[\]$, and not ^\[x\]$`, Observed: `"[]\n"`, OK: true}}, layertest.Off(t, c, site))
 }
 
 func pod(name, node string, phase corev1.PodPhase) corev1.Pod {

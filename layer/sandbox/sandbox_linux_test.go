@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,20 +10,12 @@ import (
 	"testing"
 
 	"tare/layer"
-	"tare/layer/front"
+	"tare/layer/layertest"
 	"tare/testbed"
 	"tare/testbed/local/localtest"
 )
 
-func TestMain(m *testing.M) {
-	if testbed.HelperName() != front.Prober {
-		os.Exit(m.Run())
-	}
-	if err := front.Probe(context.Background()); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-}
+func TestMain(m *testing.M) { layertest.Main(m) }
 
 // working gives the layer of a sandbox, and skips where it does not work.
 func working(t *testing.T, name string) *Config {
@@ -42,19 +33,8 @@ func working(t *testing.T, name string) *Config {
 // around puts a layer up and makes its checks.
 func around(t *testing.T, site testbed.Site, l layer.Layer) (*layer.Active, []layer.Check) {
 	t.Helper()
-	a, err := l.Up(t.Context(), new(layer.Run).At(site))
-	if err != nil {
-		t.Fatal(err)
-	}
-	once, err := a.Settle(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	on, err := a.Before(t.Context(), layer.Dress(site, a))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a, append(once, on...)
+	a := layertest.Up(t, l, site)
+	return a, append(layertest.Settle(t, a), layertest.On(t, a, site)...)
 }
 
 func all(t *testing.T, what string, ok bool, checks []layer.Check) {
@@ -78,30 +58,11 @@ func TestPresets(t *testing.T) {
 			if a.Uncounted {
 				t.Errorf("what a program uses is not counted: %+v", on)
 			}
-			off, err := c.ProveOff(t.Context(), new(layer.Run).At(site))
-			if err != nil {
-				t.Fatal(err)
-			}
-			all(t, "off", true, off)
-			leaked, err := c.ProveOff(t.Context(), new(layer.Run).At(leaky{layer.Dress(site, a)}))
-			if err != nil {
-				t.Fatal(err)
-			}
-			all(t, "on where it must be off", false, leaked)
-			gone, err := a.Before(t.Context(), site)
-			if err != nil {
-				t.Fatal(err)
-			}
-			all(t, "taken away", false, gone)
+			all(t, "off", true, layertest.Off(t, c, site))
+			all(t, "on where it must be off", false, layertest.Off(t, c, layertest.Leaky(site, a)))
+			all(t, "taken away", false, layertest.Before(t, a, site))
 		})
 	}
-}
-
-// leaky is a site whose programs are behind a layer that its arm does not have.
-type leaky struct{ dressed testbed.Site }
-
-func (l leaky) Start(ctx context.Context, where testbed.Place, cmd testbed.Command) (testbed.Process, error) {
-	return l.dressed.Start(ctx, where, cmd)
 }
 
 // The sandboxes beside each other: each is shown to be off where another one is on.
@@ -114,11 +75,7 @@ func TestBeside(t *testing.T) {
 			}
 			t.Run(o.name+" in an arm with "+p.name, func(t *testing.T) {
 				a, _ := around(t, site, working(t, p.name))
-				off, err := working(t, o.name).ProveOff(t.Context(), new(layer.Run).At(layer.Dress(site, a)))
-				if err != nil {
-					t.Fatal(err)
-				}
-				all(t, "off", true, off)
+				all(t, "off", true, layertest.Off(t, working(t, o.name), layer.Dress(site, a)))
 			})
 		}
 	}

@@ -16,7 +16,7 @@ import (
 	"tare/experiment/quantity"
 	"tare/experiment/reference"
 	"tare/layer"
-	"tare/testbed"
+	"tare/layer/layertest"
 	"tare/testbed/local/localtest"
 )
 
@@ -68,10 +68,7 @@ func off(observed string, ok bool) layer.Check {
 
 func TestSwitching(t *testing.T) {
 	c, file := lamp(t)
-	up, err := c.Up(t.Context(), session(t, new(layer.Run)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	up := layertest.Up(t, c, localtest.Host(t))
 	found := off(`"it is off\n"`, true)
 	found.Name += " before the run"
 	if diff := cmp.Diff([]layer.Check{found}, up.Proofs); diff != "" {
@@ -81,12 +78,12 @@ func TestSwitching(t *testing.T) {
 		t.Errorf("after Up it is %s", state(t, file))
 	}
 	for range 2 {
-		expect(t, on(`"it is off\n"`, false), up.Before)
+		expect(t, on(`"it is off\n"`, false), layertest.Before(t, up, nil))
 		turn(t, up.Switch.On, up.Switch.On)
-		expect(t, on(`"it is on\n"`, true), up.Before)
-		expectOff(t, off(`"it is on\n"`, false), c)
+		expect(t, on(`"it is on\n"`, true), layertest.Before(t, up, nil))
+		expect(t, off(`"it is on\n"`, false), layertest.Off(t, c, localtest.Host(t)))
 		turn(t, up.Switch.Off, up.Switch.Off)
-		expectOff(t, off(`"it is off\n"`, true), c)
+		expect(t, off(`"it is off\n"`, true), layertest.Off(t, c, localtest.Host(t)))
 	}
 	turn(t, up.Switch.On, up.Down)
 	if state(t, file) != "off" {
@@ -103,23 +100,8 @@ func turn(t *testing.T, steps ...func(context.Context) error) {
 	}
 }
 
-func expect(t *testing.T, want layer.Check, before func(context.Context, testbed.Site) ([]layer.Check, error)) {
+func expect(t *testing.T, want layer.Check, got []layer.Check) {
 	t.Helper()
-	got, err := before(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]layer.Check{want}, got); diff != "" {
-		t.Error(diff)
-	}
-}
-
-func expectOff(t *testing.T, want layer.Check, c *Config) {
-	t.Helper()
-	got, err := c.ProveOff(t.Context(), session(t, new(layer.Run)))
-	if err != nil {
-		t.Fatal(err)
-	}
 	if diff := cmp.Diff([]layer.Check{want}, got); diff != "" {
 		t.Error(diff)
 	}
@@ -209,10 +191,7 @@ func TestNotExclusiveAtTwoSites(t *testing.T) {
 func TestNotExclusive(t *testing.T) {
 	c, file := lamp(t)
 	c.Exclusive = false
-	up, err := c.Up(t.Context(), session(t, new(layer.Run)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	up := layertest.Up(t, c, localtest.Host(t))
 	if state(t, file) != "on" || up.Switch != nil {
 		t.Errorf("after Up it is %s", state(t, file))
 	}
@@ -228,10 +207,7 @@ func TestWaitsForTheCheck(t *testing.T) {
 	// The third look turns the light on.
 	c.On = []reference.Arguments{{"sh", "-c", "echo asked >$LAMP"}}
 	c.Check.Run = []string{"sh", "-c", `read s <$LAMP; case $s in asked) echo 1 >$LAMP;; 1) echo on >$LAMP;; esac; echo it is $s`}
-	up, err := c.Up(t.Context(), session(t, new(layer.Run)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	up := layertest.Up(t, c, localtest.Host(t))
 	turn(t, up.Switch.On)
 	if state(t, file) != "on" {
 		t.Errorf("it is %s", state(t, file))

@@ -8,6 +8,7 @@ import (
 
 	"tare/experiment/factor"
 	"tare/layer"
+	"tare/layer/layertest"
 	"tare/testbed"
 	"tare/testbed/local/localtest"
 )
@@ -53,17 +54,12 @@ func TestProofs(t *testing.T) {
 		{"members that do not vote", members, State{Peers: voters(3)}, false, true},
 	} {
 		site := testbed.Holding(localtest.Host(t), &servers{state: test.state})
-		a, err := test.c.Up(t.Context(), new(layer.Run).At(site))
-		if err != nil {
-			t.Fatal(err)
+		on := layertest.Before(t, layertest.Up(t, test.c, site), site)
+		if len(on) != 1 || on[0].OK != test.on {
+			t.Errorf("%s, on: %+v", test.name, on)
 		}
-		on, err := a.Before(t.Context(), site)
-		if err != nil || len(on) != 1 || on[0].OK != test.on {
-			t.Errorf("%s, on: %+v, %v", test.name, on, err)
-		}
-		off, err := test.c.ProveOff(t.Context(), new(layer.Run).At(site))
-		if err != nil || len(off) != 1 || off[0].OK != test.off {
-			t.Errorf("%s, off: %+v, %v", test.name, off, err)
+		if off := layertest.Off(t, test.c, site); len(off) != 1 || off[0].OK != test.off {
+			t.Errorf("%s, off: %+v", test.name, off)
 		}
 	}
 }
@@ -85,17 +81,12 @@ func TestBeside(t *testing.T) {
 func TestAfter(t *testing.T) {
 	there := &servers{state: State{Audit: []string{"file"}}}
 	site := testbed.Holding(localtest.Host(t), there)
-	a, err := (&Config{Audit: factor.Of(FileAudit)}).Up(t.Context(), new(layer.Run).At(site))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := a.Before(t.Context(), site); err != nil {
-		t.Fatal(err)
-	}
+	a := layertest.Up(t, &Config{Audit: factor.Of(FileAudit)}, site)
+	layertest.Before(t, a, site)
 	for _, n := range []int64{0, 7} {
 		there.audited = n
-		if checks, err := a.After(t.Context(), layer.Did{}); err != nil || len(checks) != 1 || checks[0].OK != (n > 0) {
-			t.Errorf("%d bytes: %+v, %v", n, checks, err)
+		if checks := layertest.After(t, a, layer.Did{}); len(checks) != 1 || checks[0].OK != (n > 0) {
+			t.Errorf("%d bytes: %+v", n, checks)
 		}
 	}
 }

@@ -25,7 +25,6 @@ import (
 	"strings"
 
 	"tare/experiment"
-	"tare/experiment/quantity"
 	"tare/layer"
 	"tare/testbed"
 	"tare/testbed/local"
@@ -157,36 +156,24 @@ func Probe(ctx context.Context, name, program, hint string, l layer.Layer) []tes
 	return []testbed.Finding{f}
 }
 
-func try(ctx context.Context, l layer.Layer) (err error) {
-	bed, err := local.New()
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, bed.Close()) }()
-	level := experiment.Testbed{}.Level()
-	site, err := bed.Open(ctx, testbed.Request{Name: "probe", Needs: experiment.Needs{Volume: &experiment.Volume{Size: quantity.Size(probeSize)}}, Level: level})
-	if err != nil {
-		return err
-	}
-	active, err := l.Up(ctx, new(layer.Run).At(site))
-	if err != nil {
-		return err
-	}
-	if active.Down != nil {
-		defer func() { err = errors.Join(err, active.Down(context.WithoutCancel(ctx))) }()
-	}
-	staged, ok := testbed.As[testbed.Staged](site)
-	if !ok {
-		return errors.New("the site cannot be made ready")
-	}
-	if err := staged.Ready(ctx); err != nil {
-		return err
-	}
-	checks, err := active.Before(ctx, site)
-	for _, c := range checks {
-		if !c.OK {
-			err = errors.Join(err, fmt.Errorf("%s: expected %s, observed %s", c.Name, c.Expected, c.Observed))
+func try(ctx context.Context, l layer.Layer) error {
+	needs := experiment.Needs{Volume: &experiment.Volume{Size: probeSize}}
+	return local.Try(ctx, needs, func(site testbed.Site) (err error) {
+		active, err := l.Up(ctx, new(layer.Run).At(site))
+		if err != nil {
+			return err
 		}
-	}
-	return err
+		if active.Down != nil {
+			defer func() { err = errors.Join(err, active.Down(context.WithoutCancel(ctx))) }()
+		}
+		staged, ok := testbed.As[testbed.Staged](site)
+		if !ok {
+			return errors.New("the site cannot be made ready")
+		}
+		if err := staged.Ready(ctx); err != nil {
+			return err
+		}
+		checks, err := active.Before(ctx, site)
+		return errors.Join(err, layer.Failed(checks))
+	})
 }

@@ -4,68 +4,32 @@ import (
 	"context"
 	"strings"
 	"testing"
-	"time"
 
 	"tare/experiment"
-	"tare/experiment/factor"
-	"tare/experiment/quantity"
 	"tare/layer"
-	"tare/testbed"
-	"tare/testbed/kube"
-	"tare/testbed/kube/kubetest"
+	"tare/testbed/kube/sitetest"
 )
 
 // TestOnCluster makes tunnels between pods, and shows that the proofs of that can fail.
 func TestOnCluster(t *testing.T) {
-	kubeconfig := kubetest.Kubeconfig(t)
-	ctx := t.Context()
-	bed, err := kube.New(kube.Options{Kubeconfig: kubeconfig, Say: func(line string) { t.Log(line) }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := bed.Close(); err != nil {
-			t.Errorf("close: %v", err)
-		}
-	})
+	ctx, bed := t.Context(), sitetest.Bed(t)
 	c := Kind.New().(*Config)
 	needs := c.Declare().Needs
 	needs.Members = 2
-	open := func(name string) testbed.Site {
-		t.Helper()
-		site, err := bed.Open(ctx, testbed.Request{Name: name, Needs: needs, Level: &experiment.Kubernetes{
-			Image: experiment.DefaultImage, Placement: factor.Of(experiment.DifferentNodes),
-			Resources: experiment.Resources{CPU: "50m", Memory: "64Mi"},
-			Timeouts: experiment.Timeouts{
-				Ready: quantity.Duration(3 * time.Minute), Delete: quantity.Duration(2 * time.Minute),
-				Request: quantity.Duration(time.Minute), Connect: quantity.Duration(time.Minute),
-			},
-		}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return site
-	}
-	ready := func(site testbed.Site) {
-		t.Helper()
-		if err := site.(testbed.Staged).Ready(ctx); err != nil {
-			t.Fatal(err)
-		}
-	}
-	direct := open("direct")
-	ready(direct)
+	direct := sitetest.Open(t, bed, "direct", needs, sitetest.Small(experiment.DifferentNodes))
+	sitetest.Ready(t, direct)
 	checks, err := c.ProveOff(ctx, new(layer.Run).At(direct))
 	const off = `marker from pod to pod: expected arrives, between all 3 pairs, observed so between 3 of 3: true
 interface wg0: expected in 0 of 3 pods, observed in 0 of 3 pods: true
 `
 	assert(t, "without the layer", text(t, checks, err), off)
 
-	site := open("wireguard")
-	a, at, err := askBeside(site, site.(testbed.Sidecars))
+	site := sitetest.Open(t, bed, "wireguard", needs, sitetest.Small(experiment.DifferentNodes))
+	a, at, err := askBeside(site, site)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ready(site)
+	sitetest.Ready(t, site)
 	if err := a.settle(ctx, Auto, at); err != nil {
 		t.Fatalf("%v (%s)", err, podHint(err))
 	}

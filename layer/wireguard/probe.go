@@ -3,11 +3,9 @@ package wireguard
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"tare/experiment"
-	"tare/experiment/factor"
-	"tare/experiment/quantity"
+	"tare/layer"
 	"tare/testbed"
 	"tare/testbed/local"
 )
@@ -28,32 +26,19 @@ func find(ctx context.Context, which Implementation) testbed.Finding {
 
 // try puts the tunnel up and takes it down again, and says what it was.
 func try(ctx context.Context, which Implementation) (description string, err error) {
-	bed, err := local.New()
-	if err != nil {
-		return "", err
-	}
-	defer func() { err = errors.Join(err, bed.Close()) }()
-	link := experiment.Link{Rate: factor.Of[quantity.Rate](0), MTU: factor.Of(1500)}
-	site, err := bed.Open(ctx, testbed.Request{Name: "probe", Needs: experiment.Needs{Network: true}, Level: &experiment.Local{Link: link}})
-	if err != nil {
-		return "", err
-	}
-	up, err := (&Config{Implementation: which}).up(ctx, site)
-	if err != nil {
-		return "", err
-	}
-	defer func() { err = errors.Join(err, up.down(ctx)) }()
-	checks, err := up.prove(ctx, site)
-	if err != nil {
-		return "", err
-	}
-	for _, c := range append(up.proofs, checks...) {
-		if c.Name == implementationCheck {
-			description = c.Observed
+	err = local.Try(ctx, experiment.Needs{Network: true}, func(site testbed.Site) (err error) {
+		up, err := (&Config{Implementation: which}).up(ctx, site)
+		if err != nil {
+			return err
 		}
-		if !c.OK {
-			return "", fmt.Errorf("%s: expected %s, observed %s", c.Name, c.Expected, c.Observed)
+		defer func() { err = errors.Join(err, up.down(ctx)) }()
+		checks, err := up.prove(ctx, site)
+		for _, c := range up.proofs {
+			if c.Name == implementationCheck {
+				description = c.Observed
+			}
 		}
-	}
-	return description, nil
+		return errors.Join(err, layer.Failed(append(up.proofs, checks...)))
+	})
+	return description, err
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/vishvananda/netlink"
 
 	"tare/layer"
+	"tare/layer/layertest"
 	"tare/testbed"
 	"tare/testbed/local/localtest"
 )
@@ -25,20 +26,14 @@ import (
 const streamVariable = "TARE_WIREGUARD_TEST"
 
 func TestMain(m *testing.M) {
-	var err error
-	switch {
-	case testbed.HelperName() == Kind.Name:
-		err = Helper(context.Background())
-	case os.Getenv(streamVariable) != "":
-		err = stream(os.Getenv(streamVariable))
-	default:
-		os.Exit(m.Run())
+	what := os.Getenv(streamVariable)
+	if what == "" || testbed.HelperName() != "" {
+		layertest.Main(m, Kind)
 	}
-	if err != nil {
+	if err := stream(what); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	os.Exit(0)
 }
 
 // stream is one side of a transfer of some megabytes.

@@ -1,10 +1,6 @@
 package wrap
 
 import (
-	"context"
-	"fmt"
-	"os"
-	"slices"
 	"strings"
 	"testing"
 
@@ -12,20 +8,11 @@ import (
 
 	"tare/experiment"
 	"tare/layer"
-	"tare/testbed"
+	"tare/layer/layertest"
 	"tare/testbed/local/localtest"
 )
 
-func TestMain(m *testing.M) {
-	if testbed.HelperName() == name {
-		if err := Kind.Helper(context.Background()); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { layertest.Main(m) }
 
 func TestProofs(t *testing.T) {
 	const weak = "no proof was given for the command in front: it was started, but nothing shows that it does anything"
@@ -91,27 +78,15 @@ func TestProofs(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			test.on.Layer, test.off.Layer = name, name
-			a, err := test.config.Up(t.Context(), new(layer.Run).At(site))
-			if err != nil {
-				t.Fatal(err)
-			}
-			on, err := a.Before(t.Context(), layer.Dress(site, a))
-			if err != nil {
-				t.Fatal(err)
-			}
-			on = slices.DeleteFunc(on, func(c layer.Check) bool { return c.Once })
+			on := layertest.On(t, layertest.Up(t, &test.config, site), site)
 			if diff := cmp.Diff([]layer.Check{test.on}, on); diff != "" {
 				t.Errorf("on: %s", diff)
-			}
-			off, err := test.config.ProveOff(t.Context(), new(layer.Run).At(site))
-			if err != nil {
-				t.Fatal(err)
 			}
 			var want []layer.Check
 			if test.off.Name != "" {
 				want = []layer.Check{test.off}
 			}
-			if diff := cmp.Diff(want, off); diff != "" {
+			if diff := cmp.Diff(want, layertest.Off(t, &test.config, site)); diff != "" {
 				t.Errorf("off: %s", diff)
 			}
 		})
@@ -120,10 +95,7 @@ func TestProofs(t *testing.T) {
 
 func TestProofThatCannotStart(t *testing.T) {
 	c := Config{Run: []string{"env"}, Proof: &Proof{Run: []string{"tare-test-no-such-program"}, Match: "x"}}
-	checks, err := c.ProveOff(t.Context(), new(layer.Run).At(localtest.Host(t)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	checks := layertest.Off(t, &c, localtest.Host(t))
 	if checks[0].OK || !strings.Contains(checks[0].Observed, "tare-test-no-such-program") {
 		t.Errorf("%+v", checks[0])
 	}

@@ -3,15 +3,12 @@ package document_test
 import (
 	"bytes"
 	"errors"
-	"flag"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"tare/golden"
 	"tare/report/columns"
 	"tare/report/document"
 	"tare/report/html"
@@ -19,8 +16,6 @@ import (
 	"tare/report/text"
 	"tare/safetext"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 // writers are the ways to show a document.
 var writers = map[string]func(io.Writer, *document.Document) error{
@@ -96,19 +91,7 @@ func TestEverything(t *testing.T) {
 		if _, body, ok := strings.Cut(got, "</head>\n"); ok {
 			got = body
 		}
-		path := filepath.Join("testdata", name)
-		if *update {
-			if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatalf("%v (run go test -update)", err)
-		}
-		if diff := cmp.Diff(string(want), got); diff != "" {
-			t.Errorf("%s differs (run go test -update if intended):\n%s", path, diff)
-		}
+		golden.Check(t, filepath.Join("testdata", name), got)
 	}
 }
 

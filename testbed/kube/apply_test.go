@@ -67,22 +67,16 @@ func TestApply(t *testing.T) {
 	if _, err := s.Apply(t.Context(), []*unstructured.Unstructured{foreign}); !errors.Is(err, errForeign) || !strings.Contains(err.Error(), "apply ConfigMap kube-root-ca.crt in namespace "+s.Namespace()) {
 		t.Errorf("an object of another: %v", err)
 	}
-	if err := s.Delete(t.Context(), []*unstructured.Unstructured{foreign}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Delete(t.Context(), []*unstructured.Unstructured{foreign}))
 	if _, err := s.Get(t.Context(), foreign); err != nil {
 		t.Errorf("an object of another was deleted: %v", err)
 	}
 
-	if err := s.Delete(t.Context(), all[2:]); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Delete(t.Context(), all[2:]))
 	if _, err := s.Get(t.Context(), config); err != nil {
 		t.Error(err)
 	}
-	if err := bed.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, bed.Close())
 	for _, gone := range []error{
 		func() error {
 			_, err := clusterClient(t).SchedulingV1().PriorityClasses().Get(t.Context(), name, metav1.GetOptions{})
@@ -169,9 +163,7 @@ func TestShapes(t *testing.T) {
 		return nil
 	})
 	s.ShapeVolume(func(c *corev1.PersistentVolumeClaim) { c.Spec.StorageClassName = new("local") })
-	if err := s.Ready(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Ready(t.Context()))
 	ns, err := clusterClient(t).CoreV1().Namespaces().Get(t.Context(), s.Namespace(), metav1.GetOptions{})
 	if err != nil || ns.Labels["team"] != "a" || ns.Labels[inventory.OwnerLabel] != string(s.run.session.Owner) {
 		t.Errorf("namespace %v, %v", ns.Labels, err)

@@ -29,9 +29,7 @@ func TestSiteIsOpenedAnew(t *testing.T) {
 	}
 	nodes := one.nodes()
 	for range 2 { // closed twice
-		if err := one.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, one.Close())
 	}
 	client := clusterClient(t)
 	for _, p := range before {

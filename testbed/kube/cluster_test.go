@@ -41,10 +41,14 @@ func parameters() *experiment.Kubernetes {
 // leaves nothing behind.
 func onCluster(t *testing.T) *Testbed {
 	t.Helper()
-	bed, err := New(Options{
-		Kubeconfig: kubetest.Kubeconfig(t), Say: func(line string) { t.Log(line) },
-		Host: func() (testbed.Testbed, error) { return local.New() },
-	})
+	return bedOf(t, Options{Kubeconfig: kubetest.Kubeconfig(t), Host: func() (testbed.Testbed, error) { return local.New() }})
+}
+
+// bedOf is one with these options.
+func bedOf(t *testing.T, o Options) *Testbed {
+	t.Helper()
+	o.Say = func(line string) { t.Log(line) }
+	bed, err := New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,10 +64,7 @@ func onCluster(t *testing.T) *Testbed {
 // nothingLeft fails when something of a run is still on the cluster.
 func nothingLeft(t *testing.T, owner inventory.Owner) {
 	t.Helper()
-	c, err := cluster.Connect(context.Background(), cluster.Options{Kubeconfig: kubetest.Kubeconfig(t)}, "", parameters().Timeouts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := connected(t)
 	mine := metav1.ListOptions{LabelSelector: inventory.OwnerLabel + "=" + string(owner)}
 	core := c.Client.CoreV1()
 	namespaces, err1 := core.Namespaces().List(context.Background(), mine)
@@ -72,22 +73,34 @@ func nothingLeft(t *testing.T, owner inventory.Owner) {
 	services, err4 := core.Services("").List(context.Background(), mine)
 	claims, err5 := core.PersistentVolumeClaims("").List(context.Background(), mine)
 	jobs, err6 := c.Client.BatchV1().Jobs("").List(context.Background(), mine)
-	if err := errors.Join(err1, err2, err3, err4, err5, err6); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(err1, err2, err3, err4, err5, err6))
 	if n := len(namespaces.Items) + len(pods.Items) + len(maps.Items) + len(services.Items) + len(claims.Items) + len(jobs.Items); n > 0 {
 		t.Errorf("left behind: %d namespaces, %d pods, %d ConfigMaps, %d services, %d claims, %d jobs", len(namespaces.Items), len(pods.Items), len(maps.Items), len(services.Items), len(claims.Items), len(jobs.Items))
+	}
+}
+
+// must ends a test at an error that it is not about.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 
 // clusterClient is one of the test's own, beside the testbed.
 func clusterClient(t *testing.T) kubernetes.Interface {
 	t.Helper()
-	c, err := cluster.Connect(t.Context(), cluster.Options{Kubeconfig: kubetest.Kubeconfig(t)}, "", parameters().Timeouts)
+	return connected(t).Client
+}
+
+// connected is the test cluster.
+func connected(t *testing.T) *cluster.Cluster {
+	t.Helper()
+	c, err := cluster.Connect(context.Background(), cluster.Options{Kubeconfig: kubetest.Kubeconfig(t)}, "", parameters().Timeouts)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c.Client
+	return c
 }
 
 // open asks for a site.
@@ -104,9 +117,7 @@ func open(t *testing.T, bed *Testbed, arm string, needs experiment.Needs, level 
 func ready(t *testing.T, bed *Testbed, arm string, needs experiment.Needs, level *experiment.Kubernetes) *Site {
 	t.Helper()
 	s := open(t, bed, arm, needs, level)
-	if err := s.Ready(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Ready(t.Context()))
 	return s
 }
 

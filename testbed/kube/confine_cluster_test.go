@@ -35,12 +35,8 @@ func (s *someone) confine(t *testing.T, file string) {
 	}
 	var policy admission.ValidatingAdmissionPolicy
 	var binding admission.ValidatingAdmissionPolicyBinding
-	if err := yaml.UnmarshalStrict([]byte(strings.ReplaceAll(documents[1], "USER", "system:serviceaccount:"+s.name+":tare")), &policy); err != nil {
-		t.Fatal(err)
-	}
-	if err := yaml.UnmarshalStrict([]byte(documents[2]), &binding); err != nil {
-		t.Fatal(err)
-	}
+	must(t, yaml.UnmarshalStrict([]byte(strings.ReplaceAll(documents[1], "USER", "system:serviceaccount:"+s.name+":tare")), &policy))
+	must(t, yaml.UnmarshalStrict([]byte(documents[2]), &binding))
 	if binding.Spec.PolicyName != policy.Name {
 		t.Errorf("%s binds %s, and defines %s", file, binding.Spec.PolicyName, policy.Name)
 	}
@@ -187,16 +183,7 @@ func TestConfined(t *testing.T) {
 		t.Errorf("exec in a namespace that is lent: %v", err)
 	}
 
-	bed, err := New(Options{Kubeconfig: user.kubeconfig, Say: func(line string) { t.Log(line) }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := bed.Close(); err != nil {
-			t.Errorf("close: %v", err)
-		}
-		nothingLeft(t, bed.run.session.Owner)
-	})
+	bed := bedOf(t, Options{Kubeconfig: user.kubeconfig})
 	e, err = bed.Examine(ctx, "", parameters().Timeouts, Everything(""))
 	if want := "an admission policy confines them to namespaces of Tare's own"; err != nil || e.Reach.Status != testbed.Works || e.Reach.Detail != want {
 		t.Errorf("reach under the policies: %+v, %v", e.Reach, err)
@@ -225,13 +212,9 @@ func TestConfined(t *testing.T) {
 		if namespace != "" {
 			s = open(t, bed, arm, needs, level)
 		}
-		if err := s.Ready(ctx); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Ready(ctx))
 		sampler := bed.Sampler()
-		if err := sampler.Start(ctx, s); err != nil {
-			t.Fatal(err)
-		}
+		must(t, sampler.Start(ctx, s))
 		transfer(t, s, testbed.PodToService)
 		if _, err := sampler.Stop(ctx, 0); err != nil {
 			t.Error(err)

@@ -21,9 +21,7 @@ func TestConnectPlugin(t *testing.T) {
 	started, over := filepath.Join(dir, "started"), filepath.Join(dir, "over")
 	program := filepath.Join(dir, "fetch")
 	script := fmt.Sprintf("#!/bin/sh\n: > %q\nwhile [ -d %q ] && [ ! -e %q ]; do sleep 0.05; done\nexit 1\n", started, dir, over)
-	if err := os.WriteFile(program, []byte(script), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(program, []byte(script), 0o700))
 	config := filepath.Join(dir, "kubeconfig")
 	text := fmt.Sprintf(`apiVersion: v1
 kind: Config
@@ -31,9 +29,7 @@ clusters: [{name: c, cluster: {server: "https://127.0.0.1:1"}}]
 contexts: [{name: one, context: {cluster: c, user: u}}]
 users: [{name: u, user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: %q, interactiveMode: Never}}}]
 `, program)
-	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(config, []byte(text), 0o600))
 	var said []string
 	bed, err := New(Options{Kubeconfig: config, Say: func(line string) { said = append(said, line) }})
 	if err != nil {

@@ -65,9 +65,7 @@ func TestDrainedNode(t *testing.T) {
 		t.Fatalf("on the node that takes pods again: on %s, %v", p.Node(), err)
 	}
 	evict()
-	if err := core.Nodes().Delete(t.Context(), node, metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, core.Nodes().Delete(t.Context(), node, metav1.DeleteOptions{}))
 	err = s.Mend(t.Context())
 	if err == nil || errors.As(err, &lost) || !strings.Contains(err.Error(), "and so is its node "+node) {
 		t.Errorf("on a node that is gone: %v", err)

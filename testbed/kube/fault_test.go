@@ -157,9 +157,7 @@ func TestPodDeleted(t *testing.T) {
 		t.Fatal(err)
 	}
 	old := before[testbed.ClientPod]
-	if err := clusterClient(t).CoreV1().Pods(old.Namespace).Delete(t.Context(), old.Name, metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, clusterClient(t).CoreV1().Pods(old.Namespace).Delete(t.Context(), old.Name, metav1.DeleteOptions{}))
 	_, err = process.Wait()
 	var lost *testbed.Disturbance
 	if !errors.As(err, &lost) {
@@ -171,9 +169,7 @@ func TestPodDeleted(t *testing.T) {
 			t.Errorf("the error does not say %q", want)
 		}
 	}
-	if err := s.Mend(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Mend(t.Context()))
 	after, err := s.Pods(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -208,17 +204,13 @@ func TestKilled(t *testing.T) {
 	child.Env = append(os.Environ(), "TARE_TEST_TO_BE_KILLED=1")
 	said := &owner{found: make(chan inventory.Owner, 1)}
 	child.Stdout = said
-	if err := child.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, child.Start())
 	var killed inventory.Owner
 	select {
 	case killed = <-said.found:
 	case <-time.After(2 * time.Minute):
 	}
-	if err := child.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, child.Process.Kill())
 	_ = child.Wait()
 	if killed == "" {
 		t.Fatalf("the run to be killed did not get ready: %s", said.all.String())

@@ -64,9 +64,7 @@ func beLost(t *testing.T, namespace string) {
 	}
 	s := open(t, bed, "lost", experiment.Needs{Network: true, Volume: &experiment.Volume{Size: 1 << 20}}, silent(20*time.Second, namespace))
 	s.ShapePods(sidecar)
-	if err := s.Ready(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Ready(t.Context()))
 	if _, err := s.Apply(t.Context(), []*unstructured.Unstructured{controller}); err != nil {
 		t.Fatal(err)
 	}
@@ -88,17 +86,13 @@ func lose(t *testing.T, name, namespace string) inventory.Owner {
 	child.Env = append(os.Environ(), "TARE_TEST_TO_BE_LOST=1", "TARE_TEST_NAMESPACE="+namespace)
 	said := &owner{found: make(chan inventory.Owner, 1)}
 	child.Stdout = said
-	if err := child.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, child.Start())
 	var lost inventory.Owner
 	select {
 	case lost = <-said.found:
 	case <-time.After(2 * time.Minute):
 	}
-	if err := child.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, child.Process.Kill())
 	_ = child.Wait()
 	if lost == "" {
 		t.Fatalf("the run to be lost did not get ready: %s", said.all.String())
@@ -129,10 +123,7 @@ func TestLost(t *testing.T) {
 	for _, namespace := range []string{"", given.Name} {
 		t.Run("namespace "+namespace, func(t *testing.T) {
 			lost := lose(t, "TestLost", namespace)
-			c, err := cluster.Connect(t.Context(), cluster.Options{Kubeconfig: kubetest.Kubeconfig(t)}, "", parameters().Timeouts)
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := connected(t)
 			if err := c.Await(t.Context(), "the cluster to remove what is left", 5*time.Minute, func(ctx context.Context) (bool, string, error) {
 				there, err := remains(ctx, c, lost, namespace)
 				return there == "", there, err
@@ -198,9 +189,7 @@ func TestPutOff(t *testing.T) {
 	bed := onCluster(t)
 	const silence = 20 * time.Second
 	s := ready(t, bed, "living", pair, silent(silence, ""))
-	if err := bed.Sampler().Start(t.Context(), s); err != nil {
-		t.Fatal(err)
-	}
+	must(t, bed.Sampler().Start(t.Context(), s))
 	on, err := s.cluster(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -22,9 +22,7 @@ func TestMembersOnACluster(t *testing.T) {
 	bed := onCluster(t)
 	s := open(t, bed, "plain", experiment.Needs{Network: true, Members: 3, MemberVolume: 1 << 20}, parameters())
 	s.ShapeVolume(func(c *corev1.PersistentVolumeClaim) { c.Spec.StorageClassName = new("local") })
-	if err := s.Ready(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Ready(t.Context()))
 	members := s.Members()
 	if len(members) != 3 || members[0] != s.Address(testbed.PodToPod) {
 		t.Fatalf("members at %v", members)
@@ -68,13 +66,9 @@ func TestMembersOnACluster(t *testing.T) {
 	if _, err := process.Wait(); err == nil || !strings.Contains(err.Error(), "/server-3 on node "+lost.Spec.NodeName+" is lost") {
 		t.Fatalf("a program of a lost member: %v", err)
 	}
-	if err := s.Mend(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Mend(t.Context()))
 	reachEachOther(t, s)
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Close())
 	left, err := clusterClient(t).CoreV1().PersistentVolumeClaims(s.Namespace()).List(context.Background(), metav1.ListOptions{})
 	if err != nil || len(left.Items) > 0 {
 		t.Errorf("claims left: %d, %v", len(left.Items), err)

@@ -20,12 +20,8 @@ func TestMendCleanedAway(t *testing.T) {
 	}
 	session := bed.run.session
 	on := newClusterRun(c, session, "", parameters().Timeouts)
-	if err := on.record.Begin(t.Context(), "given"); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Client.CoreV1().ConfigMaps("given").Delete(t.Context(), "tare-"+string(session.Owner), metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, on.record.Begin(t.Context(), "given"))
+	must(t, c.Client.CoreV1().ConfigMaps("given").Delete(t.Context(), "tare-"+string(session.Owner), metav1.DeleteOptions{}))
 	if err := on.record.Add(t.Context(), inventory.Core("pods", "given", "client")); !errors.Is(err, inventory.ErrCleaned) {
 		t.Fatal(err)
 	}

@@ -50,9 +50,7 @@ func behindProxy(t *testing.T) (path string, p *proxy) {
 		p.to, c.Server, c.TLSServerName = server.Host, "https://"+listener.Addr().String(), server.Hostname()
 	}
 	path = t.TempDir() + "/kubeconfig"
-	if err := clientcmd.WriteToFile(*raw, path); err != nil {
-		t.Fatal(err)
-	}
+	must(t, clientcmd.WriteToFile(*raw, path))
 	go p.serve()
 	t.Cleanup(func() {
 		listener.Close()
@@ -144,9 +142,7 @@ func outlasts(t *testing.T, disturb func(*proxy)) {
 	if out.String() != slowOutput() {
 		t.Errorf("%d bytes of output, want %d", out.Len(), len(slowOutput()))
 	}
-	if err := s.Mend(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Mend(t.Context()))
 }
 
 func TestExecStreamIsCut(t *testing.T) {
@@ -194,9 +190,7 @@ func TestLongOutage(t *testing.T) {
 	}
 	t.Log(err)
 	p.refuse(false)
-	if err := s.Mend(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Mend(t.Context()))
 	transfer(t, s, testbed.PodToPod)
 }
 
@@ -225,9 +219,7 @@ func TestKubeletStopped(t *testing.T) {
 	mended := make(chan error, 1)
 	go func() { mended <- s.Mend(t.Context()) }()
 	started()
-	if err := <-mended; err != nil {
-		t.Fatal(err)
-	}
+	must(t, <-mended)
 	if now := s.pods[testbed.ServerPod].UID(); now != uid {
 		t.Errorf("pod %s was replaced by %s", uid, now)
 	}

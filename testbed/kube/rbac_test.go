@@ -1,19 +1,14 @@
 package kube
 
 import (
-	"flag"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"tare/experiment"
+	"tare/golden"
 )
-
-var update = flag.Bool("update", false, "write deploy/rbac and the table of rights in docs/cluster.md")
 
 // The placeholders in the manifests, as the documentation says to replace them.
 const (
@@ -87,7 +82,7 @@ func table() string {
 // The table of rights ends in the manifests and in the documentation as it is.
 func TestManifests(t *testing.T) {
 	for path, want := range manifests() {
-		check(t, path, want)
+		golden.Check(t, path, want)
 	}
 	const page, begin, end = "../../docs/cluster.md", "<!-- rights: made from testbed/kube/rights.go -->\n", "<!-- end of rights -->\n"
 	data, err := os.ReadFile(page)
@@ -99,27 +94,7 @@ func TestManifests(t *testing.T) {
 	if !ok || !closed {
 		t.Fatalf("%s has no place for the table of rights, between %q and %q", page, begin, end)
 	}
-	check(t, page, before+begin+table()+end+after)
-}
-
-func check(t *testing.T, path, want string) {
-	t.Helper()
-	if *update {
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	got, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(want, string(got)); d != "" {
-		t.Errorf("%s is not what the rights say: go test ./testbed/kube -run Manifests -update (-want +got):\n%s", path, d)
-	}
+	golden.Check(t, page, before+begin+table()+end+after)
 }
 
 func TestRights(t *testing.T) {

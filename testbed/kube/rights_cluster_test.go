@@ -35,11 +35,7 @@ type someone struct {
 func newSomeone(t *testing.T, name string) *someone {
 	t.Helper()
 	admin := kubetest.Kubeconfig(t)
-	c, err := cluster.Connect(t.Context(), cluster.Options{Kubeconfig: admin}, "", parameters().Timeouts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx := t.Context()
+	c, ctx := connected(t), t.Context()
 	ns, err := c.Client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: name + "-"}}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -74,9 +70,7 @@ func newSomeone(t *testing.T, name string) *someone {
 	}
 	who := config.AuthInfos[config.Contexts[config.CurrentContext].AuthInfo]
 	who.ClientCertificateData, who.ClientKeyData, who.Token = nil, nil, token.Status.Token
-	if err := clientcmd.WriteToFile(*config, s.kubeconfig); err != nil {
-		t.Fatal(err)
-	}
+	must(t, clientcmd.WriteToFile(*config, s.kubeconfig))
 	return s
 }
 
@@ -168,24 +162,13 @@ func TestDocumentedRightsInANamespace(t *testing.T) {
 	level.Observe = []experiment.Observe{{Name: "dns", Namespace: "kube-system", Labels: map[string]string{"k8s-app": "kube-dns"}}}
 	user.allowed(t, clusterwide, "", Everything(user.name, "kube-system"))
 
-	bed, err := New(Options{Kubeconfig: user.kubeconfig, Say: func(line string) { t.Log(line) }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := bed.Close(); err != nil {
-			t.Errorf("close: %v", err)
-		}
-		nothingLeft(t, bed.run.session.Owner)
-	})
+	bed := bedOf(t, Options{Kubeconfig: user.kubeconfig})
 	site := ready(t, bed, "plain", experiment.Needs{Network: true, HostNetwork: true, Volume: &experiment.Volume{Size: 1 << 20}}, level)
 	if _, err := bed.Describe(t.Context()); err != nil {
 		t.Error(err)
 	}
 	sampler := bed.Sampler()
-	if err := sampler.Start(t.Context(), site); err != nil {
-		t.Fatal(err)
-	}
+	must(t, sampler.Start(t.Context(), site))
 	if got, err := sampler.Stop(t.Context(), 0); err != nil || got.Conditions.ForeignCPU < 0 {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -199,16 +182,7 @@ func TestDocumentedRights(t *testing.T) {
 	rules := documented(t, "cluster.yaml", "ClusterRole")
 	user.may(t, rules, "")
 
-	bed, err := New(Options{Kubeconfig: user.kubeconfig, Say: func(line string) { t.Log(line) }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := bed.Close(); err != nil {
-			t.Errorf("close: %v", err)
-		}
-		nothingLeft(t, bed.run.session.Owner)
-	})
+	bed := bedOf(t, Options{Kubeconfig: user.kubeconfig})
 	level := parameters()
 	level.Accounting = experiment.OnNode
 	site := open(t, bed, "plain", experiment.Needs{Network: true, HostNetwork: true, Volume: &experiment.Volume{Size: 1 << 20}}, level)
@@ -218,16 +192,12 @@ func TestDocumentedRights(t *testing.T) {
 	if findings, err := open(t, bed, "tried", experiment.Needs{Network: true}, level).Try(t.Context()); err != nil || slices.ContainsFunc(findings, func(f testbed.Finding) bool { return f.Status != testbed.Works }) {
 		t.Errorf("dry runs: %+v, %v", findings, err)
 	}
-	if err := site.Ready(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, site.Ready(t.Context()))
 	if clusters, err := bed.Describe(t.Context()); err != nil || len(clusters) != 1 || clusters[0].Components != nil || clusters[0].UID == "" {
 		t.Errorf("described as %+v, %v", clusters, err)
 	}
 	sampler := bed.Sampler()
-	if err := sampler.Start(t.Context(), site); err != nil {
-		t.Fatal(err)
-	}
+	must(t, sampler.Start(t.Context(), site))
 	if _, err := runIn(t, site, testbed.ClientPod, "iperf3", "--version"); err != nil {
 		t.Error(err)
 	}

@@ -33,9 +33,7 @@ func burn(t *testing.T, s *Site) testbed.Usage {
 // sampled is a sample over a burn.
 func sampled(t *testing.T, sampler *Sampler, s *Site) (testbed.Sample, testbed.Usage) {
 	t.Helper()
-	if err := sampler.Start(t.Context(), s); err != nil {
-		t.Fatal(err)
-	}
+	must(t, sampler.Start(t.Context(), s))
 	used := burn(t, s)
 	got, err := sampler.Stop(t.Context(), 0)
 	if err != nil {
@@ -67,9 +65,7 @@ func TestSamplesOnNodes(t *testing.T) {
 	level.Observe = []experiment.Observe{observing(plain, experiment.AllNodes),
 		{Name: "nobody", Namespace: "default", Labels: map[string]string{"no": "such"}}}
 	for _, s := range []*Site{plain, sandbox} {
-		if err := s.Ready(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Ready(t.Context()))
 	}
 	clusters, err := bed.Describe(t.Context())
 	if err != nil || len(clusters) != 1 || len(clusters[0].Nodes) != 2 {
@@ -117,9 +113,7 @@ func TestSamplesOnNodes(t *testing.T) {
 func remove(t *testing.T, p *pods.Pod) {
 	t.Helper()
 	plan := p.Plan()
-	if err := clusterClient(t).CoreV1().Pods(plan.Namespace).Delete(t.Context(), plan.Name, metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, clusterClient(t).CoreV1().Pods(plan.Namespace).Delete(t.Context(), plan.Name, metav1.DeleteOptions{}))
 	await(t, p.String()+" to be gone", func() bool {
 		_, err := p.Get(t.Context())
 		return apierrors.IsNotFound(err)
@@ -140,9 +134,7 @@ func TestSamplesInContainers(t *testing.T) {
 		return nil
 	})
 	for _, s := range []*Site{plain, sandbox} {
-		if err := s.Ready(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Ready(t.Context()))
 	}
 	clusters, err := bed.Describe(t.Context())
 	if err != nil || len(clusters) != 1 {

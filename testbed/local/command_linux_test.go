@@ -13,12 +13,8 @@ func TestLookUp(t *testing.T) {
 	write := func(name string, mode os.FileMode) string {
 		t.Helper()
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte("#!/bin/sh\n"), mode); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must(t, os.WriteFile(path, []byte("#!/bin/sh\n"), mode))
 		return path
 	}
 	first, second := write("a/tool", 0o755), write("b/tool", 0o755)

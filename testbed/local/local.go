@@ -25,6 +25,16 @@
 // place to start programs that drive a cluster.
 package local
 
+import (
+	"context"
+	"errors"
+
+	"tare/experiment"
+	"tare/experiment/factor"
+	"tare/experiment/quantity"
+	"tare/testbed"
+)
+
 // Shaping is the name of Probe's finding about rate limits on the wire.
 const Shaping = "shaping (tbf)"
 
@@ -39,4 +49,20 @@ type Stray struct {
 	PID     int    `json:"pid"`
 	Command string `json:"command"` // its command line
 	Owner   string `json:"owner"`   // PID-START-NAMESPACE of the Tare that started it
+}
+
+// Try opens a site, gives it to f, and closes it: to see whether something works on this machine.
+// Its wire has no cap.
+func Try(ctx context.Context, needs experiment.Needs, f func(testbed.Site) error) (err error) {
+	bed, err := New()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, bed.Close()) }()
+	link := experiment.Link{Rate: factor.Of[quantity.Rate](0), MTU: factor.Of(1500)}
+	site, err := bed.Open(ctx, testbed.Request{Name: "probe", Needs: needs, Level: &experiment.Local{Link: link}})
+	if err != nil {
+		return err
+	}
+	return f(site)
 }

@@ -163,55 +163,45 @@ func (s volumeSite) useVolume() (victim, error) {
 	if err := s.Ready(context.Background()); err != nil {
 		return v, err
 	}
+	err := v.occupy(s, testbed.ClientPod, "cd "+s.Volume()+"; exec 3>held; ")
+	return v, err
+}
+
+// occupy starts a command at a place, which puts others into the background.
+func (v *victim) occupy(site testbed.Site, where testbed.Place, first string) error {
 	r, w, err := os.Pipe()
 	if err != nil {
-		return v, err
+		return err
 	}
 	script, ways := staying(true)
-	cmd := shell("cd " + s.Volume() + "; exec 3>held; " + script + "sleep 1000")
+	cmd := shell(first + script + "sleep 1000")
 	cmd.Stdout = w
-	p, err := s.Start(context.Background(), testbed.ClientPod, cmd)
+	p, err := site.Start(context.Background(), where, cmd)
 	if err != nil {
-		return v, err
+		return err
 	}
 	v.Commands = append(v.Commands, p.(*process.Program).PID())
 	for range ways {
 		var pid int
 		if _, err := fmt.Fscanln(r, &pid); err != nil {
-			return v, err
+			return err
 		}
 		v.Left = append(v.Left, pid)
 	}
-	return v, nil
+	return nil
 }
 
 // inhabit starts a command at every place of the site.
 func (n *network) inhabit() (victim, error) {
 	var v victim
 	for place, thread := range n.places {
-		r, w, err := os.Pipe()
-		if err != nil {
+		if err := v.occupy(n, place, ""); err != nil {
 			return v, err
-		}
-		script, ways := staying(true)
-		cmd := shell(script + "sleep 1000")
-		cmd.Stdout = w
-		p, err := n.Start(context.Background(), place, cmd)
-		if err != nil {
-			return v, err
-		}
-		v.Commands = append(v.Commands, p.(*process.Program).PID())
-		for range ways {
-			var pid int
-			if _, err := fmt.Fscanln(r, &pid); err != nil {
-				return v, err
-			}
-			v.Left = append(v.Left, pid)
 		}
 		if place == testbed.Host {
 			continue
 		}
-		err = thread.do(func() error {
+		err := thread.do(func() error {
 			var ns unix.Stat_t
 			err := unix.Stat("/proc/thread-self/ns/net", &ns)
 			v.Namespaces = append(v.Namespaces, ns.Ino)

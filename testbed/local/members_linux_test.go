@@ -23,23 +23,11 @@ func openMembers(t *testing.T, members, nodes int) *network {
 	if NeedsUserNamespace() {
 		t.Skip("needs root, or to be run inside a user namespace (unshare -Ur)")
 	}
-	bed, err := New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := bed.Close(); err != nil {
-			t.Error(err)
-		}
-	})
 	level := link(1e9, 1400)
 	if nodes > 0 {
 		level.Nodes = factor.Of(nodes)
 	}
-	site, err := bed.Open(t.Context(), testbed.Request{Name: "test", Needs: experiment.Needs{Network: true, Members: members}, Level: level})
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, site := opened(t, experiment.Needs{Network: true, Members: members}, level)
 	return site.(*network)
 }
 
@@ -135,17 +123,13 @@ func TestMembersOnTheWire(t *testing.T) {
 // The rate, the MTU and damage concern every node and pod.
 func TestMembersWire(t *testing.T) {
 	n := openMembers(t, 3, 2)
-	if err := n.Shape(testbed.Shape{Rate: 1e8, MTU: 1400}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, n.Shape(testbed.Shape{Rate: 1e8, MTU: 1400}))
 	for _, node := range n.nodes {
 		if _, s, _, err := node.shaped(); err != nil || s != (testbed.Shape{Rate: 1e8, MTU: 1400}) {
 			t.Errorf("%s: %+v, %v", node.place, s, err)
 		}
 	}
-	if err := n.nodes[2].shape(testbed.Shape{Rate: 2e8, MTU: 1400}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, n.nodes[2].shape(testbed.Shape{Rate: 2e8, MTU: 1400}))
 	if _, err := n.Shaped(); err == nil || err.Error() != "the directions of the wire differ: {Rate:1e+08 MTU:1400 Delay:0s Loss:0} and {Rate:2e+08 MTU:1400 Delay:0s Loss:0}" {
 		t.Errorf("%v", err)
 	}
@@ -165,9 +149,7 @@ func TestMembersWire(t *testing.T) {
 // A route through a tunnel is one from each node to each other one, for all pods there.
 func TestMembersRouteVia(t *testing.T) {
 	n := openMembers(t, 3, 2)
-	if err := n.nodes[1].RouteVia(podNetwork(2), outside, 1000); err != nil {
-		t.Fatal(err)
-	}
+	must(t, n.nodes[1].RouteVia(podNetwork(2), outside, 1000))
 	limits := func() (list []string) {
 		for _, p := range n.pods {
 			routes, err := p.RouteList(nil, netlink.FAMILY_V4)
@@ -185,9 +167,7 @@ func TestMembersRouteVia(t *testing.T) {
 	if got := strings.Join(limits(), ", "); got != "server-pod: 198.18.13.0/24 1000, server-pod-3: 198.18.13.0/24 1000" {
 		t.Errorf("limits: %s", got)
 	}
-	if err := n.nodes[1].RouteVia(podNetwork(2), "", 0); err != nil {
-		t.Fatal(err)
-	}
+	must(t, n.nodes[1].RouteVia(podNetwork(2), "", 0))
 	if got := limits(); got != nil {
 		t.Errorf("limits left: %v", got)
 	}

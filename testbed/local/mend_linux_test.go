@@ -41,9 +41,7 @@ func TestBrokenNetwork(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			n := openSite(t, 1e9, 1500)
-			if err := c.damage(n); err != nil {
-				t.Fatal(err)
-			}
+			must(t, c.damage(n))
 			err := n.Mend(t.Context())
 			var broken *testbed.Broken
 			switch {

@@ -290,7 +290,7 @@ func (n *network) pod(where testbed.Place) (*pod, error) {
 			return p, nil
 		}
 	}
-	return nil, fmt.Errorf("site %s has no pod %s", n.site.name, where)
+	return nil, fmt.Errorf("site %s has no pod %s", n.name, where)
 }
 
 // DeliverBetween sends one datagram from pod to pod, in the same way.

@@ -31,19 +31,7 @@ func openSite(t *testing.T, rate quantity.Rate, mtu int) *network {
 	if NeedsUserNamespace() {
 		t.Skip("needs root, or to be run inside a user namespace (unshare -Ur)")
 	}
-	bed, err := New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := bed.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	site, err := bed.Open(context.Background(), testbed.Request{Name: "test", Needs: experiment.Needs{Network: true}, Level: link(rate, mtu)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, site := opened(t, experiment.Needs{Network: true}, link(rate, mtu))
 	return site.(*network)
 }
 
@@ -146,16 +134,12 @@ func TestDeliver(t *testing.T) {
 		t.Fatalf("arrived %v, %v", arrived, err)
 	}
 	// The client's node sends to the server pod's network back to the pod.
-	if err := n.nodes[0].RouteVia(podNetwork(1), "lo", 1000); err != nil {
-		t.Fatal(err)
-	}
+	must(t, n.nodes[0].RouteVia(podNetwork(1), "lo", 1000))
 	arrived, err = n.Deliver(context.Background(), []byte("hello"), 50*time.Millisecond)
 	if err != nil || arrived {
 		t.Errorf("without a route: arrived %v, %v", arrived, err)
 	}
-	if err := n.nodes[0].RouteVia(podNetwork(1), "", 0); err != nil {
-		t.Fatal(err)
-	}
+	must(t, n.nodes[0].RouteVia(podNetwork(1), "", 0))
 	arrived, err = n.Deliver(context.Background(), []byte("hello"), 5*time.Second)
 	if err != nil || !arrived {
 		t.Errorf("route restored: arrived %v, %v", arrived, err)
@@ -199,9 +183,7 @@ func TestShape(t *testing.T) {
 		{MTU: 1500}, {Rate: 1e9, MTU: 1500}, {Rate: 999e6, MTU: 1450}, {Rate: 1051e6, MTU: 8896}, {Rate: 10e9, MTU: maxMTU},
 		{Rate: 100e9, MTU: minMTU}, {Rate: 1e6, MTU: 1500}, {Rate: 1e9, MTU: 1500}, {MTU: 1500},
 	} {
-		if err := n.Shape(want); err != nil {
-			t.Fatal(err)
-		}
+		must(t, n.Shape(want))
 		if got, err := n.Shaped(); err != nil || got != want {
 			t.Errorf("shaped to %+v, kernel says %+v, %v", want, got, err)
 		}
@@ -220,16 +202,12 @@ func TestShape(t *testing.T) {
 	if err := n.Shape(testbed.Shape{MTU: minMTU - 1}); err == nil || err.Error() != "MTU 575: must be 576 to 65535 bytes" {
 		t.Error(err)
 	}
-	if err := n.nodes[0].shape(testbed.Shape{Rate: 1e6, MTU: 1500}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, n.nodes[0].shape(testbed.Shape{Rate: 1e6, MTU: 1500}))
 	_, err := n.Shaped()
 	if want := "the directions of the wire differ: {Rate:1e+06 MTU:1500 Delay:0s Loss:0} and {Rate:0 MTU:1500 Delay:0s Loss:0}"; err == nil || err.Error() != want {
 		t.Errorf("error %q, want %q", err, want)
 	}
-	if err := n.Shape(n.Unshaped()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, n.Shape(n.Unshaped()))
 	link, err := n.pods[1].link(outside)
 	if err == nil {
 		err = n.pods[1].LinkSetMTU(link, 1400)
@@ -251,9 +229,7 @@ func TestDelayAndLoss(t *testing.T) {
 	for _, want := range []testbed.Shape{
 		{Rate: 1e9, MTU: 1500, Delay: 20 * time.Millisecond}, {MTU: 1500, Loss: 0.25}, {Rate: 1e8, MTU: 1500, Delay: 1500 * time.Microsecond, Loss: 0.001}, {Rate: 1e9, MTU: 1500},
 	} {
-		if err := n.Shape(want); err != nil {
-			t.Fatal(err)
-		}
+		must(t, n.Shape(want))
 		got, err := n.Shaped()
 		if err != nil || math.Abs(got.Loss-want.Loss) > 1e-6 {
 			t.Errorf("shaped to %+v, kernel says %+v, %v", want, got, err)
@@ -262,9 +238,7 @@ func TestDelayAndLoss(t *testing.T) {
 			t.Errorf("shaped to %+v, kernel says %+v", want, got)
 		}
 	}
-	if err := n.Shape(testbed.Shape{MTU: 1500, Loss: 1}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, n.Shape(testbed.Shape{MTU: 1500, Loss: 1}))
 	if arrived, err := n.Deliver(t.Context(), []byte("x"), 100*time.Millisecond); arrived || err != nil {
 		t.Errorf("a datagram arrives over a wire that loses all: %v, %v", arrived, err)
 	}
@@ -320,15 +294,11 @@ func TestRouteViaLimitsThePods(t *testing.T) {
 	}
 	check(true)
 	for range 2 { // also when it is set twice, and taken away twice
-		if err := n.nodes[0].RouteVia(podNetwork(1), outside, limit); err != nil {
-			t.Fatal(err)
-		}
+		must(t, n.nodes[0].RouteVia(podNetwork(1), outside, limit))
 	}
 	check(false)
 	for range 2 {
-		if err := n.nodes[0].RouteVia(podNetwork(1), "", 0); err != nil {
-			t.Fatal(err)
-		}
+		must(t, n.nodes[0].RouteVia(podNetwork(1), "", 0))
 	}
 	check(true)
 	err := n.nodes[0].RouteVia(podNetwork(1), "no-such", limit)

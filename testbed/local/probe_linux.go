@@ -172,26 +172,17 @@ func ProbeVolume(ctx context.Context) []testbed.Finding {
 // probedVolume is the size of the volume that is tried, in bytes.
 const probedVolume = 64 << 20
 
-func tryVolume(ctx context.Context) (err error) {
-	bed, err := New()
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, bed.Close()) }()
-	site, err := bed.Open(ctx, testbed.Request{
-		Name: "probe", Needs: experiment.Needs{Volume: &experiment.Volume{Size: probedVolume}}, Level: experiment.Testbed{}.Level(),
+func tryVolume(ctx context.Context) error {
+	return Try(ctx, experiment.Needs{Volume: &experiment.Volume{Size: probedVolume}}, func(site testbed.Site) error {
+		v := site.(volumeSite)
+		if err := v.Ready(ctx); err != nil {
+			return err
+		}
+		if v.mark.Found == 0 {
+			return errors.New("what is written to the volume cannot be found on its device")
+		}
+		return nil
 	})
-	if err != nil {
-		return err
-	}
-	v := site.(volumeSite)
-	if err := v.Ready(ctx); err != nil {
-		return err
-	}
-	if v.mark.Found == 0 {
-		return errors.New("what is written to the volume cannot be found on its device")
-	}
-	return nil
 }
 
 // ProbePrograms says how the processes of programs are kept together.

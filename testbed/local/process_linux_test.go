@@ -19,8 +19,8 @@ import (
 	"tare/testbed"
 )
 
-// openHost opens a site without a network and closes it with the test.
-func openHost(t *testing.T) testbed.Site {
+// opened makes a testbed with one site. It is closed with the test.
+func opened(t *testing.T, needs experiment.Needs, level any) (*Testbed, testbed.Site) {
 	t.Helper()
 	bed, err := New()
 	if err != nil {
@@ -31,11 +31,46 @@ func openHost(t *testing.T) testbed.Site {
 			t.Error(err)
 		}
 	})
-	site, err := bed.Open(context.Background(), testbed.Request{Name: "test", Needs: experiment.Needs{Network: false}, Level: nil})
+	site, err := bed.Open(t.Context(), testbed.Request{Name: "test", Needs: needs, Level: level})
 	if err != nil {
 		t.Fatal(err)
 	}
+	return bed, site
+}
+
+// must ends a test at an error that it is not about.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// openHost opens a site without a network.
+func openHost(t *testing.T) testbed.Site {
+	t.Helper()
+	_, site := opened(t, experiment.Needs{}, nil)
 	return site
+}
+
+// begin starts a command on this machine.
+func begin(t *testing.T, site testbed.Site, cmd testbed.Command) testbed.Process {
+	t.Helper()
+	p, err := site.Start(context.Background(), testbed.Host, cmd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// end waits for its end, which must be a good one.
+func end(t *testing.T, p testbed.Process) testbed.Usage {
+	t.Helper()
+	used, err := p.Wait()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return used
 }
 
 func shell(script string, args ...string) testbed.Command {
@@ -49,13 +84,7 @@ func TestStartRunsTheCommandAsItIs(t *testing.T) {
 	cmd := shell(`cat; pwd; echo "$TARE_TEST $1"; echo complaint >&2`, "an argument")
 	cmd.Dir, cmd.Env = dir, []string{"TARE_TEST=a value"}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader("input\n"), &out, &errOut
-	p, err := site.Start(context.Background(), testbed.Host, cmd)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := p.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	end(t, begin(t, site, cmd))
 	if want := "input\n" + dir + "\na value an argument\n"; out.String() != want {
 		t.Errorf("stdout %q, want %q", out.String(), want)
 	}
@@ -103,11 +132,7 @@ func TestExit(t *testing.T) {
 		{"kill -TERM $$", `sh -c 'kill -TERM $$' sh: signal: terminated`},
 	}
 	for _, c := range cases {
-		p, err := site.Start(context.Background(), testbed.Host, shell(c.script))
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = p.Wait()
+		_, err := begin(t, site, shell(c.script)).Wait()
 		if (err == nil) != (c.want == "") || err != nil && err.Error() != c.want {
 			t.Errorf("%s: %v, want %q", c.script, err, c.want)
 		}
@@ -127,14 +152,7 @@ func TestUsageCountsDescendants(t *testing.T) {
 		"left":       "setsid sh -c '" + burn + "; echo done; sleep 100' & read line",
 	} {
 		t.Run(name, func(t *testing.T) {
-			alone, err := site.Start(context.Background(), testbed.Host, shell(burn))
-			if err != nil {
-				t.Fatal(err)
-			}
-			own, err := alone.Wait()
-			if err != nil {
-				t.Fatal(err)
-			}
+			own := end(t, begin(t, site, shell(burn)))
 			r, w, err := os.Pipe()
 			if err != nil {
 				t.Fatal(err)
@@ -142,15 +160,9 @@ func TestUsageCountsDescendants(t *testing.T) {
 			defer r.Close()
 			cmd := shell(script)
 			cmd.Stdout, cmd.Stdin = w, r // "done" releases the parent
-			p, err := site.Start(context.Background(), testbed.Host, cmd)
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := begin(t, site, cmd)
 			w.Close()
-			used, err := p.Wait()
-			if err != nil {
-				t.Fatal(err)
-			}
+			used := end(t, p)
 			if used.CPU() < own.CPU()/4 {
 				t.Errorf("%v used with a descendant that needs about %v", used.CPU(), own.CPU())
 			}
@@ -168,14 +180,8 @@ func TestPeakMemory(t *testing.T) {
 	site := openHost(t)
 	size := int(proc.OwnPeak()) + 100<<20 // the kernel's figure is exact above that
 	cmd := testbed.Command{Args: []string{"python3", "-c", "b = bytearray(" + strconv.Itoa(size) + ")"}}
-	p, err := site.Start(context.Background(), testbed.Host, cmd)
-	if err != nil {
-		t.Fatal(err)
-	}
-	used, err := p.Wait()
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := begin(t, site, cmd)
+	used := end(t, p)
 	if used.MaxRSS < int64(size) || used.MaxRSS > int64(size)+100<<20 {
 		t.Errorf("peak memory %d of a program that fills %d", used.MaxRSS, size)
 	}
@@ -191,16 +197,10 @@ func TestPeakMemoryOfASmallProgramIsItsOwn(t *testing.T) {
 	}
 	defer w.Close()
 	cmd := testbed.Command{Args: []string{"cat"}, Stdin: r}
-	p, err := site.Start(context.Background(), testbed.Host, cmd)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := begin(t, site, cmd)
 	r.Close()
 	w.Close()
-	used, err := p.Wait()
-	if err != nil {
-		t.Fatal(err)
-	}
+	used := end(t, p)
 	if used.MaxRSS <= 0 || used.MaxRSS > int64(len(ballast))/2 {
 		t.Errorf("peak memory %d of cat, started by a program of at least %d", used.MaxRSS, len(ballast))
 	}
@@ -208,28 +208,26 @@ func TestPeakMemoryOfASmallProgramIsItsOwn(t *testing.T) {
 
 func TestCPUGrowsWhileRunningAndStays(t *testing.T) {
 	site := openHost(t)
-	p, err := site.Start(context.Background(), testbed.Host, shell("while :; do :; done"))
-	if err != nil {
-		t.Fatal(err)
+	p := begin(t, site, shell("while :; do :; done"))
+	cpu := func() time.Duration {
+		used, err := p.CPU()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return used
 	}
 	var before time.Duration
 	for before == 0 {
-		if before, err = p.CPU(); err != nil {
-			t.Fatal(err)
-		}
+		before = cpu()
 	}
 	after := before
 	for after <= before {
-		if after, err = p.CPU(); err != nil {
-			t.Fatal(err)
-		}
+		after = cpu()
 	}
 	if memory, err := p.Memory(); err != nil || memory < 100<<10 || memory > 1<<30 {
 		t.Errorf("memory of a shell: %d, %v", memory, err)
 	}
-	if err := p.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.Kill())
 	used, err := p.Wait()
 	if err == nil || err.Error() != "sh -c 'while :; do :; done' sh: signal: killed" {
 		t.Errorf("error %q", err)
@@ -274,10 +272,7 @@ func started(t *testing.T, site testbed.Site, script string, lines int) (testbed
 	defer release.Close()
 	cmd := shell(script)
 	cmd.Stdin, cmd.Stdout = stdin, w
-	p, err := site.Start(context.Background(), testbed.Host, cmd)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := begin(t, site, cmd)
 	w.Close()
 	pids := readPIDs(t, r, lines)
 	for _, pid := range pids {
@@ -369,21 +364,11 @@ func TestOtherChildrenAreLeftAlone(t *testing.T) {
 	site := openHost(t)
 	other := exec.Command("sleep", "1000")
 	other.SysProcAttr = &unix.SysProcAttr{Setpgid: true}
-	if err := other.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, other.Start())
 	quick := exec.Command("false")
-	if err := quick.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, quick.Start())
 	p, neighbour := started(t, site, "echo $$; sleep 1000", 1)
-	q, err := site.Start(context.Background(), testbed.Host, shell("true"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := q.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	end(t, begin(t, site, shell("true")))
 	if !running(other.Process.Pid) || !running(neighbour[0]) {
 		t.Error("a process that does not belong to the command was killed")
 	}
@@ -396,19 +381,10 @@ func TestOtherChildrenAreLeftAlone(t *testing.T) {
 }
 
 func TestCloseKillsEverything(t *testing.T) {
-	bed, err := New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	site, err := bed.Open(context.Background(), testbed.Request{Name: "test", Needs: experiment.Needs{Network: false}, Level: nil})
-	if err != nil {
-		t.Fatal(err)
-	}
+	bed, site := opened(t, experiment.Needs{}, nil)
 	script, ways := staying(false)
 	_, pids := started(t, site, script+"sleep 1000", ways)
-	if err := bed.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, bed.Close())
 	for _, pid := range pids {
 		if running(pid) {
 			t.Errorf("process %d still runs", pid)

@@ -6,22 +6,15 @@ import (
 	"strings"
 	"testing"
 
+	"tare/experiment"
 	"tare/testbed"
 )
 
 // The directory is one for a site, open to everybody, under a name by which it is cleaned if this
 // process is killed, and goes with the site.
 func TestScratch(t *testing.T) {
-	bed, err := New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = bed.Close() }()
-	opened, err := bed.Open(t.Context(), testbed.Request{Name: "test"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	scratch, ok := testbed.As[testbed.Scratch](opened)
+	bed, site := opened(t, experiment.Needs{}, nil)
+	scratch, ok := testbed.As[testbed.Scratch](site)
 	if !ok {
 		t.Fatal("there is none")
 	}
@@ -48,26 +41,15 @@ func TestScratch(t *testing.T) {
 
 // What a process and its children share is counted once for all of them.
 func TestProportional(t *testing.T) {
-	bed, err := New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = bed.Close() }()
-	site, err := bed.Open(t.Context(), testbed.Request{Name: "test"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	site := openHost(t)
 	said, to, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = said.Close() }()
 	const text = `x=$(head -c 16777216 /dev/zero | tr '\0' x); for i in 1 2 3; do (echo up; while :; do sleep 1000; done) & done; wait`
-	p, err := site.Start(t.Context(), testbed.Host, testbed.Command{Args: []string{"sh", "-c", text}, Stdout: to})
+	p := begin(t, site, testbed.Command{Args: []string{"sh", "-c", text}, Stdout: to})
 	_ = to.Close()
-	if err != nil {
-		t.Fatal(err)
-	}
 	for range 9 { // "up\n" of each of three
 		if _, err := said.Read(make([]byte, 1)); err != nil {
 			t.Fatal(err)

@@ -41,14 +41,10 @@ func victimOf(t *testing.T, cmd *exec.Cmd) (io.Writer, victim) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill() })
 	var v victim
-	if err := json.NewDecoder(out).Decode(&v); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.NewDecoder(out).Decode(&v))
 	for _, pid := range append(v.Commands, v.Left...) {
 		if !running(pid) {
 			t.Fatalf("process %d does not run", pid)
@@ -203,15 +199,11 @@ func TestGuardIsDismissedByClose(t *testing.T) {
 		t.Fatal(err)
 	}
 	proof := filepath.Join(t.TempDir(), "proof")
-	if err := bed.Guard("touch", proof); err != nil {
-		t.Fatal(err)
-	}
+	must(t, bed.Guard("touch", proof))
 	if err := bed.Guard("true"); err == nil || err.Error() != "guard: the testbed is closed or has one already" {
 		t.Errorf("second guard: %v", err)
 	}
-	if err := bed.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, bed.Close())
 	if _, err := os.Stat(proof); !os.IsNotExist(err) {
 		t.Errorf("the cleaner ran: %v", err)
 	}
@@ -237,17 +229,13 @@ func TestStraysOfLivingOwnersAreLeftAlone(t *testing.T) {
 func TestMarkerOfProcessWithoutEnvironment(t *testing.T) {
 	cmd := exec.Command("sleep", "1000")
 	cmd.Env = []string{"X="}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Start())
 	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
 	if m, ok := readMarker(cmd.Process.Pid); ok {
 		t.Errorf("%+v", m)
 	}
 	bare := exec.Command("env", "-i", "sleep", "1000")
-	if err := bare.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, bare.Start())
 	defer func() { _ = bare.Process.Kill(); _ = bare.Wait() }()
 	if m, ok := readMarker(bare.Process.Pid); ok {
 		t.Errorf("%+v", m)

@@ -38,9 +38,7 @@ func asNobody(t *testing.T, args ...string) *exec.Cmd {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(os.WriteFile(program, self, 0o755), os.Chmod(dir, 0o755)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.WriteFile(program, self, 0o755), os.Chmod(dir, 0o755)))
 	const nobody = 65534
 	cmd := exec.Command(program, args...)
 	cmd.Dir = dir
@@ -83,9 +81,7 @@ func startSignals(t *testing.T) (*exec.Cmd, *bufio.Scanner, int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill() })
 	printed := bufio.NewScanner(out)
 	printed.Scan()
@@ -99,9 +95,7 @@ func startSignals(t *testing.T) (*exec.Cmd, *bufio.Scanner, int) {
 func TestSignalsAndStatusPassThrough(t *testing.T) {
 	cmd, printed, _ := startSignals(t)
 	for _, s := range []unix.Signal{unix.SIGUSR1, unix.SIGINT, unix.SIGTERM} {
-		if err := cmd.Process.Signal(s); err != nil {
-			t.Fatal(err)
-		}
+		must(t, cmd.Process.Signal(s))
 		if printed.Scan(); printed.Text() != s.String() {
 			t.Errorf("%q arrived, want %q", printed.Text(), s)
 		}
@@ -122,9 +116,7 @@ func TestDeathPassesThrough(t *testing.T) {
 	})
 	t.Run("outwards", func(t *testing.T) {
 		cmd, _, pid := startSignals(t)
-		if err := unix.Kill(pid, unix.SIGKILL); err != nil {
-			t.Fatal(err)
-		}
+		must(t, unix.Kill(pid, unix.SIGKILL))
 		if err := cmd.Wait(); err == nil || err.Error() != "exit status 137" {
 			t.Errorf("%v, want exit status 137", err)
 		}

@@ -23,21 +23,9 @@ func openVolume(t *testing.T, block bool, how experiment.LocalVolume) (*Testbed,
 	if os.Geteuid() != 0 || os.Getenv(UserNamespaceVariable) != "" {
 		t.Skip("needs root, to attach a loop device")
 	}
-	bed, err := New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := bed.Close(); err != nil {
-			t.Error(err)
-		}
-	})
 	level := experiment.Testbed{}.Level().(*experiment.Local)
 	level.Volume = &how
-	site, err := bed.Open(t.Context(), testbed.Request{Name: "volume", Needs: experiment.Needs{Volume: &experiment.Volume{Size: testVolume, Block: block}}, Level: level})
-	if err != nil {
-		t.Fatal(err)
-	}
+	bed, site := opened(t, experiment.Needs{Volume: &experiment.Volume{Size: testVolume, Block: block}}, level)
 	return bed, site.(volumeSite)
 }
 
@@ -70,9 +58,7 @@ func awaitNoLoop(t *testing.T, dir string) {
 // it on its device, and leaves nothing.
 func TestVolume(t *testing.T) {
 	bed, v := openVolume(t, false, experiment.LocalVolume{Size: 2 * testVolume, Mount: []string{"noatime"}})
-	if err := v.Ready(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, v.Ready(t.Context()))
 	if v.mark.Found != marks || v.mark.Scanned < 1<<20 || len(v.mark.Encrypted) > 0 {
 		t.Errorf("the marker: %+v", v.mark)
 	}
@@ -113,9 +99,7 @@ func TestVolume(t *testing.T) {
 	if len(loops(t, dir)) != 1 {
 		t.Errorf("loop devices: %v", loops(t, dir))
 	}
-	if err := bed.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, bed.Close())
 	awaitNoLoop(t, dir)
 	if _, err := os.Stat(dir); !os.IsNotExist(err) {
 		t.Errorf("%s: %v", dir, err)
@@ -129,9 +113,7 @@ func TestVolumeParts(t *testing.T) {
 	var order []string
 	add := func(p testbed.VolumePart) {
 		t.Helper()
-		if err := v.AddVolumePart(p); err != nil {
-			t.Fatal(err)
-		}
+		must(t, v.AddVolumePart(p))
 	}
 	directory := func(name string) testbed.VolumePart {
 		return testbed.VolumePart{Name: name, Encrypts: true, Directory: func(_ context.Context, dir string) (string, error) {
@@ -149,9 +131,7 @@ func TestVolumeParts(t *testing.T) {
 		}
 		return device, nil
 	}})
-	if err := v.Ready(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, v.Ready(t.Context()))
 	if got := strings.Join(order, " "); got != "below far near" {
 		t.Errorf("made in the order %s", got)
 	}
@@ -170,16 +150,12 @@ func TestBlockVolume(t *testing.T) {
 		err.Error() != "gocryptfs is about files, and the workload asks for a raw device (mode: block)" {
 		t.Error(err)
 	}
-	if err := v.Ready(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, v.Ready(t.Context()))
 	if v.mark.Found != marks || !strings.HasPrefix(v.Volume(), "/dev/loop") {
 		t.Errorf("%s: %+v", v.Volume(), v.mark)
 	}
 	dir := v.dir
-	if err := bed.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, bed.Close())
 	awaitNoLoop(t, dir)
 }
 

@@ -18,35 +18,23 @@ import (
 	"tare/experiment"
 	"tare/experiment/factor"
 	"tare/experiment/quantity"
-	"tare/testbed"
 	"tare/testbed/kube"
 	"tare/testbed/kube/inventory"
 	"tare/testbed/kube/kubetest"
+	"tare/testbed/kube/sitetest"
 	"tare/workload"
+	"tare/workload/workloadtest"
 )
 
 // onCluster is a site on the test cluster, ready for trials. Close ends it before
 // the test does.
 func onCluster(t *testing.T, namespace string) (bed *kube.Testbed, site *kube.Site) {
 	t.Helper()
-	bed, err := kube.New(kube.Options{Kubeconfig: kubetest.Kubeconfig(t), Say: func(line string) { t.Log(line) }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = bed.Close() })
-	opened, err := bed.Open(t.Context(), testbed.Request{Name: "plain", Level: &experiment.Kubernetes{
-		Image: experiment.DefaultImage, Namespace: namespace, Placement: factor.Of(experiment.SameNode),
-		Resources: experiment.Resources{CPU: "50m", Memory: "64Mi"},
-		Timeouts: experiment.Timeouts{Ready: quantity.Duration(3 * time.Minute), Delete: quantity.Duration(2 * time.Minute),
-			Request: quantity.Duration(time.Minute), Connect: quantity.Duration(time.Minute)},
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	site = opened.(*kube.Site)
-	if err := site.Ready(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	level := sitetest.Small(experiment.SameNode)
+	level.Namespace = namespace
+	bed = sitetest.Bed(t)
+	site = sitetest.Open(t, bed, "plain", experiment.Needs{}, level)
+	sitetest.Ready(t, site)
 	return bed, site
 }
 
@@ -168,12 +156,8 @@ func TestTrialsOnACluster(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			c := patient(2, test.template)
 			c.Churn, c.Operation = factor.Of[quantity.Percent](0.5), test.operation
-			var raw files
-			measured, err := c.Prepare(t.Context(), &workload.Trial{Site: site, Raw: &raw})
-			if err != nil {
-				t.Fatal(err)
-			}
-			result, err := measured(t.Context())
+			var raw workloadtest.Raw
+			result, err := workloadtest.Run(t.Context(), c, &workload.Trial{Site: site, Raw: &raw})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -183,7 +167,7 @@ func TestTrialsOnACluster(t *testing.T) {
 				}
 			}
 			if result.Failed != 0 {
-				t.Errorf("%v failed:\n%s", result.Failed, raw.made["requests.csv"])
+				t.Errorf("%v failed:\n%s", result.Failed, raw.Texts()["requests.csv"])
 			}
 			left := slices.DeleteFunc(objects(t, site, test.at), func(name string) bool { return name == "churn-0-1" && test.operation == Recreate }) // may still be on its way
 			if !slices.Equal(left, test.left) {
@@ -206,7 +190,7 @@ func TestKindsOfAClusterThatAreRefused(t *testing.T) {
 		"apiVersion: flowcontrol.apiserver.k8s.io/v1\nkind: FlowSchema": "flowcontrol.apiserver.k8s.io/v1 FlowSchema belongs to no namespace",
 		"apiVersion: churn.tare.test/v9\nkind: Gauge":                   "the cluster has no churn.tare.test/v9 Gauge",
 	} {
-		_, err := patient(1, template).Prepare(t.Context(), &workload.Trial{Site: site, Raw: &files{}})
+		_, err := patient(1, template).Prepare(t.Context(), &workload.Trial{Site: site, Raw: new(workloadtest.Raw)})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %s", err, want)
 		}
@@ -269,11 +253,7 @@ func TestNothingStaysInAGivenNamespace(t *testing.T) {
 		_ = cluster.Client.CoreV1().Namespaces().Delete(context.WithoutCancel(t.Context()), made.Name, metav1.DeleteOptions{})
 	})
 	bed, site := onCluster(t, made.Name)
-	measured, err := patient(3, configMapTemplate).Prepare(t.Context(), &workload.Trial{Site: site, Raw: &files{}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := measured(t.Context()); err != nil {
+	if _, err := workloadtest.Run(t.Context(), patient(3, configMapTemplate), &workload.Trial{Site: site, Raw: new(workloadtest.Raw)}); err != nil {
 		t.Fatal(err)
 	}
 	at := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
@@ -296,7 +276,7 @@ func TestLostAPIServer(t *testing.T) {
 	c := patient(100, configMapTemplate)
 	c.Request = quantity.Duration(5 * time.Second)
 	c.Ready = quantity.Duration(20 * time.Second)
-	var raw files
+	var raw workloadtest.Raw
 	measured, err := c.Prepare(t.Context(), &workload.Trial{Site: site, Raw: &raw})
 	if err != nil {
 		t.Fatal(err)

@@ -1,19 +1,15 @@
 package churn
 
 import (
-	"bytes"
 	"context"
 	"encoding/csv"
-	"encoding/json"
 	"errors"
-	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -25,6 +21,7 @@ import (
 	"tare/experiment/quantity"
 	"tare/testbed/kube/cluster"
 	"tare/workload"
+	"tare/workload/workloadtest"
 )
 
 const (
@@ -72,26 +69,6 @@ func config(objects int, templates ...string) *Config {
 	return c
 }
 
-// files keeps raw files in memory.
-type files struct {
-	mu   sync.Mutex
-	made map[string]*bytes.Buffer
-}
-
-type file struct{ *bytes.Buffer }
-
-func (file) Close() error { return nil }
-
-func (f *files) Create(name string) (io.WriteCloser, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.made == nil {
-		f.made = map[string]*bytes.Buffer{}
-	}
-	f.made[name] = &bytes.Buffer{}
-	return file{f.made[name]}, nil
-}
-
 var armMarks = marks{
 	labels: map[string]string{"tare/owner": "me", "tare/arm": "arm"},
 	owners: []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: "deadline", UID: "u"}},
@@ -113,21 +90,21 @@ func inPlace(t testing.TB, s *apiServer, c *Config) *place {
 }
 
 // trial runs one trial on the server.
-func trial(t testing.TB, s *apiServer, c *Config) (workload.Result, *files, error) {
+func trial(t testing.TB, s *apiServer, c *Config) (workload.Result, *workloadtest.Raw, error) {
 	t.Helper()
-	var raw files
-	session, err := c.prepare(t.Context(), inPlace(t, s, c), &raw)
+	raw := new(workloadtest.Raw)
+	session, err := c.prepare(t.Context(), inPlace(t, s, c), raw)
 	if err != nil {
-		return workload.Result{}, &raw, err
+		return workload.Result{}, raw, err
 	}
-	result, err := session.finish(t.Context(), &raw)
-	return result, &raw, err
+	result, err := session.finish(t.Context(), raw)
+	return result, raw, err
 }
 
 // rows reads requests.csv as verb, object and failure.
-func rows(t *testing.T, raw *files) []string {
+func rows(t *testing.T, raw *workloadtest.Raw) []string {
 	t.Helper()
-	records, err := csv.NewReader(raw.made["requests.csv"]).ReadAll()
+	records, err := csv.NewReader(strings.NewReader(raw.Texts()["requests.csv"])).ReadAll()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,11 +147,11 @@ func TestMakesObjectsFromTemplatesInTurn(t *testing.T) {
 		t.Errorf("requests %q", got)
 	}
 	wantFiles := []string{"create-latency.hlog", "ready.hlog", "requests.csv", "send-lag.hlog", "summary.json", "template-0-pod.json", "template-1-service.json"}
-	if got := slices.Sorted(maps.Keys(raw.made)); !slices.Equal(got, wantFiles) {
+	if got := raw.Names(); !slices.Equal(got, wantFiles) {
 		t.Errorf("files %v", got)
 	}
 	var summary map[string]any
-	if err := json.Unmarshal(raw.made["summary.json"].Bytes(), &summary); err != nil || summary["requests"] != 5.0 || summary["neverReady"] != 0.0 {
+	if raw.JSON(t, "summary.json", &summary); summary["requests"] != 5.0 || summary["neverReady"] != 0.0 {
 		t.Errorf("summary %v (%v)", summary, err)
 	}
 }
@@ -429,7 +406,7 @@ func TestRefusals(t *testing.T) {
 		s.admit = func(string, string, int) int { return http.StatusForbidden }
 		_, raw, err := trial(t, s, config(4, podTemplate))
 		invalid(t, err, workload.RuleErrors, "no request of 4 succeeded: 403 Forbidden: refused by the test")
-		if raw.made["summary.json"] == nil {
+		if raw.Texts()["summary.json"] == "" {
 			t.Error("nothing is kept of a trial that failed")
 		}
 	})
@@ -457,7 +434,7 @@ func TestNeverReady(t *testing.T) {
 		t.Errorf("result %+v, %v", result, err)
 	}
 	var summary map[string]any
-	if err := json.Unmarshal(raw.made["summary.json"].Bytes(), &summary); err != nil || summary["neverReady"] != 1.0 {
+	if raw.JSON(t, "summary.json", &summary); summary["neverReady"] != 1.0 {
 		t.Errorf("summary %v (%v)", summary, err)
 	}
 	s.becomes = func(object) {}

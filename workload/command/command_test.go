@@ -1,10 +1,8 @@
 package command
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"io"
 	"os"
 	"strings"
 	"testing"
@@ -18,27 +16,8 @@ import (
 	"tare/testbed"
 	"tare/testbed/local/localtest"
 	"tare/workload"
+	"tare/workload/workloadtest"
 )
-
-// memory keeps raw output for tests.
-type memory map[string]*bytes.Buffer
-
-type memoryFile struct{ *bytes.Buffer }
-
-func (memoryFile) Close() error { return nil }
-
-func (m memory) Create(name string) (io.WriteCloser, error) {
-	m[name] = &bytes.Buffer{}
-	return memoryFile{m[name]}, nil
-}
-
-func (m memory) texts() map[string]string {
-	texts := map[string]string{}
-	for name, b := range m {
-		texts[name] = b.String()
-	}
-	return texts
-}
 
 // config makes a config that runs a shell text and reads metrics.
 func config(shell string, metrics ...Metric) *Config {
@@ -48,11 +27,7 @@ func config(shell string, metrics ...Metric) *Config {
 }
 
 func run(ctx context.Context, c *Config, site testbed.Site, raw workload.Raw) (workload.Result, error) {
-	measure, err := c.Prepare(ctx, &workload.Trial{Site: site, Raw: raw})
-	if err != nil {
-		return workload.Result{}, err
-	}
-	return measure(ctx)
+	return workloadtest.Run(ctx, c, &workload.Trial{Site: site, Raw: raw})
 }
 
 func TestMetricsFromOutput(t *testing.T) {
@@ -85,7 +60,7 @@ func TestMetricsFromOutput(t *testing.T) {
 			if errs := c.validate(); len(errs) > 0 {
 				t.Fatal(errs)
 			}
-			got, err := run(t.Context(), c, site, memory{})
+			got, err := run(t.Context(), c, site, new(workloadtest.Raw))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -100,7 +75,7 @@ func TestUsage(t *testing.T) {
 	c := config("dd if=/dev/zero of=/dev/null bs=60M count=3; i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done",
 		Metric{Name: "wall", From: WallClock}, Metric{Name: "user", From: UserCPU}, Metric{Name: "system", From: SystemCPU},
 		Metric{Name: "cpu", From: CPU}, Metric{Name: "memory", From: PeakMemory})
-	r, err := run(t.Context(), c, localtest.Host(t), memory{})
+	r, err := run(t.Context(), c, localtest.Host(t), new(workloadtest.Raw))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +100,7 @@ func TestDefaultMetrics(t *testing.T) {
 	if diff := cmp.Diff(want, c.measured()); diff != "" {
 		t.Error(diff)
 	}
-	r, err := run(t.Context(), c, localtest.Host(t), memory{})
+	r, err := run(t.Context(), c, localtest.Host(t), new(workloadtest.Raw))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +168,7 @@ func TestBrokenRules(t *testing.T) {
 			if test.change != nil {
 				test.change(test.config)
 			}
-			_, err := run(t.Context(), test.config, site, memory{})
+			_, err := run(t.Context(), test.config, site, new(workloadtest.Raw))
 			var invalid *workload.Invalid
 			if !errors.As(err, &invalid) || err.Error() != test.want {
 				t.Errorf("got  %v\nwant %s", err, test.want)
@@ -205,7 +180,7 @@ func TestBrokenRules(t *testing.T) {
 func TestTimeout(t *testing.T) {
 	c := config("sleep 60 & sleep 60")
 	c.Timeout = quantity.Duration(50 * time.Millisecond)
-	_, err := run(t.Context(), c, localtest.Host(t), memory{})
+	_, err := run(t.Context(), c, localtest.Host(t), new(workloadtest.Raw))
 	var invalid *workload.Invalid
 	if !errors.As(err, &invalid) || invalid.Rule != workload.RuleTimeout || !strings.HasSuffix(invalid.Detail, "the limit is 50ms") {
 		t.Errorf("got %v", err)
@@ -215,7 +190,7 @@ func TestTimeout(t *testing.T) {
 func TestCalledOff(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(50*time.Millisecond, cancel)
-	if _, err := run(ctx, config("sleep 60"), localtest.Host(t), memory{}); !errors.Is(err, context.Canceled) {
+	if _, err := run(ctx, config("sleep 60"), localtest.Host(t), new(workloadtest.Raw)); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want %v", err, context.Canceled)
 	}
 }
@@ -226,7 +201,7 @@ func TestSurroundings(t *testing.T) {
 	c := config("pwd; echo $A; echo $B >&2; exit 4")
 	c.Dir, c.OK, c.Warmup = dir, []int{0, 4}, 1
 	c.Env = environ.Variables{"A": "in file", "B": "$TARE_TEST_GIVEN"}
-	raw := memory{}
+	raw := new(workloadtest.Raw)
 	if _, err := run(t.Context(), c, localtest.Host(t), raw); err != nil {
 		t.Fatal(err)
 	}
@@ -234,7 +209,7 @@ func TestSurroundings(t *testing.T) {
 		"stdout.txt": dir + "\nin file\n", "stderr.txt": "from outside\n",
 		"warmup-1-stdout.txt": dir + "\nin file\n", "warmup-1-stderr.txt": "from outside\n",
 	}
-	if diff := cmp.Diff(want, raw.texts()); diff != "" {
+	if diff := cmp.Diff(want, raw.Texts()); diff != "" {
 		t.Error(diff)
 	}
 	os.Unsetenv("TARE_TEST_GIVEN")
@@ -246,7 +221,7 @@ func TestSurroundings(t *testing.T) {
 func TestMissingProgram(t *testing.T) {
 	c := New().(*Config)
 	c.Command = []string{"tare-test-no-such-program"}
-	_, err := run(t.Context(), c, localtest.Host(t), memory{})
+	_, err := run(t.Context(), c, localtest.Host(t), new(workloadtest.Raw))
 	var invalid *workload.Invalid
 	if err == nil || errors.As(err, &invalid) || !strings.Contains(err.Error(), "tare-test-no-such-program") {
 		t.Errorf("got %v, want an error that ends the run", err)

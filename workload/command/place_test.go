@@ -10,6 +10,7 @@ import (
 	"tare/experiment"
 	"tare/testbed"
 	"tare/testbed/bare"
+	"tare/workload/workloadtest"
 )
 
 // peers is a site with addresses, on this machine.
@@ -39,11 +40,11 @@ func TestPeers(t *testing.T) {
 	for _, test := range tests {
 		c := config(`echo $WHERE ${TARE_PEER-none} ${TARE_SERVICE-none}`)
 		c.In = test.in
-		kept := memory{}
+		kept := new(workloadtest.Raw)
 		if _, err := run(t.Context(), c, test.site, kept); err != nil {
 			t.Fatalf("%s: %v", test.name, err)
 		}
-		if got := kept["stdout.txt"].String(); got != test.want {
+		if got := kept.Texts()["stdout.txt"]; got != test.want {
 			t.Errorf("%s: got %q, want %q", test.name, got, test.want)
 		}
 	}

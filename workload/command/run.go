@@ -27,8 +27,8 @@ func (c *Config) Prepare(ctx context.Context, t *workload.Trial) (workload.Measu
 // begin carries out the warm-up runs, and gives what runs the program.
 func (c *Config) begin(ctx context.Context, t *workload.Trial) (runner, error) {
 	r := runner{config: c, site: t.Site, raw: t.Raw, serving: serving{raw: t.Raw}}
-	r.serving.server, _ = t.Standing.(*service.Server)
-	values, err := c.variables(ctx, t.Site, r.serving.server)
+	r.server, _ = t.Standing.(*service.Server)
+	values, err := c.variables(ctx, t.Site, r.server)
 	if err != nil {
 		return runner{}, err
 	}

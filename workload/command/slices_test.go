@@ -15,6 +15,7 @@ import (
 	"tare/testbed"
 	"tare/testbed/local/localtest"
 	"tare/workload"
+	"tare/workload/workloadtest"
 )
 
 // runSlices runs a trial of n slices.
@@ -40,7 +41,7 @@ func counting(t *testing.T) string {
 func TestSlicesAreMeans(t *testing.T) {
 	c := config(counting(t), Metric{Name: "took", Regex: "took ([0-9]+) ms"}, Metric{Name: "faults", Regex: "took ([0-9]+) ms", Scale: experiment.Difference})
 	c.Warmup = 1
-	raw := memory{}
+	raw := new(workloadtest.Raw)
 	got, err := runSlices(t.Context(), c, localtest.Host(t), raw, 4)
 	if err != nil {
 		t.Fatal(err)
@@ -48,8 +49,8 @@ func TestSlicesAreMeans(t *testing.T) {
 	if diff := cmp.Diff(map[string]float64{"took": 3.5, "faults": 3.5}, got.Values); diff != "" {
 		t.Error(diff) // of 2, 3, 4 and 5
 	}
-	if got := raw["slice-4-stdout.txt"]; got == nil || got.String() != "took 5 ms\n" || raw["warmup-1-stdout.txt"] == nil || len(raw) != 10 {
-		t.Errorf("raw output: %v", raw.texts())
+	if got := raw.Texts(); got["slice-4-stdout.txt"] != "took 5 ms\n" || got["warmup-1-stdout.txt"] == "" || len(got) != 10 {
+		t.Errorf("raw output: %v", got)
 	}
 }
 
@@ -68,7 +69,7 @@ func TestUsageOfSlices(t *testing.T) {
 	if diff := cmp.Diff([]string{"cpu", "peak-memory"}, got.Unavailable); diff != "" || got.Values["wall-clock"] != 2 {
 		t.Error(diff, got.Values)
 	}
-	r, err := runSlices(t.Context(), config("i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done"), localtest.Host(t), memory{}, 2)
+	r, err := runSlices(t.Context(), config("i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done"), localtest.Host(t), new(workloadtest.Raw), 2)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +88,7 @@ func TestFailingSlice(t *testing.T) {
 		if c.rule == workload.RuleTimeout {
 			k.Timeout = quantity.Duration(2 * time.Second)
 		}
-		_, err := runSlices(t.Context(), k, localtest.Host(t), memory{}, 4)
+		_, err := runSlices(t.Context(), k, localtest.Host(t), new(workloadtest.Raw), 4)
 		var invalid *workload.Invalid
 		if !errors.As(err, &invalid) || invalid.Rule != c.rule || !strings.HasPrefix(invalid.Detail, c.detail) {
 			t.Errorf("%v, want the rule %s: %s…", err, c.rule, c.detail)

@@ -3,44 +3,28 @@ package http
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
-	"maps"
 	"slices"
 	"strconv"
 	"testing"
 	"time"
 
-	"tare/experiment"
 	"tare/experiment/factor"
 	"tare/experiment/quantity"
 	"tare/testbed"
 	"tare/testbed/kube"
-	"tare/testbed/kube/kubetest"
+	"tare/testbed/kube/sitetest"
 	"tare/workload"
 	"tare/workload/http/load"
 	"tare/workload/service"
+	"tare/workload/workloadtest"
 )
 
 // onCluster is a site of the workload on the test cluster.
 func onCluster(t *testing.T, c *Config) *kube.Site {
 	t.Helper()
-	bed, err := kube.New(kube.Options{Kubeconfig: kubetest.Kubeconfig(t), Say: func(line string) { t.Log(line) }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = bed.Close() })
-	level := experiment.NewKubernetes()
-	level.Resources = experiment.Resources{CPU: "none", Memory: "128Mi", CPURequest: "20m"}
-	opened, err := bed.Open(t.Context(), testbed.Request{Name: "plain", Needs: c.Declare().Needs, Level: level})
-	if err != nil {
-		t.Fatal(err)
-	}
-	site := opened.(*kube.Site)
-	if err := site.Ready(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	site := sitetest.Open(t, sitetest.Bed(t), "plain", c.Declare().Needs, sitetest.Unlimited())
+	sitetest.Ready(t, site)
 	return site
 }
 
@@ -83,23 +67,19 @@ func TestClientsOnACluster(t *testing.T) {
 		}
 		return n
 	}
-	before, raw := served(), kept{}
-	run, err := c.Prepare(t.Context(), &workload.Trial{Site: site, Raw: raw, Standing: up, Round: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	result, err := run(t.Context())
+	before, raw := served(), new(workloadtest.Raw)
+	result, err := workloadtest.Run(t.Context(), c, &workload.Trial{Site: site, Raw: raw, Standing: up, Round: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	sent := served() - before - 1 // the question before is one
 
 	var sum *load.Result
-	read(t, raw, "load.json", &sum)
+	raw.JSON(t, "load.json", &sum)
 	one, all, most := load.NewHistogram(), int64(0), int64(0)
 	for i := range clients {
 		var part *load.Result
-		read(t, raw, fmt.Sprintf("load-%d.json", i+1), &part)
+		raw.JSON(t, fmt.Sprintf("load-%d.json", i+1), &part)
 		if part.Due != rate*seconds/clients {
 			t.Errorf("client %d sent %d requests, not %d", i+1, part.Due, rate*seconds/clients)
 		}
@@ -126,7 +106,7 @@ func TestClientsOnACluster(t *testing.T) {
 		t.Errorf("p50 %v is not that of the sum", p50)
 	}
 	var clocks []clock
-	read(t, raw, "clocks.json", &clocks)
+	raw.JSON(t, "clocks.json", &clocks)
 	if len(clocks) != clients || slices.ContainsFunc(clocks, func(c clock) bool { return c.Used || c.Within > time.Second }) {
 		t.Errorf("clocks of one kernel: %+v", clocks)
 	}
@@ -164,11 +144,7 @@ func TestServersOnACluster(t *testing.T) {
 		config *Config
 		up     workload.Standing
 	}{"image": {c, up}, "url": {&elsewhere, nil}} {
-		run, err := one.config.Prepare(t.Context(), &workload.Trial{Site: site, Raw: kept{}, Standing: one.up, Round: 1})
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		result, err := run(t.Context())
+		result, err := workloadtest.Run(t.Context(), one.config, &workload.Trial{Site: site, Raw: new(workloadtest.Raw), Standing: one.up, Round: 1})
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -176,27 +152,5 @@ func TestServersOnACluster(t *testing.T) {
 		if result.Work == 0 || result.Failed > 0 || result.Values["latency-mean"] <= 0 || counted != (one.up != nil) {
 			t.Errorf("%s: %v requests, %+v, used %+v", name, result.Work, result.Values, result.Used)
 		}
-	}
-}
-
-// kept is a Raw in memory.
-type kept map[string]*bytes.Buffer
-
-func (k kept) Create(name string) (io.WriteCloser, error) {
-	k[name] = new(bytes.Buffer)
-	return closing{k[name]}, nil
-}
-
-type closing struct{ io.Writer }
-
-func (closing) Close() error { return nil }
-
-func read(t *testing.T, raw kept, name string, into any) {
-	t.Helper()
-	if raw[name] == nil {
-		t.Fatalf("no %s among %v", name, slices.Sorted(maps.Keys(raw)))
-	}
-	if err := json.Unmarshal(raw[name].Bytes(), into); err != nil {
-		t.Fatalf("%s: %v", name, err)
 	}
 }

@@ -65,26 +65,25 @@ func (c *Config) SetUp(ctx context.Context, s workload.SetUp) (workload.Standing
 	return up, nil
 }
 
-// destination is where requests go: the URL, and the address to connect to in place of its
-// host; "" for that host.
-func (c *Config) destination(up *standing) (to, connect string, err error) {
+// destination is the URL where requests go.
+func (c *Config) destination(up *standing) (string, error) {
 	if c.URL != "" {
 		u, err := url.Parse(c.URL)
 		if err != nil {
-			return "", "", err
+			return "", err
 		}
 		if c.Path != "" {
 			p, err := url.Parse(c.Path)
 			if err != nil {
-				return "", "", fmt.Errorf("path: %w", err)
+				return "", fmt.Errorf("path: %w", err)
 			}
 			u.Path, u.RawPath, u.RawQuery = p.Path, p.RawPath, p.RawQuery
 		}
-		return u.String(), "", nil
+		return u.String(), nil
 	}
 	at, ok := up.Address[c.Paths.One()]
 	if !ok {
-		return "", "", fmt.Errorf("the server cannot be reached from %s: its port %d is none that the service forwards", c.Paths.One(), up.Address[testbed.PodToPod].Port())
+		return "", fmt.Errorf("the server cannot be reached from %s: its port %d is none that the service forwards", c.Paths.One(), up.Address[testbed.PodToPod].Port())
 	}
 	scheme := "http"
 	if c.TLS != nil {
@@ -94,7 +93,7 @@ func (c *Config) destination(up *standing) (to, connect string, err error) {
 	if path == "" {
 		path = "/"
 	}
-	return scheme + "://" + net.JoinHostPort(at.Addr().String(), fmt.Sprint(at.Port())) + path, "", nil
+	return scheme + "://" + net.JoinHostPort(at.Addr().String(), fmt.Sprint(at.Port())) + path, nil
 }
 
 // names are the addresses that a certificate must hold.

@@ -19,19 +19,14 @@ import (
 
 // Prepare opens the connections and warms up.
 func (c *Config) Prepare(ctx context.Context, t *workload.Trial) (workload.Measured, error) {
+	if c.Objective == nil {
+		return workload.Uncut(ctx, c, t)
+	}
 	one, err := c.begin(ctx, t, 1)
 	if err != nil {
 		return nil, err
 	}
-	return func(ctx context.Context) (workload.Result, error) {
-		if c.Objective != nil {
-			return c.capacity(ctx, one)
-		}
-		if err := one.Run(ctx, 0); err != nil {
-			return workload.Result{}, err
-		}
-		return one.Finish(ctx)
-	}, nil
+	return func(ctx context.Context) (workload.Result, error) { return c.capacity(ctx, one) }, nil
 }
 
 // PrepareSlices opens the connections and warms up. Slices share the duration of the trial,
@@ -120,7 +115,7 @@ func (c *Config) session(up *standing) (load.Config, error) {
 		config.Requests[0].Answer = &size
 	}
 	var err error
-	if config.URL, config.Connect, err = c.destination(up); err != nil {
+	if config.URL, err = c.destination(up); err != nil {
 		return config, err
 	}
 	if strings.HasPrefix(config.URL, "https:") {

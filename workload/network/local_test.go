@@ -8,6 +8,7 @@ import (
 	"tare/testbed"
 	"tare/testbed/local/localtest"
 	"tare/workload"
+	"tare/workload/workloadtest"
 )
 
 // openSite opens a site of the local testbed with a wire of that rate, in bit/s.
@@ -25,7 +26,7 @@ func TestLocalTestbed(t *testing.T) {
 	for _, p := range []Protocol{TCP, UDP} {
 		c := short(p, Download, 1)
 		c.Paths = factor.Of(testbed.PodToService)
-		r, err := run(t.Context(), c, site, &memory{})
+		r, err := run(t.Context(), c, site, new(workloadtest.Raw))
 		if err != nil {
 			t.Fatal(p, err)
 		}
@@ -50,7 +51,7 @@ func TestFasterThanTheTestbed(t *testing.T) {
 	if err := shaper.Shape(faster); err != nil {
 		t.Fatal(err)
 	}
-	r, err := run(t.Context(), short(UDP, Upload, 1), site, &memory{})
+	r, err := run(t.Context(), short(UDP, Upload, 1), site, new(workloadtest.Raw))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +67,7 @@ func TestNodeToNode(t *testing.T) {
 	for _, p := range []Protocol{TCP, UDP} {
 		c := short(p, Upload, 1)
 		c.Paths = factor.Of(testbed.NodeToNode)
-		r, err := run(t.Context(), c, site, &memory{})
+		r, err := run(t.Context(), c, site, new(workloadtest.Raw))
 		if err != nil {
 			t.Fatal(p, err)
 		}
@@ -80,13 +81,13 @@ func TestNodeToNode(t *testing.T) {
 // first step offers what the sender can give.
 func TestUnlimited(t *testing.T) {
 	site := openSite(t, 0)
-	var raw memory
+	var raw workloadtest.Raw
 	r, err := run(t.Context(), short(UDP, Upload, 1), site, &raw)
 	if err != nil {
-		t.Fatalf("%v: %s", err, raw.files["search.json"])
+		t.Fatalf("%v: %s", err, raw.Texts()["search.json"])
 	}
 	if got := r.Values["udp-bandwidth"]; got < 10e6 {
-		t.Errorf("%.3g bit/s: %s", got, raw.files["search.json"])
+		t.Errorf("%.3g bit/s: %s", got, raw.Texts()["search.json"])
 	}
-	t.Logf("%.3g bit/s, %d files", r.Values["udp-bandwidth"], len(raw.files))
+	t.Logf("%.3g bit/s, %d files", r.Values["udp-bandwidth"], len(raw.Names()))
 }

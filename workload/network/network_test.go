@@ -1,16 +1,12 @@
 package network
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"io"
-	"maps"
 	"math"
 	"os/exec"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -21,29 +17,8 @@ import (
 	"tare/experiment/quantity"
 	"tare/testbed"
 	"tare/workload"
+	"tare/workload/workloadtest"
 )
-
-// memory keeps raw output for tests.
-type memory struct {
-	mu    sync.Mutex
-	files map[string]*bytes.Buffer
-}
-
-type memoryFile struct{ *bytes.Buffer }
-
-func (memoryFile) Close() error { return nil }
-
-func (m *memory) Create(name string) (io.WriteCloser, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.files == nil {
-		m.files = map[string]*bytes.Buffer{}
-	}
-	m.files[name] = &bytes.Buffer{}
-	return memoryFile{m.files[name]}, nil
-}
-
-func (m *memory) names() []string { return slices.Sorted(maps.Keys(m.files)) }
 
 // short is a config for tests.
 func short(p Protocol, d Direction, streams int) *Config {
@@ -54,11 +29,7 @@ func short(p Protocol, d Direction, streams int) *Config {
 }
 
 func run(ctx context.Context, w workload.Workload, site testbed.Site, raw workload.Raw) (workload.Result, error) {
-	measure, err := w.Prepare(ctx, &workload.Trial{Site: site, Raw: raw})
-	if err != nil {
-		return workload.Result{}, err
-	}
-	return measure(ctx)
+	return workloadtest.Run(ctx, w, &workload.Trial{Site: site, Raw: raw})
 }
 
 func needIperf3(t *testing.T) {
@@ -90,7 +61,7 @@ func TestLoopback(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var raw memory
+			var raw workloadtest.Raw
 			r, err := run(t.Context(), test.config, site, &raw)
 			if err != nil {
 				t.Fatal(err)
@@ -109,8 +80,8 @@ func TestLoopback(t *testing.T) {
 				t.Errorf("used %+v, work %v Gbit, sent %v B", r.Used, r.Work, r.Sent)
 			}
 			for _, name := range test.files {
-				if raw.files[name] == nil || raw.files[name].Len() == 0 {
-					t.Errorf("no %s in %v", name, raw.names())
+				if raw.Texts()[name] == "" {
+					t.Errorf("no %s in %v", name, raw.Names())
 				}
 			}
 		})
@@ -174,14 +145,14 @@ func TestFailures(t *testing.T) {
 			if test.name == "wrong length" {
 				c.Duration = quantity.Duration(5 * time.Second)
 			}
-			var raw memory
+			var raw workloadtest.Raw
 			_, err := run(t.Context(), c, test.site, &raw)
 			var invalid *workload.Invalid
 			if !errors.As(err, &invalid) || err.Error() != test.want {
 				t.Errorf("got  %v\nwant %s", err, test.want)
 			}
-			if f := raw.files["iperf3-client.json"]; f == nil || f.String() != test.client {
-				t.Errorf("kept %v, want %q", f, test.client)
+			if got, kept := raw.Texts()["iperf3-client.json"]; !kept || got != test.client {
+				t.Errorf("kept %q, want %q", got, test.client)
 			}
 		})
 	}
@@ -192,7 +163,7 @@ func TestCalledOff(t *testing.T) {
 	site := script{client: "exec sleep 60", server: "exec sleep 60"}
 	site.port = 7
 	time.AfterFunc(50*time.Millisecond, cancel)
-	_, err := run(ctx, short(TCP, Upload, 1), site, &memory{})
+	_, err := run(ctx, short(TCP, Upload, 1), site, new(workloadtest.Raw))
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want %v", err, context.Canceled)
 	}
@@ -200,7 +171,7 @@ func TestCalledOff(t *testing.T) {
 
 func TestMissingProgram(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	_, err := run(t.Context(), short(TCP, Upload, 1), loopback{port: 7}, &memory{})
+	_, err := run(t.Context(), short(TCP, Upload, 1), loopback{port: 7}, new(workloadtest.Raw))
 	if err == nil || !strings.Contains(err.Error(), "install it with: apt-get install iperf3") {
 		t.Errorf("got %v", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tare/experiment/quantity"
+	"tare/workload/workloadtest"
 )
 
 // TestBehindAProxy has the client dropped twice by a proxy beside it, as long as
@@ -27,7 +28,7 @@ func TestBehindAProxy(t *testing.T) {
 		site.port = 7
 		c := short(TCP, Upload, 1)
 		c.Duration = quantity.Duration(2 * time.Second)
-		r, err := run(t.Context(), c, site, &memory{})
+		r, err := run(t.Context(), c, site, new(workloadtest.Raw))
 		if err != nil || r.Values["tcp-bandwidth"] <= 0 {
 			t.Errorf("%s: %v, %v", said, r.Values, err)
 		}
@@ -54,7 +55,7 @@ func TestOtherPrograms(t *testing.T) {
 		site.port = 7
 		c := short(TCP, Upload, 1)
 		c.Duration = quantity.Duration(2 * time.Second)
-		_, err := run(t.Context(), c, site, &memory{})
+		_, err := run(t.Context(), c, site, new(workloadtest.Raw))
 		if got := fmt.Sprint(err); test.want == "" && err != nil || test.want != "" && got != test.want {
 			t.Errorf("%s:\ngot  %s\nwant %s", test.name, got, test.want)
 		}
@@ -86,7 +87,7 @@ func TestSmallDatagrams(t *testing.T) {
 func TestUnavailableRetransmits(t *testing.T) {
 	site := script{client: "cat testdata/gvisor-tcp-client.json", server: "cat testdata/gvisor-tcp-server.json"}
 	site.port = 7
-	r, err := run(t.Context(), short(TCP, Upload, 1), site, &memory{})
+	r, err := run(t.Context(), short(TCP, Upload, 1), site, new(workloadtest.Raw))
 	if err != nil {
 		t.Fatal(err)
 	}

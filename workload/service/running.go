@@ -88,7 +88,7 @@ func (r *Running) Check(context.Context) error {
 		why = r.err.Error()
 	}
 	var exit *testbed.ExitError
-	if last := r.printed.last(); last != "" && !(errors.As(r.err, &exit) && exit.Stderr != "") {
+	if last := r.printed.last(); last != "" && (!errors.As(r.err, &exit) || exit.Stderr == "") {
 		why += fmt.Sprintf("; the last that it printed: %s", last)
 	}
 	return fmt.Errorf("the %s has ended: %s", r.Name, why)

@@ -1,10 +1,9 @@
 package service
 
 import (
-	"bytes"
 	"context"
+	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"os"
@@ -18,22 +17,14 @@ import (
 	"tare/testbed"
 	"tare/testbed/local/localtest"
 	"tare/workload"
+	"tare/workload/workloadtest"
 )
 
-// TestMain is also the helper, and the server under test: it listens on TARE_PORT, and does as
-// its argument says.
 func TestMain(m *testing.M) {
-	switch {
-	case testbed.HelperName() == Helper.Name:
-		if err := Helper.Run(context.Background()); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	case os.Getenv("SERVER") != "":
+	if os.Getenv("SERVER") != "" && testbed.HelperName() == "" {
 		serve(os.Getenv("SERVER"))
 	}
-	os.Exit(m.Run())
+	localtest.Main(m, Helper)
 }
 
 func serve(how string) {
@@ -88,18 +79,6 @@ func server(t *testing.T, how string) Config {
 	return c
 }
 
-// kept is a Raw in memory.
-type kept map[string]*bytes.Buffer
-
-func (k kept) Create(name string) (io.WriteCloser, error) {
-	k[name] = new(bytes.Buffer)
-	return closing{k[name]}, nil
-}
-
-type closing struct{ io.Writer }
-
-func (closing) Close() error { return nil }
-
 func setUp(t *testing.T, site testbed.Site, c Config, number int) (*Server, error) {
 	s, err := c.SetUp(t.Context(), workload.SetUp{Site: site, Number: number})
 	if err == nil {
@@ -147,18 +126,18 @@ func TestServer(t *testing.T) {
 	if err != nil || used.CPU() < 80*time.Millisecond || used.CPU() > 5*time.Second || used.MaxRSS < 1<<20 {
 		t.Errorf("it worked for 0.1 s and used %+v, %v", used, err)
 	}
-	raw := kept{}
+	raw := new(workloadtest.Raw)
 	if err := s.Log(raw); err != nil {
 		t.Fatal(err)
 	}
-	if got := raw["server.log"].String(); !strings.HasSuffix(got, "asked for /work\nasked for /work\n") {
+	if got := raw.Texts()["server.log"]; !strings.HasSuffix(got, "asked for /work\nasked for /work\n") {
 		t.Errorf("log %q", got)
 	}
 	_ = ask(t, site, "http://"+s.Address[testbed.PodToPod].String()+"/end")
 	<-s.Ended()
 	err = s.Judge(t.Context())
-	invalid, _ := err.(*workload.Invalid)
-	if invalid == nil || invalid.Rule != workload.RuleServer || !strings.Contains(invalid.Detail, "exit status 7") || !strings.Contains(invalid.Detail, "asked for /end") {
+	var invalid *workload.Invalid
+	if !errors.As(err, &invalid) || invalid.Rule != workload.RuleServer || !strings.Contains(invalid.Detail, "exit status 7") || !strings.Contains(invalid.Detail, "asked for /end") {
 		t.Errorf("after its end: %v", err)
 	}
 	if err := s.Check(t.Context()); err == nil {

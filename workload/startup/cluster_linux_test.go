@@ -13,31 +13,18 @@ import (
 	"tare/layer"
 	"tare/layer/pod"
 	"tare/testbed"
-	"tare/testbed/kube"
 	"tare/testbed/kube/kubetest"
+	"tare/testbed/kube/sitetest"
 	"tare/workload"
 )
 
 // siteOnCluster is a site of an arm on the test cluster, with a layer or without.
 func siteOnCluster(t *testing.T, arm string, l layer.Layer, accounting experiment.Accounting) testbed.Site {
 	t.Helper()
-	bed, err := kube.New(kube.Options{Kubeconfig: kubetest.Kubeconfig(t), Say: func(line string) { t.Log(line) }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := bed.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	level := experiment.NewKubernetes()
+	level := sitetest.Unlimited()
 	level.Accounting = accounting
-	level.Resources = experiment.Resources{CPU: "none", Memory: "128Mi", CPURequest: "20m"}
-	opened, err := bed.Open(t.Context(), testbed.Request{Name: arm, Needs: New().Declare().Needs, Level: level})
-	if err != nil {
-		t.Fatal(err)
-	}
-	site := opened
+	opened := sitetest.Open(t, sitetest.Bed(t), arm, New().Declare().Needs, level)
+	site := testbed.Site(opened)
 	if l != nil {
 		up, err := l.Up(t.Context(), new(layer.Run).At(opened, testbed.ClientPod))
 		if err != nil {
@@ -45,9 +32,7 @@ func siteOnCluster(t *testing.T, arm string, l layer.Layer, accounting experimen
 		}
 		site = layer.Dress(opened, up)
 	}
-	if err := opened.(testbed.Staged).Ready(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	sitetest.Ready(t, opened)
 	return site
 }
 

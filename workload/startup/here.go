@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -23,7 +24,6 @@ type here struct {
 	site    testbed.Site
 	args    []string
 	staying []string // what follows the arguments of an instance that is to stay
-	own     bool     // the program is Tare's
 	up      []testbed.Process
 }
 
@@ -76,7 +76,7 @@ func (h *here) start(ctx context.Context, more ...string) (i instance, err error
 	begun := time.Now()
 	limited, cancel := context.WithTimeout(ctx, h.config.Timeout.Std())
 	defer cancel()
-	args := append(h.args[:len(h.args):len(h.args)], more...)
+	args := slices.Concat(h.args, more)
 	i.process, err = h.site.Start(context.WithoutCancel(ctx), testbed.Host, testbed.Command{Args: args, Stdout: w, Subject: true})
 	_ = w.Close()
 	if err != nil {

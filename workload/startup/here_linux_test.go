@@ -1,11 +1,8 @@
 package startup
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
-	"io"
 	"os/exec"
 	"strings"
 	"testing"
@@ -17,19 +14,8 @@ import (
 	"tare/testbed"
 	"tare/testbed/local/localtest"
 	"tare/workload"
+	"tare/workload/workloadtest"
 )
-
-// kept keeps raw output for tests.
-type kept map[string]*bytes.Buffer
-
-type keptFile struct{ *bytes.Buffer }
-
-func (keptFile) Close() error { return nil }
-
-func (k kept) Create(name string) (io.WriteCloser, error) {
-	k[name] = &bytes.Buffer{}
-	return keptFile{k[name]}, nil
-}
 
 func config(run ...string) *Config {
 	c := New().(*Config)
@@ -38,9 +24,9 @@ func config(run ...string) *Config {
 }
 
 // trial runs one, and takes away what it leaves.
-func trial(t *testing.T, c *Config, site testbed.Site) (workload.Result, kept, error) {
+func trial(t *testing.T, c *Config, site testbed.Site) (workload.Result, *workloadtest.Raw, error) {
 	t.Helper()
-	raw := kept{}
+	raw := new(workloadtest.Raw)
 	one := &workload.Trial{Site: site, Raw: raw, Round: 1}
 	defer func() {
 		if one.Clear != nil {
@@ -49,19 +35,13 @@ func trial(t *testing.T, c *Config, site testbed.Site) (workload.Result, kept, e
 			}
 		}
 	}()
-	measure, err := c.Prepare(t.Context(), one)
-	if err != nil {
-		return workload.Result{}, raw, err
-	}
-	r, err := measure(t.Context())
+	r, err := workloadtest.Run(t.Context(), c, one)
 	return r, raw, err
 }
 
-func starts(t *testing.T, raw kept) (list []start) {
+func starts(t *testing.T, raw *workloadtest.Raw) (list []start) {
 	t.Helper()
-	if err := json.Unmarshal(raw["starts.json"].Bytes(), &list); err != nil {
-		t.Fatal(err)
-	}
+	raw.JSON(t, "starts.json", &list)
 	return list
 }
 
@@ -157,7 +137,7 @@ func TestQuantiles(t *testing.T) {
 func TestSlices(t *testing.T) {
 	site := localtest.Host(t)
 	for _, c := range []struct{ starts, slices, want int }{{10, 4, 10}, {2, 4, 4}} {
-		w, raw := config(), kept{}
+		w, raw := config(), new(workloadtest.Raw)
 		w.Starts = c.starts
 		one := &workload.Trial{Site: site, Raw: raw, Round: 1}
 		s, err := w.PrepareSlices(t.Context(), one, c.slices)
@@ -228,7 +208,7 @@ func TestDensity(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if raw["instances.json"] == nil {
+		if raw.Texts()["instances.json"] == "" {
 			t.Error("nothing is kept")
 		}
 		return r

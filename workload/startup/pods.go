@@ -12,7 +12,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"tare/experiment/reference"
 	"tare/testbed"
 	"tare/testbed/kube"
 	"tare/testbed/kube/pods"
@@ -84,7 +83,7 @@ func (c *Config) inPods(site testbed.Site) (testbed.Command, error) {
 	if wanted := c.Command.References(); len(wanted) > 0 {
 		return testbed.Command{}, fmt.Errorf("%s: what a program is given would stand in the specification of pods, for everybody who may read them", wanted[0])
 	}
-	args, err := reference.Arguments(c.Command).Resolve(context.Background(), nil)
+	args, err := c.Command.Resolve(context.Background(), nil)
 	if err != nil {
 		return testbed.Command{}, err
 	}

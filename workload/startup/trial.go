@@ -95,19 +95,15 @@ func (c *Config) begin(ctx context.Context, t *workload.Trial) (*session, error)
 
 // Prepare makes the starts that are not measured.
 func (c *Config) Prepare(ctx context.Context, t *workload.Trial) (workload.Measured, error) {
+	n := c.Instances.OrZero()
+	if n == 0 {
+		return workload.Uncut(ctx, c, t)
+	}
 	s, err := c.begin(ctx, t)
 	if err != nil {
 		return nil, err
 	}
-	return func(ctx context.Context) (workload.Result, error) {
-		if n := c.Instances.OrZero(); n > 0 {
-			return s.density(ctx, n)
-		}
-		if err := s.some(ctx, c.Starts); err != nil {
-			return workload.Result{}, err
-		}
-		return s.Finish(ctx)
-	}, nil
+	return func(ctx context.Context) (workload.Result, error) { return s.density(ctx, n) }, nil
 }
 
 // PrepareSlices makes them, too. Each slice has its share of the starts, one at least.

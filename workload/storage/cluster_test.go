@@ -4,16 +4,13 @@ import (
 	"errors"
 	"slices"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"tare/experiment"
 	"tare/experiment/factor"
-	"tare/experiment/quantity"
-	"tare/testbed"
 	"tare/testbed/kube"
-	"tare/testbed/kube/kubetest"
+	"tare/testbed/kube/sitetest"
 	"tare/workload"
 )
 
@@ -21,15 +18,7 @@ import (
 // page cache in a pod of the runtime that the cluster has by itself, and through it in
 // gVisor, which drops O_DIRECT.
 func TestOnACluster(t *testing.T) {
-	bed, err := kube.New(kube.Options{Kubeconfig: kubetest.Kubeconfig(t), Say: func(line string) { t.Log(line) }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := bed.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	bed := sitetest.Bed(t)
 	for _, runtime := range []string{"", "gvisor"} {
 		t.Run("runtime "+runtime, func(t *testing.T) {
 			site := claimed(t, bed, short(RandomRead).Declare().Needs, runtime)
@@ -52,7 +41,7 @@ func TestOnACluster(t *testing.T) {
 					t.Errorf("%s: %v, used %+v", op, r.Values, r.Used)
 				}
 				t.Logf("%s: %.0f I/Os per second, %v", op, r.Values[c.prefix(c.Direct == ThroughCache)+"-iops"], r.Used[part])
-				if laid := slices.Contains(raw.names(), "layout.json"); laid != (i == 0) {
+				if laid := slices.Contains(raw.Names(), "layout.json"); laid != (i == 0) {
 					t.Errorf("%s: data laid out: %v", op, laid)
 				}
 			}
@@ -61,29 +50,15 @@ func TestOnACluster(t *testing.T) {
 }
 
 // claimed makes a site with a volume of the class local.
-func claimed(t *testing.T, bed *kube.Testbed, needs experiment.Needs, runtime string) testbed.Site {
+func claimed(t *testing.T, bed *kube.Testbed, needs experiment.Needs, runtime string) *kube.Site {
 	t.Helper()
-	site, err := bed.Open(t.Context(), testbed.Request{Name: "storage" + runtime, Needs: needs, Level: &experiment.Kubernetes{
-		Image: experiment.DefaultImage, Placement: factor.Of(experiment.DifferentNodes),
-		Resources: experiment.Resources{CPU: "200m", Memory: "256Mi"},
-		Timeouts: experiment.Timeouts{
-			Ready: quantity.Duration(2 * time.Minute), Delete: quantity.Duration(2 * time.Minute),
-			Request: quantity.Duration(30 * time.Second), Connect: quantity.Duration(30 * time.Second),
-		},
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := kube.Of(site)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.ShapeVolume(func(c *corev1.PersistentVolumeClaim) { c.Spec.StorageClassName = new("local") })
+	level := sitetest.Small(experiment.DifferentNodes)
+	level.Resources = experiment.Resources{CPU: "200m", Memory: "256Mi"}
+	site := sitetest.Open(t, bed, "storage"+runtime, needs, level)
+	site.ShapeVolume(func(c *corev1.PersistentVolumeClaim) { c.Spec.StorageClassName = new("local") })
 	if runtime != "" {
-		s.ShapePods(func(p *corev1.Pod) error { p.Spec.RuntimeClassName = new(runtime); return nil })
+		site.ShapePods(func(p *corev1.Pod) error { p.Spec.RuntimeClassName = new(runtime); return nil })
 	}
-	if err := s.Ready(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	sitetest.Ready(t, site)
 	return site
 }

@@ -55,7 +55,7 @@ func TestSilentlyBuffered(t *testing.T) {
 				r, err := run(t.Context(), c, site, raw)
 				var broken *workload.Invalid
 				switch {
-				case raw.files["page-cache.json"] == nil:
+				case raw.Texts()["page-cache.json"] == "":
 					t.Errorf("%s: nobody looked at the page cache: %v", op, err)
 				case kind == nil && (err != nil || r.Values[c.prefix(false)+"-iops"] <= 0):
 					t.Errorf("%s: %v, %v", op, r.Values, err)

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,31 +18,20 @@ import (
 	"tare/experiment/factor"
 	"tare/experiment/quantity"
 	"tare/testbed"
+	"tare/testbed/local/localtest"
 	"tare/workload"
+	"tare/workload/storage/residency"
+	"tare/workload/workloadtest"
 )
+
+// TestMain is the workload's helper, when started as that.
+func TestMain(m *testing.M) { localtest.Main(m, residency.Helper) }
 
 // memory keeps raw output of a trial in a round.
 type memory struct {
+	workloadtest.Raw
 	round int
-	files map[string]*bytes.Buffer
 }
-
-type memoryFile struct{ *bytes.Buffer }
-
-func (memoryFile) Close() error { return nil }
-
-func (m *memory) Create(name string) (io.WriteCloser, error) {
-	if m.files == nil {
-		m.files = map[string]*bytes.Buffer{}
-	}
-	if m.files[name] != nil {
-		return nil, errors.New(name + " is there already")
-	}
-	m.files[name] = &bytes.Buffer{}
-	return memoryFile{m.files[name]}, nil
-}
-
-func (m *memory) names() []string { return slices.Sorted(maps.Keys(m.files)) }
 
 // short is a config for tests, on a volume that need not know O_DIRECT.
 func short(op Operation) *Config {
@@ -56,11 +43,7 @@ func short(op Operation) *Config {
 }
 
 func run(ctx context.Context, c *Config, site testbed.Site, raw *memory) (workload.Result, error) {
-	measure, err := c.Prepare(ctx, &workload.Trial{Site: site, Raw: raw, Round: raw.round})
-	if err != nil {
-		return workload.Result{}, err
-	}
-	return measure(ctx)
+	return workloadtest.Run(ctx, c, &workload.Trial{Site: site, Raw: raw, Round: raw.round})
 }
 
 func needFio(t *testing.T) {
@@ -128,7 +111,7 @@ func TestOperations(t *testing.T) {
 			if err != nil || costs[test.config.prefix(true)+"-cpu"] <= 0 || costs[test.config.prefix(true)+"-memory-fio"] <= 0 {
 				t.Errorf("costs %v, %v", costs, err)
 			}
-			if diff := cmp.Diff(test.files, raw.names()); diff != "" {
+			if diff := cmp.Diff(test.files, raw.Names()); diff != "" {
 				t.Error(diff)
 			}
 		})

@@ -4,30 +4,15 @@ import (
 	"slices"
 	"testing"
 
-	"tare/experiment"
 	"tare/experiment/factor"
 	"tare/testbed"
-	"tare/testbed/kube"
-	"tare/testbed/kube/kubetest"
+	"tare/testbed/kube/sitetest"
 )
 
 // TestInPod measures in a pod of a cluster: the agent there becomes the probe.
 func TestInPod(t *testing.T) {
-	bed, err := kube.New(kube.Options{Kubeconfig: kubetest.Kubeconfig(t), Say: func(line string) { t.Log(line) }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = bed.Close() })
-	c := New().(*Config)
-	level := experiment.NewKubernetes()
-	level.Resources = experiment.Resources{CPU: "none", Memory: "128Mi", CPURequest: "20m"}
-	site, err := bed.Open(t.Context(), testbed.Request{Name: "plain", Needs: c.Declare().Needs, Level: level})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := site.(*kube.Site).Ready(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	site := sitetest.Open(t, sitetest.Bed(t), "plain", New().Declare().Needs, sitetest.Unlimited())
+	sitetest.Ready(t, site)
 	for _, test := range tests {
 		one := small(test)
 		one.In, one.Tests = testbed.ClientPod, factor.Of(Test(test))

@@ -30,15 +30,11 @@ import (
 const filtered = "TARE_TEST_FILTER"
 
 func TestMain(m *testing.M) {
-	switch {
-	case os.Getenv(filtered) != "" && testbed.HelperName() == "":
-		fmt.Fprintln(os.Stderr, behind(os.Getenv(filtered), os.Args[1:]))
-		os.Exit(1)
-	case testbed.HelperName() == Helper.Name:
-		fmt.Fprintln(os.Stderr, Helper.Run(context.Background()))
+	if what := os.Getenv(filtered); what != "" && testbed.HelperName() == "" {
+		fmt.Fprintln(os.Stderr, behind(what, os.Args[1:]))
 		os.Exit(1)
 	}
-	os.Exit(m.Run())
+	localtest.Main(m, Helper)
 }
 
 // behind executes a command behind a filter of system calls for getppid: one that looks at an
@@ -181,7 +177,7 @@ func TestOperations(t *testing.T) {
 			}
 			for call := range many {
 				// Preparation is the same for any number; a signal of a child may interrupt nothing else.
-				if want[call] == 0 && many[call] != few[call] && test != "shell" && !(test == "execl") {
+				if want[call] == 0 && many[call] != few[call] && test != "shell" && test != "execl" {
 					t.Errorf("%d calls of %s with more operations, %d before", many[call], call, few[call])
 				}
 			}

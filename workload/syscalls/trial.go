@@ -16,16 +16,7 @@ import (
 
 // Prepare begins a trial that is one slice.
 func (c *Config) Prepare(ctx context.Context, t *workload.Trial) (workload.Measured, error) {
-	s, err := c.PrepareSlices(ctx, t, 1)
-	if err != nil {
-		return nil, err
-	}
-	return func(ctx context.Context) (workload.Result, error) {
-		if err := s.Run(ctx, 0); err != nil {
-			return workload.Result{}, err
-		}
-		return s.Finish(ctx)
-	}, nil
+	return workload.Uncut(ctx, c, t)
 }
 
 // PrepareSlices begins a trial of n slices. They share its duration and its processes; each has

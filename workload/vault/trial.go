@@ -13,16 +13,7 @@ import (
 
 // Prepare finds the leader, opens the connections and warms up.
 func (c *Config) Prepare(ctx context.Context, t *workload.Trial) (workload.Measured, error) {
-	one, err := c.begin(ctx, t, 1)
-	if err != nil {
-		return nil, err
-	}
-	return func(ctx context.Context) (workload.Result, error) {
-		if err := one.Run(ctx, 0); err != nil {
-			return workload.Result{}, err
-		}
-		return one.Finish(ctx)
-	}, nil
+	return workload.Uncut(ctx, c, t)
 }
 
 // PrepareSlices does so too. Slices share the duration of the trial, and its connections.

@@ -1,8 +1,8 @@
 package vault
 
 import (
-	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -21,25 +21,14 @@ import (
 	"tare/testbed"
 	"tare/testbed/local/localtest"
 	"tare/workload"
+	"tare/workload/workloadtest"
 )
 
 // step has this program step the leader down, as a helper: it is asked from the client's pod.
 var step = testbed.Helper{Name: "vault-test-call", Run: beCaller}
 
 func TestMain(m *testing.M) {
-	if name := testbed.HelperName(); name != "" {
-		for _, h := range append(Helpers, step, testbed.Helper{Name: wireguard.Kind.Name, Run: wireguard.Kind.Helper}) {
-			if h.Name != name {
-				continue
-			}
-			if err := h.Run(context.Background()); err != nil {
-				fmt.Fprintln(os.Stderr, err)
-				os.Exit(1)
-			}
-			os.Exit(0)
-		}
-	}
-	os.Exit(m.Run())
+	localtest.Main(m, append(Helpers, step, testbed.Helper{Name: wireguard.Kind.Name, Run: wireguard.Kind.Helper})...)
 }
 
 // beCaller makes one call: URL, authority, token, method, path and body are its lines.
@@ -101,22 +90,10 @@ func up(t *testing.T, c *Config, site testbed.Site) *standing {
 
 func asStanding(s workload.Standing) *standing { return s.(*standing) }
 
-// kept is a Raw in memory.
-type kept map[string]*bytes.Buffer
-
-func (k kept) Create(name string) (io.WriteCloser, error) {
-	k[name] = new(bytes.Buffer)
-	return closing{k[name]}, nil
-}
-
-type closing struct{ io.Writer }
-
-func (closing) Close() error { return nil }
-
 // trialOf runs one trial; between is called while it is measured, unless it is nil.
-func trialOf(t *testing.T, c *Config, up *standing, between func()) (workload.Result, kept, error) {
+func trialOf(t *testing.T, c *Config, up *standing, between func()) (workload.Result, *workloadtest.Raw, error) {
 	t.Helper()
-	raw := kept{}
+	raw := new(workloadtest.Raw)
 	measured, err := c.Prepare(t.Context(), &workload.Trial{Site: up.site, Raw: raw, Round: 1, Standing: up})
 	if err != nil {
 		return workload.Result{}, raw, err
@@ -134,8 +111,8 @@ func trialOf(t *testing.T, c *Config, up *standing, between func()) (workload.Re
 // broke says whether an error is a broken rule whose detail holds a text.
 func broke(t *testing.T, err error, rule, text string) {
 	t.Helper()
-	invalid, _ := err.(*workload.Invalid)
-	if invalid == nil || invalid.Rule != rule || !strings.Contains(invalid.Detail, text) {
+	var invalid *workload.Invalid
+	if !errors.As(err, &invalid) || invalid.Rule != rule || !strings.Contains(invalid.Detail, text) {
 		t.Errorf("got %v, want rule %s: %s", err, rule, text)
 	}
 }
@@ -161,21 +138,21 @@ func TestOperations(t *testing.T) {
 		}
 	}
 	if result.Failed != 0 || result.Work < 50 {
-		t.Errorf("%v of %v requests failed: %s", result.Failed, result.Work, raw["load.json"])
+		t.Errorf("%v of %v requests failed: %s", result.Failed, result.Work, raw.Texts()["load.json"])
 	}
 	for part, least := range map[string]int64{"client": 1 << 20, "server": 20 << 20} {
 		if used := result.Used[part]; used.CPU() <= 0 || used.MaxRSS < least {
 			t.Errorf("%s used %+v", part, used)
 		}
 	}
-	for name, file := range raw { // nor may a token be in what the servers print
+	for name, file := range raw.Texts() { // nor may a token be in what the servers print
 		for _, secret := range []string{servers.prepared.Token, servers.prepared.LoadToken} {
-			if secret == "" || strings.Contains(file.String(), secret) {
+			if secret == "" || strings.Contains(file, secret) {
 				t.Errorf("%s holds a token", name)
 			}
 		}
 	}
-	if _, ok := raw["member-1.log"]; !ok {
+	if !slices.Contains(raw.Names(), "member-1.log") {
 		t.Error("the log of the member is not kept")
 	}
 
@@ -310,7 +287,7 @@ func TestMembersWithTLSAndAudit(t *testing.T) {
 	// A member that has ended breaks the trial, and has the arm set up anew.
 	_, raw, err := trialOf(t, c, servers, func() { _ = servers.members[2].Down(context.Background()) })
 	broke(t, err, workload.RuleServer, "member-3 has ended")
-	if servers.Check(t.Context()) == nil || raw["member-3.log"] == nil {
+	if servers.Check(t.Context()) == nil || !slices.Contains(raw.Names(), "member-3.log") {
 		t.Error("a cluster that has lost a member is whole")
 	}
 }

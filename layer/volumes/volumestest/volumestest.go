@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"tare/layer"
+	"tare/layer/layertest"
 	"tare/testbed"
 	"tare/testbed/local/localtest"
 )
@@ -23,10 +24,7 @@ func Up(t testing.TB, kind layer.Kind, l layer.Layer) (testbed.Site, *layer.Acti
 		t.Skipf("%+v", found)
 	}
 	site := localtest.Volume(t, Size, false)
-	up, err := l.Up(t.Context(), new(layer.Run).At(site))
-	if err != nil {
-		t.Fatal(err)
-	}
+	up := layertest.Up(t, l, site)
 	if err := site.(testbed.Staged).Ready(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -37,15 +35,7 @@ func Up(t testing.TB, kind layer.Kind, l layer.Layer) (testbed.Site, *layer.Acti
 			}
 		})
 	}
-	checks, err := up.Settle(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	more, err := up.Before(t.Context(), site)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return site, up, append(checks, more...)
+	return site, up, append(layertest.Settle(t, up), layertest.Before(t, up, site)...)
 }
 
 // Plain makes a volume without a layer.
@@ -61,11 +51,7 @@ func Plain(t testing.TB) testbed.Site {
 // Off makes the proof that a layer is off at a site.
 func Off(t testing.TB, l layer.Layer, site testbed.Site) []layer.Check {
 	t.Helper()
-	checks, err := l.ProveOff(t.Context(), new(layer.Run).At(site))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return checks
+	return layertest.Off(t, l, site)
 }
 
 // Text is checks by their names and whether they hold.

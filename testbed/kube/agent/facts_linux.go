@@ -201,7 +201,7 @@ func (s *Server) facts(ctx context.Context) (Facts, error) {
 	p.start(order, nil)
 	defer p.discard()
 	if p.failed != nil {
-		return Facts{}, fmt.Errorf("facts: %v", p.failed)
+		return Facts{}, fmt.Errorf("facts: %w", p.failed)
 	}
 	limited, cancel := context.WithTimeout(ctx, factsLimit)
 	defer cancel()

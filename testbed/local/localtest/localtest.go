@@ -1,8 +1,14 @@
 // Package localtest opens sites of the local testbed for the tests of layers and
-// workloads. Each site is closed with its test.
+// workloads. Each site is closed with its test. It has what they begin with, too (Main).
 package localtest
 
 import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"syscall"
 	"testing"
 
 	"tare/experiment"
@@ -11,6 +17,23 @@ import (
 	"tare/testbed"
 	"tare/testbed/local"
 )
+
+// Main is what TestMain does where a test program is started again as helpers, as Tare is by its sites.
+func Main(m *testing.M, helpers ...testbed.Helper) {
+	name := testbed.HelperName()
+	i := slices.IndexFunc(helpers, func(h testbed.Helper) bool { return h.Name == name })
+	if i < 0 {
+		os.Exit(m.Run())
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	err := helpers[i].Run(ctx)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
 
 // Host opens a site without a network, which needs no rights.
 func Host(t testing.TB) testbed.Site {

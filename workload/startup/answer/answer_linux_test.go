@@ -5,13 +5,10 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"tare/testbed"
 	"tare/testbed/local/localtest"
@@ -19,20 +16,7 @@ import (
 	"tare/workload/startup/answer"
 )
 
-func TestMain(m *testing.M) {
-	for _, h := range answer.Helpers {
-		if testbed.HelperName() == h.Name {
-			ctx, stop := signal.NotifyContext(context.Background(), unix.SIGTERM) // as the agent does
-			defer stop()
-			if err := h.Run(ctx); err != nil {
-				fmt.Fprintln(os.Stderr, err)
-				os.Exit(1)
-			}
-			os.Exit(0)
-		}
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { localtest.Main(m, answer.Helpers...) }
 
 func write(t *testing.T, path string, text []byte) {
 	t.Helper()

@@ -1,0 +1,112 @@
+// Package layertest takes layers through their lives at sites, for their tests. Whatever fails there
+// ends the test.
+package layertest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"tare/layer"
+	"tare/layer/front"
+	"tare/testbed"
+	"tare/testbed/local/localtest"
+)
+
+// brokenVariable is set while helpers are broken.
+const brokenVariable = "TARE_TEST_BROKEN"
+
+// Main is what the TestMain of a layer does: the test program may be started again as the prober of
+// package front, and as the helper of one of these kinds.
+func Main(m *testing.M, kinds ...layer.Kind) {
+	helpers := []testbed.Helper{{Name: front.Prober, Run: front.Probe}}
+	for _, k := range kinds {
+		run := k.Helper
+		if os.Getenv(brokenVariable) != "" {
+			run = front.Become(func(any) error { return nil })
+		}
+		helpers = append(helpers, testbed.Helper{Name: k.Name, Run: run})
+	}
+	localtest.Main(m, helpers...)
+}
+
+// Break has all helpers that stand in front of programs do nothing there, to the end of the test.
+func Break(t *testing.T) { t.Setenv(brokenVariable, "1") }
+
+// Up puts a layer up at a site, which is not made yet where it is a testbed.Staged.
+func Up(t testing.TB, l layer.Layer, site testbed.Site, places ...testbed.Place) *layer.Active {
+	t.Helper()
+	a, err := l.Up(t.Context(), new(layer.Run).At(site, places...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// Settle gives what the layer shows once for each set-up.
+func Settle(t testing.TB, a *layer.Active) []layer.Check {
+	t.Helper()
+	checks, err := a.Settle(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return checks
+}
+
+// On gives what it shows before each trial at a site of its own arm, without what it shows once for
+// each set-up.
+func On(t testing.TB, a *layer.Active, site testbed.Site) []layer.Check {
+	t.Helper()
+	return slices.DeleteFunc(Before(t, a, layer.Dress(site, a)), func(c layer.Check) bool { return c.Once })
+}
+
+// Before gives what it shows at any site, such as one from which it was taken away.
+func Before(t testing.TB, a *layer.Active, site testbed.Site) []layer.Check {
+	t.Helper()
+	checks, err := a.Before(t.Context(), site)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return checks
+}
+
+// After gives what it shows after a trial.
+func After(t testing.TB, a *layer.Active, did layer.Did) []layer.Check {
+	t.Helper()
+	checks, err := a.After(t.Context(), did)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return checks
+}
+
+// Off gives what shows that a layer is off at a site of another arm.
+func Off(t testing.TB, l layer.Layer, site testbed.Site, places ...testbed.Place) []layer.Check {
+	t.Helper()
+	checks, err := l.ProveOff(t.Context(), new(layer.Run).At(site, places...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return checks
+}
+
+// Leaky is a site whose programs go through a layer that its arm does not have.
+func Leaky(site testbed.Site, a *layer.Active) testbed.Site { return leaky{layer.Dress(site, a)} }
+
+type leaky struct{ dressed testbed.Site }
+
+func (l leaky) Start(ctx context.Context, where testbed.Place, cmd testbed.Command) (testbed.Process, error) {
+	return l.dressed.Start(ctx, where, cmd)
+}
+
+// Text is checks, one a line: "name: observed: true".
+func Text(checks []layer.Check) string {
+	var lines []string
+	for _, c := range checks {
+		lines = append(lines, fmt.Sprintf("%s: %s: %t", c.Name, c.Observed, c.OK))
+	}
+	return strings.Join(lines, "\n")
+}

@@ -1,0 +1,66 @@
+// Package sitetest opens sites on the test cluster for the tests of layers and workloads. Without a
+// cluster they are skipped (package kubetest, which the tests of package kube use as well).
+package sitetest
+
+import (
+	"testing"
+	"time"
+
+	"tare/experiment"
+	"tare/experiment/factor"
+	"tare/experiment/quantity"
+	"tare/testbed"
+	"tare/testbed/kube"
+	"tare/testbed/kube/kubetest"
+)
+
+// Bed is a testbed on the test cluster, which closes with the test.
+func Bed(t testing.TB) *kube.Testbed {
+	t.Helper()
+	bed, err := kube.New(kube.Options{Kubeconfig: kubetest.Kubeconfig(t), Say: func(line string) { t.Log(line) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := bed.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return bed
+}
+
+// Small is a testbed's parameters with pods so small that many tests may run at a time, and limits
+// for a machine that has much else to do.
+func Small(placement experiment.Placement) *experiment.Kubernetes {
+	level := experiment.NewKubernetes()
+	level.Placement = factor.Of(placement)
+	level.Resources = experiment.Resources{CPU: "50m", Memory: "64Mi"}
+	level.Timeouts.Delete = quantity.Duration(2 * time.Minute)
+	level.Timeouts.Request, level.Timeouts.Connect = quantity.Duration(time.Minute), quantity.Duration(time.Minute)
+	return level
+}
+
+// Unlimited is a testbed's parameters with pods that may use all CPU, for what is measured in them.
+func Unlimited() *experiment.Kubernetes {
+	level := experiment.NewKubernetes()
+	level.Resources = experiment.Resources{CPU: "none", Memory: "128Mi", CPURequest: "20m"}
+	return level
+}
+
+// Open asks for a site of an arm. Its pods are not made yet.
+func Open(t testing.TB, bed *kube.Testbed, arm string, needs experiment.Needs, level *experiment.Kubernetes) *kube.Site {
+	t.Helper()
+	site, err := bed.Open(t.Context(), testbed.Request{Name: arm, Needs: needs, Level: level})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return site.(*kube.Site)
+}
+
+// Ready makes a site.
+func Ready(t testing.TB, site *kube.Site) {
+	t.Helper()
+	if err := site.Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
