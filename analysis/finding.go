@@ -146,6 +146,10 @@ type (
 		Cap   float64 `json:"cap"`
 		Value float64 `json:"value"` // median
 	}
+	// Unexercised: a difference is claimed, and no trial there did what the layer does something about.
+	Unexercised struct {
+		Layer string `json:"layer"` // kind
+	}
 	// LevelChanges: the baseline's level changes on the way.
 	LevelChanges struct {
 		Rounds []int `json:"rounds"` // first ones of new levels
@@ -225,6 +229,7 @@ func (ControlDiffers) Kind() string  { return "control-differs" }
 func (Interrupted) Kind() string     { return "interrupted" }
 func (UnusableValues) Kind() string  { return "unusable-values" }
 func (OverCap) Kind() string         { return "over-cap" }
+func (Unexercised) Kind() string     { return "unexercised" }
 func (LevelChanges) Kind() string    { return "level-changes" }
 func (OddSeries) Kind() string       { return "odd-series" }
 func (Omission) Kind() string        { return "omission" }

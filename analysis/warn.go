@@ -146,6 +146,7 @@ func warnings(t *table, run *Run, env *machine.Environment) []Warning {
 	if !plan.Paired() {
 		list = append(list, seriesWarnings(plan, run)...)
 	}
+	list = append(list, unexercised(t, run)...)
 	list = append(list, omissions(plan, run)...)
 	list = append(list, t.switching()...)
 	list = append(list, sliced(plan)...)
@@ -168,6 +169,47 @@ func overCap(cell string, m experiment.Metric, arms []ArmSeries) []Warning {
 		}
 	}
 	return list
+}
+
+// unexercised warns of claims on arms with a layer that had nothing to do in any of their trials in
+// the cell: the difference is not that layer's work.
+func unexercised(t *table, run *Run) []Warning {
+	var list []Warning
+	for _, c := range run.Comparisons {
+		if c.Verdict != Costs && c.Verdict != Gains {
+			continue
+		}
+		cell := slices.IndexFunc(t.plan.Cells, func(x experiment.Cell) bool { return x.ID == c.Cell })
+		arm := slices.IndexFunc(t.plan.Arms, func(a experiment.PlannedArm) bool { return a.Name == c.Arm })
+		if cell < 0 || arm < 0 {
+			continue
+		}
+		for _, kind := range idle(t.slots[cell][arm]) {
+			list = append(list, Warning{Cell: c.Cell, Metric: c.Metric.Name, Arm: c.Arm, Exploratory: !c.Metric.Headline, Finding: Unexercised{kind}})
+		}
+	}
+	return list
+}
+
+// idle lists the kinds of layers that say of every trial that they had nothing to do in it.
+func idle(slots []slot) []string {
+	var kinds []string
+	trials, said := 0, map[string]int{}
+	for _, s := range slots {
+		if s.valid == nil {
+			continue
+		}
+		for _, c := range s.valid.Checks {
+			if c.Unexercised && said[c.Layer] == 0 {
+				kinds = append(kinds, c.Layer)
+			}
+			if c.Unexercised {
+				said[c.Layer]++
+			}
+		}
+		trials++
+	}
+	return slices.DeleteFunc(kinds, func(kind string) bool { return said[kind] < trials })
 }
 
 // caveats are those of the checks, each arm's once.

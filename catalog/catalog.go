@@ -9,6 +9,8 @@ import (
 
 	"tare/experiment"
 	"tare/layer"
+	"tare/layer/bpflsm"
+	"tare/layer/cgroupbpf"
 	"tare/layer/env"
 	"tare/layer/fscrypt"
 	"tare/layer/fusepassthrough"
@@ -44,6 +46,8 @@ import (
 
 // Layers lists the kinds of layers.
 var Layers = slices.Concat([]layer.Kind{
+	bpflsm.Kind,
+	cgroupbpf.Kind,
 	kubecontext.Kind,
 	env.Kind,
 	fscrypt.Kind,

@@ -19,6 +19,7 @@ import (
 	"tare/cli"
 	"tare/golden"
 	"tare/journal"
+	"tare/layer/cgroupbpf"
 	"tare/testbed"
 	"tare/testbed/apart"
 	"tare/testbed/local"
@@ -90,6 +91,8 @@ func condition(name string) (bool, error) {
 		return installed("envoy", "envoy"), nil
 	case "openbao":
 		return installed("openbao", "bao"), nil
+	case "cgroup-bpf":
+		return cgroupbpf.Kind.Probe(context.Background())[0].Status == testbed.Works, nil
 	case "root":
 		return os.Geteuid() == 0, nil
 	case "volume":

@@ -128,7 +128,8 @@ type Cost struct {
 
 // Did is what a trial did, as far as a proof may need it.
 type Did struct {
-	Sent uint64 // bytes of payload that the workload moved between the pods; 0 if unknown
+	Sent uint64  // bytes of payload that the workload moved between the pods; 0 if unknown
+	Work float64 // amount of work, in the workload's unit (workload.Result.Work); 0 if unknown
 }
 
 // Check is one piece of evidence. A trial with a check that is not OK yields no
@@ -143,6 +144,9 @@ type Check struct {
 	// Caveat is what a reader must know before trusting numbers made with the
 	// layer as it was found: that a stand-in was used, or how weak the proof is.
 	Caveat string `json:"caveat,omitempty"`
+	// Unexercised: the trial did, as good as never, what the layer does something about, so that a
+	// difference in it is not the layer's work. It breaks no rule.
+	Unexercised bool `json:"unexercised,omitempty"`
 }
 
 // Failed is an error that says which checks do not hold; nil where all do.

@@ -239,7 +239,7 @@ func (p *place) after(ctx context.Context, result workload.Result) ([]layer.Chec
 		if u.After == nil {
 			continue
 		}
-		got, err := u.After(ctx, layer.Did{Sent: result.Sent})
+		got, err := u.After(ctx, layer.Did{Sent: result.Sent, Work: result.Work})
 		checks = append(checks, got...)
 		if err != nil {
 			return checks, err

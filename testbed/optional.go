@@ -3,6 +3,7 @@ package testbed
 import (
 	"context"
 	"net/netip"
+	"os"
 	"time"
 )
 
@@ -173,6 +174,14 @@ type Scratch interface {
 	// Scratch gives the directory, which everybody may read. It is made when first asked for,
 	// and goes with the site.
 	Scratch() (string, error)
+}
+
+// Cgrouped is a site on this machine whose programs under test can be in a cgroup of the site.
+type Cgrouped interface {
+	// Cgroup is the directory of a cgroup of version 2. Programs under test that are started from now
+	// on are in it, in cgroups of their own: those in the pods of members for ServerPod, all others
+	// for ClientPod, both for Host. It goes with the site, or with tare clean.
+	Cgroup(where Place) (*os.File, error)
 }
 
 // Wrapper is a site whose commands under test go through the wrappers of layers.

@@ -19,6 +19,7 @@
 //	Holder   what layers and workloads show each other there (Held)
 //	Sidecars pods that can have a container for a layer's own processes
 //	Scratch  a directory for files that programs under test need
+//	Cgrouped a cgroup that programs under test are in
 //	Wrapper  what layers put in front of commands, without starting them
 package testbed
 

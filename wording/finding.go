@@ -94,6 +94,8 @@ func runFinding(f analysis.Finding) string {
 	case analysis.OverCap:
 		return fmt.Sprintf("the median is %s, and by the experiment file the device gives %s at most: something else has answered (a cache, or credits of a burst), and a difference between arms may be one of that",
 			Value(f.Value, f.Unit), Value(f.Cap, f.Unit))
+	case analysis.Unexercised:
+		return fmt.Sprintf("no trial there did what the layer %s does something about (its hooks were hit never, or as good as never): what was found is not its work, but that of another layer of the arm, of how the arm was set up, or of chance", f.Layer)
 	case analysis.LevelChanges:
 		return "the baseline's level changes at round " + joined(f.Rounds)
 	case analysis.OddSeries:

@@ -27,6 +27,12 @@ type question struct {
 // answers are what the prober has found, by what it was asked.
 type answers map[string]string
 
+// Try has the prober at a place do what words of look's list say, as a program under test, and
+// gives its answers: "allowed", or the name of an errno.
+func Try(ctx context.Context, site testbed.Site, where testbed.Place, words ...string) (map[string]string, error) {
+	return ask(ctx, site, where, true, words)
+}
+
 // ask has the prober at a place look, as a program under test or as it is.
 func ask(ctx context.Context, site testbed.Site, where testbed.Place, subject bool, words []string) (answers, error) {
 	text, err := start(ctx, site, where, subject, question{Ask: words})

@@ -2,9 +2,12 @@ package front
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
+	"net/netip"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,9 +22,14 @@ import (
 //	ns:NAME        the namespace of that kind
 //	release        the kernel's release
 //	write:DIR      make a file in the directory, and remove it
-//	mount          mount a file system of no type
+//	open:PATH      open a file for reading
+//	exec:PATH      execute a file
+//	connect:TO     connect a socket for datagrams to an address and port; nothing is sent
+//	ptrace         read memory of the parent where nothing is
+//	mount[:SOURCE] mount a file system of no type
 //	chroot         change the root to /
 //	raw-socket     open a raw socket
+//	alarm-timer    make a timer that wakes a machine that sleeps, and do not set it
 //	call:NAME      make a system call of the list calls
 //
 // Actions are answered with "allowed", or with the name of the errno. None changes anything where
@@ -40,16 +48,28 @@ func look(word string) string {
 		return orError(unix.ByteSliceToString(name.Release[:]), err)
 	case "write":
 		return write(argument)
+	case "open":
+		fd, err := unix.Open(argument, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		return closed(fd, err)
+	case "exec":
+		return execute(argument)
+	case "connect":
+		return connect(argument)
+	case "ptrace":
+		here := unix.Iovec{Base: new(byte)}
+		here.SetLen(1)
+		_, err := unix.ProcessVMReadv(os.Getppid(), []unix.Iovec{here}, []unix.RemoteIovec{{Base: 1, Len: 1}}, 0)
+		return named(err)
 	case "mount":
-		return named(unix.Mount("tare", "/", "", 0, "")) // the type is looked at after the rights
+		return named(unix.Mount(cmp.Or(argument, "tare"), "/", "", 0, "")) // the type is looked at after the rights
 	case "chroot":
 		return named(unix.Chroot("/"))
 	case "raw-socket":
 		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP)
-		if err == nil {
-			_ = unix.Close(fd)
-		}
-		return named(err)
+		return closed(fd, err)
+	case "alarm-timer":
+		fd, err := unix.TimerfdCreate(unix.CLOCK_REALTIME_ALARM, unix.TFD_CLOEXEC)
+		return closed(fd, err)
 	case "call":
 		i := slices.IndexFunc(calls, func(c call) bool { return c.name == argument })
 		if i < 0 {
@@ -97,6 +117,42 @@ func write(dir string) string {
 		err = unix.Unlink(name)
 	}
 	return named(err)
+}
+
+// closed closes what was opened.
+func closed(fd int, err error) string {
+	if err == nil {
+		_ = unix.Close(fd)
+	}
+	return named(err)
+}
+
+func execute(path string) string {
+	err := exec.Command(path).Run()
+	var errno unix.Errno
+	if errors.As(err, &errno) {
+		return named(errno)
+	}
+	return named(err)
+}
+
+func connect(to string) string {
+	at, err := netip.ParseAddrPort(to)
+	if err != nil {
+		return err.Error()
+	}
+	family, address := unix.AF_INET, unix.Sockaddr(&unix.SockaddrInet4{Port: int(at.Port())})
+	if at.Addr().Is4() {
+		address.(*unix.SockaddrInet4).Addr = at.Addr().As4()
+	} else {
+		family, address = unix.AF_INET6, &unix.SockaddrInet6{Port: int(at.Port()), Addr: at.Addr().As16()}
+	}
+	fd, err := unix.Socket(family, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return named(err)
+	}
+	defer func() { _ = unix.Close(fd) }()
+	return named(unix.Connect(fd, address))
 }
 
 func orError(text string, err error) string {

@@ -32,8 +32,9 @@ var scopes = sync.OnceValue(func() *process.Scopes {
 // The numbers given last.
 var testbeds, serials atomic.Int64
 
-// start forks a command on a place's thread, unless the testbed is being closed.
-func (t *Testbed) start(ctx context.Context, place *thread, c testbed.Command) (testbed.Process, error) {
+// start forks a command on a place's thread, into a group of cgroups if one is given, unless the
+// testbed is being closed.
+func (t *Testbed) start(ctx context.Context, place *thread, within *process.Group, c testbed.Command) (testbed.Process, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -48,7 +49,7 @@ func (t *Testbed) start(ctx context.Context, place *thread, c testbed.Command) (
 	}
 	p, err := commands.Start(ctx, process.Order{
 		Path: program, Args: c.Args, Env: env, Dir: c.Dir, Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr, Files: c.Files,
-		Name: m.scope(), Mark: m.environment(), By: t, Helper: isHelper(c),
+		Name: m.scope(), Within: within, Mark: m.environment(), By: t, Helper: isHelper(c),
 		Attributes: &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},
 		Fork: func(start func() error) error {
 			return place.do(func() error {

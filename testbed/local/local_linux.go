@@ -134,6 +134,7 @@ type site struct {
 
 	mu      sync.Mutex
 	scratch string // "": none yet
+	groups  *groups
 }
 
 // Start starts a command at a place of the site.
@@ -145,12 +146,12 @@ func (s *site) Start(ctx context.Context, where testbed.Place, cmd testbed.Comma
 	if !ok {
 		return nil, fmt.Errorf("site %s has no %s: it was opened without a network", s.name, where)
 	}
-	return s.bed.start(ctx, place, cmd)
+	return s.bed.start(ctx, place, s.groupOf(where, cmd), cmd)
 }
 
 // Close ends what the site holds. Nothing runs in it any more.
 func (s *site) Close() error {
-	err := s.removeScratch()
+	err := errors.Join(s.removeScratch(), s.removeGroups())
 	if s.network == nil {
 		return err
 	}

@@ -207,7 +207,7 @@ func (v *volume) mount(ctx context.Context, device string) error {
 // run runs a program where the mounts of the client's pod are.
 func (v *volume) run(ctx context.Context, args ...string) error {
 	var said bytes.Buffer
-	p, err := v.bed.start(ctx, v.pod, testbed.Command{Args: args, Stdout: &said, Stderr: &said})
+	p, err := v.bed.start(ctx, v.pod, nil, testbed.Command{Args: args, Stdout: &said, Stderr: &said})
 	if err != nil {
 		return err
 	}

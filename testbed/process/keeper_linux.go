@@ -51,6 +51,8 @@ type Order struct {
 	Files  []*os.File // descriptors 3 and on
 	// Name is that of its cgroup, which no other on the machine has.
 	Name string
+	// Within is the group that its cgroup is in; nil: this process's own cgroup.
+	Within *Group
 	// Mark are the variables in Env that no other program has. Descendants inherit them
 	// unless they clear theirs.
 	Mark []string
@@ -97,7 +99,7 @@ func (k *Keeper) Start(ctx context.Context, o Order) (*Program, error) {
 	}
 	if k.Scopes != nil {
 		var err error
-		if p.scope, err = k.Scopes.open(o.Name); err != nil {
+		if p.scope, err = k.Scopes.open(o.Within, o.Name); err != nil {
 			return nil, fmt.Errorf("make its cgroup: %w", err)
 		}
 		attributes := *o.Attributes

@@ -37,7 +37,7 @@ func OpenScopes() (*Scopes, error) {
 		return nil, fmt.Errorf("mount cgroups of version 2: %w", err)
 	}
 	s := &Scopes{mount: mount, own: path.Join("/", proc.Groups(proc.Below("/"))[""])}
-	tried, err := s.open(fmt.Sprintf("tare-try-%d", os.Getpid()))
+	tried, err := s.open(nil, fmt.Sprintf("tare-try-%d", os.Getpid()))
 	if err == nil {
 		err = tried.kill()
 		err = errors.Join(err, tried.remove())
@@ -74,9 +74,34 @@ func (s *Scopes) at(name string) string {
 	return filepath.Join(fmt.Sprintf("/proc/self/fd/%d", s.mount.Fd()), name)
 }
 
-// open makes a cgroup below this process's own.
-func (s *Scopes) open(name string) (*scope, error) {
+// Group is a cgroup in which the programs of several orders are, each in one of its own.
+type Group struct{ scope *scope }
+
+// Group makes one below this process's own, or in another group. Its name is one that Left can
+// tell from others.
+func (s *Scopes) Group(within *Group, name string) (*Group, error) {
+	made, err := s.open(within, name)
+	if err != nil {
+		return nil, err
+	}
+	return &Group{made}, nil
+}
+
+// Dir is its directory, which is closed by Remove.
+func (g *Group) Dir() *os.File { return g.scope.dir }
+
+// Remove kills what is in it, and removes it.
+func (g *Group) Remove() error {
+	err := g.scope.kill()
+	return errors.Join(err, g.scope.remove())
+}
+
+// open makes a cgroup below this process's own, or in a group.
+func (s *Scopes) open(within *Group, name string) (*scope, error) {
 	group := path.Join(s.own, name)
+	if within != nil {
+		group = path.Join(within.scope.group, name)
+	}
 	if err := os.Mkdir(s.at(group), 0o755); err != nil {
 		return nil, err
 	}

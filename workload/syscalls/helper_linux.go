@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -54,6 +55,7 @@ func execute(o order) error {
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) { // no /proc there, or not all of it
 		err = executeDescriptor(fd, argv)
 	}
+	runtime.KeepAlive(f) // else the collector may close it before that
 	return fmt.Errorf("execute the probe from memory: %w", err)
 }
 

@@ -1,0 +1,203 @@
+package bpf
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"tare/layer"
+	"tare/layer/front"
+	"tare/testbed"
+)
+
+// Hook is a hook of a layer, and how it is shown to be on.
+type Hook struct {
+	Name  string
+	Index int    // among the counts
+	Try   string // word of the prober for an action that hits it
+	Match bool   // a rule is for that action
+	Deny  bool   // and denies it
+}
+
+// Guard is a layer's programs at one site, with the proofs that they are on.
+type Guard struct {
+	Layer  string
+	Loaded *Loaded
+	Hooks  []Hook
+	Places []testbed.Place
+
+	began []Count // when the trial began
+}
+
+// Group is the cgroup of the programs that a layer is around.
+func Group(s *layer.Session, around layer.Around) (*os.File, error) {
+	at := testbed.Host
+	switch around {
+	case layer.Server:
+		at = testbed.ServerPod
+	case layer.Client:
+		at = testbed.ClientPod
+	}
+	site, ok := testbed.As[testbed.Cgrouped](s.Site)
+	if !ok {
+		return nil, errors.New("there are no cgroups for programs at this site: it takes the testbed local on Linux")
+	}
+	return site.Cgroup(at)
+}
+
+// kept are the guards of a layer that are up in a run.
+type kept struct{ up []*Guard }
+
+// Keep has the layer's proofs of other arms ask this guard, too.
+func (g *Guard) Keep(s *layer.Session, l layer.Layer) {
+	k := layer.Kept[kept](s.Run, l)
+	k.up = append(k.up, g)
+}
+
+// try has the prober try what hits the hooks, and sums up what guards counted meanwhile, by hook.
+func try(ctx context.Context, site testbed.Site, where testbed.Place, hooks []Hook, guards ...*Guard) (answers map[string]string, counted []Count, err error) {
+	var words []string
+	for _, h := range hooks {
+		words = append(words, h.Try)
+	}
+	before, err := sum(hooks, guards)
+	if err != nil {
+		return nil, nil, err
+	}
+	if answers, err = front.Try(ctx, site, where, words...); err != nil {
+		return nil, nil, err
+	}
+	counted, err = sum(hooks, guards)
+	for i := range counted {
+		counted[i].Hits -= before[i].Hits
+		counted[i].Matches -= before[i].Matches
+	}
+	return answers, counted, err
+}
+
+// sum adds up what guards have counted at each of some hooks.
+func sum(hooks []Hook, guards []*Guard) ([]Count, error) {
+	all := make([]Count, len(hooks))
+	for _, g := range guards {
+		counts, err := g.Loaded.Counts()
+		if err != nil {
+			return nil, err
+		}
+		for i, h := range hooks {
+			if counts != nil {
+				all[i].Hits += counts[h.Index].Hits
+				all[i].Matches += counts[h.Index].Matches
+			}
+		}
+	}
+	return all, nil
+}
+
+const denied = "EPERM"
+
+// Before shows that each hook sees what the arm's programs do, and does what it is to do. The hits of the trial
+// are counted from here on.
+func (g *Guard) Before(ctx context.Context, site testbed.Site) ([]layer.Check, error) {
+	checks, err := layer.Each(g.Places, func(where testbed.Place) ([]layer.Check, error) {
+		answers, counted, failed := try(ctx, site, where, g.Hooks, g)
+		if err := front.Interrupted(ctx, failed); err != nil {
+			return nil, err
+		}
+		var checks []layer.Check
+		for i, h := range g.Hooks {
+			c := layer.Check{Layer: g.Layer, Name: "hook " + h.Name, Expected: "seen by the hook"}
+			switch {
+			case h.Deny:
+				c.Expected = "denied by a rule, " + denied
+			case h.Match:
+				c.Expected = "seen by a rule, and allowed"
+			}
+			if failed != nil {
+				c.Observed = failed.Error()
+			} else {
+				answer, n := answers[h.Try], counted[i]
+				c.Observed = fmt.Sprintf("%s gives %s; hits %d, matches %d", h.Try, answer, n.Hits, n.Matches)
+				c.OK = n.Hits > 0 && h.Match == (n.Matches > 0) && (!h.Match || h.Deny == (answer == denied))
+			}
+			checks = append(checks, c)
+		}
+		return checks, nil
+	})
+	if err == nil {
+		g.began, err = g.Loaded.Counts()
+	}
+	return checks, err
+}
+
+// little is up to how many hits of all hooks for each unit of a trial's work nothing is put down to them.
+const little = 0.01
+
+// After says how often the hooks were hit in the trial.
+func (g *Guard) After(_ context.Context, did layer.Did) ([]layer.Check, error) {
+	counts, err := g.Loaded.Counts()
+	if err != nil || counts == nil || g.began == nil {
+		return nil, err
+	}
+	all := uint64(0)
+	var each []string
+	for _, h := range g.Hooks {
+		n := counts[h.Index].Hits - g.began[h.Index].Hits
+		all += n
+		text := fmt.Sprintf("%s %d", h.Name, n)
+		if did.Work > 0 {
+			text += fmt.Sprintf(" (%.3g for each unit of work)", float64(n)/did.Work)
+		}
+		each = append(each, text)
+	}
+	return []layer.Check{{Layer: g.Layer, Name: "hits of the hooks in the trial", Expected: "counted", Observed: strings.Join(each, ", "), OK: true,
+		Unexercised: float64(all) <= little*did.Work}}, nil
+}
+
+// Off shows that what the hooks deny is allowed at the site of another arm, and that no hook of the layer
+// that is up anywhere counts it. Of an arm that has a layer of this kind itself the kernel is asked, since that
+// one sees and denies the same. From then on the programs of that arm are in cgroups as deep as those of arms
+// with the layer.
+func Off(ctx context.Context, kind string, s *layer.Session, l layer.Layer, around layer.Around, hooks []Hook) ([]layer.Check, error) {
+	group, err := Group(s, around)
+	if err != nil {
+		return nil, err
+	}
+	guards := layer.Kept[kept](s.Run, l).up
+	if s.Own != nil {
+		return beside(kind, group, guards)
+	}
+	return layer.Each(around.Places(s), func(where testbed.Place) ([]layer.Check, error) {
+		answers, counted, err := try(ctx, s.Site, where, hooks, guards...)
+		if err != nil {
+			return nil, err
+		}
+		var checks []layer.Check
+		for i, h := range hooks {
+			answer, hits := answers[h.Try], counted[i].Hits
+			c := layer.Check{Layer: kind, Name: "hook " + h.Name, Expected: "not seen by its hook", Observed: fmt.Sprintf("%s gives %s; hits %d", h.Try, answer, hits), OK: hits == 0}
+			if h.Deny {
+				c.Expected = "not denied, and " + c.Expected
+				c.OK = c.OK && answer != denied
+			}
+			checks = append(checks, c)
+		}
+		return checks, nil
+	})
+}
+
+// beside shows that no program of guards is attached to a cgroup, or to hooks that are everybody's.
+func beside(kind string, group *os.File, guards []*Guard) ([]layer.Check, error) {
+	c := layer.Check{Layer: kind, Name: "programs of another arm", Expected: "not attached here", Observed: "none is", OK: true}
+	for _, g := range guards {
+		name, err := g.Loaded.AttachedTo(group)
+		if err != nil {
+			return nil, err
+		}
+		if name != "" {
+			c.Observed, c.OK = name+" is", false
+		}
+	}
+	return []layer.Check{c}, nil
+}

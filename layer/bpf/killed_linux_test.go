@@ -1,0 +1,137 @@
+package bpf
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/cilium/ebpf"
+
+	"tare/layer"
+	"tare/testbed"
+	"tare/testbed/apart"
+	"tare/testbed/local"
+	"tare/testbed/process"
+)
+
+// holder has this program attach a filter, tell its programs' numbers, and wait.
+const holder = "TARE_TEST_HOLDER"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(holder) != "" {
+		fmt.Println(hold())
+		select {}
+	}
+	if code, done := apart.Rerun(); done {
+		os.Exit(code)
+	}
+	os.Exit(m.Run())
+}
+
+func hold() string {
+	bed, err := local.New()
+	if err != nil {
+		return err.Error()
+	}
+	site, err := bed.Open(context.Background(), testbed.Request{Name: "test"})
+	if err != nil {
+		return err.Error()
+	}
+	group, err := Group(new(layer.Run).At(site), "")
+	if err != nil {
+		return err.Error()
+	}
+	four, six, _ := Unused(1, Early)
+	l, err := LoadConnect(group, four, six)
+	if err == nil {
+		err = l.On()
+	}
+	if err != nil {
+		return err.Error()
+	}
+	var ids []string
+	for _, p := range l.collection.Programs {
+		info, err := p.Info()
+		if err != nil {
+			return err.Error()
+		}
+		id, _ := info.ID()
+		ids = append(ids, fmt.Sprint(uint32(id)))
+	}
+	return "attached " + strings.Join(ids, " ")
+}
+
+// Nothing is left of a Tare that is killed: the kernel lets its programs go, and tare clean takes the cgroups away.
+func TestKilled(t *testing.T) {
+	all, err := process.OpenScopes()
+	if err != nil {
+		t.Skip(err)
+	}
+	defer all.Close()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	child := exec.CommandContext(t.Context(), self)
+	child.Env = append(os.Environ(), holder+"=1")
+	out, err := child.StdoutPipe()
+	if err == nil {
+		err = child.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	line, _ := bufio.NewReader(out).ReadString('\n')
+	ids := map[ebpf.ProgramID]string{}
+	for word := range strings.FieldsSeq(strings.TrimPrefix(line, "attached ")) {
+		var id ebpf.ProgramID
+		if _, err := fmt.Sscan(word, &id); err == nil {
+			ids[id] = word
+		}
+	}
+	found, err := attached(ids, 0)
+	if killed := child.Process.Kill(); killed != nil {
+		t.Error(killed)
+	}
+	_ = child.Wait()
+	if len(ids) != 2 {
+		t.Skip(strings.TrimSpace(line))
+	}
+	if err != nil || found == "" {
+		t.Fatalf("it is not attached: %q, %v", found, err)
+	}
+	for begun := time.Now(); ; time.Sleep(time.Millisecond) {
+		found, err = attached(ids, 0)
+		if err != nil || found == "" {
+			break
+		}
+		if time.Since(begun) > 10*time.Second {
+			t.Fatalf("the program %s is still attached", found)
+		}
+	}
+	if err != nil {
+		t.Error(err)
+	}
+	space, err := os.Stat("/proc/self/ns/pid")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ofChild := func(name string) bool {
+		return strings.HasPrefix(name, fmt.Sprintf("tare-run-%d-", child.Process.Pid)) && strings.Contains(name, fmt.Sprintf("-%d-", space.Sys().(*syscall.Stat_t).Ino))
+	}
+	if left := all.Left(ofChild); len(left) != 3 {
+		t.Errorf("it has left %v", left)
+	}
+	if _, err := local.Clean(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if left := all.Left(ofChild); left != nil {
+		t.Errorf("after cleaning there is %v", left)
+	}
+}

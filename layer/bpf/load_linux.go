@@ -1,0 +1,302 @@
+package bpf
+
+import (
+	"bytes"
+	_ "embed" // the programs
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/features"
+	"github.com/cilium/ebpf/link"
+	"github.com/cilium/ebpf/rlimit"
+	"golang.org/x/sys/unix"
+)
+
+//go:embed programs/connect.o
+var connectObject []byte
+
+//go:embed programs/lsm.o
+var lsmObject []byte
+
+// Loaded are programs of one arm. The zero value has none.
+type Loaded struct {
+	collection *ebpf.Collection
+	attach     func(*ebpf.Program) (link.Link, error)
+	links      []link.Link
+	hooks      int
+}
+
+// LoadConnect loads the filter of connections of a cgroup, given by its directory.
+func LoadConnect(group *os.File, four, six []Place) (*Loaded, error) {
+	spec, err := read(connectObject, map[string]any{"rules": uint32(len(four))})
+	if err != nil {
+		return nil, err
+	}
+	l := &Loaded{hooks: 1}
+	l.attach = func(p *ebpf.Program) (link.Link, error) {
+		at := ebpf.AttachCGroupInet4Connect
+		if p == l.collection.Programs["connect6"] {
+			at = ebpf.AttachCGroupInet6Connect
+		}
+		return link.AttachRawLink(link.RawLinkOptions{Target: int(group.Fd()), Program: p, Attach: at})
+	}
+	return l, l.load(spec, ebpf.CGroupSockAddr, func(m map[string]*ebpf.Map) error { return places(m, four, six) })
+}
+
+// lsmPrograms are the programs of the hooks.
+var lsmPrograms = []string{FileOpen: "file_open", Exec: "bprm_check_security", Connect: "socket_connect", Ptrace: "ptrace_access_check",
+	Mount: "sb_mount", Capable: "capable"}
+
+// LoadLSM loads hooks of a Linux security module, for processes of the cgroup of a directory.
+func LoadLSM(group *os.File, p Policy) (*Loaded, error) {
+	id, err := idOf(group)
+	if err != nil {
+		return nil, err
+	}
+	suffix := uint32(0)
+	if p.Suffix {
+		suffix = 1
+	}
+	spec, err := read(lsmObject, map[string]any{"rules": uint32(p.Rules), "action": uint32(slices.Index(Action("").Values(), string(p.Action))),
+		"suffix": suffix, "capabilities": p.Capabilities, "group_id": id})
+	if err != nil {
+		return nil, err
+	}
+	for i, name := range lsmPrograms {
+		if !slices.Contains(p.Hooks, i) {
+			delete(spec.Programs, name)
+		}
+	}
+	l := &Loaded{hooks: len(lsmPrograms)}
+	l.attach = func(p *ebpf.Program) (link.Link, error) { return link.AttachLSM(link.LSMOptions{Program: p}) }
+	return l, l.load(spec, ebpf.LSM, func(m map[string]*ebpf.Map) error {
+		return errors.Join(places(m, p.Four, p.Six), texts(m["texts"], p.Files, p.Programs, p.Sources), put(m["group"], 0, uint32(group.Fd())))
+	})
+}
+
+// idOf is the kernel's number of a cgroup: that of its directory.
+func idOf(group *os.File) (uint64, error) {
+	var st unix.Stat_t
+	err := unix.Fstat(int(group.Fd()), &st)
+	return st.Ino, err
+}
+
+func read(object []byte, values map[string]any) (*ebpf.CollectionSpec, error) {
+	spec, err := ebpf.LoadCollectionSpecFromReader(bytes.NewReader(object))
+	if err != nil {
+		return nil, fmt.Errorf("read Tare's BPF programs: %w", err)
+	}
+	for name, value := range values {
+		v := spec.Variables[name]
+		if v == nil {
+			return nil, fmt.Errorf("tare's BPF programs have no %s", name)
+		}
+		if err := v.Set(value); err != nil {
+			return nil, err
+		}
+	}
+	return spec, nil
+}
+
+// load loads the programs, and has their maps filled.
+func (l *Loaded) load(spec *ebpf.CollectionSpec, kind ebpf.ProgramType, fill func(map[string]*ebpf.Map) error) error {
+	err := rlimit.RemoveMemlock() // which kernels before 5.11 count maps against
+	if err == nil {
+		l.collection, err = ebpf.NewCollection(spec)
+	}
+	if err != nil {
+		return explained(kind, err)
+	}
+	if err := fill(l.collection.Maps); err != nil {
+		l.collection.Close()
+		return fmt.Errorf("set the rules: %w", err)
+	}
+	return nil
+}
+
+// explained says of an error of loading whether this system refuses such programs, or has none.
+func explained(kind ebpf.ProgramType, err error) error {
+	what := "BPF programs of type " + strings.ToLower(kind.String())
+	switch have := features.HaveProgramType(kind); {
+	case errors.Is(have, ebpf.ErrNotSupported):
+		return fmt.Errorf("this kernel has no %s: %w", what, have)
+	case errors.Is(have, unix.EPERM) && os.Geteuid() != 0:
+		return fmt.Errorf("%s are for root: %w", what, have)
+	case errors.Is(have, unix.EPERM):
+		return fmt.Errorf("this system refuses %s, although the kernel has them and this process is root: %w", what, have)
+	}
+	return fmt.Errorf("load %s: %w", what, err)
+}
+
+// put sets one element. The elements of its maps are in the order of the processor's bytes.
+func put(m *ebpf.Map, i int, value any) error { return m.Put(uint32(i), value) }
+
+// places sets the rules on connections.
+func places(m map[string]*ebpf.Map, four, six []Place) error {
+	var errs []error
+	for name, list := range map[string][]Place{"rules4": four, "rules6": six} {
+		for i, p := range list {
+			value := make([]byte, 36) // address, mask, port: bytes as in a packet
+			address := p.Prefix.Addr().AsSlice()
+			copy(value, address)
+			mask := value[16:32]
+			for bit := range p.Prefix.Bits() {
+				mask[bit/8] |= 0x80 >> (bit % 8)
+			}
+			binary.BigEndian.PutUint16(value[32:], p.Port)
+			errs = append(errs, put(m[name], i, value))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// texts sets the rules of each kind that are texts.
+func texts(m *ebpf.Map, kinds ...[]string) error {
+	var errs []error
+	for k, list := range kinds {
+		for i, text := range list {
+			if len(text) > TextMost {
+				return fmt.Errorf("a rule on %q is longer than %d bytes", text, TextMost)
+			}
+			value := make([]byte, 4+TextMost)
+			binary.NativeEndian.PutUint32(value, uint32(len(text)))
+			copy(value[4:], text)
+			errs = append(errs, put(m, k*Most+i, value))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// On attaches the programs. They may be attached already.
+func (l *Loaded) On() error {
+	if l.links != nil {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(l.collection.Programs)) {
+		made, err := l.attach(l.collection.Programs[name])
+		if err != nil {
+			return errors.Join(fmt.Errorf("attach %s: %w", name, err), l.Off())
+		}
+		l.links = append(l.links, made)
+	}
+	return nil
+}
+
+// Off detaches them, and sees that they are. They may be detached already.
+func (l *Loaded) Off() error {
+	if l.links == nil {
+		return nil
+	}
+	var errs []error
+	for _, one := range l.links {
+		errs = append(errs, one.Close())
+	}
+	l.links = nil
+	return errors.Join(append(errs, l.gone())...)
+}
+
+// goneLimit is how long programs may stay attached that nobody holds any more: a process that is just
+// being started by another thread has all files until it is what it is to be.
+const goneLimit = time.Second
+
+// gone looks through all links of the machine for one to a program of these.
+func (l *Loaded) gone() error {
+	ours, err := l.numbers()
+	if err != nil {
+		return err
+	}
+	for begun := time.Now(); ; time.Sleep(time.Millisecond) {
+		name, err := attached(ours, 0)
+		if err != nil || name == "" {
+			return err
+		}
+		if time.Since(begun) > goneLimit {
+			return fmt.Errorf("the program %s is still attached", name)
+		}
+	}
+}
+
+// AttachedTo is the name of a program that is attached to a cgroup, or to hooks that all processes pass;
+// "": none is.
+func (l *Loaded) AttachedTo(group *os.File) (string, error) {
+	if l.collection == nil {
+		return "", nil
+	}
+	ours, err := l.numbers()
+	if err != nil {
+		return "", err
+	}
+	id, err := idOf(group)
+	if err != nil {
+		return "", err
+	}
+	return attached(ours, id)
+}
+
+// numbers are the kernel's of the programs, with their names.
+func (l *Loaded) numbers() (map[ebpf.ProgramID]string, error) {
+	ours := map[ebpf.ProgramID]string{}
+	for name, p := range l.collection.Programs {
+		info, err := p.Info()
+		if err != nil {
+			return nil, err
+		}
+		if id, ok := info.ID(); ok {
+			ours[id] = name
+		}
+	}
+	return ours, nil
+}
+
+// attached is the name of one of some programs that is attached; "": none is. Those on cgroups count on the
+// one given alone; 0: on any.
+func attached(programs map[ebpf.ProgramID]string, group uint64) (string, error) {
+	var all link.Iterator
+	defer all.Close()
+	for all.Next() {
+		info, err := all.Link.Info()
+		if err != nil || programs[info.Program] == "" {
+			continue
+		}
+		if on := info.Cgroup(); on == nil || group == 0 || on.CgroupId == group {
+			return programs[info.Program], nil
+		}
+	}
+	return "", all.Err()
+}
+
+// Close detaches the programs and lets them go. To do so again does nothing.
+func (l *Loaded) Close() error {
+	err := l.Off()
+	if l.collection != nil {
+		l.collection.Close()
+		l.collection = nil
+	}
+	return err
+}
+
+// Counts are those of the hooks, over all CPUs; nil when they are closed.
+func (l *Loaded) Counts() ([]Count, error) {
+	if l.collection == nil {
+		return nil, nil
+	}
+	counts := make([]Count, l.hooks)
+	for i := range counts {
+		var each []Count
+		if err := l.collection.Maps["counts"].Lookup(uint32(i), &each); err != nil {
+			return nil, fmt.Errorf("read what a hook has counted: %w", err)
+		}
+		for _, c := range each {
+			counts[i].Hits += c.Hits
+			counts[i].Matches += c.Matches
+		}
+	}
+	return counts, nil
+}
