@@ -170,6 +170,9 @@ func (s *onCluster) begin(ctx context.Context) (p *progress, one start, err erro
 	made, err := s.like.Make(ctx, plan)
 	s.mu.Lock()
 	p.phases["pod-created"] = time.Since(p.begun).Seconds()
+	for _, later := range p.phases { // the watch may have told more before the answer came
+		p.phases["pod-created"] = min(p.phases["pod-created"], later)
+	}
 	s.mu.Unlock()
 	if err != nil {
 		return p, one, err
