@@ -182,8 +182,14 @@ func try(ctx context.Context, l layer.Layer) (err error) {
 	if err := staged.Ready(ctx); err != nil {
 		return err
 	}
-	checks, err := active.Before(ctx, site)
-	for _, c := range checks {
+	var checks []layer.Check
+	if active.Settle != nil {
+		if checks, err = active.Settle(ctx); err != nil {
+			return err
+		}
+	}
+	before, err := active.Before(ctx, site)
+	for _, c := range append(checks, before...) {
 		if !c.OK {
 			err = errors.Join(err, fmt.Errorf("%s: expected %s, observed %s", c.Name, c.Expected, c.Observed))
 		}
