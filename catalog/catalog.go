@@ -9,6 +9,7 @@ import (
 
 	"tare/experiment"
 	"tare/layer"
+	"tare/layer/apparmor"
 	"tare/layer/env"
 	"tare/layer/fscrypt"
 	"tare/layer/fusepassthrough"
@@ -44,6 +45,7 @@ import (
 
 // Layers lists the kinds of layers.
 var Layers = slices.Concat([]layer.Kind{
+	apparmor.Kind,
 	kubecontext.Kind,
 	env.Kind,
 	fscrypt.Kind,
