@@ -26,7 +26,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 
 	"tare/experiment"
@@ -111,8 +113,8 @@ func probe(ctx context.Context) []testbed.Finding {
 	if _, err := exec.LookPath(parser); err != nil {
 		return []testbed.Finding{{Name: name, Status: testbed.Missing, Detail: err.Error(), Hint: install}}
 	}
-	p := newProfile(newLayer().(*Config))
-	if err := p.load(ctx); err != nil {
+	p := newProfile(newLayer().(*Config), probing+strconv.Itoa(os.Getpid()))
+	if err := errors.Join(removeProbes(), p.load(ctx)); err != nil {
 		f.Detail = err.Error()
 		return []testbed.Finding{f}
 	}
@@ -157,7 +159,7 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 	if err := enabled(); err != nil {
 		return nil, err
 	}
-	p := newProfile(c)
+	p := newProfile(c, prefix+strings.ToLower(rand.Text()[:12])) // those of other runs may be loaded too
 	how, err := json.Marshal(p.name)
 	if err != nil {
 		return nil, err
@@ -199,8 +201,4 @@ func undo(_ context.Context, _ testbed.Site, u layer.Undo) error {
 	return remove(profile)
 }
 
-// newProfile draws a name: profiles of other runs may be loaded too.
-func newProfile(c *Config) profile {
-	called := prefix + strings.ToLower(rand.Text()[:12])
-	return profile{name: called, text: c.text(called)}
-}
+func newProfile(c *Config, called string) profile { return profile{name: called, text: c.text(called)} }

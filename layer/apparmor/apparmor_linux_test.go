@@ -165,6 +165,18 @@ func TestUndo(t *testing.T) {
 	}
 }
 
+// TestKilledProbe has a probe remove what another has left that was killed.
+func TestKilledProbe(t *testing.T) {
+	possible(t)
+	left := newProfile(config(1, Prefix, Deny), probing+"4194305") // no process has this number
+	if err := left.load(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if f := probe(t.Context())[0]; f.Status != testbed.Works || len(ours(t)) > 0 {
+		t.Errorf("%+v; loaded: %v", f, ours(t))
+	}
+}
+
 // TestRefused says why, on a kernel without AppArmor.
 func TestRefused(t *testing.T) {
 	if enabled() == nil {

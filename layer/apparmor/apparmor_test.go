@@ -65,7 +65,7 @@ func TestCompiles(t *testing.T) {
 	}
 	compiled := func(rules int, match Match, action Action) int {
 		t.Helper()
-		binary, err := newProfile(config(rules, match, action)).compile(t.Context(), args...)
+		binary, err := newProfile(config(rules, match, action), "x").compile(t.Context(), args...)
 		if err != nil {
 			t.Fatalf("%s %s %d: %v", match, action, rules, err)
 		}

@@ -18,7 +18,8 @@ import (
 const (
 	parser  = "apparmor_parser"
 	install = "apt-get install apparmor"
-	prefix  = "tare-apparmor-" // of the names of profiles
+	prefix  = "tare-apparmor-"  // of the names of profiles
+	probing = prefix + "probe-" // of those that are tried; the process that does follows
 )
 
 // Files of the kernel.
@@ -111,6 +112,19 @@ func remove(called string) error {
 		return errors.Join(fmt.Errorf("the profile %s is still there", called), err)
 	}
 	return nil
+}
+
+// removeProbes removes profiles of processes that were killed while they tried them: they are in no ledger.
+func removeProbes() error {
+	text, err := os.ReadFile(loaded)
+	for line := range strings.Lines(string(text)) {
+		called, _, _ := strings.Cut(line, " (")
+		pid, ours := strings.CutPrefix(called, probing)
+		if _, gone := os.Stat("/proc/" + pid); ours && errors.Is(gone, fs.ErrNotExist) {
+			err = errors.Join(err, remove(called))
+		}
+	}
+	return err
 }
 
 // has says whether the kernel has a profile.

@@ -149,7 +149,6 @@ type active struct {
 	config *Config
 	site   testbed.Site
 	stack  testbed.VolumeStack
-	device string // that was encrypted
 	mapped string // name of the mapping
 }
 
@@ -169,7 +168,7 @@ func (a *active) put(ctx context.Context, device, mapping string) (string, error
 	if _, err := a.run(ctx, key, append(a.config.format(), device)...); err != nil {
 		return "", err
 	}
-	a.device, a.mapped = device, mapping
+	a.mapped = mapping
 	if _, err := a.run(ctx, key, append(a.config.open(), device, mapping)...); err != nil {
 		return "", err
 	}
