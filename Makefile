@@ -20,7 +20,7 @@ ARCH     = $(shell $(GO) env GOARCH)
 PROGRAMS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/tare
 UNDER_TEST ?= $(PROGRAMS)/envoy/envoy $(PROGRAMS)/openbao/bao
 
-.PHONY: demo demo-cluster check test test-cluster build static elsewhere man dist image systems image-lock tools envoy openbao gvisor probe bpf consumers lint fuzz bench truth campaign load cluster cluster-down clean
+.PHONY: demo demo-cluster check test test-cluster test-guest build static elsewhere man dist image systems image-lock tools envoy openbao gvisor probe bpf consumers lint fuzz bench truth campaign load cluster cluster-down clean
 
 demo: tools build ## Install what is missing, build, and price WireGuard on a real network path (under 3 minutes).
 	$(BIN) run examples/quickstart.yaml
@@ -29,6 +29,10 @@ demo-cluster: cluster build image ## The same on a two-node Kubernetes, as root:
 	bin/cluster --name $(CLUSTER) load bin/image.tar
 	KUBECONFIG=/var/lib/tare-cluster/$(CLUSTER)/kubeconfig $(BIN) run examples/quickstart-kubernetes.yaml
 	@echo "The cluster is still up; make cluster-down takes it down."
+
+test-guest: ## Tests of what many kernels lack or refuse (dm-crypt, AppArmor), in a virtual machine with Debian's cloud kernel (GUEST=package; minutes).
+	@test/guest/install
+	cd test/guest && $(GO) test ./... && $(GO) run . $(GUEST)
 
 build: ## Build the static binary bin/tare, and its link bin/kubectl-tare.
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-X tare/version.version=$(VERSION)" -o $(BIN) .

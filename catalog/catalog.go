@@ -9,6 +9,7 @@ import (
 
 	"tare/experiment"
 	"tare/layer"
+	"tare/layer/apparmor"
 	"tare/layer/bpflsm"
 	"tare/layer/cgroupbpf"
 	"tare/layer/env"
@@ -46,6 +47,7 @@ import (
 
 // Layers lists the kinds of layers.
 var Layers = slices.Concat([]layer.Kind{
+	apparmor.Kind,
 	bpflsm.Kind,
 	cgroupbpf.Kind,
 	kubecontext.Kind,

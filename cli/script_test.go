@@ -19,7 +19,10 @@ import (
 	"tare/cli"
 	"tare/golden"
 	"tare/journal"
+	"tare/layer"
+	"tare/layer/apparmor"
 	"tare/layer/cgroupbpf"
+	"tare/layer/luks"
 	"tare/testbed"
 	"tare/testbed/apart"
 	"tare/testbed/local"
@@ -103,11 +106,21 @@ func condition(name string) (bool, error) {
 		}
 		works := func(f testbed.Finding) bool { return f.Status == testbed.Works }
 		return slices.ContainsFunc(local.ProbeVolume(context.Background()), works), nil
+	case "apparmor":
+		return worksHere(apparmor.Kind), nil
+	case "dm-crypt":
+		_, err := exec.LookPath("fio")
+		return err == nil && worksHere(luks.Kind), nil
 	case "kubectl":
 		_, err := exec.LookPath("kubectl")
 		return err == nil, nil
 	}
 	return false, nil
+}
+
+// worksHere says whether this machine can do what a layer takes.
+func worksHere(k layer.Kind) bool {
+	return slices.ContainsFunc(k.Probe(context.Background()), func(f testbed.Finding) bool { return f.Status == testbed.Works })
 }
 
 // installed says whether a program is on PATH, or where make puts it.

@@ -33,7 +33,7 @@ type VolumePart struct {
 	Encrypts bool
 	// Device gives the device to be used in place of one: nil where the part is above the file
 	// system. The name is free for what lives outside of Tare, such as a mapping of the kernel: what
-	// has it is removed by tare clean.
+	// has it, or begins with it and an underscore, is removed with the volume, and by tare clean.
 	Device func(ctx context.Context, device, name string) (string, error)
 	// Directory gives the directory to be used in place of an empty one; nil where the part is below
 	// the file system.

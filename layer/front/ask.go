@@ -17,6 +17,9 @@ import (
 // Prober is the name of the helper that is the prober: that of the layer wrap.
 const Prober = "wrap"
 
+// ProbeFile begins the names of the files that the prober makes (write:DIR).
+const ProbeFile = ".tare-probe-"
+
 // question is what the prober is asked, on its standard input. One of its fields is set, or none.
 type question struct {
 	Ask  []string      `json:"ask,omitempty"`  // what to try and to read

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -21,6 +22,7 @@ import (
 //	status:FIELD   a field of /proc/self/status
 //	ns:NAME        the namespace of that kind
 //	release        the kernel's release
+//	label          the profile of AppArmor, with its mode
 //	write:DIR      make a file in the directory, and remove it
 //	open:PATH      open a file for reading
 //	exec:PATH      execute a file
@@ -46,6 +48,12 @@ func look(word string) string {
 		var name unix.Utsname
 		err := unix.Uname(&name)
 		return orError(unix.ByteSliceToString(name.Release[:]), err)
+	case "label":
+		text, err := os.ReadFile("/proc/self/attr/apparmor/current")
+		if errors.Is(err, fs.ErrNotExist) { // before Linux 5.8
+			text, err = os.ReadFile("/proc/self/attr/current")
+		}
+		return orError(strings.TrimRight(string(text), "\n\x00"), err)
 	case "write":
 		return write(argument)
 	case "open":
@@ -110,7 +118,7 @@ func status(field string) string {
 }
 
 func write(dir string) string {
-	name := filepath.Join(dir, fmt.Sprintf(".tare-probe-%d", os.Getpid()))
+	name := filepath.Join(dir, fmt.Sprintf("%s%d", ProbeFile, os.Getpid()))
 	fd, err := unix.Open(name, unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)
 	if err == nil {
 		_ = unix.Close(fd)

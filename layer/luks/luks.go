@@ -16,7 +16,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -36,6 +35,7 @@ import (
 const (
 	name    = "luks"
 	program = "cryptsetup"
+	remover = "dmsetup" // on every system with the former
 )
 
 // Integrity is the authentication of each sector (dm-integrity).
@@ -99,7 +99,7 @@ func (c *Config) Declare() experiment.Declaration {
 	return experiment.Declaration{
 		Validate: c.validate,
 		Needs:    volumes.Needs, Elsewhere: volumes.Elsewhere,
-		Programs:     []experiment.Program{{Name: program, Where: experiment.OnMachine}},
+		Programs:     []experiment.Program{{Name: program, Where: experiment.OnMachine}, {Name: remover, Where: experiment.OnMachine}},
 		Tools:        []experiment.Tool{{Name: program, Version: []string{"--version"}}},
 		ProvesBeside: true,
 	}
@@ -131,7 +131,7 @@ func (c *Config) Up(_ context.Context, s *layer.Session) (*layer.Active, error) 
 	if err := stack.AddVolumePart(testbed.VolumePart{Name: name, Encrypts: true, Device: a.put}); err != nil {
 		return nil, err
 	}
-	return &layer.Active{Settle: a.settle, Before: a.before, Down: a.down}, nil
+	return &layer.Active{Settle: a.settle, Before: a.before}, nil
 }
 
 // ProveOff shows that, where nothing encrypts, the marker is on the device. What the volume is
@@ -149,16 +149,14 @@ type active struct {
 	config *Config
 	site   testbed.Site
 	stack  testbed.VolumeStack
-	device string // that was encrypted
-	mapped string // name of the mapping; "": there is none
-	bound  bool   // the mapping ends by itself
+	mapped string // name of the mapping
 }
 
 // formatLimit is how long it may take to make the device: with integrity, all of it is written.
 const formatLimit = 30 * time.Minute
 
 func (a *active) run(ctx context.Context, stdin string, args ...string) (string, error) {
-	cmd := testbed.Command{Args: append([]string{program}, args...), Stdin: strings.NewReader(stdin)}
+	cmd := testbed.Command{Args: args, Stdin: strings.NewReader(stdin)}
 	return evidence.Output(ctx, a.site, testbed.ClientPod, cmd, formatLimit)
 }
 
@@ -170,7 +168,7 @@ func (a *active) put(ctx context.Context, device, mapping string) (string, error
 	if _, err := a.run(ctx, key, append(a.config.format(), device)...); err != nil {
 		return "", err
 	}
-	a.device, a.mapped = device, mapping
+	a.mapped = mapping
 	if _, err := a.run(ctx, key, append(a.config.open(), device, mapping)...); err != nil {
 		return "", err
 	}
@@ -181,7 +179,7 @@ func (a *active) put(ctx context.Context, device, mapping string) (string, error
 // are as good as many, and faster.
 func (c *Config) format() []string {
 	args := []string{
-		"luksFormat", "--batch-mode", "--type", "luks2", "--pbkdf", "pbkdf2", "--pbkdf-force-iterations", "1000", "--key-file", "-",
+		program, "luksFormat", "--batch-mode", "--type", "luks2", "--pbkdf", "pbkdf2", "--pbkdf-force-iterations", "1000", "--key-file", "-",
 		"--cipher", c.Cipher.One(), "--key-size", strconv.Itoa(c.KeySize), "--sector-size", strconv.Itoa(c.SectorSize.One()),
 	}
 	if i := c.Integrity.One(); i != NoIntegrity {
@@ -192,7 +190,7 @@ func (c *Config) format() []string {
 
 // open are the arguments that make the mapping.
 func (c *Config) open() []string {
-	args := []string{"open", "--type", "luks2", "--key-file", "-"}
+	args := []string{program, "open", "--type", "luks2", "--key-file", "-"}
 	if !c.Workqueues {
 		args = append(args, "--perf-no_read_workqueue", "--perf-no_write_workqueue")
 	}
@@ -200,13 +198,16 @@ func (c *Config) open() []string {
 }
 
 // settle has the mapping end with the mount that is on it, however this process dies, and makes
-// the proofs of the set-up.
+// the proofs of the set-up. (cryptsetup close --deferred fails where there is another mapping below it.)
 func (a *active) settle(ctx context.Context) ([]layer.Check, error) {
 	if !strings.HasPrefix(a.stack.Volume(), "/dev/") {
-		if _, err := a.run(ctx, "", "close", "--deferred", a.mapped); err != nil {
+		names := []string{a.mapped}
+		if a.config.Integrity.One() != NoIntegrity {
+			names = append(names, a.mapped+"_dif")
+		}
+		if _, err := a.run(ctx, "", append([]string{remover, "remove", "--deferred"}, names...)...); err != nil {
 			return nil, err
 		}
-		a.bound = true
 	}
 	return []layer.Check{volumes.Hidden(name, a.stack), volumes.Driver(name, cryptoName(a.config.Cipher.One()))}, nil
 }
@@ -228,7 +229,7 @@ var (
 
 // before asks cryptsetup what the mapping is.
 func (a *active) before(ctx context.Context, _ testbed.Site) ([]layer.Check, error) {
-	text, err := a.run(ctx, "", "status", a.mapped)
+	text, err := a.run(ctx, "", program, "status", a.mapped)
 	if err != nil {
 		return nil, err
 	}
@@ -244,20 +245,4 @@ func (c *Config) status(text string) layer.Check {
 		check.OK = check.Observed == check.Expected
 	}
 	return check
-}
-
-// down removes the mapping, unless it ends with its mount.
-func (a *active) down(ctx context.Context) error {
-	if a.mapped == "" || a.bound {
-		return nil
-	}
-	_, err := a.run(ctx, "", "close", a.mapped)
-	var exit *testbed.ExitError
-	if errors.As(err, &exit) && exit.Code == 4 { // there is none
-		err = nil
-	}
-	if err == nil {
-		a.mapped = ""
-	}
-	return err
 }

@@ -10,21 +10,8 @@ import (
 
 	"tare/experiment"
 	"tare/experiment/factor"
-	"tare/layer/volumes/volumestest"
 	"tare/testbed"
 )
-
-// TestProofs encrypts the device of a volume, on a kernel that can.
-func TestProofs(t *testing.T) {
-	l := newLayer()
-	site, _, checks := volumestest.Up(t, Kind, l)
-	if got := volumestest.Text(checks); got != "marker on the device: true; driver of xts(aes): true; mapping: true" {
-		t.Errorf("on: %s\n%+v", got, checks)
-	}
-	if got := volumestest.Text(volumestest.Off(t, l, site)); got != "" {
-		t.Errorf("off, while it is on: %s", got)
-	}
-}
 
 // TestRefused says why, on a kernel without the device mapper.
 func TestRefused(t *testing.T) {
@@ -42,11 +29,11 @@ func TestRefused(t *testing.T) {
 
 func TestArguments(t *testing.T) {
 	c := &Config{Cipher: factor.Of("aes-xts-plain64"), KeySize: 512, SectorSize: factor.Of(512), Integrity: factor.Of(HMAC)}
-	want := strings.Fields("luksFormat --batch-mode --type luks2 --pbkdf pbkdf2 --pbkdf-force-iterations 1000 --key-file - --cipher aes-xts-plain64 --key-size 512 --sector-size 512 --integrity hmac-sha256")
+	want := strings.Fields("cryptsetup luksFormat --batch-mode --type luks2 --pbkdf pbkdf2 --pbkdf-force-iterations 1000 --key-file - --cipher aes-xts-plain64 --key-size 512 --sector-size 512 --integrity hmac-sha256")
 	if diff := cmp.Diff(want, c.format()); diff != "" {
 		t.Error(diff)
 	}
-	want = strings.Fields("open --type luks2 --key-file - --perf-no_read_workqueue --perf-no_write_workqueue")
+	want = strings.Fields("cryptsetup open --type luks2 --key-file - --perf-no_read_workqueue --perf-no_write_workqueue")
 	if diff := cmp.Diff(want, c.open()); diff != "" {
 		t.Error(diff)
 	}

@@ -173,7 +173,13 @@ func try(ctx context.Context, l layer.Layer) error {
 		if err := staged.Ready(ctx); err != nil {
 			return err
 		}
-		checks, err := active.Before(ctx, site)
-		return errors.Join(err, layer.Failed(checks))
+		var checks []layer.Check
+		if active.Settle != nil {
+			if checks, err = active.Settle(ctx); err != nil {
+				return err
+			}
+		}
+		before, err := active.Before(ctx, site)
+		return errors.Join(err, layer.Failed(append(checks, before...)))
 	})
 }

@@ -10,6 +10,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -89,15 +91,36 @@ func attachLoop(image *os.File, dir string) (*os.File, string, error) {
 	return nil, "", err
 }
 
-// closeMapping removes a mapping of the kernel's device mapper that a part of the volume has left.
+// closeMapping removes what a part of the volume has left in the kernel's device mapper under a name. What has ended
+// by itself leaves a node where no udev removes it.
 func closeMapping(name string) error {
-	if _, err := os.Lstat("/dev/mapper/" + name); err != nil {
-		return nil
+	for _, each := range mappings(name) {
+		out, err := exec.Command("dmsetup", "remove", "--retry", each).CombinedOutput()
+		if err != nil && slices.Contains(mappings(name), each) {
+			return fmt.Errorf("dmsetup remove %s: %w: %s", each, err, bytes.TrimSpace(out))
+		}
 	}
-	if out, err := exec.Command("cryptsetup", "close", name).CombinedOutput(); err != nil {
-		return fmt.Errorf("cryptsetup close %s: %w: %s", name, err, bytes.TrimSpace(out))
+	nodes, err := filepath.Glob("/dev/mapper/" + name + "_*")
+	for _, node := range append(nodes, "/dev/mapper/"+name) {
+		if gone := os.Remove(node); !errors.Is(gone, fs.ErrNotExist) {
+			err = errors.Join(err, gone)
+		}
 	}
-	return nil
+	return err
+}
+
+// mappings lists those of the kernel under a name, and those that are below it: NAME_dif is what
+// authenticates the sectors of NAME.
+func mappings(name string) (list []string) {
+	files, _ := filepath.Glob("/sys/block/dm-*/dm/name")
+	for _, file := range files {
+		text, _ := os.ReadFile(file) // it may be gone
+		if one := strings.TrimSpace(string(text)); one == name || strings.HasPrefix(one, name+"_") {
+			list = append(list, one)
+		}
+	}
+	slices.Sort(list)
+	return list
 }
 
 const (

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 
 	"tare/image/tree"
@@ -41,14 +40,11 @@ func Tools(ctx context.Context) (Image, error) {
 		"/tmp":        {Mode: fs.ModeDir | fs.ModeSticky | 0o777},
 		"/var/run":    {Mode: fs.ModeDir | 0o755},
 	}
-	add := func(from, to string) error {
-		content, err := os.ReadFile(from)
-		files[to] = tree.File{Mode: 0o755, Content: content}
-		return err
-	}
-	if err := add(busybox, "/bin/busybox"); err != nil {
+	content, err := os.ReadFile(busybox)
+	if err != nil {
 		return Image{}, err
 	}
+	files["/bin/busybox"] = tree.File{Mode: 0o755, Content: content}
 	applets, err := exec.CommandContext(ctx, busybox, "--list").Output()
 	if err != nil {
 		return Image{}, fmt.Errorf("busybox --list: %w", err)
@@ -63,39 +59,9 @@ func Tools(ctx context.Context) (Image, error) {
 		if err != nil {
 			return Image{}, err
 		}
-		if err := add(program, "/usr/bin/"+tool); err != nil {
+		if err := files.TakeInstalled(ctx, program, "/usr/bin/"+tool); err != nil {
 			return Image{}, err
-		}
-		needed, err := librariesOf(ctx, program)
-		if err != nil {
-			return Image{}, err
-		}
-		for _, library := range needed {
-			if err := add(library, library); err != nil {
-				return Image{}, err
-			}
 		}
 	}
 	return Image{Reference: ToolsReference, Files: files, Entrypoint: []string{"/bin/sh"}}, nil
-}
-
-// librariesOf lists the shared libraries of a program, the dynamic linker
-// included, by the paths that the linker finds them at.
-func librariesOf(ctx context.Context, program string) ([]string, error) {
-	out, err := exec.CommandContext(ctx, "ldd", program).Output()
-	if err != nil {
-		return nil, fmt.Errorf("ldd %s: %w", program, err)
-	}
-	var libraries []string
-	for line := range strings.Lines(string(out)) {
-		for _, field := range strings.Fields(line) {
-			if filepath.IsAbs(field) {
-				libraries = append(libraries, field)
-			}
-		}
-		if strings.Contains(line, "not found") {
-			return nil, fmt.Errorf("ldd %s: %s", program, strings.TrimSpace(line))
-		}
-	}
-	return libraries, nil
 }

@@ -1,0 +1,204 @@
+// Package apparmor is a profile of AppArmor around the programs under test: they may do
+// everything but what the rules deny.
+//
+//   - apparmor: {rules: [1, 8, 64]}
+//   - apparmor: {rules: [1, 8, 64], match: [prefix, suffix], action: audit}
+//
+// AppArmor looks at a file's path at each opening, by an automaton that is compiled from all rules of
+// the profile, so that their number costs by the size of the automaton, if at all. The profile allows all
+// files, capabilities, sockets, mounts, signals and traces. Its first rule denies the files that Tare's prober makes;
+// the further ones are for paths that no program uses, so that their number can be swept: by the beginning of the path
+// or by its end, and denied, allowed, or allowed and written to the kernel's log. With
+// rules: 0 there is no profile: beside it the cost of the profile comes apart from that of the process in front.
+//
+// apparmor_parser compiles the profile, and Tare loads it into the kernel under a name of its own
+// when the layer is put up, and removes it when that is taken down. What is loaded is in the run's ledger
+// before: tare clean --switches and tare resume remove what a killed run has left. A process of Tare's
+// (package front) asks for the profile and becomes the program.
+//
+// Proofs: the prober's label is that profile, enforced; to make a file that the first rule is for is denied with
+// EACCES, and is allowed outside.
+package apparmor
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+
+	"tare/experiment"
+	"tare/experiment/factor"
+	"tare/layer"
+	"tare/layer/front"
+	"tare/testbed"
+)
+
+const name = "apparmor"
+
+// Match is which part of a path a rule gives.
+type Match string
+
+// The choices.
+const (
+	Prefix Match = "prefix" // /directory/**
+	Suffix Match = "suffix" // **/name
+)
+
+// Values lists the choices.
+func (Match) Values() []string { return []string{string(Prefix), string(Suffix)} }
+
+// Action is what becomes of what a rule is for.
+type Action string
+
+// The choices.
+const (
+	Deny  Action = "deny"
+	Audit Action = "audit" // allowed, and written to the log
+	Allow Action = "allow"
+)
+
+// Values lists the choices.
+func (Action) Values() []string { return []string{string(Deny), string(Audit), string(Allow)} }
+
+// Config is the parameters of the layer.
+type Config struct {
+	Rules  factor.Levels[int]    `yaml:"rules" json:"rules" min:"0" max:"64" doc:"number of path rules: one that denies what the proof tries, and more for paths that are not used; 0 loads no profile"`
+	Match  factor.Levels[Match]  `yaml:"match" json:"match" doc:"what the further rules give of a path: prefix, /directory/**, or suffix, **/name"`
+	Action factor.Levels[Action] `yaml:"action" json:"action" doc:"what the further rules do: deny, allow, or audit, which allows and logs"`
+	// Around is left out of plans where it is the default.
+	Around layer.Around `yaml:"around" json:"around,omitempty" doc:"which programs it is put around, where the load comes from others than the server: both, server or client; both if absent"`
+}
+
+// Kind describes the layer.
+var Kind = layer.Kind{
+	Name:    name,
+	Summary: "a profile of AppArmor with so many path rules",
+	New:     newLayer,
+	Probe:   probe,
+	Helper:  front.Become(confine),
+	Undo:    undo,
+}
+
+func newLayer() layer.Layer {
+	return &Config{Rules: factor.Of(8), Match: factor.Of(Prefix), Action: factor.Of(Deny)}
+}
+
+const elsewhere = "name a profile that is loaded on the nodes by the layer pod (appArmor), as examples/kubernetes/apparmor.yaml does; a program that loads profiles there, such as vArmor, is put there by the layer manifests"
+
+// Declare says that the layer is for this machine, and takes apparmor_parser.
+func (c *Config) Declare() experiment.Declaration {
+	d := experiment.Declaration{
+		Elsewhere:    elsewhere,
+		Programs:     []experiment.Program{{Name: parser, Where: experiment.OnMachine}},
+		Tools:        []experiment.Tool{{Name: parser, Version: []string{"--version"}}},
+		ProvesBeside: true,
+	}
+	d.Needs.Only = experiment.TestbedLocal
+	d.Needs.Network = c.Around == layer.Server
+	return d
+}
+
+// probe tries a profile, where the kernel has AppArmor.
+func probe(ctx context.Context) []testbed.Finding {
+	f := testbed.Finding{Name: name, Status: testbed.Refused}
+	if err := enabled(); err != nil {
+		f.Detail, f.Hint = err.Error(), "boot a kernel with AppArmor (CONFIG_SECURITY_APPARMOR, apparmor=1) and mount securityfs on /sys/kernel/security; root loads profiles"
+		return []testbed.Finding{f}
+	}
+	if _, err := exec.LookPath(parser); err != nil {
+		return []testbed.Finding{{Name: name, Status: testbed.Missing, Detail: err.Error(), Hint: install}}
+	}
+	p := newProfile(newLayer().(*Config), probing+strconv.Itoa(os.Getpid()))
+	if err := errors.Join(removeProbes(), p.load(ctx)); err != nil {
+		f.Detail = err.Error()
+		return []testbed.Finding{f}
+	}
+	f = front.OwnWorks(ctx, name, front.Restricting(name, parameters{p.name}))
+	if err := remove(p.name); err != nil {
+		f.Status, f.Detail = testbed.Refused, err.Error()
+	}
+	return []testbed.Finding{f}
+}
+
+// parameters are what the helper is told.
+type parameters struct {
+	Profile string `json:"profile,omitempty"` // "": none
+}
+
+// places are where the prober tries to make a file, the most harmless first.
+var places = []string{"write:/tmp", "write:/var/tmp", "write:/dev/shm", "write:/run", "write:/"}
+
+// front is what stands before programs, by the name of the profile; or by the beginning of all names.
+func (c *Config) front(profile string) front.Front {
+	f := front.Front{Layer: name, Around: c.Around}
+	if c.Rules.One() == 0 {
+		f.Args = front.Always(front.Restricting(name, parameters{})...)
+		f.Unshown = "rules: 0 loads no profile: there is nothing to show but that the process in front starts programs"
+		return f
+	}
+	f.Args = front.Always(front.Restricting(name, parameters{profile})...)
+	f.Evidence = []front.Evidence{
+		{Name: "profile", Ask: []string{"label"}, Expected: profile + ", enforced", On: func(inside, _ string) bool {
+			return strings.HasPrefix(inside, profile) && strings.HasSuffix(inside, " (enforce)")
+		}},
+		front.Denied("file made that the profile denies", []string{"EACCES"}, places...),
+	}
+	return f
+}
+
+// Up loads the profile and has programs started in it.
+func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error) {
+	if c.Rules.One() == 0 {
+		return c.front("").Up(s), nil
+	}
+	if err := enabled(); err != nil {
+		return nil, err
+	}
+	p := newProfile(c, prefix+strings.ToLower(rand.Text()[:12])) // those of other runs may be loaded too
+	how, err := json.Marshal(p.name)
+	if err != nil {
+		return nil, err
+	}
+	owed := layer.Undo{Layer: name, Key: name + " " + p.name, To: "no profile", How: how,
+		Commands: [][]string{{"sh", "-c", "printf %s " + p.name + " >" + removing}}}
+	if err := s.Ledger().Owe(owed); err != nil {
+		return nil, err
+	}
+	down := func(context.Context) error {
+		if err := remove(p.name); err != nil {
+			return err
+		}
+		return s.Ledger().Paid(owed.Key)
+	}
+	if err := p.load(ctx); err != nil {
+		return nil, errors.Join(err, down(ctx))
+	}
+	up := c.front(p.name).Up(s)
+	up.Down = down
+	return up, nil
+}
+
+// ProveOff shows that programs are in no profile of Tare's, and may make the files that these deny.
+// Another profile of the arm's own is shown by its own proof.
+func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
+	if s.Own != nil {
+		return nil, nil
+	}
+	return c.front(prefix).Off(ctx, s)
+}
+
+// undo removes a profile that a killed run has left.
+func undo(_ context.Context, _ testbed.Site, u layer.Undo) error {
+	var profile string
+	if err := json.Unmarshal(u.How, &profile); err != nil || !strings.HasPrefix(profile, prefix) {
+		return errors.Join(fmt.Errorf("the record of %s is not its own", name), err)
+	}
+	return remove(profile)
+}
+
+func newProfile(c *Config, called string) profile { return profile{name: called, text: c.text(called)} }
