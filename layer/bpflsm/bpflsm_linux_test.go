@@ -1,9 +1,7 @@
 package bpflsm
 
 import (
-	"context"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
@@ -13,21 +11,12 @@ import (
 	"tare/experiment/factor"
 	"tare/layer"
 	"tare/layer/bpf"
-	"tare/layer/front"
+	"tare/layer/layertest"
 	"tare/testbed"
 	"tare/testbed/local/localtest"
 )
 
-func TestMain(m *testing.M) {
-	if testbed.HelperName() == front.Prober {
-		if err := front.Probe(context.Background()); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { layertest.Main(m) }
 
 // possible skips where this system refuses such programs.
 func possible(t *testing.T) {
@@ -39,14 +28,6 @@ func possible(t *testing.T) {
 
 func config(rules int, action bpf.Action, match Match, like string, hooks ...Hook) *Config {
 	return &Config{Rules: factor.Of(rules), Action: factor.Of(action), Match: factor.Of(match), Like: like, Hooks: hooks}
-}
-
-func shown(checks []layer.Check) string {
-	var lines []string
-	for _, c := range checks {
-		lines = append(lines, fmt.Sprintf("%s: %s: %t", c.Name, c.Observed, c.OK))
-	}
-	return strings.Join(lines, "\n")
 }
 
 func TestProofs(t *testing.T) {
@@ -71,36 +52,36 @@ func prove(t *testing.T, c *Config) {
 	}
 	wanted := len(c.proofs(control{}))
 	if failed, err := up.Settle(t.Context()); err != nil || failed != nil {
-		t.Errorf("%v, %s", err, shown(failed))
+		t.Errorf("%v, %s", err, layertest.Text(failed))
 	}
-	if checks, err := up.Before(t.Context(), here); err != nil || len(checks) != wanted || strings.Contains(shown(checks), "true") {
-		t.Errorf("it is switched off: %v\n%s", err, shown(checks))
+	if checks, err := up.Before(t.Context(), here); err != nil || len(checks) != wanted || strings.Contains(layertest.Text(checks), "true") {
+		t.Errorf("it is switched off: %v\n%s", err, layertest.Text(checks))
 	}
 	if err := up.Switch.On(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	checks, err := up.Before(t.Context(), here)
-	if err != nil || len(checks) != wanted || strings.Contains(shown(checks), "false") {
-		t.Errorf("on: %v\n%s", err, shown(checks))
+	if err != nil || len(checks) != wanted || strings.Contains(layertest.Text(checks), "false") {
+		t.Errorf("on: %v\n%s", err, layertest.Text(checks))
 	}
-	t.Log("on:\n" + shown(checks))
+	t.Log("on:\n" + layertest.Text(checks))
 	did, err := up.After(t.Context(), layer.Did{})
 	if err != nil || len(did) != 1 {
-		t.Errorf("%v, %s", err, shown(did))
+		t.Errorf("%v, %s", err, layertest.Text(did))
 	}
 	off, err := c.ProveOff(t.Context(), run.At(there))
-	if err != nil || len(off) != wanted || strings.Contains(shown(off), "false") {
-		t.Errorf("in an arm without it: %v\n%s", err, shown(off))
+	if err != nil || len(off) != wanted || strings.Contains(layertest.Text(off), "false") {
+		t.Errorf("in an arm without it: %v\n%s", err, layertest.Text(off))
 	}
 	off, err = c.ProveOff(t.Context(), run.At(here))
-	if err != nil || len(off) != wanted || strings.Contains(shown(off), "true") {
-		t.Errorf("on where it must be off: %v\n%s", err, shown(off))
+	if err != nil || len(off) != wanted || strings.Contains(layertest.Text(off), "true") {
+		t.Errorf("on where it must be off: %v\n%s", err, layertest.Text(off))
 	}
 	if err := up.Switch.Off(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if off, err := c.ProveOff(t.Context(), run.At(here)); err != nil || strings.Contains(shown(off), "false") {
-		t.Errorf("afterwards: %v\n%s", err, shown(off))
+	if off, err := c.ProveOff(t.Context(), run.At(here)); err != nil || strings.Contains(layertest.Text(off), "false") {
+		t.Errorf("afterwards: %v\n%s", err, layertest.Text(off))
 	}
 	if err := up.Down(t.Context()); err != nil {
 		t.Error(err)

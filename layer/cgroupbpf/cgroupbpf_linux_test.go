@@ -1,9 +1,6 @@
 package cgroupbpf
 
 import (
-	"context"
-	"fmt"
-	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -12,20 +9,12 @@ import (
 	"tare/layer"
 	"tare/layer/bpf"
 	"tare/layer/front"
+	"tare/layer/layertest"
 	"tare/testbed"
 	"tare/testbed/local/localtest"
 )
 
-func TestMain(m *testing.M) {
-	if testbed.HelperName() == front.Prober {
-		if err := front.Probe(context.Background()); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { layertest.Main(m) }
 
 // possible skips where this system refuses such programs.
 func possible(t *testing.T) {
@@ -37,14 +26,6 @@ func possible(t *testing.T) {
 
 func config(rules int, m bpf.Mismatch) *Config {
 	return &Config{Rules: factor.Of(rules), Mismatch: factor.Of(m)}
-}
-
-func shown(checks []layer.Check) string {
-	var lines []string
-	for _, c := range checks {
-		lines = append(lines, fmt.Sprintf("%s: %s: %t", c.Name, c.Observed, c.OK))
-	}
-	return strings.Join(lines, "\n")
 }
 
 func TestProofs(t *testing.T) {
@@ -66,7 +47,7 @@ func TestProofs(t *testing.T) {
 			t.Fatal(err)
 		}
 		if failed, err := up.Settle(t.Context()); err != nil || failed != nil {
-			t.Errorf("%v, %s", err, shown(failed))
+			t.Errorf("%v, %s", err, layertest.Text(failed))
 		}
 		on, err := up.Before(t.Context(), layer.Dress(here, up))
 		outside, tried := answer(t, there, c.try), "hook connect: "+c.try+" gives "
@@ -74,18 +55,18 @@ func TestProofs(t *testing.T) {
 		if c.denied {
 			want = tried + "EPERM; hits 1, matches 1: true"
 		}
-		if err != nil || shown(on) != want || outside == "EPERM" {
-			t.Errorf("on: %v\n%s\nwant\n%s", err, shown(on), want)
+		if err != nil || layertest.Text(on) != want || outside == "EPERM" {
+			t.Errorf("on: %v\n%s\nwant\n%s", err, layertest.Text(on), want)
 		}
 		want = tried + outside + "; hits 0: true"
 		off, err := c.config.ProveOff(t.Context(), run.At(there))
-		if err != nil || shown(off) != want {
-			t.Errorf("off: %v\n%s\nwant\n%s", err, shown(off), want)
+		if err != nil || layertest.Text(off) != want {
+			t.Errorf("off: %v\n%s\nwant\n%s", err, layertest.Text(off), want)
 		}
 		// An arm on which it has stayed.
 		off, err = c.config.ProveOff(t.Context(), run.At(here))
-		if err != nil || !strings.HasSuffix(shown(off), "; hits 1: false") {
-			t.Errorf("on where it must be off: %v\n%s", err, shown(off))
+		if err != nil || !strings.HasSuffix(layertest.Text(off), "; hits 1: false") {
+			t.Errorf("on where it must be off: %v\n%s", err, layertest.Text(off))
 		}
 		if err := up.Down(t.Context()); err != nil {
 			t.Error(err)
@@ -169,7 +150,7 @@ func TestAround(t *testing.T) {
 			}
 		}
 		if checks, err := up.Before(t.Context(), site); err != nil || !checks[0].OK {
-			t.Errorf("around %q: %v, %s", around, err, shown(checks))
+			t.Errorf("around %q: %v, %s", around, err, layertest.Text(checks))
 		}
 		if err := up.Down(t.Context()); err != nil {
 			t.Error(err)
@@ -194,8 +175,8 @@ func TestBeside(t *testing.T) {
 		s := run.At(site)
 		s.Own = other
 		checks, err := one.ProveOff(t.Context(), s)
-		if ok, _ := regexp.MatchString("^"+want+"$", shown(checks)); err != nil || !ok {
-			t.Errorf("%v, %s; want %s", err, shown(checks), want)
+		if ok, _ := regexp.MatchString("^"+want+"$", layertest.Text(checks)); err != nil || !ok {
+			t.Errorf("%v, %s; want %s", err, layertest.Text(checks), want)
 		}
 	}
 }

@@ -1,12 +1,6 @@
 package syscalls
 
 import (
-	"crypto/sha256"
-	"flag"
-	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +11,7 @@ import (
 	"tare/experiment"
 	"tare/experiment/factor"
 	"tare/experiment/quantity"
+	"tare/golden"
 	"tare/testbed"
 )
 
@@ -137,53 +132,7 @@ func FuzzLines(f *testing.F) {
 	})
 }
 
-var rebuild = flag.Bool("rebuild", false, "compile the probe again and compare")
-
 // TestBuilt: the programs are those that the sources give.
 func TestBuilt(t *testing.T) {
-	record, err := os.ReadFile("probe/BUILT")
-	if err != nil {
-		t.Fatal(err)
-	}
-	seen := 0
-	for line := range strings.Lines(string(record)) {
-		sum, file, ok := strings.Cut(strings.TrimSpace(line), "  ")
-		if !ok || len(sum) != 64 {
-			continue
-		}
-		seen++
-		text, err := os.ReadFile(filepath.Join("probe", file))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := fmt.Sprintf("%x", sha256.Sum256(text)); got != sum {
-			t.Errorf("%s has changed since it was compiled: run make probe", file)
-		}
-	}
-	if seen != 6 {
-		t.Errorf("the record has %d files", seen)
-	}
-	if !*rebuild {
-		return
-	}
-	dir := t.TempDir()
-	if out, err := exec.CommandContext(t.Context(), "probe/build", dir).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	for _, file := range []string{"BUILT", "probe-amd64", "probe-arm64"} {
-		want, err := os.ReadFile(filepath.Join("probe", file))
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := os.ReadFile(filepath.Join(dir, file))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if string(got) != string(want) {
-			t.Errorf("%s is another one", file)
-			if file == "BUILT" {
-				t.Skip("by another compiler")
-			}
-		}
-	}
+	golden.Built(t, "probe", "probe", "build", "probe.c", "system.h", "tests.h", "probe-amd64", "probe-arm64")
 }
