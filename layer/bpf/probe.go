@@ -3,8 +3,8 @@ package bpf
 import (
 	"context"
 	"errors"
-	"fmt"
 
+	"tare/experiment"
 	"tare/layer"
 	"tare/testbed"
 	"tare/testbed/local"
@@ -33,24 +33,14 @@ func Works(ctx context.Context, name string, l layer.Layer) testbed.Finding {
 	return f
 }
 
-func works(ctx context.Context, l layer.Layer) (err error) {
-	bed, err := local.New()
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, bed.Close()) }()
-	site, err := bed.Open(ctx, testbed.Request{Name: "probe"})
-	if err != nil {
-		return err
-	}
-	up, err := l.Up(ctx, new(layer.Run).At(site))
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, up.Down(context.WithoutCancel(ctx))) }()
-	failed, err := up.Settle(ctx)
-	for _, c := range failed {
-		err = errors.Join(err, fmt.Errorf("%s: expected %s, observed %s", c.Name, c.Expected, c.Observed))
-	}
-	return err
+func works(ctx context.Context, l layer.Layer) error {
+	return local.Try(ctx, experiment.Needs{}, func(site testbed.Site) (err error) {
+		up, err := l.Up(ctx, new(layer.Run).At(site))
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, up.Down(context.WithoutCancel(ctx))) }()
+		checks, err := up.Settle(ctx)
+		return errors.Join(err, layer.Failed(checks))
+	})
 }
