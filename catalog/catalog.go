@@ -26,6 +26,7 @@ import (
 	"tare/layer/namespace"
 	"tare/layer/pod"
 	"tare/layer/privileges"
+	"tare/layer/program"
 	"tare/layer/proof"
 	"tare/layer/sandbox"
 	"tare/layer/seccomp"
@@ -63,6 +64,7 @@ var Layers = slices.Concat([]layer.Kind{
 	mtls.Kind,
 	namespace.Kind,
 	pod.Kind,
+	program.Kind,
 	proof.Kind,
 	seccomp.Kind,
 	storageclass.Kind,

@@ -70,18 +70,25 @@ func load(s State, name string) (*experiment.Experiment, []byte, error) {
 
 // expand loads an experiment file, applies the flags and expands it.
 func (o overrides) expand(s State, name string) (*experiment.Experiment, *experiment.Expansion, []byte, error) {
-	x, data, err := load(s, name)
+	data, err := readExperiment(s, name)
 	if err != nil {
 		return nil, nil, nil, err
+	}
+	x, expansion, err := o.expandText(name, data)
+	return x, expansion, data, err
+}
+
+// expandText does so with the text of a file.
+func (o overrides) expandText(name string, data []byte) (*experiment.Experiment, *experiment.Expansion, error) {
+	x, err := experiment.Load(name, data, catalog.Kinds())
+	if err != nil {
+		return nil, nil, usage(err)
 	}
 	if err := o.apply(x); err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
 	expansion, err := experiment.Expand(x, version.String())
-	if err != nil {
-		return nil, nil, nil, usage(err)
-	}
-	return x, expansion, data, nil
+	return x, expansion, usage(err)
 }
 
 // overrides are the parts of a design that flags may set.

@@ -31,6 +31,7 @@ type progress struct {
 	spoilt  int             // trials that were spoilt, and repeated where attempts were left
 	said    map[string]bool // what was waited for, on a pipe
 	mask    *mask.Mask      // of what is not to be shown
+	interim interim
 }
 
 func newProgress(s State, dir string, quiet bool) *progress {
@@ -63,9 +64,9 @@ func (p *progress) event(e runner.Event) {
 	case runner.SiteReady:
 		p.status("set up " + e.Arm)
 	case runner.TrialStarted:
-		p.status(fmt.Sprintf("%d/%d trials, %s left  round %d/%d  %s  %s", e.Progress.Done, e.Progress.Total, span(e.Progress.Left), e.Round, e.Rounds, e.Arm, e.Cell))
+		p.trial(e.Progress, e.Round, e.Rounds, e.Arm+"  "+e.Cell)
 	case runner.BlockStarted:
-		p.status(fmt.Sprintf("%d/%d trials, %s left  round %d/%d  %s in %d slices  %s", e.Progress.Done, e.Progress.Total, span(e.Progress.Left), e.Round, e.Rounds, strings.Join(e.Arms, ", "), e.Slices, e.Cell))
+		p.trial(e.Progress, e.Round, e.Rounds, fmt.Sprintf("%s in %d slices  %s", strings.Join(e.Arms, ", "), e.Slices, e.Cell))
 	case runner.TrialDone:
 		p.done(e)
 	case runner.Resting:
@@ -85,6 +86,18 @@ func (p *progress) event(e runner.Event) {
 	case runner.RoundsFixed:
 		p.line(fmt.Sprintf("the pilot fixes the number of rounds at %d", e.Rounds))
 	}
+}
+
+// trial says that a trial begins, and what the rounds before it have given.
+func (p *progress) trial(at runner.Progress, round, rounds int, what string) {
+	if p.interim.begins(round, rounds) && !p.live {
+		p.line(fmt.Sprintf("%d/%d rounds, %s", round-1, rounds, p.interim.text))
+	}
+	text := fmt.Sprintf("%d/%d trials, %s left  round %d/%d  %s", at.Done, at.Total, span(at.Left), round, rounds, what)
+	if p.interim.text != "" {
+		text += "  " + p.interim.text
+	}
+	p.status(text)
 }
 
 // wait says what is waited for. It may be called from several goroutines.

@@ -31,12 +31,22 @@ import (
 
 func newRun(s State) *cobra.Command {
 	var o overrides
+	var line oneLine
 	var dir, out string
 	var quiet bool
 	c := &cobra.Command{
-		Use:   "run FILE",
+		Use:   "run FILE | run [NAME=]'PROGRAM'... | run --layer LAYER... -- PROGRAM",
 		Short: "Carry out an experiment and say what it found",
 		Long: `Carry out an experiment and say what it found.
+
+Without a file, programs are compared with each other, or a program with itself behind
+layers. Behind -- each argument is a program, and a shell reads it where it holds what
+means something to a shell; NAME=PROGRAM names its arm. With --layer there is one program,
+and what stands behind -- are its arguments. A layer is the name of one (tare list
+layers), one as in a file (seccomp: {rules: 8}), or a command that takes another as its
+last arguments. The first program is the baseline. Each is tried once, which also says how
+much of it can be measured in a quarter of a minute. The file that is run is printed;
+--save keeps it.
 
 Every finished trial is durable before the next one starts: after an
 interruption, of whatever kind, tare resume goes on where it stopped. The run
@@ -44,18 +54,22 @@ directory holds everything; report.html in it is the report.`,
 		Example: `  tare run examples/quickstart.yaml
   tare run experiment.yaml --rounds 20 --dir runs/today
   tare run experiment.yaml -o json > result.json
+  tare run -- 'gzip -1 -k big' 'zstd -1 -k big'
+  tare run fast='sort --parallel=2 big' slow='sort --parallel=1 big'
+  tare run --layer 'bwrap --ro-bind / / --' --layer seccomp -- ./bench --fast
   generate-experiment | tare run -`,
-		Args:              cobra.ExactArgs(1),
+		Args:              line.args,
 		ValidArgsFunction: completeFiles("yaml", "yml"),
 		RunE: func(c *cobra.Command, args []string) error {
 			o.seeded = c.Flags().Changed("seed")
 			if err := enough(toMeasure); err != nil {
 				return err
 			}
-			if err := inNamespace(args[0] == "-"); err != nil {
-				return err // before standard input is read
+			name, data, err := line.read(c, s, args)
+			if err != nil {
+				return err
 			}
-			x, expansion, data, err := o.expand(s, args[0])
+			x, expansion, err := o.expandText(name, data)
 			if err != nil {
 				return err
 			}
@@ -69,7 +83,7 @@ directory holds everything; report.html in it is the report.`,
 			if texts == nil {
 				texts = map[string][]byte{}
 			}
-			texts[args[0]] = data
+			texts[name] = data
 			values, err := take(x, texts)
 			if err != nil {
 				return err
@@ -91,6 +105,7 @@ directory holds everything; report.html in it is the report.`,
 	c.Flags().IntVar(&o.rounds, "rounds", 0, "number of rounds, in place of the file's design")
 	c.Flags().Uint64Var(&o.seed, "seed", 0, "seed of the random order, in place of the file's or a drawn one")
 	c.Flags().StringVar(&dir, "dir", "", "run directory to make (default runs/NAME-DATE-TIME)")
+	line.flags(c)
 	c.Flags().BoolVarP(&quiet, "quiet", "q", false, "no progress on stderr")
 	addFormat(c, &out, formats...)
 	return c
@@ -299,6 +314,9 @@ func carryOut(ctx context.Context, s State, j *journal.Journal, expansion *exper
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	progress := newProgress(s, j.Dir(), quiet)
 	progress.mask = values.mask
+	if !quiet {
+		progress.interim.analyze = func() *analysis.Run { return analysis.Analyze(&expansion.Plan, j.Trials(), env) }
+	}
 	bed, err := openBed(expansion, j, progress.wait)
 	if err != nil {
 		return err

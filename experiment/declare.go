@@ -58,7 +58,13 @@ type Declaration struct {
 	// there. The namespace is where the arm's pods are; "" for one that Tare makes.
 	Rights func(namespace string) []Right
 
+	// Replaceable: the workload's program is the file's, and a layer may put another in its place.
+	Replaceable bool
+
 	// The rest is of layers only.
+
+	// Replaces: the layer does that, and nothing for any other workload.
+	Replaces bool
 
 	// Context is the context of the kubeconfig on whose cluster the arm is; "" for
 	// the testbed's own.

@@ -164,6 +164,9 @@ func Failed(checks []Check) error {
 type Kind struct {
 	Name    string
 	Summary string // one line
+	// Example are parameters in the form of a file that a layer needs to have, to begin with; "" where there
+	// are none.
+	Example string
 	New     func() Layer
 	// Probe tries whether the layer works on this machine.
 	Probe func(ctx context.Context) []testbed.Finding

@@ -169,6 +169,8 @@ func Invalidf(rule, format string, args ...any) error {
 type Kind struct {
 	Name    string
 	Summary string // one line
+	// Example are parameters in the form of a file that a workload needs to have, to begin with.
+	Example string
 	New     func() Workload
 	// Probe tries whether the workload works on this machine.
 	Probe func(ctx context.Context) []testbed.Finding

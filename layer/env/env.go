@@ -39,6 +39,7 @@ type Config struct {
 var Kind = layer.Kind{
 	Name:    name,
 	Summary: "environment variables around the commands under test",
+	Example: "set: {GODEBUG: madvdontneed=0}",
 	New:     func() layer.Layer { return &Config{} },
 	Probe:   testbed.AlwaysWorks(name, "any variable"),
 	Helper:  report,

@@ -36,6 +36,7 @@ type Config struct {
 var Kind = layer.Kind{
 	Name:    name,
 	Summary: "another cluster, by its context in the kubeconfig",
+	Example: "name: other-cluster",
 	New:     func() layer.Layer { return &Config{} },
 	Probe:   testbed.AlwaysWorks(name, "on the testbed kubernetes; whether the cluster answers is seen when the arm is made"),
 }

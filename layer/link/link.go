@@ -26,6 +26,7 @@ import (
 var Kind = layer.Kind{
 	Name:    "link",
 	Summary: "another wire: its rate, MTU, delay and losses; a known effect, to test the instrument with",
+	Example: "mtu: 9000",
 	New:     func() layer.Layer { return &Config{} },
 	Probe:   probe,
 }

@@ -40,6 +40,7 @@ type Config struct {
 var Kind = layer.Kind{
 	Name:    name,
 	Summary: "labels and annotations of the arm's namespace",
+	Example: "labels: {istio.io/dataplane-mode: ambient}",
 	New:     func() layer.Layer { return &Config{} },
 	Probe:   testbed.AlwaysWorks(name, "on the testbed kubernetes, with namespaces that Tare makes"),
 }

@@ -68,6 +68,7 @@ type Capabilities struct {
 var Kind = layer.Kind{
 	Name:    name,
 	Summary: "what pods ask of the cluster: RuntimeClass, nodes, seccomp, AppArmor, labels, a patch",
+	Example: "runtimeClass: gvisor",
 	New:     func() layer.Layer { return &Config{} },
 	Probe:   testbed.AlwaysWorks(name, "on the testbed kubernetes; what the cluster and its nodes have is seen when the pods are made"),
 }

@@ -86,6 +86,7 @@ const (
 var Kind = layer.Kind{
 	Name:    name,
 	Summary: "programs whose output shows that what other layers ask for is on",
+	Example: "checks:\n  - {name: it is on, in: client-pod, run: [cat, /proc/version], on: gVisor, off: Linux}",
 	New:     func() layer.Layer { return &Config{} },
 	Probe:   testbed.AlwaysWorks(name, "any programs of this machine, of the pods under test, and of other pods of the cluster"),
 }

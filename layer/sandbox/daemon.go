@@ -82,7 +82,7 @@ var dockerKind, podmanKind = containerKind(&docker, "a container of Docker"), co
 
 func containerKind(r *runner, summary string) layer.Kind {
 	return layer.Kind{
-		Name: r.name, Summary: summary,
+		Name: r.name, Summary: summary, Example: "image: docker.io/library/debian:12",
 		New:   func() layer.Layer { return &Container{runner: r} },
 		Probe: r.probe,
 		Undo:  r.undo,

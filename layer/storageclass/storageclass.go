@@ -48,6 +48,7 @@ type Expect struct {
 var Kind = layer.Kind{
 	Name:    name,
 	Summary: "storage class of the workload's volume, such as an encrypting one",
+	Example: "name: encrypted-rwo",
 	New:     func() layer.Layer { return &Config{} },
 	Probe:   testbed.AlwaysWorks(name, "on the testbed kubernetes, with a workload that has a volume"),
 }

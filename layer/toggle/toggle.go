@@ -89,6 +89,7 @@ func (c Check) patterns() evidence.Patterns { return evidence.Patterns{On: c.On,
 var Kind = layer.Kind{
 	Name:    name,
 	Summary: "commands that turn something on and off, such as encryption in the network plug-in",
+	Example: "on: [[cilium, config, set, enable-wireguard, \"true\"]]\noff: [[cilium, config, set, enable-wireguard, \"false\"]]\ncheck: {run: [cilium, encryption, status], on: Wireguard, off: Disabled}",
 	New: func() layer.Layer {
 		return &Config{Exclusive: true, Limit: quantity.Duration(5 * time.Minute), Found: Refuse}
 	},

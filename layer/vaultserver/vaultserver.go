@@ -110,6 +110,7 @@ type Config struct {
 var Kind = layer.Kind{
 	Name:    name,
 	Summary: "settings of the servers of the workload vault: TLS, audit device, members",
+	Example: "tls: true",
 	New:     func() layer.Layer { return &Config{} },
 	Probe:   testbed.AlwaysWorks(name, "what the workload vault starts"),
 }

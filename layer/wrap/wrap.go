@@ -52,6 +52,7 @@ type Proof struct {
 var Kind = layer.Kind{
 	Name:    name,
 	Summary: "a command in front of the commands under test, such as a sandbox",
+	Example: "run: [nice, -n, \"5\"]\nproof: {run: [nice], match: '^5$'}",
 	New:     func() layer.Layer { return &Config{} },
 	Probe:   testbed.AlwaysWorks(name, "any program that takes a command as its last arguments"),
 	Helper:  front.Probe,

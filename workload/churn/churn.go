@@ -124,6 +124,7 @@ func New() workload.Workload {
 // Kind describes the workload.
 var Kind = workload.Kind{
 	Name:    "churn",
+	Example: "templates:\n  - inline: |\n      apiVersion: v1\n      kind: ConfigMap\n      metadata: {labels: {app: example}}",
 	Summary: "objects made, updated and deleted on a cluster at a steady rate: API latency, time until ready",
 	New:     New,
 	Probe:   testbed.AlwaysWorks("churn", "needs the testbed kubernetes; no program"),

@@ -159,6 +159,7 @@ func New() workload.Workload {
 var Kind = workload.Kind{
 	Name:    "command",
 	Summary: "any program: wall clock, CPU time, memory, or numbers from its output",
+	Example: "run: [gzip, -1, -k, -f, big]",
 	New:     New,
 	Probe:   testbed.AlwaysWorks("command", "any program"),
 	Helpers: []testbed.Helper{service.Helper},
@@ -166,7 +167,7 @@ var Kind = workload.Kind{
 
 // Declare says what the workload needs, and which program it starts.
 func (c *Config) Declare() experiment.Declaration {
-	return experiment.Declaration{Validate: c.validate, Needs: c.needs(), Programs: c.programs(),
+	return experiment.Declaration{Validate: c.validate, Needs: c.needs(), Programs: c.programs(), Replaceable: true,
 		Elsewhere: "there are no images on this machine: leave image out, and its own program runs"}
 }
 

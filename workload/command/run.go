@@ -10,6 +10,7 @@ import (
 
 	"tare/experiment/environ"
 	"tare/experiment/reference"
+	"tare/layer/program"
 	"tare/testbed"
 	"tare/workload"
 	"tare/workload/service"
@@ -130,7 +131,7 @@ func (r runner) run(ctx context.Context, prefix string, counts bool) (used testb
 	defer func() { err = errors.Join(err, closeAll(outputs)) }()
 
 	c := r.config
-	args, err := c.arguments(ctx, r.values)
+	args, err := c.arguments(ctx, r.site, r.values)
 	if err != nil {
 		return used, outputs, err
 	}
@@ -147,12 +148,9 @@ func (r runner) run(ctx context.Context, prefix string, counts bool) (used testb
 }
 
 // arguments are what is started.
-func (c *Config) arguments(ctx context.Context, v values) ([]string, error) {
-	levels := c.filler()
-	if c.Shell != "" {
-		return []string{"/bin/sh", "-c", v.fill.Replace(levels.Replace(c.Shell))}, nil
-	}
-	args, err := reference.Arguments(filled(levels, c.Command)).Resolve(ctx, nil)
+func (c *Config) arguments(ctx context.Context, site testbed.Site, v values) ([]string, error) {
+	own := program.At(site, program.Text(c.Command, c.Shell))
+	args, err := reference.Arguments(filled(c.filler(), own)).Resolve(ctx, nil)
 	return filled(v.fill, args), err
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/prometheus/procfs"
 
+	"tare/layer/program"
 	"tare/testbed"
 	"tare/workload"
 	"tare/workload/startup/answer"
@@ -28,7 +29,7 @@ type here struct {
 }
 
 func (c *Config) here(ctx context.Context, site testbed.Site) (*here, error) {
-	args, err := c.Command.Resolve(ctx, nil)
+	args, err := program.At(site, c.Command).Resolve(ctx, nil)
 	if err != nil {
 		return nil, err
 	}

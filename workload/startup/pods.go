@@ -12,6 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"tare/layer/program"
 	"tare/testbed"
 	"tare/testbed/kube"
 	"tare/testbed/kube/pods"
@@ -80,21 +81,22 @@ func (c *Config) onCluster(ctx context.Context, site testbed.Site) (s *onCluster
 // inPods is the program as it is started in a pod. What it is given stands in the pod's
 // specification, where no secret may be.
 func (c *Config) inPods(site testbed.Site) (testbed.Command, error) {
-	if wanted := c.Command.References(); len(wanted) > 0 {
+	command := program.At(site, c.Command)
+	if wanted := command.References(); len(wanted) > 0 {
 		return testbed.Command{}, fmt.Errorf("%s: what a program is given would stand in the specification of pods, for everybody who may read them", wanted[0])
 	}
-	args, err := c.Command.Resolve(context.Background(), nil)
+	args, err := command.Resolve(context.Background(), nil)
 	if err != nil {
 		return testbed.Command{}, err
 	}
-	program := testbed.Command{Args: args, Subject: true}
+	subject := testbed.Command{Args: args, Subject: true}
 	if len(args) == 0 {
-		program.Args = []string{inPod, "stay"}
+		subject.Args = []string{inPod, "stay"}
 	}
 	if w, ok := testbed.As[testbed.Wrapper](site); ok {
-		return w.Wrapped(testbed.ClientPod, program)
+		return w.Wrapped(testbed.ClientPod, subject)
 	}
-	return program, nil
+	return subject, nil
 }
 
 // progress is how far a pod has come.

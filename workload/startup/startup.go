@@ -84,7 +84,7 @@ var Kind = workload.Kind{
 // Declare says what the workload needs: a pod of its own on a cluster, where the proofs of layers
 // are made and the answers of the started pods come in.
 func (c *Config) Declare() experiment.Declaration {
-	return experiment.Declaration{Validate: c.validate, Needs: experiment.Needs{OwnPod: true, Image: c.Image}, Programs: c.programs(), Rights: rights}
+	return experiment.Declaration{Validate: c.validate, Needs: experiment.Needs{OwnPod: true, Image: c.Image}, Programs: c.programs(), Rights: rights, Replaceable: true}
 }
 
 func (c *Config) programs() []experiment.Program {

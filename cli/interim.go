@@ -1,0 +1,65 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"tare/analysis"
+	"tare/wording"
+)
+
+// interim tells what a run has found so far: estimates with their intervals, which are no
+// verdicts, since the number of rounds does not depend on them. The rounds are analysed
+// between trials.
+type interim struct {
+	analyze func() *analysis.Run
+	round   int    // that is under way
+	text    string // of the rounds before it
+	told    int    // quarters of the run that a pipe was told of
+}
+
+// mostInterim is of how many comparisons the estimates are told.
+const mostInterim = 2
+
+// begins takes that a trial of a round begins, and says whether a quarter more of the rounds
+// is done.
+func (i *interim) begins(round, rounds int) (quarter bool) {
+	if i.analyze == nil || round <= i.round {
+		return false
+	}
+	i.round = round
+	if round < 3 { // one pair has no interval
+		return false
+	}
+	i.text = estimates(i.analyze())
+	if now := 4 * (round - 1) / max(rounds, 1); now > i.told && i.text != "" {
+		i.told, quarter = now, true
+	}
+	return quarter
+}
+
+// estimates are those of the first headline metrics.
+func estimates(r *analysis.Run) string {
+	var all []string
+	more := false
+	for _, c := range r.Comparisons {
+		if !c.Metric.Headline || !wording.Judged(c) {
+			continue
+		}
+		if more = len(all) == mostInterim; more {
+			break
+		}
+		name := c.Arm
+		if len(r.Plan.Cells) > 1 {
+			name += ", " + c.Cell
+		}
+		all = append(all, fmt.Sprintf("%s %s %s", name, c.Metric.Name, wording.Estimate(c)))
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	if more {
+		all = append(all, "…")
+	}
+	return "interim: " + strings.Join(all, "; ")
+}

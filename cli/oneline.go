@@ -1,0 +1,126 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"tare/catalog"
+	"tare/experiment/draft"
+	"tare/experiment/quantity"
+	"tare/safetext"
+	"tare/testbed"
+	alone "tare/testbed/bare"
+)
+
+// oneLine is an experiment that the command line asks for, in place of a file.
+type oneLine struct {
+	layers []string
+	save   string
+}
+
+func (l *oneLine) flags(c *cobra.Command) {
+	c.Flags().StringArrayVar(&l.layers, "layer", nil, "a layer to put around the program behind --: its name, the layer as in a file, or a command to stand in front (repeatable)")
+	c.Flags().StringVar(&l.save, "save", "", "file to keep the experiment of the command line in")
+}
+
+// asked says whether the arguments are programs.
+func (l *oneLine) asked(c *cobra.Command, args []string) bool {
+	return len(l.layers) > 0 || c.ArgsLenAtDash() >= 0 || len(args) > 0 && draft.Named(args[0])
+}
+
+// args wants one file, or programs.
+func (l *oneLine) args(c *cobra.Command, args []string) error {
+	if l.asked(c, args) {
+		if c.ArgsLenAtDash() > 0 {
+			return hintedUsage(fmt.Errorf("%q stands before --, and programs behind it", args[0]), "tare run -- 'A' 'B'")
+		}
+		return nil
+	}
+	if len(args) > 1 {
+		return hintedUsage(fmt.Errorf("%d files, where one is run", len(args)), "programs to compare stand behind --: tare run -- 'A' 'B'")
+	}
+	return cobra.ExactArgs(1)(c, args)
+}
+
+// onCommandLine is how errors name the file that was typed.
+const onCommandLine = "command line"
+
+// read gives the text of the experiment and what to call it.
+func (l *oneLine) read(c *cobra.Command, s State, args []string) (name string, text []byte, err error) {
+	if !l.asked(c, args) {
+		if l.save != "" {
+			return "", nil, usage(errors.New("--save keeps what a command line asks for, and here is a file already"))
+		}
+		if err := inNamespace(args[0] == "-"); err != nil {
+			return "", nil, err // before standard input is read
+		}
+		text, err = readExperiment(s, args[0])
+		return args[0], text, err
+	}
+	asked, err := draft.Parse("tare run "+l.typed(args), args, l.layers)
+	if err != nil {
+		return "", nil, hintedUsage(err, "tare run -- 'A' 'B', or tare run --layer LAYER -- PROGRAM")
+	}
+	took, err := tryOnce(c.Context(), asked.Programs)
+	if err != nil {
+		return "", nil, err
+	}
+	var kinds []string
+	for _, k := range catalog.Layers {
+		kinds = append(kinds, k.Name)
+	}
+	if text, err = asked.File(took, kinds); err != nil {
+		return "", nil, usage(err)
+	}
+	if quiet, _ := c.Flags().GetBool("quiet"); !quiet {
+		fmt.Fprintf(s.Stderr, "%s\n", text)
+	}
+	if l.save != "" {
+		err = writeNew(l.save, text)
+	}
+	return onCommandLine, text, err
+}
+
+// typed is the command line, for the file's first line.
+func (l *oneLine) typed(args []string) string {
+	var all []string
+	for _, layer := range l.layers {
+		all = append(all, "--layer", layer)
+	}
+	if len(l.layers) > 0 || len(args) == 0 || !draft.Named(args[0]) {
+		all = append(all, "--")
+	}
+	return testbed.Quote(append(all, args...))
+}
+
+// longestTry bounds how long a program is tried.
+const longestTry = time.Hour
+
+// tryOnce runs each program once and gives the longest time that one took.
+func tryOnce(ctx context.Context, programs []draft.Program) (took time.Duration, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, longestTry, fmt.Errorf("it did not end within %v", quantity.Duration(longestTry)))
+	defer cancel()
+	for _, p := range programs {
+		var said bytes.Buffer
+		process, err := alone.Start(ctx, testbed.Command{Args: p.Start(), Stderr: &said})
+		if err != nil {
+			return 0, usage(err)
+		}
+		used, err := process.Wait()
+		switch {
+		case ctx.Err() != nil:
+			return 0, fmt.Errorf("%s was tried once: %w", safetext.Name(p.String()), context.Cause(ctx))
+		case err != nil:
+			lines := strings.Split(strings.TrimSpace(said.String()), "\n")
+			return 0, hinted(fmt.Errorf("%w; it was tried once, and there is nothing to measure", err), "it said: %s", safetext.Line(lines[len(lines)-1]))
+		}
+		took = max(took, used.Wall)
+	}
+	return took, nil
+}

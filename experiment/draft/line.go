@@ -1,0 +1,297 @@
+package draft
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"text/template"
+	"time"
+
+	"tare/experiment"
+	"tare/experiment/quantity"
+	"tare/safetext"
+)
+
+// Asked is what a command line asks for: programs beside each other, or one program behind layers.
+//
+//	tare run -- 'gzip -1 big' 'zstd -1 big'
+//	tare run --layer 'bwrap --ro-bind / / --' -- ./bench --fast
+type Asked struct {
+	Line     string // as it was typed, for the file's first line
+	Programs []Program
+	Layers   []string // as typed: the name of a layer, a layer as in a file, or a command to stand in front
+}
+
+// Program is a program to measure: a text for the shell, or what is started as it is.
+type Program struct {
+	Name  string // of its arm, if one was given
+	Args  []string
+	Shell string
+}
+
+// String is the program as it is typed.
+func (p Program) String() string { return cmp.Or(p.Shell, strings.Join(p.Args, " ")) }
+
+// Start is what is started.
+func (p Program) Start() []string {
+	if p.Shell != "" {
+		return []string{"/bin/sh", "-c", p.Shell}
+	}
+	return p.Args
+}
+
+// named is a program with a name in front: fast='gzip -1 big'.
+var named = regexp.MustCompile(`^([a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)=(.*)$`)
+
+// Named says whether an argument is a program with a name in front.
+func Named(arg string) bool { return named.MatchString(arg) }
+
+// Parse reads the arguments. Each is a program, with a name in front or without; behind layers
+// there is one program, and several arguments are its own.
+func Parse(line string, args, layers []string) (*Asked, error) {
+	a := &Asked{Line: line, Layers: layers}
+	if len(layers) > 0 && len(args) > 1 {
+		a.Programs = []Program{{Args: args}}
+	} else {
+		for _, arg := range args {
+			name := ""
+			if m := named.FindStringSubmatch(arg); m != nil {
+				name, arg = m[1], m[2]
+			}
+			p, err := program(arg)
+			if err != nil {
+				return nil, err
+			}
+			p.Name = name
+			a.Programs = append(a.Programs, p)
+		}
+	}
+	switch n := len(a.Programs); {
+	case n == 0:
+		return nil, errors.New("no program is given")
+	case n == 1 && len(layers) == 0:
+		return nil, errors.New("one program has nothing to be compared with")
+	}
+	return a, nil
+}
+
+// forShell is what means something to a shell.
+var forShell = regexp.MustCompile("[^A-Za-z0-9 %+,./:=@_-]|(?:^|[ :=])[~]|^[A-Za-z_0-9]+=")
+
+// program reads a program that is one argument.
+func program(text string) (Program, error) {
+	words := strings.Fields(text)
+	switch {
+	case len(words) == 0:
+		return Program{}, errors.New("a program is empty")
+	case strings.ContainsRune(text, 0):
+		return Program{}, errors.New("a program holds a zero byte")
+	case forShell.MatchString(text):
+		return Program{Shell: text}, nil
+	}
+	return Program{Args: words}, nil
+}
+
+// How much is measured.
+const (
+	rounds      = 12
+	within      = 14 * time.Second // that trials of short programs take together
+	aroundTrial = 100 * time.Millisecond
+	aroundSlice = 10 * time.Millisecond
+	mostSlices  = 8
+)
+
+// slicing is into how many slices a trial of a program is cut that takes so long; 0: it is short
+// of time for that.
+func slicing(arms int, took time.Duration) int {
+	trial := within/time.Duration(rounds*arms) - aroundTrial
+	n := min(mostSlices, int(trial/(took+aroundSlice)))
+	return max(n, 0) &^ 1
+}
+
+// File writes the experiment, for programs of which one run takes about so long. Kinds are the
+// names of the layers that there are.
+func (a *Asked) File(took time.Duration, kinds []string) ([]byte, error) {
+	arms, err := a.arms(kinds)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, arm := range arms {
+		names = append(names, arm.Name)
+	}
+	first := a.Programs[0]
+	data := map[string]any{
+		"Line":     safetext.Line(a.Line),
+		"Name":     scalar(clip(strings.Join(names, "-vs-"), 63)),
+		"Question": scalar("What does " + strings.Join(names[1:], ", ") + " cost beside " + names[0] + "?"),
+		"Arms":     arms,
+		"Program":  start(first),
+		"Expect":   quantity.Duration(max(took.Round(time.Millisecond), time.Millisecond)),
+		"Timeout":  quantity.Duration(max(10*time.Minute, (20 * took).Round(time.Minute))),
+		"Rounds":   rounds,
+		"Slices":   slicing(len(arms)+1, took),
+	}
+	var b strings.Builder
+	err = file.Execute(&b, data)
+	return []byte(b.String()), err
+}
+
+var file = template.Must(template.New("").Parse(`# {{.Line}}
+apiVersion: tare/v1alpha1
+kind: Experiment
+name: {{.Name}}
+description: {{.Question}}
+arms:
+{{- range .Arms}}
+  - name: {{.Quoted}}
+{{- with .Layer}}
+    layers: [{{.}}]
+{{- end}}
+{{- end}}
+workloads:
+  - command: { {{- .Program}}, expect: {{.Expect}}, timeout: {{.Timeout}}}
+design: {rounds: {{.Rounds}}{{with .Slices}}, slices: {{.}}{{end}}}
+# The arms alternate, so that what else runs here meets all of them alike; the control shows
+# whether it does.
+limits: {foreignCPU: none, steal: none}
+`))
+
+// arm is one arm of the file.
+type arm struct{ Name, Layer string }
+
+// Quoted is the name as YAML has it.
+func (a arm) Quoted() string { return scalar(a.Name) }
+
+// arms are those of the file: the first program, then the others, then what stands in front of it.
+func (a *Asked) arms(kinds []string) (list []arm, err error) {
+	var names names
+	for i, p := range a.Programs {
+		one := arm{Name: p.Name}
+		if one.Name == "" {
+			one.Name = a.called(i)
+		}
+		if i > 0 {
+			one.Layer = "program: {" + start(p) + "}"
+		}
+		list = append(list, one)
+	}
+	for _, text := range a.Layers {
+		one, err := front(text, kinds)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, one)
+	}
+	for i := range list {
+		list[i].Name = names.free(list[i].Name)
+	}
+	return list, nil
+}
+
+// called is the name of a program's arm: the program's, or the whole text where several run the
+// same one.
+func (a *Asked) called(i int) string {
+	base := func(p Program) string { return filepath.Base(strings.Fields(p.String())[0]) }
+	p := a.Programs[i]
+	same := 0
+	for _, o := range a.Programs {
+		if base(o) == base(p) {
+			same++
+		}
+	}
+	if same > 1 {
+		return plain(p.String())
+	}
+	return plain(base(p))
+}
+
+// inline is a layer as it stands in a file.
+var inline = regexp.MustCompile(`^([a-z0-9-]+):\s`)
+
+// front is the arm of a layer.
+func front(text string, kinds []string) (arm, error) {
+	text = strings.TrimSpace(text)
+	if slices.Contains(kinds, text) {
+		return arm{text, text + ": {}"}, nil
+	}
+	if m := inline.FindStringSubmatch(text); m != nil && slices.Contains(kinds, m[1]) {
+		if strings.ContainsAny(text, "\n\r") {
+			return arm{}, errors.New("a layer is one line here: write a file for more")
+		}
+		return arm{m[1], text}, nil
+	}
+	p, err := program(text)
+	if err != nil {
+		return arm{}, fmt.Errorf("the layer: %w", err)
+	}
+	args := p.Args
+	if p.Shell != "" {
+		args = []string{"/bin/sh", "-c", "exec " + p.Shell + ` "$@"`, "sh"}
+	}
+	return arm{plain(filepath.Base(strings.Fields(text)[0])), "wrap: {run: " + list(args) + "}"}, nil
+}
+
+// start is a program as the file has it.
+func start(p Program) string {
+	if p.Shell != "" {
+		return "shell: " + scalar(p.Shell)
+	}
+	return "run: " + list(p.Args)
+}
+
+func list(words []string) string {
+	var all []string
+	for _, w := range words {
+		all = append(all, scalar(w))
+	}
+	return "[" + strings.Join(all, ", ") + "]"
+}
+
+// asIs is text that YAML takes for text without quotes.
+var asIs = regexp.MustCompile(`^[A-Za-z./_-][A-Za-z0-9./_+=-]*[A-Za-z./_]$`)
+
+// scalar writes a text for YAML; every JSON string is one.
+func scalar(text string) string {
+	switch strings.ToLower(text) {
+	case "true", "false", "null", "yes", "no", "on", "off", "---", "...", ".nan", ".inf", "-.inf":
+	default:
+		if asIs.MatchString(text) {
+			return text
+		}
+	}
+	quoted, _ := json.Marshal(text) // a string always can be
+	return string(quoted)
+}
+
+var other = regexp.MustCompile(`[^a-z0-9]+`)
+
+// plain makes a name of a text.
+func plain(text string) string {
+	return cmp.Or(clip(strings.Trim(other.ReplaceAllString(strings.ToLower(text), "-"), "-"), 40), "program")
+}
+
+func clip(text string, most int) string {
+	if len(text) > most {
+		text = strings.TrimRight(text[:most], "-")
+	}
+	return text
+}
+
+// names are those that are taken.
+type names []string
+
+// free is the name, or with a number what is free of it.
+func (n *names) free(name string) string {
+	at := name
+	for i := 2; slices.Contains(*n, at) || at == experiment.ControlName; i++ {
+		at = fmt.Sprintf("%s-%d", clip(name, 60), i)
+	}
+	*n = append(*n, at)
+	return at
+}
