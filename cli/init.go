@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -27,7 +28,7 @@ func newInit(s State) *cobra.Command {
 	}
 	layer := &choice{flag: "layer", question: "which layer is to be priced", options: layers}
 	workload := &choice{flag: "workload", question: "what is measured behind it", options: workloads}
-	testbed := &choice{flag: "testbed", question: "where it runs", options: []draft.Part{
+	testbed := &choice{flag: "testbed", question: "where it runs", usual: experiment.TestbedLocal, options: []draft.Part{
 		{Name: experiment.TestbedLocal, Summary: "this machine"}, {Name: experiment.TestbedKubernetes, Summary: "a cluster that a kubeconfig reaches"}}}
 	questions := []*choice{layer, workload, testbed}
 	c := &cobra.Command{
@@ -52,7 +53,7 @@ for. Without FILE the file goes to standard output.`,
 			}
 			text := draft.Start(chosen[0], chosen[1], chosen[2].Name)
 			if _, err := experiment.Load("the new file", text, catalog.Kinds()); err != nil {
-				return hintedUsage(err, "these do not go together: choose another layer, workload or testbed")
+				return usage(err) // they do not go together
 			}
 			if len(args) > 0 {
 				return writeNew(args[0], text)
@@ -72,6 +73,7 @@ for. Without FILE the file goes to standard output.`,
 type choice struct {
 	flag, question string
 	options        []draft.Part
+	usual          string // the answer where none is given; "" where one must be
 	answer         string
 }
 
@@ -84,6 +86,9 @@ func (q *choice) names() (names []string) {
 
 // settle gives what was chosen. An answer on the terminal is a name, or its number in the list.
 func (q *choice) settle(s State, in *bufio.Reader) (draft.Part, error) {
+	if !s.StderrTerminal {
+		q.answer = cmp.Or(q.answer, q.usual)
+	}
 	if q.answer == "" && !s.StderrTerminal {
 		return draft.Part{}, hintedUsage(fmt.Errorf("--%s is not given: %s", q.flag, q.question), "one of %s", strings.Join(q.names(), ", "))
 	}
@@ -93,7 +98,7 @@ func (q *choice) settle(s State, in *bufio.Reader) (draft.Part, error) {
 		}
 		fmt.Fprintf(s.Stderr, "%s? name or number: \n", q.question)
 		line, err := in.ReadString('\n')
-		if q.answer = strings.TrimSpace(line); q.answer == "" {
+		if q.answer = cmp.Or(strings.TrimSpace(line), q.usual); q.answer == "" {
 			return draft.Part{}, usage(errors.Join(fmt.Errorf("--%s is not given, and was not answered", q.flag), err))
 		}
 		if n, err := strconv.Atoi(q.answer); err == nil && n >= 1 && n <= len(q.options) {
