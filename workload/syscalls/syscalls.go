@@ -60,7 +60,7 @@ type Config struct {
 	Tests     factor.Levels[Test] `yaml:"tests" factor:"test" json:"tests" doc:"operations, each measured in trials of its own"`
 	Duration  quantity.Duration   `yaml:"duration" json:"duration" doc:"measured time of a trial; slices share it"`
 	Processes int                 `yaml:"processes" json:"processes" min:"1" doc:"processes of a trial, one after the other, each with a memory layout of its own; a slice has one at least"`
-	In        testbed.Place       `yaml:"in" json:"in" doc:"where they run: client-pod, or host, which is the machine that Tare is on and needs no network"`
+	In        testbed.Place       `yaml:"in" json:"in" doc:"where they run: client-pod, server-pod (for layers that are around the server), or host, which is the machine that Tare is on and needs no network"`
 	Image     string              `yaml:"image" json:"image,omitempty" pattern:"^[a-zA-Z0-9][a-zA-Z0-9._/:@-]{0,500}$" form:"the reference of an image" doc:"image of the pods, on a cluster; that of the testbed if absent"`
 	File      string              `yaml:"file" json:"file,omitempty" doc:"file that open and stat are about; Tare's own program if absent"`
 	Directory string              `yaml:"directory" json:"directory" doc:"where read, write and copy have files without a name, and what mount binds to itself"`
@@ -88,7 +88,7 @@ var Kind = workload.Kind{
 // Declare says where the workload runs. The machine that Tare is on has none of a cluster's layers.
 func (c *Config) Declare() experiment.Declaration {
 	d := experiment.Declaration{Validate: c.validate}
-	if c.In == testbed.ClientPod {
+	if c.In != testbed.Host {
 		d.Needs.Network, d.Needs.Image = true, c.Image
 		if c.Image != "" {
 			d.Needs.Only, d.Elsewhere = experiment.TestbedKubernetes, "there are no images on this machine: leave image out"
@@ -116,8 +116,8 @@ func (c *Config) validate() []experiment.FieldError {
 	} else if c.Processes > 0 && c.Duration.Std()/time.Duration(c.Processes) < leastProcess {
 		errs.Add("processes", "%d processes have less than %v each of a duration of %v", c.Processes, leastProcess, c.Duration)
 	}
-	if c.In != testbed.Host && c.In != testbed.ClientPod {
-		errs.Add("in", "%s is not one of %s, %s", c.In, testbed.Host, testbed.ClientPod)
+	if places := []testbed.Place{testbed.Host, testbed.ClientPod, testbed.ServerPod}; !slices.Contains(places, c.In) {
+		errs.Add("in", "%s is not one of %s", c.In, places)
 	}
 	if c.Image != "" && c.In == testbed.Host {
 		errs.Add("image", "programs on the host are in no image: leave in out")
