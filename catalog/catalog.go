@@ -91,6 +91,7 @@ func Kinds() experiment.Kinds {
 	k := experiment.Kinds{
 		Layers:    map[string]func() experiment.LayerConfig{},
 		Workloads: map[string]func() experiment.WorkloadConfig{},
+		Elsewhere: elsewhere,
 	}
 	for _, l := range Layers {
 		k.Layers[l.Name] = func() experiment.LayerConfig { return l.New() }

@@ -50,7 +50,7 @@ runs are the least; from five on the answers are of use.`,
 	}
 	c.Flags().BoolVar(&all, "all", false, "exploratory metrics too, not only the headline ones")
 	c.Flags().StringVar(&to, "to", "", "file to write with -o html (default combination.html)")
-	addFormat(c, &out, "table", "json", "yaml", "markdown", "csv", "html")
+	addFormat(c, &out, "table", "json", "yaml", "markdown", "tex", "csv", "html")
 	return c
 }
 

@@ -53,7 +53,7 @@ that two arms of different names are versions of one layer, of two runs or of on
 	_ = c.RegisterFlagCompletionFunc("match", completeMatch)
 	c.Flags().BoolVar(&all, "all", false, "exploratory metrics too, not only the headline ones")
 	c.Flags().StringVar(&to, "to", "", "file to write with -o html (default comparison.html)")
-	addFormat(c, &out, "table", "json", "yaml", "markdown", "csv", "html")
+	addFormat(c, &out, "table", "json", "yaml", "markdown", "tex", "csv", "html")
 	return c
 }
 

@@ -60,7 +60,7 @@ nodes are needed for CPU alone, and that no more of them is used than --utilisat
 	c.Flags().StringVar(&to, "to", "", "file to write with -o html (default cost.html)")
 	_ = c.RegisterFlagCompletionFunc("metric", completeCost(func(cell, metric string) string { return metric }))
 	_ = c.RegisterFlagCompletionFunc("cell", completeCost(func(cell, metric string) string { return cell }))
-	addFormat(c, &out, "table", "json", "yaml", "markdown", "csv", "html")
+	addFormat(c, &out, "table", "json", "yaml", "markdown", "tex", "csv", "html")
 	return c
 }
 

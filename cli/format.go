@@ -13,13 +13,14 @@ import (
 	"tare/report"
 	"tare/report/document"
 	"tare/report/markdown"
+	"tare/report/tex"
 	"tare/report/text"
 	"tare/safetext"
 	"tare/wording"
 )
 
 // formats are the values of -o where a run is shown.
-var formats = []string{"table", "json", "yaml", "markdown", "csv"}
+var formats = []string{"table", "json", "yaml", "markdown", "tex", "csv"}
 
 // addFormat adds the flag -o to a command, which refuses other values than those
 // allowed; the first one is the default.
@@ -50,6 +51,8 @@ func (s State) print(v view, out string) error {
 		return encode(s.Stdout, v.value, out)
 	case "markdown":
 		return markdown.Write(s.Stdout, v.document(false))
+	case "tex":
+		return tex.Write(s.Stdout, v.document(false))
 	case "csv":
 		return v.csv(s.Stdout)
 	}

@@ -70,7 +70,7 @@ run by a history.`,
 	c.Flags().Var((*percentFlag)(&alpha), "alpha", "share of histories without any change that may show one")
 	c.Flags().IntVar(&f.options.Segment, "segment", history.DefaultSegment, "fewest runs between two changes, before the first and after the last")
 	c.Flags().StringVar(&f.to, "to", "", "file to write with -o html (default history.html)")
-	addFormat(c, &f.out, "table", "json", "yaml", "markdown", "csv", "html")
+	addFormat(c, &f.out, "table", "json", "yaml", "markdown", "tex", "csv", "html")
 	return c
 }
 

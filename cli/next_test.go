@@ -30,8 +30,9 @@ func TestAdviceAfterHopelessRun(t *testing.T) {
 		{workload.RuleThrottled, false, "the machine is too busy"},
 		{workload.RuleForeignCPU, true, "the machine is too busy"},
 		{workload.RuleProof, true, "tare doctor"},
+		{workload.RuleForeignCPU, false, "design: {slices: auto}"},
 	} {
-		got := whatNext(t.Context(), j, &runner.HopelessError{Last: journal.Violation{Rule: c.rule}, CPULimited: c.limited})
+		got := whatNext(t.Context(), j, &runner.HopelessError{Last: journal.Violation{Rule: c.rule}, CPULimited: c.limited, Sliceable: true})
 		var coded *codedError
 		if !errors.As(got, &coded) || coded.code != ExitInvalid || !strings.Contains(coded.hint, c.want) {
 			t.Errorf("%s, CPU limited %t: %+v, want the hint %q", c.rule, c.limited, got, c.want)

@@ -126,12 +126,20 @@ func printDesign(l lines, p *experiment.Plan, seeded bool) {
 	if n := p.Effects(); n > 0 {
 		say("factorial: all %d combinations of %s; %d main effects and interactions on headline metrics, a family of their own; a claim on them needs at least %d rounds", 1<<len(p.Factorial), strings.Join(p.Factorial, ", "), n, analysis.FewestForEffects(p))
 	}
-	if p.Precision == 0 && p.Rounds < fewest {
-		say("warning: with %d rounds no exact interval can support any claim; set design.rounds to %d or more", p.Rounds, fewest)
+	if text := fewRounds(p); text != "" {
+		say("warning: %s", text)
 	}
 	if text := gateWarning(p); text != "" {
 		say("warning: %s", text)
 	}
+}
+
+// fewRounds says that a plan has too few rounds for a claim; "" if it has enough.
+func fewRounds(p *experiment.Plan) string {
+	if fewest := analysis.FewestRounds(p); p.Precision == 0 && p.Total() < fewest {
+		return fmt.Sprintf("with %d rounds no exact interval can support any claim; set design.rounds to %d or more", p.Total(), fewest)
+	}
+	return ""
 }
 
 // setUps says how often all arms are set up.

@@ -54,6 +54,9 @@ func (p *progress) begin(plan *experiment.Plan) {
 	}
 	fmt.Fprintf(p.w, "%s: %s × %s, %s, seed %d, about %s\n", plan.Name, counted(len(plan.Arms), "arm"), counted(len(plan.Cells), "cell"), rounds, plan.Seed, span(plan.Duration(plan.Rounds)))
 	fmt.Fprintf(p.w, "run directory: %s\n", p.dir)
+	if text := fewRounds(plan); text != "" {
+		fmt.Fprintf(p.w, "warning: %s\n", text)
+	}
 }
 
 // event takes what the runner tells.
@@ -70,7 +73,9 @@ func (p *progress) event(e runner.Event) {
 	case runner.TrialDone:
 		p.done(e)
 	case runner.Resting:
-		p.status(fmt.Sprintf("the machine is busy: next attempt in %s", brief(e.Pause)))
+		p.status(fmt.Sprintf("the machine is busy: next attempt in %s (%s)", brief(e.Pause), e.Why.Detail))
+	case runner.Waiting:
+		p.busy(e)
 	case runner.SettingUp:
 		p.status(fmt.Sprintf("setting all arms up anew (set-up %d)", e.Number))
 	case runner.SetUpsFixed:
@@ -98,6 +103,14 @@ func (p *progress) trial(at runner.Progress, round, rounds int, what string) {
 		text += "  " + p.interim.text
 	}
 	p.status(text)
+}
+
+// busy says that a busy machine is waited for: on a pipe once, on a terminal with the time left.
+func (p *progress) busy(e runner.Waiting) {
+	if e.First {
+		p.line(fmt.Sprintf("the machine is too busy to measure on: waiting up to %s for it (%s)", span(e.Left), safetext.Line(e.Why)))
+	}
+	p.status(fmt.Sprintf("waiting for the machine, %s left  %s", span(e.Left), safetext.Line(e.Why)))
 }
 
 // wait says what is waited for. It may be called from several goroutines.

@@ -21,6 +21,7 @@ import (
 	"tare/report"
 	"tare/report/html"
 	"tare/report/markdown"
+	"tare/report/tex"
 	"tare/safetext"
 )
 
@@ -34,13 +35,15 @@ func newReport(s State) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "report [RUN]...",
 		Short: "Write the report of a run",
-		Long: `Write the report of a run: one self-contained HTML file, Markdown, or the
-picture of the overheads as SVG. Without RUN, the newest run below runs/.
+		Long: `Write the report of a run: one self-contained HTML file, Markdown, its tables in
+LaTeX for a paper, or the picture of the overheads as SVG. Without RUN, the newest run
+below runs/.
 
 PNG is made of the picture and PDF of the whole page, unless --of says otherwise:
 by rsvg-convert and by Chromium or Chrome, which tare doctor looks for.`,
 		Example: `  tare report
   tare report runs/quickstart-20260102-150405 -o markdown > result.md
+  tare report -o tex --to tables.tex
   tare report -o svg --to overhead.svg
   tare report -o pdf
   tare report -o pdf --of picture --to overhead.pdf`,
@@ -77,13 +80,13 @@ by rsvg-convert and by Chromium or Chrome, which tare doctor looks for.`,
 			return nil
 		},
 	}
-	c.Flags().StringVar(&to, "to", "", "file to write (default: report.html or .pdf in the run directory; stdout for markdown and a picture)")
+	c.Flags().StringVar(&to, "to", "", "file to write (default: report.html or .pdf in the run directory; stdout for markdown, tex and a picture)")
 	c.Flags().StringVar(&of, "of", "", "what png and pdf show: picture (of the overheads) or page (default: picture for png, page for pdf)")
 	_ = c.RegisterFlagCompletionFunc("of", cobra.FixedCompletions([]string{ofPicture, ofPage}, cobra.ShellCompDirectiveNoFileComp))
 	c.Flags().BoolVar(&withTable, "published", false, "add the published table: means, variances, differences in percent")
 	c.Flags().BoolVar(&table.all, "all", false, "exploratory metrics too in the published table")
 	table.add(c)
-	addFormat(c, &out, "html", "markdown", "svg", "png", "pdf")
+	addFormat(c, &out, "html", "markdown", "tex", "svg", "png", "pdf")
 	return c
 }
 
@@ -104,7 +107,7 @@ func reportRun(ctx context.Context, s State, args []string, out, to string, pict
 		}
 		table = flags.shown(table)
 	}
-	if out != "markdown" {
+	if out != "markdown" && out != "tex" {
 		to = cmp.Or(to, filepath.Join(run.Dir, "report."+out))
 		page := report.RunOptions{Experiment: run.Experiment, RunDir: run.Dir, Published: table}
 		if out == "html" {
@@ -127,7 +130,11 @@ func reportRun(ctx context.Context, s State, args []string, out, to string, pict
 		defer f.Close()
 		w = f
 	}
-	return markdown.Write(w, report.Run(result, report.RunOptions{Published: table}))
+	write := markdown.Write
+	if out == "tex" {
+		write = tex.Write
+	}
+	return write(w, report.Run(result, report.RunOptions{Published: table}))
 }
 
 // conclusion reads a run that has just been made, writes its report, has it printed,

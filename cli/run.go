@@ -306,6 +306,9 @@ func compared(p *experiment.Plan) (parts map[string]any, err error) {
 // pause is the first wait for a busy machine to become quiet.
 const pause = 2 * time.Second
 
+// patience is how long a run waits for a busy machine in all.
+const patience = 5 * time.Minute
+
 // carryOut runs the plan, then shows and reports what the run says.
 func carryOut(ctx context.Context, s State, j *journal.Journal, expansion *experiment.Expansion, values taken, env *machine.Environment, out string, quiet bool) (err error) {
 	defer func() { err = errors.Join(err, j.Close()) }()
@@ -331,6 +334,7 @@ func carryOut(ctx context.Context, s State, j *journal.Journal, expansion *exper
 		Rounds:    analysis.NeededRounds,
 		Fewest:    analysis.FewestRounds(&expansion.Plan),
 		Pause:     pause,
+		Patience:  patience,
 		Events:    progress.event,
 	})
 	progress.end()
@@ -353,7 +357,7 @@ func whatNext(ctx context.Context, j *journal.Journal, err error) error {
 	var hopeless *runner.HopelessError
 	switch {
 	case errors.As(err, &hopeless) && hopeless.Environment():
-		return &codedError{err: err, code: ExitInvalid, hint: "the machine is too busy to measure on; when it is quiet, tare resume " + j.Dir() + " goes on (the limits are under limits: in the experiment file)"}
+		return &codedError{err: err, code: ExitInvalid, hint: whenBusy(hopeless, j.Dir())}
 	case errors.As(err, &hopeless) && hopeless.Failed && !hopeless.CPULimit():
 		return &codedError{err: err, code: ExitInvalid, hint: "what the program printed is in " + j.Dir() + "/raw; when it works without the layers, begin a new run, or go on by tare resume " + j.Dir()}
 	case errors.As(err, &hopeless) && hopeless.CPULimit():
@@ -364,6 +368,15 @@ func whatNext(ctx context.Context, j *journal.Journal, err error) error {
 		return &codedError{err: fmt.Errorf("interrupted; recorded and safe: %s", counted(done, "trial")), code: ExitInterrupted, hint: "tare resume " + j.Dir() + " goes on"}
 	}
 	return hinted(err, "recorded and safe: %s; tare resume %s goes on", counted(done, "trial"), j.Dir())
+}
+
+// whenBusy says what to do where the machine was too busy to measure on.
+func whenBusy(e *runner.HopelessError, dir string) string {
+	hint := "the machine is too busy to measure on: end what is named here or let it end, and tare resume " + dir + " goes on"
+	if e.Sliceable {
+		hint += "; on a machine that is never quiet, a new run with design: {slices: auto} and limits: {foreignCPU: none} has the arms take turns under the same load, and its control shows how much that disturbs"
+	}
+	return hint
 }
 
 // environment describes the machine and the programs that the experiment runs.

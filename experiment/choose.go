@@ -15,7 +15,7 @@ func (l *loader) choose(n *strictyaml.Node, path, what string, kinds, beside []s
 	all := "known " + what + "s"
 	if n.Form == strictyaml.Text {
 		if !slices.Contains(kinds, n.Value) {
-			l.file.Report(n, path, fmt.Sprintf("unknown %s %q", what, n.Value), strictyaml.Suggest(n.Value, all, kinds))
+			l.file.Report(n, path, fmt.Sprintf("unknown %s %q", what, n.Value), l.unknown(what, n.Value, kinds))
 			return "", nil, false
 		}
 		return n.Value, &strictyaml.Node{Form: strictyaml.Null, Line: n.Line, Column: n.Column}, true
@@ -56,7 +56,7 @@ func (l *loader) strange(e strictyaml.Entry, chosen *strictyaml.Entry, path, wha
 	at := strictyaml.Join(path, key)
 	switch {
 	case chosen == nil:
-		l.file.Report(e.Key, at, fmt.Sprintf("unknown %s %q", what, key), strictyaml.Suggest(key, "known "+what+"s", kinds))
+		l.file.Report(e.Key, at, fmt.Sprintf("unknown %s %q", what, key), l.unknown(what, key, kinds))
 	case chosen.Value.Form == strictyaml.Null && !slices.Contains(kinds, key):
 		l.file.Report(e.Key, at, fmt.Sprintf("unexpected %q beside the %s %s", key, what, chosen.Key.Value),
 			fmt.Sprintf("a parameter of %s is indented further than %s itself", chosen.Key.Value, chosen.Key.Value))
@@ -65,6 +65,16 @@ func (l *loader) strange(e strictyaml.Entry, chosen *strictyaml.Entry, path, wha
 	default:
 		l.file.Report(e.Key, at, fmt.Sprintf("unexpected %q beside the %s %s", key, what, chosen.Key.Value), "")
 	}
+}
+
+// unknown is the hint for a word that is no kind.
+func (l *loader) unknown(what, word string, kinds []string) string {
+	if l.kinds.Elsewhere != nil && strictyaml.Nearest(word, kinds) == "" {
+		if where := l.kinds.Elsewhere(what, word); where != "" {
+			return where + "; tare list " + what + "s names all"
+		}
+	}
+	return strictyaml.Suggest(word, "known "+what+"s", kinds)
 }
 
 func secondHint(what string) string {

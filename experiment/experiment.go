@@ -171,6 +171,9 @@ type Kinds struct {
 	Workloads map[string]func() WorkloadConfig
 	// Read reads a file that a config names; nil: relative to the experiment file.
 	Read func(name string) ([]byte, error)
+	// Elsewhere says where what is none of the layers (or workloads, as what says) is found: "tare
+	// list examples …"; "" if that is not known. nil: it is never.
+	Elsewhere func(what, name string) string
 	// Recorded says that the file is that of a run. What stands in it is on record already,
 	// and is not searched for secrets.
 	Recorded bool

@@ -27,6 +27,7 @@ func JSONSchema(kinds Kinds) ([]byte, error) {
 		{"description", "What Tare runs and compares: docs/experiment.md explains it."},
 	}
 	root = append(root, s.structure(reflect.ValueOf(x))...)
+	root = append(root, member{"patternProperties", object{{"^x-", object{{"description", "not read: for anchors"}}}}})
 	root = append(root, member{"$defs", s.definitions()})
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
@@ -119,6 +120,11 @@ func (s schema) structure(defaults reflect.Value) object {
 	properties, required := object{}, []string{}
 	for _, f := range fields {
 		properties = append(properties, member{f.Name, s.property(f, defaults.FieldByIndex(f.Index))})
+		if f.Also != "" {
+			other := f
+			other.Doc = "the same as " + f.Name
+			properties = append(properties, member{f.Also, s.property(other, reflect.Zero(f.Type))})
+		}
 		if f.Required {
 			required = append(required, f.Name)
 		}
@@ -179,6 +185,8 @@ func (s schema) value(f strictyaml.Field, t reflect.Type, standard reflect.Value
 		return object{{"$ref", "#/$defs/workload"}}
 	case reflect.TypeFor[Factor](): // a layer as an arm has it, or a name with layers
 		return object{{"anyOf", []object{{{"$ref", "#/$defs/layer"}}, s.structure(reflect.ValueOf(Factor{}))}}}
+	case reflect.TypeFor[strictyaml.Document]():
+		return object{{"type", []string{"string", "object", "array"}}}
 	case reflect.TypeFor[quantity.Limit](): // a count is a number in YAML
 		return object{{"type", []string{"string", "number"}}, {"pattern", patternOf(t)}, {"minimum", 0}}
 	}

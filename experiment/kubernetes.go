@@ -25,7 +25,7 @@ type Kubernetes struct {
 	Server     NodeChoice               `yaml:"server" doc:"node of the server, and of all members of a service; any schedulable one if absent"`
 	Nodes      factor.Levels[int]       `yaml:"nodes" min:"1" max:"64" doc:"nodes that the members of a service are spread over; one for each member, as far as there are as many, if absent"`
 	Tolerate   []Toleration             `yaml:"tolerations" doc:"taints of nodes that the pods tolerate"`
-	Priority   string                   `yaml:"priorityClass" doc:"priority class of the pods"`
+	Priority   string                   `yaml:"priorityClass" also:"priorityClassName" doc:"priority class of the pods"`
 	Resources  Resources                `yaml:"resources" doc:"CPU and memory of each pod's program"`
 	Accounting Accounting               `yaml:"accounting" enum:"container,node" doc:"how CPU time and memory are counted"`
 	Observe    []Observe                `yaml:"observe" doc:"pods whose CPU and memory are metrics of every trial"`

@@ -112,6 +112,7 @@ func (l *loader) layer(n *strictyaml.Node, path string, v reflect.Value) {
 	config := l.kinds.Layers[kind]()
 	at := strictyaml.Join(path, kind)
 	l.file.Decode(params, at, config)
+	fill(config.Declare(), params)
 	l.check(at, config.Declare())
 	v.Set(reflect.ValueOf(LayerItem{Kind: kind, Config: config}))
 }
@@ -133,11 +134,16 @@ func (l *loader) workload(n *strictyaml.Node, path string, v reflect.Value) {
 	item := beside.WorkloadItem
 	at := strictyaml.Join(path, kind)
 	l.file.Decode(params, at, item.Config)
-	if fill := item.Config.Declare().Fill; fill != nil {
-		fill(func(field string) bool { return params.Get(field) != nil })
-	}
+	fill(item.Config.Declare(), params)
 	l.check(at, item.Config.Declare())
 	v.Set(reflect.ValueOf(item))
+}
+
+// fill has a layer or workload fill in what goes with what the file says.
+func fill(d Declaration, params *strictyaml.Node) {
+	if d.Fill != nil {
+		d.Fill(func(field string) bool { return params.Get(field) != nil })
+	}
 }
 
 // check has a layer or workload that was decoded read its files and validate itself.

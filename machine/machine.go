@@ -74,6 +74,9 @@ type Conditions struct {
 	CPUPressure float64       `json:"cpuPressure"` // share of the time in which some task waited for a CPU; -1: not told
 	Throttled   int           `json:"throttled"`   // thermal and cgroup throttling events; -1: not told
 	Load        float64       `json:"load"`        // 1-minute load average at the end
+	// Programs are those of others that used most CPU time. They are on record where they broke a
+	// limit, in its words.
+	Programs []Program `json:"-"`
 }
 
 // Joined is how the machine did over two stretches of that length, of which o is the

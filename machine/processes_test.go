@@ -11,6 +11,8 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"tare/machine/proc"
 )
 
@@ -42,7 +44,7 @@ func TestProcessTimes(t *testing.T) {
 			for pid, line := range tt.processes {
 				sys["proc/"+strconv.Itoa(pid)+"/stat"] = &fstest.MapFile{Data: []byte(line)}
 			}
-			if got := processTimes(proc.All(proc.Below(tree(t, sys))), 77); got != tt.want {
+			if got := total(others(proc.All(proc.Below(tree(t, sys))), 77)); got != tt.want {
 				t.Errorf("%v, want %v", got, tt.want)
 			}
 		})
@@ -90,16 +92,51 @@ func TestProcessTimesOfAnotherProgram(t *testing.T) {
 		}
 	}
 	after := proc.All(proc.Below("/"))
-	with := processTimes(after, os.Getpid())
+	with := total(others(after, os.Getpid()))
 	delete(after, pid)
-	if grown := with - processTimes(after, os.Getpid()); grown < 200*time.Millisecond {
+	if grown := with - total(others(after, os.Getpid())); grown < 200*time.Millisecond {
 		t.Errorf("the time of other programs grew by %v, want 200ms or more", grown)
 	}
 }
 
-func BenchmarkProcessTimes(b *testing.B) {
+// BenchmarkOthers is what looking at all processes takes, once before each trial and once after it.
+func BenchmarkOthers(b *testing.B) {
 	files := proc.Below("/")
 	for b.Loop() {
-		processTimes(proc.All(files), os.Getpid())
+		others(proc.All(files), os.Getpid())
+	}
+}
+
+// BenchmarkByName is what it takes beside that to say whose the CPU time is, with 500 processes.
+func BenchmarkByName(b *testing.B) {
+	before, after := map[int]process{}, map[int]process{}
+	for pid := range 500 {
+		p := process{name: fmt.Sprint("program ", pid/5), start: 1, parent: 1, used: time.Second}
+		before[pid] = p
+		p.used += time.Millisecond
+		after[pid] = p
+	}
+	for b.Loop() {
+		busiest(byName(before, after), func(d time.Duration) float64 { return d.Seconds() })
+	}
+}
+
+// What programs used between two readings goes by their names, also where they ended in between.
+func TestByName(t *testing.T) {
+	at := func(name string, start uint64, parent int, ms time.Duration) process {
+		return process{name, start, parent, ms * time.Millisecond}
+	}
+	before := map[int]process{1: at("init", 1, 0, 100), 10: at("make", 5, 1, 50), 11: at("cc", 6, 10, 30), 12: at("orphan", 7, 99, 1000), 13: at("idle", 8, 1, 70)}
+	after := map[int]process{1: at("init", 1, 0, 100), 10: at("make", 5, 1, 50+90), 11: at("cc", 20, 10, 200), 14: at("cc", 21, 10, 15), 13: at("idle", 8, 1, 70)}
+	want := map[string]time.Duration{
+		"make": 60 * time.Millisecond,  // 90, of which 30 had been used by a child before
+		"cc":   215 * time.Millisecond, // two new ones, one with the id of the one that ended
+	}
+	if diff := cmp.Diff(want, byName(before, after)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	c := Conditions{Programs: busiest(map[string]time.Duration{"a": 5, "b": 50, "c": 20, "d": 20, "e": 1}, func(d time.Duration) float64 { return float64(d) / 200 })}
+	if got := c.Busiest(); got != "b 25.0%, c 10.0%, d 10.0%" {
+		t.Errorf("busiest: %s", got)
 	}
 }

@@ -22,7 +22,7 @@ import (
 //     used (their schedstat). This sees everything on the machine, also outside
 //     of a container.
 //   - The growth of the CPU time of all processes that are not Tare's, those that
-//     began and ended in between included (see processTimes). This sees what the
+//     began and ended in between included (see total). This sees what the
 //     first hides: with tick accounting, time in softirqs that interrupt a
 //     process is part of that process's own time and not of the machine's user
 //     and system time, so that under network load too much is taken away there.
@@ -63,7 +63,7 @@ func newSampler(root string) *Sampler {
 type snapshot struct {
 	Totals
 	threads   map[int]time.Duration // CPU time of kernel threads, by process id
-	others    time.Duration         // CPU time of processes that are neither those nor Tare's
+	others    map[int]process       // that are neither those nor Tare's, by process id
 	throttled int
 }
 
@@ -103,38 +103,7 @@ func (s *Sampler) Stop(own time.Duration) (Spent, error) {
 // readings of the clock.
 func (s *Sampler) readSlow(shot *snapshot) {
 	shot.threads = s.kernel.read()
-	shot.others = processTimes(proc.All(proc.Below(s.root)), s.self)
+	shot.others = others(proc.All(proc.Below(s.root)), s.self)
 	sys := os.DirFS(s.root)
 	shot.throttled = thermalEvents(sys) + s.paths.throttled(sys)
-}
-
-// processTimes sums the CPU time of all processes but kernel threads and the
-// tree below self, as far as they can be seen from here. A process that ends
-// hands its time on to the parent that waits for it, so the sum keeps what it
-// has used: between two readings it grows by what such processes used, also by
-// those that began and ended in between. Only the time of children that their
-// parent does not wait for is lost.
-func processTimes(all map[int]proc.Stat, self int) time.Duration {
-	var sum time.Duration
-	for pid, p := range all {
-		if !p.Kernel() && !below(all, pid, self) {
-			sum += p.Own() + p.Reaped()
-		}
-	}
-	return sum
-}
-
-// below says whether a process is root or a descendant of it.
-func below(all map[int]proc.Stat, pid, root int) bool {
-	for range all { // no longer than a chain can be
-		if pid == root {
-			return true
-		}
-		p, ok := all[pid]
-		if !ok {
-			return false
-		}
-		pid = p.PPID
-	}
-	return false
 }

@@ -12,6 +12,8 @@ type Spent struct {
 	Others    time.Duration // CPU time of all processes that are not Tare's
 	Own       time.Duration // CPU time of Tare and of everything that it started
 	Throttled int           // thermal and cgroup throttling events
+	// Programs are those among Others, by name.
+	Programs map[string]time.Duration
 }
 
 // spent is what happened between two snapshots.
@@ -20,7 +22,7 @@ func spent(before, after *snapshot, own time.Duration) Spent {
 		Totals: Totals{CPUs: after.CPUs, Busy: after.Busy - before.Busy, Interrupts: after.Interrupts - before.Interrupts,
 			Steal: after.Steal - before.Steal, Waiting: -1, Load: after.Load},
 		Wall: after.Time.Sub(before.Time), Threads: threadTime(before.threads, after.threads),
-		Others: after.others - before.others, Own: own, Throttled: max(0, after.throttled-before.throttled),
+		Others: total(after.others) - total(before.others), Programs: byName(before.others, after.others), Own: own, Throttled: max(0, after.throttled-before.throttled),
 	}
 	if after.Waiting >= 0 && before.Waiting >= 0 {
 		s.Waiting = max(0, after.Waiting-before.Waiting)
@@ -34,7 +36,7 @@ func (s Spent) Plus(o Spent) Spent {
 		Totals: Totals{CPUs: max(s.CPUs, o.CPUs), Busy: s.Busy + o.Busy, Interrupts: s.Interrupts + o.Interrupts,
 			Steal: s.Steal + o.Steal, Waiting: -1, Load: o.Load},
 		Wall: s.Wall + o.Wall, Threads: s.Threads + o.Threads,
-		Others: s.Others + o.Others, Own: s.Own + o.Own, Throttled: s.Throttled + o.Throttled,
+		Others: s.Others + o.Others, Programs: plus(s.Programs, o.Programs), Own: s.Own + o.Own, Throttled: s.Throttled + o.Throttled,
 	}
 	if s.Waiting >= 0 && o.Waiting >= 0 {
 		sum.Waiting = s.Waiting + o.Waiting
@@ -47,6 +49,6 @@ func (s Spent) Conditions() Conditions {
 	c, share := s.Since(Totals{}, s.Wall)
 	c.ForeignCPU = share(max(s.Busy-s.Interrupts-s.Own-s.Threads, s.Others))
 	c.KernelCPU = share(s.Threads + s.Interrupts)
-	c.Throttled = s.Throttled
+	c.Throttled, c.Programs = s.Throttled, busiest(s.Programs, share)
 	return c
 }

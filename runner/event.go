@@ -58,7 +58,18 @@ type SetUpsFixed struct {
 }
 
 // Resting says that the run waits for the machine to become quiet.
-type Resting struct{ Pause time.Duration }
+type Resting struct {
+	Pause time.Duration
+	Why   journal.Violation // of the last trial that the machine's condition has spoilt
+}
+
+// Waiting says that the machine was looked at and is not quiet yet, once before the wait and after
+// each look.
+type Waiting struct {
+	Left  time.Duration // how long the run still waits
+	Why   string
+	First bool // of this wait
+}
 
 // SetUpAnew says that an arm is taken down and set up again, because something broke.
 type SetUpAnew struct{ Arm, Why string }
@@ -80,6 +91,7 @@ func (RoundsMadeUp) event() {}
 func (SettingUp) event()    {}
 func (SetUpsFixed) event()  {}
 func (Resting) event()      {}
+func (Waiting) event()      {}
 
 // Progress is how far a run is.
 type Progress struct {

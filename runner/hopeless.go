@@ -31,6 +31,8 @@ type HopelessError struct {
 	Last      journal.Violation
 	// CPULimited says that programs ran under limits on CPU time.
 	CPULimited bool
+	// Sliceable says that trials were whole and could be cut into slices.
+	Sliceable bool
 	// Failed says that the program itself fails in the baseline.
 	Failed bool
 }
@@ -86,7 +88,7 @@ func (r *run) spoilt(ctx context.Context, round int) error {
 			last[k] = v
 		}
 	}
-	for _, cell := range r.plan.Cells {
+	for c, cell := range r.plan.Cells {
 		for a, arm := range r.plan.Arms {
 			k := key{arm.Name, cell.ID}
 			if !before[k] || useful[k] || r.dropped[a] {
@@ -94,6 +96,10 @@ func (r *run) spoilt(ctx context.Context, round int) error {
 			}
 			e := &HopelessError{Arm: arm.Name, Cell: cell.ID, Trials: count[k], Last: last[k], CPULimited: r.cpuLimited()}
 			if e.Environment() {
+				e.Sliceable = cell.Slices == 0 && r.Expansion.Cells[c].Workload.Measures().Slice != nil
+				if quiet, err := r.quiet(ctx, r.sites.cells[c][a], last[k]); quiet || err != nil {
+					return err
+				}
 				return e
 			}
 			if err := r.drop(ctx, a, round+1, e); err != nil {
@@ -102,6 +108,26 @@ func (r *run) spoilt(ctx context.Context, round int) error {
 		}
 	}
 	return nil
+}
+
+// quiet waits for the machine to be within the limits over one look, as long as the run has
+// patience, and says whether it was.
+func (r *run) quiet(ctx context.Context, p *place, why journal.Violation) (bool, error) {
+	for first := true; r.Patience > 0; first = false {
+		r.Events(Waiting{Left: r.Patience, Why: why.Detail, First: first})
+		seen, err := r.watch(ctx, ctx, p, func(ctx context.Context) error { return rest(ctx, r.Pause) })
+		if err != nil {
+			return false, ctx.Err() // a place that cannot be looked at is not quiet
+		}
+		r.Patience -= r.Pause
+		r.skip() // not the harness's time
+		var look journal.Trial
+		if conditions(&look, seen.sample.Conditions, r.plan.Limits, ""); look.Valid() {
+			return true, nil
+		}
+		why = look.Invalid[0]
+	}
+	return false, nil
 }
 
 // spoiler is the rule that says that a trial is neither data nor a result of its arm, the

@@ -40,7 +40,9 @@ func judge(t *journal.Trial, result workload.Result, metrics []experiment.Metric
 // conditions applies the limits on how the machine did; when says in which part
 // of the trial.
 func conditions(t *journal.Trial, c machine.Conditions, limits experiment.Limits, when string) {
-	over(t, workload.RuleForeignCPU, "CPU time of other programs"+when, c.ForeignCPU, limits.ForeignCPU)
+	if over(t, workload.RuleForeignCPU, "CPU time of other programs"+when, c.ForeignCPU, limits.ForeignCPU) && len(c.Programs) > 0 {
+		t.Invalid[len(t.Invalid)-1].Detail += ": " + c.Busiest()
+	}
 	over(t, workload.RuleSteal, "CPU time taken by the hypervisor"+when, c.Steal, limits.Steal)
 	over(t, workload.RulePressure, "time in which a task waited for a CPU"+when, c.CPUPressure, limits.CPUPressure)
 	if limits.CPUPressure != nil && c.CPUPressure < 0 {
@@ -51,10 +53,12 @@ func conditions(t *journal.Trial, c machine.Conditions, limits experiment.Limits
 	}
 }
 
-// over applies a limit on a share. A share that is not known is negative, and so within
+// over applies a limit on a share, and says whether it is broken. A share that is not known is negative, and so within
 // every limit; the record of the environment notes what cannot be known.
-func over(t *journal.Trial, rule, what string, share float64, limit *quantity.Percent) {
-	if limit != nil && share > float64(*limit) {
+func over(t *journal.Trial, rule, what string, share float64, limit *quantity.Percent) bool {
+	broken := limit != nil && share > float64(*limit)
+	if broken {
 		violate(t, rule, fmt.Sprintf("%s %.1f%%, over the limit of %v", what, share*100, *limit))
 	}
+	return broken
 }

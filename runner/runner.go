@@ -75,6 +75,8 @@ type Options struct {
 	// Pause is how long to wait before a trial that the machine's condition has
 	// spoilt is repeated for the first time; each further time it doubles.
 	Pause time.Duration
+	// Patience is how long the run waits for a busy machine in all, by looks of a pause each, before it ends.
+	Patience time.Duration
 	// Events takes what happens, from one goroutine; nil drops it.
 	Events func(Event)
 }
@@ -207,13 +209,13 @@ func (r *run) round(ctx context.Context, round int) error {
 // has done of it.
 func (r *run) block(ctx context.Context, round int, steps []experiment.Step) error {
 	position := 0
-	busy := false
+	var busy *journal.Trial
 	for pass := 1; pass <= r.plan.Attempts; pass++ {
-		if busy {
-			if err := r.rest(ctx, pass); err != nil {
+		if busy != nil {
+			if err := r.rest(ctx, pass, busy); err != nil {
 				return err
 			}
-			busy = false
+			busy = nil
 		}
 		for _, step := range steps {
 			attempts, stands, last := r.done(round, step)
@@ -233,7 +235,9 @@ func (r *run) block(ctx context.Context, round int, steps []experiment.Step) err
 				return err
 			}
 			position++
-			busy = busy || disturbed(t, r.cpuLimited())
+			if disturbed(t, r.cpuLimited()) {
+				busy = t
+			}
 		}
 	}
 	return nil
@@ -245,12 +249,13 @@ const longestRest = 5 * time.Minute
 // rest waits before trials are repeated that the machine's condition has spoilt: a
 // pause the first time, twice as long the next. What spoilt them may still go on, and
 // attempts are few.
-func (r *run) rest(ctx context.Context, pass int) error {
+func (r *run) rest(ctx context.Context, pass int, spoilt *journal.Trial) error {
 	pause := longestRest
 	if doublings := pass - 2; doublings < 16 {
 		pause = min(r.Pause<<doublings, longestRest)
 	}
-	r.Events(Resting{Pause: pause})
+	why, _ := r.spoiler(spoilt)
+	r.Events(Resting{Pause: pause, Why: why})
 	err := rest(ctx, pause)
 	r.skip() // not the harness's time
 	return err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -202,6 +203,48 @@ func TestBusyMachineIsWaitedFor(t *testing.T) {
 	}
 }
 
+// A machine that stays busy is waited for as long as the run has patience; when it is quiet by
+// then, the run goes on.
+func TestBusyMachineIsGivenTime(t *testing.T) {
+	const spoilt = 2 * 3 * 3 // rounds, attempts, arms
+	for _, c := range []struct {
+		busy, waits int // samples that are busy, the looks of the wait among them
+		ends        bool
+	}{{spoilt + 2, 3, false}, {spoilt + 100, 4, true}} {
+		x := expand(&fakeWorkload{})
+		x.Plan.Rounds = 3
+		j := record(t, x)
+		o := options(x, j)
+		o.Sampler = &fakeSampler{foreign: slices.Repeat([]float64{0.9}, c.busy)}
+		o.Pause, o.Patience = time.Microsecond, 4*time.Microsecond
+		var waits []Waiting
+		o.Events = func(e Event) {
+			if e, ok := e.(Waiting); ok {
+				waits = append(waits, e)
+			}
+		}
+		err := Run(t.Context(), o)
+		var hopeless *HopelessError
+		if ended := errors.As(err, &hopeless) && hopeless.Environment(); ended != c.ends || !ended && err != nil {
+			t.Errorf("%d busy samples: %v", c.busy, err)
+		}
+		if len(waits) != c.waits || !waits[0].First || waits[1].First || waits[0].Left != 4*time.Microsecond || waits[1].Left != 3*time.Microsecond ||
+			!strings.HasPrefix(waits[1].Why, "CPU time of other programs 90.0%") {
+			t.Errorf("%d busy samples: waits %+v", c.busy, waits)
+		}
+	}
+}
+
+// The programs that broke the limit are named.
+func TestBusyProgramsAreNamed(t *testing.T) {
+	limit := quantity.Percent(0.2)
+	var trial journal.Trial
+	conditions(&trial, machine.Conditions{ForeignCPU: 0.5, Programs: []machine.Program{{Name: "chromium", CPU: 0.312}, {Name: "go", CPU: 0.08}}}, experiment.Limits{ForeignCPU: &limit}, "")
+	if want := "CPU time of other programs 50.0%, over the limit of 20%: chromium 31.2%, go 8.0%"; len(trial.Invalid) != 1 || trial.Invalid[0].Detail != want {
+		t.Errorf("%+v, want %s", trial.Invalid, want)
+	}
+}
+
 // searchingWorkload decides in its preparation what it measures.
 type searchingWorkload struct{ *fakeWorkload }
 
@@ -279,7 +322,7 @@ func TestRestsAreBounded(t *testing.T) {
 	for _, pass := range []int{2, 3, 30, 62, 64, 100} {
 		var got time.Duration
 		r := &run{Options: Options{Pause: 2 * time.Second, Events: func(e Event) { got = e.(Resting).Pause }}}
-		if err := r.rest(ctx, pass); !errors.Is(err, context.Canceled) {
+		if err := r.rest(ctx, pass, &journal.Trial{}); !errors.Is(err, context.Canceled) {
 			t.Errorf("pass %d: %v", pass, err)
 		}
 		want := map[int]time.Duration{2: 2 * time.Second, 3: 4 * time.Second}[pass]

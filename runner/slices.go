@@ -20,14 +20,14 @@ import (
 // block run again, as the next attempt of every arm: arms are compared over the same slices.
 // A trial is recorded when all have ended; a block that is interrupted begins anew.
 func (r *run) slicedBlock(ctx context.Context, round int, steps []experiment.Step) error {
-	busy := false
+	var busy *journal.Trial
 	for {
 		attempt, position, repeat := r.standing(round, steps)
 		if !repeat {
 			return nil
 		}
-		if busy {
-			if err := r.rest(ctx, attempt+1); err != nil {
+		if busy != nil {
+			if err := r.rest(ctx, attempt+1, busy); err != nil {
 				return err
 			}
 		}
@@ -35,9 +35,10 @@ func (r *run) slicedBlock(ctx context.Context, round int, steps []experiment.Ste
 		if err != nil {
 			return err
 		}
-		busy = slices.ContainsFunc(trials, func(t *journal.Trial) bool {
-			return disturbed(t, r.cpuLimited())
-		})
+		busy = nil
+		if i := slices.IndexFunc(trials, func(t *journal.Trial) bool { return disturbed(t, r.cpuLimited()) }); i >= 0 {
+			busy = trials[i]
+		}
 	}
 }
 

@@ -116,7 +116,7 @@ var timeUnits = []unit{{"ns", 1e-9}, {"us", 1e-6}, {"µs", 1e-6}, {"μs", 1e-6},
 var bitUnits = []unit{{"Tbit", 1e12}, {"Gbit", 1e9}, {"Mbit", 1e6}, {"kbit", 1e3}, {"bit", 1}}
 
 // families are the units that convert into each other.
-var families = [][]unit{timeUnits, sizeUnits, bitUnits}
+var families = [][]unit{timeUnits, sizesRead, bitUnits}
 
 // measure is a unit taken apart: "ms/Gbit" is a time of a factor of 0.001 s, per
 // "/Gbit".

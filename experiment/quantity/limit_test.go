@@ -16,6 +16,7 @@ func TestLimitIn(t *testing.T) {
 		{written: "0.5 s", unit: "ms", want: 500},
 		{written: "20us", unit: "s", want: 20e-6},
 		{written: "5MiB", unit: "B", want: 5 << 20},
+		{written: "5Mi", unit: "B", want: 5 << 20},
 		{written: "5MB/s", unit: "B/s", want: 5e6},
 		{written: "200Mbit/s", unit: "bit/s", want: 200e6},
 		{written: "200Mbit", unit: "bit/s", want: 200e6},

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -44,6 +45,9 @@ var sizeUnits = []unit{
 	{"TiB", 1 << 40}, {"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10},
 	{"TB", 1e12}, {"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}, {"B", 1},
 }
+
+// sizesRead are the units of sizes with those that Kubernetes has for the same.
+var sizesRead = append(slices.Clip(sizeUnits), []unit{{"Ti", 1 << 40}, {"Gi", 1 << 30}, {"Mi", 1 << 20}, {"Ki", 1 << 10}}...)
 
 // decimal is a number as people write it: no sign, no exponent.
 const decimal = `[0-9]+(\.[0-9]+)?`
@@ -146,14 +150,14 @@ func (r Rate) String() string {
 func (Size) Describe() string { return `a size such as 64KiB, 1MiB or 1500B` }
 
 // Pattern is the regular expression of a Size.
-func (Size) Pattern() string { return pattern(sizeUnits) }
+func (Size) Pattern() string { return pattern(sizesRead) }
 
-// Units lists the units of a Size.
+// Units lists the units of a Size. Those of Kubernetes, such as Gi, are read too.
 func (Size) Units() []string { return suffixes(sizeUnits) }
 
 // UnmarshalText parses a size, which must come out as whole bytes.
 func (s *Size) UnmarshalText(text []byte) error {
-	v, err := split(string(text), sizeUnits, s.Describe())
+	v, err := split(string(text), sizesRead, s.Describe())
 	if err != nil {
 		return err
 	}

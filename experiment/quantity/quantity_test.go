@@ -47,6 +47,8 @@ var accepted = []struct {
 	{frequency, frequencyOf, "2.5 /s", 2.5, "2.5/s"},
 	{frequency, frequencyOf, "30/min", 0.5, "30/min"},
 	{frequency, frequencyOf, "3000/min", 50, "50/s"},
+	{size, sizeOf, "10Gi", 10 << 30, "10GiB"},
+	{size, sizeOf, "4Ki", 4 << 10, "4KiB"},
 	{limit, limitOf, "10%", 10, "10%"},
 	{limit, limitOf, "7 %", 7, "7%"},
 	{limit, limitOf, "1.50ms", 1.5, "1.5ms"},

@@ -37,6 +37,21 @@ func set(words string) map[string]bool {
 // textOption is an option whose value is text in the program's language.
 var textOption = regexp.MustCompile(`^-[A-Za-z]*[ce]$`)
 
+// shellSigns are what a shell reads in a command line, but for the $ of a reference.
+var shellSigns = regexp.MustCompile(`[^A-Za-z0-9_./%+=:@,$ \t-]|^\S*=`)
+
+// ofReference are the brackets of $(NAME) and $(file:PATH).
+var ofReference = regexp.MustCompile(`\$\(([A-Za-z0-9_.:/~-]+)\)`)
+
+// Words are the program and arguments that a command line means: its words, or a shell
+// that reads it.
+func (Arguments) Words(line string) []string {
+	if shellSigns.MatchString(ofReference.ReplaceAllString(line, "$1")) {
+		return []string{"sh", "-c", line}
+	}
+	return strings.Fields(line)
+}
+
 // parts splits the argument at an index.
 func (a Arguments) parts(i int) ([]part, error) {
 	text := a[i]

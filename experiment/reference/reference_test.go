@@ -52,6 +52,21 @@ func TestArguments(t *testing.T) {
 	}
 }
 
+func TestWords(t *testing.T) {
+	for line, want := range map[string][]string{
+		"echo hi":                            {"echo", "hi"},
+		"./a --x=1  $TOKEN $(file:/run/t.k)": {"./a", "--x=1", "$TOKEN", "$(file:/run/t.k)"},
+		"./a 'b c'":                          {"sh", "-c", "./a 'b c'"},
+		"A=1 ./a":                            {"sh", "-c", "A=1 ./a"},
+		"a; b":                               {"sh", "-c", "a; b"},
+		"a $(date)(":                         {"sh", "-c", "a $(date)("},
+	} {
+		if diff := cmp.Diff(want, Arguments(nil).Words(line)); diff != "" {
+			t.Errorf("%s: (-want +got):\n%s", line, diff)
+		}
+	}
+}
+
 func TestValidate(t *testing.T) {
 	got := Arguments{"$P", "$A $1", "${A}", "$(file:token)", "$(file:)", "$A $B$", "sh", "-c", "cat $(file:/x)", "$(file:/x)"}.Validate("run")
 	want := []experiment.FieldError{

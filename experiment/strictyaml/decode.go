@@ -3,9 +3,13 @@ package strictyaml
 import (
 	"fmt"
 	"reflect"
+	"strings"
 
 	"tare/experiment/factor"
 )
+
+// extension begins the keys of the whole file that nothing reads: what anchors stand at.
+const extension = "x-"
 
 // Decode decodes a node into what the pointer points to, which holds the
 // defaults. Problems are reported in the file; what has none is set.
@@ -23,12 +27,14 @@ func (f *File) value(n *Node, path string, v reflect.Value, field Field) {
 	switch {
 	case t.Kind() == reflect.Pointer:
 		f.pointer(n, path, v, field)
+	case t == documentType:
+		f.document(n, path, v)
 	case factor.Is(t):
 		f.levels(n, path, v, field)
 	case ReadsText(t):
 		f.text(n, path, v, field)
 	case t.Kind() == reflect.Struct:
-		f.structure(n, path, v)
+		f.structure(n, path, v, field)
 	case t.Kind() == reflect.Slice:
 		f.list(n, path, v, field)
 	case t.Kind() == reflect.Map:
@@ -39,9 +45,13 @@ func (f *File) value(n *Node, path string, v reflect.Value, field Field) {
 }
 
 // wrong reports a value of a wrong kind.
-func (f *File) wrong(n *Node, path string, expected, hint string) {
+func (f *File) wrong(n *Node, path string, expected string, field Field, hint string) {
 	if n.Form == Null {
-		f.Report(n, path, fmt.Sprintf("%s has no value; expected %s", name(n, path), expected), "give a value, or leave the line out")
+		hint = "give a value, or leave the line out"
+		if field.Required {
+			hint = field.Name + ": " + field.Doc
+		}
+		f.Report(n, path, fmt.Sprintf("%s has no value; expected %s", name(n, path), expected), hint)
 		return
 	}
 	what := name(n, path)
@@ -65,23 +75,35 @@ func (f *File) pointer(n *Node, path string, v reflect.Value, field Field) {
 }
 
 // structure decodes a map into a struct. An empty value keeps all defaults.
-func (f *File) structure(n *Node, path string, v reflect.Value) {
+func (f *File) structure(n *Node, path string, v reflect.Value, field Field) {
 	fields := Fields(v.Type())
 	if n.Form != Map && n.Form != Null {
-		f.wrong(n, path, Describe(v.Type()), "")
+		f.wrong(n, path, Describe(v.Type()), field, "")
 		return
 	}
 	byName := map[string]Field{}
 	for _, field := range fields {
 		byName[field.Name] = field
+		if field.Also != "" {
+			byName[field.Also] = field
+		}
 	}
 	given := map[string]*Node{}
-	for _, e := range n.Entries {
+	for i, e := range n.Entries {
 		field, known := byName[e.Key.Value]
+		if !known && path == "" && strings.HasPrefix(e.Key.Value, extension) {
+			continue
+		}
 		if !known {
 			f.Report(e.Key, Join(path, e.Key.Value), fmt.Sprintf("unknown field %q%s", shorten(e.Key.Value), in(path)),
-				Suggest(e.Key.Value, "fields here", Names(fields)))
+				suggest(e.Key.Value, "fields here", Names(fields), func(name string) bool { return n.Get(name) == nil }))
 			continue
+		}
+		if e.Key.Value != field.Name { // from here on it is as if the file had the field's own name
+			key := *e.Key
+			key.Value = field.Name
+			e.Key = &key
+			n.Entries[i].Key = e.Key
 		}
 		if f.repeated(e.Key, path, given) {
 			continue
@@ -111,12 +133,12 @@ func (f *File) list(n *Node, path string, v reflect.Value, field Field) {
 	if n.Form != List {
 		hint := ""
 		if n.Scalar() {
-			hint = "write it in brackets: [" + shorten(n.Value) + "]"
+			hint = f.bracketed(n, path, v.Type(), field)
 		}
 		if n.Form == Map {
 			hint = "begin each item with a dash"
 		}
-		f.wrong(n, path, "a list", hint)
+		f.wrong(n, path, "a list", field, hint)
 		return
 	}
 	out := reflect.MakeSlice(v.Type(), len(n.Items), len(n.Items))
@@ -138,7 +160,7 @@ func (f *File) element(item *Node, path string, v reflect.Value, field Field, li
 // levels decodes a factor: one value, or a list of different ones.
 func (f *File) levels(n *Node, path string, v reflect.Value, field Field) {
 	if n.Form == Null {
-		f.wrong(n, path, Describe(v.Type().Elem())+", or a list of such values", "")
+		f.wrong(n, path, Describe(v.Type().Elem())+", or a list of such values", field, "")
 		return
 	}
 	if n.Form != List {
@@ -167,7 +189,7 @@ func (f *File) levels(n *Node, path string, v reflect.Value, field Field) {
 
 func (f *File) mapping(n *Node, path string, v reflect.Value, field Field) {
 	if n.Form != Map {
-		f.wrong(n, path, Describe(v.Type()), "")
+		f.wrong(n, path, Describe(v.Type()), field, "")
 		return
 	}
 	out := reflect.MakeMapWithSize(v.Type(), len(n.Entries))

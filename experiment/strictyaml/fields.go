@@ -10,6 +10,7 @@ import (
 // package comment).
 type Field struct {
 	Name     string // in the file
+	Also     string // another name that it may have there; "": none
 	Doc      string
 	Required bool
 	None     bool   // a pointer that the word none sets to nil
@@ -44,7 +45,7 @@ func Fields(t reflect.Type) []Field {
 		}
 		tag := sf.Tag.Get
 		f := Field{
-			Name: name, Doc: tag("doc"), Required: tag("required") == "true", None: tag("none") == "true",
+			Name: name, Also: tag("also"), Doc: tag("doc"), Required: tag("required") == "true", None: tag("none") == "true",
 			Factor: tag("factor"), Pattern: tag("pattern"), Form: tag("form"),
 			Bounds: Bounds{Min: tag("min"), Max: tag("max"), Above: tag("above"), Below: tag("below")},
 			Index:  []int{i}, Type: sf.Type,
@@ -111,6 +112,9 @@ func Describe(t reflect.Type) string {
 	}
 	if d, ok := asked[described](t); ok {
 		return d.Describe()
+	}
+	if t == documentType {
+		return "YAML, as text or as a map"
 	}
 	switch t.Kind() {
 	case reflect.Pointer:

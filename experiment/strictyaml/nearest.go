@@ -33,11 +33,16 @@ func Nearest(word string, candidates []string) string {
 
 // Suggest is the hint for an unknown word: the nearest candidate and all of them.
 func Suggest(word string, what string, candidates []string) string {
+	return suggest(word, what, candidates, func(string) bool { return true })
+}
+
+// suggest is Suggest where the nearest candidate is one that may be.
+func suggest(word string, what string, candidates []string, may func(string) bool) string {
 	all := fmt.Sprintf("%s: %s", what, strings.Join(candidates, ", "))
 	if len(candidates) == 0 {
 		all = what + ": none"
 	}
-	if near := Nearest(word, candidates); near != "" && near != word {
+	if near := Nearest(word, candidates); near != "" && near != word && may(near) {
 		return fmt.Sprintf("did you mean %s? %s", near, all)
 	}
 	return all

@@ -18,13 +18,13 @@ func (f *File) text(n *Node, path string, v reflect.Value, field Field) {
 		expected += ", or none"
 	}
 	if !n.Scalar() {
-		f.wrong(n, path, expected, "")
+		f.wrong(n, path, expected, field, "")
 		return
 	}
 	fresh := reflect.New(v.Type())
 	if err := fresh.Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(n.Value)); err != nil {
 		if _, says := asked[described](v.Type()); says {
-			f.wrong(n, path, expected, unitHint(n.Value, v.Type()))
+			f.wrong(n, path, expected, field, f.unitHint(n, path, v.Type(), field))
 			return
 		}
 		f.Report(n, path, fmt.Sprintf("%s: %v", name(n, path), err), "")
@@ -35,30 +35,10 @@ func (f *File) text(n *Node, path string, v reflect.Value, field Field) {
 	}
 }
 
-// unitHint is the hint for a quantity with a wrong unit or none.
-func unitHint(text string, t reflect.Type) string {
-	units, ok := asked[united](t)
-	number := strings.TrimRight(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ/% ")
-	if _, err := strconv.ParseFloat(number, 64); err != nil || !ok {
-		return ""
-	}
-	unit := strings.TrimSpace(text[len(number):])
-	if all := units.Units(); unit == "" && len(all) == 1 {
-		return "did you mean " + number + all[0] + "?"
-	}
-	if unit == "" {
-		return "add a unit: " + strings.Join(units.Units(), ", ")
-	}
-	if near := Nearest(unit, units.Units()); near != "" && near != unit {
-		return "did you mean " + number + near + "?"
-	}
-	return "known units: " + strings.Join(units.Units(), ", ")
-}
-
 // scalar decodes bools, numbers and text.
 func (f *File) scalar(n *Node, path string, v reflect.Value, field Field) {
 	if !n.Scalar() {
-		f.wrong(n, path, expectedOf(v.Type(), field), "")
+		f.wrong(n, path, expectedOf(v.Type(), field), field, "")
 		return
 	}
 	fresh := reflect.New(v.Type()).Elem()
@@ -70,13 +50,13 @@ func (f *File) scalar(n *Node, path string, v reflect.Value, field Field) {
 		fresh.SetString(n.Value)
 	case reflect.Bool:
 		if n.Form != Bool {
-			f.wrong(n, path, "true or false", unquote(n, Bool))
+			f.wrong(n, path, "true or false", field, f.otherwise(n, path, v.Type(), field))
 			return
 		}
 		fresh.SetBool(strings.EqualFold(n.Value, "true"))
 	default:
 		if !number(n, fresh) {
-			f.wrong(n, path, Describe(v.Type()), unquote(n, Number))
+			f.wrong(n, path, Describe(v.Type()), field, f.otherwise(n, path, v.Type(), field))
 			return
 		}
 		if !f.within(n, path, fresh, field) {
@@ -97,18 +77,6 @@ func expectedOf(t reflect.Type, field Field) string {
 	return Describe(t)
 }
 
-// unquote is the hint for a number or bool that was written in quotes.
-func unquote(n *Node, form Form) string {
-	if !n.Quoted {
-		return ""
-	}
-	_, err := strconv.ParseFloat(n.Value, 64)
-	if form == Number && err == nil || form == Bool && (n.Value == "true" || n.Value == "false") {
-		return "write it without quotes"
-	}
-	return ""
-}
-
 // word checks a text against its enumeration or pattern.
 func (f *File) word(n *Node, path string, t reflect.Type, field Field) bool {
 	values := field.Enum
@@ -119,22 +87,18 @@ func (f *File) word(n *Node, path string, t reflect.Type, field Field) bool {
 		if slices.Contains(values, n.Value) {
 			return true
 		}
-		hint := ""
-		if near := Nearest(n.Value, values); near != "" {
-			hint = "did you mean " + near + "?"
-		}
-		f.wrong(n, path, oneOf(values), hint)
+		f.wrong(n, path, oneOf(values), field, f.meant(n, path, t, field, Nearest(n.Value, values)))
 		return false
 	}
 	if field.Pattern == "" {
 		return true
 	}
 	if n.Form != Text {
-		f.wrong(n, path, field.Form, "write it in quotes")
+		f.wrong(n, path, field.Form, field, f.otherwise(n, path, t, field))
 		return false
 	}
 	if !regexp.MustCompile(field.Pattern).MatchString(n.Value) {
-		f.wrong(n, path, field.Form, "")
+		f.wrong(n, path, field.Form, field, "")
 		return false
 	}
 	return true

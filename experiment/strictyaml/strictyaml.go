@@ -10,6 +10,7 @@
 //
 //	yaml:"name"        the field's name in the file; fields without it are not
 //	                   decoded. An embedded struct without it lends its fields.
+//	also:"other"       another name of the field, which others know it by
 //	doc:"…"            what the field is, for error messages and the JSON Schema
 //	required:"true"    the field must be there
 //	min:"1" max:"9"    least and greatest value of a number or unit, written as
@@ -22,10 +23,12 @@
 //	factor:"protocol"  name of one level of a factor.Levels field, where the
 //	                   field's own name is a plural ("protocols")
 //
+// Keys of the whole file that begin with x- are not read: anchors stand there.
+//
 // Values that a struct holds before decoding are its defaults: a field that the
 // file does not mention keeps its value, and lists and maps are replaced, not
 // added to. Supported types are bool, whole numbers, floats, text, structs,
-// slices, maps with text keys, pointers to these, factor.Levels of a scalar,
+// slices, maps with text keys, pointers to these, factor.Levels of a scalar, Document,
 // every type with UnmarshalText and Describe (the units of package quantity),
 // and text types with a method Values() []string, which lists an enumeration:
 //
@@ -33,7 +36,8 @@
 //
 //	func (Mode) Values() []string { return []string{"auto", "kernel"} }
 //
-// A type with UnmarshalText may also have Pattern() string, a regular
+// A type of lists may have Words(text string) []string: the items that a text means which stands
+// in place of the list, for the hint. A type with UnmarshalText may also have Pattern() string, a regular
 // expression of what it accepts, for the JSON Schema.
 package strictyaml
 
@@ -68,6 +72,7 @@ type File struct {
 	lines    []string
 	problems Problems
 	dropped  bool         // more than maxProblems
+	trying   bool         // what a hint would say is being decoded
 	hidden   map[int]bool // lines that no problem may show
 }
 

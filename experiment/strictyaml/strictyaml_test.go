@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tare/experiment/factor"
+	"tare/experiment/hinttest"
 	"tare/experiment/quantity"
 )
 
@@ -39,8 +40,15 @@ type everything struct {
 	Map     map[string]quantity.Percent                `yaml:"map"`
 	Levels  factor.Levels[int]                         `yaml:"levels" min:"1"`
 	Nested  map[string][]map[string]factor.Levels[int] `yaml:"nested"`
+	Doc     Document                                   `yaml:"doc"`
+	Other   string                                     `yaml:"other" also:"otherName"`
+	Command commandLine                                `yaml:"command"`
 	Untold  int
 }
+
+type commandLine []string
+
+func (commandLine) Words(text string) []string { return strings.Fields(text) }
 
 type part struct {
 	Key   string `yaml:"key" required:"true" doc:"what it is"`
@@ -100,6 +108,14 @@ func TestDecode(t *testing.T) {
 		{"levels: 4", with(func(v *everything) { v.Levels = factor.Of(4) })},
 		{"levels: [4, 2]", with(func(v *everything) { v.Levels = factor.Of(4, 2) })},
 		{"levels:\n- 4\n", with(func(v *everything) { v.Levels = factor.Of(4) })},
+		{"list: [a]\nx-any: &a {b: [c, c]}\n", with(func(v *everything) { v.List = []string{"a"} })},
+		{"otherName: a", with(func(v *everything) { v.Other = "a" })},
+		{"doc: 'a: b'", with(func(v *everything) { v.Doc = "a: b" })},
+		{"doc: {}", with(func(v *everything) { v.Doc = "{}\n" })},
+		{"doc: {a: yes, b: \"yes\", c: [1, {d: $(n), e: 'x: y'}, []], 'f g': , <<: {h: 0644}}", with(func(v *everything) {
+			v.Doc = "a: yes\nb: \"yes\"\nc:\n  - 1\n  -\n    d: $(n)\n    e: \"x: y\"\n  - []\n\"f g\": null\nh: 0644\n"
+		})},
+		{"doc: [{a: 1}, {b: 2}]", with(func(v *everything) { v.Doc = "a: 1\n---\nb: 2\n" })},
 		{"text: &t hello\nlabel: *t", with(func(v *everything) { v.Text, v.Label = "hello", "hello" })},
 		{"parts:\n- &a {key: a, value: 1}\n- *a\n- {<<: *a, value: 2}\n- {<<: [{value: 3}, *a]}", with(func(v *everything) {
 			v.Parts = []part{{"a", 1}, {"a", 1}, {"a", 2}, {"a", 3}}
@@ -121,6 +137,8 @@ func TestProblems(t *testing.T) {
 		want []string
 	}{
 		{"whole: x\nyes: maybe\n", []string{`1:8 whole is "x"; expected a whole number`, `2:6 yes is "maybe"; expected true or false`}},
+		{"whole: '1.5'", []string{`1:8 whole is "1.5"; expected a whole number`}},
+		{"whole: '5'", []string{`1:8 whole is "5"; expected a whole number | write it without quotes`}},
 		{"whole: 1.5", []string{"1:8 whole is 1.5; expected a whole number"}},
 		{"whole: 1_000", []string{"1:8 whole is 1_000; expected a whole number"}},
 		{"whole: 99999999999999999999", []string{`1:8 whole is "99999999999999999999"; expected a whole number`}},
@@ -140,7 +158,17 @@ func TestProblems(t *testing.T) {
 		{"whole: ~", []string{"1:1 whole has no value; expected a whole number | give a value, or leave the line out"}},
 		{"mode: fsat", []string{`1:7 mode is "fsat"; expected one of fast, slow | did you mean fast?`}},
 		{"name:", []string{"1:1 name has no value; expected lower-case letters | give a value, or leave the line out"}},
-		{"name: 12", []string{"1:7 name is 12; expected lower-case letters | write it in quotes"}},
+		{"name: 12", []string{"1:7 name is 12; expected lower-case letters"}},
+		{"name: true", []string{"1:7 name is true; expected lower-case letters | write it in quotes"}},
+		{"size: 4k", []string{`1:7 size is "4k"; expected a size such as 64KiB, 1MiB or 1500B | did you mean 4KiB?`}},
+		{"size: 1k", []string{`1:7 size is "1k"; expected a size such as 64KiB, 1MiB or 1500B | did you mean 1KiB?`}},
+		{"size: 4  KiB", []string{`1:7 size is "4  KiB"; expected a size such as 64KiB, 1MiB or 1500B | did you mean 4KiB?`}},
+		{"size: 9q", []string{`1:7 size is "9q"; expected a size such as 64KiB, 1MiB or 1500B | known units: TiB, GiB, MiB, KiB, TB, GB, MB, kB, B`}},
+		{"other: a\notherName: b", []string{"2:1 other is given twice | it was first given in line 1"}},
+		{"x-a: 1\npart: {key: a, x-b: 1}", []string{`2:16 unknown field "x-b" in part | fields here: key, value`}},
+		{"doc: 3", []string{"1:6 doc is 3; expected YAML, as text or as a map"}},
+		{"doc: [{a: 1}, b]", []string{`1:15 doc[1] is "b"; expected YAML, as text or as a map`}},
+		{"part: {key: }", []string{"1:8 key has no value; expected text | key: what it is"}},
 		{"size: 12", []string{"1:7 size is 12; expected a size such as 64KiB, 1MiB or 1500B | add a unit: TiB, GiB, MiB, KiB, TB, GB, MB, kB, B"}},
 		{"size: 12Kib", []string{`1:7 size is "12Kib"; expected a size such as 64KiB, 1MiB or 1500B | did you mean 12KiB?`}},
 		{"size: 12B", []string{"1:7 size is 12B; it must be at least 1KiB"}},
@@ -157,6 +185,11 @@ func TestProblems(t *testing.T) {
 		{"levels: [2, 1, 2]", []string{"1:16 levels lists 2 twice | every level is run once per round"}},
 		{"levels: [0, 0]", []string{"1:10 levels[0] is 0; it must be at least 1", "1:13 levels[1] is 0; it must be at least 1"}},
 		{"Text: a", []string{`1:1 unknown field "Text" | did you mean text? fields here: ` + strings.Join(Names(fieldsOfEverything()), ", ")}},
+		{"text: a\ntxt: b", []string{`2:1 unknown field "txt" | fields here: ` + strings.Join(Names(fieldsOfEverything()), ", ")}},
+		{"list: a, b", []string{`1:7 list is "a, b"; expected a list | write it in brackets: [a, b]`}},
+		{"list: 'true'", []string{`1:7 list is "true"; expected a list | write it in brackets: ["true"]`}},
+		{"list: '[a'", []string{`1:7 list is "[a"; expected a list | write it in brackets: ["[a"]`}},
+		{"command: echo --now a:b", []string{`1:10 command is "echo --now a:b"; expected a list | write it in brackets: [echo, --now, "a:b"]`}},
 		{"part: {key: a, vlaue: 1}", []string{`1:16 unknown field "vlaue" in part | did you mean value? fields here: key, value`}},
 		{"text: !!str a", []string{"1:7 tags such as !!str are not used here"}},
 		{"? text\n: a", []string{"1:1 keys written with ? are not used here"}},
@@ -183,8 +216,39 @@ func TestProblems(t *testing.T) {
 		{strings.Repeat("#", maxBytes+1), []string{"1:1 the file has 262145 bytes; at most 262144 are read"}},
 	} {
 		_, problems := decode(c.text)
+		helpful(t, c.text)
 		if diff := cmp.Diff(c.want, problems); diff != "" {
 			t.Errorf("%.80q\nproblems differ (-want +got):\n%s", c.text, diff)
+		}
+	}
+}
+
+// helpful checks that what hints say to write is read without the problem.
+func helpful(t *testing.T, text string) {
+	t.Helper()
+	file := Read("f.yaml", []byte(text))
+	if file.Root == nil {
+		return
+	}
+	file.Decode(file.Root, "", new(everything))
+	for _, p := range file.Problems() {
+		n, exact := file.find(p.Path)
+		ofKey := strings.HasPrefix(p.Message, "unknown field")
+		if exact && ofKey {
+			n = n.Key
+		}
+		followed, was := hinttest.Follow(text, p.Line, p.Column, p.Hint, ofKey)
+		if !exact || was == "" || was != n.Value && !n.Quoted {
+			continue // the hint does not say what to write, or the place holds more, such as an alias
+		}
+		again := Read("f.yaml", []byte(followed))
+		if again.Root != nil {
+			again.Decode(again.Root, "", new(everything))
+		}
+		for _, q := range again.Problems() {
+			if q.Path == p.Path || ofKey && q.Line == p.Line && q.Column == p.Column && strings.Contains(q.Message, "unknown field") {
+				t.Errorf("%s\n%s\nthe hint %q leads to\n%s\nin which %s", text, p.Message, p.Hint, followed, q.Message)
+			}
 		}
 	}
 }
@@ -274,6 +338,9 @@ func FuzzDecode(f *testing.F) {
 	} {
 		f.Add(seed)
 	}
+	for _, seed := range []string{"size: 4k", "whole: '5'", "list: a b, c", "command: a 'b'", "yes: 'false'", "mode: Slow", "map: {a: 5}", "name: no", "doc: {a: [b, {c: 'd'}], e: |\n x}", "lisst: [a]\nlist: [b]"} {
+		f.Add(seed)
+	}
 	f.Fuzz(func(t *testing.T, text string) {
 		file := Read("f.yaml", []byte(text))
 		var v everything
@@ -284,6 +351,8 @@ func FuzzDecode(f *testing.F) {
 		} else if len(file.Problems()) == 0 {
 			t.Error("nothing was read, and no problem found")
 		}
+		helpful(t, strings.ReplaceAll(strings.ReplaceAll(strings.TrimPrefix(text, "\ufeff"), "\r\n", "\n"), "\r", "\n"))
+		sameDocument(t, file)
 		lines := splitLines(strings.TrimPrefix(text, "\ufeff"))
 		for _, p := range file.Problems() {
 			if p.Line < 1 || p.Line > len(lines) || p.Column < 1 || p.Column > len([]rune(p.Source))+1 {
@@ -293,6 +362,49 @@ func FuzzDecode(f *testing.F) {
 		}
 		Plain(v)
 	})
+}
+
+// sameDocument checks that a map that is written as a document is read as the same map.
+func sameDocument(t *testing.T, file *File) {
+	t.Helper()
+	if file.Root == nil || file.Root.Form != Map {
+		return
+	}
+	for _, e := range file.Root.Entries {
+		if e.Value.Form != Map {
+			continue
+		}
+		v := reflect.New(documentType).Elem()
+		file.document(e.Value, "", v)
+		again := Read("again.yaml", []byte(v.String()))
+		if again.Root == nil {
+			t.Fatalf("%s\nis no YAML: %v", v.String(), again.Problems())
+		}
+		if diff := cmp.Diff(shape(e.Value), shape(again.Root)); diff != "" {
+			t.Fatalf("%s\ndiffers (-given +written):\n%s", v.String(), diff)
+		}
+	}
+}
+
+// shape is a node without its place.
+func shape(n *Node) any {
+	switch n.Form {
+	case Map:
+		list := []any{}
+		for _, e := range n.Entries {
+			list = append(list, []any{shape(e.Key), shape(e.Value)})
+		}
+		return list
+	case List:
+		list := []any{"list"}
+		for _, item := range n.Items {
+			list = append(list, shape(item))
+		}
+		return list
+	case Null:
+		return nil
+	}
+	return fmt.Sprint(n.Form, n.Value)
 }
 
 func fieldsOfEverything() []Field { return Fields(reflect.TypeFor[everything]()) }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"tare/experiment"
+	"tare/experiment/strictyaml"
 	"tare/layer"
 )
 
@@ -105,7 +106,7 @@ func (f *fake) at(namespace string) *fake {
 
 func config(inline string, set ...func(*Config)) *Config {
 	c := Kind.New().(*Config)
-	c.Inline = inline
+	c.Inline = strictyaml.Document(inline)
 	for _, s := range set {
 		s(c)
 	}

@@ -11,13 +11,14 @@ import (
 	"tare/experiment"
 	"tare/experiment/factor"
 	"tare/experiment/quantity"
+	"tare/experiment/strictyaml"
 	"tare/layer/placeholder"
 )
 
 // Config is the parameters of the layer.
 type Config struct {
 	Files     []File                 `yaml:"files" json:"files,omitempty" doc:"files of objects in YAML, relative to the experiment file; their content is kept with the run"`
-	Inline    string                 `yaml:"inline" json:"inline,omitempty" doc:"objects in YAML, documents separated by ---"`
+	Inline    strictyaml.Document    `yaml:"inline" json:"inline,omitempty" doc:"objects: one as a map, several as a list of maps, or text in YAML with documents separated by ---"`
 	Factors   factor.Named           `yaml:"factors" json:"factors,omitempty" doc:"levels by name: $(NAME) in inline, files and wait stands for the level of an arm"`
 	Repeat    map[string]factor.Word `yaml:"repeat" json:"repeat,omitempty" doc:"lists by their path, and how many items each is to have: a factor's name or a number. Its items are taken in turn; $(item) is the number of an item"`
 	When      When                   `yaml:"when" json:"when" enum:"before-pods,after-pods" doc:"when they are applied: before-pods or after-pods"`

@@ -52,7 +52,7 @@ func (c *Config) objects() ([]object, map[string][]string) {
 		add(fmt.Sprintf("files[%d]", i), f.Name, f.Text)
 	}
 	if c.Inline != "" {
-		add("inline", "inline", c.Inline)
+		add("inline", "inline", string(c.Inline))
 	}
 	first := map[string]object{}
 	for _, o := range all {

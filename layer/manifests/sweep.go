@@ -11,6 +11,7 @@ import (
 
 	"tare/experiment"
 	"tare/experiment/factor"
+	"tare/experiment/strictyaml"
 )
 
 // A layer of manifests is swept by factors of the file's own: $(rules) in the texts stands for
@@ -32,7 +33,7 @@ func (c *Config) filled() *Config {
 		}
 	}
 	fill, out := factor.Filler(held), *c
-	out.Factors, out.Inline = nil, fill.Replace(c.Inline)
+	out.Factors, out.Inline = nil, strictyaml.Document(fill.Replace(string(c.Inline)))
 	out.Files, out.Wait, out.Repeat = slices.Clone(c.Files), slices.Clone(c.Wait), maps.Clone(c.Repeat)
 	for i := range out.Files {
 		out.Files[i].Text = fill.Replace(out.Files[i].Text)
@@ -67,7 +68,7 @@ func (c *Config) variants() []*Config {
 
 // checkFactors refuses names that cannot stand in a text, and factors that nothing uses.
 func (c *Config) checkFactors(errs *experiment.FieldErrors) {
-	texts := []string{c.Inline}
+	texts := []string{string(c.Inline)}
 	for _, f := range c.Files {
 		texts = append(texts, f.Text)
 	}

@@ -71,7 +71,7 @@ func TestSwept(t *testing.T) {
 	if waited.Name != "rules-2" || waited.Condition != "status.mode=Enhance" {
 		t.Errorf("%+v", waited)
 	}
-	if c := sweeping("4", "8"); strings.Contains(c.filled().Inline, "$(rules)") || len(c.variants()) != 2 || c.Factors["rules"][1] != "8" {
+	if c := sweeping("4", "8"); strings.Contains(string(c.filled().Inline), "$(rules)") || len(c.variants()) != 2 || c.Factors["rules"][1] != "8" {
 		t.Errorf("%+v", c)
 	}
 }

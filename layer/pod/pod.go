@@ -33,6 +33,7 @@ package pod
 import (
 	"tare/experiment"
 	"tare/experiment/factor"
+	"tare/experiment/strictyaml"
 	"tare/layer"
 	"tare/testbed"
 )
@@ -43,7 +44,7 @@ const name = "pod"
 type Config struct {
 	Labels         map[string]string       `yaml:"labels" doc:"labels of the pods"`
 	Annotations    map[string]string       `yaml:"annotations" doc:"annotations of the pods"`
-	RuntimeClass   factor.Levels[string]   `yaml:"runtimeClass" pattern:"^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$" form:"the name of a RuntimeClass" doc:"RuntimeClass of the pods, such as gvisor or kata"`
+	RuntimeClass   factor.Levels[string]   `yaml:"runtimeClass" also:"runtimeClassName" pattern:"^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$" form:"the name of a RuntimeClass" doc:"RuntimeClass of the pods, such as gvisor or kata"`
 	NodeSelector   map[string]string       `yaml:"nodeSelector" doc:"labels of the nodes that the pods run on"`
 	Tolerations    []experiment.Toleration `yaml:"tolerations" doc:"taints of those nodes that the pods tolerate"`
 	Confidential   string                  `yaml:"confidential" enum:"SEV-SNP,TDX" doc:"kind of confidential virtual machine that the nodes must be seen to be; chooses no nodes"`
@@ -53,9 +54,11 @@ type Config struct {
 	RunAsUser      *int64                  `yaml:"runAsUser" min:"0" max:"2147483647" doc:"user id of the programs; 65532 without the layer"`
 	Privileged     bool                    `yaml:"privileged" doc:"privileged containers"`
 	HostUsers      *bool                   `yaml:"hostUsers" doc:"false puts the pods into user namespaces of their own"`
-	ServiceAccount string                  `yaml:"serviceAccount" pattern:"^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$" form:"the name of a service account" doc:"service account of the pods, which must exist in their namespace"`
+	ServiceAccount string                  `yaml:"serviceAccount" also:"serviceAccountName" pattern:"^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$" form:"the name of a service account" doc:"service account of the pods, which must exist in their namespace"`
 	Sidecars       []string                `yaml:"sidecars" doc:"containers that something else must have put into the pods, such as istio-proxy; adds none itself"`
-	Patch          string                  `yaml:"patch" doc:"strategic merge patch of the pods, in YAML; the container of the programs is called tare"`
+	Patch          strictyaml.Document     `yaml:"patch" doc:"strategic merge patch of the pods, as a map or text in YAML; the container of the programs is called tare"`
+	// SecurityContext is taken apart by Fill: what is left in it could not be.
+	SecurityContext strictyaml.Document `yaml:"securityContext" doc:"securityContext of the container of the programs, as a pod has it, in place of seccomp, appArmor, capabilities, runAsUser and privileged"`
 }
 
 // Capabilities are what is added to and dropped from a container's capabilities.
@@ -76,6 +79,7 @@ var Kind = layer.Kind{
 // Declare says that the layer needs a cluster, and what Pod Security must allow.
 func (c *Config) Declare() experiment.Declaration {
 	return experiment.Declaration{
+		Fill:         func(func(string) bool) { c.fill() },
 		Validate:     c.validate,
 		Needs:        experiment.Needs{Only: experiment.TestbedKubernetes, PodSecurity: c.security()},
 		Elsewhere:    "programs are in no container there: put a sandbox around them by the layers bubblewrap, gvisor, seccomp and their like",

@@ -95,7 +95,7 @@ func classOf(s sight) string {
 func (c *Config) patchIn(on bool) aspect {
 	say := map[bool]string{true: "every field in the pod", false: "not every field in the pod"}
 	return aspect{name: "patch", expected: say[on], spec: true, show: func(s sight) shown {
-		has, err := carries(s.pod, c.Patch)
+		has, err := carries(s.pod, string(c.Patch))
 		if err != nil {
 			return shown{observed: err.Error()}
 		}

@@ -64,7 +64,7 @@ func (c *Config) shape(pod *corev1.Pod) error {
 	if c.Patch == "" {
 		return nil
 	}
-	patched, err := patched(pod, c.Patch)
+	patched, err := patched(pod, string(c.Patch))
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"tare/experiment"
 	"tare/experiment/factor"
+	"tare/experiment/strictyaml"
 )
 
 func TestShape(t *testing.T) {
@@ -141,7 +142,7 @@ func FuzzPatch(f *testing.F) {
 	f.Add("metadata:\n  labels: {a: b}\n")
 	f.Add("spec: {$setElementOrder/containers: [1]}")
 	f.Fuzz(func(t *testing.T, text string) {
-		c := &Config{Patch: text}
+		c := &Config{Patch: strictyaml.Document(text)}
 		if text == "" || len(c.validate()) > 0 {
 			return
 		}

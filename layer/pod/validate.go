@@ -21,6 +21,11 @@ const (
 // validate checks what the tags cannot say.
 func (c *Config) validate() []experiment.FieldError {
 	var errs experiment.FieldErrors
+	if c.SecurityContext != "" {
+		_, err := c.settled()
+		errs.Add("securityContext", "%v", err)
+		return errs
+	}
 	c.validatePairs(&errs)
 	c.validateCapabilities(&errs)
 	c.validatePatch(&errs)
@@ -96,7 +101,7 @@ func (c *Config) validatePatch(errs *experiment.FieldErrors) {
 	if c.Patch == "" {
 		return
 	}
-	pod, err := patched(pristine(), c.Patch)
+	pod, err := patched(pristine(), string(c.Patch))
 	if err != nil {
 		errs.Add("patch", "%v", err)
 		return

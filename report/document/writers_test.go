@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -13,6 +14,7 @@ import (
 	"tare/report/document"
 	"tare/report/html"
 	"tare/report/markdown"
+	"tare/report/tex"
 	"tare/report/text"
 	"tare/safetext"
 )
@@ -25,6 +27,7 @@ var writers = map[string]func(io.Writer, *document.Document) error{
 	},
 	"everything.md":   markdown.Write,
 	"everything.html": html.Write,
+	"everything.tex":  tex.Write,
 }
 
 // everything is a document with blocks of every kind. Each of its strings goes
@@ -125,6 +128,12 @@ func TestHostileStringsStayText(t *testing.T) {
 			}
 			if a, b := strings.Count(strings.ReplaceAll(got, `\|`, ""), "\n|"), strings.Count(clean.String(), "\n|"); a != b {
 				t.Errorf("Markdown has %d rows, and without hostile strings %d", a, b)
+			}
+		case ".tex":
+			commands := regexp.MustCompile(`\\(begin|end|caption|noindent|textbf|\\|toprule|midrule)|(^|[^\\])[&$#^~]`)
+			text := strings.NewReplacer(`$-$`, "", `\textbackslash{}`, "").Replace
+			if a, b := len(commands.FindAllString(text(got), -1)), len(commands.FindAllString(text(clean.String()), -1)); a != b {
+				t.Errorf("LaTeX has %d commands, and without hostile strings %d", a, b)
 			}
 		}
 	}

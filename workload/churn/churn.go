@@ -44,6 +44,7 @@ import (
 	"tare/experiment"
 	"tare/experiment/factor"
 	"tare/experiment/quantity"
+	"tare/experiment/strictyaml"
 	"tare/testbed"
 	"tare/testbed/kube/inventory"
 	"tare/workload"
@@ -81,10 +82,10 @@ type Config struct {
 
 // Template is what objects are made from: exactly one of File and Inline.
 type Template struct {
-	Inline string    `yaml:"inline" json:"inline,omitempty" doc:"the object as YAML, with {{.Index}}, {{.Name}} and so on"`
-	File   string    `yaml:"file" json:"file,omitempty" doc:"a file with the same, relative to the experiment file; its content is kept with the run"`
-	Ready  Condition `yaml:"ready" json:"ready" doc:"when an object counts as ready"`
-	Fixed  int       `yaml:"fixed" json:"fixed,omitempty" min:"0" max:"100000" doc:"number of objects of this template that are made before each trial and neither measured nor churned; it takes no turns then"`
+	Inline strictyaml.Document `yaml:"inline" json:"inline,omitempty" doc:"the object, with {{.Index}}, {{.Name}} and so on"`
+	File   string              `yaml:"file" json:"file,omitempty" doc:"a file with the same, relative to the experiment file; its content is kept with the run"`
+	Ready  Condition           `yaml:"ready" json:"ready" doc:"when an object counts as ready"`
+	Fixed  int                 `yaml:"fixed" json:"fixed,omitempty" min:"0" max:"100000" doc:"number of objects of this template that are made before each trial and neither measured nor churned; it takes no turns then"`
 
 	read string // content of the file
 }

@@ -75,7 +75,7 @@ func (t Template) text() (string, error) {
 	case t.Inline != "" && t.File != "":
 		return "", errors.New("there are inline and file; give one of them")
 	case t.Inline != "":
-		return t.Inline, nil
+		return string(t.Inline), nil
 	case t.File == "":
 		return "", errors.New("there is neither inline nor file")
 	}

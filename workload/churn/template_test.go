@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tare/experiment"
+	"tare/experiment/strictyaml"
 )
 
 func TestTemplates(t *testing.T) {
@@ -23,7 +24,7 @@ func TestTemplates(t *testing.T) {
 		{"what has it removed", head, `"ownerReferences":[{"apiVersion":"batch/v1","kind":"Job","name":"deadline","uid":"u"}]`},
 		{"labels stay", head + "metadata: {labels: {app: x}}", `"app":"x"`},
 	} {
-		s, err := Template{Inline: c.text}.compile()
+		s, err := Template{Inline: strictyaml.Document(c.text)}.compile()
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue
@@ -76,7 +77,7 @@ func TestTemplatesRefused(t *testing.T) {
 		{"too long", head + strings.Repeat("#", mostTemplate), "the template has 262175 bytes, more than 262144"},
 		{"too much", head + "data:\n" + strings.Repeat("  k{{.Index}}: {{printf \"%999d\" 1}}\n", 600), "the object has more than 524288 bytes"},
 	} {
-		s, err := Template{Inline: c.text}.compile()
+		s, err := Template{Inline: strictyaml.Document(c.text)}.compile()
 		if err == nil {
 			err = s.tryOut(false)
 		}
@@ -131,7 +132,7 @@ func FuzzTemplate(f *testing.F) {
 				t.Errorf("took %v", took)
 			}
 		}()
-		s, err := Template{Inline: text}.compile()
+		s, err := Template{Inline: strictyaml.Document(text)}.compile()
 		if err != nil {
 			return
 		}

@@ -19,6 +19,7 @@ import (
 	"tare/experiment"
 	"tare/experiment/factor"
 	"tare/experiment/quantity"
+	"tare/experiment/strictyaml"
 	"tare/testbed/kube/cluster"
 	"tare/workload"
 	"tare/workload/workloadtest"
@@ -64,7 +65,7 @@ func config(objects int, templates ...string) *Config {
 	c.Late = quantity.Duration(10 * time.Second)
 	c.Shortfall = 1
 	for _, t := range templates {
-		c.Templates = append(c.Templates, Template{Inline: t})
+		c.Templates = append(c.Templates, Template{Inline: strictyaml.Document(t)})
 	}
 	return c
 }

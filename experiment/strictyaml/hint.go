@@ -1,0 +1,116 @@
+package strictyaml
+
+import (
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A hint that says what to write is tried before it is given: what it says can be read.
+
+// longestHint is the most bytes of what a hint says to write.
+const longestHint = 200
+
+// takes says whether a text in place of a node would be read without a problem.
+func (f *File) takes(text, path string, t reflect.Type, field Field) bool {
+	if f.trying || len(text) > longestHint || len(f.problems) >= maxProblems {
+		return false // nobody would read it
+	}
+	f.trying = true
+	defer func() { f.trying = false }()
+	instead := Read(f.name, []byte(text))
+	if instead.Root == nil {
+		return false
+	}
+	problems, dropped := slices.Clone(f.problems), f.dropped
+	f.problems = nil
+	f.value(instead.Root, path, reflect.New(t).Elem(), field)
+	ok := len(f.problems) == 0
+	f.problems, f.dropped = problems, dropped
+	return ok
+}
+
+// meant is the hint with the first of several texts that can be read; "" if none can.
+func (f *File) meant(n *Node, path string, t reflect.Type, field Field, texts ...string) string {
+	for _, text := range texts {
+		if text != n.Value && f.takes(text, path, t, field) {
+			return "did you mean " + text + "?"
+		}
+	}
+	return ""
+}
+
+// otherwise is the hint to write a text or number with quotes or without; "" if that does
+// not help.
+func (f *File) otherwise(n *Node, path string, t reflect.Type, field Field) string {
+	switch {
+	case n.Quoted && f.takes(n.Value, path, t, field):
+		return "write it without quotes"
+	case !n.Quoted && f.takes(quoted(n.Value), path, t, field):
+		return "write it in quotes"
+	}
+	return ""
+}
+
+// worded is a type of lists that says which items a text means that stands in place of the list.
+type worded interface{ Words(text string) []string }
+
+// bracketed is the hint to write a text as a list; "" if it would not be one.
+func (f *File) bracketed(n *Node, path string, t reflect.Type, field Field) string {
+	var items []string
+	if w, ok := asked[worded](t); ok {
+		items = w.Words(n.Value)
+	} else {
+		items = strings.FieldsFunc(n.Value, func(r rune) bool { return r == ',' })
+	}
+	for i, item := range items {
+		items[i] = listed(strings.TrimSpace(item))
+	}
+	for _, list := range []string{strings.Join(items, ", "), listed(n.Value)} {
+		if list := "[" + list + "]"; f.takes(list, path, t, field) {
+			return "write it in brackets: " + list
+		}
+	}
+	return ""
+}
+
+// unquoted are the texts that need no quotes in a list in brackets.
+var unquoted = regexp.MustCompile(`^-{0,2}[A-Za-z_./$][A-Za-z0-9_./$%+=@()-]*$`)
+
+// words are texts that YAML takes for something else.
+var words = []string{"true", "false", "null", "yes", "no", "on", "off", "y", "n"}
+
+// listed is a text as an item of a list in brackets.
+func listed(text string) string {
+	_, err := strconv.Atoi(text)
+	if err == nil || unquoted.MatchString(text) && !slices.Contains(words, strings.ToLower(text)) {
+		return text
+	}
+	return quoted(text)
+}
+
+// unitHint is the hint for a quantity with a wrong unit or none.
+func (f *File) unitHint(n *Node, path string, t reflect.Type, field Field) string {
+	units, ok := asked[united](t)
+	number := strings.TrimRight(n.Value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ/% ")
+	if _, err := strconv.ParseFloat(number, 64); err != nil || !ok {
+		return ""
+	}
+	all := units.Units()
+	unit := strings.TrimSpace(n.Value[len(number):])
+	if unit == "" && len(all) > 1 {
+		return "add a unit: " + strings.Join(all, ", ")
+	}
+	// What a unit begins with is most of it: 4k is 4KiB.
+	begun := slices.IndexFunc(all, func(u string) bool { return strings.HasPrefix(fold(u), fold(unit)) })
+	texts := []string{number + Nearest(unit, all)}
+	if begun >= 0 {
+		texts = slices.Insert(texts, 0, number+all[begun])
+	}
+	if hint := f.meant(n, path, t, field, texts...); hint != "" {
+		return hint
+	}
+	return "known units: " + strings.Join(all, ", ")
+}
