@@ -70,7 +70,7 @@ func (r *run) report() (*document.Document, error) {
 	}
 	page := r.page(reportPage)
 	d := report.Run(result, report.RunOptions{Experiment: record.Experiment, RunDir: r.address(), Page: page})
-	return beside(d, page, home...), nil
+	return beside(d, page, append(slices.Clone(home), report.Link{Words: "Files", To: r.page("")})...), nil
 }
 
 // pair is two runs of which the later one is compared with the earlier.
