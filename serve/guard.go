@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
-	"path"
 	"strings"
 )
 
@@ -39,7 +38,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 		http.Error(w, "not the address that tare serve printed", http.StatusMisdirectedRequest)
 	case g.knows(token):
 		http.SetCookie(w, &http.Cookie{Name: g.cookie(), Value: token, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
-		to := url.URL{Path: path.Clean("/" + q.URL.Path)}
+		to := url.URL{Path: "/" + strings.TrimLeft(q.URL.Path, `/\`)} // of this server, not //of.another
 		http.Redirect(w, q, to.String(), http.StatusSeeOther)
 	case err == nil && g.knows(cookie.Value):
 		g.next.ServeHTTP(w, q)

@@ -47,7 +47,7 @@ func TestGuard(t *testing.T) {
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, q)
 	cookie := w.Header().Get("Set-Cookie")
-	if to := w.Header().Get("Location"); to != "/evil.example" || !strings.Contains(cookie, "HttpOnly") || !strings.Contains(cookie, "SameSite=Strict") {
+	if to := w.Header().Get("Location"); to != "/evil.example/" || !strings.Contains(cookie, "HttpOnly") || !strings.Contains(cookie, "SameSite=Strict") {
 		t.Errorf("it leads to %q with the cookie %q", to, cookie)
 	}
 }

@@ -42,6 +42,7 @@ var home = []report.Link{{Words: "All runs", To: indexPage}, {Words: "History", 
 // index lists runs, with what only a server shows if it is one.
 func index(all []*reading, skipped []history.Skipped, server bool) *document.Document {
 	var list []report.Listed
+	links := slices.Clone(home[1:])
 	for _, r := range all {
 		one := r.listed
 		one.Pages = []report.Link{{Words: "report", To: r.page(reportPage)}}
@@ -49,6 +50,9 @@ func index(all []*reading, skipped []history.Skipped, server bool) *document.Doc
 			one.State = r.word()
 		}
 		if r.going != nil && server {
+			if r.working() {
+				links = append(links, report.Link{Words: r.name + " goes on", To: r.page(livePage)})
+			}
 			one.Pages = []report.Link{{Words: "live", To: r.page(livePage)}, {Words: "report so far", To: r.page(reportPage)}}
 		}
 		if before := r.before(all); before != nil && r.going == nil {
@@ -59,7 +63,7 @@ func index(all []*reading, skipped []history.Skipped, server bool) *document.Doc
 		}
 		list = append(list, one)
 	}
-	return report.Runs(indexPage, "Runs", list, skipped, home[1:]...)
+	return report.Runs(indexPage, "Runs", list, skipped, links...)
 }
 
 // report is that of the run.

@@ -58,8 +58,8 @@ func TestSiteLeads(t *testing.T) {
 			t.Errorf("no page leads to %s", name)
 		}
 	}
-	if _, v, err := journal.Verify(filepath.Join(to, "runs/deep/recorded")); err == nil || v.Files == 0 || !strings.Contains(err.Error(), "page.html") {
-		t.Errorf("the copy: %+v, %v", v, err)
+	if _, _, err := journal.Verify(filepath.Join(to, "runs/deep/recorded")); err == nil || !strings.Contains(err.Error(), "page.html") {
+		t.Errorf("the copy, of which one file is not published: %v", err)
 	}
 	if strings.Contains(strings.Join(slices.Collect(maps.Values(files(t, to))), ""), filepath.Dir(dir)) {
 		t.Error("the site tells where the runs lay")
