@@ -69,7 +69,7 @@ func browser(t *testing.T) (ctx context.Context, wrong func() []string) {
 // patience is how long a browser may take for one step.
 const patience = time.Minute
 
-func do(t *testing.T, ctx context.Context, steps ...chromedp.Action[chromedp.Void]) {
+func do(ctx context.Context, t *testing.T, steps ...chromedp.Action[chromedp.Void]) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -79,7 +79,7 @@ func do(t *testing.T, ctx context.Context, steps ...chromedp.Action[chromedp.Voi
 }
 
 // value is that of an expression on the page.
-func value[T any](t *testing.T, ctx context.Context, expression string) T {
+func value[T any](ctx context.Context, t *testing.T, expression string) T {
 	t.Helper()
 	v, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression))
 	if err != nil {
@@ -119,19 +119,19 @@ func TestBrowserFollowsRun(t *testing.T) {
 	l.look = 10 * time.Millisecond
 	server := httptest.NewServer(l.Handler(token, ""))
 	defer server.CloseClientConnections()
-	do(t, ctx, chromedp.Navigate(server.URL+"/?token="+token), says("interrupted"))
-	if cookies, at := value[string](t, ctx, "document.cookie"), value[string](t, ctx, "location.href"); cookies != "" || strings.Contains(at, token) {
+	do(ctx, t, chromedp.Navigate(server.URL+"/?token="+token), says("interrupted"))
+	if cookies, at := value[string](ctx, t, "document.cookie"), value[string](ctx, t, "location.href"); cookies != "" || strings.Contains(at, token) {
 		t.Errorf("scripts see the cookie %q, the address is %s", cookies, at)
 	}
-	do(t, ctx, chromedp.Click(chromedp.CSS("td.name a")), says("10 of 18"), until("window.same = true"))
+	do(ctx, t, chromedp.Click(chromedp.CSS("td.name a")), says("10 of 18"), until("window.same = true"))
 	run.trials(1)
-	do(t, ctx, says("11 of 18"))
-	same, title := value[bool](t, ctx, "window.same === true"), value[string](t, ctx, "document.title")
+	do(ctx, t, says("11 of 18"))
+	same, title := value[bool](ctx, t, "window.same === true"), value[string](ctx, t, "document.title")
 	if !same || !strings.Contains(title, "11 of 18 trials") {
 		t.Errorf("the page was loaded anew, or its title is %q", title)
 	}
 	run.finish()
-	do(t, ctx, until("location.pathname.endsWith('/report.html')"), says("Definitions"))
+	do(ctx, t, until("location.pathname.endsWith('/report.html')"), says("Definitions"))
 	if list := wrong(); len(list) > 0 {
 		t.Errorf("the browser complains: %q", list)
 	}
@@ -145,19 +145,19 @@ func TestBrowserWithoutScripts(t *testing.T) {
 	run := grow(t, filepath.Join(dir, "half"), "disk")
 	server := httptest.NewServer(library(t, dir).Handler(token, ""))
 	defer server.CloseClientConnections()
-	do(t, ctx, chromedp.EmulateViewport(390, 800), chromedp.Navigate(server.URL+"/?token="+token))
+	do(ctx, t, chromedp.EmulateViewport(390, 800), chromedp.Navigate(server.URL+"/?token="+token))
 	for _, page := range []string{"/", "/runs/half/live.html", "/runs/half/", "/history.html"} {
-		do(t, ctx, chromedp.Navigate(server.URL+page))
-		if wide := value[int](t, ctx, "document.documentElement.scrollWidth"); wide > 390 {
+		do(ctx, t, chromedp.Navigate(server.URL+page))
+		if wide := value[int](ctx, t, "document.documentElement.scrollWidth"); wide > 390 {
 			t.Errorf("%s is %d pixels wide on a phone of 390", page, wide)
 		}
 	}
 	if _, err := chromedp.Call(ctx, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true}); err != nil {
 		t.Fatal(err)
 	}
-	do(t, ctx, chromedp.Navigate(server.URL+"/runs/half/live.html"), says("10 of 18"))
+	do(ctx, t, chromedp.Navigate(server.URL+"/runs/half/live.html"), says("10 of 18"))
 	run.trials(1)
-	do(t, ctx, says("11 of 18"))
+	do(ctx, t, says("11 of 18"))
 	if list := wrong(); len(list) > 0 {
 		t.Errorf("the browser complains: %q", list)
 	}

@@ -35,10 +35,14 @@ func nightly(t *testing.T, dir string, n int) {
 // write writes a run with all files that a report leads to.
 func write(t *testing.T, r historytest.Run, dir string) {
 	t.Helper()
-	if r.Kernel == "" {
+	if r.Kernel == "" && r.Tool == "" {
 		r.Kernel = "6.1.0"
 	}
-	if err := errors.Join(r.Write(dir), os.WriteFile(filepath.Join(dir, journal.ExperimentFile), []byte("name: made up\n"), 0o644)); err != nil {
+	file := journal.ExperimentFile
+	if r.Tool != "" {
+		file = journal.FilesFile
+	}
+	if err := errors.Join(r.Write(dir), os.WriteFile(filepath.Join(dir, file), []byte("name: made up\n"), 0o644)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -158,6 +162,7 @@ func mixed(t *testing.T) string {
 	write(t, historytest.Run{Name: hostile, Number: 2, Level: 1, Noise: 0.01, Rounds: 6}, filepath.Join(dir, "other"))
 	write(t, historytest.Run{Name: "disk", Number: 40, Level: 0.4, Noise: 0.01, Rounds: 3, Running: true}, filepath.Join(dir, "half"))
 	write(t, historytest.Run{Name: "disk", Number: 41, Level: 0.4, Noise: 0.01, Rounds: 3, Invalid: true}, filepath.Join(dir, "spoilt"))
+	write(t, historytest.Run{Name: "imported", Number: 3, Level: 1, Noise: 0.01, Rounds: 6, Tool: "fio"}, filepath.Join(dir, "imported"))
 	broken := filepath.Join(dir, "broken<b>")
 	for _, name := range []string{journal.PlanFile, journal.TrialsFile} {
 		if err := errors.Join(os.MkdirAll(broken, 0o755), os.WriteFile(filepath.Join(broken, name), []byte("{"), 0o644)); err != nil {

@@ -63,13 +63,13 @@ type site struct {
 }
 
 // page adds a page, which is made when it is written.
-func (s *site) page(address string, make func() (*document.Document, error)) {
+func (s *site) page(address string, build func() (*document.Document, error)) {
 	if s.write[address] != nil {
 		return
 	}
 	s.pages++
 	s.write[address] = func(w io.Writer) error {
-		d, err := make()
+		d, err := build()
 		if err != nil {
 			return err
 		}
@@ -145,7 +145,7 @@ func record(dir string) ([]journal.Content, error) {
 	}
 	defer root.Close()
 	var contents []journal.Content
-	for _, name := range []string{journal.ExperimentFile, journal.PlanFile, journal.EnvironmentFile, journal.TrialsFile, journal.NotesFile} {
+	for _, name := range []string{journal.ExperimentFile, journal.PlanFile, journal.EnvironmentFile, journal.TrialsFile, journal.FilesFile, journal.NotesFile} {
 		text, err := root.ReadFile(name)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
@@ -232,6 +232,7 @@ func within(dir, to string) bool {
 // InTheWay is a file that a site would replace and that no earlier one wrote.
 type InTheWay struct{ Dir, File string }
 
+// Error names the file.
 func (e *InTheWay) Error() string {
 	return fmt.Sprintf("%s is there already, and no earlier site wrote it", path.Join(e.Dir, e.File))
 }
