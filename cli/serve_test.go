@@ -15,7 +15,7 @@ import (
 )
 
 // The address that is printed shows the runs, and without its token nobody sees them; an
-// interrupt ends it.
+// interrupt ends it, whoever listens.
 func TestServe(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -58,7 +58,12 @@ func TestServe(t *testing.T) {
 	if code, text := get(http.DefaultClient, address); code != http.StatusForbidden || strings.Contains(text, "one") {
 		t.Errorf("without the token: %d, %s", code, text)
 	}
-	interrupt()
+	events, err := visitor.Get(address + "runs/one/events")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer events.Body.Close()
+	interrupt() // somebody still listens
 	if err := <-ended; err != nil {
 		t.Errorf("interrupted: %v", err)
 	}
