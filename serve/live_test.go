@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"tare/analysis"
 	"tare/history/historytest"
 	"tare/journal"
 )
@@ -157,5 +158,31 @@ func TestWorking(t *testing.T) {
 	}
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// The rest takes as long as this session took for its part, set-ups included.
+func TestTimeLeft(t *testing.T) {
+	j := historytest.Run{Name: "disk", Rounds: 6, Running: true}.Journal("")
+	j.Trials = j.Trials[:9] // of 18, one a second
+	began := j.Sessions[0].Start
+	left := func(after time.Duration) time.Duration {
+		return newGoing(j, analysis.Of(j)).left(began.Add(after))
+	}
+	for after, want := range map[time.Duration]time.Duration{9 * time.Second: 9 * time.Second, 11 * time.Second: 7 * time.Second, time.Hour: 0} {
+		if got := left(after); got != want {
+			t.Errorf("after %v: %v left, want %v", after, got, want)
+		}
+	}
+	j.Sessions = append(j.Sessions, journal.Session{Number: 2, Start: began.Add(2 * time.Second)})
+	for i := range j.Trials[6:] { // three in the seven seconds of the second session
+		j.Trials[6+i].Session = 2
+	}
+	if got := left(9 * time.Second); got.Round(time.Second) != 21*time.Second {
+		t.Errorf("resumed: %v left, want 21s", got)
+	}
+	j.Trials = nil
+	if got := left(0); got != 0 {
+		t.Errorf("without a trial: %v left", got)
 	}
 }
