@@ -36,7 +36,7 @@ on, paired intervals, and a verdict for every metric.
 	root.SetFlagErrorFunc(wrongFlag)
 	root.AddCommand(
 		newRun(s), newResume(s), newPlan(s), newValidate(s), newShow(s), newReport(s), newGate(s),
-		newImport(s), newInit(s), newHistory(s), newCompare(s), newCombine(s), newCost(s), newExport(s), newVerify(s), newDoctor(s), newList(s), newClean(s),
+		newImport(s), newInit(s), newHistory(s), newCompare(s), newCombine(s), newCost(s), newExport(s), newServe(s), newSite(s), newVerify(s), newDoctor(s), newList(s), newClean(s),
 	)
 	for _, c := range root.Commands() {
 		markUsage(c)

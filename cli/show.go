@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"tare/analysis"
-	"tare/experiment"
 	"tare/journal"
 	"tare/published"
 	"tare/report"
@@ -82,27 +81,7 @@ func openRun(args []string) (*journal.Run, *analysis.Run, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	result := analysis.Analyze(run.Plan, run.Trials, run.Environment)
-	result.Directory, result.Finished = run.Dir, run.Finished
-	result.Warnings = append(result.Warnings, remarks(run.Plan, run.Notes)...)
-	return run, result, nil
-}
-
-// remarks are what a run's notes tell its readers, as that a session ran on
-// another machine than the first one. An import has no sessions.
-func remarks(plan *experiment.Plan, notes []journal.Note) []analysis.Warning {
-	var list []analysis.Warning
-	for _, n := range notes {
-		if !remark(n) {
-			continue
-		}
-		r := analysis.Remark{From: analysis.FromSession, Text: n.Text}
-		if plan.Import == nil {
-			r.Session = n.Session
-		}
-		list = append(list, analysis.Warning{Finding: r})
-	}
-	return list
+	return run, analysis.Of(run), nil
 }
 
 // runDir is the run directory that the arguments name, or the newest one.
@@ -209,16 +188,4 @@ func checkAs(as string) error {
 		return nil
 	}
 	return hintedUsage(errors.New("--as "+as+": not known"), "--as published is the table of means and variances that write-ups print")
-}
-
-// remark says whether a reader of a run must know what a note says. That all arms are set up
-// anew before every round is as it should be.
-func remark(n journal.Note) bool {
-	switch n.Kind {
-	case journal.NoteRemark, journal.NoteLeftOut, journal.NoteMadeUp, journal.NoteExtended:
-		return true
-	case journal.NoteSetUps:
-		return n.Rounds != 1
-	}
-	return false
 }

@@ -66,7 +66,7 @@ func (p past) blocks(id string, o HistoryOptions) []doc.Block {
 	if o.All {
 		shown = p.all()
 	}
-	changes, others := p.changes(id, headline), p.others(shown)
+	changes, others := p.changes(id, headline, o), p.others(shown)
 	found := cmp.Or(when(len(findings(shown)) > 0, wording.Count(len(findings(shown)), "change", "changes")), "No change")
 	blocks := []doc.Block{doc.Say(p.heading() + ". " + found + " in " + wording.Count(len(shown), "series", "series") + "."),
 		doc.If(changes != nil, doc.On(doc.Markdown|doc.Page, doc.Answers{List: changes})),
@@ -85,7 +85,7 @@ func (p past) restBlocks(id string, rest []*history.Series, o HistoryOptions) []
 	}
 	section := doc.Section{Title: exploratoryTitle, Note: wording.Count(len(rest), "series", "series") + ", with a level of their own for changes", Flush: true, Fold: doc.Page}
 	if o.All {
-		changes := p.changes(id, rest)
+		changes := p.changes(id, rest, o)
 		section.Blocks = []doc.Block{doc.If(changes != nil, doc.On(doc.Markdown, doc.Answers{List: changes}))}
 	}
 	section.Blocks = append(section.Blocks, p.cells(id, rest, false, o)...)
@@ -144,14 +144,25 @@ func (p past) seriesSection(id string, s *history.Series, open bool, o HistoryOp
 }
 
 // changes are the changes of series, in the order in which they happened.
-func (p past) changes(id string, list []*history.Series) []doc.Answer {
+func (p past) changes(id string, list []*history.Series, o HistoryOptions) []doc.Answer {
 	var answers []doc.Answer
 	for _, f := range findings(list) {
 		text := doc.Text{{Words: plain(f.Cell) + ": " + seriesName(f.Series), Style: doc.Strong, Link: "#" + p.chartID(id, f.Series)},
 			{Words: ": " + shiftWord(f.Series, f.Shift) + " " + p.shiftPlace(f.Shift)}}
+		text = append(text, p.around(f.Shift, o)...)
 		answers = append(answers, doc.Answer{Verdict: changeVerdict(f.Shift), Text: text, Causes: p.shiftCause(f.Shift)})
 	}
 	return answers
+}
+
+// around leads to the runs before and after a change, and to their comparison, if there is one.
+func (p past) around(c history.Shift, o HistoryOptions) doc.Text {
+	if o.Compared == nil {
+		return nil
+	}
+	before, after := p.Runs[c.Last], p.Runs[c.Run]
+	return doc.Text{{Words: "; "}, {Words: "before", Link: o.link(before)}, {Words: ", "}, {Words: "after", Link: o.link(after)}, {Words: ", "},
+		{Words: "both compared", Link: link("", o.Compared(before, after))}}
 }
 
 // chartID names the chart of a series within a page.

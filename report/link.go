@@ -33,9 +33,13 @@ func link(base, name string) string {
 }
 
 // directoryLinks lead to the files of the run.
-func directoryLinks(o RunOptions) doc.Block {
+func (s *sheet) directoryLinks(o RunOptions) doc.Block {
+	names := []string{"experiment.yaml", "plan.json", "environment.json", "trials.jsonl", "raw/"}
+	if s.imported() {
+		names = []string{"plan.json", "trials.jsonl", "files.jsonl", "raw/"}
+	}
 	text := doc.Words("Everything behind these numbers lies in the run directory: ")
-	for i, name := range []string{"experiment.yaml", "plan.json", "environment.json", "trials.jsonl", "raw/"} {
+	for i, name := range names {
 		if i > 0 {
 			text = append(text, doc.Span{Words: ", "})
 		}

@@ -3,6 +3,7 @@ package report
 import (
 	"time"
 
+	"tare/history"
 	"tare/published"
 	doc "tare/report/document"
 )
@@ -24,6 +25,9 @@ type HistoryOptions struct {
 	Page      string          // the file that the page is written to, for links to runs
 	Reports   map[string]bool // run directories that hold a report.html
 	Generated time.Time       // shown at the foot unless zero
+	// Compared is the comparison of two runs, as a file below the page's directory; nil:
+	// there are none.
+	Compared func(before, after *history.Run) string
 }
 
 // CompareOptions is what is shown of a comparison, and besides it.

@@ -143,7 +143,7 @@ func (s *sheet) repeatBlocks(o RunOptions) []doc.Block {
 			Blocks: []doc.Block{doc.Code{Text: file}}}),
 		doc.Folded("Arms", doc.Simple([]doc.Column{{Title: "arm", Kind: doc.Name}, {Title: "role"},
 			{Title: "layers with their parameters in force", Kind: doc.Prose}}, rows)),
-		directoryLinks(o)}
+		s.directoryLinks(o)}
 }
 
 func compact(config any) string {
@@ -212,5 +212,5 @@ func (s *sheet) sourceBlocks(o RunOptions) []doc.Block {
 	command := s.plan.Import.Command
 	return []doc.Block{doc.Facts{List: s.sources()},
 		doc.If(command != "", doc.On(doc.Page, doc.Say("The same files are imported again by:"), doc.Code{Text: command})),
-		directoryLinks(o)}
+		s.directoryLinks(o)}
 }

@@ -19,7 +19,13 @@ type Document struct {
 	Blocks []Block
 	Footer string // at the foot of a page
 	Styles string // the style sheet of the pictures, with the colours of the page
+	Live   *Live  // keeps the page up to date; nil: it stays as it is
 }
+
+// Live is how a page that a server makes is kept up to date: a script takes the page anew
+// whenever the server says that it has changed. Without scripts the page is loaded again every
+// few seconds.
+type Live struct{ Script, Events string } // addresses
 
 // Forms are kinds of output.
 type Forms uint8

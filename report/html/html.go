@@ -1,5 +1,5 @@
 // Package html writes documents as one page that needs neither network nor
-// scripts. Strings of a document are escaped; only its pictures are markup.
+// scripts, but for those that a server keeps up to date. Strings of a document are escaped; only its pictures are markup.
 package html
 
 import (
@@ -23,14 +23,21 @@ func Write(w io.Writer, d *document.Document) error {
 	if d.About != "" {
 		name += " – " + d.About
 	}
+	policy, live := "default-src 'none'; style-src 'unsafe-inline'", ""
+	if d.Live != nil {
+		policy += "; script-src 'self'; connect-src 'self'"
+		live = `<script src="` + escape(d.Live.Script) + `" data-events="` + escape(d.Live.Events) + `" defer></script>
+<noscript><meta http-equiv="refresh" content="5"></noscript>
+`
+	}
 	p.put(`<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<meta http-equiv="Content-Security-Policy" content="`, policy, `">
 <meta name="color-scheme" content="light dark">
-<title>`, escape(name), "</title>\n<style>\n", d.Styles, pageCSS, "</style>\n</head>\n<body>\n<main class=\"sheet\">\n<header>\n")
+<title>`, escape(name), "</title>\n", live, "<style>\n", d.Styles, pageCSS, "</style>\n</head>\n<body>\n<main class=\"sheet\">\n<header>\n")
 	p.element("h1", span(document.Span{Words: d.Title, Style: d.Style}))
 	if d.Lede != "" {
 		p.element(`p class="lede"`, escape(d.Lede))

@@ -1,0 +1,97 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"tare/analysis"
+	"tare/journal"
+	doc "tare/report/document"
+	"tare/report/figure"
+	"tare/wording"
+)
+
+// LiveOptions is what is shown of a run that is not finished, besides its analysis.
+type LiveOptions struct {
+	Working bool          // a process works on it
+	Left    time.Duration // estimate of the time that is left; 0: not known
+	Page    string        // the address of the page itself
+	Links   []Link        // to others
+	Live    *doc.Live
+}
+
+// mostLive is how many trials a live page lists, the latest.
+const mostLive = 15
+
+// Live shows how far a run is: what is done and what is left, estimates without verdicts,
+// and the latest trials with the state of the machine.
+func Live(r *analysis.Run, trials []journal.Trial, o LiveOptions) *doc.Document {
+	r = suspended(r)
+	s := arrange(r)
+	done := number(r.Trials.Done) + " of " + number(r.Trials.Planned)
+	d := &doc.Document{Title: cmp.Or(plain(s.plan.Name), "Run"), About: done + " trials", Lede: plain(s.plan.Description),
+		Styles: figure.PageCSS(), Live: o.Live}
+	facts := known("Run", cmp.Or(when(o.Working, "going on"), "interrupted"), "Trials", done,
+		"Time left", when(o.Working && o.Left > 0, "about "+wording.Span(o.Left)), "Round", s.roundNow(trials),
+		"Failed trials", when(s.failedTrials() > 0, number(s.failedTrials())), "Spoilt attempts", number(s.spoiltTrials()),
+		"Control", s.controlState(), "Testbed", s.plan.Testbed, "Started", minuteOf(r.Start))
+	table := s.resultTable(true)
+	for i := range table.Groups {
+		table.Groups[i].Notes = nil // on the load: the report has them
+	}
+	return d.Add(Beside(o.Page, o.Links...), doc.Facts{Look: doc.Glance, List: facts},
+		doc.SayIf(!o.Working, "Nobody works on this run. Every trial that it lists is safe: tare resume goes on."),
+		doc.Section{ID: "interim", Title: "Interim estimates", Blocks: []doc.Block{
+			doc.Say("These are estimates of a run that is not finished. There is no verdict before its last round: who looks on the way and stops where it suits him claims too often."),
+			doc.If(table.Groups != nil, table), doc.SayIf(table.Groups == nil, "There is no estimate yet.")}},
+		doc.Section{ID: "trials", Title: "Latest trials", Note: "with the machine's condition", Blocks: []doc.Block{trialTable(trials)}})
+}
+
+// suspended is a run without any verdict: rounds may be added to the last one that is planned.
+func suspended(r *analysis.Run) *analysis.Run {
+	run := *r
+	run.Comparisons = slices.Clone(r.Comparisons)
+	for i := range run.Comparisons {
+		if c := &run.Comparisons[i]; c.Verdict != analysis.Invalid && c.Verdict != analysis.Interim {
+			c.Suspend(analysis.RoundsMissing{Rounds: r.Rounds, Of: r.Plan.Total()})
+		}
+	}
+	return &run
+}
+
+// roundNow is the round of the last trial.
+func (s *sheet) roundNow(trials []journal.Trial) string {
+	if len(trials) == 0 {
+		return ""
+	}
+	pilot := s.plan.Precision > 0 && s.plan.Fixed == 0
+	return fmt.Sprintf("%d of %d", trials[len(trials)-1].Round, max(s.plan.Total(), trials[len(trials)-1].Round)) + when(pilot, " of the pilot")
+}
+
+// trialTable lists the latest trials, the last one first.
+func trialTable(trials []journal.Trial) doc.Table {
+	var rows []doc.Row
+	for _, t := range slices.Backward(trials[max(len(trials)-mostLive, 0):]) {
+		state := []string{"valid"}
+		if !t.Valid() {
+			state = nil
+			for _, v := range t.Invalid {
+				state = append(state, plain(v.Rule)+": "+brief(v.Detail))
+			}
+		}
+		ended := when(!t.Start.IsZero(), t.Start.Add(t.Wall).UTC().Format("15:04:05"))
+		c := t.Conditions
+		rows = append(rows, doc.Row{Muted: !t.Valid(), Cells: doc.Cells(number(t.Seq), ended, number(t.Round), plain(t.Cell), plain(t.Arm), wording.Span(t.Wall),
+			strings.Join(state, "; "), shareOf(c.ForeignCPU), shareOf(c.Steal), shareOf(c.CPUPressure),
+			when(c.Throttled >= 0, number(max(c.Throttled, 0))), wording.Fixed(c.Load, 2))})
+	}
+	return doc.Simple([]doc.Column{{Title: "no.", Right: true}, {Title: "ended (UTC)"}, {Title: "round", Right: true}, {Title: "cell", Kind: doc.Name}, {Title: "arm", Kind: doc.Name},
+		{Title: "took", Right: true}, {Title: "state", Kind: doc.Prose}, {Title: "foreign CPU", Right: true}, {Title: "steal", Right: true}, {Title: "CPU pressure", Right: true},
+		{Title: "throttled", Right: true}, {Title: "load", Right: true}}, rows)
+}
+
+// shareOf is a share of the machine's time, if it is known.
+func shareOf(v float64) string { return cmp.Or(when(v >= 0, wording.Share(v)), wording.Missing) }

@@ -1,0 +1,238 @@
+package serve
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"tare/history"
+	"tare/journal"
+	"tare/report"
+	"tare/report/document"
+	"tare/report/html"
+)
+
+// Published says what a site holds.
+type Published struct {
+	Pages, Files int
+	Skipped      []history.Skipped // runs that are not part of it
+}
+
+// Site writes all pages and the files of the runs to a directory, with links that work wherever
+// it is published. The same runs give the same files. Without raw, raw output is listed with its
+// digests and not copied. What an earlier site left there is replaced; other files are not
+// touched, and it is an error, before anything is written, where one is in the way.
+func (l *Library) Site(ctx context.Context, to string, raw bool) (Published, error) {
+	s := &site{raw: raw, write: map[string]func(io.Writer) error{}}
+	if within(l.dir, to) {
+		return Published{}, ErrWithin
+	}
+	all, skipped, err := l.read()
+	if err != nil {
+		return Published{}, err
+	}
+	var vouched []*reading
+	for _, r := range all {
+		if err := s.addRun(r.run); err != nil {
+			skipped = append(skipped, history.Skipped{Directory: r.address(), Reason: r.named(err).Error()})
+			continue
+		}
+		vouched = append(vouched, r)
+	}
+	s.addPages(vouched, skipped)
+	done := Published{Pages: s.pages, Files: len(s.write) - s.pages, Skipped: skipped}
+	return done, s.publish(ctx, to)
+}
+
+// site is files that are to be written, by their addresses.
+type site struct {
+	raw   bool
+	pages int
+	write map[string]func(io.Writer) error
+}
+
+// page adds a page, which is made when it is written.
+func (s *site) page(address string, build func() (*document.Document, error)) {
+	if s.write[address] != nil {
+		return
+	}
+	s.pages++
+	s.write[address] = func(w io.Writer) error {
+		d, err := build()
+		if err != nil {
+			return err
+		}
+		return html.Write(w, d)
+	}
+}
+
+func made(d *document.Document) func() (*document.Document, error) {
+	return func() (*document.Document, error) { return d, nil }
+}
+
+// addPages adds what is about all runs, the reports, and the comparisons that a page leads to.
+func (s *site) addPages(all []*reading, skipped []history.Skipped) {
+	s.page(indexPage, made(index(all, skipped, false)))
+	d, pairs := timeline(all, skipped)
+	s.page(historyPage, made(d))
+	for _, r := range all {
+		s.page(r.page(reportPage), r.report)
+		if before := r.before(all); before != nil && r.going == nil {
+			pairs = append(pairs, pair{before.run, r.run})
+		}
+	}
+	for _, p := range pairs {
+		s.page(p.after.compared(p.before), p.page)
+	}
+}
+
+// addRun adds the files of a run that its record vouches for, and lists of them.
+func (s *site) addRun(r *run) error {
+	_, contents, err := journal.Contents(r.dir)
+	if errors.Is(err, journal.ErrNoChain) {
+		contents, err = record(r.dir)
+	}
+	if err != nil {
+		return err
+	}
+	folders := map[string][]report.File{".": nil, journal.RawDir: nil}
+	for _, c := range contents {
+		dir, name := path.Split(c.Name)
+		f := report.File{Name: name, Size: c.Size, SHA256: c.SHA256, Note: active(name)}
+		if !s.raw && strings.HasPrefix(c.Name, journal.RawDir+"/") {
+			f.Note = "not published here"
+		}
+		if f.Note == "" {
+			s.write[r.page(c.Name)] = func(w io.Writer) error { return c.Copy(w, r.dir) }
+		}
+		dir = path.Clean(dir)
+		folders[dir] = append(folders[dir], f)
+		for ; dir != "."; dir = path.Dir(dir) {
+			if _, known := folders[path.Dir(dir)]; !known {
+				folders[path.Dir(dir)] = nil
+			}
+		}
+	}
+	for dir := range folders {
+		if dir != "." {
+			above := path.Dir(dir)
+			folders[above] = append(folders[above], report.File{Name: path.Base(dir) + "/", Size: -1})
+		}
+	}
+	for dir, files := range folders {
+		slices.SortFunc(files, func(a, b report.File) int { return cmp.Compare(a.Name, b.Name) })
+		s.page(path.Join(r.address(), dir, indexPage), made(r.folder(dir, files)))
+	}
+	return nil
+}
+
+// record lists the record of a run that an older Tare made, which nothing vouches for.
+func record(dir string) ([]journal.Content, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	var contents []journal.Content
+	for _, name := range []string{journal.ExperimentFile, journal.PlanFile, journal.EnvironmentFile, journal.TrialsFile, journal.FilesFile, journal.NotesFile} {
+		text, err := root.ReadFile(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		sum := sha256.Sum256(text)
+		contents = append(contents, journal.Content{Name: name, Size: int64(len(text)), SHA256: hex.EncodeToString(sum[:])})
+	}
+	return contents, nil
+}
+
+// active says why a file is not published: a tool's output is not to become a page or a program
+// of whoever publishes it.
+func active(name string) string {
+	switch strings.ToLower(path.Ext(name)) {
+	case ".html", ".htm", ".xhtml", ".xht", ".shtml", ".mht", ".mhtml", ".svg", ".svgz", ".xml", ".xsl", ".xslt", ".js", ".mjs", ".css",
+		".wasm", ".swf", ".pdf", ".php", ".cgi", ".pl", ".py", ".rb", ".asp", ".aspx", ".jsp":
+		return "not published: a browser or a server might run it"
+	}
+	if strings.HasPrefix(name, ".") {
+		return "not published: its name is hidden"
+	}
+	return ""
+}
+
+// publish writes the files.
+func (s *site) publish(ctx context.Context, to string) error {
+	if err := os.MkdirAll(to, 0o777); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(to)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	earlier, err := readManifest(root)
+	if err != nil {
+		return err
+	}
+	names := slices.Sorted(maps.Keys(s.write))
+	for _, name := range names {
+		if _, err := root.Lstat(name); err == nil && !slices.Contains(earlier, name) {
+			return &InTheWay{Dir: to, File: name}
+		}
+	}
+	// Whatever is there until the end is of this site or of the earlier one.
+	both := slices.Compact(slices.Sorted(slices.Values(slices.Concat(earlier, names))))
+	if err := writeManifest(root, both); err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := cmp.Or(ctx.Err(), writeFile(root, name, s.write[name])); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	for _, name := range earlier {
+		if s.write[name] == nil {
+			remove(root, name)
+		}
+	}
+	return writeManifest(root, names)
+}
+
+// ErrWithin is a site that would lie among the runs, and whose copies would be taken for runs.
+var ErrWithin = errors.New("the site would lie among the runs that it shows")
+
+// within says whether a path, of which not everything need exist, leads into a directory.
+func within(dir, to string) bool {
+	to, err := filepath.Abs(to)
+	if err != nil {
+		return false
+	}
+	rest := ""
+	real, err := filepath.EvalSymlinks(to)
+	for ; err != nil && filepath.Dir(to) != to; real, err = filepath.EvalSymlinks(to) {
+		to, rest = filepath.Dir(to), filepath.Join(filepath.Base(to), rest)
+	}
+	below, err := filepath.Rel(dir, filepath.Join(real, rest))
+	return err == nil && filepath.IsLocal(below)
+}
+
+// InTheWay is a file that a site would replace and that no earlier one wrote.
+type InTheWay struct{ Dir, File string }
+
+// Error names the file.
+func (e *InTheWay) Error() string {
+	return fmt.Sprintf("%s is there already, and no earlier site wrote it", path.Join(e.Dir, e.File))
+}
