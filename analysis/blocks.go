@@ -7,7 +7,7 @@ import (
 // BlockOverhead is what one block of an import says by itself: its arms against its own baseline. The interval is of the
 // repeats in it, and holds nothing of what another deployment would have drawn; hence there is no verdict.
 type BlockOverhead struct {
-	Block     string   `json:"block"`
+	Block     string   `json:"block"`  // its name
 	Rounds    int      `json:"rounds"` // complete pairs in it
 	Overhead  Interval `json:"overhead"`
 	PointOnly bool     `json:"pointOnly,omitempty"` // Overhead is a point without an interval: the values allow none

@@ -81,8 +81,8 @@ type Import struct {
 
 // ImportedSetting is a setting of the workload that is not the same in all files of a cell.
 type ImportedSetting struct {
-	Cell string              `json:"cell"`
-	Name string              `json:"name"`
+	Cell string              `json:"cell"` // its ID
+	Name string              `json:"name"` // of the setting, as the tool calls it
 	Arms map[string][]string `json:"arms"` // its values by arm, each once; an arm without a file of the cell has none
 }
 

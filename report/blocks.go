@@ -47,7 +47,7 @@ func (s *sheet) blockTable(headline bool) doc.Table {
 			part.Add(doc.Row{Cells: doc.Cells(plain(c.Metric.Name), plain(c.Arm), plain(b.Block), point, interval, number(b.Rounds), "")})
 		}
 		point, interval := wording.Overhead(*c)
-		part.Add(doc.Row{Cells: append(doc.Cells(plain(c.Metric.Name), plain(c.Arm), "all blocks", point, interval, number(c.Rounds)), doc.Of(said(c, false)))})
+		part.Add(doc.Row{Cells: append(doc.Cells(plain(c.Metric.Name), plain(c.Arm), "all blocks", point, interval, number(c.Rounds)), doc.Of(said(c, observed(*c))))})
 		g.Parts = append(g.Parts, part)
 	}
 	return t

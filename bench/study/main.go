@@ -28,8 +28,9 @@ const leastCoverage = 0.94
 // model is how values come about. All deviations are of logarithms.
 type model struct {
 	blocks, repeats int
+	product         float64 // of what blocks reach; 0: they are deployments of one product
+	deployment      float64 // of what a deployment of an arm draws, for all its repeats
 	between         float64 // of what the layer costs, from block to block
-	deployment      float64 // of what a deployment draws, for all its repeats
 	repeat          float64 // of a repeat
 }
 
@@ -65,7 +66,7 @@ func (m model) value(rng *rand.Rand, level float64) float64 {
 
 // levels are the logarithms around which the repeats of both arms of a block lie.
 func (m model) levels(rng *rand.Rand) (base, arm float64) {
-	product := 0.5 * rng.NormFloat64()
+	product := m.product * rng.NormFloat64()
 	base = product + m.deployment*rng.NormFloat64()
 	arm = product + cost + m.between*rng.NormFloat64() + m.deployment*rng.NormFloat64()
 	return base, arm
@@ -127,14 +128,19 @@ func (t *tally) add(plan *experiment.Plan, trials []journal.Trial) {
 func simulate(n int, rng *rand.Rand) (*table.Table, bool) {
 	t := &table.Table{
 		Title: "Studies whose repeats share a deployment",
-		Notes: []string{fmt.Sprintf("How often 95 %% intervals hold what a layer costs, of %d simulated studies each, and how wide they are on average in\npercentage points. "+
-			"The repeats of a block share what the deployment of each arm drew (its deviation in %%), and the cost of the layer differs\nfrom block to block (the same).", n)},
-		Head: []string{"blocks × repeats", "deployment %", "between blocks %", "repeat %", "by block holds", "width", "pairs pooled", "width", "samples pooled", "width"},
+		Notes: []string{
+			fmt.Sprintf("How often 95 %% intervals hold what a layer costs (12 %%), of %d simulated studies each, and how wide they are on\naverage in percentage points.", n),
+			"The repeats of a block share what the deployment of each arm drew, and what the layer costs differs from block to\nblock; " +
+				"the columns have the deviations. Blocks are products that differ by 50 % themselves, or deployments of\none product. " +
+				"Pooled are all repeats, as pairs that are independent of each other, or as one sample of each arm.",
+		},
+		Head: []string{"blocks × repeats", "deployment %", "cost %", "repeat %", "by block", "width", "pairs pooled", "width", "samples pooled", "width"},
 	}
 	ok := true
 	percent := func(v float64) string { return fmt.Sprintf("%.1f", 100*v) }
 	for _, m := range []model{
-		{4, 5, 0.04, 0, 0.01}, {6, 5, 0, 0, 0.02}, {6, 5, 0.04, 0, 0.01}, {6, 5, 0.04, 0, 0.04}, {6, 5, 0.02, 0.05, 0.02}, {8, 5, 0.04, 0, 0.01}, {12, 3, 0.04, 0.03, 0.02},
+		{6, 5, 0.5, 0, 0, 0.02}, {4, 5, 0.5, 0.04, 0, 0.01}, {6, 5, 0.5, 0.04, 0, 0.01}, {6, 5, 0.5, 0.02, 0, 0.03}, {6, 5, 0.5, 0.02, 0.05, 0.02}, {12, 3, 0.5, 0.04, 0.03, 0.02},
+		{6, 5, 0, 0, 0, 0.02}, {5, 6, 0, 0.04, 0, 0.01}, {6, 5, 0, 0.04, 0, 0.01}, {6, 5, 0, 0.02, 0, 0.03}, {10, 10, 0, 0.04, 0, 0.02},
 	} {
 		var kinds [3]tally
 		for range n {
@@ -145,7 +151,11 @@ func simulate(n int, rng *rand.Rand) (*table.Table, bool) {
 			samplesPooled(plan, trials)
 			kinds[2].add(plan, trials)
 		}
-		row := []string{fmt.Sprintf("%d × %d", m.blocks, m.repeats), percent(m.deployment), percent(m.between), percent(m.repeat)}
+		what := "products"
+		if m.product == 0 {
+			what = "deployments"
+		}
+		row := []string{fmt.Sprintf("%d %s × %d", m.blocks, what, m.repeats), percent(m.deployment), percent(m.between), percent(m.repeat)}
 		for _, k := range kinds {
 			row = append(row, percent(float64(k.held)/float64(n))+" %", percent(k.width/float64(n)))
 		}

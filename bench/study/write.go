@@ -13,7 +13,7 @@ import (
 var products = []string{"antrea", "calico", "canal", "cilium", "flannel", "kube-ovn"}
 
 // written is the model of that study.
-var written = model{blocks: len(products), repeats: 5, between: 0.03, deployment: 0.02, repeat: 0.01}
+var written = model{blocks: len(products), repeats: 5, product: 0.5, between: 0.03, deployment: 0.02, repeat: 0.01}
 
 // write writes a study of every product in two cells, with the truth of each block.
 func write(dir string, rng *rand.Rand) error {
