@@ -167,6 +167,8 @@ type Comparison struct {
 	Pooled int `json:"pooled,omitempty"`
 	// SetUps is there where several rounds share a set-up, and their mean is the unit.
 	SetUps *BetweenSetUps `json:"setUps,omitempty"`
+	// Blocks are what the blocks of an import say each by itself; nil: there are none.
+	Blocks []BlockOverhead `json:"blocks,omitempty"`
 	// Overhead is the headline interval and T the paired t interval beside it (after
 	// a pilot, Stein's). Where the values allow no interval, both bounds are the point.
 	Overhead  Interval `json:"overhead"`
@@ -199,7 +201,7 @@ type Comparison struct {
 	Floor     float64   `json:"floor"`        // noise floor: the control's |point|, same scale
 	Baseline  Summary   `json:"baseline"`     // of the pairs used, in the metric's unit
 	Treated   Summary   `json:"treated"`
-	Lag1      float64   `json:"lag1"`      // autocorrelation of the pairs' log ratios; 0 for independent samples
+	Lag1      float64   `json:"lag1"`      // autocorrelation of the pairs' log ratios, or of the means over set-ups that these share; 0 for independent samples
 	OrderP    float64   `json:"orderP"`    // order effect: does running earlier or later in the block matter; 1 if untestable
 	Overheads []float64 `json:"overheads"` // one per pair, in round order, same scale as Overhead; empty for independent samples
 	// WithInvalid is what the verdict would be with the trials that broke the rule

@@ -291,6 +291,7 @@ func (x explainer) complete(c *Comparison, h *hypothesis) {
 	x.inner(c, h)
 	c.Mean = x.mean(h)
 	c.Observational = h.Observational
+	c.Blocks = x.inBlocks(h)
 	x.diagnose(c, h)
 	c.Reason = h.reason
 	if _, few := h.reason.(TooFewValues); few {

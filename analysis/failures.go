@@ -184,6 +184,9 @@ func failings(t *table, trials []journal.Trial, r contrast.Rules) []*outage {
 					f.P = max(f.P, fisher(arms[a], second))
 				}
 				f.counts = able(total, arms[a].executions, reference.executions, r.Alpha)
+				if t.unlike(c, a, base) != nil { // other work fails in other ways
+					f.P, f.counts = 1, false
+				}
 			}
 			list = append(list, f)
 		}

@@ -121,7 +121,8 @@ type (
 	}
 	// OneSetUp: arms stayed as they were set up, so that the result is of that set-up.
 	OneSetUp struct {
-		SetUps int `json:"setUps"` // one in each session
+		SetUps int    `json:"setUps"`          // one in each session
+		Block  string `json:"block,omitempty"` // name of the only block of an import
 	}
 	// UnlimitedLink: the link has no rate limit.
 	UnlimitedLink struct{}

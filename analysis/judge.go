@@ -21,17 +21,18 @@ type hypothesis struct {
 	bias            float64           // what a claim must exceed, as a contrast
 	robust          contrast.Estimate // what of the estimate stands whatever the values of failed trials
 	verdict         Verdict
-	seen            Verdict // the same as if no trial were missing
-	grade           Grade   // of the verdict
-	few             bool    // too few values for any claim by ranks
-	reason          Reason  // why it is not resolved; nil where it is
-	family          int     // hypotheses that share its correction; 1 for an exploratory metric
-	restated        bool    // another metric of its arm says the same and has the verdict
-	echo            bool    // what it restates is a headline as well: both are one claim
-	agree           bool    // the t interval alone would give the same verdict
-	byT             Verdict // what the t interval alone would say
-	unplanned       bool    // no goal of precision is about it
-	still           bool    // all values of the metric in the cell are the same, in every arm
+	seen            Verdict         // the same as if no trial were missing
+	grade           Grade           // of the verdict
+	few             bool            // too few values for any claim by ranks
+	reason          Reason          // why it is not resolved; nil where it is
+	family          int             // hypotheses that share its correction; 1 for an exploratory metric
+	restated        bool            // another metric of its arm says the same and has the verdict
+	echo            bool            // what it restates is a headline as well: both are one claim
+	agree           bool            // the t interval alone would give the same verdict
+	byT             Verdict         // what the t interval alone would say
+	unplanned       bool            // no goal of precision is about it
+	still           bool            // all values of the metric in the cell are the same, in every arm
+	unlike          []UnlikeSetting // by which it measured other work than the baseline; nil: none
 }
 
 // judgement is every comparison of a run, in the order cell, metric, arm.
@@ -126,7 +127,7 @@ func (j *judgement) hypothesis(t *table, c, a, b int, m experiment.Metric) *hypo
 	h := j.estimated(Question{Cell: cell.ID, Arm: t.plan.Arms[a].Name, Restates: t.restates(c, m),
 		Observational: t.plan.Import != nil, Data: t.compared(c, a, b, m)})
 	h.cell, h.arm, h.base = c, a, b
-	h.still = t.still(c, m)
+	h.still, h.unlike = t.still(c, m), t.unlike(c, a, b)
 	if original := cell.Metric(h.Restates); original != nil {
 		h.restated, h.echo = true, m.Headline && original.Headline
 	}
@@ -335,6 +336,8 @@ const reach = 2
 func (h *hypothesis) decide(v contrast.View, adj adjusted, r contrast.Rules) (Verdict, Reason) {
 	excludes := v.At.Lo > 0 || v.At.Hi < 0
 	switch {
+	case h.unlike != nil:
+		return Invalid, OtherSettings{h.unlike}
 	case h.still:
 		return Invalid, DoesNotVary{}
 	case h.Size() < 2:

@@ -64,6 +64,10 @@ type (
 type (
 	// DoesNotVary: all values are the same, in every arm and trial.
 	DoesNotVary struct{}
+	// OtherSettings: the arm's files were made with other settings of the workload than the baseline's.
+	OtherSettings struct {
+		Settings []UnlikeSetting `json:"settings"`
+	}
 	// InvalidRuns: what is compared is of runs that give no verdicts.
 	InvalidRuns struct {
 		Runs []int `json:"runs,omitempty"` // by number; empty: the run itself
@@ -118,6 +122,7 @@ func (ThinControl) Kind() string    { return "thin-control" }
 func (Ties) Kind() string           { return "ties" }
 func (FarReaching) Kind() string    { return "far-reaching" }
 func (DoesNotVary) Kind() string    { return "does-not-vary" }
+func (OtherSettings) Kind() string  { return "other-settings" }
 func (MeanNotShown) Kind() string   { return "mean-not-shown" }
 func (MissingTrials) Kind() string  { return "missing-trials" }
 func (RoundsMissing) Kind() string  { return "rounds-missing" }

@@ -141,7 +141,7 @@ func (t *table) lines(l ladder, m experiment.Metric) []ScalingArm {
 		}
 		s := c.describe(t.plan, l)
 		s.Arm = arm.Name
-		if a != base && baseline != nil {
+		if a != base && baseline != nil && !slices.ContainsFunc(l.steps, func(c int) bool { return t.unlike(c, a, base) != nil }) {
 			s.Difference = c.beyond(t.plan, *baseline, func(l stats.Line) float64 { return l.Slope })
 			if s.Base != nil {
 				s.BaseDifference = c.beyond(t.plan, *baseline, func(l stats.Line) float64 { return l.Intercept })

@@ -6,7 +6,6 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"tare/analysis/contrast"
-	"tare/experiment"
 	"tare/journal"
 )
 
@@ -19,11 +18,11 @@ type SetUps struct {
 }
 
 // setUpsOf counts the set-ups of a run; none where its trials do not tell them.
-func setUpsOf(plan *experiment.Plan, trials []journal.Trial) SetUps {
+func setUpsOf(trials []journal.Trial) SetUps {
 	counts, rounds, sessions := map[int]bool{}, map[int]bool{}, map[int]bool{}
 	for i := range trials {
 		t := &trials[i]
-		if plan.Import != nil || t.SetUp == 0 {
+		if t.SetUp == 0 {
 			return SetUps{}
 		}
 		counts[t.SetUp], rounds[t.Round], sessions[t.Session] = true, true, true

@@ -25,7 +25,7 @@ func TestSetUpsOf(t *testing.T) {
 		{"once", []journal.Trial{trial(1, 1, 1), trial(2, 1, 1)}, true, true, false},
 		{"once, resumed", []journal.Trial{trial(1, 1, 1), trial(2, 1, 1), trial(3, 2, 2)}, true, true, false},
 	} {
-		s := setUpsOf(&experiment.Plan{}, c.trials)
+		s := setUpsOf(c.trials)
 		if s.Known() != c.known || s.Once() != c.once || s.Shared() != c.shared {
 			t.Errorf("%s: %+v", c.name, s)
 		}

@@ -55,7 +55,7 @@ func (x explainer) stalls(run *Run) {
 
 // stallsOf counts the stalled trials of a comparison; nil where there is none.
 func (x explainer) stallsOf(c *Comparison) *Stalls {
-	if c.Metric.Scale == experiment.Difference {
+	if c.Metric.Scale == experiment.Difference || x.table.blockOf != nil { // blocks are of different levels
 		return nil
 	}
 	cell := slices.IndexFunc(x.cells, func(s CellSummary) bool { return s.ID == c.Cell })

@@ -11,20 +11,22 @@ import (
 
 // table holds the trials of a run where they stand in the plan.
 type table struct {
-	plan   *experiment.Plan
-	cells  map[string]int              // indices by ID
-	arms   map[string]int              // and by name
-	rounds []int                       // rounds with any trial, ascending; of independent samples, places from 1
-	at     [][]int                     // by cell: the rounds that it has slots for, ascending; all, unless a run is imported
-	slots  [][][]slot                  // by cell, arm and index into the cell's rounds, which an arm of fewer trials than others does not fill
-	final  int                         // highest round with any trial
-	stray  int                         // trials that belong to nothing in the plan
-	broken int                         // imported files of which not even the cell could be read
-	double int                         // valid trials that another one of the same round has replaced
-	loops  []*LoopSummary              // by cell; nil: no closed loop
-	data   admission                   // which invalid trials are taken for data
-	setUps SetUps                      // how often arms were set up
-	moved  map[[2]string]*PlaceEffects // of cells and metrics that were asked for
+	plan     *experiment.Plan
+	cells    map[string]int                          // indices by ID
+	arms     map[string]int                          // and by name
+	rounds   []int                                   // rounds with any trial, ascending; of independent samples, places from 1
+	at       [][]int                                 // by cell: the rounds that it has slots for, ascending; all, unless a run is imported
+	slots    [][][]slot                              // by cell, arm and index into the cell's rounds, which an arm of fewer trials than others does not fill
+	final    int                                     // highest round with any trial
+	stray    int                                     // trials that belong to nothing in the plan
+	broken   int                                     // imported files of which not even the cell could be read
+	double   int                                     // valid trials that another one of the same round has replaced
+	loops    []*LoopSummary                          // by cell; nil: no closed loop
+	data     admission                               // which invalid trials are taken for data
+	setUps   SetUps                                  // how often arms were set up
+	blockOf  map[int]int                             // numbers of the blocks of an import, by round; nil: it has none
+	settings map[string][]experiment.ImportedSetting // of the workload, by cell: those that differ between files
+	moved    map[[2]string]*PlaceEffects             // of cells and metrics that were asked for
 }
 
 // admission says which trials are data.
@@ -62,8 +64,9 @@ func tabulate(plan *experiment.Plan, trials []journal.Trial, data admission) *ta
 	} else {
 		t.inOrder(trials)
 	}
+	t.settings = settingsOf(plan)
 	t.loops = loops(t)
-	t.setUps = setUpsOf(plan, trials)
+	t.setUps, t.blockOf = setUpsOf(trials), t.blocks()
 	return t
 }
 

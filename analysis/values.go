@@ -78,6 +78,9 @@ func (t *table) margin(c int, m experiment.Metric) float64 {
 }
 
 func (t *table) values(c, a, b int, m experiment.Metric) contrast.Data {
+	if t.unlike(c, a, b) != nil { // a ratio of different work is no overhead
+		return contrast.Data{Metric: m, Paired: t.plan.Paired()}
+	}
 	if t.plan.Paired() {
 		return t.pair(c, a, b, m)
 	}

@@ -19,7 +19,8 @@ const orderLevel = 0.01
 func (x explainer) diagnose(c *Comparison, h *hypothesis) {
 	warn := func(f Finding) { c.Warnings = append(c.Warnings, f) }
 	if h.Paired {
-		c.Lag1 = contrast.Finite(stats.Lag1(h.Contrasts))
+		units, _, _ := h.Units()
+		c.Lag1 = contrast.Finite(stats.Lag1(units))
 		if p, err := stats.OrderEffect(h.Contrasts, h.Moved); err == nil && !math.IsNaN(p) {
 			c.OrderP = p
 		}
@@ -116,7 +117,7 @@ func warnings(t *table, run *Run, env *machine.Environment) []Warning {
 		warn(f)
 	}
 	if t.setUps.Once() && run.Rounds > 1 {
-		warn(OneSetUp{SetUps: t.setUps.Count})
+		warn(OneSetUp{SetUps: t.setUps.Count, Block: t.onlyBlock()})
 	}
 	if unlimited(plan) {
 		warn(UnlimitedLink{})

@@ -21,6 +21,9 @@ type importFlags struct {
 	arms                    []string
 	baseline, pairBy        string
 	headline, factors       []string
+	allow                   []string
+	study                   importer.Layout
+	layout                  string
 	strict, noRaw, quiet    bool
 	dir, name, out          string
 	errors, invalid         string
@@ -30,10 +33,11 @@ type importFlags struct {
 func newImport(s State) *cobra.Command {
 	var f importFlags
 	c := &cobra.Command{
-		Use:   "import TOOL [--arm NAME=DIR|PATTERN|FILE]... [FILE]...",
+		Use:   "import TOOL [--arm NAME=DIR|PATTERN|FILE]... [--path TEMPLATE] [FILE]...",
 		Short: "Make a run of the result files of other tools",
 		Long: `Make a run of the result files of other tools. One file is one trial; --arm says
-which arm it belongs to, the first arm being the baseline. The run can then be
+which arm it belongs to, the first arm being the baseline, or --path what the paths
+of all files tell: arms, blocks, repeats, cells and factors. The run can then be
 shown, reported, compared and gated like any other. -o json and yaml say what was
 imported; the other formats, what the run says.
 
@@ -43,6 +47,7 @@ the import of the others. tare list formats names the tools.`,
   tare import fio --arm plain='out/plain-*.json' --arm luks='out/luks-*.json' --pair-by 'round-([0-9]+)'
   tare import csv results.csv --pair-by round
   tare import knb --arm calico='calico/*' --arm cilium='cilium/*' --factor 'mtu=mtu-([0-9]+)'
+  tare import iperf3 --path 'results/{cni}{layer:(-wg|-ipsec)?}/{rep}/{cell}-client.stdout' --arm-by layer --block-by cni
   generate-results | tare import csv -
   tare import fio --arm today nightly/*.json --dir history/today`,
 		ValidArgsFunction: completeImport,
@@ -63,6 +68,13 @@ the import of the others. tare list formats names the tools.`,
 	flags.StringVar(&f.pairBy, "pair-by", "", "what trials of a round have in common: name, index, round, or a regular expression with one group for the path (default: independent samples)")
 	flags.StringArrayVar(&f.factors, "factor", nil, "a factor that the paths of the files tell, NAME=EXPRESSION with one group for the level, as in 'mtu=mtu-([0-9]+)'; may be repeated")
 	flags.StringSliceVar(&f.headline, "headline", nil, "metrics to be judged, as METRIC or CELL:METRIC, in place of those that the format chooses")
+	flags.StringVar(&f.study.Path, "path", "", "template of the paths of all files, in place of --arm: {NAME} is a part of a name, {NAME:EXPRESSION} what matches it, {_} says nothing. Fields called arm, block, cell and rep are that; others are factors")
+	flags.StringSliceVar(&f.study.Arm, "arm-by", nil, "fields of --path that tell the arm; what has none is the baseline")
+	flags.StringSliceVar(&f.study.Block, "block-by", nil, "fields of --path that tell the block: what has a baseline of its own, and one deployment for its repeats")
+	flags.StringSliceVar(&f.study.Cell, "cell-by", nil, "fields of --path that tell what was measured")
+	flags.StringSliceVar(&f.study.Repeat, "rep-by", nil, "fields of --path that tell the repeat")
+	flags.StringVar(&f.layout, "layout", "", "YAML file with path, arm, block, cell and rep, in place of these flags")
+	flags.StringSliceVar(&f.allow, "allow", nil, "settings of the workload that may differ between arms, as the note of an import names them")
 	flags.BoolVar(&f.strict, "strict", false, "end at the first file or trial that cannot be read, and make no run")
 	flags.BoolVar(&f.noRaw, "no-raw", false, "keep no copies of the files in the run, only their names, sizes and checksums")
 	flags.StringVar(&f.dir, "dir", "", "run directory to make (default runs/NAME-DATE-TIME)")

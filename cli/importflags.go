@@ -26,8 +26,13 @@ func (f *importFlags) options(args []string, s State) (importer.Options, error) 
 	if o.Format, err = formatNamed(args); err != nil {
 		return o, err
 	}
-	if o.Sources, err = sources(f.arms, args[1:], waiting(s.Stdin)); err != nil {
+	if o.Layout, err = f.studied(args[1:]); err != nil {
 		return o, err
+	}
+	if o.Layout == nil {
+		if o.Sources, err = sources(f.arms, args[1:], waiting(s.Stdin)); err != nil {
+			return o, err
+		}
 	}
 	if o.PairBy, err = importer.ParsePairing(f.pairBy); err != nil {
 		return o, importError(err)
@@ -43,7 +48,7 @@ func (f *importFlags) options(args []string, s State) (importer.Options, error) 
 	if o.Name == "" {
 		o.Name = o.Format.Name
 	}
-	o.Baseline, o.Headline, o.Strict, o.NoRaw = f.baseline, f.headline, f.strict, f.noRaw
+	o.Baseline, o.Allow, o.Headline, o.Strict, o.NoRaw = f.baseline, f.allow, f.headline, f.strict, f.noRaw
 	o.Version, o.Power = version.String(), 0.80
 	if o.Limits.Errors, err = limit("errors", f.errors); err != nil {
 		return o, err
@@ -56,6 +61,30 @@ func (f *importFlags) options(args []string, s State) (importer.Options, error) 
 	}
 	o.Equivalence, err = share("equivalence", f.equivalence, 0)
 	return o, err
+}
+
+// studied is the layout that --path or --layout tells; nil: files are named by arm.
+func (f *importFlags) studied(files []string) (*importer.Layout, error) {
+	l := f.study
+	fields := len(l.Arm)+len(l.Block)+len(l.Cell)+len(l.Repeat) > 0
+	switch {
+	case l.Path == "" && f.layout == "" && fields:
+		return nil, hintedUsage(errors.New("--arm-by, --block-by, --cell-by and --rep-by name fields of a template"), "--path gives it, as in --path 'results/{cni}{layer:(-wg)?}/{rep}.json'")
+	case l.Path == "" && f.layout == "":
+		return nil, nil
+	case len(f.arms) > 0 || len(files) > 0:
+		return nil, usage(errors.New("the paths tell the arms: leave out --arm and files"))
+	case f.layout == "":
+		return &l, nil
+	case l.Path != "" || fields:
+		return nil, usage(errors.New("--layout has the template and its fields: leave out --path and the flags that name fields"))
+	}
+	data, err := os.ReadFile(f.layout)
+	if err != nil {
+		return nil, usage(fmt.Errorf("--layout: %w", err))
+	}
+	read, err := importer.ReadLayout(f.layout, data)
+	return read, importError(err)
 }
 
 // otherNames are what formats may be called by those who know the tool, where that
@@ -172,8 +201,8 @@ func importCommand(c *cobra.Command) string {
 			for _, factor := range factors {
 				parts = append(parts, "--factor", shellWord(factor))
 			}
-		case "headline":
-			parts = append(parts, "--headline", shellWord(strings.Trim(f.Value.String(), "[]")))
+		case "headline", "allow", "arm-by", "block-by", "cell-by", "rep-by":
+			parts = append(parts, "--"+f.Name, shellWord(strings.Trim(f.Value.String(), "[]")))
 		default:
 			parts = append(parts, shellWord("--"+f.Name+"="+f.Value.String()))
 		}

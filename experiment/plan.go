@@ -69,8 +69,21 @@ type Import struct {
 	Tool   string        `json:"tool"`             // name of the format: "fio"
 	PairBy string        `json:"pairBy,omitempty"` // what trials were paired by; "": they are independent samples
 	Arms   []ImportedArm `json:"arms"`             // in the order of the plan's arms
+	// Blocks are the names of what set-ups are here, such as deployments, by number - 1; none: trials have none.
+	Blocks []string `json:"blocks,omitempty"`
+	// Settings are those of the workload that are not the same in all files of a cell.
+	Settings []ImportedSetting `json:"settings,omitempty"`
+	// Allowed names settings that may differ, as the one who imported said.
+	Allowed []string `json:"allowed,omitempty"`
 	// Command repeats the import, for a shell; "": not known.
 	Command string `json:"command,omitempty"`
+}
+
+// ImportedSetting is a setting of the workload that is not the same in all files of a cell.
+type ImportedSetting struct {
+	Cell string              `json:"cell"` // its ID
+	Name string              `json:"name"` // of the setting, as the tool calls it
+	Arms map[string][]string `json:"arms"` // its values by arm, each once; an arm without a file of the cell has none
 }
 
 // Total is the number of rounds that the run is to have, as far as that is fixed: the

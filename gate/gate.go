@@ -46,7 +46,7 @@ const (
 	Pass       Outcome = "pass"
 	Fail       Outcome = "fail"
 	Unresolved Outcome = "unresolved"
-	Invalid    Outcome = "invalid" // the run gives no verdicts, is not finished, or the metric never varies
+	Invalid    Outcome = "invalid" // the run gives no verdicts, is not finished, the metric never varies, or other work was measured
 )
 
 // Reason says why a case has its outcome.
@@ -69,6 +69,7 @@ const (
 	Missing     Reason = "missing"      // it would be decided, if failed trials had values like the others
 	MeanOver    Reason = "mean-over"    // the typical round is within the limit, the mean is not
 	NoVerdicts  Reason = "no-verdicts"  // the run gives no verdicts
+	OtherWork   Reason = "other-work"   // its files were made with other settings of the workload
 	NotVarying  Reason = "not-varying"  // the metric has the same value in every trial
 )
 
@@ -204,7 +205,7 @@ func decide(cases []Case, level float64) {
 		switch c.Reason {
 		case "":
 			c.Outcome, c.Reason = c.decide(level)
-		case NoVerdicts, NotFinished, NotVarying:
+		case NoVerdicts, NotFinished, NotVarying, OtherWork:
 			c.Outcome = Invalid
 		case FailsMore: // decided with the run's own family
 			c.Outcome = Fail

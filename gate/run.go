@@ -155,9 +155,9 @@ func (j *judge) add(c Case) {
 	if few && est.Main.OK && j.normal && c.Size >= fewestNormal {
 		c.Grade, few = analysis.Normal, false
 	}
-	switch {
-	case j.still(&c):
-		c.Reason = NotVarying
+	switch void := j.void(&c); {
+	case void != "":
+		c.Reason = void
 	case c.Size == 0:
 		c.Reason = NoData
 	case few:
@@ -169,10 +169,19 @@ func (j *judge) add(c Case) {
 	j.result.Cases = append(j.result.Cases, c)
 }
 
-// still says whether the metric of a case measures nothing.
-func (j *judge) still(c *Case) bool {
+// void says why the values of a case can decide nothing, however many there are; "" if they can.
+func (j *judge) void(c *Case) Reason {
 	of := j.run.Comparison(c.Cell, c.Arm, c.Metric.Name)
-	return of != nil && of.Reason == analysis.Reason(analysis.DoesNotVary{})
+	if of == nil {
+		return ""
+	}
+	switch of.Reason.(type) {
+	case analysis.DoesNotVary:
+		return NotVarying
+	case analysis.OtherSettings:
+		return OtherWork
+	}
+	return ""
 }
 
 // withstand sets what of an estimate stands whatever the values of failed trials, which

@@ -19,14 +19,16 @@ type arm struct {
 	from   []string
 	files  int
 	rounds map[int]bool
-	last   int          // largest round
-	cells  map[int]bool // indices of those that it was measured in
+	last   int                  // largest round
+	cells  map[int]map[int]bool // indices of those that it was measured in, with the rounds where these pair
+	file   map[int]bool         // cells of the file that is being read
+	groups map[string]*group    // of its files, by what their paths tell
 	facts  map[string][]string
 }
 
 func (l *arms) named(name string) *arm {
 	return l.get(name, func() *arm {
-		return &arm{name: name, index: len(l.list), rounds: map[int]bool{}, cells: map[int]bool{}, facts: map[string][]string{}}
+		return &arm{name: name, index: len(l.list), rounds: map[int]bool{}, cells: map[int]map[int]bool{}, file: map[int]bool{}, groups: map[string]*group{}, facts: map[string][]string{}}
 	})
 }
 
@@ -60,10 +62,16 @@ func (l *arms) inOrder(baseline string) ([]*arm, error) {
 	return list, nil
 }
 
-func (a *arm) take(round, cell int) {
+func (a *arm) take(round, cell int, paired bool) {
 	a.rounds[round] = true
 	a.last = max(a.last, round)
-	a.cells[cell] = true
+	a.file[cell] = true
+	if a.cells[cell] == nil {
+		a.cells[cell] = map[int]bool{}
+	}
+	if paired {
+		a.cells[cell][round] = true
+	}
 }
 
 // next is a round that the arm has not had.

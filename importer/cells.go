@@ -37,6 +37,7 @@ type cell struct {
 	index   int
 	trials  int // that were not broken
 	metrics ordered[string, counted]
+	loads   []load // that its trials were measured under, each once
 }
 
 // counted is a metric and in how many trials it had a value.

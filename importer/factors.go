@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"tare/experiment"
 	"tare/experiment/factor"
 )
 
@@ -52,15 +51,18 @@ func levelsOf(factors []PathFactor, path string) ([]factor.Level, error) {
 	return list, nil
 }
 
-// placed puts a trial at levels that its file does not tell: in a cell of their own.
-func (t *Trial) placed(levels []factor.Level) error {
-	for _, l := range levels {
+// placed puts a trial where the path of its file says that it belongs: in a cell of its own.
+func (t *Trial) placed(at place) error {
+	if at.cell != "" && at.cell != t.Cell {
+		t.Cell = at.cell + "." + t.Cell
+	}
+	for _, l := range at.levels {
 		if i := slices.IndexFunc(t.Levels, func(own factor.Level) bool { return own.Factor == l.Factor }); i >= 0 {
-			return misuse("leave out --factor "+l.Factor, "the file tells the factor %s itself: %s", l.Factor, t.Levels[i].Value)
+			return misuse("leave the factor "+l.Factor+" out", "the file tells the factor %s itself: %s", l.Factor, t.Levels[i].Value)
 		}
 		t.Cell += "." + l.String()
 	}
-	t.Levels = slices.Concat(t.Levels, levels)
+	t.Levels = slices.Concat(t.Levels, at.levels)
 	return nil
 }
 
@@ -80,11 +82,6 @@ func workloadOf(t *Trial) string {
 		return t.Kind
 	}
 	return name
-}
-
-// at says whether a cell is at all of these levels.
-func at(c *experiment.Cell, levels []factor.Level) bool {
-	return !slices.ContainsFunc(levels, func(l factor.Level) bool { return !slices.Contains(c.Levels, l) })
 }
 
 // checkFactors refuses factors that are given twice, or that not every path tells.

@@ -36,10 +36,10 @@ func TestPlaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	trial := Trial{Cell: "tcp", Levels: []factor.Level{{Factor: "qps", Value: "1"}}}
-	if err := trial.placed(levels); err != nil || trial.Cell != "tcp.mtu=1500" || fmt.Sprint(trial.Levels) != "[qps=1 mtu=1500]" {
+	if err := trial.placed(place{levels: levels}); err != nil || trial.Cell != "tcp.mtu=1500" || fmt.Sprint(trial.Levels) != "[qps=1 mtu=1500]" {
 		t.Errorf("%+v, error %v", trial, err)
 	}
-	if err := trial.placed(levels); err == nil {
+	if err := trial.placed(place{levels: levels}); err == nil {
 		t.Error("a factor that the file tells was overwritten")
 	}
 	if _, err := levelsOf([]PathFactor{f}, "calico/1500/1.json"); err == nil {

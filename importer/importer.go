@@ -43,12 +43,19 @@ type Format struct {
 	// OneName says how one makes the tool give the same benchmark one name in the
 	// files of all arms; empty: there is no more to say than that it has to.
 	OneName string
+	// Settings are the facts that say what work a file's trials did. Arms whose settings differ in a cell are not
+	// compared there.
+	Settings []Setting
 	// Read reads one file and gives its trials, in order. An error is about the
 	// whole file: trials beside it do not count. A trial of which only some value is
 	// missing or useless is given without it, or with Broken set. Several files may
 	// be read at the same time.
 	Read func(f File) ([]Trial, error)
 }
+
+// Setting is a fact that says what work was asked for, with what it is where a file does not tell it: the tool's
+// default, or "default" where that depends on the system or the version.
+type Setting struct{ Name, Default string }
 
 // ErrBeside is the error, or within the error, of Read for a file that the tool
 // writes beside its results, such as a log: it holds no trial, and none is lost.

@@ -13,6 +13,7 @@ import (
 type Pairing struct {
 	how     string // as given; "": none do
 	pattern *regexp.Regexp
+	layout  *Layout // whose blocks and repeats pair; nil: none
 }
 
 // The ways of pairing besides a regular expression.
@@ -70,19 +71,29 @@ func newSequence(p Pairing) *sequence {
 }
 
 // keys gives each file what it is paired by, and refuses two files of an arm with
-// the same. Without pairing, or by what the files tell, there is none.
-func (q *sequence) keys(files []found, sources []Source) ([]string, error) {
+// the same that measured the same, as far as their places tell. Without pairing, or by what the files tell, there is none.
+func (q *sequence) keys(files []found, sources []Source, placeOf func(*found) (place, error)) ([]string, error) {
 	if q.pairing.how == "" || q.pairing.how == byRound {
 		return nil, nil
 	}
 	keys := make([]string, len(files))
-	taken := make(map[[2]string]int, len(files)) // by arm and key
+	taken := make(map[[3]string]int, len(files)) // by arm, key and place
 	index := map[string]int{}
 	for i, f := range files {
-		switch q.pairing.how {
-		case byName:
+		p, err := placeOf(&f)
+		if err != nil {
+			return nil, err
+		}
+		switch layout := q.pairing.layout; {
+		case layout != nil && len(layout.Repeat) > 0:
+			keys[i] = p.block + "/" + p.repeat
+		case layout != nil:
+			at := f.arm + "/" + p.block + "/" + p.key()
+			index[at]++
+			keys[i] = fmt.Sprint(p.block, "/", index[at])
+		case q.pairing.how == byName:
 			keys[i] = f.name
-		case byIndex:
+		case q.pairing.how == byIndex:
 			index[f.arm]++
 			keys[i] = fmt.Sprint(index[f.arm])
 		default:
@@ -92,11 +103,15 @@ func (q *sequence) keys(files []found, sources []Source) ([]string, error) {
 			}
 			keys[i] = strings.Clone(m[1])
 		}
-		if k, ok := taken[[2]string{f.arm, keys[i]}]; ok {
+		at := [3]string{f.arm, keys[i], p.key()}
+		if k, ok := taken[at]; ok {
 			return nil, misuse("one arm has one file in each round", "%s and %s of arm %s have the same %s, %s: they cannot both be paired by it",
 				files[k].path, f.path, f.arm, q.what(), keys[i])
 		}
-		taken[[2]string{f.arm, keys[i]}] = i
+		taken[at] = i
+	}
+	if q.pairing.how != byIndex {
+		return keys, nil
 	}
 	return keys, even(index, sources)
 }
@@ -122,6 +137,9 @@ func even(files map[string]int, sources []Source) error {
 
 // what is what the files of a round have in common.
 func (q *sequence) what() string {
+	if q.pairing.layout != nil {
+		return "block and repeat"
+	}
 	if q.pairing.pattern != nil {
 		return "match"
 	}

@@ -49,25 +49,57 @@ func (r *run) partners(arms []*arm) error {
 	base, other := arms[0], arms[1]
 	paired := 0
 	for _, a := range arms[1:] {
-		paired += shared(a.rounds, base.rounds)
+		for k, rounds := range a.cells {
+			paired += shared(rounds, base.cells[k])
+		}
 		r.alone(a, base)
 		r.alone(base, a)
 	}
 	if paired > 0 {
 		return nil
 	}
+	if r.Layout != nil && r.Layout.names != nil {
+		return misuse("a block has files of the baseline and of another arm", "no block has %s and another arm (%s has %s, %s has %s)",
+			base.name, base.name, firstFew(base.rounds, r.label), other.name, firstFew(other.rounds, r.label))
+	}
 	first := func(a *arm) string { return r.label(slices.Min(slices.Collect(maps.Keys(a.rounds)))) }
 	return misuse("without --pair-by the trials are independent samples", "nothing pairs by %s: %s has no round in common with another arm (%s has %s, %s has %s)",
 		r.PairBy, base.name, base.name, first(base), other.name, first(other))
 }
 
-// alone remarks on the rounds of an arm that another one lacks.
+// alone remarks on the rounds of an arm that another one lacks: as a whole, or in a cell that both were measured in.
 func (r *run) alone(a, other *arm) {
-	rounds := maps.Clone(a.rounds)
-	maps.DeleteFunc(rounds, func(round int, _ bool) bool { return other.rounds[round] })
-	if len(rounds) > 0 {
+	if rounds := without(a.rounds, other.rounds); len(rounds) > 0 {
 		r.remark("%d of the %s of %s have no partner in %s: %s", len(rounds), plural(len(a.rounds), "round"), a.name, other.name, firstFew(rounds, r.label))
 	}
+	first, lacking := "", map[int]bool{}
+	for k, c := range r.cells.list {
+		if a.cells[k] == nil || other.cells[k] == nil {
+			continue
+		}
+		rounds := without(a.cells[k], other.cells[k])
+		maps.DeleteFunc(rounds, func(round int, _ bool) bool { return !other.rounds[round] })
+		if len(rounds) > 0 && first == "" {
+			first = fmt.Sprintf("%s of %s have no partner in %s in %s: %s", plural(len(rounds), "round"), a.name, other.name, c.ID, firstFew(rounds, r.label))
+		}
+		if len(rounds) > 0 {
+			lacking[k] = true
+		}
+	}
+	switch n := len(lacking); n {
+	case 0:
+	case 1:
+		r.remark("%s", first)
+	default:
+		r.remark("%s; and so in %s", first, plural(n-1, "more cell"))
+	}
+}
+
+// without are the rounds that are not among the others.
+func without(rounds, others map[int]bool) map[int]bool {
+	rounds = maps.Clone(rounds)
+	maps.DeleteFunc(rounds, func(round int, _ bool) bool { return others[round] })
+	return rounds
 }
 
 // label names a round by what its files have in common.
@@ -78,16 +110,16 @@ func (r *run) label(round int) string {
 	return r.rounds.labels[round-1]
 }
 
-func shared(a, b map[int]bool) (n int) {
+func shared[A, B any](a map[int]A, b map[int]B) (n int) {
 	for i := range a {
-		if b[i] {
+		if _, ok := b[i]; ok {
 			n++
 		}
 	}
 	return n
 }
 
-func firstFew(set map[int]bool, name func(int) string) string {
+func firstFew[V any](set map[int]V, name func(int) string) string {
 	const most = 3
 	var names []string
 	for _, i := range slices.Sorted(maps.Keys(set)) {

@@ -71,9 +71,9 @@ func (r *run) read(ctx context.Context, i int) (c content) {
 	if c.broken == nil {
 		c.broken = Room(len(c.trials))
 	}
-	levels, err := levelsOf(r.Factors, f.path)
+	at, err := r.placeOf(f)
 	for k := 0; k < len(c.trials) && c.broken == nil; k++ {
-		if c.broken = cmp.Or(err, c.trials[k].placed(levels)); c.broken != nil {
+		if c.broken = cmp.Or(err, c.trials[k].placed(at)); c.broken != nil {
 			break
 		}
 		c.broken = r.accept(&c.trials[k], f)
@@ -123,32 +123,6 @@ func (r *run) accept(t *Trial, f *found) error {
 // errNoRound is the error of a file that cannot be paired by the round that it tells.
 var errNoRound = errors.New("the file does not tell the round: --pair-by " + byRound + " needs that")
 
-func (r *run) lose(i int, reason string, k *kept) error {
-	f := &r.files[i]
-	r.result.Broken++
-	r.problem(Problem{File: f.path, Rule: RuleImport, Reason: reason})
-	if r.Strict {
-		return fmt.Errorf("%s: %s", f.path, reason)
-	}
-	b := broken{path: f.path, reason: reason}
-	b.levels, _ = levelsOf(r.Factors, f.path) // checked before
-	if k != nil {
-		b.raw = k.raw()
-	}
-	if f.arm != "" {
-		b.arm = r.arms.named(f.arm)
-		b.arm.files++
-		switch {
-		case r.keys != nil:
-			b.round = r.rounds.round(r.keys[i], 1)
-		case r.PairBy.how == "":
-			b.round = b.arm.next()
-		}
-	}
-	r.broken = append(r.broken, b)
-	return nil
-}
-
 // numbering gives the trials of a file their rounds. A file with several trials of a
 // cell has one in each of several rounds.
 func (r *run) numbering(file int) func(a *arm, t *Trial) int {
@@ -179,12 +153,16 @@ func (r *run) add(file int, trials []Trial, k *kept) error {
 	k.kept = k.kept || hasWithin(trials)
 	var series []TrialSeries
 	var histograms []TrialHistograms
-	counted := map[*arm]bool{}
+	measured := map[*arm]bool{}
+	at, err := r.placeOf(&r.files[file])
+	if err != nil {
+		return err
+	}
 	for i := range trials {
 		t := &trials[i]
 		a := r.arms.named(cmp.Or(t.Arm, r.files[file].arm, imported))
-		if !counted[a] {
-			counted[a] = true
+		if !measured[a] {
+			measured[a] = true
 			a.files++
 		}
 		a.learn(t.Facts)
@@ -198,10 +176,13 @@ func (r *run) add(file int, trials []Trial, k *kept) error {
 		if len(t.Histograms) > 0 {
 			histograms = append(histograms, TrialHistograms{record.Cell, record.Round, t.Histograms})
 		}
-		record.Raw = k.raw()
+		record.Raw, record.SetUp = k.raw(), r.setUp(at)
 		if err := r.bulk.Add(record); err != nil {
 			return err
 		}
+	}
+	for a := range measured {
+		a.done(at)
 	}
 	return k.within(series, histograms)
 }
@@ -237,7 +218,8 @@ func (r *run) record(i int, a *arm, t *Trial, round int) (*journal.Trial, error)
 	if conflict != "" {
 		record.Values = nil // one of them is not what its name says
 	}
-	a.take(round, cell.index)
+	a.take(round, cell.index, r.PairBy.how != "")
+	cell.learn(a.name, r.Format.Settings, t)
 	if record.Valid() {
 		r.result.Valid++
 		return record, nil

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"tare/experiment"
-	"tare/experiment/factor"
 	"tare/experiment/quantity"
 	"tare/journal"
 )
@@ -20,7 +19,9 @@ type Options struct {
 	Stdin    io.Reader // for the file "-"
 	Baseline string    // name of the arm; "": the first that is no control
 	PairBy   Pairing
+	Layout   *Layout      // of the paths, in place of Sources; nil: none
 	Factors  []PathFactor // that the paths of the files tell
+	Allow    []string     // settings of the workload that may differ between arms
 	Headline []string     // metrics, in place of those that the format marks
 	Strict   bool         // end at the first broken file
 	NoRaw    bool         // keep no copies of the files
@@ -43,7 +44,7 @@ type Options struct {
 type Result struct {
 	Files    int            `json:"files"`
 	Broken   int            `json:"broken"` // files that gave no trial
-	Trials   int            `json:"trials"` // valid or not; a broken file counts in every cell of its arm
+	Trials   int            `json:"trials"` // valid or not; a broken file counts as many as others of its arm have, or once
 	Valid    int            `json:"valid"`
 	ByRule   map[string]int `json:"byRule,omitempty"`   // invalid trials
 	Problems []Problem      `json:"problems,omitempty"` // the first of them
@@ -76,7 +77,10 @@ func Run(ctx context.Context, dir string, o Options) (*Result, error) {
 		return nil, misuse("without --pair-by, they are independent samples",
 			"cannot pair by %s: %s makes its trials one after the other, and those of the same number have nothing in common", byRound, o.Format.Name)
 	}
-	search, err := find(o.Sources, o.Format.Extensions)
+	if err := checkAllowed(o.Allow, o.Format); err != nil {
+		return nil, err
+	}
+	search, err := o.find()
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +89,7 @@ func Run(ctx context.Context, dir string, o Options) (*Result, error) {
 		return nil, err
 	}
 	rounds := newSequence(o.PairBy)
-	keys, err := rounds.keys(search.files, o.Sources)
+	keys, err := rounds.keys(search.files, o.Sources, o.placeOf)
 	if err != nil {
 		return nil, err
 	}
@@ -129,15 +133,6 @@ type run struct {
 
 // position is where a trial stands: indices of arm and cell, and the round.
 type position struct{ arm, cell, round int }
-
-type broken struct {
-	arm    *arm // nil: the file would have told
-	round  int
-	path   string
-	reason string
-	raw    string
-	levels []factor.Level // that its path tells
-}
 
 func (r *run) all(ctx context.Context) (err error) {
 	if r.keeper, err = newKeeper(r.bulk, !r.NoRaw, len(r.files)); err != nil {
@@ -199,6 +194,8 @@ func (r *run) finish() error {
 	if err := r.partners(arms); err != nil {
 		return err
 	}
+	r.remarkSettings(arms)
+	r.remarkRepeats()
 	if err := r.keeper.close(); err != nil {
 		return err
 	}
@@ -210,46 +207,11 @@ func (r *run) remark(format string, args ...any) {
 	r.result.Remarks = append(r.result.Remarks, fmt.Sprintf(format, args...))
 }
 
-// addBroken records each file that gave nothing as a trial of every cell that its
-// arm has been measured in, at the levels that its path tells: it would have had one there. It is not known of an
-// arm of which no file could be read; that has all cells.
-func (r *run) addBroken(arms []*arm) error {
-	for _, b := range r.broken {
-		levels := b.levels
-		if !slices.ContainsFunc(r.cells.list, func(c *cell) bool { return at(&c.Cell, levels) }) {
-			levels = nil // no file gave a cell there
-		}
-		for _, a := range arms {
-			if b.arm != nil && b.arm != a {
-				continue
-			}
-			round := b.round
-			if round == 0 {
-				round = a.next()
-			}
-			a.rounds[round] = true
-			for k, c := range r.cells.list {
-				if len(a.cells) > 0 && !a.cells[k] || !at(&c.Cell, levels) {
-					continue
-				}
-				t := journal.Trial{
-					Round: round, Attempt: 1, Cell: c.ID, Arm: a.name, Raw: b.raw, Source: b.path,
-					Invalid: []journal.Violation{{Rule: RuleImport, Detail: b.reason}},
-				}
-				r.result.ByRule[RuleImport]++
-				if err := r.bulk.Add(&t); err != nil {
-					return err
-				}
-			}
-		}
-	}
-	return nil
-}
-
 func (r *run) plan(arms []*arm) *experiment.Plan {
 	p := &experiment.Plan{
 		Version: r.Version, Name: r.Name, Testbed: experiment.TestbedImport,
-		Import:     &experiment.Import{Tool: r.Format.Name, PairBy: r.PairBy.String(), Command: r.Command},
+		Import: &experiment.Import{Tool: r.Format.Name, PairBy: r.PairBy.String(), Command: r.Command,
+			Settings: r.settings(), Allowed: r.Allow, Blocks: r.blocks()},
 		Confidence: r.Confidence, Equivalence: r.Equivalence, Power: r.Power, Attempts: 1, Limits: r.Limits,
 		Cells: r.cells.plan(),
 	}

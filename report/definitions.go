@@ -51,6 +51,9 @@ func (s *sheet) importedDefinitions(margin string) []doc.Fact {
 	if s.plan.Paired() {
 		list = append(list, doc.Fact{Key: "Round", Value: "Trials of all arms that belong together by " + plain(s.plan.Import.PairBy) + "; arms are compared round by round."})
 	}
+	if s.plan.Import.Blocks != nil {
+		list = append(list, doc.Fact{Key: "Block", Value: "Trials of all arms with a baseline of their own, such as one product, whose repeats share one deployment. The mean over its repeats is one value, and the interval of all blocks rests on these."})
+	}
 	if s.margin() > 0 {
 		list = append(list, doc.Fact{Key: "Equivalent", Value: "The difference was shown to be smaller than the margin of ±" + margin + "."})
 	}

@@ -27,6 +27,7 @@ func Run(r *analysis.Run, o RunOptions) *doc.Document {
 	d.Add(s.failureBlocks()...)
 	d.Add(s.resultBlocks(o.All)...)
 	d.Add(s.factorialBlocks(o.All)...)
+	d.Add(s.blockBlocks(o.All)...)
 	d.Add(s.breakdownBlocks(o.All)...)
 	d.Add(s.scalingBlocks(o.All)...)
 	forms := doc.Markdown | doc.Page
@@ -64,7 +65,7 @@ func (s *sheet) facts() []doc.Fact {
 	valid := number(r.Trials.Valid) + " of " + number(r.Trials.Planned)
 	if s.imported() {
 		return known("Imported from", s.tool(), "Run", state, "Files", number(s.files()),
-			"Rounds", s.sampled(number(r.Rounds), ""), "Valid trials", valid,
+			"Rounds", s.sampled(number(r.Rounds), ""), "Blocks", when(len(s.plan.Import.Blocks) > 0, number(len(s.plan.Import.Blocks))), "Valid trials", valid,
 			"Control", when(len(r.Controls) > 0, s.controlState()), "First trial", minuteOf(r.Start))
 	}
 	var under time.Duration

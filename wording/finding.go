@@ -78,6 +78,9 @@ func runFinding(f analysis.Finding) string {
 	case analysis.CappedPrecision:
 		return fmt.Sprintf("a precision of ±%s would take more than the %d rounds allowed: some intervals are wider than asked for", Share(f.Precision), f.Rounds)
 	case analysis.OneSetUp:
+		if f.Block != "" {
+			return "all trials are of one block, " + f.Block + ": what its deployment drew by chance (addresses, placement, memory layout) is part of the overhead, and the interval does not hold for another"
+		}
 		if f.SetUps == 1 {
 			return "all arms were set up once: what that one set-up drew by chance (addresses, placement, memory layout) is part of the overhead, and the interval does not hold for another"
 		}

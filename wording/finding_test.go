@@ -108,6 +108,8 @@ func TestReason(t *testing.T) {
 		{analysis.UnfinishedRuns{Runs: []int{2}}, "run 2 is not finished"},
 		{analysis.UnfinishedRuns{Runs: []int{1, 2}}, "runs 1 and 2 are not finished"},
 		{analysis.SameClaim{Metric: "rate"}, "restates rate"},
+		{analysis.OtherSettings{Settings: []analysis.UnlikeSetting{{Name: "rate", Baseline: []string{"none"}, Arm: []string{"2000"}}, {Name: "bs", Baseline: []string{"4k"}, Arm: []string{"4k", "1m"}}}},
+			"not comparable: rate none | 2000; bs 4k | 4k and 1m"},
 		{history.NoTrial{}, "it has no trial"},
 		{history.NotFinished{}, "it is not finished"},
 		{history.GivesNoVerdicts{Reasons: []analysis.Reason{lost}}, "it is invalid: 8 of 24 planned trials (33 %) were lost to the machine's condition or a failed proof after all attempts, over the limit of 10 %"},

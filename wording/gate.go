@@ -25,6 +25,7 @@ var gateReasons = map[gate.Reason]string{
 	gate.NoHistory:   "nothing in the history to compare with",
 	gate.NoVerdicts:  "the run gives no verdicts",
 	gate.NotVarying:  "the metric has the same value in every trial: it measures nothing here",
+	gate.OtherWork:   "its files were made with other settings of the workload than the baseline's",
 	gate.FailsMore:   "the program fails more often than in the baseline",
 	gate.Missing:     "trials failed whose values would decide it",
 	gate.MeanOver:    "the typical round is within the limit, the mean is not",

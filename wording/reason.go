@@ -21,6 +21,8 @@ func Reason(r analysis.Reason) string {
 		return runsAre(r.Runs, "invalid")
 	case analysis.DoesNotVary:
 		return "all values are the same, in every trial of every arm: the metric measures nothing here (discrete: true in the file says that it may be so)"
+	case analysis.OtherSettings:
+		return "not comparable: " + unlikeSettings(r.Settings)
 	case analysis.ControlChanged:
 		return "the control has changed as well"
 	case analysis.RoundsMissing:
@@ -113,6 +115,13 @@ func runs(numbers []int) string {
 		return "runs " + strings.Join(words[:n-1], ", ") + " and " + words[n-1]
 	}
 	return "run " + strings.Join(words, "")
+}
+
+// unlikeSettings lists settings with their values in the baseline and in the arm: "rate none | 2000".
+func unlikeSettings(list []analysis.UnlikeSetting) string {
+	return strings.Join(each(list, func(s analysis.UnlikeSetting) string {
+		return s.Name + " " + strings.Join(s.Baseline, " and ") + " | " + strings.Join(s.Arm, " and ")
+	}), "; ")
 }
 
 // runsAre says what runs are; without numbers there is only one.

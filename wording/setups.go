@@ -29,9 +29,12 @@ func BetweenSetUps(c *analysis.Comparison) string {
 	if b == nil {
 		return ""
 	}
-	most := ""
+	most, what := "", "set-ups"
+	if c.Blocks != nil {
+		what = "blocks"
+	}
 	if b.Most >= 0 {
 		most = "at most " + Size(c.Metric, b.Most) + ", "
 	}
-	return fmt.Sprintf("between set-ups ±%s (%s%d set-ups in %d rounds, %s)", Size(c.Metric, b.SD), most, b.SetUps, b.Rounds, pValue(b.P))
+	return fmt.Sprintf("between %s ±%s (%s%d %s in %d rounds, %s)", what, Size(c.Metric, b.SD), most, b.SetUps, what, b.Rounds, pValue(b.P))
 }

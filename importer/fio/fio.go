@@ -22,6 +22,7 @@ var Format = importer.Format{
 	Name:       "fio",
 	Doc:        "reports of fio 3.x in JSON (--output-format=json or json+)",
 	Extensions: []string{".json", ".txt", ".log", ".out"},
+	Settings:   Settings,
 	Read:       read,
 }
 

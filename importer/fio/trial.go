@@ -49,21 +49,33 @@ func trial(r *fio.Report, j *fio.Job, g *groups) importer.Trial {
 // facts are the versions and options that one has to know to compare.
 func facts(r *fio.Report, j *fio.Job, g *groups) map[string]string {
 	facts := map[string]string{"fio version": strings.TrimPrefix(r.Version, "fio-")}
-	for _, name := range []string{"ioengine", "rw", "bs", "numjobs", "direct", "size", "rate", "rate_iops"} {
-		facts[name] = r.Option(j, name)
+	for _, s := range Settings {
+		facts[s.Name] = r.Setting(j, s.Name)
 	}
 	if j.Depth > 0 {
 		facts["iodepth"] = strconv.FormatFloat(j.Depth, 'g', -1, 64)
-	} else {
-		facts["iodepth"] = r.Option(j, "iodepth")
 	}
 	if reduced := r.Option(j, "gtod_reduce"); reduced != "" && reduced != "0" {
 		facts["latency"] = "not measured: gtod_reduce=" + reduced
 	}
 	if n := g.together[j.Group]; n > 1 && j.Name != allClients {
-		facts["concurrent jobs"] = fmt.Sprintf("%d, which share the disk: no stonewall between them", n)
+		facts[concurrent] = fmt.Sprintf("%d, which share the disk: no stonewall between them", n)
 	}
 	return facts
+}
+
+// concurrent is the fact that jobs shared the disk.
+const concurrent = "concurrent jobs"
+
+// Settings are the options that say what a job does, with fio's defaults.
+var Settings = []importer.Setting{
+	{Name: "rw", Default: "read"}, {Name: "rwmixread", Default: "50"},
+	{Name: "bs", Default: "4k"}, {Name: "bsrange", Default: "none"}, {Name: "bssplit", Default: "none"},
+	{Name: "size", Default: "default"}, {Name: "io_size", Default: "default"}, {Name: "runtime", Default: "none"}, {Name: "ramp_time", Default: "none"},
+	{Name: "ioengine", Default: "default"}, {Name: "iodepth", Default: "1"}, {Name: "numjobs", Default: "1"}, {Name: concurrent, Default: "1"},
+	{Name: "direct", Default: "0"}, {Name: "sync", Default: "0"}, {Name: "fsync", Default: "0"}, {Name: "fdatasync", Default: "0"}, {Name: "end_fsync", Default: "0"},
+	{Name: "rate", Default: "none"}, {Name: "rate_iops", Default: "none"}, {Name: "thinktime", Default: "none"}, {Name: "latency_target", Default: "none"},
+	{Name: "random_distribution", Default: "random"}, {Name: "buffer_compress_percentage", Default: "none"},
 }
 
 // draft is a trial whose values are being added.

@@ -40,6 +40,7 @@ var Format = importer.Format{
 	Name:       "fortio",
 	Doc:        "Fortio's JSON (-json or -a) of HTTP, gRPC, TCP and UDP runs, with or without its messages before it",
 	Extensions: []string{".json"},
+	Settings:   []importer.Setting{{Name: "run type", Default: "default"}, {Name: "http version", Default: "default"}, {Name: "pacing", Default: "even"}},
 	Read:       read,
 }
 

@@ -23,7 +23,11 @@ var Format = importer.Format{
 	Name:       "iperf3",
 	Doc:        "iperf3's JSON (-J or --json-stream), of the client or the server",
 	Extensions: []string{".json", ".jsonl", ".txt", ".log", ".out"},
-	Read:       read,
+	Settings: []importer.Setting{
+		{Name: "bitrate", Default: "none"}, {Name: "duration", Default: "default"}, {Name: "bytes", Default: "none"}, {Name: "blocks", Default: "none"},
+		{Name: "omit", Default: "0 s"}, {Name: "block", Default: "default"}, {Name: "buffer", Default: "default"}, {Name: "set-mss", Default: "none"},
+	},
+	Read: read,
 }
 
 type test struct{ *iperf3.Report }

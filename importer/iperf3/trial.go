@@ -159,18 +159,28 @@ func (t *test) facts() map[string]string {
 		"iperf3 version": strings.TrimPrefix(s.Version, "iperf "),
 		"congestion":     t.End.Congestion,
 		"mss":            bytes(max(s.MSS, s.MSSDefault)),
-		"block":          bytes(s.TestStart.Block),
 		"buffer":         bytes(s.Buffer),
 		"side":           "client",
 	}
 	if s.Accepted != nil {
 		facts["side"] = "server"
 	}
-	if s.MSS > 0 { // asked for
-		facts["mss"] = bytes(s.MSS)
+	if s.MSS > 0 {
+		facts["set-mss"] = bytes(s.MSS)
 	}
+	block := "block"
+	if t.UDP() { // what fits into a packet on this path, unless a size was asked for, which the report does not tell apart
+		block = "packet"
+	}
+	facts[block] = bytes(s.TestStart.Block)
 	if s.TestStart.Target > 0 {
-		facts["target"] = whole(s.TestStart.Target) + " bit/s a stream"
+		facts["bitrate"] = whole(s.TestStart.Target) + " bit/s a stream"
+	}
+	if n := s.TestStart.Bytes; n > 0 {
+		facts["bytes"] = bytes(n)
+	}
+	if n := s.TestStart.Blocks; n > 0 {
+		facts["blocks"] = whole(n)
 	}
 	if s.TestStart.Omit > 0 {
 		facts["omit"] = whole(s.TestStart.Omit) + " s"

@@ -26,6 +26,7 @@ var Format = importer.Format{
 	Name:       "knb",
 	Doc:        "results of knb 1.5 in JSON, YAML and as an archive (-o json, yaml, data)",
 	Extensions: []string{".json", ".yaml", ".yml", ".knbdata", ".tgz", ".gz"},
+	Settings:   []importer.Setting{{Name: "udp buffer", Default: "default"}},
 	Read:       read,
 }
 

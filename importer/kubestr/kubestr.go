@@ -30,6 +30,7 @@ var Format = importer.Format{
 	Name:       "kubestr",
 	Doc:        "kubestr's JSON (kubestr fio -o json), which holds a report of fio",
 	Extensions: []string{".json", ".txt", ".log", ".out"},
+	Settings:   fioimport.Settings,
 	Read:       read,
 }
 

@@ -15,6 +15,27 @@ func (r *Report) Option(j *Job, name string) string {
 	return cmp.Or(j.Options[name], r.Options[name])
 }
 
+// Setting is an option by its own name or the other one that it has, written in one way wherever values mean the same:
+// sizes as "4k", and what turns a limit off as no value at all.
+func (r *Report) Setting(j *Job, name string) string {
+	value := r.Option(j, name)
+	switch name {
+	case "direct":
+		if value == "" {
+			value = map[string]string{"0": "1", "1": "0"}[r.Option(j, "buffered")]
+		}
+	case "bs", "size", "io_size", "rate":
+		value = plainSize(value)
+	}
+	if value == "0" && off[name] {
+		return ""
+	}
+	return value
+}
+
+// off are the settings that 0 turns off.
+var off = map[string]bool{"rate_iops": true, "thinktime": true, "latency_target": true, "runtime": true, "ramp_time": true, "buffer_compress_percentage": true, "rate": true}
+
 // number is an option that is a plain number; 0 where it is absent or none.
 func (r *Report) number(j *Job, name string) float64 {
 	n, err := strconv.ParseUint(r.Option(j, name), 10, 32)
@@ -59,6 +80,23 @@ func parseSize(text string) (bytes float64, ok bool) {
 	}
 	n, err := strconv.ParseUint(text, 10, 32)
 	return float64(n) * factor, err == nil && n > 0
+}
+
+// plainSize writes a size in the largest unit that it is a multiple of: "4096" and "4KiB" as "4k". What is no plain size
+// stays as it is.
+func plainSize(text string) string {
+	size, ok := parseSize(text)
+	if !ok {
+		return text
+	}
+	unit := ""
+	for _, larger := range []string{"k", "m", "g"} {
+		if math.Mod(size, 1024) != 0 {
+			break
+		}
+		size, unit = size/1024, larger
+	}
+	return strconv.FormatFloat(size, 'f', -1, 64) + unit
 }
 
 // synchronous are the engines that have one I/O under way at a time, whatever

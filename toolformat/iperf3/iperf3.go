@@ -37,6 +37,8 @@ type TestStart struct {
 	Block    float64 `json:"blksize"` // B; of UDP the payload of a packet
 	Omit     float64 `json:"omit"`    // s
 	Duration float64 `json:"duration"`
+	Bytes    float64 `json:"bytes"`          // to be sent instead of for a duration; 0: not asked for
+	Blocks   float64 `json:"blocks"`         // the same in blocks
 	Reverse  float64 `json:"reverse"`        // 1: the server sends
 	Bidir    float64 `json:"bidir"`          // 1: both send; since 3.7, told since 3.13
 	Target   float64 `json:"target_bitrate"` // of each stream, bit/s; 0: no limit

@@ -1,0 +1,187 @@
+package importer
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"tare/experiment/factor"
+	"tare/experiment/strictyaml"
+)
+
+// Layout says what the paths of files tell: a template that they match, and what its fields stand for. Roles may name
+// several fields, which then stand for it together. A field without a role is a factor.
+type Layout struct {
+	Path   string   `yaml:"path" required:"true" doc:"template of the paths of the files, as results/{cni}{layer:(-wg)?}/{rep}.json"`
+	Arm    []string `yaml:"arm" doc:"fields that tell the arm"`
+	Block  []string `yaml:"block" doc:"fields that tell the block: what has a baseline of its own"`
+	Cell   []string `yaml:"cell" doc:"fields that tell what was measured"`
+	Repeat []string `yaml:"rep" doc:"fields that tell the repeat within a block"`
+
+	directory string // that holds all files
+	pattern   *regexp.Regexp
+	factors   []string       // fields that are factors
+	at        map[string]int // groups of the pattern, by field
+	blocks    map[string]int // numbers of blocks from 1, by name
+	names     []string       // of the blocks
+}
+
+// place is what the path of a file tells.
+type place struct {
+	arm, block, repeat, cell string
+	levels                   []factor.Level
+}
+
+// nothing is the value of a field that matched nothing.
+const nothing = "none"
+
+// unused is a field that tells nothing.
+const unused = "_"
+
+// field is a part of a template: {name} or {name:expression}.
+var field = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_-]*)(?::(.*))?$`)
+
+// ReadLayout reads a layout from a YAML file, whose path is relative to the file. The name is for messages.
+func ReadLayout(name string, data []byte) (*Layout, error) {
+	l := &Layout{}
+	f := strictyaml.Read(name, data)
+	if f.Root != nil {
+		f.Decode(f.Root, "", l)
+	}
+	if problems := f.Problems(); len(problems) > 0 {
+		return nil, &UsageError{Err: &problems}
+	}
+	if !filepath.IsAbs(l.Path) {
+		l.Path = filepath.ToSlash(filepath.Join(filepath.Dir(name), l.Path))
+	}
+	return l, nil
+}
+
+// compile reads the template, and gives a role to the fields that are called like one where no others have it.
+func (l *Layout) compile() error {
+	const hint = "as in 'results/{cni}{layer:(-wg)?}/{rep}/{cell}.json': {NAME} is a part of a name, {NAME:EXPRESSION} what matches"
+	expression, err := l.expression()
+	if err != nil {
+		return misuse(hint, "cannot read the template %q: %w", l.Path, err)
+	}
+	if l.pattern, err = regexp.Compile(expression); err != nil {
+		return misuse(hint, "cannot read the template %q: %w", l.Path, err)
+	}
+	for name, group := range l.at {
+		l.at[name] = l.pattern.SubexpIndex(groupName(group))
+	}
+	role := map[string]string{}
+	for _, r := range []struct {
+		name   string
+		fields *[]string
+	}{{"arm", &l.Arm}, {"block", &l.Block}, {"cell", &l.Cell}, {"rep", &l.Repeat}} {
+		if _, there := l.at[r.name]; there && len(*r.fields) == 0 {
+			*r.fields = []string{r.name}
+		}
+		for _, f := range *r.fields {
+			if _, there := l.at[f]; !there {
+				return misuse(suggest(f, l.factors), "the template has no field {%s} to be the %s", f, r.name)
+			}
+			if other, taken := role[f]; taken {
+				return misuse("", "the field {%s} cannot be both %s and %s", f, other, r.name)
+			}
+			role[f] = r.name
+		}
+	}
+	if len(l.Arm) == 0 {
+		return misuse("--arm-by names one: there are "+strings.Join(l.factors, ", "), "no field of the template tells the arm")
+	}
+	l.factors = slices.DeleteFunc(l.factors, func(f string) bool { return role[f] != "" })
+	return nil
+}
+
+// expression makes a regular expression of the template below its directory.
+func (l *Layout) expression() (string, error) {
+	l.at, l.factors = map[string]int{}, nil
+	before, _, some := strings.Cut(l.Path, "{")
+	if !some {
+		return "", fmt.Errorf("it has no {FIELD}")
+	}
+	at := strings.LastIndex(before, "/") + 1
+	l.directory = path.Clean(l.Path[:at])
+	var text strings.Builder
+	for rest := l.Path[at:]; rest != ""; {
+		literal, after, some := strings.Cut(rest, "{")
+		text.WriteString(regexp.QuoteMeta(literal))
+		if !some {
+			break
+		}
+		end := closing(after)
+		if end < 0 {
+			return "", fmt.Errorf("%q has no closing brace", "{"+after)
+		}
+		m := field.FindStringSubmatch(after[:end])
+		if m == nil {
+			return "", fmt.Errorf("%q is no field", "{"+after[:end]+"}")
+		}
+		rest = after[end+1:]
+		how := cmp.Or(m[2], "[^/]+?")
+		if _, err := regexp.Compile(how); err != nil {
+			return "", fmt.Errorf("{%s}: %w", m[1], err)
+		}
+		if m[1] == unused {
+			fmt.Fprintf(&text, "(?:%s)", how)
+			continue
+		}
+		if _, twice := l.at[m[1]]; twice {
+			return "", fmt.Errorf("the field {%s} is there twice", m[1])
+		}
+		l.at[m[1]] = len(l.at)
+		l.factors = append(l.factors, m[1])
+		fmt.Fprintf(&text, "(?P<%s>%s)", groupName(l.at[m[1]]), how)
+	}
+	return "^" + text.String() + "$", nil
+}
+
+func groupName(n int) string { return fmt.Sprintf("tare_field_%d", n) }
+
+// closing is where the brace is that closes a field; -1: nowhere. An expression may have pairs of its own.
+func closing(text string) int {
+	open := 1
+	for i, c := range text {
+		switch c {
+		case '{':
+			open++
+		case '}':
+			open--
+		}
+		if open == 0 {
+			return i
+		}
+	}
+	return -1
+}
+
+// of says what a path below the directory tells; false: it does not match.
+func (l *Layout) of(name string) (p place, ok bool) {
+	m := l.pattern.FindStringSubmatch(path.Clean(filepath.ToSlash(name)))
+	if m == nil {
+		return p, false
+	}
+	join := func(fields []string, between string) string {
+		var parts []string
+		for _, f := range fields {
+			if v := strings.Trim(m[l.at[f]], "-_. "); v != "" {
+				parts = append(parts, v)
+			}
+		}
+		if len(fields) == 0 {
+			return ""
+		}
+		return strings.Clone(cmp.Or(strings.Join(parts, between), nothing))
+	}
+	p = place{arm: join(l.Arm, "-"), block: join(l.Block, "/"), repeat: join(l.Repeat, "/"), cell: join(l.Cell, ".")}
+	for _, f := range l.factors {
+		p.levels = append(p.levels, factor.Level{Factor: f, Value: join([]string{f}, "")})
+	}
+	return p, true
+}

@@ -1,0 +1,108 @@
+package importer
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"tare/experiment"
+)
+
+// load is what trials of an arm were asked to do: the format's settings, in its order.
+type load struct {
+	arm    string
+	values []string
+}
+
+// mostLoads bounds what is kept of a cell whose files all differ.
+const mostLoads = 50
+
+// learn takes what a trial was asked to do. One that is broken says nothing of the others.
+func (c *cell) learn(arm string, settings []Setting, t *Trial) {
+	if len(settings) == 0 || t.Broken != "" || len(c.loads) == mostLoads {
+		return
+	}
+	values := make([]string, len(settings))
+	for i, s := range settings {
+		values[i] = short(cmp.Or(t.Facts[s.Name], s.Default))
+	}
+	if !slices.ContainsFunc(c.loads, func(l load) bool { return l.arm == arm && slices.Equal(l.values, values) }) {
+		c.loads = append(c.loads, load{arm, values})
+	}
+}
+
+// settings are those that are not the same in all files of a cell.
+func (r *run) settings() (list []experiment.ImportedSetting) {
+	for _, c := range r.cells.list {
+		for i, s := range r.Format.Settings {
+			arms, varies := map[string][]string{}, false
+			for _, l := range c.loads {
+				v := l.values[i]
+				varies = varies || v != c.loads[0].values[i]
+				if !slices.Contains(arms[l.arm], v) {
+					arms[l.arm] = append(arms[l.arm], v)
+				}
+			}
+			if varies {
+				list = append(list, experiment.ImportedSetting{Cell: c.ID, Name: s.Name, Arms: arms})
+			}
+		}
+	}
+	return list
+}
+
+// remarkSettings says, for each setting, where it keeps arms from being compared.
+func (r *run) remarkSettings(arms []*arm) {
+	type setting struct {
+		experiment.ImportedSetting
+		cells int
+	}
+	var found ordered[string, setting]
+	for _, s := range r.settings() {
+		found.get(s.Name, func() *setting { return &setting{ImportedSetting: s} }).cells++
+	}
+	for _, s := range found.list {
+		var values []string
+		for _, a := range arms {
+			if v := s.Arms[a.name]; v != nil {
+				values = append(values, a.name+": "+strings.Join(v, " and "))
+			}
+		}
+		where := s.Cell
+		if s.cells > 1 {
+			where = fmt.Sprintf("%s and %s", s.Cell, plural(s.cells-1, "more cell"))
+		}
+		if slices.Contains(r.Allow, s.Name) {
+			r.remark("files of %s differ in %s (%s), which was allowed", where, s.Name, strings.Join(values, ", "))
+			continue
+		}
+		r.remark("files of %s differ in %s (%s): what was measured otherwise is not compared; --allow %s compares it all the same",
+			where, s.Name, strings.Join(values, ", "), shellName(s.Name))
+	}
+}
+
+// shellName is the name of a setting as an argument.
+func shellName(name string) string {
+	if strings.Contains(name, " ") {
+		return "'" + name + "'"
+	}
+	return name
+}
+
+// checkAllowed refuses what is no setting of the format.
+func checkAllowed(names []string, f Format) error {
+	var known []string
+	for _, s := range f.Settings {
+		known = append(known, s.Name)
+	}
+	for _, name := range names {
+		switch {
+		case known == nil:
+			return misuse("", "cannot allow %q: files of %s tell no setting of the workload", name, f.Name)
+		case !slices.Contains(known, name):
+			return misuse(suggest(name, known), "no setting %q of %s", name, f.Name)
+		}
+	}
+	return nil
+}

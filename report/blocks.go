@@ -1,0 +1,54 @@
+package report
+
+import (
+	"slices"
+
+	"tare/analysis"
+	doc "tare/report/document"
+	"tare/wording"
+)
+
+// blockNote says what the overheads of blocks are.
+const blockNote = "Each block against its own baseline. The interval of a block is of its repeats, and holds nothing of what another deployment would have drawn; " +
+	"that of all blocks rests on one value a block, and the verdict with it."
+
+// blockBlocks show what each block of an import says: on a terminal of headline metrics, or of all.
+func (s *sheet) blockBlocks(all bool) []doc.Block {
+	section := doc.Section{ID: "blocks", Title: "Block by block", Blocks: []doc.Block{doc.Say(blockNote)}}
+	for _, headline := range []bool{true, false} {
+		table := s.blockTable(headline)
+		switch {
+		case table.Groups == nil:
+		case headline:
+			section.Blocks = append(section.Blocks, table)
+		default:
+			section.Blocks = append(section.Blocks, exploratorySection(all, table))
+		}
+	}
+	if len(section.Blocks) == 1 {
+		return nil
+	}
+	return []doc.Block{section}
+}
+
+// blockTable shows the overheads of blocks by cell, metric and arm, with that of all below.
+func (s *sheet) blockTable(headline bool) doc.Table {
+	t := doc.Table{Bare: true, Split: true, Columns: []doc.Column{{Title: "metric", Kind: doc.Name, In: doc.Markdown}, {Title: "arm", Kind: doc.Name, In: doc.Markdown},
+		{Title: "block", Kind: doc.Name}, {Title: "overhead", Right: true}, {Title: "interval", Right: true, Tight: true}, {Title: "rounds", Right: true}, {Title: "verdict"}}}
+	for i := range s.run.Comparisons {
+		c := &s.run.Comparisons[i]
+		if c.Blocks == nil || c.Metric.Headline != headline {
+			continue
+		}
+		g := found(&t.Groups, func(g doc.Group) bool { return slices.Equal(g.Title, doc.Words(plain(c.Cell))) }, doc.Group{Title: doc.Words(plain(c.Cell))})
+		part := doc.Part{Title: append(doc.In(doc.Strong, plain(c.Metric.Name)), doc.Span{Words: " " + join(", ", plain(c.Arm), when(c.Metric.Better != "", better(c.Metric)))})}
+		for _, b := range c.Blocks {
+			point, interval := wording.Overhead(analysis.Comparison{Metric: c.Metric, Overhead: b.Overhead, PointOnly: b.PointOnly, Rounds: b.Rounds})
+			part.Add(doc.Row{Cells: doc.Cells(plain(c.Metric.Name), plain(c.Arm), plain(b.Block), point, interval, number(b.Rounds), "")})
+		}
+		point, interval := wording.Overhead(*c)
+		part.Add(doc.Row{Cells: append(doc.Cells(plain(c.Metric.Name), plain(c.Arm), "all blocks", point, interval, number(c.Rounds)), doc.Of(said(c, observed(*c))))})
+		g.Parts = append(g.Parts, part)
+	}
+	return t
+}
