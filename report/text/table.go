@@ -36,6 +36,14 @@ func (g *grid) part(indent string, part document.Part) {
 		axis, g.drawn = part.Axis(g.room), true
 	}
 	switch {
+	case part.Above != nil:
+		g.para(indent, title)
+		for _, l := range part.Above(g.o.Width - len(indent) - 2) {
+			g.line(indent + "  " + l)
+		}
+		if axis != "" {
+			g.line(columns.Pad("", at) + axis)
+		}
 	case axis != "" && len(indent)+columns.Width(title)+2 <= at:
 		g.line(columns.Pad(indent+title, at) + axis)
 	case axis != "":
