@@ -49,7 +49,8 @@ func Run(r *analysis.Run, o RunOptions) *doc.Document {
 			doc.Section{Title: "Words used on this page", Fold: doc.Page, Open: true, Blocks: []doc.Block{doc.Facts{Look: doc.Terms, List: s.definitions()}}}}}))
 	hidden := len(s.groups(false))
 	return d.Add(doc.Section{Blocks: []doc.Block{doc.On(doc.Terminal, doc.SayIf(hidden > 0 && !o.All, notShown(hidden))),
-		doc.On(doc.Terminal|doc.Markdown, doc.Say(s.legend()), s.occasion())}})
+		doc.On(doc.Markdown, doc.Say(s.legend())), s.unlessMany(o.All, doc.On(doc.Terminal, doc.Say(s.legend()))),
+		doc.On(doc.Terminal|doc.Markdown, s.occasion())}})
 }
 
 // occasion says what a single run speaks for.

@@ -30,10 +30,19 @@ func Answer(a *analysis.ArmAnswer, baseline string) string {
 	for _, f := range a.Failures {
 		claims = append(claims, Failed(&f, baseline)+" in "+f.Cell)
 	}
-	same, silent := len(a.Cells) > 1, ""
+	same, silent, of := len(a.Cells) > 1, "", a.Arm
+	one := len(a.Points) > 1 && !slices.ContainsFunc(a.Points, func(p analysis.Point) bool {
+		return p.Metric.Name != a.Points[0].Metric.Name || p.Metric.Objective != ""
+	})
+	if one {
+		of += ", " + a.Points[0].Metric.Name
+	}
 	for _, p := range a.Points {
 		same = same && p.Of == len(a.Cells) && len(p.Cells) == p.Of
-		text := pointText(&p)
+		if one {
+			p.Metric.Name = "" // it is named before
+		}
+		text := strings.TrimSpace(pointText(&p))
 		if p.Verdict == analysis.Invalid {
 			if silent != "" {
 				continue // the same holds for the other metrics
@@ -62,7 +71,7 @@ func Answer(a *analysis.ArmAnswer, baseline string) string {
 	if same && silent == "" {
 		parts = append(parts, "the same "+either(len(a.Points), "verdict", "verdicts")+" in "+named(a.Cells))
 	}
-	return a.Arm + ": " + strings.Join(parts, "; ")
+	return of + ": " + strings.Join(parts, "; ")
 }
 
 func either(n int, one, many string) string {
@@ -94,7 +103,7 @@ func pointText(p *analysis.Point) string {
 		return fmt.Sprintf("%s equivalent within ±%s%s (%s)", m.Name, Size(m, p.Margin), ifNormal(p.Grade), Signs.points(p))
 	case analysis.NotResolved, analysis.Interim:
 		text := m.Name + " " + string(p.Verdict)
-		if !p.PointOnly && (p.Lo != 0 || p.Hi != 0) {
+		if !p.PointOnly && (p.Lo != 0 || p.Hi != 0) && !far(m, analysis.Interval{Lo: p.Lo, Hi: p.Hi}) {
 			text += " (" + Signs.points(p) + ")"
 		}
 		return text
@@ -117,11 +126,15 @@ func moreOrLess(p *analysis.Point) string {
 		of = "load at " + m.Objective
 	}
 	if far(m, analysis.Interval{Lo: p.Lo, Hi: p.Hi}) {
-		return word + " " + of + ", by an amount that is " + unmeasured
+		return strings.TrimSpace(word+" "+of) + ", by an amount that is " + unmeasured
+	}
+	multiple := " the " + of
+	if of == "" {
+		multiple = " as much"
 	}
 	if doubled := m.Better != experiment.Higher && p.Least >= 1 || m.Better == experiment.Higher && p.Most <= -1; IsRatio(m) && doubled {
 		a, b := factors(m, analysis.Interval{Point: p.Least, Lo: p.Lo, Hi: p.Hi}), factors(m, analysis.Interval{Point: p.Most, Lo: p.Lo, Hi: p.Hi})
-		return extent(min(a.Point, b.Point), max(a.Point, b.Point), a, func(f analysis.Interval) (string, string) { return factorText(f, p.PointOnly) }) + " the " + of
+		return extent(min(a.Point, b.Point), max(a.Point, b.Point), a, func(f analysis.Interval) (string, string) { return factorText(f, p.PointOnly) }) + multiple
 	}
 	return NoSigns.points(p) + " " + word + " " + of
 }

@@ -39,6 +39,10 @@ func (g *grid) part(indent string, part document.Part) {
 	case part.Above != nil:
 		g.para(indent, title)
 		for _, l := range part.Above(g.o.Width - len(indent) - 2) {
+			if l = strings.TrimRight(l, " "); columns.Width(l) > g.o.Width-len(indent)-2 {
+				g.para(indent+"  ", l)
+				continue
+			}
 			g.line(indent + "  " + l)
 		}
 		if axis != "" {
