@@ -25,7 +25,7 @@ func TestPageSections(t *testing.T) {
 		page := render(t, r, RunOptions{Experiment: []byte("name: x\n")})
 		at := 0
 		for _, id := range []string{"summary", "results", "trials", "diagnostics", "proof", "invalid", "machine", "harness", "repeat", "definitions"} {
-			i := strings.Index(page[at:], `<section id="`+id+`">`)
+			i := strings.Index(page[at:], `<section id="`+id+`"`)
 			if i < 0 {
 				t.Fatalf("%s: section %s is missing or out of order", name, id)
 			}

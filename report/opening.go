@@ -16,7 +16,7 @@ import (
 // their values, of rows in the picture of overheads, and of warnings.
 const (
 	mostBarGroups = 8
-	mostOverheads = 18
+	mostOverheads = 8
 	firstWarnings = 3
 )
 

@@ -8,6 +8,7 @@ import (
 
 	"tare/analysis"
 	"tare/experiment"
+	"tare/report/columns"
 	doc "tare/report/document"
 	"tare/report/figure"
 	"tare/wording"
@@ -121,20 +122,23 @@ func (s *sheet) rankBlocks() []doc.Block {
 	about := "The largest overhead of each arm relative to " + s.baseline + " with its " + s.confidence() + " interval, and the arm's median there. " + signs + " --all shows every cell."
 	return []doc.Block{doc.On(doc.Terminal, doc.Section{Blocks: []doc.Block{rankTable(list, groups, short), doc.Say(about)}}),
 		doc.On(doc.Markdown|doc.Page, doc.Section{Title: "Arms by effect", Blocks: []doc.Block{s.matrix(list, groups, short),
-			doc.Note("Overhead relative to " + s.baseline + " with its " + s.confidence() + " interval; below it the median of the arm. The largest overhead decides the order. " +
+			doc.Note("Overhead relative to " + s.baseline + " with its " + s.confidence() + " interval; below it, on a screen, the median of the arm. The largest overhead decides the order. " +
 				"Shaded are what costs and what gains: up to 5 %, up to 20 %, and beyond.")}})}
 }
+
+// mostWhere is how many columns of a terminal the name of a cell has.
+const mostWhere = 24
 
 // rankTable has a line for each arm.
 func rankTable(list []contender, groups []group, short []string) doc.Table {
 	t := doc.Table{Groups: []doc.Group{{Parts: []doc.Part{{}}}}, Columns: []doc.Column{{Title: "arm", Kind: doc.Name}, {Title: "cells"},
-		{Title: "largest", Right: true}, {Title: "overhead", Right: true, Tight: true}, {Title: "median"}, {Title: "in", Kind: doc.Name}}}
+		{Title: "largest", Right: true}, {Title: "overhead", Right: true, Tight: true}, {Title: "median"}, {Title: "in"}}}
 	for _, one := range list {
 		row := doc.Row{Cells: []doc.Cell{doc.C(plain(one.arm)), doc.Of(one.signs())}}
 		if c := one.worst; c != nil {
 			point, interval := wording.Overhead(*c)
 			i := slices.Index(one.of, c)
-			row.Cells = append(row.Cells, doc.Cells(point, interval, plain(wording.Value(c.Treated.Median, groups[i].metric.Unit)), short[i])...)
+			row.Cells = append(row.Cells, doc.Cells(point, interval, plain(wording.Value(c.Treated.Median, groups[i].metric.Unit)), columns.Shorten(short[i], mostWhere, columns.Ellipsis))...)
 		}
 		t.Groups[0].Add(row)
 	}
@@ -233,6 +237,9 @@ func shade(overhead float64) int {
 	return n
 }
 
+// mostSorted is how many rows of sorted overheads one picture has: so many stand on a printed page.
+const mostSorted = 36
+
 // sortedForest is the overheads of many arms in pictures of so many rows, all on one axis, the largest
 // first.
 func (s *sheet) sortedForest() []doc.Block {
@@ -269,7 +276,7 @@ func (s *sheet) sortedForest() []doc.Block {
 		}
 	}
 	var blocks []doc.Block
-	for part := range slices.Chunk(rows, mostRows) {
+	for part := range slices.Chunk(rows, mostSorted) {
 		f.Groups = []figure.Group{{Metric: "The largest first", Rows: part}}
 		blocks = append(blocks, forestFigure(f))
 	}
