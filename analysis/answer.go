@@ -10,7 +10,7 @@ import (
 
 // ArmAnswer is what a run says of one arm in short: of each headline metric, over all cells that have it.
 type ArmAnswer struct {
-	Arm string `json:"arm"`
+	Arm string `json:"arm"` // its name
 	// Verdict is that of its points together; "" where some cost and some gain.
 	Verdict  Verdict    `json:"verdict"`
 	Cells    []string   `json:"cells"`  // in which it is compared on headline metrics
@@ -22,17 +22,16 @@ type ArmAnswer struct {
 type Point struct {
 	Metric  experiment.Metric `json:"metric"`
 	Verdict Verdict           `json:"verdict"`
-	Grade   Grade             `json:"grade,omitempty"` // Normal where one of them is of that grade
-	Reason  Reason            `json:"-"`               // of the first of them
-	Margin  float64           `json:"margin,omitempty"`
-	Cells   []string          `json:"cells"` // where
-	Of      int               `json:"of"`    // cells in which the metric is compared
-	// Least and Most are the smallest and the largest overhead, Lo and Hi the furthest ends of
-	// their intervals, on the scale of Comparison.Overhead.
-	Least float64 `json:"least"`
-	Most  float64 `json:"most"`
-	Lo    float64 `json:"lo"`
-	Hi    float64 `json:"hi"`
+	Grade   Grade             `json:"grade,omitempty"`  // Normal where one of them is of that grade
+	Reason  Reason            `json:"-"`                // of the first of them
+	Margin  float64           `json:"margin,omitempty"` // of equivalence, as in Comparison
+	Cells   []string          `json:"cells"`            // where
+	Of      int               `json:"of"`               // cells in which the metric is compared
+	// On the scale of Comparison.Overhead.
+	Least float64 `json:"least"` // smallest overhead
+	Most  float64 `json:"most"`  // largest overhead
+	Lo    float64 `json:"lo"`    // lowest end of their intervals
+	Hi    float64 `json:"hi"`    // highest end
 	// Where is the cell of the overhead that is furthest from zero.
 	Where     string `json:"where"`
 	PointOnly bool   `json:"pointOnly,omitempty"` // one of them has no interval

@@ -147,7 +147,7 @@ func barLines(g figure.BarGroup, width int) []string {
 		case room < 6:
 			lines = append(lines, label+b.Value)
 		default:
-			lines = append(lines, label+columns.Pad(b.Value, values+2)+bar(g.Axis(), b, room))
+			lines = append(lines, label+columns.Pad(b.Value, values+2)+strings.TrimRight(bar(g.Axis(), b, room), " "))
 		}
 	}
 	return lines

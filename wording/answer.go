@@ -2,6 +2,7 @@ package wording
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -14,6 +15,9 @@ const (
 	mostPoints = 6
 	mostNamed  = 3
 )
+
+// uneven is by how many times a cost must be larger in one cell than in another for the cell to be named.
+const uneven = 1.5
 
 // Answer says in one sentence what an arm costs: "wireguard: 4.0 % [3.1, 4.8] less bandwidth, 14 times
 // [13, 15] the cpu; the same verdicts in pod-to-pod and pod-to-service".
@@ -51,7 +55,7 @@ func Answer(a *analysis.ArmAnswer, baseline string) string {
 		}
 		if len(p.Cells) < p.Of {
 			text += " in " + named(p.Cells)
-		} else if p.Verdict.Claims() && strings.Contains(text, " to ") {
+		} else if least, most := math.Abs(p.Least), math.Abs(p.Most); p.Verdict != analysis.Equivalent && p.Verdict.Claims() && max(least, most) > uneven*min(least, most) {
 			text += ", most in " + named([]string{p.Where})
 		}
 		if p.Verdict == analysis.Costs || p.Verdict == analysis.Gains {

@@ -29,9 +29,11 @@ func TestAnswer(t *testing.T) {
 		list    []analysis.Comparison
 	}{
 		{"the same on both paths", analysis.Costs,
-			"wireguard: 3.9 to 4.0 % [3.1, 4.8] less bandwidth, most in pod-to-service, 14 times [13, 15] the cpu; the same verdicts in pod-to-pod and pod-to-service",
+			"wireguard: 3.9 to 4.0 % [3.1, 4.8] less bandwidth, 14 times [13, 15] the cpu; the same verdicts in pod-to-pod and pod-to-service",
 			[]analysis.Comparison{of(pod, bandwidth, analysis.Costs, 0.039, 0.031, 0.047), of(service, bandwidth, analysis.Costs, 0.040, 0.033, 0.048),
 				of(pod, cpu, analysis.Costs, 13, 12, 14), of(service, cpu, analysis.Costs, 13, 12, 14)}},
+		{"sizes that differ", analysis.Costs, "wireguard: 10 to 40 % [8, 50] more cpu, most in pod-to-service; the same verdict in pod-to-pod and pod-to-service",
+			[]analysis.Comparison{of(pod, cpu, analysis.Costs, 0.1, 0.08, 0.12), of(service, cpu, analysis.Costs, 0.4, 0.3, 0.5)}},
 		{"verdicts that differ", analysis.Costs, "wireguard, cpu: 30 % [20, 40] more in pod-to-pod; equivalent within ±2 % (+0.3 % [−0.5, +1.1]) in pod-to-service",
 			[]analysis.Comparison{of(service, cpu, analysis.Equivalent, 0.003, -0.005, 0.011), of(pod, cpu, analysis.Costs, 0.3, 0.2, 0.4)}},
 		{"a gain and a cost", "", "wireguard: 2.0 [1.0, 3.0] more retries, 2.5 times [2.0, 3.0] the bandwidth",
