@@ -95,12 +95,13 @@ func known(pairs ...string) []doc.Fact {
 func (s *sheet) state() []doc.Block {
 	r := s.run
 	if s.imported() {
-		var from []string
+		var from []told
 		for _, a := range s.sources() {
-			from = append(from, a.Key+": "+a.Value)
+			of := found(&from, func(t told) bool { return t.text == a.Value }, told{text: a.Value})
+			of.places = append(of.places, a.Key)
 		}
 		return []doc.Block{doc.Say(fmt.Sprintf("imported from %s, %s valid", s.tool(), s.validOf("trial", "trials"))),
-			doc.List{Items: doc.Each(from)}, doc.SayIf(len(r.Controls) > 0, s.controlLine())}
+			doc.List{Items: doc.Each(ranked(from))}, doc.SayIf(len(r.Controls) > 0, s.controlLine())}
 	}
 	return []doc.Block{doc.Say(join(", ", wording.Count(r.Rounds, "round", "rounds"),
 		s.validOf("planned trial", "planned trials")+" valid", when(s.failedTrials() > 0, number(s.failedTrials())+" failed"), "baseline "+s.baseline,
