@@ -56,12 +56,24 @@ func chromium(t *testing.T) context.Context {
 }
 
 // The width of A4 and the height of Letter at 96 pixels an inch, within the margins of the style sheet.
-const paperWidth, paperHeight = 688, 935
+const paperWidth, paperHeight = 688, 950
 
 func TestPagesInABrowser(t *testing.T) {
 	ctx := chromium(t)
 	failed := spoiled(wireguard().run(), 5)
-	for name, r := range map[string]*analysis.Run{"two arms": wireguard().run(), "spoilt": failed, "many arms": crowd(23)} {
+	swept := wireguard()
+	swept.arms, swept.cells = []madeArm{{"rules[rules=1]", []float64{0.3}}, {"rules[rules=8]", []float64{0.01}}, {"rules[rules=64]", []float64{0.5}}}, []string{"syscalls.open", "syscalls.stat", "syscalls.getppid"}
+	swept.metrics = swept.metrics[2:3]
+	warned := swept.run()
+	for i := range warned.Comparisons {
+		warned.Comparisons[i].Warnings = []analysis.Finding{analysis.WeakClaim{Power: 0.01 * float64(i+1), Factor: 2}}
+	}
+	six := swept
+	for _, name := range []string{"a", "b", "c"} {
+		six.arms = append(six.arms, madeArm{name, []float64{0.1}})
+	}
+	six.cells = six.cells[:2]
+	for name, r := range map[string]*analysis.Run{"two arms": wireguard().run(), "spoilt": failed, "warnings": warned, "six arms": six.run(), "many arms": crowd(23)} {
 		file := filepath.Join(t.TempDir(), "report.html")
 		if err := os.WriteFile(file, []byte(asPage(t, Run(r, RunOptions{Experiment: []byte("name: x\n"), RunDir: ".", Page: file}))), 0o644); err != nil {
 			t.Fatal(err)

@@ -12,10 +12,10 @@ import (
 	"tare/wording"
 )
 
-// What stands on the first screen, and on the first printed page: of groups that have a picture of
-// their values, of rows in the picture of overheads, and of warnings.
+// What stands on the first printed page: bars in the picture of values, where there are more than two
+// groups, rows in the picture of overheads, and warnings.
 const (
-	mostBarGroups = 8
+	mostBars      = 8
 	mostOverheads = 8
 	firstWarnings = 3
 )
@@ -90,16 +90,17 @@ func safe(r *analysis.Run) *analysis.Run {
 func (s *sheet) valueBlocks() []doc.Block {
 	var first, rest []figure.BarGroup
 	var lines []string
+	bars := 0
 	for _, g := range s.groups(true) {
 		of := s.bars(g)
 		if of.Bars == nil {
 			continue
 		}
-		if len(first) == mostBarGroups {
+		if bars += len(of.Bars); len(first) >= 2 && bars > mostBars {
 			rest = append(rest, of)
-			continue
+		} else {
+			first = append(first, of)
 		}
-		first = append(first, of)
 		lines = slices.Concat(lines, []string{plain(g.metric.Name) + " in " + plain(g.cell) + when(better(g.metric) != "", ", "+better(g.metric))}, indented(barLines(of, 74)))
 	}
 	if first == nil {
