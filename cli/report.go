@@ -101,7 +101,9 @@ func reportRun(ctx context.Context, s State, args []string, out, to string, pict
 		return writePicture(ctx, s, report.Figure(result), out, to)
 	}
 	var table *published.Table
+	digits := report.AsTheyVary
 	if flags != nil {
+		digits = flags.digits
 		if table, err = flags.table(run, result); err != nil {
 			return err
 		}
@@ -109,7 +111,7 @@ func reportRun(ctx context.Context, s State, args []string, out, to string, pict
 	}
 	if out != "markdown" && out != "tex" {
 		to = cmp.Or(to, filepath.Join(run.Dir, "report."+out))
-		page := report.RunOptions{Experiment: run.Experiment, RunDir: run.Dir, Published: table}
+		page := report.RunOptions{Experiment: run.Experiment, RunDir: run.Dir, Published: table, Decimals: digits}
 		if out == "html" {
 			err = writePage(result, to, page)
 		} else {
@@ -134,7 +136,7 @@ func reportRun(ctx context.Context, s State, args []string, out, to string, pict
 	if out == "tex" {
 		write = tex.Write
 	}
-	return write(w, report.Run(result, report.RunOptions{Published: table}))
+	return write(w, report.Run(result, report.RunOptions{Published: table, Decimals: digits}))
 }
 
 // conclusion reads a run that has just been made, writes its report, has it printed,

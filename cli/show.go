@@ -133,21 +133,26 @@ func made(dir string) time.Time {
 // asPublished is the value of show --as.
 const asPublished = "published"
 
+// mostDigits is how many decimals a published table may have.
+const mostDigits = 12
+
 // publishedFlags are those of the published table.
 type publishedFlags struct {
 	published.Options
-	all bool // exploratory metrics too, where people read it
+	all    bool // exploratory metrics too, where people read it
+	digits int  // decimals; negative: as many as the values vary by
 }
 
 func (f *publishedFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.Reference, "reference", "", "arm whose differences the published table shows (default: all pairs of up to four arms)")
 	_ = c.RegisterFlagCompletionFunc("reference", completeArms)
+	c.Flags().IntVar(&f.digits, "digits", report.AsTheyVary, "decimals of the published table (-1: as many as show what the values vary by)")
 	c.Flags().BoolVar(&f.WithInvalid, "with-invalid", false, "take invalid trials into the published table, as tables do that check no errors")
 }
 
 // refuse is an error where the flags are given without the table.
 func (f *publishedFlags) refuse(c *cobra.Command, flag string) error {
-	names := []string{"reference", "with-invalid"}
+	names := []string{"reference", "with-invalid", "digits"}
 	if flag == "--published" { // tare show has --all for itself
 		names = append(names, "all")
 	}
@@ -169,6 +174,9 @@ func (f *publishedFlags) shown(t *published.Table) *published.Table {
 
 // table makes the published table of a run.
 func (f *publishedFlags) table(run *journal.Run, result *analysis.Run) (*published.Table, error) {
+	if f.digits < report.AsTheyVary || f.digits > mostDigits {
+		return nil, hintedUsage(fmt.Errorf("--digits %d: not a number of decimals", f.digits), "0 to %d, or -1 for as many as show what the values vary by", mostDigits)
+	}
 	t, err := published.Of(result, run.Trials, f.Options)
 	return t, usage(err)
 }
@@ -177,7 +185,7 @@ func (f *publishedFlags) table(run *journal.Run, result *analysis.Run) (*publish
 func showPublished(s State, t *published.Table, out string, flags *publishedFlags) error {
 	return s.print(view{
 		value:    t,
-		document: func(bool) *document.Document { return report.Published(flags.shown(t)) },
+		document: func(bool) *document.Document { return report.Published(flags.shown(t), flags.digits) },
 		csv:      func(w io.Writer) error { return report.PublishedCSV(w, t) },
 	}, out)
 }

@@ -73,7 +73,7 @@ func TestStudy2(t *testing.T) {
 		"| c11n − aks | +1.185466 % of aks | +1.171577 % of c11n | c11n: ": {"-o", "markdown"},
 		"total,latency-p99,s,mean,gke,,100,0,6.03080":                      {"-o", "csv"},
 	} {
-		if got := tare(t, append([]string{"show", five, "--as", "published"}, flags...)...); !strings.Contains(got, text) {
+		if got := tare(t, append([]string{"show", five, "--as", "published", "--digits", "6"}, flags...)...); !strings.Contains(got, text) {
 			t.Errorf("show --as published %v lacks %q", flags, text)
 		}
 	}

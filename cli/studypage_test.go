@@ -19,7 +19,7 @@ tare import vault-benchmark --dir five \
   --arm aks=vault-benchmarks/data/1300w/5replicas/aks \
   --arm gke=vault-benchmarks/data/1300w/5replicas/gke \
   --arm c11n=vault-benchmarks/data/1300w/5replicas/c11n
-tare show five --as published
+tare show five --as published --digits 6
 ` + "```" + `
 
 and, for the second half, the same with ` + "`2replicas`" + ` in place of ` + "`5replicas`" + `.

@@ -97,7 +97,7 @@ func TestFactorialSummary(t *testing.T) {
 		e.Warnings = append(e.Warnings, analysis.Autocorrelation{Lag1: 0.61})
 	}
 	md, _, _ := strings.Cut(asMarkdown(t, Run(r, RunOptions{})), "## Results")
-	page, _, _ := strings.Cut(words(render(t, r, RunOptions{})), "Each mark is the overhead")
+	page, _, _ := strings.Cut(words(render(t, r, RunOptions{})), "Beside a metric stands")
 	for form, shown := range map[string]string{"Markdown": md, "page": page, "terminal": asText(t, Run(r, RunOptions{}), text.Options{Width: 200})} {
 		says(t, form, shown, "wireguard × mtls, cpu, http: ")
 		if strings.Contains(shown, "wireguard × mtls, wall, http: ") {

@@ -71,6 +71,9 @@ func (s *sheet) look(arm string) figure.Look {
 	case experiment.Control:
 		return figure.Control
 	}
+	if s.many() {
+		return figure.Any // there are more arms than colours; all are labelled
+	}
 	i := s.place(arm)
 	for _, a := range s.plan.Arms[:i] {
 		if a.Role != experiment.Treatment {

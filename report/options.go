@@ -17,6 +17,7 @@ type RunOptions struct {
 	Command    string           // how to repeat the run; "": tare run with the run's own experiment file
 	Generated  time.Time        // shown at the foot unless zero
 	Published  *published.Table // a section of its own; nil: none
+	Decimals   int              // of the published table; AsTheyVary: as many as values vary by
 }
 
 // HistoryOptions is what is shown of a history, and besides it.

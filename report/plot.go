@@ -123,3 +123,52 @@ func pastEnd(s *history.Series, v float64) string {
 	}
 	return wording.End(s.Metric, v)
 }
+
+// mostBar is how many columns a bar has at most.
+const mostBar = 40
+
+// barLines draws bars in the characters of a terminal, each behind its arm and its value with the
+// spread; the value stands below the arm where there is too little room.
+func barLines(g figure.BarGroup, width int) []string {
+	arms, values := make([]string, len(g.Bars)), 0
+	for i, b := range g.Bars {
+		arms[i], values = b.Arm, max(values, columns.Width(b.Value))
+	}
+	short, name := columns.Abbreviate(arms, max(leastName, width/4)), 0
+	for _, b := range g.Bars {
+		name = max(name, columns.Width(short[b.Arm]))
+	}
+	room := min(mostBar, width-name-values-4)
+	var lines []string
+	for _, b := range g.Bars {
+		switch label := columns.Pad(short[b.Arm], name+2); {
+		case name+2+values > width:
+			lines = append(lines, short[b.Arm], "  "+b.Value)
+		case room < 6:
+			lines = append(lines, label+b.Value)
+		default:
+			lines = append(lines, label+columns.Pad(b.Value, values+2)+strings.TrimRight(bar(g.Axis(), b, room), " "))
+		}
+	}
+	return lines
+}
+
+// leastName is to how many columns the name of an arm is shortened at most.
+const leastName = 12
+
+// bar is a value from zero, with its interval over the end.
+func bar(axis figure.Axis, b figure.Bar, width int) string {
+	column := func(v float64) int { return int(axis.At(v)*float64(width-1) + 0.5) }
+	row := []rune(strings.Repeat(" ", width))
+	zero, end := column(0), column(b.At.Point)
+	for i := min(zero, end); i <= max(zero, end); i++ {
+		row[i] = '█'
+	}
+	if lo, hi := column(b.At.Lo), column(b.At.Hi); lo < hi {
+		for i := lo; i <= hi; i++ {
+			row[i] = '─'
+		}
+		row[lo], row[hi], row[end] = '├', '┤', '●'
+	}
+	return string(row)
+}

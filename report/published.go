@@ -14,13 +14,17 @@ import (
 )
 
 // Published shows the published table: for each cell the means with their
-// variances, then the differences with what the intervals say of each.
-func Published(t *published.Table) *doc.Document {
+// variances, then the differences with what the intervals say of each. Numbers have so many decimals, or
+// with AsTheyVary as many as their spread supports.
+func Published(t *published.Table, decimals int) *doc.Document {
 	d := &doc.Document{Title: publishedTitle(t), Styles: figure.PageCSS(), Footer: "Made by tare show."}
-	return d.Add(publishedBlocks(t)...)
+	return d.Add(publishedBlocks(t, decimals)...)
 }
 
-func publishedBlocks(t *published.Table) []doc.Block {
+// AsTheyVary stands for as many decimals as show two digits of what a value varies by.
+const AsTheyVary = -1
+
+func publishedBlocks(t *published.Table, decimals int) []doc.Block {
 	survived := survivors(t)
 	blocks := []doc.Block{doc.Say(publishedTrials(t)), doc.SayIf(survived != "", survived),
 		doc.SayIf(t.Observation != nil, "Observational: "+brief(wording.Observation(t.Observation))+"."),
@@ -35,16 +39,16 @@ func publishedBlocks(t *published.Table) []doc.Block {
 				rest = append(rest, m)
 			}
 		}
-		blocks = append(blocks, doc.Section{Title: plain(c.ID), Flush: true, Blocks: append(publishedTables(t, headline),
+		blocks = append(blocks, doc.Section{Title: plain(c.ID), Flush: true, Blocks: append(publishedTables(t, headline, decimals),
 			doc.If(rest != nil, doc.Section{Title: exploratoryTitle, Note: exploratoryNote, Flush: true, Fold: doc.Page,
 				Open:   true,
-				Blocks: publishedTables(t, rest)}))})
+				Blocks: publishedTables(t, rest, decimals)}))})
 	}
 	return blocks
 }
 
 // publishedTables are a table of means, and one of differences.
-func publishedTables(t *published.Table, metrics []published.Metric) []doc.Block {
+func publishedTables(t *published.Table, metrics []published.Metric, decimals int) []doc.Block {
 	if len(metrics) == 0 {
 		return nil
 	}
@@ -60,13 +64,17 @@ func publishedTables(t *published.Table, metrics []published.Metric) []doc.Block
 		name, sc := publishedName(m), publishedScale(m)
 		row := doc.Row{Cells: doc.Cells(name)}
 		for _, a := range m.Arms {
-			row.Cells = append(row.Cells, doc.C(moments(sc, a)))
+			row.Cells = append(row.Cells, doc.C(moments(sc, a, decimals)))
 		}
 		means.Groups[0].Add(row)
 		part := doc.Part{Title: doc.In(doc.Strong, name)}
 		for _, d := range m.Differences {
+			n := decimals
+			if n == AsTheyVary {
+				n = decimalsFor(100 * uncertainty(m, d))
+			}
 			row := doc.Row{Cells: append(doc.Cells(name, plain(d.B)+" − "+plain(d.A),
-				sixPercent(d.RelativeToA)+" of "+plain(d.A), sixPercent(d.RelativeToB)+" of "+plain(d.B)), doc.Cell{}, doc.C(toldOf(d)))}
+				signedPercent(d.RelativeToA, n)+" of "+plain(d.A), signedPercent(d.RelativeToB, n)+" of "+plain(d.B)), doc.Cell{}, doc.C(toldOf(d)))}
 			if d.Said != nil {
 				row.Cells[4] = doc.Of(verdict(d.Said.Verdict, observed(*d.Said)))
 			}
@@ -157,7 +165,7 @@ func toldOf(d published.Difference) string {
 }
 
 // Between these bounds of the largest mean, values are written in the metric's own
-// unit, as tables print them; beyond, six decimals need another.
+// unit, as tables print them; beyond, decimals need another.
 const smallMean, largeMean = 1e-3, 1e4
 
 // publishedScale is the unit in which a metric's moments are written.
@@ -172,29 +180,59 @@ func publishedScale(m published.Metric) wording.Scale {
 	return wording.ScaleOf(m.Metric.Unit, largest)
 }
 
-func moments(s wording.Scale, m published.Moments) string {
+func moments(s wording.Scale, m published.Moments, decimals int) string {
 	if m.N == 0 {
 		return wording.Missing
 	}
-	variance := wording.Missing // of a single trial, which says nothing of it
-	if m.N > 1 {
-		variance = six(m.Variance / s.Div / s.Div)
+	mean, variance := m.Mean/s.Div, m.Variance/s.Div/s.Div
+	text := wording.Missing // of a single trial, which says nothing of it
+	switch {
+	case decimals != AsTheyVary:
+		if m.N > 1 {
+			text = fixed(variance, decimals)
+		}
+		return fixed(mean, decimals) + " (" + text + ")"
+	case m.N > 1:
+		text = wording.Number(variance, 3)
 	}
-	return six(m.Mean/s.Div) + " (" + variance + ")"
+	return fixed(mean, decimalsFor(math.Sqrt(variance))) + " (" + text + ")"
 }
 
-// six writes six decimals, and values too small for them as a power of ten.
-func six(v float64) string {
-	if a := math.Abs(v); wording.Finite(v) && (a == 0 || a >= 1e-4 && a < 1e12) {
-		return wording.Fixed(v, 6)
+// uncertainty is about how far the difference of two means may be off, as a share: the standard errors
+// of both.
+func uncertainty(m published.Metric, d published.Difference) float64 {
+	sum := 0.0
+	for _, a := range m.Arms {
+		if (a.Arm == d.A || a.Arm == d.B) && a.N > 0 && a.Mean != 0 {
+			sum += a.Variance / float64(a.N) / (a.Mean * a.Mean)
+		}
 	}
-	return wording.Number(v, 6)
+	return math.Sqrt(sum)
 }
 
-// sixPercent writes a share in percent with six decimals and its sign.
-func sixPercent(v *float64) string {
+// mostDecimals is how many decimals a published number has at most.
+const mostDecimals = 6
+
+// decimalsFor is how many decimals show two digits of a spread; of none, all.
+func decimalsFor(spread float64) int {
+	if !wording.Finite(spread) || spread <= 0 {
+		return mostDecimals
+	}
+	return min(mostDecimals, max(0, 1-int(math.Floor(math.Log10(spread)))))
+}
+
+// fixed writes so many decimals, and values too small for them as a power of ten.
+func fixed(v float64, decimals int) string {
+	if a := math.Abs(v); wording.Finite(v) && (a == 0 || (decimals < 3 || a >= math.Pow10(2-decimals)) && a < 1e12) {
+		return wording.Fixed(v, decimals)
+	}
+	return wording.Number(v, max(decimals, 3))
+}
+
+// signedPercent writes a share in percent with its sign.
+func signedPercent(v *float64, decimals int) string {
 	if v == nil {
 		return wording.Missing
 	}
-	return wording.Minus(fmt.Sprintf("%+.6f", *v*100)) + " %"
+	return wording.Minus(fmt.Sprintf("%+.*f", decimals, *v*100)) + " %"
 }

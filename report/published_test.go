@@ -38,9 +38,9 @@ func someTable(t testing.TB, o published.Options) (*analysis.Run, *published.Tab
 func TestPublishedGolden(t *testing.T) {
 	_, without := someTable(t, published.Options{})
 	_, with := someTable(t, published.Options{WithInvalid: true, Reference: "wireguard"})
-	golden.Check(t, "testdata/published.txt", asText(t, Published(without), text.Options{}))
-	golden.Check(t, "testdata/published-reference.txt", asText(t, Published(with), text.Options{Width: 100, ASCII: true}))
-	golden.Check(t, "testdata/published.md", asMarkdown(t, Published(without)))
+	golden.Check(t, "testdata/published.txt", asText(t, Published(without, AsTheyVary), text.Options{}))
+	golden.Check(t, "testdata/published-reference.txt", asText(t, Published(with, 6), text.Options{Width: 100, ASCII: true}))
+	golden.Check(t, "testdata/published.md", asMarkdown(t, Published(without, AsTheyVary)))
 	golden.Check(t, "testdata/published.csv", asCSV(t, PublishedCSV, without))
 }
 
@@ -55,10 +55,19 @@ func TestPublishedSection(t *testing.T) {
 	}
 }
 
-func TestSix(t *testing.T) {
+func TestFixed(t *testing.T) {
 	for v, want := range map[float64]string{0: "0.000000", 1.6322: "1.632200", 0.000133: "0.000133", 0.00001234: "1.2340e−5", -2.5: "−2.500000", 1e13: "1.0000e13"} {
-		if got := six(v); got != want {
-			t.Errorf("six(%v) = %s, want %s", v, got, want)
+		if got := fixed(v, 6); got != want {
+			t.Errorf("fixed(%v, 6) = %s, want %s", v, got, want)
+		}
+	}
+}
+
+// A mean has two digits of what its values vary by, and no more.
+func TestDecimalsAreWhatVaries(t *testing.T) {
+	for spread, want := range map[float64]int{12: 0, 1.2: 1, 0.3: 2, 0.0042: 4, 1e-9: 6, 0: 6} {
+		if got := decimalsFor(spread); got != want {
+			t.Errorf("decimalsFor(%v) = %d, want %d", spread, got, want)
 		}
 	}
 }

@@ -19,27 +19,27 @@ func Run(r *analysis.Run, o RunOptions) *doc.Document {
 	s := arrange(r)
 	d := &doc.Document{Title: cmp.Or(plain(s.plan.Name), "Run"), About: "Tare report", Lede: plain(s.plan.Description),
 		Styles: figure.PageCSS(), Footer: s.footer(o)}
-	d.Add(doc.On(doc.Page, doc.Facts{Look: doc.Glance, List: s.facts()}),
-		doc.On(doc.Terminal, s.state()...), s.summarySection())
-	if !s.alone() {
-		d.Add(doc.On(doc.Page, doc.Section{ID: "overheads", Title: "Overheads", Blocks: append(s.overheadBlocks(), s.occasion())}))
-	}
+	d.Add(s.opening()...)
+	d.Add(doc.On(doc.Markdown|doc.Page, s.detailSection()))
+	d.Add(s.restOfOverheads()...)
 	d.Add(s.failureBlocks()...)
 	d.Add(s.resultBlocks(o.All)...)
-	d.Add(s.factorialBlocks(o.All)...)
-	d.Add(s.blockBlocks(o.All)...)
-	d.Add(s.breakdownBlocks(o.All)...)
-	d.Add(s.scalingBlocks(o.All)...)
+	detail := []doc.Block{}
+	detail = append(detail, s.factorialBlocks(o.All)...)
+	detail = append(detail, s.blockBlocks(o.All)...)
+	detail = append(detail, s.breakdownBlocks(o.All)...)
+	detail = append(detail, s.scalingBlocks(o.All)...)
+	d.Add(s.unlessMany(o.All, detail...))
 	forms := doc.Markdown | doc.Page
 	if o.All {
 		forms |= doc.Terminal
 	}
 	d.Add(doc.On(forms, s.partBlocks()...))
 	if o.Published != nil {
-		d.Add(doc.On(doc.Markdown|doc.Page, publishedSection(o.Published)))
+		d.Add(doc.On(doc.Markdown|doc.Page, publishedSection(o.Published, o.Decimals)))
 	}
-	d.Add(doc.On(doc.Terminal, s.warningBlocks(o.All)...),
-		doc.On(doc.Page, s.trialSection(), s.diagnosticSection()))
+	d.Add(doc.On(doc.Page, s.restOfWarnings(), s.trialSection(), s.diagnosticSection()), doc.On(doc.Terminal, s.warningBlocks(o.All)...),
+		doc.On(doc.Terminal, doc.Section{Blocks: s.state()}))
 	if !s.imported() {
 		d.Add(doc.On(doc.Markdown|doc.Page, s.proofSection()))
 	}
@@ -49,7 +49,8 @@ func Run(r *analysis.Run, o RunOptions) *doc.Document {
 			doc.Section{Title: "Words used on this page", Fold: doc.Page, Open: true, Blocks: []doc.Block{doc.Facts{Look: doc.Terms, List: s.definitions()}}}}}))
 	hidden := len(s.groups(false))
 	return d.Add(doc.Section{Blocks: []doc.Block{doc.On(doc.Terminal, doc.SayIf(hidden > 0 && !o.All, notShown(hidden))),
-		doc.On(doc.Terminal|doc.Markdown, doc.Say(s.legend()), s.occasion())}})
+		doc.On(doc.Markdown, doc.Say(s.legend())), s.unlessMany(o.All, doc.On(doc.Terminal, doc.Say(s.legend()))),
+		doc.On(doc.Terminal|doc.Markdown, s.occasion())}})
 }
 
 // occasion says what a single run speaks for.
@@ -94,12 +95,13 @@ func known(pairs ...string) []doc.Fact {
 func (s *sheet) state() []doc.Block {
 	r := s.run
 	if s.imported() {
-		var from []string
+		var from []told
 		for _, a := range s.sources() {
-			from = append(from, a.Key+": "+a.Value)
+			of := found(&from, func(t told) bool { return t.text == a.Value }, told{text: a.Value})
+			of.places = append(of.places, a.Key)
 		}
 		return []doc.Block{doc.Say(fmt.Sprintf("imported from %s, %s valid", s.tool(), s.validOf("trial", "trials"))),
-			doc.List{Items: doc.Each(from)}, doc.SayIf(len(r.Controls) > 0, s.controlLine())}
+			doc.List{Items: doc.Each(ranked(from))}, doc.SayIf(len(r.Controls) > 0, s.controlLine())}
 	}
 	return []doc.Block{doc.Say(join(", ", wording.Count(r.Rounds, "round", "rounds"),
 		s.validOf("planned trial", "planned trials")+" valid", when(s.failedTrials() > 0, number(s.failedTrials())+" failed"), "baseline "+s.baseline,
@@ -108,50 +110,17 @@ func (s *sheet) state() []doc.Block {
 		when(!r.Finished, "not finished"))), doc.Say(s.controlLine())}
 }
 
-// summarySection is the answer, and what to know before trusting it.
-func (s *sheet) summarySection() doc.Section {
-	reasons := plainAll(wording.Reasons(s.run.Reasons))
-	if len(reasons) == 0 {
-		reasons = []string{"No reason was recorded."}
+// detailSection is what was asked and done, and the results of the headline metrics one by one, with
+// what the run could not see.
+func (s *sheet) detailSection() doc.Section {
+	blocks := []doc.Block{doc.Say(s.asked() + " " + s.done())}
+	if list := s.answers(); list != nil && !s.many() && !s.alone() {
+		blocks = append(blocks, doc.Answers{List: list})
 	}
-	observed := s.observed()
-	return doc.Section{ID: "summary", Title: "Summary", Quiet: doc.Terminal | doc.Markdown, Blocks: []doc.Block{
-		doc.If(!s.run.Valid, doc.Alert{Title: "INVALID: this run gives no verdicts", Style: doc.Invalid,
-			Items: doc.Each(reasons)}),
-		doc.On(doc.Markdown|doc.Page, doc.Say(s.asked()+" "+s.done())),
-		doc.If(observed != "", doc.Alert{Title: observed}),
-		doc.On(doc.Markdown|doc.Page, s.answerBlocks()...)}}
-}
-
-// answerBlocks are the results of the headline metrics in sentences, with what
-// the run could not see.
-func (s *sheet) answerBlocks() []doc.Block {
-	list := s.answers()
-	blocks := []doc.Block{doc.If(list != nil, doc.Answers{List: list}),
-		doc.SayIf(list == nil, "There is no headline metric with a result.")}
 	for _, text := range append([]string{s.controlSentence()}, s.limits()...) {
 		blocks = append(blocks, doc.SayIf(text != "", text))
 	}
-	return append(blocks, s.warningBlocks(false)...)
-}
-
-// warningBlocks are what a reader must know before trusting a number. A page
-// shows the first of very many.
-func (s *sheet) warningBlocks(all bool) []doc.Block {
-	list := s.warnings(true)
-	if all {
-		list = append(list, s.warnings(false)...)
-	}
-	if list == nil {
-		return nil
-	}
-	first := list
-	if extra := len(list) - mostWarnings; extra > 0 {
-		more := wording.Count(extra, "warning", "warnings") + " more; tare show lists all."
-		first = slices.Concat(list[:mostWarnings], []string{more})
-	}
-	return []doc.Block{doc.On(doc.Page, doc.Alert{Title: beforeTrusting, Items: doc.Each(first)}),
-		doc.On(doc.Terminal|doc.Markdown, doc.Alert{Title: beforeTrusting, Items: doc.Each(list)})}
+	return doc.Section{ID: "summary", Title: "In detail", Blocks: append(blocks, doc.On(doc.Page, s.occasion()))}
 }
 
 // footer says who wrote a page, and when.
@@ -160,31 +129,31 @@ func (s *sheet) footer(o RunOptions) string {
 	if e := s.run.Environment; e != nil {
 		version = " " + plain(e.TareVersion)
 	}
-	return "Written by Tare" + version + generatedOn(o.Generated) + ". This page needs no network and no scripts."
+	return "Written by Tare" + version + generatedOn(o.Generated) + ". This page needs no network and no scripts." +
+		when(s.many(), " Of so many arms, single trials and diagnostics are not printed.")
 }
 
 // warnings are the warnings of comparisons, each once: of headline metrics, with
-// those of the run before them, or of exploratory metrics.
+// those of the run, or of exploratory metrics: the gravest first.
 func (s *sheet) warnings(headline bool) []string {
-	var list []string
-	seen := map[string]bool{}
-	add := func(text string, parts ...string) {
-		text = join(": ", join(", ", plainAll(parts)...), brief(text))
-		if !seen[text] {
-			seen[text] = true
-			list = append(list, text)
+	var list []told
+	add := func(f analysis.Finding, parts ...string) {
+		text, place := brief(wording.Finding(f)), join(", ", plainAll(parts)...)
+		w := found(&list, func(w told) bool { return w.text == text }, told{text: text, gravity: analysis.Gravity(f)})
+		if !slices.Contains(w.places, place) {
+			w.places = append(w.places, place)
 		}
 	}
 	for _, w := range s.run.Warnings {
 		if headline != w.Exploratory {
-			add(wording.Finding(w.Finding), w.Arm, w.Metric, w.Cell)
+			add(w.Finding, w.Arm, w.Metric, w.Cell)
 		}
 	}
 	of := func(c *analysis.Comparison, name string) {
 		if c.Verdict == analysis.Invalid {
 			return // told beside the verdict
 		}
-		for _, w := range wording.Findings(c.Warnings) {
+		for _, w := range c.Warnings {
 			add(w, name, c.Metric.Name, c.Cell)
 		}
 	}
@@ -208,7 +177,7 @@ func (s *sheet) warnings(headline bool) []string {
 			}
 		}
 	}
-	return list
+	return ranked(list)
 }
 
 // rules are the rules in a count, the most frequent first.

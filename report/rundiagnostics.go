@@ -44,7 +44,7 @@ func (s *sheet) trialSection() doc.Section {
 			when(s.run.Rounds > figure.ManyDots,
 				fmt.Sprintf("As each arm has more than %d trials, the dots are an even choice of them, and the lanes show the range and the median of neighbouring trials.", figure.ManyDots)))
 	}
-	return doc.Section{ID: "trials", Title: "Every trial", Blocks: append([]doc.Block{doc.Say(text)}, cells...)}
+	return doc.Section{ID: "trials", Title: "Every trial", Screen: s.many(), Blocks: append([]doc.Block{doc.Say(text)}, cells...)}
 }
 
 // diagnosticSection is what the method says about itself.
@@ -55,7 +55,7 @@ func (s *sheet) diagnosticSection() doc.Section {
 	table, hints := s.diagnosticTable(), s.warnings(false)
 	hints = hints[:min(len(hints), mostWarnings)]
 	blocks := append([]doc.Block{doc.Say(text), doc.If(table.Groups != nil, table)}, s.seriesBlocks()...)
-	return doc.Section{ID: "diagnostics", Title: "Diagnostics", Blocks: append(blocks,
+	return doc.Section{ID: "diagnostics", Title: "Diagnostics", Screen: s.many(), Blocks: append(blocks,
 		doc.If(len(hints) > 0, doc.Folded("Warnings on exploratory metrics", doc.List{Items: doc.Each(hints)})),
 		doc.Folded("What the columns mean", doc.Facts{Look: doc.Terms, List: s.columnTerms()}))}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"tare/analysis"
+	"tare/experiment"
 	"tare/journal"
 	doc "tare/report/document"
 	"tare/wording"
@@ -31,15 +32,62 @@ func (s *sheet) proofSection() doc.Section {
 		rows = append(rows, doc.Row{Cells: append(doc.Cells(plain(p.Arm), plain(p.Layer), plain(p.Name), brief(p.Expected),
 			brief(p.Example), made, strconv.Itoa(p.Passed)), doc.Of(failed))})
 	}
-	note := join(" ", "Evidence that each layer was on in its arm and off elsewhere. A trial whose proof fails yields no number.",
+	note := join(" ", "Evidence that each layer was on in its arm and off elsewhere; a caveat stands among the warnings. A trial whose proof fails yields no number.",
 		when(each != nil, "Made in every trial: "+enumerate(each, 12, "checks")+"."),
 		when(once != nil, "Made once, when the layer was set up: "+enumerate(once, 12, "checks")+"."))
 	return doc.Section{ID: "proof", Title: "Proof of treatment", Blocks: []doc.Block{
 		doc.SayIf(rows == nil, "No check was recorded: no arm of this run has a layer that proves itself."),
-		doc.If(rows != nil, doc.Say(note), doc.Simple([]doc.Column{{Title: "arm", Kind: doc.Name}, {Title: "layer"},
+		doc.If(rows != nil, doc.Say(note), s.proofMatrix(), doc.Section{Title: "Each check", Fold: doc.Page | doc.Markdown, Screen: s.many(), Blocks: []doc.Block{doc.Simple([]doc.Column{{Title: "arm", Kind: doc.Name}, {Title: "layer"},
 			{Title: "check", Kind: doc.Prose},
 			{Title: "expected", Kind: doc.Prose}, {Title: "observed, first trial", Kind: doc.Prose}, {Title: "made"},
-			{Title: "passed", Right: true}, {Title: "failed", Right: true}}, rows))}}
+			{Title: "passed", Right: true}, {Title: "failed", Right: true}}, rows)}})}}
+}
+
+// proofMatrix has a row for each arm and a column for each layer: whether it was to be on there, and how
+// many checks say that it was so.
+func (s *sheet) proofMatrix() doc.Table {
+	type count struct {
+		passed, failed int
+		caveat         bool
+	}
+	columns, layers, arms, counts := []doc.Column{{Title: "arm", Kind: doc.Name}}, []string(nil), []string(nil), map[[2]string]count{}
+	for _, p := range s.run.Proofs {
+		if !slices.Contains(layers, p.Layer) {
+			layers, columns = append(layers, p.Layer), append(columns, doc.Column{Title: plain(p.Layer), Whole: true})
+		}
+		if !slices.Contains(arms, p.Arm) {
+			arms = append(arms, p.Arm)
+		}
+		c := counts[[2]string{p.Arm, p.Layer}]
+		counts[[2]string{p.Arm, p.Layer}] = count{c.passed + p.Passed, c.failed + p.Failed, c.caveat || p.Caveat != ""}
+	}
+	var rows []doc.Row
+	for _, arm := range arms {
+		row := doc.Row{Cells: []doc.Cell{doc.C(plain(arm))}}
+		for _, layer := range layers {
+			c, state := counts[[2]string{arm, layer}], "off"
+			if s.treats(arm, layer) {
+				state = "on"
+			}
+			switch of := wording.Count(c.passed+c.failed, "check", "checks"); {
+			case c == count{}:
+				row.Cells = append(row.Cells, doc.Cell{})
+			case c.failed > 0:
+				row.Cells = append(row.Cells, doc.Of(doc.In(doc.Strong, fmt.Sprintf("× %s, %d of %s failed", state, c.failed, of))))
+			default:
+				row.Cells = append(row.Cells, doc.C(state+", "+of+when(c.caveat, ", with a caveat")))
+			}
+		}
+		rows = append(rows, row)
+	}
+	return doc.Simple(columns, rows)
+}
+
+// treats says whether an arm has a layer.
+func (s *sheet) treats(arm, layer string) bool {
+	return slices.ContainsFunc(s.plan.Arms, func(a experiment.PlannedArm) bool {
+		return a.Name == arm && slices.ContainsFunc(a.Layers, func(l experiment.PlannedLayer) bool { return l.Kind == layer })
+	})
 }
 
 // proofs are the run's checks, one for each arm, layer and name: a check whose

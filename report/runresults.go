@@ -13,9 +13,11 @@ import (
 	"tare/wording"
 )
 
+// overheadBlocks are the overheads of headline metrics in a picture: the first of them where there are
+// many.
 func (s *sheet) overheadBlocks() []doc.Block {
-	forests := forestBlocks(s.forest())
-	if forests == nil {
+	first, _ := s.forest().Split(mostOverheads)
+	if first.Groups == nil {
 		return []doc.Block{doc.Say("There is nothing to draw: no headline metric has " +
 			s.sampled("complete pairs", "values of both arms") + ".")}
 	}
@@ -23,9 +25,22 @@ func (s *sheet) overheadBlocks() []doc.Block {
 		when(s.margin() > 0, "The shaded band is the margin of ±"+wording.Share(s.margin())+" within which arms count as equivalent."),
 		when(len(s.run.Controls) > 0, "The grey rows compare the baseline with its own copy: what a difference of nothing looks like in this run."),
 		when(s.run.Observation != nil, "Verdicts marked (obs.) are observational."))
-	text := doc.Text{{Words: "Each mark is the overhead of an arm relative to "}, {Words: s.baseline, Style: doc.Strong},
-		{Words: ", the line its " + s.confidence() + " " + how}}
-	return append([]doc.Block{doc.Paragraph{Text: text}}, forests...)
+	return []doc.Block{doc.Section{Title: "Overheads", Blocks: []doc.Block{forestFigure(first), doc.Note("Each mark is the overhead of an arm relative to " +
+		s.baseline + ", the line its " + s.confidence() + " " + how)}}}
+}
+
+// restOfOverheads are those that a page does not begin with; of many arms all, in one picture sorted by
+// effect.
+func (s *sheet) restOfOverheads() []doc.Block {
+	if s.alone() {
+		return nil
+	}
+	_, rest := s.forest().Split(mostOverheads)
+	blocks := forestBlocks(rest)
+	if s.many() {
+		blocks = s.sortedForest()
+	}
+	return []doc.Block{doc.On(doc.Page, doc.If(blocks != nil, doc.Section{ID: "overheads", Title: "Overheads", Blocks: blocks}))}
 }
 
 // forestBlocks draw overheads: in one picture, or in one for each cell where there
@@ -59,8 +74,11 @@ func forestFigure(f figure.Forest) doc.Figure {
 // resultBlocks are the results of headline metrics, and of exploratory ones.
 func (s *sheet) resultBlocks(all bool) []doc.Block {
 	in := doc.Terminal | doc.Markdown | doc.Page
-	if s.alone() {
-		in = doc.Terminal // the summary has all
+	switch {
+	case s.alone():
+		in = doc.Terminal // the answer has all
+	case s.many() && !all:
+		in = doc.Markdown | doc.Page // a terminal has the arms by effect
 	}
 	section := doc.Section{ID: "results", Title: "Results", Quiet: doc.Terminal, Blocks: []doc.Block{
 		doc.On(doc.Page, doc.Say(s.legend()))}}
@@ -126,12 +144,19 @@ func (s *sheet) resultPart(g group) doc.Part {
 	if restates != "" {
 		part.Notes = append(part.Notes, "restates "+plain(restates))
 	}
+	if of := s.bars(g); g.metric.Headline && len(of.Bars) > 1 {
+		part.Above = func(width int) []string { return barLines(of, width) }
+	}
 	p := plot{axis: figure.Overheads(drawn, s.marginFor(g.metric)), margin: s.marginFor(g.metric)}
 	if drawn != nil {
 		part.Axis = func(width int) string { return p.labels(g.metric, width) }
 	}
+	shared := sharedReason(g.rows)
+	if shared != "" {
+		part.Notes = append(part.Notes, string(g.rows[0].Verdict)+": "+shared)
+	}
 	for _, c := range g.lines() {
-		row := s.resultRow(c, plain(g.metric.Name), baseline)
+		row := s.resultRow(c, plain(g.metric.Name), baseline, shared)
 		row.Cells[len(row.Cells)-1] = doc.Cell{Draw: func(width int) string { return p.interval(c, s.role(c.Arm) == experiment.Control, width) }}
 		part.Add(row)
 	}
@@ -167,24 +192,27 @@ func (s *sheet) beyond(g group) string {
 }
 
 // resultRow writes a comparison's numbers. The last cell is for its drawing.
-func (s *sheet) resultRow(c analysis.Comparison, metric, baseline string) doc.Row {
+func (s *sheet) resultRow(c analysis.Comparison, metric, baseline, shared string) doc.Row {
 	control := s.role(c.Arm) == experiment.Control
 	point, interval := wording.Overhead(c)
 	judged := wording.Judged(c)
-	median := when(judged && c.Treated.N > 0, wording.Value(c.Treated.Median, c.Metric.Unit))
+	value := ""
+	if judged && c.Treated.N > 0 {
+		value, _, _ = spread(c.Treated, c.Metric.Unit)
+	}
 	mde := when(judged && c.MDE > 0, wording.Size(c.Metric, c.MDE))
 	floor := when(judged && !control && len(s.run.Controls) > 0, wording.Size(c.Metric, c.Floor))
 	mean := when(judged, wording.MeanOverhead(&c))
-	reason := when(!control && c.Verdict == analysis.NotResolved, brief(wording.Why(&c)))
-	if !control && c.Verdict == analysis.Interim {
-		reason = brief(wording.Reason(c.Reason))
+	reason := when(!control, undecided(&c))
+	if reason == shared {
+		reason = ""
 	}
 	word := said(&c, s.observes(c.Verdict) || observed(c))
 	if control {
 		word = doc.In(doc.Muted, "noise floor")
 	}
 	row := doc.Row{Muted: control, Cells: append(append(doc.Cells(metric, plain(c.Arm)), doc.Of(word)),
-		doc.Cells(point, interval, mean, baseline, median, mde, floor, valueCount(c), reason, "")...)}
+		doc.Cells(point, interval, mean, baseline, plain(value), mde, floor, valueCount(c), reason, "")...)}
 	if a := s.aside(c); a != "" {
 		row.Notes = append(row.Notes, a)
 	}
@@ -192,6 +220,31 @@ func (s *sheet) resultRow(c analysis.Comparison, metric, baseline string) doc.Ro
 		row.Notes = append(row.Notes, plain(wording.Reason(c.Reason)))
 	}
 	return row
+}
+
+// undecided is why a comparison has no verdict yet, or none; "" for one that has.
+func undecided(c *analysis.Comparison) string {
+	switch c.Verdict {
+	case analysis.NotResolved:
+		return brief(wording.Why(c))
+	case analysis.Interim:
+		return brief(wording.Reason(c.Reason))
+	}
+	return ""
+}
+
+// sharedReason is the reason of all rows, where there are several and it is the same: it is said once.
+func sharedReason(rows []analysis.Comparison) string {
+	if len(rows) < 2 {
+		return ""
+	}
+	reason := undecided(&rows[0])
+	for i := range rows {
+		if undecided(&rows[i]) != reason {
+			return ""
+		}
+	}
+	return reason
 }
 
 // legend explains the columns.

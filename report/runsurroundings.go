@@ -160,10 +160,10 @@ func compact(config any) string {
 }
 
 // publishedSection is the published table as a part of a run's report.
-func publishedSection(t *published.Table) doc.Section {
+func publishedSection(t *published.Table, decimals int) doc.Section {
 	intro := publishedTitle(t) + ". This is how benchmarks are mostly written up; how sure a difference is stands only in the last column."
 	return doc.Section{ID: "published", Title: "The published table", Short: "Published table",
-		Blocks: append([]doc.Block{doc.Say(intro)}, publishedBlocks(t)...)}
+		Blocks: append([]doc.Block{doc.Say(intro)}, publishedBlocks(t, decimals)...)}
 }
 
 // mostValues is how many values of a fact are listed: there may be one a file.
@@ -201,7 +201,7 @@ func (s *sheet) factSection() doc.Section {
 		}
 	}
 	rows := slices.Concat(differing, same)
-	return doc.Section{ID: "machine", Title: "Machines and versions", Blocks: []doc.Block{
+	return doc.Section{ID: "machine", Title: "Machines and versions", Screen: s.many(), Blocks: []doc.Block{
 		doc.SayIf(rows == nil, "The files tell nothing of the systems that they were made on."),
 		doc.If(rows != nil, doc.Say("What the files tell of the systems that they were made on. Facts in bold differ between arms, and are compared along with them."),
 			doc.Simple(columns, rows))}}

@@ -35,7 +35,7 @@ func viewOfComparison(r *comparing.Result) view {
 }
 
 func viewOfTable(t *published.Table) view {
-	v := view{document: Published(t), csv: func(w io.Writer) error { return PublishedCSV(w, t) }}
+	v := view{document: Published(t, AsTheyVary), csv: func(w io.Writer) error { return PublishedCSV(w, t) }}
 	for _, c := range t.Cells {
 		for _, m := range c.Metrics {
 			v.lines += len(m.Arms) + len(m.Differences)

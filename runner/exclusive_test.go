@@ -120,7 +120,7 @@ func TestAbsentBesideOwn(t *testing.T) {
 	}{
 		{true, layer.Check{Layer: "other", Name: "off beside own", OK: true}},
 		{false, layer.Check{Layer: "kind", Name: "the layer of arm arm", Expected: "not on", Observed: "not looked for", OK: true,
-			Caveat: "this arm has a layer kind of its own: that nothing of the one of arm arm is on here is not shown"}},
+			Caveat: "this arm has a layer kind of its own: that nothing of another arm's layer kind is on here is not shown"}},
 	} {
 		x := expand(&fakeWorkload{})
 		kinds(x, 0, own)

@@ -313,5 +313,5 @@ func (a absent) prove(ctx context.Context, s *layer.Session) ([]layer.Check, err
 		return a.l.ProveOff(ctx, s)
 	}
 	return []layer.Check{{Layer: a.kind, Name: "the layer of arm " + a.arm, Expected: "not on", Observed: "not looked for", OK: true,
-		Caveat: fmt.Sprintf("this arm has a layer %s of its own: that nothing of the one of arm %s is on here is not shown", a.kind, a.arm)}}, nil
+		Caveat: fmt.Sprintf("this arm has a layer %s of its own: that nothing of another arm's layer %[1]s is on here is not shown", a.kind)}}, nil
 }

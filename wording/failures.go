@@ -54,6 +54,9 @@ func MeanOverhead(c *analysis.Comparison) string {
 	if c.Mean == nil {
 		return ""
 	}
+	if far(c.Metric, *c.Mean) {
+		return unmeasured
+	}
 	return Signs.Interval(c.Metric, *c.Mean)
 }
 

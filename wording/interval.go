@@ -13,7 +13,7 @@ import (
 // Judged says whether a comparison has numbers to show.
 func Judged(c analysis.Comparison) bool {
 	o := c.Overhead
-	if c.Verdict == analysis.Invalid || c.Rounds == 0 || !Finite(o.Point) || !Finite(o.Lo) || !Finite(o.Hi) {
+	if c.Verdict == analysis.Invalid || c.Rounds == 0 || !Finite(o.Point) || !Finite(o.Lo) || !Finite(o.Hi) || Unmeasurable(&c) {
 		return false
 	}
 	if (c.Verdict == analysis.NotResolved || c.Verdict == analysis.Interim || c.Verdict == analysis.Restated) && o == (analysis.Interval{}) {
@@ -21,6 +21,23 @@ func Judged(c analysis.Comparison) bool {
 		return c.Rounds > 1 && (len(c.Overheads) > 0 || c.PointOnly && !c.Paired) && !slices.ContainsFunc(c.Overheads, func(v float64) bool { return v != 0 })
 	}
 	return true
+}
+
+// farthest is how many times one end of an interval may be the other before it says nothing of a size.
+const farthest = 1000
+
+// unmeasured stands for the size of what cannot be measured.
+const unmeasured = "not measurable"
+
+// Unmeasurable says whether the values spread so far that the interval of the overhead says nothing
+// of its size: no number of it is told.
+func Unmeasurable(c *analysis.Comparison) bool {
+	return !c.PointOnly && far(c.Metric, c.Overhead)
+}
+
+func far(m experiment.Metric, o analysis.Interval) bool {
+	f := factors(m, o)
+	return IsRatio(m) && o.Lo < o.Hi && (f.Lo <= 0 || f.Hi > farthest*f.Lo)
 }
 
 // IsRatio says whether overheads are shares of the baseline.
@@ -31,7 +48,11 @@ func IsRatio(m experiment.Metric) bool { return m.Scale != experiment.Difference
 // which more is better past twice the baseline, it writes how many times the
 // baseline it is: "2.1 times" and "[2.0, 2.2]".
 func Overhead(c analysis.Comparison) (point, interval string) {
-	if !Judged(c) {
+	switch {
+	case Judged(c):
+	case c.Verdict != analysis.Invalid && Unmeasurable(&c):
+		return unmeasured, ""
+	default:
 		return Missing, ""
 	}
 	return Signs.interval(c.Metric, c.Overhead, c.PointOnly)

@@ -1,10 +1,13 @@
 package wording
 
 import (
+	"cmp"
+
 	"tare/analysis"
 	"tare/combine"
 	"tare/compare"
 	"tare/cost"
+	"tare/experiment"
 	"tare/gate"
 	"tare/history"
 	"tare/published"
@@ -48,6 +51,7 @@ func each[T, U any](list []T, of func(T) U) []U {
 // Analysis is an analysed run.
 type Analysis struct {
 	*analysis.Run
+	Answer        []Answered   `json:"answer,omitempty"`        // one for each arm: what it costs, in short
 	Reasons       []string     `json:"reasons,omitempty"`       // why the run gives no verdicts
 	Invalidity    []Figures    `json:"invalidity,omitempty"`    // the same as data
 	Observational string       `json:"observational,omitempty"` // why what is concluded is weaker than an experiment: "arms ran one after the other"
@@ -59,6 +63,12 @@ type Analysis struct {
 	Scaling       []Scaling    `json:"scaling,omitempty"`       // how metrics grow with factors whose levels are numbers
 	Breakdowns    []Breakdown  `json:"breakdowns,omitempty"`    // what the costs of layers are made of that have a factor which counts something
 	Factorial     *Factorial   `json:"factorial,omitempty"`     // what the layers of a factorial design do alone and together
+}
+
+// Answered is what the run says of one arm in short.
+type Answered struct {
+	*analysis.ArmAnswer
+	Text string `json:"text"` // in a sentence: "wireguard: 4.0 % [3.1, 4.8] less bandwidth, 14 times [13, 15] the cpu"
 }
 
 // Breakdown says of what the cost of an arm is made, for one metric in one cell: installed,
@@ -195,7 +205,18 @@ func JSON(v any) any {
 
 // AnalysisOf puts words to an analysed run.
 func AnalysisOf(r *analysis.Run) *Analysis {
+	baseline := "baseline"
+	if r.Plan != nil {
+		baseline = cmp.Or(r.Plan.ArmWith(experiment.Baseline), baseline)
+	}
 	return &Analysis{Run: r,
+		Answer: each(analysis.ArmAnswers(r), func(a analysis.ArmAnswer) Answered {
+			text := Answer(&a, baseline)
+			if r.Observation != nil && a.Verdict.Claims() {
+				text = "observational: " + text
+			}
+			return Answered{&a, text}
+		}),
 		Reasons: Reasons(r.Reasons), Invalidity: figuresOf(r.Reasons), Observational: Observation(r.Observation),
 		Failures: each(r.Failures, func(f analysis.Failures) Failures {
 			return Failures{Failures: f, Text: Failed(&f, "baseline"), Reason: figure(f.Reason)}

@@ -94,6 +94,13 @@ func Effect(c *analysis.Comparison) string {
 	if versus == "" && c.Metric.Objective != "" {
 		return held(c)
 	}
+	if Unmeasurable(c) {
+		word := "costs"
+		if c.Overhead.Point < 0 {
+			word = "gains"
+		}
+		return word + " an amount that is " + unmeasured
+	}
 	if isZero(c) {
 		if versus != "" {
 			return "costs the same as " + versus + ": " + estimated(c)
@@ -124,7 +131,7 @@ func Effect(c *analysis.Comparison) string {
 func held(c *analysis.Comparison) string {
 	more, o := " less", c.Overhead
 	switch {
-	case isZero(c):
+	case isZero(c), Unmeasurable(c):
 		return "differs by " + estimated(c) + " in the load held at " + c.Metric.Objective
 	case o.Point < 0:
 		more, o = " more", turned(o)
@@ -175,6 +182,9 @@ func turned(i analysis.Interval) analysis.Interval {
 // estimated writes an overhead with the sign that it has, without an interval
 // where there is none: "−0.4 % [−3.1, 2.2]".
 func estimated(c *analysis.Comparison) string {
+	if Unmeasurable(c) {
+		return unmeasured
+	}
 	point, interval := NoSigns.interval(c.Metric, c.Overhead, c.PointOnly)
 	return strings.TrimSpace(point + " " + interval)
 }
@@ -282,6 +292,9 @@ func Why(c *analysis.Comparison) string {
 func unseen(c *analysis.Comparison) string {
 	if c.MDE <= 0 || !Finite(c.MDE) {
 		return "the " + noun(c.Paired) + " do not vary, so that nothing says what could be seen"
+	}
+	if IsRatio(c.Metric) && c.MDE >= farthest {
+		return "the " + noun(c.Paired) + " vary so much that no difference could be seen"
 	}
 	text := "differences of " + Size(c.Metric, c.MDE) + " are found with " + Share(c.Power) + " chance"
 	switch {

@@ -56,6 +56,7 @@ type Section struct {
 	Flush       bool  // a terminal does not indent what stands below the title
 	Fold        Forms // forms that let the reader fold the section; zero: none
 	Open        bool  // what can be folded is open at first
+	Screen      bool  // a page does not print it
 	Blocks      []Block
 }
 

@@ -9,6 +9,7 @@ type Table struct {
 	Split   bool   // in Markdown each group is a table below a heading
 	Bare    bool   // a terminal shows no titles of columns: the values explain themselves
 	Dense   bool   // a page uses smaller letters
+	Matrix  bool   // a page shades the cells, and prints only the first line of each
 	Key     string // explains the drawings, where a terminal shows them
 }
 
@@ -51,7 +52,8 @@ func (g *Group) Add(row Row) { g.Parts[len(g.Parts)-1].Add(row) }
 type Part struct {
 	Title Text
 	Notes []string
-	Axis  func(width int) string // above the drawings; nil: none
+	Above func(width int) []string // drawn below the title by a terminal; nil: nothing
+	Axis  func(width int) string   // above the drawings; nil: none
 	Rows  []Row
 }
 
@@ -68,6 +70,7 @@ type Row struct {
 // Cell is lines below each other, or a drawing.
 type Cell struct {
 	Lines []Text
+	Shade int                    // of a page's cell: from 1 to 3 a cost, from -1 to -3 a gain, the stronger the larger
 	Draw  func(width int) string // at most width columns
 }
 

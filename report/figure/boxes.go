@@ -24,6 +24,9 @@ const (
 // evenly chosen ones and a run chart shows bands.
 const ManyDots = 240
 
+// fewestBoxed is how many trials a box is drawn of: quartiles of fewer are the trials themselves.
+const fewestBoxed = 8
+
 // Boxes is a box plot of one metric in one cell.
 type Boxes struct {
 	Metric, Cell string
@@ -39,7 +42,7 @@ type Arm struct {
 	Summary analysis.Summary // of the values
 }
 
-// Draw draws one box per arm: from quartile to quartile, whiskers to the furthest values
+// Draw draws one box per arm of enough trials: from quartile to quartile, whiskers to the furthest values
 // within 1.5 interquartile ranges of the box, those beyond as circles, every trial as a dot
 // (Tukey 1977, Exploratory Data Analysis, section 2D).
 func (b Boxes) Draw() string {
@@ -92,14 +95,22 @@ func (d *drawing) box(a Arm, x func(float64) float64, top float64, name string, 
 		return
 	}
 	mid := top + laneMiddle
+	if m.N >= fewestBoxed {
+		d.quartiles(a, x, mid)
+	}
+	d.line(x(m.Median), mid-9, x(m.Median), mid+9, "middle "+a.Look.class)
+	d.dots(a, x, mid)
+	d.laneLabel(top, a.Look, name, a.Name, fmt.Sprintf("median %s, n = %d", unit.With(m.Median), m.N))
+}
+
+// quartiles draws the box of an arm with its whiskers.
+func (d *drawing) quartiles(a Arm, x func(float64) float64, mid float64) {
+	m := a.Summary
 	lo, hi := a.whiskers()
 	whiskers := "M" + at(x(lo), mid) + "H" + px(x(m.Q1)) + "M" + at(x(lo), mid-5) + "v10M" + at(x(hi), mid-5) +
 		"v10M"
 	d.path(whiskers+at(x(m.Q3), mid)+"H"+px(x(hi)), "thin "+a.Look.class)
 	d.rect(x(m.Q1), mid-9, x(m.Q3)-x(m.Q1), 18, "box "+a.Look.class)
-	d.line(x(m.Median), mid-9, x(m.Median), mid+9, "middle "+a.Look.class)
-	d.dots(a, x, mid)
-	d.laneLabel(top, a.Look, name, a.Name, fmt.Sprintf("median %s, n = %d", unit.With(m.Median), m.N))
 }
 
 // fences are how far from the box a value may be that is no circle.
@@ -123,6 +134,7 @@ func (a Arm) whiskers() (lo, hi float64) {
 // laneLabel names an arm's lane, and says something of it at the right. It is drawn
 // last, so that what reaches up there passes behind it.
 func (d *drawing) laneLabel(top float64, l Look, short, name, note string) {
+	d.rect(0, top, d.w, 18, "paper")
 	d.marker(8, top+9, 4, l, "")
 	d.labelled(18, top+13, "halo", short, name)
 	d.text(d.w-6, top+13, "small muted num halo", "end", note)

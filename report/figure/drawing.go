@@ -107,10 +107,12 @@ type Look struct {
 	shape int    // index into shapes
 }
 
-// The looks of arms that are no treatment: the baseline in ink, the control in grey.
+// The looks of arms that are no treatment, the baseline in ink and the control in grey, and the one of
+// treatments where there are too many for a look of their own.
 var (
 	Baseline = Look{class: "base"}
 	Control  = Look{class: "ctrl"}
+	Any      = Look{class: "c0", shape: 1}
 )
 
 // Treatment is the look of the treatment at a place in the plan's order: a pair of

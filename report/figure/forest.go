@@ -2,6 +2,7 @@ package figure
 
 import (
 	"fmt"
+	"slices"
 
 	"tare/analysis"
 	"tare/report/columns"
@@ -22,6 +23,19 @@ type Forest struct {
 	Margin   float64 // within which arms are equivalent; 0: none
 	Observed bool    // some claim is of no experiment: verdicts are longer
 	Groups   []Group
+	Reach    []analysis.Interval // what the axis holds besides the rows, so that several plots have the same
+}
+
+// Split is a plot of the first groups, of so many rows at most but one group at least, and one of the others.
+func (f Forest) Split(most int) (first, rest Forest) {
+	n, rows := 0, 0
+	for n < len(f.Groups) && (n == 0 || rows+len(f.Groups[n].Rows) <= most) {
+		rows += len(f.Groups[n].Rows)
+		n++
+	}
+	first, rest = f, f
+	first.Groups, rest.Groups = f.Groups[:n], f.Groups[n:]
+	return first, rest
 }
 
 // Group is the rows of one metric in one cell.
@@ -88,7 +102,7 @@ const (
 )
 
 func (f Forest) lay(wide bool) *forest {
-	var drawn []analysis.Interval
+	drawn := slices.Clone(f.Reach)
 	var arms []string
 	longest, numbers := 0, 14
 	for _, g := range f.Groups {
@@ -194,6 +208,9 @@ func (p *forest) arm(r Row, y float64) {
 		}
 	}
 	line, plot := y+15, y+11
+	if p.narrow { // no line runs behind the words
+		p.rect(0, y, p.w, 34, "paper")
+	}
 	p.marker(8, line-4, 4.5, r.Look, hollow)
 	p.labelled(20, line, class, name, r.Label)
 	if p.narrow {

@@ -54,6 +54,7 @@ var classes = []struct {
 	{"thin", []property{{"stroke", "arm"}, {"stroke-width", "1.2"}, {"fill", "none"}}},
 	{"trace", []property{{"stroke", "arm"}, {"stroke-opacity", ".45"}, {"fill", "none"}, {"stroke-linejoin", "round"}}},
 	{"box", []property{{"fill", "arm"}, {"fill-opacity", ".16"}, {"stroke", "arm"}, {"stroke-width", "1.2"}}},
+	{"bar", []property{{"fill", "arm"}, {"fill-opacity", ".45"}}},
 	{"middle", []property{{"stroke", "arm"}, {"stroke-width", "2.6"}, {"fill", "none"}}},
 	{"dots", []property{{"stroke", "arm"}, {"stroke-width", "3.6"}, {"stroke-linecap", "round"}, {"stroke-opacity", ".6"}, {"fill", "none"}}},
 	{"faint", []property{{"stroke", "arm"}, {"stroke-width", "2.6"}, {"stroke-linecap", "round"}, {"stroke-opacity", ".35"}, {"fill", "none"}}},

@@ -43,7 +43,7 @@ func Write(w io.Writer, d *document.Document) error {
 		p.element(`p class="lede"`, escape(d.Lede))
 	}
 	blocks := document.For(document.Page, d.Blocks)
-	head := slices.IndexFunc(blocks, isSection)
+	head := slices.IndexFunc(blocks, linked)
 	if head < 0 {
 		head = len(blocks)
 	}
@@ -61,9 +61,10 @@ func Write(w io.Writer, d *document.Document) error {
 	return nil
 }
 
-func isSection(b document.Block) bool {
-	_, ok := b.(document.Section)
-	return ok
+// linked says whether a block is a section that the list of contents names.
+func linked(b document.Block) bool {
+	s, ok := b.(document.Section)
+	return ok && s.ID != ""
 }
 
 // page is a page under way. Errors stay in the buffered writer until Flush.
@@ -82,7 +83,7 @@ func (p *page) element(tag, markup string) { p.put(around(tag, markup), "\n") }
 func (p *page) contents(list []document.Block) {
 	items := ""
 	for _, b := range list {
-		if s, ok := b.(document.Section); ok && s.ID != "" {
+		if s, ok := b.(document.Section); ok && linked(b) {
 			items += around("li", around(`a href="#`+anchor(s.ID)+`"`, escape(cmp.Or(s.Short, s.Title)))) + "\n"
 		}
 	}
@@ -134,6 +135,9 @@ func (p *page) section(level int, s document.Section) {
 	id := ""
 	if s.ID != "" {
 		id = ` id="` + anchor(s.ID) + `"`
+	}
+	if s.Screen {
+		id += ` class="screen"`
 	}
 	switch {
 	case s.Title == "" || s.Quiet.Has(document.Page):

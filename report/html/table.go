@@ -13,8 +13,15 @@ func (p *page) table(t document.Table) {
 	across := `td colspan="` + strconv.Itoa(len(columns)) + `"`
 	line := func(class, markup string) { p.element(`tr class="`+class+`"`, around(across, markup)) }
 	p.put(`<div class="scroll"><table`)
+	class := ""
 	if t.Dense {
-		p.put(` class="dense"`)
+		class = "dense"
+	}
+	if t.Matrix {
+		class = strings.TrimSpace(class + " matrix")
+	}
+	if class != "" {
+		p.put(` class="` + class + `"`)
 	}
 	p.put(">\n<thead><tr>")
 	for _, i := range columns {
@@ -58,13 +65,13 @@ func (p *page) row(t document.Table, columns []int, row document.Row, indented b
 	}
 	p.put(">")
 	for k, i := range columns {
-		p.put(around(cellTag(t.Columns[i], indented && k == 0), lines(row.Cell(i).Lines)))
+		p.put(around(cellTag(t.Columns[i], row.Cell(i).Shade, indented && k == 0), lines(row.Cell(i).Lines)))
 	}
 	p.put("</tr>\n")
 }
 
 // cellTag is the element of a cell with its class.
-func cellTag(c document.Column, indented bool) string {
+func cellTag(c document.Column, shade int, indented bool) string {
 	class := map[document.Kind]string{document.Name: "name", document.Prose: "text"}[c.Kind]
 	switch {
 	case c.Right:
@@ -74,6 +81,12 @@ func cellTag(c document.Column, indented bool) string {
 	}
 	if indented {
 		class += " arm"
+	}
+	switch {
+	case shade > 0:
+		class += " cost" + strconv.Itoa(min(shade, 3))
+	case shade < 0:
+		class += " gain" + strconv.Itoa(min(-shade, 3))
 	}
 	if class == "" {
 		return "td"

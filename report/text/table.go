@@ -36,6 +36,18 @@ func (g *grid) part(indent string, part document.Part) {
 		axis, g.drawn = part.Axis(g.room), true
 	}
 	switch {
+	case part.Above != nil:
+		g.para(indent, title)
+		for _, l := range part.Above(g.o.Width - len(indent) - 2) {
+			if l = strings.TrimRight(l, " "); columns.Width(l) > g.o.Width-len(indent)-2 {
+				g.para(indent+"  ", l)
+				continue
+			}
+			g.line(indent + "  " + l)
+		}
+		if axis != "" {
+			g.line(columns.Pad("", at) + axis)
+		}
 	case axis != "" && len(indent)+columns.Width(title)+2 <= at:
 		g.line(columns.Pad(indent+title, at) + axis)
 	case axis != "":

@@ -65,6 +65,9 @@ func (t *writer) gap() {
 // hanging writes text wrapped to the width, the following lines behind another
 // indent than the first.
 func (t *writer) hanging(first, indent, s string) {
+	if t.o.ASCII { // some characters become several
+		s = toASCII.Replace(s)
+	}
 	for _, l := range columns.Wrap(s, t.o.Width-columns.Width(indent)) {
 		t.line(first + l)
 		first = indent

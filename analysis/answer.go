@@ -1,0 +1,177 @@
+package analysis
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"tare/experiment"
+)
+
+// ArmAnswer is what a run says of one arm in short: of each headline metric, over all cells that have it.
+type ArmAnswer struct {
+	Arm string `json:"arm"` // its name
+	// Verdict is that of its points together; "" where some cost and some gain.
+	Verdict  Verdict    `json:"verdict"`
+	Cells    []string   `json:"cells"`  // in which it is compared on headline metrics
+	Points   []Point    `json:"points"` // costs first, then gains, then what is no difference
+	Failures []Failures `json:"-"`      // where the program fails more, or less, often than in the baseline
+}
+
+// Point is the comparisons of one metric that have the same verdict.
+type Point struct {
+	Metric  experiment.Metric `json:"metric"`
+	Verdict Verdict           `json:"verdict"`
+	Grade   Grade             `json:"grade,omitempty"`  // Normal where one of them is of that grade
+	Reason  Reason            `json:"-"`                // of the first of them
+	Margin  float64           `json:"margin,omitempty"` // of equivalence, as in Comparison
+	Cells   []string          `json:"cells"`            // where
+	Of      int               `json:"of"`               // cells in which the metric is compared
+	// On the scale of Comparison.Overhead.
+	Least float64 `json:"least"` // smallest overhead
+	Most  float64 `json:"most"`  // largest overhead
+	Lo    float64 `json:"lo"`    // lowest end of their intervals
+	Hi    float64 `json:"hi"`    // highest end
+	// Where is the cell of the overhead that is furthest from zero.
+	Where     string `json:"where"`
+	PointOnly bool   `json:"pointOnly,omitempty"` // one of them has no interval
+
+	furthest float64
+}
+
+// ArmAnswers are those of the treatments, in the plan's order; an arm without a headline metric has none.
+func ArmAnswers(r *Run) []ArmAnswer {
+	var list []ArmAnswer
+	of := func(arm string) *ArmAnswer {
+		i := slices.IndexFunc(list, func(a ArmAnswer) bool { return a.Arm == arm })
+		if i < 0 {
+			i, list = len(list), append(list, ArmAnswer{Arm: arm})
+		}
+		return &list[i]
+	}
+	if r.Plan != nil {
+		for _, a := range r.Plan.Arms {
+			if a.Role == experiment.Treatment {
+				of(a.Name)
+			}
+		}
+	}
+	for _, f := range r.Failures {
+		if f.Verdict == Fails || f.Verdict == Gains {
+			a := of(f.Arm)
+			a.Failures = append(a.Failures, f)
+		}
+	}
+	for i := range r.Comparisons {
+		if c := &r.Comparisons[i]; c.Metric.Headline && c.Verdict != Restated {
+			of(c.Arm).add(c)
+		}
+	}
+	list = slices.DeleteFunc(list, func(a ArmAnswer) bool { return a.Points == nil && a.Failures == nil })
+	for i := range list {
+		list[i].settle()
+	}
+	return list
+}
+
+// answered is the order in which points are told.
+var answered = []Verdict{Costs, Gains, Equivalent, NotResolved, Interim, Invalid}
+
+// add takes a comparison in.
+func (a *ArmAnswer) add(c *Comparison) {
+	if !slices.Contains(a.Cells, c.Cell) {
+		a.Cells = append(a.Cells, c.Cell)
+	}
+	i := slices.IndexFunc(a.Points, func(p Point) bool { return p.Metric.Name == c.Metric.Name && p.Verdict == c.Verdict })
+	o := c.Overhead
+	if i < 0 {
+		i = len(a.Points)
+		a.Points = append(a.Points, Point{Metric: c.Metric, Verdict: c.Verdict, Reason: c.Reason, Margin: c.Margin,
+			Least: o.Point, Most: o.Point, Lo: o.Lo, Hi: o.Hi, Where: c.Cell, furthest: math.Abs(o.Point)})
+	}
+	p := &a.Points[i]
+	p.Cells, p.Grade, p.PointOnly = append(p.Cells, c.Cell), cmp.Or(p.Grade, c.Grade), p.PointOnly || c.PointOnly
+	p.Least, p.Most, p.Lo, p.Hi = min(p.Least, o.Point), max(p.Most, o.Point), min(p.Lo, o.Lo), max(p.Hi, o.Hi)
+	if far := math.Abs(o.Point); far > p.furthest {
+		p.furthest, p.Where = far, c.Cell
+	}
+}
+
+// settle orders the points and finds the verdict of all.
+func (a *ArmAnswer) settle() {
+	cells, has := map[string]int{}, map[Verdict]bool{}
+	for _, p := range a.Points {
+		cells[p.Metric.Name] += len(p.Cells)
+		has[p.Verdict] = true
+	}
+	for _, f := range a.Failures {
+		has[cmp.Or(map[Verdict]Verdict{Fails: Costs}[f.Verdict], f.Verdict)] = true
+	}
+	for i := range a.Points {
+		a.Points[i].Of = cells[a.Points[i].Metric.Name]
+	}
+	slices.SortStableFunc(a.Points, func(x, y Point) int {
+		return slices.Index(answered, x.Verdict) - slices.Index(answered, y.Verdict)
+	})
+	switch {
+	case has[Costs] && has[Gains]:
+	case has[Costs]:
+		a.Verdict = Costs
+	case has[Gains]:
+		a.Verdict = Gains
+	case len(has) == 1:
+		a.Verdict = a.Points[0].Verdict
+	default:
+		a.Verdict = NotResolved
+	}
+}
+
+// Overview is what a run of many arms says on one headline metric.
+type Overview struct {
+	Metric experiment.Metric
+	// Arms by what they show in any cell: those that cost somewhere, those that only gain,
+	// those that are equivalent in every cell, and the others.
+	Costs, Gains, Equivalent, Open int
+	Furthest                       *Comparison // the claim that is furthest from zero; nil without one
+}
+
+// Overviews are those of the headline metrics, in the order of the comparisons.
+func Overviews(r *Run) []Overview {
+	var list []Overview
+	verdicts := map[string]map[string]map[Verdict]bool{} // by metric and arm
+	for i := range r.Comparisons {
+		c := &r.Comparisons[i]
+		if !c.Metric.Headline || c.Verdict == Restated {
+			continue
+		}
+		name := c.Metric.Name
+		k := slices.IndexFunc(list, func(o Overview) bool { return o.Metric.Name == name })
+		if k < 0 {
+			k, list = len(list), append(list, Overview{Metric: c.Metric})
+			verdicts[name] = map[string]map[Verdict]bool{}
+		}
+		if verdicts[name][c.Arm] == nil {
+			verdicts[name][c.Arm] = map[Verdict]bool{}
+		}
+		verdicts[name][c.Arm][c.Verdict] = true
+		if f := list[k].Furthest; (c.Verdict == Costs || c.Verdict == Gains) && (f == nil || math.Abs(c.Overhead.Point) > math.Abs(f.Overhead.Point)) {
+			list[k].Furthest = c
+		}
+	}
+	for k := range list {
+		o := &list[k]
+		for _, has := range verdicts[o.Metric.Name] {
+			switch {
+			case has[Costs]:
+				o.Costs++
+			case has[Gains]:
+				o.Gains++
+			case has[Equivalent] && len(has) == 1:
+				o.Equivalent++
+			default:
+				o.Open++
+			}
+		}
+	}
+	return list
+}

@@ -1,0 +1,24 @@
+package analysis
+
+import "slices"
+
+// gravity is the kinds of findings by how much they change what a number says: first what makes a
+// claim one of something else, then what makes it less sure than it looks, then what is good to know.
+var gravity = []string{
+	// The difference may not be the layer's.
+	Unexercised{}.Kind(), OverCap{}.Kind(), UnlimitedLink{}.Kind(), ControlDiffers{}.Kind(), Uncontrolled{}.Kind(), OneSetUp{}.Kind(),
+	// The verdict may be another one.
+	Unfinished{}.Kind(), MeanDiffers{}.Kind(), Stalling{}.Kind(), Disagreement{}.Kind(), FewRounds{}.Kind(), FewValues{}.Kind(),
+	Extended{}.Kind(), Omission{}.Kind(), OddSeries{}.Kind(), UnequalSpread{}.Kind(), Interrupted{}.Kind(), LevelChanges{}.Kind(),
+	// The size, or the interval, may be.
+	WeakClaim{}.Kind(), NormalPairs{}.Kind(), NormalSamples{}.Kind(), Autocorrelation{}.Kind(), OrderEffect{}.Kind(),
+	UnusableValues{}.Kind(), Switching{}.Kind(), Sliced{}.Kind(), Remark{}.Kind(),
+}
+
+// Gravity is the place of a finding in the order in which a reader must know of it, from 0.
+func Gravity(f Finding) int {
+	if i := slices.Index(gravity, f.Kind()); i >= 0 {
+		return i
+	}
+	return len(gravity)
+}

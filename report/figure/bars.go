@@ -1,0 +1,85 @@
+package figure
+
+import (
+	"tare/analysis"
+	"tare/report/columns"
+	"tare/safetext"
+)
+
+// Bars is values of arms as bars from zero: a group for each metric in each cell, with an axis of its own.
+type Bars struct{ Groups []BarGroup }
+
+// BarGroup is the bars of one metric in one cell.
+type BarGroup struct {
+	Metric, Cell string
+	Note         string // which direction is better
+	Bars         []Bar
+}
+
+// Bar is one arm.
+type Bar struct {
+	Arm   string
+	Look  Look
+	Value string            // in words, with its spread
+	At    analysis.Interval // the bar's end, and the line over it
+}
+
+// Axis holds all bars of the group and zero.
+func (g BarGroup) Axis() Axis {
+	var a Axis
+	for _, b := range g.Bars {
+		a.Lo, a.Hi = min(a.Lo, bounded(b.At.Lo)), max(a.Hi, bounded(b.At.Hi))
+	}
+	return a
+}
+
+// Sizes of bars in pixels. Names and values stand above a bar, where no line runs.
+const (
+	barsGap   = 28 // between groups beside each other
+	barsHead  = 24
+	barPitch  = 31
+	barHeight = 9
+	barsFoot  = 12
+)
+
+// Draw draws the bars for a wide page, two groups beside each other, or for a narrow one.
+func (b Bars) Draw(wide bool) string {
+	across, d := 1, &drawing{w: forestNarrow}
+	if wide {
+		d.w = forestWide
+		across = min(2, len(b.Groups))
+	}
+	width := (d.w - barsGap*float64(across-1)) / float64(max(across, 1))
+	for i := 0; i < len(b.Groups); i += across {
+		tallest := 0
+		for k, g := range b.Groups[i:min(i+across, len(b.Groups))] {
+			d.bars(g, float64(k)*(width+barsGap), d.h, width)
+			tallest = max(tallest, len(g.Bars))
+		}
+		d.h += barsHead + barPitch*float64(tallest) + barsFoot
+	}
+	return d.svg("Values of the arms with their intervals", "")
+}
+
+func (d *drawing) bars(g BarGroup, left, top, width float64) {
+	room := int(width / (letter * 12))
+	name := columns.Shorten(safetext.Line(g.Metric), room*6/10, columns.Ellipsis)
+	cell := columns.Shorten(safetext.Line(g.Cell), max(4, room-columns.Width(name)-2), columns.Ellipsis)
+	d.WriteString(`<text x="` + px(left) + `" y="` + px(top+14) + `"><title>` + escape(g.Metric+" in "+g.Cell+", "+g.Note) + `</title><tspan` + styled("strong") + ">" +
+		escape(name) + "</tspan><tspan" + styled("muted") + ` dx="10">` + escape(cell) + "</tspan></text>\n")
+	axis := g.Axis()
+	x := func(v float64) float64 { return left + axis.At(v)*(width-4) }
+	for i, b := range g.Bars {
+		y := top + barsHead + barPitch*float64(i)
+		taken := float64(columns.Width(b.Value)) * letter * 12
+		d.marker(left+6, y+5, 4, b.Look, "")
+		d.labelled(left+16, y+9, "", fit(b.Arm, width-taken-28, 12), b.Arm)
+		d.text(left+width, y+9, "num", "end", b.Value)
+		end, zero := x(b.At.Point), x(0)
+		d.rect(min(zero, end), y+14, max(end-zero, zero-end), barHeight, "bar "+b.Look.class)
+		mid := y + 14 + barHeight/2.
+		if lo, hi := x(b.At.Lo), x(b.At.Hi); b.At.Lo < b.At.Hi {
+			d.path("M"+at(lo, mid)+"H"+px(hi)+"M"+at(lo, mid-4)+"v8M"+at(hi, mid-4)+"v8", "range "+b.Look.class)
+		}
+	}
+}

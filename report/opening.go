@@ -1,0 +1,209 @@
+package report
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"tare/analysis"
+	"tare/experiment"
+	doc "tare/report/document"
+	"tare/report/figure"
+	"tare/wording"
+)
+
+// What stands on the first printed page: bars in the picture of values, where there are more than two
+// groups, rows in the picture of overheads, and warnings.
+const (
+	mostBars      = 8
+	mostOverheads = 8
+	firstWarnings = 3
+)
+
+// opening is a run in short: the answer in sentences, then values and overheads, then on pages what to
+// know before trusting them, and how much of the run there is.
+func (s *sheet) opening() []doc.Block {
+	observed := s.observed()
+	reasons := plainAll(wording.Reasons(s.run.Reasons))
+	if len(reasons) == 0 {
+		reasons = []string{"No reason was recorded."}
+	}
+	list := s.short()
+	blocks := []doc.Block{
+		doc.If(!s.run.Valid, doc.Alert{Title: "INVALID: this run gives no verdicts", Style: doc.Invalid, Items: doc.Each(reasons)}),
+		doc.If(list != nil, doc.Section{Blocks: []doc.Block{doc.Answers{List: list}}}),
+		doc.SayIf(list == nil, "There is no headline metric with a result."),
+		doc.If(observed != "", doc.Alert{Title: observed})}
+	if s.many() {
+		blocks = append(blocks, s.rankBlocks()...)
+	} else if !s.alone() {
+		blocks = append(blocks, s.valueBlocks()...)
+		blocks = append(blocks, doc.On(doc.Page, s.overheadBlocks()...))
+	}
+	return append(blocks, doc.On(doc.Markdown|doc.Page, s.warningBlocks(false)...),
+		doc.On(doc.Page, doc.Facts{Look: doc.Glance, List: s.facts()}))
+}
+
+// short is the answer in a sentence per arm; of many arms, per metric.
+func (s *sheet) short() (list []doc.Answer) {
+	say := func(v analysis.Verdict, text string) {
+		list = append(list, doc.Answer{Verdict: verdict(v, s.observes(v)),
+			Text: doc.Words(join(" ", when(s.observes(v), "Observational:"), brief(text)+"."))})
+	}
+	switch {
+	case s.alone():
+		return s.levelAnswers()
+	case s.many():
+		for _, o := range analysis.Overviews(s.run) {
+			v := analysis.NotResolved
+			if o.Furthest != nil {
+				v = o.Furthest.Verdict
+			} else if o.Open == 0 {
+				v = analysis.Equivalent
+			}
+			say(v, wording.Overview(&o))
+		}
+	default:
+		for _, a := range analysis.ArmAnswers(safe(s.run)) {
+			say(a.Verdict, wording.Answer(&a, s.baseline))
+		}
+	}
+	return list
+}
+
+// safe is the comparisons of a run with names that cannot swallow what stands beside them.
+func safe(r *analysis.Run) *analysis.Run {
+	out := &analysis.Run{Failures: slices.Clone(r.Failures), Comparisons: slices.Clone(r.Comparisons)}
+	for i := range out.Failures {
+		f := &out.Failures[i]
+		f.Arm, f.Cell = plain(f.Arm), plain(f.Cell)
+	}
+	for i := range out.Comparisons {
+		c := &out.Comparisons[i]
+		c.Arm, c.Cell, c.Metric.Name, c.Metric.Objective = plain(c.Arm), plain(c.Cell), plain(c.Metric.Name), plain(c.Metric.Objective)
+	}
+	return out
+}
+
+// valueBlocks are the values of headline metrics as bars, on pages and in Markdown; a terminal has
+// them above the overheads of each metric.
+func (s *sheet) valueBlocks() []doc.Block {
+	var first, rest []figure.BarGroup
+	var lines []string
+	bars := 0
+	for _, g := range s.groups(true) {
+		of := s.bars(g)
+		if of.Bars == nil {
+			continue
+		}
+		if bars += len(of.Bars); len(first) >= 2 && bars > mostBars {
+			rest = append(rest, of)
+		} else {
+			first = append(first, of)
+		}
+		lines = slices.Concat(lines, []string{plain(g.metric.Name) + " in " + plain(g.cell) + when(better(g.metric) != "", ", "+better(g.metric))}, indented(barLines(of, 74)))
+	}
+	if first == nil {
+		return nil
+	}
+	draw := func(groups []figure.BarGroup) doc.Figure {
+		b := figure.Bars{Groups: groups}
+		return doc.Figure{Wide: func() string { return b.Draw(true) }, Narrow: func() string { return b.Draw(false) }}
+	}
+	about := "Bars are medians of an arm's trials, from zero; the line is the " + s.confidence() + " interval of the median, or from the smallest to the largest of very few trials."
+	return []doc.Block{doc.On(doc.Markdown, doc.Code{Text: strings.Join(lines, "\n")}),
+		doc.On(doc.Page, doc.Section{Title: "Values", Blocks: []doc.Block{draw(first),
+			doc.If(rest != nil, doc.Folded("Values of "+wording.Count(len(rest), "more metric", "more metrics"), draw(rest))), doc.Note(about)}})}
+}
+
+func indented(lines []string) []string {
+	for i, l := range lines {
+		lines[i] = "  " + l
+	}
+	return lines
+}
+
+// bars are the values of a group's baseline and treatments; none where no arm has any.
+func (s *sheet) bars(g group) figure.BarGroup {
+	of := figure.BarGroup{Metric: plain(g.metric.Name), Cell: plain(g.cell), Note: better(g.metric)}
+	if g.series == nil {
+		return of
+	}
+	arms := slices.Clone(g.series.Arms)
+	slices.SortStableFunc(arms, func(a, b analysis.ArmSeries) int { return s.place(a.Arm) - s.place(b.Arm) })
+	for _, a := range arms {
+		if s.role(a.Arm) == experiment.Control || a.Summary.N == 0 || !wording.Finite(a.Summary.Median) {
+			continue
+		}
+		text, lo, hi := spread(a.Summary, g.metric.Unit)
+		of.Bars = append(of.Bars, figure.Bar{Arm: plain(a.Arm), Look: s.look(a.Arm), Value: plain(text), At: analysis.Interval{Point: a.Summary.Median, Lo: lo, Hi: hi}})
+	}
+	return of
+}
+
+// spread writes a median with its interval, "1.627 s [1.619, 1.641]", or where there are too few
+// values for one with their range: "1.627 s (1.601 to 1.660)".
+func spread(v analysis.Summary, unit string) (text string, lo, hi float64) {
+	switch {
+	case v.MedianLo != 0 || v.MedianHi != 0:
+		return median(v, unit), v.MedianLo, v.MedianHi
+	case v.N > 1:
+		sc := wording.ScaleOf(unit, v.Median)
+		return sc.With(v.Median) + " (" + sc.Bare(v.Min) + " to " + sc.Bare(v.Max) + ")", v.Min, v.Max
+	}
+	return median(v, unit), v.Median, v.Median
+}
+
+// warningBlocks are the gravest things that a reader must know before trusting a number; the others
+// are counted, and listed elsewhere.
+func (s *sheet) warningBlocks(all bool) []doc.Block {
+	list := s.warnings(true)
+	if all {
+		list = append(list, s.warnings(false)...)
+	}
+	if list == nil {
+		return nil
+	}
+	first, rest := list, []string(nil)
+	if len(list) > firstWarnings && !all {
+		first, rest = list[:firstWarnings], list[firstWarnings:]
+	}
+	more := wording.Count(len(rest), "warning", "warnings") + " of less weight"
+	return []doc.Block{doc.Alert{Title: beforeTrusting, Items: doc.Each(first)}, doc.If(rest != nil,
+		doc.On(doc.Terminal, doc.Say("  "+more+" (--all shows them)")),
+		doc.On(doc.Markdown, doc.Section{Title: upperFirst(more), Fold: doc.Markdown, Blocks: []doc.Block{doc.List{Items: doc.Each(rest)}}}),
+		doc.On(doc.Page, doc.Paragraph{Text: doc.Text{{Words: more, Link: "#warnings"}}}))}
+}
+
+// restOfWarnings are the warnings that a page does not begin with.
+func (s *sheet) restOfWarnings() doc.Block {
+	list := s.warnings(true)
+	if len(list) <= firstWarnings {
+		return doc.If(false)
+	}
+	list = list[firstWarnings:]
+	if extra := len(list) - mostWarnings; extra > 0 {
+		list = append(list[:mostWarnings:mostWarnings], wording.Count(extra, "warning", "warnings")+" more; tare show --all lists all.")
+	}
+	return doc.Section{ID: "warnings", Title: "Warnings of less weight", Short: "Warnings", Blocks: []doc.Block{doc.List{Items: doc.Each(list)}}}
+}
+
+// told is a warning with the places that it is about.
+type told struct {
+	text    string
+	places  []string
+	gravity int
+}
+
+// mostToldPlaces is how many places of one warning are named.
+const mostToldPlaces = 3
+
+// ranked are warnings in words, the gravest first, each with its places.
+func ranked(list []told) []string {
+	slices.SortStableFunc(list, func(a, b told) int { return cmp.Compare(a.gravity, b.gravity) })
+	var texts []string
+	for _, w := range list {
+		texts = append(texts, join(": ", firstFew(nonEmpty(w.places...), mostToldPlaces, "; ", " and "), w.text))
+	}
+	return texts
+}

@@ -1,0 +1,220 @@
+package wording
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"tare/analysis"
+	"tare/experiment"
+)
+
+// Metrics and cells that an answer names; more are counted.
+const (
+	mostPoints = 6
+	mostNamed  = 3
+)
+
+// uneven is by how many times a cost must be larger in one cell than in another for the cell to be named.
+const uneven = 1.5
+
+// Answer says in one sentence what an arm costs: "wireguard: 4.0 % [3.1, 4.8] less bandwidth, 14 times
+// [13, 15] the cpu; the same verdicts in pod-to-pod and pod-to-service".
+func Answer(a *analysis.ArmAnswer, baseline string) string {
+	names := CellNames(a.Cells)
+	named := func(cells []string) string {
+		short := make([]string, len(cells))
+		for i, cell := range cells {
+			short[i] = names[slices.Index(a.Cells, cell)]
+		}
+		return among(short)
+	}
+	var claims, others []string
+	for _, f := range a.Failures {
+		claims = append(claims, Failed(&f, baseline)+" in "+f.Cell)
+	}
+	same, silent, of := len(a.Cells) > 1, "", a.Arm
+	one := len(a.Points) > 1 && !slices.ContainsFunc(a.Points, func(p analysis.Point) bool {
+		return p.Metric.Name != a.Points[0].Metric.Name || p.Metric.Objective != ""
+	})
+	if one {
+		of += ", " + a.Points[0].Metric.Name
+	}
+	for _, p := range a.Points {
+		same = same && p.Of == len(a.Cells) && len(p.Cells) == p.Of
+		if one {
+			p.Metric.Name = "" // it is named before
+		}
+		text := strings.TrimSpace(pointText(&p))
+		if p.Verdict == analysis.Invalid {
+			if silent != "" {
+				continue // the same holds for the other metrics
+			}
+			silent = text
+		}
+		if len(p.Cells) < p.Of {
+			text += " in " + named(p.Cells)
+		} else if least, most := math.Abs(p.Least), math.Abs(p.Most); p.Verdict != analysis.Equivalent && p.Verdict.Claims() && max(least, most) > uneven*min(least, most) {
+			text += ", most in " + named([]string{p.Where})
+		}
+		if p.Verdict == analysis.Costs || p.Verdict == analysis.Gains {
+			claims = append(claims, text)
+		} else {
+			others = append(others, text)
+		}
+	}
+	if extra := len(claims) + len(others) - mostPoints; extra > 0 {
+		claims = claims[:min(len(claims), mostPoints)]
+		others = append(others[:mostPoints-len(claims)], fmt.Sprintf("%d more below", extra))
+	}
+	parts := others
+	if claims != nil {
+		parts = slices.Insert(slices.Clone(others), 0, strings.Join(claims, ", "))
+	}
+	if same && silent == "" {
+		parts = append(parts, "the same "+either(len(a.Points), "verdict", "verdicts")+" in "+named(a.Cells))
+	}
+	return of + ": " + strings.Join(parts, "; ")
+}
+
+func either(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
+// among lists a few names, and counts many: "a, b and c", "all 7 cells".
+func among(names []string) string {
+	switch n := len(names); {
+	case n == 1:
+		return names[0]
+	case n > mostNamed:
+		return fmt.Sprintf("%d cells", n)
+	default:
+		return strings.Join(names[:n-1], ", ") + " and " + names[n-1]
+	}
+}
+
+// pointText says what comparisons of one metric show together.
+func pointText(p *analysis.Point) string {
+	m := p.Metric
+	switch p.Verdict {
+	case analysis.Costs, analysis.Gains:
+		return moreOrLess(p) + ifNormal(p.Grade)
+	case analysis.Equivalent:
+		return fmt.Sprintf("%s equivalent within ±%s%s (%s)", m.Name, Size(m, p.Margin), ifNormal(p.Grade), Signs.points(p))
+	case analysis.NotResolved, analysis.Interim:
+		text := m.Name + " " + string(p.Verdict)
+		if !p.PointOnly && (p.Lo != 0 || p.Hi != 0) && !far(m, analysis.Interval{Lo: p.Lo, Hi: p.Hi}) {
+			text += " (" + Signs.points(p) + ")"
+		}
+		return text
+	}
+	text := "no verdict"
+	if p.Reason != nil {
+		text += ", " + Reason(p.Reason)
+	}
+	return text
+}
+
+// moreOrLess says a claim by what there is more or less of: "4.0 % [3.1, 4.8] less bandwidth".
+func moreOrLess(p *analysis.Point) string {
+	m, of := p.Metric, p.Metric.Name
+	word := "more"
+	if less := m.Better == experiment.Higher; less == (p.Verdict == analysis.Costs) {
+		word = "less"
+	}
+	if m.Objective != "" {
+		of = "load at " + m.Objective
+	}
+	if far(m, analysis.Interval{Lo: p.Lo, Hi: p.Hi}) {
+		return strings.TrimSpace(word+" "+of) + ", by an amount that is " + unmeasured
+	}
+	multiple := " the " + of
+	if of == "" {
+		multiple = " as much"
+	}
+	if doubled := m.Better != experiment.Higher && p.Least >= 1 || m.Better == experiment.Higher && p.Most <= -1; IsRatio(m) && doubled {
+		a, b := factors(m, analysis.Interval{Point: p.Least, Lo: p.Lo, Hi: p.Hi}), factors(m, analysis.Interval{Point: p.Most, Lo: p.Lo, Hi: p.Hi})
+		return extent(min(a.Point, b.Point), max(a.Point, b.Point), a, func(f analysis.Interval) (string, string) { return factorText(f, p.PointOnly) }) + multiple
+	}
+	return NoSigns.points(p) + " " + word + " " + of
+}
+
+// points writes the overheads of a point: those of gains without their signs as gains.
+func (w sign) points(p *analysis.Point) string {
+	o, least, most := analysis.Interval{Lo: p.Lo, Hi: p.Hi}, p.Least, p.Most
+	if p.Verdict == analysis.Gains {
+		o, least, most = turned(o), -most, -least
+	}
+	return extent(least, most, o, func(o analysis.Interval) (string, string) { return w.interval(p.Metric, o, p.PointOnly) })
+}
+
+// extent writes two estimates with the reach of their intervals, "7.0 to 7.1 % [5.0, 9.2]": one where both
+// read the same.
+func extent(least, most float64, reach analysis.Interval, write func(analysis.Interval) (point, interval string)) string {
+	reach.Point = least
+	a, _ := write(reach)
+	reach.Point = most
+	b, interval := write(reach)
+	if a != b {
+		number, _, _ := strings.Cut(a, " ")
+		b = number + " to " + b
+	}
+	return strings.TrimSpace(b + " " + interval)
+}
+
+// Overview says in one sentence what many arms cost on a metric.
+func Overview(o *analysis.Overview) string {
+	var parts []string
+	say := func(n int, one, many string) {
+		if n > 0 {
+			parts = append(parts, Count(n, one, many))
+		}
+	}
+	say(o.Costs, "arm costs", "arms cost")
+	if o.Costs > 0 {
+		say(o.Gains, "gains", "gain")
+		say(o.Equivalent, "is equivalent throughout", "are equivalent throughout")
+		say(o.Open, "is not resolved", "are not resolved")
+	} else {
+		say(o.Gains, "arm gains", "arms gain")
+		say(o.Equivalent, "arm is equivalent throughout", "arms are equivalent throughout")
+		say(o.Open, "arm has no resolved difference", "arms have no resolved difference")
+	}
+	text := o.Metric.Name + ": " + strings.Join(parts, ", ")
+	if c := o.Furthest; c != nil {
+		text += "; the furthest is " + c.Arm + ", which " + Effect(c) + " in " + c.Cell
+	}
+	return text
+}
+
+// CellNames are cells by what tells them apart: network.tcp.pod-to-pod and network.tcp.pod-to-service are
+// pod-to-pod and pod-to-service.
+func CellNames(ids []string) []string {
+	names := slices.Clone(ids)
+	if len(ids) < 2 {
+		return names
+	}
+	prefix := ids[0]
+	for _, id := range ids[1:] {
+		for !strings.HasPrefix(id, prefix) {
+			prefix = prefix[:len(prefix)-1]
+		}
+	}
+	end := 0
+	for i := range len(prefix) {
+		if prefix[i] == '.' && (i == 0 || prefix[i-1] < '0' || prefix[i-1] > '9') { // not that of a decimal number
+			end = i + 1
+		}
+	}
+	for i, id := range ids {
+		if id == ids[0][:end] || len(id) == end {
+			return names
+		}
+		names[i] = id[end:]
+	}
+	return names
+}
