@@ -86,11 +86,11 @@ func TestPicturesHaveTheirColoursEverywhere(t *testing.T) {
 		shown image.Image
 		want  map[string]int // fewest pixels of a colour
 	}{
-		"figure":    {whole, map[string]int{"paper": 400_000, "ink": 500, "muted": 200, "rule": 4000, "band": 20_000, "c0": 500, "control": 500}},
-		"forest":    {rendered(t, forestOf(r)), map[string]int{"ink": 500, "muted": 200, "rule": 4000, "band": 20_000, "c0": 500, "control": 500}},
-		"boxes":     {rendered(t, boxesOf(r, cell, name)), map[string]int{"ink": 100, "c0": 20, "control": 20}},
-		"run chart": {rendered(t, runChartOf(r, cell, name)), map[string]int{"ink": 50, "c0": 10, "control": 10}},
-		"history":   {rendered(t, p.chart(&p.Series[0], HistoryOptions{}).Draw(true)), map[string]int{"ink": 40, "c0": 200}},
+		"figure":    {whole, map[string]int{"paper": 400_000, "ink": 500, "muted": 50, "rule": 4000, "band": 20_000, "c0": 500, "control": 500}},
+		"forest":    {rendered(t, forestOf(r)), map[string]int{"ink": 500, "muted": 50, "rule": 4000, "band": 20_000, "c0": 500, "control": 500}},
+		"boxes":     {rendered(t, boxesOf(r, cell, name)), map[string]int{"ink": 50, "c0": 20, "control": 20}},
+		"run chart": {rendered(t, runChartOf(r, cell, name)), map[string]int{"ink": 20, "c0": 10, "control": 10}},
+		"history":   {rendered(t, p.chart(&p.Series[0], HistoryOptions{}).Draw(true)), map[string]int{"ink": 10, "c0": 200}},
 	} {
 		n := pixels(c.shown)
 		for colour, least := range c.want {
