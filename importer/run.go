@@ -99,6 +99,9 @@ func Run(ctx context.Context, dir string, o Options) (*Result, error) {
 		if o.Format, err = search.detect(ctx, o.Known, o.Stdin); err != nil {
 			return nil, err
 		}
+		if o.Name == Auto { // nobody gave one: that of the tool, as if it had been named
+			o.Name = o.Format.Name
+		}
 	}
 	if o.Format.Serial && o.PairBy.how == byRound {
 		return nil, misuse("without --pair-by, they are independent samples",
