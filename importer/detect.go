@@ -79,6 +79,11 @@ func together(formats []*Format) Format {
 	for _, f := range formats {
 		names = append(names, f.Name)
 		all.Serial = all.Serial || f.Serial
+		for _, s := range f.Settings {
+			if !slices.ContainsFunc(all.Settings, func(known Setting) bool { return known.Name == s.Name }) {
+				all.Settings = append(all.Settings, s)
+			}
+		}
 	}
 	all.Name = strings.Join(names, "+")
 	return all

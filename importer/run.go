@@ -84,9 +84,6 @@ func Run(ctx context.Context, dir string, o Options) (*Result, error) {
 	if o.Sources, remark, err = byDirectory(o.Sources); err != nil {
 		return nil, err
 	}
-	if err := checkAllowed(o.Allow, o.Format); err != nil {
-		return nil, err
-	}
 	search, err := o.find()
 	if err != nil {
 		return nil, err
@@ -102,6 +99,9 @@ func Run(ctx context.Context, dir string, o Options) (*Result, error) {
 		if o.Name == Auto { // nobody gave one: that of the tool, as if it had been named
 			o.Name = o.Format.Name
 		}
+	}
+	if err := checkAllowed(o.Allow, o.Format); err != nil {
+		return nil, err
 	}
 	if o.Format.Serial && o.PairBy.how == byRound {
 		return nil, misuse("without --pair-by, they are independent samples",
