@@ -13,6 +13,7 @@ import (
 	"tare/importer/kubestr"
 	"tare/importer/longcsv"
 	"tare/importer/netperf"
+	"tare/importer/table"
 	"tare/importer/unixbench"
 	"tare/importer/vaultbench"
 )
@@ -33,3 +34,10 @@ var Formats = []importer.Format{
 	unixbench.Format,
 	vaultbench.Format,
 }
+
+// Imports are what tare import reads: the formats, what finds the format of each file,
+// and what needs a mapping file.
+var Imports = append([]importer.Format{
+	{Name: importer.Auto, Doc: "files of any of these tools, also of several: what a file is, its content tells"},
+	table.Format,
+}, Formats...)

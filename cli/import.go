@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -25,7 +26,9 @@ type importFlags struct {
 	study                   importer.Layout
 	layout                  string
 	strict, noRaw, quiet    bool
-	dir, name, out          string
+	each                    bool
+	labels                  []string
+	dir, name, out, mapping string
 	errors, invalid         string
 	confidence, equivalence string
 }
@@ -42,14 +45,17 @@ shown, reported, compared and gated like any other. -o json and yaml say what wa
 imported; the other formats, what the run says.
 
 Files that cannot be read are reported, counted as invalid trials, and do not end
-the import of the others. tare list formats names the tools.`,
+the import of the others. tare list formats names the tools; auto finds out which
+one wrote a file, and table reads what a mapping file describes.`,
 		Example: `  tare import vault-benchmark --arm aks=results/aks --arm gke=results/gke
   tare import fio --arm plain='out/plain-*.json' --arm luks='out/luks-*.json' --pair-by 'round-([0-9]+)'
   tare import csv results.csv --pair-by round
   tare import knb --arm calico='calico/*' --arm cilium='cilium/*' --factor 'mtu=mtu-([0-9]+)'
   tare import iperf3 --path 'results/{cni}{layer:(-wg|-ipsec)?}/{rep}/{cell}-client.stdout' --arm-by layer --block-by cni
   generate-results | tare import csv -
-  tare import fio --arm today nightly/*.json --dir history/today`,
+  tare import fio --each --dir history nightly/*.json
+  tare import auto --arm plain=results/plain --arm luks=results/luks
+  tare import table --map map.yaml results.csv`,
 		ValidArgsFunction: completeImport,
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := enough(toImport); err != nil {
@@ -58,6 +64,9 @@ the import of the others. tare list formats names the tools.`,
 			o, err := f.options(args, s)
 			if err != nil {
 				return err
+			}
+			if f.each {
+				return importEach(c, s, &f, o)
 			}
 			return runImport(c, s, &f, o)
 		},
@@ -75,10 +84,13 @@ the import of the others. tare list formats names the tools.`,
 	flags.StringSliceVar(&f.study.Repeat, "rep-by", nil, "fields of --path that tell the repeat")
 	flags.StringVar(&f.layout, "layout", "", "YAML file with path, arm, block, cell and rep, in place of these flags")
 	flags.StringSliceVar(&f.allow, "allow", nil, "settings of the workload that may differ between arms, as the note of an import names them")
+	flags.StringVar(&f.mapping, "map", "", "mapping file that says what the fields of tables, KEY=VALUE lines and JSON documents are (for table)")
+	flags.BoolVar(&f.each, "each", false, "make a run of each file, called like it, below --dir; one that is there already is left as it is")
 	flags.BoolVar(&f.strict, "strict", false, "end at the first file or trial that cannot be read, and make no run")
 	flags.BoolVar(&f.noRaw, "no-raw", false, "keep no copies of the files in the run, only their names, sizes and checksums")
 	flags.StringVar(&f.dir, "dir", "", "run directory to make (default runs/NAME-DATE-TIME)")
 	flags.StringVar(&f.name, "name", "", "name of the run (default the tool's)")
+	addLabels(c, &f.labels)
 	flags.StringVar(&f.errors, "errors", "0%", "share of failed operations above which a trial is invalid, or none")
 	flags.StringVar(&f.invalid, "invalid-trials", "20%", "share of invalid trials above which the run is invalid, or none")
 	flags.StringVar(&f.confidence, "confidence", "95%", "confidence of the intervals")
@@ -95,10 +107,59 @@ func completeImport(_ *cobra.Command, args []string, _ string) ([]string, cobra.
 		return nil, cobra.ShellCompDirectiveDefault
 	}
 	var list []string
-	for _, f := range catalog.Formats {
+	for _, f := range catalog.Imports {
 		list = append(list, f.Name+"\t"+f.Doc)
 	}
 	return list, cobra.ShellCompDirectiveNoFileComp
+}
+
+// importEach makes a run of each file and says what came of it.
+func importEach(c *cobra.Command, s State, f *importFlags, o importer.Options) error {
+	dir := f.dir
+	if dir == "" {
+		dir = journal.DefaultRoot
+	}
+	o.Stdin, o.Command = s.Stdin, importCommand(c)
+	list := []oneImported{}
+	err := importer.Each(c.Context(), dir, o, func(one importer.One) {
+		line := oneImported{File: one.File, Directory: one.Directory, Result: one.Result}
+		says := "is there already"
+		switch {
+		case one.Err != nil:
+			line.Directory, line.Error = "", one.Err.Error()
+			says = one.Err.Error()
+		case one.Result != nil:
+			says = tally(one.Result)
+		}
+		list = append(list, line)
+		if !f.quiet {
+			fmt.Fprintf(s.Stderr, "%s: %s\n", safetext.Name(cmp.Or(line.Directory, line.File)), safetext.Name(says))
+		}
+	})
+	if err != nil {
+		return importError(err)
+	}
+	if f.out == "json" || f.out == "yaml" {
+		return encode(s.Stdout, importedEach{Schema: importEachSchema, Files: list}, f.out)
+	}
+	fmt.Fprintf(s.Stdout, "tare history %s\n", shellWord(dir))
+	return nil
+}
+
+// importEachSchema names the format of what tare import --each -o json prints.
+const importEachSchema = "tare.import-each/v1"
+
+type importedEach struct {
+	Schema string        `json:"schema"`
+	Files  []oneImported `json:"files"`
+}
+
+// oneImported is a file and the run that was made of it.
+type oneImported struct {
+	File      string           `json:"file"`
+	Directory string           `json:"directory,omitempty"` // absent: there is no run
+	Error     string           `json:"error,omitempty"`     // why not
+	Result    *importer.Result `json:"result,omitempty"`    // absent: the run was there already
 }
 
 // runImport imports, and shows and reports what came of it.
@@ -146,10 +207,10 @@ type importedRun struct {
 // importError gives an error of an import its exit code and hint.
 func importError(err error) error {
 	var wrong *importer.UsageError
-	var apart *importer.ApartError
+	var data *importer.DataError
 	switch {
-	case errors.As(err, &apart):
-		return hinted(err, "%s", apart.Hint)
+	case errors.As(err, &data):
+		return hinted(err, "%s", data.Hint)
 	case errors.As(err, &wrong) && wrong.Hint != "":
 		return hintedUsage(err, "%s", wrong.Hint)
 	case errors.As(err, &wrong):

@@ -26,6 +26,13 @@ func (f *importFlags) options(args []string, s State) (importer.Options, error) 
 	if o.Format, err = formatNamed(args); err != nil {
 		return o, err
 	}
+	if err = f.mapped(&o); err != nil {
+		return o, err
+	}
+	o.Known = catalog.Formats
+	if o.Labels, err = labelled(f.labels); err != nil {
+		return o, err
+	}
 	if o.Layout, err = f.studied(args[1:]); err != nil {
 		return o, err
 	}
@@ -97,7 +104,7 @@ var otherNames = map[string]string{
 // formatNamed gives the format that the first argument names.
 func formatNamed(args []string) (importer.Format, error) {
 	var names []string
-	for _, f := range catalog.Formats {
+	for _, f := range catalog.Imports {
 		if len(args) > 0 && f.Name == args[0] {
 			return f, nil
 		}
@@ -110,6 +117,32 @@ func formatNamed(args []string) (importer.Format, error) {
 		return importer.Format{}, hintedUsage(fmt.Errorf("no format %q", args[0]), "did you mean %s? one of: %s", other, strings.Join(names, ", "))
 	}
 	return importer.Format{}, hintedUsage(fmt.Errorf("no format %q", args[0]), "%s", strictyaml.Suggest(args[0], "one of", names))
+}
+
+// mapped makes the format one that reads as the mapping file says, where it needs one.
+func (f *importFlags) mapped(o *importer.Options) error {
+	switch {
+	case o.Format.Mapped == nil && f.mapping != "":
+		return hintedUsage(fmt.Errorf("--map is for the format table, not for %s", o.Format.Name), "tare import table --map %s", shellWord(f.mapping))
+	case o.Format.Mapped == nil:
+		return nil
+	case f.mapping == "":
+		return hintedUsage(fmt.Errorf("%s needs a mapping file", o.Format.Name), "--map FILE says which fields are metrics; docs/import.md has examples")
+	}
+	file, err := os.Open(f.mapping)
+	if err != nil {
+		return usage(err)
+	}
+	defer file.Close()
+	text, err := limited(file, f.mapping)
+	if err != nil {
+		return err
+	}
+	o.Map = string(text)
+	if o.Format, err = o.Format.Mapped(f.mapping, text); err != nil {
+		return usage(err)
+	}
+	return nil
 }
 
 // sources says which files belong to which arm. Where there are none but standard
@@ -191,15 +224,10 @@ func importCommand(c *cobra.Command) string {
 	c.Flags().Visit(func(f *pflag.Flag) {
 		switch f.Name {
 		case "dir", "output", "quiet":
-		case "arm":
-			arms, _ := c.Flags().GetStringArray("arm") // it is one
-			for _, arm := range arms {
-				parts = append(parts, "--arm", shellWord(arm))
-			}
-		case "factor":
-			factors, _ := c.Flags().GetStringArray("factor") // it is one
-			for _, factor := range factors {
-				parts = append(parts, "--factor", shellWord(factor))
+		case "arm", "factor", "label":
+			values, _ := c.Flags().GetStringArray(f.Name) // it is one
+			for _, value := range values {
+				parts = append(parts, "--"+f.Name, shellWord(value))
 			}
 		case "headline", "allow", "arm-by", "block-by", "cell-by", "rep-by":
 			parts = append(parts, "--"+f.Name, shellWord(strings.Trim(f.Value.String(), "[]")))

@@ -85,7 +85,7 @@ func list(what string) ([]listed, error) {
 			rows = append(rows, listed{k.Name, k.Summary})
 		}
 	case "formats":
-		for _, f := range catalog.Formats {
+		for _, f := range catalog.Imports {
 			rows = append(rows, listed{f.Name, f.Doc})
 		}
 		slices.SortFunc(rows, func(a, b listed) int { return strings.Compare(a.Name, b.Name) })

@@ -34,6 +34,7 @@ func newRun(s State) *cobra.Command {
 	var line oneLine
 	var dir, out string
 	var quiet bool
+	var labels []string
 	c := &cobra.Command{
 		Use:   "run FILE | run [NAME=]'PROGRAM'... | run --layer LAYER... -- PROGRAM",
 		Short: "Carry out an experiment and say what it found",
@@ -73,6 +74,9 @@ directory holds everything; report.html in it is the report.`,
 			if err != nil {
 				return err
 			}
+			if expansion.Plan.Labels, err = labelled(labels); err != nil {
+				return err
+			}
 			if err := inNamespace(needsNetwork(x)); err != nil {
 				return err
 			}
@@ -106,6 +110,7 @@ directory holds everything; report.html in it is the report.`,
 	c.Flags().Uint64Var(&o.seed, "seed", 0, "seed of the random order, in place of the file's or a drawn one")
 	c.Flags().StringVar(&dir, "dir", "", "run directory to make (default runs/NAME-DATE-TIME)")
 	line.flags(c)
+	addLabels(c, &labels)
 	c.Flags().BoolVarP(&quiet, "quiet", "q", false, "no progress on stderr")
 	addFormat(c, &out, formats...)
 	return c

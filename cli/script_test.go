@@ -69,7 +69,7 @@ func TestScripts(t *testing.T) {
 		},
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("HOME", env.WorkDir)
-			for name, file := range map[string]string{"README": "../README.md", "KREW": "../deploy/krew"} {
+			for name, file := range map[string]string{"README": "../README.md", "KREW": "../deploy/krew", "NIGHT": "../examples/ci/night.sh"} {
 				path, err := filepath.Abs(file)
 				if err != nil {
 					return err

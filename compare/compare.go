@@ -102,6 +102,7 @@ type Run struct {
 	Number      int                   `json:"number"` // from 1, as in all of the result
 	Name        string                `json:"name"`
 	Experiment  string                `json:"experiment"`
+	Labels      experiment.Labels     `json:"labels,omitempty"` // what it was made of
 	Testbed     string                `json:"testbed"`
 	Start       time.Time             `json:"start"`  // of the first trial; zero: not told
 	Paired      bool                  `json:"paired"` // arms are compared round by round; else they are independent samples
@@ -249,7 +250,7 @@ func (c *comparison) order() []int {
 
 func (c *comparison) describe(i int) Run {
 	in := c.in[i]
-	r := Run{Number: i + 1, Name: in.Name, Experiment: in.Run.Plan.Name, Testbed: in.Run.Plan.Testbed, Start: in.Run.Start,
+	r := Run{Number: i + 1, Name: in.Name, Experiment: in.Run.Plan.Name, Labels: in.Run.Plan.Labels, Testbed: in.Run.Plan.Testbed, Start: in.Run.Start,
 		Paired: in.Run.Plan.Paired(), Rounds: in.Run.Rounds, Trials: in.Run.Trials.Valid, Valid: in.Run.Valid, Finished: in.Run.Finished,
 		Reasons: slices.Clone(in.Run.Reasons), Observation: in.Run.Observation}
 	for _, a := range in.Run.Plan.Arms {

@@ -31,6 +31,7 @@ type Plan struct {
 	Version     string           `json:"version,omitempty"` // of Tare, which expanded it
 	Name        string           `json:"name"`
 	Description string           `json:"description,omitempty"`
+	Labels      Labels           `json:"labels,omitempty"` // what the run was made of, as the command line or a CI system says
 	Testbed     string           `json:"testbed"`          // "local", or TestbedImport
 	Import      *Import          `json:"import,omitempty"` // where imported trials come from; nil: Tare ran them
 	Seed        uint64           `json:"seed"`
@@ -77,6 +78,8 @@ type Import struct {
 	Allowed []string `json:"allowed,omitempty"`
 	// Command repeats the import, for a shell; "": not known.
 	Command string `json:"command,omitempty"`
+	// Map is the mapping file that said what is in the files; "": the format needs none.
+	Map string `json:"map,omitempty"`
 }
 
 // ImportedSetting is a setting of the workload that is not the same in all files of a cell.

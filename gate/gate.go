@@ -32,6 +32,7 @@ import (
 	"tare/analysis/contrast"
 	"tare/experiment"
 	"tare/experiment/quantity"
+	"tare/history"
 	"tare/stats"
 )
 
@@ -75,10 +76,11 @@ const (
 
 // Result is what became of all budgets of a run.
 type Result struct {
-	Schema  string  `json:"schema"`
-	Run     string  `json:"run"` // its directory; of several runs, those that count
-	Name    string  `json:"name"`
-	Outcome Outcome `json:"outcome"`
+	Schema  string            `json:"schema"`
+	Run     string            `json:"run"` // its directory; of several runs, those that count
+	Name    string            `json:"name"`
+	Labels  experiment.Labels `json:"labels,omitempty"` // what the run was made of
+	Outcome Outcome           `json:"outcome"`
 	// Valid says whether the run gives verdicts; Reasons say why not.
 	Valid   bool              `json:"valid"`
 	Reasons []analysis.Reason `json:"-"`
@@ -138,6 +140,9 @@ type Case struct {
 	Seconds   float64        `json:"seconds,omitempty"` // its share of the time of the arm's trials in the cell
 	// The part of the history that a case is about; nil without a history.
 	History *Stretch `json:"history,omitempty"`
+	// Previous is how the run stands to the one before it, beside the case of the recent
+	// part. It decides nothing.
+	Previous *history.Previous `json:"previous,omitempty"`
 
 	data       contrast.Data // of a run's own baseline
 	estimate   contrast.Estimate

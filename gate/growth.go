@@ -37,7 +37,9 @@ func Against(run *analysis.Run, trials []journal.Trial, growths []history.Growth
 				fmt.Sprintf("--budget %s=5%% takes its place", g.Metric.Name)}
 		}
 		c := Case{Cell: g.Cell, Arm: g.Arm, Metric: g.Metric, Budget: limit, Limit: bound}
-		r.Cases = append(r.Cases, grown(c, g, PartRecent, g.Recent), grown(c, g, PartAnchor, g.Anchor))
+		recent, anchor := grown(c, g, PartRecent, g.Recent), grown(c, g, PartAnchor, g.Anchor)
+		recent.Previous = g.Previous
+		r.Cases = append(r.Cases, recent, anchor)
 	}
 	if len(r.Cases) == 0 {
 		return nil, ErrNoBudget

@@ -58,7 +58,7 @@ func Run(run *analysis.Run, trials []journal.Trial, limits *Limits, o Options) (
 
 func resultOf(run *analysis.Run, trials []journal.Trial) *Result {
 	r := &Result{
-		Schema: Schema, Run: run.Directory, Name: run.Plan.Name, Valid: run.Valid, Reasons: run.Reasons, Finished: run.Finished, Observation: run.Observation,
+		Schema: Schema, Run: run.Directory, Name: run.Plan.Name, Labels: run.Plan.Labels, Valid: run.Valid, Reasons: run.Reasons, Finished: run.Finished, Observation: run.Observation,
 		Confidence: float64(run.Plan.Judged()), Level: (1 - float64(run.Plan.Judged())) / 2,
 		Paired: run.Plan.Paired(), Rounds: run.Rounds, Start: run.Start, Baseline: run.Plan.ArmWith(experiment.Baseline),
 	}

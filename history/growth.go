@@ -27,8 +27,19 @@ type Growth struct {
 	// worse; in the metric's unit on a difference scale.
 	Recent Change `json:"recent"`
 	Anchor Change `json:"anchor"`
+	// Previous is the latest of the earlier runs that can be compared with; nil: there is none.
+	Previous *Previous `json:"previous,omitempty"`
 	// Gap says why there is no estimate, of Recent or of Anchor; nil if there are both.
 	Gap analysis.Reason `json:"-"`
+}
+
+// Previous is by how much the new run differs from the one before it: for information,
+// since two runs do not tell how runs differ.
+type Previous struct {
+	Run    string            `json:"run"` // its directory
+	Labels experiment.Labels `json:"labels,omitempty"`
+	// Change is a share, or in the metric's unit on a difference scale; positive for worse.
+	Change float64 `json:"change"`
 }
 
 // Change is how much something grew.
@@ -128,6 +139,11 @@ func (c *comparison) fill(g *Growth) (gap analysis.Reason) {
 		return gap
 	}
 	earlier := series.used(stretch)
+	if len(earlier) > 0 {
+		last := earlier[len(earlier)-1]
+		run := c.before.Runs[last.Run]
+		g.Previous = &Previous{Run: run.Directory, Labels: run.Labels, Change: scale.change(at - last.at)}
+	}
 	var segments [][]float64
 	for _, s := range series.Segments {
 		if s.Stretch == stretch {

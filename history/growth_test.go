@@ -55,6 +55,9 @@ func TestGrowthByHand(t *testing.T) {
 			t.Errorf("%s: %v, want %v", v.name, v.got, v.want)
 		}
 	}
+	if p := g.Previous; p == nil || p.Run != "runs/009" || math.Abs(p.Change-math.Expm1(0.14)) > 1e-8 {
+		t.Errorf("since the run before: %+v", p)
+	}
 	if g.Recent.Runs != 10 || g.Recent.From != "runs/000" || g.Recent.To != "runs/009" || g.Anchor.Runs != 5 || g.Anchor.To != "runs/004" {
 		t.Errorf("compared with %+v and %+v", g.Recent, g.Anchor)
 	}
@@ -176,5 +179,15 @@ func TestGrowthOfALessPreciseRun(t *testing.T) {
 	}
 	if alike, less := width(20, 0.01), width(8, 0.02); less <= 1.2*alike {
 		t.Errorf("interval of a run as precise as the others %v, of one far less so %v", alike, less)
+	}
+}
+
+// The run before is told from the second run on, long before anything can be judged.
+func TestPrevious(t *testing.T) {
+	if g := grow(t, []float64{0, 0.1}, ""); g.Gap == nil || g.Previous == nil || math.Abs(g.Previous.Change-math.Expm1(0.1)) > 1e-8 {
+		t.Errorf("%+v, %+v", g.Gap, g.Previous)
+	}
+	if g := grow(t, []float64{0}, ""); g.Previous != nil {
+		t.Errorf("%+v", g.Previous)
 	}
 }

@@ -193,10 +193,11 @@ type Event struct {
 
 // Run is what a history keeps of one run.
 type Run struct {
-	Directory   string    `json:"directory"`
-	Name        string    `json:"-"`
-	Start       time.Time `json:"start,omitzero"` // of its first trial; zero: not told
-	TareVersion string    `json:"tareVersion,omitempty"`
+	Directory   string            `json:"directory"`
+	Name        string            `json:"-"`
+	Start       time.Time         `json:"start,omitzero"` // of its first trial; zero: not told
+	TareVersion string            `json:"tareVersion,omitempty"`
+	Labels      experiment.Labels `json:"labels,omitempty"` // what it was made of
 	// LeftOut says why no value of the run is part of the statistics: it is
 	// invalid, for instance. Nil if they are.
 	LeftOut analysis.Reason `json:"-"`

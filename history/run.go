@@ -57,7 +57,7 @@ func Open(dir string) (*Run, error) {
 func Of(j *journal.Run) *Run {
 	judged := analysis.Judge(j.Plan, j.Trials)
 	r := &Run{
-		Directory: j.Dir, Name: j.Plan.Name, Start: began(j), TareVersion: j.Plan.Version,
+		Directory: j.Dir, Name: j.Plan.Name, Start: began(j), TareVersion: j.Plan.Version, Labels: j.Plan.Labels,
 		path: canonical(j.Dir), mark: markOf(j), facts: factsOf(j),
 	}
 	if r.TareVersion == "" && j.Environment != nil {

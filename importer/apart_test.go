@@ -33,7 +33,7 @@ func TestApart(t *testing.T) {
 		{Arm: "a", From: []string{filepath.Join(dir, "a")}}, {Arm: "b", From: []string{filepath.Join(dir, "b")}}}}
 	o.Format.OneName = "name them with -n"
 	_, err := importer.Run(context.Background(), filepath.Join(t.TempDir(), "run"), o)
-	var apart *importer.ApartError
+	var apart *importer.DataError
 	if !errors.As(err, &apart) || !strings.HasSuffix(apart.Hint, ": name them with -n") {
 		t.Errorf("the error is %v, with the hint of %+v", err, apart)
 	}

@@ -7,6 +7,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // TooLargeError is a document, or what an archive unpacks to, that is larger
@@ -97,6 +98,19 @@ func Number(text string) (float64, error) {
 		return 0, fmt.Errorf("%s is not a number", quoted(text))
 	}
 	return v, nil
+}
+
+// Time reads a time as people and programs write one: 2026-01-02T15:04:05Z, or seconds since
+// 1970.
+func Time(text string) (time.Time, error) {
+	if at, err := time.Parse(time.RFC3339, text); err == nil {
+		return at, nil
+	}
+	seconds, err := Number(text)
+	if err != nil || !(seconds >= 0 && seconds < 1<<33) {
+		return time.Time{}, fmt.Errorf("%.40q is neither a time as 2026-01-02T15:04:05Z nor seconds since 1970", text)
+	}
+	return time.Unix(0, int64(seconds*1e9)), nil
 }
 
 // quoted quotes text from a file for a message: escaped and not too long.

@@ -45,6 +45,8 @@ type found struct {
 	waits bool     // reading it may take as long as whoever writes it: a pipe
 	// refused says why the file is not read; empty: it is.
 	refused string
+	format  *Format // that was found in it; nil: what the import names
+	held    *held   // its content, where it was read before and can be read only once
 }
 
 const irregular = "not a regular file"
@@ -136,7 +138,7 @@ func (s *search) directory(arm, dir string) error {
 					lost = "a link that leads nowhere or out of " + dir
 				}
 			}
-			switch fits := s.fits(name); {
+			switch fits := fits(s.extensions, name); {
 			case kind.IsDir():
 				s.remarks = append(s.remarks, f.path+" is a link to a directory and was not followed")
 				return nil
@@ -162,7 +164,7 @@ func (s *search) directory(arm, dir string) error {
 		return fmt.Errorf("cannot read %s: %w", dir, err)
 	}
 	if len(s.files) == begin {
-		return misuse("name the files themselves if they are called otherwise", "no %s below %s", s.wanted(), dir)
+		return misuse("name the files themselves if they are called otherwise; tare import auto tells by content which tool wrote a file", "no %s below %s", s.wanted(), dir)
 	}
 	slices.SortStableFunc(s.files[begin:], func(a, b found) int { return natural(a.name, b.name) })
 	return nil
@@ -225,10 +227,10 @@ func (s *search) pattern(arm, pattern string) error {
 	return nil
 }
 
-// fits says whether a file has one of the format's extensions.
-func (s *search) fits(name string) bool {
+// fits says whether a file has one of a format's extensions.
+func fits(extensions []string, name string) bool {
 	name = strings.ToLower(path.Base(name))
-	return len(s.extensions) == 0 || slices.ContainsFunc(s.extensions, func(e string) bool { return strings.HasSuffix(name, e) })
+	return len(extensions) == 0 || slices.ContainsFunc(extensions, func(e string) bool { return strings.HasSuffix(name, e) })
 }
 
 // wanted names the files that are looked for in a directory.
@@ -278,6 +280,8 @@ func (f *found) open(ctx context.Context, in io.Reader) (file io.ReadCloser, err
 	switch {
 	case f.refused != "":
 		return nil, errors.New(f.refused)
+	case f.held != nil:
+		return io.NopCloser(f.held), nil
 	case f.path == stdin:
 		return untilDone(ctx, func() (io.ReadCloser, error) { return io.NopCloser(in), nil }), nil
 	case f.waits:

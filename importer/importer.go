@@ -51,6 +51,9 @@ type Format struct {
 	// missing or useless is given without it, or with Broken set. Several files may
 	// be read at the same time.
 	Read func(f File) ([]Trial, error)
+	// Mapped gives the format that reads files as a mapping file of a name says, for a
+	// format that has no Read without one.
+	Mapped func(name string, mapping []byte) (Format, error)
 }
 
 // Setting is a fact that says what work was asked for, with what it is where a file does not tell it: the tool's

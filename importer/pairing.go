@@ -159,16 +159,6 @@ func (q *sequence) round(key string, n int) int {
 	return number
 }
 
-// several says whether a file holds more than one trial of a cell.
-func (q *sequence) several() bool {
-	for p := range q.rounds {
-		if p.n > 1 {
-			return true
-		}
-	}
-	return false
-}
-
 func (q *sequence) label(p part) string {
 	if p.n == 1 {
 		return p.key

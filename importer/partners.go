@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// ApartError says that the files of the arms measured different things.
-type ApartError struct {
+// DataError says what is wrong with the files as a whole, and what to do.
+type DataError struct {
 	Err  error
 	Hint string
 }
 
-func (e *ApartError) Error() string { return e.Err.Error() }
+func (e *DataError) Error() string { return e.Err.Error() }
 
 // Unwrap gives the cause.
-func (e *ApartError) Unwrap() error { return e.Err }
+func (e *DataError) Unwrap() error { return e.Err }
 
 // comparable refuses arms of which none has a cell in common with the baseline: a
 // run of them holds no comparison. It is not known of an arm of which no file could
@@ -36,7 +36,7 @@ func (r *run) comparable(arms []*arm) error {
 		hint += ": " + r.Format.OneName
 	}
 	cell := func(i int) string { return r.cells.list[i].ID }
-	return &ApartError{Hint: hint, Err: fmt.Errorf("nothing to compare: %s has no cell in common with another arm (%s has %s, %s has %s)",
+	return &DataError{Hint: hint, Err: fmt.Errorf("nothing to compare: %s has no cell in common with another arm (%s has %s, %s has %s)",
 		base.name, base.name, firstFew(base.cells, cell), arms[1].name, firstFew(arms[1].cells, cell))}
 }
 

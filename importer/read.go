@@ -14,12 +14,13 @@ import (
 
 type content struct {
 	trials []Trial
+	merged int   // readings of a cell that were made one trial, at most
 	kept   *kept // nil: the file could not be opened
 	broken error // why the file gives nothing
 	err    error // ends the import
 }
 
-func (r *run) take(i int, c content) error {
+func (r *run) take(ctx context.Context, i int, c content) error {
 	if c.err != nil {
 		return c.err
 	}
@@ -29,6 +30,7 @@ func (r *run) take(i int, c content) error {
 		c.broken = errors.New("the file holds no result")
 	}
 	if c.broken != nil {
+		c.broken = r.mistaken(ctx, i, c.broken)
 		line.Broken = short(c.broken.Error())
 		if err := r.keeper.record(line, c.kept); err != nil {
 			return err
@@ -43,6 +45,7 @@ func (r *run) take(i int, c content) error {
 		return r.lose(i, line.Broken, c.kept)
 	}
 	line.Trials = len(c.trials)
+	r.merged = max(r.merged, c.merged)
 	if first := r.copied(i, c); first != "" {
 		for k := range c.trials {
 			c.trials[k].Broken = "same content as " + first
@@ -67,9 +70,13 @@ func (r *run) read(ctx context.Context, i int) (c content) {
 		return c
 	}
 	size := sizeOf(in)
-	c.trials, c.broken = r.Format.Read(File{Name: f.path, Reader: c.kept.buffer, Size: size, Alone: r.oneEach})
+	format := cmp.Or(f.format, &r.Format)
+	c.trials, c.broken = format.Read(File{Name: f.path, Reader: c.kept.buffer, Size: size, Alone: r.oneEach})
 	if c.broken == nil {
 		c.broken = Room(len(c.trials))
+	}
+	if r.keys != nil && format.Serial && c.broken == nil {
+		c.trials, c.merged = readings(c.trials)
 	}
 	at, err := r.placeOf(f)
 	for k := 0; k < len(c.trials) && c.broken == nil; k++ {
@@ -77,6 +84,9 @@ func (r *run) read(ctx context.Context, i int) (c content) {
 			break
 		}
 		c.broken = r.accept(&c.trials[k], f)
+		if t := &c.trials[k]; t.Start.IsZero() {
+			t.Start = r.Start
+		}
 	}
 	c.err = c.kept.finish(c.broken != nil, size)
 	if wrong := (*UsageError)(nil); c.err == nil && errors.As(c.broken, &wrong) {

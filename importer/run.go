@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"time"
 
 	"tare/experiment"
 	"tare/experiment/quantity"
@@ -14,7 +15,8 @@ import (
 
 // Options say what is imported, and how.
 type Options struct {
-	Format   Format
+	Format   Format    // Auto: each file tells by its content
+	Known    []Format  // all formats, for Auto and for files of another tool than Format's
 	Sources  []Source  // the first is the baseline unless told otherwise
 	Stdin    io.Reader // for the file "-"
 	Baseline string    // name of the arm; "": the first that is no control
@@ -26,9 +28,13 @@ type Options struct {
 	Strict   bool         // end at the first broken file
 	NoRaw    bool         // keep no copies of the files
 
+	Start time.Time // of trials whose files tell none; zero: none is told
+
 	// For the plan.
 	Name        string
 	Version     string // of Tare
+	Labels      experiment.Labels
+	Map         string // the mapping file that Format reads by; "": none
 	Command     string // that repeats the import
 	Limits      experiment.Limits
 	Confidence  quantity.Percent
@@ -73,11 +79,9 @@ const mostProblems = 10
 // before everything does. With an error there is no run, but a result where any file
 // was read.
 func Run(ctx context.Context, dir string, o Options) (*Result, error) {
-	if o.Format.Serial && o.PairBy.how == byRound {
-		return nil, misuse("without --pair-by, they are independent samples",
-			"cannot pair by %s: %s makes its trials one after the other, and those of the same number have nothing in common", byRound, o.Format.Name)
-	}
-	if err := checkAllowed(o.Allow, o.Format); err != nil {
+	var remark string
+	var err error
+	if o.Sources, remark, err = byDirectory(o.Sources); err != nil {
 		return nil, err
 	}
 	search, err := o.find()
@@ -85,6 +89,24 @@ func Run(ctx context.Context, dir string, o Options) (*Result, error) {
 		return nil, err
 	}
 	defer func() { _ = search.close() }() // nothing was written through them
+	if remark != "" {
+		search.remarks = append(search.remarks, remark)
+	}
+	if o.Format.Name == Auto {
+		if o.Format, err = search.detect(ctx, o.Known, o.Stdin); err != nil {
+			return nil, err
+		}
+		if o.Name == Auto { // nobody gave one: that of the tool, as if it had been named
+			o.Name = o.Format.Name
+		}
+	}
+	if err := checkAllowed(o.Allow, o.Format); err != nil {
+		return nil, err
+	}
+	if o.Format.Serial && o.PairBy.how == byRound {
+		return nil, misuse("without --pair-by, they are independent samples",
+			"cannot pair by %s: %s makes its trials one after the other, and those of the same number have nothing in common", byRound, o.Format.Name)
+	}
 	if err := checkFactors(o.Factors, search.files); err != nil {
 		return nil, err
 	}
@@ -103,6 +125,9 @@ func Run(ctx context.Context, dir string, o Options) (*Result, error) {
 		result: &Result{Files: len(search.files), ByRule: map[string]int{}, Remarks: search.remarks},
 	}
 	if err := r.all(ctx); err != nil {
+		if len(r.others.list) > 0 && r.result.Valid == 0 {
+			err = &DataError{Err: err, Hint: r.readers()}
+		}
 		if r.roundless > 0 && r.result.Valid == 0 && r.roundless == len(r.result.Problems)+r.result.More {
 			err = &UsageError{Err: err, Hint: "the files do not tell the round: pair by index, by name, or by an expression with what names the round in parentheses, as in 'round-([0-9]+)'"}
 		}
@@ -126,8 +151,11 @@ type run struct {
 	contents  contents
 	leftOut   ordered[string, omission] // by metric
 	broken    []broken
-	beside    []int // files that hold no result by their nature
-	roundless int   // files that do not tell the round, which they were to be paired by
+	beside    []int                   // files that hold no result by their nature
+	roundless int                     // files that do not tell the round, which they were to be paired by
+	others    ordered[string, reader] // formats of files that are another tool's
+	merged    int                     // readings of a cell in a file that were made one trial, at most
+	looked    int                     // files that were looked into for these
 	result    *Result
 }
 
@@ -146,7 +174,7 @@ func (r *run) all(ctx context.Context) (err error) {
 		*from = append(*from, s.From...)
 	}
 	err = r.ahead(ctx, func(i int, c content) error {
-		if err := r.take(i, c); err != nil {
+		if err := r.take(ctx, i, c); err != nil {
 			return err
 		}
 		if r.Progress != nil {
@@ -167,8 +195,8 @@ func (r *run) finish() error {
 	}
 	r.remarkCopies()
 	r.remarkLeftOut()
-	if r.Format.Serial && r.rounds.several() {
-		r.remark("files hold several trials of a cell that %s made one after the other: they are paired by their number, and have nothing in common beyond their files", r.Format.Name)
+	if r.merged > 1 {
+		r.remark("files hold up to %d readings of a cell that %s made one after the other: paired, a file is one trial with their median", r.merged, r.Format.Name)
 	}
 	if r.result.Valid == 0 {
 		return fmt.Errorf("no valid trial in %s", plural(len(r.files), "file"))
@@ -209,8 +237,8 @@ func (r *run) remark(format string, args ...any) {
 
 func (r *run) plan(arms []*arm) *experiment.Plan {
 	p := &experiment.Plan{
-		Version: r.Version, Name: r.Name, Testbed: experiment.TestbedImport,
-		Import: &experiment.Import{Tool: r.Format.Name, PairBy: r.PairBy.String(), Command: r.Command,
+		Version: r.Version, Name: r.Name, Labels: r.Labels, Testbed: experiment.TestbedImport,
+		Import: &experiment.Import{Tool: r.Format.Name, PairBy: r.PairBy.String(), Command: r.Command, Map: r.Map,
 			Settings: r.settings(), Allowed: r.Allow, Blocks: r.blocks()},
 		Confidence: r.Confidence, Equivalence: r.Equivalence, Power: r.Power, Attempts: 1, Limits: r.Limits,
 		Cells: r.cells.plan(),

@@ -255,8 +255,8 @@ func TestRun(t *testing.T) {
 			files:   map[string]string{"a/1.txt": "x s-mean 1\nx s-mean 2\n", "b/1.txt": "x s-mean 3\nx s-mean 4\n"},
 			arms:    []string{"a=a", "b=b"},
 			options: func(o *importer.Options) { o.Format.Serial = true; pairBy("index")(o) },
-			trials:  "1 a x s-mean=1\n2 a x s-mean=2\n1 b x s-mean=3\n2 b x s-mean=4",
-			notes:   []string{"files hold several trials of a cell that lines made one after the other: they are paired by their number, and have nothing in common beyond their files"}},
+			trials:  "1 a x s-mean=1.5\n1 b x s-mean=3.5",
+			notes:   []string{"files hold up to 2 readings of a cell that lines made one after the other: paired, a file is one trial with their median"}},
 		"by expression": {
 			files: map[string]string{"a/r1-p.txt": "x s-mean 1\n", "a/r2-q.txt": "x s-mean 2\n", "b/zz-r2.txt": "x s-mean 3\n"},
 			arms:  []string{"a=a", "b=b"}, options: pairBy("r([0-9]+)"),

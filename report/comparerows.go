@@ -124,7 +124,7 @@ func ownOverhead(o comparing.Overhead, m experiment.Metric) string {
 
 // comparedRun is a run in a line: "wireguard, 2 January 2026, 12 rounds".
 func comparedRun(r comparing.Run) string {
-	return plain(r.Experiment) + ", " + join(", ", when(!r.Start.IsZero(), r.Start.UTC().Format("2006-01-02 15:04 UTC")),
+	return plain(r.Experiment) + ", " + join(", ", wording.Labels(r.Labels), when(!r.Start.IsZero(), r.Start.UTC().Format("2006-01-02 15:04 UTC")),
 		when(r.Paired, wording.Count(r.Rounds, "round", "rounds")), wording.Count(r.Trials, "valid trial", "valid trials"),
 		when(!r.Finished, "NOT FINISHED"), when(!r.Valid, "INVALID"))
 }

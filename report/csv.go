@@ -239,7 +239,7 @@ func pastFields(name string, r *history.Run, s *history.Series, at history.Point
 		{"cell", s.Cell}, {"arm", s.Arm}, {"metric", m.Name}, {"unit", m.Unit}, {"better", m.Better}, {"scale", m.Scale},
 		{"headline", m.Headline}, {"of", s.Of}, {"value", only(known, value.Point)}, {"value_lo", only(known, value.Lo)},
 		{"value_hi", only(known, value.Hi)}, {"stretch", only(at.Stretch >= 0, at.Stretch+1)}, {"change", change},
-		{"left_out", wording.Reason(at.LeftOut)}}
+		{"left_out", wording.Reason(at.LeftOut)}, {"labels", wording.Labels(r.Labels)}}
 }
 
 // GateCSV writes one line for each case. Limits and overheads are shares of the

@@ -147,6 +147,7 @@ func (s *sheet) find(cell, metric string) *group {
 func (p past) chart(s *history.Series, o HistoryOptions) figure.History {
 	return figure.History{Name: seriesName(s), Series: s, Runs: p.Runs,
 		Point:  func(at history.Point) (title, link string) { return p.pointTitle(s, at), o.link(p.Runs[at.Run]) },
+		Label:  func(run int) string { return wording.Label(p.Runs[run].Labels) },
 		Events: func(run int) string { return p.runTitle(run) + ":\n" + strings.Join(runEvents(p.Runs[run]), "\n") },
 		Shift: func(c history.Shift) (title, label string) {
 			sign := "+"

@@ -31,6 +31,12 @@ func Gate(r *gate.Result, link string) *doc.Document {
 			why = append(why, wording.GateSentence(r, c))
 		}
 	}
+	for _, c := range r.Cases {
+		if c.Previous != nil {
+			change, runs := wording.GatePrevious(r, c)
+			why = append(why, fmt.Sprintf("%s, %s in %s, previous run: %s (%s).", plain(c.Arm), plain(c.Metric.Name), plain(c.Cell), change, runs))
+		}
+	}
 	reasons := plainAll(wording.GateReasons(r))
 	if r.Valid { // the title has it
 		reasons = nil
@@ -60,6 +66,11 @@ func gateCases(r *gate.Result, shared []string) doc.Table {
 		why := when(c.Outcome != gate.Pass && (c.Outcome != gate.Invalid || c.Reason == gate.NotFinished), wording.GateBrief(r, c, shared))
 		t.Groups[len(t.Groups)-1].Add(doc.Row{Cells: append([]doc.Cell{doc.Of(gateWord(c))},
 			doc.Cells(plain(c.Arm), wording.GateWhat(c), plain(c.Cell), plain(c.Budget.String()), point, interval, why)...)})
+		if c.Previous != nil {
+			change, runs := wording.GatePrevious(r, c)
+			t.Groups[len(t.Groups)-1].Add(doc.Row{Muted: true, Cells: append([]doc.Cell{doc.C("")},
+				doc.Cells(plain(c.Arm), plain(c.Metric.Name)+" (previous)", plain(c.Cell), "", change, "", runs)...)})
+		}
 	}
 	return t
 }

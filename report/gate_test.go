@@ -64,6 +64,9 @@ func gateHistory() *gate.Result {
 		r.Cases[i].History = &gate.Stretch{Part: part, Of: "overhead", Runs: 9, From: "runs/a", To: "runs/i"}
 		r.Cases[i].Size = 9
 	}
+	r.Labels = experiment.Labels{"commit": "1a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d"}
+	r.Cases[0].Previous = &history.Previous{Run: "runs/i", Labels: experiment.Labels{"commit": "0fedcba98765"}, Change: 0.0123}
+	r.Cases[2].Previous = &history.Previous{Run: "runs/i", Change: -0.025}
 	r.Cases[3] = gate.Case{Cell: r.Cases[3].Cell, Arm: r.Cases[3].Arm, Metric: r.Cases[3].Metric, Budget: r.Cases[3].Budget, Limit: r.Cases[3].Limit,
 		Outcome: gate.Unresolved, Reason: gate.NoHistory, Gap: history.FewRuns{Runs: 2, Fewest: 5},
 		P: 1, PAdjusted: 1, History: &gate.Stretch{Part: gate.PartAnchor}}
@@ -101,6 +104,12 @@ func gateHostile() *gate.Result {
 	r := gateHistory()
 	r.Run, r.Name, r.Baseline, r.Against, r.Observation = hostileText, hostileText, hostileText, hostileText, &analysis.Observation{Baseline: "plain", Arms: []analysis.Schedule{{Arm: "wg", Times: analysis.TimesApart}}, Differs: []string{hostileText}}
 	r.Valid, r.Reasons, r.Warnings = false, []analysis.Reason{analysis.ControlFails{Cell: hostileText}}, []analysis.Finding{analysis.Remark{Text: hostileText}}
+	r.Labels = experiment.Labels{"commit": hostileText, hostileText: hostileText}
+	for _, c := range r.Cases {
+		if c.Previous != nil {
+			c.Previous.Run, c.Previous.Labels, c.Previous.Change = hostileText, r.Labels, math.MaxFloat64
+		}
+	}
 	for i := range r.Cases {
 		c := &r.Cases[i]
 		c.Cell, c.Arm, c.Metric.Name, c.Metric.Unit, c.Budget.Unit, c.Gap = hostileText, hostileText, hostileText, hostileText, hostileText, history.Copy{Of: hostileText}

@@ -204,9 +204,16 @@ func (p past) runTable(o HistoryOptions) []doc.Block {
 		rows = append(rows, p.runRow(i, changed[i], o))
 	}
 	more := len(p.Runs) - len(rows)
-	return []doc.Block{doc.Simple([]doc.Column{{Title: "no.", Right: true}, {Title: "run", Kind: doc.Name},
+	columns := []doc.Column{{Title: "no.", Right: true}, {Title: "run", Kind: doc.Name},
 		{Title: "start (UTC)"}, {Title: "Tare"},
-		{Title: "state", Kind: doc.Prose}, {Title: "different from the run before", Kind: doc.Prose}}, rows),
+		{Title: "state", Kind: doc.Prose}, {Title: "different from the run before", Kind: doc.Prose}}
+	if slices.ContainsFunc(p.Runs, func(r *history.Run) bool { return len(r.Labels) > 0 }) {
+		columns = append(columns, doc.Column{Title: "made of"})
+		for i := range rows {
+			rows[i].Cells = append(rows[i].Cells, doc.C(wording.Labels(p.Runs[len(p.Runs)-1-i].Labels)))
+		}
+	}
+	return []doc.Block{doc.Simple(columns, rows),
 		doc.SayIf(more > 0, wording.Count(more, "earlier run is", "earlier runs are")+" not listed.")}
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tare/analysis"
+	"tare/experiment"
 	"tare/golden"
 	"tare/history"
 	"tare/history/historytest"
@@ -31,6 +32,9 @@ func someHistory() *history.History {
 		if i >= 30 {
 			r.Level *= 1.1
 		}
+		if i >= 15 {
+			r.Commit = fmt.Sprintf("%08x%032x", 0x1a2b3c00+i, i)
+		}
 		switch i {
 		case 7:
 			r.Invalid = true
@@ -51,6 +55,7 @@ func hostileHistory() *history.History {
 		e.Name += venom
 		for _, r := range e.Runs {
 			r.Directory, r.TareVersion, r.Imported = r.Directory+venom, r.TareVersion+venom, venom
+			r.Labels = experiment.Labels{"commit": venom, venom: venom}
 			r.Events = append(r.Events, history.Difference{What: venom, Is: venom})
 			if r.LeftOut != nil {
 				r.LeftOut = history.Copy{Of: venom}

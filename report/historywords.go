@@ -83,7 +83,7 @@ func shiftMark(c history.Shift) string {
 
 // runTitle names a run with its time.
 func (p past) runTitle(i int) string {
-	at := moment(p.Runs[i])
+	at := join(", ", moment(p.Runs[i]), wording.Labels(p.Runs[i].Labels))
 	return plain(p.Runs[i].Directory) + when(at != "", " ("+at+")")
 }
 
@@ -95,7 +95,7 @@ func moment(r *history.Run) string {
 // shiftPlace says at which run a change is, and how sure that is.
 func (p past) shiftPlace(c history.Shift) string {
 	r, sure := p.Runs[c.Run], wording.Confidence(p.h.Confidence)
-	about := join(", ", moment(r), when(r.TareVersion != "", "Tare "+plain(r.TareVersion)))
+	about := join(", ", moment(r), wording.Labels(r.Labels), when(r.TareVersion != "", "Tare "+plain(r.TareVersion)))
 	text := "since " + plain(r.Directory) + when(about != "", " ("+about+")")
 	if c.Earliest == c.Latest {
 		return text + "; hardly in another run (" + sure + ")"

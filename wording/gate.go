@@ -82,6 +82,9 @@ func GateAbout(r *gate.Result) string {
 		against = "the history in " + safetext.Line(r.Against)
 	}
 	name := cmp.Or(safetext.Line(r.Name), "run")
+	if of := Labels(r.Labels); of != "" {
+		name += " (" + of + ")"
+	}
 	text := fmt.Sprintf("%s, %s, compared with %s, %s intervals", name, size, against, Confidence(r.Confidence))
 	if !r.Finished {
 		text += ", not finished"

@@ -37,6 +37,7 @@ type Run struct {
 	Kernel  string // "": the run has no environment
 	Version string // of Tare
 	Size    string // a parameter of the workload
+	Commit  string // label of the run
 	Alone   bool   // only the baseline
 	Tool    string // not empty: imported from this tool
 	Rules   []int  // levels of the layer, which then costs Cost, 0.03 more if there are any rules and 0.001 more for each; nil: it has none
@@ -87,6 +88,9 @@ func (r Run) plan() *experiment.Plan {
 		Schema: experiment.PlanSchema, Version: r.Version, Name: r.Name, Testbed: "local", Seed: uint64(r.Number) + 1, Rounds: r.Rounds,
 		Confidence: 0.95, Equivalence: 0.02, Power: 0.8, Attempts: 1,
 		Arms: []experiment.PlannedArm{{Name: "plain", Role: experiment.Baseline}},
+	}
+	if r.Commit != "" {
+		p.Labels = experiment.Labels{experiment.LabelCommit: r.Commit}
 	}
 	if r.Invalid {
 		none := quantity.Percent(0.1)

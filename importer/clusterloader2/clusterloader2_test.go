@@ -46,15 +46,26 @@ func TestNames(t *testing.T) {
 
 func TestStable(t *testing.T) {
 	for name, want := range map[string]string{
-		"coredns-6d4b75cb6d-x8w2p/coredns":     "coredns/coredns",
-		"kube-apiserver-master/kube-apiserver": "kube-apiserver-master/kube-apiserver",
-		"etcd-server/etcd":                     "etcd-server/etcd",
-		"node-exporter":                        "node-exporter",
-		"/c":                                   "/c",
+		"coredns-6d4b75cb6d-x8w2p/coredns":                        "coredns/coredns",
+		"kube-proxy-gke-c1-default-pool-3f2a1b4c-x8w2/kube-proxy": "kube-proxy-gke-c1-default-pool/kube-proxy",
+		"kube-proxy-aks-nodepool1/kube-proxy":                     "kube-proxy-aks-nodepool1/kube-proxy",
+		"webhook-v1beta1/webhook":                                 "webhook-v1beta1/webhook",
+		"kube-apiserver-master/kube-apiserver":                    "kube-apiserver-master/kube-apiserver",
+		"etcd-server/etcd":                                        "etcd-server/etcd",
+		"node-exporter":                                           "node-exporter",
+		"/c":                                                      "/c",
 	} {
 		if got := stable(name); got != want {
 			t.Errorf("%s is %s, want %s", name, got, want)
 		}
+	}
+}
+
+// A namespace has a random part that is anew in every run.
+func TestNamespace(t *testing.T) {
+	trials, err := importertest.Read(Format, "f", `{"dataItems":[{"data":{"Perc99":1},"unit":"ms","labels":{"namespace":"test-s2fo14-3"}}]}`)
+	if err != nil || len(trials) != 1 || trials[0].Cell != "f.namespace=test-3" {
+		t.Errorf("%+v, error %v", trials, err)
 	}
 }
 

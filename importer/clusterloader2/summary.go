@@ -83,7 +83,7 @@ var counts = map[string]bool{"Count": true, "SlowCount": true}
 func (o origin) item(i *item) (importer.Trial, bool) {
 	t := importer.Trial{Kind: "kubernetes", Cell: o.name, Start: o.start}
 	for _, label := range i.order() {
-		value := i.Labels[label]
+		value := namespace.ReplaceAllString(i.Labels[label], "test-$1")
 		t.Levels = append(t.Levels, factor.Level{Factor: strings.ToLower(label), Value: value})
 		switch label {
 		case "Metric", "Verb", "Resource", "Subresource":

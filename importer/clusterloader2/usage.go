@@ -2,6 +2,7 @@ package clusterloader2
 
 import (
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -57,9 +58,8 @@ func readUsage(from origin, usage map[string][]container) []importer.Trial {
 	return trials
 }
 
-// stable takes from a pod's name what Kubernetes makes up anew in every run:
-// "coredns-6d4b75cb6d-x8w2p/coredns" is "coredns/coredns". The parts that it makes
-// up have four letters and more, none of them a vowel.
+// stable takes from a pod's name what is made up anew in every run or cluster:
+// "coredns-6d4b75cb6d-x8w2p/coredns" is "coredns/coredns".
 func stable(name string) string {
 	pod, container, ok := strings.Cut(name, "/")
 	if !ok {
@@ -67,10 +67,26 @@ func stable(name string) string {
 	}
 	parts := strings.Split(pod, "-")
 	for i, part := range parts {
-		if i > 0 && len(part) >= 4 && !strings.ContainsAny(part, "aeiouy") {
+		if i > 0 && madeUp(part) {
 			parts = parts[:i]
 			break
 		}
 	}
 	return strings.Join(parts, "-") + "/" + container
 }
+
+// madeUp says whether a part of a name is nobody's word. Kubernetes makes up parts of
+// four letters and more without vowels; clouds, for the names of nodes that static pods
+// carry, parts of five and more in which letters follow digits.
+func madeUp(part string) bool {
+	return len(part) >= 4 && !strings.ContainsAny(part, "aeiouy") ||
+		len(part) >= 5 && mixed.MatchString(part) && !version.MatchString(part)
+}
+
+var (
+	mixed   = regexp.MustCompile(`[0-9].*[a-z]`)
+	version = regexp.MustCompile(`^v[0-9]+(alpha|beta)[0-9]+$`)
+)
+
+// namespace is one that ClusterLoader2 makes for a run, with a random part in its name.
+var namespace = regexp.MustCompile(`^test-[a-z0-9]{6}-([0-9]+)$`)

@@ -33,10 +33,8 @@ func Golden(t *testing.T, f importer.Format) {
 			if err != nil {
 				fmt.Fprintf(&got, "error: %v\n", err)
 			} else {
-				for _, trial := range trials {
-					print(&got, trial)
-				}
-				check(t, trials)
+				Print(&got, trials)
+				Check(t, trials)
 				consistent(t, trials)
 			}
 			golden.Check(t, filepath.Join("testdata", name+".golden"), got.Bytes())
@@ -88,7 +86,7 @@ func Fuzz(f *testing.F, format importer.Format, more ...string) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		if trials, err := Read(format, "dir/name_of_a.file", text); err == nil {
-			check(t, trials)
+			Check(t, trials)
 		}
 	})
 }

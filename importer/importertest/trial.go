@@ -15,6 +15,13 @@ import (
 	"tare/safetext"
 )
 
+// Print writes trials as text.
+func Print(w io.Writer, trials []importer.Trial) {
+	for _, t := range trials {
+		print(w, t)
+	}
+}
+
 // print writes a trial as text, one fact a line, hostile strings quoted.
 func print(w io.Writer, t importer.Trial) {
 	fmt.Fprintf(w, "trial %q kind %q", t.Cell, t.Kind)
@@ -66,8 +73,8 @@ func print(w io.Writer, t importer.Trial) {
 	}
 }
 
-// check fails where trials of one file break the rules of importer.Trial.
-func check(t *testing.T, trials []importer.Trial) {
+// Check fails where trials of one file break the rules of importer.Trial.
+func Check(t *testing.T, trials []importer.Trial) {
 	type place struct {
 		arm, cell string
 		round     int

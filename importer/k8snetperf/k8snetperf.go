@@ -19,6 +19,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"path"
+	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -42,9 +45,26 @@ func read(f importer.File) ([]importer.Trial, error) {
 		return nil, err
 	}
 	if head, _, _ := bytes.Cut(bytes.TrimPrefix(data, []byte("\ufeff")), []byte("\n")); bytes.Contains(head, []byte(",")) && !bytes.ContainsAny(head, "{[") {
-		return readCSV(data)
+		trials, err := readCSV(data)
+		for i := range trials {
+			trials[i].Start = written(f.Name)
+		}
+		return trials, err
 	}
 	return readJSON(data)
+}
+
+// epoch is in the name of result-N.csv: when it was written, in seconds since 1970.
+var epoch = regexp.MustCompile(`^result-([0-9]{9,10})\.csv$`)
+
+// written is the time that the name of a table tells; zero: none.
+func written(name string) time.Time {
+	m := epoch.FindStringSubmatch(path.Base(filepath.ToSlash(name)))
+	if m == nil {
+		return time.Time{}
+	}
+	seconds, _ := strconv.ParseInt(m[1], 10, 64) // it is a number
+	return time.Unix(seconds, 0).UTC()
 }
 
 // units are those of the throughput, and by what to multiply to get base units.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"tare/importer"
 	"tare/importer/importertest"
@@ -67,4 +68,23 @@ func TestNoSample(t *testing.T) {
 func TestLarge(t *testing.T) {
 	importertest.Large(t, Format, header, "", row1, ",", "\"", "\n")
 	importertest.Large(t, Format, "", "", "a,", `[{"driver":1},`)
+}
+
+// The name of a table tells when it was written.
+func TestWritten(t *testing.T) {
+	for name, want := range map[string]string{
+		"runs/1/result-1795302000.csv": "2026-11-21T23:00:00Z", "result-2023.csv": "", "result-1795302000.csv.gz": "", "my-result-1795302000.csv": "",
+	} {
+		trials, err := importertest.Read(Format, name, header+row1)
+		if err != nil || len(trials) != 1 {
+			t.Fatalf("%s: %+v, error %v", name, trials, err)
+		}
+		got := ""
+		if at := trials[0].Start; !at.IsZero() {
+			got = at.Format(time.RFC3339)
+		}
+		if got != want {
+			t.Errorf("%s was written at %q, want %q", name, got, want)
+		}
+	}
 }

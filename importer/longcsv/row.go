@@ -192,13 +192,9 @@ func (r *row) start() time.Time {
 	if text == "" {
 		return time.Time{}
 	}
-	at, err := time.Parse(time.RFC3339, text)
-	if err == nil {
-		return at
+	at, err := importer.Time(text)
+	if err != nil {
+		r.fail("start", "%s", err)
 	}
-	seconds, err := importer.Number(text)
-	if err != nil || !(seconds >= 0 && seconds < 1<<33) {
-		r.fail("start", "%.40q is neither a time as 2026-01-02T15:04:05Z nor seconds since 1970", text)
-	}
-	return time.Unix(0, int64(seconds*1e9))
+	return at
 }

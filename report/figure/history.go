@@ -31,6 +31,7 @@ var (
 const (
 	historyTop  = 34 // two rows of labels of changes
 	historyFoot = 34 // ticks of events, dates
+	historyRow  = 14 // a row of labels below the dates
 )
 
 // History is a series over the runs of its experiment.
@@ -41,6 +42,7 @@ type History struct {
 	// The words, made when they are needed.
 	Point  func(history.Point) (title, link string)  // a tooltip, and where a run is told in full
 	Events func(run int) string                      // a tooltip, where something else changed
+	Label  func(run int) string                      // what a run was made of, below its date; "": not told
 	Shift  func(history.Shift) (title, label string) // a tooltip, and the size with its sign
 }
 
@@ -68,6 +70,11 @@ func (h History) Draw(wide bool) string {
 	}
 	c.w, c.h = l.width, l.height
 	c.bottom = c.h - historyFoot
+	for run := range h.Runs {
+		if h.Label(run) != "" {
+			c.h = l.height + historyRow
+		}
+	}
 	c.unsure()
 	c.grid()
 	c.stretches()
@@ -165,10 +172,17 @@ func (c *pastChart) dates() {
 	for i, run := range runs {
 		x, half := c.x(float64(run)), labelWidth(labels[i])/2
 		c.line(x, c.bottom, x, c.bottom+3, "grid")
-		c.text(min(max(x, half), c.w-half), c.h-6, "small muted num", "middle", labels[i])
+		c.text(min(max(x, half), c.w-half), c.bottom+historyFoot-6, "small muted num", "middle", labels[i])
+		if label := columns.Shorten(c.Label(run), mostLabel, columns.Ellipsis); label != "" {
+			half = labelWidth(label) / 2
+			c.text(min(max(x, half), c.w-half), c.bottom+historyFoot+historyRow-6, "small muted num", "middle", label)
+		}
 	}
 	c.line(c.layout.left, c.bottom, c.w-c.layout.right, c.bottom, "grid")
 }
+
+// mostLabel is how many characters of a label are shown below a run.
+const mostLabel = 11
 
 // labelWidth is about how wide a label of a run is.
 func labelWidth(s string) float64 { return 6.4 * float64(columns.Width(s)) }

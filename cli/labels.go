@@ -1,0 +1,23 @@
+package cli
+
+import (
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"tare/experiment"
+)
+
+// addLabels adds the flag that says what a run is made of.
+func addLabels(c *cobra.Command, labels *[]string) {
+	c.Flags().StringArrayVar(labels, "label", nil, "NAME=VALUE, what the run is made of, shown beside other runs; may be repeated. The label commit is what a CI system tells (GITHUB_SHA, CI_COMMIT_SHA and the like) unless given")
+}
+
+// labelled are the labels of the command line and of the CI system around it.
+func labelled(given []string) (experiment.Labels, error) {
+	labels, err := experiment.LabelsOf(given, os.Getenv)
+	if err != nil {
+		return nil, hintedUsage(err, "as in --label commit=1a2b3c4d")
+	}
+	return labels, nil
+}

@@ -1,0 +1,166 @@
+package importer
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// Auto is the name of the format of files that tell by their content which tool wrote
+// them. It has no Read: each file is read by one of Options.Known.
+const Auto = "auto"
+
+// recognise gives the format that finds a result in a text; nil if none does. No two
+// formats find one in the same text, which a test of package catalog checks.
+func recognise(known []Format, f File, text []byte) *Format {
+	for i := range known {
+		f.Reader, f.Size = bytes.NewReader(text), int64(len(text))
+		if trials, err := known[i].Read(f); err == nil && len(trials) > 0 {
+			return &known[i]
+		}
+	}
+	return nil
+}
+
+// detect finds the format of each file, and gives what these have in common. A file that
+// no format reads is a broken result of one that was found in others if it was
+// named by itself, or is called like a result; else it is passed over.
+func (s *search) detect(ctx context.Context, known []Format, stdin io.Reader) (Format, error) {
+	var formats []*Format
+	alone := eachAlone(s.files)
+	for i := range s.files {
+		f := &s.files[i]
+		text, err := f.content(ctx, stdin)
+		if ctx.Err() != nil {
+			return Format{}, ctx.Err()
+		}
+		if err != nil {
+			continue // it is read again, and the reason told
+		}
+		f.format = recognise(known, File{Name: f.path, Alone: alone}, text)
+		if f.format != nil && !slices.Contains(formats, f.format) {
+			formats = append(formats, f.format)
+		}
+	}
+	if len(formats) == 0 {
+		return Format{}, &DataError{Err: s.unknown(), Hint: "tare list formats names those that are read; tare import table --map FILE reads other tables and documents"}
+	}
+	slices.SortFunc(formats, func(a, b *Format) int { return strings.Compare(a.Name, b.Name) })
+	var passed []string
+	s.files = slices.DeleteFunc(s.files, func(f found) bool {
+		if f.format != nil || f.root == nil || slices.ContainsFunc(formats, func(format *Format) bool { return fits(format.Extensions, f.name) }) {
+			return false
+		}
+		passed = append(passed, f.path)
+		return true
+	})
+	if len(passed) > 0 {
+		s.remarks = append(s.remarks, plural(len(passed), "file")+" passed over that no format reads; the first is "+passed[0])
+	}
+	for i := range s.files {
+		if f := &s.files[i]; f.format == nil {
+			like := slices.IndexFunc(formats, func(format *Format) bool { return fits(format.Extensions, f.name) })
+			f.format = formats[max(like, 0)]
+		}
+	}
+	return together(formats), nil
+}
+
+// together is what the formats of one run have in common.
+func together(formats []*Format) Format {
+	if len(formats) == 1 {
+		return *formats[0]
+	}
+	var all Format
+	var names []string
+	for _, f := range formats {
+		names = append(names, f.Name)
+		all.Serial = all.Serial || f.Serial
+		for _, s := range f.Settings {
+			if !slices.ContainsFunc(all.Settings, func(known Setting) bool { return known.Name == s.Name }) {
+				all.Settings = append(all.Settings, s)
+			}
+		}
+	}
+	all.Name = strings.Join(names, "+")
+	return all
+}
+
+// content reads a file as a whole. What can be read only once is held for the second time.
+func (f *found) content(ctx context.Context, stdin io.Reader) (text []byte, err error) {
+	in, err := f.open(ctx, stdin)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	text, err = ReadAll(in)
+	if f.waits {
+		f.held = &held{text, err}
+	}
+	return text, err
+}
+
+// held is what was read of a file that can be read only once.
+type held struct {
+	text []byte
+	err  error
+}
+
+// Read gives the text again, and then the error that ended it.
+func (h *held) Read(p []byte) (n int, err error) {
+	if len(h.text) == 0 {
+		if h.err != nil {
+			return 0, h.err
+		}
+		return 0, io.EOF
+	}
+	n = copy(p, h.text)
+	h.text = h.text[n:]
+	return n, nil
+}
+
+// unknown says that no file holds a result of any format.
+func (s *search) unknown() error {
+	first := s.files[0].path
+	if n := len(s.files); n > 1 {
+		return fmt.Errorf("no format finds a result in any of %d files; the first is %s", n, first)
+	}
+	return fmt.Errorf("no format finds a result in %s", first)
+}
+
+// reader is a format that reads files which the import's own does not.
+type reader struct {
+	format *Format
+	file   string // the first of them
+}
+
+// mistaken says which format reads a file that is broken by the import's own, where one
+// does. It looks into the first few only.
+func (r *run) mistaken(ctx context.Context, i int, why error) error {
+	f := &r.files[i]
+	if f.format != nil || f.waits || f.refused != "" || r.looked == mostProblems {
+		return why
+	}
+	r.looked++
+	text, err := f.content(ctx, nil)
+	if err != nil {
+		return why
+	}
+	other := recognise(r.Known, File{Name: f.path, Alone: r.oneEach}, text)
+	if other == nil || other.Name == r.Format.Name {
+		return why
+	}
+	r.others.get(other.Name, func() *reader { return &reader{other, f.path} })
+	return fmt.Errorf("%w (%s reads it)", why, other.Name)
+}
+
+// readers is the hint to import the files as what they are.
+func (r *run) readers() string {
+	if first := r.others.list[0]; len(r.others.list) == 1 {
+		return fmt.Sprintf("%s is a file of %s: tare import %s", first.file, first.format.Name, first.format.Name)
+	}
+	return "the files are of several tools: tare import " + Auto
+}

@@ -1,0 +1,69 @@
+package importer
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// byDirectory makes an arm of each of several directories that no arm is named for:
+// taken for one arm, what they were made to compare would be one sample. The remark says
+// what was done.
+func byDirectory(sources []Source) (arms []Source, remark string, err error) {
+	var unnamed []string
+	for _, s := range sources {
+		if s.Arm == "" {
+			unnamed = append(unnamed, s.From...)
+		} else {
+			arms = append(arms, s)
+		}
+	}
+	dirs, other := directories(unnamed)
+	switch {
+	case len(dirs) < 2:
+		return sources, "", nil
+	case other != "" || len(arms) > 0:
+		return nil, "", misuse("as in --arm "+filepath.Base(dirs[0])+"="+dirs[0]+", or --arm NAME where all are of one arm",
+			"which arm is %s, and which is %s?", dirs[0], cmp.Or(other, dirs[1]))
+	}
+	var names []string
+	for _, dir := range dirs {
+		full, err := filepath.Abs(dir) // the directory "." has a name
+		if err != nil {
+			return nil, "", err
+		}
+		name := filepath.Base(full)
+		if at := slices.Index(names, name); at >= 0 {
+			return nil, "", misuse("as in --arm NAME="+dir+", or --arm NAME where both are of one arm",
+				"two directories are called %s, %s and %s: which arms are they?", name, dirs[at], dir)
+		}
+		names = append(names, name)
+		arms = append(arms, Source{Arm: name, From: []string{dir}})
+	}
+	return arms, fmt.Sprintf("each directory is an arm: %s; the baseline is %s (--arm NAME makes them one arm)", strings.Join(names, ", "), names[0]), nil
+}
+
+// directories gives the directories among what was named, also those that a pattern
+// matches if it matches nothing else, and the first that is something else.
+func directories(from []string) (dirs []string, other string) {
+	for _, at := range from {
+		paths := []string{at}
+		if _, err := os.Stat(at); err != nil {
+			if matches, err := glob(at); err == nil && len(matches) > 0 {
+				paths = matches
+				slices.SortFunc(paths, natural)
+			}
+		}
+		for _, path := range paths {
+			if info, err := os.Stat(path); err == nil && info.IsDir() {
+				dirs = append(dirs, filepath.Clean(path))
+			} else if other == "" {
+				other = path
+			}
+		}
+	}
+	return dirs, other
+}

@@ -1,0 +1,133 @@
+package table
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+
+	"tare/experiment"
+	"tare/experiment/strictyaml"
+	"tare/importer"
+)
+
+// mapping is the file that says what the fields of rows are. Names of fields are as the
+// file has them: titles of columns, keys, paths in JSON, and named groups of Parse.
+type mapping struct {
+	APIVersion string            `yaml:"apiVersion" required:"true" enum:"tare/v1alpha1" doc:"version of this format: tare/v1alpha1"`
+	Kind       string            `yaml:"kind" required:"true" enum:"Table" doc:"kind of document: Table"`
+	Rows       string            `yaml:"rows" doc:"path of the list in a JSON document whose elements are the rows"`
+	Parse      map[string]string `yaml:"parse" doc:"by field, an expression whose named groups are further fields, made of parts of its text"`
+	Arm        string            `yaml:"arm" doc:"field that tells the arm"`
+	Cell       []string          `yaml:"cell" doc:"fields that tell the cell together"`
+	Workload   string            `yaml:"workload" doc:"kind of workload, such as network"`
+	Round      string            `yaml:"round" doc:"field that tells the round"`
+	Start      string            `yaml:"start" doc:"field that tells when the trial began, as 2026-01-02T15:04:05Z or in seconds since 1970"`
+	Levels     map[string]string `yaml:"levels" doc:"by factor, the field that tells its level"`
+	Facts      map[string]string `yaml:"facts" doc:"by name, the field that tells something of the system"`
+	Metrics    []metric          `yaml:"metrics" required:"true" doc:"fields that are measured values"`
+
+	parse map[string]*regexp.Regexp
+}
+
+// metric is a measured field, or many of which each is in a cell of its own.
+type metric struct {
+	Field    string            `yaml:"field" required:"true" doc:"name of the field, or an expression for the whole of it; a group (?P<cell>...) tells the cell"`
+	Where    map[string]string `yaml:"where" doc:"what other fields of the row have to be"`
+	Name     string            `yaml:"name" required:"true" doc:"name of the metric"`
+	Unit     string            `yaml:"unit" doc:"base unit, such as s, bit/s or B; none for a count"`
+	Times    multiplier        `yaml:"times" doc:"what the number is to be multiplied by to be in the unit"`
+	Better   string            `yaml:"better" required:"true" enum:"higher,lower" doc:"which direction is better"`
+	Scale    string            `yaml:"scale" enum:"ratio,difference" doc:"ratio, or difference for what may be zero"`
+	Headline *bool             `yaml:"headline" doc:"whether it is judged; metrics on the scale ratio are unless this says false"`
+
+	field *regexp.Regexp
+}
+
+// multiplier is a positive number, also as 1e6.
+type multiplier float64
+
+// UnmarshalText reads it.
+func (m *multiplier) UnmarshalText(text []byte) error {
+	v, err := importer.Number(string(text))
+	if err == nil && v <= 0 {
+		err = fmt.Errorf("%.40q is not more than 0", text)
+	}
+	*m = multiplier(v)
+	return err
+}
+
+// anything is the kind of workload where the mapping tells none.
+const anything = "table"
+
+// load reads a mapping file. The name is for messages.
+func load(name string, text []byte) (*mapping, error) {
+	f := strictyaml.Read(name, text)
+	m := mapping{parse: map[string]*regexp.Regexp{}}
+	if f.Root != nil {
+		f.Decode(f.Root, "", &m)
+		m.compile(f)
+	}
+	if problems := f.Problems(); len(problems) > 0 {
+		return nil, &problems
+	}
+	return &m, nil
+}
+
+// compile checks what tags cannot say.
+func (m *mapping) compile(f *strictyaml.File) {
+	for _, field := range slices.Sorted(maps.Keys(m.Parse)) {
+		at := strictyaml.Join("parse", field)
+		re, err := regexp.Compile(m.Parse[field])
+		switch {
+		case err != nil:
+			f.ReportAt(at, err.Error(), "an expression as of Go and RE2")
+		case len(groups(re)) == 0:
+			f.ReportAt(at, "the expression has no named group", "as in '_(?P<arm>[a-z]+)$'")
+		}
+		m.parse[field] = re
+	}
+	if _, ok := m.Levels[""]; ok {
+		f.ReportAt("levels", "a factor has no name", "as in {qps: ActualQPS}")
+	}
+	for i := range m.Metrics {
+		c := &m.Metrics[i]
+		at := strictyaml.Index("metrics", i)
+		if f.Has(strictyaml.Join(at, "name")) && c.Name == "" {
+			f.ReportAt(strictyaml.Join(at, "name"), "the metric has no name", "as in latency")
+		}
+		re, err := regexp.Compile("^(?:" + c.Field + ")$")
+		if err != nil {
+			f.ReportAt(strictyaml.Join(at, "field"), err.Error(), `an expression as of Go and RE2: put a backslash before ( ) [ ] * + ? that stand for themselves`)
+		} else if g := groups(re); len(g) > 1 || len(g) == 1 && g[0] != cellGroup {
+			f.ReportAt(strictyaml.Join(at, "field"), fmt.Sprintf("the expression has the group %q", g[0]), "the group of a metric's field is (?P<cell>...)")
+		}
+		c.field = re
+		if c.Scale == "" {
+			c.Scale = string(experiment.Ratio)
+		}
+		if c.Scale == string(experiment.Difference) && c.Headline != nil && *c.Headline {
+			f.ReportAt(strictyaml.Join(at, "headline"), "a metric on the scale difference cannot be a headline", "leave it out")
+		}
+		if c.Times == 0 {
+			c.Times = 1
+		}
+	}
+}
+
+// cellGroup is the group in the expression of a metric's field that tells the cell.
+const cellGroup = "cell"
+
+// groups are the named groups of an expression.
+func groups(re *regexp.Regexp) []string {
+	return slices.DeleteFunc(slices.Clone(re.SubexpNames()), func(name string) bool { return name == "" })
+}
+
+// described is the metric as a run has it.
+func (c *metric) described() experiment.Metric {
+	headline := c.Scale == string(experiment.Ratio) && (c.Headline == nil || *c.Headline)
+	return experiment.Metric{
+		Name: c.Name, Unit: c.Unit, Better: experiment.Better(c.Better), Scale: experiment.Scale(c.Scale),
+		Headline: headline, Optional: !headline,
+	}
+}
