@@ -39,7 +39,8 @@ type Point struct {
 	furthest float64
 }
 
-// ArmAnswers are those of the treatments, in the plan's order; an arm without a headline metric has none.
+// ArmAnswers are those of the treatments: first those of which something is claimed, each part in the plan's
+// order. An arm without a headline metric has none.
 func ArmAnswers(r *Run) []ArmAnswer {
 	var list []ArmAnswer
 	of := func(arm string) *ArmAnswer {
@@ -71,7 +72,16 @@ func ArmAnswers(r *Run) []ArmAnswer {
 	for i := range list {
 		list[i].settle()
 	}
+	slices.SortStableFunc(list, func(a, b ArmAnswer) int { return cmp.Compare(a.claims(), b.claims()) })
 	return list
+}
+
+// claims is 0 where something is shown to cost or gain, and 1 where nothing is.
+func (a *ArmAnswer) claims() int {
+	if a.Failures != nil || slices.ContainsFunc(a.Points, func(p Point) bool { return p.Verdict == Costs || p.Verdict == Gains }) {
+		return 0
+	}
+	return 1
 }
 
 // answered is the order in which points are told.
