@@ -67,7 +67,7 @@ func (s *sheet) facts() []doc.Fact {
 	if s.imported() {
 		return known("Imported from", s.tool(), "Run", state, "Files", number(s.files()),
 			"Rounds", s.sampled(number(r.Rounds), ""), "Blocks", when(len(s.plan.Import.Blocks) > 0, number(len(s.plan.Import.Blocks))), "Valid trials", valid,
-			"Control", when(len(r.Controls) > 0, s.controlState()), "First trial", minuteOf(r.Start))
+			"Control", when(len(r.Controls) > 0, s.controlState()), "First trial", minuteOf(r.Start), "Labels", wording.Labels(s.plan.Labels))
 	}
 	var under time.Duration
 	for _, session := range r.Sessions {
@@ -76,7 +76,7 @@ func (s *sheet) facts() []doc.Fact {
 	return known("Run", state, "Rounds", number(r.Rounds), "Set-ups", wording.SetUps(r.SetUps), "Valid trials", valid,
 		"Failed trials", when(s.failedTrials() > 0, number(s.failedTrials())), "Spoilt attempts", number(s.spoiltTrials()), "Control", s.controlState(),
 		"Testbed", s.plan.Testbed, "Started", minuteOf(r.Start), "Took", when(under > 0, wording.Span(under)),
-		"Resumed", when(len(r.Sessions) > 1, wording.Count(len(r.Sessions)-1, "time", "times")))
+		"Resumed", when(len(r.Sessions) > 1, wording.Count(len(r.Sessions)-1, "time", "times")), "Labels", wording.Labels(s.plan.Labels))
 }
 
 // known are facts, given as keys and values in turn, of which the value is known.

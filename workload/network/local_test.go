@@ -82,7 +82,9 @@ func TestNodeToNode(t *testing.T) {
 func TestUnlimited(t *testing.T) {
 	site := openSite(t, 0)
 	var raw workloadtest.Raw
-	r, err := run(t.Context(), short(UDP, Upload, 1), site, &raw)
+	c := short(UDP, Upload, 1)
+	c.LossLimit = 0.9 // without a link, what is lost is up to who else has the processors
+	r, err := run(t.Context(), c, site, &raw)
 	if err != nil {
 		t.Fatalf("%v: %s", err, raw.Texts()["search.json"])
 	}
