@@ -3,6 +3,7 @@ package compare
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -126,13 +127,23 @@ func (c *comparison) leaves(of func(*experiment.Plan) map[string]string) []map[s
 }
 
 // compareFacts compares what imported files tell of the systems they were made
-// on.
+// on. Settings of the workload are parameters of the cells.
 func (c *comparison) compareFacts(p *properties) {
+	settings := map[string]bool{}
+	for _, in := range c.in {
+		for _, cell := range in.Run.Plan.Cells {
+			for name := range flatten(cell.Config) {
+				settings[name] = true
+			}
+		}
+	}
 	p.addLeaves(Imported, "", c.leaves(func(plan *experiment.Plan) map[string]string {
 		if plan.Import == nil {
 			return nil
 		}
-		return factsOf(plan.Import)
+		facts := factsOf(plan.Import)
+		maps.DeleteFunc(facts, func(name, _ string) bool { return settings[name] })
+		return facts
 	}))
 	p.addLeaves(Imported, "", c.leaves(func(plan *experiment.Plan) map[string]string {
 		if plan.Import == nil {

@@ -113,7 +113,7 @@ func describe(m experiment.Metric) string {
 
 // plan gives the cells as they stand in the plan. A metric that is missing in
 // some trials is optional there.
-func (c *cells) plan() []experiment.Cell {
+func (c *cells) plan(settings []Setting) []experiment.Cell {
 	list := make([]experiment.Cell, len(c.list))
 	for i, cell := range c.list {
 		cell.Metrics = make([]experiment.Metric, len(cell.metrics.list))
@@ -121,6 +121,7 @@ func (c *cells) plan() []experiment.Cell {
 			m.Optional = m.trials < cell.trials
 			cell.Metrics[k] = m.Metric
 		}
+		cell.Config = cell.parameters(settings)
 		list[i] = cell.Cell
 	}
 	return list

@@ -241,7 +241,7 @@ func (r *run) plan(arms []*arm) *experiment.Plan {
 		Import: &experiment.Import{Tool: r.Format.Name, PairBy: r.PairBy.String(), Command: r.Command, Map: r.Map,
 			Settings: r.settings(), Allowed: r.Allow, Blocks: r.blocks()},
 		Confidence: r.Confidence, Equivalence: r.Equivalence, Power: r.Power, Attempts: 1, Limits: r.Limits,
-		Cells: r.cells.plan(),
+		Cells: r.cells.plan(r.Format.Settings),
 	}
 	unnamed := slices.Compact(r.unnamed)
 	all := map[int]bool{}

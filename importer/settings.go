@@ -52,6 +52,22 @@ func (r *run) settings() (list []experiment.ImportedSetting) {
 	return list
 }
 
+// parameters are the settings that all files of the cell share, without those at the tool's default: what the cell asks, as
+// the parameters of a workload do. Runs that differ in them are not taken for runs of one experiment. nil: there are none.
+func (c *cell) parameters(settings []Setting) any {
+	shared := map[string]string{}
+	for i, s := range settings {
+		of := func(l load) string { return l.values[i] }
+		if len(c.loads) > 0 && of(c.loads[0]) != s.Default && !slices.ContainsFunc(c.loads, func(l load) bool { return of(l) != of(c.loads[0]) }) {
+			shared[s.Name] = of(c.loads[0])
+		}
+	}
+	if len(shared) == 0 {
+		return nil
+	}
+	return shared
+}
+
 // remarkSettings says, for each setting, where it keeps arms from being compared.
 func (r *run) remarkSettings(arms []*arm) {
 	type setting struct {

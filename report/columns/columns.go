@@ -1,6 +1,6 @@
 // Package columns fits text into columns of a terminal: it measures, shortens,
-// fills and wraps. Widths are those of github.com/charmbracelet/x/ansi: two
-// columns for a wide character, none for a combining mark.
+// fills and wraps. Widths are those of github.com/clipperhouse/displaywidth: two
+// columns for a wide character, none for a combining mark or an escape sequence.
 package columns
 
 import (
@@ -9,26 +9,27 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/charmbracelet/x/ansi"
+	"github.com/clipperhouse/displaywidth"
 )
 
 // Ellipsis stands for what was left out.
 const Ellipsis = "…"
 
+var widths = displaywidth.Options{ControlSequences: true}
+
 // Width is how many columns a string takes.
-func Width(s string) int { return ansi.StringWidth(s) }
+func Width(s string) int { return widths.String(s) }
 
 // first gives the longest prefix of s within n columns.
-func first(s string, n int) string { return ansi.Truncate(s, n, "") }
+func first(s string, n int) string { return widths.TruncateString(s, n, "") }
 
-// last gives the longest suffix of s within n columns. TruncateLeft keeps a wide
-// character of which it should take half.
+// last gives the longest suffix of s within n columns.
 func last(s string, n int) string {
-	tail := ansi.TruncateLeft(s, Width(s)-n, "")
-	if over := Width(tail) - n; over > 0 {
-		return ansi.TruncateLeft(tail, over+1, "")
+	over := Width(s) - n
+	for g := widths.StringGraphemes(s); over > 0 && g.Next(); {
+		s, over = s[len(g.Value()):], over-g.Width()
 	}
-	return tail
+	return s
 }
 
 // Shorten cuts s to at most n columns by leaving out its middle, since names of
