@@ -1,7 +1,9 @@
 package compare
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"tare/analysis"
@@ -130,14 +132,44 @@ func (c *comparison) change(a asking, answer analysis.Comparison, failed bool) C
 	if answer.Method == contrast.MethodWelchSum {
 		ch.Baseline, ch.Treated = analysis.Summary{}, analysis.Summary{} // of one sample only, and no overhead
 	}
-	if invalid := c.invalid(a.from, a.to); invalid != nil {
-		ch.Withhold(analysis.InvalidRuns{Runs: invalid})
-	} else if open := c.unfinished(a.from, a.to); open != nil {
-		ch.Suspend(analysis.UnfinishedRuns{Runs: open})
-	} else if failed {
+	if !c.withheld(&ch.Comparison, a.cell, a.from, a.to) && failed {
 		ch.Withhold(analysis.ControlChanged{})
 	}
 	return ch
+}
+
+// withheld takes the verdict of a comparison of two runs away where one of them gives none, or where
+// they measured different work.
+func (c *comparison) withheld(answer *analysis.Comparison, cell string, from, to int) bool {
+	if invalid := c.invalid(from, to); invalid != nil {
+		answer.Withhold(analysis.InvalidRuns{Runs: invalid})
+	} else if unlike := c.unlike(cell, from, to); unlike != nil {
+		answer.Withhold(analysis.OtherSettings{Settings: unlike})
+	} else if open := c.unfinished(from, to); open != nil {
+		answer.Suspend(analysis.UnfinishedRuns{Runs: open})
+	} else {
+		return false
+	}
+	return true
+}
+
+// unlike are the settings in which the files of two imports differ in a cell, but for those that either import
+// allows to; nil: none.
+func (c *comparison) unlike(cell string, from, to int) (list []analysis.UnlikeSetting) {
+	a, b := c.in[from].Run.Plan, c.in[to].Run.Plan
+	if a.Import == nil || b.Import == nil {
+		return nil
+	}
+	was, is := flatten(a.Cell(cell).Config), flatten(b.Cell(cell).Config)
+	all := maps.Clone(was)
+	maps.Copy(all, is)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if was[name] != is[name] && !slices.Contains(a.Import.Allowed, name) && !slices.Contains(b.Import.Allowed, name) {
+			list = append(list, analysis.UnlikeSetting{Name: name,
+				Baseline: []string{cmp.Or(was[name], "default")}, Arm: []string{cmp.Or(is[name], "default")}})
+		}
+	}
+	return list
 }
 
 // overhead is what a run itself says of an arm.

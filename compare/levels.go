@@ -44,7 +44,9 @@ func (c *comparison) levels(list []shared) {
 	answers := analysis.Assess(c.plan(), questions, nil)
 	c.result.Family.Levels = answers.Family
 	for k, at := range places {
-		c.result.Levels[at].Against = c.against(answers.Asked[k], c.result.Levels[at].Run-1)
+		answer, l := answers.Asked[k], &c.result.Levels[at]
+		c.withheld(&answer, l.Cell, ref, l.Run-1)
+		l.Against = &answer
 	}
 }
 
@@ -67,14 +69,4 @@ func (c *comparison) question(s shared, run int, arm string) analysis.Question {
 	q.Data = contrast.Data{Metric: s.metric, Baseline: series(c.in[ref].Run, s.cell, s.metric.Name, c.reference.Arm).Values,
 		Treated: series(c.in[run].Run, s.cell, s.metric.Name, arm).Values}
 	return q
-}
-
-// against withholds the verdict where a run gives none.
-func (c *comparison) against(answer analysis.Comparison, run int) *analysis.Comparison {
-	if invalid := c.invalid(run, c.reference.Run-1); invalid != nil {
-		answer.Withhold(analysis.InvalidRuns{Runs: invalid})
-	} else if open := c.unfinished(run, c.reference.Run-1); open != nil {
-		answer.Suspend(analysis.UnfinishedRuns{Runs: open})
-	}
-	return &answer
 }

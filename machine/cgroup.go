@@ -5,6 +5,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // cgroupPaths are the directories of Tare's own cgroup and of those above it,
@@ -108,4 +109,16 @@ func (p cgroupPaths) throttled(sys fs.FS) int {
 		}
 	}
 	return sum
+}
+
+// taskTime is the CPU time of all tasks of the machine since it was started, as the scheduler counts it, in nanoseconds;
+// false: not told. Only the root of version 1's hierarchy has it, and has a release agent: what a container sees as its
+// root has none. The root of version 2 counts by ticks.
+func taskTime(sys fs.FS) (time.Duration, bool) {
+	dir := path.Join(cgroupMount, "cpuacct")
+	if !exists(sys, path.Join(dir, "release_agent")) {
+		return 0, false
+	}
+	ns, err := strconv.ParseInt(readText(sys, path.Join(dir, "cpuacct.usage")), 10, 64)
+	return time.Duration(ns), err == nil && ns >= 0
 }

@@ -128,7 +128,7 @@ func exists(sys fs.FS, name string) bool {
 type Totals struct {
 	Time       time.Time     `json:"time"`
 	CPUs       int           `json:"cpus"`    // online
-	Busy       time.Duration `json:"busy"`    // user, nice and system, guests and interrupts included
+	Busy       time.Duration `json:"busy"`    // of all tasks, guests and interrupts included
 	Interrupts time.Duration `json:"kernel"`  // irq and softirq
 	Steal      time.Duration `json:"steal"`   // taken by the hypervisor
 	Waiting    time.Duration `json:"waiting"` // pressure: in which some task waited for a CPU; -1: not told
@@ -136,6 +136,9 @@ type Totals struct {
 }
 
 // ReadTotals reads them below root. The clock is read right after the CPU times.
+//
+// Most kernels count the times in /proc/stat by what runs at each tick. Work that begins at regular times, as requests at a
+// constant rate do, may fall on every tick or on none. Where the scheduler tells the time of all tasks, that is taken.
 func ReadTotals(root string, now func() time.Time) (Totals, error) {
 	data, err := fs.ReadFile(os.DirFS(root), "proc/stat")
 	if err != nil {
@@ -145,6 +148,9 @@ func ReadTotals(root string, now func() time.Time) (Totals, error) {
 	t, err := parseStat(data)
 	if err != nil {
 		return Totals{}, err
+	}
+	if used, ok := taskTime(os.DirFS(root)); ok {
+		t.Busy = used + t.Interrupts
 	}
 	files := proc.Below(root)
 	t.Time, t.Waiting, t.Load = at, waiting(files), loadAverage(files)[0]

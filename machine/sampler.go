@@ -16,7 +16,7 @@ import (
 // Foreign CPU time, Conditions.ForeignCPU, is found in two ways, and the larger
 // one counts, since each misses something.
 //
-//   - What remains of the machine's user, nice and system time in /proc/stat after
+//   - What remains of the CPU time of all tasks (see ReadTotals) after
 //     taking away what Tare and everything it started used (the caller knows that,
 //     from the resource usage of waited-for processes) and what kernel threads
 //     used (their schedstat). This sees everything on the machine, also outside
@@ -36,7 +36,8 @@ import (
 // # Limits
 //
 // CPU time in /proc comes in ticks of 10 ms: within a trial under a second the
-// shares are coarse. A kernel thread that ends within the trial takes its time
+// shares are coarse. Where the machine's comes from /proc/stat, work at regular times
+// may look like more or less of it than there was. A kernel thread that ends within the trial takes its time
 // with it, and that time counts as foreign; so does the time of all kernel
 // threads inside a container with process ids of its own, where they cannot be
 // seen (Describe notes it). Under network load on a kernel with tick accounting,

@@ -15,6 +15,8 @@ func TestReadTotals(t *testing.T) {
 	full := Totals{Time: at, CPUs: 2, Busy: 1630 * time.Millisecond, Interrupts: 130 * time.Millisecond, Steal: 80 * time.Millisecond, Waiting: -1}
 	told := full
 	told.Waiting, told.Load = 12345*time.Microsecond, 0.5
+	exact := full
+	exact.Busy = 1723456789 + full.Interrupts
 	for name, c := range map[string]struct {
 		files fstest.MapFS
 		want  Totals
@@ -24,9 +26,11 @@ func TestReadTotals(t *testing.T) {
 			"proc/stat": stat, "proc/loadavg": file("0.50 1.00 2.00 1/100 42\n"),
 			"proc/pressure/cpu": file("some avg10=0.00 avg60=0.00 avg300=0.00 total=12345\n"),
 		}, told, ""},
-		"no pressure": {fstest.MapFS{"proc/stat": stat}, full, ""},
-		"nothing":     {fstest.MapFS{}, Totals{}, "cannot tell what the CPUs do: open proc/stat: no such file or directory"},
-		"nonsense":    {fstest.MapFS{"proc/stat": file("hello\n")}, Totals{}, "/proc/stat: no line that begins with cpu"},
+		"no pressure":         {fstest.MapFS{"proc/stat": stat}, full, ""},
+		"the scheduler tells": {fstest.MapFS{"proc/stat": stat, "sys/fs/cgroup/cpuacct/release_agent": file("\n"), "sys/fs/cgroup/cpuacct/cpuacct.usage": file("1723456789\n")}, exact, ""},
+		"a container":         {fstest.MapFS{"proc/stat": stat, "sys/fs/cgroup/cpuacct/cpuacct.usage": file("1723456789\n")}, full, ""},
+		"nothing":             {fstest.MapFS{}, Totals{}, "cannot tell what the CPUs do: open proc/stat: no such file or directory"},
+		"nonsense":            {fstest.MapFS{"proc/stat": file("hello\n")}, Totals{}, "/proc/stat: no line that begins with cpu"},
 	} {
 		got, err := ReadTotals(tree(t, c.files), func() time.Time { return at })
 		if text := ""; err != nil || c.err != "" {

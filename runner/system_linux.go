@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"tare/testbed/process"
 )
 
 // asleep is how long the machine has been suspended since it was started: by
@@ -25,13 +27,13 @@ func asleep() time.Duration {
 func notifyContinued(c chan<- os.Signal) { signal.Notify(c, unix.SIGCONT) }
 
 // processTimes is the CPU time that this process has used, and that of the
-// children that it has waited for.
+// programs that it has started and that have ended.
 func processTimes() (own, children time.Duration, err error) {
 	var self, ended unix.Rusage
 	if err := errors.Join(unix.Getrusage(unix.RUSAGE_SELF, &self), unix.Getrusage(unix.RUSAGE_CHILDREN, &ended)); err != nil {
 		return 0, 0, fmt.Errorf("getrusage: %w", err)
 	}
-	return cpu(self), cpu(ended), nil
+	return cpu(self), cpu(ended) + process.Unseen(), nil
 }
 
 func cpu(r unix.Rusage) time.Duration {

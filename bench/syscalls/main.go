@@ -39,9 +39,9 @@ type design struct {
 func main() {
 	d := design{}
 	flag.StringVar(&d.binary, "tare", "bin/tare", "the tare binary")
-	flag.IntVar(&d.rounds, "rounds", 16, "rounds of each run")
+	flag.IntVar(&d.rounds, "rounds", 44, "rounds of each run")
 	flag.IntVar(&d.slices, "slices", 4, "slices of a trial")
-	flag.DurationVar(&d.duration, "duration", 950*time.Millisecond, "measured time of a trial; with 16 rounds of three arms a run takes a minute")
+	flag.DurationVar(&d.duration, "duration", 310*time.Millisecond, "measured time of a trial; with 44 rounds of three arms a run takes a minute")
 	flag.IntVar(&d.runs, "runs", 1, "runs of each test")
 	tests := flag.String("tests", "", "tests, with commas between them; all if empty")
 	load := flag.String("load", "", "a program that runs beside the trials, with its arguments; none if empty")

@@ -136,7 +136,9 @@ func (p *Program) finish() {
 	delete(k.running, p.pid)
 	p.end.Spoilt = p.spoilt
 	k.mu.Unlock()
+	var user, system time.Duration
 	if p.scope != nil {
+		user, system = p.scope.used()
 		p.end.Left = cmp.Or(p.end.Left, p.scope.remove())
 	}
 	p.end.Tail = p.tail.String()
@@ -151,6 +153,10 @@ func (p *Program) finish() {
 	}
 	p.end.Status, _ = p.cmd.ProcessState.Sys().(syscall.WaitStatus)
 	p.account()
+	if missed := user + system - p.end.Usage.CPU(); missed > 0 {
+		p.end.Usage.User, p.end.Usage.System = user, system
+		unseen.Add(int64(missed))
+	}
 	p.end.CPU = max(used, p.end.Usage.CPU())
 }
 
@@ -323,6 +329,10 @@ func (p *Program) used() time.Duration {
 	}
 	for _, o := range p.orphans {
 		used += time.Duration(o.Utime.Nano() + o.Stime.Nano())
+	}
+	if p.scope != nil {
+		user, system := p.scope.used()
+		used = max(used, user+system)
 	}
 	return used
 }

@@ -177,6 +177,26 @@ func TestWholeTreeIsCounted(t *testing.T) {
 	})
 }
 
+// What the end of a process id namespace kills is waited for by nobody: no resource usage has its time.
+func TestKilledWithItsNamespaceIsCounted(t *testing.T) {
+	scopes, err := OpenScopes()
+	if err != nil {
+		t.Skipf("no cgroups can be made here: %v", err)
+	}
+	defer scopes.Close()
+	if _, err := exec.LookPath("unshare"); err != nil {
+		t.Skip(err)
+	}
+	before := Unseen()
+	usage, err := started(t, &Keeper{Scopes: scopes}, "unshare --pid --fork sh -c 'while :; do :; done & sleep 0.5'", nil).Wait()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if missed := Unseen() - before; missed < 20*time.Millisecond || usage.CPU() < missed {
+		t.Errorf("%v of %v were missed by resource usages", missed, usage.CPU())
+	}
+}
+
 func TestTooMuchOutput(t *testing.T) {
 	keepers(t, func(t *testing.T, k *Keeper) {
 		k.OutputLimit = 1 << 20

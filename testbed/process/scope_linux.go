@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -178,6 +179,33 @@ func (s *scope) has(pid int) bool {
 		}
 	}
 	return false
+}
+
+// unseen is the CPU time of programs of this process that no resource usage has.
+var unseen atomic.Int64
+
+// Unseen is the CPU time that programs of this process have used beyond what getrusage tells of its children, since this
+// process began: that of processes which ended without being waited for.
+func Unseen() time.Duration { return time.Duration(unseen.Load()) }
+
+// used is the CPU time of all that has run in it, also of processes that nobody waited for: those of a program that ignores
+// their ends, as the first of a process id namespace does while it dies. Zeros: not told.
+func (s *scope) used() (user, system time.Duration) {
+	text, _ := os.ReadFile(filepath.Join(s.of.at(s.group), "cpu.stat"))
+	for line := range strings.Lines(string(text)) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		n, err := strconv.ParseInt(value, 10, 64)
+		if err != nil {
+			continue
+		}
+		switch name {
+		case "user_usec":
+			user = time.Duration(n) * time.Microsecond
+		case "system_usec":
+			system = time.Duration(n) * time.Microsecond
+		}
+	}
+	return user, system
 }
 
 // kill kills everything in it, also what is just being forked.

@@ -65,10 +65,10 @@ func (o *Objective) validate(errs *experiment.FieldErrors) {
 	}
 }
 
-// met says whether the answers to a rate are as they must be: all of it answered in time, but
+// met says whether the answers are as they must be: all of the offered rate answered in time, but
 // for the share of errors that is allowed.
-func (o *Objective) met(rate float64, r *load.Result) bool {
-	if r.ErrorShare() > float64(o.Errors) || r.Rate() < leastRate*rate*(1-float64(o.Errors)) {
+func (o *Objective) met(r *load.Result) bool {
+	if r.ErrorShare() > float64(o.Errors) || r.Rate() < leastRate*r.Offered()*(1-float64(o.Errors)) {
 		return false
 	}
 	for i, limit := range o.limits() {
@@ -159,12 +159,12 @@ func (c *Config) capacity(ctx context.Context, r *trial) (workload.Result, error
 		}
 		result := load.Merge(results...)
 		requests, bytes = requests+result.OK, bytes+result.BytesSent+result.BytesReceived
-		tries = append(tries, tried{rate, c.Objective.met(rate, result), result})
+		tries = append(tries, tried{rate, c.Objective.met(result), result})
 		return result, nil
 	}
 	found, err := staircase(c.rate(), func(rate float64) (bool, error) {
 		result, err := try(rate)
-		return err == nil && c.Objective.met(rate, result), err
+		return err == nil && c.Objective.met(result), err
 	})
 	if err != nil {
 		if len(tries) == 0 || ctx.Err() != nil {

@@ -52,8 +52,8 @@ func TestStaircaseWithoutEnd(t *testing.T) {
 
 func TestObjective(t *testing.T) {
 	o := &Objective{P99: quantity.Duration(20 * time.Millisecond), Errors: 0.01}
-	answers := func(n, slow, failed int) *load.Result {
-		r := &load.Result{Due: int64(n), OK: int64(n - failed), Latency: load.NewHistogram(), Elapsed: time.Second}
+	answers := func(n, slow, failed int, elapsed time.Duration) *load.Result {
+		r := &load.Result{Due: int64(n), OK: int64(n - failed), Latency: load.NewHistogram(), Duration: time.Second, Elapsed: elapsed}
 		for i := range n - failed {
 			d := time.Millisecond
 			if i < slow {
@@ -65,19 +65,19 @@ func TestObjective(t *testing.T) {
 	}
 	for _, c := range []struct {
 		n, slow, failed int
-		rate            float64
+		elapsed         time.Duration
 		want            bool
 	}{
-		{20_000, 0, 0, 20_000, true},
-		{20_000, 190, 0, 20_000, true},
-		{20_000, 210, 0, 20_000, false},   // more than one in a hundred is slow
-		{20_000, 0, 150, 20_000, true},    // under 1 % fail
-		{20_000, 100, 150, 20_000, false}, // those that fail are slower than any
-		{20_000, 0, 300, 20_000, false},   // too many fail
-		{19_000, 0, 0, 20_000, false},     // not all of it was answered in time
-		{5_000, 0, 0, 5_000, false},       // too few requests to tell
+		{20_000, 0, 0, time.Second, true},
+		{20_000, 190, 0, time.Second, true},
+		{20_000, 210, 0, time.Second, false},           // more than one in a hundred is slow
+		{20_000, 0, 150, time.Second, true},            // under 1 % fail
+		{20_000, 100, 150, time.Second, false},         // those that fail are slower than any
+		{20_000, 0, 300, time.Second, false},           // too many fail
+		{20_000, 0, 0, 1050 * time.Millisecond, false}, // not all of it was answered in time
+		{5_000, 0, 0, time.Second, false},              // too few requests to tell
 	} {
-		if got := o.met(c.rate, answers(c.n, c.slow, c.failed)); got != c.want {
+		if got := o.met(answers(c.n, c.slow, c.failed, c.elapsed)); got != c.want {
 			t.Errorf("%+v: met %v", c, got)
 		}
 	}

@@ -333,12 +333,12 @@ func (r *trial) judge(result *load.Result) (workload.Result, error) {
 			unavailable = append(unavailable, each.name)
 		}
 	}
-	if offered := c.rate(); offered > 0 {
+	if c.rate() > 0 {
 		values["send-lag-p99"] = result.Lag.At(0.99).Seconds()
 		if lag, latency := result.Lag.Mean(), result.Latency.Mean(); lag > leastLag && lag.Seconds() > float64(c.Late)*latency.Seconds() {
 			return workload.Result{}, workload.Invalidf(workload.RuleLate, "the generator was late by %v on average, at a latency of %v: more than %v of it", lag, latency, c.Late)
 		}
-		if result.Rate() < leastRate*offered && result.ErrorShare() == 0 {
+		if offered := result.Offered(); result.Rate() < leastRate*offered && result.ErrorShare() == 0 {
 			return workload.Result{}, workload.Invalidf(workload.RuleRate, "%.0f of %.0f requests per second were answered", result.Rate(), offered)
 		}
 	}
@@ -351,7 +351,7 @@ func (r *trial) judge(result *load.Result) (workload.Result, error) {
 // leastLag is a lateness that any timer may have.
 const leastLag = 50 * time.Microsecond
 
-// leastRate is the share of the requested rate that must be reached.
+// leastRate is the share of the offered rate that must be reached.
 const leastRate = 0.99
 
 // kinds says how requests failed: "closed 12 (connection reset by peer)".

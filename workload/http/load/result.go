@@ -84,6 +84,14 @@ func (r *Result) Rate() float64 {
 	return float64(r.OK) / r.Elapsed.Seconds()
 }
 
+// Offered is the rate at which requests fell due, per second. That of a Poisson process is not the one ordered.
+func (r *Result) Offered() float64 {
+	if r.Duration <= 0 {
+		return 0
+	}
+	return float64(r.Due) / r.Duration.Seconds()
+}
+
 // ErrorShare is the share of the requests that were not OK, 0 to 1.
 func (r *Result) ErrorShare() float64 {
 	if r.Due == 0 {
