@@ -126,10 +126,13 @@ func TestByName(t *testing.T) {
 	at := func(name string, start uint64, parent int, ms time.Duration) process {
 		return process{name, start, parent, ms * time.Millisecond}
 	}
-	before := map[int]process{1: at("init", 1, 0, 100), 10: at("make", 5, 1, 50), 11: at("cc", 6, 10, 30), 12: at("orphan", 7, 99, 1000), 13: at("idle", 8, 1, 70)}
-	after := map[int]process{1: at("init", 1, 0, 100), 10: at("make", 5, 1, 50+90), 11: at("cc", 20, 10, 200), 14: at("cc", 21, 10, 15), 13: at("idle", 8, 1, 70)}
+	before := map[int]process{1: at("init", 1, 0, 100), 10: at("make", 5, 1, 50), 11: at("cc", 6, 10, 30), 12: at("orphan", 7, 99, 1000), 13: at("idle", 8, 1, 70),
+		20: at("bash", 9, 1, 10), 21: at("make", 10, 20, 100), 22: at("go", 11, 21, 4000)}
+	after := map[int]process{1: at("init", 1, 0, 100), 10: at("make", 5, 1, 50+90), 11: at("cc", 20, 10, 200), 14: at("cc", 21, 10, 15), 13: at("idle", 8, 1, 70),
+		20: at("bash", 9, 1, 10+4100+40)}
 	want := map[string]time.Duration{
 		"make": 60 * time.Millisecond,  // 90, of which 30 had been used by a child before
+		"bash": 40 * time.Millisecond,  // of 4,140, of which a child and its child had used the rest before
 		"cc":   215 * time.Millisecond, // two new ones, one with the id of the one that ended
 	}
 	if diff := cmp.Diff(want, byName(before, after)); diff != "" {

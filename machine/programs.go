@@ -65,11 +65,7 @@ func byName(before, after map[int]process) map[string]time.Duration {
 		grown[pid] = p.used
 	}
 	for pid, p := range before {
-		heir := p.parent
-		if after[pid].start == p.start {
-			heir = pid
-		}
-		grown[heir] -= p.used
+		grown[heir(before, after, pid)] -= p.used
 	}
 	names := map[string]time.Duration{}
 	for pid, d := range grown {
@@ -78,6 +74,19 @@ func byName(before, after map[int]process) map[string]time.Duration {
 		}
 	}
 	return names
+}
+
+// heir is the process that has what a process of the first reading had used: itself, or the nearest above it that has not
+// ended since.
+func heir(before, after map[int]process, pid int) int {
+	for range before { // no longer than a chain can be
+		p, known := before[pid]
+		if !known || after[pid].start == p.start {
+			break
+		}
+		pid = p.parent
+	}
+	return pid
 }
 
 // Program is a program of others, and the CPU time that it used as a share of the machine's.
