@@ -86,7 +86,20 @@ type Observe struct {
 	Namespace string            `yaml:"namespace" json:"namespace" required:"true" doc:"namespace of the pods"`
 	Labels    map[string]string `yaml:"labels" json:"labels" required:"true" doc:"labels of the pods"`
 	Nodes     ObserveNodes      `yaml:"nodes" json:"nodes" enum:"trial,all" doc:"on which nodes: trial for those of the trial, all for all"`
+	Headline  []ObservedMetric  `yaml:"headline" json:"headline,omitempty" doc:"metrics that are judged under the correction for many comparisons, of cpu and memory; a trial without one of them is invalid"`
 }
+
+// ObservedMetric is one of the metrics of an observed component.
+type ObservedMetric string
+
+// The metrics.
+const (
+	OfCPU    ObservedMetric = "cpu"
+	OfMemory ObservedMetric = "memory"
+)
+
+// Values lists the metrics.
+func (ObservedMetric) Values() []string { return []string{string(OfCPU), string(OfMemory)} }
 
 // ObserveNodes says on which nodes pods are observed.
 type ObserveNodes string
@@ -167,9 +180,10 @@ func (t Testbed) metrics(m Measures) (metrics []Metric) {
 	}
 	metrics = slices.Clip(m.OnClusters)
 	for _, o := range t.Kubernetes.Observe {
+		cpu, memory := slices.Contains(o.Headline, OfCPU), slices.Contains(o.Headline, OfMemory)
 		metrics = append(metrics,
-			Metric{Name: ObservedCPU(o.Name), Unit: "cores", Better: Lower, Scale: Difference, Optional: true},
-			Metric{Name: ObservedMemory(o.Name), Unit: "B", Better: Lower, Scale: Difference, Optional: true})
+			Metric{Name: ObservedCPU(o.Name), Unit: "cores", Better: Lower, Scale: Difference, Headline: cpu, Optional: !cpu},
+			Metric{Name: ObservedMemory(o.Name), Unit: "B", Better: Lower, Scale: Difference, Headline: memory, Optional: !memory})
 	}
 	return metrics
 }

@@ -1,0 +1,13 @@
+package experiment
+
+import "testing"
+
+// A component is judged by the metrics that its headline names, which no trial may lack.
+func TestObservedHeadline(t *testing.T) {
+	testbed := Testbed{Kubernetes: &Kubernetes{Observe: []Observe{{Name: "istiod", Headline: []ObservedMetric{OfMemory}}}}}
+	for _, m := range testbed.metrics(Measures{}) {
+		if judged := m.Name == ObservedMemory("istiod"); m.Headline != judged || m.Optional == judged {
+			t.Errorf("%s: headline %v, optional %v", m.Name, m.Headline, m.Optional)
+		}
+	}
+}
