@@ -169,7 +169,7 @@ func (n Needs) And(o Needs) Needs {
 // Right is what is asked of one kind of objects of a cluster.
 type Right struct {
 	Group    string // "" for the core group
-	Resource string // with the subresource: "pods/exec"
+	Resource string // with the subresource: "pods/exec"; or the path of an URL: "/metrics"
 	Verbs    []string
 	// Namespace is where the right is needed; "" for the whole cluster.
 	Namespace string
@@ -180,6 +180,9 @@ type Right struct {
 
 // Name is the resource as kubectl and manifests have it: "daemonsets.apps".
 func (r Right) Name() string {
+	if r.IsPath() {
+		return r.Resource
+	}
 	resource, sub, has := strings.Cut(r.Resource, "/")
 	if r.Group != "" {
 		resource += "." + r.Group
@@ -189,6 +192,9 @@ func (r Right) Name() string {
 	}
 	return resource
 }
+
+// IsPath says whether the right is to a path of the API server, and not to objects.
+func (r Right) IsPath() bool { return strings.HasPrefix(r.Resource, "/") }
 
 // Tool is a program whose version is recorded.
 type Tool struct {

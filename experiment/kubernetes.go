@@ -80,11 +80,12 @@ const (
 )
 
 // Observe selects pods whose CPU and memory become the metrics cpu-NAME (CPU
-// seconds per second: cores) and memory-NAME (B), summed over all that match.
+// seconds per second: cores) and memory-NAME (B), summed over all that match; or the API server.
 type Observe struct {
 	Name      string            `yaml:"name" json:"name" required:"true" pattern:"^[a-z0-9]([a-z0-9-]{0,40}[a-z0-9])?$" form:"lower-case letters, digits and dashes" doc:"name in the metrics: cpu-NAME, memory-NAME"`
-	Namespace string            `yaml:"namespace" json:"namespace" required:"true" doc:"namespace of the pods"`
-	Labels    map[string]string `yaml:"labels" json:"labels" required:"true" doc:"labels of the pods"`
+	Server    bool              `yaml:"apiServer" json:"apiServer,omitempty" doc:"the API server in place of pods, by the counters of its process at /metrics"`
+	Namespace string            `yaml:"namespace" json:"namespace,omitempty" doc:"namespace of the pods"`
+	Labels    map[string]string `yaml:"labels" json:"labels,omitempty" doc:"labels of the pods"`
 	Nodes     ObserveNodes      `yaml:"nodes" json:"nodes" enum:"trial,all" doc:"on which nodes: trial for those of the trial, all for all"`
 	Headline  []ObservedMetric  `yaml:"headline" json:"headline,omitempty" doc:"metrics that are judged under the correction for many comparisons, of cpu and memory; a trial without one of them is invalid"`
 }
@@ -140,18 +141,28 @@ func NewKubernetes() *Kubernetes {
 // validate checks what the tags cannot say.
 func (k *Kubernetes) validate() []FieldError {
 	var errs FieldErrors
-	seen := map[string]bool{}
+	seen, pods, servers := map[string]bool{}, false, false
 	for i, o := range k.Observe {
 		at := fmt.Sprintf("observe[%d]", i)
 		if o.Name != "" && seen[o.Name] {
 			errs.Add(at+".name", "%q is the name of two observed groups of pods", o.Name)
 		}
 		seen[o.Name] = true
-		if len(o.Labels) == 0 {
+		pods = pods || !o.Server
+		switch {
+		case o.Server && (o.Namespace != "" || len(o.Labels) > 0 || o.Nodes != ""):
+			errs.Add(at+".apiServer", "the API server is read at /metrics, and not from pods: leave namespace, labels and nodes out")
+		case o.Server && servers:
+			errs.Add(at+".apiServer", "the API server is observed twice")
+		case o.Server:
+		case o.Namespace == "":
+			errs.Add(at+".namespace", "pods are observed in a namespace; the API server is with apiServer: true")
+		case len(o.Labels) == 0:
 			errs.Add(at+".labels", "no label is given: that would observe every pod of the namespace")
 		}
+		servers = servers || o.Server
 	}
-	if len(k.Observe) > 0 && k.Accounting != OnNode {
+	if pods && k.Accounting != OnNode {
 		errs.Add("observe", "pods can be observed with accounting: node only, which reads their cgroups on the node")
 	}
 	for field, d := range map[string]quantity.Duration{

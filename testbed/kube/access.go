@@ -51,10 +51,12 @@ func review(ctx context.Context, client kubernetes.Interface, r experiment.Right
 	resource, sub, _ := strings.Cut(r.Resource, "/")
 	var refused, reasons []string
 	for _, verb := range r.Verbs {
-		answer, err := client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorization.SelfSubjectAccessReview{
-			Spec: authorization.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorization.ResourceAttributes{
-				Namespace: r.Namespace, Verb: verb, Group: r.Group, Resource: resource, Subresource: sub}},
-		}, metav1.CreateOptions{})
+		spec := authorization.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorization.ResourceAttributes{
+			Namespace: r.Namespace, Verb: verb, Group: r.Group, Resource: resource, Subresource: sub}}
+		if r.IsPath() {
+			spec = authorization.SelfSubjectAccessReviewSpec{NonResourceAttributes: &authorization.NonResourceAttributes{Path: r.Resource, Verb: verb}}
+		}
+		answer, err := client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorization.SelfSubjectAccessReview{Spec: spec}, metav1.CreateOptions{})
 		if err != nil {
 			return f, fmt.Errorf("ask for the right to %s %s: %w", verb, what(r), err)
 		}
@@ -104,7 +106,11 @@ func whoAmI(ctx context.Context, client kubernetes.Interface) string {
 // grant is the command by which someone who may grants a right to a user.
 func grant(r experiment.Right, user string) string {
 	name := "tare-" + cluster.Label(r.Name(), 40)
-	what := fmt.Sprintf("--verb=%s --resource=%s", strings.Join(r.Verbs, ","), shellQuoted(r.Name()))
+	kind := "resource"
+	if r.IsPath() {
+		kind = "non-resource-url"
+	}
+	what := fmt.Sprintf("--verb=%s --%s=%s", strings.Join(r.Verbs, ","), kind, shellQuoted(r.Name()))
 	if r.Namespace == "" {
 		return fmt.Sprintf("kubectl create clusterrole %s %s && kubectl create clusterrolebinding %s --clusterrole=%s %s", name, what, name, name, subject(user))
 	}

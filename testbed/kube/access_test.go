@@ -21,7 +21,11 @@ func reviewer(user string, refused func(*authorization.ResourceAttributes) (reas
 	c.PrependReactor("create", "selfsubjectaccessreviews", func(a kubetesting.Action) (bool, runtime.Object, error) {
 		r := a.(kubetesting.CreateAction).GetObject().(*authorization.SelfSubjectAccessReview).DeepCopy()
 		var no bool
-		r.Status.Reason, no = refused(r.Spec.ResourceAttributes)
+		asked := r.Spec.ResourceAttributes
+		if path := r.Spec.NonResourceAttributes; path != nil {
+			asked = &authorization.ResourceAttributes{Verb: path.Verb, Resource: path.Path}
+		}
+		r.Status.Reason, no = refused(asked)
 		r.Status.Allowed = !no
 		return true, r, nil
 	})
@@ -62,6 +66,10 @@ func TestAccess(t *testing.T) {
 			refused: func(*authorization.ResourceAttributes) (string, bool) { return "", true },
 			want: testbed.Finding{Name: "right to namespaces", Status: testbed.Refused, Detail: "get refused; needed because ",
 				Hint: `kubectl create clusterrole tare-namespaces --verb=get --resource=namespaces && kubectl create clusterrolebinding tare-namespaces --clusterrole=tare-namespaces --user=USER`}},
+		{name: "to a path of the API server", user: "jane", right: experiment.Right{Resource: "/metrics", Verbs: []string{"get"}, Why: "w"},
+			refused: func(a *authorization.ResourceAttributes) (string, bool) { return "", a.Resource == "/metrics" },
+			want: testbed.Finding{Name: "right to /metrics", Status: testbed.Refused, Detail: "get refused; needed because w",
+				Hint: `kubectl create clusterrole tare-metrics --verb=get --non-resource-url=/metrics && kubectl create clusterrolebinding tare-metrics --clusterrole=tare-metrics --user=jane`}},
 	} {
 		got, err := access(t.Context(), reviewer(c.user, c.refused), []experiment.Right{c.right})
 		if err != nil || len(got) != 1 || got[0] != c.want {

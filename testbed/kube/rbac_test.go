@@ -124,6 +124,7 @@ func TestRights(t *testing.T) {
 			"nodes bench:configmaps bench:jobs.batch bench:pods bench:pods/exec bench:pods/log bench:events bench:services namespaces? daemonsets.apps? deployments.apps?"},
 		{"observed pods", Use{Observe: []string{"kube-system", "istio-system"}},
 			"namespaces nodes configmaps jobs.batch pods pods/exec pods/log events kube-system:pods istio-system:pods daemonsets.apps? deployments.apps?"},
+		{"the API server observed", Use{Server: true}, "namespaces nodes configmaps jobs.batch pods pods/exec pods/log events /metrics daemonsets.apps? deployments.apps?"},
 		{"rights of layers, one of them on what the testbed uses too", Use{More: []experiment.Right{
 			{Resource: "pods", Verbs: []string{"patch", "get"}, Why: "w"}, {Group: "crd.antrea.io", Resource: "policies", Verbs: []string{"create"}},
 			{Group: "apps", Resource: "deployments", Verbs: []string{"create"}}}},

@@ -15,6 +15,7 @@ type Use struct {
 	Network   bool   // pods on two nodes, and a service
 	Volume    bool
 	Observe   []string           // namespaces of the observed pods
+	Server    bool               // the API server is observed
 	More      []experiment.Right // of layers and workloads
 }
 
@@ -24,7 +25,8 @@ func UseOf(x *experiment.Experiment) Use {
 	if k := x.Testbed.Kubernetes; k != nil {
 		u.Namespace = k.Namespace
 		for _, o := range k.Observe {
-			if !slices.Contains(u.Observe, o.Namespace) {
+			u.Server = u.Server || o.Server
+			if !o.Server && !slices.Contains(u.Observe, o.Namespace) {
 				u.Observe = append(u.Observe, o.Namespace)
 			}
 		}
@@ -80,6 +82,9 @@ func Rights(u Use) []experiment.Right {
 	}
 	for _, ns := range u.Observe {
 		list = append(list, experiment.Right{Resource: "pods", Verbs: []string{"list", "watch"}, Namespace: ns, Why: "observed pods are found by their labels"})
+	}
+	if u.Server {
+		everywhere("/metrics", "the API server is observed by the counters of its process", "get")
 	}
 	list = append(list, u.More...)
 	return merge(append(list, optional(u)...))

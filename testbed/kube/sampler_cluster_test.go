@@ -63,7 +63,7 @@ func TestSamplesOnNodes(t *testing.T) {
 		return nil
 	})
 	level.Observe = []experiment.Observe{observing(plain, experiment.AllNodes),
-		{Name: "nobody", Namespace: "default", Labels: map[string]string{"no": "such"}}}
+		{Name: "nobody", Namespace: "default", Labels: map[string]string{"no": "such"}}, {Name: "api", Server: true}}
 	for _, s := range []*Site{plain, sandbox} {
 		must(t, s.Ready(t.Context()))
 	}
@@ -95,6 +95,9 @@ func TestSamplesOnNodes(t *testing.T) {
 		peer, ok := got.Observed["peer"]
 		if !ok || peer.CPU < 0 || peer.Memory <= 0 || peer.Wall < time.Second {
 			t.Errorf("%s: observed %+v, %v", s.arm, peer, ok)
+		}
+		if api, ok := got.Observed["api"]; !ok || api.CPU <= 0 || api.Memory < 10<<20 || api.Wall < time.Second {
+			t.Errorf("%s: observed the API server as %+v, %v", s.arm, api, ok)
 		}
 		if _, ok := got.Observed["nobody"]; ok {
 			t.Errorf("%s: a component without pods was observed: %+v", s.arm, got.Observed)

@@ -65,6 +65,16 @@ type Site struct {
 	NodePod func(ctx context.Context, node string) (*pods.Pod, error)
 }
 
+// server is the name by which the API server itself is observed; "": it is not.
+func (s Site) server() string {
+	for _, o := range s.Observe {
+		if o.Server {
+			return o.Name
+		}
+	}
+	return ""
+}
+
 // onNode says whether pods are read whole, from their cgroups on the node.
 func (s Site) onNode() bool { return s.How == experiment.OnNode }
 
@@ -181,6 +191,9 @@ func (c *Counter) read(ctx context.Context, s Site, nodes []string, list []place
 	}
 	r := &reading{at: time.Now(), nodes: map[string]agent.Counters{}, own: map[string]*cgroup.Usage{}}
 	var wg sync.WaitGroup
+	if s.server() != "" {
+		wg.Go(func() { r.server, _ = readServer(ctx, c.on.Client) }) // without it the metric is missing
+	}
 	for _, q := range asked {
 		question := agent.Question{}
 		if s.onNode() {

@@ -27,7 +27,8 @@ type reading struct {
 	nodes map[string]agent.Counters // of the accounting pods, by node
 	// own are cgroups that the agents of Tare's pods see of themselves, by the pods'
 	// UIDs: with accounting: container, all there is.
-	own map[string]*cgroup.Usage
+	own    map[string]*cgroup.Usage
+	server *serverProcess // the API server, where it is observed and has answered
 }
 
 // subjects is what a sample is about.
@@ -36,6 +37,7 @@ type subjects struct {
 	nodePods []placed // the pods that count
 	// observed are the pods of each component as they were at the second reading.
 	observed map[string][]placed
+	server   string   // the name by which the API server is observed; "": it is not
 	onNode   bool     // pods are read whole, from the node's cgroups
 	sidecars []string // the names of the sidecars in the site's pods
 }

@@ -2,6 +2,7 @@ package accounting
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -72,7 +73,7 @@ func (c *Counter) Prepare(ctx context.Context, s Site) ([]string, error) {
 
 // subjects lists the pods that a sample is about, as they are now.
 func (c *Counter) subjects(s Site, nodes []string) subjects {
-	list := subjects{observed: c.observed(s.Nodes), onNode: s.onNode()}
+	list := subjects{observed: c.observed(s.Nodes), server: s.server(), onNode: s.onNode()}
 	for _, node := range nodes {
 		if p := c.On(node); p != nil {
 			list.nodePods = append(list.nodePods, placed{uid: p.UID(), node: node})
@@ -123,6 +124,13 @@ func (c *Counter) watchAll(ctx context.Context, list []experiment.Observe) error
 	}
 	components := make([]*component, 0, len(list))
 	for _, o := range list {
+		if o.Server {
+			// Later readings that fail say nothing. So it is read once for the reason.
+			if _, err := readServer(ctx, c.on.Client); err != nil {
+				return fmt.Errorf("observe %s: %w", o.Name, err)
+			}
+			continue
+		}
 		one, err := watchComponent(ctx, c.on.Client, o, c.limit, c.stop)
 		if err != nil {
 			return err
@@ -167,6 +175,9 @@ func observed(before, after *reading, s subjects) map[string]testbed.Observed {
 		if complete && found {
 			all[name] = o
 		}
+	}
+	if o, known := after.server.since(before.server); known && s.server != "" {
+		all[s.server] = o
 	}
 	return all
 }
