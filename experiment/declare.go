@@ -109,6 +109,10 @@ type Needs struct {
 	// Network; 0: none.
 	MemberVolume quantity.Size `json:"memberVolume,omitempty"`
 
+	// AppProtocol is what the server's ports speak, as a Service of Kubernetes has it
+	// (appProtocol): "http"; "tcp" for bytes of several kinds; "" if it does not matter. Meshes go by it.
+	AppProtocol string `json:"appProtocol,omitempty"`
+
 	// OwnPod asks for a pod where programs run in pods, that of the client alone without Network.
 	// On this machine nothing is made for it, and programs run on the machine itself.
 	OwnPod bool `json:"ownPod,omitempty"`
@@ -147,7 +151,7 @@ func (n Needs) PodsOnClusters() bool { return n.Pods() || n.OwnPod }
 func (n Needs) Volumes() bool { return n.Volume != nil || n.MemberVolume > 0 }
 
 // And is what two ask for together. Of two volumes it is the larger, of two
-// images the first, of two numbers of members or of clients the larger.
+// images the first, of two numbers of members or of clients the larger, of two protocols tcp.
 func (n Needs) And(o Needs) Needs {
 	n.Network, n.HostNetwork = n.Network || o.Network, n.HostNetwork || o.HostNetwork
 	if n.Volume == nil || o.Volume != nil && o.Volume.Size > n.Volume.Size {
@@ -157,6 +161,11 @@ func (n Needs) And(o Needs) Needs {
 	n.Members, n.MemberVolume = max(n.Members, o.Members), max(n.MemberVolume, o.MemberVolume)
 	n.Clients = max(n.Clients, o.Clients)
 	n.Image, n.Only = cmp.Or(n.Image, o.Image), cmp.Or(n.Only, o.Only)
+	if p := cmp.Or(o.AppProtocol, n.AppProtocol); n.AppProtocol == "" || p == n.AppProtocol {
+		n.AppProtocol = p
+	} else {
+		n.AppProtocol = "tcp"
+	}
 	n.UsesVolume = n.UsesVolume || o.UsesVolume
 	for _, p := range o.PodSecurity {
 		if !slices.Contains(n.PodSecurity, p) {

@@ -70,6 +70,15 @@ func TestMembersProblems(t *testing.T) {
 	}
 }
 
+// What speaks two protocols is a stream of bytes to a mesh.
+func TestNeedsAppProtocol(t *testing.T) {
+	for _, c := range [][3]string{{"", "http", "http"}, {"http", "", "http"}, {"http", "http", "http"}, {"http", "tcp", "tcp"}, {"tcp", "grpc", "tcp"}, {"", "", ""}} {
+		if got := (experiment.Needs{AppProtocol: c[0]}).And(experiment.Needs{AppProtocol: c[1]}).AppProtocol; got != c[2] {
+			t.Errorf("%q and %q: %q, want %q", c[0], c[1], got, c[2])
+		}
+	}
+}
+
 // What two need together has as many members as the one that needs more.
 func TestNeedsMembers(t *testing.T) {
 	few, many := experiment.Needs{Network: true, Members: 3}, experiment.Needs{Members: 5}

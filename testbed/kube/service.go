@@ -63,7 +63,11 @@ func (s *Site) planService() *corev1.Service {
 			if protocol == corev1.ProtocolUDP {
 				name = fmt.Sprintf("udp-%d", port)
 			}
-			want.Spec.Ports = append(want.Spec.Ports, corev1.ServicePort{Name: name, Protocol: protocol, Port: int32(port)})
+			forwarded := corev1.ServicePort{Name: name, Protocol: protocol, Port: int32(port)}
+			if speaks := s.needs.AppProtocol; speaks != "" && protocol == corev1.ProtocolTCP {
+				forwarded.AppProtocol = &speaks
+			}
+			want.Spec.Ports = append(want.Spec.Ports, forwarded)
 		}
 	}
 	return want

@@ -100,7 +100,7 @@ var Kind = workload.Kind{
 
 // Declare says that the workload needs two pods.
 func (c *Config) Declare() experiment.Declaration {
-	d := experiment.Declaration{ReadFiles: c.readFiles, Validate: c.validate, Needs: experiment.Needs{Network: true}}
+	d := experiment.Declaration{ReadFiles: c.readFiles, Validate: c.validate, Needs: experiment.Needs{Network: true, AppProtocol: c.appProtocol()}}
 	for _, n := range c.Clients {
 		d.Needs.Clients = max(d.Needs.Clients, min(n, mostClients))
 	}
@@ -112,6 +112,19 @@ func (c *Config) Declare() experiment.Declaration {
 		d.Programs = []experiment.Program{{Name: c.Server.Run[0], Dir: c.Server.Dir, Where: experiment.AtSite}}
 	}
 	return d
+}
+
+// appProtocol is what a Service says of the server.
+func (c *Config) appProtocol() string {
+	if c.TLS != nil {
+		return "https"
+	}
+	spoken := map[Protocol]string{Protocol(load.HTTP1): "http", Protocol(load.H2): "http2", Protocol(load.GRPC): "grpc"}
+	all := experiment.Needs{}
+	for _, p := range c.Protocol {
+		all = all.And(experiment.Needs{AppProtocol: spoken[p]})
+	}
+	return all.AppProtocol
 }
 
 // readFiles reads the certificates to trust.

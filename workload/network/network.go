@@ -96,7 +96,7 @@ var Kind = workload.Kind{
 func (c *Config) Declare() experiment.Declaration {
 	return experiment.Declaration{
 		Validate: c.validate,
-		Needs:    experiment.Needs{Network: true, HostNetwork: slices.Contains(c.Paths, testbed.NodeToNode)},
+		Needs:    experiment.Needs{Network: true, AppProtocol: "tcp", HostNetwork: slices.Contains(c.Paths, testbed.NodeToNode)},
 		Tools:    []experiment.Tool{{Name: "iperf3", Version: []string{"--version"}}},
 	}
 }
