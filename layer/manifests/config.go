@@ -20,7 +20,7 @@ type Config struct {
 	Files     []File                 `yaml:"files" json:"files,omitempty" doc:"files of objects in YAML, relative to the experiment file; their content is kept with the run"`
 	Inline    strictyaml.Document    `yaml:"inline" json:"inline,omitempty" doc:"objects: one as a map, several as a list of maps, or text in YAML with documents separated by ---"`
 	Factors   factor.Named           `yaml:"factors" json:"factors,omitempty" doc:"levels by name: $(NAME) in inline, files and wait stands for the level of an arm"`
-	Repeat    map[string]factor.Word `yaml:"repeat" json:"repeat,omitempty" doc:"lists by their path, and how many items each is to have: a factor's name or a number. Its items are taken in turn; $(item) is the number of an item"`
+	Repeat    map[string]factor.Word `yaml:"repeat" json:"repeat,omitempty" doc:"lists by their path, or objects by their kind, and how many items each is to have, or how many are made: a factor's name or a number. Items are taken in turn; $(item) is the number of an item or object"`
 	When      When                   `yaml:"when" json:"when" enum:"before-pods,after-pods" doc:"when they are applied: before-pods or after-pods"`
 	Wait      []Wait                 `yaml:"wait" json:"wait,omitempty" doc:"what must hold once they are applied, and in every trial"`
 	Scope     Scope                  `yaml:"scope" json:"scope" enum:"namespace,arm" doc:"whom they concern: what is in the arm's own namespace (namespace), or this arm only although they are outside of it (arm)"`
@@ -191,12 +191,13 @@ func (c *Config) rights(namespace string) []experiment.Right {
 		plural, _ := meta.UnsafeGuessKindToResource(gv.WithKind(kind))
 		list = append(list, experiment.Right{Group: plural.Group, Resource: plural.Resource, Verbs: verbs, Namespace: ns, Why: "the layer manifests applies " + kind})
 	}
-	c = c.filled()
-	objects, _ := c.objects()
-	for _, o := range objects {
-		add(o.GetAPIVersion(), o.GetKind(), o.GetNamespace(), "create", "delete", "get", "patch")
+	for _, v := range c.variants() {
+		objects, _ := v.objects()
+		for _, o := range objects {
+			add(o.GetAPIVersion(), o.GetKind(), o.GetNamespace(), "create", "delete", "get", "patch")
+		}
 	}
-	for _, w := range c.Wait {
+	for _, w := range c.filled().Wait {
 		if w.APIVersion != "" {
 			add(w.APIVersion, w.Kind, w.Namespace, "get")
 		}

@@ -54,6 +54,7 @@ func (c *Config) objects() ([]object, map[string][]string) {
 	if c.Inline != "" {
 		add("inline", "inline", string(c.Inline))
 	}
+	all = c.multiplied(all, problems)
 	first := map[string]object{}
 	for _, o := range all {
 		if other, taken := first[o.identity()]; taken {

@@ -15,12 +15,12 @@ import (
 )
 
 // A layer of manifests is swept by factors of the file's own: $(rules) in the texts stands for
-// the level, and a list is made as long as a factor says.
+// the level, a list is made as long as a factor says, and of a kind as many objects are made.
 
-// itemNumber stands, within the items of a list that is made so long, for the number of the item, from 1.
+// itemNumber stands, within the items of such a list and within such objects, for their number, from 1.
 const itemNumber = "$(item)"
 
-// maxItems is the most that a list may be made long.
+// maxItems is the most that a list may be made long, and the most objects that are made of one.
 const maxItems = 1000
 
 // filled is the layer with the levels in force in the place of its factors; of a factor of several
@@ -85,17 +85,69 @@ func (c *Config) checkFactors(errs *experiment.FieldErrors) {
 	}
 }
 
+// count reads how many items a list is to have.
+func (c *Config) count(at string) (int, error) {
+	n, err := strconv.Atoi(string(c.Repeat[at]))
+	if err != nil || n < 0 || n > maxItems {
+		return 0, fmt.Errorf("%q is neither one of the factors nor a number from 0 to %d", c.Repeat[at], maxItems)
+	}
+	return n, nil
+}
+
+// multiplied makes as many objects of a kind as Repeat says. The problems are by field of the config.
+func (c *Config) multiplied(objects []object, problems map[string][]string) []object {
+	for _, kind := range slices.Sorted(maps.Keys(c.Repeat)) {
+		if !kindName.MatchString(kind) {
+			continue // the path of a list
+		}
+		bad := func(format string, args ...any) {
+			problems["repeat."+kind] = append(problems["repeat."+kind], fmt.Sprintf(format, args...))
+		}
+		n, err := c.count(kind)
+		if err != nil {
+			bad("%v", err)
+			continue
+		}
+		var made []object
+		found := false
+		for _, o := range objects {
+			if o.GetKind() != kind {
+				made = append(made, o)
+				continue
+			}
+			found = true
+			if n > 1 && !strings.Contains(o.GetName(), itemNumber) {
+				bad("%s:%d: put %s, the number of an object, into the name of %s, so that none is there twice", o.source, o.line, itemNumber, title(&o.Unstructured))
+				continue
+			}
+			for i := range n {
+				one := o
+				one.Object = withNumber(o.Object, int64(i+1)).(map[string]any)
+				made = append(made, one)
+			}
+		}
+		if !found {
+			bad("there is no object of this kind")
+		}
+		objects = made
+	}
+	return objects
+}
+
 // repeated makes the lists of objects as long as Repeat says. The problems are by field of
 // the config. The objects are changed.
 func (c *Config) repeated(objects []object) map[string][]string {
 	problems := map[string][]string{}
 	for _, at := range slices.Sorted(maps.Keys(c.Repeat)) {
+		if kindName.MatchString(at) {
+			continue
+		}
 		bad := func(format string, args ...any) {
 			problems["repeat."+at] = append(problems["repeat."+at], fmt.Sprintf(format, args...))
 		}
-		n, err := strconv.Atoi(string(c.Repeat[at]))
-		if err != nil || n < 0 || n > maxItems {
-			bad("%q is neither one of the factors nor a number from 0 to %d", c.Repeat[at], maxItems)
+		n, err := c.count(at)
+		if err != nil {
+			bad("%v", err)
 			continue
 		}
 		path, err := parsePath(at)

@@ -2,6 +2,7 @@ package manifests
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -76,6 +77,36 @@ func TestSwept(t *testing.T) {
 	}
 }
 
+// Of a kind as many objects are made as the level says, each with its number, where the one that
+// is given stands.
+func TestMultiplied(t *testing.T) {
+	const text = "kind: Template\napiVersion: v1\nmetadata: {name: t}\n---\nkind: Rule\napiVersion: v1\nmetadata: {name: r-$(item)}\nspec: {of: $(rules), number: $(item)}\n---\nkind: Last\napiVersion: v1\nmetadata: {name: l}\n"
+	multiplying := func(levels ...factor.Word) *Config {
+		return config(text, func(c *Config) {
+			c.Factors, c.Repeat = factor.Named{"rules": levels}, map[string]factor.Word{"Rule": "rules"}
+		})
+	}
+	for level, want := range map[factor.Word]string{"0": "t l", "1": "t r-1 of 1 number 1 l", "3": "t r-1 of 3 number 1 r-2 of 3 number 2 r-3 of 3 number 3 l"} {
+		objects, problems := multiplying(level).filled().objects()
+		if len(problems) > 0 {
+			t.Fatal(problems)
+		}
+		var got []string
+		for _, o := range objects {
+			got = append(got, o.GetName())
+			if spec, is := o.Object["spec"].(map[string]any); is {
+				got = append(got, fmt.Sprintf("of %v number %v", spec["of"], spec["number"]))
+			}
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s rules: %q, want %q", level, got, want)
+		}
+	}
+	if rights := multiplying("0", "2").rights("x"); !slices.ContainsFunc(rights, func(r experiment.Right) bool { return r.Resource == "rules" }) {
+		t.Errorf("the right to make rules is missing where the first level has none: %+v", rights)
+	}
+}
+
 func TestValidateSweeps(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -95,6 +126,12 @@ func TestValidateSweeps(t *testing.T) {
 			[]experiment.FieldError{{Field: "repeat.data.mode", Message: "no object has a list there"}}},
 		{"no number", config(policy, func(c *Config) { c.Repeat = map[string]factor.Word{"data": "many"} }),
 			[]experiment.FieldError{{Field: "repeat.data", Message: `"many" is neither one of the factors nor a number from 0 to 1000`}}},
+		{"objects without a number", config("kind: Rule\napiVersion: v1\nmetadata: {name: r}\n", func(c *Config) { c.Repeat = map[string]factor.Word{"Rule": "2"} }),
+			[]experiment.FieldError{{Field: "repeat.Rule", Message: "inline:1: put $(item), the number of an object, into the name of Rule r, so that none is there twice"}}},
+		{"no object of the kind", config(policy, func(c *Config) { c.Repeat = map[string]factor.Word{"Nobody": "2"} }),
+			[]experiment.FieldError{{Field: "repeat.Nobody", Message: "there is no object of this kind"}}},
+		{"no number of objects", config(policy, func(c *Config) { c.Repeat = map[string]factor.Word{"Nobody": "many"} }),
+			[]experiment.FieldError{{Field: "repeat.Nobody", Message: `"many" is neither one of the factors nor a number from 0 to 1000`}}},
 		{"no path", config(policy, func(c *Config) { c.Repeat = map[string]factor.Word{"data..x": "1"} }),
 			[]experiment.FieldError{{Field: "repeat.data..x", Message: "a part of the path is empty"}}},
 		{"nothing to repeat", config("kind: A\napiVersion: v1\nmetadata: {name: a}\nspec: {l: []}\n", func(c *Config) { c.Repeat = map[string]factor.Word{"spec.l": "1"} }),
