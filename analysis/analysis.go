@@ -16,7 +16,7 @@
 // finding.go what a reader must know besides: typed values with their figures, of
 // which package wording makes sentences. rounds.go answers how many rounds are needed. describe.go and warn.go add what a reader
 // needs to trust or doubt a number, scaling.go fits lines through the levels of a
-// factor, breakdown.go splits what a layer costs into installed, any and each, factorial.go has the effects of a factorial design, and analyze.go ties it together.
+// factor, powerlaw.go fits powers of all factors together, breakdown.go splits what a layer costs into installed, any and each, factorial.go has the effects of a factorial design, and analyze.go ties it together.
 //
 // Nothing here reads a clock or a file, or depends on the order of a map: the
 // same run gives the same analysis. Numbers that reach a Run are finite.
@@ -101,6 +101,7 @@ type Run struct {
 	Warnings    []Warning       `json:"warnings,omitempty"`
 	Cells       []CellSummary   `json:"cells"`
 	Scaling     []Scaling       `json:"scaling,omitempty"`    // how metrics grow with factors whose levels are numbers
+	PowerLaws   []PowerLaw      `json:"powerLaws,omitempty"`  // how metrics depend on all factors together, where the workload expects a law
 	Breakdowns  []Breakdown     `json:"breakdowns,omitempty"` // what the costs of layers are made of that have a factor which counts something
 	Factorial   *Factorial      `json:"factorial,omitempty"`  // what the layers of a factorial design do alone and together
 	Invalids    []journal.Trial `json:"invalids,omitempty"`   // invalid trials, each with its rule

@@ -31,6 +31,7 @@ func Analyze(plan *experiment.Plan, trials []journal.Trial, env *machine.Environ
 	run.Proofs = proofs(plan, trials)
 	run.Cells = cells(t, run.Start)
 	run.Scaling = scalings(t)
+	run.PowerLaws = powerLaws(t)
 	if !plan.Paired() {
 		diagnoseSeries(run, plan.Seed)
 	}

@@ -221,6 +221,9 @@ type Measures struct {
 	Cost *Cost
 	// Loop says which metrics are one thing seen from two sides; nil: none are.
 	Loop *Loop
+	// PowerLaw says which metric is expected to be a product of powers of the workload's factors;
+	// nil: none is.
+	PowerLaw *PowerLaw
 	// Searches: what comes before the measured part of a trial searches for what is
 	// then measured. A search on a busy machine finds something else, so that the
 	// limits on the machine's conditions hold for it too.

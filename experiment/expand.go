@@ -211,7 +211,7 @@ func (e *Expansion) addCells(x *Experiment) {
 				ID:       unique(cellID(item.Name, own, bed, levels), taken),
 				Workload: item.Name, Kind: item.Kind, Levels: chosen,
 				Config: strictyaml.Plain(config), Testbed: strictyaml.Plain(testbed.Level()),
-				Metrics: append(m.All(), testbed.metrics(m)...), Loop: m.Loop, Slices: n, Expected: m.Expected,
+				Metrics: append(m.All(), testbed.metrics(m)...), Loop: m.Loop, PowerLaw: m.PowerLaw, Slices: n, Expected: m.Expected,
 			})
 			e.Cells = append(e.Cells, CellSetup{Workload: config, Testbed: testbed})
 		})

@@ -178,9 +178,10 @@ type Cell struct {
 	Config   any            `json:"config"`  // the workload's parameters in force
 	Testbed  any            `json:"testbed"` // the testbed's parameters in force
 	Metrics  []Metric       `json:"metrics"`
-	Loop     *Loop          `json:"loop,omitempty"`   // metrics that Little's law may tie together
-	Slices   int            `json:"slices,omitempty"` // that a trial is cut into; 0: none
-	Expected time.Duration  `json:"expected"`         // one trial, ns
+	Loop     *Loop          `json:"loop,omitempty"`     // metrics that Little's law may tie together
+	PowerLaw *PowerLaw      `json:"powerLaw,omitempty"` // of a metric, as the workload expects it
+	Slices   int            `json:"slices,omitempty"`   // that a trial is cut into; 0: none
+	Expected time.Duration  `json:"expected"`           // one trial, ns
 }
 
 // Loop names two metrics of a cell that measure one thing when the load is a
@@ -191,6 +192,13 @@ type Loop struct {
 	Latency    string  `json:"latency"`           // mean latency, in s
 	Throughput string  `json:"throughput"`        // answers, in 1/s
 	Workers    float64 `json:"workers,omitempty"` // requests under way at a time; 0: not told
+}
+
+// PowerLaw says that a metric of a cell is expected to be a product of powers of the
+// workload's factors, whatever the system does: queries of DNS are proxies × hosts ÷ TTL.
+type PowerLaw struct {
+	Metric    string             `json:"metric"`    // name of the metric
+	Exponents map[string]float64 `json:"exponents"` // by factor: 1, -1, or 0 for one that makes no difference
 }
 
 // Expansion is a plan together with what carries it out. The slices run in

@@ -22,14 +22,17 @@ const unslopedNote = "Where no arm's values lie on a line, no slopes are told: t
 // scalingBlocks show how metrics grow with factors: on a terminal those that are
 // the question, or all.
 func (s *sheet) scalingBlocks(all bool) []doc.Block {
-	if len(s.run.Scaling) == 0 {
+	if len(s.run.Scaling)+len(s.run.PowerLaws) == 0 {
 		return nil
 	}
-	section := doc.Section{ID: "scaling", Title: "How it grows", Blocks: []doc.Block{doc.Say(s.levelsNote()),
+	section := doc.Section{ID: "scaling", Title: "How it grows", Blocks: append(s.powerLawBlocks(), doc.SayIf(len(s.run.Scaling) > 0, s.levelsNote()),
 		doc.SayIf(slices.ContainsFunc(s.run.Scaling, func(sc analysis.Scaling) bool { return sloped(&sc) }), scalingNote),
 		doc.SayIf(slices.ContainsFunc(s.run.Scaling, func(sc analysis.Scaling) bool { return len(sc.Arms) > 0 && !sloped(&sc) }), unslopedNote),
-		doc.On(doc.Page, doc.Say(s.figureKey()))}}
+		doc.If(len(s.run.Scaling) > 0, doc.On(doc.Page, doc.Say(s.figureKey()))))}
 	in, open := doc.Markdown|doc.Page, 0
+	if len(s.run.PowerLaws) > 0 {
+		in |= doc.Terminal
+	}
 	for _, sc := range s.curves() {
 		show, shown := chosen(sc.Metric), doc.Markdown|doc.Page
 		growth := s.growthSection(sc, show && open < mostOpen)

@@ -28,7 +28,7 @@ func (s *sheet) opening() []doc.Block {
 	if len(reasons) == 0 {
 		reasons = []string{"No reason was recorded."}
 	}
-	list := s.short()
+	list := append(s.short(), s.lawAnswers()...)
 	blocks := []doc.Block{
 		doc.If(!s.run.Valid, doc.Alert{Title: "INVALID: this run gives no verdicts", Style: doc.Invalid, Items: doc.Each(reasons)}),
 		doc.If(list != nil, doc.Section{Blocks: []doc.Block{doc.Answers{List: list}}}),

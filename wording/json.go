@@ -61,6 +61,7 @@ type Analysis struct {
 	Warnings      []Warning    `json:"warnings,omitempty"`      // what a reader must know before trusting the run
 	Cells         []Cell       `json:"cells"`                   // series for charts
 	Scaling       []Scaling    `json:"scaling,omitempty"`       // how metrics grow with factors whose levels are numbers
+	PowerLaws     []PowerLaw   `json:"powerLaws,omitempty"`     // how metrics depend on all factors together, where the workload expects a law
 	Breakdowns    []Breakdown  `json:"breakdowns,omitempty"`    // what the costs of layers are made of that have a factor which counts something
 	Factorial     *Factorial   `json:"factorial,omitempty"`     // what the layers of a factorial design do alone and together
 }
@@ -169,6 +170,26 @@ type ScalingArm struct {
 	BaseDifference *SlopeDifference `json:"baseDifference,omitempty"`
 }
 
+// PowerLaw is how a metric of a workload depends on its factors together.
+type PowerLaw struct {
+	*analysis.PowerLaw
+	Expected string        `json:"expected"` // in words: "queries = proxies × hosts ÷ ttl"
+	Arms     []PowerLawArm `json:"arms"`     // in the plan's order; those with a value in every cell in some round
+}
+
+// PowerLawArm is the law of one arm.
+type PowerLawArm struct {
+	*analysis.PowerLawArm
+	Text   string    `json:"text"`   // in words: "queries = 1.01 1/s [0.98, 1.03] × hosts^1.002 [0.997, 1.008]"
+	Misfit Misfitted `json:"misfit"` // the cell whose values lie farthest from the law
+}
+
+// Misfitted is the cell whose values lie farthest from a law.
+type Misfitted struct {
+	analysis.Misfit
+	Text string `json:"text,omitempty"` // in words, where the law does not hold
+}
+
 // Fitted says how well a line describes the values.
 type Fitted struct {
 	analysis.Fit
@@ -231,7 +252,7 @@ func AnalysisOf(r *analysis.Run) *Analysis {
 			}
 			return Cell{c, &Looped{c.Loop, Loop(c.Loop)}}
 		}),
-		Scaling: each(r.Scaling, scalingOf), Breakdowns: each(r.Breakdowns, breakdownOf), Factorial: factorialOf(r.Factorial)}
+		Scaling: each(r.Scaling, scalingOf), PowerLaws: each(r.PowerLaws, powerLawOf), Breakdowns: each(r.Breakdowns, breakdownOf), Factorial: factorialOf(r.Factorial)}
 }
 
 func breakdownOf(b analysis.Breakdown) Breakdown {
@@ -289,5 +310,11 @@ func scalingOf(s analysis.Scaling) Scaling {
 			arm.BaseDifference = &SlopeDifference{a.BaseDifference, HigherAtNone(&s, a.BaseDifference)}
 		}
 		return arm
+	})}
+}
+
+func powerLawOf(l analysis.PowerLaw) PowerLaw {
+	return PowerLaw{PowerLaw: &l, Expected: ExpectedLaw(&l), Arms: each(l.Arms, func(a analysis.PowerLawArm) PowerLawArm {
+		return PowerLawArm{PowerLawArm: &a, Text: Law(&l, &a), Misfit: Misfitted{a.Misfit, Misfit(&a.Misfit)}}
 	})}
 }

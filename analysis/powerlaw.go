@@ -1,0 +1,229 @@
+package analysis
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"tare/analysis/contrast"
+	"tare/experiment"
+	"tare/experiment/factor"
+	"tare/stats"
+)
+
+// A workload may expect one of its metrics to be a product of powers of its factors
+// (experiment.PowerLaw): DNS queries are proxies × hosts × families ÷ TTL. The logarithm of
+// such a product is a plane over the logarithms of the factors, whose slopes are the exponents.
+//
+// The plane is fitted anew in each round, as lines are (scaling.go): exponents of rounds are
+// independent values with noise of their own, and their intervals come from the same estimators
+// as every other one. All cells of the workload take part, so that an exponent holds at the other
+// factors' levels too, and whether the law holds at all shows in what it leaves at each cell.
+
+// PowerLaw is how a metric of a workload depends on its factors together.
+type PowerLaw struct {
+	Workload string            `json:"workload"`       // whose cells these are
+	Metric   experiment.Metric `json:"metric"`         // that the law is of
+	Held     []factor.Level    `json:"held,omitempty"` // factors that the law does not speak of
+	Factors  []PowerLawFactor  `json:"factors"`        // that have several levels, in the order of the plan
+	Cells    []string          `json:"cells"`          // that it is fitted to
+	Arms     []PowerLawArm     `json:"arms"`           // in the plan's order; those with a value in every cell in some round
+}
+
+// PowerLawFactor is one factor of a law.
+type PowerLawFactor struct {
+	Factor   string    `json:"factor"`         // "hosts"
+	Unit     string    `json:"unit,omitempty"` // of its levels; "" for a number of things
+	Levels   []float64 `json:"levels"`         // in Unit, ascending
+	Expected float64   `json:"expected"`       // exponent that the workload expects
+}
+
+// PowerLawArm is the law of one arm.
+type PowerLawArm struct {
+	Arm       string     `json:"arm"`       // name
+	Rounds    []int      `json:"rounds"`    // those with a value in every cell
+	Exponents []Exponent `json:"exponents"` // of the factors, in their order
+	// Unity is what the law gives where each of the factors is 1 of its unit, in the metric's unit.
+	Unity     Interval `json:"unity"`
+	PointOnly bool     `json:"pointOnly,omitempty"` // Unity is a point without an interval: the values allow none
+	Method    string   `json:"method"`              // of the interval of Unity
+	Misfit    Misfit   `json:"misfit"`              // the cell whose values lie farthest from the law
+}
+
+// Exponent is the power of a factor with which a metric grows.
+type Exponent struct {
+	Interval
+	PointOnly  bool   `json:"pointOnly,omitempty"`  // the values allow no interval
+	Method     string `json:"method"`               // of the interval, as in comparisons
+	Unexpected bool   `json:"unexpected,omitempty"` // the interval lies beside what is expected, by more than a little
+}
+
+// exponentMiss is a little: it makes 2 % over a range of 1 to 10.
+const exponentMiss = 0.01
+
+// Misfit is the cell whose values lie farthest from the law.
+type Misfit struct {
+	Cell string  `json:"cell"` // id of the cell
+	Off  float64 `json:"off"`  // its typical value less the law's, as a share of the law's: -0.1 is 10 % below
+	P    float64 `json:"p"`    // that all cells lie on the law, by t tests of what is left at each cell; 1 if untestable
+	Poor bool    `json:"poor"` // the law misses by more than chance and by more than a little
+}
+
+func powerLaws(t *table) []PowerLaw {
+	if !t.plan.Paired() {
+		return nil
+	}
+	var list []PowerLaw
+	for _, f := range lawFields(t.plan) {
+		l := PowerLaw{Workload: t.plan.Cells[f.cells[0]].Workload, Metric: f.metric, Held: f.held, Factors: f.factors, Arms: []PowerLawArm{}}
+		for _, c := range f.cells {
+			l.Cells = append(l.Cells, t.plan.Cells[c].ID)
+		}
+		for a, arm := range t.plan.Arms {
+			if one, there := t.law(f, a); there {
+				one.Arm = arm.Name
+				l.Arms = append(l.Arms, one)
+			}
+		}
+		if len(l.Arms) > 0 {
+			list = append(list, l)
+		}
+	}
+	return list
+}
+
+// lawField is the cells that one law is fitted to.
+type lawField struct {
+	metric  experiment.Metric
+	held    []factor.Level
+	cells   []int // of the plan
+	factors []PowerLawFactor
+	x       [][]float64 // logarithms of the levels, by cell and factor
+}
+
+// lawFields are those of a plan, in its order.
+func lawFields(plan *experiment.Plan) []lawField {
+	at := map[string]*lawField{}
+	var order []*lawField
+	for i, c := range plan.Cells {
+		if c.PowerLaw == nil || c.Metric(c.PowerLaw.Metric) == nil {
+			continue
+		}
+		f := lawField{metric: *c.Metric(c.PowerLaw.Metric)}
+		for _, l := range c.Levels {
+			if _, of := c.PowerLaw.Exponents[l.Factor]; !of {
+				f.held = append(f.held, l)
+			}
+		}
+		id := fmt.Sprintf("%q,%q,%v,%q", c.Workload, f.metric.Name, c.PowerLaw.Exponents, f.held)
+		if at[id] == nil {
+			at[id] = &f
+			order = append(order, &f)
+		}
+		at[id].cells = append(at[id].cells, i)
+	}
+	var list []lawField
+	for _, f := range order {
+		if f.read(plan) {
+			list = append(list, *f)
+		}
+	}
+	return list
+}
+
+// read reads the levels as numbers. It is false where they have no logarithms, or where there are too few
+// cells to doubt a law by.
+func (f *lawField) read(plan *experiment.Plan) bool {
+	f.x = make([][]float64, len(f.cells))
+	first := plan.Cells[f.cells[0]]
+	for k, level := range first.Levels {
+		expected, of := first.PowerLaw.Exponents[level.Factor]
+		if !of {
+			continue
+		}
+		texts := make([]string, len(f.cells))
+		for i, c := range f.cells {
+			if levels := plan.Cells[c].Levels; k < len(levels) && levels[k].Factor == level.Factor {
+				texts[i] = levels[k].Value
+			}
+		}
+		x, unit := readLevels(texts)
+		if slices.ContainsFunc(x, func(v float64) bool { return !(v > 0) }) { // NaN, too
+			return false
+		}
+		levels := slices.Compact(slices.Sorted(slices.Values(x)))
+		if len(levels) < 2 {
+			continue
+		}
+		f.factors = append(f.factors, PowerLawFactor{Factor: level.Factor, Unit: unit, Levels: levels, Expected: expected})
+		for i, v := range x {
+			f.x[i] = append(f.x[i], math.Log(v))
+		}
+	}
+	return len(f.factors) > 0 && len(f.cells) >= len(f.factors)+2
+}
+
+// law fits the law of one arm; false where no round has a value in every cell.
+func (t *table) law(f lawField, arm int) (l PowerLawArm, there bool) {
+	var setUps []int
+	var planes []stats.Plane
+	left := make([][]float64, len(f.cells)) // by cell and round, of the logarithms
+	for _, round := range t.rounds {
+		y, setUp := make([]float64, 0, len(f.cells)), 0
+		for _, cell := range f.cells {
+			if at, has := slices.BinarySearch(t.at[cell], round); has {
+				s := &t.slots[cell][arm][at]
+				if v, ok := value(s.valid, f.metric); ok && v > 0 {
+					y, setUp = append(y, math.Log(v)), s.valid.SetUp
+				}
+			}
+		}
+		plane, err := stats.FitPlane(f.x, y)
+		if err != nil { // a round that lacks a cell
+			continue
+		}
+		l.Rounds, setUps, planes = append(l.Rounds, round), append(setUps, setUp), append(planes, plane)
+		for k := range f.cells {
+			left[k] = append(left[k], y[k]-plane.At(f.x[k]))
+		}
+	}
+	if len(planes) == 0 {
+		return l, false
+	}
+	setUps = t.sharedSetUps(setUps)
+	across := func(of func(stats.Plane) float64) (Interval, string, bool) {
+		values := make([]float64, len(planes))
+		for i, plane := range planes {
+			values[i] = of(plane)
+		}
+		at, method, _, ok := located(t.plan, values, l.Rounds, setUps)
+		return at, method, !ok
+	}
+	for j, factor := range f.factors {
+		at, method, pointOnly := across(func(p stats.Plane) float64 { return p.Slopes[j] })
+		l.Exponents = append(l.Exponents, Exponent{at, pointOnly, method,
+			!pointOnly && (at.Lo > factor.Expected+exponentMiss || at.Hi < factor.Expected-exponentMiss)})
+	}
+	l.Unity, l.Method, l.PointOnly = across(func(p stats.Plane) float64 { return p.Intercept })
+	l.Unity = Interval{contrast.Finite(math.Exp(l.Unity.Point)), contrast.Finite(math.Exp(l.Unity.Lo)), contrast.Finite(math.Exp(l.Unity.Hi))}
+	l.Misfit = t.misfit(f, left, setUps)
+	return l, true
+}
+
+// misfit finds where the law is off by most. Noise leaves as much above the law as below it.
+func (t *table) misfit(f lawField, left [][]float64, setUps []int) Misfit {
+	m := Misfit{P: 1}
+	farthest := -1.0
+	for k, residuals := range left {
+		mean := 0.0
+		for _, v := range residuals {
+			mean += v / float64(len(residuals))
+		}
+		if math.Abs(mean) > farthest {
+			farthest, m.Cell, m.Off = math.Abs(mean), t.plan.Cells[f.cells[k]].ID, contrast.Finite(math.Expm1(mean))
+		}
+		m.P = min(m.P, missed(unitsOf(residuals, setUps))*float64(len(left)))
+	}
+	m.Poor = m.P <= fitLevel && math.Abs(m.Off) >= fitMiss
+	return m
+}

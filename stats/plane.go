@@ -1,0 +1,89 @@
+package stats
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// Plane is a line in several directions: Intercept where every x is 0, and a slope for each
+// of them.
+type Plane struct {
+	Intercept float64
+	Slopes    []float64
+}
+
+// At is the plane's height at a point, which has as many coordinates as there are slopes.
+func (p Plane) At(x []float64) float64 {
+	height := p.Intercept
+	for j, slope := range p.Slopes {
+		height += slope * x[j]
+	}
+	return height
+}
+
+// worstConditioned is how nearly points may lie in fewer directions than they have coordinates:
+// beyond it slopes are made of errors of rounding.
+const worstConditioned = 1e8
+
+// FitPlane fits a plane to y at the points x by least squares. It needs one point more than
+// they have coordinates, and points that differ in each coordinate independently of the
+// others: from hosts 1, 2, 4 at TTLs 1, 2, 4 no slope of either can be told.
+//
+// As with [FitLine] each slope is a weighted sum of the y, so that one for each round is fit for
+// [SignedRank].
+func FitPlane(x [][]float64, y []float64) (Plane, error) {
+	const name = "plane"
+	if len(x) != len(y) || len(x) == 0 || len(x[0]) == 0 {
+		return Plane{}, fmt.Errorf("%s: %d values at %d points: %w", name, len(y), len(x), ErrArgument)
+	}
+	slopes := len(x[0])
+	if err := checkCount(name, len(y), slopes+1); err != nil {
+		return Plane{}, err
+	}
+	if err := checkFinite(name, y); err != nil {
+		return Plane{}, err
+	}
+	meanY, _ := meanSD(y)
+	points, heights := mat.NewDense(len(x), slopes, nil), mat.NewVecDense(len(y), nil)
+	means, spreads := make([]float64, slopes), make([]float64, slopes)
+	for j := range slopes {
+		column := make([]float64, len(x))
+		for i, point := range x {
+			if len(point) != slopes {
+				return Plane{}, fmt.Errorf("%s: points of %d and of %d coordinates: %w", name, slopes, len(point), ErrArgument)
+			}
+			column[i] = point[j]
+		}
+		if err := checkFinite(name, column); err != nil {
+			return Plane{}, err
+		}
+		means[j], spreads[j] = meanSD(column)
+		if negligible(spreads[j], math.Abs(means[j])) {
+			return Plane{}, fmt.Errorf("%s: coordinate %d of all %d points is %v: %w", name, j+1, len(x), column[0], ErrConstant)
+		}
+		for i, v := range column {
+			points.Set(i, j, (v-means[j])/spreads[j])
+		}
+	}
+	for i, v := range y {
+		heights.SetVec(i, v-meanY)
+	}
+	var qr mat.QR
+	qr.Factorize(points)
+	if qr.Cond() > worstConditioned {
+		return Plane{}, fmt.Errorf("%s: the coordinates of the points do not vary independently of each other: %w", name, ErrConstant)
+	}
+	var fitted mat.VecDense
+	if err := qr.SolveVecTo(&fitted, false, heights); err != nil {
+		return Plane{}, fmt.Errorf("%s: %w", name, err)
+	}
+	p := Plane{Intercept: meanY}
+	for j := range slopes {
+		slope := fitted.AtVec(j) / spreads[j]
+		p.Slopes = append(p.Slopes, slope)
+		p.Intercept -= slope * means[j]
+	}
+	return p, nil
+}
