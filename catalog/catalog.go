@@ -12,6 +12,7 @@ import (
 	"tare/layer/apparmor"
 	"tare/layer/bpflsm"
 	"tare/layer/cgroupbpf"
+	"tare/layer/dnstransport"
 	"tare/layer/env"
 	"tare/layer/fscrypt"
 	"tare/layer/fusepassthrough"
@@ -38,6 +39,7 @@ import (
 	"tare/workload"
 	"tare/workload/churn"
 	"tare/workload/command"
+	"tare/workload/dns"
 	"tare/workload/http"
 	"tare/workload/network"
 	"tare/workload/startup"
@@ -52,6 +54,7 @@ var Layers = slices.Concat([]layer.Kind{
 	bpflsm.Kind,
 	cgroupbpf.Kind,
 	kubecontext.Kind,
+	dnstransport.Kind,
 	env.Kind,
 	fscrypt.Kind,
 	fusepassthrough.Kind,
@@ -78,6 +81,7 @@ var Layers = slices.Concat([]layer.Kind{
 var Workloads = []workload.Kind{
 	churn.Kind,
 	command.Kind,
+	dns.Kind,
 	http.Kind,
 	network.Kind,
 	startup.Kind,

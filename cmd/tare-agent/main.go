@@ -31,6 +31,7 @@ import (
 	"tare/testbed"
 	"tare/testbed/kube/agent"
 	"tare/version"
+	"tare/workload/dns"
 	"tare/workload/startup/answer"
 	"tare/workload/storage/residency"
 	"tare/workload/syscalls"
@@ -47,7 +48,7 @@ var helpers = slices.Concat([]testbed.Helper{
 	{Name: wrap.Kind.Name, Run: wrap.Kind.Helper},
 	residency.Helper,
 	syscalls.Helper,
-}, answer.Helpers, vault.Helpers) // those of http and of services included
+}, answer.Helpers, dns.Helpers, vault.Helpers) // those of http and of services included
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, unix.SIGTERM, unix.SIGHUP)

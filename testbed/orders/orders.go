@@ -51,13 +51,24 @@ type line interface {
 // Start starts the helper of that name at a place of a site. It outlives the context, until
 // it is closed.
 func Start(ctx context.Context, site testbed.Site, where testbed.Place, name string) (*Helper, error) {
+	return start(ctx, site, where, testbed.HelperAt(site, where, name))
+}
+
+// StartSubject starts one that is a program under test: layers put themselves around it.
+func StartSubject(ctx context.Context, site testbed.Site, where testbed.Place, name string) (*Helper, error) {
+	cmd := testbed.HelperAt(site, where, name)
+	cmd.Subject = true
+	return start(ctx, site, where, cmd)
+}
+
+func start(ctx context.Context, site testbed.Site, where testbed.Place, cmd testbed.Command) (*Helper, error) {
 	if testbed.HelperName() != "" {
 		return nil, errors.New("a helper does not start helpers: the program's main function must call Helper first")
 	}
 	if remote, ok := testbed.As[testbed.Remote](site); ok && remote.Self(where) != "" {
-		return startRemote(ctx, site, where, name)
+		return startRemote(ctx, site, where, cmd)
 	}
-	return startHere(ctx, site, where, name)
+	return startHere(ctx, site, where, cmd)
 }
 
 // pipes are the way to a helper on this machine.
@@ -67,7 +78,7 @@ type pipes struct {
 	lines   *bufio.Reader
 }
 
-func startHere(ctx context.Context, site testbed.Site, where testbed.Place, name string) (*Helper, error) {
+func startHere(ctx context.Context, site testbed.Site, where testbed.Place, cmd testbed.Command) (*Helper, error) {
 	stdin, orders, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -79,7 +90,6 @@ func startHere(ctx context.Context, site testbed.Site, where testbed.Place, name
 		return nil, err
 	}
 	defer func() { _ = stdout.Close() }()
-	cmd := testbed.HelperAt(site, where, name)
 	cmd.Stdin, cmd.Stdout = stdin, stdout
 	process, err := site.Start(context.WithoutCancel(ctx), where, cmd)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"time"
 
 	"tare/safetext"
@@ -26,15 +27,15 @@ const (
 type remote struct {
 	site   testbed.Site
 	where  testbed.Place
-	name   string
+	carry  testbed.Command // starts a process that takes an order to the socket
 	socket string
 	ended  chan struct{} // closed when the helper has
 }
 
-func startRemote(ctx context.Context, site testbed.Site, where testbed.Place, name string) (*Helper, error) {
-	r := &remote{site: site, where: where, name: name, socket: "@tare-orders-" + rand.Text(), ended: make(chan struct{})}
-	cmd := testbed.HelperAt(site, where, name)
-	cmd.Env = append(cmd.Env, servedVariable+"="+r.socket)
+func startRemote(ctx context.Context, site testbed.Site, where testbed.Place, cmd testbed.Command) (*Helper, error) {
+	r := &remote{site: site, where: where, carry: cmd, socket: "@tare-orders-" + rand.Text(), ended: make(chan struct{})}
+	r.carry.Env, r.carry.Subject = append(slices.Clip(cmd.Env), askedVariable+"="+r.socket), false
+	cmd.Env = append(slices.Clip(cmd.Env), servedVariable+"="+r.socket)
 	process, err := site.Start(context.WithoutCancel(ctx), where, cmd)
 	if err != nil {
 		return nil, err
@@ -57,8 +58,7 @@ func (r *remote) exchange(ctx context.Context, order []byte) ([]byte, error) {
 		}
 	}()
 	var out, why bytes.Buffer
-	cmd := testbed.HelperAt(r.site, r.where, r.name)
-	cmd.Env = append(cmd.Env, askedVariable+"="+r.socket)
+	cmd := r.carry
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(order), &out, &why
 	process, err := r.site.Start(ctx, r.where, cmd)
 	if err != nil {

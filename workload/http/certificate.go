@@ -14,9 +14,9 @@ import (
 	"tare/testbed"
 )
 
-// certificate makes the builtin server's certificate and key, in PEM. It signs itself: what is
+// Certificate makes a builtin server's certificate and key, in PEM. It signs itself: what is
 // to be trusted is the certificate.
-func certificate(at map[testbed.Path]netip.AddrPort) (cert, key string, err error) {
+func Certificate(at map[testbed.Path]netip.AddrPort) (cert, key string, err error) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return "", "", err

@@ -48,7 +48,7 @@ func (c *Config) SetUp(ctx context.Context, s workload.SetUp) (workload.Standing
 	order := target.Config{Listen: fmt.Sprintf(":%d", at[testbed.PodToPod].Port()), Threads: c.Threads}
 	up := new(standing)
 	if c.TLS != nil {
-		if order.Cert, order.Key, err = certificate(at); err != nil {
+		if order.Cert, order.Key, err = Certificate(at); err != nil {
 			return nil, err
 		}
 		up.authority = order.Cert

@@ -15,6 +15,11 @@ type arrivals struct {
 	at      float64 // the last of a Poisson process, in ns
 }
 
+// Times gives the intended times of an open loop, from the beginning of its warm-up, one after the other.
+func (s Span) Times() func() time.Duration {
+	return newArrivals(s, rand.New(rand.NewPCG(s.Seed, 0x7461_7265))).next
+}
+
 func newArrivals(s Span, random *rand.Rand) *arrivals {
 	return &arrivals{gap: 1e9 / s.Rate, poisson: s.Arrivals == Poisson, phase: s.Phase, random: random}
 }

@@ -51,21 +51,9 @@ func (b *books) unsent(t ticket, now, from time.Duration) {
 
 // end counts how one ended. It is called with the lock held.
 func (b *books) end(name string, o outcome, latency, elapsed time.Duration) {
-	r := b.result
-	r.Due++
-	r.Elapsed = max(r.Elapsed, elapsed)
-	if o.kind == "" {
-		r.OK++
-		r.Latency.Record(latency)
-		if name != "" {
-			r.named(name).Record(latency)
-		}
-		return
-	}
-	r.Failed.Record(latency)
-	r.Errors[o.kind]++
-	if _, known := r.Examples[o.kind]; !known {
-		r.Examples[o.kind] = o.text
+	b.result.End(o.kind, o.text, latency, elapsed)
+	if o.kind == "" && name != "" {
+		b.result.named(name).Record(latency)
 	}
 }
 

@@ -58,10 +58,28 @@ type Result struct {
 	Closed bool `json:"closedLoop,omitempty"`
 }
 
-func newResult() *Result {
+// NewResult is one of no requests.
+func NewResult() *Result {
 	return &Result{
 		Errors: map[Kind]int64{}, Examples: map[Kind]string{}, Handshakes: map[string]int64{},
 		Latency: NewHistogram(), Failed: NewHistogram(), Lag: NewHistogram(), Waited: NewHistogram(), Connect: NewHistogram(),
+	}
+}
+
+// End counts a request that has ended: well, where kind is "". Latency counts from its intended time,
+// elapsed from the beginning of the measured time.
+func (r *Result) End(kind Kind, text string, latency, elapsed time.Duration) {
+	r.Due++
+	r.Elapsed = max(r.Elapsed, elapsed)
+	if kind == "" {
+		r.OK++
+		r.Latency.Record(latency)
+		return
+	}
+	r.Failed.Record(latency)
+	r.Errors[kind]++
+	if _, known := r.Examples[kind]; !known {
+		r.Examples[kind] = text
 	}
 }
 
@@ -117,7 +135,7 @@ func (r *Result) Quantile(q float64) (time.Duration, bool) {
 // Merge adds up results of clients that sent at the same time. Nothing is lost: histograms are
 // merged, counts added. Durations are the longest of them.
 func Merge(results ...*Result) *Result {
-	sum := newResult()
+	sum := NewResult()
 	for _, r := range results {
 		sum.Due += r.Due
 		sum.OK += r.OK

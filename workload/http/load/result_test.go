@@ -43,8 +43,8 @@ func TestHistogram(t *testing.T) {
 // through JSON loses nothing.
 func TestMerge(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	one := newResult()
-	parts := []*Result{newResult(), newResult(), newResult(), newResult()}
+	one := NewResult()
+	parts := []*Result{NewResult(), NewResult(), NewResult(), NewResult()}
 	for i := range 20_000 {
 		d := time.Duration(math.Exp(random.NormFloat64()*2+13)) + time.Duration(i/19_990)*time.Hour
 		part := parts[random.IntN(4)]
@@ -100,7 +100,7 @@ func TestMerge(t *testing.T) {
 
 // Requests that failed are longer than any, and a quantile needs a hundred requests beyond it.
 func TestQuantile(t *testing.T) {
-	r := newResult()
+	r := NewResult()
 	b := books{result: r}
 	for i := range 10_000 {
 		o := outcome{}

@@ -65,7 +65,7 @@ func newRun(s *Session, span Span) *run {
 		names = append(names, q.Name)
 	}
 	for i := range r.books {
-		r.books[i].result, r.books[i].names = newResult(), names
+		r.books[i].result, r.books[i].names = NewResult(), names
 	}
 	for _, l := range s.lanes {
 		if agreed, up := l.agreed(); up {

@@ -1,0 +1,162 @@
+// Package dns asks what name resolution costs. It has two kinds of trials.
+//
+// With proxies it is the load that a mesh makes: real Envoys, each with a cluster for every host that
+// it resolves by DNS (STRICT_DNS, which is what a ServiceEntry with resolution DNS becomes in a
+// sidecar), against a server of Tare's own that counts. Nobody sends a request: proxies look each
+// host up again when the answer has aged, whether it is used or not. So queries per second
+// should be proxies × hosts × families ÷ TTL, and the exponents of that law are fitted (analysis.PowerLaw).
+//
+//	workloads:
+//	  - dns: {proxies: [1, 2, 4], hosts: 50, families: [1, 2]}
+//
+// With a rate it is queries as dnsperf sends them, in an open loop, to any server (package query has
+// how): latency from the intended time, losses, CPU time per query; over UDP, TCP or TLS.
+//
+//	workloads:
+//	  - dns: {rate: [1000/s, 5000/s], transport: [udp, tls]}
+package dns
+
+import (
+	"context"
+	"os/exec"
+	"strings"
+	"time"
+
+	"tare/experiment"
+	"tare/experiment/factor"
+	"tare/experiment/quantity"
+	"tare/layer/dnstransport"
+	"tare/testbed"
+	"tare/workload"
+	"tare/workload/http"
+	"tare/workload/http/load"
+	"tare/workload/service"
+)
+
+const name = "dns"
+
+// Resolution is how proxies find the addresses of hosts, as a ServiceEntry has it.
+type Resolution string
+
+// The resolutions.
+const (
+	ByDNS Resolution = "dns"  // they look each host up, again and again
+	None  Resolution = "none" // they take the address that a connection was made to, and ask nobody
+)
+
+// Values lists the resolutions.
+func (Resolution) Values() []string { return []string{string(ByDNS), string(None)} }
+
+// Config is the parameters of the workload.
+type Config struct {
+	Proxies    factor.Levels[int]                    `yaml:"proxies" json:"proxies,omitempty" min:"1" max:"256" doc:"Envoys that look hosts up by themselves, in place of queries at a rate"`
+	Hosts      factor.Levels[int]                    `yaml:"hosts" json:"hosts" min:"1" max:"10000" doc:"hosts that each proxy looks up, or that queries are for in turn"`
+	Families   factor.Levels[int]                    `yaml:"families" json:"families" min:"1" max:"2" doc:"address families that a host is looked up in: 1 for IPv4, 2 for IPv4 and IPv6, which are two queries"`
+	TTL        factor.Levels[quantity.Duration]      `yaml:"ttl" json:"ttl" min:"1s" max:"24h" doc:"how long an answer of the builtin server may be kept, in whole seconds"`
+	Refresh    factor.Levels[quantity.Duration]      `yaml:"refresh" json:"refresh,omitempty" min:"10ms" max:"24h" doc:"time after which proxies look a host up again, whatever the TTL; when the TTL has passed if absent"`
+	Resolution factor.Levels[Resolution]             `yaml:"resolution" json:"resolution" doc:"how proxies find addresses: dns, or none, with which they ask nobody"`
+	Rate       factor.Levels[quantity.Frequency]     `yaml:"rate" json:"rate,omitempty" doc:"queries per second that are due whatever the server does (open loop); 1000/s if there are no proxies"`
+	Arrivals   http.Arrivals                         `yaml:"arrivals" json:"arrivals" doc:"how they are spread: constant, or poisson"`
+	Transport  factor.Levels[dnstransport.Transport] `yaml:"transport" json:"transport" doc:"how they are sent: udp, tcp, or tls (DNS over TLS)"`
+	Conns      factor.Levels[int]                    `yaml:"connections" json:"connections" min:"1" max:"10000" doc:"sockets or connections that they are sent through in turn"`
+	Names      []string                              `yaml:"names" json:"names,omitempty" doc:"names that they are for, of the server that is given by server or address"`
+	Server     *service.Config                       `yaml:"server" json:"server,omitempty" doc:"program that is the server; Tare's own if absent"`
+	Address    string                                `yaml:"address" json:"address,omitempty" doc:"in place of a server of the testbed: HOST:PORT of one that exists"`
+	TLS        *TLS                                  `yaml:"tls" json:"tls,omitempty" doc:"what is trusted with the transport tls, of a server that is not Tare's own"`
+	Paths      factor.Levels[testbed.Path]           `yaml:"paths" factor:"path" json:"paths" doc:"ways from the client's pod, where proxies and queries are, to the server's"`
+	Duration   quantity.Duration                     `yaml:"duration" json:"duration" doc:"measured time of a trial; with proxies a whole number of TTLs, or three at least"`
+	Warmup     quantity.Duration                     `yaml:"warmup" json:"warmup" doc:"time before it that is not measured, at least; with proxies it ends between two lookups of a host"`
+	Timeout    quantity.Duration                     `yaml:"timeout" json:"timeout" doc:"time after which a query without an answer is lost"`
+	Late       quantity.Percent                      `yaml:"late" json:"late" doc:"largest part of the latency, by its mean, that may be the generator's own lateness"`
+	Judged     []string                              `yaml:"headline" json:"headline,omitempty" doc:"metrics that are judged under the correction for many comparisons; queries with proxies, else p50, p99 and the CPU time of a query, if absent"`
+}
+
+// TLS is what a client trusts.
+type TLS struct {
+	CA         string `yaml:"ca" json:"ca,omitempty" doc:"file with the certificates to trust, in PEM; the system's if absent"`
+	ServerName string `yaml:"serverName" json:"serverName,omitempty" doc:"name in the server's certificate; its address if absent"`
+
+	trusted string // what CA holds
+}
+
+// New gives the workload with its defaults.
+func New() workload.Workload {
+	return &Config{
+		Hosts: factor.Of(50), Families: factor.Of(1), TTL: factor.Of(quantity.Duration(time.Second)), Resolution: factor.Of(ByDNS),
+		Arrivals: http.Arrivals(load.Constant), Transport: factor.Of(dnstransport.UDP), Conns: factor.Of(4),
+		Paths:    factor.Of(testbed.PodToPod),
+		Duration: quantity.Duration(6 * time.Second), Warmup: quantity.Duration(time.Second), Timeout: quantity.Duration(2 * time.Second),
+		Late: 0.3,
+	}
+}
+
+// Kind describes the workload.
+var Kind = workload.Kind{
+	Name:    name,
+	Summary: "name resolution: queries that Envoys make for their hosts, with the law that they follow; latency and losses of queries at a rate",
+	New:     New,
+	Probe:   probe,
+	Helpers: Helpers,
+}
+
+func probe(ctx context.Context) []testbed.Finding {
+	queries := testbed.Finding{Name: "queries", Status: testbed.Works, Detail: "by a generator and a server of Tare's own"}
+	proxies := testbed.Finding{Name: program, Status: testbed.Missing, Hint: "make envoy; or put envoy on PATH"}
+	path, err := testbed.Installed(program, program)
+	if err != nil {
+		proxies.Detail = err.Error()
+		return []testbed.Finding{queries, proxies}
+	}
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, path, "--version").Output()
+	_, version, _ := strings.Cut(strings.TrimSpace(string(out)), "version: ")
+	proxies.Status, proxies.Detail, proxies.Hint = testbed.Works, version, ""
+	if err != nil {
+		proxies.Status, proxies.Detail = testbed.Refused, err.Error()
+	}
+	return []testbed.Finding{queries, proxies}
+}
+
+// Declare says that the workload needs two pods, and proxies this machine.
+func (c *Config) Declare() experiment.Declaration {
+	d := experiment.Declaration{ReadFiles: c.readFiles, Validate: c.validate, Needs: experiment.Needs{Network: true},
+		Elsewhere: "on a cluster the workload dns asks at a rate; the queries of a mesh's own sidecars are not measured yet"}
+	if c.proxied() {
+		path, _ := testbed.Installed(program, program)
+		d.Tools = []experiment.Tool{{Name: program, Path: path, Version: []string{"--version"}}}
+		d.Needs.Only = experiment.TestbedLocal
+	}
+	if c.Server != nil && len(c.Server.Run) > 0 {
+		d.Needs.Image = c.Server.Image
+		d.Programs = []experiment.Program{{Name: c.Server.Run[0], Dir: c.Server.Dir, Where: experiment.AtSite}}
+	}
+	return d
+}
+
+// readFiles reads the certificates to trust.
+func (c *Config) readFiles(read func(string) ([]byte, error)) []experiment.FieldError {
+	var errs experiment.FieldErrors
+	if c.TLS != nil && c.TLS.CA != "" {
+		text, err := read(c.TLS.CA)
+		if err != nil {
+			errs.Add("tls.ca", "%v", err)
+		}
+		c.TLS.trusted = string(text)
+	}
+	return errs
+}
+
+// proxied says whether proxies ask, and not a generator.
+func (c *Config) proxied() bool { return len(c.Proxies) > 0 }
+
+// builtin says whether the server is Tare's own.
+func (c *Config) builtin() bool { return c.Server == nil && c.Address == "" }
+
+// Measures says what a trial measures.
+func (c *Config) Measures() experiment.Measures {
+	if c.proxied() {
+		return c.proxyMeasures()
+	}
+	return c.loadMeasures()
+}

@@ -1,0 +1,163 @@
+package dns
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"time"
+
+	"tare/experiment/quantity"
+	"tare/workload/dns/zone"
+)
+
+// program is that of the proxies.
+const program = "envoy"
+
+// object is one of a configuration in JSON.
+type object = map[string]any
+
+// bootstrap is the configuration of a proxy: a cluster for each host, as istiod gives a sidecar one
+// for each host of a ServiceEntry, and a resolver that asks the server and nobody else. The search domains of
+// this machine are left out: each would be a query more for every lookup.
+func (c *Config) bootstrap(server netip.AddrPort, admin, label string) ([]byte, error) {
+	var clusters []object
+	for i := range c.Hosts.One() {
+		clusters = append(clusters, c.cluster(zone.Name(i, c.TTL.One().Std(), label), i))
+	}
+	resolver := object{
+		"@type":                     "type.googleapis.com/envoy.extensions.network.dns_resolver.cares.v3.CaresDnsResolverConfig",
+		"resolvers":                 []object{socketAddress(server.Addr().String(), server.Port())},
+		"use_resolvers_as_fallback": false,
+		"dns_resolver_options":      object{"no_default_search_domain": true},
+	}
+	return json.Marshal(object{
+		"admin":                     object{"address": object{"pipe": object{"path": admin}}},
+		"typed_dns_resolver_config": object{"name": "envoy.network.dns_resolver.cares", "typed_config": resolver},
+		"static_resources":          object{"clusters": clusters},
+	})
+}
+
+// cluster is that of a host.
+func (c *Config) cluster(host string, i int) object {
+	cluster := object{"name": fmt.Sprintf("host-%d", i), "connect_timeout": "1s"}
+	if c.Resolution.One() == None {
+		cluster["type"], cluster["lb_policy"] = "ORIGINAL_DST", "CLUSTER_PROVIDED"
+		return cluster
+	}
+	family := "V4_ONLY"
+	if c.Families.One() == 2 {
+		family = "ALL"
+	}
+	endpoint := object{"endpoint": object{"address": socketAddress(host, 443)}}
+	cluster["type"], cluster["dns_lookup_family"] = "STRICT_DNS", family
+	cluster["respect_dns_ttl"], cluster["dns_refresh_rate"] = len(c.Refresh) == 0, seconds(c.period())
+	cluster["load_assignment"] = object{"cluster_name": cluster["name"], "endpoints": []object{{"lb_endpoints": []object{endpoint}}}}
+	return cluster
+}
+
+func socketAddress(host string, port uint16) object {
+	return object{"socket_address": object{"address": host, "port_value": port}}
+}
+
+// seconds writes a time as protocol buffers have it in JSON.
+func seconds(d time.Duration) string { return fmt.Sprintf("%.9fs", d.Seconds()) }
+
+// period is the time after which a proxy looks a host up again.
+func (c *Config) period() time.Duration {
+	if len(c.Refresh) > 0 {
+		return c.Refresh.One().Std()
+	}
+	return c.TTL.One().Std()
+}
+
+// envoyArgs start a proxy. One thread carries traffic, of which there is none.
+func envoyArgs(path, config string) []string {
+	return []string{path, "--config-path", config, "--concurrency", "1", "--disable-hot-restart", "--log-level", "error"}
+}
+
+// admin asks a proxy at its socket.
+func admin(ctx context.Context, socket, path string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", socket)
+	}}}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://proxy"+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := client.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = answer.Body.Close() }()
+	text, err := io.ReadAll(io.LimitReader(answer.Body, 1<<20))
+	if err == nil && answer.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %.200q", answer.Status, text)
+	}
+	return text, err
+}
+
+// resolved is what a proxy's resolver has counted since it was started.
+type resolved struct{ Lookups, Failed int64 }
+
+// lookups asks a proxy what its resolver has counted.
+func lookups(ctx context.Context, socket string) (resolved, error) {
+	text, err := admin(ctx, socket, "/stats?format=json&filter="+url.QueryEscape(`^dns\.cares\.`))
+	if err != nil {
+		return resolved{}, err
+	}
+	return readLookups(text)
+}
+
+// readLookups reads the counters of Envoy's resolver c-ares. A lookup in two families counts as one; one that
+// is answered only when it is sent again counts as any other.
+func readLookups(text []byte) (r resolved, err error) {
+	var stats struct {
+		Stats []struct {
+			Name  string
+			Value json.RawMessage // of a histogram no number
+		}
+	}
+	if err := json.Unmarshal(text, &stats); err != nil {
+		return r, fmt.Errorf("envoy's stats: %w", err)
+	}
+	known := false
+	for _, s := range stats.Stats {
+		var n int64
+		if json.Unmarshal(s.Value, &n) != nil {
+			continue
+		}
+		switch s.Name {
+		case "dns.cares.resolve_total":
+			r.Lookups, known = n, true
+		case "dns.cares.timeouts", "dns.cares.not_found", "dns.cares.get_addr_failure":
+			r.Failed += n
+		}
+	}
+	if !known {
+		return r, fmt.Errorf("envoy's stats: no dns.cares.resolve_total in %.200q", text)
+	}
+	return r, nil
+}
+
+// half is the middle between two lookups of a host, not before the warm-up is over: windows that begin
+// there hold as many lookups as they are periods long, although each comes a little later than the last one's answer has aged.
+func (c *Config) half() time.Duration {
+	period := c.period()
+	if c.Resolution.One() == None || period <= 0 {
+		return c.Warmup.Std()
+	}
+	whole := max(0, (c.Warmup.Std()-period/2+period-1)/period)
+	return whole*period + period/2
+}
+
+// windows says whether a duration is a whole number of periods, or three of them at least.
+func windows(duration, period quantity.Duration) bool {
+	return duration >= 3*period || duration > 0 && duration%period == 0
+}

@@ -1,0 +1,371 @@
+package dns
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"tare/experiment"
+	"tare/testbed"
+	"tare/workload"
+	"tare/workload/dns/zone"
+	"tare/workload/service"
+)
+
+// The metrics of proxies.
+const (
+	queries       = "queries"           // that the server got, 1/s
+	ofProxy       = "queries-per-proxy" // 1/s
+	ofHost        = "queries-per-host"  // of one proxy, 1/s
+	repeated      = "queries-repeated"  // beyond the lookups of proxies: answers were lost, 1/s
+	answersPrefix = "answers-"          // by kind, 1/s
+	proxyCPU      = "cpu-proxies"       // of all of them, in cores
+	serverCPU     = "cpu-server"        // in cores
+	proxyMemory   = "memory-proxies"    // of all of them, B
+)
+
+// readyLimit is how long proxies may take until they have looked all their hosts up.
+const readyLimit = 30 * time.Second
+
+// proxyMeasures says what a trial of proxies measures. Where they ask nobody, no query is a real value.
+func (c *Config) proxyMeasures() experiment.Measures {
+	m := experiment.Measures{Expected: time.Second + c.half() + c.Duration.Std(), Limit: readyLimit + c.half() + 2*c.Duration.Std() + 30*time.Second}
+	scale := experiment.Ratio
+	if c.Resolution.One() == None {
+		scale = experiment.Difference
+	} else {
+		m.PowerLaw = &experiment.PowerLaw{Metric: queries, Exponents: map[string]float64{"proxies": 1, "hosts": 1, "families": 1, "ttl": -1}}
+		if len(c.Refresh) > 0 {
+			m.PowerLaw.Exponents["ttl"], m.PowerLaw.Exponents["refresh"] = 0, -1
+		}
+	}
+	for _, name := range []string{queries, ofProxy, ofHost} {
+		m.Metrics = append(m.Metrics, experiment.Metric{Name: name, Unit: "1/s", Better: experiment.Lower, Scale: scale, Discrete: true,
+			Headline: name == queries && scale == experiment.Ratio})
+	}
+	others := []string{repeated}
+	for _, kind := range zone.Kinds {
+		others = append(others, answersPrefix+string(kind))
+	}
+	for _, name := range others {
+		m.Metrics = append(m.Metrics, experiment.Metric{Name: name, Unit: "1/s", Better: experiment.Lower, Scale: experiment.Difference, Discrete: true})
+	}
+	for _, metric := range []struct{ name, unit string }{{proxyCPU, "cores"}, {serverCPU, "cores"}, {proxyMemory, "B"}} {
+		m.Metrics = append(m.Metrics, experiment.Metric{Name: metric.name, Unit: metric.unit, Better: experiment.Lower, Scale: experiment.Difference})
+	}
+	return m
+}
+
+// proxy is one that runs.
+type proxy struct {
+	*service.Running
+	socket string // at which it answers
+	files  []string
+}
+
+// proxied is a trial of proxies under way.
+type proxied struct {
+	*Config
+	t     *workload.Trial
+	up    *standing
+	label string
+}
+
+// Prepare starts what asks, and warms up.
+func (c *Config) Prepare(ctx context.Context, t *workload.Trial) (workload.Measured, error) {
+	if !c.proxied() {
+		return c.prepareLoad(ctx, t)
+	}
+	up, ok := t.Standing.(*standing)
+	if !ok || up.builtin == nil {
+		return nil, errors.New("no server is up")
+	}
+	p := &proxied{Config: c, t: t, up: up, label: up.label()}
+	t.Clear = func(context.Context) error { return up.end() }
+	if err := p.start(ctx); err != nil {
+		return nil, err
+	}
+	if err := p.await(ctx); err != nil {
+		return nil, err
+	}
+	if err := pause(ctx, c.half()); err != nil {
+		return nil, err
+	}
+	return p.measure, nil
+}
+
+// start starts the proxies.
+func (p *proxied) start(ctx context.Context) error {
+	path, err := testbed.Installed(program, program)
+	if err != nil {
+		return fmt.Errorf("%w (install it with: make envoy)", err)
+	}
+	server, err := p.at(p.up)
+	if err != nil {
+		return err
+	}
+	scratch, ok := testbed.As[testbed.Scratch](p.t.Site)
+	if !ok {
+		return errors.New("there is no place for the configurations of proxies here")
+	}
+	dir, err := scratch.Scratch()
+	if err != nil {
+		return err
+	}
+	for i := range p.Proxies.One() {
+		base := filepath.Join(dir, fmt.Sprintf("envoy-%s-%d", p.label, i+1))
+		one := &proxy{socket: base + ".sock", files: []string{base + ".json", base + ".sock"}}
+		config, err := p.bootstrap(server, one.socket, p.label)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(base+".json", config, 0o644); err != nil {
+			return err
+		}
+		cmd := testbed.Command{Args: envoyArgs(path, base+".json"), Subject: true}
+		one.Running, err = service.Start(ctx, p.t.Site, service.Program{Name: fmt.Sprintf("proxy-%d", i+1), Where: testbed.ClientPod, Command: cmd})
+		if err != nil {
+			return errors.Join(err, one.forget())
+		}
+		p.up.proxies = append(p.up.proxies, one)
+	}
+	return nil
+}
+
+// await waits until all proxies are ready, which they are when they have looked their hosts up once.
+func (p *proxied) await(ctx context.Context) error {
+	limited, cancel := context.WithTimeout(ctx, readyLimit)
+	defer cancel()
+	for _, one := range p.up.proxies {
+		for {
+			_, err := admin(limited, one.socket, "/ready")
+			if err == nil {
+				break
+			}
+			if p.failed(ctx) != nil {
+				return p.why(ctx, err)
+			}
+			if pause(limited, 10*time.Millisecond) != nil {
+				if ctx.Err() != nil {
+					return ctx.Err()
+				}
+				return errors.Join(workload.Invalidf(workload.RuleTimeout, "%s was not ready after %v: %v", one.Name, readyLimit, err), p.log())
+			}
+		}
+	}
+	return nil
+}
+
+// failed says that a proxy has ended, which breaks a rule.
+func (p *proxied) failed(ctx context.Context) error {
+	for _, one := range p.up.proxies {
+		if err := one.Check(ctx); err != nil {
+			return &workload.Invalid{Rule: workload.RuleExit, Detail: err.Error()}
+		}
+	}
+	return nil
+}
+
+// why says that a proxy has ended, where that is why something could not be done.
+func (p *proxied) why(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return err
+	}
+	if ended := p.failed(ctx); ended != nil {
+		return errors.Join(ended, p.log())
+	}
+	return err
+}
+
+// log keeps what the proxies have printed.
+func (p *proxied) log() error {
+	var errs []error
+	for _, one := range p.up.proxies {
+		errs = append(errs, one.Log(p.t.Raw))
+	}
+	return errors.Join(errs...)
+}
+
+// account begins an account of what the proxies and the server use. The function that it gives ends it.
+func (p *proxied) account() (func() (map[string]testbed.Usage, error), error) {
+	server, err := account(p.up.builtin)
+	if err != nil {
+		return nil, err
+	}
+	accounts := make([]service.Account, len(p.up.proxies))
+	for i, one := range p.up.proxies {
+		if accounts[i], err = one.Account(); err != nil {
+			return nil, err
+		}
+	}
+	return func() (map[string]testbed.Usage, error) {
+		used := map[string]testbed.Usage{}
+		if used["server"], err = server(); err != nil {
+			return nil, err
+		}
+		for i, one := range p.up.proxies {
+			part, err := one.Since(accounts[i])
+			if err != nil {
+				return nil, err
+			}
+			sum := used["proxies"]
+			part.User, part.MaxRSS = part.User+sum.User, part.MaxRSS+sum.MaxRSS
+			part.Unavailable = part.Unavailable || sum.Unavailable
+			used["proxies"] = part
+		}
+		return used, nil
+	}, nil
+}
+
+// resolvers are what those of the proxies have counted.
+func (p *proxied) resolvers(ctx context.Context) ([]resolved, error) {
+	if p.Resolution.One() == None {
+		return nil, nil
+	}
+	var list []resolved
+	for _, one := range p.up.proxies {
+		counted, err := lookups(ctx, one.socket)
+		if err != nil {
+			return nil, p.why(ctx, fmt.Errorf("%s: %w", one.Name, err))
+		}
+		list = append(list, counted)
+	}
+	return list, nil
+}
+
+// counted is what a trial has counted, as it is kept with it.
+type counted struct {
+	Before    zone.Counts   `json:"before"`
+	After     zone.Counts   `json:"after"`
+	Resolvers [2][]resolved `json:"resolvers"` // of the proxies, before and after
+	used      map[string]testbed.Usage
+}
+
+// measure counts for the duration. Whatever takes longer the more proxies there are is done outside of the
+// two readings of the server's counts.
+func (p *proxied) measure(ctx context.Context) (workload.Result, error) {
+	var c counted
+	err := p.count(ctx, &c)
+	if err != nil {
+		return workload.Result{}, err
+	}
+	text, err := json.Marshal(c)
+	if err != nil {
+		return workload.Result{}, err
+	}
+	if err := errors.Join(workload.Keep(p.t.Raw, "counts.json", append(text, '\n')), p.log()); err != nil {
+		return workload.Result{}, err
+	}
+	if err := p.failed(ctx); err != nil {
+		return workload.Result{}, err
+	}
+	return p.result(c)
+}
+
+func (p *proxied) count(ctx context.Context, c *counted) (err error) {
+	if c.Resolvers[0], err = p.resolvers(ctx); err != nil {
+		return err
+	}
+	used, err := p.account()
+	if err != nil {
+		return err
+	}
+	if c.Before, err = p.up.count(ctx, p.label); err != nil {
+		return err
+	}
+	if err := pause(ctx, p.Duration.Std()); err != nil {
+		return err
+	}
+	if c.After, err = p.up.count(ctx, p.label); err != nil {
+		return err
+	}
+	if c.used, err = used(); err != nil {
+		return err
+	}
+	c.Resolvers[1], err = p.resolvers(ctx)
+	return err
+}
+
+// result makes the values of a trial.
+func (p *proxied) result(c counted) (workload.Result, error) {
+	took := (c.After.At - c.Before.At).Seconds()
+	if took <= 0 {
+		return workload.Result{}, workload.Invalidf(workload.RuleParse, "the server counted for %v s", took)
+	}
+	rate := float64(c.After.Queries-c.Before.Queries) / took
+	proxies, hosts := p.Proxies.One(), p.Hosts.One()
+	r := workload.Result{Used: c.used, Values: map[string]float64{
+		repeated: 0, queries: rate, ofProxy: rate / float64(proxies), ofHost: rate / float64(proxies*hosts),
+	}}
+	for _, kind := range zone.Kinds {
+		r.Values[answersPrefix+string(kind)] = float64(c.After.Answers[kind]-c.Before.Answers[kind]) / took
+	}
+	if used := c.used["server"]; used.Unavailable {
+		r.Unavailable = []string{serverCPU}
+	} else {
+		r.Values[serverCPU] = used.CPU().Seconds() / took
+	}
+	if used := c.used["proxies"]; used.Unavailable {
+		r.Unavailable = append(r.Unavailable, proxyCPU, proxyMemory)
+	} else {
+		r.Values[proxyCPU], r.Values[proxyMemory] = used.CPU().Seconds()/took, float64(used.MaxRSS)
+	}
+	var asked, failed int64
+	for i, after := range c.Resolvers[1] {
+		before := c.Resolvers[0][i]
+		asked += after.Lookups - before.Lookups
+		failed += after.Failed - before.Failed
+	}
+	if asked > 0 {
+		r.Values[repeated] = rate - float64(asked*int64(p.Families.One()))/took
+		r.Failed = min(1, float64(failed)/float64(asked))
+	}
+	if p.Resolution.One() == ByDNS && c.After.Names < hosts {
+		return r, workload.Invalidf(workload.RuleErrors, "%d of %d hosts were ever asked for", c.After.Names, hosts)
+	}
+	return r, nil
+}
+
+// end ends the proxies at the same time, and removes their files.
+func (up *standing) end() error {
+	errs := make([]error, len(up.proxies))
+	var wait sync.WaitGroup
+	for i, p := range up.proxies {
+		wait.Go(func() {
+			limited, cancel := context.WithTimeout(context.Background(), readyLimit)
+			defer cancel()
+			errs[i] = errors.Join(p.Down(limited), p.forget())
+		})
+	}
+	wait.Wait()
+	up.proxies = nil
+	return errors.Join(errs...)
+}
+
+// forget removes the files of a proxy.
+func (p *proxy) forget() error {
+	var errs []error
+	for _, file := range p.files {
+		if err := os.Remove(file); err != nil && !errors.Is(err, os.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// pause waits, unless the context is done before.
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,138 @@
+// Package query sends DNS queries in an open loop and measures how long answers take, as package
+// load does for HTTP: every query has an intended time that does not depend on the server, and its
+// latency runs from then. A query ends exactly once: as OK, or as an error of one kind.
+//
+// Queries go through a number of sockets in turn, over UDP, TCP or TLS, any number of them under
+// way at a time: as in resolvers, none waits for another's answer. One goroutine paces and writes; one reads
+// each socket. Answers are told by their id, and hold the name that was asked for.
+package query
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	"golang.org/x/net/dns/dnsmessage"
+
+	"tare/layer/dnstransport"
+	"tare/workload/http/load"
+)
+
+// The kinds of errors, beside those of package load. A code that says that there is no answer
+// is one of codes, or "rcode-11".
+const (
+	Truncated load.Kind = "truncated" // the answer did not fit
+	Foreign   load.Kind = "foreign"   // the answer is to another question
+)
+
+var codes = map[dnsmessage.RCode]load.Kind{
+	dnsmessage.RCodeFormatError: "formerr", dnsmessage.RCodeServerFailure: "servfail", dnsmessage.RCodeNameError: "nxdomain",
+	dnsmessage.RCodeNotImplemented: "notimp", dnsmessage.RCodeRefused: "refused",
+}
+
+// Config says where queries go, and what they are.
+type Config struct {
+	Address    string                 `json:"address"` // HOST:PORT
+	Transport  dnstransport.Transport `json:"transport"`
+	CA         string                 `json:"ca,omitempty"`         // certificates to trust, in PEM; "" trusts the system's
+	ServerName string                 `json:"serverName,omitempty"` // expected in the server's certificate; "" is the host's
+	Sockets    int                    `json:"sockets"`              // or connections
+	Names      []string               `json:"names"`                // asked for in turn
+	Families   int                    `json:"families"`             // 1: IPv4 alone, 2: IPv4 and then IPv6 of each name
+	Timeout    time.Duration          `json:"timeout"`              // for an answer, from the intended time on
+}
+
+// CheckName says what is wrong with a name.
+func CheckName(name string) error {
+	_, err := question(name, dnsmessage.TypeA)
+	return err
+}
+
+// question is a query for a name, whose id is still 0, in its form on the wire.
+func question(name string, of dnsmessage.Type) ([]byte, error) {
+	if !strings.HasSuffix(name, ".") {
+		name += "."
+	}
+	n, err := dnsmessage.NewName(name)
+	if err == nil {
+		m := dnsmessage.Message{Header: dnsmessage.Header{RecursionDesired: true}, Questions: []dnsmessage.Question{{Name: n, Type: of, Class: dnsmessage.ClassINET}}}
+		var text []byte
+		if text, err = m.Pack(); err == nil {
+			return text, nil
+		}
+	}
+	return nil, fmt.Errorf("%.80q is not a name of DNS: %w", name, err)
+}
+
+// questions are those of a configuration, in the order in which they are asked.
+func (c Config) questions() ([][]byte, error) {
+	var list [][]byte
+	for _, name := range c.Names {
+		for _, of := range []dnsmessage.Type{dnsmessage.TypeA, dnsmessage.TypeAAAA}[:c.Families] {
+			text, err := question(name, of)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, text)
+		}
+	}
+	if len(list) == 0 {
+		return nil, errors.New("no name is asked for")
+	}
+	return list, nil
+}
+
+// client is the configuration of TLS; nil for other transports.
+func (c Config) client() (*tls.Config, error) {
+	if c.Transport != dnstransport.TLS {
+		return nil, nil
+	}
+	conf := &tls.Config{ServerName: c.ServerName, MinVersion: tls.VersionTLS12}
+	if conf.ServerName == "" {
+		host, _, err := net.SplitHostPort(c.Address)
+		if err != nil {
+			return nil, err
+		}
+		conf.ServerName = host
+	}
+	if c.CA != "" {
+		conf.RootCAs = x509.NewCertPool()
+		if !conf.RootCAs.AppendCertsFromPEM([]byte(c.CA)) {
+			return nil, errors.New("ca holds no certificate in PEM")
+		}
+	}
+	return conf, nil
+}
+
+// judge says how a query has ended by its answer: "" is OK.
+func judge(asked, answer []byte) (load.Kind, string) {
+	var p, q dnsmessage.Parser
+	header, err := p.Start(answer)
+	if err != nil {
+		return load.Malformed, err.Error()
+	}
+	if _, err := q.Start(asked); err != nil {
+		return load.Malformed, err.Error()
+	}
+	got, err := p.Question()
+	want, unasked := q.Question()
+	switch {
+	case !header.Response:
+		return load.Malformed, "a query in place of an answer"
+	case header.RCode != dnsmessage.RCodeSuccess:
+		kind, known := codes[header.RCode]
+		if !known {
+			kind = load.Kind(fmt.Sprintf("rcode-%d", header.RCode))
+		}
+		return kind, "the server answers with code " + header.RCode.String()
+	case header.Truncated:
+		return Truncated, "the answer did not fit into a datagram"
+	case err != nil || unasked != nil || got.Type != want.Type || !strings.EqualFold(got.Name.String(), want.Name.String()):
+		return Foreign, "the answer is to another question"
+	}
+	return "", ""
+}

@@ -1,0 +1,240 @@
+package dns
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"tare/layer/dnstransport"
+	"tare/testbed"
+	"tare/testbed/orders"
+	"tare/workload"
+	"tare/workload/dns/zone"
+	"tare/workload/http"
+	"tare/workload/http/load"
+	"tare/workload/service"
+)
+
+// The workload's own processes.
+var (
+	serverHelper = testbed.Helper{Name: "dns-server", Run: beServer}
+	clientHelper = testbed.Helper{Name: "dns-client", Run: beClient}
+)
+
+// Helpers are the workload's own processes.
+var Helpers = []testbed.Helper{serverHelper, clientHelper}
+
+// serverOrder is one line to the builtin server; exactly one member is set.
+type serverOrder struct {
+	Listen *zone.Config `json:"listen,omitempty"` // answered by nothing, once it does
+	Count  *string      `json:"count,omitempty"`  // a label, answered by its zone.Counts
+}
+
+// beServer is the builtin server. It serves orders from standard input until that ends.
+func beServer(ctx context.Context) error {
+	var server *zone.Server
+	defer func() {
+		if server != nil {
+			_ = server.Close()
+		}
+	}()
+	return orders.Main(ctx, func(ctx context.Context, line []byte) (any, error) {
+		var o serverOrder
+		if err := json.Unmarshal(line, &o); err != nil {
+			return nil, err
+		}
+		switch {
+		case o.Listen != nil && server == nil:
+			var err error
+			server, err = zone.Listen(ctx, *o.Listen)
+			return nil, err
+		case o.Count != nil && server != nil:
+			return server.Counts(*o.Count), nil
+		}
+		return nil, errors.New("an order that says nothing, or comes too early")
+	})
+}
+
+// Shared names the server that cells share. They share what Look sees, too.
+func (c *Config) Shared() string {
+	switch {
+	case c.proxied():
+		return "builtin dns server of proxies"
+	case c.Address != "":
+		return fmt.Sprintf("dns server at %s, asked over %s", c.Address, c.Transport.One())
+	case c.Server != nil:
+		return fmt.Sprintf("%s, asked over %s", c.Server.Shared(), c.Transport.One())
+	}
+	return fmt.Sprintf("builtin dns server, asked over %s", c.Transport.One())
+}
+
+// transport is how queries are sent at a site: as a layer there says, if one does.
+func (c *Config) transport(site testbed.Site) dnstransport.Transport {
+	t := c.Transport.One()
+	for _, set := range testbed.Held[dnstransport.Transport](site) {
+		t = set
+	}
+	return t
+}
+
+// standing is the server at a site, and the proxies of the trial under way.
+type standing struct {
+	config    *Config // of the cell that it was set up for
+	site      testbed.Site
+	program   *service.Server // of the file
+	builtin   *orders.Helper  // neither: the server is elsewhere
+	address   map[testbed.Path]netip.AddrPort
+	authority string // that signed its certificate, in PEM; "": not known
+	trials    int    // so far
+	proxies   []*proxy
+}
+
+// SetUp starts the server.
+func (c *Config) SetUp(ctx context.Context, s workload.SetUp) (workload.Standing, error) {
+	up := &standing{config: c, site: s.Site}
+	if c.Address != "" {
+		return up, nil
+	}
+	if c.Server != nil {
+		server, err := c.Server.SetUp(ctx, s)
+		if err != nil {
+			return nil, err
+		}
+		up.program, up.address = server, server.Address
+		return up, nil
+	}
+	at, err := service.Addresses(s, 0)
+	if err != nil {
+		return nil, err
+	}
+	up.address = at
+	listen := zone.Config{Listen: fmt.Sprintf(":%d", at[testbed.PodToPod].Port())}
+	if !c.proxied() && c.transport(s.Site) == dnstransport.TLS {
+		if listen.Cert, listen.Key, err = http.Certificate(at); err != nil {
+			return nil, err
+		}
+		up.authority = listen.Cert
+	}
+	if up.builtin, err = orders.StartSubject(ctx, s.Site, testbed.ServerPod, serverHelper.Name); err != nil {
+		return nil, fmt.Errorf("the server cannot be started: %w", err)
+	}
+	if err := up.builtin.Ask(ctx, serverOrder{Listen: &listen}, nil); err != nil {
+		return nil, errors.Join(fmt.Errorf("the server: %w", err), up.builtin.Close(context.WithoutCancel(ctx)))
+	}
+	return up, nil
+}
+
+// count reads the server's counts of a label.
+func (up *standing) count(ctx context.Context, label string) (c zone.Counts, err error) {
+	if err = up.builtin.Ask(ctx, serverOrder{Count: &label}, &c); err != nil {
+		err = fmt.Errorf("the server: %w", err)
+	}
+	return c, err
+}
+
+// Check looks whether the server is there.
+func (up *standing) Check(ctx context.Context) error {
+	switch {
+	case up.program != nil:
+		return up.program.Check(ctx)
+	case up.builtin != nil:
+		_, err := up.count(ctx, "")
+		return err
+	}
+	return nil
+}
+
+var _ dnstransport.Queries = (*standing)(nil)
+
+// Look sends queries as a trial does, and gives by which connection they were answered.
+func (up *standing) Look(ctx context.Context) (connection string, err error) {
+	if up.config.proxied() {
+		return "", errors.New("proxies ask over UDP, whatever the layer sets")
+	}
+	config := *up.config
+	config.Arrivals = http.Arrivals(load.Constant) // the first at once, however few there are
+	l := &loaded{Config: &config, t: &workload.Trial{Site: up.site, Raw: workload.Discard, Round: 1}, up: up}
+	if err := l.open(ctx); err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, l.end(context.WithoutCancel(ctx))) }()
+	sent, err := l.run(ctx, 10*time.Millisecond, 0)
+	if err != nil {
+		return "", err
+	}
+	if sent.OK == 0 {
+		return "", fmt.Errorf("none of %d queries was answered: %s", sent.Due, kinds(sent))
+	}
+	return strings.Join(slices.Sorted(maps.Keys(sent.Handshakes)), " | "), nil
+}
+
+// CPU is what the server has used so far, and the proxies that are up, for workload.Running.
+func (up *standing) CPU() (sum time.Duration, err error) {
+	switch {
+	case up.program != nil:
+		return up.program.CPU()
+	case up.builtin != nil:
+		sum, err = up.builtin.CPU()
+	}
+	for _, p := range up.proxies {
+		if p.Check(context.Background()) == nil { // else it is among the children
+			cpu, e := p.CPU()
+			sum, err = sum+cpu, errors.Join(err, e)
+		}
+	}
+	return sum, err
+}
+
+// Down ends the server.
+func (up *standing) Down(ctx context.Context) error {
+	if up.program != nil {
+		return up.program.Down(ctx)
+	}
+	if up.builtin == nil {
+		return nil
+	}
+	err := errors.Join(up.end(), up.builtin.Close(ctx))
+	up.builtin = nil
+	return err
+}
+
+// label is a new one for a trial.
+func (up *standing) label() string {
+	up.trials++
+	return fmt.Sprintf("t%d", up.trials)
+}
+
+// at is where the server is reached on the path of the trial.
+func (c *Config) at(up *standing) (netip.AddrPort, error) {
+	at, ok := up.address[c.Paths.One()]
+	if !ok {
+		return at, fmt.Errorf("the server cannot be reached from %s: its port %d is none that the service forwards", c.Paths.One(), up.address[testbed.PodToPod].Port())
+	}
+	return at, nil
+}
+
+// account begins an account of what a process of the workload's own uses. The function that it gives ends it.
+func account(h *orders.Helper) (func() (testbed.Usage, error), error) {
+	begun := time.Now()
+	before, err := h.CPU()
+	if errors.Is(err, testbed.ErrUncounted) {
+		return func() (testbed.Usage, error) { return testbed.Usage{Wall: time.Since(begun), Unavailable: true}, nil }, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return func() (testbed.Usage, error) {
+		now, err := h.CPU()
+		if err != nil {
+			return testbed.Usage{}, err
+		}
+		memory, err := h.Memory()
+		return testbed.Usage{User: now - before, Wall: time.Since(begun), MaxRSS: memory}, err
+	}, nil
+}

@@ -1,0 +1,123 @@
+package dns
+
+import (
+	"fmt"
+	"net"
+	"slices"
+	"time"
+
+	"tare/experiment"
+	"tare/experiment/quantity"
+	"tare/layer/dnstransport"
+	"tare/workload/dns/query"
+)
+
+// mostRate is far above what a generator sends.
+const mostRate = 10_000_000
+
+// longestTimeout is shorter than a helper may take for an order (orders.Limit), which waits for the last answer.
+const longestTimeout = 15 * time.Second
+
+func (c *Config) validate() []experiment.FieldError {
+	var errs experiment.FieldErrors
+	for i, ttl := range c.TTL {
+		if ttl.Std()%time.Second != 0 {
+			errs.Add(fmt.Sprintf("ttl[%d]", i), "%v is not a whole number of seconds, of which DNS counts", ttl)
+		}
+	}
+	for _, d := range []struct {
+		field        string
+		value        quantity.Duration
+		least, limit time.Duration
+	}{{"duration", c.Duration, 10 * time.Millisecond, 24 * time.Hour}, {"warmup", c.Warmup, 0, 24 * time.Hour}, {"timeout", c.Timeout, time.Millisecond, longestTimeout}} {
+		if d.value.Std() < d.least || d.value.Std() > d.limit {
+			errs.Add(d.field, "%v is not a time from %v to %v", d.value, quantity.Duration(d.least), quantity.Duration(d.limit))
+		}
+	}
+	if c.Server != nil {
+		errs = append(errs, c.Server.Validate("server")...)
+	}
+	if c.proxied() {
+		c.validateProxies(&errs)
+	} else {
+		c.validateLoad(&errs)
+	}
+	return errs
+}
+
+// validateProxies checks what goes with proxies.
+func (c *Config) validateProxies(errs *experiment.FieldErrors) {
+	for _, f := range []struct {
+		field string
+		given bool
+	}{{"rate", len(c.Rate) > 0}, {"names", len(c.Names) > 0}, {"server", c.Server != nil}, {"address", c.Address != ""}, {"tls", c.TLS != nil}, {"headline", len(c.Judged) > 0}} {
+		if f.given {
+			errs.Add(f.field, "it is for queries at a rate, and proxies ask by themselves, the builtin server: leave it out, or proxies")
+		}
+	}
+	periods, field := c.TTL, "ttl"
+	if len(c.Refresh) > 0 {
+		periods, field = c.Refresh, "refresh"
+	}
+	for i, period := range periods {
+		if period > 0 && !windows(c.Duration, period) {
+			errs.Add("duration", "%v is neither a whole number of %v (%s[%d]) nor three of them: what is counted would depend on where the window falls", c.Duration, period, field, i)
+		}
+	}
+}
+
+// validateLoad checks what goes with a rate.
+func (c *Config) validateLoad(errs *experiment.FieldErrors) {
+	for i, r := range c.Rate {
+		if r <= 0 || r > mostRate {
+			errs.Add(fmt.Sprintf("rate[%d]", i), "%v is not a rate above 0/s, and at most %d/s", r, mostRate)
+		}
+	}
+	if len(c.Refresh) > 0 {
+		errs.Add("refresh", "it is of proxies: give proxies, or leave it out")
+	}
+	if slices.Contains(c.Resolution, None) {
+		errs.Add("resolution", "it is of proxies: give proxies, or leave it out")
+	}
+	if c.Server != nil && c.Address != "" {
+		errs.Add("address", "there is a server too: queries go to one of them")
+	}
+	if _, port, err := net.SplitHostPort(c.Address); c.Address != "" && (err != nil || port == "") {
+		errs.Add("address", "%q is not HOST:PORT", c.Address)
+	}
+	switch {
+	case c.builtin() && len(c.Names) > 0:
+		errs.Add("names", "the builtin server has names of its own: leave them out, or give a server or an address")
+	case !c.builtin() && len(c.Names) == 0:
+		errs.Add("names", "no name is given that the server knows")
+	}
+	for i, name := range c.Names {
+		if err := query.CheckName(name); err != nil {
+			errs.Add(fmt.Sprintf("names[%d]", i), "%v", err)
+		}
+	}
+	if c.TLS != nil && (c.builtin() || !slices.Contains(c.Transport, dnstransport.TLS)) {
+		errs.Add("tls", "it is for a server that is not Tare's own, with transport: tls")
+	}
+	c.validateHeadline(errs)
+}
+
+func (c *Config) validateHeadline(errs *experiment.FieldErrors) {
+	names := []string{"latency-mean"}
+	for _, q := range quantiles {
+		names = append(names, q.name)
+	}
+	for i, name := range c.Judged {
+		at := fmt.Sprintf("headline[%d]", i)
+		if !slices.Contains(names, name) {
+			errs.Add(at, "%q is not one of %v", name, names)
+		}
+		for _, rate := range c.Rate { // a quantile that there are too few queries for
+			for _, q := range quantiles {
+				if n := float64(rate) * c.Duration.Std().Seconds(); q.name == name && !enough(n, q.q) {
+					errs.Add(at, "%s needs %d queries beyond it, and %v over %v are %.0f in all: measure for longer", name, beyond, rate, c.Duration, n)
+				}
+			}
+		}
+	}
+}
