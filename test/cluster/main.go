@@ -25,10 +25,11 @@ import (
 
 const usage = `usage: cluster [--name NAME] [--state DIR] COMMAND
 
-  up [--gvisor=false] [--kwok N] [--apiserver-arg FLAG]... [--keep] [--source DIR]
+  up [--gvisor=false] [--kwok N] [--istio] [--audit LEVEL] [--encryption PROVIDER]
+     [--apiserver-arg FLAG]... [--keep] [--source DIR]
                         bring the cluster up, unless it is up
-  compile [--gvisor=false] [--kwok N] [--source DIR]
-                        only compile what up would have to compile
+  compile [--gvisor=false] [--kwok N] [--istio] [--dry-run] [--source DIR]
+                        only compile what up would have to compile; --dry-run names it
   down                  take it down and leave nothing of it
   status                show its machines and what runs on them
   kubectl ARG...        run kubectl on it
@@ -82,11 +83,7 @@ func run(ctx context.Context, args []string) error {
 	case command == "up":
 		return up(ctx, c, args)
 	case command == "compile":
-		o, err := options(args)
-		if err != nil {
-			return err
-		}
-		return c.Compile(ctx, o)
+		return compile(ctx, c, args)
 	case command == "down" && len(args) == 0:
 		return c.Down(ctx)
 	case command == "status" && len(args) == 0:
@@ -124,12 +121,14 @@ func run(ctx context.Context, args []string) error {
 	return errUsage
 }
 
-// options are those of up and compile.
-func options(args []string) (cluster.Options, error) {
+// options are those of up and compile, to which a command adds flags of its own.
+func options(flags *flag.FlagSet, args []string) (cluster.Options, error) {
 	var o cluster.Options
-	flags := newFlags()
 	flags.BoolVar(&o.GVisor, "gvisor", true, "")
 	flags.IntVar(&o.Kwok, "kwok", 0, "")
+	flags.BoolVar(&o.Istio, "istio", false, "")
+	flags.StringVar(&o.Audit, "audit", "", "")
+	flags.StringVar(&o.Encryption, "encryption", "", "")
 	flags.BoolVar(&o.Keep, "keep", false, "")
 	flags.StringVar(&o.Source, "source", source(), "")
 	flags.Func("apiserver-arg", "", func(arg string) error {
@@ -142,12 +141,34 @@ func options(args []string) (cluster.Options, error) {
 	return o, nil
 }
 
+// compile makes what up would need, or says that some of it is missing.
+func compile(ctx context.Context, c *cluster.Cluster, args []string) error {
+	flags := newFlags()
+	dry := flags.Bool("dry-run", false, "")
+	o, err := options(flags, args)
+	switch {
+	case err != nil:
+		return err
+	case !*dry:
+		return c.Compile(ctx, o)
+	}
+	missing, err := cluster.Missing(ctx, o)
+	if err == nil && len(missing) > 0 {
+		err = fmt.Errorf("not compiled yet: %s", strings.Join(missing, ", "))
+	}
+	return err
+}
+
 func up(ctx context.Context, c *cluster.Cluster, args []string) error {
-	o, err := options(args)
+	o, err := options(newFlags(), args)
 	if err != nil {
 		return err
 	}
 	if err := c.Up(ctx, o); err != nil {
+		return err
+	}
+	hosts, err := c.Hosts()
+	if err != nil {
 		return err
 	}
 	fmt.Printf(`
@@ -157,6 +178,9 @@ Cluster %s is up: nodes node1 and node2, images tare.test/tools:1 and tare.test/
   export KUBECONFIG=%s    # for kubectl and others on this machine
   %s kubectl get nodes
 `, c.Name, c.Kubeconfig(), self(c))
+	for _, what := range hosts {
+		fmt.Printf("\nIt has %s.\n", what)
+	}
 	return nil
 }
 

@@ -66,7 +66,7 @@ func must(t *testing.T, name string, args ...string) string {
 func TestUsage(t *testing.T) {
 	for _, args := range [][]string{
 		nil, {"upp"}, {"down", "now"}, {"exec", "node1"}, {"load"}, {"stop", "node1"}, {"--nam", "x", "up"}, {"up", "--nosuch"},
-		{"compile", "now"}, {"compile", "--kwok", "-1"},
+		{"compile", "now"}, {"compile", "--kwok", "-1"}, {"up", "--dry-run"},
 	} {
 		cmd := exec.Command("/proc/self/exe", args...)
 		cmd.Env = append(os.Environ(), asCommand+"=1")
@@ -89,6 +89,8 @@ func TestWrongUse(t *testing.T) {
 		{[]string{"--state", base, "load", "x.tar"}, "there is no cluster test"},
 		{[]string{"--state", base, "exec", "node3", "true"}, `no machine "node3": there are control-plane, node1 and node2`},
 		{[]string{"--state", base, "exec", "node1", "true"}, "node1 of cluster test does not run"},
+		{[]string{"--state", base, "up", "--audit", "All"}, `audit level "All": there are Metadata, Request, RequestResponse`},
+		{[]string{"--state", base, "up", "--encryption", "rot13"}, `encryption provider "rot13": there are aescbc, aesgcm, secretbox`},
 		{[]string{"--state", base, "stop", "node1", "kubelet"}, "machine node1 does not run"},
 	} {
 		cmd := exec.Command("/proc/self/exe", test.args...)

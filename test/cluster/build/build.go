@@ -9,6 +9,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -82,6 +83,24 @@ func Programs(ctx context.Context, cache string, log io.Writer, programs ...Prog
 		}
 	}
 	return bin, nil
+}
+
+// Missing names those programs that are not in the cache.
+func Missing(ctx context.Context, cache string, programs ...Program) ([]string, error) {
+	var missing []string
+	for _, p := range programs {
+		key, err := p.key(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", p.Name, err)
+		}
+		switch _, err := os.Stat(filepath.Join(cache, p.Name+"-"+key)); {
+		case errors.Is(err, fs.ErrNotExist):
+			missing = append(missing, p.Name)
+		case err != nil:
+			return nil, err
+		}
+	}
+	return missing, nil
 }
 
 // ModuleDir is where the sources of a module are that the program is made from.

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -34,6 +35,13 @@ func TestPrograms(t *testing.T) {
 		return string(said), progress.String(), nil
 	}
 	write("go.mod", "module hello\n\ngo 1.26\n")
+	missing := func(want ...string) {
+		t.Helper()
+		if got, err := Missing(t.Context(), cache, program); err != nil || !slices.Equal(got, want) {
+			t.Errorf("missing: %q, %v; want %q", got, err, want)
+		}
+	}
+	missing("hello")
 	for _, step := range []struct {
 		source, says, logs string
 	}{
@@ -48,7 +56,9 @@ func TestPrograms(t *testing.T) {
 			t.Errorf("%s: says %q, logs %q, %v; want %q and %q", step.source, out, log, err, step.says, step.logs)
 		}
 	}
+	missing()
 	write("main.go", "package main; func main() { nonsense }")
+	missing("hello")
 	if _, _, err := compile(); err == nil || !strings.Contains(err.Error(), "undefined: nonsense") || !strings.Contains(err.Error(), "cd "+src) {
 		t.Errorf("sources that do not compile: %v", err)
 	}

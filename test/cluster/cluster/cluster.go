@@ -45,9 +45,10 @@ type Cluster struct {
 
 // record is what has to be known of a cluster beside what can be seen of it.
 type record struct {
-	Slot  int    `json:"slot"`
-	Bin   string `json:"bin"`   // directory of the compiled programs
-	Ready bool   `json:"ready"` // Up has come to its end
+	Slot  int      `json:"slot"`
+	Bin   string   `json:"bin"`             // directory of the compiled programs
+	Ready bool     `json:"ready"`           // Up has come to its end
+	Hosts []string `json:"hosts,omitempty"` // what it has that others have not, once it is ready
 }
 
 var validName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,18}[a-z0-9])?$`)

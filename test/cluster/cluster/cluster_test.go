@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -24,7 +25,7 @@ func TestClaim(t *testing.T) {
 			t.Errorf("%s and %s have slot %d", name, other, r.Slot)
 		}
 		slots[r.Slot] = name
-		if read, err := c.read(); err != nil || read != r {
+		if read, err := c.read(); err != nil || !reflect.DeepEqual(read, r) {
 			t.Errorf("recorded %+v, %v; want %+v", read, err, r)
 		}
 		if _, err := c.claim("/bin"); err == nil {

@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -66,11 +65,7 @@ func (d node) prepare() error {
 		"kube-proxy.json":        d.proxyConfig(),
 		"cni/10-bridge.conflist": d.cniConfig(),
 	} {
-		content, err := json.MarshalIndent(config, "", "  ")
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(d.file(name), content, 0o644); err != nil {
+		if err := writeJSON(d.file(name), config); err != nil {
 			return err
 		}
 	}

@@ -25,14 +25,56 @@ func (c *Cluster) Compile(ctx context.Context, o Options) error {
 	return err
 }
 
+// Missing names the programs that Compile would have to compile.
+func Missing(ctx context.Context, o Options) ([]string, error) {
+	cache, err := build.Cache()
+	if err != nil {
+		return nil, err
+	}
+	programs, err := o.programs()
+	if err != nil {
+		return nil, err
+	}
+	return build.Missing(ctx, cache, programs...)
+}
+
 func (c *Cluster) supplies(ctx context.Context, o Options) (supplies, error) {
 	cache, err := build.Cache()
 	if err != nil {
 		return supplies{}, err
 	}
-	kubernetes, err := kubernetesFlags(filepath.Join(o.Source, "kk", "go.mod"))
+	programs, err := o.programs()
 	if err != nil {
 		return supplies{}, err
+	}
+	var s supplies
+	if o.Kwok > 0 {
+		if s.stages, err = kwokStages(ctx, kwokProgram(o.Source)); err != nil {
+			return supplies{}, err
+		}
+	}
+	if s.bin, err = build.Programs(ctx, cache, c.Log, programs...); err != nil {
+		return supplies{}, err
+	}
+	images, err := o.images(ctx, s.bin)
+	if err != nil {
+		return supplies{}, err
+	}
+	for _, i := range images {
+		archive, err := i.Cached(cache)
+		if err != nil {
+			return supplies{}, err
+		}
+		s.images = append(s.images, archive)
+	}
+	return s, nil
+}
+
+// programs are those that the machine's packages do not have.
+func (o Options) programs() ([]build.Program, error) {
+	kubernetes, err := kubernetesFlags(filepath.Join(o.Source, "kk", "go.mod"))
+	if err != nil {
+		return nil, err
 	}
 	programs := []build.Program{
 		{Name: "kk", Dir: filepath.Join(o.Source, "kk"), Package: ".", Flags: kubernetes,
@@ -48,36 +90,34 @@ func (c *Cluster) supplies(ctx context.Context, o Options) (supplies, error) {
 				Note: " (gVisor: 2 minutes on two idle cores)"},
 			build.Program{Name: "containerd-shim-runsc-v1", Dir: gvisor, Package: "./shim", Flags: []string{"-ldflags=-s -w"}})
 	}
-	var stages []byte
 	if o.Kwok > 0 {
-		kwok := build.Program{Name: "kwok", Dir: filepath.Join(o.Source, "kwok"), Package: "sigs.k8s.io/kwok/cmd/kwok",
-			Flags: []string{"-ldflags=-s -w"}, Note: " (kwok: 2 minutes on two idle cores)"}
-		programs = append(programs, kwok)
-		if stages, err = kwokStages(ctx, kwok); err != nil {
-			return supplies{}, err
-		}
+		programs = append(programs, kwokProgram(o.Source))
 	}
-	bin, err := build.Programs(ctx, cache, c.Log, programs...)
-	if err != nil {
-		return supplies{}, err
+	if o.Istio {
+		programs = append(programs, istioPrograms(o.Source)...)
 	}
-	pause, err := image.Pause(filepath.Join(bin, "pause"))
+	return programs, nil
+}
+
+// images are those that the nodes have from the beginning.
+func (o Options) images(ctx context.Context, bin string) ([]image.Image, error) {
+	pause, err := image.Static(image.PauseReference, filepath.Join(bin, "pause"), "/pause", "")
 	if err != nil {
-		return supplies{}, err
+		return nil, err
 	}
 	tools, err := image.Tools(ctx)
 	if err != nil {
-		return supplies{}, fmt.Errorf("image of tools: %w", err)
+		return nil, fmt.Errorf("image of tools: %w", err)
 	}
-	s := supplies{bin: bin, stages: stages}
-	for _, i := range []image.Image{pause, tools} {
-		archive, err := i.Cached(cache)
+	images := []image.Image{pause, tools}
+	if o.Istio {
+		more, err := istioImages(ctx, o.Source, bin)
 		if err != nil {
-			return supplies{}, err
+			return nil, fmt.Errorf("images of Istio: %w", err)
 		}
-		s.images = append(s.images, archive)
+		images = append(images, more...)
 	}
-	return s, nil
+	return images, nil
 }
 
 var kubernetesVersion = regexp.MustCompile(`(?m)^\s*k8s\.io/kubernetes (v(\d+)\.(\d+)\.\S+)$`)

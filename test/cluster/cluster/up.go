@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,6 +26,7 @@ const (
 	runtimeLimit = time.Minute
 	importLimit  = 3 * time.Minute
 	nodeLimit    = 2 * time.Minute
+	productLimit = 4 * time.Minute
 )
 
 // Options are what a cluster can differ in.
@@ -32,6 +34,9 @@ type Options struct {
 	Source        string   // directory of the sources of kk and gVisor
 	GVisor        bool     // give it the RuntimeClass gvisor
 	Kwok          int      // as many nodes that only pretend, beside the real ones
+	Istio         bool     // install it, with sidecars
+	Audit         string   // level at which the API server writes all requests to its log; none if empty
+	Encryption    string   // provider by which the API server encrypts Secrets in etcd; none if empty
 	APIServerArgs []string // more flags for the API server
 	Keep          bool     // leave a cluster that did not come up, for a look at it
 }
@@ -40,6 +45,9 @@ type Options struct {
 // something is left of it, Up removes that first. A cluster that does not come
 // up is taken down again.
 func (c *Cluster) Up(ctx context.Context, o Options) error {
+	if err := o.check(); err != nil {
+		return err
+	}
 	if err := Check(); err != nil {
 		return fmt.Errorf("this machine cannot run a test cluster:\n%w", err)
 	}
@@ -56,7 +64,7 @@ func (c *Cluster) Up(ctx context.Context, o Options) error {
 	case err == nil && r.Ready:
 		if up, err := running(c.machines()); err != nil || up {
 			fmt.Fprintf(c.Log, "cluster %s is up already\n", c.Name)
-			return err
+			return errors.Join(err, c.lacks(r, o))
 		}
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return err
@@ -139,8 +147,39 @@ func (c *Cluster) bringUp(ctx context.Context, o Options, s supplies) error {
 		}
 		step(fmt.Sprintf("%d kwok nodes ready", o.Kwok))
 	}
-	r.Ready = true
+	if o.Istio {
+		if err := c.installIstio(ctx, o.Source, s.bin); err != nil {
+			return err
+		}
+		step(istioHost + " ready")
+	}
+	r.Ready, r.Hosts = true, o.hosts()
 	return c.write(r)
+}
+
+// hosts says what the cluster has that others have not.
+func (o Options) hosts() []string {
+	var hosts []string
+	if o.Istio {
+		hosts = append(hosts, istioHost)
+	}
+	if o.Audit != "" {
+		hosts = append(hosts, "an audit log of level "+o.Audit)
+	}
+	if o.Encryption != "" {
+		hosts = append(hosts, "Secrets encrypted by "+o.Encryption)
+	}
+	return hosts
+}
+
+// lacks says what a cluster that is up already has not, and cannot get.
+func (c *Cluster) lacks(r record, o Options) error {
+	for _, wanted := range o.hosts() {
+		if !slices.Contains(r.Hosts, wanted) {
+			return fmt.Errorf("cluster %s was brought up without %s: take it down first, or give another --name", c.Name, wanted)
+		}
+	}
+	return nil
 }
 
 // bootMachines makes the cluster's machines, each with what its parts need.
@@ -191,12 +230,16 @@ func (c *Cluster) connect(slot int, machines []machine.Machine) error {
 }
 
 func (c *Cluster) startControlPlane(ctx context.Context, m machine.Machine, bin string, o Options, a *api) error {
-	for _, p := range []machine.Program{c.datastore(bin), c.apiServer(bin, o.APIServerArgs)} {
+	flags, err := o.apiServerFlags(m.Dir)
+	if err != nil {
+		return err
+	}
+	for _, p := range []machine.Program{c.datastore(bin), c.apiServer(bin, flags)} {
 		if err := m.Start(p); err != nil {
 			return err
 		}
 	}
-	err := wait(ctx, apiLimit, "the API server to be ready", part{m, "kube-apiserver"}, func(ctx context.Context) error {
+	err = wait(ctx, apiLimit, "the API server to be ready", part{m, "kube-apiserver"}, func(ctx context.Context) error {
 		return a.get(ctx, "/readyz", nil)
 	})
 	if err != nil {

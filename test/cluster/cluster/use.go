@@ -26,7 +26,11 @@ func (c *Cluster) Status(w io.Writer) error {
 	if r.Ready {
 		state = "up"
 	}
-	fmt.Fprintf(w, "cluster %s: %s\nkubeconfig %s\n\n", c.Name, state, c.Kubeconfig())
+	fmt.Fprintf(w, "cluster %s: %s\nkubeconfig %s\n", c.Name, state, c.Kubeconfig())
+	for _, what := range r.Hosts {
+		fmt.Fprintf(w, "with %s\n", what)
+	}
+	fmt.Fprintln(w)
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "MACHINE\tPID\tPART\tSTATE\tLOG")
 	for _, m := range c.machines() {
@@ -51,6 +55,12 @@ func (c *Cluster) Status(w io.Writer) error {
 		}
 	}
 	return table.Flush()
+}
+
+// Hosts is what the cluster was brought up with that others have not.
+func (c *Cluster) Hosts() ([]string, error) {
+	r, err := c.mustRead()
+	return r.Hosts, err
 }
 
 // Kubectl is kubectl for the cluster, of the cluster's version.

@@ -29,6 +29,7 @@ type Image struct {
 	Reference  string // such as tare.test/tools:1
 	Files      tree.Tree
 	Entrypoint []string
+	User       string // that it starts as, such as 1337:1337; root if empty
 }
 
 // Cached returns the image as a docker archive below dir, under a hash of its
@@ -39,7 +40,7 @@ func (i Image) Cached(dir string) (file string, err error) {
 		return "", fmt.Errorf("image %s: %w", i.Reference, err)
 	}
 	h := sha256.New()
-	fmt.Fprintf(h, "%s %q %s\n", i.Reference, i.Entrypoint, runtime.GOARCH)
+	fmt.Fprintf(h, "%s %q %q %s\n", i.Reference, i.Entrypoint, i.User, runtime.GOARCH)
 	h.Write(layer.Bytes())
 	base := strings.NewReplacer("/", "-", ":", "-").Replace(i.Reference)
 	file = filepath.Join(dir, base+"-"+hex.EncodeToString(h.Sum(nil))[:16]+".tar")
@@ -68,6 +69,7 @@ func (i Image) write(file string, layer []byte) error {
 	config.OS, config.Architecture = "linux", runtime.GOARCH
 	config.Config = v1.Config{
 		Entrypoint: i.Entrypoint,
+		User:       i.User,
 		Env:        []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
 	}
 	img, err = mutate.ConfigFile(img, config)

@@ -28,6 +28,7 @@ func TestCached(t *testing.T) {
 			"/tmp":          {Mode: fs.ModeDir | fs.ModeSticky | 0o777},
 		},
 		Entrypoint: []string{"/bin/sh"},
+		User:       "1337:1337",
 	}
 	file, err := img.Cached(dir)
 	if err != nil {
@@ -41,7 +42,7 @@ func TestCached(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if config.OS != "linux" || !slices.Equal(config.Config.Entrypoint, img.Entrypoint) {
+	if config.OS != "linux" || !slices.Equal(config.Config.Entrypoint, img.Entrypoint) || config.Config.User != img.User {
 		t.Errorf("config is %+v", config)
 	}
 	layers, err := read.Layers()
@@ -67,8 +68,12 @@ func TestCached(t *testing.T) {
 	if changed, err := img.Cached(dir); err != nil || changed == file {
 		t.Errorf("a changed image is in %s (%v), as before", changed, err)
 	}
-	if files, err := filepath.Glob(filepath.Join(dir, "*")); err != nil || len(files) != 2 {
-		t.Errorf("the cache has %q, %v; want two images", files, err)
+	img.User = ""
+	if root, err := img.Cached(dir); err != nil || root == file {
+		t.Errorf("the image of another user is in %s (%v), as before", root, err)
+	}
+	if files, err := filepath.Glob(filepath.Join(dir, "*")); err != nil || len(files) != 3 {
+		t.Errorf("the cache has %q, %v; want three images", files, err)
 	}
 }
 

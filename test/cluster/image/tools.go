@@ -17,13 +17,17 @@ const (
 	ToolsReference = "tare.test/tools:1"
 )
 
-// Pause is the image of the sandbox container, from a static binary.
-func Pause(binary string) (Image, error) {
-	content, err := os.ReadFile(binary)
+// Static is an image of one static program, at a path, and of a directory /tmp.
+func Static(reference, program, at, user string) (Image, error) {
+	content, err := os.ReadFile(program)
 	return Image{
-		Reference:  PauseReference,
-		Files:      tree.Tree{"/pause": {Mode: 0o755, Content: content}},
-		Entrypoint: []string{"/pause"},
+		Reference: reference,
+		Files: tree.Tree{
+			at:     {Mode: 0o755, Content: content},
+			"/tmp": {Mode: fs.ModeDir | fs.ModeSticky | 0o777},
+		},
+		Entrypoint: []string{at},
+		User:       user,
 	}, err
 }
 

@@ -82,6 +82,7 @@ func TestKubeconfig(t *testing.T) {
 			}
 		}
 		Users []struct {
+			Name string
 			User struct {
 				Cert []byte `json:"client-certificate-data"`
 				Key  []byte `json:"client-key-data"`
@@ -94,7 +95,7 @@ func TestKubeconfig(t *testing.T) {
 	}
 	cluster, user := config.Clusters[0], config.Users[0].User
 	if cluster.Name != "c" || config.Current != "c" || cluster.Cluster.Server != "https://192.0.2.1:6443" ||
-		string(cluster.Cluster.Authority) != "CA" || string(user.Cert) != "CERT" || string(user.Key) != "KEY" {
+		config.Users[0].Name != "admin@c" || string(cluster.Cluster.Authority) != "CA" || string(user.Cert) != "CERT" || string(user.Key) != "KEY" {
 		t.Errorf("got %s", content)
 	}
 }
