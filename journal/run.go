@@ -261,7 +261,7 @@ type Trial struct {
 	Invalid    []Violation              `json:"invalid,omitempty"` // empty: a valid trial
 	Checks     []layer.Check            `json:"checks,omitempty"`
 	Conditions machine.Conditions       `json:"conditions,omitzero"` // zero: an imported trial
-	Used       map[string]testbed.Usage `json:"used,omitempty"`      // by part: client, server, layer; of layer, KIND:PART and sidecar:NAME
+	Used       map[string]testbed.Usage `json:"used,omitempty"`      // by part: client, server, layer; of layer, KIND:PART and sidecar:ROLE-NAME
 	Harness    Harness                  `json:"harness,omitzero"`
 	Raw        string                   `json:"raw,omitempty"`   // directory below the run's; of an imported trial, a file
 	Files      map[string]string        `json:"files,omitempty"` // SHA-256 digests of the files in it, by name

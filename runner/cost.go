@@ -76,7 +76,7 @@ func (a account) total() time.Duration {
 
 // cost is what the layers of a trial used, by part: their own processes
 // ("wireguard:client-node"), and the containers in pods beside the programs under test
-// ("sidecar:istio-proxy").
+// ("sidecar:client-istio-proxy").
 type cost struct {
 	parts       map[string]testbed.Usage
 	unavailable bool // there are sidecars, and what they used is not known

@@ -14,7 +14,7 @@ type Sample struct {
 	// Machine is what Conditions were made of, where it is of one machine; nil: it is not known.
 	Machine *machine.Spent
 	// Sidecars is what the other containers of the site's pods used (those in which no
-	// programs run), by container name ("istio-proxy"), summed over the pods. MaxRSS is
+	// programs run), by the role of the pods and the container ("client-istio-proxy"). MaxRSS is
 	// their working set at the end.
 	Sidecars map[string]Usage
 	// SidecarsUnavailable says that there are such containers and that nobody knows what

@@ -127,9 +127,10 @@ func TestOwnMemory(t *testing.T) {
 	}
 }
 
-// What sidecars used is told by their names, of both pods together.
+// What sidecars used is told by their names, of each pod.
 func TestSidecarUsage(t *testing.T) {
 	client, server := clientAt, serverAt
+	client.role, server.role = "client", "server"
 	client.sidecars, server.sidecars = map[string]string{"p1": "istio-proxy", "l1": "logger"}, map[string]string{"p2": "istio-proxy"}
 	with := func(uid string, within ...cgroup.Container) cgroup.Usage {
 		return cgroup.Usage{Pod: uid, Containers: within}
@@ -143,8 +144,9 @@ func TestSidecarUsage(t *testing.T) {
 	})
 	s := subjects{site: []placed{client, server}, onNode: true}
 	want := map[string]testbed.Usage{
-		"istio-proxy": {User: seconds(4.5), System: seconds(0.5), Wall: seconds(10), MaxRSS: 200},
-		"logger":      {User: seconds(0.9), System: seconds(0.1), Wall: seconds(10), MaxRSS: 100},
+		"client-istio-proxy": {User: seconds(1.8), System: seconds(0.2), Wall: seconds(10), MaxRSS: 100},
+		"server-istio-proxy": {User: seconds(2.7), System: seconds(0.3), Wall: seconds(10), MaxRSS: 100},
+		"client-logger":      {User: seconds(0.9), System: seconds(0.1), Wall: seconds(10), MaxRSS: 100},
 	}
 	if d := cmp.Diff(want, sample(b, a, s).Sidecars); d != "" {
 		t.Errorf("-want +got\n%s", d)

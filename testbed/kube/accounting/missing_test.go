@@ -125,16 +125,16 @@ func TestThrottled(t *testing.T) {
 
 // The sum over the containers of one pod does not pass for that of two.
 func TestSidecarsOfAllPods(t *testing.T) {
-	sidecar := func(p placed) placed {
-		p.sidecars = map[string]string{"id": "proxy"}
+	sidecar := func(p placed, role string) placed {
+		p.role, p.sidecars = role, map[string]string{"id": "proxy"}
 		return p
 	}
 	counters := func(uid string, cpu float64) agent.Counters {
 		return agent.Counters{Totals: machine.Totals{Time: epoch.Add(seconds(cpu))}, Pods: []cgroup.Usage{{Pod: uid, Containers: []cgroup.Container{{ID: "id", CPU: seconds(cpu), WorkingSet: 5}}}}}
 	}
 	b, a := readings(map[string]agent.Counters{"n1": counters("c", 1), "n2": counters("s", 1)}, map[string]agent.Counters{"n1": counters("c", 2), "n2": counters("s", 3)})
-	s := subjects{site: []placed{sidecar(clientAt), sidecar(serverAt)}, onNode: true, sidecars: []string{"proxy"}}
-	if got := sample(b, a, s); got.SidecarsUnavailable || got.Sidecars["proxy"].CPU() != 3*time.Second || got.Sidecars["proxy"].MaxRSS != 10 {
+	s := subjects{site: []placed{sidecar(clientAt, "client"), sidecar(serverAt, "server")}, onNode: true, sidecars: []string{"proxy"}}
+	if got := sample(b, a, s); got.SidecarsUnavailable || got.Sidecars["client-proxy"].CPU() != time.Second || got.Sidecars["server-proxy"].CPU() != 2*time.Second {
 		t.Errorf("both told: %+v", got)
 	}
 	delete(a.nodes, "n2")

@@ -12,6 +12,7 @@ import (
 // what tells it from another of the same name.
 type placed struct {
 	uid, node string
+	role      string    // of a site's pod: that of inventory.RoleLabel
 	started   time.Time // by the clock of its node, to the second; zero: not yet
 	// sidecars are the names, by id, of the containers of a site's pod in which no
 	// programs run.

@@ -9,6 +9,7 @@ import (
 	"tare/experiment"
 	"tare/testbed"
 	"tare/testbed/kube/agent/cgroup"
+	"tare/testbed/kube/inventory"
 	"tare/testbed/kube/pods"
 )
 
@@ -80,7 +81,7 @@ func (c *Counter) subjects(s Site, nodes []string) subjects {
 		}
 	}
 	for _, p := range s.Pods {
-		list.site = append(list.site, placed{uid: p.UID(), node: p.Node(), sidecars: p.Sidecars()})
+		list.site = append(list.site, placed{uid: p.UID(), node: p.Node(), role: p.Plan().Labels[inventory.RoleLabel], sidecars: p.Sidecars()})
 		list.sidecars = append(list.sidecars, p.SidecarNames()...)
 	}
 	slices.Sort(list.sidecars)
@@ -196,9 +197,9 @@ func observedCPU(before, after *reading, p placed) (time.Duration, bool) {
 	return c.CPU, true
 }
 
-// sidecarUsage is what the sidecars that are not Tare's used, by name, summed over the pods. A sidecar that
-// is new at the second reading began in between. When one pod cannot be read, nothing
-// is known at all: the sum over the other pods would look like the sum over all.
+// sidecarUsage is what the sidecars that are not Tare's used, by the role of their pods and their name, summed over
+// the pods of a role. A sidecar that is new at the second reading began in between. When one pod
+// cannot be read, nothing is known at all: the sum over the other pods would look like the sum over all.
 func sidecarUsage(before, after *reading, site []placed) (all map[string]testbed.Usage, known bool) {
 	for _, p := range site {
 		b, a := before.cgroup(p), after.cgroup(p)
@@ -210,6 +211,7 @@ func sidecarUsage(before, after *reading, site []placed) (all map[string]testbed
 			if name == "" || pods.Own(name) {
 				continue
 			}
+			name = p.role + "-" + name
 			then := within(b, now.ID)
 			grown := cpuTime{now.CPU, now.System}.since(cpuTime{then.CPU, then.System})
 			u := all[name]

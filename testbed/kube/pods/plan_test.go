@@ -36,3 +36,16 @@ func TestPlanHasSizes(t *testing.T) {
 		}
 	}
 }
+
+// A sidecar that is put into a pod looks for its control plane by the names of the cluster, in a
+// pod on its node's network as well.
+func TestPlanKnowsTheClustersNames(t *testing.T) {
+	pod := Plan("me", experiment.NewKubernetes(), "client", "client")
+	if got := pod.Spec.DNSPolicy; got != corev1.DNSClusterFirst {
+		t.Errorf("a pod asks %s", got)
+	}
+	OnHost(pod)
+	if got := pod.Spec.DNSPolicy; got != corev1.DNSClusterFirstWithHostNet {
+		t.Errorf("a pod on its node's network asks %s", got)
+	}
+}
