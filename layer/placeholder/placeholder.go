@@ -19,6 +19,7 @@ import (
 const (
 	Namespace = "TARE_NAMESPACE" // of the arm's site
 	Context   = "TARE_CONTEXT"   // of the kubeconfig, of the arm's cluster
+	Server    = "TARE_SERVER"    // address of the server's pod, as the client's pod reaches it
 )
 
 // Values are what to fill in, by name.

@@ -19,6 +19,7 @@ import (
 func TestOnCluster(t *testing.T) {
 	c := &Config{Checks: []Item{
 		{Name: "by the agent", In: testbed.ClientPod, Run: []string{"sh", "-c", "echo in $(TARE_NAMESPACE) as $(id -u)"}, On: `^in tare-\S+ as [0-9]+$`, Off: "^never$"},
+		{Name: "a port of the server", In: testbed.ClientPod, Run: []string{"sh", "-c", "nc -w 5 $(TARE_SERVER) 5299 2>&1; true"}, On: `refused`, Off: "^never$"},
 		{Name: "by an exec", In: testbed.ServerPod, Container: pods.Container, Run: []string{"echo", "$(TARE_CONTEXT)"}, On: `\S`, Off: "^never$"},
 		{Name: "no such container", In: testbed.ServerPod, Container: "istio-proxy", Run: []string{"true"}, On: "x"},
 		{Name: "both pods", Pods: &Pods{Labels: map[string]string{inventory.ManagedBy: "tare", inventory.ArmLabel: "a"}}, Container: pods.Container, Run: []string{"echo", "yes"}, On: "yes", Off: "no", When: Once},
@@ -29,8 +30,8 @@ func TestOnCluster(t *testing.T) {
 	up := layertest.Up(t, c, site)
 	sitetest.Ready(t, site)
 	type seen struct{ OK, Once bool }
-	on := map[string]seen{"by the agent": {OK: true}, "by an exec": {OK: true}, "no such container": {}, "both pods": {true, true}, "no such pods": {}, "a failing program": {}}
-	off := map[string]seen{"by the agent": {}, "by an exec": {}, "no such container": {OK: true}, "both pods": {}, "no such pods": {OK: true}, "a failing program": {}}
+	on := map[string]seen{"by the agent": {OK: true}, "a port of the server": {OK: true}, "by an exec": {OK: true}, "no such container": {}, "both pods": {true, true}, "no such pods": {}, "a failing program": {}}
+	off := map[string]seen{"by the agent": {}, "a port of the server": {}, "by an exec": {}, "no such container": {OK: true}, "both pods": {}, "no such pods": {OK: true}, "a failing program": {}}
 	collect := func(checks []layer.Check) (map[string]seen, map[string]string) {
 		got, observed := map[string]seen{}, map[string]string{}
 		for _, c := range checks {

@@ -168,7 +168,7 @@ func (c *Config) validate() []experiment.FieldError {
 		if item.Pods != nil && len(item.Pods.Labels) == 0 {
 			errs.Add(at+".pods.labels", "no label is given: that would mean every pod of the namespace")
 		}
-		placeholder.CheckCommand(&errs, at+".run", item.Run, placeholder.Context, placeholder.Namespace)
+		placeholder.CheckCommand(&errs, at+".run", item.Run, placeholder.Context, placeholder.Namespace, placeholder.Server)
 		errs = append(errs, item.patterns().Validate(at+".")...)
 		switch {
 		case item.Grows != "":

@@ -193,7 +193,7 @@ func TestValidate(t *testing.T) {
 		{"a container of the host", item(func(i *Item) { i.In, i.Container = testbed.Host, "x" }), []experiment.FieldError{{Field: "checks[0].container", Message: "host has no containers"}}},
 		{"every pod", item(func(i *Item) { i.In, i.Pods = "", &Pods{} }), []experiment.FieldError{{Field: "checks[0].pods.labels", Message: "no label is given: that would mean every pod of the namespace"}}},
 		{"no program", item(func(i *Item) { i.Run = nil }), []experiment.FieldError{{Field: "checks[0].run", Message: "no program is given: write it as a list, [program, argument…]"}}},
-		{"placeholder", item(func(i *Item) { i.Run = []string{"$(TARE_ARM)"} }), []experiment.FieldError{{Field: "checks[0].run", Message: "$(TARE_ARM) is not known here: known is $(TARE_CONTEXT), $(TARE_NAMESPACE)"}}},
+		{"placeholder", item(func(i *Item) { i.Run = []string{"$(TARE_ARM)"} }), []experiment.FieldError{{Field: "checks[0].run", Message: "$(TARE_ARM) is not known here: known is $(TARE_CONTEXT), $(TARE_NAMESPACE), $(TARE_SERVER)"}}},
 		{"pattern", item(func(i *Item) { i.Off = "[" }), []experiment.FieldError{{Field: "checks[0].off", Message: "\"[\" is not a regular expression: error parsing regexp: missing closing ]: `[`"}}},
 		{"two of a name", append(item(func(*Item) {}), item(func(*Item) {})...), []experiment.FieldError{{Field: "checks[1].name", Message: `"a" is the name of two checks`}}},
 	}

@@ -34,6 +34,9 @@ func (i Item) targets(ctx context.Context, site testbed.Site) ([]target, error) 
 	if err != nil {
 		return nil, err
 	}
+	if n, ok := testbed.As[testbed.Network](site); ok && n.Address(testbed.PodToPod).IsValid() {
+		values[placeholder.Server] = n.Address(testbed.PodToPod).String()
+	}
 	if i.Pods == nil && i.Container == "" {
 		return []target{{title: string(i.In), run: func(ctx context.Context, args reference.Arguments) (string, error) {
 			filled, err := args.Resolve(ctx, values.Fill)
