@@ -4,6 +4,7 @@
 GO      ?= go
 BIN     := bin/tare
 CLUSTER ?= test
+CLUSTER_FLAGS ?=
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 REVISION := $(shell git rev-parse HEAD 2>/dev/null)
 MAINTAINER ?= Tare <tare@example.invalid>
@@ -20,7 +21,7 @@ ARCH     = $(shell $(GO) env GOARCH)
 PROGRAMS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/tare
 UNDER_TEST ?= $(PROGRAMS)/envoy/envoy $(PROGRAMS)/openbao/bao
 
-.PHONY: demo demo-cluster check test test-cluster test-guest build static elsewhere man dist image systems image-lock tools envoy openbao gvisor probe bpf consumers lint fuzz bench truth campaign load cluster cluster-down clean
+.PHONY: demo demo-cluster check test test-cluster test-products test-guest build static elsewhere man dist image systems image-lock tools envoy openbao gvisor probe bpf consumers lint fuzz bench truth campaign load cluster cluster-down clean
 
 demo: tools build ## Install what is missing, build, and price WireGuard on a real network path (under 3 minutes).
 	$(BIN) run examples/quickstart.yaml
@@ -44,6 +45,14 @@ check: ## Vet, format, and the tests that need no cluster, no root and nothing i
 
 test: tools consumers envoy openbao gvisor build ## Install what is missing and run all tests, on a cluster as well where one can run (as root).
 	GO="$(GO)" .ci/test
+
+test-products: IMAGE_FLAGS = -newer
+test-products: build image ## Compile what the test cluster hosts (Istio: 6 minutes), test it, and run its examples (minutes); as root.
+	@test/cluster/install
+	cd test/cluster && $(GO) build -o ../../bin/cluster .
+	bin/cluster compile --istio
+	cd test/cluster && $(GO) test -count=1 -timeout 20m -run 'TestIstio' .
+	GO="$(GO)" .ci/products
 
 test-cluster: ## The tests of the test cluster itself (2 minutes), as root.
 	@test/cluster/install
@@ -127,10 +136,10 @@ campaign: build ## Kill Tare at random moments and look at what is left and lost
 load: ## Compare the load generator with wrk (apt-get install wrk) and Fortio's library (about 7 minutes, on a quiet machine).
 	cd bench/load && $(GO) run . $(if $(ROUNDS),-rounds $(ROUNDS))
 
-cluster: ## Bring up a two-node Kubernetes to test on (CLUSTER=name); as root. Compiles it the first time (10 minutes).
+cluster: ## Bring up a two-node Kubernetes to test on (CLUSTER=name, CLUSTER_FLAGS=--istio); as root. Compiles it the first time (10 minutes).
 	@test/cluster/install
 	cd test/cluster && $(GO) build -o ../../bin/cluster .
-	bin/cluster --name $(CLUSTER) up
+	bin/cluster --name $(CLUSTER) up $(CLUSTER_FLAGS)
 
 cluster-down: ## Take it down without a trace.
 	cd test/cluster && $(GO) build -o ../../bin/cluster .

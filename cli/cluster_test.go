@@ -25,13 +25,27 @@ import (
 // loaded. One after the other: each checks that it leaves nothing behind.
 func TestClusterScripts(t *testing.T) {
 	t.Parallel()
+	onCluster(t, "testdata/cluster")
+}
+
+// TestProductScripts runs examples as they are shipped, on a cluster with the product that they
+// are about.
+func TestProductScripts(t *testing.T) {
+	if os.Getenv("TARE_TEST_PRODUCTS") == "" {
+		t.Skip("TARE_TEST_PRODUCTS is not set: make test-products brings up a cluster with products and sets it")
+	}
+	onCluster(t, "testdata/products")
+}
+
+// onCluster carries the scripts of a directory out.
+func onCluster(t *testing.T, dir string) {
 	kubeconfig := kubetest.Kubeconfig(t)
 	before, err := owners(kubeconfig)
 	if err != nil {
 		t.Fatal(err)
 	}
 	testscript.RunT(inOrder{t}, testscript.Params{
-		Dir:           "testdata/cluster",
+		Dir:           dir,
 		UpdateScripts: golden.Update(),
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"killed":             killed,
