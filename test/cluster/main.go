@@ -25,10 +25,10 @@ import (
 
 const usage = `usage: cluster [--name NAME] [--state DIR] COMMAND
 
-  up [--gvisor=false] [--kwok N] [--istio] [--audit LEVEL] [--encryption PROVIDER]
-     [--apiserver-arg FLAG]... [--keep] [--source DIR]
+  up [--gvisor=false] [--kwok N] [--istio] [--policy ENGINE] [--audit LEVEL]
+     [--encryption PROVIDER] [--apiserver-arg FLAG]... [--keep] [--source DIR]
                         bring the cluster up, unless it is up
-  compile [--gvisor=false] [--kwok N] [--istio] [--dry-run] [--source DIR]
+  compile [--gvisor=false] [--kwok N] [--istio] [--policy ENGINE] [--dry-run] [--source DIR]
                         only compile what up would have to compile; --dry-run names it
   down                  take it down and leave nothing of it
   status                show its machines and what runs on them
@@ -127,6 +127,7 @@ func options(flags *flag.FlagSet, args []string) (cluster.Options, error) {
 	flags.BoolVar(&o.GVisor, "gvisor", true, "")
 	flags.IntVar(&o.Kwok, "kwok", 0, "")
 	flags.BoolVar(&o.Istio, "istio", false, "")
+	flags.StringVar(&o.Policy, "policy", "", "")
 	flags.StringVar(&o.Audit, "audit", "", "")
 	flags.StringVar(&o.Encryption, "encryption", "", "")
 	flags.BoolVar(&o.Keep, "keep", false, "")

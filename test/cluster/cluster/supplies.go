@@ -96,6 +96,9 @@ func (o Options) programs() ([]build.Program, error) {
 	if o.Istio {
 		programs = append(programs, istioPrograms(o.Source)...)
 	}
+	if o.Policy == gatekeeper {
+		programs = append(programs, gatekeeperProgram(o.Source))
+	}
 	return programs, nil
 }
 
@@ -116,6 +119,13 @@ func (o Options) images(ctx context.Context, bin string) ([]image.Image, error) 
 			return nil, fmt.Errorf("images of Istio: %w", err)
 		}
 		images = append(images, more...)
+	}
+	if o.Policy == gatekeeper {
+		engine, err := gatekeeperImage(bin)
+		if err != nil {
+			return nil, err
+		}
+		images = append(images, engine)
 	}
 	return images, nil
 }

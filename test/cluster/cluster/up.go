@@ -35,6 +35,7 @@ type Options struct {
 	GVisor        bool     // give it the RuntimeClass gvisor
 	Kwok          int      // as many nodes that only pretend, beside the real ones
 	Istio         bool     // install it, with sidecars
+	Policy        string   // engine to install that decides about objects; none if empty
 	Audit         string   // level at which the API server writes all requests to its log; none if empty
 	Encryption    string   // provider by which the API server encrypts Secrets in etcd; none if empty
 	APIServerArgs []string // more flags for the API server
@@ -153,6 +154,12 @@ func (c *Cluster) bringUp(ctx context.Context, o Options, s supplies) error {
 		}
 		step(istioHost + " ready")
 	}
+	if o.Policy == gatekeeper {
+		if err := c.installGatekeeper(ctx, o.Source); err != nil {
+			return err
+		}
+		step(gatekeeperHost + " ready")
+	}
 	r.Ready, r.Hosts = true, o.hosts()
 	return c.write(r)
 }
@@ -162,6 +169,9 @@ func (o Options) hosts() []string {
 	var hosts []string
 	if o.Istio {
 		hosts = append(hosts, istioHost)
+	}
+	if o.Policy == gatekeeper {
+		hosts = append(hosts, gatekeeperHost)
 	}
 	if o.Audit != "" {
 		hosts = append(hosts, "an audit log of level "+o.Audit)
