@@ -89,8 +89,9 @@ func TestWrongUse(t *testing.T) {
 		{[]string{"--state", base, "load", "x.tar"}, "there is no cluster test"},
 		{[]string{"--state", base, "exec", "node3", "true"}, `no machine "node3": there are control-plane, node1 and node2`},
 		{[]string{"--state", base, "exec", "node1", "true"}, "node1 of cluster test does not run"},
-		{[]string{"--state", base, "up", "--audit", "All"}, `audit level "All": there are Metadata, Request, RequestResponse`},
-		{[]string{"--state", base, "up", "--encryption", "rot13"}, `encryption provider "rot13": there are aescbc, aesgcm, secretbox`},
+		{[]string{"--state", base, "up", "--audit", "All"}, `audit level "All": known are Metadata, Request, RequestResponse`},
+		{[]string{"--state", base, "up", "--policy", "opa"}, `policy engine "opa": known are gatekeeper`},
+		{[]string{"--state", base, "up", "--encryption", "rot13"}, `encryption provider "rot13": known are aescbc, aesgcm, secretbox`},
 		{[]string{"--state", base, "stop", "node1", "kubelet"}, "machine node1 does not run"},
 	} {
 		cmd := exec.Command("/proc/self/exe", test.args...)

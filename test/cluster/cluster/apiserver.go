@@ -26,7 +26,7 @@ func (o Options) check() error {
 		known       []string
 	}{{"audit level", o.Audit, auditLevels}, {"encryption provider", o.Encryption, encryptionProviders}, {"policy engine", o.Policy, policyEngines}} {
 		if value.given != "" && !slices.Contains(value.known, value.given) {
-			return fmt.Errorf("%s %q: there are %s", value.name, value.given, strings.Join(value.known, ", "))
+			return fmt.Errorf("%s %q: known are %s", value.name, value.given, strings.Join(value.known, ", "))
 		}
 	}
 	return nil
