@@ -21,7 +21,7 @@ ARCH     = $(shell $(GO) env GOARCH)
 PROGRAMS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/tare
 UNDER_TEST ?= $(PROGRAMS)/envoy/envoy $(PROGRAMS)/openbao/bao
 
-.PHONY: demo demo-cluster check test test-cluster test-products test-guest build static elsewhere man dist image systems image-lock tools envoy openbao gvisor probe bpf consumers lint fuzz bench truth campaign load cluster cluster-down clean
+.PHONY: demo demo-cluster check test test-cluster test-products test-guest build static elsewhere man dist image systems image-lock tools envoy openbao gvisor istiod probe bpf consumers lint fuzz bench truth campaign load cluster cluster-down clean
 
 demo: tools build ## Install what is missing, build, and price WireGuard on a real network path (under 3 minutes).
 	$(BIN) run examples/quickstart.yaml
@@ -108,6 +108,10 @@ bpf: # Compile the BPF programs of the layers cgroup-bpf and bpflsm (apt-get ins
 gvisor: ## Build runsc, which the layer gvisor runs, into the user's cache, at the version that the test cluster has (2 minutes the first time).
 	@mkdir -p $(PROGRAMS)/gvisor
 	@cd test/cluster/gvisor && CGO_ENABLED=0 GOWORK=off GOFLAGS=-buildvcs=false $(GO) build -trimpath "-ldflags=-s -w" -o $(PROGRAMS)/gvisor/runsc gvisor.dev/gvisor/runsc || [ "$(CI)" != true ]
+
+istiod: ## Build istiod, which examples/istio-scenario-one.yaml runs, into the user's cache, at the version that the test cluster has (6 minutes the first time).
+	@mkdir -p $(PROGRAMS)/istiod
+	@cd test/cluster/istio && CGO_ENABLED=0 GOWORK=off GOFLAGS=-buildvcs=false $(GO) build -trimpath "-ldflags=-s -w" -o $(PROGRAMS)/istiod/pilot-discovery istio.io/istio/pilot/cmd/pilot-discovery || [ "$(CI)" != true ]
 
 consumers: ## Install the programs that read exports in tests.
 	@.ci/consumers

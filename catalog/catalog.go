@@ -46,6 +46,7 @@ import (
 	"tare/workload/storage"
 	"tare/workload/syscalls"
 	"tare/workload/vault"
+	"tare/workload/xds"
 )
 
 // Layers lists the kinds of layers.
@@ -88,6 +89,7 @@ var Workloads = []workload.Kind{
 	storage.Kind,
 	syscalls.Kind,
 	vault.Kind,
+	xds.Kind,
 }
 
 // Kinds gives the catalog in the form that package experiment loads files with.

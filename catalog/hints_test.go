@@ -67,7 +67,7 @@ func TestHintsHelp(t *testing.T) {
 func TestWhatIsNoKindIsFound(t *testing.T) {
 	for word, want := range map[string]string{
 		"layer kata":             "tare list examples kubernetes/kata.yaml shows how kata is measured",
-		"layer istio":            "tare list examples istio-churn.yaml shows how istio is measured",
+		"layer istio":            "tare list examples istio-dataplane.yaml shows how istio is measured",
 		"layer runtimeClassName": "runtimeClass is a parameter of the layer pod: write pod: {runtimeClass: …}",
 		"workload fio":           "the workload storage runs fio",
 		"workload iperf3":        "the workload network runs iperf3",

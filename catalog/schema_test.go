@@ -22,7 +22,7 @@ var yamlBlock = regexp.MustCompile("(?ms)^```yaml\n(.*?)^```$")
 // explain the file. A block that shows only a part of a file is completed.
 func TestDocumentedExamples(t *testing.T) {
 	schema := published(t)
-	for _, name := range []string{"experiment.md", "cluster-layers.md", "startup.md", "compute.md", "dns.md"} {
+	for _, name := range []string{"experiment.md", "cluster-layers.md", "startup.md", "compute.md", "dns.md", "xds.md"} {
 		page, err := os.ReadFile("../docs/" + name)
 		if err != nil {
 			t.Fatal(err)

@@ -36,6 +36,7 @@ import (
 	"tare/workload/storage/residency"
 	"tare/workload/syscalls"
 	"tare/workload/vault"
+	"tare/workload/xds/fleet"
 )
 
 // helpers are the processes of layers and workloads in pods.
@@ -46,6 +47,7 @@ var helpers = slices.Concat([]testbed.Helper{
 	{Name: seccomp.Kind.Name, Run: seccomp.Kind.Helper},
 	{Name: wireguard.Kind.Name, Run: wireguard.Kind.Helper},
 	{Name: wrap.Kind.Name, Run: wrap.Kind.Helper},
+	fleet.Helper,
 	residency.Helper,
 	syscalls.Helper,
 }, answer.Helpers, dns.Helpers, vault.Helpers) // those of http and of services included

@@ -75,6 +75,7 @@ func (c *Config) Shared() string {
 type Server struct {
 	*Running
 	Address map[testbed.Path]netip.AddrPort // by which the client's pod reaches it
+	Scratch string                          // directory for its files, which goes with the site; "": none
 }
 
 // SetUp starts the server in the server's pod and waits until it is ready.
@@ -95,9 +96,19 @@ func (c *Config) SetUp(ctx context.Context, s workload.SetUp) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Up(ctx, s, at, c.Ready, testbed.Command{
-		Args: args, Dir: c.Dir, Env: append(environ.Assignments(values), "TARE_PORT="+port), Subject: true,
-	})
+	env, scratch := append(environ.Assignments(values), "TARE_PORT="+port), ""
+	if site, ok := testbed.As[testbed.Scratch](s.Site); ok {
+		if scratch, err = site.Scratch(); err != nil {
+			return nil, err
+		}
+		env = append(env, "TARE_SCRATCH="+scratch)
+	}
+	up, err := Up(ctx, s, at, c.Ready, testbed.Command{Args: args, Dir: c.Dir, Env: env, Subject: true})
+	if err != nil {
+		return nil, err
+	}
+	up.Scratch = scratch
+	return up, nil
 }
 
 // Up starts the command of a server in the server's pod and waits until it is ready.
@@ -110,7 +121,7 @@ func Up(ctx context.Context, s workload.SetUp, at map[testbed.Path]netip.AddrPor
 		_ = r.Down(context.WithoutCancel(ctx))
 		return nil, err
 	}
-	return &Server{r, at}, nil
+	return &Server{Running: r, Address: at}, nil
 }
 
 // Addresses are those of a server that a workload keeps up at a site, on a port of its own
@@ -138,12 +149,16 @@ func Addresses(s workload.SetUp, port int) (map[testbed.Path]netip.AddrPort, err
 	return at, nil
 }
 
-// Variables tell a client where the server is: TARE_PEER, TARE_SERVICE and TARE_PORT.
+// Variables tell a client where the server is: TARE_PEER, TARE_SERVICE and TARE_PORT, and where its files are:
+// TARE_SCRATCH.
 func (s *Server) Variables() []string {
 	at := s.Address[testbed.PodToPod]
 	list := []string{"TARE_PEER=" + at.Addr().String(), "TARE_PORT=" + strconv.Itoa(int(at.Port()))}
 	if at, ok := s.Address[testbed.PodToService]; ok {
 		list = append(list, "TARE_SERVICE="+at.Addr().String())
+	}
+	if s.Scratch != "" {
+		list = append(list, "TARE_SCRATCH="+s.Scratch)
 	}
 	return list
 }

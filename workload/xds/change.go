@@ -1,0 +1,107 @@
+package xds
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"tare/safetext"
+	"tare/testbed"
+	"tare/workload"
+	"tare/workload/http/pause"
+	"tare/workload/xds/fleet"
+)
+
+// changes changes the server's configuration as often as it is to be, and waits each time until the
+// push has reached all sidecars.
+func (r *trial) changes(ctx context.Context) ([]*stage, error) {
+	var pushes []*stage
+	due := time.Now()
+	for i := range r.config.times() {
+		if err := sleep(ctx, time.Until(due)); err != nil {
+			return nil, err
+		}
+		due = time.Now().Add(r.config.Change.every())
+		s, err := r.change(ctx, i)
+		if err != nil {
+			return nil, err
+		}
+		pushes = append(pushes, s)
+	}
+	return pushes, nil
+}
+
+// leastLead is how long before a change clients are told of it, at least.
+const leastLead = 20 * time.Millisecond
+
+// mostLead is how long that may be.
+const mostLead = 5 * time.Second
+
+// change changes it once. The time of the push counts from when the command was due to begin.
+func (r *trial) change(ctx context.Context, i int) (*stage, error) {
+	since, err := r.announce(ctx)
+	if err != nil {
+		return nil, err
+	}
+	pause.For(time.Until(since))
+	if err := r.command(ctx); err != nil {
+		return nil, err
+	}
+	return r.reached(ctx, fmt.Sprintf("change-%d", i+1), r.config.Ready.Std())
+}
+
+// announce tells the clients when a change will be, by their clocks, and gives that time by this
+// machine's. It is once all know of it.
+func (r *trial) announce(ctx context.Context) (time.Time, error) {
+	for lead := leastLead; lead <= mostLead; lead *= 2 {
+		since := time.Now().Add(lead)
+		_, err := r.all(ctx, func(_ int, c *client) fleet.Order {
+			return fleet.Order{Push: &fleet.Push{Since: since.Add(c.ahead), Types: r.config.Change.types()}}
+		})
+		if err != nil || time.Now().Before(since) {
+			return since, err
+		}
+	}
+	return time.Time{}, workload.Invalidf(workload.RuleLate, "not all clients were told of a change %v ahead of it", mostLead)
+}
+
+// command runs the command of a change, beside the server if there is one.
+func (r *trial) command(ctx context.Context) error {
+	args, err := r.config.Change.Run.Resolve(ctx, nil)
+	if err != nil {
+		return err
+	}
+	cmd, where := testbed.Command{Args: args, Env: []string{fmt.Sprintf("TARE_CHANGE=%d", time.Now().UnixMicro())}}, testbed.Host
+	if r.server != nil {
+		cmd.Env, where = append(cmd.Env, r.server.Variables()...), testbed.ServerPod
+	}
+	var why bytes.Buffer
+	cmd.Stderr = &why
+	process, err := r.t.Site.Start(ctx, where, cmd)
+	if err != nil {
+		return err
+	}
+	_, err = process.Wait()
+	if exit := (*testbed.ExitError)(nil); errors.As(err, &exit) && ctx.Err() == nil {
+		text := exit.Error()
+		if said := safetext.Line(why.String()); said != "" && exit.Stderr == "" {
+			text += ": " + said
+		}
+		return workload.Invalidf(workload.RuleExit, "the change: %s", text)
+	}
+	return err
+}
+
+// sleep waits.
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

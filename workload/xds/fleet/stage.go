@@ -1,0 +1,207 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"tare/workload/http/pause"
+	"tare/workload/xds/sidecar"
+)
+
+// stage is what the fleet does, or has done last.
+type stage struct {
+	start    time.Time
+	due      []time.Duration // of members that come or leave, since the start
+	times    []time.Duration // by member, since it was due or the start; or one of those below
+	lags     []time.Duration
+	push     *Push // what is waited for; nil: for members to come or leave
+	expected int   // members
+	left     int   // of which are waited for
+	last     time.Duration
+	done     chan struct{} // closed when none is
+}
+
+// What stands in place of a time.
+const (
+	pending    = -1 // it is waited for
+	unexpected = -2
+)
+
+// newStage makes a stage that waits for some members.
+func newStage(waits []bool) *stage {
+	s := &stage{start: time.Now(), times: make([]time.Duration, len(waits)), done: make(chan struct{})}
+	for i, wait := range waits {
+		if s.times[i] = unexpected; wait {
+			s.times[i] = pending
+			s.expected++
+		}
+	}
+	if s.left = s.expected; s.left == 0 {
+		close(s.done)
+	}
+	return s
+}
+
+// note notes that a member has come as far as it was to.
+func (s *stage) note(index int, now time.Time) {
+	if index >= len(s.times) || s.times[index] != pending {
+		return
+	}
+	since := max(now.Sub(s.start), 0)
+	s.last, s.times[index] = max(s.last, since), since
+	if s.due != nil {
+		s.times[index] = max(since-s.due[index], 0)
+	}
+	if s.left--; s.left == 0 {
+		close(s.done)
+	}
+}
+
+// enter begins a stage. It is called with the lock held.
+func (f *Fleet) enter(s *stage) {
+	f.now, f.counts = s, Counts{Errors: map[string]int{}, Examples: map[string]string{}}
+}
+
+// begin has members come or leave, as a ramp says.
+func (f *Fleet) begin(r *Ramp, up bool) error {
+	if r.Count < 0 || r.Count > len(f.members) || r.Rate <= 0 {
+		return fmt.Errorf("%d of %d sidecars at %v/s", r.Count, len(f.members), r.Rate)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.now.lags) < len(f.now.due) {
+		return errors.New("the fleet still does what it was told before")
+	}
+	s := newStage(slices.Repeat([]bool{true}, r.Count))
+	s.due = make([]time.Duration, r.Count)
+	for i := range s.due {
+		s.due[i] = time.Duration((float64(i) + r.Phase) / r.Rate * float64(time.Second))
+	}
+	f.enter(s)
+	go f.ramp(s, up)
+	return nil
+}
+
+// ramp keeps the time of a stage.
+func (f *Fleet) ramp(s *stage, up bool) {
+	for i, due := range s.due {
+		pause.For(due - time.Since(s.start))
+		if f.ctx.Err() != nil {
+			return
+		}
+		now := time.Now()
+		if m := f.members[i]; up {
+			m.come()
+		} else {
+			m.leave()
+		}
+		f.mu.Lock()
+		s.lags = append(s.lags, max(now.Sub(s.start)-due, 0))
+		if !up {
+			s.note(i, now)
+		}
+		f.mu.Unlock()
+	}
+}
+
+// try notes that a member begins to connect.
+func (f *Fleet) try() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.counts.Attempts++
+}
+
+// await has the members that are ready wait for a push.
+func (f *Fleet) await(p *Push) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var ready []bool
+	for _, m := range f.members {
+		ready = append(ready, m.ready)
+	}
+	s := newStage(ready)
+	s.start, s.push = p.Since, p
+	f.enter(s)
+}
+
+// seen notes a response that a member has got.
+func (f *Fleet) seen(m *member, u sidecar.Update) {
+	now := time.Now()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.counts.Responses++
+	f.counts.Bytes += int64(u.Bytes)
+	if u.Rejected != nil {
+		f.counts.Rejected++
+		f.example("rejected", u.Rejected.Error())
+		return
+	}
+	m.ready = m.ready || u.Ready
+	switch push := f.now.push; {
+	case push == nil && u.Ready:
+		f.now.note(m.index, now)
+	case push != nil && !now.Before(push.Since) && (len(push.Types) == 0 || slices.Contains(push.Types, u.Type)):
+		f.now.note(m.index, now)
+	}
+}
+
+// failed notes how a stream of a member ended, and says whether the member had been ready.
+func (f *Fleet) failed(m *member, err error) (was bool) {
+	kind, text := "other", err.Error()
+	if e := (*sidecar.Error)(nil); errors.As(err, &e) {
+		kind, text = e.Kind, e.Text
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	was, m.ready = m.ready, false
+	f.counts.Errors[kind]++
+	f.example(kind, text)
+	return was
+}
+
+// mostExample is how long an example of an error may be.
+const mostExample = 300
+
+// example keeps the first text of a kind. It is called with the lock held.
+func (f *Fleet) example(kind, text string) {
+	if f.counts.Examples[kind] == "" {
+		f.counts.Examples[kind] = text[:min(len(text), mostExample)]
+	}
+}
+
+// look waits for the end of a stage for a while, and says how far it is.
+func (f *Fleet) look(ctx context.Context, l Look) *Answer {
+	f.mu.Lock()
+	s := f.now
+	f.mu.Unlock()
+	limit := time.NewTimer(l.For)
+	defer limit.Stop()
+	select {
+	case <-s.done:
+	case <-limit.C:
+	case <-ctx.Done():
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	a := &Answer{Now: time.Now(), Done: s.left == 0}
+	if a.Done || l.Final {
+		a.Report = s.report(f.counts)
+	}
+	return a
+}
+
+// report is what became of the stage so far.
+func (s *stage) report(counts Counts) *Report {
+	counts.Errors, counts.Examples = maps.Clone(counts.Errors), maps.Clone(counts.Examples)
+	r := &Report{Expected: s.expected, Lags: slices.Clone(s.lags), Last: s.last, Counts: counts}
+	for _, t := range s.times {
+		if t >= 0 {
+			r.Times = append(r.Times, t)
+		}
+	}
+	return r
+}

@@ -1,0 +1,124 @@
+package sidecar
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// request is a DiscoveryRequest, or a DeltaDiscoveryRequest.
+type request struct {
+	of      Type
+	node    []byte   // of the first one of a stream
+	names   []string // all that is asked for; of delta what is asked for from now on
+	gone    []string // of delta: what is no longer asked for
+	version string   // that the sidecar has; not of delta
+	nonce   string   // of the response that is answered
+	wrong   error    // why that is rejected
+}
+
+// numbers are those of the fields in one of the two messages; 0: it has none.
+type numbers struct{ node, version, names, gone, url, nonce, wrong protowire.Number }
+
+var (
+	ofSotW  = numbers{version: 1, node: 2, names: 3, url: 4, nonce: 5, wrong: 6}
+	ofDelta = numbers{node: 1, url: 2, names: 3, gone: 4, nonce: 6, wrong: 7}
+)
+
+// append writes the message. A delta request that answers a response names nothing.
+func (r request) append(b []byte, delta bool) []byte {
+	n := ofSotW
+	if delta {
+		n = ofDelta
+		if r.nonce != "" {
+			r.names = nil
+		}
+	}
+	text := func(field protowire.Number, s string) {
+		if s != "" && field > 0 {
+			b = appendText(b, field, s)
+		}
+	}
+	if len(r.node) > 0 {
+		b = appendBytes(b, n.node, r.node)
+	}
+	text(n.version, r.version)
+	for _, name := range r.names {
+		text(n.names, name)
+	}
+	for _, name := range r.gone {
+		text(n.gone, name)
+	}
+	text(n.url, urls[r.of])
+	text(n.nonce, r.nonce)
+	if r.wrong != nil {
+		// google.rpc.Status with INVALID_ARGUMENT, as Envoy has it
+		status := protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), 3)
+		b = appendBytes(b, n.wrong, appendText(status, 2, r.wrong.Error()))
+	}
+	return b
+}
+
+func appendText(b []byte, n protowire.Number, s string) []byte {
+	return protowire.AppendString(protowire.AppendTag(b, n, protowire.BytesType), s)
+}
+
+func appendBytes(b []byte, n protowire.Number, p []byte) []byte {
+	return protowire.AppendBytes(protowire.AppendTag(b, n, protowire.BytesType), p)
+}
+
+// Node is who a sidecar says that it is.
+type Node struct {
+	ID       string          `json:"id"`
+	Cluster  string          `json:"cluster,omitempty"`
+	Metadata json.RawMessage `json:"metadata,omitempty"` // an object
+}
+
+// Encode writes the node as a message of the API, with texts filled in.
+func (n Node) Encode(fill *strings.Replacer) ([]byte, error) {
+	b := appendText(nil, 1, fill.Replace(n.ID))
+	if n.Cluster != "" {
+		b = appendText(b, 2, fill.Replace(n.Cluster))
+	}
+	if len(n.Metadata) > 0 {
+		var metadata map[string]any
+		if err := json.Unmarshal(n.Metadata, &metadata); err != nil {
+			return nil, fmt.Errorf("the metadata of the node: %w", err)
+		}
+		b = appendBytes(b, 3, object(metadata, fill))
+	}
+	return appendText(b, 6, "tare"), nil // its user agent
+}
+
+// object is a google.protobuf.Struct.
+func object(m map[string]any, fill *strings.Replacer) (b []byte) {
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		b = appendBytes(b, 1, appendBytes(appendText(nil, 1, name), 2, anything(m[name], fill)))
+	}
+	return b
+}
+
+// anything is a google.protobuf.Value of what JSON holds.
+func anything(v any, fill *strings.Replacer) (b []byte) {
+	switch v := v.(type) {
+	case float64:
+		return protowire.AppendFixed64(protowire.AppendTag(nil, 2, protowire.Fixed64Type), math.Float64bits(v))
+	case string:
+		return appendText(nil, 3, fill.Replace(v))
+	case bool:
+		return protowire.AppendVarint(protowire.AppendTag(nil, 4, protowire.VarintType), protowire.EncodeBool(v))
+	case map[string]any:
+		return appendBytes(nil, 5, object(v, fill))
+	case []any:
+		for _, one := range v {
+			b = appendBytes(b, 1, anything(one, fill))
+		}
+		return appendBytes(nil, 6, b)
+	}
+	return protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), 0) // null
+}

@@ -1,0 +1,187 @@
+package sidecar
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// What a sidecar reads of Envoy's API, by the numbers of its fields.
+const (
+	anyType, anyValue = 1, 2 // google.protobuf.Any
+
+	deltaResource = 2 // of Resource, which a delta response wraps around each
+
+	clusterName, clusterType, clusterEDS = 1, 2, 3
+	typeEDS                              = 3 // of clusterType
+	edsService                           = 2 // of clusterEDS
+
+	listenerChains, listenerAPI, listenerDefault = 3, 19, 25
+	apiListener                                  = 1
+	chainFilters                                 = 3
+	filterConfig                                 = 4
+	managerRDS                                   = 3 // of HttpConnectionManager
+	rdsName                                      = 2
+)
+
+// manager is how the type of a filter ends that may ask for routes by name.
+var manager = []byte(".HttpConnectionManager")
+
+var errBroken = errors.New("a resource that cannot be read")
+
+// value is one field of a message.
+type value struct {
+	bytes  []byte // of a message or a text
+	number uint64
+}
+
+// fields gives the fields of a message that are numbers, texts or messages.
+func fields(b []byte, each func(protowire.Number, value) error) error {
+	for len(b) > 0 {
+		number, kind, n := protowire.ConsumeTag(b)
+		if n < 0 {
+			return errBroken
+		}
+		b = b[n:]
+		var v value
+		switch kind {
+		case protowire.BytesType:
+			v.bytes, n = protowire.ConsumeBytes(b)
+		case protowire.VarintType:
+			v.number, n = protowire.ConsumeVarint(b)
+		default:
+			n = protowire.ConsumeFieldValue(number, kind, b)
+		}
+		if n < 0 {
+			return errBroken
+		}
+		b = b[n:]
+		if err := each(number, v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// within gives those of the fields with one number.
+func within(b []byte, number protowire.Number, each func([]byte) error) error {
+	return fields(b, func(n protowire.Number, v value) error {
+		if n != number {
+			return nil
+		}
+		return each(v.bytes)
+	})
+}
+
+// unpack gives the type and the value of an Any.
+func unpack(packed []byte) (url, message []byte, err error) {
+	err = fields(packed, func(n protowire.Number, v value) error {
+		switch n {
+		case anyType:
+			url = v.bytes
+		case anyValue:
+			message = v.bytes
+		}
+		return nil
+	})
+	return url, message, err
+}
+
+// first is the type of an Any of which only the beginning is there.
+func first(packed []byte) (url []byte, ok bool) {
+	number, kind, n := protowire.ConsumeTag(packed)
+	if n < 0 || number != anyType || kind != protowire.BytesType {
+		return nil, false
+	}
+	url, n = protowire.ConsumeBytes(packed[n:])
+	return url, n >= 0
+}
+
+// wrapped is the beginning of the Any in that of a delta response's resource.
+func wrapped(b []byte) (packed []byte, ok bool) {
+	for {
+		number, kind, n := protowire.ConsumeTag(b)
+		if n < 0 {
+			return nil, false
+		}
+		b = b[n:]
+		if number == deltaResource && kind == protowire.BytesType {
+			_, n = protowire.ConsumeVarint(b) // its length
+			return b[max(n, 0):], n >= 0
+		}
+		if n = protowire.ConsumeFieldValue(number, kind, b); n < 0 {
+			return nil, false
+		}
+		b = b[n:]
+	}
+}
+
+// named adds the names of other resources that a resource holds.
+func named(names []string, resource []byte, delta bool) ([]string, error) {
+	if delta {
+		packed := resource
+		if err := within(packed, deltaResource, func(b []byte) error { resource = b; return nil }); err != nil {
+			return names, err
+		}
+	}
+	url, message, err := unpack(resource)
+	if err != nil {
+		return names, err
+	}
+	add := func(name []byte) error {
+		if len(name) > 0 {
+			names = append(names, string(name))
+		}
+		return nil
+	}
+	switch typed(url) {
+	case CDS:
+		err = endpointsOf(message, add)
+	case LDS:
+		err = routesOf(message, add)
+	}
+	return names, err
+}
+
+// endpointsOf gives the name by which a cluster's endpoints are asked for, if they are.
+func endpointsOf(cluster []byte, add func([]byte) error) error {
+	var name, service []byte
+	eds := false
+	err := fields(cluster, func(n protowire.Number, v value) error {
+		switch n {
+		case clusterName:
+			name = v.bytes
+		case clusterType:
+			eds = v.number == typeEDS
+		case clusterEDS:
+			return within(v.bytes, edsService, func(b []byte) error { service = b; return nil })
+		}
+		return nil
+	})
+	if err != nil || !eds {
+		return err
+	}
+	return add([]byte(cmp.Or(string(service), string(name))))
+}
+
+// routesOf gives the names by which a listener's routes are asked for.
+func routesOf(listener []byte, add func([]byte) error) error {
+	config := func(packed []byte) error {
+		url, message, err := unpack(packed)
+		if err != nil || !bytes.HasSuffix(url, manager) {
+			return err
+		}
+		return within(message, managerRDS, func(rds []byte) error { return within(rds, rdsName, add) })
+	}
+	return fields(listener, func(n protowire.Number, v value) error {
+		switch n {
+		case listenerChains, listenerDefault:
+			return within(v.bytes, chainFilters, func(filter []byte) error { return within(filter, filterConfig, config) })
+		case listenerAPI:
+			return within(v.bytes, apiListener, config)
+		}
+		return nil
+	})
+}

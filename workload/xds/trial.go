@@ -1,0 +1,180 @@
+package xds
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"tare/testbed"
+	"tare/workload"
+	"tare/workload/service"
+	"tare/workload/xds/fleet"
+)
+
+// trial is one under way.
+type trial struct {
+	config  *Config
+	t       *workload.Trial
+	server  *service.Server // nil: it is elsewhere
+	clients []*client
+	stages  []*stage
+	peak    int64 // of the server's resident memory, in bytes; 0: not known
+}
+
+// Prepare starts the clients. With churn it has all sidecars come.
+func (c *Config) Prepare(ctx context.Context, t *workload.Trial) (workload.Measured, error) {
+	r := &trial{config: c, t: t}
+	r.server, _ = t.Standing.(*service.Server)
+	t.Clear = r.clear
+	if err := r.prepare(ctx); err != nil {
+		return nil, r.broken(ctx, err)
+	}
+	return func(ctx context.Context) (workload.Result, error) {
+		result, err := r.measure(ctx)
+		if err != nil {
+			err = r.broken(ctx, err)
+		}
+		return result, errors.Join(err, r.keep())
+	}, nil
+}
+
+func (r *trial) prepare(ctx context.Context) error {
+	if err := r.start(ctx); err != nil {
+		return err
+	}
+	if r.config.Churn.One() <= 0 {
+		return nil
+	}
+	s, err := r.ramp(ctx, "before", r.config.Sidecars.One(), true)
+	if err != nil {
+		return err
+	}
+	if _, n, _ := s.sum(); len(s.times()) < n {
+		return workload.Invalidf(workload.RuleErrors, "before the churn not all sidecars were ready %v after the last was due: %s", r.config.Ready, s.missing())
+	}
+	return nil
+}
+
+// measure is the measured part.
+func (r *trial) measure(ctx context.Context) (workload.Result, error) {
+	count, err := r.count()
+	if err != nil {
+		return workload.Result{}, err
+	}
+	r.peak = 0
+	n := r.config.measured()
+	if r.config.Churn.One() > 0 {
+		if _, err := r.ramp(ctx, "down", n, false); err != nil {
+			return workload.Result{}, err
+		}
+	}
+	up, err := r.ramp(ctx, "up", n, true)
+	if err != nil {
+		return workload.Result{}, err
+	}
+	pushes, err := r.changes(ctx)
+	if err != nil {
+		return workload.Result{}, err
+	}
+	used, err := count()
+	if err != nil {
+		return workload.Result{}, err
+	}
+	result, err := r.config.result(up, pushes)
+	if err == nil && r.peak > 0 {
+		result.Values[memoryReady], result.Values[memoryPeak] = float64(up.Memory), float64(r.peak)
+	}
+	result.Used = used
+	return result, err
+}
+
+// ramp has the first n sidecars come or leave, and waits for it.
+func (r *trial) ramp(ctx context.Context, name string, n int, up bool) (*stage, error) {
+	clients, rate := len(r.clients), float64(r.config.Rate.One())
+	_, err := r.all(ctx, func(i int, _ *client) fleet.Order {
+		ramp := &fleet.Ramp{Count: share(n, clients, i), Rate: rate / float64(clients), Phase: float64(i) / float64(clients)}
+		if up {
+			return fleet.Order{Up: ramp}
+		}
+		return fleet.Order{Down: ramp}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return r.reached(ctx, name, time.Duration(float64(n)/rate*float64(time.Second))+r.config.Ready.Std())
+}
+
+// count begins an account of what clients and server use. The function that it gives ends it. The
+// memory is what is resident then, with all sidecars connected.
+func (r *trial) count() (func() (map[string]testbed.Usage, error), error) {
+	begun := time.Now()
+	var server service.Account
+	var err error
+	if r.server != nil {
+		if server, err = r.server.Account(); err != nil {
+			return nil, err
+		}
+	}
+	for _, c := range r.clients {
+		if c.cpu, err = c.CPU(); err != nil && !errors.Is(err, testbed.ErrUncounted) {
+			return nil, err
+		}
+	}
+	return func() (map[string]testbed.Usage, error) {
+		used := map[string]testbed.Usage{}
+		if r.server != nil {
+			if used["server"], err = r.server.Since(server); err != nil {
+				return nil, err
+			}
+		}
+		all := testbed.Usage{Wall: time.Since(begun)}
+		for _, c := range r.clients {
+			if err := c.add(&all); err != nil {
+				return nil, err
+			}
+		}
+		used["client"] = all
+		return used, nil
+	}, nil
+}
+
+// add adds what the client has used since its account was begun.
+func (c *client) add(all *testbed.Usage) error {
+	cpu, err := c.CPU()
+	if errors.Is(err, testbed.ErrUncounted) {
+		all.Unavailable = true
+		return nil
+	}
+	memory, e := c.Memory()
+	all.User, all.MaxRSS = all.User+cpu-c.cpu, all.MaxRSS+memory
+	return errors.Join(err, e)
+}
+
+// keep keeps what the stages came to, and what the server printed, with the trial.
+func (r *trial) keep() error {
+	err := keep(r.t.Raw, r.stages)
+	if r.server != nil {
+		err = errors.Join(err, r.server.Log(r.t.Raw))
+	}
+	return err
+}
+
+// broken is why a trial cannot go on: that the server has ended, if it has.
+func (r *trial) broken(ctx context.Context, err error) error {
+	if r.server == nil || ctx.Err() != nil {
+		return err
+	}
+	if ended := r.server.Judge(ctx); ended != nil {
+		return ended
+	}
+	return err
+}
+
+// clear ends the clients, with which their sidecars leave, and lets the server come to rest.
+func (r *trial) clear(ctx context.Context) error {
+	if err := r.end(ctx); err != nil {
+		return fmt.Errorf("the clients: %w", err)
+	}
+	return sleep(ctx, r.config.Settle.Std())
+}

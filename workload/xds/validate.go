@@ -1,0 +1,100 @@
+package xds
+
+import (
+	"fmt"
+	"net"
+	"strconv"
+	"time"
+
+	"tare/experiment"
+	"tare/experiment/quantity"
+	"tare/layer/placeholder"
+	"tare/workload/xds/fleet"
+)
+
+// Bounds of the load.
+const (
+	mostSidecars = 100_000
+	highestRate  = 10_000 // 1/s
+	longest      = time.Hour
+)
+
+func (c *Config) validate() []experiment.FieldError {
+	var errs experiment.FieldErrors
+	for i, n := range c.Sidecars {
+		if n < 1 || n > mostSidecars {
+			errs.Add(fmt.Sprintf("sidecars[%d]", i), "%d is not a number of sidecars from 1 to %d", n, mostSidecars)
+		}
+		for _, clients := range c.Clients {
+			if n < clients {
+				errs.Add(fmt.Sprintf("sidecars[%d]", i), "%d sidecars are too few for %d clients", n, clients)
+			}
+		}
+	}
+	for i, r := range c.Rate {
+		if r <= 0 || r > highestRate {
+			errs.Add(fmt.Sprintf("rate[%d]", i), "%v is not a rate above 0/s, and at most %d/s", r, highestRate)
+		}
+	}
+	for i, share := range c.Churn {
+		if share > 1 {
+			errs.Add(fmt.Sprintf("churn[%d]", i), "%v is more than all sidecars", share)
+		}
+	}
+	c.validateServer(&errs)
+	errs = append(errs, c.Token.Validate("token")...)
+	if c.Change != nil {
+		errs = append(errs, c.Change.Run.Validate("change.run")...)
+		if len(c.Change.Run) == 0 || c.Change.Run[0] == "" {
+			errs.Add("change.run", "no program is given: write it as a list, [program, argument…]")
+		}
+		within(&errs, "change.every", c.Change.Every, 0)
+	}
+	for _, text := range []struct{ field, text string }{{"node.id", c.Node.ID}, {"node.cluster", c.Node.Cluster}, {"node.metadata", string(c.Node.Metadata)}} {
+		if err := placeholder.Check(text.text, fleet.AddressVariable, fleet.IndexVariable); err != nil {
+			errs.Add(text.field, "%v", err)
+		}
+	}
+	if c.Node.ID == "" {
+		errs.Add("node.id", "a sidecar without identity is served by no server")
+	}
+	if _, err := c.Node.metadata(); err != nil {
+		errs.Add("node.metadata", "%v", err)
+	}
+	within(&errs, "readyTimeout", c.Ready, 100*time.Millisecond)
+	within(&errs, "settle", c.Settle, 0)
+	within(&errs, "late", c.Late, time.Millisecond)
+	return errs
+}
+
+func within(errs *experiment.FieldErrors, field string, d quantity.Duration, least time.Duration) {
+	if d.Std() < least || d.Std() > longest {
+		errs.Add(field, "%v is not a time from %v to %v", d, quantity.Duration(least), quantity.Duration(longest))
+	}
+}
+
+func (c *Config) validateServer(errs *experiment.FieldErrors) {
+	switch {
+	case c.Server != nil && c.Address != "":
+		errs.Add("address", "there is a server too: sidecars connect to one of them")
+	case c.Server != nil:
+		*errs = append(*errs, c.Server.Validate("server")...)
+	case c.Address == "":
+		errs.Add("address", "no server is given: name one that is there (address), or the program that is one (server)")
+	default:
+		host, port, err := net.SplitHostPort(c.Address)
+		if n, e := strconv.ParseUint(port, 10, 16); err != nil || e != nil || n == 0 || host == "" {
+			errs.Add("address", "%q is not HOST:PORT", c.Address)
+		}
+	}
+	if c.TLS == nil {
+		return
+	}
+	*errs = append(*errs, c.TLS.Key.Validate("tls.key")...)
+	switch {
+	case c.TLS.Key != "" && len(c.TLS.Key.References()) == 0:
+		errs.Add("tls.key", "a key in the file would be kept with the run: refer to it, $(file:/PATH)")
+	case (c.TLS.Cert == "") != (c.TLS.Key == ""):
+		errs.Add("tls.cert", "a certificate and its key go together")
+	}
+}

@@ -1,0 +1,266 @@
+// Package xds asks what a layer costs a control plane that speaks Envoy's discovery protocols:
+// istiod, a go-control-plane, any xDS server. Simulated sidecars, each with a connection of its
+// own, come at a given rate, subscribe as Envoy does (package sidecar), and wait for pushes.
+//
+//	workloads:
+//	  - xds:
+//	      server: {run: [./control-plane, --listen, ":$(TARE_PORT)"]}
+//	      sidecars: [100, 1000]
+//	      rate: 50/s
+//	      change: {run: [./change-one-endpoint.sh], times: 10}
+//
+// # A trial
+//
+// The measured part has all sidecars come, at the rate, and waits until each has what it asked
+// for. With churn all have come before, and a share of them leaves and comes again. Then the
+// changes: a command changes the server's configuration, and the trial waits until the push has
+// reached the last sidecar. After the trial all leave, and the server comes to rest.
+//
+// The load is open: a sidecar's time until it is ready counts from when it was due to connect, so that a
+// server which limits connections is charged with the wait behind those that it sent away.
+// Sidecars that are sent away come again as Envoy does, after a random pause below a bound that doubles.
+//
+// The way through the files: server.go has what sidecars connect to, client.go their processes (package
+// fleet), trial.go the stages of a trial, change.go the changes, and record.go makes values of it all.
+package xds
+
+import (
+	"slices"
+	"time"
+
+	"tare/experiment"
+	"tare/experiment/factor"
+	"tare/experiment/quantity"
+	"tare/experiment/reference"
+	"tare/experiment/strictyaml"
+	"tare/testbed"
+	"tare/workload"
+	"tare/workload/service"
+	"tare/workload/xds/fleet"
+	"tare/workload/xds/sidecar"
+)
+
+const name = "xds"
+
+// Config is the parameters of the workload.
+type Config struct {
+	Server   *service.Config                   `yaml:"server" json:"server,omitempty" doc:"program that is the xDS server; either this or address"`
+	Address  string                            `yaml:"address" json:"address,omitempty" doc:"HOST:PORT of a server that is there already"`
+	Sidecars factor.Levels[int]                `yaml:"sidecars" json:"sidecars" doc:"simulated sidecars, all clients together"`
+	Rate     factor.Levels[quantity.Frequency] `yaml:"rate" json:"rate" doc:"sidecars that connect, or leave, per second"`
+	Protocol factor.Levels[sidecar.Protocol]   `yaml:"protocol" json:"protocol" doc:"variant of the aggregated discovery service: delta, or sotw (state of the world)"`
+	Churn    factor.Levels[quantity.Percent]   `yaml:"churn" json:"churn" doc:"share of the sidecars that leaves and comes again while measuring; 0% measures the coming of all"`
+	Change   *Change                           `yaml:"change" json:"change,omitempty" doc:"changes of the server's configuration while all sidecars are connected"`
+	TLS      *TLS                              `yaml:"tls" json:"tls,omitempty" doc:"how sidecars encrypt; in plaintext if absent"`
+	Token    reference.Text                    `yaml:"token" json:"token,omitempty" doc:"bearer token in the metadata of each stream, by reference: $ISTIO_TOKEN, $(file:/PATH)"`
+	Node     Node                              `yaml:"node" json:"node" doc:"who the sidecars say that they are; in its texts $(TARE_INDEX) is the sidecar's number, and $(TARE_IP) an address of its own"`
+	Paths    factor.Levels[testbed.Path]       `yaml:"paths" factor:"path" json:"paths" doc:"ways from the client's pod to the server's"`
+	Clients  factor.Levels[int]                `yaml:"clients" json:"clients" min:"1" max:"256" doc:"processes that share the sidecars, on a cluster pods"`
+	Ready    quantity.Duration                 `yaml:"readyTimeout" json:"readyTimeout" doc:"how long sidecars may take to be ready after the last was due, and a push to reach all"`
+	Settle   quantity.Duration                 `yaml:"settle" json:"settle" doc:"time for the server to come to rest when the sidecars have left"`
+	Late     quantity.Duration                 `yaml:"late" json:"late" doc:"lateness in connecting, at its 99th percentile, beyond which the generator counts as late"`
+}
+
+// TLS is what sidecars trust and show.
+type TLS struct {
+	CA         string         `yaml:"ca" json:"ca,omitempty" doc:"file with the certificates to trust, in PEM; the system's if absent"`
+	Cert       string         `yaml:"cert" json:"cert,omitempty" doc:"file with the sidecars' own certificate, in PEM"`
+	Key        reference.Text `yaml:"key" json:"key,omitempty" doc:"its key in PEM, by reference: $(file:/PATH)"`
+	ServerName string         `yaml:"serverName" json:"serverName,omitempty" doc:"name in the server's certificate; the host of its address if absent"`
+
+	authority, certificate string // what the files hold
+}
+
+// Node is who sidecars say that they are.
+type Node struct {
+	ID       string              `yaml:"id" json:"id" doc:"identity; istiod wants sidecar~IP~NAME.NAMESPACE~NAMESPACE.svc.DOMAIN"`
+	Cluster  string              `yaml:"cluster" json:"cluster,omitempty" doc:"service cluster of the sidecar"`
+	Metadata strictyaml.Document `yaml:"metadata" json:"metadata,omitempty" doc:"metadata of the node, as a map"`
+}
+
+// Change is how the server's configuration is changed.
+type Change struct {
+	Run   reference.Arguments `yaml:"run" json:"run" required:"true" doc:"program and arguments that change it, in the pod of the server, or on the machine of tare with an address; TARE_CHANGE holds a number that no other change of the run has"`
+	Times int                 `yaml:"times" json:"times,omitempty" min:"0" max:"10000" doc:"changes in a trial; 1 if absent"`
+	Every quantity.Duration   `yaml:"every" json:"every,omitempty" doc:"time between changes, which begin when the one before has reached all at the earliest; 1s if absent"`
+	Push  []Resource          `yaml:"push" json:"push,omitempty" doc:"types of resources of which the first response is the push; any if absent"`
+}
+
+// Resource is a type of resources.
+type Resource string
+
+// The types.
+const (
+	Clusters  Resource = "cds"
+	Endpoints Resource = "eds"
+	Listeners Resource = "lds"
+	Routes    Resource = "rds"
+)
+
+// Values lists the types, in the order of package sidecar.
+func (Resource) Values() []string {
+	return []string{string(Clusters), string(Endpoints), string(Listeners), string(Routes)}
+}
+
+// types are those whose first response is the push.
+func (c *Change) types() []sidecar.Type {
+	var list []sidecar.Type
+	for _, r := range c.Push {
+		list = append(list, sidecar.Type(slices.Index(r.Values(), string(r))))
+	}
+	return list
+}
+
+// times is how many changes a trial has.
+func (c *Config) times() int {
+	if c.Change == nil {
+		return 0
+	}
+	return max(c.Change.Times, 1)
+}
+
+// every is the time between changes.
+func (c *Change) every() time.Duration {
+	if c.Every == 0 {
+		return time.Second
+	}
+	return c.Every.Std()
+}
+
+// New gives the workload with its defaults.
+func New() workload.Workload {
+	return &Config{
+		Sidecars: factor.Of(100), Rate: factor.Of(quantity.Frequency(50)), Protocol: factor.Of(sidecar.Delta),
+		Churn: factor.Of(quantity.Percent(0)), Paths: factor.Of(testbed.PodToPod), Clients: factor.Of(1),
+		Node:  Node{ID: "sidecar~$(TARE_IP)~tare-$(TARE_INDEX).default~default.svc.cluster.local"},
+		Ready: quantity.Duration(time.Minute), Settle: quantity.Duration(time.Second), Late: quantity.Duration(100 * time.Millisecond),
+	}
+}
+
+// Helpers are the workload's own processes.
+var Helpers = []testbed.Helper{fleet.Helper}
+
+// Kind describes the workload.
+var Kind = workload.Kind{
+	Name:    name,
+	Summary: "simulated sidecars at an xDS server such as istiod: time until ready, push time, bytes and CPU per sidecar",
+	Example: "address: \"127.0.0.1:15010\"",
+	New:     New,
+	Probe:   testbed.AlwaysWorks(name, "by sidecars of its own"),
+	Helpers: append([]testbed.Helper{service.Helper}, Helpers...),
+}
+
+// Declare says which pods the workload needs: those of the sidecars, and that of the server unless
+// it is elsewhere.
+func (c *Config) Declare() experiment.Declaration {
+	d := experiment.Declaration{ReadFiles: c.readFiles, Validate: c.validate}
+	for _, n := range c.Clients {
+		if n > 1 {
+			d.Needs.Clients = max(d.Needs.Clients, n)
+		}
+	}
+	d.Needs.Network = c.Address == "" || d.Needs.Clients > 0
+	d.Needs.OwnPod = !d.Needs.Network
+	if c.Server != nil && len(c.Server.Run) > 0 {
+		d.Needs.Image = c.Server.Image
+		d.Programs = []experiment.Program{{Name: c.Server.Run[0], Dir: c.Server.Dir, Where: experiment.AtSite}}
+	}
+	if c.Change != nil && len(c.Change.Run) > 0 {
+		change := experiment.Program{Name: c.Change.Run[0], Where: experiment.OnMachine}
+		if c.Server != nil {
+			change.Where = experiment.AtSite
+		}
+		d.Programs = append(d.Programs, change)
+	}
+	return d
+}
+
+// readFiles reads the certificates.
+func (c *Config) readFiles(read func(string) ([]byte, error)) []experiment.FieldError {
+	var errs experiment.FieldErrors
+	if c.TLS == nil {
+		return nil
+	}
+	for _, f := range []struct {
+		field, file string
+		to          *string
+	}{{"tls.ca", c.TLS.CA, &c.TLS.authority}, {"tls.cert", c.TLS.Cert, &c.TLS.certificate}} {
+		if f.file == "" {
+			continue
+		}
+		text, err := read(f.file)
+		if err != nil {
+			errs.Add(f.field, "%v", err)
+		}
+		*f.to = string(text)
+	}
+	return errs
+}
+
+// measured is how many sidecars come in the measured part.
+func (c *Config) measured() int {
+	n := c.Sidecars.One()
+	if share := float64(c.Churn.One()); share > 0 {
+		return max(int(share*float64(n)+0.5), 1)
+	}
+	return n
+}
+
+// The metrics that are not of a distribution.
+const (
+	connectRate  = "connect-rate"        // 1/s
+	readyLast    = "ready-last"          // s
+	pushLast     = "push-last"           // s, on average over the changes
+	sidecarBytes = "sidecar-bytes"       // B
+	pushBytes    = "push-bytes"          // B
+	errorShare   = "errors"              // of the attempts to connect
+	limitedShare = "limited"             // of them
+	memoryReady  = "server-memory-ready" // B
+	memoryPeak   = "server-memory-peak"  // B
+)
+
+// Measures says what a trial measures, and how long it takes.
+func (c *Config) Measures() experiment.Measures {
+	n, changes := c.measured(), c.times()
+	m := experiment.Measures{Cost: &experiment.Cost{Prefix: "sidecar", Unit: "sidecar", Parts: []string{"client"}}}
+	if c.Address == "" {
+		m.Cost.Parts = []string{"client", "server"}
+	}
+	add := func(name, unit string, better experiment.Better, scale experiment.Scale) *experiment.Metric {
+		m.Metrics = append(m.Metrics, experiment.Metric{Name: name, Unit: unit, Better: better, Scale: scale})
+		return &m.Metrics[len(m.Metrics)-1]
+	}
+	m.Metrics = spread("ready", n)
+	furthest := &m.Metrics[len(m.Metrics)-1]
+	furthest.Headline, furthest.Optional = true, false
+	add(readyLast, "s", experiment.Lower, experiment.Ratio).Optional = true
+	add(connectRate, "1/s", experiment.Higher, experiment.Ratio).Discrete = true
+	add(sidecarBytes, "B", experiment.Lower, experiment.Ratio).Discrete = true
+	if changes > 0 {
+		m.Metrics = append(m.Metrics, spread("push", n*changes)...)
+		add(pushLast, "s", experiment.Lower, experiment.Ratio).Headline = true
+		add(pushBytes, "B", experiment.Lower, experiment.Ratio).Discrete = true
+	}
+	add(errorShare, "", experiment.Lower, experiment.Difference).Discrete = true
+	add(limitedShare, "", experiment.Lower, experiment.Difference).Discrete = true
+	if c.Address == "" {
+		for _, name := range []string{memoryReady, memoryPeak} {
+			memory := add(name, "B", experiment.Lower, experiment.Ratio)
+			memory.Discrete, memory.Optional = true, true
+		}
+	}
+
+	comes := func(n int) time.Duration {
+		return time.Duration(float64(n) / float64(c.Rate.One()) * float64(time.Second))
+	}
+	planned := comes(n)
+	if c.Churn.One() > 0 {
+		planned += comes(n) + comes(c.Sidecars.One()) // down, and those that come before
+	}
+	if changes > 0 {
+		planned += time.Duration(changes) * c.Change.every()
+	}
+	m.Expected = planned + c.Settle.Std() + 500*time.Millisecond
+	m.Limit = 2*planned + time.Duration(3+2*changes)*(c.Ready.Std()+time.Second) + c.Settle.Std() + time.Minute
+	return m
+}

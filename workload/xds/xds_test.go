@@ -1,0 +1,309 @@
+package xds
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"tare/experiment/environ"
+	"tare/experiment/factor"
+	"tare/experiment/quantity"
+	"tare/testbed"
+	"tare/testbed/local/localtest"
+	"tare/workload"
+	"tare/workload/service"
+	"tare/workload/workloadtest"
+	"tare/workload/xds/fleet"
+	"tare/workload/xds/sidecar"
+	"tare/workload/xds/xdstest"
+)
+
+func TestMain(m *testing.M) {
+	localtest.Main(m, append(slices.Clone(Kind.Helpers), xdstest.Helper)...)
+}
+
+// served is a workload with a server of go-control-plane, whose endpoints change with a file.
+func served(t *testing.T) *Config {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "change")
+	c := New().(*Config)
+	c.Server = &service.Config{Run: []string{testbed.Self}, Env: environ.Variables{testbed.HelperVariable: xdstest.Helper.Name, xdstest.FileVariable: file}}
+	c.Sidecars, c.Rate, c.Settle = factor.Of(30), factor.Of(quantity.Frequency(500)), 0
+	c.Late = quantity.Duration(time.Minute) // the machine may be busy
+	c.Change = &Change{Run: []string{"sh", "-c", `printf %s "$TARE_CHANGE" > ` + file + ".new && mv " + file + ".new " + file}, Times: 2, Every: 1, Push: []Resource{Endpoints}}
+	if errs := c.validate(); len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	return c
+}
+
+// try carries out a trial, and what follows it.
+func try(t *testing.T, c *Config, site testbed.Site, up workload.Standing) (workload.Result, error, *workloadtest.Raw) {
+	t.Helper()
+	raw := new(workloadtest.Raw)
+	trial := &workload.Trial{Site: site, Raw: raw, Round: 1, Standing: up}
+	r, err := workloadtest.Run(t.Context(), c, trial)
+	if err := trial.Clear(t.Context()); err != nil {
+		t.Error(err)
+	}
+	return r, err, raw
+}
+
+func setUp(t *testing.T, c *Config, site testbed.Site) workload.Standing {
+	t.Helper()
+	up, err := c.SetUp(t.Context(), workload.SetUp{Site: site})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = up.Down(context.Background()) })
+	return up
+}
+
+// complete says that a trial has all that it measures.
+func complete(t *testing.T, c *Config, r workload.Result) {
+	t.Helper()
+	var want []string
+	for _, m := range c.Measures().Metrics {
+		want = append(want, m.Name)
+		if v := r.Values[m.Name]; m.Scale == "ratio" && !(v > 0) {
+			t.Errorf("%s is %v", m.Name, v)
+		}
+	}
+	slices.Sort(want)
+	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(r.Values))); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	for _, part := range c.Measures().Cost.Parts {
+		if u, ok := r.Used[part]; !ok || u.CPU() <= 0 || u.MaxRSS <= 0 {
+			t.Errorf("%s has used %+v", part, u)
+		}
+	}
+	if int(r.Work) != c.measured() || r.Failed != 0 || r.Sent == 0 {
+		t.Errorf("%v done, %v failed, %d bytes", r.Work, r.Failed, r.Sent)
+	}
+}
+
+// Sidecars in one network namespace come to a server in another, and all get each change.
+func TestTrial(t *testing.T) {
+	site := localtest.Network(t, 0, 1500)
+	c := served(t)
+	c.Clients = factor.Of(2)
+	up := setUp(t, c, site)
+	for _, p := range []sidecar.Protocol{sidecar.Delta, sidecar.SotW} {
+		for _, path := range []testbed.Path{testbed.PodToPod, testbed.PodToService} {
+			c.Protocol, c.Paths = factor.Of(p), factor.Of(path)
+			r, err, raw := try(t, c, site, up)
+			if err != nil {
+				t.Fatalf("%s, %s: %v", p, path, err)
+			}
+			complete(t, c, r)
+			if diff := cmp.Diff([]string{"server.log", "sidecars.json"}, raw.Names()); diff != "" {
+				t.Error(diff)
+			}
+		}
+	}
+}
+
+// pods is a site whose places are not on this machine.
+type pods struct{ testbed.Site }
+
+func (p pods) Unwrap() testbed.Site { return p.Site }
+
+func (pods) Self(where testbed.Place) string {
+	if where == testbed.Host {
+		return ""
+	}
+	return testbed.Self
+}
+
+// In pods, orders come by a socket, and clocks are compared.
+func TestPods(t *testing.T) {
+	site := pods{localtest.Network(t, 0, 1500)}
+	c := served(t)
+	c.Clients = factor.Of(2)
+	r, err, _ := try(t, c, site, setUp(t, c, site))
+	if err != nil {
+		t.Fatal(err)
+	}
+	complete(t, c, r)
+}
+
+// With churn a share leaves and comes again, and only that is measured.
+func TestChurn(t *testing.T) {
+	site := localtest.Network(t, 0, 1500)
+	c := served(t)
+	c.Churn = factor.Of(quantity.Percent(0.25))
+	r, err, raw := try(t, c, site, setUp(t, c, site))
+	if err != nil {
+		t.Fatal(err)
+	}
+	complete(t, c, r)
+	var stages []stage
+	raw.JSON(t, "sidecars.json", &stages)
+	var got []string
+	for _, s := range stages {
+		_, expected, _ := s.sum()
+		got = append(got, fmt.Sprintf("%s %d", s.Name, expected))
+	}
+	if diff := cmp.Diff([]string{"before 30", "down 8", "up 8", "change-1 30", "change-2 30"}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// What goes wrong breaks a rule that says so.
+func TestBroken(t *testing.T) {
+	site := localtest.Network(t, 0, 1500)
+	c := served(t)
+	up := setUp(t, c, site)
+	c.Ready = quantity.Duration(200 * time.Millisecond)
+	with := func(change func(*Config)) *Config {
+		one := *c
+		how := *c.Change
+		one.Change = &how
+		change(&one)
+		return &one
+	}
+	down := setUp(t, c, localtest.Network(t, 0, 1500))
+	if err := down.Down(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range []struct {
+		c    *Config
+		up   workload.Standing
+		want string
+	}{
+		{with(func(c *Config) { c.Change.Run = []string{"sh", "-c", "echo no >&2; exit 3"} }), up, "exit-status: the change: sh -c 'echo no >&2; exit 3': exit status 3: no"},
+		{with(func(c *Config) { c.TLS = &TLS{} }), up, "errors: no sidecar was ready 200ms after the last was due: 30 of 30 (tls "},
+		{c, down, "server: the server has ended: "},
+	} {
+		_, err, _ := try(t, x.c, site, x.up)
+		if err == nil || !strings.HasPrefix(err.Error(), x.want) {
+			t.Errorf("%v\nwant %s", err, x.want)
+		}
+	}
+	r, err, _ := try(t, with(func(c *Config) {
+		c.Change.Run, c.Change.Times, c.Ready = []string{"true"}, 1, quantity.Duration(2*time.Second)
+	}), site, up)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, has := r.Values[pushLast]; has || r.Failed != 0.5 {
+		t.Errorf("a change that is none reached all: %v, %v failed", r.Values, r.Failed)
+	}
+}
+
+// A server that is elsewhere is reached from this machine itself.
+func TestAddress(t *testing.T) {
+	s := elsewhere(t)
+	c := New().(*Config)
+	c.Address, c.Sidecars, c.Rate, c.Settle, c.Late = s.Address, factor.Of(10), factor.Of(quantity.Frequency(500)), 0, quantity.Duration(time.Minute)
+	if errs := c.validate(); len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	r, err, raw := try(t, c, localtest.Host(t), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	complete(t, c, r)
+	if diff := cmp.Diff([]string{"sidecars.json"}, raw.Names()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestValidate(t *testing.T) {
+	for _, x := range []struct {
+		change func(*Config)
+		want   string // "": nothing is wrong
+	}{
+		{func(c *Config) {}, ""},
+		{func(c *Config) { c.Address = "" }, "address: no server is given: name one that is there (address), or the program that is one (server)"},
+		{func(c *Config) { c.Address = "istiod" }, `address: "istiod" is not HOST:PORT`},
+		{func(c *Config) { c.Server = &service.Config{Run: []string{"x"}} }, "address: there is a server too: sidecars connect to one of them"},
+		{func(c *Config) { c.Sidecars = factor.Of(0, 10) }, "sidecars[0]: 0 is not a number of sidecars from 1 to 100000; sidecars[0]: 0 sidecars are too few for 1 clients"},
+		{func(c *Config) { c.Rate = factor.Of(quantity.Frequency(20000)) }, "rate[0]: 20000/s is not a rate above 0/s, and at most 10000/s"},
+		{func(c *Config) { c.Churn = factor.Of(quantity.Percent(2)) }, "churn[0]: 200% is more than all sidecars"},
+		{func(c *Config) { c.Change = &Change{} }, "change.run: no program is given: write it as a list, [program, argument…]"},
+		{func(c *Config) { c.Node.ID = "$(TARE_NAME)" }, "node.id: $(TARE_NAME) is not known here: known is $(TARE_IP), $(TARE_INDEX)"},
+		{func(c *Config) { c.Node.Metadata = "[]" }, "node.metadata: the metadata of the node is no map"},
+		{func(c *Config) { c.TLS = &TLS{Cert: "x"} }, "tls.cert: a certificate and its key go together"},
+		{func(c *Config) { c.TLS = &TLS{Cert: "x", Key: "secret"} }, "tls.key: a key in the file would be kept with the run: refer to it, $(file:/PATH)"},
+		{func(c *Config) { c.Ready = 0 }, "readyTimeout: 0s is not a time from 100ms to 1h"},
+	} {
+		c := New().(*Config)
+		c.Address = "127.0.0.1:15010"
+		x.change(c)
+		var got []string
+		for _, e := range c.validate() {
+			got = append(got, e.Field+": "+e.Message)
+		}
+		if text := strings.Join(got, "; "); text != x.want && (x.want == "" || !strings.HasPrefix(text, x.want)) {
+			t.Errorf("%s\nwant %s", text, x.want)
+		}
+	}
+}
+
+// What is missing is longer than all that is there.
+func TestResult(t *testing.T) {
+	c := New().(*Config)
+	c.Sidecars, c.Rate = factor.Of(400), factor.Of(quantity.Frequency(100))
+	times := func(n int) (list []time.Duration) {
+		for i := range n {
+			list = append(list, time.Duration(n-i)*time.Millisecond)
+		}
+		return list
+	}
+	reports := func(n int, errors map[string]int) *stage {
+		return &stage{Reports: []*fleet.Report{
+			{Expected: 200, Times: times(200), Last: 3 * time.Second, Counts: fleet.Counts{Attempts: 200, Bytes: 1000}},
+			{Expected: 200, Times: times(n), Last: 5 * time.Second, Counts: fleet.Counts{Attempts: 300, Bytes: 3000, Errors: errors, Examples: map[string]string{"dial": "refused"}}},
+		}}
+	}
+	r, err := c.result(reports(200, map[string]int{sidecar.Limited: 100}), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]float64{"ready-mean": 0.1005, "ready-p50": 0.1, "ready-last": 5, "connect-rate": 80, "sidecar-bytes": 10, "errors": 0.2, "limited": 0.2}
+	if diff := cmp.Diff(want, r.Values, cmpopts.EquateApprox(1e-9, 0)); diff != "" || r.Failed != 0 || r.Work != 400 {
+		t.Errorf("%v failed, %s", r.Failed, diff)
+	}
+	r, err = c.result(reports(100, nil), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want = map[string]float64{"ready-p50": 0.1, "connect-rate": 60, "sidecar-bytes": 10, "errors": 0, "limited": 0}
+	if diff := cmp.Diff(want, r.Values); diff != "" || r.Failed != 0.25 {
+		t.Errorf("%v failed, %s", r.Failed, diff)
+	}
+	none := &stage{Reports: []*fleet.Report{{Expected: 400, Counts: fleet.Counts{Attempts: 1, Errors: map[string]int{"dial": 7}, Examples: map[string]string{"dial": "refused"}}}}}
+	if _, err := c.result(none, nil); err == nil || err.Error() != "errors: no sidecar was ready 1m after the last was due: 400 of 400 (dial 7: refused)" {
+		t.Error(err)
+	}
+	late := reports(200, nil)
+	late.Reports[0].Lags = []time.Duration{time.Second}
+	if _, err := c.result(late, nil); err == nil || !strings.HasPrefix(err.Error(), "late: ") {
+		t.Error(err)
+	}
+}
+
+func elsewhere(t *testing.T) *xdstest.Server {
+	t.Helper()
+	on, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := xdstest.Start(on, xdstest.Mesh{Clusters: 2, Endpoints: 1, Listeners: 1}, xdstest.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Stop)
+	return s
+}

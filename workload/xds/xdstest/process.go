@@ -1,0 +1,41 @@
+package xdstest
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"time"
+
+	"tare/testbed"
+)
+
+// FileVariable names the file that the Helper looks at.
+const FileVariable = "XDSTEST_FILE"
+
+// Helper is a server in a process of its own, at the port TARE_PORT. It pushes other endpoints each
+// time that the content of a file changes.
+var Helper = testbed.Helper{Name: "xdstest", Run: func(ctx context.Context) error {
+	on, err := new(net.ListenConfig).Listen(ctx, "tcp", ":"+os.Getenv("TARE_PORT"))
+	if err != nil {
+		return err
+	}
+	mesh := Mesh{Clusters: 3, Endpoints: 2, Listeners: 1}
+	s, err := Start(on, mesh, Options{})
+	if err != nil {
+		return err
+	}
+	defer s.Stop()
+	fmt.Println("listening")
+	for last := ""; ctx.Err() == nil; time.Sleep(5 * time.Millisecond) {
+		text, _ := os.ReadFile(os.Getenv(FileVariable)) // it may not be there yet
+		if string(text) == last || len(text) == 0 {
+			continue
+		}
+		last = string(text)
+		if err := s.Change(mesh); err != nil {
+			return err
+		}
+	}
+	return nil
+}}
