@@ -86,6 +86,11 @@ func proxiesOf(t *testing.T, proxies, hosts, families int) *Config {
 // Real Envoys look each host up again, in each family, as the law says, and nobody is left.
 func TestProxies(t *testing.T) {
 	c := proxiesOf(t, 2, 3, 2)
+	long := filepath.Join(t.TempDir(), strings.Repeat("long-", 20)) // longer than the name of a socket may be
+	if err := os.Mkdir(long, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("TMPDIR", long)
 	site := localtest.Network(t, 0, 1500)
 	server := up(t, c, site)
 	r, raw, err := trial(t, c, site, server, nil)

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"os"
+	"path/filepath"
 	"time"
 
 	"tare/experiment/quantity"
@@ -85,7 +87,7 @@ func admin(ctx context.Context, socket, path string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, "unix", socket)
+		return dial(ctx, socket)
 	}}}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://proxy"+path, nil)
 	if err != nil {
@@ -101,6 +103,16 @@ func admin(ctx context.Context, socket, path string) ([]byte, error) {
 		err = fmt.Errorf("%s: %.200q", answer.Status, text)
 	}
 	return text, err
+}
+
+// dial connects to a socket of the file system, whose name may be longer than the kernel takes.
+func dial(ctx context.Context, socket string) (net.Conn, error) {
+	dir, err := os.Open(filepath.Dir(socket))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = dir.Close() }()
+	return new(net.Dialer).DialContext(ctx, "unix", fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), filepath.Base(socket)))
 }
 
 // resolved is what a proxy's resolver has counted since it was started.

@@ -120,14 +120,15 @@ func (p *proxied) start(ctx context.Context) error {
 	for i := range p.Proxies.One() {
 		base := filepath.Join(dir, fmt.Sprintf("envoy-%s-%d", p.label, i+1))
 		one := &proxy{socket: base + ".sock", files: []string{base + ".json", base + ".sock"}}
-		config, err := p.bootstrap(server, one.socket, p.label)
+		// The kernel takes names of 107 bytes, and the directory's may be longer: Envoy is started in it.
+		config, err := p.bootstrap(server, filepath.Base(one.socket), p.label)
 		if err != nil {
 			return err
 		}
 		if err := os.WriteFile(base+".json", config, 0o644); err != nil {
 			return err
 		}
-		cmd := testbed.Command{Args: envoyArgs(path, base+".json"), Subject: true}
+		cmd := testbed.Command{Args: envoyArgs(path, base+".json"), Dir: dir, Subject: true}
 		one.Running, err = service.Start(ctx, p.t.Site, service.Program{Name: fmt.Sprintf("proxy-%d", i+1), Where: testbed.ClientPod, Command: cmd})
 		if err != nil {
 			return errors.Join(err, one.forget())
