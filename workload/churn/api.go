@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"tare/safetext"
+	"tare/workload"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -165,7 +166,7 @@ func (a *api) do(ctx context.Context, r request) error {
 func again(ctx context.Context, ask func() error) error {
 	for {
 		err := ask()
-		if wait, busy := tooMany(err); !busy || !pause(ctx, wait) {
+		if wait, busy := tooMany(err); !busy || workload.Pause(ctx, wait) != nil {
 			return err
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"tare/workload"
 )
 
 func deleteLimit(n int) time.Duration {
@@ -69,7 +71,7 @@ func (p *place) cleanOne(ctx context.Context, r resource) (left string, err erro
 		if len(names) > 0 {
 			wait = 20 * time.Millisecond
 		}
-		if !pause(ctx, wait) {
+		if workload.Pause(ctx, wait) != nil {
 			return left, ctx.Err()
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"tare/workload"
 )
 
 type generator struct {
@@ -79,7 +81,7 @@ func (g *generator) carryOut(ctx context.Context, start time.Time, o *order) {
 		o.done = time.Since(start)
 		if wait, busy := tooMany(err); busy {
 			o.throttled++
-			if pause(limited, wait) {
+			if workload.Pause(limited, wait) == nil {
 				continue
 			}
 		}
@@ -93,17 +95,6 @@ func (g *generator) carryOut(ctx context.Context, start time.Time, o *order) {
 
 // shortestWait is the pause after an answer of 429 that names none.
 const shortestWait = 100 * time.Millisecond
-
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
 
 func (g *generator) request(o *order) request {
 	path := g.resources[o.source].path(g.namespace)

@@ -193,7 +193,7 @@ func (c *Config) prepare(ctx context.Context, p *place, raw workload.Raw) (*sess
 	if err := p.clean(ctx, deleteLimit(c.Objects.One()+c.fixed())); err != nil {
 		return nil, broken(ctx, workload.RuleTimeout, "what an earlier trial made: %v", err)
 	}
-	if !pause(ctx, c.Settle.Std()) { // what the deletion before this trial set off is not its load
+	if workload.Pause(ctx, c.Settle.Std()) != nil { // what the deletion before this trial set off is not its load
 		return nil, ctx.Err()
 	}
 	s := &session{place: p, config: c, orders: orders}
@@ -254,7 +254,7 @@ func (s *session) makeBase(ctx context.Context) error {
 	if err := s.tracker.tellsUpdates(s.sources); err != nil {
 		return err
 	}
-	if !pause(ctx, s.config.Settle.Std()) {
+	if workload.Pause(ctx, s.config.Settle.Std()) != nil {
 		return ctx.Err()
 	}
 	return nil
@@ -288,7 +288,7 @@ func (s *session) measure(ctx context.Context, raw workload.Raw) (workload.Resul
 	if _, err := s.tracker.wait(ctx, c.Ready.Std()); err != nil {
 		return workload.Result{}, err
 	}
-	if !pause(ctx, c.Settle.Std()) {
+	if workload.Pause(ctx, c.Settle.Std()) != nil {
 		return workload.Result{}, ctx.Err()
 	}
 	s.end() // before the outcome is read

@@ -196,7 +196,7 @@ func (l *loaded) run(ctx context.Context, duration time.Duration, stretch int) (
 	if err := l.client.Ask(ctx, clientOrder{Begin: &span}, nil); err != nil {
 		return nil, l.why(ctx, err)
 	}
-	if err := pause(ctx, duration); err != nil {
+	if err := workload.Pause(ctx, duration); err != nil {
 		return nil, err
 	}
 	result := new(load.Result)

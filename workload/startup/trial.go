@@ -198,7 +198,7 @@ func (s *session) density(ctx context.Context, n int) (workload.Result, error) {
 	if err := s.by.stay(ctx, n); err != nil {
 		return workload.Result{}, err
 	}
-	if err := pause(ctx, s.config.Settle.Std()); err != nil {
+	if err := workload.Pause(ctx, s.config.Settle.Std()); err != nil {
 		return workload.Result{}, err
 	}
 	first, err := s.by.uses(ctx)
@@ -206,7 +206,7 @@ func (s *session) density(ctx context.Context, n int) (workload.Result, error) {
 		return workload.Result{}, err
 	}
 	from := time.Now()
-	if err := pause(ctx, s.config.Duration.Std()); err != nil {
+	if err := workload.Pause(ctx, s.config.Duration.Std()); err != nil {
 		return workload.Result{}, err
 	}
 	last, err := s.by.uses(ctx)
@@ -229,17 +229,6 @@ func (s *session) density(ctx context.Context, n int) (workload.Result, error) {
 
 // errUnknown ends a run whose cluster tells nothing of what pods use.
 var errUnknown = errors.New("what idle pods use is counted on their nodes only: write accounting: node below testbed.kubernetes")
-
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
 
 // late is the rule that a start broke which took longer than it may.
 func (c *Config) late(ctx context.Context, what string) error {

@@ -20,7 +20,7 @@ func (r *trial) changes(ctx context.Context) ([]*stage, error) {
 	var pushes []*stage
 	due := time.Now()
 	for i := range r.config.times() {
-		if err := sleep(ctx, time.Until(due)); err != nil {
+		if err := workload.Pause(ctx, time.Until(due)); err != nil {
 			return nil, err
 		}
 		due = time.Now().Add(r.config.Change.every())
@@ -92,16 +92,4 @@ func (r *trial) command(ctx context.Context) error {
 		return workload.Invalidf(workload.RuleExit, "the change: %s", text)
 	}
 	return err
-}
-
-// sleep waits.
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

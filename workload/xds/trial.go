@@ -176,5 +176,5 @@ func (r *trial) clear(ctx context.Context) error {
 	if err := r.end(ctx); err != nil {
 		return fmt.Errorf("the clients: %w", err)
 	}
-	return sleep(ctx, r.config.Settle.Std())
+	return workload.Pause(ctx, r.config.Settle.Std())
 }

@@ -298,7 +298,7 @@ func (s *Session) dial() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	agreed := s.conf.Transport.Clear()
+	agreed := dnstransport.Transport(conn.RemoteAddr().Network()).Clear() // what it is, and not what it was to be
 	if s.tls != nil {
 		secure := tls.Client(conn, s.tls)
 		if err := secure.HandshakeContext(ctx); err != nil {
