@@ -83,7 +83,7 @@ func TestScalingText(t *testing.T) {
 
 func TestPer(t *testing.T) {
 	for _, c := range []struct{ factor, unit, want string }{
-		{"objects", "", "object"}, {"status", "", "1 of status"}, {"n", "", "1 of n"}, {"rate", "1/s", "1/s of rate"},
+		{"objects", "", "object"}, {"status", "", "1 of status"}, {"n", "", "1 of n"}, {"policies", "", "policy"}, {"addresses", "", "address"}, {"series", "", "1 of series"}, {"rate", "1/s", "1/s of rate"},
 		{"churn", "%", "1 % of churn"}, {"size", "KiB", "KiB of size"}, {"delay", "s", "s of delay"}, {"link", "Mbit/s", "Mbit/s of link"},
 	} {
 		if got := Per(&analysis.Scaling{Factor: c.factor, Unit: c.unit}); got != c.want {

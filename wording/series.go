@@ -51,12 +51,17 @@ func Per(s *analysis.Scaling) string {
 	return s.Unit + " of " + s.Factor
 }
 
-// singular takes the s from the name of a factor that counts things: "object" of
+// singular is the name of a factor that counts things without its plural: "object" of
 // "objects", but "status" of "status".
 func singular(name string) string {
 	n := len(name)
-	if n < 4 || name[n-1] != 's' || name[n-2] == 's' || name[n-2] == 'u' {
+	switch {
+	case n < 4 || name[n-1] != 's' || name[n-2] == 's' || name[n-2] == 'u' || name == "series":
 		return name
+	case strings.HasSuffix(name, "ies"): // policies
+		return name[:n-3] + "y"
+	case strings.HasSuffix(name, "sses"): // addresses
+		return name[:n-2]
 	}
 	return name[:n-1]
 }

@@ -289,7 +289,7 @@ func (c *Config) absent(ctx context.Context, on cluster, given bool, own *Config
 	var found, declared []string
 	for i, u := range objects {
 		if c.Scope == OwnArm && outside[i] != "" {
-			declared = append(declared, title(u))
+			declared = append(declared, u.GetKind())
 			continue
 		}
 		_, there, err := look(ctx, on, u)
@@ -301,7 +301,8 @@ func (c *Config) absent(ctx context.Context, on cluster, given bool, own *Config
 		}
 	}
 	if declared != nil {
-		check.Caveat = "that the other arms get nothing of " + strings.Join(declared, ", ") + " is what the experiment says (scope: arm), and not shown"
+		slices.Sort(declared) // their names differ from arm to arm, and are as many as a factor says
+		check.Caveat = "that the other arms get nothing of " + strings.Join(slices.Compact(declared), ", ") + " is what the experiment says (scope: arm), and not shown"
 	}
 	if found != nil {
 		check.OK, check.Observed = false, summary(found)+" there"

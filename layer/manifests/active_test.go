@@ -270,7 +270,7 @@ func TestOutsideOfTheNamespace(t *testing.T) {
 	// the check says that this was not shown.
 	got, err := config(role+"---\n"+policy, ownArm).absent(t.Context(), newFake("tare-b"), false, nil)
 	want := layer.Check{Layer: name, Name: "ClusterRole r and 1 more", Expected: "not there", Observed: "not there", OK: true,
-		Caveat: "that the other arms get nothing of ClusterRole r is what the experiment says (scope: arm), and not shown"}
+		Caveat: "that the other arms get nothing of ClusterRole is what the experiment says (scope: arm), and not shown"}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v %s", err, diff)
 	}
