@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"strings"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 	"tare/experiment/quantity"
 	"tare/workload"
 	"tare/workload/http/load"
+	"tare/workload/staircase"
 )
 
 // Objective is what the answers must be for a rate to be carried. At least one limit on the
@@ -96,52 +96,13 @@ func (o *Objective) probe(rate float64) time.Duration {
 	return longest
 }
 
-// The search. A trial takes mostSteps tries at most.
-const (
-	mostSteps    = 40
-	turns        = 8    // reversals that are averaged
-	firstFactor  = 2    // between rates until one is not carried
-	finestFactor = 1.02 // between rates at the end
-	slowest      = 1    // request per second; a server that does not carry it carries nothing
-	overload     = 1.25 // times its capacity, at which collapse is looked for
-	drain        = time.Second
-)
+// search is how a capacity is searched.
+var search = staircase.Search{Least: 1, Most: 10e6, Finest: 1.02, Turns: 8, Unit: "per second"}
 
-// staircase finds the rate that is carried in half of the tries: up-down steps (Levitt 1971,
-// Transformed up-down methods in psychoacoustics, Journal of the Acoustical Society of America
-// 49), which are halved at each turn down to the finest, and the geometric mean of the rates at
-// the last turns. Two searches of one server differ by what its noise moves them; the
-// interval over rounds has that. Rates begin at first.
-func staircase(first float64, try func(rate float64) (carried bool, err error)) (rate float64, err error) {
-	x, step := math.Log(first), math.Log(firstFactor)
-	was, begun := false, false
-	var at []float64 // logarithms of the rates at turns
-	for n := 0; len(at) < turns+2 && n < mostSteps; n++ {
-		carried, err := try(math.Exp(x))
-		if err != nil {
-			return 0, err
-		}
-		if begun && carried != was {
-			at = append(at, x)
-			step = max(step/2, math.Log(finestFactor))
-		}
-		begun, was = true, carried
-		if carried {
-			x += step
-		} else if x -= step; x < math.Log(slowest) {
-			return 0, fmt.Errorf("not even %v request per second", slowest)
-		}
-	}
-	if len(at) < 4 {
-		return 0, fmt.Errorf("no end of it was found up to %.0f requests per second", math.Exp(x))
-	}
-	at = at[max(0, len(at)-turns):]
-	sum := 0.0
-	for _, v := range at {
-		sum += v
-	}
-	return math.Exp(sum / float64(len(at))), nil
-}
+const (
+	overload = 1.25 // times its capacity, at which collapse is looked for
+	drain    = time.Second
+)
 
 // capacity measures by a search what a server carries.
 func (c *Config) capacity(ctx context.Context, r *trial) (workload.Result, error) {
@@ -162,7 +123,9 @@ func (c *Config) capacity(ctx context.Context, r *trial) (workload.Result, error
 		tries = append(tries, tried{rate, c.Objective.met(result), result})
 		return result, nil
 	}
-	found, err := staircase(c.rate(), func(rate float64) (bool, error) {
+	search := search
+	search.First = c.rate()
+	found, err := search.Find(func(rate float64) (bool, error) {
 		result, err := try(rate)
 		return err == nil && c.Objective.met(result), err
 	})

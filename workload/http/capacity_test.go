@@ -1,54 +1,12 @@
 package http
 
 import (
-	"errors"
-	"math"
-	"math/rand/v2"
 	"testing"
 	"time"
 
 	"tare/experiment/quantity"
 	"tare/workload/http/load"
 )
-
-// A search ends near the rate that is carried in half of the tries, wherever it begins.
-func TestStaircase(t *testing.T) {
-	draw := rand.New(rand.NewPCG(1, 2))
-	for _, first := range []float64{10, 1000, 50_000} {
-		var sum, squares float64
-		const searches, truth = 400, 3000.0
-		for range searches {
-			tries := 0
-			found, err := staircase(first, func(rate float64) (bool, error) {
-				tries++
-				return math.Log(rate/truth) < 0.03*draw.NormFloat64(), nil // a server whose capacity moves by 3 %
-			})
-			if err != nil || tries > mostSteps {
-				t.Fatalf("from %v: %v after %d tries", first, err, tries)
-			}
-			x := math.Log(found / truth)
-			sum, squares = sum+x, squares+x*x
-		}
-		mean := sum / searches
-		sd := math.Sqrt(squares/searches - mean*mean)
-		if math.Abs(mean) > 0.02 || sd > 0.06 {
-			t.Errorf("from %v: off by %.1f %% on average, a deviation of %.1f %%", first, 100*mean, 100*sd)
-		}
-	}
-}
-
-func TestStaircaseWithoutEnd(t *testing.T) {
-	if _, err := staircase(1000, func(float64) (bool, error) { return true, nil }); err == nil {
-		t.Error("a server that carries anything has a capacity")
-	}
-	if _, err := staircase(1000, func(float64) (bool, error) { return false, nil }); err == nil || err.Error() != "not even 1 request per second" {
-		t.Errorf("a server that carries nothing: %v", err)
-	}
-	broken := errors.New("broken")
-	if _, err := staircase(1000, func(float64) (bool, error) { return false, broken }); !errors.Is(err, broken) {
-		t.Errorf("%v", err)
-	}
-}
 
 func TestObjective(t *testing.T) {
 	o := &Objective{P99: quantity.Duration(20 * time.Millisecond), Errors: 0.01}

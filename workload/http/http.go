@@ -24,6 +24,7 @@ import (
 	"tare/workload"
 	"tare/workload/http/load"
 	"tare/workload/service"
+	"tare/workload/staircase"
 )
 
 const name = "http"
@@ -187,7 +188,7 @@ func (c *Config) Measures() experiment.Measures {
 	if c.Objective != nil {
 		one := c.Objective.probe(c.rate()) + 100*time.Millisecond
 		m.Metrics, m.Slice = c.Objective.capacityMetrics(), nil
-		m.Expected, m.Limit = c.Warmup.Std()+usualSteps*one, mostSteps*(2*one+drain+c.Timeout.Std())+time.Minute
+		m.Expected, m.Limit = c.Warmup.Std()+usualSteps*one, staircase.MostTries*(2*one+drain+c.Timeout.Std())+time.Minute
 		return m
 	}
 	latency := func(name string, optional bool) {

@@ -214,7 +214,8 @@ func TestDensity(t *testing.T) {
 		return r
 	}
 	one, ten := use(1).Values, use(10).Values
-	if one[memory] < 4096 || ten[memory] < 5*one[memory] || ten[memory] > 20*one[memory] {
+	// The kernel charges memory in batches, which are not small beside what one sleep has.
+	if one[memory] < 4096 || ten[memory] < 2*one[memory] || ten[memory] > 20*one[memory] {
 		t.Errorf("memory of one %v, of ten %v", one[memory], ten[memory])
 	}
 	if ten[cpu] != 0 {
