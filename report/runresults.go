@@ -175,17 +175,21 @@ func (s *sheet) resultPart(g group) doc.Part {
 // collapsed is the share of its capacity under which an arm that is loaded beyond it has collapsed.
 const collapsed = 0.8
 
-// beyond says what arms still answer when they are loaded beyond their capacity, and where
+// beyond says what arms still do when they are loaded beyond their capacity, and where
 // that collapses; "" for what is no capacity.
 func (s *sheet) beyond(g group) string {
+	of := "answers %s of it"
 	rate := s.find(g.cell, "rate-beyond")
+	if rate == nil { // of a control plane
+		of, rate = "has %s of the sidecars ready in time", s.find(g.cell, "ready-beyond")
+	}
 	if g.metric.Objective == "" || rate == nil {
 		return ""
 	}
 	var parts []string
 	for _, a := range rate.series.Arms {
 		if m := a.Summary; m.N > 0 && s.role(a.Arm) != experiment.Control {
-			parts = append(parts, fmt.Sprintf("%s answers %s of it", plain(a.Arm), wording.Share(m.Median))+when(m.Median < collapsed, ", a collapse"))
+			parts = append(parts, plain(a.Arm)+" "+fmt.Sprintf(of, wording.Share(m.Median))+when(m.Median < collapsed, ", a collapse"))
 		}
 	}
 	return when(parts != nil, "Loaded beyond its capacity: "+strings.Join(parts, "; ")+".")

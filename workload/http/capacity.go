@@ -3,7 +3,6 @@ package http
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -33,18 +32,13 @@ func (o *Objective) limits() []quantity.Duration {
 // String writes the limits: "p99 ≤ 20 ms, errors ≤ 0.1 %".
 func (o *Objective) String() string {
 	var list []string
-	limit := func(of string, most fmt.Stringer) {
-		text := most.String()
-		unit := len(strings.TrimRight(text, "%abcdefghijklmnopqrstuvwxyzµ"))
-		list = append(list, of+" ≤ "+text[:unit]+" "+text[unit:])
-	}
 	for i, most := range o.limits() {
 		if most > 0 {
-			limit(strings.TrimPrefix(quantiles[i].name, "latency-"), most)
+			list = append(list, staircase.AtMost(strings.TrimPrefix(quantiles[i].name, "latency-"), most))
 		}
 	}
 	if o.Errors > 0 {
-		limit("errors", o.Errors)
+		list = append(list, staircase.AtMost("errors", o.Errors))
 	}
 	return strings.Join(list, ", ")
 }
@@ -129,11 +123,11 @@ func (c *Config) capacity(ctx context.Context, r *trial) (workload.Result, error
 		result, err := try(rate)
 		return err == nil && c.Objective.met(result), err
 	})
+	if missing := staircase.NotFoundError(""); errors.As(err, &missing) {
+		err = workload.Invalidf(workload.RuleRate, "the search for the capacity: %v", err)
+	}
 	if err != nil {
-		if len(tries) == 0 || ctx.Err() != nil {
-			return workload.Result{}, err
-		}
-		return workload.Result{}, workload.Invalidf(workload.RuleRate, "the search for the capacity: %v", err)
+		return workload.Result{}, err
 	}
 	beyond, err := try(overload * found)
 	if err != nil {

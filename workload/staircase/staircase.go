@@ -4,6 +4,7 @@ package staircase
 import (
 	"fmt"
 	"math"
+	"strings"
 )
 
 // Search says what is searched, and how closely. Loads are above zero: requests per second, sidecars.
@@ -15,8 +16,20 @@ type Search struct {
 	Unit        string  // of the load, in errors: "per second"
 }
 
+// NotFoundError is the error of a search that ends without a load, and says why.
+type NotFoundError string
+
+func (e NotFoundError) Error() string { return string(e) }
+
 // A search takes MostTries tries at most.
 const MostTries = 40
+
+// AtMost writes a limit of an objective: "p99 ≤ 20 ms".
+func AtMost(of string, most fmt.Stringer) string {
+	text := most.String()
+	unit := len(strings.TrimRight(text, "%abcdefghijklmnopqrstuvwxyzµ"))
+	return of + " ≤ " + text[:unit] + " " + text[unit:]
+}
 
 const firstFactor = 2 // between loads until one is not carried
 
@@ -24,7 +37,7 @@ const firstFactor = 2 // between loads until one is not carried
 // Transformed up-down methods in psychoacoustics, Journal of the Acoustical Society of America
 // 49), which are halved at each turn down to the finest, and the geometric mean of the loads at
 // the last turns. Two searches of one server differ by what its noise moves them; the
-// interval over rounds has that. It is an error if the least load is not carried, or the most is.
+// interval over rounds has that. The error is a NotFoundError if the least load is not carried, or the most is.
 func (s Search) Find(try func(load float64) (carried bool, err error)) (float64, error) {
 	least, most := math.Log(s.Least), math.Log(s.Most)
 	x, step := math.Log(s.First), math.Log(firstFactor)
@@ -37,9 +50,9 @@ func (s Search) Find(try func(load float64) (carried bool, err error)) (float64,
 		case err != nil:
 			return 0, err
 		case carried && x >= most:
-			return 0, fmt.Errorf("all were carried, up to %.0f %s", s.Most, s.Unit)
+			return 0, NotFoundError(fmt.Sprintf("all were carried, up to %.0f %s", s.Most, s.Unit))
 		case !carried && x <= least:
-			return 0, fmt.Errorf("none was carried, down to %.0f %s", s.Least, s.Unit)
+			return 0, NotFoundError(fmt.Sprintf("none was carried, down to %.0f %s", s.Least, s.Unit))
 		}
 		if begun && carried != was {
 			at = append(at, x)
@@ -53,7 +66,7 @@ func (s Search) Find(try func(load float64) (carried bool, err error)) (float64,
 		}
 	}
 	if len(at) < s.Turns/2 {
-		return 0, fmt.Errorf("it was not found in %d tries", MostTries)
+		return 0, NotFoundError(fmt.Sprintf("it was not found in %d tries", MostTries))
 	}
 	at = at[max(0, len(at)-s.Turns):]
 	sum := 0.0

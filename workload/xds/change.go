@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"time"
 
+	"tare/experiment/reference"
 	"tare/safetext"
 	"tare/testbed"
 	"tare/workload"
@@ -15,22 +17,22 @@ import (
 )
 
 // changes changes the server's configuration as often as it is to be, and waits each time until the
-// push has reached all sidecars.
-func (r *trial) changes(ctx context.Context) ([]*stage, error) {
-	var pushes []*stage
-	due := time.Now()
-	for i := range r.config.times() {
-		if err := workload.Pause(ctx, time.Until(due)); err != nil {
-			return nil, err
+// push has reached all sidecars, or the limit has passed.
+func (r *trial) changes(ctx context.Context, limit time.Duration) iter.Seq2[*stage, error] {
+	return func(yield func(*stage, error) bool) {
+		due := time.Now()
+		for i := range r.config.times() {
+			var s *stage
+			err := workload.Pause(ctx, time.Until(due))
+			if err == nil {
+				due = time.Now().Add(r.config.Change.every())
+				s, err = r.change(ctx, i, limit)
+			}
+			if !yield(s, err) || err != nil {
+				return
+			}
 		}
-		due = time.Now().Add(r.config.Change.every())
-		s, err := r.change(ctx, i)
-		if err != nil {
-			return nil, err
-		}
-		pushes = append(pushes, s)
 	}
-	return pushes, nil
 }
 
 // leastLead is how long before a change clients are told of it, at least.
@@ -40,16 +42,16 @@ const leastLead = 20 * time.Millisecond
 const mostLead = 5 * time.Second
 
 // change changes it once. The time of the push counts from when the command was due to begin.
-func (r *trial) change(ctx context.Context, i int) (*stage, error) {
+func (r *trial) change(ctx context.Context, i int, limit time.Duration) (*stage, error) {
 	since, err := r.announce(ctx)
 	if err != nil {
 		return nil, err
 	}
 	pause.For(time.Until(since))
-	if err := r.command(ctx); err != nil {
+	if err := r.command(ctx, "the change", r.config.Change.Run, fmt.Sprintf("TARE_CHANGE=%d", time.Now().UnixMicro())); err != nil {
 		return nil, err
 	}
-	return r.reached(ctx, fmt.Sprintf("change-%d", i+1), r.config.Ready.Std())
+	return r.reached(ctx, fmt.Sprintf("change-%d", i+1), limit)
 }
 
 // announce tells the clients when a change will be, by their clocks, and gives that time by this
@@ -67,13 +69,21 @@ func (r *trial) announce(ctx context.Context) (time.Time, error) {
 	return time.Time{}, workload.Invalidf(workload.RuleLate, "not all clients were told of a change %v ahead of it", mostLead)
 }
 
-// command runs the command of a change, beside the server if there is one.
-func (r *trial) command(ctx context.Context) error {
-	args, err := r.config.Change.Run.Resolve(ctx, nil)
+// configure makes the server's configuration for n sidecars.
+func (r *trial) configure(ctx context.Context, n int) error {
+	if len(r.config.Configure) == 0 {
+		return nil
+	}
+	return r.command(ctx, "the configuration", r.config.Configure, fmt.Sprintf("TARE_SIDECARS=%d", n))
+}
+
+// command runs what changes the configuration, beside the server if there is one.
+func (r *trial) command(ctx context.Context, what string, run reference.Arguments, variable string) error {
+	args, err := run.Resolve(ctx, nil)
 	if err != nil {
 		return err
 	}
-	cmd, where := testbed.Command{Args: args, Env: []string{fmt.Sprintf("TARE_CHANGE=%d", time.Now().UnixMicro())}}, testbed.Host
+	cmd, where := testbed.Command{Args: args, Env: []string{variable}}, testbed.Host
 	if r.server != nil {
 		cmd.Env, where = append(cmd.Env, r.server.Variables()...), testbed.ServerPod
 	}
@@ -89,7 +99,7 @@ func (r *trial) command(ctx context.Context) error {
 		if said := safetext.Line(why.String()); said != "" && exit.Stderr == "" {
 			text += ": " + said
 		}
-		return workload.Invalidf(workload.RuleExit, "the change: %s", text)
+		return workload.Invalidf(workload.RuleExit, "%s: %s", what, text)
 	}
 	return err
 }

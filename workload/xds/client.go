@@ -20,8 +20,8 @@ type client struct {
 	cpu   time.Duration // that it had used before the measured part
 }
 
-// start starts the clients, and tells each of its sidecars.
-func (r *trial) start(ctx context.Context) error {
+// start starts the clients of so many sidecars, and tells each of its own.
+func (r *trial) start(ctx context.Context, sidecars int) error {
 	open, err := r.config.order(ctx, r.server)
 	if err != nil {
 		return err
@@ -34,7 +34,7 @@ func (r *trial) start(ctx context.Context) error {
 		}
 		c := &client{Helper: helper}
 		r.clients = append(r.clients, c)
-		open.Sidecars, open.First, open.Fleets = share(r.config.Sidecars.One(), n, i), i, n
+		open.Sidecars, open.First, open.Fleets = share(sidecars, n, i), i, n
 		if _, err := c.tell(ctx, fleet.Order{Open: &open}); err != nil {
 			return fmt.Errorf("the sidecars: %w", err)
 		}

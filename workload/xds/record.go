@@ -141,10 +141,8 @@ func (c *Config) result(up *stage, pushes []*stage) (workload.Result, error) {
 	if len(came) == 0 {
 		return workload.Result{}, workload.Invalidf(workload.RuleErrors, "no sidecar was ready %v after the last was due: %s", c.Ready, up.missing())
 	}
-	if late := up.late(); len(late) > 0 {
-		if lag, _ := quantile(0.99).of(late, len(late)); lag > c.Late.Std() {
-			return workload.Result{}, workload.Invalidf(workload.RuleLate, "sidecars were late by %v at the 99th percentile, over the limit of %v", lag.Round(time.Microsecond), c.Late)
-		}
+	if err := c.onTime(up); err != nil {
+		return workload.Result{}, err
 	}
 	r := workload.Result{Values: map[string]float64{}, Work: float64(len(came)), Sent: uint64(counts.Bytes)}
 	described(r.Values, "ready", came, n)
@@ -180,6 +178,16 @@ func (c *Config) result(up *stage, pushes []*stage) (workload.Result, error) {
 	r.Failed = float64(missing) / float64(asked)
 	r.Values[errorShare], r.Values[limitedShare] = float64(failed)/float64(tries), float64(limited)/float64(tries)
 	return r, nil
+}
+
+// onTime is an error where sidecars connected later than they were due.
+func (c *Config) onTime(up *stage) error {
+	if late := up.late(); len(late) > 0 {
+		if lag, _ := quantile(0.99).of(late, len(late)); lag > c.Late.Std() {
+			return workload.Invalidf(workload.RuleLate, "sidecars were late by %v at the 99th percentile, over the limit of %v", lag.Round(time.Microsecond), c.Late)
+		}
+	}
+	return nil
 }
 
 func sum(counts map[string]int) (n int) {

@@ -30,8 +30,12 @@ func (c *Config) Prepare(ctx context.Context, t *workload.Trial) (workload.Measu
 	if err := r.prepare(ctx); err != nil {
 		return nil, r.broken(ctx, err)
 	}
+	measure := r.measure
+	if c.Objective != nil {
+		measure = r.capacity
+	}
 	return func(ctx context.Context) (workload.Result, error) {
-		result, err := r.measure(ctx)
+		result, err := measure(ctx)
 		if err != nil {
 			err = r.broken(ctx, err)
 		}
@@ -40,13 +44,20 @@ func (c *Config) Prepare(ctx context.Context, t *workload.Trial) (workload.Measu
 }
 
 func (r *trial) prepare(ctx context.Context) error {
-	if err := r.start(ctx); err != nil {
+	if r.config.Objective != nil {
+		return nil
+	}
+	n := r.config.Sidecars.One()
+	if err := r.configure(ctx, n); err != nil {
+		return err
+	}
+	if err := r.start(ctx, n); err != nil {
 		return err
 	}
 	if r.config.Churn.One() <= 0 {
 		return nil
 	}
-	s, err := r.ramp(ctx, "before", r.config.Sidecars.One(), true)
+	s, err := r.ramp(ctx, "before", n, true, r.config.Ready.Std())
 	if err != nil {
 		return err
 	}
@@ -63,19 +74,22 @@ func (r *trial) measure(ctx context.Context) (workload.Result, error) {
 		return workload.Result{}, err
 	}
 	r.peak = 0
-	n := r.config.measured()
+	n, wait := r.config.measured(), r.config.Ready.Std()
 	if r.config.Churn.One() > 0 {
-		if _, err := r.ramp(ctx, "down", n, false); err != nil {
+		if _, err := r.ramp(ctx, "down", n, false, wait); err != nil {
 			return workload.Result{}, err
 		}
 	}
-	up, err := r.ramp(ctx, "up", n, true)
+	up, err := r.ramp(ctx, "up", n, true, wait)
 	if err != nil {
 		return workload.Result{}, err
 	}
-	pushes, err := r.changes(ctx)
-	if err != nil {
-		return workload.Result{}, err
+	var pushes []*stage
+	for p, err := range r.changes(ctx, wait) {
+		if err != nil {
+			return workload.Result{}, err
+		}
+		pushes = append(pushes, p)
 	}
 	used, err := count()
 	if err != nil {
@@ -89,8 +103,8 @@ func (r *trial) measure(ctx context.Context) (workload.Result, error) {
 	return result, err
 }
 
-// ramp has the first n sidecars come or leave, and waits for it.
-func (r *trial) ramp(ctx context.Context, name string, n int, up bool) (*stage, error) {
+// ramp has the first n sidecars come or leave, and waits for it until so long after the last was due.
+func (r *trial) ramp(ctx context.Context, name string, n int, up bool, wait time.Duration) (*stage, error) {
 	clients, rate := len(r.clients), float64(r.config.Rate.One())
 	_, err := r.all(ctx, func(i int, _ *client) fleet.Order {
 		ramp := &fleet.Ramp{Count: share(n, clients, i), Rate: rate / float64(clients), Phase: float64(i) / float64(clients)}
@@ -102,7 +116,7 @@ func (r *trial) ramp(ctx context.Context, name string, n int, up bool) (*stage, 
 	if err != nil {
 		return nil, err
 	}
-	return r.reached(ctx, name, time.Duration(float64(n)/rate*float64(time.Second))+r.config.Ready.Std())
+	return r.reached(ctx, name, time.Duration(float64(n)/rate*float64(time.Second))+wait)
 }
 
 // count begins an account of what clients and server use. The function that it gives ends it. The

@@ -43,6 +43,13 @@ func (c *Config) validate() []experiment.FieldError {
 	}
 	c.validateServer(&errs)
 	errs = append(errs, c.Token.Validate("token")...)
+	errs = append(errs, c.Configure.Validate("configure")...)
+	if len(c.Configure) > 0 && c.Configure[0] == "" {
+		errs.Add("configure", "no program is given: write it as a list, [program, argument…]")
+	}
+	if c.Objective != nil {
+		c.validateObjective(&errs)
+	}
 	if c.Change != nil {
 		errs = append(errs, c.Change.Run.Validate("change.run")...)
 		if len(c.Change.Run) == 0 || c.Change.Run[0] == "" {

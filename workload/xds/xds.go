@@ -20,8 +20,11 @@
 // server which limits connections is charged with the wait behind those that it sent away.
 // Sidecars that are sent away come again as Envoy does, after a random pause below a bound that doubles.
 //
+// With an objective a trial searches instead how many sidecars the server carries.
+//
 // The way through the files: server.go has what sidecars connect to, client.go their processes (package
-// fleet), trial.go the stages of a trial, change.go the changes, and record.go makes values of it all.
+// fleet), trial.go the stages of a trial, change.go the changes, capacity.go the search, and record.go makes
+// values of it all.
 package xds
 
 import (
@@ -36,6 +39,7 @@ import (
 	"tare/testbed"
 	"tare/workload"
 	"tare/workload/service"
+	"tare/workload/staircase"
 	"tare/workload/xds/fleet"
 	"tare/workload/xds/sidecar"
 )
@@ -44,21 +48,23 @@ const name = "xds"
 
 // Config is the parameters of the workload.
 type Config struct {
-	Server   *service.Config                   `yaml:"server" json:"server,omitempty" doc:"program that is the xDS server; either this or address"`
-	Address  string                            `yaml:"address" json:"address,omitempty" doc:"HOST:PORT of a server that is there already"`
-	Sidecars factor.Levels[int]                `yaml:"sidecars" json:"sidecars" doc:"simulated sidecars, all clients together"`
-	Rate     factor.Levels[quantity.Frequency] `yaml:"rate" json:"rate" doc:"sidecars that connect, or leave, per second"`
-	Protocol factor.Levels[sidecar.Protocol]   `yaml:"protocol" json:"protocol" doc:"variant of the aggregated discovery service: delta, or sotw (state of the world)"`
-	Churn    factor.Levels[quantity.Percent]   `yaml:"churn" json:"churn" doc:"share of the sidecars that leaves and comes again while measuring; 0% measures the coming of all"`
-	Change   *Change                           `yaml:"change" json:"change,omitempty" doc:"changes of the server's configuration while all sidecars are connected"`
-	TLS      *TLS                              `yaml:"tls" json:"tls,omitempty" doc:"how sidecars encrypt; in plaintext if absent"`
-	Token    reference.Text                    `yaml:"token" json:"token,omitempty" doc:"bearer token in the metadata of each stream, by reference: $ISTIO_TOKEN, $(file:/PATH)"`
-	Node     Node                              `yaml:"node" json:"node" doc:"who the sidecars say that they are; in its texts $(TARE_INDEX) is the sidecar's number, and $(TARE_IP) an address of its own"`
-	Paths    factor.Levels[testbed.Path]       `yaml:"paths" factor:"path" json:"paths" doc:"ways from the client's pod to the server's"`
-	Clients  factor.Levels[int]                `yaml:"clients" json:"clients" min:"1" max:"256" doc:"processes that share the sidecars, on a cluster pods"`
-	Ready    quantity.Duration                 `yaml:"readyTimeout" json:"readyTimeout" doc:"how long sidecars may take to be ready after the last was due, and a push to reach all"`
-	Settle   quantity.Duration                 `yaml:"settle" json:"settle" doc:"time for the server to come to rest when the sidecars have left"`
-	Late     quantity.Duration                 `yaml:"late" json:"late" doc:"lateness in connecting, at its 99th percentile, beyond which the generator counts as late"`
+	Server    *service.Config                   `yaml:"server" json:"server,omitempty" doc:"program that is the xDS server; either this or address"`
+	Address   string                            `yaml:"address" json:"address,omitempty" doc:"HOST:PORT of a server that is there already"`
+	Sidecars  factor.Levels[int]                `yaml:"sidecars" json:"sidecars" doc:"simulated sidecars, all clients together"`
+	Rate      factor.Levels[quantity.Frequency] `yaml:"rate" json:"rate" doc:"sidecars that connect, or leave, per second"`
+	Protocol  factor.Levels[sidecar.Protocol]   `yaml:"protocol" json:"protocol" doc:"variant of the aggregated discovery service: delta, or sotw (state of the world)"`
+	Churn     factor.Levels[quantity.Percent]   `yaml:"churn" json:"churn" doc:"share of the sidecars that leaves and comes again while measuring; 0% measures the coming of all"`
+	Configure reference.Arguments               `yaml:"configure" json:"configure,omitempty" doc:"program and arguments that make the server's configuration before the sidecars come, where those of a change run; TARE_SIDECARS holds how many come"`
+	Objective *Objective                        `yaml:"objective" json:"objective,omitempty" doc:"search for the most sidecars that the server carries, from sidecars on"`
+	Change    *Change                           `yaml:"change" json:"change,omitempty" doc:"changes of the server's configuration while all sidecars are connected"`
+	TLS       *TLS                              `yaml:"tls" json:"tls,omitempty" doc:"how sidecars encrypt; in plaintext if absent"`
+	Token     reference.Text                    `yaml:"token" json:"token,omitempty" doc:"bearer token in the metadata of each stream, by reference: $ISTIO_TOKEN, $(file:/PATH)"`
+	Node      Node                              `yaml:"node" json:"node" doc:"who the sidecars say that they are; in its texts $(TARE_INDEX) is the sidecar's number, and $(TARE_IP) an address of its own"`
+	Paths     factor.Levels[testbed.Path]       `yaml:"paths" factor:"path" json:"paths" doc:"ways from the client's pod to the server's"`
+	Clients   factor.Levels[int]                `yaml:"clients" json:"clients" min:"1" max:"256" doc:"processes that share the sidecars, on a cluster pods"`
+	Ready     quantity.Duration                 `yaml:"readyTimeout" json:"readyTimeout" doc:"how long sidecars may take to be ready after the last was due, and a push to reach all"`
+	Settle    quantity.Duration                 `yaml:"settle" json:"settle" doc:"time for the server to come to rest when the sidecars have left"`
+	Late      quantity.Duration                 `yaml:"late" json:"late" doc:"lateness in connecting, at its 99th percentile, beyond which the generator counts as late"`
 }
 
 // TLS is what sidecars trust and show.
@@ -165,14 +171,25 @@ func (c *Config) Declare() experiment.Declaration {
 		d.Needs.Image = c.Server.Image
 		d.Programs = []experiment.Program{{Name: c.Server.Run[0], Dir: c.Server.Dir, Where: experiment.AtSite}}
 	}
-	if c.Change != nil && len(c.Change.Run) > 0 {
-		change := experiment.Program{Name: c.Change.Run[0], Where: experiment.OnMachine}
-		if c.Server != nil {
-			change.Where = experiment.AtSite
+	where := experiment.OnMachine
+	if c.Server != nil {
+		where = experiment.AtSite
+	}
+	for _, run := range c.commands() {
+		if len(run) > 0 {
+			d.Programs = append(d.Programs, experiment.Program{Name: run[0], Where: where})
 		}
-		d.Programs = append(d.Programs, change)
 	}
 	return d
+}
+
+// commands are what changes the server's configuration.
+func (c *Config) commands() []reference.Arguments {
+	list := []reference.Arguments{c.Configure}
+	if c.Change != nil {
+		list = append(list, c.Change.Run)
+	}
+	return list
 }
 
 // readFiles reads the certificates.
@@ -225,6 +242,11 @@ func (c *Config) Measures() experiment.Measures {
 	m := experiment.Measures{Cost: &experiment.Cost{Prefix: "sidecar", Unit: "sidecar", Parts: []string{"client"}}}
 	if c.Address == "" {
 		m.Cost.Parts = []string{"client", "server"}
+	}
+	if c.Objective != nil {
+		m.Metrics = c.Objective.metrics()
+		m.Expected, m.Limit = usualTries*c.longestTry(n), staircase.MostTries*c.longestTry(c.Objective.most(n))+time.Minute
+		return m
 	}
 	add := func(name, unit string, better experiment.Better, scale experiment.Scale) *experiment.Metric {
 		m.Metrics = append(m.Metrics, experiment.Metric{Name: name, Unit: unit, Better: better, Scale: scale})

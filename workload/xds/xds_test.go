@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -159,6 +160,74 @@ func TestChurn(t *testing.T) {
 	}
 }
 
+// A search finds how many sidecars a server carries that refuses those beyond, and tells what
+// configuration each try has had.
+func TestCapacity(t *testing.T) {
+	site := localtest.Network(t, 0, 1500)
+	c := served(t)
+	c.Server.Env[xdstest.MostVariable] = "40"
+	c.Clients, c.Sidecars, c.Change.Times = factor.Of(2), factor.Of(20), 1
+	c.Objective = &Objective{Ready: quantity.Duration(500 * time.Millisecond), Push: quantity.Duration(10 * time.Second)}
+	configured := filepath.Join(t.TempDir(), "configured")
+	c.Configure = []string{"sh", "-c", `echo "$TARE_SIDECARS" >>` + configured}
+	if errs := c.validate(); len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	r, err, raw := try(t, c, site, setUp(t, c, site))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := r.Values[capacity]
+	if found < 34 || found > 46 || r.Values[readyBeyond] > 40/(overload*34) || r.Values[readyBeyond] < 0.5 {
+		t.Errorf("found %v; beyond it %v are ready", found, r.Values[readyBeyond])
+	}
+	var tries []tried
+	raw.JSON(t, "search.json", &tries)
+	var want string
+	for _, x := range tries {
+		want += fmt.Sprintln(x.Sidecars)
+		if carried := x.Sidecars <= 40; carried != (x.Why == "") || carried && (x.Push <= 0 || x.Memory <= 0 || x.CPU <= 0) {
+			t.Errorf("%+v", x)
+		}
+	}
+	if text, err := os.ReadFile(configured); err != nil || string(text) != want {
+		t.Errorf("%v, configured:\n%swant\n%s", err, text, want)
+	}
+	for _, part := range []string{"client", "server"} {
+		if u := r.Used[part]; u.CPU() <= 0 || u.MaxRSS <= 0 {
+			t.Errorf("%s has used %+v", part, u)
+		}
+	}
+}
+
+// A search that has no end invalidates the trial, as do a change that reaches nobody, and a configuration that fails.
+func TestCapacityBroken(t *testing.T) {
+	site := localtest.Network(t, 0, 1500)
+	c := served(t)
+	c.Sidecars = factor.Of(4)
+	up := setUp(t, c, site)
+	for _, x := range []struct {
+		objective Objective
+		change    string
+		configure []string
+		want      string
+	}{
+		{Objective{Ready: quantity.Duration(20 * time.Second), Push: quantity.Duration(20 * time.Second), Most: 8}, "", nil, "rate: the search for the capacity: all were carried, up to 8 sidecars"},
+		{Objective{Ready: quantity.Duration(20 * time.Second), Push: quantity.Duration(50 * time.Millisecond)}, "true", nil, "rate: the search for the capacity: none was carried, down to 1 sidecars"},
+		{Objective{Ready: quantity.Duration(time.Second), Push: quantity.Duration(time.Second)}, "", []string{"sh", "-c", "exit 3"}, "exit-status: the configuration: sh -c 'exit 3': exit status 3"},
+	} {
+		one, how := *c, *c.Change
+		one.Objective, one.Change, one.Configure = &x.objective, &how, x.configure
+		if x.change != "" {
+			how.Run = []string{x.change}
+		}
+		_, err, raw := try(t, &one, site, up)
+		if err == nil || err.Error() != x.want || !slices.Contains(raw.Names(), "search.json") {
+			t.Errorf("%v, %v\nwant %s", err, raw.Names(), x.want)
+		}
+	}
+}
+
 // What goes wrong breaks a rule that says so.
 func TestBroken(t *testing.T) {
 	site := localtest.Network(t, 0, 1500)
@@ -220,6 +289,7 @@ func TestAddress(t *testing.T) {
 }
 
 func TestValidate(t *testing.T) {
+	objective, changing := Objective{Ready: quantity.Duration(time.Second), Push: quantity.Duration(time.Second), Most: 200}, &Change{Run: []string{"true"}}
 	for _, x := range []struct {
 		change func(*Config)
 		want   string // "": nothing is wrong
@@ -236,6 +306,13 @@ func TestValidate(t *testing.T) {
 		{func(c *Config) { c.Node.Metadata = "[]" }, "node.metadata: the metadata of the node is no map"},
 		{func(c *Config) { c.TLS = &TLS{Cert: "x"} }, "tls.cert: a certificate and its key go together"},
 		{func(c *Config) { c.TLS = &TLS{Cert: "x", Key: "secret"} }, "tls.key: a key in the file would be kept with the run: refer to it, $(file:/PATH)"},
+		{func(c *Config) { c.Objective = &Objective{Ready: quantity.Duration(time.Second)} }, "objective.push: 0s is not a time from 10ms to 1h; objective: there is no change: what a push takes is part of it"},
+		{func(c *Config) {
+			c.Objective, c.Change = &objective, changing
+			c.Churn = factor.Of(quantity.Percent(1))
+		}, "churn[0]: a search has all sidecars come at each try: none is churned"},
+		{func(c *Config) { c.Objective, c.Change = &objective, changing; c.Sidecars = factor.Of(300) }, "sidecars[0]: 300 is more than the 200 of objective.most"},
+		{func(c *Config) { c.Configure = []string{""} }, "configure: no program is given: write it as a list, [program, argument…]"},
 		{func(c *Config) { c.Ready = 0 }, "readyTimeout: 0s is not a time from 100ms to 1h"},
 	} {
 		c := New().(*Config)

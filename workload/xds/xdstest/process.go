@@ -5,13 +5,17 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"strconv"
 	"time"
 
 	"tare/testbed"
 )
 
-// FileVariable names the file that the Helper looks at.
-const FileVariable = "XDSTEST_FILE"
+// FileVariable names the file that the Helper looks at, MostVariable how many streams it serves at a time.
+const (
+	FileVariable = "XDSTEST_FILE"
+	MostVariable = "XDSTEST_MOST"
+)
 
 // Helper is a server in a process of its own, at the port TARE_PORT. It pushes other endpoints each
 // time that the content of a file changes.
@@ -21,7 +25,8 @@ var Helper = testbed.Helper{Name: "xdstest", Run: func(ctx context.Context) erro
 		return err
 	}
 	mesh := Mesh{Clusters: 3, Endpoints: 2, Listeners: 1}
-	s, err := Start(on, mesh, Options{})
+	most, _ := strconv.Atoi(os.Getenv(MostVariable)) // it may be absent
+	s, err := Start(on, mesh, Options{Most: most})
 	if err != nil {
 		return err
 	}

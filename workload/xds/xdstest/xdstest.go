@@ -43,6 +43,7 @@ type Options struct {
 	TLS    *tls.Config
 	Token  string // that streams must show; "": none
 	Refuse int    // so many streams are refused before the first that is served
+	Most   int    // so many streams are served at a time, the others refused; 0: all
 	Record bool   // Requests are kept
 }
 
@@ -60,6 +61,7 @@ type Server struct {
 	changes  int
 	versions [types.UnknownType]string
 	refused  int
+	served   int // streams
 	requests []Request
 }
 
@@ -130,14 +132,21 @@ func (s *Server) admit(srv any, stream grpc.ServerStream, _ *grpc.StreamServerIn
 		}
 	}
 	s.mu.Lock()
-	refuse := s.refused < s.options.Refuse
+	refuse := s.refused < s.options.Refuse || s.options.Most > 0 && s.served >= s.options.Most
 	if refuse {
 		s.refused++
+	} else {
+		s.served++
 	}
 	s.mu.Unlock()
 	if refuse {
 		return status.Error(codes.ResourceExhausted, "request rate limit exceeded: try again")
 	}
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.served--
+	}()
 	return handle(srv, stream)
 }
 
