@@ -126,6 +126,7 @@ type tried struct {
 	Push     float64 `json:"push"`                   // of the changes that reached all, the one that took longest, s
 	CPU      float64 `json:"serverCPU,omitempty"`    // s
 	Memory   int64   `json:"serverMemory,omitempty"` // the most that was resident, B
+	Heap     int64   `json:"serverHeap,omitempty"`   // in use when all were ready, or the time was over, B
 
 	bytes uint64
 }
@@ -166,7 +167,7 @@ func (r *trial) attempt(ctx context.Context, t *tried) error {
 		return err
 	}
 	counts, _, last := up.sum()
-	t.Ready, t.Took, t.bytes = len(up.times()), last.Seconds(), uint64(counts.Bytes)
+	t.Ready, t.Took, t.Heap, t.bytes = len(up.times()), last.Seconds(), up.Heap, uint64(counts.Bytes)
 	if t.Ready < t.Sidecars {
 		t.Why = fmt.Sprintf("not ready %v after the last was due: %s", o.Ready, up.missing())
 		return r.config.onTime(up) // a generator that is late has had them come later than it says

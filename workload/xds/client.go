@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -141,6 +142,14 @@ func (r *trial) reached(ctx context.Context, name string, limit time.Duration) (
 			r.peak = max(r.peak, s.Memory)
 		}
 		if done || left <= 0 {
+			if r.config.Metrics > 0 {
+				at := netip.AddrPortFrom(r.server.Address[testbed.PodToPod].Addr(), uint16(r.config.Metrics))
+				a, err := r.clients[0].tell(ctx, fleet.Order{Heap: "http://" + at.String() + "/metrics"})
+				if err != nil {
+					return nil, err
+				}
+				s.Heap = a.Heap
+			}
 			r.stages = append(r.stages, s)
 			return s, nil
 		}

@@ -74,6 +74,7 @@ type stage struct {
 	Name    string          `json:"stage"`
 	Reports []*fleet.Report `json:"clients"`
 	Memory  int64           `json:"serverMemory,omitempty"` // resident at its end, B; 0: not known
+	Heap    int64           `json:"serverHeap,omitempty"`   // in use at its end, B; 0: not asked for
 }
 
 // times are those of all clients.
@@ -147,6 +148,12 @@ func (c *Config) result(up *stage, pushes []*stage) (workload.Result, error) {
 	r := workload.Result{Values: map[string]float64{}, Work: float64(len(came)), Sent: uint64(counts.Bytes)}
 	described(r.Values, "ready", came, n)
 	planned := time.Duration(float64(n) / float64(c.Rate.One()) * float64(time.Second))
+	if c.Metrics > 0 {
+		r.Values[heapReady] = float64(up.Heap)
+		if len(pushes) > 0 {
+			r.Values[heapPush] = float64(pushes[len(pushes)-1].Heap)
+		}
+	}
 	r.Values[connectRate] = float64(len(came)) / max(planned, last).Seconds()
 	r.Values[sidecarBytes] = float64(counts.Bytes) / float64(n)
 	if len(came) == n {

@@ -86,6 +86,8 @@ func (c *Config) validateServer(errs *experiment.FieldErrors) {
 		errs.Add("address", "there is a server too: sidecars connect to one of them")
 	case c.Server != nil:
 		*errs = append(*errs, c.Server.Validate("server")...)
+	case c.Metrics > 0 && c.Address != "":
+		errs.Add("metricsPort", "it is that of a server which Tare starts; on a cluster let the testbed observe what is there")
 	case c.Address == "":
 		errs.Add("address", "no server is given: name one that is there (address), or the program that is one (server)")
 	default:

@@ -54,6 +54,7 @@ type Config struct {
 	Rate      factor.Levels[quantity.Frequency] `yaml:"rate" json:"rate" doc:"sidecars that connect, or leave, per second"`
 	Protocol  factor.Levels[sidecar.Protocol]   `yaml:"protocol" json:"protocol" doc:"variant of the aggregated discovery service: delta, or sotw (state of the world)"`
 	Churn     factor.Levels[quantity.Percent]   `yaml:"churn" json:"churn" doc:"share of the sidecars that leaves and comes again while measuring; 0% measures the coming of all"`
+	Metrics   int                               `yaml:"metricsPort" json:"metricsPort,omitempty" min:"0" max:"65535" doc:"port at which a server serves /metrics: the heap that it says to be in use is then measured, as Go programs tell it"`
 	Configure reference.Arguments               `yaml:"configure" json:"configure,omitempty" doc:"program and arguments that make the server's configuration before the sidecars come, where those of a change run; TARE_SIDECARS holds how many come"`
 	Objective *Objective                        `yaml:"objective" json:"objective,omitempty" doc:"search for the most sidecars that the server carries, from sidecars on"`
 	Change    *Change                           `yaml:"change" json:"change,omitempty" doc:"changes of the server's configuration while all sidecars are connected"`
@@ -234,6 +235,8 @@ const (
 	limitedShare = "limited"             // of them
 	memoryReady  = "server-memory-ready" // B
 	memoryPeak   = "server-memory-peak"  // B
+	heapReady    = "server-heap-ready"   // B
+	heapPush     = "server-heap-push"    // B
 )
 
 // Measures says what a trial measures, and how long it takes.
@@ -269,6 +272,12 @@ func (c *Config) Measures() experiment.Measures {
 		for _, name := range []string{memoryReady, memoryPeak} {
 			memory := add(name, "B", experiment.Lower, experiment.Ratio)
 			memory.Discrete, memory.Optional = true, true
+		}
+	}
+	if c.Metrics > 0 {
+		add(heapReady, "B", experiment.Lower, experiment.Ratio)
+		if changes > 0 {
+			add(heapPush, "B", experiment.Lower, experiment.Ratio)
 		}
 	}
 

@@ -142,7 +142,8 @@ func TestPods(t *testing.T) {
 func TestChurn(t *testing.T) {
 	site := localtest.Network(t, 0, 1500)
 	c := served(t)
-	c.Churn = factor.Of(quantity.Percent(0.25))
+	c.Churn, c.Metrics = factor.Of(quantity.Percent(0.25)), 15014
+	c.Server.Env[xdstest.MetricsVariable] = "15014"
 	r, err, raw := try(t, c, site, setUp(t, c, site))
 	if err != nil {
 		t.Fatal(err)
@@ -252,6 +253,7 @@ func TestBroken(t *testing.T) {
 	}{
 		{with(func(c *Config) { c.Change.Run = []string{"sh", "-c", "echo no >&2; exit 3"} }), up, "exit-status: the change: sh -c 'echo no >&2; exit 3': exit status 3: no"},
 		{with(func(c *Config) { c.TLS = &TLS{} }), up, "errors: no sidecar was ready 200ms after the last was due: 30 of 30 (tls "},
+		{with(func(c *Config) { c.Metrics = 9 }), up, "the heap of the server: "},
 		{c, down, "server: the server has ended: "},
 	} {
 		_, err, _ := try(t, x.c, site, x.up)
@@ -298,6 +300,7 @@ func TestValidate(t *testing.T) {
 		{func(c *Config) { c.Address = "" }, "address: no server is given: name one that is there (address), or the program that is one (server)"},
 		{func(c *Config) { c.Address = "istiod" }, `address: "istiod" is not HOST:PORT`},
 		{func(c *Config) { c.Server = &service.Config{Run: []string{"x"}} }, "address: there is a server too: sidecars connect to one of them"},
+		{func(c *Config) { c.Metrics = 1 }, "metricsPort: it is that of a server which Tare starts; on a cluster let the testbed observe what is there"},
 		{func(c *Config) { c.Sidecars = factor.Of(0, 10) }, "sidecars[0]: 0 is not a number of sidecars from 1 to 100000; sidecars[0]: 0 sidecars are too few for 1 clients"},
 		{func(c *Config) { c.Rate = factor.Of(quantity.Frequency(20000)) }, "rate[0]: 20000/s is not a rate above 0/s, and at most 10000/s"},
 		{func(c *Config) { c.Churn = factor.Of(quantity.Percent(2)) }, "churn[0]: 200% is more than all sidecars"},

@@ -1,18 +1,15 @@
 package accounting
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"k8s.io/client-go/kubernetes"
 
 	"tare/testbed"
 	"tare/testbed/kube/cluster"
+	"tare/toolformat/promtext"
 )
 
 // An API server often is no pod, and its machine no node. So it is not read from cgroups but by the
@@ -45,25 +42,21 @@ func readServer(ctx context.Context, client kubernetes.Interface) (*serverProces
 	return p, err
 }
 
+// The counters that are read.
+const (
+	startTime = "process_start_time_seconds"
+	usedTime  = "process_cpu_seconds_total"
+	resident  = "process_resident_memory_bytes"
+)
+
 // parseProcess reads the counters of a process in Prometheus' text format.
 func parseProcess(text []byte) (*serverProcess, error) {
-	values := map[string]float64{"process_start_time_seconds": -1, "process_cpu_seconds_total": -1, "process_resident_memory_bytes": -1}
-	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
-		name, value, _ := strings.Cut(lines.Text(), " ")
-		if _, wanted := values[name]; !wanted {
-			continue
-		}
-		if v, err := strconv.ParseFloat(value, 64); err == nil {
-			values[name] = v
-		}
+	values, err := promtext.Values(text, startTime, usedTime, resident)
+	if err != nil {
+		return nil, fmt.Errorf("/metrics of the API server: %w", err)
 	}
-	for name, v := range values {
-		if !(v >= 0 && v < 1e18) { // NaN, too
-			return nil, fmt.Errorf("/metrics of the API server: no %s", name)
-		}
-	}
-	return &serverProcess{started: values["process_start_time_seconds"], memory: int64(values["process_resident_memory_bytes"]),
-		cpu: time.Duration(min(values["process_cpu_seconds_total"], 1e9) * float64(time.Second))}, nil
+	return &serverProcess{started: values[startTime], memory: int64(values[resident]),
+		cpu: time.Duration(min(values[usedTime], 1e9) * float64(time.Second))}, nil
 }
 
 // since is what an API server used between two readings; false where one failed, or

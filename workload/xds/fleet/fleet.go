@@ -36,11 +36,12 @@ var Helper = testbed.Helper{Name: "xds-fleet", Run: func(ctx context.Context) er
 
 // Order is what a fleet is told: at most one member is set. Without any it tells the time.
 type Order struct {
-	Open *Open `json:"open,omitempty"`
-	Up   *Ramp `json:"up,omitempty"`
-	Down *Ramp `json:"down,omitempty"`
-	Push *Push `json:"push,omitempty"`
-	Look *Look `json:"look,omitempty"`
+	Open *Open  `json:"open,omitempty"`
+	Up   *Ramp  `json:"up,omitempty"`
+	Down *Ramp  `json:"down,omitempty"`
+	Push *Push  `json:"push,omitempty"`
+	Look *Look  `json:"look,omitempty"`
+	Heap string `json:"heap,omitempty"` // asks the server for it, at this address
 }
 
 // Open says what sidecars there are, and where they connect to. It is the first order.
@@ -88,6 +89,7 @@ type Answer struct {
 	Now    time.Time `json:"now"`
 	Done   bool      `json:"done,omitempty"`   // with what was begun last
 	Report *Report   `json:"report,omitempty"` // of it, to a Look
+	Heap   int64     `json:"heap,omitempty"`   // that the server has in use, B
 }
 
 // Report is what became of an Up, a Down or a Push.
@@ -136,6 +138,9 @@ func (f *Fleet) Obey(ctx context.Context, o Order) (*Answer, error) {
 		err = f.begin(o.Down, false)
 	case o.Push != nil:
 		f.await(o.Push)
+	case o.Heap != "":
+		bytes, err := heap(ctx, o.Heap)
+		return &Answer{Now: time.Now(), Heap: bytes}, err
 	case o.Look != nil:
 		return f.look(ctx, *o.Look), ctx.Err()
 	}

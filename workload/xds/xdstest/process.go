@@ -4,17 +4,21 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
+	"runtime"
 	"strconv"
 	"time"
 
 	"tare/testbed"
 )
 
-// FileVariable names the file that the Helper looks at, MostVariable how many streams it serves at a time.
+// FileVariable names the file that the Helper looks at, MostVariable how many streams it serves at a time, and
+// MetricsVariable the port at which it tells of its heap.
 const (
-	FileVariable = "XDSTEST_FILE"
-	MostVariable = "XDSTEST_MOST"
+	FileVariable    = "XDSTEST_FILE"
+	MostVariable    = "XDSTEST_MOST"
+	MetricsVariable = "XDSTEST_METRICS"
 )
 
 // Helper is a server in a process of its own, at the port TARE_PORT. It pushes other endpoints each
@@ -31,6 +35,15 @@ var Helper = testbed.Helper{Name: "xdstest", Run: func(ctx context.Context) erro
 		return err
 	}
 	defer s.Stop()
+	if port := os.Getenv(MetricsVariable); port != "" {
+		metrics := &http.Server{Addr: ":" + port, ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			fmt.Fprintln(w, "go_memstats_heap_inuse_bytes", m.HeapInuse)
+		})}
+		go func() { _ = metrics.ListenAndServe() }()
+		defer metrics.Close()
+	}
 	fmt.Println("listening")
 	for last := ""; ctx.Err() == nil; time.Sleep(5 * time.Millisecond) {
 		text, _ := os.ReadFile(os.Getenv(FileVariable)) // it may not be there yet

@@ -1,0 +1,43 @@
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"tare/toolformat/promtext"
+)
+
+// Bounds of what a server tells of itself.
+const (
+	heapLimit = 10 * time.Second
+	heapBytes = 64 << 20
+)
+
+// heap asks a server for the bytes of its heap that are in use, as Prometheus' collector for Go tells them.
+func heap(ctx context.Context, url string) (int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, heapLimit)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return 0, err
+	}
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // neither a proxy nor a connection that stays
+	answer, err := client.Do(request)
+	if err != nil {
+		return 0, fmt.Errorf("the heap of the server: %w", err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(answer.Body, heapBytes))
+	if err != nil {
+		return 0, fmt.Errorf("the heap of the server: %w", err)
+	}
+	const name = "go_memstats_heap_inuse_bytes"
+	values, err := promtext.Values(text, name)
+	if err != nil {
+		return 0, fmt.Errorf("the heap of the server: %s answers %s: %w", url, answer.Status, err)
+	}
+	return int64(values[name]), nil
+}
