@@ -47,11 +47,12 @@ test: tools consumers envoy openbao gvisor build ## Install what is missing and 
 	GO="$(GO)" .ci/test
 
 test-products: IMAGE_FLAGS = -newer
-test-products: build image ## Compile what the test cluster hosts (Istio and Gatekeeper: 10 minutes), test it, and run its examples (minutes); as root.
+test-products: build image ## Compile what the test cluster hosts (Istio, Gatekeeper and Kyverno: 16 minutes), test it, and run its examples (minutes); as root.
 	@test/cluster/install
 	cd test/cluster && $(GO) build -o ../../bin/cluster .
 	bin/cluster compile --istio --policy gatekeeper
-	cd test/cluster && $(GO) test -count=1 -timeout 20m -run 'TestIstio|TestGatekeeper' .
+	bin/cluster compile --policy kyverno
+	cd test/cluster && $(GO) test -count=1 -timeout 20m -run 'TestIstio|TestPolicyEngines' .
 	GO="$(GO)" .ci/products
 
 test-cluster: ## The tests of the test cluster itself (2 minutes), as root.

@@ -90,7 +90,7 @@ func TestWrongUse(t *testing.T) {
 		{[]string{"--state", base, "exec", "node3", "true"}, `no machine "node3": there are control-plane, node1 and node2`},
 		{[]string{"--state", base, "exec", "node1", "true"}, "node1 of cluster test does not run"},
 		{[]string{"--state", base, "up", "--audit", "All"}, `audit level "All": known are Metadata, Request, RequestResponse`},
-		{[]string{"--state", base, "up", "--policy", "opa"}, `policy engine "opa": known are gatekeeper`},
+		{[]string{"--state", base, "up", "--policy", "opa"}, `policy engine "opa": known are gatekeeper, kyverno`},
 		{[]string{"--state", base, "up", "--encryption", "rot13"}, `encryption provider "rot13": known are aescbc, aesgcm, secretbox`},
 		{[]string{"--state", base, "stop", "node1", "kubelet"}, "machine node1 does not run"},
 	} {

@@ -24,7 +24,7 @@ func (o Options) check() error {
 	for _, value := range []struct {
 		name, given string
 		known       []string
-	}{{"audit level", o.Audit, auditLevels}, {"encryption provider", o.Encryption, encryptionProviders}, {"policy engine", o.Policy, policyEngines}} {
+	}{{"audit level", o.Audit, auditLevels}, {"encryption provider", o.Encryption, encryptionProviders}, {"policy engine", o.Policy, engineNames()}} {
 		if value.given != "" && !slices.Contains(value.known, value.given) {
 			return fmt.Errorf("%s %q: known are %s", value.name, value.given, strings.Join(value.known, ", "))
 		}

@@ -96,8 +96,8 @@ func (o Options) programs() ([]build.Program, error) {
 	if o.Istio {
 		programs = append(programs, istioPrograms(o.Source)...)
 	}
-	if o.Policy == gatekeeper {
-		programs = append(programs, gatekeeperProgram(o.Source))
+	if e := o.engine(); e != nil {
+		programs = append(programs, e.builds(o.Source)...)
 	}
 	return programs, nil
 }
@@ -120,12 +120,12 @@ func (o Options) images(ctx context.Context, bin string) ([]image.Image, error) 
 		}
 		images = append(images, more...)
 	}
-	if o.Policy == gatekeeper {
-		engine, err := gatekeeperImage(bin)
+	if e := o.engine(); e != nil {
+		more, err := e.images(bin)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("images of %s: %w", e.title, err)
 		}
-		images = append(images, engine)
+		images = append(images, more...)
 	}
 	return images, nil
 }

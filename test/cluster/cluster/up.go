@@ -154,11 +154,11 @@ func (c *Cluster) bringUp(ctx context.Context, o Options, s supplies) error {
 		}
 		step(istioHost + " ready")
 	}
-	if o.Policy == gatekeeper {
-		if err := c.installGatekeeper(ctx, o.Source); err != nil {
+	if e := o.engine(); e != nil {
+		if err := c.install(ctx, *e, o.Source); err != nil {
 			return err
 		}
-		step(gatekeeperHost + " ready")
+		step(e.host() + " ready")
 	}
 	r.Ready, r.Hosts = true, o.hosts()
 	return c.write(r)
@@ -170,8 +170,8 @@ func (o Options) hosts() []string {
 	if o.Istio {
 		hosts = append(hosts, istioHost)
 	}
-	if o.Policy == gatekeeper {
-		hosts = append(hosts, gatekeeperHost)
+	if e := o.engine(); e != nil {
+		hosts = append(hosts, e.host())
 	}
 	if o.Audit != "" {
 		hosts = append(hosts, "an audit log of level "+o.Audit)

@@ -8,11 +8,23 @@ import (
 	"tare/test/cluster/cluster"
 )
 
-// TestGatekeeper: a policy denies what it is for, and neither anything else nor in a namespace that is to be left alone. It
-// is skipped where Gatekeeper has not been compiled; make test-products does that.
-func TestGatekeeper(t *testing.T) {
+// TestPolicyEngines: a policy denies what it is for, and neither anything else nor in a namespace that is to be left alone.
+// Engines that have not been compiled are skipped; make test-products compiles them.
+func TestPolicyEngines(t *testing.T) {
 	requireCluster(t)
-	missing, err := cluster.Missing(t.Context(), cluster.Options{Source: source(), Policy: "gatekeeper"})
+	for _, engine := range []struct {
+		name, has string
+		files     []string // with the policy, and with the namespace tare-alone
+	}{
+		{"gatekeeper", "Gatekeeper v3.23.1", []string{"../../examples/kubernetes/gatekeeper/template.yaml", "testdata/gatekeeper.yaml"}},
+		{"kyverno", "Kyverno v1.19.1", []string{"testdata/kyverno.yaml"}},
+	} {
+		t.Run(engine.name, func(t *testing.T) { testPolicyEngine(t, engine.name, engine.has, engine.files) })
+	}
+}
+
+func testPolicyEngine(t *testing.T, engine, has string, files []string) {
+	missing, err := cluster.Missing(t.Context(), cluster.Options{Source: source(), Policy: engine})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -22,13 +34,11 @@ func TestGatekeeper(t *testing.T) {
 	before := takeTrace(t)
 	name := testName("p")
 	t.Cleanup(func() { must(t, name, "down") })
-	if out := must(t, name, "up", "--gvisor=false", "--policy", "gatekeeper"); !strings.Contains(out, "It has Gatekeeper v3.23.1.") {
+	if out := must(t, name, "up", "--gvisor=false", "--policy", engine); !strings.Contains(out, "It has "+has+".") {
 		t.Errorf("up says %s", out)
 	}
-	must(t, name, "kubectl", "create", "namespace", "tare-alone")
-	must(t, name, "kubectl", "label", "namespace", "tare-alone", "admission.gatekeeper.sh/ignore=left-alone")
-	for _, file := range []string{"../../examples/kubernetes/gatekeeper/template.yaml", "testdata/gatekeeper.yaml"} {
-		eventually(t, file+" to be taken", func() error { // the second is of a kind that the first makes
+	for _, file := range files {
+		eventually(t, file+" to be taken", func() error { // it may be of a kind that another one makes
 			_, err := try(name, "kubectl", "apply", "--filename="+file)
 			return err
 		})
