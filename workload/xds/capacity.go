@@ -59,7 +59,7 @@ const (
 	readyBeyond = "ready-beyond" // share of the sidecars that is ready in time beyond the capacity
 
 	usualTries = 12
-	overload   = 1.5 // times its capacity, at which collapse is looked for
+	overload   = 2 // times its capacity, at which collapse is looked for
 )
 
 // metrics are those of a search.

@@ -179,7 +179,7 @@ func TestCapacity(t *testing.T) {
 		t.Fatal(err)
 	}
 	found := r.Values[capacity]
-	if found < 34 || found > 46 || r.Values[readyBeyond] > 40/(overload*34) || r.Values[readyBeyond] < 0.5 {
+	if found < 34 || found > 46 || r.Values[readyBeyond] > 40/(overload*34) || r.Values[readyBeyond] < 0.4 {
 		t.Errorf("found %v; beyond it %v are ready", found, r.Values[readyBeyond])
 	}
 	var tries []tried
