@@ -181,7 +181,7 @@ func (s *sheet) beyond(g group) string {
 	of := "answers %s of it"
 	rate := s.find(g.cell, "rate-beyond")
 	if rate == nil { // of a control plane
-		of, rate = "has %s of the sidecars ready in time", s.find(g.cell, "ready-beyond")
+		of, rate = "has %s of it ready in time", s.find(g.cell, "ready-beyond")
 	}
 	if g.metric.Objective == "" || rate == nil {
 		return ""

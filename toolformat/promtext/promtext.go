@@ -22,12 +22,15 @@ func Values(text []byte, names ...string) (map[string]float64, error) {
 	lines := bufio.NewScanner(bytes.NewReader(text))
 	lines.Buffer(nil, len(text)+1)
 	for lines.Scan() {
-		name, value, _ := strings.Cut(lines.Text(), " ")
-		if _, wanted := values[name]; !wanted {
+		fields := strings.Fields(lines.Text()) // name, value, and perhaps a time
+		if len(fields) < 2 {
 			continue
 		}
-		if v, err := strconv.ParseFloat(value, 64); err == nil {
-			values[name] = v
+		if _, wanted := values[fields[0]]; !wanted {
+			continue
+		}
+		if v, err := strconv.ParseFloat(fields[1], 64); err == nil {
+			values[fields[0]] = v
 		}
 	}
 	for _, name := range names {

@@ -11,7 +11,7 @@ const process = `# HELP process_cpu_seconds_total Total user and system CPU time
 # TYPE process_cpu_seconds_total counter
 process_cpu_seconds_total 12.5
 # TYPE process_resident_memory_bytes gauge
-process_resident_memory_bytes 4.194304e+06
+process_resident_memory_bytes  4.194304e+06 1763940000000
 process_resident_memory_bytes_of_another 1
 labelled{a="b"} 3
 `

@@ -123,11 +123,11 @@ func (c *Config) capacity(ctx context.Context, r *trial) (workload.Result, error
 		result, err := try(rate)
 		return err == nil && c.Objective.met(result), err
 	})
-	if missing := staircase.NotFoundError(""); errors.As(err, &missing) {
-		err = workload.Invalidf(workload.RuleRate, "the search for the capacity: %v", err)
-	}
 	if err != nil {
-		return workload.Result{}, err
+		if len(tries) == 0 || ctx.Err() != nil {
+			return workload.Result{}, err
+		}
+		return workload.Result{}, workload.Invalidf(workload.RuleRate, "the search for the capacity: %v", err)
 	}
 	beyond, err := try(overload * found)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"time"
 
 	"tare/experiment"
@@ -15,12 +16,12 @@ import (
 	"tare/workload/staircase"
 )
 
-// Objective is what a server must do for it to carry so many sidecars: all are ready in time, no stream ends
-// after that, and each change reaches all of them in time.
+// Objective is what a server must do for it to carry so many sidecars: all are ready in time, each change then reaches
+// all of them in time, and no stream ends until the last change has.
 type Objective struct {
 	Ready quantity.Duration `yaml:"ready" json:"ready" required:"true" doc:"how long after the last sidecar was due all must be ready"`
 	Push  quantity.Duration `yaml:"push" json:"push" required:"true" doc:"how long a change may take until the last sidecar has it"`
-	Most  int               `yaml:"most" json:"most,omitempty" min:"0" max:"100000" doc:"most sidecars that are tried; 16 times sidecars if absent"`
+	Most  int               `yaml:"most" json:"most,omitempty" min:"0" max:"100000" doc:"most sidecars that are tried; 16 times sidecars if absent. Twice what was found is tried at the end"`
 }
 
 // String writes the limits: "ready ≤ 5 s, push ≤ 2 s".
@@ -44,7 +45,7 @@ func (c *Config) validateObjective(errs *experiment.FieldErrors) {
 	}
 	for i, n := range c.Sidecars {
 		if n > c.Objective.most(n) {
-			errs.Add(fmt.Sprintf("sidecars[%d]", i), "%d is more than the %d of objective.most", n, c.Objective.Most)
+			errs.Add(fmt.Sprintf("sidecars[%d]", i), "%d is more than the %d of objective.most", n, c.Objective.most(n))
 		}
 	}
 	for i, share := range c.Churn {
@@ -56,65 +57,36 @@ func (c *Config) validateObjective(errs *experiment.FieldErrors) {
 
 const (
 	capacity    = "capacity"
-	readyBeyond = "ready-beyond" // share of the sidecars that is ready in time beyond the capacity
+	readyBeyond = "ready-beyond" // sidecars that are ready in time of twice the capacity, as a share of the capacity
 
 	usualTries = 12
-	overload   = 2 // times its capacity, at which collapse is looked for
+	finest     = 1.1 // factor between tries at the end
+	overload   = 2   // times its capacity, at which collapse is looked for
 )
 
 // metrics are those of a search.
 func (o *Objective) metrics() []experiment.Metric {
 	return []experiment.Metric{
 		{Name: capacity, Unit: "sidecars", Better: experiment.Higher, Headline: true, Scale: experiment.Ratio, Objective: o.String()},
-		{Name: readyBeyond, Better: experiment.Higher, Scale: experiment.Difference, Discrete: true},
+		{Name: readyBeyond, Better: experiment.Higher, Scale: experiment.Difference, Discrete: true, Optional: true},
 	}
 }
 
 // longestTry is how long a try with n sidecars takes, if it is carried.
 func (c *Config) longestTry(n int) time.Duration {
 	come := time.Duration(float64(n) / float64(c.Rate.One()) * float64(time.Second))
-	return come + c.Objective.Ready.Std() + time.Duration(c.times())*max(c.Change.every(), c.Objective.Push.Std()) + c.Settle.Std() + time.Second
+	return come + c.Objective.Ready.Std() + time.Duration(c.times())*max(c.Change.every(), c.Objective.Push.Std()) + 2*c.Settle.Std() + time.Second
 }
 
-// capacity measures by a search how many sidecars the server carries.
-func (r *trial) capacity(ctx context.Context) (workload.Result, error) {
-	o, n := r.config.Objective, r.config.Sidecars.One()
-	search := staircase.Search{First: float64(n), Least: float64(r.config.Clients.One()), Most: float64(o.most(n)), Finest: 1.1, Turns: 4, Unit: "sidecars"}
-	result := workload.Result{Values: map[string]float64{}, Used: map[string]testbed.Usage{}}
-	var tries []*tried
-	try := func(load float64) (*tried, error) {
-		t := &tried{Sidecars: int(math.Round(load))}
-		used, err := r.try(ctx, len(tries)+1, t)
-		if err != nil {
-			return nil, err
-		}
-		tries = append(tries, t)
-		for part, u := range used {
-			sum := result.Used[part]
-			result.Used[part] = testbed.Usage{User: sum.User + u.User, System: sum.System + u.System, Wall: sum.Wall + u.Wall,
-				MaxRSS: max(sum.MaxRSS, u.MaxRSS), Unavailable: sum.Unavailable || u.Unavailable}
-		}
-		result.Work, result.Sent = result.Work+float64(t.Ready), result.Sent+t.bytes
-		return t, nil
+// search is how a capacity is searched in a round. It begins at a place that is drawn in each round, alike for
+// all arms: from one place all searches would try the same few numbers, and end at one of them.
+func (c *Config) search(round int) staircase.Search {
+	n := float64(c.Sidecars.One())
+	draw := rand.New(rand.NewPCG(uint64(round), 0))
+	return staircase.Search{
+		First: n * math.Pow(finest, draw.Float64()-0.5), Least: float64(c.Clients.One()), Most: float64(c.Objective.most(int(n))),
+		Finest: finest, Turns: 4, Unit: "sidecars",
 	}
-	found, err := search.Find(func(load float64) (bool, error) {
-		t, err := try(load)
-		return err == nil && t.Why == "", err
-	})
-	if missing := staircase.NotFoundError(""); errors.As(err, &missing) {
-		err = workload.Invalidf(workload.RuleRate, "the search for the capacity: %v", err)
-	}
-	if err == nil {
-		var beyond *tried
-		if beyond, err = try(overload * found); err == nil {
-			result.Values[capacity], result.Values[readyBeyond] = found, float64(beyond.Ready)/float64(beyond.Sidecars)
-		}
-	}
-	text, e := json.MarshalIndent(tries, "", "  ")
-	if err := errors.Join(e, workload.Keep(r.t.Raw, "search.json", append(text, '\n'))); err != nil {
-		return workload.Result{}, err
-	}
-	return result, err
 }
 
 // tried is one try of a search, as it is kept with the trial.
@@ -126,37 +98,78 @@ type tried struct {
 	Push     float64 `json:"push"`                   // of the changes that reached all, the one that took longest, s
 	CPU      float64 `json:"serverCPU,omitempty"`    // s
 	Memory   int64   `json:"serverMemory,omitempty"` // the most that was resident, B
-	Heap     int64   `json:"serverHeap,omitempty"`   // in use when all were ready, or the time was over, B
+	Heap     int64   `json:"serverHeap,omitempty"`   // in use when all were ready, B
 
 	bytes uint64
+	used  map[string]testbed.Usage
 }
 
-// try tries whether so many sidecars are carried. The server has come to rest before and after it.
-func (r *trial) try(ctx context.Context, number int, t *tried) (map[string]testbed.Usage, error) {
+// capacity measures by a search how many sidecars the server carries. What clients and server used is that of
+// the first try, which has about as many sidecars in every arm.
+func (r *trial) capacity(ctx context.Context) (workload.Result, error) {
+	var tries []*tried
+	try := func(load float64) (*tried, error) {
+		t := &tried{Sidecars: int(math.Round(load))}
+		tries = append(tries, t)
+		err := r.try(ctx, len(tries), t)
+		if err != nil {
+			t.Why = err.Error()
+		}
+		return t, err
+	}
+	found, err := r.config.search(r.t.Round).Find(func(load float64) (bool, error) {
+		t, err := try(load)
+		return t.Why == "", err
+	})
+	if missing := staircase.NotFoundError(""); errors.As(err, &missing) {
+		err = workload.Invalidf(workload.RuleRate, "the search for the capacity: %v", err)
+	}
+	var result workload.Result
+	if err == nil {
+		result.Values = map[string]float64{capacity: found}
+		result.Used, result.Work, result.Sent = tries[0].used, float64(tries[0].Ready), tries[0].bytes
+		var beyond *tried
+		beyond, err = try(overload * found)
+		if late := (*workload.Invalid)(nil); errors.As(err, &late) && late.Rule == workload.RuleLate {
+			err = nil // the capacity was found; the overload left nothing for the generator
+		} else if err == nil {
+			result.Values[readyBeyond] = float64(beyond.Ready) / found
+		}
+	}
+	text, e := json.MarshalIndent(tries, "", "  ")
+	if e == nil {
+		e = workload.Keep(r.t.Raw, "search.json", append(text, '\n'))
+	}
+	return result, errors.Join(err, e)
+}
+
+// try tries whether so many sidecars are carried. The server has come to rest before they come, and after it.
+func (r *trial) try(ctx context.Context, number int, t *tried) error {
 	if err := r.configure(ctx, t.Sidecars); err != nil {
-		return nil, err
+		return err
 	}
 	if err := r.start(ctx, t.Sidecars); err != nil {
-		return nil, err
+		return err
 	}
 	count, err := r.count()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	from := len(r.stages)
+	defer func() {
+		for _, s := range r.stages[from:] {
+			s.Name = fmt.Sprintf("try-%d %s", number, s.Name)
+		}
+	}()
 	r.peak = 0
 	if err := r.attempt(ctx, t); err != nil {
-		return nil, err
+		return err
 	}
-	for _, s := range r.stages[from:] {
-		s.Name = fmt.Sprintf("try-%d %s", number, s.Name)
+	if t.used, err = count(); err != nil {
+		return err
 	}
-	used, err := count()
-	if err != nil {
-		return nil, err
-	}
-	t.CPU, t.Memory = used["server"].CPU().Seconds(), r.peak
-	return used, r.clear(ctx)
+	t.CPU, t.Memory = t.used["server"].CPU().Seconds(), r.peak
+	return r.clear(ctx)
 }
 
 // attempt has all sidecars come, and the changes reach them. It ends where that fails.
@@ -168,21 +181,25 @@ func (r *trial) attempt(ctx context.Context, t *tried) error {
 	}
 	counts, _, last := up.sum()
 	t.Ready, t.Took, t.Heap, t.bytes = len(up.times()), last.Seconds(), up.Heap, uint64(counts.Bytes)
+	if err := r.config.onTime(up); err != nil {
+		return err
+	}
 	if t.Ready < t.Sidecars {
 		t.Why = fmt.Sprintf("not ready %v after the last was due: %s", o.Ready, up.missing())
-		return r.config.onTime(up) // a generator that is late has had them come later than it says
+		return nil
 	}
+	lost := counts.Lost
 	for p, err := range r.changes(ctx, o.Push.Std()) {
 		if err != nil {
 			return err
 		}
-		counts, n, last := p.sum()
+		counts, _, last := p.sum()
 		t.bytes += uint64(counts.Bytes)
-		switch {
-		case len(p.times()) < n:
+		switch reached := len(p.times()); {
+		case counts.Lost > lost:
+			t.Why = fmt.Sprintf("%d streams ended after all were ready: %s", counts.Lost-lost, p.missing())
+		case reached < t.Sidecars:
 			t.Why = fmt.Sprintf("%s had not reached all after %v: %s", p.Name, o.Push, p.missing())
-		case n < t.Sidecars || sum(counts.Errors) > 0:
-			t.Why = fmt.Sprintf("streams ended after all were ready: %s", p.missing())
 		default:
 			t.Push = max(t.Push, last.Seconds())
 		}

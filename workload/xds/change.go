@@ -69,12 +69,15 @@ func (r *trial) announce(ctx context.Context) (time.Time, error) {
 	return time.Time{}, workload.Invalidf(workload.RuleLate, "not all clients were told of a change %v ahead of it", mostLead)
 }
 
-// configure makes the server's configuration for n sidecars.
+// configure makes the server's configuration for n sidecars, and lets the server come to rest.
 func (r *trial) configure(ctx context.Context, n int) error {
 	if len(r.config.Configure) == 0 {
 		return nil
 	}
-	return r.command(ctx, "the configuration", r.config.Configure, fmt.Sprintf("TARE_SIDECARS=%d", n))
+	if err := r.command(ctx, "the configuration", r.config.Configure, fmt.Sprintf("TARE_SIDECARS=%d", n)); err != nil {
+		return err
+	}
+	return workload.Pause(ctx, r.config.Settle.Std())
 }
 
 // command runs what changes the configuration, beside the server if there is one.
@@ -89,7 +92,18 @@ func (r *trial) command(ctx context.Context, what string, run reference.Argument
 	}
 	var why bytes.Buffer
 	cmd.Stderr = &why
-	process, err := r.t.Site.Start(ctx, where, cmd)
+	limited, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if r.server != nil {
+		go func() { // it may wait for a server that has ended
+			select {
+			case <-r.server.Ended():
+				cancel()
+			case <-limited.Done():
+			}
+		}()
+	}
+	process, err := r.t.Site.Start(limited, where, cmd)
 	if err != nil {
 		return err
 	}

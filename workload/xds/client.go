@@ -10,6 +10,7 @@ import (
 
 	"tare/testbed"
 	"tare/testbed/orders"
+	"tare/workload"
 	"tare/workload/service"
 	"tare/workload/xds/fleet"
 )
@@ -142,18 +143,25 @@ func (r *trial) reached(ctx context.Context, name string, limit time.Duration) (
 			r.peak = max(r.peak, s.Memory)
 		}
 		if done || left <= 0 {
-			if r.config.Metrics > 0 {
-				at := netip.AddrPortFrom(r.server.Address[testbed.PodToPod].Addr(), uint16(r.config.Metrics))
-				a, err := r.clients[0].tell(ctx, fleet.Order{Heap: "http://" + at.String() + "/metrics"})
-				if err != nil {
+			if done && r.config.Metrics > 0 {
+				if s.Heap, err = r.heap(ctx); err != nil {
 					return nil, err
 				}
-				s.Heap = a.Heap
 			}
 			r.stages = append(r.stages, s)
 			return s, nil
 		}
 	}
+}
+
+// heap asks the server, from the first client's place, how much of its heap is in use.
+func (r *trial) heap(ctx context.Context) (int64, error) {
+	at := netip.AddrPortFrom(r.server.Address[testbed.PodToPod].Addr(), uint16(r.config.Metrics))
+	a, err := r.clients[0].tell(ctx, fleet.Order{Heap: "http://" + at.String() + "/metrics"})
+	if err != nil && ctx.Err() == nil {
+		err = workload.Invalidf(workload.RuleMetric, "%v", err)
+	}
+	return a.Heap, err
 }
 
 // end ends the clients.

@@ -74,7 +74,7 @@ type stage struct {
 	Name    string          `json:"stage"`
 	Reports []*fleet.Report `json:"clients"`
 	Memory  int64           `json:"serverMemory,omitempty"` // resident at its end, B; 0: not known
-	Heap    int64           `json:"serverHeap,omitempty"`   // in use at its end, B; 0: not asked for
+	Heap    int64           `json:"serverHeap,omitempty"`   // in use at its end, B; 0: not asked for, or not all came
 }
 
 // times are those of all clients.
@@ -100,7 +100,7 @@ func (s *stage) sum() (all fleet.Counts, expected int, last time.Duration) {
 	for _, r := range s.Reports {
 		expected += r.Expected
 		last = max(last, r.Last)
-		all.Attempts, all.Responses, all.Rejected, all.Bytes = all.Attempts+r.Attempts, all.Responses+r.Responses, all.Rejected+r.Rejected, all.Bytes+r.Bytes
+		all.Attempts, all.Responses, all.Rejected, all.Bytes, all.Lost = all.Attempts+r.Attempts, all.Responses+r.Responses, all.Rejected+r.Rejected, all.Bytes+r.Bytes, all.Lost+r.Lost
 		for kind, n := range r.Errors {
 			all.Errors[kind] += n
 		}
@@ -148,11 +148,11 @@ func (c *Config) result(up *stage, pushes []*stage) (workload.Result, error) {
 	r := workload.Result{Values: map[string]float64{}, Work: float64(len(came)), Sent: uint64(counts.Bytes)}
 	described(r.Values, "ready", came, n)
 	planned := time.Duration(float64(n) / float64(c.Rate.One()) * float64(time.Second))
-	if c.Metrics > 0 {
+	if up.Heap > 0 {
 		r.Values[heapReady] = float64(up.Heap)
-		if len(pushes) > 0 {
-			r.Values[heapPush] = float64(pushes[len(pushes)-1].Heap)
-		}
+	}
+	if i := len(pushes) - 1; i >= 0 && pushes[i].Heap > 0 {
+		r.Values[heapPush] = float64(pushes[i].Heap)
 	}
 	r.Values[connectRate] = float64(len(came)) / max(planned, last).Seconds()
 	r.Values[sidecarBytes] = float64(counts.Bytes) / float64(n)

@@ -28,7 +28,7 @@ func (c *Config) Prepare(ctx context.Context, t *workload.Trial) (workload.Measu
 	r.server, _ = t.Standing.(*service.Server)
 	t.Clear = r.clear
 	if err := r.prepare(ctx); err != nil {
-		return nil, r.broken(ctx, err)
+		return nil, errors.Join(r.broken(ctx, err), r.keep())
 	}
 	measure := r.measure
 	if c.Objective != nil {

@@ -129,6 +129,11 @@ func (c *Cluster) install(ctx context.Context, e engine, source string) error {
 	for _, p := range e.programs {
 		ours = append(ours, p.image, e.reference(p))
 	}
+	for i := 0; i < len(ours); i += 2 {
+		if !strings.Contains(string(manifest), ours[i]) {
+			return fmt.Errorf("%s: the manifest of %s has no %q", e.manifest, e.host(), ours[i])
+		}
+	}
 	file := filepath.Join(c.Dir(), e.name+".yaml")
 	if err := os.WriteFile(file, []byte(strings.NewReplacer(ours...).Replace(string(manifest))), 0o600); err != nil {
 		return err

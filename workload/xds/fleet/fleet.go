@@ -106,6 +106,7 @@ type Counts struct {
 	Attempts  int               `json:"attempts"` // to connect
 	Responses int               `json:"responses"`
 	Rejected  int               `json:"rejected"`         // responses
+	Lost      int               `json:"lost"`             // streams that ended although their sidecar was ready, of all stages so far
 	Bytes     int64             `json:"bytes"`            // of responses
 	Errors    map[string]int    `json:"errors,omitempty"` // by kind, of sidecar.Error
 	Examples  map[string]string `json:"examples,omitempty"`

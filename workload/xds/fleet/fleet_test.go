@@ -128,8 +128,12 @@ func TestLost(t *testing.T) {
 	var r *fleet.Report
 	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); {
 		r = obey(t, f, fleet.Order{Look: &fleet.Look{For: time.Millisecond}}).Report
-		if all := r.Errors[sidecar.Dial]; all >= 5 && len(r.Errors) > 1 {
-			return // first how the streams ended, then that nobody is there
+		if all := r.Errors[sidecar.Dial]; all >= 5 && len(r.Errors) > 1 && r.Lost == 5 { // first how the streams ended, then that nobody is there
+			obey(t, f, fleet.Order{Push: &fleet.Push{Since: time.Now()}})
+			if r = done(t, f); r.Expected != 0 || r.Lost != 5 {
+				t.Errorf("later: %+v", r)
+			}
+			return
 		}
 		time.Sleep(time.Millisecond)
 	}

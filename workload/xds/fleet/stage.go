@@ -63,7 +63,7 @@ func (s *stage) note(index int, now time.Time) {
 
 // enter begins a stage. It is called with the lock held.
 func (f *Fleet) enter(s *stage) {
-	f.now, f.counts = s, Counts{Errors: map[string]int{}, Examples: map[string]string{}}
+	f.now, f.counts = s, Counts{Lost: f.counts.Lost, Errors: map[string]int{}, Examples: map[string]string{}}
 }
 
 // begin has members come or leave, as a ramp says.
@@ -157,7 +157,9 @@ func (f *Fleet) failed(m *member, err error) (was bool) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	was, m.ready = m.ready, false
+	if was, m.ready = m.ready, false; was {
+		f.counts.Lost++
+	}
 	f.counts.Errors[kind]++
 	f.example(kind, text)
 	return was
