@@ -110,7 +110,7 @@ gvisor: ## Build runsc, which the layer gvisor runs, into the user's cache, at t
 	@mkdir -p $(PROGRAMS)/gvisor
 	@cd test/cluster/gvisor && CGO_ENABLED=0 GOWORK=off GOFLAGS=-buildvcs=false $(GO) build -trimpath "-ldflags=-s -w" -o $(PROGRAMS)/gvisor/runsc gvisor.dev/gvisor/runsc || [ "$(CI)" != true ]
 
-istiod: ## Build istiod, which examples/istio-*.yaml run, into the user's cache, at the version that the test cluster has (6 minutes the first time).
+istiod: ## Build istiod, which examples/istio-scenario-one.yaml, -two and istiod-capacity.yaml run, into the user's cache, at the version that the test cluster has (6 minutes the first time).
 	@mkdir -p $(PROGRAMS)/istiod
 	@cd test/cluster/istio && CGO_ENABLED=0 GOWORK=off GOFLAGS=-buildvcs=false $(GO) build -trimpath "-ldflags=-s -w" -o $(PROGRAMS)/istiod/pilot-discovery istio.io/istio/pilot/cmd/pilot-discovery || [ "$(CI)" != true ]
 

@@ -26,7 +26,7 @@ func TestIstiod(t *testing.T) {
 		return differs.ReplaceAllString(found, "$1")
 	}
 	want := block("istio-scenario-one.yaml")
-	for _, name := range []string{"istio-scenario-two.yaml", "istio-capacity.yaml"} {
+	for _, name := range []string{"istio-scenario-two.yaml", "istiod-capacity.yaml"} {
 		if diff := cmp.Diff(want, block(name)); diff != "" {
 			t.Errorf("%s: -istio-scenario-one +this\n%s", name, diff)
 		}
