@@ -105,6 +105,9 @@ func startHere(ctx context.Context, site testbed.Site, where testbed.Place, cmd 
 func (h *Helper) Ask(ctx context.Context, order, into any) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if err := ctx.Err(); err != nil { // an answer could be quicker than its end
+		return err
+	}
 	a, err := h.exchange(ctx, order)
 	switch {
 	case err != nil:
