@@ -23,7 +23,9 @@ func Run(r *analysis.Run, o RunOptions) *doc.Document {
 	d.Add(doc.On(doc.Markdown|doc.Page, s.detailSection()))
 	d.Add(s.restOfOverheads()...)
 	d.Add(s.failureBlocks()...)
-	d.Add(s.resultBlocks(o.All)...)
+	rest := s.groups(false)
+	shown := o.All || len(rest) > 0 && len(s.groups(true)) == 0 // without a headline the others are what was asked
+	d.Add(s.resultBlocks(shown)...)
 	detail := []doc.Block{}
 	detail = append(detail, s.factorialBlocks(o.All)...)
 	detail = append(detail, s.blockBlocks(o.All)...)
@@ -47,8 +49,7 @@ func Run(r *analysis.Run, o RunOptions) *doc.Document {
 	d.Add(doc.On(doc.Markdown|doc.Page, s.surroundings(o)...),
 		doc.On(doc.Page, doc.Section{ID: "definitions", Title: "Definitions", Blocks: []doc.Block{
 			doc.Section{Title: "Words used on this page", Fold: doc.Page, Open: true, Blocks: []doc.Block{doc.Facts{Look: doc.Terms, List: s.definitions()}}}}}))
-	hidden := len(s.groups(false))
-	return d.Add(doc.Section{Blocks: []doc.Block{doc.On(doc.Terminal, doc.SayIf(hidden > 0 && !o.All, notShown(hidden))),
+	return d.Add(doc.Section{Blocks: []doc.Block{doc.On(doc.Terminal, doc.SayIf(len(rest) > 0 && !shown, notShown(len(rest)))),
 		doc.On(doc.Markdown, doc.Say(s.legend())), s.unlessMany(o.All, doc.On(doc.Terminal, doc.Say(s.legend()))),
 		doc.On(doc.Terminal|doc.Markdown, s.occasion())}})
 }
