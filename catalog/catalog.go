@@ -36,6 +36,7 @@ import (
 	"tare/layer/vaultserver"
 	"tare/layer/wireguard"
 	"tare/layer/wrap"
+	"tare/layer/xdstransport"
 	"tare/workload"
 	"tare/workload/churn"
 	"tare/workload/command"
@@ -76,6 +77,7 @@ var Layers = slices.Concat([]layer.Kind{
 	vaultserver.Kind,
 	wireguard.Kind,
 	wrap.Kind,
+	xdstransport.Kind,
 }, privileges.Kinds, sandbox.Kinds())
 
 // Workloads lists the kinds of workloads.

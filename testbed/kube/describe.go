@@ -111,7 +111,9 @@ func (on *clusterRun) describe(ctx context.Context, sites []*Site) (machine.Clus
 	}
 	c.Notes = append(c.Notes, sharedKernels(c.Nodes)...)
 	c.Notes = append(c.Notes, placement.Apart(c.Arms)...)
-	c.Components = on.components(ctx)
+	var notes []string
+	c.Components, notes = on.components(ctx)
+	c.Notes = append(c.Notes, notes...)
 	return c, nil
 }
 
@@ -201,35 +203,41 @@ var relevant = []string{
 // componentLimit bounds the workloads that are looked at.
 const componentLimit = 2000
 
-// components gives the images of the components that matter, by the name of their
-// workload. Whoever may not list workloads gets none.
-func (on *clusterRun) components(ctx context.Context) map[string]string {
-	found := map[string]string{}
-	add := func(name string, spec *corev1.PodSpec) {
-		if !isRelevant(name) || len(spec.Containers) == 0 {
+// standInAnnotation is what a component's pods say of a part that is not the real thing. It goes to the warnings
+// of every run on the cluster.
+const standInAnnotation = "tare/stand-in"
+
+// components gives the images of the components that matter, by the name of their workload, and a note for
+// each stand-in among all that is installed. Whoever may not list workloads gets none.
+func (on *clusterRun) components(ctx context.Context) (images map[string]string, notes []string) {
+	add := func(name string, pods *corev1.PodTemplateSpec) {
+		if says := pods.Annotations[standInAnnotation]; says != "" {
+			notes = append(notes, "stand-in on the cluster: "+short(name)+": "+short(says))
+		}
+		if !isRelevant(name) || len(pods.Spec.Containers) == 0 {
 			return
 		}
-		image := short(spec.Containers[0].Image)
-		if before := found[name]; before != "" && before != image {
+		image := short(pods.Spec.Containers[0].Image)
+		if before := images[name]; before != "" && before != image {
 			image = before + ", " + image
 		}
-		found[short(name)] = image
+		if images == nil {
+			images = map[string]string{}
+		}
+		images[short(name)] = image
 	}
 	o := metav1.ListOptions{Limit: componentLimit}
 	if list, err := on.Client.AppsV1().DaemonSets("").List(ctx, o); err == nil {
 		for i := range list.Items {
-			add(list.Items[i].Name, &list.Items[i].Spec.Template.Spec)
+			add(list.Items[i].Name, &list.Items[i].Spec.Template)
 		}
 	}
 	if list, err := on.Client.AppsV1().Deployments("").List(ctx, o); err == nil {
 		for i := range list.Items {
-			add(list.Items[i].Name, &list.Items[i].Spec.Template.Spec)
+			add(list.Items[i].Name, &list.Items[i].Spec.Template)
 		}
 	}
-	if len(found) == 0 {
-		return nil
-	}
-	return found
+	return images, notes
 }
 
 func isRelevant(name string) bool {

@@ -70,19 +70,24 @@ func TestComponents(t *testing.T) {
 	deployment := func(namespace, name, image string) *appsv1.Deployment {
 		return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: appsv1.DeploymentSpec{Template: spec(image)}}
 	}
-	client := fake.NewClientset(daemon("kube-system", "cilium", "cilium:1.17"), daemon("other", "web", "web:1"), deployment("istio-system", "istiod", "pilot:1.25\x1b"),
+	web := daemon("other", "web", "web:1")
+	web.Spec.Template.Annotations = map[string]string{standInAnnotation: "no server\x1b is in it"}
+	client := fake.NewClientset(daemon("kube-system", "cilium", "cilium:1.17"), web, deployment("istio-system", "istiod", "pilot:1.25\x1b"),
 		deployment("canary", "istiod", "pilot:1.26"), deployment("kube-system", "coredns", "coredns:1.12"))
 	on := &clusterRun{Cluster: &cluster.Cluster{Client: client}}
-	got := on.components(t.Context())
+	got, notes := on.components(t.Context())
 	if images := strings.Split(got["istiod"], ", "); len(images) != 2 {
 		t.Errorf("istiod: %q", got["istiod"])
 	}
 	delete(got, "istiod")
+	if len(notes) != 1 || !strings.HasPrefix(notes[0], "stand-in on the cluster: web: no server") || strings.Contains(notes[0], "\x1b") {
+		t.Errorf("of the stand-in: %q", notes)
+	}
 	if d := cmp.Diff(map[string]string{"cilium": "cilium:1.17", "coredns": "coredns:1.12"}, got); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 	client.PrependReactor("list", "*", func(kubetesting.Action) (bool, runtime.Object, error) { return true, nil, fmt.Errorf("forbidden") })
-	if got := on.components(t.Context()); got != nil {
-		t.Errorf("without the right to list: %v", got)
+	if got, notes := on.components(t.Context()); got != nil || notes != nil {
+		t.Errorf("without the right to list: %v %v", got, notes)
 	}
 }

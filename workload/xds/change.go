@@ -87,17 +87,17 @@ func (r *trial) command(ctx context.Context, what string, run reference.Argument
 		return err
 	}
 	cmd, where := testbed.Command{Args: args, Env: []string{variable}}, testbed.Host
-	if r.server != nil {
-		cmd.Env, where = append(cmd.Env, r.server.Variables()...), testbed.ServerPod
+	if r.up.server != nil {
+		cmd.Env, where = append(cmd.Env, r.up.server.Variables()...), testbed.ServerPod
 	}
 	var why bytes.Buffer
 	cmd.Stderr = &why
 	limited, cancel := context.WithCancel(ctx)
 	defer cancel()
-	if r.server != nil {
+	if r.up.server != nil {
 		go func() { // it may wait for a server that has ended
 			select {
-			case <-r.server.Ended():
+			case <-r.up.server.Ended():
 				cancel()
 			case <-limited.Done():
 			}

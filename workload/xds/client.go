@@ -24,7 +24,7 @@ type client struct {
 
 // start starts the clients of so many sidecars, and tells each of its own.
 func (r *trial) start(ctx context.Context, sidecars int) error {
-	open, err := r.config.order(ctx, r.server)
+	open, err := r.order(ctx)
 	if err != nil {
 		return err
 	}
@@ -131,11 +131,11 @@ func (r *trial) reached(ctx context.Context, name string, limit time.Duration) (
 			done = done && a.Done
 			s.Reports = append(s.Reports, a.Report)
 		}
-		if r.server != nil {
-			if err := r.server.Judge(ctx); err != nil {
+		if r.up.server != nil {
+			if err := r.up.server.Judge(ctx); err != nil {
 				return nil, err
 			}
-			used, err := r.server.Since(service.Account{})
+			used, err := r.up.server.Since(service.Account{})
 			if err != nil {
 				return nil, err
 			}
@@ -156,7 +156,7 @@ func (r *trial) reached(ctx context.Context, name string, limit time.Duration) (
 
 // heap asks the server, from the first client's place, how much of its heap is in use.
 func (r *trial) heap(ctx context.Context) (int64, error) {
-	at := netip.AddrPortFrom(r.server.Address[testbed.PodToPod].Addr(), uint16(r.config.Metrics))
+	at := netip.AddrPortFrom(r.up.server.Address[testbed.PodToPod].Addr(), uint16(r.config.Metrics))
 	a, err := r.clients[0].tell(ctx, fleet.Order{Heap: "http://" + at.String() + "/metrics"})
 	if err != nil && ctx.Err() == nil {
 		err = workload.Invalidf(workload.RuleMetric, "%v", err)

@@ -96,11 +96,14 @@ func (s *stage) late() (list []time.Duration) {
 
 // sum is what happened at all clients, how many sidecars were waited for, and when the last of them came.
 func (s *stage) sum() (all fleet.Counts, expected int, last time.Duration) {
-	all.Errors, all.Examples = map[string]int{}, map[string]string{}
+	all.Ready, all.Errors, all.Examples = map[string]int{}, map[string]int{}, map[string]string{}
 	for _, r := range s.Reports {
 		expected += r.Expected
 		last = max(last, r.Last)
 		all.Attempts, all.Responses, all.Rejected, all.Bytes, all.Lost = all.Attempts+r.Attempts, all.Responses+r.Responses, all.Rejected+r.Rejected, all.Bytes+r.Bytes, all.Lost+r.Lost
+		for connection, n := range r.Ready {
+			all.Ready[connection] += n
+		}
 		for kind, n := range r.Errors {
 			all.Errors[kind] += n
 		}

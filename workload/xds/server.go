@@ -5,53 +5,155 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/goccy/go-yaml"
 
+	"tare/experiment/environ"
+	"tare/layer/xdstransport"
 	"tare/testbed"
 	"tare/workload"
+	"tare/workload/http"
 	"tare/workload/service"
 	"tare/workload/xds/fleet"
 	"tare/workload/xds/sidecar"
 )
 
-// Shared names the server that cells share; nothing stays up for one that is elsewhere.
+// Shared names the server that cells share.
 func (c *Config) Shared() string {
 	if c.Server == nil {
-		return ""
+		return "xds server at " + c.Address
 	}
 	return c.Server.Shared()
 }
 
+// The variables that hold a server's certificate and its key, in PEM, where a layer has sidecars encrypt.
+const (
+	certificateVariable = "TARE_TLS_CERT"
+	keyVariable         = "TARE_TLS_KEY"
+)
+
+// standing is what sidecars at a site connect to.
+type standing struct {
+	config    *Config // of the cell that it was set up for
+	site      testbed.Site
+	server    *service.Server // nil: it is elsewhere
+	authority string          // that signed the certificate which Tare made for it, in PEM; "": none
+}
+
 // SetUp starts the server.
 func (c *Config) SetUp(ctx context.Context, s workload.SetUp) (workload.Standing, error) {
-	server, err := c.Server.SetUp(ctx, s)
-	if err != nil {
+	up := &standing{config: c, site: s.Site}
+	encrypts := up.layered(fleet.Open{}).TLS != nil
+	if c.Server == nil {
+		if encrypts && c.TLS == nil {
+			return nil, errors.New("the layer xds-transport encrypts, and nothing says what to trust: add tls to the workload of a server that is elsewhere")
+		}
+		return up, nil
+	}
+	program := *c.Server
+	if encrypts {
+		at, err := service.Addresses(s, program.Port)
+		if err != nil {
+			return nil, err
+		}
+		cert, key, err := http.Certificate(at)
+		if err != nil {
+			return nil, err
+		}
+		more := environ.Variables{certificateVariable: cert, keyVariable: key}
+		maps.Copy(more, program.Env)
+		program.Env, up.authority = more, cert
+	}
+	var err error
+	if up.server, err = program.SetUp(ctx, s); err != nil {
 		return nil, err
 	}
-	return server, nil
+	return up, nil
+}
+
+// Check looks whether the server is there.
+func (up *standing) Check(ctx context.Context) error {
+	if up.server == nil {
+		return nil
+	}
+	return up.server.Check(ctx)
+}
+
+// CPU is what the server has used so far, for workload.Running.
+func (up *standing) CPU() (time.Duration, error) {
+	if up.server == nil {
+		return 0, nil
+	}
+	return up.server.CPU()
+}
+
+// Down ends the server.
+func (up *standing) Down(ctx context.Context) error {
+	if up.server == nil {
+		return nil
+	}
+	return up.server.Down(ctx)
+}
+
+// layered is how sidecars connect, with what layers at the site set.
+func (up *standing) layered(o fleet.Open) fleet.Open {
+	for _, set := range testbed.Held[*xdstransport.Config](up.site) {
+		if len(set.Protocol) > 0 {
+			o.Protocol = set.Protocol.One()
+		}
+		switch {
+		case len(set.Security) == 0:
+		case set.Security.One() == xdstransport.Plaintext:
+			o.TLS = nil
+		case o.TLS == nil:
+			o.TLS = &fleet.TLS{CA: up.authority}
+		}
+	}
+	return o
+}
+
+var _ xdstransport.Sidecars = (*standing)(nil)
+
+// Look has one sidecar connect as in a trial, and gives by which connection it became ready.
+func (up *standing) Look(ctx context.Context) (connection string, err error) {
+	r := &trial{config: up.config, t: &workload.Trial{Site: up.site, Raw: workload.Discard, Round: 1}, up: up}
+	defer func() { err = errors.Join(err, r.end(context.WithoutCancel(ctx))) }()
+	if err := r.start(ctx, up.config.Clients.One()); err != nil { // a client without a sidecar is none
+		return "", err
+	}
+	s, err := r.ramp(ctx, "look", len(r.clients), true, up.config.Ready.Std())
+	if err != nil {
+		return "", err
+	}
+	if len(s.times()) == 0 {
+		return "", fmt.Errorf("no sidecar was ready in %v: %s", up.config.Ready, s.missing())
+	}
+	counts, _, _ := s.sum()
+	return strings.Join(slices.Sorted(maps.Keys(counts.Ready)), " | "), nil
 }
 
 // destination is where sidecars connect to.
-func (c *Config) destination(up *service.Server) (string, error) {
-	if c.Address != "" {
-		return c.Address, nil
+func (up *standing) destination(path testbed.Path) (string, error) {
+	if up.server == nil {
+		return up.config.Address, nil
 	}
-	if up == nil {
-		return "", errors.New("no server is up")
-	}
-	at, ok := up.Address[c.Paths.One()]
+	at, ok := up.server.Address[path]
 	if !ok {
-		return "", fmt.Errorf("the server cannot be reached from %s: its port %d is none that the service forwards", c.Paths.One(), up.Address[testbed.PodToPod].Port())
+		return "", fmt.Errorf("the server cannot be reached from %s: its port %d is none that the service forwards", path, up.server.Address[testbed.PodToPod].Port())
 	}
 	return at.String(), nil
 }
 
 // order is what all clients are told of their sidecars.
-func (c *Config) order(ctx context.Context, up *service.Server) (fleet.Open, error) {
+func (r *trial) order(ctx context.Context) (fleet.Open, error) {
+	c := r.config
 	o := fleet.Open{Protocol: c.Protocol.One(), Node: sidecar.Node{ID: c.Node.ID, Cluster: c.Node.Cluster}}
 	var err error
-	if o.Server, err = c.destination(up); err != nil {
+	if o.Server, err = r.up.destination(c.Paths.One()); err != nil {
 		return o, err
 	}
 	if o.Node.Metadata, err = c.Node.metadata(); err != nil {
@@ -66,7 +168,7 @@ func (c *Config) order(ctx context.Context, up *service.Server) (fleet.Open, err
 			return o, err
 		}
 	}
-	return o, nil
+	return r.up.layered(o), nil
 }
 
 // metadata is the metadata as JSON.

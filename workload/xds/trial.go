@@ -16,7 +16,7 @@ import (
 type trial struct {
 	config  *Config
 	t       *workload.Trial
-	server  *service.Server // nil: it is elsewhere
+	up      *standing
 	clients []*client
 	stages  []*stage
 	peak    int64 // of the server's resident memory, in bytes; 0: not known
@@ -24,8 +24,7 @@ type trial struct {
 
 // Prepare starts the clients. With churn it has all sidecars come.
 func (c *Config) Prepare(ctx context.Context, t *workload.Trial) (workload.Measured, error) {
-	r := &trial{config: c, t: t}
-	r.server, _ = t.Standing.(*service.Server)
+	r := &trial{config: c, t: t, up: t.Standing.(*standing)}
 	t.Clear = r.clear
 	if err := r.prepare(ctx); err != nil {
 		return nil, errors.Join(r.broken(ctx, err), r.keep())
@@ -125,8 +124,8 @@ func (r *trial) count() (func() (map[string]testbed.Usage, error), error) {
 	begun := time.Now()
 	var server service.Account
 	var err error
-	if r.server != nil {
-		if server, err = r.server.Account(); err != nil {
+	if r.up.server != nil {
+		if server, err = r.up.server.Account(); err != nil {
 			return nil, err
 		}
 	}
@@ -137,8 +136,8 @@ func (r *trial) count() (func() (map[string]testbed.Usage, error), error) {
 	}
 	return func() (map[string]testbed.Usage, error) {
 		used := map[string]testbed.Usage{}
-		if r.server != nil {
-			if used["server"], err = r.server.Since(server); err != nil {
+		if r.up.server != nil {
+			if used["server"], err = r.up.server.Since(server); err != nil {
 				return nil, err
 			}
 		}
@@ -168,18 +167,18 @@ func (c *client) add(all *testbed.Usage) error {
 // keep keeps what the stages came to, and what the server printed, with the trial.
 func (r *trial) keep() error {
 	err := keep(r.t.Raw, r.stages)
-	if r.server != nil {
-		err = errors.Join(err, r.server.Log(r.t.Raw))
+	if r.up.server != nil {
+		err = errors.Join(err, r.up.server.Log(r.t.Raw))
 	}
 	return err
 }
 
 // broken is why a trial cannot go on: that the server has ended, if it has.
 func (r *trial) broken(ctx context.Context, err error) error {
-	if r.server == nil || ctx.Err() != nil {
+	if r.up.server == nil || ctx.Err() != nil {
 		return err
 	}
-	if ended := r.server.Judge(ctx); ended != nil {
+	if ended := r.up.server.Judge(ctx); ended != nil {
 		return ended
 	}
 	return err

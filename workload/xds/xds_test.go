@@ -19,6 +19,7 @@ import (
 	"tare/experiment/environ"
 	"tare/experiment/factor"
 	"tare/experiment/quantity"
+	"tare/layer/xdstransport"
 	"tare/testbed"
 	"tare/testbed/local/localtest"
 	"tare/workload"
@@ -137,6 +138,47 @@ func TestPods(t *testing.T) {
 		t.Fatal(err)
 	}
 	complete(t, c, r)
+}
+
+// Layers at the site have sidecars encrypt, and speak the other protocol; what they prove is what the trial does.
+func TestTransport(t *testing.T) {
+	for _, test := range []struct {
+		set        xdstransport.Config
+		connection string
+	}{
+		{xdstransport.Config{}, "delta, in clear"},
+		{xdstransport.Config{Protocol: factor.Of(sidecar.SotW)}, "sotw, in clear"},
+		{xdstransport.Config{Security: factor.Of(xdstransport.TLS)}, "delta, TLS 1.3, TLS_"},
+	} {
+		site := testbed.Holding(localtest.Network(t, 0, 1500), &test.set)
+		c := served(t)
+		c.Clients, c.Paths = factor.Of(2), factor.Of(testbed.PodToService)
+		up := setUp(t, c, site)
+		seen, err := up.(xdstransport.Sidecars).Look(t.Context())
+		if err != nil || !strings.HasPrefix(seen, test.connection) {
+			t.Errorf("looked: %q, %v; want %q", seen, err, test.connection)
+		}
+		r, err, raw := try(t, c, site, up)
+		if err != nil {
+			t.Fatalf("%s: %v", test.connection, err)
+		}
+		complete(t, c, r)
+		var stages []stage
+		raw.JSON(t, "sidecars.json", &stages)
+		if all, _, _ := stages[0].sum(); len(all.Ready) != 1 || all.Ready[seen] != 30 {
+			t.Errorf("in the trial: %v; looked: %q", all.Ready, seen)
+		}
+	}
+}
+
+// Of a server that is elsewhere nothing is known that could be trusted.
+func TestTransportElsewhere(t *testing.T) {
+	c := New().(*Config)
+	c.Address = "127.0.0.1:1"
+	site := testbed.Holding(localtest.Host(t), &xdstransport.Config{Security: factor.Of(xdstransport.TLS)})
+	if _, err := c.SetUp(t.Context(), workload.SetUp{Site: site}); err == nil || !strings.Contains(err.Error(), "add tls to the workload") {
+		t.Error(err)
+	}
 }
 
 // With churn a share leaves and comes again, and only that is measured.

@@ -108,6 +108,7 @@ type Counts struct {
 	Rejected  int               `json:"rejected"`         // responses
 	Lost      int               `json:"lost"`             // streams that ended although their sidecar was ready, of all stages so far
 	Bytes     int64             `json:"bytes"`            // of responses
+	Ready     map[string]int    `json:"ready,omitempty"`  // sidecars that became ready, by connection (sidecar.Update)
 	Errors    map[string]int    `json:"errors,omitempty"` // by kind, of sidecar.Error
 	Examples  map[string]string `json:"examples,omitempty"`
 }

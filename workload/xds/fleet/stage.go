@@ -63,7 +63,7 @@ func (s *stage) note(index int, now time.Time) {
 
 // enter begins a stage. It is called with the lock held.
 func (f *Fleet) enter(s *stage) {
-	f.now, f.counts = s, Counts{Lost: f.counts.Lost, Errors: map[string]int{}, Examples: map[string]string{}}
+	f.now, f.counts = s, Counts{Lost: f.counts.Lost, Ready: map[string]int{}, Errors: map[string]int{}, Examples: map[string]string{}}
 }
 
 // begin has members come or leave, as a ramp says.
@@ -140,9 +140,12 @@ func (f *Fleet) seen(m *member, u sidecar.Update) {
 		f.example("rejected", u.Rejected.Error())
 		return
 	}
-	m.ready = m.ready || u.Ready
+	if u.Ready != "" {
+		m.ready = true
+		f.counts.Ready[u.Ready]++
+	}
 	switch push := f.now.push; {
-	case push == nil && u.Ready:
+	case push == nil && u.Ready != "":
 		f.now.note(m.index, now)
 	case push != nil && !now.Before(push.Since) && (len(push.Types) == 0 || slices.Contains(push.Types, u.Type)):
 		f.now.note(m.index, now)
@@ -198,7 +201,7 @@ func (f *Fleet) look(ctx context.Context, l Look) *Answer {
 
 // report is what became of the stage so far.
 func (s *stage) report(counts Counts) *Report {
-	counts.Errors, counts.Examples = maps.Clone(counts.Errors), maps.Clone(counts.Examples)
+	counts.Ready, counts.Errors, counts.Examples = maps.Clone(counts.Ready), maps.Clone(counts.Errors), maps.Clone(counts.Examples)
 	r := &Report{Expected: s.expected, Lags: slices.Clone(s.lags), Last: s.last, Counts: counts}
 	for _, t := range s.times {
 		if t >= 0 {

@@ -28,19 +28,18 @@ import (
 	"time"
 
 	"golang.org/x/net/http2"
+
+	"tare/layer/xdstransport"
 )
 
 // Protocol is a variant of ADS.
-type Protocol string
+type Protocol = xdstransport.Protocol
 
 // The variants.
 const (
-	Delta Protocol = "delta" // resources that changed
-	SotW  Protocol = "sotw"  // the state of the world: all resources each time
+	Delta = xdstransport.Delta
+	SotW  = xdstransport.SotW
 )
-
-// Values lists the variants.
-func (Protocol) Values() []string { return []string{string(Delta), string(SotW)} }
 
 // Server is where sidecars connect to, and how.
 type Server struct {
@@ -76,9 +75,9 @@ func New(s Server) *Client {
 // Update is a response that has come.
 type Update struct {
 	Type     Type
-	Bytes    int   // of the message
-	Ready    bool  // with it the sidecar has all that it waits for, for the first time
-	Rejected error // why it was not acknowledged
+	Bytes    int    // of the message
+	Ready    string // by which connection, if with it the sidecar has all that it waits for, for the first time
+	Rejected error  // why it was not acknowledged
 }
 
 // Run connects, subscribes and stays until the stream ends, or the context does. The node is a
@@ -91,7 +90,7 @@ func (c *Client) Run(ctx context.Context, node []byte, see func(Update)) error {
 	}
 	defer func() { _ = conn.Close() }()
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
-	s := &sidecar{stream: newStream(conn, c.head), message: incoming{delta: c.server.Protocol == Delta}, see: see}
+	s := &sidecar{stream: newStream(conn, c.head), message: incoming{delta: c.server.Protocol == Delta}, by: describe(conn, c.server.Protocol), see: see}
 	s.ask(request{of: CDS, node: node})
 	if err := s.flush(); err != nil {
 		return err
@@ -128,10 +127,21 @@ func (c *Client) connect(ctx context.Context) (net.Conn, error) {
 	return encrypted, nil
 }
 
+// describe says what a connection is like.
+func describe(conn net.Conn, p Protocol) xdstransport.Connection {
+	by := xdstransport.Connection{Protocol: p}
+	if encrypted, ok := conn.(*tls.Conn); ok {
+		state := encrypted.ConnectionState()
+		by.TLS = tls.VersionName(state.Version) + ", " + tls.CipherSuiteName(state.CipherSuite)
+	}
+	return by
+}
+
 // sidecar is one that is connected.
 type sidecar struct {
 	*stream
 	message incoming
+	by      xdstransport.Connection
 	see     func(Update)
 	asked   [types]bool
 	got     [types]bool
@@ -168,9 +178,11 @@ func (s *sidecar) respond(w *work, size int) error {
 		before = s.names[named]
 		s.names[named] = s.wanted(named, w)
 	}
-	first := !s.ready && s.complete()
-	s.ready = s.ready || first
-	s.see(Update{Type: t, Bytes: size, Ready: first})
+	u := Update{Type: t, Bytes: size}
+	if !s.ready && s.complete() {
+		s.ready, u.Ready = true, s.by.String()
+	}
+	s.see(u)
 	s.acknowledge(t, nil)
 	if leads {
 		s.subscribe(named, before)

@@ -83,7 +83,7 @@ func (r *running) until(is func(sidecar.Update) bool) (seen string) {
 	}
 }
 
-func ready(u sidecar.Update) bool { return u.Ready }
+func ready(u sidecar.Update) bool { return u.Ready != "" }
 
 func protocols(t *testing.T, test func(*testing.T, sidecar.Protocol)) {
 	for _, p := range []sidecar.Protocol{sidecar.Delta, sidecar.SotW} {

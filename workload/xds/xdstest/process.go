@@ -21,7 +21,7 @@ const (
 	MetricsVariable = "XDSTEST_METRICS"
 )
 
-// Helper is a server in a process of its own, at the port TARE_PORT. It pushes other endpoints each
+// Helper is a server in a process of its own, at the port TARE_PORT, with TLS if it is given a certificate. It pushes other endpoints each
 // time that the content of a file changes.
 var Helper = testbed.Helper{Name: "xdstest", Run: func(ctx context.Context) error {
 	on, err := new(net.ListenConfig).Listen(ctx, "tcp", ":"+os.Getenv("TARE_PORT"))
@@ -30,7 +30,13 @@ var Helper = testbed.Helper{Name: "xdstest", Run: func(ctx context.Context) erro
 	}
 	mesh := Mesh{Clusters: 3, Endpoints: 2, Listeners: 1}
 	most, _ := strconv.Atoi(os.Getenv(MostVariable)) // it may be absent
-	s, err := Start(on, mesh, Options{Most: most})
+	options := Options{Most: most}
+	if cert := os.Getenv("TARE_TLS_CERT"); cert != "" {
+		if options.TLS, err = Serving([]byte(cert), []byte(os.Getenv("TARE_TLS_KEY")), false); err != nil {
+			return err
+		}
+	}
+	s, err := Start(on, mesh, options)
 	if err != nil {
 		return err
 	}
