@@ -172,6 +172,11 @@ type (
 	Sliced struct {
 		Slices int `json:"slices"`
 	}
+	// StandIn: a component of the cluster says that a part of it is not the real thing.
+	StandIn struct {
+		Component string `json:"component"`
+		Says      string `json:"says"`
+	}
 	// Remark is what something else has to say: a layer of how it was found, the machine of itself, a session of its
 	// start. It is handed on as it was written.
 	Remark struct {
@@ -236,4 +241,5 @@ func (OddSeries) Kind() string       { return "odd-series" }
 func (Omission) Kind() string        { return "omission" }
 func (Switching) Kind() string       { return "switching" }
 func (Sliced) Kind() string          { return "sliced" }
+func (StandIn) Kind() string         { return "stand-in" }
 func (Remark) Kind() string          { return "remark" }

@@ -192,6 +192,10 @@ func TestWarnings(t *testing.T) {
 		}, want: `network: interrupted {"rounds":[7]}`},
 		{name: "machine", rounds: 12, change: func(s *set) { s.env = &machine.Environment{Notes: []string{"no AES instructions"}} },
 			want: `: remark {"from":"machine","text":"no AES instructions"}`},
+		{name: "stand-in", rounds: 12, change: func(s *set) {
+			on := machine.Cluster{StandIns: map[string]string{"istiod": "its sidecars are others"}}
+			s.env = &machine.Environment{Clusters: []machine.Cluster{on, on}}
+		}, want: `: stand-in {"component":"istiod","says":"its sidecars are others"}`},
 		{name: "unusable values", rounds: 12, change: func(s *set) { s.trials[0].Values["time"] = -1 },
 			want: `network/time: unusable-values {"unusable":1,"valid":36}`},
 		{name: "autocorrelation", rounds: 30, value: scripted(map[string][]float64{"layer": drift, "control": around(0, 1, 5)}),

@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"encoding/json"
+	"maps"
 	"math"
 	"slices"
 
@@ -153,6 +154,13 @@ func warnings(t *table, run *Run, env *machine.Environment) []Warning {
 	list = append(list, sliced(plan)...)
 	list = append(list, caveats(t.plan, run)...)
 	if env != nil {
+		for _, on := range env.Clusters {
+			for _, name := range slices.Sorted(maps.Keys(on.StandIns)) {
+				if w := (Warning{Finding: StandIn{Component: name, Says: on.StandIns[name]}}); !slices.Contains(list, w) {
+					list = append(list, w)
+				}
+			}
+		}
 		for _, note := range env.Remarks() {
 			warn(Remark{From: FromMachine, Text: note})
 		}

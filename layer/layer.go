@@ -39,7 +39,7 @@
 // `tare doctor --try` goes through the first of these, and makes what comes before a trial
 // once, up to ProveOff.
 //
-// An error of Before, ProveOff or After makes the trial invalid, as a check does that
+// An error of Before, ProveOff, After or ProveOffAfter makes the trial invalid, as a check does that
 // is not OK. Any other error ends the run.
 package layer
 
@@ -63,6 +63,12 @@ type Layer interface {
 	// ProveOff gathers evidence that the layer is not on at the site of an arm that
 	// does not have it. It runs before every trial of that arm.
 	ProveOff(ctx context.Context, s *Session) ([]Check, error)
+}
+
+// OffAfter is a Layer whose absence a trial itself shows.
+type OffAfter interface {
+	// ProveOffAfter gathers evidence, after each trial of an arm that does not have the layer, that it was not on.
+	ProveOffAfter(ctx context.Context, s *Session) ([]Check, error)
 }
 
 // Active is a layer that is on at one site. Its fields stand in the order in which

@@ -15,7 +15,7 @@ type Session struct {
 	// Places are where the programs under test are started, as far as they find
 	// different programs there: testbed.Host stands for all places on this machine.
 	Places []testbed.Place
-	// Own is for ProveOff alone: the layer of the same kind, with other parameters,
+	// Own is for ProveOff and ProveOffAfter alone: the layer of the same kind, with other parameters,
 	// that the arm has itself; nil if it has none. What that one asks for must not
 	// count as evidence against the arm. It is set only for layers that declare
 	// ProvesBeside; for others the runner notes that nothing was looked at.

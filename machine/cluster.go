@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +18,8 @@ type Cluster struct {
 	// Components are images of what is known to matter for results (the network
 	// plug-in, the service mesh), by the name of the workload that runs them.
 	Components map[string]string `json:"components,omitempty"`
+	// StandIns are what components say of a part of theirs that is not the real thing, by their names.
+	StandIns map[string]string `json:"standIns,omitempty"`
 	// Notes say what a reader of the run should know about the cluster.
 	Notes []string `json:"notes,omitempty"`
 }
@@ -78,6 +81,7 @@ var clusterProperties = []struct {
 	{"processor of the nodes", each(func(n *Node) string { return n.CPU })},
 	{"number of processors of the nodes", each(func(n *Node) string { return n.CPUs })},
 	{"memory of the nodes", each(func(n *Node) string { return n.Memory })},
+	{"stand-ins on the cluster", func(c *Cluster) []string { return slices.Sorted(maps.Values(c.StandIns)) }},
 	{"confidential computing on the nodes", each(func(n *Node) string { return n.Confidential })},
 }
 

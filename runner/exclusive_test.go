@@ -139,6 +139,33 @@ func TestAbsentBesideOwn(t *testing.T) {
 	}
 }
 
+// offAfter is a layer whose absence trials show.
+type offAfter struct{ *fakeLayer }
+
+func (l offAfter) ProveOffAfter(_ context.Context, s *layer.Session) ([]layer.Check, error) {
+	return []layer.Check{{Layer: l.name, Name: "off after", OK: s.Own == nil}}, nil
+}
+
+// A trial shows after its end that a layer of another arm was not on, too.
+func TestOffAfter(t *testing.T) {
+	l, own := offAfter{&fakeLayer{name: "other"}}, &fakeLayer{name: "own"}
+	for _, test := range []struct {
+		absent absent
+		want   []layer.Check
+	}{
+		{absent{kind: "other", l: l}, []layer.Check{{Layer: "other", Name: "off after", OK: true}}},
+		{absent{kind: "other", l: l, own: own, beside: true}, []layer.Check{{Layer: "other", Name: "off after"}}},
+		{absent{kind: "other", l: l, own: own}, nil},
+		{absent{kind: "own", l: own}, nil},
+	} {
+		p := &place{run: new(layer.Run), site: fakeSite{}, absent: []absent{test.absent}}
+		got, err := p.after(t.Context(), workload.Result{})
+		if err != nil || !slices.Equal(got, test.want) {
+			t.Errorf("got %+v (%v), want %+v", got, err, test.want)
+		}
+	}
+}
+
 // What layers have to undo is noted in the run directory.
 func TestLayersOwe(t *testing.T) {
 	var log []string

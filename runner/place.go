@@ -225,14 +225,14 @@ func (p *place) evidence() []evidence {
 		}})
 	}
 	for _, l := range p.absent {
-		all = append(all, evidence{kind: l.kind, of: l.arm, gather: func(ctx context.Context) ([]layer.Check, error) {
+		all = append(all, evidence{kind: l.kind, of: l.arm, later: l.after() != nil, gather: func(ctx context.Context) ([]layer.Check, error) {
 			return l.prove(ctx, p.run.At(p.site, p.starts...))
 		}})
 	}
 	return all
 }
 
-// after gathers the evidence that the trial went through the layers.
+// after gathers the evidence that the trial went through the arm's layers, and not through others'.
 func (p *place) after(ctx context.Context, result workload.Result) ([]layer.Check, error) {
 	var checks []layer.Check
 	for _, u := range p.layers {
@@ -240,6 +240,19 @@ func (p *place) after(ctx context.Context, result workload.Result) ([]layer.Chec
 			continue
 		}
 		got, err := u.After(ctx, layer.Did{Sent: result.Sent, Work: result.Work})
+		checks = append(checks, got...)
+		if err != nil {
+			return checks, err
+		}
+	}
+	for _, l := range p.absent {
+		prove := l.after()
+		if prove == nil {
+			continue
+		}
+		s := p.run.At(p.site, p.starts...)
+		s.Own = l.own
+		got, err := prove(ctx, s)
 		checks = append(checks, got...)
 		if err != nil {
 			return checks, err
@@ -302,6 +315,14 @@ func absentLayers(x *experiment.Expansion, arm int) []absent {
 		}
 	}
 	return off
+}
+
+// after is what proves after a trial that the layer was not on; nil if nothing does.
+func (a absent) after() func(context.Context, *layer.Session) ([]layer.Check, error) {
+	if l, ok := a.l.(layer.OffAfter); ok && (a.own == nil || a.beside) {
+		return l.ProveOffAfter
+	}
+	return nil
 }
 
 // prove gathers evidence that the layer is not on at the site of a session. In an arm

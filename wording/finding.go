@@ -115,6 +115,8 @@ func runFinding(f analysis.Finding) string {
 	case analysis.Sliced:
 		return fmt.Sprintf("trials were cut into %d slices, between which the arms alternated: what one arm leaves in caches, connections or a throttled clock meets the next one, "+
 			"and a slice begins without what the one before had warmed up; a run without slices shows whether that matters (tare compare)", f.Slices)
+	case analysis.StandIn:
+		return fmt.Sprintf("a stand-in is on the cluster: %s says that %s", f.Component, f.Says)
 	case analysis.Remark:
 		if f.Session > 0 {
 			return fmt.Sprintf("in session %d, %s", f.Session, f.Text)

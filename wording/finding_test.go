@@ -74,6 +74,7 @@ func TestFinding(t *testing.T) {
 		{analysis.Stalling{Stalls: analysis.Stalls{Factor: 1.25, Arm: analysis.Frequency{Count: 3, Of: 30, Share: analysis.Interval{Point: 0.1, Lo: 0.021, Hi: 0.265}},
 			Reference: analysis.Frequency{Of: 60, Share: analysis.Interval{Hi: 0.06}}}},
 			"stalls: 10 % [2, 26] of trials, baseline 0.0 % [0.0, 6.0] (trials at least 1.25 times as bad as the median of their arm)"},
+		{analysis.StandIn{Component: "istiod", Says: "its sidecars are others"}, "a stand-in is on the cluster: istiod says that its sidecars are others"},
 		{analysis.Remark{From: analysis.FromMachine, Text: "no AES instructions"}, "no AES instructions"},
 		{analysis.Remark{From: analysis.FromSession, Text: "kernel is 6.8, was 6.1", Session: 2}, "in session 2, kernel is 6.8, was 6.1"},
 		{compare.UnfinishedRun{Run: 1, Unfinished: analysis.Unfinished{Done: 60, Planned: 60}}, "run 1 is not finished: 60 of 60 planned trials are done, and no comparison with it gives a verdict"},

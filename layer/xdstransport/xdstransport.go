@@ -4,13 +4,14 @@
 //   - xds-transport: {security: tls}
 //   - xds-transport: {protocol: sotw}
 //
-// Proof, before every trial: a sidecar connects as those of the trial will, and says by which connection it
-// became ready: the protocol, and in clear or by which version and cipher of TLS. Without the layer it must be another.
+// Proof, after every trial: its sidecars say by which connections they became ready: the protocol, and in clear or by
+// which version and cipher of TLS. All must be as the layer has them; in arms without it none may.
 package xdstransport
 
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"tare/experiment"
@@ -61,14 +62,15 @@ func (c Connection) String() string {
 
 // Sidecars are those of a workload at a site (testbed.Held).
 type Sidecars interface {
-	// Look has one connect as in a trial, and gives by which connection it became ready, as Connection.String does.
-	Look(ctx context.Context) (connection string, err error)
+	// Connections are those by which sidecars of the last trial became ready, each once, as Connection.String gives them; none if
+	// there was no trial so far.
+	Connections() []string
 }
 
 // Config is the parameters of the layer.
 type Config struct {
 	Protocol factor.Levels[Protocol] `yaml:"protocol" json:"protocol,omitempty" doc:"variant of the aggregated discovery service: delta, or sotw (state of the world); that of the workload if absent"`
-	Security factor.Levels[Security] `yaml:"security" json:"security,omitempty" doc:"tls, with a certificate that Tare makes for the workload's server, or plaintext; that of the workload if absent"`
+	Security factor.Levels[Security] `yaml:"security" json:"security,omitempty" doc:"tls, with a certificate that Tare makes for the workload's server, or plaintext; what the workload says if absent"`
 }
 
 // Kind describes the layer.
@@ -94,47 +96,71 @@ func (c *Config) validate() []experiment.FieldError {
 
 // Up shows itself to the workload.
 func (c *Config) Up(context.Context, *layer.Session) (*layer.Active, error) {
+	var at testbed.Site
 	return &layer.Active{
-		Holds:  c,
-		Before: func(ctx context.Context, site testbed.Site) ([]layer.Check, error) { return c.look(ctx, site, true) },
+		Holds: c,
+		Before: func(_ context.Context, site testbed.Site) ([]layer.Check, error) {
+			at = site
+			return nil, connecting(site)
+		},
+		After: func(context.Context, layer.Did) ([]layer.Check, error) { return c.look(at, true), nil },
 	}, nil
 }
 
-// ProveOff shows that sidecars connect in another way. What an arm's own layer of this kind sets, its own
-// proof shows.
-func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
-	if s.Own != nil {
-		return nil, nil
-	}
-	return c.look(ctx, s.Site, false)
+// ProveOff has nothing to show before a trial.
+func (c *Config) ProveOff(_ context.Context, s *layer.Session) ([]layer.Check, error) {
+	return nil, connecting(s.Site)
 }
 
-var errNone = errors.New("no workload xds has sidecars here: the layer does nothing for others")
+// ProveOffAfter shows that sidecars connected in another way. What an arm's own layer of this kind sets, its own
+// proof shows.
+func (c *Config) ProveOffAfter(_ context.Context, s *layer.Session) ([]layer.Check, error) {
+	rest := *c
+	if own, ok := s.Own.(*Config); ok {
+		if len(own.Protocol) > 0 {
+			rest.Protocol = nil
+		}
+		if len(own.Security) > 0 {
+			rest.Security = nil
+		}
+	}
+	return rest.look(s.Site, false), nil
+}
 
-// look has a sidecar of every workload connect.
-func (c *Config) look(ctx context.Context, site testbed.Site, on bool) ([]layer.Check, error) {
+// connecting is an error where no workload has sidecars.
+func connecting(site testbed.Site) error {
+	if len(testbed.Held[Sidecars](site)) == 0 {
+		return errors.New("no workload xds has sidecars here: the layer does nothing for others")
+	}
+	return nil
+}
+
+// look looks at the connections of every workload's last trial.
+func (c *Config) look(site testbed.Site, on bool) []layer.Check {
 	var checks []layer.Check
 	for _, sidecars := range testbed.Held[Sidecars](site) {
-		connection, err := sidecars.Look(ctx)
-		if err != nil {
-			return checks, err
-		}
-		check := func(what, expected string, is bool) {
+		seen := sidecars.Connections()
+		check := func(what, expected string, is func(protocol, security string) bool) {
+			if len(seen) == 0 {
+				return
+			}
+			ok := !slices.ContainsFunc(seen, func(connection string) bool {
+				protocol, security, _ := strings.Cut(connection, ", ")
+				return is(protocol, security) != on
+			})
 			if !on {
 				expected = "not " + expected
 			}
-			checks = append(checks, layer.Check{Layer: name, Name: what, Expected: expected, Observed: connection, OK: is == on})
+			checks = append(checks, layer.Check{Layer: name, Name: what, Expected: expected, Observed: strings.Join(seen, " | "), OK: ok})
 		}
-		protocol, security, _ := strings.Cut(connection, ", ")
 		if len(c.Protocol) > 0 {
-			check("protocol that a sidecar became ready by", string(c.Protocol.One()), protocol == string(c.Protocol.One()))
+			check("protocol that sidecars became ready by", string(c.Protocol.One()), func(protocol, _ string) bool { return protocol == string(c.Protocol.One()) })
 		}
 		if len(c.Security) > 0 {
-			check("connection that a sidecar became ready by", string(c.Security.One()), strings.HasPrefix(security, "TLS ") == (c.Security.One() == TLS))
+			check("connections that sidecars became ready by", string(c.Security.One()), func(_, security string) bool {
+				return strings.HasPrefix(security, "TLS ") == (c.Security.One() == TLS)
+			})
 		}
 	}
-	if len(checks) == 0 {
-		return nil, errNone
-	}
-	return checks, nil
+	return checks
 }

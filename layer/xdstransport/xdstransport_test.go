@@ -1,8 +1,6 @@
 package xdstransport
 
 import (
-	"context"
-	"errors"
 	"testing"
 
 	"tare/experiment/factor"
@@ -12,61 +10,84 @@ import (
 	"tare/testbed/local/localtest"
 )
 
-// sidecars become ready by a connection.
-type sidecars struct {
-	connection Connection
-	err        error
+// sidecars became ready by some connections.
+type sidecars []Connection
+
+func (s sidecars) Connections() (list []string) {
+	for _, c := range s {
+		list = append(list, c.String())
+	}
+	return list
 }
 
-func (s sidecars) Look(context.Context) (string, error) { return s.connection.String(), s.err }
+const tls13 = "TLS 1.3, TLS_AES_128_GCM_SHA256"
+
+// proved makes the proofs of a trial in an arm with the layer, and in one that has another or none.
+func proved(t *testing.T, c *Config, own layer.Layer, seen sidecars) (on, off []layer.Check) {
+	t.Helper()
+	site := testbed.Holding(localtest.Host(t), seen)
+	up := layertest.Up(t, c, site)
+	if before := layertest.Before(t, up, site); len(before) > 0 {
+		t.Errorf("before: %+v", before)
+	}
+	on, err := up.After(t.Context(), layer.Did{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := new(layer.Run).At(site)
+	s.Own = own
+	if off, err = c.ProveOffAfter(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	return on, off
+}
 
 func TestProofs(t *testing.T) {
-	const tls13 = "TLS 1.3, TLS_AES_128_GCM_SHA256"
 	sotw, tls := &Config{Protocol: factor.Of(SotW)}, &Config{Security: factor.Of(TLS)}
 	for _, test := range []struct {
-		layer      *Config
-		connection Connection
-		on         bool
+		layer   *Config
+		seen    sidecars
+		on, off bool
 	}{
-		{sotw, Connection{Protocol: SotW}, true},
-		{sotw, Connection{Protocol: SotW, TLS: tls13}, true},
-		{sotw, Connection{Protocol: Delta}, false},
-		{tls, Connection{Protocol: SotW, TLS: tls13}, true},
-		{tls, Connection{Protocol: Delta}, false},
-		{&Config{Security: factor.Of(Plaintext)}, Connection{Protocol: Delta}, true},
-		{&Config{Security: factor.Of(Plaintext)}, Connection{Protocol: Delta, TLS: tls13}, false},
+		{sotw, sidecars{{Protocol: SotW}}, true, false},
+		{sotw, sidecars{{Protocol: SotW}, {Protocol: SotW, TLS: tls13}}, true, false},
+		{sotw, sidecars{{Protocol: Delta}}, false, true},
+		{sotw, sidecars{{Protocol: Delta}, {Protocol: SotW}}, false, false},
+		{tls, sidecars{{Protocol: SotW, TLS: tls13}}, true, false},
+		{tls, sidecars{{Protocol: Delta}}, false, true},
+		{tls, sidecars{{Protocol: Delta}, {Protocol: Delta, TLS: tls13}}, false, false},
+		{&Config{Security: factor.Of(Plaintext)}, sidecars{{Protocol: Delta}}, true, false},
+		{&Config{Security: factor.Of(Plaintext)}, sidecars{{Protocol: Delta, TLS: tls13}}, false, true},
 	} {
-		site := testbed.Holding(localtest.Host(t), sidecars{connection: test.connection})
-		if on := layertest.Before(t, layertest.Up(t, test.layer, site), site); len(on) != 1 || on[0].OK != test.on {
-			t.Errorf("%v, on: %+v", test.connection, on)
+		on, off := proved(t, test.layer, nil, test.seen)
+		if len(on) != 1 || on[0].OK != test.on {
+			t.Errorf("%v, on: %+v", test.seen, on)
 		}
-		if off := layertest.Off(t, test.layer, site); len(off) != 1 || off[0].OK == test.on {
-			t.Errorf("%v, off: %+v", test.connection, off)
-		}
-		s := new(layer.Run).At(site)
-		s.Own = test.layer
-		if checks, err := test.layer.ProveOff(t.Context(), s); err != nil || checks != nil {
-			t.Errorf("the arm has its own: %+v, %v", checks, err)
+		if len(off) != 1 || off[0].OK != test.off {
+			t.Errorf("%v, off: %+v", test.seen, off)
 		}
 	}
-	// What is set is proved, each by itself.
+	// What is set is proved, each by itself; an arm's own layer answers for what it sets itself, and for no more.
 	both := &Config{Protocol: factor.Of(SotW), Security: factor.Of(TLS)}
-	site := testbed.Holding(localtest.Host(t), sidecars{connection: Connection{Protocol: Delta, TLS: tls13}})
-	if on := layertest.Before(t, layertest.Up(t, both, site), site); len(on) != 2 || on[0].OK || !on[1].OK {
+	on, off := proved(t, both, tls, sidecars{{Protocol: Delta, TLS: tls13}})
+	if len(on) != 2 || on[0].OK || !on[1].OK {
 		t.Errorf("both: %+v", on)
+	}
+	if len(off) != 1 || !off[0].OK || off[0].Expected != "not sotw" {
+		t.Errorf("both, in an arm with TLS of its own: %+v", off)
+	}
+	if on, off := proved(t, both, nil, nil); on != nil || off != nil {
+		t.Errorf("no trial so far: %+v, %+v", on, off)
 	}
 }
 
 func TestNobodyConnects(t *testing.T) {
-	c := &Config{Security: factor.Of(TLS)}
-	for _, site := range []testbed.Site{localtest.Host(t), testbed.Holding(localtest.Host(t), sidecars{err: errors.New("no answer")})} {
-		up := layertest.Up(t, c, site)
-		if checks, err := up.Before(t.Context(), site); err == nil {
-			t.Errorf("%+v", checks)
-		}
-		if checks, err := c.ProveOff(t.Context(), new(layer.Run).At(site)); err == nil {
-			t.Errorf("%+v", checks)
-		}
+	c, site := &Config{Security: factor.Of(TLS)}, localtest.Host(t)
+	if checks, err := layertest.Up(t, c, site).Before(t.Context(), site); err == nil {
+		t.Errorf("%+v", checks)
+	}
+	if checks, err := c.ProveOff(t.Context(), new(layer.Run).At(site)); err == nil {
+		t.Errorf("%+v", checks)
 	}
 }
 

@@ -111,9 +111,7 @@ func (on *clusterRun) describe(ctx context.Context, sites []*Site) (machine.Clus
 	}
 	c.Notes = append(c.Notes, sharedKernels(c.Nodes)...)
 	c.Notes = append(c.Notes, placement.Apart(c.Arms)...)
-	var notes []string
-	c.Components, notes = on.components(ctx)
-	c.Notes = append(c.Notes, notes...)
+	c.Components, c.StandIns = on.components(ctx)
 	return c, nil
 }
 
@@ -207,24 +205,14 @@ const componentLimit = 2000
 // of every run on the cluster.
 const standInAnnotation = "tare/stand-in"
 
-// components gives the images of the components that matter, by the name of their workload, and a note for
-// each stand-in among all that is installed. Whoever may not list workloads gets none.
-func (on *clusterRun) components(ctx context.Context) (images map[string]string, notes []string) {
+// components gives the images of the components that matter, by the name of their workload, and what any that are
+// installed say of stand-ins in them. Whoever may not list workloads gets none.
+func (on *clusterRun) components(ctx context.Context) (images, standIns map[string]string) {
 	add := func(name string, pods *corev1.PodTemplateSpec) {
-		if says := pods.Annotations[standInAnnotation]; says != "" {
-			notes = append(notes, "stand-in on the cluster: "+short(name)+": "+short(says))
+		standIns = among(standIns, name, pods.Annotations[standInAnnotation])
+		if isRelevant(name) && len(pods.Spec.Containers) > 0 {
+			images = among(images, name, pods.Spec.Containers[0].Image)
 		}
-		if !isRelevant(name) || len(pods.Spec.Containers) == 0 {
-			return
-		}
-		image := short(pods.Spec.Containers[0].Image)
-		if before := images[name]; before != "" && before != image {
-			image = before + ", " + image
-		}
-		if images == nil {
-			images = map[string]string{}
-		}
-		images[short(name)] = image
 	}
 	o := metav1.ListOptions{Limit: componentLimit}
 	if list, err := on.Client.AppsV1().DaemonSets("").List(ctx, o); err == nil {
@@ -237,7 +225,23 @@ func (on *clusterRun) components(ctx context.Context) (images map[string]string,
 			add(list.Items[i].Name, &list.Items[i].Spec.Template)
 		}
 	}
-	return images, notes
+	return images, standIns
+}
+
+// among puts what is said of a workload among the rest: several of one name may be installed, and say other things.
+func among(said map[string]string, name, says string) map[string]string {
+	if says = short(says); says == "" {
+		return said
+	}
+	if said == nil {
+		said = map[string]string{}
+	}
+	name = short(name)
+	if before := said[name]; before != "" && before != says {
+		says = before + ", " + says
+	}
+	said[name] = says
+	return said
 }
 
 func isRelevant(name string) bool {

@@ -75,19 +75,19 @@ func TestComponents(t *testing.T) {
 	client := fake.NewClientset(daemon("kube-system", "cilium", "cilium:1.17"), web, deployment("istio-system", "istiod", "pilot:1.25\x1b"),
 		deployment("canary", "istiod", "pilot:1.26"), deployment("kube-system", "coredns", "coredns:1.12"))
 	on := &clusterRun{Cluster: &cluster.Cluster{Client: client}}
-	got, notes := on.components(t.Context())
+	got, standIns := on.components(t.Context())
 	if images := strings.Split(got["istiod"], ", "); len(images) != 2 {
 		t.Errorf("istiod: %q", got["istiod"])
 	}
 	delete(got, "istiod")
-	if len(notes) != 1 || !strings.HasPrefix(notes[0], "stand-in on the cluster: web: no server") || strings.Contains(notes[0], "\x1b") {
-		t.Errorf("of the stand-in: %q", notes)
+	if says := standIns["web"]; len(standIns) != 1 || !strings.HasPrefix(says, "no server") || strings.Contains(says, "\x1b") {
+		t.Errorf("stand-ins: %q", standIns)
 	}
 	if d := cmp.Diff(map[string]string{"cilium": "cilium:1.17", "coredns": "coredns:1.12"}, got); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 	client.PrependReactor("list", "*", func(kubetesting.Action) (bool, runtime.Object, error) { return true, nil, fmt.Errorf("forbidden") })
-	if got, notes := on.components(t.Context()); got != nil || notes != nil {
-		t.Errorf("without the right to list: %v %v", got, notes)
+	if got, standIns := on.components(t.Context()); got != nil || standIns != nil {
+		t.Errorf("without the right to list: %v %v", got, standIns)
 	}
 }

@@ -102,7 +102,7 @@ func optional(u Use) []experiment.Right {
 	}
 	for _, resource := range []string{"daemonsets", "deployments"} {
 		list = append(list, experiment.Right{Group: "apps", Resource: resource, Verbs: []string{"list"}, Optional: true,
-			Why: "versions of network plug-ins, meshes and the like are recorded"})
+			Why: "versions of network plug-ins, meshes and the like, and stand-ins, are recorded"})
 	}
 	return list
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/goccy/go-yaml"
@@ -27,7 +26,7 @@ func (c *Config) Shared() string {
 	if c.Server == nil {
 		return "xds server at " + c.Address
 	}
-	return c.Server.Shared()
+	return "xds " + c.Server.Shared()
 }
 
 // The variables that hold a server's certificate and its key, in PEM, where a layer has sidecars encrypt.
@@ -38,24 +37,24 @@ const (
 
 // standing is what sidecars at a site connect to.
 type standing struct {
-	config    *Config // of the cell that it was set up for
 	site      testbed.Site
 	server    *service.Server // nil: it is elsewhere
 	authority string          // that signed the certificate which Tare made for it, in PEM; "": none
+	ready     map[string]int  // sidecars of the last trial that became ready, by connection
 }
 
 // SetUp starts the server.
 func (c *Config) SetUp(ctx context.Context, s workload.SetUp) (workload.Standing, error) {
-	up := &standing{config: c, site: s.Site}
-	encrypts := up.layered(fleet.Open{}).TLS != nil
+	up := &standing{site: s.Site}
+	security := up.security()
 	if c.Server == nil {
-		if encrypts && c.TLS == nil {
-			return nil, errors.New("the layer xds-transport encrypts, and nothing says what to trust: add tls to the workload of a server that is elsewhere")
+		if security != "" {
+			return nil, errors.New("xds-transport: security is of a server that the workload starts; one at an address encrypts or not as it is: say so by tls of the workload")
 		}
 		return up, nil
 	}
 	program := *c.Server
-	if encrypts {
+	if security == xdstransport.TLS {
 		at, err := service.Addresses(s, program.Port)
 		if err != nil {
 			return nil, err
@@ -99,51 +98,51 @@ func (up *standing) Down(ctx context.Context) error {
 	return up.server.Down(ctx)
 }
 
+var _ xdstransport.Sidecars = (*standing)(nil)
+
+// Connections are those by which sidecars of the last trial became ready.
+func (up *standing) Connections() []string { return slices.Sorted(maps.Keys(up.ready)) }
+
+// security is what a layer at the site says of encryption; "": nothing.
+func (up *standing) security() (s xdstransport.Security) {
+	for _, set := range testbed.Held[*xdstransport.Config](up.site) {
+		if len(set.Security) > 0 {
+			s = set.Security.One()
+		}
+	}
+	return s
+}
+
 // layered is how sidecars connect, with what layers at the site set.
 func (up *standing) layered(o fleet.Open) fleet.Open {
 	for _, set := range testbed.Held[*xdstransport.Config](up.site) {
 		if len(set.Protocol) > 0 {
 			o.Protocol = set.Protocol.One()
 		}
-		switch {
-		case len(set.Security) == 0:
-		case set.Security.One() == xdstransport.Plaintext:
-			o.TLS = nil
-		case o.TLS == nil:
-			o.TLS = &fleet.TLS{CA: up.authority}
+	}
+	switch up.security() {
+	case xdstransport.Plaintext:
+		o.TLS = nil
+	case xdstransport.TLS:
+		var with fleet.TLS // the sidecars' own certificate stays
+		if o.TLS != nil {
+			with = *o.TLS
 		}
+		with.CA, with.ServerName = up.authority, ""
+		o.TLS = &with
 	}
 	return o
 }
 
-var _ xdstransport.Sidecars = (*standing)(nil)
-
-// Look has one sidecar connect as in a trial, and gives by which connection it became ready.
-func (up *standing) Look(ctx context.Context) (connection string, err error) {
-	r := &trial{config: up.config, t: &workload.Trial{Site: up.site, Raw: workload.Discard, Round: 1}, up: up}
-	defer func() { err = errors.Join(err, r.end(context.WithoutCancel(ctx))) }()
-	if err := r.start(ctx, up.config.Clients.One()); err != nil { // a client without a sidecar is none
-		return "", err
-	}
-	s, err := r.ramp(ctx, "look", len(r.clients), true, up.config.Ready.Std())
-	if err != nil {
-		return "", err
-	}
-	if len(s.times()) == 0 {
-		return "", fmt.Errorf("no sidecar was ready in %v: %s", up.config.Ready, s.missing())
-	}
-	counts, _, _ := s.sum()
-	return strings.Join(slices.Sorted(maps.Keys(counts.Ready)), " | "), nil
-}
-
 // destination is where sidecars connect to.
-func (up *standing) destination(path testbed.Path) (string, error) {
-	if up.server == nil {
-		return up.config.Address, nil
+func (r *trial) destination() (string, error) {
+	if r.up.server == nil {
+		return r.config.Address, nil
 	}
-	at, ok := up.server.Address[path]
+	path := r.config.Paths.One()
+	at, ok := r.up.server.Address[path]
 	if !ok {
-		return "", fmt.Errorf("the server cannot be reached from %s: its port %d is none that the service forwards", path, up.server.Address[testbed.PodToPod].Port())
+		return "", fmt.Errorf("the server cannot be reached from %s: its port %d is none that the service forwards", path, r.up.server.Address[testbed.PodToPod].Port())
 	}
 	return at.String(), nil
 }
@@ -153,7 +152,7 @@ func (r *trial) order(ctx context.Context) (fleet.Open, error) {
 	c := r.config
 	o := fleet.Open{Protocol: c.Protocol.One(), Node: sidecar.Node{ID: c.Node.ID, Cluster: c.Node.Cluster}}
 	var err error
-	if o.Server, err = r.up.destination(c.Paths.One()); err != nil {
+	if o.Server, err = r.destination(); err != nil {
 		return o, err
 	}
 	if o.Node.Metadata, err = c.Node.metadata(); err != nil {
@@ -161,6 +160,9 @@ func (r *trial) order(ctx context.Context) (fleet.Open, error) {
 	}
 	if o.Token, err = c.Token.Resolve(ctx); err != nil {
 		return o, err
+	}
+	if c.Token != "" && o.Token == "" {
+		return o, fmt.Errorf("the token is empty: %s", c.Token)
 	}
 	if c.TLS != nil {
 		o.TLS = &fleet.TLS{CA: c.TLS.authority, Cert: c.TLS.certificate, ServerName: c.TLS.ServerName}

@@ -25,6 +25,7 @@ type trial struct {
 // Prepare starts the clients. With churn it has all sidecars come.
 func (c *Config) Prepare(ctx context.Context, t *workload.Trial) (workload.Measured, error) {
 	r := &trial{config: c, t: t, up: t.Standing.(*standing)}
+	r.up.ready = map[string]int{}
 	t.Clear = r.clear
 	if err := r.prepare(ctx); err != nil {
 		return nil, errors.Join(r.broken(ctx, err), r.keep())
@@ -166,6 +167,12 @@ func (c *client) add(all *testbed.Usage) error {
 
 // keep keeps what the stages came to, and what the server printed, with the trial.
 func (r *trial) keep() error {
+	for _, s := range r.stages {
+		counts, _, _ := s.sum()
+		for connection, n := range counts.Ready {
+			r.up.ready[connection] += n
+		}
+	}
 	err := keep(r.t.Raw, r.stages)
 	if r.up.server != nil {
 		err = errors.Join(err, r.up.server.Log(r.t.Raw))
