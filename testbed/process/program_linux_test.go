@@ -2,6 +2,7 @@ package process
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -21,13 +22,16 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// testName begins the names of this process's programs: a machine may run the tests twice at a time.
+var testName = fmt.Sprintf("tare-test-%d-", os.Getpid())
+
 // started starts a shell script. It is marked by the test's name.
 func started(t *testing.T, k *Keeper, script string, stdout io.Writer) *Program {
 	t.Helper()
 	mark := "TARE_TEST=" + t.Name()
 	p, err := k.Start(t.Context(), Order{
 		Path: "/bin/sh", Args: []string{"sh", "-c", script}, Env: append(os.Environ(), mark), Mark: []string{mark}, Stdout: stdout,
-		Name: "tare-test-" + strings.ReplaceAll(t.Name(), "/", "-"), Attributes: &syscall.SysProcAttr{Setpgid: true},
+		Name: testName + strings.ReplaceAll(t.Name(), "/", "-"), Attributes: &syscall.SysProcAttr{Setpgid: true},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -45,7 +49,7 @@ func keepers(t *testing.T, test func(t *testing.T, k *Keeper)) {
 		}
 		defer scopes.Close()
 		test(t, &Keeper{Scopes: scopes})
-		if left := scopes.Left(func(name string) bool { return strings.HasPrefix(name, "tare-test-") }); left != nil {
+		if left := scopes.Left(func(name string) bool { return strings.HasPrefix(name, testName) }); left != nil {
 			t.Errorf("cgroups %v are left", left)
 		}
 	})
@@ -152,7 +156,7 @@ func TestEndOfAnother(t *testing.T) {
 	for !alive(t, "sleep 96") {
 		time.Sleep(time.Millisecond)
 	}
-	left := scopes.Left(func(name string) bool { return name == "tare-test-"+t.Name() })
+	left := scopes.Left(func(name string) bool { return name == testName+t.Name() })
 	if len(left) != 1 || len(scopes.Processes(left[0])) == 0 {
 		t.Fatalf("found %v", left)
 	}
