@@ -48,8 +48,8 @@ workloads:
         setsid STRAYED & a=$!; env -i setsid STRAYED & b=$!;
         setsid setpriv --reuid 65534 --clear-groups env -i STRAYED & c=$!;
         setsid unshare -Upf --kill-child env -i STRAYED & d=$!;
-        command -v bwrap > which && { setsid bwrap --clearenv --die-with-parent --ro-bind / / STRAYED & e=$!; };
-        command -v sudo > which && { setsid sudo -u nobody env -i STRAYED & f=$!; };
+        command -v bwrap > /dev/null && { setsid bwrap --clearenv --die-with-parent --ro-bind / / STRAYED & e=$!; };
+        command -v sudo > /dev/null && { setsid sudo -u nobody env -i STRAYED & f=$!; };
         sleep 0.3; kill -9 $d; kill $a $b $c $e $f; wait; echo took 3 ms
       metrics: [{name: took, unit: ms, better: lower, regex: 'took ([0-9]+) ms'}]
 design: {rounds: 6}
@@ -71,7 +71,7 @@ type campaign struct {
 	tare   string
 	dir    string
 	random *rand.Rand
-	faults int
+	faults []string
 	kills  map[string]int // by scenario
 }
 
@@ -111,7 +111,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "campaign:", err)
 		os.Exit(1)
 	}
-	if c.faults > 0 {
+	if len(c.faults) > 0 {
 		os.Exit(1)
 	}
 }
@@ -141,7 +141,7 @@ func (c *campaign) carryOut(ctx context.Context, kills int) (err error) {
 		for _, n := range c.kills {
 			done += n
 		}
-		fmt.Printf("%d of %d kills, %d faults (the last: %s)\n", done, kills, c.faults, s.name)
+		fmt.Printf("%d of %d kills, %d faults (the last: %s)\n", done, kills, len(c.faults), s.name)
 	}
 	for _, s := range slices.Concat(scenarios, []scenario{{name: resumed}}) {
 		fmt.Printf("%-26s killed %d times\n", s.name, c.kills[s.name])
@@ -149,7 +149,7 @@ func (c *campaign) carryOut(ctx context.Context, kills int) (err error) {
 			c.fault("%s: no trial was recorded before any kill: nothing was tried", s.name)
 		}
 	}
-	fmt.Printf("%d kills, %d faults; trials recorded before a kill: %v\n", done, c.faults, trials)
+	fmt.Printf("%d kills, %d faults; trials recorded before a kill: %v\n", done, len(c.faults), trials)
 	return nil
 }
 
@@ -178,8 +178,8 @@ func (c *campaign) prepare() error {
 }
 
 func (c *campaign) fault(format string, args ...any) {
-	c.faults++
-	fmt.Printf("FAULT: "+format+"\n", args...)
+	c.faults = append(c.faults, fmt.Sprintf(format, args...))
+	fmt.Println("FAULT:", c.faults[len(c.faults)-1])
 }
 
 // resumed is the name of the session that goes on with a run.

@@ -168,6 +168,31 @@ func TestEndOfAnother(t *testing.T) {
 	}
 }
 
+// TestEndedByTwo shows that a guard and tare clean, which may look at the same moment, do not stand in each other's way.
+func TestEndedByTwo(t *testing.T) {
+	scopes, err := OpenScopes()
+	if err != nil {
+		t.Skipf("no cgroups can be made here: %v", err)
+	}
+	defer scopes.Close()
+	for n := range 300 {
+		left, err := scopes.open(nil, fmt.Sprintf("%stwo-%d", testName, n))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = left.dir.Close()
+		errs := make(chan error, 3)
+		for range cap(errs) {
+			go func() { errs <- scopes.End(left.group) }()
+		}
+		for range cap(errs) {
+			if err := <-errs; err != nil {
+				t.Fatalf("the %d. cgroup: %v", n+1, err)
+			}
+		}
+	}
+}
+
 func TestWholeTreeIsCounted(t *testing.T) {
 	keepers(t, func(t *testing.T, k *Keeper) {
 		const loop = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done"

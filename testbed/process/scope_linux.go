@@ -208,7 +208,7 @@ func (s *scope) used() (user, system time.Duration) {
 	return user, system
 }
 
-// kill kills everything in it, also what is just being forked.
+// kill kills everything in it, also what is just being forked. One that is gone is no error.
 func (s *scope) kill() error {
 	f, err := os.OpenFile(filepath.Join(s.of.at(s.group), "cgroup.kill"), os.O_WRONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) { // before Linux 5.14
@@ -220,7 +220,9 @@ func (s *scope) kill() error {
 	if err != nil {
 		return err
 	}
-	_, err = f.WriteString("1")
+	if _, err = f.WriteString("1"); errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENODEV) {
+		err = nil // another process has removed the cgroup meanwhile: a guard does while tare clean looks
+	}
 	return errors.Join(err, f.Close())
 }
 
