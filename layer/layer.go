@@ -47,6 +47,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"tare/experiment"
@@ -68,11 +70,11 @@ type Layer interface {
 // OffAfter is a Layer whose absence a trial itself shows.
 type OffAfter interface {
 	// ProveOffAfter gathers evidence, after each trial of an arm that does not have the layer, that it was not on.
-	ProveOffAfter(ctx context.Context, s *Session) ([]Check, error)
+	ProveOffAfter(ctx context.Context, s *Session, did Did) ([]Check, error)
 }
 
 // Active is a layer that is on at one site. Its fields stand in the order in which
-// they are used. All but Before may be left out.
+// they are used. All may be left out, but Before and After not both.
 type Active struct {
 	// Proofs are the checks that were made by Up, and need not be made again.
 	Proofs []Check
@@ -136,6 +138,20 @@ type Cost struct {
 type Did struct {
 	Sent uint64  // bytes of payload that the workload moved between the pods; 0 if unknown
 	Work float64 // amount of work, in the workload's unit (workload.Result.Work); 0 if unknown
+	// Connections are those that the work went by, each kind once, as the workload describes them: "udp in
+	// clear", "delta, TLS 1.3, TLS_AES_128_GCM_SHA256".
+	Connections []string
+}
+
+// WentBy makes a check of the connections of a trial: all are of the kind that the check expects where the layer
+// is on, none is where it is off.
+func (d Did) WentBy(check Check, on bool, is func(connection string) bool) Check {
+	check.Observed = strings.Join(d.Connections, " | ")
+	check.OK = !slices.ContainsFunc(d.Connections, func(connection string) bool { return is(connection) != on })
+	if !on {
+		check.Expected = "not " + check.Expected
+	}
+	return check
 }
 
 // Check is one piece of evidence. A trial with a check that is not OK yields no

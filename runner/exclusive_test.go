@@ -142,8 +142,9 @@ func TestAbsentBesideOwn(t *testing.T) {
 // offAfter is a layer whose absence trials show.
 type offAfter struct{ *fakeLayer }
 
-func (l offAfter) ProveOffAfter(_ context.Context, s *layer.Session) ([]layer.Check, error) {
-	return []layer.Check{{Layer: l.name, Name: "off after", OK: s.Own == nil}}, nil
+func (l offAfter) ProveOffAfter(_ context.Context, s *layer.Session, did layer.Did) ([]layer.Check, error) {
+	check := layer.Check{Layer: l.name, Name: "off after", Expected: "its own"}
+	return []layer.Check{did.WentBy(check, s.Own != nil, func(c string) bool { return c != "clear" })}, nil
 }
 
 // A trial shows after its end that a layer of another arm was not on, too.
@@ -153,13 +154,13 @@ func TestOffAfter(t *testing.T) {
 		absent absent
 		want   []layer.Check
 	}{
-		{absent{kind: "other", l: l}, []layer.Check{{Layer: "other", Name: "off after", OK: true}}},
-		{absent{kind: "other", l: l, own: own, beside: true}, []layer.Check{{Layer: "other", Name: "off after"}}},
+		{absent{kind: "other", l: l}, []layer.Check{{Layer: "other", Name: "off after", Expected: "not its own", Observed: "clear", OK: true}}},
+		{absent{kind: "other", l: l, own: own, beside: true}, []layer.Check{{Layer: "other", Name: "off after", Expected: "its own", Observed: "clear"}}},
 		{absent{kind: "other", l: l, own: own}, nil},
 		{absent{kind: "own", l: own}, nil},
 	} {
 		p := &place{run: new(layer.Run), site: fakeSite{}, absent: []absent{test.absent}}
-		got, err := p.after(t.Context(), workload.Result{})
+		got, err := p.after(t.Context(), workload.Result{Connections: []string{"clear"}})
 		if err != nil || !slices.Equal(got, test.want) {
 			t.Errorf("got %+v (%v), want %+v", got, err, test.want)
 		}
@@ -226,16 +227,25 @@ func TestLayerSettles(t *testing.T) {
 	}
 }
 
-// A layer that shows nothing before a trial is no layer.
+// A layer that shows nothing is no layer; one that shows it after trials alone is one.
 func TestLayerWithoutProof(t *testing.T) {
 	var log []string
-	x := expand(&fakeWorkload{}, &fakeLayer{log: &log, name: "l", change: func(a *layer.Active) { a.Before = nil }})
+	x := expand(&fakeWorkload{}, &fakeLayer{log: &log, name: "l", change: func(a *layer.Active) { a.Before, a.After = nil, nil }})
 	err := Run(t.Context(), options(x, record(t, x)))
-	if want := "arm arm: layer l: it cannot be run: it has nothing that shows before a trial that it is on"; err == nil || err.Error() != want {
+	if want := "arm arm: layer l: it cannot be run: nothing shows, before a trial or after it, that it is on"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 	if want := []string{"up l", "down l"}; !slices.Equal(log, want) {
 		t.Errorf("%v, want %v", log, want)
+	}
+	check := layer.Check{Layer: "l", Name: "by the trial", OK: true}
+	x = expand(&fakeWorkload{}, &fakeLayer{log: &log, name: "l", change: func(a *layer.Active) {
+		a.Before, a.After = nil, func(context.Context, layer.Did) ([]layer.Check, error) { return []layer.Check{check}, nil }
+	}})
+	for _, trial := range finished(t, x).Trials() {
+		if slices.Contains(trial.Checks, check) != (trial.Arm == "arm") {
+			t.Errorf("arm %s has %v", trial.Arm, trial.Checks)
+		}
 	}
 }
 

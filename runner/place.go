@@ -99,8 +99,8 @@ func (p *place) put(ctx context.Context, item experiment.LayerItem) error {
 		return &layerError{item.Kind, err}
 	}
 	p.layers = append(p.layers, up{item.Kind, active})
-	if active.Before == nil {
-		return &layerError{item.Kind, errors.New("it cannot be run: it has nothing that shows before a trial that it is on")}
+	if active.Before == nil && active.After == nil {
+		return &layerError{item.Kind, errors.New("it cannot be run: nothing shows, before a trial or after it, that it is on")}
 	}
 	return p.shown(item.Kind, active.Proofs)
 }
@@ -221,6 +221,9 @@ func (p *place) evidence() []evidence {
 	var all []evidence
 	for _, u := range p.layers {
 		all = append(all, evidence{kind: u.kind, later: u.After != nil, gather: func(ctx context.Context) ([]layer.Check, error) {
+			if u.Before == nil {
+				return nil, nil
+			}
 			return u.Before(ctx, p.site)
 		}})
 	}
@@ -235,11 +238,12 @@ func (p *place) evidence() []evidence {
 // after gathers the evidence that the trial went through the arm's layers, and not through others'.
 func (p *place) after(ctx context.Context, result workload.Result) ([]layer.Check, error) {
 	var checks []layer.Check
+	did := layer.Did{Sent: result.Sent, Work: result.Work, Connections: result.Connections}
 	for _, u := range p.layers {
 		if u.After == nil {
 			continue
 		}
-		got, err := u.After(ctx, layer.Did{Sent: result.Sent, Work: result.Work})
+		got, err := u.After(ctx, did)
 		checks = append(checks, got...)
 		if err != nil {
 			return checks, err
@@ -252,7 +256,7 @@ func (p *place) after(ctx context.Context, result workload.Result) ([]layer.Chec
 		}
 		s := p.run.At(p.site, p.starts...)
 		s.Own = l.own
-		got, err := prove(ctx, s)
+		got, err := prove(ctx, s, did)
 		checks = append(checks, got...)
 		if err != nil {
 			return checks, err
@@ -318,7 +322,7 @@ func absentLayers(x *experiment.Expansion, arm int) []absent {
 }
 
 // after is what proves after a trial that the layer was not on; nil if nothing does.
-func (a absent) after() func(context.Context, *layer.Session) ([]layer.Check, error) {
+func (a absent) after() func(context.Context, *layer.Session, layer.Did) ([]layer.Check, error) {
 	if l, ok := a.l.(layer.OffAfter); ok && (a.own == nil || a.beside) {
 		return l.ProveOffAfter
 	}

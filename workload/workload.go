@@ -105,6 +105,9 @@ type Result struct {
 	Sent uint64
 	// Failed is the share of operations that failed, 0 to 1.
 	Failed float64
+	// Connections are those that the work went by, each kind once, of a workload whose connections a layer is about
+	// (layer.Did).
+	Connections []string
 }
 
 // Rules by which a trial is invalid. They are fixed before the run and never

@@ -3,14 +3,14 @@
 //
 //   - dns-transport: {transport: tls}
 //
-// Proof, before every trial: queries are sent as those of the trial will be, and the client says by which
-// connection they were answered: over UDP or TCP in clear, or by which version and cipher of TLS. Without the
-// layer they must go another way.
+// Proof, after every trial: the client says by which connections its queries went: over UDP or TCP in clear, or by which
+// version and cipher of TLS. All must be as the layer has them; in arms without it none may.
 package dnstransport
 
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"tare/experiment"
@@ -37,19 +37,17 @@ func (Transport) Values() []string { return []string{string(UDP), string(TCP), s
 // Clear is what is said of a connection without TLS: "udp in clear".
 func (t Transport) Clear() string { return string(t) + " in clear" }
 
+// foreign says whether a connection is not of queries.
+func foreign(connection string) bool {
+	return !slices.ContainsFunc([]Transport{UDP, TCP, TLS}, func(t Transport) bool { return t.carried(connection) })
+}
+
 // carried says whether a connection of that description is of the transport.
 func (t Transport) carried(connection string) bool {
 	if t == TLS {
 		return strings.HasPrefix(connection, "TLS ")
 	}
 	return connection == t.Clear()
-}
-
-// Queries are those of a workload at a site (testbed.Held).
-type Queries interface {
-	// Look sends some as a trial does, and gives by which connection they were answered: Transport.Clear, or
-	// "TLS 1.3, TLS_AES_128_GCM_SHA256".
-	Look(ctx context.Context) (connection string, err error)
 }
 
 // Config is the parameters of the layer.
@@ -72,39 +70,28 @@ func (c *Config) Declare() experiment.Declaration { return experiment.Declaratio
 // Up shows the transport to the workload.
 func (c *Config) Up(context.Context, *layer.Session) (*layer.Active, error) {
 	return &layer.Active{
-		Holds:  c.Transport.One(),
-		Before: func(ctx context.Context, site testbed.Site) ([]layer.Check, error) { return c.look(ctx, site, true) },
+		Holds: c.Transport.One(),
+		After: func(_ context.Context, did layer.Did) ([]layer.Check, error) { return c.look(did, true) },
 	}, nil
 }
 
-// ProveOff shows that queries are sent in another way. What an arm's own layer of this kind sets, its own
+// ProveOff has nothing to show before a trial.
+func (c *Config) ProveOff(context.Context, *layer.Session) ([]layer.Check, error) { return nil, nil }
+
+// ProveOffAfter shows that queries went in another way. What an arm's own layer of this kind sets, its own
 // proof shows.
-func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
+func (c *Config) ProveOffAfter(_ context.Context, s *layer.Session, did layer.Did) ([]layer.Check, error) {
 	if s.Own != nil {
 		return nil, nil
 	}
-	return c.look(ctx, s.Site, false)
+	return c.look(did, false)
 }
 
-var errNone = errors.New("no workload dns sends queries here: the layer does nothing for others")
-
-// look has every workload send queries.
-func (c *Config) look(ctx context.Context, site testbed.Site, on bool) ([]layer.Check, error) {
-	var checks []layer.Check
-	for _, q := range testbed.Held[Queries](site) {
-		connection, err := q.Look(ctx)
-		if err != nil {
-			return checks, err
-		}
-		check := layer.Check{Layer: name, Name: "connection that queries are answered by", Expected: string(c.Transport.One()), Observed: connection}
-		check.OK = c.Transport.One().carried(connection) == on
-		if !on {
-			check.Expected = "not " + check.Expected
-		}
-		checks = append(checks, check)
+// look looks at the connections of a trial.
+func (c *Config) look(did layer.Did, on bool) ([]layer.Check, error) {
+	if len(did.Connections) == 0 || slices.ContainsFunc(did.Connections, foreign) {
+		return nil, errors.New("the trial sent no queries of the workload dns at a rate: the layer does nothing for others")
 	}
-	if len(checks) == 0 {
-		return nil, errNone
-	}
-	return checks, nil
+	check := layer.Check{Layer: name, Name: "connections that queries went by", Expected: string(c.Transport.One())}
+	return []layer.Check{did.WentBy(check, on, c.Transport.One().carried)}, nil
 }

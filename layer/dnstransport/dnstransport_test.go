@@ -1,8 +1,6 @@
 package dnstransport
 
 import (
-	"context"
-	"errors"
 	"testing"
 
 	"tare/experiment/factor"
@@ -11,14 +9,6 @@ import (
 	"tare/testbed"
 	"tare/testbed/local/localtest"
 )
-
-// queries are answered by a connection.
-type queries struct {
-	connection string
-	err        error
-}
-
-func (q queries) Look(context.Context) (string, error) { return q.connection, q.err }
 
 func TestProofs(t *testing.T) {
 	for _, test := range []struct {
@@ -35,30 +25,34 @@ func TestProofs(t *testing.T) {
 		{UDP, TCP.Clear(), false},
 	} {
 		c := &Config{Transport: factor.Of(test.transport)}
-		site := testbed.Holding(localtest.Host(t), queries{connection: test.connection})
-		if on := layertest.Before(t, layertest.Up(t, c, site), site); len(on) != 1 || on[0].OK != test.on {
+		site, did := localtest.Host(t), layer.Did{Connections: []string{test.connection}}
+		if on := layertest.After(t, layertest.Up(t, c, site), did); len(on) != 1 || on[0].OK != test.on {
 			t.Errorf("%s, on: %+v", test.transport, on)
 		}
-		if off := layertest.Off(t, c, site); len(off) != 1 || off[0].OK == test.on {
-			t.Errorf("%s, off: %+v", test.transport, off)
-		}
 		s := new(layer.Run).At(site)
+		if off, err := c.ProveOffAfter(t.Context(), s, did); err != nil || len(off) != 1 || off[0].OK == test.on {
+			t.Errorf("%s, off: %+v, %v", test.transport, off, err)
+		}
 		s.Own = c
-		if checks, err := c.ProveOff(t.Context(), s); err != nil || checks != nil {
+		if checks, err := c.ProveOffAfter(t.Context(), s, did); err != nil || checks != nil {
 			t.Errorf("the arm has its own: %+v, %v", checks, err)
+		}
+		did.Connections = append(did.Connections, "TLS 1.2, A", UDP.Clear(), TCP.Clear())
+		for _, on := range []bool{true, false} {
+			if mixed, err := c.look(did, on); err != nil || len(mixed) != 1 || mixed[0].OK {
+				t.Errorf("%s, mixed: %+v, %v", test.transport, mixed, err)
+			}
 		}
 	}
 }
 
 func TestNobodyAsks(t *testing.T) {
 	c := &Config{Transport: factor.Of(TLS)}
-	for _, site := range []testbed.Site{localtest.Host(t), testbed.Holding(localtest.Host(t), queries{err: errors.New("no answer")})} {
-		up := layertest.Up(t, c, site)
-		if checks, err := up.Before(t.Context(), site); err == nil {
-			t.Errorf("%+v", checks)
-		}
-		if checks, err := c.ProveOff(t.Context(), new(layer.Run).At(site)); err == nil {
-			t.Errorf("%+v", checks)
+	for _, did := range []layer.Did{{}, {Connections: []string{"delta, in clear"}}, {Connections: []string{"TLS 1.3, A", "delta, TLS 1.3, A"}}} {
+		for _, on := range []bool{true, false} {
+			if checks, err := c.look(did, on); err == nil {
+				t.Errorf("%+v: %+v", did, checks)
+			}
 		}
 	}
 }

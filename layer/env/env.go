@@ -18,6 +18,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 
@@ -45,9 +46,9 @@ var Kind = layer.Kind{
 	Helper:  report,
 }
 
-// Declare says that the layer needs nothing.
+// Declare says that the layer needs nothing, and is told from another one of its kind.
 func (c *Config) Declare() experiment.Declaration {
-	return experiment.Declaration{Validate: c.validate}
+	return experiment.Declaration{Validate: c.validate, ProvesBeside: true}
 }
 
 // validate checks the values.
@@ -80,8 +81,17 @@ func (c *Config) Up(ctx context.Context, s *layer.Session) (*layer.Active, error
 	}, nil
 }
 
-// ProveOff shows that a command under test does not have the values.
+// ProveOff shows that a command under test does not have the values. The variables that a layer of this kind of
+// the arm's own sets are for its proof to show.
 func (c *Config) ProveOff(ctx context.Context, s *layer.Session) ([]layer.Check, error) {
+	if own, ok := s.Own.(*Config); ok {
+		rest := &Config{Set: maps.Clone(c.Set)}
+		maps.DeleteFunc(rest.Set, func(n, _ string) bool { _, sets := own.Set[n]; return sets })
+		if len(rest.Set) == 0 {
+			return nil, nil
+		}
+		c = rest
+	}
 	values, err := c.Set.Resolve(ctx)
 	if err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -103,6 +104,27 @@ type stripped struct{ testbed.Site }
 func (s stripped) Start(ctx context.Context, where testbed.Place, cmd testbed.Command) (testbed.Process, error) {
 	cmd.Env = cmd.Env[:1]
 	return s.Site.Start(ctx, where, cmd)
+}
+
+// Beside a layer of the arm's own, what that one does not set is looked at.
+func TestBesideItsOwn(t *testing.T) {
+	s := new(layer.Run).At(localtest.Host(t))
+	s.Own = &Config{Set: environ.Variables{"TARE_TEST_A": "1"}}
+	other := &Config{Set: environ.Variables{"TARE_TEST_A": "1", "TARE_TEST_B": "2"}}
+	want := []layer.Check{{Layer: "env", Name: "variable TARE_TEST_B", Expected: `not "2"`, Observed: "not set", OK: true}}
+	if got, err := other.ProveOff(t.Context(), s); err != nil || !slices.Equal(got, want) {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	t.Setenv("TARE_TEST_B", "2")
+	if got, err := other.ProveOff(t.Context(), s); err != nil || len(got) != 1 || got[0].OK {
+		t.Errorf("it is set: %+v, %v", got, err)
+	}
+	if got, err := (&Config{Set: environ.Variables{"TARE_TEST_A": "2"}}).ProveOff(t.Context(), s); err != nil || got != nil {
+		t.Errorf("another level: %+v, %v", got, err)
+	}
+	if len(other.Set) != 2 {
+		t.Error("the layer was changed")
+	}
 }
 
 func TestSubjectsGetTheVariables(t *testing.T) {

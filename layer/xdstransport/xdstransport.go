@@ -60,13 +60,6 @@ func (c Connection) String() string {
 	return string(c.Protocol) + ", " + c.TLS
 }
 
-// Sidecars are those of a workload at a site (testbed.Held).
-type Sidecars interface {
-	// Connections are those by which sidecars of the last trial became ready, each once, as Connection.String gives them; none if
-	// there was no trial so far.
-	Connections() []string
-}
-
 // Config is the parameters of the layer.
 type Config struct {
 	Protocol factor.Levels[Protocol] `yaml:"protocol" json:"protocol,omitempty" doc:"variant of the aggregated discovery service: delta, or sotw (state of the world); that of the workload if absent"`
@@ -96,25 +89,18 @@ func (c *Config) validate() []experiment.FieldError {
 
 // Up shows itself to the workload.
 func (c *Config) Up(context.Context, *layer.Session) (*layer.Active, error) {
-	var at testbed.Site
 	return &layer.Active{
 		Holds: c,
-		Before: func(_ context.Context, site testbed.Site) ([]layer.Check, error) {
-			at = site
-			return nil, connecting(site)
-		},
-		After: func(context.Context, layer.Did) ([]layer.Check, error) { return c.look(at, true), nil },
+		After: func(_ context.Context, did layer.Did) ([]layer.Check, error) { return c.look(did, true) },
 	}, nil
 }
 
 // ProveOff has nothing to show before a trial.
-func (c *Config) ProveOff(_ context.Context, s *layer.Session) ([]layer.Check, error) {
-	return nil, connecting(s.Site)
-}
+func (c *Config) ProveOff(context.Context, *layer.Session) ([]layer.Check, error) { return nil, nil }
 
 // ProveOffAfter shows that sidecars connected in another way. What an arm's own layer of this kind sets, its own
 // proof shows.
-func (c *Config) ProveOffAfter(_ context.Context, s *layer.Session) ([]layer.Check, error) {
+func (c *Config) ProveOffAfter(_ context.Context, s *layer.Session, did layer.Did) ([]layer.Check, error) {
 	rest := *c
 	if own, ok := s.Own.(*Config); ok {
 		if len(own.Protocol) > 0 {
@@ -124,43 +110,40 @@ func (c *Config) ProveOffAfter(_ context.Context, s *layer.Session) ([]layer.Che
 			rest.Security = nil
 		}
 	}
-	return rest.look(s.Site, false), nil
+	return rest.look(did, false)
 }
 
-// connecting is an error where no workload has sidecars.
-func connecting(site testbed.Site) error {
-	if len(testbed.Held[Sidecars](site)) == 0 {
-		return errors.New("no workload xds has sidecars here: the layer does nothing for others")
+// parts are the protocol of a connection, as Connection.String gives it, and how it is encrypted.
+func parts(connection string) (protocol Protocol, security Security) {
+	p, tls, _ := strings.Cut(connection, ", ")
+	if strings.HasPrefix(tls, "TLS ") {
+		return Protocol(p), TLS
 	}
-	return nil
+	return Protocol(p), Plaintext
 }
 
-// look looks at the connections of every workload's last trial.
-func (c *Config) look(site testbed.Site, on bool) []layer.Check {
-	var checks []layer.Check
-	for _, sidecars := range testbed.Held[Sidecars](site) {
-		seen := sidecars.Connections()
-		check := func(what, expected string, is func(protocol, security string) bool) {
-			if len(seen) == 0 {
-				return
-			}
-			ok := !slices.ContainsFunc(seen, func(connection string) bool {
-				protocol, security, _ := strings.Cut(connection, ", ")
-				return is(protocol, security) != on
-			})
-			if !on {
-				expected = "not " + expected
-			}
-			checks = append(checks, layer.Check{Layer: name, Name: what, Expected: expected, Observed: strings.Join(seen, " | "), OK: ok})
-		}
-		if len(c.Protocol) > 0 {
-			check("protocol that sidecars became ready by", string(c.Protocol.One()), func(protocol, _ string) bool { return protocol == string(c.Protocol.One()) })
-		}
-		if len(c.Security) > 0 {
-			check("connections that sidecars became ready by", string(c.Security.One()), func(_, security string) bool {
-				return strings.HasPrefix(security, "TLS ") == (c.Security.One() == TLS)
-			})
-		}
+// look looks at the connections of a trial.
+func (c *Config) look(did layer.Did, on bool) (checks []layer.Check, err error) {
+	foreign := func(connection string) bool {
+		protocol, _ := parts(connection)
+		return protocol != Delta && protocol != SotW
 	}
-	return checks
+	if len(did.Connections) == 0 || slices.ContainsFunc(did.Connections, foreign) {
+		return nil, errors.New("no sidecar of the workload xds became ready: the layer does nothing for others")
+	}
+	if len(c.Protocol) > 0 {
+		check := layer.Check{Layer: name, Name: "protocol that sidecars became ready by", Expected: string(c.Protocol.One())}
+		checks = append(checks, did.WentBy(check, on, func(connection string) bool {
+			protocol, _ := parts(connection)
+			return protocol == c.Protocol.One()
+		}))
+	}
+	if len(c.Security) > 0 {
+		check := layer.Check{Layer: name, Name: "connections that sidecars became ready by", Expected: string(c.Security.One())}
+		checks = append(checks, did.WentBy(check, on, func(connection string) bool {
+			_, security := parts(connection)
+			return security == c.Security.One()
+		}))
+	}
+	return checks, nil
 }

@@ -6,18 +6,17 @@ import (
 	"tare/experiment/factor"
 	"tare/layer"
 	"tare/layer/layertest"
-	"tare/testbed"
 	"tare/testbed/local/localtest"
 )
 
 // sidecars became ready by some connections.
 type sidecars []Connection
 
-func (s sidecars) Connections() (list []string) {
+func (s sidecars) did() (did layer.Did) {
 	for _, c := range s {
-		list = append(list, c.String())
+		did.Connections = append(did.Connections, c.String())
 	}
-	return list
+	return did
 }
 
 const tls13 = "TLS 1.3, TLS_AES_128_GCM_SHA256"
@@ -25,18 +24,12 @@ const tls13 = "TLS 1.3, TLS_AES_128_GCM_SHA256"
 // proved makes the proofs of a trial in an arm with the layer, and in one that has another or none.
 func proved(t *testing.T, c *Config, own layer.Layer, seen sidecars) (on, off []layer.Check) {
 	t.Helper()
-	site := testbed.Holding(localtest.Host(t), seen)
-	up := layertest.Up(t, c, site)
-	if before := layertest.Before(t, up, site); len(before) > 0 {
-		t.Errorf("before: %+v", before)
-	}
-	on, err := up.After(t.Context(), layer.Did{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	site := localtest.Host(t)
+	on = layertest.After(t, layertest.Up(t, c, site), seen.did())
 	s := new(layer.Run).At(site)
 	s.Own = own
-	if off, err = c.ProveOffAfter(t.Context(), s); err != nil {
+	off, err := c.ProveOffAfter(t.Context(), s, seen.did())
+	if err != nil {
 		t.Fatal(err)
 	}
 	return on, off
@@ -76,18 +69,16 @@ func TestProofs(t *testing.T) {
 	if len(off) != 1 || !off[0].OK || off[0].Expected != "not sotw" {
 		t.Errorf("both, in an arm with TLS of its own: %+v", off)
 	}
-	if on, off := proved(t, both, nil, nil); on != nil || off != nil {
-		t.Errorf("no trial so far: %+v, %+v", on, off)
-	}
 }
 
 func TestNobodyConnects(t *testing.T) {
-	c, site := &Config{Security: factor.Of(TLS)}, localtest.Host(t)
-	if checks, err := layertest.Up(t, c, site).Before(t.Context(), site); err == nil {
-		t.Errorf("%+v", checks)
-	}
-	if checks, err := c.ProveOff(t.Context(), new(layer.Run).At(site)); err == nil {
-		t.Errorf("%+v", checks)
+	c := &Config{Security: factor.Of(Plaintext)}
+	for _, did := range []layer.Did{{}, {Connections: []string{"udp in clear"}}, {Connections: []string{"TLS 1.3, A"}}} {
+		for _, on := range []bool{true, false} {
+			if checks, err := c.look(did, on); err == nil {
+				t.Errorf("%+v: %+v", did, checks)
+			}
+		}
 	}
 }
 

@@ -195,27 +195,22 @@ func TestQueries(t *testing.T) {
 	}
 }
 
-// The layer has queries sent in another way than the workload says, and sees it; the server is made for it.
+// The layer has queries sent in another way than the workload says, and the trial says so; the server is made for it.
 func TestTransportLayer(t *testing.T) {
 	site := localtest.Network(t, 0, 1500)
-	set := &layer.Active{Holds: dnstransport.TLS}
 	for _, test := range []struct {
 		site testbed.Site
 		want string
-	}{{site, "udp in clear"}, {layer.Dress(site, set), "TLS 1.3, "}} {
-		t.Run(test.want, func(t *testing.T) {
+	}{{site, "udp in clear"}, {layer.Dress(site, &layer.Active{Holds: dnstransport.TLS}), "TLS 1.3, "}} {
+		for _, warmup := range []time.Duration{0, 100 * time.Millisecond} {
 			c := New().(*Config)
-			c.Timeout = quantity.Duration(15 * time.Second)
-			connection, err := up(t, c, test.site).Look(t.Context())
-			if err != nil || !strings.HasPrefix(connection, test.want) {
-				t.Errorf("%q, %v, want %s", connection, err, test.want)
+			c.Rate, c.Late = factor.Of(quantity.Frequency(300)), 1000
+			c.Duration, c.Warmup, c.Timeout = quantity.Duration(300*time.Millisecond), quantity.Duration(warmup), quantity.Duration(15*time.Second)
+			r, _, err := trial(t, c, test.site, up(t, c, test.site), nil)
+			if err != nil || len(r.Connections) != 1 || !strings.HasPrefix(r.Connections[0], test.want) {
+				t.Errorf("%q, %v, want %s", r.Connections, err, test.want)
 			}
-		})
-	}
-	c := New().(*Config)
-	c.Proxies = factor.Of(1)
-	if connection, err := up(t, c, layer.Dress(site, set)).Look(t.Context()); err == nil {
-		t.Errorf("proxies ask by %s", connection)
+		}
 	}
 }
 
@@ -225,11 +220,7 @@ func TestNoServer(t *testing.T) {
 	c := New().(*Config)
 	c.Address, c.Names, c.Rate = "198.18.12.2:9", []string{"a.test"}, factor.Of(quantity.Frequency(50))
 	c.Duration, c.Warmup, c.Timeout = quantity.Duration(300*time.Millisecond), 0, quantity.Duration(200*time.Millisecond)
-	elsewhere := up(t, c, site)
-	if _, err := elsewhere.Look(t.Context()); err == nil || !strings.Contains(err.Error(), "was answered") {
-		t.Errorf("somebody answers: %v", err)
-	}
-	_, raw, err := trial(t, c, site, elsewhere, nil)
+	_, raw, err := trial(t, c, site, up(t, c, site), nil)
 	var invalid *workload.Invalid
 	if !errors.As(err, &invalid) || invalid.Rule != workload.RuleErrors || !strings.Contains(invalid.Detail, "none of 15 queries was answered") {
 		t.Errorf("got %v", err)

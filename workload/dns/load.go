@@ -127,6 +127,7 @@ type loaded struct {
 	up     *standing
 	client *orders.Helper
 	label  string
+	went   map[string]bool // the sockets and connections that queries went through, each kind once
 }
 
 // prepareLoad opens the sockets and warms up.
@@ -135,7 +136,7 @@ func (c *Config) prepareLoad(ctx context.Context, t *workload.Trial) (workload.M
 	if !ok {
 		return nil, errors.New("no server is up")
 	}
-	l := &loaded{Config: c, t: t, up: up}
+	l := &loaded{Config: c, t: t, up: up, went: map[string]bool{}}
 	t.Clear = l.end
 	if err := l.open(ctx); err != nil {
 		return nil, err
@@ -203,6 +204,9 @@ func (l *loaded) run(ctx context.Context, duration time.Duration, stretch int) (
 	if err := l.client.Ask(ctx, clientOrder{Result: &struct{}{}}, result); err != nil {
 		return nil, l.why(ctx, err)
 	}
+	for agreed := range result.Handshakes {
+		l.went[agreed] = true
+	}
 	return result, nil
 }
 
@@ -266,7 +270,7 @@ func (l *loaded) measure(ctx context.Context) (workload.Result, error) {
 	if err != nil {
 		return workload.Result{}, err
 	}
-	r := workload.Result{Work: float64(sent.OK), Failed: sent.ErrorShare()}
+	r := workload.Result{Work: float64(sent.OK), Failed: sent.ErrorShare(), Connections: slices.Sorted(maps.Keys(l.went))}
 	if r.Used, err = used(); err != nil {
 		return workload.Result{}, err
 	}

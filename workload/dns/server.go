@@ -5,10 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"net/netip"
-	"slices"
-	"strings"
 	"time"
 
 	"tare/layer/dnstransport"
@@ -17,7 +14,6 @@ import (
 	"tare/workload"
 	"tare/workload/dns/zone"
 	"tare/workload/http"
-	"tare/workload/http/load"
 	"tare/workload/service"
 )
 
@@ -61,17 +57,19 @@ func beServer(ctx context.Context) error {
 	})
 }
 
-// Shared names the server that cells share. They share what Look sees, too.
+// Shared names the server that cells share. Tare's own has a certificate for TLS alone.
 func (c *Config) Shared() string {
 	switch {
 	case c.proxied():
 		return "builtin dns server of proxies"
 	case c.Address != "":
-		return fmt.Sprintf("dns server at %s, asked over %s", c.Address, c.Transport.One())
+		return "dns server at " + c.Address
 	case c.Server != nil:
-		return fmt.Sprintf("%s, asked over %s", c.Server.Shared(), c.Transport.One())
+		return "dns " + c.Server.Shared()
+	case c.Transport.One() == dnstransport.TLS:
+		return "builtin dns server with TLS"
 	}
-	return fmt.Sprintf("builtin dns server, asked over %s", c.Transport.One())
+	return "builtin dns server"
 }
 
 // transport is how queries are sent at a site: as a layer there says, if one does.
@@ -85,7 +83,6 @@ func (c *Config) transport(site testbed.Site) dnstransport.Transport {
 
 // standing is the server at a site, and the proxies of the trial under way.
 type standing struct {
-	config    *Config // of the cell that it was set up for
 	site      testbed.Site
 	program   *service.Server // of the file
 	builtin   *orders.Helper  // neither: the server is elsewhere
@@ -97,7 +94,7 @@ type standing struct {
 
 // SetUp starts the server.
 func (c *Config) SetUp(ctx context.Context, s workload.SetUp) (workload.Standing, error) {
-	up := &standing{config: c, site: s.Site}
+	up := &standing{site: s.Site}
 	if c.Address != "" {
 		return up, nil
 	}
@@ -148,30 +145,6 @@ func (up *standing) Check(ctx context.Context) error {
 		return err
 	}
 	return nil
-}
-
-var _ dnstransport.Queries = (*standing)(nil)
-
-// Look sends queries as a trial does, and gives by which connection they were answered.
-func (up *standing) Look(ctx context.Context) (connection string, err error) {
-	if up.config.proxied() {
-		return "", errors.New("proxies ask over UDP, whatever the layer sets")
-	}
-	config := *up.config
-	config.Arrivals = http.Arrivals(load.Constant) // the first at once, however few there are
-	l := &loaded{Config: &config, t: &workload.Trial{Site: up.site, Raw: workload.Discard, Round: 1}, up: up}
-	if err := l.open(ctx); err != nil {
-		return "", err
-	}
-	defer func() { err = errors.Join(err, l.end(context.WithoutCancel(ctx))) }()
-	sent, err := l.run(ctx, 10*time.Millisecond, 0)
-	if err != nil {
-		return "", err
-	}
-	if sent.OK == 0 {
-		return "", fmt.Errorf("none of %d queries was answered: %s", sent.Due, kinds(sent))
-	}
-	return strings.Join(slices.Sorted(maps.Keys(sent.Handshakes)), " | "), nil
 }
 
 // CPU is what the server has used so far, and the proxies that are up, for workload.Running.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"time"
 
 	"github.com/goccy/go-yaml"
@@ -40,7 +39,6 @@ type standing struct {
 	site      testbed.Site
 	server    *service.Server // nil: it is elsewhere
 	authority string          // that signed the certificate which Tare made for it, in PEM; "": none
-	ready     map[string]int  // sidecars of the last trial that became ready, by connection
 }
 
 // SetUp starts the server.
@@ -97,11 +95,6 @@ func (up *standing) Down(ctx context.Context) error {
 	}
 	return up.server.Down(ctx)
 }
-
-var _ xdstransport.Sidecars = (*standing)(nil)
-
-// Connections are those by which sidecars of the last trial became ready.
-func (up *standing) Connections() []string { return slices.Sorted(maps.Keys(up.ready)) }
 
 // security is what a layer at the site says of encryption; "": nothing.
 func (up *standing) security() (s xdstransport.Security) {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"tare/testbed"
@@ -25,7 +27,6 @@ type trial struct {
 // Prepare starts the clients. With churn it has all sidecars come.
 func (c *Config) Prepare(ctx context.Context, t *workload.Trial) (workload.Measured, error) {
 	r := &trial{config: c, t: t, up: t.Standing.(*standing)}
-	r.up.ready = map[string]int{}
 	t.Clear = r.clear
 	if err := r.prepare(ctx); err != nil {
 		return nil, errors.Join(r.broken(ctx, err), r.keep())
@@ -39,6 +40,7 @@ func (c *Config) Prepare(ctx context.Context, t *workload.Trial) (workload.Measu
 		if err != nil {
 			err = r.broken(ctx, err)
 		}
+		result.Connections = r.connections()
 		return result, errors.Join(err, r.keep())
 	}, nil
 }
@@ -165,14 +167,18 @@ func (c *client) add(all *testbed.Usage) error {
 	return errors.Join(err, e)
 }
 
-// keep keeps what the stages came to, and what the server printed, with the trial.
-func (r *trial) keep() error {
+// connections are those by which sidecars became ready.
+func (r *trial) connections() []string {
+	seen := map[string]int{}
 	for _, s := range r.stages {
 		counts, _, _ := s.sum()
-		for connection, n := range counts.Ready {
-			r.up.ready[connection] += n
-		}
+		maps.Copy(seen, counts.Ready)
 	}
+	return slices.Sorted(maps.Keys(seen))
+}
+
+// keep keeps what the stages came to, and what the server printed, with the trial.
+func (r *trial) keep() error {
 	err := keep(r.t.Raw, r.stages)
 	if r.up.server != nil {
 		err = errors.Join(err, r.up.server.Log(r.t.Raw))

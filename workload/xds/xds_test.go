@@ -153,13 +153,12 @@ func TestTransport(t *testing.T) {
 		site := testbed.Holding(localtest.Network(t, 0, 1500), &test.set)
 		c := served(t)
 		c.Clients, c.Paths = factor.Of(2), factor.Of(testbed.PodToService)
-		up := setUp(t, c, site)
-		r, err, _ := try(t, c, site, up)
+		r, err, _ := try(t, c, site, setUp(t, c, site))
 		if err != nil {
 			t.Fatalf("%s: %v", test.connection, err)
 		}
 		complete(t, c, r)
-		if seen := up.(xdstransport.Sidecars).Connections(); len(seen) != 1 || !strings.HasPrefix(seen[0], test.connection) {
+		if seen := r.Connections; len(seen) != 1 || !strings.HasPrefix(seen[0], test.connection) {
 			t.Errorf("%q; want %q", seen, test.connection)
 		}
 	}
