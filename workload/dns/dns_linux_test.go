@@ -202,15 +202,18 @@ func TestTransportLayer(t *testing.T) {
 		site testbed.Site
 		want string
 	}{{site, "udp in clear"}, {layer.Dress(site, &layer.Active{Holds: dnstransport.TLS}), "TLS 1.3, "}} {
-		for _, warmup := range []time.Duration{0, 100 * time.Millisecond} {
+		t.Run(test.want, func(t *testing.T) {
 			c := New().(*Config)
 			c.Rate, c.Late = factor.Of(quantity.Frequency(300)), 1000
-			c.Duration, c.Warmup, c.Timeout = quantity.Duration(300*time.Millisecond), quantity.Duration(warmup), quantity.Duration(15*time.Second)
-			r, _, err := trial(t, c, test.site, up(t, c, test.site), nil)
-			if err != nil || len(r.Connections) != 1 || !strings.HasPrefix(r.Connections[0], test.want) {
-				t.Errorf("%q, %v, want %s", r.Connections, err, test.want)
+			c.Duration, c.Timeout = quantity.Duration(300*time.Millisecond), quantity.Duration(15*time.Second)
+			server := up(t, c, test.site)
+			for _, c.Warmup = range []quantity.Duration{0, quantity.Duration(100 * time.Millisecond)} {
+				r, _, err := trial(t, c, test.site, server, nil)
+				if err != nil || len(r.Connections) != 1 || !strings.HasPrefix(r.Connections[0], test.want) {
+					t.Errorf("%q, %v, want %s", r.Connections, err, test.want)
+				}
 			}
-		}
+		})
 	}
 }
 
