@@ -102,8 +102,11 @@ func shownBy(l runner.TriedLayer) testbed.Finding {
 	if l.Err != nil {
 		return refused(name, l.Err)
 	}
-	if l.Later {
+	switch {
+	case l.Later && len(seen) > 0:
 		seen = append(seen, "trials show more")
+	case l.Later:
+		seen = append(seen, "put up; only trials show it")
 	}
 	return testbed.Finding{Name: name, Status: testbed.Works, Detail: safetext.Line(strings.Join(seen, "; "))}
 }

@@ -65,6 +65,8 @@ type Declaration struct {
 
 	// Replaces: the layer does that, and nothing for any other workload.
 	Replaces bool
+	// Workload is the kind of the workload that the layer is about, which the experiment must have; "" for any.
+	Workload string
 
 	// Context is the context of the kubeconfig on whose cluster the arm is; "" for
 	// the testbed's own.
@@ -76,7 +78,7 @@ type Declaration struct {
 	// Switches: other arms get the layer too while it is on, so that it is turned on and
 	// off between the trials of arms (layer.Active.Switch).
 	Switches bool
-	// ProvesBeside: ProveOff can tell in an arm that has a layer of the same kind
+	// ProvesBeside: ProveOff, and ProveOffAfter if there is one, can tell in an arm that has a layer of the same kind
 	// with other parameters, too (layer.Session.Own).
 	ProvesBeside bool
 }

@@ -204,6 +204,9 @@ func (l *loader) possible(x *Experiment) {
 		if d.Needs.UsesVolume && !volume {
 			l.file.ReportAt(w.at, fmt.Sprintf("the layer %s does nothing here: no workload has a volume", w.Kind), "")
 		}
+		if d.Workload != "" && !slices.ContainsFunc(x.Workloads, func(w WorkloadItem) bool { return w.Kind == d.Workload }) {
+			l.file.ReportAt(w.at, fmt.Sprintf("the layer %s does nothing here: there is no workload %s", w.Kind, d.Workload), "")
+		}
 		if i := slices.IndexFunc(x.Workloads, func(w WorkloadItem) bool { return !w.Config.Declare().Replaceable }); d.Replaces && i >= 0 {
 			l.file.ReportAt(w.at, fmt.Sprintf("the layer %s puts another program in place of a workload's, and the workload %s starts none that the file names", w.Kind, x.Workloads[i].Kind), "the workloads command and startup do")
 		}

@@ -6,8 +6,8 @@
 // A layer is a struct of parameters, which the experiment file gives, with three
 // methods. Declare says what the file and the plan must know before anything runs.
 // Up and ProveOff work at one site in a Session, which holds what the run knows. Up
-// returns an Active: a struct of optional functions. Nothing else is asked of a
-// layer.
+// returns an Active: a struct of optional functions. A layer whose absence a trial itself
+// shows is an OffAfter, too.
 //
 // # The sequence
 //
@@ -33,6 +33,7 @@
 //	ProveOff      of each layer that only other arms have, at this arm's site
 //	Active.Costs  right before the measured part of the trial, and right after it
 //	Active.After  shows that the trial went through the layer
+//	ProveOffAfter of each layer that only other arms have, if it has one (OffAfter)
 //
 // Active.Wrap is called for every command under test, whenever one is started.
 //
@@ -136,22 +137,31 @@ type Cost struct {
 
 // Did is what a trial did, as far as a proof may need it.
 type Did struct {
-	Sent uint64  // bytes of payload that the workload moved between the pods; 0 if unknown
-	Work float64 // amount of work, in the workload's unit (workload.Result.Work); 0 if unknown
+	Workload string  // kind of the workload
+	Sent     uint64  // bytes of payload that the workload moved between the pods; 0 if unknown
+	Work     float64 // amount of work, in the workload's unit (workload.Result.Work); 0 if unknown
 	// Connections are those that the work went by, each kind once, as the workload describes them: "udp in
 	// clear", "delta, TLS 1.3, TLS_AES_128_GCM_SHA256".
 	Connections []string
 }
 
-// WentBy makes a check of the connections of a trial: all are of the kind that the check expects where the layer
-// is on, none is where it is off.
-func (d Did) WentBy(check Check, on bool, is func(connection string) bool) Check {
+// WentBy makes a check of the connections of a trial of that kind of workload: all are of the kind that the check expects
+// where the layer is on, none is where it is off. A trial without such connections, as of another workload of the
+// experiment, leaves the layer unexercised.
+func (d Did) WentBy(workload string, check Check, on bool, is func(connection string) bool) []Check {
+	if d.Workload != workload || len(d.Connections) == 0 {
+		if !on {
+			return nil
+		}
+		check.Observed, check.OK, check.Unexercised = "no connection of the workload "+workload, true, true
+		return []Check{check}
+	}
 	check.Observed = strings.Join(d.Connections, " | ")
 	check.OK = !slices.ContainsFunc(d.Connections, func(connection string) bool { return is(connection) != on })
 	if !on {
 		check.Expected = "not " + check.Expected
 	}
-	return check
+	return []Check{check}
 }
 
 // Check is one piece of evidence. A trial with a check that is not OK yields no

@@ -144,7 +144,7 @@ type offAfter struct{ *fakeLayer }
 
 func (l offAfter) ProveOffAfter(_ context.Context, s *layer.Session, did layer.Did) ([]layer.Check, error) {
 	check := layer.Check{Layer: l.name, Name: "off after", Expected: "its own"}
-	return []layer.Check{did.WentBy(check, s.Own != nil, func(c string) bool { return c != "clear" })}, nil
+	return did.WentBy("kind", check, s.Own != nil, func(c string) bool { return c != "clear" }), nil
 }
 
 // A trial shows after its end that a layer of another arm was not on, too.
@@ -160,7 +160,7 @@ func TestOffAfter(t *testing.T) {
 		{absent{kind: "own", l: own}, nil},
 	} {
 		p := &place{run: new(layer.Run), site: fakeSite{}, absent: []absent{test.absent}}
-		got, err := p.after(t.Context(), workload.Result{Connections: []string{"clear"}})
+		got, err := p.after(t.Context(), "kind", workload.Result{Connections: []string{"clear"}})
 		if err != nil || !slices.Equal(got, test.want) {
 			t.Errorf("got %+v (%v), want %+v", got, err, test.want)
 		}

@@ -235,10 +235,10 @@ func (p *place) evidence() []evidence {
 	return all
 }
 
-// after gathers the evidence that the trial went through the arm's layers, and not through others'.
-func (p *place) after(ctx context.Context, result workload.Result) ([]layer.Check, error) {
+// after gathers the evidence that a trial of a kind of workload went through the arm's layers, and not through others'.
+func (p *place) after(ctx context.Context, kind string, result workload.Result) ([]layer.Check, error) {
 	var checks []layer.Check
-	did := layer.Did{Sent: result.Sent, Work: result.Work, Connections: result.Connections}
+	did := layer.Did{Workload: kind, Sent: result.Sent, Work: result.Work, Connections: result.Connections}
 	for _, u := range p.layers {
 		if u.After == nil {
 			continue

@@ -153,7 +153,7 @@ func (r *run) conclude(ctx context.Context, id trialID, p *place, site *watched,
 	if m := r.Expansion.Cells[id.step.Cell].Workload.Measures(); m.Cost != nil {
 		price(t, *m.Cost, &result, layers)
 	}
-	checks, err := p.after(ctx, result)
+	checks, err := p.after(ctx, r.plan.Cells[id.step.Cell].Kind, result)
 	if _, reached := machine.Exhausted(err); reached {
 		return fmt.Errorf("%s in arm %s, round %d: %w", t.Cell, t.Arm, t.Round, err)
 	}

@@ -25,7 +25,7 @@ func TestProofs(t *testing.T) {
 		{UDP, TCP.Clear(), false},
 	} {
 		c := &Config{Transport: factor.Of(test.transport)}
-		site, did := localtest.Host(t), layer.Did{Connections: []string{test.connection}}
+		site, did := localtest.Host(t), layer.Did{Workload: workload, Connections: []string{test.connection}}
 		if on := layertest.After(t, layertest.Up(t, c, site), did); len(on) != 1 || on[0].OK != test.on {
 			t.Errorf("%s, on: %+v", test.transport, on)
 		}
@@ -39,20 +39,22 @@ func TestProofs(t *testing.T) {
 		}
 		did.Connections = append(did.Connections, "TLS 1.2, A", UDP.Clear(), TCP.Clear())
 		for _, on := range []bool{true, false} {
-			if mixed, err := c.look(did, on); err != nil || len(mixed) != 1 || mixed[0].OK {
-				t.Errorf("%s, mixed: %+v, %v", test.transport, mixed, err)
+			if mixed := c.look(did, on); len(mixed) != 1 || mixed[0].OK {
+				t.Errorf("%s, mixed: %+v", test.transport, mixed)
 			}
 		}
 	}
 }
 
+// A trial without queries says nothing of the layer, and that is said.
 func TestNobodyAsks(t *testing.T) {
 	c := &Config{Transport: factor.Of(TLS)}
-	for _, did := range []layer.Did{{}, {Connections: []string{"delta, in clear"}}, {Connections: []string{"TLS 1.3, A", "delta, TLS 1.3, A"}}} {
-		for _, on := range []bool{true, false} {
-			if checks, err := c.look(did, on); err == nil {
-				t.Errorf("%+v: %+v", did, checks)
-			}
+	for _, did := range []layer.Did{{}, {Workload: workload}, {Workload: "xds", Connections: []string{"delta, in clear"}}} {
+		if on := c.look(did, true); len(on) != 1 || !on[0].OK || !on[0].Unexercised {
+			t.Errorf("%+v: %+v", did, on)
+		}
+		if off := c.look(did, false); off != nil {
+			t.Errorf("%+v: %+v", did, off)
 		}
 	}
 }

@@ -97,7 +97,7 @@ func identity(ctx context.Context, s *kube.Site) (context, uid string, err error
 }
 
 // confounded is what readers must know of every comparison of clusters.
-const confounded = "two clusters differ in more than one thing (machines, kernel, network plug-in, versions): the overhead is of all of them together"
+const confounded = "two clusters differ in more than one thing (machines, kernel, network plug-in, versions): the overhead is of all of them together, and of what trials leave on a cluster, such as objects in its API server's memory, where the clusters serve different numbers of them (the control is on the baseline's)"
 
 // here shows that a site is on the cluster of the context.
 func (c *Config) here(context, uid, want string) layer.Check {

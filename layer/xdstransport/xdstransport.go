@@ -10,8 +10,6 @@ package xdstransport
 
 import (
 	"context"
-	"errors"
-	"slices"
 	"strings"
 
 	"tare/experiment"
@@ -20,7 +18,10 @@ import (
 	"tare/testbed"
 )
 
-const name = "xds-transport"
+const (
+	name     = "xds-transport"
+	workload = "xds"
+)
 
 // Protocol is a variant of the aggregated discovery service (ADS).
 type Protocol string
@@ -75,9 +76,9 @@ var Kind = layer.Kind{
 	Probe:   testbed.AlwaysWorks(name, "sidecars of the workload xds"),
 }
 
-// Declare says that the layer is told from another one of its kind.
+// Declare says whose sidecars the layer is about, and that it is told from another one of its kind.
 func (c *Config) Declare() experiment.Declaration {
-	return experiment.Declaration{ProvesBeside: true, Validate: c.validate}
+	return experiment.Declaration{Workload: workload, ProvesBeside: true, Validate: c.validate}
 }
 
 func (c *Config) validate() []experiment.FieldError {
@@ -91,7 +92,7 @@ func (c *Config) validate() []experiment.FieldError {
 func (c *Config) Up(context.Context, *layer.Session) (*layer.Active, error) {
 	return &layer.Active{
 		Holds: c,
-		After: func(_ context.Context, did layer.Did) ([]layer.Check, error) { return c.look(did, true) },
+		After: func(_ context.Context, did layer.Did) ([]layer.Check, error) { return c.look(did, true), nil },
 	}, nil
 }
 
@@ -110,7 +111,7 @@ func (c *Config) ProveOffAfter(_ context.Context, s *layer.Session, did layer.Di
 			rest.Security = nil
 		}
 	}
-	return rest.look(did, false)
+	return rest.look(did, false), nil
 }
 
 // parts are the protocol of a connection, as Connection.String gives it, and how it is encrypted.
@@ -123,27 +124,21 @@ func parts(connection string) (protocol Protocol, security Security) {
 }
 
 // look looks at the connections of a trial.
-func (c *Config) look(did layer.Did, on bool) (checks []layer.Check, err error) {
-	foreign := func(connection string) bool {
-		protocol, _ := parts(connection)
-		return protocol != Delta && protocol != SotW
-	}
-	if len(did.Connections) == 0 || slices.ContainsFunc(did.Connections, foreign) {
-		return nil, errors.New("no sidecar of the workload xds became ready: the layer does nothing for others")
+func (c *Config) look(did layer.Did, on bool) (checks []layer.Check) {
+	look := func(what, expected string, is func(connection string) bool) {
+		checks = append(checks, did.WentBy(workload, layer.Check{Layer: name, Name: what, Expected: expected}, on, is)...)
 	}
 	if len(c.Protocol) > 0 {
-		check := layer.Check{Layer: name, Name: "protocol that sidecars became ready by", Expected: string(c.Protocol.One())}
-		checks = append(checks, did.WentBy(check, on, func(connection string) bool {
+		look("protocol that sidecars became ready by", string(c.Protocol.One()), func(connection string) bool {
 			protocol, _ := parts(connection)
 			return protocol == c.Protocol.One()
-		}))
+		})
 	}
 	if len(c.Security) > 0 {
-		check := layer.Check{Layer: name, Name: "connections that sidecars became ready by", Expected: string(c.Security.One())}
-		checks = append(checks, did.WentBy(check, on, func(connection string) bool {
+		look("connections that sidecars became ready by", string(c.Security.One()), func(connection string) bool {
 			_, security := parts(connection)
 			return security == c.Security.One()
-		}))
+		})
 	}
-	return checks, nil
+	return checks
 }

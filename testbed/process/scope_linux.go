@@ -208,10 +208,13 @@ func (s *scope) used() (user, system time.Duration) {
 	return user, system
 }
 
+// gone says whether an error is that a cgroup, or its file, is not there any more.
+func gone(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENODEV) }
+
 // kill kills everything in it, also what is just being forked. One that is gone is no error.
 func (s *scope) kill() error {
 	f, err := os.OpenFile(filepath.Join(s.of.at(s.group), "cgroup.kill"), os.O_WRONLY, 0)
-	if errors.Is(err, fs.ErrNotExist) { // before Linux 5.14
+	if gone(err) { // before Linux 5.14 the file is never there
 		for _, pid := range s.processes() {
 			_ = unix.Kill(pid, unix.SIGKILL)
 		}
@@ -220,10 +223,11 @@ func (s *scope) kill() error {
 	if err != nil {
 		return err
 	}
-	if _, err = f.WriteString("1"); errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENODEV) {
-		err = nil // another process has removed the cgroup meanwhile: a guard does while tare clean looks
+	defer func() { _ = f.Close() }()
+	if _, err = f.WriteString("1"); gone(err) {
+		return nil // another process has removed the cgroup meanwhile, as a guard does while tare clean looks
 	}
-	return errors.Join(err, f.Close())
+	return err
 }
 
 // remove removes it once it is empty, which the last killed process may delay a little.

@@ -83,7 +83,6 @@ func (c *Config) transport(site testbed.Site) dnstransport.Transport {
 
 // standing is the server at a site, and the proxies of the trial under way.
 type standing struct {
-	site      testbed.Site
 	program   *service.Server // of the file
 	builtin   *orders.Helper  // neither: the server is elsewhere
 	address   map[testbed.Path]netip.AddrPort
@@ -94,7 +93,7 @@ type standing struct {
 
 // SetUp starts the server.
 func (c *Config) SetUp(ctx context.Context, s workload.SetUp) (workload.Standing, error) {
-	up := &standing{site: s.Site}
+	up := new(standing)
 	if c.Address != "" {
 		return up, nil
 	}
