@@ -177,6 +177,10 @@ func TestQueries(t *testing.T) {
 				t.Fatal(errs)
 			}
 			r, raw, err := trial(t, c, site, up(t, c, site), nil)
+			var invalid *workload.Invalid
+			if errors.As(err, &invalid) && invalid.Rule == workload.RuleRate { // a busy machine
+				err = nil
+			}
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -209,6 +213,10 @@ func TestTransportLayer(t *testing.T) {
 			server := up(t, c, test.site)
 			for _, c.Warmup = range []quantity.Duration{0, quantity.Duration(100 * time.Millisecond)} {
 				r, _, err := trial(t, c, test.site, server, nil)
+				var invalid *workload.Invalid
+				if errors.As(err, &invalid) && invalid.Rule == workload.RuleRate { // a busy machine
+					err = nil
+				}
 				if err != nil || len(r.Connections) != 1 || !strings.HasPrefix(r.Connections[0], test.want) {
 					t.Errorf("%q, %v, want %s", r.Connections, err, test.want)
 				}
