@@ -46,15 +46,20 @@ func TestProofs(t *testing.T) {
 	}
 }
 
-// A trial without queries says nothing of the layer, and that is said.
+// A trial of another workload says nothing of the layer, and that is said. One of its own without connections proves nothing.
 func TestNobodyAsks(t *testing.T) {
 	c := &Config{Transport: factor.Of(TLS)}
-	for _, did := range []layer.Did{{}, {Workload: workload}, {Workload: "xds", Connections: []string{"delta, in clear"}}} {
+	for _, did := range []layer.Did{{}, {Workload: "xds", Connections: []string{"delta, in clear"}}} {
 		if on := c.look(did, true); len(on) != 1 || !on[0].OK || !on[0].Unexercised {
 			t.Errorf("%+v: %+v", did, on)
 		}
 		if off := c.look(did, false); off != nil {
 			t.Errorf("%+v: %+v", did, off)
+		}
+	}
+	for _, on := range []bool{true, false} {
+		if none := c.look(layer.Did{Workload: workload}, on); len(none) != 1 || none[0].OK {
+			t.Errorf("none: %+v", none)
 		}
 	}
 }
