@@ -23,8 +23,8 @@ import (
 	"tare/layer/apparmor"
 	"tare/layer/cgroupbpf"
 	"tare/layer/luks"
+	"tare/test/apart"
 	"tare/testbed"
-	"tare/testbed/apart"
 	"tare/testbed/local"
 )
 
@@ -38,19 +38,43 @@ func TestMain(m *testing.M) {
 	}
 	called := filepath.Base(os.Args[0])
 	if called != "tare" && called != cli.PluginName && os.Getenv("TARE_TEST_KUBECONFIG") == "" {
-		if code, done := apart.Rerun(); done {
-			os.Exit(code)
-		}
+		apart.Rerun() // but not where tests of a cluster reach into its nodes by their process ids
 	}
 	testscript.Main(m, map[string]func(){"tare": tare, cli.PluginName: tare})
 }
 
 // TestScripts is the command line's specification: one readable script for each
-// thing a user does.
+// thing a user does. Each runs apart: what another has killed and left for a moment is
+// none of its leftovers.
 func TestScripts(t *testing.T) {
 	t.Parallel()
-	testscript.Run(t, testscript.Params{
-		Dir:           "testdata/script",
+	scripts, err := filepath.Glob("testdata/script/*.txtar")
+	if err != nil || scripts == nil {
+		t.Fatal("no scripts", err)
+	}
+	for _, script := range scripts {
+		t.Run(strings.TrimSuffix(filepath.Base(script), ".txtar"), func(t *testing.T) {
+			t.Parallel()
+			if _, err := os.ReadFile(script); err != nil { // go test is to know that the result depends on it
+				t.Fatal(err)
+			}
+			if !apart.Test(t) {
+				testscript.RunT(alone{inOrder{t}}, params(script))
+			}
+		})
+	}
+}
+
+// alone is the test of one script.
+type alone struct{ inOrder }
+
+// Run runs it under the test's own name.
+func (t alone) Run(_ string, script func(testscript.T)) { script(t) }
+
+// params says how scripts are carried out.
+func params(script string) testscript.Params {
+	return testscript.Params{
+		Files:         []string{script},
 		UpdateScripts: golden.Update(),
 		Condition:     condition,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
@@ -81,7 +105,7 @@ func TestScripts(t *testing.T) {
 			}
 			return nil
 		},
-	})
+	}
 }
 
 // condition tells scripts what this machine can do.

@@ -10,6 +10,7 @@ import (
 	"tare/layer"
 	"tare/layer/evidence"
 	"tare/layer/front"
+	"tare/test/apart"
 	"tare/testbed"
 	"tare/testbed/local/localtest"
 )
@@ -26,6 +27,7 @@ func TestMain(m *testing.M) {
 		}
 		err = Kind.Helper(context.Background())
 	default:
+		apart.Rerun()
 		os.Exit(m.Run())
 	}
 	if err != nil {

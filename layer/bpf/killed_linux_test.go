@@ -14,8 +14,8 @@ import (
 	"github.com/cilium/ebpf"
 
 	"tare/layer"
+	"tare/test/apart"
 	"tare/testbed"
-	"tare/testbed/apart"
 	"tare/testbed/local"
 	"tare/testbed/process"
 )
@@ -28,9 +28,7 @@ func TestMain(m *testing.M) {
 		fmt.Println(hold())
 		select {}
 	}
-	if code, done := apart.Rerun(); done {
-		os.Exit(code)
-	}
+	apart.Rerun()
 	os.Exit(m.Run())
 }
 

@@ -16,8 +16,8 @@ import (
 	"tare/experiment/factor"
 	"tare/layer"
 	"tare/layer/volumes/volumestest"
+	"tare/test/apart"
 	"tare/testbed"
-	"tare/testbed/apart"
 	"tare/testbed/local"
 	"tare/testbed/local/localtest"
 )
@@ -28,9 +28,7 @@ const victimVariable = "TARE_LUKS_TEST"
 func TestMain(m *testing.M) {
 	kind, ok := os.LookupEnv(victimVariable)
 	if !ok {
-		if code, done := apart.Rerun(); done {
-			os.Exit(code)
-		}
+		apart.Rerun()
 		os.Exit(m.Run())
 	}
 	fmt.Fprintln(os.Stderr, victim(kind == "block"))

@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/experiment"
+	"tare/test/apart"
 	"tare/testbed"
-	"tare/testbed/apart"
 	"tare/testbed/process"
 )
 
@@ -34,9 +34,7 @@ func TestMain(m *testing.M) {
 	}
 	role, ok := roles[os.Getenv(roleVariable)]
 	if !ok {
-		if code, done := apart.Rerun(); done {
-			os.Exit(code)
-		}
+		apart.Rerun()
 		os.Exit(m.Run())
 	}
 	var exit exitStatus

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"tare/test/apart"
 )
 
 // TestMain makes this process the reaper of its orphaned descendants, as a testbed does.
@@ -19,6 +21,7 @@ func TestMain(m *testing.M) {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		panic(err)
 	}
+	apart.Rerun()
 	os.Exit(m.Run())
 }
 

@@ -14,6 +14,7 @@ import (
 	"tare/experiment"
 	"tare/experiment/factor"
 	"tare/experiment/quantity"
+	"tare/test/apart"
 	"tare/testbed"
 	"tare/testbed/local"
 )
@@ -23,6 +24,7 @@ func Main(m *testing.M, helpers ...testbed.Helper) {
 	name := testbed.HelperName()
 	i := slices.IndexFunc(helpers, func(h testbed.Helper) bool { return h.Name == name })
 	if i < 0 {
+		apart.Rerun()
 		os.Exit(m.Run())
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
