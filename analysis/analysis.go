@@ -87,6 +87,8 @@ type Run struct {
 	Observation *Observation `json:"observation,omitempty"`
 	// Finished is false for a run that can be resumed.
 	Finished bool `json:"finished"`
+	// Ending says how much of what was planned is missing, and why; nil: nothing is.
+	Ending *Ending `json:"ending,omitempty"`
 	// Start is when the first trial started; all Seconds count from it.
 	Start    time.Time `json:"start"`
 	Sessions []Session `json:"sessions,omitempty"` // more than one: the run was resumed

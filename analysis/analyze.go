@@ -20,6 +20,8 @@ const mostRounds = 10_000
 // same plan and trials give the same result. A run that is not finished is
 // analysed as far as it goes. The environment may be nil.
 func Analyze(plan *experiment.Plan, trials []journal.Trial, env *machine.Environment) *Run {
+	all := trials
+	trials = thatCount(plan, trials)
 	t := tabulate(plan, trials, validOnly)
 	run, j := judgeRun(t, trials)
 	run.Environment = env
@@ -35,9 +37,9 @@ func Analyze(plan *experiment.Plan, trials []journal.Trial, env *machine.Environ
 	if !plan.Paired() {
 		diagnoseSeries(run, plan.Seed)
 	}
-	for i := range trials {
-		if !trials[i].Valid() {
-			run.Invalids = append(run.Invalids, trials[i])
+	for i := range all {
+		if !all[i].Valid() {
+			run.Invalids = append(run.Invalids, all[i])
 		}
 	}
 	x := explainer{Rules: j.Rules, plan: plan, table: t, unit: unitEffects{}, cells: run.Cells}

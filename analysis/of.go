@@ -1,11 +1,64 @@
 package analysis
 
-import "tare/journal"
+import (
+	"cmp"
+	"slices"
+
+	"tare/experiment"
+	"tare/journal"
+)
+
+// Ending is how a run ended, or stands, of which rounds are missing.
+type Ending struct {
+	Rounds int    `json:"rounds"`           // whole ones: each arm has a result in each cell
+	Of     int    `json:"of"`               // planned
+	Why    string `json:"why,omitempty"`    // "": nothing tells; it may still go on, or was killed
+	Arm    string `json:"arm,omitempty"`    // first of those that were left out, which do not count for Rounds
+	Judged bool   `json:"judged,omitempty"` // the run is done with fewer rounds, and gives verdicts
+}
+
+// endingOf says how a run ended; nil where it has all that was planned.
+func endingOf(run *journal.Run) *Ending {
+	if run.Plan.Import != nil || run.Finished && run.Plan.Ended == 0 {
+		return nil
+	}
+	e := &Ending{Of: run.Plan.Planned(), Why: run.Ended, Judged: run.Finished}
+	out := map[string]bool{}
+	for _, n := range run.Notes {
+		if n.Kind == journal.NoteLeftOut && n.Session == run.Sessions[len(run.Sessions)-1].Number {
+			e.Arm, out[n.Arm] = cmp.Or(e.Arm, n.Arm), true
+		}
+	}
+	t := tabulate(run.Plan, thatCount(run.Plan, run.Trials), validOnly)
+	for i := range t.rounds {
+		whole := !slices.ContainsFunc(t.slots, func(arms [][]slot) bool {
+			for a := range arms {
+				if !arms[a][i].answered() && !out[run.Plan.Arms[a].Name] {
+					return true
+				}
+			}
+			return false
+		})
+		if whole {
+			e.Rounds++
+		}
+	}
+	e.Rounds = min(e.Rounds, e.Of) // more where rounds were made up for
+	return e
+}
+
+// thatCount are the trials of the rounds that count.
+func thatCount(plan *experiment.Plan, trials []journal.Trial) []journal.Trial {
+	if plan.Ended == 0 {
+		return trials
+	}
+	return slices.DeleteFunc(slices.Clone(trials), func(t journal.Trial) bool { return t.Round > plan.Ended })
+}
 
 // Of analyses a run directory as read: its trials, with what its notes tell its readers.
 func Of(run *journal.Run) *Run {
 	r := Analyze(run.Plan, run.Trials, run.Environment)
-	r.Directory, r.Finished = run.Dir, run.Finished
+	r.Directory, r.Finished, r.Ending = run.Dir, run.Finished, endingOf(run)
 	for _, n := range run.Notes {
 		if !told(n) {
 			continue

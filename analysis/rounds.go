@@ -125,6 +125,9 @@ func totalRounds(t *table) (rounds int, capped bool) {
 	if t.plan.Import != nil {
 		return len(t.rounds), false
 	}
+	if t.plan.Ended > 0 {
+		return t.plan.Ended, false
+	}
 	fixed := t.plan.Fixed // by the rule of the Tare that ran it, where the journal tells
 	if t.plan.Precision == 0 || t.final < rounds || !t.complete(rounds) {
 		return max(rounds, fixed), false

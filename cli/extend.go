@@ -56,7 +56,7 @@ func extendRun(j *journal.Journal, plan *experiment.Plan, rounds int) error {
 	if err := j.Extend(rounds, text); err != nil {
 		return err
 	}
-	plan.Looks, plan.Fixed = append(plan.Looks, before), rounds
+	plan.Looks, plan.Fixed, plan.Ended = append(plan.Looks, before), rounds, 0
 	page := filepath.Join(j.Dir(), reportFile)
 	err := os.Rename(page, filepath.Join(j.Dir(), fmt.Sprintf("report-%d.html", before)))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -88,6 +88,8 @@ func (p *progress) event(e runner.Event) {
 		p.line(fmt.Sprintf("%s is set up anew: %s", e.Arm, safetext.Line(e.Why)))
 	case runner.ArmDropped:
 		p.line(fmt.Sprintf("%s is left out from here on: %s", e.Arm, safetext.Line(e.Why.Error())))
+	case runner.EndedEarly:
+		p.line(fmt.Sprintf("the machine stays too busy to measure on: the run is done with %d of %d rounds", e.Rounds, e.Of))
 	case runner.RoundsFixed:
 		p.line(fmt.Sprintf("the pilot fixes the number of rounds at %d", e.Rounds))
 	}

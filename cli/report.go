@@ -147,11 +147,12 @@ func conclusion(s State, dir string, quiet bool, print func(r *analysis.Run, pag
 		return err
 	}
 	page := filepath.Join(run.Dir, reportFile)
-	if err := writePage(result, page, report.RunOptions{Experiment: run.Experiment, RunDir: run.Dir}); err != nil {
-		return err
-	}
+	unwritten := writePage(result, page, report.RunOptions{Experiment: run.Experiment, RunDir: run.Dir})
 	if err := print(result, page); err != nil && !errors.Is(err, syscall.EPIPE) { // a reader that has gone changes nothing
-		return err
+		return errors.Join(unwritten, err)
+	}
+	if unwritten != nil {
+		return unwritten
 	}
 	if !quiet {
 		fmt.Fprintf(s.Stderr, "report: %s\n", safetext.Name(page))

@@ -23,6 +23,7 @@ import (
 	"tare/experiment"
 	"tare/journal"
 	"tare/machine"
+	"tare/report/columns"
 	"tare/runner"
 	"tare/safetext"
 	"tare/testbed/local"
@@ -144,7 +145,11 @@ run is judged with a quarter of the error of the first look, at 98.75 % in place
 				return err
 			}
 			extend := c.Flags().Changed("rounds")
-			if run, result, err := openRun([]string{dir}); extend {
+			run, result, err := openRun([]string{dir})
+			if err == nil && !extend && run.Plan.Ended > 0 { // done with fewer rounds: the rest is a second look
+				extend, rounds = true, run.Plan.Planned()
+			}
+			if extend {
 				if err := errors.Join(err, extendable(run, rounds)); err != nil {
 					return err
 				}
@@ -330,6 +335,7 @@ func carryOut(ctx context.Context, s State, j *journal.Journal, expansion *exper
 		return err
 	}
 	progress.begin(&expansion.Plan)
+	_ = os.Remove(filepath.Join(j.Dir(), reportFile)) // an earlier session's, which is not to outlive this one
 	runErr := runner.Run(values.with(ctx, j), runner.Options{
 		Expansion: expansion,
 		Testbed:   bed,
@@ -344,23 +350,55 @@ func carryOut(ctx context.Context, s State, j *journal.Journal, expansion *exper
 	})
 	progress.end()
 	err = values.without(errors.Join(runErr, bed.Close()))
-	var dropped *runner.DroppedError
-	if err != nil && !errors.As(err, &dropped) {
-		return whatNext(ctx, j, err)
+	if err != nil {
+		_ = j.End(0, endedBy(ctx, err)) // what cannot be noted, on a full disk for instance, is printed below
+		if len(j.Trials()) == 0 {
+			return whatNext(ctx, j, err)
+		}
 	}
+	// However the run ended, what its trials say was paid for.
 	concluded := conclusion(s, j.Dir(), quiet, func(r *analysis.Run, _ string) error { return show(s, r, out, false) })
-	var code exit
-	if dropped == nil || concluded != nil && !errors.As(concluded, &code) {
+	if err == nil {
 		return concluded
 	}
-	return &codedError{err: err, code: ExitInvalid, hint: "tare resume " + j.Dir() + " tries again; the arms that are left out there get as many rounds as the others have, beside all of them"}
+	var code exit
+	if concluded != nil && !errors.As(concluded, &code) {
+		fmt.Fprintf(s.Stderr, "tare: %v\n", concluded)
+	}
+	return whatNext(ctx, j, err)
+}
+
+// endedBy says in a few words why a run ended before its plan was carried out.
+func endedBy(ctx context.Context, err error) string {
+	var hopeless *runner.HopelessError
+	var dropped *runner.DroppedError
+	switch {
+	case ctx.Err() != nil:
+		return "interrupted"
+	case errors.As(err, &dropped):
+		return "it could not be measured on: " + firstLine(dropped.Err)
+	case errors.As(err, &hopeless) && hopeless.Environment():
+		return "the machine was too busy for the rest (" + hopeless.Last.Detail + ")"
+	}
+	return "ended by an error: " + firstLine(err)
+}
+
+// longestReason is how many bytes of an error the first line of a report holds.
+const longestReason = 200
+
+func firstLine(err error) string {
+	text, _, _ := strings.Cut(err.Error(), "\n")
+	return columns.Shorten(text, longestReason, "…")
 }
 
 // whatNext adds to the error that ended a run how to go on.
 func whatNext(ctx context.Context, j *journal.Journal, err error) error {
 	done := len(j.Trials())
 	var hopeless *runner.HopelessError
+	var dropped *runner.DroppedError
 	switch {
+	case errors.As(err, &dropped):
+		return &codedError{err: err, code: ExitInvalid, hint: "tare resume " + j.Dir() + " tries again; the arms that are left out there get as many rounds as the others have, beside all of them"}
 	case errors.As(err, &hopeless) && hopeless.Environment():
 		return &codedError{err: err, code: ExitInvalid, hint: whenBusy(hopeless, j.Dir())}
 	case errors.As(err, &hopeless) && hopeless.Failed && !hopeless.CPULimit():

@@ -45,6 +45,9 @@ type Plan struct {
 	// Fixed is the number of rounds in all as it was set on the way, by a pilot or by an
 	// extension; 0: not (yet). The notes of a run tell it, plan.json does not.
 	Fixed int `json:"fixedRounds,omitempty"`
+	// Ended is the number of rounds that count where the machine's condition has ended the run after
+	// enough of them; 0: it has not. The notes tell it.
+	Ended int `json:"endedRounds,omitempty"`
 	// Looks are the numbers of rounds after which the finished run was looked at and then
 	// extended. The notes tell them as well.
 	Looks  []int  `json:"looks,omitempty"`
@@ -89,9 +92,18 @@ type ImportedSetting struct {
 	Arms map[string][]string `json:"arms"` // its values by arm, each once; an arm without a file of the cell has none
 }
 
-// Total is the number of rounds that the run is to have, as far as that is fixed: the
-// pilot's before the pilot has fixed it.
-func (p *Plan) Total() int { return max(p.Rounds, p.Fixed) }
+// Planned is the number of rounds that were asked for, as far as that is fixed: the pilot's
+// before the pilot has fixed it.
+func (p *Plan) Planned() int { return max(p.Rounds, p.Fixed) }
+
+// Total is the number of rounds that the run is to have: those planned, unless the machine's
+// condition has ended it before.
+func (p *Plan) Total() int {
+	if p.Ended > 0 {
+		return p.Ended
+	}
+	return p.Planned()
+}
 
 // Judged is the confidence of intervals and verdicts. Each look at a finished run that
 // was then extended leaves a quarter for error: a run of 95 % is judged at 98.75 % after

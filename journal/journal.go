@@ -212,7 +212,9 @@ func (j *Journal) extendable(n int) error {
 func (r *Run) Extendable(n int) error {
 	most := r.Plan.Total()
 	for i := range r.Trials {
-		most = max(most, r.Trials[i].Round)
+		if r.Plan.Ended == 0 { // else rounds that do not count may have begun
+			most = max(most, r.Trials[i].Round)
+		}
 	}
 	switch {
 	case r.Plan.Import != nil:
@@ -225,6 +227,15 @@ func (r *Run) Extendable(n int) error {
 		return fmt.Errorf("it has %d rounds already", most)
 	}
 	return nil
+}
+
+// End records why the session ends before the plan is carried out. With rounds above 0 the run is
+// done with so many: the first ones, and trials of later rounds count for nothing.
+func (j *Journal) End(rounds int, why string) error {
+	if j.Finished() {
+		return nil
+	}
+	return j.note(Note{Kind: NoteEnded, Rounds: rounds, Text: why})
 }
 
 // Finish marks the run complete. Doing so again does nothing.

@@ -26,9 +26,10 @@ type Run struct {
 	Trials      []Trial              // in the order of their Seq
 	Notes       []Note               // in the order written
 	Sessions    []Session
-	Rounds      int  // rounds in all, as fixed by Stein's second stage or an extension; 0: not fixed
-	MadeUp      int  // rounds beyond these, for those that the machine's condition has cost
-	Finished    bool // complete; otherwise it runs still, or can be resumed
+	Rounds      int    // rounds in all, as fixed by Stein's second stage or an extension; 0: not fixed
+	MadeUp      int    // rounds beyond these, for those that the machine's condition has cost
+	Ended       string // why the last session ended before the plan was carried out; "": it did not, or nothing tells
+	Finished    bool   // complete; otherwise it runs still, or can be resumed
 
 	trialsEnd, notesEnd int64 // bytes of whole lines in the logs
 	trials, notes       chain
@@ -54,6 +55,7 @@ const (
 	NoteSetUps   NoteKind = "set-ups"  // how often all arms are set up anew is fixed
 	NoteMadeUp   NoteKind = "made-up"  // rounds are added for those that the machine's condition has cost
 	NoteLeftOut  NoteKind = "left-out" // the session goes on without an arm
+	NoteEnded    NoteKind = "ended"    // the session ends before the plan is carried out
 	NoteFinished NoteKind = "finished" // the run is complete
 	NoteExtended NoteKind = "extended" // a complete run was looked at, and goes on
 	NoteFiles    NoteKind = "files"    // files were written
@@ -65,7 +67,8 @@ type Note struct {
 	Session int       `json:"session"`
 	Time    time.Time `json:"time"`
 	// Rounds are those of the run, with NoteRounds and NoteExtended; those that share a set-up,
-	// with NoteSetUps (0: all); those that are added, with NoteMadeUp.
+	// with NoteSetUps (0: all); those that are added, with NoteMadeUp; those with which the run is
+	// done all the same, with NoteEnded (0: it is not).
 	Rounds int    `json:"rounds,omitempty"`
 	Arm    string `json:"arm,omitempty"`    // with NoteLeftOut
 	Trials int    `json:"trials,omitempty"` // with NoteFinished: on record; 0: not told, by an older Tare
@@ -152,14 +155,18 @@ func (r *Run) addNote(n Note) {
 	switch n.Kind {
 	case NoteSession:
 		r.Sessions = append(r.Sessions, Session{Number: n.Session, Start: n.Time})
+		r.Ended, r.Plan.Ended = "", 0
 	case NoteRounds:
 		r.fix(n.Rounds)
 	case NoteMadeUp:
 		r.MadeUp = n.Rounds
 	case NoteExtended:
 		r.Plan.Looks = append(r.Plan.Looks, r.Plan.Total())
+		r.Ended, r.Plan.Ended = "", 0
 		r.fix(n.Rounds)
 		r.Finished = false
+	case NoteEnded:
+		r.Ended, r.Plan.Ended = n.Text, n.Rounds
 	case NoteFinished:
 		r.Finished = true
 	}

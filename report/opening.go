@@ -29,7 +29,9 @@ func (s *sheet) opening() []doc.Block {
 		reasons = []string{"No reason was recorded."}
 	}
 	list := append(s.short(), s.lawAnswers()...)
+	ending := plain(wording.Ending(s.run))
 	blocks := []doc.Block{
+		doc.SayIf(ending != "", upperFirst(ending)+"."),
 		doc.If(!s.run.Valid, doc.Alert{Title: "INVALID: this run gives no verdicts", Style: doc.Invalid, Items: doc.Each(reasons)}),
 		doc.If(list != nil, doc.Section{Blocks: []doc.Block{doc.Answers{List: list}}}),
 		doc.SayIf(list == nil, "There is no headline metric with a result."),

@@ -50,7 +50,7 @@ func (s *sheet) done() string {
 		text += "; " + wording.Count(bad, "trial was", "trials were") + " spoilt by the machine's condition or a failed proof" +
 			when(lost > 0, ", and "+wording.Count(lost, "planned trial", "planned trials")+" stayed so after all attempts")
 	}
-	return text + "." + when(!s.run.Finished, " The run is not finished: resume it to add the missing trials.")
+	return text + "."
 }
 
 // validOf says how many of the trials are valid: "11 of 12 trials".

@@ -74,6 +74,12 @@ type Waiting struct {
 // SetUpAnew says that an arm is taken down and set up again, because something broke.
 type SetUpAnew struct{ Arm, Why string }
 
+// EndedEarly says that the run is done with fewer rounds than were planned.
+type EndedEarly struct {
+	Rounds, Of int
+	Why        journal.Violation
+}
+
 // ArmDropped says that the session goes on without an arm.
 type ArmDropped struct {
 	Arm string
@@ -82,6 +88,7 @@ type ArmDropped struct {
 
 func (SetUpAnew) event()    {}
 func (ArmDropped) event()   {}
+func (EndedEarly) event()   {}
 func (SiteReady) event()    {}
 func (TrialStarted) event() {}
 func (BlockStarted) event() {}

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"tare/experiment"
@@ -63,18 +64,18 @@ func (r *run) total(planned int) (rounds, spoilt int) {
 			}
 		}
 	}
-	spoilt = min(r.costRounds(), (planned+plannedForOne-1)/plannedForOne)
+	spoilt = min(r.costRounds(math.MaxInt), (planned+plannedForOne-1)/plannedForOne)
 	return planned + left + spoilt, spoilt
 }
 
-// costRounds counts the rounds in which the last attempt at a trial was spoilt; in the cell
-// that has most of them.
-func (r *run) costRounds() int {
+// costRounds counts the rounds up to one in which the last attempt at a trial was spoilt; in the
+// cell that has most of them.
+func (r *run) costRounds(last int) int {
 	trials := r.Journal.Trials()
 	stands, tried := map[step]bool{}, map[step]bool{}
 	for i := range trials {
 		t := &trials[i]
-		if a := slices.IndexFunc(r.plan.Arms, func(arm experiment.PlannedArm) bool { return arm.Name == t.Arm }); a < 0 || r.dropped[a] {
+		if a := slices.IndexFunc(r.plan.Arms, func(arm experiment.PlannedArm) bool { return arm.Name == t.Arm }); a < 0 || r.dropped[a] || t.Round > last {
 			continue
 		}
 		at := step{t.Round, t.Cell, t.Arm}

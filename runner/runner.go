@@ -26,6 +26,7 @@ type Journal interface {
 	Append(*journal.Trial) error
 	Note(text string) error
 	LeaveOut(arm, why string) error
+	End(rounds int, why string) error
 	LeftOut(session int) (arms []string)
 	SetRounds(n int, why string) error
 	Rounds() int // as set by SetRounds, in this session or an earlier one; 0: not yet
@@ -182,7 +183,7 @@ func (r *run) rounds(ctx context.Context) error {
 			return err
 		}
 		if err := r.hopeless(ctx, round); err != nil {
-			return err
+			return r.early(round, err)
 		}
 	}
 }

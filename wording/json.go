@@ -51,6 +51,7 @@ func each[T, U any](list []T, of func(T) U) []U {
 // Analysis is an analysed run.
 type Analysis struct {
 	*analysis.Run
+	Ending        string       `json:"missing,omitempty"`       // what is missing of what was planned, why, and what adds it
 	Answer        []Answered   `json:"answer,omitempty"`        // one for each arm: what it costs, in short
 	Reasons       []string     `json:"reasons,omitempty"`       // why the run gives no verdicts
 	Invalidity    []Figures    `json:"invalidity,omitempty"`    // the same as data
@@ -230,7 +231,7 @@ func AnalysisOf(r *analysis.Run) *Analysis {
 	if r.Plan != nil {
 		baseline = cmp.Or(r.Plan.ArmWith(experiment.Baseline), baseline)
 	}
-	return &Analysis{Run: r,
+	return &Analysis{Run: r, Ending: Ending(r),
 		Answer: each(analysis.ArmAnswers(r), func(a analysis.ArmAnswer) Answered {
 			text := Answer(&a, baseline)
 			if r.Observation != nil && a.Verdict.Claims() {

@@ -133,11 +133,11 @@ const (
 )
 
 // OfMachine says whether a rule is about the machine's condition, which may pass, and not
-// about what the workload or a layer did. Throttling by a limit on CPU time, such as that
+// about what the workload or a layer did. A load generator is late where it gets no CPU. Throttling by a limit on CPU time, such as that
 // of a pod, does not pass.
 func OfMachine(rule string, cpuLimited bool) bool {
 	switch rule {
-	case RuleForeignCPU, RuleSteal, RulePressure, RuleStopped:
+	case RuleForeignCPU, RuleSteal, RulePressure, RuleStopped, RuleLate:
 		return true
 	case RuleThrottled:
 		return !cpuLimited
@@ -145,11 +145,15 @@ func OfMachine(rule string, cpuLimited bool) bool {
 	return false
 }
 
+// Blind says whether a rule of the machine's condition looks at nothing that the trial measured. That a
+// generator is late may be told by its latency.
+func Blind(rule string) bool { return rule != RuleLate }
+
 // Repeated says whether a trial that broke a rule is tried again: where the machine's
-// condition spoilt it, the generator was late, or the treatment was not shown. All other rules
+// condition spoilt it, or the treatment was not shown. All other rules
 // are about what the program did in its arm, which is a result of that arm and is counted.
 func Repeated(rule string, cpuLimited bool) bool {
-	return rule == RuleProof || rule == RuleLate || OfMachine(rule, cpuLimited)
+	return rule == RuleProof || OfMachine(rule, cpuLimited)
 }
 
 // Invalid is a trial that broke a rule.
