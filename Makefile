@@ -21,7 +21,7 @@ ARCH     = $(shell $(GO) env GOARCH)
 PROGRAMS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/tare
 UNDER_TEST ?= $(PROGRAMS)/envoy/envoy $(PROGRAMS)/openbao/bao
 
-.PHONY: demo demo-cluster check test test-cluster test-products test-guest build static elsewhere man dist image systems image-lock tools envoy openbao gvisor istiod probe bpf consumers lint fuzz bench truth campaign load cluster cluster-down clean
+.PHONY: demo demo-cluster check test test-cluster test-products test-guest build static elsewhere man dist image systems image-lock tools envoy openbao gvisor istiod probe launcher bpf consumers lint fuzz bench truth campaign load cluster cluster-down clean
 
 demo: tools build ## Install what is missing, build, and price WireGuard on a real network path (under 3 minutes).
 	$(BIN) run examples/quickstart.yaml
@@ -102,6 +102,9 @@ openbao: ## Install OpenBao, which the workload vault runs, into the user's cach
 
 probe: # Compile the program that the workload syscalls measures (apt-get install gcc gcc-aarch64-linux-gnu); it is committed.
 	workload/syscalls/probe/build
+
+launcher: # Compile the program that restricts itself and becomes a program under test (gcc, as for probe); it is committed.
+	testbed/launcher/native/build
 
 bpf: # Compile the BPF programs of the layers cgroup-bpf and bpflsm (apt-get install clang llvm libbpf-dev); they are committed.
 	layer/bpf/programs/build

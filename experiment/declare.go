@@ -78,6 +78,8 @@ type Declaration struct {
 	// Switches: other arms get the layer too while it is on, so that it is turned on and
 	// off between the trials of arms (layer.Active.Switch).
 	Switches bool
+	// Launched: programs are started by Tare's launcher (package launcher), as those of the other arms are then, too.
+	Launched bool
 	// ProvesBeside: ProveOff, and ProveOffAfter if there is one, can tell in an arm that has a layer of the same kind
 	// with other parameters, too (layer.Session.Own).
 	ProvesBeside bool

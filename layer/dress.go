@@ -9,12 +9,15 @@ import (
 	"time"
 
 	"tare/testbed"
+	"tare/testbed/launcher"
 )
 
 // dressed is a site whose commands under test go through the layers' wrappers.
 type dressed struct {
 	testbed.Site
 	wrappers []*Active // those with a Wrap
+	// launchers is how many launchers a program of any arm is started by at most: as many stand in front of each.
+	launchers int
 }
 
 // Unwrap gives the site without the wrappers.
@@ -47,10 +50,14 @@ func (d dressed) Start(ctx context.Context, where testbed.Place, cmd testbed.Com
 	return process, err
 }
 
-// Wrapped is what is started in place of a command under test.
+// Wrapped is what is started in place of a command under test, by others than Tare: the kubelet.
 func (d dressed) Wrapped(where testbed.Place, cmd testbed.Command) (testbed.Command, error) {
 	wrapped, _, err := d.wrapped(where, cmd)
-	return wrapped, err
+	if err != nil || launcher.Count(wrapped.Args) == 0 {
+		return wrapped, err
+	}
+	wrapped.Args = append(testbed.HelperArguments(launcher.Helper.Name), wrapped.Args...)
+	return d.self(where, wrapped, false)
 }
 
 // wrapped says as well whether what the command uses is not counted then.
@@ -71,6 +78,9 @@ func (d dressed) wrap(where testbed.Place, cmd testbed.Command) (_ testbed.Comma
 			cmd = a.Wrap(cmd)
 			uncounted, hidden = uncounted || a.Uncounted, hidden || a.Hides
 		}
+	}
+	for range d.launchers - launcher.Count(cmd.Args) {
+		cmd.Args = append([]string{launcher.Settings{}.Argument()}, cmd.Args...)
 	}
 	return cmd, uncounted, hidden
 }
@@ -144,8 +154,12 @@ func (elsewhere) Memory() (int64, error) { return 0, testbed.ErrUncounted }
 // Dress gives the site as the workload of an arm sees it: commands under test go
 // through the wrappers of the active layers, the first layer innermost. It holds what the
 // layers do.
-func Dress(site testbed.Site, active ...*Active) testbed.Site {
-	d := dressed{Site: site}
+func Dress(site testbed.Site, active ...*Active) testbed.Site { return DressAlike(site, 0, active...) }
+
+// DressAlike is Dress where programs of some arm are started by so many launchers: where the layers of this one take
+// fewer, launchers that set nothing stand in front of the rest, so that a launcher's weight is no arm's.
+func DressAlike(site testbed.Site, launchers int, active ...*Active) testbed.Site {
+	d := dressed{Site: site, launchers: launchers}
 	var held []any
 	for _, a := range active {
 		if a.Wrap != nil {
@@ -155,7 +169,7 @@ func Dress(site testbed.Site, active ...*Active) testbed.Site {
 			held = append(held, a.Holds)
 		}
 	}
-	if d.wrappers != nil {
+	if d.wrappers != nil || launchers > 0 {
 		site = d
 	}
 	if held != nil {

@@ -28,6 +28,8 @@ type place struct {
 	starts []testbed.Place // where the workloads start programs
 	absent []absent
 	stays  []workload.Resident // each of whose Shared is another
+	// launchers is how many launchers stand in front of every program under test, whatever the arm.
+	launchers int
 
 	bare   testbed.Site                 // as the testbed made it; nil: it is not set up
 	site   testbed.Site                 // as the workload sees it, through the layers' wrappers
@@ -132,7 +134,7 @@ func (p *place) settle(ctx context.Context) error {
 			return p.undone(ctx, err)
 		}
 	}
-	p.site = layer.Dress(p.bare, active...)
+	p.site = layer.DressAlike(p.bare, p.launchers, active...)
 	return nil
 }
 

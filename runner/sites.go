@@ -43,13 +43,23 @@ func plan(x *experiment.Expansion, bed testbed.Testbed, ledger layer.Ledger) (*s
 		levels[c] = string(level)
 		starts[levels[c]] = append(starts[levels[c]], testbed.Places(x.Cells[c].Workload.Declare().Needs)...)
 	}
+	launchers := 0 // that the programs of some arm are started by
+	for _, items := range x.Layers {
+		n := 0
+		for _, item := range items {
+			if item.Config.Declare().Launched {
+				n++
+			}
+		}
+		launchers = max(launchers, n)
+	}
 	run := layer.NewRun(ledger)
 	places := map[string][]*place{} // by level, then by arm
 	for c, level := range levels {
 		if places[level] == nil {
 			for a, arm := range x.Plan.Arms {
 				p := &place{
-					arm: arm.Name, bed: bed, run: run, starts: starts[level], items: x.Layers[a], absent: absentLayers(x, a), stays: residents(x, levels, level),
+					arm: arm.Name, bed: bed, run: run, launchers: launchers, starts: starts[level], items: x.Layers[a], absent: absentLayers(x, a), stays: residents(x, levels, level),
 					want: testbed.Request{Name: arm.Name, Needs: x.Needs(c, a), Level: x.Cells[c].Testbed.Level()},
 				}
 				places[level], s.places = append(places[level], p), append(s.places, placed{a, p})

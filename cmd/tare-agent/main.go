@@ -23,13 +23,12 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/layer/env"
-	"tare/layer/landlock"
 	"tare/layer/mtls"
-	"tare/layer/seccomp"
 	"tare/layer/wireguard"
 	"tare/layer/wrap"
 	"tare/testbed"
 	"tare/testbed/kube/agent"
+	"tare/testbed/launcher"
 	"tare/version"
 	"tare/workload/dns"
 	"tare/workload/startup/answer"
@@ -42,12 +41,11 @@ import (
 // helpers are the processes of layers and workloads in pods.
 var helpers = slices.Concat([]testbed.Helper{
 	{Name: env.Kind.Name, Run: env.Kind.Helper},
-	{Name: landlock.Kind.Name, Run: landlock.Kind.Helper},
 	{Name: mtls.Kind.Name, Run: mtls.Kind.Helper},
-	{Name: seccomp.Kind.Name, Run: seccomp.Kind.Helper},
 	{Name: wireguard.Kind.Name, Run: wireguard.Kind.Helper},
 	{Name: wrap.Kind.Name, Run: wrap.Kind.Helper},
 	fleet.Helper,
+	launcher.Helper,
 	residency.Helper,
 	syscalls.Helper,
 }, answer.Helpers, dns.Helpers, vault.Helpers) // those of http and of services included

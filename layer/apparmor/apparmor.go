@@ -9,12 +9,12 @@
 // files, capabilities, sockets, mounts, signals and traces. Its first rule denies the files that Tare's prober makes;
 // the further ones are for paths that no program uses, so that their number can be swept: by the beginning of the path
 // or by its end, and denied, allowed, or allowed and written to the kernel's log. With
-// rules: 0 there is no profile: beside it the cost of the profile comes apart from that of the process in front.
+// rules: 0 there is no profile, and the arm differs from the baseline by nothing.
 //
 // apparmor_parser compiles the profile, and Tare loads it into the kernel under a name of its own
 // when the layer is put up, and removes it when that is taken down. What is loaded is in the run's ledger
-// before: tare clean --switches and tare resume remove what a killed run has left. A process of Tare's
-// (package front) asks for the profile and becomes the program.
+// before: tare clean --switches and tare resume remove what a killed run has left. Tare's launcher
+// (package launcher) asks for the profile and becomes the program.
 //
 // Proofs: the prober's label is that profile, enforced; to make a file that the first rule is for is denied with
 // EACCES, and is allowed outside.
@@ -36,6 +36,7 @@ import (
 	"tare/layer"
 	"tare/layer/front"
 	"tare/testbed"
+	"tare/testbed/launcher"
 )
 
 const name = "apparmor"
@@ -80,7 +81,6 @@ var Kind = layer.Kind{
 	Summary: "a profile of AppArmor with so many path rules",
 	New:     newLayer,
 	Probe:   probe,
-	Helper:  front.Become(confine),
 	Undo:    undo,
 }
 
@@ -97,6 +97,7 @@ func (c *Config) Declare() experiment.Declaration {
 		Programs:     []experiment.Program{{Name: parser, Where: experiment.OnMachine}},
 		Tools:        []experiment.Tool{{Name: parser, Version: []string{"--version"}}},
 		ProvesBeside: true,
+		Launched:     true,
 	}
 	d.Needs.Only = experiment.TestbedLocal
 	d.Needs.Network = c.Around == layer.Server
@@ -118,16 +119,11 @@ func probe(ctx context.Context) []testbed.Finding {
 		f.Detail = err.Error()
 		return []testbed.Finding{f}
 	}
-	f = front.OwnWorks(ctx, name, front.Restricting(name, parameters{p.name}))
+	f = front.Launches(ctx, name, launcher.Settings{AppArmor: p.name})
 	if err := remove(p.name); err != nil {
 		f.Status, f.Detail = testbed.Refused, err.Error()
 	}
 	return []testbed.Finding{f}
-}
-
-// parameters are what the helper is told.
-type parameters struct {
-	Profile string `json:"profile,omitempty"` // "": none
 }
 
 // places are where the prober tries to make a file, the most harmless first.
@@ -137,11 +133,11 @@ var places = []string{"write:/tmp", "write:/var/tmp", "write:/dev/shm", "write:/
 func (c *Config) front(profile string) front.Front {
 	f := front.Front{Layer: name, Around: c.Around}
 	if c.Rules.One() == 0 {
-		f.Args = front.Always(front.Restricting(name, parameters{})...)
-		f.Unshown = "rules: 0 loads no profile: there is nothing to show but that the process in front starts programs"
+		f.Args = front.Restricting(launcher.Settings{})
+		f.Unshown = "rules: 0 loads no profile: there is nothing to show but that the launcher starts programs"
 		return f
 	}
-	f.Args = front.Always(front.Restricting(name, parameters{profile})...)
+	f.Args = front.Restricting(launcher.Settings{AppArmor: profile})
 	f.Evidence = []front.Evidence{
 		{Name: "profile", Ask: []string{"label"}, Expected: profile + ", enforced", On: func(inside, _ string) bool {
 			return strings.HasPrefix(inside, profile) && strings.HasSuffix(inside, " (enforce)")

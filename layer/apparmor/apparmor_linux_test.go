@@ -1,40 +1,18 @@
 package apparmor
 
 import (
-	"context"
-	"fmt"
 	"os"
 	"strings"
 	"testing"
 
 	"tare/layer"
 	"tare/layer/evidence"
-	"tare/layer/front"
-	"tare/test/apart"
+	"tare/layer/layertest"
 	"tare/testbed"
 	"tare/testbed/local/localtest"
 )
 
-func TestMain(m *testing.M) {
-	var err error
-	switch testbed.HelperName() {
-	case front.Prober:
-		err = front.Probe(context.Background())
-	case name:
-		if os.Getenv("TARE_TEST_BROKEN") != "" { // it becomes the command, and asks for no profile
-			err = front.Become(func(parameters) error { return nil })(context.Background())
-			break
-		}
-		err = Kind.Helper(context.Background())
-	default:
-		apart.Rerun()
-		os.Exit(m.Run())
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-}
+func TestMain(m *testing.M) { layertest.Main(m) }
 
 // possible skips where this system has no AppArmor.
 func possible(t *testing.T) {
@@ -42,14 +20,6 @@ func possible(t *testing.T) {
 	if f := Kind.Probe(t.Context())[0]; f.Status != testbed.Works {
 		t.Skip(f.Detail)
 	}
-}
-
-func shown(checks []layer.Check) string {
-	var lines []string
-	for _, c := range checks {
-		lines = append(lines, fmt.Sprintf("%s: %s: %t", c.Name, c.Observed, c.OK))
-	}
-	return strings.Join(lines, "\n")
 }
 
 // ledger keeps what is owed.
@@ -94,12 +64,12 @@ func TestProofs(t *testing.T) {
 		}
 		on, err := a.Before(t.Context(), layer.Dress(site, a))
 		want := "profile (label): " + there + "; outside unconfined: true\nfile made that the profile denies (write:/tmp): EACCES; outside allowed: true"
-		if err != nil || shown(on) != want {
-			t.Errorf("on: %v\n%s", err, shown(on))
+		if err != nil || layertest.Text(on) != want {
+			t.Errorf("on: %v\n%s", err, layertest.Text(on))
 		}
 		off, err := c.ProveOff(t.Context(), session)
-		if err != nil || shown(off) != "profile (label): unconfined: true\nfile made that the profile denies (write:/tmp): allowed: true" {
-			t.Errorf("off: %v\n%s", err, shown(off))
+		if err != nil || layertest.Text(off) != "profile (label): unconfined: true\nfile made that the profile denies (write:/tmp): allowed: true" {
+			t.Errorf("off: %v\n%s", err, layertest.Text(off))
 		}
 		allowed(t, layer.Dress(site, a))
 		if err := a.Down(t.Context()); err != nil {
@@ -109,7 +79,7 @@ func TestProofs(t *testing.T) {
 			t.Errorf("afterwards in the ledger: %v; loaded: %v", owed, ours(t))
 		}
 		if on, err = a.Before(t.Context(), layer.Dress(site, a)); err != nil || len(on) != 1 || on[0].OK {
-			t.Errorf("with the profile gone: %v\n%s", err, shown(on))
+			t.Errorf("with the profile gone: %v\n%s", err, layertest.Text(on))
 		}
 	}
 }
@@ -138,10 +108,9 @@ func TestBroken(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	t.Setenv("TARE_TEST_BROKEN", "1")
-	on, err := a.Before(t.Context(), layer.Dress(site, a))
-	if err != nil || !strings.Contains(shown(on), "unconfined; outside unconfined: false") || !strings.Contains(shown(on), "allowed; outside allowed: false") {
-		t.Errorf("%v\n%s", err, shown(on))
+	on, err := a.Before(t.Context(), layer.Dress(layertest.Broken(site), a))
+	if err != nil || !strings.Contains(layertest.Text(on), "unconfined; outside unconfined: false") || !strings.Contains(layertest.Text(on), "allowed; outside allowed: false") {
+		t.Errorf("%v\n%s", err, layertest.Text(on))
 	}
 }
 

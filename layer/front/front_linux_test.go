@@ -14,20 +14,17 @@ import (
 	"tare/layer/front"
 	"tare/layer/layertest"
 	"tare/testbed"
+	"tare/testbed/launcher"
 	"tare/testbed/local/localtest"
 )
 
-// restricted is the name of a helper of this test, which sets no_new_privs or fails to.
-const restricted = "restricted"
-
-func TestMain(m *testing.M) {
-	layertest.Main(m, layer.Kind{Name: restricted, Helper: front.Become(restrict)})
-}
+func TestMain(m *testing.M) { layertest.Main(m) }
 
 var nnp = []front.Evidence{front.Is("no_new_privs", "status:NoNewPrivs", "1")}
 
+// own is a launcher that sets no_new_privs, or fails to.
 func own(set bool) front.Front {
-	return front.Front{Layer: "test", Evidence: nnp, Args: front.Always(front.Restricting(restricted, set)...)}
+	return front.Front{Layer: "test", Evidence: nnp, Args: front.Restricting(launcher.Settings{NoNewPrivs: set})}
 }
 
 // up puts a front up at a site and makes its checks.

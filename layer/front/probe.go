@@ -5,11 +5,13 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
 	"tare/safetext"
 	"tare/testbed"
+	"tare/testbed/launcher"
 )
 
 // Works tries whether a front starts a program on this machine: it has it run true.
@@ -33,8 +35,13 @@ const tryLimit = 20 * time.Second
 func try(ctx context.Context, front []string) error {
 	ctx, cancel := context.WithTimeout(ctx, tryLimit)
 	defer cancel()
-	args := append(append([]string{}, front[1:]...), "true")
-	cmd := exec.CommandContext(ctx, front[0], args...)
+	prepared, err := launcher.Prepare(append(slices.Clone(front), "true"), os.Environ(), "", nil)
+	if err != nil {
+		return err
+	}
+	defer prepared.Close()
+	cmd := exec.CommandContext(ctx, prepared.Args[0], prepared.Args[1:]...)
+	cmd.ExtraFiles = prepared.Files
 	cmd.WaitDelay = time.Second
 	grouped(cmd)
 	out, err := cmd.CombinedOutput()
@@ -49,14 +56,10 @@ func try(ctx context.Context, front []string) error {
 	return err
 }
 
-// OwnWorks tries whether a front that is a helper of Tare's starts a program on this machine.
-func OwnWorks(ctx context.Context, name string, front []string) testbed.Finding {
-	f := testbed.Finding{Name: name, Status: testbed.Works, Detail: "by a process of Tare's own; here it starts a program"}
-	self, err := os.Executable()
-	if err == nil {
-		err = try(ctx, append([]string{self}, front[1:]...))
-	}
-	if err != nil {
+// Launches tries whether the launcher starts a program on this machine with settings.
+func Launches(ctx context.Context, name string, s launcher.Settings) testbed.Finding {
+	f := testbed.Finding{Name: name, Status: testbed.Works, Detail: "by Tare's launcher; here it starts a program"}
+	if err := try(ctx, []string{s.Argument()}); err != nil {
 		f.Status, f.Detail = testbed.Refused, err.Error()
 	}
 	return f

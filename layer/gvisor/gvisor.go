@@ -24,6 +24,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -36,6 +37,7 @@ import (
 	"tare/layer/pod"
 	"tare/testbed"
 	"tare/testbed/kube"
+	"tare/testbed/launcher"
 )
 
 const (
@@ -72,7 +74,6 @@ var Kind = layer.Kind{
 	Summary: "gVisor: runsc on this machine, a RuntimeClass on a cluster",
 	New:     func() layer.Layer { return &Config{Class: factor.Of("gvisor")} },
 	Probe:   probe,
-	Helper:  become,
 }
 
 // probe tries every platform.
@@ -106,7 +107,7 @@ func try(ctx context.Context, p Platform) testbed.Finding {
 	defer func() { _ = os.Remove(dir) }()
 	ctx, cancel := context.WithTimeout(ctx, patience[p])
 	defer cancel()
-	f = front.OwnWorks(ctx, string(p), command(p, path, dir))
+	f = front.Launches(ctx, string(p), settings(p, path, dir))
 	if f.Status == testbed.Works {
 		f.Detail = path + " starts a program"
 	}
@@ -116,16 +117,11 @@ func try(ctx context.Context, p Platform) testbed.Finding {
 // prefix is that of the directories that bundles are mounted on.
 const prefix = "tare-gvisor-"
 
-// parameters are what the helper is told.
-type parameters struct {
-	Runsc    string   `json:"runsc"`
-	Platform Platform `json:"platform"`
-	Dir      string   `json:"dir"` // empty
-}
-
-// command is what stands before a program.
-func command(p Platform, runsc, dir string) []string {
-	return front.Restricting(name, parameters{Runsc: runsc, Platform: p, Dir: dir})
+// settings are those of the launcher, which puts a bundle for each program into memory on an empty directory, and becomes
+// runsc.
+func settings(p Platform, runsc, dir string) launcher.Settings {
+	return launcher.Settings{Bundle: &launcher.Bundle{Directory: dir, Runtime: []string{runsc, "--platform=" + string(p), "--network=host",
+		"--ignore-cgroups", "--overlay2=all:memory", "--root=" + filepath.Join(dir, "state"), "run", "--bundle=" + dir}}}
 }
 
 // find gives the path of runsc: on PATH, or where make gvisor puts it. Where it is in neither,
@@ -140,7 +136,7 @@ func find() string {
 
 // Declare names runsc on this machine, and the rights for the RuntimeClass.
 func (c *Config) Declare() experiment.Declaration {
-	d := experiment.Declaration{Rights: c.pod().Declare().Rights, Shapes: true, ProvesBeside: true}
+	d := experiment.Declaration{Rights: c.pod().Declare().Rights, Shapes: true, ProvesBeside: true, Launched: true}
 	d.Needs.Network = c.Around == layer.Server
 	d.Programs = []experiment.Program{{Name: find(), Where: experiment.AtSite}}
 	return d
@@ -159,7 +155,7 @@ func (c *Config) platform() Platform {
 // front is what stands in front of programs, with bundles in a directory.
 func (c *Config) front(dir string) front.Front {
 	return front.Front{
-		Layer: name, Around: c.Around, Args: front.Always(command(c.platform(), find(), dir)...),
+		Layer: name, Around: c.Around, Args: front.Restricting(settings(c.platform(), find(), dir)),
 		Evidence: []front.Evidence{{Name: "kernel", Ask: []string{"release"}, Expected: "gVisor's",
 			On: func(inside, _ string) bool { return strings.Contains(inside, name) }}},
 	}

@@ -14,7 +14,7 @@ import (
 	"tare/testbed/local/localtest"
 )
 
-func TestMain(m *testing.M) { layertest.Main(m, Kind) }
+func TestMain(m *testing.M) { layertest.Main(m) }
 
 func TestProofs(t *testing.T) {
 	found := Kind.Probe(t.Context())

@@ -8,11 +8,11 @@
 // there is a rule. The ruleset handles all rights to files that the kernel knows. The first rule is that of
 // the root, those of the writable directories follow, and further ones are for directories of
 // /proc/sys that programs do not open, so that their number can be swept. With rules: 0 no
-// ruleset is made: beside it the cost of the rules comes apart from that of the process in front.
+// ruleset is made, and the arm differs from the baseline by nothing.
 //
-// It is put up by a process of Tare's that becomes the program (package front), on a cluster in the pod.
-// The library go-landlock knows which rights each kernel has. It is used as it comes, without
-// cgo, for which it brings libcap's psx: the ruleset is set for all threads by Go's own means.
+// The ruleset is made where the program is started, on a cluster in the pod, before the program's time begins. Tare's
+// launcher restricts itself by it and becomes the program (package launcher). A rule is for a file, not for a path: in a
+// sandbox that has files of its own in the root, nothing is allowed.
 //
 // Proof: the prober is denied to make a file outside of the writable directories, with EACCES,
 // and is allowed to outside of the layer.
@@ -30,6 +30,7 @@ import (
 	"tare/layer"
 	"tare/layer/front"
 	"tare/testbed"
+	"tare/testbed/launcher"
 )
 
 const name = "landlock"
@@ -48,14 +49,13 @@ var Kind = layer.Kind{
 	Summary: "Landlock with so many path rules: files are made and removed only where allowed",
 	New:     func() layer.Layer { return &Config{Rules: factor.Of(8)} },
 	Probe: func(ctx context.Context) []testbed.Finding {
-		return []testbed.Finding{front.OwnWorks(ctx, name, front.Restricting(name, parameters{Rules: 64}))}
+		return []testbed.Finding{front.Launches(ctx, name, launcher.Settings{Landlock: &launcher.Landlock{Rules: 64}})}
 	},
-	Helper: front.Become(restrict),
 }
 
 // Declare says how the values are checked.
 func (c *Config) Declare() experiment.Declaration {
-	d := experiment.Declaration{Validate: c.validate, ProvesBeside: true}
+	d := experiment.Declaration{Validate: c.validate, ProvesBeside: true, Launched: true}
 	d.Needs.Network = c.Around == layer.Server
 	return d
 }
@@ -75,22 +75,17 @@ func (c *Config) validate() []experiment.FieldError {
 	return errs
 }
 
-// parameters are what the helper is told.
-type parameters struct {
-	Rules    int      `json:"rules"`
-	Writable []string `json:"writable,omitempty"`
-}
-
 // places are where the prober tries to make a file, the most harmless first.
 var places = []string{"/tmp", "/var/tmp", "/dev/shm", "/run", "/"}
 
 func (c *Config) front() front.Front {
-	p := parameters{Rules: c.Rules.One(), Writable: c.Writable}
-	f := front.Front{Layer: name, Around: c.Around, Args: front.Always(front.Restricting(name, p)...)}
-	if p.Rules == 0 {
-		f.Unshown = "rules: 0 makes no ruleset: there is nothing to show but that the process in front starts programs"
+	f := front.Front{Layer: name, Around: c.Around}
+	if c.Rules.One() == 0 {
+		f.Args = front.Restricting(launcher.Settings{})
+		f.Unshown = "rules: 0 makes no ruleset: there is nothing to show but that the launcher starts programs"
 		return f
 	}
+	f.Args = front.Restricting(launcher.Settings{Landlock: &launcher.Landlock{Rules: c.Rules.One(), Writable: c.Writable}})
 	var asks []string
 	for _, dir := range places {
 		if !slices.ContainsFunc(c.Writable, func(w string) bool { return within(dir, w) }) {

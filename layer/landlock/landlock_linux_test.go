@@ -17,7 +17,7 @@ import (
 	"tare/testbed/local/localtest"
 )
 
-func TestMain(m *testing.M) { layertest.Main(m, Kind) }
+func TestMain(m *testing.M) { layertest.Main(m) }
 
 // possible skips where the kernel has no Landlock.
 func possible(t *testing.T) {
@@ -44,7 +44,7 @@ func TestProofs(t *testing.T) {
 			t.Errorf("off:\n%s", off)
 		}
 	}
-	layertest.Break(t)
+	site = layertest.Broken(site)
 	on := layertest.Text(layertest.On(t, layertest.Up(t, &Config{Rules: factor.Of(8)}, site), site))
 	if !strings.HasSuffix(on, "allowed; outside allowed: false") {
 		t.Errorf("with a broken helper:\n%s", on)

@@ -5,7 +5,6 @@ package layertest
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -13,28 +12,36 @@ import (
 	"tare/layer"
 	"tare/layer/front"
 	"tare/testbed"
+	"tare/testbed/launcher"
 	"tare/testbed/local/localtest"
 )
-
-// brokenVariable is set while helpers are broken.
-const brokenVariable = "TARE_TEST_BROKEN"
 
 // Main is what the TestMain of a layer does: the test program may be started again as the prober of
 // package front, and as the helper of one of these kinds.
 func Main(m *testing.M, kinds ...layer.Kind) {
 	helpers := []testbed.Helper{{Name: front.Prober, Run: front.Probe}}
 	for _, k := range kinds {
-		run := k.Helper
-		if os.Getenv(brokenVariable) != "" {
-			run = front.Become(func(any) error { return nil })
-		}
-		helpers = append(helpers, testbed.Helper{Name: k.Name, Run: run})
+		helpers = append(helpers, testbed.Helper{Name: k.Name, Run: k.Helper})
 	}
 	localtest.Main(m, helpers...)
 }
 
-// Break has all helpers that stand in front of programs do nothing there, to the end of the test.
-func Break(t *testing.T) { t.Setenv(brokenVariable, "1") }
+// Broken is a site at which launchers set nothing.
+func Broken(site testbed.Site) testbed.Site { return broken{site} }
+
+type broken struct{ testbed.Site }
+
+func (b broken) Unwrap() testbed.Site { return b.Site }
+
+func (b broken) Start(ctx context.Context, where testbed.Place, cmd testbed.Command) (testbed.Process, error) {
+	cmd.Args = slices.Clone(cmd.Args)
+	for i, arg := range cmd.Args {
+		if launcher.Count([]string{arg}) > 0 {
+			cmd.Args[i] = launcher.Settings{}.Argument()
+		}
+	}
+	return b.Site.Start(ctx, where, cmd)
+}
 
 // Up puts a layer up at a site, which is not made yet where it is a testbed.Staged.
 func Up(t testing.TB, l layer.Layer, site testbed.Site, places ...testbed.Place) *layer.Active {

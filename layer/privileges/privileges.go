@@ -4,7 +4,7 @@
 //   - capabilities: {drop: [NET_RAW, SYS_CHROOT]}
 //   - no-new-privs
 //
-// Both are done by a process of Tare's that becomes the program (package front). Pods of a cluster have
+// Both are done by Tare's launcher, which becomes the program (package launcher). Pods of a cluster have
 // no capabilities and no_new_privs anyway, so that both are refused there: what pods have is the
 // layer pod's.
 //
@@ -23,6 +23,7 @@ import (
 	"tare/layer"
 	"tare/layer/front"
 	"tare/testbed"
+	"tare/testbed/launcher"
 )
 
 // All stands for every capability.
@@ -62,21 +63,19 @@ var Kinds = []layer.Kind{
 		Name:    ofCapabilities,
 		Summary: "programs without some of the capabilities that they have, or without any",
 		New:     func() layer.Layer { return &Capabilities{Drop: []string{All}} },
-		Probe:   works(ofCapabilities, dropped{}),
-		Helper:  front.Become(drop),
+		Probe:   works(ofCapabilities, launcher.Settings{}),
 	},
 	{
 		Name:    ofNoNewPrivs,
 		Summary: "programs that cannot get new privileges, as by set-user-ID",
 		New:     func() layer.Layer { return &NoNewPrivs{} },
-		Probe:   works(ofNoNewPrivs, struct{}{}),
-		Helper:  front.Become(noNewPrivs),
+		Probe:   works(ofNoNewPrivs, launcher.Settings{NoNewPrivs: true}),
 	},
 }
 
-func works(kind string, parameters any) func(context.Context) []testbed.Finding {
+func works(kind string, s launcher.Settings) func(context.Context) []testbed.Finding {
 	return func(ctx context.Context) []testbed.Finding {
-		return []testbed.Finding{front.OwnWorks(ctx, kind, front.Restricting(kind, parameters))}
+		return []testbed.Finding{front.Launches(ctx, kind, s)}
 	}
 }
 
@@ -88,7 +87,7 @@ func (c *Capabilities) Declare() experiment.Declaration {
 }
 
 func declaration(around layer.Around, validate func() []experiment.FieldError) experiment.Declaration {
-	d := experiment.Declaration{Validate: validate, Elsewhere: elsewhere}
+	d := experiment.Declaration{Validate: validate, Elsewhere: elsewhere, Launched: true}
 	d.Needs.Only = experiment.TestbedLocal
 	d.Needs.Network = around == layer.Server
 	return d
@@ -119,14 +118,9 @@ func (c *Capabilities) set() (list []string, bits uint64) {
 	return list, bits
 }
 
-// dropped is what the helper is told.
-type dropped struct {
-	Capabilities uint64 `json:"capabilities"` // by bits
-}
-
 func (c *Capabilities) front() front.Front {
 	list, bits := c.set()
-	f := front.Front{Layer: ofCapabilities, Around: c.Around, Args: front.Always(front.Restricting(ofCapabilities, dropped{bits})...),
+	f := front.Front{Layer: ofCapabilities, Around: c.Around, Args: front.Restricting(launcher.Settings{Drop: bits}),
 		Evidence: []front.Evidence{front.Without("capabilities", "status:CapEff", bits)}}
 	var asks []string
 	for _, one := range list {
@@ -154,7 +148,7 @@ func (c *Capabilities) ProveOff(ctx context.Context, s *layer.Session) ([]layer.
 func (c *NoNewPrivs) Declare() experiment.Declaration { return declaration(c.Around, nil) }
 
 func (c *NoNewPrivs) front() front.Front {
-	return front.Front{Layer: ofNoNewPrivs, Around: c.Around, Args: front.Always(front.Restricting(ofNoNewPrivs, struct{}{})...),
+	return front.Front{Layer: ofNoNewPrivs, Around: c.Around, Args: front.Restricting(launcher.Settings{NoNewPrivs: true}),
 		Evidence: []front.Evidence{front.Is("no_new_privs", "status:NoNewPrivs", "1")}}
 }
 

@@ -15,7 +15,7 @@ import (
 	"tare/testbed/local/localtest"
 )
 
-func TestMain(m *testing.M) { layertest.Main(m, Kinds...) }
+func TestMain(m *testing.M) { layertest.Main(m) }
 
 // shown is what the checks of a site say.
 func shown(t *testing.T, l layer.Layer, site testbed.Site) (on, off string) {
@@ -46,7 +46,7 @@ func TestCapabilities(t *testing.T) {
 	if !strings.HasSuffix(on, "denied action (chroot): EPERM: true") || !strings.HasSuffix(off, "denied action (chroot): allowed: true") {
 		t.Errorf("one:\n%s\n%s", on, off)
 	}
-	layertest.Break(t)
+	site = layertest.Broken(site)
 	if on, _ = shown(t, &Capabilities{Drop: []string{"SYS_CHROOT"}}, site); strings.Contains(on, "true") || on == "" {
 		t.Errorf("with a broken helper:\n%s", on)
 	}
@@ -58,7 +58,7 @@ func TestNoNewPrivs(t *testing.T) {
 	if on != "no_new_privs (status:NoNewPrivs): 1: true" || off != "no_new_privs (status:NoNewPrivs): 0: true" {
 		t.Errorf("%s\n%s", on, off)
 	}
-	layertest.Break(t)
+	site = layertest.Broken(site)
 	if on, _ = shown(t, &NoNewPrivs{}, site); on != "no_new_privs (status:NoNewPrivs): 0: false" {
 		t.Errorf("with a broken helper: %s", on)
 	}

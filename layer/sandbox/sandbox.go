@@ -6,6 +6,8 @@
 //   - systemd: {properties: [ProtectSystem=strict, PrivateTmp=yes]}
 //   - podman: {image: docker.io/library/debian:12}
 //
+// Without options, userns is put up by Tare's launcher.
+//
 // A preset is a row of the table below: what stands in front of the program, and what is to be seen
 // from inside (package front makes the proofs). Programs are found on PATH, on a cluster in the
 // image of the pods. What a program's own options change beyond the preset is not shown by any proof.
@@ -19,6 +21,7 @@ import (
 	"tare/layer"
 	"tare/layer/front"
 	"tare/testbed"
+	"tare/testbed/launcher"
 )
 
 // preset is one sandbox.
@@ -29,6 +32,7 @@ type preset struct {
 	options                []string // the preset's
 	after                  []string // between the options and the command
 	evidence               []front.Evidence
+	launcher               *launcher.Settings // in place of all that where the file gives no options
 }
 
 // readOnly are where a file cannot be made in a root that is read-only.
@@ -42,6 +46,7 @@ var presets = []preset{
 		name: "userns", summary: "a user namespace of its own, in which programs are root (unshare)", program: "unshare", install: "apt-get install util-linux",
 		options: []string{"--user", "--map-root-user"}, after: []string{"--"},
 		evidence: []front.Evidence{front.Differs("user namespace", "ns:user"), mount},
+		launcher: &launcher.Settings{UserNamespace: true},
 	},
 	{
 		name: "bubblewrap", summary: "bubblewrap: the file system read-only, processes of its own", program: "bwrap", install: "apt-get install bubblewrap",
@@ -50,14 +55,14 @@ var presets = []preset{
 	},
 	{
 		name: "firejail", summary: "firejail: a filter of system calls, no capabilities, processes of its own", program: "firejail", install: "apt-get install firejail",
-		options: []string{"--quiet", "--noprofile", "--keep-fd=3", "--caps.drop=all", "--nonewprivs", "--seccomp"}, after: []string{"--"},
+		options: []string{"--quiet", "--noprofile", "--keep-fd=3,4,5,6,7,8", "--caps.drop=all", "--nonewprivs", "--seccomp"}, after: []string{"--"},
 		evidence: []front.Evidence{front.Differs("process namespace", "ns:pid"), front.Differs("filters", "status:Seccomp_filters"), mount},
 	},
 	{
 		name: "nsjail", summary: "nsjail: namespaces of its own but for the network, the file system read-only", program: "nsjail",
 		install: "apt-get install nsjail (from Debian 13 on), or build it from https://github.com/google/nsjail",
 		options: []string{"--mode", "o", "--really_quiet", "--chroot", "/", "--keep_env", "--disable_rlimits", "--time_limit", "0",
-			"--disable_clone_newnet", "--pass_fd", "3"}, after: []string{"--"},
+			"--disable_clone_newnet", "--pass_fd", "3", "--pass_fd", "4", "--pass_fd", "5", "--pass_fd", "6"}, after: []string{"--"},
 		evidence: []front.Evidence{front.Differs("process namespace", "ns:pid"), front.Differs("user namespace", "ns:user"), readOnly},
 	},
 }
@@ -84,6 +89,9 @@ func Kinds() []layer.Kind {
 			Name: p.name, Summary: p.summary,
 			New: func() layer.Layer { return &Config{preset: p} },
 			Probe: func(ctx context.Context) []testbed.Finding {
+				if p.launcher != nil {
+					return []testbed.Finding{front.Launches(ctx, p.name, *p.launcher)}
+				}
 				return []testbed.Finding{front.Works(ctx, p.front(nil), p.install)}
 			},
 		})
@@ -94,7 +102,9 @@ func Kinds() []layer.Kind {
 // Declare names the program in front.
 func (c *Config) Declare() experiment.Declaration {
 	d := experiment.Declaration{}
-	if c.preset != nil { // as it is but in tests
+	if c.launched() {
+		d.Launched = true
+	} else if c.preset != nil { // as it is but in tests
 		d.Programs = inFront(c.preset.front(c.Options))
 	}
 	d.Needs.Network = c.Around == layer.Server
@@ -105,8 +115,17 @@ func inFront(args []string) []experiment.Program {
 	return []experiment.Program{{Name: args[0], Front: args, Where: experiment.InFront}}
 }
 
+// launched says whether the launcher puts the sandbox up.
+func (c *Config) launched() bool {
+	return c.preset != nil && c.preset.launcher != nil && len(c.Options) == 0
+}
+
 func (c *Config) front() front.Front {
-	return front.Front{Layer: c.preset.name, Around: c.Around, Args: front.Always(c.preset.front(c.Options)...), Evidence: c.preset.evidence}
+	f := front.Front{Layer: c.preset.name, Around: c.Around, Args: front.Always(c.preset.front(c.Options)...), Evidence: c.preset.evidence}
+	if c.launched() {
+		f.Args = front.Restricting(*c.preset.launcher)
+	}
+	return f
 }
 
 // Up puts the sandbox around the programs.

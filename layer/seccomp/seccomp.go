@@ -10,11 +10,10 @@
 // their arguments are (since Linux 5.11), so that plain rules cost the same at any
 // number. A filter with rules on the arguments of a call is run at each such call.
 //
-// The filter is put up by a process of Tare's that becomes the program (package front), on a cluster
+// The filter is installed by Tare's launcher, which becomes the program (package launcher), on a cluster
 // in the pod, where it comes on top of the container's own. It is installed with no_new_privs
-// where this user may not install it without. With rules: 0 that process installs nothing: beside
-// it the cost of the filter comes apart from that of starting through it. A profile of the
-// container runtime is what the layer pod sets (seccomp: Localhost/PROFILE).
+// where this user may not install it without. With rules: 0 no filter is installed, and the arm differs from the
+// baseline by nothing. A profile of the container runtime is what the layer pod sets (seccomp: Localhost/PROFILE).
 //
 // # Proofs
 //
@@ -31,6 +30,7 @@ import (
 	"tare/layer"
 	"tare/layer/front"
 	"tare/testbed"
+	"tare/testbed/launcher"
 )
 
 const name = "seccomp"
@@ -49,34 +49,40 @@ var Kind = layer.Kind{
 	Summary: "a filter of system calls with so many rules",
 	New:     func() layer.Layer { return &Config{Rules: factor.Of(8), Arguments: factor.Of(false)} },
 	Probe: func(ctx context.Context) []testbed.Finding {
-		return []testbed.Finding{front.OwnWorks(ctx, name, front.Restricting(name, parameters{Rules: 64}))}
+		return []testbed.Finding{front.Launches(ctx, name, settings(len(rare), false))}
 	},
-	Helper: front.Become(install),
 }
 
 // Declare says that an arm's own filter shows itself.
 func (c *Config) Declare() experiment.Declaration {
-	d := experiment.Declaration{ProvesBeside: true}
+	d := experiment.Declaration{ProvesBeside: true, Launched: true}
 	d.Needs.Network = c.Around == layer.Server
 	return d
 }
 
-// parameters are what the helper is told.
-type parameters struct {
-	Rules     int  `json:"rules"`
-	Arguments bool `json:"arguments,omitempty"`
+// settings are those of the launcher.
+func settings(rules int, arguments bool) launcher.Settings {
+	if rules == 0 {
+		return launcher.Settings{}
+	}
+	filter := &launcher.Seccomp{Calls: calls(arguments)[:rules]}
+	if arguments {
+		first := uint64(front.Magic)
+		filter.First = &first
+	}
+	return launcher.Settings{Seccomp: filter}
 }
 
 // front is what is put in front of programs.
 func (c *Config) front() front.Front {
-	p := parameters{Rules: c.Rules.One(), Arguments: c.Arguments.OrZero()}
-	f := front.Front{Layer: name, Around: c.Around, Args: front.Always(front.Restricting(name, p)...)}
-	if p.Rules == 0 {
-		f.Unshown = "rules: 0 installs no filter: there is nothing to show but that the process in front starts programs"
+	rules, arguments := c.Rules.One(), c.Arguments.OrZero()
+	f := front.Front{Layer: name, Around: c.Around, Args: front.Restricting(settings(rules, arguments))}
+	if rules == 0 {
+		f.Unshown = "rules: 0 installs no filter: there is nothing to show but that the launcher starts programs"
 		return f
 	}
 	f.Evidence = []front.Evidence{
-		front.Denied("denied call", []string{"EPERM"}, "call:"+calls(p.Arguments)[0]),
+		front.Denied("denied call", []string{"EPERM"}, "call:"+calls(arguments)[0]),
 		front.More("filters", "status:Seccomp_filters", 1),
 	}
 	return f

@@ -13,7 +13,7 @@ import (
 	"tare/testbed/local/localtest"
 )
 
-func TestMain(m *testing.M) { layertest.Main(m, Kind) }
+func TestMain(m *testing.M) { layertest.Main(m) }
 
 func config(rules int, arguments bool) *Config {
 	return &Config{Rules: factor.Of(rules), Arguments: factor.Of(arguments)}
@@ -39,8 +39,7 @@ func TestProofs(t *testing.T) {
 }
 
 func TestBrokenHelper(t *testing.T) {
-	layertest.Break(t)
-	site := localtest.Host(t)
+	site := layertest.Broken(localtest.Host(t))
 	on := layertest.Text(layertest.On(t, layertest.Up(t, config(8, false), site), site))
 	if strings.Contains(on, "true") || !strings.Contains(on, "false") {
 		t.Error(on)

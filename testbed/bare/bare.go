@@ -11,15 +11,21 @@ import (
 	"time"
 
 	"tare/testbed"
+	"tare/testbed/launcher"
 )
 
 // Start starts a command. On Linux it ends with the process that started it; its
 // descendants need not.
 func Start(ctx context.Context, cmd testbed.Command) (testbed.Process, error) {
-	c := exec.CommandContext(ctx, cmd.Args[0], cmd.Args[1:]...)
+	prepared, err := launcher.Prepare(cmd.Args, append(os.Environ(), cmd.Env...), cmd.Dir, cmd.Files)
+	if err != nil {
+		return nil, err
+	}
+	defer prepared.Close()
+	c := exec.CommandContext(ctx, prepared.Args[0], prepared.Args[1:]...)
 	c.Env = append(os.Environ(), cmd.Env...)
 	c.Dir, c.Stdin, c.Stdout, c.Stderr = cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr
-	c.SysProcAttr, c.ExtraFiles = tied(), cmd.Files
+	c.SysProcAttr, c.ExtraFiles = tied(), prepared.Files
 	if err := c.Start(); err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 	"syscall"
 
 	"tare/testbed"
+	"tare/testbed/launcher"
 	"tare/testbed/process"
 )
 
@@ -43,12 +44,17 @@ func (t *Testbed) start(ctx context.Context, place *thread, within *process.Grou
 	}
 	m := marker{owner: t.owner, bed: t.number, serial: int(serials.Add(1))}
 	env := environment(c.Env, m)
-	program, err := lookUp(c.Args[0], c.Dir, env)
+	prepared, err := launcher.Prepare(c.Args, env, c.Dir, c.Files)
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", testbed.Quote(c.Args), err)
+	}
+	defer prepared.Close()
+	program, err := lookUp(prepared.Args[0], c.Dir, env)
 	if err != nil {
 		return nil, err
 	}
 	p, err := commands.Start(ctx, process.Order{
-		Path: program, Args: c.Args, Env: env, Dir: c.Dir, Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr, Files: c.Files,
+		Path: program, Args: prepared.Args, Env: env, Dir: c.Dir, Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr, Files: prepared.Files,
 		Name: m.scope(), Within: within, Mark: m.environment(), By: t, Helper: isHelper(c),
 		Attributes: &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},
 		Fork: func(start func() error) error {

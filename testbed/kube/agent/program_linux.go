@@ -16,6 +16,7 @@ import (
 	"syscall"
 
 	"tare/testbed"
+	"tare/testbed/launcher"
 	"tare/testbed/process"
 )
 
@@ -66,13 +67,18 @@ func (p *program) fork(order *startOrder, stdin []byte) error {
 	}
 	mark := markVariable + "=" + p.mark
 	env := append(append(os.Environ(), order.Env...), mark)
-	path, err := lookUp(order.Args[0], order.Dir, env)
+	prepared, err := launcher.Prepare(order.Args, env, order.Dir, nil)
+	if err != nil {
+		return fmt.Errorf("start %s: %w", testbed.Quote(order.Args), err)
+	}
+	defer prepared.Close()
+	path, err := lookUp(prepared.Args[0], order.Dir, env)
 	if err != nil {
 		return err
 	}
 	if err = p.makeFiles(order); err == nil {
 		err = p.exec(process.Order{
-			Path: path, Args: order.Args, Env: env, Dir: order.Dir, Stdout: p.stdout.writer(), Stderr: p.stderr.writer(),
+			Path: path, Args: prepared.Args, Env: env, Dir: order.Dir, Files: prepared.Files, Stdout: p.stdout.writer(), Stderr: p.stderr.writer(),
 			Mark: []string{mark}, Attributes: &syscall.SysProcAttr{Setsid: true},
 		}, stdin)
 	}

@@ -1,7 +1,0 @@
-//go:build !linux
-
-package seccomp
-
-import "errors"
-
-func install(parameters) error { return errors.ErrUnsupported }

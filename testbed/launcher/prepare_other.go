@@ -1,0 +1,26 @@
+//go:build !linux
+
+package launcher
+
+import (
+	"context"
+	"errors"
+	"os"
+
+	"tare/testbed"
+)
+
+// Programs under test run on Linux alone.
+
+var program []byte
+
+// Helper is for Linux alone.
+var Helper = testbed.Helper{Name: "launcher", Run: func(context.Context) error { return errors.ErrUnsupported }}
+
+func (*Prepared) open([]byte) (string, error) { return "", errors.ErrUnsupported }
+
+func (*Seccomp) filter() ([]byte, error) { return nil, errors.ErrUnsupported }
+
+func (*Landlock) ruleset() (*os.File, error) { return nil, errors.ErrUnsupported }
+
+func (*Prepared) contain(*Bundle, []string, []string, string) error { return errors.ErrUnsupported }
