@@ -147,6 +147,13 @@ type (
 		Cap   float64 `json:"cap"`
 		Value float64 `json:"value"` // median
 	}
+	// StartUp: more than a tenth of what is measured is the start of what stands in front of the program.
+	StartUp struct {
+		Program string  `json:"program"`
+		Start   float64 `json:"start"` // s, longer than without it
+		Run     float64 `json:"run"`   // s, of the arm's median run: the rest
+		Most    bool    `json:"most"`  // it is more than half of the difference from the baseline
+	}
 	// Unexercised: a difference is claimed, and no trial there did what the layer does something about.
 	Unexercised struct {
 		Layer string `json:"layer"` // kind
@@ -236,6 +243,7 @@ func (Interrupted) Kind() string     { return "interrupted" }
 func (UnusableValues) Kind() string  { return "unusable-values" }
 func (OverCap) Kind() string         { return "over-cap" }
 func (Unexercised) Kind() string     { return "unexercised" }
+func (StartUp) Kind() string         { return "start-up" }
 func (LevelChanges) Kind() string    { return "level-changes" }
 func (OddSeries) Kind() string       { return "odd-series" }
 func (Omission) Kind() string        { return "omission" }

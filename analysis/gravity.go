@@ -6,7 +6,7 @@ import "slices"
 // claim one of something else, then what makes it less sure than it looks, then what is good to know.
 var gravity = []string{
 	// The difference may not be the layer's.
-	StandIn{}.Kind(), Unexercised{}.Kind(), OverCap{}.Kind(), UnlimitedLink{}.Kind(), ControlDiffers{}.Kind(), Uncontrolled{}.Kind(), OneSetUp{}.Kind(),
+	StandIn{}.Kind(), Unexercised{}.Kind(), StartUp{}.Kind(), OverCap{}.Kind(), UnlimitedLink{}.Kind(), ControlDiffers{}.Kind(), Uncontrolled{}.Kind(), OneSetUp{}.Kind(),
 	// The verdict may be another one.
 	Unfinished{}.Kind(), MeanDiffers{}.Kind(), Stalling{}.Kind(), Disagreement{}.Kind(), FewRounds{}.Kind(), FewValues{}.Kind(),
 	Extended{}.Kind(), Omission{}.Kind(), OddSeries{}.Kind(), UnequalSpread{}.Kind(), Interrupted{}.Kind(), LevelChanges{}.Kind(),

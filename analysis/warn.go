@@ -149,6 +149,7 @@ func warnings(t *table, run *Run, env *machine.Environment) []Warning {
 		list = append(list, seriesWarnings(plan, run)...)
 	}
 	list = append(list, unexercised(t, run)...)
+	list = append(list, startUps(t, run)...)
 	list = append(list, omissions(plan, run)...)
 	list = append(list, t.switching()...)
 	list = append(list, sliced(plan)...)

@@ -215,6 +215,8 @@ type Metric struct {
 	Scale    Scale  `json:"scale"`
 	Optional bool   `json:"optional,omitempty"` // may be missing in a trial without invalidating it
 	Discrete bool   `json:"discrete,omitempty"` // may well be the same in every trial, as memory in pages
+	// FromStart: it begins when what stands in front of the program is started, and holds that start.
+	FromStart bool `json:"fromStart,omitempty"`
 	// Cap is the most that the hardware can give, as the file says; 0: not known. A value above it
 	// is no property of the hardware.
 	Cap float64 `json:"cap,omitempty"`

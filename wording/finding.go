@@ -97,6 +97,12 @@ func runFinding(f analysis.Finding) string {
 	case analysis.OverCap:
 		return fmt.Sprintf("the median is %s, and by the experiment file the device gives %s at most: something else has answered (a cache, or credits of a burst), and a difference between arms may be one of that",
 			Value(f.Value, f.Unit), Value(f.Cap, f.Unit))
+	case analysis.StartUp:
+		part := "part"
+		if f.Most {
+			part = "most"
+		}
+		return fmt.Sprintf("%s of this is the start of %s: %s, beside %s that the program runs; a program that runs longer shows less of it", part, f.Program, Value(f.Start, "s"), Value(f.Run, "s"))
 	case analysis.Unexercised:
 		return fmt.Sprintf("no trial there did what the layer %s does something about (its hooks were hit never, or as good as never): what was found is not its work, but that of another layer of the arm, of how the arm was set up, or of chance", f.Layer)
 	case analysis.LevelChanges:

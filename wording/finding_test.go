@@ -49,6 +49,7 @@ func TestFinding(t *testing.T) {
 		{analysis.Interrupted{Rounds: []int{7}}, "round 7 was interrupted by a resume: trials compared with each other there are of different sessions"},
 		{analysis.Interrupted{Rounds: []int{7, 9}}, "rounds 7, 9 were interrupted by a resume: trials compared with each other there are of different sessions"},
 		{analysis.UnusableValues{Unusable: 1, Valid: 36}, "1 of 36 valid trials have no usable value and are left out"},
+		{analysis.StartUp{Program: "bwrap", Start: 0.009, Run: 0.003, Most: true}, "most of this is the start of bwrap: 9 ms, beside 3 ms that the program runs; a program that runs longer shows less of it"},
 		{analysis.Unexercised{Layer: "bpflsm"}, "no trial there did what the layer bpflsm does something about (its hooks were hit never, or as good as never): what was found is not its work, but that of another layer of the arm, of how the arm was set up, or of chance"},
 		{analysis.OverCap{Unit: "1/s", Cap: 2400, Value: 3000}, "the median is 3,000 1/s, and by the experiment file the device gives 2,400 1/s at most: something else has answered (a cache, or credits of a burst), and a difference between arms may be one of that"},
 		{analysis.LevelChanges{Rounds: []int{15}}, "the baseline's level changes at round 15"},

@@ -52,6 +52,8 @@ type Front struct {
 	Shown func(ctx context.Context, site testbed.Site, where testbed.Place) ([]layer.Check, error)
 	// Unshown is the caveat where nothing of the effect is shown.
 	Unshown string
+	// Starts names the program of its own that it starts, where Args begins with a launcher; "" where it starts none.
+	Starts string
 	// Elsewhere: what it starts is no descendant of it, as where a daemon starts containers.
 	Elsewhere bool
 	// Left lists what it has left on the system, such as containers, and takes that away.
@@ -109,6 +111,7 @@ func (a *active) settle(ctx context.Context) ([]layer.Check, error) {
 			return nil, err
 		}
 		checks = append(checks, counted...)
+		checks = append(checks, a.startUp(ctx, alone)...)
 		if err := a.choose(ctx); err != nil {
 			return nil, err
 		}

@@ -155,7 +155,7 @@ func (c *Config) platform() Platform {
 // front is what stands in front of programs, with bundles in a directory.
 func (c *Config) front(dir string) front.Front {
 	return front.Front{
-		Layer: name, Around: c.Around, Args: front.Restricting(settings(c.platform(), find(), dir)),
+		Layer: name, Around: c.Around, Starts: program, Args: front.Restricting(settings(c.platform(), find(), dir)),
 		Evidence: []front.Evidence{{Name: "kernel", Ask: []string{"release"}, Expected: "gVisor's",
 			On: func(inside, _ string) bool { return strings.Contains(inside, name) }}},
 	}

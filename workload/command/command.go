@@ -226,7 +226,7 @@ func (c *Config) measured() []experiment.Metric {
 	var metrics []experiment.Metric
 	chosen := false
 	for _, m := range c.metrics() {
-		e := experiment.Metric{Name: m.Name, Unit: m.Unit, Better: m.Better, Scale: m.Scale, Discrete: m.Discrete || m.From == PeakMemory}
+		e := experiment.Metric{Name: m.Name, Unit: m.Unit, Better: m.Better, Scale: m.Scale, Discrete: m.Discrete || m.From == PeakMemory, FromStart: m.From == WallClock}
 		if m.From != "" {
 			e.Unit = m.From.unit()
 		}

@@ -1,0 +1,61 @@
+package front
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"tare/layer"
+	"tare/layer/evidence"
+	"tare/testbed"
+	"tare/testbed/launcher"
+)
+
+// starts is how often a program is started to see how long that takes.
+const starts = 5
+
+// startUp measures how long a program that ends at once takes behind the front, and without it: the difference is in every
+// run of a program, however short, and says nothing of a longer one. Where there is no such program, nothing is known.
+func (a *active) startUp(ctx context.Context, behind testbed.Site) []layer.Check {
+	var checks []layer.Check
+	for _, where := range a.places {
+		program := a.Starts
+		if args := a.Args(testbed.Command{}); program == "" && launcher.Count(args) == 0 {
+			program = filepath.Base(args[0])
+		}
+		if program == "" {
+			continue
+		}
+		with, ok := typical(ctx, behind, where, true)
+		without, also := typical(ctx, a.session.Site, where, false)
+		if !ok || !also {
+			continue
+		}
+		checks = append(checks, layer.Check{Layer: a.Layer, Name: "start of " + program, Expected: "measured", OK: true, Once: true,
+			Observed: fmt.Sprintf("%v; without it %v", with.Round(10*time.Microsecond), without.Round(10*time.Microsecond)),
+			StartUp:  max(with-without, 0), Program: program})
+	}
+	return checks
+}
+
+// typical is the median of some starts.
+func typical(ctx context.Context, site testbed.Site, where testbed.Place, subject bool) (time.Duration, bool) {
+	ctx, cancel := context.WithTimeout(ctx, evidence.Limit)
+	defer cancel()
+	var took []time.Duration
+	for range starts {
+		process, err := site.Start(ctx, where, testbed.Command{Args: []string{"true"}, Subject: subject})
+		if err != nil {
+			return 0, false
+		}
+		used, err := process.Wait()
+		if err != nil {
+			return 0, false
+		}
+		took = append(took, used.Wall)
+	}
+	slices.Sort(took)
+	return took[starts/2], true
+}
