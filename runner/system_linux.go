@@ -14,12 +14,20 @@ import (
 
 // asleep is how long the machine has been suspended since it was started: by
 // that much the clock that counts suspension is ahead of the one that does not.
-func asleep() time.Duration {
-	var all, awake unix.Timespec
-	if unix.ClockGettime(unix.CLOCK_MONOTONIC, &awake) != nil || unix.ClockGettime(unix.CLOCK_BOOTTIME, &all) != nil {
-		return 0
+// On a busy machine this thread may have to wait between two readings, so the clock
+// that does not count it is read before and after, and again if that took long.
+func asleep() (d time.Duration) {
+	var before, all, after unix.Timespec
+	for range 100 {
+		if unix.ClockGettime(unix.CLOCK_MONOTONIC, &before) != nil || unix.ClockGettime(unix.CLOCK_BOOTTIME, &all) != nil || unix.ClockGettime(unix.CLOCK_MONOTONIC, &after) != nil {
+			return 0
+		}
+		d = time.Duration(all.Nano() - after.Nano())
+		if after.Nano()-before.Nano() < time.Millisecond.Nanoseconds() {
+			break
+		}
 	}
-	return time.Duration(all.Nano() - awake.Nano())
+	return d
 }
 
 // notifyContinued sends when this process goes on after a stop. The stop itself
