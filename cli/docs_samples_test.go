@@ -14,7 +14,7 @@ import (
 // of docs/figures are made by the commands that they name.
 func TestDocumentedOutput(t *testing.T) {
 	var made []string
-	for _, pattern := range []string{"testdata/script/*.txtar", "../report/testdata/*.txt", "../export/testdata/*"} {
+	for _, pattern := range []string{"testdata/script/*.txtar", "testdata/realtime/*.txtar", "../report/testdata/*.txt", "../export/testdata/*"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s: %d files, %v", pattern, len(files), err)

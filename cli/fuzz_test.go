@@ -98,7 +98,7 @@ var hostileFiles = []string{journal.PlanFile, journal.TrialsFile, journal.NotesF
 // Bounds of one command on a hostile run. They are far above what any needs, and far
 // below what would harm a machine.
 const (
-	longest = 60 * time.Second
+	longest = 10 * time.Minute
 	most    = 2 << 30 // bytes allocated
 )
 

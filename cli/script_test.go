@@ -24,6 +24,7 @@ import (
 	"tare/layer/cgroupbpf"
 	"tare/layer/luks"
 	"tare/test/apart"
+	"tare/test/fit"
 	"tare/testbed"
 	"tare/testbed/local"
 )
@@ -48,28 +49,44 @@ func TestMain(m *testing.M) {
 // none of its leftovers.
 func TestScripts(t *testing.T) {
 	t.Parallel()
-	scripts, err := filepath.Glob("testdata/script/*.txtar")
+	each(t, "testdata/script/*.txtar", func(t *testing.T) testing.TB { t.Parallel(); return t })
+}
+
+// TestRealTimeScripts is about what has to keep to a rate.
+func TestRealTimeScripts(t *testing.T) {
+	each(t, "testdata/realtime/*.txtar", func(t *testing.T) testing.TB { return fit.Machine(t) })
+}
+
+// each runs scripts, which are judged by a test of their own.
+func each(t *testing.T, pattern string, judge func(*testing.T) testing.TB) {
+	scripts, err := filepath.Glob(pattern)
 	if err != nil || scripts == nil {
 		t.Fatal("no scripts", err)
 	}
 	for _, script := range scripts {
 		t.Run(strings.TrimSuffix(filepath.Base(script), ".txtar"), func(t *testing.T) {
-			t.Parallel()
+			judged := judge(t)
 			if _, err := os.ReadFile(script); err != nil { // go test is to know that the result depends on it
 				t.Fatal(err)
 			}
 			if !apart.Test(t) {
-				testscript.RunT(alone{inOrder{t}}, params(script))
+				testscript.RunT(alone{inOrder{t}, judged}, params(script))
 			}
 		})
 	}
 }
 
 // alone is the test of one script.
-type alone struct{ inOrder }
+type alone struct {
+	inOrder
+	judged testing.TB
+}
 
 // Run runs it under the test's own name.
 func (t alone) Run(_ string, script func(testscript.T)) { script(t) }
+
+// FailNow is called where the script has failed, which the log tells.
+func (t alone) FailNow() { t.judged.Fatal("the script") }
 
 // params says how scripts are carried out.
 func params(script string) testscript.Params {
@@ -171,13 +188,10 @@ func waitTrial(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: wait-trial DIR N")
 	}
 	file := ts.MkAbs(args[0] + "/trials.jsonl")
-	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+	awaited(ts, args[1]+" trials in "+file, func() bool {
 		data, _ := os.ReadFile(file)
-		if strings.Count(string(data), "\n") >= number(ts, args[1]) {
-			return
-		}
-	}
-	ts.Fatalf("no %s trials in %s", args[1], file)
+		return strings.Count(string(data), "\n") >= number(ts, args[1])
+	})
 }
 
 // nothingLeft fails when a process that a run of this script started is still
@@ -186,13 +200,18 @@ func nothingLeft(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 0 || neg {
 		ts.Fatalf("usage: nothing-left")
 	}
-	var left []string
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-		if left = append(started(ts.Getenv("WORK")), volumesBelow(ts.Getenv("WORK"))...); len(left) == 0 {
-			return
+	awaited(ts, "nothing left", func() bool {
+		return len(append(started(ts.Getenv("WORK")), volumesBelow(ts.Getenv("WORK"))...)) == 0
+	})
+}
+
+// awaited waits until something is so, on however busy a machine.
+func awaited(ts *testscript.TestScript, what string, so func() bool) {
+	for end := time.Now().Add(20 * time.Minute); !so(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			ts.Fatalf("waited in vain for %s", what)
 		}
 	}
-	ts.Fatalf("left behind: %v", left)
 }
 
 // volumesBelow lists the loop devices on files below a work directory, and the directories of volumes.

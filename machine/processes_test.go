@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tare/machine/proc"
+	"tare/test/fit"
 )
 
 // stat is a line of /proc/PID/stat.
@@ -77,20 +78,16 @@ func TestProcessTimesOfAnotherProgram(t *testing.T) {
 	if err := starter.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	fit.Await(t, "200 ms of CPU time", func() bool {
 		p, err := proc.Read(pid)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if p.PPID == os.Getpid() {
 			t.Skip("this process reaps orphans: the program is below it")
-		} else if p.Own() >= 200*time.Millisecond {
-			break
 		}
-		if time.Now().After(deadline) {
-			t.Skip("the program gets no CPU")
-		}
-	}
+		return p.Own() >= 200*time.Millisecond
+	})
 	after := proc.All(proc.Below("/"))
 	with := total(others(after, os.Getpid()))
 	delete(after, pid)

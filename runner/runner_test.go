@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -422,16 +423,18 @@ func (j slowJournal) Append(t *journal.Trial) error {
 
 // The time in which trials are recorded is Tare's own and is accounted.
 func TestRecordingIsTimeAroundTrials(t *testing.T) {
-	x := expand(&fakeWorkload{})
-	j := record(t, x)
-	o := options(x, j)
-	o.Journal = slowJournal{j}
-	finish(t, o)
-	for _, trial := range j.Trials()[1:] {
-		if trial.Harness.Around < recording {
-			t.Errorf("trial %d: %v around it, of which recording the one before took %v", trial.Seq, trial.Harness.Around, recording)
+	synctest.Test(t, func(t *testing.T) {
+		x := expand(&fakeWorkload{})
+		j := record(t, x)
+		o := options(x, j)
+		o.Journal = slowJournal{j}
+		finish(t, o)
+		for _, trial := range j.Trials()[1:] {
+			if trial.Harness.Around < recording {
+				t.Errorf("trial %d: %v around it, of which recording the one before took %v", trial.Seq, trial.Harness.Around, recording)
+			}
 		}
-	}
+	})
 }
 
 func TestTrialTakesTooLong(t *testing.T) {

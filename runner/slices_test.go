@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -183,39 +184,41 @@ func TestArmsTakeTurns(t *testing.T) {
 // Wall clock, CPU time and conditions of a trial are those of its own slices. A share is made
 // of the sums: 0.3 s of other programs in one of four slices of a second are 7.5 %.
 func TestSlicesAddUp(t *testing.T) {
-	l := &fakeLayer{log: new([]string), name: "l", costs: []layer.Cost{{Part: "p", CPU: time.Second, Memory: 7}}}
-	w, _, j, o := cut(t, l)
-	w.slice = func(_ context.Context, arm string, _ int) error {
-		if arm == "arm" {
-			time.Sleep(5 * time.Millisecond)
+	synctest.Test(t, func(t *testing.T) {
+		l := &fakeLayer{log: new([]string), name: "l", costs: []layer.Cost{{Part: "p", CPU: time.Second, Memory: 7}}}
+		w, _, j, o := cut(t, l)
+		w.slice = func(_ context.Context, arm string, _ int) error {
+			if arm == "arm" {
+				time.Sleep(5 * time.Millisecond)
+			}
+			return nil
 		}
-		return nil
-	}
-	s := &turnSampler{busy: map[string][]time.Duration{"control": {0, 300 * time.Millisecond}}}
-	o.Sampler = s
-	finish(t, o)
-	if len(s.calls) != 12 {
-		t.Errorf("%d samples, want one a slice: %v", len(s.calls), s.calls)
-	}
-	for _, trial := range j.Trials() {
-		foreign := map[string]float64{"control": 0.075}[trial.Arm]
-		if c := trial.Conditions; !trial.Valid() || c.ForeignCPU != foreign || c.Throttled != 4 {
-			t.Errorf("%s: %+v, %+v", trial.Arm, c, trial.Invalid)
+		s := &turnSampler{busy: map[string][]time.Duration{"control": {0, 300 * time.Millisecond}}}
+		o.Sampler = s
+		finish(t, o)
+		if len(s.calls) != 12 {
+			t.Errorf("%d samples, want one a slice: %v", len(s.calls), s.calls)
 		}
-		if got := trial.Values[experiment.ObservedCPU("istiod")]; got != 0.5 {
-			t.Errorf("%s: an observed component uses %v CPUs, want 0.5", trial.Arm, got)
+		for _, trial := range j.Trials() {
+			foreign := map[string]float64{"control": 0.075}[trial.Arm]
+			if c := trial.Conditions; !trial.Valid() || c.ForeignCPU != foreign || c.Throttled != 4 {
+				t.Errorf("%s: %+v, %+v", trial.Arm, c, trial.Invalid)
+			}
+			if got := trial.Values[experiment.ObservedCPU("istiod")]; got != 0.5 {
+				t.Errorf("%s: an observed component uses %v CPUs, want 0.5", trial.Arm, got)
+			}
+			if trial.Arm != "arm" {
+				continue
+			}
+			if trial.Wall != 20*time.Millisecond {
+				t.Errorf("wall %v, want that of four slices of 5 ms", trial.Wall)
+			}
+			// The layer's part uses a second between two questions, of which there are two a slice.
+			if got := trial.Used["l:p"]; got.User != 4*time.Second || got.MaxRSS != 7 || got.Wall != trial.Wall {
+				t.Errorf("the layer used %+v, want 4 s", got)
+			}
 		}
-		if trial.Arm != "arm" {
-			continue
-		}
-		if trial.Wall < 20*time.Millisecond {
-			t.Errorf("wall %v, want that of four slices of 5 ms", trial.Wall)
-		}
-		// The layer's part uses a second between two questions, of which there are two a slice.
-		if got := trial.Used["l:p"]; got.User != 4*time.Second || got.MaxRSS != 7 || got.Wall != trial.Wall {
-			t.Errorf("the layer used %+v, want 4 s", got)
-		}
-	}
+	})
 }
 
 // What breaks the trial of one arm ends that trial at once, and leaves the others to their
@@ -283,26 +286,28 @@ func TestSpoiltBlockIsRunAgain(t *testing.T) {
 // The limit of a trial is on its own parts: the turns of the others do not count, and what is
 // over it breaks the trial.
 func TestLimitOfASlicedTrial(t *testing.T) {
-	w, _, j, o := cut(t)
-	w.bound = 300 * time.Millisecond
-	w.slice = func(ctx context.Context, arm string, i int) error {
-		if arm == "arm" && i == 1 {
-			<-ctx.Done() // the others wait for longer than their own limit
-			return ctx.Err()
+	synctest.Test(t, func(t *testing.T) {
+		w, _, j, o := cut(t)
+		w.bound = 300 * time.Millisecond
+		w.slice = func(ctx context.Context, arm string, i int) error {
+			if arm == "arm" && i == 1 {
+				<-ctx.Done() // the others wait for longer than their own limit
+				return ctx.Err()
+			}
+			return nil
 		}
-		return nil
-	}
-	finish(t, o)
-	for _, trial := range j.Trials() {
-		var got string
-		for _, v := range trial.Invalid {
-			got += v.Rule + ": " + v.Detail
+		finish(t, o)
+		for _, trial := range j.Trials() {
+			var got string
+			for _, v := range trial.Invalid {
+				got += v.Rule + ": " + v.Detail
+			}
+			want := map[string]string{"arm": "timeout: slice 2 was not done when the trial had run for 300ms, which is its limit"}[trial.Arm]
+			if got != want {
+				t.Errorf("%s: %q, want %q", trial.Arm, got, want)
+			}
 		}
-		want := map[string]string{"arm": "timeout: slice 2 was not done when the trial had run for 300ms, which is its limit"}[trial.Arm]
-		if got != want {
-			t.Errorf("%s: %q, want %q", trial.Arm, got, want)
-		}
-	}
+	})
 }
 
 // A run that is interrupted in the middle of a block records nothing of it, and goes on with

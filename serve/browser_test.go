@@ -67,7 +67,7 @@ func browser(t *testing.T) (ctx context.Context, wrong func() []string) {
 }
 
 // patience is how long a browser may take for one step.
-const patience = time.Minute
+const patience = 20 * time.Minute
 
 func do(ctx context.Context, t *testing.T, steps ...chromedp.Action[chromedp.Void]) {
 	t.Helper()

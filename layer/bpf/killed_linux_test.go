@@ -9,12 +9,12 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/cilium/ebpf"
 
 	"tare/layer"
 	"tare/test/apart"
+	"tare/test/fit"
 	"tare/testbed"
 	"tare/testbed/local"
 	"tare/testbed/process"
@@ -104,15 +104,10 @@ func TestKilled(t *testing.T) {
 	if err != nil || found == "" {
 		t.Fatalf("it is not attached: %q, %v", found, err)
 	}
-	for begun := time.Now(); ; time.Sleep(time.Millisecond) {
+	fit.Await(t, "the end of attached programs", func() bool {
 		found, err = attached(ids, 0)
-		if err != nil || found == "" {
-			break
-		}
-		if time.Since(begun) > 10*time.Second {
-			t.Fatalf("the program %s is still attached", found)
-		}
-	}
+		return err != nil || found == ""
+	})
 	if err != nil {
 		t.Error(err)
 	}

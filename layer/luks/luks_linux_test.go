@@ -17,6 +17,7 @@ import (
 	"tare/layer"
 	"tare/layer/volumes/volumestest"
 	"tare/test/apart"
+	"tare/test/fit"
 	"tare/testbed"
 	"tare/testbed/local"
 	"tare/testbed/local/localtest"
@@ -56,11 +57,7 @@ func mappings(t *testing.T) []string {
 // gone waits until no mapping is left: the kernel removes one a moment after its mount has ended.
 func gone(t *testing.T) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); len(mappings(t)) > 0; time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("left: %v", mappings(t))
-		}
-	}
+	fit.Await(t, "the end of mappings", func() bool { return len(mappings(t)) == 0 })
 }
 
 // TestProofs encrypts the device of a volume, on a kernel that can.

@@ -62,7 +62,7 @@ func (o *operator) turn(ctx context.Context, commands []reference.Arguments, wan
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	for _, args := range commands {
-		if _, err := o.run(limited, args, limit); err != nil {
+		if _, err := o.run(limited, args, 2*limit); err != nil { // limited ends first
 			if ctx.Err() == nil && limited.Err() != nil {
 				err = fmt.Errorf("%s: not done within %v", testbed.Quote(args), limit)
 			}

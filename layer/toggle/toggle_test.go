@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -17,6 +18,7 @@ import (
 	"tare/experiment/reference"
 	"tare/layer"
 	"tare/layer/layertest"
+	"tare/testbed"
 	"tare/testbed/local/localtest"
 )
 
@@ -30,7 +32,7 @@ func lamp(t *testing.T) (*Config, string) {
 	c.Off = []reference.Arguments{{"sh", "-c", "echo off >$LAMP"}}
 	c.Check = Check{Run: []string{"sh", "-c", "echo it is $(cat $LAMP)"}, On: "is on$", Off: "is off$"}
 	c.Env = environ.Variables{"LAMP": file}
-	c.Limit = quantity.Duration(5 * time.Second)
+	c.Limit = quantity.Duration(time.Hour)
 	return c, file
 }
 
@@ -214,6 +216,17 @@ func TestWaitsForTheCheck(t *testing.T) {
 	}
 }
 
+// hangs is a site where sleep does not start before its time is over.
+type hangs struct{ testbed.Site }
+
+func (h hangs) Start(ctx context.Context, where testbed.Place, cmd testbed.Command) (testbed.Process, error) {
+	if cmd.Args[0] == "sleep" {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return h.Site.Start(ctx, where, cmd)
+}
+
 func TestFailures(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -229,12 +242,12 @@ func TestFailures(t *testing.T) {
 			"turn it on: sh -c 'echo no >&2; exit 3': exit status 3: no", "off"},
 		{"it has no effect", func(c *Config) {
 			c.On = []reference.Arguments{{"true"}}
-			c.Limit = quantity.Duration(200 * time.Millisecond)
-		}, "turn it on: " + look + ` does not show it within 200ms: expected to match is on$, and not is off$, observed "it is off\n"`, "off"},
+			c.Limit = quantity.Duration(3 * time.Second)
+		}, "turn it on: " + look + ` does not show it within 3s: expected to match is on$, and not is off$, observed "it is off\n"`, "off"},
 		{"it hangs", func(c *Config) {
 			c.On = []reference.Arguments{{"sleep", "60"}}
-			c.Limit = quantity.Duration(200 * time.Millisecond)
-		}, "turn it on: sleep 60: not done within 200ms", "off"},
+			c.Limit = quantity.Duration(3 * time.Second)
+		}, "turn it on: sleep 60: not done within 3s", "off"},
 		{"it cannot be turned off", func(c *Config) {
 			c.On = append(c.On, []string{"false"})
 			c.Off = []reference.Arguments{{"false"}}
@@ -244,18 +257,20 @@ func TestFailures(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			c, file := lamp(t)
-			test.change(c)
-			up, err := c.Up(t.Context(), session(t, new(layer.Run)))
-			if err == nil {
-				err = up.Switch.On(t.Context())
-			}
-			if err == nil || err.Error() != test.want {
-				t.Errorf("got  %v\nwant %s", err, test.want)
-			}
-			if got := state(t, file); got != test.state {
-				t.Errorf("it is %s", got)
-			}
+			synctest.Test(t, func(t *testing.T) { // the clock stands still while a program runs
+				c, file := lamp(t)
+				test.change(c)
+				up, err := c.Up(t.Context(), new(layer.Run).At(hangs{localtest.Host(t)}))
+				if err == nil {
+					err = up.Switch.On(t.Context())
+				}
+				if err == nil || err.Error() != test.want {
+					t.Errorf("got  %v\nwant %s", err, test.want)
+				}
+				if got := state(t, file); got != test.state {
+					t.Errorf("it is %s", got)
+				}
+			})
 		})
 	}
 }

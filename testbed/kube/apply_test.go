@@ -14,6 +14,7 @@ import (
 
 	"tare/experiment"
 	"tare/experiment/quantity"
+	"tare/test/fit"
 	"tare/testbed"
 	"tare/testbed/kube/inventory"
 	"tare/testbed/kube/pods"
@@ -131,20 +132,10 @@ func TestStuckNamespace(t *testing.T) {
 			t.Errorf("close does not say %q: %v", want, err)
 		}
 	}
-	await(t, "the namespace to end", func() bool {
+	fit.Await(t, "the namespace to end", func() bool {
 		_, err := clusterClient(t).CoreV1().Namespaces().Get(t.Context(), s.Namespace(), metav1.GetOptions{})
 		return apierrors.IsNotFound(err)
 	})
-}
-
-// await waits until something is so.
-func await(t *testing.T, what string, so func() bool) {
-	t.Helper()
-	for end := time.Now().Add(time.Minute); !so(); time.Sleep(100 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("waited a minute for %s", what)
-		}
-	}
 }
 
 // Layers shape the namespace, the pods and the volume; labels that say whose

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tare/experiment/quantity"
+	"tare/test/fit"
 	"tare/testbed/kube/cluster"
 )
 
@@ -42,7 +43,7 @@ users: [{name: u, user: {exec: {apiVersion: client.authentication.k8s.io/v1, com
 		_, err := bed.run.onCluster(t.Context(), "one", limits)
 		failed <- err
 	}()
-	await(t, "the plugin to start", func() bool { _, err := os.Stat(started); return err == nil })
+	fit.Await(t, "the plugin to start", func() bool { _, err := os.Stat(started); return err == nil })
 	if err := bed.Close(); err != nil { // does not wait for it
 		t.Error(err)
 	}

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"tare/test/fit"
 	"tare/testbed"
 	"tare/testbed/kube/kubetest"
 	"tare/testbed/kube/placement"
@@ -37,7 +38,7 @@ func TestDrainedNode(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		await(t, "the evicted pod to be gone", func() bool {
+		fit.Await(t, "the evicted pod to be gone", func() bool {
 			_, err := p.Get(t.Context())
 			return apierrors.IsNotFound(err)
 		})
@@ -47,7 +48,7 @@ func TestDrainedNode(t *testing.T) {
 			kubetest.Control(t, "stop", node, "kubelet")
 			kubetest.Control(t, "start", node, "kubelet")
 		}
-		await(t, "the node to be ready", func() bool {
+		fit.Await(t, "the node to be ready", func() bool {
 			n, err := core.Nodes().Get(context.Background(), node, metav1.GetOptions{})
 			return err == nil && (placement.End{Pod: p.Plan()}).Refuses(n) == ""
 		})

@@ -208,7 +208,7 @@ func TestKilled(t *testing.T) {
 	var killed inventory.Owner
 	select {
 	case killed = <-said.found:
-	case <-time.After(2 * time.Minute):
+	case <-t.Context().Done():
 	}
 	must(t, child.Process.Kill())
 	_ = child.Wait()

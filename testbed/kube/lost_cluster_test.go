@@ -90,7 +90,7 @@ func lose(t *testing.T, name, namespace string) inventory.Owner {
 	var lost inventory.Owner
 	select {
 	case lost = <-said.found:
-	case <-time.After(2 * time.Minute):
+	case <-t.Context().Done():
 	}
 	must(t, child.Process.Kill())
 	_ = child.Wait()

@@ -6,12 +6,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"tare/experiment"
+	"tare/test/fit"
 	"tare/testbed"
 )
 
@@ -89,16 +89,10 @@ func reachEachOther(t *testing.T, s *Site) {
 			t.Fatal(err)
 		}
 		for _, from := range slices.DeleteFunc(slices.Clone(places), func(p testbed.Place) bool { return p == testbed.Member(i+1) }) {
-			for end := time.Now().Add(20 * time.Second); ; {
+			fit.Await(t, fmt.Sprintf("what goes from %s to member %d", from, i+1), func() bool { // the server needs a moment to listen
 				_, err := runIn(t, s, from, "iperf3", "-c", address.String(), "-p", port, "-n", "100K")
-				if err == nil {
-					break
-				}
-				if time.Now().After(end) { // the server needs a moment to listen
-					t.Errorf("from %s to member %d: %v", from, i+1, err)
-					break
-				}
-			}
+				return err == nil
+			})
 		}
 		_ = server.Kill()
 	}

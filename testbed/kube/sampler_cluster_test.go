@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"tare/experiment"
+	"tare/test/fit"
 	"tare/testbed"
 	"tare/testbed/kube/inventory"
 	"tare/testbed/kube/pods"
@@ -117,7 +118,7 @@ func remove(t *testing.T, p *pods.Pod) {
 	t.Helper()
 	plan := p.Plan()
 	must(t, clusterClient(t).CoreV1().Pods(plan.Namespace).Delete(t.Context(), plan.Name, metav1.DeleteOptions{}))
-	await(t, p.String()+" to be gone", func() bool {
+	fit.Await(t, p.String()+" to be gone", func() bool {
 		_, err := p.Get(t.Context())
 		return apierrors.IsNotFound(err)
 	})

@@ -3,7 +3,6 @@ package local
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -12,9 +11,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
+
+	"tare/test/fit"
 )
 
 // startVictim starts this program as a Tare that is going to be killed.
@@ -68,17 +68,14 @@ func hold(t *testing.T, pids []int) []unix.PollFd {
 	return held
 }
 
-// await waits until the processes have ended, each for at most 10 s.
+// await waits until the processes have ended.
 func await(t *testing.T, what string, pids []int, held []unix.PollFd) {
 	t.Helper()
 	for i := range held {
-		n, err := unix.Poll(held[i:i+1], 10000)
-		for errors.Is(err, unix.EINTR) {
-			n, err = unix.Poll(held[i:i+1], 10000)
-		}
-		if n == 0 {
-			t.Errorf("%s %d does not end", what, pids[i])
-		}
+		fit.Await(t, fmt.Sprintf("the end of %s %d", what, pids[i]), func() bool {
+			n, _ := unix.Poll(held[i:i+1], 0)
+			return n > 0
+		})
 		_, _ = unix.Wait4(pids[i], nil, unix.WNOHANG, nil) // handed to us if we are a sub-reaper
 	}
 }
@@ -186,11 +183,7 @@ func TestGuardCleansAfterKill(t *testing.T) {
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
 	await(t, "process", all, held)
-	for end := time.Now().Add(10 * time.Second); volumesOf(t, cmd.Process.Pid) != nil; time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("volumes of members are left")
-		}
-	}
+	fit.Await(t, "the end of volumes of members", func() bool { return volumesOf(t, cmd.Process.Pid) == nil })
 }
 
 func TestGuardIsDismissedByClose(t *testing.T) {

@@ -7,11 +7,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
 	"tare/experiment"
+	"tare/test/fit"
 	"tare/testbed"
 )
 
@@ -47,11 +47,7 @@ func loops(t *testing.T, dir string) (list []string) {
 // awaitNoLoop waits until there is none. The kernel detaches one a moment after its mount has ended.
 func awaitNoLoop(t *testing.T, dir string) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); loops(t, dir) != nil; time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("left: %v", loops(t, dir))
-		}
-	}
+	fit.Await(t, "the end of loop devices", func() bool { return loops(t, dir) == nil })
 }
 
 // TestVolume makes a volume that the programs of the client's pod alone see, finds what is written to

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/test/apart"
+	"tare/test/fit"
 )
 
 // TestMain makes this process the reaper of its orphaned descendants, as a testbed does.
@@ -71,26 +73,29 @@ func alive(t *testing.T, command string) bool {
 
 func TestLeftRunning(t *testing.T) {
 	keepers(t, func(t *testing.T, k *Keeper) {
+		begun := time.Now()
 		p := started(t, k, "sleep 91 & setsid sleep 92 & exit 0", nil)
 		used, err := p.Wait()
+		all := time.Since(begun)
 		if got := strings.Join(used.Left, "; "); err != nil || got != "sleep 91; sleep 92" {
 			t.Errorf("left running: %q, %v", got, err)
 		}
 		if alive(t, "sleep 9") {
 			t.Error("it still runs")
 		}
-		if used.Wall > LeftGrace {
+		if used.Wall > all-LeftGrace {
 			t.Errorf("the wait for what was left counts: %v", used.Wall)
 		}
 	})
 }
 
-func TestEndedInItsGrace(t *testing.T) {
+func TestRealTimeEndedInItsGrace(t *testing.T) {
+	m := fit.Machine(t)
 	keepers(t, func(t *testing.T, k *Keeper) {
 		var out strings.Builder
 		used, err := started(t, k, "(sleep 0.1; echo done) & exit 0", &out).Wait()
 		if err != nil || used.Left != nil || out.String() != "done\n" {
-			t.Errorf("left %q, wrote %q, %v", used.Left, out.String(), err)
+			m.Errorf("left %q, wrote %q, %v", used.Left, out.String(), err)
 		}
 	})
 }
@@ -98,9 +103,7 @@ func TestEndedInItsGrace(t *testing.T) {
 func TestKilledLeavesNothing(t *testing.T) {
 	keepers(t, func(t *testing.T, k *Keeper) {
 		p := started(t, k, "setsid sleep 93 & echo; wait; sleep 94", nil)
-		for !alive(t, "sleep 93") {
-			time.Sleep(time.Millisecond)
-		}
+		fit.Await(t, "sleep 93", func() bool { return alive(t, "sleep 93") })
 		_ = p.Kill()
 		if used, _ := p.Wait(); used.Left != nil || alive(t, "sleep 93") {
 			t.Errorf("left %q, alive %v", used.Left, alive(t, "sleep 93"))
@@ -156,9 +159,7 @@ func TestEndOfAnother(t *testing.T) {
 	}
 	defer scopes.Close()
 	p := started(t, &Keeper{Scopes: scopes}, "env -i sleep 96", nil)
-	for !alive(t, "sleep 96") {
-		time.Sleep(time.Millisecond)
-	}
+	fit.Await(t, "sleep 96", func() bool { return alive(t, "sleep 96") })
 	left := scopes.Left(func(name string) bool { return name == testName+t.Name() })
 	if len(left) != 1 || len(scopes.Processes(left[0])) == 0 {
 		t.Fatalf("found %v", left)
@@ -200,8 +201,8 @@ func TestWholeTreeIsCounted(t *testing.T) {
 	keepers(t, func(t *testing.T, k *Keeper) {
 		const loop = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done"
 		p := started(t, k, "(setsid sh -c '"+loop+"') & wait; sleep 0.2", nil)
-		time.Sleep(50 * time.Millisecond)
-		during, _ := p.CPU()
+		var during time.Duration
+		fit.Await(t, "CPU time", func() bool { during, _ = p.CPU(); return during > 0 })
 		used, err := p.Wait()
 		if after, _ := p.CPU(); err != nil || during <= 0 || used.CPU() < during || after < used.CPU() || used.User < 10*time.Millisecond {
 			t.Errorf("CPU time %v while it ran, %v of its usage, %v after, %v", during, used.CPU(), after, err)
@@ -220,7 +221,10 @@ func TestKilledWithItsNamespaceIsCounted(t *testing.T) {
 		t.Skip(err)
 	}
 	before := Unseen()
-	usage, err := started(t, &Keeper{Scopes: scopes}, "unshare --pid --fork sh -c 'while :; do :; done & sleep 0.5'", nil).Wait()
+	used := filepath.Join(t.TempDir(), "used")
+	const work = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done"
+	script := fmt.Sprintf("unshare --pid --fork sh -c '(%s; : >%s; sleep 1000) & until [ -e %[2]s ]; do sleep 0.05; done'", work, used)
+	usage, err := started(t, &Keeper{Scopes: scopes}, script, nil).Wait()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,7 @@ import (
 	"tare/layer"
 	"tare/layer/vaultserver"
 	"tare/layer/wireguard"
+	"tare/test/fit"
 	"tare/testbed"
 	"tare/testbed/local/localtest"
 	"tare/workload"
@@ -46,7 +47,7 @@ func beCaller(ctx context.Context) error {
 }
 
 // call makes one call to a member, with the root token.
-func call(t *testing.T, up *standing, url, method, path, policy string) {
+func call(t testing.TB, up *standing, url, method, path, policy string) {
 	t.Helper()
 	cmd := testbed.HelperAt(up.site, testbed.ClientPod, step.Name)
 	cmd.Stdin = strings.NewReader(strings.Join([]string{url, up.authority, up.prepared.Token, method, path, policy}, "\x00"))
@@ -74,7 +75,7 @@ func config(t *testing.T, members int) *Config {
 	return c
 }
 
-func up(t *testing.T, c *Config, site testbed.Site) *standing {
+func up(t testing.TB, c *Config, site testbed.Site) *standing {
 	t.Helper()
 	standing, err := c.SetUp(t.Context(), workload.SetUp{Site: site})
 	if err != nil {
@@ -91,7 +92,7 @@ func up(t *testing.T, c *Config, site testbed.Site) *standing {
 func asStanding(s workload.Standing) *standing { return s.(*standing) }
 
 // trialOf runs one trial; between is called while it is measured, unless it is nil.
-func trialOf(t *testing.T, c *Config, up *standing, between func()) (workload.Result, *workloadtest.Raw, error) {
+func trialOf(t testing.TB, c *Config, up *standing, between func()) (workload.Result, *workloadtest.Raw, error) {
 	t.Helper()
 	raw := new(workloadtest.Raw)
 	measured, err := c.Prepare(t.Context(), &workload.Trial{Site: up.site, Raw: raw, Round: 1, Standing: up})
@@ -109,7 +110,7 @@ func trialOf(t *testing.T, c *Config, up *standing, between func()) (workload.Re
 }
 
 // broke says whether an error is a broken rule whose detail holds a text.
-func broke(t *testing.T, err error, rule, text string) {
+func broke(t testing.TB, err error, rule, text string) {
 	t.Helper()
 	var invalid *workload.Invalid
 	if !errors.As(err, &invalid) || invalid.Rule != rule || !strings.Contains(invalid.Detail, text) {
@@ -118,59 +119,57 @@ func broke(t *testing.T, err error, rule, text string) {
 }
 
 // All operations of one member, closed and open.
-func TestOperations(t *testing.T) {
+func TestRealTimeOperations(t *testing.T) {
+	m := fit.Machine(t)
 	c := config(t, 1)
 	c.Operations = Operations{Sign: 1, Verify: 1, Encrypt: 1, Decrypt: 1, Read: 1, Write: 1}
 	site := localtest.Members(t, 1, 0, 1500)
-	servers := up(t, c, site)
-	result, raw, err := trialOf(t, c, servers, nil)
+	servers := up(m, c, site)
+	result, raw, err := trialOf(m, c, servers, nil)
 	if err != nil {
-		t.Fatal(err)
+		m.Fatal(err)
 	}
-	for _, m := range c.Measures().Metrics {
-		if v, ok := result.Values[m.Name]; !m.Optional && (!ok || m.Scale == "ratio" && v <= 0) {
-			t.Errorf("%s: %v, %v", m.Name, v, ok)
+	for _, metric := range c.Measures().Metrics {
+		if v, ok := result.Values[metric.Name]; !metric.Optional && (!ok || metric.Scale == "ratio" && v <= 0) {
+			m.Errorf("%s: %v, %v", metric.Name, v, ok)
 		}
 	}
 	for _, o := range c.Operations.drawn() {
 		if mean := result.Values[o.name+"-latency-mean"]; !(mean >= result.Values["latency-min"] && mean <= result.Values["latency-max"]) {
-			t.Errorf("%s takes %v on average, of %v to %v", o.name, mean, result.Values["latency-min"], result.Values["latency-max"])
+			m.Errorf("%s takes %v on average, of %v to %v", o.name, mean, result.Values["latency-min"], result.Values["latency-max"])
 		}
 	}
 	if result.Failed != 0 || result.Work < 50 {
-		t.Errorf("%v of %v requests failed: %s", result.Failed, result.Work, raw.Texts()["load.json"])
+		m.Errorf("%v of %v requests failed: %s", result.Failed, result.Work, raw.Texts()["load.json"])
 	}
 	for part, least := range map[string]int64{"client": 1 << 20, "server": 20 << 20} {
 		if used := result.Used[part]; used.CPU() <= 0 || used.MaxRSS < least {
-			t.Errorf("%s used %+v", part, used)
+			m.Errorf("%s used %+v", part, used)
 		}
 	}
 	for name, file := range raw.Texts() { // nor may a token be in what the servers print
 		for _, secret := range []string{servers.prepared.Token, servers.prepared.LoadToken} {
 			if secret == "" || strings.Contains(file, secret) {
-				t.Errorf("%s holds a token", name)
+				m.Errorf("%s holds a token", name)
 			}
 		}
 	}
 	if !slices.Contains(raw.Names(), "member-1.log") {
-		t.Error("the log of the member is not kept")
+		m.Error("the log of the member is not kept")
 	}
 
 	open := *c
 	open.Workers, open.Rate = nil, factor.Of[quantity.Frequency](100)
-	if err := patiently(within(t, time.Minute), func(context.Context) error { // a busy machine may be slower than that
-		result, _, err = trialOf(t, &open, servers, nil)
-		return err
-	}); err != nil || result.Values["rate"] < 90 || result.Values["rate"] > 110 {
-		t.Errorf("at 100/s: %v, %v", result.Values, err)
+	if result, _, err = trialOf(m, &open, servers, nil); err != nil || result.Values["rate"] < 90 || result.Values["rate"] > 110 {
+		m.Errorf("at 100/s: %v, %v", result.Values, err)
 	}
 
 	// Whatever fails counts, and the limit on errors gates the trial.
-	result, _, err = trialOf(t, c, servers, func() {
-		call(t, servers, servers.urls[0], http.MethodPut, "sys/policies/acl/"+servers.prepared.Mount, `path "secret/*" { capabilities = ["read"] }`)
+	result, _, err = trialOf(m, c, servers, func() {
+		call(m, servers, servers.urls[0], http.MethodPut, "sys/policies/acl/"+servers.prepared.Mount, `path "secret/*" { capabilities = ["read"] }`)
 	})
 	if err != nil || result.Failed < 0.1 || result.Failed >= 1 {
-		t.Errorf("a policy that forbids in the middle of a trial: %v of the requests failed, %v", result.Failed, err)
+		m.Errorf("a policy that forbids in the middle of a trial: %v of the requests failed, %v", result.Failed, err)
 	}
 
 	// A server of someone else's gets engines of its own, which are removed again.
@@ -178,22 +177,22 @@ func TestOperations(t *testing.T) {
 	foreign.URL, foreign.Token = servers.urls[0], "$TARE_TEST_VAULT"
 	t.Setenv("TARE_TEST_VAULT", servers.prepared.Token)
 	if refs := foreign.Token.References(); !slices.Equal(refs, []reference.Reference{{Variable: "TARE_TEST_VAULT"}}) {
-		t.Errorf("references %v", refs)
+		m.Errorf("references %v", refs)
 	}
-	there := up(t, foreign, site)
-	if result, _, err := trialOf(t, foreign, there, nil); err != nil || result.Failed != 0 {
-		t.Errorf("at a url: %v, %v", result.Failed, err)
+	there := up(m, foreign, site)
+	if result, _, err := trialOf(m, foreign, there, nil); err != nil || result.Failed != 0 {
+		m.Errorf("at a url: %v, %v", result.Failed, err)
 	}
 	if err := there.Down(t.Context()); err != nil {
-		t.Error(err)
+		m.Error(err)
 	}
-	if _, _, err := trialOf(t, foreign, there, nil); err == nil || !strings.Contains(err.Error(), "none of ") {
-		t.Errorf("after its engines were removed: %v", err)
+	if _, _, err := trialOf(m, foreign, there, nil); err == nil || !strings.Contains(err.Error(), "none of ") {
+		m.Errorf("after its engines were removed: %v", err)
 	}
 }
 
 // settings is a layer's active part, around a site.
-func settings(t *testing.T, site testbed.Site, l *vaultserver.Config) (*layer.Active, testbed.Site) {
+func settings(t testing.TB, site testbed.Site, l *vaultserver.Config) (*layer.Active, testbed.Site) {
 	t.Helper()
 	a, err := l.Up(t.Context(), new(layer.Run).At(site))
 	if err != nil {
@@ -204,137 +203,128 @@ func settings(t *testing.T, site testbed.Site, l *vaultserver.Config) (*layer.Ac
 
 // Three members with TLS and an audit file by the layer, whose proofs hold, and do not for
 // other settings; and what breaks a trial.
-func TestMembersWithTLSAndAudit(t *testing.T) {
+func TestRealTimeMembersWithTLSAndAudit(t *testing.T) {
+	m := fit.Machine(t)
 	c := config(t, 5)
 	on := &vaultserver.Config{TLS: factor.Of(true), Audit: factor.Of(vaultserver.FileAudit), Members: factor.Of(3)}
-	active, site := settings(t, localtest.Members(t, 5, 0, 1500), on)
-	servers := up(t, c, site)
+	active, site := settings(m, localtest.Members(t, 5, 0, 1500), on)
+	servers := up(m, c, site)
 	if len(servers.members) != 3 {
-		t.Fatalf("%d members", len(servers.members))
+		m.Fatalf("%d members", len(servers.members))
 	}
 	with := testbed.Holding(site, servers)
 	all := func(what string, want bool, checks []layer.Check, err error) {
 		t.Helper()
 		if err != nil || len(checks) == 0 {
-			t.Errorf("%s: %v, %v", what, checks, err)
+			m.Errorf("%s: %v, %v", what, checks, err)
 		}
 		for _, k := range checks {
 			if k.OK != want {
-				t.Errorf("%s: %+v", what, k)
+				m.Errorf("%s: %+v", what, k)
 			}
 		}
 	}
 	checks, err := active.Before(t.Context(), with)
 	all("on", true, checks, err)
 	if got := fmt.Sprint(checks); !strings.Contains(got, "TLS: TLS 1.3; plaintext: status 400") {
-		t.Errorf("%s", got)
+		m.Errorf("%s", got)
 	}
 	if len(checks) != 3 {
-		t.Errorf("%d checks", len(checks))
+		m.Errorf("%d checks", len(checks))
 	}
 	checks, err = on.ProveOff(t.Context(), new(layer.Run).At(with))
 	all("off", false, checks, err)
 	other := &vaultserver.Config{TLS: factor.Of(false), Audit: factor.Of(vaultserver.NoAudit), Members: factor.Of(5)}
 	checks, err = other.ProveOff(t.Context(), new(layer.Run).At(with))
 	all("the opposite is off", true, checks, err)
-	wrong, _ := settings(t, site, other)
+	wrong, _ := settings(m, site, other)
 	checks, err = wrong.Before(t.Context(), with)
 	all("the opposite is on", false, checks, err)
 
-	result, _, err := trialOf(t, c, servers, nil)
+	result, _, err := trialOf(m, c, servers, nil)
 	if err != nil || result.Failed != 0 {
-		t.Fatalf("%v, %v", result.Failed, err)
+		m.Fatalf("%v, %v", result.Failed, err)
 	}
 	checks, err = active.After(t.Context(), layer.Did{})
 	all("audited", true, checks, err)
-	call(t, servers, servers.urls[0], http.MethodDelete, "sys/audit/tare", "")
-	if _, _, err := trialOf(t, c, servers, nil); err != nil {
-		t.Fatal(err)
+	call(m, servers, servers.urls[0], http.MethodDelete, "sys/audit/tare", "")
+	if _, _, err := trialOf(m, c, servers, nil); err != nil {
+		m.Fatal(err)
 	}
 	checks, err = active.After(t.Context(), layer.Did{})
 	all("without the device", false, checks, err)
 	checks, err = active.Before(t.Context(), with)
 	if err != nil || len(checks) != 3 || checks[1].OK {
-		t.Errorf("without the device: %+v, %v", checks, err)
+		m.Errorf("without the device: %+v, %v", checks, err)
 	}
 	if _, err = active.Before(t.Context(), site); err == nil {
-		t.Error("proven without servers")
+		m.Error("proven without servers")
 	}
 
 	// The leader steps down in the middle: another one is found for the next trial.
 	leader := func() string {
 		s, err := servers.Look(t.Context())
 		if err != nil {
-			t.Fatal(err)
+			m.Fatal(err)
 		}
 		return s.Leader
 	}
 	first := leader()
 	c.Duration = quantity.Duration(3 * time.Second)
-	_, _, err = trialOf(t, c, servers, func() { call(t, servers, first, http.MethodPut, "sys/step-down", "") })
-	broke(t, err, workload.RuleServer, "")
+	_, _, err = trialOf(m, c, servers, func() { call(m, servers, first, http.MethodPut, "sys/step-down", "") })
+	broke(m, err, workload.RuleServer, "")
 	c.Duration = quantity.Duration(time.Second)
-	if err := patiently(within(t, time.Minute), func(context.Context) error { // on a busy machine leaders change by themselves
-		result, _, err := trialOf(t, c, servers, nil)
-		if err == nil && result.Failed != 0 {
-			err = fmt.Errorf("%v of the requests failed", result.Failed)
-		}
-		return err
-	}); err != nil {
-		t.Errorf("after the leader has changed: %v", err)
-	}
+	fit.Await(t, "a trial with another leader", func() bool {
+		result, _, err := trialOf(m, c, servers, nil)
+		return err == nil && result.Failed == 0
+	})
 
 	// A member that has ended breaks the trial, and has the arm set up anew.
-	_, raw, err := trialOf(t, c, servers, func() { _ = servers.members[2].Down(context.Background()) })
-	broke(t, err, workload.RuleServer, "member-3 has ended")
+	_, raw, err := trialOf(m, c, servers, func() { _ = servers.members[2].Down(context.Background()) })
+	broke(m, err, workload.RuleServer, "member-3 has ended")
 	if servers.Check(t.Context()) == nil || !slices.Contains(raw.Names(), "member-3.log") {
-		t.Error("a cluster that has lost a member is whole")
+		m.Error("a cluster that has lost a member is whole")
 	}
-}
-
-// within is the test's context, for so long at most.
-func within(t *testing.T, limit time.Duration) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), limit)
-	t.Cleanup(cancel)
-	return ctx
 }
 
 // A sealed leader breaks the trial, and has the arm set up anew.
-func TestSealed(t *testing.T) {
+func TestRealTimeSealed(t *testing.T) {
+	m := fit.Machine(t)
 	c := config(t, 1)
-	servers := up(t, c, localtest.Members(t, 1, 0, 1500))
-	_, _, err := trialOf(t, c, servers, func() { call(t, servers, servers.urls[0], http.MethodPut, "sys/seal", "") })
-	broke(t, err, workload.RuleServer, "")
+	servers := up(m, c, localtest.Members(t, 1, 0, 1500))
+	_, _, err := trialOf(m, c, servers, func() { call(m, servers, servers.urls[0], http.MethodPut, "sys/seal", "") })
+	broke(m, err, workload.RuleServer, "")
 	if servers.Check(t.Context()) == nil {
-		t.Error("sealed servers are whole")
+		m.Error("sealed servers are whole")
 	}
 }
 
 // What members say to each other goes over the nodes' tunnel where there is one. New connections
 // of raft name their protocol in clear (ALPN).
-func TestMembersOverWireGuard(t *testing.T) {
+func TestRealTimeMembersOverWireGuard(t *testing.T) {
+	m := fit.Machine(t)
 	c := config(t, 3)
 	seen := func(site testbed.Site) int {
 		wire, ok := testbed.As[testbed.Wire](site)
 		if !ok {
-			t.Fatal("no wire")
+			m.Fatal("no wire")
 		}
 		stop, err := wire.Watch(t.Context(), []byte("raft_storage_v1"))
 		if err != nil {
-			t.Fatal(err)
+			m.Fatal(err)
 		}
-		servers := up(t, c, site)
+		servers := up(m, c, site)
 		frames, err := stop()
 		if err != nil {
-			t.Fatal(err)
+			m.Fatal(err)
 		}
 		if state, err := servers.Look(t.Context()); err != nil || len(state.Peers) != 3 {
-			t.Fatalf("%+v, %v", state, err)
+			m.Fatalf("%+v, %v", state, err)
 		}
 		return frames
 	}
 	if frames := seen(localtest.Members(t, 3, 0, 1500)); frames == 0 {
-		t.Error("without a tunnel nothing of raft is seen on the wire: what is looked for is not there")
+		m.Error("without a tunnel nothing of raft is seen on the wire: what is looked for is not there")
 	}
 	site := localtest.Members(t, 3, 0, 1500)
 	tunnel := wireguard.Kind.New()
@@ -344,7 +334,7 @@ func TestMembersOverWireGuard(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = a.Down(context.Background()) })
 	if frames := seen(layer.Dress(site, a)); frames != 0 {
-		t.Errorf("%d frames of raft in clear on the wire beside the tunnel", frames)
+		m.Errorf("%d frames of raft in clear on the wire beside the tunnel", frames)
 	}
 }
 

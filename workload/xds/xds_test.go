@@ -20,6 +20,7 @@ import (
 	"tare/experiment/factor"
 	"tare/experiment/quantity"
 	"tare/layer/xdstransport"
+	"tare/test/fit"
 	"tare/testbed"
 	"tare/testbed/local/localtest"
 	"tare/workload"
@@ -41,7 +42,7 @@ func served(t *testing.T) *Config {
 	c := New().(*Config)
 	c.Server = &service.Config{Run: []string{testbed.Self}, Env: environ.Variables{testbed.HelperVariable: xdstest.Helper.Name, xdstest.FileVariable: file}}
 	c.Sidecars, c.Rate, c.Settle = factor.Of(30), factor.Of(quantity.Frequency(500)), 0
-	c.Late = quantity.Duration(time.Minute) // the machine may be busy
+	c.Late = quantity.Duration(time.Hour)
 	c.Change = &Change{Run: []string{"sh", "-c", `printf %s "$TARE_CHANGE" > ` + file + ".new && mv " + file + ".new " + file}, Times: 2, Every: 1, Push: []Resource{Endpoints}}
 	if errs := c.validate(); len(errs) > 0 {
 		t.Fatal(errs)
@@ -199,7 +200,8 @@ func TestChurn(t *testing.T) {
 
 // A search finds how many sidecars a server carries that refuses those beyond, and tells what
 // configuration each try has had.
-func TestCapacity(t *testing.T) {
+func TestRealTimeCapacity(t *testing.T) {
+	m := fit.Machine(t)
 	site := localtest.Network(t, 0, 1500)
 	c := served(t)
 	c.Server.Env[xdstest.MostVariable] = "40"
@@ -208,15 +210,15 @@ func TestCapacity(t *testing.T) {
 	configured := filepath.Join(t.TempDir(), "configured")
 	c.Configure = []string{"sh", "-c", `echo "$TARE_SIDECARS" >>` + configured}
 	if errs := c.validate(); len(errs) > 0 {
-		t.Fatal(errs)
+		m.Fatal(errs)
 	}
 	r, err, raw := try(t, c, site, setUp(t, c, site))
 	if err != nil {
-		t.Fatal(err)
+		m.Fatal(err)
 	}
 	found := r.Values[capacity]
 	if found < 34 || found > 46 || r.Values[readyBeyond] < 0.85 || r.Values[readyBeyond] > 1.2 {
-		t.Errorf("found %v; beyond it %v are ready", found, r.Values[readyBeyond])
+		m.Errorf("found %v; beyond it %v are ready", found, r.Values[readyBeyond])
 	}
 	var tries []tried
 	raw.JSON(t, "search.json", &tries)
@@ -224,19 +226,19 @@ func TestCapacity(t *testing.T) {
 	for _, x := range tries {
 		want += fmt.Sprintln(x.Sidecars)
 		if carried := x.Why == ""; carried && (x.Sidecars > 40 || x.Push <= 0) || x.Memory <= 0 || x.CPU <= 0 {
-			t.Errorf("%+v", x)
+			m.Errorf("%+v", x)
 		}
 	}
 	if text, err := os.ReadFile(configured); err != nil || string(text) != want {
-		t.Errorf("%v, configured:\n%swant\n%s", err, text, want)
+		m.Errorf("%v, configured:\n%swant\n%s", err, text, want)
 	}
 	for _, part := range []string{"client", "server"} {
 		if u := r.Used[part]; u.CPU() <= 0 || u.MaxRSS <= 0 {
-			t.Errorf("%s has used %+v", part, u)
+			m.Errorf("%s has used %+v", part, u)
 		}
 	}
 	if first := tries[0].Sidecars; first < 19 || first > 21 || r.Work != float64(first) {
-		t.Errorf("it begins with %d, of which the cost is that of %v", first, r.Work)
+		m.Errorf("it begins with %d, of which the cost is that of %v", first, r.Work)
 	}
 }
 
@@ -269,9 +271,9 @@ func TestCapacityBroken(t *testing.T) {
 		configure []string
 		want      string
 	}{
-		{Objective{Ready: quantity.Duration(20 * time.Second), Push: quantity.Duration(20 * time.Second), Most: 8}, "", nil, "rate: the search for the capacity: all were carried, up to 8 sidecars"},
-		{Objective{Ready: quantity.Duration(20 * time.Second), Push: quantity.Duration(50 * time.Millisecond)}, "true", nil, "rate: the search for the capacity: none was carried, down to 1 sidecars"},
-		{Objective{Ready: quantity.Duration(time.Second), Push: quantity.Duration(time.Second)}, "", []string{"sh", "-c", "exit 3"}, "exit-status: the configuration: sh -c 'exit 3': exit status 3"},
+		{Objective{Ready: quantity.Duration(time.Hour), Push: quantity.Duration(time.Hour), Most: 8}, "", nil, "rate: the search for the capacity: all were carried, up to 8 sidecars"},
+		{Objective{Ready: quantity.Duration(time.Hour), Push: quantity.Duration(50 * time.Millisecond)}, "true", nil, "rate: the search for the capacity: none was carried, down to 1 sidecars"},
+		{Objective{Ready: quantity.Duration(time.Hour), Push: quantity.Duration(time.Hour)}, "", []string{"sh", "-c", "exit 3"}, "exit-status: the configuration: sh -c 'exit 3': exit status 3"},
 	} {
 		one, how := *c, *c.Change
 		one.Objective, one.Change, one.Configure = &x.objective, &how, x.configure
@@ -286,7 +288,8 @@ func TestCapacityBroken(t *testing.T) {
 }
 
 // What goes wrong breaks a rule that says so.
-func TestBroken(t *testing.T) {
+func TestRealTimeBroken(t *testing.T) {
+	m := fit.Machine(t)
 	site := localtest.Network(t, 0, 1500)
 	c := served(t)
 	up := setUp(t, c, site)
@@ -300,7 +303,7 @@ func TestBroken(t *testing.T) {
 	}
 	down := setUp(t, c, localtest.Network(t, 0, 1500))
 	if err := down.Down(t.Context()); err != nil {
-		t.Fatal(err)
+		m.Fatal(err)
 	}
 	for _, x := range []struct {
 		c    *Config
@@ -315,17 +318,17 @@ func TestBroken(t *testing.T) {
 	} {
 		_, err, _ := try(t, x.c, site, x.up)
 		if err == nil || !strings.HasPrefix(err.Error(), x.want) {
-			t.Errorf("%v\nwant %s", err, x.want)
+			m.Errorf("%v\nwant %s", err, x.want)
 		}
 	}
 	r, err, _ := try(t, with(func(c *Config) {
 		c.Change.Run, c.Change.Times, c.Ready = []string{"true"}, 1, quantity.Duration(2*time.Second)
 	}), site, up)
 	if err != nil {
-		t.Fatal(err)
+		m.Fatal(err)
 	}
 	if _, has := r.Values[pushLast]; has || r.Failed != 0.5 {
-		t.Errorf("a change that is none reached all: %v, %v failed", r.Values, r.Failed)
+		m.Errorf("a change that is none reached all: %v, %v failed", r.Values, r.Failed)
 	}
 }
 

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"bytes"
-	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -11,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"tare/test/fit"
 	"tare/testbed"
 )
 
@@ -28,11 +28,7 @@ func held(s *Server) string {
 // expectHeld waits until an agent holds so much: it gives back after it has answered.
 func expectHeld(t *testing.T, s *Server, want string) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); held(s) != want; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("memory, store and programs held: %s, want %s", held(s), want)
-		}
-	}
+	fit.Await(t, "memory, store and programs held: "+want, func() bool { return held(s) == want })
 }
 
 // TestConnectionLimit: one connection too many is told so, and another is taken when one
@@ -245,9 +241,7 @@ func TestSlowReader(t *testing.T) {
 	for range 50 { // more than the socket takes
 		p.send(request{Op: opFetch, Program: "1", Fetch: &fetchOrder{Stream: "stdout"}})
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	if _, err := sessionWith(t, dialer(dir), Options{}).Round(ctx); err != nil {
+	if _, err := sessionWith(t, dialer(dir), Options{}).Round(t.Context()); err != nil {
 		t.Error(err)
 	}
 }

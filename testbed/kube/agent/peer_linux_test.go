@@ -296,8 +296,8 @@ func TestNotOurAgent(t *testing.T) {
 		"another program":  {answering("sh: tare: \x1b[31mnot found\n"), Options{}, `this is not Tare's agent: it says "sh: tare: \x1b[31mnot found"`},
 		"half a greeting":  {answering("tare-ag"), Options{}, `the connection ended after "tare-ag": EOF`},
 		"nothing":          {answering(""), Options{}, "EOF"},
-		"another protocol": {answering("tare-agent/99 v9\n"), Options{Version: "v1"}, "the image has Tare v9, but this is Tare v1: they would not measure alike; build the image again (make image) or name one of this version in testbed.kubernetes.image"},
-		"another version":  {dialer(serve(t, &Server{Version: "v2.0"})), Options{Version: "v1.0"}, "the image has Tare v2.0, but this is Tare v1.0: they would"},
+		"another protocol": {answering("tare-agent/99 v9\n"), Options{Version: "v1", Patience: time.Hour}, "the image has Tare v9, but this is Tare v1: they would not measure alike; build the image again (make image) or name one of this version in testbed.kubernetes.image"},
+		"another version":  {dialer(serve(t, &Server{Version: "v2.0"})), Options{Version: "v1.0", Patience: time.Hour}, "the image has Tare v2.0, but this is Tare v1.0: they would"},
 		"the pod is gone":  {never, Options{Patience: time.Hour, Alive: func(context.Context) error { return errors.New("pod x is evicted") }}, "pod x is evicted"},
 	} {
 		if c.o.Patience == 0 {

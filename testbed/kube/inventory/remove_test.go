@@ -70,7 +70,7 @@ func (s *strict) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // What a workload has made of a kind is removed with RemovalVerbs, with none less,
 // and none more.
 func TestRemovalVerbs(t *testing.T) {
-	remove := func(allowed ...string) (*strict, error) {
+	remove := func(limit time.Duration, allowed ...string) (*strict, error) {
 		s := &strict{allowed: allowed, left: []string{"churn-0-1", "churn-1-1"}}
 		server := httptest.NewServer(s)
 		defer server.Close()
@@ -78,16 +78,16 @@ func TestRemovalVerbs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := &remover{Cluster: &cluster.Cluster{Context: "test", Dynamic: client}, owner: "me", limit: 100 * time.Millisecond}
+		r := &remover{Cluster: &cluster.Cluster{Context: "test", Dynamic: client}, owner: "me", limit: limit}
 		return s, r.remove(t.Context(), []Item{{Group: "apps", Version: "v1", Resource: "deployments", Namespace: "given"}})
 	}
-	s, err := remove(RemovalVerbs...)
+	s, err := remove(time.Hour, RemovalVerbs...)
 	slices.Sort(s.asked)
 	if err != nil || s.left != nil || !slices.Equal(s.asked, RemovalVerbs) {
 		t.Errorf("%v; %q are left; asked for %q, want %q", err, s.left, s.asked, RemovalVerbs)
 	}
 	for i, verb := range RemovalVerbs {
-		if _, err := remove(slices.Delete(slices.Clone(RemovalVerbs), i, i+1)...); err == nil || !strings.Contains(err.Error(), "Forbidden by the test") {
+		if _, err := remove(100*time.Millisecond, slices.Delete(slices.Clone(RemovalVerbs), i, i+1)...); err == nil || !strings.Contains(err.Error(), "Forbidden by the test") {
 			t.Errorf("without the right to %s: %v", verb, fmt.Sprint(err))
 		}
 	}

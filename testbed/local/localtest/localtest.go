@@ -14,7 +14,6 @@ import (
 	"tare/experiment"
 	"tare/experiment/factor"
 	"tare/experiment/quantity"
-	"tare/test/apart"
 	"tare/testbed"
 	"tare/testbed/local"
 )
@@ -24,7 +23,6 @@ func Main(m *testing.M, helpers ...testbed.Helper) {
 	name := testbed.HelperName()
 	i := slices.IndexFunc(helpers, func(h testbed.Helper) bool { return h.Name == name })
 	if i < 0 {
-		apart.Rerun()
 		os.Exit(m.Run())
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)

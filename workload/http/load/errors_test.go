@@ -114,11 +114,14 @@ func TestErrorsByKind(t *testing.T) {
 		}, func(c *Config) { c.Protocol = GRPC }, Malformed, "without grpc-status"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			c := Config{URL: test.server(t).url("http", "/"), Protocol: HTTP1, Connections: 1, Timeout: 150 * time.Millisecond}
+			c := Config{URL: test.server(t).url("http", "/"), Protocol: HTTP1, Connections: 1, Timeout: time.Hour}
+			if test.kind == Timeout {
+				c.Timeout = 150 * time.Millisecond
+			}
 			if test.change != nil {
 				test.change(&c)
 			}
-			r := runSpan(t, c, Span{Rate: 100, Duration: 50 * time.Millisecond, Drain: 3 * time.Second})
+			r := runSpan(t, c, Span{Rate: 100, Duration: 50 * time.Millisecond, Drain: time.Hour})
 			if r.Due != 5 {
 				t.Fatalf("%d requests fell due, not 5", r.Due)
 			}

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"tare/test/fit"
 )
 
 func answerBytes(n int) *int { return &n }
@@ -109,7 +111,7 @@ func TestSpans(t *testing.T) {
 			}
 			defer s.Close()
 			for i, span := range []Span{
-				{Rate: 400, Duration: 50 * time.Millisecond, Start: time.Now().Add(20 * time.Millisecond)},
+				{Rate: 400, Duration: 50 * time.Millisecond, Start: time.Now().Add(2 * time.Second)},
 				{Rate: 400, Arrivals: Poisson, Duration: 50 * time.Millisecond, WarmUp: 20 * time.Millisecond},
 				{Workers: 2, Duration: 20 * time.Millisecond},
 			} {
@@ -224,12 +226,7 @@ func TestInterrupted(t *testing.T) {
 			t.Errorf("%s, after closing: %v", p, err)
 		}
 	}
-	for deadline := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > before+12; { // 6 connections on the server's side
-		if time.Now().After(deadline) {
-			t.Fatalf("%d goroutines, %d before", runtime.NumGoroutine(), before)
-		}
-		time.Sleep(time.Millisecond)
-	}
+	fit.Await(t, "the end of goroutines", func() bool { return runtime.NumGoroutine() <= before+12 }) // 6 connections on the server's side
 }
 
 func TestStartHasPassed(t *testing.T) {

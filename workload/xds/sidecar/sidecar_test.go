@@ -9,7 +9,6 @@ import (
 	"net"
 	"strings"
 	"testing"
-	"time"
 
 	cluster "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	discovery "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
@@ -17,6 +16,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/anypb"
 
+	"tare/test/fit"
 	"tare/workload/xds/sidecar"
 	"tare/workload/xds/xdstest"
 )
@@ -64,7 +64,6 @@ func run(t *testing.T, s sidecar.Server) *running {
 // until gives the types of the responses up to one that is so.
 func (r *running) until(is func(sidecar.Update) bool) (seen string) {
 	r.t.Helper()
-	limit := time.After(20 * time.Second)
 	for {
 		select {
 		case u := <-r.updates:
@@ -77,8 +76,6 @@ func (r *running) until(is func(sidecar.Update) bool) (seen string) {
 			}
 		case err := <-r.ended:
 			r.t.Fatalf("after %q the stream ended: %v", seen, err)
-		case <-limit:
-			r.t.Fatalf("after %q nothing comes", seen)
 		}
 	}
 }
@@ -120,11 +117,7 @@ func short(r xdstest.Request) string {
 // requests waits until so many have come.
 func requests(t *testing.T, s *xdstest.Server, n int) (list []string) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); len(s.Requests()) < n; time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			break
-		}
-	}
+	fit.Await(t, fmt.Sprintf("%d requests", n), func() bool { return len(s.Requests()) >= n })
 	for _, r := range s.Requests() {
 		list = append(list, short(r))
 	}
@@ -191,9 +184,7 @@ func TestPushes(t *testing.T) {
 			}
 			return ""
 		}
-		for end := time.Now().Add(20 * time.Second); asked() == "" && time.Now().Before(end); {
-			time.Sleep(time.Millisecond)
-		}
+		fit.Await(t, "a request for the endpoints", func() bool { return asked() != "" })
 		want := "ClusterLoadAssignment cluster-0 cluster-1 cluster-2"
 		if p == sidecar.Delta {
 			want = "ClusterLoadAssignment cluster-1 cluster-2"
