@@ -3,6 +3,9 @@
 //
 //	go run ./bench/front
 //	go run ./bench/front -load 'stress-ng --cpu 1 --quiet'
+//	go run ./bench/front -launcher
+//
+// With -launcher it weighs Tare's launcher, and prices layers that do as good as nothing.
 //
 // hyperfine prints a mean and a standard deviation of each program, and their ratio ± what these give. It
 // counts here as claiming a difference where the ratio is further from one than that ±. Tare counts by its
@@ -34,9 +37,16 @@ func main() {
 	binary := flag.String("tare", "bin/tare", "the tare binary")
 	runs := flag.Int("runs", 10, "times that each pair is asked for")
 	load := flag.String("load", "", "a program that runs beside the trials, with its arguments; none if empty")
+	weighs := flag.Bool("launcher", false, "weigh Tare's launcher instead")
+	starts := flag.Int("starts", 2000, "starts of each kind, with -launcher")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := measure(ctx, *binary, *load, *runs)
+	var err error
+	if *weighs {
+		err = front(ctx, *binary, *load, *starts, 12)
+	} else {
+		err = measure(ctx, *binary, *load, *runs)
+	}
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "front:", err)
