@@ -52,7 +52,7 @@ func (l Looks) Until(done <-chan struct{}, look func()) {
 
 // looks are the times between two looks at the memory of a program and of depth generations
 // of its descendants: many for one that ends soon, and so few for a long one that a trial is
-// not disturbed.
+// not disturbed. There is none at the start: what a program has then is not its peak.
 var looks = Looks{10 * time.Millisecond, 20 * time.Millisecond, 40 * time.Millisecond, 80 * time.Millisecond,
 	160 * time.Millisecond, 320 * time.Millisecond, 640 * time.Millisecond, 1280 * time.Millisecond,
 	2560 * time.Millisecond, 5 * time.Second, 10 * time.Second}

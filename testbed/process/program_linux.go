@@ -77,7 +77,6 @@ func (p *Program) fork() error {
 	if stat, err := proc.Read(p.pid); err == nil {
 		p.born = stat.Starttime
 	}
-	p.look(p.pid, 0)
 	if k.running == nil {
 		k.running = map[int]*Program{}
 	}

@@ -93,7 +93,7 @@ func TestUsage(t *testing.T) {
 func TestDefaultMetrics(t *testing.T) {
 	c := config("true")
 	want := []experiment.Metric{
-		{Name: "wall-clock", Unit: "s", Better: experiment.Lower, Headline: true, Scale: experiment.Ratio},
+		{Name: "wall-clock", Unit: "s", Better: experiment.Lower, Headline: true, Scale: experiment.Ratio, FromStart: true},
 		{Name: "cpu", Unit: "s", Better: experiment.Lower, Scale: experiment.Ratio, Optional: true},
 		{Name: "peak-memory", Unit: "B", Better: experiment.Lower, Scale: experiment.Ratio, Optional: true, Discrete: true},
 	}
