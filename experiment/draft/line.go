@@ -29,13 +29,13 @@ type Asked struct {
 
 // Program is a program to measure: a text for the shell, or what is started as it is.
 type Program struct {
-	Name  string // of its arm, if one was given
-	Args  []string
-	Shell string
+	Name  string   // of its arm, if one was given
+	Args  []string // as typed; none where the text takes a shell
+	Shell string   // what a shell is given; "" where no program of the experiment takes one
 }
 
 // String is the program as it is typed.
-func (p Program) String() string { return cmp.Or(p.Shell, strings.Join(p.Args, " ")) }
+func (p Program) String() string { return cmp.Or(strings.Join(p.Args, " "), p.Shell) }
 
 // Start is what is started.
 func (p Program) Start() []string {
@@ -69,6 +69,12 @@ func Parse(line string, args, layers []string) (*Asked, error) {
 			}
 			p.Name = name
 			a.Programs = append(a.Programs, p)
+		}
+	}
+	// Where a shell starts one of them, it starts all: its own start is no program's.
+	if slices.ContainsFunc(a.Programs, func(p Program) bool { return p.Shell != "" }) {
+		for i, p := range a.Programs {
+			a.Programs[i].Shell = cmp.Or(p.Shell, "exec "+p.String())
 		}
 	}
 	switch n := len(a.Programs); {

@@ -54,7 +54,7 @@ func TestPrograms(t *testing.T) {
 		{[]string{"fast=gzip -1 <big", "slow=gzip -9 <big"}, []string{"fast", "slow"}, [][]string{{"/bin/sh", "-c", "gzip -1 <big"}, {"/bin/sh", "-c", "gzip -9 <big"}}},
 		{[]string{"true", "true"}, []string{"true", "true-2"}, [][]string{{"true"}, {"true"}}},
 		{[]string{"control", "./a.out 7 0x1 on null"}, []string{"control-2", "a-out"}, [][]string{{"control"}, {"./a.out", "7", "0x1", "on", "null"}}},
-		{[]string{"X=1 env", "env"}, []string{"x-1", "env"}, [][]string{{"/bin/sh", "-c", "X=1 env"}, {"env"}}},
+		{[]string{"X=1 env", "env"}, []string{"x-1", "env"}, [][]string{{"/bin/sh", "-c", "X=1 env"}, {"/bin/sh", "-c", "exec env"}}},
 		{[]string{"echo ~", "echo *"}, []string{"echo", "echo-2"}, [][]string{{"/bin/sh", "-c", "echo ~"}, {"/bin/sh", "-c", "echo *"}}},
 	} {
 		x := loaded(t, time.Second, c.args, nil)
