@@ -1,10 +1,12 @@
 package churn
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -34,6 +36,7 @@ type apiServer struct {
 	cut     chan struct{}                        // receiving from it breaks a watch
 	forget  int                                  // watches from before this version are told that it is gone
 	writes  int
+	network *memory
 	busy    atomic.Int32 // lists that are put off
 	deletes []string     // propagation policies asked for
 }
@@ -49,12 +52,49 @@ type change struct {
 
 // serve starts an API server with pods, services, namespaces and deployments.
 func serve(t testing.TB) *apiServer {
-	s := &apiServer{objects: map[string]map[string]object{}, news: make(chan struct{}), cut: make(chan struct{})}
+	s := &apiServer{network: newMemory(), objects: map[string]map[string]object{}, news: make(chan struct{}), cut: make(chan struct{})}
 	s.becomes = ready
-	s.Server = httptest.NewServer(s)
+	s.Server = &httptest.Server{Listener: s.network, Config: &http.Server{Handler: s}}
+	s.Start()
 	t.Cleanup(func() { s.CloseClientConnections(); s.Close() })
 	return s
 }
+
+// memory is a network within this process. Whoever waits for it lets a fake clock go on.
+type memory struct {
+	calls  chan net.Conn
+	closed context.Context
+	close  context.CancelFunc
+}
+
+func newMemory() *memory {
+	ctx, cancel := context.WithCancel(context.Background())
+	return &memory{make(chan net.Conn), ctx, cancel}
+}
+
+func (m *memory) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	here, there := net.Pipe()
+	select {
+	case m.calls <- there:
+		return here, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-m.closed.Done():
+		return nil, net.ErrClosed
+	}
+}
+
+func (m *memory) Accept() (net.Conn, error) {
+	select {
+	case conn := <-m.calls:
+		return conn, nil
+	case <-m.closed.Done():
+		return nil, net.ErrClosed
+	}
+}
+
+func (m *memory) Close() error   { m.close(); return nil }
+func (m *memory) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1} }
 
 // ready has pods be ready and deployments be available at once.
 func ready(o object) {
@@ -68,7 +108,7 @@ func ready(o object) {
 }
 
 func (s *apiServer) cluster() *cluster.Cluster {
-	return &cluster.Cluster{Config: &rest.Config{Host: s.URL}}
+	return &cluster.Cluster{Config: &rest.Config{Host: s.URL, Dial: s.network.dial}}
 }
 
 var discovery = map[string]string{

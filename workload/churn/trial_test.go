@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -283,31 +284,33 @@ func TestCleanSlate(t *testing.T) {
 // TestNothingIsMadeWhileTheClusterSettles checks that there is a pause between the
 // last deletion, which may be another arm's, and the first object.
 func TestNothingIsMadeWhileTheClusterSettles(t *testing.T) {
-	for _, churned := range []quantity.Percent{0, 0.5} {
-		s := serve(t)
-		c := config(2, podTemplate)
-		c.Churn = factor.Of(churned)
-		if _, _, err := trial(t, s, c); err != nil {
-			t.Fatal(err)
-		}
-		c.Settle = quantity.Duration(150 * time.Millisecond)
-		var deleted, made time.Time
-		s.admit = func(method, _ string, _ int) int {
-			switch {
-			case method == http.MethodDelete && made.IsZero():
-				deleted = time.Now()
-			case method == http.MethodPost && made.IsZero():
-				made = time.Now()
+	synctest.Test(t, func(t *testing.T) {
+		for _, churned := range []quantity.Percent{0, 0.5} {
+			s := serve(t)
+			c := config(2, podTemplate)
+			c.Churn = factor.Of(churned)
+			if _, _, err := trial(t, s, c); err != nil {
+				t.Fatal(err)
 			}
-			return 0
+			c.Settle = quantity.Duration(150 * time.Millisecond)
+			var deleted, made time.Time
+			s.admit = func(method, _ string, _ int) int {
+				switch {
+				case method == http.MethodDelete && made.IsZero():
+					deleted = time.Now()
+				case method == http.MethodPost && made.IsZero():
+					made = time.Now()
+				}
+				return 0
+			}
+			if _, _, err := trial(t, s, c); err != nil {
+				t.Fatal(err)
+			}
+			if between := made.Sub(deleted); deleted.IsZero() || between < c.Settle.Std() {
+				t.Errorf("with %v churn the first object is made %v after the last was deleted, before the cluster has settled", churned, between)
+			}
 		}
-		if _, _, err := trial(t, s, c); err != nil {
-			t.Fatal(err)
-		}
-		if between := made.Sub(deleted); deleted.IsZero() || between < c.Settle.Std() {
-			t.Errorf("with %v churn the first object is made %v after the last was deleted, before the cluster has settled", churned, between)
-		}
-	}
+	})
 }
 
 // TestDependentsAreWaitedFor checks that objects are kept until what belongs to
@@ -422,81 +425,87 @@ func TestRefusals(t *testing.T) {
 }
 
 func TestNeverReady(t *testing.T) {
-	s := serve(t)
-	s.becomes = func(o object) {
-		if o["metadata"].(object)["name"] != "churn-1-1" {
-			ready(o)
+	synctest.Test(t, func(t *testing.T) {
+		s := serve(t)
+		s.becomes = func(o object) {
+			if o["metadata"].(object)["name"] != "churn-1-1" {
+				ready(o)
+			}
 		}
-	}
-	c := config(4, podTemplate)
-	c.Ready = quantity.Duration(200 * time.Millisecond)
-	result, raw, err := trial(t, s, c)
-	if err != nil || result.Failed != 0.25 {
-		t.Errorf("result %+v, %v", result, err)
-	}
-	var summary map[string]any
-	if raw.JSON(t, "summary.json", &summary); summary["neverReady"] != 1.0 {
-		t.Errorf("summary %v (%v)", summary, err)
-	}
-	s.becomes = func(object) {}
-	_, _, err = trial(t, s, c)
-	invalid(t, err, workload.RuleTimeout, "no object was ready 200ms after the last request")
-	c.Churn = factor.Of(quantity.Percent(1))
-	_, _, err = trial(t, s, c)
-	invalid(t, err, workload.RuleTimeout, "4 of 4 objects made before the measurement were not ready after 400ms")
+		c := config(4, podTemplate)
+		c.Ready = quantity.Duration(200 * time.Millisecond)
+		result, raw, err := trial(t, s, c)
+		if err != nil || result.Failed != 0.25 {
+			t.Errorf("result %+v, %v", result, err)
+		}
+		var summary map[string]any
+		if raw.JSON(t, "summary.json", &summary); summary["neverReady"] != 1.0 {
+			t.Errorf("summary %v (%v)", summary, err)
+		}
+		s.becomes = func(object) {}
+		_, _, err = trial(t, s, c)
+		invalid(t, err, workload.RuleTimeout, "no object was ready 200ms after the last request")
+		c.Churn = factor.Of(quantity.Percent(1))
+		_, _, err = trial(t, s, c)
+		invalid(t, err, workload.RuleTimeout, "4 of 4 objects made before the measurement were not ready after 400ms")
+	})
 }
 
 // TestWhatWasReadyBeforeAnUpdate has objects that are ready when they are made,
 // and whose controller does nothing about updates.
 func TestWhatWasReadyBeforeAnUpdate(t *testing.T) {
-	for ready, status := range map[Condition]object{
-		{how: field, name: "phase", value: "Active"}: {"phase": "Active"},
-		{how: condition, name: "Ready"}:              {"conditions": []any{object{"type": "Ready", "status": "True"}}},
-	} {
-		s := serve(t)
-		s.becomes = func(o object) {
-			if o["status"] == nil {
+	synctest.Test(t, func(t *testing.T) {
+		for ready, status := range map[Condition]object{
+			{how: field, name: "phase", value: "Active"}: {"phase": "Active"},
+			{how: condition, name: "Ready"}:              {"conditions": []any{object{"type": "Ready", "status": "True"}}},
+		} {
+			s := serve(t)
+			s.becomes = func(o object) {
+				if o["status"] == nil {
+					o["status"] = copied(status)
+				}
+			}
+			c := config(2, revisedTemplate)
+			c.Templates[0].Ready = ready
+			c.Churn, c.Operation = factor.Of(quantity.Percent(1)), Update
+			c.Ready = quantity.Duration(200 * time.Millisecond)
+			_, _, err := trial(t, s, c)
+			want := "templates[0]: the status of apps/v1 Deployment has no observedGeneration, so that after an update " + ready.String() + " may still be that of before"
+			if err == nil || !strings.HasPrefix(err.Error(), want) {
+				t.Errorf("error %v, want %s", err, want)
+			}
+
+			status["observedGeneration"] = 1
+			_, _, err = trial(t, s, c)
+			invalid(t, err, workload.RuleTimeout, "no object was ready 200ms after the last request")
+
+			s.becomes = func(o object) { // and now it does
 				o["status"] = copied(status)
+				o["status"].(object)["observedGeneration"] = o["metadata"].(object)["generation"]
+			}
+			result, _, err := trial(t, s, c)
+			if err != nil || result.Failed != 0 {
+				t.Errorf("%v: result %+v, %v", ready, result, err)
 			}
 		}
-		c := config(2, revisedTemplate)
-		c.Templates[0].Ready = ready
-		c.Churn, c.Operation = factor.Of(quantity.Percent(1)), Update
-		c.Ready = quantity.Duration(200 * time.Millisecond)
-		_, _, err := trial(t, s, c)
-		want := "templates[0]: the status of apps/v1 Deployment has no observedGeneration, so that after an update " + ready.String() + " may still be that of before"
-		if err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("error %v, want %s", err, want)
-		}
-
-		status["observedGeneration"] = 1
-		_, _, err = trial(t, s, c)
-		invalid(t, err, workload.RuleTimeout, "no object was ready 200ms after the last request")
-
-		s.becomes = func(o object) { // and now it does
-			o["status"] = copied(status)
-			o["status"].(object)["observedGeneration"] = o["metadata"].(object)["generation"]
-		}
-		result, _, err := trial(t, s, c)
-		if err != nil || result.Failed != 0 {
-			t.Errorf("%v: result %+v, %v", ready, result, err)
-		}
-	}
+	})
 }
 
 func TestDeletedBeforeItWasReady(t *testing.T) {
-	s := serve(t)
-	s.becomes = func(o object) {
-		if o["metadata"].(object)["name"] == "churn-1-1" { // someone evicts it
-			go s.evict(pods, "churn-1-1")
-			return
+	synctest.Test(t, func(t *testing.T) {
+		s := serve(t)
+		s.becomes = func(o object) {
+			if o["metadata"].(object)["name"] == "churn-1-1" { // someone evicts it
+				go s.evict(pods, "churn-1-1")
+				return
+			}
+			ready(o)
 		}
-		ready(o)
-	}
-	result, _, err := trial(t, s, config(4, podTemplate)) // would wait for a minute otherwise
-	if err != nil || result.Failed != 0.25 {
-		t.Errorf("result %+v, %v", result, err)
-	}
+		result, _, err := trial(t, s, config(4, podTemplate)) // would wait for a minute otherwise
+		if err != nil || result.Failed != 0.25 {
+			t.Errorf("result %+v, %v", result, err)
+		}
+	})
 }
 
 func (s *apiServer) evict(path, name string) {
